@@ -1,0 +1,226 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""scripts/setup: a private MySQL server, its source tree and sysbench under `.mysql/`.
+
+Every part is built in a temporary folder and renamed when complete, so an interrupted run leaves
+either nothing or the whole part; finished downloads are used again. No root is needed here.
+"""
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from . import mysql_tree
+from .paths import MYSQL, UserError, run_main
+from .private_apt import PrivateApt
+from .progress import Step, say
+
+_SERVER_PACKAGES = ["mysql-server-core", "mysql-client-core", "libmysqlclient-dev", "sysbench"]
+_SOURCE_PACKAGE = "mysql-source"
+_TESTSUITE_PACKAGE = "mysql-testsuite"
+# Parts of the source tree that neither a plugin's build nor reading about the handler needs.
+_SOURCE_LEFT_OUT = ["mysql-test", "storage/ndb", "router", "unittest", "builddir/router",
+                    "builddir/unittest", "builddir/mysql-test"]
+_TESTSUITE_FOLDER = MYSQL / "testsuite"
+
+
+class Setup:
+    """Knows which parts are missing and fetches just those."""
+
+    def __init__(self, with_testsuite):
+        self._apt = PrivateApt(MYSQL / "apt")
+        self._parts = []  # (target folder, packages, function that makes it from the archives)
+        if not mysql_tree.user_prefix():
+            self._parts.append((mysql_tree.PRIVATE_PREFIX, _SERVER_PACKAGES, _unpack_programs))
+        elif not _sysbench_at_hand():
+            self._parts.append((mysql_tree.PRIVATE_TOOLS, ["sysbench"], _unpack_programs))
+        if not mysql_tree.user_source():
+            self._parts.append((mysql_tree.PRIVATE_SOURCE, [_SOURCE_PACKAGE], _unpack_source))
+        if with_testsuite:
+            self._parts.append((_TESTSUITE_FOLDER, [_TESTSUITE_PACKAGE], _unpack_programs))
+
+    def run(self):
+        missing = [part for part in self._parts if not part[0].is_dir()]
+        if missing:
+            self._fetch_and_unpack(missing)
+        tree = mysql_tree.find_tree()
+        _provide_error_header(tree)
+        return tree
+
+    def _fetch_and_unpack(self, missing):
+        if sum(1 for part in self._parts if part[0] in _VERSIONED) > len(
+                [part for part in missing if part[0] in _VERSIONED]) > 0:
+            say("setup: a part of .mysql/ is missing; fetching server and source together again, "
+                "so that their versions agree")
+            missing = self._parts
+        MYSQL.mkdir(exist_ok=True)
+        packages = [name for part in missing for name in part[1]]
+        with Step("reading the package lists of Debian unstable"):
+            self._apt.prepare()
+        total_mb = self._apt.planned_bytes(packages) >> 20
+        self._download(packages, total_mb)
+        for target, names, unpack in missing:
+            with Step(f"unpacking {', '.join(names)}") as step:
+                _replace_folder(target, lambda folder, u=unpack, s=step: u(self._apt, folder, s))
+        self._apt.remove()
+
+    def _download(self, packages, total_mb):
+        with Step("downloading MySQL (MiB)", total=total_mb) as step:
+            before_mb = self._apt.fetched_bytes() >> 20
+            step.update(before_mb)
+            stop = _watch(lambda: step.update(self._apt.fetched_bytes() >> 20))
+            try:
+                self._apt.fetch(packages)
+            finally:
+                stop()
+
+
+_VERSIONED = (mysql_tree.PRIVATE_PREFIX, mysql_tree.PRIVATE_SOURCE)
+
+
+def _watch(action, interval_s=0.5):
+    """Calls `action` now and then in a thread; returns the function that stops it."""
+    import threading
+    done = threading.Event()
+
+    def loop():
+        while not done.wait(interval_s):
+            action()
+    thread = threading.Thread(target=loop, daemon=True)
+    thread.start()
+
+    def stop():
+        done.set()
+        thread.join()
+    return stop
+
+
+def _replace_folder(target, fill):
+    """Fills a temporary folder beside `target`, then puts it in target's place."""
+    temporary = target.with_name(target.name + ".partial")
+    shutil.rmtree(temporary, ignore_errors=True)
+    temporary.mkdir(parents=True)
+    fill(temporary)
+    shutil.rmtree(target, ignore_errors=True)
+    temporary.rename(target)
+
+
+def _unpack_programs(apt, folder, step):
+    """Unpacks every package but the source into one prefix and makes its programs start here."""
+    archives = [path for path in sorted(apt.archives.glob("*.deb"))
+                if not path.name.startswith(_SOURCE_PACKAGE + "_")]
+    for number, archive in enumerate(archives):
+        step.update(number, archive.name.split("_")[0], total=len(archives))
+        _run(["dpkg", "-x", str(archive), str(folder)], f"unpacking {archive.name}")
+    _make_programs_start(folder, folder.with_name(folder.name.replace(".partial", "")), step)
+
+
+def _make_programs_start(folder, final, step):
+    """Points each program at the dynamic loader and libraries that came with it."""
+    loaders = sorted(folder.glob("usr/lib/*/ld-linux*.so.*"))
+    if not loaders:
+        raise UserError("the fetched packages hold no dynamic loader")
+    loader = final / loaders[0].relative_to(folder)
+    programs = [path for name in ("usr/bin", "usr/sbin") for path in sorted((folder / name).glob("*"))
+                if _needs_loader(path)]
+    for number, program in enumerate(programs):
+        step.update(number, f"patching {program.name}", total=len(programs))
+        _run(["patchelf", "--set-interpreter", str(loader), "--force-rpath", "--set-rpath",
+              str(loader.parent), str(program)], f"patching {program.name}")
+
+
+def _needs_loader(path):
+    if path.is_symlink() or not path.is_file():
+        return False
+    with path.open("rb") as stream:
+        if stream.read(4) != b"\x7fELF":
+            return False
+    probe = subprocess.run(["patchelf", "--print-interpreter", str(path)], capture_output=True)
+    return probe.returncode == 0
+
+
+def _unpack_source(apt, folder, step):
+    """Streams the source tarball out of its package, leaving out what no plugin needs."""
+    archives = sorted(apt.archives.glob(_SOURCE_PACKAGE + "_*.deb"))
+    if not archives:
+        raise UserError(f"the package {_SOURCE_PACKAGE} was not fetched")
+    inner = subprocess.run(["dpkg", "-c", str(archives[-1])], capture_output=True, text=True).stdout
+    tarballs = [line.split()[-1] for line in inner.splitlines() if ".tar." in line]
+    if len(tarballs) != 1:
+        raise UserError(f"{archives[-1].name} holds {len(tarballs)} source tarballs instead of one")
+    compression = "-J" if tarballs[0].endswith("xz") else "-z"
+    left_out = [f"--exclude=*/{name}" if "/" in name else f"--exclude=mysql-*/{name}"
+                for name in _SOURCE_LEFT_OUT]
+    step.update(detail="the source tree")
+    pipeline = [["dpkg-deb", "--fsys-tarfile", str(archives[-1])],
+                ["tar", "-xO", tarballs[0]],
+                ["tar", "-x", compression, "--strip-components=1", "--anchored", "--wildcards",
+                 "--no-wildcards-match-slash", *left_out, "-C", str(folder)]]
+    _run_pipeline(pipeline, "unpacking the MySQL source")
+
+
+def _run(command, what):
+    result = subprocess.run(command, capture_output=True, text=True)
+    if result.returncode != 0:
+        raise UserError(f"{what} failed: {result.stderr.strip()[-400:]}")
+
+
+def _run_pipeline(commands, what):
+    processes, source = [], None
+    for command in commands:
+        last = command is commands[-1]
+        process = subprocess.Popen(command, stdin=source, stdout=None if last else subprocess.PIPE,
+                                   stderr=subprocess.DEVNULL)
+        if source:
+            source.close()
+        source = process.stdout
+        processes.append(process)
+    if any([process.wait() for process in processes]):
+        raise UserError(f"{what} failed (disk full?)")
+
+
+def _sysbench_at_hand():
+    if (Path(mysql_tree.PRIVATE_PREFIX) / "usr/bin/sysbench").is_file():
+        return True
+    return shutil.which("sysbench") is not None
+
+
+def _provide_error_header(tree):
+    """The one generated header the packaged build folder lacks comes with libmysqlclient-dev."""
+    if tree.source != mysql_tree.PRIVATE_SOURCE.resolve():
+        return
+    wanted = tree.source / "builddir/include/mysqld_error.h"
+    have = mysql_tree.PRIVATE_PREFIX / "usr/include/mysql/mysqld_error.h"
+    if not wanted.exists() and have.exists():
+        shutil.copy(have, wanted)
+
+
+def prepare(with_testsuite=False):
+    """What scripts/test and scripts/demo call: everything in place and checked, as a MysqlTree."""
+    tree = Setup(with_testsuite).run()
+    tree.check()
+    return tree
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        prog="scripts/setup",
+        description="Installs missing build packages (needs root only if some are missing) and gets a "
+                    "private MySQL 9.7 server, its source tree and sysbench into .mysql/. "
+                    "Environment: ROWAN_MYSQL_PREFIX and ROWAN_MYSQL_SOURCE name a server and a "
+                    "source tree of your own to use instead.")
+    parser.add_argument("--with-testsuite", action="store_true",
+                        help="also fetch MySQL's own test suites (340 MB) into .mysql/testsuite")
+    parser.add_argument("--quiet", action="store_true", help="print nothing when all is in place")
+    arguments = parser.parse_args()
+    tree = prepare(arguments.with_testsuite)
+    if not arguments.quiet:
+        say(f"setup: MySQL {mysql_tree.dotted(tree.server_version())} at {tree.prefix}, "
+            f"source at {tree.source}")
+    return 0
+
+
+if __name__ == "__main__":
+    os.umask(0o022)
+    sys.exit(run_main(main, "setup"))
