@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "base/latch.h"
+
+#include <thread>
+
+#include "base/assertions.h"
+#include "base/counters.h"
+#include "base/parking_lot.h"
+
+namespace rowan {
+namespace {
+
+/// About a microsecond of pauses: longer than the usual hold, shorter than two context switches.
+constexpr int kSpinRounds = 32;
+
+inline void Pause() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("isb" ::: "memory");
+#endif
+}
+
+}  // namespace
+
+void Latch::LockSharedSlow() {
+  for (;;) {
+    for (int round = 0; round < kSpinRounds; ++round) {
+      Pause();
+      if (TryLockShared()) return;
+    }
+    uint64_t word = word_.load(std::memory_order_relaxed);
+    if ((word & kWriter) == 0) {
+      // Free again, or the count of shared holders is full: that many threads resolve it soon.
+      std::this_thread::yield();
+      continue;
+    }
+    if (!word_.compare_exchange_weak(word, word | kWaiters, std::memory_order_relaxed)) continue;
+    const bool slept = Park(this, ParkKind::kShared, [this] {
+      const uint64_t now = word_.load(std::memory_order_relaxed);
+      return (now & kWaiters) != 0 && (now & kWriter) != 0;
+    });
+    if (slept) AddCounter(Counter::kLatchParks);
+  }
+}
+
+void Latch::LockExclusiveSlow() {
+  for (;;) {
+    for (int round = 0; round < kSpinRounds; ++round) {
+      Pause();
+      if (TryLockExclusive()) return;
+    }
+    uint64_t word = word_.load(std::memory_order_relaxed);
+    if ((word & (kWriter | kSharedMask)) == 0) continue;
+    if (!word_.compare_exchange_weak(word, word | kWaiters, std::memory_order_relaxed)) continue;
+    const bool slept = Park(this, ParkKind::kExclusive, [this] {
+      const uint64_t now = word_.load(std::memory_order_relaxed);
+      return (now & kWaiters) != 0 && (now & (kWriter | kSharedMask)) != 0;
+    });
+    if (slept) AddCounter(Counter::kLatchParks);
+  }
+}
+
+void Latch::DowngradeToShared() {
+  uint64_t word = word_.load(std::memory_order_relaxed);
+  ROWAN_DCHECK((word & kWriter) != 0);
+  uint64_t next;
+  do {
+    next = (word & kWaiters) | kSharedOne | ((word + 1) & kVersionMask);
+  } while (!word_.compare_exchange_weak(word, next, std::memory_order_release,
+                                        std::memory_order_relaxed));
+  if ((word & kWaiters) != 0) WakeWaiters(false);
+}
+
+void Latch::WakeWaiters(bool with_exclusive) {
+  // Under the bucket mutex the waiters bit becomes exactly "someone stays parked". Those woken try
+  // again: one gets in, and its release sees the bit and wakes the next.
+  UnparkSelected(this, with_exclusive, [this](bool others_remain) {
+    if (!others_remain) word_.fetch_and(~kWaiters, std::memory_order_relaxed);
+  });
+}
+
+}  // namespace rowan

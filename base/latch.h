@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Latch: an 8-byte hybrid latch with shared, exclusive and optimistic modes.
+//
+// Word layout (bit 0 = least significant):
+//   bits 0..47  version, bumped by every exclusive release that may have changed the data
+//   bits 48..61 count of shared holders (0..16383)
+//   bit  62     waiters: someone is parked on this word in the parking lot
+//   bit  63     writer: held exclusively
+//
+// Bit 62 is set by a waiter while it sees itself blocked and stays set as long as anyone is parked,
+// so the release that ends the blockade always sees it.
+//
+// Modes: optimistic readers remember the version, read, and validate that no writer came or went;
+// they write nothing shared. Shared and exclusive acquire spin for about a microsecond, then park
+// (base/parking_lot.h), because threads outnumber cores. Not recursive. No fairness guarantee, but
+// a parked waiter is woken on every release that could let it in.
+// A latch must outlive every release: an unlocking thread may still touch the word to wake others.
+// Thread safety: all members may be called from any thread; Unlock* only by a holder.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "base/thread_annotations.h"
+
+namespace rowan {
+
+class ROWAN_CAPABILITY("latch") Latch {
+ public:
+  using Version = uint64_t;
+
+  Latch() = default;
+  Latch(const Latch&) = delete;
+  Latch& operator=(const Latch&) = delete;
+
+  [[nodiscard]] bool TryLockShared() ROWAN_TRY_ACQUIRE_SHARED(true) {
+    uint64_t word = word_.load(std::memory_order_relaxed);
+    while ((word & kWriter) == 0 && (word & kSharedMask) != kSharedMask) {
+      if (word_.compare_exchange_weak(word, word + kSharedOne, std::memory_order_acquire,
+                                      std::memory_order_relaxed)) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  [[nodiscard]] bool TryLockExclusive() ROWAN_TRY_ACQUIRE(true) {
+    uint64_t word = word_.load(std::memory_order_relaxed);
+    while ((word & (kWriter | kSharedMask)) == 0) {
+      if (word_.compare_exchange_weak(word, word | kWriter, std::memory_order_acquire,
+                                      std::memory_order_relaxed)) {
+        WriterEntered();
+        return true;
+      }
+    }
+    return false;
+  }
+
+  void LockShared() ROWAN_ACQUIRE_SHARED() {
+    if (!TryLockShared()) LockSharedSlow();
+  }
+  void LockExclusive() ROWAN_ACQUIRE() {
+    if (!TryLockExclusive()) LockExclusiveSlow();
+  }
+
+  void UnlockShared() ROWAN_RELEASE_SHARED() {
+    const uint64_t before = word_.fetch_sub(kSharedOne, std::memory_order_release);
+    if ((before & kWaiters) != 0 && (before & kSharedMask) == kSharedOne) WakeWaiters(true);
+  }
+
+  /// Releases and bumps the version: optimistic readers that overlapped will fail to validate.
+  void UnlockExclusive() ROWAN_RELEASE() {
+    // Only the holder changes version bits and no shared holder exists, but the waiters bit may
+    // be set concurrently, hence the exchange loop.
+    uint64_t word = word_.load(std::memory_order_relaxed);
+    uint64_t next;
+    do {
+      next = (word & kWaiters) | ((word + 1) & kVersionMask);
+    } while (!word_.compare_exchange_weak(word, next, std::memory_order_release,
+                                          std::memory_order_relaxed));
+    if ((word & kWaiters) != 0) WakeWaiters(true);
+  }
+
+  /// Turns the caller's exclusive hold into a shared one, bumping the version.
+  void DowngradeToShared();
+
+  /// If the latch is at `version` with no holder at all, takes it exclusively.
+  [[nodiscard]] bool TryUpgradeFromOptimistic(Version version) ROWAN_TRY_ACQUIRE(true) {
+    uint64_t word = word_.load(std::memory_order_relaxed);
+    while ((word & (kWriter | kSharedMask)) == 0 && (word & kVersionMask) == version) {
+      if (word_.compare_exchange_weak(word, word | kWriter, std::memory_order_acquire,
+                                      std::memory_order_relaxed)) {
+        WriterEntered();
+        return true;
+      }
+    }
+    return false;
+  }
+
+  /// If no writer is inside and the version still is `version`, takes it shared.
+  [[nodiscard]] bool TryShareFromOptimistic(Version version) ROWAN_TRY_ACQUIRE_SHARED(true) {
+    uint64_t word = word_.load(std::memory_order_relaxed);
+    while ((word & kWriter) == 0 && (word & kVersionMask) == version &&
+           (word & kSharedMask) != kSharedMask) {
+      if (word_.compare_exchange_weak(word, word + kSharedOne, std::memory_order_acquire,
+                                      std::memory_order_relaxed)) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  /// Begins an optimistic read: false while a writer is inside.
+  [[nodiscard]] bool TryOptimistic(Version* version) const {
+    const uint64_t word = word_.load(std::memory_order_acquire);
+    *version = word & kVersionMask;
+    return (word & kWriter) == 0;
+  }
+
+  /// True if nothing was written since TryOptimistic returned `version`. Everything read before
+  /// this call is then consistent; everything read when it fails must be thrown away.
+  [[nodiscard]] bool Validate(Version version) const {
+#if defined(__SANITIZE_THREAD__)
+    // ThreadSanitizer knows no fences; a read-modify-write orders the same and it understands it.
+    const uint64_t word = word_.fetch_add(0, std::memory_order_acq_rel);
+#else
+    std::atomic_thread_fence(std::memory_order_acquire);
+    const uint64_t word = word_.load(std::memory_order_relaxed);
+#endif
+    return (word & kWriter) == 0 && (word & kVersionMask) == version;
+  }
+
+  [[nodiscard]] bool IsLockedExclusive() const {
+    return (word_.load(std::memory_order_relaxed) & kWriter) != 0;
+  }
+  /// Version as of now, whoever holds the latch; meaningful to holders.
+  [[nodiscard]] Version version() const {
+    return word_.load(std::memory_order_relaxed) & kVersionMask;
+  }
+
+ private:
+  static constexpr uint64_t kVersionMask = (uint64_t{1} << 48) - 1;
+  static constexpr uint64_t kSharedOne = uint64_t{1} << 48;
+  static constexpr uint64_t kSharedMask = uint64_t{0x3FFF} << 48;
+  static constexpr uint64_t kWaiters = uint64_t{1} << 62;
+  static constexpr uint64_t kWriter = uint64_t{1} << 63;
+
+  void LockSharedSlow();
+  void LockExclusiveSlow();
+  void WakeWaiters(bool with_exclusive);
+
+  /// Keeps the writer's data stores behind the store of the writer bit, which acquire alone does
+  /// not; pairs with the acquire fence in Validate. No instruction on x86.
+  static void WriterEntered() {
+#if !defined(__SANITIZE_THREAD__)
+    std::atomic_thread_fence(std::memory_order_release);
+#endif
+  }
+
+  mutable std::atomic<uint64_t> word_{0};  // mutable for Validate under ThreadSanitizer
+};
+static_assert(sizeof(Latch) == 8);
+
+}  // namespace rowan

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "base/parking_lot.h"
+
+#include <array>
+#include <condition_variable>
+#include <mutex>
+
+namespace rowan::parking_internal {
+namespace {
+
+/// Lives on the stack of the sleeping thread; linked and unlinked under the bucket mutex.
+struct Sleeper {
+  const void* address;
+  ParkKind kind;
+  bool woken = false;
+  Sleeper* next = nullptr;
+  std::condition_variable wake;
+};
+
+struct alignas(64) Bucket {
+  std::mutex mutex;
+  Sleeper* first = nullptr;  // in order of arrival; guarded by mutex
+  Sleeper** end = &first;    // the link a new sleeper goes into; guarded by mutex
+};
+
+constexpr size_t kBuckets = 256;
+
+Bucket& BucketOf(const void* address) {
+  // Never destroyed: threads may still park while the process exits.
+  static std::array<Bucket, kBuckets>& buckets = *new std::array<Bucket, kBuckets>();
+  const uint64_t hash = reinterpret_cast<uintptr_t>(address) * 0x9E3779B97F4A7C15ull;
+  return buckets[hash >> 56];
+}
+
+/// Unlinks whom `address` and `with_exclusive` select; returns them as a list of their own.
+Sleeper* TakeSelected(Bucket& bucket, const void* address, bool with_exclusive, bool* remain) {
+  Sleeper* taken = nullptr;
+  Sleeper** taken_end = &taken;
+  Sleeper** link = &bucket.first;
+  bool exclusive_wanted = with_exclusive;
+  while (*link != nullptr) {
+    Sleeper* sleeper = *link;
+    const bool ours = sleeper->address == address;
+    const bool take = ours && (sleeper->kind == ParkKind::kShared || exclusive_wanted);
+    if (!take) {
+      *remain |= ours;
+      link = &sleeper->next;
+      continue;
+    }
+    if (sleeper->kind == ParkKind::kExclusive) exclusive_wanted = false;
+    *link = sleeper->next;
+    sleeper->next = nullptr;
+    *taken_end = sleeper;
+    taken_end = &sleeper->next;
+  }
+  bucket.end = link;
+  return taken;
+}
+
+}  // namespace
+
+bool ParkErased(const void* address, ParkKind kind, bool (*should_sleep)(void*), void* argument) {
+  Bucket& bucket = BucketOf(address);
+  std::unique_lock lock(bucket.mutex);
+  if (!should_sleep(argument)) return false;
+  Sleeper self{.address = address, .kind = kind, .wake = {}};
+  *bucket.end = &self;
+  bucket.end = &self.next;
+  self.wake.wait(lock, [&self] { return self.woken; });
+  return true;
+}
+
+void UnparkErased(const void* address, bool with_exclusive, void (*before_wake)(void*, bool),
+                  void* argument) {
+  Bucket& bucket = BucketOf(address);
+  std::lock_guard lock(bucket.mutex);
+  bool remain = false;
+  Sleeper* sleeper = TakeSelected(bucket, address, with_exclusive, &remain);
+  before_wake(argument, remain);
+  while (sleeper != nullptr) {
+    // Once woken is set and the mutex released, the sleeper's stack frame may vanish; all of this
+    // happens under the mutex, and `next` is read before the sleeper can run.
+    Sleeper* next = sleeper->next;
+    sleeper->woken = true;
+    sleeper->wake.notify_one();
+    sleeper = next;
+  }
+}
+
+}  // namespace rowan::parking_internal

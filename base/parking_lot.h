@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Parking lot: threads sleep by address, so that a lock word needs no room for a queue.
+// 256 buckets, each a mutex and a list of the sleepers whose address hashes there; every sleeper
+// has its own condition variable, so neighbours in a bucket do not wake each other.
+//
+// No lost wake-ups: the sleeper's predicate and the waker's update both run under the bucket mutex.
+// Whoever changes the state first makes it visible, then calls Unpark; a thread that saw the old
+// state under the mutex is on the list by then.
+// Thread safety: all functions from any thread. Callbacks must not park or unpark.
+#pragma once
+
+#include <cstdint>
+
+namespace rowan {
+
+/// What a sleeper waits for; decides who is woken by UnparkSelected.
+enum class ParkKind : uint8_t { kShared, kExclusive };
+
+namespace parking_internal {
+bool ParkErased(const void* address, ParkKind kind, bool (*should_sleep)(void*), void* argument);
+void UnparkErased(const void* address, bool with_exclusive, void (*before_wake)(void*, bool),
+                  void* argument);
+}  // namespace parking_internal
+
+/// Sleeps until unparked, if `should_sleep()` holds under the bucket mutex. Returns true if it
+/// slept. A return says nothing about the state: the caller looks again.
+template <typename Predicate>
+bool Park(const void* address, ParkKind kind, Predicate should_sleep) {
+  return parking_internal::ParkErased(
+      address, kind, [](void* argument) { return (*static_cast<Predicate*>(argument))(); },
+      &should_sleep);
+}
+
+/// Takes every shared sleeper and, if `with_exclusive`, the longest-waiting exclusive one off the
+/// list, calls `before_wake(others_remain)` under the bucket mutex, then wakes those taken.
+template <typename Update>
+void UnparkSelected(const void* address, bool with_exclusive, Update before_wake) {
+  parking_internal::UnparkErased(
+      address, with_exclusive,
+      [](void* argument, bool remain) { (*static_cast<Update*>(argument))(remain); }, &before_wake);
+}
+
+}  // namespace rowan

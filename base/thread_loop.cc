@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "base/thread_loop.h"
+
+#include <pthread.h>
+
+#include <utility>
+
+#include "base/assertions.h"
+
+namespace rowan {
+
+ThreadLoop::ThreadLoop(std::string name, std::chrono::milliseconds tick, Work work)
+    : name_(std::move(name)), tick_(tick), work_(std::move(work)) {}
+
+ThreadLoop::~ThreadLoop() { Stop(); }
+
+void ThreadLoop::Start() {
+  std::lock_guard lifecycle(lifecycle_mutex_);
+  ROWAN_CHECK(!thread_.joinable());
+  stopping_.store(false, std::memory_order_release);
+  thread_ = std::thread([this] { Run(); });
+}
+
+void ThreadLoop::Wake() {
+  // Already requested and not yet taken: the loop will run its work after this call anyway.
+  if (wake_requested_.exchange(true, std::memory_order_acq_rel)) return;
+  // The empty section keeps the notification from falling between the sleeper's test and its wait.
+  { std::lock_guard lock(mutex_); }
+  wake_.notify_one();
+}
+
+void ThreadLoop::Stop() {
+  std::lock_guard lifecycle(lifecycle_mutex_);
+  if (!thread_.joinable()) return;
+  ROWAN_CHECK(thread_.get_id() != std::this_thread::get_id());
+  {
+    std::lock_guard lock(mutex_);
+    stopping_.store(true, std::memory_order_release);
+  }
+  wake_.notify_all();
+  thread_.join();
+}
+
+void ThreadLoop::Run() {
+  pthread_setname_np(pthread_self(), ("rowan-" + name_).substr(0, 15).c_str());
+  while (!stopping()) {
+    // Taken before the work: a request that arrives during it causes another round.
+    wake_requested_.exchange(false, std::memory_order_acq_rel);
+    heartbeats_.fetch_add(1, std::memory_order_relaxed);
+    if (work_() == Next::kAgain) continue;
+    std::unique_lock lock(mutex_);
+    wake_.wait_for(lock, tick_, [this] {
+      return stopping() || wake_requested_.load(std::memory_order_acquire);
+    });
+  }
+}
+
+}  // namespace rowan

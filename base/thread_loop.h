@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Skeleton of every background thread: a name, a tick, a bounded unit of work, an interruptible
+// wait, a heartbeat and a clean stop. Thread safety: Wake and Stop from any thread; Stop is
+// idempotent and joins.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <string>
+#include <thread>
+
+namespace rowan {
+
+class ThreadLoop {
+ public:
+  enum class Next { kWait, kAgain };  ///< sleep until woken or the tick, or run again at once
+  using Work = std::function<Next()>;
+
+  /// Thread names show as "rowan-<name>" (at most 15 bytes in the kernel).
+  ThreadLoop(std::string name, std::chrono::milliseconds tick, Work work);
+  ~ThreadLoop();
+  ThreadLoop(const ThreadLoop&) = delete;
+  ThreadLoop& operator=(const ThreadLoop&) = delete;
+
+  void Start();
+  /// Asks the loop to run its work now. Cheap when it is awake already.
+  void Wake();
+  /// Finishes the unit of work in progress and joins.
+  void Stop();
+  [[nodiscard]] bool stopping() const { return stopping_.load(std::memory_order_acquire); }
+  [[nodiscard]] uint64_t heartbeats() const { return heartbeats_.load(std::memory_order_relaxed); }
+
+ private:
+  void Run();
+
+  const std::string name_;
+  const std::chrono::milliseconds tick_;
+  const Work work_;
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  std::atomic<bool> wake_requested_{false};  // set by Wake, taken by the loop before its work
+  std::atomic<bool> stopping_{false};
+  std::atomic<uint64_t> heartbeats_{0};
+  std::mutex lifecycle_mutex_;  // orders Start and Stop
+  std::thread thread_;          // guarded by lifecycle_mutex_
+};
+
+}  // namespace rowan
