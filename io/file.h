@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Files and the file system as Rowan sees them: an interface, so that a fault double can stand
+// behind it. Everything above io/ reaches the disk through these two classes only.
+//
+// Durability contract, stated for every implementation:
+//   - Write returns when the kernel has the bytes; they survive a process kill, not power loss.
+//   - Bytes are durable after a Sync of the same file that began after the Write returned, or, for
+//     a file opened with WriteThrough, when Write returns.
+//   - Create, Rename and Remove are durable after SyncDirectory of their folder.
+//   - A failed Sync leaves the durability of all earlier writes unknown; the caller stops the engine.
+// Thread safety: File calls on disjoint ranges may run concurrently; Sync may run beside them.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/status.h"
+
+namespace rowan {
+
+enum class SyncMethod { kFsync, kFdatasync };
+
+struct FileOptions {
+  bool create = false;         ///< create if missing
+  bool exclusive = false;      ///< with create: fail with kInvalidArgument if it exists
+  bool direct = false;         ///< O_DIRECT: offset, length and memory aligned to kDirectAlignment
+  bool write_through = false;  ///< O_DSYNC
+  bool read_only = false;
+  bool atomic = false;  ///< every Write is untorn (RWF_ATOMIC) or fails; needs `direct` and sizes
+                        ///< within AtomicWriteUnitMax
+};
+
+/// Alignment that O_DIRECT transfers obey everywhere.
+inline constexpr size_t kDirectAlignment = 4096;
+
+class File {
+ public:
+  virtual ~File() = default;
+  File() = default;
+  File(const File&) = delete;
+  File& operator=(const File&) = delete;
+
+  /// Reads exactly buffer.size() bytes. Reading beyond the end is kIoError with detail 0.
+  virtual Status Read(uint64_t offset, MutableBytes buffer) = 0;
+  /// Writes all bytes, extending the file if needed. kNoSpace when the disk is full.
+  virtual Status Write(uint64_t offset, Bytes bytes) = 0;
+  virtual Status Sync(SyncMethod method) = 0;
+  virtual Result<uint64_t> Size() = 0;
+  /// Sets the size; new bytes read as zero.
+  virtual Status Truncate(uint64_t size_bytes) = 0;
+  /// Makes [offset, offset+length) really written zeros or allocated blocks so that later writes
+  /// there do not fail for lack of space. May extend the file.
+  virtual Status Allocate(uint64_t offset, uint64_t length) = 0;
+  /// OS descriptor for asynchronous batches; -1 when there is none (simulated files).
+  [[nodiscard]] virtual int descriptor() const = 0;
+  /// RWF_* bits that asynchronous batches must pass with writes to the descriptor.
+  [[nodiscard]] virtual int write_flags() const { return 0; }
+  [[nodiscard]] virtual const std::string& path() const = 0;
+};
+
+class FileSystem {
+ public:
+  virtual ~FileSystem() = default;
+
+  /// kNotFound when missing and not created; otherwise kIoError with errno in detail.
+  virtual Result<std::unique_ptr<File>> Open(const std::string& path, FileOptions options) = 0;
+  virtual Status Rename(const std::string& source, const std::string& target) = 0;
+  /// kNotFound when missing.
+  virtual Status Remove(const std::string& path) = 0;
+  virtual Result<bool> Exists(const std::string& path) = 0;
+  /// File names (no folders, no path) in a folder, unordered.
+  virtual Result<std::vector<std::string>> List(const std::string& folder) = 0;
+  /// Creates one folder; fine if it exists already.
+  virtual Status CreateFolder(const std::string& path) = 0;
+  virtual Status SyncDirectory(const std::string& folder) = 0;
+  /// Largest untorn (RWF_ATOMIC) write the file's file system promises, in bytes; 0 = none.
+  virtual Result<uint32_t> AtomicWriteUnitMax(const std::string& path) = 0;
+};
+
+/// The real one; its failures are logged with their path. Never null; lives for the process.
+FileSystem* PosixFileSystem();
+
+}  // namespace rowan

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "io/posix_file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "base/logging.h"
+#include "io/aligned_buffer.h"
+
+namespace rowan {
+namespace {
+
+/// Zeros written per call where the file system cannot allocate.
+constexpr size_t kZeroChunkBytes = size_t{1} << 20;
+
+Status Failed(const PosixFile& file, const char* call, uint64_t offset, const char* message) {
+  const int error = errno;
+  LogError("{} of file '{}' at offset {} failed: {} (errno {})", call, file.path(), offset,
+           std::strerror(error), error);
+  return StatusFromErrno(error, message);
+}
+
+}  // namespace
+
+Status StatusFromErrno(int error, const char* message) {
+  const bool full = error == ENOSPC || error == EDQUOT;
+  return Status(full ? Code::kNoSpace : Code::kIoError, message, static_cast<uint32_t>(error));
+}
+
+PosixFile::PosixFile(std::string path, int descriptor, int write_flags)
+    : path_(std::move(path)), descriptor_(descriptor), write_flags_(write_flags) {}
+
+PosixFile::~PosixFile() { ::close(descriptor_); }
+
+Status PosixFile::Read(uint64_t offset, MutableBytes buffer) {
+  while (!buffer.empty()) {
+    const ssize_t count =
+        ::pread(descriptor_, buffer.data(), buffer.size(), static_cast<off_t>(offset));
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return Failed(*this, "Read", offset, "cannot read file");
+    if (count == 0) return Status(Code::kIoError, "read beyond the end of the file", 0);
+    buffer = buffer.subspan(static_cast<size_t>(count));
+    offset += static_cast<uint64_t>(count);
+  }
+  return Status::Ok();
+}
+
+Status PosixFile::Write(uint64_t offset, Bytes bytes) {
+  while (!bytes.empty()) {
+    const iovec piece{const_cast<std::byte*>(bytes.data()), bytes.size()};
+    const ssize_t count =
+        write_flags_ == 0
+            ? ::pwrite(descriptor_, bytes.data(), bytes.size(), static_cast<off_t>(offset))
+            : ::pwritev2(descriptor_, &piece, 1, static_cast<off_t>(offset), write_flags_);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return Failed(*this, "Write", offset, "cannot write file");
+    bytes = bytes.subspan(static_cast<size_t>(count));
+    offset += static_cast<uint64_t>(count);
+  }
+  return Status::Ok();
+}
+
+Status PosixFile::Sync(SyncMethod method) {
+  const bool data_only = method == SyncMethod::kFdatasync;
+  // Never retried: after a failure the kernel may have dropped the dirty pages.
+  if ((data_only ? ::fdatasync(descriptor_) : ::fsync(descriptor_)) == 0) return Status::Ok();
+  return Failed(*this, data_only ? "fdatasync" : "fsync", 0, "cannot sync file");
+}
+
+Result<uint64_t> PosixFile::Size() {
+  struct stat facts;
+  if (::fstat(descriptor_, &facts) != 0) return Failed(*this, "stat", 0, "cannot stat file");
+  return static_cast<uint64_t>(facts.st_size);
+}
+
+Status PosixFile::Truncate(uint64_t size_bytes) {
+  while (::ftruncate(descriptor_, static_cast<off_t>(size_bytes)) != 0) {
+    if (errno != EINTR) return Failed(*this, "Truncate", size_bytes, "cannot truncate file");
+  }
+  return Status::Ok();
+}
+
+Status PosixFile::Allocate(uint64_t offset, uint64_t length) {
+  if (length == 0) return Status::Ok();
+  for (;;) {
+    if (::fallocate(descriptor_, 0, static_cast<off_t>(offset), static_cast<off_t>(length)) == 0) {
+      return Status::Ok();
+    }
+    if (errno == EINTR) continue;
+    if (errno != EOPNOTSUPP) return Failed(*this, "Allocate", offset, "cannot allocate space");
+    break;
+  }
+  // No fallocate here. Bytes inside the file may be in use, so only new ones are written.
+  const Result<uint64_t> size = Size();
+  if (!size.ok()) return size.status();
+  return WriteZeros(std::max(offset, size.value()), offset + length);
+}
+
+Status PosixFile::WriteZeros(uint64_t offset, uint64_t end) {
+  if (offset >= end) return Status::Ok();
+  const AlignedBuffer zeros(std::min<uint64_t>(kZeroChunkBytes, end - offset));
+  while (offset < end) {
+    const uint64_t chunk = std::min<uint64_t>(zeros.size(), end - offset);
+    const Status status = Write(offset, zeros.span().first(chunk));
+    if (!status.ok()) return status;
+    offset += chunk;
+  }
+  return Status::Ok();
+}
+
+}  // namespace rowan

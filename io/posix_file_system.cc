@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// The FileSystem over POSIX calls. Stateless, hence thread-safe.
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <system_error>
+
+#include "base/logging.h"
+#include "io/atomic_write.h"
+#include "io/posix_file.h"
+
+namespace rowan {
+namespace {
+
+constexpr mode_t kFileMode = 0640;
+constexpr mode_t kFolderMode = 0750;
+
+Status Failed(const char* call, const std::string& path, const char* message) {
+  const int error = errno;
+  LogError("{} of '{}' failed: {} (errno {})", call, path, std::strerror(error), error);
+  return StatusFromErrno(error, message);
+}
+
+int OpenFlags(FileOptions options) {
+  int flags = O_CLOEXEC | (options.read_only ? O_RDONLY : O_RDWR);
+  if (options.create) flags |= O_CREAT;
+  if (options.create && options.exclusive) flags |= O_EXCL;
+  if (options.direct) flags |= O_DIRECT;
+  if (options.write_through) flags |= O_DSYNC;
+  return flags;
+}
+
+class PosixFiles final : public FileSystem {
+ public:
+  Result<std::unique_ptr<File>> Open(const std::string& path, FileOptions options) override {
+    int descriptor;
+    do {
+      descriptor = ::open(path.c_str(), OpenFlags(options), kFileMode);
+    } while (descriptor < 0 && errno == EINTR);
+    if (descriptor >= 0) {
+      const int write_flags = options.atomic ? kWriteAtomicFlag : 0;
+      return std::unique_ptr<File>(std::make_unique<PosixFile>(path, descriptor, write_flags));
+    }
+    if (errno == ENOENT && !options.create) return Status(Code::kNotFound, "no such file");
+    if (errno == EEXIST) return Status(Code::kInvalidArgument, "file exists already", EEXIST);
+    // A file system without O_DIRECT says EINVAL; the caller decides whether that is an error.
+    if (errno == EINVAL && options.direct) {
+      return Status(Code::kIoError, "the file system refuses direct I/O", EINVAL);
+    }
+    return Failed("Open", path, "cannot open file");
+  }
+
+  Status Rename(const std::string& source, const std::string& target) override {
+    if (::rename(source.c_str(), target.c_str()) == 0) return Status::Ok();
+    if (errno == ENOENT) return Status(Code::kNotFound, "no such file");
+    return Failed("Rename", source, "cannot rename file");
+  }
+
+  Status Remove(const std::string& path) override {
+    if (::unlink(path.c_str()) == 0) return Status::Ok();
+    if (errno == ENOENT) return Status(Code::kNotFound, "no such file");
+    return Failed("Remove", path, "cannot remove file");
+  }
+
+  Result<bool> Exists(const std::string& path) override {
+    struct stat facts;
+    if (::stat(path.c_str(), &facts) == 0) return true;
+    if (errno == ENOENT || errno == ENOTDIR) return false;
+    return Failed("stat", path, "cannot stat file");
+  }
+
+  Result<std::vector<std::string>> List(const std::string& folder) override {
+    std::vector<std::string> names;
+    std::error_code error;
+    std::filesystem::directory_iterator entry(folder, error);
+    for (; !error && entry != std::filesystem::directory_iterator(); entry.increment(error)) {
+      std::error_code no_type;  // an entry that vanished meanwhile is no file of ours
+      if (!entry->is_directory(no_type)) names.push_back(entry->path().filename().string());
+    }
+    if (!error) return names;
+    if (error.value() == ENOENT) return Status(Code::kNotFound, "no such folder");
+    errno = error.value();
+    return Failed("List", folder, "cannot list folder");
+  }
+
+  Status CreateFolder(const std::string& path) override {
+    if (::mkdir(path.c_str(), kFolderMode) == 0) return Status::Ok();
+    struct stat facts;
+    if (errno == EEXIST && ::stat(path.c_str(), &facts) == 0 && S_ISDIR(facts.st_mode)) {
+      return Status::Ok();
+    }
+    return Failed("mkdir", path, "cannot create folder");
+  }
+
+  Status SyncDirectory(const std::string& folder) override {
+    const int descriptor = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (descriptor < 0) return Failed("Open", folder, "cannot open folder");
+    Status status;
+    if (::fsync(descriptor) != 0) status = Failed("fsync", folder, "cannot sync folder");
+    ::close(descriptor);
+    return status;
+  }
+
+  Result<uint32_t> AtomicWriteUnitMax(const std::string& path) override {
+    return ProbeAtomicWriteUnitMax(path);
+  }
+};
+
+}  // namespace
+
+FileSystem* PosixFileSystem() {
+  static PosixFiles& files = *new PosixFiles();
+  return &files;
+}
+
+}  // namespace rowan

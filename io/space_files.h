@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// SpaceFiles: space id -> open file, and the only place outside space/ that turns a page number
+// into a file offset (page number x page size). Files are named by id, `space_<id>.rws`, in the
+// instance folder; the system and undo spaces too.
+//
+// A space is live from Create/Open until Drop. Drop marks it dead at once (reads and writes of a
+// dead space return kNotFound and are no error for the cleaner), renames the file to a trash name
+// and leaves the unlinking to RemoveTrash. Handles are kept open up to `open_files_max`, least
+// recently used closed first, never while in use or written but not synced: the limit is exceeded
+// rather than an error of the kernel's delayed writing lost.
+// Thread safety: all members, from any thread; reads of open files take no exclusive lock.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/ids.h"
+#include "base/status.h"
+#include "io/file.h"
+
+namespace rowan {
+
+class SpaceFiles {
+ public:
+  struct Options {
+    std::string folder;
+    uint32_t page_size_bytes = 16384;
+    bool direct = true;  ///< O_DIRECT for data files, silently off where the file system refuses
+    bool atomic = false;  ///< untorn page writes (FileOptions::atomic)
+    uint32_t open_files_max = 4000;
+  };
+
+  SpaceFiles(FileSystem* file_system, Options options);
+  ~SpaceFiles();
+
+  /// Creates the file with `pages` zeroed pages, syncs it and its folder. Fails if it exists.
+  Status Create(SpaceId space, uint32_t pages);
+  /// Makes an existing file known as live. kNotFound when the file is missing.
+  Status Open(SpaceId space);
+  [[nodiscard]] bool IsLive(SpaceId space) const;
+  /// All live space ids, unordered.
+  [[nodiscard]] std::vector<SpaceId> ListLive() const;
+  /// All space ids that have a file in the folder (live or not yet opened).
+  Result<std::vector<SpaceId>> ListFiles();
+  /// Dead at once; the file is renamed to a trash name and the folder synced. kNotFound when there
+  /// is neither a live space nor a file.
+  Status Drop(SpaceId space);
+  /// Unlinks some trash files; true when none is left. Called by a background thread and at start.
+  Result<bool> RemoveTrash();
+
+  /// A page beyond the end of the file is kIoError with detail 0 and not logged.
+  Status ReadPage(PageId id, MutableBytes buffer);
+  Status WritePage(PageId id, Bytes page);
+  /// File and offset for a batch write. The handle keeps the file open while held.
+  struct Location {
+    std::shared_ptr<File> file;
+    uint64_t offset = 0;
+  };
+  Result<Location> Locate(PageId id);
+
+  /// Pages in the file now.
+  Result<uint32_t> PageCount(SpaceId space);
+  /// Grows the file to at least `pages` pages; the new ones are allocated on disk and read as zero.
+  Status Extend(SpaceId space, uint32_t pages);
+  /// Syncs one space's file; kNotFound (dead) is Ok.
+  Status Sync(SpaceId space, SyncMethod method);
+
+  [[nodiscard]] uint32_t page_size_bytes() const { return options_.page_size_bytes; }
+  [[nodiscard]] const std::string& folder() const { return options_.folder; }
+  [[nodiscard]] std::string PathOf(SpaceId space) const;
+
+ private:
+  struct Impl;
+  const Options options_;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace rowan

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// WriteBatch: many page writes (or read-aheads) in flight at once, for background threads. One
+// instance belongs to one thread; sessions use File::Read directly. Backends: io_uring, libaio, a
+// small thread pool; MakeWriteBatch probes what the kernel permits. Files without a descriptor are
+// written synchronously, so simulated file systems work with every backend.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "base/bytes.h"
+#include "base/status.h"
+#include "io/file.h"
+
+namespace rowan {
+
+enum class IoBackend { kAuto, kUring, kLibaio, kThreads };
+const char* IoBackendName(IoBackend backend);
+
+class WriteBatch {
+ public:
+  virtual ~WriteBatch() = default;
+  /// Queues one write. `bytes` stays valid until WaitAll returns. May block when the queue is full.
+  virtual Status Submit(File* file, uint64_t offset, Bytes bytes) = 0;
+  /// Queues one read into `buffer`, same rules.
+  virtual Status SubmitRead(File* file, uint64_t offset, MutableBytes buffer) = 0;
+  /// Waits for everything queued. The first failure is returned; all requests are finished anyway.
+  virtual Status WaitAll() = 0;
+  [[nodiscard]] virtual IoBackend backend() const = 0;
+};
+
+/// `depth` = most requests in flight. kAuto tries io_uring, libaio, threads in this order; a named
+/// backend that the kernel refuses is kUnsupported. `*reason` (may be null) gets a sentence for the
+/// operator: what was chosen and why the ones before it were not.
+Result<std::unique_ptr<WriteBatch>> MakeWriteBatch(IoBackend backend, uint32_t depth,
+                                                   std::string* reason);
+
+}  // namespace rowan
