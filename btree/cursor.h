@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Cursor: an ordered walk over a tree's entries under shared leaf latches. Between Latch...Unlatch the
+// cursor holds one leaf shared; entries it returns point into the page and are valid until the next
+// call. Do not keep it latched while waiting for anything, or across calls of the layer above.
+//
+// Seeks try the current leaf first (when it was not changed since), then its right neighbour, and
+// only then descend: a seek to the next group of a loose index scan costs a binary search.
+// Thread safety: one thread per cursor.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/ids.h"
+#include "base/status.h"
+#include "btree/tree.h"
+#include "buffer/page_guard.h"
+
+namespace rowan {
+
+class Cursor {
+ public:
+  explicit Cursor(Tree* tree, FixHint hint = FixHint::kNormal);
+  ~Cursor();
+  Cursor(const Cursor&) = delete;
+  Cursor& operator=(const Cursor&) = delete;
+  /// Forget everything and walk another tree.
+  void Reset(Tree* tree, FixHint hint = FixHint::kNormal);
+
+  /// Positions on the first entry >= key. kEndOfRange: none (the cursor is then past the end).
+  Status SeekAtLeast(Bytes key);
+  /// Positions on the last entry < key. kEndOfRange: none.
+  Status SeekBefore(Bytes key);
+  Status SeekFirst();
+  Status SeekLast();
+  /// Moves by one entry. After Unlatch they re-latch first: to the same place if the leaf did not
+  /// change, else by seeking from the remembered key (which may be gone: Next then yields the first
+  /// entry after it, Prev the last before it). kEndOfRange at the ends.
+  Status Next();
+  Status Prev();
+  /// Re-latches after Unlatch at the remembered key if it still exists, else kNotFound.
+  Status Relatch();
+
+  [[nodiscard]] bool latched() const { return leaf_.held(); }
+  /// REQUIRES: latched on an entry. The key is assembled into the cursor's buffer (prefix + suffix).
+  [[nodiscard]] Bytes key();
+  /// REQUIRES: latched on an entry. Points into the page.
+  [[nodiscard]] Bytes value() const;
+  /// Largest transaction id that changed the latched leaf (the `stamp` of Tree's changes).
+  [[nodiscard]] TxnId leaf_newest_change() const;
+  /// Slot and entry count of the latched leaf: lets the caller take a whole leaf at once.
+  [[nodiscard]] uint16_t slot() const { return slot_; }
+  [[nodiscard]] uint16_t leaf_entries() const;
+  [[nodiscard]] PageNumber leaf() const { return leaf_page_; }
+
+  /// Gives the latch back; remembers key, page and version for Next/Prev/Relatch.
+  void Unlatch();
+
+ private:
+  struct Impl;
+  Tree* tree_;
+  FixHint hint_;
+  PageGuard leaf_;
+  PageNumber leaf_page_{0};
+  Latch::Version leaf_version_ = 0;
+  uint16_t slot_ = 0;
+  std::vector<std::byte> key_;  ///< key of the current entry; capacity is kept
+  bool key_valid_ = false;
+};
+
+/// Bottom-up build of an empty tree from entries in ascending key order: leaves are filled to 15/16
+/// and logged as whole-node loads. One thread; the tree must not be used by others meanwhile.
+class BulkBuilder {
+ public:
+  explicit BulkBuilder(Tree* tree);
+  ~BulkBuilder();
+  /// kInvalidArgument when keys do not ascend strictly.
+  Status Add(Bytes key, Bytes value, TxnId stamp);
+  Status Finish();
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace rowan

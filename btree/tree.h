@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Tree: a B-tree of byte-string keys in memcmp order, each with a value. It knows nothing of rows,
+// transactions or visibility: the layer above decides under the leaf latch what to do.
+//
+// Structure: the root page never moves (a root split moves its content down). Inner pages are read
+// optimistically, leaves under a latch. Every leaf has a right link. Structure changes are one
+// mini-transaction each; they never run inside the caller's mini-transaction: when an entry does not
+// fit (kNoRoom), the caller abandons, calls MakeRoom, and starts over.
+// Keys: at most MaxKeyBytes; an entry (key + value) at most MaxEntryBytes of the page size.
+// Thread safety: all members, any thread.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+
+#include "base/bytes.h"
+#include "base/ids.h"
+#include "base/status.h"
+#include "buffer/mini_txn.h"
+#include "space/page_allocator.h"
+
+namespace rowan {
+
+/// Where an operation landed in an exclusively latched leaf.
+struct LeafPosition {
+  MutablePage leaf;
+  uint16_t slot = 0;   ///< the entry with the key, or where it would be inserted
+  bool exact = false;  ///< an entry with exactly this key is at `slot`
+};
+
+/// Entries that nobody needs any more (mvcc/ supplies the rule): asked under the exclusive leaf
+/// latch, before a leaf is split. Must not latch or wait.
+struct LeafCleaner {
+  using IsGarbage = bool (*)(void* context, Bytes key, Bytes value);
+  IsGarbage is_garbage = nullptr;
+  void* context = nullptr;
+};
+
+struct TreeStatistics {
+  uint64_t leaf_pages = 0;   ///< estimate
+  uint64_t inner_pages = 0;  ///< estimate
+  uint64_t entries = 0;      ///< estimate, delete-marked ones included
+  uint32_t levels = 1;
+};
+
+class Tree {
+ public:
+  Tree(PageAllocator* allocator, SpaceId space, PageNumber root, IndexId index);
+
+  /// Allocates and initialises an empty root leaf; its own mini-transaction.
+  static Result<PageNumber> Create(PageAllocator* allocator, SpaceId space, IndexId index);
+  /// Frees all pages of the tree (index drop), page by page in mini-transactions. The root last.
+  Status Destroy();
+
+  [[nodiscard]] static size_t MaxKeyBytes(uint32_t page_size_bytes);
+  [[nodiscard]] static size_t MaxEntryBytes(uint32_t page_size_bytes);
+
+  // --- changes, under an exclusive leaf latch held by the caller's mini-transaction ---
+
+  /// Descends and latches the leaf that owns `key`. REQUIRES: mini_txn started, holds no tree page.
+  Status FindForWrite(MiniTxn* mini_txn, Bytes key, LeafPosition* position);
+  /// Same, but through a remembered leaf first (see Cursor::hint); falls back to a descent.
+  Status FindForWrite(MiniTxn* mini_txn, Bytes key, PageNumber leaf_hint, LeafPosition* position);
+  /// REQUIRES: !position.exact. kNoRoom leaves everything unchanged. `stamp` = the changing
+  /// transaction, kept per leaf as "newest change".
+  Status InsertAt(MiniTxn* mini_txn, const LeafPosition& position, Bytes key, Bytes value,
+                  TxnId stamp);
+  /// REQUIRES: position.exact. Logs only the bytes between the common prefix and suffix.
+  Status UpdateAt(MiniTxn* mini_txn, const LeafPosition& position, Bytes value, TxnId stamp);
+  /// REQUIRES: position.exact.
+  void RemoveAt(MiniTxn* mini_txn, const LeafPosition& position);
+  /// The value at an exact position; valid while the latch is held and nothing was changed.
+  [[nodiscard]] Bytes ValueAt(const LeafPosition& position) const;
+  /// Full key at a slot of the latched leaf (slot may differ from position.slot), into `buffer`.
+  [[nodiscard]] size_t EntryCountAt(const LeafPosition& position) const;
+
+  /// Splits (or cleans) so that an entry of this size fits where `key` belongs. No latch held.
+  Status MakeRoom(Bytes key, size_t key_bytes, size_t value_bytes, const LeafCleaner& cleaner);
+  /// After removals: merges the leaf owning `key` with its right sibling when both fit in 80 % of a
+  /// page, or unlinks it when empty. Best effort. No latch held.
+  Status MergeIfSmall(Bytes key);
+
+  // --- estimates and checks ---
+
+  /// Entries in [low, high); empty high = unbounded. Two descents, no row access. Exact when both
+  /// ends are on one leaf or neighbours.
+  Result<uint64_t> EstimateRange(Bytes low, Bytes high);
+  Result<TreeStatistics> Statistics();
+  /// Walks every page: order, bounds, links, levels, allocation bits, checksums. Calls `visit` (may
+  /// be empty) for each leaf entry in key order. kCorrupt with a logged sentence naming the page.
+  using Visit = std::function<Status(Bytes key, Bytes value)>;
+  Status Check(const Visit& visit);
+
+  [[nodiscard]] SpaceId space() const { return space_; }
+  [[nodiscard]] PageNumber root() const { return root_; }
+  [[nodiscard]] IndexId index() const { return index_; }
+  [[nodiscard]] PageAllocator* allocator() const { return allocator_; }
+  [[nodiscard]] BufferPool* pool() const { return allocator_->pool(); }
+
+ private:
+  PageAllocator* const allocator_;
+  const SpaceId space_;
+  const PageNumber root_;
+  const IndexId index_;
+};
+
+void RegisterTreeRedo();
+
+}  // namespace rowan

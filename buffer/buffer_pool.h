@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// BufferPool: pages in memory. Huge-page frame arena, optimistic hash table page id -> frame, clock
+// eviction with scan resistance, a background evictor, cleaner and continuous checkpoint.
+//
+// Invariants:
+//   - a page is in at most one frame; frame.page_id changes only under its exclusive latch;
+//   - WAL rule: a page image goes to disk only when the log is durable up to its page LSN;
+//   - dirty mark before append (buffer/mini_txn.h), so a sweep that starts at LSN x overlooks no
+//     page changed below x;
+//   - no latch is held across a write; reads happen under the exclusive latch of a frame in state
+//     kLoading, and waiting readers park on that latch.
+// Thread safety: everything from any thread unless said otherwise.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+
+#include "base/ids.h"
+#include "base/status.h"
+#include "buffer/page_guard.h"
+#include "buffer/page_header.h"
+#include "io/space_files.h"
+#include "io/write_batch.h"
+#include "wal/log.h"
+
+namespace rowan {
+
+/// rowan_doublewrite.
+enum class DoublewriteMode { kOn, kDetectOnly, kAtomic, kOff };
+
+struct BufferOptions {
+  uint64_t pool_bytes = uint64_t{128} << 20;
+  uint32_t page_size_bytes = 16384;
+  DoublewriteMode doublewrite = DoublewriteMode::kOn;
+  SyncMethod data_sync_method = SyncMethod::kFdatasync;
+  IoBackend io_backend = IoBackend::kAuto;
+  uint32_t io_capacity_pages_per_second = 10000;
+  uint32_t cleaners = 1;
+  bool background = true;  ///< false: tests drive cleaning and checkpoints themselves
+};
+
+/// How likely the page is to be needed again, and what to do about damage.
+enum class FixHint : uint8_t {
+  kNormal,
+  kScan,         ///< enters the pool with usage 0
+  kSpeculative,  ///< page id came from an optimistic read: damage is returned but not logged,
+                 ///< the caller validates its source and reports with ReportDamage if it is real
+};
+
+struct PoolStatistics {
+  uint64_t frames = 0;
+  uint64_t free_frames = 0;
+  uint64_t dirty_frames = 0;
+  uint64_t checkpoint_lsn = 0;
+  uint64_t checkpoint_age_bytes = 0;
+};
+
+class BufferPool {
+ public:
+  /// `log` may be null only for recovery-less tests of reading; `files`, `log`, `control` outlive
+  /// the pool.
+  static Result<std::unique_ptr<BufferPool>> Open(const BufferOptions& options, SpaceFiles* files,
+                                                  FileSystem* file_system, Log* log,
+                                                  ControlFile* control);
+  ~BufferPool();
+
+  /// Latches the page, reading it if needed. kNotFound: dead space. kCorrupt: checksum or identity
+  /// (logged with file and page). kIoError.
+  Result<PageGuard> Fix(PageId id, LatchMode mode, FixHint hint = FixHint::kNormal);
+  /// Optimistic hold: waits while a writer is inside. Same errors as Fix.
+  Status FixOptimistic(PageId id, FixHint hint, OptimisticPage* page);
+  /// Exclusive latch on a page whose old content does not matter (it will be initialised in the
+  /// same mini-transaction); never reads. The bytes are zero.
+  Result<PageGuard> FixNew(PageId id);
+  /// The page was freed in a committed group: forget its dirty state, it is never written again
+  /// before it is initialised anew. REQUIRES: exclusive guard, given up here.
+  void Discard(PageGuard guard);
+  /// Asks for pages to be read in the background; hints only.
+  void Prefetch(std::span<const PageId> pages);
+
+  /// Keeps a page resident (roots). The page must be unpinned before its space is dropped.
+  Status Pin(PageId id);
+  void Unpin(PageId id);
+
+  /// Logs the operator's sentence for a damaged page (file name, page, what is wrong).
+  void ReportDamage(PageId id, const char* what);
+
+  /// Before recovery: repairs torn pages from the doublewrite file.
+  Status RepairFromDoublewrite();
+  /// Recovery: redo without a MiniTxn. The guard is exclusive; marks the page dirty from `start`
+  /// and stamps `end`.
+  void MarkRedone(const PageGuard& guard, Lsn start, Lsn end);
+
+  /// Starts evictor, cleaners and checkpointer (after recovery).
+  void StartBackground();
+  /// Writes all dirty pages and a checkpoint at the log tail. For shutdown, tests, and the end of
+  /// recovery.
+  Status FlushAndCheckpoint();
+  /// Called before a checkpoint LSN is computed, so that owners can log state that lives outside
+  /// pages. Set before StartBackground.
+  void SetBeforeCheckpoint(std::function<void()> callback);
+  /// Forgets all frames of a dead space without I/O (may be lazy).
+  void ForgetSpace(SpaceId space);
+  Status Resize(uint64_t pool_bytes);
+  Status SetDoublewriteMode(DoublewriteMode mode);
+  void SetDataSyncMethod(SyncMethod method);
+  void SetIoCapacity(uint32_t pages_per_second);
+
+  [[nodiscard]] uint32_t page_size_bytes() const;
+  [[nodiscard]] Log* log() const;
+  [[nodiscard]] SpaceFiles* files() const;
+  [[nodiscard]] PoolStatistics Statistics() const;
+  [[nodiscard]] IoBackend io_backend() const;
+
+  /// Stops background threads. FlushAndCheckpoint first for a clean shutdown.
+  void Close();
+
+  struct Impl;
+
+ private:
+  explicit BufferPool(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace rowan

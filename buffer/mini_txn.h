@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// MiniTxn: one atomic change of a few pages = one log group.
+//
+// Life: Start(log bytes) reserves log space before any latch -> Fix/Adopt pages exclusively -> change
+// bytes and Log what was changed -> Commit. Commit marks the modified frames dirty with the log tail
+// read before the append (a safe lower bound), appends the group, stamps page LSNs, releases the
+// latches, returns the group's end LSN. Abandon releases everything when nothing was logged.
+//
+// Latch order: tree pages top-down and left to right -> undo pages -> undo directory -> space header
+// and bitmap pages -> log append. Nothing may wait for a row lock or read another tree page from
+// disk while an exclusive leaf latch is held. Pages to be allocated are reserved first
+// (space/page_allocator.h).
+// Thread safety: one thread. Not allocating when warm.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "base/ids.h"
+#include "base/status.h"
+#include "buffer/buffer_pool.h"
+#include "buffer/page_guard.h"
+#include "wal/group.h"
+
+namespace rowan {
+
+/// A page held exclusively by a mini-transaction. Valid until it commits or releases the page.
+struct MutablePage {
+  std::byte* bytes = nullptr;
+  PageId id;
+  uint32_t position = 0;  ///< in the mini-transaction's list of guards
+
+  [[nodiscard]] bool valid() const { return bytes != nullptr; }
+};
+
+class MiniTxn {
+ public:
+  explicit MiniTxn(BufferPool* pool);
+  /// Abandons if still open; then nothing may have been logged.
+  ~MiniTxn();
+  MiniTxn(const MiniTxn&) = delete;
+  MiniTxn& operator=(const MiniTxn&) = delete;
+
+  /// Reserves log space; waits for the checkpoint if the log is full. No latch may be held by the
+  /// calling thread. `log_bytes_max` is an upper bound of the group.
+  Status Start(uint32_t log_bytes_max);
+  [[nodiscard]] bool started() const { return reserved_bytes_ != 0; }
+
+  Result<MutablePage> Fix(PageId id);
+  /// A page that this mini-transaction initialises (its log record type initialises pages).
+  Result<MutablePage> FixNew(PageId id);
+  /// Takes over an exclusive guard.
+  MutablePage Adopt(PageGuard guard);
+  /// Already held by this mini-transaction? Returns it, or an invalid page.
+  [[nodiscard]] MutablePage FindHeld(PageId id) const;
+  /// Gives a page back early. REQUIRES: nothing logged for it.
+  void ReleaseUnmodified(const MutablePage& page);
+  /// After Commit the page is discarded (freed page) instead of left dirty.
+  void DiscardAtCommit(const MutablePage& page);
+
+  /// Logs a change of `page` and returns the body to fill in now (valid until the next Log).
+  std::byte* Log(RecordType type, const MutablePage& page, size_t body_size);
+  /// A record without a page; `id.page` is 0.
+  std::byte* LogPageless(RecordType type, SpaceId space, size_t body_size);
+
+  [[nodiscard]] bool has_changes() const { return group_ != nullptr && !group_->empty(); }
+
+  /// REQUIRES: started. Returns the end LSN of the group, or the current tail when nothing changed.
+  Lsn Commit();
+  /// REQUIRES: nothing logged.
+  void Abandon();
+
+  [[nodiscard]] BufferPool* pool() const { return pool_; }
+
+ private:
+  struct Held {
+    PageGuard guard;
+    bool modified = false;
+    bool discard = false;
+  };
+  static constexpr size_t kInlinePages = 12;
+
+  Held& At(uint32_t position);
+  MutablePage Hold(PageGuard guard);
+  void ReleaseAll();
+
+  BufferPool* const pool_;
+  GroupBuilder* group_ = nullptr;  ///< from a per-thread cache, returned at the end
+  uint32_t reserved_bytes_ = 0;
+  uint32_t held_count_ = 0;
+  std::array<Held, kInlinePages> inline_held_;
+  std::vector<Held> more_held_;
+};
+
+}  // namespace rowan

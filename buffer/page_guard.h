@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Guards: how a page in the pool is held. A latched frame cannot be evicted, so the latch is the
+// pin. PageGuard holds the shared or exclusive latch until released; OptimisticPage holds nothing
+// and must validate. Movable, not copyable, noexcept. A guard belongs to one thread at a time.
+#pragma once
+
+#include <utility>
+
+#include "base/bytes.h"
+#include "base/ids.h"
+#include "base/latch.h"
+#include "buffer/frame.h"
+
+namespace rowan {
+
+enum class LatchMode : uint8_t { kNone, kShared, kExclusive };
+
+class PageGuard {
+ public:
+  PageGuard() = default;
+  /// Takes over a latch already held in `mode`.
+  PageGuard(Frame* frame, std::byte* page, LatchMode mode)
+      : frame_(frame), page_(page), mode_(mode) {}
+  PageGuard(PageGuard&& other) noexcept { *this = std::move(other); }
+  PageGuard& operator=(PageGuard&& other) noexcept {
+    if (this != &other) {
+      Release();
+      frame_ = std::exchange(other.frame_, nullptr);
+      page_ = std::exchange(other.page_, nullptr);
+      mode_ = std::exchange(other.mode_, LatchMode::kNone);
+    }
+    return *this;
+  }
+  ~PageGuard() { Release(); }
+
+  void Release() {
+    if (mode_ == LatchMode::kShared) frame_->latch.UnlockShared();
+    if (mode_ == LatchMode::kExclusive) frame_->latch.UnlockExclusive();
+    mode_ = LatchMode::kNone;
+    frame_ = nullptr;
+    page_ = nullptr;
+  }
+
+  [[nodiscard]] bool held() const { return mode_ != LatchMode::kNone; }
+  [[nodiscard]] LatchMode mode() const { return mode_; }
+  [[nodiscard]] const std::byte* page() const { return page_; }
+  /// REQUIRES: exclusive, and the change is logged through a MiniTxn.
+  [[nodiscard]] std::byte* mutable_page() const { return page_; }
+  [[nodiscard]] Frame* frame() const { return frame_; }
+  [[nodiscard]] PageId id() const {
+    return PageId::Unpack(frame_->page_id.load(std::memory_order_relaxed));
+  }
+
+ private:
+  Frame* frame_ = nullptr;
+  std::byte* page_ = nullptr;
+  LatchMode mode_ = LatchMode::kNone;
+};
+
+/// A page looked at without a latch. Bytes may change underneath: clamp every offset, and trust
+/// nothing before Validate returned true.
+struct OptimisticPage {
+  Frame* frame = nullptr;
+  const std::byte* page = nullptr;
+  Latch::Version version = 0;
+
+  [[nodiscard]] bool Validate() const { return frame->latch.Validate(version); }
+};
+
+}  // namespace rowan

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// The header every page starts with, 32 bytes, little-endian:
+//
+//   offset size
+//   0      4    CRC-32C over bytes [4, page size)
+//   4      1    page type
+//   5      1    format version of the type
+//   6      2    flags, owned by the type
+//   8      8    page LSN: end of the last log group that changed the page
+//   16     4    space id      } identity: catches misdirected and stale reads
+//   20     4    page number   }
+//   24     8    index id (0 where there is none)
+//
+// Checksum and identity are set when the image is copied out for writing and verified on each read.
+#pragma once
+
+#include "base/bytes.h"
+#include "base/ids.h"
+#include "base/status.h"
+
+namespace rowan {
+
+inline constexpr size_t kPageHeaderBytes = 32;
+inline constexpr uint32_t kPageSizeMin = 4096;
+inline constexpr uint32_t kPageSizeMax = 65536;
+
+enum class PageType : uint8_t {
+  kFree = 0,
+  kSpaceHeader = 1,
+  kSpaceBitmap = 2,
+  kTreeNode = 3,
+  kUndo = 4,
+  kUndoDirectory = 5,
+  kBlob = 6,
+};
+
+inline PageType PageTypeOf(const std::byte* page) { return static_cast<PageType>(page[4]); }
+inline uint8_t PageVersionOf(const std::byte* page) { return static_cast<uint8_t>(page[5]); }
+inline uint16_t PageFlagsOf(const std::byte* page) { return LoadLe<uint16_t>(page + 6); }
+inline void SetPageFlags(std::byte* page, uint16_t flags) { StoreLe<uint16_t>(page + 6, flags); }
+inline Lsn PageLsnOf(const std::byte* page) { return Lsn(LoadLe<uint64_t>(page + 8)); }
+inline void SetPageLsn(std::byte* page, Lsn lsn) { StoreLe<uint64_t>(page + 8, lsn.value()); }
+inline PageId PageIdOf(const std::byte* page) {
+  return {SpaceId(LoadLe<uint32_t>(page + 16)), PageNumber(LoadLe<uint32_t>(page + 20))};
+}
+inline IndexId PageIndexOf(const std::byte* page) { return IndexId(LoadLe<uint64_t>(page + 24)); }
+
+/// Zeroes the page and writes type, version, identity and index; LSN and checksum stay zero.
+void InitPageHeader(MutableBytes page, PageId id, PageType type, uint8_t version, IndexId index);
+
+/// Sets the checksum of a finished image.
+void SealPage(MutableBytes page);
+
+enum class PageVerdict { kGood, kAllZero, kBadChecksum, kWrongIdentity };
+/// Judges an image read from disk.
+PageVerdict VerifyPage(Bytes page, PageId id);
+const char* PageVerdictText(PageVerdict verdict);
+
+}  // namespace rowan

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Engine: an embeddable database made of the layers to the left: opens (creating or recovering) an
+// instance, owns the background threads, the catalog and the open tables. It knows nothing of MySQL.
+//
+// Opening: control file -> doublewrite repair -> redo -> undo scan -> catalog -> ready; losers are
+// rolled back and orphan files removed in the background while the engine serves.
+// Thread safety: all members unless said otherwise.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "engine/options.h"
+#include "engine/session.h"
+#include "engine/table.h"
+#include "engine/table_def.h"
+
+namespace rowan {
+
+class Engine {
+ public:
+  /// Errors are also logged as sentences: a folder that is not ours, another instance using it, a
+  /// newer format, a missing or damaged file, options that do not fit. Nothing is overwritten.
+  static Result<std::unique_ptr<Engine>> Open(FileSystem* file_system,
+                                              const EngineOptions& options);
+  /// Without Close: as after a crash (for tests), except that memory is released.
+  ~Engine();
+  /// Clean shutdown: everything flushed, control file marked. Sessions must be gone.
+  Status Close();
+
+  std::unique_ptr<Session> NewSession() { return std::make_unique<Session>(this); }
+
+  // --- tables ---
+  /// Creates a table in the session's transaction: fills in ids, space and roots of `definition`. The
+  /// file exists at once; rollback removes it.
+  Result<std::shared_ptr<Table>> CreateTable(Session* session, TableDef definition,
+                                             uint64_t auto_increment);
+  /// Drops in the session's transaction; files go after commit (Session::FinishDdl) or by purge.
+  Status DropTable(Session* session, TableId table);
+  Status RenameTable(Session* session, TableId table, const std::string& new_name);
+  /// kNotFound. Opens the file on first use: kCorrupt, kIoError name it.
+  Result<std::shared_ptr<Table>> OpenTable(TableId table);
+  [[nodiscard]] std::vector<TableDef> ListTables();
+  /// Once the coordinator has resolved prepared transactions: removes files nobody owns.
+  Status RemoveOrphanFiles();
+
+  // --- statistics and checks ---
+  Status RefreshStatistics(Table* table);
+  /// Entries of sampled leaves in key order: `visit(key, first_on_leaf)`; at most `leaves_max` leaves.
+  using SampleVisit = std::function<void(Bytes key, bool first_on_leaf)>;
+  Status SampleIndex(Table* table, size_t index, uint32_t leaves_max, const SampleVisit& visit);
+  /// Structure of every page of one index; `visit` gets raw tree entries (with headers) in order.
+  Status CheckIndex(Table* table, size_t index, const Tree::Visit& visit);
+  /// Space header, bitmaps, and that every allocated page is reachable: pages of trees and blobs.
+  Status CheckSpace(Table* table);
+  [[nodiscard]] std::string StatusReport();
+
+  // --- coordination ---
+  Status FlushLog();  ///< everything appended so far is durable
+  [[nodiscard]] std::vector<std::string> PreparedXids() const;
+  Status CommitPrepared(const std::string& xid, Durability durability);
+  Status RollbackPrepared(const std::string& xid);
+
+  // --- settings that may change while running ---
+  Status SetLogSyncMethod(LogSyncMethod method);
+  Status SetRedoLogCapacity(uint64_t bytes);
+  Status SetBufferPoolBytes(uint64_t bytes);
+  Status SetDoublewrite(DoublewriteMode mode);
+  void SetDataSyncMethod(SyncMethod method);
+  void SetIoCapacity(uint32_t pages_per_second);
+
+  [[nodiscard]] TxnManager* txns() const;
+  [[nodiscard]] BufferPool* pool() const;
+  [[nodiscard]] Log* log() const;
+  [[nodiscard]] PageAllocator* allocator() const;
+  [[nodiscard]] BlobStore* blobs() const;
+  [[nodiscard]] const EngineOptions& options() const;
+  [[nodiscard]] bool stopped() const;
+
+  struct Impl;
+
+ private:
+  friend class Session;
+  explicit Engine(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace rowan

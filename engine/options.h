@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Everything that can be set when an instance is opened. The plugin fills it from rowan_* variables,
+// tools from their command line. Units in the names.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "buffer/buffer_pool.h"
+#include "wal/log_options.h"
+
+namespace rowan {
+
+struct EngineOptions {
+  std::string folder;                   ///< holds all files; created when missing
+  uint32_t page_size_bytes = 16384;     ///< used only when the instance is created
+  uint64_t buffer_pool_bytes = uint64_t{128} << 20;
+  uint64_t redo_log_capacity_bytes = uint64_t{256} << 20;
+  uint64_t log_buffer_bytes = uint64_t{16} << 20;
+  LogSyncMethod log_sync_method = LogSyncMethod::kAuto;
+  SyncMethod data_sync_method = SyncMethod::kFdatasync;
+  DoublewriteMode doublewrite = DoublewriteMode::kOn;
+  IoBackend io_backend = IoBackend::kAuto;
+  uint32_t io_capacity_pages_per_second = 10000;
+  uint64_t lock_memory_bytes_max = uint64_t{64} << 20;
+  uint32_t purge_workers = 1;
+  bool background = true;  ///< false: tests drive purge, cleaning and rollback themselves
+};
+
+}  // namespace rowan

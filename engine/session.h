@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Session: one connection's transaction and its row operations on whole tables (clustered row plus
+// secondary entries). Each row operation is atomic: when a later part fails, the earlier parts are
+// rolled back before it returns. Thread safety: one thread at a time; Interrupt from any.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/status.h"
+#include "engine/table.h"
+#include "mvcc/row_write.h"
+#include "mvcc/txn.h"
+#include "mvcc/txn_manager.h"
+#include "mvcc/version_cursor.h"
+#include "space/blob_store.h"
+
+namespace rowan {
+
+class Engine;
+
+/// One secondary entry to be written or removed.
+struct EntryImage {
+  uint32_t index = 0;  ///< ordinal in the table, >= 1
+  Bytes key;           ///< index columns + primary key
+  Bytes payload;       ///< original bytes that the key loses
+  uint32_t unique_prefix_bytes = 0;  ///< see RowWriter::InsertEntry; 0 = not unique or holds a NULL
+};
+
+/// How one secondary entry changes when its row is updated.
+struct EntryChange {
+  EntryImage before;
+  EntryImage after;
+};
+
+class Session {
+ public:
+  explicit Session(Engine* engine);
+  /// Rolls back whatever is open.
+  ~Session();
+
+  // --- transaction ---
+  [[nodiscard]] Txn* txn() { return txn_.get(); }
+  [[nodiscard]] Engine* engine() const { return engine_; }
+  [[nodiscard]] bool in_transaction() const { return txn_->state == TxnState::kActive; }
+  /// Marks the transaction active; no id and no snapshot yet. Fine if it is active already.
+  void Begin(IsolationLevel isolation);
+  /// Takes the snapshot if none is open (REPEATABLE READ keeps it, READ COMMITTED closes it per
+  /// statement through EndStatement).
+  void OpenSnapshot();
+  void StartStatement();
+  /// `failed`: undo what the statement did.
+  Status EndStatement(bool failed);
+  Status Commit(Durability durability, bool wait);
+  Status Prepare(Bytes xid);
+  Status Rollback();
+  [[nodiscard]] UndoPosition Savepoint() const;
+  Status RollbackTo(const UndoPosition& position);
+  /// The prepared transaction leaves this session (XA detach); the session gets a fresh one.
+  void DetachPrepared();
+  /// Kill: ends a lock wait. Any thread.
+  void Interrupt();
+
+  // --- rows; errors as in mvcc/row_write.h ---
+  /// kDuplicate: detail = ordinal of the index; the primary key bytes of the conflicting row are in
+  /// duplicate_primary_key() for index 0, the conflicting tree key in duplicate_key().
+  Status InsertRow(Table* table, Bytes key, Bytes row, std::span<const EntryImage> entries,
+                   bool lock_duplicate_exclusive);
+  /// `new_key` may equal `old_key`. `changes` lists only the entries that change.
+  Status UpdateRow(Table* table, Bytes old_key, Bytes new_key, Bytes new_row,
+                   std::span<const EntryChange> changes);
+  Status DeleteRow(Table* table, Bytes key, std::span<const EntryImage> entries);
+  [[nodiscard]] Bytes duplicate_key() const { return writer_.duplicate_key(); }
+
+  // --- off-page values ---
+  Result<BlobRef> WriteBlob(Table* table, Bytes value);
+  Status DropBlob(const BlobRef& ref);
+  Status ReadBlob(const BlobRef& ref, MutableBytes target);
+
+  /// Files of tables whose DROP this transaction committed are removed now. After commit.
+  void FinishDdl();
+
+ private:
+  friend class Engine;
+  Engine* const engine_;
+  std::unique_ptr<Txn> txn_;
+  RowWriter writer_;
+  UndoPosition statement_start_;
+  bool statement_open_ = false;
+};
+
+}  // namespace rowan

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Table: an open table, shared by all sessions through shared_ptr. Holds the trees, the
+// AUTO_INCREMENT and hidden row id counters, and cached statistics. Thread-safe: definition constant
+// after construction, counters atomic, statistics racy by design (relaxed).
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "engine/table_def.h"
+#include "mvcc/index_ref.h"
+
+namespace rowan {
+
+class Table {
+ public:
+  Table(TableDef definition, PageAllocator* allocator);
+
+  [[nodiscard]] const TableDef& definition() const { return definition_; }
+  [[nodiscard]] TableId id() const { return definition_.id; }
+  [[nodiscard]] SpaceId space() const { return definition_.space; }
+  [[nodiscard]] size_t index_count() const { return indexes_.size(); }
+  /// 0 = clustered; others in the order of the definition.
+  [[nodiscard]] IndexRef* index(size_t ordinal) const { return indexes_[ordinal].get(); }
+  [[nodiscard]] const std::shared_ptr<IndexRef>& shared_index(size_t ordinal) const {
+    return indexes_[ordinal];
+  }
+
+  // AUTO_INCREMENT: next value to hand out. The high-water mark on disk (the space's counter) is always
+  // above every value handed out; a clean shutdown writes the exact one, a crash may leave a gap of at
+  // most kAutoIncrementChunk.
+  static constexpr uint64_t kAutoIncrementChunk = 256;
+  [[nodiscard]] uint64_t auto_increment() const {
+    return auto_increment_.load(std::memory_order_relaxed);
+  }
+  /// Takes `count` values spaced by `increment` starting at the first value >= next that is congruent to
+  /// `offset` (the server's auto_increment_offset/increment). Saturates at UINT64_MAX.
+  Result<uint64_t> TakeAutoIncrement(uint64_t offset, uint64_t increment, uint64_t count);
+  /// An explicit value was stored: the next one is above it.
+  Status RaiseAutoIncrement(uint64_t next);
+  /// ALTER TABLE ... AUTO_INCREMENT, TRUNCATE, CREATE.
+  Status SetAutoIncrement(uint64_t next);
+  /// Writes the exact counter (clean shutdown, table close).
+  Status PersistAutoIncrement();
+
+  /// Hidden key of a table without primary key; unique, ascending. The counter is found again at open.
+  [[nodiscard]] uint64_t NextRowId() { return row_id_.fetch_add(1, std::memory_order_relaxed); }
+  void InitialiseRowId(uint64_t next) { row_id_.store(next, std::memory_order_relaxed); }
+
+  struct Statistics {
+    uint64_t rows = 0;  ///< estimate
+    uint64_t clustered_pages = 0;
+    uint64_t secondary_pages = 0;
+    uint64_t file_pages = 0;
+    uint64_t used_pages = 0;
+  };
+  [[nodiscard]] Statistics statistics() const;
+  void SetStatistics(const Statistics& statistics);
+  /// Live change of the row estimate between refreshes.
+  void AddRows(int64_t delta);
+  /// Changes since the last refresh: the background refresh looks at it.
+  [[nodiscard]] uint64_t changes_since_refresh() const {
+    return changes_.load(std::memory_order_relaxed);
+  }
+
+  /// Set when the table was dropped; late users get kTableChanged.
+  std::atomic<bool> dropped{false};
+
+ private:
+  friend class Engine;
+  Status RaiseHighWater(uint64_t next);
+
+  const TableDef definition_;
+  PageAllocator* const allocator_;
+  std::vector<std::shared_ptr<IndexRef>> indexes_;
+  std::atomic<uint64_t> auto_increment_{1};
+  std::atomic<uint64_t> auto_increment_on_disk_{0};
+  std::mutex auto_increment_mutex_;  // serialises raising the mark on disk
+  std::atomic<uint64_t> row_id_{1};
+  std::atomic<uint64_t> rows_{0};
+  std::atomic<uint64_t> changes_{0};
+  std::atomic<uint64_t> clustered_pages_{0}, secondary_pages_{0}, file_pages_{0}, used_pages_{0};
+};
+
+}  // namespace rowan

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// TableDef: the definition of a table as the catalog keeps it. Descriptors are the plugin's own
+// serialised column and key part lists: opaque here, compared and shown, never interpreted.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/ids.h"
+#include "base/status.h"
+
+namespace rowan {
+
+struct IndexDef {
+  IndexId id;
+  PageNumber root;
+  std::string name;
+  bool clustered = false;
+  bool unique = false;
+  std::string descriptor;
+};
+
+struct TableDef {
+  TableId id;
+  SpaceId space;
+  std::string name;  ///< "schema/table" as the server spells it; for messages
+  std::string descriptor;
+  std::vector<IndexDef> indexes;  ///< [0] is the clustered one
+};
+
+/// Catalog row format (docs/formats/catalog.md): versioned, checksummed by its page.
+std::string EncodeTableDef(const TableDef& definition);
+/// kCorrupt or kNewerFormat.
+Result<TableDef> DecodeTableDef(Bytes row);
+
+}  // namespace rowan

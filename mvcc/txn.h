@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Txn: one transaction of one session. Plain state; TxnManager, UndoStreams and LockTable act on it.
+// Thread safety: used by one thread at a time (which may change between calls: commit can run on
+// another thread than the statements did), except the members in the "shared" group.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "base/ids.h"
+#include "mvcc/snapshot.h"
+#include "mvcc/undo_pointer.h"
+
+namespace rowan {
+
+struct UndoStream;
+struct LockRequest;
+
+enum class IsolationLevel : uint8_t {
+  kReadUncommitted,
+  kReadCommitted,
+  kRepeatableRead,
+  kSerializable,
+};
+
+enum class TxnState : uint8_t { kIdle, kActive, kPrepared, kCommitted, kRolledBack };
+
+/// A place in a transaction's undo: rolling back to it undoes everything later.
+struct UndoPosition {
+  PageNumber page;
+  uint16_t offset = 0;
+  uint64_t records = 0;  ///< how many undo records came before
+};
+
+struct Txn {
+  // Owned by the session's thread.
+  TxnState state = TxnState::kIdle;
+  IsolationLevel isolation = IsolationLevel::kRepeatableRead;
+  Snapshot snapshot;
+  UndoStream* stream = nullptr;      ///< exclusively ours from the first write to the end
+  UndoPosition undo_start;           ///< where our header record stands
+  UndoPosition undo_end;             ///< behind our last record
+  uint64_t undo_records = 0;
+  uint64_t undo_bytes = 0;           ///< victim choice: the smaller one dies
+  Lsn commit_lsn{0};                 ///< end of the group that committed or prepared it
+  std::string xid;                   ///< opaque bytes, empty unless prepared
+  bool recovered = false;            ///< found by recovery, has no session
+  uint32_t lock_wait_timeout_s = 50;
+  bool deadlock_detect = true;
+  std::vector<LockRequest*> locks;   ///< granted and waiting requests, newest last
+
+  // Shared.
+  std::atomic<uint64_t> id{0};       ///< TxnId, 0 before the first write
+  std::atomic<bool> interrupted{false};    ///< killed: waits end with kInterrupted
+  std::atomic<bool> chosen_as_victim{false};
+  std::atomic<LockRequest*> waiting_for{nullptr};
+  std::mutex wait_mutex;
+  std::condition_variable wait_condition;  ///< granted, victim, interrupted
+
+  [[nodiscard]] TxnId txn_id() const { return TxnId(id.load(std::memory_order_relaxed)); }
+  [[nodiscard]] bool is_writer() const { return id.load(std::memory_order_relaxed) != 0; }
+};
+
+}  // namespace rowan

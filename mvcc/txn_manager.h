@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// TxnManager: ids, snapshots, commit order, the registry of active writers.
+//
+// Commit (no binlog): commit group appended -> CSN published in the ring -> removed from the registry
+// -> row locks released -> wait durable -> acknowledged. A reader may see a commit that is not durable
+// yet; a dependent commit sits later in the same log, so it can never survive without it.
+// Prepare appends only; making prepared transactions durable is MakeDurable (the server calls it once
+// per group).
+//
+// low_txn advances lazily over finished ids. The ring maps the last 2^20 ids to CSNs; what wraps while a
+// snapshot or an active transaction still needs it moves to an overflow map.
+// Thread safety: all members; a Txn is passed by the thread that owns it.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/ids.h"
+#include "base/status.h"
+#include "mvcc/lock_table.h"
+#include "mvcc/snapshot.h"
+#include "mvcc/txn.h"
+#include "mvcc/undo.h"
+#include "wal/log.h"
+
+namespace rowan {
+
+/// Undoes one record inside its own mini-transaction (which also calls UndoStreams::DropLast).
+/// Supplied by mvcc/row_undo.h for row records and by engine/ for extensions.
+class UndoApplier {
+ public:
+  virtual ~UndoApplier() = default;
+  virtual Status Undo(Txn* txn, const UndoRecordCopy& record, UndoPointer pointer) = 0;
+  virtual Status Purge(TxnId txn, const UndoRecordCopy& record) = 0;
+};
+
+struct TxnInfo {  ///< for INFORMATION_SCHEMA and SHOW ENGINE STATUS
+  TxnId id;
+  TxnState state = TxnState::kIdle;
+  uint64_t undo_records = 0;
+  uint64_t locks = 0;
+  bool waiting = false;
+  bool recovered = false;
+};
+
+class TxnManager {
+ public:
+  TxnManager(UndoStreams* undo, Log* log);
+  ~TxnManager();
+  /// Before the first transaction.
+  void SetApplier(UndoApplier* applier);
+  void SetNextIds(TxnId next_txn, Csn next_csn);
+  /// Reserves ids on disk ahead of use; called with the new high-water mark, rarely.
+  void SetIdReserver(std::function<Status(TxnId next_txn_id, Csn next_csn)> reserve);
+
+  // --- snapshots ---
+  /// Takes and publishes a snapshot if the transaction has none.
+  void OpenSnapshot(Txn* txn);
+  void CloseSnapshot(Txn* txn);
+  /// The visibility rule of mvcc/snapshot.h.
+  [[nodiscard]] bool IsVisible(const Snapshot& snapshot, TxnId writer, TxnId own) const {
+    if (writer == own && own != kNoTxn) return true;
+    if (writer < snapshot.low_txn) return true;
+    if (writer >= snapshot.high_txn) return false;
+    return IsVisibleSlow(snapshot, writer);
+  }
+  /// Every id below is finished and visible to all present and future snapshots. May lag.
+  [[nodiscard]] TxnId VisibleToAll() const;
+  /// Transactions with a CSN below may be purged. Recomputed by RefreshHorizon.
+  [[nodiscard]] Csn PurgeHorizon() const;
+  void RefreshHorizon();
+
+  // --- writers ---
+  /// Gives the transaction an id at its first write. kReadOnly, kStopped.
+  Status AssignId(Txn* txn);
+  [[nodiscard]] bool IsActive(TxnId id) const;
+  /// Runs `action` with the active transaction `id` while it is kept from finishing; false if it is
+  /// not active. Used to turn implicit locks into explicit ones. `action` must not block.
+  bool WithActive(TxnId id, const std::function<void(Txn*)>& action);
+
+  /// Ends a read-only transaction too (closes the snapshot, releases locks). Waits for durability as
+  /// asked, except that kBackground only nudges; `wait` = false (binlog group commit) never waits.
+  Status Commit(Txn* txn, Durability durability, bool wait);
+  Status Prepare(Txn* txn, Bytes xid);
+  /// All groups appended so far.
+  Status MakeDurable();
+  Status Rollback(Txn* txn);
+  Status RollbackTo(Txn* txn, const UndoPosition& position);
+  [[nodiscard]] UndoPosition Savepoint(const Txn* txn) const;
+
+  // --- recovery ---
+  /// Adopts what UndoStreams::Recover found: registers them as active; losers are rolled back by
+  /// RollbackRecovered in the background, prepared ones wait for the coordinator.
+  void Adopt(std::vector<std::unique_ptr<Txn>> unfinished);
+  /// Rolls back one recovered loser; false when none is left.
+  Result<bool> RollbackOneRecovered();
+  [[nodiscard]] std::vector<std::string> PreparedXids() const;
+  Status CommitPrepared(const std::string& xid, Durability durability);
+  Status RollbackPrepared(const std::string& xid);
+  /// XA PREPARE detached from its session: the manager keeps the transaction.
+  void KeepPrepared(std::unique_ptr<Txn> txn);
+
+  // --- purge ---
+  /// One bounded unit for worker `worker` of `workers`: streams are shared out by number. True if
+  /// there may be more to do.
+  Result<bool> PurgeSome(uint32_t worker, uint32_t workers);
+
+  [[nodiscard]] LockTable* locks();
+  [[nodiscard]] UndoStreams* undo() const;
+  [[nodiscard]] Log* log() const;
+  [[nodiscard]] std::vector<TxnInfo> Describe() const;
+
+ private:
+  [[nodiscard]] bool IsVisibleSlow(const Snapshot& snapshot, TxnId writer) const;
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace rowan

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// TableCodec: the server's record and key images <-> Rowan's keys, rows and entries. Compiled once per
+// table definition from the server's TABLE into flat column descriptors (offset, null bit, type,
+// charset), so that converting is straight-line work on record bytes, without Field virtual calls.
+//
+// Keys (docs/formats/keys.md): byte strings that sort with memcmp. Per part: a NULL byte if nullable
+// (0 = NULL, 1 = value), then the value: integers sign-flipped big-endian; DECIMAL and the temporal types
+// with fractions as stored (already ordered), DATE big-endian; FLOAT/DOUBLE with the order-preserving bit
+// trick, -0 as 0; fixed BINARY raw; variable parts self-delimiting; strings by collation weights. DESC
+// inverts all bytes of the part. A secondary key is its parts followed by the clustered key.
+// Where weights lose the original (strings in most collations), the entry's payload or the row keeps
+// it, so every index part can be read back from the entry alone.
+//
+// Rows (docs/formats/rows.md): null bitmap, fixed-size columns laid out for a few plain copies, then
+// variable columns with their lengths; CHAR without padding. Columns of the clustered key that the key
+// gives back exactly are not stored again. A variable column may be off-page (flag + BlobRef).
+// Thread safety: const after Make; the output buffers belong to the caller.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/status.h"
+#include "space/blob_store.h"
+
+struct TABLE;
+struct MY_BITMAP;
+
+namespace rowan {
+
+/// Reused output buffer; capacity is kept.
+using ByteBuffer = std::vector<std::byte>;
+
+class TableCodec {
+ public:
+  /// kUnsupported with a sentence in *refusal when the table has something Rowan does not do yet.
+  /// `for_create`: check everything that CREATE must refuse.
+  static Result<std::unique_ptr<TableCodec>> Make(const TABLE* table, uint32_t page_size_bytes,
+                                                  std::string* refusal);
+  ~TableCodec();
+
+  /// Serialised column list / key part list, kept in the catalog; compared at open: a difference
+  /// means that server and engine disagree about the table.
+  [[nodiscard]] std::string TableDescriptor() const;
+  [[nodiscard]] std::string IndexDescriptor(uint32_t index) const;
+
+  [[nodiscard]] bool has_primary_key() const;
+  /// Server key number -> ordinal in the engine's table (0 = clustered) and back.
+  [[nodiscard]] uint32_t OrdinalOfKey(uint32_t server_key) const;
+  [[nodiscard]] uint32_t KeyOfOrdinal(uint32_t ordinal) const;
+
+  // --- record -> Rowan. kTooBig when a limit is exceeded. `record` = record[0] or record[1] ---
+  /// Clustered key. Tables without primary key: the 8-byte row id given.
+  Status EncodeClusteredKey(const unsigned char* record, uint64_t row_id, ByteBuffer* key) const;
+  /// Secondary key (with clustered key appended) and payload; `*unique_prefix_bytes` as in EntryImage.
+  Status EncodeEntry(uint32_t ordinal, const unsigned char* record, Bytes clustered_key,
+                     ByteBuffer* key, ByteBuffer* payload, uint32_t* unique_prefix_bytes) const;
+  /// A variable column too large to stay in the row; written by the caller.
+  struct Outsourced {
+    uint32_t column = 0;
+    Bytes value;
+    BlobRef ref;  ///< set by `write`
+  };
+  class BlobWriter {
+   public:
+    virtual ~BlobWriter() = default;
+    virtual Status Write(Outsourced* value) = 0;
+  };
+  Status EncodeRow(const unsigned char* record, BlobWriter* blobs, ByteBuffer* row) const;
+  /// Off-page values a stored row refers to.
+  void BlobsOf(Bytes row, std::vector<BlobRef>* refs) const;
+
+  // --- Rowan -> record. Only columns in `columns` (null: all) are guaranteed; kCorrupt if malformed.
+  class BlobReader {
+   public:
+    virtual ~BlobReader() = default;
+    /// Bytes valid until the next read of a row on this handler.
+    virtual Result<Bytes> Read(const BlobRef& ref) = 0;
+  };
+  Status DecodeRow(Bytes key, Bytes row, const MY_BITMAP* columns, BlobReader* blobs,
+                   unsigned char* record) const;
+  /// Covering read: index parts and clustered key parts from the entry alone.
+  Status DecodeEntry(uint32_t ordinal, Bytes key, Bytes payload, const MY_BITMAP* columns,
+                     unsigned char* record) const;
+  /// The clustered key at the end of a secondary key.
+  Result<Bytes> ClusteredKeyOf(uint32_t ordinal, Bytes entry_key) const;
+
+  // --- server key image -> search key ---
+  /// Encodes the first parts given by `keypart_map` of a server key image of `server_key` (extended
+  /// primary key parts included) into a key prefix. `*complete`: the whole tree key is given.
+  Status EncodeSearchKey(uint32_t server_key, const unsigned char* image, unsigned long keypart_map,
+                         ByteBuffer* prefix, bool* complete) const;
+  /// How many leading parts (index parts, then clustered key parts) two keys of an index share.
+  [[nodiscard]] uint32_t EqualParts(uint32_t ordinal, Bytes left, Bytes right) const;
+  [[nodiscard]] uint32_t PartCount(uint32_t ordinal) const;
+
+ private:
+  TableCodec();
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+/// First byte string that sorts behind every string with this prefix; empty = none.
+void PrefixSuccessor(Bytes prefix, ByteBuffer* successor);
+
+}  // namespace rowan

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// BlobStore: values too large for their row, as chains of pages in the table's space. A blob is
+// immutable from the moment it is complete until it is freed; its pages are logged, each in its own
+// mini-transaction, so a blob of any size needs little log reservation.
+// Crash rule: the caller's undo record is written in the same mini-transaction as the first page,
+// and later pages are linked to the chain in the group that allocates them, so whatever exists of a
+// half-written blob is reachable from the undo record and freed by rollback.
+// Thread safety: all members; readers need no lock because a visible blob never changes.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/ids.h"
+#include "base/status.h"
+#include "space/page_allocator.h"
+
+namespace rowan {
+
+/// What a row keeps of an off-page value; 16 bytes on disk.
+struct BlobRef {
+  SpaceId space;
+  PageNumber first_page;
+  uint64_t size_bytes = 0;
+};
+inline constexpr size_t kBlobRefBytes = 16;
+void StoreBlobRef(std::byte* target, const BlobRef& ref);
+BlobRef LoadBlobRef(const std::byte* source);
+
+class BlobStore {
+ public:
+  explicit BlobStore(PageAllocator* allocator) : allocator_(allocator) {}
+
+  /// Called inside the first page's mini-transaction to write the undo record.
+  using LogUndo = std::function<Status(MiniTxn*, const BlobRef&)>;
+  Result<BlobRef> Write(SpaceId space, Bytes value, const LogUndo& log_undo);
+  /// Reads bytes [offset, offset + target.size()).
+  Status Read(const BlobRef& ref, uint64_t offset, MutableBytes target);
+  /// Frees the chain page by page from its first page on; safe to repeat after a crash because each
+  /// step re-links. `first_page` freed already (not allocated) is Ok.
+  Status Free(const BlobRef& ref);
+  Status Check(const BlobRef& ref);
+
+ private:
+  PageAllocator* const allocator_;
+};
+
+}  // namespace rowan

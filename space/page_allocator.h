@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// PageAllocator: which pages of a tablespace are in use. One bit per page in bitmap pages at fixed
+// positions; page 0 is the space header. Trees take pages near the one they grow from, and whole
+// 1 MiB extents once they are large (affinity kept in memory only).
+//
+// Reserve before latching, allocate under latches: Reserve makes sure that the file has room (it may
+// extend the file, which is I/O); Allocate then only changes bitmap bits inside the mini-transaction.
+// A freed page may be allocated again at once: reuse always starts with an initialising record.
+// Latch order: the space header and bitmap pages come after all tree and undo pages.
+// Thread safety: all members.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+
+#include "base/ids.h"
+#include "base/status.h"
+#include "buffer/buffer_pool.h"
+#include "buffer/mini_txn.h"
+
+namespace rowan {
+
+class PageAllocator;
+
+/// Pages promised to one caller; what was not used goes back on destruction.
+class PageReservation {
+ public:
+  PageReservation() = default;
+  PageReservation(PageAllocator* allocator, SpaceId space, uint32_t pages)
+      : allocator_(allocator), space_(space), pages_(pages) {}
+  PageReservation(PageReservation&& other) noexcept;
+  PageReservation& operator=(PageReservation&& other) noexcept;
+  ~PageReservation();
+  [[nodiscard]] uint32_t pages() const { return pages_; }
+  [[nodiscard]] SpaceId space() const { return space_; }
+
+ private:
+  friend class PageAllocator;
+  PageAllocator* allocator_ = nullptr;
+  SpaceId space_;
+  uint32_t pages_ = 0;
+};
+
+struct SpaceStatistics {
+  uint32_t file_pages = 0;
+  uint32_t used_pages = 0;
+};
+
+class PageAllocator {
+ public:
+  PageAllocator(BufferPool* pool, std::array<uint8_t, 16> instance_id);
+  ~PageAllocator();
+
+  /// Creates file, header and first bitmap page; durable as a file, its pages logged.
+  Status CreateSpace(SpaceId space);
+  /// Checks the header (instance id, page size, format) and reads the counters. kCorrupt,
+  /// kNewerFormat, kInvalidArgument (belongs to another instance), kNotFound (no file).
+  Status OpenSpace(SpaceId space);
+  /// Forgets a space whose file is being dropped: logs kSpaceDropped durably, marks the space dead,
+  /// renames the file to trash, forgets its frames.
+  Status DropSpace(SpaceId space);
+
+  /// kNoSpace when the disk is full. No latch may be held.
+  Result<PageReservation> Reserve(SpaceId space, uint32_t pages);
+  /// Takes one page; `near` = 0 or the page whose neighbourhood is preferred. Latches bitmap pages
+  /// in `mini_txn`. Never fails within a reservation except kIoError/kCorrupt/kStopped.
+  Result<PageNumber> Allocate(MiniTxn* mini_txn, PageReservation* reservation, PageNumber near);
+  Status Free(MiniTxn* mini_txn, PageId page);
+
+  /// An 8-byte counter in the space header (the table's AUTO_INCREMENT high-water mark).
+  Result<uint64_t> ReadCounter(SpaceId space);
+  /// Its own mini-transaction; not durable by itself.
+  Status WriteCounter(SpaceId space, uint64_t value);
+
+  Result<SpaceStatistics> Statistics(SpaceId space);
+  /// True if the page's bit is set. For checks.
+  Result<bool> IsAllocated(PageId page);
+  /// Checks header and bitmap pages; returns the number of allocated pages.
+  Result<uint32_t> CheckSpace(SpaceId space);
+
+  [[nodiscard]] BufferPool* pool() const { return pool_; }
+
+ private:
+  friend class PageReservation;
+  void ReturnReservation(SpaceId space, uint32_t pages);
+  struct Impl;
+  BufferPool* const pool_;
+  std::unique_ptr<Impl> impl_;
+};
+
+/// Registers the redo functions of this folder.
+void RegisterSpaceRedo();
+
+}  // namespace rowan

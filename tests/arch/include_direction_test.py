@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The line of folders: an include may only point to the left, and some headers have one home.
+
+    base -> io -> wal -> buffer -> space -> btree -> mvcc -> engine -> plugin | bench
+"""
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "scripts" / "lib"))
+
+from rowantools.cpp_source import CODE_FOLDERS, LAYERS, folder_of, includes_of  # noqa: E402
+from rowantools.cpp_source import sources  # noqa: E402
+from rowantools.line_tests import Failure, require_none, run  # noqa: E402
+from rowantools.style_figures import two_way_pairs  # noqa: E402
+
+# Headers that belong to one folder: pattern -> (folders, what to do instead).
+HOMES = [
+    (re.compile(r"^spdlog/"), {"base"}, "log through base/logging.h"),
+    (re.compile(r"^(liburing\.h|liburing/|libaio\.h|fcntl\.h|linux/|sys/)"), {"io"},
+     "files and devices belong to io/"),
+    (re.compile(r"^(mysql/|mysqld_error\.h|my_[a-z_]+\.h|sql/|mysql[._])"), {"plugin"},
+     "server headers belong to plugin/"),
+]
+# (file, header): reason. What may stand outside of its home.
+EXCEPTIONS = {
+    ("buffer/frame_arena.cc", "sys/mman.h"): "the arena maps memory, not files",
+    ("base/parking_lot.cc", "linux/futex.h"): "sleeping threads, not files",
+    ("base/parking_lot.cc", "sys/syscall.h"): "sleeping threads, not files",
+}
+
+
+def _allowed(folder):
+    """The folders a file in `folder` may include."""
+    if folder == "bench":
+        return set(LAYERS[:LAYERS.index("plugin")]) | {"bench"}
+    return set(LAYERS[:LAYERS.index(folder) + 1])
+
+
+def _all_includes():
+    for path in sources():
+        for include in includes_of(path.read_text()):
+            yield path, include
+
+
+def _place(path, include):
+    return f"{path.relative_to(ROOT)}:{include.line}"
+
+
+def test_includes_point_left():
+    findings = []
+    for path, include in _all_includes():
+        target = include.target.split("/")[0]
+        if target in CODE_FOLDERS and target not in _allowed(folder_of(path)) and \
+                (ROOT / include.target).exists():
+            findings.append(f"{_place(path, include)}: {folder_of(path)}/ must not include "
+                            f"{include.target}")
+    require_none(findings, "includes against the line of folders")
+
+
+def test_no_folder_pair_includes_each_other():
+    require_none([f"{one} <-> {other}" for one, other in two_way_pairs()], "two-way folder pairs")
+
+
+def test_nothing_includes_tests():
+    findings = [f"{_place(path, include)}: {include.target}" for path, include in _all_includes()
+                if include.target.startswith(("tests/", "gtest/", "gmock/"))]
+    require_none(findings, "production code that includes tests")
+
+
+def test_own_includes_name_their_folder_and_exist():
+    findings = []
+    for path, include in _all_includes():
+        own = include.target.split("/")[0] in CODE_FOLDERS
+        if own and include.quoted and not (ROOT / include.target).is_file():
+            findings.append(f"{_place(path, include)}: {include.target} does not exist")
+        if not own and include.quoted and folder_of(path) != "plugin":
+            findings.append(f"{_place(path, include)}: write \"folder/{include.target}\" for a "
+                            "file of ours, <...> for any other")
+    require_none(findings, "includes that do not name a file of ours")
+
+
+def test_headers_stay_at_home():
+    findings, used = [], set()
+    for path, include in _all_includes():
+        for pattern, homes, advice in HOMES:
+            if not pattern.match(include.target) or folder_of(path) in homes:
+                continue
+            key = (str(path.relative_to(ROOT)), include.target)
+            used.add(key)
+            if key not in EXCEPTIONS:
+                findings.append(f"{_place(path, include)}: {include.target}: {advice}")
+    findings += [f"{name}: exception for {header} no longer needed"
+                 for name, header in EXCEPTIONS if (name, header) not in used]
+    require_none(findings, "headers outside of their home")
+
+
+def test_no_include_twice():
+    findings = []
+    for path in sources():
+        seen = set()
+        for include in includes_of(path.read_text()):
+            if include.target in seen and path.suffix != ".def":
+                findings.append(f"{_place(path, include)}: {include.target} again")
+            seen.add(include.target)
+    findings = [text for text in findings if ".def" not in text]
+    require_none(findings, "includes written twice")
+
+
+def test_libraries_link_along_the_line():
+    """CMake's link order repeats the line of folders."""
+    findings = []
+    for folder in LAYERS:
+        text = (ROOT / folder / "CMakeLists.txt").read_text()
+        for name in re.findall(r"rowan_library\(([^)]*)\)", text):
+            own, *others = name.split()
+            findings += [f"{folder}/CMakeLists.txt: {own} links {other}" for other in others
+                         if other not in _allowed(own)]
+    require_none(findings, "libraries that link against the line")
+
+
+def test_the_check_itself_can_fail():
+    if "wal" in _allowed("io") or "plugin" in _allowed("bench") or "io" not in _allowed("wal"):
+        raise Failure("the line of folders is not what it should be")
+    probe = includes_of('#include "mvcc/txn.h"\n  # include <sys/mman.h>\n// #include "x"\n')
+    if [(include.target, include.quoted) for include in probe] != \
+            [("mvcc/txn.h", True), ("sys/mman.h", False)]:
+        raise Failure("includes are not recognised")
+    tracked = subprocess.run(["git", "-C", str(ROOT), "ls-files"], capture_output=True, text=True)
+    if tracked.returncode == 0 and not sources():
+        raise Failure("no sources found")
+
+
+if __name__ == "__main__":
+    run(globals())

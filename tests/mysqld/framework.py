@@ -1,0 +1,260 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Tests through a real mysqld: write functions test_*(t), end the file with `main(globals())`.
+
+Every test file starts one server of its own (unix socket only) and gives each test a fresh
+database. `t` is a Test: t.client() opens sessions, t.run() runs SQL in the first one, t.equal(),
+t.error(), t.wait_for() check. A test that needs its own server or options calls t.new_server().
+Run one file or some of its tests by hand: tests/mysqld/basic_test.py [name part]...
+
+Environment: ROWAN_TEST_ENGINE=InnoDB runs the same tests on InnoDB, to check the tests
+themselves; ROWAN_TEST_LONG=1 asks for long runs; ROWAN_TEST_SEED fixes the random seed;
+ROWAN_TEST_KEEP=1 keeps the server's folder of a failed test.
+"""
+import os
+import random
+import shutil
+import sys
+import tempfile
+import threading
+import time
+import traceback
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "scripts" / "lib"))
+
+from rowantools.client import Client, ConnectionLost, MysqlError  # noqa: E402,F401
+from rowantools.mysql_tree import find_tree  # noqa: E402
+from rowantools.paths import BUILD  # noqa: E402
+from rowantools.server import Server  # noqa: E402
+
+ENGINE = os.environ.get("ROWAN_TEST_ENGINE", "ROWAN")
+LONG = os.environ.get("ROWAN_TEST_LONG") == "1"
+SEED = int(os.environ.get("ROWAN_TEST_SEED", random.SystemRandom().randrange(1 << 31)))
+_FOLDER = BUILD / "mysqld-tests"
+_OPTIONS = ["--innodb-redo-log-capacity=16M", "--innodb-flush-log-at-trx-commit=1",
+            "--performance-schema=OFF", "--max-connections=400"]
+
+
+class Skip(Exception):
+    """Raised by a test that cannot run here; the text says why."""
+
+
+class Failure(AssertionError):
+    """A check that did not hold."""
+
+
+class Test:
+    """What a test function gets."""
+
+    def __init__(self, name, server):
+        self.name, self.server = name, server
+        self.engine, self.long = ENGINE, LONG
+        self.random = random.Random(f"{SEED}/{name}")
+        self.database = "t_" + name.removeprefix("test_")[:50]
+        self._servers, self._clients = [], []
+
+    # --- servers and sessions ---
+
+    def new_server(self, options=(), binlog=False, buffer_pool="64M"):
+        """A further server with an empty data directory; stopped and removed after the test."""
+        server = make_server(f"{self.name}-{len(self._servers)}", options, binlog, buffer_pool)
+        self._servers.append(server)
+        return server
+
+    def client(self, server=None, database=None, timeout_s=60.0):
+        """A new session in the test's database; tables without ENGINE get the engine under test."""
+        server = server or self.server
+        client = server.client(timeout_s=timeout_s)
+        self._clients.append(client)
+        if server.install_plugin or self.engine != "ROWAN":
+            client.execute(f"SET SESSION default_storage_engine = {self.engine}")
+        name = self.database if database is None else database
+        if name:
+            client.execute(f"CREATE DATABASE IF NOT EXISTS `{name}`")
+            client.execute(f"USE `{name}`")
+        return client
+
+    def run(self, *statements):
+        """Runs statements in the test's first session; returns the rows of the last one."""
+        if not hasattr(self, "_first"):
+            self._first = self.client()
+        rows = []
+        for statement in statements:
+            rows = self._first.query(statement)
+        return rows
+
+    def value(self, statement):
+        rows = self.run(statement)
+        return rows[0][0] if rows else None
+
+    # --- checks ---
+
+    def equal(self, actual, expected, what=""):
+        if actual != expected:
+            raise Failure(f"{what or 'values differ'}: got {_short(actual)}, "
+                          f"expected {_short(expected)}")
+
+    def true(self, condition, what):
+        if not condition:
+            raise Failure(what)
+
+    def rows(self, statement, expected):
+        self.equal(self.run(statement), [tuple(row) for row in expected], statement)
+
+    def error(self, statement, code, client=None):
+        """The statement must fail with this error number (or one of these)."""
+        codes = code if isinstance(code, (tuple, list, set)) else (code,)
+        client = client or self._first_client()
+        try:
+            client.execute(statement)
+        except MysqlError as error:
+            if error.code not in codes:
+                raise Failure(f"{statement[:200]}: failed with {error}, expected {code}") from error
+            return error.message
+        raise Failure(f"{statement[:200]}: succeeded, expected error {code}")
+
+    def check_table(self, table, client=None):
+        """CHECK TABLE must say OK."""
+        rows = (client or self._first_client()).query(f"CHECK TABLE {table}")
+        if [row[3] for row in rows][-1] != "OK":
+            raise Failure(f"CHECK TABLE {table}: {rows}")
+
+    def wait_for(self, condition, what, limit_s=30.0):
+        """Polls until condition() is true."""
+        deadline = time.monotonic() + limit_s
+        while not condition():
+            if time.monotonic() > deadline:
+                raise Failure(f"not within {limit_s} s: {what}")
+            time.sleep(0.02)
+
+    def threads(self, functions, limit_s=120.0):
+        """Runs functions in threads and raises the first exception of any of them."""
+        failures = []
+
+        def guard(function):
+            try:
+                function()
+            except BaseException as error:  # noqa: B902 - handed to the caller below
+                failures.append(error)
+        workers = [threading.Thread(target=guard, args=(f,), daemon=True) for f in functions]
+        for worker in workers:
+            worker.start()
+        deadline = time.monotonic() + limit_s
+        for worker in workers:
+            worker.join(max(0.1, deadline - time.monotonic()))
+            if worker.is_alive():
+                raise Failure(f"a thread still runs after {limit_s} s")
+        if failures:
+            raise failures[0]
+
+    def skip(self, reason):
+        raise Skip(reason)
+
+    # --- for the runner ---
+
+    def _first_client(self):
+        self.run()
+        return self._first
+
+    def finish(self):
+        for client in self._clients:
+            client.close()
+        if self.server.is_running():
+            try:
+                with self.server.client() as client:
+                    client.execute(f"DROP DATABASE IF EXISTS `{self.database}`")
+            except (MysqlError, ConnectionLost) as error:
+                raise Failure(f"cleaning up failed: {error}") from error
+
+    def remove_servers(self):
+        for server in self._servers:
+            server.destroy()
+
+
+def _short(value):
+    text = repr(value)
+    return text if len(text) <= 400 else text[:400] + "..."
+
+
+def make_server(name, options=(), binlog=False, buffer_pool="64M"):
+    """A server with a copy of the empty data directory that all tests share as a template."""
+    _FOLDER.mkdir(parents=True, exist_ok=True)
+    folder = Path(tempfile.mkdtemp(prefix=f"{name[:40]}-", dir=_FOLDER))
+    server = Server(folder, options=[*_OPTIONS, *options], binlog=binlog, buffer_pool=buffer_pool,
+                    install_plugin=ENGINE == "ROWAN")
+    shutil.copytree(_template(), server.data)
+    for unique in ("auto.cnf",):
+        (server.data / unique).unlink(missing_ok=True)
+    return server
+
+
+def _template():
+    """An empty data directory of the server's version, made once and then copied."""
+    import fcntl
+    version = ".".join(str(part) for part in find_tree().server_version())
+    template = Server(_FOLDER / f"template-{version}", options=_OPTIONS)
+    with open(_FOLDER / "template.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        template.initialize()
+    return template.data
+
+
+def main(names, options=(), binlog=False, buffer_pool="64M"):
+    """Runs the test_* functions of a file; exit status 1 if one failed."""
+    wanted = sys.argv[1:]
+    tests = [(name, value) for name, value in names.items()
+             if name.startswith("test_") and callable(value)
+             and (not wanted or any(part in name for part in wanted))]
+    print(f"engine {ENGINE}, seed {SEED} (ROWAN_TEST_SEED repeats it)", flush=True)
+    file_name = Path(sys.argv[0]).stem
+    server = make_server(file_name, options, binlog, buffer_pool)
+    failed = 0
+    try:
+        server.start()
+        for name, function in tests:
+            failed += _run_one(name, function, server)
+    except Exception as error:  # the server itself failed: one failure with its reason
+        failed += 1
+        print(f"FAIL {file_name}: {error}", flush=True)
+    finally:
+        if failed and os.environ.get("ROWAN_TEST_KEEP"):
+            server.kill()
+            print(f"kept: {server.folder}")
+        else:
+            if failed:
+                print("--- error log ---\n" + server.messages()[-4000:])
+            server.destroy()
+    sys.exit(1 if failed else 0)
+
+
+def _run_one(name, function, server):
+    """1 if the test failed, else 0."""
+    if not server.is_running():
+        print(f"the server is not running; starting it again for {name}", flush=True)
+        server.start()
+    test, start = Test(name, server), time.monotonic()
+    try:
+        try:
+            function(test)
+        finally:
+            failed = sys.exc_info()[0] is not None
+            try:
+                test.finish()
+            except Failure:
+                if not failed:
+                    raise
+    except Skip as reason:
+        print(f"SKIP {name}: {reason}", flush=True)
+        return 0
+    except Exception as error:
+        print(traceback.format_exc())
+        for extra in test._servers:
+            print(f"--- error log of {extra.folder.name} ---\n" + extra.messages()[-3000:])
+        text = str(error).replace("\n", " ")
+        print(f"FAIL {name}: {type(error).__name__}: {text[:600]}", flush=True)
+        return 1
+    finally:
+        test.remove_servers()
+    print(f"PASS {name} ({time.monotonic() - start:.2f} s)", flush=True)
+    return 0

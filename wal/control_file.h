@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// The control file `rowan.control`: two 4 KiB slots, each checksummed, written alternately and
+// synced, so that one good slot always exists. It holds what must be known before the log can be
+// read. Thread safety: Write is serialised inside; data() only by the writer or before threads start.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+
+#include "base/ids.h"
+#include "base/status.h"
+#include "io/file.h"
+
+namespace rowan {
+
+/// Format versions this build writes; a larger one on disk is refused with kNewerFormat.
+inline constexpr uint32_t kFormatVersion = 1;
+
+struct ControlData {
+  std::array<uint8_t, 16> instance_id{};  ///< random, also in every space header and log file
+  uint32_t format_version = kFormatVersion;
+  uint32_t page_size_bytes = 16384;
+  uint32_t epoch = 0;              ///< bumped at every start, stamped into each log group
+  bool clean_shutdown = false;
+  Lsn checkpoint_lsn{0};           ///< redo starts here
+  uint64_t log_file_bytes = 0;     ///< size of one log file; LSN / size = file number
+  // High-water marks, stored with head room: ids at or above them were never used.
+  TxnId next_txn_id{1};
+  Csn next_csn{1};
+  SpaceId next_space_id{kFirstTableSpace};
+  IndexId next_index_id{1};
+  TableId next_table_id{1};
+};
+
+class ControlFile {
+ public:
+  /// Reads the newer good slot. kNotFound: no control file; kCorrupt: no good slot;
+  /// kNewerFormat; kInvalidArgument when it is not a Rowan control file.
+  static Result<std::unique_ptr<ControlFile>> Open(FileSystem* file_system,
+                                                   const std::string& folder);
+  /// Creates a new instance's control file durably. Fails if one exists.
+  static Result<std::unique_ptr<ControlFile>> Create(FileSystem* file_system,
+                                                     const std::string& folder,
+                                                     const ControlData& data);
+  ~ControlFile();
+
+  [[nodiscard]] ControlData data() const;
+  /// Applies `change` to a copy, writes it to the older slot, syncs, publishes. Any failure means
+  /// the engine must stop.
+  Status Update(const std::function<void(ControlData&)>& change);
+
+ private:
+  struct Impl;
+  explicit ControlFile(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace rowan

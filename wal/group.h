@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// A group is one mini-transaction in the log: it is redone as a whole or not at all.
+//
+//   offset size
+//   0      4    length of the group in bytes, header included
+//   4      4    CRC-32C over bytes [8, length), seeded with the group's start LSN
+//   8      4    epoch of the run that wrote it; never decreases along the log
+//   12     4    number of records
+//   16     8    durable mark: the log was durable up to this LSN when the group was appended
+//   24     ...  records
+//
+// Record: type u8 | space varint | page varint | body length varint | body.
+//
+// A bad group below the largest durable mark found behind it is corruption; at or above it, it is
+// the torn tail of the last unsynced write and the log ends there.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/ids.h"
+#include "base/status.h"
+
+namespace rowan {
+
+inline constexpr size_t kGroupHeaderBytes = 24;
+
+/// Record types. Each owner registers its redo function in wal/redo.h. Numbers are on disk: never
+/// reuse one.
+enum class RecordType : uint8_t {
+  kInvalid = 0,
+  // buffer/
+  kPageImage = 1,      ///< body: whole page, run-length trimmed; initialises the page
+  kPageBytes = 2,      ///< body: offset u16, bytes: overwrite
+  // space/
+  kSpaceInit = 10,     ///< initialises a space header page
+  kSpaceBitmapInit = 11,
+  kSpaceSetBits = 12,
+  kSpaceClearBits = 13,
+  kSpaceDropped = 14,  ///< no page: the space's file may be missing from here on
+  kBlobPage = 15,      ///< initialises an off-page value page
+  kSpaceHeader = 16,   ///< body: offset u16, bytes, in a space header
+  // btree/
+  kNodeInit = 30,      ///< initialises an empty node
+  kNodeInsert = 31,
+  kNodeUpdate = 32,    ///< replaces a value by (prefix kept, suffix kept, middle)
+  kNodeRemove = 33,
+  kNodeLoad = 34,      ///< initialises a node with a run of entries (right side of a split)
+  kNodeTruncate = 35,  ///< drops the entries from a slot on (left side of a split)
+  kNodeLinks = 36,     ///< right link, flags, high key
+  kNodeCompact = 37,
+  // mvcc/
+  kUndoPageInit = 50,
+  kUndoAppend = 51,
+  kUndoTruncate = 52,  ///< moves the free offset back (rollback)
+  kUndoSetState = 53,  ///< transaction state and CSN in a transaction header record
+  kUndoLinks = 54,
+  kUndoDirectory = 55, ///< one slot of the undo directory
+};
+
+/// Collects one group. Reused: Clear keeps the capacity, so a warm builder does not allocate.
+class GroupBuilder {
+ public:
+  GroupBuilder() { Clear(); }
+  void Clear();
+  /// Appends a record and returns where its body (body_size bytes) must be written now; valid
+  /// until the next call.
+  std::byte* Add(RecordType type, PageId page, size_t body_size);
+  [[nodiscard]] uint32_t record_count() const { return record_count_; }
+  [[nodiscard]] size_t size_bytes() const { return bytes_.size(); }
+  [[nodiscard]] bool empty() const { return record_count_ == 0; }
+  /// Fills in the header; called by Log::Append with its lock held.
+  void Seal(Lsn start, uint32_t epoch, Lsn durable_mark);
+  [[nodiscard]] Bytes bytes() const { return {bytes_.data(), bytes_.size()}; }
+
+ private:
+  std::vector<std::byte> bytes_;
+  uint32_t record_count_ = 0;
+};
+
+struct RecordView {
+  RecordType type = RecordType::kInvalid;
+  PageId page;
+  Bytes body;
+};
+
+/// Walks the records of a group whose checksum is right; still bounds-checks everything.
+class GroupParser {
+ public:
+  explicit GroupParser(Bytes group);
+  /// False at the end; *status tells a clean end from a malformed group (kCorrupt).
+  bool Next(RecordView* record, Status* status);
+
+ private:
+  const std::byte* position_;
+  const std::byte* end_;
+  uint32_t records_left_;
+};
+
+/// Result of looking at the bytes at an LSN.
+enum class GroupCheck { kGood, kBad, kNeedMore };
+GroupCheck CheckGroup(Bytes bytes, Lsn start, uint32_t epoch_min, uint32_t* length);
+
+}  // namespace rowan

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Log: the redo log as one endless stream of groups. LSN = byte offset in the stream.
+//
+// Appending: ReserveOrWait (before any latch) -> Append (short lock, memcpy into a ring) -> the end
+// LSN. Durability: leader-follower. Whoever finds no leader writes and syncs for all; followers
+// wait for a targeted wake-up; with a deep queue the flusher thread takes over leadership.
+// Files: zero-filled ahead in the background, recycled after checkpoints; the commit path never
+// changes a file's size. Writes are 4 KiB aligned, the last block is rewritten (its old content is a
+// prefix of the new one).
+//
+// Failure: a failed write or sync of the log stops it for good: every later call returns kStopped,
+// WaitDurable never reports success for bytes not proven durable, and `on_stop` was called once.
+// Thread safety: everything from any thread unless said otherwise.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "base/ids.h"
+#include "base/status.h"
+#include "io/file.h"
+#include "wal/control_file.h"
+#include "wal/group.h"
+#include "wal/log_options.h"
+
+namespace rowan {
+
+/// One bucket of the sync latency histogram: syncs that took <= upper_bound_us.
+struct SyncLatencyBucket {
+  uint64_t upper_bound_us = 0;
+  uint64_t count = 0;
+};
+
+class Log {
+ public:
+  /// Opens the log for appending at `end` (what recovery found, or 0 in a new instance: the first
+  /// LSN handed out is then kFirstLsn). `control` outlives the log. Creates missing files.
+  static Result<std::unique_ptr<Log>> Open(FileSystem* file_system, const LogOptions& options,
+                                           ControlFile* control, Lsn end,
+                                           std::function<void()> on_stop);
+  ~Log();
+
+  static constexpr Lsn kFirstLsn{4096};
+
+  /// Waits until `bytes` more can be appended without overrunning the checkpoint or the ring.
+  /// Call before latching anything; give back with Release (Append does not). kStopped, or
+  /// kTooBig when `bytes` could never fit.
+  Status ReserveOrWait(uint32_t bytes);
+  void Release(uint32_t bytes);
+
+  /// Appends a group and returns its end LSN. Never blocks on I/O within a reservation. When the
+  /// log is stopped the group goes nowhere, which is harmless: nothing is written any more.
+  Lsn Append(GroupBuilder* group);
+
+  /// End of everything appended. A page dirtied before this was read has first_dirty_lsn below it.
+  [[nodiscard]] Lsn tail() const;
+  [[nodiscard]] Lsn durable() const;
+  [[nodiscard]] Lsn written() const;
+
+  /// Returns Ok once the log is durable up to `lsn` (may be the leader and sync itself).
+  Status WaitDurable(Lsn lsn);
+  /// Returns Ok once the bytes up to `lsn` are with the kernel.
+  Status WaitWritten(Lsn lsn);
+  /// Commit helper: WaitDurable, WaitWritten or nothing but a nudge to the flusher.
+  Status WaitCommitted(Lsn lsn, Durability durability);
+
+  /// Recovery will not need anything below `lsn`: older files may be recycled. Monotonic.
+  void SetCheckpoint(Lsn lsn);
+  [[nodiscard]] Lsn checkpoint() const;
+  [[nodiscard]] uint64_t capacity_bytes() const;
+  Status SetCapacity(uint64_t capacity_bytes);
+  /// Called when the log is so full that a writer has to wait; wakes the cleaner. Set once.
+  void SetPressureCallback(std::function<void()> callback);
+
+  /// Switches the sync method, also under load. kUnsupported with the reason when refused.
+  Status SetSyncMethod(LogSyncMethod method);
+  [[nodiscard]] LogSyncMethod sync_method() const;  ///< the one in use, never kAuto
+  [[nodiscard]] std::vector<SyncLatencyBucket> SyncLatency(LogSyncMethod method) const;
+
+  [[nodiscard]] bool stopped() const;
+  /// Stops the engine's log because something above failed (data file write or sync).
+  void Stop(const char* reason);
+
+  /// Flushes everything and joins the background threads. Ok only if all is durable.
+  Status Close();
+
+ private:
+  struct Impl;
+  explicit Log(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace rowan

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Settings of the redo log. Units in the names. Plain data.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace rowan {
+
+/// How log bytes are made durable (rowan_log_sync_method).
+enum class LogSyncMethod {
+  kAuto,         ///< probe the disk at start, log the finding
+  kFsync,        ///< buffered write, fsync
+  kFdatasync,    ///< buffered write, fdatasync
+  kDsync,        ///< O_DSYNC write, no separate sync
+  kDirectDsync,  ///< O_DIRECT + O_DSYNC write
+  kUring,        ///< io_uring: write and fdatasync linked in one submission
+};
+const char* LogSyncMethodName(LogSyncMethod method);
+
+/// rowan_flush_log_at_trx_commit, per session.
+enum class Durability : uint32_t {
+  kBackground = 0,  ///< at most about one second of commits is lost on mysqld or OS crash
+  kDurable = 1,     ///< acknowledged = on disk
+  kWrite = 2,       ///< survives a mysqld crash, not an OS crash
+};
+
+struct LogOptions {
+  std::string folder;
+  uint64_t capacity_bytes = uint64_t{256} << 20;  ///< sum of the live files; at least 1 MiB
+  uint64_t buffer_bytes = uint64_t{16} << 20;     ///< power of two
+  LogSyncMethod sync_method = LogSyncMethod::kAuto;
+};
+
+}  // namespace rowan

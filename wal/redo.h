@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Record type -> redo function. The log knows nothing of pages' contents: each owner registers its
+// functions (RegisterXxxRedo), engine/ calls those once at start. Read-only afterwards.
+//
+// Redo contract: a function is called only when page LSN < group end LSN, with the page as it was
+// when the record was logged, holding it exclusively; it makes exactly the change that the original
+// operation made, and returns kCorrupt when the body or page cannot be (never crashes on garbage).
+#pragma once
+
+#include "base/bytes.h"
+#include "base/ids.h"
+#include "base/status.h"
+#include "wal/group.h"
+
+namespace rowan {
+
+/// `page` is the whole page with its header; `body` as logged.
+using RedoFunction = Status (*)(PageId id, MutableBytes page, Bytes body);
+
+struct RedoEntry {
+  RedoFunction apply = nullptr;
+  /// The record defines the whole page: whatever is on disk (or nothing) need not be read.
+  bool initialises_page = false;
+  /// The record names no page; recovery handles it by type.
+  bool pageless = false;
+};
+
+void RegisterRedo(RecordType type, RedoEntry entry);
+/// nullptr when nobody registered the type.
+const RedoEntry* FindRedo(RecordType type);
+
+}  // namespace rowan
