@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# The build packages Rowan needs from the machine's own distribution, and how missing ones get installed.
+# The build packages Rowan needs from the machine's own distribution, and their installation.
 # Sourced by scripts/setup. Only what is missing is installed; a complete machine needs no root.
 
 ROWAN_BUILD_PACKAGES="
@@ -38,7 +38,7 @@ rowan_root_prefix() {
 rowan_install_packages() {
   local missing as_root log
   if ! command -v dpkg-query >/dev/null 2>&1 || ! command -v apt-get >/dev/null 2>&1; then
-    echo "setup: this set-up needs a Debian or Ubuntu machine (apt-get and dpkg-query are missing here)." >&2
+    echo "setup: this needs a Debian or Ubuntu machine: apt-get or dpkg-query is missing." >&2
     return 1
   fi
   missing="$(rowan_missing_packages)"
@@ -47,7 +47,7 @@ rowan_install_packages() {
   fi
   as_root="$(rowan_root_prefix)"
   if [ -z "$as_root" ]; then
-    echo "setup: these build packages are missing and installing them needs root: $missing" >&2
+    echo "setup: installing missing build packages needs root; missing: $missing" >&2
     return 1
   fi
   log="$1"

@@ -40,7 +40,7 @@ class MysqlTree:
                 return folder / name
         found = shutil.which(name)
         if not found:
-            raise UserError(f"the program {name} was found neither under {self.prefix} nor in PATH; "
+            raise UserError(f"the program {name} is neither under {self.prefix} nor in PATH; "
                             "scripts/setup fetches it")
         return Path(found)
 
@@ -75,7 +75,8 @@ class MysqlTree:
         """(9, 7, 4) as the source tree's MYSQL_VERSION file tells it."""
         path = self.source / "MYSQL_VERSION"
         if not path.is_file():
-            raise UserError(f"{self.source} is not a MySQL source tree: it has no MYSQL_VERSION file")
+            raise UserError(f"{self.source} is not a MySQL source tree: it has no "
+                            "MYSQL_VERSION file")
         text = path.read_text()
         values = [re.search(rf"^MYSQL_VERSION_{part}=(\d+)", text, re.MULTILINE)
                   for part in ("MAJOR", "MINOR", "PATCH")]
@@ -88,9 +89,9 @@ class MysqlTree:
         source, server = self.source_version(), self.server_version()
         if source != server:
             raise UserError(
-                f"version mismatch: the server {self.mysqld} is MySQL {dotted(server)} but the source "
-                f"tree {self.source} is MySQL {dotted(source)}; a plugin loads only into the exact "
-                "version it was built for")
+                f"version mismatch: the server {self.mysqld} is MySQL {dotted(server)} but the "
+                f"source tree {self.source} is MySQL {dotted(source)}; a plugin loads only into "
+                "the exact version it was built for")
         if not (self.source / "builddir/include/my_config.h").is_file():
             raise UserError(f"the source tree {self.source} is not configured: "
                             "builddir/include/my_config.h is missing")

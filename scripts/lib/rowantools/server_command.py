@@ -16,8 +16,8 @@ from .server import Server
 def _parse():
     parser = argparse.ArgumentParser(
         prog="scripts/server",
-        description="A private MySQL server with Rowan installed. Data lives under build/server; the "
-                    "server listens on a unix socket only, unless --port is given.",
+        description="A private MySQL server with Rowan installed. Data lives under build/server; "
+                    "it listens on a unix socket only, unless --port is given.",
         epilog="Arguments after -- go to mysqld (init, start) or to the mysql client (shell).")
     parser.add_argument("action", choices=["start", "stop", "restart", "kill", "status", "shell",
                                            "log", "init"])
@@ -61,7 +61,8 @@ def _shell(server, extra):
     if not server.is_running():
         raise UserError("the server is not running; scripts/server start")
     program = str(server.tree.program("mysql"))
-    os.execv(program, [program, "--no-defaults", f"--socket={server.socket}", "--user=root", *extra])
+    os.execv(program, [program, "--no-defaults", f"--socket={server.socket}", "--user=root",
+                       *extra])
 
 
 def _log(server):

@@ -122,8 +122,8 @@ def _make_programs_start(folder, final, step):
     if not loaders:
         raise UserError("the fetched packages hold no dynamic loader")
     loader = final / loaders[0].relative_to(folder)
-    programs = [path for name in ("usr/bin", "usr/sbin") for path in sorted((folder / name).glob("*"))
-                if _needs_loader(path)]
+    programs = [path for name in ("usr/bin", "usr/sbin")
+                for path in sorted((folder / name).glob("*")) if _needs_loader(path)]
     for number, program in enumerate(programs):
         step.update(number, f"patching {program.name}", total=len(programs))
         _run(["patchelf", "--set-interpreter", str(loader), "--force-rpath", "--set-rpath",
@@ -206,8 +206,8 @@ def prepare(with_testsuite=False):
 def main():
     parser = argparse.ArgumentParser(
         prog="scripts/setup",
-        description="Installs missing build packages (needs root only if some are missing) and gets a "
-                    "private MySQL 9.7 server, its source tree and sysbench into .mysql/. "
+        description="Installs missing build packages (needs root only if some are missing) and "
+                    "gets a private MySQL 9.7 server, its source tree and sysbench into .mysql/. "
                     "Environment: ROWAN_MYSQL_PREFIX and ROWAN_MYSQL_SOURCE name a server and a "
                     "source tree of your own to use instead.")
     parser.add_argument("--with-testsuite", action="store_true",

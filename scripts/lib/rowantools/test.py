@@ -1,0 +1,188 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""scripts/test: builds everything and runs every test; the last line is `N passed, N failed`."""
+import argparse
+import fnmatch
+import os
+import subprocess
+import sys
+import time
+
+from . import setup
+from .build import build, cores
+from .paths import BUILD, ROOT, UserError, run_main
+from .progress import format_duration, say
+from .unit_tests import Outcome, Program, Suite
+
+# The mode every suite must also pass in: small pages, a tiny pool, a small log.
+SMALL_ENVIRONMENT = {"ROWAN_TEST_PAGE_SIZE": "4096", "ROWAN_TEST_POOL_PAGES": "64",
+                     "ROWAN_TEST_LOG_BYTES": "1048576"}
+_SANITIZER_ENVIRONMENT = {
+    "address": {"ASAN_OPTIONS": "detect_leaks=1:detect_stack_use_after_return=1",
+                "UBSAN_OPTIONS": "print_stacktrace=1:halt_on_error=1"},
+    "thread": {"TSAN_OPTIONS": "halt_on_error=0:exitcode=66:second_deadlock_stack=1"
+               ":history_size=4"},
+}
+_SANITIZER_SLOWDOWN = {"address": 4, "thread": 8}
+_UNIT_LIMIT_S = 240
+_MYSQLD_LIMIT_S = 420
+_LONG_FACTOR = 12
+_CHECK_LIMIT_S = 120
+_SUITES = ("checks", "unit", "unit-small", "mysqld", "address", "thread")
+
+
+class TestRun:
+    def __init__(self, options):
+        self._options = options
+        self._total = Outcome()
+        self._not_run = []
+        self._logs = BUILD / "test-logs"
+        self._common = {"ROWAN_TEST_LONG": "1"} if options.long else {}
+        self._factor = _LONG_FACTOR if options.long else 1
+
+    def run(self):
+        start = time.monotonic()
+        tree = setup.prepare()
+        build(BUILD, ["-DROWAN_SANITIZE="], name="building everything", tree=tree)
+        sanitizers = [kind for kind in ("address", "thread") if self._sanitizer_wanted(kind)]
+        if self._options.build_only:
+            for kind in sanitizers:
+                self._build_sanitized(kind)
+            say(f"test: built everything in {format_duration(time.monotonic() - start)}")
+            return 0
+        self._checks()
+        self._units("unit", BUILD, {})
+        self._units("unit-small", BUILD, SMALL_ENVIRONMENT)
+        self._mysqld(tree)
+        for kind in sanitizers:
+            self._sanitized(kind)
+        return self._close(start)
+
+    # --- the suites ---
+
+    def _checks(self):
+        programs = [Program(path.stem, [sys.executable, str(path)], "lines", {}, _CHECK_LIMIT_S)
+                    for folder in ("tidy", "arch", "scripts")
+                    for path in sorted((ROOT / "tests" / folder).glob("*_test.py"))]
+        self._run("checks", programs)
+
+    def _units(self, name, folder, environment, slowdown=1, wrapper=()):
+        programs = [Program(path.name, [*wrapper, str(path)], "gtest",
+                            dict(self._common, **environment),
+                            _UNIT_LIMIT_S * slowdown * self._factor)
+                    for path in sorted((folder / "tests").glob("rowan_*_test"))]
+        self._run(name, programs)
+
+    def _mysqld(self, tree):
+        environment = dict(self._common, ROWAN_MYSQL_PREFIX=str(tree.prefix),
+                           ROWAN_MYSQL_SOURCE=str(tree.source))
+        programs = [Program(path.stem, [sys.executable, str(path)], "lines", environment,
+                            _MYSQLD_LIMIT_S * self._factor)
+                    for path in sorted((ROOT / "tests" / "mysqld").glob("*_test.py"))
+                    if os.access(path, os.X_OK)]
+        self._run("mysqld", programs, workers=max(1, min(4, cores())))
+
+    def _sanitized(self, kind):
+        folder = self._build_sanitized(kind)
+        wrapper = _thread_sanitizer_wrapper(folder) if kind == "thread" else ()
+        if wrapper is None:
+            self._not_run.append("thread: this machine does not let ThreadSanitizer start "
+                                 "(address randomisation cannot be switched off)")
+            return
+        environment = dict(_SANITIZER_ENVIRONMENT[kind])
+        suppressions = ROOT / "tests" / "support" / f"{kind}_sanitizer.supp"
+        if suppressions.exists():
+            variable = next(iter(environment))
+            environment[variable] += f":suppressions={suppressions}"
+        self._units(kind, folder, environment, _SANITIZER_SLOWDOWN[kind], wrapper)
+
+    def _build_sanitized(self, kind):
+        folder = BUILD / f"sanitize-{kind}"
+        build(folder, [f"-DROWAN_SANITIZE={kind}", "-DROWAN_BUILD_PLUGIN=OFF",
+                       "-DROWAN_BUILD_BENCH=OFF"], name=f"building with the {kind} sanitizer")
+        return folder
+
+    # --- choosing, counting ---
+
+    def _sanitizer_wanted(self, kind):
+        wanted = self._options.sanitize
+        if wanted not in ("all", kind):
+            self._not_run.append(f"{kind}: left out by --sanitize {wanted}")
+            return False
+        return self._wanted_programs(kind, None)
+
+    def _wanted_programs(self, suite, programs):
+        """Those of `programs` the --filter lets through; for None: whether the suite may run."""
+        pattern = self._options.filter
+        if not pattern:
+            return True if programs is None else programs
+        if programs is None:
+            return "/" not in pattern and pattern not in _SUITES or pattern.startswith(suite)
+        if not any(mark in pattern for mark in "*?["):
+            pattern = f"*{pattern}*"
+        return [program for program in programs
+                if fnmatch.fnmatch(f"{suite}/{program.name}", pattern)]
+
+    def _run(self, name, programs, workers=0):
+        programs = self._wanted_programs(name, programs)
+        if programs:
+            self._total.add(Suite(name, programs, self._logs, workers).run())
+
+    def _close(self, start):
+        for text in self._total.skipped:
+            say(f"skipped: {text}")
+        for text in self._not_run:
+            say(f"not run: {text}")
+        if not self._options.long:
+            say("not run: soak, fuzz and big-data runs (scripts/test --long)")
+        say(f"test: {format_duration(time.monotonic() - start)}, logs in {self._logs}")
+        if not self._total.passed and not self._total.failed:
+            raise UserError("no test matches the filter")
+        print(f"{self._total.passed} passed, {self._total.failed} failed", flush=True)
+        return 1 if self._total.failed else 0
+
+
+def _thread_sanitizer_wrapper(folder):
+    """ThreadSanitizer of older compilers needs a fixed address layout on newer kernels: () when it
+    starts as is, a setarch command where that helps, None where neither works."""
+    programs = sorted((folder / "tests").glob("rowan_*_test"))
+    if not programs:
+        return ()
+    for wrapper in ((), ("setarch", "-R")):
+        try:
+            probe = [subprocess.run([*wrapper, str(programs[0]), "--gtest_list_tests"],
+                                    capture_output=True, timeout=60).returncode for _ in range(3)]
+        except (OSError, subprocess.TimeoutExpired):
+            continue
+        if not any(probe):
+            return wrapper
+    return None
+
+
+def _parse():
+    parser = argparse.ArgumentParser(
+        prog="scripts/test",
+        description="Set-up, build, then every test: structure checks, unit tests (also with 4 KiB "
+                    "pages and a 64-page pool, and under sanitizers) and tests through mysqld.")
+    parser.add_argument("--long", action="store_true",
+                        help="also soak, fuzz and big-data runs; takes hours")
+    parser.add_argument("--build-only", action="store_true", help="stop after building everything")
+    parser.add_argument("--filter", metavar="PATTERN",
+                        help="only programs whose suite/name matches, e.g. btree, unit/*; "
+                        "suites: " + ", ".join(_SUITES))
+    parser.add_argument("--sanitize", choices=["all", "address", "thread", "none"], default="all",
+                        help="which sanitizer runs to include (default all)")
+    return parser.parse_args()
+
+
+def main():
+    options = _parse()
+    try:
+        return TestRun(options).run()
+    except UserError as error:
+        say(f"test: {error}")
+        print("0 passed, 1 failed", flush=True)
+        return 1
+
+
+if __name__ == "__main__":
+    sys.exit(run_main(main, "test"))
