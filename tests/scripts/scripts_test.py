@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What the scripts work out for themselves: archive addresses, versions, reports, counts."""
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "scripts" / "lib"))
+
+from rowantools import client, commit_latency, mysql_tree, private_apt, sysbench  # noqa: E402
+from rowantools import unit_tests  # noqa: E402
+from rowantools.line_tests import Failure, require_equal, run  # noqa: E402
+from rowantools.paths import UserError  # noqa: E402
+
+
+def _archive_of(files):
+    with tempfile.TemporaryDirectory() as folder:
+        for name, text in files.items():
+            path = Path(folder) / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+        return private_apt.debian_archive_uri(Path(folder))
+
+
+def test_archive_from_a_one_line_source():
+    require_equal(_archive_of({"sources.list": "# deb http://no/debian sid main\n"
+                               "deb-src http://src/debian bookworm main\n"
+                               "deb [arch=amd64] http://mirror.example/debian/ bookworm main\n"}),
+                  "http://mirror.example/debian")
+
+
+def test_archive_from_a_deb822_source():
+    text = ("Types: deb\n# a comment\nURIs: http://other/repo\nSuites: nodistro\n"
+            "Components: main\n\nTypes: deb deb-src\nURIs: http://mirror/debian\n"
+            "Suites: trixie\n trixie-updates\nComponents: main\n")
+    require_equal(_archive_of({"sources.list.d/a.sources": text}), "http://mirror/debian")
+
+
+def test_disabled_and_security_sources_are_passed_over():
+    text = ("Types: deb\nURIs: http://off/debian\nSuites: trixie\nComponents: main\n"
+            "Enabled: no\n\nTypes: deb\nURIs: http://security/debian-security\n"
+            "Suites: trixie-security\nComponents: main\n")
+    require_equal(_archive_of({"sources.list.d/a.sources": text}), private_apt.STANDARD_ARCHIVE)
+
+
+def test_ubuntu_falls_back_to_the_standard_archive():
+    require_equal(_archive_of({"sources.list": "deb http://archive.ubuntu.com/ubuntu noble main"}),
+                  private_apt.STANDARD_ARCHIVE)
+
+
+def _fake_trees(folder, server, source):
+    prefix, tree = Path(folder) / "prefix", Path(folder) / "source"
+    (prefix / "bin").mkdir(parents=True)
+    mysqld = prefix / "bin" / "mysqld"
+    mysqld.write_text(f"#!/bin/sh\necho 'mysqld  Ver {server}-2 for Linux on x86_64'\n")
+    mysqld.chmod(0o755)
+    (tree / "builddir/include").mkdir(parents=True)
+    (tree / "builddir/include/my_config.h").write_text("")
+    numbers = source.split(".")
+    (tree / "MYSQL_VERSION").write_text("".join(
+        f"MYSQL_VERSION_{part}={number}\n"
+        for part, number in zip(("MAJOR", "MINOR", "PATCH"), numbers)))
+    return mysql_tree.MysqlTree(prefix, tree)
+
+
+def test_equal_versions_are_accepted():
+    with tempfile.TemporaryDirectory() as folder:
+        require_equal(_fake_trees(folder, "9.7.4", "9.7.4").check(), (9, 7, 4))
+
+
+def test_version_mismatch_is_one_sentence():
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            _fake_trees(folder, "9.7.4", "9.7.5").check()
+        except UserError as error:
+            if "9.7.4" in str(error) and "9.7.5" in str(error) and "\n" not in str(error):
+                return
+            raise Failure(f"unclear message: {error}")
+        raise Failure("a mismatch was accepted")
+
+
+def test_sysbench_report_is_read():
+    text = ("    transactions:   100 (50.00 per sec.)\n    queries:   2000   (1000.50 per sec.)\n"
+            "    ignored errors: 3      (0.00 per sec.)\n    total time:    2.0000s\n"
+            "    total number of events:   100\n         95th percentile:   4.49\n")
+    figures = sysbench._parse_report(text, "oltp_read_only", 1.0, 2.1)
+    require_equal((figures.qps, figures.p95_ms, figures.cpu_us, figures.errors),
+                  (1000.0, 4.49, 500.0, 3))
+    require_equal(sysbench._parse_report(text, sysbench.BULK_INSERT, 1.0, 2.1).qps, 50.0)
+
+
+def test_percentiles_of_the_latency_test():
+    row = commit_latency.Candidate("x", "raw", samples_us=[float(n) for n in range(100, 0, -1)])
+    figures = row.figures()
+    require_equal((figures["p50_us"], figures["p99_us"], figures["mean_us"]), (51.0, 100.0, 50.5))
+    require_equal(commit_latency.Candidate("x", "raw").figures(), None)
+
+
+def test_bare_write_probe_runs():
+    with tempfile.TemporaryDirectory(dir=ROOT) as folder:
+        path = Path(folder) / "probe"
+        path.write_bytes(b"\0" * commit_latency._PROBE_FILE_BYTES)
+        for method in ("fsync", "fdatasync", "dsync"):
+            if not commit_latency._probe(path, method, 0.01):
+                raise Failure(f"no sample with {method}")
+
+
+def test_client_decodes_results():
+    require_equal(client._length_encoded(b"\xfc\x01\x02", 0), (0x0201, 3))
+    require_equal(client._length_encoded(b"\xfb", 0), (None, 1))
+    error = client._error_of(b"\xff\x26\x04#23000Duplicate")
+    require_equal((error.code, error.state, error.message), (1062, "23000", "Duplicate"))
+    columns = [("a", 3, 63), ("b", 253, 255), ("c", 252, 63), ("d", 5, 63), ("e", 246, 63)]
+    row = client._row_of(b"\x0242\x02\xc3\xa4\x01\x00\xfb\x031.5", columns)
+    require_equal(row, (42, "ä", b"\x00", None, "1.5"))
+
+
+def _counted(script):
+    with tempfile.TemporaryDirectory() as folder:
+        program = unit_tests.Program("sample", ["/bin/sh", "-c", script], "lines", {}, 1.0)
+        suite = unit_tests.Suite("sample", [program], folder)
+        outcome = suite._logs.mkdir(parents=True) or suite._run_program(program)
+        return outcome.passed, outcome.failed, len(outcome.skipped)
+
+
+def test_test_counting():
+    require_equal(_counted("echo PASS a; echo PASS b; echo SKIP c: why"), (2, 0, 1))
+    require_equal(_counted("echo PASS a; echo FAIL b: reason; exit 1"), (1, 1, 0))
+
+
+def test_crashes_hangs_and_silence_count_as_failures():
+    require_equal(_counted("echo PASS a; kill -9 $$"), (1, 1, 0), "crash")
+    require_equal(_counted("echo PASS a; exec sleep 5"), (1, 1, 0), "hang")
+    require_equal(_counted("exit 0"), (0, 1, 0), "silence")
+    require_equal(_counted("exit 3"), (0, 1, 0), "status")
+
+
+def test_every_script_explains_itself():
+    for name in ("setup", "test", "demo", "server", "style-figures"):
+        result = subprocess.run([str(ROOT / "scripts" / name), "--help"], capture_output=True,
+                                text=True, env=dict(os.environ, PYTHON=sys.executable))
+        if result.returncode != 0 or "usage:" not in result.stdout:
+            raise Failure(f"scripts/{name} --help: status {result.returncode}, {result.stderr}")
+
+
+if __name__ == "__main__":
+    run(globals())
