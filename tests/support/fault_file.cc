@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "tests/support/fault_file.h"
+
+#include <cerrno>
+#include <chrono>
+#include <thread>
+#include <utility>
+
+namespace rowan {
+
+FaultFile::FaultFile(FaultFileSystem* owner, std::string path, FileOptions options,
+                     std::shared_ptr<SimulatedInode> inode, uint64_t generation)
+    : owner_(owner),
+      path_(std::move(path)),
+      options_(options),
+      inode_(std::move(inode)),
+      generation_(generation) {}
+
+Status FaultFile::CheckUse(bool writing) const {
+  if (owner_->generation_.load() != generation_) {
+    return Status(Code::kIoError, "the file was opened before the crash", EBADF);
+  }
+  if (writing && options_.read_only) {
+    return Status(Code::kIoError, "the file was opened for reading", EBADF);
+  }
+  return Status::Ok();
+}
+
+Status FaultFile::CheckTransfer(uint64_t offset, Bytes bytes) const {
+  if (!options_.direct) return Status::Ok();
+  const uint64_t address = reinterpret_cast<uintptr_t>(bytes.data());
+  if (offset % kDirectAlignment == 0 && bytes.size() % kDirectAlignment == 0 &&
+      address % kDirectAlignment == 0) {
+    return Status::Ok();
+  }
+  return Status(Code::kIoError, "direct transfer is not aligned", EINVAL);
+}
+
+SimulatedInode::Change FaultFile::ChangeFor(const Verdict& verdict) const {
+  const bool through = options_.write_through && verdict.power == Power::kOn;
+  return {.sequence = verdict.sequence,
+          .durability = through ? SimulatedInode::Durability::kThrough
+                                : SimulatedInode::Durability::kCached,
+          .untorn = options_.atomic};
+}
+
+Status FaultFile::Read(uint64_t offset, MutableBytes buffer) {
+  Status status = CheckUse(false);
+  if (status.ok()) status = CheckTransfer(offset, buffer);
+  if (status.ok()) status = owner_->Enter(FileCall::kRead, path_).status;
+  if (!status.ok()) return status;
+  if (inode_->Read(offset, buffer)) return Status::Ok();
+  return Status(Code::kIoError, "read beyond the end of the file", 0);
+}
+
+Status FaultFile::Write(uint64_t offset, Bytes bytes) {
+  Status status = CheckUse(true);
+  if (status.ok()) status = CheckTransfer(offset, bytes);
+  if (status.ok() && options_.atomic && bytes.size() > owner_->atomic_unit_max_.load()) {
+    status = Status(Code::kIoError, "write is too large to be untorn", EINVAL);
+  }
+  if (!status.ok()) return status;
+  const Verdict verdict = owner_->Enter(FileCall::kWrite, path_);
+  if (!verdict.status.ok() && verdict.power != Power::kCutNow) return verdict.status;
+  if (verdict.faulty && verdict.fault.effect == InjectedFault::Effect::kDropWrite) {
+    return verdict.status;
+  }
+  if (verdict.faulty && verdict.fault.effect == InjectedFault::Effect::kMisdirectWrite) {
+    offset += verdict.fault.misdirect_bytes;
+  }
+  inode_->Write(offset, bytes, ChangeFor(verdict));
+  return verdict.status;
+}
+
+Status FaultFile::Sync(SyncMethod) {
+  const Status usable = CheckUse(false);
+  if (!usable.ok()) return usable;
+  if (const uint32_t delay_us = owner_->sync_delay_us_.load(); delay_us > 0) {
+    std::this_thread::sleep_for(std::chrono::microseconds(delay_us));
+  }
+  const Verdict verdict = owner_->Enter(FileCall::kSync, path_);
+  // Without power nothing is decided yet: the crash decides over all that is unsynced.
+  if (verdict.power != Power::kOn) return verdict.status;
+  if (verdict.status.ok()) {
+    inode_->Sync();
+  } else {
+    owner_->FailSync(*inode_);
+  }
+  return verdict.status;
+}
+
+Result<uint64_t> FaultFile::Size() {
+  const Status usable = CheckUse(false);
+  if (!usable.ok()) return usable;
+  if (owner_->powered_off()) return Status(Code::kIoError, "power is off", EIO);
+  return inode_->Size();
+}
+
+Status FaultFile::Truncate(uint64_t size_bytes) {
+  const Status usable = CheckUse(true);
+  if (!usable.ok()) return usable;
+  const Verdict verdict = owner_->Enter(FileCall::kTruncate, path_);
+  if (!verdict.status.ok() && verdict.power != Power::kCutNow) return verdict.status;
+  inode_->Truncate(size_bytes, ChangeFor(verdict));
+  return verdict.status;
+}
+
+Status FaultFile::Allocate(uint64_t offset, uint64_t length) {
+  const Status usable = CheckUse(true);
+  if (!usable.ok()) return usable;
+  const Verdict verdict = owner_->Enter(FileCall::kAllocate, path_);
+  if (!verdict.status.ok() && verdict.power != Power::kCutNow) return verdict.status;
+  inode_->Extend(offset + length, ChangeFor(verdict));
+  return verdict.status;
+}
+
+}  // namespace rowan

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// One open handle of a FaultFileSystem. Thread safety: as io/file.h demands.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "io/file.h"
+#include "tests/support/fault_file_system.h"
+#include "tests/support/simulated_inode.h"
+
+namespace rowan {
+
+class FaultFile final : public File {
+ public:
+  FaultFile(FaultFileSystem* owner, std::string path, FileOptions options,
+            std::shared_ptr<SimulatedInode> inode, uint64_t generation);
+
+  Status Read(uint64_t offset, MutableBytes buffer) override;
+  Status Write(uint64_t offset, Bytes bytes) override;
+  Status Sync(SyncMethod method) override;
+  Result<uint64_t> Size() override;
+  Status Truncate(uint64_t size_bytes) override;
+  Status Allocate(uint64_t offset, uint64_t length) override;
+  [[nodiscard]] int descriptor() const override { return -1; }
+  [[nodiscard]] const std::string& path() const override { return path_; }
+
+ private:
+  using Power = FaultFileSystem::Power;
+  using Verdict = FaultFileSystem::Verdict;
+
+  [[nodiscard]] Status CheckUse(bool writing) const;
+  [[nodiscard]] Status CheckTransfer(uint64_t offset, Bytes bytes) const;
+  /// A change that the power loss caught is never certain to be durable.
+  [[nodiscard]] SimulatedInode::Change ChangeFor(const Verdict& verdict) const;
+
+  FaultFileSystem* const owner_;
+  const std::string path_;
+  const FileOptions options_;
+  const std::shared_ptr<SimulatedInode> inode_;
+  const uint64_t generation_;
+};
+
+}  // namespace rowan
