@@ -90,6 +90,7 @@ inline std::byte* PutVarint(std::byte* target, uint64_t value) {
   uint64_t result = 0;
   for (unsigned shift = 0; shift < 64 && source < end; shift += 7) {
     const auto byte = static_cast<uint8_t>(*source++);
+    if (shift == 63 && byte > 1) return nullptr;
     result |= uint64_t{byte & 0x7Fu} << shift;
     if ((byte & 0x80u) == 0) {
       *value = result;
