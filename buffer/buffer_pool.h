@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 
 #include "base/ids.h"
 #include "base/status.h"
@@ -79,15 +80,23 @@ class BufferPool {
   /// Asks for pages to be read in the background; hints only.
   void Prefetch(std::span<const PageId> pages);
 
-  /// Keeps a page resident (roots). The page must be unpinned before its space is dropped.
+  /// Keeps a page resident (roots). The page must be unpinned before its space is dropped. A wish,
+  /// not a promise: at most a quarter of the pool is pinned, and a shrinking pool drops pins.
   Status Pin(PageId id);
   void Unpin(PageId id);
 
   /// Logs the operator's sentence for a damaged page (file name, page, what is wrong).
   void ReportDamage(PageId id, const char* what);
 
-  /// Before recovery: repairs torn pages from the doublewrite file.
+  /// Before recovery, once the existing spaces are open in `files`: repairs torn pages from the
+  /// doublewrite file, then empties it.
   Status RepairFromDoublewrite();
+  /// For MiniTxn: the page is about to be changed by a group that starts at or above `lower_bound`
+  /// and is not appended yet. REQUIRES: exclusive guard.
+  void MarkDirty(const PageGuard& guard, Lsn lower_bound);
+  /// For MiniTxn: in a tiny pool, bounds the number of mini-transactions that hold latches.
+  void EnterMiniTxn();
+  void LeaveMiniTxn();
   /// Recovery: redo without a MiniTxn. The guard is exclusive; marks the page dirty from `start`
   /// and stamps `end`.
   void MarkRedone(const PageGuard& guard, Lsn start, Lsn end);
@@ -98,10 +107,13 @@ class BufferPool {
   /// recovery.
   Status FlushAndCheckpoint();
   /// Called before a checkpoint LSN is computed, so that owners can log state that lives outside
-  /// pages. Set before StartBackground.
+  /// pages: what it logs is not below that checkpoint. Set before StartBackground. Runs on a
+  /// cleaner, so it must not wait for log space or for a latch held across such a wait.
   void SetBeforeCheckpoint(std::function<void()> callback);
   /// Forgets all frames of a dead space without I/O (may be lazy).
   void ForgetSpace(SpaceId space);
+  /// Grows at once, up to the machine's memory; shrinks by writing and dropping pages. kBusy when
+  /// some frames could not be emptied yet (call again), kInvalidArgument beyond the limits.
   Status Resize(uint64_t pool_bytes);
   Status SetDoublewriteMode(DoublewriteMode mode);
   void SetDataSyncMethod(SyncMethod method);

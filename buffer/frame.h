@@ -13,24 +13,37 @@
 namespace rowan {
 
 enum class FrameState : uint8_t {
-  kFree,     ///< on the free list; page_id is 0
-  kLoading,  ///< exclusively latched by the thread that reads the page
+  kFree,      ///< on the free list, or on its way there; page_id is 0
+  kLoading,   ///< exclusively latched by the thread that reads the page
   kResident,
+  kRetired,   ///< given back by a shrinking pool; page_id is 0
 };
+
+/// Set in Frame::first_dirty_lsn while a copy of the page is on its way to disk and the page did
+/// not change since the copy. The first change clears it; the writer that finds it still set knows
+/// that the page on disk is current.
+inline constexpr uint64_t kCopiedBit = uint64_t{1} << 63;
 
 struct alignas(64) Frame {
   Latch latch;
   /// PageId::Packed of the page inside, 0 when none. Changes only under the exclusive latch.
   std::atomic<uint64_t> page_id{0};
-  /// 0 = clean, else a lower bound of the first change not yet on disk. Set by MiniTxn::Commit
-  /// before it appends; cleared by the cleaner.
+  /// 0 = clean, else a lower bound of the first change not yet on disk, with kCopiedBit. Set by
+  /// MiniTxn::Commit before it appends; cleared by the page writer. Use FirstDirtyLsn to read it.
   std::atomic<uint64_t> first_dirty_lsn{0};
   std::atomic<uint8_t> usage{0};       ///< clock policy, 0..3
   std::atomic<FrameState> state{FrameState::kFree};
-  std::atomic<uint8_t> pinned{0};      ///< roots: never evicted
-  std::atomic<uint8_t> io_in_progress{0};  ///< the cleaner has a copy in flight
+  std::atomic<uint8_t> pinned{0};      ///< number of pins: roots are not evicted
+  /// A page writer has a copy in flight. Set under the shared latch, so a holder of the exclusive
+  /// latch that sees 0 knows that no write of the page is under way.
+  std::atomic<uint8_t> io_in_progress{0};
   uint32_t number = 0;
   std::atomic<uint32_t> next_free{0};
+
+  /// 0 when clean.
+  [[nodiscard]] uint64_t FirstDirtyLsn() const {
+    return first_dirty_lsn.load(std::memory_order_acquire) & ~kCopiedBit;
+  }
 };
 static_assert(sizeof(Frame) == 64);
 

@@ -78,11 +78,14 @@ class MiniTxn {
     PageGuard guard;
     bool modified = false;
     bool discard = false;
+    bool fresh = false;  ///< from FixNew
   };
   static constexpr size_t kInlinePages = 12;
 
   Held& At(uint32_t position);
-  MutablePage Hold(PageGuard guard);
+  [[nodiscard]] const Held& At(uint32_t position) const;
+  MutablePage Hold(PageGuard guard, bool fresh);
+  void Release(Held* held);
   void ReleaseAll();
 
   BufferPool* const pool_;

@@ -41,6 +41,13 @@ class PageGuard {
     page_ = nullptr;
   }
 
+  /// Lets go of the page without releasing the latch: someone else has taken it over.
+  void Forget() {
+    mode_ = LatchMode::kNone;
+    frame_ = nullptr;
+    page_ = nullptr;
+  }
+
   [[nodiscard]] bool held() const { return mode_ != LatchMode::kNone; }
   [[nodiscard]] LatchMode mode() const { return mode_; }
   [[nodiscard]] const std::byte* page() const { return page_; }

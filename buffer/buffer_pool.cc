@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// The hot path: fixing pages, and what happens on a miss. Opening, settings and threads are in
+// pool_lifecycle.cc.
+#include "buffer/buffer_pool.h"
+
+#include <cstring>
+
+#include "base/assertions.h"
+#include "base/counters.h"
+#include "base/logging.h"
+#include "buffer/pool_impl.h"
+
+namespace rowan {
+namespace {
+
+void RaiseUsage(Frame* frame, uint8_t usage) {
+  // Stored only if it changes: a hit on a hot page writes nothing shared but the latch.
+  if (frame->usage.load(std::memory_order_relaxed) < usage) {
+    frame->usage.store(usage, std::memory_order_relaxed);
+  }
+}
+
+uint8_t UsageOnEntry(FixHint hint) {
+  return hint == FixHint::kScan ? kUsageScan : kUsageEntered;
+}
+
+void LockAs(Frame* frame, LatchMode mode) {
+  if (mode == LatchMode::kShared) {
+    frame->latch.LockShared();
+  } else {
+    frame->latch.LockExclusive();
+  }
+}
+
+void UnlockAs(Frame* frame, LatchMode mode) {
+  if (mode == LatchMode::kShared) {
+    frame->latch.UnlockShared();
+  } else {
+    frame->latch.UnlockExclusive();
+  }
+}
+
+}  // namespace
+
+Result<PageGuard> BufferPool::Fix(PageId id, LatchMode mode, FixHint hint) {
+  ROWAN_DCHECK(mode != LatchMode::kNone);
+  PoolCore& core = impl_->core;
+  const uint64_t key = id.Packed();
+  for (;;) {
+    const uint32_t number = core.Lookup(key);
+    if (number == PageTable::kNone) {
+      Result<Frame*> loaded = impl_->Load(id, hint);
+      if (!loaded.ok()) {
+        if (loaded.status().Is(Code::kRestart)) continue;
+        return loaded.status();
+      }
+      Frame* frame = loaded.value();
+      if (mode == LatchMode::kShared) frame->latch.DowngradeToShared();
+      return PageGuard(frame, core.arena->page(frame->number), mode);
+    }
+    Frame* frame = core.arena->frame(number);
+    LockAs(frame, mode);
+    if (frame->page_id.load(std::memory_order_relaxed) == key) {
+      if (hint != FixHint::kScan) RaiseUsage(frame, kUsageHit);
+      return PageGuard(frame, core.arena->page(number), mode);
+    }
+    UnlockAs(frame, mode);
+  }
+}
+
+Status BufferPool::FixOptimistic(PageId id, FixHint hint, OptimisticPage* page) {
+  PoolCore& core = impl_->core;
+  const uint64_t key = id.Packed();
+  for (;;) {
+    const uint32_t number = core.Lookup(key);
+    if (number == PageTable::kNone) {
+      Result<Frame*> loaded = impl_->Load(id, hint);
+      if (loaded.ok()) {
+        loaded.value()->latch.UnlockExclusive();
+      } else if (!loaded.status().Is(Code::kRestart)) {
+        return loaded.status();
+      }
+      continue;
+    }
+    Frame* frame = core.arena->frame(number);
+    Latch::Version version;
+    if (!frame->latch.TryOptimistic(&version)) {
+      // Parks until the writer inside has left.
+      frame->latch.LockShared();
+      frame->latch.UnlockShared();
+      continue;
+    }
+    // The id changes only under the exclusive latch: if it is right now, it is right as long as
+    // `version` validates.
+    if (frame->page_id.load(std::memory_order_acquire) != key) continue;
+    if (hint != FixHint::kScan) RaiseUsage(frame, kUsageInner);
+    *page = {frame, core.arena->page(number), version};
+    return Status::Ok();
+  }
+}
+
+Result<PageGuard> BufferPool::FixNew(PageId id) {
+  PoolCore& core = impl_->core;
+  const uint64_t key = id.Packed();
+  ROWAN_CHECK(key != 0);
+  for (;;) {
+    Frame* frame = nullptr;
+    const uint32_t number = core.Lookup(key);
+    if (number != PageTable::kNone) {
+      frame = core.arena->frame(number);
+      frame->latch.LockExclusive();
+      if (frame->page_id.load(std::memory_order_relaxed) != key) {
+        frame->latch.UnlockExclusive();
+        continue;
+      }
+    } else {
+      if (!core.files->IsLive(id.space)) {
+        return Status(Code::kNotFound, "the tablespace does not exist");
+      }
+      Result<Frame*> taken = impl_->supply.Take();
+      if (!taken.ok()) return taken.status();
+      frame = taken.value();
+      if (core.Publish(frame, key) != PageTable::kNone) {
+        core.Free(frame);
+        continue;
+      }
+      frame->usage.store(kUsageEntered, std::memory_order_relaxed);
+      frame->state.store(FrameState::kResident, std::memory_order_release);
+    }
+    std::memset(core.PageOf(frame).data(), 0, core.page_size);
+    return PageGuard(frame, core.PageOf(frame).data(), LatchMode::kExclusive);
+  }
+}
+
+Result<Frame*> BufferPool::Impl::Load(PageId id, FixHint hint) {
+  const uint64_t key = id.Packed();
+  if (key == 0) return Status(Code::kNotFound, "page 0 of space 0 does not exist");
+  Result<Frame*> taken = supply.Take();
+  if (!taken.ok()) return taken.status();
+  Frame* frame = taken.value();
+  if (core.Publish(frame, key) != PageTable::kNone) {
+    core.Free(frame);
+    return Status(Code::kRestart);
+  }
+  const Status status = ReadInto(frame, id, hint);
+  if (!status.ok()) {
+    core.Drop(frame);
+    return status;
+  }
+  AddCounter(Counter::kPagesRead);
+  frame->usage.store(UsageOnEntry(hint), std::memory_order_relaxed);
+  frame->state.store(FrameState::kResident, std::memory_order_release);
+  return frame;
+}
+
+Status BufferPool::Impl::ReadInto(Frame* frame, PageId id, FixHint hint) {
+  const MutableBytes page = core.PageOf(frame);
+  const Status status = core.files->ReadPage(id, page);
+  if (status.Is(Code::kIoError) && status.detail() == 0) {
+    return Damaged(id, hint, "it lies beyond the end of the file");
+  }
+  if (!status.ok()) {
+    if (status.Is(Code::kIoError)) {
+      LogError("Reading page {} of {} failed with error {}; the statement fails, the engine runs on.",
+               id.page.value(), core.files->PathOf(id.space), status.detail());
+    }
+    return status;
+  }
+  const PageVerdict verdict = VerifyPage(page, id);
+  if (verdict == PageVerdict::kGood) return Status::Ok();
+  return Damaged(id, hint, PageVerdictText(verdict));
+}
+
+Status BufferPool::Impl::Damaged(PageId id, FixHint hint, const char* what) {
+  if (hint != FixHint::kSpeculative) {
+    LogError("Page {} of {} is damaged: {}. Statements that need it fail; the rest works.",
+             id.page.value(), core.files->PathOf(id.space), what);
+  }
+  return Status(Code::kCorrupt, "a page is damaged", id.page.value());
+}
+
+void BufferPool::ReportDamage(PageId id, const char* what) {
+  (void)impl_->Damaged(id, FixHint::kNormal, what);
+}
+
+void BufferPool::Discard(PageGuard guard) {
+  ROWAN_CHECK(guard.mode() == LatchMode::kExclusive);
+  PoolCore& core = impl_->core;
+  Frame* frame = guard.frame();
+  const uint64_t first_dirty = frame->FirstDirtyLsn();
+  // Before the mark goes: a sweep that finds the frame clean then sees the floor.
+  if (first_dirty != 0) impl_->checkpointer.NoteDiscard(frame, first_dirty);
+  if (frame->io_in_progress.load(std::memory_order_acquire) != 0) {
+    // The old image may still land on disk: the frame keeps the page, clean and first to go, so
+    // that no second copy of it is written beside the one in flight.
+    core.ClearDirty(frame);
+    frame->usage.store(0, std::memory_order_relaxed);
+    guard.Release();
+    return;
+  }
+  guard.Forget();  // Drop releases the latch
+  core.Drop(frame);
+}
+
+void BufferPool::MarkDirty(const PageGuard& guard, Lsn lower_bound) {
+  ROWAN_DCHECK(guard.mode() == LatchMode::kExclusive);
+  impl_->core.MarkDirty(guard.frame(), lower_bound.value());
+}
+
+void BufferPool::MarkRedone(const PageGuard& guard, Lsn start, Lsn end) {
+  ROWAN_CHECK(guard.mode() == LatchMode::kExclusive);
+  impl_->core.MarkDirty(guard.frame(), start.value());
+  SetPageLsn(guard.mutable_page(), end);
+}
+
+void BufferPool::EnterMiniTxn() { impl_->gate.Enter(); }
+void BufferPool::LeaveMiniTxn() { impl_->gate.Leave(); }
+
+Status BufferPool::Pin(PageId id) {
+  PoolCore& core = impl_->core;
+  Result<PageGuard> guard = Fix(id, LatchMode::kShared);
+  if (!guard.ok()) return guard.status();
+  std::atomic<uint8_t>& pins = guard.value().frame()->pinned;
+  uint8_t current = pins.load(std::memory_order_relaxed);
+  for (;;) {
+    // Not more than a quarter of the pool, and not more often than the count can hold.
+    const uint32_t limit = core.frame_limit.load(std::memory_order_relaxed) / 4;
+    if (current == 0 && core.pinned_frames.load(std::memory_order_relaxed) >= limit) break;
+    if (current == UINT8_MAX) break;
+    if (pins.compare_exchange_weak(current, static_cast<uint8_t>(current + 1),
+                                   std::memory_order_relaxed)) {
+      if (current == 0) core.pinned_frames.fetch_add(1, std::memory_order_relaxed);
+      break;
+    }
+  }
+  return Status::Ok();
+}
+
+void BufferPool::Unpin(PageId id) {
+  PoolCore& core = impl_->core;
+  const uint32_t number = core.Lookup(id.Packed());
+  if (number == PageTable::kNone) return;
+  Frame* frame = core.arena->frame(number);
+  frame->latch.LockShared();
+  if (frame->page_id.load(std::memory_order_relaxed) == id.Packed()) {
+    uint8_t current = frame->pinned.load(std::memory_order_relaxed);
+    while (current != 0 &&
+           !frame->pinned.compare_exchange_weak(current, static_cast<uint8_t>(current - 1),
+                                                std::memory_order_relaxed)) {
+    }
+    if (current == 1) core.pinned_frames.fetch_sub(1, std::memory_order_relaxed);
+  }
+  frame->latch.UnlockShared();
+}
+
+void BufferPool::Prefetch(std::span<const PageId> pages) { impl_->read_ahead.Request(pages); }
+
+}  // namespace rowan

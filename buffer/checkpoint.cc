@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Sweeping shards and publishing checkpoints. See checkpoint.h.
+#include "buffer/checkpoint.h"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "base/assertions.h"
+#include "base/counters.h"
+#include "wal/control_file.h"
+
+namespace rowan {
+namespace {
+
+constexpr uint64_t kNever = std::numeric_limits<uint64_t>::max();
+/// Shards of the pool as opened. More make the checkpoint finer but cost more to look through.
+constexpr uint32_t kShardsWanted = 256;
+constexpr uint32_t kShardFramesMin = 16;
+
+void StoreMax(std::atomic<uint64_t>* target, uint64_t value) {
+  uint64_t current = target->load(std::memory_order_relaxed);
+  while (current < value &&
+         !target->compare_exchange_weak(current, value, std::memory_order_acq_rel)) {
+  }
+}
+
+void StoreMin(std::atomic<uint64_t>* target, uint64_t value) {
+  uint64_t current = target->load(std::memory_order_relaxed);
+  while (current > value &&
+         !target->compare_exchange_weak(current, value, std::memory_order_acq_rel)) {
+  }
+}
+
+uint32_t DivideUp(uint32_t value, uint32_t unit) { return (value + unit - 1) / unit; }
+
+}  // namespace
+
+Checkpointer::Checkpointer(PoolCore* core, Lsn start)
+    : core_(core),
+      shard_frames_(
+          std::max(kShardFramesMin, DivideUp(core->arena->frames_ever(), kShardsWanted))),
+      shards_max_(DivideUp(core->arena->frames_max(), shard_frames_)),
+      shards_(std::make_unique<Shard[]>(shards_max_)),
+      published_(start.value()) {
+  for (uint32_t i = 0; i < shards_max_; ++i) {
+    shards_[i].clean_upto.store(start.value(), std::memory_order_relaxed);
+    shards_[i].discard_floor.store(kNever, std::memory_order_relaxed);
+  }
+}
+
+uint32_t Checkpointer::shard_count() const {
+  return DivideUp(core_->arena->frames_ever(), shard_frames_);
+}
+
+void Checkpointer::NoteDiscard(const Frame* frame, uint64_t first_dirty) {
+  StoreMin(&shards_[frame->number / shard_frames_].discard_floor, first_dirty);
+}
+
+void Checkpointer::NoteGrowth(uint32_t frames_old, uint32_t frames_new) {
+  // Shards without any frame yet have nothing unwritten.
+  for (uint32_t i = DivideUp(frames_old, shard_frames_); i < DivideUp(frames_new, shard_frames_);
+       ++i) {
+    StoreMax(&shards_[i].clean_upto, core_->LogTail());
+  }
+}
+
+bool Checkpointer::BeginShard(uint32_t number, SweepMode mode, std::vector<SweptShard>* swept) {
+  Shard& shard = shards_[number];
+  while (shard.busy.exchange(true, std::memory_order_acq_rel)) {
+    if (mode == SweepMode::kLazy || core_->Stopped()) return false;
+    // Whoever sweeps it may wait for us only if we hold shards: then leave it for the next run.
+    if (!swept->empty()) return false;
+    ::sched_yield();
+  }
+  // The floor first, the tail second: a page discarded before this point was freed by a group
+  // below the tail read here.
+  shard.discard_floor.store(kNever, std::memory_order_release);
+  swept->push_back({number, core_->LogTail(), kNever});
+  return true;
+}
+
+Status Checkpointer::SweepShard(PageWriter* writer, SweepMode mode, size_t index,
+                                std::vector<SweptShard>* swept,
+                                std::vector<Postponed>* postponed) {
+  SweptShard& shard = (*swept)[index];
+  // A page changed within the last fraction of the log is probably hot: one write per round does.
+  const uint64_t young_bytes =
+      mode == SweepMode::kLazy && core_->log != nullptr ? core_->log->capacity_bytes() / 8 : 0;
+  const uint64_t young_from = shard.start > young_bytes ? shard.start - young_bytes : 0;
+  const uint32_t first = shard.number * shard_frames_;
+  const uint32_t last = std::min(first + shard_frames_, core_->arena->frames_ever());
+  for (uint32_t number = first; number < last; ++number) {
+    Frame* frame = core_->arena->frame(number);
+    const uint64_t dirty = frame->FirstDirtyLsn();
+    if (dirty == 0 || dirty >= shard.start) continue;
+    if (young_bytes != 0 && dirty > young_from) {
+      shard.left = std::min(shard.left, dirty);
+      continue;
+    }
+    if (writer->TryAdd(frame) == PageWriter::Added::kBusy) {
+      if (mode == SweepMode::kLazy) {
+        shard.left = std::min(shard.left, dirty);
+      } else {
+        postponed->push_back({frame, index});
+      }
+    }
+    if (writer->full()) {
+      const Status status = writer->Flush();
+      if (!status.ok()) return status;
+    }
+  }
+  return Status::Ok();
+}
+
+Status Checkpointer::WritePostponed(PageWriter* writer, const std::vector<SweptShard>& swept,
+                                    std::vector<Postponed>* postponed) {
+  while (!postponed->empty()) {
+    // Flushed before waiting for a latch: its holder may be in need of the frames we hold.
+    Status status = writer->Flush();
+    if (!status.ok()) return status;
+    if (core_->Stopped()) return Status(Code::kStopped, "the log is stopped");
+    const Postponed waiting = postponed->back();
+    const uint64_t dirty = waiting.frame->FirstDirtyLsn();
+    if (dirty == 0 || dirty >= swept[waiting.swept].start) {
+      postponed->pop_back();
+      continue;
+    }
+    if (writer->AddWaiting(waiting.frame) == PageWriter::Added::kBusy) {
+      ::sched_yield();  // another writer has a copy in flight and will be done soon
+      continue;
+    }
+    postponed->pop_back();
+    // The latch was waited for once; the others may be free by now.
+    std::erase_if(*postponed, [writer](const Postponed& other) {
+      return !writer->full() && writer->TryAdd(other.frame) != PageWriter::Added::kBusy;
+    });
+  }
+  return writer->Flush();
+}
+
+void Checkpointer::EndShards(const std::vector<SweptShard>& swept, bool written) {
+  for (const SweptShard& item : swept) {
+    Shard& shard = shards_[item.number];
+    if (written) {
+      const uint64_t floor = shard.discard_floor.load(std::memory_order_acquire);
+      StoreMax(&shard.clean_upto, std::min({item.start, item.left, floor}));
+    }
+    shard.busy.store(false, std::memory_order_release);
+  }
+}
+
+Status Checkpointer::Sweep(PageWriter* writer, uint32_t first, uint32_t count, SweepMode mode) {
+  const uint32_t shards = shard_count();
+  std::vector<SweptShard> swept;
+  std::vector<Postponed> postponed;
+  Status status;
+  for (uint32_t i = 0; i < count && status.ok(); ++i) {
+    if (!BeginShard((first + i) % shards, mode, &swept)) continue;
+    status = SweepShard(writer, mode, swept.size() - 1, &swept, &postponed);
+  }
+  if (status.ok()) status = WritePostponed(writer, swept, &postponed);
+  EndShards(swept, status.ok());
+  return status;
+}
+
+Lsn Checkpointer::Candidate() const {
+  uint64_t lowest = kNever;
+  const uint32_t shards = shard_count();
+  for (uint32_t i = 0; i < shards; ++i) {
+    lowest = std::min(lowest, shards_[i].clean_upto.load(std::memory_order_acquire));
+  }
+  return Lsn(lowest);
+}
+
+Status Checkpointer::WriteCheckpoint() {
+  if (core_->log == nullptr || core_->control == nullptr) return Status::Ok();
+  if (Candidate() <= published()) return Status::Ok();
+  std::lock_guard guard(publish_mutex_);
+  if (core_->Stopped()) return Status(Code::kStopped, "the log is stopped");
+  // What the callback logs must stay above the checkpoint, whatever sweeps run beside it.
+  const Lsn ceiling(core_->LogTail());
+  if (before_) before_();
+  const Lsn candidate = std::min(Candidate(), ceiling);
+  if (candidate <= published()) return Status::Ok();
+  Status status = core_->syncs.SyncAll();
+  if (!status.ok()) return core_->StopEngine("syncing a data file failed", status);
+  // A discarded page may be forgotten only once the group that freed it is durable.
+  status = core_->log->WaitDurable(candidate);
+  if (!status.ok()) return status;
+  status = core_->control->Update(
+      [candidate](ControlData& data) { data.checkpoint_lsn = candidate; });
+  if (!status.ok()) return core_->StopEngine("writing the control file failed", status);
+  published_.store(candidate.value(), std::memory_order_release);
+  core_->log->SetCheckpoint(candidate);
+  AddCounter(Counter::kCheckpoints);
+  return Status::Ok();
+}
+
+}  // namespace rowan

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Checkpointer: the continuous checkpoint. Frames are cut into shards of fixed size; sweeping a
+// shard writes its dirty pages and proves "all changes below LSN r in this shard are written". The
+// checkpoint LSN is the smallest r over all shards, published after the data files are synced and
+// the log is durable up to it.
+//
+// Why a sweep overlooks nothing: a mini-transaction marks its pages dirty before it appends. A change
+// below the tail that the sweep read first was therefore marked before the sweep looked.
+//
+// Discarded pages: a freed page is dropped although its last changes were never written. A checkpoint
+// between its first unwritten change and its freeing would make recovery replay onto a page that
+// never was. So Discard lowers the result of the sweep in progress (`discard_floor`); sweeps that
+// begin after the freeing group are above the gap.
+// Thread safety: all members from any thread.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "buffer/page_writer.h"
+#include "buffer/pool_core.h"
+
+namespace rowan {
+
+enum class SweepMode {
+  kLazy,       ///< leaves out pages changed lately and pages that are latched now
+  kUrgent,     ///< the log is nearly full: everything, waiting where needed
+};
+
+class Checkpointer {
+ public:
+  /// `start` is a checkpoint that holds for the (empty) pool.
+  Checkpointer(PoolCore* core, Lsn start);
+
+  /// Called before a checkpoint is computed.
+  void SetBefore(std::function<void()> before) { before_ = std::move(before); }
+
+  [[nodiscard]] uint32_t shard_count() const;
+
+  /// Sweeps `count` shards from `first` on (wrapping), in one or more batches of `writer`. The
+  /// caller holds no latch. kStopped.
+  Status Sweep(PageWriter* writer, uint32_t first, uint32_t count, SweepMode mode);
+
+  /// Publishes the highest checkpoint that the sweeps have proven. Cheap when it did not move.
+  Status WriteCheckpoint();
+
+  /// The checkpoint that WriteCheckpoint would publish now.
+  [[nodiscard]] Lsn Candidate() const;
+  [[nodiscard]] Lsn published() const { return Lsn(published_.load(std::memory_order_acquire)); }
+
+  /// Before a page dirty since `first_dirty` is discarded from `frame`.
+  void NoteDiscard(const Frame* frame, uint64_t first_dirty);
+  /// Before frames beyond the current ones become usable.
+  void NoteGrowth(uint32_t frames_old, uint32_t frames_new);
+
+ private:
+  struct Shard {
+    std::atomic<uint64_t> clean_upto{0};     ///< all changes below are written
+    std::atomic<uint64_t> discard_floor{0};  ///< least first dirty LSN discarded since sweep start
+    std::atomic<bool> busy{false};           ///< a sweep is under way
+  };
+  struct SweptShard {
+    uint32_t number = 0;
+    uint64_t start = 0;  ///< log tail when the sweep began
+    uint64_t left = 0;   ///< smallest first dirty LSN left behind
+  };
+  struct Postponed {
+    Frame* frame = nullptr;
+    size_t swept = 0;  ///< index into swept list
+  };
+
+  bool BeginShard(uint32_t number, SweepMode mode, std::vector<SweptShard>* swept);
+  Status SweepShard(PageWriter* writer, SweepMode mode, size_t index,
+                    std::vector<SweptShard>* swept, std::vector<Postponed>* postponed);
+  Status WritePostponed(PageWriter* writer, const std::vector<SweptShard>& swept,
+                        std::vector<Postponed>* postponed);
+  void EndShards(const std::vector<SweptShard>& swept, bool written);
+
+  PoolCore* const core_;
+  const uint32_t shard_frames_;
+  const uint32_t shards_max_;
+  const std::unique_ptr<Shard[]> shards_;
+  std::function<void()> before_;
+  std::mutex publish_mutex_;           ///< one checkpoint at a time
+  std::atomic<uint64_t> published_{0};
+};
+
+}  // namespace rowan

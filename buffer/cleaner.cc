@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Pacing and running the cleaner threads. See cleaner.h.
+#include "buffer/cleaner.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "base/clock.h"
+#include "buffer/eviction.h"
+
+namespace rowan {
+namespace {
+
+constexpr std::chrono::milliseconds kTick{10};
+/// One round of sweeps per this share of the log capacity.
+constexpr double kRoundFraction = 0.6;
+/// Above this share of the capacity the I/O budget does not count.
+constexpr double kUrgentFraction = 0.85;
+constexpr double kIdleRoundMicros = 30e6;
+/// Unspent budget kept for a burst.
+constexpr double kBudgetSeconds = 0.5;
+/// Shards per run: small enough that the checkpoint moves on while a round is under way.
+constexpr uint32_t kShardsPerRun = 16;
+
+}  // namespace
+
+Cleaners::Cleaners(PoolCore* core, Checkpointer* checkpointer, DoublewriteFile* doublewrite,
+                   uint32_t first_slot, uint32_t count)
+    : core_(core),
+      checkpointer_(checkpointer),
+      pages_per_second_(core->options.io_capacity_pages_per_second) {
+  for (uint32_t i = 0; i < count; ++i) {
+    writers_.push_back(std::make_unique<PageWriter>(core, doublewrite, first_slot + i));
+    PageWriter* writer = writers_.back().get();
+    loops_.push_back(std::make_unique<ThreadLoop>("clean-" + std::to_string(i), kTick,
+                                                  [this, writer] { return RunUnit(writer); }));
+  }
+}
+
+void Cleaners::Start() {
+  {
+    std::lock_guard guard(mutex_);
+    paced_lsn_ = core_->LogTail();
+    paced_micros_ = MonotonicMicros();
+  }
+  for (auto& loop : loops_) loop->Start();
+}
+
+void Cleaners::Stop() {
+  for (auto& loop : loops_) loop->Stop();
+}
+
+void Cleaners::Wake() {
+  for (auto& loop : loops_) loop->Wake();
+}
+
+void Cleaners::OnLogPressure() {
+  pressure_lsn_.store(core_->LogTail(), std::memory_order_release);
+  Wake();
+}
+
+bool Cleaners::Urgent() const {
+  const uint64_t published = checkpointer_->published().value();
+  if (published < pressure_lsn_.load(std::memory_order_acquire)) return true;
+  const uint64_t age = core_->LogTail() - published;
+  return static_cast<double>(age) >
+         kUrgentFraction * static_cast<double>(core_->log->capacity_bytes());
+}
+
+void Cleaners::AdvancePace() {
+  const uint64_t now = MonotonicMicros();
+  const uint64_t tail = core_->LogTail();
+  const auto micros = static_cast<double>(now - paced_micros_);
+  const auto bytes = static_cast<double>(tail - paced_lsn_);
+  const auto shards = static_cast<double>(checkpointer_->shard_count());
+  const double round_bytes = kRoundFraction * static_cast<double>(core_->log->capacity_bytes());
+  shard_debt_ += shards * bytes / round_bytes;
+  if (checkpointer_->published().value() != tail) shard_debt_ += shards * micros / kIdleRoundMicros;
+  shard_debt_ = std::min(shard_debt_, shards);
+  const double capacity = pages_per_second_.load(std::memory_order_relaxed);
+  page_budget_ = std::min(page_budget_ + capacity * micros / 1e6, capacity * kBudgetSeconds);
+  paced_lsn_ = tail;
+  paced_micros_ = now;
+}
+
+Cleaners::Quota Cleaners::TakeQuota() {
+  const bool urgent = Urgent();
+  std::lock_guard guard(mutex_);
+  AdvancePace();
+  const uint32_t shards = checkpointer_->shard_count();
+  Quota quota;
+  quota.mode = urgent ? SweepMode::kUrgent : SweepMode::kLazy;
+  if (urgent) {
+    // A quarter of a round, then the checkpoint: those who wait get log space in steps.
+    quota.count = std::max<uint32_t>(1, std::min(shards, std::max(kShardsPerRun, shards / 4)));
+  } else if (page_budget_ > 0) {
+    quota.count = std::min(static_cast<uint32_t>(shard_debt_), std::min(kShardsPerRun, shards));
+  }
+  quota.first = next_shard_ % shards;
+  next_shard_ = (quota.first + quota.count) % shards;
+  shard_debt_ = std::max(0.0, shard_debt_ - quota.count);
+  return quota;
+}
+
+void Cleaners::SpendBudget(uint64_t pages) {
+  std::lock_guard guard(mutex_);
+  page_budget_ -= static_cast<double>(pages);
+}
+
+Status Cleaners::CleanAhead(PageWriter* writer) {
+  const uint32_t frames = core_->frame_limit.load(std::memory_order_acquire);
+  const uint64_t start = core_->clock_hand.load(std::memory_order_relaxed);
+  // The stretch that the hand will pass next, one to a few batches.
+  const uint64_t stretch = std::clamp<uint64_t>(frames / 8, 64, 4096);
+  for (uint64_t i = 0; i < std::min<uint64_t>(stretch, frames) && !writer->full(); ++i) {
+    Frame* frame = core_->arena->frame(static_cast<uint32_t>((start + i) % frames));
+    if (frame->usage.load(std::memory_order_relaxed) > kUsageEntered) continue;
+    (void)writer->TryAdd(frame);
+  }
+  return writer->Flush();
+}
+
+ThreadLoop::Next Cleaners::RunUnit(PageWriter* writer) {
+  if (core_->log == nullptr || core_->Stopped()) return ThreadLoop::Next::kWait;
+  const uint64_t written_before = writer->pages_written();
+  Status status;
+  bool again = false;
+  if (core_->want_clean_frames.exchange(false, std::memory_order_relaxed)) {
+    status = CleanAhead(writer);
+  }
+  const Quota quota = TakeQuota();
+  if (status.ok() && quota.count > 0) {
+    status = checkpointer_->Sweep(writer, quota.first, quota.count, quota.mode);
+    if (status.ok()) status = checkpointer_->WriteCheckpoint();
+    again = quota.mode == SweepMode::kUrgent || quota.count == kShardsPerRun;
+  }
+  SpendBudget(writer->pages_written() - written_before);
+  // A failure has stopped the log and told the operator: nothing is left to write.
+  return again && status.ok() ? ThreadLoop::Next::kAgain : ThreadLoop::Next::kWait;
+}
+
+}  // namespace rowan

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Cleaners: the threads that write pages before anyone has to wait. Each tick they write what the
+// evictor asked for, then sweep as many checkpoint shards as the log has grown by, within the I/O
+// budget; when the log is nearly full the budget does not count.
+//
+// Pace: a full round of sweeps per kRoundFraction of the log capacity, so the checkpoint is at most
+// about three quarters of the capacity behind; an idle pool is swept once in half a minute, which
+// keeps the next start short.
+// Thread safety: Start and Stop by the owner; Wake and the settings from any thread.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "base/thread_loop.h"
+#include "buffer/checkpoint.h"
+#include "buffer/page_writer.h"
+
+namespace rowan {
+
+class Cleaners {
+ public:
+  /// Uses writer slots [first_slot, first_slot + count).
+  Cleaners(PoolCore* core, Checkpointer* checkpointer, DoublewriteFile* doublewrite,
+           uint32_t first_slot, uint32_t count);
+
+  void Start();
+  void Stop();
+  /// Runs all cleaners now.
+  void Wake();
+  /// The log is so full that a session waits.
+  void OnLogPressure();
+  void SetIoCapacity(uint32_t pages_per_second) {
+    pages_per_second_.store(pages_per_second, std::memory_order_relaxed);
+  }
+
+ private:
+  struct Quota {
+    uint32_t first = 0;
+    uint32_t count = 0;
+    SweepMode mode = SweepMode::kLazy;
+  };
+
+  ThreadLoop::Next RunUnit(PageWriter* writer);
+  Status CleanAhead(PageWriter* writer);
+  Quota TakeQuota();
+  /// REQUIRES: mutex_.
+  void AdvancePace();
+  void SpendBudget(uint64_t pages);
+  [[nodiscard]] bool Urgent() const;
+
+  PoolCore* const core_;
+  Checkpointer* const checkpointer_;
+  std::vector<std::unique_ptr<PageWriter>> writers_;
+  std::vector<std::unique_ptr<ThreadLoop>> loops_;
+  std::atomic<uint32_t> pages_per_second_;
+  /// Tail when a session last had to wait: sweeps are urgent until the checkpoint gets there.
+  std::atomic<uint64_t> pressure_lsn_{0};
+
+  std::mutex mutex_;
+  uint32_t next_shard_ = 0;       // guarded by mutex_
+  double shard_debt_ = 0;         // guarded by mutex_
+  double page_budget_ = 0;        // guarded by mutex_
+  uint64_t paced_lsn_ = 0;        // guarded by mutex_
+  uint64_t paced_micros_ = 0;     // guarded by mutex_
+};
+
+}  // namespace rowan

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// DoublewriteFile: page images go here, synced, before they go home, so that a write home that was
+// torn by a power failure can be repaired. docs/formats/doublewrite.md has the byte tables.
+//
+// The file `rowan.doublewrite` is an array of segments of fixed size; segment = directory page
+// (4 KiB) + page images. A page writer owns two segments and uses them in turn.
+//
+// Invariants:
+//   1. a segment is overwritten only when the pages listed in it are durable at home (it is then
+//      "settled"), so at any crash the image of a page whose home write may be torn is in the file;
+//   2. the directory carries the largest sequence number up to which all segments are settled:
+//      repair ignores those, so an old image never replaces a page damaged by something else;
+//   3. images are written only when the log is durable up to their page LSNs.
+// Thread safety: WriteSegment of different segments concurrently; Repair before anything else.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/ids.h"
+#include "base/status.h"
+#include "buffer/sync_tracker.h"
+#include "io/aligned_buffer.h"
+#include "io/file.h"
+#include "io/space_files.h"
+
+namespace rowan {
+
+inline constexpr char kDoublewriteFileName[] = "rowan.doublewrite";
+inline constexpr size_t kDirectoryBytes = 4096;
+/// Pages in one segment: 2 MiB of images, at least 32 pages (a sync costs the same for 32 as for
+/// one), at most 128 (larger batches gain little and delay the frames in them).
+inline constexpr uint32_t SegmentPages(uint32_t page_size_bytes) {
+  const uint32_t pages = (uint32_t{2} << 20) / page_size_bytes;
+  return pages < 32 ? 32 : (pages > 128 ? 128 : pages);
+}
+
+class DoublewriteFile {
+ public:
+  DoublewriteFile(FileSystem* file_system, SpaceFiles* files, SyncTracker* syncs)
+      : file_system_(file_system), files_(files), syncs_(syncs) {}
+
+  /// Opens or creates the file with at least `segments` segments; contents stay.
+  Status Open(uint32_t segments);
+  /// Repairs torn home pages from unsettled segments, makes that durable, then empties the file.
+  Status Repair();
+  /// Makes everything at home durable and empties the file. No write may be under way.
+  Status Reset();
+
+  /// Makes a batch of sealed images durable in `segment`, after settling its previous content.
+  /// `buffer` starts with kDirectoryBytes of room for the directory, then the images of `pages`.
+  Status WriteSegment(uint32_t segment, const std::vector<PageId>& pages, std::byte* buffer);
+  /// The batch last written to `segment` is home but not synced; `touched` are its tickets.
+  void NoteHome(uint32_t segment,
+                std::vector<std::pair<SpaceId, SyncTracker::Ticket>> touched);
+
+ private:
+  struct Segment {
+    uint64_t sequence = 0;  ///< of the batch in it; 0 = settled
+    std::vector<std::pair<SpaceId, SyncTracker::Ticket>> touched;
+  };
+  struct Image;
+
+  [[nodiscard]] uint64_t StrideBytes() const;
+  Status Settle(uint32_t segment);
+  Status CollectImages(std::vector<Image>* images);
+  Status RepairPage(PageId id, uint64_t image_offset, bool* repaired);
+  Status ClearDirectories();
+
+  FileSystem* const file_system_;
+  SpaceFiles* const files_;
+  SyncTracker* const syncs_;
+  std::unique_ptr<File> file_;
+  std::mutex mutex_;
+  std::vector<Segment> segments_;  // guarded by mutex_
+  uint64_t last_sequence_ = 0;     // guarded by mutex_
+};
+
+}  // namespace rowan

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// The clock. See eviction.h.
+#include "buffer/eviction.h"
+
+#include "base/counters.h"
+
+namespace rowan {
+namespace {
+
+/// Frames a thread takes from the shared hand at once: sessions share its cache line less often.
+constexpr uint64_t kHandStride = 16;
+
+}  // namespace
+
+bool ClockSelects(Frame* frame) {
+  if (frame->state.load(std::memory_order_relaxed) != FrameState::kResident) return false;
+  if (frame->pinned.load(std::memory_order_relaxed) != 0) return false;
+  const uint8_t usage = frame->usage.load(std::memory_order_relaxed);
+  if (usage == 0) return true;
+  // Racing with a hit may lose one of the two updates: the policy is a guess anyway.
+  frame->usage.store(static_cast<uint8_t>(usage - 1), std::memory_order_relaxed);
+  return false;
+}
+
+Frame* EvictClean(PoolCore* core, uint64_t steps, uint64_t* dirty_seen) {
+  const uint32_t frames = core->frame_limit.load(std::memory_order_acquire);
+  for (uint64_t step = 0; step < steps; step += kHandStride) {
+    const uint64_t start = core->clock_hand.fetch_add(kHandStride, std::memory_order_relaxed);
+    for (uint64_t i = 0; i < kHandStride; ++i) {
+      Frame* frame = core->arena->frame(static_cast<uint32_t>((start + i) % frames));
+      if (!ClockSelects(frame)) continue;
+      if (frame->first_dirty_lsn.load(std::memory_order_relaxed) != 0) {
+        ++*dirty_seen;
+        continue;
+      }
+      if (!core->TryTakeClean(frame)) continue;
+      AddCounter(Counter::kPagesEvicted);
+      return frame;
+    }
+  }
+  return nullptr;
+}
+
+}  // namespace rowan

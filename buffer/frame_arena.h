@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// FrameArena: the memory of the pool. Two address ranges reserved once for the largest pool the
+// machine could hold, pages and headers, of which a prefix is usable; so header and page follow
+// from the frame number by one addition, and resizing moves nothing.
+//
+// Invariants: a frame's addresses never change; header memory, once usable, stays so; page memory
+// given back by Shrink stays readable (as zeros), so stale optimistic readers never fault.
+// Thread safety: frame() and page() from any thread; Grow and Shrink serialised by the caller.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+#include <memory>
+
+#include "base/status.h"
+#include "buffer/frame.h"
+
+namespace rowan {
+
+class FrameArena {
+ public:
+  /// Reserves addresses for `frames_max` frames (fewer if the system refuses, but at least
+  /// `frames`) and makes the first `frames` usable. `page_size_bytes` is a power of two.
+  static Result<std::unique_ptr<FrameArena>> Create(uint32_t page_size_bytes, uint32_t frames,
+                                                    uint32_t frames_max);
+  ~FrameArena();
+  FrameArena(const FrameArena&) = delete;
+  FrameArena& operator=(const FrameArena&) = delete;
+
+  [[nodiscard]] Frame* frame(uint32_t number) const { return headers_ + number; }
+  [[nodiscard]] std::byte* page(uint32_t number) const {
+    return pages_ + (size_t{number} << page_shift_);
+  }
+  /// Frames that were ever usable: their headers are initialised.
+  [[nodiscard]] uint32_t frames_ever() const {
+    return frames_ever_.load(std::memory_order_acquire);
+  }
+  [[nodiscard]] uint32_t frames_max() const { return frames_max_; }
+
+  /// Makes the first `frames` frames usable. kOutOfMemory.
+  Status Grow(uint32_t frames);
+  /// Gives the page memory of frames [frames, frames_ever) back to the system.
+  void Shrink(uint32_t frames);
+
+ private:
+  FrameArena() = default;
+  Status Reserve(uint32_t frames);
+
+  uint32_t page_shift_ = 0;
+  uint32_t frames_max_ = 0;
+  std::atomic<uint32_t> frames_ever_{0};
+  std::byte* pages_ = nullptr;
+  Frame* headers_ = nullptr;
+  void* page_mapping_ = nullptr;
+  size_t page_mapping_bytes_ = 0;
+  size_t header_mapping_bytes_ = 0;
+};
+
+}  // namespace rowan

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Taking frames. See frame_supply.h.
+#include "buffer/frame_supply.h"
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+
+#include "base/counters.h"
+#include "base/logging.h"
+
+namespace rowan {
+namespace {
+
+/// Steps of the hand a session takes in a large pool before it asks for clean frames: enough to
+/// lower some thousand usages, cheap next to the read that follows.
+constexpr uint64_t kStepsMax = 16384;
+/// How long a thread looks for a frame when all pages are latched.
+constexpr std::chrono::seconds kPatience{20};
+constexpr std::chrono::microseconds kPause{200};
+
+}  // namespace
+
+Frame* FrameSupply::TakeOrEvict(uint64_t steps) {
+  Frame* frame = core_->Claim();
+  if (wake_evictor_ &&
+      core_->free_list.size() < FreeFramesLow(core_->frame_limit.load(std::memory_order_relaxed))) {
+    wake_evictor_();
+  }
+  if (frame != nullptr) return frame;
+  uint64_t dirty_seen = 0;
+  frame = EvictClean(core_, steps, &dirty_seen);
+  if (dirty_seen != 0) core_->want_clean_frames.store(true, std::memory_order_relaxed);
+  return frame;
+}
+
+Frame* FrameSupply::TryTake() {
+  const uint64_t frames = core_->frame_limit.load(std::memory_order_relaxed);
+  return TakeOrEvict(std::min<uint64_t>(frames, 1024));
+}
+
+Result<Frame*> FrameSupply::Take() {
+  const uint64_t frames = core_->frame_limit.load(std::memory_order_relaxed);
+  Frame* frame = TakeOrEvict(std::min(4 * frames, kStepsMax));
+  if (frame != nullptr) return frame;
+  AddCounter(Counter::kFreeFrameWaits);
+  return TakeSlow();
+}
+
+Result<Frame*> FrameSupply::TakeSlow() {
+  const auto deadline = std::chrono::steady_clock::now() + kPatience;
+  for (;;) {
+    uint64_t written = 0;
+    {
+      std::lock_guard guard(mutex_);
+      const uint64_t frames = core_->frame_limit.load(std::memory_order_relaxed);
+      Frame* frame = TakeOrEvict(std::min(4 * frames, kStepsMax));
+      if (frame != nullptr) return frame;
+      const Status status = WriteSome(&written);
+      if (!status.ok()) return status;
+    }
+    if (written != 0) continue;
+    if (std::chrono::steady_clock::now() > deadline) break;
+    std::this_thread::sleep_for(kPause);
+  }
+  LogError("No page could leave the buffer pool for {} s: all are in use. "
+           "rowan_buffer_pool_size is too small for this many sessions.",
+           kPatience.count());
+  return Status(Code::kOutOfMemory, "all pages of the buffer pool are in use");
+}
+
+Status FrameSupply::WriteSome(uint64_t* written) {
+  const uint64_t before = writer_.pages_written();
+  const uint32_t frames = core_->frame_limit.load(std::memory_order_acquire);
+  const uint64_t start = core_->clock_hand.load(std::memory_order_relaxed);
+  // First what the clock will take next; failing that, anything dirty.
+  for (const uint8_t usage_max : {uint8_t{0}, kUsageInner}) {
+    for (uint64_t i = 0; i < frames && !writer_.full(); ++i) {
+      Frame* frame = core_->arena->frame(static_cast<uint32_t>((start + i) % frames));
+      if (frame->usage.load(std::memory_order_relaxed) > usage_max) continue;
+      (void)writer_.TryAdd(frame);
+    }
+    if (!writer_.empty()) break;
+  }
+  const Status status = writer_.Flush();
+  *written = writer_.pages_written() - before;
+  return status;
+}
+
+}  // namespace rowan

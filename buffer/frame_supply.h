@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// FrameSupply: an empty frame for a page that comes in, whatever it takes: from the free list, by
+// evicting a clean page, or, when there is none, by writing dirty pages from the calling thread.
+//
+// Deadlock freedom: the caller may hold page latches. Here it waits for other callers' I/O, for the
+// log and for its own I/O, never for a page latch; the log and page writers need no latch. If every
+// frame is latched by threads that all want another one, the wait ends after kPatience with an
+// error for one of them.
+// Thread safety: all members from any thread.
+#pragma once
+
+#include <functional>
+#include <mutex>
+
+#include "buffer/eviction.h"
+#include "buffer/page_writer.h"
+#include "buffer/pool_core.h"
+
+namespace rowan {
+
+class FrameSupply {
+ public:
+  /// `writer_slot` is the page writer shared by all callers that write by themselves.
+  FrameSupply(PoolCore* core, DoublewriteFile* doublewrite, uint32_t writer_slot)
+      : core_(core), writer_(core, doublewrite, writer_slot) {}
+
+  /// Called when free frames run low. Set before the pool is used by several threads.
+  void SetWakeEvictor(std::function<void()> wake) { wake_evictor_ = std::move(wake); }
+
+  /// A latched frame in state loading. kStopped when only unwritable pages are left;
+  /// kOutOfMemory when all pages stayed in use for longer than is reasonable.
+  Result<Frame*> Take();
+  /// Without writing and waiting; nullptr if there is none at hand.
+  Frame* TryTake();
+
+ private:
+  Frame* TakeOrEvict(uint64_t steps);
+  /// Writes some dirty pages that nobody has latched. Sets `*written` to their number.
+  Status WriteSome(uint64_t* written);
+  Result<Frame*> TakeSlow();
+
+  PoolCore* const core_;
+  std::function<void()> wake_evictor_;
+  std::mutex mutex_;
+  PageWriter writer_;  // guarded by mutex_
+};
+
+}  // namespace rowan

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// The mini-transaction: holding pages, collecting one log group, committing it. See mini_txn.h and
+// docs/contracts/mini_transaction.md.
+#include "buffer/mini_txn.h"
+
+#include <memory>
+#include <vector>
+
+#include "base/assertions.h"
+#include "buffer/page_header.h"
+#include "wal/log.h"
+
+namespace rowan {
+namespace {
+
+/// Group builders of this thread that are not in use. Mini-transactions rarely nest, so one or two.
+thread_local std::vector<std::unique_ptr<GroupBuilder>> idle_groups;
+
+GroupBuilder* TakeGroup() {
+  if (idle_groups.empty()) return new GroupBuilder();
+  GroupBuilder* group = idle_groups.back().release();
+  idle_groups.pop_back();
+  return group;
+}
+
+void GiveGroup(GroupBuilder* group) {
+  // A group that once held page images would keep its memory in every thread.
+  constexpr size_t kKeepBytes = size_t{1} << 20;
+  if (group->size_bytes() > kKeepBytes || idle_groups.size() >= 4) {
+    delete group;
+    return;
+  }
+  group->Clear();
+  idle_groups.emplace_back(group);
+}
+
+}  // namespace
+
+MiniTxn::MiniTxn(BufferPool* pool) : pool_(pool) {}
+
+MiniTxn::~MiniTxn() { Abandon(); }
+
+Status MiniTxn::Start(uint32_t log_bytes_max) {
+  ROWAN_CHECK(!started());
+  ROWAN_CHECK(held_count_ == 0);
+  const auto bytes = static_cast<uint32_t>(log_bytes_max + kGroupHeaderBytes);
+  pool_->EnterMiniTxn();
+  const Status status = pool_->log()->ReserveOrWait(bytes);
+  if (!status.ok()) {
+    pool_->LeaveMiniTxn();
+    return status;
+  }
+  reserved_bytes_ = bytes;
+  group_ = TakeGroup();
+  return Status::Ok();
+}
+
+MiniTxn::Held& MiniTxn::At(uint32_t position) {
+  ROWAN_DCHECK(position < held_count_);
+  return position < kInlinePages ? inline_held_[position] : more_held_[position - kInlinePages];
+}
+
+const MiniTxn::Held& MiniTxn::At(uint32_t position) const {
+  return const_cast<MiniTxn*>(this)->At(position);
+}
+
+MutablePage MiniTxn::Hold(PageGuard guard, bool fresh) {
+  ROWAN_CHECK(guard.mode() == LatchMode::kExclusive);
+  const MutablePage page{guard.mutable_page(), guard.id(), held_count_};
+  if (held_count_ >= kInlinePages) more_held_.emplace_back();
+  ++held_count_;
+  Held& held = At(page.position);
+  held.guard = std::move(guard);
+  held.modified = false;
+  held.discard = false;
+  held.fresh = fresh;
+  return page;
+}
+
+Result<MutablePage> MiniTxn::Fix(PageId id) {
+  Result<PageGuard> guard = pool_->Fix(id, LatchMode::kExclusive);
+  if (!guard.ok()) return guard.status();
+  return Hold(std::move(guard).value(), false);
+}
+
+Result<MutablePage> MiniTxn::FixNew(PageId id) {
+  Result<PageGuard> guard = pool_->FixNew(id);
+  if (!guard.ok()) return guard.status();
+  return Hold(std::move(guard).value(), true);
+}
+
+MutablePage MiniTxn::Adopt(PageGuard guard) { return Hold(std::move(guard), false); }
+
+MutablePage MiniTxn::FindHeld(PageId id) const {
+  for (uint32_t i = 0; i < held_count_; ++i) {
+    const Held& held = At(i);
+    if (held.guard.held() && held.guard.id() == id) return {held.guard.mutable_page(), id, i};
+  }
+  return {};
+}
+
+void MiniTxn::ReleaseUnmodified(const MutablePage& page) {
+  Held& held = At(page.position);
+  ROWAN_CHECK(held.guard.held());
+  ROWAN_CHECK(!held.modified);
+  Release(&held);
+}
+
+void MiniTxn::DiscardAtCommit(const MutablePage& page) { At(page.position).discard = true; }
+
+std::byte* MiniTxn::Log(RecordType type, const MutablePage& page, size_t body_size) {
+  ROWAN_CHECK(started());
+  Held& held = At(page.position);
+  ROWAN_DCHECK(held.guard.held());
+  held.modified = true;
+  return group_->Add(type, page.id, body_size);
+}
+
+std::byte* MiniTxn::LogPageless(RecordType type, SpaceId space, size_t body_size) {
+  ROWAN_CHECK(started());
+  return group_->Add(type, {space, kNoPage}, body_size);
+}
+
+Lsn MiniTxn::Commit() {
+  ROWAN_CHECK(started());
+  rowan::Log* log = pool_->log();
+  if (!has_changes()) {
+    const Lsn tail = log->tail();
+    Abandon();
+    return tail;
+  }
+  ROWAN_CHECK(group_->size_bytes() <= reserved_bytes_);
+  // The dirty marks come before the append: whoever reads a log tail beyond this group sees them.
+  const Lsn lower_bound = log->tail();
+  for (uint32_t i = 0; i < held_count_; ++i) {
+    if (At(i).modified) pool_->MarkDirty(At(i).guard, lower_bound);
+  }
+  const Lsn end = log->Append(group_);
+  for (uint32_t i = 0; i < held_count_; ++i) {
+    if (At(i).modified) SetPageLsn(At(i).guard.mutable_page(), end);
+  }
+  ReleaseAll();
+  return end;
+}
+
+void MiniTxn::Abandon() {
+  if (!started() && held_count_ == 0) return;
+  // Bytes already changed could not be put back.
+  ROWAN_CHECK(!has_changes());
+  for (uint32_t i = 0; i < held_count_; ++i) At(i).discard = false;
+  ReleaseAll();
+}
+
+void MiniTxn::Release(Held* held) {
+  if (!held->guard.held()) return;
+  // A page taken for initialising that was not initialised holds zeros, which nobody may see.
+  const bool untouched = held->fresh && !held->modified;
+  if (held->discard || untouched) {
+    pool_->Discard(std::move(held->guard));
+  } else {
+    held->guard.Release();
+  }
+}
+
+void MiniTxn::ReleaseAll() {
+  for (uint32_t i = 0; i < held_count_; ++i) Release(&At(i));
+  held_count_ = 0;
+  more_held_.clear();
+  if (!started()) return;
+  GiveGroup(group_);
+  group_ = nullptr;
+  pool_->log()->Release(reserved_bytes_);
+  reserved_bytes_ = 0;
+  pool_->LeaveMiniTxn();
+}
+
+}  // namespace rowan

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Transitions in a frame's life. See pool_core.h.
+#include "buffer/pool_core.h"
+
+#include "base/assertions.h"
+#include "base/logging.h"
+
+namespace rowan {
+
+PoolCore::PoolCore(const BufferOptions& pool_options, SpaceFiles* space_files, FileSystem* fs,
+                   Log* redo_log, ControlFile* control_file,
+                   std::unique_ptr<FrameArena> frame_arena)
+    : options(pool_options),
+      page_size(pool_options.page_size_bytes),
+      files(space_files),
+      file_system(fs),
+      log(redo_log),
+      control(control_file),
+      arena(std::move(frame_arena)),
+      free_list(arena.get()),
+      syncs(space_files, pool_options.data_sync_method),
+      doublewrite_mode(pool_options.doublewrite) {}
+
+uint32_t PoolCore::Publish(Frame* frame, uint64_t key) {
+  ROWAN_DCHECK(frame->latch.IsLockedExclusive());
+  // Before the entry: whoever finds the entry waits on the latch and then sees this id.
+  frame->page_id.store(key, std::memory_order_relaxed);
+  std::shared_lock guard(table_mutex);
+  const uint32_t present =
+      table.load(std::memory_order_relaxed)->InsertIfAbsent(key, frame->number);
+  if (present != PageTable::kNone) frame->page_id.store(0, std::memory_order_relaxed);
+  return present;
+}
+
+Frame* PoolCore::Claim() {
+  for (;;) {
+    Frame* frame = free_list.Pop();
+    if (frame == nullptr) return nullptr;
+    frame->latch.LockExclusive();
+    ROWAN_CHECK(frame->page_id.load(std::memory_order_relaxed) == 0);
+    ROWAN_CHECK(frame->first_dirty_lsn.load(std::memory_order_relaxed) == 0);
+    if (frame->number >= frame_limit.load(std::memory_order_acquire)) {
+      frame->state.store(FrameState::kRetired, std::memory_order_release);
+      frame->latch.UnlockExclusive();
+      continue;
+    }
+    frame->state.store(FrameState::kLoading, std::memory_order_relaxed);
+    return frame;
+  }
+}
+
+void PoolCore::Unlist(Frame* frame) {
+  const uint64_t key = frame->page_id.load(std::memory_order_relaxed);
+  {
+    std::shared_lock guard(table_mutex);
+    const bool removed = table.load(std::memory_order_relaxed)->Remove(key, frame->number);
+    ROWAN_CHECK(removed);
+    frame->page_id.store(0, std::memory_order_relaxed);
+  }
+  const uint8_t pins = frame->pinned.exchange(0, std::memory_order_relaxed);
+  if (pins != 0) pinned_frames.fetch_sub(1, std::memory_order_relaxed);
+  frame->usage.store(0, std::memory_order_relaxed);
+}
+
+bool PoolCore::TryTakeClean(Frame* frame) {
+  const auto takeable = [frame] {
+    return frame->state.load(std::memory_order_relaxed) == FrameState::kResident &&
+           frame->pinned.load(std::memory_order_relaxed) == 0 &&
+           frame->first_dirty_lsn.load(std::memory_order_acquire) == 0 &&
+           frame->io_in_progress.load(std::memory_order_acquire) == 0;
+  };
+  // Looked at first without the latch: even a failed exclusive hold disturbs optimistic readers.
+  if (!takeable() || !frame->latch.TryLockExclusive()) return false;
+  if (!takeable()) {
+    frame->latch.UnlockExclusive();
+    return false;
+  }
+  Unlist(frame);
+  frame->state.store(FrameState::kLoading, std::memory_order_relaxed);
+  return true;
+}
+
+void PoolCore::Drop(Frame* frame) {
+  ROWAN_CHECK(frame->io_in_progress.load(std::memory_order_acquire) == 0);
+  ClearDirty(frame);
+  Unlist(frame);
+  Free(frame);
+}
+
+void PoolCore::Free(Frame* frame) {
+  ROWAN_DCHECK(frame->latch.IsLockedExclusive());
+  ROWAN_CHECK(frame->page_id.load(std::memory_order_relaxed) == 0);
+  const bool retire = frame->number >= frame_limit.load(std::memory_order_acquire);
+  frame->state.store(retire ? FrameState::kRetired : FrameState::kFree,
+                     std::memory_order_release);
+  frame->latch.UnlockExclusive();
+  if (!retire) free_list.Push(frame);
+}
+
+bool PoolCore::TryForget(Frame* frame) {
+  if (!frame->latch.TryLockExclusive()) return false;
+  if (frame->state.load(std::memory_order_relaxed) != FrameState::kResident ||
+      frame->io_in_progress.load(std::memory_order_acquire) != 0 ||
+      files->IsLive(PageId::Unpack(frame->page_id.load(std::memory_order_relaxed)).space)) {
+    frame->latch.UnlockExclusive();
+    return false;
+  }
+  Drop(frame);
+  return true;
+}
+
+void PoolCore::MarkDirty(Frame* frame, uint64_t lower_bound) {
+  ROWAN_DCHECK(frame->latch.IsLockedExclusive());
+  ROWAN_CHECK(lower_bound != 0 && (lower_bound & kCopiedBit) == 0);
+  uint64_t word = frame->first_dirty_lsn.load(std::memory_order_relaxed);
+  for (;;) {
+    uint64_t next = word;
+    if (word == 0) next = lower_bound;
+    if ((word & kCopiedBit) != 0) next = word & ~kCopiedBit;
+    if (next == word) return;
+    // Release: a sweep that reads the log tail after this change's append sees the mark.
+    if (frame->first_dirty_lsn.compare_exchange_weak(word, next, std::memory_order_acq_rel,
+                                                     std::memory_order_relaxed)) {
+      if (word == 0) dirty_frames.fetch_add(1, std::memory_order_relaxed);
+      return;
+    }
+  }
+}
+
+uint64_t PoolCore::ClearDirty(Frame* frame) {
+  const uint64_t word = frame->first_dirty_lsn.exchange(0, std::memory_order_acq_rel);
+  if (word != 0) dirty_frames.fetch_sub(1, std::memory_order_relaxed);
+  return word & ~kCopiedBit;
+}
+
+Status PoolCore::StopEngine(const char* reason, Status cause) {
+  if (!Stopped()) {
+    LogError("Rowan stops: {} ({}, error {}). The data on disk is intact up to the last sync; "
+             "restart after the cause is removed.",
+             reason, cause.message(), cause.detail());
+  }
+  if (log != nullptr) log->Stop(reason);
+  return Status(Code::kStopped, reason);
+}
+
+void PoolCore::EnlargeTable(uint32_t frames) {
+  std::unique_lock guard(table_mutex);
+  const PageTable* current = table.load(std::memory_order_relaxed);
+  if (current != nullptr && current->capacity() >= frames) return;
+  auto larger = std::make_unique<PageTable>(frames);
+  const uint32_t initialised = current == nullptr ? 0 : arena->frames_ever();
+  for (uint32_t number = 0; number < initialised; ++number) {
+    const uint64_t key = arena->frame(number)->page_id.load(std::memory_order_relaxed);
+    // A frame whose id is set but which lost the race to be published is not in the old table.
+    if (key != 0 && current->Lookup(key) == number) larger->InsertIfAbsent(key, number);
+  }
+  table.store(larger.get(), std::memory_order_release);
+  tables.push_back(std::move(larger));
+}
+
+}  // namespace rowan

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// BufferPool::Impl: the parts of the pool put together. Internal to buffer/.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "base/thread_loop.h"
+#include "buffer/admission_gate.h"
+#include "buffer/buffer_pool.h"
+#include "buffer/checkpoint.h"
+#include "buffer/cleaner.h"
+#include "buffer/doublewrite.h"
+#include "buffer/frame_supply.h"
+#include "buffer/page_writer.h"
+#include "buffer/pool_core.h"
+#include "buffer/read_ahead.h"
+
+namespace rowan {
+
+/// What the log's pressure callback holds on to: it may outlive the pool.
+struct PressureTarget {
+  std::mutex mutex;
+  Cleaners* cleaners = nullptr;  // guarded by mutex
+};
+
+struct BufferPool::Impl {
+  Impl(const BufferOptions& options, SpaceFiles* files, FileSystem* file_system, Log* log,
+       ControlFile* control, std::unique_ptr<FrameArena> arena);
+
+  // Writer slots: who writes pages in which doublewrite segments.
+  static constexpr uint32_t kSlotSessions = 0;
+  static constexpr uint32_t kSlotFlush = 1;
+  static constexpr uint32_t kSlotCleaners = 2;
+
+  PoolCore core;
+  DoublewriteFile doublewrite;
+  FrameSupply supply;
+  Checkpointer checkpointer;
+  Cleaners cleaners;
+  ReadAhead read_ahead;
+  AdmissionGate gate;
+  ThreadLoop evictor;
+  IoBackend backend = IoBackend::kAuto;
+  const std::shared_ptr<PressureTarget> pressure;
+
+  /// Serialises FlushAndCheckpoint and Resize; guards flush_writer.
+  std::mutex flush_mutex;
+  PageWriter flush_writer;
+  std::mutex lifecycle_mutex;
+  bool background_running = false;  // guarded by lifecycle_mutex
+  std::mutex dead_mutex;
+  std::vector<SpaceId> dead_spaces;  // guarded by dead_mutex; frames to be freed
+
+  /// Reads the page into a frame. On success the frame is latched exclusively. kRestart: someone
+  /// else has it now.
+  Result<Frame*> Load(PageId id, FixHint hint);
+  Status ReadInto(Frame* frame, PageId id, FixHint hint);
+  /// Damage found while reading.
+  Status Damaged(PageId id, FixHint hint, const char* what);
+
+  ThreadLoop::Next EvictUnit();
+  void ForgetDeadSpaces();
+  Status FlushAllLocked();
+  Status Shrink(uint32_t frames);
+  Status Grow(uint32_t frames);
+  /// Empties one frame of a shrinking pool. True when it is retired.
+  bool RetireFrame(Frame* frame);
+};
+
+}  // namespace rowan

@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Opening and closing the pool, its threads, checkpoints on request, settings and figures.
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+
+#include "base/assertions.h"
+#include "base/logging.h"
+#include "buffer/pool_impl.h"
+
+namespace rowan {
+namespace {
+
+constexpr uint32_t kFramesMin = 16;
+constexpr std::chrono::milliseconds kEvictorTick{50};
+/// Frames the evictor frees per unit of work.
+constexpr uint32_t kEvictBatch = 64;
+
+/// The pool may be resized up to the memory of the machine.
+uint32_t FramesMax(uint32_t page_size, uint32_t frames) {
+  const auto pages = static_cast<uint64_t>(::sysconf(_SC_PHYS_PAGES));
+  const uint64_t memory = pages * static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
+  const uint64_t most = std::min<uint64_t>(memory / page_size, UINT32_MAX / 2);
+  return std::max(frames, static_cast<uint32_t>(most));
+}
+
+Status CheckOptions(const BufferOptions& options, const SpaceFiles& files) {
+  const uint32_t page_size = options.page_size_bytes;
+  if (page_size < kPageSizeMin || page_size > kPageSizeMax || (page_size & (page_size - 1)) != 0) {
+    return Status(Code::kInvalidArgument, "the page size is not 4, 8, 16, 32 or 64 KiB");
+  }
+  if (page_size != files.page_size_bytes()) {
+    return Status(Code::kInvalidArgument, "the pool and the files differ in page size");
+  }
+  if (options.pool_bytes / page_size < kFramesMin) {
+    return Status(Code::kInvalidArgument, "the buffer pool is smaller than 16 pages");
+  }
+  if (options.pool_bytes / page_size > UINT32_MAX / 2) {
+    return Status(Code::kInvalidArgument, "the buffer pool has more pages than are supported");
+  }
+  return Status::Ok();
+}
+
+/// Untorn page writes must be promised for every file before the doublewrite file may rest.
+Status CheckAtomicWrites(const PoolCore& core) {
+  std::vector<std::string> paths{core.files->folder()};
+  for (const SpaceId space : core.files->ListLive()) paths.push_back(core.files->PathOf(space));
+  for (const std::string& path : paths) {
+    const Result<uint32_t> most = core.file_system->AtomicWriteUnitMax(path);
+    if (!most.ok()) return most.status();
+    if (most.value() >= core.page_size) continue;
+    LogError("rowan_doublewrite = atomic is refused: '{}' promises untorn writes of at most {} "
+             "bytes, a page has {}. Use rowan_doublewrite = on.",
+             path, most.value(), core.page_size);
+    return Status(Code::kUnsupported, "the files do not promise untorn writes of a page");
+  }
+  return Status::Ok();
+}
+
+}  // namespace
+
+BufferPool::Impl::Impl(const BufferOptions& options, SpaceFiles* files, FileSystem* file_system,
+                       Log* log, ControlFile* control, std::unique_ptr<FrameArena> arena)
+    : core(options, files, file_system, log, control, std::move(arena)),
+      doublewrite(file_system, files, &core.syncs),
+      supply(&core, &doublewrite, kSlotSessions),
+      checkpointer(&core, control == nullptr ? kNoLsn : control->data().checkpoint_lsn),
+      cleaners(&core, &checkpointer, &doublewrite, kSlotCleaners, std::max(1u, options.cleaners)),
+      read_ahead(&core, &supply),
+      gate(core.arena->frames_ever()),
+      evictor("evict", kEvictorTick, [this] { return EvictUnit(); }),
+      pressure(std::make_shared<PressureTarget>()),
+      flush_writer(&core, &doublewrite, kSlotFlush) {
+  const uint32_t frames = core.arena->frames_ever();
+  core.EnlargeTable(frames);
+  core.frame_limit.store(frames, std::memory_order_release);
+  // Pushed from the end, so that the pool fills from its start.
+  for (uint32_t number = frames; number > 0; --number) {
+    Frame* frame = core.arena->frame(number - 1);
+    frame->state.store(FrameState::kFree, std::memory_order_relaxed);
+    core.free_list.Push(frame);
+  }
+}
+
+BufferPool::BufferPool(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+BufferPool::~BufferPool() { Close(); }
+
+Result<std::unique_ptr<BufferPool>> BufferPool::Open(const BufferOptions& options,
+                                                     SpaceFiles* files, FileSystem* file_system,
+                                                     Log* log, ControlFile* control) {
+  Status status = CheckOptions(options, *files);
+  if (!status.ok()) return status;
+  const auto frames = static_cast<uint32_t>(options.pool_bytes / options.page_size_bytes);
+  Result<std::unique_ptr<FrameArena>> arena = FrameArena::Create(
+      options.page_size_bytes, frames, FramesMax(options.page_size_bytes, frames));
+  if (!arena.ok()) return arena.status();
+  auto impl = std::make_unique<Impl>(options, files, file_system, log, control,
+                                     std::move(arena).value());
+  if (options.doublewrite == DoublewriteMode::kAtomic) {
+    status = CheckAtomicWrites(impl->core);
+    if (!status.ok()) return status;
+  }
+  const uint32_t writers = Impl::kSlotCleaners + std::max(1u, options.cleaners);
+  status = impl->doublewrite.Open(writers * PageWriter::kSegmentsPerWriter);
+  if (!status.ok()) return status;
+  std::string reason;
+  Result<std::unique_ptr<WriteBatch>> probe = MakeWriteBatch(options.io_backend, 8, &reason);
+  if (!probe.ok()) return probe.status();
+  impl->backend = probe.value()->backend();
+  return std::unique_ptr<BufferPool>(new BufferPool(std::move(impl)));
+}
+
+void BufferPool::Close() {
+  std::lock_guard guard(impl_->lifecycle_mutex);
+  if (!impl_->background_running) return;
+  {
+    std::lock_guard target(impl_->pressure->mutex);
+    impl_->pressure->cleaners = nullptr;
+  }
+  impl_->read_ahead.Stop();
+  impl_->evictor.Stop();
+  impl_->cleaners.Stop();
+  impl_->background_running = false;
+}
+
+void BufferPool::StartBackground() {
+  std::lock_guard guard(impl_->lifecycle_mutex);
+  if (impl_->background_running || !impl_->core.options.background) return;
+  {
+    std::lock_guard target(impl_->pressure->mutex);
+    impl_->pressure->cleaners = &impl_->cleaners;
+  }
+  if (impl_->core.log != nullptr) {
+    impl_->core.log->SetPressureCallback([target = impl_->pressure] {
+      std::lock_guard lock(target->mutex);
+      if (target->cleaners != nullptr) target->cleaners->OnLogPressure();
+    });
+  }
+  impl_->supply.SetWakeEvictor([this] { impl_->evictor.Wake(); });
+  impl_->evictor.Start();
+  impl_->cleaners.Start();
+  impl_->read_ahead.Start();
+  impl_->background_running = true;
+}
+
+ThreadLoop::Next BufferPool::Impl::EvictUnit() {
+  ForgetDeadSpaces();
+  const uint32_t frames = core.frame_limit.load(std::memory_order_acquire);
+  const uint32_t wanted = FreeFramesHigh(frames);
+  uint64_t dirty_seen = 0;
+  uint32_t freed = 0;
+  while (freed < kEvictBatch && core.free_list.size() < wanted) {
+    Frame* frame = EvictClean(&core, std::min<uint64_t>(4 * uint64_t{frames}, 4096), &dirty_seen);
+    if (frame == nullptr) break;
+    core.Free(frame);
+    ++freed;
+  }
+  if (dirty_seen != 0) {
+    core.want_clean_frames.store(true, std::memory_order_relaxed);
+    cleaners.Wake();
+  }
+  const bool more = freed == kEvictBatch && core.free_list.size() < wanted;
+  return more ? ThreadLoop::Next::kAgain : ThreadLoop::Next::kWait;
+}
+
+void BufferPool::ForgetSpace(SpaceId space) {
+  {
+    std::lock_guard guard(impl_->dead_mutex);
+    impl_->dead_spaces.push_back(space);
+  }
+  std::lock_guard guard(impl_->lifecycle_mutex);
+  if (impl_->background_running) {
+    impl_->evictor.Wake();
+  } else {
+    impl_->ForgetDeadSpaces();
+  }
+}
+
+void BufferPool::Impl::ForgetDeadSpaces() {
+  std::vector<SpaceId> dead;
+  {
+    std::lock_guard guard(dead_mutex);
+    dead.swap(dead_spaces);
+  }
+  if (dead.empty()) return;
+  std::sort(dead.begin(), dead.end());
+  const uint32_t frames = core.arena->frames_ever();
+  for (uint32_t number = 0; number < frames; ++number) {
+    Frame* frame = core.arena->frame(number);
+    const uint64_t key = frame->page_id.load(std::memory_order_relaxed);
+    if (key == 0 || !std::binary_search(dead.begin(), dead.end(), PageId::Unpack(key).space)) {
+      continue;
+    }
+    // A frame in use right now goes the usual way later: its page is never written any more.
+    (void)core.TryForget(frame);
+  }
+}
+
+Status BufferPool::Impl::FlushAllLocked() {
+  const uint32_t shards = checkpointer.shard_count();
+  for (uint32_t shard = 0; shard < shards; ++shard) {
+    const Status status = checkpointer.Sweep(&flush_writer, shard, 1, SweepMode::kUrgent);
+    if (!status.ok()) return status;
+  }
+  return Status::Ok();
+}
+
+Status BufferPool::FlushAndCheckpoint() {
+  std::lock_guard guard(impl_->flush_mutex);
+  if (impl_->core.Stopped()) return Status(Code::kStopped, "the log is stopped");
+  const Status status = impl_->FlushAllLocked();
+  return status.ok() ? impl_->checkpointer.WriteCheckpoint() : status;
+}
+
+void BufferPool::SetBeforeCheckpoint(std::function<void()> callback) {
+  impl_->checkpointer.SetBefore(std::move(callback));
+}
+
+Status BufferPool::RepairFromDoublewrite() { return impl_->doublewrite.Repair(); }
+
+Status BufferPool::SetDoublewriteMode(DoublewriteMode mode) {
+  PoolCore& core = impl_->core;
+  const DoublewriteMode before = core.doublewrite_mode.load(std::memory_order_acquire);
+  if (mode == before) return Status::Ok();
+  if (mode == DoublewriteMode::kAtomic || before == DoublewriteMode::kAtomic) {
+    return Status(Code::kUnsupported, "untorn writes are chosen when the server starts");
+  }
+  const std::unique_lock gate(core.write_gate);
+  // Emptied in between: images in it would be older than pages written without it.
+  const Status status = impl_->doublewrite.Reset();
+  if (!status.ok()) return core.StopEngine("a write or sync of the doublewrite file failed", status);
+  core.doublewrite_mode.store(mode, std::memory_order_release);
+  return Status::Ok();
+}
+
+void BufferPool::SetDataSyncMethod(SyncMethod method) { impl_->core.syncs.SetMethod(method); }
+void BufferPool::SetIoCapacity(uint32_t pages_per_second) {
+  impl_->cleaners.SetIoCapacity(pages_per_second);
+}
+
+uint32_t BufferPool::page_size_bytes() const { return impl_->core.page_size; }
+Log* BufferPool::log() const { return impl_->core.log; }
+SpaceFiles* BufferPool::files() const { return impl_->core.files; }
+IoBackend BufferPool::io_backend() const { return impl_->backend; }
+
+PoolStatistics BufferPool::Statistics() const {
+  const PoolCore& core = impl_->core;
+  PoolStatistics statistics;
+  statistics.frames = core.frame_limit.load(std::memory_order_relaxed);
+  statistics.free_frames = core.free_list.size();
+  statistics.dirty_frames = core.dirty_frames.load(std::memory_order_relaxed);
+  statistics.checkpoint_lsn = impl_->checkpointer.published().value();
+  const uint64_t tail = core.log == nullptr ? statistics.checkpoint_lsn : core.LogTail();
+  statistics.checkpoint_age_bytes = tail - std::min(tail, statistics.checkpoint_lsn);
+  return statistics;
+}
+
+}  // namespace rowan

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Reading ahead. See read_ahead.h.
+#include "buffer/read_ahead.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "base/counters.h"
+#include "buffer/page_header.h"
+
+namespace rowan {
+
+ReadAhead::ReadAhead(PoolCore* core, FrameSupply* supply)
+    : core_(core),
+      supply_(supply),
+      loop_("read-ahead", std::chrono::milliseconds(1000), [this] { return RunUnit(); }) {
+  loads_.reserve(kBatchPages);
+}
+
+void ReadAhead::Start() {
+  loop_.Start();
+  running_.store(true, std::memory_order_release);
+}
+
+void ReadAhead::Stop() {
+  running_.store(false, std::memory_order_release);
+  loop_.Stop();
+}
+
+void ReadAhead::Request(std::span<const PageId> pages) {
+  if (!running_.load(std::memory_order_acquire)) return;
+  {
+    std::lock_guard guard(mutex_);
+    for (const PageId id : pages) {
+      if (count_ == kQueuePages) break;
+      queue_[(head_ + count_) % kQueuePages] = id;
+      ++count_;
+    }
+  }
+  loop_.Wake();
+}
+
+size_t ReadAhead::TakeRequests(std::array<PageId, kBatchPages>* pages) {
+  // Not more than an eighth of a small pool: the pages must survive until they are asked for.
+  const uint32_t frames = core_->frame_limit.load(std::memory_order_relaxed);
+  const size_t most = std::clamp<size_t>(frames / 8, 1, kBatchPages);
+  std::lock_guard guard(mutex_);
+  size_t taken = 0;
+  while (taken < most && count_ > 0) {
+    (*pages)[taken++] = queue_[head_];
+    head_ = (head_ + 1) % kQueuePages;
+    --count_;
+  }
+  return taken;
+}
+
+ThreadLoop::Next ReadAhead::RunUnit() {
+  if (batch_ == nullptr) {
+    Result<std::unique_ptr<WriteBatch>> made =
+        MakeWriteBatch(core_->options.io_backend, kBatchPages, nullptr);
+    if (!made.ok()) return ThreadLoop::Next::kWait;  // sessions read by themselves
+    batch_ = std::move(made).value();
+  }
+  std::array<PageId, kBatchPages> pages;
+  const size_t taken = TakeRequests(&pages);
+  if (taken == 0) return ThreadLoop::Next::kWait;
+  bool submitted = true;
+  for (size_t i = 0; i < taken; ++i) {
+    if (!BeginLoad(pages[i])) continue;
+    const Load& load = loads_.back();
+    const Status status = batch_->SubmitRead(load.location.file.get(), load.location.offset,
+                                             core_->PageOf(load.frame));
+    submitted = submitted && status.ok();
+  }
+  // Which read failed is not known, and a frame may still hold an old image of the same page: after
+  // a failure none is believed.
+  const bool finished = batch_->WaitAll().ok();
+  FinishLoads(submitted && finished);
+  return ThreadLoop::Next::kAgain;
+}
+
+bool ReadAhead::BeginLoad(PageId id) {
+  const uint64_t key = id.Packed();
+  if (key == 0 || core_->Lookup(key) != PageTable::kNone) return false;
+  Result<SpaceFiles::Location> location = core_->files->Locate(id);
+  if (!location.ok()) return false;
+  Frame* frame = supply_->TryTake();
+  if (frame == nullptr) return false;
+  if (core_->Publish(frame, key) != PageTable::kNone) {
+    core_->Free(frame);
+    return false;
+  }
+  loads_.push_back({frame, id, std::move(location).value()});
+  return true;
+}
+
+void ReadAhead::FinishLoads(bool all_read) {
+  for (Load& load : loads_) {
+    if (!all_read || VerifyPage(core_->PageOf(load.frame), load.id) != PageVerdict::kGood) {
+      core_->Drop(load.frame);
+      continue;
+    }
+    load.frame->usage.store(kUsageScan, std::memory_order_relaxed);
+    load.frame->state.store(FrameState::kResident, std::memory_order_release);
+    load.frame->latch.UnlockExclusive();
+    AddCounter(Counter::kPagesReadAhead);
+  }
+  loads_.clear();
+}
+
+}  // namespace rowan

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// ReadAhead: a thread that reads pages before they are asked for, many at a time. Requests are hints:
+// a full queue, an empty free list or a damaged page just mean that the session reads by itself.
+//
+// Invariant: the thread holds the exclusive latches of the frames it is loading, and while it does it
+// waits for nothing but their reads.
+// Thread safety: Request from any thread; Start and Stop by the owner.
+#pragma once
+
+#include <array>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <vector>
+
+#include "base/thread_loop.h"
+#include "buffer/frame_supply.h"
+#include "buffer/pool_core.h"
+#include "io/write_batch.h"
+
+namespace rowan {
+
+class ReadAhead {
+ public:
+  ReadAhead(PoolCore* core, FrameSupply* supply);
+
+  void Start();
+  void Stop();
+  void Request(std::span<const PageId> pages);
+
+ private:
+  static constexpr size_t kQueuePages = 1024;
+  static constexpr size_t kBatchPages = 64;
+
+  struct Load {
+    Frame* frame = nullptr;
+    PageId id;
+    SpaceFiles::Location location;
+  };
+
+  ThreadLoop::Next RunUnit();
+  size_t TakeRequests(std::array<PageId, kBatchPages>* pages);
+  bool BeginLoad(PageId id);
+  void FinishLoads(bool all_read);
+
+  PoolCore* const core_;
+  FrameSupply* const supply_;
+  ThreadLoop loop_;
+  std::mutex mutex_;
+  std::array<PageId, kQueuePages> queue_;  // ring, guarded by mutex_
+  size_t head_ = 0;                        // guarded by mutex_
+  size_t count_ = 0;                       // guarded by mutex_
+  std::atomic<bool> running_{false};
+  std::vector<Load> loads_;                // owned by the thread
+  std::unique_ptr<WriteBatch> batch_;      // owned by the thread
+};
+
+}  // namespace rowan

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Sharing of data file syncs between page writers and checkpoints. See sync_tracker.h.
+#include "buffer/sync_tracker.h"
+
+#include <utility>
+#include <vector>
+
+#include "base/counters.h"
+
+namespace rowan {
+
+SyncTracker::Ticket SyncTracker::NoteWrite(SpaceId space) {
+  std::lock_guard guard(mutex_);
+  Entry& entry = unsynced_[space.value()];
+  entry.written = ++last_ticket_;
+  return entry.written;
+}
+
+Status SyncTracker::EnsureSynced(SpaceId space, Ticket ticket) {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    const auto found = unsynced_.find(space.value());
+    if (found == unsynced_.end() || found->second.synced >= ticket) return Status::Ok();
+    if (!found->second.syncing) break;
+    sync_done_.wait(lock);
+  }
+  // The entry stays while `syncing` is set: only the thread that syncs removes it.
+  Entry& entry = unsynced_[space.value()];
+  entry.syncing = true;
+  const Ticket covered = entry.written;
+  lock.unlock();
+  AddCounter(Counter::kDataSyncs);
+  const Status status = files_->Sync(space, method());
+  lock.lock();
+  entry.syncing = false;
+  if (status.ok()) {
+    entry.synced = covered;
+    if (entry.written == covered) unsynced_.erase(space.value());
+  }
+  sync_done_.notify_all();
+  return status;
+}
+
+Status SyncTracker::SyncAll() {
+  std::vector<std::pair<SpaceId, Ticket>> wanted;
+  {
+    std::lock_guard guard(mutex_);
+    wanted.reserve(unsynced_.size());
+    for (const auto& [space, entry] : unsynced_) {
+      wanted.emplace_back(SpaceId(space), entry.written);
+    }
+  }
+  for (const auto& [space, ticket] : wanted) {
+    const Status status = EnsureSynced(space, ticket);
+    if (!status.ok()) return status;
+  }
+  return Status::Ok();
+}
+
+}  // namespace rowan
