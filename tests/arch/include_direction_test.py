@@ -27,8 +27,6 @@ HOMES = [
 # (file, header): reason. What may stand outside of its home.
 EXCEPTIONS = {
     ("buffer/frame_arena.cc", "sys/mman.h"): "the arena maps memory, not files",
-    ("base/parking_lot.cc", "linux/futex.h"): "sleeping threads, not files",
-    ("base/parking_lot.cc", "sys/syscall.h"): "sleeping threads, not files",
 }
 
 

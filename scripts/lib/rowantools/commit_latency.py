@@ -34,6 +34,7 @@ class Candidate:
     samples_us: list = field(default_factory=list)
     cpu_s: float = 0.0
     problem: str = ""
+    unavailable: str = ""  # why this machine does not offer it; not an error
 
     def figures(self):
         """Mean and percentiles in microseconds, or None without samples."""
@@ -80,7 +81,7 @@ class CommitLatency:
             order = self.rows if number % 2 == 0 else self.rows[::-1]
             for position, row in enumerate(order):
                 progress(number * len(order) + position, total, row.title)
-                if not row.problem:
+                if not (row.problem or row.unavailable):
                     self._slice(row, slice_s)
         self._restore(original_method)
         return self.rows
@@ -90,8 +91,8 @@ class CommitLatency:
             if row.kind == "raw":
                 row.samples_us += _probe(self._probe_path, row.method, slice_s)
                 return
-            if row.engine == "rowan":
-                self._set_method(row.method)
+            if row.engine == "rowan" and not self._set_method(row):
+                return
             self._commits(row, slice_s)
         except (OSError, MysqlError) as error:
             row.problem = str(error)
@@ -121,9 +122,15 @@ class CommitLatency:
             row.samples_us += _timed_loop(client.raw_socket, packets, slice_s)
             row.cpu_s += self._server.cpu_seconds() - cpu_before
 
-    def _set_method(self, method):
+    def _set_method(self, row):
+        """False if this machine does not offer the method; the row then says why."""
         with self._server.client() as client:
-            client.execute(f"SET GLOBAL rowan_log_sync_method = {method}")
+            try:
+                client.execute(f"SET GLOBAL rowan_log_sync_method = {row.method}")
+                return True
+            except MysqlError as error:
+                row.unavailable = error.message
+                return False
 
     def _current_method(self):
         if "rowan" not in self._engines:

@@ -106,7 +106,8 @@ def _latency_part(rows):
     for row in rows:
         figures = row["figures"]
         keys = ("count", "mean_us", "p50_us", "p95_us", "p99_us", "cpu_us")
-        lines.append([row["title"]] + [
+        title = row["title"] + (f": {row['problem']}" if row["problem"] else "")
+        lines.append([title] + [
             "-" if not figures or figures[key] is None else f"{figures[key]:,.0f}" for key in keys])
     parts.append(_table(["", "commits", "mean", "p50", "p95", "p99", "mysqld CPU"], lines))
     return parts

@@ -47,7 +47,7 @@ def latency_table(rows):
     for row in rows:
         figures = row["figures"]
         if not figures:
-            lines.append([row["title"], "-", "-", "-", "-", "-", "-"])
+            lines.append([f"{row['title']}: {row['problem']}", "-", "-", "-", "-", "-", "-"])
             continue
         lines.append([row["title"], _number(figures["count"])]
                      + [_number(figures[key]) for key in ("mean_us", "p50_us", "p95_us", "p99_us",

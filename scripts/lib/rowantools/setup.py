@@ -5,10 +5,13 @@ Every part is built in a temporary folder and renamed when complete, so an inter
 either nothing or the whole part; finished downloads are used again. No root is needed here.
 """
 import argparse
+import contextlib
+import fcntl
 import os
 import shutil
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 from . import mysql_tree
@@ -22,6 +25,7 @@ _TESTSUITE_PACKAGE = "mysql-testsuite"
 # Parts of the source tree that neither a plugin's build nor reading about the handler needs.
 _SOURCE_LEFT_OUT = ["mysql-test", "storage/ndb", "router", "unittest", "builddir/router",
                     "builddir/unittest", "builddir/mysql-test"]
+_LOCATION = ".unpacked-at"
 _TESTSUITE_FOLDER = MYSQL / "testsuite"
 
 
@@ -41,11 +45,14 @@ class Setup:
             self._parts.append((_TESTSUITE_FOLDER, [_TESTSUITE_PACKAGE], _unpack_programs))
 
     def run(self):
-        missing = [part for part in self._parts if not part[0].is_dir()]
-        if missing:
-            self._fetch_and_unpack(missing)
-        tree = mysql_tree.find_tree()
-        _provide_error_header(tree)
+        with _one_at_a_time():
+            missing = [part for part in self._parts if not part[0].is_dir()]
+            if missing:
+                self._fetch_and_unpack(missing)
+            for folder in (mysql_tree.PRIVATE_PREFIX, mysql_tree.PRIVATE_TOOLS, _TESTSUITE_FOLDER):
+                _follow_a_move(folder)
+            tree = mysql_tree.find_tree()
+            _provide_error_header(tree)
         return tree
 
     def _fetch_and_unpack(self, missing):
@@ -54,7 +61,6 @@ class Setup:
             say("setup: a part of .mysql/ is missing; fetching server and source together again, "
                 "so that their versions agree")
             missing = self._parts
-        MYSQL.mkdir(exist_ok=True)
         packages = [name for part in missing for name in part[1]]
         with Step("reading the package lists of Debian unstable"):
             self._apt.prepare()
@@ -79,9 +85,17 @@ class Setup:
 _VERSIONED = (mysql_tree.PRIVATE_PREFIX, mysql_tree.PRIVATE_SOURCE)
 
 
+@contextlib.contextmanager
+def _one_at_a_time():
+    """Two set-ups of one checkout at the same time take turns."""
+    MYSQL.mkdir(exist_ok=True)
+    with open(MYSQL / "lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
 def _watch(action, interval_s=0.5):
     """Calls `action` now and then in a thread; returns the function that stops it."""
-    import threading
     done = threading.Event()
 
     def loop():
@@ -128,6 +142,15 @@ def _make_programs_start(folder, final, step):
         step.update(number, f"patching {program.name}", total=len(programs))
         _run(["patchelf", "--set-interpreter", str(loader), "--force-rpath", "--set-rpath",
               str(loader.parent), str(program)], f"patching {program.name}")
+    (folder / _LOCATION).write_text(f"{final}\n")
+
+
+def _follow_a_move(folder):
+    """Programs name their loader by its full path: after a move of the checkout, patch again."""
+    location = folder / _LOCATION
+    if location.is_file() and location.read_text().strip() != str(folder):
+        with Step("the checkout has moved; patching its programs") as step:
+            _make_programs_start(folder, folder, step)
 
 
 def _needs_loader(path):
