@@ -89,7 +89,8 @@ class [[nodiscard]] Result {
     ROWAN_CHECK(value_.has_value());
     return *value_;
   }
-  [[nodiscard]] T&& value() && {
+  /// By value, so that a loop over the value of a temporary does not outlive it.
+  [[nodiscard]] T value() && {
     ROWAN_CHECK(value_.has_value());
     return std::move(*value_);
   }

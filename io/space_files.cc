@@ -82,7 +82,7 @@ struct SpaceFiles::Impl {
   Result<std::shared_ptr<File>> Acquire(SpaceId space, Use use);
   void Insert(SpaceId space, std::shared_ptr<File> file);
   void CloseSomeHandles();
-  bool CloseOldestIn(Shard& shard);
+  void CloseOldestIn(Shard& shard);
   Status FillNewFile(const std::string& path, uint64_t size_bytes);
   Result<bool> RemoveTrashFile(const std::string& path);
 };
@@ -158,14 +158,16 @@ Result<std::shared_ptr<File>> SpaceFiles::Impl::Acquire(SpaceId space, Use use) 
 }
 
 void SpaceFiles::Impl::CloseSomeHandles() {
-  if (open_files.load(std::memory_order_relaxed) <= options.open_files_max) return;
-  for (size_t attempt = 0; attempt < kShards; ++attempt) {
+  // A bounded part of the shards per call: where most handles cannot be closed, looking at all of
+  // them for every file opened would cost more than the handles do.
+  for (size_t attempt = 0; attempt < kShards / 4; ++attempt) {
+    if (open_files.load(std::memory_order_relaxed) <= options.open_files_max) return;
     const uint32_t victim = next_victim_shard.fetch_add(1, std::memory_order_relaxed);
-    if (CloseOldestIn(shards[victim % kShards])) return;
+    CloseOldestIn(shards[victim % kShards]);
   }
 }
 
-bool SpaceFiles::Impl::CloseOldestIn(Shard& shard) {
+void SpaceFiles::Impl::CloseOldestIn(Shard& shard) {
   std::shared_ptr<File> closing;  // closed outside the lock
   std::unique_lock lock(shard.mutex);
   Entry* oldest = nullptr;
@@ -178,12 +180,11 @@ bool SpaceFiles::Impl::CloseOldestIn(Shard& shard) {
       oldest = &entry;
     }
   }
-  if (oldest == nullptr) return false;
+  if (oldest == nullptr) return;
   closing = std::move(oldest->file);
   oldest->file = nullptr;
   open_files.fetch_sub(1, std::memory_order_relaxed);
   lock.unlock();
-  return true;
 }
 
 SpaceFiles::SpaceFiles(FileSystem* file_system, Options options)
@@ -241,6 +242,10 @@ std::vector<SpaceId> SpaceFiles::ListLive() const {
     for (const auto& [space, entry] : shard.spaces) spaces.push_back(space);
   }
   return spaces;
+}
+
+uint32_t SpaceFiles::OpenHandles() const {
+  return impl_->open_files.load(std::memory_order_relaxed);
 }
 
 Result<std::vector<SpaceId>> SpaceFiles::ListFiles() {
@@ -374,7 +379,7 @@ Status SpaceFiles::Extend(SpaceId space, uint32_t pages) {
 }
 
 Status SpaceFiles::Sync(SpaceId space, SyncMethod method) {
-  const Result<std::shared_ptr<File>> file = impl_->Acquire(space, Impl::Use::kRead);
+  Result<std::shared_ptr<File>> file = impl_->Acquire(space, Impl::Use::kRead);
   if (file.status().Is(Code::kNotFound)) return Status::Ok();
   if (!file.ok()) return file.status();
   Impl::Shard& shard = impl_->ShardOf(space);
@@ -387,6 +392,9 @@ Status SpaceFiles::Sync(SpaceId space, SyncMethod method) {
     if (found->second.file.use_count() == 2) found->second.unsynced.store(false);
   }
   const Status status = file.value()->Sync(method);
+  file.value().reset();
+  impl_->CloseSomeHandles();  // this may be the one that had to stay open until now
+  if (status.ok()) return status;
   return IsLive(space) ? status : Status::Ok();
 }
 

@@ -68,6 +68,8 @@ class SpaceFiles {
   /// Syncs one space's file; kNotFound (dead) is Ok.
   Status Sync(SpaceId space, SyncMethod method);
 
+  /// File handles open in the cache now.
+  [[nodiscard]] uint32_t OpenHandles() const;
   [[nodiscard]] uint32_t page_size_bytes() const { return options_.page_size_bytes; }
   [[nodiscard]] const std::string& folder() const { return options_.folder; }
   [[nodiscard]] std::string PathOf(SpaceId space) const;

@@ -42,7 +42,7 @@ struct InjectedFault {
     kMisdirectWrite  ///< a write returns Ok and lands `misdirect_bytes` further on
   };
   FileCall call = FileCall::kWrite;
-  std::string path_part;          ///< only calls whose path contains this; empty: all
+  std::string path_part{};        ///< only calls whose path contains this; empty: all
   uint64_t nth_call = 1;          ///< 1: the next matching call
   bool lasting = false;           ///< all matching calls from the n-th on
   Effect effect = Effect::kFail;

@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "io/space_files.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/random.h"
+#include "io/aligned_buffer.h"
+#include "tests/support/fault_file_system.h"
+#include "tests/support/temp_dir.h"
+#include "tests/support/test_settings.h"
+
+namespace rowan {
+namespace {
+
+constexpr SpaceId kSpace{20};
+
+PageId Page(SpaceId space, uint32_t page) { return {space, PageNumber(page)}; }
+
+AlignedBuffer Filled(uint32_t size, uint8_t value) {
+  AlignedBuffer buffer(size);
+  std::fill_n(buffer.data(), size, static_cast<std::byte>(value));
+  return buffer;
+}
+
+class SpaceFilesTest : public ::testing::Test {
+ protected:
+  SpaceFiles::Options OptionsFor(uint32_t open_files_max = 4000) {
+    return {.folder = dir_.path(), .page_size_bytes = size_, .open_files_max = open_files_max};
+  }
+
+  TempDir dir_;
+  uint32_t size_ = TestPageSizeBytes();
+};
+
+TEST_F(SpaceFilesTest, PagesSurviveReopening) {
+  {
+    SpaceFiles spaces(PosixFileSystem(), OptionsFor());
+    ASSERT_TRUE(spaces.Create(kSpace, 4).ok());
+    EXPECT_EQ(spaces.PageCount(kSpace).value(), 4u);
+    AlignedBuffer page(size_);
+    ASSERT_TRUE(spaces.ReadPage(Page(kSpace, 3), page.span()).ok());
+    EXPECT_EQ(page.data()[size_ - 1], std::byte{0});
+    ASSERT_TRUE(spaces.WritePage(Page(kSpace, 3), Filled(size_, 7).span()).ok());
+    ASSERT_TRUE(spaces.Sync(kSpace, SyncMethod::kFdatasync).ok());
+    EXPECT_TRUE(spaces.Create(kSpace, 4).Is(Code::kInvalidArgument));
+  }
+  SpaceFiles spaces(PosixFileSystem(), OptionsFor());
+  EXPECT_FALSE(spaces.IsLive(kSpace));
+  EXPECT_EQ(spaces.ListFiles().value(), std::vector<SpaceId>{kSpace});
+  EXPECT_TRUE(spaces.Create(kSpace, 4).Is(Code::kInvalidArgument));
+  ASSERT_TRUE(spaces.Open(kSpace).ok());
+  ASSERT_TRUE(spaces.Open(kSpace).ok());
+  EXPECT_TRUE(spaces.IsLive(kSpace));
+  AlignedBuffer page(size_);
+  ASSERT_TRUE(spaces.ReadPage(Page(kSpace, 3), page.span()).ok());
+  EXPECT_EQ(page.data()[0], std::byte{7});
+  EXPECT_TRUE(spaces.Open(SpaceId(21)).Is(Code::kNotFound));
+}
+
+TEST_F(SpaceFilesTest, ExtendGrowsWithZerosAndNeverShrinks) {
+  SpaceFiles spaces(PosixFileSystem(), OptionsFor());
+  ASSERT_TRUE(spaces.Create(kSpace, 1).ok());
+  AlignedBuffer page(size_);
+  const Status beyond = spaces.ReadPage(Page(kSpace, 9), page.span());
+  EXPECT_TRUE(beyond.Is(Code::kIoError));
+  EXPECT_EQ(beyond.detail(), 0u);
+  ASSERT_TRUE(spaces.Extend(kSpace, 10).ok());
+  ASSERT_TRUE(spaces.ReadPage(Page(kSpace, 9), page.span()).ok());
+  ASSERT_TRUE(spaces.Extend(kSpace, 5).ok());
+  EXPECT_EQ(spaces.PageCount(kSpace).value(), 10u);
+}
+
+TEST_F(SpaceFilesTest, ExtendClearsAPartialPageAtTheEnd) {
+  FaultFileSystem files(1);
+  SpaceFiles spaces(&files, {.folder = "db", .page_size_bytes = size_});
+  ASSERT_TRUE(spaces.Create(kSpace, 1).ok());
+  const auto raw = files.Open(spaces.PathOf(kSpace), {}).value();
+  ASSERT_TRUE(raw->Write(size_, AsBytes("left over")).ok());
+  EXPECT_EQ(spaces.PageCount(kSpace).value(), 1u);
+  ASSERT_TRUE(spaces.Extend(kSpace, 2).ok());
+  AlignedBuffer page = Filled(size_, 1);
+  ASSERT_TRUE(spaces.ReadPage(Page(kSpace, 1), page.span()).ok());
+  for (const std::byte byte : page.span()) ASSERT_EQ(byte, std::byte{0});
+}
+
+TEST_F(SpaceFilesTest, DroppedSpacesAreDeadAtOnceAndTheirTrashGoesLater) {
+  SpaceFiles spaces(PosixFileSystem(), OptionsFor());
+  ASSERT_TRUE(spaces.Create(kSpace, 2).ok());
+  const Result<SpaceFiles::Location> held = spaces.Locate(Page(kSpace, 1));
+  ASSERT_TRUE(held.ok());
+  ASSERT_TRUE(spaces.Drop(kSpace).ok());
+  EXPECT_FALSE(spaces.IsLive(kSpace));
+  AlignedBuffer page(size_);
+  EXPECT_TRUE(spaces.ReadPage(Page(kSpace, 0), page.span()).Is(Code::kNotFound));
+  EXPECT_TRUE(spaces.WritePage(Page(kSpace, 0), page.span()).Is(Code::kNotFound));
+  EXPECT_TRUE(spaces.Locate(Page(kSpace, 0)).status().Is(Code::kNotFound));
+  EXPECT_TRUE(spaces.PageCount(kSpace).status().Is(Code::kNotFound));
+  EXPECT_TRUE(spaces.Extend(kSpace, 9).Is(Code::kNotFound));
+  EXPECT_TRUE(spaces.Sync(kSpace, SyncMethod::kFsync).ok());
+  EXPECT_TRUE(spaces.Drop(kSpace).Is(Code::kNotFound));
+  // A write that was under way meets the renamed file and harms nobody.
+  EXPECT_TRUE(held.value().file->Write(held.value().offset, page.span()).ok());
+  EXPECT_TRUE(spaces.ListFiles().value().empty());
+  EXPECT_EQ(PosixFileSystem()->List(dir_.path()).value().size(), 1u);
+  while (!spaces.RemoveTrash().value()) {
+  }
+  EXPECT_TRUE(PosixFileSystem()->List(dir_.path()).value().empty());
+}
+
+TEST_F(SpaceFilesTest, TrashOfAnEarlierRunIsFoundAndForeignFilesAreLeftAlone) {
+  FileSystem* files = PosixFileSystem();
+  for (const char* name : {"space_7.rws.trash", "space_8.rws.trash", "space_x.rws", "space_.rws",
+                           "space_09.rws", "space_9.rws2", "space_99999999999.rws", "other"}) {
+    ASSERT_TRUE(files->Open(dir_.File(name), {.create = true}).ok());
+  }
+  SpaceFiles spaces(files, OptionsFor());
+  EXPECT_TRUE(spaces.ListFiles().value().empty());
+  while (!spaces.RemoveTrash().value()) {
+  }
+  EXPECT_EQ(files->List(dir_.path()).value().size(), 6u);
+}
+
+TEST_F(SpaceFilesTest, DropOfAnUnopenedFileRenamesIt) {
+  {
+    SpaceFiles spaces(PosixFileSystem(), OptionsFor());
+    ASSERT_TRUE(spaces.Create(kSpace, 2).ok());
+  }
+  SpaceFiles spaces(PosixFileSystem(), OptionsFor());
+  EXPECT_TRUE(spaces.Drop(kSpace).ok());
+  EXPECT_TRUE(spaces.Open(kSpace).Is(Code::kNotFound));
+}
+
+TEST_F(SpaceFilesTest, ManySpacesShareFewHandles) {
+  constexpr uint32_t kSpaces = 200;
+  SpaceFiles spaces(PosixFileSystem(), OptionsFor(8));
+  for (uint32_t i = 0; i < kSpaces; ++i) {
+    const SpaceId space(100 + i);
+    ASSERT_TRUE(spaces.Create(space, 1).ok());
+    ASSERT_TRUE(spaces.WritePage(Page(space, 0), Filled(size_, i & 0xFF).span()).ok());
+    ASSERT_TRUE(spaces.Sync(space, SyncMethod::kFdatasync).ok());
+  }
+  EXPECT_LE(spaces.OpenHandles(), 9u);
+  AlignedBuffer page(size_);
+  for (uint32_t i = kSpaces; i-- > 0;) {
+    ASSERT_TRUE(spaces.ReadPage(Page(SpaceId(100 + i), 0), page.span()).ok());
+    EXPECT_EQ(page.data()[0], static_cast<std::byte>(i & 0xFF));
+  }
+  EXPECT_LE(spaces.OpenHandles(), 9u);
+  EXPECT_EQ(spaces.ListLive().size(), kSpaces);
+}
+
+TEST_F(SpaceFilesTest, HandlesInUseOrUnsyncedStayOpen) {
+  SpaceFiles spaces(PosixFileSystem(), OptionsFor(1));
+  for (uint32_t i = 0; i < 4; ++i) ASSERT_TRUE(spaces.Create(SpaceId(100 + i), 1).ok());
+  const AlignedBuffer page(size_);
+  ASSERT_TRUE(spaces.WritePage(Page(SpaceId(100), 0), page.span()).ok());
+  Result<SpaceFiles::Location> held = spaces.Locate(Page(SpaceId(101), 0));
+  ASSERT_TRUE(spaces.WritePage(Page(SpaceId(102), 0), page.span()).ok());
+  EXPECT_GE(spaces.OpenHandles(), 3u);
+  for (uint32_t i = 0; i < 4; ++i) {
+    ASSERT_TRUE(spaces.Sync(SpaceId(100 + i), SyncMethod::kFsync).ok());
+  }
+  // The held one may still be written, so it keeps its mark and its handle.
+  held.value().file.reset();
+  ASSERT_TRUE(spaces.Sync(SpaceId(101), SyncMethod::kFsync).ok());
+  for (int round = 0; round < 4; ++round) {
+    for (uint32_t i = 0; i < 4; ++i) {
+      ASSERT_TRUE(spaces.Sync(SpaceId(100 + i), SyncMethod::kFsync).ok());
+    }
+  }
+  EXPECT_LE(spaces.OpenHandles(), 2u);
+}
+
+TEST_F(SpaceFilesTest, FailedCreateLeavesNothingBehind) {
+  FaultFileSystem files(1);
+  SpaceFiles spaces(&files, {.folder = "db", .page_size_bytes = size_});
+  files.Inject({.call = FileCall::kAllocate, .code = Code::kNoSpace});
+  EXPECT_TRUE(spaces.Create(kSpace, 4).Is(Code::kNoSpace));
+  EXPECT_FALSE(spaces.IsLive(kSpace));
+  EXPECT_TRUE(spaces.ListFiles().value().empty());
+  EXPECT_TRUE(spaces.Create(kSpace, 4).ok());
+}
+
+TEST_F(SpaceFilesTest, CreatedAndSyncedSpacesSurviveACrash) {
+  for (uint64_t seed = 0; seed < 200; ++seed) {
+    FaultFileSystem files(TestSeed());
+    {
+      SpaceFiles spaces(&files, {.folder = "db", .page_size_bytes = size_});
+      ASSERT_TRUE(spaces.Create(kSpace, 2).ok());
+      ASSERT_TRUE(spaces.WritePage(Page(kSpace, 1), Filled(size_, 3).span()).ok());
+      ASSERT_TRUE(spaces.Sync(kSpace, SyncMethod::kFdatasync).ok());
+    }
+    files.Crash(seed);
+    SpaceFiles spaces(&files, {.folder = "db", .page_size_bytes = size_});
+    ASSERT_TRUE(spaces.Open(kSpace).ok());
+    AlignedBuffer page(size_);
+    ASSERT_TRUE(spaces.ReadPage(Page(kSpace, 1), page.span()).ok());
+    EXPECT_TRUE(EqualBytes(page.span(), Filled(size_, 3).span()));
+    ASSERT_TRUE(spaces.Drop(kSpace).ok());
+    files.Crash(seed);
+    EXPECT_FALSE(files.Exists(spaces.PathOf(kSpace)).value());
+  }
+}
+
+TEST_F(SpaceFilesTest, ReadersWritersDropsAndEvictionsRunTogether) {
+  constexpr uint32_t kSpaces = 24;
+  SpaceFiles spaces(PosixFileSystem(), OptionsFor(6));
+  for (uint32_t i = 0; i < kSpaces; ++i) ASSERT_TRUE(spaces.Create(SpaceId(100 + i), 4).ok());
+  std::vector<std::thread> threads;
+  for (uint64_t thread = 0; thread < 4; ++thread) {
+    threads.emplace_back([&, thread] {
+      Random random(TestSeed() + thread);
+      AlignedBuffer page(size_);
+      for (int round = 0; round < 1000; ++round) {
+        const SpaceId space(100 + static_cast<uint32_t>(random.Below(kSpaces)));
+        const PageId id = Page(space, static_cast<uint32_t>(random.Below(4)));
+        Status status;
+        switch (random.Below(8)) {
+          case 0: status = spaces.WritePage(id, page.span()); break;
+          case 1: status = random.OneIn(4) ? spaces.Sync(space, SyncMethod::kFdatasync) : status;
+            break;
+          case 2: status = random.OneIn(40) ? spaces.Drop(space) : status; break;
+          case 3: status = spaces.RemoveTrash().status(); break;
+          case 4: status = spaces.Extend(space, 4 + static_cast<uint32_t>(random.Below(3))); break;
+          default: status = spaces.ReadPage(id, page.span()); break;
+        }
+        EXPECT_TRUE(status.ok() || status.Is(Code::kNotFound)) << status.message();
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+}  // namespace
+}  // namespace rowan
