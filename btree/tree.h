@@ -61,6 +61,10 @@ class Tree {
   Status FindForWrite(MiniTxn* mini_txn, Bytes key, LeafPosition* position);
   /// Same, but through a remembered leaf first (see Cursor::hint); falls back to a descent.
   Status FindForWrite(MiniTxn* mini_txn, Bytes key, PageNumber leaf_hint, LeafPosition* position);
+  /// True when InsertAt (`replaces` false) or UpdateAt (true) of an entry of this size at the position
+  /// would not return kNoRoom. For callers that must log something else first.
+  [[nodiscard]] bool FitsAt(const LeafPosition& position, size_t key_bytes, size_t value_bytes,
+                            bool replaces) const;
   /// REQUIRES: !position.exact. kNoRoom leaves everything unchanged. `stamp` = the changing
   /// transaction, kept per leaf as "newest change".
   Status InsertAt(MiniTxn* mini_txn, const LeafPosition& position, Bytes key, Bytes value,
@@ -71,7 +75,6 @@ class Tree {
   void RemoveAt(MiniTxn* mini_txn, const LeafPosition& position);
   /// The value at an exact position; valid while the latch is held and nothing was changed.
   [[nodiscard]] Bytes ValueAt(const LeafPosition& position) const;
-  /// Full key at a slot of the latched leaf (slot may differ from position.slot), into `buffer`.
   [[nodiscard]] size_t EntryCountAt(const LeafPosition& position) const;
 
   /// Splits (or cleans) so that an entry of this size fits where `key` belongs. No latch held.

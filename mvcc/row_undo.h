@@ -33,6 +33,10 @@ class RowUndo : public UndoApplier {
   Status Purge(TxnId txn, const UndoRecordCopy& record) override;
 
  private:
+  Status UndoTreeChange(Txn* txn, const UndoRecordCopy& record, UndoPointer pointer);
+  Status FreeBlob(const UndoRecordCopy& record);
+  static Status BadRecord(const UndoRecordCopy& record);
+
   TxnManager* const manager_;
   IndexResolver* const resolver_;
   BlobStore* const blobs_;

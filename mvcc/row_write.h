@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Row writes: each function is one logical change of one tree, done as one log group that holds the
 // entry's change and its undo record. They find row-lock conflicts under the leaf latch, give the
-// latch back, wait, and start over. Keys and rows are opaque bytes.
+// latch back, wait, and start over. Keys and rows are opaque bytes. A statement changes the clustered
+// row first: its lock orders all changes of the row's secondary entries.
 //
 // Clustered: the row's transaction id is the implicit exclusive lock. Secondary: see row_header.h for
 // intervals; inserting a key that exists delete-marked either revives the entry (its deleter is visible
@@ -11,17 +12,22 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "base/bytes.h"
 #include "base/ids.h"
 #include "base/status.h"
+#include "btree/cursor.h"
 #include "mvcc/index_ref.h"
+#include "mvcc/row_header.h"
 #include "mvcc/txn.h"
 #include "mvcc/txn_manager.h"
 #include "space/blob_store.h"
 
 namespace rowan {
+
+struct RowChange;
 
 class RowWriter {
  public:
@@ -58,9 +64,36 @@ class RowWriter {
   [[nodiscard]] Bytes duplicate_key() const { return {duplicate_key_.data(), duplicate_key_.size()}; }
 
  private:
+  struct EntryWrite;
+
+  Status InsertFresh(RowChange* change, MiniTxn* mini_txn, const LeafPosition& position);
+  Status InsertOver(RowChange* change, MiniTxn* mini_txn, const LeafPosition& position,
+                    LockMode duplicate_mode);
+  Status UpdateLive(RowChange* change, MiniTxn* mini_txn, const LeafPosition& position,
+                    const Bytes* new_row);
+  Status WriteVersion(RowChange* change, MiniTxn* mini_txn, const LeafPosition& position,
+                      const ClusteredHeader& old_header, Bytes old_row, bool marks_deleted);
+  Status LogAlone(Txn* txn, UndoType type, Bytes payload);
+  Status ChangeRow(Txn* txn, IndexRef* index, Bytes key, const Bytes* new_row);
+
+  Status CheckUnique(Txn* txn, IndexRef* index, Bytes value, LockMode mode);
+  Status JudgeDuplicate(Txn* txn, IndexRef* index, LockMode mode);
+  Status PutEntry(const EntryWrite& write);
+  Status PutAt(const EntryWrite& write, Bytes tree_key, bool has_ordinal);
+  Status PutOver(const EntryWrite& write, RowChange* change, MiniTxn* mini_txn,
+                 const LeafPosition& position);
+  Status MarkAt(Txn* txn, IndexRef* index, Bytes key, Bytes tree_key);
+  Status MarkEntry(RowChange* change, MiniTxn* mini_txn, const LeafPosition& position, Bytes key);
+  Status FindLastOrdinal(IndexRef* index, Bytes key, uint32_t* ordinal);
+  Bytes WithOrdinal(Bytes key, uint32_t ordinal);
+  Cursor* CursorOn(IndexRef* index);
+
   TxnManager* const manager_;
   std::vector<std::byte> duplicate_key_;
-  std::vector<std::byte> scratch_;
+  std::vector<std::byte> scratch_;   ///< the value being written, header first
+  std::vector<std::byte> tree_key_;  ///< key with ordinal
+  std::unique_ptr<Cursor> cursor_;   ///< for looks at secondary entries; made at first use
+  size_t update_undo_bytes_ = 64;    ///< undo room beside the key that the last update needed
 };
 
 }  // namespace rowan

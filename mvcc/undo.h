@@ -119,6 +119,8 @@ class UndoStreams {
   using PurgeVisit = std::function<Status(TxnId txn, const UndoRecordCopy& record)>;
   Result<bool> PurgeOldest(uint32_t stream, Csn horizon, const PurgeVisit& visit);
   [[nodiscard]] uint32_t stream_count() const;
+  /// The pool that undo pages live in: for mini-transactions that change nothing but undo.
+  [[nodiscard]] BufferPool* pool() const;
   [[nodiscard]] UndoStatistics Statistics() const;
   /// Walks all streams: links, record bounds, order.
   Status Check();

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Locking reads: row by row, always the newest version. The lock is asked for under the leaf latch; when
+// it is granted at once the row is what it locks. When we have to sleep, the latch is given back and
+// the walk comes back to the same key afterwards and looks again (the lock is ours by then, unless the
+// entry is gone or dead, which leaves a harmless lock on its key).
+//
+// What is ours already (the last writer is this transaction) needs no entry in the lock table.
+#include "mvcc/row_write_support.h"
+#include "mvcc/version_cursor_impl.h"
+
+namespace rowan {
+
+Status VersionCursor::Impl::LockFrom(Status positioned) {
+  while (positioned.ok()) {
+    if (BehindEnd()) {
+      finished = true;
+      return Status(Code::kEndOfRange);
+    }
+    const Status status = LockCandidate();
+    if (status.ok()) {
+      position = 0;
+      place = Place::kOnItem;
+      return status;
+    }
+    if (status.Is(Code::kLockWait)) {
+      positioned = WaitAndReturn();
+    } else if (status.Is(Code::kSkipped) || status.Is(Code::kNotFound)) {
+      positioned = forward ? cursor->Next() : cursor->Prev();
+    } else {
+      return status;
+    }
+  }
+  return positioned;
+}
+
+Status VersionCursor::Impl::LockCandidate() {
+  const Bytes value = cursor->value();
+  if (index->clustered) {
+    ClusteredHeader header;
+    Bytes row;
+    if (!ParseClustered(value, &header, &row)) return Damage("a row shorter than its header");
+    const LockKey key = MakeLockKey(index->id(), cursor->key());
+    const Status status =
+        Ask(key, header.txn, header.deleted ? header.txn : kNoTxn);
+    if (status.ok()) Copy(row, false);
+    return status;
+  }
+  SecondaryHeader header;
+  Bytes payload;
+  if (!ParseSecondary(value, &header, &payload)) return Damage("an entry shorter than its header");
+  const Bytes plain_key = StripOrdinal(cursor->key(), header.has_ordinal);
+  const Status status =
+      Ask(MakeLockKey(index->id(), plain_key), header.creator, header.deleter);
+  if (status.ok()) Copy(payload, header.has_ordinal);
+  return status;
+}
+
+Status VersionCursor::Impl::Ask(LockKey key, TxnId creator, TxnId deleter) {
+  const LockMode mode = lock_mode();
+  if (key != current_lock) current_lock_asks = 0;
+  current_lock = key;
+  Status status = AskHolder(manager, txn, creator, key, mode, options.wait_policy);
+  if (status.ok()) status = AskHolder(manager, txn, deleter, key, mode, options.wait_policy);
+  if (status.ok() && deleter != kNoTxn) return Status(Code::kNotFound);
+  if (status.ok() && txn->is_writer() && creator == txn->txn_id()) return status;
+  if (status.ok()) {
+    status = manager->locks()->TryLock(txn, key, mode, LockKind::kRecord, options.wait_policy);
+  }
+  // A queued request that is granted later counts as one, too.
+  if (status.ok() || status.Is(Code::kLockWait)) ++current_lock_asks;
+  return status;
+}
+
+Status VersionCursor::Impl::WaitAndReturn() {
+  const Bytes tree_key = cursor->key();
+  seek_key.assign(tree_key.begin(), tree_key.end());
+  cursor->Unlatch();
+  const Status status = manager->locks()->Wait(txn);
+  if (!status.ok()) {
+    current_lock_asks = 0;
+    return status;
+  }
+  if (forward) return cursor->SeekAtLeast(seek_key);
+  seek_key.push_back(std::byte{0});  // the last entry not behind it
+  return cursor->SeekBefore(seek_key);
+}
+
+}  // namespace rowan
