@@ -15,6 +15,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "base/bytes.h"
@@ -36,6 +37,8 @@ enum class LockKind : uint8_t {
 struct LockKey {
   IndexId index;
   uint64_t key_hash = 0;
+
+  constexpr bool operator==(const LockKey&) const = default;
 };
 /// Hash of a full key in an index; Supremum is the gap behind the last entry.
 LockKey MakeLockKey(IndexId index, Bytes key);
@@ -52,6 +55,8 @@ struct LockInfo {  ///< for INFORMATION_SCHEMA
   bool granted = false;
 };
 
+struct LockTableImpl;
+
 class LockTable {
  public:
   explicit LockTable(uint64_t memory_bytes_max);
@@ -59,7 +64,8 @@ class LockTable {
 
   /// Grants at once if possible. On conflict: kNoWait -> kLockNotAvailable, kSkipLocked -> kSkipped,
   /// kWait -> a waiting request is queued and kLockWait returned: release all latches, then Wait.
-  /// A lock already covered by one the transaction holds is Ok without a new entry.
+  /// A lock already covered by one the transaction holds is Ok without a new entry (the entry
+  /// counts how often it was asked for, see Unlock). An insert intention never leaves an entry.
   /// kLockTableFull at the memory cap. Works for transactions without an id, too.
   Status TryLock(Txn* txn, LockKey key, LockMode mode, LockKind kind, WaitPolicy policy);
   /// Sleeps until the queued request is granted (Ok), or kDeadlock, kLockTimeout, kInterrupted; the
@@ -70,26 +76,32 @@ class LockTable {
   /// True if another transaction than `txn` holds or waits for something that conflicts.
   [[nodiscard]] bool Conflicts(const Txn* txn, LockKey key, LockMode mode, LockKind kind) const;
 
-  /// Releases one lock taken by this statement on a row that did not match (READ COMMITTED).
+  /// Takes back one successful TryLock on a row that did not match (READ COMMITTED): the lock goes
+  /// when every TryLock that it answered was taken back.
   void Unlock(Txn* txn, LockKey key, LockMode mode, LockKind kind);
   /// At commit or rollback; wakes waiters.
   void ReleaseAll(Txn* txn);
-  /// Ends txn's wait with kInterrupted (kill). Any thread.
+  /// Sets txn->interrupted, which ends its wait, or its next one, with kInterrupted (kill). Any
+  /// thread; the caller keeps `txn` alive. Cleared by whoever starts the next statement.
   void Interrupt(Txn* txn);
 
   /// The gap before `removed` is inherited by `successor` when purge or rollback removes an entry, and
-  /// by a new key inserted into a locked gap. Under the leaf latch.
+  /// by a new key inserted into a locked gap. Under the exclusive leaf latch, which every TryLock on
+  /// these gaps holds too, shared at least.
   void InheritGap(LockKey from, LockKey to);
 
   [[nodiscard]] std::vector<LockInfo> Describe(size_t count_max) const;
   [[nodiscard]] uint64_t lock_count() const;
+  /// The transactions of the deadlock found last, as a sentence; empty if there was none.
+  [[nodiscard]] std::string LastDeadlock() const;
+  /// Walks all queues: order, compatibility of what is granted, counts. For tests.
+  [[nodiscard]] Status Check() const;
 
   /// Called around sleeps with the waiting transaction; set once before use. For thd_wait_begin/end.
   void SetWaitHooks(void (*before)(Txn*), void (*after)(Txn*));
 
  private:
-  struct Impl;
-  std::unique_ptr<Impl> impl_;
+  std::unique_ptr<LockTableImpl> impl_;
 };
 
 }  // namespace rowan

@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Txn: one transaction of one session. Plain state; TxnManager, UndoStreams and LockTable act on it.
+// It can be used again after Commit or Rollback, and must be destroyed before its TxnManager.
 // Thread safety: used by one thread at a time (which may change between calls: commit can run on
 // another thread than the statements did), except the members in the "shared" group.
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
 #include <cstdint>
-#include <mutex>
 #include <string>
-#include <vector>
 
 #include "base/ids.h"
 #include "mvcc/snapshot.h"
@@ -19,6 +17,7 @@ namespace rowan {
 
 struct UndoStream;
 struct LockRequest;
+class SnapshotRegistry;
 
 enum class IsolationLevel : uint8_t {
   kReadUncommitted,
@@ -37,6 +36,11 @@ struct UndoPosition {
 };
 
 struct Txn {
+  Txn() = default;
+  ~Txn();  ///< gives the snapshot slot back
+  Txn(const Txn&) = delete;
+  Txn& operator=(const Txn&) = delete;
+
   // Owned by the session's thread.
   TxnState state = TxnState::kIdle;
   IsolationLevel isolation = IsolationLevel::kRepeatableRead;
@@ -49,17 +53,21 @@ struct Txn {
   Lsn commit_lsn{0};                 ///< end of the group that committed or prepared it
   std::string xid;                   ///< opaque bytes, empty unless prepared
   bool recovered = false;            ///< found by recovery, has no session
+  bool rollback_failed = false;      ///< damage stopped its rollback: it stays listed as unfinished
   uint32_t lock_wait_timeout_s = 50;
   bool deadlock_detect = true;
-  std::vector<LockRequest*> locks;   ///< granted and waiting requests, newest last
+  LockRequest* queued = nullptr;     ///< asked for by LockTable::TryLock, not waited for yet
+  SnapshotRegistry* snapshot_registry = nullptr;
+  uint32_t snapshot_slot = UINT32_MAX;  ///< kept between snapshots
 
   // Shared.
-  std::atomic<uint64_t> id{0};       ///< TxnId, 0 before the first write
-  std::atomic<bool> interrupted{false};    ///< killed: waits end with kInterrupted
+  std::atomic<uint64_t> id{0};             ///< TxnId, 0 before the first write
+  std::atomic<bool> interrupted{false};    ///< killed: waits end with kInterrupted until it is cleared
   std::atomic<bool> chosen_as_victim{false};
-  std::atomic<LockRequest*> waiting_for{nullptr};
-  std::mutex wait_mutex;
-  std::condition_variable wait_condition;  ///< granted, victim, interrupted
+  std::atomic<LockRequest*> waiting_for{nullptr};  ///< the published edge, set while it sleeps
+  std::atomic<LockRequest*> locks{nullptr};  ///< granted and waiting requests, newest first
+  std::atomic<uint32_t> lock_count{0};
+  uint64_t search_mark = 0;                ///< guarded by the lock table's wait-graph mutex
 
   [[nodiscard]] TxnId txn_id() const { return TxnId(id.load(std::memory_order_relaxed)); }
   [[nodiscard]] bool is_writer() const { return id.load(std::memory_order_relaxed) != 0; }

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// A small number per thread, for picking one of several copies of a structure so that threads rarely
+// meet on it. Thread-safe.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+namespace rowan {
+
+/// The same for a thread's whole life; take it modulo the number of copies.
+[[nodiscard]] inline uint32_t ThreadShard() {
+  static std::atomic<uint32_t> next{0};
+  thread_local const uint32_t shard = next.fetch_add(1, std::memory_order_relaxed);
+  return shard;
+}
+
+}  // namespace rowan
