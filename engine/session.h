@@ -81,11 +81,19 @@ class Session {
   Status DropBlob(const BlobRef& ref);
   Status ReadBlob(const BlobRef& ref, MutableBytes target);
 
+  /// Undo record of an engine extension (engine/ddl.cc), in its own group.
+  Status LogExtension(Bytes payload);
+  [[nodiscard]] RowWriter* writer() { return &writer_; }
   /// Files of tables whose DROP this transaction committed are removed now. After commit.
   void FinishDdl();
 
  private:
   friend class Engine;
+  /// Rolls one row operation back after `cause` and returns it.
+  Status UndoRow(Status cause, const UndoPosition& before);
+  Status MoveRow(Table* table, Bytes old_key, Bytes new_key, Bytes new_row);
+  Status ChangeEntry(Table* table, const EntryChange& change);
+
   Engine* const engine_;
   std::unique_ptr<Txn> txn_;
   RowWriter writer_;

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <vector>
 
 #include "engine/table_def.h"
@@ -20,6 +21,9 @@ class Table {
   Table(TableDef definition, PageAllocator* allocator);
 
   [[nodiscard]] const TableDef& definition() const { return definition_; }
+  /// "schema/table" as of now: RENAME changes it, the definition keeps the name it was opened with.
+  [[nodiscard]] std::string name() const;
+  void SetName(const std::string& name);
   [[nodiscard]] TableId id() const { return definition_.id; }
   [[nodiscard]] SpaceId space() const { return definition_.space; }
   [[nodiscard]] size_t index_count() const { return indexes_.size(); }
@@ -48,7 +52,8 @@ class Table {
 
   /// Hidden key of a table without primary key; unique, ascending. The counter is found again at open.
   [[nodiscard]] uint64_t NextRowId() { return row_id_.fetch_add(1, std::memory_order_relaxed); }
-  void InitialiseRowId(uint64_t next) { row_id_.store(next, std::memory_order_relaxed); }
+  /// Reads the counters back when the table is opened; before it is shared.
+  Status LoadCounters();
 
   struct Statistics {
     uint64_t rows = 0;  ///< estimate
@@ -70,7 +75,6 @@ class Table {
   std::atomic<bool> dropped{false};
 
  private:
-  friend class Engine;
   Status RaiseHighWater(uint64_t next);
 
   const TableDef definition_;
@@ -78,6 +82,8 @@ class Table {
   std::vector<std::shared_ptr<IndexRef>> indexes_;
   std::atomic<uint64_t> auto_increment_{1};
   std::atomic<uint64_t> auto_increment_on_disk_{0};
+  mutable std::mutex name_mutex_;
+  std::string name_;                 // guarded by name_mutex_
   std::mutex auto_increment_mutex_;  // serialises raising the mark on disk
   std::atomic<uint64_t> row_id_{1};
   std::atomic<uint64_t> rows_{0};

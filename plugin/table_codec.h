@@ -7,7 +7,8 @@
 // (0 = NULL, 1 = value), then the value: integers sign-flipped big-endian; DECIMAL and the temporal types
 // with fractions as stored (already ordered), DATE big-endian; FLOAT/DOUBLE with the order-preserving bit
 // trick, -0 as 0; fixed BINARY raw; variable parts self-delimiting; strings by collation weights. DESC
-// inverts all bytes of the part. A secondary key is its parts followed by the clustered key.
+// inverts all bytes of the part. A secondary key is its parts followed by those parts of the clustered key
+// that it does not hold already.
 // Where weights lose the original (strings in most collations), the entry's payload or the row keeps
 // it, so every index part can be read back from the entry alone.
 //
@@ -30,6 +31,8 @@ struct TABLE;
 struct MY_BITMAP;
 
 namespace rowan {
+
+struct TableLayout;
 
 /// Reused output buffer; capacity is kept.
 using ByteBuffer = std::vector<std::byte>;
@@ -85,8 +88,9 @@ class TableCodec {
   /// Covering read: index parts and clustered key parts from the entry alone.
   Status DecodeEntry(uint32_t ordinal, Bytes key, Bytes payload, const MY_BITMAP* columns,
                      unsigned char* record) const;
-  /// The clustered key at the end of a secondary key.
-  Result<Bytes> ClusteredKeyOf(uint32_t ordinal, Bytes entry_key) const;
+  /// The clustered key inside a secondary key: a part of `entry_key`, or assembled in `*scratch` when its
+  /// columns are spread over the key.
+  Result<Bytes> ClusteredKeyOf(uint32_t ordinal, Bytes entry_key, ByteBuffer* scratch) const;
 
   // --- server key image -> search key ---
   /// Encodes the first parts given by `keypart_map` of a server key image of `server_key` (extended
@@ -99,8 +103,7 @@ class TableCodec {
 
  private:
   TableCodec();
-  struct Impl;
-  std::unique_ptr<Impl> impl_;
+  const std::unique_ptr<TableLayout> layout_;
 };
 
 /// First byte string that sorts behind every string with this prefix; empty = none.

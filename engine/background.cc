@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// The engine's own background threads: purge workers, rollback of the last run's losers, and house
+// keeping (trash files, statistics of changed tables). The buffer pool and the log have theirs.
+#include "base/logging.h"
+#include "engine/engine_impl.h"
+#include "engine/statistics.h"
+
+namespace rowan {
+namespace {
+
+constexpr std::chrono::milliseconds kPurgeTick{20};
+constexpr std::chrono::milliseconds kRollbackTick{100};
+constexpr std::chrono::milliseconds kHousekeepingTick{1000};
+/// Statistics are refreshed when this share of a table's rows changed, as users of InnoDB expect.
+constexpr uint64_t kRefreshShare = 10;
+constexpr uint64_t kRefreshChangesMin = 200;
+
+}  // namespace
+
+void Engine::Impl::StartBackground() {
+  pool->StartBackground();
+  for (uint32_t worker = 0; worker < options.purge_workers; ++worker) {
+    threads.push_back(std::make_unique<ThreadLoop>("purge-" + std::to_string(worker), kPurgeTick,
+                                                   [this, worker] { return PurgeTick(worker); }));
+  }
+  threads.push_back(std::make_unique<ThreadLoop>("rollback", kRollbackTick,
+                                                 [this] { return RollbackTick(); }));
+  threads.push_back(std::make_unique<ThreadLoop>("housekeep", kHousekeepingTick,
+                                                 [this] { return HousekeepingTick(); }));
+  for (const auto& thread : threads) thread->Start();
+}
+
+void Engine::Impl::StopBackground() {
+  for (const auto& thread : threads) thread->Stop();
+  threads.clear();
+}
+
+ThreadLoop::Next Engine::Impl::PurgeTick(uint32_t worker) {
+  if (stopped.load(std::memory_order_acquire)) return ThreadLoop::Next::kWait;
+  if (worker == 0) txns->RefreshHorizon();
+  const Result<bool> more = txns->PurgeSome(worker, options.purge_workers);
+  return more.ok() && more.value() ? ThreadLoop::Next::kAgain : ThreadLoop::Next::kWait;
+}
+
+ThreadLoop::Next Engine::Impl::RollbackTick() {
+  if (recovered_done.load(std::memory_order_relaxed) || stopped.load(std::memory_order_acquire)) {
+    return ThreadLoop::Next::kWait;
+  }
+  const Result<bool> more = txns->RollbackOneRecovered();
+  if (!more.ok()) return ThreadLoop::Next::kWait;
+  if (more.value()) return ThreadLoop::Next::kAgain;
+  recovered_done.store(true, std::memory_order_relaxed);
+  return ThreadLoop::Next::kWait;
+}
+
+ThreadLoop::Next Engine::Impl::HousekeepingTick() {
+  if (stopped.load(std::memory_order_acquire)) return ThreadLoop::Next::kWait;
+  files->RemoveTrash().status().Ignore();  // tried again at the next tick
+  for (const std::shared_ptr<Table>& table : catalog->OpenTables()) {
+    const uint64_t changes = table->changes_since_refresh();
+    const uint64_t rows = table->statistics().rows;
+    if (changes < kRefreshChangesMin || changes < rows / kRefreshShare) continue;
+    RefreshTableStatistics(allocator.get(), table.get()).Ignore();  // damage is met by its user
+  }
+  return ThreadLoop::Next::kWait;
+}
+
+}  // namespace rowan

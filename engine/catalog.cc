@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "engine/catalog.h"
+
+#include <array>
+#include <mutex>
+#include <utility>
+
+#include "base/logging.h"
+#include "btree/cursor.h"
+#include "mvcc/row_header.h"
+
+namespace rowan {
+namespace {
+
+std::array<std::byte, 8> CatalogKey(TableId table) {
+  std::array<std::byte, 8> key;
+  StoreBe64(key.data(), table.value());
+  return key;
+}
+
+}  // namespace
+
+Catalog::Catalog(PageAllocator* allocator, PageNumber root)
+    : allocator_(allocator),
+      rows_(std::make_shared<IndexRef>(allocator, kSystemSpace, root, kCatalogIndex,
+                                       kCatalogTable, true)) {}
+
+Status Catalog::Load(const std::unordered_set<uint64_t>& unfinished) {
+  Cursor cursor(&rows_->tree);
+  Status status = cursor.SeekFirst();
+  for (; status.ok(); status = cursor.Next()) {
+    ClusteredHeader header;
+    Bytes row;
+    if (!ParseClustered(cursor.value(), &header, &row)) {
+      return Status(Code::kCorrupt, "malformed entry in the catalog");
+    }
+    if (header.deleted && !unfinished.contains(header.txn.value())) continue;
+    Result<TableDef> definition = DecodeTableDef(row);
+    if (!definition.ok()) return definition.status();
+    const std::unique_lock lock(mutex_);
+    for (const IndexDef& index : definition->indexes) indexes_[index.id] = definition->id;
+    tables_[definition->id] = Entry{*definition, nullptr};
+  }
+  return status.Is(Code::kEndOfRange) ? Status::Ok() : status;
+}
+
+Status Catalog::InsertRow(RowWriter* writer, Txn* txn, const TableDef& definition) {
+  const std::string row = EncodeTableDef(definition);
+  return writer->InsertRow(txn, rows_.get(), CatalogKey(definition.id), AsBytes(row), false);
+}
+
+Status Catalog::UpdateRow(RowWriter* writer, Txn* txn, const TableDef& definition) {
+  const std::string row = EncodeTableDef(definition);
+  return writer->UpdateRow(txn, rows_.get(), CatalogKey(definition.id), AsBytes(row));
+}
+
+Status Catalog::DeleteRow(RowWriter* writer, Txn* txn, TableId table) {
+  return writer->DeleteRow(txn, rows_.get(), CatalogKey(table));
+}
+
+void Catalog::Add(const std::shared_ptr<Table>& table) {
+  const std::unique_lock lock(mutex_);
+  const TableDef& definition = table->definition();
+  for (const IndexDef& index : definition.indexes) indexes_[index.id] = definition.id;
+  tables_[definition.id] = Entry{definition, table};
+}
+
+bool Catalog::Remove(TableId table) {
+  const std::unique_lock lock(mutex_);
+  const auto found = tables_.find(table);
+  if (found == tables_.end()) return false;
+  for (const IndexDef& index : found->second.definition.indexes) indexes_.erase(index.id);
+  if (const std::shared_ptr<Table>& open = found->second.table) {
+    open->dropped.store(true, std::memory_order_release);
+    for (size_t i = 0; i < open->index_count(); ++i) {
+      open->index(i)->dropped.store(true, std::memory_order_release);
+    }
+  }
+  tables_.erase(found);
+  return true;
+}
+
+Status Catalog::Rename(TableId table, const std::string& name) {
+  const std::unique_lock lock(mutex_);
+  const auto found = tables_.find(table);
+  if (found == tables_.end()) return Status(Code::kNotFound, "no such table in the catalog");
+  found->second.definition.name = name;
+  if (found->second.table) found->second.table->SetName(name);
+  return Status::Ok();
+}
+
+Result<TableDef> Catalog::Definition(TableId table) const {
+  const std::shared_lock lock(mutex_);
+  const auto found = tables_.find(table);
+  if (found == tables_.end()) return Status(Code::kNotFound, "no such table in the catalog");
+  return found->second.definition;
+}
+
+Result<std::shared_ptr<Table>> Catalog::Open(TableId table) {
+  TableDef definition;
+  {
+    const std::shared_lock lock(mutex_);
+    const auto found = tables_.find(table);
+    if (found == tables_.end()) return Status(Code::kNotFound, "no such table in the catalog");
+    if (found->second.table) return found->second.table;
+    definition = found->second.definition;
+  }
+  // Opened without the mutex (it reads pages); of two openers the first to publish wins.
+  Status status = allocator_->OpenSpace(definition.space);
+  if (!status.ok()) {
+    LogError("Table '{}' cannot be opened: its file for space {} is {} ({}).", definition.name,
+             definition.space.value(), CodeName(status.code()), status.message());
+    return status;
+  }
+  auto opened = std::make_shared<Table>(definition, allocator_);
+  status = opened->LoadCounters();
+  if (!status.ok()) return status;
+  const std::unique_lock lock(mutex_);
+  const auto found = tables_.find(table);
+  if (found == tables_.end()) return Status(Code::kNotFound, "table was dropped meanwhile");
+  if (!found->second.table) found->second.table = std::move(opened);
+  return found->second.table;
+}
+
+std::vector<TableDef> Catalog::Definitions() const {
+  const std::shared_lock lock(mutex_);
+  std::vector<TableDef> definitions;
+  definitions.reserve(tables_.size());
+  for (const auto& [id, entry] : tables_) definitions.push_back(entry.definition);
+  return definitions;
+}
+
+std::vector<std::shared_ptr<Table>> Catalog::OpenTables() const {
+  const std::shared_lock lock(mutex_);
+  std::vector<std::shared_ptr<Table>> tables;
+  for (const auto& [id, entry] : tables_) {
+    if (entry.table) tables.push_back(entry.table);
+  }
+  return tables;
+}
+
+std::shared_ptr<IndexRef> Catalog::FindIndex(IndexId index) {
+  if (index == kCatalogIndex) return rows_;
+  TableId id;
+  {
+    const std::shared_lock lock(mutex_);
+    const auto found = indexes_.find(index);
+    if (found == indexes_.end()) return nullptr;
+    id = found->second;
+  }
+  Result<std::shared_ptr<Table>> table = Open(id);
+  if (!table.ok()) return nullptr;
+  for (size_t i = 0; i < (*table)->index_count(); ++i) {
+    if ((*table)->index(i)->id() == index) return (*table)->shared_index(i);
+  }
+  return nullptr;
+}
+
+}  // namespace rowan

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Catalog: the engine's own truth about tables. One clustered tree in the system space, key = table id
+// big-endian, row = EncodeTableDef; changed through ordinary transactions, so DDL is rolled back, made
+// durable and recovered like rows. In memory: every definition, and the tables that were opened.
+//
+// The memory side shows uncommitted CREATEs (the server's metadata locks keep others away) and keeps
+// dropped tables until the drop is final, so that rollback and purge can find their indexes.
+// Thread safety: all members; the row functions take the caller's transaction.
+#pragma once
+
+#include <memory>
+#include <shared_mutex>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "base/ids.h"
+#include "base/status.h"
+#include "engine/table.h"
+#include "engine/table_def.h"
+#include "mvcc/index_ref.h"
+#include "mvcc/row_write.h"
+
+namespace rowan {
+
+inline constexpr IndexId kCatalogIndex{1};
+inline constexpr TableId kCatalogTable{1};
+
+class Catalog : public IndexResolver {
+ public:
+  Catalog(PageAllocator* allocator, PageNumber root);
+
+  /// Reads all definitions: rows that are live, or delete-marked by one of `unfinished`.
+  Status Load(const std::unordered_set<uint64_t>& unfinished);
+
+  // --- rows, in the caller's transaction ---
+  Status InsertRow(RowWriter* writer, Txn* txn, const TableDef& definition);
+  Status UpdateRow(RowWriter* writer, Txn* txn, const TableDef& definition);
+  Status DeleteRow(RowWriter* writer, Txn* txn, TableId table);
+
+  // --- memory ---
+  void Add(const std::shared_ptr<Table>& table);
+  /// Forgets the table and marks it and its indexes dropped. False when it was gone already.
+  bool Remove(TableId table);
+  Status Rename(TableId table, const std::string& name);
+  Result<TableDef> Definition(TableId table) const;
+  /// Opens the space and counters on first use.
+  Result<std::shared_ptr<Table>> Open(TableId table);
+  [[nodiscard]] std::vector<TableDef> Definitions() const;
+  [[nodiscard]] std::vector<std::shared_ptr<Table>> OpenTables() const;
+
+  std::shared_ptr<IndexRef> FindIndex(IndexId index) override;
+
+ private:
+  struct Entry {
+    TableDef definition;
+    std::shared_ptr<Table> table;  ///< null until first opened
+  };
+
+  PageAllocator* const allocator_;
+  const std::shared_ptr<IndexRef> rows_;
+  mutable std::shared_mutex mutex_;
+  std::unordered_map<TableId, Entry> tables_;      // guarded by mutex_
+  std::unordered_map<IndexId, TableId> indexes_;   // guarded by mutex_
+};
+
+}  // namespace rowan

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// DdlLog: what a transaction's CREATE and DROP mean for files and for the catalog's memory.
+//
+// On disk DDL is ordinary undo: the catalog row, and an extension record
+//   u8 kind (1 created, 2 dropped) | table id u64 | space id u32
+// written before the file is made. Rollback of "created" removes the file; purge of "dropped" removes
+// it. The live path does not wait for purge: FinishDdl removes files of committed drops at once. All
+// steps may be repeated after a crash. Files that no catalog row owns after the coordinator has
+// resolved everything are orphans of a crash between file creation and its durable log record.
+// Thread safety: all members.
+#pragma once
+
+#include <mutex>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "base/ids.h"
+#include "base/status.h"
+#include "engine/catalog.h"
+#include "mvcc/row_undo.h"
+#include "space/page_allocator.h"
+
+namespace rowan {
+
+class DdlLog : public ExtensionApplier {
+ public:
+  enum class Kind : uint8_t { kCreated = 1, kDropped = 2 };
+  static constexpr size_t kPayloadBytes = 13;
+
+  DdlLog(Catalog* catalog, PageAllocator* allocator) : catalog_(catalog), allocator_(allocator) {}
+
+  static void EncodePayload(std::byte* payload, Kind kind, TableId table, SpaceId space);
+
+  // --- memory of what open transactions did, keyed by transaction ---
+  void NoteDrop(const Txn* txn, TableId table, SpaceId space);
+  void NoteRename(const Txn* txn, TableId table, const std::string& old_name);
+  void OnCommit(const Txn* txn);
+  void OnRollback(const Txn* txn);
+  /// Removes the files of this transaction's committed drops.
+  void Finish(const Txn* txn);
+
+  Status UndoExtension(Bytes payload) override;
+  Status PurgeExtension(Bytes payload) override;
+
+ private:
+  struct Dropped {
+    TableId table;
+    SpaceId space;
+  };
+  struct Renamed {
+    TableId table;
+    std::string old_name;
+  };
+  struct Pending {
+    std::vector<Dropped> drops;
+    std::vector<Renamed> renames;
+    bool committed = false;
+  };
+  Status RemoveTable(TableId table, SpaceId space);
+
+  Catalog* const catalog_;
+  PageAllocator* const allocator_;
+  std::mutex mutex_;
+  std::unordered_map<const Txn*, Pending> pending_;  // guarded by mutex_
+  std::mutex remove_mutex_;  // one file removal at a time: purge and FinishDdl may meet
+};
+
+}  // namespace rowan

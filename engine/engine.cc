@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Closing, and the calls that only pass on to one part.
+#include "engine/engine.h"
+
+#include "base/logging.h"
+#include "engine/engine_impl.h"
+
+namespace rowan {
+
+Engine::Engine(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+
+Engine::~Engine() {
+  if (!impl_ || impl_->closed) return;
+  // As after a crash: threads end, nothing is flushed on purpose.
+  impl_->StopBackground();
+  impl_->pool->Close();
+}
+
+Status Engine::Close() {
+  if (impl_->closed) return Status::Ok();
+  impl_->closed = true;
+  impl_->StopBackground();
+  Status status = impl_->PersistCounters();
+  if (status.ok()) status = impl_->pool->FlushAndCheckpoint();
+  impl_->pool->Close();
+  const Status log_status = impl_->log->Close();
+  if (status.ok()) status = log_status;
+  if (status.ok()) {
+    status = impl_->control->Update([this](ControlData& data) {
+      data.clean_shutdown = true;
+      data.next_space_id = SpaceId(impl_->next_space);
+      data.next_table_id = TableId(impl_->next_table);
+      data.next_index_id = IndexId(impl_->next_index);
+    });
+  }
+  if (!status.ok()) {
+    LogError("Shutdown could not make everything durable ({}); the next start will recover.",
+             status.message());
+  }
+  return status;
+}
+
+Status Engine::FlushLog() { return impl_->txns->MakeDurable(); }
+
+std::vector<std::string> Engine::PreparedXids() const { return impl_->txns->PreparedXids(); }
+
+Status Engine::CommitPrepared(const std::string& xid, Durability durability) {
+  return impl_->txns->CommitPrepared(xid, durability);
+}
+
+Status Engine::RollbackPrepared(const std::string& xid) {
+  return impl_->txns->RollbackPrepared(xid);
+}
+
+Status Engine::SetLogSyncMethod(LogSyncMethod method) { return impl_->log->SetSyncMethod(method); }
+Status Engine::SetRedoLogCapacity(uint64_t bytes) { return impl_->log->SetCapacity(bytes); }
+Status Engine::SetBufferPoolBytes(uint64_t bytes) { return impl_->pool->Resize(bytes); }
+Status Engine::SetDoublewrite(DoublewriteMode mode) {
+  return impl_->pool->SetDoublewriteMode(mode);
+}
+void Engine::SetDataSyncMethod(SyncMethod method) { impl_->pool->SetDataSyncMethod(method); }
+void Engine::SetIoCapacity(uint32_t pages_per_second) {
+  impl_->pool->SetIoCapacity(pages_per_second);
+}
+
+TxnManager* Engine::txns() const { return impl_->txns.get(); }
+BufferPool* Engine::pool() const { return impl_->pool.get(); }
+Log* Engine::log() const { return impl_->log.get(); }
+PageAllocator* Engine::allocator() const { return impl_->allocator.get(); }
+BlobStore* Engine::blobs() const { return impl_->blobs.get(); }
+const EngineOptions& Engine::options() const { return impl_->options; }
+bool Engine::stopped() const { return impl_->stopped.load(std::memory_order_acquire); }
+
+}  // namespace rowan

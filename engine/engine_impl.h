@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Engine::Impl: the parts of an open instance in the order they are built (and destroyed in reverse).
+// Private to engine/.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "base/thread_loop.h"
+#include "engine/catalog.h"
+#include "engine/ddl.h"
+#include "engine/engine.h"
+#include "engine/options.h"
+#include "engine/recovery.h"
+#include "io/space_files.h"
+#include "mvcc/row_undo.h"
+#include "space/blob_store.h"
+#include "wal/control_file.h"
+
+namespace rowan {
+
+/// A space's worth of ids is reserved in the control file at once, so DDL rarely writes it.
+inline constexpr uint32_t kIdChunk = 256;
+
+struct Engine::Impl {
+  FileSystem* file_system = nullptr;
+  EngineOptions options;
+  std::unique_ptr<ControlFile> control;
+  std::unique_ptr<SpaceFiles> files;
+  std::unique_ptr<Log> log;
+  std::unique_ptr<BufferPool> pool;
+  std::unique_ptr<PageAllocator> allocator;
+  std::unique_ptr<BlobStore> blobs;
+  std::unique_ptr<UndoStreams> undo;
+  std::unique_ptr<TxnManager> txns;
+  std::unique_ptr<Catalog> catalog;
+  std::unique_ptr<DdlLog> ddl;
+  std::unique_ptr<RowUndo> row_undo;
+  std::vector<std::unique_ptr<ThreadLoop>> threads;
+  std::atomic<bool> stopped{false};
+  std::atomic<bool> recovered_done{false};  ///< all losers of the last run are rolled back
+  bool closed = false;
+
+  // Ids for DDL: next to hand out and the mark reserved in the control file.
+  std::mutex id_mutex;
+  uint32_t next_space = 0, space_mark = 0, first_space_of_run = 0;
+  uint64_t next_index = 0, index_mark = 0;
+  uint64_t next_table = 0, table_mark = 0;
+
+  // open.cc
+  Status OpenFiles();
+  Status CreateInstance();
+  Status Recover(const ControlData& control_data);
+  Status StartTransactions(const ControlData& control_data);
+  Status BuildUpperLayers();
+  Status OpenLog(Lsn end);
+  Status OpenPool();
+  void AdoptIds(const ControlData& control_data);
+
+  // background.cc
+  void StartBackground();
+  void StopBackground();
+  ThreadLoop::Next PurgeTick(uint32_t worker);
+  ThreadLoop::Next RollbackTick();
+  ThreadLoop::Next HousekeepingTick();
+
+  // tables.cc
+  Status ReserveIds(uint32_t indexes);
+  Status PersistCounters();
+
+  void CommitDdl(const Txn* txn) { ddl->OnCommit(txn); }
+  void RollbackDdl(const Txn* txn) { ddl->OnRollback(txn); }
+  void FinishDdl(const Txn* txn) { ddl->Finish(txn); }
+};
+
+}  // namespace rowan

@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Opening an instance: creating a new one, or control file -> doublewrite repair -> redo -> undo scan ->
+// catalog. An instance whose creation was cut short by a crash is recognised by next_table_id == 0 in its
+// control file and is created anew: nobody can have stored anything in it.
+#include <random>
+#include <unordered_set>
+
+#include "base/logging.h"
+#include "buffer/buffer_redo.h"
+#include "engine/engine_impl.h"
+
+namespace rowan {
+namespace {
+
+constexpr TableId kCreationUnfinished{0};
+
+void RegisterAllRedo() {
+  RegisterBufferRedo();
+  RegisterSpaceRedo();
+  RegisterTreeRedo();
+  RegisterUndoRedo();
+}
+
+bool IsPowerOfTwo(uint64_t value) { return value != 0 && (value & (value - 1)) == 0; }
+
+Status CheckOptions(const EngineOptions& options) {
+  const uint32_t page = options.page_size_bytes;
+  if (!IsPowerOfTwo(page) || page < kPageSizeMin || page > kPageSizeMax) {
+    LogError("The page size must be 4096, 8192, 16384, 32768 or 65536 bytes, not {}.", page);
+    return Status(Code::kInvalidArgument, "bad page size");
+  }
+  if (options.redo_log_capacity_bytes < (uint64_t{1} << 20)) {
+    LogError("The redo log capacity must be at least 1 MiB, not {} bytes.",
+             options.redo_log_capacity_bytes);
+    return Status(Code::kInvalidArgument, "redo log capacity too small");
+  }
+  return Status::Ok();
+}
+
+std::array<uint8_t, 16> NewInstanceId() {
+  std::random_device source;
+  std::array<uint8_t, 16> id;
+  for (uint8_t& byte : id) byte = static_cast<uint8_t>(source());
+  return id;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Engine>> Engine::Open(FileSystem* file_system,
+                                             const EngineOptions& options) {
+  RegisterAllRedo();
+  Status status = CheckOptions(options);
+  if (!status.ok()) return status;
+  auto impl = std::make_unique<Impl>();
+  impl->file_system = file_system;
+  impl->options = options;
+  status = file_system->CreateFolder(options.folder);
+  if (!status.ok()) {
+    LogError("The folder '{}' cannot be created: {}.", options.folder, status.message());
+    return status;
+  }
+  Result<std::unique_ptr<ControlFile>> control = ControlFile::Open(file_system, options.folder);
+  if (control.ok() && (*control)->data().next_table_id != kCreationUnfinished) {
+    impl->control = std::move(*control);
+    status = impl->Recover(impl->control->data());
+  } else if (control.ok() || control.status().Is(Code::kNotFound)) {
+    status = impl->CreateInstance();
+  } else {
+    LogError("The control file in '{}' cannot be used: {}. Nothing was changed.", options.folder,
+             control.status().message());
+    status = control.status();
+  }
+  if (!status.ok()) return status;
+  if (options.background) impl->StartBackground();
+  return std::unique_ptr<Engine>(new Engine(std::move(impl)));
+}
+
+Status Engine::Impl::OpenFiles() {
+  SpaceFiles::Options space_options;
+  space_options.folder = options.folder;
+  space_options.page_size_bytes = options.page_size_bytes;
+  files = std::make_unique<SpaceFiles>(file_system, space_options);
+  return Status::Ok();
+}
+
+Status Engine::Impl::OpenLog(Lsn end) {
+  LogOptions log_options;
+  log_options.folder = options.folder;
+  log_options.capacity_bytes = options.redo_log_capacity_bytes;
+  log_options.buffer_bytes = options.log_buffer_bytes;
+  log_options.sync_method = options.log_sync_method;
+  auto opened = Log::Open(file_system, log_options, control.get(), end,
+                          [this] { stopped.store(true, std::memory_order_release); });
+  if (!opened.ok()) return opened.status();
+  log = std::move(*opened);
+  return Status::Ok();
+}
+
+Status Engine::Impl::OpenPool() {
+  BufferOptions buffer_options;
+  buffer_options.pool_bytes = options.buffer_pool_bytes;
+  buffer_options.page_size_bytes = options.page_size_bytes;
+  buffer_options.doublewrite = options.doublewrite;
+  buffer_options.data_sync_method = options.data_sync_method;
+  buffer_options.io_backend = options.io_backend;
+  buffer_options.io_capacity_pages_per_second = options.io_capacity_pages_per_second;
+  buffer_options.background = options.background;
+  auto opened =
+      BufferPool::Open(buffer_options, files.get(), file_system, log.get(), control.get());
+  if (!opened.ok()) return opened.status();
+  pool = std::move(*opened);
+  return Status::Ok();
+}
+
+Status Engine::Impl::BuildUpperLayers() {
+  allocator = std::make_unique<PageAllocator>(pool.get(), control->data().instance_id);
+  blobs = std::make_unique<BlobStore>(allocator.get());
+  undo = std::make_unique<UndoStreams>(allocator.get());
+  txns = std::make_unique<TxnManager>(undo.get(), log.get());
+  txns->SetIdReserver([this](TxnId next_txn, Csn next_csn) {
+    return control->Update([&](ControlData& data) {
+      data.next_txn_id = std::max(data.next_txn_id, next_txn);
+      data.next_csn = std::max(data.next_csn, next_csn);
+    });
+  });
+  return Status::Ok();
+}
+
+Status Engine::Impl::CreateInstance() {
+  Result<std::vector<std::string>> present = file_system->List(options.folder);
+  if (!present.ok()) return present.status();
+  for (const std::string& name : *present) {
+    const bool ours = name.starts_with("space_") || name.starts_with("redo") ||
+                      name.starts_with("rowan.");
+    if (!ours) {
+      LogError("The folder '{}' holds '{}' and no Rowan control file: it is not a Rowan data folder. "
+               "Nothing was changed.", options.folder, name);
+      return Status(Code::kInvalidArgument, "not a Rowan data folder");
+    }
+  }
+  // Files without a finished control file are left over from a creation that was cut short, unless a
+  // control file was lost: then tables may exist and nothing may be touched.
+  Result<bool> had_control = file_system->Exists(options.folder + "/rowan.control");
+  if (!had_control.ok()) return had_control.status();
+  if (!*had_control && !present->empty()) {
+    LogError("The folder '{}' holds Rowan files but no control file. Restore 'rowan.control' or remove "
+             "the folder; nothing was changed.", options.folder);
+    return Status(Code::kCorrupt, "control file is missing");
+  }
+  for (const std::string& name : *present) {
+    const Status removed = file_system->Remove(options.folder + "/" + name);
+    if (!removed.ok()) return removed;
+  }
+  ControlData data;
+  data.instance_id = NewInstanceId();
+  data.page_size_bytes = options.page_size_bytes;
+  data.epoch = 1;
+  data.checkpoint_lsn = Log::kFirstLsn;
+  data.next_table_id = kCreationUnfinished;
+  data.next_index_id = IndexId(kCatalogIndex.value() + 1);
+  Result<std::unique_ptr<ControlFile>> created =
+      ControlFile::Create(file_system, options.folder, data);
+  if (!created.ok()) return created.status();
+  control = std::move(*created);
+  Status status = OpenFiles();
+  if (status.ok()) status = OpenLog(kNoLsn);
+  if (status.ok()) status = OpenPool();
+  if (status.ok()) status = BuildUpperLayers();
+  if (status.ok()) status = allocator->CreateSpace(kSystemSpace);
+  if (!status.ok()) return status;
+  Result<PageNumber> root = Tree::Create(allocator.get(), kSystemSpace, kCatalogIndex);
+  if (!root.ok()) return root.status();
+  // The system space's counter is where the catalog's root is found again.
+  status = allocator->WriteCounter(kSystemSpace, root.value().value());
+  if (status.ok()) status = undo->Create();
+  if (status.ok()) status = pool->FlushAndCheckpoint();
+  if (status.ok()) {
+    status = control->Update([](ControlData& next) {
+      next.next_table_id = TableId(kCatalogTable.value() + 1);
+    });
+  }
+  if (!status.ok()) return status;
+  LogInfo("Created a new Rowan instance in '{}' with pages of {} bytes.", options.folder,
+          options.page_size_bytes);
+  return StartTransactions(control->data());
+}
+
+Status Engine::Impl::Recover(const ControlData& control_data) {
+  if (options.page_size_bytes != control_data.page_size_bytes) {
+    LogWarning("This instance has pages of {} bytes; the page size of {} asked for is ignored.",
+               control_data.page_size_bytes, options.page_size_bytes);
+    options.page_size_bytes = control_data.page_size_bytes;
+  }
+  Status status = OpenFiles();
+  if (!status.ok()) return status;
+  Result<std::vector<SpaceId>> spaces = files->ListFiles();
+  if (!spaces.ok()) return spaces.status();
+  for (const SpaceId space : *spaces) {
+    status = files->Open(space);
+    if (!status.ok()) return status;
+  }
+  for (const SpaceId space : {kSystemSpace, kUndoSpace}) {
+    if (!files->IsLive(space)) {
+      LogError("The file '{}' is missing: the instance cannot be opened. Nothing was changed.",
+               files->PathOf(space));
+      return Status(Code::kCorrupt, "system file is missing");
+    }
+  }
+  Recovery recovery(file_system, options.folder, control_data);
+  status = recovery.Scan();
+  if (!status.ok()) return status;
+  status = control->Update([](ControlData& data) {
+    ++data.epoch;
+    data.clean_shutdown = false;
+  });
+  if (status.ok()) status = OpenLog(recovery.end());
+  if (status.ok()) status = OpenPool();
+  if (status.ok()) status = pool->RepairFromDoublewrite();
+  if (status.ok()) status = recovery.Redo(pool.get(), files.get());
+  if (status.ok()) status = BuildUpperLayers();
+  if (status.ok()) status = recovery.ResolveSuspended(allocator.get(), files.get());
+  if (!status.ok()) return status;
+  if (!control_data.clean_shutdown) {
+    LogInfo("Crash recovery: {} log groups redone ({} of {} records applied) from LSN {} to {}.",
+            recovery.statistics().groups, recovery.statistics().records_applied,
+            recovery.statistics().records, control_data.checkpoint_lsn.value(),
+            recovery.end().value());
+  }
+  for (const SpaceId space : recovery.missing()) {
+    LogWarning("The file '{}' is missing although it was not dropped: its table cannot be read.",
+               files->PathOf(space));
+  }
+  return StartTransactions(control_data);
+}
+
+Status Engine::Impl::StartTransactions(const ControlData& control_data) {
+  Status status = allocator->OpenSpace(kSystemSpace);
+  if (status.ok()) status = allocator->OpenSpace(kUndoSpace);
+  if (!status.ok()) return status;
+  Result<uint64_t> root = allocator->ReadCounter(kSystemSpace);
+  if (!root.ok()) return root.status();
+  catalog = std::make_unique<Catalog>(allocator.get(), PageNumber(static_cast<uint32_t>(*root)));
+  ddl = std::make_unique<DdlLog>(catalog.get(), allocator.get());
+  row_undo = std::make_unique<RowUndo>(txns.get(), catalog.get(), blobs.get(), ddl.get());
+  txns->SetApplier(row_undo.get());
+
+  std::vector<std::unique_ptr<Txn>> unfinished;
+  TxnId txn_max{0};
+  Csn csn_max{0};
+  status = undo->Recover(&unfinished, &txn_max, &csn_max);
+  if (!status.ok()) return status;
+  std::unordered_set<uint64_t> unfinished_ids;
+  for (const auto& txn : unfinished) unfinished_ids.insert(txn->txn_id().value());
+  txns->SetNextIds(TxnId(std::max(control_data.next_txn_id.value(), txn_max.value() + 1)),
+                   Csn(std::max(control_data.next_csn.value(), csn_max.value() + 1)));
+  status = catalog->Load(unfinished_ids);
+  if (!status.ok()) return status;
+  if (!unfinished.empty()) {
+    LogInfo("Crash recovery: {} unfinished transactions; those not prepared are rolled back in the "
+            "background.", unfinished.size());
+  }
+  txns->Adopt(std::move(unfinished));
+  AdoptIds(control->data());
+  return Status::Ok();
+}
+
+void Engine::Impl::AdoptIds(const ControlData& control_data) {
+  first_space_of_run = next_space = space_mark = control_data.next_space_id.value();
+  next_index = index_mark = control_data.next_index_id.value();
+  next_table = table_mark = control_data.next_table_id.value();
+}
+
+}  // namespace rowan

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "engine/session.h"
+
+#include "base/counters.h"
+#include "engine/engine.h"
+#include "engine/engine_impl.h"
+
+namespace rowan {
+namespace {
+
+/// Names the index in a duplicate; other statuses pass unchanged.
+Status AtIndex(Status status, uint32_t ordinal) {
+  return status.Is(Code::kDuplicate) ? Status(Code::kDuplicate, nullptr, ordinal) : status;
+}
+
+/// Failures after which the whole transaction is rolled back anyway.
+bool EndsTransaction(Status status) {
+  return status.Is(Code::kDeadlock) || status.Is(Code::kStopped);
+}
+
+}  // namespace
+
+Session::Session(Engine* engine)
+    : engine_(engine), txn_(std::make_unique<Txn>()), writer_(engine->txns()) {}
+
+Session::~Session() {
+  // A prepared transaction outlives its session: only its coordinator may end it.
+  if (txn_->state == TxnState::kPrepared) {
+    engine_->txns()->KeepPrepared(std::move(txn_));
+    return;
+  }
+  Rollback().Ignore();  // the engine logs what a rollback cannot undo
+}
+
+void Session::Begin(IsolationLevel isolation) {
+  if (txn_->state == TxnState::kActive) return;
+  ROWAN_CHECK(txn_->state != TxnState::kPrepared);
+  txn_->state = TxnState::kActive;
+  txn_->isolation = isolation;
+  txn_->interrupted.store(false, std::memory_order_relaxed);
+  statement_open_ = false;
+}
+
+void Session::OpenSnapshot() { engine_->txns()->OpenSnapshot(txn_.get()); }
+
+void Session::StartStatement() {
+  if (statement_open_) return;
+  statement_open_ = true;
+  statement_start_ = engine_->txns()->Savepoint(txn_.get());
+}
+
+Status Session::EndStatement(bool failed) {
+  Status status;
+  if (statement_open_ && failed && txn_->state == TxnState::kActive) {
+    status = engine_->txns()->RollbackTo(txn_.get(), statement_start_);
+  }
+  statement_open_ = false;
+  if (txn_->isolation <= IsolationLevel::kReadCommitted) {
+    engine_->txns()->CloseSnapshot(txn_.get());
+  }
+  return status;
+}
+
+Status Session::Commit(Durability durability, bool wait) {
+  statement_open_ = false;
+  if (txn_->state == TxnState::kIdle) return Status::Ok();
+  const Status status = engine_->txns()->Commit(txn_.get(), durability, wait);
+  if (status.ok()) {
+    engine_->impl_->CommitDdl(txn_.get());
+    txn_->state = TxnState::kIdle;
+  }
+  return status;
+}
+
+Status Session::Prepare(Bytes xid) { return engine_->txns()->Prepare(txn_.get(), xid); }
+
+Status Session::Rollback() {
+  statement_open_ = false;
+  if (txn_->state == TxnState::kIdle) return Status::Ok();
+  const Status status = engine_->txns()->Rollback(txn_.get());
+  engine_->impl_->RollbackDdl(txn_.get());
+  txn_->state = TxnState::kIdle;
+  return status;
+}
+
+UndoPosition Session::Savepoint() const { return engine_->txns()->Savepoint(txn_.get()); }
+
+Status Session::RollbackTo(const UndoPosition& position) {
+  return engine_->txns()->RollbackTo(txn_.get(), position);
+}
+
+void Session::DetachPrepared() {
+  ROWAN_CHECK(txn_->state == TxnState::kPrepared);
+  engine_->txns()->KeepPrepared(std::move(txn_));
+  txn_ = std::make_unique<Txn>();
+}
+
+void Session::Interrupt() {
+  txn_->interrupted.store(true, std::memory_order_relaxed);
+  engine_->txns()->locks()->Interrupt(txn_.get());
+}
+
+Status Session::InsertRow(Table* table, Bytes key, Bytes row, std::span<const EntryImage> entries,
+                          bool lock_duplicate_exclusive) {
+  const UndoPosition before = Savepoint();
+  Status status =
+      AtIndex(writer_.InsertRow(txn_.get(), table->index(0), key, row, lock_duplicate_exclusive),
+              0);
+  if (!status.ok()) return status;
+  for (const EntryImage& entry : entries) {
+    status = writer_.InsertEntry(txn_.get(), table->index(entry.index), entry.key, entry.payload,
+                                 entry.unique_prefix_bytes, lock_duplicate_exclusive);
+    if (!status.ok()) return UndoRow(AtIndex(status, entry.index), before);
+  }
+  table->AddRows(1);
+  AddCounter(Counter::kRowsInserted);
+  return Status::Ok();
+}
+
+Status Session::UpdateRow(Table* table, Bytes old_key, Bytes new_key, Bytes new_row,
+                          std::span<const EntryChange> changes) {
+  const UndoPosition before = Savepoint();
+  Status status;
+  if (EqualBytes(old_key, new_key)) {
+    status = writer_.UpdateRow(txn_.get(), table->index(0), old_key, new_row);
+  } else {
+    status = MoveRow(table, old_key, new_key, new_row);
+  }
+  if (!status.ok()) return UndoRow(AtIndex(status, 0), before);
+  for (const EntryChange& change : changes) {
+    status = ChangeEntry(table, change);
+    if (!status.ok()) return UndoRow(AtIndex(status, change.after.index), before);
+  }
+  table->AddRows(0);
+  AddCounter(Counter::kRowsUpdated);
+  return Status::Ok();
+}
+
+Status Session::MoveRow(Table* table, Bytes old_key, Bytes new_key, Bytes new_row) {
+  const Status status = writer_.DeleteRow(txn_.get(), table->index(0), old_key);
+  if (!status.ok()) return status;
+  return writer_.InsertRow(txn_.get(), table->index(0), new_key, new_row, false);
+}
+
+Status Session::ChangeEntry(Table* table, const EntryChange& change) {
+  IndexRef* index = table->index(change.after.index);
+  if (EqualBytes(change.before.key, change.after.key)) {
+    return writer_.ReplaceEntryPayload(txn_.get(), index, change.after.key, change.after.payload);
+  }
+  const Status status = writer_.DeleteEntry(txn_.get(), index, change.before.key);
+  if (!status.ok()) return status;
+  return writer_.InsertEntry(txn_.get(), index, change.after.key, change.after.payload,
+                             change.after.unique_prefix_bytes, false);
+}
+
+Status Session::DeleteRow(Table* table, Bytes key, std::span<const EntryImage> entries) {
+  const UndoPosition before = Savepoint();
+  Status status = writer_.DeleteRow(txn_.get(), table->index(0), key);
+  if (!status.ok()) return UndoRow(status, before);
+  for (const EntryImage& entry : entries) {
+    status = writer_.DeleteEntry(txn_.get(), table->index(entry.index), entry.key);
+    if (!status.ok()) return UndoRow(status, before);
+  }
+  table->AddRows(-1);
+  AddCounter(Counter::kRowsDeleted);
+  return Status::Ok();
+}
+
+Status Session::UndoRow(Status cause, const UndoPosition& before) {
+  if (EndsTransaction(cause)) return cause;
+  const Status status = engine_->txns()->RollbackTo(txn_.get(), before);
+  return status.ok() ? cause : status;
+}
+
+Result<BlobRef> Session::WriteBlob(Table* table, Bytes value) {
+  const Status status = writer_.PrepareUndo(txn_.get(), kBlobRefBytes);
+  if (!status.ok()) return status;
+  return engine_->blobs()->Write(table->space(), value,
+                                 [this](MiniTxn* mini_txn, const BlobRef& ref) {
+                                   return writer_.LogBlobWrite(txn_.get(), mini_txn, ref);
+                                 });
+}
+
+Status Session::DropBlob(const BlobRef& ref) { return writer_.LogBlobDrop(txn_.get(), ref); }
+
+Status Session::ReadBlob(const BlobRef& ref, MutableBytes target) {
+  return engine_->blobs()->Read(ref, 0, target);
+}
+
+Status Session::LogExtension(Bytes payload) { return writer_.LogExtension(txn_.get(), payload); }
+
+void Session::FinishDdl() { engine_->impl_->FinishDdl(txn_.get()); }
+
+}  // namespace rowan

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "engine/table.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "btree/cursor.h"
+
+namespace rowan {
+namespace {
+
+/// First value >= `next` that the server's auto_increment_offset/increment permit; UINT64_MAX when
+/// there is none.
+uint64_t AlignUp(uint64_t next, uint64_t offset, uint64_t increment) {
+  if (increment <= 1) return next;
+  // The server ignores an offset larger than the increment.
+  const uint64_t first = offset > increment ? 0 : offset;
+  if (next <= first) return first;
+  const uint64_t steps = (next - first + increment - 1) / increment;
+  uint64_t distance = 0;
+  uint64_t value = 0;
+  if (__builtin_mul_overflow(steps, increment, &distance)) return UINT64_MAX;
+  if (__builtin_add_overflow(first, distance, &value)) return UINT64_MAX;
+  return value;
+}
+
+uint64_t SaturatingAdd(uint64_t value, uint64_t amount) {
+  uint64_t sum = 0;
+  return __builtin_add_overflow(value, amount, &sum) ? UINT64_MAX : sum;
+}
+
+}  // namespace
+
+Table::Table(TableDef definition, PageAllocator* allocator)
+    : definition_(std::move(definition)), allocator_(allocator), name_(definition_.name) {
+  indexes_.reserve(definition_.indexes.size());
+  for (const IndexDef& index : definition_.indexes) {
+    indexes_.push_back(std::make_shared<IndexRef>(allocator, definition_.space, index.root,
+                                                  index.id, definition_.id, index.clustered));
+  }
+}
+
+std::string Table::name() const {
+  const std::lock_guard<std::mutex> lock(name_mutex_);
+  return name_;
+}
+
+void Table::SetName(const std::string& name) {
+  const std::lock_guard<std::mutex> lock(name_mutex_);
+  name_ = name;
+}
+
+Status Table::LoadCounters() {
+  Result<uint64_t> mark = allocator_->ReadCounter(space());
+  if (!mark.ok()) return mark.status();
+  auto_increment_on_disk_.store(*mark, std::memory_order_relaxed);
+  auto_increment_.store(std::max<uint64_t>(*mark, 1), std::memory_order_relaxed);
+  // Hidden row ids are 8-byte big-endian keys: the next one follows the last key in the tree, be it
+  // delete-marked or not. Harmless for tables with a primary key, which never ask.
+  Cursor cursor(&index(0)->tree);
+  const Status status = cursor.SeekLast();
+  if (status.Is(Code::kEndOfRange)) return Status::Ok();
+  if (!status.ok()) return status;
+  if (cursor.key().size() == sizeof(uint64_t)) {
+    row_id_.store(LoadBe64(cursor.key().data()) + 1, std::memory_order_relaxed);
+  }
+  return Status::Ok();
+}
+
+Result<uint64_t> Table::TakeAutoIncrement(uint64_t offset, uint64_t increment, uint64_t count) {
+  uint64_t next = auto_increment_.load(std::memory_order_relaxed);
+  uint64_t first = 0;
+  uint64_t behind = 0;
+  do {
+    first = AlignUp(next, offset, increment);
+    uint64_t span = 0;
+    if (__builtin_mul_overflow(std::max<uint64_t>(increment, 1), count, &span)) span = UINT64_MAX;
+    behind = SaturatingAdd(first, span);
+  } while (!auto_increment_.compare_exchange_weak(next, behind, std::memory_order_relaxed));
+  const Status status = RaiseHighWater(behind);
+  if (!status.ok()) return status;
+  return first;
+}
+
+Status Table::RaiseAutoIncrement(uint64_t next) {
+  uint64_t current = auto_increment_.load(std::memory_order_relaxed);
+  while (current < next) {
+    if (auto_increment_.compare_exchange_weak(current, next, std::memory_order_relaxed)) {
+      return RaiseHighWater(next);
+    }
+  }
+  return Status::Ok();
+}
+
+Status Table::SetAutoIncrement(uint64_t next) {
+  const std::lock_guard<std::mutex> lock(auto_increment_mutex_);
+  auto_increment_.store(std::max<uint64_t>(next, 1), std::memory_order_relaxed);
+  auto_increment_on_disk_.store(next, std::memory_order_relaxed);
+  return allocator_->WriteCounter(space(), next);
+}
+
+Status Table::PersistAutoIncrement() {
+  const std::lock_guard<std::mutex> lock(auto_increment_mutex_);
+  const uint64_t next = auto_increment_.load(std::memory_order_relaxed);
+  if (auto_increment_on_disk_.load(std::memory_order_relaxed) == next) return Status::Ok();
+  auto_increment_on_disk_.store(next, std::memory_order_relaxed);
+  return allocator_->WriteCounter(space(), next);
+}
+
+Status Table::RaiseHighWater(uint64_t next) {
+  if (next <= auto_increment_on_disk_.load(std::memory_order_acquire)) return Status::Ok();
+  const std::lock_guard<std::mutex> lock(auto_increment_mutex_);
+  if (next <= auto_increment_on_disk_.load(std::memory_order_relaxed)) return Status::Ok();
+  const uint64_t mark = SaturatingAdd(next, kAutoIncrementChunk);
+  const Status status = allocator_->WriteCounter(space(), mark);
+  if (status.ok()) auto_increment_on_disk_.store(mark, std::memory_order_release);
+  return status;
+}
+
+Table::Statistics Table::statistics() const {
+  return {rows_.load(std::memory_order_relaxed), clustered_pages_.load(std::memory_order_relaxed),
+          secondary_pages_.load(std::memory_order_relaxed),
+          file_pages_.load(std::memory_order_relaxed), used_pages_.load(std::memory_order_relaxed)};
+}
+
+void Table::SetStatistics(const Statistics& statistics) {
+  rows_.store(statistics.rows, std::memory_order_relaxed);
+  clustered_pages_.store(statistics.clustered_pages, std::memory_order_relaxed);
+  secondary_pages_.store(statistics.secondary_pages, std::memory_order_relaxed);
+  file_pages_.store(statistics.file_pages, std::memory_order_relaxed);
+  used_pages_.store(statistics.used_pages, std::memory_order_relaxed);
+  changes_.store(0, std::memory_order_relaxed);
+}
+
+void Table::AddRows(int64_t delta) {
+  changes_.fetch_add(1, std::memory_order_relaxed);
+  if (delta == 0) return;
+  uint64_t rows = rows_.load(std::memory_order_relaxed);
+  uint64_t next = 0;
+  do {
+    const bool below_zero = delta < 0 && rows < static_cast<uint64_t>(-delta);
+    next = below_zero ? 0 : rows + static_cast<uint64_t>(delta);
+  } while (!rows_.compare_exchange_weak(rows, next, std::memory_order_relaxed));
+}
+
+}  // namespace rowan

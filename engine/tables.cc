@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// DDL on tables: create, drop, rename, open. See engine/ddl.h for what is undone and when.
+#include <array>
+#include <unordered_set>
+
+#include "base/logging.h"
+#include "engine/engine_impl.h"
+
+namespace rowan {
+
+Status Engine::Impl::ReserveIds(uint32_t indexes) {
+  if (next_space + 1 <= space_mark && next_table + 1 <= table_mark &&
+      next_index + indexes <= index_mark) {
+    return Status::Ok();
+  }
+  space_mark = next_space + kIdChunk;
+  table_mark = next_table + kIdChunk;
+  index_mark = next_index + uint64_t{kIdChunk} * 4;
+  return control->Update([this](ControlData& data) {
+    data.next_space_id = SpaceId(space_mark);
+    data.next_table_id = TableId(table_mark);
+    data.next_index_id = IndexId(index_mark);
+  });
+}
+
+namespace {
+
+/// Space file and empty trees of a new table; fills in the roots.
+Status BuildFile(PageAllocator* allocator, TableDef* definition) {
+  const Status status = allocator->CreateSpace(definition->space);
+  if (!status.ok()) return status;
+  for (IndexDef& index : definition->indexes) {
+    Result<PageNumber> root = Tree::Create(allocator, definition->space, index.id);
+    if (!root.ok()) return root.status();
+    index.root = root.value();
+  }
+  return Status::Ok();
+}
+
+}  // namespace
+
+Result<std::shared_ptr<Table>> Engine::CreateTable(Session* session, TableDef definition,
+                                                   uint64_t auto_increment) {
+  ROWAN_CHECK(!definition.indexes.empty());
+  ROWAN_CHECK(definition.indexes[0].clustered);
+  {
+    const std::lock_guard<std::mutex> lock(impl_->id_mutex);
+    const auto count = static_cast<uint32_t>(definition.indexes.size());
+    const Status reserved = impl_->ReserveIds(count);
+    if (!reserved.ok()) return reserved;
+    definition.space = SpaceId(impl_->next_space++);
+    definition.id = TableId(impl_->next_table++);
+    for (IndexDef& index : definition.indexes) index.id = IndexId(impl_->next_index++);
+  }
+  const UndoPosition before = session->Savepoint();
+  std::array<std::byte, DdlLog::kPayloadBytes> payload;
+  DdlLog::EncodePayload(payload.data(), DdlLog::Kind::kCreated, definition.id, definition.space);
+  Status status = session->LogExtension(payload);
+  if (!status.ok()) return status;
+  status = BuildFile(allocator(), &definition);
+  if (status.ok()) {
+    status = impl_->catalog->InsertRow(session->writer(), session->txn(), definition);
+  }
+  auto table = std::make_shared<Table>(definition, allocator());
+  if (status.ok()) status = table->SetAutoIncrement(std::max<uint64_t>(auto_increment, 1));
+  if (!status.ok()) {
+    const Status undone = session->RollbackTo(before);
+    return undone.ok() ? status : undone;
+  }
+  impl_->catalog->Add(table);
+  return table;
+}
+
+Status Engine::DropTable(Session* session, TableId table) {
+  Result<TableDef> definition = impl_->catalog->Definition(table);
+  if (!definition.ok()) return definition.status();
+  std::array<std::byte, DdlLog::kPayloadBytes> payload;
+  DdlLog::EncodePayload(payload.data(), DdlLog::Kind::kDropped, table, definition->space);
+  Status status = session->LogExtension(payload);
+  if (status.ok()) status = impl_->catalog->DeleteRow(session->writer(), session->txn(), table);
+  if (status.ok()) impl_->ddl->NoteDrop(session->txn(), table, definition->space);
+  return status;
+}
+
+Status Engine::RenameTable(Session* session, TableId table, const std::string& new_name) {
+  Result<TableDef> definition = impl_->catalog->Definition(table);
+  if (!definition.ok()) return definition.status();
+  const std::string old_name = definition->name;
+  definition->name = new_name;
+  Status status = impl_->catalog->UpdateRow(session->writer(), session->txn(), *definition);
+  if (!status.ok()) return status;
+  impl_->ddl->NoteRename(session->txn(), table, old_name);
+  return impl_->catalog->Rename(table, new_name);
+}
+
+Result<std::shared_ptr<Table>> Engine::OpenTable(TableId table) {
+  return impl_->catalog->Open(table);
+}
+
+std::vector<TableDef> Engine::ListTables() { return impl_->catalog->Definitions(); }
+
+Status Engine::RemoveOrphanFiles() {
+  std::unordered_set<SpaceId> owned{kSystemSpace, kUndoSpace};
+  for (const TableDef& definition : impl_->catalog->Definitions()) owned.insert(definition.space);
+  Result<std::vector<SpaceId>> spaces = impl_->files->ListFiles();
+  if (!spaces.ok()) return spaces.status();
+  for (const SpaceId space : *spaces) {
+    // Ids at or above the mark of this start belong to tables created since; they are owned or are
+    // being created right now.
+    if (owned.contains(space) || space.value() >= impl_->first_space_of_run) continue;
+    LogInfo("Removing '{}', left over from a CREATE or DROP that a crash cut short.",
+            impl_->files->PathOf(space));
+    const Status status = impl_->allocator->DropSpace(space);
+    if (!status.ok() && !status.Is(Code::kNotFound)) return status;
+  }
+  return Status::Ok();
+}
+
+Status Engine::Impl::PersistCounters() {
+  for (const std::shared_ptr<Table>& table : catalog->OpenTables()) {
+    const Status status = table->PersistAutoIncrement();
+    if (!status.ok() && !status.Is(Code::kNotFound)) return status;
+  }
+  return Status::Ok();
+}
+
+}  // namespace rowan

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// ColumnInfo: one column of a server table as flat numbers, so that row and key conversion work on
+// record bytes without virtual calls. Constant after construction.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "base/bytes.h"
+
+class Field;
+struct CHARSET_INFO;
+
+namespace rowan {
+
+enum class ColumnKind : uint8_t {
+  kSigned,      ///< little-endian two's complement, 1-8 bytes
+  kUnsigned,    ///< little-endian, 1-8 bytes (also YEAR, ENUM, SET, DATE)
+  kOrdered,     ///< raw bytes already in memcmp order: DECIMAL, DATETIME, TIMESTAMP, TIME, BIT
+  kFloat,
+  kDouble,
+  kFixedBinary, ///< BINARY(n)
+  kChar,        ///< CHAR(n): space padded in the record, stored without padding
+  kVarchar,     ///< VARCHAR, VARBINARY: length prefix in the record
+  kBlob,        ///< TEXT, BLOB, JSON: length and pointer in the record
+};
+
+struct ColumnInfo {
+  uint32_t field = 0;         ///< position in the server's table
+  ColumnKind kind = ColumnKind::kOrdered;
+  uint32_t offset = 0;        ///< of the value in the record
+  uint32_t null_offset = 0;
+  uint8_t null_bit = 0;       ///< 0: NOT NULL
+  uint32_t length = 0;        ///< bytes in the record; for kVarchar and kBlob the most data bytes
+  uint32_t length_bytes = 0;  ///< kVarchar 1-2, kBlob 1-4
+  const CHARSET_INFO* charset = nullptr;
+  bool in_clustered_key = false;  ///< the clustered key gives the value back: not in the row
+
+  [[nodiscard]] bool variable() const { return kind >= ColumnKind::kChar; }
+  [[nodiscard]] bool nullable() const { return null_bit != 0; }
+  [[nodiscard]] bool IsNull(const unsigned char* record) const {
+    return null_bit != 0 && (record[null_offset] & null_bit) != 0;
+  }
+  /// The value's bytes in a record; CHAR without its padding. REQUIRES: not NULL.
+  [[nodiscard]] Bytes Value(const unsigned char* record) const;
+  /// Puts a value into a record. kBlob keeps a pointer to `value`. False when it does not fit.
+  bool Store(Bytes value, unsigned char* record) const;
+};
+
+/// False with a sentence in *refusal when Rowan does not support the column.
+bool DescribeColumn(const Field* field, const unsigned char* record0, ColumnInfo* column,
+                    std::string* refusal);
+
+/// Length of `text` without trailing spaces.
+size_t LengthWithoutPadding(Bytes text);
+
+}  // namespace rowan

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "plugin/table_layout.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "btree/tree.h"
+#include "sql/field.h"
+#include "sql/key.h"
+#include "sql/table.h"
+
+namespace rowan {
+namespace {
+
+bool MakeColumns(const TABLE* table, TableLayout* layout, std::string* refusal) {
+  layout->null_bytes = table->s->null_bytes;
+  layout->columns.resize(table->s->fields);
+  for (uint32_t i = 0; i < table->s->fields; ++i) {
+    const Field* field = table->field[i];
+    if (field->is_virtual_gcol()) {
+      *refusal = fmt::format("column '{}': virtual generated columns are not supported by ROWAN yet",
+                             field->field_name);
+      return false;
+    }
+    if (!DescribeColumn(field, table->record[0], &layout->columns[i], refusal)) return false;
+  }
+  return true;
+}
+
+bool MakeParts(const KEY& key, const TableLayout& layout, IndexLayout* index,
+               std::string* refusal) {
+  for (uint32_t i = 0; i < key.user_defined_key_parts; ++i) {
+    const KEY_PART_INFO& source = key.key_part[i];
+    KeyPartCodec part;
+    part.column = source.fieldnr - 1u;
+    const bool descending = (source.key_part_flag & HA_REVERSE_SORT) != 0;
+    if (!MakeKeyPart(layout.columns[part.column], source.length, descending, &part, refusal)) {
+      return false;
+    }
+    index->parts.push_back(part);
+  }
+  index->declared_parts = static_cast<uint32_t>(index->parts.size());
+  index->unique = (key.flags & HA_NOSAME) != 0;
+  index->name = key.name;
+  return true;
+}
+
+KeyPartCodec HiddenRowIdPart() {
+  KeyPartCodec part;
+  part.encoding = KeyEncoding::kRaw;
+  part.column = kNoColumn;
+  part.length = kRowIdBytes;
+  return part;
+}
+
+bool MakeClustered(const TABLE* table, TableLayout* layout, std::string* refusal) {
+  IndexLayout clustered;
+  clustered.server_key = table->s->primary_key;
+  layout->has_primary_key = table->s->primary_key < MAX_KEY;
+  if (layout->has_primary_key) {
+    if (!MakeParts(table->key_info[table->s->primary_key], *layout, &clustered, refusal)) {
+      return false;
+    }
+  } else {
+    clustered.parts.push_back(HiddenRowIdPart());
+    clustered.declared_parts = 0;
+    clustered.unique = true;
+    clustered.name = "GEN_CLUST_INDEX";
+  }
+  for (uint32_t i = 0; i < clustered.parts.size(); ++i) {
+    clustered.clustered_parts.push_back(i);
+    const KeyPartCodec& part = clustered.parts[i];
+    if (part.reversible && part.column != kNoColumn) {
+      layout->columns[part.column].in_clustered_key = true;
+    }
+  }
+  clustered.clustered_is_tail = true;
+  layout->indexes.push_back(std::move(clustered));
+  return true;
+}
+
+/// Appends the clustered parts an index lacks and remembers where each clustered part stands.
+void AppendClusteredParts(const IndexLayout& clustered, IndexLayout* index) {
+  for (const KeyPartCodec& wanted : clustered.parts) {
+    uint32_t place = UINT32_MAX;
+    for (uint32_t i = 0; i < index->declared_parts && wanted.column != kNoColumn; ++i) {
+      const KeyPartCodec& present = index->parts[i];
+      const bool same_bytes = present.whole_column == wanted.whole_column &&
+                              present.prefix_bytes == wanted.prefix_bytes;
+      if (present.column == wanted.column && same_bytes) place = i;
+    }
+    if (place == UINT32_MAX) {
+      place = static_cast<uint32_t>(index->parts.size());
+      index->parts.push_back(wanted);
+    }
+    index->clustered_parts.push_back(place);
+  }
+  const size_t first = index->parts.size() - clustered.parts.size();
+  index->clustered_is_tail = first == index->declared_parts;
+  for (uint32_t i = 0; i < clustered.parts.size() && index->clustered_is_tail; ++i) {
+    index->clustered_is_tail = index->clustered_parts[i] == first + i;
+  }
+}
+
+void ChoosePayload(IndexLayout* index) {
+  for (const KeyPartCodec& part : index->parts) {
+    if (part.reversible || !part.whole_column || part.column == kNoColumn) continue;
+    auto& columns = index->payload_columns;
+    if (std::find(columns.begin(), columns.end(), part.column) == columns.end()) {
+      columns.push_back(part.column);
+    }
+  }
+}
+
+bool MakeSecondaries(const TABLE* table, TableLayout* layout, std::string* refusal) {
+  layout->ordinal_of_key.assign(table->s->keys, 0);
+  for (uint32_t key = 0; key < table->s->keys; ++key) {
+    if (key == table->s->primary_key) continue;
+    IndexLayout index;
+    index.server_key = key;
+    if (!MakeParts(table->key_info[key], *layout, &index, refusal)) return false;
+    AppendClusteredParts(layout->indexes[0], &index);
+    ChoosePayload(&index);
+    layout->ordinal_of_key[key] = static_cast<uint32_t>(layout->indexes.size());
+    layout->indexes.push_back(std::move(index));
+  }
+  return true;
+}
+
+/// Fixed columns that the row stores, in field order, merged into runs where the record allows.
+void MakeRuns(TableLayout* layout) {
+  for (uint32_t i = 0; i < layout->columns.size(); ++i) {
+    const ColumnInfo& column = layout->columns[i];
+    if (column.in_clustered_key) continue;
+    if (column.variable()) {
+      layout->variable_columns.push_back(i);
+      continue;
+    }
+    const bool adjacent = !layout->runs.empty() && layout->runs.back().record_offset +
+                                                           layout->runs.back().length ==
+                                                       column.offset;
+    if (adjacent) {
+      layout->runs.back().length += column.length;
+    } else {
+      layout->runs.push_back({column.offset, layout->fixed_bytes, column.length});
+    }
+    layout->fixed_bytes += column.length;
+  }
+}
+
+/// Most bytes an encoded key part can take for text that weighs two bytes a character or its own bytes,
+/// whichever is more: what CREATE promises. Rarer characters may exceed it row by row (kTooBig).
+size_t UsualPartBytes(const KeyPartCodec& part) {
+  if (!part.variable()) return part.length + 1u;
+  return part.prefix_bytes + 4u;
+}
+
+bool CheckLimits(const TableLayout& layout, std::string* refusal) {
+  for (const IndexLayout& index : layout.indexes) {
+    size_t bytes = 0;
+    for (const KeyPartCodec& part : index.parts) bytes += UsualPartBytes(part);
+    const size_t most = Tree::MaxKeyBytes(layout.page_size_bytes);
+    if (bytes > most) {
+      *refusal = fmt::format("index '{}' may need {} bytes a key, more than the {} that pages of {} "
+                             "bytes permit",
+                             index.name, bytes, most, layout.page_size_bytes);
+      return false;
+    }
+  }
+  const size_t row = layout.row_header_bytes() + layout.fixed_bytes;
+  if (row > layout.page_size_bytes / 4) {
+    *refusal = fmt::format("the fixed-size columns take {} bytes a row, more than the {} that pages of "
+                           "{} bytes permit",
+                           row, layout.page_size_bytes / 4, layout.page_size_bytes);
+    return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+bool MakeTableLayout(const TABLE* table, uint32_t page_size_bytes, TableLayout* layout,
+                     std::string* refusal) {
+  layout->page_size_bytes = page_size_bytes;
+  if (!MakeColumns(table, layout, refusal)) return false;
+  if (!MakeClustered(table, layout, refusal)) return false;
+  if (!MakeSecondaries(table, layout, refusal)) return false;
+  MakeRuns(layout);
+  return CheckLimits(*layout, refusal);
+}
+
+}  // namespace rowan

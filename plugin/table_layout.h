@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// TableLayout: what TableCodec compiled from a server table: columns, the row's fixed area as runs of
+// plain copies, and for each index its parts. Built once, then constant.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "plugin/column_info.h"
+#include "plugin/key_part_codec.h"
+
+struct TABLE;
+
+namespace rowan {
+
+inline constexpr uint32_t kNoColumn = UINT32_MAX;  ///< the hidden row id
+inline constexpr size_t kRowIdBytes = 8;
+
+/// Bytes that are adjacent both in the record and in the stored row.
+struct CopyRun {
+  uint32_t record_offset = 0;
+  uint32_t row_offset = 0;
+  uint32_t length = 0;
+};
+
+struct IndexLayout {
+  uint32_t server_key = 0;          ///< MAX_KEY when it is the hidden clustered index
+  std::string name;
+  bool unique = false;
+  std::vector<KeyPartCodec> parts;  ///< of the tree key; column kNoColumn: the hidden row id
+  uint32_t declared_parts = 0;      ///< how many of them the user declared; the rest is clustered key
+  std::vector<uint32_t> payload_columns;  ///< columns whose original bytes the payload keeps
+  /// Clustered key part i stands at tree part `clustered_parts[i]`.
+  std::vector<uint32_t> clustered_parts;
+  bool clustered_is_tail = false;   ///< they are exactly the last parts, encoded alike
+};
+
+struct TableLayout {
+  uint32_t page_size_bytes = 0;
+  uint32_t null_bytes = 0;          ///< the record's null bitmap, copied to the row as it is
+  std::vector<ColumnInfo> columns;  ///< in the order of the server's fields
+  std::vector<CopyRun> runs;        ///< fixed area
+  uint32_t fixed_bytes = 0;         ///< of the fixed area, after version byte and null bitmap
+  std::vector<uint32_t> variable_columns;  ///< stored ones, in row order
+  std::vector<IndexLayout> indexes; ///< [0] clustered
+  std::vector<uint32_t> ordinal_of_key;
+  bool has_primary_key = false;
+
+  [[nodiscard]] uint32_t row_header_bytes() const { return 1 + null_bytes; }
+};
+
+/// Compiles a table. False with a sentence in *refusal when something is unsupported.
+bool MakeTableLayout(const TABLE* table, uint32_t page_size_bytes, TableLayout* layout,
+                     std::string* refusal);
+
+}  // namespace rowan
