@@ -127,7 +127,8 @@ class Demo:
                                lambda done, total, title: step.update(done, title, total=total))
         self._problems += [f"{row.title}: {row.problem}" for row in rows if row.problem]
         return [{"title": row.title, "kind": row.kind, "method": row.method, "engine": row.engine,
-                 "figures": row.figures(), "problem": row.problem or row.unavailable} for row in rows]
+                 "figures": row.figures(), "problem": row.problem or row.unavailable}
+                for row in rows]
 
     # --- results ---
 
