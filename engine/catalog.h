@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Catalog: the engine's own truth about tables. One clustered tree in the system space, key = table id
-// big-endian, row = EncodeTableDef; changed through ordinary transactions, so DDL is rolled back, made
-// durable and recovered like rows. In memory: every definition, and the tables that were opened.
+// Catalog: the engine's own truth about tables. One clustered tree in the system space, key = table
+// id big-endian, row = EncodeTableDef; changed through ordinary transactions, so DDL is rolled
+// back, made durable and recovered like rows. In memory: every definition, and the tables that were
+// opened.
 //
-// The memory side shows uncommitted CREATEs (the server's metadata locks keep others away) and keeps
-// dropped tables until the drop is final, so that rollback and purge can find their indexes.
+// The memory side shows uncommitted CREATEs (the server's metadata locks keep others away) and
+// keeps dropped tables until the drop is final, so that rollback and purge can find their indexes.
 // Thread safety: all members; the row functions take the caller's transaction.
 #pragma once
 

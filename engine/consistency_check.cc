@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// CHECK TABLE's engine half: every page of a table's trees and of its space. What the entries mean is
-// checked by the caller through the visit function (it knows columns and visibility).
+// CHECK TABLE's engine half: every page of a table's trees and of its space. What the entries mean
+// is checked by the caller through the visit function (it knows columns and visibility).
 #include "engine/engine.h"
 
 #include "base/logging.h"

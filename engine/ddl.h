@@ -3,11 +3,11 @@
 //
 // On disk DDL is ordinary undo: the catalog row, and an extension record
 //   u8 kind (1 created, 2 dropped) | table id u64 | space id u32
-// written before the file is made. Rollback of "created" removes the file; purge of "dropped" removes
-// it. The live path does not wait for purge: FinishDdl removes files of committed drops at once. All
-// steps may be repeated after a crash. Files that no catalog row owns after the coordinator has
-// resolved everything are orphans of a crash between file creation and its durable log record.
-// Thread safety: all members.
+// written before the file is made. Rollback of "created" removes the file; purge of "dropped"
+// removes it. The live path does not wait for purge: FinishDdl removes files of committed drops at
+// once. All steps may be repeated after a crash. Files that no catalog row owns after the
+// coordinator has resolved everything are orphans of a crash between file creation and its durable
+// log record. Thread safety: all members.
 #pragma once
 
 #include <mutex>

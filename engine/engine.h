@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Engine: an embeddable database made of the layers to the left: opens (creating or recovering) an
-// instance, owns the background threads, the catalog and the open tables. It knows nothing of MySQL.
+// instance, owns the background threads, the catalog and the open tables. It knows nothing of
+// MySQL.
 //
 // Opening: control file -> doublewrite repair -> redo -> undo scan -> catalog -> ready; losers are
 // rolled back and orphan files removed in the background while the engine serves.
@@ -35,8 +36,8 @@ class Engine {
   std::unique_ptr<Session> NewSession() { return std::make_unique<Session>(this); }
 
   // --- tables ---
-  /// Creates a table in the session's transaction: fills in ids, space and roots of `definition`. The
-  /// file exists at once; rollback removes it.
+  /// Creates a table in the session's transaction: fills in ids, space and roots of `definition`.
+  /// The file exists at once; rollback removes it.
   Result<std::shared_ptr<Table>> CreateTable(Session* session, TableDef definition,
                                              uint64_t auto_increment);
   /// Drops in the session's transaction; files go after commit (Session::FinishDdl) or by purge.
@@ -50,7 +51,8 @@ class Engine {
 
   // --- statistics and checks ---
   Status RefreshStatistics(Table* table);
-  /// Entries of sampled leaves in key order: `visit(key, first_on_leaf)`; at most `leaves_max` leaves.
+  /// Entries of sampled leaves in key order: `visit(key, first_on_leaf)`; at most `leaves_max`
+  /// leaves.
   using SampleVisit = std::function<void(Bytes key, bool first_on_leaf)>;
   Status SampleIndex(Table* table, size_t index, uint32_t leaves_max, const SampleVisit& visit);
   /// Structure of every page of one index; `visit` gets raw tree entries (with headers) in order.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Engine::Impl: the parts of an open instance in the order they are built (and destroyed in reverse).
-// Private to engine/.
+// Engine::Impl: the parts of an open instance in the order they are built (and destroyed in
+// reverse). Private to engine/.
 #pragma once
 
 #include <atomic>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Opening an instance: creating a new one, or control file -> doublewrite repair -> redo -> undo scan ->
-// catalog. An instance whose creation was cut short by a crash is recognised by next_table_id == 0 in its
-// control file and is created anew: nobody can have stored anything in it.
+// Opening an instance: creating a new one, or control file -> doublewrite repair -> redo -> undo
+// scan -> catalog. An instance whose creation was cut short by a crash is recognised by
+// next_table_id == 0 in its control file and is created anew: nobody can have stored anything in
+// it.
 #include <random>
 #include <unordered_set>
 
@@ -138,8 +139,8 @@ Status Engine::Impl::CreateInstance() {
       return Status(Code::kInvalidArgument, "not a Rowan data folder");
     }
   }
-  // Files without a finished control file are left over from a creation that was cut short, unless a
-  // control file was lost: then tables may exist and nothing may be touched.
+  // Files without a finished control file are left over from a creation that was cut short, unless
+  // a control file was lost: then tables may exist and nothing may be touched.
   Result<bool> had_control = file_system->Exists(options.folder + "/rowan.control");
   if (!had_control.ok()) return had_control.status();
   if (!*had_control && !present->empty()) {

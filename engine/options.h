@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Everything that can be set when an instance is opened. The plugin fills it from rowan_* variables,
-// tools from their command line. Units in the names.
+// Everything that can be set when an instance is opened. The plugin fills it from rowan_*
+// variables, tools from their command line. Units in the names.
 #pragma once
 
 #include <cstdint>

@@ -122,7 +122,8 @@ Result<Recovery::HeldPage*> Recovery::Hold(BufferPool* pool, const LogReader::Gr
       page.guard = std::move(*guard);
       page.apply = PageLsnOf(page.guard.page()) < group.end;
     } else {
-      // A page that was never written may lie behind the end of the file: the same as a damaged one.
+      // A page that was never written may lie behind the end of the file: the same as a damaged
+      // one.
       const Status status = guard.status();
       const bool absent = status.Is(Code::kIoError) && status.detail() == 0;
       if (!absent && !status.Is(Code::kCorrupt)) return status;

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Recovery: brings pages to the end of the log. Two passes over the log from the checkpoint: Scan finds
-// the end and the spaces dropped on the way; Redo applies records to pages older than their group.
+// Recovery: brings pages to the end of the log. Two passes over the log from the checkpoint: Scan
+// finds the end and the spaces dropped on the way; Redo applies records to pages older than their
+// group.
 //
-// Suspended pages: a freed page is never written (buffer/buffer_pool.h, Discard), so the disk may hold
-// an older incarnation when the log still has records of its last life. A record that cannot be applied
-// suspends its page until a record initialises it anew; a page still suspended at the end must be free
-// in the space's bitmap, otherwise the instance is damaged and is not opened.
+// Suspended pages: a freed page is never written (buffer/buffer_pool.h, Discard), so the disk may
+// hold an older incarnation when the log still has records of its last life. A record that cannot
+// be applied suspends its page until a record initialises it anew; a page still suspended at the
+// end must be free in the space's bitmap, otherwise the instance is damaged and is not opened.
 // Thread safety: one thread, before anything else runs.
 #pragma once
 
@@ -49,8 +50,8 @@ class Recovery {
   [[nodiscard]] const std::unordered_set<SpaceId>& missing() const { return missing_; }
 
  private:
-  /// A page of the group being redone: latched until the whole group is applied, so that no half of a
-  /// group can ever reach the disk.
+  /// A page of the group being redone: latched until the whole group is applied, so that no half of
+  /// a group can ever reach the disk.
   struct HeldPage {
     uint64_t packed = 0;
     PageGuard guard;

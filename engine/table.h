@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Table: an open table, shared by all sessions through shared_ptr. Holds the trees, the
-// AUTO_INCREMENT and hidden row id counters, and cached statistics. Thread-safe: definition constant
-// after construction, counters atomic, statistics racy by design (relaxed).
+// AUTO_INCREMENT and hidden row id counters, and cached statistics. Thread-safe: definition
+// constant after construction, counters atomic, statistics racy by design (relaxed).
 #pragma once
 
 #include <atomic>
@@ -33,15 +33,15 @@ class Table {
     return indexes_[ordinal];
   }
 
-  // AUTO_INCREMENT: next value to hand out. The high-water mark on disk (the space's counter) is always
-  // above every value handed out; a clean shutdown writes the exact one, a crash may leave a gap of at
-  // most kAutoIncrementChunk.
+  // AUTO_INCREMENT: next value to hand out. The high-water mark on disk (the space's counter) is
+  // always above every value handed out; a clean shutdown writes the exact one, a crash may leave a
+  // gap of at most kAutoIncrementChunk.
   static constexpr uint64_t kAutoIncrementChunk = 256;
   [[nodiscard]] uint64_t auto_increment() const {
     return auto_increment_.load(std::memory_order_relaxed);
   }
-  /// Takes `count` values spaced by `increment` starting at the first value >= next that is congruent to
-  /// `offset` (the server's auto_increment_offset/increment). Saturates at UINT64_MAX.
+  /// Takes `count` values spaced by `increment` starting at the first value >= next that is
+  /// congruent to `offset` (the server's auto_increment_offset/increment). Saturates at UINT64_MAX.
   Result<uint64_t> TakeAutoIncrement(uint64_t offset, uint64_t increment, uint64_t count);
   /// An explicit value was stored: the next one is above it.
   Status RaiseAutoIncrement(uint64_t next);
@@ -50,7 +50,8 @@ class Table {
   /// Writes the exact counter (clean shutdown, table close).
   Status PersistAutoIncrement();
 
-  /// Hidden key of a table without primary key; unique, ascending. The counter is found again at open.
+  /// Hidden key of a table without primary key; unique, ascending. The counter is found again at
+  /// open.
   [[nodiscard]] uint64_t NextRowId() { return row_id_.fetch_add(1, std::memory_order_relaxed); }
   /// Reads the counters back when the table is opened; before it is shared.
   Status LoadCounters();

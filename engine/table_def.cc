@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Catalog row, version 1: version u8, then varints and length-prefixed strings in the order of
-// TableDef: table id, space id, name, descriptor, index count, and per index: id, root, flags, name,
-// descriptor.
+// TableDef: table id, space id, name, descriptor, index count, and per index: id, root, flags,
+// name, descriptor.
 #include "engine/table_def.h"
 
 namespace rowan {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// CollationWeights: the weight string of a text in a collation, in a stack buffer for usual lengths.
+// CollationWeights: the weight string of a text in a collation, in a stack buffer for usual
+// lengths.
 #pragma once
 
 #include <array>

@@ -4,8 +4,8 @@
 //   u8 row version (0; instant column changes will count it up)
 //   null bitmap of the server's record
 //   fixed area: the fixed-size columns in field order; bytes of NULL columns mean nothing
-//   variable columns in field order, not NULL: varint (length << 1 | off-page), then the bytes or, when
-//   off-page, a 16-byte BlobRef
+//   variable columns in field order, not NULL: varint (length << 1 | off-page), then the bytes or,
+//   when off-page, a 16-byte BlobRef
 // Columns that the clustered key gives back are not stored.
 #include <algorithm>
 

@@ -1,21 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// TableCodec: the server's record and key images <-> Rowan's keys, rows and entries. Compiled once per
-// table definition from the server's TABLE into flat column descriptors (offset, null bit, type,
-// charset), so that converting is straight-line work on record bytes, without Field virtual calls.
+// TableCodec: the server's record and key images <-> Rowan's keys, rows and entries. Compiled once
+// per table definition from the server's TABLE into flat column descriptors (offset, null bit,
+// type, charset), so that converting is straight-line work on record bytes, without Field virtual
+// calls.
 //
-// Keys (docs/formats/keys.md): byte strings that sort with memcmp. Per part: a NULL byte if nullable
-// (0 = NULL, 1 = value), then the value: integers sign-flipped big-endian; DECIMAL and the temporal types
-// with fractions as stored (already ordered), DATE big-endian; FLOAT/DOUBLE with the order-preserving bit
-// trick, -0 as 0; fixed BINARY raw; variable parts self-delimiting; strings by collation weights. DESC
-// inverts all bytes of the part. A secondary key is its parts followed by those parts of the clustered key
-// that it does not hold already.
-// Where weights lose the original (strings in most collations), the entry's payload or the row keeps
-// it, so every index part can be read back from the entry alone.
+// Keys (docs/formats/keys.md): byte strings that sort with memcmp. Per part: a NULL byte if
+// nullable (0 = NULL, 1 = value), then the value: integers sign-flipped big-endian; DECIMAL and the
+// temporal types with fractions as stored (already ordered), DATE big-endian; FLOAT/DOUBLE with the
+// order-preserving bit trick, -0 as 0; fixed BINARY raw; variable parts self-delimiting; strings by
+// collation weights. DESC inverts all bytes of the part. A secondary key is its parts followed by
+// those parts of the clustered key that it does not hold already.
+// Where weights lose the original (strings in most collations), the entry's payload or the row
+// keeps it, so every index part can be read back from the entry alone.
 //
-// Rows (docs/formats/rows.md): null bitmap, fixed-size columns laid out for a few plain copies, then
-// variable columns with their lengths; CHAR without padding. Columns of the clustered key that the key
-// gives back exactly are not stored again. A variable column may be off-page (flag + BlobRef).
-// Thread safety: const after Make; the output buffers belong to the caller.
+// Rows (docs/formats/rows.md): null bitmap, fixed-size columns laid out for a few plain copies,
+// then variable columns with their lengths; CHAR without padding. Columns of the clustered key that
+// the key gives back exactly are not stored again. A variable column may be off-page (flag +
+// BlobRef). Thread safety: const after Make; the output buffers belong to the caller.
 #pragma once
 
 #include <cstdint>
@@ -58,7 +59,8 @@ class TableCodec {
   // --- record -> Rowan. kTooBig when a limit is exceeded. `record` = record[0] or record[1] ---
   /// Clustered key. Tables without primary key: the 8-byte row id given.
   Status EncodeClusteredKey(const unsigned char* record, uint64_t row_id, ByteBuffer* key) const;
-  /// Secondary key (with clustered key appended) and payload; `*unique_prefix_bytes` as in EntryImage.
+  /// Secondary key (with clustered key appended) and payload; `*unique_prefix_bytes` as in
+  /// EntryImage.
   Status EncodeEntry(uint32_t ordinal, const unsigned char* record, Bytes clustered_key,
                      ByteBuffer* key, ByteBuffer* payload, uint32_t* unique_prefix_bytes) const;
   /// A variable column too large to stay in the row; written by the caller.
@@ -76,7 +78,8 @@ class TableCodec {
   /// Off-page values a stored row refers to.
   void BlobsOf(Bytes row, std::vector<BlobRef>* refs) const;
 
-  // --- Rowan -> record. Only columns in `columns` (null: all) are guaranteed; kCorrupt if malformed.
+  // --- Rowan -> record. Only columns in `columns` (null: all) are guaranteed; kCorrupt if
+  // malformed.
   class BlobReader {
    public:
     virtual ~BlobReader() = default;
@@ -88,8 +91,8 @@ class TableCodec {
   /// Covering read: index parts and clustered key parts from the entry alone.
   Status DecodeEntry(uint32_t ordinal, Bytes key, Bytes payload, const MY_BITMAP* columns,
                      unsigned char* record) const;
-  /// The clustered key inside a secondary key: a part of `entry_key`, or assembled in `*scratch` when its
-  /// columns are spread over the key.
+  /// The clustered key inside a secondary key: a part of `entry_key`, or assembled in `*scratch`
+  /// when its columns are spread over the key.
   Result<Bytes> ClusteredKeyOf(uint32_t ordinal, Bytes entry_key, ByteBuffer* scratch) const;
 
   // --- server key image -> search key ---

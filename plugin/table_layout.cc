@@ -149,8 +149,9 @@ void MakeRuns(TableLayout* layout) {
   }
 }
 
-/// Most bytes an encoded key part can take for text that weighs two bytes a character or its own bytes,
-/// whichever is more: what CREATE promises. Rarer characters may exceed it row by row (kTooBig).
+/// Most bytes an encoded key part can take for text that weighs two bytes a character or its own
+/// bytes, whichever is more: what CREATE promises. Rarer characters may exceed it row by row
+/// (kTooBig).
 size_t UsualPartBytes(const KeyPartCodec& part) {
   if (!part.variable()) return part.length + 1u;
   return part.prefix_bytes + 4u;

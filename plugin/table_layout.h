@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// TableLayout: what TableCodec compiled from a server table: columns, the row's fixed area as runs of
-// plain copies, and for each index its parts. Built once, then constant.
+// TableLayout: what TableCodec compiled from a server table: columns, the row's fixed area as runs
+// of plain copies, and for each index its parts. Built once, then constant.
 #pragma once
 
 #include <cstdint>
