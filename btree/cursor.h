@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Cursor: an ordered walk over a tree's entries under shared leaf latches. Between Latch...Unlatch the
-// cursor holds one leaf shared; entries it returns point into the page and are valid until the next
-// call. Do not keep it latched while waiting for anything, or across calls of the layer above.
+// Cursor: an ordered walk over a tree's entries under shared leaf latches. Between Latch...Unlatch
+// the cursor holds one leaf shared; entries it returns point into the page and are valid until the
+// next call. Do not keep it latched while waiting for anything, or across calls of the layer above.
 //
 // Seeks try the current leaf first (when it was not changed since), then its right neighbour, and
 // only then descend: a seek to the next group of a loose index scan costs a binary search.
@@ -44,7 +44,8 @@ class Cursor {
   Status Relatch();
 
   [[nodiscard]] bool latched() const { return leaf_.held(); }
-  /// REQUIRES: latched on an entry. The key is assembled into the cursor's buffer (prefix + suffix).
+  /// REQUIRES: latched on an entry. The key is assembled into the cursor's buffer (prefix +
+  /// suffix).
   [[nodiscard]] Bytes key();
   /// REQUIRES: latched on an entry. Points into the page.
   [[nodiscard]] Bytes value() const;

@@ -4,8 +4,8 @@
 //
 // Structure: the root page never moves (a root split moves its content down). Inner pages are read
 // optimistically, leaves under a latch. Every leaf has a right link. Structure changes are one
-// mini-transaction each; they never run inside the caller's mini-transaction: when an entry does not
-// fit (kNoRoom), the caller abandons, calls MakeRoom, and starts over.
+// mini-transaction each; they never run inside the caller's mini-transaction: when an entry does
+// not fit (kNoRoom), the caller abandons, calls MakeRoom, and starts over.
 // Keys: at most MaxKeyBytes; an entry (key + value) at most MaxEntryBytes of the page size.
 // Thread safety: all members, any thread.
 #pragma once
@@ -61,8 +61,8 @@ class Tree {
   Status FindForWrite(MiniTxn* mini_txn, Bytes key, LeafPosition* position);
   /// Same, but through a remembered leaf first (see Cursor::hint); falls back to a descent.
   Status FindForWrite(MiniTxn* mini_txn, Bytes key, PageNumber leaf_hint, LeafPosition* position);
-  /// True when InsertAt (`replaces` false) or UpdateAt (true) of an entry of this size at the position
-  /// would not return kNoRoom. For callers that must log something else first.
+  /// True when InsertAt (`replaces` false) or UpdateAt (true) of an entry of this size at the
+  /// position would not return kNoRoom. For callers that must log something else first.
   [[nodiscard]] bool FitsAt(const LeafPosition& position, size_t key_bytes, size_t value_bytes,
                             bool replaces) const;
   /// REQUIRES: !position.exact. kNoRoom leaves everything unchanged. `stamp` = the changing

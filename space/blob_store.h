@@ -19,12 +19,16 @@
 
 namespace rowan {
 
-/// What a row keeps of an off-page value; 16 bytes on disk.
+/// What a row keeps of an off-page value; 16 bytes on disk: space u32, first page u32, size u32 (4
+/// GiB minus 1 at most), birth u32.
 struct BlobRef {
   SpaceId space;
   PageNumber first_page;
   uint64_t size_bytes = 0;
+  /// Tells this blob from a later one on the same pages, so that freeing twice is harmless.
+  uint32_t birth = 0;
 };
+inline constexpr uint64_t kBlobBytesMax = UINT32_MAX;
 inline constexpr size_t kBlobRefBytes = 16;
 void StoreBlobRef(std::byte* target, const BlobRef& ref);
 BlobRef LoadBlobRef(const std::byte* source);
@@ -44,6 +48,11 @@ class BlobStore {
   Status Check(const BlobRef& ref);
 
  private:
+  Status WriteOnePage(MiniTxn* mini_txn, PageReservation* reservation, BlobRef* ref,
+                      uint32_t position, PageNumber* previous, Bytes data,
+                      const LogUndo& log_undo);
+  Status FreeOnePage(MiniTxn* mini_txn, const BlobRef& ref, bool* done);
+
   PageAllocator* const allocator_;
 };
 

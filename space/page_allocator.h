@@ -3,10 +3,12 @@
 // positions; page 0 is the space header. Trees take pages near the one they grow from, and whole
 // 1 MiB extents once they are large (affinity kept in memory only).
 //
-// Reserve before latching, allocate under latches: Reserve makes sure that the file has room (it may
-// extend the file, which is I/O); Allocate then only changes bitmap bits inside the mini-transaction.
-// A freed page may be allocated again at once: reuse always starts with an initialising record.
-// Latch order: the space header and bitmap pages come after all tree and undo pages.
+// Reserve before latching, allocate under latches: Reserve makes sure that the file has room (it
+// may extend the file, which is I/O); Allocate then only changes bitmap bits inside the
+// mini-transaction. A freed page may be allocated again at once: reuse always starts with an
+// initialising record. Latch order: the space header and bitmap pages come after all tree and undo
+// pages. A mini-transaction latches at most one bitmap page: it allocates from one reservation, or
+// frees pages, one per mini-transaction unless they are known to share a bitmap page; never both.
 // Thread safety: all members.
 #pragma once
 
@@ -27,8 +29,8 @@ class PageAllocator;
 class PageReservation {
  public:
   PageReservation() = default;
-  PageReservation(PageAllocator* allocator, SpaceId space, uint32_t pages)
-      : allocator_(allocator), space_(space), pages_(pages) {}
+  PageReservation(PageAllocator* allocator, SpaceId space, uint32_t pages, uint32_t group = 0)
+      : allocator_(allocator), space_(space), pages_(pages), group_(group) {}
   PageReservation(PageReservation&& other) noexcept;
   PageReservation& operator=(PageReservation&& other) noexcept;
   ~PageReservation();
@@ -40,6 +42,7 @@ class PageReservation {
   PageAllocator* allocator_ = nullptr;
   SpaceId space_;
   uint32_t pages_ = 0;
+  uint32_t group_ = 0;  ///< the bitmap page they are promised on: one reservation latches one
 };
 
 struct SpaceStatistics {
@@ -83,7 +86,7 @@ class PageAllocator {
 
  private:
   friend class PageReservation;
-  void ReturnReservation(SpaceId space, uint32_t pages);
+  void ReturnReservation(SpaceId space, uint32_t group, uint32_t pages);
   struct Impl;
   BufferPool* const pool_;
   std::unique_ptr<Impl> impl_;

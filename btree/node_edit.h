@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Changes of one node. Each function is a deterministic function of the page's bytes and its
+// arguments: redo calls the same ones and gets the same bytes. None of them logs or latches.
+//
+// REQUIRES everywhere: the page is held exclusively and NodeView::HeaderIsSane. A function that
+// returns false left the page usable but found no room, which only a damaged page can cause when the
+// caller asked NodeHasRoom first.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "base/bytes.h"
+#include "base/ids.h"
+#include "btree/node.h"
+
+namespace rowan {
+
+/// Makes the page an empty right-most node.
+void InitNode(MutableBytes page, PageId id, IndexId index, uint8_t level);
+
+[[nodiscard]] inline bool NodeHasRoom(const NodeView& node, size_t suffix_bytes,
+                                      size_t value_bytes) {
+  return node.TotalFree() >= node.EntryBytes(suffix_bytes, value_bytes);
+}
+/// Room for another value at `slot`?
+[[nodiscard]] inline bool NodeHasRoomToReplace(const NodeView& node, size_t slot,
+                                               size_t value_bytes) {
+  return node.TotalFree() + node.Value(slot).size() >= value_bytes;
+}
+
+/// Inserts an entry so that it stands at `slot`. Inner nodes: `value` is the child number.
+/// `stamp` raises the newest change. REQUIRES: slot <= count; suffix without the node's prefix.
+[[nodiscard]] bool InsertEntry(MutableBytes page, size_t slot, Bytes suffix, Bytes value,
+                               TxnId stamp);
+/// Replaces a leaf's value. `value` may not point into the page.
+[[nodiscard]] bool ReplaceValue(MutableBytes page, size_t slot, Bytes value, TxnId stamp);
+void RemoveEntry(MutableBytes page, size_t slot);
+/// Removes the entries at ascending `slots` and compacts.
+void RemoveEntries(MutableBytes page, std::span<const uint16_t> slots);
+/// Moves the records together; slots stay as they are.
+void CompactNode(MutableBytes page);
+/// The child below separator `index` - 1, or the first child.
+void SetFirstChild(MutableBytes page, PageNumber child);
+
+/// Upper bound, prefix and links of a node.
+struct NodeBounds {
+  Bytes high;               ///< empty: right-most, or too long to be stored
+  Bytes prefix;             ///< of all keys between lower and upper bound
+  bool rightmost = false;
+  PageNumber right;
+};
+
+/// Keeps the first `keep` entries and gives the node other bounds. False if it would not fit then
+/// (a shorter prefix makes longer suffixes); the page is unchanged in this case.
+[[nodiscard]] bool ReboundNode(MutableBytes page, size_t keep, const NodeBounds& bounds);
+
+/// Builds the image of a node from keys in ascending order. The target is another buffer than the
+/// keys' source.
+class NodeBuilder {
+ public:
+  struct Shape {
+    PageId id;
+    IndexId index;
+    uint8_t level = 0;
+    PageNumber first_child;
+    TxnId newest_change;
+  };
+
+  /// `target`: as large as a page; overwritten wholly.
+  NodeBuilder(MutableBytes target, const Shape& shape, const NodeBounds& bounds);
+  /// The key in two parts (a source node's prefix and suffix). False: no room, or the key does not
+  /// start with the node's prefix.
+  [[nodiscard]] bool Append(Bytes key_head, Bytes key_tail, Bytes value);
+  /// All entries [first, last) of a node.
+  [[nodiscard]] bool AppendFrom(const NodeView& source, size_t first, size_t last);
+  [[nodiscard]] size_t used_bytes() const { return page_.size() - NodeView(page_).TotalFree(); }
+
+ private:
+  MutableBytes page_;
+  size_t prefix_bytes_;
+};
+
+/// Per-thread memory of page size, one piece for each purpose so that nesting is safe.
+enum class Scratch : size_t {
+  kImage,   ///< rebuilding a node in place; used inside node_edit
+  kJoin,    ///< a suffix from two parts; used inside node_edit
+  kSuffix,  ///< a suffix while its record moves; used inside node_edit
+  kCaller,  ///< images and values made by tree and redo code
+  kCount
+};
+MutableBytes NodeScratch(Scratch which, size_t page_size_bytes);
+/// Replaces everything behind the page header (and the flags) by that of `image`.
+void AssignNode(MutableBytes page, Bytes image);
+
+}  // namespace rowan

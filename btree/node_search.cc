@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "btree/node_search.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/thread_annotations.h"
+#include "btree/node.h"
+
+namespace rowan {
+namespace {
+
+// Loads and compares of its own, all exempt from ThreadSanitizer: shared inline helpers and memcmp
+// would be instrumented.
+
+template <typename T>
+ROWAN_OPTIMISTIC_READ T RacyLoad(const std::byte* source) {
+  T value;
+  __builtin_memcpy(&value, source, sizeof(T));
+  return value;
+}
+
+ROWAN_OPTIMISTIC_READ int RacyCompare(const std::byte* left, const std::byte* right,
+                                      size_t size_bytes) {
+#if defined(__SANITIZE_THREAD__)
+  for (size_t i = 0; i < size_bytes; ++i) {
+    if (left[i] != right[i]) return left[i] < right[i] ? -1 : 1;
+  }
+  return 0;
+#else
+  return size_bytes == 0 ? 0 : std::memcmp(left, right, size_bytes);
+#endif
+}
+
+ROWAN_OPTIMISTIC_READ void RacyCopy(std::byte* target, const std::byte* source,
+                                    size_t size_bytes) {
+#if defined(__SANITIZE_THREAD__)
+  for (size_t i = 0; i < size_bytes; ++i) {
+    const_cast<volatile std::byte*>(target)[i] = source[i];  // keeps the loop a loop
+  }
+#else
+  if (size_bytes != 0) std::memcpy(target, source, size_bytes);
+#endif
+}
+
+/// The few header fields a search needs, clamped.
+struct NodeLook {
+  const std::byte* page;
+  size_t page_bytes;
+  size_t count;
+  size_t prefix_bytes;
+  size_t high_key_bytes;
+  uint8_t level;
+
+  [[nodiscard]] size_t fence_bytes() const { return std::max(prefix_bytes, high_key_bytes); }
+  [[nodiscard]] const std::byte* fence() const { return page + page_bytes - fence_bytes(); }
+  [[nodiscard]] size_t record_header() const {
+    return level == 0 ? node_layout::kLeafRecordHeader : node_layout::kInnerRecordHeader;
+  }
+};
+
+ROWAN_OPTIMISTIC_READ NodeLook LookAt(Bytes page) {
+  const size_t heap_max = page.size() - node_layout::kSlots;
+  NodeLook look;
+  look.page = page.data();
+  look.page_bytes = page.size();
+  look.count = std::min<size_t>(RacyLoad<uint16_t>(look.page + node_layout::kCount),
+                                 heap_max / node_layout::kSlotBytes);
+  look.prefix_bytes =
+      std::min<size_t>(RacyLoad<uint16_t>(look.page + node_layout::kPrefixLength), heap_max);
+  look.high_key_bytes =
+      std::min<size_t>(RacyLoad<uint16_t>(look.page + node_layout::kHighKeyLength), heap_max);
+  look.level = RacyLoad<uint8_t>(look.page + node_layout::kLevel);
+  return look;
+}
+
+ROWAN_OPTIMISTIC_READ const std::byte* SlotOf(const NodeLook& look, size_t slot) {
+  return look.page + node_layout::kSlots + node_layout::kSlotBytes * slot;
+}
+
+ROWAN_OPTIMISTIC_READ uint32_t HeadOf(const NodeLook& look, size_t slot) {
+  return RacyLoad<uint32_t>(SlotOf(look, slot) + node_layout::kSlotHead);
+}
+
+struct Range {
+  const std::byte* data;
+  size_t size;
+};
+
+ROWAN_OPTIMISTIC_READ Range SuffixOf(const NodeLook& look, size_t slot) {
+  const std::byte* entry = SlotOf(look, slot);
+  const size_t offset = RacyLoad<uint16_t>(entry) + look.record_header();
+  const size_t size = RacyLoad<uint16_t>(entry + node_layout::kSlotSuffixLength);
+  if (offset > look.page_bytes || size > look.page_bytes - offset) return {look.page, 0};
+  return {look.page + offset, size};
+}
+
+/// Order of a slot's suffix against `suffix`.
+ROWAN_OPTIMISTIC_READ int CompareSuffix(const NodeLook& look, size_t slot, Bytes suffix) {
+  const Range mine = SuffixOf(look, slot);
+  const size_t other = suffix.size();
+  const int order = RacyCompare(mine.data, suffix.data(), mine.size < other ? mine.size : other);
+  if (order != 0) return order;
+  return mine.size < other ? -1 : (mine.size > other ? 1 : 0);
+}
+
+/// First slot in [low, count) whose head is >= `head`. Branch-free: each step is one conditional move.
+ROWAN_OPTIMISTIC_READ size_t FirstHeadAtLeast(const NodeLook& look, size_t low, uint32_t head) {
+  size_t length = look.count - low;
+  if (length == 0) return low;
+  while (length > 1) {
+    const size_t half = length / 2;
+    low = HeadOf(look, low + half - 1) < head ? low + half : low;
+    length -= half;
+  }
+  return low + (HeadOf(look, low) < head ? 1 : 0);
+}
+
+/// Among slots [low, high) with equal heads: the first whose suffix is >= `suffix`.
+ROWAN_OPTIMISTIC_READ SlotSearch SearchEqualHeads(const NodeLook& look, size_t low, size_t high,
+                                                  Bytes suffix) {
+  while (low < high) {
+    const size_t middle = low + (high - low) / 2;
+    const int order = CompareSuffix(look, middle, suffix);
+    if (order == 0) return {static_cast<uint16_t>(middle), true};
+    if (order < 0) {
+      low = middle + 1;
+    } else {
+      high = middle;
+    }
+  }
+  return {static_cast<uint16_t>(low), false};
+}
+
+/// Fetches the slot array at once: the steps of the search then overlap their cache misses.
+ROWAN_OPTIMISTIC_READ void PrefetchSlots(const NodeLook& look) {
+  constexpr size_t kLine = 64;
+  constexpr size_t kLinesMax = 24;  // beyond that binary search skips most of what it fetched
+  const size_t lines = look.count * node_layout::kSlotBytes / kLine + 1;
+  const std::byte* first = SlotOf(look, 0);
+  for (size_t line = 0; line < std::min(lines, kLinesMax); ++line) {
+    __builtin_prefetch(first + line * kLine);
+  }
+}
+
+ROWAN_OPTIMISTIC_READ SlotSearch Search(const NodeLook& look, Bytes key) {
+  const size_t common = std::min(key.size(), look.prefix_bytes);
+  const int order = RacyCompare(key.data(), look.fence(), common);
+  if (order > 0) return {static_cast<uint16_t>(look.count), false};
+  if (order < 0 || key.size() < look.prefix_bytes) return {0, false};
+  const Bytes suffix = key.subspan(look.prefix_bytes);
+  const uint32_t head = NodeHead(suffix);
+  const size_t low = FirstHeadAtLeast(look, 0, head);
+  if (low == look.count || HeadOf(look, low) != head) {
+    return {static_cast<uint16_t>(low), false};
+  }
+  size_t high = low + 1;
+  if (high < look.count && HeadOf(look, high) == head) {
+    high = head == UINT32_MAX ? look.count : FirstHeadAtLeast(look, low, head + 1);
+  }
+  return SearchEqualHeads(look, low, high, suffix);
+}
+
+ROWAN_OPTIMISTIC_READ PageNumber ChildOf(const NodeLook& look, size_t index) {
+  if (index == 0) {
+    return PageNumber(RacyLoad<uint32_t>(look.page + node_layout::kFirstChild));
+  }
+  const size_t offset = RacyLoad<uint16_t>(SlotOf(look, index - 1));
+  if (offset + node_layout::kInnerRecordHeader > look.page_bytes) return kNoPage;
+  return PageNumber(RacyLoad<uint32_t>(look.page + offset));
+}
+
+ROWAN_OPTIMISTIC_READ bool IsNodeOf(Bytes page, IndexId index) {
+  return RacyLoad<uint8_t>(page.data() + 4) == static_cast<uint8_t>(PageType::kTreeNode) &&
+         RacyLoad<uint64_t>(page.data() + 24) == index.value();
+}
+
+ROWAN_OPTIMISTIC_READ size_t IndexFor(const NodeLook& look, Aim aim, Bytes key) {
+  if (aim == Aim::kFirst) return 0;
+  if (aim == Aim::kLast) return look.count;
+  const SlotSearch found = Search(look, key);
+  return found.slot + (aim == Aim::kOwner && found.exact ? 1 : 0);
+}
+
+}  // namespace
+
+ROWAN_OPTIMISTIC_READ SlotSearch SearchNode(Bytes page, Bytes key) {
+  const NodeLook look = LookAt(page);
+  PrefetchSlots(look);
+  return Search(look, key);
+}
+
+ROWAN_OPTIMISTIC_READ ChildChoice UnlatchedChooseChild(Bytes page, IndexId index, Aim aim,
+                                                       Bytes key) {
+  const NodeLook look = LookAt(page);
+  ChildChoice choice;
+  choice.level = look.level;
+  choice.is_node = IsNodeOf(page, index);
+  if (look.level == 0) return choice;
+  const size_t position = IndexFor(look, aim, key);
+  choice.index = static_cast<uint16_t>(position);
+  choice.children = static_cast<uint16_t>(look.count + 1);
+  choice.child = ChildOf(look, position);
+  return choice;
+}
+
+ROWAN_OPTIMISTIC_READ ChildChoice UnlatchedChild(Bytes page, IndexId index, uint64_t child_index) {
+  const NodeLook look = LookAt(page);
+  ChildChoice choice;
+  choice.level = look.level;
+  choice.is_node = IsNodeOf(page, index);
+  if (look.level == 0) return choice;
+  choice.children = static_cast<uint16_t>(look.count + 1);
+  choice.index = static_cast<uint16_t>(std::min<uint64_t>(child_index, look.count));
+  choice.child = ChildOf(look, choice.index);
+  return choice;
+}
+
+ROWAN_OPTIMISTIC_READ void UnlatchedCopyKey(Bytes page, uint16_t slot,
+                                            std::vector<std::byte>* key) {
+  const NodeLook look = LookAt(page);
+  if (slot >= look.count) {
+    key->clear();
+    return;
+  }
+  const Range suffix = SuffixOf(look, slot);
+  key->resize(look.prefix_bytes + suffix.size);
+  RacyCopy(key->data(), look.fence(), look.prefix_bytes);
+  RacyCopy(key->data() + look.prefix_bytes, suffix.data, suffix.size);
+}
+
+ROWAN_OPTIMISTIC_READ bool UnlatchedCovers(Bytes page, Bytes key) {
+  const NodeLook look = LookAt(page);
+  if (look.level == 0 || look.count == 0) return false;
+  const SlotSearch found = Search(look, key);
+  if (found.slot == 0 && !found.exact) return false;
+  if (found.slot < look.count) return true;
+  if (look.high_key_bytes == 0) {
+    return (RacyLoad<uint16_t>(page.data() + 6) & kNodeRightmost) != 0;
+  }
+  const size_t common = std::min(key.size(), look.high_key_bytes);
+  const int order = RacyCompare(key.data(), look.fence(), common);
+  return order < 0 || (order == 0 && key.size() < look.high_key_bytes);
+}
+
+}  // namespace rowan

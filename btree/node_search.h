@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Search inside a node: prefix, then heads, then bytes. Everything here may be run on a page that
+// nobody holds: offsets and lengths are clamped to the page, and the caller validates the page's
+// version before it trusts the answer. These are the only racy reads of node bytes (TSan-exempt).
+// Thread safety: pure functions of page bytes.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/ids.h"
+
+namespace rowan {
+
+/// Which leaf a descent looks for.
+enum class Aim : uint8_t {
+  kOwner,   ///< the leaf whose bounds contain the key
+  kBefore,  ///< the leaf that would contain the largest keys below the key
+  kFirst,
+  kLast,
+};
+
+struct SlotSearch {
+  uint16_t slot = 0;   ///< first slot whose key is >= the key searched for; count if none
+  bool exact = false;  ///< that slot's key is equal
+};
+
+/// Lower bound in a leaf or inner node.
+SlotSearch SearchNode(Bytes page, Bytes key);
+
+/// What one look at an inner node says.
+struct ChildChoice {
+  PageNumber child;
+  uint16_t index = 0;     ///< of the child: 0 = first child, i = that of separator i - 1
+  uint16_t children = 0;  ///< how many the node has
+  uint8_t level = 0;      ///< of the node; 0: it is a leaf and nothing else here is meant
+  bool is_node = false;   ///< the page is a tree node of the index asked for
+};
+ChildChoice UnlatchedChooseChild(Bytes page, IndexId index, Aim aim, Bytes key);
+/// Child number `child_index` (clamped) instead of a searched one. For sampling.
+ChildChoice UnlatchedChild(Bytes page, IndexId index, uint64_t child_index);
+
+/// Copies the separator at `slot` (prefix and suffix) into `key`.
+void UnlatchedCopyKey(Bytes page, uint16_t slot, std::vector<std::byte>* key);
+
+/// True if `key` certainly lies within the inner node's bounds, judged by its own separators: at or
+/// above the first one, and below the last one or the stored high key.
+bool UnlatchedCovers(Bytes page, Bytes key);
+
+}  // namespace rowan

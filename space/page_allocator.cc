@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "space/page_allocator.h"
+
+#include <algorithm>
+#include <cstring>
+#include <optional>
+#include <shared_mutex>
+#include <string>
+#include <unordered_map>
+#include <utility>
+
+#include "base/assertions.h"
+#include "base/logging.h"
+#include "space/space_pages.h"
+#include "space/space_state.h"
+
+namespace rowan {
+namespace {
+
+/// Pages of a new space's file: header, bitmap and two to start with; 64 KiB at least.
+uint32_t FirstFilePages(uint32_t page_size_bytes) {
+  return std::max<uint32_t>(4, 65536 / page_size_bytes);
+}
+
+/// Group header plus the few short records that every function here logs.
+constexpr uint32_t kLogBytesMax = 256;
+
+}  // namespace
+
+struct PageAllocator::Impl {
+  InstanceId instance_id;
+  std::shared_mutex mutex;  // guards states; states themselves live as long as someone uses them
+  std::unordered_map<uint32_t, std::shared_ptr<SpaceState>> states;
+
+  std::shared_ptr<SpaceState> StateOf(BufferPool* pool, SpaceId space) {
+    {
+      std::shared_lock lock(mutex);
+      const auto found = states.find(space.value());
+      if (found != states.end()) return found->second;
+    }
+    std::unique_lock lock(mutex);
+    auto& state = states[space.value()];
+    if (!state) state = std::make_shared<SpaceState>(pool, space);
+    return state;
+  }
+  void Forget(SpaceId space) {
+    std::unique_lock lock(mutex);
+    states.erase(space.value());
+  }
+};
+
+PageReservation::PageReservation(PageReservation&& other) noexcept { *this = std::move(other); }
+
+PageReservation& PageReservation::operator=(PageReservation&& other) noexcept {
+  if (this != &other) {
+    if (pages_ > 0) allocator_->ReturnReservation(space_, group_, pages_);
+    allocator_ = std::exchange(other.allocator_, nullptr);
+    space_ = other.space_;
+    pages_ = std::exchange(other.pages_, 0u);
+    group_ = other.group_;
+  }
+  return *this;
+}
+
+PageReservation::~PageReservation() {
+  if (pages_ > 0) allocator_->ReturnReservation(space_, group_, pages_);
+}
+
+PageAllocator::PageAllocator(BufferPool* pool, std::array<uint8_t, 16> instance_id)
+    : pool_(pool), impl_(std::make_unique<Impl>()) {
+  impl_->instance_id = instance_id;
+}
+
+PageAllocator::~PageAllocator() = default;
+
+Status PageAllocator::CreateSpace(SpaceId space) {
+  const uint32_t page_bytes = pool_->page_size_bytes();
+  Status status = pool_->files()->Create(space, FirstFilePages(page_bytes));
+  if (!status.ok()) return status;
+  impl_->Forget(space);
+  MiniTxn mini_txn(pool_);
+  status = mini_txn.Start(kLogBytesMax);
+  if (!status.ok()) return status;
+  const PageId header_id{space, PageNumber(0)};
+  const PageId bitmap_id{space, BitmapPage(0, page_bytes)};
+  Result<MutablePage> header = mini_txn.FixNew(header_id);
+  if (!header.ok()) return header.status();
+  Result<MutablePage> bitmap = mini_txn.FixNew(bitmap_id);
+  if (!bitmap.ok()) return bitmap.status();
+  std::byte* body = mini_txn.Log(RecordType::kSpaceInit, *header, impl_->instance_id.size());
+  std::memcpy(body, impl_->instance_id.data(), impl_->instance_id.size());
+  InitSpaceHeader({header->bytes, page_bytes}, header_id, impl_->instance_id);
+  StoreLe<uint32_t>(mini_txn.Log(RecordType::kSpaceBitmapInit, *bitmap, 4), 0);
+  InitBitmap({bitmap->bytes, page_bytes}, bitmap_id, 0);
+  mini_txn.Commit();
+  return Status::Ok();
+}
+
+Status PageAllocator::OpenSpace(SpaceId space) {
+  if (!pool_->files()->IsLive(space)) {
+    const Status status = pool_->files()->Open(space);
+    if (!status.ok()) return status;
+  }
+  Result<PageGuard> header = pool_->Fix({space, PageNumber(0)}, LatchMode::kShared);
+  if (!header.ok()) return header.status();
+  const std::byte* page = header->page();
+  const std::string path = pool_->files()->PathOf(space);
+  if (PageTypeOf(page) != PageType::kSpaceHeader ||
+      LoadLe<uint64_t>(page + space_layout::kMagicOffset) != space_layout::kMagic) {
+    LogError("'{}' does not begin with a Rowan space header.", path);
+    return Status(Code::kCorrupt, "not a space header", 0);
+  }
+  if (PageVersionOf(page) > space_layout::kHeaderVersion) {
+    LogError("'{}' was written by a newer version of Rowan (space format {}).", path,
+             PageVersionOf(page));
+    return Status(Code::kNewerFormat, "space written by a newer version");
+  }
+  if (std::memcmp(page + space_layout::kInstanceOffset, impl_->instance_id.data(),
+                  impl_->instance_id.size()) != 0) {
+    LogError("'{}' belongs to another Rowan instance.", path);
+    return Status(Code::kInvalidArgument, "space belongs to another instance");
+  }
+  if (LoadLe<uint32_t>(page + space_layout::kPageSizeOffset) != pool_->page_size_bytes()) {
+    LogError("'{}' has another page size than this instance.", path);
+    return Status(Code::kCorrupt, "space has another page size", 0);
+  }
+  return Status::Ok();
+}
+
+Status PageAllocator::DropSpace(SpaceId space) {
+  MiniTxn mini_txn(pool_);
+  Status status = mini_txn.Start(kLogBytesMax);
+  if (!status.ok()) return status;
+  mini_txn.LogPageless(RecordType::kSpaceDropped, space, 0);
+  const Lsn end = mini_txn.Commit();
+  status = pool_->log()->WaitDurable(end);
+  if (!status.ok()) return status;
+  status = pool_->files()->Drop(space);
+  if (!status.ok()) return status;
+  pool_->ForgetSpace(space);
+  impl_->Forget(space);
+  return Status::Ok();
+}
+
+Result<PageReservation> PageAllocator::Reserve(SpaceId space, uint32_t pages) {
+  Result<uint32_t> group = impl_->StateOf(pool_, space)->Reserve(pages);
+  if (!group.ok()) return group.status();
+  return PageReservation(this, space, pages, *group);
+}
+
+void PageAllocator::ReturnReservation(SpaceId space, uint32_t group, uint32_t pages) {
+  std::shared_ptr<SpaceState> state;
+  {
+    std::shared_lock lock(impl_->mutex);
+    const auto found = impl_->states.find(space.value());
+    if (found == impl_->states.end()) return;  // dropped meanwhile
+    state = found->second;
+  }
+  state->Return(group, pages);
+}
+
+namespace {
+
+/// Chooses a clear bit: next to `near`, else the start of an unused extent, else anywhere.
+std::optional<uint32_t> ChooseBit(Bytes bitmap, uint32_t group, std::optional<uint32_t> near,
+                                  SpaceState* state) {
+  const SpaceState::SearchHints hints = state->Hints(group);
+  const uint32_t extent = ExtentPages(bitmap.size());
+  if (near.has_value()) {
+    const uint32_t begin = *near / extent * extent;
+    const uint32_t end = std::min(begin + extent, hints.limit);
+    std::optional<uint32_t> bit = FirstClear(bitmap, *near, end);
+    if (!bit.has_value()) bit = FirstClear(bitmap, begin, end);
+    if (bit.has_value()) return bit;
+  }
+  if (near.has_value() && hints.limit > 2 * extent) {
+    const std::optional<uint32_t> bit = FirstClearExtent(bitmap, hints.extent, hints.limit);
+    state->NoExtentBelow(group, bit.has_value() ? *bit + 1 : hints.limit / extent * extent);
+    if (bit.has_value()) return bit;
+  }
+  std::optional<uint32_t> bit = FirstClear(bitmap, hints.first_clear, hints.limit);
+  if (!bit.has_value()) bit = FirstClear(bitmap, 0, hints.limit);
+  return bit;
+}
+
+/// The bitmap page, held already or latched now.
+Result<MutablePage> LatchBitmap(MiniTxn* mini_txn, PageId id) {
+  const MutablePage held = mini_txn->FindHeld(id);
+  if (held.valid()) return held;
+  return mini_txn->Fix(id);
+}
+
+void LogBit(MiniTxn* mini_txn, const MutablePage& bitmap, RecordType type, uint32_t bit) {
+  std::byte* body = mini_txn->Log(type, bitmap, 8);
+  StoreLe<uint32_t>(body, bit);
+  StoreLe<uint32_t>(body + 4, 1);
+}
+
+}  // namespace
+
+Result<PageNumber> PageAllocator::Allocate(MiniTxn* mini_txn, PageReservation* reservation,
+                                           PageNumber near) {
+  ROWAN_CHECK(reservation->allocator_ == this && reservation->pages_ > 0);
+  const uint32_t page_bytes = pool_->page_size_bytes();
+  const uint32_t group = reservation->group_;
+  const std::shared_ptr<SpaceState> state = impl_->StateOf(pool_, reservation->space_);
+  Result<MutablePage> bitmap =
+      LatchBitmap(mini_txn, {reservation->space_, BitmapPage(group, page_bytes)});
+  if (!bitmap.ok()) return bitmap.status();
+  const uint32_t group_pages = GroupPages(page_bytes);
+  std::optional<uint32_t> near_bit;
+  if (near != kNoPage && near.value() / group_pages == group) {
+    near_bit = near.value() % group_pages;
+  }
+  const MutableBytes page(bitmap->bytes, page_bytes);
+  const std::optional<uint32_t> bit = ChooseBit(page, group, near_bit, state.get());
+  if (!bit.has_value()) {
+    pool_->ReportDamage(bitmap->id, "promises free pages that it does not have");
+    return Status(Code::kCorrupt, "no free page within a reservation", bitmap->id.page.value());
+  }
+  LogBit(mini_txn, *bitmap, RecordType::kSpaceSetBits, *bit);
+  BitmapSet(page, *bit, true);
+  state->Taken(group, *bit, true);
+  --reservation->pages_;
+  return PageNumber(group * group_pages + *bit);
+}
+
+Status PageAllocator::Free(MiniTxn* mini_txn, PageId id) {
+  const uint32_t page_bytes = pool_->page_size_bytes();
+  const uint32_t group = id.page.value() / GroupPages(page_bytes);
+  const uint32_t bit = id.page.value() % GroupPages(page_bytes);
+  Result<MutablePage> bitmap = LatchBitmap(mini_txn, {id.space, BitmapPage(group, page_bytes)});
+  if (!bitmap.ok()) return bitmap.status();
+  const MutableBytes page(bitmap->bytes, page_bytes);
+  const bool ours = bit == 1 || id.page == kNoPage;  // header and bitmap pages are never freed
+  if (ours || !BitmapTest(page, bit)) {
+    pool_->ReportDamage(id, "is freed but was not in use");
+    return Status(Code::kCorrupt, "freeing a page that is not in use", id.page.value());
+  }
+  LogBit(mini_txn, *bitmap, RecordType::kSpaceClearBits, bit);
+  BitmapSet(page, bit, false);
+  impl_->StateOf(pool_, id.space)->Freed(group, bit);
+  return Status::Ok();
+}
+
+Result<uint64_t> PageAllocator::ReadCounter(SpaceId space) {
+  Result<PageGuard> header = pool_->Fix({space, PageNumber(0)}, LatchMode::kShared);
+  if (!header.ok()) return header.status();
+  return LoadLe<uint64_t>(header->page() + space_layout::kCounterOffset);
+}
+
+Status PageAllocator::WriteCounter(SpaceId space, uint64_t value) {
+  MiniTxn mini_txn(pool_);
+  const Status status = mini_txn.Start(kLogBytesMax);
+  if (!status.ok()) return status;
+  Result<MutablePage> header = mini_txn.Fix({space, PageNumber(0)});
+  if (!header.ok()) return header.status();
+  std::byte* body = mini_txn.Log(RecordType::kSpaceHeader, *header, 2 + sizeof(value));
+  StoreLe<uint16_t>(body, static_cast<uint16_t>(space_layout::kCounterOffset));
+  StoreLe<uint64_t>(body + 2, value);
+  StoreLe<uint64_t>(header->bytes + space_layout::kCounterOffset, value);
+  mini_txn.Commit();
+  return Status::Ok();
+}
+
+Result<SpaceStatistics> PageAllocator::Statistics(SpaceId space) {
+  SpaceStatistics statistics;
+  const Status status = impl_->StateOf(pool_, space)->Counts(&statistics.file_pages,
+                                                             &statistics.used_pages);
+  if (!status.ok()) return status;
+  return statistics;
+}
+
+Result<bool> PageAllocator::IsAllocated(PageId id) {
+  const uint32_t page_bytes = pool_->page_size_bytes();
+  const uint32_t group = id.page.value() / GroupPages(page_bytes);
+  Result<PageGuard> bitmap =
+      pool_->Fix({id.space, BitmapPage(group, page_bytes)}, LatchMode::kShared);
+  if (!bitmap.ok()) return bitmap.status();
+  return BitmapTest({bitmap->page(), page_bytes}, id.page.value() % GroupPages(page_bytes));
+}
+
+Result<uint32_t> PageAllocator::CheckSpace(SpaceId space) {
+  const Status opened = OpenSpace(space);
+  if (!opened.ok()) return opened;
+  const uint32_t page_bytes = pool_->page_size_bytes();
+  uint32_t bitmap_pages = 0;
+  {
+    Result<PageGuard> header = pool_->Fix({space, PageNumber(0)}, LatchMode::kShared);
+    if (!header.ok()) return header.status();
+    bitmap_pages = LoadLe<uint32_t>(header->page() + space_layout::kBitmapPagesOffset);
+  }
+  uint32_t used = 0;
+  for (uint32_t group = 0; group < bitmap_pages; ++group) {
+    const PageId id{space, BitmapPage(group, page_bytes)};
+    Result<PageGuard> guard = pool_->Fix(id, LatchMode::kShared);
+    if (!guard.ok()) return guard.status();
+    const Bytes page(guard->page(), page_bytes);
+    const bool good = PageTypeOf(page.data()) == PageType::kSpaceBitmap &&
+                      LoadLe<uint32_t>(page.data() + space_layout::kGroupOffset) == group &&
+                      BitmapTest(page, 1) && (group != 0 || BitmapTest(page, 0));
+    if (!good) {
+      pool_->ReportDamage(id, "is not the bitmap page that belongs here");
+      return Status(Code::kCorrupt, "bad bitmap page", id.page.value());
+    }
+    used += BitmapCount(page, GroupPages(page_bytes));
+  }
+  return used;
+}
+
+}  // namespace rowan

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// The two page types that describe a tablespace, and pure functions over them.
+//
+// Space header, page 0, behind the 32-byte page header:
+//   offset size
+//   32     8    magic
+//   40     16   instance id: the instance that made the file
+//   56     4    page size in bytes
+//   60     4    bitmap pages initialised
+//   64     8    counter (AUTO_INCREMENT high-water mark)
+//
+// Bitmap page of group g, at page g x GroupPages + 1: a bit per page of the group, from offset 64, set =
+// in use. Bit i is bit (i mod 8) of byte i / 8.
+//   32     4    group
+//   36     28   zero
+// Thread safety: the pages are latched by the caller.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+#include "base/bytes.h"
+#include "base/ids.h"
+#include "buffer/page_header.h"
+
+namespace rowan {
+
+using InstanceId = std::array<uint8_t, 16>;
+
+namespace space_layout {
+inline constexpr uint8_t kHeaderVersion = 1;
+inline constexpr uint8_t kBitmapVersion = 1;
+inline constexpr uint64_t kMagic = 0x3130454341505352;  // "RSPACE01"
+inline constexpr size_t kMagicOffset = 32;
+inline constexpr size_t kInstanceOffset = 40;
+inline constexpr size_t kPageSizeOffset = 56;
+inline constexpr size_t kBitmapPagesOffset = 60;
+inline constexpr size_t kCounterOffset = 64;
+inline constexpr size_t kGroupOffset = 32;
+inline constexpr size_t kBitsOffset = 64;
+static_assert(kMagicOffset == kPageHeaderBytes);
+static_assert(kInstanceOffset + sizeof(InstanceId) == kPageSizeOffset);
+static_assert(kCounterOffset % 8 == 0 && kBitsOffset % 8 == 0);
+}  // namespace space_layout
+
+/// Pages that one bitmap page describes.
+[[nodiscard]] constexpr uint32_t GroupPages(size_t page_size_bytes) {
+  return static_cast<uint32_t>((page_size_bytes - space_layout::kBitsOffset) * 8);
+}
+[[nodiscard]] constexpr PageNumber BitmapPage(uint32_t group, size_t page_size_bytes) {
+  return PageNumber(group * GroupPages(page_size_bytes) + 1);
+}
+/// Pages in 1 MiB, the unit that trees take when they grow.
+[[nodiscard]] constexpr uint32_t ExtentPages(size_t page_size_bytes) {
+  return static_cast<uint32_t>((size_t{1} << 20) / page_size_bytes);
+}
+static_assert(GroupPages(kPageSizeMin) % ExtentPages(kPageSizeMin) == 0);
+static_assert(GroupPages(16384) % ExtentPages(16384) == 0);
+static_assert(GroupPages(kPageSizeMax) % ExtentPages(kPageSizeMax) == 0);
+
+void InitSpaceHeader(MutableBytes page, PageId id, const InstanceId& instance);
+/// Sets the bits of the bitmap page itself, and of the space header in group 0.
+void InitBitmap(MutableBytes page, PageId id, uint32_t group);
+
+[[nodiscard]] bool BitmapTest(Bytes page, uint32_t bit);
+void BitmapSet(MutableBytes page, uint32_t bit, bool value);
+/// Number of set bits among the first `limit`.
+[[nodiscard]] uint32_t BitmapCount(Bytes page, uint32_t limit);
+/// Index of the last set bit plus one; 0 if none.
+[[nodiscard]] uint32_t BitmapEnd(Bytes page);
+/// First clear bit in [first, last).
+[[nodiscard]] std::optional<uint32_t> FirstClear(Bytes page, uint32_t first, uint32_t last);
+/// First bit of a wholly clear extent in [first, last); `first` is rounded up.
+[[nodiscard]] std::optional<uint32_t> FirstClearExtent(Bytes page, uint32_t first, uint32_t last);
+
+}  // namespace rowan

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "space/space_state.h"
+
+#include <algorithm>
+
+#include "base/assertions.h"
+#include "buffer/mini_txn.h"
+#include "space/space_pages.h"
+
+namespace rowan {
+namespace {
+
+constexpr uint32_t kMiB = uint32_t{1} << 20;
+
+}  // namespace
+
+bool SpaceState::FindGroup(uint32_t pages, uint32_t slack, uint32_t* group) {
+  std::lock_guard lock(mutex_);
+  for (size_t i = groups_.size(); i-- > 0;) {  // the newest has most room
+    Group& candidate = groups_[i];
+    if (candidate.clear < candidate.promised + pages + slack) continue;
+    candidate.promised += pages;
+    *group = static_cast<uint32_t>(i);
+    return true;
+  }
+  return false;
+}
+
+Result<uint32_t> SpaceState::Reserve(uint32_t pages) {
+  // Free pages kept ahead, so that trees find whole extents instead of each other's gaps.
+  const auto slack = [this] {
+    std::lock_guard lock(mutex_);
+    const uint32_t extent = ExtentPages(page_size());
+    return file_pages_ < 8 * extent ? 0 : std::min(file_pages_ / 16, 4 * extent);
+  };
+  uint32_t group = 0;
+  if (loaded_.load(std::memory_order_acquire) && FindGroup(pages, slack(), &group)) return group;
+  std::lock_guard growth(growth_);
+  if (!loaded_.load(std::memory_order_relaxed)) {
+    const Status status = LoadLocked();
+    if (!status.ok()) return status;
+  }
+  while (!FindGroup(pages, slack(), &group)) {
+    const Status status = GrowLocked(pages);
+    if (status.ok()) continue;
+    // The disk is full: the pages kept ahead are there for this.
+    if (status.Is(Code::kNoSpace) && FindGroup(pages, 0, &group)) return group;
+    return status;
+  }
+  return group;
+}
+
+void SpaceState::Return(uint32_t group, uint32_t pages) {
+  std::lock_guard lock(mutex_);
+  ROWAN_CHECK(group < groups_.size() && groups_[group].promised >= pages);
+  groups_[group].promised -= pages;
+}
+
+SpaceState::SearchHints SpaceState::Hints(uint32_t group) {
+  std::lock_guard lock(mutex_);
+  ROWAN_CHECK(group < groups_.size());
+  return groups_[group].hints;
+}
+
+void SpaceState::Taken(uint32_t group, uint32_t bit, bool promised) {
+  std::lock_guard lock(mutex_);
+  Group& state = groups_[group];
+  ROWAN_CHECK(state.clear > 0 && (!promised || state.promised > 0));
+  --state.clear;
+  if (promised) --state.promised;
+  if (bit == state.hints.first_clear) ++state.hints.first_clear;
+}
+
+void SpaceState::NoExtentBelow(uint32_t group, uint32_t bit) {
+  std::lock_guard lock(mutex_);
+  groups_[group].hints.extent = bit;
+}
+
+void SpaceState::Freed(uint32_t group, uint32_t bit) {
+  std::lock_guard lock(mutex_);
+  if (group >= groups_.size()) return;  // not counted yet; will be, from the bitmap
+  Group& state = groups_[group];
+  ++state.clear;
+  state.hints.first_clear = std::min(state.hints.first_clear, bit);
+  const uint32_t extent = ExtentPages(page_size());
+  state.hints.extent = std::min(state.hints.extent, bit / extent * extent);
+}
+
+Status SpaceState::Counts(uint32_t* file_pages, uint32_t* used_pages) {
+  std::lock_guard growth(growth_);
+  if (!loaded_.load(std::memory_order_relaxed)) {
+    const Status status = LoadLocked();
+    if (!status.ok()) return status;
+  }
+  std::lock_guard lock(mutex_);
+  uint32_t clear = 0;
+  for (const Group& group : groups_) clear += group.clear;
+  *file_pages = file_pages_;
+  *used_pages = file_pages_ - clear;
+  return Status::Ok();
+}
+
+Status SpaceState::LoadLocked() {
+  Result<uint32_t> pages = pool_->files()->PageCount(space_);
+  if (!pages.ok()) return pages.status();
+  uint32_t bitmap_pages = 0;
+  {
+    Result<PageGuard> header = pool_->Fix({space_, PageNumber(0)}, LatchMode::kShared);
+    if (!header.ok()) return header.status();
+    bitmap_pages = LoadLe<uint32_t>(header->page() + space_layout::kBitmapPagesOffset);
+  }
+  if (bitmap_pages == 0) return Status(Code::kCorrupt, "space header without bitmap pages", 0);
+  uint32_t file_pages = *pages;
+  // A crash may have lost the file's new size, but not the bits of pages promised in it.
+  Result<PageGuard> last =
+      pool_->Fix({space_, BitmapPage(bitmap_pages - 1, page_size())}, LatchMode::kShared);
+  if (!last.ok()) return last.status();
+  const uint32_t used_end = (bitmap_pages - 1) * GroupPages(page_size()) +
+                            BitmapEnd({last->page(), page_size()});
+  last->Release();
+  if (used_end > file_pages) {
+    const Status status = pool_->files()->Extend(space_, used_end);
+    if (!status.ok()) return status;
+    file_pages = used_end;
+  }
+  {
+    std::lock_guard lock(mutex_);
+    groups_.clear();
+    file_pages_ = file_pages;
+  }
+  for (uint32_t group = 0; group < bitmap_pages; ++group) {
+    Result<PageGuard> guard = pool_->Fix({space_, BitmapPage(group, page_size())},
+                                         LatchMode::kShared);
+    if (!guard.ok()) return guard.status();
+    const uint32_t first = group * GroupPages(page_size());
+    const uint32_t limit =
+        file_pages > first ? std::min(file_pages - first, GroupPages(page_size())) : 0;
+    Group state;
+    state.clear = limit - BitmapCount({guard->page(), page_size()}, limit);
+    state.hints.limit = limit;
+    std::lock_guard lock(mutex_);  // the latch keeps the bits still until the group is counted
+    groups_.push_back(state);
+  }
+  loaded_.store(true, std::memory_order_release);
+  return Status::Ok();
+}
+
+uint32_t SpaceState::NextFileSize(uint32_t file_pages) const {
+  // Small tables stay small; large ones grow in steps that keep files in few pieces.
+  const uint32_t mib = kMiB / page_size();
+  if (file_pages < mib) return std::min(mib, std::max<uint32_t>(file_pages * 2, 4));
+  const uint32_t step = file_pages < 32 * mib ? mib : (file_pages < 1024 * mib ? 4 * mib : 16 * mib);
+  return (file_pages / step + 1) * step;
+}
+
+Status SpaceState::GrowLocked(uint32_t pages) {
+  uint32_t old_pages = 0;
+  uint32_t groups = 0;
+  {
+    std::lock_guard lock(mutex_);
+    old_pages = file_pages_;
+    groups = static_cast<uint32_t>(groups_.size());
+  }
+  const uint32_t group_end = groups * GroupPages(page_size());
+  if (old_pages >= group_end) {
+    // The last group is full: the next one begins with its own bitmap page.
+    const uint32_t target = old_pages + std::max(pages + 2, ExtentPages(page_size()));
+    const Status status = pool_->files()->Extend(space_, target);
+    if (!status.ok()) return status;
+    std::unique_lock lock(mutex_);
+    file_pages_ = target;
+    lock.unlock();
+    return AddGroupLocked();
+  }
+  const uint32_t target = std::min(group_end, NextFileSize(old_pages));
+  const Status status = pool_->files()->Extend(space_, target);
+  if (!status.ok()) return status;
+  std::lock_guard lock(mutex_);
+  file_pages_ = target;
+  Group& last = groups_.back();
+  last.clear += target - old_pages;
+  last.hints.limit = target - (groups - 1) * GroupPages(page_size());
+  return Status::Ok();
+}
+
+Status SpaceState::AddGroupLocked() {
+  uint32_t group = 0;
+  uint32_t file_pages = 0;
+  {
+    std::lock_guard lock(mutex_);
+    group = static_cast<uint32_t>(groups_.size());
+    file_pages = file_pages_;
+  }
+  MiniTxn mini_txn(pool_);
+  Status status = mini_txn.Start(256);
+  if (!status.ok()) return status;
+  Result<MutablePage> header = mini_txn.Fix({space_, PageNumber(0)});
+  if (!header.ok()) return header.status();
+  const PageId id{space_, BitmapPage(group, page_size())};
+  Result<MutablePage> bitmap = mini_txn.FixNew(id);
+  if (!bitmap.ok()) return bitmap.status();
+  StoreLe<uint32_t>(mini_txn.Log(RecordType::kSpaceBitmapInit, *bitmap, 4), group);
+  InitBitmap({bitmap->bytes, page_size()}, id, group);
+  std::byte* body = mini_txn.Log(RecordType::kSpaceHeader, *header, 6);
+  StoreLe<uint16_t>(body, static_cast<uint16_t>(space_layout::kBitmapPagesOffset));
+  StoreLe<uint32_t>(body + 2, group + 1);
+  StoreLe<uint32_t>(header->bytes + space_layout::kBitmapPagesOffset, group + 1);
+  Group state;
+  state.hints.limit =
+      std::min(file_pages - group * GroupPages(page_size()), GroupPages(page_size()));
+  state.clear = state.hints.limit - 1;
+  {
+    std::lock_guard lock(mutex_);
+    groups_.push_back(state);
+  }
+  mini_txn.Commit();
+  return Status::Ok();
+}
+
+}  // namespace rowan
