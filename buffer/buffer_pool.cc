@@ -161,7 +161,7 @@ Status BufferPool::Impl::ReadInto(Frame* frame, PageId id, FixHint hint) {
   }
   if (!status.ok()) {
     if (status.Is(Code::kIoError)) {
-      LogError("Reading page {} of {} failed with error {}; the statement fails, the engine runs on.",
+      LogError("Reading page {} of {} failed with error {}. The statement fails, the rest works.",
                id.page.value(), core.files->PathOf(id.space), status.detail());
     }
     return status;

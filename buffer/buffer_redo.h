@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // The log records that know nothing of a page's content: a whole page, and a run of bytes.
 //
-//   kPageImage  body: runs, each offset varint | length varint | bytes. The page is zero outside the
-//               runs. Initialises the page.
+//   kPageImage  body: runs, each offset varint | length varint | bytes. The page is zero outside
+//               the runs. Initialises the page.
 //   kPageBytes  body: offset u16 | bytes, which overwrite the page from there on. Never the first
 //               16 bytes: checksum, type, version, flags and LSN are not bytes to patch.
 //

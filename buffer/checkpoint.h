@@ -4,13 +4,13 @@
 // checkpoint LSN is the smallest r over all shards, published after the data files are synced and
 // the log is durable up to it.
 //
-// Why a sweep overlooks nothing: a mini-transaction marks its pages dirty before it appends. A change
-// below the tail that the sweep read first was therefore marked before the sweep looked.
+// Why a sweep overlooks nothing: a mini-transaction marks its pages dirty before it appends. A
+// change below the tail that the sweep read first was therefore marked before the sweep looked.
 //
-// Discarded pages: a freed page is dropped although its last changes were never written. A checkpoint
-// between its first unwritten change and its freeing would make recovery replay onto a page that
-// never was. So Discard lowers the result of the sweep in progress (`discard_floor`); sweeps that
-// begin after the freeing group are above the gap.
+// Discarded pages: a freed page is dropped although its last changes were never written. A
+// checkpoint between its first unwritten change and its freeing would make recovery replay onto a
+// page that never was. So Discard lowers the result of the sweep in progress (`discard_floor`);
+// sweeps that begin after the freeing group are above the gap.
 // Thread safety: all members from any thread.
 #pragma once
 

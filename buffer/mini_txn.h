@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // MiniTxn: one atomic change of a few pages = one log group.
 //
-// Life: Start(log bytes) reserves log space before any latch -> Fix/Adopt pages exclusively -> change
-// bytes and Log what was changed -> Commit. Commit marks the modified frames dirty with the log tail
-// read before the append (a safe lower bound), appends the group, stamps page LSNs, releases the
-// latches, returns the group's end LSN. Abandon releases everything when nothing was logged.
+// Life: Start(log bytes) reserves log space before any latch -> Fix/Adopt pages exclusively ->
+// change bytes and Log what was changed -> Commit. Commit marks the modified frames dirty with the
+// log tail read before the append (a safe lower bound), appends the group, stamps page LSNs,
+// releases the latches, returns the group's end LSN. Abandon releases everything when nothing was
+// logged. docs/contracts/mini_transaction.md says what may be done in between.
 //
-// Latch order: tree pages top-down and left to right -> undo pages -> undo directory -> space header
-// and bitmap pages -> log append. Nothing may wait for a row lock or read another tree page from
-// disk while an exclusive leaf latch is held. Pages to be allocated are reserved first
+// Latch order: tree pages top-down and left to right -> undo pages -> undo directory -> space
+// header and bitmap pages -> log append. Nothing may wait for a row lock or read another tree page
+// from disk while an exclusive leaf latch is held. Pages to be allocated are reserved first
 // (space/page_allocator.h).
 // Thread safety: one thread. Not allocating when warm.
 #pragma once

@@ -230,7 +230,7 @@ Status BufferPool::SetDoublewriteMode(DoublewriteMode mode) {
   const std::unique_lock gate(core.write_gate);
   // Emptied in between: images in it would be older than pages written without it.
   const Status status = impl_->doublewrite.Reset();
-  if (!status.ok()) return core.StopEngine("a write or sync of the doublewrite file failed", status);
+  if (!status.ok()) return core.StopEngine("emptying the doublewrite file failed", status);
   core.doublewrite_mode.store(mode, std::memory_order_release);
   return Status::Ok();
 }

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Repair from the doublewrite file: every tear is mended, nothing else is touched.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "base/counters.h"
+#include "base/crc32c.h"
+#include "buffer/doublewrite.h"
+#include "tests/buffer/pool_harness.h"
+#include "tests/support/fault_file_system.h"
+
+namespace rowan {
+namespace {
+
+class Doublewrite : public ::testing::Test {
+ protected:
+  /// Page 5 was 1 on disk, then 2; both images are known, and 2 is in the doublewrite file.
+  void SetUp() override {
+    harness_.Create();
+    ASSERT_TRUE(harness_.Add(5, 1).ok());
+    ASSERT_TRUE(harness_.pool().FlushAndCheckpoint().ok());
+    old_ = Home();
+    ASSERT_TRUE(harness_.Add(5, 1).ok());
+    ASSERT_TRUE(harness_.pool().FlushAndCheckpoint().ok());
+    new_ = Home();
+    // What the doublewrite file holds after the crash, before each start.
+    auto file = fs_.Open(DoublewritePath(), {});
+    ASSERT_TRUE(file.ok());
+    doublewrite_.resize((*file)->Size().value());
+    ASSERT_TRUE((*file)->Read(0, doublewrite_).ok());
+  }
+
+  std::string DoublewritePath() const { return "/instance/" + std::string(kDoublewriteFileName); }
+
+  std::vector<std::byte> Home() {
+    std::vector<std::byte> page(TestPageSizeBytes());
+    EXPECT_TRUE(harness_.files().ReadPage(PoolHarness::Id(5), page).ok());
+    return page;
+  }
+
+  /// A start after a crash that left `home` on disk.
+  void StartWith(const std::vector<std::byte>& home) {
+    ASSERT_TRUE(harness_.files().WritePage(PoolHarness::Id(5), home).ok());
+    RestoreDoublewrite();
+    ASSERT_TRUE(harness_.Start().ok());
+  }
+  void RestoreDoublewrite() {
+    auto file = fs_.Open(DoublewritePath(), {});
+    ASSERT_TRUE(file.ok());
+    ASSERT_TRUE((*file)->Write(0, doublewrite_).ok());
+  }
+
+  FaultFileSystem fs_{TestSeed()};
+  PoolHarness harness_{&fs_, {.space_pages = 32}};
+  std::vector<std::byte> old_;
+  std::vector<std::byte> new_;
+  std::vector<std::byte> doublewrite_;
+};
+
+TEST_F(Doublewrite, EveryTearPointIsRepaired) {
+  const size_t unit = std::max<size_t>(512, TestPageSizeBytes() / 16);
+  const uint64_t before = ReadCounter(Counter::kPagesRepaired);
+  uint64_t torn = 0;
+  for (size_t tear = unit; tear < new_.size(); tear += unit) {
+    for (const bool front_new : {true, false}) {
+      std::vector<std::byte> home = front_new ? old_ : new_;
+      const std::vector<std::byte>& front = front_new ? new_ : old_;
+      std::copy_n(front.begin(), tear, home.begin());
+      if (home == old_ || home == new_) continue;
+      ++torn;
+      StartWith(home);
+      ASSERT_EQ(harness_.Read(5).value(), 2u) << "torn at " << tear;
+      ASSERT_EQ(ReadCounter(Counter::kPagesRepaired), before + torn);
+    }
+  }
+  EXPECT_GT(torn, 0u);
+}
+
+TEST_F(Doublewrite, AZeroOrForeignPageIsRepairedToo) {
+  StartWith(std::vector<std::byte>(TestPageSizeBytes()));
+  EXPECT_EQ(harness_.Read(5).value(), 2u);
+  std::vector<std::byte> other(TestPageSizeBytes());
+  ASSERT_TRUE(harness_.files().ReadPage(PoolHarness::Id(6), other).ok());
+  StartWith(other);
+  EXPECT_EQ(harness_.Read(5).value(), 2u);
+}
+
+TEST_F(Doublewrite, AWholePageIsLeftAlone) {
+  const uint64_t before = ReadCounter(Counter::kPagesRepaired);
+  StartWith(old_);  // an older image is whole: redo takes it from there, here a lost write
+  EXPECT_EQ(ReadCounter(Counter::kPagesRepaired), before);
+  EXPECT_EQ(harness_.Read(5).value(), 1u);
+}
+
+TEST_F(Doublewrite, RepairEmptiesTheFileSoThatLaterDamageIsNotHidden) {
+  StartWith(new_);
+  std::vector<std::byte> damaged = new_;
+  damaged[100] ^= std::byte{1};
+  ASSERT_TRUE(harness_.files().WritePage(PoolHarness::Id(5), damaged).ok());
+  ASSERT_TRUE(harness_.Start().ok());
+  EXPECT_TRUE(harness_.Read(5).status().Is(Code::kCorrupt));
+}
+
+TEST_F(Doublewrite, ADamagedImageIsNotUsed) {
+  std::vector<std::byte> torn = new_;
+  std::copy_n(old_.begin(), 512, torn.begin());
+  for (uint64_t offset = kDirectoryBytes; offset < doublewrite_.size(); ++offset) {
+    // The copies of page 5, wherever they are.
+    if (offset % 512 == 0 && offset + new_.size() <= doublewrite_.size() &&
+        std::equal(new_.begin(), new_.end(), doublewrite_.begin() + offset)) {
+      doublewrite_[offset + 200] ^= std::byte{1};
+    }
+  }
+  StartWith(torn);
+  EXPECT_TRUE(harness_.Read(5).status().Is(Code::kCorrupt));
+}
+
+TEST_F(Doublewrite, SettledImagesAreIgnored) {
+  std::vector<std::byte> damaged = new_;
+  damaged[100] ^= std::byte{1};
+  // Many later batches; the last one's directory says that the batch with page 5 is settled.
+  for (int round = 0; round < 6; ++round) {
+    ASSERT_TRUE(harness_.Add(7, 1).ok());
+    ASSERT_TRUE(harness_.pool().FlushAndCheckpoint().ok());
+  }
+  ASSERT_TRUE(harness_.files().WritePage(PoolHarness::Id(5), damaged).ok());
+  ASSERT_TRUE(harness_.Start().ok());
+  EXPECT_TRUE(harness_.Read(5).status().Is(Code::kCorrupt)) << "bit rot is not a torn write";
+}
+
+TEST_F(Doublewrite, SwitchingItOffEmptiesItAndOnAgainProtectsAgain) {
+  ASSERT_TRUE(harness_.pool().SetDoublewriteMode(DoublewriteMode::kOff).ok());
+  const uint64_t batches = ReadCounter(Counter::kDoublewriteBatches);
+  ASSERT_TRUE(harness_.Add(5, 1).ok());
+  ASSERT_TRUE(harness_.pool().FlushAndCheckpoint().ok());
+  EXPECT_EQ(ReadCounter(Counter::kDoublewriteBatches), batches);
+  ASSERT_TRUE(harness_.pool().SetDoublewriteMode(DoublewriteMode::kOn).ok());
+  ASSERT_TRUE(harness_.Add(5, 1).ok());
+  ASSERT_TRUE(harness_.pool().FlushAndCheckpoint().ok());
+  EXPECT_EQ(ReadCounter(Counter::kDoublewriteBatches), batches + 1);
+  EXPECT_TRUE(harness_.pool().SetDoublewriteMode(DoublewriteMode::kAtomic).Is(Code::kUnsupported));
+  std::vector<std::byte> torn = Home();
+  std::copy_n(old_.begin() + 512, 512, torn.begin() + 512);
+  std::copy_n(old_.begin(), 512, torn.begin());
+  ASSERT_TRUE(harness_.files().WritePage(PoolHarness::Id(5), torn).ok());
+  ASSERT_TRUE(harness_.Start().ok());
+  EXPECT_EQ(harness_.Read(5).value(), 4u);
+}
+
+TEST_F(Doublewrite, ANewerFormatIsRefused) {
+  for (size_t offset = 0; offset + 16 < doublewrite_.size(); offset += 4096) {
+    if (LoadLe<uint32_t>(doublewrite_.data() + offset + 4) != 0x57445752) continue;
+    StoreLe<uint32_t>(doublewrite_.data() + offset + 8, 99);
+    StoreLe<uint32_t>(doublewrite_.data() + offset,
+                      Crc32c({doublewrite_.data() + offset + 4, kDirectoryBytes - 4}));
+  }
+  RestoreDoublewrite();
+  EXPECT_TRUE(harness_.Start().Is(Code::kNewerFormat));
+}
+
+}  // namespace
+}  // namespace rowan

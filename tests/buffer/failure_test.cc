@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// What the pool does when the disk fails or lies.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <string>
+#include <vector>
+
+#include "base/logging.h"
+#include "tests/buffer/pool_harness.h"
+#include "tests/support/fault_file_system.h"
+
+namespace rowan {
+namespace {
+
+/// Collects log messages for the life of the object.
+class LogCapture {
+ public:
+  LogCapture() {
+    SetLogSink([this](LogLevel, std::string_view message) {
+      text_ += std::string(message) + "\n";
+    });
+  }
+  ~LogCapture() { SetLogSink({}); }
+  [[nodiscard]] bool Has(const std::string& part) const {
+    return text_.find(part) != std::string::npos;
+  }
+
+ private:
+  std::string text_;
+};
+
+std::string SpacePath(PoolHarness* harness) { return harness->files().PathOf(PoolHarness::kSpace); }
+
+void ExpectStopped(PoolHarness* harness) {
+  EXPECT_TRUE(harness->log().stopped());
+  EXPECT_TRUE(harness->stopped_once());
+  EXPECT_TRUE(harness->pool().FlushAndCheckpoint().Is(Code::kStopped));
+  EXPECT_TRUE(harness->Add(1, 1).status().Is(Code::kStopped));
+}
+
+TEST(Failure, AFailedWriteOfAPageStopsTheEngineForGood) {
+  FaultFileSystem fs(TestSeed());
+  PoolHarness harness(&fs, {.space_pages = 32});
+  harness.Create();
+  ASSERT_TRUE(harness.Add(1, 1).ok());
+  fs.Inject({.call = FileCall::kWrite, .path_part = "space_"});
+  EXPECT_TRUE(harness.pool().FlushAndCheckpoint().Is(Code::kStopped));
+  ExpectStopped(&harness);
+  EXPECT_EQ(harness.pool().Statistics().dirty_frames, 1u);
+}
+
+TEST(Failure, AFailedDoublewriteStopsTheEngine) {
+  FaultFileSystem fs(TestSeed());
+  PoolHarness harness(&fs, {.space_pages = 32});
+  harness.Create();
+  ASSERT_TRUE(harness.Add(1, 1).ok());
+  fs.Inject({.call = FileCall::kWrite, .path_part = "doublewrite", .code = Code::kNoSpace});
+  EXPECT_TRUE(harness.pool().FlushAndCheckpoint().Is(Code::kStopped));
+  ExpectStopped(&harness);
+}
+
+TEST(Failure, AFailedSyncOfADataFileStopsTheEngineBeforeTheCheckpointMoves) {
+  FaultFileSystem fs(TestSeed());
+  PoolHarness harness(&fs, {.space_pages = 32});
+  harness.Create();
+  const Lsn checkpoint = harness.control().data().checkpoint_lsn;
+  ASSERT_TRUE(harness.Add(1, 1).ok());
+  fs.Inject({.call = FileCall::kSync, .path_part = "space_"});
+  EXPECT_TRUE(harness.pool().FlushAndCheckpoint().Is(Code::kStopped));
+  EXPECT_EQ(harness.control().data().checkpoint_lsn, checkpoint);
+  ExpectStopped(&harness);
+}
+
+TEST(Failure, AFailedReadFailsOneStatementOnly) {
+  FaultFileSystem fs(TestSeed());
+  PoolHarness harness(&fs, {.pool_pages = 16, .space_pages = 64});
+  harness.Create();
+  ASSERT_TRUE(harness.Start().ok());
+  LogCapture messages;
+  fs.Inject({.call = FileCall::kRead, .path_part = "space_"});
+  EXPECT_TRUE(harness.Read(5).status().Is(Code::kIoError));
+  EXPECT_TRUE(messages.Has("page 5")) << "the message names the page";
+  EXPECT_EQ(harness.Read(5).value(), 0u);
+  EXPECT_FALSE(harness.log().stopped());
+}
+
+TEST(Failure, DamageIsToldApartNamedAndLeavesOtherPagesAlone) {
+  FaultFileSystem fs(TestSeed());
+  PoolHarness harness(&fs, {.pool_pages = 16, .space_pages = 64});
+  harness.Create();
+  ASSERT_TRUE(harness.Start().ok());
+  const uint64_t page_size = harness.pool().page_size_bytes();
+  ASSERT_TRUE(fs.FlipBit(SpacePath(&harness), 7 * page_size + page_size / 2, 3));
+  // Page 8 gets the image of page 9: right checksum, wrong identity.
+  std::vector<std::byte> image(page_size);
+  ASSERT_TRUE(harness.files().ReadPage(PoolHarness::Id(9), image).ok());
+  ASSERT_TRUE(harness.files().WritePage(PoolHarness::Id(8), image).ok());
+  const std::vector<std::byte> zeros(page_size);
+  ASSERT_TRUE(harness.files().WritePage(PoolHarness::Id(10), zeros).ok());
+  LogCapture messages;
+  for (const uint32_t page : {7u, 8u, 10u, 64u}) {
+    const Status status = harness.Read(page).status();
+    EXPECT_TRUE(status.Is(Code::kCorrupt)) << page;
+    EXPECT_EQ(status.detail(), page);
+    EXPECT_TRUE(messages.Has("Page " + std::to_string(page) + " of " + SpacePath(&harness)));
+  }
+  EXPECT_EQ(harness.Read(9).value(), 0u);
+  EXPECT_EQ(harness.Read(11).value(), 0u);
+  EXPECT_EQ(harness.pool().Statistics().free_frames + 2, harness.pool().Statistics().frames);
+}
+
+TEST(Failure, ASpeculativeFixOfADamagedPageIsSilent) {
+  FaultFileSystem fs(TestSeed());
+  PoolHarness harness(&fs, {.pool_pages = 16, .space_pages = 64});
+  harness.Create();
+  ASSERT_TRUE(harness.Start().ok());
+  LogCapture messages;
+  EXPECT_TRUE(harness.Read(5000, FixHint::kSpeculative).status().Is(Code::kCorrupt));
+  EXPECT_FALSE(messages.Has("5000"));
+  harness.pool().ReportDamage(PoolHarness::Id(5000), "it is referred to but does not exist");
+  EXPECT_TRUE(messages.Has("Page 5000"));
+}
+
+TEST(Failure, AtomicModeIsRefusedWhereUntornWritesAreNotPromised) {
+  FaultFileSystem fs(TestSeed());
+  PoolHarness harness(&fs, {.space_pages = 32});
+  harness.Create();
+  LogCapture messages;
+  BufferOptions options;
+  options.page_size_bytes = TestPageSizeBytes();
+  options.pool_bytes = 64 * uint64_t{options.page_size_bytes};
+  options.doublewrite = DoublewriteMode::kAtomic;
+  auto pool = BufferPool::Open(options, &harness.files(), &fs, &harness.log(), &harness.control());
+  EXPECT_TRUE(pool.status().Is(Code::kUnsupported));
+  fs.SetAtomicWriteUnitMax(options.page_size_bytes);
+  pool = BufferPool::Open(options, &harness.files(), &fs, &harness.log(), &harness.control());
+  EXPECT_TRUE(pool.ok());
+}
+
+}  // namespace
+}  // namespace rowan

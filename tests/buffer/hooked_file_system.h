@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// A file system that calls a function before each write of a file: to check a rule on what is
+// written, or to force something to happen just then. Thread safety: SetHook before the threads
+// start.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "io/file.h"
+
+namespace rowan {
+
+class HookedFileSystem final : public FileSystem {
+ public:
+  using Hook = std::function<void(const std::string& path, Bytes bytes)>;
+
+  explicit HookedFileSystem(FileSystem* below) : below_(below) {}
+  void SetHook(Hook hook) { hook_ = std::move(hook); }
+
+  Result<std::unique_ptr<File>> Open(const std::string& path, FileOptions options) override {
+    auto opened = below_->Open(path, options);
+    if (!opened.ok()) return opened.status();
+    return std::unique_ptr<File>(new HookedFile(this, std::move(opened).value()));
+  }
+  Status Rename(const std::string& source, const std::string& target) override {
+    return below_->Rename(source, target);
+  }
+  Status Remove(const std::string& path) override { return below_->Remove(path); }
+  Result<bool> Exists(const std::string& path) override { return below_->Exists(path); }
+  Result<std::vector<std::string>> List(const std::string& folder) override {
+    return below_->List(folder);
+  }
+  Status CreateFolder(const std::string& path) override { return below_->CreateFolder(path); }
+  Status SyncDirectory(const std::string& folder) override {
+    return below_->SyncDirectory(folder);
+  }
+  Result<uint32_t> AtomicWriteUnitMax(const std::string& path) override {
+    return below_->AtomicWriteUnitMax(path);
+  }
+
+ private:
+  class HookedFile final : public File {
+   public:
+    HookedFile(HookedFileSystem* owner, std::unique_ptr<File> below)
+        : owner_(owner), below_(std::move(below)) {}
+    Status Read(uint64_t offset, MutableBytes buffer) override {
+      return below_->Read(offset, buffer);
+    }
+    Status Write(uint64_t offset, Bytes bytes) override {
+      if (owner_->hook_) owner_->hook_(below_->path(), bytes);
+      return below_->Write(offset, bytes);
+    }
+    Status Sync(SyncMethod method) override { return below_->Sync(method); }
+    Result<uint64_t> Size() override { return below_->Size(); }
+    Status Truncate(uint64_t size_bytes) override { return below_->Truncate(size_bytes); }
+    Status Allocate(uint64_t offset, uint64_t length) override {
+      return below_->Allocate(offset, length);
+    }
+    [[nodiscard]] int descriptor() const override { return -1; }
+    [[nodiscard]] const std::string& path() const override { return below_->path(); }
+
+   private:
+    HookedFileSystem* const owner_;
+    const std::unique_ptr<File> below_;
+  };
+
+  FileSystem* const below_;
+  Hook hook_;
+};
+
+}  // namespace rowan

@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// The path of a dirty page to disk, step by step, with each interleaving that matters forced by the
+// order of calls: copy and change, mark and append, sweep and discard.
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <memory>
+
+#include "buffer/checkpoint.h"
+#include "buffer/page_header.h"
+#include "buffer/page_writer.h"
+#include "buffer/pool_core.h"
+#include "tests/buffer/hooked_file_system.h"
+#include "tests/buffer/pool_harness.h"
+#include "tests/support/fault_file_system.h"
+
+namespace rowan {
+namespace {
+
+class WritePath : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    harness_.Create(false);
+    BufferOptions options;
+    options.page_size_bytes = TestPageSizeBytes();
+    options.pool_bytes = kFrames * uint64_t{options.page_size_bytes};
+    options.io_backend = IoBackend::kThreads;
+    auto arena = FrameArena::Create(options.page_size_bytes, kFrames, kFrames);
+    ASSERT_TRUE(arena.ok());
+    core_ = std::make_unique<PoolCore>(options, &harness_.files(), &fs_, &harness_.log(),
+                                       &harness_.control(), std::move(arena).value());
+    core_->EnlargeTable(kFrames);
+    core_->frame_limit.store(kFrames);
+    for (uint32_t i = 0; i < kFrames; ++i) {
+      core_->arena->frame(i)->state.store(FrameState::kFree);
+      core_->free_list.Push(core_->arena->frame(i));
+    }
+    doublewrite_ = std::make_unique<DoublewriteFile>(&fs_, &harness_.files(), &core_->syncs);
+    ASSERT_TRUE(doublewrite_->Open(2 * PageWriter::kSegmentsPerWriter).ok());
+    writer_ = std::make_unique<PageWriter>(core_.get(), doublewrite_.get(), 0);
+    checkpointer_ = std::make_unique<Checkpointer>(core_.get(), Log::kFirstLsn);
+  }
+
+  /// A resident, unlatched, clean page.
+  Frame* NewPage(uint32_t page) {
+    Frame* frame = core_->Claim();
+    EXPECT_EQ(core_->Publish(frame, PoolHarness::Id(page).Packed()), PageTable::kNone);
+    InitPageHeader(core_->PageOf(frame), PoolHarness::Id(page), PageType::kTreeNode, 1, IndexId(1));
+    frame->state.store(FrameState::kResident);
+    frame->latch.UnlockExclusive();
+    return frame;
+  }
+
+  // The three steps of a mini-transaction's commit. The frame stays latched in between.
+  uint64_t Mark(Frame* frame) {
+    frame->latch.LockExclusive();
+    const uint64_t lower_bound = harness_.log().tail().value();
+    core_->MarkDirty(frame, lower_bound);
+    return lower_bound;
+  }
+  Lsn Append(Frame* frame) {
+    GroupBuilder group;
+    std::byte* body = group.Add(
+        RecordType::kPageBytes, PageId::Unpack(frame->page_id.load()), 10);
+    std::memset(body, 0, 10);
+    StoreLe<uint16_t>(body, kPageHeaderBytes);
+    EXPECT_TRUE(harness_.log().ReserveOrWait(256).ok());
+    const Lsn end = harness_.log().Append(&group);
+    harness_.log().Release(256);
+    return end;
+  }
+  void Stamp(Frame* frame, Lsn end) {
+    SetPageLsn(core_->PageOf(frame).data(), end);
+    frame->latch.UnlockExclusive();
+  }
+  Lsn Change(Frame* frame) {
+    (void)Mark(frame);
+    const Lsn end = Append(frame);
+    Stamp(frame, end);
+    return end;
+  }
+  void SweepAll(SweepMode mode) {
+    ASSERT_TRUE(checkpointer_->Sweep(writer_.get(), 0, checkpointer_->shard_count(), mode).ok());
+  }
+
+  static constexpr uint32_t kFrames = 16;
+  FaultFileSystem fs_{TestSeed()};
+  HookedFileSystem hooked_{&fs_};
+  PoolHarness harness_{&hooked_, {.space_pages = 64}};
+  std::unique_ptr<PoolCore> core_;
+  std::unique_ptr<DoublewriteFile> doublewrite_;
+  std::unique_ptr<PageWriter> writer_;
+  std::unique_ptr<Checkpointer> checkpointer_;
+};
+
+TEST_F(WritePath, APageUnchangedSinceItsCopyBecomesClean) {
+  Frame* frame = NewPage(1);
+  (void)Change(frame);
+  EXPECT_EQ(core_->dirty_frames.load(), 1u);
+  ASSERT_EQ(writer_->TryAdd(frame), PageWriter::Added::kYes);
+  EXPECT_NE(frame->FirstDirtyLsn(), 0u) << "dirty until written";
+  ASSERT_TRUE(writer_->Flush().ok());
+  EXPECT_EQ(frame->first_dirty_lsn.load(), 0u);
+  EXPECT_EQ(core_->dirty_frames.load(), 0u);
+  EXPECT_EQ(frame->io_in_progress.load(), 0);
+}
+
+TEST_F(WritePath, APageChangedSinceItsCopyStaysDirtyFromCopyTimeOn) {
+  Frame* frame = NewPage(1);
+  Frame* other = NewPage(2);
+  (void)Change(frame);
+  (void)Change(other);
+  const uint64_t copy_time = harness_.log().tail().value();
+  ASSERT_EQ(writer_->TryAdd(frame), PageWriter::Added::kYes);
+  (void)Change(other);
+  const uint64_t before_change = harness_.log().tail().value();
+  (void)Change(frame);
+  EXPECT_LT(frame->FirstDirtyLsn(), copy_time) << "the old change is not written yet";
+  ASSERT_TRUE(writer_->Flush().ok());
+  EXPECT_EQ(frame->first_dirty_lsn.load(), copy_time);
+  EXPECT_LE(frame->FirstDirtyLsn(), before_change);
+  EXPECT_EQ(core_->dirty_frames.load(), 2u);
+  ASSERT_EQ(writer_->TryAdd(frame), PageWriter::Added::kYes);
+  ASSERT_TRUE(writer_->Flush().ok());
+  EXPECT_EQ(frame->first_dirty_lsn.load(), 0u);
+}
+
+TEST_F(WritePath, OnlyOneCopyOfAPageIsInFlight) {
+  PageWriter second(core_.get(), doublewrite_.get(), 1);
+  Frame* frame = NewPage(1);
+  (void)Change(frame);
+  ASSERT_EQ(writer_->TryAdd(frame), PageWriter::Added::kYes);
+  (void)Change(frame);
+  EXPECT_EQ(second.TryAdd(frame), PageWriter::Added::kBusy);
+  EXPECT_FALSE(core_->TryTakeClean(frame));
+  ASSERT_TRUE(writer_->Flush().ok());
+  EXPECT_EQ(second.TryAdd(frame), PageWriter::Added::kYes);
+  ASSERT_TRUE(second.Flush().ok());
+}
+
+TEST_F(WritePath, ALatchedPageIsNotWaitedFor) {
+  Frame* frame = NewPage(1);
+  (void)Change(frame);
+  frame->latch.LockExclusive();
+  EXPECT_EQ(writer_->TryAdd(frame), PageWriter::Added::kBusy);
+  frame->latch.UnlockExclusive();
+}
+
+TEST_F(WritePath, ASweepBetweenMarkAndAppendLeavesTheChangeAboveTheCheckpoint) {
+  Frame* frame = NewPage(1);
+  (void)Change(NewPage(2));
+  const uint64_t mark = Mark(frame);
+  SweepAll(SweepMode::kLazy);
+  const Lsn candidate = checkpointer_->Candidate();
+  const Lsn end = Append(frame);
+  Stamp(frame, end);
+  EXPECT_LE(candidate.value(), mark) << "the group begins at or above its mark";
+  EXPECT_GT(candidate, Log::kFirstLsn);
+}
+
+TEST_F(WritePath, ASweepAfterTheAppendSeesTheMarkThoughThePageIsLatched) {
+  Frame* frame = NewPage(1);
+  (void)Change(NewPage(2));
+  const uint64_t mark = Mark(frame);
+  const Lsn end = Append(frame);
+  (void)Append(NewPage(3));
+  SweepAll(SweepMode::kLazy);
+  EXPECT_LE(checkpointer_->Candidate().value(), mark);
+  Stamp(frame, end);
+  SweepAll(SweepMode::kUrgent);
+  EXPECT_EQ(checkpointer_->Candidate(), harness_.log().tail());
+}
+
+TEST_F(WritePath, ALateMarkNeverMovesTheCheckpointBack) {
+  Frame* frame = NewPage(1);
+  const uint64_t early = harness_.log().tail().value();
+  (void)Change(NewPage(2));
+  SweepAll(SweepMode::kUrgent);
+  const Lsn proven = checkpointer_->Candidate();
+  // A mini-transaction that read the tail long ago marks only now; its group is above the sweep.
+  frame->latch.LockExclusive();
+  core_->MarkDirty(frame, early);
+  const Lsn end = Append(frame);
+  SweepAll(SweepMode::kLazy);
+  EXPECT_GE(checkpointer_->Candidate(), proven);
+  Stamp(frame, end);
+}
+
+TEST_F(WritePath, ADiscardDuringASweepHoldsTheCheckpointBelowTheFirstUnwrittenChange) {
+  Frame* freed = NewPage(1);
+  Frame* other = NewPage(2);
+  (void)Change(other);
+  (void)Change(freed);
+  const uint64_t first_dirty = freed->FirstDirtyLsn();
+  (void)Change(other);
+  // The sweep meets the page latched, so it writes the other one first and comes back. In between
+  // the page is freed and discarded.
+  freed->latch.LockExclusive();
+  Lsn freeing_group;
+  hooked_.SetHook([&](const std::string& path, Bytes) {
+    if (path.find("space_") == std::string::npos || freeing_group != kNoLsn) return;
+    freeing_group = Append(freed);
+    checkpointer_->NoteDiscard(freed, first_dirty);
+    core_->Drop(freed);
+  });
+  SweepAll(SweepMode::kUrgent);
+  ASSERT_NE(freeing_group, kNoLsn);
+  EXPECT_EQ(checkpointer_->Candidate(), Lsn(first_dirty));
+  // A sweep that begins after the freeing group is not held back any more.
+  SweepAll(SweepMode::kUrgent);
+  EXPECT_EQ(checkpointer_->Candidate(), freeing_group);
+}
+
+TEST_F(WritePath, ADiscardedPageWithACopyInFlightIsNotFreedEarly) {
+  Frame* frame = NewPage(1);
+  (void)Change(frame);
+  ASSERT_EQ(writer_->TryAdd(frame), PageWriter::Added::kYes);
+  frame->latch.LockExclusive();
+  (void)core_->ClearDirty(frame);
+  frame->latch.UnlockExclusive();
+  EXPECT_FALSE(core_->TryTakeClean(frame));
+  ASSERT_TRUE(writer_->Flush().ok());
+  EXPECT_EQ(frame->first_dirty_lsn.load(), 0u);
+  EXPECT_EQ(core_->dirty_frames.load(), 0u);
+  EXPECT_TRUE(core_->TryTakeClean(frame));
+  core_->Free(frame);
+}
+
+TEST_F(WritePath, TheCheckpointIsPublishedAfterLogAndDataAreDurable) {
+  (void)Change(NewPage(1));
+  SweepAll(SweepMode::kUrgent);
+  const uint64_t syncs = fs_.Calls(FileCall::kSync);
+  ASSERT_TRUE(checkpointer_->WriteCheckpoint().ok());
+  EXPECT_GT(fs_.Calls(FileCall::kSync), syncs);
+  const Lsn published = harness_.control().data().checkpoint_lsn;
+  EXPECT_EQ(published, harness_.log().tail());
+  EXPECT_GE(harness_.log().durable(), published);
+  EXPECT_EQ(harness_.log().checkpoint(), published);
+}
+
+TEST_F(WritePath, OneSyncServesAllWhoWaitForIt) {
+  (void)Change(NewPage(1));
+  SweepAll(SweepMode::kUrgent);
+  ASSERT_TRUE(core_->syncs.SyncAll().ok());
+  const uint64_t syncs = fs_.Calls(FileCall::kSync);
+  ASSERT_TRUE(core_->syncs.SyncAll().ok());
+  ASSERT_TRUE(core_->syncs.EnsureSynced(PoolHarness::kSpace, 1).ok());
+  EXPECT_EQ(fs_.Calls(FileCall::kSync), syncs);
+}
+
+}  // namespace
+}  // namespace rowan
