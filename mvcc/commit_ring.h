@@ -5,8 +5,8 @@
 // The ring remembers the last `size` ids. An id takes over the slot of the id `size` before it:
 //   - that one still runs: it keeps the slot, and the new id lives in the overflow map;
 //   - it has finished: its outcome moves to the overflow map if a snapshot may still ask for it.
-// So an entry in the ring never moves while its owner may publish, and an id found nowhere has finished
-// and is visible to every snapshot that could ask.
+// So an entry in the ring never moves while its owner may publish, and an id found nowhere has
+// finished and is visible to every snapshot that could ask.
 // "Committing" lasts from just before a CSN is taken until it is published; who meets it, waits.
 // Thread safety: all members; Claim is called by one thread at a time.
 #pragma once
@@ -69,6 +69,7 @@ class CommitRing {
 
   /// Drops finished outcomes of the overflow map for which `is_needed` is false.
   void PruneOverflow(const std::function<bool(TxnId, TxnOutcome)>& is_needed);
+  [[nodiscard]] uint64_t size() const { return mask_ + 1; }
   [[nodiscard]] uint64_t overflow_size() const {
     return overflow_size_.load(std::memory_order_relaxed);
   }

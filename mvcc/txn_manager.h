@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // TxnManager: ids, snapshots, commit order, the registry of active writers.
 //
-// Commit (no binlog): commit group appended -> CSN published in the ring -> removed from the registry
-// -> row locks released -> wait durable -> acknowledged. A reader may see a commit that is not durable
-// yet; a dependent commit sits later in the same log, so it can never survive without it.
-// Prepare appends only; making prepared transactions durable is MakeDurable (the server calls it once
-// per group).
+// Commit (no binlog): commit group appended -> CSN published in the ring -> removed from the
+// registry -> row locks released -> wait durable -> acknowledged. A reader may see a commit that is
+// not durable yet; a dependent commit sits later in the same log, so it can never survive without
+// it. Prepare appends only; making prepared transactions durable is MakeDurable (the server calls
+// it once per group).
 //
-// low_txn advances lazily over finished ids. The ring maps the last 2^20 ids to CSNs; what wraps while a
-// snapshot or an active transaction still needs it moves to an overflow map.
+// low_txn advances lazily over finished ids. The ring maps the last 2^20 ids to CSNs; what wraps
+// while a snapshot or an active transaction still needs it moves to an overflow map.
 // Thread safety: all members; a Txn is passed by the thread that owns it.
 #pragma once
 
@@ -46,14 +46,21 @@ struct TxnInfo {  ///< for INFORMATION_SCHEMA and SHOW ENGINE STATUS
   bool recovered = false;
 };
 
+struct TxnManagerOptions {
+  uint64_t lock_memory_bytes_max = uint64_t{256} << 20;
+  uint64_t ring_size = uint64_t{1} << 20;  ///< power of two; tests make it wrap
+};
+
 class TxnManager {
  public:
-  TxnManager(UndoStreams* undo, Log* log);
+  /// `undo` and `log` may be null in tests of transactions that write nothing.
+  TxnManager(UndoStreams* undo, Log* log, const TxnManagerOptions& options = {});
   ~TxnManager();
   /// Before the first transaction.
   void SetApplier(UndoApplier* applier);
   void SetNextIds(TxnId next_txn, Csn next_csn);
-  /// Reserves ids on disk ahead of use; called with the new high-water mark, rarely.
+  /// Reserves ids on disk ahead of use; called with the new high-water marks, rarely. Without one,
+  /// nothing is reserved.
   void SetIdReserver(std::function<Status(TxnId next_txn_id, Csn next_csn)> reserve);
 
   // --- snapshots ---
@@ -74,20 +81,27 @@ class TxnManager {
   void RefreshHorizon();
 
   // --- writers ---
-  /// Gives the transaction an id at its first write. kReadOnly, kStopped.
+  /// Gives the transaction an id at its first write. kStopped, or what the reserver failed with.
   Status AssignId(Txn* txn);
   [[nodiscard]] bool IsActive(TxnId id) const;
   /// Runs `action` with the active transaction `id` while it is kept from finishing; false if it is
   /// not active. Used to turn implicit locks into explicit ones. `action` must not block.
   bool WithActive(TxnId id, const std::function<void(Txn*)>& action);
 
-  /// Ends a read-only transaction too (closes the snapshot, releases locks). Waits for durability as
-  /// asked, except that kBackground only nudges; `wait` = false (binlog group commit) never waits.
+  /// Ends a read-only transaction too (closes the snapshot, releases locks). Waits for durability
+  /// as asked, except that kBackground only nudges; `wait` = false (binlog group commit) never
+  /// waits.
+  /// After an error the caller rolls back, which is harmless if the commit had happened: kStopped from
+  /// the wait for durability leaves the outcome to recovery.
   Status Commit(Txn* txn, Durability durability, bool wait);
   Status Prepare(Txn* txn, Bytes xid);
   /// All groups appended so far.
   Status MakeDurable();
+  /// Ends the transaction in any case. When damage or a stopped engine prevents undoing everything, the
+  /// error is returned, the rows stay locked by a transaction that the manager keeps and lists, and the
+  /// next start tries again.
   Status Rollback(Txn* txn);
+  /// After an error the whole transaction must be rolled back.
   Status RollbackTo(Txn* txn, const UndoPosition& position);
   [[nodiscard]] UndoPosition Savepoint(const Txn* txn) const;
 
@@ -107,6 +121,12 @@ class TxnManager {
   /// One bounded unit for worker `worker` of `workers`: streams are shared out by number. True if
   /// there may be more to do.
   Result<bool> PurgeSome(uint32_t worker, uint32_t workers);
+
+  /// Committed transactions that purge has not reached: what back-pressure on writers goes by. Cheap.
+  [[nodiscard]] uint64_t HistoryLength() const;
+  /// Open snapshots, for operators. Walks all sessions.
+  [[nodiscard]] uint32_t OpenSnapshotCount() const;
+  [[nodiscard]] TxnId NextTxnId() const;
 
   [[nodiscard]] LockTable* locks();
   [[nodiscard]] UndoStreams* undo() const;

@@ -3,20 +3,20 @@
 //
 // A stream is an append-only chain of undo pages. A transaction takes a free stream at its first
 // write (most recently used first) and owns its tail until it ends; the next transaction continues
-// behind it on the same page. So transactions within one stream are in commit order, small ones share
-// pages, and nothing is allocated on the common path. Purge advances the head of each stream by
-// itself and frees pages behind it. Streams are found after a restart through the undo directory
+// behind it on the same page. So transactions within one stream are in commit order, small ones
+// share pages, and nothing is allocated on the common path. Purge advances the head of each stream
+// by itself and frees pages behind it. Streams are found after a restart through the undo directory
 // pages (first pages of the undo space): one slot per stream holding the head page.
 //
 // Record layout in a page (offsets within the page):
 //   u16 length of the whole record | u8 type | varint transaction-local or index fields | payload |
 //   u16 length again (for walking backwards)
-// A transaction begins with a kTxnHeader record: {txn id 6, state 1, csn 8, xid pointer 6}; its state
-// is changed in place by kUndoSetState. Commit = that change in its own group.
+// A transaction begins with a kTxnHeader record: {txn id 6, state 1, csn 8, xid pointer 6}; its
+// state is changed in place by kUndoSetState. Commit = that change in its own group.
 //
-// Rollback undoes one record at a time; each step is one group that changes the row or entry back AND
-// moves the stream's end back over the record. A crash in the middle continues where it stopped; a
-// fully rolled back transaction leaves nothing.
+// Rollback undoes one record at a time; each step is one group that changes the row or entry back
+// AND moves the stream's end back over the record. A crash in the middle continues where it
+// stopped; a fully rolled back transaction leaves nothing.
 #pragma once
 
 #include <cstdint>
@@ -79,10 +79,12 @@ class UndoStreams {
   Status Create();
   /// Largest payload of one record at this page size.
   [[nodiscard]] static size_t MaxPayloadBytes(uint32_t page_size_bytes);
+  /// Log bytes that appending one record of this payload size adds to a group, at most.
+  [[nodiscard]] static uint32_t LogBytesMax(size_t payload_bytes);
 
-  /// Before a mini-transaction is started: takes a stream if the transaction has none and makes sure
-  /// that its tail page has room for a record of this payload size (it may add a page, in its own
-  /// group). REQUIRES: txn has an id; no latch held.
+  /// Before a mini-transaction is started: takes a stream if the transaction has none and makes
+  /// sure that its tail page has room for a record of this payload size (it may add a page, in its
+  /// own group). REQUIRES: txn has an id; no latch held.
   Status EnsureRoom(Txn* txn, size_t payload_bytes);
   /// Appends one record (and the header record before the first one) inside the caller's group.
   /// Latches the tail page after all tree pages. Parts are concatenated. Never fails within
@@ -93,8 +95,8 @@ class UndoStreams {
   /// Copies the record at `pointer`; verifies its bounds and type. kCorrupt with a logged sentence.
   Status Read(UndoPointer pointer, UndoRecordCopy* record);
 
-  /// Newest record of the transaction, for rollback. kEndOfRange when only the header is left or the
-  /// position is reached.
+  /// Newest record of the transaction, for rollback. kEndOfRange when only the header is left or
+  /// the position is reached.
   Status ReadLast(Txn* txn, const UndoPosition& down_to, UndoRecordCopy* record,
                   UndoPointer* pointer);
   /// Inside the group that undid it: moves the end back over the newest record.
@@ -104,7 +106,11 @@ class UndoStreams {
 
   /// State changes of the header record; each its own group, returns its end LSN.
   Result<Lsn> MarkPrepared(Txn* txn, Bytes xid);
-  Result<Lsn> MarkCommitted(Txn* txn, Csn csn);
+  /// Takes the header out of the prepared state, and the XID record away: rollback follows.
+  Status CancelPrepare(Txn* txn);
+  /// `take_csn` is called when nothing can fail any more, just before the group is appended.
+  using TakeCsn = std::function<Csn()>;
+  Result<Lsn> MarkCommitted(Txn* txn, const TakeCsn& take_csn);
   /// The stream is free for the next transaction (after commit).
   void ReturnStream(Txn* txn);
 
@@ -114,11 +120,14 @@ class UndoStreams {
   Status Recover(std::vector<std::unique_ptr<Txn>>* unfinished, TxnId* txn_max, Csn* csn_max);
 
   /// Purge: for stream number `stream` hands out the records of its oldest committed transaction if
-  /// its CSN is below `horizon`: calls `visit` for each record (no latch held), then frees what lies
-  /// behind. True if a transaction was purged.
+  /// its CSN is below `horizon`: calls `visit` for each record (no latch held), then frees what
+  /// lies behind. True if a transaction was purged.
   using PurgeVisit = std::function<Status(TxnId txn, const UndoRecordCopy& record)>;
   Result<bool> PurgeOldest(uint32_t stream, Csn horizon, const PurgeVisit& visit);
   [[nodiscard]] uint32_t stream_count() const;
+  /// Committed transactions not purged yet, in one stream and in all.
+  [[nodiscard]] bool HasHistory(uint32_t stream) const;
+  [[nodiscard]] uint64_t HistoryLength() const;
   /// The pool that undo pages live in: for mini-transactions that change nothing but undo.
   [[nodiscard]] BufferPool* pool() const;
   [[nodiscard]] UndoStatistics Statistics() const;

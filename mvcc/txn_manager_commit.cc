@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// How transactions end. The order in End is a contract: the outcome is published, then the transaction
+// leaves the registry, then its locks go. Whoever turns an implicit lock into an explicit one does it
+// for a registered transaction only, so no lock is added behind ReleaseAll.
+#include "base/counters.h"
+#include "base/logging.h"
+#include "mvcc/txn_manager_impl.h"
+
+namespace rowan {
+
+void TxnManager::Impl::Reset(Txn* txn, TxnState state) {
+  txn->id.store(0, std::memory_order_relaxed);
+  std::atomic_ref(txn->state).store(state, std::memory_order_relaxed);
+  txn->stream = nullptr;
+  txn->undo_start = {};
+  txn->undo_end = {};
+  txn->undo_records = 0;
+  txn->undo_bytes = 0;
+  txn->xid.clear();
+}
+
+void TxnManager::Impl::End(Txn* txn, TxnOutcome outcome) {
+  const TxnId id = txn->txn_id();
+  if (id != kNoTxn) {
+    ring.Finish(id, outcome, TxnId(next_txn.load(std::memory_order_acquire)));
+    writers.Remove(id);
+  }
+  locks.ReleaseAll(txn);
+}
+
+void TxnManager::Impl::EndWithoutUndo(Txn* txn, TxnState state) {
+  if (txn->stream != nullptr) undo->ReturnStream(txn);
+  // No row carries the id, so it matters to nobody how it ended.
+  End(txn, TxnOutcome(TxnOutcome::kRolledBack, Csn(next_csn.load(std::memory_order_acquire))));
+  Reset(txn, state);
+}
+
+Status TxnManager::Commit(Txn* txn, Durability durability, bool wait) {
+  CloseSnapshot(txn);
+  if (txn->undo_start.page == kNoPage) {
+    impl_->EndWithoutUndo(txn, TxnState::kCommitted);
+    return Status::Ok();
+  }
+  Csn csn;
+  const TxnId id = txn->txn_id();
+  const Result<Lsn> end = impl_->undo->MarkCommitted(txn, [this, id, &csn] {
+    impl_->ring.SetCommitting(id);
+    csn = Csn(impl_->next_csn.fetch_add(1, std::memory_order_seq_cst));
+    return csn;
+  });
+  if (!end.ok()) return end.status();
+  txn->commit_lsn = end.value();
+  impl_->End(txn, TxnOutcome(TxnOutcome::kCommitted, csn));
+  impl_->undo->ReturnStream(txn);
+  Impl::Reset(txn, TxnState::kCommitted);
+  AddCounter(Counter::kCommits);
+  if (!wait) return Status::Ok();
+  if (durability != Durability::kBackground) AddCounter(Counter::kCommitWaits);
+  return impl_->log->WaitCommitted(txn->commit_lsn, durability);
+}
+
+Status TxnManager::Prepare(Txn* txn, Bytes xid) {
+  CloseSnapshot(txn);
+  if (txn->undo_start.page != kNoPage) {
+    const Result<Lsn> end = impl_->undo->MarkPrepared(txn, xid);
+    if (!end.ok()) return end.status();
+    txn->commit_lsn = end.value();
+  }
+  txn->xid.assign(AsText(xid));
+  std::atomic_ref(txn->state).store(TxnState::kPrepared, std::memory_order_relaxed);
+  return Status::Ok();
+}
+
+Status TxnManager::MakeDurable() { return impl_->log->WaitDurable(impl_->log->tail()); }
+
+UndoPosition TxnManager::Savepoint(const Txn* txn) const {
+  UndoPosition position = txn->undo_end;
+  position.records = txn->undo_records;
+  return position;
+}
+
+Status TxnManager::Impl::UndoDownTo(Txn* txn, const UndoPosition& position) {
+  UndoRecordCopy record;
+  UndoPointer pointer;
+  for (;;) {
+    Status status = undo->ReadLast(txn, position, &record, &pointer);
+    if (status.Is(Code::kEndOfRange)) return Status::Ok();
+    const uint64_t records = txn->undo_records;
+    if (status.ok()) status = applier->Undo(txn, record, pointer);
+    if (!status.ok()) return status;
+    ROWAN_CHECK(txn->undo_records < records);  // the applier dropped the record in its own group
+  }
+}
+
+Status TxnManager::RollbackTo(Txn* txn, const UndoPosition& position) {
+  if (txn->undo_records <= position.records) return Status::Ok();
+  return impl_->UndoDownTo(txn, position);
+}
+
+Status TxnManager::Impl::UndoEverything(Txn* txn) {
+  if (txn->state == TxnState::kPrepared) {
+    const Status status = undo->CancelPrepare(txn);
+    if (!status.ok()) return status;
+    std::atomic_ref(txn->state).store(TxnState::kActive, std::memory_order_relaxed);
+  }
+  const Status status = UndoDownTo(txn, UndoPosition{});
+  return status.ok() ? undo->FinishRollback(txn) : status;
+}
+
+void TxnManager::Impl::KeepFailed(Txn* txn, Status reason) {
+  const TxnId id = txn->txn_id();
+  if (!reason.Is(Code::kStopped)) {
+    LogError("Rolling back transaction {} failed after {} undo records were left: {}. Its rows stay "
+             "locked; the next start tries again.", id.value(), txn->undo_records,
+             reason.message());
+  }
+  auto heir = std::make_unique<Txn>();
+  heir->state = txn->state;
+  heir->stream = txn->stream;
+  heir->undo_start = txn->undo_start;
+  heir->undo_end = txn->undo_end;
+  heir->undo_records = txn->undo_records;
+  heir->undo_bytes = txn->undo_bytes;
+  heir->xid = txn->xid;
+  heir->recovered = true;
+  heir->rollback_failed = true;
+  heir->id.store(id.value(), std::memory_order_relaxed);
+  writers.Replace(id, heir.get());
+  // The rows themselves carry its locks.
+  locks.ReleaseAll(txn);
+  Keep(std::move(heir));
+}
+
+Status TxnManager::Rollback(Txn* txn) {
+  CloseSnapshot(txn);
+  const bool wrote = txn->undo_start.page != kNoPage;
+  if (!wrote) {
+    impl_->EndWithoutUndo(txn, TxnState::kRolledBack);
+    return Status::Ok();
+  }
+  const Status status = impl_->UndoEverything(txn);
+  if (status.ok()) {
+    const Csn csn(impl_->next_csn.load(std::memory_order_acquire));
+    impl_->End(txn, TxnOutcome(TxnOutcome::kRolledBack, csn));
+    AddCounter(Counter::kRollbacks);
+  } else {
+    impl_->KeepFailed(txn, status);
+  }
+  Impl::Reset(txn, TxnState::kRolledBack);
+  return status;
+}
+
+}  // namespace rowan

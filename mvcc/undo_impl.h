@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Inside of the undo streams; used by undo*.cc only.
+//
+// A stream's chain of pages runs from `head` to `tail`. Who may touch what:
+//   - the transaction that has the stream: tail, free offset, every page from its header's on. Nobody
+//     else changes these pages, so it knows the end of the stream without a latch;
+//   - purge, one thread per stream (`purging`): head, start, the pages before the start page.
+// The page with the end may be shared: the page latch orders those bytes. Pages of one chain are
+// latched in chain order.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "base/latch.h"
+#include "mvcc/undo.h"
+#include "mvcc/undo_page.h"
+
+namespace rowan {
+
+struct UndoStream {
+  uint32_t number = 0;
+  // The owner's.
+  PageNumber tail;
+  uint16_t free = 0;  ///< free offset of the tail page
+  // Purge's.
+  PageNumber head;
+  UndoPointer start;         ///< the oldest header not purged, or where the next one will stand
+  uint64_t oldest_csn = 0;   ///< of the transaction at `start`, once looked at; 0 = not known
+  std::atomic<bool> purging{false};
+  std::atomic<uint64_t> history{0};  ///< committed transactions from `start` on
+};
+
+/// Concurrent writing transactions at most; each idle stream costs one page.
+inline constexpr uint32_t kUndoStreamsMax = 16384;
+
+struct UndoStreams::Impl {
+  explicit Impl(PageAllocator* page_allocator)
+      : allocator(page_allocator),
+        pool(page_allocator->pool()),
+        streams(std::make_unique<std::atomic<UndoStream*>[]>(kUndoStreamsMax)) {}
+  ~Impl();
+
+  [[nodiscard]] size_t page_size() const { return pool->page_size_bytes(); }
+  [[nodiscard]] static PageId IdOf(PageNumber page) { return {kUndoSpace, page}; }
+  [[nodiscard]] UndoStream* StreamAt(uint32_t number) const {
+    return streams[number].load(std::memory_order_acquire);
+  }
+
+  // --- streams (undo.cc) ---
+  Status TakeStream(Txn* txn);
+  Result<UndoStream*> CreateStream();
+  void GiveStream(UndoStream* stream);
+  void AddStream(std::unique_ptr<UndoStream> stream);
+  Status AddPage(UndoStream* stream);
+  /// The page, held already or latched now.
+  Result<MutablePage> Hold(MiniTxn* mini_txn, PageNumber page) const;
+  static void LogInit(MiniTxn* mini_txn, const MutablePage& page, uint8_t kind, uint32_t first,
+                      uint32_t second);
+  /// Fixes the directory page of a stream; undo pages come before it, space pages after.
+  Result<MutablePage> HoldDirectory(MiniTxn* mini_txn, uint32_t stream) const;
+  void SetDirectory(MiniTxn* mini_txn, const MutablePage& page, uint32_t stream,
+                    const DirectorySlot& slot) const;
+  /// Shared latch and a page of the right shape, or kCorrupt with a logged sentence.
+  Result<PageGuard> Look(PageNumber page) const;
+  [[nodiscard]] Status Damage(PageNumber page, const char* what) const;
+
+  // --- one transaction (undo_transaction.cc) ---
+  /// Behind the last record of the stream. Changes nothing of the transaction's counts.
+  UndoPointer AppendAtTail(MiniTxn* mini_txn, const MutablePage& page, Txn* txn, UndoType type,
+                           IndexId index, std::initializer_list<Bytes> payload_parts);
+  void Truncate(MiniTxn* mini_txn, const MutablePage& page, UndoStream* stream, uint16_t offset);
+  Status DropEmptyTail(UndoStream* stream);
+  /// Reads and changes the header record in a page held exclusively.
+  Status LoadHeader(const MutablePage& page, const Txn* txn, TxnHeader* header) const;
+  static void SetBytes(MiniTxn* mini_txn, const MutablePage& page, uint16_t offset, Bytes bytes);
+
+  // --- purge (undo_purge.cc) ---
+  struct PurgeScratch;
+  Result<bool> PurgeLocked(UndoStream* stream, Csn horizon, const PurgeVisit& visit);
+  Status MoveToNextPage(UndoStream* stream, PageGuard* guard);
+  Status VisitPage(PageNumber page, PageGuard guard, uint16_t begin, TxnId txn,
+                   const PurgeVisit& visit, PurgeScratch* scratch, UndoPointer* end);
+  Status MarkDone(PageNumber page, uint16_t offset, UndoType type);
+  Status FreeBehind(UndoStream* stream);
+
+  // --- recovery (undo_recover.cc) ---
+  struct StreamScan;
+  Status ReadDirectory(std::vector<std::pair<uint32_t, DirectorySlot>>* slots);
+  Status RecoverStream(uint32_t number, const DirectorySlot& slot, StreamScan* scan);
+  Status ScanPage(PageNumber page, const std::byte* bytes, uint16_t begin, StreamScan* scan);
+  Status CheckStream(UndoStream* stream, StreamScan* scan);
+  Status MakeUnfinished(UndoStream* stream, const StreamScan& scan,
+                        std::vector<std::unique_ptr<Txn>>* unfinished);
+
+  static constexpr uint32_t kFreeShards = 16;
+  struct alignas(64) FreeShard {
+    Latch latch;
+    std::vector<UndoStream*> streams;  ///< last in, first out: the warmest first
+  };
+
+  PageAllocator* const allocator;
+  BufferPool* const pool;
+  std::vector<PageNumber> directory;  ///< fixed once created or recovered
+  std::unique_ptr<std::atomic<UndoStream*>[]> streams;
+  std::atomic<uint32_t> stream_count{0};
+  std::array<FreeShard, kFreeShards> free_shards;
+  std::mutex create_mutex;
+  std::atomic<uint64_t> pages{0};
+  std::atomic<uint64_t> history{0};
+};
+
+}  // namespace rowan

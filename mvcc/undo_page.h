@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Bytes of the undo space: undo pages, their records, and the directory of streams.
+//
+// Undo page (PageType::kUndo, version 1), behind the common 32-byte page header:
+//   32  4  stream number          40  4  next page of the stream, 0 = this is the tail
+//   36  4  previous page          44  2  free offset: end of the records
+//                                 46  2  zero
+//   48  .. records, back to back
+// Record: length u16 | type u8 | index varint | payload | length u16. The length counts all of it.
+// Bit 7 of the type is set when purge is through with the record (those that must not run twice).
+// Payload of a kTxnHeader: transaction id 6 | state 1 | CSN 8 | undo pointer of the XID record 6.
+//
+// Directory page (PageType::kUndoDirectory, version 1):
+//   32  4  next directory page, 0 = last       36  4  number of its first slot
+//   48  .. slots of 16 bytes: head page 4 (0 = no such stream) | start page 4 | start offset 2 | 6 zero
+// `start` is where the oldest transaction not purged begins, as of the last time pages were freed;
+// pages from the head up to the start page are done with.
+#pragma once
+
+#include <cstdint>
+
+#include "base/bytes.h"
+#include "base/ids.h"
+#include "buffer/page_header.h"
+#include "mvcc/undo.h"
+
+namespace rowan {
+
+inline constexpr uint8_t kUndoPageVersion = 1;
+inline constexpr size_t kUndoStreamOffset = 32;
+inline constexpr size_t kUndoPreviousOffset = 36;
+inline constexpr size_t kUndoNextOffset = 40;
+inline constexpr size_t kUndoFreeOffset = 44;
+inline constexpr size_t kUndoRecordsOffset = 48;
+static_assert(kUndoStreamOffset == kPageHeaderBytes && kUndoFreeOffset + 4 == kUndoRecordsOffset);
+
+inline constexpr size_t kDirectoryNextOffset = 32;
+inline constexpr size_t kDirectoryFirstOffset = 36;
+inline constexpr size_t kDirectorySlotsOffset = 48;
+inline constexpr size_t kDirectorySlotBytes = 16;
+inline constexpr size_t kDirectorySlotUsedBytes = 10;
+
+/// Numbers are on disk.
+enum class UndoTxnState : uint8_t { kActive = 1, kPrepared = 2, kCommitted = 3 };
+
+inline constexpr uint8_t kUndoDoneBit = 0x80;
+inline constexpr size_t kUndoFixedBytes = 5;  ///< both lengths and the type
+inline constexpr size_t kUndoTypeOffset = 2;
+/// Of a header record, whose index varint is one byte.
+inline constexpr size_t kTxnHeaderPayloadOffset = 4;
+inline constexpr size_t kTxnHeaderPayloadBytes = 6 + 1 + 8 + kUndoPointerBytes;
+inline constexpr size_t kTxnHeaderBytes = kUndoFixedBytes + 1 + kTxnHeaderPayloadBytes;
+/// The part of it that changes: state, CSN, XID pointer.
+inline constexpr size_t kTxnStateOffset = kTxnHeaderPayloadOffset + 6;
+inline constexpr size_t kTxnStateBytes = 1 + 8 + kUndoPointerBytes;
+static_assert(kTxnHeaderPayloadBytes == 21 && kTxnHeaderBytes == 27 && kTxnStateBytes == 15);
+
+/// Records end here at most: keeps every offset, also the one behind the last record, in 16 bits.
+[[nodiscard]] constexpr size_t UndoRecordsEnd(size_t page_size_bytes) {
+  return page_size_bytes - 8;
+}
+[[nodiscard]] inline size_t UndoRecordBytes(IndexId index, size_t payload_bytes) {
+  return kUndoFixedBytes + VarintSize(index.value()) + payload_bytes;
+}
+
+[[nodiscard]] inline uint32_t UndoStreamOf(const std::byte* page) {
+  return LoadLe<uint32_t>(page + kUndoStreamOffset);
+}
+[[nodiscard]] inline PageNumber UndoPreviousOf(const std::byte* page) {
+  return PageNumber(LoadLe<uint32_t>(page + kUndoPreviousOffset));
+}
+[[nodiscard]] inline PageNumber UndoNextOf(const std::byte* page) {
+  return PageNumber(LoadLe<uint32_t>(page + kUndoNextOffset));
+}
+[[nodiscard]] inline uint16_t UndoFreeOf(const std::byte* page) {
+  return LoadLe<uint16_t>(page + kUndoFreeOffset);
+}
+inline void SetUndoFree(std::byte* page, uint16_t offset) {
+  StoreLe<uint16_t>(page + kUndoFreeOffset, offset);
+}
+inline void SetUndoLinks(std::byte* page, PageNumber previous, PageNumber next) {
+  StoreLe<uint32_t>(page + kUndoPreviousOffset, previous.value());
+  StoreLe<uint32_t>(page + kUndoNextOffset, next.value());
+}
+
+void InitUndoPage(MutableBytes page, PageId id, uint32_t stream, PageNumber previous);
+void InitUndoDirectoryPage(MutableBytes page, PageId id, PageNumber next, uint32_t first_slot);
+/// True if the bytes are an undo page whose free offset is possible.
+[[nodiscard]] bool IsUndoPage(Bytes page);
+[[nodiscard]] bool IsUndoDirectoryPage(const std::byte* page);
+
+struct DirectorySlot {
+  PageNumber head;
+  PageNumber start_page;
+  uint16_t start_offset = 0;
+};
+[[nodiscard]] inline uint32_t DirectorySlotsPerPage(size_t page_size_bytes) {
+  return static_cast<uint32_t>((page_size_bytes - kDirectorySlotsOffset) / kDirectorySlotBytes);
+}
+DirectorySlot LoadDirectorySlot(const std::byte* source);
+void StoreDirectorySlot(std::byte* target, const DirectorySlot& slot);
+
+/// A record as it stands in a page (or a copy of part of one).
+struct UndoRecordInPage {
+  UndoType type = UndoType::kInvalid;
+  bool done = false;
+  IndexId index;
+  Bytes payload;
+  uint16_t length = 0;
+};
+/// Parses the record at `offset` of bytes that end at `end`. False if it cannot be one.
+[[nodiscard]] bool ParseUndoRecord(const std::byte* page, size_t offset, size_t end,
+                                   UndoRecordInPage* record);
+/// Offset of the record that ends at `end`; 0 if there cannot be one.
+[[nodiscard]] size_t UndoRecordBefore(const std::byte* page, size_t end);
+/// Writes a record (room for it is the caller's business) and returns the byte behind it.
+std::byte* WriteUndoRecord(std::byte* target, UndoType type, IndexId index,
+                           std::initializer_list<Bytes> payload_parts);
+
+struct TxnHeader {
+  TxnId txn;
+  UndoTxnState state = UndoTxnState::kActive;
+  Csn csn;
+  UndoPointer xid;
+};
+/// False if the record is no valid header.
+[[nodiscard]] bool ParseTxnHeader(const UndoRecordInPage& record, TxnHeader* header);
+/// The changing part, kTxnStateBytes long.
+void StoreTxnState(std::byte* target, const TxnHeader& header);
+void StoreTxnHeader(std::byte* payload, const TxnHeader& header);
+
+}  // namespace rowan
