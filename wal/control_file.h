@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // The control file `rowan.control`: two 4 KiB slots, each checksummed, written alternately and
 // synced, so that one good slot always exists. It holds what must be known before the log can be
-// read. Thread safety: Write is serialised inside; data() only by the writer or before threads start.
+// read. Thread safety: Write is serialised inside; data() only by the writer or before threads
+// start.
 #pragma once
 
 #include <array>
@@ -26,7 +27,8 @@ struct ControlData {
   uint32_t epoch = 0;              ///< bumped at every start, stamped into each log group
   bool clean_shutdown = false;
   Lsn checkpoint_lsn{0};           ///< redo starts here
-  uint64_t log_file_bytes = 0;     ///< size of one log file; LSN / size = file number
+  uint64_t log_file_bytes = 0;     ///< log bytes in one file; LSN / size = file number; 0: no log yet
+  uint64_t log_buffer_bytes = 0;   ///< largest log buffer so far: bounds what a crash leaves unsynced
   // High-water marks, stored with head room: ids at or above them were never used.
   TxnId next_txn_id{1};
   Csn next_csn{1};

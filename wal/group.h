@@ -3,13 +3,18 @@
 //
 //   offset size
 //   0      4    length of the group in bytes, header included
-//   4      4    CRC-32C over bytes [8, length), seeded with the group's start LSN
+//   4      4    CRC-32C over start LSN u64 | length u32 | epoch u32 | number of records u32 |
+//               CRC-32C of the records u32 | durable mark u64
 //   8      4    epoch of the run that wrote it; never decreases along the log
 //   12     4    number of records
 //   16     8    durable mark: the log was durable up to this LSN when the group was appended
 //   24     ...  records
 //
 // Record: type u8 | space varint | page varint | body length varint | body.
+//
+// The checksum has two steps, so that the long one (the records) runs before the log's lock is
+// taken, while the place, known only under it, still is part of the whole: the same bytes at
+// another LSN are no group. A group without records carries nothing but a newer durable mark.
 //
 // A bad group below the largest durable mark found behind it is corruption; at or above it, it is
 // the torn tail of the last unsynced write and the log ends there.
@@ -70,13 +75,17 @@ class GroupBuilder {
   [[nodiscard]] uint32_t record_count() const { return record_count_; }
   [[nodiscard]] size_t size_bytes() const { return bytes_.size(); }
   [[nodiscard]] bool empty() const { return record_count_ == 0; }
-  /// Fills in the header; called by Log::Append with its lock held.
+  /// Checksums the records. Log::Append calls it before it takes its lock.
+  void Finish();
+  /// Fills in the header; called by Log::Append with its lock held. REQUIRES Finish since the last
+  /// Add.
   void Seal(Lsn start, uint32_t epoch, Lsn durable_mark);
   [[nodiscard]] Bytes bytes() const { return {bytes_.data(), bytes_.size()}; }
 
  private:
   std::vector<std::byte> bytes_;
   uint32_t record_count_ = 0;
+  uint32_t records_crc_ = 0;
 };
 
 struct RecordView {
@@ -98,8 +107,21 @@ class GroupParser {
   uint32_t records_left_;
 };
 
+/// What a group's header says; only meaningful for a group that CheckGroup found good.
+struct GroupHeader {
+  uint32_t length = 0;
+  uint32_t crc = 0;
+  uint32_t epoch = 0;
+  uint32_t record_count = 0;
+  Lsn durable_mark;
+};
+/// REQUIRES kGroupHeaderBytes bytes.
+GroupHeader LoadGroupHeader(Bytes group);
+
 /// Result of looking at the bytes at an LSN.
 enum class GroupCheck { kGood, kBad, kNeedMore };
+/// `bytes` may reach beyond the group. kNeedMore: `*length` bytes are needed to tell (a header's
+/// worth when not even that is there); the caller knows which lengths cannot be.
 GroupCheck CheckGroup(Bytes bytes, Lsn start, uint32_t epoch_min, uint32_t* length);
 
 }  // namespace rowan

@@ -5,8 +5,8 @@
 // LSN. Durability: leader-follower. Whoever finds no leader writes and syncs for all; followers
 // wait for a targeted wake-up; with a deep queue the flusher thread takes over leadership.
 // Files: zero-filled ahead in the background, recycled after checkpoints; the commit path never
-// changes a file's size. Writes are 4 KiB aligned, the last block is rewritten (its old content is a
-// prefix of the new one).
+// changes a file's size. Writes are 4 KiB aligned, the last block is rewritten (its old content is
+// a prefix of the new one).
 //
 // Failure: a failed write or sync of the log stops it for good: every later call returns kStopped,
 // WaitDurable never reports success for bytes not proven durable, and `on_stop` was called once.
@@ -28,7 +28,8 @@
 
 namespace rowan {
 
-/// One bucket of the sync latency histogram: syncs that took <= upper_bound_us.
+/// One bucket (with at least one entry) of the sync latency histogram: syncs that took <= upper_bound_us
+/// from the first byte handed to the kernel to the last one durable.
 struct SyncLatencyBucket {
   uint64_t upper_bound_us = 0;
   uint64_t count = 0;
@@ -37,7 +38,9 @@ struct SyncLatencyBucket {
 class Log {
  public:
   /// Opens the log for appending at `end` (what recovery found, or 0 in a new instance: the first
-  /// LSN handed out is then kFirstLsn). `control` outlives the log. Creates missing files.
+  /// LSN handed out is then kFirstLsn). `control` outlives the log. Creates missing files, makes
+  /// everything up to `end` durable and bumps the epoch. `on_stop` runs on the thread that noticed,
+  /// without locks; it must not close the log itself.
   static Result<std::unique_ptr<Log>> Open(FileSystem* file_system, const LogOptions& options,
                                            ControlFile* control, Lsn end,
                                            std::function<void()> on_stop);
@@ -70,9 +73,13 @@ class Log {
   /// Recovery will not need anything below `lsn`: older files may be recycled. Monotonic.
   void SetCheckpoint(Lsn lsn);
   [[nodiscard]] Lsn checkpoint() const;
+  /// How far the tail may be ahead of the checkpoint. The files take up to one file more.
   [[nodiscard]] uint64_t capacity_bytes() const;
+  /// Rounded up to whole files. Takes effect at once, also when smaller: writers then wait for the
+  /// checkpoint. kInvalidArgument below 1 MiB or beyond what the file size chosen at creation permits.
   Status SetCapacity(uint64_t capacity_bytes);
-  /// Called when the log is so full that a writer has to wait; wakes the cleaner. Set once.
+  /// Called when the log is so full that a writer has to wait; wakes the cleaner. Must not call the
+  /// log. An empty function takes it back; no call is in progress afterwards.
   void SetPressureCallback(std::function<void()> callback);
 
   /// Switches the sync method, also under load. kUnsupported with the reason when refused.
@@ -84,7 +91,8 @@ class Log {
   /// Stops the engine's log because something above failed (data file write or sync).
   void Stop(const char* reason);
 
-  /// Flushes everything and joins the background threads. Ok only if all is durable.
+  /// Flushes everything and joins the background threads. Ok only if all is durable. Nobody else
+  /// may use the log any more. Destroying a log without Close leaves what is not durable to chance.
   Status Close();
 
  private:

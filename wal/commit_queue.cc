@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "wal/commit_queue.h"
+
+#include <utility>
+
+#include "base/assertions.h"
+
+namespace rowan {
+namespace {
+
+/// More waiters than this and a hand-off to the flusher thread pays for itself.
+constexpr uint32_t kDeepQueue = 32;
+/// The flusher keeps leading while at least this many wait, so that leadership does not flutter.
+constexpr uint32_t kShallowQueue = 8;
+
+// States of a waiter.
+constexpr uint32_t kWaiting = 0;
+constexpr uint32_t kSatisfied = 1;
+constexpr uint32_t kLeads = 2;
+constexpr uint32_t kGaveUp = 3;
+
+}  // namespace
+
+/// Lives on the stack of the waiting thread; linked and unlinked under the mutex.
+struct CommitQueue::Waiter {
+  uint64_t lsn;
+  Waiter* next = nullptr;
+  std::atomic<uint32_t> state{kWaiting};
+};
+
+void CommitQueue::List::Push(Waiter* waiter) {
+  waiter->next = nullptr;
+  (last == nullptr ? first : last->next) = waiter;
+  last = waiter;
+}
+
+CommitQueue::Waiter* CommitQueue::List::Pop() {
+  Waiter* waiter = first;
+  if (waiter == nullptr) return nullptr;
+  first = waiter->next;
+  if (first == nullptr) last = nullptr;
+  return waiter;
+}
+
+CommitQueue::CommitQueue(Lsn durable, std::function<void()> wake_flusher)
+    : wake_flusher_(std::move(wake_flusher)), durable_(durable.value()) {}
+
+CommitQueue::Outcome CommitQueue::Wait(Lsn lsn) { return Sleep(&waiting_, lsn); }
+
+CommitQueue::Outcome CommitQueue::WaitForLead() { return Sleep(&wanting_lead_, kNoLsn); }
+
+CommitQueue::Outcome CommitQueue::Sleep(List* list, Lsn lsn) {
+  Waiter self{.lsn = lsn.value()};
+  {
+    std::lock_guard lock(mutex_);
+    if (stopped_) return Outcome::kStopped;
+    if (list == &waiting_ && durable_.load(std::memory_order_relaxed) >= lsn.value()) {
+      return Outcome::kDone;
+    }
+    if (!led_) {
+      led_ = true;
+      return Outcome::kLead;
+    }
+    list->Push(&self);
+  }
+  uint32_t state;
+  while ((state = self.state.load(std::memory_order_acquire)) == kWaiting) {
+    self.state.wait(kWaiting, std::memory_order_acquire);
+  }
+  if (state == kSatisfied) return Outcome::kDone;
+  return state == kLeads ? Outcome::kLead : Outcome::kStopped;
+}
+
+bool CommitQueue::FlusherLead() {
+  std::lock_guard lock(mutex_);
+  if (stopped_) return false;
+  if (std::exchange(handed_to_flusher_, false)) return true;
+  if (led_) {
+    flusher_wants_ = true;
+    return false;
+  }
+  led_ = true;
+  return true;
+}
+
+bool CommitQueue::TakeHanded() {
+  std::lock_guard lock(mutex_);
+  return !stopped_ && std::exchange(handed_to_flusher_, false);
+}
+
+CommitQueue::Waiter* CommitQueue::TakeSatisfiedLocked(uint64_t durable, uint32_t* remaining) {
+  // Those who stay queued while a batch is written are all in the next one, so each waiter is
+  // looked at no more than twice.
+  List satisfied;
+  List left;
+  while (Waiter* waiter = waiting_.Pop()) {
+    if (waiter->lsn <= durable) {
+      satisfied.Push(waiter);
+    } else {
+      left.Push(waiter);
+      ++*remaining;
+    }
+  }
+  waiting_ = left;
+  return satisfied.first;
+}
+
+CommitQueue::Waiter* CommitQueue::ChooseNextLocked(Leader leader, uint32_t remaining) {
+  Waiter* next = wanting_lead_.Pop();
+  if (next != nullptr) return next;
+  const uint32_t deep = leader == Leader::kFlusher ? kShallowQueue : kDeepQueue;
+  if (remaining >= deep || flusher_wants_) {
+    flusher_wants_ = false;
+    handed_to_flusher_ = true;
+    return nullptr;
+  }
+  next = waiting_.Pop();
+  if (next == nullptr) led_ = false;
+  return next;
+}
+
+bool CommitQueue::HandOn(Lsn durable, Leader leader) {
+  uint32_t remaining = 0;
+  Waiter* satisfied;
+  {
+    std::lock_guard lock(mutex_);
+    ROWAN_CHECK(led_);
+    ROWAN_CHECK(durable.value() >= durable_.load(std::memory_order_relaxed));
+    durable_.store(durable.value(), std::memory_order_release);
+    satisfied = TakeSatisfiedLocked(durable.value(), &remaining);
+  }
+  // Woken first: what they append while leadership moves on is part of the next batch already.
+  WakeAll(satisfied, kSatisfied);
+  Waiter* next = nullptr;
+  bool flusher = false;
+  {
+    std::lock_guard lock(mutex_);
+    if (stopped_) return false;
+    next = ChooseNextLocked(leader, remaining);
+    flusher = handed_to_flusher_;
+    if (flusher && leader == Leader::kFlusher) {
+      handed_to_flusher_ = false;
+      return true;
+    }
+  }
+  if (next != nullptr) Wake(next, kLeads);
+  if (flusher) wake_flusher_();
+  return false;
+}
+
+void CommitQueue::Wake(Waiter* waiter, uint32_t state) {
+  // The waiter may be gone as soon as it sees the state; the notification only uses its address.
+  std::atomic<uint32_t>& word = waiter->state;
+  word.store(state, std::memory_order_release);
+  word.notify_one();
+}
+
+void CommitQueue::WakeAll(Waiter* first, uint32_t state) {
+  while (first != nullptr) {
+    Waiter* next = first->next;
+    Wake(first, state);
+    first = next;
+  }
+}
+
+void CommitQueue::Stop() {
+  Waiter* waiting;
+  Waiter* wanting;
+  {
+    std::lock_guard lock(mutex_);
+    stopped_ = true;
+    waiting = std::exchange(waiting_, {}).first;
+    wanting = std::exchange(wanting_lead_, {}).first;
+  }
+  WakeAll(waiting, kGaveUp);
+  WakeAll(wanting, kGaveUp);
+}
+
+}  // namespace rowan

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// CommitQueue: who makes the log durable, and who waits for it.
+//
+// At most one thread leads. A thread that needs an LSN durable leads if nobody does: alone, it
+// writes and syncs itself and meets nobody. Otherwise it queues and sleeps on a word of its own.
+// The leader reads the tail, writes, syncs and then hands on: publish the durable LSN, wake exactly
+// those it satisfies, give leadership to one who remains. When many remain, the flusher thread leads
+// instead, because its batches get larger while everybody else only appends.
+//
+// Life of a waiter: waiting -> done | lead | stopped, once, under the mutex; it then may vanish.
+// Thread safety: all members from any thread unless said otherwise.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+
+#include "base/ids.h"
+
+namespace rowan {
+
+class CommitQueue {
+ public:
+  enum class Outcome { kDone, kLead, kStopped };
+  enum class Leader { kSession, kFlusher };
+
+  /// `wake_flusher` is called, without locks, when leadership waits for TakeHanded.
+  CommitQueue(Lsn durable, std::function<void()> wake_flusher);
+
+  [[nodiscard]] Lsn durable() const { return Lsn(durable_.load(std::memory_order_acquire)); }
+  [[nodiscard]] const std::atomic<uint64_t>& durable_word() const { return durable_; }
+
+  /// Waits until `lsn` is durable (kDone) or this thread leads (kLead): it must then make the log
+  /// durable and call HandOn.
+  Outcome Wait(Lsn lsn);
+  /// Waits until this thread leads, whatever is durable. Never kDone.
+  Outcome WaitForLead();
+
+  /// Flusher thread only. True: leads now, because it was handed leadership or nobody leads. False:
+  /// leadership will be handed to it and `wake_flusher` called.
+  bool FlusherLead();
+  /// Flusher thread only. True if leadership was handed to it.
+  bool TakeHanded();
+
+  /// Leader only. True if leadership stays with the caller, which only happens to the flusher.
+  bool HandOn(Lsn durable, Leader leader);
+
+  /// For good: wakes everybody, nobody leads any more.
+  void Stop();
+
+ private:
+  struct Waiter;
+  /// First in, first out; through the waiters' own links.
+  struct List {
+    Waiter* first = nullptr;
+    Waiter* last = nullptr;
+    void Push(Waiter* waiter);
+    Waiter* Pop();
+  };
+
+  Outcome Sleep(List* list, Lsn lsn);
+  Waiter* TakeSatisfiedLocked(uint64_t durable, uint32_t* remaining);
+  Waiter* ChooseNextLocked(Leader leader, uint32_t remaining);
+  static void Wake(Waiter* waiter, uint32_t state);
+  static void WakeAll(Waiter* first, uint32_t state);
+
+  const std::function<void()> wake_flusher_;
+  alignas(64) std::atomic<uint64_t> durable_;  // stored by the leader, read by anyone
+
+  alignas(64) std::mutex mutex_;
+  List waiting_;                 // guarded by mutex_, as all below
+  List wanting_lead_;
+  bool led_ = false;             // somebody leads, or leadership is on its way to the flusher
+  bool handed_to_flusher_ = false;
+  bool flusher_wants_ = false;
+  bool stopped_ = false;
+};
+
+}  // namespace rowan

@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "wal/control_file.h"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstring>
+#include <utility>
+
+#include "base/crc32c.h"
+#include "base/logging.h"
+
+namespace rowan {
+namespace {
+
+constexpr size_t kSlotBytes = 4096;
+constexpr size_t kSlots = 2;
+constexpr std::string_view kMagic = "ROWANCTL";
+constexpr const char* kFileName = "rowan.control";
+
+/// A slot as it lies on disk; little-endian, the rest of the 4 KiB is zero.
+struct SlotLayout {
+  char magic[8];
+  uint32_t format_version;
+  uint32_t crc;  ///< CRC-32C of the whole slot with this field zero
+  uint64_t sequence;
+  uint8_t instance_id[16];
+  uint32_t page_size_bytes;
+  uint32_t epoch;
+  uint64_t checkpoint_lsn;
+  uint64_t log_file_bytes;
+  uint64_t log_buffer_bytes;
+  uint64_t next_txn_id;
+  uint64_t next_csn;
+  uint64_t next_index_id;
+  uint64_t next_table_id;
+  uint32_t next_space_id;
+  uint8_t clean_shutdown;
+  uint8_t unused[3];
+};
+static_assert(sizeof(SlotLayout) == 112);
+static_assert(offsetof(SlotLayout, crc) == 12);
+static_assert(offsetof(SlotLayout, instance_id) == 24);
+static_assert(offsetof(SlotLayout, checkpoint_lsn) == 48);
+static_assert(offsetof(SlotLayout, next_txn_id) == 72);
+static_assert(offsetof(SlotLayout, next_space_id) == 104);
+static_assert(offsetof(SlotLayout, clean_shutdown) == 108);
+
+using Slot = std::array<std::byte, kSlotBytes>;
+
+uint32_t SlotCrc(Slot slot) {
+  StoreLe<uint32_t>(slot.data() + offsetof(SlotLayout, crc), 0);
+  return Crc32c(slot);
+}
+
+Slot Encode(const ControlData& data, uint64_t sequence) {
+  SlotLayout layout{};
+  std::memcpy(layout.magic, kMagic.data(), kMagic.size());
+  layout.format_version = data.format_version;
+  layout.sequence = sequence;
+  std::copy(data.instance_id.begin(), data.instance_id.end(), layout.instance_id);
+  layout.page_size_bytes = data.page_size_bytes;
+  layout.epoch = data.epoch;
+  layout.checkpoint_lsn = data.checkpoint_lsn.value();
+  layout.log_file_bytes = data.log_file_bytes;
+  layout.log_buffer_bytes = data.log_buffer_bytes;
+  layout.next_txn_id = data.next_txn_id.value();
+  layout.next_csn = data.next_csn.value();
+  layout.next_index_id = data.next_index_id.value();
+  layout.next_table_id = data.next_table_id.value();
+  layout.next_space_id = data.next_space_id.value();
+  layout.clean_shutdown = data.clean_shutdown ? 1 : 0;
+  Slot slot{};
+  StoreLe(slot.data(), layout);
+  StoreLe<uint32_t>(slot.data() + offsetof(SlotLayout, crc), SlotCrc(slot));
+  return slot;
+}
+
+ControlData Decode(const SlotLayout& layout) {
+  ControlData data;
+  std::copy(std::begin(layout.instance_id), std::end(layout.instance_id),
+            data.instance_id.begin());
+  data.format_version = layout.format_version;
+  data.page_size_bytes = layout.page_size_bytes;
+  data.epoch = layout.epoch;
+  data.checkpoint_lsn = Lsn(layout.checkpoint_lsn);
+  data.log_file_bytes = layout.log_file_bytes;
+  data.log_buffer_bytes = layout.log_buffer_bytes;
+  data.next_txn_id = TxnId(layout.next_txn_id);
+  data.next_csn = Csn(layout.next_csn);
+  data.next_index_id = IndexId(layout.next_index_id);
+  data.next_table_id = TableId(layout.next_table_id);
+  data.next_space_id = SpaceId(layout.next_space_id);
+  data.clean_shutdown = layout.clean_shutdown != 0;
+  return data;
+}
+
+bool HasMagic(const Slot& slot) {
+  return std::memcmp(slot.data(), kMagic.data(), kMagic.size()) == 0;
+}
+
+bool IsGood(const Slot& slot) {
+  return HasMagic(slot) &&
+         SlotCrc(slot) == LoadLe<uint32_t>(slot.data() + offsetof(SlotLayout, crc));
+}
+
+}  // namespace
+
+struct ControlFile::Impl {
+  std::unique_ptr<File> file;
+  mutable std::mutex mutex;
+  ControlData data;       // guarded by mutex, as all below
+  uint64_t sequence = 0;  // of the newer slot; slot = sequence modulo 2
+  bool broken = false;    // a write failed: what is on disk is not known
+
+  /// Chooses the newer good slot.
+  Status Load();
+};
+
+Status ControlFile::Impl::Load() {
+  const Result<uint64_t> size = file->Size();
+  if (!size.ok()) return size.status();
+  bool any_magic = false;
+  bool any_good = false;
+  SlotLayout newest{};
+  for (size_t index = 0; index < kSlots; ++index) {
+    Slot slot{};
+    if (size.value() < (index + 1) * kSlotBytes) continue;
+    const Status status = file->Read(index * kSlotBytes, slot);
+    if (!status.ok()) return status;
+    any_magic |= HasMagic(slot);
+    if (!IsGood(slot)) continue;
+    const auto layout = LoadLe<SlotLayout>(slot.data());
+    if (!any_good || layout.sequence > newest.sequence) newest = layout;
+    any_good = true;
+  }
+  if (!any_magic) {
+    LogError("'{}' is not a Rowan control file", file->path());
+    return Status(Code::kInvalidArgument, "not a Rowan control file");
+  }
+  if (!any_good) {
+    LogError("Control file '{}' is damaged: neither of its two slots has a right checksum",
+             file->path());
+    return Status(Code::kCorrupt, "both slots of the control file are damaged");
+  }
+  if (newest.format_version > kFormatVersion) {
+    LogError("Control file '{}' has format version {}, this build knows versions up to {}",
+             file->path(), newest.format_version, kFormatVersion);
+    return Status(Code::kNewerFormat, "the instance was written by a newer version of Rowan",
+                  newest.format_version);
+  }
+  data = Decode(newest);
+  sequence = newest.sequence;
+  return Status::Ok();
+}
+
+ControlFile::ControlFile(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+ControlFile::~ControlFile() = default;
+
+Result<std::unique_ptr<ControlFile>> ControlFile::Open(FileSystem* file_system,
+                                                       const std::string& folder) {
+  auto impl = std::make_unique<Impl>();
+  Result<std::unique_ptr<File>> file = file_system->Open(folder + "/" + kFileName, {});
+  if (!file.ok()) return file.status();
+  impl->file = std::move(file).value();
+  const Status status = impl->Load();
+  if (!status.ok()) return status;
+  return std::unique_ptr<ControlFile>(new ControlFile(std::move(impl)));
+}
+
+namespace {
+
+/// Both slots are written, so that the first update has a good one to fall back to.
+Status WriteNew(FileSystem* file_system, const std::string& path, const ControlData& data) {
+  // A file of an interrupted creation may be there: it is overwritten.
+  Result<std::unique_ptr<File>> file = file_system->Open(path, {.create = true});
+  if (!file.ok()) return file.status();
+  for (uint64_t sequence = 0; sequence < kSlots; ++sequence) {
+    const Slot slot = Encode(data, sequence);
+    const Status status = file.value()->Write(sequence * kSlotBytes, slot);
+    if (!status.ok()) return status;
+  }
+  return file.value()->Sync(SyncMethod::kFsync);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<ControlFile>> ControlFile::Create(FileSystem* file_system,
+                                                         const std::string& folder,
+                                                         const ControlData& data) {
+  const std::string path = folder + "/" + kFileName;
+  const Result<bool> exists = file_system->Exists(path);
+  if (!exists.ok()) return exists.status();
+  if (exists.value()) return Status(Code::kInvalidArgument, "a control file exists already");
+  // Renamed into place, so that a crash leaves a whole control file or none.
+  Status status = WriteNew(file_system, path + ".tmp", data);
+  if (status.ok()) status = file_system->Rename(path + ".tmp", path);
+  if (status.ok()) status = file_system->SyncDirectory(folder);
+  if (!status.ok()) return status;
+  return Open(file_system, folder);
+}
+
+ControlData ControlFile::data() const {
+  std::lock_guard lock(impl_->mutex);
+  return impl_->data;
+}
+
+Status ControlFile::Update(const std::function<void(ControlData&)>& change) {
+  std::lock_guard lock(impl_->mutex);
+  if (impl_->broken) return Status(Code::kStopped, "an earlier write of the control file failed");
+  ControlData data = impl_->data;
+  change(data);
+  const uint64_t sequence = impl_->sequence + 1;
+  Status status = impl_->file->Write(sequence % kSlots * kSlotBytes, Encode(data, sequence));
+  if (status.ok()) status = impl_->file->Sync(SyncMethod::kFdatasync);
+  if (!status.ok()) {
+    impl_->broken = true;
+    LogError("Cannot write control file '{}': {}", impl_->file->path(), status.message());
+    return status;
+  }
+  impl_->data = data;
+  impl_->sequence = sequence;
+  return Status::Ok();
+}
+
+}  // namespace rowan

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "wal/log.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/assertions.h"
+#include "base/counters.h"
+#include "base/logging.h"
+#include "wal/log_impl.h"
+#include "wal/sync_probe.h"
+#include "wal/sync_strategy.h"
+
+namespace rowan {
+
+Log::Log(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Log::~Log() = default;
+
+Status Log::ReserveOrWait(uint32_t bytes) {
+  const Status status = impl_->pressure.ReserveOrWait(bytes);
+  if (impl_->pressure.RingIsHalfFull()) impl_->flush_thread.Wake();
+  return status;
+}
+
+void Log::Release(uint32_t bytes) { impl_->pressure.Release(bytes); }
+
+Lsn Log::Append(GroupBuilder* group) {
+  const size_t size_bytes = group->size_bytes();
+  ROWAN_CHECK(size_bytes <= impl_->buffer.size_bytes() - kLogBlockBytes);
+  group->Finish();
+  while (!stopped()) {
+    const Lsn end = impl_->buffer.TryAppend(group, impl_->queue.durable_word());
+    if (end != kNoLsn) {
+      AddCounter(Counter::kLogGroups);
+      AddCounter(Counter::kLogBytes, size_bytes);
+      return end;
+    }
+    // Only beyond a reservation. A failure shows as stopped().
+    impl_->WaitDurable(tail()).Ignore();
+  }
+  return impl_->buffer.Skip(size_bytes);
+}
+
+Lsn Log::tail() const { return impl_->buffer.tail(); }
+Lsn Log::durable() const { return impl_->queue.durable(); }
+Lsn Log::written() const { return impl_->writer.written(); }
+
+Status Log::WaitDurable(Lsn lsn) { return impl_->WaitDurable(lsn); }
+
+Status Log::WaitWritten(Lsn lsn) {
+  if (stopped()) return Status(Code::kStopped);
+  ROWAN_CHECK(lsn <= tail());
+  const Status status = impl_->writer.WriteUpTo(lsn);
+  if (status.ok()) return status;
+  impl_->Fail("write", status);
+  return Status(Code::kStopped);
+}
+
+Status Log::WaitCommitted(Lsn lsn, Durability durability) {
+  switch (durability) {
+    case Durability::kDurable:
+      AddCounter(Counter::kCommitWaits);
+      return WaitDurable(lsn);
+    case Durability::kWrite:
+      return WaitWritten(lsn);
+    case Durability::kBackground:
+      break;
+  }
+  if (impl_->pressure.RingIsHalfFull()) impl_->flush_thread.Wake();
+  return stopped() ? Status(Code::kStopped) : Status::Ok();
+}
+
+void Log::SetCheckpoint(Lsn lsn) {
+  ROWAN_CHECK(lsn <= tail());
+  const uint64_t before = impl_->files->NumberOf(checkpoint().value());
+  impl_->pressure.SetCheckpoint(lsn);
+  if (impl_->files->NumberOf(lsn.value()) != before) impl_->files_thread.Wake();
+}
+
+Lsn Log::checkpoint() const { return impl_->pressure.checkpoint(); }
+uint64_t Log::capacity_bytes() const { return impl_->pressure.capacity_bytes(); }
+
+Status Log::SetCapacity(uint64_t capacity_bytes) {
+  const uint64_t rounded = RoundLogCapacity(capacity_bytes, impl_->files->file_bytes());
+  if (rounded == 0) return Status(Code::kInvalidArgument, "redo log capacity is out of bounds");
+  impl_->pressure.SetCapacity(rounded);
+  impl_->files_thread.Wake();
+  return Status::Ok();
+}
+
+void Log::SetPressureCallback(std::function<void()> callback) {
+  impl_->pressure.SetPressureCallback(std::move(callback));
+}
+
+Status Log::SetSyncMethod(LogSyncMethod method) {
+  if (stopped()) return Status(Code::kStopped);
+  if (method == LogSyncMethod::kAuto) {
+    method = ProbeSyncMethod(impl_->files->file_system(), impl_->files->folder());
+  }
+  std::string reason;
+  Result<std::unique_ptr<SyncStrategy>> strategy = MakeSyncStrategy(method, &reason);
+  if (!strategy.ok()) {
+    LogWarning("Log sync method {} refused: {}", LogSyncMethodName(method), reason);
+    return strategy.status();
+  }
+  if (impl_->queue.WaitForLead() == CommitQueue::Outcome::kStopped) return Status(Code::kStopped);
+  const Status status = impl_->writer.SwitchStrategy(std::move(strategy).value());
+  impl_->queue.HandOn(impl_->queue.durable(), CommitQueue::Leader::kSession);
+  if (status.ok()) {
+    LogInfo("Log sync method is now {}", LogSyncMethodName(method));
+    return status;
+  }
+  LogWarning("Log sync method {} refused: {}", LogSyncMethodName(method), status.message());
+  return Status(Code::kUnsupported, status.message(), status.detail());
+}
+
+LogSyncMethod Log::sync_method() const { return impl_->writer.method(); }
+
+std::vector<SyncLatencyBucket> Log::SyncLatency(LogSyncMethod method) const {
+  const LatencyHistogram& histogram = impl_->writer.latency(method);
+  std::vector<SyncLatencyBucket> buckets;
+  for (size_t bucket = 0; bucket < LatencyHistogram::kBuckets; ++bucket) {
+    const uint64_t count = histogram.Count(bucket);
+    if (count > 0) buckets.push_back({LatencyHistogram::UpperBoundMicros(bucket), count});
+  }
+  return buckets;
+}
+
+bool Log::stopped() const { return impl_->stopped.load(std::memory_order_acquire); }
+
+void Log::Stop(const char* reason) { impl_->Fail(reason, Status(Code::kStopped)); }
+
+Status Log::Close() {
+  {
+    std::lock_guard lock(impl_->mark_mutex);
+    impl_->closing = true;
+  }
+  const Status status = WaitDurable(tail());
+  impl_->stopped.store(true, std::memory_order_release);
+  impl_->StopThreads();
+  return status;
+}
+
+}  // namespace rowan

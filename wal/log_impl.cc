@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "wal/log_impl.h"
+
+#include <algorithm>
+#include <bit>
+#include <chrono>
+#include <utility>
+
+#include "base/assertions.h"
+#include "base/clock.h"
+#include "base/counters.h"
+#include "base/logging.h"
+
+namespace rowan {
+namespace {
+
+/// Bounds what Durability::kBackground may lose.
+constexpr auto kFlushTick = std::chrono::milliseconds(1000);
+/// A tick is never early by more than this.
+constexpr uint64_t kFlushNanos = uint64_t{900} * 1000 * 1000;
+/// Also how often a full disk is asked again.
+constexpr auto kFilesTick = std::chrono::milliseconds(1000);
+/// Files are kept ready this far ahead, two of them at least.
+constexpr uint64_t kAheadBytesMin = uint64_t{1} << 20;
+constexpr uint64_t kAheadFiles = 2;
+/// File size limits: small enough that a 1 MiB log still is a run of files, large enough that a new
+/// file is rare.
+constexpr uint64_t kFileBytesMin = uint64_t{64} << 10;
+constexpr uint64_t kFileBytesMax = uint64_t{64} << 20;
+constexpr uint64_t kFilesPerLog = 16;
+constexpr uint64_t kFilesMax = 65536;
+
+}  // namespace
+
+uint64_t ChooseLogFileBytes(uint64_t capacity_bytes) {
+  return std::clamp(std::bit_floor(capacity_bytes / kFilesPerLog), kFileBytesMin, kFileBytesMax);
+}
+
+uint64_t RoundLogCapacity(uint64_t capacity_bytes, uint64_t file_bytes) {
+  if (capacity_bytes < kLogCapacityBytesMin || capacity_bytes > kFilesMax * file_bytes) return 0;
+  const uint64_t files = std::max<uint64_t>((capacity_bytes + file_bytes - 1) / file_bytes, 2);
+  return files * file_bytes;
+}
+
+Log::Impl::Impl(std::unique_ptr<LogFileSet> file_set, Setup setup, std::function<void()> on_stop_in)
+    : on_stop(std::move(on_stop_in)),
+      files(std::move(file_set)),
+      buffer(setup.buffer_bytes, setup.end, setup.epoch),
+      queue(setup.end, [this] { flush_thread.Wake(); }),
+      writer(files.get(), &buffer, setup.end, std::move(setup.strategy)),
+      pressure(&buffer, &queue, files.get(),
+               {.make_durable = [this] { return WaitDurable(buffer.tail()); },
+                .prepare_files =
+                    [this](uint64_t end) {
+                      uint64_t wanted = files_wanted_end.load(std::memory_order_relaxed);
+                      while (wanted < end && !files_wanted_end.compare_exchange_weak(wanted, end)) {
+                      }
+                      files_thread.Wake();
+                    }}),
+      flush_thread("log-flush", kFlushTick, [this] { return Flush(); }),
+      files_thread("log-files", kFilesTick, [this] { return KeepFilesReady(); }) {
+  pressure.Start(setup.checkpoint, setup.capacity_bytes);
+  tail_file.store(files->NumberOf(setup.end.value()), std::memory_order_relaxed);
+}
+
+Log::Impl::~Impl() { StopThreads(); }
+
+void Log::Impl::Start() {
+  flush_thread.Start();
+  files_thread.Start();
+}
+
+void Log::Impl::StopThreads() {
+  queue.Stop();
+  pressure.Stop();
+  flush_thread.Stop();
+  files_thread.Stop();
+}
+
+void Log::Impl::Fail(const char* what, Status status) {
+  if (stopped.exchange(true, std::memory_order_acq_rel)) return;
+  LogError("The redo log stops at LSN {}: {}: {}", queue.durable().value(), what,
+           status.message());
+  queue.Stop();
+  pressure.Stop();
+  if (on_stop) on_stop();
+}
+
+Status Log::Impl::WaitDurable(Lsn lsn) {
+  if (stopped.load(std::memory_order_acquire)) return Status(Code::kStopped);
+  if (queue.durable() >= lsn) return Status::Ok();
+  ROWAN_CHECK(lsn <= buffer.tail());
+  switch (queue.Wait(lsn)) {
+    case CommitQueue::Outcome::kDone: return Status::Ok();
+    case CommitQueue::Outcome::kStopped: return Status(Code::kStopped);
+    case CommitQueue::Outcome::kLead: break;
+  }
+  LeadRound(CommitQueue::Leader::kSession);
+  return queue.durable() >= lsn ? Status::Ok() : Status(Code::kStopped);
+}
+
+bool Log::Impl::LeadRound(CommitQueue::Leader leader) {
+  const Result<Lsn> durable = writer.MakeDurable();
+  if (!durable.ok()) {
+    Fail("a write or sync failed", durable.status());
+    return false;
+  }
+  const bool again = queue.HandOn(durable.value(), leader);
+  pressure.RoomFreed();
+  const uint64_t file = files->NumberOf(durable.value().value());
+  if (tail_file.exchange(file, std::memory_order_relaxed) != file) files_thread.Wake();
+  return again;
+}
+
+ThreadLoop::Next Log::Impl::Flush() {
+  bool lead = queue.TakeHanded();
+  if (!lead && WantsFlush()) {
+    lead = queue.FlusherLead();
+    flushed_at_nanos = MonotonicNanos();
+  }
+  while (lead) lead = LeadRound(CommitQueue::Leader::kFlusher);
+  AppendMark();
+  return ThreadLoop::Next::kWait;
+}
+
+bool Log::Impl::WantsFlush() {
+  if (stopped.load(std::memory_order_acquire)) return false;
+  if (queue.durable() >= buffer.tail()) return false;
+  return pressure.RingIsHalfFull() || MonotonicNanos() - flushed_at_nanos >= kFlushNanos;
+}
+
+void Log::Impl::AppendMark() {
+  // The marks in the groups of the last sync are older than that sync. Once the log has been idle
+  // for a tick, an empty group says that all of it is durable, so that damage to it is recognised.
+  const Lsn tail = buffer.tail();
+  const bool idle = tail == std::exchange(mark_candidate, tail) && queue.durable() == tail;
+  if (!idle || buffer.EndsWithMark() || stopped.load(std::memory_order_acquire)) return;
+  std::lock_guard lock(mark_mutex);
+  constexpr uint32_t kBytes = kGroupHeaderBytes;
+  if (closing || !pressure.TryReserve(kBytes)) return;
+  mark.Clear();
+  mark.Finish();
+  const bool appended = buffer.TryAppend(&mark, queue.durable_word()) != kNoLsn;
+  pressure.Release(kBytes);
+  if (appended && queue.FlusherLead()) LeadRound(CommitQueue::Leader::kFlusher);
+}
+
+Lsn Log::Impl::SafeLsn() const { return std::min(pressure.checkpoint(), queue.durable()); }
+
+ThreadLoop::Next Log::Impl::KeepFilesReady() {
+  if (stopped.load(std::memory_order_acquire)) return ThreadLoop::Next::kWait;
+  const uint64_t file_bytes = files->file_bytes();
+  const uint64_t ahead = std::max(kAheadBytesMin, kAheadFiles * file_bytes);
+  const LogFileSet::Aim aim{
+      .safe = SafeLsn(),
+      .files_max = pressure.capacity_bytes() / file_bytes + 1,
+      .wanted_end = std::max(buffer.tail().value() + ahead,
+                             files_wanted_end.load(std::memory_order_relaxed))};
+  const Result<bool> step = files->Step(aim);
+  if (step.status().Is(Code::kNoSpace)) {
+    if (!std::exchange(out_of_space, true)) {
+      LogWarning("The disk is full: no new redo log file in '{}'; writers wait for old ones",
+                 files->folder());
+    }
+    return ThreadLoop::Next::kWait;
+  }
+  if (!step.ok()) {
+    Fail("a log file cannot be prepared", step.status());
+    return ThreadLoop::Next::kWait;
+  }
+  out_of_space = false;
+  pressure.RoomFreed();
+  return step.value() ? ThreadLoop::Next::kAgain : ThreadLoop::Next::kWait;
+}
+
+}  // namespace rowan

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// What a Log is made of. Private to wal/log*.cc.
+//
+// Threads: "log-flush" leads when many wait, flushes once per second and when half of the ring waits
+// for the disk; "log-files" keeps files ready.
+// Locks, in order of acquisition: mark_mutex, then any one lock of a part; parts never call each
+// other with a lock held, except the writer (its mutex -> the file set's).
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <mutex>
+
+#include "base/thread_loop.h"
+#include "wal/commit_queue.h"
+#include "wal/log.h"
+#include "wal/log_buffer.h"
+#include "wal/log_file_set.h"
+#include "wal/log_pressure.h"
+#include "wal/log_writer.h"
+
+namespace rowan {
+
+inline constexpr uint64_t kLogBufferBytesMin = uint64_t{64} << 10;
+inline constexpr uint64_t kLogBufferBytesMax = uint64_t{64} << 20;
+inline constexpr uint64_t kLogCapacityBytesMin = uint64_t{1} << 20;
+
+struct Log::Impl {
+  struct Setup {
+    LogFileSet::Options files;
+    uint64_t capacity_bytes = 0;
+    uint64_t buffer_bytes = 0;
+    Lsn checkpoint;
+    Lsn end;
+    uint32_t epoch = 0;
+    std::unique_ptr<SyncStrategy> strategy;
+  };
+  Impl(std::unique_ptr<LogFileSet> file_set, Setup setup, std::function<void()> on_stop);
+  ~Impl();
+
+  void Start();
+  void StopThreads();
+  /// Once: stops everything and tells the engine. Later calls do nothing.
+  void Fail(const char* what, Status status);
+  /// Leader only. True if the caller leads again.
+  bool LeadRound(CommitQueue::Leader leader);
+  Status WaitDurable(Lsn lsn);
+
+  // Bodies of the background threads.
+  ThreadLoop::Next Flush();
+  ThreadLoop::Next KeepFilesReady();
+  bool WantsFlush();
+  void AppendMark();
+  [[nodiscard]] Lsn SafeLsn() const;
+
+  std::function<void()> on_stop;
+  std::unique_ptr<LogFileSet> files;
+  LogBuffer buffer;
+  CommitQueue queue;
+  LogWriter writer;
+  LogPressure pressure;
+
+  std::atomic<bool> stopped{false};
+  std::atomic<uint64_t> files_wanted_end{0};  // raised by waiters, read by log-files
+  std::atomic<uint64_t> tail_file{0};         // stored by the leader: file of the newest byte
+
+  std::mutex mark_mutex;
+  bool closing = false;           // guarded by mark_mutex: no marks any more
+  GroupBuilder mark;              // owned by log-flush, as all below
+  Lsn mark_candidate;             // the tail at the tick before
+  uint64_t flushed_at_nanos = 0;
+  bool out_of_space = false;      // owned by log-files: the warning was given
+
+  ThreadLoop flush_thread;
+  ThreadLoop files_thread;
+};
+
+/// How many bytes of the stream a file holds in a log of this capacity.
+uint64_t ChooseLogFileBytes(uint64_t capacity_bytes);
+/// Whole files, at least two. 0 when the capacity is out of bounds.
+uint64_t RoundLogCapacity(uint64_t capacity_bytes, uint64_t file_bytes);
+
+}  // namespace rowan

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Opening a log: files, sync method, the last block of the stream, a new epoch.
+#include <algorithm>
+#include <bit>
+#include <utility>
+
+#include "base/logging.h"
+#include "io/aligned_buffer.h"
+#include "wal/log.h"
+#include "wal/log_impl.h"
+#include "wal/sync_probe.h"
+#include "wal/sync_strategy.h"
+
+namespace rowan {
+namespace {
+
+Status CheckOptions(const LogOptions& options) {
+  const uint64_t buffer = options.buffer_bytes;
+  if (!std::has_single_bit(buffer) || buffer < kLogBufferBytesMin || buffer > kLogBufferBytesMax) {
+    return Status(Code::kInvalidArgument,
+                  "log buffer must be a power of two between 64 KiB and 64 MiB");
+  }
+  if (options.capacity_bytes < kLogCapacityBytesMin) {
+    return Status(Code::kInvalidArgument, "redo log capacity must be at least 1 MiB");
+  }
+  return Status::Ok();
+}
+
+Status OpenFiles(LogFileSet* files, const ControlData& control, Lsn end) {
+  return control.log_file_bytes == 0 ? files->Create(end)
+                                     : files->Recover(control.checkpoint_lsn, end);
+}
+
+/// The method asked for if it works here, else fdatasync, which works everywhere.
+std::unique_ptr<SyncStrategy> ChooseStrategy(LogFileSet* files, LogSyncMethod method, Lsn end) {
+  if (method == LogSyncMethod::kAuto) {
+    method = ProbeSyncMethod(files->file_system(), files->folder());
+  }
+  std::string reason;
+  Result<std::unique_ptr<SyncStrategy>> strategy = MakeSyncStrategy(method, &reason);
+  if (strategy.ok()) {
+    const Result<std::shared_ptr<File>> file =
+        files->Open(files->NumberOf(end.value()), strategy.value()->open_options());
+    if (file.ok()) return std::move(strategy).value();
+    reason = file.status().message();
+  }
+  LogWarning("Log sync method {} refused: {}; fdatasync is used instead",
+             LogSyncMethodName(method), reason);
+  return MakeSyncStrategy(LogSyncMethod::kFdatasync, &reason).value();
+}
+
+/// The block that the next append rewrites must be in the ring with its old content.
+Status RestoreLastBlock(LogFileSet* files, LogBuffer* buffer, Lsn end) {
+  const uint64_t start = LogBlockStart(end.value());
+  if (start == end.value()) return Status::Ok();
+  Result<std::shared_ptr<File>> file = files->Open(files->NumberOf(start), {});
+  if (!file.ok()) return file.status();
+  AlignedBuffer block(kLogBlockBytes);
+  const Status status = file.value()->Read(files->OffsetOf(start), block.span());
+  if (status.ok()) buffer->Restore(start, block.span().first(end.value() - start));
+  return status;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Log>> Log::Open(FileSystem* file_system, const LogOptions& options,
+                                       ControlFile* control, Lsn end,
+                                       std::function<void()> on_stop) {
+  Status status = CheckOptions(options);
+  if (!status.ok()) return status;
+  const ControlData before = control->data();
+  const uint64_t file_bytes = before.log_file_bytes != 0
+                                  ? before.log_file_bytes
+                                  : ChooseLogFileBytes(options.capacity_bytes);
+  Impl::Setup setup;
+  setup.capacity_bytes = RoundLogCapacity(options.capacity_bytes, file_bytes);
+  if (setup.capacity_bytes == 0) {
+    return Status(Code::kInvalidArgument, "redo log capacity is out of bounds");
+  }
+  setup.buffer_bytes = options.buffer_bytes;
+  setup.end = std::max(end, kFirstLsn);
+  setup.checkpoint = std::clamp(before.checkpoint_lsn, kFirstLsn, setup.end);
+  setup.files = {file_system, options.folder, before.instance_id, file_bytes};
+  auto files = std::make_unique<LogFileSet>(setup.files);
+  status = OpenFiles(files.get(), before, setup.end);
+  if (!status.ok()) return status;
+  setup.strategy = ChooseStrategy(files.get(), options.sync_method, setup.end);
+  // Durable before the first group of the new epoch can be.
+  status = control->Update([&](ControlData& data) {
+    data.epoch += 1;
+    data.log_file_bytes = file_bytes;
+    data.log_buffer_bytes = std::max(data.log_buffer_bytes, options.buffer_bytes);
+  });
+  if (!status.ok()) return status;
+  setup.epoch = control->data().epoch;
+  const Lsn restored_end = setup.end;
+  auto impl = std::make_unique<Impl>(std::move(files), std::move(setup), std::move(on_stop));
+  status = RestoreLastBlock(impl->files.get(), &impl->buffer, restored_end);
+  if (!status.ok()) return status;
+  impl->Start();
+  return std::unique_ptr<Log>(new Log(std::move(impl)));
+}
+
+}  // namespace rowan

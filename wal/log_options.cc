@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "wal/log_options.h"
+
+namespace rowan {
+
+const char* LogSyncMethodName(LogSyncMethod method) {
+  switch (method) {
+    case LogSyncMethod::kAuto: return "auto";
+    case LogSyncMethod::kFsync: return "fsync";
+    case LogSyncMethod::kFdatasync: return "fdatasync";
+    case LogSyncMethod::kDsync: return "dsync";
+    case LogSyncMethod::kDirectDsync: return "direct_dsync";
+    case LogSyncMethod::kUring: return "uring";
+  }
+  return "unknown";
+}
+
+}  // namespace rowan

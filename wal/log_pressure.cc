@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "wal/log_pressure.h"
+
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <utility>
+
+#include "base/assertions.h"
+#include "base/counters.h"
+#include "wal/commit_queue.h"
+#include "wal/log_buffer.h"
+#include "wal/log_file_set.h"
+
+namespace rowan {
+namespace {
+
+/// The first waiter asks for relief again after this long: whoever frees room may have had nothing
+/// to free the first time.
+constexpr auto kAskAgainAfter = std::chrono::milliseconds(100);
+
+}  // namespace
+
+struct LogPressure::Waiter {
+  Waiter* next = nullptr;
+  bool look_again = false;
+  std::condition_variable wake;
+};
+
+LogPressure::LogPressure(const LogBuffer* buffer, const CommitQueue* queue, const LogFileSet* files,
+                         Hooks hooks)
+    : buffer_(buffer), queue_(queue), files_(files), hooks_(std::move(hooks)) {}
+
+void LogPressure::Start(Lsn checkpoint, uint64_t capacity_bytes) {
+  checkpoint_.store(checkpoint.value(), std::memory_order_release);
+  capacity_.store(capacity_bytes, std::memory_order_release);
+}
+
+bool LogPressure::Fits(uint64_t end) const {
+  return end <= checkpoint_.load(std::memory_order_acquire) +
+                    capacity_.load(std::memory_order_acquire) &&
+         end <= files_->PreparedEnd() && end <= buffer_->EndOfRoom(queue_->durable().value());
+}
+
+bool LogPressure::CouldEverFit(uint32_t bytes) const {
+  return bytes <= std::min(buffer_->size_bytes() - kLogBlockBytes,
+                           capacity_.load(std::memory_order_acquire));
+}
+
+bool LogPressure::TryReserve(uint32_t bytes) {
+  // Reserved is read before the tail. A holder appends first and releases then, so what it appended
+  // is seen in one of the two at least.
+  const uint64_t reserved = reserved_.fetch_add(bytes, std::memory_order_acq_rel) + bytes;
+  if (Fits(buffer_->tail().value() + reserved)) return true;
+  reserved_.fetch_sub(bytes, std::memory_order_seq_cst);
+  return false;
+}
+
+void LogPressure::Release(uint32_t bytes) {
+  const uint64_t before = reserved_.fetch_sub(bytes, std::memory_order_seq_cst);
+  ROWAN_DCHECK(before >= bytes);
+  static_cast<void>(before);
+  RoomFreed();
+}
+
+Status LogPressure::ReserveOrWait(uint32_t bytes) {
+  if (stopped_.load(std::memory_order_acquire)) return Status(Code::kStopped);
+  if (waiters_.load(std::memory_order_relaxed) == 0) {
+    if (TryReserve(bytes)) return Status::Ok();
+    RoomFreed();  // for the moment of the attempt somebody else may have found too little
+  }
+  if (!CouldEverFit(bytes)) {
+    return Status(Code::kTooBig, "more redo than log buffer or redo log capacity can hold");
+  }
+  AddCounter(Counter::kLogWaits);
+  Waiter self;
+  std::unique_lock lock(mutex_);
+  (last_ == nullptr ? first_ : last_->next) = &self;
+  last_ = &self;
+  // Counted before it looks at the room: whoever frees some afterwards sees that it must wake.
+  waiters_.fetch_add(1, std::memory_order_seq_cst);
+  self.wake.wait(lock, [&] { return first_ == &self; });
+  lock.unlock();
+  const Status status = WaitFirst(&self, bytes);
+  Leave(&self);
+  return status;
+}
+
+Status LogPressure::WaitFirst(Waiter* self, uint32_t bytes) {
+  for (;;) {
+    if (stopped_.load(std::memory_order_seq_cst)) return Status(Code::kStopped);
+    if (TryReserve(bytes)) return Status::Ok();
+    if (!CouldEverFit(bytes)) {
+      return Status(Code::kTooBig, "the redo log capacity was lowered below what is needed");
+    }
+    const uint64_t end =
+        buffer_->tail().value() + reserved_.load(std::memory_order_relaxed) + bytes;
+    const bool ring_full = end > buffer_->EndOfRoom(queue_->durable().value());
+    if (ring_full && queue_->durable() < buffer_->tail()) {
+      const Status status = hooks_.make_durable();
+      if (!status.ok()) return status;
+      continue;
+    }
+    Relieve(end);
+    std::unique_lock lock(mutex_);
+    self->wake.wait_for(lock, kAskAgainAfter, [self] { return self->look_again; });
+    self->look_again = false;
+  }
+}
+
+void LogPressure::Relieve(uint64_t end) {
+  if (end > files_->PreparedEnd()) hooks_.prepare_files(end);
+  const uint64_t limit = checkpoint_.load(std::memory_order_acquire) +
+                         capacity_.load(std::memory_order_acquire);
+  // Files that cannot be made, because the disk is full, come from recycling too.
+  const bool files_short = end > files_->PreparedEnd();
+  std::lock_guard lock(callback_mutex_);
+  if ((end > limit || files_short) && pressure_callback_) pressure_callback_();
+}
+
+void LogPressure::Leave(Waiter* self) {
+  std::lock_guard lock(mutex_);
+  ROWAN_CHECK(first_ == self);
+  first_ = self->next;
+  if (first_ == nullptr) last_ = nullptr;
+  waiters_.fetch_sub(1, std::memory_order_seq_cst);
+  if (first_ != nullptr) first_->wake.notify_one();
+}
+
+void LogPressure::WakeFirst() {
+  std::lock_guard lock(mutex_);
+  if (first_ == nullptr) return;
+  first_->look_again = true;
+  first_->wake.notify_one();
+}
+
+void LogPressure::Stop() {
+  stopped_.store(true, std::memory_order_seq_cst);
+  WakeFirst();
+}
+
+void LogPressure::SetCheckpoint(Lsn lsn) {
+  uint64_t current = checkpoint_.load(std::memory_order_relaxed);
+  while (current < lsn.value() &&
+         !checkpoint_.compare_exchange_weak(current, lsn.value(), std::memory_order_seq_cst)) {
+  }
+  RoomFreed();
+}
+
+void LogPressure::SetCapacity(uint64_t capacity_bytes) {
+  capacity_.store(capacity_bytes, std::memory_order_seq_cst);
+  RoomFreed();
+}
+
+void LogPressure::SetPressureCallback(std::function<void()> callback) {
+  std::lock_guard lock(callback_mutex_);
+  pressure_callback_ = std::move(callback);
+}
+
+bool LogPressure::RingIsHalfFull() const {
+  return buffer_->tail().value() - queue_->durable().value() > buffer_->size_bytes() / 2;
+}
+
+}  // namespace rowan

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// LogPressure: admission to the log. Whoever will append reserves first, before it latches anything,
+// so that nobody waits for log space with a latch held.
+//
+// Invariant: tail + reserved <= limit when a reservation is granted, where limit is the smallest of
+//   checkpoint + capacity      recovery must find all it needs
+//   end of the ready files     appending must not wait for a file
+//   end of the ring's room     appending must not wait for a sync
+// The three only grow (but for the capacity), so a limit read early errs on the safe side. A
+// reservation counts in full until it is released, also for what was appended under it meanwhile.
+//
+// Those who must wait form a queue: the first gets what becomes free, so a large reservation is not
+// starved by small ones. Thread safety: all members from any thread unless said otherwise.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+
+#include "base/ids.h"
+#include "base/status.h"
+
+namespace rowan {
+
+class CommitQueue;
+class LogBuffer;
+class LogFileSet;
+
+class LogPressure {
+ public:
+  /// What a waiter does to end its wait; all called without locks.
+  struct Hooks {
+    std::function<Status()> make_durable;               ///< frees the ring
+    std::function<void(uint64_t end)> prepare_files;    ///< files are wanted up to `end`
+  };
+  LogPressure(const LogBuffer* buffer, const CommitQueue* queue, const LogFileSet* files,
+              Hooks hooks);
+
+  /// Before threads start.
+  void Start(Lsn checkpoint, uint64_t capacity_bytes);
+
+  bool TryReserve(uint32_t bytes);
+  Status ReserveOrWait(uint32_t bytes);
+  void Release(uint32_t bytes);
+  /// Something freed room: lets the first waiter look again. Cheap when nobody waits.
+  void RoomFreed() {
+    if (waiters_.load(std::memory_order_seq_cst) != 0) WakeFirst();
+  }
+  void Stop();
+
+  void SetCheckpoint(Lsn lsn);
+  [[nodiscard]] Lsn checkpoint() const { return Lsn(checkpoint_.load(std::memory_order_acquire)); }
+  void SetCapacity(uint64_t capacity_bytes);
+  [[nodiscard]] uint64_t capacity_bytes() const {
+    return capacity_.load(std::memory_order_acquire);
+  }
+  /// An empty function takes it back; no call is in progress afterwards.
+  void SetPressureCallback(std::function<void()> callback);
+  /// More than half of the ring waits for the disk.
+  [[nodiscard]] bool RingIsHalfFull() const;
+
+ private:
+  struct Waiter;
+
+  [[nodiscard]] bool Fits(uint64_t end) const;
+  [[nodiscard]] bool CouldEverFit(uint32_t bytes) const;
+  Status WaitFirst(Waiter* self, uint32_t bytes);
+  void Relieve(uint64_t end);
+  void Leave(Waiter* self);
+  void WakeFirst();
+
+  const LogBuffer* const buffer_;
+  const CommitQueue* const queue_;
+  const LogFileSet* const files_;
+  const Hooks hooks_;
+  std::atomic<uint64_t> checkpoint_{0};
+  std::atomic<uint64_t> capacity_{0};
+  std::atomic<bool> stopped_{false};
+
+  alignas(64) std::atomic<uint64_t> reserved_{0};
+  std::atomic<uint32_t> waiters_{0};
+
+  alignas(64) std::mutex mutex_;
+  Waiter* first_ = nullptr;               // guarded by mutex_, as all below
+  Waiter* last_ = nullptr;
+
+  std::mutex callback_mutex_;               // held during the call
+  std::function<void()> pressure_callback_; // guarded by callback_mutex_
+};
+
+}  // namespace rowan

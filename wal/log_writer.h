@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// LogWriter moves bytes from the log buffer to the files. Two ways:
+//   WriteUpTo    hands bytes to the kernel; any thread; short
+//   MakeDurable  writes and syncs everything appended so far; the leader only
+// With the methods that sync separately, WriteUpTo goes on while the leader syncs, so sessions that
+// do not ask for durability do not wait for those that do.
+//
+// Writes are whole 4 KiB blocks; the last block is padded with zeros and written again with more in
+// it later: the old content is a prefix of the new, so a tear at 512-byte sectors harms nothing.
+// After a failure the writer must not be used any more; nothing is ever retried.
+// Thread safety: as named. Leadership orders all calls marked "leader".
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "base/ids.h"
+#include "base/status.h"
+#include "io/aligned_buffer.h"
+#include "io/file.h"
+#include "wal/latency_histogram.h"
+#include "wal/log_buffer.h"
+#include "wal/log_file_set.h"
+#include "wal/sync_strategy.h"
+
+namespace rowan {
+
+class LogWriter {
+ public:
+  /// Everything below `durable` is on disk.
+  LogWriter(LogFileSet* files, LogBuffer* buffer, Lsn durable,
+            std::unique_ptr<SyncStrategy> strategy);
+
+  /// Everything below is with the kernel.
+  [[nodiscard]] Lsn written() const { return Lsn(written_.load(std::memory_order_acquire)); }
+  /// Hands everything appended to the kernel unless `target` is there already.
+  Status WriteUpTo(Lsn target);
+
+  /// Leader. Returns the LSN up to which the log is durable now.
+  Result<Lsn> MakeDurable();
+  /// Leader, with nothing written that is not durable. On failure the old strategy stays.
+  Status SwitchStrategy(std::unique_ptr<SyncStrategy> strategy);
+
+  [[nodiscard]] LogSyncMethod method() const { return method_.load(std::memory_order_acquire); }
+  [[nodiscard]] const LatencyHistogram& latency(LogSyncMethod method) const {
+    return latency_[static_cast<size_t>(method)];
+  }
+
+ private:
+  /// Which handle bytes go through.
+  enum class Via { kPlain, kStrategy };
+  struct Handle {
+    uint64_t number = 0;
+    std::shared_ptr<File> file;
+  };
+  struct Piece {
+    Bytes bytes;
+    uint64_t end;  // of the stream's bytes in it; the padding lies behind
+  };
+
+  Status WriteRangeLocked(uint64_t from, uint64_t target, Via via);
+  Status WritePieceLocked(File* file, const Piece& piece, uint64_t position, bool sync_too);
+  Piece NextPieceLocked(uint64_t position, uint64_t stop);
+  Result<std::shared_ptr<File>> HandleLocked(uint64_t number, Via via);
+  Status WritePendingLocked(uint64_t target);
+  Status SyncTouched();
+
+  LogFileSet* const files_;
+  LogBuffer* const buffer_;
+  std::array<LatencyHistogram, 6> latency_;
+  std::atomic<LogSyncMethod> method_;  // stored by the leader, read by anyone
+  std::atomic<uint64_t> written_;      // stored under mutex_
+
+  std::mutex mutex_;
+  AlignedBuffer staging_;                        // guarded by mutex_, as all below
+  Handle plain_;
+  Handle through_;
+  std::vector<std::shared_ptr<File>> touched_;   // written since a sync of them began
+
+  // Owned by the leader; the strategy is replaced under mutex_ too.
+  std::unique_ptr<SyncStrategy> strategy_;
+  uint64_t durable_;
+  std::vector<std::shared_ptr<File>> syncing_;   // kept for its capacity
+};
+
+}  // namespace rowan
