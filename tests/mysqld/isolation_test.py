@@ -1,0 +1,299 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only
+"""What concurrent sessions see and wait for at READ COMMITTED and REPEATABLE READ."""
+import threading
+import time
+
+from framework import Failure, main
+from rowantools.client import (ER_DUP_ENTRY, ER_LOCK_DEADLOCK, ER_LOCK_WAIT_TIMEOUT, Client,
+                               MysqlError)
+
+_BLOCKED_S = 0.3
+
+
+def _table(t):
+    t.run("CREATE TABLE a (id INT PRIMARY KEY, k INT, v INT, KEY (k))",
+          "INSERT INTO a VALUES (1, 10, 100), (2, 20, 200), (3, 30, 300), (4, 40, 400)")
+
+
+def _sessions(t, level, count=2):
+    sessions = [t.client() for _ in range(count)]
+    for session in sessions:
+        session.execute(f"SET SESSION TRANSACTION ISOLATION LEVEL {level}")
+        prefix = "innodb" if t.engine.lower() == "innodb" else "rowan"
+        session.execute(f"SET SESSION {prefix}_lock_wait_timeout = 20")
+    return sessions
+
+
+class Pending:
+    """A statement in a thread of its own that is expected to wait."""
+
+    def __init__(self, client: Client, statement):
+        self._error, self._result = None, None
+
+        def run():
+            try:
+                self._result = client.execute(statement)
+            except MysqlError as error:
+                self._error = error
+        self._thread = threading.Thread(target=run, daemon=True)
+        self._statement = statement
+        self._thread.start()
+
+    def must_wait(self):
+        self._thread.join(_BLOCKED_S)
+        if not self._thread.is_alive():
+            raise Failure(f"did not wait: {self._statement} ({self._error or 'done'})")
+        return self
+
+    def error_code(self, limit_s=20):
+        """0, or the number it failed with."""
+        self._thread.join(limit_s)
+        if self._thread.is_alive():
+            raise Failure(f"still waits: {self._statement}")
+        return self._error.code if self._error else 0
+
+    def must_finish(self):
+        code = self.error_code()
+        if code:
+            raise Failure(f"{self._statement} failed: {self._error}")
+        return self._result
+
+
+def test_read_committed_sees_each_commit(t):
+    _table(t)
+    reader, writer = _sessions(t, "READ COMMITTED")
+    reader.execute("BEGIN")
+    t.equal(reader.value("SELECT v FROM a WHERE id = 1"), 100)
+    writer.execute("UPDATE a SET v = 101 WHERE id = 1")
+    t.equal(reader.value("SELECT v FROM a WHERE id = 1"), 101)
+    writer.execute("BEGIN")
+    writer.execute("UPDATE a SET v = 102 WHERE id = 1")
+    t.equal(reader.value("SELECT v FROM a WHERE id = 1"), 101, "a dirty read")
+    writer.execute("ROLLBACK")
+    t.equal(reader.value("SELECT v FROM a WHERE id = 1"), 101)
+
+
+def test_repeatable_read_keeps_its_snapshot(t):
+    _table(t)
+    reader, writer = _sessions(t, "REPEATABLE READ")
+    reader.execute("BEGIN")
+    before = reader.query("SELECT * FROM a ORDER BY id")
+    writer.execute("INSERT INTO a VALUES (5, 50, 500)")
+    writer.execute("DELETE FROM a WHERE id = 2")
+    writer.execute("UPDATE a SET k = 99, v = 1 WHERE id = 3")
+    writer.execute("UPDATE a SET id = 77 WHERE id = 4")
+    for query in ("SELECT * FROM a ORDER BY id", "SELECT * FROM a FORCE INDEX (k) WHERE k > 0 "
+                  "ORDER BY id", "SELECT id, k, v FROM a ORDER BY id ASC"):
+        t.equal(reader.query(query), before, query)
+    t.equal(reader.query("SELECT k FROM a FORCE INDEX (k) WHERE k > 0 ORDER BY k DESC"),
+            [(40,), (30,), (20,), (10,)], "covering read, backwards")
+    t.equal(reader.value("SELECT COUNT(*) FROM a"), 4)
+    reader.execute("COMMIT")
+    t.equal(reader.query("SELECT id FROM a ORDER BY id"), [(1,), (3,), (5,), (77,)])
+
+
+def test_snapshot_sees_own_changes(t):
+    _table(t)
+    mine, other = _sessions(t, "REPEATABLE READ")
+    mine.execute("BEGIN")
+    t.equal(mine.value("SELECT COUNT(*) FROM a"), 4)
+    other.execute("INSERT INTO a VALUES (9, 90, 900)")
+    mine.execute("INSERT INTO a VALUES (8, 80, 800)")
+    mine.execute("DELETE FROM a WHERE id = 1")
+    mine.execute("UPDATE a SET k = 21 WHERE id = 2")
+    t.equal(mine.query("SELECT id FROM a ORDER BY id"), [(2,), (3,), (4,), (8,)])
+    t.equal(mine.query("SELECT k FROM a FORCE INDEX (k) WHERE k < 35 ORDER BY k"),
+            [(21,), (30,)])
+    mine.execute("ROLLBACK")
+    t.equal(mine.query("SELECT id FROM a ORDER BY id"), [(1,), (2,), (3,), (4,), (9,)])
+
+
+def test_a_key_that_goes_and_comes_back(t):
+    """Each of three snapshots sees its own interval of the same secondary key."""
+    _table(t)
+    first, second, third, writer = _sessions(t, "REPEATABLE READ", 4)
+    query = "SELECT k FROM a FORCE INDEX (k) WHERE k IN (10, 11) ORDER BY k"
+    for reader, change in ((first, 11), (second, 10), (third, 11)):
+        reader.execute("BEGIN")
+        reader.query(query)
+        writer.execute(f"UPDATE a SET k = {change} WHERE id = 1")
+    for reader, expected in ((first, 10), (second, 11), (third, 10)):
+        t.equal(reader.query(query), [(expected,)])
+        t.equal(reader.value("SELECT k FROM a WHERE id = 1"), expected)
+    t.equal(writer.query(query), [(11,)])
+
+
+def test_deleted_and_inserted_again(t):
+    _table(t)
+    reader, writer = _sessions(t, "REPEATABLE READ")
+    reader.execute("BEGIN")
+    t.equal(reader.value("SELECT v FROM a WHERE id = 1"), 100)
+    for value in range(5):
+        writer.execute("DELETE FROM a WHERE id = 1")
+        writer.execute(f"INSERT INTO a VALUES (1, 10, {value})")
+    t.equal(reader.query("SELECT id, k, v FROM a WHERE id = 1"), [(1, 10, 100)])
+    t.equal(reader.query("SELECT id FROM a FORCE INDEX (k) WHERE k = 10"), [(1,)])
+    t.equal(writer.query("SELECT id, k, v FROM a WHERE k = 10"), [(1, 10, 4)])
+
+
+def test_snapshot_starts_at_the_first_read(t):
+    _table(t)
+    reader, writer = _sessions(t, "REPEATABLE READ")
+    reader.execute("BEGIN")
+    writer.execute("UPDATE a SET v = 1 WHERE id = 1")
+    t.equal(reader.value("SELECT v FROM a WHERE id = 1"), 1)
+    reader.execute("COMMIT")
+    reader.execute("START TRANSACTION WITH CONSISTENT SNAPSHOT")
+    writer.execute("UPDATE a SET v = 2 WHERE id = 1")
+    t.equal(reader.value("SELECT v FROM a WHERE id = 1"), 1)
+
+
+def test_writers_of_one_row_wait(t):
+    for level in ("READ COMMITTED", "REPEATABLE READ"):
+        t.run("DROP TABLE IF EXISTS a")
+        _table(t)
+        one, other = _sessions(t, level)
+        one.execute("BEGIN")
+        one.execute("UPDATE a SET v = v + 1 WHERE id = 1")
+        waiting = Pending(other, "UPDATE a SET v = v + 10 WHERE id = 1").must_wait()
+        t.equal(t.client().value("SELECT v FROM a WHERE id = 1"), 100, "readers never wait")
+        one.execute("COMMIT")
+        waiting.must_finish()
+        t.rows("SELECT v FROM a WHERE id = 1", [(111,)])
+
+
+def test_locking_reads(t):
+    _table(t)
+    one, other, third = _sessions(t, "READ COMMITTED", 3)
+    one.execute("BEGIN")
+    one.query("SELECT * FROM a WHERE id = 2 FOR SHARE")
+    other.execute("BEGIN")
+    t.equal(other.query("SELECT v FROM a WHERE id = 2 FOR SHARE"), [(200,)])
+    waiting = Pending(third, "UPDATE a SET v = 0 WHERE id = 2").must_wait()
+    one.execute("COMMIT")
+    waiting.must_wait()
+    other.execute("COMMIT")
+    waiting.must_finish()
+    one.execute("BEGIN")
+    one.query("SELECT * FROM a WHERE id = 3 FOR UPDATE")
+    waiting = Pending(other, "SELECT * FROM a WHERE id = 3 FOR SHARE").must_wait()
+    one.execute("ROLLBACK")
+    waiting.must_finish()
+
+
+def test_rows_not_asked_for_stay_free(t):
+    _table(t)
+    one, other = _sessions(t, "READ COMMITTED")
+    one.execute("BEGIN")
+    one.execute("UPDATE a SET v = 0 WHERE id = 1")
+    other.execute("UPDATE a SET v = 0 WHERE id = 2")
+    other.execute("UPDATE a SET v = 0 WHERE k = 30")
+    other.execute("INSERT INTO a VALUES (15, 15, 15)")
+    one.execute("COMMIT")
+
+
+def test_lock_wait_times_out(t):
+    _table(t)
+    one, other = _sessions(t, "REPEATABLE READ")
+    prefix = "innodb" if t.engine.lower() == "innodb" else "rowan"
+    other.execute(f"SET SESSION {prefix}_lock_wait_timeout = 1")
+    one.execute("BEGIN")
+    one.execute("DELETE FROM a WHERE id = 1")
+    other.execute("BEGIN")
+    other.execute("UPDATE a SET v = 0 WHERE id = 4")
+    start = time.monotonic()
+    t.error("UPDATE a SET v = 0 WHERE id = 1", ER_LOCK_WAIT_TIMEOUT, other)
+    t.true(0.8 <= time.monotonic() - start < 6, "the time-out took its own time")
+    other.execute("COMMIT")
+    one.execute("ROLLBACK")
+    t.rows("SELECT id, v FROM a WHERE v < 200", [(1, 100), (4, 0)])
+
+
+def test_deadlock_has_one_victim(t):
+    _table(t)
+    one, other = _sessions(t, "REPEATABLE READ")
+    for session, row in ((one, 1), (other, 2)):
+        session.execute("BEGIN")
+        session.execute(f"UPDATE a SET v = {row} WHERE id = {row}")
+    waiting = Pending(one, "UPDATE a SET v = 1 WHERE id = 2").must_wait()
+    codes = [other.error_code("UPDATE a SET v = 2 WHERE id = 1"), waiting.error_code()]
+    t.equal(sorted(codes), [0, ER_LOCK_DEADLOCK], "error codes of the two")
+    for session in (one, other):
+        session.execute("COMMIT")
+    values = t.run("SELECT v FROM a WHERE id < 3 ORDER BY id")
+    t.true(values in ([(1,), (1,)], [(2,), (2,)]), f"a mix of both transactions: {values}")
+
+
+def test_insert_waits_for_an_uncommitted_duplicate(t):
+    for outcome, code in (("COMMIT", ER_DUP_ENTRY), ("ROLLBACK", 0)):
+        t.run("DROP TABLE IF EXISTS a", "CREATE TABLE a (id INT PRIMARY KEY, u INT, UNIQUE (u))")
+        for statement in ("INSERT INTO a VALUES (1, 5)", "INSERT INTO a VALUES (2, 1)"):
+            one, other = _sessions(t, "READ COMMITTED")
+            one.execute("BEGIN")
+            one.execute("INSERT INTO a VALUES (1, 1)")
+            waiting = Pending(other, statement).must_wait()
+            one.execute(outcome)
+            t.equal(waiting.error_code(), code, f"{statement} after {outcome}")
+            t.run("DELETE FROM a")
+
+
+def test_failed_statement_leaves_the_transaction(t):
+    _table(t)
+    session, = _sessions(t, "REPEATABLE READ", 1)
+    session.execute("BEGIN")
+    session.execute("INSERT INTO a VALUES (10, 1, 1)")
+    t.error("INSERT INTO a VALUES (11, 1, 1), (12, 1, 1), (1, 1, 1)", ER_DUP_ENTRY, session)
+    t.error("UPDATE a SET id = 1 WHERE id >= 3", ER_DUP_ENTRY, session)
+    session.execute("COMMIT")
+    t.rows("SELECT id FROM a ORDER BY id", [(1,), (2,), (3,), (4,), (10,)])
+    t.check_table("a")
+
+
+def test_killed_waiter_stops_waiting(t):
+    _table(t)
+    one, other = _sessions(t, "REPEATABLE READ")
+    number = other.value("SELECT CONNECTION_ID()")
+    one.execute("BEGIN")
+    one.execute("UPDATE a SET v = 0 WHERE id = 1")
+    waiting = Pending(other, "UPDATE a SET v = 5 WHERE id = 1").must_wait()
+    t.client().execute(f"KILL QUERY {number}")
+    t.equal(waiting.error_code(), 1317, "ER_QUERY_INTERRUPTED")
+    one.execute("COMMIT")
+
+
+def test_money_is_neither_made_nor_lost(t):
+    """Concurrent transfers; snapshots taken all the while must always show the same total."""
+    accounts, seconds = 20, 20 if t.long else 2
+    rows = ", ".join(f"({number}, 100)" for number in range(accounts))
+    t.run("CREATE TABLE a (id INT PRIMARY KEY, v INT, KEY (v))", f"INSERT INTO a VALUES {rows}")
+    stop = time.monotonic() + seconds
+
+    def transfer(session, randomness):
+        while time.monotonic() < stop:
+            one, other = randomness.sample(range(accounts), 2)
+            try:
+                session.execute("BEGIN")
+                session.execute(f"UPDATE a SET v = v - 1 WHERE id = {one}")
+                session.execute(f"UPDATE a SET v = v + 1 WHERE id = {other}")
+                session.execute(randomness.choice(("COMMIT", "COMMIT", "ROLLBACK")))
+            except MysqlError as error:
+                if error.code not in (ER_LOCK_DEADLOCK, ER_LOCK_WAIT_TIMEOUT):
+                    raise
+                session.execute("ROLLBACK")
+
+    def audit(session, index):
+        while time.monotonic() < stop:
+            rows = session.query(f"SELECT COUNT(*), SUM(v) FROM a FORCE INDEX ({index}) "
+                                 "WHERE v > -1000000")
+            t.equal(rows, [(accounts, str(100 * accounts))], f"total by index {index}")
+    writers = _sessions(t, "READ COMMITTED", 2) + _sessions(t, "REPEATABLE READ", 2)
+    readers = _sessions(t, "REPEATABLE READ", 2)
+    functions = [lambda s=session: transfer(s, t.random) for session in writers]
+    functions += [lambda: audit(readers[0], "v"), lambda: audit(readers[1], "PRIMARY")]
+    t.threads(functions, limit_s=seconds + 60)
+    t.check_table("a")
+
+
+if __name__ == "__main__":
+    main(globals())
