@@ -37,8 +37,8 @@ struct FreeShards {
   }
 };
 
-// initial-exec: one load instead of a call when this library is loaded at run time; it takes 8 bytes
-// of the room that the loader keeps for such variables.
+// initial-exec: one load instead of a call when this library is loaded at run time; it takes 8
+// bytes of the room that the loader keeps for such variables.
 thread_local constinit Shard* current __attribute__((tls_model("initial-exec"))) = nullptr;
 
 /// Owns a shard for as long as its thread lives. Counts stay in the shard; the next owner adds.

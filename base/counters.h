@@ -2,8 +2,8 @@
 // Operator counters: one enum, one table (name, unit, help), sharded and summed on read.
 // A counter is born in counters.def: X(kEnumName, "status_name", "unit", "help sentence").
 // The plugin shows each as a status variable Rowan_<name>.
-// A thread owns a shard while it lives, so that Add is a plain load and store, about 2 ns instead of
-// the 9 ns of an atomic add; threads beyond kOwnedShards share the last shard atomically.
+// A thread owns a shard while it lives, so that Add is a plain load and store, about 1 ns instead
+// of the 9 ns of an atomic add; threads beyond kOwnedShards share the last shard atomically.
 // Thread-safe; sums are exact once the counting threads are quiet.
 #pragma once
 

@@ -88,7 +88,8 @@ __attribute__((target("sse4.2"))) inline uint32_t ThreeStreams(const ShiftTable&
     second = _mm_crc32_u64(second, LoadLe<uint64_t>(data + kStreamBytes + i));
     third = _mm_crc32_u64(third, LoadLe<uint64_t>(data + 2 * kStreamBytes + i));
   }
-  const uint32_t joined = Shift(table, static_cast<uint32_t>(first)) ^ static_cast<uint32_t>(second);
+  const uint32_t joined =
+      Shift(table, static_cast<uint32_t>(first)) ^ static_cast<uint32_t>(second);
   return Shift(table, joined) ^ static_cast<uint32_t>(third);
 }
 

@@ -13,7 +13,8 @@ namespace rowan {
 using Lsn = StrongId<struct LsnTag, uint64_t>;
 /// One tablespace file. Never reused within the life of an instance.
 using SpaceId = StrongId<struct SpaceIdTag, uint32_t>;
-/// Page index inside a tablespace; page 0 is the space header and never a tree page, so 0 is "none".
+/// Page index inside a tablespace; page 0 is the space header and never a tree page, so 0 is
+/// "none".
 using PageNumber = StrongId<struct PageNumberTag, uint32_t>;
 /// Assigned at a transaction's first write; 6 bytes on disk. 0 is "visible to all".
 using TxnId = StrongId<struct TxnIdTag, uint64_t>;

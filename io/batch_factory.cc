@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Chooses a backend by trying it: whether a kernel permits io_uring is not to be read off a version.
+// Chooses a backend by trying it: whether a kernel permits io_uring cannot be told by its version.
 #include <fmt/format.h>
 
 #include "io/aio_batch.h"
@@ -40,7 +40,8 @@ Result<std::unique_ptr<WriteBatch>> MakeWriteBatch(IoBackend backend, uint32_t d
   std::string ignored;
   if (reason == nullptr) reason = &ignored;
   if (depth == 0 || depth > kDepthMax) {
-    *reason = fmt::format("The depth of an I/O batch must be from 1 to {}, not {}.", kDepthMax, depth);
+    *reason =
+        fmt::format("The depth of an I/O batch must be from 1 to {}, not {}.", kDepthMax, depth);
     return Status(Code::kInvalidArgument, "bad depth of an I/O batch");
   }
   std::string refusal;

@@ -7,7 +7,8 @@
 //   - Bytes are durable after a Sync of the same file that began after the Write returned, or, for
 //     a file opened with WriteThrough, when Write returns.
 //   - Create, Rename and Remove are durable after SyncDirectory of their folder.
-//   - A failed Sync leaves the durability of all earlier writes unknown; the caller stops the engine.
+//   - A failed Sync leaves the durability of all earlier writes unknown; the caller stops the
+//     engine.
 // Thread safety: File calls on disjoint ranges may run concurrently; Sync may run beside them.
 #pragma once
 

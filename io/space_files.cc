@@ -76,7 +76,9 @@ struct SpaceFiles::Impl {
       : file_system(files), options(space_options) {}
 
   Shard& ShardOf(SpaceId space) { return shards[space.value() % kShards]; }
-  std::string PathOf(std::string_view name) const { return options.folder + "/" + std::string(name); }
+  std::string PathOf(std::string_view name) const {
+    return options.folder + "/" + std::string(name);
+  }
 
   Result<std::shared_ptr<File>> OpenFile(const std::string& path, bool create);
   Result<std::shared_ptr<File>> Acquire(SpaceId space, Use use);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// One ring per batch. Requests collect in the submission queue and go to the kernel in small groups,
-// which saves system calls and still keeps the device busy while more are prepared.
+// One ring per batch. Requests collect in the submission queue and go to the kernel in small
+// groups, which saves system calls and still keeps the device busy while more are prepared.
 #include "io/uring_batch.h"
 
 #include <fmt/format.h>

@@ -8,9 +8,9 @@
 //     file does not save its name;
 //   - a failed sync loses an arbitrary part of what it should have saved, for good;
 //   - folders exist always (CreateFolder does nothing); descriptor() is -1.
-// Crash() cuts the power and starts again: handles from before fail, the same object serves the next
-// start. PowerOffAfter(n) cuts it in the midst of the work: change n+1 is caught half-way, and until
-// Crash() everything fails.
+// Crash() cuts the power and starts again: handles from before fail, the same object serves the
+// next start. PowerOffAfter(n) cuts it in the midst of the work: change n+1 is caught half-way, and
+// until Crash() everything fails.
 // Same seeds and same order of calls give the same images. The seed is printed when a test fails.
 // Thread safety: all members from any thread.
 #pragma once
