@@ -199,7 +199,7 @@ Status RowWriter::LogAlone(Txn* txn, UndoType type, Bytes payload) {
   Status status = PrepareUndo(txn, payload.size());
   if (!status.ok()) return status;
   MiniTxn mini_txn(manager_->undo()->pool());
-  status = mini_txn.Start(static_cast<uint32_t>(payload.size() + 1024));
+  status = mini_txn.Start(256 + UndoStreams::LogBytesMax(payload.size()));
   if (!status.ok()) return status;
   const Result<UndoPointer> undo =
       manager_->undo()->Append(&mini_txn, txn, type, IndexId(0), {payload});

@@ -9,8 +9,7 @@
 namespace rowan {
 namespace {
 
-/// Group header, record headers, the undo record's frame, a transaction header record, a leaf
-/// compaction: everything in a group that does not grow with key and value.
+/// Group header, record headers, a leaf compaction: what does not grow with key and value.
 constexpr size_t kGroupOverheadBytes = 1024;
 /// A leaf this small is looked at for a merge at once; others every 32nd removal of a thread.
 constexpr size_t kSmallLeafEntries = 3;
@@ -66,8 +65,8 @@ Status RowChange::Begin(MiniTxn* mini_txn) const {
     const Status status = manager->undo()->EnsureRoom(txn, undo_bytes);
     if (!status.ok()) return status;
   }
-  return mini_txn->Start(static_cast<uint32_t>(kGroupOverheadBytes + 2 * tree_key.size() +
-                                               value_bytes + undo_bytes));
+  return mini_txn->Start(static_cast<uint32_t>(kGroupOverheadBytes + tree_key.size() + value_bytes) +
+                         UndoStreams::LogBytesMax(undo_bytes));
 }
 
 Status RowChange::Recover(Status failure) const {

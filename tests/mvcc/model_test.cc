@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Random programs of several interleaved transactions against a serial model: maps of rows, one copy
+// per snapshot. One thread: a transaction that would have to wait times out at once, and the model
+// says whether it had a reason to.
+#include <algorithm>
+#include <set>
+
+#include "base/random.h"
+#include "tests/mvcc/row_world.h"
+
+namespace rowan {
+namespace {
+
+using Rows = std::map<uint32_t, TestRow>;
+using Changes = std::map<uint32_t, std::optional<TestRow>>;
+
+constexpr uint32_t kIds = 24;
+constexpr uint32_t kValuesA = 6;
+constexpr uint32_t kValuesB = 32;
+
+struct ModelTxn {
+  explicit ModelTxn(TxnManager* manager) : actor(manager) {}
+
+  struct Savepoint {
+    UndoPosition position;
+    Changes own;
+  };
+  Actor actor;
+  Changes own;
+  std::optional<Rows> snapshot;  ///< of the rows committed when it was taken
+  std::vector<Savepoint> savepoints;
+  // What others may have to wait for: everything ever asked for.
+  std::set<uint32_t> touched_ids;
+  std::set<uint32_t> touched_b;
+
+  [[nodiscard]] bool repeatable() const {
+    return actor.txn.isolation == IsolationLevel::kRepeatableRead;
+  }
+};
+
+Rows Overlay(Rows rows, const Changes& changes) {
+  for (const auto& [id, row] : changes) {
+    if (row.has_value()) {
+      rows[id] = *row;
+    } else {
+      rows.erase(id);
+    }
+  }
+  return rows;
+}
+
+class ModelTest : public ::testing::Test {
+ protected:
+  void Run(uint64_t seed, int rounds, int steps) {
+    random_.emplace(seed);
+    SCOPED_TRACE(seed);
+    for (int round = 0; round < rounds && !HasFailure(); ++round) {
+      for (int step = 0; step < steps && !HasFailure(); ++step) Step();
+      while (!txns_.empty() && !HasFailure()) End(0, random_->OneIn(3));
+      if (!HasFailure()) CheckQuiet();
+    }
+  }
+
+  void Step() {
+    const uint64_t choice = random_->Below(100);
+    if (txns_.size() < 2 || (choice < 4 && txns_.size() < 6)) return Start();
+    const size_t number = random_->Below(txns_.size());
+    ModelTxn& txn = *txns_[number];
+    if (choice < 8) return End(number, random_->OneIn(3));
+    if (choice < 12) {
+      txn.savepoints.push_back({world_.manager()->Savepoint(&txn.actor.txn), txn.own});
+    } else if (choice < 16) {
+      RollbackToSavepoint(&txn);
+    } else if (choice < 20) {
+      world_.Purge();
+    } else if (choice < 45) {
+      Write(&txn, random_->Below(kIds));
+    } else if (choice < 70) {
+      Write(&txn, random_->Below(4));  // hot rows: long chains, entries that come and go
+    } else if (choice < 80) {
+      LockingGet(&txn, random_->Below(kIds));
+    } else {
+      CheckView(&txn);
+    }
+  }
+
+  void Start() {
+    txns_.push_back(std::make_unique<ModelTxn>(world_.manager()));
+    ModelTxn& txn = *txns_.back();
+    RowWorld::Begin(&txn.actor, random_->OneIn(3) ? IsolationLevel::kReadCommitted
+                                                  : IsolationLevel::kRepeatableRead);
+    txn.actor.txn.lock_wait_timeout_s = 0;
+  }
+
+  void End(size_t number, bool roll_back) {
+    ModelTxn& txn = *txns_[number];
+    if (random_->OneIn(2)) CheckView(&txn);
+    if (roll_back) {
+      RowWorld::Expect(world_.Rollback(&txn.actor));
+    } else {
+      RowWorld::Expect(world_.Commit(&txn.actor));
+      committed_ = Overlay(std::move(committed_), txn.own);
+    }
+    txns_.erase(txns_.begin() + static_cast<ptrdiff_t>(number));
+  }
+
+  void RollbackToSavepoint(ModelTxn* txn) {
+    if (txn->savepoints.empty()) return;
+    const size_t kept = random_->Below(txn->savepoints.size());
+    RowWorld::Expect(
+        world_.manager()->RollbackTo(&txn->actor.txn, txn->savepoints[kept].position));
+    txn->own = txn->savepoints[kept].own;
+    txn->savepoints.resize(kept + 1);
+  }
+
+  TestRow RandomRow() {
+    TestRow row;
+    row.a = static_cast<uint32_t>(random_->Below(kValuesA));
+    row.b = static_cast<uint32_t>(random_->Below(kValuesB));
+    const size_t length = random_->OneIn(8) ? random_->Below(400) : random_->Below(3);
+    row.text.assign(length, static_cast<char>('a' + random_->Below(3)));
+    return row;
+  }
+
+  void Write(ModelTxn* txn, uint64_t which) {
+    const auto id = static_cast<uint32_t>(which);
+    const Rows current = Overlay(committed_, txn->own);
+    const auto found = current.find(id);
+    const bool exists = found != current.end();
+    TestRow row = RandomRow();
+    txn->touched_ids.insert(id);
+    if (exists) txn->touched_b.insert(found->second.b);
+    if (!exists || random_->OneIn(12)) {
+      txn->touched_b.insert(row.b);
+      const Status status = world_.Insert(&txn->actor, id, row);
+      Judge(*txn, id, row, status, exists ? Code::kDuplicate : UniqueOutcome(current, id, row.b));
+      if (status.ok()) txn->own[id] = row;
+      return;
+    }
+    if (random_->OneIn(3)) {
+      const Status status = world_.Delete(&txn->actor, id, found->second);
+      Judge(*txn, id, found->second, status, Code::kOk);
+      if (status.ok()) txn->own[id] = std::nullopt;
+      return;
+    }
+    if (random_->OneIn(2)) row.b = found->second.b;
+    if (random_->OneIn(2)) row.a = found->second.a;
+    txn->touched_b.insert(row.b);
+    const Status status = world_.Update(&txn->actor, id, found->second, row);
+    Judge(*txn, id, row, status,
+          row.b == found->second.b ? Code::kOk : UniqueOutcome(current, id, row.b));
+    if (status.ok()) txn->own[id] = row;
+  }
+
+  static Code UniqueOutcome(const Rows& current, uint32_t id, uint32_t b) {
+    for (const auto& [other, row] : current) {
+      if (other != id && row.b == b) return Code::kDuplicate;
+    }
+    return Code::kOk;
+  }
+
+  /// A time-out needs somebody to wait for; any other outcome nobody who forbids it.
+  void Judge(const ModelTxn& txn, uint32_t id, const TestRow& row, Status status, Code expected) {
+    bool may_wait = false;
+    for (const auto& other : txns_) {
+      if (other.get() == &txn) continue;
+      may_wait = may_wait || other->touched_ids.count(id) != 0;
+      for (const uint32_t b : txn.touched_b) may_wait = may_wait || other->touched_b.count(b) != 0;
+      if (status.Is(Code::kLockTimeout)) continue;
+      EXPECT_EQ(other->own.count(id), 0u) << "wrote over a row of an active transaction";
+      if (!status.ok()) continue;
+      for (const auto& [other_id, other_row] : other->own) {
+        const bool clash = other_row.has_value() && other_id != id && other_row->b == row.b;
+        EXPECT_FALSE(clash) << "two active rows with one unique value";
+      }
+    }
+    if (status.Is(Code::kLockTimeout)) {
+      EXPECT_TRUE(may_wait) << "nobody to wait for, id " << id;
+    } else {
+      EXPECT_EQ(CodeName(status.code()), std::string(CodeName(expected))) << "id " << id;
+    }
+  }
+
+  void LockingGet(ModelTxn* txn, uint64_t which) {
+    const auto id = static_cast<uint32_t>(which);
+    const ReadMode mode = random_->OneIn(2) ? ReadMode::kLockShared : ReadMode::kLockExclusive;
+    TestRow row;
+    txn->touched_ids.insert(id);
+    const Status status = world_.Get(&txn->actor, id, mode, &row);
+    const Rows current = Overlay(committed_, txn->own);
+    const bool exists = current.count(id) != 0;
+    Judge(*txn, id, row, status, exists ? Code::kOk : Code::kNotFound);
+    if (status.ok()) { EXPECT_TRUE(exists && row == current.at(id)) << "id " << id; }
+  }
+
+  // --- consistent reads ---
+  void CheckView(ModelTxn* txn) {
+    Txn* raw = &txn->actor.txn;
+    if (!raw->snapshot.active()) world_.manager()->OpenSnapshot(raw);
+    if (!txn->snapshot.has_value() || !txn->repeatable()) txn->snapshot = committed_;
+    const Rows view = Overlay(*txn->snapshot, txn->own);
+    std::vector<std::string> expected[3];
+    for (const auto& [id, row] : view) {
+      expected[0].push_back(BigEndian(id) + RowBytes(row));
+      expected[1].push_back(RowWorld::KeyA(id, row) + row.text);
+      expected[2].push_back(RowWorld::KeyB(id, row));
+    }
+    for (uint32_t number = 0; number < 3; ++number) {
+      std::sort(expected[number].begin(), expected[number].end());
+      txn->actor.cursor.Open(raw, world_.index(number), {});
+      Walk(&txn->actor.cursor, expected[number]);
+      txn->actor.cursor.Open(raw, world_.index(number), {});
+      Result<uint64_t> count = txn->actor.cursor.CountAll(nullptr);
+      ASSERT_TRUE(count.ok());
+      EXPECT_EQ(*count, view.size()) << "index " << number;
+    }
+    CheckGets(txn, view);
+    txn->actor.cursor.Close();
+    if (!txn->repeatable()) world_.manager()->CloseSnapshot(raw);
+  }
+
+  /// To the end with turns on the way, then back to the start.
+  void Walk(VersionCursor* cursor, const std::vector<std::string>& expected) {
+    VersionView view;
+    size_t place = 0;
+    Status status = cursor->SeekFirst(&view);
+    const size_t turns_one_in = 1 + random_->Below(8);
+    while (status.ok()) {
+      ASSERT_LT(place, expected.size());
+      EXPECT_EQ(std::string(AsText(view.key)) + std::string(AsText(view.value)), expected[place]);
+      if (place > 0 && random_->OneIn(2 + turns_one_in)) {
+        status = cursor->Prev(&view);
+        --place;
+      } else {
+        status = cursor->Next(&view);
+        ++place;
+      }
+    }
+    EXPECT_TRUE(status.Is(Code::kEndOfRange)) << status.message();
+    EXPECT_EQ(place, expected.size());
+    status = cursor->Prev(&view);
+    for (; status.ok(); status = cursor->Prev(&view)) {
+      ASSERT_GT(place, 0u);
+      --place;
+      EXPECT_EQ(std::string(AsText(view.key)) + std::string(AsText(view.value)), expected[place]);
+    }
+    EXPECT_TRUE(status.Is(Code::kEndOfRange)) << status.message();
+    EXPECT_EQ(place, 0u);
+  }
+
+  void CheckGets(ModelTxn* txn, const Rows& view) {
+    for (uint32_t id = 0; id < kIds; ++id) {
+      TestRow row;
+      const Status status = world_.Get(&txn->actor, id, ReadMode::kSnapshot, &row);
+      const auto found = view.find(id);
+      EXPECT_EQ(status.ok(), found != view.end()) << "id " << id;
+      if (found == view.end() || !status.ok()) continue;
+      EXPECT_EQ(row, found->second);
+      VersionView entry;
+      txn->actor.cursor.Open(&txn->actor.txn, world_.index(1), {});
+      EXPECT_TRUE(txn->actor.cursor.Get(AsBytes(RowWorld::KeyA(id, row)), &entry).ok());
+      EXPECT_EQ(AsText(entry.value), row.text);
+    }
+  }
+
+  /// Nobody is active: after purge nothing is left but the live rows.
+  void CheckQuiet() {
+    world_.Purge();
+    const auto rows = world_.Raw(0);
+    ASSERT_EQ(rows.size(), committed_.size());
+    size_t place = 0;
+    for (const auto& [id, row] : committed_) {
+      ClusteredHeader header;
+      Bytes bytes;
+      ASSERT_TRUE(ParseClustered(AsBytes(rows[place].value), &header, &bytes));
+      EXPECT_EQ(rows[place].key, BigEndian(id));
+      EXPECT_FALSE(header.deleted);
+      EXPECT_EQ(ParseTestRow(bytes), row);
+      ++place;
+    }
+    EXPECT_EQ(world_.Raw(1).size(), committed_.size());
+    EXPECT_EQ(world_.Raw(2).size(), committed_.size());
+    EXPECT_EQ(world_.manager()->locks()->lock_count(), 0u);
+    RowWorld::Expect(world_.manager()->undo()->Check());
+  }
+
+  RowWorld world_;
+  std::optional<Random> random_;
+  Rows committed_;
+  std::vector<std::unique_ptr<ModelTxn>> txns_;
+};
+
+TEST_F(ModelTest, RandomProgramsReadAndEndLikeTheModel) { Run(TestSeed(), 30, 300); }
+
+TEST_F(ModelTest, ManyShortRounds) { Run(TestSeed() + 1, 200, 30); }
+
+}  // namespace
+}  // namespace rowan

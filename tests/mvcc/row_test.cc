@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Clustered rows: insert, update, delete, rollback, purge, locks between writers, blobs, formats.
+#include <thread>
+
+#include "base/random.h"
+#include "mvcc/row_undo_format.h"
+#include "tests/mvcc/row_world.h"
+
+namespace rowan {
+namespace {
+
+class RowTest : public ::testing::Test {
+ protected:
+  std::unique_ptr<Actor> NewActor() {
+    auto actor = std::make_unique<Actor>(world_.manager());
+    RowWorld::Begin(actor.get());
+    return actor;
+  }
+  Status InsertRaw(Actor* actor, uint32_t id, std::string_view row) {
+    return actor->writer.InsertRow(&actor->txn, world_.index(0), AsBytes(BigEndian(id)),
+                                   AsBytes(row), false);
+  }
+  Status UpdateRaw(Actor* actor, uint32_t id, std::string_view row) {
+    return actor->writer.UpdateRow(&actor->txn, world_.index(0), AsBytes(BigEndian(id)),
+                                   AsBytes(row));
+  }
+  Status DeleteRaw(Actor* actor, uint32_t id) {
+    return actor->writer.DeleteRow(&actor->txn, world_.index(0), AsBytes(BigEndian(id)));
+  }
+  std::string ReadRaw(Actor* actor, uint32_t id) {
+    world_.manager()->OpenSnapshot(&actor->txn);
+    VersionView view;
+    actor->cursor.Open(&actor->txn, world_.index(0), {});
+    const Status status = actor->cursor.Get(AsBytes(BigEndian(id)), &view);
+    return status.ok() ? std::string(AsText(view.value)) : CodeName(status.code());
+  }
+  RowWorld world_;
+};
+
+TEST(RowUndoFormat, UpdateGoesThereAndBack) {
+  Random random(TestSeed());
+  for (int round = 0; round < 3000; ++round) {
+    std::string old_row(random.Below(40), 'x');
+    for (char& c : old_row) c = static_cast<char>('a' + random.Below(2));
+    std::string new_row = old_row;
+    if (!new_row.empty() && random.OneIn(2)) new_row[random.Below(new_row.size())] = 'z';
+    if (random.OneIn(3)) new_row.insert(random.Below(new_row.size() + 1), "inserted");
+    if (random.OneIn(3)) new_row.resize(random.Below(new_row.size() + 1));
+    const ClusteredHeader header{random.OneIn(2), TxnId(random.Below(kTxnIdLimit)),
+                                 {PageNumber(7), 99}};
+    const RowUpdateUndo update =
+        MakeRowUpdate(AsBytes("key"), header, AsBytes(old_row), AsBytes(new_row), true);
+    const RowUpdatePieces pieces = EncodeRowUpdate(update);
+    std::string payload(AsText(pieces.head()));
+    payload += "key";
+    payload += AsText(pieces.tail());
+    payload += AsText(update.old_middle);
+    EXPECT_EQ(payload.size(), RowUpdateBytes(update, pieces));
+    RowUpdateUndo decoded;
+    ASSERT_TRUE(DecodeRowUpdate(AsBytes(payload), &decoded));
+    EXPECT_EQ(AsText(decoded.key), "key");
+    EXPECT_EQ(decoded.flags, kUndoRowDelete);
+    EXPECT_EQ(decoded.old_header.txn, header.txn);
+    EXPECT_EQ(decoded.old_header.deleted, header.deleted);
+    std::vector<std::byte> rebuilt;
+    ASSERT_TRUE(AppendOldRow(decoded, AsBytes(new_row), &rebuilt));
+    EXPECT_EQ(AsText(rebuilt), old_row);
+    // Cut anywhere it is refused or decodes to something, but never reads outside.
+    payload.resize(random.Below(payload.size()));
+    const std::vector<std::byte> exact(AsBytes(payload).begin(), AsBytes(payload).end());
+    if (DecodeRowUpdate(exact, &decoded)) AppendOldRow(decoded, AsBytes(new_row), &rebuilt);
+  }
+}
+
+TEST_F(RowTest, InsertUpdateDelete) {
+  auto writer = NewActor();
+  ASSERT_TRUE(InsertRaw(writer.get(), 1, "one").ok());
+  EXPECT_TRUE(InsertRaw(writer.get(), 1, "again").Is(Code::kDuplicate));
+  EXPECT_TRUE(UpdateRaw(writer.get(), 2, "none").Is(Code::kNotFound));
+  auto reader = NewActor();
+  EXPECT_EQ(ReadRaw(reader.get(), 1), CodeName(Code::kNotFound));
+  ASSERT_TRUE(world_.Commit(writer.get()).ok());
+  EXPECT_EQ(ReadRaw(reader.get(), 1), CodeName(Code::kNotFound));
+
+  writer = NewActor();
+  ASSERT_TRUE(UpdateRaw(writer.get(), 1, "a longer one").ok());
+  EXPECT_EQ(ReadRaw(writer.get(), 1), "a longer one");
+  auto beside = NewActor();
+  EXPECT_EQ(ReadRaw(beside.get(), 1), "one");
+  ASSERT_TRUE(DeleteRaw(writer.get(), 1).ok());
+  EXPECT_TRUE(DeleteRaw(writer.get(), 1).Is(Code::kNotFound));
+  ASSERT_TRUE(InsertRaw(writer.get(), 1, "back").ok());
+  EXPECT_EQ(ReadRaw(beside.get(), 1), "one");
+  ASSERT_TRUE(world_.Commit(writer.get()).ok());
+  EXPECT_EQ(ReadRaw(beside.get(), 1), "one");
+  auto late = NewActor();
+  EXPECT_EQ(ReadRaw(late.get(), 1), "back");
+}
+
+TEST_F(RowTest, RowsTooLargeAreRefused) {
+  auto writer = NewActor();
+  const std::string huge(70000, 'h');
+  EXPECT_TRUE(InsertRaw(writer.get(), 1, huge).Is(Code::kTooBig));
+  const size_t most = Tree::MaxEntryBytes(TestPageSizeBytes()) - 4 - kClusteredHeaderBytes;
+  ASSERT_TRUE(InsertRaw(writer.get(), 1, std::string(most, 'a')).ok());
+  EXPECT_TRUE(UpdateRaw(writer.get(), 1, huge).Is(Code::kTooBig));
+  // The largest row completely changed: the largest undo payload there is.
+  ASSERT_TRUE(UpdateRaw(writer.get(), 1, std::string(most, 'b')).ok());
+  ASSERT_TRUE(UpdateRaw(writer.get(), 1, "").ok());
+  ASSERT_TRUE(world_.Rollback(writer.get()).ok());
+  EXPECT_EQ(world_.Raw(0).size(), 0u);
+}
+
+// Splits on the way there, rows that grow again on the way back.
+TEST_F(RowTest, RollbackOfManyRowsRestoresThem) {
+  constexpr uint32_t kRows = 600;
+  auto writer = NewActor();
+  for (uint32_t id = 0; id < kRows; ++id) {
+    ASSERT_TRUE(InsertRaw(writer.get(), id, std::string(100 + id % 50, 'o')).ok());
+  }
+  ASSERT_TRUE(world_.Commit(writer.get()).ok());
+  writer = NewActor();
+  for (uint32_t id = 0; id < kRows; ++id) ASSERT_TRUE(UpdateRaw(writer.get(), id, "tiny").ok());
+  for (uint32_t id = kRows; id < 6 * kRows; ++id) {
+    ASSERT_TRUE(InsertRaw(writer.get(), id, "new").ok());
+  }
+  for (uint32_t id = 0; id < kRows; id += 2) ASSERT_TRUE(DeleteRaw(writer.get(), id).ok());
+  ASSERT_TRUE(world_.Rollback(writer.get()).ok());
+  const auto rows = world_.Raw(0);
+  ASSERT_EQ(rows.size(), kRows);
+  for (uint32_t id = 0; id < kRows; ++id) {
+    ASSERT_EQ(rows[id].value.substr(kClusteredHeaderBytes), std::string(100 + id % 50, 'o'));
+  }
+}
+
+TEST_F(RowTest, RollbackOverAPurgedDeleteLeavesNoGarbage) {
+  auto blocker = NewActor();
+  ASSERT_TRUE(InsertRaw(blocker.get(), 9, "blocker").ok());
+  auto setup = NewActor();
+  ASSERT_TRUE(InsertRaw(setup.get(), 1, "one").ok());
+  ASSERT_TRUE(world_.Commit(setup.get()).ok());
+  setup = NewActor();
+  ASSERT_TRUE(DeleteRaw(setup.get(), 1).ok());
+  ASSERT_TRUE(world_.Commit(setup.get()).ok());
+  auto writer = NewActor();
+  ASSERT_TRUE(InsertRaw(writer.get(), 1, "two").ok());
+  world_.Purge();
+  ASSERT_TRUE(world_.Rollback(writer.get()).ok());
+  ASSERT_TRUE(world_.Rollback(blocker.get()).ok());
+  world_.Purge();
+  EXPECT_EQ(world_.Raw(0).size(), 0u);
+}
+
+TEST_F(RowTest, QueueTableStaysSmall) {
+  for (uint32_t round = 0; round < 20; ++round) {
+    auto writer = NewActor();
+    for (uint32_t id = 0; id < 300; ++id) {
+      ASSERT_TRUE(InsertRaw(writer.get(), round * 300 + id, std::string(50, 'q')).ok());
+      if (round > 0) { ASSERT_TRUE(DeleteRaw(writer.get(), (round - 1) * 300 + id).ok()); }
+    }
+    ASSERT_TRUE(world_.Commit(writer.get()).ok());
+    world_.Purge();
+  }
+  EXPECT_EQ(world_.Raw(0).size(), 300u);
+  Result<TreeStatistics> statistics = world_.index(0)->tree.Statistics();
+  ASSERT_TRUE(statistics.ok());
+  EXPECT_LE(statistics->leaf_pages, 40u);
+}
+
+TEST_F(RowTest, WriterWaitsForWriter) {
+  auto setup = NewActor();
+  ASSERT_TRUE(InsertRaw(setup.get(), 1, "start").ok());
+  ASSERT_TRUE(world_.Commit(setup.get()).ok());
+  for (const bool commit : {true, false}) {
+    auto first = NewActor();
+    ASSERT_TRUE(UpdateRaw(first.get(), 1, "first").ok());
+    std::thread second([&] {
+      Actor actor(world_.manager());
+      RowWorld::Begin(&actor);
+      EXPECT_TRUE(UpdateRaw(&actor, 1, "second").ok());
+      EXPECT_TRUE(world_.Commit(&actor).ok());
+    });
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    EXPECT_TRUE(commit ? world_.Commit(first.get()).ok() : world_.Rollback(first.get()).ok());
+    second.join();
+    auto reader = NewActor();
+    EXPECT_EQ(ReadRaw(reader.get(), 1), "second");
+  }
+}
+
+TEST_F(RowTest, InsertersOfOneKeyWait) {
+  for (const bool commit : {true, false}) {
+    auto first = NewActor();
+    ASSERT_TRUE(InsertRaw(first.get(), 5, "first").ok());
+    Code outcome = Code::kOk;
+    std::thread second([&] {
+      Actor actor(world_.manager());
+      RowWorld::Begin(&actor);
+      outcome = InsertRaw(&actor, 5, "second").code();
+      EXPECT_TRUE(world_.Rollback(&actor).ok());
+    });
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    EXPECT_TRUE(commit ? world_.Commit(first.get()).ok() : world_.Rollback(first.get()).ok());
+    second.join();
+    EXPECT_EQ(outcome, commit ? Code::kDuplicate : Code::kOk);
+    if (commit) {
+      first = NewActor();
+      ASSERT_TRUE(DeleteRaw(first.get(), 5).ok());
+      ASSERT_TRUE(world_.Commit(first.get()).ok());
+    }
+  }
+}
+
+TEST_F(RowTest, UncontendedWritesMakeNoLockEntries) {
+  auto setup = NewActor();
+  for (uint32_t id = 0; id < 20; ++id) {
+    ASSERT_TRUE(world_.Insert(setup.get(), id, {id, id, "t"}).ok());
+  }
+  ASSERT_TRUE(world_.Commit(setup.get()).ok());
+  auto writer = NewActor();
+  for (uint32_t id = 0; id < 20; ++id) {
+    ASSERT_TRUE(world_.Update(writer.get(), id, {id, id, "t"}, {id + 1, id + 100, "u"}).ok());
+  }
+  ASSERT_TRUE(world_.Insert(writer.get(), 50, {7, 7, "new"}).ok());
+  ASSERT_TRUE(world_.Delete(writer.get(), 3, {4, 103, "u"}).ok());
+  EXPECT_EQ(world_.manager()->locks()->lock_count(), 0u);
+  ASSERT_TRUE(world_.Commit(writer.get()).ok());
+}
+
+TEST_F(RowTest, BlobsAreFreedByRollbackAndPurge) {
+  PageAllocator* pages = world_.allocator();
+  const uint32_t before = RowWorld::Take(pages->CheckSpace(kFirstTableSpace));
+  const std::string value(200000, 'b');
+  const auto write = [&](Actor* actor) {
+    EXPECT_TRUE(actor->writer.PrepareUndo(&actor->txn, kBlobRefBytes).ok());
+    return world_.blobs()->Write(kFirstTableSpace, AsBytes(value),
+                                 [&](MiniTxn* mini_txn, const BlobRef& ref) {
+                                   return actor->writer.LogBlobWrite(&actor->txn, mini_txn, ref);
+                                 });
+  };
+  auto writer = NewActor();
+  ASSERT_TRUE(write(writer.get()).ok());
+  EXPECT_GT(RowWorld::Take(pages->CheckSpace(kFirstTableSpace)), before);
+  ASSERT_TRUE(world_.Rollback(writer.get()).ok());
+  EXPECT_EQ(RowWorld::Take(pages->CheckSpace(kFirstTableSpace)), before);
+
+  writer = NewActor();
+  const BlobRef ref = RowWorld::Take(write(writer.get()));
+  ASSERT_TRUE(world_.Commit(writer.get()).ok());
+  writer = NewActor();
+  ASSERT_TRUE(writer->writer.LogBlobDrop(&writer->txn, ref).ok());
+  ASSERT_TRUE(world_.Commit(writer.get()).ok());
+  world_.Purge();
+  EXPECT_EQ(RowWorld::Take(pages->CheckSpace(kFirstTableSpace)), before);
+}
+
+TEST_F(RowTest, ExtensionsReachTheirOwner) {
+  auto writer = NewActor();
+  ASSERT_TRUE(writer->writer.LogExtension(&writer->txn, AsBytes("undo me")).ok());
+  ASSERT_TRUE(world_.Rollback(writer.get()).ok());
+  EXPECT_EQ(world_.undone_extensions_, std::vector<std::string>{"undo me"});
+  writer = NewActor();
+  ASSERT_TRUE(writer->writer.LogExtension(&writer->txn, AsBytes("purge me")).ok());
+  ASSERT_TRUE(world_.Commit(writer.get()).ok());
+  world_.Purge();
+  EXPECT_EQ(world_.purged_extensions_, std::vector<std::string>{"purge me"});
+}
+
+}  // namespace
+}  // namespace rowan

@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// VersionCursor: consistent scans beside writers, locking reads, counting.
+#include <thread>
+
+#include "base/clock.h"
+#include "base/counters.h"
+#include "base/random.h"
+#include "tests/mvcc/row_world.h"
+
+namespace rowan {
+namespace {
+
+class VersionTest : public ::testing::Test {
+ protected:
+  std::unique_ptr<Actor> NewActor(IsolationLevel isolation = IsolationLevel::kRepeatableRead) {
+    auto actor = std::make_unique<Actor>(world_.manager());
+    RowWorld::Begin(actor.get(), isolation);
+    return actor;
+  }
+  void Fill(uint32_t rows, const std::string& text) {
+    auto writer = NewActor();
+    for (uint32_t id = 0; id < rows; ++id) {
+      ASSERT_TRUE(world_.Insert(writer.get(), id, {100, id, text}).ok());
+    }
+    ASSERT_TRUE(world_.Commit(writer.get()).ok());
+  }
+  /// Sum of column a over all visible rows; through the clustered index or by entries of index 1.
+  uint64_t Sum(Actor* actor, uint32_t number, uint64_t* rows) {
+    VersionView view;
+    uint64_t sum = 0;
+    *rows = 0;
+    actor->cursor.Open(&actor->txn, world_.index(number), {});
+    Status status = actor->cursor.SeekFirst(&view);
+    for (; status.ok(); status = actor->cursor.Next(&view)) {
+      sum += LoadBe32(number == 0 ? view.value.data() : view.key.data());
+      ++*rows;
+    }
+    EXPECT_TRUE(status.Is(Code::kEndOfRange)) << status.message();
+    return sum;
+  }
+  RowWorld world_;
+};
+
+TEST_F(VersionTest, ScansGoBothWaysOverManyLeaves) {
+  constexpr uint32_t kRows = 1500;
+  Fill(kRows, std::string(60, 't'));
+  world_.manager()->RefreshHorizon();
+  auto reader = NewActor();
+  world_.manager()->OpenSnapshot(&reader->txn);
+  VersionView view;
+  VersionCursor& cursor = reader->cursor;
+  cursor.Open(&reader->txn, world_.index(0), {});
+  uint32_t expected = 700;
+  Status status = cursor.SeekAtLeast(AsBytes(BigEndian(700)), &view);
+  for (; status.ok(); status = cursor.Next(&view)) ASSERT_EQ(AsText(view.key), BigEndian(expected++));
+  EXPECT_EQ(expected, kRows);
+  status = cursor.SeekBefore(AsBytes(BigEndian(700)), &view);
+  for (expected = 700; status.ok(); status = cursor.Prev(&view)) {
+    ASSERT_EQ(AsText(view.key), BigEndian(--expected));
+  }
+  EXPECT_EQ(expected, 0u);
+  cursor.SetEnd(AsBytes(BigEndian(10)));
+  status = cursor.SeekFirst(&view);
+  for (expected = 0; status.ok(); status = cursor.Next(&view)) ++expected;
+  EXPECT_EQ(expected, 10u);
+  ASSERT_TRUE(cursor.Prev(&view).ok());
+  EXPECT_EQ(AsText(view.key), BigEndian(9));
+  ASSERT_TRUE(cursor.SeekLast(&view).ok());
+  EXPECT_EQ(AsText(view.key), BigEndian(kRows - 1));
+  ASSERT_TRUE(cursor.Prev(&view).ok());
+  ASSERT_TRUE(cursor.Prev(&view).ok());
+  cursor.SetEnd({});
+  ASSERT_TRUE(cursor.Next(&view).ok());
+  EXPECT_EQ(AsText(view.key), BigEndian(kRows - 2));
+  EXPECT_TRUE(cursor.Get(AsBytes(BigEndian(kRows)), &view).Is(Code::kNotFound));
+}
+
+TEST_F(VersionTest, QuietLeavesNeedNoVisibilityWork) {
+  Fill(500, "t");
+  world_.manager()->RefreshHorizon();
+  auto reader = NewActor();
+  world_.manager()->OpenSnapshot(&reader->txn);
+  ResetCounters();
+  uint64_t rows = 0;
+  EXPECT_EQ(Sum(reader.get(), 1, &rows), 500u * 100);
+  EXPECT_EQ(rows, 500u);
+  EXPECT_GT(ReadCounter(Counter::kLeavesAllVisible), 0u);
+  EXPECT_EQ(ReadCounter(Counter::kVersionsBuilt), 0u);
+  reader->cursor.Open(&reader->txn, world_.index(1), {});
+  EXPECT_EQ(RowWorld::Take(reader->cursor.CountAll(nullptr)), 500u);
+  std::atomic<bool> interrupted{true};
+  reader->cursor.Open(&reader->txn, world_.index(1), {});
+  EXPECT_TRUE(reader->cursor.CountAll(&interrupted).status().Is(Code::kInterrupted) ||
+              TestPageSizeBytes() > 4096);
+}
+
+TEST_F(VersionTest, OldSnapshotBesideHeavyUpdates) {
+  constexpr uint32_t kRows = 40;
+  Fill(kRows, "old");
+  auto reader = NewActor();
+  world_.manager()->OpenSnapshot(&reader->txn);
+  Random random(TestSeed());
+  std::vector<TestRow> rows(kRows);
+  for (uint32_t id = 0; id < kRows; ++id) rows[id] = {100, id, "old"};
+  for (int round = 0; round < 60; ++round) {
+    auto writer = NewActor();
+    for (int change = 0; change < 20; ++change) {
+      const auto id = static_cast<uint32_t>(random.Below(kRows));
+      TestRow row = rows[id];
+      row.a = static_cast<uint32_t>(random.Below(300));
+      row.text.assign(random.Below(60), 'n');
+      ASSERT_TRUE(world_.Update(writer.get(), id, rows[id], row).ok());
+      rows[id] = row;
+    }
+    ASSERT_TRUE(world_.Commit(writer.get()).ok());
+    world_.Purge();
+    uint64_t count = 0;
+    ASSERT_EQ(Sum(reader.get(), 0, &count), kRows * 100u);
+    ASSERT_EQ(Sum(reader.get(), 1, &count), kRows * 100u);
+    ASSERT_EQ(count, kRows);
+  }
+  ASSERT_TRUE(world_.Commit(reader.get()).ok());
+  world_.Purge();
+  EXPECT_EQ(world_.Raw(1).size(), kRows);
+  EXPECT_EQ(world_.manager()->undo()->Statistics().transactions_to_purge, 0u);
+}
+
+TEST_F(VersionTest, LockingReadsSeeTheNewestVersionAndRespectOthers) {
+  Fill(5, "t");
+  auto old_reader = NewActor();
+  world_.manager()->OpenSnapshot(&old_reader->txn);
+  auto writer = NewActor();
+  ASSERT_TRUE(world_.Update(writer.get(), 1, {100, 1, "t"}, {200, 1, "t"}).ok());
+  ASSERT_TRUE(world_.Commit(writer.get()).ok());
+  TestRow row;
+  ASSERT_TRUE(world_.Get(old_reader.get(), 1, ReadMode::kSnapshot, &row).ok());
+  EXPECT_EQ(row.a, 100u);
+  ASSERT_TRUE(world_.Get(old_reader.get(), 1, ReadMode::kLockExclusive, &row).ok());
+  EXPECT_EQ(row.a, 200u);
+
+  auto other = NewActor();
+  other->txn.lock_wait_timeout_s = 0;
+  EXPECT_TRUE(world_.Get(other.get(), 1, ReadMode::kLockShared, &row).Is(Code::kLockTimeout));
+  EXPECT_TRUE(world_.Update(other.get(), 1, {200, 1, "t"}, {1, 1, "t"}).Is(Code::kLockTimeout));
+  VersionView view;
+  other->cursor.Open(&other->txn, world_.index(0),
+                     {.mode = ReadMode::kLockExclusive, .wait_policy = WaitPolicy::kNoWait});
+  EXPECT_TRUE(other->cursor.Get(AsBytes(BigEndian(1)), &view).Is(Code::kLockNotAvailable));
+  other->cursor.Open(&other->txn, world_.index(0),
+                     {.mode = ReadMode::kLockExclusive, .wait_policy = WaitPolicy::kSkipLocked});
+  EXPECT_TRUE(other->cursor.Get(AsBytes(BigEndian(1)), &view).Is(Code::kSkipped));
+  std::string seen;
+  Status status = other->cursor.SeekFirst(&view);
+  for (; status.ok(); status = other->cursor.Next(&view)) {
+    seen += std::to_string(LoadBe32(view.key.data())) + " ";
+  }
+  EXPECT_EQ(seen, "0 2 3 4 ");
+  ASSERT_TRUE(world_.Commit(old_reader.get()).ok());
+  EXPECT_TRUE(world_.Get(other.get(), 1, ReadMode::kLockShared, &row).ok());
+}
+
+TEST_F(VersionTest, SkipLockedAndNoWaitMeetImplicitLocks) {
+  Fill(4, "t");
+  auto writer = NewActor();
+  ASSERT_TRUE(world_.Update(writer.get(), 2, {100, 2, "t"}, {5, 2, "t"}).ok());
+  auto other = NewActor();
+  VersionView view;
+  for (const uint32_t number : {0u, 1u}) {
+    other->cursor.Open(&other->txn, world_.index(number),
+                       {.mode = ReadMode::kLockShared, .wait_policy = WaitPolicy::kSkipLocked});
+    int seen = 0;
+    Status status = other->cursor.SeekLast(&view);
+    for (; status.ok(); status = other->cursor.Prev(&view)) ++seen;
+    EXPECT_EQ(seen, 3) << number;
+    other->cursor.Open(&other->txn, world_.index(number),
+                       {.mode = ReadMode::kLockShared, .wait_policy = WaitPolicy::kNoWait});
+    status = other->cursor.SeekFirst(&view);
+    while (status.ok()) status = other->cursor.Next(&view);
+    EXPECT_TRUE(status.Is(Code::kLockNotAvailable)) << number;
+  }
+}
+
+TEST_F(VersionTest, UnlockCurrentGivesOnlyItsOwnLockBack) {
+  Fill(3, "t");
+  auto reader = NewActor(IsolationLevel::kReadCommitted);
+  VersionView view;
+  TestRow row;
+  ASSERT_TRUE(world_.Get(reader.get(), 0, ReadMode::kLockExclusive, &row).ok());
+  reader->cursor.Open(&reader->txn, world_.index(0), {.mode = ReadMode::kLockExclusive});
+  Status status = reader->cursor.SeekFirst(&view);
+  for (; status.ok(); status = reader->cursor.Next(&view)) reader->cursor.UnlockCurrent();
+  auto other = NewActor();
+  other->txn.lock_wait_timeout_s = 0;
+  EXPECT_TRUE(world_.Get(other.get(), 0, ReadMode::kLockShared, &row).Is(Code::kLockTimeout));
+  EXPECT_TRUE(world_.Get(other.get(), 1, ReadMode::kLockShared, &row).ok());
+}
+
+// Threads move money between accounts with locking reads; every snapshot shows the same total, in the
+// rows and in the entries of the index on the balance.
+TEST_F(VersionTest, BankTransfersKeepTheTotal) {
+  constexpr uint32_t kAccounts = 16;
+  constexpr int kWriters = 3;
+  Fill(kAccounts, "account");
+  std::atomic<bool> stop{false};
+  std::atomic<int> unexpected{0};
+  std::atomic<uint64_t> transfers{0};
+  std::vector<std::thread> threads;
+  for (int thread = 0; thread < kWriters; ++thread) {
+    threads.emplace_back([&, thread] {
+      Random random(TestSeed() + static_cast<uint64_t>(thread));
+      Actor actor(world_.manager());
+      while (!stop.load()) {
+        RowWorld::Begin(&actor);
+        const auto source = static_cast<uint32_t>(random.Below(kAccounts));
+        const auto target = static_cast<uint32_t>((source + 1 + random.Below(kAccounts - 1)) %
+                                                  kAccounts);
+        TestRow from;
+        TestRow to;
+        Status status = world_.Get(&actor, source, ReadMode::kLockExclusive, &from);
+        if (status.ok()) status = world_.Get(&actor, target, ReadMode::kLockExclusive, &to);
+        const uint32_t amount =
+            status.ok() && from.a > 0 ? static_cast<uint32_t>(random.Below(from.a)) : 0;
+        if (status.ok()) {
+          status = world_.Update(&actor, source, from, {from.a - amount, from.b, from.text});
+        }
+        if (status.ok()) {
+          status = world_.Update(&actor, target, to, {to.a + amount, to.b, to.text});
+        }
+        if (!status.ok() && !status.Is(Code::kDeadlock)) ++unexpected;
+        const bool keep = status.ok() && !random.OneIn(5);
+        status = keep ? world_.Commit(&actor) : world_.Rollback(&actor);
+        if (!status.ok()) ++unexpected;
+        transfers += keep ? 1 : 0;
+      }
+    });
+  }
+  threads.emplace_back([&] {
+    while (!stop.load()) {
+      world_.Purge();
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+  });
+  const uint64_t deadline = MonotonicMicros() + 2'000'000;
+  auto reader = NewActor();
+  uint64_t scans = 0;
+  while (MonotonicMicros() < deadline && !HasFailure()) {
+    world_.manager()->OpenSnapshot(&reader->txn);
+    for (const uint32_t number : {0u, 1u, 0u}) {
+      uint64_t rows = 0;
+      EXPECT_EQ(Sum(reader.get(), number, &rows), kAccounts * 100u) << "index " << number;
+      EXPECT_EQ(rows, kAccounts);
+    }
+    world_.manager()->CloseSnapshot(&reader->txn);
+    ++scans;
+  }
+  stop.store(true);
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(unexpected.load(), 0);
+  EXPECT_GT(transfers.load(), 10u);
+  std::printf("transfers %llu, scans %llu\n", static_cast<unsigned long long>(transfers.load()),
+              static_cast<unsigned long long>(scans));
+  ASSERT_TRUE(world_.Commit(reader.get()).ok());
+  world_.Purge();
+  for (const uint32_t number : {0u, 1u, 2u}) EXPECT_EQ(world_.Raw(number).size(), kAccounts);
+}
+
+}  // namespace
+}  // namespace rowan
