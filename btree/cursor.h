@@ -3,8 +3,10 @@
 // the cursor holds one leaf shared; entries it returns point into the page and are valid until the
 // next call. Do not keep it latched while waiting for anything, or across calls of the layer above.
 //
-// Seeks try the current leaf first (when it was not changed since), then its right neighbour, and
-// only then descend: a seek to the next group of a loose index scan costs a binary search.
+// Seeks try the current leaf first (when it was not changed since), then the child of the same parent,
+// and only then descend from the root: a seek to the next group of a loose index scan costs a binary
+// search or two. There are no left links: going back over the start of a leaf is a descent with that
+// leaf's lower bound.
 // Thread safety: one thread per cursor.
 #pragma once
 
@@ -15,6 +17,8 @@
 #include "base/bytes.h"
 #include "base/ids.h"
 #include "base/status.h"
+#include "btree/descent.h"
+#include "btree/node.h"
 #include "btree/tree.h"
 #include "buffer/page_guard.h"
 
@@ -23,7 +27,6 @@ namespace rowan {
 class Cursor {
  public:
   explicit Cursor(Tree* tree, FixHint hint = FixHint::kNormal);
-  ~Cursor();
   Cursor(const Cursor&) = delete;
   Cursor& operator=(const Cursor&) = delete;
   /// Forget everything and walk another tree.
@@ -56,19 +59,36 @@ class Cursor {
   [[nodiscard]] uint16_t leaf_entries() const;
   [[nodiscard]] PageNumber leaf() const { return leaf_page_; }
 
-  /// Gives the latch back; remembers key, page and version for Next/Prev/Relatch.
+  /// Gives the latch back; remembers key, frame and version for Next/Prev/Relatch.
   void Unlatch();
 
  private:
-  struct Impl;
+  /// Where the cursor was when it gave its latch back.
+  struct Remembered {
+    Frame* frame = nullptr;
+    const std::byte* page = nullptr;
+    Latch::Version version = 0;
+  };
+
+  [[nodiscard]] NodeView View() const;
+  Status SeekInLeaf(Bytes key);
+  Status SkipEmptyForward();
+  Status DescendBefore(Aim aim, Bytes key);
+  [[nodiscard]] bool TryRelatchHere();
+  [[nodiscard]] bool KeyBelongsHere(Bytes key) const;
+  Status AtEnd();
+
   Tree* tree_;
   FixHint hint_;
+  Descent descent_;
   PageGuard leaf_;
   PageNumber leaf_page_{0};
-  Latch::Version leaf_version_ = 0;
+  Remembered remembered_;
   uint16_t slot_ = 0;
-  std::vector<std::byte> key_;  ///< key of the current entry; capacity is kept
-  bool key_valid_ = false;
+  bool on_entry_ = false;   ///< slot_ is an entry of the latched or remembered leaf
+  bool key_valid_ = false;  ///< key_ is the key of the current entry
+  std::vector<std::byte> key_;  ///< capacity is kept
+  std::vector<std::byte> seek_key_;  ///< key of a seek in progress
 };
 
 /// Bottom-up build of an empty tree from entries in ascending key order: leaves are filled to 15/16

@@ -229,6 +229,14 @@ ROWAN_OPTIMISTIC_READ void UnlatchedCopyKey(Bytes page, uint16_t slot,
   RacyCopy(key->data() + look.prefix_bytes, suffix.data, suffix.size);
 }
 
+ROWAN_OPTIMISTIC_READ NodeUse UnlatchedUse(Bytes page) {
+  const NodeLook look = LookAt(page);
+  const size_t heap = RacyLoad<uint16_t>(page.data() + node_layout::kHeapBytes);
+  const size_t garbage = RacyLoad<uint16_t>(page.data() + node_layout::kGarbageBytes);
+  const size_t slots = node_layout::kSlots + look.count * node_layout::kSlotBytes;
+  return {slots + heap - std::min(heap, garbage), look.count};
+}
+
 ROWAN_OPTIMISTIC_READ bool UnlatchedCovers(Bytes page, Bytes key) {
   const NodeLook look = LookAt(page);
   if (look.level == 0 || look.count == 0) return false;

@@ -45,6 +45,13 @@ ChildChoice UnlatchedChild(Bytes page, IndexId index, uint64_t child_index);
 /// Copies the separator at `slot` (prefix and suffix) into `key`.
 void UnlatchedCopyKey(Bytes page, uint16_t slot, std::vector<std::byte>* key);
 
+/// Bytes in use in a node (header, slots, records, fence) and its entries.
+struct NodeUse {
+  size_t used_bytes = 0;
+  size_t count = 0;
+};
+NodeUse UnlatchedUse(Bytes page);
+
 /// True if `key` certainly lies within the inner node's bounds, judged by its own separators: at or
 /// above the first one, and below the last one or the stored high key.
 bool UnlatchedCovers(Bytes page, Bytes key);

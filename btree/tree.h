@@ -12,11 +12,13 @@
 
 #include <cstdint>
 #include <functional>
+#include <vector>
 
 #include "base/bytes.h"
 #include "base/ids.h"
 #include "base/status.h"
 #include "buffer/mini_txn.h"
+#include "buffer/page_guard.h"
 #include "space/page_allocator.h"
 
 namespace rowan {
@@ -36,12 +38,21 @@ struct LeafCleaner {
   void* context = nullptr;
 };
 
+/// Bytes of an entry about to be written.
+struct EntrySize {
+  size_t key_bytes = 0;
+  size_t value_bytes = 0;
+};
+
 struct TreeStatistics {
   uint64_t leaf_pages = 0;   ///< estimate
   uint64_t inner_pages = 0;  ///< estimate
   uint64_t entries = 0;      ///< estimate, delete-marked ones included
   uint32_t levels = 1;
 };
+
+class NodeView;
+struct ChildChoice;
 
 class Tree {
  public:
@@ -59,8 +70,6 @@ class Tree {
 
   /// Descends and latches the leaf that owns `key`. REQUIRES: mini_txn started, holds no tree page.
   Status FindForWrite(MiniTxn* mini_txn, Bytes key, LeafPosition* position);
-  /// Same, but through a remembered leaf first (see Cursor::hint); falls back to a descent.
-  Status FindForWrite(MiniTxn* mini_txn, Bytes key, PageNumber leaf_hint, LeafPosition* position);
   /// True when InsertAt (`replaces` false) or UpdateAt (true) of an entry of this size at the
   /// position would not return kNoRoom. For callers that must log something else first.
   [[nodiscard]] bool FitsAt(const LeafPosition& position, size_t key_bytes, size_t value_bytes,
@@ -101,6 +110,25 @@ class Tree {
   [[nodiscard]] BufferPool* pool() const { return allocator_->pool(); }
 
  private:
+  struct NodePair;
+  [[nodiscard]] bool FitsAt(const NodeView& leaf, Bytes key, const EntrySize& size) const;
+  Status CleanLeaf(Bytes key, const EntrySize& size, const LeafCleaner& cleaner, bool* fits);
+  Status SplitAt(Bytes key, const EntrySize& size, uint8_t level);
+  Status SplitUnder(MiniTxn* mini_txn, PageReservation* reservation, const NodePair& pair,
+                    Bytes key, const EntrySize& size);
+  Status GrowRoot(MiniTxn* mini_txn, PageReservation* reservation, uint8_t level);
+  Status TakeNewPage(MiniTxn* mini_txn, PageReservation* reservation, PageNumber near,
+                     MutablePage* page) const;
+  [[nodiscard]] Result<MutablePage> LatchAgain(MiniTxn* mini_txn, const OptimisticPage& page,
+                                               PageNumber number) const;
+  Status MergeAtLevel(Bytes key, uint8_t level, bool* merged);
+  Status MergePair(MiniTxn* mini_txn, const OptimisticPage& parent, uint16_t left_index,
+                   bool* merged);
+  Status CollapseRoot();
+  Status FreeChildren(PageNumber page);
+  Status SamplePath(uint64_t seed, std::vector<ChildChoice>* path, uint64_t* leaf_entries);
+  [[nodiscard]] PageId Id(PageNumber page) const { return {space_, page}; }
+
   PageAllocator* const allocator_;
   const SpaceId space_;
   const PageNumber root_;

@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// A remembered leaf is proven unchanged by its frame's latch version alone: a frame gets another page,
+// and a page new bytes, only under the exclusive latch. Page numbers prove nothing, because a page may
+// have been freed and its image on disk be an old one.
+#include "btree/cursor.h"
+
+#include "base/assertions.h"
+#include "base/counters.h"
+#include "btree/node_search.h"
+#include "btree/node_split.h"
+
+namespace rowan {
+
+Cursor::Cursor(Tree* tree, FixHint hint) : tree_(tree), hint_(hint), descent_(*tree) {}
+
+void Cursor::Reset(Tree* tree, FixHint hint) {
+  leaf_.Release();
+  tree_ = tree;
+  hint_ = hint;
+  descent_ = Descent(*tree);
+  remembered_ = {};
+  on_entry_ = false;
+  key_valid_ = false;
+}
+
+NodeView Cursor::View() const {
+  return NodeView({leaf_.page(), tree_->pool()->page_size_bytes()});
+}
+
+Status Cursor::AtEnd() {
+  leaf_.Release();
+  remembered_ = {};
+  on_entry_ = false;
+  return Status(Code::kEndOfRange);
+}
+
+bool Cursor::TryRelatchHere() {
+  if (leaf_.held()) return true;
+  if (remembered_.frame == nullptr) return false;
+  if (!remembered_.frame->latch.TryShareFromOptimistic(remembered_.version)) return false;
+  leaf_ = PageGuard(remembered_.frame, const_cast<std::byte*>(remembered_.page),
+                    LatchMode::kShared);
+  return true;
+}
+
+/// True if the latched leaf certainly owns the key, judged by the leaf alone.
+bool Cursor::KeyBelongsHere(Bytes key) const {
+  const NodeView leaf = View();
+  const SlotSearch found = SearchNode(leaf.page(), key);
+  if (found.slot == 0 && !found.exact) return false;  // may belong further left
+  if (found.slot < leaf.count()) return true;
+  if (leaf.rightmost()) return true;
+  return leaf.has_high_key() && CompareBytes(key, leaf.high_key()) < 0;
+}
+
+Status Cursor::SeekAtLeast(Bytes key) {
+  if (TryRelatchHere()) {
+    if (KeyBelongsHere(key)) {
+      AddCounter(Counter::kLeafSeeksLocal);
+      return SeekInLeaf(key);
+    }
+    leaf_.Release();
+  }
+  const Status status = descent_.ToLeafNearby(key, LatchMode::kShared, &leaf_);
+  if (!status.ok()) return status;
+  return SeekInLeaf(key);
+}
+
+/// The latched leaf owns the key: its lower bound is here or the first entry further right.
+Status Cursor::SeekInLeaf(Bytes key) {
+  slot_ = SearchNode(View().page(), key).slot;
+  return SkipEmptyForward();
+}
+
+/// From a slot that may be the leaf's end to the next entry, left to right, latch by latch.
+Status Cursor::SkipEmptyForward() {
+  key_valid_ = false;
+  while (slot_ >= View().count()) {
+    const PageNumber right = View().right();
+    if (right == kNoPage) return AtEnd();
+    const PageId id{tree_->space(), right};
+    // The link is right as long as this leaf is held.
+    Result<PageGuard> next = tree_->pool()->Fix(id, LatchMode::kShared, hint_);
+    if (!next.ok()) {
+      AtEnd().Ignore();
+      return next.status();
+    }
+    if (!IsLeafOf({next->page(), tree_->pool()->page_size_bytes()}, tree_->index())) {
+      tree_->pool()->ReportDamage(id, "is linked as a leaf but is none of this index");
+      AtEnd().Ignore();
+      return Status(Code::kCorrupt, "bad right link", right.value());
+    }
+    leaf_ = std::move(*next);
+    slot_ = 0;
+  }
+  leaf_page_ = leaf_.id().page;
+  on_entry_ = true;
+  return Status::Ok();
+}
+
+Status Cursor::SeekBefore(Bytes key) {
+  if (TryRelatchHere()) {
+    const SlotSearch found = SearchNode(View().page(), key);
+    if (found.slot > 0 && KeyBelongsHere(key)) {
+      AddCounter(Counter::kLeafSeeksLocal);
+      slot_ = static_cast<uint16_t>(found.slot - 1);
+      key_valid_ = false;
+      on_entry_ = true;
+      leaf_page_ = leaf_.id().page;
+      return Status::Ok();
+    }
+    leaf_.Release();
+  }
+  AddCounter(Counter::kLeafSeeksDescend);
+  return DescendBefore(Aim::kBefore, key);
+}
+
+/// Last entry below the key (kBefore) or of all (kLast). Leaves without such an entry are passed by
+/// descending again with their lower bound: entries below it cannot be in them.
+Status Cursor::DescendBefore(Aim aim, Bytes key) {
+  leaf_.Release();
+  key_valid_ = false;
+  std::vector<std::byte> lower;
+  std::vector<std::byte> bound;
+  descent_.TrackLowerBound(&lower);
+  Status status;
+  for (;;) {
+    status = descent_.ToLeaf({aim, key}, LatchMode::kShared, &leaf_);
+    if (!status.ok()) break;
+    const size_t count = View().count();
+    const size_t slot = aim == Aim::kLast ? count : SearchNode(View().page(), key).slot;
+    if (slot > 0) {
+      slot_ = static_cast<uint16_t>(slot - 1);
+      leaf_page_ = leaf_.id().page;
+      on_entry_ = true;
+      break;
+    }
+    leaf_.Release();
+    if (!descent_.has_lower()) {
+      status = AtEnd();
+      break;
+    }
+    bound.swap(lower);
+    key = bound;
+    aim = Aim::kBefore;
+  }
+  descent_.TrackLowerBound(nullptr);
+  if (!status.ok()) AtEnd().Ignore();
+  return status;
+}
+
+Status Cursor::SeekFirst() {
+  leaf_.Release();
+  const Status status = descent_.ToLeaf({Aim::kFirst, {}}, LatchMode::kShared, &leaf_);
+  if (!status.ok()) return status;
+  slot_ = 0;
+  return SkipEmptyForward();
+}
+
+Status Cursor::SeekLast() { return DescendBefore(Aim::kLast, {}); }
+
+Status Cursor::Next() {
+  if (!on_entry_) return Status(Code::kEndOfRange);
+  if (!TryRelatchHere()) {
+    ROWAN_CHECK(key_valid_);
+    seek_key_ = key_;
+    const Status status = SeekAtLeast(seek_key_);
+    if (!status.ok()) return status;
+    if (!EqualBytes(key(), seek_key_)) return Status::Ok();
+  }
+  ++slot_;
+  return SkipEmptyForward();
+}
+
+Status Cursor::Prev() {
+  if (!on_entry_) return Status(Code::kEndOfRange);
+  if (!TryRelatchHere()) {
+    ROWAN_CHECK(key_valid_);
+    seek_key_ = key_;
+    return SeekBefore(seek_key_);
+  }
+  if (slot_ > 0) {
+    --slot_;
+    key_valid_ = false;
+    return Status::Ok();
+  }
+  const Bytes current = key();
+  seek_key_.assign(current.begin(), current.end());
+  return DescendBefore(Aim::kBefore, seek_key_);
+}
+
+Status Cursor::Relatch() {
+  if (!on_entry_) return Status(Code::kNotFound);
+  if (TryRelatchHere()) return Status::Ok();
+  ROWAN_CHECK(key_valid_);
+  seek_key_ = key_;
+  const Status status = SeekAtLeast(seek_key_);
+  const bool found = status.ok() && EqualBytes(key(), seek_key_);
+  if (found || (!status.ok() && !status.Is(Code::kEndOfRange))) return status;
+  // Gone: stay unlatched at the remembered key, so that Next and Prev go on from there.
+  leaf_.Release();
+  remembered_ = {};
+  key_ = seek_key_;
+  key_valid_ = true;
+  on_entry_ = true;
+  return Status(Code::kNotFound);
+}
+
+Bytes Cursor::key() {
+  ROWAN_DCHECK(on_entry_);
+  if (!key_valid_) {
+    ROWAN_DCHECK(leaf_.held());
+    AssembleKey(View(), slot_, &key_);
+    key_valid_ = true;
+  }
+  return key_;
+}
+
+Bytes Cursor::value() const { return View().Value(slot_); }
+
+TxnId Cursor::leaf_newest_change() const { return View().newest_change(); }
+
+uint16_t Cursor::leaf_entries() const { return static_cast<uint16_t>(View().count()); }
+
+void Cursor::Unlatch() {
+  if (!leaf_.held()) return;
+  if (on_entry_) {
+    static_cast<void>(key());
+    // No writer is inside while we share the latch: this version is that of the bytes seen.
+    remembered_ = {leaf_.frame(), leaf_.page(), leaf_.frame()->latch.version()};
+  }
+  leaf_.Release();
+}
+
+}  // namespace rowan

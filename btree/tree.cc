@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// The tree's changes of single entries. Structure changes: tree_split.cc, tree_merge.cc.
+#include "btree/tree.h"
+
+#include "base/assertions.h"
+#include "btree/descent.h"
+#include "btree/node.h"
+#include "btree/node_log.h"
+#include "btree/node_search.h"
+
+namespace rowan {
+
+Tree::Tree(PageAllocator* allocator, SpaceId space, PageNumber root, IndexId index)
+    : allocator_(allocator), space_(space), root_(root), index_(index) {}
+
+Result<PageNumber> Tree::Create(PageAllocator* allocator, SpaceId space, IndexId index) {
+  Result<PageReservation> reservation = allocator->Reserve(space, 1);
+  if (!reservation.ok()) return reservation.status();
+  MiniTxn mini_txn(allocator->pool());
+  const Status started = mini_txn.Start(256);
+  if (!started.ok()) return started;
+  const Tree tree(allocator, space, kNoPage, index);
+  MutablePage root;
+  const Status status = tree.TakeNewPage(&mini_txn, &*reservation, kNoPage, &root);
+  if (status.ok()) LogInitNode(&mini_txn, root, index, 0);
+  if (mini_txn.has_changes()) mini_txn.Commit();
+  if (!status.ok()) return status;
+  return root.id.page;
+}
+
+size_t Tree::MaxKeyBytes(uint32_t page_size_bytes) { return NodeMaxKeyBytes(page_size_bytes); }
+size_t Tree::MaxEntryBytes(uint32_t page_size_bytes) { return NodeMaxEntryBytes(page_size_bytes); }
+
+Status Tree::FindForWrite(MiniTxn* mini_txn, Bytes key, LeafPosition* position) {
+  Descent descent(*this);
+  PageGuard leaf;
+  const Status status = descent.ToLeaf({Aim::kOwner, key}, LatchMode::kExclusive, &leaf);
+  if (!status.ok()) return status;
+  position->leaf = mini_txn->Adopt(std::move(leaf));
+  const SlotSearch found = SearchNode(PageBytesOf(*mini_txn, position->leaf), key);
+  position->slot = found.slot;
+  position->exact = found.exact;
+  return Status::Ok();
+}
+
+Status Tree::InsertAt(MiniTxn* mini_txn, const LeafPosition& position, Bytes key, Bytes value,
+                      TxnId stamp) {
+  ROWAN_CHECK(!position.exact);
+  const Bytes page = PageBytesOf(*mini_txn, position.leaf);
+  const auto page_bytes = static_cast<uint32_t>(page.size());
+  if (key.size() > MaxKeyBytes(page_bytes) ||
+      key.size() + value.size() > MaxEntryBytes(page_bytes)) {
+    return Status(Code::kTooBig, "entry larger than the page size permits");
+  }
+  const NodeView leaf(page);
+  ROWAN_CHECK(key.size() >= leaf.prefix_length());
+  const Bytes suffix = key.subspan(leaf.prefix_length());
+  if (!NodeHasRoom(leaf, suffix.size(), value.size())) return Status(Code::kNoRoom);
+  LogInsertEntry(mini_txn, position.leaf, position.slot, suffix, value, stamp);
+  return Status::Ok();
+}
+
+Status Tree::UpdateAt(MiniTxn* mini_txn, const LeafPosition& position, Bytes value, TxnId stamp) {
+  ROWAN_CHECK(position.exact);
+  const Bytes page = PageBytesOf(*mini_txn, position.leaf);
+  const NodeView leaf(page);
+  if (leaf.KeyLength(position.slot) + value.size() >
+      MaxEntryBytes(static_cast<uint32_t>(page.size()))) {
+    return Status(Code::kTooBig, "entry larger than the page size permits");
+  }
+  if (!NodeHasRoomToReplace(leaf, position.slot, value.size())) return Status(Code::kNoRoom);
+  LogReplaceValue(mini_txn, position.leaf, position.slot, value, stamp);
+  return Status::Ok();
+}
+
+void Tree::RemoveAt(MiniTxn* mini_txn, const LeafPosition& position) {
+  ROWAN_CHECK(position.exact);
+  LogRemoveEntry(mini_txn, position.leaf, position.slot);
+}
+
+Bytes Tree::ValueAt(const LeafPosition& position) const {
+  return NodeView({position.leaf.bytes, pool()->page_size_bytes()}).Value(position.slot);
+}
+
+size_t Tree::EntryCountAt(const LeafPosition& position) const {
+  return NodeView({position.leaf.bytes, pool()->page_size_bytes()}).count();
+}
+
+}  // namespace rowan

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Tree::Check: a walk of every page with the bounds its parents give it. Shared latches on the way
+// down keep the part being checked as it is, so the check may run beside other work.
+#include <optional>
+#include <vector>
+
+#include "btree/node.h"
+#include "btree/node_check.h"
+#include "btree/node_split.h"
+#include "btree/tree.h"
+
+namespace rowan {
+namespace {
+
+using Bound = std::optional<KeyBuffer>;
+
+class Checker {
+ public:
+  Checker(const Tree& tree, const Tree::Visit& visit) : tree_(tree), visit_(visit) {}
+
+  Status Run() {
+    const Status status = CheckNodeAt(tree_.root(), std::nullopt, {}, {});
+    if (!status.ok()) return status;
+    if (expected_leaf_.has_value() && *expected_leaf_ != kNoPage) {
+      return Bad(previous_leaf_.id().page, "is the last leaf but links to another one");
+    }
+    return Status::Ok();
+  }
+
+ private:
+  [[nodiscard]] uint32_t page_bytes() const { return tree_.pool()->page_size_bytes(); }
+
+  Status Bad(PageNumber page, const char* what) {
+    tree_.pool()->ReportDamage({tree_.space(), page}, what);
+    return Status(Code::kCorrupt, what, page.value());
+  }
+
+  /// Recursion is as deep as the tree is high: a child's level is checked before it is entered.
+  Status CheckNodeAt(PageNumber number, std::optional<uint8_t> level, const Bound& lower,
+                     const Bound& upper) {
+    const PageId id{tree_.space(), number};
+    Result<PageGuard> guard = tree_.pool()->Fix(id, LatchMode::kShared, FixHint::kScan);
+    if (!guard.ok()) return guard.status();
+    const NodeView node({guard->page(), page_bytes()});
+    const char* wrong = CheckNode(node.page());
+    if (wrong == nullptr && PageIndexOf(guard->page()) != tree_.index()) {
+      wrong = "belongs to another index";
+    }
+    if (wrong == nullptr && level.has_value() && node.level() != *level) {
+      wrong = "is on another level than its parent says";
+    }
+    if (wrong == nullptr) wrong = CheckBounds(node, lower, upper);
+    if (wrong != nullptr) return Bad(number, wrong);
+    Result<bool> allocated = tree_.allocator()->IsAllocated(id);
+    if (!allocated.ok()) return allocated.status();
+    if (!*allocated) return Bad(number, "is in a tree but marked as free");
+    return node.is_leaf() ? CheckLeaf(std::move(*guard)) : CheckChildren(node, lower, upper);
+  }
+
+  static const char* CheckBounds(const NodeView& node, const Bound& lower, const Bound& upper) {
+    if (node.rightmost() != !upper.has_value()) return "is wrong about being right-most";
+    if (upper.has_value() && node.has_high_key() && !EqualBytes(node.high_key(), *upper)) {
+      return "has another high key than its parent says";
+    }
+    if (upper.has_value() && !node.has_high_key() && upper->size() <= kHighKeyBytesMax) {
+      return "lacks its high key";
+    }
+    const size_t prefix = node.prefix_length();
+    const Bytes low = lower.has_value() ? Bytes(*lower) : Bytes();
+    if (prefix > 0 && (low.size() < prefix || !EqualBytes(low.first(prefix), node.prefix()))) {
+      return "has a prefix that its lower bound lacks";
+    }
+    if (prefix > 0 && (upper->size() < prefix ||
+                       !EqualBytes(Bytes(*upper).first(prefix), node.prefix()))) {
+      return "has a prefix that its upper bound lacks";
+    }
+    if (node.count() == 0) return nullptr;
+    KeyBuffer key;
+    AssembleKey(node, 0, &key);
+    if (CompareBytes(key, low) < 0) return "has a key below its bounds";
+    AssembleKey(node, node.count() - 1, &key);
+    if (upper.has_value() && CompareBytes(key, *upper) >= 0) return "has a key above its bounds";
+    return nullptr;
+  }
+
+  Status CheckChildren(const NodeView& node, const Bound& lower, const Bound& upper) {
+    Bound child_lower = lower;
+    for (size_t index = 0; index < node.ChildCount(); ++index) {
+      Bound child_upper = upper;
+      if (index < node.count()) {
+        child_upper.emplace();
+        AssembleKey(node, index, &*child_upper);
+      }
+      const Status status = CheckNodeAt(node.Child(index), static_cast<uint8_t>(node.level() - 1),
+                                        child_lower, child_upper);
+      if (!status.ok()) return status;
+      child_lower = std::move(child_upper);
+    }
+    return Status::Ok();
+  }
+
+  Status CheckLeaf(PageGuard guard) {
+    const PageNumber number = guard.id().page;
+    if (expected_leaf_.has_value() && *expected_leaf_ != number) {
+      return Bad(previous_leaf_.id().page, "does not link to the next leaf");
+    }
+    const NodeView leaf({guard.page(), page_bytes()});
+    expected_leaf_ = leaf.right();
+    // Held until the next leaf is: a split in between would look like a wrong link.
+    previous_leaf_ = std::move(guard);
+    if (!visit_) return Status::Ok();
+    KeyBuffer key;
+    for (size_t slot = 0; slot < leaf.count(); ++slot) {
+      AssembleKey(leaf, slot, &key);
+      const Status status = visit_(key, leaf.Value(slot));
+      if (!status.ok()) return status;
+    }
+    return Status::Ok();
+  }
+
+  const Tree& tree_;
+  const Tree::Visit& visit_;
+  PageGuard previous_leaf_;
+  std::optional<PageNumber> expected_leaf_;
+};
+
+}  // namespace
+
+Status Tree::Check(const Visit& visit) { return Checker(*this, visit).Run(); }
+
+}  // namespace rowan

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Estimates from a few descents: range sizes for the optimizer, page and entry counts.
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "base/random.h"
+#include "btree/descent.h"
+#include "btree/node.h"
+#include "btree/tree.h"
+
+namespace rowan {
+namespace {
+
+/// Random ways from root to leaf that Statistics averages over.
+constexpr uint32_t kSamples = 12;
+
+/// Where one end of a range lies.
+struct RangeEnd {
+  std::vector<ChildChoice> path;  ///< root first, level 1 last
+  PageNumber leaf;
+  PageNumber right;
+  uint64_t slot = 0;
+  uint64_t count = 0;
+};
+
+Status FindEnd(const Tree& tree, const DescentTarget& target, RangeEnd* end) {
+  Descent descent(tree);
+  descent.TrackPath(&end->path);
+  PageGuard guard;
+  const Status status = descent.ToLeaf(target, LatchMode::kShared, &guard);
+  if (!status.ok()) return status;
+  const NodeView leaf({guard.page(), tree.pool()->page_size_bytes()});
+  end->leaf = guard.id().page;
+  end->right = leaf.right();
+  end->count = leaf.count();
+  end->slot = target.aim == Aim::kLast ? end->count : SearchNode(leaf.page(), target.key).slot;
+  return Status::Ok();
+}
+
+/// Entries below one child of the node at `depth` of the path, judged by both ways down.
+double EntriesPerChild(const RangeEnd& low, const RangeEnd& high, size_t depth) {
+  double entries = std::max(1.0, static_cast<double>(low.count + high.count) / 2);
+  for (size_t d = depth + 1; d < low.path.size(); ++d) {
+    entries *= (low.path[d].children + high.path[d].children) / 2.0;
+  }
+  return entries;
+}
+
+/// Share of a subtree that lies left of the end, whose way goes on at `depth`.
+double ShareLeftOf(const RangeEnd& end, size_t depth) {
+  double share = end.count == 0 ? 0.0 : static_cast<double>(end.slot) / static_cast<double>(end.count);
+  for (size_t d = end.path.size(); d-- > depth;) {
+    share = (end.path[d].index + share) / end.path[d].children;
+  }
+  return share;
+}
+
+}  // namespace
+
+Result<uint64_t> Tree::EstimateRange(Bytes low, Bytes high) {
+  if (!high.empty() && CompareBytes(low, high) >= 0) return uint64_t{0};
+  RangeEnd from;
+  RangeEnd to;
+  Status status = FindEnd(*this, {Aim::kOwner, low}, &from);
+  if (!status.ok()) return status;
+  status = FindEnd(*this, {high.empty() ? Aim::kLast : Aim::kOwner, high}, &to);
+  if (!status.ok()) return status;
+  if (from.leaf == to.leaf) return to.slot > from.slot ? to.slot - from.slot : 0;
+  if (from.right == to.leaf) return from.count - std::min(from.count, from.slot) + to.slot;
+  if (from.path.size() != to.path.size()) return from.count + to.count;  // grown in between
+  size_t depth = 0;
+  while (depth < from.path.size() && from.path[depth].index == to.path[depth].index) ++depth;
+  if (depth == from.path.size()) return from.count + to.count;
+  const double per_child = EntriesPerChild(from, to, depth);
+  const double position_from = from.path[depth].index + ShareLeftOf(from, depth + 1);
+  const double position_to = to.path[depth].index + ShareLeftOf(to, depth + 1);
+  const double entries = std::max(1.0, (position_to - position_from) * per_child);
+  return static_cast<uint64_t>(std::llround(entries));
+}
+
+Result<TreeStatistics> Tree::Statistics() {
+  Random random(uint64_t{index_.value()} * 0x9E3779B97F4A7C15ull + root_.value());
+  TreeStatistics statistics;
+  std::vector<double> children;  // sum over the samples, by depth
+  double entries = 0;
+  uint32_t good_samples = 0;
+  for (uint32_t sample = 0; sample < kSamples; ++sample) {
+    std::vector<ChildChoice> path;
+    uint64_t leaf_entries = 0;
+    const Status status = SamplePath(random.Next(), &path, &leaf_entries);
+    if (status.Is(Code::kRestart)) continue;
+    if (!status.ok()) return status;
+    if (path.size() != children.size()) {  // first sample, or the tree's height changed
+      children.assign(path.size(), 0);
+      entries = 0;
+      good_samples = 0;
+    }
+    for (size_t depth = 0; depth < path.size(); ++depth) children[depth] += path[depth].children;
+    entries += static_cast<double>(leaf_entries);
+    ++good_samples;
+    if (path.empty()) break;  // one leaf: exact
+  }
+  if (good_samples == 0) return Status(Code::kBusy);
+  double nodes = 1;
+  double inner = 0;
+  for (const double sum : children) {
+    inner += nodes;
+    nodes *= sum / good_samples;
+  }
+  statistics.levels = static_cast<uint32_t>(children.size() + 1);
+  statistics.inner_pages = static_cast<uint64_t>(std::llround(inner));
+  statistics.leaf_pages = static_cast<uint64_t>(std::llround(nodes));
+  statistics.entries = static_cast<uint64_t>(std::llround(nodes * entries / good_samples));
+  return statistics;
+}
+
+/// One way down through children picked by `seed`. kRestart when a writer came in between.
+Status Tree::SamplePath(uint64_t seed, std::vector<ChildChoice>* path, uint64_t* leaf_entries) {
+  Random random(seed);
+  const uint32_t page_bytes = pool()->page_size_bytes();
+  OptimisticPage page;
+  Status status = pool()->FixOptimistic(Id(root_), FixHint::kNormal, &page);
+  if (!status.ok()) return status;
+  for (uint32_t depth = 0; depth < kLevelsMax; ++depth) {
+    const Bytes bytes(page.page, page_bytes);
+    const ChildChoice first = UnlatchedChild(bytes, index_, 0);
+    if (first.level == 0) {
+      *leaf_entries = UnlatchedUse(bytes).count;
+      return page.Validate() ? Status::Ok() : Status(Code::kRestart);
+    }
+    const ChildChoice choice =
+        UnlatchedChild(bytes, index_, random.Below(std::max<uint64_t>(1, first.children)));
+    if (!page.Validate()) return Status(Code::kRestart);
+    path->push_back(choice);
+    OptimisticPage child;
+    status = pool()->FixOptimistic(Id(choice.child), FixHint::kSpeculative, &child);
+    if (!page.Validate()) return Status(Code::kRestart);
+    if (!status.ok()) return status;
+    page = child;
+  }
+  return Status(Code::kCorrupt, "tree without leaves", root_.value());
+}
+
+}  // namespace rowan
