@@ -5,13 +5,6 @@
 #include "base/counters.h"
 
 namespace rowan {
-namespace {
-
-/// Frames a thread takes from the shared hand at once: sessions share its cache line less often.
-constexpr uint64_t kHandStride = 16;
-
-}  // namespace
-
 bool ClockSelects(Frame* frame) {
   if (frame->state.load(std::memory_order_relaxed) != FrameState::kResident) return false;
   if (frame->pinned.load(std::memory_order_relaxed) != 0) return false;
@@ -24,19 +17,19 @@ bool ClockSelects(Frame* frame) {
 
 Frame* EvictClean(PoolCore* core, uint64_t steps, uint64_t* dirty_seen) {
   const uint32_t frames = core->frame_limit.load(std::memory_order_acquire);
-  for (uint64_t step = 0; step < steps; step += kHandStride) {
-    const uint64_t start = core->clock_hand.fetch_add(kHandStride, std::memory_order_relaxed);
-    for (uint64_t i = 0; i < kHandStride; ++i) {
-      Frame* frame = core->arena->frame(static_cast<uint32_t>((start + i) % frames));
-      if (!ClockSelects(frame)) continue;
-      if (frame->first_dirty_lsn.load(std::memory_order_relaxed) != 0) {
-        ++*dirty_seen;
-        continue;
-      }
-      if (!core->TryTakeClean(frame)) continue;
-      AddCounter(Counter::kPagesEvicted);
-      return frame;
+  for (uint64_t step = 0; step < steps; ++step) {
+    // One frame at a time: taking stretches would pass over frames behind the one found, and in
+    // effect age the pages in use faster than the ones that should go.
+    const uint64_t hand = core->clock_hand.fetch_add(1, std::memory_order_relaxed);
+    Frame* frame = core->arena->frame(static_cast<uint32_t>(hand % frames));
+    if (!ClockSelects(frame)) continue;
+    if (frame->first_dirty_lsn.load(std::memory_order_relaxed) != 0) {
+      ++*dirty_seen;
+      continue;
     }
+    if (!core->TryTakeClean(frame)) continue;
+    AddCounter(Counter::kPagesEvicted);
+    return frame;
   }
   return nullptr;
 }

@@ -34,15 +34,11 @@ class Doublewrite : public ::testing::Test {
 
   std::string DoublewritePath() const { return "/instance/" + std::string(kDoublewriteFileName); }
 
-  std::vector<std::byte> Home() {
-    std::vector<std::byte> page(TestPageSizeBytes());
-    EXPECT_TRUE(harness_.files().ReadPage(PoolHarness::Id(5), page).ok());
-    return page;
-  }
+  std::vector<std::byte> Home() { return harness_.ReadHome(5); }
 
   /// A start after a crash that left `home` on disk.
   void StartWith(const std::vector<std::byte>& home) {
-    ASSERT_TRUE(harness_.files().WritePage(PoolHarness::Id(5), home).ok());
+    harness_.WriteHome(5, home);
     RestoreDoublewrite();
     ASSERT_TRUE(harness_.Start().ok());
   }
@@ -81,9 +77,7 @@ TEST_F(Doublewrite, EveryTearPointIsRepaired) {
 TEST_F(Doublewrite, AZeroOrForeignPageIsRepairedToo) {
   StartWith(std::vector<std::byte>(TestPageSizeBytes()));
   EXPECT_EQ(harness_.Read(5).value(), 2u);
-  std::vector<std::byte> other(TestPageSizeBytes());
-  ASSERT_TRUE(harness_.files().ReadPage(PoolHarness::Id(6), other).ok());
-  StartWith(other);
+  StartWith(harness_.ReadHome(6));
   EXPECT_EQ(harness_.Read(5).value(), 2u);
 }
 
@@ -98,7 +92,7 @@ TEST_F(Doublewrite, RepairEmptiesTheFileSoThatLaterDamageIsNotHidden) {
   StartWith(new_);
   std::vector<std::byte> damaged = new_;
   damaged[100] ^= std::byte{1};
-  ASSERT_TRUE(harness_.files().WritePage(PoolHarness::Id(5), damaged).ok());
+  harness_.WriteHome(5, damaged);
   ASSERT_TRUE(harness_.Start().ok());
   EXPECT_TRUE(harness_.Read(5).status().Is(Code::kCorrupt));
 }
@@ -106,12 +100,11 @@ TEST_F(Doublewrite, RepairEmptiesTheFileSoThatLaterDamageIsNotHidden) {
 TEST_F(Doublewrite, ADamagedImageIsNotUsed) {
   std::vector<std::byte> torn = new_;
   std::copy_n(old_.begin(), 512, torn.begin());
-  for (uint64_t offset = kDirectoryBytes; offset < doublewrite_.size(); ++offset) {
-    // The copies of page 5, wherever they are.
-    if (offset % 512 == 0 && offset + new_.size() <= doublewrite_.size() &&
-        std::equal(new_.begin(), new_.end(), doublewrite_.begin() + offset)) {
-      doublewrite_[offset + 200] ^= std::byte{1};
-    }
+  for (const std::vector<std::byte>* image : {&old_, &new_}) {
+    const auto found = std::search(doublewrite_.begin(), doublewrite_.end(), image->begin(),
+                                   image->end());
+    ASSERT_NE(found, doublewrite_.end());
+    found[200] ^= std::byte{1};
   }
   StartWith(torn);
   EXPECT_TRUE(harness_.Read(5).status().Is(Code::kCorrupt));
@@ -125,7 +118,7 @@ TEST_F(Doublewrite, SettledImagesAreIgnored) {
     ASSERT_TRUE(harness_.Add(7, 1).ok());
     ASSERT_TRUE(harness_.pool().FlushAndCheckpoint().ok());
   }
-  ASSERT_TRUE(harness_.files().WritePage(PoolHarness::Id(5), damaged).ok());
+  harness_.WriteHome(5, damaged);
   ASSERT_TRUE(harness_.Start().ok());
   EXPECT_TRUE(harness_.Read(5).status().Is(Code::kCorrupt)) << "bit rot is not a torn write";
 }
@@ -144,7 +137,7 @@ TEST_F(Doublewrite, SwitchingItOffEmptiesItAndOnAgainProtectsAgain) {
   std::vector<std::byte> torn = Home();
   std::copy_n(old_.begin() + 512, 512, torn.begin() + 512);
   std::copy_n(old_.begin(), 512, torn.begin());
-  ASSERT_TRUE(harness_.files().WritePage(PoolHarness::Id(5), torn).ok());
+  harness_.WriteHome(5, torn);
   ASSERT_TRUE(harness_.Start().ok());
   EXPECT_EQ(harness_.Read(5).value(), 4u);
 }

@@ -93,11 +93,8 @@ TEST(Failure, DamageIsToldApartNamedAndLeavesOtherPagesAlone) {
   const uint64_t page_size = harness.pool().page_size_bytes();
   ASSERT_TRUE(fs.FlipBit(SpacePath(&harness), 7 * page_size + page_size / 2, 3));
   // Page 8 gets the image of page 9: right checksum, wrong identity.
-  std::vector<std::byte> image(page_size);
-  ASSERT_TRUE(harness.files().ReadPage(PoolHarness::Id(9), image).ok());
-  ASSERT_TRUE(harness.files().WritePage(PoolHarness::Id(8), image).ok());
-  const std::vector<std::byte> zeros(page_size);
-  ASSERT_TRUE(harness.files().WritePage(PoolHarness::Id(10), zeros).ok());
+  harness.WriteHome(8, harness.ReadHome(9));
+  harness.WriteHome(10, std::vector<std::byte>(page_size));
   LogCapture messages;
   for (const uint32_t page : {7u, 8u, 10u, 64u}) {
     const Status status = harness.Read(page).status();

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "tests/buffer/pool_harness.h"
 
+#include <algorithm>
+#include <map>
+#include <utility>
 #include <vector>
 
 #include "buffer/buffer_redo.h"
 #include "buffer/page_header.h"
+#include "io/aligned_buffer.h"
 #include "wal/log_reader.h"
 #include "wal/redo.h"
 
@@ -35,22 +39,34 @@ Result<Lsn> ScanLog(FileSystem* file_system, const std::string& folder, const Co
   }
 }
 
+Result<PageGuard> FixForRedo(BufferPool* pool, const RecordView& record, const RedoEntry& entry) {
+  return entry.initialises_page ? pool->FixNew(record.page)
+                                : pool->Fix(record.page, LatchMode::kExclusive);
+}
+
+/// All records of a page in a group are redone, or none: the LSN is stamped at the group's end.
 Status RedoGroup(BufferPool* pool, const ScannedGroup& group) {
   GroupParser parser(group.bytes);
   RecordView record;
   Status status;
+  std::map<PageId, PageGuard> guards;
   while (parser.Next(&record, &status)) {
     const RedoEntry* entry = FindRedo(record.type);
     EXPECT_NE(entry, nullptr);
-    Result<PageGuard> guard = entry->initialises_page
-                                  ? pool->FixNew(record.page)
-                                  : pool->Fix(record.page, LatchMode::kExclusive);
-    if (!guard.ok()) return guard.status();
-    if (!entry->initialises_page && PageLsnOf(guard->page()) >= group.end) continue;
-    status = entry->apply(record.page, {guard->mutable_page(), pool->page_size_bytes()},
-                          record.body);
+    auto found = guards.find(record.page);
+    if (found == guards.end()) {
+      Result<PageGuard> guard = FixForRedo(pool, record, *entry);
+      if (!guard.ok()) return guard.status();
+      found = guards.emplace(record.page, std::move(guard).value()).first;
+    }
+    PageGuard& guard = found->second;
+    if (!entry->initialises_page && PageLsnOf(guard.page()) >= group.end) continue;
+    const MutableBytes page(guard.mutable_page(), pool->page_size_bytes());
+    status = entry->apply(record.page, page, record.body);
     if (!status.ok()) return status;
-    pool->MarkRedone(guard.value(), group.start, group.end);
+  }
+  for (auto& [id, guard] : guards) {
+    if (PageLsnOf(guard.page()) < group.end) pool->MarkRedone(guard, group.start, group.end);
   }
   return status;
 }
@@ -100,7 +116,8 @@ void PoolHarness::Create(bool with_pages) {
   for (uint32_t page = 1; page < options_.space_pages; ++page) {
     ASSERT_TRUE(Init(page, 0).ok());
     // Without background nobody else makes room in the log.
-    if (!options_.background && page % 64 == 0) ASSERT_TRUE(pool_->FlushAndCheckpoint().ok());
+    if (options_.background || page % 64 != 0) continue;
+    ASSERT_TRUE(pool_->FlushAndCheckpoint().ok());
   }
   ASSERT_TRUE(pool_->FlushAndCheckpoint().ok());
 }
@@ -184,6 +201,18 @@ Result<uint64_t> PoolHarness::Read(uint32_t page, FixHint hint) {
   if (!guard.ok()) return guard.status();
   EXPECT_EQ(PageIdOf(guard->page()), Id(page));
   return CounterOf(guard->page());
+}
+
+std::vector<std::byte> PoolHarness::ReadHome(uint32_t page) {
+  AlignedBuffer buffer(options_.page_size);
+  EXPECT_TRUE(files_->ReadPage(Id(page), buffer.span()).ok());
+  return {buffer.data(), buffer.data() + buffer.size()};
+}
+
+void PoolHarness::WriteHome(uint32_t page, const std::vector<std::byte>& image) {
+  AlignedBuffer buffer(options_.page_size);
+  std::copy(image.begin(), image.end(), buffer.data());
+  EXPECT_TRUE(files_->WritePage(Id(page), buffer.span()).ok());
 }
 
 }  // namespace rowan

@@ -9,6 +9,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "buffer/buffer_pool.h"
 #include "buffer/mini_txn.h"
@@ -63,6 +64,10 @@ class PoolHarness {
   /// The counter, with both copies compared.
   Result<uint64_t> Read(uint32_t page, FixHint hint = FixHint::kNormal);
   [[nodiscard]] uint64_t CounterOf(const std::byte* page) const;
+
+  /// The page as it is on disk, past the pool.
+  std::vector<std::byte> ReadHome(uint32_t page);
+  void WriteHome(uint32_t page, const std::vector<std::byte>& image);
 
  private:
   Status OpenAll(Lsn log_end);

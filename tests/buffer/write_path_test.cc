@@ -149,6 +149,7 @@ TEST_F(WritePath, ALatchedPageIsNotWaitedFor) {
 TEST_F(WritePath, ASweepBetweenMarkAndAppendLeavesTheChangeAboveTheCheckpoint) {
   Frame* frame = NewPage(1);
   (void)Change(NewPage(2));
+  SweepAll(SweepMode::kUrgent);
   const uint64_t mark = Mark(frame);
   SweepAll(SweepMode::kLazy);
   const Lsn candidate = checkpointer_->Candidate();
@@ -161,6 +162,7 @@ TEST_F(WritePath, ASweepBetweenMarkAndAppendLeavesTheChangeAboveTheCheckpoint) {
 TEST_F(WritePath, ASweepAfterTheAppendSeesTheMarkThoughThePageIsLatched) {
   Frame* frame = NewPage(1);
   (void)Change(NewPage(2));
+  SweepAll(SweepMode::kUrgent);
   const uint64_t mark = Mark(frame);
   const Lsn end = Append(frame);
   (void)Append(NewPage(3));
