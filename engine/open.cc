@@ -80,6 +80,7 @@ Status Engine::Impl::OpenFiles() {
   SpaceFiles::Options space_options;
   space_options.folder = options.folder;
   space_options.page_size_bytes = options.page_size_bytes;
+  space_options.atomic = options.doublewrite == DoublewriteMode::kAtomic;
   files = std::make_unique<SpaceFiles>(file_system, space_options);
   return Status::Ok();
 }

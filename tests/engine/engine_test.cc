@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// The engine as its users see it: create, write, read, shut down, crash, come back.
+#include <gtest/gtest.h>
+
+#include "tests/engine/engine_world.h"
+
+namespace rowan {
+namespace {
+
+constexpr uint64_t kRows = 500;
+
+ToyRow MakeRow(uint64_t id, uint32_t value) {
+  return {value, static_cast<uint32_t>(id), "text of " + std::to_string(id)};
+}
+
+ToyRows Fill(EngineWorld* world, Table* table, uint64_t rows) {
+  ToyRows model;
+  std::unique_ptr<Session> session = world->engine->NewSession();
+  session->Begin(IsolationLevel::kRepeatableRead);
+  for (uint64_t id = 1; id <= rows; ++id) {
+    model[id] = MakeRow(id, static_cast<uint32_t>(id % 7));
+    EXPECT_TRUE(EngineWorld::Insert(session.get(), table, id, model[id]).ok());
+  }
+  EXPECT_TRUE(session->Commit(Durability::kDurable, true).ok());
+  return model;
+}
+
+TEST(EngineTest, RowsSurviveACleanShutdown) {
+  EngineWorld world(TestSeed());
+  ASSERT_TRUE(world.Open().ok());
+  std::shared_ptr<Table> table = world.CreateTable("test/t");
+  ASSERT_NE(table, nullptr);
+  const TableId id = table->id();
+  const ToyRows model = Fill(&world, table.get(), kRows);
+  EXPECT_EQ(world.ReadAll(table.get()), model);
+  world.CheckTable(table.get(), model);
+  table.reset();
+  ASSERT_TRUE(world.Shutdown().ok());
+  ASSERT_TRUE(world.Open().ok());
+  table = world.engine->OpenTable(id).value();
+  EXPECT_EQ(world.ReadAll(table.get()), model);
+  world.CheckTable(table.get(), model);
+}
+
+TEST(EngineTest, CommittedRowsSurviveACrashAndUncommittedOnesDoNot) {
+  EngineWorld world(TestSeed());
+  ASSERT_TRUE(world.Open().ok());
+  std::shared_ptr<Table> table = world.CreateTable("test/t");
+  const TableId id = table->id();
+  const ToyRows model = Fill(&world, table.get(), kRows);
+  {
+    // Still open when the power goes: its session is abandoned, not rolled back.
+    std::unique_ptr<Session> loser = world.engine->NewSession();
+    loser->Begin(IsolationLevel::kRepeatableRead);
+    EXPECT_TRUE(EngineWorld::Insert(loser.get(), table.get(), 10001, MakeRow(10001, 1)).ok());
+    EXPECT_TRUE(
+        EngineWorld::Update(loser.get(), table.get(), 5, model.at(5), MakeRow(5, 99)).ok());
+    EXPECT_TRUE(EngineWorld::Delete(loser.get(), table.get(), 6, model.at(6)).ok());
+    ASSERT_TRUE(world.engine->FlushLog().ok());
+    world.files.PowerOffAfter(0);
+  }
+  table.reset();
+  world.Crash(TestSeed() + 1);
+  ASSERT_TRUE(world.Open().ok());
+  table = world.engine->OpenTable(id).value();
+  EXPECT_EQ(world.ReadAll(table.get()), model);
+  world.CheckTable(table.get(), model);
+}
+
+TEST(EngineTest, DuplicateLeavesNothingOfTheRow) {
+  EngineWorld world(TestSeed());
+  ASSERT_TRUE(world.Open().ok());
+  const std::shared_ptr<Table> table = world.CreateTable("test/t");
+  const ToyRows model = Fill(&world, table.get(), 10);
+  std::unique_ptr<Session> session = world.engine->NewSession();
+  session->Begin(IsolationLevel::kRepeatableRead);
+  ToyRow row = MakeRow(77, 1);
+  row.unique = 5;  // taken by row 5
+  Status status = EngineWorld::Insert(session.get(), table.get(), 77, row);
+  EXPECT_EQ(status.code(), Code::kDuplicate);
+  EXPECT_EQ(status.detail(), 2u);
+  status = EngineWorld::Insert(session.get(), table.get(), 5, MakeRow(5, 1));
+  EXPECT_EQ(status.code(), Code::kDuplicate);
+  EXPECT_EQ(status.detail(), 0u);
+  EXPECT_TRUE(session->Commit(Durability::kDurable, true).ok());
+  EXPECT_EQ(world.ReadAll(table.get()), model);
+  world.CheckTable(table.get(), model);
+}
+
+TEST(EngineTest, RolledBackCreateAndDropLeaveTheCatalogAsItWas) {
+  EngineWorld world(TestSeed());
+  ASSERT_TRUE(world.Open().ok());
+  const std::shared_ptr<Table> kept = world.CreateTable("test/kept");
+  const ToyRows model = Fill(&world, kept.get(), 50);
+  std::unique_ptr<Session> session = world.engine->NewSession();
+  session->Begin(IsolationLevel::kRepeatableRead);
+  ASSERT_TRUE(world.engine->CreateTable(session.get(), EngineWorld::ToyDefinition("test/new"), 1)
+                  .ok());
+  ASSERT_TRUE(world.engine->RenameTable(session.get(), kept->id(), "test/other").ok());
+  ASSERT_TRUE(world.engine->DropTable(session.get(), kept->id()).ok());
+  ASSERT_TRUE(session->Rollback().ok());
+  session->FinishDdl();
+  const std::vector<TableDef> tables = world.engine->ListTables();
+  ASSERT_EQ(tables.size(), 1u);
+  EXPECT_EQ(tables[0].name, "test/kept");
+  EXPECT_EQ(world.ReadAll(kept.get()), model);
+}
+
+TEST(EngineTest, DroppedTableIsGoneAfterARestart) {
+  EngineWorld world(TestSeed());
+  ASSERT_TRUE(world.Open().ok());
+  std::shared_ptr<Table> table = world.CreateTable("test/t");
+  const TableId id = table->id();
+  Fill(&world, table.get(), 50);
+  table.reset();
+  {
+    std::unique_ptr<Session> session = world.engine->NewSession();
+    session->Begin(IsolationLevel::kRepeatableRead);
+    ASSERT_TRUE(world.engine->DropTable(session.get(), id).ok());
+    ASSERT_TRUE(session->Commit(Durability::kDurable, true).ok());
+  }
+  world.Crash(TestSeed() + 2);  // before FinishDdl
+  ASSERT_TRUE(world.Open().ok());
+  ASSERT_TRUE(world.engine->RemoveOrphanFiles().ok());
+  EXPECT_TRUE(world.engine->ListTables().empty());
+  EXPECT_FALSE(world.engine->OpenTable(id).ok());
+}
+
+TEST(EngineTest, AutoIncrementIsExactAfterShutdownAndNeverGoesBackAfterACrash) {
+  EngineWorld world(TestSeed());
+  ASSERT_TRUE(world.Open().ok());
+  std::shared_ptr<Table> table = world.CreateTable("test/t");
+  const TableId id = table->id();
+  EXPECT_EQ(table->TakeAutoIncrement(1, 1, 3).value(), 1u);
+  EXPECT_EQ(table->TakeAutoIncrement(1, 1, 1).value(), 4u);
+  EXPECT_EQ(table->TakeAutoIncrement(2, 5, 2).value(), 7u);
+  EXPECT_EQ(table->TakeAutoIncrement(1, 1, 1).value(), 17u);
+  table.reset();
+  ASSERT_TRUE(world.Shutdown().ok());
+  ASSERT_TRUE(world.Open().ok());
+  table = world.engine->OpenTable(id).value();
+  EXPECT_EQ(table->auto_increment(), 18u);
+  EXPECT_EQ(table->TakeAutoIncrement(1, 1, 1).value(), 18u);
+  ASSERT_TRUE(world.engine->FlushLog().ok());
+  table.reset();
+  world.Crash(TestSeed() + 3);
+  ASSERT_TRUE(world.Open().ok());
+  table = world.engine->OpenTable(id).value();
+  EXPECT_GE(table->auto_increment(), 19u);
+  EXPECT_LE(table->auto_increment(), 19u + Table::kAutoIncrementChunk);
+}
+
+TEST(EngineTest, AForeignFolderIsRefusedAndLeftAlone) {
+  EngineWorld world(TestSeed());
+  FileOptions create;
+  create.create = true;
+  { ASSERT_TRUE(world.files.Open("/rowan/holiday.jpg", create).ok()); }
+  EXPECT_EQ(world.Open().code(), Code::kInvalidArgument);
+  EXPECT_EQ(world.files.List("/rowan").value().size(), 1u);
+}
+
+TEST(EngineTest, AMissingControlFileIsRefusedAndNothingIsOverwritten) {
+  EngineWorld world(TestSeed());
+  ASSERT_TRUE(world.Open().ok());
+  world.CreateTable("test/t").reset();
+  ASSERT_TRUE(world.Shutdown().ok());
+  ASSERT_TRUE(world.files.Remove("/rowan/rowan.control").ok());
+  const size_t files_before = world.files.List("/rowan").value().size();
+  EXPECT_EQ(world.Open().code(), Code::kCorrupt);
+  EXPECT_EQ(world.files.List("/rowan").value().size(), files_before);
+}
+
+}  // namespace
+}  // namespace rowan
