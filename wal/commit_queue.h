@@ -33,18 +33,19 @@ class CommitQueue {
 
   /// Waits until `lsn` is durable (kDone) or this thread leads (kLead): it must then make the log
   /// durable and call HandOn.
-  Outcome Wait(Lsn lsn);
+  [[nodiscard]] Outcome Wait(Lsn lsn);
   /// Waits until this thread leads, whatever is durable. Never kDone.
-  Outcome WaitForLead();
+  [[nodiscard]] Outcome WaitForLead();
 
   /// Flusher thread only. True: leads now, because it was handed leadership or nobody leads. False:
   /// leadership will be handed to it and `wake_flusher` called.
-  bool FlusherLead();
+  [[nodiscard]] bool FlusherLead();
   /// Flusher thread only. True if leadership was handed to it.
-  bool TakeHanded();
+  [[nodiscard]] bool TakeHanded();
 
-  /// Leader only. True if leadership stays with the caller, which only happens to the flusher.
-  bool HandOn(Lsn durable, Leader leader);
+  /// Leader only. True if leadership stays with the caller, which only happens to the flusher: it
+  /// must lead again.
+  [[nodiscard]] bool HandOn(Lsn durable, Leader leader);
 
   /// For good: wakes everybody, nobody leads any more.
   void Stop();

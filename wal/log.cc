@@ -105,7 +105,8 @@ Status Log::SetSyncMethod(LogSyncMethod method) {
   }
   if (impl_->queue.WaitForLead() == CommitQueue::Outcome::kStopped) return Status(Code::kStopped);
   const Status status = impl_->writer.SwitchStrategy(std::move(strategy).value());
-  impl_->queue.HandOn(impl_->queue.durable(), CommitQueue::Leader::kSession);
+  const bool again = impl_->queue.HandOn(impl_->queue.durable(), CommitQueue::Leader::kSession);
+  ROWAN_CHECK(!again);
   if (status.ok()) {
     LogInfo("Log sync method is now {}", LogSyncMethodName(method));
     return status;

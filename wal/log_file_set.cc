@@ -60,7 +60,7 @@ Status LogFileSet::Create(Lsn end) {
   first_ = NumberOf(end.value());
   prepared_.store(first_, std::memory_order_release);
   const Status status = RemoveStrays(numbers.value());
-  return status.ok() ? CreateLocked() : status;
+  return status.ok() ? PrepareTwoLocked(first_) : status;
 }
 
 Status LogFileSet::Recover(Lsn checkpoint, Lsn end) {
@@ -72,7 +72,14 @@ Status LogFileSet::Recover(Lsn checkpoint, Lsn end) {
   Status status = FindRun(numbers.value(), oldest, end);
   if (status.ok()) status = RemoveStrays(numbers.value());
   if (status.ok()) status = SyncRange(oldest, std::min(last + 1, prepared_.load()));
-  while (status.ok() && prepared_.load(std::memory_order_relaxed) <= last) status = CreateLocked();
+  return status.ok() ? PrepareTwoLocked(last) : status;
+}
+
+Status LogFileSet::PrepareTwoLocked(uint64_t number) {
+  Status status;
+  while (status.ok() && prepared_.load(std::memory_order_relaxed) <= number + 1) {
+    status = CreateLocked();
+  }
   return status;
 }
 

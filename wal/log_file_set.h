@@ -36,9 +36,10 @@ class LogFileSet {
   };
   explicit LogFileSet(Options options);
 
-  /// For a new log: makes the file that `end` lies in; files of an interrupted creation go.
+  /// For a new log: makes the file that `end` lies in and the next, so that the log can always move
+  /// on to a second file and leave the first to recycling; files of an interrupted creation go.
   Status Create(Lsn end);
-  /// Finds the files there are and makes sure that the one `end` lies in exists. Everything from
+  /// Finds the files there are and makes sure of the one `end` lies in and the next. Everything from
   /// `checkpoint` to `end` is durable afterwards: an earlier process may not have synced it.
   Status Recover(Lsn checkpoint, Lsn end);
 
@@ -79,6 +80,7 @@ class LogFileSet {
   Status FindRun(const std::vector<uint64_t>& numbers, uint64_t oldest, Lsn end);
   Status RemoveStrays(const std::vector<uint64_t>& numbers);
   Status SyncRange(uint64_t oldest, uint64_t last);
+  Status PrepareTwoLocked(uint64_t number);
   Status CreateLocked();
   Status FillScratch();
   Status RecycleLocked();

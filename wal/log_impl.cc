@@ -95,7 +95,8 @@ Status Log::Impl::WaitDurable(Lsn lsn) {
     case CommitQueue::Outcome::kStopped: return Status(Code::kStopped);
     case CommitQueue::Outcome::kLead: break;
   }
-  LeadRound(CommitQueue::Leader::kSession);
+  const bool again = LeadRound(CommitQueue::Leader::kSession);
+  ROWAN_CHECK(!again);
   return queue.durable() >= lsn ? Status::Ok() : Status(Code::kStopped);
 }
 
@@ -118,8 +119,8 @@ ThreadLoop::Next Log::Impl::Flush() {
     lead = queue.FlusherLead();
     flushed_at_nanos = MonotonicNanos();
   }
+  if (!lead && AppendMark()) lead = queue.FlusherLead();
   while (lead) lead = LeadRound(CommitQueue::Leader::kFlusher);
-  AppendMark();
   return ThreadLoop::Next::kWait;
 }
 
@@ -129,20 +130,23 @@ bool Log::Impl::WantsFlush() {
   return pressure.RingIsHalfFull() || MonotonicNanos() - flushed_at_nanos >= kFlushNanos;
 }
 
-void Log::Impl::AppendMark() {
+bool Log::Impl::AppendMark() {
   // The marks in the groups of the last sync are older than that sync. Once the log has been idle
   // for a tick, an empty group says that all of it is durable, so that damage to it is recognised.
+  const uint64_t now_nanos = MonotonicNanos();
+  if (now_nanos - mark_considered_nanos < kFlushNanos) return false;
+  mark_considered_nanos = now_nanos;
   const Lsn tail = buffer.tail();
   const bool idle = tail == std::exchange(mark_candidate, tail) && queue.durable() == tail;
-  if (!idle || buffer.EndsWithMark() || stopped.load(std::memory_order_acquire)) return;
+  if (!idle || buffer.EndsWithMark() || stopped.load(std::memory_order_acquire)) return false;
   std::lock_guard lock(mark_mutex);
   constexpr uint32_t kBytes = kGroupHeaderBytes;
-  if (closing || !pressure.TryReserve(kBytes)) return;
+  if (closing || !pressure.TryReserve(kBytes)) return false;
   mark.Clear();
   mark.Finish();
   const bool appended = buffer.TryAppend(&mark, queue.durable_word()) != kNoLsn;
   pressure.Release(kBytes);
-  if (appended && queue.FlusherLead()) LeadRound(CommitQueue::Leader::kFlusher);
+  return appended;
 }
 
 Lsn Log::Impl::SafeLsn() const { return std::min(pressure.checkpoint(), queue.durable()); }

@@ -43,15 +43,15 @@ struct Log::Impl {
   void StopThreads();
   /// Once: stops everything and tells the engine. Later calls do nothing.
   void Fail(const char* what, Status status);
-  /// Leader only. True if the caller leads again.
-  bool LeadRound(CommitQueue::Leader leader);
+  /// Leader only. True if the caller, the flusher, must lead again.
+  [[nodiscard]] bool LeadRound(CommitQueue::Leader leader);
   Status WaitDurable(Lsn lsn);
 
   // Bodies of the background threads.
   ThreadLoop::Next Flush();
   ThreadLoop::Next KeepFilesReady();
   bool WantsFlush();
-  void AppendMark();
+  bool AppendMark();
   [[nodiscard]] Lsn SafeLsn() const;
 
   std::function<void()> on_stop;
@@ -69,6 +69,7 @@ struct Log::Impl {
   bool closing = false;           // guarded by mark_mutex: no marks any more
   GroupBuilder mark;              // owned by log-flush, as all below
   Lsn mark_candidate;             // the tail at the tick before
+  uint64_t mark_considered_nanos = 0;
   uint64_t flushed_at_nanos = 0;
   bool out_of_space = false;      // owned by log-files: the warning was given
 

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "wal/control_file.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+
+#include "base/crc32c.h"
+#include "tests/support/fault_file_system.h"
+
+namespace rowan {
+namespace {
+
+const std::string kFolder = "instance";
+const std::string kPath = "instance/rowan.control";
+
+ControlData SomeData() {
+  ControlData data;
+  for (size_t i = 0; i < data.instance_id.size(); ++i) {
+    data.instance_id[i] = static_cast<uint8_t>(i + 1);
+  }
+  data.page_size_bytes = 4096;
+  data.epoch = 7;
+  data.clean_shutdown = true;
+  data.checkpoint_lsn = Lsn(123456789);
+  data.log_file_bytes = 65536;
+  data.log_buffer_bytes = 131072;
+  data.next_txn_id = TxnId(1001);
+  data.next_csn = Csn(1002);
+  data.next_space_id = SpaceId(1003);
+  data.next_index_id = IndexId(1004);
+  data.next_table_id = TableId(1005);
+  return data;
+}
+
+void SetEpoch(ControlFile* control, uint32_t epoch) {
+  ASSERT_TRUE(control->Update([epoch](ControlData& data) { data.epoch = epoch; }).ok());
+}
+
+uint32_t EpochOnDisk(FileSystem* files) {
+  auto opened = ControlFile::Open(files, kFolder);
+  EXPECT_TRUE(opened.ok()) << opened.status().message();
+  return opened.ok() ? opened.value()->data().epoch : 0;
+}
+
+TEST(ControlFileTest, EveryFieldComesBack) {
+  FaultFileSystem files(1);
+  ASSERT_TRUE(ControlFile::Create(&files, kFolder, SomeData()).ok());
+  files.Crash({.keep = CrashPlan::Keep::kNothing}, 2);
+  auto opened = ControlFile::Open(&files, kFolder);
+  ASSERT_TRUE(opened.ok());
+  const ControlData data = opened.value()->data();
+  const ControlData expected = SomeData();
+  EXPECT_EQ(data.instance_id, expected.instance_id);
+  EXPECT_EQ(data.format_version, kFormatVersion);
+  EXPECT_EQ(data.page_size_bytes, expected.page_size_bytes);
+  EXPECT_EQ(data.epoch, expected.epoch);
+  EXPECT_EQ(data.clean_shutdown, expected.clean_shutdown);
+  EXPECT_EQ(data.checkpoint_lsn, expected.checkpoint_lsn);
+  EXPECT_EQ(data.log_file_bytes, expected.log_file_bytes);
+  EXPECT_EQ(data.log_buffer_bytes, expected.log_buffer_bytes);
+  EXPECT_EQ(data.next_txn_id, expected.next_txn_id);
+  EXPECT_EQ(data.next_csn, expected.next_csn);
+  EXPECT_EQ(data.next_space_id, expected.next_space_id);
+  EXPECT_EQ(data.next_index_id, expected.next_index_id);
+  EXPECT_EQ(data.next_table_id, expected.next_table_id);
+}
+
+TEST(ControlFileTest, IsCreatedOnceAndMissedWhenAbsent) {
+  FaultFileSystem files(1);
+  EXPECT_TRUE(ControlFile::Open(&files, kFolder).status().Is(Code::kNotFound));
+  ASSERT_TRUE(ControlFile::Create(&files, kFolder, SomeData()).ok());
+  EXPECT_TRUE(
+      ControlFile::Create(&files, kFolder, SomeData()).status().Is(Code::kInvalidArgument));
+}
+
+TEST(ControlFileTest, ATornUpdateLeavesTheOldOrTheNewState) {
+  for (uint64_t seed = 0; seed < 200; ++seed) {
+    FaultFileSystem files(seed);
+    SCOPED_TRACE(files.Describe());
+    auto control = ControlFile::Create(&files, kFolder, SomeData());
+    ASSERT_TRUE(control.ok());
+    SetEpoch(control.value().get(), 8);
+    SetEpoch(control.value().get(), 9);
+    files.PowerOffAfter(seed % 2);  // in the write or in the sync
+    EXPECT_FALSE(control.value()->Update([](ControlData& data) { data.epoch = 10; }).ok());
+    control.value().reset();
+    files.Crash(seed);
+    const uint32_t epoch = EpochOnDisk(&files);
+    EXPECT_TRUE(epoch == 9 || epoch == 10) << epoch;
+  }
+}
+
+TEST(ControlFileTest, AnAcknowledgedUpdateSurvives) {
+  FaultFileSystem files(1);
+  auto control = ControlFile::Create(&files, kFolder, SomeData());
+  ASSERT_TRUE(control.ok());
+  for (uint32_t epoch = 8; epoch < 20; ++epoch) {
+    SetEpoch(control.value().get(), epoch);
+    control.value().reset();
+    files.Crash({.keep = CrashPlan::Keep::kNothing}, epoch);
+    control = ControlFile::Open(&files, kFolder);
+    ASSERT_TRUE(control.ok());
+    EXPECT_EQ(control.value()->data().epoch, epoch);
+  }
+}
+
+TEST(ControlFileTest, OneRottenSlotIsSurvivedTwoAreReported) {
+  FaultFileSystem files(1);
+  auto control = ControlFile::Create(&files, kFolder, SomeData());
+  ASSERT_TRUE(control.ok());
+  SetEpoch(control.value().get(), 8);  // slot 0
+  SetEpoch(control.value().get(), 9);  // slot 1
+  control.value().reset();
+  ASSERT_TRUE(files.FlipBit(kPath, 4096 + 50, 3));
+  EXPECT_EQ(EpochOnDisk(&files), 8u);
+  ASSERT_TRUE(files.FlipBit(kPath, 70, 3));
+  EXPECT_TRUE(ControlFile::Open(&files, kFolder).status().Is(Code::kCorrupt));
+}
+
+TEST(ControlFileTest, AFailedUpdateIsTheLast) {
+  FaultFileSystem files(1);
+  auto control = ControlFile::Create(&files, kFolder, SomeData());
+  ASSERT_TRUE(control.ok());
+  files.Inject({.call = FileCall::kSync});
+  const auto change = [](ControlData& data) { data.epoch = 8; };
+  EXPECT_FALSE(control.value()->Update(change).ok());
+  EXPECT_TRUE(control.value()->Update(change).Is(Code::kStopped));
+  EXPECT_EQ(control.value()->data().epoch, 7u);
+}
+
+TEST(ControlFileTest, ForeignAndNewerFilesAreRefused) {
+  FaultFileSystem files(1);
+  {
+    auto file = files.Open(kPath, {.create = true});
+    ASSERT_TRUE(file.ok());
+    ASSERT_TRUE(file.value()->Write(0, AsBytes(std::string(8192, 'x'))).ok());
+  }
+  EXPECT_TRUE(ControlFile::Open(&files, kFolder).status().Is(Code::kInvalidArgument));
+  ASSERT_TRUE(files.Remove(kPath).ok());
+  ASSERT_TRUE(ControlFile::Create(&files, kFolder, SomeData()).ok());
+  auto file = files.Open(kPath, {});
+  ASSERT_TRUE(file.ok());
+  for (uint64_t slot = 0; slot < 2; ++slot) {
+    std::array<std::byte, 4096> bytes;
+    ASSERT_TRUE(file.value()->Read(slot * 4096, bytes).ok());
+    StoreLe<uint32_t>(bytes.data() + 8, kFormatVersion + 1);
+    StoreLe<uint32_t>(bytes.data() + 12, 0);
+    StoreLe<uint32_t>(bytes.data() + 12, Crc32c(bytes));
+    ASSERT_TRUE(file.value()->Write(slot * 4096, bytes).ok());
+  }
+  EXPECT_TRUE(ControlFile::Open(&files, kFolder).status().Is(Code::kNewerFormat));
+}
+
+TEST(ControlFileTest, AnInterruptedCreationLeavesNothingOrAll) {
+  for (uint64_t changes = 0; changes < 8; ++changes) {
+    FaultFileSystem files(changes);
+    files.PowerOffAfter(changes);
+    const bool created = ControlFile::Create(&files, kFolder, SomeData()).ok();
+    files.Crash(changes + 100);
+    const Status status = ControlFile::Open(&files, kFolder).status();
+    EXPECT_TRUE(status.ok() || (!created && status.Is(Code::kNotFound))) << status.message();
+    if (status.ok()) continue;
+    EXPECT_TRUE(ControlFile::Create(&files, kFolder, SomeData()).ok());
+  }
+}
+
+}  // namespace
+}  // namespace rowan
