@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "plugin/abi_guard.h"
+
+#include "plugin/ha_rowan.h"
+
+#include <algorithm>
+
+#include "sql/dd/types/table.h"
+#include "sql/sql_class.h"
+
+#include "base/logging.h"
+#include "btree/tree.h"
+#include "plugin/error_map.h"
+#include "plugin/instance.h"
+
+namespace rowan {
+namespace {
+
+constexpr handler::Table_flags kTableFlags =
+    HA_NULL_IN_KEY | HA_CAN_INDEX_BLOBS | HA_CAN_SQL_HANDLER | HA_PRIMARY_KEY_IN_READ_INDEX |
+    HA_PRIMARY_KEY_REQUIRED_FOR_POSITION | HA_PARTIAL_COLUMN_READ | HA_TABLE_SCAN_ON_INDEX |
+    HA_BINLOG_ROW_CAPABLE | HA_NO_READ_LOCAL_LOCK | HA_GENERATED_COLUMNS | HA_DESCENDING_INDEX |
+    HA_SUPPORTS_DEFAULT_EXPRESSION | HA_ATTACHABLE_TRX_COMPATIBLE;
+// HA_BINLOG_STMT_CAPABLE is missing on purpose: statements can be replayed in commit order only if
+// their reads lock gaps.
+
+/// The server's key length limit, or less when a small page cannot hold such a key.
+uint KeyLengthMax() {
+  if (g_engine == nullptr) return MAX_KEY_LENGTH;
+  const size_t fits = Tree::MaxKeyBytes(g_engine->options().page_size_bytes);
+  return static_cast<uint>(std::min<size_t>(MAX_KEY_LENGTH, fits));
+}
+
+}  // namespace
+
+ha_rowan::ha_rowan(handlerton* hton, TABLE_SHARE* table_share_arg)
+    : handler(hton, table_share_arg) {}
+
+ha_rowan::~ha_rowan() = default;
+
+handler::Table_flags ha_rowan::table_flags() const {
+  Table_flags flags = kTableFlags;
+  // Unique keys are checked clustered index first: not in the server's order when that is not key 0.
+  if (share_ != nullptr && codec().has_primary_key() && codec().KeyOfOrdinal(0) != 0) {
+    flags |= HA_DUPLICATE_KEY_NOT_IN_ORDER;
+  }
+  return flags;
+}
+
+ulong ha_rowan::index_flags(uint index, uint, bool) const {
+  ulong flags = HA_READ_NEXT | HA_READ_PREV | HA_READ_ORDER | HA_READ_RANGE | HA_KEYREAD_ONLY;
+  if (table_share == nullptr || index != table_share->primary_key) {
+    flags |= HA_DO_INDEX_COND_PUSHDOWN;
+  }
+  return flags;
+}
+
+uint ha_rowan::max_supported_key_length() const { return KeyLengthMax(); }
+
+uint ha_rowan::max_supported_key_part_length(HA_CREATE_INFO*) const { return KeyLengthMax(); }
+
+bool ha_rowan::get_error_message(int error, String* message) {
+  const std::string text = ErrorText(error);
+  if (!text.empty()) message->append(text.c_str(), text.size());
+  return false;
+}
+
+int ha_rowan::Fail(Status status) { return HandlerError(ha_thd(), status); }
+
+int ha_rowan::open(const char* name, int, uint, const dd::Table* table_def) {
+  lock_shared_ha_data();
+  share_ = static_cast<TableShare*>(get_ha_share_ptr());
+  Status status;
+  if (share_ == nullptr) status = OpenShare(table_def);
+  unlock_shared_ha_data();
+  if (!status.ok()) {
+    LogError("Table '{}' cannot be opened: {}.", name, status.message());
+    if (status.Is(Code::kNotFound)) return HA_ERR_NO_SUCH_TABLE;
+    return status.Is(Code::kTableChanged) ? HA_ERR_TABLE_DEF_CHANGED : Fail(status);
+  }
+  PrepareBuffers();
+  return info(HA_STATUS_NO_LOCK | HA_STATUS_VARIABLE | HA_STATUS_CONST);
+}
+
+Status ha_rowan::OpenShare(const dd::Table* table_def) {
+  if (table_def == nullptr) return Status(Code::kNotFound, "it has no definition");
+  Result<std::shared_ptr<Table>> opened = g_engine->OpenTable(TableId(table_def->se_private_id()));
+  if (!opened.ok()) return opened.status();
+  std::string refusal;
+  Result<std::unique_ptr<TableCodec>> made =
+      TableCodec::Make(table, g_engine->options().page_size_bytes, &refusal);
+  if (!made.ok()) {
+    LogError("Rowan does not support {}.", refusal);
+    return made.status();
+  }
+  const TableDef& definition = (*opened)->definition();
+  bool same = definition.descriptor == (*made)->TableDescriptor();
+  for (uint32_t i = 0; same && i < definition.indexes.size(); ++i) {
+    same = definition.indexes[i].descriptor == (*made)->IndexDescriptor(i);
+  }
+  if (!same) {
+    return Status(Code::kTableChanged, "the server's definition differs from the stored one");
+  }
+  share_ = new TableShare(std::move(opened).value(), std::move(made).value());
+  set_ha_share_ptr(share_);
+  return Status::Ok();
+}
+
+void ha_rowan::PrepareBuffers() {
+  reader_ = std::make_unique<RowReader>(g_engine, engine_table(), &codec());
+  const bool has_primary_key = codec().has_primary_key();
+  ref_length = has_primary_key ? table->key_info[codec().KeyOfOrdinal(0)].key_length
+                               : static_cast<uint>(sizeof(uint64_t));
+  const size_t indexes = engine_table()->index_count();
+  old_image_.entries.resize(indexes);
+  new_image_.entries.resize(indexes);
+  entry_views_.reserve(indexes);
+  changes_.reserve(indexes);
+  changed_indexes_.assign(indexes, true);
+  stats.block_size = g_engine->options().page_size_bytes;
+}
+
+int ha_rowan::close() {
+  if (reader_ != nullptr) reader_->PublishCounts();
+  reader_.reset();
+  share_ = nullptr;
+  return 0;
+}
+
+handler* ha_rowan::clone(const char* name, MEM_ROOT* mem_root) {
+  handler* copy = handler::clone(name, mem_root);
+  if (copy != nullptr) {
+    auto* other = static_cast<ha_rowan*>(copy);
+    other->lock_type_ = lock_type_;
+    other->read_options_ = read_options_;
+  }
+  return copy;
+}
+
+}  // namespace rowan

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "plugin/abi_guard.h"
+
+#include "plugin/handlerton.h"
+
+#include "mysql/plugin.h"
+#include "sql/handler.h"
+#include "sql/sql_class.h"
+
+#include "base/logging.h"
+#include "engine/engine.h"
+#include "io/file.h"
+#include "plugin/ha_rowan.h"
+#include "plugin/instance.h"
+#include "plugin/log_sink.h"
+#include "plugin/system_variables.h"
+
+namespace rowan {
+
+handlerton* g_hton = nullptr;
+Engine* g_engine = nullptr;
+
+namespace {
+
+handler* CreateHandler(handlerton* hton, TABLE_SHARE* share, bool, MEM_ROOT* mem_root) {
+  return new (mem_root) ha_rowan(hton, share);
+}
+
+bool ShowStatus(handlerton*, THD* thd, stat_print_fn* print, ha_stat_type type) {
+  if (type != HA_ENGINE_STATUS) return false;
+  const std::string report = g_engine->StatusReport();
+  return print(thd, "ROWAN", 5, "", 0, report.data(), report.size());
+}
+
+/// After a DDL statement's commit or rollback.
+void PostDdl(THD* thd) {
+  ThdContext* context = FindContext(thd);
+  if (context != nullptr) context->session->FinishDdl();
+}
+
+/// The coordinator has resolved every prepared transaction.
+void PostRecover() {
+  const Status status = g_engine->RemoveOrphanFiles();
+  if (!status.ok()) {
+    LogWarning("Files left over from a crash could not be removed: {}.", status.message());
+  }
+}
+
+Status StartEngine() {
+  EngineOptions options;
+  const Status status = OptionsFromVariables(&options);
+  if (!status.ok()) return status;
+  Result<std::unique_ptr<Engine>> opened = Engine::Open(PosixFileSystem(), options);
+  if (!opened.ok()) return opened.status();
+  g_engine = std::move(opened).value().release();
+  return Status::Ok();
+}
+
+}  // namespace
+
+int InitializeEngine(void* hton_pointer) {
+  auto* hton = static_cast<handlerton*>(hton_pointer);
+  if (!OpenLogSink()) return 1;
+  const Status status = StartEngine();
+  if (!status.ok()) {
+    LogError("Rowan does not start: {}.", status.message());
+    CloseLogSink();
+    return 1;
+  }
+  g_hton = hton;
+  hton->state = SHOW_OPTION_YES;
+  hton->db_type = DB_TYPE_UNKNOWN;
+  hton->flags = HTON_CAN_RECREATE | HTON_SUPPORTS_EXTENDED_KEYS | HTON_SUPPORTS_ATOMIC_DDL |
+                HTON_TEMPORARY_NOT_SUPPORTED | HTON_SUPPORTS_GENERATED_INVISIBLE_PK;
+  hton->create = CreateHandler;
+  hton->show_status = ShowStatus;
+  hton->post_ddl = PostDdl;
+  hton->post_recover = PostRecover;
+  SetTransactionHooks(hton);
+  SetTwoPhaseHooks(hton);
+  return 0;
+}
+
+int DeinitializeEngine(void*) {
+  if (g_engine == nullptr) return 0;
+  // A failure has been logged; the next start recovers.
+  g_engine->Close().Ignore();
+  delete g_engine;
+  g_engine = nullptr;
+  g_hton = nullptr;
+  CloseLogSink();
+  return 0;
+}
+
+}  // namespace rowan

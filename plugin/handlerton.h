@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// The storage engine's entry points that are not about one open table, in three files: life of the
+// plugin (handlerton.cc), transactions (handlerton_txn.cc), two-phase commit (handlerton_xa.cc).
+#pragma once
+
+struct handlerton;
+
+namespace rowan {
+
+/// For the plugin descriptor.
+int InitializeEngine(void* hton);
+int DeinitializeEngine(void* hton);
+
+void SetTransactionHooks(handlerton* hton);
+void SetTwoPhaseHooks(handlerton* hton);
+
+}  // namespace rowan

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Commit, rollback, savepoints, connections. A commit must not fail once the coordinator has decided it:
+// the engine only fails it when it is stopped, and then nothing goes on anyway.
+#include "plugin/abi_guard.h"
+
+#include "plugin/handlerton.h"
+
+#include <new>
+
+#include "mysql/plugin.h"
+#include "mysqld_error.h"
+#include "sql/handler.h"
+#include "sql/sql_class.h"
+#include "sql/sql_error.h"
+#include "sql/sql_thd_internal_api.h"
+
+#include "base/logging.h"
+#include "engine/engine.h"
+#include "plugin/error_map.h"
+#include "plugin/instance.h"
+#include "plugin/system_variables.h"
+#include "plugin/thd_context.h"
+
+namespace rowan {
+namespace {
+
+constexpr int kFailed = 1;
+
+int Commit(handlerton*, THD* thd, bool all) {
+  ThdContext* context = FindContext(thd);
+  if (context == nullptr) return 0;
+  Session* session = context->session.get();
+  if (!EndsTransaction(thd, all)) return session->EndStatement(false).ok() ? 0 : kFailed;
+  // A change of the catalog is durable whatever the session prefers: the server's dictionary is.
+  const Durability durability =
+      context->changed_catalog ? Durability::kDurable : FlushLogAtTrxCommit(thd);
+  const bool wait = thd_get_durability_property(thd) != HA_IGNORE_DURABILITY;
+  const Status status = session->Commit(durability, wait);
+  context->changed_catalog = false;
+  if (!status.ok()) LogError("A commit failed: {}.", status.message());
+  return status.ok() ? 0 : kFailed;
+}
+
+int Rollback(handlerton*, THD* thd, bool all) {
+  ThdContext* context = FindContext(thd);
+  if (context == nullptr) return 0;
+  Session* session = context->session.get();
+  const bool whole = EndsTransaction(thd, all);
+  const Status status = whole ? session->Rollback() : session->EndStatement(true);
+  if (whole) context->changed_catalog = false;
+  return HandlerError(thd, status);
+}
+
+static_assert(std::is_trivially_copyable_v<UndoPosition>);
+
+int SetSavepoint(handlerton*, THD* thd, void* place) {
+  new (place) UndoPosition(ContextOf(thd)->session->Savepoint());
+  return 0;
+}
+
+int RollbackToSavepoint(handlerton*, THD* thd, void* place) {
+  ThdContext* context = FindContext(thd);
+  if (context == nullptr) return 0;
+  return HandlerError(thd, context->session->RollbackTo(*static_cast<UndoPosition*>(place)));
+}
+
+int ReleaseSavepoint(handlerton*, THD*, void*) { return 0; }
+
+/// Row locks taken since the savepoint are kept, so metadata locks must be kept, too, unless nothing
+/// was changed.
+bool CanReleaseMetadataLocks(handlerton*, THD* thd) {
+  ThdContext* context = FindContext(thd);
+  return context == nullptr || !context->session->txn()->is_writer();
+}
+
+int StartConsistentSnapshot(handlerton*, THD* thd) {
+  ThdContext* context = ContextOf(thd);
+  const Status status = EnterStatement(thd, context);
+  if (!status.ok()) return HandlerError(thd, status);
+  if (context->session->txn()->isolation >= IsolationLevel::kRepeatableRead) {
+    context->session->OpenSnapshot();
+  } else {
+    push_warning_printf(thd, Sql_condition::SL_WARNING, ER_UNKNOWN_ERROR,
+                        "Rowan: a consistent snapshot needs REPEATABLE READ or SERIALIZABLE; at this "
+                        "isolation level each statement takes its own");
+  }
+  return 0;
+}
+
+int CloseConnection(handlerton*, THD* thd) {
+  delete SwapContext(thd, nullptr);
+  return 0;
+}
+
+/// On the killer's thread: only wakes a waiter.
+void KillConnection(handlerton*, THD* thd) {
+  ThdContext* context = FindContext(thd);
+  if (context != nullptr) context->session->Interrupt();
+}
+
+/// XA: the connection gives its transaction away, or takes another one.
+void ReplaceTransaction(THD* thd, void* replacement, void** previous) {
+  ThdContext* old = SwapContext(thd, static_cast<ThdContext*>(replacement));
+  if (previous != nullptr) {
+    *previous = old;
+  } else {
+    delete old;  // a prepared transaction goes on without a session
+  }
+}
+
+}  // namespace
+
+void SetTransactionHooks(handlerton* hton) {
+  hton->savepoint_offset = sizeof(UndoPosition);
+  hton->commit = Commit;
+  hton->rollback = Rollback;
+  hton->savepoint_set = SetSavepoint;
+  hton->savepoint_rollback = RollbackToSavepoint;
+  hton->savepoint_release = ReleaseSavepoint;
+  hton->savepoint_rollback_can_release_mdl = CanReleaseMetadataLocks;
+  hton->start_consistent_snapshot = StartConsistentSnapshot;
+  hton->close_connection = CloseConnection;
+  hton->kill_connection = KillConnection;
+  hton->replace_native_transaction_in_thd = ReplaceTransaction;
+}
+
+}  // namespace rowan

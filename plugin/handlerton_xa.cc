@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Two-phase commit. With the binlog: prepare appends, flush_logs makes everything prepared durable once
+// per group, commit waits for nothing. Each prepare notes how durable its session wants it, so one
+// group flush serves the most demanding session of the group and no more.
+#include "plugin/abi_guard.h"
+
+#include "plugin/handlerton.h"
+
+#include <atomic>
+#include <mutex>
+#include <unordered_set>
+
+#include "mysql/plugin.h"
+#include "sql/handler.h"
+#include "sql/sql_class.h"
+#include "sql/sql_thd_internal_api.h"
+#include "sql/xa.h"
+
+#include "base/logging.h"
+#include "engine/engine.h"
+#include "plugin/error_map.h"
+#include "plugin/instance.h"
+#include "plugin/system_variables.h"
+#include "plugin/thd_context.h"
+#include "plugin/xid_bytes.h"
+
+namespace rowan {
+namespace {
+
+constexpr int kFailed = 1;
+
+// Ends of the newest prepared groups, by what their sessions ask for.
+std::atomic<uint64_t> g_prepared_durable{0};
+std::atomic<uint64_t> g_prepared_written{0};
+
+void Raise(std::atomic<uint64_t>* mark, uint64_t lsn) {
+  uint64_t current = mark->load(std::memory_order_relaxed);
+  while (current < lsn && !mark->compare_exchange_weak(current, lsn, std::memory_order_release)) {
+  }
+}
+
+/// Recovery hands prepared transactions out in batches: which were reported already.
+class Reported {
+ public:
+  bool Add(const std::string& xid) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return xids_.insert(xid).second;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::unordered_set<std::string> xids_;  // guarded by mutex_
+};
+Reported g_reported;
+
+bool IsInternal(const XID& xid) { return const_cast<XID&>(xid).get_my_xid() != 0; }
+
+int Prepare(handlerton*, THD* thd, bool all) {
+  ThdContext* context = FindContext(thd);
+  if (context == nullptr) return 0;
+  Session* session = context->session.get();
+  if (!EndsTransaction(thd, all)) return session->EndStatement(false).ok() ? 0 : kFailed;
+  if (!session->in_transaction()) return 0;
+  XID xid;
+  thd_get_xid(thd, reinterpret_cast<MYSQL_XID*>(&xid));
+  const std::string bytes = XidToBytes(xid);
+  Status status = session->Prepare(AsBytes(bytes));
+  if (!status.ok()) return HandlerError(thd, status);
+  const Durability durability =
+      context->changed_catalog ? Durability::kDurable : FlushLogAtTrxCommit(thd);
+  const Lsn end = session->txn()->commit_lsn;
+  if (durability == Durability::kDurable) Raise(&g_prepared_durable, end.value());
+  if (durability == Durability::kWrite) Raise(&g_prepared_written, end.value());
+  if (thd_get_durability_property(thd) != HA_IGNORE_DURABILITY) {
+    status = g_engine->log()->WaitCommitted(end, durability);
+  }
+  return HandlerError(thd, status);
+}
+
+bool FlushLogs(handlerton*, bool binlog_group_flush) {
+  if (!binlog_group_flush) return !g_engine->FlushLog().ok();
+  const Lsn durable(g_prepared_durable.load(std::memory_order_acquire));
+  const Lsn written(g_prepared_written.load(std::memory_order_acquire));
+  Status status;
+  if (durable > g_engine->log()->durable()) status = g_engine->log()->WaitDurable(durable);
+  if (status.ok() && written > g_engine->log()->written()) {
+    status = g_engine->log()->WaitWritten(written);
+  }
+  return !status.ok();
+}
+
+int Recover(handlerton*, XA_recover_txn* list, uint capacity, MEM_ROOT* mem_root) {
+  uint count = 0;
+  for (const std::string& bytes : g_engine->PreparedXids()) {
+    if (count == capacity) break;
+    XID xid;
+    if (!BytesToXid(bytes, &xid)) {
+      LogError("A prepared transaction has a malformed XID of {} bytes.", bytes.size());
+      continue;
+    }
+    if (!g_reported.Add(bytes)) continue;
+    list[count].id = xid;
+    list[count].mod_tables = new (mem_root) List<st_handler_tablename>();
+    if (list[count].mod_tables == nullptr) break;
+    ++count;
+  }
+  if (count > 0) LogInfo("{} prepared transactions wait for the coordinator's decision.", count);
+  return static_cast<int>(count);
+}
+
+/// Every external transaction that is prepared here counts as prepared in the coordinator: its newest
+/// log may be silent because it was rotated since, and rolling back an acknowledged XA PREPARE would
+/// lose it. One that never was acknowledged shows in XA RECOVER, too, for its owner to resolve.
+int RecoverPreparedInCoordinator(handlerton*, Xa_state_list& states) {
+  for (const std::string& bytes : g_engine->PreparedXids()) {
+    XID xid;
+    if (!BytesToXid(bytes, &xid) || IsInternal(xid)) continue;
+    states.add(xid, enum_ha_recover_xa_state::PREPARED_IN_TC);  // keeps what is known already
+  }
+  return 0;
+}
+
+xa_status_code Outcome(Status status) {
+  if (status.ok()) return XA_OK;
+  return status.Is(Code::kNotFound) ? XAER_NOTA : XAER_RMFAIL;
+}
+
+xa_status_code CommitByXid(handlerton*, XID* xid) {
+  return Outcome(g_engine->CommitPrepared(XidToBytes(*xid), Durability::kDurable));
+}
+
+xa_status_code RollbackByXid(handlerton*, XID* xid) {
+  return Outcome(g_engine->RollbackPrepared(XidToBytes(*xid)));
+}
+
+int SetPreparedInCoordinator(handlerton*, THD*) { return 0; }
+xa_status_code SetPreparedInCoordinatorByXid(handlerton*, XID*) { return XA_OK; }
+
+}  // namespace
+
+void SetTwoPhaseHooks(handlerton* hton) {
+  hton->prepare = Prepare;
+  hton->flush_logs = FlushLogs;
+  hton->recover = Recover;
+  hton->recover_prepared_in_tc = RecoverPreparedInCoordinator;
+  hton->commit_by_xid = CommitByXid;
+  hton->rollback_by_xid = RollbackByXid;
+  hton->set_prepared_in_tc = SetPreparedInCoordinator;
+  hton->set_prepared_in_tc_by_xid = SetPreparedInCoordinatorByXid;
+}
+
+}  // namespace rowan

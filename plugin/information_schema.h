@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// INFORMATION_SCHEMA tables: ROWAN_TRX (writing and prepared transactions), ROWAN_LOCKS (explicit row
+// locks), ROWAN_SYNC_LATENCY (histogram of log syncs by method). Read without holding anything up: each
+// row is right at some moment of the query. The functions are init callbacks for the plugin descriptor.
+#pragma once
+
+namespace rowan {
+
+int InitializeTrxTable(void* schema_table);
+int InitializeLocksTable(void* schema_table);
+int InitializeSyncLatencyTable(void* schema_table);
+int DeinitializeTable(void* schema_table);
+
+}  // namespace rowan

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// What the server finds in ha_rowan.so: the storage engine and its INFORMATION_SCHEMA tables.
+#include "plugin/abi_guard.h"
+
+#include "mysql/plugin.h"
+
+#include "plugin/handlerton.h"
+#include "plugin/information_schema.h"
+#include "plugin/status_variables.h"
+#include "plugin/system_variables.h"
+
+namespace {
+
+constexpr unsigned int kVersion = 0x0001;
+constexpr const char* kAuthor = "The Rowan authors";
+
+st_mysql_storage_engine g_engine_info = {MYSQL_HANDLERTON_INTERFACE_VERSION};
+st_mysql_information_schema g_schema_info = {MYSQL_INFORMATION_SCHEMA_INTERFACE_VERSION};
+
+}  // namespace
+
+mysql_declare_plugin(rowan){
+    MYSQL_STORAGE_ENGINE_PLUGIN,
+    &g_engine_info,
+    "ROWAN",
+    kAuthor,
+    "Transactions, row locks, index-only scans at every isolation level",
+    PLUGIN_LICENSE_GPL,
+    rowan::InitializeEngine,
+    nullptr,
+    rowan::DeinitializeEngine,
+    kVersion,
+    rowan::g_status_variables,
+    rowan::g_system_variables,
+    nullptr,
+    0,
+},
+    {MYSQL_INFORMATION_SCHEMA_PLUGIN, &g_schema_info, "ROWAN_TRX", kAuthor,
+     "Writing and prepared Rowan transactions", PLUGIN_LICENSE_GPL, rowan::InitializeTrxTable,
+     nullptr, rowan::DeinitializeTable, kVersion, nullptr, nullptr, nullptr, 0},
+    {MYSQL_INFORMATION_SCHEMA_PLUGIN, &g_schema_info, "ROWAN_LOCKS", kAuthor,
+     "Explicit row locks of Rowan transactions", PLUGIN_LICENSE_GPL, rowan::InitializeLocksTable,
+     nullptr, rowan::DeinitializeTable, kVersion, nullptr, nullptr, nullptr, 0},
+    {MYSQL_INFORMATION_SCHEMA_PLUGIN, &g_schema_info, "ROWAN_SYNC_LATENCY", kAuthor,
+     "How long syncs of the Rowan redo log took, by sync method", PLUGIN_LICENSE_GPL,
+     rowan::InitializeSyncLatencyTable, nullptr, rowan::DeinitializeTable, kVersion, nullptr, nullptr,
+     nullptr, 0} mysql_declare_plugin_end;

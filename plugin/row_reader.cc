@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "plugin/abi_guard.h"
+
+#include "plugin/row_reader.h"
+
+#include "base/counters.h"
+#include "engine/engine.h"
+
+namespace rowan {
+
+RowReader::RowReader(Engine* engine, Table* table, const TableCodec* codec)
+    : engine_(engine),
+      table_(table),
+      codec_(codec),
+      cursor_(engine->txns()),
+      clustered_(engine->txns()) {}
+
+void RowReader::SetSession(Session* session, const ReadOptions& options) {
+  session_ = session;
+  options_ = options;
+  cursor_open_ = false;
+  clustered_open_ = false;
+}
+
+void RowReader::OpenScan(uint32_t ordinal, bool entry_only) {
+  ordinal_ = ordinal;
+  entry_only_ = entry_only;
+  scan_open_ = true;
+  cursor_open_ = false;
+  place_ = Place::kNone;
+  view_ = {};
+  end_.clear();
+}
+
+void RowReader::CloseScan() {
+  if (cursor_open_) cursor_.Close();
+  if (clustered_open_) clustered_.Close();
+  cursor_open_ = false;
+  clustered_open_ = false;
+  scan_open_ = false;
+  place_ = Place::kNone;
+  view_ = {};
+  filter_ = nullptr;
+}
+
+void RowReader::Suspend() {
+  if (place_ == Place::kCursor && !view_.key.empty()) {
+    resume_key_.assign(view_.key.begin(), view_.key.end());
+    place_ = Place::kKey;
+  }
+  view_ = {};
+  if (cursor_open_) cursor_.Close();
+  if (clustered_open_) clustered_.Close();
+  cursor_open_ = false;
+  clustered_open_ = false;
+  session_ = nullptr;
+}
+
+void RowReader::OpenCursor() {
+  if (cursor_open_) return;
+  if (options_.mode == ReadMode::kSnapshot) session_->OpenSnapshot();
+  cursor_.Open(session_->txn(), table_->index(ordinal_), options_);
+  if (!end_.empty()) cursor_.SetEnd(end_);
+  cursor_open_ = true;
+}
+
+void RowReader::OpenClustered() {
+  if (clustered_open_) return;
+  if (options_.mode == ReadMode::kSnapshot) session_->OpenSnapshot();
+  clustered_.Open(session_->txn(), table_->index(0), options_);
+  clustered_open_ = true;
+}
+
+void RowReader::SetEnd(Bytes end) {
+  if (end.empty() && end_.empty()) return;
+  end_.assign(end.begin(), end.end());
+  if (cursor_open_) cursor_.SetEnd(end_);
+}
+
+// --- moving ---
+
+Status RowReader::SeekAtLeast(Bytes key, unsigned char* record) {
+  OpenCursor();
+  return StepUntilRow(cursor_.SeekAtLeast(key, &view_), true, record);
+}
+
+Status RowReader::SeekBefore(Bytes key, unsigned char* record) {
+  OpenCursor();
+  return StepUntilRow(cursor_.SeekBefore(key, &view_), false, record);
+}
+
+Status RowReader::SeekFirst(unsigned char* record) {
+  OpenCursor();
+  return StepUntilRow(cursor_.SeekFirst(&view_), true, record);
+}
+
+Status RowReader::SeekLast(unsigned char* record) {
+  OpenCursor();
+  return StepUntilRow(cursor_.SeekLast(&view_), false, record);
+}
+
+Status RowReader::Next(unsigned char* record) {
+  if (place_ != Place::kCursor || !cursor_open_) return Resume(true, record);
+  return StepUntilRow(cursor_.Next(&view_), true, record);
+}
+
+Status RowReader::Prev(unsigned char* record) {
+  if (place_ != Place::kCursor || !cursor_open_) return Resume(false, record);
+  return StepUntilRow(cursor_.Prev(&view_), false, record);
+}
+
+Status RowReader::Resume(bool forward, unsigned char* record) {
+  if (place_ != Place::kKey) return forward ? SeekFirst(record) : SeekLast(record);
+  scratch_ = resume_key_;
+  if (!forward) return SeekBefore(scratch_, record);
+  scratch_.push_back(std::byte{0});  // the least key behind it
+  return SeekAtLeast(scratch_, record);
+}
+
+Status RowReader::GetRow(Bytes clustered_key, unsigned char* record) {
+  OpenClustered();
+  const Status status = clustered_.Get(clustered_key, &row_view_);
+  if (status.Is(Code::kSkipped)) return Status(Code::kNotFound);
+  if (!status.ok()) return status;
+  if (scan_open_ && ordinal_ == 0) {
+    resume_key_.assign(clustered_key.begin(), clustered_key.end());
+    place_ = Place::kKey;
+  }
+  return Decode(clustered_key, row_view_.value, record);
+}
+
+void RowReader::UnlockCurrent() {
+  if (clustered_open_) clustered_.UnlockCurrent();
+  if (cursor_open_) cursor_.UnlockCurrent();
+}
+
+Status RowReader::StepUntilRow(Status status, bool forward, unsigned char* record) {
+  for (;;) {
+    if (status.ok()) {
+      place_ = Place::kCursor;
+      status = PutRow(record);
+      if (!status.Is(Code::kNotFound)) return status;
+    } else if (!status.Is(Code::kSkipped)) {
+      view_ = {};
+      return status;
+    }
+    if (session_->txn()->interrupted.load(std::memory_order_relaxed)) {
+      return Status(Code::kInterrupted);
+    }
+    status = forward ? cursor_.Next(&view_) : cursor_.Prev(&view_);
+  }
+}
+
+// --- entry to record; kNotFound: no row here, go on ---
+
+Status RowReader::PutRow(unsigned char* record) {
+  if (ordinal_ == 0) return Decode(view_.key, view_.value, record);
+  if (filter_ != nullptr) {
+    const Status status = codec_->DecodeEntry(ordinal_, view_.key, view_.value, nullptr, record);
+    if (!status.ok()) return status;
+    switch (filter_->Judge()) {
+      case EntryFilter::Verdict::kMatch: break;
+      case EntryFilter::Verdict::kOutOfRange: return Status(Code::kEndOfRange);
+      case EntryFilter::Verdict::kNoMatch:
+        if (session_->txn()->isolation <= IsolationLevel::kReadCommitted) cursor_.UnlockCurrent();
+        return Status(Code::kNotFound);
+    }
+  }
+  return entry_only_ ? PutFromEntry(record) : FetchRow(record);
+}
+
+Status RowReader::PutFromEntry(unsigned char* record) {
+  ++covering_reads_;
+  ++rows_read_;
+  if (track_key_ || !codec_->has_primary_key()) {
+    Result<Bytes> key = codec_->ClusteredKeyOf(ordinal_, view_.key, &scratch_);
+    if (!key.ok()) return key.status();
+    row_key_.assign(key->begin(), key->end());
+  }
+  if (filter_ != nullptr) return Status::Ok();  // decoded already
+  return codec_->DecodeEntry(ordinal_, view_.key, view_.value, columns_, record);
+}
+
+Status RowReader::FetchRow(unsigned char* record) {
+  Result<Bytes> key = codec_->ClusteredKeyOf(ordinal_, view_.key, &scratch_);
+  if (!key.ok()) return key.status();
+  OpenClustered();
+  ++clustered_lookups_;
+  const Status status = clustered_.Get(*key, &row_view_);
+  if (status.Is(Code::kSkipped)) return Status(Code::kNotFound);
+  if (!status.ok()) return status;
+  const Status decoded = Decode(*key, row_view_.value, record);
+  // Without snapshot or locks, the row may have moved on since the entry was read.
+  if (!decoded.ok() || options_.mode != ReadMode::kReadUncommitted) return decoded;
+  return CheckStillMatches(record);
+}
+
+Status RowReader::CheckStillMatches(unsigned char* record) {
+  // The index columns are needed whatever the statement asked for.
+  Status status = codec_->DecodeRow(row_key_, row_view_.value, nullptr, this, record);
+  uint32_t unique_bytes = 0;
+  if (status.ok()) {
+    status = codec_->EncodeEntry(ordinal_, record, row_key_, &check_key_, &check_payload_,
+                                 &unique_bytes);
+  }
+  if (!status.ok()) return status;
+  return EqualBytes(check_key_, view_.key) ? Status::Ok() : Status(Code::kNotFound);
+}
+
+Status RowReader::Decode(Bytes key, Bytes row, unsigned char* record) {
+  ++rows_read_;
+  if (track_key_ || !codec_->has_primary_key() || options_.mode == ReadMode::kReadUncommitted) {
+    row_key_.assign(key.begin(), key.end());
+  }
+  off_page_.clear();
+  blobs_used_ = 0;
+  return codec_->DecodeRow(key, row, columns_, this, record);
+}
+
+Result<Bytes> RowReader::Read(const BlobRef& ref) {
+  if (blobs_used_ == blobs_.size()) blobs_.emplace_back();
+  std::vector<std::byte>& bytes = blobs_[blobs_used_++];
+  bytes.resize(ref.size_bytes);
+  const Status status = session_->ReadBlob(ref, bytes);
+  if (!status.ok()) return status;
+  if (track_key_) off_page_.push_back({ref, bytes.data(), bytes.size()});
+  return Bytes(bytes);
+}
+
+void RowReader::PublishCounts() {
+  if (rows_read_ != 0) AddCounter(Counter::kRowsRead, rows_read_);
+  if (clustered_lookups_ != 0) AddCounter(Counter::kClusteredLookups, clustered_lookups_);
+  if (covering_reads_ != 0) AddCounter(Counter::kCoveringReads, covering_reads_);
+  rows_read_ = clustered_lookups_ = covering_reads_ = 0;
+}
+
+}  // namespace rowan

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "plugin/abi_guard.h"
+
+#include "plugin/status_variables.h"
+
+#include <array>
+#include <iterator>
+
+#include "mysql/plugin.h"
+#include "mysql/status_var.h"
+
+#include "base/counters.h"
+#include "engine/engine.h"
+#include "plugin/instance.h"
+
+namespace rowan {
+namespace {
+
+constexpr size_t kCounters = static_cast<size_t>(Counter::kCount);
+
+/// Figures that are read off the engine.
+struct Gauges {
+  long long page_size;
+  long long pool_pages_total;
+  long long pool_pages_free;
+  long long pool_pages_dirty;
+  long long pool_bytes;
+  long long checkpoint_age;
+  long long log_lsn;
+  long long log_durable_lsn;
+  long long history_list_length;
+  long long row_locks;
+  long long stopped;
+  const char* io_backend;
+  const char* log_sync_method;
+};
+
+// Filled anew by each SHOW STATUS; the server serialises those calls (LOCK_status).
+Gauges g_gauges;
+std::array<long long, kCounters> g_counters;
+
+void ReadGauges() {
+  const PoolStatistics pool = g_engine->pool()->Statistics();
+  const Log* log = g_engine->log();
+  g_gauges.page_size = g_engine->options().page_size_bytes;
+  g_gauges.pool_pages_total = static_cast<long long>(pool.frames);
+  g_gauges.pool_pages_free = static_cast<long long>(pool.free_frames);
+  g_gauges.pool_pages_dirty = static_cast<long long>(pool.dirty_frames);
+  g_gauges.pool_bytes = g_gauges.pool_pages_total * g_gauges.page_size;
+  g_gauges.checkpoint_age = static_cast<long long>(pool.checkpoint_age_bytes);
+  g_gauges.log_lsn = static_cast<long long>(log->tail().value());
+  g_gauges.log_durable_lsn = static_cast<long long>(log->durable().value());
+  g_gauges.history_list_length =
+      static_cast<long long>(g_engine->txns()->undo()->HistoryLength());
+  g_gauges.row_locks = static_cast<long long>(g_engine->txns()->locks()->lock_count());
+  g_gauges.stopped = g_engine->stopped() ? 1 : 0;
+  g_gauges.io_backend = IoBackendName(g_engine->pool()->io_backend());
+  g_gauges.log_sync_method = LogSyncMethodName(log->sync_method());
+}
+
+SHOW_VAR Number(const char* name, long long* value) {
+  return {name, reinterpret_cast<char*>(value), SHOW_LONGLONG, SHOW_SCOPE_GLOBAL};
+}
+SHOW_VAR Text(const char* name, const char** value) {
+  return {name, reinterpret_cast<char*>(value), SHOW_CHAR_PTR, SHOW_SCOPE_GLOBAL};
+}
+
+SHOW_VAR g_gauge_variables[] = {
+    Number("page_size", &g_gauges.page_size),
+    Number("buffer_pool_pages_total", &g_gauges.pool_pages_total),
+    Number("buffer_pool_pages_free", &g_gauges.pool_pages_free),
+    Number("buffer_pool_pages_dirty", &g_gauges.pool_pages_dirty),
+    Number("buffer_pool_bytes", &g_gauges.pool_bytes),
+    Number("checkpoint_age", &g_gauges.checkpoint_age),
+    Number("log_lsn", &g_gauges.log_lsn),
+    Number("log_durable_lsn", &g_gauges.log_durable_lsn),
+    Number("history_list_length", &g_gauges.history_list_length),
+    Number("row_locks", &g_gauges.row_locks),
+    Number("stopped", &g_gauges.stopped),
+    Text("io_backend", &g_gauges.io_backend),
+    Text("log_sync_method", &g_gauges.log_sync_method),
+};
+constexpr size_t kGauges = std::size(g_gauge_variables);
+
+SHOW_VAR g_all_variables[kGauges + kCounters + 1];
+
+int ShowAll(MYSQL_THD, SHOW_VAR* variable, char*) {
+  ReadGauges();
+  for (size_t i = 0; i < kGauges; ++i) g_all_variables[i] = g_gauge_variables[i];
+  for (size_t i = 0; i < kCounters; ++i) {
+    const auto counter = static_cast<Counter>(i);
+    g_counters[i] = static_cast<long long>(ReadCounter(counter));
+    g_all_variables[kGauges + i] = Number(CounterDescription(counter).name, &g_counters[i]);
+  }
+  g_all_variables[kGauges + kCounters] = {nullptr, nullptr, SHOW_UNDEF, SHOW_SCOPE_UNDEF};
+  variable->type = SHOW_ARRAY;
+  variable->value = reinterpret_cast<char*>(g_all_variables);
+  return 0;
+}
+
+}  // namespace
+
+SHOW_VAR g_status_variables[] = {
+    {"Rowan", reinterpret_cast<char*>(&ShowAll), SHOW_FUNC, SHOW_SCOPE_GLOBAL},
+    {nullptr, nullptr, SHOW_UNDEF, SHOW_SCOPE_UNDEF}};
+
+}  // namespace rowan

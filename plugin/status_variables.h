@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// The Rowan_* status variables: every counter of base/counters.def, and the state of pool, log and
+// undo at the moment of asking.
+#pragma once
+
+struct SHOW_VAR;
+
+namespace rowan {
+
+/// For the plugin descriptor.
+extern SHOW_VAR g_status_variables[];
+
+}  // namespace rowan

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// The rowan_* variables: their values, and which of them take effect while the server runs. A value
+// that cannot be used is refused with a sentence: at start-up plugin initialisation fails, at run time
+// SET fails and the old value stays.
+#pragma once
+
+#include <cstdint>
+
+#include "base/status.h"
+#include "engine/options.h"
+
+class THD;
+struct SYS_VAR;
+
+namespace rowan {
+
+/// For the plugin descriptor; ends with null.
+extern SYS_VAR* g_system_variables[];
+
+/// Options for Engine::Open. Errors have been logged.
+Status OptionsFromVariables(EngineOptions* options);
+
+Durability FlushLogAtTrxCommit(THD* thd);
+uint32_t LockWaitTimeoutSeconds(THD* thd);
+bool DeadlockDetect();
+
+}  // namespace rowan

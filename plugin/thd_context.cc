@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "plugin/abi_guard.h"
+
+#include "plugin/thd_context.h"
+
+#include "mysql/plugin.h"
+#include "sql/handler.h"
+#include "sql/sql_class.h"
+#include "sql/sql_thd_internal_api.h"
+
+#include "engine/engine.h"
+#include "plugin/instance.h"
+#include "plugin/system_variables.h"
+
+namespace rowan {
+namespace {
+
+IsolationLevel IsolationOf(THD* thd) {
+  switch (thd_get_trx_isolation(thd)) {
+    case ISO_READ_UNCOMMITTED: return IsolationLevel::kReadUncommitted;
+    case ISO_READ_COMMITTED: return IsolationLevel::kReadCommitted;
+    case ISO_SERIALIZABLE: return IsolationLevel::kSerializable;
+    case ISO_REPEATABLE_READ: break;
+  }
+  return IsolationLevel::kRepeatableRead;
+}
+
+void Register(THD* thd) {
+  trans_register_ha(thd, false, g_hton, nullptr);
+  if (thd_test_options(thd, OPTION_NOT_AUTOCOMMIT | OPTION_BEGIN) != 0) {
+    trans_register_ha(thd, true, g_hton, nullptr);
+  }
+}
+
+}  // namespace
+
+ThdContext* FindContext(THD* thd) {
+  return static_cast<ThdContext*>(thd_get_ha_data(thd, g_hton));
+}
+
+ThdContext* ContextOf(THD* thd) {
+  ThdContext* context = FindContext(thd);
+  if (context == nullptr) {
+    context = new ThdContext(g_engine);
+    thd_set_ha_data(thd, g_hton, context);
+  }
+  return context;
+}
+
+ThdContext* SwapContext(THD* thd, ThdContext* context) {
+  ThdContext* previous = FindContext(thd);
+  thd_set_ha_data(thd, g_hton, context);
+  return previous;
+}
+
+Status EnterStatement(THD* thd, ThdContext* context) {
+  Session* session = context->session.get();
+  Txn* txn = session->txn();
+  if (txn->state == TxnState::kPrepared) {
+    return Status(Code::kInvalidArgument, "the transaction is prepared");
+  }
+  Register(thd);
+  if (!session->in_transaction()) {
+    session->Begin(IsolationOf(thd));
+    context->changed_catalog = false;
+  }
+  txn->lock_wait_timeout_s = LockWaitTimeoutSeconds(thd);
+  txn->deadlock_detect = DeadlockDetect();
+  // A kill that ended an earlier statement must not end this one; one that arrives now sets both.
+  txn->interrupted.store(false, std::memory_order_seq_cst);
+  if (thd_killed(thd) != 0) txn->interrupted.store(true, std::memory_order_relaxed);
+  session->StartStatement();
+  return Status::Ok();
+}
+
+Status EnterCatalogChange(THD* thd, ThdContext* context) {
+  const Status status = EnterStatement(thd, context);
+  if (!status.ok()) return status;
+  context->changed_catalog = true;
+  thd->get_ha_data(g_hton->slot)->ha_info[0].set_trx_read_write();
+  return status;
+}
+
+bool EndsTransaction(THD* thd, bool all) {
+  return all || thd_test_options(thd, OPTION_NOT_AUTOCOMMIT | OPTION_BEGIN) == 0;
+}
+
+}  // namespace rowan

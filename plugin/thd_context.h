@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// ThdContext: what Rowan keeps for one connection (the server's ha_data slot): its session. Created at
+// the first use of a Rowan table, deleted by close_connection. A transaction may be committed on
+// another thread than it ran on, so everything is found through the THD, never through thread-local
+// state. Thread safety: as Session.
+#pragma once
+
+#include <memory>
+
+#include "engine/engine.h"
+
+class THD;
+
+namespace rowan {
+
+struct ThdContext {
+  explicit ThdContext(Engine* engine) : session(engine->NewSession()) {}
+
+  std::unique_ptr<Session> session;
+  bool changed_catalog = false;  ///< by the open transaction: its commit is made durable always
+};
+
+/// Null when this connection has not used Rowan yet.
+ThdContext* FindContext(THD* thd);
+/// Creates it when missing.
+ThdContext* ContextOf(THD* thd);
+/// Replaces the connection's context (null: none) and returns the one it had.
+ThdContext* SwapContext(THD* thd, ThdContext* context);
+
+/// At the start of each statement's use of a table: registers with the server's transaction, begins
+/// ours if none is open, and marks where the statement starts. Cheap when repeated.
+Status EnterStatement(THD* thd, ThdContext* context);
+/// Same for statements that change the catalog; also tells the server that we write, which it cannot
+/// see by itself because it asks before the method that does it.
+Status EnterCatalogChange(THD* thd, ThdContext* context);
+
+/// True when "commit" or "rollback" means the transaction and not only the statement.
+bool EndsTransaction(THD* thd, bool all);
+
+}  // namespace rowan
