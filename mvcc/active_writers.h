@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// ActiveWriters: transaction id -> Txn of every transaction that has an id and has not finished. Sharded;
-// a transaction cannot leave while somebody works with it under its shard's mutex.
+// ActiveWriters: transaction id -> Txn of every transaction that has an id and has not finished.
+// Sharded; a transaction cannot leave while somebody works with it under its shard's mutex.
 // Thread safety: all members. Actions run under the mutex: they must not block or come back here.
 #pragma once
 

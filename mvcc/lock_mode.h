@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Which row locks conflict and which one makes another superfluous. Pure functions; the queue summary
-// answers "does this conflict with anybody else in the queue" in constant time per request, however
-// long the queue is. The gap part of a lock has no mode: a gap is only ever locked against inserts.
+// Which row locks conflict and which one makes another superfluous. Pure functions; the queue
+// summary answers "does this conflict with anybody else in the queue" in constant time per request,
+// however long the queue is. The gap part of a lock has no mode: a gap is only ever locked against
+// inserts.
 #pragma once
 
 #include "mvcc/lock_table.h"

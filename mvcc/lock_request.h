@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // LockRequest: one entry of the lock table, and the pool that requests come from.
-// Requests are type-stable: their memory is never given back before the table goes, so that waking a
-// request's sleeper by address needs no life-time rule. The pool is capped and sharded by thread.
+// Requests are type-stable: their memory is never given back before the table goes, so that waking
+// a request's sleeper by address needs no life-time rule. The pool is capped and sharded by thread.
 // Thread safety: the pool's members from any thread; a request's fields as noted.
 #pragma once
 
@@ -17,8 +17,8 @@
 namespace rowan {
 
 struct alignas(64) LockRequest {
-  /// Bit of `word`: granted. The bits above count pokes, so that a sleeper on the futex never misses
-  /// one between its look at the flags and going to sleep.
+  /// Bit of `word`: granted. The bits above count pokes, so that a sleeper on the futex never
+  /// misses one between its look at the flags and going to sleep.
   static constexpr uint32_t kGranted = 1;
   static constexpr uint32_t kPoke = 2;
 

@@ -7,10 +7,10 @@
 // A lock names a record, the gap before it, or both (next-key). The supremum gap of an index is a
 // reserved key. Compatibility is InnoDB's: gap locks conflict only with insert intentions; record
 // parts conflict as S/X; an insert intention waits for others' gap locks and nobody waits for it.
-// Deadlocks: each waiter publishes one edge (`Txn::waiting_for`) before it walks the chain of edges;
-// reaching itself it chooses the victim with the fewest undo bytes and claims it by exchange.
-// Thread safety: all members. Never called with the lock table's own mutexes held; TryLock may be
-// called under a leaf latch (it does not block), Wait must not.
+// Deadlocks: each waiter publishes one edge (`Txn::waiting_for`) before it walks the chain of
+// edges; reaching itself it chooses the victim with the fewest undo bytes and claims it by
+// exchange. Thread safety: all members. Never called with the lock table's own mutexes held;
+// TryLock may be called under a leaf latch (it does not block), Wait must not.
 #pragma once
 
 #include <cstdint>
@@ -62,11 +62,11 @@ class LockTable {
   explicit LockTable(uint64_t memory_bytes_max);
   ~LockTable();
 
-  /// Grants at once if possible. On conflict: kNoWait -> kLockNotAvailable, kSkipLocked -> kSkipped,
-  /// kWait -> a waiting request is queued and kLockWait returned: release all latches, then Wait.
-  /// A lock already covered by one the transaction holds is Ok without a new entry (the entry
-  /// counts how often it was asked for, see Unlock). An insert intention never leaves an entry.
-  /// kLockTableFull at the memory cap. Works for transactions without an id, too.
+  /// Grants at once if possible. On conflict: kNoWait -> kLockNotAvailable, kSkipLocked ->
+  /// kSkipped, kWait -> a waiting request is queued and kLockWait returned: release all latches,
+  /// then Wait. A lock already covered by one the transaction holds is Ok without a new entry (the
+  /// entry counts how often it was asked for, see Unlock). An insert intention never leaves an
+  /// entry. kLockTableFull at the memory cap. Works for transactions without an id, too.
   Status TryLock(Txn* txn, LockKey key, LockMode mode, LockKind kind, WaitPolicy policy);
   /// Sleeps until the queued request is granted (Ok), or kDeadlock, kLockTimeout, kInterrupted; the
   /// request is gone unless granted. `before_sleep`/`after_sleep` let the session tell the server.
@@ -85,9 +85,9 @@ class LockTable {
   /// thread; the caller keeps `txn` alive. Cleared by whoever starts the next statement.
   void Interrupt(Txn* txn);
 
-  /// The gap before `removed` is inherited by `successor` when purge or rollback removes an entry, and
-  /// by a new key inserted into a locked gap. Under the exclusive leaf latch, which every TryLock on
-  /// these gaps holds too, shared at least.
+  /// The gap before `removed` is inherited by `successor` when purge or rollback removes an entry,
+  /// and by a new key inserted into a locked gap. Under the exclusive leaf latch, which every
+  /// TryLock on these gaps holds too, shared at least.
   void InheritGap(LockKey from, LockKey to);
 
   [[nodiscard]] std::vector<LockInfo> Describe(size_t count_max) const;
@@ -97,7 +97,8 @@ class LockTable {
   /// Walks all queues: order, compatibility of what is granted, counts. For tests.
   [[nodiscard]] Status Check() const;
 
-  /// Called around sleeps with the waiting transaction; set once before use. For thd_wait_begin/end.
+  /// Called around sleeps with the waiting transaction; set once before use. For
+  /// thd_wait_begin/end.
   void SetWaitHooks(void (*before)(Txn*), void (*after)(Txn*));
 
  private:

@@ -5,9 +5,9 @@
 // Invariants:
 //   1. a queue is what a bucket's chain holds of one key; within it granted requests come before
 //      waiting ones, and waiting ones stand in order of arrival, upgrades first;
-//   2. a request waits only while it conflicts with a granted one of another transaction or, unless it
-//      is an upgrade or an insert intention, with one waiting before it: whoever takes a request out
-//      of a queue grants what it made grantable, under the same bucket latch;
+//   2. a request waits only while it conflicts with a granted one of another transaction or, unless
+//      it is an upgrade or an insert intention, with one waiting before it: whoever takes a request
+//      out of a queue grants what it made grantable, under the same bucket latch;
 //   3. a transaction is alive while it has a request in some queue, and cannot leave Wait while the
 //      graph mutex is held: a search derefers owners under a bucket latch, sleepers at any time.
 // Order: graph mutex -> bucket latch (two of them by address) -> pool.

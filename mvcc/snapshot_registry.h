@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// SnapshotRegistry: where open snapshots are published so that purge knows the oldest. A session keeps
-// its slot between snapshots, so opening one costs a store with a fence and no search.
+// SnapshotRegistry: where open snapshots are published so that purge knows the oldest. A session
+// keeps its slot between snapshots, so opening one costs a store with a fence and no search.
 //
 // Publish, fence, re-check: a horizon is announced first, then the slots are looked at. Either that
-// look sees the published snapshot, or the opener sees the announcement and takes a fresher snapshot.
-// So no snapshot older than a horizon in force ever becomes active.
+// look sees the published snapshot, or the opener sees the announcement and takes a fresher
+// snapshot. So no snapshot older than a horizon in force ever becomes active.
 // Thread safety: all members; a slot is used by its owner only. Grows in chunks that never move.
 #pragma once
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Txn: one transaction of one session. Plain state; TxnManager, UndoStreams and LockTable act on it.
-// It can be used again after Commit or Rollback, and must be destroyed before its TxnManager.
+// Txn: one transaction of one session. Plain state; TxnManager, UndoStreams and LockTable act on
+// it. It can be used again after Commit or Rollback, and must be destroyed before its TxnManager.
 // Thread safety: used by one thread at a time (which may change between calls: commit can run on
 // another thread than the statements did), except the members in the "shared" group.
 #pragma once
