@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// A tree against a std::map: random programs with every shape of key, splits, cleaning and merges,
+// cursors in both directions, estimates, bulk builds, destruction; single-threaded.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/random.h"
+#include "btree/cursor.h"
+#include "btree/tree.h"
+#include "tests/btree/key_shapes.h"
+#include "tests/btree/tree_world.h"
+
+namespace rowan {
+namespace {
+
+using Model = std::map<std::string, std::string>;
+
+void ExpectTreeEquals(Tree* tree, const Model& model) {
+  auto next = model.begin();
+  const Status status = tree->Check([&](Bytes key, Bytes value) {
+    if (next == model.end() || AsText(key) != next->first || AsText(value) != next->second) {
+      return Status(Code::kCorrupt, "differs from the model");
+    }
+    ++next;
+    return Status::Ok();
+  });
+  ASSERT_TRUE(status.ok()) << status.message();
+  ASSERT_EQ(next, model.end());
+}
+
+class TreeTest : public testing::TestWithParam<size_t> {
+ protected:
+  TreeTest() : world_({}), random_(TestSeed() + GetParam()) {}
+  const KeyShape& shape() const { return AllKeyShapes(TestPageSizeBytes())[GetParam()]; }
+
+  void Fill(int steps, Model* model, uint64_t remove_one_in) {
+    for (int i = 0; i < steps; ++i) {
+      const std::string key = shape().Make(&random_);
+      if (remove_one_in != 0 && random_.OneIn(remove_one_in)) {
+        const Status removed = world_.Remove(key);
+        ASSERT_EQ(removed.ok(), model->erase(key) == 1) << removed.message();
+        if (random_.OneIn(4)) {
+          ASSERT_TRUE(world_.tree().MergeIfSmall(AsBytes(key)).ok());
+        }
+      } else {
+        const std::string value = shape().MakeValue(&random_);
+        const Status put = world_.Put(key, value);
+        ASSERT_TRUE(put.ok()) << put.message();
+        (*model)[key] = value;
+      }
+    }
+  }
+
+  TreeWorld world_;
+  Random random_;
+};
+
+TEST_P(TreeTest, behaves_like_a_map_while_it_grows_and_shrinks) {
+  Model model;
+  Fill(4000, &model, 4);
+  ExpectTreeEquals(&world_.tree(), model);
+  // Remove everything in random order; merges bring the tree back to few pages.
+  std::vector<std::string> keys;
+  for (const auto& [key, value] : model) keys.push_back(key);
+  std::shuffle(keys.begin(), keys.end(), random_);
+  for (size_t i = 0; i < keys.size(); ++i) {
+    ASSERT_TRUE(world_.Remove(keys[i]).ok());
+    ASSERT_TRUE(world_.tree().MergeIfSmall(AsBytes(keys[i])).ok());
+    model.erase(keys[i]);
+    if (i % 1024 == 0) ExpectTreeEquals(&world_.tree(), model);
+  }
+  ExpectTreeEquals(&world_.tree(), model);
+  Result<uint32_t> used = world_.world().allocator().CheckSpace(SpaceWorld::kSpace);
+  ASSERT_TRUE(used.ok());
+  EXPECT_LE(*used, 12u) << "pages were not given back";
+}
+
+TEST_P(TreeTest, cursors_see_the_same_as_the_model) {
+  Model model;
+  Fill(3000, &model, 10);
+  Cursor cursor(&world_.tree());
+  for (int round = 0; round < 300; ++round) {
+    const std::string key = shape().Make(&random_);
+    if (random_.OneIn(2)) {
+      auto expected = model.lower_bound(key);
+      Status status = cursor.SeekAtLeast(AsBytes(key));
+      for (int i = 0; i < 40; ++i) {
+        ASSERT_EQ(status.ok(), expected != model.end()) << status.message();
+        if (!status.ok()) break;
+        ASSERT_EQ(AsText(cursor.key()), expected->first);
+        ASSERT_EQ(AsText(cursor.value()), expected->second);
+        if (random_.OneIn(3)) cursor.Unlatch();
+        status = cursor.Next();
+        ++expected;
+      }
+    } else {
+      auto expected = model.lower_bound(key);
+      Status status = cursor.SeekBefore(AsBytes(key));
+      for (int i = 0; i < 40; ++i) {
+        ASSERT_EQ(status.ok(), expected != model.begin()) << status.message();
+        if (!status.ok()) break;
+        --expected;
+        ASSERT_EQ(AsText(cursor.key()), expected->first);
+        if (random_.OneIn(3)) cursor.Unlatch();
+        status = cursor.Prev();
+      }
+    }
+    if (random_.OneIn(2)) cursor.Unlatch();
+  }
+  size_t forward = 0;
+  for (Status s = cursor.SeekFirst(); s.ok(); s = cursor.Next()) ++forward;
+  size_t backward = 0;
+  for (Status s = cursor.SeekLast(); s.ok(); s = cursor.Prev()) ++backward;
+  EXPECT_EQ(forward, model.size());
+  EXPECT_EQ(backward, model.size());
+}
+
+TEST_P(TreeTest, an_unlatched_cursor_goes_on_after_changes) {
+  Model model;
+  Fill(1500, &model, 0);
+  Cursor cursor(&world_.tree());
+  for (int round = 0; round < 200; ++round) {
+    const std::string start = shape().Make(&random_);
+    if (!cursor.SeekAtLeast(AsBytes(start)).ok()) continue;
+    const std::string at(AsText(cursor.key()));
+    cursor.Unlatch();
+    Fill(5, &model, 2);
+    if (random_.OneIn(2)) {
+      ASSERT_EQ(world_.Remove(at).ok(), model.erase(at) == 1);
+    }
+    const int action = static_cast<int>(random_.Below(3));
+    if (action == 0) {
+      const auto expected = model.upper_bound(at);
+      const Status status = cursor.Next();
+      ASSERT_EQ(status.ok(), expected != model.end());
+      if (status.ok()) {
+        ASSERT_EQ(AsText(cursor.key()), expected->first);
+      }
+    } else if (action == 1) {
+      auto expected = model.lower_bound(at);
+      const Status status = cursor.Prev();
+      ASSERT_EQ(status.ok(), expected != model.begin());
+      if (status.ok()) {
+        ASSERT_EQ(AsText(cursor.key()), (--expected)->first);
+      }
+    } else {
+      const Status status = cursor.Relatch();
+      ASSERT_EQ(status.ok(), model.contains(at)) << status.message();
+      if (status.ok()) {
+        ASSERT_EQ(AsText(cursor.value()), model[at]);
+      } else {
+        const auto expected = model.upper_bound(at);
+        ASSERT_EQ(cursor.Next().ok(), expected != model.end());
+        if (expected != model.end()) {
+          ASSERT_EQ(AsText(cursor.key()), expected->first);
+        }
+      }
+    }
+    cursor.Unlatch();
+  }
+}
+
+TEST_P(TreeTest, bulk_build_gives_a_sound_tree_that_takes_inserts) {
+  Model model;
+  for (int i = 0; i < 3000; ++i) model[shape().Make(&random_)] = shape().MakeValue(&random_);
+  {
+    BulkBuilder builder(&world_.tree());
+    for (const auto& [key, value] : model) {
+      ASSERT_TRUE(builder.Add(AsBytes(key), AsBytes(value), TxnId(3)).ok());
+    }
+    EXPECT_TRUE(builder.Add(AsBytes(model.begin()->first), {}, kNoTxn).Is(Code::kInvalidArgument));
+    ASSERT_TRUE(builder.Finish().ok());
+  }
+  ExpectTreeEquals(&world_.tree(), model);
+  Fill(1000, &model, 3);
+  ExpectTreeEquals(&world_.tree(), model);
+}
+
+TEST_P(TreeTest, destroy_gives_all_pages_back) {
+  Model model;
+  Fill(2000, &model, 0);
+  ASSERT_TRUE(world_.tree().Destroy().ok());
+  ASSERT_TRUE(world_.tree().Destroy().ok()) << "repeating it does no harm";
+  Result<uint32_t> used = world_.world().allocator().CheckSpace(SpaceWorld::kSpace);
+  ASSERT_TRUE(used.ok());
+  EXPECT_EQ(*used, 2u);
+}
+
+INSTANTIATE_TEST_SUITE_P(Shapes, TreeTest, testing::Range<size_t>(0, kKeyShapes));
+
+std::string Key(uint64_t number) {
+  std::string key(8, '\0');
+  StoreBe64(reinterpret_cast<std::byte*>(key.data()), number);
+  return key;
+}
+
+TEST(TreeSizeTest, the_largest_key_is_taken_and_a_larger_one_refused) {
+  TreeWorld world({});
+  const uint32_t page_bytes = TestPageSizeBytes();
+  const std::string key(Tree::MaxKeyBytes(page_bytes), 'k');
+  const std::string value(Tree::MaxEntryBytes(page_bytes) - key.size(), 'v');
+  EXPECT_TRUE(world.Put(key, value).ok());
+  EXPECT_TRUE(world.Put(key + "k", "").Is(Code::kTooBig));
+  EXPECT_TRUE(world.Put(key, value + "v").Is(Code::kTooBig));
+  EXPECT_TRUE(world.Put("k", std::string(Tree::MaxEntryBytes(page_bytes), 'v')).Is(Code::kTooBig));
+}
+
+TEST(TreeEstimateTest, is_exact_on_neighbours_and_near_elsewhere) {
+  TreeWorld world({});
+  constexpr uint64_t kEntries = 20000;
+  Random random(1);
+  std::vector<uint64_t> numbers(kEntries);
+  for (uint64_t i = 0; i < kEntries; ++i) numbers[i] = i;
+  std::shuffle(numbers.begin(), numbers.end(), random);
+  for (const uint64_t number : numbers) {
+    ASSERT_TRUE(world.Put(Key(number), std::string(40, 'v')).ok());
+  }
+  const auto estimate = [&world](const std::string& low, const std::string& high) {
+    Result<uint64_t> result = world.tree().EstimateRange(AsBytes(low), AsBytes(high));
+    EXPECT_TRUE(result.ok());
+    return static_cast<double>(*result);
+  };
+  EXPECT_EQ(estimate(Key(100), Key(110)), 10);
+  EXPECT_EQ(estimate(Key(10), Key(10)), 0);
+  EXPECT_EQ(estimate(Key(20), Key(10)), 0);
+  for (int i = 0; i < 200; ++i) {
+    const uint64_t low = random.Below(kEntries / 2);
+    const uint64_t size = 1000 + random.Below(kEntries / 2 - 1000);
+    EXPECT_NEAR(estimate(Key(low), Key(low + size)), static_cast<double>(size),
+                static_cast<double>(size) * 0.5 + 300);
+  }
+  EXPECT_NEAR(estimate("", ""), kEntries, kEntries * 0.3);
+  Result<TreeStatistics> statistics = world.tree().Statistics();
+  ASSERT_TRUE(statistics.ok());
+  EXPECT_NEAR(static_cast<double>(statistics->entries), kEntries, kEntries * 0.35);
+  EXPECT_GE(statistics->levels, 2u);
+}
+
+TEST(TreeCleanTest, garbage_is_removed_before_a_leaf_is_split) {
+  TreeWorld world({});
+  const LeafCleaner cleaner{
+      [](void*, Bytes, Bytes value) { return !value.empty() && AsText(value)[0] == 'g'; }, nullptr};
+  world.SetCleaner(cleaner);
+  for (uint64_t i = 0; i < 20000; ++i) {
+    ASSERT_TRUE(world.Put(Key(i * 7919 % 20000), std::string(30, i < 10 ? 'v' : 'g')).ok());
+  }
+  Result<TreeStatistics> statistics = world.tree().Statistics();
+  ASSERT_TRUE(statistics.ok());
+  EXPECT_EQ(statistics->levels, 1u);
+}
+
+TEST(TreeAscendingTest, ascending_inserts_fill_leaves) {
+  TreeWorld world({});
+  constexpr uint64_t kEntries = 20000;
+  for (uint64_t i = 0; i < kEntries; ++i) {
+    ASSERT_TRUE(world.Put(Key(i), std::string(50, 'v')).ok());
+  }
+  ASSERT_TRUE(world.tree().Check({}).ok());
+  Result<SpaceStatistics> space = world.world().allocator().Statistics(SpaceWorld::kSpace);
+  ASSERT_TRUE(space.ok());
+  const double bytes = static_cast<double>(space->used_pages) * TestPageSizeBytes();
+  EXPECT_LT(bytes, kEntries * (50 + 8 + 10) * 1.1) << "leaves are not full";
+}
+
+TEST(TreeQueueTest, removing_from_the_front_frees_pages) {
+  TreeWorld world({});
+  for (uint64_t i = 0; i < 30000; ++i) {
+    ASSERT_TRUE(world.Put(Key(i), std::string(50, 'v')).ok());
+    if (i < 500) continue;
+    ASSERT_TRUE(world.Remove(Key(i - 500)).ok());
+    ASSERT_TRUE(world.tree().MergeIfSmall(AsBytes(Key(i - 500))).ok());
+  }
+  ASSERT_TRUE(world.tree().Check({}).ok());
+  Result<uint32_t> used = world.world().allocator().CheckSpace(SpaceWorld::kSpace);
+  ASSERT_TRUE(used.ok());
+  EXPECT_LT(*used, 2u + 500 * 70 / (TestPageSizeBytes() / 3) + 10);
+}
+
+}  // namespace
+}  // namespace rowan
