@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "io/linked_write.h"
 
-#include <fmt/format.h>
 #include <liburing.h>
 
 #include <cerrno>
 #include <cstring>
 #include <utility>
 
+#include "base/format.h"
 #include "base/logging.h"
 #include "io/posix_file.h"
 
@@ -93,7 +93,7 @@ Result<std::unique_ptr<LinkedWriter>> LinkedWriter::Make(std::string* refusal) {
     if (probe != nullptr) io_uring_free_probe(probe);
   }
   if (error != 0) {
-    *refusal = fmt::format("io_uring is not usable: {} (errno {})", Explain(error), error);
+    *refusal = Format("io_uring is not usable: {} (errno {})", Explain(error), error);
     return Status(Code::kUnsupported, "io_uring is not usable here", static_cast<uint32_t>(error));
   }
   return std::unique_ptr<LinkedWriter>(new LinkedWriter(std::move(impl)));

@@ -151,8 +151,8 @@ bool CommitQueue::HandOn(Lsn durable, Leader leader) {
 void CommitQueue::Wake(Waiter* waiter, uint32_t state) {
   // The waiter may be gone as soon as it sees the state; the notification only uses its address.
   std::atomic<uint32_t>& word = waiter->state;
-  // Sequentially consistent: the notification looks whether anybody sleeps and must not do so before
-  // the store is visible to one who is about to.
+  // Sequentially consistent: the notification looks whether anybody sleeps, and must not do so
+  // before the store is visible to one who is about to.
   word.store(state, std::memory_order_seq_cst);
   word.notify_one();
 }

@@ -4,8 +4,8 @@
 // At most one thread leads. A thread that needs an LSN durable leads if nobody does: alone, it
 // writes and syncs itself and meets nobody. Otherwise it queues and sleeps on a word of its own.
 // The leader reads the tail, writes, syncs and then hands on: publish the durable LSN, wake exactly
-// those it satisfies, give leadership to one who remains. When many remain, the flusher thread leads
-// instead, because its batches get larger while everybody else only appends.
+// those it satisfies, give leadership to one who remains. When many remain, the flusher thread
+// leads instead, because its batches get larger while everybody else only appends.
 //
 // Life of a waiter: waiting -> done | lead | stopped, once, under the mutex; it then may vanish.
 // Thread safety: all members from any thread unless said otherwise.

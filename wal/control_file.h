@@ -27,8 +27,8 @@ struct ControlData {
   uint32_t epoch = 0;              ///< bumped at every start, stamped into each log group
   bool clean_shutdown = false;
   Lsn checkpoint_lsn{0};           ///< redo starts here
-  uint64_t log_file_bytes = 0;     ///< log bytes in one file; LSN / size = file number; 0: no log yet
-  uint64_t log_buffer_bytes = 0;   ///< largest log buffer so far: bounds what a crash leaves unsynced
+  uint64_t log_file_bytes = 0;     ///< log bytes in a file, LSN / size = file number; 0: no log
+  uint64_t log_buffer_bytes = 0;   ///< largest log buffer so far: bounds the unsynced tail
   // High-water marks, stored with head room: ids at or above them were never used.
   TxnId next_txn_id{1};
   Csn next_csn{1};

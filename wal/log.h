@@ -28,8 +28,8 @@
 
 namespace rowan {
 
-/// One bucket (with at least one entry) of the sync latency histogram: syncs that took <= upper_bound_us
-/// from the first byte handed to the kernel to the last one durable.
+/// One bucket (with at least one entry) of the sync latency histogram: syncs that took
+/// <= upper_bound_us from the first byte handed to the kernel to the last one durable.
 struct SyncLatencyBucket {
   uint64_t upper_bound_us = 0;
   uint64_t count = 0;
@@ -76,7 +76,7 @@ class Log {
   /// How far the tail may be ahead of the checkpoint. The files take up to one file more.
   [[nodiscard]] uint64_t capacity_bytes() const;
   /// Rounded up to whole files. Takes effect at once, also when smaller: writers then wait for the
-  /// checkpoint. kInvalidArgument below 1 MiB or beyond what the file size chosen at creation permits.
+  /// checkpoint. kInvalidArgument below 1 MiB or beyond 65536 files of the size chosen at creation.
   Status SetCapacity(uint64_t capacity_bytes);
   /// Called when the log is so full that a writer has to wait; wakes the cleaner. Must not call the
   /// log. An empty function takes it back; no call is in progress afterwards.

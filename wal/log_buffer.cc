@@ -10,7 +10,11 @@
 namespace rowan {
 
 LogBuffer::LogBuffer(uint64_t size_bytes, Lsn start, uint32_t epoch)
-    : ring_(size_bytes), mask_(size_bytes - 1), epoch_(epoch), tail_(start.value()) {
+    : ring_(size_bytes),
+      mask_(size_bytes - 1),
+      epoch_(epoch),
+      tail_(start.value()),
+      content_end_(start.value()) {
   ROWAN_CHECK(std::has_single_bit(size_bytes));
   ROWAN_CHECK(size_bytes > kLogBlockBytes);
 }
@@ -22,13 +26,14 @@ Lsn LogBuffer::TryAppend(GroupBuilder* group, const std::atomic<uint64_t>& durab
   const uint64_t end = start + bytes.size();
   // Acquire: the ring's bytes below it were read for writing before it was published.
   const uint64_t mark = durable.load(std::memory_order_acquire);
-  if (end > EndOfRoom(mark)) {
+  if (closed_ || end > EndOfRoom(mark)) {
     latch_.UnlockExclusive();
     return kNoLsn;
   }
   group->Seal(Lsn(start), epoch_, Lsn(mark));
   CopyIn(start, bytes);
   ends_with_mark_.store(group->empty(), std::memory_order_relaxed);
+  content_end_.store(end, std::memory_order_release);
   tail_.store(end, std::memory_order_release);
   latch_.UnlockExclusive();
   return Lsn(end);
@@ -36,6 +41,7 @@ Lsn LogBuffer::TryAppend(GroupBuilder* group, const std::atomic<uint64_t>& durab
 
 Lsn LogBuffer::Skip(uint64_t size_bytes) {
   latch_.LockExclusive();
+  closed_ = true;
   const uint64_t end = tail_.load(std::memory_order_relaxed) + size_bytes;
   tail_.store(end, std::memory_order_release);
   latch_.UnlockExclusive();

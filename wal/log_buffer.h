@@ -6,8 +6,9 @@
 // Invariants:
 //   1. [reusable limit, tail) is intact, where the reusable limit is the start of the 4 KiB block
 //      in which the log stops being durable: unsynced bytes and the block to rewrite stay here.
-//   2. tail only moves under the latch, by whole groups, after their bytes are in place: who reads
-//      the tail may read all bytes below it.
+//   2. content end only moves under the latch, by whole groups, after their bytes are in place: who
+//      reads it may read all bytes below it. The tail is the same until the log stops; then the
+//      content ends for good and the tail goes on alone.
 // Thread safety: all members from any thread; readers of bytes stay within invariant 1.
 #pragma once
 
@@ -37,13 +38,18 @@ class LogBuffer {
   /// `size_bytes` is a power of two. The stream goes on at `start`.
   LogBuffer(uint64_t size_bytes, Lsn start, uint32_t epoch);
 
-  /// Gives the group its place and copies it in. kNoLsn when the ring has no room now.
-  /// `durable` may be behind; never ahead. REQUIRES group->Finish().
+  /// Gives the group its place and copies it in. kNoLsn when the ring has no room now, and
+  /// always after a Skip. `durable` may be behind, never ahead. REQUIRES group->Finish().
   Lsn TryAppend(GroupBuilder* group, const std::atomic<uint64_t>& durable);
-  /// Moves the tail without storing anything: for a log that will never be written again.
+  /// Moves the tail without storing anything, for a log that stopped. Nothing can be appended any
+  /// more.
   Lsn Skip(uint64_t size_bytes);
 
   [[nodiscard]] Lsn tail() const { return Lsn(tail_.load(std::memory_order_acquire)); }
+  /// What may be written to the files.
+  [[nodiscard]] Lsn content_end() const {
+    return Lsn(content_end_.load(std::memory_order_acquire));
+  }
   [[nodiscard]] uint64_t size_bytes() const { return ring_.size(); }
   /// First LSN that has no place while the log is durable up to `durable`.
   [[nodiscard]] uint64_t EndOfRoom(uint64_t durable) const {
@@ -68,8 +74,10 @@ class LogBuffer {
   const uint64_t mask_;
   const uint32_t epoch_;
   alignas(64) Latch latch_;
+  bool closed_ = false;  // guarded by latch_
   // Stored under latch_ with release, read by anyone with acquire.
   std::atomic<uint64_t> tail_;
+  std::atomic<uint64_t> content_end_;
   std::atomic<bool> ends_with_mark_{true};
 };
 

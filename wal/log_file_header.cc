@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "wal/log_file_header.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <charconv>
 #include <cstring>
 #include <string_view>
 
 #include "base/crc32c.h"
+#include "base/format.h"
 #include "io/aligned_buffer.h"
 #include "wal/control_file.h"
 
@@ -36,7 +35,7 @@ uint32_t TakeCrc(MutableBytes block) {
 }  // namespace
 
 std::string LogFileName(uint64_t number) {
-  return fmt::format("{}{:0{}}", kPrefix, number, kDigits);
+  return Format("{}{:0{}}", kPrefix, number, kDigits);
 }
 
 std::optional<uint64_t> ParseLogFileName(const std::string& name) {

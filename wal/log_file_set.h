@@ -39,8 +39,8 @@ class LogFileSet {
   /// For a new log: makes the file that `end` lies in and the next, so that the log can always move
   /// on to a second file and leave the first to recycling; files of an interrupted creation go.
   Status Create(Lsn end);
-  /// Finds the files there are and makes sure of the one `end` lies in and the next. Everything from
-  /// `checkpoint` to `end` is durable afterwards: an earlier process may not have synced it.
+  /// Finds the files there are and makes sure of the one `end` lies in and the next. Everything
+  /// from `checkpoint` to `end` is durable afterwards: an earlier process may not have synced it.
   Status Recover(Lsn checkpoint, Lsn end);
 
   /// What the background thread should aim at.

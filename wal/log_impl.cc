@@ -101,6 +101,8 @@ Status Log::Impl::WaitDurable(Lsn lsn) {
 }
 
 bool Log::Impl::LeadRound(CommitQueue::Leader leader) {
+  // Whoever stops the log wakes all who wait for this leader.
+  if (stopped.load(std::memory_order_acquire)) return false;
   const Result<Lsn> durable = writer.MakeDurable();
   if (!durable.ok()) {
     Fail("a write or sync failed", durable.status());
@@ -149,7 +151,10 @@ bool Log::Impl::AppendMark() {
   return appended;
 }
 
-Lsn Log::Impl::SafeLsn() const { return std::min(pressure.checkpoint(), queue.durable()); }
+Lsn Log::Impl::SafeLsn() const {
+  // The byte before the checkpoint stays: LogReader needs its file even when it ends there.
+  return Lsn(std::min(pressure.checkpoint(), queue.durable()).value() - 1);
+}
 
 ThreadLoop::Next Log::Impl::KeepFilesReady() {
   if (stopped.load(std::memory_order_acquire)) return ThreadLoop::Next::kWait;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // What a Log is made of. Private to wal/log*.cc.
 //
-// Threads: "log-flush" leads when many wait, flushes once per second and when half of the ring waits
-// for the disk; "log-files" keeps files ready.
+// Threads: "log-flush" leads when many wait, flushes once per second and when half of the ring
+// waits for the disk; "log-files" keeps files ready.
 // Locks, in order of acquisition: mark_mutex, then any one lock of a part; parts never call each
 // other with a lock held, except the writer (its mutex -> the file set's).
 #pragma once

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// LogPressure: admission to the log. Whoever will append reserves first, before it latches anything,
-// so that nobody waits for log space with a latch held.
+// LogPressure: admission to the log. Whoever will append reserves first, before it latches
+// anything, so that nobody waits for log space with a latch held.
 //
 // Invariant: tail + reserved <= limit when a reservation is granted, where limit is the smallest of
 //   checkpoint + capacity      recovery must find all it needs

@@ -20,8 +20,8 @@ class LogSource {
  public:
   LogSource(FileSystem* file_system, std::string folder, const ControlData& control);
 
-  /// Makes at least `*size_bytes` bytes from `position` on visible; fewer (`*size_bytes` is lowered)
-  /// when the log's files end before. The view may hold more. Valid until the next call.
+  /// Makes at least `*size_bytes` bytes from `position` on visible; fewer (`*size_bytes` is then
+  /// lowered) when the log's files end before. The view may hold more. Valid until the next call.
   Status View(uint64_t position, size_t* size_bytes, Bytes* view);
 
   [[nodiscard]] std::string PathOf(uint64_t position) const;

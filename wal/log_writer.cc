@@ -32,10 +32,10 @@ Status LogWriter::WriteUpTo(Lsn target) {
   if (written() >= target) return Status::Ok();
   std::lock_guard lock(mutex_);
   if (written() >= target) return Status::Ok();
-  const uint64_t tail = buffer_->tail().value();
-  const Status status = WriteRangeLocked(written_.load(std::memory_order_relaxed), tail,
+  const uint64_t content_end = buffer_->content_end().value();
+  const Status status = WriteRangeLocked(written_.load(std::memory_order_relaxed), content_end,
                                          Via::kPlain);
-  if (status.ok()) written_.store(tail, std::memory_order_release);
+  if (status.ok()) written_.store(content_end, std::memory_order_release);
   return status;
 }
 
@@ -44,7 +44,7 @@ Result<Lsn> LogWriter::MakeDurable() {
   uint64_t target;
   {
     std::lock_guard lock(mutex_);
-    target = buffer_->tail().value();
+    target = buffer_->content_end().value();
     if (target == durable_) return Lsn(durable_);
     const Status status = WritePendingLocked(target);
     if (!status.ok()) return status;
@@ -61,7 +61,7 @@ Result<Lsn> LogWriter::MakeDurable() {
 }
 
 Status LogWriter::WritePendingLocked(uint64_t target) {
-  // A write through covers only its own bytes: what WriteUpTo left with the kernel is written again.
+  // A write through covers its own bytes only: what WriteUpTo left with the kernel goes again.
   const bool through = strategy_->kind() == SyncStrategy::Kind::kThrough;
   if (through) touched_.clear();
   const uint64_t from = through ? durable_ : written_.load(std::memory_order_relaxed);

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "wal/sync_probe.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <memory>
@@ -10,6 +8,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/format.h"
 #include "base/logging.h"
 #include "io/aligned_buffer.h"
 #include "wal/sync_strategy.h"
@@ -79,7 +78,7 @@ Finding Try(FileSystem* file_system, const std::string& path, LogSyncMethod meth
   const char* name = LogSyncMethodName(method);
   Result<std::unique_ptr<SyncStrategy>> strategy = MakeSyncStrategy(method, &reason);
   if (!strategy.ok()) {
-    finding.text = fmt::format("{} refused ({})", name, reason);
+    finding.text = Format("{} refused ({})", name, reason);
     return finding;
   }
   Result<std::unique_ptr<File>> file =
@@ -88,8 +87,8 @@ Finding Try(FileSystem* file_system, const std::string& path, LogSyncMethod meth
                             ? Measure(strategy.value().get(), file.value().get(), &finding)
                             : file.status();
   finding.usable = status.ok();
-  finding.text = status.ok() ? fmt::format("{} {:.0f} us", name, finding.micros)
-                             : fmt::format("{} refused ({})", name, status.message());
+  finding.text = status.ok() ? Format("{} {:.0f} us", name, finding.micros)
+                             : Format("{} refused ({})", name, status.message());
   return finding;
 }
 

@@ -4,8 +4,6 @@
 // Every thread: about 2 us of work, one group of 300 bytes, wait until it is durable.
 //
 //   rowan-bench-commit <folder> [seconds per cell] [method ...]
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
@@ -18,6 +16,7 @@
 
 #include "base/clock.h"
 #include "base/counters.h"
+#include "base/format.h"
 #include "base/logging.h"
 #include "io/aligned_buffer.h"
 #include "io/file.h"
@@ -41,7 +40,7 @@ struct Figures {
 
 void Check(Status status, const char* what) {
   if (status.ok()) return;
-  fmt::print(stderr, "{}: {}\n", what, status.message());
+  std::fputs(Format("{}: {}\n", what, status.message()).c_str(), stderr);
   std::exit(1);
 }
 
@@ -62,8 +61,8 @@ Figures Summarise(std::vector<uint64_t> nanos, double seconds, uint64_t syncs) {
   return figures;
 }
 
-/// The least that a lone durable write can cost: the same bytes at the same places of a file that is
-/// filled with zeros, by the same strategy, without any log.
+/// The least that a lone durable write can cost: the same bytes at the same places of a file that
+/// is filled with zeros, by the same strategy, without any log.
 class BareFile {
  public:
   BareFile(const std::string& folder, LogSyncMethod method) : block_(kBareFileBytes) {
@@ -175,8 +174,8 @@ Figures RunLog(Log* log, int threads, double seconds) {
 }
 
 void Print(const char* method, const std::string& threads, const Figures& figures) {
-  fmt::print("{:<13}{:>9}{:>12.0f}{:>10.1f}{:>10.1f}{:>14.1f}\n", method, threads,
-             figures.per_second, figures.p50_us, figures.p99_us, figures.per_sync);
+  std::fputs(Format("{:<13}{:>9}{:>12.0f}{:>10.1f}{:>10.1f}{:>14.1f}\n", method, threads,
+             figures.per_second, figures.p50_us, figures.p99_us, figures.per_sync).c_str(), stdout);
 }
 
 void RunMethod(const std::string& folder, LogSyncMethod method, double seconds) {
@@ -197,21 +196,21 @@ void RunMethod(const std::string& folder, LogSyncMethod method, double seconds) 
 
 bool Wanted(LogSyncMethod method, int argc, char** argv) {
   if (argc <= 3) return true;
-  return std::any_of(argv + 3, argv + argc,
-                     [&](const char* name) { return LogSyncMethodName(method) == std::string(name); });
+  const std::string name = LogSyncMethodName(method);
+  return std::any_of(argv + 3, argv + argc, [&](const char* wanted) { return name == wanted; });
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
   if (argc < 2) {
-    fmt::print(stderr, "usage: {} <folder> [seconds per cell] [method ...]\n", argv[0]);
+    std::fputs(Format("usage: {} <folder> [seconds per cell] [method ...]\n", argv[0]).c_str(), stderr);
     return 2;
   }
   SetLogLevel(LogLevel::kError);
   const double seconds = argc > 2 ? std::strtod(argv[2], nullptr) : 1.0;
-  fmt::print("{:<13}{:>9}{:>12}{:>10}{:>10}{:>14}\n", "method", "threads", "commits/s", "p50 us",
-             "p99 us", "commits/sync");
+  std::fputs(Format("{:<13}{:>9}{:>12}{:>10}{:>10}{:>14}\n", "method", "threads", "commits/s", "p50 us",
+             "p99 us", "commits/sync").c_str(), stdout);
   for (const LogSyncMethod method :
        {LogSyncMethod::kFsync, LogSyncMethod::kFdatasync, LogSyncMethod::kDsync,
         LogSyncMethod::kDirectDsync, LogSyncMethod::kUring}) {

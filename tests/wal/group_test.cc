@@ -79,7 +79,8 @@ TEST(GroupTest, RecordsComeBackAsTheyWere) {
 TEST(GroupTest, EveryFlippedBitIsNoticed) {
   Random random(TestSeed() + 1);
   GroupBuilder builder;
-  Build(&builder, {{RecordType::kPageBytes, {SpaceId(16), PageNumber(3)}, RandomBytes(&random, 40)}});
+  const PageId page{SpaceId(16), PageNumber(3)};
+  Build(&builder, {{RecordType::kPageBytes, page, RandomBytes(&random, 40)}});
   const Lsn start(9000);
   builder.Seal(start, 5, Lsn(8000));
   std::vector<std::byte> bytes(builder.bytes().begin(), builder.bytes().end());
