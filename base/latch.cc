@@ -21,13 +21,18 @@ inline void Pause() {
 #endif
 }
 
+bool Changed(const std::atomic<uint64_t>* tag, uint64_t expected) {
+  return tag != nullptr && tag->load(std::memory_order_acquire) != expected;
+}
+
 }  // namespace
 
-void Latch::LockSharedSlow() {
+bool Latch::LockSharedSlow(const std::atomic<uint64_t>* tag, uint64_t expected) {
   for (;;) {
     for (int round = 0; round < kSpinRounds; ++round) {
       Pause();
-      if (TryLockShared()) return;
+      if (TryLockShared()) return true;
+      if (Changed(tag, expected)) return GiveUp();
     }
     uint64_t word = word_.load(std::memory_order_relaxed);
     if ((word & kWriter) == 0) {
@@ -36,29 +41,39 @@ void Latch::LockSharedSlow() {
       continue;
     }
     if (!word_.compare_exchange_weak(word, word | kWaiters, std::memory_order_relaxed)) continue;
-    const bool slept = Park(this, ParkKind::kShared, [this] {
-      const uint64_t now = word_.load(std::memory_order_relaxed);
-      return (now & kWaiters) != 0 && (now & kWriter) != 0;
+    const bool slept = Park(this, ParkKind::kShared, [this, tag, expected] {
+      // Acquire: a word written after the tag was changed makes that change visible.
+      const uint64_t now = word_.load(std::memory_order_acquire);
+      return (now & kWaiters) != 0 && (now & kWriter) != 0 && !Changed(tag, expected);
     });
     if (slept) AddCounter(Counter::kLatchParks);
   }
 }
 
-void Latch::LockExclusiveSlow() {
+bool Latch::LockExclusiveSlow(const std::atomic<uint64_t>* tag, uint64_t expected) {
   for (;;) {
     for (int round = 0; round < kSpinRounds; ++round) {
       Pause();
-      if (TryLockExclusive()) return;
+      if (TryLockExclusive()) return true;
+      if (Changed(tag, expected)) return GiveUp();
     }
     uint64_t word = word_.load(std::memory_order_relaxed);
     if ((word & (kWriter | kSharedMask)) == 0) continue;
     if (!word_.compare_exchange_weak(word, word | kWaiters, std::memory_order_relaxed)) continue;
-    const bool slept = Park(this, ParkKind::kExclusive, [this] {
-      const uint64_t now = word_.load(std::memory_order_relaxed);
-      return (now & kWaiters) != 0 && (now & (kWriter | kSharedMask)) != 0;
+    const bool slept = Park(this, ParkKind::kExclusive, [this, tag, expected] {
+      const uint64_t now = word_.load(std::memory_order_acquire);
+      return (now & kWaiters) != 0 && (now & (kWriter | kSharedMask)) != 0 &&
+             !Changed(tag, expected);
     });
     if (slept) AddCounter(Counter::kLatchParks);
   }
+}
+
+bool Latch::GiveUp() {
+  // A release wakes one exclusive waiter and counts on its release to wake the next. This one may
+  // have been woken and leaves without a release, so it passes the wake-up on.
+  if ((word_.load(std::memory_order_acquire) & kWaiters) != 0) WakeWaiters(true);
+  return false;
 }
 
 void Latch::DowngradeToShared() {

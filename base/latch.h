@@ -57,10 +57,24 @@ class ROWAN_CAPABILITY("latch") Latch {
   }
 
   void LockShared() ROWAN_ACQUIRE_SHARED() {
-    if (!TryLockShared()) LockSharedSlow();
+    if (!TryLockShared()) (void)LockSharedSlow(nullptr, 0);
   }
   void LockExclusive() ROWAN_ACQUIRE() {
-    if (!TryLockExclusive()) LockExclusiveSlow();
+    if (!TryLockExclusive()) (void)LockExclusiveSlow(nullptr, 0);
+  }
+
+  /// As LockShared and LockExclusive, but gives up and returns false when `tag` is no longer
+  /// `expected` while waiting: for latches whose guarded object can be replaced by another one, for
+  /// which the caller must not wait. Whoever changes the tag does it as the exclusive holder and
+  /// releases the latch afterwards (it may take it again): then no one sleeps on a changed tag.
+  /// A latch that is free is taken without looking at the tag; the caller checks it anyway.
+  [[nodiscard]] bool LockSharedWhile(const std::atomic<uint64_t>& tag, uint64_t expected)
+      ROWAN_TRY_ACQUIRE_SHARED(true) {
+    return TryLockShared() || LockSharedSlow(&tag, expected);
+  }
+  [[nodiscard]] bool LockExclusiveWhile(const std::atomic<uint64_t>& tag, uint64_t expected)
+      ROWAN_TRY_ACQUIRE(true) {
+    return TryLockExclusive() || LockExclusiveSlow(&tag, expected);
   }
 
   void UnlockShared() ROWAN_RELEASE_SHARED() {
@@ -145,8 +159,10 @@ class ROWAN_CAPABILITY("latch") Latch {
   static constexpr uint64_t kWaiters = uint64_t{1} << 62;
   static constexpr uint64_t kWriter = uint64_t{1} << 63;
 
-  void LockSharedSlow();
-  void LockExclusiveSlow();
+  /// Wait, then take the latch. With a `tag`: false when it changed. Always true without.
+  bool LockSharedSlow(const std::atomic<uint64_t>* tag, uint64_t expected);
+  bool LockExclusiveSlow(const std::atomic<uint64_t>* tag, uint64_t expected);
+  bool GiveUp();
   void WakeWaiters(bool with_exclusive);
 
   /// Keeps the writer's data stores behind the store of the writer bit, which acquire alone does

@@ -24,12 +24,11 @@ uint8_t UsageOnEntry(FixHint hint) {
   return hint == FixHint::kScan ? kUsageScan : kUsageEntered;
 }
 
-void LockAs(Frame* frame, LatchMode mode) {
-  if (mode == LatchMode::kShared) {
-    frame->latch.LockShared();
-  } else {
-    frame->latch.LockExclusive();
-  }
+/// False when the frame got another page while waiting. Waiting for that page's latch is not ours
+/// to do: its holder may wait for a page that this thread holds.
+bool LockAs(Frame* frame, LatchMode mode, uint64_t key) {
+  return mode == LatchMode::kShared ? frame->latch.LockSharedWhile(frame->page_id, key)
+                                    : frame->latch.LockExclusiveWhile(frame->page_id, key);
 }
 
 void UnlockAs(Frame* frame, LatchMode mode) {
@@ -59,7 +58,7 @@ Result<PageGuard> BufferPool::Fix(PageId id, LatchMode mode, FixHint hint) {
       return PageGuard(frame, core.arena->page(frame->number), mode);
     }
     Frame* frame = core.arena->frame(number);
-    LockAs(frame, mode);
+    if (!LockAs(frame, mode, key)) continue;
     if (frame->page_id.load(std::memory_order_relaxed) == key) {
       if (hint != FixHint::kScan) RaiseUsage(frame, kUsageHit);
       return PageGuard(frame, core.arena->page(number), mode);
@@ -86,8 +85,7 @@ Status BufferPool::FixOptimistic(PageId id, FixHint hint, OptimisticPage* page) 
     Latch::Version version;
     if (!frame->latch.TryOptimistic(&version)) {
       // Parks until the writer inside has left.
-      frame->latch.LockShared();
-      frame->latch.UnlockShared();
+      if (frame->latch.LockSharedWhile(frame->page_id, key)) frame->latch.UnlockShared();
       continue;
     }
     // The id changes only under the exclusive latch: if it is right now, it is right as long as
@@ -108,7 +106,7 @@ Result<PageGuard> BufferPool::FixNew(PageId id) {
     const uint32_t number = core.Lookup(key);
     if (number != PageTable::kNone) {
       frame = core.arena->frame(number);
-      frame->latch.LockExclusive();
+      if (!LockAs(frame, LatchMode::kExclusive, key)) continue;
       if (frame->page_id.load(std::memory_order_relaxed) != key) {
         frame->latch.UnlockExclusive();
         continue;
@@ -241,7 +239,7 @@ void BufferPool::Unpin(PageId id) {
   const uint32_t number = core.Lookup(id.Packed());
   if (number == PageTable::kNone) return;
   Frame* frame = core.arena->frame(number);
-  frame->latch.LockShared();
+  if (!frame->latch.LockSharedWhile(frame->page_id, id.Packed())) return;
   if (frame->page_id.load(std::memory_order_relaxed) == id.Packed()) {
     uint8_t current = frame->pinned.load(std::memory_order_relaxed);
     while (current != 0 &&

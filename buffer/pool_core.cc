@@ -77,6 +77,10 @@ bool PoolCore::TryTakeClean(Frame* frame) {
   }
   Unlist(frame);
   frame->state.store(FrameState::kLoading, std::memory_order_relaxed);
+  // Let go once, so that nobody goes on sleeping for the old page: the next one may be held for
+  // long. Only such threads can be inside when the latch is taken again, and they leave at once.
+  frame->latch.UnlockExclusive();
+  frame->latch.LockExclusive();
   return true;
 }
 

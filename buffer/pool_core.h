@@ -6,7 +6,9 @@
 // A frame's life: free -> (Claim) latched, loading -> (Publish) in the page table -> resident ->
 // (TryTakeClean / Drop) out of the table -> free. All transitions happen under the exclusive latch.
 // Stale holders: a thread with an old frame number may latch any frame for a moment, sees another
-// page id and lets go. So waiting for a frame that came from the free list is always short.
+// page id and lets go; one that waits for the latch gives up when the id changes (LockSharedWhile,
+// LockExclusiveWhile). So waiting for a frame that is in no one's table is always short, and no
+// thread waits for a page that it did not ask for.
 // Thread safety: all members from any thread unless said otherwise.
 #pragma once
 

@@ -19,6 +19,8 @@ SyncTracker::Ticket SyncTracker::NoteWrite(SpaceId space) {
 Status SyncTracker::EnsureSynced(SpaceId space, Ticket ticket) {
   std::unique_lock lock(mutex_);
   for (;;) {
+    // What a failed sync left behind is not known; another one could report success without cause.
+    if (!failure_.ok()) return failure_;
     const auto found = unsynced_.find(space.value());
     if (found == unsynced_.end() || found->second.synced >= ticket) return Status::Ok();
     if (!found->second.syncing) break;
@@ -36,6 +38,8 @@ Status SyncTracker::EnsureSynced(SpaceId space, Ticket ticket) {
   if (status.ok()) {
     entry.synced = covered;
     if (entry.written == covered) unsynced_.erase(space.value());
+  } else {
+    failure_ = status;
   }
   sync_done_.notify_all();
   return status;

@@ -48,6 +48,7 @@ class SyncTracker {
   std::condition_variable sync_done_;
   Ticket last_ticket_ = 0;                         // guarded by mutex_
   std::unordered_map<uint32_t, Entry> unsynced_;   // guarded by mutex_; absent = all is synced
+  Status failure_;                                 // guarded by mutex_; first failed sync, for good
 };
 
 }  // namespace rowan

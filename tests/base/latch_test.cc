@@ -208,5 +208,56 @@ TEST(LatchTest, ManyThreadsSeeConsistentDataAndLoseNoWrite) {
   EXPECT_EQ(sum, writes.load());
 }
 
+TEST(LatchTest, WaitersGiveUpWhenTheTagChangesThoughTheLatchStaysTaken) {
+  Latch latch;
+  std::atomic<uint64_t> tag{1};
+  latch.LockExclusive();
+  std::atomic<int> gave_up{0};
+  std::atomic<int> started{0};
+  std::vector<std::thread> waiters;
+  for (int i = 0; i < 6; ++i) {
+    waiters.emplace_back([&, i] {
+      ++started;
+      const bool got = i % 3 == 0 ? latch.LockSharedWhile(tag, 1)
+                                  : latch.LockExclusiveWhile(tag, 1);
+      if (got) {
+        // Let in between the holder's release and its return: it sees the tag and leaves.
+        EXPECT_EQ(tag.load(), 2u);
+        i % 3 == 0 ? latch.UnlockShared() : latch.UnlockExclusive();
+      }
+      ++gave_up;
+    });
+  }
+  while (started < 6) std::this_thread::yield();
+  // Most of them are parked by then; whichever are not must leave all the same.
+  std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  tag.store(2);
+  latch.UnlockExclusive();
+  latch.LockExclusive();
+  for (auto& waiter : waiters) waiter.join();
+  EXPECT_EQ(gave_up.load(), 6);
+  latch.UnlockExclusive();
+}
+
+TEST(LatchTest, WaitersWithARightTagGetTheLatch) {
+  Latch latch;
+  const std::atomic<uint64_t> tag{1};
+  uint64_t sum = 0;
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&] {
+      for (int i = 0; i < 5000; ++i) {
+        ASSERT_TRUE(latch.LockExclusiveWhile(tag, 1));
+        ++sum;
+        latch.UnlockExclusive();
+        ASSERT_TRUE(latch.LockSharedWhile(tag, 1));
+        latch.UnlockShared();
+      }
+    });
+  }
+  for (auto& thread : threads) thread.join();
+  EXPECT_EQ(sum, 20000u);
+}
+
 }  // namespace
 }  // namespace rowan
