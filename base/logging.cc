@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "base/logging.h"
 
+#define FMT_HEADER_ONLY 1
 #include <spdlog/logger.h>
 #include <spdlog/sinks/base_sink.h>
 

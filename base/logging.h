@@ -3,10 +3,10 @@
 // them to the server's error log by SetLogSink, tools and tests get stderr. Thread-safe.
 #pragma once
 
-#include <fmt/format.h>
-
 #include <functional>
 #include <string_view>
+
+#include "base/format.h"
 
 namespace rowan {
 
@@ -24,15 +24,15 @@ void LogMessage(LogLevel level, std::string_view message);
 
 template <typename... Args>
 void LogInfo(fmt::format_string<Args...> format, Args&&... args) {
-  LogMessage(LogLevel::kInfo, fmt::format(format, std::forward<Args>(args)...));
+  LogMessage(LogLevel::kInfo, Format(format, std::forward<Args>(args)...));
 }
 template <typename... Args>
 void LogWarning(fmt::format_string<Args...> format, Args&&... args) {
-  LogMessage(LogLevel::kWarning, fmt::format(format, std::forward<Args>(args)...));
+  LogMessage(LogLevel::kWarning, Format(format, std::forward<Args>(args)...));
 }
 template <typename... Args>
 void LogError(fmt::format_string<Args...> format, Args&&... args) {
-  LogMessage(LogLevel::kError, fmt::format(format, std::forward<Args>(args)...));
+  LogMessage(LogLevel::kError, Format(format, std::forward<Args>(args)...));
 }
 
 }  // namespace rowan

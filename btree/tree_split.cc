@@ -123,8 +123,11 @@ Status Tree::SplitAt(Bytes key, const EntrySize& size, uint8_t level) {
 
 Result<MutablePage> Tree::LatchAgain(MiniTxn* mini_txn, const OptimisticPage& page,
                                      PageNumber number) const {
-  // The frame may have been given to another page; its latch is valid for ever.
-  page.frame->latch.LockExclusive();
+  // The frame may have been given to another page; its latch is valid for ever, but that page's
+  // holder may wait for what we hold.
+  if (!page.frame->latch.LockExclusiveWhile(page.frame->page_id, Id(number).Packed())) {
+    return Status(Code::kRestart);
+  }
   PageGuard guard(page.frame, const_cast<std::byte*>(page.page), LatchMode::kExclusive);
   if (guard.id() != Id(number)) return Status(Code::kRestart);
   return mini_txn->Adopt(std::move(guard));

@@ -156,4 +156,9 @@ std::shared_ptr<IndexRef> Catalog::FindIndex(IndexId index) {
   return nullptr;
 }
 
+bool Catalog::IndexExists(IndexId index) {
+  const std::shared_lock lock(mutex_);
+  return indexes_.contains(index);
+}
+
 }  // namespace rowan

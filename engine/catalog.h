@@ -52,6 +52,7 @@ class Catalog : public IndexResolver {
   [[nodiscard]] std::vector<std::shared_ptr<Table>> OpenTables() const;
 
   std::shared_ptr<IndexRef> FindIndex(IndexId index) override;
+  bool IndexExists(IndexId index) override;
 
  private:
   struct Entry {

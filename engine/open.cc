@@ -120,10 +120,12 @@ Status Engine::Impl::BuildUpperLayers() {
   undo = std::make_unique<UndoStreams>(allocator.get());
   txns = std::make_unique<TxnManager>(undo.get(), log.get());
   txns->SetIdReserver([this](TxnId next_txn, Csn next_csn) {
-    return control->Update([&](ControlData& data) {
+    const Status status = control->Update([&](ControlData& data) {
       data.next_txn_id = std::max(data.next_txn_id, next_txn);
       data.next_csn = std::max(data.next_csn, next_csn);
     });
+    if (!status.ok()) log->Stop("writing the control file failed");
+    return status;
   });
   return Status::Ok();
 }
@@ -144,15 +146,25 @@ Status Engine::Impl::CreateInstance() {
   // a control file was lost: then tables may exist and nothing may be touched.
   Result<bool> had_control = file_system->Exists(options.folder + "/rowan.control");
   if (!had_control.ok()) return had_control.status();
-  if (!*had_control && !present->empty()) {
+  // The first file of a creation has this name until it is whole.
+  const bool just_begun = present->size() == 1 && present->front() == "rowan.control.tmp";
+  if (!*had_control && !present->empty() && !just_begun) {
     LogError("The folder '{}' holds Rowan files but no control file. Restore 'rowan.control' or remove "
              "the folder; nothing was changed.", options.folder);
     return Status(Code::kCorrupt, "control file is missing");
   }
+  // The control file last: until it goes, a crash leaves what is recognised as unfinished.
+  Status removed;
   for (const std::string& name : *present) {
-    const Status removed = file_system->Remove(options.folder + "/" + name);
-    if (!removed.ok()) return removed;
+    if (removed.ok() && name != "rowan.control") {
+      removed = file_system->Remove(options.folder + "/" + name);
+    }
   }
+  if (*had_control) {
+    if (removed.ok()) removed = file_system->SyncDirectory(options.folder);
+    if (removed.ok()) removed = file_system->Remove(options.folder + "/rowan.control");
+  }
+  if (!removed.ok()) return removed;
   ControlData data;
   data.instance_id = NewInstanceId();
   data.page_size_bytes = options.page_size_bytes;

@@ -88,8 +88,11 @@ Status Recovery::RedoRecord(BufferPool* pool, const LogReader::Group& group,
   const MutableBytes bytes(page->guard.mutable_page(), pool->page_size_bytes());
   const Status status = entry->apply(record.page, bytes, record.body);
   if (status.Is(Code::kCorrupt) && !entry->initialises_page) {
+    // What was applied so far must not reach the disk: under this group's LSN it would look whole
+    // to the next start.
     suspended_.insert(page->packed);
-    page->apply = false;
+    page->apply = page->changed = false;
+    pool->Discard(std::move(page->guard));
     return Status::Ok();
   }
   page->changed = page->changed || status.ok();
@@ -104,9 +107,14 @@ Result<Recovery::HeldPage*> Recovery::Hold(BufferPool* pool, const LogReader::Gr
     if (held.packed != packed) continue;
     if (fresh && !held.apply) {
       suspended_.erase(packed);
-      held.apply = held.guard.held();
+      if (!held.guard.held()) {
+        Result<PageGuard> guard = pool->FixNew(id);
+        if (!guard.ok()) return guard.status();
+        held.guard = std::move(*guard);
+      }
+      held.apply = true;
     }
-    if (held.guard.held() || !fresh) return &held;
+    return &held;
   }
   HeldPage page;
   page.packed = packed;

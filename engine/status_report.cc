@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SHOW ENGINE ROWAN STATUS: sections an operator reads top down; figures since start.
-#include <fmt/format.h>
-
 #include <iterator>
 
 #include "base/counters.h"
+#include "base/format.h"
 #include "engine/engine.h"
 #include "engine/engine_impl.h"
 
@@ -25,25 +24,23 @@ const char* StateName(TxnState state) {
 }
 
 void Section(std::string* report, const char* title) {
-  fmt::format_to(std::back_inserter(*report), "\n---\n{}\n---\n", title);
+  *report += Format("\n---\n{}\n---\n", title);
 }
 
 void DescribeTransactions(const TxnManager& txns, std::string* report) {
   const std::vector<TxnInfo> infos = txns.Describe();
-  fmt::format_to(std::back_inserter(*report), "{} writing or prepared transactions\n",
+  *report += Format("{} writing or prepared transactions\n",
                  infos.size());
   for (size_t i = 0; i < infos.size() && i < kTransactionsShown; ++i) {
     const TxnInfo& info = infos[i];
-    fmt::format_to(std::back_inserter(*report),
-                   "transaction {}, {}{}{}, {} undo records, {} row locks\n", info.id.value(),
+    *report += Format("transaction {}, {}{}{}, {} undo records, {} row locks\n", info.id.value(),
                    StateName(info.state), info.waiting ? ", waiting for a row lock" : "",
                    info.recovered ? ", recovered" : "", info.undo_records, info.locks);
   }
 }
 
 void DescribeLog(const Log& log, std::string* report) {
-  fmt::format_to(std::back_inserter(*report),
-                 "tail LSN {}\nwritten up to {}\ndurable up to {}\ncheckpoint at {}\n"
+  *report += Format("tail LSN {}\nwritten up to {}\ndurable up to {}\ncheckpoint at {}\n"
                  "checkpoint age {} of {} bytes\nsync method {}\n",
                  log.tail().value(), log.written().value(), log.durable().value(),
                  log.checkpoint().value(), log.tail().value() - log.checkpoint().value(),
@@ -52,8 +49,7 @@ void DescribeLog(const Log& log, std::string* report) {
 
 void DescribePool(const BufferPool& pool, std::string* report) {
   const PoolStatistics statistics = pool.Statistics();
-  fmt::format_to(std::back_inserter(*report),
-                 "{} frames of {} bytes, {} free, {} dirty\nI/O backend {}\n", statistics.frames,
+  *report += Format("{} frames of {} bytes, {} free, {} dirty\nI/O backend {}\n", statistics.frames,
                  pool.page_size_bytes(), statistics.free_frames, statistics.dirty_frames,
                  IoBackendName(pool.io_backend()));
 }
@@ -71,17 +67,16 @@ std::string Engine::StatusReport() {
   DescribePool(*pool(), &report);
   Section(&report, "UNDO AND PURGE");
   const UndoStatistics undo = impl_->undo->Statistics();
-  fmt::format_to(std::back_inserter(report),
-                 "{} streams, {} pages, history list length {}\n", undo.streams, undo.pages,
+  report += Format("{} streams, {} pages, history list length {}\n", undo.streams, undo.pages,
                  undo.transactions_to_purge);
   Section(&report, "ROW LOCKS");
-  fmt::format_to(std::back_inserter(report), "{} explicit row locks\n",
+  report += Format("{} explicit row locks\n",
                  txns()->locks()->lock_count());
   Section(&report, "COUNTERS");
   for (uint32_t i = 0; i < static_cast<uint32_t>(Counter::kCount); ++i) {
     const auto counter = static_cast<Counter>(i);
     const CounterInfo& info = CounterDescription(counter);
-    fmt::format_to(std::back_inserter(report), "{} {} {}\n", info.name, ReadCounter(counter),
+    report += Format("{} {} {}\n", info.name, ReadCounter(counter),
                    info.unit);
   }
   return report;

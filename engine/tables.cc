@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // DDL on tables: create, drop, rename, open. See engine/ddl.h for what is undone and when.
+#include <algorithm>
 #include <array>
 #include <unordered_set>
 
@@ -13,14 +14,22 @@ Status Engine::Impl::ReserveIds(uint32_t indexes) {
       next_index + indexes <= index_mark) {
     return Status::Ok();
   }
-  space_mark = next_space + kIdChunk;
-  table_mark = next_table + kIdChunk;
-  index_mark = next_index + uint64_t{kIdChunk} * 4;
-  return control->Update([this](ControlData& data) {
-    data.next_space_id = SpaceId(space_mark);
-    data.next_table_id = TableId(table_mark);
-    data.next_index_id = IndexId(index_mark);
+  const uint32_t space_wanted = next_space + kIdChunk;
+  const uint64_t table_wanted = next_table + kIdChunk;
+  const uint64_t index_wanted = next_index + std::max(uint64_t{kIdChunk} * 4, uint64_t{indexes});
+  const Status status = control->Update([&](ControlData& data) {
+    data.next_space_id = SpaceId(space_wanted);
+    data.next_table_id = TableId(table_wanted);
+    data.next_index_id = IndexId(index_wanted);
   });
+  if (!status.ok()) {
+    log->Stop("writing the control file failed");
+    return status;
+  }
+  space_mark = space_wanted;
+  table_mark = table_wanted;
+  index_mark = index_wanted;
+  return status;
 }
 
 namespace {

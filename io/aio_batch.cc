@@ -2,7 +2,6 @@
 // One kernel context per batch. On files without direct I/O libaio works but waits inside submit.
 #include "io/aio_batch.h"
 
-#include <fmt/format.h>
 #include <libaio.h>
 
 #include <algorithm>
@@ -11,6 +10,7 @@
 #include <cstring>
 #include <vector>
 
+#include "base/format.h"
 #include "base/logging.h"
 #include "io/batch_requests.h"
 
@@ -153,7 +153,7 @@ Result<std::unique_ptr<WriteBatch>> MakeAioBatch(uint32_t depth, std::string* re
   auto batch = std::make_unique<AioBatch>(depth);
   const int error = batch->Initialise();
   if (error != 0) {
-    *refusal = fmt::format("libaio is not usable: {} (errno {})", Explain(error), error);
+    *refusal = Format("libaio is not usable: {} (errno {})", Explain(error), error);
     return Status(Code::kUnsupported, "libaio is not usable here", static_cast<uint32_t>(error));
   }
   return std::unique_ptr<WriteBatch>(std::move(batch));

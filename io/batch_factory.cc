@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Chooses a backend by trying it: whether a kernel permits io_uring cannot be told by its version.
-#include <fmt/format.h>
-
 #include "io/aio_batch.h"
+#include "base/format.h"
 #include "io/thread_batch.h"
 #include "io/uring_batch.h"
 #include "io/write_batch.h"
@@ -41,27 +40,27 @@ Result<std::unique_ptr<WriteBatch>> MakeWriteBatch(IoBackend backend, uint32_t d
   if (reason == nullptr) reason = &ignored;
   if (depth == 0 || depth > kDepthMax) {
     *reason =
-        fmt::format("The depth of an I/O batch must be from 1 to {}, not {}.", kDepthMax, depth);
+        Format("The depth of an I/O batch must be from 1 to {}, not {}.", kDepthMax, depth);
     return Status(Code::kInvalidArgument, "bad depth of an I/O batch");
   }
   std::string refusal;
   if (backend != IoBackend::kAuto) {
     auto batch = Try(backend, depth, &refusal);
-    *reason = batch.ok() ? fmt::format("Using {} as configured.", IoBackendName(backend))
-                         : fmt::format("{}.", refusal);
+    *reason = batch.ok() ? Format("Using {} as configured.", IoBackendName(backend))
+                         : Format("{}.", refusal);
     return batch;
   }
   std::string refusals;
   for (const IoBackend candidate : {IoBackend::kUring, IoBackend::kLibaio}) {
     auto batch = Try(candidate, depth, &refusal);
     if (batch.ok()) {
-      *reason = fmt::format("Using {}{}.", IoBackendName(candidate),
+      *reason = Format("Using {}{}.", IoBackendName(candidate),
                             refusals.empty() ? ", the first choice" : " because" + refusals);
       return batch;
     }
     refusals += (refusals.empty() ? " " : " and ") + refusal;
   }
-  *reason = fmt::format("Using threads because{}.", refusals);
+  *reason = Format("Using threads because{}.", refusals);
   return MakeThreadBatch(depth);
 }
 

@@ -4,8 +4,6 @@
 // never opened, which is the same to every caller.
 #include "io/space_files.h"
 
-#include <fmt/format.h>
-
 #include <array>
 #include <atomic>
 #include <cerrno>
@@ -18,6 +16,7 @@
 #include <utility>
 
 #include "base/assertions.h"
+#include "base/format.h"
 #include "base/logging.h"
 
 namespace rowan {
@@ -146,7 +145,7 @@ Result<std::shared_ptr<File>> SpaceFiles::Impl::Acquire(SpaceId space, Use use) 
     Entry& entry = found->second;
     if (entry.file == nullptr) {
       Result<std::shared_ptr<File>> opened =
-          OpenFile(PathOf(fmt::format("{}{}{}", kPrefix, space.value(), kSuffix)), false);
+          OpenFile(PathOf(Format("{}{}{}", kPrefix, space.value(), kSuffix)), false);
       if (!opened.ok()) return opened.status();
       entry.file = std::move(opened).value();
       open_files.fetch_add(1, std::memory_order_relaxed);
@@ -197,7 +196,7 @@ SpaceFiles::SpaceFiles(FileSystem* file_system, Options options)
 SpaceFiles::~SpaceFiles() = default;
 
 std::string SpaceFiles::PathOf(SpaceId space) const {
-  return impl_->PathOf(fmt::format("{}{}{}", kPrefix, space.value(), kSuffix));
+  return impl_->PathOf(Format("{}{}{}", kPrefix, space.value(), kSuffix));
 }
 
 Status SpaceFiles::Impl::FillNewFile(const std::string& path, uint64_t size_bytes) {
@@ -262,7 +261,7 @@ Result<std::vector<SpaceId>> SpaceFiles::ListFiles() {
 
 Status SpaceFiles::Drop(SpaceId space) {
   const std::string trash_name =
-      fmt::format("{}{}{}", kPrefix, space.value(), kTrashSuffix);
+      Format("{}{}{}", kPrefix, space.value(), kTrashSuffix);
   std::shared_ptr<File> closing;  // closed after the lock is released
   {
     Impl::Shard& shard = impl_->ShardOf(space);

@@ -3,13 +3,13 @@
 // groups, which saves system calls and still keeps the device busy while more are prepared.
 #include "io/uring_batch.h"
 
-#include <fmt/format.h>
 #include <liburing.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
 
+#include "base/format.h"
 #include "base/logging.h"
 #include "io/batch_requests.h"
 
@@ -174,7 +174,7 @@ Result<std::unique_ptr<WriteBatch>> MakeUringBatch(uint32_t depth, std::string* 
   auto batch = std::make_unique<UringBatch>(depth);
   const int error = batch->Initialise();
   if (error != 0) {
-    *refusal = fmt::format("io_uring is not usable: {} (errno {})", Explain(error), error);
+    *refusal = Format("io_uring is not usable: {} (errno {})", Explain(error), error);
     return Status(Code::kUnsupported, "io_uring is not usable here", static_cast<uint32_t>(error));
   }
   return std::unique_ptr<WriteBatch>(std::move(batch));

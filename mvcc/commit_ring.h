@@ -69,7 +69,6 @@ class CommitRing {
 
   /// Drops finished outcomes of the overflow map for which `is_needed` is false.
   void PruneOverflow(const std::function<bool(TxnId, TxnOutcome)>& is_needed);
-  [[nodiscard]] uint64_t size() const { return mask_ + 1; }
   [[nodiscard]] uint64_t overflow_size() const {
     return overflow_size_.load(std::memory_order_relaxed);
   }

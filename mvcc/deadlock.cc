@@ -7,9 +7,8 @@
 // everything before it that could block us, so a queue of n writers costs n steps and not n squared.
 #include <algorithm>
 
-#include <fmt/format.h>
-
 #include "base/counters.h"
+#include "base/format.h"
 #include "mvcc/lock_table_impl.h"
 
 namespace rowan {
@@ -81,7 +80,7 @@ void LockTableImpl::RememberDeadlock(size_t last, const Txn* victim) {
   last_deadlock = "waiting in a circle:";
   for (size_t node = last;; node = nodes[node].parent) {
     const LockRequest* request = nodes[node].request;
-    last_deadlock += fmt::format(
+    last_deadlock += Format(
         " transaction {} ({} undo records, {} locks) for a lock {} on index {}{}",
         nodes[node].txn->id.load(std::memory_order_relaxed), nodes[node].txn->undo_records,
         nodes[node].txn->lock_count.load(std::memory_order_relaxed),

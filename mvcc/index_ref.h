@@ -29,6 +29,8 @@ class IndexResolver {
   virtual ~IndexResolver() = default;
   /// nullptr when the index does not exist any more. Thread-safe; may read the catalog.
   virtual std::shared_ptr<IndexRef> FindIndex(IndexId index) = 0;
+  /// After FindIndex found nothing: true if the index exists and only could not be opened.
+  virtual bool IndexExists(IndexId /*index*/) { return false; }
 };
 
 }  // namespace rowan

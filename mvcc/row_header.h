@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// What stands before the row in a clustered entry's value, and before the payload in a secondary one.
+// What stands before the row in a clustered entry's value, and before the payload in a secondary
+// one.
 //
 // Clustered value:              Secondary value:
 //   0  1  flags                   0  1  flags
@@ -7,14 +8,15 @@
 //   7  6  undo pointer            .. 6  deleter id, if kEntryDeleted
 //   13 .. row bytes               .. .. payload (original bytes that the key's weights lose)
 //
-// A clustered entry holds the newest version; older ones hang off the undo pointer. A secondary entry
-// is one interval of visibility: from its creator's commit to its deleter's. An absent creator means
-// "visible to all". If a key value comes back while the first interval is still needed, a second
-// entry stands beside it: its tree key is the same key followed by a 4-byte big-endian ordinal (1, 2,
-// ...); ordinal 0 is not stored, so the usual key has no suffix. Keys are self-delimiting, hence the
-// order is (key, ordinal) and no other key falls between. Keys are opaque to this layer, so the flag
-// kEntryHasOrdinal tells that the last 4 bytes of the tree key are an ordinal.
-// Bit 0 is "delete-marked" in both: a scan that knows all ids to be visible looks at nothing else.
+// A clustered entry holds the newest version; older ones hang off the undo pointer. A secondary
+// entry is one interval of visibility: from its creator's commit to its deleter's. An absent
+// creator means "visible to all". If a key value comes back while the first interval is still
+// needed, a second entry stands beside it: its tree key is the same key followed by a 4-byte
+// big-endian ordinal (1, 2, ...); ordinal 0 is not stored, so the usual key has no suffix. Keys are
+// self-delimiting, hence the order is (key, ordinal) and no other key falls between. Keys are
+// opaque to this layer, so the flag kEntryHasOrdinal tells that the last 4 bytes of the tree key
+// are an ordinal. Bit 0 is "delete-marked" in both: a scan that knows all ids to be visible looks
+// at nothing else.
 #pragma once
 
 #include <cstdint>

@@ -185,6 +185,10 @@ Status RowUndo::Undo(Txn* txn, const UndoRecordCopy& record, UndoPointer pointer
 
 Status RowUndo::UndoTreeChange(Txn* txn, const UndoRecordCopy& record, UndoPointer pointer) {
   const std::shared_ptr<IndexRef> index = resolver_->FindIndex(record.index);
+  if (index == nullptr && resolver_->IndexExists(record.index)) {
+    // Dropping the record would make an uncommitted change permanent.
+    return Status(Code::kIoError, "a table to roll back in cannot be opened");
+  }
   if (index == nullptr || index->dropped.load(std::memory_order_acquire)) {
     return DropOnly(manager_, txn, pointer);
   }

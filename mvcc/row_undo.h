@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// RowUndo: what rollback and purge do with each kind of undo record. Each record stands for itself: it
-// needs no other record and no table definition, because undo holds the keys.
+// RowUndo: what rollback and purge do with each kind of undo record. Each record stands for itself:
+// it needs no other record and no table definition, because undo holds the keys.
 //   rollback  clustered insert -> remove; update -> restore row, header and undo pointer; secondary
-//             insert -> remove the entry if this transaction created it, else put its delete mark back;
-//             secondary delete -> clear the mark; blob write -> free
+//             insert -> remove the entry if this transaction created it, else put its delete mark
+//             back; secondary delete -> clear the mark; blob write -> free
 //   purge     clustered delete -> remove the row if it is still delete-marked by that transaction;
-//             secondary delete -> remove the entry whose deleter is that transaction; blob drop -> free
+//             secondary delete -> remove the entry whose deleter is that transaction; blob drop ->
+//             free
 // An index that is gone (IndexResolver) makes a record a no-op. Thread safety: all members.
 #pragma once
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// RowVersions: walks from a clustered row's newest version to older ones, one undo record at a time,
-// assembling each in one of two buffers that are kept between rows.
+// RowVersions: walks from a clustered row's newest version to older ones, one undo record at a
+// time, assembling each in one of two buffers that are kept between rows.
 //
-// When a step is safe: the caller knows that the undo record still exists. That is so while it holds
-// the row's leaf latch (rollback changes the row and drops the record in one group under that latch), or
-// when the version's writer is committed and not visible to the caller's open snapshot (purge waits
-// for it). Thread safety: one thread.
+// When a step is safe: the caller knows that the undo record still exists. That is so while it
+// holds the row's leaf latch (rollback changes the row and drops the record in one group under that
+// latch), or when the version's writer is committed and not visible to the caller's open snapshot
+// (purge waits for it). Thread safety: one thread.
 #pragma once
 
 #include <vector>

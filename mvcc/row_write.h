@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Row writes: each function is one logical change of one tree, done as one log group that holds the
 // entry's change and its undo record. They find row-lock conflicts under the leaf latch, give the
-// latch back, wait, and start over. Keys and rows are opaque bytes. A statement changes the clustered
-// row first: its lock orders all changes of the row's secondary entries.
+// latch back, wait, and start over. Keys and rows are opaque bytes. A statement changes the
+// clustered row first: its lock orders all changes of the row's secondary entries.
 //
-// Clustered: the row's transaction id is the implicit exclusive lock. Secondary: see row_header.h for
-// intervals; inserting a key that exists delete-marked either revives the entry (its deleter is visible
-// to all, or is ourselves) or adds one with the next ordinal.
-// Errors common to all: kLockTimeout, kDeadlock, kInterrupted, kStopped, kIoError, kCorrupt, kNoSpace,
-// kTooBig, kLockTableFull. Thread safety: one Txn per thread; any number of threads per index.
+// Clustered: the row's transaction id is the implicit exclusive lock. Secondary: see row_header.h
+// for intervals; inserting a key that exists delete-marked either revives the entry (its deleter is
+// visible to all, or is ourselves) or adds one with the next ordinal.
+// Errors common to all: kLockTimeout, kDeadlock, kInterrupted, kStopped, kIoError, kCorrupt,
+// kNoSpace, kTooBig, kLockTableFull. Thread safety: one Txn per thread; any number of threads per
+// index.
 #pragma once
 
 #include <cstdint>
@@ -40,16 +41,17 @@ class RowWriter {
   Status UpdateRow(Txn* txn, IndexRef* index, Bytes key, Bytes new_row);
   Status DeleteRow(Txn* txn, IndexRef* index, Bytes key);
 
-  /// `unique_prefix_bytes` > 0: the first that many bytes of the key are the unique value (and contain
-  /// no NULL); another live entry with the same value gives kDuplicate, and its full tree key is left
-  /// in duplicate_key().
+  /// `unique_prefix_bytes` > 0: the first that many bytes of the key are the unique value (and
+  /// contain no NULL); another live entry with the same value gives kDuplicate, and its full tree
+  /// key is left in duplicate_key().
   Status InsertEntry(Txn* txn, IndexRef* index, Bytes key, Bytes payload,
                      size_t unique_prefix_bytes, bool lock_duplicate_exclusive);
   /// Delete-marks the live entry with this key. kNotFound is damage: reported and kCorrupt.
   Status DeleteEntry(Txn* txn, IndexRef* index, Bytes key);
 
-  /// Replaces the payload of our own live entry whose key stays equal but whose original bytes change
-  /// (collation-equal values): delete + insert beside it when others may still see the old payload.
+  /// Replaces the payload of our own live entry whose key stays equal but whose original bytes
+  /// change (collation-equal values): delete + insert beside it when others may still see the old
+  /// payload.
   Status ReplaceEntryPayload(Txn* txn, IndexRef* index, Bytes key, Bytes payload);
 
   /// Undo record for a blob, to be passed to BlobStore::Write.
@@ -77,6 +79,8 @@ class RowWriter {
   Status ChangeRow(Txn* txn, IndexRef* index, Bytes key, const Bytes* new_row);
 
   Status CheckUnique(Txn* txn, IndexRef* index, Bytes value, LockMode mode);
+  bool ProvesNew(const Txn& txn, const IndexRef& index, const LeafPosition& position,
+                 Bytes value) const;
   Status JudgeDuplicate(Txn* txn, IndexRef* index, LockMode mode);
   Status PutEntry(const EntryWrite& write);
   Status PutAt(const EntryWrite& write, Bytes tree_key, bool has_ordinal);

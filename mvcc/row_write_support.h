@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// What all row writes share: the loop of one change (undo room -> mini-transaction -> look at the leaf
-// -> change it or say why not -> wait or make room -> again), the lock tests under a leaf latch, and
-// the rule for garbage.
+// What all row writes share: the loop of one change (undo room -> mini-transaction -> look at the
+// leaf -> change it or say why not -> wait or make room -> again), the lock tests under a leaf
+// latch, and the rule for garbage.
 //
-// An attempt runs inside a started mini-transaction. If it returns Ok it has logged its whole change
-// and the group is committed. With any other status it must have logged nothing: what can fail is
-// tried before the undo record is appended, and the undo record is appended before the leaf changes.
-// Thread safety: pure functions of objects that are thread-safe themselves.
+// An attempt runs inside a started mini-transaction. If it returns Ok it has logged its whole
+// change and the group is committed. With any other status it must have logged nothing: what can
+// fail is tried before the undo record is appended, and the undo record is appended before the leaf
+// changes. Thread safety: pure functions of objects that are thread-safe themselves.
 #pragma once
 
 #include "base/bytes.h"
@@ -20,19 +20,19 @@
 
 namespace rowan {
 
-/// True when every snapshot, present or future, sees what committed transaction `writer` did; its undo
-/// may be purged already. Exact with respect to purge: when this is false, purge has not yet been
-/// where `writer` deleted something, and will come. False for active transactions.
+/// True when every snapshot, present or future, sees what committed transaction `writer` did; its
+/// undo may be purged already. Exact with respect to purge: when this is false, purge has not yet
+/// been where `writer` deleted something, and will come. False for active transactions.
 bool IsSeenByAll(const TxnManager& manager, TxnId writer);
 
-/// Ok when `holder` (0, ourselves or a finished transaction) holds no implicit lock against us. Else
-/// its lock is made explicit and ours asked for: kLockWait when queued, kLockNotAvailable or kSkipped
-/// as `policy` asks. Call under the latch of the leaf where `holder` was read.
+/// Ok when `holder` (0, ourselves or a finished transaction) holds no implicit lock against us.
+/// Else its lock is made explicit and ours asked for: kLockWait when queued, kLockNotAvailable or
+/// kSkipped as `policy` asks. Call under the latch of the leaf where `holder` was read.
 Status AskHolder(TxnManager* manager, Txn* txn, TxnId holder, LockKey key, LockMode mode,
                  WaitPolicy policy);
 
-/// Before a row or entry becomes ours by writing to it: respects explicit locks of others, and makes
-/// no entry when there are none. Ok or kLockWait or an error.
+/// Before a row or entry becomes ours by writing to it: respects explicit locks of others, and
+/// makes no entry when there are none. Ok or kLockWait or an error.
 Status AskExplicit(TxnManager* manager, Txn* txn, LockKey key);
 
 /// One change of one tree. `undo_bytes` may be raised by an attempt that returns kRestart.
@@ -51,10 +51,11 @@ struct RowChange {
 
   /// Ensures undo room and starts the mini-transaction.
   Status Begin(MiniTxn* mini_txn) const;
-  /// After an attempt that did not succeed, everything released: waits or makes room. Ok = try again.
+  /// After an attempt that did not succeed, everything released: waits or makes room. Ok = try
+  /// again.
   Status Recover(Status failure) const;
-  /// Raises undo_bytes so that `payload_bytes` fit: Ok when they do already, kRestart when room must
-  /// be ensured first, kTooBig beyond what a page can hold.
+  /// Raises undo_bytes so that `payload_bytes` fit: Ok when they do already, kRestart when room
+  /// must be ensured first, kTooBig beyond what a page can hold.
   Status NeedUndo(size_t payload_bytes);
 };
 

@@ -77,16 +77,21 @@ struct RowWriter::EntryWrite {
   IndexRef* index = nullptr;
   Bytes key;
   Bytes payload;
+  Bytes unproven;  ///< a unique value: insert only if the leaf alone proves that it is new
 };
 
 Status RowWriter::InsertEntry(Txn* txn, IndexRef* index, Bytes key, Bytes payload,
                               size_t unique_prefix_bytes, bool lock_duplicate_exclusive) {
   Status status = manager_->AssignId(txn);
   if (!status.ok()) return status;
-  const EntryWrite write{txn, index, key, payload};
+  EntryWrite write{txn, index, key, payload, {}};
   if (unique_prefix_bytes == 0) return PutEntry(write);
 
   const Bytes value = key.first(unique_prefix_bytes);
+  write.unproven = value;
+  status = PutAt(write, key, false);
+  if (!status.Is(Code::kBusy)) return status;
+  write.unproven = {};
   const LockKey value_lock = MakeLockKey(index->id(), value);
   LockTable* locks = manager_->locks();
   status = locks->TryLock(txn, value_lock, LockMode::kExclusive, LockKind::kUniqueValue,
@@ -117,7 +122,7 @@ Status RowWriter::DeleteEntry(Txn* txn, IndexRef* index, Bytes key) {
 
 Status RowWriter::ReplaceEntryPayload(Txn* txn, IndexRef* index, Bytes key, Bytes payload) {
   const Status status = DeleteEntry(txn, index, key);
-  return status.ok() ? PutEntry({txn, index, key, payload}) : status;
+  return status.ok() ? PutEntry({txn, index, key, payload, {}}) : status;
 }
 
 Status RowWriter::PutEntry(const EntryWrite& write) {
@@ -153,6 +158,9 @@ Status RowWriter::PutAt(const EntryWrite& write, Bytes tree_key, bool has_ordina
     LeafPosition position;
     Status step = tree.FindForWrite(mini_txn, tree_key, &position);
     if (!step.ok()) return step;
+    if (!write.unproven.empty() && !ProvesNew(*write.txn, *write.index, position, write.unproven)) {
+      return Status(Code::kBusy);
+    }
     if (position.exact) return PutOver(write, &change, mini_txn, position);
     step = AskExplicit(manager_, write.txn, MakeLockKey(tree.index(), write.key));
     if (!step.ok()) return step;

@@ -16,6 +16,9 @@ constexpr uint64_t kIdsPerReservation = uint64_t{1} << 20;
 /// CSNs used by transactions that already ran when a chunk of ids was reserved.
 constexpr uint64_t kCsnHeadRoom = uint64_t{1} << 20;
 
+/// Ids walked over by one refresh: a millisecond at most, when a long transaction ended.
+constexpr uint64_t kRefreshSteps = uint64_t{1} << 20;
+
 /// Outcomes in the ring's overflow map before a look at what can go.
 constexpr uint64_t kOverflowPrune = 4096;
 
@@ -94,7 +97,7 @@ Csn TxnManager::PurgeHorizon() const {
 
 void TxnManager::RefreshHorizon() {
   std::lock_guard lock(impl_->horizon_mutex);
-  impl_->ring.AdvanceLow(NextTxnId(), impl_->ring.size());
+  impl_->ring.AdvanceLow(NextTxnId(), kRefreshSteps);
   TxnId low_txn = impl_->ring.low_txn();
   Csn csn(impl_->next_csn.load(std::memory_order_seq_cst));
   const Csn announced = csn;

@@ -8,6 +8,7 @@
 
 #include "base/assertions.h"
 #include "mvcc/undo_impl.h"
+#include "space/space_pages.h"
 
 namespace rowan {
 namespace {
@@ -152,6 +153,9 @@ Status UndoStreams::Impl::FreeBehind(UndoStream* stream) {
     size_t count = 0;
     PageNumber head = stream->head;
     for (; count < kPagesPerGroup && head != stream->start.page; ++count) {
+      // One bitmap page per group: two would be latched in any order.
+      const uint32_t group_pages = GroupPages(page_size());
+      if (head.value() / group_pages != stream->head.value() / group_pages) break;
       Result<MutablePage> page = Hold(&mini_txn, head);
       if (!page.ok()) return page.status();
       dead[count] = page.value();

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// VersionCursor: an ordered scan of an index as a snapshot sees it, or of the newest versions with row
-// locks. It never holds a latch between calls: consistent scans copy a growing batch of visible
-// entries from a leaf under one latch (1, then 4, 16, ... up to a whole leaf) and serve from memory;
-// locking scans work row by row.
+// VersionCursor: an ordered scan of an index as a snapshot sees it, or of the newest versions with
+// row locks. It never holds a latch between calls: consistent scans copy a growing batch of visible
+// entries from a leaf under one latch (1, then 4, 16, ... up to a whole leaf) and serve from
+// memory; locking scans work row by row.
 //
-// Consistent read of a clustered entry: newest version if visible, else rebuilt from undo. Versions of
-// a still active writer are stepped over under the leaf latch (its rollback cannot overtake us),
-// older ones after releasing it. Secondary entries are decided by their own header: never a clustered
-// visit.
+// Consistent read of a clustered entry: newest version if visible, else rebuilt from undo. Versions
+// of a still active writer are stepped over under the leaf latch (its rollback cannot overtake us),
+// older ones after releasing it. Secondary entries are decided by their own header: never a
+// clustered visit.
 // Thread safety: one thread.
 #pragma once
 
@@ -58,8 +58,8 @@ class VersionCursor {
   void Open(Txn* txn, IndexRef* index, const ReadOptions& options);
   /// Forgets position and batch.
   void Close();
-  /// Upper bound for forward batches (first key not wanted; empty = none): nothing beyond is locked or
-  /// copied.
+  /// Upper bound for forward batches (first key not wanted; empty = none): nothing beyond is locked
+  /// or copied.
   void SetEnd(Bytes end_key);
 
   /// Exact clustered key, or exact full secondary key. kNotFound: none visible.

@@ -39,8 +39,8 @@ class ByteArena {
   size_t capacity_ = 0;
 };
 
-/// One copied entry. `pending`: the newest version is not ours to see; value is that version's row and
-/// the older one has still to be built, without the latch.
+/// One copied entry. `pending`: the newest version is not ours to see; value is that version's row
+/// and the older one has still to be built, without the latch.
 struct BatchItem {
   uint32_t key_offset = 0;
   uint32_t key_bytes = 0;  ///< tree key
@@ -59,8 +59,8 @@ struct VersionCursor::Impl {
   // --- consistent scans: version_cursor_batch.cc ---
   /// Starts a batch in a direction with the smallest size.
   void StartBatch(bool scan_forward);
-  /// `positioned` = result of the tree cursor's move onto the first candidate. Collects until at least
-  /// one visible entry is in the batch, and stands on it.
+  /// `positioned` = result of the tree cursor's move onto the first candidate. Collects until at
+  /// least one visible entry is in the batch, and stands on it.
   Status Fill(Status positioned);
   /// Copies visible entries of the latched leaf; sets `finished` when the end key was met.
   Status CollectLeaf();
@@ -93,7 +93,8 @@ struct VersionCursor::Impl {
   Status LockFrom(Status positioned);
   /// Locks and copies the entry under the tree cursor. kNotFound: dead; kSkipped, kLockWait.
   Status LockCandidate();
-  /// Asks for the lock of a live (else kNotFound) entry; `creator` and `deleter` may hold it implicitly.
+  /// Asks for the lock of a live (else kNotFound) entry; `creator` and `deleter` may hold it
+  /// implicitly.
   Status Ask(LockKey key, TxnId creator, TxnId deleter);
   Status WaitAndReturn();  ///< sleeps, then puts the tree cursor back to where it was
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "plugin/column_info.h"
 
-#include <fmt/format.h>
-
+#include "base/format.h"
 #include "sql/field.h"
 
 namespace rowan {
@@ -19,7 +18,7 @@ uint32_t LittleEndian(const unsigned char* source, uint32_t bytes) {
 }
 
 bool Refuse(const Field* field, const char* what, std::string* refusal) {
-  *refusal = fmt::format("column '{}': {} is not supported by ROWAN yet", field->field_name, what);
+  *refusal = Format("column '{}': {} is not supported by ROWAN yet", field->field_name, what);
   return false;
 }
 

@@ -114,7 +114,9 @@ bool ha_rowan::check_if_incompatible_data(HA_CREATE_INFO* create_info, uint tabl
                                create_info->auto_increment_value != 0;
   const bool options_change =
       (create_info->used_fields & (HA_CREATE_USED_ROW_FORMAT | HA_CREATE_USED_KEY_BLOCK_SIZE)) != 0;
-  return counter_changes || options_change ? COMPATIBLE_DATA_NO : COMPATIBLE_DATA_YES;
+  // What would be refused goes through a copy, whose CREATE says why.
+  const bool refused = !UnsupportedOption(ha_thd(), table, *create_info).empty();
+  return counter_changes || options_change || refused ? COMPATIBLE_DATA_NO : COMPATIBLE_DATA_YES;
 }
 
 bool ha_rowan::commit_inplace_alter_table(TABLE*, Alter_inplace_info*, bool commit,

@@ -87,12 +87,20 @@ int StartConsistentSnapshot(handlerton*, THD* thd) {
   return 0;
 }
 
+/// REQUIRES: nobody finds the context through the THD any more.
+void Discard(THD* thd, ThdContext* context) {
+  // A killer that found it before holds this mutex until it is done.
+  mysql_mutex_lock(&thd->LOCK_thd_data);
+  mysql_mutex_unlock(&thd->LOCK_thd_data);
+  delete context;
+}
+
 int CloseConnection(handlerton*, THD* thd) {
-  delete SwapContext(thd, nullptr);
+  Discard(thd, SwapContext(thd, nullptr));
   return 0;
 }
 
-/// On the killer's thread: only wakes a waiter.
+/// On the killer's thread, under the THD's LOCK_thd_data: only wakes a waiter.
 void KillConnection(handlerton*, THD* thd) {
   ThdContext* context = FindContext(thd);
   if (context != nullptr) context->session->Interrupt();
@@ -104,7 +112,7 @@ void ReplaceTransaction(THD* thd, void* replacement, void** previous) {
   if (previous != nullptr) {
     *previous = old;
   } else {
-    delete old;  // a prepared transaction goes on without a session
+    Discard(thd, old);  // a prepared transaction goes on without a session
   }
 }
 

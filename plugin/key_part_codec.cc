@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "plugin/key_part_codec.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 
+#include "base/format.h"
 #include "mysql/strings/m_ctype.h"
 #include "plugin/collation_weights.h"
 
@@ -236,7 +235,7 @@ bool MakeTextPart(const ColumnInfo& column, KeyPartCodec* part, std::string* ref
   const CollationWeights weights(charset, {&space, 1});
   const size_t unit = weights.bytes().size();
   if ((!simple && !unicode) || unit == 0 || unit > part->space_unit.size()) {
-    *refusal = fmt::format("an index on a column with collation {} is not supported by ROWAN yet",
+    *refusal = Format("an index on a column with collation {} is not supported by ROWAN yet",
                            charset->m_coll_name);
     return false;
   }

@@ -2,10 +2,9 @@
 // TableCodec: descriptors and keys. Rows are in row_codec.cc.
 #include "plugin/table_codec.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
+#include "base/format.h"
 #include "btree/tree.h"
 #include "my_bitmap.h"
 #include "mysql/strings/m_ctype.h"
@@ -34,9 +33,9 @@ Result<std::unique_ptr<TableCodec>> TableCodec::Make(const TABLE* table, uint32_
 }
 
 std::string TableCodec::TableDescriptor() const {
-  std::string text = fmt::format("v1 nulls={}", layout_->null_bytes);
+  std::string text = Format("v1 nulls={}", layout_->null_bytes);
   for (const ColumnInfo& column : layout_->columns) {
-    text += fmt::format("|{}:{}:{}:{}:{}", static_cast<unsigned>(column.kind), column.length,
+    text += Format("|{}:{}:{}:{}:{}", static_cast<unsigned>(column.kind), column.length,
                         column.length_bytes, column.null_bit,
                         column.charset ? column.charset->number : 0);
   }
@@ -45,10 +44,10 @@ std::string TableCodec::TableDescriptor() const {
 
 std::string TableCodec::IndexDescriptor(uint32_t index) const {
   const IndexLayout& layout = layout_->indexes[index];
-  std::string text = fmt::format("v1 declared={}{}", layout.declared_parts,
+  std::string text = Format("v1 declared={}{}", layout.declared_parts,
                                  layout.unique ? " unique" : "");
   for (const KeyPartCodec& part : layout.parts) {
-    text += fmt::format("|{}:{}:{}:{}{}", part.column == kNoColumn ? -1 : int64_t{part.column},
+    text += Format("|{}:{}:{}:{}{}", part.column == kNoColumn ? -1 : int64_t{part.column},
                         static_cast<unsigned>(part.encoding), part.prefix_bytes,
                         part.charset ? part.charset->number : 0, part.descending ? ":desc" : "");
   }

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "plugin/table_layout.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
+#include "base/format.h"
 #include "btree/tree.h"
 #include "sql/field.h"
 #include "sql/key.h"
@@ -19,7 +18,7 @@ bool MakeColumns(const TABLE* table, TableLayout* layout, std::string* refusal) 
   for (uint32_t i = 0; i < table->s->fields; ++i) {
     const Field* field = table->field[i];
     if (field->is_virtual_gcol()) {
-      *refusal = fmt::format("column '{}': virtual generated columns are not supported by ROWAN yet",
+      *refusal = Format("column '{}': virtual generated columns are not supported by ROWAN yet",
                              field->field_name);
       return false;
     }
@@ -163,7 +162,7 @@ bool CheckLimits(const TableLayout& layout, std::string* refusal) {
     for (const KeyPartCodec& part : index.parts) bytes += UsualPartBytes(part);
     const size_t most = Tree::MaxKeyBytes(layout.page_size_bytes);
     if (bytes > most) {
-      *refusal = fmt::format("index '{}' may need {} bytes a key, more than the {} that pages of {} "
+      *refusal = Format("index '{}' may need {} bytes a key, more than the {} that pages of {} "
                              "bytes permit",
                              index.name, bytes, most, layout.page_size_bytes);
       return false;
@@ -171,7 +170,7 @@ bool CheckLimits(const TableLayout& layout, std::string* refusal) {
   }
   const size_t row = layout.row_header_bytes() + layout.fixed_bytes;
   if (row > layout.page_size_bytes / 4) {
-    *refusal = fmt::format("the fixed-size columns take {} bytes a row, more than the {} that pages of "
+    *refusal = Format("the fixed-size columns take {} bytes a row, more than the {} that pages of "
                            "{} bytes permit",
                            row, layout.page_size_bytes / 4, layout.page_size_bytes);
     return false;

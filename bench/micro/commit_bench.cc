@@ -16,7 +16,6 @@
 
 #include "base/clock.h"
 #include "base/counters.h"
-#include "base/format.h"
 #include "base/logging.h"
 #include "io/aligned_buffer.h"
 #include "io/file.h"
@@ -40,7 +39,7 @@ struct Figures {
 
 void Check(Status status, const char* what) {
   if (status.ok()) return;
-  std::fputs(Format("{}: {}\n", what, status.message()).c_str(), stderr);
+  std::fprintf(stderr, "%s: %s\n", what, status.message());
   std::exit(1);
 }
 
@@ -174,8 +173,8 @@ Figures RunLog(Log* log, int threads, double seconds) {
 }
 
 void Print(const char* method, const std::string& threads, const Figures& figures) {
-  std::fputs(Format("{:<13}{:>9}{:>12.0f}{:>10.1f}{:>10.1f}{:>14.1f}\n", method, threads,
-             figures.per_second, figures.p50_us, figures.p99_us, figures.per_sync).c_str(), stdout);
+  std::printf("%-13s%9s%12.0f%10.1f%10.1f%14.1f\n", method, threads.c_str(), figures.per_second,
+              figures.p50_us, figures.p99_us, figures.per_sync);
 }
 
 void RunMethod(const std::string& folder, LogSyncMethod method, double seconds) {
@@ -204,13 +203,13 @@ bool Wanted(LogSyncMethod method, int argc, char** argv) {
 
 int main(int argc, char** argv) {
   if (argc < 2) {
-    std::fputs(Format("usage: {} <folder> [seconds per cell] [method ...]\n", argv[0]).c_str(), stderr);
+    std::fprintf(stderr, "usage: %s <folder> [seconds per cell] [method ...]\n", argv[0]);
     return 2;
   }
   SetLogLevel(LogLevel::kError);
   const double seconds = argc > 2 ? std::strtod(argv[2], nullptr) : 1.0;
-  std::fputs(Format("{:<13}{:>9}{:>12}{:>10}{:>10}{:>14}\n", "method", "threads", "commits/s", "p50 us",
-             "p99 us", "commits/sync").c_str(), stdout);
+  std::printf("%-13s%9s%12s%10s%10s%14s\n", "method", "threads", "commits/s", "p50 us", "p99 us",
+              "commits/sync");
   for (const LogSyncMethod method :
        {LogSyncMethod::kFsync, LogSyncMethod::kFdatasync, LogSyncMethod::kDsync,
         LogSyncMethod::kDirectDsync, LogSyncMethod::kUring}) {

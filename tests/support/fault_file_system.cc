@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "tests/support/fault_file_system.h"
 
-#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -11,6 +10,7 @@
 #include <set>
 #include <utility>
 
+#include "base/format.h"
 #include "tests/support/fault_file.h"
 
 namespace rowan {
@@ -57,12 +57,12 @@ FaultFileSystem::~FaultFileSystem() {
 
 std::string FaultFileSystem::Describe() const {
   std::lock_guard lock(mutex_);
-  std::string text = fmt::format("fault file system: seed {}, {} changes, crashes", seed_,
+  std::string text = Format("fault file system: seed {}, {} changes, crashes", seed_,
                                  next_sequence_.load());
   constexpr size_t kShownMax = 8;
   const size_t first = crash_seeds_.size() > kShownMax ? crash_seeds_.size() - kShownMax : 0;
   if (first > 0) text += " ...";
-  for (size_t i = first; i < crash_seeds_.size(); ++i) text += fmt::format(" {}", crash_seeds_[i]);
+  for (size_t i = first; i < crash_seeds_.size(); ++i) text += Format(" {}", crash_seeds_[i]);
   return text;
 }
 
