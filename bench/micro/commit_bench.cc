@@ -6,6 +6,7 @@
 //   rowan-bench-commit <folder> [seconds per cell] [method ...]
 #include <algorithm>
 #include <atomic>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
