@@ -121,12 +121,21 @@ class Tree {
                      MutablePage* page) const;
   [[nodiscard]] Result<MutablePage> LatchAgain(MiniTxn* mini_txn, const OptimisticPage& page,
                                                PageNumber number) const;
-  Status MergeAtLevel(Bytes key, uint8_t level, bool* merged);
+  enum class MergeOutcome : uint8_t { kNothing, kMerged, kLookAbove };
+  Status MergeAtLevel(Bytes key, uint8_t level, MergeOutcome* outcome);
   Status MergePair(MiniTxn* mini_txn, const OptimisticPage& parent, uint16_t left_index,
                    bool* merged);
   Status CollapseRoot();
   Status FreeChildren(PageNumber page);
-  Status SamplePath(uint64_t seed, std::vector<ChildChoice>* path, uint64_t* leaf_entries);
+  /// One way down from a node; the first step takes one of the children [first, last), further ones any.
+  struct SampleStart {
+    PageNumber page;
+    uint16_t first = 0;
+    uint16_t last = UINT16_MAX;
+  };
+  Status SamplePath(const SampleStart& start, uint64_t seed, std::vector<ChildChoice>* path,
+                    uint64_t* leaf_entries);
+  double MeanLeafEntries(const SampleStart& start, uint64_t seed, double guess);
   [[nodiscard]] PageId Id(PageNumber page) const { return {space_, page}; }
 
   PageAllocator* const allocator_;

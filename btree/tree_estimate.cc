@@ -14,6 +14,8 @@ namespace {
 
 /// Random ways from root to leaf that Statistics averages over.
 constexpr uint32_t kSamples = 12;
+/// Leaves inside a range whose fill EstimateRange looks at, besides the two ends.
+constexpr uint32_t kRangeSamples = 4;
 
 /// Where one end of a range lies.
 struct RangeEnd {
@@ -39,8 +41,9 @@ Status FindEnd(const Tree& tree, const DescentTarget& target, RangeEnd* end) {
 }
 
 /// Entries below one child of the node at `depth` of the path, judged by both ways down.
-double EntriesPerChild(const RangeEnd& low, const RangeEnd& high, size_t depth) {
-  double entries = std::max(1.0, static_cast<double>(low.count + high.count) / 2);
+double EntriesPerChild(const RangeEnd& low, const RangeEnd& high, size_t depth,
+                       double leaf_entries) {
+  double entries = std::max(1.0, leaf_entries);
   for (size_t d = depth + 1; d < low.path.size(); ++d) {
     entries *= (low.path[d].children + high.path[d].children) / 2.0;
   }
@@ -72,7 +75,12 @@ Result<uint64_t> Tree::EstimateRange(Bytes low, Bytes high) {
   size_t depth = 0;
   while (depth < from.path.size() && from.path[depth].index == to.path[depth].index) ++depth;
   if (depth == from.path.size()) return from.count + to.count;
-  const double per_child = EntriesPerChild(from, to, depth);
+  // Leaves differ in fill: look at a few in between.
+  const SampleStart between{depth == 0 ? root_ : from.path[depth - 1].child, from.path[depth].index,
+                            static_cast<uint16_t>(to.path[depth].index + 1)};
+  const double leaf_entries = MeanLeafEntries(
+      between, from.leaf.value(), static_cast<double>(from.count + to.count) / 2);
+  const double per_child = EntriesPerChild(from, to, depth, leaf_entries);
   const double position_from = from.path[depth].index + ShareLeftOf(from, depth + 1);
   const double position_to = to.path[depth].index + ShareLeftOf(to, depth + 1);
   const double entries = std::max(1.0, (position_to - position_from) * per_child);
@@ -88,7 +96,7 @@ Result<TreeStatistics> Tree::Statistics() {
   for (uint32_t sample = 0; sample < kSamples; ++sample) {
     std::vector<ChildChoice> path;
     uint64_t leaf_entries = 0;
-    const Status status = SamplePath(random.Next(), &path, &leaf_entries);
+    const Status status = SamplePath({root_}, random.Next(), &path, &leaf_entries);
     if (status.Is(Code::kRestart)) continue;
     if (!status.ok()) return status;
     if (path.size() != children.size()) {  // first sample, or the tree's height changed
@@ -115,22 +123,41 @@ Result<TreeStatistics> Tree::Statistics() {
   return statistics;
 }
 
-/// One way down through children picked by `seed`. kRestart when a writer came in between.
-Status Tree::SamplePath(uint64_t seed, std::vector<ChildChoice>* path, uint64_t* leaf_entries) {
+double Tree::MeanLeafEntries(const SampleStart& start, uint64_t seed, double guess) {
+  Random random(seed);
+  double sum = guess;
+  double samples = 1;
+  for (uint32_t i = 0; i < kRangeSamples; ++i) {
+    std::vector<ChildChoice> path;
+    uint64_t entries = 0;
+    // A failed sample is one fewer: the guess stands anyway.
+    if (!SamplePath(start, random.Next(), &path, &entries).ok()) continue;
+    sum += static_cast<double>(entries);
+    samples += 1;
+  }
+  return sum / samples;
+}
+
+/// kRestart when a writer came in between.
+Status Tree::SamplePath(const SampleStart& start, uint64_t seed, std::vector<ChildChoice>* path,
+                        uint64_t* leaf_entries) {
   Random random(seed);
   const uint32_t page_bytes = pool()->page_size_bytes();
   OptimisticPage page;
-  Status status = pool()->FixOptimistic(Id(root_), FixHint::kNormal, &page);
+  Status status = pool()->FixOptimistic(Id(start.page), FixHint::kSpeculative, &page);
   if (!status.ok()) return status;
   for (uint32_t depth = 0; depth < kLevelsMax; ++depth) {
     const Bytes bytes(page.page, page_bytes);
-    const ChildChoice first = UnlatchedChild(bytes, index_, 0);
-    if (first.level == 0) {
+    const ChildChoice look = UnlatchedChild(bytes, index_, 0);
+    if (!look.is_node) return Status(Code::kRestart);  // not ours any more
+    if (look.level == 0) {
       *leaf_entries = UnlatchedUse(bytes).count;
       return page.Validate() ? Status::Ok() : Status(Code::kRestart);
     }
-    const ChildChoice choice =
-        UnlatchedChild(bytes, index_, random.Below(std::max<uint64_t>(1, first.children)));
+    const uint64_t first = depth == 0 ? std::min(start.first, look.children) : 0;
+    const uint64_t last = depth == 0 ? std::min(start.last, look.children) : look.children;
+    const uint64_t index = first + random.Below(std::max<uint64_t>(1, last - std::min(first, last)));
+    const ChildChoice choice = UnlatchedChild(bytes, index_, index);
     if (!page.Validate()) return Status(Code::kRestart);
     path->push_back(choice);
     OptimisticPage child;

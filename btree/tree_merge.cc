@@ -66,16 +66,20 @@ MergePlan PlanMerge(const NodeView& left, const NodeView& right, size_t separato
 }  // namespace
 
 Status Tree::MergeIfSmall(Bytes key) {
-  for (uint8_t level = 0; level < kLevelsMax; ++level) {
-    bool merged = false;
-    const Status status = MergeAtLevel(key, level, &merged);
+  for (uint8_t level = 0; level < kLevelsMax;) {
+    MergeOutcome outcome = MergeOutcome::kNothing;
+    const Status status = MergeAtLevel(key, level, &outcome);
     if (status.Is(Code::kRestart)) return Status::Ok();  // contended: a later removal tries again
-    if (!status.ok() || !merged) return status;
+    if (!status.ok() || outcome == MergeOutcome::kNothing) return status;
+    // Parents that merged made neighbours of nodes below that had none. Each merge frees a page, so
+    // this comes to an end.
+    const bool look_below = level > 0 && outcome == MergeOutcome::kMerged;
+    level = static_cast<uint8_t>(look_below ? level - 1 : level + 1);
   }
   return Status::Ok();
 }
 
-Status Tree::MergeAtLevel(Bytes key, uint8_t level, bool* merged) {
+Status Tree::MergeAtLevel(Bytes key, uint8_t level, MergeOutcome* outcome) {
   Descent descent(*this);
   OptimisticPage parent;
   OptimisticPage node;
@@ -97,12 +101,14 @@ Status Tree::MergeAtLevel(Bytes key, uint8_t level, bool* merged) {
     MiniTxn mini_txn(pool());
     status = mini_txn.Start(MergeLogBytes(page_bytes));
     if (!status.ok()) return status;
-    status = MergePair(&mini_txn, parent, static_cast<uint16_t>(left_index), merged);
+    bool merged = false;
+    status = MergePair(&mini_txn, parent, static_cast<uint16_t>(left_index), &merged);
     if (mini_txn.has_changes()) mini_txn.Commit();
-    if (!status.ok() || *merged) return status;
+    if (merged) *outcome = MergeOutcome::kMerged;
+    if (!status.ok() || merged) return status;
   }
-  // The parent may be left with this one child: then it is the parent that should be merged.
-  *merged = choice.children == 1;
+  // An only child has no sibling below the same parent: then it is the parent that should be merged.
+  if (choice.children == 1) *outcome = MergeOutcome::kLookAbove;
   return Status::Ok();
 }
 
