@@ -1,0 +1,338 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Undo streams: records, rollback, purge, recovery.
+#include "mvcc/undo.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "mvcc/undo_page.h"
+#include "tests/mvcc/undo_world.h"
+
+namespace rowan {
+namespace {
+
+class UndoTest : public ::testing::Test {
+ protected:
+  void SetUp() override { world_.Create(); }
+  void Commit(Txn* txn) {
+    ASSERT_TRUE(world_.manager().Commit(txn, Durability::kBackground, true).ok());
+  }
+  /// Everything written reaches the log file, memory is lost.
+  void KillAndStart() {
+    ASSERT_TRUE(world_.manager().MakeDurable().ok());
+    const Status status = world_.Start();
+    ASSERT_TRUE(status.ok()) << status.message();
+  }
+
+  UndoWorld world_;
+};
+
+TEST_F(UndoTest, ARecordIsReadBackAsWritten) {
+  Txn txn;
+  ASSERT_TRUE(world_.manager().AssignId(&txn).ok());
+  std::vector<UndoPointer> pointers;
+  const size_t largest = UndoStreams::MaxPayloadBytes(world_.pool().page_size_bytes());
+  for (const size_t size : {size_t{0}, size_t{1}, size_t{100}, largest / 2, largest, size_t{3}}) {
+    ASSERT_TRUE(world_.undo().EnsureRoom(&txn, size).ok());
+    MiniTxn mini_txn(&world_.pool());
+    ASSERT_TRUE(mini_txn.Start(UndoStreams::LogBytesMax(size) + 100).ok());
+    const std::string text(size, static_cast<char>('a' + pointers.size()));
+    Result<UndoPointer> pointer = world_.undo().Append(
+        &mini_txn, &txn, UndoType::kClusteredInsert, IndexId(300), {AsBytes(text)});
+    ASSERT_TRUE(pointer.ok());
+    mini_txn.Commit();
+    pointers.push_back(pointer.value());
+    UndoRecordCopy record;
+    ASSERT_TRUE(world_.undo().Read(pointers.back(), &record).ok());
+    EXPECT_EQ(record.type, UndoType::kClusteredInsert);
+    EXPECT_EQ(record.index, IndexId(300));
+    EXPECT_EQ(AsText(Bytes(record.payload)), text);
+  }
+  EXPECT_TRUE(world_.undo().EnsureRoom(&txn, largest + 1).Is(Code::kTooBig));
+  UndoRecordCopy record;
+  UndoPointer wrong = pointers[1];
+  ++wrong.offset;
+  EXPECT_TRUE(world_.undo().Read(wrong, &record).Is(Code::kCorrupt));
+  Commit(&txn);
+  world_.CheckAll();
+}
+
+TEST_F(UndoTest, SmallTransactionsShareAStreamAndItsPages) {
+  for (uint64_t i = 0; i < 20; ++i) {
+    Txn txn;
+    ASSERT_TRUE(world_.Write(&txn, 1, i).ok());
+    Commit(&txn);
+  }
+  const UndoStatistics statistics = world_.undo().Statistics();
+  EXPECT_EQ(statistics.streams, 1u);
+  EXPECT_EQ(statistics.pages, 1u);
+  EXPECT_EQ(statistics.transactions_to_purge, 20u);
+}
+
+TEST_F(UndoTest, RollbackRestoresInReverseOrderAndLeavesNothing) {
+  Txn base;
+  ASSERT_TRUE(world_.Write(&base, 3, 7).ok());
+  Commit(&base);
+  Txn txn;
+  for (uint64_t i = 0; i < 500; ++i) {
+    ASSERT_TRUE(world_.Write(&txn, 3 + 8 * (i % 2), 100 + i).ok());
+    ASSERT_TRUE(world_.Write(&txn, 8, 500 + i).ok());
+  }
+  EXPECT_GT(world_.undo().Statistics().pages, 1u);
+  EXPECT_EQ(txn.undo_records, 1000u);
+  ASSERT_TRUE(world_.manager().Rollback(&txn).ok());
+  EXPECT_EQ(world_.Cell(3), 7u);
+  EXPECT_EQ(world_.Cell(11), 0u);
+  EXPECT_EQ(world_.Cell(8), 0u);
+  EXPECT_EQ(world_.undo().Statistics().pages, 1u);
+  EXPECT_TRUE(world_.manager().Describe().empty());
+  world_.CheckAll();
+  Txn next;  // goes on behind the first transaction
+  ASSERT_TRUE(world_.Write(&next, 3, 8).ok());
+  Commit(&next);
+  EXPECT_EQ(world_.undo().Statistics().transactions_to_purge, 2u);
+  world_.CheckAll();
+}
+
+TEST_F(UndoTest, SavepointsNest) {
+  Txn txn;
+  ASSERT_TRUE(world_.Write(&txn, 1, 10).ok());
+  const UndoPosition first = world_.manager().Savepoint(&txn);
+  for (uint64_t i = 0; i < 300; ++i) ASSERT_TRUE(world_.Write(&txn, 8, i).ok());
+  const UndoPosition second = world_.manager().Savepoint(&txn);
+  ASSERT_TRUE(world_.Write(&txn, 1, 20).ok());
+  ASSERT_TRUE(world_.manager().RollbackTo(&txn, second).ok());
+  EXPECT_EQ(world_.Cell(1), 10u);
+  EXPECT_EQ(world_.Cell(8), 299u);
+  ASSERT_TRUE(world_.manager().RollbackTo(&txn, first).ok());
+  EXPECT_EQ(world_.Cell(8), 0u);
+  EXPECT_EQ(txn.undo_records, 1u);
+  ASSERT_TRUE(world_.Write(&txn, 2, 30).ok());
+  Commit(&txn);
+  EXPECT_EQ(world_.Cell(1), 10u);
+  EXPECT_EQ(world_.Cell(2), 30u);
+  world_.CheckAll();
+}
+
+TEST_F(UndoTest, ASavepointBeforeTheFirstWrite) {
+  Txn txn;
+  const UndoPosition nothing = world_.manager().Savepoint(&txn);
+  ASSERT_TRUE(world_.Write(&txn, 1, 10).ok());
+  ASSERT_TRUE(world_.manager().RollbackTo(&txn, nothing).ok());
+  EXPECT_EQ(world_.Cell(1), 0u);
+  ASSERT_TRUE(world_.Write(&txn, 1, 11).ok());
+  ASSERT_TRUE(world_.manager().Rollback(&txn).ok());
+  EXPECT_EQ(world_.Cell(1), 0u);
+  world_.CheckAll();
+}
+
+TEST_F(UndoTest, RoomThatWasNotUsedIsNoTransaction) {
+  Txn txn;
+  ASSERT_TRUE(world_.manager().AssignId(&txn).ok());
+  ASSERT_TRUE(world_.undo().EnsureRoom(&txn, 100).ok());
+  Commit(&txn);
+  ASSERT_TRUE(world_.manager().AssignId(&txn).ok());
+  ASSERT_TRUE(world_.undo().EnsureRoom(&txn, 100).ok());
+  ASSERT_TRUE(world_.manager().Rollback(&txn).ok());
+  EXPECT_EQ(world_.undo().HistoryLength(), 0u);
+  EXPECT_EQ(world_.undo().stream_count(), 1u);
+  world_.CheckAll();
+}
+
+TEST_F(UndoTest, PurgeWaitsForTheOldestSnapshotAndFreesPages) {
+  Txn reader;
+  Txn first;
+  ASSERT_TRUE(world_.Write(&first, 1, 5).ok());
+  Commit(&first);
+  world_.manager().OpenSnapshot(&reader);
+  for (uint64_t i = 0; i < 200; ++i) {
+    Txn txn;
+    for (uint32_t cell = 8; cell < 80; cell += 8) ASSERT_TRUE(world_.Write(&txn, cell, i).ok());
+    Commit(&txn);
+  }
+  world_.Purge();
+  EXPECT_EQ(world_.purged, (std::vector<std::string>{"1=0"}));
+  EXPECT_EQ(world_.manager().HistoryLength(), 200u);
+  EXPECT_GT(world_.undo().Statistics().pages, 10u);
+  world_.CheckAll();
+  world_.manager().CloseSnapshot(&reader);
+  world_.Purge();
+  EXPECT_EQ(world_.manager().HistoryLength(), 0u);
+  EXPECT_EQ(world_.purged.size(), 1u + 200 * 9);
+  EXPECT_EQ(world_.purged[1], "8=0");
+  EXPECT_EQ(world_.undo().Statistics().pages, 1u);
+  world_.CheckAll();
+}
+
+TEST_F(UndoTest, PurgeStopsBeforeTheRunningTransaction) {
+  Txn committed;
+  ASSERT_TRUE(world_.Write(&committed, 1, 5).ok());
+  Commit(&committed);
+  Txn running;
+  ASSERT_TRUE(world_.Write(&running, 2, 6).ok());
+  world_.Purge();
+  EXPECT_EQ(world_.purged, (std::vector<std::string>{"1=0"}));
+  for (uint64_t i = 0; i < 200; ++i) ASSERT_TRUE(world_.Write(&running, 8, i).ok());
+  world_.Purge();
+  ASSERT_TRUE(world_.manager().Rollback(&running).ok());
+  EXPECT_EQ(world_.Cell(2), 0u);
+  world_.CheckAll();
+}
+
+TEST_F(UndoTest, RecoveryFindsLosersAndHistory) {
+  Txn committed;
+  for (uint64_t i = 0; i < 100; ++i) ASSERT_TRUE(world_.Write(&committed, 8, i + 1).ok());
+  Commit(&committed);
+  Txn loser;
+  Txn other;
+  for (uint64_t i = 0; i < 100; ++i) {
+    ASSERT_TRUE(world_.Write(&loser, 16, i + 1).ok());
+    ASSERT_TRUE(world_.Write(&other, 24, i + 1).ok());
+  }
+  const TxnId loser_id = loser.txn_id();
+  Commit(&other);
+  KillAndStart();
+  EXPECT_EQ(world_.Cell(16), 100u);
+  EXPECT_TRUE(world_.manager().IsActive(loser_id));
+  EXPECT_EQ(world_.manager().HistoryLength(), 2u);
+  ASSERT_EQ(world_.manager().Describe().size(), 1u);
+  EXPECT_TRUE(world_.manager().Describe()[0].recovered);
+  EXPECT_EQ(world_.manager().Describe()[0].undo_records, 100u);
+  world_.RollBackLosers();
+  EXPECT_FALSE(world_.manager().IsActive(loser_id));
+  EXPECT_EQ(world_.Cell(8), 100u);
+  EXPECT_EQ(world_.Cell(16), 0u);
+  EXPECT_EQ(world_.Cell(24), 100u);
+  world_.Purge();
+  EXPECT_EQ(world_.purged.size(), 200u);
+  EXPECT_EQ(world_.undo().Statistics().pages, 2u);
+  world_.CheckAll();
+  KillAndStart();
+  EXPECT_EQ(world_.Cell(16), 0u);
+  EXPECT_TRUE(world_.manager().Describe().empty());
+  world_.CheckAll();
+}
+
+TEST_F(UndoTest, AHalfWayRollbackGoesOnAfterARestart) {
+  Txn txn;
+  for (uint64_t i = 0; i < 300; ++i) ASSERT_TRUE(world_.Write(&txn, 8, i + 1).ok());
+  int left = 120;
+  world_.on_undo = [&left](const UndoRecordCopy&) {
+    return left-- > 0 ? Status::Ok() : Status(Code::kStopped);
+  };
+  EXPECT_TRUE(world_.manager().Rollback(&txn).Is(Code::kStopped));
+  EXPECT_FALSE(txn.is_writer());
+  world_.on_undo = nullptr;
+  KillAndStart();
+  EXPECT_EQ(world_.Cell(8), 180u);
+  world_.RollBackLosers();
+  EXPECT_EQ(world_.Cell(8), 0u);
+  world_.CheckAll();
+}
+
+TEST_F(UndoTest, DamageKeepsTheTransactionListedAndLocked) {
+  Txn txn;
+  ASSERT_TRUE(world_.Write(&txn, 1, 5).ok());
+  ASSERT_TRUE(world_.Write(&txn, 2, 6).ok());
+  const TxnId id = txn.txn_id();
+  world_.on_undo = [](const UndoRecordCopy& record) {
+    return LoadLe<uint32_t>(record.payload.data()) == 1 ? Status(Code::kCorrupt) : Status::Ok();
+  };
+  EXPECT_TRUE(world_.manager().Rollback(&txn).Is(Code::kCorrupt));
+  EXPECT_EQ(world_.Cell(2), 0u);
+  EXPECT_EQ(world_.Cell(1), 5u);
+  EXPECT_TRUE(world_.manager().IsActive(id));
+  EXPECT_TRUE(world_.manager().WithActive(id, [&](Txn* heir) { EXPECT_NE(heir, &txn); }));
+  Txn next;  // everybody else goes on
+  ASSERT_TRUE(world_.Write(&next, 3, 9).ok());
+  Commit(&next);
+  const Result<bool> more = world_.manager().RollbackOneRecovered();
+  EXPECT_TRUE(more.ok() && !more.value()) << "it is not tried for ever";
+  world_.on_undo = nullptr;
+  KillAndStart();
+  world_.RollBackLosers();
+  EXPECT_EQ(world_.Cell(1), 0u);
+  EXPECT_EQ(world_.Cell(3), 9u);
+}
+
+TEST_F(UndoTest, PreparedTransactionsWaitForTheirCoordinator) {
+  Txn first;
+  Txn second;
+  Txn third;
+  ASSERT_TRUE(world_.Write(&first, 1, 5).ok());
+  for (int i = 0; i < 100; ++i) ASSERT_TRUE(world_.Write(&second, 8, 6).ok());
+  ASSERT_TRUE(world_.Write(&third, 3, 7).ok());
+  ASSERT_TRUE(world_.manager().Prepare(&first, AsBytes("xid one")).ok());
+  ASSERT_TRUE(world_.manager().Prepare(&second, AsBytes("xid two")).ok());
+  EXPECT_EQ(second.state, TxnState::kPrepared);
+  KillAndStart();
+  world_.RollBackLosers();
+  EXPECT_EQ(world_.Cell(3), 0u);
+  EXPECT_EQ(world_.Cell(1), 5u);
+  std::vector<std::string> xids = world_.manager().PreparedXids();
+  std::sort(xids.begin(), xids.end());
+  EXPECT_EQ(xids, (std::vector<std::string>{"xid one", "xid two"}));
+  EXPECT_TRUE(world_.manager().CommitPrepared("no such", Durability::kDurable).Is(Code::kNotFound));
+  EXPECT_TRUE(world_.manager().CommitPrepared("xid one", Durability::kDurable).ok());
+  EXPECT_TRUE(world_.manager().RollbackPrepared("xid two").ok());
+  EXPECT_EQ(world_.Cell(1), 5u);
+  EXPECT_EQ(world_.Cell(8), 0u);
+  KillAndStart();
+  EXPECT_TRUE(world_.manager().PreparedXids().empty());
+  EXPECT_EQ(world_.manager().HistoryLength(), 1u);
+  world_.CheckAll();
+}
+
+TEST_F(UndoTest, ADetachedPreparedTransactionLivesOn) {
+  auto txn = std::make_unique<Txn>();
+  ASSERT_TRUE(world_.Write(txn.get(), 1, 5).ok());
+  ASSERT_TRUE(world_.manager().Prepare(txn.get(), AsBytes("x")).ok());
+  world_.manager().KeepPrepared(std::move(txn));
+  EXPECT_EQ(world_.manager().PreparedXids().size(), 1u);
+  EXPECT_TRUE(world_.manager().RollbackPrepared("x").ok());
+  EXPECT_EQ(world_.Cell(1), 0u);
+}
+
+TEST_F(UndoTest, WhatMustNotRunTwiceIsMarked) {
+  Txn txn;
+  ASSERT_TRUE(world_.LogDrop(&txn, UndoType::kBlobDrop, "blob").ok());
+  ASSERT_TRUE(world_.Write(&txn, 1, 2).ok());
+  ASSERT_TRUE(world_.LogDrop(&txn, UndoType::kExtension, "file").ok());
+  Commit(&txn);
+  world_.Purge();
+  EXPECT_EQ(world_.purged, (std::vector<std::string>{"15:blob", "1=0", "20:file"}));
+  KillAndStart();
+  world_.Purge();
+  EXPECT_EQ(world_.purged, (std::vector<std::string>{"1=0"})) << "the others ran already";
+}
+
+TEST(UndoPageTest, GarbageIsNoRecord) {
+  std::byte page[4096] = {};
+  InitUndoPage(page, {kUndoSpace, PageNumber(9)}, 3, kNoPage);
+  std::byte* end = WriteUndoRecord(page + kUndoRecordsOffset, UndoType::kSecondaryInsert,
+                                   IndexId(1u << 20), {AsBytes("payload")});
+  const auto free = static_cast<size_t>(end - page);
+  UndoRecordInPage record;
+  EXPECT_TRUE(ParseUndoRecord(page, kUndoRecordsOffset, free, &record));
+  EXPECT_EQ(AsText(record.payload), "payload");
+  EXPECT_EQ(UndoRecordBefore(page, free), kUndoRecordsOffset);
+  EXPECT_FALSE(ParseUndoRecord(page, kUndoRecordsOffset, free - 1, &record));
+  EXPECT_FALSE(ParseUndoRecord(page, free, free, &record));
+  for (size_t offset = kUndoRecordsOffset; offset < 200; ++offset) {
+    for (const unsigned value : {0u, 1u, 0x7Fu, 0xFFu}) {
+      std::byte damaged[4096];
+      std::copy(std::begin(page), std::end(page), std::begin(damaged));
+      damaged[offset] = static_cast<std::byte>(value);
+      if (ParseUndoRecord(damaged, kUndoRecordsOffset, free, &record)) {
+        EXPECT_GE(record.payload.data(), damaged + kUndoRecordsOffset);
+        EXPECT_LE(record.payload.data() + record.payload.size(), damaged + free);
+      }
+      static_cast<void>(UndoRecordBefore(damaged, free));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace rowan
