@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Allocation against a model, reservations, growth over several bitmap pages, counters, drops, and
+// recovery.
+#include <gtest/gtest.h>
+
+#include <set>
+#include <thread>
+#include <vector>
+
+#include "base/random.h"
+#include "space/space_pages.h"
+#include "tests/space/space_world.h"
+
+namespace rowan {
+namespace {
+
+constexpr SpaceId kSpace = SpaceWorld::kSpace;
+
+Result<PageNumber> Take(SpaceWorld* world, PageNumber near) {
+  Result<PageReservation> reservation = world->allocator().Reserve(kSpace, 1);
+  if (!reservation.ok()) return reservation.status();
+  MiniTxn mini_txn(&world->pool());
+  const Status status = mini_txn.Start(256);
+  if (!status.ok()) return status;
+  Result<PageNumber> page = world->allocator().Allocate(&mini_txn, &*reservation, near);
+  if (mini_txn.has_changes()) mini_txn.Commit();
+  return page;
+}
+
+Status Give(SpaceWorld* world, PageNumber page) {
+  MiniTxn mini_txn(&world->pool());
+  Status status = mini_txn.Start(256);
+  if (!status.ok()) return status;
+  status = world->allocator().Free(&mini_txn, {kSpace, page});
+  if (mini_txn.has_changes()) mini_txn.Commit();
+  return status;
+}
+
+TEST(BitmapTest, finds_what_a_plain_search_finds) {
+  Random random(3);
+  std::vector<std::byte> page(4096);
+  InitBitmap(page, {kSpace, PageNumber(1)}, 0);
+  std::vector<bool> model(GroupPages(4096));
+  model[0] = model[1] = true;
+  for (int i = 0; i < 4000; ++i) {
+    const auto bit = static_cast<uint32_t>(random.Between(2, 1500));
+    const bool value = random.OneIn(2);
+    BitmapSet(page, bit, value);
+    model[bit] = value;
+    const auto first = static_cast<uint32_t>(random.Below(1600));
+    const auto last = static_cast<uint32_t>(first + random.Below(200));
+    std::optional<uint32_t> expected;
+    for (uint32_t b = first; b < last && !expected.has_value(); ++b) {
+      if (!model[b]) expected = b;
+    }
+    ASSERT_EQ(FirstClear(page, first, last), expected);
+    ASSERT_EQ(BitmapTest(page, bit), value);
+  }
+  uint32_t count = 0;
+  for (const bool bit : model) count += bit ? 1 : 0;
+  EXPECT_EQ(BitmapCount(page, GroupPages(4096)), count);
+  const std::optional<uint32_t> extent = FirstClearExtent(page, 0, GroupPages(4096));
+  ASSERT_TRUE(extent.has_value());
+  EXPECT_EQ(*extent % ExtentPages(4096), 0u);
+  EXPECT_GE(*extent, 1501u - ExtentPages(4096));
+}
+
+TEST(PageAllocatorTest, never_gives_a_page_twice_and_counts_right) {
+  FaultFileSystem file_system(1);
+  SpaceWorld world(&file_system, {});
+  ASSERT_TRUE(world.Create().ok());
+  Random random(TestSeed());
+  std::set<uint32_t> used;
+  for (int i = 0; i < 3000; ++i) {
+    if (used.empty() || random.Below(10) < 6) {
+      const PageNumber near(used.empty() || random.OneIn(2) ? 0 : *used.begin());
+      Result<PageNumber> page = Take(&world, near);
+      ASSERT_TRUE(page.ok());
+      ASSERT_TRUE(used.insert(page->value()).second) << "page given twice";
+      ASSERT_GT(page->value(), 1u);
+    } else {
+      auto victim = std::next(used.begin(), static_cast<ptrdiff_t>(random.Below(used.size())));
+      ASSERT_TRUE(Give(&world, PageNumber(*victim)).ok());
+      used.erase(victim);
+    }
+  }
+  Result<uint32_t> counted = world.allocator().CheckSpace(kSpace);
+  ASSERT_TRUE(counted.ok());
+  EXPECT_EQ(*counted, used.size() + 2);
+  Result<SpaceStatistics> statistics = world.allocator().Statistics(kSpace);
+  ASSERT_TRUE(statistics.ok());
+  EXPECT_EQ(statistics->used_pages, used.size() + 2);
+  EXPECT_GE(statistics->file_pages, *used.rbegin() + 1);
+  EXPECT_TRUE(Give(&world, PageNumber(0)).Is(Code::kCorrupt));
+  EXPECT_TRUE(Give(&world, PageNumber(1)).Is(Code::kCorrupt));
+}
+
+TEST(PageAllocatorTest, two_growing_trees_get_extents_of_their_own) {
+  FaultFileSystem file_system(1);
+  SpaceWorld::Options options;
+  SpaceWorld world(&file_system, options);
+  ASSERT_TRUE(world.Create().ok());
+  const uint32_t extent = ExtentPages(options.page_bytes);
+  PageNumber last[2] = {};
+  uint32_t moves = 0;
+  const uint32_t rounds = 16 * extent;
+  for (uint32_t i = 0; i < rounds; ++i) {
+    PageNumber& near = last[i % 2];
+    Result<PageNumber> page = Take(&world, near);
+    ASSERT_TRUE(page.ok());
+    if (page->value() / extent != near.value() / extent) ++moves;
+    near = *page;
+  }
+  EXPECT_LE(moves, 2 * rounds / extent + 8);
+}
+
+TEST(PageAllocatorTest, grows_over_several_bitmap_pages) {
+  FaultFileSystem file_system(1);
+  SpaceWorld::Options options;
+  options.page_bytes = 4096;
+  SpaceWorld world(&file_system, options);
+  ASSERT_TRUE(world.Create().ok());
+  const uint32_t pages = GroupPages(4096) + 5000;
+  std::set<uint32_t> used;
+  for (uint32_t i = 0; i < pages; ++i) {
+    Result<PageNumber> page = Take(&world, kNoPage);
+    ASSERT_TRUE(page.ok());
+    ASSERT_TRUE(used.insert(page->value()).second);
+    ASSERT_NE(page->value() % GroupPages(4096), 1u) << "a bitmap page was given";
+  }
+  Result<uint32_t> counted = world.allocator().CheckSpace(kSpace);
+  ASSERT_TRUE(counted.ok());
+  EXPECT_EQ(*counted, pages + 3);
+}
+
+TEST(PageAllocatorTest, an_unused_reservation_goes_back) {
+  FaultFileSystem file_system(1);
+  SpaceWorld world(&file_system, {});
+  ASSERT_TRUE(world.Create().ok());
+  Result<SpaceStatistics> before = world.allocator().Statistics(kSpace);
+  for (int i = 0; i < 1000; ++i) {
+    Result<PageReservation> reservation = world.allocator().Reserve(kSpace, 2);
+    ASSERT_TRUE(reservation.ok());
+    PageReservation moved = std::move(*reservation);
+    EXPECT_EQ(moved.pages(), 2u);
+  }
+  Result<SpaceStatistics> after = world.allocator().Statistics(kSpace);
+  EXPECT_EQ(before->file_pages, after->file_pages);
+}
+
+TEST(PageAllocatorTest, a_full_disk_is_no_space_and_reserved_pages_still_come) {
+  FaultFileSystem file_system(1);
+  SpaceWorld world(&file_system, {});
+  ASSERT_TRUE(world.Create().ok());
+  ASSERT_TRUE(Take(&world, kNoPage).ok());
+  file_system.Inject({.call = FileCall::kAllocate, .path_part = "space_", .lasting = true,
+                      .code = Code::kNoSpace});
+  file_system.Inject({.call = FileCall::kTruncate, .path_part = "space_", .lasting = true,
+                      .code = Code::kNoSpace});
+  Status status;
+  for (int i = 0; i < 5000 && status.ok(); ++i) status = Take(&world, kNoPage).status();
+  EXPECT_TRUE(status.Is(Code::kNoSpace)) << status.message();
+  ASSERT_TRUE(Give(&world, PageNumber(2)).ok());
+  EXPECT_TRUE(Take(&world, kNoPage).ok()) << "a freed page can be had again";
+}
+
+TEST(PageAllocatorTest, threads_get_different_pages) {
+  FaultFileSystem file_system(1);
+  SpaceWorld world(&file_system, {});
+  ASSERT_TRUE(world.Create().ok());
+  std::vector<std::vector<uint32_t>> taken(4);
+  std::vector<std::thread> threads;
+  for (auto& mine : taken) {
+    threads.emplace_back([&world, &mine] {
+      for (int i = 0; i < 500; ++i) {
+        Result<PageNumber> page = Take(&world, kNoPage);
+        ASSERT_TRUE(page.ok());
+        if (i % 3 == 0) {
+          ASSERT_TRUE(Give(&world, *page).ok());
+        } else {
+          mine.push_back(page->value());
+        }
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  std::set<uint32_t> all;
+  size_t sum = 0;
+  for (const auto& mine : taken) {
+    all.insert(mine.begin(), mine.end());
+    sum += mine.size();
+  }
+  EXPECT_EQ(all.size(), sum);
+}
+
+TEST(PageAllocatorTest, bits_and_counter_survive_a_crash) {
+  FaultFileSystem file_system(TestSeed());
+  SpaceWorld::Options options;
+  options.pool_pages = 64;
+  SpaceWorld world(&file_system, options);
+  ASSERT_TRUE(world.Create().ok());
+  std::set<uint32_t> used;
+  for (int round = 0; round < 5; ++round) {
+    for (int i = 0; i < 200; ++i) {
+      Result<PageNumber> page = Take(&world, kNoPage);
+      ASSERT_TRUE(page.ok());
+      used.insert(page->value());
+    }
+    ASSERT_TRUE(world.allocator().WriteCounter(kSpace, 1000u + round).ok());
+    ASSERT_TRUE(world.log().WaitDurable(world.log().tail()).ok());
+    world.Kill();
+    file_system.Crash(static_cast<uint64_t>(round));
+    const Status started = world.Start();
+    ASSERT_TRUE(started.ok()) << started.message();
+    Result<uint32_t> counted = world.allocator().CheckSpace(kSpace);
+    ASSERT_TRUE(counted.ok());
+    EXPECT_EQ(*counted, used.size() + 2);
+    for (const uint32_t page : used) {
+      ASSERT_TRUE(world.allocator().IsAllocated({kSpace, PageNumber(page)}).value());
+    }
+    EXPECT_EQ(world.allocator().ReadCounter(kSpace).value(), 1000u + round);
+  }
+}
+
+TEST(PageAllocatorTest, a_file_of_another_instance_is_refused) {
+  FaultFileSystem file_system(1);
+  SpaceWorld world(&file_system, {});
+  ASSERT_TRUE(world.Create().ok());
+  std::array<uint8_t, 16> other{};
+  other[5] = 9;
+  PageAllocator stranger(&world.pool(), other);
+  EXPECT_TRUE(stranger.OpenSpace(kSpace).Is(Code::kInvalidArgument));
+  EXPECT_TRUE(world.allocator().OpenSpace(SpaceId(99)).Is(Code::kNotFound));
+}
+
+TEST(PageAllocatorTest, a_dropped_space_is_gone) {
+  FaultFileSystem file_system(1);
+  SpaceWorld world(&file_system, {});
+  ASSERT_TRUE(world.Create().ok());
+  ASSERT_TRUE(Take(&world, kNoPage).ok());
+  ASSERT_TRUE(world.allocator().DropSpace(kSpace).ok());
+  EXPECT_FALSE(world.files().IsLive(kSpace));
+  EXPECT_TRUE(world.allocator().OpenSpace(kSpace).Is(Code::kNotFound));
+}
+
+}  // namespace
+}  // namespace rowan
