@@ -97,7 +97,7 @@ Status UndoRowUpdate(const UndoStep& step) {
   if (!DecodeRowUpdate(step.record->payload, &update)) {
     return ReportRowDamage(*step.index, step.index->tree.root(), "damaged undo record of a row");
   }
-  return UndoInTree(
+  const Status status = UndoInTree(
       step, update.key, [&](const LeafPosition& position, std::vector<std::byte>* value) {
         ClusteredHeader header;
         Bytes row;
@@ -112,6 +112,11 @@ Status UndoRowUpdate(const UndoStep& step) {
         StoreClusteredHeader(value->data(), update.old_header);
         return AppendOldRow(update, row, value);
       });
+  const TxnId own = step.txn->txn_id();
+  if (status.ok() && update.old_header.txn != own) {
+    step.txn->newer_rows.Remove(own, step.index->table, update.key);
+  }
+  return status;
 }
 
 /// kSecondaryInsert and kSecondaryDelete.

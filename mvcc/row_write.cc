@@ -166,9 +166,14 @@ Status RowWriter::WriteVersion(RowChange* change, MiniTxn* mini_txn, const LeafP
       mini_txn, change->txn, UndoType::kClusteredUpdate, tree.index(),
       {pieces.head(), update.key, pieces.tail(), update.old_middle});
   if (!undo.ok()) return undo.status();
-  StoreClusteredHeader(scratch_.data(), {marks_deleted, change->txn->txn_id(), *undo});
-  status = tree.UpdateAt(mini_txn, position, scratch_, change->txn->txn_id());
+  Txn* txn = change->txn;
+  StoreClusteredHeader(scratch_.data(), {marks_deleted, txn->txn_id(), *undo});
+  status = tree.UpdateAt(mini_txn, position, scratch_, txn->txn_id());
   ROWAN_CHECK(status.ok());
+  if (txn->snapshot.active() &&
+      !manager_->IsVisible(txn->snapshot, old_header.txn, txn->txn_id())) {
+    txn->newer_rows.Add(txn->txn_id(), change->index->table, change->tree_key);
+  }
   return status;
 }
 

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "base/ids.h"
+#include "mvcc/newer_rows.h"
 #include "mvcc/snapshot.h"
 #include "mvcc/undo_pointer.h"
 
@@ -59,6 +60,7 @@ struct Txn {
   LockRequest* queued = nullptr;     ///< asked for by LockTable::TryLock, not waited for yet
   SnapshotRegistry* snapshot_registry = nullptr;
   uint32_t snapshot_slot = UINT32_MAX;  ///< kept between snapshots
+  NewerRows newer_rows;                 ///< written over versions that the snapshot lacks
 
   // Shared.
   std::atomic<uint64_t> id{0};             ///< TxnId, 0 before the first write

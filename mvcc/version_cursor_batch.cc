@@ -110,10 +110,25 @@ Status VersionCursor::Impl::ConsiderEntry(Bytes value) {
   SecondaryHeader header;
   Bytes payload;
   if (!ParseSecondary(value, &header, &payload)) return Damage("an entry shorter than its header");
-  if (!visible(header.creator)) return Status::Ok();
-  if (header.deleter != kNoTxn && visible(header.deleter)) return Status::Ok();
-  Copy(payload, header.has_ordinal);
+  const bool created = visible(header.creator);
+  const bool deleted = header.deleter != kNoTxn && visible(header.deleter);
+  bool shown = created && !deleted;
+  const bool settled = created && (deleted || header.deleter == kNoTxn);
+  if (!settled && !txn->newer_rows.empty(txn->txn_id()) &&
+      IsOfNewerRow(StripOrdinal(cursor->key(), header.has_ordinal))) {
+    shown = header.deleter == kNoTxn;
+  }
+  if (shown) Copy(payload, header.has_ordinal);
   return Status::Ok();
+}
+
+bool VersionCursor::Impl::IsOfNewerRow(Bytes entry_key) {
+  if (options.row_key.find == nullptr) {
+    return txn->newer_rows.ContainsTail(index->table, entry_key);
+  }
+  Bytes row_key;
+  return options.row_key.find(options.row_key.context, entry_key, &row_key_scratch, &row_key) &&
+         txn->newer_rows.Contains(index->table, row_key);
 }
 
 void VersionCursor::Impl::Copy(Bytes value, bool has_ordinal) {

@@ -68,6 +68,7 @@ struct VersionCursor::Impl {
   Status Consider(bool decided);
   Status ConsiderRow(Bytes value);
   Status ConsiderEntry(Bytes value);
+  bool IsOfNewerRow(Bytes entry_key);
   void Copy(Bytes value, bool has_ordinal);
   void CopyPending(const ClusteredHeader& header, Bytes row);
   /// Builds the older versions of pending items, drops those that did not exist.
@@ -137,6 +138,7 @@ struct VersionCursor::Impl {
 
   bool has_end = false;
   std::vector<std::byte> end_key;
+  std::vector<std::byte> row_key_scratch;
   std::vector<std::byte> seek_key;  ///< tree key to come back to
 
   LockKey current_lock;

@@ -88,7 +88,6 @@ class RowWorld : public IndexResolver, public ExtensionApplier {
     pool_->StartBackground();
     allocator_ = std::make_unique<PageAllocator>(pool_.get(), data.instance_id);
     blobs_ = std::make_unique<BlobStore>(allocator_.get());
-    Expect(allocator_->CreateSpace(kUndoSpace));
     Expect(allocator_->CreateSpace(kFirstTableSpace));
     undo_ = std::make_unique<UndoStreams>(allocator_.get());
     Expect(undo_->Create());
