@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // NewerRows: the rows that a transaction wrote over although their newest version was not in its
-// snapshot (another transaction committed it later, and a locking read or an update goes by the newest
-// version). The transaction sees its own version of such a row, so it must also see the row's index
-// entries as they are now, not as its snapshot would show them: entries made by that other transaction
-// may be missing in the snapshot, entries that it deleted may still be there. A scan asks here about
-// entries whose creator or deleter the snapshot does not show; without such writes nothing is asked.
-// Thread safety: the transaction's thread.
+// snapshot (another transaction committed it later, and a locking read or an update goes by the
+// newest version). The transaction sees its own version of such a row, so it must also see the
+// row's index entries as they are now, not as its snapshot would show them: entries made by that
+// other transaction may be missing in the snapshot, entries that it deleted may still be there. A
+// scan asks here about entries whose creator or deleter the snapshot does not show; without such
+// writes nothing is asked. Thread safety: the transaction's thread.
 #pragma once
 
 #include <algorithm>

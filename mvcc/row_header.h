@@ -43,8 +43,8 @@ struct ClusteredHeader {
 };
 
 struct SecondaryHeader {
-  TxnId creator;  ///< kNoTxn: visible to all
-  TxnId deleter;  ///< kNoTxn: not delete-marked
+  TxnId creator;             ///< kNoTxn: visible to all
+  TxnId deleter;             ///< kNoTxn: not delete-marked
   bool has_ordinal = false;  ///< the tree key ends in an ordinal
   size_t size_bytes = 1;
 };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Purge of committed transactions that every snapshot sees: what they delete-marked is removed if the
-// mark is still theirs. Repeating it is harmless, and so is finding nothing: writers clean leaves, too.
+// Purge of committed transactions that every snapshot sees: what they delete-marked is removed if
+// the mark is still theirs. Repeating it is harmless, and so is finding nothing: writers clean
+// leaves, too.
 #include "base/counters.h"
 #include "buffer/mini_txn.h"
 #include "mvcc/row_header.h"
@@ -19,8 +20,7 @@ Status RemoveIf(IndexRef* index, Bytes tree_key, IsOurs is_ours) {
   size_t entries_left = 0;
   {
     MiniTxn mini_txn(index->tree.pool());
-    Status status =
-        mini_txn.Start(static_cast<uint32_t>(kRemoveGroupBytes + 2 * tree_key.size()));
+    Status status = mini_txn.Start(static_cast<uint32_t>(kRemoveGroupBytes + 2 * tree_key.size()));
     if (!status.ok()) return status;
     LeafPosition position;
     status = index->tree.FindForWrite(&mini_txn, tree_key, &position);

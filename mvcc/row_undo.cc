@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Rollback. Each step is one group: the row or entry goes back and the stream's end moves back over the
-// record, so a crash in between repeats nothing and loses nothing. The undo page is latched after the
-// leaf and before the leaf changes: what can fail comes first.
+// Rollback. Each step is one group: the row or entry goes back and the stream's end moves back over
+// the record, so a crash in between repeats nothing and loses nothing. The undo page is latched
+// after the leaf and before the leaf changes: what can fail comes first.
 //
-// A row or entry that goes back to "delete-marked by X" with X seen by all is removed instead: purge
-// of X may have been here already and found the mark gone.
+// A row or entry that goes back to "delete-marked by X" with X seen by all is removed instead:
+// purge of X may have been here already and found the mark gone.
 #include "mvcc/row_undo.h"
 
 #include <algorithm>

@@ -46,8 +46,8 @@ RowUpdateUndo MakeRowUpdate(Bytes key, const ClusteredHeader& old_header, Bytes 
   update.kept_prefix = CommonPrefix(old_row, new_row);
   const size_t rest = std::min(old_row.size(), new_row.size()) - update.kept_prefix;
   update.kept_suffix = CommonSuffix(old_row, new_row, rest);
-  update.old_middle = old_row.subspan(
-      update.kept_prefix, old_row.size() - update.kept_prefix - update.kept_suffix);
+  update.old_middle =
+      old_row.subspan(update.kept_prefix, old_row.size() - update.kept_prefix - update.kept_suffix);
   return update;
 }
 
@@ -74,7 +74,8 @@ bool DecodeRowUpdate(Bytes payload, RowUpdateUndo* update) {
   update->key = {position, static_cast<size_t>(key_bytes)};
   position += key_bytes;
   Bytes rest;
-  if (!ParseClustered({position, static_cast<size_t>(end - position)}, &update->old_header, &rest)) {
+  if (!ParseClustered({position, static_cast<size_t>(end - position)}, &update->old_header,
+                      &rest)) {
     return false;
   }
   uint64_t prefix = 0;

@@ -23,7 +23,7 @@
 namespace rowan {
 
 enum RowUndoFlags : uint8_t {
-  kUndoRowDelete = 1,    ///< kClusteredUpdate: the newer version is delete-marked; purge looks at it
+  kUndoRowDelete = 1,  ///< kClusteredUpdate: the newer version is delete-marked; purge looks at it
   kUndoMarkCleared = 1,  ///< kSecondaryInsert: revived an entry that this transaction had deleted
 };
 

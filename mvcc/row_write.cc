@@ -48,15 +48,13 @@ Status RowWriter::InsertRow(Txn* txn, IndexRef* index, Bytes key, Bytes row,
 
 Status RowWriter::InsertFresh(RowChange* change, MiniTxn* mini_txn, const LeafPosition& position) {
   Tree& tree = change->index->tree;
-  Status status =
-      AskExplicit(manager_, change->txn, MakeLockKey(tree.index(), change->tree_key));
+  Status status = AskExplicit(manager_, change->txn, MakeLockKey(tree.index(), change->tree_key));
   if (!status.ok()) return status;
   if (!tree.FitsAt(position, change->tree_key.size(), scratch_.size(), false)) {
     return Status(Code::kNoRoom);
   }
-  const Result<UndoPointer> undo =
-      manager_->undo()->Append(mini_txn, change->txn, UndoType::kClusteredInsert, tree.index(),
-                               {change->tree_key});
+  const Result<UndoPointer> undo = manager_->undo()->Append(
+      mini_txn, change->txn, UndoType::kClusteredInsert, tree.index(), {change->tree_key});
   if (!undo.ok()) return undo.status();
   // No older version: readers need not look at the undo record.
   StoreClusteredHeader(scratch_.data(), {false, change->txn->txn_id(), UndoPointer{}});
@@ -75,12 +73,11 @@ Status RowWriter::InsertOver(RowChange* change, MiniTxn* mini_txn, const LeafPos
   Txn* txn = change->txn;
   if (header.txn != txn->txn_id()) {
     const LockKey key = MakeLockKey(change->index->id(), change->tree_key);
-    Status status =
-        AskHolder(manager_, txn, header.txn, key, duplicate_mode, WaitPolicy::kWait);
+    Status status = AskHolder(manager_, txn, header.txn, key, duplicate_mode, WaitPolicy::kWait);
     if (status.ok()) {
       status = header.deleted ? AskExplicit(manager_, txn, key)
-                              : change->locks->TryLock(txn, key, duplicate_mode,
-                                                       LockKind::kRecord, WaitPolicy::kWait);
+                              : change->locks->TryLock(txn, key, duplicate_mode, LockKind::kRecord,
+                                                       WaitPolicy::kWait);
     }
     if (!status.ok()) return status;
   }
@@ -162,9 +159,9 @@ Status RowWriter::WriteVersion(RowChange* change, MiniTxn* mini_txn, const LeafP
   if (!tree.FitsAt(position, change->tree_key.size(), scratch_.size(), true)) {
     return Status(Code::kNoRoom);
   }
-  Result<UndoPointer> undo = manager_->undo()->Append(
-      mini_txn, change->txn, UndoType::kClusteredUpdate, tree.index(),
-      {pieces.head(), update.key, pieces.tail(), update.old_middle});
+  Result<UndoPointer> undo =
+      manager_->undo()->Append(mini_txn, change->txn, UndoType::kClusteredUpdate, tree.index(),
+                               {pieces.head(), update.key, pieces.tail(), update.old_middle});
   if (!undo.ok()) return undo.status();
   Txn* txn = change->txn;
   StoreClusteredHeader(scratch_.data(), {marks_deleted, txn->txn_id(), *undo});

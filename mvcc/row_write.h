@@ -63,7 +63,9 @@ class RowWriter {
   /// Undo record of an engine extension, in its own group.
   Status LogExtension(Txn* txn, Bytes payload);
 
-  [[nodiscard]] Bytes duplicate_key() const { return {duplicate_key_.data(), duplicate_key_.size()}; }
+  [[nodiscard]] Bytes duplicate_key() const {
+    return {duplicate_key_.data(), duplicate_key_.size()};
+  }
 
  private:
   struct EntryWrite;

@@ -36,12 +36,12 @@ Status AskHolder(TxnManager* manager, Txn* txn, TxnId holder, LockKey key, LockM
     return Status(policy == WaitPolicy::kSkipLocked ? Code::kSkipped : Code::kLockNotAvailable);
   }
   LockTable* locks = manager->locks();
-  const bool active = manager->WithActive(
-      holder, [locks, key](Txn* owner) { locks->AddImplicit(owner, key); });
+  const bool active =
+      manager->WithActive(holder, [locks, key](Txn* owner) { locks->AddImplicit(owner, key); });
   if (!active) return Status::Ok();
   const Status status = locks->TryLock(txn, key, mode, LockKind::kRecord, policy);
-  // Granted although the holder has it: only if it ended in between, or if two keys share a hash and
-  // we hold the other one; then waiting is impossible.
+  // Granted although the holder has it: only if it ended in between, or if two keys share a hash
+  // and we hold the other one; then waiting is impossible.
   if (status.ok() && manager->IsActive(holder)) return Status(Code::kDeadlock);
   return status;
 }
@@ -65,8 +65,9 @@ Status RowChange::Begin(MiniTxn* mini_txn) const {
     const Status status = manager->undo()->EnsureRoom(txn, undo_bytes);
     if (!status.ok()) return status;
   }
-  return mini_txn->Start(static_cast<uint32_t>(kGroupOverheadBytes + tree_key.size() + value_bytes) +
-                         UndoStreams::LogBytesMax(undo_bytes));
+  return mini_txn->Start(
+      static_cast<uint32_t>(kGroupOverheadBytes + tree_key.size() + value_bytes) +
+      UndoStreams::LogBytesMax(undo_bytes));
 }
 
 Status RowChange::Recover(Status failure) const {

@@ -6,7 +6,7 @@
 //   delete A            A c=x                    A c=x d=T             undo: clear the mark
 //   insert A again      A c=x d=T, same payload  A c=x                 undo: put the mark d=T back
 //                       A c=x d=T, other payload add A#1 c=T           undo: remove A#1
-//                       A d=C seen by all        A c=T                 undo: remove it (nobody sees it)
+//                       A d=C seen by all        A c=T                 undo: remove it
 //                       A d=C not seen by all    add A#1 c=T           undo: remove A#1
 //
 // A -> B -> A in one transaction on A c=C:
@@ -18,9 +18,10 @@
 // its record left, because the steps between were undone before. A creator that is seen by all is
 // dropped when an entry is marked; that is no change that rollback would have to repeat.
 //
-// Which entries of a key can be live: the plain one or the one with the largest ordinal, because a new
-// entry takes the plain key if it is free, else the next ordinal behind all others, and only the live
-// one of a key can be replaced. All changes of one key happen under the lock of its clustered row.
+// Which entries of a key can be live: the plain one or the one with the largest ordinal, because a
+// new entry takes the plain key if it is free, else the next ordinal behind all others, and only
+// the live one of a key can be replaced. All changes of one key happen under the lock of its
+// clustered row.
 #include <algorithm>
 #include <cstring>
 
@@ -38,8 +39,7 @@ constexpr uint32_t kOrdinalMax = UINT32_MAX - 1;  // UINT32_MAX bounds the searc
 bool ParseEntry(const RowChange& change, const LeafPosition& position, SecondaryHeader* header,
                 Bytes* payload, Status* status) {
   if (ParseSecondary(change.index->tree.ValueAt(position), header, payload)) return true;
-  *status =
-      ReportRowDamage(*change.index, position.leaf.id.page, "entry shorter than its header");
+  *status = ReportRowDamage(*change.index, position.leaf.id.page, "entry shorter than its header");
   return false;
 }
 
@@ -63,8 +63,7 @@ Status AskBoth(RowChange* change, LockKey key, const SecondaryHeader& header) {
 Status CheckEntrySize(const IndexRef& index, size_t tree_key_bytes, size_t payload_bytes) {
   const uint32_t page_size = index.tree.pool()->page_size_bytes();
   if (tree_key_bytes <= Tree::MaxKeyBytes(page_size) &&
-      tree_key_bytes + kSecondaryHeaderBytesMax + payload_bytes <=
-          Tree::MaxEntryBytes(page_size)) {
+      tree_key_bytes + kSecondaryHeaderBytesMax + payload_bytes <= Tree::MaxEntryBytes(page_size)) {
     return Status::Ok();
   }
   return Status(Code::kTooBig, "the index entry is too large for the page size");
@@ -114,8 +113,8 @@ Status RowWriter::DeleteEntry(Txn* txn, IndexRef* index, Bytes key) {
   uint32_t ordinal = 0;
   status = FindLastOrdinal(index, key, &ordinal);
   if (!status.ok()) return status;
-  status = ordinal == 0 ? Status(Code::kNotFound)
-                        : MarkAt(txn, index, key, WithOrdinal(key, ordinal));
+  status =
+      ordinal == 0 ? Status(Code::kNotFound) : MarkAt(txn, index, key, WithOrdinal(key, ordinal));
   if (!status.Is(Code::kNotFound)) return status;
   return ReportRowDamage(*index, index->tree.root(), "the entry to delete is missing");
 }
@@ -210,8 +209,8 @@ Status RowWriter::PutOver(const EntryWrite& write, RowChange* change, MiniTxn* m
   if (!tree.FitsAt(position, change->tree_key.size(), value.size(), true)) {
     return Status(Code::kNoRoom);
   }
-  status = LogEntryUndo(change, mini_txn, UndoType::kSecondaryInsert,
-                        revives ? kUndoMarkCleared : 0);
+  status =
+      LogEntryUndo(change, mini_txn, UndoType::kSecondaryInsert, revives ? kUndoMarkCleared : 0);
   if (!status.ok()) return status;
   status = tree.UpdateAt(mini_txn, position, value, own);
   ROWAN_CHECK(status.ok());

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // The unique test of secondary indexes, in two ways.
 //
-// On the leaf alone: the neighbours of the place where the entry goes, or the leaf's bounds, show that
-// nothing with this value is in the tree, and nobody holds the lock of the value. Then the entry goes
-// in under the same latch. Of two such inserters at different leaves neither gets here: any bound
-// between their keys starts with the value.
+// On the leaf alone: the neighbours of the place where the entry goes, or the leaf's bounds, show
+// that nothing with this value is in the tree, and nobody holds the lock of the value. Then the
+// entry goes in under the same latch. Of two such inserters at different leaves neither gets here:
+// any bound between their keys starts with the value.
 //
 // By scanning: the caller holds the lock of the value, taken before its first look, so no other
 // inserter is between its test and its insert: one that takes the way above after our look sees our
@@ -44,8 +44,8 @@ bool RowWriter::ProvesNew(const Txn& txn, const IndexRef& index, const LeafPosit
   } else if (!leaf.rightmost()) {
     if (!leaf.has_high_key() || StartsWith(leaf.high_key(), value)) return false;
   }
-  return !manager_->locks()->Conflicts(&txn, MakeLockKey(index.id(), value),
-                                       LockMode::kExclusive, LockKind::kUniqueValue);
+  return !manager_->locks()->Conflicts(&txn, MakeLockKey(index.id(), value), LockMode::kExclusive,
+                                       LockKind::kUniqueValue);
 }
 
 Status RowWriter::CheckUnique(Txn* txn, IndexRef* index, Bytes value, LockMode mode) {
@@ -72,8 +72,7 @@ Status RowWriter::JudgeDuplicate(Txn* txn, IndexRef* index, LockMode mode) {
   }
   const Bytes key = StripOrdinal(cursor_->key(), header.has_ordinal);
   const LockKey lock_key = MakeLockKey(index->id(), key);
-  Status status =
-      AskHolder(manager_, txn, header.creator, lock_key, mode, WaitPolicy::kWait);
+  Status status = AskHolder(manager_, txn, header.creator, lock_key, mode, WaitPolicy::kWait);
   if (!status.ok()) return status;
   if (header.deleter != kNoTxn) {
     return AskHolder(manager_, txn, header.deleter, lock_key, mode, WaitPolicy::kWait);

@@ -32,8 +32,8 @@ enum class ReadMode : uint8_t {
   kLockExclusive,
 };
 
-/// Finds the clustered key inside a secondary key: a part of it, or assembled in `*scratch`. False when
-/// the key is malformed.
+/// Finds the clustered key inside a secondary key: a part of it, or assembled in `*scratch`. False
+/// when the key is malformed.
 struct RowKeyFinder {
   using Find = bool (*)(const void* context, Bytes entry_key, std::vector<std::byte>* scratch,
                         Bytes* row_key);
@@ -47,8 +47,8 @@ struct ReadOptions {
   /// Locking scans lock next-key ranges instead of records (REPEATABLE READ and above). Until gap
   /// locking is switched on by the engine this is false everywhere.
   bool lock_gaps = false;
-  /// For consistent reads of secondary indexes (mvcc/newer_rows.h). Without one the clustered key is
-  /// taken to be the last part of the entry's key, which is ambiguous when its length varies.
+  /// For consistent reads of secondary indexes (mvcc/newer_rows.h). Without one the clustered key
+  /// is taken to be the last part of the entry's key, which is ambiguous when its length varies.
   RowKeyFinder row_key{};
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Consistent scans. A batch never spans leaves: it is what one latch shows. Batches grow from one entry
-// to a whole leaf, so a point read copies one row and a long scan latches each leaf once.
+// Consistent scans. A batch never spans leaves: it is what one latch shows. Batches grow from one
+// entry to a whole leaf, so a point read copies one row and a long scan latches each leaf once.
 #include "base/counters.h"
 #include "mvcc/version_cursor_impl.h"
 

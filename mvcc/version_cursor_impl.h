@@ -126,15 +126,15 @@ struct VersionCursor::Impl {
 
   Place place = Place::kNowhere;
   bool forward = true;
-  bool finished = false;      ///< nothing more in this direction
-  bool counting = false;      ///< Consider counts instead of copying
+  bool finished = false;  ///< nothing more in this direction
+  bool counting = false;  ///< Consider counts instead of copying
   uint64_t counted = 0;
-  size_t limit = 1;           ///< entries in the next batch
-  size_t position = 0;        ///< current item
-  size_t pending = 0;         ///< items of the batch that are pending
+  size_t limit = 1;     ///< entries in the next batch
+  size_t position = 0;  ///< current item
+  size_t pending = 0;   ///< items of the batch that are pending
   std::vector<BatchItem> items;
   ByteArena arena;
-  PageNumber counted_leaf;    ///< last leaf that was counted as all-visible
+  PageNumber counted_leaf;  ///< last leaf that was counted as all-visible
 
   bool has_end = false;
   std::vector<std::byte> end_key;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Locking reads: row by row, always the newest version. The lock is asked for under the leaf latch; when
-// it is granted at once the row is what it locks. When we have to sleep, the latch is given back and
-// the walk comes back to the same key afterwards and looks again (the lock is ours by then, unless the
-// entry is gone or dead, which leaves a harmless lock on its key).
+// Locking reads: row by row, always the newest version. The lock is asked for under the leaf latch;
+// when it is granted at once the row is what it locks. When we have to sleep, the latch is given
+// back and the walk comes back to the same key afterwards and looks again (the lock is ours by
+// then, unless the entry is gone or dead, which leaves a harmless lock on its key).
 //
 // What is ours already (the last writer is this transaction) needs no entry in the lock table.
 #include "mvcc/row_write_support.h"
@@ -40,8 +40,7 @@ Status VersionCursor::Impl::LockCandidate() {
     Bytes row;
     if (!ParseClustered(value, &header, &row)) return Damage("a row shorter than its header");
     const LockKey key = MakeLockKey(index->id(), cursor->key());
-    const Status status =
-        Ask(key, header.txn, header.deleted ? header.txn : kNoTxn);
+    const Status status = Ask(key, header.txn, header.deleted ? header.txn : kNoTxn);
     if (status.ok()) Copy(row, false);
     return status;
   }
@@ -49,8 +48,7 @@ Status VersionCursor::Impl::LockCandidate() {
   Bytes payload;
   if (!ParseSecondary(value, &header, &payload)) return Damage("an entry shorter than its header");
   const Bytes plain_key = StripOrdinal(cursor->key(), header.has_ordinal);
-  const Status status =
-      Ask(MakeLockKey(index->id(), plain_key), header.creator, header.deleter);
+  const Status status = Ask(MakeLockKey(index->id(), plain_key), header.creator, header.deleter);
   if (status.ok()) Copy(payload, header.has_ordinal);
   return status;
 }

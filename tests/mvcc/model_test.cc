@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Random programs of several interleaved transactions against a serial model: maps of rows, one copy
-// per snapshot. One thread: a transaction that would have to wait times out at once, and the model
-// says whether it had a reason to.
+// Random programs of several interleaved transactions against a serial model: maps of rows, one
+// copy per snapshot. One thread: a transaction that would have to wait times out at once, and the
+// model says whether it had a reason to.
 #include <algorithm>
 #include <set>
 
@@ -107,8 +107,7 @@ class ModelTest : public ::testing::Test {
   void RollbackToSavepoint(ModelTxn* txn) {
     if (txn->savepoints.empty()) return;
     const size_t kept = random_->Below(txn->savepoints.size());
-    RowWorld::Expect(
-        world_.manager()->RollbackTo(&txn->actor.txn, txn->savepoints[kept].position));
+    RowWorld::Expect(world_.manager()->RollbackTo(&txn->actor.txn, txn->savepoints[kept].position));
     txn->own = txn->savepoints[kept].own;
     txn->savepoints.resize(kept + 1);
   }
@@ -190,7 +189,9 @@ class ModelTest : public ::testing::Test {
     const Rows current = Overlay(committed_, txn->own);
     const bool exists = current.count(id) != 0;
     Judge(*txn, id, row, status, exists ? Code::kOk : Code::kNotFound);
-    if (status.ok()) { EXPECT_TRUE(exists && row == current.at(id)) << "id " << id; }
+    if (status.ok()) {
+      EXPECT_TRUE(exists && row == current.at(id)) << "id " << id;
+    }
   }
 
   // --- consistent reads ---

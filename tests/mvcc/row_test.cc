@@ -46,8 +46,8 @@ TEST(RowUndoFormat, UpdateGoesThereAndBack) {
     if (!new_row.empty() && random.OneIn(2)) new_row[random.Below(new_row.size())] = 'z';
     if (random.OneIn(3)) new_row.insert(random.Below(new_row.size() + 1), "inserted");
     if (random.OneIn(3)) new_row.resize(random.Below(new_row.size() + 1));
-    const ClusteredHeader header{random.OneIn(2), TxnId(random.Below(kTxnIdLimit)),
-                                 {PageNumber(7), 99}};
+    const ClusteredHeader header{
+        random.OneIn(2), TxnId(random.Below(kTxnIdLimit)), {PageNumber(7), 99}};
     const RowUpdateUndo update =
         MakeRowUpdate(AsBytes("key"), header, AsBytes(old_row), AsBytes(new_row), true);
     const RowUpdatePieces pieces = EncodeRowUpdate(update);
@@ -156,7 +156,9 @@ TEST_F(RowTest, QueueTableStaysSmall) {
     auto writer = NewActor();
     for (uint32_t id = 0; id < 300; ++id) {
       ASSERT_TRUE(InsertRaw(writer.get(), round * 300 + id, std::string(50, 'q')).ok());
-      if (round > 0) { ASSERT_TRUE(DeleteRaw(writer.get(), (round - 1) * 300 + id).ok()); }
+      if (round > 0) {
+        ASSERT_TRUE(DeleteRaw(writer.get(), (round - 1) * 300 + id).ok());
+      }
     }
     ASSERT_TRUE(world_.Commit(writer.get()).ok());
     world_.Purge();

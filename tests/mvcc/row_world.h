@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// RowWorld: everything below transactions set up in a folder of its own, plus one table for tests: a
-// clustered index and two secondary ones, the second of them unique. A row is (id; a, b, text):
+// RowWorld: everything below transactions set up in a folder of its own, plus one table for tests:
+// a clustered index and two secondary ones, the second of them unique. A row is (id; a, b, text):
 //   clustered   id             -> a, b, text
 //   secondary 0 a, id          -> text (so that a payload can change while its key stays)
 //   secondary 1 b | id         -> nothing; b is the unique value
-// Row operations do what a session does: the clustered row first, then the entries; when a part fails,
-// the earlier parts are rolled back. Thread safety: operations from any thread, each with its own
-// Actor; building and checking from one.
+// Row operations do what a session does: the clustered row first, then the entries; when a part
+// fails, the earlier parts are rolled back. Thread safety: operations from any thread, each with
+// its own Actor; building and checking from one.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -49,7 +49,8 @@ inline std::string RowBytes(const TestRow& row) {
   return BigEndian(row.a) + BigEndian(row.b) + row.text;
 }
 inline TestRow ParseTestRow(Bytes bytes) {
-  return {LoadBe32(bytes.data()), LoadBe32(bytes.data() + 4), std::string(AsText(bytes.subspan(8)))};
+  return {LoadBe32(bytes.data()), LoadBe32(bytes.data() + 4),
+          std::string(AsText(bytes.subspan(8)))};
 }
 
 /// A session's belongings.

@@ -104,7 +104,9 @@ TEST_F(SecondaryTest, EachSnapshotSeesItsInterval) {
     reader->cursor.Open(&reader->txn, world_.index(1), {});
     EXPECT_EQ(reader->cursor.Get(AsBytes("A1"), &view).ok(), number % 2 == 0);
     EXPECT_EQ(reader->cursor.SeekBefore(AsBytes("A2"), &view).ok(), number % 2 == 0);
-    if (number % 2 == 0) { EXPECT_EQ(AsText(view.key), "A1"); }
+    if (number % 2 == 0) {
+      EXPECT_EQ(AsText(view.key), "A1");
+    }
   }
   for (auto& reader : readers) ASSERT_TRUE(world_.Commit(reader.get()).ok());
   world_.Purge();
@@ -147,8 +149,7 @@ TEST_F(SecondaryTest, UniqueFindsLiveEntriesOnly) {
   ASSERT_TRUE(world_.Commit(actor.get()).ok());
 
   auto other = NewActor();
-  ASSERT_TRUE(
-      other->writer.DeleteEntry(&other->txn, world_.index(2), AsBytes("AAAA1")).ok());
+  ASSERT_TRUE(other->writer.DeleteEntry(&other->txn, world_.index(2), AsBytes("AAAA1")).ok());
   ASSERT_TRUE(PutUnique(other.get(), "AAAA3").ok());
   auto third = NewActor();
   third->txn.lock_wait_timeout_s = 0;
@@ -195,8 +196,8 @@ TEST_F(SecondaryTest, UniqueHoldsBetweenThreads) {
         const auto value = static_cast<uint32_t>(random.Below(kValues));
         const auto id = static_cast<uint32_t>(thread * kTries + attempt);
         const std::string key = BigEndian(value) + BigEndian(id);
-        Status status = actor.writer.InsertEntry(&actor.txn, world_.index(2), AsBytes(key),
-                                                 Bytes(), 4, random.OneIn(2));
+        Status status = actor.writer.InsertEntry(&actor.txn, world_.index(2), AsBytes(key), Bytes(),
+                                                 4, random.OneIn(2));
         if (status.ok()) {
           EXPECT_EQ(wins[value].fetch_add(1), 0) << "two owners of one value";
           const bool keep = random.OneIn(2);

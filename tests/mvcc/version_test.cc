@@ -52,7 +52,8 @@ TEST_F(VersionTest, ScansGoBothWaysOverManyLeaves) {
   cursor.Open(&reader->txn, world_.index(0), {});
   uint32_t expected = 700;
   Status status = cursor.SeekAtLeast(AsBytes(BigEndian(700)), &view);
-  for (; status.ok(); status = cursor.Next(&view)) ASSERT_EQ(AsText(view.key), BigEndian(expected++));
+  for (; status.ok(); status = cursor.Next(&view))
+    ASSERT_EQ(AsText(view.key), BigEndian(expected++));
   EXPECT_EQ(expected, kRows);
   status = cursor.SeekBefore(AsBytes(BigEndian(700)), &view);
   for (expected = 700; status.ok(); status = cursor.Prev(&view)) {
@@ -125,6 +126,38 @@ TEST_F(VersionTest, OldSnapshotBesideHeavyUpdates) {
   EXPECT_EQ(world_.manager()->undo()->Statistics().transactions_to_purge, 0u);
 }
 
+// A transaction that updates a row newer than its snapshot sees its own row; then the row's entries
+// must be seen as they are now, too: no entry missing, none of the old ones left.
+TEST_F(VersionTest, EntriesOfARowNewerThanTheSnapshotFollowTheRow) {
+  Fill(3, "t");
+  auto actor = NewActor();
+  world_.manager()->OpenSnapshot(&actor->txn);
+  auto other = NewActor();
+  ASSERT_TRUE(world_.Update(other.get(), 1, {100, 1, "t"}, {7, 71, "t"}).ok());
+  ASSERT_TRUE(world_.Insert(other.get(), 9, {9, 9, "t"}).ok());
+  ASSERT_TRUE(world_.Delete(other.get(), 2, {100, 2, "t"}).ok());
+  ASSERT_TRUE(world_.Commit(other.get()).ok());
+  uint64_t rows = 0;
+  EXPECT_EQ(Sum(actor.get(), 1, &rows), 300u);
+
+  const UndoPosition before = world_.manager()->Savepoint(&actor->txn);
+  ASSERT_TRUE(world_.Update(actor.get(), 1, {7, 71, "t"}, {7, 71, "u"}).ok());
+  EXPECT_EQ(Sum(actor.get(), 0, &rows), 207u);
+  EXPECT_EQ(Sum(actor.get(), 1, &rows), 207u);
+  EXPECT_EQ(rows, 3u);
+  ASSERT_TRUE(world_.Update(actor.get(), 9, {9, 9, "t"}, {9, 9, "u"}).ok());
+  ASSERT_TRUE(world_.Insert(actor.get(), 2, {100, 2, "t"}).ok());
+  EXPECT_EQ(Sum(actor.get(), 0, &rows), 216u);
+  EXPECT_EQ(Sum(actor.get(), 1, &rows), 216u);
+  EXPECT_EQ(rows, 4u);
+  actor->cursor.Open(&actor->txn, world_.index(2), {});
+  EXPECT_EQ(RowWorld::Take(actor->cursor.CountAll(nullptr)), 4u);
+
+  ASSERT_TRUE(world_.manager()->RollbackTo(&actor->txn, before).ok());
+  EXPECT_EQ(Sum(actor.get(), 1, &rows), 300u);
+  EXPECT_EQ(rows, 3u);
+}
+
 TEST_F(VersionTest, LockingReadsSeeTheNewestVersionAndRespectOthers) {
   Fill(5, "t");
   auto old_reader = NewActor();
@@ -195,8 +228,8 @@ TEST_F(VersionTest, UnlockCurrentGivesOnlyItsOwnLockBack) {
   EXPECT_TRUE(world_.Get(other.get(), 1, ReadMode::kLockShared, &row).ok());
 }
 
-// Threads move money between accounts with locking reads; every snapshot shows the same total, in the
-// rows and in the entries of the index on the balance.
+// Threads move money between accounts with locking reads; every snapshot shows the same total, in
+// the rows and in the entries of the index on the balance.
 TEST_F(VersionTest, BankTransfersKeepTheTotal) {
   constexpr uint32_t kAccounts = 16;
   constexpr int kWriters = 3;
@@ -212,8 +245,8 @@ TEST_F(VersionTest, BankTransfersKeepTheTotal) {
       while (!stop.load()) {
         RowWorld::Begin(&actor);
         const auto source = static_cast<uint32_t>(random.Below(kAccounts));
-        const auto target = static_cast<uint32_t>((source + 1 + random.Below(kAccounts - 1)) %
-                                                  kAccounts);
+        const auto target =
+            static_cast<uint32_t>((source + 1 + random.Below(kAccounts - 1)) % kAccounts);
         TestRow from;
         TestRow to;
         Status status = world_.Get(&actor, source, ReadMode::kLockExclusive, &from);
