@@ -19,6 +19,16 @@ namespace {
 
 constexpr uint32_t kPages = 60;
 
+/// Programs per test, three power cuts each.
+uint64_t Programs() {
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+  constexpr uint64_t kStandard = 4;
+#else
+  constexpr uint64_t kStandard = 30;
+#endif
+  return TestSetting("ROWAN_TEST_CRASH_PROGRAMS", kStandard);
+}
+
 /// One committed group of the program: what it set, and where it ends in the log.
 struct Step {
   Lsn end;
@@ -164,14 +174,14 @@ class Crash : public ::testing::Test {
 };
 
 TEST_F(Crash, RecoveryRestoresExactlyTheLoggedGroups) {
-  for (uint64_t i = 0; i < 40; ++i) {
+  for (uint64_t i = 0; i < Programs(); ++i) {
     RunCrashes(TestSeed() + i, DoublewriteMode::kOn, false);
     if (HasFailure()) return;
   }
 }
 
 TEST_F(Crash, AlsoWithBackgroundThreads) {
-  for (uint64_t i = 0; i < 20; ++i) {
+  for (uint64_t i = 0; i < Programs(); ++i) {
     RunCrashes(TestSeed() + 1000 + i, DoublewriteMode::kOn, true);
     if (HasFailure()) return;
   }
