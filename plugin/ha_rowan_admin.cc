@@ -6,6 +6,8 @@
 
 #include <xxhash.h>
 
+#include <functional>
+
 #include "mysql/plugin.h"
 #include "mysqld_error.h"
 #include "sql/sql_class.h"
@@ -31,10 +33,12 @@ struct Fingerprint {
 };
 
 /// Adds up the visible entries of one index.
-Status ScanIndex(Session* session, Table* table, uint32_t ordinal,
+Status ScanIndex(Session* session, Table* table, const EntryKeys& keys,
                  const std::function<Status(const VersionView&)>& visit) {
+  ReadOptions options;
+  options.row_key = keys.Finder();
   VersionCursor cursor(g_engine->txns());
-  cursor.Open(session->txn(), table->index(ordinal), ReadOptions{});
+  cursor.Open(session->txn(), table->index(keys.ordinal), options);
   VersionView view;
   Status status = cursor.SeekFirst(&view);
   while (status.ok()) {
@@ -108,7 +112,8 @@ int ha_rowan::CheckAgreement(THD* thd) {
   bool damaged = false;
   for (uint32_t i = 1; status.ok() && i < indexes; ++i) {
     Fingerprint found;
-    status = ScanIndex(session_, engine_table(), i, [&](const VersionView& view) {
+    const EntryKeys keys{&codec(), i};
+    status = ScanIndex(session_, engine_table(), keys, [&](const VersionView& view) {
       found.Add(view.key, view.value);
       return Status::Ok();
     });

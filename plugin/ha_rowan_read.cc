@@ -283,8 +283,11 @@ int ha_rowan::CountRows(uint32_t ordinal, ha_rows* count) {
                         : handler::records_from_index(count, codec().KeyOfOrdinal(ordinal));
   }
   session_->OpenSnapshot();
+  const EntryKeys keys{&codec(), ordinal};
+  ReadOptions options = read_options_;
+  if (ordinal != 0) options.row_key = keys.Finder();
   VersionCursor cursor(g_engine->txns());
-  cursor.Open(session_->txn(), engine_table()->index(ordinal), read_options_);
+  cursor.Open(session_->txn(), engine_table()->index(ordinal), options);
   Result<uint64_t> counted = cursor.CountAll(&session_->txn()->interrupted);
   if (!counted.ok()) return Fail(counted.status());
   if (thd_killed(ha_thd()) != 0) return HA_ERR_QUERY_INTERRUPTED;

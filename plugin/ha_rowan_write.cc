@@ -123,9 +123,10 @@ Status ha_rowan::StoredBlobs(Bytes key, std::vector<BlobRef>* blobs) {
     return Status::Ok();
   }
   // Not the row this handler read last.
+  ReadOptions options;
+  options.mode = ReadMode::kLockExclusive;
   VersionCursor cursor(g_engine->txns());
-  cursor.Open(session_->txn(), engine_table()->index(0),
-              ReadOptions{.mode = ReadMode::kLockExclusive});
+  cursor.Open(session_->txn(), engine_table()->index(0), options);
   VersionView view;
   const Status status = cursor.Get(key, &view);
   if (status.ok()) codec().BlobsOf(view.value, blobs);

@@ -7,6 +7,19 @@
 #include "engine/engine.h"
 
 namespace rowan {
+namespace {
+
+bool FindRowKey(const void* context, Bytes entry_key, ByteBuffer* scratch, Bytes* row_key) {
+  const auto* keys = static_cast<const EntryKeys*>(context);
+  Result<Bytes> found = keys->codec->ClusteredKeyOf(keys->ordinal, entry_key, scratch);
+  if (!found.ok()) return false;
+  *row_key = *found;
+  return true;
+}
+
+}  // namespace
+
+RowKeyFinder EntryKeys::Finder() const { return {FindRowKey, this}; }
 
 RowReader::RowReader(Engine* engine, Table* table, const TableCodec* codec)
     : engine_(engine),
@@ -59,7 +72,10 @@ void RowReader::Suspend() {
 void RowReader::OpenCursor() {
   if (cursor_open_) return;
   if (options_.mode == ReadMode::kSnapshot) session_->OpenSnapshot();
-  cursor_.Open(session_->txn(), table_->index(ordinal_), options_);
+  ReadOptions options = options_;
+  entry_keys_ = {codec_, ordinal_};
+  if (ordinal_ != 0) options.row_key = entry_keys_.Finder();
+  cursor_.Open(session_->txn(), table_->index(ordinal_), options);
   if (!end_.empty()) cursor_.SetEnd(end_);
   cursor_open_ = true;
 }

@@ -30,6 +30,15 @@ class EntryFilter {
   virtual Verdict Judge() = 0;
 };
 
+/// Tells a cursor on a secondary index where its entries keep the clustered key.
+struct EntryKeys {
+  const TableCodec* codec = nullptr;
+  uint32_t ordinal = 0;
+
+  /// Valid while this object is.
+  [[nodiscard]] RowKeyFinder Finder() const;
+};
+
 class RowReader : private TableCodec::BlobReader {
  public:
   RowReader(Engine* engine, Table* table, const TableCodec* codec);
@@ -107,6 +116,7 @@ class RowReader : private TableCodec::BlobReader {
   ReadOptions options_;
   const MY_BITMAP* columns_ = nullptr;
   EntryFilter* filter_ = nullptr;
+  EntryKeys entry_keys_;
   uint32_t ordinal_ = 0;
   bool entry_only_ = false;
   bool track_key_ = false;
