@@ -67,7 +67,9 @@ double ha_rowan::scan_time() {
 }
 
 double ha_rowan::read_time(uint index, uint ranges, ha_rows rows) {
-  if (codec().OrdinalOfKey(index) != 0) return handler::read_time(index, ranges, rows);
+  // MAX_KEY asks for the table itself.
+  const bool secondary = index < table->s->keys && codec().OrdinalOfKey(index) != 0;
+  if (secondary) return handler::read_time(index, ranges, rows);
   if (rows <= 2) return static_cast<double>(rows);
   // Neighbouring rows share pages: a share of the whole scan, plus a descent for each range.
   const double scan = scan_time();
