@@ -79,6 +79,8 @@ int ha_rowan::open(const char* name, int, uint, const dd::Table* table_def) {
     return status.Is(Code::kTableChanged) ? HA_ERR_TABLE_DEF_CHANGED : Fail(status);
   }
   PrepareBuffers();
+  // A scan of the table walks the primary key: an UPDATE that changes it collects its rows first.
+  key_used_on_scan = table->s->primary_key;
   return info(HA_STATUS_NO_LOCK | HA_STATUS_VARIABLE | HA_STATUS_CONST);
 }
 
