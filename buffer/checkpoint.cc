@@ -107,7 +107,7 @@ Status Checkpointer::SweepShard(PageWriter* writer, SweepMode mode, size_t index
       }
     }
     if (writer->full()) {
-      const Status status = writer->Flush();
+      const Status status = writer->Push();
       if (!status.ok()) return status;
     }
   }

@@ -41,13 +41,18 @@ class Checkpointer {
 
   [[nodiscard]] uint32_t shard_count() const;
 
-  /// Sweeps `count` shards from `first` on (wrapping), in one or more batches of `writer`. The
-  /// caller holds no latch. kStopped.
+  /// Sweeps `count` shards from `first` on (wrapping), in one or more batches of `writer`. Shards
+  /// that someone else is sweeping are left out, but for an urgent sweep of one shard, which waits.
+  /// The caller holds no latch. kStopped.
   Status Sweep(PageWriter* writer, uint32_t first, uint32_t count, SweepMode mode);
 
   /// Publishes the highest checkpoint that the sweeps have proven. Cheap when it did not move.
   Status WriteCheckpoint();
 
+  /// All changes below are written, as far as this shard goes.
+  [[nodiscard]] Lsn CleanUpto(uint32_t shard) const {
+    return Lsn(shards_[shard].clean_upto.load(std::memory_order_acquire));
+  }
   /// The checkpoint that WriteCheckpoint would publish now.
   [[nodiscard]] Lsn Candidate() const;
   [[nodiscard]] Lsn published() const { return Lsn(published_.load(std::memory_order_acquire)); }

@@ -3,7 +3,7 @@
 // torn by a power failure can be repaired. docs/formats/doublewrite.md has the byte tables.
 //
 // The file `rowan.doublewrite` is an array of segments of fixed size; segment = directory page
-// (4 KiB) + page images. A page writer owns two segments and uses them in turn.
+// (4 KiB) + page images. A page writer owns a few segments and uses them in turn.
 //
 // Invariants:
 //   1. a segment is overwritten only when the pages listed in it are durable at home (it is then

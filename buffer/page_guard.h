@@ -21,12 +21,15 @@ class PageGuard {
   /// Takes over a latch already held in `mode`.
   PageGuard(Frame* frame, std::byte* page, LatchMode mode)
       : frame_(frame), page_(page), mode_(mode) {}
-  PageGuard(PageGuard&& other) noexcept { *this = std::move(other); }
+  PageGuard(PageGuard&& other) noexcept
+      : frame_(other.frame_), page_(other.page_), mode_(other.mode_) {
+    other.mode_ = LatchMode::kNone;
+  }
   PageGuard& operator=(PageGuard&& other) noexcept {
     if (this != &other) {
       Release();
-      frame_ = std::exchange(other.frame_, nullptr);
-      page_ = std::exchange(other.page_, nullptr);
+      frame_ = other.frame_;
+      page_ = other.page_;
       mode_ = std::exchange(other.mode_, LatchMode::kNone);
     }
     return *this;
@@ -34,22 +37,21 @@ class PageGuard {
   ~PageGuard() { Release(); }
 
   void Release() {
-    if (mode_ == LatchMode::kShared) frame_->latch.UnlockShared();
-    if (mode_ == LatchMode::kExclusive) frame_->latch.UnlockExclusive();
+    if (mode_ == LatchMode::kNone) return;
+    if (mode_ == LatchMode::kShared) {
+      frame_->latch.UnlockShared();
+    } else {
+      frame_->latch.UnlockExclusive();
+    }
     mode_ = LatchMode::kNone;
-    frame_ = nullptr;
-    page_ = nullptr;
   }
 
   /// Lets go of the page without releasing the latch: someone else has taken it over.
-  void Forget() {
-    mode_ = LatchMode::kNone;
-    frame_ = nullptr;
-    page_ = nullptr;
-  }
+  void Forget() { mode_ = LatchMode::kNone; }
 
   [[nodiscard]] bool held() const { return mode_ != LatchMode::kNone; }
   [[nodiscard]] LatchMode mode() const { return mode_; }
+  /// REQUIRES for this and all below: held.
   [[nodiscard]] const std::byte* page() const { return page_; }
   /// REQUIRES: exclusive, and the change is logged through a MiniTxn.
   [[nodiscard]] std::byte* mutable_page() const { return page_; }

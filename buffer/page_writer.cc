@@ -4,7 +4,8 @@
 
 #include <algorithm>
 #include <cstring>
-#include <shared_mutex>
+#include <string>
+#include <utility>
 
 #include "base/assertions.h"
 #include "base/counters.h"
@@ -30,14 +31,17 @@ void StoreIdentity(std::byte* image, PageId id) {
 PageWriter::PageWriter(PoolCore* core, DoublewriteFile* doublewrite, uint32_t slot)
     : core_(core),
       doublewrite_(doublewrite),
-      first_segment_(slot * kSegmentsPerWriter),
-      capacity_(BatchPages(*core)) {
-  entries_.reserve(capacity_);
+      segments_(SegmentsPerWriter(*core)),
+      first_segment_(slot * segments_),
+      capacity_(BatchPages(*core)),
+      gate_(core->write_gate, std::defer_lock) {
+  for (Batch& batch : batches_) batch.entries.reserve(capacity_);
   page_ids_.reserve(capacity_);
 }
 
-std::byte* PageWriter::ImageAt(size_t position) {
-  return buffer_.data() + kDirectoryBytes + position * core_->page_size;
+std::byte* PageWriter::ImageAt(const Batch& batch, size_t position) const {
+  return const_cast<std::byte*>(batch.buffer.data()) + kDirectoryBytes +
+         position * core_->page_size;
 }
 
 PageWriter::Added PageWriter::TryAdd(Frame* frame) {
@@ -48,6 +52,7 @@ PageWriter::Added PageWriter::TryAdd(Frame* frame) {
 
 PageWriter::Added PageWriter::AddWaiting(Frame* frame) {
   ROWAN_CHECK(empty());
+  ROWAN_CHECK(flying_->entries.empty());
   if (frame->FirstDirtyLsn() == 0) return Added::kClean;
   frame->latch.LockShared();
   return CopyShared(frame);
@@ -55,7 +60,10 @@ PageWriter::Added PageWriter::AddWaiting(Frame* frame) {
 
 PageWriter::Added PageWriter::CopyShared(Frame* frame) {
   ROWAN_CHECK(!full());
-  if (buffer_.size() == 0) buffer_ = AlignedBuffer(kDirectoryBytes + capacity_ * core_->page_size);
+  Batch& batch = *filling_;
+  if (batch.buffer.size() == 0) {
+    batch.buffer = AlignedBuffer(kDirectoryBytes + size_t{capacity_} * core_->page_size);
+  }
   uint8_t idle = 0;
   if (!frame->io_in_progress.compare_exchange_strong(idle, 1, std::memory_order_acq_rel)) {
     frame->latch.UnlockShared();
@@ -71,32 +79,50 @@ PageWriter::Added PageWriter::CopyShared(Frame* frame) {
   ROWAN_CHECK((dirty & kCopiedBit) == 0);
   frame->first_dirty_lsn.store(dirty | kCopiedBit, std::memory_order_release);
   const PageId id = PageId::Unpack(frame->page_id.load(std::memory_order_relaxed));
-  std::byte* image = ImageAt(entries_.size());
+  std::byte* image = ImageAt(batch, batch.entries.size());
   std::memcpy(image, core_->PageOf(frame).data(), core_->page_size);
-  entries_.push_back({frame, id, dirty, core_->LogTail(), {}});
+  batch.entries.push_back({frame, id, dirty, core_->LogTail(), {}});
   frame->latch.UnlockShared();
   StoreIdentity(image, id);
   SealPage({image, core_->page_size});
-  max_lsn_ = std::max(max_lsn_, PageLsnOf(image).value());
+  batch.max_lsn = std::max(batch.max_lsn, PageLsnOf(image).value());
   return Added::kYes;
 }
 
-Status PageWriter::Flush() {
+Status PageWriter::Push() {
   if (empty()) return Status::Ok();
-  std::shared_lock gate(core_->write_gate);
+  if (!gate_.owns_lock()) gate_.lock();
   Status status = MakeLogDurable();
   if (status.ok()) status = WriteDoublewrite();
-  if (status.ok()) status = WriteHome();
-  if (!status.ok() && !status.Is(Code::kStopped)) {
-    status = core_->StopEngine("a write or sync of a data file failed", status);
+  if (status.ok()) status = FinishFlying();
+  if (!status.ok()) return Abort(status);
+  std::swap(filling_, flying_);
+  flying_->submitted = SendHome();
+  return Status::Ok();
+}
+
+Status PageWriter::Flush() {
+  Status status = Push();
+  if (!status.ok()) return status;
+  status = FinishFlying();
+  if (!status.ok()) return Abort(status);
+  if (gate_.owns_lock()) gate_.unlock();
+  return Status::Ok();
+}
+
+Status PageWriter::Abort(Status failure) {
+  if (!failure.Is(Code::kStopped)) {
+    failure = core_->StopEngine("a write or sync of a data file failed", failure);
   }
-  FinishEntries(status.ok());
-  return status;
+  FinishFlying().Ignore();  // the engine has stopped already
+  EndBatch(filling_, false);
+  if (gate_.owns_lock()) gate_.unlock();
+  return failure;
 }
 
 Status PageWriter::MakeLogDurable() {
   if (core_->log == nullptr) return Status::Ok();
-  const Status status = core_->log->WaitDurable(Lsn(max_lsn_));
+  const Status status = core_->log->WaitDurable(Lsn(filling_->max_lsn));
   if (!status.ok()) return status.Is(Code::kStopped) ? status : Status(Code::kStopped);
   // Groups appended after a stop went nowhere, though their LSN may look durable. A page changed by
   // one was copied after the stop, so the stop is visible here.
@@ -104,48 +130,55 @@ Status PageWriter::MakeLogDurable() {
 }
 
 Status PageWriter::WriteDoublewrite() {
-  used_segment_ = core_->doublewrite_mode.load(std::memory_order_acquire) == DoublewriteMode::kOn;
-  if (!used_segment_) return Status::Ok();
+  Batch& batch = *filling_;
+  batch.doublewritten =
+      core_->doublewrite_mode.load(std::memory_order_acquire) == DoublewriteMode::kOn;
+  if (!batch.doublewritten) return Status::Ok();
   page_ids_.clear();
-  for (const Entry& entry : entries_) page_ids_.push_back(entry.id);
-  next_segment_ = (next_segment_ + 1) % kSegmentsPerWriter;
-  return doublewrite_->WriteSegment(first_segment_ + next_segment_, page_ids_, buffer_.data());
+  for (const Entry& entry : batch.entries) page_ids_.push_back(entry.id);
+  next_segment_ = (next_segment_ + 1) % segments_;
+  batch.segment = first_segment_ + next_segment_;
+  return doublewrite_->WriteSegment(batch.segment, page_ids_, batch.buffer.data());
 }
 
-Status PageWriter::WriteHome() {
-  if (batch_ == nullptr) {
+Status PageWriter::SendHome() {
+  if (writes_ == nullptr) {
     std::string reason;
     Result<std::unique_ptr<WriteBatch>> made =
         MakeWriteBatch(core_->options.io_backend, SegmentPages(core_->page_size), &reason);
     if (!made.ok()) return made.status();
-    batch_ = std::move(made).value();
+    writes_ = std::move(made).value();
   }
-  Status first_failure;
-  for (size_t i = 0; i < entries_.size(); ++i) {
-    Result<SpaceFiles::Location> location = core_->files->Locate(entries_[i].id);
-    if (!location.ok()) {
-      // A dead space needs no page any more.
-      if (!location.status().Is(Code::kNotFound)) first_failure = location.status();
-      continue;
-    }
-    entries_[i].location = std::move(location).value();
-    const Status status = batch_->Submit(entries_[i].location.file.get(),
-                                         entries_[i].location.offset,
-                                         {ImageAt(i), core_->page_size});
-    if (!status.ok() && first_failure.ok()) first_failure = status;
+  Batch& batch = *flying_;
+  for (size_t i = 0; i < batch.entries.size(); ++i) {
+    Entry& entry = batch.entries[i];
+    Result<SpaceFiles::Location> location = core_->files->Locate(entry.id);
+    if (location.status().Is(Code::kNotFound)) continue;  // a dead space needs no page any more
+    if (!location.ok()) return location.status();
+    entry.location = std::move(location).value();
+    const Status status = writes_->Submit(entry.location.file.get(), entry.location.offset,
+                                          {ImageAt(batch, i), core_->page_size});
+    if (!status.ok()) return status;
   }
-  const Status waited = batch_->WaitAll();
-  if (first_failure.ok()) first_failure = waited;
-  if (!first_failure.ok()) return first_failure;
-  AddCounter(Counter::kPagesWritten, entries_.size());
-  pages_written_ += entries_.size();
   return Status::Ok();
 }
 
-void PageWriter::FinishEntries(bool written) {
+Status PageWriter::FinishFlying() {
+  if (flying_->entries.empty()) return Status::Ok();
+  Status status = flying_->submitted;
+  // Waited for even if submitting failed: the buffer is in use until then.
+  const Status waited = writes_ == nullptr ? Status::Ok() : writes_->WaitAll();
+  if (status.ok()) status = waited;
+  EndBatch(flying_, status.ok());
+  return status;
+}
+
+void PageWriter::EndBatch(Batch* batch, bool written) {
   std::vector<std::pair<SpaceId, SyncTracker::Ticket>> touched;
   if (written) {
-    for (const Entry& entry : entries_) {
+    AddCounter(Counter::kPagesWritten, batch->entries.size());
+    pages_written_ += batch->entries.size();
+    for (const Entry& entry : batch->entries) {
       if (entry.location.file == nullptr) continue;
       const SpaceId space = entry.id.space;
       const auto same = [space](const auto& item) { return item.first == space; };
@@ -153,26 +186,27 @@ void PageWriter::FinishEntries(bool written) {
       // Noted before any frame becomes clean, so a checkpoint that finds it clean syncs the file.
       touched.emplace_back(space, core_->syncs.NoteWrite(space));
     }
-    if (used_segment_) {
-      doublewrite_->NoteHome(first_segment_ + next_segment_, std::move(touched));
-    }
+    if (batch->doublewritten) doublewrite_->NoteHome(batch->segment, std::move(touched));
   }
-  for (const Entry& entry : entries_) {
-    std::atomic<uint64_t>& word = entry.frame->first_dirty_lsn;
-    uint64_t unchanged = entry.dirty | kCopiedBit;
-    if (word.compare_exchange_strong(unchanged, written ? 0 : entry.dirty,
-                                     std::memory_order_acq_rel)) {
-      if (written) core_->dirty_frames.fetch_sub(1, std::memory_order_relaxed);
-    } else if (written) {
-      // Changed since the copy: dirty from copy time on. If it was discarded the word is another
-      // value (a later change's bound is above `dirty`) and stays as it is.
-      uint64_t changed = entry.dirty;
-      word.compare_exchange_strong(changed, entry.noted, std::memory_order_acq_rel);
-    }
-    entry.frame->io_in_progress.store(0, std::memory_order_release);
+  for (const Entry& entry : batch->entries) EndEntry(entry, written);
+  batch->entries.clear();
+  batch->max_lsn = 0;
+  batch->submitted = Status::Ok();
+}
+
+void PageWriter::EndEntry(const Entry& entry, bool written) {
+  std::atomic<uint64_t>& word = entry.frame->first_dirty_lsn;
+  uint64_t unchanged = entry.dirty | kCopiedBit;
+  if (word.compare_exchange_strong(unchanged, written ? 0 : entry.dirty,
+                                   std::memory_order_acq_rel)) {
+    if (written) core_->dirty_frames.fetch_sub(1, std::memory_order_relaxed);
+  } else if (written) {
+    // Changed since the copy: dirty from copy time on. If it was discarded the word is another
+    // value (a later change's bound is above `dirty`) and stays as it is.
+    uint64_t changed = entry.dirty;
+    word.compare_exchange_strong(changed, entry.noted, std::memory_order_acq_rel);
   }
-  entries_.clear();
-  max_lsn_ = 0;
+  entry.frame->io_in_progress.store(0, std::memory_order_release);
 }
 
 }  // namespace rowan

@@ -9,12 +9,15 @@
 //   3. a page changed since its copy stays dirty from the LSN noted at copy time, never clean;
 //   4. frames become clean when the pages are with the kernel, not yet durable: SyncTracker knows
 //      what a checkpoint must sync, and the doublewrite segment is kept until then.
-// A thread that has copies in a writer must Flush before it waits for any latch: others may need
-// the frames. Thread safety: one thread at a time.
+// Two batches overlap: while one is on its way home, the next is copied and goes to the doublewrite
+// file. A thread that has copies in a writer must Flush before it waits for any latch: others may
+// need the frames. Thread safety: one thread at a time, Flush before another takes over.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
+#include <shared_mutex>
 #include <vector>
 
 #include "buffer/doublewrite.h"
@@ -29,7 +32,11 @@ class PageWriter {
   /// `slot` numbers the writers of a pool; it determines the doublewrite segments.
   PageWriter(PoolCore* core, DoublewriteFile* doublewrite, uint32_t slot);
 
-  static constexpr uint32_t kSegmentsPerWriter = 2;
+  /// Doublewrite segments of each writer. With more of them one sync of the data files settles
+  /// several; a small pool need not pay for that in disk space.
+  static uint32_t SegmentsPerWriter(const PoolCore& core) {
+    return core.arena->frames_ever() < 4096 ? 2 : 4;
+  }
 
   enum class Added {
     kYes,
@@ -38,14 +45,18 @@ class PageWriter {
   };
   /// REQUIRES: not full.
   Added TryAdd(Frame* frame);
-  /// Waits for the latch. REQUIRES: empty, and the caller holds no latch.
+  /// Waits for the latch. REQUIRES: nothing since Flush, and the caller holds no latch.
   Added AddWaiting(Frame* frame);
 
-  [[nodiscard]] bool empty() const { return entries_.empty(); }
-  [[nodiscard]] bool full() const { return entries_.size() >= capacity_; }
+  /// Nothing was added since the last Push or Flush.
+  [[nodiscard]] bool empty() const { return filling_->entries.empty(); }
+  [[nodiscard]] bool full() const { return filling_->entries.size() >= capacity_; }
   [[nodiscard]] uint64_t pages_written() const { return pages_written_; }
 
-  /// Writes everything added. On failure the engine is stopped and kStopped returned.
+  /// Sends what was added on its way; the caller goes on adding. On failure the engine is stopped
+  /// and kStopped returned, here and from Flush.
+  Status Push();
+  /// Writes everything added and pushed to the end.
   Status Flush();
 
  private:
@@ -57,25 +68,40 @@ class PageWriter {
     SpaceFiles::Location location;
   };
 
+  struct Batch {
+    std::vector<Entry> entries;
+    AlignedBuffer buffer;       ///< directory page, then images
+    uint64_t max_lsn = 0;
+    uint32_t segment = 0;
+    bool doublewritten = false;  ///< `segment` has the images
+    Status submitted;            ///< first failure of sending pages home
+  };
+
   Added CopyShared(Frame* frame);
-  std::byte* ImageAt(size_t position);
+  std::byte* ImageAt(const Batch& batch, size_t position) const;
   Status MakeLogDurable();
   Status WriteDoublewrite();
-  Status WriteHome();
-  void FinishEntries(bool written);
+  Status SendHome();
+  /// Waits for the batch on its way home and makes its frames clean.
+  Status FinishFlying();
+  Status Abort(Status failure);
+  void EndBatch(Batch* batch, bool written);
+  void EndEntry(const Entry& entry, bool written);
 
   PoolCore* const core_;
   DoublewriteFile* const doublewrite_;
+  const uint32_t segments_;
   const uint32_t first_segment_;
   const uint32_t capacity_;
   uint32_t next_segment_ = 0;
-  bool used_segment_ = false;  ///< the batch in progress went through the doublewrite file
-  uint64_t max_lsn_ = 0;
   uint64_t pages_written_ = 0;
-  std::vector<Entry> entries_;
+  std::array<Batch, 2> batches_;
+  Batch* filling_ = &batches_[0];
+  Batch* flying_ = &batches_[1];  ///< on its way home; empty between Flush and Push
   std::vector<PageId> page_ids_;
-  AlignedBuffer buffer_;  ///< directory page, then images
-  std::unique_ptr<WriteBatch> batch_;
+  /// Held while a batch is under way: the doublewrite mode stays as it is.
+  std::shared_lock<std::shared_mutex> gate_;
+  std::unique_ptr<WriteBatch> writes_;
 };
 
 }  // namespace rowan

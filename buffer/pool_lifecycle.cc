@@ -103,7 +103,7 @@ Result<std::unique_ptr<BufferPool>> BufferPool::Open(const BufferOptions& option
     if (!status.ok()) return status;
   }
   const uint32_t writers = Impl::kSlotCleaners + std::max(1u, options.cleaners);
-  status = impl->doublewrite.Open(writers * PageWriter::kSegmentsPerWriter);
+  status = impl->doublewrite.Open(writers * PageWriter::SegmentsPerWriter(impl->core));
   if (!status.ok()) return status;
   std::string reason;
   Result<std::unique_ptr<WriteBatch>> probe = MakeWriteBatch(options.io_backend, 8, &reason);
@@ -199,8 +199,18 @@ void BufferPool::Impl::ForgetDeadSpaces() {
 }
 
 Status BufferPool::Impl::FlushAllLocked() {
+  // Several shards at a time, so that batches are full.
+  constexpr uint32_t kShardsPerSweep = 64;
+  const Lsn target(core.LogTail());
   const uint32_t shards = checkpointer.shard_count();
+  for (uint32_t first = 0; first < shards; first += kShardsPerSweep) {
+    const uint32_t count = std::min(kShardsPerSweep, shards - first);
+    const Status status = checkpointer.Sweep(&flush_writer, first, count, SweepMode::kUrgent);
+    if (!status.ok()) return status;
+  }
+  // Those that a cleaner was sweeping, one by one: then its end is waited for.
   for (uint32_t shard = 0; shard < shards; ++shard) {
+    if (checkpointer.CleanUpto(shard) >= target) continue;
     const Status status = checkpointer.Sweep(&flush_writer, shard, 1, SweepMode::kUrgent);
     if (!status.ok()) return status;
   }

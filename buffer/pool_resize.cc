@@ -81,7 +81,7 @@ Status BufferPool::Impl::Shrink(uint32_t frames) {
       ++left;
       (void)flush_writer.TryAdd(frame);
       if (!flush_writer.full()) continue;
-      const Status status = flush_writer.Flush();
+      const Status status = flush_writer.Push();
       if (!status.ok()) return status;
     }
     const Status status = flush_writer.Flush();

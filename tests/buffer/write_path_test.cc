@@ -36,7 +36,7 @@ class WritePath : public ::testing::Test {
       core_->free_list.Push(core_->arena->frame(i));
     }
     doublewrite_ = std::make_unique<DoublewriteFile>(&fs_, &harness_.files(), &core_->syncs);
-    ASSERT_TRUE(doublewrite_->Open(2 * PageWriter::kSegmentsPerWriter).ok());
+    ASSERT_TRUE(doublewrite_->Open(2 * PageWriter::SegmentsPerWriter(*core_)).ok());
     writer_ = std::make_unique<PageWriter>(core_.get(), doublewrite_.get(), 0);
     checkpointer_ = std::make_unique<Checkpointer>(core_.get(), Log::kFirstLsn);
   }

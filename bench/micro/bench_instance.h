@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// A small instance for measuring the pool: control file, log, one space and the pool, in a new
+// folder on a real disk, which is removed at the end. Stops the program if anything fails.
+#pragma once
+
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include "base/logging.h"
+#include "buffer/buffer_pool.h"
+#include "buffer/buffer_redo.h"
+#include "buffer/mini_txn.h"
+#include "buffer/page_header.h"
+#include "io/file.h"
+#include "io/space_files.h"
+#include "wal/control_file.h"
+#include "wal/log.h"
+
+namespace rowan {
+
+inline void Require(Status status, const char* what) {
+  if (status.ok()) return;
+  std::fprintf(stderr, "%s: %s (%u)\n", what, status.message(), status.detail());
+  std::exit(1);
+}
+
+class BenchInstance {
+ public:
+  static constexpr SpaceId kSpace{16};
+  static constexpr uint32_t kPageBytes = 16384;
+
+  BenchInstance(const std::string& folder, uint32_t pool_pages, uint32_t space_pages)
+      : folder_(folder + "/rowan-bench"), space_pages_(space_pages) {
+    SetLogLevel(LogLevel::kWarning);
+    std::filesystem::remove_all(folder_);
+    FileSystem* fs = PosixFileSystem();
+    Require(fs->CreateFolder(folder_), "creating the folder");
+    ControlData data;
+    data.epoch = 1;
+    control_ = Take(ControlFile::Create(fs, folder_, data), "creating the control file");
+    files_ = std::make_unique<SpaceFiles>(fs, SpaceFiles::Options{.folder = folder_});
+    Require(files_->Create(kSpace, space_pages), "creating the space");
+    LogOptions log_options{.folder = folder_, .capacity_bytes = uint64_t{64} << 20};
+    log_options.sync_method = LogSyncMethod::kFdatasync;
+    log_ = Take(Log::Open(fs, log_options, control_.get(), kNoLsn, [] {}), "opening the log");
+    BufferOptions options;
+    options.pool_bytes = uint64_t{pool_pages} * kPageBytes;
+    options.background = false;
+    pool_ = Take(BufferPool::Open(options, files_.get(), fs, log_.get(), control_.get()),
+                 "opening the pool");
+    for (uint32_t page = 1; page < space_pages; ++page) Init(page);
+    Require(pool_->FlushAndCheckpoint(), "writing the pages");
+  }
+  ~BenchInstance() {
+    pool_.reset();
+    log_.reset();
+    files_.reset();
+    std::filesystem::remove_all(folder_);
+  }
+
+  BufferPool& pool() { return *pool_; }
+  static PageId Id(uint32_t page) { return {kSpace, PageNumber(page)}; }
+  [[nodiscard]] uint32_t space_pages() const { return space_pages_; }
+
+  /// Changes 8 bytes of a page.
+  void Touch(uint32_t page, uint64_t value) {
+    MiniTxn mini_txn(pool_.get());
+    Require(mini_txn.Start(128), "reserving log space");
+    Result<MutablePage> fixed = mini_txn.Fix(Id(page));
+    Require(fixed.status(), "fixing a page");
+    std::byte bytes[8];
+    StoreLe<uint64_t>(bytes, value);
+    LogPageBytes(&mini_txn, *fixed, kPageHeaderBytes, bytes);
+    (void)mini_txn.Commit();
+  }
+
+ private:
+  template <typename T>
+  static T Take(Result<T> result, const char* what) {
+    Require(result.status(), what);
+    return std::move(result).value();
+  }
+
+  void Init(uint32_t page) {
+    MiniTxn mini_txn(pool_.get());
+    Require(mini_txn.Start(256), "reserving log space");
+    Result<MutablePage> fixed = mini_txn.FixNew(Id(page));
+    Require(fixed.status(), "initialising a page");
+    InitPageHeader({fixed->bytes, kPageBytes}, Id(page), PageType::kTreeNode, 1, IndexId(1));
+    LogPageImage(&mini_txn, *fixed);
+    (void)mini_txn.Commit();
+  }
+
+  const std::string folder_;
+  const uint32_t space_pages_;
+  std::unique_ptr<ControlFile> control_;
+  std::unique_ptr<SpaceFiles> files_;
+  std::unique_ptr<Log> log_;
+  std::unique_ptr<BufferPool> pool_;
+};
+
+}  // namespace rowan

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// What protection against torn pages costs: pages per second that one page writer brings from dirty
+// to durable, with the doublewrite file on and off, random pages, some thousand per checkpoint.
+// Beside them the bare disk: batches of 128 pages, each followed by a sync, without any pool.
+// The bar: on reaches at least 70 % of those synced batches. Off syncs once per checkpoint only and
+// shows what the disk's bandwidth allows; on writes every byte twice.
+//
+//   rowan-bench-doublewrite <folder> [rounds]
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/random.h"
+#include "bench/micro/bench_instance.h"
+#include "io/aligned_buffer.h"
+#include "io/write_batch.h"
+
+namespace {
+
+using namespace rowan;
+
+constexpr uint32_t kPoolPages = 20000;
+constexpr uint32_t kSpacePages = 19000;
+constexpr uint32_t kDirtyPages = 4096;
+
+double PagesPerSecond(BenchInstance* instance, Random* random) {
+  for (uint32_t i = 0; i < kDirtyPages; ++i) {
+    instance->Touch(static_cast<uint32_t>(random->Between(1, kSpacePages - 1)), i);
+  }
+  const uint64_t dirty = instance->pool().Statistics().dirty_frames;
+  const uint64_t start = MonotonicNanos();
+  Require(instance->pool().FlushAndCheckpoint(), "checkpoint");
+  return static_cast<double>(dirty) * 1e9 / static_cast<double>(MonotonicNanos() - start);
+}
+
+/// The disk alone: batches of random pages, one sync per batch.
+double BarePagesPerSecond(BenchInstance* instance, Random* random) {
+  constexpr uint32_t kBatch = 128;
+  Result<std::unique_ptr<WriteBatch>> writes = MakeWriteBatch(IoBackend::kAuto, kBatch, nullptr);
+  Require(writes.status(), "making a write batch");
+  const size_t page_bytes = BenchInstance::kPageBytes;
+  AlignedBuffer buffer(kBatch * page_bytes);
+  SpaceFiles* files = instance->pool().files();
+  // Each page's own bytes are written back, so the instance stays whole.
+  const uint64_t batches = kDirtyPages / kBatch;
+  uint64_t nanos = 0;
+  for (uint64_t batch = 0; batch < batches; ++batch) {
+    std::vector<SpaceFiles::Location> locations;
+    for (uint32_t i = 0; i < kBatch; ++i) {
+      const PageId id =
+          BenchInstance::Id(static_cast<uint32_t>(random->Between(1, kSpacePages - 1)));
+      Require(files->ReadPage(id, {buffer.data() + i * page_bytes, page_bytes}), "reading");
+      Result<SpaceFiles::Location> location = files->Locate(id);
+      Require(location.status(), "locating");
+      locations.push_back(std::move(location).value());
+    }
+    const uint64_t start = MonotonicNanos();
+    for (uint32_t i = 0; i < kBatch; ++i) {
+      Require(writes.value()->Submit(locations[i].file.get(), locations[i].offset,
+                                     {buffer.data() + i * page_bytes, page_bytes}),
+              "writing");
+    }
+    Require(writes.value()->WaitAll(), "writing");
+    Require(files->Sync(BenchInstance::kSpace, SyncMethod::kFdatasync), "syncing");
+    nanos += MonotonicNanos() - start;
+  }
+  return static_cast<double>(batches * kBatch) * 1e9 / static_cast<double>(nanos);
+}
+
+double Median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return values[values.size() / 2];
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc < 2) {
+    std::fprintf(stderr, "usage: %s <folder> [rounds]\n", argv[0]);
+    return 2;
+  }
+  const int rounds = argc > 2 ? std::max(1, std::atoi(argv[2])) : 7;
+  BenchInstance instance(argv[1], kPoolPages, kSpacePages);
+  Random random(1);
+  std::vector<double> on;
+  std::vector<double> off;
+  std::vector<double> bare;
+  // In turns, so that a disk that changes its pace does so for both.
+  for (int round = 0; round < rounds; ++round) {
+    Require(instance.pool().SetDoublewriteMode(DoublewriteMode::kOn), "doublewrite on");
+    on.push_back(PagesPerSecond(&instance, &random));
+    Require(instance.pool().SetDoublewriteMode(DoublewriteMode::kOff), "doublewrite off");
+    off.push_back(PagesPerSecond(&instance, &random));
+    bare.push_back(BarePagesPerSecond(&instance, &random));
+  }
+  std::printf("pages/s, median of %d rounds: on %.0f, off %.0f, bare synced batches %.0f\n", rounds,
+              Median(on), Median(off), Median(bare));
+  std::printf("on/bare %.2f, on/off %.2f\n", Median(on) / Median(bare), Median(on) / Median(off));
+  return 0;
+}
