@@ -3,10 +3,10 @@
 // the cursor holds one leaf shared; entries it returns point into the page and are valid until the
 // next call. Do not keep it latched while waiting for anything, or across calls of the layer above.
 //
-// Seeks try the current leaf first (when it was not changed since), then the child of the same parent,
-// and only then descend from the root: a seek to the next group of a loose index scan costs a binary
-// search or two. There are no left links: going back over the start of a leaf is a descent with that
-// leaf's lower bound.
+// Seeks try the current leaf first (when it was not changed since), then the child of the same
+// parent, and only then descend from the root: a seek to the next group of a loose index scan costs
+// a binary search or two. There are no left links: going back over the start of a leaf is a descent
+// with that leaf's lower bound.
 // Thread safety: one thread per cursor.
 #pragma once
 
@@ -58,6 +58,13 @@ class Cursor {
   [[nodiscard]] uint16_t slot() const { return slot_; }
   [[nodiscard]] uint16_t leaf_entries() const;
   [[nodiscard]] PageNumber leaf() const { return leaf_page_; }
+  /// The latched leaf itself, for layers that take many entries under one latch.
+  [[nodiscard]] NodeView View() const;
+  /// Stands on another entry of the latched leaf. REQUIRES: slot < leaf_entries().
+  void MoveTo(uint16_t slot) {
+    slot_ = slot;
+    key_valid_ = false;
+  }
 
   /// Gives the latch back; remembers key, frame and version for Next/Prev/Relatch.
   void Unlatch();
@@ -70,7 +77,6 @@ class Cursor {
     Latch::Version version = 0;
   };
 
-  [[nodiscard]] NodeView View() const;
   Status SeekInLeaf(Bytes key);
   Status SkipEmptyForward();
   Status DescendBefore(Aim aim, Bytes key);

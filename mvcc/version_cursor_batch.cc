@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Consistent scans. A batch never spans leaves: it is what one latch shows. Batches grow from one
 // entry to a whole leaf, so a point read copies one row and a long scan latches each leaf once.
+#include <algorithm>
+
 #include "base/counters.h"
+#include "btree/node.h"
 #include "mvcc/version_cursor_impl.h"
 
 namespace rowan {
@@ -42,28 +45,63 @@ Status VersionCursor::Impl::CollectLeaf() {
     counted_leaf = cursor->leaf();
     AddCounter(Counter::kLeavesAllVisible);
   }
+  const size_t stop = forward ? StopSlot() : 0;
+  if (forward && stop < cursor->leaf_entries()) finished = true;
+  if (counting && decided) return CountLeaf(stop);
+  size_t slot = cursor->slot();
+  if (forward && slot >= stop) return Status::Ok();
   for (;;) {
-    if (BehindEnd()) {
-      finished = true;
-      return Status::Ok();
-    }
-    Status status = Consider(decided);
+    const Status status = Consider(decided);
     if (!status.ok()) return status;
-    if (items.size() >= limit) return status;
-    if (forward ? cursor->slot() + 1 >= cursor->leaf_entries() : cursor->slot() == 0) return status;
-    status = forward ? cursor->Next() : cursor->Prev();
-    if (!status.ok()) return status;
+    if (forward ? slot + 1 >= stop : slot == 0) return status;
+    if (items.size() >= limit) break;
+    slot = forward ? slot + 1 : slot - 1;
+    cursor->MoveTo(static_cast<uint16_t>(slot));
   }
+  finished = false;  // the batch is full, the leaf is not done
+  return Status::Ok();
+}
+
+Status VersionCursor::Impl::CountLeaf(size_t stop) {
+  const NodeView leaf = cursor->View();
+  for (size_t slot = cursor->slot(); slot < stop; ++slot) {
+    const Bytes value = leaf.Value(slot);
+    if (value.empty()) return Damage("an entry without a header");
+    counted += (static_cast<uint8_t>(value[0]) & kRowDeleted) == 0 ? 1 : 0;
+  }
+  cursor->MoveTo(static_cast<uint16_t>(leaf.count() - 1));
+  return Status::Ok();
+}
+
+size_t VersionCursor::Impl::StopSlot() {
+  const NodeView leaf = cursor->View();
+  const size_t count = leaf.count();
+  if (!has_end) return count;
+  const auto before_end = [&](size_t slot) {
+    const Bytes prefix = leaf.prefix();
+    const size_t shared = std::min(prefix.size(), end_key.size());
+    const int order = CompareBytes(prefix.first(shared), Bytes(end_key).first(shared));
+    if (order != 0 || shared < prefix.size()) return order < 0;
+    return CompareBytes(leaf.Suffix(slot), Bytes(end_key).subspan(shared)) < 0;
+  };
+  if (before_end(count - 1)) return count;
+  size_t low = cursor->slot();
+  size_t high = count - 1;  // not before the end
+  while (low < high) {
+    const size_t middle = (low + high) / 2;
+    if (before_end(middle)) {
+      low = middle + 1;
+    } else {
+      high = middle;
+    }
+  }
+  return low;
 }
 
 Status VersionCursor::Impl::Consider(bool decided) {
   const Bytes value = cursor->value();
   if (value.empty()) return Damage("an entry without a header");
   if (decided && (static_cast<uint8_t>(value[0]) & kRowDeleted) != 0) return Status::Ok();
-  if (decided && counting) {
-    ++counted;
-    return Status::Ok();
-  }
   if (!decided) return index->clustered ? ConsiderRow(value) : ConsiderEntry(value);
   if (index->clustered) {
     if (value.size() < kClusteredHeaderBytes) return Damage("a row shorter than its header");
@@ -136,10 +174,12 @@ void VersionCursor::Impl::Copy(Bytes value, bool has_ordinal) {
     ++counted;
     return;
   }
-  const Bytes key = cursor->key();
+  const NodeView leaf = cursor->View();
+  const Bytes prefix = leaf.prefix();
+  const Bytes suffix = leaf.Suffix(cursor->slot());
   BatchItem& item = items.emplace_back();
-  item.key_bytes = static_cast<uint32_t>(key.size());
-  item.key_offset = arena.Append(key);
+  item.key_bytes = static_cast<uint32_t>(prefix.size() + suffix.size());
+  item.key_offset = arena.Append(prefix, suffix);
   item.value_bytes = static_cast<uint32_t>(value.size());
   item.value_offset = arena.Append(value);
   item.has_ordinal = has_ordinal;

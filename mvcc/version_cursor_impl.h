@@ -26,6 +26,11 @@ class ByteArena {
     size_ += bytes.size();
     return static_cast<uint32_t>(offset);
   }
+  uint32_t Append(Bytes head, Bytes tail) {
+    const uint32_t offset = Append(head);
+    Append(tail);
+    return offset;
+  }
   [[nodiscard]] Bytes At(uint32_t offset, uint32_t size) const {
     return {bytes_.get() + offset, size};
   }
@@ -64,6 +69,10 @@ struct VersionCursor::Impl {
   Status Fill(Status positioned);
   /// Copies visible entries of the latched leaf; sets `finished` when the end key was met.
   Status CollectLeaf();
+  Status CountLeaf(size_t stop);
+  /// Slot behind the last entry of the latched leaf that is before the end key, looking from the
+  /// current one on.
+  size_t StopSlot();
   /// Decides on the entry under the tree cursor and copies (or counts) it.
   Status Consider(bool decided);
   Status ConsiderRow(Bytes value);
