@@ -4,13 +4,14 @@
 // only then are its upper bound and prefix known. The last node of the highest level becomes the
 // root's content.
 //
-// Prefix: all keys of a node lie in [lower, upper), so its prefix is their common one. When the next
-// key shares less with the lower bound than the node's own keys do, that key as the upper bound could
-// make the node too large. Then a leaf ends at its last key's immediate successor instead, and an inner
-// node gives up its last separator. The same happens at the end, where no upper bound means no prefix.
+// Prefix: all keys of a node lie in [lower, upper), so its prefix is their common one. When the
+// next key shares less with the lower bound than the node's own keys do, that key as the upper
+// bound could make the node too large. Then a leaf ends at its last key's immediate successor
+// instead, and an inner node gives up its last separator. The same happens at the end, where no
+// upper bound means no prefix.
 //
-// A crash in the middle leaves the root as it was, and the pages taken so far in use but unreachable
-// until the space is dropped.
+// A crash in the middle leaves the root as it was, and the pages taken so far in use but
+// unreachable until the space is dropped.
 #include <algorithm>
 #include <array>
 #include <deque>
@@ -136,7 +137,8 @@ bool BulkBuilder::Impl::Overflows(const Level& node, Bytes key, size_t entry_byt
 }
 
 Status BulkBuilder::Impl::AddTo(size_t level, Bytes key, Bytes value, TxnId stamp) {
-  const size_t header = level == 0 ? node_layout::kLeafRecordHeader : node_layout::kInnerRecordHeader;
+  const size_t header =
+      level == 0 ? node_layout::kLeafRecordHeader : node_layout::kInnerRecordHeader;
   const size_t entry_bytes =
       node_layout::kSlotBytes + header + key.size() + (level == 0 ? value.size() : 0);
   Level& node = levels[level];
@@ -177,7 +179,8 @@ Status BulkBuilder::Impl::CloseInnerAtLast(size_t level) {
   return CloseAt(level, upper, child);
 }
 
-/// Writes the node of a level with its upper bound, begins the next one there, and tells the parents.
+/// Writes the node of a level with its upper bound, begins the next one there, and tells the
+/// parents.
 Status BulkBuilder::Impl::CloseAt(size_t level, Bytes upper, PageNumber next_first_child) {
   Level& node = levels[level];
   if (node.page == kNoPage) {

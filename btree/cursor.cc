@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// A remembered leaf is proven unchanged by its frame's latch version alone: a frame gets another page,
-// and a page new bytes, only under the exclusive latch. Page numbers prove nothing, because a page may
-// have been freed and its image on disk be an old one.
+// A remembered leaf is proven unchanged by its frame's latch version alone: a frame gets another
+// page, and a page new bytes, only under the exclusive latch. Page numbers prove nothing, because a
+// page may have been freed and its image on disk be an old one.
 #include "btree/cursor.h"
 
 #include "base/assertions.h"

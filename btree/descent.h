@@ -3,8 +3,8 @@
 //
 // Inner pages are read without latching: version, read, validate. A child's page number read from a
 // parent is trusted only when the parent still validates after the child's version or latch was
-// taken; until then the child may be any page, so damage seen there is real only if the parent still
-// validates. Restarts are explicit and happen in one loop here.
+// taken; until then the child may be any page, so damage seen there is real only if the parent
+// still validates. Restarts are explicit and happen in one loop here.
 // Thread safety: one thread per object; the tree by any number of threads.
 #pragma once
 

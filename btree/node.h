@@ -21,18 +21,18 @@
 //   56     4    first child: the child below separator 0 (inner nodes)
 //   60     4    zero
 //
-// Slot, 8 bytes: record offset u16, suffix length u16, head u32: the first four bytes of the suffix as
-// a big-endian number, zero-padded. Record of a leaf: value length u16, suffix, value. Record of an
-// inner node: child u32, suffix; the child holds keys >= the separator and < the next one.
+// Slot, 8 bytes: record offset u16, suffix length u16, head u32: the first four bytes of the suffix
+// as a big-endian number, zero-padded. Record of a leaf: value length u16, suffix, value. Record of
+// an inner node: child u32, suffix; the child holds keys >= the separator and < the next one.
 //
-// Bounds: a node owns the keys lower <= key < high. All of them start with the node's prefix, which is
-// stored once; slots hold the rest (the suffix). The fence bytes at the end of the page are the whole
-// high key if it has at most kHighKeyBytesMax bytes (the prefix is its beginning), else just the
-// prefix. The right-most node of a level has no high key and no prefix. Separators and the lower
-// bound are not stored in the node: parents know them.
+// Bounds: a node owns the keys lower <= key < high. All of them start with the node's prefix, which
+// is stored once; slots hold the rest (the suffix). The fence bytes at the end of the page are the
+// whole high key if it has at most kHighKeyBytesMax bytes (the prefix is its beginning), else just
+// the prefix. The right-most node of a level has no high key and no prefix. Separators and the
+// lower bound are not stored in the node: parents know them.
 //
-// Every accessor clamps what it reads to the page, so damaged bytes give wrong answers, never a read
-// outside the page. NodeView is for latched pages; racy reads are in node_search.cc alone.
+// Every accessor clamps what it reads to the page, so damaged bytes give wrong answers, never a
+// read outside the page. NodeView is for latched pages; racy reads are in node_search.cc alone.
 #pragma once
 
 #include <algorithm>

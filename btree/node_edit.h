@@ -3,8 +3,8 @@
 // arguments: redo calls the same ones and gets the same bytes. None of them logs or latches.
 //
 // REQUIRES everywhere: the page is held exclusively and NodeView::HeaderIsSane. A function that
-// returns false left the page usable but found no room, which only a damaged page can cause when the
-// caller asked NodeHasRoom first.
+// returns false left the page usable but found no room, which only a damaged page can cause when
+// the caller asked NodeHasRoom first.
 #pragma once
 
 #include <cstddef>

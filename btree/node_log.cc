@@ -102,7 +102,8 @@ void LogReboundNode(MiniTxn* mini_txn, const MutablePage& page, size_t keep,
                     const NodeBounds& bounds) {
   const bool stored = !bounds.high.empty() && bounds.high.size() <= kHighKeyBytesMax;
   const Bytes fence = stored ? bounds.high : bounds.prefix;
-  const uint64_t flags = (bounds.rightmost ? kNodeRightmost : 0) | (stored ? kNodeHighKeyStored : 0);
+  const uint64_t flags =
+      (bounds.rightmost ? kNodeRightmost : 0) | (stored ? kNodeHighKeyStored : 0);
   const size_t size = VarintSize(keep) + VarintSize(bounds.right.value()) + VarintSize(flags) +
                       VarintSize(bounds.prefix.size()) + fence.size();
   std::byte* body = mini_txn->Log(RecordType::kNodeTruncate, page, size);

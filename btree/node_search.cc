@@ -104,10 +104,34 @@ ROWAN_OPTIMISTIC_READ int CompareSuffix(const NodeLook& look, size_t slot, Bytes
   return mine.size < other ? -1 : (mine.size > other ? 1 : 0);
 }
 
-/// First slot in [low, count) whose head is >= `head`. Branch-free: each step is one conditional move.
-ROWAN_OPTIMISTIC_READ size_t FirstHeadAtLeast(const NodeLook& look, size_t low, uint32_t head) {
-  size_t length = look.count - low;
+/// Slots whose lines are fetched all at once: 16 cache lines, about what a core keeps in flight.
+constexpr size_t kFetchSlots = 128;
+constexpr size_t kSlotsPerLine = 8;
+
+ROWAN_OPTIMISTIC_READ void PrefetchSlots(const NodeLook& look, size_t low, size_t length) {
+  for (size_t slot = low; slot < low + length; slot += kSlotsPerLine) {
+    __builtin_prefetch(SlotOf(look, slot));
+  }
+}
+
+/// First slot whose head is >= `head`. Branch-free: each step is one conditional move.
+/// Cache misses overlap: of a long range the lines of the next three steps are fetched together, of
+/// a short one all lines.
+ROWAN_OPTIMISTIC_READ size_t FirstHeadAtLeast(const NodeLook& look, uint32_t head) {
+  size_t low = 0;
+  size_t length = look.count;
   if (length == 0) return low;
+  while (length > kFetchSlots) {
+    for (size_t eighth = 1; eighth < 8; ++eighth) {
+      __builtin_prefetch(SlotOf(look, low + length * eighth / 8 - 1));
+    }
+    for (int step = 0; step < 3; ++step) {
+      const size_t half = length / 2;
+      low = HeadOf(look, low + half - 1) < head ? low + half : low;
+      length -= half;
+    }
+  }
+  PrefetchSlots(look, low, length);
   while (length > 1) {
     const size_t half = length / 2;
     low = HeadOf(look, low + half - 1) < head ? low + half : low;
@@ -116,9 +140,28 @@ ROWAN_OPTIMISTIC_READ size_t FirstHeadAtLeast(const NodeLook& look, size_t low, 
   return low + (HeadOf(look, low) < head ? 1 : 0);
 }
 
-/// Among slots [low, high) with equal heads: the first whose suffix is >= `suffix`.
+/// Fetches the records of a few slots at once, so that their misses overlap.
+ROWAN_OPTIMISTIC_READ void PrefetchRecords(const NodeLook& look, size_t low, size_t high) {
+  constexpr size_t kRecordsMax = 16;
+  if (high - low > kRecordsMax) return;
+  for (size_t slot = low; slot < high; ++slot) {
+    const size_t offset = RacyLoad<uint16_t>(SlotOf(look, slot));
+    __builtin_prefetch(look.page + (offset < look.page_bytes ? offset : 0));
+  }
+}
+
+/// Past the run of slots from `low` on that have this head: not more than twice as far as needed.
+ROWAN_OPTIMISTIC_READ size_t RunLimit(const NodeLook& look, size_t low, uint32_t head) {
+  size_t step = 1;
+  while (low + step < look.count && HeadOf(look, low + step) == head) step *= 2;
+  return std::min(look.count, low + step);
+}
+
+/// Among slots [low, high), of which the first ones have the suffix's head and the others a larger
+/// one: the first whose suffix is >= `suffix`.
 ROWAN_OPTIMISTIC_READ SlotSearch SearchEqualHeads(const NodeLook& look, size_t low, size_t high,
                                                   Bytes suffix) {
+  PrefetchRecords(look, low, high);
   while (low < high) {
     const size_t middle = low + (high - low) / 2;
     const int order = CompareSuffix(look, middle, suffix);
@@ -132,17 +175,6 @@ ROWAN_OPTIMISTIC_READ SlotSearch SearchEqualHeads(const NodeLook& look, size_t l
   return {static_cast<uint16_t>(low), false};
 }
 
-/// Fetches the slot array at once: the steps of the search then overlap their cache misses.
-ROWAN_OPTIMISTIC_READ void PrefetchSlots(const NodeLook& look) {
-  constexpr size_t kLine = 64;
-  constexpr size_t kLinesMax = 24;  // beyond that binary search skips most of what it fetched
-  const size_t lines = look.count * node_layout::kSlotBytes / kLine + 1;
-  const std::byte* first = SlotOf(look, 0);
-  for (size_t line = 0; line < std::min(lines, kLinesMax); ++line) {
-    __builtin_prefetch(first + line * kLine);
-  }
-}
-
 ROWAN_OPTIMISTIC_READ SlotSearch Search(const NodeLook& look, Bytes key) {
   const size_t common = std::min(key.size(), look.prefix_bytes);
   const int order = RacyCompare(key.data(), look.fence(), common);
@@ -150,15 +182,11 @@ ROWAN_OPTIMISTIC_READ SlotSearch Search(const NodeLook& look, Bytes key) {
   if (order < 0 || key.size() < look.prefix_bytes) return {0, false};
   const Bytes suffix = key.subspan(look.prefix_bytes);
   const uint32_t head = NodeHead(suffix);
-  const size_t low = FirstHeadAtLeast(look, 0, head);
+  const size_t low = FirstHeadAtLeast(look, head);
   if (low == look.count || HeadOf(look, low) != head) {
     return {static_cast<uint16_t>(low), false};
   }
-  size_t high = low + 1;
-  if (high < look.count && HeadOf(look, high) == head) {
-    high = head == UINT32_MAX ? look.count : FirstHeadAtLeast(look, low, head + 1);
-  }
-  return SearchEqualHeads(look, low, high, suffix);
+  return SearchEqualHeads(look, low, RunLimit(look, low, head), suffix);
 }
 
 ROWAN_OPTIMISTIC_READ PageNumber ChildOf(const NodeLook& look, size_t index) {
@@ -186,7 +214,6 @@ ROWAN_OPTIMISTIC_READ size_t IndexFor(const NodeLook& look, Aim aim, Bytes key) 
 
 ROWAN_OPTIMISTIC_READ SlotSearch SearchNode(Bytes page, Bytes key) {
   const NodeLook look = LookAt(page);
-  PrefetchSlots(look);
   return Search(look, key);
 }
 

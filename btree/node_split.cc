@@ -31,8 +31,8 @@ struct Window {
   size_t middle;
 };
 
-/// Slots in 1..count-1 whose left part holds about half of the bytes. The middle itself leaves at most
-/// three quarters of a page on one side, so both halves have room for their new fences.
+/// Slots in 1..count-1 whose left part holds about half of the bytes. The middle itself leaves at
+/// most three quarters of a page on one side, so both halves have room for their new fences.
 Window MiddleWindow(const NodeView& node) {
   const size_t count = node.count();
   const auto entry_bytes = [&node](size_t slot) {

@@ -3,8 +3,8 @@
 // node; tree_split.cc latches, logs and links.
 //
 // Leaves: entries [slot, count) move right, and the separator is the shortest key that is greater
-// than everything on the left and not greater than anything on the right. Inner nodes: the separator
-// at `slot` moves up and its child becomes the right node's first child.
+// than everything on the left and not greater than anything on the right. Inner nodes: the
+// separator at `slot` moves up and its child becomes the right node's first child.
 #pragma once
 
 #include <cstddef>
@@ -27,8 +27,8 @@ struct SplitPlan {
 void ShortestSeparator(Bytes left, Bytes right, KeyBuffer* separator);
 
 /// Splits at the insert position when inserts arrive in ascending order (a leaf's slot may then be
-/// count: the right leaf starts empty), else like PlanMiddleSplit. `key` is about to be inserted, or
-/// its value to grow. REQUIRES: at least two entries or separators.
+/// count: the right leaf starts empty), else like PlanMiddleSplit. `key` is about to be inserted,
+/// or its value to grow. REQUIRES: at least two entries or separators.
 SplitPlan PlanSplit(const NodeView& node, Bytes key, size_t value_bytes);
 /// In the middle eighth by bytes, where the separator is shortest.
 SplitPlan PlanMiddleSplit(const NodeView& node);

@@ -127,7 +127,8 @@ class Tree {
                    bool* merged);
   Status CollapseRoot();
   Status FreeChildren(PageNumber page);
-  /// One way down from a node; the first step takes one of the children [first, last), further ones any.
+  /// One way down from a node; the first step takes one of the children [first, last), further ones
+  /// any.
   struct SampleStart {
     PageNumber page;
     uint16_t first = 0;

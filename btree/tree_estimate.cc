@@ -52,7 +52,8 @@ double EntriesPerChild(const RangeEnd& low, const RangeEnd& high, size_t depth,
 
 /// Share of a subtree that lies left of the end, whose way goes on at `depth`.
 double ShareLeftOf(const RangeEnd& end, size_t depth) {
-  double share = end.count == 0 ? 0.0 : static_cast<double>(end.slot) / static_cast<double>(end.count);
+  const auto entries = static_cast<double>(std::max<uint64_t>(1, end.count));
+  double share = static_cast<double>(end.slot) / entries;
   for (size_t d = end.path.size(); d-- > depth;) {
     share = (end.path[d].index + share) / end.path[d].children;
   }
@@ -156,7 +157,8 @@ Status Tree::SamplePath(const SampleStart& start, uint64_t seed, std::vector<Chi
     }
     const uint64_t first = depth == 0 ? std::min(start.first, look.children) : 0;
     const uint64_t last = depth == 0 ? std::min(start.last, look.children) : look.children;
-    const uint64_t index = first + random.Below(std::max<uint64_t>(1, last - std::min(first, last)));
+    const uint64_t choices = last > first ? last - first : 1;
+    const uint64_t index = first + random.Below(choices);
     const ChildChoice choice = UnlatchedChild(bytes, index_, index);
     if (!page.Validate()) return Status(Code::kRestart);
     path->push_back(choice);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Making a tree smaller: merging siblings, pulling the root down, freeing a whole tree. Each step is
-// one mini-transaction; a merge moves the right node's entries into the left one and frees the right
-// page. A page merged away gets a new version, so nobody who remembers it is misled.
+// Making a tree smaller: merging siblings, pulling the root down, freeing a whole tree. Each step
+// is one mini-transaction; a merge moves the right node's entries into the left one and frees the
+// right page. A page merged away gets a new version, so nobody who remembers it is misled.
 //
 // Latches of a merge: parent, left node, right node, bitmap page.
 #include <algorithm>
@@ -20,8 +20,9 @@
 namespace rowan {
 namespace {
 
-/// A node fuller than this is left alone.
-constexpr size_t kSmallShare = 2;
+/// A node fuller than this is left alone: three fifths, so that an inner node with a single separator
+/// of the largest size still counts as small.
+constexpr size_t SmallBytes(size_t page_bytes) { return page_bytes / 5 * 3; }
 /// Into an empty first leaf only a right neighbour this empty is moved: when entries are removed in
 /// ascending order the neighbour will soon be empty itself, and then costs next to nothing.
 constexpr size_t kMoveLeftShare = 4;
@@ -92,7 +93,7 @@ Status Tree::MergeAtLevel(Bytes key, uint8_t level, MergeOutcome* outcome) {
   const uint32_t page_bytes = pool()->page_size_bytes();
   const NodeUse use = UnlatchedUse({node.page, page_bytes});
   if (!node.Validate()) return Status(Code::kRestart);
-  if (use.used_bytes > page_bytes / kSmallShare) return Status::Ok();
+  if (use.used_bytes > SmallBytes(page_bytes)) return Status::Ok();
   // An empty leaf costs least as the right partner.
   std::array<int, 2> partners = {choice.index, choice.index - 1};
   if (use.count == 0) std::swap(partners[0], partners[1]);
@@ -107,7 +108,8 @@ Status Tree::MergeAtLevel(Bytes key, uint8_t level, MergeOutcome* outcome) {
     if (merged) *outcome = MergeOutcome::kMerged;
     if (!status.ok() || merged) return status;
   }
-  // An only child has no sibling below the same parent: then it is the parent that should be merged.
+  // An only child has no sibling below the same parent: then it is the parent that should be
+  // merged.
   if (choice.children == 1) *outcome = MergeOutcome::kLookAbove;
   return Status::Ok();
 }

@@ -9,9 +9,9 @@
 //   52     12   zero
 //   64     ..   the bytes
 //
-// Record kBlobPage: birth, position, bytes here, whole size (u32 each), then the bytes; it initialises
-// the page with next = 0. A new page is linked by overwriting `next` in the one before (kPageBytes).
-// Thread safety: the page is latched by the caller.
+// Record kBlobPage: birth, position, bytes here, whole size (u32 each), then the bytes; it
+// initialises the page with next = 0. A new page is linked by overwriting `next` in the one before
+// (kPageBytes). Thread safety: the page is latched by the caller.
 #pragma once
 
 #include <cstdint>
@@ -33,7 +33,7 @@ inline constexpr size_t kWholeSize = 48;
 inline constexpr size_t kData = 64;
 inline constexpr size_t kRecordHeader = 16;
 static_assert(kNext == kPageHeaderBytes);
-static_assert(kWholeSize - kBirth + 4 == kRecordHeader, "fields are copied from the record as a run");
+static_assert(kWholeSize - kBirth + 4 == kRecordHeader, "the record holds them as one run");
 }  // namespace blob_layout
 
 [[nodiscard]] constexpr size_t BlobPageCapacity(size_t page_size_bytes) {
@@ -68,7 +68,9 @@ class BlobPageView {
   }
 
  private:
-  [[nodiscard]] uint32_t U32(size_t offset) const { return LoadLe<uint32_t>(page_.data() + offset); }
+  [[nodiscard]] uint32_t U32(size_t offset) const {
+    return LoadLe<uint32_t>(page_.data() + offset);
+  }
   Bytes page_;
 };
 

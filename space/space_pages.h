@@ -9,8 +9,8 @@
 //   60     4    bitmap pages initialised
 //   64     8    counter (AUTO_INCREMENT high-water mark)
 //
-// Bitmap page of group g, at page g x GroupPages + 1: a bit per page of the group, from offset 64, set =
-// in use. Bit i is bit (i mod 8) of byte i / 8.
+// Bitmap page of group g, at page g x GroupPages + 1: a bit per page of the group, from offset 64,
+// set = in use. Bit i is bit (i mod 8) of byte i / 8.
 //   32     4    group
 //   36     28   zero
 // Thread safety: the pages are latched by the caller.

@@ -149,7 +149,9 @@ uint32_t SpaceState::NextFileSize(uint32_t file_pages) const {
   // Small tables stay small; large ones grow in steps that keep files in few pieces.
   const uint32_t mib = kMiB / page_size();
   if (file_pages < mib) return std::min(mib, std::max<uint32_t>(file_pages * 2, 4));
-  const uint32_t step = file_pages < 32 * mib ? mib : (file_pages < 1024 * mib ? 4 * mib : 16 * mib);
+  uint32_t step = 16 * mib;
+  if (file_pages < 1024 * mib) step = 4 * mib;
+  if (file_pages < 32 * mib) step = mib;
   return (file_pages / step + 1) * step;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// One node against a std::map: random inserts, updates, removals, splits and merges with every shape
-// of key; each change is also applied to a second page through its redo record, byte for byte.
+// One node against a std::map: random inserts, updates, removals, splits and merges with every
+// shape of key; each change is also applied to a second page through its redo record, byte for
+// byte.
 #include <gtest/gtest.h>
 
 #include <algorithm>

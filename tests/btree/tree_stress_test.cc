@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Several threads insert, update, remove, read, scan both ways and merge at once. Each key carries its
-// own value, so that a reader recognises a wrong one; a fixed set of keys is never removed, and every
-// scan must see all of it, in order. At the end the tree is checked against what the writers did.
+// Several threads insert, update, remove, read, scan both ways and merge at once. Each key carries
+// its own value, so that a reader recognises a wrong one; a fixed set of keys is never removed, and
+// every scan must see all of it, in order. At the end the tree is checked against what the writers
+// did.
 #include <gtest/gtest.h>
 
 #include <atomic>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// One tree in a small instance, with the put and remove of a user: find, change or make room, again.
-// Thread safety: Put, Remove and Get from any thread.
+// One tree in a small instance, with the put and remove of a user: find, change or make room,
+// again. Thread safety: Put, Remove and Get from any thread.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Off-page values of every size: written, read in pieces, freed, freed again; with power cuts between
-// and with pages that have found other owners.
+// Off-page values of every size: written, read in pieces, freed, freed again; with power cuts
+// between and with pages that have found other owners.
 #include <gtest/gtest.h>
 
 #include <string>

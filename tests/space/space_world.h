@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // A small instance for tests of space/ and btree/: control file, log, pool and allocator over the
-// fault double, with the start-up steps of a real one: repair, redo, checkpoint. Pages whose redo does
-// not fit are set aside: they must turn out to be free (they were freed later in the log).
+// fault double, with the start-up steps of a real one: repair, redo, checkpoint. Pages whose redo
+// does not fit are set aside: they must turn out to be free (they were freed later in the log).
 // Thread safety: the owner's thread, except what the parts themselves allow.
 #pragma once
 
