@@ -17,6 +17,9 @@ constexpr double kRoundFraction = 0.6;
 /// Above this share of the capacity the I/O budget does not count.
 constexpr double kUrgentFraction = 0.85;
 constexpr double kIdleRoundMicros = 30e6;
+/// A checkpoint syncs data files: worth it for this share of the log, or once in a second.
+constexpr uint64_t kCheckpointsPerCapacity = 16;
+constexpr uint64_t kCheckpointMicros = 1'000'000;
 /// Unspent budget kept for a burst.
 constexpr double kBudgetSeconds = 0.5;
 /// Shards per run: small enough that the checkpoint moves on while a round is under way.
@@ -120,6 +123,20 @@ Status Cleaners::CleanAhead(PageWriter* writer) {
   return writer->Flush();
 }
 
+Status Cleaners::MaybeCheckpoint(SweepMode mode) {
+  const uint64_t gain = checkpointer_->Candidate().value() - checkpointer_->published().value();
+  {
+    std::lock_guard guard(mutex_);
+    const uint64_t now = MonotonicMicros();
+    const bool worth_it = mode == SweepMode::kUrgent ||
+                          gain >= core_->log->capacity_bytes() / kCheckpointsPerCapacity ||
+                          now - checkpoint_micros_ >= kCheckpointMicros;
+    if (!worth_it) return Status::Ok();
+    checkpoint_micros_ = now;
+  }
+  return checkpointer_->WriteCheckpoint();
+}
+
 ThreadLoop::Next Cleaners::RunUnit(PageWriter* writer) {
   if (core_->log == nullptr || core_->Stopped()) return ThreadLoop::Next::kWait;
   const uint64_t written_before = writer->pages_written();
@@ -131,7 +148,7 @@ ThreadLoop::Next Cleaners::RunUnit(PageWriter* writer) {
   const Quota quota = TakeQuota();
   if (status.ok() && quota.count > 0) {
     status = checkpointer_->Sweep(writer, quota.first, quota.count, quota.mode);
-    if (status.ok()) status = checkpointer_->WriteCheckpoint();
+    if (status.ok()) status = MaybeCheckpoint(quota.mode);
     again = quota.mode == SweepMode::kUrgent || quota.count == kShardsPerRun;
   }
   SpendBudget(writer->pages_written() - written_before);

@@ -46,6 +46,7 @@ class Cleaners {
   ThreadLoop::Next RunUnit(PageWriter* writer);
   Status CleanAhead(PageWriter* writer);
   Quota TakeQuota();
+  Status MaybeCheckpoint(SweepMode mode);
   /// REQUIRES: mutex_.
   void AdvancePace();
   void SpendBudget(uint64_t pages);
@@ -65,6 +66,7 @@ class Cleaners {
   double page_budget_ = 0;        // guarded by mutex_
   uint64_t paced_lsn_ = 0;        // guarded by mutex_
   uint64_t paced_micros_ = 0;     // guarded by mutex_
+  uint64_t checkpoint_micros_ = 0;  // when the last one was tried, guarded by mutex_
 };
 
 }  // namespace rowan

@@ -45,7 +45,8 @@ Status CheckOptions(const BufferOptions& options, const SpaceFiles& files) {
 
 /// Untorn page writes must be promised for every file before the doublewrite file may rest.
 Status CheckAtomicWrites(const PoolCore& core) {
-  std::vector<std::string> paths{core.files->folder()};
+  // Files made later are judged by one that is here already, on the same file system.
+  std::vector<std::string> paths{core.files->folder() + "/" + kDoublewriteFileName};
   for (const SpaceId space : core.files->ListLive()) paths.push_back(core.files->PathOf(space));
   for (const std::string& path : paths) {
     const Result<uint32_t> most = core.file_system->AtomicWriteUnitMax(path);
@@ -73,6 +74,7 @@ BufferPool::Impl::Impl(const BufferOptions& options, SpaceFiles* files, FileSyst
       evictor("evict", kEvictorTick, [this] { return EvictUnit(); }),
       pressure(std::make_shared<PressureTarget>()),
       flush_writer(&core, &doublewrite, kSlotFlush) {
+  supply.SetWakeEvictor([this] { evictor.Wake(); });
   const uint32_t frames = core.arena->frames_ever();
   core.EnlargeTable(frames);
   core.frame_limit.store(frames, std::memory_order_release);
@@ -98,13 +100,13 @@ Result<std::unique_ptr<BufferPool>> BufferPool::Open(const BufferOptions& option
   if (!arena.ok()) return arena.status();
   auto impl = std::make_unique<Impl>(options, files, file_system, log, control,
                                      std::move(arena).value());
+  const uint32_t writers = Impl::kSlotCleaners + std::max(1u, options.cleaners);
+  status = impl->doublewrite.Open(writers * PageWriter::SegmentsPerWriter(impl->core));
+  if (!status.ok()) return status;
   if (options.doublewrite == DoublewriteMode::kAtomic) {
     status = CheckAtomicWrites(impl->core);
     if (!status.ok()) return status;
   }
-  const uint32_t writers = Impl::kSlotCleaners + std::max(1u, options.cleaners);
-  status = impl->doublewrite.Open(writers * PageWriter::SegmentsPerWriter(impl->core));
-  if (!status.ok()) return status;
   std::string reason;
   Result<std::unique_ptr<WriteBatch>> probe = MakeWriteBatch(options.io_backend, 8, &reason);
   if (!probe.ok()) return probe.status();
@@ -138,7 +140,6 @@ void BufferPool::StartBackground() {
       if (target->cleaners != nullptr) target->cleaners->OnLogPressure();
     });
   }
-  impl_->supply.SetWakeEvictor([this] { impl_->evictor.Wake(); });
   impl_->evictor.Start();
   impl_->cleaners.Start();
   impl_->read_ahead.Start();
