@@ -140,9 +140,17 @@ def _make_programs_start(folder, final, step):
                 for path in sorted((folder / name).glob("*")) if _needs_loader(path)]
     for number, program in enumerate(programs):
         step.update(number, f"patching {program.name}", total=len(programs))
-        _run(["patchelf", "--set-interpreter", str(loader), "--force-rpath", "--set-rpath",
-              str(loader.parent), str(program)], f"patching {program.name}")
+        _patch(program, loader)
     (folder / _LOCATION).write_text(f"{final}\n")
+
+
+def _patch(program, loader):
+    """Replaces the file instead of changing it: a copy of the checkout may share it by hard link."""
+    patched = program.with_name(program.name + ".patched")
+    _run(["patchelf", "--set-interpreter", str(loader), "--force-rpath", "--set-rpath",
+          str(loader.parent), "--output", str(patched), str(program)], f"patching {program.name}")
+    shutil.copymode(program, patched)
+    patched.replace(program)
 
 
 def _follow_a_move(folder):
