@@ -46,6 +46,10 @@ Item* ha_rowan::idx_cond_push(uint key_number, Item* condition) {
 }
 
 bool ha_rowan::EncodeSearch(const uchar* key, key_part_map keypart_map) {
+  // "The whole key" means the declared parts: the image has no more.
+  if (keypart_map == HA_WHOLE_KEY) {
+    keypart_map = make_prev_keypart_map(table->key_info[active_index].user_defined_key_parts);
+  }
   return codec().EncodeSearchKey(active_index, key, keypart_map, &search_key_, &search_complete_)
       .ok();
 }

@@ -5,8 +5,6 @@
 
 #include "plugin/handlerton.h"
 
-#include <new>
-
 #include "mysql/plugin.h"
 #include "mysqld_error.h"
 #include "sql/handler.h"
@@ -51,20 +49,24 @@ int Rollback(handlerton*, THD* thd, bool all) {
   return HandlerError(thd, status);
 }
 
-static_assert(std::is_trivially_copyable_v<UndoPosition>);
-
-int SetSavepoint(handlerton*, THD* thd, void* place) {
-  new (place) UndoPosition(ContextOf(thd)->session->Savepoint());
+int SetSavepoint(handlerton*, THD* thd, void* name) {
+  ThdContext* context = ContextOf(thd);
+  context->savepoints.Set(name, context->session->Savepoint());
   return 0;
 }
 
-int RollbackToSavepoint(handlerton*, THD* thd, void* place) {
+int RollbackToSavepoint(handlerton*, THD* thd, void* name) {
   ThdContext* context = FindContext(thd);
-  if (context == nullptr) return 0;
-  return HandlerError(thd, context->session->RollbackTo(*static_cast<UndoPosition*>(place)));
+  const UndoPosition* position = context == nullptr ? nullptr : context->savepoints.ReturnTo(name);
+  if (position == nullptr) return kFailed;
+  return HandlerError(thd, context->session->RollbackTo(*position));
 }
 
-int ReleaseSavepoint(handlerton*, THD*, void*) { return 0; }
+int ReleaseSavepoint(handlerton*, THD* thd, void* name) {
+  ThdContext* context = FindContext(thd);
+  if (context != nullptr) context->savepoints.Release(name);
+  return 0;
+}
 
 /// Row locks taken since the savepoint are kept, so metadata locks must be kept, too, unless nothing
 /// was changed.
@@ -119,7 +121,7 @@ void ReplaceTransaction(THD* thd, void* replacement, void** previous) {
 }  // namespace
 
 void SetTransactionHooks(handlerton* hton) {
-  hton->savepoint_offset = sizeof(UndoPosition);
+  hton->savepoint_offset = 0;
   hton->commit = Commit;
   hton->rollback = Rollback;
   hton->savepoint_set = SetSavepoint;

@@ -34,6 +34,29 @@ void Register(THD* thd) {
 
 }  // namespace
 
+void Savepoints::Set(const void* name, const UndoPosition& position) {
+  Release(name);
+  points_.push_back({name, position});
+}
+
+const UndoPosition* Savepoints::ReturnTo(const void* name) {
+  for (size_t i = points_.size(); i-- > 0;) {
+    if (points_[i].name != name) continue;
+    points_.resize(i + 1);
+    return &points_[i].position;
+  }
+  return nullptr;
+}
+
+void Savepoints::Release(const void* name) {
+  for (size_t i = 0; i < points_.size(); ++i) {
+    if (points_[i].name == name) {
+      points_.resize(i);
+      return;
+    }
+  }
+}
+
 ThdContext* FindContext(THD* thd) {
   return static_cast<ThdContext*>(thd_get_ha_data(thd, g_hton));
 }
@@ -63,6 +86,7 @@ Status EnterStatement(THD* thd, ThdContext* context) {
   if (!session->in_transaction()) {
     session->Begin(IsolationOf(thd));
     context->changed_catalog = false;
+    context->savepoints.Clear();
   }
   txn->lock_wait_timeout_s = LockWaitTimeoutSeconds(thd);
   txn->deadlock_detect = DeadlockDetect();

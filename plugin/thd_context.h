@@ -6,6 +6,7 @@
 #pragma once
 
 #include <memory>
+#include <vector>
 
 #include "engine/engine.h"
 
@@ -13,10 +14,31 @@ class THD;
 
 namespace rowan {
 
+/// Where savepoints of the open transaction stand. The server offers memory inside its own savepoint
+/// object, but computes its place wrongly for engines installed while it runs (it lies behind the
+/// object), so only the place's address is used, as the savepoint's name.
+class Savepoints {
+ public:
+  void Set(const void* name, const UndoPosition& position);
+  /// Null when there is none. Later savepoints are forgotten.
+  const UndoPosition* ReturnTo(const void* name);
+  /// Forgets it and all later ones.
+  void Release(const void* name);
+  void Clear() { points_.clear(); }
+
+ private:
+  struct Point {
+    const void* name;
+    UndoPosition position;
+  };
+  std::vector<Point> points_;  ///< oldest first
+};
+
 struct ThdContext {
   explicit ThdContext(Engine* engine) : session(engine->NewSession()) {}
 
   std::unique_ptr<Session> session;
+  Savepoints savepoints;
   bool changed_catalog = false;  ///< by the open transaction: its commit is made durable always
 };
 

@@ -32,7 +32,7 @@ def test_stored_function_and_procedure(t):
           " SELECT COUNT(*) FROM a; END")
     t.rows("SELECT bump(2)", [(12,)])
     t.rows("CALL two()", [(4,)])
-    t.rows("SELECT * FROM a WHERE id IN (2, 8)", [(2, 12), (8, 0)])
+    t.rows("SELECT * FROM a WHERE id IN (2, 8) ORDER BY id", [(2, 12), (8, 0)])
 
 
 def test_xa(t):
@@ -108,7 +108,7 @@ def test_nowait_and_skip_locked(t):
     t.error("SELECT * FROM a WHERE id = 2 FOR UPDATE NOWAIT", _ER_LOCK_NOWAIT)
     t.rows("SELECT id FROM a FOR UPDATE SKIP LOCKED", [(1,), (3,)])
     t.rows("SELECT id FROM a WHERE id = 2 FOR UPDATE SKIP LOCKED", [])
-    t.rows("SELECT id FROM a FORCE INDEX (k) WHERE k >= 1 FOR SHARE SKIP LOCKED", [(1,), (3,)])
+    t.rows("SELECT id FROM a FORCE INDEX (k) WHERE k >= 1 FOR UPDATE SKIP LOCKED", [(1,), (3,)])
     t.rows("SELECT id FROM a WHERE id = 2", [(2,)])
     holder.execute("ROLLBACK")
     t.rows("SELECT id FROM a WHERE id = 2 FOR UPDATE NOWAIT", [(2,)])

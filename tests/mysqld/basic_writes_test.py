@@ -68,7 +68,7 @@ def test_update_moves_keys(t):
 def test_update_reports_what_changed(t):
     t.run("CREATE TABLE a (id INT PRIMARY KEY, k INT)", "INSERT INTO a VALUES (1, 1), (2, 2)")
     result = t.client().execute("UPDATE a SET k = 2")
-    t.equal(result.affected, 1, "changed rows")
+    t.true("Changed: 1" in result.info, result.info)
 
 
 def test_auto_increment(t):
@@ -195,7 +195,7 @@ def test_insert_select_and_multi_table_statements(t):
           "INSERT INTO a SELECT id + 10, k FROM a",
           "UPDATE a JOIN b ON a.id = b.id SET a.k = b.k, b.k = 0 WHERE a.id < 3",
           "DELETE a, b FROM a JOIN b ON a.id = b.id WHERE a.id = 3")
-    t.rows("SELECT * FROM a", [(1, 10), (2, 20), (11, 1), (12, 2), (13, 3)])
+    t.rows("SELECT * FROM a ORDER BY id", [(1, 10), (2, 20), (11, 1), (12, 2), (13, 3)])
     t.rows("SELECT * FROM b", [(1, 0), (2, 0)])
     t.check_table("a")
     t.check_table("b")
