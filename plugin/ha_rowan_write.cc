@@ -163,8 +163,10 @@ void ha_rowan::ChooseChangedIndexes() {
 }
 
 bool ha_rowan::SameRow(const uchar* old_record, const uchar* new_record) {
-  // The server compares by itself when it knows all columns it writes.
-  if (bitmap_is_subset(table->write_set, table->read_set)) return false;
+  // The server compares by itself when it knows all columns it writes, but never for REPLACE.
+  if (!exclusive_on_duplicate_ && bitmap_is_subset(table->write_set, table->read_set)) {
+    return false;
+  }
   for (uint i = 0; i < table->s->fields; ++i) {
     Field* field = table->field[i];
     if (field->is_virtual_gcol()) continue;

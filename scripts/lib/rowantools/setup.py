@@ -145,7 +145,7 @@ def _make_programs_start(folder, final, step):
 
 
 def _patch(program, loader):
-    """Replaces the file instead of changing it: a copy of the checkout may share it by hard link."""
+    """Replaces the file, never changes it: a copy of the checkout may share it by hard link."""
     patched = program.with_name(program.name + ".patched")
     _run(["patchelf", "--set-interpreter", str(loader), "--force-rpath", "--set-rpath",
           str(loader.parent), "--output", str(patched), str(program)], f"patching {program.name}")
