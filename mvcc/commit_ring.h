@@ -34,7 +34,8 @@ class TxnOutcome {
 
   [[nodiscard]] constexpr State state() const { return static_cast<State>(word_ & 3); }
   [[nodiscard]] constexpr bool finished() const { return state() >= kCommitted; }
-  /// kCommitted: its place in the order. kRolledBack: no snapshot with a larger CSN can meet it.
+  /// kCommitted: its place in the order. kRolledBack: snapshots with a larger CSN were taken after
+  /// its end and never meet it; 0 if nobody can.
   [[nodiscard]] constexpr Csn csn() const { return Csn(word_ >> 2); }
   [[nodiscard]] constexpr uint64_t word() const { return word_; }
 

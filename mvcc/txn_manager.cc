@@ -100,7 +100,7 @@ void TxnManager::RefreshHorizon() {
   impl_->ring.AdvanceLow(NextTxnId(), kRefreshSteps);
   TxnId low_txn = impl_->ring.low_txn();
   Csn csn(impl_->next_csn.load(std::memory_order_seq_cst));
-  const Csn announced = csn;
+  const Csn announced = csn;  // a snapshot that is being opened now has this CSN or a later one
   const bool prune = impl_->ring.overflow_size() != 0;
   std::vector<Snapshot>& open = impl_->open_snapshots;
   open.clear();
@@ -124,6 +124,8 @@ void TxnManager::RefreshHorizon() {
 }
 
 uint32_t TxnManager::OpenSnapshotCount() const { return impl_->snapshots.open_count(); }
+
+uint64_t TxnManager::RememberedOutcomes() const { return impl_->ring.overflow_size(); }
 
 // --- ids ---
 
@@ -153,7 +155,7 @@ Status TxnManager::Impl::ReserveIds() {
   const uint64_t reserved = reserved_txn.load(std::memory_order_relaxed);
   if (reserved > next + kIdsPerReservation / 2) return Status::Ok();  // another was faster
   const uint64_t limit = std::max(next, reserved) + kIdsPerReservation;
-  // Each transaction takes at most one CSN.
+  // Each transaction takes at most one CSN, when it ends.
   const uint64_t csn_limit = first_csn + (limit - first_txn) +
                              adopted.load(std::memory_order_relaxed) + kCsnHeadRoom;
   const Status status = reserve(TxnId(limit), Csn(csn_limit));

@@ -126,6 +126,8 @@ class TxnManager {
   [[nodiscard]] uint64_t HistoryLength() const;
   /// Open snapshots, for operators. Walks all sessions.
   [[nodiscard]] uint32_t OpenSnapshotCount() const;
+  /// Outcomes that the ring had to move aside for old snapshots.
+  [[nodiscard]] uint64_t RememberedOutcomes() const;
   [[nodiscard]] TxnId NextTxnId() const;
 
   [[nodiscard]] LockTable* locks();

@@ -30,8 +30,8 @@ void TxnManager::Impl::End(Txn* txn, TxnOutcome outcome) {
 
 void TxnManager::Impl::EndWithoutUndo(Txn* txn, TxnState state) {
   if (txn->stream != nullptr) undo->ReturnStream(txn);
-  // No row carries the id, so it matters to nobody how it ended.
-  End(txn, TxnOutcome(TxnOutcome::kRolledBack, Csn(next_csn.load(std::memory_order_acquire))));
+  // No row carries the id: nobody will ever ask how it ended.
+  End(txn, TxnOutcome(TxnOutcome::kRolledBack, Csn(0)));
   Reset(txn, state);
 }
 
@@ -140,7 +140,8 @@ Status TxnManager::Rollback(Txn* txn) {
   }
   const Status status = impl_->UndoEverything(txn);
   if (status.ok()) {
-    const Csn csn(impl_->next_csn.load(std::memory_order_acquire));
+    // A CSN too, so that snapshots taken before and after the end can be told apart.
+    const Csn csn(impl_->next_csn.fetch_add(1, std::memory_order_seq_cst));
     impl_->End(txn, TxnOutcome(TxnOutcome::kRolledBack, csn));
     AddCounter(Counter::kRollbacks);
   } else {

@@ -180,6 +180,7 @@ TEST_F(ManagerTest, AnOldSnapshotHoldsTheHorizonAndNothingPilesUp) {
     ASSERT_TRUE(manager_.Commit(&other, Durability::kDurable, true).ok());
   }
   manager_.RefreshHorizon();
+  EXPECT_EQ(manager_.RememberedOutcomes(), 0u);
   EXPECT_EQ(manager_.PurgeHorizon(), seen);
   EXPECT_EQ(manager_.VisibleToAll(), writer.txn_id());
   manager_.CloseSnapshot(&reader);

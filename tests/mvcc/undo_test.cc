@@ -141,6 +141,17 @@ TEST_F(UndoTest, RoomThatWasNotUsedIsNoTransaction) {
   world_.CheckAll();
 }
 
+TEST_F(UndoTest, ManyRollbacksPileNothingUp) {
+  for (int i = 0; i < 5000; ++i) {  // the ring has 1024 entries
+    Txn txn;
+    ASSERT_TRUE(world_.Write(&txn, 1, 10).ok());
+    ASSERT_TRUE(world_.manager().Rollback(&txn).ok());
+  }
+  world_.manager().RefreshHorizon();
+  EXPECT_EQ(world_.manager().VisibleToAll(), world_.manager().NextTxnId());
+  EXPECT_EQ(world_.manager().RememberedOutcomes(), 0u);
+}
+
 TEST_F(UndoTest, PurgeWaitsForTheOldestSnapshotAndFreesPages) {
   Txn reader;
   Txn first;
