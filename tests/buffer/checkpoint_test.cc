@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// The continuous checkpoint at work: the log is given back under pressure and when idle, owners are
+// asked first, and hot pages do not hold it up.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <thread>
+#include <vector>
+
+#include "base/random.h"
+#include "tests/buffer/pool_harness.h"
+#include "tests/support/fault_file_system.h"
+
+namespace rowan {
+namespace {
+
+TEST(Checkpoint, ALogManyTimesOverwrittenNeverStarvesTheWriters) {
+  FaultFileSystem fs(TestSeed());
+  PoolHarness harness(&fs, {.pool_pages = 48, .background = true, .cleaners = 2,
+                            .space_pages = 100});
+  harness.Create();
+  const uint64_t wanted = 3 * harness.log().capacity_bytes();
+  std::vector<std::atomic<uint64_t>> sums(100);
+  std::vector<std::thread> threads;
+  for (uint32_t t = 0; t < 3; ++t) {
+    threads.emplace_back([&, t] {
+      Random random(TestSeed() + t);
+      while (harness.log().tail().value() < wanted) {
+        // Half of the changes hit two hot pages.
+        const auto page = static_cast<uint32_t>(random.OneIn(2) ? 1 + t % 2
+                                                                : random.Between(1, 99));
+        ASSERT_TRUE(harness.Add(page, 1).ok());
+        ++sums[page];
+        const PoolStatistics statistics = harness.pool().Statistics();
+        ASSERT_LE(statistics.checkpoint_age_bytes, harness.log().capacity_bytes());
+      }
+    });
+  }
+  for (auto& thread : threads) thread.join();
+  harness.log().WaitDurable(harness.log().tail()).Ignore();
+  ASSERT_TRUE(harness.Start().ok());
+  for (uint32_t page = 1; page < 100; ++page) {
+    ASSERT_EQ(harness.Read(page).value(), sums[page].load()) << page;
+  }
+}
+
+TEST(Checkpoint, FlushAndCheckpointReachesTheTailWhenNothingElseRuns) {
+  FaultFileSystem fs(TestSeed());
+  PoolHarness harness(&fs, {.space_pages = 64});
+  harness.Create();
+  for (uint32_t page = 1; page < 64; ++page) ASSERT_TRUE(harness.Add(page, 1).ok());
+  ASSERT_TRUE(harness.pool().FlushAndCheckpoint().ok());
+  EXPECT_EQ(harness.control().data().checkpoint_lsn, harness.log().tail());
+  EXPECT_EQ(harness.pool().Statistics().dirty_frames, 0u);
+  EXPECT_EQ(harness.pool().Statistics().checkpoint_age_bytes, 0u);
+  ASSERT_TRUE(harness.Start().ok());
+  EXPECT_EQ(harness.recovered_end(), harness.control().data().checkpoint_lsn);
+  EXPECT_EQ(harness.Read(5).value(), 1u);
+}
+
+TEST(Checkpoint, WhatTheOwnersLogBeforeItStaysAboveIt) {
+  FaultFileSystem fs(TestSeed());
+  PoolHarness harness(&fs, {.space_pages = 64});
+  harness.Create();
+  Lsn logged;
+  harness.pool().SetBeforeCheckpoint([&] { logged = harness.Add(7, 1).value(); });
+  ASSERT_TRUE(harness.Add(5, 1).ok());
+  const Lsn before = harness.log().tail();
+  ASSERT_TRUE(harness.pool().FlushAndCheckpoint().ok());
+  EXPECT_EQ(harness.control().data().checkpoint_lsn, before);
+  EXPECT_GT(logged, before);
+}
+
+TEST(Checkpoint, ABusyPageDoesNotKeepAFlushFromFinishing) {
+  FaultFileSystem fs(TestSeed());
+  PoolHarness harness(&fs, {.background = true, .space_pages = 64});
+  harness.Create();
+  std::atomic<bool> stop{false};
+  std::thread writer([&] {
+    while (!stop) ASSERT_TRUE(harness.Add(1, 1).ok());
+  });
+  for (int round = 0; round < 20; ++round) {
+    const Lsn tail = harness.log().tail();
+    ASSERT_TRUE(harness.pool().FlushAndCheckpoint().ok());
+    EXPECT_GE(harness.control().data().checkpoint_lsn, tail);
+  }
+  stop = true;
+  writer.join();
+}
+
+}  // namespace
+}  // namespace rowan
