@@ -11,9 +11,11 @@ namespace rowan {
 
 SyncTracker::Ticket SyncTracker::NoteWrite(SpaceId space) {
   std::lock_guard guard(mutex_);
-  Entry& entry = unsynced_[space.value()];
-  entry.written = ++last_ticket_;
-  return entry.written;
+  const auto [found, fresh] = unsynced_.try_emplace(space.value());
+  // Not in the table: all tickets so far are synced.
+  if (fresh) found->second.synced = last_ticket_;
+  found->second.written = ++last_ticket_;
+  return last_ticket_;
 }
 
 Status SyncTracker::EnsureSynced(SpaceId space, Ticket ticket) {

@@ -248,6 +248,12 @@ TEST_F(WritePath, OneSyncServesAllWhoWaitForIt) {
   ASSERT_TRUE(core_->syncs.SyncAll().ok());
   ASSERT_TRUE(core_->syncs.EnsureSynced(PoolHarness::kSpace, 1).ok());
   EXPECT_EQ(fs_.Calls(FileCall::kSync), syncs);
+  // An old ticket stays served when there are new writes.
+  const SyncTracker::Ticket ticket = core_->syncs.NoteWrite(PoolHarness::kSpace);
+  ASSERT_TRUE(core_->syncs.EnsureSynced(PoolHarness::kSpace, ticket - 1).ok());
+  EXPECT_EQ(fs_.Calls(FileCall::kSync), syncs);
+  ASSERT_TRUE(core_->syncs.EnsureSynced(PoolHarness::kSpace, ticket).ok());
+  EXPECT_EQ(fs_.Calls(FileCall::kSync), syncs + 1);
 }
 
 }  // namespace
