@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Text formatting with fmt's format strings, checked at compile time. The formatting itself is compiled
-// once (base/format.cc): including this costs a tenth of what fmt/format.h costs. Thread-safe.
+// Text formatting with fmt's format strings, checked at compile time. The formatting itself is
+// compiled once (base/format.cc): including this costs a tenth of what fmt/format.h costs.
+// Thread-safe.
 #pragma once
 
 #include <fmt/core.h>

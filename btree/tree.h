@@ -98,6 +98,9 @@ class Tree {
   /// ends are on one leaf or neighbours.
   Result<uint64_t> EstimateRange(Bytes low, Bytes high);
   Result<TreeStatistics> Statistics();
+  /// Key of the first entry of a leaf chosen at random: every way down is equally likely. kRestart
+  /// when a writer came in between or the leaf is empty: ask again with another seed.
+  Status SampleLeaf(uint64_t seed, std::vector<std::byte>* first_key);
   /// Walks every page: order, bounds, links, levels, allocation bits, checksums. Calls `visit` (may
   /// be empty) for each leaf entry in key order. kCorrupt with a logged sentence naming the page.
   using Visit = std::function<Status(Bytes key, Bytes value)>;

@@ -124,6 +124,23 @@ Result<TreeStatistics> Tree::Statistics() {
   return statistics;
 }
 
+Status Tree::SampleLeaf(uint64_t seed, std::vector<std::byte>* first_key) {
+  std::vector<ChildChoice> path;
+  uint64_t entries = 0;
+  const Status status = SamplePath({root_}, seed, &path, &entries);
+  if (!status.ok()) return status;
+  const PageNumber page = path.empty() ? root_ : path.back().child;
+  Result<PageGuard> guard = pool()->Fix(Id(page), LatchMode::kShared, FixHint::kSpeculative);
+  if (!guard.ok()) return guard.status();
+  const Bytes bytes(guard->page(), pool()->page_size_bytes());
+  const ChildChoice look = UnlatchedChild(bytes, index_, 0);
+  const NodeView leaf(bytes);
+  if (!look.is_node || !leaf.is_leaf() || leaf.count() == 0) return Status(Code::kRestart);
+  first_key->resize(leaf.KeyLength(0));
+  leaf.CopyKey(0, first_key->data());
+  return Status::Ok();
+}
+
 double Tree::MeanLeafEntries(const SampleStart& start, uint64_t seed, double guess) {
   Random random(seed);
   double sum = guess;

@@ -20,8 +20,8 @@
 namespace rowan {
 namespace {
 
-/// A node fuller than this is left alone: three fifths, so that an inner node with a single separator
-/// of the largest size still counts as small.
+/// A node fuller than this is left alone: three fifths, so that an inner node with a single
+/// separator of the largest size still counts as small.
 constexpr size_t SmallBytes(size_t page_bytes) { return page_bytes / 5 * 3; }
 /// Into an empty first leaf only a right neighbour this empty is moved: when entries are removed in
 /// ascending order the neighbour will soon be empty itself, and then costs next to nothing.

@@ -137,7 +137,8 @@ Status Engine::Impl::CreateInstance() {
     const bool ours = name.starts_with("space_") || name.starts_with("redo") ||
                       name.starts_with("rowan.");
     if (!ours) {
-      LogError("The folder '{}' holds '{}' and no Rowan control file: it is not a Rowan data folder. "
+      LogError("The folder '{}' holds '{}' and no Rowan control file: it is not a Rowan data "
+               "folder. "
                "Nothing was changed.", options.folder, name);
       return Status(Code::kInvalidArgument, "not a Rowan data folder");
     }
@@ -149,7 +150,8 @@ Status Engine::Impl::CreateInstance() {
   // The first file of a creation has this name until it is whole.
   const bool just_begun = present->size() == 1 && present->front() == "rowan.control.tmp";
   if (!*had_control && !present->empty() && !just_begun) {
-    LogError("The folder '{}' holds Rowan files but no control file. Restore 'rowan.control' or remove "
+    LogError("The folder '{}' holds Rowan files but no control file. Restore 'rowan.control' or "
+             "remove "
              "the folder; nothing was changed.", options.folder);
     return Status(Code::kCorrupt, "control file is missing");
   }

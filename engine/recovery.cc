@@ -59,7 +59,8 @@ Status Recovery::RedoGroup(BufferPool* pool, SpaceFiles* files, const LogReader:
     if (dropped_.contains(record.page.space)) continue;
     const RedoEntry* entry = FindRedo(record.type);
     if (entry == nullptr) {
-      LogError("The redo log holds a record of unknown type {} at LSN {}: it was written by another "
+      LogError("The redo log holds a record of unknown type {} at LSN {}: it was written by "
+               "another "
                "version of Rowan.",
                static_cast<unsigned>(record.type), group.start.value());
       status = Status(Code::kNewerFormat, "unknown redo record type");
@@ -149,7 +150,8 @@ Status Recovery::ResolveSuspended(PageAllocator* allocator, SpaceFiles* files) {
     const Result<bool> allocated = allocator->IsAllocated(id);
     if (!allocated.ok()) return allocated.status();
     if (!allocated.value()) continue;
-    LogError("Page {} of {} is damaged: the redo log could not be applied to it. The instance is not "
+    LogError("Page {} of {} is damaged: the redo log could not be applied to it. The instance is "
+             "not "
              "opened, so that nothing is lost; restore it from a backup.",
              id.page.value(), files->PathOf(id.space));
     return Status(Code::kCorrupt, "redo does not fit a page", id.page.value());

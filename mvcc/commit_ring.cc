@@ -92,8 +92,9 @@ void CommitRing::SetCommitting(TxnId id) {
 
 void CommitRing::Finish(TxnId id, TxnOutcome outcome, TxnId next) {
   StoreOutcome(id.value(), outcome);
-  // Usually the oldest writer advances over all that finished meanwhile. Two that finish at once may
-  // each leave it to the other; every so often somebody else looks, and the horizon refresh does.
+  // Usually the oldest writer advances over all that finished meanwhile. Two that finish at once
+  // may each leave it to the other; every so often somebody else looks, and the horizon refresh
+  // does.
   if (id == low_txn() || (id.value() & 63) == 0) AdvanceLow(next, kCommitSteps);
 }
 

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Deadlock search: breadth first over "is blocked by", from the transaction that is about to sleep, all
-// under the graph mutex. Only sleepers are nodes, and they cannot go away meanwhile.
+// Deadlock search: breadth first over "is blocked by", from the transaction that is about to sleep,
+// all under the graph mutex. Only sleepers are nodes, and they cannot go away meanwhile.
 //
 // A waiting request is blocked by what conflicts with it before it in its queue. The walk goes
-// backwards and stops at the first blocked exclusive request of the same part: that one is blocked by
-// everything before it that could block us, so a queue of n writers costs n steps and not n squared.
+// backwards and stops at the first blocked exclusive request of the same part: that one is blocked
+// by everything before it that could block us, so a queue of n writers costs n steps and not n
+// squared.
 #include <algorithm>
 
 #include "base/counters.h"
@@ -91,8 +92,8 @@ void LockTableImpl::RememberDeadlock(size_t last, const Txn* victim) {
 }
 
 bool LockTableImpl::ResolveDeadlocks(Txn* txn) {
-  // A transaction without locks keeps nobody waiting: it can be in no cycle. Whoever makes one of its
-  // implicit locks explicit publishes itself after that, and then finds us.
+  // A transaction without locks keeps nobody waiting: it can be in no cycle. Whoever makes one of
+  // its implicit locks explicit publishes itself after that, and then finds us.
   const LockRequest* newest = txn->locks.load(std::memory_order_acquire);
   if (newest == txn->waiting_for.load(std::memory_order_relaxed) &&
       txn->lock_count.load(std::memory_order_relaxed) == 1) {

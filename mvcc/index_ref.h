@@ -12,7 +12,8 @@
 namespace rowan {
 
 struct IndexRef {
-  IndexRef(PageAllocator* allocator, SpaceId space, PageNumber root, IndexId index, TableId table_id,
+  IndexRef(PageAllocator* allocator, SpaceId space, PageNumber root, IndexId index,
+           TableId table_id,
            bool is_clustered)
       : tree(allocator, space, root, index), table(table_id), clustered(is_clustered) {}
 

@@ -31,7 +31,8 @@ enum class LockKind : uint8_t {
   kGap,              ///< only the gap before the record
   kNextKey,          ///< both
   kInsertIntention,  ///< asked for by inserts into a gap
-  kUniqueValue,      ///< a unique key's value (columns without primary key): serialises its inserters
+  /// a unique key's value (columns without primary key): serialises its inserters
+  kUniqueValue,
 };
 
 struct LockKey {

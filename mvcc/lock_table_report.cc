@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// What the lock table tells operators and tests. Each bucket is looked at under its latch, one after
-// the other: the picture as a whole is not of one instant.
+// What the lock table tells operators and tests. Each bucket is looked at under its latch, one
+// after the other: the picture as a whole is not of one instant.
 #include "mvcc/lock_table_impl.h"
 
 namespace rowan {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Waiting for a row lock. A sleeper waits on the futex of its own request; whoever grants sets the
-// granted bit under the bucket latch and wakes by address afterwards, so nobody touches a transaction
-// that may be gone. Kills and deadlock victims are poked under the graph mutex, which a sleeper has to
-// pass before it leaves.
+// granted bit under the bucket latch and wakes by address afterwards, so nobody touches a
+// transaction that may be gone. Kills and deadlock victims are poked under the graph mutex, which a
+// sleeper has to pass before it leaves.
 #include <linux/futex.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -61,7 +61,8 @@ bool LockTableImpl::PublishAndSearch(Txn* txn, LockRequest* request) {
 Status LockTableImpl::Sleep(Txn* txn, LockRequest* request) {
   const uint64_t start = MonotonicNanos();
   const uint64_t deadline = start + txn->lock_wait_timeout_s * kNanosPerSecond;
-  // A cycle can close without a new waiter: an implicit lock made explicit adds an edge to a sleeper.
+  // A cycle can close without a new waiter: an implicit lock made explicit adds an edge to a
+  // sleeper.
   uint64_t search_interval = kNanosPerSecond;
   uint64_t next_search = start + search_interval;
   for (;;) {

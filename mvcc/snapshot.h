@@ -20,7 +20,8 @@ struct Snapshot {
   TxnId low_txn;
   TxnId high_txn;
   Csn csn;
-  uint32_t slot = UINT32_MAX;  ///< published place in the snapshot registry; UINT32_MAX = not active
+  /// published place in the snapshot registry; UINT32_MAX = not active
+  uint32_t slot = UINT32_MAX;
 
   [[nodiscard]] bool active() const { return slot != UINT32_MAX; }
 };

@@ -64,7 +64,8 @@ struct Txn {
 
   // Shared.
   std::atomic<uint64_t> id{0};             ///< TxnId, 0 before the first write
-  std::atomic<bool> interrupted{false};    ///< killed: waits end with kInterrupted until it is cleared
+  /// killed: waits end with kInterrupted until it is cleared
+  std::atomic<bool> interrupted{false};
   std::atomic<bool> chosen_as_victim{false};
   std::atomic<LockRequest*> waiting_for{nullptr};  ///< the published edge, set while it sleeps
   std::atomic<LockRequest*> locks{nullptr};  ///< granted and waiting requests, newest first

@@ -9,8 +9,8 @@
 namespace rowan {
 namespace {
 
-/// One control file update per million writing transactions. A restart skips what is left of a chunk:
-/// 48 bits last for 2^28 restarts.
+/// One control file update per million writing transactions. A restart skips what is left of a
+/// chunk: 48 bits last for 2^28 restarts.
 constexpr uint64_t kIdsPerReservation = uint64_t{1} << 20;
 
 /// CSNs used by transactions that already ran when a chunk of ids was reserved.

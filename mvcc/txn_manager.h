@@ -91,15 +91,15 @@ class TxnManager {
   /// Ends a read-only transaction too (closes the snapshot, releases locks). Waits for durability
   /// as asked, except that kBackground only nudges; `wait` = false (binlog group commit) never
   /// waits.
-  /// After an error the caller rolls back, which is harmless if the commit had happened: kStopped from
-  /// the wait for durability leaves the outcome to recovery.
+  /// After an error the caller rolls back, which is harmless if the commit had happened: kStopped
+  /// from the wait for durability leaves the outcome to recovery.
   Status Commit(Txn* txn, Durability durability, bool wait);
   Status Prepare(Txn* txn, Bytes xid);
   /// All groups appended so far.
   Status MakeDurable();
-  /// Ends the transaction in any case. When damage or a stopped engine prevents undoing everything, the
-  /// error is returned, the rows stay locked by a transaction that the manager keeps and lists, and the
-  /// next start tries again.
+  /// Ends the transaction in any case. When damage or a stopped engine prevents undoing everything,
+  /// the error is returned, the rows stay locked by a transaction that the manager keeps and lists,
+  /// and the next start tries again.
   Status Rollback(Txn* txn);
   /// After an error the whole transaction must be rolled back.
   Status RollbackTo(Txn* txn, const UndoPosition& position);
@@ -122,7 +122,8 @@ class TxnManager {
   /// there may be more to do.
   Result<bool> PurgeSome(uint32_t worker, uint32_t workers);
 
-  /// Committed transactions that purge has not reached: what back-pressure on writers goes by. Cheap.
+  /// Committed transactions that purge has not reached: what back-pressure on writers goes by.
+  /// Cheap.
   [[nodiscard]] uint64_t HistoryLength() const;
   /// Open snapshots, for operators. Walks all sessions.
   [[nodiscard]] uint32_t OpenSnapshotCount() const;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// How transactions end. The order in End is a contract: the outcome is published, then the transaction
-// leaves the registry, then its locks go. Whoever turns an implicit lock into an explicit one does it
-// for a registered transaction only, so no lock is added behind ReleaseAll.
+// How transactions end. The order in End is a contract: the outcome is published, then the
+// transaction leaves the registry, then its locks go. Whoever turns an implicit lock into an
+// explicit one does it for a registered transaction only, so no lock is added behind ReleaseAll.
 #include "base/counters.h"
 #include "base/logging.h"
 #include "mvcc/txn_manager_impl.h"
@@ -110,7 +110,8 @@ Status TxnManager::Impl::UndoEverything(Txn* txn) {
 void TxnManager::Impl::KeepFailed(Txn* txn, Status reason) {
   const TxnId id = txn->txn_id();
   if (!reason.Is(Code::kStopped)) {
-    LogError("Rolling back transaction {} failed after {} undo records were left: {}. Its rows stay "
+    LogError("Rolling back transaction {} failed after {} undo records were left: {}. Its rows "
+             "stay "
              "locked; the next start tries again.", id.value(), txn->undo_records,
              reason.message());
   }

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Purge scheduling: workers share the undo streams by number. Within a stream transactions are purged
-// in commit order, across streams in any order: each record's purge looks at the row itself and does
-// nothing if somebody else changed it since.
+// Purge scheduling: workers share the undo streams by number. Within a stream transactions are
+// purged in commit order, across streams in any order: each record's purge looks at the row itself
+// and does nothing if somebody else changed it since.
 #include "base/counters.h"
 #include "mvcc/txn_manager_impl.h"
 
 namespace rowan {
 namespace {
 
-/// One unit of work: long enough to amortise the look at all snapshots, short enough to stop quickly.
+/// One unit of work: long enough to amortise the look at all snapshots, short enough to stop
+/// quickly.
 constexpr uint32_t kTransactionsPerUnit = 256;
 /// From one stream before the next one has its turn: neighbours in a stream share pages.
 constexpr uint32_t kTransactionsPerStream = 32;
@@ -21,7 +22,8 @@ Result<bool> TxnManager::PurgeSome(uint32_t worker, uint32_t workers) {
   const Csn horizon = PurgeHorizon();
   const UndoStreams::PurgeVisit visit = [this](TxnId txn, const UndoRecordCopy& record) {
     const Status status = impl_->applier->Purge(txn, record);
-    // What is on a damaged page stays there; its finder logged it. The rest of history must move on.
+    // What is on a damaged page stays there; its finder logged it. The rest of history must move
+    // on.
     return status.Is(Code::kCorrupt) ? Status::Ok() : status;
   };
   std::atomic<uint32_t>& cursor = impl_->purge_cursors[worker % Impl::kPurgeCursors];

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Transactions without a session: found by recovery, detached after XA PREPARE, or left over by a
-// rollback that failed. The manager owns them; they are registered as active writers like any other.
+// rollback that failed. The manager owns them; they are registered as active writers like any
+// other.
 #include "mvcc/txn_manager_impl.h"
 
 namespace rowan {

@@ -2,8 +2,8 @@
 // Inside of the undo streams; used by undo*.cc only.
 //
 // A stream's chain of pages runs from `head` to `tail`. Who may touch what:
-//   - the transaction that has the stream: tail, free offset, every page from its header's on. Nobody
-//     else changes these pages, so it knows the end of the stream without a latch;
+//   - the transaction that has the stream: tail, free offset, every page from its header's on.
+//     Nobody else changes these pages, so it knows the end of the stream without a latch;
 //   - purge, one thread per stream (`purging`): head, start, the pages before the start page.
 // The page with the end may be shared: the page latch orders those bytes. Pages of one chain are
 // latched in chain order.

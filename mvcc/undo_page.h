@@ -12,7 +12,8 @@
 //
 // Directory page (PageType::kUndoDirectory, version 1):
 //   32  4  next directory page, 0 = last       36  4  number of its first slot
-//   48  .. slots of 16 bytes: head page 4 (0 = no such stream) | start page 4 | start offset 2 | 6 zero
+//   48  .. slots of 16 bytes: head page 4 (0 = no such stream) | start page 4 | start offset 2 | 6
+//   zero
 // `start` is where the oldest transaction not purged begins, as of the last time pages were freed;
 // pages from the head up to the start page are done with.
 #pragma once

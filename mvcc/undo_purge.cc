@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Purge of a stream: hands out the records of its oldest committed transaction and frees the pages
 // behind it. Purge progress within a page is not logged: after a crash the transactions of the head
-// page are purged once more, which finds nothing to do. Records that must not run twice (freed blobs,
-// dropped files) are marked in the page as soon as they ran.
+// page are purged once more, which finds nothing to do. Records that must not run twice (freed
+// blobs, dropped files) are marked in the page as soon as they ran.
 #include <algorithm>
 #include <array>
 

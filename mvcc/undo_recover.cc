@@ -192,8 +192,8 @@ Status UndoStreams::Check() {
 }
 
 Status UndoStreams::Impl::CheckStream(UndoStream* stream, StreamScan* scan) {
-  // Each page is latched before its predecessor is given back, in chain order: neither a growing nor
-  // a shrinking tail can get between.
+  // Each page is latched before its predecessor is given back, in chain order: neither a growing
+  // nor a shrinking tail can get between.
   PageGuard previous;
   for (PageNumber page = stream->start.page; page != kNoPage;) {
     Result<PageGuard> guard = Look(page);

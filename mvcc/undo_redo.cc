@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Log records of the undo space, and what redo does with them.
-//   kUndoPageInit   kind u8 (0 undo page, 1 directory page) | u32 | u32: stream and previous page, or
+//   kUndoPageInit   kind u8 (0 undo page, 1 directory page) | u32 | u32: stream and previous page,
+//   or
 //                   next directory page and first slot number
 //   kUndoAppend     offset u16 | records; the free offset moves behind them
 //   kUndoTruncate   offset u16: the new free offset

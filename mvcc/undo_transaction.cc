@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// What one transaction does with its stream: append, roll back record by record, change the state in
-// its header.
+// What one transaction does with its stream: append, roll back record by record, change the state
+// in its header.
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -214,7 +214,8 @@ Status UndoStreams::CancelPrepare(Txn* txn) {
   status = impl_->LoadHeader(header_page.value(), txn, &header);
   if (!status.ok()) return status;
   if (header.xid.page != txn->stream->tail || header.xid.offset >= txn->stream->free) {
-    return impl_->Damage(txn->undo_start.page, "a prepared transaction's XID is not its last record");
+    return impl_->Damage(txn->undo_start.page, "a prepared transaction's XID is not its last "
+                                               "record");
   }
   const uint16_t xid_offset = header.xid.offset;
   header.state = UndoTxnState::kActive;

@@ -58,6 +58,16 @@ Status VersionCursor::SeekAtLeast(Bytes key, VersionView* view) {
   return it.Deliver(it.Collect(it.cursor->SeekAtLeast(key)), view);
 }
 
+Status VersionCursor::SeekAfter(Bytes key, VersionView* view) {
+  Impl& it = *impl_;
+  if (it.options.lock_gaps) return GapsUnsupported();
+  it.StartBatch(true);
+  // Behind every ordinal; keys delimit themselves, so the next one is behind this, too.
+  it.seek_key.assign(key.begin(), key.end());
+  it.seek_key.insert(it.seek_key.end(), kOrdinalBytes, std::byte{0xFF});
+  return it.Deliver(it.Collect(it.cursor->SeekAtLeast(it.seek_key)), view);
+}
+
 Status VersionCursor::SeekBefore(Bytes key, VersionView* view) {
   Impl& it = *impl_;
   if (it.options.lock_gaps) return GapsUnsupported();

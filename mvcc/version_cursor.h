@@ -79,6 +79,9 @@ class VersionCursor {
   /// First visible entry >= key / last visible entry < key. kEndOfRange: none.
   Status SeekAtLeast(Bytes key, VersionView* view);
   Status SeekBefore(Bytes key, VersionView* view);
+  /// First visible entry behind the one with this full key, be it there or not: how a scan goes on
+  /// from a key it remembered. (`key` with a zero byte appended would find an ordinal of it again.)
+  Status SeekAfter(Bytes key, VersionView* view);
   Status SeekFirst(VersionView* view);
   Status SeekLast(VersionView* view);
   /// Continues from the current entry in either direction. kEndOfRange.

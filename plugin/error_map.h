@@ -27,8 +27,8 @@ int HandlerError(THD* thd, Status status);
 /// Sentence for one of our own codes; empty for the server's codes.
 std::string ErrorText(int handler_error);
 
-/// Raises a client error that names what Rowan does not do; returns HA_ERR_UNSUPPORTED for callers to
-/// pass on. Only the first message of a statement reaches the client.
+/// Raises a client error that names what Rowan does not do; returns HA_ERR_UNSUPPORTED for callers
+/// to pass on. Only the first message of a statement reaches the client.
 int RefuseUnsupported(const std::string& sentence);
 
 }  // namespace rowan

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // ha_rowan: the server's handler for one open Rowan table. Split by what the server does with it:
 //   ha_rowan_open.cc   flags, open, close, clone      ha_rowan_write.cc  insert, update, delete
-//   ha_rowan_lock.cc   statements, lock modes, extra  ha_rowan_ddl.cc    create, drop, rename, alter
+//   ha_rowan_lock.cc   statements, lock modes, extra  ha_rowan_ddl.cc    create, drop, rename,
+//   alter
 //   ha_rowan_read.cc   index and table scans          ha_rowan_info.cc   statistics, costs
 //   ha_rowan_autoinc.cc AUTO_INCREMENT                ha_rowan_admin.cc  ANALYZE, CHECK, OPTIMIZE
 //
-// Between external_lock(F_RDLCK|F_WRLCK) (or start_stmt) and external_lock(F_UNLCK) `session_` is the
-// connection's session; outside it is null. Row references (`ref`) are the primary key in the server's
-// key image format, or the 8-byte hidden row id.
+// Between external_lock(F_RDLCK|F_WRLCK) (or start_stmt) and external_lock(F_UNLCK) `session_` is
+// the connection's session; outside it is null. Row references (`ref`) are the primary key in the
+// server's key image format, or the 8-byte hidden row id.
 // Thread safety: one thread at a time, as the server guarantees.
 #pragma once
 
@@ -26,7 +27,8 @@
 
 namespace rowan {
 
-/// One row as the engine stores it: clustered key, row, and each secondary entry. Buffers are reused.
+/// One row as the engine stores it: clustered key, row, and each secondary entry. Buffers are
+/// reused.
 struct RowImage {
   struct Entry {
     ByteBuffer key;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// AUTO_INCREMENT: the counter is the engine table's. Values are handed out in blocks without any table
-// lock, so concurrent statements interleave; explicit values push the counter up.
+// AUTO_INCREMENT: the counter is the engine table's. Values are handed out in blocks without any
+// table lock, so concurrent statements interleave; explicit values push the counter up.
 #include "plugin/abi_guard.h"
 
 #include "plugin/ha_rowan.h"
@@ -27,7 +27,8 @@ Status ha_rowan::RaiseAutoIncrement(const uchar* record) {
   if (value == 0 || (value < 0 && !field->is_unsigned())) return Status::Ok();
   const auto number = static_cast<uint64_t>(value);
   if (number < engine_table()->auto_increment()) return Status::Ok();
-  // At the top of the column's range the counter stays where it is: the next insert fails by itself.
+  // At the top of the column's range the counter stays where it is: the next insert fails by
+  // itself.
   if (number >= field->get_max_int_value() && number == UINT64_MAX) {
     return engine_table()->RaiseAutoIncrement(UINT64_MAX);
   }

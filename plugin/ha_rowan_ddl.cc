@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // CREATE, DROP, RENAME, TRUNCATE and ALTER. Every change of the catalog is part of the session's
-// transaction, so that the server's dictionary and ours commit or roll back together. TRUNCATE comes
-// as CREATE over a definition that has a table already: the old one is dropped in the same transaction.
+// transaction, so that the server's dictionary and ours commit or roll back together. TRUNCATE
+// comes as CREATE over a definition that has a table already: the old one is dropped in the same
+// transaction.
 #include "plugin/abi_guard.h"
 
 #include "plugin/ha_rowan.h"

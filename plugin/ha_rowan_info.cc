@@ -9,6 +9,7 @@
 #include "sql/key.h"
 
 #include "plugin/instance.h"
+#include "plugin/system_variables.h"
 
 namespace rowan {
 
@@ -73,14 +74,14 @@ double ha_rowan::read_time(uint index, uint ranges, ha_rows rows) {
   if (rows <= 2) return static_cast<double>(rows);
   // Neighbouring rows share pages: a share of the whole scan, plus a descent for each range.
   const double scan = scan_time();
-  const double total = static_cast<double>(std::max<uint64_t>(engine_table()->statistics().rows, 1));
+  const uint64_t all_rows = engine_table()->statistics().rows;
+  const auto total = static_cast<double>(std::max<uint64_t>(all_rows, 1));
   if (static_cast<double>(rows) >= total) return scan;
   return static_cast<double>(ranges) + static_cast<double>(rows) / total * scan;
 }
 
 longlong ha_rowan::get_memory_buffer_size() const {
-  const PoolStatistics pool = g_engine->pool()->Statistics();
-  return static_cast<longlong>(pool.frames * g_engine->options().page_size_bytes);
+  return static_cast<longlong>(BufferPoolBytes());
 }
 
 }  // namespace rowan

@@ -40,7 +40,8 @@ ha_rowan::~ha_rowan() = default;
 
 handler::Table_flags ha_rowan::table_flags() const {
   Table_flags flags = kTableFlags;
-  // Unique keys are checked clustered index first: not in the server's order when that is not key 0.
+  // Unique keys are checked clustered index first: not in the server's order when that is not key
+  // 0.
   if (share_ != nullptr && codec().has_primary_key() && codec().KeyOfOrdinal(0) != 0) {
     flags |= HA_DUPLICATE_KEY_NOT_IN_ORDER;
   }

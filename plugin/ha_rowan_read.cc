@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Index and table scans. A search with the first k key parts is a search for a byte prefix: its entries
-// are exactly [prefix, successor of prefix), in either direction.
+// Index and table scans. A search with the first k key parts is a search for a byte prefix: its
+// entries are exactly [prefix, successor of prefix), in either direction.
 #include "plugin/abi_guard.h"
 
 #include "plugin/ha_rowan.h"

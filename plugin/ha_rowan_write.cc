@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Inserting, updating and deleting one row: the record becomes a RowImage, the session writes it.
 //
-// Off-page values are written before the row; when the row then fails, the savepoint taken before them
-// removes them. A value that the server hands back unchanged (the very bytes of the last read) keeps
-// its place instead of being written again.
+// Off-page values are written before the row; when the row then fails, the savepoint taken before
+// them removes them. A value that the server hands back unchanged (the very bytes of the last read)
+// keeps its place instead of being written again.
 #include "plugin/abi_guard.h"
 
 #include "plugin/ha_rowan.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Commit, rollback, savepoints, connections. A commit must not fail once the coordinator has decided it:
-// the engine only fails it when it is stopped, and then nothing goes on anyway.
+// Commit, rollback, savepoints, connections. A commit must not fail once the coordinator has
+// decided it: the engine only fails it when it is stopped, and then nothing goes on anyway.
 #include "plugin/abi_guard.h"
 
 #include "plugin/handlerton.h"
@@ -68,8 +68,8 @@ int ReleaseSavepoint(handlerton*, THD* thd, void* name) {
   return 0;
 }
 
-/// Row locks taken since the savepoint are kept, so metadata locks must be kept, too, unless nothing
-/// was changed.
+/// Row locks taken since the savepoint are kept, so metadata locks must be kept, too, unless
+/// nothing was changed.
 bool CanReleaseMetadataLocks(handlerton*, THD* thd) {
   ThdContext* context = FindContext(thd);
   return context == nullptr || !context->session->txn()->is_writer();
@@ -83,7 +83,8 @@ int StartConsistentSnapshot(handlerton*, THD* thd) {
     context->session->OpenSnapshot();
   } else {
     push_warning_printf(thd, Sql_condition::SL_WARNING, ER_UNKNOWN_ERROR,
-                        "Rowan: a consistent snapshot needs REPEATABLE READ or SERIALIZABLE; at this "
+                        "Rowan: a consistent snapshot needs REPEATABLE READ or SERIALIZABLE; at "
+                        "this "
                         "isolation level each statement takes its own");
   }
   return 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Two-phase commit. With the binlog: prepare appends, flush_logs makes everything prepared durable once
-// per group, commit waits for nothing. Each prepare notes how durable its session wants it, so one
-// group flush serves the most demanding session of the group and no more.
+// Two-phase commit. With the binlog: prepare appends, flush_logs makes everything prepared durable
+// once per group, commit waits for nothing. Each prepare notes how durable its session wants it, so
+// one group flush serves the most demanding session of the group and no more.
 #include "plugin/abi_guard.h"
 
 #include "plugin/handlerton.h"
@@ -108,9 +108,10 @@ int Recover(handlerton*, XA_recover_txn* list, uint capacity, MEM_ROOT* mem_root
   return static_cast<int>(count);
 }
 
-/// Every external transaction that is prepared here counts as prepared in the coordinator: its newest
-/// log may be silent because it was rotated since, and rolling back an acknowledged XA PREPARE would
-/// lose it. One that never was acknowledged shows in XA RECOVER, too, for its owner to resolve.
+/// Every external transaction that is prepared here counts as prepared in the coordinator: its
+/// newest log may be silent because it was rotated since, and rolling back an acknowledged XA
+/// PREPARE would lose it. One that never was acknowledged shows in XA RECOVER, too, for its owner
+/// to resolve.
 int RecoverPreparedInCoordinator(handlerton*, Xa_state_list& states) {
   for (const std::string& bytes : g_engine->PreparedXids()) {
     XID xid;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// INFORMATION_SCHEMA tables: ROWAN_TRX (writing and prepared transactions), ROWAN_LOCKS (explicit row
-// locks), ROWAN_SYNC_LATENCY (histogram of log syncs by method). Read without holding anything up: each
-// row is right at some moment of the query. The functions are init callbacks for the plugin descriptor.
+// INFORMATION_SCHEMA tables: ROWAN_TRX (writing and prepared transactions), ROWAN_LOCKS (explicit
+// row locks), ROWAN_SYNC_LATENCY (histogram of log syncs by method). Read without holding anything
+// up: each row is right at some moment of the query. The functions are init callbacks for the
+// plugin descriptor.
 #pragma once
 
 namespace rowan {

@@ -9,6 +9,7 @@
 #include "plugin/status_variables.h"
 #include "plugin/system_variables.h"
 
+namespace rowan {
 namespace {
 
 constexpr unsigned int kVersion = 0x0001;
@@ -26,22 +27,24 @@ mysql_declare_plugin(rowan){
     kAuthor,
     "Transactions, row locks, index-only scans at every isolation level",
     PLUGIN_LICENSE_GPL,
-    rowan::InitializeEngine,
+    InitializeEngine,
     nullptr,
-    rowan::DeinitializeEngine,
+    DeinitializeEngine,
     kVersion,
-    rowan::g_status_variables,
-    rowan::g_system_variables,
+    g_status_variables,
+    g_system_variables,
     nullptr,
     0,
 },
     {MYSQL_INFORMATION_SCHEMA_PLUGIN, &g_schema_info, "ROWAN_TRX", kAuthor,
-     "Writing and prepared Rowan transactions", PLUGIN_LICENSE_GPL, rowan::InitializeTrxTable,
-     nullptr, rowan::DeinitializeTable, kVersion, nullptr, nullptr, nullptr, 0},
+     "Writing and prepared Rowan transactions", PLUGIN_LICENSE_GPL, InitializeTrxTable,
+     nullptr, DeinitializeTable, kVersion, nullptr, nullptr, nullptr, 0},
     {MYSQL_INFORMATION_SCHEMA_PLUGIN, &g_schema_info, "ROWAN_LOCKS", kAuthor,
-     "Explicit row locks of Rowan transactions", PLUGIN_LICENSE_GPL, rowan::InitializeLocksTable,
-     nullptr, rowan::DeinitializeTable, kVersion, nullptr, nullptr, nullptr, 0},
+     "Explicit row locks of Rowan transactions", PLUGIN_LICENSE_GPL, InitializeLocksTable,
+     nullptr, DeinitializeTable, kVersion, nullptr, nullptr, nullptr, 0},
     {MYSQL_INFORMATION_SCHEMA_PLUGIN, &g_schema_info, "ROWAN_SYNC_LATENCY", kAuthor,
      "How long syncs of the Rowan redo log took, by sync method", PLUGIN_LICENSE_GPL,
-     rowan::InitializeSyncLatencyTable, nullptr, rowan::DeinitializeTable, kVersion, nullptr, nullptr,
+     InitializeSyncLatencyTable, nullptr, DeinitializeTable, kVersion, nullptr, nullptr,
      nullptr, 0} mysql_declare_plugin_end;
+
+}  // namespace rowan

@@ -129,8 +129,8 @@ Status RowReader::Resume(bool forward, unsigned char* record) {
   if (place_ != Place::kKey) return forward ? SeekFirst(record) : SeekLast(record);
   scratch_ = resume_key_;
   if (!forward) return SeekBefore(scratch_, record);
-  scratch_.push_back(std::byte{0});  // the least key behind it
-  return SeekAtLeast(scratch_, record);
+  OpenCursor();
+  return StepUntilRow(cursor_.SeekAfter(scratch_, &view_), true, record);
 }
 
 Status RowReader::GetRow(Bytes clustered_key, unsigned char* record) {

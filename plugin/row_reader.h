@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // RowReader: an ordered scan of one index of a table that puts whole rows into the server's record
-// format. Through a secondary index it goes entry -> clustered row, or decodes the entry alone (entry
-// only: never a clustered visit). Reads and locks as ReadOptions say: entry first, then row; an entry
-// whose row is gone meanwhile is stepped over.
+// format. Through a secondary index it goes entry -> clustered row, or decodes the entry alone
+// (entry only: never a clustered visit). Reads and locks as ReadOptions say: entry first, then row;
+// an entry whose row is gone meanwhile is stepped over.
 //
 // A scan survives the end of a statement (HANDLER): Suspend keeps the position as a key.
 // Thread safety: one thread at a time.
@@ -70,8 +70,8 @@ class RowReader : private TableCodec::BlobReader {
   Status SeekLast(unsigned char* record);
   Status Next(unsigned char* record);
   Status Prev(unsigned char* record);
-  /// The row with exactly this clustered key; the scan may go on from it when it is of the clustered
-  /// index. kNotFound.
+  /// The row with exactly this clustered key; the scan may go on from it when it is of the
+  /// clustered index. kNotFound.
   Status GetRow(Bytes clustered_key, unsigned char* record);
   /// Gives back the locks of the row just read.
   void UnlockCurrent();

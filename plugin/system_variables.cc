@@ -198,8 +198,8 @@ MYSQL_SYSVAR_ENUM(data_sync_method, g_data_sync_method, PLUGIN_VAR_RQCMDARG,
                   (CheckEnum<&g_data_sync_types, ApplyDataSync>),
                   (UpdateTo<unsigned long, ApplyDataSync>), 0, &g_data_sync_types);
 MYSQL_SYSVAR_ENUM(doublewrite, g_doublewrite, PLUGIN_VAR_RQCMDARG,
-                  "Protection against torn pages: on, detect_only, atomic (disk writes whole pages), "
-                  "off.",
+                  "Protection against torn pages: on, detect_only, atomic (disk writes whole "
+                  "pages), off.",
                   (CheckEnum<&g_doublewrite_types, ApplyDoublewrite>),
                   (UpdateTo<unsigned long, ApplyDoublewrite>), 1, &g_doublewrite_types);
 MYSQL_SYSVAR_ENUM(io_backend, g_io_backend, PLUGIN_VAR_RQCMDARG | PLUGIN_VAR_READONLY,
@@ -220,7 +220,8 @@ MYSQL_SYSVAR_UINT(autoinc_lock_mode, g_autoinc_lock_mode,
                   "AUTO_INCREMENT locking. Only 2 (interleaved, no table lock) exists.", nullptr,
                   nullptr, 2, 2, 2, 0);
 MYSQL_SYSVAR_BOOL(deadlock_detect, g_deadlock_detect, PLUGIN_VAR_OPCMDARG,
-                  "Find deadlocks when a row lock wait starts; off: only the lock wait time-out ends "
+                  "Find deadlocks when a row lock wait starts; off: only the lock wait time-out "
+                  "ends "
                   "them.",
                   nullptr, nullptr, true);
 MYSQL_SYSVAR_STR(data_home_dir, g_data_home_dir, PLUGIN_VAR_RQCMDARG | PLUGIN_VAR_READONLY,
@@ -290,5 +291,6 @@ Durability FlushLogAtTrxCommit(THD* thd) {
 }
 uint32_t LockWaitTimeoutSeconds(THD* thd) { return THDVAR(thd, lock_wait_timeout); }
 bool DeadlockDetect() { return g_deadlock_detect; }
+uint64_t BufferPoolBytes() { return g_buffer_pool_size; }
 
 }  // namespace rowan

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // The rowan_* variables: their values, and which of them take effect while the server runs. A value
-// that cannot be used is refused with a sentence: at start-up plugin initialisation fails, at run time
-// SET fails and the old value stays.
+// that cannot be used is refused with a sentence: at start-up plugin initialisation fails, at run
+// time SET fails and the old value stays.
 #pragma once
 
 #include <cstdint>
@@ -23,5 +23,6 @@ Status OptionsFromVariables(EngineOptions* options);
 Durability FlushLogAtTrxCommit(THD* thd);
 uint32_t LockWaitTimeoutSeconds(THD* thd);
 bool DeadlockDetect();
+uint64_t BufferPoolBytes();
 
 }  // namespace rowan

@@ -29,7 +29,8 @@ struct IndexLayout {
   std::string name;
   bool unique = false;
   std::vector<KeyPartCodec> parts;  ///< of the tree key; column kNoColumn: the hidden row id
-  uint32_t declared_parts = 0;      ///< how many of them the user declared; the rest is clustered key
+  /// how many of them the user declared; the rest is clustered key
+  uint32_t declared_parts = 0;
   std::vector<uint32_t> payload_columns;  ///< columns whose original bytes the payload keeps
   /// Clustered key part i stands at tree part `clustered_parts[i]`.
   std::vector<uint32_t> clustered_parts;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// TableShare: what all handlers of one server table share: the engine's table, the codec compiled from
-// the table's definition, and how many rows have equal key parts. Lives as long as the server's
-// TABLE_SHARE. Thread safety: constant after creation except the cardinalities, which readers and the
-// refresher access under a mutex.
+// TableShare: what all handlers of one server table share: the engine's table, the codec compiled
+// from the table's definition, and how many rows have equal key parts. Lives as long as the
+// server's TABLE_SHARE. Thread safety: constant after creation except the cardinalities, which
+// readers and the refresher access under a mutex.
 #pragma once
 
 #include <atomic>
@@ -37,7 +37,8 @@ class TableShare : public Handler_share {
   }
 
  private:
-  Result<std::vector<float>> SampleOneIndex(Engine* engine, uint32_t ordinal, uint32_t leaves) const;
+  Result<std::vector<float>> SampleOneIndex(Engine* engine, uint32_t ordinal,
+                                            uint32_t leaves) const;
 
   const std::shared_ptr<Table> table_;
   const std::unique_ptr<TableCodec> codec_;

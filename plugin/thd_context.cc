@@ -90,9 +90,11 @@ Status EnterStatement(THD* thd, ThdContext* context) {
   }
   txn->lock_wait_timeout_s = LockWaitTimeoutSeconds(thd);
   txn->deadlock_detect = DeadlockDetect();
-  // A kill that ended an earlier statement must not end this one; one that arrives now sets both.
-  txn->interrupted.store(false, std::memory_order_seq_cst);
-  if (thd_killed(thd) != 0) txn->interrupted.store(true, std::memory_order_relaxed);
+  if (txn->interrupted.load(std::memory_order_relaxed)) {
+    // A kill that ended an earlier statement must not end this one; one that arrives now sets both.
+    txn->interrupted.store(false, std::memory_order_seq_cst);
+    if (thd_killed(thd) != 0) txn->interrupted.store(true, std::memory_order_relaxed);
+  }
   session->StartStatement();
   return Status::Ok();
 }

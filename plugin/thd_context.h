@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// ThdContext: what Rowan keeps for one connection (the server's ha_data slot): its session. Created at
-// the first use of a Rowan table, deleted by close_connection. A transaction may be committed on
+// ThdContext: what Rowan keeps for one connection (the server's ha_data slot): its session. Created
+// at the first use of a Rowan table, deleted by close_connection. A transaction may be committed on
 // another thread than it ran on, so everything is found through the THD, never through thread-local
 // state. Thread safety: as Session.
 #pragma once
@@ -14,9 +14,9 @@ class THD;
 
 namespace rowan {
 
-/// Where savepoints of the open transaction stand. The server offers memory inside its own savepoint
-/// object, but computes its place wrongly for engines installed while it runs (it lies behind the
-/// object), so only the place's address is used, as the savepoint's name.
+/// Where savepoints of the open transaction stand. The server offers memory inside its own
+/// savepoint object, but computes its place wrongly for engines installed while it runs (it lies
+/// behind the object), so only the place's address is used, as the savepoint's name.
 class Savepoints {
  public:
   void Set(const void* name, const UndoPosition& position);
@@ -52,8 +52,8 @@ ThdContext* SwapContext(THD* thd, ThdContext* context);
 /// At the start of each statement's use of a table: registers with the server's transaction, begins
 /// ours if none is open, and marks where the statement starts. Cheap when repeated.
 Status EnterStatement(THD* thd, ThdContext* context);
-/// Same for statements that change the catalog; also tells the server that we write, which it cannot
-/// see by itself because it asks before the method that does it.
+/// Same for statements that change the catalog; also tells the server that we write, which it
+/// cannot see by itself because it asks before the method that does it.
 Status EnterCatalogChange(THD* thd, ThdContext* context);
 
 /// True when "commit" or "rollback" means the transaction and not only the statement.

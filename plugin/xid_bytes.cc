@@ -30,9 +30,8 @@ bool BytesToXid(const std::string& bytes, xid_t* xid) {
   const auto* source = reinterpret_cast<const std::byte*>(bytes.data());
   const auto gtrid = static_cast<long>(source[8]);
   const auto bqual = static_cast<long>(source[9]);
-  if (gtrid > 64 || bqual > 64 || bytes.size() != kHeaderBytes + static_cast<size_t>(gtrid + bqual)) {
-    return false;
-  }
+  if (gtrid > 64 || bqual > 64) return false;
+  if (bytes.size() != kHeaderBytes + static_cast<size_t>(gtrid + bqual)) return false;
   const char* data = bytes.data() + kHeaderBytes;
   xid->set(static_cast<long>(LoadLe<int64_t>(source)), data, gtrid, data + gtrid, bqual);
   return true;

@@ -97,6 +97,8 @@ TEST_F(SecondaryTest, EachSnapshotSeesItsInterval) {
   }
   EXPECT_GT(world_.Raw(1).size(), 4u);
   VersionView view;
+  auto beside = NewActor();
+  ASSERT_TRUE(Put(beside.get(), "A2", "next").ok());
   for (size_t number = 0; number < readers.size(); ++number) {
     Actor* reader = readers[number].get();
     const std::string expected = "A1:" + std::to_string(number / 2) + " ";
@@ -108,6 +110,12 @@ TEST_F(SecondaryTest, EachSnapshotSeesItsInterval) {
       EXPECT_EQ(AsText(view.key), "A1");
     }
   }
+  EXPECT_EQ(Seen(beside.get()), "A1:5 A2:next ");
+  beside->cursor.Open(&beside->txn, world_.index(1), {});
+  ASSERT_TRUE(beside->cursor.SeekAfter(AsBytes("A1"), &view).ok());
+  EXPECT_EQ(AsText(view.key), "A2");
+  EXPECT_TRUE(beside->cursor.SeekAfter(AsBytes("A2"), &view).Is(Code::kEndOfRange));
+  ASSERT_TRUE(world_.Rollback(beside.get()).ok());
   for (auto& reader : readers) ASSERT_TRUE(world_.Commit(reader.get()).ok());
   world_.Purge();
   EXPECT_EQ(world_.Raw(1).size(), 1u);

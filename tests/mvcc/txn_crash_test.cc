@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Power cuts at random moments of random transactions, then recovery and comparison: of each session's
-// commits a prefix is there, every acknowledged one among it, and nothing of an unfinished one.
+// Power cuts at random moments of random transactions, then recovery and comparison: of each
+// session's commits a prefix is there, every acknowledged one among it, and nothing of an
+// unfinished one.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -152,7 +153,8 @@ class TxnCrashTest : public ::testing::Test {
 
 TEST_F(TxnCrashTest, CommitsAreWholeDurableAndInOrder) {
   SetLogLevel(LogLevel::kError);
-  SetLogSink([](LogLevel, std::string_view) {});  // every power cut stops the engine with a sentence
+  // every power cut stops the engine with a sentence
+  SetLogSink([](LogLevel, std::string_view) {});
   const uint64_t rounds = TestSetting("ROWAN_TEST_ROUNDS", 25);
   for (uint64_t round = 0; round < rounds && !HasFailure(); ++round) {
     sessions_ = {};

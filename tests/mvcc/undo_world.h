@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// An instance on the fault file system with undo streams, a transaction manager and the simplest rows
-// there are: cells of 8 bytes on one page. A write of a cell is one group with its undo record; the
-// applier puts the old value back. Starting again goes through recovery: repair, redo, undo.
-// Thread safety: Write, Commit, Rollback from any thread, each with its own Txn and its own cells.
+// An instance on the fault file system with undo streams, a transaction manager and the simplest
+// rows there are: cells of 8 bytes on one page. A write of a cell is one group with its undo
+// record; the applier puts the old value back. Starting again goes through recovery: repair, redo,
+// undo. Thread safety: Write, Commit, Rollback from any thread, each with its own Txn and its own
+// cells.
 #pragma once
 
 #include <gtest/gtest.h>

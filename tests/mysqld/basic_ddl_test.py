@@ -10,7 +10,7 @@ _NO_SUCH_TABLE = 1146
 
 
 def _files(t):
-    """Files of tables; those of dropped tables are renamed at once and removed in the background."""
+    """Files of tables; a dropped one is renamed at once and removed in the background."""
     folder = t.server.data / ("rowan" if t.engine == "ROWAN" else t.database)
     return sorted(name for name in os.listdir(folder) if name.endswith((".rws", ".ibd")))
 
@@ -39,7 +39,8 @@ def test_failed_create_leaves_nothing(t):
 def test_what_is_not_supported_is_refused(t):
     if t.engine != "ROWAN":
         t.skip("about Rowan's limits")
-    t.run("CREATE TABLE parent (id INT PRIMARY KEY)", "CREATE TABLE child (id INT PRIMARY KEY, p INT)")
+    t.run("CREATE TABLE parent (id INT PRIMARY KEY)",
+          "CREATE TABLE child (id INT PRIMARY KEY, p INT)")
     for statement in (
             "CREATE TABLE x (id INT PRIMARY KEY, p INT, FOREIGN KEY (p) REFERENCES parent (id))",
             "ALTER TABLE child ADD FOREIGN KEY (p) REFERENCES parent (id)",

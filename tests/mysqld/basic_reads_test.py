@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
-"""Every way the server reads a table: keys, ranges, both directions, covering reads, counts, HANDLER."""
+"""Every way the server reads a table: keys, ranges, both directions, covering reads, counts."""
 from framework import main
 
 

@@ -28,8 +28,8 @@ def test_stored_function_and_procedure(t):
     _table(t)
     t.run("CREATE FUNCTION bump(i INT) RETURNS INT MODIFIES SQL DATA "
           "BEGIN UPDATE a SET k = k + 10 WHERE id = i; RETURN (SELECT k FROM a WHERE id = i); END",
-          "CREATE PROCEDURE two() BEGIN INSERT INTO a VALUES (8, 8); UPDATE a SET k = 0 WHERE id = 8;"
-          " SELECT COUNT(*) FROM a; END")
+          "CREATE PROCEDURE two() BEGIN INSERT INTO a VALUES (8, 8); "
+          "UPDATE a SET k = 0 WHERE id = 8; SELECT COUNT(*) FROM a; END")
     t.rows("SELECT bump(2)", [(12,)])
     t.rows("CALL two()", [(4,)])
     t.rows("SELECT * FROM a WHERE id IN (2, 8) ORDER BY id", [(2, 12), (8, 0)])
@@ -70,7 +70,8 @@ def test_xa_survives_kill(t):
 
 
 def test_two_engines_in_one_transaction(t):
-    t.run("CREATE TABLE a (id INT PRIMARY KEY)", "CREATE TABLE b (id INT PRIMARY KEY) ENGINE=InnoDB",
+    t.run("CREATE TABLE a (id INT PRIMARY KEY)",
+          "CREATE TABLE b (id INT PRIMARY KEY) ENGINE=InnoDB",
           "BEGIN", "INSERT INTO a VALUES (1)", "INSERT INTO b VALUES (1)", "ROLLBACK")
     t.rows("SELECT (SELECT COUNT(*) FROM a), (SELECT COUNT(*) FROM b)", [(0, 0)])
     t.run("BEGIN", "INSERT INTO a VALUES (1)", "INSERT INTO b VALUES (1)", "COMMIT",

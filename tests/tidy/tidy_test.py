@@ -17,6 +17,7 @@ from rowantools.line_tests import Failure, require_equal, require_none, run  # n
 
 FILE_LINES_MAX = 500
 FUNCTION_LINES_MAX = 70
+TEST_LINES_MAX = 100  # a test that sets up several threads reads better in one piece
 COLUMNS_MAX = 100
 SPDX = "SPDX-License-Identifier: GPL-2.0-only"
 
@@ -87,7 +88,8 @@ def test_functions_fit_a_screen():
     for path in _cpp():
         for function in functions_of(path.read_text()):
             key = f"{_name(path)}:{function.name}"
-            if function.lines > FUNCTION_LINES_MAX:
+            limit = TEST_LINES_MAX if _name(path).startswith("tests/") else FUNCTION_LINES_MAX
+            if function.lines > limit:
                 used.add(key)
                 if key not in LONG_FUNCTIONS:
                     findings.append(f"{_name(path)}:{function.first_line}: {function.name} has "
@@ -151,7 +153,8 @@ def test_namespace_in_every_source():
     findings = [f"{_name(path)}: nothing in namespace rowan"
                 for path in sources() if not re.search(r"\bnamespace rowan\b|\bint main\(",
                                                        path.read_text())
-                and path.suffix == ".cc"]
+                and path.suffix == ".cc"
+                and path.name != "plugin_descriptor.cc"]  # the server's macros stand outside
     require_none(findings, "sources outside of our namespace")
 
 
