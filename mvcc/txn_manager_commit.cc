@@ -41,16 +41,20 @@ Status TxnManager::Commit(Txn* txn, Durability durability, bool wait) {
     impl_->EndWithoutUndo(txn, TxnState::kCommitted);
     return Status::Ok();
   }
-  Csn csn;
-  const TxnId id = txn->txn_id();
-  const Result<Lsn> end = impl_->undo->MarkCommitted(txn, [this, id, &csn] {
-    impl_->ring.SetCommitting(id);
-    csn = Csn(impl_->next_csn.fetch_add(1, std::memory_order_seq_cst));
-    return csn;
+  struct {
+    Impl* impl;
+    TxnId id;
+    Csn csn;
+  } taken{impl_.get(), txn->txn_id(), Csn(0)};
+  // One reference captured: small enough for std::function not to allocate.
+  const Result<Lsn> end = impl_->undo->MarkCommitted(txn, [&taken] {
+    taken.impl->ring.SetCommitting(taken.id);
+    taken.csn = Csn(taken.impl->next_csn.fetch_add(1, std::memory_order_seq_cst));
+    return taken.csn;
   });
   if (!end.ok()) return end.status();
   txn->commit_lsn = end.value();
-  impl_->End(txn, TxnOutcome(TxnOutcome::kCommitted, csn));
+  impl_->End(txn, TxnOutcome(TxnOutcome::kCommitted, taken.csn));
   impl_->undo->ReturnStream(txn);
   Impl::Reset(txn, TxnState::kCommitted);
   AddCounter(Counter::kCommits);

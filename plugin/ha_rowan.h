@@ -147,6 +147,7 @@ class ha_rowan final : public handler, private EntryFilter, private TableCodec::
 
   // ha_rowan_read.cc
   void PrepareRead();
+  const MY_BITMAP* ColumnsOfKeyRead(bool* from_entry);
   int Found(Status status, int error_at_end);
   int CountRows(uint32_t ordinal, ha_rows* count);
   EntryFilter::Verdict Judge() override;
@@ -184,6 +185,8 @@ class ha_rowan final : public handler, private EntryFilter, private TableCodec::
   thr_lock_type lock_type_ = TL_READ;
   bool writes_ = false;
   bool keyread_ = false;
+  MY_BITMAP keyread_columns_{};
+  std::vector<my_bitmap_map> keyread_bits_;
   bool exclusive_on_duplicate_ = false;  ///< REPLACE, ON DUPLICATE KEY UPDATE
   uint duplicate_key_ = MAX_KEY;         ///< server key number of the last duplicate
   bool bounded_by_key_ = false;          ///< the scan's end is the end of an exact key

@@ -21,10 +21,33 @@ namespace rowan {
 
 void ha_rowan::PrepareRead() {
   // A row that may be changed is needed whole: its index entries and new version are made from it.
-  reader_->SetColumns(writes_ ? nullptr : table->read_set, writes_);
-  reader_->set_entry_only(keyread_ && !writes_ && reader_->ordinal() != 0);
+  bool from_entry = keyread_ && !writes_ && reader_->ordinal() != 0;
+  const MY_BITMAP* columns = table->read_set;
+  if (keyread_ && active_index < table->s->keys) columns = ColumnsOfKeyRead(&from_entry);
+  reader_->SetColumns(writes_ ? nullptr : columns, writes_);
+  reader_->set_entry_only(from_entry);
   const bool filtered = pushed_idx_cond != nullptr && pushed_idx_cond_keyno == active_index;
   reader_->SetFilter(filtered ? this : nullptr);
+}
+
+const MY_BITMAP* ha_rowan::ColumnsOfKeyRead(bool* from_entry) {
+  // Skip scans take the next group's prefix from the record: the declared parts must be in it even
+  // if the statement names none of them, and a part of a column has to come from the row.
+  const KEY& key = table->key_info[active_index];
+  const MY_BITMAP* columns = table->read_set;
+  for (uint part = 0; part < key.user_defined_key_parts; ++part) {
+    const uint field = key.key_part[part].field->field_index();
+    if (bitmap_is_set(table->read_set, field)) continue;
+    if (columns == table->read_set) {
+      keyread_bits_.resize(bitmap_buffer_size(table->s->fields) / sizeof(my_bitmap_map));
+      bitmap_init(&keyread_columns_, keyread_bits_.data(), table->s->fields);
+      bitmap_copy(&keyread_columns_, table->read_set);
+      columns = &keyread_columns_;
+    }
+    bitmap_set_bit(&keyread_columns_, field);
+    if ((key.key_part[part].key_part_flag & HA_PART_KEY_SEG) != 0) *from_entry = false;
+  }
+  return columns;
 }
 
 int ha_rowan::Found(Status status, int error_at_end) {

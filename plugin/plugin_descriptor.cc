@@ -19,7 +19,10 @@ st_mysql_storage_engine g_engine_info = {MYSQL_HANDLERTON_INTERFACE_VERSION};
 st_mysql_information_schema g_schema_info = {MYSQL_INFORMATION_SCHEMA_INTERFACE_VERSION};
 
 }  // namespace
+}  // namespace rowan
 
+// In the global namespace: the loader looks these names up unmangled.
+using namespace rowan;
 mysql_declare_plugin(rowan){
     MYSQL_STORAGE_ENGINE_PLUGIN,
     &g_engine_info,
@@ -46,5 +49,3 @@ mysql_declare_plugin(rowan){
      "How long syncs of the Rowan redo log took, by sync method", PLUGIN_LICENSE_GPL,
      InitializeSyncLatencyTable, nullptr, DeinitializeTable, kVersion, nullptr, nullptr,
      nullptr, 0} mysql_declare_plugin_end;
-
-}  // namespace rowan

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <thread>
 #include <vector>
 
@@ -195,8 +196,6 @@ class VisibilityModelTest : public ::testing::Test {};
 TEST_F(VisibilityModelTest, RandomProgramsAgreeWithTheSerialOrder) {
   Random random(TestSeed());
   for (const uint64_t ring_size : {64u, 1024u}) {
-    CommitRing ring(ring_size);
-    SnapshotRegistry registry;
     TxnManager manager(nullptr, nullptr, {.lock_memory_bytes_max = 1 << 20,
                                           .ring_size = ring_size});
     struct Reader {
@@ -241,89 +240,105 @@ TEST_F(VisibilityModelTest, RandomProgramsAgreeWithTheSerialOrder) {
   }
 }
 
-TEST_F(VisibilityModelTest, ASnapshotSeesEachCommitWholeAndInOrder) {
-  // Writers publish (own counter) commits; readers check that what one snapshot sees is a prefix of
-  // the order of CSNs, and stays the same for the life of the snapshot.
-  TxnManager manager(nullptr, nullptr, {.lock_memory_bytes_max = 1 << 20, .ring_size = 1024});
-  CommitRing ring(256);
-  SnapshotRegistry registry;
-  ring.Reset(TxnId(1));
-  std::atomic<uint64_t> next_txn{1};
-  std::atomic<uint64_t> next_csn{1};
-  std::atomic<uint64_t> horizon{1};
-  std::mutex assign;
-  constexpr uint64_t kIds = 30000;
-  std::vector<std::atomic<uint64_t>> csn_of(kIds + 100);
-  std::atomic<bool> stop{false};
+/// Writers that commit, readers that ask, and a horizon that moves, on the bare ring and registry. The
+/// truth is each writer's CSN, written down before it is published.
+class RingWorld {
+ public:
+  RingWorld() { ring_.Reset(TxnId(1)); }
 
-  auto write = [&](uint64_t seed) {
+  void Write(uint64_t seed) {
     Random random(seed);
-    for (;;) {
-      uint64_t id = 0;
-      {
-        std::lock_guard lock(assign);
-        id = next_txn.load();
-        if (id >= kIds) return;
-        ring.Claim(TxnId(id), Csn(horizon.load()));
-        next_txn.store(id + 1);
-      }
+    for (uint64_t id = Claim(); id != 0; id = Claim()) {
       if (random.OneIn(50)) std::this_thread::yield();
-      ring.SetCommitting(TxnId(id));
-      const uint64_t csn = next_csn.fetch_add(1);
-      csn_of[id].store(csn);
-      ring.Finish(TxnId(id), TxnOutcome(TxnOutcome::kCommitted, Csn(csn)), TxnId(next_txn.load()));
+      ring_.SetCommitting(TxnId(id));
+      const uint64_t csn = next_csn_.fetch_add(1);
+      csn_of_[id].store(csn);
+      ring_.Finish(TxnId(id), TxnOutcome(TxnOutcome::kCommitted, Csn(csn)),
+                   TxnId(next_txn_.load()));
     }
-  };
-  auto read = [&](uint64_t seed) {
+  }
+
+  void Read(uint64_t seed) {
     Random random(seed);
-    const uint32_t slot = registry.TakeSlot();
-    while (!stop.load()) {
-      TxnId low;
-      Csn csn;
+    const uint32_t slot = registry_.TakeSlot();
+    while (!stop_.load()) {
+      Snapshot snapshot;
+      snapshot.slot = slot;
       do {
-        low = ring.low_txn();
-        csn = Csn(next_csn.load());
-      } while (!registry.Publish(slot, low, csn));
-      const TxnId high(next_txn.load());
-      registry.SetHigh(slot, high);
-      for (int look = 0; look < 20; ++look) {
-        const uint64_t top = high.value() + 3;
-        const uint64_t id = top > 300 ? top - random.Below(300) : random.Between(1, top);
-        const auto visible = [&] {
-          if (TxnId(id) < low) return true;
-          if (TxnId(id) >= high) return false;
-          const TxnOutcome outcome = ring.Find(TxnId(id));
-          return outcome.state() == TxnOutcome::kCommitted && outcome.csn() < csn;
-        };
-        const bool seen = visible();
-        const uint64_t truth = csn_of[id].load();
-        ASSERT_EQ(seen, truth != 0 && truth < csn.value()) << id;
-        std::this_thread::yield();
-        ASSERT_EQ(visible(), seen) << id;
-      }
-      registry.Withdraw(slot);
+        snapshot.low_txn = ring_.low_txn();
+        snapshot.csn = Csn(next_csn_.load());
+      } while (!registry_.Publish(slot, snapshot.low_txn, snapshot.csn));
+      snapshot.high_txn = TxnId(next_txn_.load());
+      registry_.SetHigh(slot, snapshot.high_txn);
+      for (int look = 0; look < 20; ++look) AskTwice(&random, snapshot);
+      registry_.Withdraw(slot);
     }
-    registry.ReturnSlot(slot);
-  };
-  auto refresh = [&] {
-    while (!stop.load()) {
-      ring.AdvanceLow(TxnId(next_txn.load()), 1024);
-      TxnId low = ring.low_txn();
-      Csn csn(next_csn.load());
-      registry.FindOldest(&low, &csn, nullptr);
-      if (horizon.load() < csn.value()) horizon.store(csn.value());
+    registry_.ReturnSlot(slot);
+  }
+
+  void Refresh() {
+    while (!stop_.load()) {
+      ring_.AdvanceLow(TxnId(next_txn_.load()), 1024);
+      TxnId low = ring_.low_txn();
+      Csn csn(next_csn_.load());
+      registry_.FindOldest(&low, &csn, nullptr);
+      if (horizon_.load() < csn.value()) horizon_.store(csn.value());
       std::this_thread::yield();
     }
-  };
+  }
+  void Stop() { stop_.store(true); }
+
+ private:
+  static constexpr uint64_t kIds = 30000;
+
+  uint64_t Claim() {
+    std::lock_guard lock(assign_);
+    const uint64_t id = next_txn_.load();
+    if (id >= kIds) return 0;
+    ring_.Claim(TxnId(id), Csn(horizon_.load()));
+    next_txn_.store(id + 1);
+    return id;
+  }
+
+  bool Sees(const Snapshot& snapshot, TxnId id) const {
+    if (id < snapshot.low_txn) return true;
+    if (id >= snapshot.high_txn) return false;
+    const TxnOutcome outcome = ring_.Find(id);
+    return outcome.state() == TxnOutcome::kCommitted && outcome.csn() < snapshot.csn;
+  }
+
+  /// What a snapshot sees is a prefix of the order of CSNs, and stays the same.
+  void AskTwice(Random* random, const Snapshot& snapshot) {
+    const uint64_t top = snapshot.high_txn.value() + 3;
+    const TxnId id(top > 300 ? top - random->Below(300) : random->Between(1, top));
+    const bool seen = Sees(snapshot, id);
+    const uint64_t truth = csn_of_[id.value()].load();
+    ASSERT_EQ(seen, truth != 0 && truth < snapshot.csn.value()) << id.value();
+    std::this_thread::yield();
+    ASSERT_EQ(Sees(snapshot, id), seen) << id.value();
+  }
+
+  CommitRing ring_{256};
+  SnapshotRegistry registry_;
+  std::atomic<uint64_t> next_txn_{1};
+  std::atomic<uint64_t> next_csn_{1};
+  std::atomic<uint64_t> horizon_{1};
+  std::mutex assign_;
+  std::vector<std::atomic<uint64_t>> csn_of_ = std::vector<std::atomic<uint64_t>>(kIds + 100);
+  std::atomic<bool> stop_{false};
+};
+
+TEST_F(VisibilityModelTest, ASnapshotSeesEachCommitWholeAndInOrder) {
+  RingWorld world;
   const uint64_t seed = TestSeed();
   std::vector<std::thread> writers;
   std::vector<std::thread> others;
-  for (uint64_t i = 0; i < 3; ++i) writers.emplace_back(write, seed + i);
-  for (uint64_t i = 0; i < 2; ++i) others.emplace_back(read, seed + 10 + i);
-  others.emplace_back(refresh);
-  for (std::thread& thread : writers) thread.join();
-  stop.store(true);
-  for (std::thread& thread : others) thread.join();
+  for (uint64_t i = 0; i < 3; ++i) writers.emplace_back([&, i] { world.Write(seed + i); });
+  for (uint64_t i = 0; i < 2; ++i) others.emplace_back([&, i] { world.Read(seed + 10 + i); });
+  others.emplace_back([&] { world.Refresh(); });
+  for (std::thread& writer : writers) writer.join();
+  world.Stop();
+  for (std::thread& other : others) other.join();
 }
 
 TEST_F(VisibilityModelTest, ManyThreadsTakeIdsSnapshotsAndEnd) {

@@ -7,7 +7,7 @@ every index in both directions, and CHECK TABLE must be clean. The seed is print
 """
 from framework import Failure, main
 from random_schema import Schema
-from rowantools.client import MysqlError
+from rowantools.client import ConnectionLost, MysqlError
 
 _PROGRAMS, _PROGRAMS_LONG = 25, 2000
 _STATEMENTS = 60
@@ -55,6 +55,8 @@ class Pair:
             result = self._sessions[table].execute(statement.replace("{table}", table))
         except MysqlError as error:
             return ("error", error.code)
+        except ConnectionLost as error:
+            raise Failure(f"{table}: {statement[:300]}: {error}\n" + self.history()) from error
         if "ORDER BY" in statement:
             return (result.affected, result.rows)
         return (result.affected, sorted(result.rows, key=repr))

@@ -13,6 +13,7 @@ ROWAN_TEST_KEEP=1 keeps the server's folder of a failed test.
 import os
 import random
 import shutil
+import signal
 import sys
 import tempfile
 import threading
@@ -203,6 +204,7 @@ def _template():
 def main(names, options=(), binlog=False, buffer_pool="64M"):
     """Runs the test_* functions of a file; exit status 1 if one failed."""
     wanted = sys.argv[1:]
+    signal.signal(signal.SIGTERM, lambda *ignored: sys.exit("ended from outside"))
     tests = [(name, value) for name, value in names.items()
              if name.startswith("test_") and callable(value)
              and (not wanted or any(part in name for part in wanted))]

@@ -19,6 +19,9 @@ from .build import cores
 from .progress import Step, format_duration, say
 
 
+_END_LIMIT_S = 20
+
+
 @dataclass
 class Outcome:
     """Counts of one program or of a whole suite."""
@@ -114,6 +117,7 @@ def _run_limited(command, program, log):
         try:
             return process.wait(program.limit_s)
         except subprocess.TimeoutExpired:
+            _ask_to_end(process)
             return None
         finally:
             try:
@@ -121,6 +125,15 @@ def _run_limited(command, program, log):
             except ProcessLookupError:
                 pass
             process.wait()
+
+
+def _ask_to_end(process):
+    """A test that started a server stops it when asked; what does not end in time is killed."""
+    process.terminate()
+    try:
+        process.wait(_END_LIMIT_S)
+    except subprocess.TimeoutExpired:
+        pass
 
 
 def _status_text(status):
