@@ -240,8 +240,8 @@ TEST_F(VisibilityModelTest, RandomProgramsAgreeWithTheSerialOrder) {
   }
 }
 
-/// Writers that commit, readers that ask, and a horizon that moves, on the bare ring and registry. The
-/// truth is each writer's CSN, written down before it is published.
+/// Writers that commit, readers that ask, and a horizon that moves, on the bare ring and registry.
+/// The truth is each writer's CSN, written down before it is published.
 class RingWorld {
  public:
   RingWorld() { ring_.Reset(TxnId(1)); }
