@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // The engine's own background threads: purge workers, rollback of the last run's losers, and house
 // keeping (trash files, statistics of changed tables). The buffer pool and the log have theirs.
+#include <chrono>
+
 #include "base/logging.h"
 #include "engine/engine_impl.h"
 #include "engine/statistics.h"
@@ -14,6 +16,9 @@ constexpr std::chrono::milliseconds kHousekeepingTick{1000};
 /// Statistics are refreshed when this share of a table's rows changed, as users of InnoDB expect.
 constexpr uint64_t kRefreshShare = 10;
 constexpr uint64_t kRefreshChangesMin = 200;
+/// Removing files may take this share of a tick, so that many dropped tables are gone soon and one
+/// huge one does not keep the file system busy.
+constexpr std::chrono::milliseconds kTrashTimePerTick{50};
 
 }  // namespace
 
@@ -55,7 +60,11 @@ ThreadLoop::Next Engine::Impl::RollbackTick() {
 
 ThreadLoop::Next Engine::Impl::HousekeepingTick() {
   if (stopped.load(std::memory_order_acquire)) return ThreadLoop::Next::kWait;
-  files->RemoveTrash().status().Ignore();  // tried again at the next tick
+  const auto trash_end = std::chrono::steady_clock::now() + kTrashTimePerTick;
+  Result<bool> all_gone = false;
+  do {
+    all_gone = files->RemoveTrash();  // a failure: tried again at the next tick
+  } while (all_gone.ok() && !all_gone.value() && std::chrono::steady_clock::now() < trash_end);
   for (const std::shared_ptr<Table>& table : catalog->OpenTables()) {
     const uint64_t changes = table->changes_since_refresh();
     const uint64_t rows = table->statistics().rows;

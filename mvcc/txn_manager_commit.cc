@@ -143,6 +143,7 @@ Status TxnManager::Rollback(Txn* txn) {
     impl_->EndWithoutUndo(txn, TxnState::kRolledBack);
     return Status::Ok();
   }
+  const bool was_prepared = txn->state == TxnState::kPrepared;
   const Status status = impl_->UndoEverything(txn);
   if (status.ok()) {
     // A CSN too, so that snapshots taken before and after the end can be told apart.
@@ -153,7 +154,8 @@ Status TxnManager::Rollback(Txn* txn) {
     impl_->KeepFailed(txn, status);
   }
   Impl::Reset(txn, TxnState::kRolledBack);
-  return status;
+  // The coordinator forgets the transaction now: it must not come back prepared after a crash.
+  return status.ok() && was_prepared ? MakeDurable() : status;
 }
 
 }  // namespace rowan

@@ -10,6 +10,7 @@
 #include "base/logging.h"
 #include "engine/engine.h"
 #include "io/file.h"
+#include "plugin/coordinator.h"
 #include "plugin/ha_rowan.h"
 #include "plugin/instance.h"
 #include "plugin/log_sink.h"
@@ -61,6 +62,10 @@ Status StartEngine() {
 int InitializeEngine(void* hton_pointer) {
   auto* hton = static_cast<handlerton*>(hton_pointer);
   if (!OpenLogSink()) return 1;
+  if (!EnsureLoggingCoordinator()) {
+    CloseLogSink();
+    return 1;
+  }
   const Status status = StartEngine();
   if (!status.ok()) {
     LogError("Rowan does not start: {}.", status.message());

@@ -150,6 +150,34 @@ TEST(EngineTest, AutoIncrementIsExactAfterShutdownAndNeverGoesBackAfterACrash) {
   EXPECT_LE(table->auto_increment(), 19u + Table::kAutoIncrementChunk);
 }
 
+TEST(EngineTest, AcknowledgedEndOfAPreparedTransactionSurvivesACrash) {
+  EngineWorld world(TestSeed());
+  ASSERT_TRUE(world.Open().ok());
+  std::shared_ptr<Table> table = world.CreateTable("test/t");
+  const TableId id = table->id();
+  ToyRows model = Fill(&world, table.get(), 10);
+  for (uint64_t row = 101; row <= 103; ++row) {
+    std::unique_ptr<Session> session = world.engine->NewSession();
+    session->Begin(IsolationLevel::kRepeatableRead);
+    EXPECT_TRUE(EngineWorld::Insert(session.get(), table.get(), row, MakeRow(row, 1)).ok());
+    EXPECT_TRUE(session->Prepare(AsBytes("xid " + std::to_string(row))).ok());
+    session->DetachPrepared();
+  }
+  ASSERT_TRUE(world.engine->FlushLog().ok());
+  EXPECT_TRUE(world.engine->CommitPrepared("xid 101", Durability::kDurable).ok());
+  EXPECT_TRUE(world.engine->RollbackPrepared("xid 102").ok());
+  world.files.PowerOffAfter(0);
+  table.reset();
+  world.Crash(TestSeed() + 1);
+  ASSERT_TRUE(world.Open().ok());
+  EXPECT_EQ(world.engine->PreparedXids(), std::vector<std::string>{"xid 103"});
+  EXPECT_TRUE(world.engine->RollbackPrepared("xid 103").ok());
+  model[101] = MakeRow(101, 1);
+  table = world.engine->OpenTable(id).value();
+  EXPECT_EQ(world.ReadAll(table.get()), model);
+  world.CheckTable(table.get(), model);
+}
+
 TEST(EngineTest, AForeignFolderIsRefusedAndLeftAlone) {
   EngineWorld world(TestSeed());
   FileOptions create;
