@@ -37,14 +37,19 @@ struct SlotLayout {
   uint32_t next_space_id;
   uint8_t clean_shutdown;
   uint8_t unused[3];
+  uint64_t run_start_lsn;
+  uint32_t run_epoch;
+  uint8_t unused_too[4];
 };
-static_assert(sizeof(SlotLayout) == 112);
+static_assert(sizeof(SlotLayout) == 128);
 static_assert(offsetof(SlotLayout, crc) == 12);
 static_assert(offsetof(SlotLayout, instance_id) == 24);
 static_assert(offsetof(SlotLayout, checkpoint_lsn) == 48);
 static_assert(offsetof(SlotLayout, next_txn_id) == 72);
 static_assert(offsetof(SlotLayout, next_space_id) == 104);
 static_assert(offsetof(SlotLayout, clean_shutdown) == 108);
+static_assert(offsetof(SlotLayout, run_start_lsn) == 112);
+static_assert(offsetof(SlotLayout, run_epoch) == 120);
 
 using Slot = std::array<std::byte, kSlotBytes>;
 
@@ -70,6 +75,8 @@ Slot Encode(const ControlData& data, uint64_t sequence) {
   layout.next_table_id = data.next_table_id.value();
   layout.next_space_id = data.next_space_id.value();
   layout.clean_shutdown = data.clean_shutdown ? 1 : 0;
+  layout.run_start_lsn = data.run_start_lsn.value();
+  layout.run_epoch = data.run_epoch;
   Slot slot{};
   StoreLe(slot.data(), layout);
   StoreLe<uint32_t>(slot.data() + offsetof(SlotLayout, crc), SlotCrc(slot));
@@ -92,6 +99,8 @@ ControlData Decode(const SlotLayout& layout) {
   data.next_table_id = TableId(layout.next_table_id);
   data.next_space_id = SpaceId(layout.next_space_id);
   data.clean_shutdown = layout.clean_shutdown != 0;
+  data.run_start_lsn = Lsn(layout.run_start_lsn);
+  data.run_epoch = layout.run_epoch;
   return data;
 }
 

@@ -29,6 +29,10 @@ struct ControlData {
   Lsn checkpoint_lsn{0};           ///< redo starts here
   uint64_t log_file_bytes = 0;     ///< log bytes in a file, LSN / size = file number; 0: no log
   uint64_t log_buffer_bytes = 0;   ///< largest log buffer so far: bounds the unsynced tail
+  /// Where the log was last opened for appending, and with which epoch: no group at or above the
+  /// LSN has a smaller one. 0: not known.
+  Lsn run_start_lsn{0};
+  uint32_t run_epoch = 0;
   // High-water marks, stored with head room: ids at or above them were never used.
   TxnId next_txn_id{1};
   Csn next_csn{1};

@@ -88,6 +88,8 @@ Result<std::unique_ptr<Log>> Log::Open(FileSystem* file_system, const LogOptions
   // Durable before the first group of the new epoch can be.
   status = control->Update([&](ControlData& data) {
     data.epoch += 1;
+    data.run_start_lsn = setup.end;
+    data.run_epoch = data.epoch;
     data.log_file_bytes = file_bytes;
     data.log_buffer_bytes = std::max(data.log_buffer_bytes, options.buffer_bytes);
   });

@@ -25,6 +25,13 @@ struct LogReader::Impl {
   Impl(FileSystem* file_system, const std::string& folder, const ControlData& control_in, Lsn start)
       : control(control_in), source(file_system, folder, control_in), end(start.value()) {}
 
+  /// No good group at the end read so far has a smaller epoch. Behind the place where the last run
+  /// began to append lies what earlier runs left of their torn tails, whole groups among it, and
+  /// nothing but the epoch tells them from what that run appended.
+  [[nodiscard]] uint32_t EpochMin() const {
+    return end >= control.run_start_lsn.value() ? std::max(epoch_last, control.run_epoch)
+                                                : epoch_last;
+  }
   Status ReadGroup(Group* group);
   GroupCheck Check(uint64_t position, uint32_t epoch_min, Bytes* group, Status* status);
   Status JudgeEnd();
@@ -34,7 +41,7 @@ struct LogReader::Impl {
   const ControlData control;
   LogSource source;
   uint64_t end;            // behind the last good group
-  uint32_t epoch_min = 0;  // of the last good group
+  uint32_t epoch_last = 0; // of the last good group
   bool finished = false;
   Status verdict;          // once finished
 };
@@ -78,8 +85,8 @@ Status LogReader::Next(Group* group) {
 Status LogReader::Impl::ReadGroup(Group* group) {
   Bytes bytes;
   Status status;
-  if (Check(end, epoch_min, &bytes, &status) == GroupCheck::kGood) {
-    epoch_min = LoadGroupHeader(bytes).epoch;
+  if (Check(end, EpochMin(), &bytes, &status) == GroupCheck::kGood) {
+    epoch_last = LoadGroupHeader(bytes).epoch;
     *group = {Lsn(end), Lsn(end + bytes.size()), bytes};
     end += bytes.size();
     return status;
@@ -155,7 +162,7 @@ Status LogReader::Impl::SearchMark(uint64_t from, uint64_t to, uint64_t* found) 
     if (at + kGroupHeaderBytes > available) break;  // the files end here
     position += at + 1;
     Bytes group;
-    if (Check(position - 1, epoch_min, &group, &status) == GroupCheck::kGood) {
+    if (Check(position - 1, EpochMin(), &group, &status) == GroupCheck::kGood) {
       *found = position - 1;
       return status;
     }
@@ -167,7 +174,7 @@ Status LogReader::Impl::SearchMark(uint64_t from, uint64_t to, uint64_t* found) 
 bool LogReader::Impl::MayProveDamage(uint64_t position, Bytes bytes) const {
   // The epoch keeps out what an earlier run left behind its own torn tail.
   const GroupHeader header = LoadGroupHeader(bytes);
-  return header.epoch >= epoch_min && header.epoch <= control.epoch &&
+  return header.epoch >= EpochMin() && header.epoch <= control.epoch &&
          header.durable_mark.value() > end && header.durable_mark.value() <= position &&
          header.length >= kGroupHeaderBytes && header.length <= control.log_buffer_bytes;
 }

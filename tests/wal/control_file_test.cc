@@ -25,6 +25,8 @@ ControlData SomeData() {
   data.checkpoint_lsn = Lsn(123456789);
   data.log_file_bytes = 65536;
   data.log_buffer_bytes = 131072;
+  data.run_start_lsn = Lsn(123450000);
+  data.run_epoch = 6;
   data.next_txn_id = TxnId(1001);
   data.next_csn = Csn(1002);
   data.next_space_id = SpaceId(1003);
@@ -58,6 +60,8 @@ TEST(ControlFileTest, EveryFieldComesBack) {
   EXPECT_EQ(data.clean_shutdown, expected.clean_shutdown);
   EXPECT_EQ(data.checkpoint_lsn, expected.checkpoint_lsn);
   EXPECT_EQ(data.log_file_bytes, expected.log_file_bytes);
+  EXPECT_EQ(data.run_start_lsn, expected.run_start_lsn);
+  EXPECT_EQ(data.run_epoch, expected.run_epoch);
   EXPECT_EQ(data.log_buffer_bytes, expected.log_buffer_bytes);
   EXPECT_EQ(data.next_txn_id, expected.next_txn_id);
   EXPECT_EQ(data.next_csn, expected.next_csn);

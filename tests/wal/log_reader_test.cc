@@ -183,6 +183,33 @@ TEST_F(LogReaderTest, BytesOfAnEarlierRunBehindTheCutAreNeverRead) {
   EXPECT_EQ(world.found[1].end, groups[1].end);
 }
 
+TEST_F(LogReaderTest, BytesOfAnEarlierRunAreNotReadFromACheckpointAtABlock) {
+  // Groups of exactly one block, so that no padding wipes out the start of the next.
+  GroupBuilder probe;
+  FillGroup(&probe, 1, 1000);
+  const size_t body = 4096 - (probe.size_bytes() - 1000);
+  ASSERT_TRUE(world.Start().ok());
+  Commit(1, body);
+  AppendOnly(3, body);
+  ASSERT_TRUE(world.log->WaitWritten(world.log->tail()).ok());
+  ASSERT_TRUE(ReadAgain().ok());
+  const auto groups = world.found;
+  ASSERT_EQ(groups.size(), 4u);
+  ASSERT_EQ(groups[2].start.value() % 4096, 0u);
+  Flip(Lsn(groups[1].start.value() + 100));
+  ASSERT_TRUE(world.Start().ok());
+  ASSERT_EQ(world.end, groups[1].start);
+  // The next run ends where a whole group of the earlier one starts, and checkpoints there.
+  const Lsn tail = world.Append(77, body);
+  ASSERT_EQ(tail, groups[2].start);
+  ASSERT_TRUE(world.log->WaitDurable(tail).ok());
+  ASSERT_TRUE(world.Checkpoint(tail).ok());
+  world.Vanish();
+  ASSERT_TRUE(world.Start().ok());
+  EXPECT_TRUE(world.found.empty());
+  EXPECT_EQ(world.end, tail);
+}
+
 TEST_F(LogReaderTest, AnInstanceWhoseLogWasNeverMadeIsEmpty) {
   ASSERT_TRUE(world.OpenControl().ok());
   EXPECT_TRUE(world.Read().ok());
