@@ -164,9 +164,8 @@ Status BufferPool::Impl::ReadInto(Frame* frame, PageId id, FixHint hint) {
     }
     return status;
   }
-  const PageVerdict verdict = VerifyPage(page, id);
-  if (verdict == PageVerdict::kGood) return Status::Ok();
-  return Damaged(id, hint, PageVerdictText(verdict));
+  const char* wrong = core.Judge(page, id);
+  return wrong == nullptr ? Status::Ok() : Damaged(id, hint, wrong);
 }
 
 Status BufferPool::Impl::Damaged(PageId id, FixHint hint, const char* what) {

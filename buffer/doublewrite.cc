@@ -10,7 +10,8 @@
 //   16     8    sequence number of the batch
 //   24     8    settled: batches up to this number are durable at home
 //   32     4    number of pages, at most 128
-//   36     28   zero
+//   36     4    contents: 0 = the images follow, 1 = checksums only
+//   40     24   zero
 //   64     16*n entries: page id u64 (space high), image checksum u32, zero u32
 #include "buffer/doublewrite.h"
 
@@ -18,6 +19,7 @@
 #include <cerrno>
 #include <cstring>
 #include <map>
+#include <set>
 
 #include "base/assertions.h"
 #include "base/counters.h"
@@ -36,6 +38,7 @@ constexpr size_t kPageSizeOffset = 12;
 constexpr size_t kSequenceOffset = 16;
 constexpr size_t kSettledOffset = 24;
 constexpr size_t kCountOffset = 32;
+constexpr size_t kContentsOffset = 36;
 constexpr size_t kEntriesOffset = 64;
 constexpr size_t kEntryBytes = 16;
 constexpr uint32_t kEntriesMax = 128;
@@ -46,6 +49,7 @@ static_assert(SegmentPages(kPageSizeMax) == 32);
 struct Directory {
   uint64_t sequence = 0;
   uint64_t settled = 0;
+  DoublewriteFile::Contents contents = DoublewriteFile::Contents::kImages;
   std::vector<std::pair<PageId, uint32_t>> entries;  ///< page and image checksum
 };
 
@@ -58,6 +62,9 @@ bool ParseDirectory(Bytes bytes, uint32_t page_size, Directory* directory, Statu
     return false;
   }
   const uint32_t count = LoadLe<uint32_t>(bytes.data() + kCountOffset);
+  const uint32_t contents = LoadLe<uint32_t>(bytes.data() + kContentsOffset);
+  if (contents > static_cast<uint32_t>(DoublewriteFile::Contents::kChecksums)) return false;
+  directory->contents = static_cast<DoublewriteFile::Contents>(contents);
   if (LoadLe<uint32_t>(bytes.data() + kPageSizeOffset) != page_size) return false;
   if (count > kEntriesMax) return false;
   directory->sequence = LoadLe<uint64_t>(bytes.data() + kSequenceOffset);
@@ -71,15 +78,17 @@ bool ParseDirectory(Bytes bytes, uint32_t page_size, Directory* directory, Statu
   return true;
 }
 
-void BuildDirectory(const std::vector<PageId>& pages, uint32_t page_size, uint64_t sequence,
-                    uint64_t settled, std::byte* buffer) {
+/// Sequence, settled and contents of `head` with the pages and checksums of a batch.
+void BuildDirectory(const std::vector<PageId>& pages, uint32_t page_size, const Directory& head,
+                    std::byte* buffer) {
   std::memset(buffer, 0, kDirectoryBytes);
   StoreLe<uint32_t>(buffer + kMagicOffset, kMagic);
   StoreLe<uint32_t>(buffer + kVersionOffset, kDoublewriteVersion);
   StoreLe<uint32_t>(buffer + kPageSizeOffset, page_size);
-  StoreLe<uint64_t>(buffer + kSequenceOffset, sequence);
-  StoreLe<uint64_t>(buffer + kSettledOffset, settled);
+  StoreLe<uint64_t>(buffer + kSequenceOffset, head.sequence);
+  StoreLe<uint64_t>(buffer + kSettledOffset, head.settled);
   StoreLe<uint32_t>(buffer + kCountOffset, static_cast<uint32_t>(pages.size()));
+  StoreLe<uint32_t>(buffer + kContentsOffset, static_cast<uint32_t>(head.contents));
   const std::byte* images = buffer + kDirectoryBytes;
   for (size_t i = 0; i < pages.size(); ++i) {
     std::byte* entry = buffer + kEntriesOffset + i * kEntryBytes;
@@ -96,6 +105,11 @@ struct DoublewriteFile::Image {
   PageId id;
   uint64_t sequence;
   uint64_t offset;  ///< in the doublewrite file
+};
+
+struct DoublewriteFile::PlacedDirectory {
+  uint64_t offset;  ///< in the doublewrite file
+  Directory directory;
 };
 
 uint64_t DoublewriteFile::StrideBytes() const {
@@ -130,24 +144,26 @@ Status DoublewriteFile::Open(uint32_t segments) {
 }
 
 Status DoublewriteFile::WriteSegment(uint32_t segment, const std::vector<PageId>& pages,
-                                     std::byte* buffer) {
+                                     Contents contents, std::byte* buffer) {
   const uint32_t page_size = files_->page_size_bytes();
   ROWAN_CHECK(!pages.empty());
   ROWAN_CHECK(pages.size() <= SegmentPages(page_size));
   Status status = Settle(segment);
   if (!status.ok()) return status;
-  uint64_t sequence;
-  uint64_t settled;
+  Directory head;
+  head.contents = contents;
   {
     std::lock_guard guard(mutex_);
-    settled = sequence = ++last_sequence_;
-    segments_[segment].sequence = sequence;
+    head.settled = head.sequence = ++last_sequence_;
+    segments_[segment].sequence = head.sequence;
     for (const Segment& other : segments_) {
-      if (other.sequence != 0 && other.sequence < settled) settled = other.sequence;
+      if (other.sequence != 0 && other.sequence < head.settled) head.settled = other.sequence;
     }
   }
-  BuildDirectory(pages, page_size, sequence, settled - 1, buffer);
-  const Bytes bytes(buffer, kDirectoryBytes + pages.size() * page_size);
+  --head.settled;
+  BuildDirectory(pages, page_size, head, buffer);
+  const size_t image_bytes = contents == Contents::kImages ? pages.size() * page_size : 0;
+  const Bytes bytes(buffer, kDirectoryBytes + image_bytes);
   status = file_->Write(segment * StrideBytes(), bytes);
   AddCounter(Counter::kDoublewriteBatches);
   AddCounter(Counter::kDoublewritePages, pages.size());
@@ -196,28 +212,34 @@ Status DoublewriteFile::ClearDirectories() {
   return Status::Ok();
 }
 
-Status DoublewriteFile::CollectImages(std::vector<Image>* images) {
+Status DoublewriteFile::ReadDirectories(std::vector<PlacedDirectory>* directories) {
   const Result<uint64_t> size = file_->Size();
   if (!size.ok()) return size.status();
-  const uint32_t page_size = files_->page_size_bytes();
   AlignedBuffer buffer(kDirectoryBytes);
-  std::vector<std::pair<uint64_t, Directory>> directories;
   uint64_t settled = 0;
   for (uint64_t offset = 0; offset + StrideBytes() <= size.value(); offset += StrideBytes()) {
     Status status = file_->Read(offset, buffer.span());
     if (!status.ok()) return status;
     Directory directory;
-    if (!ParseDirectory(buffer.span(), page_size, &directory, &status)) {
-      if (!status.ok()) return status;
-      continue;
+    if (ParseDirectory(buffer.span(), files_->page_size_bytes(), &directory, &status)) {
+      settled = std::max(settled, directory.settled);
+      directories->push_back({offset, std::move(directory)});
     }
-    settled = std::max(settled, directory.settled);
-    directories.emplace_back(offset, std::move(directory));
+    if (!status.ok()) return status;
   }
+  std::erase_if(*directories, [settled](const PlacedDirectory& placed) {
+    return placed.directory.sequence <= settled;
+  });
+  return Status::Ok();
+}
+
+Status DoublewriteFile::CollectImages(const std::vector<PlacedDirectory>& directories,
+                                      Lsn log_end, std::vector<Image>* images) {
+  const uint32_t page_size = files_->page_size_bytes();
   AlignedBuffer image(page_size);
   std::map<PageId, Image> newest;
   for (const auto& [offset, directory] : directories) {
-    if (directory.sequence <= settled) continue;
+    if (directory.contents != Contents::kImages) continue;
     for (size_t i = 0; i < directory.entries.size(); ++i) {
       const auto& [id, checksum] = directory.entries[i];
       const uint64_t position = offset + kDirectoryBytes + i * page_size;
@@ -226,6 +248,13 @@ Status DoublewriteFile::CollectImages(std::vector<Image>* images) {
       // An image that is not whole was never synced, so its page was not written home either.
       if (LoadLe<uint32_t>(image.data()) != checksum) continue;
       if (VerifyPage(image.span(), id) != PageVerdict::kGood) continue;
+      if (PageLsnOf(image.data()) > log_end) {
+        LogError("The redo log ends at LSN {}, but page {} of {} was written at LSN {}: the end of "
+                 "the log is damaged. Nothing was changed.",
+                 log_end.value(), id.page.value(), files_->PathOf(id.space),
+                 PageLsnOf(image.data()).value());
+        return Status(Code::kCorrupt, "the redo log lost its end", id.page.value());
+      }
       const auto [found, fresh] = newest.try_emplace(id, Image{id, directory.sequence, position});
       if (!fresh && found->second.sequence < directory.sequence) {
         found->second = Image{id, directory.sequence, position};
@@ -236,38 +265,63 @@ Status DoublewriteFile::CollectImages(std::vector<Image>* images) {
   return Status::Ok();
 }
 
-Status DoublewriteFile::RepairPage(PageId id, uint64_t image_offset, bool* repaired) {
+Status DoublewriteFile::LookAtHome(PageId id, MutableBytes page, bool* torn) {
+  *torn = false;
   if (!files_->IsLive(id.space)) {
     const Status opened = files_->Open(id.space);
     if (opened.Is(Code::kNotFound)) return Status::Ok();  // dropped since
     if (!opened.ok()) return opened;
   }
-  AlignedBuffer page(files_->page_size_bytes());
-  Status status = files_->ReadPage(id, page.span());
+  const Status status = files_->ReadPage(id, page);
   const bool beyond_end = status.Is(Code::kIoError) && status.detail() == 0;
   if (!status.ok() && !beyond_end) return status;
-  if (status.ok() && VerifyPage(page.span(), id) == PageVerdict::kGood) return Status::Ok();
+  *torn = beyond_end || VerifyPage(page, id) != PageVerdict::kGood;
+  return Status::Ok();
+}
+
+Status DoublewriteFile::RepairPage(PageId id, uint64_t image_offset) {
+  AlignedBuffer page(files_->page_size_bytes());
+  bool torn = false;
+  Status status = LookAtHome(id, page.span(), &torn);
+  if (!status.ok() || !torn) return status;
   status = file_->Read(image_offset, page.span());
   if (status.ok()) status = files_->WritePage(id, page.span());
   if (!status.ok()) return status;
   syncs_->NoteWrite(id.space);
-  *repaired = true;
   AddCounter(Counter::kPagesRepaired);
   LogInfo("Page {} of {} was torn and has been restored from the doublewrite file.",
           id.page.value(), files_->PathOf(id.space));
   return Status::Ok();
 }
 
-Status DoublewriteFile::Repair() {
-  std::vector<Image> images;
-  Status status = CollectImages(&images);
-  if (!status.ok()) return status;
-  for (const Image& image : images) {
-    bool repaired = false;
-    status = RepairPage(image.id, image.offset, &repaired);
-    if (!status.ok()) return status;
+Status DoublewriteFile::NameTornPages(const std::vector<PlacedDirectory>& directories) {
+  AlignedBuffer page(files_->page_size_bytes());
+  std::set<PageId> seen;
+  for (const PlacedDirectory& placed : directories) {
+    if (placed.directory.contents != Contents::kChecksums) continue;
+    for (const auto& [id, checksum] : placed.directory.entries) {
+      bool torn = false;
+      const Status status = LookAtHome(id, page.span(), &torn);
+      if (!status.ok()) return status;
+      if (!torn || !seen.insert(id).second) continue;
+      LogError("Page {} of {} is torn, and rowan_doublewrite = detect_only kept no image of it. "
+               "Unless the redo log holds all of the page, the instance cannot be opened.",
+               id.page.value(), files_->PathOf(id.space));
+    }
   }
-  return Reset();
+  return Status::Ok();
+}
+
+Status DoublewriteFile::Repair(Lsn log_end) {
+  std::vector<PlacedDirectory> directories;
+  std::vector<Image> images;
+  Status status = ReadDirectories(&directories);
+  if (status.ok()) status = CollectImages(directories, log_end, &images);
+  for (const Image& image : images) {
+    if (status.ok()) status = RepairPage(image.id, image.offset);
+  }
+  if (status.ok()) status = NameTornPages(directories);
+  return status.ok() ? Reset() : status;
 }
 
 }  // namespace rowan

@@ -10,7 +10,10 @@
 //      "settled"), so at any crash the image of a page whose home write may be torn is in the file;
 //   2. the directory carries the largest sequence number up to which all segments are settled:
 //      repair ignores those, so an old image never replaces a page damaged by something else;
-//   3. images are written only when the log is durable up to their page LSNs.
+//   3. images are written only when the log is durable up to their page LSNs: one from behind the
+//      log's end proves that the log lost its end.
+// A batch may be noted without its images (detect_only): then repair names the torn pages and
+// leaves them to redo, which refuses what it cannot rebuild.
 // Thread safety: WriteSegment of different segments concurrently; Repair before anything else.
 #pragma once
 
@@ -48,13 +51,20 @@ class DoublewriteFile {
   /// Opens or creates the file with at least `segments` segments; contents stay.
   Status Open(uint32_t segments);
   /// Repairs torn home pages from unsettled segments, makes that durable, then empties the file.
-  Status Repair();
+  /// Pages torn without an image are named in the log and left. kCorrupt if a page is from behind
+  /// `log_end`.
+  Status Repair(Lsn log_end);
   /// Makes everything at home durable and empties the file. No write may be under way.
   Status Reset();
 
+  enum class Contents : uint32_t {  ///< numbers are on disk
+    kImages = 0,
+    kChecksums = 1,  ///< detect_only: the directory alone
+  };
   /// Makes a batch of sealed images durable in `segment`, after settling its previous content.
   /// `buffer` starts with kDirectoryBytes of room for the directory, then the images of `pages`.
-  Status WriteSegment(uint32_t segment, const std::vector<PageId>& pages, std::byte* buffer);
+  Status WriteSegment(uint32_t segment, const std::vector<PageId>& pages, Contents contents,
+                      std::byte* buffer);
   /// The batch last written to `segment` is home but not synced; `touched` are its tickets.
   void NoteHome(uint32_t segment,
                 std::vector<std::pair<SpaceId, SyncTracker::Ticket>> touched);
@@ -65,11 +75,17 @@ class DoublewriteFile {
     std::vector<std::pair<SpaceId, SyncTracker::Ticket>> touched;
   };
   struct Image;
+  struct PlacedDirectory;
 
   [[nodiscard]] uint64_t StrideBytes() const;
   Status Settle(uint32_t segment);
-  Status CollectImages(std::vector<Image>* images);
-  Status RepairPage(PageId id, uint64_t image_offset, bool* repaired);
+  Status ReadDirectories(std::vector<PlacedDirectory>* directories);
+  Status CollectImages(const std::vector<PlacedDirectory>& directories, Lsn log_end,
+                       std::vector<Image>* images);
+  /// `page` gets the home page; `*torn` tells whether it fails its checksum or is missing.
+  Status LookAtHome(PageId id, MutableBytes page, bool* torn);
+  Status RepairPage(PageId id, uint64_t image_offset);
+  Status NameTornPages(const std::vector<PlacedDirectory>& directories);
   Status ClearDirectories();
 
   FileSystem* const file_system_;

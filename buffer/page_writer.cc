@@ -131,14 +131,16 @@ Status PageWriter::MakeLogDurable() {
 
 Status PageWriter::WriteDoublewrite() {
   Batch& batch = *filling_;
-  batch.doublewritten =
-      core_->doublewrite_mode.load(std::memory_order_acquire) == DoublewriteMode::kOn;
+  const DoublewriteMode mode = core_->doublewrite_mode.load(std::memory_order_acquire);
+  batch.doublewritten = mode == DoublewriteMode::kOn || mode == DoublewriteMode::kDetectOnly;
   if (!batch.doublewritten) return Status::Ok();
   page_ids_.clear();
   for (const Entry& entry : batch.entries) page_ids_.push_back(entry.id);
   next_segment_ = (next_segment_ + 1) % segments_;
   batch.segment = first_segment_ + next_segment_;
-  return doublewrite_->WriteSegment(batch.segment, page_ids_, batch.buffer.data());
+  const auto contents = mode == DoublewriteMode::kOn ? DoublewriteFile::Contents::kImages
+                                                     : DoublewriteFile::Contents::kChecksums;
+  return doublewrite_->WriteSegment(batch.segment, page_ids_, contents, batch.buffer.data());
 }
 
 Status PageWriter::SendHome() {
@@ -152,7 +154,7 @@ Status PageWriter::SendHome() {
   Batch& batch = *flying_;
   for (size_t i = 0; i < batch.entries.size(); ++i) {
     Entry& entry = batch.entries[i];
-    Result<SpaceFiles::Location> location = core_->files->Locate(entry.id);
+    Result<SpaceFiles::Location> location = core_->files->Locate(entry.id, SpaceFiles::Use::kWrite);
     if (location.status().Is(Code::kNotFound)) continue;  // a dead space needs no page any more
     if (!location.ok()) return location.status();
     entry.location = std::move(location).value();

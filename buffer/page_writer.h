@@ -73,7 +73,7 @@ class PageWriter {
     AlignedBuffer buffer;       ///< directory page, then images
     uint64_t max_lsn = 0;
     uint32_t segment = 0;
-    bool doublewritten = false;  ///< `segment` has the images
+    bool doublewritten = false;  ///< `segment` lists the pages
     Status submitted;            ///< first failure of sending pages home
   };
 

@@ -21,6 +21,15 @@ PoolCore::PoolCore(const BufferOptions& pool_options, SpaceFiles* space_files, F
       syncs(space_files, pool_options.data_sync_method),
       doublewrite_mode(pool_options.doublewrite) {}
 
+const char* PoolCore::Judge(Bytes page, PageId id) const {
+  const PageVerdict verdict = VerifyPage(page, id);
+  if (verdict != PageVerdict::kGood) return PageVerdictText(verdict);
+  // A page is written when the log is durable up to its LSN. If the log ends before, the log lost
+  // its end, or the page is another instance's.
+  const bool newer = log != nullptr && PageLsnOf(page.data()).value() > LogTail();
+  return newer ? "it is newer than the end of the redo log" : nullptr;
+}
+
 uint32_t PoolCore::Publish(Frame* frame, uint64_t key) {
   ROWAN_DCHECK(frame->latch.IsLockedExclusive());
   // Before the entry: whoever finds the entry waits on the latch and then sees this id.
@@ -40,8 +49,7 @@ Frame* PoolCore::Claim() {
     ROWAN_CHECK(frame->page_id.load(std::memory_order_relaxed) == 0);
     ROWAN_CHECK(frame->first_dirty_lsn.load(std::memory_order_relaxed) == 0);
     if (frame->number >= frame_limit.load(std::memory_order_acquire)) {
-      frame->state.store(FrameState::kRetired, std::memory_order_release);
-      frame->latch.UnlockExclusive();
+      Retire(frame);
       continue;
     }
     frame->state.store(FrameState::kLoading, std::memory_order_relaxed);
@@ -94,11 +102,36 @@ void PoolCore::Drop(Frame* frame) {
 void PoolCore::Free(Frame* frame) {
   ROWAN_DCHECK(frame->latch.IsLockedExclusive());
   ROWAN_CHECK(frame->page_id.load(std::memory_order_relaxed) == 0);
-  const bool retire = frame->number >= frame_limit.load(std::memory_order_acquire);
-  frame->state.store(retire ? FrameState::kRetired : FrameState::kFree,
-                     std::memory_order_release);
+  if (frame->number >= frame_limit.load(std::memory_order_acquire)) return Retire(frame);
+  frame->state.store(FrameState::kFree, std::memory_order_release);
   frame->latch.UnlockExclusive();
-  if (!retire) free_list.Push(frame);
+  free_list.Push(frame);
+}
+
+void PoolCore::Retire(Frame* frame) {
+  frame->state.store(FrameState::kRetired, std::memory_order_seq_cst);
+  frame->latch.UnlockExclusive();
+  // The limit may have been raised since it was looked at. Either RaiseLimit sees the state or the
+  // new limit is seen here (both orders are total), and only one of the two exchanges succeeds.
+  if (frame->number >= frame_limit.load(std::memory_order_seq_cst)) return;
+  FrameState retired = FrameState::kRetired;
+  if (frame->state.compare_exchange_strong(retired, FrameState::kFree,
+                                           std::memory_order_seq_cst)) {
+    free_list.Push(frame);
+  }
+}
+
+void PoolCore::RaiseLimit(uint32_t frames) {
+  const uint32_t before = frame_limit.exchange(frames, std::memory_order_seq_cst);
+  // Frames still full from an unfinished shrink just stay.
+  for (uint32_t number = before; number < frames; ++number) {
+    Frame* frame = arena->frame(number);
+    FrameState retired = FrameState::kRetired;
+    if (frame->state.compare_exchange_strong(retired, FrameState::kFree,
+                                             std::memory_order_seq_cst)) {
+      free_list.Push(frame);
+    }
+  }
 }
 
 bool PoolCore::TryForget(Frame* frame) {

@@ -57,6 +57,8 @@ struct PoolCore {
   }
   [[nodiscard]] bool Stopped() const { return log != nullptr && log->stopped(); }
   [[nodiscard]] uint64_t LogTail() const { return log == nullptr ? 1 : log->tail().value(); }
+  /// Judges an image read from disk; nullptr: it is good, else what is wrong with it.
+  [[nodiscard]] const char* Judge(Bytes page, PageId id) const;
   [[nodiscard]] MutableBytes PageOf(const Frame* frame) const {
     return {arena->page(frame->number), page_size};
   }
@@ -74,6 +76,11 @@ struct PoolCore {
   void Drop(Frame* frame);
   /// Gives an exclusively latched, unlisted frame back.
   void Free(Frame* frame);
+  /// The second half of Free for a frame that was found to be behind the limit; by now it may not
+  /// be any more.
+  void Retire(Frame* frame);
+  /// Frames [0, frames) are in use from now on; those of them that are retired become free.
+  void RaiseLimit(uint32_t frames);
   /// Like Drop for a dirty page that nobody may need again (dead space). False if it is in use.
   bool TryForget(Frame* frame);
 

@@ -229,7 +229,10 @@ void BufferPool::SetBeforeCheckpoint(std::function<void()> callback) {
   impl_->checkpointer.SetBefore(std::move(callback));
 }
 
-Status BufferPool::RepairFromDoublewrite() { return impl_->doublewrite.Repair(); }
+Status BufferPool::RepairFromDoublewrite() {
+  const PoolCore& core = impl_->core;
+  return impl_->doublewrite.Repair(core.log == nullptr ? Lsn(UINT64_MAX) : core.log->tail());
+}
 
 Status BufferPool::SetDoublewriteMode(DoublewriteMode mode) {
   PoolCore& core = impl_->core;

@@ -35,23 +35,13 @@ Status BufferPool::Resize(uint64_t pool_bytes) {
 }
 
 Status BufferPool::Impl::Grow(uint32_t frames) {
-  const uint32_t limit = core.frame_limit.load(std::memory_order_acquire);
   const uint32_t ever = core.arena->frames_ever();
   core.EnlargeTable(frames);
   // Before the frames exist for the sweeps.
   checkpointer.NoteGrowth(ever, frames);
   const Status status = core.arena->Grow(frames);
   if (!status.ok()) return status;
-  core.frame_limit.store(frames, std::memory_order_release);
-  // Frames still full from an unfinished shrink just stay.
-  for (uint32_t number = limit; number < frames; ++number) {
-    Frame* frame = core.arena->frame(number);
-    FrameState retired = FrameState::kRetired;
-    if (frame->state.compare_exchange_strong(retired, FrameState::kFree,
-                                             std::memory_order_acq_rel)) {
-      core.free_list.Push(frame);
-    }
-  }
+  core.RaiseLimit(frames);
   return Status::Ok();
 }
 

@@ -82,7 +82,7 @@ ThreadLoop::Next ReadAhead::RunUnit() {
 bool ReadAhead::BeginLoad(PageId id) {
   const uint64_t key = id.Packed();
   if (key == 0 || core_->Lookup(key) != PageTable::kNone) return false;
-  Result<SpaceFiles::Location> location = core_->files->Locate(id);
+  Result<SpaceFiles::Location> location = core_->files->Locate(id, SpaceFiles::Use::kRead);
   if (!location.ok()) return false;
   Frame* frame = supply_->TryTake();
   if (frame == nullptr) return false;
@@ -96,7 +96,7 @@ bool ReadAhead::BeginLoad(PageId id) {
 
 void ReadAhead::FinishLoads(bool all_read) {
   for (Load& load : loads_) {
-    if (!all_read || VerifyPage(core_->PageOf(load.frame), load.id) != PageVerdict::kGood) {
+    if (!all_read || core_->Judge(core_->PageOf(load.frame), load.id) != nullptr) {
       core_->Drop(load.frame);
       continue;
     }

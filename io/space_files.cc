@@ -58,7 +58,6 @@ struct SpaceFiles::Impl {
     mutable std::shared_mutex mutex;
     std::unordered_map<SpaceId, Entry> spaces;  // guarded by mutex
   };
-  enum class Use { kRead, kWrite };
 
   FileSystem* const file_system;
   const Options& options;
@@ -324,7 +323,7 @@ Result<bool> SpaceFiles::Impl::RemoveTrashFile(const std::string& path) {
 
 Status SpaceFiles::ReadPage(PageId id, MutableBytes buffer) {
   ROWAN_DCHECK(buffer.size() == options_.page_size_bytes);
-  const Result<std::shared_ptr<File>> file = impl_->Acquire(id.space, Impl::Use::kRead);
+  const Result<std::shared_ptr<File>> file = impl_->Acquire(id.space, Use::kRead);
   if (!file.ok()) return file.status();
   const uint64_t offset = uint64_t{id.page.value()} * options_.page_size_bytes;
   const Status status = file.value()->Read(offset, buffer);
@@ -333,21 +332,21 @@ Status SpaceFiles::ReadPage(PageId id, MutableBytes buffer) {
 
 Status SpaceFiles::WritePage(PageId id, Bytes page) {
   ROWAN_DCHECK(page.size() == options_.page_size_bytes);
-  const Result<std::shared_ptr<File>> file = impl_->Acquire(id.space, Impl::Use::kWrite);
+  const Result<std::shared_ptr<File>> file = impl_->Acquire(id.space, Use::kWrite);
   if (!file.ok()) return file.status();
   const uint64_t offset = uint64_t{id.page.value()} * options_.page_size_bytes;
   const Status status = file.value()->Write(offset, page);
   return status.ok() || IsLive(id.space) ? status : DeadSpace();
 }
 
-Result<SpaceFiles::Location> SpaceFiles::Locate(PageId id) {
-  Result<std::shared_ptr<File>> file = impl_->Acquire(id.space, Impl::Use::kWrite);
+Result<SpaceFiles::Location> SpaceFiles::Locate(PageId id, Use use) {
+  Result<std::shared_ptr<File>> file = impl_->Acquire(id.space, use);
   if (!file.ok()) return file.status();
   return Location{std::move(file).value(), uint64_t{id.page.value()} * options_.page_size_bytes};
 }
 
 Result<uint32_t> SpaceFiles::PageCount(SpaceId space) {
-  const Result<std::shared_ptr<File>> file = impl_->Acquire(space, Impl::Use::kRead);
+  const Result<std::shared_ptr<File>> file = impl_->Acquire(space, Use::kRead);
   if (!file.ok()) return file.status();
   const Result<uint64_t> size = file.value()->Size();
   if (!size.ok()) return size.status();
@@ -355,7 +354,7 @@ Result<uint32_t> SpaceFiles::PageCount(SpaceId space) {
 }
 
 Status SpaceFiles::Extend(SpaceId space, uint32_t pages) {
-  const Result<std::shared_ptr<File>> file = impl_->Acquire(space, Impl::Use::kWrite);
+  const Result<std::shared_ptr<File>> file = impl_->Acquire(space, Use::kWrite);
   if (!file.ok()) return file.status();
   std::shared_ptr<std::mutex> growing;
   {
@@ -380,7 +379,7 @@ Status SpaceFiles::Extend(SpaceId space, uint32_t pages) {
 }
 
 Status SpaceFiles::Sync(SpaceId space, SyncMethod method) {
-  Result<std::shared_ptr<File>> file = impl_->Acquire(space, Impl::Use::kRead);
+  Result<std::shared_ptr<File>> file = impl_->Acquire(space, Use::kRead);
   if (file.status().Is(Code::kNotFound)) return Status::Ok();
   if (!file.ok()) return file.status();
   Impl::Shard& shard = impl_->ShardOf(space);

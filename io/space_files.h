@@ -54,12 +54,14 @@ class SpaceFiles {
   /// A page beyond the end of the file is kIoError with detail 0 and not logged.
   Status ReadPage(PageId id, MutableBytes buffer);
   Status WritePage(PageId id, Bytes page);
-  /// File and offset for a batch write. The handle keeps the file open while held.
+  /// File and offset for a batch of reads or writes. The handle keeps the file open while held;
+  /// one taken to write keeps it open until the next sync.
+  enum class Use { kRead, kWrite };
   struct Location {
     std::shared_ptr<File> file;
     uint64_t offset = 0;
   };
-  Result<Location> Locate(PageId id);
+  Result<Location> Locate(PageId id, Use use);
 
   /// Pages in the file now.
   Result<uint32_t> PageCount(SpaceId space);

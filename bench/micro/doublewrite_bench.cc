@@ -55,7 +55,7 @@ double BarePagesPerSecond(BenchInstance* instance, Random* random) {
       const PageId id =
           BenchInstance::Id(static_cast<uint32_t>(random->Between(1, kSpacePages - 1)));
       Require(files->ReadPage(id, {buffer.data() + i * page_bytes, page_bytes}), "reading");
-      Result<SpaceFiles::Location> location = files->Locate(id);
+      Result<SpaceFiles::Location> location = files->Locate(id, SpaceFiles::Use::kWrite);
       Require(location.status(), "locating");
       locations.push_back(std::move(location).value());
     }

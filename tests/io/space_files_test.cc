@@ -92,14 +92,14 @@ TEST_F(SpaceFilesTest, ExtendClearsAPartialPageAtTheEnd) {
 TEST_F(SpaceFilesTest, DroppedSpacesAreDeadAtOnceAndTheirTrashGoesLater) {
   SpaceFiles spaces(PosixFileSystem(), OptionsFor());
   ASSERT_TRUE(spaces.Create(kSpace, 2).ok());
-  const Result<SpaceFiles::Location> held = spaces.Locate(Page(kSpace, 1));
+  const Result<SpaceFiles::Location> held = spaces.Locate(Page(kSpace, 1), SpaceFiles::Use::kWrite);
   ASSERT_TRUE(held.ok());
   ASSERT_TRUE(spaces.Drop(kSpace).ok());
   EXPECT_FALSE(spaces.IsLive(kSpace));
   AlignedBuffer page(size_);
   EXPECT_TRUE(spaces.ReadPage(Page(kSpace, 0), page.span()).Is(Code::kNotFound));
   EXPECT_TRUE(spaces.WritePage(Page(kSpace, 0), page.span()).Is(Code::kNotFound));
-  EXPECT_TRUE(spaces.Locate(Page(kSpace, 0)).status().Is(Code::kNotFound));
+  EXPECT_TRUE(spaces.Locate(Page(kSpace, 0), SpaceFiles::Use::kWrite).status().Is(Code::kNotFound));
   EXPECT_TRUE(spaces.PageCount(kSpace).status().Is(Code::kNotFound));
   EXPECT_TRUE(spaces.Extend(kSpace, 9).Is(Code::kNotFound));
   EXPECT_TRUE(spaces.Sync(kSpace, SyncMethod::kFsync).ok());
@@ -160,7 +160,7 @@ TEST_F(SpaceFilesTest, HandlesInUseOrUnsyncedStayOpen) {
   for (uint32_t i = 0; i < 4; ++i) ASSERT_TRUE(spaces.Create(SpaceId(100 + i), 1).ok());
   const AlignedBuffer page(size_);
   ASSERT_TRUE(spaces.WritePage(Page(SpaceId(100), 0), page.span()).ok());
-  Result<SpaceFiles::Location> held = spaces.Locate(Page(SpaceId(101), 0));
+  Result<SpaceFiles::Location> held = spaces.Locate(Page(SpaceId(101), 0), SpaceFiles::Use::kWrite);
   ASSERT_TRUE(spaces.WritePage(Page(SpaceId(102), 0), page.span()).ok());
   EXPECT_GE(spaces.OpenHandles(), 3u);
   for (uint32_t i = 0; i < 4; ++i) {
@@ -175,6 +175,17 @@ TEST_F(SpaceFilesTest, HandlesInUseOrUnsyncedStayOpen) {
     }
   }
   EXPECT_LE(spaces.OpenHandles(), 2u);
+}
+
+TEST_F(SpaceFilesTest, HandlesTakenToReadCanBeClosedWithoutASync) {
+  constexpr uint32_t kSpaces = 20;
+  SpaceFiles spaces(PosixFileSystem(), OptionsFor(2));
+  for (uint32_t i = 0; i < kSpaces; ++i) {
+    const SpaceId space(100 + i);
+    ASSERT_TRUE(spaces.Create(space, 1).ok());
+    ASSERT_TRUE(spaces.Locate(Page(space, 0), SpaceFiles::Use::kRead).ok());
+  }
+  EXPECT_LE(spaces.OpenHandles(), 3u);
 }
 
 TEST_F(SpaceFilesTest, FailedCreateLeavesNothingBehind) {
