@@ -104,7 +104,8 @@ class Tree {
   /// Walks every page: order, bounds, links, levels, allocation bits, checksums. Calls `visit` (may
   /// be empty) for each leaf entry in key order. kCorrupt with a logged sentence naming the page.
   using Visit = std::function<Status(Bytes key, Bytes value)>;
-  Status Check(const Visit& visit);
+  using PageVisit = std::function<void(PageNumber page)>;
+  Status Check(const Visit& visit, const PageVisit& visit_page = {});
 
   [[nodiscard]] SpaceId space() const { return space_; }
   [[nodiscard]] PageNumber root() const { return root_; }

@@ -16,7 +16,8 @@ using Bound = std::optional<KeyBuffer>;
 
 class Checker {
  public:
-  Checker(const Tree& tree, const Tree::Visit& visit) : tree_(tree), visit_(visit) {}
+  Checker(const Tree& tree, const Tree::Visit& visit, const Tree::PageVisit& visit_page)
+      : tree_(tree), visit_(visit), visit_page_(visit_page) {}
 
   Status Run() {
     const Status status = CheckNodeAt(tree_.root(), std::nullopt, {}, {});
@@ -54,6 +55,7 @@ class Checker {
     Result<bool> allocated = tree_.allocator()->IsAllocated(id);
     if (!allocated.ok()) return allocated.status();
     if (!*allocated) return Bad(number, "is in a tree but marked as free");
+    if (visit_page_) visit_page_(number);
     return node.is_leaf() ? CheckLeaf(std::move(*guard)) : CheckChildren(node, lower, upper);
   }
 
@@ -120,12 +122,15 @@ class Checker {
 
   const Tree& tree_;
   const Tree::Visit& visit_;
+  const Tree::PageVisit& visit_page_;
   PageGuard previous_leaf_;
   std::optional<PageNumber> expected_leaf_;
 };
 
 }  // namespace
 
-Status Tree::Check(const Visit& visit) { return Checker(*this, visit).Run(); }
+Status Tree::Check(const Visit& visit, const PageVisit& visit_page) {
+  return Checker(*this, visit, visit_page).Run();
+}
 
 }  // namespace rowan

@@ -53,6 +53,7 @@ class Catalog : public IndexResolver {
 
   std::shared_ptr<IndexRef> FindIndex(IndexId index) override;
   bool IndexExists(IndexId index) override;
+  [[nodiscard]] Tree* tree() const { return &rows_->tree; }
 
  private:
   struct Entry {

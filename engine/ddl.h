@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // DdlLog: what a transaction's CREATE and DROP mean for files and for the catalog's memory.
 //
-// On disk DDL is ordinary undo: the catalog row, and an extension record
+// On disk DDL is ordinary undo: the catalog row, and an extension record written before the change
 //   u8 kind (1 created, 2 dropped) | table id u64 | space id u32
-// written before the file is made. Rollback of "created" removes the file; purge of "dropped"
-// removes it. The live path does not wait for purge: FinishDdl removes files of committed drops at
+//   u8 kind (3 renamed)            | table id u64 | old name
+// Rollback of "created" removes the file, of "renamed" gives the table in memory its old name back,
+// of "dropped" forgets that Finish should remove the file; purge of "dropped" removes it. As undo
+// records they work the same for a statement, a transaction, a prepared one and a loser of the last
+// run. The live path does not wait for purge: FinishDdl removes files of committed drops at
 // once. All steps may be repeated after a crash. Files that no catalog row owns after the
 // coordinator has resolved everything are orphans of a crash between file creation and its durable
 // log record. Thread safety: all members.
@@ -25,16 +28,16 @@ namespace rowan {
 
 class DdlLog : public ExtensionApplier {
  public:
-  enum class Kind : uint8_t { kCreated = 1, kDropped = 2 };
+  enum class Kind : uint8_t { kCreated = 1, kDropped = 2, kRenamed = 3 };
   static constexpr size_t kPayloadBytes = 13;
 
   DdlLog(Catalog* catalog, PageAllocator* allocator) : catalog_(catalog), allocator_(allocator) {}
 
   static void EncodePayload(std::byte* payload, Kind kind, TableId table, SpaceId space);
+  static std::string EncodeRename(TableId table, const std::string& old_name);
 
   // --- memory of what open transactions did, keyed by transaction ---
   void NoteDrop(const Txn* txn, TableId table, SpaceId space);
-  void NoteRename(const Txn* txn, TableId table, const std::string& old_name);
   void OnCommit(const Txn* txn);
   void OnRollback(const Txn* txn);
   /// Removes the files of this transaction's committed drops.
@@ -48,15 +51,11 @@ class DdlLog : public ExtensionApplier {
     TableId table;
     SpaceId space;
   };
-  struct Renamed {
-    TableId table;
-    std::string old_name;
-  };
   struct Pending {
     std::vector<Dropped> drops;
-    std::vector<Renamed> renames;
     bool committed = false;
   };
+  void ForgetDrop(TableId table);
   Status RemoveTable(TableId table, SpaceId space);
 
   Catalog* const catalog_;

@@ -19,6 +19,7 @@
 #include "engine/session.h"
 #include "engine/table.h"
 #include "engine/table_def.h"
+#include "space/blob_store.h"
 
 namespace rowan {
 
@@ -57,8 +58,15 @@ class Engine {
   Status SampleIndex(Table* table, size_t index, uint32_t leaves_max, const SampleVisit& visit);
   /// Structure of every page of one index; `visit` gets raw tree entries (with headers) in order.
   Status CheckIndex(Table* table, size_t index, const Tree::Visit& visit);
-  /// Space header, bitmaps, and that every allocated page is reachable: pages of trees and blobs.
-  Status CheckSpace(Table* table);
+  /// Appends the off-page values that a stored row (without headers) refers to; the engine does not
+  /// know columns.
+  using FindBlobs = std::function<void(Bytes row, std::vector<BlobRef>* blobs)>;
+  /// Space header, bitmaps, and that every allocated page is reachable from a tree or a row. May
+  /// run beside other work; while there is some, pages of off-page values are not judged, because
+  /// old versions may need them. `find_blobs` may be empty: rows have none then.
+  Status CheckSpace(Table* table, const FindBlobs& find_blobs = {});
+  /// The same for what belongs to no table: the catalog's tree, the undo streams, their spaces.
+  Status CheckSystem();
   [[nodiscard]] std::string StatusReport();
 
   // --- coordination ---

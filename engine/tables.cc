@@ -96,10 +96,12 @@ Status Engine::RenameTable(Session* session, TableId table, const std::string& n
   if (!definition.ok()) return definition.status();
   const std::string old_name = definition->name;
   definition->name = new_name;
-  Status status = impl_->catalog->UpdateRow(session->writer(), session->txn(), *definition);
-  if (!status.ok()) return status;
-  impl_->ddl->NoteRename(session->txn(), table, old_name);
-  return impl_->catalog->Rename(table, new_name);
+  const std::string payload = DdlLog::EncodeRename(table, old_name);
+  Status status = session->LogExtension(AsBytes(payload));
+  if (status.ok()) {
+    status = impl_->catalog->UpdateRow(session->writer(), session->txn(), *definition);
+  }
+  return status.ok() ? impl_->catalog->Rename(table, new_name) : status;
 }
 
 Result<std::shared_ptr<Table>> Engine::OpenTable(TableId table) {

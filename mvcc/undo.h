@@ -131,8 +131,10 @@ class UndoStreams {
   /// The pool that undo pages live in: for mini-transactions that change nothing but undo.
   [[nodiscard]] BufferPool* pool() const;
   [[nodiscard]] UndoStatistics Statistics() const;
-  /// Walks all streams: links, record bounds, order.
-  Status Check();
+  /// Walks all streams: links, record bounds, order. `visit_page` (may be empty) gets the pages of
+  /// the directory and of all streams that purge is not at work in.
+  using PageVisit = std::function<void(PageNumber page)>;
+  Status Check(const PageVisit& visit_page = {});
 
  private:
   struct Impl;

@@ -92,7 +92,8 @@ struct UndoStreams::Impl {
   Status ReadDirectory(std::vector<std::pair<uint32_t, DirectorySlot>>* slots);
   Status RecoverStream(uint32_t number, const DirectorySlot& slot, StreamScan* scan);
   Status ScanPage(PageNumber page, const std::byte* bytes, uint16_t begin, StreamScan* scan);
-  Status CheckStream(UndoStream* stream, StreamScan* scan);
+  Status CheckStream(UndoStream* stream, const PageVisit& visit_page);
+  Status CheckLinks(UndoStream* stream, const PageVisit& visit_page);
   Status MakeUnfinished(UndoStream* stream, const StreamScan& scan,
                         std::vector<std::unique_ptr<Txn>>* unfinished);
 

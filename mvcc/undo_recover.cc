@@ -178,20 +178,37 @@ Status UndoStreams::Recover(std::vector<std::unique_ptr<Txn>>* unfinished, TxnId
   return Status::Ok();
 }
 
-Status UndoStreams::Check() {
+Status UndoStreams::Check(const PageVisit& visit_page) {
+  if (visit_page) std::for_each(impl_->directory.begin(), impl_->directory.end(), visit_page);
   const uint32_t count = stream_count();
   for (uint32_t number = 0; number < count; ++number) {
     UndoStream* stream = impl_->StreamAt(number);
     if (stream->purging.exchange(true, std::memory_order_acquire)) continue;  // purge checks it
-    Impl::StreamScan scan;
-    const Status status = impl_->CheckStream(stream, &scan);
+    Status status = impl_->CheckLinks(stream, visit_page);
+    if (status.ok()) status = impl_->CheckStream(stream, visit_page);
     stream->purging.store(false, std::memory_order_release);
     if (!status.ok()) return status;
   }
   return Status::Ok();
 }
 
-Status UndoStreams::Impl::CheckStream(UndoStream* stream, StreamScan* scan) {
+Status UndoStreams::Impl::CheckLinks(UndoStream* stream, const PageVisit& visit_page) {
+  // From the head to where the records begin: pages that purge is done with and has not freed yet.
+  for (PageNumber page = stream->head; page != stream->start.page;) {
+    if (page == kNoPage) return Damage(stream->head, "a stream does not reach its start page");
+    Result<PageGuard> guard = Look(page);
+    if (!guard.ok()) return guard.status();
+    if (UndoStreamOf(guard->page()) != stream->number) {
+      return Damage(page, "the page belongs to another stream");
+    }
+    if (visit_page) visit_page(page);
+    page = UndoNextOf(guard->page());
+  }
+  return Status::Ok();
+}
+
+Status UndoStreams::Impl::CheckStream(UndoStream* stream, const PageVisit& visit_page) {
+  StreamScan scan;
   // Each page is latched before its predecessor is given back, in chain order: neither a growing
   // nor a shrinking tail can get between.
   PageGuard previous;
@@ -207,8 +224,9 @@ Status UndoStreams::Impl::CheckStream(UndoStream* stream, StreamScan* scan) {
     if (!allocated.value()) return Damage(page, "an undo page in use is marked free");
     const uint16_t begin =
         page == stream->start.page ? stream->start.offset : uint16_t{kUndoRecordsOffset};
-    const Status status = ScanPage(page, bytes, begin, scan);
+    const Status status = ScanPage(page, bytes, begin, &scan);
     if (!status.ok()) return status;
+    if (visit_page) visit_page(page);
     page = UndoNextOf(bytes);
     previous = std::move(guard.value());
   }

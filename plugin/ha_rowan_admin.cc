@@ -80,7 +80,10 @@ int ha_rowan::check(THD* thd, HA_CHECK_OPT*) {
                       "' is damaged: " + status.message() + ", page " +
                       std::to_string(status.detail()));
   }
-  const Status space = g_engine->CheckSpace(engine_table());
+  const auto find_blobs = [this](Bytes row, std::vector<BlobRef>* blobs) {
+    codec().BlobsOf(row, blobs);
+  };
+  const Status space = g_engine->CheckSpace(engine_table(), find_blobs);
   if (!space.ok()) {
     damaged = true;
     Complain(thd, std::string("the file is damaged: ") + space.message());

@@ -61,6 +61,10 @@ class BlobPageView {
            U32(blob_layout::kPosition) == position &&
            U32(blob_layout::kBytesHere) <= BlobPageCapacity(page_.size());
   }
+  /// At whatever position.
+  [[nodiscard]] bool IsPartOf(uint32_t birth) const {
+    return Is(birth, U32(blob_layout::kPosition));
+  }
   [[nodiscard]] PageNumber next() const { return PageNumber(U32(blob_layout::kNext)); }
   [[nodiscard]] uint32_t whole_size() const { return U32(blob_layout::kWholeSize); }
   [[nodiscard]] Bytes data() const {

@@ -198,6 +198,30 @@ Status BlobStore::FreeOnePage(MiniTxn* mini_txn, const BlobRef& ref, bool* done)
   return Status::Ok();
 }
 
+Status BlobStore::VisitPages(const BlobRef& ref, const std::function<void(PageNumber)>& visit) {
+  BufferPool* pool = allocator_->pool();
+  const size_t page_bytes = pool->page_size_bytes();
+  PageId id{ref.space, ref.first_page};
+  for (uint32_t position = 0; id.page != kNoPage; ++position) {
+    Result<bool> allocated = allocator_->IsAllocated(id);
+    if (!allocated.ok()) return allocated.status();
+    if (!*allocated) return Status::Ok();
+    Result<PageGuard> guard = pool->Fix(id, LatchMode::kShared, FixHint::kScan);
+    if (!guard.ok()) return guard.status();
+    const BlobPageView page({guard->page(), page_bytes});
+    // A chain that is being freed lacks pages between its first one and the rest.
+    if (!page.IsPartOf(ref.birth) || (position == 0 && !page.Is(ref.birth, 0))) {
+      return Status::Ok();
+    }
+    visit(id.page);
+    id.page = page.next();
+    if (position > ChainPages(ref.size_bytes, BlobPageCapacity(page_bytes))) {
+      return BrokenChain(pool, id);
+    }
+  }
+  return Status::Ok();
+}
+
 Status BlobStore::Check(const BlobRef& ref) {
   BufferPool* pool = allocator_->pool();
   const size_t page_bytes = pool->page_size_bytes();

@@ -46,6 +46,8 @@ class BlobStore {
   /// step re-links. `first_page` freed already (not allocated) is Ok.
   Status Free(const BlobRef& ref);
   Status Check(const BlobRef& ref);
+  /// Calls `visit` for each page of the chain, as far as it is there and belongs to the blob.
+  Status VisitPages(const BlobRef& ref, const std::function<void(PageNumber)>& visit);
 
  private:
   Status WriteOnePage(MiniTxn* mini_txn, PageReservation* reservation, BlobRef* ref,

@@ -15,6 +15,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "base/ids.h"
 #include "base/status.h"
@@ -79,8 +80,9 @@ class PageAllocator {
   Result<SpaceStatistics> Statistics(SpaceId space);
   /// True if the page's bit is set. For checks.
   Result<bool> IsAllocated(PageId page);
-  /// Checks header and bitmap pages; returns the number of allocated pages.
-  Result<uint32_t> CheckSpace(SpaceId space);
+  /// Checks header and bitmap pages; returns the number of allocated pages. `allocated`, if given,
+  /// gets a bit per page, bitmap page by bitmap page.
+  Result<uint32_t> CheckSpace(SpaceId space, std::vector<bool>* allocated = nullptr);
 
   [[nodiscard]] BufferPool* pool() const { return pool_; }
 

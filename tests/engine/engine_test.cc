@@ -2,7 +2,11 @@
 // The engine as its users see it: create, write, read, shut down, crash, come back.
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <thread>
+
 #include "tests/engine/engine_world.h"
+#include "tests/support/log_capture.h"
 
 namespace rowan {
 namespace {
@@ -176,6 +180,83 @@ TEST(EngineTest, AcknowledgedEndOfAPreparedTransactionSurvivesACrash) {
   table = world.engine->OpenTable(id).value();
   EXPECT_EQ(world.ReadAll(table.get()), model);
   world.CheckTable(table.get(), model);
+}
+
+TEST(EngineTest, ARenameThatIsRolledBackLeavesTheOldName) {
+  EngineWorld world(TestSeed());
+  ASSERT_TRUE(world.Open().ok());
+  const TableId id = world.CreateTable("test/old")->id();
+  const auto name = [&world, id] { return world.engine->OpenTable(id).value()->name(); };
+  {
+    // A statement, then the transaction.
+    std::unique_ptr<Session> session = world.engine->NewSession();
+    session->Begin(IsolationLevel::kRepeatableRead);
+    ASSERT_TRUE(world.engine->RenameTable(session.get(), id, "test/first").ok());
+    const UndoPosition savepoint = session->Savepoint();
+    ASSERT_TRUE(world.engine->RenameTable(session.get(), id, "test/second").ok());
+    EXPECT_EQ(name(), "test/second");
+    ASSERT_TRUE(session->RollbackTo(savepoint).ok());
+    EXPECT_EQ(name(), "test/first");
+    ASSERT_TRUE(session->Rollback().ok());
+    EXPECT_EQ(name(), "test/old");
+  }
+  {
+    // A crash: the next start rolls it back beside its first sessions.
+    std::unique_ptr<Session> loser = world.engine->NewSession();
+    loser->Begin(IsolationLevel::kRepeatableRead);
+    ASSERT_TRUE(world.engine->RenameTable(loser.get(), id, "test/new").ok());
+    ASSERT_TRUE(world.engine->FlushLog().ok());
+    world.files.PowerOffAfter(0);
+  }
+  world.Crash(TestSeed() + 1);
+  ASSERT_TRUE(world.Open().ok());
+  for (int i = 0; i < 2000 && name() != "test/old"; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  EXPECT_EQ(name(), "test/old");
+  EXPECT_EQ(world.engine->ListTables().front().name, "test/old");
+}
+
+TEST(EngineTest, ADropThatIsRolledBackToASavepointIsForgotten) {
+  EngineWorld world(TestSeed());
+  ASSERT_TRUE(world.Open().ok());
+  const std::shared_ptr<Table> table = world.CreateTable("test/t");
+  const ToyRows model = Fill(&world, table.get(), 10);
+  std::unique_ptr<Session> session = world.engine->NewSession();
+  session->Begin(IsolationLevel::kRepeatableRead);
+  const UndoPosition savepoint = session->Savepoint();
+  ASSERT_TRUE(world.engine->DropTable(session.get(), table->id()).ok());
+  ASSERT_TRUE(session->RollbackTo(savepoint).ok());
+  ASSERT_TRUE(session->Commit(Durability::kDurable, true).ok());
+  session->FinishDdl();
+  ASSERT_TRUE(world.engine->OpenTable(table->id()).ok());
+  EXPECT_FALSE(table->dropped.load());
+  EXPECT_EQ(world.ReadAll(table.get()), model);
+}
+
+TEST(EngineTest, PagesThatNothingRefersToAreFound) {
+  EngineWorld world(TestSeed());
+  ASSERT_TRUE(world.Open().ok());
+  const std::shared_ptr<Table> table = world.CreateTable("test/t");
+  Fill(&world, table.get(), kRows);
+  const auto none = [](Bytes, std::vector<BlobRef>*) {};
+  EXPECT_TRUE(world.engine->CheckSpace(table.get(), none).ok());
+  EXPECT_TRUE(world.engine->CheckSystem().ok());
+  PageNumber lost;
+  {
+    PageAllocator* allocator = world.engine->allocator();
+    Result<PageReservation> reservation = allocator->Reserve(table->space(), 1);
+    ASSERT_TRUE(reservation.ok());
+    MiniTxn mini_txn(world.engine->pool());
+    ASSERT_TRUE(mini_txn.Start(256).ok());
+    lost = allocator->Allocate(&mini_txn, &*reservation, kNoPage).value();
+    mini_txn.Commit();
+  }
+  LogCapture log;
+  const Status status = world.engine->CheckSpace(table.get(), none);
+  EXPECT_EQ(status.code(), Code::kCorrupt);
+  EXPECT_EQ(status.detail(), lost.value());
+  EXPECT_TRUE(log.Has("Page " + std::to_string(lost.value()) + " of /rowan/space_")) << log.Text();
 }
 
 TEST(EngineTest, AForeignFolderIsRefusedAndLeftAlone) {

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// LeakSearch: finds pages of a space that its bitmap calls in use and that nothing refers to.
+// Exact when nobody writes; beside writers it errs on the side of silence: a page must be in use
+// before and after a walk, be missed by it, and that in each of several walks. Pages that only old
+// versions or unfinished transactions may refer to (off-page values, undo) are judged only if the
+// walk was quiet. Thread safety: one thread; others may use the space.
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "base/ids.h"
+#include "base/status.h"
+#include "btree/tree.h"
+#include "space/page_allocator.h"
+
+namespace rowan {
+
+class LeakSearch {
+ public:
+  LeakSearch(PageAllocator* allocator, SpaceId space) : allocator_(allocator), space_(space) {}
+
+  /// Calls `reach` for all pages in use; sets `*quiet` when nothing wrote meanwhile and no old
+  /// version is kept.
+  using Walk = std::function<Status(const Tree::PageVisit& reach, bool* quiet)>;
+  /// kCorrupt (pages named in the log) when pages are lost, or what the walk or the bitmap fail
+  /// with.
+  Status Run(const Walk& walk);
+
+ private:
+  /// One walk: what it missed goes to `lost`.
+  Status Round(const Walk& walk, std::vector<PageNumber>* lost, bool* quiet);
+  [[nodiscard]] bool MayBeOld(PageNumber page) const;
+
+  PageAllocator* const allocator_;
+  const SpaceId space_;
+};
+
+}  // namespace rowan
