@@ -14,10 +14,13 @@
 
 namespace rowan {
 
-bool EnsureLoggingCoordinator() {
+bool InstalledAtRunTime() {
   THD* thd = current_thd;
-  const bool at_run_time = thd != nullptr && thd_sql_command(thd) == SQLCOM_INSTALL_PLUGIN;
-  if (!at_run_time || opt_bin_log || tc_log != &tc_log_dummy) return true;
+  return thd != nullptr && thd_sql_command(thd) == SQLCOM_INSTALL_PLUGIN;
+}
+
+bool EnsureLoggingCoordinator() {
+  if (opt_bin_log || tc_log != &tc_log_dummy) return true;
   // The coordinator's file says with how many engines it was made. The server counts this one only
   // after it was initialised. Nothing is prepared anywhere: one engine alone commits directly.
   ++total_ha_2pc;

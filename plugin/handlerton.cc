@@ -12,6 +12,7 @@
 #include "io/file.h"
 #include "plugin/coordinator.h"
 #include "plugin/ha_rowan.h"
+#include "plugin/in_doubt.h"
 #include "plugin/instance.h"
 #include "plugin/log_sink.h"
 #include "plugin/system_variables.h"
@@ -57,16 +58,38 @@ Status StartEngine() {
   return Status::Ok();
 }
 
+void StopEngine() {
+  // A failure has been logged; the next start recovers.
+  g_engine->Close().Ignore();
+  delete g_engine;
+  g_engine = nullptr;
+}
+
+/// Agrees with the server's transaction coordinator about the past and the future.
+Status JoinCoordinator() {
+  const bool at_run_time = InstalledAtRunTime();
+  const Status status = ResolveInDoubt(g_engine, InDoubtPolicyFromVariable(), at_run_time);
+  if (!status.ok()) return status;
+  if (at_run_time && !EnsureLoggingCoordinator()) {
+    return Status(Code::kIoError, "the server's coordinator log cannot be opened");
+  }
+  if (at_run_time && !g_engine->PreparedXids().empty()) {
+    LogWarning("{} prepared XA transactions of an earlier run can be committed or rolled back after "
+               "the next restart of the server.", g_engine->PreparedXids().size());
+  }
+  return status;
+}
+
 }  // namespace
 
 int InitializeEngine(void* hton_pointer) {
   auto* hton = static_cast<handlerton*>(hton_pointer);
   if (!OpenLogSink()) return 1;
-  if (!EnsureLoggingCoordinator()) {
-    CloseLogSink();
-    return 1;
+  Status status = StartEngine();
+  if (status.ok()) {
+    status = JoinCoordinator();
+    if (!status.ok()) StopEngine();
   }
-  const Status status = StartEngine();
   if (!status.ok()) {
     LogError("Rowan does not start: {}.", status.message());
     CloseLogSink();
@@ -88,10 +111,7 @@ int InitializeEngine(void* hton_pointer) {
 
 int DeinitializeEngine(void*) {
   if (g_engine == nullptr) return 0;
-  // A failure has been logged; the next start recovers.
-  g_engine->Close().Ignore();
-  delete g_engine;
-  g_engine = nullptr;
+  StopEngine();
   g_hton = nullptr;
   CloseLogSink();
   return 0;

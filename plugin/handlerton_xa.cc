@@ -19,6 +19,7 @@
 #include "base/logging.h"
 #include "engine/engine.h"
 #include "plugin/error_map.h"
+#include "plugin/in_doubt.h"
 #include "plugin/instance.h"
 #include "plugin/system_variables.h"
 #include "plugin/thd_context.h"
@@ -63,7 +64,8 @@ int Prepare(handlerton*, THD* thd, bool all) {
   if (!session->in_transaction()) return 0;
   XID xid;
   thd_get_xid(thd, reinterpret_cast<MYSQL_XID*>(&xid));
-  const std::string bytes = XidToBytes(xid);
+  std::string bytes = XidToBytes(xid);
+  if (IsInternal(xid)) AppendRunMark(RunMark(), &bytes);
   Status status = session->Prepare(AsBytes(bytes));
   if (!status.ok()) return HandlerError(thd, status);
   const Durability durability =
@@ -94,7 +96,7 @@ int Recover(handlerton*, XA_recover_txn* list, uint capacity, MEM_ROOT* mem_root
   for (const std::string& bytes : g_engine->PreparedXids()) {
     if (count == capacity) break;
     XID xid;
-    if (!BytesToXid(bytes, &xid)) {
+    if (!BytesToXid(bytes, &xid, nullptr)) {
       LogError("A prepared transaction has a malformed XID of {} bytes.", bytes.size());
       continue;
     }
@@ -115,7 +117,7 @@ int Recover(handlerton*, XA_recover_txn* list, uint capacity, MEM_ROOT* mem_root
 int RecoverPreparedInCoordinator(handlerton*, Xa_state_list& states) {
   for (const std::string& bytes : g_engine->PreparedXids()) {
     XID xid;
-    if (!BytesToXid(bytes, &xid) || IsInternal(xid)) continue;
+    if (!BytesToXid(bytes, &xid, nullptr) || IsInternal(xid)) continue;
     states.add(xid, enum_ha_recover_xa_state::PREPARED_IN_TC);  // keeps what is known already
   }
   return 0;
@@ -126,12 +128,22 @@ xa_status_code Outcome(Status status) {
   return status.Is(Code::kNotFound) ? XAER_NOTA : XAER_RMFAIL;
 }
 
+/// The XID as the engine keeps it.
+std::string StoredXid(const XID& xid) {
+  std::string bytes = XidToBytes(xid);
+  if (!IsInternal(xid)) return bytes;
+  for (std::string& stored : g_engine->PreparedXids()) {
+    if (IsXid(stored, bytes)) return std::move(stored);
+  }
+  return bytes;
+}
+
 xa_status_code CommitByXid(handlerton*, XID* xid) {
-  return Outcome(g_engine->CommitPrepared(XidToBytes(*xid), Durability::kDurable));
+  return Outcome(g_engine->CommitPrepared(StoredXid(*xid), Durability::kDurable));
 }
 
 xa_status_code RollbackByXid(handlerton*, XID* xid) {
-  return Outcome(g_engine->RollbackPrepared(XidToBytes(*xid)));
+  return Outcome(g_engine->RollbackPrepared(StoredXid(*xid)));
 }
 
 int SetPreparedInCoordinator(handlerton*, THD*) { return 0; }

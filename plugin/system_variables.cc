@@ -35,6 +35,7 @@ unsigned long g_log_sync_method;
 unsigned long g_data_sync_method;
 unsigned long g_doublewrite;
 unsigned long g_io_backend;
+unsigned long g_in_doubt;
 bool g_deadlock_detect;
 char* g_data_home_dir;
 
@@ -44,6 +45,7 @@ const char* const kLogSyncNames[] = {"auto",         "fsync", "fdatasync", "dsyn
 const char* const kDataSyncNames[] = {"auto", "fsync", "fdatasync", nullptr};
 const char* const kDoublewriteNames[] = {"off", "on", "detect_only", "atomic", nullptr};
 const char* const kIoBackendNames[] = {"auto", "uring", "libaio", "threads", nullptr};
+const char* const kInDoubtNames[] = {"refuse", "commit", "rollback", nullptr};
 
 TYPELIB MakeTypelib(const char* const* names, size_t count) {
   return TYPELIB{count, "", const_cast<const char**>(names), nullptr};
@@ -52,6 +54,7 @@ TYPELIB g_log_sync_types = MakeTypelib(kLogSyncNames, 6);
 TYPELIB g_data_sync_types = MakeTypelib(kDataSyncNames, 3);
 TYPELIB g_doublewrite_types = MakeTypelib(kDoublewriteNames, 4);
 TYPELIB g_io_backend_types = MakeTypelib(kIoBackendNames, 4);
+TYPELIB g_in_doubt_types = MakeTypelib(kInDoubtNames, 3);
 
 LogSyncMethod LogSyncFromIndex(unsigned long index) { return static_cast<LogSyncMethod>(index); }
 static_assert(static_cast<int>(LogSyncMethod::kUring) == 5);
@@ -227,6 +230,10 @@ MYSQL_SYSVAR_BOOL(deadlock_detect, g_deadlock_detect, PLUGIN_VAR_OPCMDARG,
 MYSQL_SYSVAR_STR(data_home_dir, g_data_home_dir, PLUGIN_VAR_RQCMDARG | PLUGIN_VAR_READONLY,
                  "Folder of all Rowan files, absolute or relative to the data directory.", nullptr,
                  nullptr, "rowan");
+MYSQL_SYSVAR_ENUM(in_doubt, g_in_doubt, PLUGIN_VAR_RQCMDARG | PLUGIN_VAR_READONLY,
+                  "Transactions left prepared by a crash whose outcome is not in the binary log any "
+                  "more: refuse to start, commit them, or rollback them.",
+                  nullptr, nullptr, 0, &g_in_doubt_types);
 MYSQL_THDVAR_UINT(flush_log_at_trx_commit, PLUGIN_VAR_RQCMDARG,
                   "1: a commit is on disk when it is acknowledged; 2: it survives a crash of the "
                   "server but not of the machine; 0: up to a second of commits may be lost.",
@@ -257,6 +264,7 @@ SYS_VAR* g_system_variables[] = {MYSQL_SYSVAR(buffer_pool_size),
                                  MYSQL_SYSVAR(autoinc_lock_mode),
                                  MYSQL_SYSVAR(deadlock_detect),
                                  MYSQL_SYSVAR(data_home_dir),
+                                 MYSQL_SYSVAR(in_doubt),
                                  MYSQL_SYSVAR(flush_log_at_trx_commit),
                                  MYSQL_SYSVAR(lock_wait_timeout),
                                  nullptr};
@@ -290,6 +298,7 @@ Durability FlushLogAtTrxCommit(THD* thd) {
   return static_cast<Durability>(THDVAR(thd, flush_log_at_trx_commit));
 }
 uint32_t LockWaitTimeoutSeconds(THD* thd) { return THDVAR(thd, lock_wait_timeout); }
+InDoubtPolicy InDoubtPolicyFromVariable() { return static_cast<InDoubtPolicy>(g_in_doubt); }
 bool DeadlockDetect() { return g_deadlock_detect; }
 uint64_t BufferPoolBytes() { return g_buffer_pool_size; }
 

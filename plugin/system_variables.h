@@ -8,6 +8,7 @@
 
 #include "base/status.h"
 #include "engine/options.h"
+#include "plugin/in_doubt.h"
 
 class THD;
 struct SYS_VAR;
@@ -23,6 +24,7 @@ Status OptionsFromVariables(EngineOptions* options);
 Durability FlushLogAtTrxCommit(THD* thd);
 uint32_t LockWaitTimeoutSeconds(THD* thd);
 bool DeadlockDetect();
+InDoubtPolicy InDoubtPolicyFromVariable();
 uint64_t BufferPoolBytes();
 
 }  // namespace rowan

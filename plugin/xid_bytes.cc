@@ -11,6 +11,7 @@ namespace rowan {
 namespace {
 
 constexpr size_t kHeaderBytes = 10;
+constexpr size_t kMarkBytes = 4;
 
 }  // namespace
 
@@ -25,13 +26,28 @@ std::string XidToBytes(const xid_t& xid) {
   return bytes;
 }
 
-bool BytesToXid(const std::string& bytes, xid_t* xid) {
+void AppendRunMark(uint32_t mark, std::string* bytes) {
+  std::byte encoded[kMarkBytes];
+  StoreLe<uint32_t>(encoded, mark);
+  bytes->append(reinterpret_cast<const char*>(encoded), kMarkBytes);
+}
+
+bool IsXid(const std::string& stored, const std::string& without_mark) {
+  const bool length_fits = stored.size() == without_mark.size() ||
+                           stored.size() == without_mark.size() + kMarkBytes;
+  return length_fits && stored.starts_with(without_mark);
+}
+
+bool BytesToXid(const std::string& bytes, xid_t* xid, uint32_t* mark) {
   if (bytes.size() < kHeaderBytes) return false;
   const auto* source = reinterpret_cast<const std::byte*>(bytes.data());
   const auto gtrid = static_cast<long>(source[8]);
   const auto bqual = static_cast<long>(source[9]);
   if (gtrid > 64 || bqual > 64) return false;
-  if (bytes.size() != kHeaderBytes + static_cast<size_t>(gtrid + bqual)) return false;
+  const size_t size = kHeaderBytes + static_cast<size_t>(gtrid + bqual);
+  const bool marked = bytes.size() == size + kMarkBytes;
+  if (bytes.size() != size && !marked) return false;
+  if (mark != nullptr) *mark = marked ? LoadLe<uint32_t>(source + size) : 0;
   const char* data = bytes.data() + kHeaderBytes;
   xid->set(static_cast<long>(LoadLe<int64_t>(source)), data, gtrid, data + gtrid, bqual);
   return true;

@@ -175,7 +175,7 @@ class Server:
         binlog = ["--log-bin=binlog", "--server-id=1"] if self.binlog else ["--disable-log-bin"]
         network = [f"--port={self.port}", "--bind-address=127.0.0.1"] if self.port else \
             ["--skip-networking"]
-        return [str(self.tree.mysqld), "--no-defaults", f"--basedir={self.tree.basedir}",
+        return [*self._launcher(), str(self.tree.mysqld), "--no-defaults", f"--basedir={self.tree.basedir}",
                 f"--datadir={self.data}", f"--socket={self.socket}",
                 f"--pid-file={self.folder / 'mysqld.pid'}", f"--log-error={self.error_log}",
                 f"--plugin-dir={self.folder / 'plugins'}", "--secure-file-priv=", "--mysqlx=OFF",
@@ -184,6 +184,17 @@ class Server:
                 *binlog, *network, *_run_as(), *self.options, *extra_options]
 
     # --- details ---
+
+    def _launcher(self):
+        """ROWAN_SERVER_PRELOAD: libraries to load first, for a plugin built with a sanitizer. They
+        are given to the server's own loader, because the server may bring its own libc."""
+        libraries = os.environ.get("ROWAN_SERVER_PRELOAD")
+        if not libraries:
+            return []
+        loaders = sorted(self.tree.prefix.glob("usr/lib/*/ld-linux-*.so.*"))
+        if not loaders:
+            raise UserError("ROWAN_SERVER_PRELOAD needs a server that brings its own loader")
+        return [str(loaders[0]), "--preload", libraries]
 
     def _socket_path(self):
         path = self.folder / "mysqld.sock"

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// What the server's coordinators wrote down about the outcome of transactions: the binary log
+// files, and the coordinator log of a server without one. Read only; before the server opens them.
+// Thread safety: plugin initialisation.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <unordered_set>
+#include <vector>
+
+#include "base/status.h"
+
+namespace rowan {
+
+struct BinlogFile {
+  std::string path;
+  uint32_t number = 0;  ///< the extension of its name
+};
+
+/// Oldest first. Empty without a binary log.
+Result<std::vector<BinlogFile>> ListBinlogFiles();
+
+struct BinlogState {
+  bool starts_run = false;  ///< made by a start of the server, not by a rotation
+  bool in_use = false;      ///< not closed yet, nor recovered
+};
+Result<BinlogState> StateOfBinlog(const BinlogFile& file);
+
+using Outcomes = std::unordered_set<uint64_t>;  ///< numbers of committed transactions
+
+/// The transactions that a binary log file holds completely.
+Result<Outcomes> CommittedInBinlog(const BinlogFile& file);
+
+/// The transactions in the coordinator log of a server without a binary log. kNotFound.
+Result<Outcomes> CommittedInCoordinatorLog();
+
+}  // namespace rowan

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Transactions that a crash left prepared, when the server was started without Rowan meanwhile.
+//
+// The server decides prepared transactions at its start, from the newest binary log file if that
+// was not closed (without a binary log: from the coordinator's file). A start without Rowan does
+// that for the other engines and closes the file; the server would not decide ours any more, or
+// take them for rolled back. So every prepared transaction carries a run mark: the number of the
+// last binary log file that is older than the run it belongs to. At our next start the mark leads
+// to the last file of that run, and the outcome stands in that one.
+//
+// Only transactions coordinated by the server itself are meant; XA transactions stay prepared
+// until their owner decides. Thread safety: plugin initialisation; RunMark afterwards from any.
+#pragma once
+
+#include <cstdint>
+
+#include "base/status.h"
+#include "engine/engine.h"
+
+namespace rowan {
+
+inline constexpr uint32_t kMarkWithoutBinlog = UINT32_MAX;
+
+/// What to do with transactions whose outcome is written nowhere any more.
+enum class InDoubtPolicy : uint8_t { kRefuse, kCommit, kRollback };
+
+/// Ends what the server will not decide; what it will decide at this start stays prepared.
+/// Failures have been logged with a sentence that says what to do. `at_run_time`: INSTALL PLUGIN,
+/// no start of the server.
+Status ResolveInDoubt(Engine* engine, InDoubtPolicy policy, bool at_run_time);
+
+/// Mark of this run of the server.
+uint32_t RunMark();
+
+}  // namespace rowan
