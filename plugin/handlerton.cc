@@ -74,8 +74,8 @@ Status JoinCoordinator() {
     return Status(Code::kIoError, "the server's coordinator log cannot be opened");
   }
   if (at_run_time && !g_engine->PreparedXids().empty()) {
-    LogWarning("{} prepared XA transactions of an earlier run can be committed or rolled back after "
-               "the next restart of the server.", g_engine->PreparedXids().size());
+    LogWarning("{} prepared XA transactions of an earlier run can be committed or rolled back "
+               "after the next restart of the server.", g_engine->PreparedXids().size());
   }
   return status;
 }

@@ -231,8 +231,8 @@ MYSQL_SYSVAR_STR(data_home_dir, g_data_home_dir, PLUGIN_VAR_RQCMDARG | PLUGIN_VA
                  "Folder of all Rowan files, absolute or relative to the data directory.", nullptr,
                  nullptr, "rowan");
 MYSQL_SYSVAR_ENUM(in_doubt, g_in_doubt, PLUGIN_VAR_RQCMDARG | PLUGIN_VAR_READONLY,
-                  "Transactions left prepared by a crash whose outcome is not in the binary log any "
-                  "more: refuse to start, commit them, or rollback them.",
+                  "Transactions left prepared by a crash whose outcome is not in the binary log "
+                  "any more: refuse to start, commit them, or rollback them.",
                   nullptr, nullptr, 0, &g_in_doubt_types);
 MYSQL_THDVAR_UINT(flush_log_at_trx_commit, PLUGIN_VAR_RQCMDARG,
                   "1: a commit is on disk when it is acknowledged; 2: it survives a crash of the "

@@ -36,8 +36,8 @@ class Actor:
 class Writer(Actor):
     """Transactions of several statements on rows of its own, with a copy of them at the client.
 
-    A row of `mixed` is (id, k, u, c): k is indexed, u unique. Every transaction ends with a raise of
-    a counter that all writers share and a row of evidence for it.
+    A row of `mixed` is (id, k, u, c): k is indexed, u unique. Every transaction raises
+    a counter that all writers share and leaves a row of evidence for it.
     """
 
     TABLES = ("mixed", "hot", "evidence")

@@ -175,7 +175,8 @@ class Server:
         binlog = ["--log-bin=binlog", "--server-id=1"] if self.binlog else ["--disable-log-bin"]
         network = [f"--port={self.port}", "--bind-address=127.0.0.1"] if self.port else \
             ["--skip-networking"]
-        return [*self._launcher(), str(self.tree.mysqld), "--no-defaults", f"--basedir={self.tree.basedir}",
+        return [*self._launcher(), str(self.tree.mysqld), "--no-defaults",
+                f"--basedir={self.tree.basedir}",
                 f"--datadir={self.data}", f"--socket={self.socket}",
                 f"--pid-file={self.folder / 'mysqld.pid'}", f"--log-error={self.error_log}",
                 f"--plugin-dir={self.folder / 'plugins'}", "--secure-file-priv=", "--mysqlx=OFF",
