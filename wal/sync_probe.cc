@@ -5,7 +5,6 @@
 #include <array>
 #include <memory>
 #include <utility>
-#include <vector>
 
 #include "base/clock.h"
 #include "base/format.h"
@@ -16,110 +15,146 @@
 namespace rowan {
 namespace {
 
-/// fsync is left out: on a file whose size stands still it never beats fdatasync.
+/// Simplest first. fsync is left out: on a file whose size stands still it never beats fdatasync.
 constexpr std::array kCandidates = {LogSyncMethod::kFdatasync, LogSyncMethod::kDsync,
                                     LogSyncMethod::kDirectDsync, LogSyncMethod::kUring};
 /// A lone commit writes one block, a batch of some tens of commits four.
 constexpr std::array<size_t, 2> kWriteBytes = {4096, 16384};
 constexpr uint64_t kFileBytes = uint64_t{256} << 10;
-constexpr int kRoundsMin = 3;
-constexpr int kRoundsMax = 24;
-constexpr uint64_t kMethodNanosMax = uint64_t{60} * 1000 * 1000;
-/// Another method must win by more than what two measurements of one differ.
-constexpr double kWorthChanging = 0.90;
+/// The first round finds cold caches and is not counted.
+constexpr int kRoundsMin = 8;
+constexpr int kRoundsMax = 60;
+constexpr uint64_t kProbeNanosMax = uint64_t{250} * 1000 * 1000;
 
-struct Finding {
+/// A method with its own scratch file, so that none of them meets what another left in the cache.
+struct Candidate {
   LogSyncMethod method;
-  bool usable = false;
-  double micros = 0;  ///< sum of the medians of all write sizes
-  std::string text;
+  std::string path;
+  std::unique_ptr<SyncStrategy> strategy;
+  std::unique_ptr<File> file;
+  std::string refusal;  ///< empty: usable
+  std::array<std::vector<uint64_t>, kWriteBytes.size()> nanos{};
 };
 
-Status PrepareFile(FileSystem* file_system, const std::string& path, bool* simulated) {
-  Result<std::unique_ptr<File>> file = file_system->Open(path, {.create = true});
-  if (!file.ok()) return file.status();
-  *simulated = file.value()->descriptor() < 0;
-  if (*simulated) return Status::Ok();
+Status Prepare(FileSystem* file_system, Candidate* candidate) {
+  Result<std::unique_ptr<File>> plain = file_system->Open(candidate->path, {.create = true});
+  if (!plain.ok()) return plain.status();
   const AlignedBuffer zeros(kFileBytes);
-  const Status status = file.value()->Write(0, zeros.span());
-  return status.ok() ? file.value()->Sync(SyncMethod::kFsync) : status;
-}
-
-double Median(std::vector<uint64_t> nanos) {
-  const auto middle = nanos.begin() + static_cast<ptrdiff_t>(nanos.size() / 2);
-  std::nth_element(nanos.begin(), middle, nanos.end());
-  return static_cast<double>(*middle) / 1000.0;
-}
-
-Status Measure(SyncStrategy* strategy, File* file, Finding* finding) {
-  AlignedBuffer bytes(kWriteBytes.back());
-  uint64_t offset = 0;
-  for (const size_t size : kWriteBytes) {
-    std::vector<uint64_t> nanos;
-    const uint64_t give_up = MonotonicNanos() + kMethodNanosMax / kWriteBytes.size();
-    for (int round = 0; round < kRoundsMax; ++round) {
-      const uint64_t begin = MonotonicNanos();
-      if (round >= kRoundsMin && begin > give_up) break;
-      bytes.data()[0] = static_cast<std::byte>(round);
-      const Status status = strategy->WriteAndSync(file, offset, bytes.span().first(size));
-      if (!status.ok()) return status;
-      nanos.push_back(MonotonicNanos() - begin);
-      offset = (offset + size) % kFileBytes;
-    }
-    finding->micros += Median(std::move(nanos));
-  }
-  finding->micros /= static_cast<double>(kWriteBytes.size());
-  return Status::Ok();
-}
-
-Finding Try(FileSystem* file_system, const std::string& path, LogSyncMethod method) {
-  Finding finding{.method = method, .text = {}};
-  std::string reason;
-  const char* name = LogSyncMethodName(method);
-  Result<std::unique_ptr<SyncStrategy>> strategy = MakeSyncStrategy(method, &reason);
-  if (!strategy.ok()) {
-    finding.text = Format("{} refused ({})", name, reason);
-    return finding;
-  }
+  Status status = plain.value()->Write(0, zeros.span());
+  if (status.ok()) status = plain.value()->Sync(SyncMethod::kFsync);
+  if (!status.ok()) return status;
+  Result<std::unique_ptr<SyncStrategy>> strategy =
+      MakeSyncStrategy(candidate->method, &candidate->refusal);
+  if (!strategy.ok()) return strategy.status();
+  candidate->strategy = std::move(strategy).value();
   Result<std::unique_ptr<File>> file =
-      file_system->Open(path, strategy.value()->open_options());
-  const Status status = file.ok()
-                            ? Measure(strategy.value().get(), file.value().get(), &finding)
-                            : file.status();
-  finding.usable = status.ok();
-  finding.text = status.ok() ? Format("{} {:.0f} us", name, finding.micros)
-                             : Format("{} refused ({})", name, status.message());
+      file_system->Open(candidate->path, candidate->strategy->open_options());
+  if (file.ok()) candidate->file = std::move(file).value();
+  return file.status();
+}
+
+void Refuse(Candidate* candidate, Status status) {
+  if (candidate->refusal.empty()) candidate->refusal = status.message();
+}
+
+Status MeasureOnce(Candidate* candidate, size_t size_index, int round, AlignedBuffer* bytes) {
+  const size_t size = kWriteBytes[size_index];
+  const uint64_t offset = static_cast<uint64_t>(round) * kWriteBytes.back() % kFileBytes;
+  bytes->data()[0] = static_cast<std::byte>(round);
+  const uint64_t begin = MonotonicNanos();
+  const Status status = candidate->strategy->WriteAndSync(candidate->file.get(), offset,
+                                                          bytes->span().first(size));
+  if (status.ok() && round > 0) {
+    candidate->nanos[size_index].push_back(MonotonicNanos() - begin);
+  }
+  return status;
+}
+
+/// All candidates take turns, so that whatever else the disk does meets them alike.
+void MeasureAll(std::vector<Candidate>* candidates) {
+  AlignedBuffer bytes(kWriteBytes.back());
+  const uint64_t give_up = MonotonicNanos() + kProbeNanosMax;
+  const size_t count = candidates->size();
+  for (int round = 0; round < kRoundsMax; ++round) {
+    if (round > kRoundsMin && MonotonicNanos() > give_up) break;
+    for (size_t size = 0; size < kWriteBytes.size(); ++size) {
+      for (size_t turn = 0; turn < count; ++turn) {
+        Candidate& candidate = (*candidates)[(turn + static_cast<size_t>(round)) % count];
+        if (!candidate.refusal.empty()) continue;
+        const Status status = MeasureOnce(&candidate, size, round, &bytes);
+        if (!status.ok()) Refuse(&candidate, status);
+      }
+    }
+  }
+}
+
+/// Of each write size, then the mean of the sizes.
+SyncFinding Summarize(Candidate* candidate) {
+  SyncFinding finding{.method = candidate->method, .refusal = candidate->refusal};
+  if (!finding.refusal.empty()) return finding;
+  for (std::vector<uint64_t>& nanos : candidate->nanos) {
+    std::sort(nanos.begin(), nanos.end());
+    finding.median_us += static_cast<double>(nanos[nanos.size() / 2]) / 1000;
+    finding.best_us += static_cast<double>(nanos[nanos.size() / 10]) / 1000;
+  }
+  finding.median_us /= static_cast<double>(kWriteBytes.size());
+  finding.best_us /= static_cast<double>(kWriteBytes.size());
   return finding;
+}
+
+std::string Describe(const std::vector<SyncFinding>& findings) {
+  std::string text;
+  for (const SyncFinding& finding : findings) {
+    text += text.empty() ? "" : ", ";
+    text += finding.refusal.empty()
+                ? Format("{} {:.0f} us ({:.0f})", LogSyncMethodName(finding.method),
+                         finding.median_us, finding.best_us)
+                : Format("{} refused ({})", LogSyncMethodName(finding.method), finding.refusal);
+  }
+  return text;
 }
 
 }  // namespace
 
-LogSyncMethod ProbeSyncMethod(FileSystem* file_system, const std::string& folder) {
-  const std::string path = folder + "/redo_probe.tmp";
-  bool simulated = false;
-  const Status status = PrepareFile(file_system, path, &simulated);
-  std::vector<Finding> findings;
-  if (status.ok() && !simulated) {
-    for (const LogSyncMethod method : kCandidates) {
-      findings.push_back(Try(file_system, path, method));
+LogSyncMethod ChooseSyncMethod(const std::vector<SyncFinding>& findings) {
+  // A more complicated method must win by more than what two measurements of one differ.
+  constexpr double kWorthChanging = 0.90;
+  const SyncFinding* chosen = nullptr;
+  for (const SyncFinding& finding : findings) {
+    if (!finding.refusal.empty()) continue;
+    if (chosen == nullptr || (finding.median_us < chosen->median_us * kWorthChanging &&
+                              finding.best_us < chosen->best_us * kWorthChanging)) {
+      chosen = &finding;
     }
   }
-  file_system->Remove(path).Ignore();  // a scratch file left behind is written over next time
-  if (findings.empty() || !findings.front().usable) {
-    if (!simulated) LogInfo("Log sync method: fdatasync; the disk could not be probed");
-    return LogSyncMethod::kFdatasync;
+  return chosen == nullptr ? LogSyncMethod::kFdatasync : chosen->method;
+}
+
+LogSyncMethod ProbeSyncMethod(FileSystem* file_system, const std::string& folder) {
+  std::vector<Candidate> candidates;
+  bool simulated = false;
+  for (const LogSyncMethod method : kCandidates) {
+    Candidate candidate{.method = method, .path = {}, .strategy = {}, .file = {}, .refusal = {}};
+    candidate.path = folder + "/redo_probe_" + LogSyncMethodName(method) + ".tmp";
+    const Status status = Prepare(file_system, &candidate);
+    if (!status.ok()) Refuse(&candidate, status);
+    simulated = simulated || (candidate.file != nullptr && candidate.file->descriptor() < 0);
+    candidates.push_back(std::move(candidate));
   }
-  const Finding* best = &findings.front();
-  std::string text;
-  for (const Finding& finding : findings) {
-    text += (text.empty() ? "" : ", ") + finding.text;
-    if (!finding.usable) continue;
-    const double bar = best == &findings.front() ? best->micros * kWorthChanging : best->micros;
-    if (finding.micros < bar) best = &finding;
+  if (!simulated) MeasureAll(&candidates);
+  std::vector<SyncFinding> findings;
+  for (Candidate& candidate : candidates) {
+    if (!simulated) findings.push_back(Summarize(&candidate));
+    candidate.file.reset();
+    // A scratch file left behind is written over next time.
+    file_system->Remove(candidate.path).Ignore();
   }
-  LogInfo("Log sync method: {} chosen; a durable write took: {}", LogSyncMethodName(best->method),
-          text);
-  return best->method;
+  const LogSyncMethod chosen = ChooseSyncMethod(findings);
+  if (!simulated) {
+    LogInfo("Log sync method: {} chosen; median (best tenth) of durable writes taken in turns: {}",
+            LogSyncMethodName(chosen), Describe(findings));
+  }
+  return chosen;
 }
 
 }  // namespace rowan
