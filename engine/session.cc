@@ -64,8 +64,10 @@ Status Session::EndStatement(bool failed) {
 Status Session::Commit(Durability durability, bool wait) {
   statement_open_ = false;
   if (txn_->state == TxnState::kIdle) return Status::Ok();
+  const bool wrote = txn_->undo_start.page != kNoPage;
   const Status status = engine_->txns()->Commit(txn_.get(), durability, wait);
   if (status.ok()) {
+    if (wrote) last_commit_lsn_ = txn_->commit_lsn;
     engine_->impl_->CommitDdl(txn_.get());
     txn_->state = TxnState::kIdle;
   }

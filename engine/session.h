@@ -56,6 +56,8 @@ class Session {
   /// `failed`: undo what the statement did.
   Status EndStatement(bool failed);
   Status Commit(Durability durability, bool wait);
+  /// End of the newest commit of this session that wrote something; 0 before the first.
+  [[nodiscard]] Lsn last_commit_lsn() const { return last_commit_lsn_; }
   Status Prepare(Bytes xid);
   Status Rollback();
   [[nodiscard]] UndoPosition Savepoint() const;
@@ -98,6 +100,7 @@ class Session {
   std::unique_ptr<Txn> txn_;
   RowWriter writer_;
   UndoPosition statement_start_;
+  Lsn last_commit_lsn_{0};
   bool statement_open_ = false;
 };
 

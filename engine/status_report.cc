@@ -47,6 +47,31 @@ void DescribeLog(const Log& log, std::string* report) {
                  log.capacity_bytes(), LogSyncMethodName(log.sync_method()));
 }
 
+void DescribeSyncs(const Log& log, std::string* report) {
+  const uint64_t commits = ReadCounter(Counter::kCommits);
+  const uint64_t syncs = ReadCounter(Counter::kLogSyncs);
+  const auto ratio = [](uint64_t part, uint64_t whole) {
+    return whole == 0 ? 0.0 : static_cast<double>(part) / static_cast<double>(whole);
+  };
+  *report += Format("{} log writes, {} log syncs, {} commits: {:.3f} syncs per commit, "
+                    "{:.2f} commits per sync\n",
+                    ReadCounter(Counter::kLogWrites), syncs, commits, ratio(syncs, commits),
+                    ratio(commits, syncs));
+  for (size_t i = 0; i < kLogSyncMethods; ++i) {
+    const auto method = static_cast<LogSyncMethod>(i);
+    for (const LogPhase phase : {LogPhase::kWrite, LogPhase::kSync, LogPhase::kCommit}) {
+      const LatencyHistogram& histogram = log.Latency(method, phase);
+      const uint64_t count = histogram.TotalCount();
+      if (count == 0) continue;
+      *report += Format("{} {}: {} times, {:.1f} us on average, median up to {} us, "
+                        "99 % up to {} us\n",
+                        LogSyncMethodName(method), LogPhaseName(phase), count,
+                        ratio(histogram.TotalMicros(), count), histogram.QuantileMicros(0.50),
+                        histogram.QuantileMicros(0.99));
+    }
+  }
+}
+
 void DescribePool(const BufferPool& pool, std::string* report) {
   const PoolStatistics statistics = pool.Statistics();
   *report += Format("{} frames of {} bytes, {} free, {} dirty\nI/O backend {}\n", statistics.frames,
@@ -63,6 +88,7 @@ std::string Engine::StatusReport() {
   DescribeTransactions(*txns(), &report);
   Section(&report, "LOG");
   DescribeLog(*log(), &report);
+  DescribeSyncs(*log(), &report);
   Section(&report, "BUFFER POOL");
   DescribePool(*pool(), &report);
   Section(&report, "UNDO AND PURGE");

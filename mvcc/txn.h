@@ -52,6 +52,7 @@ struct Txn {
   uint64_t undo_records = 0;
   uint64_t undo_bytes = 0;           ///< victim choice: the smaller one dies
   Lsn commit_lsn{0};                 ///< end of the group that committed or prepared it
+  uint64_t commit_begin_nanos = 0;   ///< when its commit began with a prepare; 0 = it did not
   std::string xid;                   ///< opaque bytes, empty unless prepared
   bool recovered = false;            ///< found by recovery, has no session
   bool rollback_failed = false;      ///< damage stopped its rollback: it stays listed as unfinished

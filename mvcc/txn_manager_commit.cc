@@ -2,6 +2,7 @@
 // How transactions end. The order in End is a contract: the outcome is published, then the
 // transaction leaves the registry, then its locks go. Whoever turns an implicit lock into an
 // explicit one does it for a registered transaction only, so no lock is added behind ReleaseAll.
+#include "base/clock.h"
 #include "base/counters.h"
 #include "base/logging.h"
 #include "mvcc/txn_manager_impl.h"
@@ -16,6 +17,7 @@ void TxnManager::Impl::Reset(Txn* txn, TxnState state) {
   txn->undo_end = {};
   txn->undo_records = 0;
   txn->undo_bytes = 0;
+  txn->commit_begin_nanos = 0;
   txn->xid.clear();
 }
 
@@ -41,6 +43,8 @@ Status TxnManager::Commit(Txn* txn, Durability durability, bool wait) {
     impl_->EndWithoutUndo(txn, TxnState::kCommitted);
     return Status::Ok();
   }
+  const uint64_t begin_nanos =
+      txn->commit_begin_nanos != 0 ? txn->commit_begin_nanos : MonotonicNanos();
   struct {
     Impl* impl;
     TxnId id;
@@ -58,14 +62,16 @@ Status TxnManager::Commit(Txn* txn, Durability durability, bool wait) {
   impl_->undo->ReturnStream(txn);
   Impl::Reset(txn, TxnState::kCommitted);
   AddCounter(Counter::kCommits);
-  if (!wait) return Status::Ok();
-  if (durability != Durability::kBackground) AddCounter(Counter::kCommitWaits);
-  return impl_->log->WaitCommitted(txn->commit_lsn, durability);
+  const Status status =
+      wait ? impl_->log->WaitCommitted(txn->commit_lsn, durability) : Status::Ok();
+  impl_->log->NoteCommit(MonotonicNanos() - begin_nanos);
+  return status;
 }
 
 Status TxnManager::Prepare(Txn* txn, Bytes xid) {
   CloseSnapshot(txn);
   if (txn->undo_start.page != kNoPage) {
+    txn->commit_begin_nanos = MonotonicNanos();
     const Result<Lsn> end = impl_->undo->MarkPrepared(txn, xid);
     if (!end.ok()) return end.status();
     txn->commit_lsn = end.value();

@@ -11,6 +11,7 @@
 #include "engine/engine.h"
 #include "io/file.h"
 #include "plugin/coordinator.h"
+#include "plugin/durable_functions.h"
 #include "plugin/ha_rowan.h"
 #include "plugin/in_doubt.h"
 #include "plugin/instance.h"
@@ -106,11 +107,16 @@ int InitializeEngine(void* hton_pointer) {
   hton->post_recover = PostRecover;
   SetTransactionHooks(hton);
   SetTwoPhaseHooks(hton);
-  return 0;
+  if (RegisterDurableFunctions()) return 0;
+  DeinitializeEngine(nullptr);
+  return 1;
 }
+
+int CheckUninstall(void*) { return UnregisterDurableFunctions() ? 0 : 1; }
 
 int DeinitializeEngine(void*) {
   if (g_engine == nullptr) return 0;
+  UnregisterDurableFunctions();  // at shutdown, when nobody can call them any more
   StopEngine();
   g_hton = nullptr;
   CloseLogSink();

@@ -9,6 +9,8 @@ namespace rowan {
 
 /// For the plugin descriptor.
 int InitializeEngine(void* hton);
+/// Not while a statement uses one of the SQL functions.
+int CheckUninstall(void* hton);
 int DeinitializeEngine(void* hton);
 
 void SetTransactionHooks(handlerton* hton);

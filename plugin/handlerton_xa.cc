@@ -70,6 +70,8 @@ int Prepare(handlerton*, THD* thd, bool all) {
   if (!status.ok()) return HandlerError(thd, status);
   const Durability durability =
       context->changed_catalog ? Durability::kDurable : FlushLogAtTrxCommit(thd);
+  // The time to an external coordinator's decision is not the commit's.
+  if (!IsInternal(xid)) session->txn()->commit_begin_nanos = 0;
   const Lsn end = session->txn()->commit_lsn;
   if (durability == Durability::kDurable) Raise(&g_prepared_durable, end.value());
   if (durability == Durability::kWrite) Raise(&g_prepared_written, end.value());

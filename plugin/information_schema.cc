@@ -100,8 +100,28 @@ int FillLocks(THD* thd, Table_ref* tables, Item*) {
   return 0;
 }
 
-ST_FIELD_INFO g_latency_columns[] = {TextColumn("SYNC_METHOD", 16), NumberColumn("UP_TO_MICROS"),
-                                     NumberColumn("SYNCS"), LastColumn()};
+ST_FIELD_INFO g_latency_columns[] = {TextColumn("METHOD", 16),      TextColumn("PHASE", 8),
+                                     NumberColumn("ABOVE_US"),      NumberColumn("UP_TO_US"),
+                                     NumberColumn("COUNT"),         NumberColumn("TOTAL_COUNT"),
+                                     NumberColumn("TOTAL_US"),      LastColumn()};
+
+/// One row for each bucket with something in it; the totals are those of method and phase.
+int StoreHistogram(THD* thd, TABLE* table, LogSyncMethod method, LogPhase phase) {
+  const LatencyHistogram& histogram = g_engine->log()->Latency(method, phase);
+  for (size_t bucket = 0; bucket < LatencyHistogram::kBuckets; ++bucket) {
+    const uint64_t count = histogram.Count(bucket);
+    if (count == 0) continue;
+    StoreText(table, 0, LogSyncMethodName(method));
+    StoreText(table, 1, LogPhaseName(phase));
+    StoreNumber(table, 2, bucket == 0 ? 0 : LatencyHistogram::UpperBoundMicros(bucket - 1));
+    StoreNumber(table, 3, LatencyHistogram::UpperBoundMicros(bucket));
+    StoreNumber(table, 4, count);
+    StoreNumber(table, 5, histogram.TotalCount());
+    StoreNumber(table, 6, histogram.TotalMicros());
+    if (schema_table_store_record(thd, table)) return 1;
+  }
+  return 0;
+}
 
 int FillSyncLatency(THD* thd, Table_ref* tables, Item*) {
   if (!MayLook(thd)) return 0;
@@ -110,12 +130,8 @@ int FillSyncLatency(THD* thd, Table_ref* tables, Item*) {
                                         LogSyncMethod::kDsync, LogSyncMethod::kDirectDsync,
                                         LogSyncMethod::kUring};
   for (const LogSyncMethod method : kMethods) {
-    for (const SyncLatencyBucket& bucket : g_engine->log()->SyncLatency(method)) {
-      if (bucket.count == 0) continue;
-      StoreText(table, 0, LogSyncMethodName(method));
-      StoreNumber(table, 1, bucket.upper_bound_us);
-      StoreNumber(table, 2, bucket.count);
-      if (schema_table_store_record(thd, table)) return 1;
+    for (const LogPhase phase : {LogPhase::kWrite, LogPhase::kSync, LogPhase::kCommit}) {
+      if (StoreHistogram(thd, table, method, phase) != 0) return 1;
     }
   }
   return 0;

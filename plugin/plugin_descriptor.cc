@@ -31,7 +31,7 @@ mysql_declare_plugin(rowan){
     "Transactions, row locks, index-only scans at every isolation level",
     PLUGIN_LICENSE_GPL,
     InitializeEngine,
-    nullptr,
+    CheckUninstall,
     DeinitializeEngine,
     kVersion,
     g_status_variables,
@@ -46,6 +46,6 @@ mysql_declare_plugin(rowan){
      "Explicit row locks of Rowan transactions", PLUGIN_LICENSE_GPL, InitializeLocksTable,
      nullptr, DeinitializeTable, kVersion, nullptr, nullptr, nullptr, 0},
     {MYSQL_INFORMATION_SCHEMA_PLUGIN, &g_schema_info, "ROWAN_SYNC_LATENCY", kAuthor,
-     "How long syncs of the Rowan redo log took, by sync method", PLUGIN_LICENSE_GPL,
+     "Latency of writes, syncs and commits of the Rowan log, by method", PLUGIN_LICENSE_GPL,
      InitializeSyncLatencyTable, nullptr, DeinitializeTable, kVersion, nullptr, nullptr,
      nullptr, 0} mysql_declare_plugin_end;

@@ -31,6 +31,8 @@ struct Gauges {
   long long history_list_length;
   long long row_locks;
   long long stopped;
+  double log_syncs_per_commit;
+  double commits_per_log_sync;
   const char* io_backend;
   const char* log_sync_method;
 };
@@ -38,6 +40,10 @@ struct Gauges {
 // Filled anew by each SHOW STATUS; the server serialises those calls (LOCK_status).
 Gauges g_gauges;
 std::array<long long, kCounters> g_counters;
+
+double Ratio(uint64_t part, uint64_t whole) {
+  return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
+}
 
 void ReadGauges() {
   const PoolStatistics pool = g_engine->pool()->Statistics();
@@ -54,12 +60,19 @@ void ReadGauges() {
       static_cast<long long>(g_engine->txns()->undo()->HistoryLength());
   g_gauges.row_locks = static_cast<long long>(g_engine->txns()->locks()->lock_count());
   g_gauges.stopped = g_engine->stopped() ? 1 : 0;
+  const uint64_t commits = ReadCounter(Counter::kCommits);
+  const uint64_t syncs = ReadCounter(Counter::kLogSyncs);
+  g_gauges.log_syncs_per_commit = Ratio(syncs, commits);
+  g_gauges.commits_per_log_sync = Ratio(commits, syncs);
   g_gauges.io_backend = IoBackendName(g_engine->pool()->io_backend());
   g_gauges.log_sync_method = LogSyncMethodName(log->sync_method());
 }
 
 SHOW_VAR Number(const char* name, long long* value) {
   return {name, reinterpret_cast<char*>(value), SHOW_LONGLONG, SHOW_SCOPE_GLOBAL};
+}
+SHOW_VAR Fraction(const char* name, double* value) {
+  return {name, reinterpret_cast<char*>(value), SHOW_DOUBLE, SHOW_SCOPE_GLOBAL};
 }
 SHOW_VAR Text(const char* name, const char** value) {
   return {name, reinterpret_cast<char*>(value), SHOW_CHAR_PTR, SHOW_SCOPE_GLOBAL};
@@ -77,6 +90,8 @@ SHOW_VAR g_gauge_variables[] = {
     Number("history_list_length", &g_gauges.history_list_length),
     Number("row_locks", &g_gauges.row_locks),
     Number("stopped", &g_gauges.stopped),
+    Fraction("log_syncs_per_commit", &g_gauges.log_syncs_per_commit),
+    Fraction("commits_per_log_sync", &g_gauges.commits_per_log_sync),
     Text("io_backend", &g_gauges.io_backend),
     Text("log_sync_method", &g_gauges.log_sync_method),
 };

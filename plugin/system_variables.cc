@@ -5,6 +5,7 @@
 
 #include <bit>
 #include <chrono>
+#include <mutex>
 #include <string>
 #include <thread>
 
@@ -159,7 +160,19 @@ Status ApplyIoCapacity(unsigned int pages) {
   return Status::Ok();
 }
 Status ApplyLogSync(unsigned long index) {
-  return g_engine->SetLogSyncMethod(LogSyncFromIndex(index));
+  // Asked twice for each SET; probing the disk twice for "auto" would take long.
+  static std::mutex mutex;
+  static bool probed = false;  // guarded by mutex: "auto" chose what is in use
+  const std::lock_guard<std::mutex> lock(mutex);
+  const LogSyncMethod method = LogSyncFromIndex(index);
+  const bool automatic = method == LogSyncMethod::kAuto;
+  if (automatic ? probed : method == g_engine->log()->sync_method()) {
+    probed = probed && automatic;
+    return Status::Ok();
+  }
+  const Status status = g_engine->SetLogSyncMethod(method);
+  if (status.ok()) probed = automatic;
+  return status;
 }
 Status ApplyDataSync(unsigned long index) {
   g_engine->SetDataSyncMethod(DataSyncFromIndex(index));

@@ -70,6 +70,11 @@ Status Log::WaitCommitted(Lsn lsn, Durability durability) {
   return stopped() ? Status(Code::kStopped) : Status::Ok();
 }
 
+Status Log::WaitDurableFor(Lsn lsn, uint64_t limit_nanos,
+                           const std::function<bool()>& interrupted) {
+  return impl_->WaitDurableFor(lsn, limit_nanos, interrupted);
+}
+
 void Log::SetCheckpoint(Lsn lsn) {
   ROWAN_CHECK(lsn <= tail());
   const uint64_t before = impl_->files->NumberOf(checkpoint().value());
@@ -117,15 +122,11 @@ Status Log::SetSyncMethod(LogSyncMethod method) {
 
 LogSyncMethod Log::sync_method() const { return impl_->writer.method(); }
 
-std::vector<SyncLatencyBucket> Log::SyncLatency(LogSyncMethod method) const {
-  const LatencyHistogram& histogram = impl_->writer.latency(method);
-  std::vector<SyncLatencyBucket> buckets;
-  for (size_t bucket = 0; bucket < LatencyHistogram::kBuckets; ++bucket) {
-    const uint64_t count = histogram.Count(bucket);
-    if (count > 0) buckets.push_back({LatencyHistogram::UpperBoundMicros(bucket), count});
-  }
-  return buckets;
+const LatencyHistogram& Log::Latency(LogSyncMethod method, LogPhase phase) const {
+  return impl_->writer.latency().Of(method, phase);
 }
+
+void Log::NoteCommit(uint64_t nanos) { impl_->writer.NoteCommit(nanos); }
 
 bool Log::stopped() const { return impl_->stopped.load(std::memory_order_acquire); }
 

@@ -17,23 +17,16 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <vector>
 
 #include "base/ids.h"
 #include "base/status.h"
 #include "io/file.h"
 #include "wal/control_file.h"
 #include "wal/group.h"
+#include "wal/log_latency.h"
 #include "wal/log_options.h"
 
 namespace rowan {
-
-/// One bucket (with at least one entry) of the sync latency histogram: syncs that took
-/// <= upper_bound_us from the first byte handed to the kernel to the last one durable.
-struct SyncLatencyBucket {
-  uint64_t upper_bound_us = 0;
-  uint64_t count = 0;
-};
 
 class Log {
  public:
@@ -69,6 +62,10 @@ class Log {
   Status WaitWritten(Lsn lsn);
   /// Commit helper: WaitDurable, WaitWritten or nothing but a nudge to the flusher.
   Status WaitCommitted(Lsn lsn, Durability durability);
+  /// For those who may give up: asks the flusher to make the log durable up to `lsn` and waits.
+  /// Ok, kLockTimeout after `limit_nanos`, kInterrupted once `interrupted` says so (asked some
+  /// times a second), kStopped. An LSN beyond the tail is waited for like any other.
+  Status WaitDurableFor(Lsn lsn, uint64_t limit_nanos, const std::function<bool()>& interrupted);
 
   /// Recovery will not need anything below `lsn`: older files may be recycled. Monotonic.
   void SetCheckpoint(Lsn lsn);
@@ -85,7 +82,9 @@ class Log {
   /// Switches the sync method, also under load. kUnsupported with the reason when refused.
   Status SetSyncMethod(LogSyncMethod method);
   [[nodiscard]] LogSyncMethod sync_method() const;  ///< the one in use, never kAuto
-  [[nodiscard]] std::vector<SyncLatencyBucket> SyncLatency(LogSyncMethod method) const;
+  [[nodiscard]] const LatencyHistogram& Latency(LogSyncMethod method, LogPhase phase) const;
+  /// A commit took so long, its wait included.
+  void NoteCommit(uint64_t nanos);
 
   [[nodiscard]] bool stopped() const;
   /// Stops the engine's log because something above failed (data file write or sync).

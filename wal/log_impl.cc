@@ -29,6 +29,14 @@ constexpr uint64_t kFileBytesMin = uint64_t{64} << 10;
 constexpr uint64_t kFileBytesMax = uint64_t{64} << 20;
 constexpr uint64_t kFilesPerLog = 16;
 constexpr uint64_t kFilesMax = 65536;
+/// How often one who waits with a limit is asked whether it still wants to.
+constexpr uint64_t kAskNanos = uint64_t{100} * 1000 * 1000;
+
+void RaiseTo(std::atomic<uint64_t>* mark, uint64_t value) {
+  uint64_t current = mark->load(std::memory_order_relaxed);
+  while (current < value && !mark->compare_exchange_weak(current, value)) {
+  }
+}
 
 }  // namespace
 
@@ -52,9 +60,7 @@ Log::Impl::Impl(std::unique_ptr<LogFileSet> file_set, Setup setup, std::function
                {.make_durable = [this] { return WaitDurable(buffer.tail()); },
                 .prepare_files =
                     [this](uint64_t end) {
-                      uint64_t wanted = files_wanted_end.load(std::memory_order_relaxed);
-                      while (wanted < end && !files_wanted_end.compare_exchange_weak(wanted, end)) {
-                      }
+                      RaiseTo(&files_wanted_end, end);
                       files_thread.Wake();
                     }}),
       flush_thread("log-flush", kFlushTick, [this] { return Flush(); }),
@@ -83,6 +89,7 @@ void Log::Impl::Fail(const char* what, Status status) {
            status.message());
   queue.Stop();
   pressure.Stop();
+  durable_signal.Raise();
   if (on_stop) on_stop();
 }
 
@@ -100,6 +107,24 @@ Status Log::Impl::WaitDurable(Lsn lsn) {
   return queue.durable() >= lsn ? Status::Ok() : Status(Code::kStopped);
 }
 
+Status Log::Impl::WaitDurableFor(Lsn lsn, uint64_t limit_nanos,
+                                 const std::function<bool()>& interrupted) {
+  const auto finished = [&] {
+    return queue.durable() >= lsn || stopped.load(std::memory_order_acquire);
+  };
+  const uint64_t begin_nanos = MonotonicNanos();
+  while (!finished()) {
+    if (interrupted()) return Status(Code::kInterrupted);
+    const uint64_t waited = MonotonicNanos() - begin_nanos;
+    if (waited >= limit_nanos) return Status(Code::kLockTimeout, "the log is not durable so far");
+    RaiseTo(&flush_wanted, std::min(lsn, buffer.tail()).value());
+    flush_thread.Wake();
+    durable_signal.WaitFor(std::chrono::nanoseconds(std::min(limit_nanos - waited, kAskNanos)),
+                           finished);
+  }
+  return queue.durable() >= lsn ? Status::Ok() : Status(Code::kStopped);
+}
+
 bool Log::Impl::LeadRound(CommitQueue::Leader leader) {
   // Whoever stops the log wakes all who wait for this leader.
   if (stopped.load(std::memory_order_acquire)) return false;
@@ -109,6 +134,7 @@ bool Log::Impl::LeadRound(CommitQueue::Leader leader) {
     return false;
   }
   const bool again = queue.HandOn(durable.value(), leader);
+  durable_signal.Raise();
   pressure.RoomFreed();
   const uint64_t file = files->NumberOf(durable.value().value());
   if (tail_file.exchange(file, std::memory_order_relaxed) != file) files_thread.Wake();
@@ -129,6 +155,7 @@ ThreadLoop::Next Log::Impl::Flush() {
 bool Log::Impl::WantsFlush() {
   if (stopped.load(std::memory_order_acquire)) return false;
   if (queue.durable() >= buffer.tail()) return false;
+  if (flush_wanted.load(std::memory_order_relaxed) > queue.durable().value()) return true;
   return pressure.RingIsHalfFull() || MonotonicNanos() - flushed_at_nanos >= kFlushNanos;
 }
 

@@ -14,6 +14,7 @@
 
 #include "base/thread_loop.h"
 #include "wal/commit_queue.h"
+#include "wal/durable_signal.h"
 #include "wal/log.h"
 #include "wal/log_buffer.h"
 #include "wal/log_file_set.h"
@@ -46,6 +47,7 @@ struct Log::Impl {
   /// Leader only. True if the caller, the flusher, must lead again.
   [[nodiscard]] bool LeadRound(CommitQueue::Leader leader);
   Status WaitDurable(Lsn lsn);
+  Status WaitDurableFor(Lsn lsn, uint64_t limit_nanos, const std::function<bool()>& interrupted);
 
   // Bodies of the background threads.
   ThreadLoop::Next Flush();
@@ -61,7 +63,9 @@ struct Log::Impl {
   LogWriter writer;
   LogPressure pressure;
 
+  DurableSignal durable_signal;        // raised when the durable LSN moved or the log stopped
   std::atomic<bool> stopped{false};
+  std::atomic<uint64_t> flush_wanted{0};  // raised by WaitDurableFor, read by log-flush
   std::atomic<uint64_t> files_wanted_end{0};  // raised by waiters, read by log-files
   std::atomic<uint64_t> tail_file{0};         // stored by the leader: file of the newest byte
 

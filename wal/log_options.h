@@ -2,6 +2,7 @@
 // Settings of the redo log. Units in the names. Plain data.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 
@@ -16,6 +17,7 @@ enum class LogSyncMethod {
   kDirectDsync,  ///< O_DIRECT + O_DSYNC write
   kUring,        ///< io_uring: write and fdatasync linked in one submission
 };
+inline constexpr size_t kLogSyncMethods = 6;
 const char* LogSyncMethodName(LogSyncMethod method);
 
 /// rowan_flush_log_at_trx_commit, per session.

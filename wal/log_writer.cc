@@ -40,7 +40,6 @@ Status LogWriter::WriteUpTo(Lsn target) {
 }
 
 Result<Lsn> LogWriter::MakeDurable() {
-  const uint64_t begin_nanos = MonotonicNanos();
   uint64_t target;
   {
     std::lock_guard lock(mutex_);
@@ -54,8 +53,7 @@ Result<Lsn> LogWriter::MakeDurable() {
   const Status status = SyncTouched();
   if (!status.ok()) return status;
   durable_ = target;
-  const uint64_t micros = (MonotonicNanos() - begin_nanos + 500) / 1000;
-  latency_[static_cast<size_t>(strategy_->method())].Add(micros);
+  latency_.Add(method(), LogPhase::kSync, std::exchange(sync_nanos_, 0));
   AddCounter(Counter::kLogSyncs);
   return Lsn(target);
 }
@@ -69,11 +67,14 @@ Status LogWriter::WritePendingLocked(uint64_t target) {
 }
 
 Status LogWriter::SyncTouched() {
+  if (syncing_.empty()) return Status::Ok();  // the writes were the sync
+  const uint64_t begin_nanos = MonotonicNanos();
   Status status;
   for (const std::shared_ptr<File>& file : syncing_) {
     if (status.ok()) status = strategy_->Sync(file.get());
   }
   syncing_.clear();
+  sync_nanos_ += MonotonicNanos() - begin_nanos;
   return status;
 }
 
@@ -88,21 +89,31 @@ Status LogWriter::WriteRangeLocked(uint64_t from, uint64_t target, Via via) {
     if (sync_needed && !touched_before) touched_.push_back(file.value());
     const Piece piece = NextPieceLocked(position, std::min(target, files_->EndOf(number)));
     const bool last = piece.end == target && via == Via::kStrategy;
-    const bool sync_too = last && kind == SyncStrategy::Kind::kCombined;
-    const Status status = WritePieceLocked(file.value().get(), piece, position, sync_too);
+    Effect effect = sync_needed ? Effect::kHandOver : Effect::kWriteThrough;
+    if (last && kind == SyncStrategy::Kind::kCombined) effect = Effect::kWriteAndSync;
+    const Status status = WritePieceLocked(file.value().get(), piece, position, effect);
     if (!status.ok()) return status;
-    if (sync_too) touched_.pop_back();
+    if (effect == Effect::kWriteAndSync) touched_.pop_back();
     position = piece.end;
   }
   return Status::Ok();
 }
 
 Status LogWriter::WritePieceLocked(File* file, const Piece& piece, uint64_t position,
-                                   bool sync_too) {
+                                   Effect effect) {
   AddCounter(Counter::kLogWrites);
   const uint64_t offset = files_->OffsetOf(position);
-  if (sync_too) return strategy_->WriteAndSync(file, offset, piece.bytes);
-  return file->Write(offset, piece.bytes);
+  const uint64_t begin_nanos = MonotonicNanos();
+  const Status status = effect == Effect::kWriteAndSync
+                            ? strategy_->WriteAndSync(file, offset, piece.bytes)
+                            : file->Write(offset, piece.bytes);
+  const uint64_t nanos = MonotonicNanos() - begin_nanos;
+  if (effect == Effect::kHandOver) {
+    latency_.Add(method(), LogPhase::kWrite, nanos);
+  } else {
+    sync_nanos_ += nanos;
+  }
+  return status;
 }
 
 LogWriter::Piece LogWriter::NextPieceLocked(uint64_t position, uint64_t stop) {

@@ -21,9 +21,9 @@
 #include "base/status.h"
 #include "io/aligned_buffer.h"
 #include "io/file.h"
-#include "wal/latency_histogram.h"
 #include "wal/log_buffer.h"
 #include "wal/log_file_set.h"
+#include "wal/log_latency.h"
 #include "wal/sync_strategy.h"
 
 namespace rowan {
@@ -45,13 +45,14 @@ class LogWriter {
   Status SwitchStrategy(std::unique_ptr<SyncStrategy> strategy);
 
   [[nodiscard]] LogSyncMethod method() const { return method_.load(std::memory_order_acquire); }
-  [[nodiscard]] const LatencyHistogram& latency(LogSyncMethod method) const {
-    return latency_[static_cast<size_t>(method)];
-  }
+  [[nodiscard]] const LogLatency& latency() const { return latency_; }
+  void NoteCommit(uint64_t nanos) { latency_.Add(method(), LogPhase::kCommit, nanos); }
 
  private:
   /// Which handle bytes go through.
   enum class Via { kPlain, kStrategy };
+  /// What a write does to the bytes.
+  enum class Effect { kHandOver, kWriteThrough, kWriteAndSync };
   struct Handle {
     uint64_t number = 0;
     std::shared_ptr<File> file;
@@ -62,7 +63,7 @@ class LogWriter {
   };
 
   Status WriteRangeLocked(uint64_t from, uint64_t target, Via via);
-  Status WritePieceLocked(File* file, const Piece& piece, uint64_t position, bool sync_too);
+  Status WritePieceLocked(File* file, const Piece& piece, uint64_t position, Effect effect);
   Piece NextPieceLocked(uint64_t position, uint64_t stop);
   Result<std::shared_ptr<File>> HandleLocked(uint64_t number, Via via);
   Status WritePendingLocked(uint64_t target);
@@ -70,7 +71,7 @@ class LogWriter {
 
   LogFileSet* const files_;
   LogBuffer* const buffer_;
-  std::array<LatencyHistogram, 6> latency_;
+  LogLatency latency_;
   std::atomic<LogSyncMethod> method_;  // stored by the leader, read by anyone
   std::atomic<uint64_t> written_;      // stored under mutex_
 
@@ -83,6 +84,7 @@ class LogWriter {
   // Owned by the leader; the strategy is replaced under mutex_ too.
   std::unique_ptr<SyncStrategy> strategy_;
   uint64_t durable_;
+  uint64_t sync_nanos_ = 0;                      // what making durable took so far, this time
   std::vector<std::shared_ptr<File>> syncing_;   // kept for its capacity
 };
 

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// SQL functions by which a session that does not wait for the disk learns what is durable:
+//   ROWAN_DURABLE_LSN()           the redo log is durable up to here, now
+//   ROWAN_SESSION_LSN()           end of this session's newest commit; 0 if it has none
+//   ROWAN_WAIT_DURABLE(lsn, s)    1 once the log is durable up to lsn, 0 after s seconds, NULL
+//                                 if an argument is NULL or the statement was killed
+// Registered with the server while the plugin is installed. Thread safety: the two functions below
+// from plugin initialisation and deinitialisation only.
+#pragma once
+
+namespace rowan {
+
+/// False if the server refuses; nothing is registered then.
+bool RegisterDurableFunctions();
+/// False if a statement uses one of them at the moment; all of them are registered then.
+bool UnregisterDurableFunctions();
+
+}  // namespace rowan

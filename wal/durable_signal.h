@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// DurableSignal: threads that wait for the log with a time limit sleep here. Committers do not:
+// they have their own wake-ups (wal/commit_queue.h). Raising it costs one load while nobody waits.
+// Thread-safe.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <mutex>
+
+namespace rowan {
+
+class DurableSignal {
+ public:
+  /// After something that a waiter looks at has changed.
+  void Raise() {
+    // Pairs with the fence in WaitFor: either we see the waiter, or it sees the change.
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    if (waiters_.load(std::memory_order_relaxed) == 0) return;
+    // Taken so that a waiter that has looked already is asleep before the call.
+    { const std::lock_guard lock(mutex_); }
+    changed_.notify_all();
+  }
+
+  /// Sleeps until `done()` holds or `limit` has passed; returns done().
+  template <typename Done>
+  bool WaitFor(std::chrono::nanoseconds limit, Done done) {
+    std::unique_lock lock(mutex_);
+    waiters_.fetch_add(1, std::memory_order_relaxed);
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    const bool result = changed_.wait_for(lock, limit, done);
+    waiters_.fetch_sub(1, std::memory_order_relaxed);
+    return result;
+  }
+
+ private:
+  std::atomic<uint32_t> waiters_{0};
+  std::mutex mutex_;
+  std::condition_variable changed_;
+};
+
+}  // namespace rowan
