@@ -113,13 +113,13 @@ class CommitLatency:
     def _commits(self, row, slice_s):
         statement = "DO 0" if row.kind == "round trip" else \
             f"UPDATE {_DATABASE}.{row.engine} SET k = k + 1 WHERE id = "
-        packets = [_query_packet(statement + (str(number) if row.engine else ""))
+        packets = [query_packet(statement + (str(number) if row.engine else ""))
                    for number in range(_ROWS)]
         with Client(self._server.socket) as client:
             for packet in packets[:_WARM_UP_COMMITS]:
-                _round_trip(client.raw_socket, packet)
+                round_trip(client.raw_socket, packet)
             cpu_before = self._server.cpu_seconds()
-            row.samples_us += _timed_loop(client.raw_socket, packets, slice_s)
+            row.samples_us += timed_loop(client.raw_socket, packets, slice_s)
             row.cpu_s += self._server.cpu_seconds() - cpu_before
 
     def _set_method(self, row):
@@ -146,19 +146,19 @@ class CommitLatency:
         self._probe_path.unlink(missing_ok=True)
 
 
-def _query_packet(statement):
+def query_packet(statement):
     body = b"\x03" + statement.encode()
     return struct.pack("<I", len(body))[:3] + b"\0" + body
 
 
-def _round_trip(connection, packet):
+def round_trip(connection, packet):
     connection.sendall(packet)
     reply = connection.recv(4096)
     if len(reply) < 5 or reply[4] != 0:
         raise UserError(f"a statement of the latency test failed: {reply[13:200]!r}")
 
 
-def _timed_loop(connection, packets, slice_s):
+def timed_loop(connection, packets, slice_s):
     clock, samples = time.perf_counter_ns, []
     send, receive = connection.sendall, connection.recv
     deadline = clock() + int(slice_s * 1e9)
