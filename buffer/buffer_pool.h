@@ -115,6 +115,8 @@ class BufferPool {
   /// Grows at once, up to the machine's memory; shrinks by writing and dropping pages. kBusy when
   /// some frames could not be emptied yet (call again), kInvalidArgument beyond the limits.
   Status Resize(uint64_t pool_bytes);
+  /// Also while pages are written. kUnsupported for kAtomic unless every file promises it; the
+  /// error log names the one that does not.
   Status SetDoublewriteMode(DoublewriteMode mode);
   void SetDataSyncMethod(SyncMethod method);
   void SetIoCapacity(uint32_t pages_per_second);

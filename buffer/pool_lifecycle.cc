@@ -47,9 +47,12 @@ Status CheckOptions(const BufferOptions& options, const SpaceFiles& files) {
 Status CheckAtomicWrites(const PoolCore& core) {
   // Files made later are judged by one that is here already, on the same file system.
   std::vector<std::string> paths{core.files->folder() + "/" + kDoublewriteFileName};
-  for (const SpaceId space : core.files->ListLive()) paths.push_back(core.files->PathOf(space));
+  Result<std::vector<SpaceId>> spaces = core.files->ListFiles();
+  if (!spaces.ok()) return spaces.status();
+  for (const SpaceId space : spaces.value()) paths.push_back(core.files->PathOf(space));
   for (const std::string& path : paths) {
     const Result<uint32_t> most = core.file_system->AtomicWriteUnitMax(path);
+    if (most.status().Is(Code::kNotFound)) continue;  // dropped meanwhile
     if (!most.ok()) return most.status();
     if (most.value() >= core.page_size) continue;
     LogError("rowan_doublewrite = atomic is refused: '{}' promises untorn writes of at most {} "
@@ -238,13 +241,14 @@ Status BufferPool::SetDoublewriteMode(DoublewriteMode mode) {
   PoolCore& core = impl_->core;
   const DoublewriteMode before = core.doublewrite_mode.load(std::memory_order_acquire);
   if (mode == before) return Status::Ok();
-  if (mode == DoublewriteMode::kAtomic || before == DoublewriteMode::kAtomic) {
-    return Status(Code::kUnsupported, "untorn writes are chosen when the server starts");
-  }
+  const bool atomic = mode == DoublewriteMode::kAtomic;
+  Status status = atomic ? CheckAtomicWrites(core) : Status::Ok();
+  if (!status.ok()) return status;
   const std::unique_lock gate(core.write_gate);
   // Emptied in between: images in it would be older than pages written without it.
-  const Status status = impl_->doublewrite.Reset();
+  status = impl_->doublewrite.Reset();
   if (!status.ok()) return core.StopEngine("emptying the doublewrite file failed", status);
+  core.files->SetAtomic(atomic);
   core.doublewrite_mode.store(mode, std::memory_order_release);
   return Status::Ok();
 }

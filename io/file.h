@@ -59,6 +59,8 @@ class File {
   [[nodiscard]] virtual int descriptor() const = 0;
   /// RWF_* bits that asynchronous batches must pass with writes to the descriptor.
   [[nodiscard]] virtual int write_flags() const { return 0; }
+  /// As FileOptions::atomic, from the next write on; a write under way may be either.
+  virtual void SetAtomic(bool atomic) = 0;
   [[nodiscard]] virtual const std::string& path() const = 0;
 };
 

@@ -13,6 +13,7 @@
 
 #include "base/logging.h"
 #include "io/aligned_buffer.h"
+#include "io/atomic_write.h"
 
 namespace rowan {
 namespace {
@@ -52,13 +53,18 @@ Status PosixFile::Read(uint64_t offset, MutableBytes buffer) {
   return Status::Ok();
 }
 
+void PosixFile::SetAtomic(bool atomic) {
+  write_flags_.store(atomic ? kWriteAtomicFlag : 0, std::memory_order_relaxed);
+}
+
 Status PosixFile::Write(uint64_t offset, Bytes bytes) {
+  const int flags = write_flags();
   while (!bytes.empty()) {
     const iovec piece{const_cast<std::byte*>(bytes.data()), bytes.size()};
     const ssize_t count =
-        write_flags_ == 0
+        flags == 0
             ? ::pwrite(descriptor_, bytes.data(), bytes.size(), static_cast<off_t>(offset))
-            : ::pwritev2(descriptor_, &piece, 1, static_cast<off_t>(offset), write_flags_);
+            : ::pwritev2(descriptor_, &piece, 1, static_cast<off_t>(offset), flags);
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) return Failed(*this, "Write", offset, "cannot write file");
     bytes = bytes.subspan(static_cast<size_t>(count));

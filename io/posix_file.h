@@ -4,6 +4,7 @@
 // Thread safety: as io/file.h says; the descriptor is never changed after construction.
 #pragma once
 
+#include <atomic>
 #include <string>
 
 #include "io/file.h"
@@ -23,7 +24,10 @@ class PosixFile final : public File {
   Status Truncate(uint64_t size_bytes) override;
   Status Allocate(uint64_t offset, uint64_t length) override;
   [[nodiscard]] int descriptor() const override { return descriptor_; }
-  [[nodiscard]] int write_flags() const override { return write_flags_; }
+  [[nodiscard]] int write_flags() const override {
+    return write_flags_.load(std::memory_order_relaxed);
+  }
+  void SetAtomic(bool atomic) override;
   [[nodiscard]] const std::string& path() const override { return path_; }
 
  private:
@@ -31,7 +35,7 @@ class PosixFile final : public File {
 
   const std::string path_;
   const int descriptor_;
-  const int write_flags_;
+  std::atomic<int> write_flags_;
 };
 
 /// Status for a failed call: kNoSpace for a full disk or quota, else kIoError, detail = `error`.

@@ -66,12 +66,13 @@ struct SpaceFiles::Impl {
   std::atomic<uint32_t> open_files{0};
   std::atomic<uint32_t> next_victim_shard{0};
   std::atomic<bool> direct_refused{false};
+  std::atomic<bool> atomic;  // stored before the handles are changed, shard by shard
   std::mutex trash_mutex;
   bool trash_scanned = false;      // guarded by trash_mutex
   std::vector<std::string> trash;  // file names, guarded by trash_mutex
 
   Impl(FileSystem* files, const Options& space_options)
-      : file_system(files), options(space_options) {}
+      : file_system(files), options(space_options), atomic(space_options.atomic) {}
 
   Shard& ShardOf(SpaceId space) { return shards[space.value() % kShards]; }
   std::string PathOf(std::string_view name) const {
@@ -90,7 +91,7 @@ struct SpaceFiles::Impl {
 Result<std::shared_ptr<File>> SpaceFiles::Impl::OpenFile(const std::string& path, bool create) {
   FileOptions open_options{.create = create, .exclusive = create};
   open_options.direct = options.direct && !direct_refused.load(std::memory_order_relaxed);
-  open_options.atomic = options.atomic;
+  open_options.atomic = atomic.load(std::memory_order_relaxed);
   Result<std::unique_ptr<File>> opened = file_system->Open(path, open_options);
   if (!opened.ok() && open_options.direct && opened.status().Is(Code::kIoError) &&
       opened.status().detail() == EINVAL) {
@@ -109,6 +110,7 @@ void SpaceFiles::Impl::Insert(SpaceId space, std::shared_ptr<File> file) {
   {
     std::unique_lock lock(shard.mutex);
     Entry& entry = shard.spaces[space];
+    file->SetAtomic(atomic.load(std::memory_order_relaxed));  // may have changed since the opening
     if (entry.file == nullptr) open_files.fetch_add(1, std::memory_order_relaxed);
     entry.file = std::move(file);
     entry.last_use.store(clock.fetch_add(1, std::memory_order_relaxed), std::memory_order_relaxed);
@@ -227,6 +229,17 @@ Status SpaceFiles::Open(SpaceId space) {
   if (!file.ok()) return file.status();
   impl_->Insert(space, std::move(file).value());
   return Status::Ok();
+}
+
+void SpaceFiles::SetAtomic(bool atomic) {
+  impl_->atomic.store(atomic, std::memory_order_relaxed);
+  for (Impl::Shard& shard : impl_->shards) {
+    // Handles are put into a shard under its mutex: before this, or with the new setting.
+    std::unique_lock lock(shard.mutex);
+    for (auto& [space, entry] : shard.spaces) {
+      if (entry.file != nullptr) entry.file->SetAtomic(atomic);
+    }
+  }
 }
 
 bool SpaceFiles::IsLive(SpaceId space) const {

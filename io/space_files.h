@@ -29,7 +29,7 @@ class SpaceFiles {
     std::string folder;
     uint32_t page_size_bytes = 16384;
     bool direct = true;  ///< O_DIRECT for data files, silently off where the file system refuses
-    bool atomic = false;  ///< untorn page writes (FileOptions::atomic)
+    bool atomic = false;  ///< untorn page writes at first (FileOptions::atomic), see SetAtomic
     uint32_t open_files_max = 4000;
   };
 
@@ -67,6 +67,8 @@ class SpaceFiles {
   Result<uint32_t> PageCount(SpaceId space);
   /// Grows the file to at least `pages` pages; the new ones are allocated on disk and read as zero.
   Status Extend(SpaceId space, uint32_t pages);
+  /// Whether page writes are untorn, from now on, of all files.
+  void SetAtomic(bool atomic);
   /// Syncs one space's file; kNotFound (dead) is Ok.
   Status Sync(SpaceId space, SyncMethod method);
 

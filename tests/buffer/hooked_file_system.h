@@ -61,6 +61,7 @@ class HookedFileSystem final : public FileSystem {
       return below_->Allocate(offset, length);
     }
     [[nodiscard]] int descriptor() const override { return -1; }
+    void SetAtomic(bool atomic) override { below_->SetAtomic(atomic); }
     [[nodiscard]] const std::string& path() const override { return below_->path(); }
 
    private:

@@ -13,6 +13,7 @@ FaultFile::FaultFile(FaultFileSystem* owner, std::string path, FileOptions optio
     : owner_(owner),
       path_(std::move(path)),
       options_(options),
+      atomic_(options.atomic),
       inode_(std::move(inode)),
       generation_(generation) {}
 
@@ -41,7 +42,7 @@ SimulatedInode::Change FaultFile::ChangeFor(const Verdict& verdict) const {
   return {.sequence = verdict.sequence,
           .durability = through ? SimulatedInode::Durability::kThrough
                                 : SimulatedInode::Durability::kCached,
-          .untorn = options_.atomic};
+          .untorn = atomic_.load(std::memory_order_relaxed)};
 }
 
 Status FaultFile::Read(uint64_t offset, MutableBytes buffer) {
@@ -56,7 +57,8 @@ Status FaultFile::Read(uint64_t offset, MutableBytes buffer) {
 Status FaultFile::Write(uint64_t offset, Bytes bytes) {
   Status status = CheckUse(true);
   if (status.ok()) status = CheckTransfer(offset, bytes);
-  if (status.ok() && options_.atomic && bytes.size() > owner_->atomic_unit_max_.load()) {
+  if (status.ok() && atomic_.load(std::memory_order_relaxed) &&
+      bytes.size() > owner_->atomic_unit_max_.load()) {
     status = Status(Code::kIoError, "write is too large to be untorn", EINVAL);
   }
   if (!status.ok()) return status;

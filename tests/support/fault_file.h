@@ -2,6 +2,7 @@
 // One open handle of a FaultFileSystem. Thread safety: as io/file.h demands.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <string>
 
@@ -23,6 +24,7 @@ class FaultFile final : public File {
   Status Truncate(uint64_t size_bytes) override;
   Status Allocate(uint64_t offset, uint64_t length) override;
   [[nodiscard]] int descriptor() const override { return -1; }
+  void SetAtomic(bool atomic) override { atomic_.store(atomic, std::memory_order_relaxed); }
   [[nodiscard]] const std::string& path() const override { return path_; }
 
  private:
@@ -37,6 +39,7 @@ class FaultFile final : public File {
   FaultFileSystem* const owner_;
   const std::string path_;
   const FileOptions options_;
+  std::atomic<bool> atomic_;
   const std::shared_ptr<SimulatedInode> inode_;
   const uint64_t generation_;
 };
