@@ -6,6 +6,7 @@
 #include <random>
 #include <unordered_set>
 
+#include "base/clock.h"
 #include "base/logging.h"
 #include "buffer/buffer_redo.h"
 #include "engine/engine_impl.h"
@@ -222,6 +223,7 @@ Status Engine::Impl::Recover(const ControlData& control_data) {
       return Status(Code::kCorrupt, "system file is missing");
     }
   }
+  const uint64_t begin_nanos = MonotonicNanos();
   Recovery recovery(file_system, options.folder, control_data);
   status = recovery.Scan();
   if (!status.ok()) return status;
@@ -237,10 +239,11 @@ Status Engine::Impl::Recover(const ControlData& control_data) {
   if (status.ok()) status = recovery.ResolveSuspended(allocator.get(), files.get());
   if (!status.ok()) return status;
   if (!control_data.clean_shutdown) {
-    LogInfo("Crash recovery: {} log groups redone ({} of {} records applied) from LSN {} to {}.",
+    LogInfo("Crash recovery: {} log groups redone ({} of {} records applied) from LSN {} to {}, "
+            "{:.2f} s.",
             recovery.statistics().groups, recovery.statistics().records_applied,
             recovery.statistics().records, control_data.checkpoint_lsn.value(),
-            recovery.end().value());
+            recovery.end().value(), static_cast<double>(MonotonicNanos() - begin_nanos) / 1e9);
   }
   for (const SpaceId space : recovery.missing()) {
     LogWarning("The file '{}' is missing although it was not dropped: its table cannot be read.",
