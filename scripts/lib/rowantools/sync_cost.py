@@ -22,6 +22,7 @@ from .server import Server
 
 _ROWS = 1000
 _WARM_UP_COMMITS = 50
+_SETTLE_S = 5.0  # until the background has written what the slices made dirty
 _DATABASE = "sync_cost"
 _TRACED_CALLS = ("write", "pwrite64", "pwritev", "pwritev2", "io_submit", "io_uring_enter",
                  "fsync", "fdatasync", "fallocate", "ftruncate")
@@ -76,6 +77,7 @@ class SyncCost:
                 for row in order:
                     self._slice(row)
             if self._options.trace:
+                time.sleep(_SETTLE_S)
                 for row in self.rows:
                     self._trace(row)
         finally:
