@@ -56,6 +56,7 @@ Status StartEngine() {
   Result<std::unique_ptr<Engine>> opened = Engine::Open(PosixFileSystem(), options);
   if (!opened.ok()) return opened.status();
   g_engine = std::move(opened).value().release();
+  ShowSettingsInForce();
   return Status::Ok();
 }
 

@@ -23,6 +23,7 @@ namespace rowan {
 namespace {
 
 constexpr unsigned long long kMiB = 1ULL << 20;
+constexpr unsigned long long kRedoMin = kMiB, kRedoMax = 1ULL << 40;
 
 unsigned long long g_buffer_pool_size;
 unsigned int g_page_size;
@@ -155,6 +156,14 @@ Status ApplyBufferPool(unsigned long long bytes) {
   return status;
 }
 Status ApplyRedoCapacity(unsigned long long bytes) { return g_engine->SetRedoLogCapacity(bytes); }
+/// The log rounds the wish up to whole files; the variable shows what is in force.
+int CheckRedoCapacity(THD* thd, SYS_VAR* variable, void* wanted, st_mysql_value* value) {
+  const int failed =
+      CheckNumber<unsigned long long, kRedoMin, kRedoMax, ApplyRedoCapacity>(thd, variable, wanted,
+                                                                             value);
+  if (failed == 0) *static_cast<unsigned long long*>(wanted) = g_engine->log()->capacity_bytes();
+  return failed;
+}
 Status ApplyIoCapacity(unsigned int pages) {
   g_engine->SetIoCapacity(pages);
   return Status::Ok();
@@ -183,7 +192,6 @@ Status ApplyDoublewrite(unsigned long index) {
 }
 
 constexpr unsigned long long kPoolMin = 64 * 4096, kPoolMax = 1ULL << 46;
-constexpr unsigned long long kRedoMin = kMiB, kRedoMax = 1ULL << 40;
 constexpr unsigned int kIoCapacityMin = 100, kIoCapacityMax = 10000000;
 
 MYSQL_SYSVAR_ULONGLONG(buffer_pool_size, g_buffer_pool_size, PLUGIN_VAR_RQCMDARG,
@@ -197,7 +205,7 @@ MYSQL_SYSVAR_UINT(page_size, g_page_size, PLUGIN_VAR_RQCMDARG | PLUGIN_VAR_READO
                   nullptr, nullptr, 16384, 4096, 65536, 0);
 MYSQL_SYSVAR_ULONGLONG(redo_log_capacity, g_redo_log_capacity, PLUGIN_VAR_RQCMDARG,
                        "Most disk space the redo log takes, in bytes.",
-                       (CheckNumber<unsigned long long, kRedoMin, kRedoMax, ApplyRedoCapacity>),
+                       CheckRedoCapacity,
                        (UpdateTo<unsigned long long, ApplyRedoCapacity>), 256 * kMiB, kRedoMin,
                        kRedoMax, 0);
 MYSQL_SYSVAR_ULONGLONG(log_buffer_size, g_log_buffer_size,
@@ -313,6 +321,7 @@ Durability FlushLogAtTrxCommit(THD* thd) {
 uint32_t LockWaitTimeoutSeconds(THD* thd) { return THDVAR(thd, lock_wait_timeout); }
 InDoubtPolicy InDoubtPolicyFromVariable() { return static_cast<InDoubtPolicy>(g_in_doubt); }
 bool DeadlockDetect() { return g_deadlock_detect; }
+void ShowSettingsInForce() { g_redo_log_capacity = g_engine->log()->capacity_bytes(); }
 uint64_t BufferPoolBytes() { return g_buffer_pool_size; }
 
 }  // namespace rowan

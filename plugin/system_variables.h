@@ -21,6 +21,9 @@ extern SYS_VAR* g_system_variables[];
 /// Options for Engine::Open. Errors have been logged.
 Status OptionsFromVariables(EngineOptions* options);
 
+/// Variables whose wish was rounded show what is in force. After Engine::Open.
+void ShowSettingsInForce();
+
 Durability FlushLogAtTrxCommit(THD* thd);
 uint32_t LockWaitTimeoutSeconds(THD* thd);
 bool DeadlockDetect();
