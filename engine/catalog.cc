@@ -2,6 +2,7 @@
 #include "engine/catalog.h"
 
 #include <array>
+#include <cerrno>
 #include <mutex>
 #include <utility>
 
@@ -108,9 +109,11 @@ Result<std::shared_ptr<Table>> Catalog::Open(TableId table) {
   // Opened without the mutex (it reads pages); of two openers the first to publish wins.
   Status status = allocator_->OpenSpace(definition.space);
   if (!status.ok()) {
-    LogError("Table '{}' cannot be opened: its file for space {} is {} ({}).", definition.name,
+    LogError("Table '{}' cannot be opened: its file 'space_{}.rws' is {} ({}).", definition.name,
              definition.space.value(), CodeName(status.code()), status.message());
-    return status;
+    // Not "no such table": the catalog has it.
+    return status.Is(Code::kNotFound) ? Status(Code::kIoError, "its file is missing", ENOENT)
+                                      : status;
   }
   auto opened = std::make_shared<Table>(definition, allocator_);
   status = opened->LoadCounters();

@@ -3,6 +3,8 @@
 
 #include "plugin/ha_rowan.h"
 
+#include <cerrno>
+
 #include <algorithm>
 
 #include "sql/dd/types/table.h"
@@ -77,6 +79,7 @@ int ha_rowan::open(const char* name, int, uint, const dd::Table* table_def) {
   if (!status.ok()) {
     LogError("Table '{}' cannot be opened: {}.", name, status.message());
     if (status.Is(Code::kNotFound)) return HA_ERR_NO_SUCH_TABLE;
+    if (status.Is(Code::kIoError) && status.detail() == ENOENT) return HA_ERR_TABLESPACE_MISSING;
     return status.Is(Code::kTableChanged) ? HA_ERR_TABLE_DEF_CHANGED : Fail(status);
   }
   PrepareBuffers();

@@ -99,7 +99,7 @@ void Discard(THD* thd, ThdContext* context) {
 }
 
 int CloseConnection(handlerton*, THD* thd) {
-  Discard(thd, SwapContext(thd, nullptr));
+  Discard(thd, TakeContext(thd));
   return 0;
 }
 

@@ -300,7 +300,9 @@ Status OptionsFromVariables(EngineOptions* options) {
     LogError("rowan_data_home_dir must name a folder of its own.");
     return Status(Code::kInvalidArgument, "data folder");
   }
-  options->folder = folder[0] == '/' ? folder : std::string(mysql_real_data_home) + "/" + folder;
+  std::string home(mysql_real_data_home);
+  if (!home.ends_with('/')) home += '/';
+  options->folder = folder[0] == '/' ? folder : home + folder;
   options->page_size_bytes = g_page_size;
   options->buffer_pool_bytes = g_buffer_pool_size;
   options->redo_log_capacity_bytes = g_redo_log_capacity;

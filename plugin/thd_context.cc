@@ -15,6 +15,9 @@
 namespace rowan {
 namespace {
 
+/// Stands in the server's slot for a context that was taken away.
+char g_taken;
+
 IsolationLevel IsolationOf(THD* thd) {
   switch (thd_get_trx_isolation(thd)) {
     case ISO_READ_UNCOMMITTED: return IsolationLevel::kReadUncommitted;
@@ -58,7 +61,14 @@ void Savepoints::Release(const void* name) {
 }
 
 ThdContext* FindContext(THD* thd) {
-  return static_cast<ThdContext*>(thd_get_ha_data(thd, g_hton));
+  void* data = thd_get_ha_data(thd, g_hton);
+  return data == &g_taken ? nullptr : static_cast<ThdContext*>(data);
+}
+
+ThdContext* TakeContext(THD* thd) {
+  ThdContext* context = FindContext(thd);
+  if (context != nullptr) thd_set_ha_data(thd, g_hton, &g_taken);
+  return context;
 }
 
 ThdContext* ContextOf(THD* thd) {

@@ -48,6 +48,10 @@ ThdContext* FindContext(THD* thd);
 ThdContext* ContextOf(THD* thd);
 /// Replaces the connection's context (null: none) and returns the one it had.
 ThdContext* SwapContext(THD* thd, ThdContext* context);
+/// Returns the connection's context (or null) for deletion; nobody finds it any more. Unlike
+/// SwapContext with null it leaves the connection's hold on the plugin to the server: giving that
+/// up can unload the plugin, which must not happen while its code runs.
+ThdContext* TakeContext(THD* thd);
 
 /// At the start of each statement's use of a table: registers with the server's transaction, begins
 /// ours if none is open, and marks where the statement starts. Cheap when repeated.
