@@ -57,7 +57,7 @@ def test_a_crowd(t):
             f"({n}, {n % 100}, 'u{n}', REPEAT('c', 150))" for n in range(low, low + 500)))
     sessions, stop = 64, threading.Event()
     counts = [0] * sessions
-    timer = threading.Timer(30 if t.long else 6, stop.set)
+    timer = threading.Timer(30 if t.long else 4, stop.set)
     timer.start()
     t.threads([lambda client=t.client(), n=n: _mixed_work(t, client, n, stop, counts)
                for n in range(sessions)], 150)
@@ -236,9 +236,6 @@ def test_other_sizes_after_a_restart(t):
         server.kill()
         server.start(options)
         _check_kept(t, server)
-        t.true(server.stop(), "no orderly stop")
-        server.start(options)
-        _check_kept(t, server)
 
 
 def test_foreign_folder(t):
@@ -355,7 +352,7 @@ def test_uninstall_and_install(t):
         t.skip("about our plugin")
     server = _filled(t)
     table = f"{t.database}.kept"
-    for _ in range(2):
+    for _ in range(2 if t.long else 1):
         reader, other = server.client(), server.client()
         reader.execute("BEGIN")
         t.equal(reader.value(f"SELECT COUNT(*) FROM {table}"), 1000)
