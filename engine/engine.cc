@@ -63,6 +63,7 @@ void Engine::SetIoCapacity(uint32_t pages_per_second) {
   impl_->pool->SetIoCapacity(pages_per_second);
 }
 
+FileSystem* Engine::file_system() const { return impl_->file_system; }
 TxnManager* Engine::txns() const { return impl_->txns.get(); }
 BufferPool* Engine::pool() const { return impl_->pool.get(); }
 Log* Engine::log() const { return impl_->log.get(); }

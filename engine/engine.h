@@ -23,6 +23,8 @@
 
 namespace rowan {
 
+class FileSystem;
+
 class Engine {
  public:
   /// Errors are also logged as sentences: a folder that is not ours, another instance using it, a
@@ -83,6 +85,7 @@ class Engine {
   void SetDataSyncMethod(SyncMethod method);
   void SetIoCapacity(uint32_t pages_per_second);
 
+  [[nodiscard]] FileSystem* file_system() const;
   [[nodiscard]] TxnManager* txns() const;
   [[nodiscard]] BufferPool* pool() const;
   [[nodiscard]] Log* log() const;

@@ -10,6 +10,7 @@
 #include "base/logging.h"
 #include "buffer/buffer_redo.h"
 #include "engine/engine_impl.h"
+#include "engine/entry_sorter.h"
 
 namespace rowan {
 namespace {
@@ -235,6 +236,7 @@ Status Engine::Impl::Recover(const ControlData& control_data) {
   if (status.ok()) status = OpenPool();
   if (status.ok()) status = pool->RepairFromDoublewrite();
   if (status.ok()) status = recovery.Redo(pool.get(), files.get());
+  if (status.ok()) status = EntrySorter::RemoveLeftovers(file_system, options.folder);
   if (status.ok()) status = BuildUpperLayers();
   if (status.ok()) status = recovery.ResolveSuspended(allocator.get(), files.get());
   if (!status.ok()) return status;

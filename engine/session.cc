@@ -43,6 +43,13 @@ void Session::Begin(IsolationLevel isolation) {
 
 void Session::OpenSnapshot() { engine_->txns()->OpenSnapshot(txn_.get()); }
 
+Status Session::OpenSnapshotFor(const Table& table) {
+  OpenSnapshot();
+  const TxnId creator = table.created_by();
+  if (engine_->txns()->IsVisible(txn_->snapshot, creator, txn_->txn_id())) return Status::Ok();
+  return Status(Code::kTableChanged, "the table is newer than the snapshot");
+}
+
 void Session::StartStatement() {
   if (statement_open_) return;
   statement_open_ = true;

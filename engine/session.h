@@ -52,6 +52,9 @@ class Session {
   /// Takes the snapshot if none is open (REPEATABLE READ keeps it, READ COMMITTED closes it per
   /// statement through EndStatement).
   void OpenSnapshot();
+  /// The same, for reading `table`: kTableChanged if the snapshot is older than the table, as when
+  /// an ALTER or TRUNCATE committed after it was taken.
+  Status OpenSnapshotFor(const Table& table);
   void StartStatement();
   /// `failed`: undo what the statement did.
   Status EndStatement(bool failed);

@@ -72,6 +72,13 @@ class Table {
     return changes_.load(std::memory_order_relaxed);
   }
 
+  /// The transaction that created the table in this run of the engine; kNoTxn for tables of earlier
+  /// runs. A snapshot that does not see it must not read the table: its rows belong to a later time
+  /// whatever ids they carry.
+  [[nodiscard]] TxnId created_by() const { return created_by_; }
+  /// Before the table is shared.
+  void SetCreatedBy(TxnId txn) { created_by_ = txn; }
+
   /// Set when the table was dropped; late users get kTableChanged.
   std::atomic<bool> dropped{false};
 
@@ -80,6 +87,7 @@ class Table {
 
   const TableDef definition_;
   PageAllocator* const allocator_;
+  TxnId created_by_ = kNoTxn;
   std::vector<std::shared_ptr<IndexRef>> indexes_;
   std::atomic<uint64_t> auto_increment_{1};
   std::atomic<uint64_t> auto_increment_on_disk_{0};

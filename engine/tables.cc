@@ -71,6 +71,7 @@ Result<std::shared_ptr<Table>> Engine::CreateTable(Session* session, TableDef de
     status = impl_->catalog->InsertRow(session->writer(), session->txn(), definition);
   }
   auto table = std::make_shared<Table>(definition, allocator());
+  table->SetCreatedBy(session->txn()->txn_id());
   if (status.ok()) status = table->SetAutoIncrement(std::max<uint64_t>(auto_increment, 1));
   if (!status.ok()) {
     const Status undone = session->RollbackTo(before);

@@ -20,6 +20,7 @@
 #include "sql/handler.h"
 #include "sql/table.h"
 
+#include "engine/table_load.h"
 #include "plugin/row_reader.h"
 #include "plugin/table_codec.h"
 #include "plugin/table_share.h"
@@ -106,6 +107,8 @@ class ha_rowan final : public handler, private EntryFilter, private TableCodec::
   int records_from_index(ha_rows* count, uint index) override;
 
   // --- writes ---
+  int end_bulk_insert() override;
+  void print_error(int error, myf flags) override;
   int write_row(uchar* record) override;
   int update_row(const uchar* old_record, uchar* new_record) override;
   int delete_row(const uchar* record) override;
@@ -168,6 +171,10 @@ class ha_rowan final : public handler, private EntryFilter, private TableCodec::
   void ChooseChangedIndexes();
   bool SameRow(const uchar* old_record, const uchar* new_record);
 
+  // ha_rowan_load.cc
+  int BeginLoad();
+  Status ShowDuplicate(Status status);
+
   // ha_rowan_autoinc.cc
   Status RaiseAutoIncrement(const uchar* record);
 
@@ -196,6 +203,8 @@ class ha_rowan final : public handler, private EntryFilter, private TableCodec::
   bool search_complete_ = false;
   ByteBuffer position_key_;
 
+  std::unique_ptr<TableLoad> load_;  ///< while ALTER TABLE copies into this table
+  bool load_failed_ = false;
   RowImage old_image_;
   RowImage new_image_;
   std::vector<EntryImage> entry_views_;

@@ -99,12 +99,14 @@ int ha_rowan::extra(ha_extra_function operation) {
     case HA_EXTRA_INSERT_WITH_UPDATE:
     case HA_EXTRA_WRITE_CAN_REPLACE: exclusive_on_duplicate_ = true; break;
     case HA_EXTRA_WRITE_CANNOT_REPLACE: exclusive_on_duplicate_ = false; break;
+    case HA_EXTRA_BEGIN_ALTER_COPY: return BeginLoad();
     default: break;
   }
   return 0;
 }
 
 int ha_rowan::reset() {
+  load_.reset();
   keyread_ = false;
   exclusive_on_duplicate_ = false;
   if (reader_ != nullptr) reader_->PublishCounts();

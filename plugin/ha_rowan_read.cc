@@ -309,7 +309,8 @@ int ha_rowan::CountRows(uint32_t ordinal, ha_rows* count) {
     return ordinal == 0 ? handler::records(count)
                         : handler::records_from_index(count, codec().KeyOfOrdinal(ordinal));
   }
-  session_->OpenSnapshot();
+  const Status opened = session_->OpenSnapshotFor(*engine_table());
+  if (!opened.ok()) return Fail(opened);
   const EntryKeys keys{&codec(), ordinal};
   ReadOptions options = read_options_;
   if (ordinal != 0) options.row_key = keys.Finder();

@@ -103,6 +103,7 @@ Status ha_rowan::InsertImage() {
   for (uint32_t i = 1; i < new_image_.entries.size(); ++i) {
     entry_views_.push_back(new_image_.View(i));
   }
+  if (load_ != nullptr) return load_->Add(new_image_.key, new_image_.row, entry_views_);
   return session_->InsertRow(engine_table(), new_image_.key, new_image_.row, entry_views_,
                              exclusive_on_duplicate_);
 }

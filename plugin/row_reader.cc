@@ -69,22 +69,30 @@ void RowReader::Suspend() {
   session_ = nullptr;
 }
 
-void RowReader::OpenCursor() {
-  if (cursor_open_) return;
-  if (options_.mode == ReadMode::kSnapshot) session_->OpenSnapshot();
+Status RowReader::OpenCursor() {
+  if (cursor_open_) return Status::Ok();
+  if (options_.mode == ReadMode::kSnapshot) {
+    const Status status = session_->OpenSnapshotFor(*table_);
+    if (!status.ok()) return status;
+  }
   ReadOptions options = options_;
   entry_keys_ = {codec_, ordinal_};
   if (ordinal_ != 0) options.row_key = entry_keys_.Finder();
   cursor_.Open(session_->txn(), table_->index(ordinal_), options);
   if (!end_.empty()) cursor_.SetEnd(end_);
   cursor_open_ = true;
+  return Status::Ok();
 }
 
-void RowReader::OpenClustered() {
-  if (clustered_open_) return;
-  if (options_.mode == ReadMode::kSnapshot) session_->OpenSnapshot();
+Status RowReader::OpenClustered() {
+  if (clustered_open_) return Status::Ok();
+  if (options_.mode == ReadMode::kSnapshot) {
+    const Status status = session_->OpenSnapshotFor(*table_);
+    if (!status.ok()) return status;
+  }
   clustered_.Open(session_->txn(), table_->index(0), options_);
   clustered_open_ = true;
+  return Status::Ok();
 }
 
 void RowReader::SetEnd(Bytes end) {
@@ -96,22 +104,22 @@ void RowReader::SetEnd(Bytes end) {
 // --- moving ---
 
 Status RowReader::SeekAtLeast(Bytes key, unsigned char* record) {
-  OpenCursor();
+  if (const Status opened = OpenCursor(); !opened.ok()) return opened;
   return StepUntilRow(cursor_.SeekAtLeast(key, &view_), true, record);
 }
 
 Status RowReader::SeekBefore(Bytes key, unsigned char* record) {
-  OpenCursor();
+  if (const Status opened = OpenCursor(); !opened.ok()) return opened;
   return StepUntilRow(cursor_.SeekBefore(key, &view_), false, record);
 }
 
 Status RowReader::SeekFirst(unsigned char* record) {
-  OpenCursor();
+  if (const Status opened = OpenCursor(); !opened.ok()) return opened;
   return StepUntilRow(cursor_.SeekFirst(&view_), true, record);
 }
 
 Status RowReader::SeekLast(unsigned char* record) {
-  OpenCursor();
+  if (const Status opened = OpenCursor(); !opened.ok()) return opened;
   return StepUntilRow(cursor_.SeekLast(&view_), false, record);
 }
 
@@ -129,12 +137,12 @@ Status RowReader::Resume(bool forward, unsigned char* record) {
   if (place_ != Place::kKey) return forward ? SeekFirst(record) : SeekLast(record);
   scratch_ = resume_key_;
   if (!forward) return SeekBefore(scratch_, record);
-  OpenCursor();
+  if (const Status opened = OpenCursor(); !opened.ok()) return opened;
   return StepUntilRow(cursor_.SeekAfter(scratch_, &view_), true, record);
 }
 
 Status RowReader::GetRow(Bytes clustered_key, unsigned char* record) {
-  OpenClustered();
+  if (const Status opened = OpenClustered(); !opened.ok()) return opened;
   const Status status = clustered_.Get(clustered_key, &row_view_);
   if (status.Is(Code::kSkipped)) return Status(Code::kNotFound);
   if (!status.ok()) return status;
@@ -200,7 +208,7 @@ Status RowReader::PutFromEntry(unsigned char* record) {
 Status RowReader::FetchRow(unsigned char* record) {
   Result<Bytes> key = codec_->ClusteredKeyOf(ordinal_, view_.key, &scratch_);
   if (!key.ok()) return key.status();
-  OpenClustered();
+  if (const Status opened = OpenClustered(); !opened.ok()) return opened;
   ++clustered_lookups_;
   const Status status = clustered_.Get(*key, &row_view_);
   if (status.Is(Code::kSkipped)) return Status(Code::kNotFound);

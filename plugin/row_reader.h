@@ -97,8 +97,8 @@ class RowReader : private TableCodec::BlobReader {
   enum class Place : uint8_t { kNone, kCursor, kKey };
 
   Result<Bytes> Read(const BlobRef& ref) override;
-  void OpenCursor();
-  void OpenClustered();
+  Status OpenCursor();
+  Status OpenClustered();
   Status StepUntilRow(Status status, bool forward, unsigned char* record);
   Status PutRow(unsigned char* record);
   Status PutFromEntry(unsigned char* record);

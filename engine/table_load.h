@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// TableLoad: fills a table that the session's own transaction created and nobody else can see: the
+// copy of ALTER TABLE. Rows become leaves directly, secondary entries are sorted and become trees
+// that are built bottom-up. No row is locked, nothing is undone row by row: rollback and recovery
+// remove the whole file, because the table's own creation is part of the same transaction.
+//
+// Rows are expected in key order. From the first one that is not, clustered rows go the ordinary
+// way (with undo), which also finds duplicates; entries are still sorted.
+// Snapshots taken before the transaction commits do not see the table (RequireVisible), so entries
+// need no creator. Thread safety: one thread.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/status.h"
+#include "btree/cursor.h"
+#include "engine/entry_sorter.h"
+#include "engine/session.h"
+#include "engine/table.h"
+
+namespace rowan {
+
+class TableLoad {
+ public:
+  /// True if the table was created by the session's open transaction and is still empty.
+  static Result<bool> IsPossible(Session* session, Table* table);
+
+  /// `sort_memory_bytes` is shared by the secondary indexes.
+  TableLoad(Session* session, Table* table, size_t sort_memory_bytes);
+  ~TableLoad();
+
+  /// kDuplicate with detail 0 for a clustered key that is there; else as Session::InsertRow.
+  Status Add(Bytes key, Bytes row, std::span<const EntryImage> entries);
+  /// Builds everything; nothing can be read before. kDuplicate: detail is the ordinal of the index,
+  /// duplicate_key() the later one of two entries. kInterrupted when the session was.
+  Status Finish();
+  [[nodiscard]] Bytes duplicate_key() const { return duplicate_key_; }
+
+ private:
+  Status AddRow(Bytes key, Bytes row);
+  Status BuildIndex(uint32_t ordinal);
+
+  Session* const session_;
+  Table* const table_;
+  std::unique_ptr<BulkBuilder> rows_;  ///< null once rows went out of order
+  std::vector<std::byte> last_key_;
+  std::vector<std::byte> value_;
+  std::vector<std::unique_ptr<EntrySorter>> sorters_;  ///< by ordinal; [0] stays null
+  std::vector<std::byte> duplicate_key_;
+};
+
+}  // namespace rowan

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Filling a new table in bulk: what is in it afterwards, what is refused, and that nothing stays of
+// it when its transaction does not commit.
+#include "engine/table_load.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "tests/engine/engine_world.h"
+
+namespace rowan {
+namespace {
+
+ToyRow MakeRow(uint64_t id) {
+  return {static_cast<uint32_t>(id * 7919 % 1000), static_cast<uint32_t>(id * 31 + 5),
+          std::string(id % 60, 't')};
+}
+
+Status AddToy(TableLoad* load, uint64_t id, const ToyRow& row) {
+  const std::string value = ToyValueEntry(id, row);
+  const std::string unique = ToyUniqueEntry(id, row);
+  const EntryImage entries[] = {{1, AsBytes(value), {}, 0},
+                                {2, AsBytes(unique), {}, kToyUniqueBytes}};
+  return load->Add(AsBytes(ToyKey(id)), AsBytes(ToyEncode(row)), entries);
+}
+
+class TableLoadTest : public ::testing::Test {
+ protected:
+  TableLoadTest() : world_(TestSeed()) { EXPECT_TRUE(world_.Open().ok()); }
+
+  /// A session whose transaction has created a table.
+  void Begin() {
+    session_ = world_.engine->NewSession();
+    session_->Begin(IsolationLevel::kRepeatableRead);
+    Result<std::shared_ptr<Table>> created =
+        world_.engine->CreateTable(session_.get(), EngineWorld::ToyDefinition("test/load"), 1);
+    ASSERT_TRUE(created.ok());
+    table_ = *created;
+    ASSERT_TRUE(TableLoad::IsPossible(session_.get(), table_.get()).value());
+  }
+  void Load(const std::vector<uint64_t>& ids, size_t sort_memory_bytes) {
+    TableLoad load(session_.get(), table_.get(), sort_memory_bytes);
+    for (const uint64_t id : ids) {
+      ASSERT_TRUE(AddToy(&load, id, MakeRow(id)).ok());
+      model_[id] = MakeRow(id);
+    }
+    ASSERT_TRUE(load.Finish().ok());
+  }
+  void CommitAndCheck() {
+    ASSERT_TRUE(session_->Commit(Durability::kDurable, true).ok());
+    world_.CheckTable(table_.get(), model_);
+    EXPECT_EQ(world_.ReadAll(table_.get()), model_);
+  }
+  static std::vector<uint64_t> Ids(uint64_t count) {
+    std::vector<uint64_t> ids(count);
+    for (uint64_t i = 0; i < count; ++i) ids[i] = i + 1;
+    return ids;
+  }
+
+  EngineWorld world_;
+  std::unique_ptr<Session> session_;
+  std::shared_ptr<Table> table_;
+  ToyRows model_;
+};
+
+TEST_F(TableLoadTest, AnEmptyLoadLeavesAnEmptyTable) {
+  Begin();
+  Load({}, 1 << 20);
+  CommitAndCheck();
+}
+
+TEST_F(TableLoadTest, RowsInOrderAndChangesAfterwards) {
+  Begin();
+  Load(Ids(5000), 1);  // the smallest memory: several runs
+  CommitAndCheck();
+  session_->Begin(IsolationLevel::kRepeatableRead);
+  const ToyRow other{1, 2, "changed"};
+  ASSERT_TRUE(EngineWorld::Update(session_.get(), table_.get(), 17, model_[17], other).ok());
+  ASSERT_TRUE(EngineWorld::Delete(session_.get(), table_.get(), 4000, model_[4000]).ok());
+  model_[17] = other;
+  model_.erase(4000);
+  CommitAndCheck();
+}
+
+TEST_F(TableLoadTest, RowsOutOfOrderAreTakenToo) {
+  Begin();
+  std::vector<uint64_t> ids = Ids(2000);
+  Random random(TestSeed());
+  for (size_t i = 700; i < ids.size(); ++i) {
+    std::swap(ids[i], ids[700 + random.Below(ids.size() - 700)]);
+  }
+  Load(ids, 1 << 20);
+  CommitAndCheck();
+}
+
+TEST_F(TableLoadTest, DuplicatesAreNamed) {
+  Begin();
+  TableLoad load(session_.get(), table_.get(), 1 << 20);
+  for (uint64_t id = 1; id <= 100; ++id) ASSERT_TRUE(AddToy(&load, id, MakeRow(id)).ok());
+  const Status clustered = AddToy(&load, 50, MakeRow(5000));
+  EXPECT_TRUE(clustered.Is(Code::kDuplicate));
+  EXPECT_EQ(clustered.detail(), 0U);
+  ToyRow taken = MakeRow(101);
+  taken.unique = MakeRow(7).unique;
+  ASSERT_TRUE(AddToy(&load, 101, taken).ok());  // found only when the index is built
+  const Status unique = load.Finish();
+  EXPECT_TRUE(unique.Is(Code::kDuplicate));
+  EXPECT_EQ(unique.detail(), 2U);
+  EXPECT_EQ(AsText(load.duplicate_key()), ToyUniqueEntry(101, taken));
+  ASSERT_TRUE(session_->Rollback().ok());
+}
+
+TEST_F(TableLoadTest, RollbackAndCrashLeaveNoTableAndNoFile) {
+  Begin();
+  Load(Ids(1000), 1 << 20);
+  ASSERT_TRUE(session_->Rollback().ok());
+  table_.reset();
+  EXPECT_TRUE(world_.engine->ListTables().empty());
+  Begin();
+  Load(Ids(1000), 1 << 20);
+  ASSERT_TRUE(world_.engine->FlushLog().ok());
+  world_.files.PowerOffAfter(0);
+  session_.reset();
+  table_.reset();
+  world_.Crash(TestSeed());
+  ASSERT_TRUE(world_.Open().ok());
+  // The loser is rolled back in the background.
+  for (int i = 0; i < 1000 && !world_.engine->ListTables().empty(); ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  EXPECT_TRUE(world_.engine->ListTables().empty());
+}
+
+TEST_F(TableLoadTest, CommittedRowsSurviveACrash) {
+  Begin();
+  Load(Ids(3000), 1 << 20);
+  ASSERT_TRUE(session_->Commit(Durability::kDurable, true).ok());
+  const TableId id = table_->id();
+  world_.files.PowerOffAfter(0);
+  session_.reset();
+  table_.reset();
+  world_.Crash(TestSeed());
+  ASSERT_TRUE(world_.Open().ok());
+  table_ = world_.engine->OpenTable(id).value();
+  EXPECT_EQ(world_.ReadAll(table_.get()), model_);
+  world_.CheckTable(table_.get(), model_);
+}
+
+TEST_F(TableLoadTest, OnlyTheCreatorMayLoadAndOnlyAnEmptyTable) {
+  Begin();
+  std::unique_ptr<Session> other = world_.engine->NewSession();
+  other->Begin(IsolationLevel::kRepeatableRead);
+  EXPECT_FALSE(TableLoad::IsPossible(other.get(), table_.get()).value());
+  other.reset();
+  ASSERT_TRUE(EngineWorld::Insert(session_.get(), table_.get(), 1, MakeRow(1)).ok());
+  EXPECT_FALSE(TableLoad::IsPossible(session_.get(), table_.get()).value());
+}
+
+TEST_F(TableLoadTest, AnOlderSnapshotMustNotReadTheTable) {
+  std::unique_ptr<Session> old = world_.engine->NewSession();
+  old->Begin(IsolationLevel::kRepeatableRead);
+  old->OpenSnapshot();
+  Begin();
+  Load(Ids(10), 1 << 20);
+  EXPECT_TRUE(session_->OpenSnapshotFor(*table_).ok()) << "its own table";
+  CommitAndCheck();
+  EXPECT_TRUE(old->OpenSnapshotFor(*table_).Is(Code::kTableChanged));
+  ASSERT_TRUE(old->Rollback().ok());
+  old->Begin(IsolationLevel::kRepeatableRead);
+  EXPECT_TRUE(old->OpenSnapshotFor(*table_).ok());
+}
+
+TEST_F(TableLoadTest, AnInterruptionEndsTheBuild) {
+  Begin();
+  TableLoad load(session_.get(), table_.get(), 1 << 20);
+  for (uint64_t id = 1; id <= 5000; ++id) ASSERT_TRUE(AddToy(&load, id, MakeRow(id)).ok());
+  session_->Interrupt();
+  EXPECT_TRUE(load.Finish().Is(Code::kInterrupted));
+  ASSERT_TRUE(session_->Rollback().ok());
+}
+
+}  // namespace
+}  // namespace rowan
