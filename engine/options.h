@@ -23,6 +23,7 @@ struct EngineOptions {
   IoBackend io_backend = IoBackend::kAuto;
   uint32_t io_capacity_pages_per_second = 10000;
   uint64_t lock_memory_bytes_max = uint64_t{64} << 20;
+  uint64_t commit_ring_entries = uint64_t{1} << 20;  ///< outcomes found without a lock; power of 2
   uint32_t purge_workers = 1;
   bool background = true;  ///< false: tests drive purge, cleaning and rollback themselves
 };

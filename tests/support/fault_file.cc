@@ -48,8 +48,12 @@ SimulatedInode::Change FaultFile::ChangeFor(const Verdict& verdict) const {
 Status FaultFile::Read(uint64_t offset, MutableBytes buffer) {
   Status status = CheckUse(false);
   if (status.ok()) status = CheckTransfer(offset, buffer);
-  if (status.ok()) status = owner_->Enter(FileCall::kRead, path_).status;
   if (!status.ok()) return status;
+  const Verdict verdict = owner_->Enter(FileCall::kRead, path_);
+  if (verdict.faulty && verdict.fault.effect == InjectedFault::Effect::kShort) {
+    (void)inode_->Read(offset, buffer.first(buffer.size() / 2));
+  }
+  if (!verdict.status.ok()) return verdict.status;
   if (inode_->Read(offset, buffer)) return Status::Ok();
   return Status(Code::kIoError, "read beyond the end of the file", 0);
 }
@@ -63,6 +67,12 @@ Status FaultFile::Write(uint64_t offset, Bytes bytes) {
   }
   if (!status.ok()) return status;
   const Verdict verdict = owner_->Enter(FileCall::kWrite, path_);
+  if (verdict.faulty && verdict.fault.effect == InjectedFault::Effect::kShort) {
+    constexpr size_t kSector = 512;
+    if (options_.atomic) return verdict.status;  // all or nothing, also when it fails
+    inode_->Write(offset, bytes.first(bytes.size() / 2 / kSector * kSector), ChangeFor(verdict));
+    return verdict.status;
+  }
   if (!verdict.status.ok() && verdict.power != Power::kCutNow) return verdict.status;
   if (verdict.faulty && verdict.fault.effect == InjectedFault::Effect::kDropWrite) {
     return verdict.status;

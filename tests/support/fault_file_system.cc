@@ -174,7 +174,8 @@ FaultFileSystem::Verdict FaultFileSystem::TakeFault(FileCall call, const std::st
     }
     verdict.fault = fault;
     verdict.faulty = true;
-    if (fault.effect == InjectedFault::Effect::kFail) {
+    if (fault.effect == InjectedFault::Effect::kFail ||
+        fault.effect == InjectedFault::Effect::kShort) {
       const int error = fault.code == Code::kNoSpace ? ENOSPC : EIO;
       verdict.status = Status(fault.code, "injected fault", static_cast<uint32_t>(error));
     }

@@ -38,6 +38,7 @@ enum class FileCall : uint32_t {
 struct InjectedFault {
   enum class Effect {
     kFail,           ///< the call returns `code`; a failed sync loses data as described above
+    kShort,          ///< a read or write stops half-way and returns `code`
     kDropWrite,      ///< a write returns Ok and does nothing: the page on disk is stale
     kMisdirectWrite  ///< a write returns Ok and lands `misdirect_bytes` further on
   };

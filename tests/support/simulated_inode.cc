@@ -9,7 +9,7 @@ namespace rowan {
 bool SimulatedInode::Read(uint64_t offset, MutableBytes buffer) const {
   std::shared_lock lock(mutex_);
   if (offset > current_.size() || buffer.size() > current_.size() - offset) return false;
-  std::copy_n(current_.begin() + static_cast<ptrdiff_t>(offset), buffer.size(), buffer.begin());
+  current_.Read(offset, buffer);
   return true;
 }
 
@@ -44,12 +44,12 @@ void SimulatedInode::RecordLocked(Kind kind, Change change, uint64_t offset, Byt
 
 void SimulatedInode::ApplyTo(Image& image, Kind kind, uint64_t offset, Bytes bytes) {
   if (kind == Kind::kTruncate) {
-    image.resize(offset);
-    return;
+    image.Resize(offset);
+  } else if (kind == Kind::kExtend) {
+    if (offset > image.size()) image.Resize(offset);
+  } else {
+    image.Write(offset, bytes);
   }
-  const uint64_t end = offset + bytes.size();
-  if (end > image.size()) image.resize(end);
-  std::copy(bytes.begin(), bytes.end(), image.begin() + static_cast<ptrdiff_t>(offset));
 }
 
 void SimulatedInode::ApplyTorn(Image& image, const Pending& pending, uint32_t keep_percent,
@@ -117,8 +117,13 @@ bool SimulatedInode::FlipBit(uint64_t offset, unsigned bit) {
   std::unique_lock lock(mutex_);
   if (offset >= current_.size()) return false;
   const auto mask = static_cast<std::byte>(1u << (bit % 8));
-  current_[offset] ^= mask;
-  if (offset < durable_.size()) durable_[offset] ^= mask;
+  for (Image* image : {&current_, &durable_}) {
+    if (offset >= image->size()) continue;
+    std::byte byte;
+    image->Read(offset, {&byte, 1});
+    byte ^= mask;
+    image->Write(offset, {&byte, 1});
+  }
   return true;
 }
 

@@ -11,6 +11,7 @@
 
 #include "base/bytes.h"
 #include "base/random.h"
+#include "tests/support/sparse_image.h"
 
 namespace rowan {
 
@@ -63,7 +64,7 @@ class SimulatedInode {
     uint64_t offset;  // of a write, else the new size
     std::vector<std::byte> bytes;
   };
-  using Image = std::vector<std::byte>;
+  using Image = SparseImage;
 
   void RecordLocked(Kind kind, Change change, uint64_t offset, Bytes bytes);
   static void ApplyTo(Image& image, Kind kind, uint64_t offset, Bytes bytes);
