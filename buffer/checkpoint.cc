@@ -184,10 +184,13 @@ Status Checkpointer::WriteCheckpoint() {
   if (before_) before_();
   const Lsn candidate = std::min(Candidate(), ceiling);
   if (candidate <= published()) return Status::Ok();
+  const Lsn discards_end(core_->LogTail());  // every page discarded so far was freed below
   Status status = core_->syncs.SyncAll();
   if (!status.ok()) return core_->StopEngine("syncing a data file failed", status);
-  // A discarded page may be forgotten only once the group that freed it is durable.
-  status = core_->log->WaitDurable(candidate);
+  // The candidate is the smallest of the shards' results and may lie in the gap of a page discarded
+  // in another shard: its changes below the candidate are nowhere. That is right only if recovery
+  // finds the group that freed it.
+  status = core_->log->WaitDurable(discards_end);
   if (!status.ok()) return status;
   status = core_->control->Update(
       [candidate](ControlData& data) { data.checkpoint_lsn = candidate; });

@@ -10,7 +10,9 @@
 // Discarded pages: a freed page is dropped although its last changes were never written. A
 // checkpoint between its first unwritten change and its freeing would make recovery replay onto a
 // page that never was. So Discard lowers the result of the sweep in progress (`discard_floor`);
-// sweeps that begin after the freeing group are above the gap.
+// sweeps that begin after the freeing group are above the gap. The checkpoint may still come to lie
+// in the gap, because another shard has a smaller result; so it is published only when the log is
+// durable beyond every freeing group: recovery then ends with the page free, whatever was in it.
 // Thread safety: all members from any thread.
 #pragma once
 

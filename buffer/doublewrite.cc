@@ -230,6 +230,11 @@ Status DoublewriteFile::ReadDirectories(std::vector<PlacedDirectory>* directorie
   std::erase_if(*directories, [settled](const PlacedDirectory& placed) {
     return placed.directory.sequence <= settled;
   });
+  // An earlier process may have died with its writes home in the kernel: whole to look at, not
+  // durable. They must be before the images go.
+  for (const PlacedDirectory& placed : *directories) {
+    for (const auto& [id, checksum] : placed.directory.entries) syncs_->NoteWrite(id.space);
+  }
   return Status::Ok();
 }
 

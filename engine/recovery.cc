@@ -66,6 +66,7 @@ Status Recovery::RedoGroup(BufferPool* pool, SpaceFiles* files, const LogReader:
       status = Status(Code::kNewerFormat, "unknown redo record type");
     } else if (!entry->pageless) {
       if (files->IsLive(record.page.space)) {
+        if (touched_.insert(record.page.space).second) pool->NoteEarlierWrites(record.page.space);
         status = RedoRecord(pool, group, record);
       } else {
         missing_.insert(record.page.space);

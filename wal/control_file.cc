@@ -172,7 +172,9 @@ Result<std::unique_ptr<ControlFile>> ControlFile::Open(FileSystem* file_system,
   Result<std::unique_ptr<File>> file = file_system->Open(folder + "/" + kFileName, {});
   if (!file.ok()) return file.status();
   impl->file = std::move(file).value();
-  const Status status = impl->Load();
+  Status status = impl->Load();
+  // A process that died may have left the newer slot unsynced; the next update takes the other one.
+  if (status.ok()) status = impl->file->Sync(SyncMethod::kFdatasync);
   if (!status.ok()) return status;
   return std::unique_ptr<ControlFile>(new ControlFile(std::move(impl)));
 }

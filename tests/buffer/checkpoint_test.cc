@@ -70,6 +70,8 @@ TEST(Checkpoint, WhatTheOwnersLogBeforeItStaysAboveIt) {
   ASSERT_TRUE(harness.pool().FlushAndCheckpoint().ok());
   EXPECT_EQ(harness.control().data().checkpoint_lsn, before);
   EXPECT_GT(logged, before);
+  // A page freed by that group may have been discarded with changes below the checkpoint.
+  EXPECT_GE(harness.log().durable(), logged);
 }
 
 TEST(Checkpoint, ABusyPageDoesNotKeepAFlushFromFinishing) {
