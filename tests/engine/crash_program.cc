@@ -1,155 +1,234 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "tests/engine/crash_program.h"
 
-#include <algorithm>
+#include <chrono>
 #include <thread>
 
 namespace rowan {
 namespace {
 
-constexpr uint32_t kOperationsMax = 8;
 constexpr uint32_t kCrashesDuringRecoveryMax = 2;
+/// Changes that a start makes at least; a cut is chosen below.
+constexpr uint64_t kChangesOfRecovery = 60;
+constexpr uint32_t kDdlTransactions = 6;
+constexpr FileCall kFaultyCalls[] = {FileCall::kRead,     FileCall::kWrite,    FileCall::kWrite,
+                                     FileCall::kSync,     FileCall::kSync,     FileCall::kAllocate,
+                                     FileCall::kRename,   FileCall::kRemove,   FileCall::kOpen,
+                                     FileCall::kTruncate, FileCall::kSyncDirectory};
+constexpr const char* kFaultyPaths[] = {"", "redo", "space_", "doublewrite", "control"};
 
 }  // namespace
 
 CrashProgram::CrashProgram(uint64_t seed, const CrashProgramSettings& settings)
-    : seed_(seed), settings_(settings), random_(seed), world_(seed) {
-  workers_.resize(settings.threads);
-  for (uint32_t i = 0; i < settings.threads; ++i) {
-    workers_[i].number = i;
-    workers_[i].random = Random(seed * 1000 + i);
-    workers_[i].history.emplace_back();
+    : seed_(seed), settings_(settings), random_(seed), world_(seed), context_(&world_),
+      ddl_(seed * 1000 + 999) {
+  for (uint32_t i = 0; i < settings.worker.workers; ++i) {
+    workers_.emplace_back(i, seed * 1000 + i, settings.worker);
   }
-  world_.options.doublewrite = DoublewriteMode::kOn;
-  // Small enough that checkpoints and recycling happen within one round.
-  world_.options.redo_log_capacity_bytes = uint64_t{1} << 20;
-  world_.options.log_buffer_bytes = uint64_t{1} << 18;
+  EngineOptions& options = world_.options;
+  // Small enough that checkpoints, recycling and eviction happen within one round.
+  options.redo_log_capacity_bytes = uint64_t{1} << 20;
+  options.log_buffer_bytes = uint64_t{1} << 16;
+  options.buffer_pool_bytes = std::min<uint64_t>(options.buffer_pool_bytes,
+                                                 uint64_t{256} * options.page_size_bytes);
+  options.lock_memory_bytes_max = uint64_t{1} << 20;
+  options.commit_ring_entries = 64;
+  options.doublewrite = DoublewriteMode::kOn;
+  if (random_.OneIn(8)) {
+    world_.files.SetAtomicWriteUnitMax(options.page_size_bytes);
+    options.doublewrite = DoublewriteMode::kAtomic;
+  }
 }
 
 void CrashProgram::Run() {
-  SCOPED_TRACE("crash program seed " + std::to_string(seed_));
+  SCOPED_TRACE("crash program; to replay: ROWAN_TEST_PAGE_SIZE=" +
+               std::to_string(TestPageSizeBytes()) +
+               " ROWAN_TEST_POOL_PAGES=" + std::to_string(TestPoolPages()) +
+               " ROWAN_TEST_SEED=" + std::to_string(seed_) +
+               " ROWAN_TEST_CRASH_SEEDS=1 build/tests/rowan_engine_test"
+               " --gtest_filter='CrashProgramTest.*'" +
+               (world_.options.doublewrite == DoublewriteMode::kAtomic ? "  (untorn writes)" : ""));
   ASSERT_TRUE(world_.Open().ok());
-  const std::shared_ptr<Table> table = world_.CreateTable("test/crash");
-  ASSERT_NE(table, nullptr);
-  table_ = table->id();
+  CreateTables();
   for (uint32_t round = 0; round < settings_.rounds && !::testing::Test::HasFailure(); ++round) {
     Round(round);
   }
 }
 
+void CrashProgram::CreateTables() {
+  const std::shared_ptr<Table> table = world_.CreateTable("test/crash");
+  ASSERT_NE(table, nullptr);
+  table_ = table->id();
+  std::unique_ptr<Session> session = world_.engine->NewSession();
+  session->Begin(IsolationLevel::kRepeatableRead);
+  for (uint32_t hot = 0; hot < kHotRows; ++hot) {
+    ASSERT_TRUE(EngineWorld::Insert(session.get(), table.get(), kHotRowFirst + hot,
+                                    MakeHotRow(hot, {})).ok());
+  }
+  ASSERT_TRUE(session->Commit(Durability::kDurable, true).ok());
+}
+
 void CrashProgram::Round(uint32_t round) {
-  SCOPED_TRACE("round " + std::to_string(round));
+  Ending ending;
   {
     Result<std::shared_ptr<Table>> table = world_.engine->OpenTable(table_);
     ASSERT_TRUE(table.ok()) << table.status().message();
-    // Anywhere from the first write to well behind the usual end of the round.
-    world_.files.PowerOffAfter(random_.Below(settings_.threads * settings_.transactions * 6));
-    std::vector<std::thread> threads;
-    for (Worker& worker : workers_) {
-      threads.emplace_back([this, &worker, open = *table] { Work(&worker, open.get()); });
-    }
-    for (std::thread& thread : threads) thread.join();
+    ending = PrepareEnding();
+    RunThreads(table->get());
   }
-  world_.Crash(random_.Next());
-  ReopenThroughCrashes();
+  SCOPED_TRACE("round " + std::to_string(round) + " with ending " +
+               std::to_string(static_cast<int>(ending)) + "; " + world_.files.Describe());
+  CrashKind kind = End(ending);
+  // What only the process had to survive may be lost when the power goes after all.
+  if (ReopenThroughCrashes() > 0 && kind == CrashKind::kProcess) kind = CrashKind::kPower;
   if (world_.engine == nullptr) return;
-  Result<std::shared_ptr<Table>> table = world_.engine->OpenTable(table_);
-  ASSERT_TRUE(table.ok()) << table.status().message();
-  Compare(table->get());
+  WaitForRollback();
+  Compare(kind);
 }
 
-void CrashProgram::ReopenThroughCrashes() {
-  for (uint32_t i = random_.Below(kCrashesDuringRecoveryMax + 1); i > 0; --i) {
-    world_.files.PowerOffAfter(random_.Below(60));
-    world_.Open().Ignore();  // may fail or get through; either way the power goes next
+CrashProgram::Ending CrashProgram::PrepareEnding() {
+  const uint64_t changes =
+      uint64_t{settings_.worker.workers} * settings_.transactions * 8 + 40 * kDdlTransactions;
+  const uint64_t dice = random_.Below(20);
+  context_.Reset(false);
+  if (dice < 10) {
+    // Anywhere from the first write to well behind the usual end of the round.
+    world_.files.PowerOffAfter(random_.Below(changes));
+    return Ending::kPower;
+  }
+  if (dice < 13) return Ending::kProcess;
+  if (dice < 14) return Ending::kClean;
+  context_.Reset(true);
+  InjectFaults(static_cast<uint32_t>(changes / 4));
+  return Ending::kFaults;
+}
+
+void CrashProgram::InjectFaults(uint32_t calls_max) {
+  for (uint64_t count = 1 + random_.Below(2); count > 0; --count) {
+    InjectedFault fault;
+    fault.call = kFaultyCalls[random_.Below(std::size(kFaultyCalls))];
+    fault.path_part = kFaultyPaths[random_.Below(std::size(kFaultyPaths))];
+    fault.nth_call = 1 + random_.Below(1 + random_.Below(calls_max));
+    fault.lasting = random_.OneIn(4);
+    const bool takes_space = fault.call == FileCall::kWrite || fault.call == FileCall::kAllocate ||
+                             fault.call == FileCall::kOpen;
+    if (takes_space && random_.OneIn(2)) fault.code = Code::kNoSpace;
+    if (random_.OneIn(2)) fault.effect = InjectedFault::Effect::kShort;
+    world_.files.Inject(fault);
+  }
+}
+
+void CrashProgram::RunThreads(Table* table) {
+  working_.store(true);
+  std::thread maintenance([this, table] { Maintain(table); });
+  std::vector<std::thread> threads;
+  for (CrashWorker& worker : workers_) {
+    threads.emplace_back([this, &worker, table] {
+      worker.Work(&context_, table, settings_.transactions);
+    });
+  }
+  if (settings_.ddl) {
+    threads.emplace_back([this] { ddl_.Work(&context_, kDdlTransactions); });
+  }
+  for (std::thread& thread : threads) thread.join();
+  working_.store(false);
+  maintenance.join();
+}
+
+void CrashProgram::Maintain(Table* table) {
+  Random random(seed_ * 1000 + 998);
+  Engine* engine = world_.engine.get();
+  while (working_.load() && !engine->stopped()) {
+    Status status;
+    switch (random.Below(8)) {
+      case 0:
+      case 1: status = engine->pool()->FlushAndCheckpoint(); break;
+      case 2: status = engine->FlushLog(); break;
+      case 3: {
+        constexpr LogSyncMethod kMethods[] = {LogSyncMethod::kFsync, LogSyncMethod::kFdatasync,
+                                              LogSyncMethod::kDsync, LogSyncMethod::kDirectDsync};
+        status = engine->SetLogSyncMethod(kMethods[random.Below(std::size(kMethods))]);
+        break;
+      }
+      case 4: status = engine->SetRedoLogCapacity((1 + random.Below(2)) << 20); break;
+      case 5: {
+        const uint64_t frames = 64 + random.Below(200);
+        status = engine->SetBufferPoolBytes(frames * engine->pool()->page_size_bytes());
+        if (status.Is(Code::kBusy)) status = Status::Ok();
+        break;
+      }
+      case 6: status = engine->CheckSpace(table, [](Bytes, std::vector<BlobRef>*) {}); break;
+      default: std::this_thread::sleep_for(std::chrono::microseconds(random.Below(2000)));
+    }
+    EXPECT_TRUE(status.ok() || context_.MayFail())
+        << "maintenance: " << CodeName(status.code()) << ": " << status.message();
+    if (context_.MayFail() && !status.ok()) std::this_thread::yield();
+  }
+}
+
+CrashKind CrashProgram::End(Ending ending) {
+  switch (ending) {
+    case Ending::kProcess:
+      world_.engine.reset();
+      return CrashKind::kProcess;
+    case Ending::kClean: {
+      const Status closed = world_.Shutdown();
+      EXPECT_TRUE(closed.ok()) << closed.message();
+      return CrashKind::kClean;
+    }
+    case Ending::kPower:
+    case Ending::kFaults: break;
+  }
+  world_.Crash(random_.Next());
+  return CrashKind::kPower;
+}
+
+uint64_t CrashProgram::ReopenThroughCrashes() {
+  const uint64_t crashes = random_.Below(kCrashesDuringRecoveryMax + 1);
+  for (uint64_t i = 0; i < crashes; ++i) {
+    // May fail or get through; either way the power goes next.
+    if (random_.OneIn(3)) {
+      InjectFaults(kChangesOfRecovery);
+    } else {
+      world_.files.PowerOffAfter(random_.Below(kChangesOfRecovery));
+    }
+    const Status status = world_.Open();
+    EXPECT_FALSE(status.Is(Code::kCorrupt)) << status.message();
     world_.Crash(random_.Next());
   }
   const Status status = world_.Open();
-  EXPECT_TRUE(status.ok()) << "recovery failed: " << status.message() << "; "
-                           << world_.files.Describe();
+  EXPECT_TRUE(status.ok()) << "recovery failed: " << CodeName(status.code()) << ": "
+                           << status.message();
+  return crashes;
 }
 
-void CrashProgram::Work(Worker* worker, Table* table) {
-  std::unique_ptr<Session> session = world_.engine->NewSession();
-  for (uint32_t i = 0; i < settings_.transactions; ++i) {
-    if (!Transaction(worker, table, session.get())) return;
-  }
-}
-
-bool CrashProgram::Transaction(Worker* worker, Table* table, Session* session) {
-  Random& random = worker->random;
-  session->Begin(random.Below(2) == 0 ? IsolationLevel::kReadCommitted
-                                      : IsolationLevel::kRepeatableRead);
-  ToyRows rows = worker->rows;
-  const uint32_t operations = 1 + random.Below(kOperationsMax);
-  for (uint32_t i = 0; i < operations; ++i) {
-    const UndoPosition savepoint = session->Savepoint();
-    const ToyRows before = rows;
-    if (!Operation(worker, table, session, &rows).ok()) return false;
-    if (random.Below(8) != 0) continue;
-    if (!session->RollbackTo(savepoint).ok()) return false;
-    rows = before;
-  }
-  if (random.Below(6) == 0) return session->Rollback().ok();
-  const auto durability = static_cast<Durability>(random.Below(3));
-  worker->rows = rows;
-  worker->history.push_back(rows);
-  if (!session->Commit(durability, true).ok()) return false;
-  if (durability == Durability::kDurable) {
-    worker->history.erase(worker->history.begin(), worker->history.end() - 1);
-  }
-  return true;
-}
-
-ToyRow CrashProgram::RandomRow(Worker* worker, uint64_t id) {
-  ToyRow row;
-  row.value = static_cast<uint32_t>(worker->random.Below(5));
-  // Unique by construction, but changing, so that unique entries come and go.
-  row.unique = static_cast<uint32_t>(id * 4 + worker->random.Below(4));
-  row.text.assign(worker->random.Below(settings_.text_bytes_max),
-                  static_cast<char>('a' + worker->random.Below(26)));
-  return row;
-}
-
-Status CrashProgram::Operation(Worker* worker, Table* table, Session* session, ToyRows* rows) {
-  const uint64_t id =
-      1 + worker->number + settings_.threads * worker->random.Below(settings_.ids_per_thread);
-  const auto found = rows->find(id);
-  Status status;
-  if (found == rows->end()) {
-    const ToyRow row = RandomRow(worker, id);
-    status = EngineWorld::Insert(session, table, id, row);
-    if (status.ok()) (*rows)[id] = row;
-  } else if (worker->random.Below(3) == 0) {
-    status = EngineWorld::Delete(session, table, id, found->second);
-    if (status.ok()) rows->erase(found);
-  } else {
-    const ToyRow row = RandomRow(worker, id);
-    status = EngineWorld::Update(session, table, id, found->second, row);
-    if (status.ok()) found->second = row;
-  }
-  // Ids are private to the thread: only the power cut may stop it.
-  EXPECT_TRUE(status.ok() || world_.files.powered_off())
-      << CodeName(status.code()) << ": " << status.message();
-  return status;
-}
-
-void CrashProgram::Compare(Table* table) {
-  const ToyRows all = world_.ReadAll(table);
-  for (Worker& worker : workers_) {
-    ToyRows mine;
-    for (const auto& [id, row] : all) {
-      if ((id - 1) % settings_.threads == worker.number) mine[id] = row;
+void CrashProgram::WaitForRollback() {
+  const auto unfinished = [this] {
+    for (const TxnInfo& txn : world_.engine->txns()->Describe()) {
+      if (txn.recovered) return true;
     }
-    const auto state = std::find(worker.history.begin(), worker.history.end(), mine);
-    EXPECT_TRUE(state != worker.history.end())
-        << "thread " << worker.number << ": the rows after recovery are none of the "
-        << worker.history.size() << " states since the last durable commit; "
-        << world_.files.Describe();
-    worker.rows = mine;
-    worker.history = {mine};
+    return false;
+  };
+  for (int i = 0; i < 20000 && unfinished(); ++i) {
+    std::this_thread::sleep_for(std::chrono::microseconds(500));
   }
-  world_.CheckTable(table, all);
+  EXPECT_FALSE(unfinished()) << "a loser was not rolled back";
+}
+
+void CrashProgram::Compare(CrashKind kind) {
+  Result<std::shared_ptr<Table>> table = world_.engine->OpenTable(table_);
+  ASSERT_TRUE(table.ok()) << table.status().message();
+  const ToyRows all = world_.ReadAll(table->get());
+  for (CrashWorker& worker : workers_) worker.Settle(all, kind);
+  for (uint32_t hot = 0; hot < kHotRows; ++hot) {
+    const auto row = all.find(kHotRowFirst + hot);
+    ASSERT_NE(row, all.end());
+    for (const CrashWorker& worker : workers_) worker.CheckHot(hot, ParseHotRow(row->second));
+  }
+  world_.CheckTable(table->get(), all);
+  ddl_.Settle(&world_, table_, kind);
+  const Status system = world_.engine->CheckSystem();
+  EXPECT_TRUE(system.ok()) << system.message();
 }
 
 }  // namespace rowan

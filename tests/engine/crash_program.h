@@ -1,29 +1,34 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// CrashProgram: a random multi-threaded program against the engine, a power cut in the midst of it,
-// recovery, a check of every structure, and the comparison with a model that knows which commits
-// were acknowledged.
+// CrashProgram: a random multi-threaded program against the engine (writers, DDL, maintenance), an
+// end chosen by the seed in the midst of it, recovery, a check of every structure, and the
+// comparison with models that know which commits were acknowledged and how.
 //
-// Each thread owns the ids congruent to its number, so its part of the table is a serial history:
-// the list of states after each of its commits. After a crash its rows must equal one of these
-// states, not older than its last commit that was acknowledged as durable.
+// A round ends in one of these ways; the seed decides which:
+//   power    the power goes at a random change: in work, a checkpoint, recycling, DDL, purge
+//   process  the process vanishes: everything written stays, nothing is flushed
+//   faults   calls fail with EIO or ENOSPC, at once or half-way, a sync fails, once or from then
+//            on; the engine stops or reports; then the power goes
+//   clean    a shutdown
+// Recovery is cut short or meets faults of its own before it may run to the end.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
-#include <mutex>
 #include <string>
 #include <vector>
 
 #include "base/random.h"
-#include "tests/engine/engine_world.h"
+#include "tests/engine/crash_context.h"
+#include "tests/engine/crash_ddl.h"
+#include "tests/engine/crash_worker.h"
 
 namespace rowan {
 
 struct CrashProgramSettings {
-  uint32_t threads = 3;
-  uint32_t transactions = 40;      ///< per thread and round
-  uint32_t rounds = 2;             ///< crashes
-  uint32_t ids_per_thread = 24;
-  uint32_t text_bytes_max = 600;
+  CrashWorkerSettings worker;
+  uint32_t transactions = 16;  ///< per worker and round
+  uint32_t rounds = 2;
+  bool ddl = true;
 };
 
 class CrashProgram {
@@ -33,28 +38,29 @@ class CrashProgram {
   void Run();
 
  private:
-  struct Worker {
-    uint32_t number = 0;
-    Random random{0};
-    ToyRows rows;                  ///< after the last commit attempted
-    std::vector<ToyRows> history;  ///< states since the last durable one; [0] = that one
-    bool commit_in_doubt = false;  ///< history.back() was being committed when the power went
-  };
+  enum class Ending { kPower, kProcess, kFaults, kClean };
 
+  void CreateTables();
   void Round(uint32_t round);
-  void Work(Worker* worker, Table* table);
-  bool Transaction(Worker* worker, Table* table, Session* session);
-  Status Operation(Worker* worker, Table* table, Session* session, ToyRows* rows);
-  ToyRow RandomRow(Worker* worker, uint64_t id);
-  void Compare(Table* table);
-  void ReopenThroughCrashes();
+  Ending PrepareEnding();
+  void InjectFaults(uint32_t calls_max);
+  void RunThreads(Table* table);
+  void Maintain(Table* table);
+  CrashKind End(Ending ending);
+  /// Returns how often the power went before the start that got through.
+  uint64_t ReopenThroughCrashes();
+  void WaitForRollback();
+  void Compare(CrashKind kind);
 
   const uint64_t seed_;
   const CrashProgramSettings settings_;
   Random random_;
   EngineWorld world_;
+  CrashContext context_;
   TableId table_;
-  std::vector<Worker> workers_;
+  std::vector<CrashWorker> workers_;
+  CrashDdl ddl_;
+  std::atomic<bool> working_{false};
 };
 
 }  // namespace rowan

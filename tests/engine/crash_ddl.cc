@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "tests/engine/crash_ddl.h"
+
+#include <algorithm>
+#include <unordered_set>
+
+namespace rowan {
+namespace {
+
+constexpr size_t kTablesMax = 4;
+constexpr uint32_t kRowsMax = 12;
+
+ToyRow DdlRow(Random* random, uint64_t id) {
+  return {static_cast<uint32_t>(random->Below(5)), static_cast<uint32_t>(id),
+          std::string(random->Below(500), static_cast<char>('a' + random->Below(26)))};
+}
+
+}  // namespace
+
+void CrashDdl::Work(CrashContext* context, uint32_t transactions) {
+  std::unique_ptr<Session> session = context->engine()->NewSession();
+  for (uint32_t i = 0; i < transactions; ++i) {
+    if (!Transaction(context, session.get())) return;
+  }
+}
+
+bool CrashDdl::Transaction(CrashContext* context, Session* session) {
+  session->Begin(IsolationLevel::kRepeatableRead);
+  State state = history_.back();
+  Status status;
+  for (uint64_t steps = 1 + random_.Below(2); steps > 0 && status.ok(); --steps) {
+    status = Step(context->world(), session, &state);
+  }
+  const bool roll_back = status.ok() && random_.OneIn(4);
+  if (status.ok() && !roll_back) {
+    const auto durability = static_cast<Durability>(random_.Below(3));
+    history_.push_back(std::move(state));
+    status = session->Commit(durability, true);
+    if (status.ok()) {
+      session->FinishDdl();
+      committed_ = history_.size() - 1;
+      if (durability != Durability::kBackground) written_ = committed_;
+      if (durability == Durability::kDurable) durable_ = committed_;
+      return true;
+    }
+    EXPECT_TRUE(context->MayFail()) << CodeName(status.code()) << ": " << status.message();
+    session->Rollback().Ignore();
+    return false;  // in doubt
+  }
+  const Status undone = session->Rollback();
+  if (!status.ok() || !undone.ok()) {
+    EXPECT_TRUE(context->MayFail()) << CodeName(status.code()) << ": " << status.message() << "; "
+                                    << CodeName(undone.code()) << ": " << undone.message();
+    return undone.ok() && !context->Over();
+  }
+  return true;
+}
+
+Status CrashDdl::Step(EngineWorld* world, Session* session, State* state) {
+  const std::string fresh = "ddl/t" + std::to_string(++next_name_);
+  if (state->size() < 2 || (state->size() < kTablesMax && random_.OneIn(3))) {
+    return Create(world, session, fresh, &(*state)[fresh]);
+  }
+  auto chosen = state->begin();
+  std::advance(chosen, random_.Below(state->size()));
+  const std::string name = chosen->first;
+  Result<TableId> table = Find(world, name);
+  if (!table.ok()) return table.status();
+  switch (random_.Below(4)) {
+    case 0: {
+      state->erase(chosen);
+      return world->engine->DropTable(session, *table);
+    }
+    case 1: {
+      auto node = state->extract(chosen);
+      node.key() = fresh;
+      state->insert(std::move(node));
+      return world->engine->RenameTable(session, *table, fresh);
+    }
+    case 2: {  // truncate
+      const Status status = world->engine->DropTable(session, *table);
+      if (!status.ok()) return status;
+      state->erase(chosen);
+      return Create(world, session, fresh, &(*state)[fresh]);
+    }
+    default: return Insert(world, session, name, &chosen->second);
+  }
+}
+
+Status CrashDdl::Create(EngineWorld* world, Session* session, const std::string& name,
+                        ToyRows* rows) {
+  Result<std::shared_ptr<Table>> table =
+      world->engine->CreateTable(session, EngineWorld::ToyDefinition(name), 1);
+  return table.ok() ? Insert(world, session, name, rows) : table.status();
+}
+
+Status CrashDdl::Insert(EngineWorld* world, Session* session, const std::string& name,
+                        ToyRows* rows) {
+  Result<TableId> id = Find(world, name);
+  if (!id.ok()) return id.status();
+  Result<std::shared_ptr<Table>> table = world->engine->OpenTable(*id);
+  if (!table.ok()) return table.status();
+  for (uint64_t count = random_.Below(kRowsMax); count > 0; --count) {
+    const uint64_t row_id = rows->empty() ? 1 : rows->rbegin()->first + 1;
+    const ToyRow row = DdlRow(&random_, row_id);
+    const Status status = EngineWorld::Insert(session, table->get(), row_id, row);
+    if (!status.ok()) return status;
+    (*rows)[row_id] = row;
+  }
+  return Status::Ok();
+}
+
+Result<TableId> CrashDdl::Find(EngineWorld* world, const std::string& name) {
+  for (const TableDef& definition : world->engine->ListTables()) {
+    if (definition.name == name) return definition.id;
+  }
+  ADD_FAILURE() << "no table " << name;
+  return Status(Code::kNotFound, "the program's table is gone");
+}
+
+void CrashDdl::Settle(EngineWorld* world, TableId other, CrashKind kind) {
+  EXPECT_TRUE(world->engine->RemoveOrphanFiles().ok());
+  State found;
+  for (const TableDef& definition : world->engine->ListTables()) {
+    if (definition.id == other) continue;
+    Result<std::shared_ptr<Table>> table = world->engine->OpenTable(definition.id);
+    if (!table.ok()) {
+      ADD_FAILURE() << definition.name << ": " << table.status().message();
+      return;
+    }
+    const ToyRows rows = world->ReadAll(table->get());
+    world->CheckTable(table->get(), rows);
+    EXPECT_TRUE(found.emplace((*table)->name(), rows).second) << "two tables " << definition.name;
+  }
+  size_t least = durable_;
+  if (kind == CrashKind::kProcess) least = std::max(least, written_);
+  if (kind == CrashKind::kClean) least = committed_;
+  const auto state =
+      std::find(history_.begin() + static_cast<ptrdiff_t>(least), history_.end(), found);
+  EXPECT_NE(state, history_.end()) << "the tables are none of the "
+                                   << history_.size() - least
+                                   << " states since the last acknowledged DDL";
+  CheckFiles(world);
+  history_ = {std::move(found)};
+  durable_ = written_ = committed_ = 0;
+}
+
+void CrashDdl::CheckFiles(EngineWorld* world) {
+  std::unordered_set<std::string> owned;
+  for (const TableDef& definition : world->engine->ListTables()) {
+    owned.insert("space_" + std::to_string(definition.space.value()) + ".rws");
+  }
+  owned.insert("space_" + std::to_string(kSystemSpace.value()) + ".rws");
+  owned.insert("space_" + std::to_string(kUndoSpace.value()) + ".rws");
+  Result<std::vector<std::string>> names = world->files.List(world->options.folder);
+  if (!names.ok()) {
+    ADD_FAILURE() << names.status().message();
+    return;
+  }
+  for (const std::string& name : *names) {
+    if (!name.starts_with("space_") || !name.ends_with(".rws")) continue;
+    EXPECT_EQ(owned.count(name), 1u) << name << " belongs to no table";
+  }
+}
+
+}  // namespace rowan

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// CrashDdl: the thread of a crash program that creates, fills, renames, truncates and drops tables,
+// and the model of them: the list of states, table name -> rows, after each of its commits.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/random.h"
+#include "tests/engine/crash_context.h"
+
+namespace rowan {
+
+class CrashDdl {
+ public:
+  explicit CrashDdl(uint64_t seed) : random_(seed), history_(1) {}
+
+  /// Thread body: so many transactions, or until the engine or the power is gone.
+  void Work(CrashContext* context, uint32_t transactions);
+  /// Compares the tables there are, but for `other`, with the model, each checked as a whole.
+  void Settle(EngineWorld* world, TableId other, CrashKind kind);
+
+ private:
+  using State = std::map<std::string, ToyRows>;
+
+  [[nodiscard]] bool Transaction(CrashContext* context, Session* session);
+  Status Step(EngineWorld* world, Session* session, State* state);
+  Status Create(EngineWorld* world, Session* session, const std::string& name, ToyRows* rows);
+  Status Insert(EngineWorld* world, Session* session, const std::string& name, ToyRows* rows);
+  static Result<TableId> Find(EngineWorld* world, const std::string& name);
+  static void CheckFiles(EngineWorld* world);
+
+  Random random_;
+  uint32_t next_name_ = 0;
+  std::vector<State> history_;
+  size_t durable_ = 0;    ///< positions in history_ that a crash of some kind must not undo
+  size_t written_ = 0;
+  size_t committed_ = 0;
+};
+
+}  // namespace rowan

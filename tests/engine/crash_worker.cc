@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "tests/engine/crash_worker.h"
+
+#include <algorithm>
+
+namespace rowan {
+namespace {
+
+constexpr uint32_t kOperationsMax = 8;
+constexpr uint32_t kLongOperations = 80;  // now and then: undo of many pages
+constexpr uint32_t kLockWaitSeconds = 10;
+
+}  // namespace
+
+ToyRow MakeHotRow(uint32_t hot, const HotClock& clock) {
+  ToyRow row;
+  row.unique = UINT32_MAX - hot;
+  row.text.assign(reinterpret_cast<const char*>(clock.data()), sizeof(clock));
+  return row;
+}
+
+HotClock ParseHotRow(const ToyRow& row) {
+  HotClock clock{};
+  EXPECT_EQ(row.text.size(), sizeof(clock));
+  std::copy_n(row.text.data(), std::min(row.text.size(), sizeof(clock)),
+              reinterpret_cast<char*>(clock.data()));
+  return clock;
+}
+
+void CrashWorker::Work(CrashContext* context, Table* table, uint32_t transactions) {
+  std::unique_ptr<Session> session = context->engine()->NewSession();
+  session->txn()->lock_wait_timeout_s = kLockWaitSeconds;
+  context->Enlist(session.get());
+  for (uint32_t i = 0; i < transactions; ++i) {
+    if (Transaction(context, table, session.get()) == Outcome::kStop) break;
+  }
+  context->Leave(session.get());
+}
+
+CrashWorker::Outcome CrashWorker::Transaction(CrashContext* context, Table* table,
+                                              Session* session) {
+  session->Begin(random_.OneIn(2) ? IsolationLevel::kReadCommitted
+                                  : IsolationLevel::kRepeatableRead);
+  State state = history_.back();
+  state.sequence = ++sequence_;
+  const uint64_t operations =
+      random_.OneIn(30) ? kLongOperations : 1 + random_.Below(kOperationsMax);
+  Status status;
+  for (uint64_t i = 0; i < operations && status.ok(); ++i) {
+    const UndoPosition savepoint = session->Savepoint();
+    const ToyRows before = state.rows;
+    status = Change(table, session, &state);
+    if (!status.ok() || !random_.OneIn(8)) continue;
+    status = session->RollbackTo(savepoint);
+    state.rows = before;
+  }
+  if (status.ok()) {
+    ToyRow marker = RandomRow(IdAt(0));
+    marker.value = sequence_;
+    status = ChangeOne(table, session, IdAt(0), marker, &state);
+  }
+  if (status.ok() && random_.OneIn(3)) {
+    const auto hot = static_cast<uint32_t>(random_.Below(kHotRows));
+    status = ChangeHot(table, session, hot);
+    state.hot[hot] = sequence_;
+  }
+  if (!status.ok()) return Failed(context, session, status);
+  if (!random_.OneIn(6)) return Commit(context, session, std::move(state));
+  status = session->Rollback();
+  return status.ok() ? Outcome::kGoOn : Failed(context, session, status);
+}
+
+CrashWorker::Outcome CrashWorker::Failed(CrashContext* context, Session* session, Status status) {
+  EXPECT_TRUE(context->MayFail()) << "worker " << number_ << ": " << CodeName(status.code()) << ": "
+                                  << status.message();
+  const bool over = context->Over();
+  const Status undone = session->Rollback();
+  // The engine goes on, but rows that could not be rolled back stay locked.
+  return over || !undone.ok() || context->Over() ? Outcome::kStop : Outcome::kGoOn;
+}
+
+CrashWorker::Outcome CrashWorker::Commit(CrashContext* context, Session* session, State state) {
+  const auto durability = static_cast<Durability>(random_.Below(3));
+  history_.push_back(std::move(state));
+  const Status status = session->Commit(durability, true);
+  if (!status.ok()) {
+    // In doubt: nothing may be built on either outcome.
+    Failed(context, session, status);
+    return Outcome::kStop;
+  }
+  ++commits_;
+  committed_ = sequence_;
+  if (durability != Durability::kBackground) written_ = sequence_;
+  if (durability != Durability::kDurable) return Outcome::kGoOn;
+  durable_ = sequence_;
+  history_.erase(history_.begin(), history_.end() - 1);
+  return Outcome::kGoOn;
+}
+
+ToyRow CrashWorker::RandomRow(uint64_t id) {
+  ToyRow row;
+  row.value = static_cast<uint32_t>(random_.Below(5));
+  // Unique by construction, but changing, so that unique entries come and go.
+  row.unique = static_cast<uint32_t>(id * 4 + random_.Below(4));
+  row.text.assign(random_.Below(settings_.text_bytes_max),
+                  static_cast<char>('a' + random_.Below(26)));
+  return row;
+}
+
+Status CrashWorker::Change(Table* table, Session* session, State* state) {
+  const uint64_t id = IdAt(1 + static_cast<uint32_t>(random_.Below(settings_.ids)));
+  const auto found = state->rows.find(id);
+  if (found == state->rows.end() || !random_.OneIn(3)) {
+    return ChangeOne(table, session, id, RandomRow(id), state);
+  }
+  const Status status = EngineWorld::Delete(session, table, id, found->second);
+  if (status.ok()) state->rows.erase(found);
+  return status;
+}
+
+Status CrashWorker::ChangeOne(Table* table, Session* session, uint64_t id, const ToyRow& row,
+                              State* state) {
+  const auto found = state->rows.find(id);
+  const Status status = found == state->rows.end()
+                            ? EngineWorld::Insert(session, table, id, row)
+                            : EngineWorld::Update(session, table, id, found->second, row);
+  if (status.ok()) state->rows[id] = row;
+  return status;
+}
+
+Status CrashWorker::ChangeHot(Table* table, Session* session, uint32_t hot) {
+  ToyRow before;
+  const Status status =
+      EngineWorld::ReadForUpdate(session, table, kHotRowFirst + hot, &before);
+  if (!status.ok()) return status;
+  HotClock clock = ParseHotRow(before);
+  clock[number_] = sequence_;
+  return EngineWorld::Update(session, table, kHotRowFirst + hot, before, MakeHotRow(hot, clock));
+}
+
+void CrashWorker::Settle(const ToyRows& all, CrashKind kind) {
+  ToyRows mine;
+  for (const auto& [id, row] : all) {
+    if (id < kHotRowFirst && (id - 1) % settings_.workers == number_) mine[id] = row;
+  }
+  const auto marker = mine.find(IdAt(0));
+  const uint32_t last = marker == mine.end() ? 0 : marker->second.value;
+  uint32_t least = durable_;
+  if (kind == CrashKind::kProcess) least = std::max(least, written_);
+  if (kind == CrashKind::kClean) least = committed_;
+  EXPECT_GE(last, least) << "worker " << number_ << ": transaction " << least
+                         << " was acknowledged, the newest one there is " << last;
+  const auto state = std::find_if(history_.begin(), history_.end(), [last](const State& candidate) {
+    return candidate.sequence == last;
+  });
+  if (state == history_.end()) {
+    ADD_FAILURE() << "worker " << number_ << ": transaction " << last << " is there, which was "
+                  << "rolled back or is older than one that was acknowledged";
+    return;
+  }
+  EXPECT_EQ(state->rows, mine) << "worker " << number_ << ": not the rows after transaction "
+                               << last;
+  State kept = *state;
+  history_ = {std::move(kept)};
+  durable_ = written_ = committed_ = last;
+}
+
+void CrashWorker::CheckHot(uint32_t hot, const HotClock& clock) const {
+  EXPECT_EQ(clock[number_], history_.back().hot[hot])
+      << "hot row " << hot << " disagrees with the newest transaction of worker " << number_;
+}
+
+}  // namespace rowan
