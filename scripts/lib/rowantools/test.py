@@ -3,6 +3,8 @@
 import argparse
 import fnmatch
 import os
+import re
+import shutil
 import subprocess
 import sys
 import time
@@ -29,7 +31,11 @@ _UNIT_LIMIT_S = 240
 _MYSQLD_LIMIT_S = 420
 _LONG_FACTOR = 12
 _CHECK_LIMIT_S = 120
-_SUITES = ("checks", "unit", "unit-small", "mysqld", "address", "thread")
+# Crash simulation: so many programs, each from its own seed, shared out to so many processes.
+_CRASH_SEEDS, _CRASH_SHARDS = 2000, 4
+_CRASH_LIMIT_S, _CRASH_LONG_S = 900, 4 * 3600
+_CRASH_TEST = "CrashProgramTest.WhatWasAcknowledgedIsThereAfterAnyCrash"
+_SUITES = ("checks", "unit", "unit-small", "crash", "mysqld", "address", "thread")
 
 
 class TestRun:
@@ -55,6 +61,7 @@ class TestRun:
         self._checks()
         self._units("unit", BUILD, {})
         self._units("unit-small", BUILD, SMALL_ENVIRONMENT)
+        self._crash()
         self._mysqld(tree)
         for kind in sanitizers:
             self._sanitized(kind)
@@ -74,6 +81,36 @@ class TestRun:
                             _UNIT_LIMIT_S * slowdown * self._factor)
                     for path in sorted((folder / "tests").glob("rowan_*_test"))]
         self._run(name, programs)
+
+    def _crash(self):
+        """Half of the shards run with small pages. With --long the time is the limit."""
+        first = int(os.environ.get("ROWAN_TEST_SEED") or time.time_ns() // 1000 % 10**9)
+        seeds = 10**9 if self._options.long else _CRASH_SEEDS // _CRASH_SHARDS
+        programs = []
+        shutil.rmtree(self._logs / "crash", ignore_errors=True)
+        for shard in range(_CRASH_SHARDS):
+            environment = dict(self._common, ROWAN_TEST_SEED=str(first + shard * seeds),
+                               ROWAN_TEST_CRASH_SEEDS=str(seeds))
+            if shard % 2:
+                environment.update(SMALL_ENVIRONMENT)
+            if self._options.long:
+                environment["ROWAN_TEST_CRASH_SECONDS"] = str(_CRASH_LONG_S // _CRASH_SHARDS)
+            pages = "4k" if shard % 2 else "16k"
+            programs.append(Program(f"crash-{pages}-{first + shard * seeds}",
+                                    [str(BUILD / "tests" / "rowan_engine_test"),
+                                     f"--gtest_filter={_CRASH_TEST}"],
+                                    "gtest", environment,
+                                    _CRASH_LONG_S if self._options.long else _CRASH_LIMIT_S))
+        self._run("crash", programs)
+        self._note_seeds()
+
+    def _note_seeds(self):
+        done = 0
+        for log in (self._logs / "crash").glob("crash-*.log"):
+            counts = re.findall(r"crash programs: (\d+) of", log.read_text(errors="replace"))
+            done += int(counts[-1]) if counts else 0
+        if done:
+            say(f"crash: {done} simulated programs, each crashed and recovered")
 
     def _mysqld(self, tree):
         environment = dict(self._common, ROWAN_MYSQL_PREFIX=str(tree.prefix),
