@@ -21,7 +21,7 @@ from .paths import UserError, run_main
 from .server import Server
 
 _ROWS = 1000
-_WARM_UP_COMMITS = 50
+_WARM_UP_COMMITS = 10
 _SETTLE_S = 5.0  # until the background has written what the slices made dirty
 _DATABASE = "sync_cost"
 _TRACED_CALLS = ("write", "pwrite64", "pwritev", "pwritev2", "io_submit", "io_uring_enter",
@@ -199,9 +199,9 @@ def _parse():
                     "client, Rowan's sync methods beside InnoDB's, binlog off and on.")
     parser.add_argument("--dir", required=True, type=Path,
                         help="folder on the disk to measure; the servers live there meanwhile")
-    parser.add_argument("--rounds", type=int, default=5, help="alternations (default 5)")
-    parser.add_argument("--slice", type=float, default=1.0, metavar="S",
-                        help="seconds per candidate and round (default 1)")
+    parser.add_argument("--rounds", type=int, default=30, help="alternations (default 30)")
+    parser.add_argument("--slice", type=float, default=0.15, metavar="S",
+                        help="seconds per candidate and round (default 0.15)")
     parser.add_argument("--commits", type=int, default=400,
                         help="commits whose system calls are counted (default 400)")
     parser.add_argument("--no-trace", dest="trace", action="store_false",
