@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // DurableSignal: threads that wait for the log with a time limit sleep here. Committers do not:
-// they have their own wake-ups (wal/commit_queue.h). Raising it costs one load while nobody waits.
-// Thread-safe.
+// they have their own wake-ups (wal/commit_queue.h). Raising it costs an atomic add while nobody
+// waits. Thread-safe.
 #pragma once
 
 #include <atomic>
@@ -16,9 +16,9 @@ class DurableSignal {
  public:
   /// After something that a waiter looks at has changed.
   void Raise() {
-    // Pairs with the fence in WaitFor: either we see the waiter, or it sees the change.
-    std::atomic_thread_fence(std::memory_order_seq_cst);
-    if (waiters_.load(std::memory_order_relaxed) == 0) return;
+    // A write to the count, as in WaitFor: of the two the later one sees what came before the
+    // earlier one. So either we see the waiter, or it sees the change.
+    if (waiters_.fetch_add(0, std::memory_order_acq_rel) == 0) return;
     // Taken so that a waiter that has looked already is asleep before the call.
     { const std::lock_guard lock(mutex_); }
     changed_.notify_all();
@@ -28,8 +28,7 @@ class DurableSignal {
   template <typename Done>
   bool WaitFor(std::chrono::nanoseconds limit, Done done) {
     std::unique_lock lock(mutex_);
-    waiters_.fetch_add(1, std::memory_order_relaxed);
-    std::atomic_thread_fence(std::memory_order_seq_cst);
+    waiters_.fetch_add(1, std::memory_order_acq_rel);
     const bool result = changed_.wait_for(lock, limit, done);
     waiters_.fetch_sub(1, std::memory_order_relaxed);
     return result;
