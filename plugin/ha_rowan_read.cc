@@ -37,6 +37,7 @@ const MY_BITMAP* ha_rowan::ColumnsOfKeyRead(bool* from_entry) {
   const MY_BITMAP* columns = table->read_set;
   for (uint part = 0; part < key.user_defined_key_parts; ++part) {
     const uint field = key.key_part[part].field->field_index();
+    if ((key.key_part[part].key_part_flag & HA_PART_KEY_SEG) != 0) *from_entry = false;
     if (bitmap_is_set(table->read_set, field)) continue;
     if (columns == table->read_set) {
       keyread_bits_.resize(bitmap_buffer_size(table->s->fields) / sizeof(my_bitmap_map));
@@ -45,7 +46,6 @@ const MY_BITMAP* ha_rowan::ColumnsOfKeyRead(bool* from_entry) {
       columns = &keyread_columns_;
     }
     bitmap_set_bit(&keyread_columns_, field);
-    if ((key.key_part[part].key_part_flag & HA_PART_KEY_SEG) != 0) *from_entry = false;
   }
   return columns;
 }

@@ -96,6 +96,17 @@ def test_loose_scan_for_group_by(t):
     t.rows("SELECT DISTINCT j FROM g", [(0,), (1,), (2,), (3,), (4,)])
 
 
+def test_skip_scan_over_a_prefix_part(t):
+    """The server takes the next group's prefix from the record: it must be the row's."""
+    t.run("CREATE TABLE s (id INT AUTO_INCREMENT PRIMARY KEY, c CHAR(5) CHARACTER SET latin1 NOT "
+          "NULL, a BIGINT NOT NULL, b SMALLINT NOT NULL, KEY k (c(1), a, b))")
+    t.run("INSERT INTO s (c, a, b) VALUES " + ", ".join(
+        f"('{'mzr0b'[n % 5]}{n % 3}', {n % 90}, {n % 17})" for n in range(900)))
+    t.run("ANALYZE TABLE s")
+    expected = t.run("SELECT COUNT(*), MIN(b), MAX(b) FROM s IGNORE INDEX (k) WHERE a <= 10")
+    t.rows("SELECT /*+ SKIP_SCAN(s k) */ COUNT(*), MIN(b), MAX(b) FROM s WHERE a <= 10", expected)
+
+
 def test_index_condition_pushdown(t):
     _fill(t)
     plan = t.run("EXPLAIN FORMAT=TREE SELECT * FROM r FORCE INDEX (ab) "
