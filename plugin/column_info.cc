@@ -23,11 +23,8 @@ bool Refuse(const Field* field, const char* what, std::string* refusal) {
 }
 
 /// Strings and byte strings.
-bool DescribeString(const Field* field, ColumnInfo* column, std::string* refusal) {
+bool DescribeString(const Field* field, ColumnInfo* column) {
   const CHARSET_INFO* charset = field->charset();
-  if (charset->mbminlen != 1) {
-    return Refuse(field, "a character set with more than one byte per ASCII character", refusal);
-  }
   column->charset = charset;
   if (field->real_type() == MYSQL_TYPE_VARCHAR) {
     column->kind = ColumnKind::kVarchar;
@@ -40,10 +37,7 @@ bool DescribeString(const Field* field, ColumnInfo* column, std::string* refusal
   return true;
 }
 
-bool DescribeBlob(const Field* field, ColumnInfo* column, std::string* refusal) {
-  if (field->charset()->mbminlen != 1) {
-    return Refuse(field, "a character set with more than one byte per ASCII character", refusal);
-  }
+bool DescribeBlob(const Field* field, ColumnInfo* column) {
   column->kind = ColumnKind::kBlob;
   column->charset = field->charset();
   column->length_bytes = field->pack_length() - portable_sizeof_char_ptr;
@@ -59,6 +53,12 @@ size_t LengthWithoutPadding(Bytes text) {
   return length;
 }
 
+Bytes WithoutPadding(const CHARSET_INFO* charset, Bytes text) {
+  if (charset->mbminlen == 1) return text.first(LengthWithoutPadding(text));
+  const char* begin = reinterpret_cast<const char*>(text.data());
+  return text.first(charset->cset->lengthsp(charset, begin, text.size()));
+}
+
 Bytes ColumnInfo::Value(const unsigned char* record) const {
   const unsigned char* position = record + offset;
   if (kind == ColumnKind::kVarchar) {
@@ -70,7 +70,7 @@ Bytes ColumnInfo::Value(const unsigned char* record) const {
     return AsSpan(data, LittleEndian(position, length_bytes));
   }
   const Bytes whole = AsSpan(position, length);
-  return kind == ColumnKind::kChar ? whole.first(LengthWithoutPadding(whole)) : whole;
+  return kind == ColumnKind::kChar ? WithoutPadding(charset, whole) : whole;
 }
 
 bool ColumnInfo::Store(Bytes value, unsigned char* record) const {
@@ -87,7 +87,11 @@ bool ColumnInfo::Store(Bytes value, unsigned char* record) const {
     std::memcpy(position, &size, length_bytes);
     position += length_bytes;
   } else if (kind == ColumnKind::kChar) {
-    std::memset(position + size, ' ', length - size);
+    if (charset->mbminlen == 1) {
+      std::memset(position + size, ' ', length - size);
+    } else {
+      charset->cset->fill(charset, reinterpret_cast<char*>(position + size), length - size, ' ');
+    }
   } else if (size != length) {
     return false;
   }
@@ -133,13 +137,13 @@ bool DescribeColumn(const Field* field, const unsigned char* record0, ColumnInfo
       return true;
     case MYSQL_TYPE_STRING:
     case MYSQL_TYPE_VARCHAR:
-      return DescribeString(field, column, refusal);
+      return DescribeString(field, column);
     case MYSQL_TYPE_TINY_BLOB:
     case MYSQL_TYPE_BLOB:
     case MYSQL_TYPE_MEDIUM_BLOB:
     case MYSQL_TYPE_LONG_BLOB:
     case MYSQL_TYPE_JSON:
-      return DescribeBlob(field, column, refusal);
+      return DescribeBlob(field, column);
     default:
       return Refuse(field, "this data type", refusal);
   }

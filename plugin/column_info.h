@@ -53,5 +53,7 @@ bool DescribeColumn(const Field* field, const unsigned char* record0, ColumnInfo
 
 /// Length of `text` without trailing spaces.
 size_t LengthWithoutPadding(Bytes text);
+/// `text` without its trailing spaces, which can have several bytes each.
+Bytes WithoutPadding(const CHARSET_INFO* charset, Bytes text);
 
 }  // namespace rowan

@@ -134,7 +134,7 @@ void KeyPartCodec::EncodeValue(Bytes value, std::vector<std::byte>* key) const {
     }
     case KeyEncoding::kPadText: {
       const Bytes text = CutToPrefix(value);
-      const CollationWeights weights(charset, text.first(LengthWithoutPadding(text)));
+      const CollationWeights weights(charset, WithoutPadding(charset, text));
       AppendPadded(*this, weights.bytes(), key);
       break;
     }
@@ -212,6 +212,24 @@ bool KeyPartCodec::Decode(Bytes part, const ColumnInfo& target_column,
 
 namespace {
 
+/// One space character.
+Bytes SpaceOf(const CHARSET_INFO* charset) {
+  static constexpr std::array<std::byte, 4> kBigEndian{std::byte{0}, std::byte{0}, std::byte{0},
+                                                       std::byte{' '}};
+  static constexpr std::array<std::byte, 2> kLittleEndian{std::byte{' '}, std::byte{0}};
+  if (std::string_view(charset->csname) == "utf16le") return kLittleEndian;
+  return Bytes(kBigEndian).last(charset->mbminlen);
+}
+
+/// Whether strings compare as their weights followed by weights of spaces without end. Not so where
+/// several levels of weights follow each other, or weights are compared in groups.
+bool IsPaddedUnitByUnit(const CHARSET_INFO* charset) {
+  constexpr std::string_view kOthers[] = {"cp1250_czech_cs", "latin2_czech_cs", "tis620_thai_ci",
+                                          "gb18030_chinese_ci", "big5_chinese_ci"};
+  const std::string_view name(charset->m_coll_name);
+  return std::find(std::begin(kOthers), std::end(kOthers), name) == std::end(kOthers);
+}
+
 bool MakeTextPart(const ColumnInfo& column, KeyPartCodec* part, std::string* refusal) {
   const CHARSET_INFO* charset = column.charset;
   part->charset = charset;
@@ -227,16 +245,11 @@ bool MakeTextPart(const ColumnInfo& column, KeyPartCodec* part, std::string* ref
     return true;
   }
   part->encoding = KeyEncoding::kPadText;
-  const bool simple = charset->mbmaxlen == 1 && charset->strxfrm_multiply <= 1;
-  const bool unicode = charset->mbmaxlen > 1 && charset->uca == nullptr &&
-                       (std::string_view(charset->csname) == "utf8mb4" ||
-                        std::string_view(charset->csname) == "utf8mb3");
-  const std::byte space{' '};
-  const CollationWeights weights(charset, {&space, 1});
+  const CollationWeights weights(charset, SpaceOf(charset));
   const size_t unit = weights.bytes().size();
-  if ((!simple && !unicode) || unit == 0 || unit > part->space_unit.size()) {
+  if (!IsPaddedUnitByUnit(charset) || unit == 0 || unit > part->space_unit.size()) {
     *refusal = Format("an index on a column with collation {} is not supported by ROWAN yet",
-                           charset->m_coll_name);
+                      charset->m_coll_name);
     return false;
   }
   part->space_unit_bytes = static_cast<uint8_t>(unit);

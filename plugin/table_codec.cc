@@ -206,7 +206,7 @@ Status TableCodec::EncodeSearchKey(uint32_t server_key, const unsigned char* ima
       value = Bytes(position + 2, std::min<size_t>(LoadLe<uint16_t>(position), part.prefix_bytes));
       position += 2;
     } else if (column.kind == ColumnKind::kChar) {
-      value = value.first(LengthWithoutPadding(value));
+      value = WithoutPadding(column.charset, value);
     }
     position += part.prefix_bytes;
     part.Encode(value, is_null, prefix);
