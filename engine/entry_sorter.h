@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// EntrySorter: external merge sort of index entries by key, for building an index bottom-up. Entries
-// collect in memory; whenever the memory is full they are sorted and written out as one run of a
-// temporary file, and reading merges the runs. A sort that fits in memory writes nothing.
+// EntrySorter: external merge sort of index entries by key, for building an index bottom-up.
+// Entries collect in memory; whenever the memory is full they are sorted and written out as one run
+// of a temporary file, and reading merges the runs. A sort that fits in memory writes nothing.
 //
 // The file is scratch: never synced, removed by the destructor, and by RemoveLeftovers after a
 // crash. Memory: about `memory_bytes` while adding; while merging 16 KiB to 1 MiB for each run.
