@@ -128,7 +128,9 @@ void KeyPartCodec::EncodeValue(Bytes value, std::vector<std::byte>* key) const {
       AppendEscaped(CutToPrefix(value), key);
       break;
     case KeyEncoding::kNoPadText: {
-      const CollationWeights weights(charset, CutToPrefix(value));
+      Bytes text = CutToPrefix(value);
+      if (prefix_of_char) text = WithoutPadding(charset, text);
+      const CollationWeights weights(charset, text);
       AppendEscaped(weights.bytes(), key);
       break;
     }
@@ -266,6 +268,7 @@ bool MakeKeyPart(const ColumnInfo& column, uint32_t key_part_length, bool descen
   part->prefix_bytes = key_part_length;
   part->length = column.length;
   part->whole_column = column.kind != ColumnKind::kBlob && key_part_length >= column.length;
+  part->prefix_of_char = column.kind == ColumnKind::kChar && !part->whole_column;
   part->reversible = true;
   switch (column.kind) {
     case ColumnKind::kSigned:

@@ -211,5 +211,18 @@ def test_triggers_and_generated_columns(t):
     t.check_table("a")
 
 
+def test_prefix_of_a_char_that_ends_with_a_space(t):
+    """A row is found again by its reference: in a key image such a space looks like padding."""
+    t.run("CREATE TABLE p (a INT, c CHAR(20) CHARACTER SET utf8mb4 COLLATE utf8mb4_0900_ai_ci, "
+          "v INT, PRIMARY KEY (a, c(1)), UNIQUE KEY (c(2)))",
+          "INSERT INTO p VALUES (1, 'b', 0), (2, ' x', 0), (3, 'y z', 0), (4, '', 0)")
+    t.run("UPDATE p SET a = a + 10, v = 1")
+    t.rows("SELECT a, c, v FROM p ORDER BY a", [(11, "b", 1), (12, " x", 1), (13, "y z", 1),
+                                                (14, "", 1)])
+    t.error("INSERT INTO p VALUES (5, 'y ', 0)", 1062)
+    t.rows("SELECT a FROM p FORCE INDEX (c) WHERE c = 'y z'", [(13,)])
+    t.check_table("p")
+
+
 if __name__ == "__main__":
     main(globals())
