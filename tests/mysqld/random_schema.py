@@ -15,13 +15,15 @@ _WIDE_WORDS = ("ä", "Ä", "ß", "ss", "é", "e", "日本", "😀", "æ")
 class Column:
     """A name, its SQL type and a way to make values; `prefix` is set for types that allow one."""
 
-    def __init__(self, name, sql_type, make_value, prefix=False, floating=False):
+    def __init__(self, name, sql_type, make_value, prefix=False, floating=False, padded=False):
         self.name, self.sql_type, self.make_value = name, sql_type, make_value
         self.prefix, self.floating = prefix, floating
+        self.padded = padded  # 'b' and 'b ' are equal
 
     def shown(self):
         """An expression in which values that compare equal look equal."""
-        return f"HEX(WEIGHT_STRING({self.name}))" if self.prefix else self.name
+        text = f"RTRIM({self.name})" if self.padded else self.name
+        return f"HEX(WEIGHT_STRING({text}))" if self.prefix else self.name
 
 
 def _integer(bits, unsigned):
@@ -87,7 +89,8 @@ def _random_column(name, random):
         fixed, length = random.random() < 0.3, random.choice((5, 20, 100))
         return Column(name, f"{'CHAR' if fixed else 'VARCHAR'}({length}) CHARACTER SET "
                       f"{collation.split('_')[0]} COLLATE {collation}",
-                      _string(length, collation.startswith("utf8"), not fixed), prefix=True)
+                      _string(length, collation.startswith("utf8"), not fixed), prefix=True,
+                      padded="0900" not in collation)
     if kind == 6:
         length = random.choice((8, 40))
         fixed = random.random() < 0.3
