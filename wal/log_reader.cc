@@ -121,15 +121,20 @@ Status LogReader::Impl::JudgeEnd() {
   // One file more, in case that it is a file as a whole that cannot be read.
   const uint64_t stop = end + control.log_buffer_bytes + source.file_bytes();
   uint64_t found = 0;
-  uint64_t from = end + 1;
+  uint64_t from = end;
   while (from < stop && found == 0) {
     const uint64_t file_end = (from / source.file_bytes() + 1) * source.file_bytes();
     const uint64_t part_end = std::min(stop, file_end);
     const Status readable = source.CheckFileOf(from);
     if (readable.ok()) {
-      const Status status = SearchMark(from, part_end, &found);
+      const Status status = SearchMark(std::max(from, end + 1), part_end, &found);
       if (!status.ok()) return status;
-    } else if (!readable.Is(Code::kNotFound) && !readable.Is(Code::kCorrupt)) {
+    } else if (readable.Is(Code::kCorrupt)) {
+      // A file gets its name when its header is durable, so this is no trace of a crash, and what
+      // was in it cannot be told.
+      LogError("Redo log file '{}' is damaged: {}", source.PathOf(from), readable.message());
+      return readable;
+    } else if (!readable.Is(Code::kNotFound)) {
       return readable;
     }
     from = part_end;

@@ -145,6 +145,19 @@ TEST_F(LogReaderTest, DamageAcrossFilesIsNoticed) {
   EXPECT_TRUE(world.Start().Is(Code::kCorrupt));
 }
 
+TEST_F(LogReaderTest, ADamagedHeaderOfTheLastFileIsDamage) {
+  ASSERT_TRUE(world.Start().ok());
+  Commit(20, 5000);
+  ASSERT_TRUE(ReadAgain().ok());
+  // No group behind the file can prove what was in it.
+  const uint64_t last = world.end.value() / world.control->data().log_file_bytes;
+  ASSERT_GT(last, 0u);
+  ASSERT_TRUE(files.FlipBit(world.LogPath(last), 2705, 0));
+  EXPECT_TRUE(ReadAgain().Is(Code::kCorrupt));
+  ASSERT_TRUE(files.FlipBit(world.LogPath(last), 2705, 0));
+  EXPECT_TRUE(ReadAgain().ok());
+}
+
 TEST_F(LogReaderTest, AMissingFirstFileIsDamage) {
   ASSERT_TRUE(world.Start().ok());
   Commit(3);
