@@ -134,7 +134,8 @@ class UndoStreams {
   /// Walks all streams: links, record bounds, order. `visit_page` (may be empty) gets the pages of
   /// the directory and of all streams that purge is not at work in.
   using PageVisit = std::function<void(PageNumber page)>;
-  Status Check(const PageVisit& visit_page = {});
+  /// `*passed_over`: a stream in which purge is at work was left out, pages and all.
+  Status Check(const PageVisit& visit_page = {}, bool* passed_over = nullptr);
 
  private:
   struct Impl;

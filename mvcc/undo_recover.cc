@@ -178,12 +178,16 @@ Status UndoStreams::Recover(std::vector<std::unique_ptr<Txn>>* unfinished, TxnId
   return Status::Ok();
 }
 
-Status UndoStreams::Check(const PageVisit& visit_page) {
+Status UndoStreams::Check(const PageVisit& visit_page, bool* passed_over) {
+  if (passed_over != nullptr) *passed_over = false;
   if (visit_page) std::for_each(impl_->directory.begin(), impl_->directory.end(), visit_page);
   const uint32_t count = stream_count();
   for (uint32_t number = 0; number < count; ++number) {
     UndoStream* stream = impl_->StreamAt(number);
-    if (stream->purging.exchange(true, std::memory_order_acquire)) continue;  // purge checks it
+    if (stream->purging.exchange(true, std::memory_order_acquire)) {  // purge checks it
+      if (passed_over != nullptr) *passed_over = true;
+      continue;
+    }
     Status status = impl_->CheckLinks(stream, visit_page);
     if (status.ok()) status = impl_->CheckStream(stream, visit_page);
     stream->purging.store(false, std::memory_order_release);
