@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // A file system that calls a function before each write of a file: to check a rule on what is
-// written, or to force something to happen just then. Thread safety: SetHook before the threads
-// start.
+// written, or to force something to happen just then. Thread safety: all members; a call of the
+// hook that was replaced may still be under way.
 #pragma once
 
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
@@ -19,7 +20,10 @@ class HookedFileSystem final : public FileSystem {
   using Hook = std::function<void(const std::string& path, Bytes bytes)>;
 
   explicit HookedFileSystem(FileSystem* below) : below_(below) {}
-  void SetHook(Hook hook) { hook_ = std::move(hook); }
+  void SetHook(Hook hook) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    hook_ = std::make_shared<const Hook>(std::move(hook));
+  }
 
   Result<std::unique_ptr<File>> Open(const std::string& path, FileOptions options) override {
     auto opened = below_->Open(path, options);
@@ -51,7 +55,8 @@ class HookedFileSystem final : public FileSystem {
       return below_->Read(offset, buffer);
     }
     Status Write(uint64_t offset, Bytes bytes) override {
-      if (owner_->hook_) owner_->hook_(below_->path(), bytes);
+      const std::shared_ptr<const Hook> hook = owner_->CurrentHook();
+      if (hook != nullptr && *hook) (*hook)(below_->path(), bytes);
       return below_->Write(offset, bytes);
     }
     Status Sync(SyncMethod method) override { return below_->Sync(method); }
@@ -69,8 +74,14 @@ class HookedFileSystem final : public FileSystem {
     const std::unique_ptr<File> below_;
   };
 
+  std::shared_ptr<const Hook> CurrentHook() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return hook_;
+  }
+
   FileSystem* const below_;
-  Hook hook_;
+  std::mutex mutex_;
+  std::shared_ptr<const Hook> hook_;  // guarded by mutex_
 };
 
 }  // namespace rowan
