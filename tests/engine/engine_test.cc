@@ -41,9 +41,7 @@ TEST(EngineTest, RowsSurviveACleanShutdown) {
   table.reset();
   ASSERT_TRUE(world.Shutdown().ok());
   ASSERT_TRUE(world.Open().ok());
-  table = world.engine->OpenTable(id).value();
-  EXPECT_EQ(world.ReadAll(table.get()), model);
-  world.CheckTable(table.get(), model);
+  world.ExpectTable(id, model);
 }
 
 TEST(EngineTest, CommittedRowsSurviveACrashAndUncommittedOnesDoNot) {
@@ -66,9 +64,7 @@ TEST(EngineTest, CommittedRowsSurviveACrashAndUncommittedOnesDoNot) {
   table.reset();
   world.Crash(TestSeed() + 1);
   ASSERT_TRUE(world.Open().ok());
-  table = world.engine->OpenTable(id).value();
-  EXPECT_EQ(world.ReadAll(table.get()), model);
-  world.CheckTable(table.get(), model);
+  world.ExpectTable(id, model);
 }
 
 TEST(EngineTest, DuplicateLeavesNothingOfTheRow) {
@@ -177,9 +173,7 @@ TEST(EngineTest, AcknowledgedEndOfAPreparedTransactionSurvivesACrash) {
   EXPECT_EQ(world.engine->PreparedXids(), std::vector<std::string>{"xid 103"});
   EXPECT_TRUE(world.engine->RollbackPrepared("xid 103").ok());
   model[101] = MakeRow(101, 1);
-  table = world.engine->OpenTable(id).value();
-  EXPECT_EQ(world.ReadAll(table.get()), model);
-  world.CheckTable(table.get(), model);
+  world.ExpectTable(id, model);
 }
 
 TEST(EngineTest, ARenameThatIsRolledBackLeavesTheOldName) {

@@ -157,6 +157,13 @@ ToyRows EngineWorld::ReadAll(Table* table) {
   return rows;
 }
 
+void EngineWorld::ExpectTable(TableId id, const ToyRows& rows) {
+  Result<std::shared_ptr<Table>> opened = engine->OpenTable(id);
+  ASSERT_TRUE(opened.ok()) << opened.status().message();
+  EXPECT_EQ(ReadAll(opened->get()), rows);
+  CheckTable(opened->get(), rows);
+}
+
 void EngineWorld::CheckSecondary(Session* session, Table* table, size_t index,
                                  const ToyRows& rows) {
   std::vector<std::string> expected;

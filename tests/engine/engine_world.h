@@ -64,6 +64,8 @@ class EngineWorld {
   ToyRows ReadAll(Table* table);
   /// Structure of all indexes and the space, and that the secondary indexes hold exactly `rows`.
   void CheckTable(Table* table, const ToyRows& rows);
+  /// Opens the table: it has exactly `rows`, in all indexes.
+  void ExpectTable(TableId id, const ToyRows& rows);
 
  private:
   void CheckSecondary(Session* session, Table* table, size_t index, const ToyRows& rows);

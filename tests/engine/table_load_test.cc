@@ -53,8 +53,7 @@ class TableLoadTest : public ::testing::Test {
   }
   void CommitAndCheck() {
     ASSERT_TRUE(session_->Commit(Durability::kDurable, true).ok());
-    world_.CheckTable(table_.get(), model_);
-    EXPECT_EQ(world_.ReadAll(table_.get()), model_);
+    world_.ExpectTable(table_->id(), model_);
   }
   static std::vector<uint64_t> Ids(uint64_t count) {
     std::vector<uint64_t> ids(count);
@@ -146,9 +145,7 @@ TEST_F(TableLoadTest, CommittedRowsSurviveACrash) {
   table_.reset();
   world_.Crash(TestSeed());
   ASSERT_TRUE(world_.Open().ok());
-  table_ = world_.engine->OpenTable(id).value();
-  EXPECT_EQ(world_.ReadAll(table_.get()), model_);
-  world_.CheckTable(table_.get(), model_);
+  world_.ExpectTable(id, model_);
 }
 
 TEST_F(TableLoadTest, OnlyTheCreatorMayLoadAndOnlyAnEmptyTable) {
