@@ -4,6 +4,8 @@
 #include <chrono>
 #include <thread>
 
+#include "base/crc32c.h"
+
 namespace rowan {
 namespace {
 
@@ -18,6 +20,12 @@ constexpr FileCall kFaultyCalls[] = {FileCall::kRead,     FileCall::kWrite,    F
 constexpr const char* kFaultyPaths[] = {"", "redo", "space_", "doublewrite", "control"};
 
 }  // namespace
+
+std::string CrashReplayCommand(uint64_t seed, const std::string& test) {
+  return "to replay: ROWAN_TEST_PAGE_SIZE=" + std::to_string(TestPageSizeBytes()) +
+         " ROWAN_TEST_POOL_PAGES=" + std::to_string(TestPoolPages()) +
+         " ROWAN_TEST_SEED=" + std::to_string(seed) + " ROWAN_TEST_CRASH_SEEDS=1 build/tests/" + test;
+}
 
 CrashProgram::CrashProgram(uint64_t seed, const CrashProgramSettings& settings)
     : seed_(seed), settings_(settings), random_(seed), world_(seed), context_(&world_),
@@ -41,18 +49,28 @@ CrashProgram::CrashProgram(uint64_t seed, const CrashProgramSettings& settings)
 }
 
 void CrashProgram::Run() {
-  SCOPED_TRACE("crash program; to replay: ROWAN_TEST_PAGE_SIZE=" +
-               std::to_string(TestPageSizeBytes()) +
-               " ROWAN_TEST_POOL_PAGES=" + std::to_string(TestPoolPages()) +
-               " ROWAN_TEST_SEED=" + std::to_string(seed_) +
-               " ROWAN_TEST_CRASH_SEEDS=1 build/tests/rowan_engine_test"
-               " --gtest_filter='CrashProgramTest.*'" +
-               (world_.options.doublewrite == DoublewriteMode::kAtomic ? "  (untorn writes)" : ""));
+  SCOPED_TRACE(world_.options.doublewrite == DoublewriteMode::kAtomic ? "untorn writes"
+                                                                      : "with doublewrite");
   ASSERT_TRUE(world_.Open().ok());
   CreateTables();
   for (uint32_t round = 0; round < settings_.rounds && !::testing::Test::HasFailure(); ++round) {
     Round(round);
   }
+}
+
+uint64_t CrashProgram::DigestOfFiles() {
+  uint64_t digest = 0;
+  Result<std::vector<std::string>> names = world_.files.List(world_.options.folder);
+  if (!names.ok()) return digest;
+  for (const std::string& name : *names) {
+    Result<std::unique_ptr<File>> file =
+        world_.files.Open(world_.options.folder + "/" + name, {.read_only = true});
+    if (!file.ok()) continue;
+    std::vector<std::byte> bytes((*file)->Size().value());
+    if (!(*file)->Read(0, bytes).ok()) continue;
+    digest = digest * 31 + Crc32c(bytes) + Crc32c(std::as_bytes(std::span(name)));
+  }
+  return digest;
 }
 
 void CrashProgram::CreateTables() {

@@ -31,11 +31,16 @@ struct CrashProgramSettings {
   bool ddl = true;
 };
 
+/// The command that runs one seed again; `test` names the program and its filter.
+std::string CrashReplayCommand(uint64_t seed, const std::string& test);
+
 class CrashProgram {
  public:
   CrashProgram(uint64_t seed, const CrashProgramSettings& settings);
-  /// Runs all rounds; failures are test failures that name the seed.
+  /// Runs all rounds; failures are test failures.
   void Run();
+  /// Of everything on the simulated disk.
+  uint64_t DigestOfFiles();
 
  private:
   enum class Ending { kPower, kProcess, kFaults, kClean };

@@ -24,6 +24,8 @@ void RunPrograms(uint64_t first, uint64_t count, const CrashProgramSettings& set
   while (done < count && !::testing::Test::HasFailure() &&
          (done == 0 || MonotonicNanos() - start < seconds * 1000000000)) {
     LogCapture log;
+    SCOPED_TRACE(CrashReplayCommand(first + done,
+                                    "rowan_engine_test --gtest_filter='CrashProgramTest.*'"));
     CrashProgram(first + done, settings).Run();
     ++done;
     if (::testing::Test::HasFailure()) std::printf("%s", log.Text().c_str());

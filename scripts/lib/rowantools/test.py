@@ -34,7 +34,7 @@ _CHECK_LIMIT_S = 120
 # Crash simulation: so many programs, each from its own seed, shared out to so many processes.
 _CRASH_SEEDS, _CRASH_SHARDS = 2000, 4
 _CRASH_LIMIT_S, _CRASH_LONG_S = 900, 4 * 3600
-_CRASH_TEST = "CrashProgramTest.WhatWasAcknowledgedIsThereAfterAnyCrash"
+_CRASH_TEST = "CrashSimulationTest.WhatWasAcknowledgedIsThereAfterAnyCrash"
 _SUITES = ("checks", "unit", "unit-small", "crash", "mysqld", "address", "thread")
 
 
@@ -97,7 +97,7 @@ class TestRun:
                 environment["ROWAN_TEST_CRASH_SECONDS"] = str(_CRASH_LONG_S // _CRASH_SHARDS)
             pages = "4k" if shard % 2 else "16k"
             programs.append(Program(f"crash-{pages}-{first + shard * seeds}",
-                                    [str(BUILD / "tests" / "rowan_engine_test"),
+                                    [str(BUILD / "tests" / "rowan_simulation_test"),
                                      f"--gtest_filter={_CRASH_TEST}"],
                                     "gtest", environment,
                                     _CRASH_LONG_S if self._options.long else _CRASH_LIMIT_S))
