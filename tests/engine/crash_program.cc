@@ -24,7 +24,8 @@ constexpr const char* kFaultyPaths[] = {"", "redo", "space_", "doublewrite", "co
 std::string CrashReplayCommand(uint64_t seed, const std::string& test) {
   return "to replay: ROWAN_TEST_PAGE_SIZE=" + std::to_string(TestPageSizeBytes()) +
          " ROWAN_TEST_POOL_PAGES=" + std::to_string(TestPoolPages()) +
-         " ROWAN_TEST_SEED=" + std::to_string(seed) + " ROWAN_TEST_CRASH_SEEDS=1 build/tests/" + test;
+         " ROWAN_TEST_SEED=" + std::to_string(seed) +
+         " ROWAN_TEST_CRASH_SEEDS=1 build/tests/" + test;
 }
 
 CrashProgram::CrashProgram(uint64_t seed, const CrashProgramSettings& settings)

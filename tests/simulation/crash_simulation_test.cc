@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Crash programs (tests/engine/crash_program.h) whose threads take turns as the seed says, so that
-// a seed that fails fails every time. ROWAN_TEST_CRASH_SEEDS sets how many run (default 25; the test
-// driver runs 2000, and with --long as many as its time allows); ROWAN_TEST_SEED is the first seed;
-// ROWAN_TEST_CRASH_SECONDS ends the run early, after at least one seed; ROWAN_TEST_DIGESTS prints what
-// tells one run from another.
+// a seed that fails fails every time. ROWAN_TEST_CRASH_SEEDS sets how many run (default 25; the
+// test driver runs 2000, and with --long as many as its time allows); ROWAN_TEST_SEED is the first
+// seed; ROWAN_TEST_CRASH_SECONDS ends the run early, after at least one seed; ROWAN_TEST_DIGESTS
+// prints what tells one run from another.
 #include <gtest/gtest.h>
 
 #include <cstdio>

@@ -2,8 +2,8 @@
 // Stands in front of the functions by which threads meet. A thread that takes turns
 // (Scheduler::Current) is simulated; every other one gets the system's own function.
 //
-// Mutexes and rwlocks keep their real state, which is only ever tried: who fails waits in the scheduler.
-// Condition variables and futexes are nothing but addresses to wait at.
+// Mutexes and rwlocks keep their real state, which is only ever tried: who fails waits in the
+// scheduler. Condition variables and futexes are nothing but addresses to wait at.
 #include <linux/futex.h>
 #include <pthread.h>
 #include <sched.h>
@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <cstdarg>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// One simulated program in a process of its own, forked from a process that does nothing else: every
-// run finds the same memory, whichever runs came before. Thread safety: single-threaded callers.
+// One simulated program in a process of its own, forked from a process that does nothing else:
+// every run finds the same memory, whichever runs came before. For single-threaded callers.
 #pragma once
 
 #include <cstdint>
@@ -19,8 +19,8 @@ struct IsolatedRun {
   std::string ending;  ///< of a run that did not pass: "failed", or the signal that ended it
 };
 
-/// Runs `program` in a child process that counts as passed if no GoogleTest expectation failed. What
-/// it prints goes where this process prints.
+/// Runs `program` in a child process, which passes if no GoogleTest expectation failed. What it
+/// prints goes where this process prints.
 IsolatedRun RunIsolated(uint64_t seed, const std::function<uint64_t()>& program);
 
 }  // namespace rowan::simulation

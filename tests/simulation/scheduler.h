@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Scheduler: threads take turns, and a seed decides who goes on. A program with threads then does the
-// same thing every time it runs: a failure that needs one interleaving in a million comes back at once.
+// Scheduler: threads take turns, and a seed decides who goes on. A program with threads then does
+// the same thing every time it runs: a failure that needs one interleaving in a million comes back
+// at once.
 //
-// One thread runs at a time. At every call that waits, wakes, locks, sleeps or asks for the time
-// (intercept.cc, beneath the unchanged program) the turn may pass to another. Time is simulated: it
-// advances a little with each such call, and to the next deadline when everybody waits, so
-// sleeping costs nothing. When everybody waits without a deadline, that is a deadlock: it is printed
-// and the process aborts.
+// One thread runs at a time. At every call that waits, wakes, locks or sleeps (intercept.cc,
+// beneath the unchanged program) the turn may pass to another. Time is simulated: it advances a
+// little with each such call, and to the next deadline when everybody waits, so sleeping costs
+// nothing. When everybody waits without a deadline, that is a deadlock: it is printed and the
+// process aborts.
 //
 // What stays outside: the order of atomic operations between two such calls. Free-running threads
 // under ThreadSanitizer look for those. Addresses must repeat too, so runs are forked from one
