@@ -210,8 +210,6 @@ void BufferPool::MarkRedone(const PageGuard& guard, Lsn start, Lsn end) {
   SetPageLsn(guard.mutable_page(), end);
 }
 
-void BufferPool::NoteEarlierWrites(SpaceId space) { impl_->core.syncs.NoteWrite(space); }
-
 void BufferPool::EnterMiniTxn() { impl_->gate.Enter(); }
 void BufferPool::LeaveMiniTxn() { impl_->gate.Leave(); }
 

@@ -91,11 +91,8 @@ class BufferPool {
   /// Before recovery, once the existing spaces are open in `files`: repairs torn pages from the
   /// doublewrite file, then empties it.
   Status RepairFromDoublewrite();
-  /// Recovery: an earlier process may have written pages of the space without syncing them. The
-  /// next checkpoint syncs the file even if nothing else is written to it.
-  void NoteEarlierWrites(SpaceId space);
   /// For MiniTxn: the page is about to be changed by a group that starts at or above `lower_bound`
-  /// and is not appended yet. REQUIRES: exclusive guard.
+  /// and is not appended yet. Recovery: it may not be durable as it is. REQUIRES: exclusive guard.
   void MarkDirty(const PageGuard& guard, Lsn lower_bound);
   /// For MiniTxn: in a tiny pool, bounds the number of mini-transactions that hold latches.
   void EnterMiniTxn();

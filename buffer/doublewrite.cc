@@ -230,11 +230,6 @@ Status DoublewriteFile::ReadDirectories(std::vector<PlacedDirectory>* directorie
   std::erase_if(*directories, [settled](const PlacedDirectory& placed) {
     return placed.directory.sequence <= settled;
   });
-  // An earlier process may have died with its writes home in the kernel: whole to look at, not
-  // durable. They must be before the images go.
-  for (const PlacedDirectory& placed : *directories) {
-    for (const auto& [id, checksum] : placed.directory.entries) syncs_->NoteWrite(id.space);
-  }
   return Status::Ok();
 }
 
@@ -270,45 +265,53 @@ Status DoublewriteFile::CollectImages(const std::vector<PlacedDirectory>& direct
   return Status::Ok();
 }
 
-Status DoublewriteFile::LookAtHome(PageId id, MutableBytes page, bool* torn) {
-  *torn = false;
+Result<DoublewriteFile::Home> DoublewriteFile::LookAtHome(PageId id, MutableBytes page) {
   if (!files_->IsLive(id.space)) {
     const Status opened = files_->Open(id.space);
-    if (opened.Is(Code::kNotFound)) return Status::Ok();  // dropped since
+    if (opened.Is(Code::kNotFound)) return Home::kDropped;
     if (!opened.ok()) return opened;
   }
   const Status status = files_->ReadPage(id, page);
   const bool beyond_end = status.Is(Code::kIoError) && status.detail() == 0;
   if (!status.ok() && !beyond_end) return status;
-  *torn = beyond_end || VerifyPage(page, id) != PageVerdict::kGood;
-  return Status::Ok();
+  const bool whole = !beyond_end && VerifyPage(page, id) == PageVerdict::kGood;
+  return whole ? Home::kWhole : Home::kTorn;
+}
+
+Status DoublewriteFile::WriteHome(PageId id, Bytes page) {
+  const Status status = files_->WritePage(id, page);
+  if (status.ok()) syncs_->NoteWrite(id.space);
+  return status;
 }
 
 Status DoublewriteFile::RepairPage(PageId id, uint64_t image_offset) {
   AlignedBuffer page(files_->page_size_bytes());
-  bool torn = false;
-  Status status = LookAtHome(id, page.span(), &torn);
-  if (!status.ok() || !torn) return status;
-  status = file_->Read(image_offset, page.span());
-  if (status.ok()) status = files_->WritePage(id, page.span());
+  const Result<Home> home = LookAtHome(id, page.span());
+  if (!home.ok() || home.value() == Home::kDropped) return home.status();
+  if (home.value() == Home::kWhole) return WriteHome(id, page.span());
+  Status status = file_->Read(image_offset, page.span());
+  if (status.ok()) status = WriteHome(id, page.span());
   if (!status.ok()) return status;
-  syncs_->NoteWrite(id.space);
   AddCounter(Counter::kPagesRepaired);
   LogInfo("Page {} of {} was torn and has been restored from the doublewrite file.",
           id.page.value(), files_->PathOf(id.space));
   return Status::Ok();
 }
 
-Status DoublewriteFile::NameTornPages(const std::vector<PlacedDirectory>& directories) {
+Status DoublewriteFile::RewriteListed(const std::vector<PlacedDirectory>& directories) {
   AlignedBuffer page(files_->page_size_bytes());
   std::set<PageId> seen;
   for (const PlacedDirectory& placed : directories) {
     if (placed.directory.contents != Contents::kChecksums) continue;
     for (const auto& [id, checksum] : placed.directory.entries) {
-      bool torn = false;
-      const Status status = LookAtHome(id, page.span(), &torn);
-      if (!status.ok()) return status;
-      if (!torn || !seen.insert(id).second) continue;
+      if (!seen.insert(id).second) continue;
+      const Result<Home> home = LookAtHome(id, page.span());
+      if (!home.ok()) return home.status();
+      if (home.value() == Home::kWhole) {
+        const Status status = WriteHome(id, page.span());
+        if (!status.ok()) return status;
+      }
+      if (home.value() != Home::kTorn) continue;
       LogError("Page {} of {} is torn, and rowan_doublewrite = detect_only kept no image of it. "
                "Unless the redo log holds all of the page, the instance cannot be opened.",
                id.page.value(), files_->PathOf(id.space));
@@ -325,7 +328,7 @@ Status DoublewriteFile::Repair(Lsn log_end) {
   for (const Image& image : images) {
     if (status.ok()) status = RepairPage(image.id, image.offset);
   }
-  if (status.ok()) status = NameTornPages(directories);
+  if (status.ok()) status = RewriteListed(directories);
   return status.ok() ? Reset() : status;
 }
 

@@ -51,8 +51,9 @@ class DoublewriteFile {
   /// Opens or creates the file with at least `segments` segments; contents stay.
   Status Open(uint32_t segments);
   /// Repairs torn home pages from unsettled segments, makes that durable, then empties the file.
-  /// Pages torn without an image are named in the log and left. kCorrupt if a page is from behind
-  /// `log_end`.
+  /// Whole ones are written again: the sync of an earlier process may have failed, and then the
+  /// kernel takes for clean what never reached the disk. Pages torn without an image are named in
+  /// the log and left. kCorrupt if a page is from behind `log_end`.
   Status Repair(Lsn log_end);
   /// Makes everything at home durable and empties the file. No write may be under way.
   Status Reset();
@@ -82,10 +83,12 @@ class DoublewriteFile {
   Status ReadDirectories(std::vector<PlacedDirectory>* directories);
   Status CollectImages(const std::vector<PlacedDirectory>& directories, Lsn log_end,
                        std::vector<Image>* images);
-  /// `page` gets the home page; `*torn` tells whether it fails its checksum or is missing.
-  Status LookAtHome(PageId id, MutableBytes page, bool* torn);
+  enum class Home { kWhole, kTorn, kDropped };
+  /// `page` gets the home page. Torn: it fails its checksum or lies behind the end of its file.
+  Result<Home> LookAtHome(PageId id, MutableBytes page);
+  Status WriteHome(PageId id, Bytes page);
   Status RepairPage(PageId id, uint64_t image_offset);
-  Status NameTornPages(const std::vector<PlacedDirectory>& directories);
+  Status RewriteListed(const std::vector<PlacedDirectory>& directories);
   Status ClearDirectories();
 
   FileSystem* const file_system_;

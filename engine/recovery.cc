@@ -66,7 +66,6 @@ Status Recovery::RedoGroup(BufferPool* pool, SpaceFiles* files, const LogReader:
       status = Status(Code::kNewerFormat, "unknown redo record type");
     } else if (!entry->pageless) {
       if (files->IsLive(record.page.space)) {
-        if (touched_.insert(record.page.space).second) pool->NoteEarlierWrites(record.page.space);
         status = RedoRecord(pool, group, record);
       } else {
         missing_.insert(record.page.space);
@@ -74,7 +73,11 @@ Status Recovery::RedoGroup(BufferPool* pool, SpaceFiles* files, const LogReader:
     }
   }
   for (HeldPage& held : held_) {
-    if (held.changed) pool->MarkRedone(held.guard, group.start, group.end);
+    if (held.changed) {
+      pool->MarkRedone(held.guard, group.start, group.end);
+    } else if (held.guard.held()) {
+      pool->MarkDirty(held.guard, group.start);
+    }
   }
   held_.clear();
   return status.ok() ? parsed : status;

@@ -3,9 +3,10 @@
 // finds the end and the spaces dropped on the way; Redo applies records to pages older than their
 // group.
 //
-// A process that died left writes in the kernel that nobody synced. The pages look as if redo had
-// nothing to do there, so each file the log mentions counts as written: the next checkpoint, which
-// takes the records away, syncs it.
+// A process that died left writes in the kernel that nobody synced, or whose sync failed, so that
+// the kernel takes them for clean. The pages look as if redo had nothing to do there. Whatever was
+// not durable has records in the log, so each page that the log mentions counts as dirty: it is
+// written again before a checkpoint takes the records away.
 //
 // Suspended pages: a freed page is never written (buffer/buffer_pool.h, Discard), so the disk may
 // hold an older incarnation when the log still has records of its last life. A record that cannot
@@ -73,7 +74,6 @@ class Recovery {
   RecoveryStatistics statistics_;
   std::unordered_set<SpaceId> dropped_;
   std::unordered_set<SpaceId> missing_;
-  std::unordered_set<SpaceId> touched_;     ///< live spaces that the log has records of
   std::unordered_set<uint64_t> suspended_;  ///< PageId::Packed
   std::vector<HeldPage> held_;              ///< pages of the group in progress
 };

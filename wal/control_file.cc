@@ -124,6 +124,11 @@ struct ControlFile::Impl {
 
   /// Chooses the newer good slot.
   Status Load();
+  /// Durable at return.
+  Status WriteSlot(const ControlData& contents, uint64_t number) {
+    const Status status = file->Write(number % kSlots * kSlotBytes, Encode(contents, number));
+    return status.ok() ? file->Sync(SyncMethod::kFdatasync) : status;
+  }
 };
 
 Status ControlFile::Impl::Load() {
@@ -173,8 +178,9 @@ Result<std::unique_ptr<ControlFile>> ControlFile::Open(FileSystem* file_system,
   if (!file.ok()) return file.status();
   impl->file = std::move(file).value();
   Status status = impl->Load();
-  // A process that died may have left the newer slot unsynced; the next update takes the other one.
-  if (status.ok()) status = impl->file->Sync(SyncMethod::kFdatasync);
+  // The next update takes the other slot, so this one must be durable. A process that died may not
+  // have synced it; after a sync that failed, only what is written again reaches the disk.
+  if (status.ok()) status = impl->WriteSlot(impl->data, impl->sequence);
   if (!status.ok()) return status;
   return std::unique_ptr<ControlFile>(new ControlFile(std::move(impl)));
 }
@@ -222,8 +228,7 @@ Status ControlFile::Update(const std::function<void(ControlData&)>& change) {
   ControlData data = impl_->data;
   change(data);
   const uint64_t sequence = impl_->sequence + 1;
-  Status status = impl_->file->Write(sequence % kSlots * kSlotBytes, Encode(data, sequence));
-  if (status.ok()) status = impl_->file->Sync(SyncMethod::kFdatasync);
+  const Status status = impl_->WriteSlot(data, sequence);
   if (!status.ok()) {
     impl_->broken = true;
     LogError("Cannot write control file '{}': {}", impl_->file->path(), status.message());

@@ -15,6 +15,7 @@ namespace {
 constexpr size_t kZeroChunkBytes = size_t{1} << 20;
 /// Synced this often while zeros are written, so that a commit's sync never waits for all of them.
 constexpr uint64_t kZeroSyncBytes = uint64_t{8} << 20;
+constexpr size_t kRewriteChunkBytes = size_t{1} << 20;
 
 }  // namespace
 
@@ -71,7 +72,7 @@ Status LogFileSet::Recover(Lsn checkpoint, Lsn end) {
   std::lock_guard lock(mutex_);
   Status status = FindRun(numbers.value(), oldest, end);
   if (status.ok()) status = RemoveStrays(numbers.value());
-  if (status.ok()) status = SyncRange(oldest, std::min(last + 1, prepared_.load()));
+  if (status.ok()) status = MakeDurable(checkpoint, end);
   return status.ok() ? PrepareTwoLocked(last) : status;
 }
 
@@ -127,14 +128,35 @@ Status LogFileSet::RemoveStrays(const std::vector<uint64_t>& numbers) {
   return status;
 }
 
-Status LogFileSet::SyncRange(uint64_t oldest, uint64_t last) {
-  for (uint64_t number = oldest; number < last; ++number) {
-    Result<std::shared_ptr<File>> file = Open(number, {});
-    if (!file.ok()) return file.status();
-    const Status status = file.value()->Sync(SyncMethod::kFsync);
+Status LogFileSet::MakeDurable(Lsn checkpoint, Lsn end) {
+  const uint64_t oldest = std::min(checkpoint, end).value();
+  // Files behind the end count as ready, so their headers must be on disk as well.
+  for (uint64_t number = NumberOf(oldest); number < prepared_.load(); ++number) {
+    const uint64_t first = std::max(oldest, number * file_bytes_);
+    const uint64_t last = std::clamp(end.value(), first, EndOf(number));
+    const Status status = RewriteFile(number, first, last);
     if (!status.ok()) return status;
   }
   return options_.file_system->SyncDirectory(options_.folder);
+}
+
+Status LogFileSet::RewriteFile(uint64_t number, uint64_t start, uint64_t end) {
+  Result<std::shared_ptr<File>> file = Open(number, {});
+  if (!file.ok()) return file.status();
+  AlignedBuffer chunk(kRewriteChunkBytes);
+  const auto rewrite = [&](uint64_t offset, size_t size_bytes) {
+    const MutableBytes bytes = chunk.span().first(size_bytes);
+    const Status status = (*file)->Read(offset, bytes);
+    return status.ok() ? (*file)->Write(offset, bytes) : status;
+  };
+  Status status = rewrite(0, kLogFileHeaderBytes);
+  const uint64_t first = LogBlockStart(start);
+  const uint64_t last = std::min(LogBlockEnd(end), EndOf(number));
+  for (uint64_t position = first; position < last && status.ok();
+       position += kRewriteChunkBytes) {
+    status = rewrite(OffsetOf(position), std::min<uint64_t>(kRewriteChunkBytes, last - position));
+  }
+  return status.ok() ? (*file)->Sync(SyncMethod::kFsync) : status;
 }
 
 Result<std::shared_ptr<File>> LogFileSet::Open(uint64_t number, FileOptions options) {

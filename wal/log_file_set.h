@@ -40,7 +40,8 @@ class LogFileSet {
   /// on to a second file and leave the first to recycling; files of an interrupted creation go.
   Status Create(Lsn end);
   /// Finds the files there are and makes sure of the one `end` lies in and the next. Everything
-  /// from `checkpoint` to `end` is durable afterwards: an earlier process may not have synced it.
+  /// from `checkpoint` to `end` is durable afterwards. It is written once more for that: an earlier
+  /// process may not have synced it, or its sync failed, and the kernel takes the pages for clean.
   Status Recover(Lsn checkpoint, Lsn end);
 
   /// What the background thread should aim at.
@@ -79,7 +80,8 @@ class LogFileSet {
   Result<std::vector<uint64_t>> ListNumbers();
   Status FindRun(const std::vector<uint64_t>& numbers, uint64_t oldest, Lsn end);
   Status RemoveStrays(const std::vector<uint64_t>& numbers);
-  Status SyncRange(uint64_t oldest, uint64_t last);
+  Status MakeDurable(Lsn checkpoint, Lsn end);
+  Status RewriteFile(uint64_t number, uint64_t start, uint64_t end);
   Status PrepareTwoLocked(uint64_t number);
   Status CreateLocked();
   Status FillScratch();

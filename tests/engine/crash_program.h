@@ -7,7 +7,7 @@
 //   power    the power goes at a random change: in work, a checkpoint, recycling, DDL, purge
 //   process  the process vanishes: everything written stays, nothing is flushed
 //   faults   calls fail with EIO or ENOSPC, at once or half-way, a sync fails, once or from then
-//            on; the engine stops or reports; then the power goes
+//            on; the engine stops or reports; then the power goes, or only the process
 //   clean    a shutdown
 // Recovery is cut short or meets faults of its own before it may run to the end.
 #pragma once
