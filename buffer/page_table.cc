@@ -20,8 +20,7 @@ class PageTable::BucketLock {
                                               std::memory_order_relaxed)) {
         return;
       }
-      // The holder is inside for some dozen instructions; it can only be late by preemption.
-      if (spins > 64) ::sched_yield();
+      Pause(spins);
     }
   }
   ~BucketLock() { bucket_->word.fetch_add(1, std::memory_order_release); }
@@ -42,7 +41,13 @@ PageTable::PageTable(uint32_t frames) : capacity_(frames) {
   for (uint32_t node = frames; node > 0; --node) free_nodes_.push_back(node - 1);
 }
 
-void PageTable::Pause() {
+void PageTable::Pause(unsigned spins) {
+  // The holder is inside for some dozen instructions; it can only be late by preemption.
+  constexpr unsigned kSpinsBeforeYield = 64;
+  if (spins > kSpinsBeforeYield) {
+    ::sched_yield();
+    return;
+  }
 #if defined(__x86_64__)
   __builtin_ia32_pause();
 #endif

@@ -34,7 +34,7 @@ class PageTable {
   /// Frame number, or kNone. `key` is PageId::Packed and not 0.
   [[nodiscard]] uint32_t Lookup(uint64_t key) const {
     const Bucket& bucket = buckets_[BucketIndex(key)];
-    for (;;) {
+    for (unsigned spins = 0;; ++spins) {
       const uint64_t word = bucket.word.load(std::memory_order_acquire);
       for (size_t i = 0; i < kInlineEntries; ++i) {
         // Acquire keeps the reload of the word below behind this load (a seqlock without fences).
@@ -47,7 +47,7 @@ class PageTable {
         if (frame != kNone) return frame;
       }
       if ((word & 1) == 0 && bucket.word.load(std::memory_order_relaxed) == word) return kNone;
-      Pause();
+      Pause(spins);
     }
   }
 
@@ -83,7 +83,8 @@ class PageTable {
     // Fibonacci hashing: neighbouring pages of one space go to distant buckets.
     return (key * 0x9E3779B97F4A7C15ull) >> shift_;
   }
-  static void Pause();
+  /// Between two tries of a reader or writer that found the bucket locked.
+  static void Pause(unsigned spins);
   uint32_t LookupOverflow(const Bucket& bucket, uint64_t word, uint64_t key) const;
   /// REQUIRES: the bucket's lock.
   uint32_t FindLocked(const Bucket& bucket, uint64_t key) const;

@@ -100,11 +100,17 @@ Status Session::RollbackTo(const UndoPosition& position) {
 
 void Session::DetachPrepared() {
   ROWAN_CHECK(txn_->state == TxnState::kPrepared);
-  engine_->txns()->KeepPrepared(std::move(txn_));
-  txn_ = std::make_unique<Txn>();
+  std::unique_ptr<Txn> prepared = std::make_unique<Txn>();
+  {
+    const std::lock_guard lock(interrupt_mutex_);
+    prepared.swap(txn_);
+  }
+  // Another session may end it and free it from here on.
+  engine_->txns()->KeepPrepared(std::move(prepared));
 }
 
 void Session::Interrupt() {
+  const std::lock_guard lock(interrupt_mutex_);
   txn_->interrupted.store(true, std::memory_order_relaxed);
   engine_->txns()->locks()->Interrupt(txn_.get());
 }

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <string>
 #include <vector>
@@ -101,6 +102,7 @@ class Session {
 
   Engine* const engine_;
   std::unique_ptr<Txn> txn_;
+  std::mutex interrupt_mutex_;  // Interrupt against the exchange of txn_
   RowWriter writer_;
   UndoPosition statement_start_;
   Lsn last_commit_lsn_{0};

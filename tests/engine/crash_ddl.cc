@@ -9,6 +9,8 @@ namespace {
 
 constexpr size_t kTablesMax = 4;
 constexpr uint32_t kRowsMax = 12;
+constexpr uint32_t kManyRows = 300;  // now and then: trees of several pages
+constexpr size_t kSortBytes = size_t{1} << 14;
 
 ToyRow DdlRow(Random* random, uint64_t id) {
   return {static_cast<uint32_t>(random->Below(5)), static_cast<uint32_t>(id),
@@ -66,7 +68,7 @@ Status CrashDdl::Step(EngineWorld* world, Session* session, State* state) {
   const std::string name = chosen->first;
   Result<TableId> table = Find(world, name);
   if (!table.ok()) return table.status();
-  switch (random_.Below(4)) {
+  switch (random_.Below(5)) {
     case 0: {
       state->erase(chosen);
       return world->engine->DropTable(session, *table);
@@ -82,6 +84,12 @@ Status CrashDdl::Step(EngineWorld* world, Session* session, State* state) {
       if (!status.ok()) return status;
       state->erase(chosen);
       return Create(world, session, fresh, &(*state)[fresh]);
+    }
+    case 3: {
+      auto node = state->extract(chosen);
+      node.key() = fresh;
+      const auto moved = state->insert(std::move(node)).position;
+      return Rebuild(world, session, *table, fresh, moved->second);
     }
     default: return Insert(world, session, name, &chosen->second);
   }
@@ -100,7 +108,8 @@ Status CrashDdl::Insert(EngineWorld* world, Session* session, const std::string&
   if (!id.ok()) return id.status();
   Result<std::shared_ptr<Table>> table = world->engine->OpenTable(*id);
   if (!table.ok()) return table.status();
-  for (uint64_t count = random_.Below(kRowsMax); count > 0; --count) {
+  const uint64_t rows_max = random_.OneIn(10) ? kManyRows : kRowsMax;
+  for (uint64_t count = random_.Below(rows_max); count > 0; --count) {
     const uint64_t row_id = rows->empty() ? 1 : rows->rbegin()->first + 1;
     const ToyRow row = DdlRow(&random_, row_id);
     const Status status = EngineWorld::Insert(session, table->get(), row_id, row);
@@ -108,6 +117,20 @@ Status CrashDdl::Insert(EngineWorld* world, Session* session, const std::string&
     (*rows)[row_id] = row;
   }
   return Status::Ok();
+}
+
+Status CrashDdl::Rebuild(EngineWorld* world, Session* session, TableId old,
+                         const std::string& name, const ToyRows& rows) {
+  Result<std::shared_ptr<Table>> table =
+      world->engine->CreateTable(session, EngineWorld::ToyDefinition(name), 1);
+  if (!table.ok()) return table.status();
+  TableLoad load(session, table->get(), kSortBytes);
+  for (const auto& [id, row] : rows) {
+    const Status status = EngineWorld::Load(&load, id, row);
+    if (!status.ok()) return status;
+  }
+  const Status status = load.Finish();
+  return status.ok() ? world->engine->DropTable(session, old) : status;
 }
 
 Result<TableId> CrashDdl::Find(EngineWorld* world, const std::string& name) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// CrashDdl: the thread of a crash program that creates, fills, renames, truncates and drops tables,
-// and the model of them: the list of states, table name -> rows, after each of its commits.
+// CrashDdl: the thread of a crash program that creates, fills, renames, truncates, rebuilds and
+// drops tables, and the model of them: the list of states, table name -> rows, after each of its
+// commits.
 #pragma once
 
 #include <map>
@@ -28,6 +29,9 @@ class CrashDdl {
   Status Step(EngineWorld* world, Session* session, State* state);
   Status Create(EngineWorld* world, Session* session, const std::string& name, ToyRows* rows);
   Status Insert(EngineWorld* world, Session* session, const std::string& name, ToyRows* rows);
+  /// ALTER TABLE and CREATE INDEX by copy.
+  static Status Rebuild(EngineWorld* world, Session* session, TableId old,
+                        const std::string& name, const ToyRows& rows);
   static Result<TableId> Find(EngineWorld* world, const std::string& name);
   static void CheckFiles(EngineWorld* world);
 

@@ -176,7 +176,7 @@ void CrashProgram::Maintain(Table* table) {
         if (status.Is(Code::kBusy)) status = Status::Ok();
         break;
       }
-      case 6: status = engine->CheckSpace(table, [](Bytes, std::vector<BlobRef>*) {}); break;
+      case 6: status = engine->CheckSpace(table, FindToyBlobs); break;
       default: std::this_thread::sleep_for(std::chrono::microseconds(random.Below(2000)));
     }
     EXPECT_TRUE(status.ok() || context_.MayFail())
@@ -219,12 +219,27 @@ uint64_t CrashProgram::ReopenThroughCrashes() {
     }
     const Status status = world_.Open();
     EXPECT_FALSE(status.Is(Code::kCorrupt)) << status.message();
+    if (status.ok()) ResolvePrepared().Ignore();
     world_.Crash(random_.Next());
   }
-  const Status status = world_.Open();
+  Status status = world_.Open();
   EXPECT_TRUE(status.ok()) << "recovery failed: " << CodeName(status.code()) << ": "
                            << status.message();
+  if (status.ok()) status = ResolvePrepared();
+  EXPECT_TRUE(status.ok()) << status.message();
   return crashes;
+}
+
+Status CrashProgram::ResolvePrepared() {
+  for (const std::string& xid : world_.engine->PreparedXids()) {
+    const bool decided =
+        std::any_of(workers_.begin(), workers_.end(),
+                    [&xid](const CrashWorker& worker) { return worker.Decided(xid); });
+    const Status status = decided ? world_.engine->CommitPrepared(xid, Durability::kDurable)
+                                  : world_.engine->RollbackPrepared(xid);
+    if (!status.ok()) return status;
+  }
+  return Status::Ok();
 }
 
 void CrashProgram::WaitForRollback() {

@@ -54,6 +54,8 @@ class CrashProgram {
   CrashKind End(Ending ending);
   /// Returns how often the power went before the start that got through.
   uint64_t ReopenThroughCrashes();
+  /// As coordinator: commits what was decided, rolls back the rest.
+  Status ResolvePrepared();
   void WaitForRollback();
   void Compare(CrashKind kind);
 

@@ -9,6 +9,7 @@ namespace {
 constexpr uint32_t kOperationsMax = 8;
 constexpr uint32_t kLongOperations = 80;  // now and then: undo of many pages
 constexpr uint32_t kLockWaitSeconds = 10;
+constexpr uint32_t kBlobOneIn = 12;
 
 }  // namespace
 
@@ -65,6 +66,7 @@ CrashWorker::Outcome CrashWorker::Transaction(CrashContext* context, Table* tabl
     state.hot[hot] = sequence_;
   }
   if (!status.ok()) return Failed(context, session, status);
+  if (random_.OneIn(4)) return CommitInTwoPhases(context, session, std::move(state));
   if (!random_.OneIn(6)) return Commit(context, session, std::move(state));
   status = session->Rollback();
   return status.ok() ? Outcome::kGoOn : Failed(context, session, status);
@@ -97,6 +99,44 @@ CrashWorker::Outcome CrashWorker::Commit(CrashContext* context, Session* session
   return Outcome::kGoOn;
 }
 
+CrashWorker::Outcome CrashWorker::CommitInTwoPhases(CrashContext* context, Session* session,
+                                                    State state) {
+  const std::string xid = std::to_string(number_) + ":" + std::to_string(sequence_);
+  Status status = session->Prepare(AsBytes(xid));
+  if (status.ok()) status = context->engine()->FlushLog();
+  // Undecided: a coordinator rolls back what it finds prepared.
+  if (!status.ok()) return Failed(context, session, status);
+  if (random_.OneIn(5)) {
+    status = Resolve(context, session, xid, false);
+    if (status.ok()) return Outcome::kGoOn;
+    Failed(context, session, status);
+    return Outcome::kStop;  // still prepared, perhaps, and its rows locked
+  }
+  // From here on it commits, whatever happens.
+  decided_.insert(xid);
+  history_ = {std::move(state)};
+  durable_ = written_ = committed_ = sequence_;
+  status = Resolve(context, session, xid, true);
+  if (status.ok()) {
+    ++commits_;
+    return Outcome::kGoOn;
+  }
+  EXPECT_TRUE(context->MayFail()) << "commit of " << xid << ": " << status.message();
+  EXPECT_TRUE(context->Over()) << "the engine goes on without a decided commit: "
+                               << status.message();
+  return Outcome::kStop;
+}
+
+Status CrashWorker::Resolve(CrashContext* context, Session* session, const std::string& xid,
+                            bool commit) {
+  const auto durability = static_cast<Durability>(random_.Below(3));
+  if (!random_.OneIn(3)) return commit ? session->Commit(durability, false) : session->Rollback();
+  // As XA COMMIT or XA ROLLBACK from another connection.
+  session->DetachPrepared();
+  Engine* engine = context->engine();
+  return commit ? engine->CommitPrepared(xid, durability) : engine->RollbackPrepared(xid);
+}
+
 ToyRow CrashWorker::RandomRow(uint64_t id) {
   ToyRow row;
   row.value = static_cast<uint32_t>(random_.Below(5));
@@ -104,6 +144,10 @@ ToyRow CrashWorker::RandomRow(uint64_t id) {
   row.unique = static_cast<uint32_t>(id * 4 + random_.Below(4));
   row.text.assign(random_.Below(settings_.text_bytes_max),
                   static_cast<char>('a' + random_.Below(26)));
+  if (random_.OneIn(kBlobOneIn)) {
+    row.blob.assign(1 + random_.Below(settings_.blob_bytes_max),
+                    static_cast<char>('A' + random_.Below(26)));
+  }
   return row;
 }
 

@@ -11,6 +11,7 @@
 
 #include <array>
 #include <cstdint>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -31,6 +32,7 @@ struct CrashWorkerSettings {
   uint32_t workers = 3;
   uint32_t ids = 24;             ///< of each
   uint32_t text_bytes_max = 600;
+  uint32_t blob_bytes_max = 3 * TestPageSizeBytes();
 };
 
 class CrashWorker {
@@ -45,6 +47,8 @@ class CrashWorker {
   void Settle(const ToyRows& all, CrashKind kind);
   /// After Settle of all workers: the hot row agrees with what survived of this one.
   void CheckHot(uint32_t hot, const HotClock& clock) const;
+  /// As coordinator of the prepared transactions: whether it decided that this one commits.
+  [[nodiscard]] bool Decided(const std::string& xid) const { return decided_.contains(xid); }
   [[nodiscard]] uint64_t commits() const { return commits_; }
 
  private:
@@ -61,6 +65,8 @@ class CrashWorker {
   Status ChangeOne(Table* table, Session* session, uint64_t id, const ToyRow& row, State* state);
   Status ChangeHot(Table* table, Session* session, uint32_t hot);
   Outcome Commit(CrashContext* context, Session* session, State state);
+  Outcome CommitInTwoPhases(CrashContext* context, Session* session, State state);
+  Status Resolve(CrashContext* context, Session* session, const std::string& xid, bool commit);
   ToyRow RandomRow(uint64_t id);
   [[nodiscard]] uint64_t IdAt(uint32_t position) const {
     return 1 + number_ + uint64_t{settings_.workers} * position;
@@ -75,6 +81,7 @@ class CrashWorker {
   uint32_t written_ = 0;           ///< acknowledged as safe from a crash of the process
   uint32_t committed_ = 0;         ///< acknowledged
   uint64_t commits_ = 0;
+  std::set<std::string> decided_;  ///< prepared transactions that must commit
 };
 
 }  // namespace rowan

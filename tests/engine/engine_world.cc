@@ -6,41 +6,9 @@
 namespace rowan {
 namespace {
 
-std::string BigEndian32(uint32_t value) {
-  std::string bytes(4, '\0');
-  StoreBe32(reinterpret_cast<std::byte*>(bytes.data()), value);
-  return bytes;
-}
-
 constexpr uint64_t kPoolPagesMin = 64;
 
 }  // namespace
-
-std::string ToyKey(uint64_t id) {
-  std::string bytes(8, '\0');
-  StoreBe64(reinterpret_cast<std::byte*>(bytes.data()), id);
-  return bytes;
-}
-
-std::string ToyEncode(const ToyRow& row) {
-  return BigEndian32(row.value) + BigEndian32(row.unique) + row.text;
-}
-
-ToyRow ToyDecode(Bytes row) {
-  if (row.size() < 8) {
-    ADD_FAILURE() << "row of " << row.size() << " bytes";
-    return {};
-  }
-  return {LoadBe32(row.data()), LoadBe32(row.data() + 4), std::string(AsText(row.subspan(8)))};
-}
-
-std::string ToyValueEntry(uint64_t id, const ToyRow& row) {
-  return BigEndian32(row.value) + ToyKey(id);
-}
-
-std::string ToyUniqueEntry(uint64_t id, const ToyRow& row) {
-  return BigEndian32(row.unique) + ToyKey(id);
-}
 
 EngineWorld::EngineWorld(uint64_t seed) : files(seed) {
   options.folder = "/rowan";
@@ -95,11 +63,17 @@ std::shared_ptr<Table> EngineWorld::CreateTable(const std::string& name) {
 }
 
 Status EngineWorld::Insert(Session* session, Table* table, uint64_t id, const ToyRow& row) {
-  const std::string value = ToyValueEntry(id, row);
-  const std::string unique = ToyUniqueEntry(id, row);
-  const EntryImage entries[] = {{1, AsBytes(value), {}, 0},
-                                {2, AsBytes(unique), {}, kToyUniqueBytes}};
-  return session->InsertRow(table, AsBytes(ToyKey(id)), AsBytes(ToyEncode(row)), entries, false);
+  const ToyEntries entries(id, row);
+  std::optional<BlobRef> blob;
+  const Status status = WriteBlob(session, table, row, &blob);
+  if (!status.ok()) return status;
+  return session->InsertRow(table, AsBytes(ToyKey(id)), AsBytes(ToyEncode(row, blob)),
+                            entries.images(), false);
+}
+
+Status EngineWorld::Load(TableLoad* load, uint64_t id, const ToyRow& row) {
+  const ToyEntries entries(id, row);
+  return load->Add(AsBytes(ToyKey(id)), AsBytes(ToyEncode(row)), entries.images());
 }
 
 Status EngineWorld::Update(Session* session, Table* table, uint64_t id, const ToyRow& before,
@@ -115,28 +89,71 @@ Status EngineWorld::Update(Session* session, Table* table, uint64_t id, const To
     changes.push_back({{index, AsBytes(old_key), {}, unique_bytes},
                        {index, AsBytes(new_key), {}, unique_bytes}});
   }
+  std::optional<BlobRef> old_blob;
+  Status status = before.blob.empty() ? Status::Ok() : FindBlob(session, table, id, &old_blob);
+  std::optional<BlobRef> new_blob = old_blob;
+  const bool replaced = before.blob != after.blob;
+  if (status.ok() && replaced) status = WriteBlob(session, table, after, &new_blob);
+  if (!status.ok()) return status;
   const std::string key = ToyKey(id);
-  return session->UpdateRow(table, AsBytes(key), AsBytes(key), AsBytes(ToyEncode(after)), changes);
+  status = session->UpdateRow(table, AsBytes(key), AsBytes(key),
+                              AsBytes(ToyEncode(after, new_blob)), changes);
+  if (status.ok() && replaced && old_blob.has_value()) status = session->DropBlob(*old_blob);
+  return status;
 }
 
 Status EngineWorld::Delete(Session* session, Table* table, uint64_t id, const ToyRow& row) {
-  const std::string value = ToyValueEntry(id, row);
-  const std::string unique = ToyUniqueEntry(id, row);
-  const EntryImage entries[] = {{1, AsBytes(value), {}, 0},
-                                {2, AsBytes(unique), {}, kToyUniqueBytes}};
-  return session->DeleteRow(table, AsBytes(ToyKey(id)), entries);
+  const ToyEntries entries(id, row);
+  std::optional<BlobRef> blob;
+  Status status = row.blob.empty() ? Status::Ok() : FindBlob(session, table, id, &blob);
+  if (status.ok()) status = session->DeleteRow(table, AsBytes(ToyKey(id)), entries.images());
+  if (status.ok() && blob.has_value()) status = session->DropBlob(*blob);
+  return status;
 }
 
-Status EngineWorld::ReadForUpdate(Session* session, Table* table, uint64_t id, ToyRow* row) {
+Status EngineWorld::WriteBlob(Session* session, Table* table, const ToyRow& row,
+                              std::optional<BlobRef>* blob) {
+  blob->reset();
+  if (row.blob.empty()) return Status::Ok();
+  const Result<BlobRef> written = session->WriteBlob(table, AsBytes(row.blob));
+  if (written.ok()) *blob = written.value();
+  return written.status();
+}
+
+Status EngineWorld::FindBlob(Session* session, Table* table, uint64_t id,
+                             std::optional<BlobRef>* blob) {
+  std::string stored;
+  const Status status = ReadStored(session, table, id, &stored);
+  if (!status.ok()) return status;
+  *blob = ToyBlobOf(AsBytes(stored));
+  EXPECT_TRUE(blob->has_value()) << "row " << id << " has lost its blob";
+  return Status::Ok();
+}
+
+Status EngineWorld::ReadStored(Session* session, Table* table, uint64_t id, std::string* stored) {
   VersionCursor cursor(session->engine()->txns());
   ReadOptions options;
   options.mode = ReadMode::kLockExclusive;
   cursor.Open(session->txn(), table->index(0), options);
   VersionView view;
   const Status status = cursor.Get(AsBytes(ToyKey(id)), &view);
-  if (status.ok()) *row = ToyDecode(view.value);
+  if (status.ok()) *stored = AsText(view.value);
   cursor.Close();
   return status;
+}
+
+Status EngineWorld::ReadForUpdate(Session* session, Table* table, uint64_t id, ToyRow* row) {
+  std::string stored;
+  const Status status = ReadStored(session, table, id, &stored);
+  return status.ok() ? Decode(session, AsBytes(stored), row) : status;
+}
+
+Status EngineWorld::Decode(Session* session, Bytes stored, ToyRow* row) {
+  *row = ToyDecode(stored);
+  const std::optional<BlobRef> blob = ToyBlobOf(stored);
+  if (!blob.has_value()) return Status::Ok();
+  row->blob.resize(blob->size_bytes);
+  return session->ReadBlob(*blob, std::as_writable_bytes(std::span(row->blob)));
 }
 
 ToyRows EngineWorld::ReadAll(Table* table) {
@@ -149,7 +166,8 @@ ToyRows EngineWorld::ReadAll(Table* table) {
   VersionView view;
   Status status = cursor.SeekFirst(&view);
   for (; status.ok(); status = cursor.Next(&view)) {
-    rows[LoadBe64(view.key.data())] = ToyDecode(view.value);
+    const Status decoded = Decode(session.get(), view.value, &rows[LoadBe64(view.key.data())]);
+    EXPECT_TRUE(decoded.ok()) << decoded.message();
   }
   EXPECT_EQ(status.code(), Code::kEndOfRange) << status.message();
   cursor.Close();
@@ -187,8 +205,7 @@ void EngineWorld::CheckTable(Table* table, const ToyRows& rows) {
     const Status status = engine->CheckIndex(table, i, {});
     EXPECT_TRUE(status.ok()) << "index " << i << ": " << status.message();
   }
-  // Toy rows have no off-page values.
-  const Status space = engine->CheckSpace(table, [](Bytes, std::vector<BlobRef>*) {});
+  const Status space = engine->CheckSpace(table, FindToyBlobs);
   EXPECT_TRUE(space.ok()) << space.message();
   std::unique_ptr<Session> session = engine->NewSession();
   session->Begin(IsolationLevel::kRepeatableRead);

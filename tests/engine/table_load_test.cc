@@ -21,14 +21,6 @@ ToyRow MakeRow(uint64_t id) {
           std::string(id % 60, 't')};
 }
 
-Status AddToy(TableLoad* load, uint64_t id, const ToyRow& row) {
-  const std::string value = ToyValueEntry(id, row);
-  const std::string unique = ToyUniqueEntry(id, row);
-  const EntryImage entries[] = {{1, AsBytes(value), {}, 0},
-                                {2, AsBytes(unique), {}, kToyUniqueBytes}};
-  return load->Add(AsBytes(ToyKey(id)), AsBytes(ToyEncode(row)), entries);
-}
-
 class TableLoadTest : public ::testing::Test {
  protected:
   TableLoadTest() : world_(TestSeed()) { EXPECT_TRUE(world_.Open().ok()); }
@@ -46,7 +38,7 @@ class TableLoadTest : public ::testing::Test {
   void Load(const std::vector<uint64_t>& ids, size_t sort_memory_bytes) {
     TableLoad load(session_.get(), table_.get(), sort_memory_bytes);
     for (const uint64_t id : ids) {
-      ASSERT_TRUE(AddToy(&load, id, MakeRow(id)).ok());
+      ASSERT_TRUE(EngineWorld::Load(&load, id, MakeRow(id)).ok());
       model_[id] = MakeRow(id);
     }
     ASSERT_TRUE(load.Finish().ok());
@@ -100,13 +92,15 @@ TEST_F(TableLoadTest, RowsOutOfOrderAreTakenToo) {
 TEST_F(TableLoadTest, DuplicatesAreNamed) {
   Begin();
   TableLoad load(session_.get(), table_.get(), 1 << 20);
-  for (uint64_t id = 1; id <= 100; ++id) ASSERT_TRUE(AddToy(&load, id, MakeRow(id)).ok());
-  const Status clustered = AddToy(&load, 50, MakeRow(5000));
+  for (uint64_t id = 1; id <= 100; ++id) {
+    ASSERT_TRUE(EngineWorld::Load(&load, id, MakeRow(id)).ok());
+  }
+  const Status clustered = EngineWorld::Load(&load, 50, MakeRow(5000));
   EXPECT_TRUE(clustered.Is(Code::kDuplicate));
   EXPECT_EQ(clustered.detail(), 0U);
   ToyRow taken = MakeRow(101);
   taken.unique = MakeRow(7).unique;
-  ASSERT_TRUE(AddToy(&load, 101, taken).ok());  // found only when the index is built
+  ASSERT_TRUE(EngineWorld::Load(&load, 101, taken).ok());  // found only when the index is built
   const Status unique = load.Finish();
   EXPECT_TRUE(unique.Is(Code::kDuplicate));
   EXPECT_EQ(unique.detail(), 2U);
@@ -175,7 +169,9 @@ TEST_F(TableLoadTest, AnOlderSnapshotMustNotReadTheTable) {
 TEST_F(TableLoadTest, AnInterruptionEndsTheBuild) {
   Begin();
   TableLoad load(session_.get(), table_.get(), 1 << 20);
-  for (uint64_t id = 1; id <= 5000; ++id) ASSERT_TRUE(AddToy(&load, id, MakeRow(id)).ok());
+  for (uint64_t id = 1; id <= 5000; ++id) {
+    ASSERT_TRUE(EngineWorld::Load(&load, id, MakeRow(id)).ok());
+  }
   session_->Interrupt();
   EXPECT_TRUE(load.Finish().Is(Code::kInterrupted));
   ASSERT_TRUE(session_->Rollback().ok());
