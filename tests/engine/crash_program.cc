@@ -13,6 +13,7 @@ constexpr uint32_t kCrashesDuringRecoveryMax = 2;
 /// Changes that a start makes at least; a cut is chosen below.
 constexpr uint64_t kChangesOfRecovery = 60;
 constexpr uint32_t kDdlTransactions = 6;
+constexpr uint32_t kCheckpointsOfRound = 4;
 constexpr FileCall kFaultyCalls[] = {FileCall::kRead,     FileCall::kWrite,    FileCall::kWrite,
                                      FileCall::kSync,     FileCall::kSync,     FileCall::kAllocate,
                                      FileCall::kRename,   FileCall::kRemove,   FileCall::kOpen,
@@ -92,7 +93,7 @@ void CrashProgram::Round(uint32_t round) {
   {
     Result<std::shared_ptr<Table>> table = world_.engine->OpenTable(table_);
     ASSERT_TRUE(table.ok()) << table.status().message();
-    ending = PrepareEnding();
+    ending = PrepareEnding(round);
     RunThreads(table->get());
   }
   SCOPED_TRACE("round " + std::to_string(round) + " with ending " +
@@ -105,11 +106,16 @@ void CrashProgram::Round(uint32_t round) {
   Compare(kind);
 }
 
-CrashProgram::Ending CrashProgram::PrepareEnding() {
+CrashProgram::Ending CrashProgram::PrepareEnding(uint32_t round) {
   const uint64_t changes =
       uint64_t{settings_.worker.workers} * settings_.transactions * 8 + 40 * kDdlTransactions;
-  const uint64_t dice = random_.Below(20);
+  const uint64_t dice = settings_.failed_syncs ? 0 : random_.Below(20);
   context_.Reset(false);
+  if (settings_.failed_syncs && round % 2 == 0) {
+    context_.Reset(true);
+    InjectFailedSync(static_cast<uint32_t>(changes / 8));
+    return Ending::kFailedSync;
+  }
   if (dice < 10) {
     // Anywhere from the first write to well behind the usual end of the round.
     world_.files.PowerOffAfter(random_.Below(changes));
@@ -135,6 +141,16 @@ void CrashProgram::InjectFaults(uint32_t calls_max) {
     if (random_.OneIn(2)) fault.effect = InjectedFault::Effect::kShort;
     world_.files.Inject(fault);
   }
+}
+
+void CrashProgram::InjectFailedSync(uint32_t calls_max) {
+  InjectedFault fault;
+  fault.call = FileCall::kSync;
+  fault.path_part = kFaultyPaths[random_.Below(std::size(kFaultyPaths))];
+  // The control file is synced by checkpoints only.
+  if (std::string_view(fault.path_part) == "control") calls_max = kCheckpointsOfRound;
+  fault.nth_call = 1 + random_.Below(1 + random_.Below(calls_max));
+  world_.files.Inject(fault);
 }
 
 void CrashProgram::RunThreads(Table* table) {
@@ -197,6 +213,8 @@ CrashKind CrashProgram::End(Ending ending) {
     }
     case Ending::kFaults:
       if (random_.OneIn(2)) break;
+      [[fallthrough]];
+    case Ending::kFailedSync:
       // The server is started again and the machine stays on: what a failed sync left in the page
       // cache looks whole, is taken for clean by the kernel, and is not on the disk.
       world_.engine.reset();
@@ -209,7 +227,8 @@ CrashKind CrashProgram::End(Ending ending) {
 }
 
 uint64_t CrashProgram::ReopenThroughCrashes() {
-  const uint64_t crashes = random_.Below(kCrashesDuringRecoveryMax + 1);
+  const uint64_t crashes =
+      settings_.failed_syncs ? 0 : random_.Below(kCrashesDuringRecoveryMax + 1);
   for (uint64_t i = 0; i < crashes; ++i) {
     // May fail or get through; either way the power goes next.
     if (random_.OneIn(3)) {

@@ -29,6 +29,8 @@ struct CrashProgramSettings {
   uint32_t transactions = 16;  ///< per worker and round
   uint32_t rounds = 2;
   bool ddl = true;
+  /// Every other round ends by a failed sync and a start with the power on, the next by a power cut.
+  bool failed_syncs = false;
 };
 
 /// The command that runs one seed again; `test` names the program and its filter.
@@ -43,11 +45,12 @@ class CrashProgram {
   uint64_t DigestOfFiles();
 
  private:
-  enum class Ending { kPower, kProcess, kFaults, kClean };
+  enum class Ending { kPower, kProcess, kFaults, kFailedSync, kClean };
 
   void CreateTables();
   void Round(uint32_t round);
-  Ending PrepareEnding();
+  Ending PrepareEnding(uint32_t round);
+  void InjectFailedSync(uint32_t calls_max);
   void InjectFaults(uint32_t calls_max);
   void RunThreads(Table* table);
   void Maintain(Table* table);

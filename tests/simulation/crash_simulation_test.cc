@@ -71,6 +71,14 @@ TEST(CrashSimulationTest, WhatWasAcknowledgedIsThereAfterAnyCrash) {
   RunPrograms(TestSeed(), TestSetting("ROWAN_TEST_CRASH_SEEDS", kSeeds), {});
 }
 
+TEST(CrashSimulationTest, NothingIsLostWhenTheServerGoesOnAfterAFailedSync) {
+  CrashProgramSettings settings;
+  settings.rounds = 4;
+  settings.transactions = 8;
+  settings.failed_syncs = true;
+  RunPrograms(TestSeed(), TestSetting("ROWAN_TEST_CRASH_SEEDS", kSeeds) / 4 + 1, settings);
+}
+
 TEST(CrashSimulationTest, ASeedReplaysExactly) {
   constexpr uint64_t kReplayed = 8;
   uint64_t last_digest = 0;

@@ -133,6 +133,26 @@ TEST(ControlFileTest, AFailedUpdateIsTheLast) {
   EXPECT_EQ(control.value()->data().epoch, 7u);
 }
 
+TEST(ControlFileTest, WhatAFailedSyncLeftInThePageCacheIsMadeDurableByTheNextStart) {
+  for (uint64_t seed = 0; seed < 40; ++seed) {
+    FaultFileSystem files(seed);
+    auto control = ControlFile::Create(&files, kFolder, SomeData());
+    ASSERT_TRUE(control.ok());
+    SetEpoch(control.value().get(), 9);
+    files.Inject({.call = FileCall::kSync});
+    EXPECT_FALSE(control.value()->Update([](ControlData& data) { data.epoch = 10; }).ok());
+    control = ControlFile::Open(&files, kFolder);
+    ASSERT_TRUE(control.ok());
+    EXPECT_EQ(control.value()->data().epoch, 10u);
+    // The next update goes into the slot that holds 9, and is torn.
+    files.PowerOffAfter(0);
+    EXPECT_FALSE(control.value()->Update([](ControlData& data) { data.epoch = 11; }).ok());
+    control.value().reset();
+    files.Crash(seed);
+    EXPECT_GE(EpochOnDisk(&files), 10u) << "seed " << seed;
+  }
+}
+
 TEST(ControlFileTest, ForeignAndNewerFilesAreRefused) {
   FaultFileSystem files(1);
   {
