@@ -29,7 +29,7 @@ struct CrashProgramSettings {
   uint32_t transactions = 16;  ///< per worker and round
   uint32_t rounds = 2;
   bool ddl = true;
-  /// Every other round ends by a failed sync and a start with the power on, the next by a power cut.
+  /// Every other round ends in a failed sync and a start with the power on, the next in a cut.
   bool failed_syncs = false;
 };
 
