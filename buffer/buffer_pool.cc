@@ -164,8 +164,8 @@ Status BufferPool::Impl::ReadInto(Frame* frame, PageId id, FixHint hint) {
     }
     return status;
   }
-  const char* wrong = core.Judge(page, id);
-  return wrong == nullptr ? Status::Ok() : Damaged(id, hint, wrong);
+  const std::string wrong = core.Judge(page, id);
+  return wrong.empty() ? Status::Ok() : Damaged(id, hint, wrong.c_str());
 }
 
 Status BufferPool::Impl::Damaged(PageId id, FixHint hint, const char* what) {

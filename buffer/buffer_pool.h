@@ -55,6 +55,7 @@ struct PoolStatistics {
   uint64_t dirty_frames = 0;
   uint64_t checkpoint_lsn = 0;
   uint64_t checkpoint_age_bytes = 0;
+  uint64_t page_versions_bytes = 0;  ///< memory of buffer/page_versions.h
 };
 
 class BufferPool {
@@ -66,8 +67,8 @@ class BufferPool {
                                                   ControlFile* control);
   ~BufferPool();
 
-  /// Latches the page, reading it if needed. kNotFound: dead space. kCorrupt: checksum or identity
-  /// (logged with file and page). kIoError.
+  /// Latches the page, reading it if needed. kNotFound: dead space. kCorrupt: checksum, identity
+  /// or an older state than the last one written (logged with file and page). kIoError.
   Result<PageGuard> Fix(PageId id, LatchMode mode, FixHint hint = FixHint::kNormal);
   /// Optimistic hold: waits while a writer is inside. Same errors as Fix.
   Status FixOptimistic(PageId id, FixHint hint, OptimisticPage* page);
@@ -88,9 +89,14 @@ class BufferPool {
   /// Logs the operator's sentence for a damaged page (file name, page, what is wrong).
   void ReportDamage(PageId id, const char* what);
 
-  /// Before recovery, once the existing spaces are open in `files`: repairs torn pages from the
-  /// doublewrite file, then empties it.
+  /// Before recovery, once the existing spaces are open in `files`: repairs torn and stale pages
+  /// from the doublewrite file, then empties it. Until EndRedo a page that is older than its last
+  /// write passes if redo, from the checkpoint on, has all that it lacks.
   Status RepairFromDoublewrite();
+  void EndRedo();
+  /// Checks what `rowan.versions` holds of the space; damage is logged and repaired by the next
+  /// checkpoint.
+  Status CheckPageVersions(SpaceId space);
   /// For MiniTxn: the page is about to be changed by a group that starts at or above `lower_bound`
   /// and is not appended yet. Recovery: it may not be durable as it is. REQUIRES: exclusive guard.
   void MarkDirty(const PageGuard& guard, Lsn lower_bound);

@@ -274,8 +274,14 @@ Result<DoublewriteFile::Home> DoublewriteFile::LookAtHome(PageId id, MutableByte
   const Status status = files_->ReadPage(id, page);
   const bool beyond_end = status.Is(Code::kIoError) && status.detail() == 0;
   if (!status.ok() && !beyond_end) return status;
-  const bool whole = !beyond_end && VerifyPage(page, id) == PageVerdict::kGood;
-  return whole ? Home::kWhole : Home::kTorn;
+  if (beyond_end || VerifyPage(page, id) != PageVerdict::kGood) return Home::kTorn;
+  if (!versions_->IsStale(id, PageLsnOf(page.data()))) return Home::kWhole;
+  AddCounter(Counter::kStalePages);
+  return Home::kStale;
+}
+
+const char* DoublewriteFile::Describe(Home home) {
+  return home == Home::kStale ? "older than its last write" : "torn";
 }
 
 Status DoublewriteFile::WriteHome(PageId id, Bytes page) {
@@ -290,11 +296,15 @@ Status DoublewriteFile::RepairPage(PageId id, uint64_t image_offset) {
   if (!home.ok() || home.value() == Home::kDropped) return home.status();
   if (home.value() == Home::kWhole) return WriteHome(id, page.span());
   Status status = file_->Read(image_offset, page.span());
-  if (status.ok()) status = WriteHome(id, page.span());
   if (!status.ok()) return status;
+  const Lsn lsn = PageLsnOf(page.data());
+  if (versions_->IsStale(id, lsn)) return Status::Ok();  // no better; whoever reads it reports it
+  status = WriteHome(id, page.span());
+  if (!status.ok()) return status;
+  versions_->Note(id, lsn);
   AddCounter(Counter::kPagesRepaired);
-  LogInfo("Page {} of {} was torn and has been restored from the doublewrite file.",
-          id.page.value(), files_->PathOf(id.space));
+  LogInfo("Page {} of {} was {} and has been restored from the doublewrite file.",
+          id.page.value(), files_->PathOf(id.space), Describe(home.value()));
   return Status::Ok();
 }
 
@@ -311,10 +321,10 @@ Status DoublewriteFile::RewriteListed(const std::vector<PlacedDirectory>& direct
         const Status status = WriteHome(id, page.span());
         if (!status.ok()) return status;
       }
-      if (home.value() != Home::kTorn) continue;
-      LogError("Page {} of {} is torn, and rowan_doublewrite = detect_only kept no image of it. "
+      if (home.value() != Home::kTorn && home.value() != Home::kStale) continue;
+      LogError("Page {} of {} is {}, and rowan_doublewrite = detect_only kept no image of it. "
                "Unless the redo log holds all of the page, the instance cannot be opened.",
-               id.page.value(), files_->PathOf(id.space));
+               id.page.value(), files_->PathOf(id.space), Describe(home.value()));
     }
   }
   return Status::Ok();

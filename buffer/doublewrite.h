@@ -27,6 +27,7 @@
 #include "base/bytes.h"
 #include "base/ids.h"
 #include "base/status.h"
+#include "buffer/page_versions.h"
 #include "buffer/sync_tracker.h"
 #include "io/aligned_buffer.h"
 #include "io/file.h"
@@ -45,15 +46,16 @@ inline constexpr uint32_t SegmentPages(uint32_t page_size_bytes) {
 
 class DoublewriteFile {
  public:
-  DoublewriteFile(FileSystem* file_system, SpaceFiles* files, SyncTracker* syncs)
-      : file_system_(file_system), files_(files), syncs_(syncs) {}
+  DoublewriteFile(FileSystem* file_system, SpaceFiles* files, SyncTracker* syncs,
+                  PageVersions* versions)
+      : file_system_(file_system), files_(files), syncs_(syncs), versions_(versions) {}
 
   /// Opens or creates the file with at least `segments` segments; contents stay.
   Status Open(uint32_t segments);
-  /// Repairs torn home pages from unsettled segments, makes that durable, then empties the file.
-  /// Whole ones are written again: the sync of an earlier process may have failed, and then the
-  /// kernel takes for clean what never reached the disk. Pages torn without an image are named in
-  /// the log and left. kCorrupt if a page is from behind `log_end`.
+  /// Repairs torn and stale home pages from unsettled segments, makes that durable, then empties
+  /// the file. Whole ones are written again: the sync of an earlier process may have failed, and
+  /// then the kernel takes for clean what never reached the disk. Pages torn or stale without an
+  /// image are named in the log and left. kCorrupt if a page is from behind `log_end`.
   Status Repair(Lsn log_end);
   /// Makes everything at home durable and empties the file. No write may be under way.
   Status Reset();
@@ -83,9 +85,12 @@ class DoublewriteFile {
   Status ReadDirectories(std::vector<PlacedDirectory>* directories);
   Status CollectImages(const std::vector<PlacedDirectory>& directories, Lsn log_end,
                        std::vector<Image>* images);
-  enum class Home { kWhole, kTorn, kDropped };
+  enum class Home { kWhole, kTorn, kStale, kDropped };
   /// `page` gets the home page. Torn: it fails its checksum or lies behind the end of its file.
+  /// Stale: older than its last write, and redo does not have what it lacks.
   Result<Home> LookAtHome(PageId id, MutableBytes page);
+  /// Of a torn or stale page.
+  static const char* Describe(Home home);
   Status WriteHome(PageId id, Bytes page);
   Status RepairPage(PageId id, uint64_t image_offset);
   Status RewriteListed(const std::vector<PlacedDirectory>& directories);
@@ -94,6 +99,7 @@ class DoublewriteFile {
   FileSystem* const file_system_;
   SpaceFiles* const files_;
   SyncTracker* const syncs_;
+  PageVersions* const versions_;
   std::unique_ptr<File> file_;
   std::mutex mutex_;
   std::vector<Segment> segments_;  // guarded by mutex_

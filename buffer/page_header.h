@@ -7,7 +7,7 @@
 //   5      1    format version of the type
 //   6      2    flags, owned by the type
 //   8      8    page LSN: end of the last log group that changed the page
-//   16     4    space id      } identity: catches misdirected and stale reads
+//   16     4    space id      } identity: catches misdirected writes and reads
 //   20     4    page number   }
 //   24     8    index id (0 where there is none)
 //

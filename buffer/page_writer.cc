@@ -188,12 +188,21 @@ void PageWriter::EndBatch(Batch* batch, bool written) {
       // Noted before any frame becomes clean, so a checkpoint that finds it clean syncs the file.
       touched.emplace_back(space, core_->syncs.NoteWrite(space));
     }
+    NoteVersions(*batch);
     if (batch->doublewritten) doublewrite_->NoteHome(batch->segment, std::move(touched));
   }
   for (const Entry& entry : batch->entries) EndEntry(entry, written);
   batch->entries.clear();
   batch->max_lsn = 0;
   batch->submitted = Status::Ok();
+}
+
+void PageWriter::NoteVersions(const Batch& batch) {
+  for (size_t i = 0; i < batch.entries.size(); ++i) {
+    const Entry& entry = batch.entries[i];
+    if (entry.location.file == nullptr) continue;
+    core_->versions.Note(entry.id, PageLsnOf(ImageAt(batch, i)));
+  }
 }
 
 void PageWriter::EndEntry(const Entry& entry, bool written) {

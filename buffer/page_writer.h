@@ -86,6 +86,7 @@ class PageWriter {
   Status FinishFlying();
   Status Abort(Status failure);
   void EndBatch(Batch* batch, bool written);
+  void NoteVersions(const Batch& batch);
   void EndEntry(const Entry& entry, bool written);
 
   PoolCore* const core_;

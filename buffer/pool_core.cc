@@ -3,6 +3,8 @@
 #include "buffer/pool_core.h"
 
 #include "base/assertions.h"
+#include "base/counters.h"
+#include "base/format.h"
 #include "base/logging.h"
 
 namespace rowan {
@@ -19,15 +21,20 @@ PoolCore::PoolCore(const BufferOptions& pool_options, SpaceFiles* space_files, F
       arena(std::move(frame_arena)),
       free_list(arena.get()),
       syncs(space_files, pool_options.data_sync_method),
+      versions(fs, space_files),
       doublewrite_mode(pool_options.doublewrite) {}
 
-const char* PoolCore::Judge(Bytes page, PageId id) const {
+std::string PoolCore::Judge(Bytes page, PageId id) const {
   const PageVerdict verdict = VerifyPage(page, id);
   if (verdict != PageVerdict::kGood) return PageVerdictText(verdict);
   // A page is written when the log is durable up to its LSN. If the log ends before, the log lost
   // its end, or the page is another instance's.
-  const bool newer = log != nullptr && PageLsnOf(page.data()).value() > LogTail();
-  return newer ? "it is newer than the end of the redo log" : nullptr;
+  const Lsn lsn = PageLsnOf(page.data());
+  if (log != nullptr && lsn.value() > LogTail()) return "it is newer than the end of the redo log";
+  if (!versions.IsStale(id, lsn)) return {};
+  AddCounter(Counter::kStalePages);
+  return Format("it is older than its last write (LSN {}, expected at least {})", lsn.value(),
+                versions.Expected(id).value());
 }
 
 uint32_t PoolCore::Publish(Frame* frame, uint64_t key) {

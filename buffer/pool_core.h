@@ -15,12 +15,14 @@
 #include <atomic>
 #include <memory>
 #include <shared_mutex>
+#include <string>
 #include <vector>
 
 #include "buffer/buffer_pool.h"
 #include "buffer/frame_arena.h"
 #include "buffer/free_list.h"
 #include "buffer/page_table.h"
+#include "buffer/page_versions.h"
 #include "buffer/sync_tracker.h"
 
 namespace rowan {
@@ -40,6 +42,7 @@ struct PoolCore {
 
   FreeList free_list;
   SyncTracker syncs;
+  PageVersions versions;
   std::atomic<DoublewriteMode> doublewrite_mode;
   /// Shared while a batch is written, exclusive while the doublewrite mode changes. Holders wait
   /// for I/O only.
@@ -57,8 +60,8 @@ struct PoolCore {
   }
   [[nodiscard]] bool Stopped() const { return log != nullptr && log->stopped(); }
   [[nodiscard]] uint64_t LogTail() const { return log == nullptr ? 1 : log->tail().value(); }
-  /// Judges an image read from disk; nullptr: it is good, else what is wrong with it.
-  [[nodiscard]] const char* Judge(Bytes page, PageId id) const;
+  /// Judges an image read from disk; empty: it is good, else what is wrong with it.
+  [[nodiscard]] std::string Judge(Bytes page, PageId id) const;
   [[nodiscard]] MutableBytes PageOf(const Frame* frame) const {
     return {arena->page(frame->number), page_size};
   }

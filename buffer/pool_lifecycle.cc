@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "base/assertions.h"
+#include "base/crc32c.h"
 #include "base/logging.h"
 #include "buffer/pool_impl.h"
 
@@ -43,6 +44,13 @@ Status CheckOptions(const BufferOptions& options, const SpaceFiles& files) {
   return Status::Ok();
 }
 
+PageVersions::Origin OriginOf(const ControlFile* control) {
+  if (control == nullptr) return {};
+  const ControlData data = control->data();
+  return {.instance = Crc32c(std::as_bytes(std::span(data.instance_id))),
+          .expected = data.checkpoint_lsn > Log::kFirstLsn};
+}
+
 /// Untorn page writes must be promised for every file before the doublewrite file may rest.
 Status CheckAtomicWrites(const PoolCore& core) {
   // Files made later are judged by one that is here already, on the same file system.
@@ -68,7 +76,7 @@ Status CheckAtomicWrites(const PoolCore& core) {
 BufferPool::Impl::Impl(const BufferOptions& options, SpaceFiles* files, FileSystem* file_system,
                        Log* log, ControlFile* control, std::unique_ptr<FrameArena> arena)
     : core(options, files, file_system, log, control, std::move(arena)),
-      doublewrite(file_system, files, &core.syncs),
+      doublewrite(file_system, files, &core.syncs, &core.versions),
       supply(&core, &doublewrite, kSlotSessions),
       checkpointer(&core, control == nullptr ? kNoLsn : control->data().checkpoint_lsn),
       cleaners(&core, &checkpointer, &doublewrite, kSlotCleaners, std::max(1u, options.cleaners)),
@@ -105,6 +113,7 @@ Result<std::unique_ptr<BufferPool>> BufferPool::Open(const BufferOptions& option
                                      std::move(arena).value());
   const uint32_t writers = Impl::kSlotCleaners + std::max(1u, options.cleaners);
   status = impl->doublewrite.Open(writers * PageWriter::SegmentsPerWriter(impl->core));
+  if (status.ok()) status = impl->core.versions.Open(OriginOf(control));
   if (!status.ok()) return status;
   if (options.doublewrite == DoublewriteMode::kAtomic) {
     status = CheckAtomicWrites(impl->core);
@@ -170,6 +179,7 @@ ThreadLoop::Next BufferPool::Impl::EvictUnit() {
 }
 
 void BufferPool::ForgetSpace(SpaceId space) {
+  impl_->core.versions.Forget(space);
   {
     std::lock_guard guard(impl_->dead_mutex);
     impl_->dead_spaces.push_back(space);
@@ -233,8 +243,15 @@ void BufferPool::SetBeforeCheckpoint(std::function<void()> callback) {
 }
 
 Status BufferPool::RepairFromDoublewrite() {
-  const PoolCore& core = impl_->core;
+  PoolCore& core = impl_->core;
+  if (core.control != nullptr) core.versions.BeginRedo(core.control->data().checkpoint_lsn);
   return impl_->doublewrite.Repair(core.log == nullptr ? Lsn(UINT64_MAX) : core.log->tail());
+}
+
+void BufferPool::EndRedo() { impl_->core.versions.EndRedo(); }
+
+Status BufferPool::CheckPageVersions(SpaceId space) {
+  return impl_->core.versions.Check(space).status();
 }
 
 Status BufferPool::SetDoublewriteMode(DoublewriteMode mode) {
@@ -269,6 +286,7 @@ PoolStatistics BufferPool::Statistics() const {
   statistics.frames = core.frame_limit.load(std::memory_order_relaxed);
   statistics.free_frames = core.free_list.size();
   statistics.dirty_frames = core.dirty_frames.load(std::memory_order_relaxed);
+  statistics.page_versions_bytes = core.versions.MemoryBytes();
   statistics.checkpoint_lsn = impl_->checkpointer.published().value();
   const uint64_t tail = core.log == nullptr ? statistics.checkpoint_lsn : core.LogTail();
   statistics.checkpoint_age_bytes = tail - std::min(tail, statistics.checkpoint_lsn);

@@ -96,7 +96,7 @@ bool ReadAhead::BeginLoad(PageId id) {
 
 void ReadAhead::FinishLoads(bool all_read) {
   for (Load& load : loads_) {
-    if (!all_read || core_->Judge(core_->PageOf(load.frame), load.id) != nullptr) {
+    if (!all_read || !core_->Judge(core_->PageOf(load.frame), load.id).empty()) {
       core_->Drop(load.frame);
       continue;
     }

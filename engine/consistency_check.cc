@@ -69,6 +69,8 @@ Status WalkTable(Table* table, BlobStore* blobs, const Engine::FindBlobs& find_b
 }  // namespace
 
 Status Engine::CheckSpace(Table* table, const FindBlobs& find_blobs) {
+  const Status versions = pool()->CheckPageVersions(table->space());
+  if (!versions.ok()) return versions;
   LeakSearch search(allocator(), table->space());
   const Status status = search.Run([&](const Tree::PageVisit& reach, bool* quiet) {
     const Activity before(*txns());
@@ -85,6 +87,10 @@ Status Engine::CheckSpace(Table* table, const FindBlobs& find_blobs) {
 }
 
 Status Engine::CheckSystem() {
+  for (const SpaceId space : {kSystemSpace, kUndoSpace}) {
+    const Status versions = pool()->CheckPageVersions(space);
+    if (!versions.ok()) return versions;
+  }
   LeakSearch system(allocator(), kSystemSpace);
   Status status = system.Run([&](const Tree::PageVisit& reach, bool* quiet) {
     *quiet = true;

@@ -35,6 +35,7 @@ Status Recovery::Redo(BufferPool* pool, SpaceFiles* files) {
     // The crash came between the log record and the rename of the file.
     const Status status = files->Drop(space);
     if (!status.ok() && !status.Is(Code::kNotFound)) return status;
+    pool->ForgetSpace(space);
   }
   Result<std::unique_ptr<LogReader>> reader =
       LogReader::Open(file_system_, folder_, control_, control_.checkpoint_lsn);
@@ -46,7 +47,9 @@ Status Recovery::Redo(BufferPool* pool, SpaceFiles* files) {
     if (!redone.ok()) return redone;
     ++statistics_.groups;
   }
-  return status.Is(Code::kEndOfRange) || status.ok() ? Status::Ok() : status;
+  if (!status.Is(Code::kEndOfRange) && !status.ok()) return status;
+  pool->EndRedo();
+  return Status::Ok();
 }
 
 Status Recovery::RedoGroup(BufferPool* pool, SpaceFiles* files, const LogReader::Group& group) {
@@ -154,6 +157,8 @@ Status Recovery::ResolveSuspended(PageAllocator* allocator, SpaceFiles* files) {
     const Result<bool> allocated = allocator->IsAllocated(id);
     if (!allocated.ok()) return allocated.status();
     if (!allocated.value()) continue;
+    // Read once more for its sentence, if it is the page itself that is wrong.
+    (void)allocator->pool()->Fix(id, LatchMode::kShared);
     LogError("Page {} of {} is damaged: the redo log could not be applied to it. The instance is "
              "not "
              "opened, so that nothing is lost; restore it from a backup.",

@@ -77,6 +77,12 @@ void DescribePool(const BufferPool& pool, std::string* report) {
   *report += Format("{} frames of {} bytes, {} free, {} dirty\nI/O backend {}\n", statistics.frames,
                  pool.page_size_bytes(), statistics.free_frames, statistics.dirty_frames,
                  IoBackendName(pool.io_backend()));
+  const uint64_t checkpoints = ReadCounter(Counter::kCheckpoints);
+  const uint64_t written = ReadCounter(Counter::kPageVersionsBytes);
+  *report += Format("page versions: {} bytes of memory, {} bytes written per checkpoint, {} stale "
+                    "pages found\n",
+                    statistics.page_versions_bytes, checkpoints == 0 ? 0 : written / checkpoints,
+                    ReadCounter(Counter::kStalePages));
 }
 
 }  // namespace

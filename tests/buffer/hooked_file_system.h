@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// A file system that calls a function before each write of a file: to check a rule on what is
-// written, or to force something to happen just then. Thread safety: all members; a call of the
-// hook that was replaced may still be under way.
+// A file system that calls a function before each write of a file, and one after each sync: to
+// check a rule on what is written, or to force something to happen just then. Thread safety: all
+// members; a call of the hook that was replaced may still be under way.
 #pragma once
 
 #include <functional>
@@ -23,6 +23,11 @@ class HookedFileSystem final : public FileSystem {
   void SetHook(Hook hook) {
     const std::lock_guard<std::mutex> lock(mutex_);
     hook_ = std::make_shared<const Hook>(std::move(hook));
+  }
+  /// `hook` gets no bytes.
+  void SetSyncHook(Hook hook) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    sync_hook_ = std::make_shared<const Hook>(std::move(hook));
   }
 
   Result<std::unique_ptr<File>> Open(const std::string& path, FileOptions options) override {
@@ -59,7 +64,12 @@ class HookedFileSystem final : public FileSystem {
       if (hook != nullptr && *hook) (*hook)(below_->path(), bytes);
       return below_->Write(offset, bytes);
     }
-    Status Sync(SyncMethod method) override { return below_->Sync(method); }
+    Status Sync(SyncMethod method) override {
+      const Status status = below_->Sync(method);
+      const std::shared_ptr<const Hook> hook = owner_->CurrentSyncHook();
+      if (hook != nullptr && *hook) (*hook)(below_->path(), {});
+      return status;
+    }
     Result<uint64_t> Size() override { return below_->Size(); }
     Status Truncate(uint64_t size_bytes) override { return below_->Truncate(size_bytes); }
     Status Allocate(uint64_t offset, uint64_t length) override {
@@ -79,9 +89,15 @@ class HookedFileSystem final : public FileSystem {
     return hook_;
   }
 
+  std::shared_ptr<const Hook> CurrentSyncHook() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return sync_hook_;
+  }
+
   FileSystem* const below_;
   std::mutex mutex_;
-  std::shared_ptr<const Hook> hook_;  // guarded by mutex_
+  std::shared_ptr<const Hook> hook_;       // guarded by mutex_
+  std::shared_ptr<const Hook> sync_hook_;  // guarded by mutex_
 };
 
 }  // namespace rowan

@@ -147,6 +147,7 @@ Status PoolHarness::Start() {
     if (!status.ok()) return status;
     status = RedoGroup(pool_.get(), group);
   }
+  pool_->EndRedo();
   if (status.ok()) status = pool_->FlushAndCheckpoint();
   if (status.ok()) pool_->StartBackground();
   return status;

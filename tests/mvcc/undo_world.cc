@@ -208,6 +208,7 @@ Status UndoWorld::Redo() {
     if (!status.ok()) return status;
   }
   if (!status.Is(Code::kEndOfRange)) return status;
+  pool_->EndRedo();
   status = allocator_->OpenSpace(kUndoSpace);
   if (!status.ok()) return status;
   for (const PageId id : redoer.suspended()) {

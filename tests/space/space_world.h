@@ -84,6 +84,7 @@ class SpaceWorld {
         return group.end <= end ? RedoGroup(group) : Status::Ok();
       }, &again);
     }
+    pool_->EndRedo();
     if (status.ok()) status = CheckSuspended();
     if (status.ok()) status = pool_->FlushAndCheckpoint();
     if (status.ok() && options_.background) pool_->StartBackground();
