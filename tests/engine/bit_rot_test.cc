@@ -2,8 +2,7 @@
 // Damage at rest: bits flipped, and pages overwritten with those of another place, anywhere in the
 // files of an instance that was shut down or that died. What was stored is then either read as it
 // was, or an error names the file (and the page): never a wrong answer, never a crash.
-// A page replaced by its own earlier image is whole in itself; it is found where the log, the tree
-// or the other indexes disagree with it, and is not part of this test.
+// Pages replaced by their own earlier images: stale_page_test.cc.
 #include <gtest/gtest.h>
 
 #include "base/random.h"

@@ -18,7 +18,8 @@ constexpr FileCall kFaultyCalls[] = {FileCall::kRead,     FileCall::kWrite,    F
                                      FileCall::kSync,     FileCall::kSync,     FileCall::kAllocate,
                                      FileCall::kRename,   FileCall::kRemove,   FileCall::kOpen,
                                      FileCall::kTruncate, FileCall::kSyncDirectory};
-constexpr const char* kFaultyPaths[] = {"", "redo", "space_", "doublewrite", "control"};
+constexpr const char* kFaultyPaths[] = {"", "redo", "space_", "doublewrite", "versions",
+                                        "control"};
 
 }  // namespace
 
