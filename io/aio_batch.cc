@@ -42,6 +42,7 @@ class AioBatch final : public WriteBatch {
   Status SubmitRead(File* file, uint64_t offset, MutableBytes buffer) override {
     return Queue({file, offset, buffer.data(), buffer.size(), false});
   }
+  void Send() override { SubmitPrepared(); }
   Status WaitAll() override;
   [[nodiscard]] IoBackend backend() const override { return IoBackend::kLibaio; }
 
@@ -62,7 +63,7 @@ class AioBatch final : public WriteBatch {
 
 Status AioBatch::Queue(const BatchRequest& request) {
   if (request.file->descriptor() < 0) {
-    requests_.RunNow(request);
+    requests_.Defer(request);
     return Status::Ok();
   }
   while (!requests_.HasFreeSlot()) {
@@ -131,6 +132,7 @@ void AioBatch::ReapSome() {
 }
 
 Status AioBatch::WaitAll() {
+  requests_.RunDeferred();
   while (!requests_.AllFree()) {
     SubmitPrepared();
     if (in_kernel_ > 0) ReapSome();

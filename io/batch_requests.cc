@@ -55,11 +55,12 @@ void BatchRequests::Abandon(uint32_t slot, Status failure) {
   free_slots_.push_back(slot);
 }
 
-void BatchRequests::RunNow(const BatchRequest& request) {
-  const Status status =
-      request.write ? request.file->Write(request.offset, {request.data, request.remaining_bytes})
-                    : request.file->Read(request.offset, {request.data, request.remaining_bytes});
-  if (!status.ok()) Remember(status);
+void BatchRequests::RunDeferred() {
+  for (const BatchRequest& request : deferred_) {
+    const Status status = request.Run();
+    if (!status.ok()) Remember(status);
+  }
+  deferred_.clear();
 }
 
 Status BatchRequests::TakeFailure() {

@@ -26,6 +26,11 @@ struct BatchRequest {
     return static_cast<uint32_t>(remaining_bytes < kRequestBytesMax ? remaining_bytes
                                                                     : kRequestBytesMax);
   }
+  /// Runs it on the calling thread.
+  [[nodiscard]] Status Run() const {
+    return write ? file->Write(offset, {data, remaining_bytes})
+                 : file->Read(offset, {data, remaining_bytes});
+  }
 };
 
 class BatchRequests {
@@ -46,14 +51,17 @@ class BatchRequests {
   /// Gives up a request that never reached the kernel.
   void Abandon(uint32_t slot, Status failure);
 
-  /// Runs a request on the calling thread, for files that have no descriptor.
-  void RunNow(const BatchRequest& request);
+  /// Keeps a request for a file without a descriptor until RunDeferred.
+  void Defer(const BatchRequest& request) { deferred_.push_back(request); }
+  /// Runs them on the calling thread, in order.
+  void RunDeferred();
   /// First failure since the last call; forgets it.
   Status TakeFailure();
 
  private:
   void Remember(Status failure);
 
+  std::vector<BatchRequest> deferred_;
   std::vector<BatchRequest> requests_;
   std::vector<uint32_t> free_slots_;
   Status first_failure_;

@@ -8,6 +8,7 @@
 #include <deque>
 #include <mutex>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "io/batch_requests.h"
@@ -26,6 +27,7 @@ class ThreadBatch final : public WriteBatch {
     }
   }
   ~ThreadBatch() override {
+    WaitAll().Ignore();  // nobody is left to hear of it
     {
       std::lock_guard lock(mutex_);
       stopping_ = true;
@@ -40,7 +42,9 @@ class ThreadBatch final : public WriteBatch {
   Status SubmitRead(File* file, uint64_t offset, MutableBytes buffer) override {
     return Queue({file, offset, buffer.data(), buffer.size(), false});
   }
+  void Send() override {}  // the threads begin at once
   Status WaitAll() override {
+    for (const BatchRequest& request : std::exchange(deferred_, {})) Remember(request.Run());
     std::unique_lock lock(mutex_);
     done_.wait(lock, [this] { return unfinished_ == 0; });
     const Status failure = first_failure_;
@@ -52,14 +56,13 @@ class ThreadBatch final : public WriteBatch {
  private:
   Status Queue(const BatchRequest& request);
   void Run();
-  static Status Execute(const BatchRequest& request) {
-    if (request.write) {
-      return request.file->Write(request.offset, {request.data, request.remaining_bytes});
-    }
-    return request.file->Read(request.offset, {request.data, request.remaining_bytes});
+  void Remember(Status status) {
+    std::lock_guard lock(mutex_);
+    if (first_failure_.ok()) first_failure_ = status;
   }
 
   const uint32_t depth_;
+  std::vector<BatchRequest> deferred_;  // simulated files, for WaitAll; the owner's alone
   std::vector<std::thread> threads_;
   std::mutex mutex_;
   std::condition_variable work_;      // a request or the stop arrived
@@ -71,14 +74,11 @@ class ThreadBatch final : public WriteBatch {
 };
 
 Status ThreadBatch::Queue(const BatchRequest& request) {
-  // Simulated files are served in order on this thread: their faults stay reproducible.
-  const bool simulated = request.file->descriptor() < 0;
-  const Status status = simulated ? Execute(request) : Status::Ok();
-  std::unique_lock lock(mutex_);
-  if (simulated) {
-    if (first_failure_.ok()) first_failure_ = status;
+  if (request.file->descriptor() < 0) {
+    deferred_.push_back(request);
     return Status::Ok();
   }
+  std::unique_lock lock(mutex_);
   done_.wait(lock, [this] { return unfinished_ < depth_; });
   waiting_.push_back(request);
   ++unfinished_;
@@ -97,7 +97,7 @@ void ThreadBatch::Run() {
     const BatchRequest request = waiting_.front();
     waiting_.pop_front();
     lock.unlock();
-    const Status status = Execute(request);
+    const Status status = request.Run();
     lock.lock();
     if (!status.ok() && first_failure_.ok()) first_failure_ = status;
     --unfinished_;

@@ -37,6 +37,7 @@ class UringBatch final : public WriteBatch {
   Status SubmitRead(File* file, uint64_t offset, MutableBytes buffer) override {
     return Queue({file, offset, buffer.data(), buffer.size(), false});
   }
+  void Send() override { SubmitPrepared(); }
   Status WaitAll() override;
   [[nodiscard]] IoBackend backend() const override { return IoBackend::kUring; }
 
@@ -44,7 +45,8 @@ class UringBatch final : public WriteBatch {
   Status Queue(const BatchRequest& request);
   void Prepare(uint32_t slot);
   void SubmitPrepared();
-  void ReapOne();
+  /// Waits until `count` requests or more are finished, and accounts for all that are.
+  void Reap(uint32_t count);
   void AbandonPrepared(int error);
 
   const uint32_t depth_;
@@ -70,12 +72,12 @@ int UringBatch::Initialise() {
 
 Status UringBatch::Queue(const BatchRequest& request) {
   if (request.file->descriptor() < 0) {
-    requests_.RunNow(request);
+    requests_.Defer(request);
     return Status::Ok();
   }
   while (!requests_.HasFreeSlot() && broken_errno_ == 0) {
     SubmitPrepared();
-    if (in_kernel_ > 0) ReapOne();
+    if (in_kernel_ > 0) Reap(1);
   }
   if (broken_errno_ != 0) {
     return Status(Code::kIoError, "io_uring stopped accepting requests",
@@ -112,7 +114,7 @@ void UringBatch::SubmitPrepared() {
     }
     const bool passing = taken == 0 || taken == -EINTR || taken == -EAGAIN || taken == -EBUSY;
     if (passing && in_kernel_ > 0) {
-      ReapOne();  // short of resources: room comes back with completions
+      Reap(1);  // short of resources: room comes back with completions
     } else if (taken != -EINTR) {
       AbandonPrepared(taken == 0 ? EIO : -taken);
     }
@@ -130,30 +132,33 @@ void UringBatch::AbandonPrepared(int error) {
   prepared_.clear();
 }
 
-void UringBatch::ReapOne() {
+void UringBatch::Reap(uint32_t count) {
   io_uring_cqe* completion = nullptr;
   int error;
   do {
-    error = io_uring_wait_cqe(&ring_, &completion);
+    error = io_uring_wait_cqe_nr(&ring_, &completion, count);
   } while (error == -EINTR || error == -EAGAIN);
   ROWAN_CHECK(error == 0);  // buffers are still with the kernel: there is no safe way to go on
-  const auto slot = static_cast<uint32_t>(io_uring_cqe_get_data64(completion));
-  const int answer = completion->res;
-  io_uring_cqe_seen(&ring_, completion);
-  --in_kernel_;
-  if (requests_.Complete(slot, answer) == BatchRequests::Outcome::kFinished) return;
-  if (broken_errno_ == 0) {
-    Prepare(slot);
-  } else {
-    requests_.Abandon(slot, Status(Code::kIoError, "io_uring stopped accepting requests",
-                                   static_cast<uint32_t>(broken_errno_)));
+  while (io_uring_peek_cqe(&ring_, &completion) == 0) {
+    const auto slot = static_cast<uint32_t>(io_uring_cqe_get_data64(completion));
+    const int answer = completion->res;
+    io_uring_cqe_seen(&ring_, completion);
+    --in_kernel_;
+    if (requests_.Complete(slot, answer) == BatchRequests::Outcome::kFinished) continue;
+    if (broken_errno_ == 0) {
+      Prepare(slot);
+    } else {
+      requests_.Abandon(slot, Status(Code::kIoError, "io_uring stopped accepting requests",
+                                     static_cast<uint32_t>(broken_errno_)));
+    }
   }
 }
 
 Status UringBatch::WaitAll() {
+  requests_.RunDeferred();
   while (!requests_.AllFree()) {
     SubmitPrepared();
-    if (in_kernel_ > 0) ReapOne();
+    if (in_kernel_ > 0) Reap(in_kernel_);
   }
   return requests_.TakeFailure();
 }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // WriteBatch: many page writes (or read-aheads) in flight at once, for background threads. One
 // instance belongs to one thread; sessions use File::Read directly. Backends: io_uring, libaio, a
-// small thread pool; MakeWriteBatch probes what the kernel permits. Files without a descriptor are
-// written synchronously, so simulated file systems work with every backend.
+// small thread pool; MakeWriteBatch probes what the kernel permits. Requests for files without a
+// descriptor (simulated ones) run in order inside WaitAll with every backend: as on a real disk,
+// nothing may be counted on before it was waited for.
 #pragma once
 
 #include <cstdint>
@@ -25,6 +26,9 @@ class WriteBatch {
   virtual Status Submit(File* file, uint64_t offset, Bytes bytes) = 0;
   /// Queues one read into `buffer`, same rules.
   virtual Status SubmitRead(File* file, uint64_t offset, MutableBytes buffer) = 0;
+  /// Hands everything queued to the device and does not wait for it. Without it a part may be kept
+  /// back until WaitAll.
+  virtual void Send() = 0;
   /// Waits for everything queued. The first failure is returned; all requests are finished anyway.
   virtual Status WaitAll() = 0;
   [[nodiscard]] virtual IoBackend backend() const = 0;

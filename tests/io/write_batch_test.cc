@@ -6,7 +6,9 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "base/random.h"
@@ -117,6 +119,30 @@ TEST_P(WriteBatchTest, FailuresOfSimulatedFilesAreReportedByWaitAll) {
   ASSERT_TRUE(batch_->Submit(file.get(), 1, AsBytes("b")).ok());
   ASSERT_TRUE(batch_->Submit(file.get(), 2, AsBytes("c")).ok());
   EXPECT_TRUE(batch_->WaitAll().Is(Code::kNoSpace));
+}
+
+TEST_P(WriteBatchTest, SimulatedWritesHappenWhenWaitedFor) {
+  FaultFileSystem files(1);
+  const std::unique_ptr<File> file = files.Open("db/data", {.create = true}).value();
+  ASSERT_TRUE(batch_->Submit(file.get(), 0, AsBytes("a")).ok());
+  batch_->Send();
+  EXPECT_EQ(file->Size().value(), 0u) << "nobody waited: nothing may be counted on";
+  ASSERT_TRUE(batch_->WaitAll().ok());
+  EXPECT_EQ(file->Size().value(), 1u);
+  const uint64_t writes = files.Calls(FileCall::kWrite);
+  ASSERT_TRUE(batch_->WaitAll().ok());
+  EXPECT_EQ(files.Calls(FileCall::kWrite), writes) << "each runs once";
+}
+
+TEST_P(WriteBatchTest, SentRequestsFinishWithoutWaiting) {
+  const auto file = Create({});
+  ASSERT_TRUE(batch_->Submit(file.get(), 0, AsBytes("abc")).ok());
+  batch_->Send();
+  for (int i = 0; i < 5000 && file->Size().value() != 3; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  EXPECT_EQ(file->Size().value(), 3u);
+  EXPECT_TRUE(batch_->WaitAll().ok());
 }
 
 TEST_P(WriteBatchTest, DestructionWaitsForRequestsInFlight) {
