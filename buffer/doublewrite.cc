@@ -5,14 +5,15 @@
 //   offset size
 //   0      4    CRC-32C over bytes [4, 4096)
 //   4      4    magic "RWDW"
-//   8      4    format version, 1
+//   8      4    format version, 2; in version 1 no image has a hole
 //   12     4    page size in bytes
 //   16     8    sequence number of the batch
 //   24     8    settled: batches up to this number are durable at home
 //   32     4    number of pages, at most 128
 //   36     4    contents: 0 = the images follow, 1 = checksums only
 //   40     24   zero
-//   64     16*n entries: page id u64 (space high), image checksum u32, zero u32
+//   64     16*n entries: page id u64 (space high), image checksum u32, hole begin u16, hole length
+//               u16, both in units of 64 bytes
 #include "buffer/doublewrite.h"
 
 #include <algorithm>
@@ -26,12 +27,13 @@
 #include "base/crc32c.h"
 #include "base/logging.h"
 #include "buffer/page_header.h"
+#include "buffer/page_hole.h"
 
 namespace rowan {
 namespace {
 
 constexpr uint32_t kMagic = 0x57445752;  // "RWDW"
-constexpr uint32_t kDoublewriteVersion = 1;
+constexpr uint32_t kDoublewriteVersion = 2;
 constexpr size_t kMagicOffset = 4;
 constexpr size_t kVersionOffset = 8;
 constexpr size_t kPageSizeOffset = 12;
@@ -41,16 +43,27 @@ constexpr size_t kCountOffset = 32;
 constexpr size_t kContentsOffset = 36;
 constexpr size_t kEntriesOffset = 64;
 constexpr size_t kEntryBytes = 16;
+constexpr size_t kEntryChecksum = 8;
+constexpr size_t kEntryHoleBegin = 12;
+constexpr size_t kEntryHoleLength = 14;
 constexpr uint32_t kEntriesMax = 128;
+/// A batch is sent in two pieces: the device works on one while the kernel prepares the other.
+constexpr size_t kPieceBytes = kDirectoryBytes + (size_t{1} << 20);
 static_assert(kEntriesOffset + kEntriesMax * kEntryBytes <= kDirectoryBytes);
 static_assert(SegmentPages(kPageSizeMin) == 128 && SegmentPages(16384) == 128);
 static_assert(SegmentPages(kPageSizeMax) == 32);
+
+struct DirectoryEntry {
+  PageId id;
+  uint32_t checksum = 0;
+  PageHole hole;
+};
 
 struct Directory {
   uint64_t sequence = 0;
   uint64_t settled = 0;
   DoublewriteFile::Contents contents = DoublewriteFile::Contents::kImages;
-  std::vector<std::pair<PageId, uint32_t>> entries;  ///< page and image checksum
+  std::vector<DirectoryEntry> entries;
 };
 
 /// False for a directory that is torn, empty or not one at all.
@@ -72,30 +85,46 @@ bool ParseDirectory(Bytes bytes, uint32_t page_size, Directory* directory, Statu
   directory->entries.clear();
   for (uint32_t i = 0; i < count; ++i) {
     const std::byte* entry = bytes.data() + kEntriesOffset + i * kEntryBytes;
-    directory->entries.emplace_back(PageId::Unpack(LoadLe<uint64_t>(entry)),
-                                    LoadLe<uint32_t>(entry + 8));
+    const PageHole hole{LoadLe<uint16_t>(entry + kEntryHoleBegin) * PageHole::kUnitBytes,
+                        LoadLe<uint16_t>(entry + kEntryHoleLength) * PageHole::kUnitBytes};
+    if (hole.begin + hole.bytes > page_size) return false;
+    directory->entries.push_back({PageId::Unpack(LoadLe<uint64_t>(entry)),
+                                  LoadLe<uint32_t>(entry + kEntryChecksum), hole});
   }
   return true;
 }
 
-/// Sequence, settled and contents of `head` with the pages and checksums of a batch.
-void BuildDirectory(const std::vector<PageId>& pages, uint32_t page_size, const Directory& head,
-                    std::byte* buffer) {
-  std::memset(buffer, 0, kDirectoryBytes);
-  StoreLe<uint32_t>(buffer + kMagicOffset, kMagic);
-  StoreLe<uint32_t>(buffer + kVersionOffset, kDoublewriteVersion);
-  StoreLe<uint32_t>(buffer + kPageSizeOffset, page_size);
-  StoreLe<uint64_t>(buffer + kSequenceOffset, head.sequence);
-  StoreLe<uint64_t>(buffer + kSettledOffset, head.settled);
-  StoreLe<uint32_t>(buffer + kCountOffset, static_cast<uint32_t>(pages.size()));
-  StoreLe<uint32_t>(buffer + kContentsOffset, static_cast<uint32_t>(head.contents));
-  const std::byte* images = buffer + kDirectoryBytes;
-  for (size_t i = 0; i < pages.size(); ++i) {
-    std::byte* entry = buffer + kEntriesOffset + i * kEntryBytes;
-    StoreLe<uint64_t>(entry, pages[i].Packed());
-    StoreLe<uint32_t>(entry + 8, LoadLe<uint32_t>(images + i * page_size));
+/// Puts together what a segment holds: sequence and settled of `head`, the pages and images of
+/// `batch`. Returns the bytes to write.
+size_t PackSegment(const Directory& head, const DoublewriteFile::Batch& batch, uint32_t page_size,
+                   std::byte* packed) {
+  std::memset(packed, 0, kDirectoryBytes);
+  StoreLe<uint32_t>(packed + kMagicOffset, kMagic);
+  StoreLe<uint32_t>(packed + kVersionOffset, kDoublewriteVersion);
+  StoreLe<uint32_t>(packed + kPageSizeOffset, page_size);
+  StoreLe<uint64_t>(packed + kSequenceOffset, head.sequence);
+  StoreLe<uint64_t>(packed + kSettledOffset, head.settled);
+  StoreLe<uint32_t>(packed + kCountOffset, static_cast<uint32_t>(batch.pages.size()));
+  StoreLe<uint32_t>(packed + kContentsOffset, static_cast<uint32_t>(batch.contents));
+  std::byte* end = packed + kDirectoryBytes;
+  for (size_t i = 0; i < batch.pages.size(); ++i) {
+    const Bytes image(batch.images + i * page_size, page_size);
+    std::byte* entry = packed + kEntriesOffset + i * kEntryBytes;
+    StoreLe<uint64_t>(entry, batch.pages[i].Packed());
+    StoreLe<uint32_t>(entry + kEntryChecksum, LoadLe<uint32_t>(image.data()));
+    if (batch.contents != DoublewriteFile::Contents::kImages) continue;
+    const PageHole hole = FindHole(image);
+    StoreLe<uint16_t>(entry + kEntryHoleBegin,
+                      static_cast<uint16_t>(hole.begin / PageHole::kUnitBytes));
+    StoreLe<uint16_t>(entry + kEntryHoleLength,
+                      static_cast<uint16_t>(hole.bytes / PageHole::kUnitBytes));
+    end = PackImage(image, hole, end);
   }
-  StoreLe<uint32_t>(buffer, Crc32c({buffer + kMagicOffset, kDirectoryBytes - kMagicOffset}));
+  StoreLe<uint32_t>(packed, Crc32c({packed + kMagicOffset, kDirectoryBytes - kMagicOffset}));
+  const auto bytes = static_cast<size_t>(end - packed);
+  const size_t padded = (bytes + kDirectAlignment - 1) / kDirectAlignment * kDirectAlignment;
+  std::memset(end, 0, padded - bytes);
+  return padded;
 }
 
 }  // namespace
@@ -105,6 +134,7 @@ struct DoublewriteFile::Image {
   PageId id;
   uint64_t sequence;
   uint64_t offset;  ///< in the doublewrite file
+  PageHole hole;
 };
 
 struct DoublewriteFile::PlacedDirectory {
@@ -121,7 +151,7 @@ Status DoublewriteFile::Open(uint32_t segments) {
   const std::string path = files_->folder() + "/" + kDoublewriteFileName;
   const Result<bool> exists = file_system_->Exists(path);
   if (!exists.ok()) return exists.status();
-  // Write-through: a batch is one call, so the writer sleeps once for it, not twice.
+  // Write-through: a batch is durable when its writes are done, without a call in between.
   FileOptions open_options{.create = true, .direct = true, .write_through = true};
   Result<std::unique_ptr<File>> opened = file_system_->Open(path, open_options);
   if (!opened.ok() && opened.status().Is(Code::kIoError) && opened.status().detail() == EINVAL) {
@@ -143,15 +173,15 @@ Status DoublewriteFile::Open(uint32_t segments) {
   return exists.value() ? Status::Ok() : file_system_->SyncDirectory(files_->folder());
 }
 
-Status DoublewriteFile::WriteSegment(uint32_t segment, const std::vector<PageId>& pages,
-                                     Contents contents, std::byte* buffer) {
+Status DoublewriteFile::StartSegment(uint32_t segment, const Batch& batch, MutableBytes packed,
+                                     WriteBatch* writes) {
   const uint32_t page_size = files_->page_size_bytes();
-  ROWAN_CHECK(!pages.empty());
-  ROWAN_CHECK(pages.size() <= SegmentPages(page_size));
+  ROWAN_CHECK(!batch.pages.empty());
+  ROWAN_CHECK(batch.pages.size() <= SegmentPages(page_size));
+  ROWAN_CHECK(packed.size() >= PackedBytesMax(batch.pages.size(), page_size));
   Status status = Settle(segment);
   if (!status.ok()) return status;
   Directory head;
-  head.contents = contents;
   {
     std::lock_guard guard(mutex_);
     head.settled = head.sequence = ++last_sequence_;
@@ -161,12 +191,16 @@ Status DoublewriteFile::WriteSegment(uint32_t segment, const std::vector<PageId>
     }
   }
   --head.settled;
-  BuildDirectory(pages, page_size, head, buffer);
-  const size_t image_bytes = contents == Contents::kImages ? pages.size() * page_size : 0;
-  const Bytes bytes(buffer, kDirectoryBytes + image_bytes);
-  status = file_->Write(segment * StrideBytes(), bytes);
+  Bytes bytes = packed.first(PackSegment(head, batch, page_size, packed.data()));
   AddCounter(Counter::kDoublewriteBatches);
-  AddCounter(Counter::kDoublewritePages, pages.size());
+  AddCounter(Counter::kDoublewritePages, batch.pages.size());
+  for (uint64_t offset = segment * StrideBytes(); !bytes.empty() && status.ok();) {
+    const Bytes piece = bytes.first(std::min(bytes.size(), kPieceBytes));
+    status = writes->Submit(file_.get(), offset, piece);
+    bytes = bytes.subspan(piece.size());
+    offset += piece.size();
+  }
+  writes->Send();
   return status;
 }
 
@@ -240,10 +274,11 @@ Status DoublewriteFile::CollectImages(const std::vector<PlacedDirectory>& direct
   std::map<PageId, Image> newest;
   for (const auto& [offset, directory] : directories) {
     if (directory.contents != Contents::kImages) continue;
-    for (size_t i = 0; i < directory.entries.size(); ++i) {
-      const auto& [id, checksum] = directory.entries[i];
-      const uint64_t position = offset + kDirectoryBytes + i * page_size;
-      const Status status = file_->Read(position, image.span());
+    uint64_t position = offset + kDirectoryBytes;
+    for (const auto& [id, checksum, hole] : directory.entries) {
+      const Image found{id, directory.sequence, position, hole};
+      position += page_size - hole.bytes;
+      const Status status = ReadImage(found, image.span());
       if (!status.ok()) return status;
       // An image that is not whole was never synced, so its page was not written home either.
       if (LoadLe<uint32_t>(image.data()) != checksum) continue;
@@ -255,13 +290,24 @@ Status DoublewriteFile::CollectImages(const std::vector<PlacedDirectory>& direct
                  PageLsnOf(image.data()).value());
         return Status(Code::kCorrupt, "the redo log lost its end", id.page.value());
       }
-      const auto [found, fresh] = newest.try_emplace(id, Image{id, directory.sequence, position});
-      if (!fresh && found->second.sequence < directory.sequence) {
-        found->second = Image{id, directory.sequence, position};
-      }
+      const auto [known, fresh] = newest.try_emplace(id, found);
+      if (!fresh && known->second.sequence < found.sequence) known->second = found;
     }
   }
   for (const auto& [id, found] : newest) images->push_back(found);
+  return Status::Ok();
+}
+
+Status DoublewriteFile::ReadImage(const Image& image, MutableBytes page) {
+  // A packed image begins anywhere; reads are aligned.
+  const uint64_t start = image.offset / kDirectAlignment * kDirectAlignment;
+  const size_t skipped = image.offset - start;
+  const size_t packed_bytes = page.size() - image.hole.bytes;
+  const size_t units = (skipped + packed_bytes - 1) / kDirectAlignment + 1;
+  AlignedBuffer read(units * kDirectAlignment);
+  const Status status = file_->Read(start, read.span());
+  if (!status.ok()) return status;
+  UnpackImage(read.span().subspan(skipped, packed_bytes), image.hole, page);
   return Status::Ok();
 }
 
@@ -290,12 +336,13 @@ Status DoublewriteFile::WriteHome(PageId id, Bytes page) {
   return status;
 }
 
-Status DoublewriteFile::RepairPage(PageId id, uint64_t image_offset) {
+Status DoublewriteFile::RepairPage(const Image& image) {
+  const PageId id = image.id;
   AlignedBuffer page(files_->page_size_bytes());
   const Result<Home> home = LookAtHome(id, page.span());
   if (!home.ok() || home.value() == Home::kDropped) return home.status();
   if (home.value() == Home::kWhole) return WriteHome(id, page.span());
-  Status status = file_->Read(image_offset, page.span());
+  Status status = ReadImage(image, page.span());
   if (!status.ok()) return status;
   const Lsn lsn = PageLsnOf(page.data());
   if (versions_->IsStale(id, lsn)) return Status::Ok();  // no better; whoever reads it reports it
@@ -313,7 +360,7 @@ Status DoublewriteFile::RewriteListed(const std::vector<PlacedDirectory>& direct
   std::set<PageId> seen;
   for (const PlacedDirectory& placed : directories) {
     if (placed.directory.contents != Contents::kChecksums) continue;
-    for (const auto& [id, checksum] : placed.directory.entries) {
+    for (const auto& [id, checksum, hole] : placed.directory.entries) {
       if (!seen.insert(id).second) continue;
       const Result<Home> home = LookAtHome(id, page.span());
       if (!home.ok()) return home.status();
@@ -336,7 +383,7 @@ Status DoublewriteFile::Repair(Lsn log_end) {
   Status status = ReadDirectories(&directories);
   if (status.ok()) status = CollectImages(directories, log_end, &images);
   for (const Image& image : images) {
-    if (status.ok()) status = RepairPage(image.id, image.offset);
+    if (status.ok()) status = RepairPage(image);
   }
   if (status.ok()) status = RewriteListed(directories);
   return status.ok() ? Reset() : status;

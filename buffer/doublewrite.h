@@ -3,7 +3,8 @@
 // torn by a power failure can be repaired. docs/formats/doublewrite.md has the byte tables.
 //
 // The file `rowan.doublewrite` is an array of segments of fixed size; segment = directory page
-// (4 KiB) + page images. A page writer owns a few segments and uses them in turn.
+// (4 KiB) + page images, packed one behind the other without their holes (page_hole.h). A page
+// writer owns a few segments and uses them in turn.
 //
 // Invariants:
 //   1. a segment is overwritten only when the pages listed in it are durable at home (it is then
@@ -14,7 +15,7 @@
 //      log's end proves that the log lost its end.
 // A batch may be noted without its images (detect_only): then repair names the torn pages and
 // leaves them to redo, which refuses what it cannot rebuild.
-// Thread safety: WriteSegment of different segments concurrently; Repair before anything else.
+// Thread safety: StartSegment of different segments concurrently; Repair before anything else.
 #pragma once
 
 #include <cstdint>
@@ -32,6 +33,7 @@
 #include "io/aligned_buffer.h"
 #include "io/file.h"
 #include "io/space_files.h"
+#include "io/write_batch.h"
 
 namespace rowan {
 
@@ -64,10 +66,24 @@ class DoublewriteFile {
     kImages = 0,
     kChecksums = 1,  ///< detect_only: the directory alone
   };
-  /// Makes a batch of sealed images durable in `segment`, after settling its previous content.
-  /// `buffer` starts with kDirectoryBytes of room for the directory, then the images of `pages`.
-  Status WriteSegment(uint32_t segment, const std::vector<PageId>& pages, Contents contents,
-                      std::byte* buffer);
+  /// Makes the pages listed in `segment` durable at home, so that it may be overwritten. Cheap when
+  /// they are; if not it syncs files, best while few writes to them are under way.
+  Status Settle(uint32_t segment);
+  /// What a batch consists of; `images` are sealed, in the order of `pages`.
+  struct Batch {
+    const std::vector<PageId>& pages;
+    Contents contents = Contents::kImages;
+    const std::byte* images = nullptr;
+  };
+  /// Room that StartSegment needs for a batch of `pages` images.
+  static size_t PackedBytesMax(size_t pages, uint32_t page_size_bytes) {
+    return kDirectoryBytes + pages * page_size_bytes;
+  }
+  /// Settles the previous content of `segment`, puts together in `packed` what is to be written
+  /// and sends it through `writes`. It is durable when writes->WaitAll returns Ok, which is to be
+  /// called even if this fails; `packed` stays untouched until then.
+  Status StartSegment(uint32_t segment, const Batch& batch, MutableBytes packed,
+                      WriteBatch* writes);
   /// The batch last written to `segment` is home but not synced; `touched` are its tickets.
   void NoteHome(uint32_t segment,
                 std::vector<std::pair<SpaceId, SyncTracker::Ticket>> touched);
@@ -81,7 +97,6 @@ class DoublewriteFile {
   struct PlacedDirectory;
 
   [[nodiscard]] uint64_t StrideBytes() const;
-  Status Settle(uint32_t segment);
   Status ReadDirectories(std::vector<PlacedDirectory>* directories);
   Status CollectImages(const std::vector<PlacedDirectory>& directories, Lsn log_end,
                        std::vector<Image>* images);
@@ -92,7 +107,8 @@ class DoublewriteFile {
   /// Of a torn or stale page.
   static const char* Describe(Home home);
   Status WriteHome(PageId id, Bytes page);
-  Status RepairPage(PageId id, uint64_t image_offset);
+  Status ReadImage(const Image& image, MutableBytes page);
+  Status RepairPage(const Image& image);
   Status RewriteListed(const std::vector<PlacedDirectory>& directories);
   Status ClearDirectories();
 

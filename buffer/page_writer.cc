@@ -15,9 +15,9 @@
 namespace rowan {
 namespace {
 
-/// In a tiny pool a batch must not hold most of the frames.
+/// In a tiny pool three batches must not hold most of the frames.
 uint32_t BatchPages(const PoolCore& core) {
-  const uint32_t by_pool = std::max<uint32_t>(8, core.arena->frames_ever() / 4);
+  const uint32_t by_pool = std::max<uint32_t>(8, core.arena->frames_ever() / 6);
   return std::min(SegmentPages(core.page_size), by_pool);
 }
 
@@ -40,8 +40,7 @@ PageWriter::PageWriter(PoolCore* core, DoublewriteFile* doublewrite, uint32_t sl
 }
 
 std::byte* PageWriter::ImageAt(const Batch& batch, size_t position) const {
-  return const_cast<std::byte*>(batch.buffer.data()) + kDirectoryBytes +
-         position * core_->page_size;
+  return const_cast<std::byte*>(batch.images.data()) + position * core_->page_size;
 }
 
 PageWriter::Added PageWriter::TryAdd(Frame* frame) {
@@ -52,7 +51,7 @@ PageWriter::Added PageWriter::TryAdd(Frame* frame) {
 
 PageWriter::Added PageWriter::AddWaiting(Frame* frame) {
   ROWAN_CHECK(empty());
-  ROWAN_CHECK(flying_->entries.empty());
+  ROWAN_CHECK(doublewriting_->entries.empty() && flying_->entries.empty());
   if (frame->FirstDirtyLsn() == 0) return Added::kClean;
   frame->latch.LockShared();
   return CopyShared(frame);
@@ -61,8 +60,8 @@ PageWriter::Added PageWriter::AddWaiting(Frame* frame) {
 PageWriter::Added PageWriter::CopyShared(Frame* frame) {
   ROWAN_CHECK(!full());
   Batch& batch = *filling_;
-  if (batch.buffer.size() == 0) {
-    batch.buffer = AlignedBuffer(kDirectoryBytes + size_t{capacity_} * core_->page_size);
+  if (batch.images.size() == 0) {
+    batch.images = AlignedBuffer(size_t{capacity_} * core_->page_size);
   }
   uint8_t idle = 0;
   if (!frame->io_in_progress.compare_exchange_strong(idle, 1, std::memory_order_acq_rel)) {
@@ -92,19 +91,32 @@ PageWriter::Added PageWriter::CopyShared(Frame* frame) {
 Status PageWriter::Push() {
   if (empty()) return Status::Ok();
   if (!gate_.owns_lock()) gate_.lock();
-  Status status = MakeLogDurable();
-  if (status.ok()) status = WriteDoublewrite();
-  if (status.ok()) status = FinishFlying();
+  const DoublewriteMode mode = core_->doublewrite_mode.load(std::memory_order_acquire);
+  const bool doublewrite = mode == DoublewriteMode::kOn || mode == DoublewriteMode::kDetectOnly;
+  Status status;
+  if (doublewrite) {
+    status = FinishFlying();
+    // Now, because a sync would also wait for the writes that are sent home next.
+    if (status.ok()) status = doublewrite_->Settle(NextSegment());
+  }
+  if (status.ok()) status = Advance();
+  if (status.ok()) status = MakeLogDurable();
+  if (status.ok()) status = doublewrite ? StartDoublewrite(mode) : FinishFlying();
   if (!status.ok()) return Abort(status);
-  std::swap(filling_, flying_);
-  flying_->submitted = SendHome();
+  if (doublewrite) {
+    std::swap(filling_, doublewriting_);
+  } else {
+    std::swap(filling_, flying_);
+    flying_->submitted = SendHome();
+  }
   return Status::Ok();
 }
 
 Status PageWriter::Flush() {
   Status status = Push();
   if (!status.ok()) return status;
-  status = FinishFlying();
+  status = Advance();
+  if (status.ok()) status = FinishFlying();
   if (!status.ok()) return Abort(status);
   if (gate_.owns_lock()) gate_.unlock();
   return Status::Ok();
@@ -114,10 +126,23 @@ Status PageWriter::Abort(Status failure) {
   if (!failure.Is(Code::kStopped)) {
     failure = core_->StopEngine("a write or sync of a data file failed", failure);
   }
-  FinishFlying().Ignore();  // the engine has stopped already
+  // The engine has stopped already. Waited for all the same: buffers are in use until then.
+  WaitDoublewritten().Ignore();
+  FinishFlying().Ignore();
+  EndBatch(doublewriting_, false);
   EndBatch(filling_, false);
   if (gate_.owns_lock()) gate_.unlock();
   return failure;
+}
+
+Status PageWriter::Advance() {
+  if (doublewriting_->entries.empty()) return Status::Ok();
+  Status status = WaitDoublewritten();
+  if (status.ok()) status = FinishFlying();
+  if (!status.ok()) return status;
+  std::swap(doublewriting_, flying_);
+  flying_->submitted = SendHome();
+  return Status::Ok();
 }
 
 Status PageWriter::MakeLogDurable() {
@@ -129,28 +154,42 @@ Status PageWriter::MakeLogDurable() {
   return core_->log->stopped() ? Status(Code::kStopped, "the log is stopped") : Status::Ok();
 }
 
-Status PageWriter::WriteDoublewrite() {
-  Batch& batch = *filling_;
-  const DoublewriteMode mode = core_->doublewrite_mode.load(std::memory_order_acquire);
-  batch.doublewritten = mode == DoublewriteMode::kOn || mode == DoublewriteMode::kDetectOnly;
-  if (!batch.doublewritten) return Status::Ok();
-  page_ids_.clear();
-  for (const Entry& entry : batch.entries) page_ids_.push_back(entry.id);
-  next_segment_ = (next_segment_ + 1) % segments_;
-  batch.segment = first_segment_ + next_segment_;
-  const auto contents = mode == DoublewriteMode::kOn ? DoublewriteFile::Contents::kImages
-                                                     : DoublewriteFile::Contents::kChecksums;
-  return doublewrite_->WriteSegment(batch.segment, page_ids_, contents, batch.buffer.data());
-}
-
-Status PageWriter::SendHome() {
-  if (writes_ == nullptr) {
+Result<WriteBatch*> PageWriter::Opened(std::unique_ptr<WriteBatch>* writes) {
+  if (*writes == nullptr) {
     std::string reason;
     Result<std::unique_ptr<WriteBatch>> made =
         MakeWriteBatch(core_->options.io_backend, SegmentPages(core_->page_size), &reason);
     if (!made.ok()) return made.status();
-    writes_ = std::move(made).value();
+    *writes = std::move(made).value();
   }
+  return writes->get();
+}
+
+Status PageWriter::StartDoublewrite(DoublewriteMode mode) {
+  const Result<WriteBatch*> writes = Opened(&doublewrites_);
+  if (!writes.ok()) return writes.status();
+  Batch& batch = *filling_;
+  batch.doublewritten = true;
+  page_ids_.clear();
+  for (const Entry& entry : batch.entries) page_ids_.push_back(entry.id);
+  batch.segment = NextSegment();
+  next_segment_ = (next_segment_ + 1) % segments_;
+  const auto contents = mode == DoublewriteMode::kOn ? DoublewriteFile::Contents::kImages
+                                                     : DoublewriteFile::Contents::kChecksums;
+  if (packed_.size() == 0) {
+    packed_ = AlignedBuffer(DoublewriteFile::PackedBytesMax(capacity_, core_->page_size));
+  }
+  return doublewrite_->StartSegment(batch.segment, {page_ids_, contents, batch.images.data()},
+                                    packed_.span(), writes.value());
+}
+
+Status PageWriter::WaitDoublewritten() {
+  return doublewrites_ == nullptr ? Status::Ok() : doublewrites_->WaitAll();
+}
+
+Status PageWriter::SendHome() {
+  const Result<WriteBatch*> writes = Opened(&home_writes_);
+  if (!writes.ok()) return writes.status();
   Batch& batch = *flying_;
   for (size_t i = 0; i < batch.entries.size(); ++i) {
     Entry& entry = batch.entries[i];
@@ -158,10 +197,11 @@ Status PageWriter::SendHome() {
     if (location.status().Is(Code::kNotFound)) continue;  // a dead space needs no page any more
     if (!location.ok()) return location.status();
     entry.location = std::move(location).value();
-    const Status status = writes_->Submit(entry.location.file.get(), entry.location.offset,
-                                          {ImageAt(batch, i), core_->page_size});
+    const Status status = writes.value()->Submit(entry.location.file.get(), entry.location.offset,
+                                                  {ImageAt(batch, i), core_->page_size});
     if (!status.ok()) return status;
   }
+  writes.value()->Send();
   return Status::Ok();
 }
 
@@ -169,7 +209,7 @@ Status PageWriter::FinishFlying() {
   if (flying_->entries.empty()) return Status::Ok();
   Status status = flying_->submitted;
   // Waited for even if submitting failed: the buffer is in use until then.
-  const Status waited = writes_ == nullptr ? Status::Ok() : writes_->WaitAll();
+  const Status waited = home_writes_ == nullptr ? Status::Ok() : home_writes_->WaitAll();
   if (status.ok()) status = waited;
   EndBatch(flying_, status.ok());
   return status;
@@ -194,6 +234,7 @@ void PageWriter::EndBatch(Batch* batch, bool written) {
   for (const Entry& entry : batch->entries) EndEntry(entry, written);
   batch->entries.clear();
   batch->max_lsn = 0;
+  batch->doublewritten = false;
   batch->submitted = Status::Ok();
 }
 

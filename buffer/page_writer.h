@@ -9,9 +9,11 @@
 //   3. a page changed since its copy stays dirty from the LSN noted at copy time, never clean;
 //   4. frames become clean when the pages are with the kernel, not yet durable: SyncTracker knows
 //      what a checkpoint must sync, and the doublewrite segment is kept until then.
-// Two batches overlap: while one is on its way home, the next is copied and goes to the doublewrite
-// file. A thread that has copies in a writer must Flush before it waits for any latch: others may
-// need the frames. Thread safety: one thread at a time, Flush before another takes over.
+//   5. no page of a batch is sent home before the batch's segment was waited for.
+// Three batches overlap: one is on its way home, the one behind it on its way to its doublewrite
+// segment, the next is being copied. With doublewrite off there is no middle one. A thread that has
+// copies in a writer must Flush before it waits for any latch: others may need the frames.
+// Thread safety: one thread at a time, Flush before another takes over.
 #pragma once
 
 #include <array>
@@ -33,9 +35,11 @@ class PageWriter {
   PageWriter(PoolCore* core, DoublewriteFile* doublewrite, uint32_t slot);
 
   /// Doublewrite segments of each writer. With more of them one sync of the data files settles
-  /// several; a small pool need not pay for that in disk space.
+  /// several; a small pool need not pay for that in disk space. At least two, or the segment of
+  /// the batch on its way home would be the next to be overwritten.
   static uint32_t SegmentsPerWriter(const PoolCore& core) {
-    return core.arena->frames_ever() < 4096 ? 2 : 4;
+    const uint32_t frames = core.arena->frames_ever();
+    return frames < 4096 ? 2 : (frames < 16384 ? 4 : 8);
   }
 
   enum class Added {
@@ -70,7 +74,7 @@ class PageWriter {
 
   struct Batch {
     std::vector<Entry> entries;
-    AlignedBuffer buffer;       ///< directory page, then images
+    AlignedBuffer images;
     uint64_t max_lsn = 0;
     uint32_t segment = 0;
     bool doublewritten = false;  ///< `segment` lists the pages
@@ -79,8 +83,13 @@ class PageWriter {
 
   Added CopyShared(Frame* frame);
   std::byte* ImageAt(const Batch& batch, size_t position) const;
+  [[nodiscard]] uint32_t NextSegment() const { return first_segment_ + next_segment_; }
+  Result<WriteBatch*> Opened(std::unique_ptr<WriteBatch>* writes);
   Status MakeLogDurable();
-  Status WriteDoublewrite();
+  Status StartDoublewrite(DoublewriteMode mode);
+  Status WaitDoublewritten();
+  /// If a batch is in the middle: waits for it and the one before it, and sends it home.
+  Status Advance();
   Status SendHome();
   /// Waits for the batch on its way home and makes its frames clean.
   Status FinishFlying();
@@ -96,13 +105,17 @@ class PageWriter {
   const uint32_t capacity_;
   uint32_t next_segment_ = 0;
   uint64_t pages_written_ = 0;
-  std::array<Batch, 2> batches_;
+  std::array<Batch, 3> batches_;
   Batch* filling_ = &batches_[0];
-  Batch* flying_ = &batches_[1];  ///< on its way home; empty between Flush and Push
+  Batch* doublewriting_ = &batches_[1];  ///< on its way to its segment; empty after Flush
+  Batch* flying_ = &batches_[2];         ///< on its way home; empty after Flush
   std::vector<PageId> page_ids_;
+  AlignedBuffer packed_;  ///< what is on its way to a segment
   /// Held while a batch is under way: the doublewrite mode stays as it is.
   std::shared_lock<std::shared_mutex> gate_;
-  std::unique_ptr<WriteBatch> writes_;
+  // Destroyed before the buffers that they may still be writing.
+  std::unique_ptr<WriteBatch> home_writes_;
+  std::unique_ptr<WriteBatch> doublewrites_;
 };
 
 }  // namespace rowan

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "base/logging.h"
+#include "base/random.h"
 #include "buffer/buffer_pool.h"
 #include "buffer/buffer_redo.h"
 #include "buffer/mini_txn.h"
@@ -32,8 +33,11 @@ class BenchInstance {
   static constexpr SpaceId kSpace{16};
   static constexpr uint32_t kPageBytes = 16384;
 
-  BenchInstance(const std::string& folder, uint32_t pool_pages, uint32_t space_pages)
-      : folder_(folder + "/rowan-bench"), space_pages_(space_pages) {
+  /// `fill_percent` of each page is random bytes, half at its front and half at its end, as in a
+  /// B-tree node; the rest is zero.
+  BenchInstance(const std::string& folder, uint32_t pool_pages, uint32_t space_pages,
+                uint32_t fill_percent = 0)
+      : folder_(folder + "/rowan-bench"), space_pages_(space_pages), fill_percent_(fill_percent) {
     SetLogLevel(LogLevel::kWarning);
     std::filesystem::remove_all(folder_);
     FileSystem* fs = PosixFileSystem();
@@ -91,11 +95,23 @@ class BenchInstance {
     Require(fixed.status(), "initialising a page");
     InitPageHeader({fixed->bytes, kPageBytes}, Id(page), PageType::kTreeNode, 1, IndexId(1));
     LogPageImage(&mini_txn, *fixed);
+    Fill(fixed->bytes);
     (void)mini_txn.Commit();
+  }
+
+  /// Not logged: this instance is never recovered.
+  void Fill(std::byte* page) {
+    const size_t part = size_t{kPageBytes} * fill_percent_ / 200 / 8 * 8;
+    for (size_t at = 0; at < part; at += 8) {
+      if (at >= kPageHeaderBytes) StoreLe<uint64_t>(page + at, random_.Next());
+      StoreLe<uint64_t>(page + kPageBytes - 8 - at, random_.Next());
+    }
   }
 
   const std::string folder_;
   const uint32_t space_pages_;
+  const uint32_t fill_percent_;
+  Random random_{2};
   std::unique_ptr<ControlFile> control_;
   std::unique_ptr<SpaceFiles> files_;
   std::unique_ptr<Log> log_;

@@ -7,7 +7,10 @@
 
 #include "base/counters.h"
 #include "base/crc32c.h"
+#include "base/random.h"
+#include "buffer/buffer_redo.h"
 #include "buffer/doublewrite.h"
+#include "buffer/page_hole.h"
 #include "tests/buffer/pool_harness.h"
 #include "tests/support/fault_file_system.h"
 #include "tests/support/log_capture.h"
@@ -36,6 +39,16 @@ class Doublewrite : public ::testing::Test {
   std::string DoublewritePath() const { return "/instance/" + std::string(kDoublewriteFileName); }
 
   std::vector<std::byte> Home() { return harness_.ReadHome(5); }
+
+  /// Where the doublewrite file has the packed image of a page; null: nowhere.
+  std::byte* ImageInSegment(const std::vector<std::byte>& page) {
+    std::vector<std::byte> packed(page.size());
+    const std::byte* end = PackImage(page, FindHole(page), packed.data());
+    packed.resize(static_cast<size_t>(end - packed.data()));
+    const auto found = std::search(doublewrite_.begin(), doublewrite_.end(), packed.begin(),
+                                   packed.end());
+    return found == doublewrite_.end() ? nullptr : &*found;
+  }
 
   /// A start after a crash that left `home` on disk.
   void StartWith(const std::vector<std::byte>& home) {
@@ -113,10 +126,9 @@ TEST_F(Doublewrite, AWholePageIsLeftAlone) {
 
 TEST_F(Doublewrite, AStaleImageIsNotUsedForADamagedPage) {
   // The image of 2 is gone; that of 1 is whole, but it was not the last one.
-  const auto image =
-      std::search(doublewrite_.begin(), doublewrite_.end(), new_.begin(), new_.end());
-  ASSERT_NE(image, doublewrite_.end());
-  image[200] ^= std::byte{1};
+  std::byte* image = ImageInSegment(new_);
+  ASSERT_NE(image, nullptr);
+  image[50] ^= std::byte{1};
   std::vector<std::byte> torn = new_;
   torn[100] ^= std::byte{1};
   LogCapture log;
@@ -137,10 +149,9 @@ TEST_F(Doublewrite, ADamagedImageIsNotUsed) {
   std::vector<std::byte> torn = new_;
   std::copy_n(old_.begin(), 512, torn.begin());
   for (const std::vector<std::byte>* image : {&old_, &new_}) {
-    const auto found = std::search(doublewrite_.begin(), doublewrite_.end(), image->begin(),
-                                   image->end());
-    ASSERT_NE(found, doublewrite_.end());
-    found[200] ^= std::byte{1};
+    std::byte* found = ImageInSegment(*image);
+    ASSERT_NE(found, nullptr);
+    found[50] ^= std::byte{1};
   }
   StartWith(torn);
   EXPECT_TRUE(harness_.Read(5).status().Is(Code::kCorrupt));
@@ -189,17 +200,68 @@ TEST_F(Doublewrite, APageFromBehindTheLogsEndIsNamed) {
   EXPECT_TRUE(log.Has("Page 5 of /instance/space_16.rws is damaged: it is newer than the end"))
       << log.Text();
   // In the doublewrite file: what the log lost cannot be told, so there is no start.
-  const auto image = std::search(doublewrite_.begin(), doublewrite_.end(), new_.begin(),
-                                 new_.end());
-  ASSERT_NE(image, doublewrite_.end());
-  std::byte* directory = &*image - kDirectoryBytes;
+  std::byte* image = ImageInSegment(new_);
+  ASSERT_NE(image, nullptr);
+  std::byte* directory = image - kDirectoryBytes;
   ASSERT_EQ(LoadLe<uint32_t>(directory + 64 + 8), LoadLe<uint32_t>(new_.data()));
-  std::copy(newer.begin(), newer.end(), image);
+  (void)PackImage(newer, FindHole(newer), image);
   StoreLe<uint32_t>(directory + 64 + 8, LoadLe<uint32_t>(newer.data()));
   StoreLe<uint32_t>(directory, Crc32c({directory + 4, kDirectoryBytes - 4}));
   RestoreDoublewrite();
   EXPECT_TRUE(harness_.Start().Is(Code::kCorrupt));
   EXPECT_TRUE(log.Has("the end of the log is damaged")) << log.Text();
+}
+
+TEST_F(Doublewrite, AFileOfVersionOneIsRead) {
+  std::byte* image = ImageInSegment(new_);
+  ASSERT_NE(image, nullptr);
+  // Version 1: whole images, and zero where the hole is today.
+  std::byte* directory = image - kDirectoryBytes;
+  ASSERT_EQ(LoadLe<uint32_t>(directory + 8), 2u);
+  ASSERT_NE(LoadLe<uint16_t>(directory + 64 + 14), 0u) << "a counter page has a hole";
+  StoreLe<uint32_t>(directory + 8, 1);
+  StoreLe<uint32_t>(directory + 64 + 12, 0);
+  StoreLe<uint32_t>(directory, Crc32c({directory + 4, kDirectoryBytes - 4}));
+  std::copy(new_.begin(), new_.end(), image);
+  std::vector<std::byte> torn = new_;
+  std::copy_n(old_.begin(), 512, torn.begin());
+  StartWith(torn);
+  EXPECT_EQ(harness_.Read(5).value(), 2u);
+}
+
+TEST(DoublewriteBatch, PagesWithAndWithoutHolesAreRepaired) {
+  FaultFileSystem fs(TestSeed());
+  PoolHarness harness(&fs, {.space_pages = 32});
+  harness.Create();
+  Random random(TestSeed());
+  const uint32_t size = TestPageSizeBytes();
+  for (uint32_t page = 1; page <= 8; ++page) {
+    // From hardly anything to a full page; the last 8 bytes are the counter.
+    std::vector<std::byte> noise((size - kPageHeaderBytes - 16) * (page - 1) / 7);
+    for (std::byte& byte : noise) byte = static_cast<std::byte>(random.Between(1, 255));
+    MiniTxn mini_txn(&harness.pool());
+    ASSERT_TRUE(mini_txn.Start(size + 256).ok());
+    Result<MutablePage> fixed = mini_txn.Fix(PoolHarness::Id(page));
+    ASSERT_TRUE(fixed.ok());
+    LogPageBytes(&mini_txn, *fixed, kPageHeaderBytes + 8, noise);
+    harness.Change(&mini_txn, *fixed, page);
+    (void)mini_txn.Commit();
+  }
+  ASSERT_TRUE(harness.pool().FlushAndCheckpoint().ok());
+  std::vector<std::vector<std::byte>> whole;
+  for (uint32_t page = 1; page <= 8; ++page) {
+    whole.push_back(harness.ReadHome(page));
+    std::vector<std::byte> torn = whole.back();
+    torn[size - 600] ^= std::byte{1};
+    torn[40] ^= std::byte{1};
+    harness.WriteHome(page, torn);
+  }
+  const uint64_t before = ReadCounter(Counter::kPagesRepaired);
+  ASSERT_TRUE(harness.Start().ok());
+  EXPECT_EQ(ReadCounter(Counter::kPagesRepaired), before + 8);
+  for (uint32_t page = 1; page <= 8; ++page) {
+    EXPECT_EQ(harness.ReadHome(page), whole[page - 1]) << page;
+  }
 }
 
 TEST(DoublewriteDetectOnly, TornPagesAreNamedAndNotRepaired) {

@@ -10,6 +10,7 @@
 
 #include "base/random.h"
 #include "buffer/doublewrite.h"
+#include "buffer/page_hole.h"
 #include "buffer/page_header.h"
 #include "tests/buffer/hooked_file_system.h"
 #include "tests/buffer/pool_harness.h"
@@ -17,6 +18,31 @@
 
 namespace rowan {
 namespace {
+
+std::vector<std::vector<std::byte>> PagesOf(Bytes bytes, uint32_t page_size) {
+  std::vector<std::vector<std::byte>> pages;
+  for (size_t at = 0; at + page_size <= bytes.size(); at += page_size) {
+    const Bytes page = bytes.subspan(at, page_size);
+    pages.emplace_back(page.begin(), page.end());
+  }
+  return pages;
+}
+
+/// The images in one write to the doublewrite file, by its directory (docs/formats/doublewrite.md).
+std::vector<std::vector<std::byte>> ImagesOfSegment(Bytes bytes, uint32_t page_size) {
+  std::vector<std::vector<std::byte>> images;
+  if (bytes.size() <= kDirectoryBytes) return images;
+  size_t at = kDirectoryBytes;
+  for (uint32_t i = 0; i < LoadLe<uint32_t>(bytes.data() + 32); ++i) {
+    const std::byte* entry = bytes.data() + 64 + i * 16;
+    const PageHole hole{LoadLe<uint16_t>(entry + 12) * PageHole::kUnitBytes,
+                        LoadLe<uint16_t>(entry + 14) * PageHole::kUnitBytes};
+    images.emplace_back(page_size);
+    UnpackImage(bytes.subspan(at, page_size - hole.bytes), hole, images.back());
+    at += page_size - hole.bytes;
+  }
+  return images;
+}
 
 TEST(WalRule, NoPageIsWrittenBeforeItsLogIsDurable) {
   FaultFileSystem disk(TestSeed());
@@ -32,9 +58,8 @@ TEST(WalRule, NoPageIsWrittenBeforeItsLogIsDurable) {
     const bool doublewrite = path.find(kDoublewriteFileName) != std::string::npos;
     if (!home && !doublewrite) return;
     const uint64_t durable = harness.log().durable().value();
-    for (size_t at = doublewrite ? kDirectoryBytes : 0; at + page_size <= bytes.size();
-         at += page_size) {
-      const Bytes image = bytes.subspan(at, page_size);
+    for (const std::vector<std::byte>& image :
+         doublewrite ? ImagesOfSegment(bytes, page_size) : PagesOf(bytes, page_size)) {
       ++images;
       if (PageLsnOf(image.data()).value() > durable) ++broken;
       if (VerifyPage(image, PageIdOf(image.data())) != PageVerdict::kGood) ++broken;

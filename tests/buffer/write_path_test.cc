@@ -5,6 +5,7 @@
 
 #include <cstring>
 #include <memory>
+#include <string>
 #include <utility>
 
 #include "buffer/checkpoint.h"
@@ -36,7 +37,7 @@ class WritePath : public ::testing::Test {
       core_->arena->frame(i)->state.store(FrameState::kFree);
       core_->free_list.Push(core_->arena->frame(i));
     }
-    doublewrite_ = std::make_unique<DoublewriteFile>(&fs_, &harness_.files(), &core_->syncs,
+    doublewrite_ = std::make_unique<DoublewriteFile>(&hooked_, &harness_.files(), &core_->syncs,
                                                      &core_->versions);
     ASSERT_TRUE(core_->versions.Open({}).ok());
     ASSERT_TRUE(doublewrite_->Open(2 * PageWriter::SegmentsPerWriter(*core_)).ok());
@@ -271,6 +272,78 @@ TEST_F(WritePath, TheCheckpointsPageVersionsAreThoseThatAreDurableAtHome) {
   EXPECT_EQ(found.Expected(PoolHarness::Id(1)), before);
   EXPECT_EQ(found.Expected(PoolHarness::Id(2)), kNoLsn);
   EXPECT_EQ(found.Expected(PoolHarness::Id(3)), needed);
+}
+
+/// Which of the two kinds of files was written to, in order.
+void RecordWrites(HookedFileSystem* files, std::string* order) {
+  files->SetHook([order](const std::string& path, Bytes) {
+    if (path.find("space_") != std::string::npos) *order += 'H';
+    if (path.find(kDoublewriteFileName) != std::string::npos) *order += 'D';
+  });
+}
+
+TEST_F(WritePath, EachBatchGoesHomeAfterItsDoublewriteWasWaitedFor) {
+  std::string order;
+  RecordWrites(&hooked_, &order);
+  Frame* frames[3] = {NewPage(1), NewPage(2), NewPage(3)};
+  for (Frame* frame : frames) {
+    (void)Change(frame);
+    ASSERT_EQ(writer_->TryAdd(frame), PageWriter::Added::kYes);
+    ASSERT_TRUE(writer_->Push().ok());
+    EXPECT_EQ(frame->io_in_progress.load(), 1);
+  }
+  // The third is on its way to the doublewrite file, the second home, the first is there.
+  EXPECT_EQ(order, "DHD");
+  EXPECT_EQ(frames[0]->FirstDirtyLsn(), 0u);
+  EXPECT_NE(frames[1]->FirstDirtyLsn(), 0u);
+  ASSERT_TRUE(writer_->Flush().ok());
+  EXPECT_EQ(order, "DHDDHH");
+  for (Frame* frame : frames) EXPECT_EQ(frame->FirstDirtyLsn(), 0u);
+  EXPECT_EQ(core_->dirty_frames.load(), 0u);
+}
+
+TEST_F(WritePath, AFailedDoublewriteSendsNothingHomeAndLeavesItsPagesDirty) {
+  std::string order;
+  RecordWrites(&hooked_, &order);
+  Frame* frames[3] = {NewPage(1), NewPage(2), NewPage(3)};
+  for (Frame* frame : frames) (void)Change(frame);
+  ASSERT_EQ(writer_->TryAdd(frames[0]), PageWriter::Added::kYes);
+  ASSERT_TRUE(writer_->Push().ok());
+  ASSERT_EQ(writer_->TryAdd(frames[1]), PageWriter::Added::kYes);
+  ASSERT_TRUE(writer_->Push().ok());
+  fs_.Inject({.call = FileCall::kWrite, .path_part = kDoublewriteFileName});
+  ASSERT_EQ(writer_->TryAdd(frames[2]), PageWriter::Added::kYes);
+  // The failure of the second batch comes to light when the third is pushed.
+  EXPECT_TRUE(writer_->Push().Is(Code::kStopped));
+  EXPECT_EQ(order, "DHD") << "only the first batch went home";
+  EXPECT_EQ(frames[0]->FirstDirtyLsn(), 0u);
+  for (Frame* frame : {frames[1], frames[2]}) {
+    EXPECT_NE(frame->FirstDirtyLsn(), 0u);
+    EXPECT_EQ(frame->io_in_progress.load(), 0);
+  }
+  EXPECT_EQ(core_->dirty_frames.load(), 2u);
+  EXPECT_TRUE(harness_.log().stopped());
+  EXPECT_TRUE(writer_->empty());
+  EXPECT_TRUE(core_->write_gate.try_lock()) << "let go";
+  core_->write_gate.unlock();
+}
+
+TEST_F(WritePath, AFailedWriteHomeEndsTheBatchesBehindIt) {
+  Frame* frames[3] = {NewPage(1), NewPage(2), NewPage(3)};
+  for (Frame* frame : frames) {
+    (void)Change(frame);
+    ASSERT_EQ(writer_->TryAdd(frame), PageWriter::Added::kYes);
+    if (frame != frames[2]) {
+      ASSERT_TRUE(writer_->Push().ok());
+    }
+  }
+  fs_.Inject({.call = FileCall::kWrite, .path_part = "space_"});
+  EXPECT_TRUE(writer_->Flush().Is(Code::kStopped));
+  for (Frame* frame : frames) {
+    EXPECT_NE(frame->FirstDirtyLsn(), 0u);
+    EXPECT_EQ(frame->io_in_progress.load(), 0);
+  }
+  EXPECT_EQ(core_->dirty_frames.load(), 3u);
 }
 
 TEST_F(WritePath, OneSyncServesAllWhoWaitForIt) {
