@@ -49,6 +49,7 @@ constexpr size_t kEntryHoleLength = 14;
 constexpr uint32_t kEntriesMax = 128;
 /// A batch is sent in two pieces: the device works on one while the kernel prepares the other.
 constexpr size_t kPieceBytes = kDirectoryBytes + (size_t{1} << 20);
+static_assert(kSegmentPieces * kPieceBytes >= kDirectoryBytes + (size_t{2} << 20));
 static_assert(kEntriesOffset + kEntriesMax * kEntryBytes <= kDirectoryBytes);
 static_assert(SegmentPages(kPageSizeMin) == 128 && SegmentPages(16384) == 128);
 static_assert(SegmentPages(kPageSizeMax) == 32);
@@ -185,7 +186,7 @@ Status DoublewriteFile::StartSegment(uint32_t segment, const Batch& batch, Mutab
   {
     std::lock_guard guard(mutex_);
     head.settled = head.sequence = ++last_sequence_;
-    segments_[segment].sequence = head.sequence;
+    segments_[segment] = Segment{.sequence = head.sequence};
     for (const Segment& other : segments_) {
       if (other.sequence != 0 && other.sequence < head.settled) head.settled = other.sequence;
     }
@@ -204,24 +205,35 @@ Status DoublewriteFile::StartSegment(uint32_t segment, const Batch& batch, Mutab
   return status;
 }
 
-void DoublewriteFile::NoteHome(uint32_t segment,
-                               std::vector<std::pair<SpaceId, SyncTracker::Ticket>> touched) {
+void DoublewriteFile::NoteHome(uint32_t segment, std::vector<Touched> touched) {
   std::lock_guard guard(mutex_);
+  segments_[segment].home = true;
   segments_[segment].touched = std::move(touched);
 }
 
 Status DoublewriteFile::Settle(uint32_t segment) {
-  std::vector<std::pair<SpaceId, SyncTracker::Ticket>> touched;
+  std::vector<std::pair<size_t, uint64_t>> settled;  // segment and its batch
+  std::vector<Touched> touched;
   {
     std::lock_guard guard(mutex_);
-    touched.swap(segments_[segment].touched);
+    const Segment& wanted = segments_[segment];
+    if (wanted.sequence == 0) return Status::Ok();
+    if (!wanted.home) return Status(Code::kStopped, "a batch never came home");
+    for (size_t i = 0; i < segments_.size(); ++i) {
+      const Segment& older = segments_[i];
+      if (older.sequence == 0 || !older.home || older.sequence > wanted.sequence) continue;
+      settled.emplace_back(i, older.sequence);
+      touched.insert(touched.end(), older.touched.begin(), older.touched.end());
+    }
   }
   for (const auto& [space, ticket] : touched) {
     const Status status = syncs_->EnsureSynced(space, ticket);
     if (!status.ok()) return status;
   }
   std::lock_guard guard(mutex_);
-  segments_[segment].sequence = 0;
+  for (const auto& [number, sequence] : settled) {
+    if (segments_[number].sequence == sequence) segments_[number] = Segment();
+  }
   return Status::Ok();
 }
 

@@ -10,7 +10,9 @@
 //   1. a segment is overwritten only when the pages listed in it are durable at home (it is then
 //      "settled"), so at any crash the image of a page whose home write may be torn is in the file;
 //   2. the directory carries the largest sequence number up to which all segments are settled:
-//      repair ignores those, so an old image never replaces a page damaged by something else;
+//      repair ignores those, so an old image never replaces a page damaged by something else.
+//      Older batches, of other writers too, are settled with a segment before it is overwritten:
+//      else an older image of a page would become the newest in the file;
 //   3. images are written only when the log is durable up to their page LSNs: one from behind the
 //      log's end proves that the log lost its end.
 // A batch may be noted without its images (detect_only): then repair names the torn pages and
@@ -46,6 +48,9 @@ inline constexpr uint32_t SegmentPages(uint32_t page_size_bytes) {
   return pages < 32 ? 32 : (pages > 128 ? 128 : pages);
 }
 
+/// Writes that a segment is sent in at most.
+inline constexpr uint32_t kSegmentPieces = 2;
+
 class DoublewriteFile {
  public:
   DoublewriteFile(FileSystem* file_system, SpaceFiles* files, SyncTracker* syncs,
@@ -66,8 +71,9 @@ class DoublewriteFile {
     kImages = 0,
     kChecksums = 1,  ///< detect_only: the directory alone
   };
-  /// Makes the pages listed in `segment` durable at home, so that it may be overwritten. Cheap when
-  /// they are; if not it syncs files, best while few writes to them are under way.
+  /// Makes the pages listed in `segment` and in older batches durable at home, so that it may be
+  /// overwritten. Cheap when they are; if not it syncs files, best while few writes to them are
+  /// under way. kStopped if its batch failed.
   Status Settle(uint32_t segment);
   /// What a batch consists of; `images` are sealed, in the order of `pages`.
   struct Batch {
@@ -85,13 +91,14 @@ class DoublewriteFile {
   Status StartSegment(uint32_t segment, const Batch& batch, MutableBytes packed,
                       WriteBatch* writes);
   /// The batch last written to `segment` is home but not synced; `touched` are its tickets.
-  void NoteHome(uint32_t segment,
-                std::vector<std::pair<SpaceId, SyncTracker::Ticket>> touched);
+  using Touched = std::pair<SpaceId, SyncTracker::Ticket>;
+  void NoteHome(uint32_t segment, std::vector<Touched> touched);
 
  private:
   struct Segment {
     uint64_t sequence = 0;  ///< of the batch in it; 0 = settled
-    std::vector<std::pair<SpaceId, SyncTracker::Ticket>> touched;
+    bool home = false;      ///< its pages are, perhaps not synced
+    std::vector<Touched> touched{};
   };
   struct Image;
   struct PlacedDirectory;

@@ -154,11 +154,11 @@ Status PageWriter::MakeLogDurable() {
   return core_->log->stopped() ? Status(Code::kStopped, "the log is stopped") : Status::Ok();
 }
 
-Result<WriteBatch*> PageWriter::Opened(std::unique_ptr<WriteBatch>* writes) {
+Result<WriteBatch*> PageWriter::Opened(std::unique_ptr<WriteBatch>* writes, uint32_t depth) {
   if (*writes == nullptr) {
     std::string reason;
     Result<std::unique_ptr<WriteBatch>> made =
-        MakeWriteBatch(core_->options.io_backend, SegmentPages(core_->page_size), &reason);
+        MakeWriteBatch(core_->options.io_backend, depth, &reason);
     if (!made.ok()) return made.status();
     *writes = std::move(made).value();
   }
@@ -166,7 +166,7 @@ Result<WriteBatch*> PageWriter::Opened(std::unique_ptr<WriteBatch>* writes) {
 }
 
 Status PageWriter::StartDoublewrite(DoublewriteMode mode) {
-  const Result<WriteBatch*> writes = Opened(&doublewrites_);
+  const Result<WriteBatch*> writes = Opened(&doublewrites_, kSegmentPieces);
   if (!writes.ok()) return writes.status();
   Batch& batch = *filling_;
   batch.doublewritten = true;
@@ -188,7 +188,7 @@ Status PageWriter::WaitDoublewritten() {
 }
 
 Status PageWriter::SendHome() {
-  const Result<WriteBatch*> writes = Opened(&home_writes_);
+  const Result<WriteBatch*> writes = Opened(&home_writes_, capacity_);
   if (!writes.ok()) return writes.status();
   Batch& batch = *flying_;
   for (size_t i = 0; i < batch.entries.size(); ++i) {

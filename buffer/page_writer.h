@@ -84,7 +84,8 @@ class PageWriter {
   Added CopyShared(Frame* frame);
   std::byte* ImageAt(const Batch& batch, size_t position) const;
   [[nodiscard]] uint32_t NextSegment() const { return first_segment_ + next_segment_; }
-  Result<WriteBatch*> Opened(std::unique_ptr<WriteBatch>* writes);
+  /// Makes the batch when it is first needed.
+  Result<WriteBatch*> Opened(std::unique_ptr<WriteBatch>* writes, uint32_t depth);
   Status MakeLogDurable();
   Status StartDoublewrite(DoublewriteMode mode);
   Status WaitDoublewritten();

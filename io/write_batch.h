@@ -22,7 +22,8 @@ const char* IoBackendName(IoBackend backend);
 class WriteBatch {
  public:
   virtual ~WriteBatch() = default;
-  /// Queues one write. `bytes` stays valid until WaitAll returns. May block when the queue is full.
+  /// Queues one write. `file` and `bytes` stay valid until WaitAll returns. May block when the
+  /// queue is full.
   virtual Status Submit(File* file, uint64_t offset, Bytes bytes) = 0;
   /// Queues one read into `buffer`, same rules.
   virtual Status SubmitRead(File* file, uint64_t offset, MutableBytes buffer) = 0;

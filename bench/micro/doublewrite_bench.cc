@@ -5,8 +5,8 @@
 // The bar: on reaches at least 70 % of those synced batches. Off syncs once per checkpoint only and
 // shows what the disk's bandwidth allows; on writes every byte twice.
 //
-// Pages are filled to 69 % with random bytes unless said otherwise: ln 2, where random inserts leave
-// the nodes of a B-tree. Full pages have no hole to leave out of the doublewrite file.
+// Pages are filled to 69 % with random bytes unless said otherwise: ln 2, where random inserts
+// leave the nodes of a B-tree. Full pages have no hole to leave out of the doublewrite file.
 //
 //   rowan-bench-doublewrite <folder> [rounds] [percent of a page filled]
 #include <algorithm>

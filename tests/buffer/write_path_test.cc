@@ -346,6 +346,34 @@ TEST_F(WritePath, AFailedWriteHomeEndsTheBatchesBehindIt) {
   EXPECT_EQ(core_->dirty_frames.load(), 3u);
 }
 
+TEST_F(WritePath, AnOlderImageInAnotherWritersSegmentIsNotUsed) {
+  PageWriter second(core_.get(), doublewrite_.get(), 1);
+  const auto write = [](PageWriter* writer, Frame* frame) {
+    ASSERT_EQ(writer->TryAdd(frame), PageWriter::Added::kYes);
+    ASSERT_TRUE(writer->Flush().ok());
+  };
+  Frame* frame = NewPage(1);
+  Frame* other = NewPage(2);
+  (void)Change(frame);
+  write(&second, frame);  // and this writer has nothing more to do
+  (void)Change(frame);
+  write(writer_.get(), frame);
+  ASSERT_TRUE(core_->syncs.SyncAll().ok());
+  for (uint32_t i = 0; i < PageWriter::SegmentsPerWriter(*core_); ++i) {
+    (void)Change(other);
+    write(writer_.get(), other);
+  }
+  std::vector<std::byte> damaged = harness_.ReadHome(1);
+  damaged[100] ^= std::byte{1};
+  harness_.WriteHome(1, damaged);
+  PageVersions nothing_known(&fs_, &harness_.files());
+  ASSERT_TRUE(nothing_known.Open({}).ok());
+  DoublewriteFile next_start(&hooked_, &harness_.files(), &core_->syncs, &nothing_known);
+  ASSERT_TRUE(next_start.Open(2 * PageWriter::SegmentsPerWriter(*core_)).ok());
+  ASSERT_TRUE(next_start.Repair(harness_.log().tail()).ok());
+  EXPECT_EQ(harness_.ReadHome(1), damaged) << "bit rot is not a torn write";
+}
+
 TEST_F(WritePath, OneSyncServesAllWhoWaitForIt) {
   (void)Change(NewPage(1));
   SweepAll(SweepMode::kUrgent);
