@@ -12,6 +12,7 @@
 #include <memory>
 #include <mutex>
 
+#include "base/clock.h"
 #include "base/thread_loop.h"
 #include "wal/commit_queue.h"
 #include "wal/durable_signal.h"
@@ -74,7 +75,7 @@ struct Log::Impl {
   GroupBuilder mark;              // owned by log-flush, as all below
   Lsn mark_candidate;             // the tail at the tick before
   uint64_t mark_considered_nanos = 0;
-  uint64_t flushed_at_nanos = 0;
+  uint64_t flushed_at_nanos = MonotonicNanos();
   bool out_of_space = false;      // owned by log-files: the warning was given
 
   ThreadLoop flush_thread;

@@ -237,7 +237,7 @@ TEST(DoublewriteBatch, PagesWithAndWithoutHolesAreRepaired) {
   const uint32_t size = TestPageSizeBytes();
   for (uint32_t page = 1; page <= 8; ++page) {
     // From hardly anything to a full page; the last 8 bytes are the counter.
-    std::vector<std::byte> noise((size - kPageHeaderBytes - 16) * (page - 1) / 7);
+    std::vector<std::byte> noise(1 + (size - kPageHeaderBytes - 17) * (page - 1) / 7);
     for (std::byte& byte : noise) byte = static_cast<std::byte>(random.Between(1, 255));
     MiniTxn mini_txn(&harness.pool());
     ASSERT_TRUE(mini_txn.Start(size + 256).ok());
