@@ -4,6 +4,7 @@
 #include <chrono>
 #include <thread>
 
+#include "base/counters.h"
 #include "base/crc32c.h"
 
 namespace rowan {
@@ -23,16 +24,9 @@ constexpr const char* kFaultyPaths[] = {"", "redo", "space_", "doublewrite", "ve
 
 }  // namespace
 
-std::string CrashReplayCommand(uint64_t seed, const std::string& test) {
-  return "to replay: ROWAN_TEST_PAGE_SIZE=" + std::to_string(TestPageSizeBytes()) +
-         " ROWAN_TEST_POOL_PAGES=" + std::to_string(TestPoolPages()) +
-         " ROWAN_TEST_SEED=" + std::to_string(seed) +
-         " ROWAN_TEST_CRASH_SEEDS=1 build/tests/" + test;
-}
-
 CrashProgram::CrashProgram(uint64_t seed, const CrashProgramSettings& settings)
-    : seed_(seed), settings_(settings), random_(seed), world_(seed), context_(&world_),
-      ddl_(seed * 1000 + 999) {
+    : seed_(seed), stale_before_(ReadCounter(Counter::kStalePages)), settings_(settings),
+      random_(seed), world_(seed), context_(&world_), ddl_(seed * 1000 + 999) {
   for (uint32_t i = 0; i < settings.worker.workers; ++i) {
     workers_.emplace_back(i, seed * 1000 + i, settings.worker);
   }
@@ -59,6 +53,12 @@ void CrashProgram::Run() {
   for (uint32_t round = 0; round < settings_.rounds && !::testing::Test::HasFailure(); ++round) {
     Round(round);
   }
+  ExpectNoStalePage();
+}
+
+void CrashProgram::ExpectNoStalePage() const {
+  // No write is dropped, so no page may be taken for one that went back.
+  EXPECT_EQ(ReadCounter(Counter::kStalePages), stale_before_) << "a false alarm";
 }
 
 uint64_t CrashProgram::DigestOfFiles() {

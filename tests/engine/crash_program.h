@@ -33,9 +33,6 @@ struct CrashProgramSettings {
   bool failed_syncs = false;
 };
 
-/// The command that runs one seed again; `test` names the program and its filter.
-std::string CrashReplayCommand(uint64_t seed, const std::string& test);
-
 class CrashProgram {
  public:
   CrashProgram(uint64_t seed, const CrashProgramSettings& settings);
@@ -61,8 +58,10 @@ class CrashProgram {
   Status ResolvePrepared();
   void WaitForRollback();
   void Compare(CrashKind kind);
+  void ExpectNoStalePage() const;
 
   const uint64_t seed_;
+  const uint64_t stale_before_;
   const CrashProgramSettings settings_;
   Random random_;
   EngineWorld world_;

@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Crash programs (tests/engine/crash_program.h) whose threads take turns as the seed says, so that
-// a seed that fails fails every time. ROWAN_TEST_CRASH_SEEDS sets how many run (default 25; the
-// test driver runs 2000, and with --long as many as its time allows); ROWAN_TEST_SEED is the first
-// seed; ROWAN_TEST_CRASH_SECONDS ends the run early, after at least one seed; ROWAN_TEST_DIGESTS
-// prints what tells one run from another.
+// a seed that fails fails every time. crash_seeds.h tells which seeds; ROWAN_TEST_DIGESTS prints
+// what tells one run from another.
 #include <gtest/gtest.h>
 
 #include <cstdio>
 
-#include "base/clock.h"
 #include "tests/engine/crash_program.h"
+#include "tests/engine/crash_seeds.h"
 #include "tests/simulation/isolated_run.h"
 #include "tests/simulation/scheduler.h"
 #include "tests/support/log_capture.h"
@@ -20,10 +18,6 @@ namespace {
 using simulation::IsolatedRun;
 using simulation::Scheduler;
 using simulation::SchedulerOptions;
-
-constexpr uint64_t kSeeds = 25;
-/// One line of progress for so many seeds.
-constexpr uint64_t kSeedsPerLine = 50;
 
 SchedulerOptions ScheduleOf(uint64_t seed) {
   // From threads that meet at every step to threads that run long stretches alone.
@@ -44,31 +38,19 @@ IsolatedRun RunProgram(uint64_t seed, const CrashProgramSettings& settings) {
   });
 }
 
-void RunPrograms(uint64_t first, uint64_t count, const CrashProgramSettings& settings) {
-  const uint64_t seconds = TestSetting("ROWAN_TEST_CRASH_SECONDS", UINT64_MAX / 1000000000);
-  const uint64_t start = MonotonicNanos();
-  uint64_t done = 0;
-  while (done < count && !::testing::Test::HasFailure() &&
-         (done == 0 || MonotonicNanos() - start < seconds * 1000000000)) {
-    const uint64_t seed = first + done;
+void RunPrograms(uint64_t count, const CrashProgramSettings& settings) {
+  ForEachCrashSeed(count, [&settings](uint64_t seed) {
     const IsolatedRun run = RunProgram(seed, settings);
     EXPECT_TRUE(run.passed) << "crash program: " << run.ending << "; "
                             << CrashReplayCommand(seed, "rowan_simulation_test");
-    if (TestSetting("ROWAN_TEST_DIGESTS", 0) != 0) {
-      std::printf("seed %llu: digest %016llx\n", static_cast<unsigned long long>(seed),
-                  static_cast<unsigned long long>(run.digest));
-    }
-    ++done;
-    if (done % kSeedsPerLine == 0 || done == count) {
-      std::printf("crash programs: %llu of %llu\n", static_cast<unsigned long long>(done),
-                  static_cast<unsigned long long>(count));
-      std::fflush(stdout);
-    }
-  }
+    if (TestSetting("ROWAN_TEST_DIGESTS", 0) == 0) return;
+    std::printf("seed %llu: digest %016llx\n", static_cast<unsigned long long>(seed),
+                static_cast<unsigned long long>(run.digest));
+  });
 }
 
 TEST(CrashSimulationTest, WhatWasAcknowledgedIsThereAfterAnyCrash) {
-  RunPrograms(TestSeed(), TestSetting("ROWAN_TEST_CRASH_SEEDS", kSeeds), {});
+  RunPrograms(CrashSeeds(), {});
 }
 
 TEST(CrashSimulationTest, NothingIsLostWhenTheServerGoesOnAfterAFailedSync) {
@@ -76,7 +58,7 @@ TEST(CrashSimulationTest, NothingIsLostWhenTheServerGoesOnAfterAFailedSync) {
   settings.rounds = 4;
   settings.transactions = 8;
   settings.failed_syncs = true;
-  RunPrograms(TestSeed(), TestSetting("ROWAN_TEST_CRASH_SEEDS", kSeeds) / 4 + 1, settings);
+  RunPrograms(CrashSeeds() / 4 + 1, settings);
 }
 
 TEST(CrashSimulationTest, ASeedReplaysExactly) {
