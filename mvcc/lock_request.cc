@@ -43,13 +43,11 @@ LockRequest* LockRequestPool::Take(bool beyond_cap) {
 }
 
 LockRequest* LockRequestPool::AddSlab(Shard* shard, bool beyond_cap) {
-  LockRequest* slab = nullptr;
-  {
-    std::lock_guard lock(slabs_mutex_);
-    if (slabs_.size() >= slabs_max_ && !beyond_cap) return nullptr;
-    slab = new LockRequest[kSlabRequests];
-    slabs_.push_back(slab);
-  }
+  // Held until the slab can be found: who meets the cap here looks at all shards afterwards.
+  std::lock_guard lock(slabs_mutex_);
+  if (slabs_.size() >= slabs_max_ && !beyond_cap) return nullptr;
+  auto* slab = new LockRequest[kSlabRequests];
+  slabs_.push_back(slab);
   for (size_t i = 1; i + 1 < kSlabRequests; ++i) slab[i].chain_next = &slab[i + 1];
   shard->latch.LockExclusive();
   slab[kSlabRequests - 1].chain_next = shard->free;
