@@ -126,7 +126,11 @@ Status PageVersions::Load() {
     if (position == 0) {
       const uint32_t count = std::min(kLoadPairs, pairs_ - pair);
       const Status status = file_->Read(OffsetOf(pair, 0), {buffer.data(), count * kPairBytes});
-      if (!status.ok()) return status;
+      if (!status.ok()) {
+        LogError("'{}' cannot be read: {}. It only serves to notice lost writes: without the file "
+                 "the instance opens as well.", file_->path(), status.message());
+        return status;
+      }
     }
     const Status status =
         LoadPair({buffer.data() + position * kPairBytes, kPairBytes}, pair, &loading);
