@@ -52,12 +52,7 @@ const UndoPosition* Savepoints::ReturnTo(const void* name) {
 }
 
 void Savepoints::Release(const void* name) {
-  for (size_t i = 0; i < points_.size(); ++i) {
-    if (points_[i].name == name) {
-      points_.resize(i);
-      return;
-    }
-  }
+  std::erase_if(points_, [name](const Point& point) { return point.name == name; });
 }
 
 ThdContext* FindContext(THD* thd) {

@@ -20,9 +20,10 @@ namespace rowan {
 class Savepoints {
  public:
   void Set(const void* name, const UndoPosition& position);
-  /// Null when there is none. Later savepoints are forgotten.
+  /// Null when there is none. Savepoints set later are forgotten.
   const UndoPosition* ReturnTo(const void* name);
-  /// Forgets it and all later ones.
+  /// Forgets it alone: a name that is set again is released first, and the savepoints set in
+  /// between stay. After RELEASE SAVEPOINT the server does not ask for later ones any more.
   void Release(const void* name);
   void Clear() { points_.clear(); }
 
