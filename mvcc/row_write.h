@@ -80,6 +80,8 @@ class RowWriter {
   Status LogAlone(Txn* txn, UndoType type, Bytes payload);
   Status ChangeRow(Txn* txn, IndexRef* index, Bytes key, const Bytes* new_row);
 
+  Status InsertUnique(const EntryWrite& write, Bytes value, LockMode duplicate_mode);
+  /// One look. kDuplicate; kLockWait: queued for an entry that is still being decided about.
   Status CheckUnique(Txn* txn, IndexRef* index, Bytes value, LockMode mode);
   bool ProvesNew(const Txn& txn, const IndexRef& index, const LeafPosition& position,
                  Bytes value) const;

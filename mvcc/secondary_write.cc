@@ -91,18 +91,27 @@ Status RowWriter::InsertEntry(Txn* txn, IndexRef* index, Bytes key, Bytes payloa
   status = PutAt(write, key, false);
   if (!status.Is(Code::kBusy)) return status;
   write.unproven = {};
-  const LockKey value_lock = MakeLockKey(index->id(), value);
+  return InsertUnique(write, value,
+                      lock_duplicate_exclusive ? LockMode::kExclusive : LockMode::kShared);
+}
+
+Status RowWriter::InsertUnique(const EntryWrite& write, Bytes value, LockMode duplicate_mode) {
+  const LockKey value_lock = MakeLockKey(write.index->id(), value);
   LockTable* locks = manager_->locks();
-  status = locks->TryLock(txn, value_lock, LockMode::kExclusive, LockKind::kUniqueValue,
-                          WaitPolicy::kWait);
-  if (status.Is(Code::kLockWait)) status = locks->Wait(txn);
-  if (!status.ok()) return status;
-  status = CheckUnique(txn, index, value,
-                       lock_duplicate_exclusive ? LockMode::kExclusive : LockMode::kShared);
-  if (status.ok()) status = PutEntry(write);
-  // From here on the entry itself is what the next inserter of this value finds and waits for.
-  locks->Unlock(txn, value_lock, LockMode::kExclusive, LockKind::kUniqueValue);
-  return status;
+  for (;;) {
+    Status status = locks->TryLock(write.txn, value_lock, LockMode::kExclusive,
+                                   LockKind::kUniqueValue, WaitPolicy::kWait);
+    if (status.Is(Code::kLockWait)) status = locks->Wait(write.txn);
+    if (!status.ok()) return status;
+    status = CheckUnique(write.txn, write.index, value, duplicate_mode);
+    if (status.ok()) status = PutEntry(write);
+    // From here on the entry itself is what the next inserter of this value finds and waits for.
+    // And who has to wait for an entry must not keep its owner from inserting the value again.
+    locks->Unlock(write.txn, value_lock, LockMode::kExclusive, LockKind::kUniqueValue);
+    if (!status.Is(Code::kLockWait)) return status;
+    status = locks->Wait(write.txn);
+    if (!status.ok()) return status;
+  }
 }
 
 Status RowWriter::DeleteEntry(Txn* txn, IndexRef* index, Bytes key) {

@@ -10,7 +10,8 @@
 // inserter is between its test and its insert: one that takes the way above after our look sees our
 // lock, one that was faster is found by our look. What is in the tree counts as follows:
 //   live, creator committed or ours      duplicate; locked before it is reported, so that it stays
-//   creator or deleter still active      wait for that transaction (its implicit lock), look again
+//   creator or deleter still active      give the value's lock back, wait for that transaction (its
+//                                        implicit lock), begin again
 //   delete-marked, deleter done or ours  no obstacle
 #include <algorithm>
 
@@ -49,19 +50,14 @@ bool RowWriter::ProvesNew(const Txn& txn, const IndexRef& index, const LeafPosit
 }
 
 Status RowWriter::CheckUnique(Txn* txn, IndexRef* index, Bytes value, LockMode mode) {
-  for (;;) {
-    Cursor* cursor = CursorOn(index);
-    Status status = cursor->SeekAtLeast(value);
-    while (status.ok() && StartsWith(cursor->key(), value)) {
-      status = JudgeDuplicate(txn, index, mode);
-      if (status.ok()) status = cursor->Next();
-    }
-    if (cursor->latched()) cursor->Unlatch();
-    if (status.Is(Code::kEndOfRange)) return Status::Ok();
-    if (!status.Is(Code::kLockWait)) return status;
-    status = manager_->locks()->Wait(txn);
-    if (!status.ok()) return status;
+  Cursor* cursor = CursorOn(index);
+  Status status = cursor->SeekAtLeast(value);
+  while (status.ok() && StartsWith(cursor->key(), value)) {
+    status = JudgeDuplicate(txn, index, mode);
+    if (status.ok()) status = cursor->Next();
   }
+  if (cursor->latched()) cursor->Unlatch();
+  return status.Is(Code::kEndOfRange) ? Status::Ok() : status;
 }
 
 Status RowWriter::JudgeDuplicate(Txn* txn, IndexRef* index, LockMode mode) {
