@@ -2,6 +2,7 @@
 #include "mvcc/version_cursor.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/assertions.h"
 #include "base/logging.h"
@@ -128,11 +129,24 @@ Status VersionCursor::Prev(VersionView* view) {
 }
 
 void VersionCursor::UnlockCurrent() {
+  if (impl_->place == Impl::Place::kOnItem) impl_->GiveBackCurrentLock();
+}
+
+bool VersionCursor::current_is_unlocked() const {
+  return impl_->place == Impl::Place::kOnItem && impl_->current_is_unlocked;
+}
+
+Status VersionCursor::LockCurrent(VersionView* view) {
   Impl& it = *impl_;
-  if (it.place != Impl::Place::kOnItem) return;
-  for (; it.current_lock_asks > 0; --it.current_lock_asks) {
-    it.manager->locks()->Unlock(it.txn, it.current_lock, it.lock_mode(), LockKind::kRecord);
-  }
+  ROWAN_CHECK(current_is_unlocked());
+  const BatchItem& item = it.items[it.position];
+  const Bytes key = it.arena.At(item.key_offset, item.key_bytes);
+  it.seek_key.assign(key.begin(), key.end());
+  it.StartBatch(it.forward);
+  const bool semi_consistent = std::exchange(it.options.semi_consistent, false);
+  const Status status = it.Deliver(it.LockFrom(it.SeekAgain()), view);
+  it.options.semi_consistent = semi_consistent;
+  return status;
 }
 
 Result<uint64_t> VersionCursor::CountAll(const std::atomic<bool>* interrupted) {

@@ -47,6 +47,9 @@ struct ReadOptions {
   /// Locking scans lock next-key ranges instead of records (REPEATABLE READ and above). Until gap
   /// locking is switched on by the engine this is false everywhere.
   bool lock_gaps = false;
+  /// Scans of a clustered index do not wait for a row that another transaction has locked: they
+  /// hand out its last committed version, unlocked (see VersionCursor::LockCurrent). Get waits.
+  bool semi_consistent = false;
   /// For consistent reads of secondary indexes (mvcc/newer_rows.h). Without one the clustered key
   /// is taken to be the last part of the entry's key, which is ambiguous when its length varies.
   RowKeyFinder row_key{};
@@ -90,6 +93,12 @@ class VersionCursor {
 
   /// READ COMMITTED: the row just read did not match; give its lock back.
   void UnlockCurrent();
+  /// True when the current row is a committed version that a semi-consistent scan read without its
+  /// lock.
+  [[nodiscard]] bool current_is_unlocked() const;
+  /// Waits for the lock of that row after all and reads it anew; if it is gone by then, goes on to
+  /// the next one in the direction of the scan. kEndOfRange, and the errors of a lock wait.
+  Status LockCurrent(VersionView* view);
   /// COUNT(*): visible entries from the current position of a fresh cursor to the end, without
   /// copying them. `interrupted` is polled once per leaf.
   Result<uint64_t> CountAll(const std::atomic<bool>* interrupted);

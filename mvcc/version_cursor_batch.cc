@@ -20,6 +20,7 @@ void VersionCursor::Impl::StartBatch(bool scan_forward) {
   items.clear();
   arena.Clear();
   current_lock_asks = 0;
+  current_is_unlocked = false;
 }
 
 Status VersionCursor::Impl::Fill(Status positioned) {
@@ -242,7 +243,7 @@ bool VersionCursor::Impl::AtKey(Bytes key) {
 Status VersionCursor::Impl::Exact(Bytes key, Status positioned) {
   // Entries of one secondary key stand side by side, at most one of them live or visible.
   while (positioned.ok() && AtKey(key)) {
-    Status status = locking() ? LockCandidate() : Consider(LeafIsDecided());
+    Status status = locking() ? LockCandidate(false) : Consider(LeafIsDecided());
     if (status.Is(Code::kLockWait)) {
       positioned = WaitAndReturn();
       continue;

@@ -101,12 +101,17 @@ struct VersionCursor::Impl {
   // --- locking reads: version_cursor_lock.cc ---
   /// `positioned` as above: walks until a row is locked and copied.
   Status LockFrom(Status positioned);
-  /// Locks and copies the entry under the tree cursor. kNotFound: dead; kSkipped, kLockWait.
-  Status LockCandidate();
+  /// Locks and copies the entry under the tree cursor. kNotFound: dead; kSkipped, kLockWait. With
+  /// `semi_consistent` a row that is locked by another is copied as its last commit left it.
+  Status LockCandidate(bool semi_consistent);
+  Status LockRow(bool semi_consistent);
+  Status CopyCommitted(const ClusteredHeader& header, Bytes row);
   /// Asks for the lock of a live (else kNotFound) entry; `creator` and `deleter` may hold it
   /// implicitly.
-  Status Ask(LockKey key, TxnId creator, TxnId deleter);
+  Status Ask(LockKey key, TxnId creator, TxnId deleter, WaitPolicy policy);
+  void GiveBackCurrentLock();
   Status WaitAndReturn();  ///< sleeps, then puts the tree cursor back to where it was
+  Status SeekAgain();      ///< to `seek_key`, or what is next to it in the direction of the scan
 
   [[nodiscard]] bool locking() const {
     return options.mode == ReadMode::kLockShared || options.mode == ReadMode::kLockExclusive;
@@ -152,6 +157,7 @@ struct VersionCursor::Impl {
 
   LockKey current_lock;
   uint32_t current_lock_asks = 0;  ///< successful TryLocks for the current row
+  bool current_is_unlocked = false;  ///< a committed version of a row that another has locked
 };
 
 }  // namespace rowan

@@ -16,7 +16,7 @@ Status VersionCursor::Impl::LockFrom(Status positioned) {
       finished = true;
       return Status(Code::kEndOfRange);
     }
-    const Status status = LockCandidate();
+    const Status status = LockCandidate(options.semi_consistent);
     if (status.ok()) {
       position = 0;
       place = Place::kOnItem;
@@ -33,40 +33,72 @@ Status VersionCursor::Impl::LockFrom(Status positioned) {
   return positioned;
 }
 
-Status VersionCursor::Impl::LockCandidate() {
-  const Bytes value = cursor->value();
-  if (index->clustered) {
-    ClusteredHeader header;
-    Bytes row;
-    if (!ParseClustered(value, &header, &row)) return Damage("a row shorter than its header");
-    const LockKey key = MakeLockKey(index->id(), cursor->key());
-    const Status status = Ask(key, header.txn, header.deleted ? header.txn : kNoTxn);
-    if (status.ok()) Copy(row, false);
-    return status;
-  }
+Status VersionCursor::Impl::LockCandidate(bool semi_consistent) {
+  current_is_unlocked = false;
+  if (index->clustered) return LockRow(semi_consistent);
   SecondaryHeader header;
   Bytes payload;
-  if (!ParseSecondary(value, &header, &payload)) return Damage("an entry shorter than its header");
+  if (!ParseSecondary(cursor->value(), &header, &payload)) {
+    return Damage("an entry shorter than its header");
+  }
   const Bytes plain_key = StripOrdinal(cursor->key(), header.has_ordinal);
-  const Status status = Ask(MakeLockKey(index->id(), plain_key), header.creator, header.deleter);
+  const Status status = Ask(MakeLockKey(index->id(), plain_key), header.creator, header.deleter,
+                            options.wait_policy);
   if (status.ok()) Copy(payload, header.has_ordinal);
   return status;
 }
 
-Status VersionCursor::Impl::Ask(LockKey key, TxnId creator, TxnId deleter) {
+Status VersionCursor::Impl::LockRow(bool semi_consistent) {
+  ClusteredHeader header;
+  Bytes row;
+  if (!ParseClustered(cursor->value(), &header, &row)) {
+    return Damage("a row shorter than its header");
+  }
+  const LockKey key = MakeLockKey(index->id(), cursor->key());
+  const WaitPolicy policy = semi_consistent ? WaitPolicy::kSkipLocked : options.wait_policy;
+  const Status status = Ask(key, header.txn, header.deleted ? header.txn : kNoTxn, policy);
+  if (semi_consistent && status.Is(Code::kSkipped)) return CopyCommitted(header, row);
+  if (status.ok()) Copy(row, false);
+  return status;
+}
+
+Status VersionCursor::Impl::CopyCommitted(const ClusteredHeader& header, Bytes row) {
+  // The leaf latch keeps the undo of writers that are still active (row_versions.h).
+  versions.Start(header, row);
+  while (versions.header().txn != txn->txn_id() && manager->IsActive(versions.header().txn)) {
+    const Status status = versions.StepBack();
+    if (!status.ok()) return status;  // kNotFound: nobody has committed this row yet
+  }
+  if (versions.header().deleted) return Status(Code::kNotFound);
+  Copy(versions.row(), false);
+  current_is_unlocked = true;
+  return Status::Ok();
+}
+
+Status VersionCursor::Impl::Ask(LockKey key, TxnId creator, TxnId deleter, WaitPolicy policy) {
   const LockMode mode = lock_mode();
   if (key != current_lock) current_lock_asks = 0;
   current_lock = key;
-  Status status = AskHolder(manager, txn, creator, key, mode, options.wait_policy);
-  if (status.ok()) status = AskHolder(manager, txn, deleter, key, mode, options.wait_policy);
-  if (status.ok() && deleter != kNoTxn) return Status(Code::kNotFound);
+  Status status = AskHolder(manager, txn, creator, key, mode, policy);
+  if (status.ok()) status = AskHolder(manager, txn, deleter, key, mode, policy);
+  if (status.ok() && deleter != kNoTxn) {
+    // Dead: a lock that we waited for is of no use at READ COMMITTED.
+    if (txn->isolation <= IsolationLevel::kReadCommitted) GiveBackCurrentLock();
+    return Status(Code::kNotFound);
+  }
   if (status.ok() && txn->is_writer() && creator == txn->txn_id()) return status;
   if (status.ok()) {
-    status = manager->locks()->TryLock(txn, key, mode, LockKind::kRecord, options.wait_policy);
+    status = manager->locks()->TryLock(txn, key, mode, LockKind::kRecord, policy);
   }
   // A queued request that is granted later counts as one, too.
   if (status.ok() || status.Is(Code::kLockWait)) ++current_lock_asks;
   return status;
+}
+
+void VersionCursor::Impl::GiveBackCurrentLock() {
+  for (; current_lock_asks > 0; --current_lock_asks) {
+    manager->locks()->Unlock(txn, current_lock, lock_mode(), LockKind::kRecord);
+  }
 }
 
 Status VersionCursor::Impl::WaitAndReturn() {
@@ -78,6 +110,10 @@ Status VersionCursor::Impl::WaitAndReturn() {
     current_lock_asks = 0;
     return status;
   }
+  return SeekAgain();
+}
+
+Status VersionCursor::Impl::SeekAgain() {
   if (forward) return cursor->SeekAtLeast(seek_key);
   seek_key.push_back(std::byte{0});  // the last entry not behind it
   return cursor->SeekBefore(seek_key);

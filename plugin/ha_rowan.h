@@ -79,6 +79,8 @@ class ha_rowan final : public handler, private EntryFilter, private TableCodec::
   int extra(ha_extra_function operation) override;
   int reset() override;
   void unlock_row() override;
+  void try_semi_consistent_read(bool yes) override;
+  bool was_semi_consistent_read() override;
   void column_bitmaps_signal() override;
 
   // --- reads ---

@@ -118,6 +118,16 @@ void ha_rowan::unlock_row() {
   reader_->UnlockCurrent();
 }
 
+void ha_rowan::try_semi_consistent_read(bool yes) {
+  if (session_ == nullptr) return;
+  reader_->SetSemiConsistent(yes &&
+                             session_->txn()->isolation <= IsolationLevel::kReadCommitted);
+}
+
+bool ha_rowan::was_semi_consistent_read() {
+  return session_ != nullptr && reader_->WillReadAgain();
+}
+
 void ha_rowan::column_bitmaps_signal() {
   if (reader_ != nullptr && session_ != nullptr) PrepareRead();
 }

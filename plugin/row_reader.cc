@@ -3,6 +3,8 @@
 
 #include "plugin/row_reader.h"
 
+#include <utility>
+
 #include "base/counters.h"
 #include "engine/engine.h"
 
@@ -90,7 +92,9 @@ Status RowReader::OpenClustered() {
     const Status status = session_->OpenSnapshotFor(*table_);
     if (!status.ok()) return status;
   }
-  clustered_.Open(session_->txn(), table_->index(0), options_);
+  ReadOptions options = options_;
+  options.semi_consistent = false;  // a row that is looked up is wanted
+  clustered_.Open(session_->txn(), table_->index(0), options);
   clustered_open_ = true;
   return Status::Ok();
 }
@@ -125,12 +129,24 @@ Status RowReader::SeekLast(unsigned char* record) {
 
 Status RowReader::Next(unsigned char* record) {
   if (place_ != Place::kCursor || !cursor_open_) return Resume(true, record);
-  return StepUntilRow(cursor_.Next(&view_), true, record);
+  return StepUntilRow(Step(true), true, record);
 }
 
 Status RowReader::Prev(unsigned char* record) {
   if (place_ != Place::kCursor || !cursor_open_) return Resume(false, record);
-  return StepUntilRow(cursor_.Prev(&view_), false, record);
+  return StepUntilRow(Step(false), false, record);
+}
+
+Status RowReader::Step(bool forward) {
+  if (std::exchange(lock_current_, false) && cursor_.current_is_unlocked()) {
+    return cursor_.LockCurrent(&view_);
+  }
+  return forward ? cursor_.Next(&view_) : cursor_.Prev(&view_);
+}
+
+bool RowReader::WillReadAgain() {
+  lock_current_ = source_ == Source::kScan && cursor_open_ && cursor_.current_is_unlocked();
+  return lock_current_;
 }
 
 Status RowReader::Resume(bool forward, unsigned char* record) {
@@ -150,12 +166,16 @@ Status RowReader::GetRow(Bytes clustered_key, unsigned char* record) {
     resume_key_.assign(clustered_key.begin(), clustered_key.end());
     place_ = Place::kKey;
   }
+  source_ = Source::kLookup;
   return Decode(clustered_key, row_view_.value, record);
 }
 
 void RowReader::UnlockCurrent() {
-  if (clustered_open_) clustered_.UnlockCurrent();
-  if (cursor_open_) cursor_.UnlockCurrent();
+  // The other cursor may still stand on an earlier row, whose lock the statement keeps.
+  const bool scanned = source_ == Source::kScan || source_ == Source::kScanAndLookup;
+  const bool looked_up = source_ == Source::kLookup || source_ == Source::kScanAndLookup;
+  if (looked_up && clustered_open_) clustered_.UnlockCurrent();
+  if (scanned && cursor_open_) cursor_.UnlockCurrent();
 }
 
 Status RowReader::StepUntilRow(Status status, bool forward, unsigned char* record) {
@@ -164,6 +184,8 @@ Status RowReader::StepUntilRow(Status status, bool forward, unsigned char* recor
       place_ = Place::kCursor;
       status = PutRow(record);
       if (!status.Is(Code::kNotFound)) return status;
+      // No row here: at READ COMMITTED the entry's lock is not kept either.
+      if (session_->txn()->isolation <= IsolationLevel::kReadCommitted) cursor_.UnlockCurrent();
     } else if (!status.Is(Code::kSkipped)) {
       view_ = {};
       return status;
@@ -178,6 +200,7 @@ Status RowReader::StepUntilRow(Status status, bool forward, unsigned char* recor
 // --- entry to record; kNotFound: no row here, go on ---
 
 Status RowReader::PutRow(unsigned char* record) {
+  source_ = Source::kScan;
   if (ordinal_ == 0) return Decode(view_.key, view_.value, record);
   if (filter_ != nullptr) {
     const Status status = codec_->DecodeEntry(ordinal_, view_.key, view_.value, nullptr, record);
@@ -185,9 +208,7 @@ Status RowReader::PutRow(unsigned char* record) {
     switch (filter_->Judge()) {
       case EntryFilter::Verdict::kMatch: break;
       case EntryFilter::Verdict::kOutOfRange: return Status(Code::kEndOfRange);
-      case EntryFilter::Verdict::kNoMatch:
-        if (session_->txn()->isolation <= IsolationLevel::kReadCommitted) cursor_.UnlockCurrent();
-        return Status(Code::kNotFound);
+      case EntryFilter::Verdict::kNoMatch: return Status(Code::kNotFound);
     }
   }
   return entry_only_ ? PutFromEntry(record) : FetchRow(record);
@@ -213,6 +234,7 @@ Status RowReader::FetchRow(unsigned char* record) {
   const Status status = clustered_.Get(*key, &row_view_);
   if (status.Is(Code::kSkipped)) return Status(Code::kNotFound);
   if (!status.ok()) return status;
+  source_ = Source::kScanAndLookup;
   const Status decoded = Decode(*key, row_view_.value, record);
   // Without snapshot or locks, the row may have moved on since the entry was read.
   if (!decoded.ok() || options_.mode != ReadMode::kReadUncommitted) return decoded;

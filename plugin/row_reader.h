@@ -75,6 +75,12 @@ class RowReader : private TableCodec::BlobReader {
   Status GetRow(Bytes clustered_key, unsigned char* record);
   /// Gives back the locks of the row just read.
   void UnlockCurrent();
+  /// UPDATE at READ COMMITTED: from the next scan on, rows that others have locked are read as
+  /// their last commit left them, without waiting (clustered scans; see ReadOptions).
+  void SetSemiConsistent(bool semi_consistent) { options_.semi_consistent = semi_consistent; }
+  /// True when the row just read is such a row: then the next step of the scan waits for its lock
+  /// and reads it again.
+  bool WillReadAgain();
 
   // --- the row read last ---
   /// Tree key of the current entry in the scanned index; empty when there is none.
@@ -95,6 +101,8 @@ class RowReader : private TableCodec::BlobReader {
 
  private:
   enum class Place : uint8_t { kNone, kCursor, kKey };
+  /// Which cursors hold the locks of the row read last.
+  enum class Source : uint8_t { kNone, kScan, kLookup, kScanAndLookup };
 
   Result<Bytes> Read(const BlobRef& ref) override;
   Status OpenCursor();
@@ -106,6 +114,7 @@ class RowReader : private TableCodec::BlobReader {
   Status Decode(Bytes key, Bytes row, unsigned char* record);
   Status CheckStillMatches(unsigned char* record);
   Status Resume(bool forward, unsigned char* record);
+  Status Step(bool forward);
 
   Engine* const engine_;
   Table* const table_;
@@ -123,7 +132,9 @@ class RowReader : private TableCodec::BlobReader {
   bool scan_open_ = false;
   bool cursor_open_ = false;
   bool clustered_open_ = false;
+  bool lock_current_ = false;  ///< the next step reads the current row again, locked
   Place place_ = Place::kNone;
+  Source source_ = Source::kNone;
   VersionView view_;
   VersionView row_view_;
   ByteBuffer row_key_;

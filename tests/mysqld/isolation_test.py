@@ -262,6 +262,104 @@ def test_killed_waiter_stops_waiting(t):
     one.execute("COMMIT")
 
 
+def test_read_committed_keeps_the_locks_of_rows_that_matched(t):
+    """Row 10 does not match and gives back its own lock only, whatever read the row before it."""
+    t.run("CREATE TABLE a (id INT PRIMARY KEY, k INT, v INT, KEY (k))",
+          "INSERT INTO a VALUES (5, 1, 1), (10, 1, 0), (11, 1, 1)",
+          "CREATE TABLE b (x INT, y INT, v INT, PRIMARY KEY (x, y))",
+          "INSERT INTO b VALUES (1, 2, 1), (3, 1, 0), (3, 2, 1)")
+    cases = (("a", "FORCE INDEX (PRIMARY) WHERE (id = 5 OR id >= 10) AND v = 1", "id = 10",
+              "id = 5"),
+             ("a", "FORCE INDEX (k) WHERE k = 1 AND v = 1", "id = 10", "id = 5"),
+             ("b", "FORCE INDEX (PRIMARY) WHERE ((x = 1 AND y = 2) OR x = 3) AND v = 1",
+              "x = 3 AND y = 1", "x = 1 AND y = 2"))
+    for table, condition, free, locked in cases:
+        one, other = _sessions(t, "READ COMMITTED")
+        one.execute("BEGIN")
+        t.equal(len(one.query(f"SELECT * FROM {table} {condition} FOR UPDATE")), 2, condition)
+        other.execute(f"UPDATE {table} SET v = 0 WHERE {free}")
+        waiting = Pending(other, f"UPDATE {table} SET v = 9 WHERE {locked}").must_wait()
+        one.execute("ROLLBACK")
+        waiting.must_finish()
+        t.run(f"UPDATE {table} SET v = 1 WHERE v = 9")
+
+
+def test_update_at_read_committed_waits_only_for_rows_that_match(t):
+    """Without an index on v the scan meets locked rows; their last commit decides."""
+    _table(t)
+    one, other = _sessions(t, "READ COMMITTED")
+    one.execute("BEGIN")
+    one.execute("UPDATE a SET v = 777 WHERE id = 1")
+    one.execute("DELETE FROM a WHERE id = 2")
+    one.execute("INSERT INTO a VALUES (9, 90, 300)")
+    one.query("SELECT * FROM a WHERE id = 4 FOR UPDATE")
+    other.execute("UPDATE a SET v = v + 1 WHERE v = 300")
+    other.execute("UPDATE a SET v = v + 1 WHERE v = 777")
+    waiting = Pending(other, "UPDATE a SET v = v + 1 WHERE v <= 200 OR v > 500").must_wait()
+    one.execute("COMMIT")
+    t.equal(waiting.must_finish().affected, 1, "row 1 as it is when its lock came")
+    t.rows("SELECT id, v FROM a ORDER BY id", [(1, 778), (3, 301), (4, 400), (9, 300)])
+    one.execute("BEGIN")
+    one.execute("DELETE FROM a WHERE id = 3")
+    waiting = Pending(other, "UPDATE a SET v = 0 WHERE v > 300 ORDER BY id DESC LIMIT 3")
+    waiting.must_wait()
+    one.execute("ROLLBACK")
+    waiting.must_finish()
+    t.rows("SELECT id, v FROM a ORDER BY id", [(1, 0), (3, 0), (4, 0), (9, 300)])
+
+
+def test_update_at_repeatable_read_waits_for_every_row(t):
+    _table(t)
+    one, other = _sessions(t, "REPEATABLE READ")
+    one.execute("BEGIN")
+    one.execute("UPDATE a SET v = 777 WHERE id = 1")
+    waiting = Pending(other, "UPDATE a SET v = v + 1 WHERE v = 300").must_wait()
+    one.execute("COMMIT")
+    waiting.must_finish()
+
+
+def test_a_unique_value_given_up_and_taken_again(t):
+    """Who waits for a row of the value must not keep its owner from inserting the value again."""
+    t.run("CREATE TABLE a (id INT PRIMARY KEY, u INT, UNIQUE (u))", "INSERT INTO a VALUES (1, 5)")
+    for again in ("INSERT INTO a VALUES (1, 5)", "INSERT INTO a VALUES (3, 5)",
+                  "REPLACE INTO a VALUES (4, 5)"):
+        one, other = _sessions(t, "READ COMMITTED")
+        one.execute("BEGIN")
+        one.execute("DELETE FROM a WHERE u = 5")
+        waiting = Pending(other, "INSERT INTO a VALUES (2, 5)").must_wait()
+        one.execute(again)
+        one.execute("COMMIT")
+        t.equal(waiting.error_code(), ER_DUP_ENTRY, again)
+    t.rows("SELECT * FROM a", [(4, 5)])
+
+
+def test_replace_of_one_unique_value_by_many(t):
+    t.run("CREATE TABLE a (id INT AUTO_INCREMENT PRIMARY KEY, u INT, v INT, UNIQUE (u))",
+          "INSERT INTO a (u) VALUES (1), (5), (9)")
+    sessions = _sessions(t, "READ COMMITTED", 8)
+
+    def replace(session, number):
+        for _ in range(100):
+            session.execute(f"REPLACE INTO a (u, v) VALUES (5, {number})")
+    t.threads([lambda s=session, n=number: replace(s, n) for number, session in
+               enumerate(sessions)])
+    t.rows("SELECT u FROM a ORDER BY u", [(1,), (5,), (9,)])
+    t.check_table("a")
+
+
+def test_a_savepoint_set_again_leaves_the_others(t):
+    _table(t)
+    t.run("BEGIN", "INSERT INTO a VALUES (11, 0, 0)", "SAVEPOINT p",
+          "INSERT INTO a VALUES (12, 0, 0)", "SAVEPOINT q", "INSERT INTO a VALUES (13, 0, 0)",
+          "SAVEPOINT p", "INSERT INTO a VALUES (14, 0, 0)", "ROLLBACK TO q")
+    t.rows("SELECT id FROM a WHERE id > 10", [(11,), (12,)])
+    t.error("ROLLBACK TO p", 1305)
+    t.run("SAVEPOINT p", "INSERT INTO a VALUES (15, 0, 0)", "RELEASE SAVEPOINT q")
+    t.error("ROLLBACK TO p", 1305)
+    t.run("COMMIT")
+    t.rows("SELECT id FROM a WHERE id > 10", [(11,), (12,), (15,)])
+
+
 def test_money_is_neither_made_nor_lost(t):
     """Concurrent transfers; snapshots taken all the while must always show the same total."""
     accounts, seconds = 20, 20 if t.long else 2
