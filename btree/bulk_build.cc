@@ -100,7 +100,7 @@ struct BulkBuilder::Impl {
   Status FinishLevel(size_t level);
   Status Write(size_t level, const NodeBounds& bounds, bool as_root);
   Result<PageNumber> NewPage(PageNumber near, size_t level);
-  [[nodiscard]] bool Overflows(const Level& node, Bytes key, size_t entry_bytes) const;
+  [[nodiscard]] bool Overflows(const Level& node, bool leaf, Bytes key, size_t entry_bytes) const;
   [[nodiscard]] bool Fits(const Level& node, Bytes upper) const {
     const size_t fence = upper.size() <= kHighKeyBytesMax ? upper.size() : 0;
     return node.BytesWith(CommonPrefix(node.lower, upper), fence, 0) <= page_bytes();
@@ -129,9 +129,14 @@ Result<PageNumber> BulkBuilder::Impl::NewPage(PageNumber near, size_t level) {
   return *number;
 }
 
-bool BulkBuilder::Impl::Overflows(const Level& node, Bytes key, size_t entry_bytes) const {
+bool BulkBuilder::Impl::Overflows(const Level& node, bool leaf, Bytes key,
+                                  size_t entry_bytes) const {
   if (node.entries.empty()) return false;
   const size_t prefix = CommonPrefix(node.lower, key);
+  // Two large rows share a leaf however full that makes it.
+  if (leaf && node.entries.size() < kEntriesBeforeHighKey) {
+    return node.BytesWith(prefix, 0, entry_bytes - prefix) > page_bytes();
+  }
   const size_t fence = std::min(key.size() + 1, kHighKeyBytesMax);
   return node.BytesWith(prefix, fence, entry_bytes - prefix) > FillBytes(page_bytes());
 }
@@ -142,7 +147,7 @@ Status BulkBuilder::Impl::AddTo(size_t level, Bytes key, Bytes value, TxnId stam
   const size_t entry_bytes =
       node_layout::kSlotBytes + header + key.size() + (level == 0 ? value.size() : 0);
   Level& node = levels[level];
-  if (Overflows(node, key, entry_bytes)) {
+  if (Overflows(node, level == 0, key, entry_bytes)) {
     if (level > 0 && Fits(node, key)) {
       // The separator moves up, and its child begins the next node.
       return CloseAt(level, key, PageNumber(LoadLe<uint32_t>(value.data())));
@@ -159,7 +164,8 @@ Status BulkBuilder::Impl::CloseLeafBefore(Bytes next_key) {
   const Level& leaf = levels[0];
   KeyBuffer upper;
   ShortestSeparator(leaf.Key(leaf.entries.size() - 1), next_key, &upper);
-  return Fits(leaf, upper) ? CloseAt(0, upper, kNoPage) : CloseLeafAtEnd();
+  const bool closes = Fits(leaf, upper) || leaf.entries.size() <= kEntriesBeforeHighKey;
+  return closes ? CloseAt(0, upper, kNoPage) : CloseLeafAtEnd();
 }
 
 Status BulkBuilder::Impl::CloseLeafAtEnd() {
@@ -193,7 +199,7 @@ Status BulkBuilder::Impl::CloseAt(size_t level, Bytes upper, PageNumber next_fir
   Result<PageNumber> next = NewPage(node.page, level);
   if (!next.ok()) return next.status();
   NodeBounds bounds;
-  bounds.high = upper;
+  if (level > 0 || Fits(node, upper)) bounds.high = upper;
   bounds.prefix = upper.first(CommonPrefix(node.lower, upper));
   if (level == 0) bounds.right = *next;
   const Status status = Write(level, bounds, false);

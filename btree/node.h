@@ -28,8 +28,9 @@
 // Bounds: a node owns the keys lower <= key < high. All of them start with the node's prefix, which
 // is stored once; slots hold the rest (the suffix). The fence bytes at the end of the page are the
 // whole high key if it has at most kHighKeyBytesMax bytes (the prefix is its beginning), else just
-// the prefix. The right-most node of a level has no high key and no prefix. Separators and the
-// lower bound are not stored in the node: parents know them.
+// the prefix. Leaves of one or two entries leave out a high key that there is no room for. The
+// right-most node of a level has no high key and no prefix. Separators and the lower bound are not
+// stored in the node: parents know them.
 //
 // Every accessor clamps what it reads to the page, so damaged bytes give wrong answers, never a
 // read outside the page. NodeView is for latched pages; racy reads are in node_search.cc alone.
@@ -87,18 +88,27 @@ inline constexpr size_t kHighKeyBytesMax = 512;
 /// More levels than any tree of 2^32 pages has.
 inline constexpr uint8_t kLevelsMax = 40;
 
-/// Largest key: 6400 bytes in 16 KiB pages, which takes a 3072-byte secondary key plus a 3072-byte
-/// primary key with their escapes. Separators may be one byte longer.
+/// Largest key: 7840 bytes in 16 KiB pages, which takes a 3072-byte secondary key plus a 3072-byte
+/// primary key with their escapes. Two separators, which may be one byte longer, and a stored high
+/// key fit an inner node.
 [[nodiscard]] constexpr size_t NodeMaxKeyBytes(uint32_t page_size_bytes) {
-  return page_size_bytes / 64 * 25;
+  return (page_size_bytes - node_layout::kSlots - kHighKeyBytesMax) / 2 - 64;
 }
-/// Largest entry: two of them, two slots, their headers and a stored high key fill a page.
+/// Largest entry: two of them, with slots and record headers, fill a page that stores no high key.
 [[nodiscard]] constexpr size_t NodeMaxEntryBytes(uint32_t page_size_bytes) {
-  return (page_size_bytes - node_layout::kSlots - kHighKeyBytesMax) / 2 - 32;
+  return (page_size_bytes - node_layout::kSlots) / 2 - node_layout::kSlotBytes -
+         node_layout::kLeafRecordHeader;
 }
+/// Leaves of so few entries do without a stored high key when there is no room for it.
+inline constexpr size_t kEntriesBeforeHighKey = 2;
 static_assert(NodeMaxKeyBytes(16384) >= 6300);
+static_assert(NodeMaxEntryBytes(16384) == 8150);
 static_assert(NodeMaxEntryBytes(16384) >= NodeMaxKeyBytes(16384) + 64);
 static_assert(NodeMaxEntryBytes(kPageSizeMin) >= NodeMaxKeyBytes(kPageSizeMin) + 64);
+static_assert(2 * (NodeMaxKeyBytes(kPageSizeMin) + 1 + node_layout::kSlotBytes +
+                   node_layout::kInnerRecordHeader) +
+                  kHighKeyBytesMax + node_layout::kSlots <=
+              kPageSizeMin);
 static_assert(NodeMaxEntryBytes(kPageSizeMax) <= UINT16_MAX);
 
 /// First four bytes of a suffix as a number that compares like they do.

@@ -82,6 +82,13 @@ void TrackInsert(MutableBytes page, size_t slot) {
   SetU16(page, kLastInsert, slot);
 }
 
+NodeBuilder::Shape ShapeOf(const NodeView& node) {
+  return {PageIdOf(node.page().data()), PageIndexOf(node.page().data()), node.level(),
+          node.first_child(), node.newest_change()};
+}
+
+}  // namespace
+
 NodeBounds BoundsOf(const NodeView& node) {
   NodeBounds bounds;
   if (node.has_high_key()) bounds.high = node.high_key();
@@ -90,13 +97,6 @@ NodeBounds BoundsOf(const NodeView& node) {
   bounds.right = node.right();
   return bounds;
 }
-
-NodeBuilder::Shape ShapeOf(const NodeView& node) {
-  return {PageIdOf(node.page().data()), PageIndexOf(node.page().data()), node.level(),
-          node.first_child(), node.newest_change()};
-}
-
-}  // namespace
 
 void InitNode(MutableBytes page, PageId id, IndexId index, uint8_t level) {
   InitPageHeader(page, id, PageType::kTreeNode, kNodeVersion, index);

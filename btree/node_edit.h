@@ -52,6 +52,9 @@ struct NodeBounds {
   PageNumber right;
 };
 
+/// The bounds of a node as they are; points into the node.
+[[nodiscard]] NodeBounds BoundsOf(const NodeView& node);
+
 /// Keeps the first `keep` entries and gives the node other bounds. False if it would not fit then
 /// (a shorter prefix makes longer suffixes); the page is unchanged in this case.
 [[nodiscard]] bool ReboundNode(MutableBytes page, size_t keep, const NodeBounds& bounds);

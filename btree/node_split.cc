@@ -155,6 +155,13 @@ bool FitsAfterSplit(const NodeView& node, size_t keep, const NodeBounds& left) {
   return used <= node.page().size();
 }
 
+bool FitsAfterSplitOrWithoutHighKey(const NodeView& node, size_t keep, NodeBounds* left) {
+  if (FitsAfterSplit(node, keep, *left)) return true;
+  if (!node.is_leaf() || keep > kEntriesBeforeHighKey) return false;
+  left->high = {};
+  return FitsAfterSplit(node, keep, *left);
+}
+
 SplitBounds BoundsAfterSplit(const NodeView& node, Bytes lower, Bytes separator,
                              PageNumber right_page) {
   const size_t kept = node.prefix_length();  // both old bounds start with the old prefix

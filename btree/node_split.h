@@ -34,6 +34,8 @@ SplitPlan PlanSplit(const NodeView& node, Bytes key, size_t value_bytes);
 SplitPlan PlanMiddleSplit(const NodeView& node);
 /// True if the left half fits with its new bounds; always so after PlanMiddleSplit.
 bool FitsAfterSplit(const NodeView& node, size_t keep, const NodeBounds& left);
+/// The same, for a leaf that may give up its stored high key (see kEntriesBeforeHighKey).
+bool FitsAfterSplitOrWithoutHighKey(const NodeView& node, size_t keep, NodeBounds* left);
 
 /// Bounds of the halves. `lower` is the node's lower bound, empty if unknown (or none). The results
 /// point into `node`, `separator` and `lower`.

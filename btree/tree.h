@@ -125,8 +125,9 @@ class Tree {
                      MutablePage* page) const;
   [[nodiscard]] Result<MutablePage> LatchAgain(MiniTxn* mini_txn, const OptimisticPage& page,
                                                PageNumber number) const;
-  enum class MergeOutcome : uint8_t { kNothing, kMerged, kLookAbove };
+  enum class MergeOutcome : uint8_t { kNothing, kMerged, kLookAbove, kTryOther };
   Status MergeAtLevel(Bytes key, uint8_t level, MergeOutcome* outcome);
+  Status MergeWithPartner(Bytes key, uint8_t level, size_t which, MergeOutcome* outcome);
   Status MergePair(MiniTxn* mini_txn, const OptimisticPage& parent, uint16_t left_index,
                    bool* merged);
   Status CollapseRoot();

@@ -64,7 +64,8 @@ class Checker {
     if (upper.has_value() && node.has_high_key() && !EqualBytes(node.high_key(), *upper)) {
       return "has another high key than its parent says";
     }
-    if (upper.has_value() && !node.has_high_key() && upper->size() <= kHighKeyBytesMax) {
+    const bool must_store = upper.has_value() && upper->size() <= kHighKeyBytesMax;
+    if (must_store && !node.has_high_key() && !node.is_leaf()) {
       return "lacks its high key";
     }
     const size_t prefix = node.prefix_length();

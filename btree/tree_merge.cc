@@ -47,7 +47,7 @@ MergePlan PlanMerge(const NodeView& left, const NodeView& right, size_t separato
   if (right.has_high_key()) plan.bounds.high = right.high_key();
   if (left.is_leaf() && right.count() == 0) {
     plan.rebound_only = true;
-    plan.possible = FitsAfterSplit(left, left.count(), plan.bounds);
+    plan.possible = FitsAfterSplitOrWithoutHighKey(left, left.count(), &plan.bounds);
     return plan;
   }
   const auto body = [&](const NodeView& node) {
@@ -57,7 +57,10 @@ MergePlan PlanMerge(const NodeView& left, const NodeView& right, size_t separato
   size_t used = node_layout::kSlots + std::max(prefix, plan.bounds.high.size()) + body(left) +
                 body(right);
   if (!left.is_leaf()) used += left.EntryBytes(separator_bytes, 4);
-  plan.possible = used <= page_bytes / 5 * 4;
+  // Two of the largest separators fill a page. Nodes of so few are merged all the same: with one
+  // child they would never become fewer.
+  const bool huge_separators = !left.is_leaf() && left.count() + right.count() <= 1;
+  plan.possible = used <= (huge_separators ? page_bytes : page_bytes / 5 * 4);
   if (left.is_leaf() && left.count() == 0) {
     plan.possible = plan.possible && page_bytes - right.TotalFree() <= page_bytes / kMoveLeftShare;
   }
@@ -81,6 +84,18 @@ Status Tree::MergeIfSmall(Bytes key) {
 }
 
 Status Tree::MergeAtLevel(Bytes key, uint8_t level, MergeOutcome* outcome) {
+  Status status = MergeWithPartner(key, level, 0, outcome);
+  if (status.ok() && *outcome == MergeOutcome::kTryOther) {
+    *outcome = MergeOutcome::kNothing;
+    status = MergeWithPartner(key, level, 1, outcome);
+    if (*outcome == MergeOutcome::kTryOther) *outcome = MergeOutcome::kNothing;
+  }
+  return status;
+}
+
+/// Tries one of the node's two neighbours, found anew: looking at the other one gave the parent a
+/// new version.
+Status Tree::MergeWithPartner(Bytes key, uint8_t level, size_t which, MergeOutcome* outcome) {
   Descent descent(*this);
   OptimisticPage parent;
   OptimisticPage node;
@@ -94,24 +109,25 @@ Status Tree::MergeAtLevel(Bytes key, uint8_t level, MergeOutcome* outcome) {
   const NodeUse use = UnlatchedUse({node.page, page_bytes});
   if (!node.Validate()) return Status(Code::kRestart);
   if (use.used_bytes > SmallBytes(page_bytes)) return Status::Ok();
-  // An empty leaf costs least as the right partner.
-  std::array<int, 2> partners = {choice.index, choice.index - 1};
-  if (use.count == 0) std::swap(partners[0], partners[1]);
-  for (const int left_index : partners) {
-    if (left_index < 0 || left_index + 1 >= choice.children) continue;
-    MiniTxn mini_txn(pool());
-    status = mini_txn.Start(MergeLogBytes(page_bytes));
-    if (!status.ok()) return status;
-    bool merged = false;
-    status = MergePair(&mini_txn, parent, static_cast<uint16_t>(left_index), &merged);
-    if (mini_txn.has_changes()) mini_txn.Commit();
-    if (merged) *outcome = MergeOutcome::kMerged;
-    if (!status.ok() || merged) return status;
-  }
   // An only child has no sibling below the same parent: then it is the parent that should be
   // merged.
-  if (choice.children == 1) *outcome = MergeOutcome::kLookAbove;
-  return Status::Ok();
+  if (choice.children == 1) {
+    *outcome = MergeOutcome::kLookAbove;
+    return Status::Ok();
+  }
+  *outcome = MergeOutcome::kTryOther;
+  // An empty leaf costs least as the right partner.
+  const bool right_first = use.count != 0;
+  const int left_index = choice.index - (right_first == (which == 0) ? 0 : 1);
+  if (left_index < 0 || left_index + 1 >= choice.children) return Status::Ok();
+  MiniTxn mini_txn(pool());
+  status = mini_txn.Start(MergeLogBytes(page_bytes));
+  if (!status.ok()) return status;
+  bool merged = false;
+  status = MergePair(&mini_txn, parent, static_cast<uint16_t>(left_index), &merged);
+  if (mini_txn.has_changes()) mini_txn.Commit();
+  if (merged) *outcome = MergeOutcome::kMerged;
+  return status;
 }
 
 /// Merges children `left_index` and the next one. *merged stays false if they do not fit.

@@ -32,6 +32,16 @@ std::array<std::byte, 4> ChildValue(PageNumber child) {
   return value;
 }
 
+Status DropHighKey(MiniTxn* mini_txn, const MutablePage& page) {
+  const NodeView node = ViewOf(*mini_txn, page);
+  const KeyBuffer prefix(node.prefix().begin(), node.prefix().end());
+  NodeBounds bounds = BoundsOf(node);
+  bounds.high = {};
+  bounds.prefix = prefix;
+  LogReboundNode(mini_txn, page, node.count(), bounds);
+  return Status::Ok();
+}
+
 }  // namespace
 
 Status Tree::MakeRoom(Bytes key, size_t key_bytes, size_t value_bytes, const LeafCleaner& cleaner) {
@@ -160,6 +170,10 @@ Status Tree::SplitUnder(MiniTxn* mini_txn, PageReservation* reservation, const N
   const bool has_room = node.is_leaf() ? FitsAt(node, key, size)
                                        : node.TotalFree() >= node.page().size() / 2;
   if (has_room) return Status::Ok();
+  if (node.is_leaf() && node.has_high_key() && node.count() < kEntriesBeforeHighKey) {
+    // Two of the largest entries fit only without it.
+    return DropHighKey(mini_txn, pair.node);
+  }
   if (node.count() < 2) {  // the limits of keys and entries exclude it
     pool()->ReportDamage(pair.node.id, "is full with fewer than two entries");
     return Status(Code::kCorrupt, "impossible node", pair.node.id.page.value());
@@ -168,7 +182,7 @@ Status Tree::SplitUnder(MiniTxn* mini_txn, PageReservation* reservation, const N
   if (pair.index > 0) AssembleKey(parent, pair.index - 1u, &lower);
   SplitPlan plan = PlanSplit(node, key, size.value_bytes);
   SplitBounds bounds = BoundsAfterSplit(node, lower, plan.separator, kNoPage);
-  if (!FitsAfterSplit(node, plan.slot, bounds.left)) {
+  if (!FitsAfterSplitOrWithoutHighKey(node, plan.slot, &bounds.left)) {
     plan = PlanMiddleSplit(node);
     bounds = BoundsAfterSplit(node, lower, plan.separator, kNoPage);
   }

@@ -14,7 +14,7 @@ namespace rowan {
 
 /// How keys and values of one test program look.
 struct KeyShape {
-  enum class Kind { kShort, kBigEndian, kLongPrefix, kSharedPrefix, kUrl, kMixed, kHuge };
+  enum class Kind { kShort, kBigEndian, kLongPrefix, kSharedPrefix, kUrl, kMixed, kHuge, kLargeRow };
 
   Kind kind;
   uint32_t page_bytes;
@@ -24,7 +24,7 @@ struct KeyShape {
   [[nodiscard]] std::string Number(uint64_t number, size_t bytes) const;
 };
 
-inline constexpr size_t kKeyShapes = 7;
+inline constexpr size_t kKeyShapes = 8;
 
 inline std::string KeyShape::Number(uint64_t number, size_t bytes) const {
   std::string text(8, '\0');
@@ -38,6 +38,8 @@ inline std::string KeyShape::Make(Random* random) const {
       return Number(random->Below(4096), random->Between(1, 3));
     case Kind::kBigEndian:
       return Number(random->Below(100000), 8);
+    case Kind::kLargeRow:
+      return Number(random->Below(1000), 8);
     case Kind::kLongPrefix:
       return std::string(300, 'p') + Number(random->Below(3000), 4);
     case Kind::kSharedPrefix:
@@ -61,6 +63,11 @@ inline std::string KeyShape::Make(Random* random) const {
 }
 
 inline std::string KeyShape::MakeValue(Random* random) const {
+  if (kind == Kind::kLargeRow) {
+    const size_t largest = NodeMaxEntryBytes(page_bytes) - 8;
+    const size_t large = random->OneIn(2) ? largest : largest - random->Below(page_bytes / 16);
+    return std::string(random->OneIn(8) ? random->Below(200) : large, 'r');
+  }
   const size_t limit = kind == Kind::kHuge
                            ? NodeMaxEntryBytes(page_bytes) - NodeMaxKeyBytes(page_bytes)
                            : 120;
@@ -74,7 +81,7 @@ inline const std::vector<KeyShape>& AllKeyShapes(uint32_t page_bytes) {
       {Kind::kShort, page_bytes},        {Kind::kBigEndian, page_bytes},
       {Kind::kLongPrefix, page_bytes},   {Kind::kSharedPrefix, page_bytes},
       {Kind::kUrl, page_bytes},          {Kind::kMixed, page_bytes},
-      {Kind::kHuge, page_bytes}};
+      {Kind::kHuge, page_bytes},         {Kind::kLargeRow, page_bytes}};
   return shapes;
 }
 

@@ -155,11 +155,8 @@ TEST_P(NodeTest, any_two_largest_entries_fit) {
   const uint32_t page_bytes = TestPageSizeBytes();
   const size_t key_bytes = NodeMaxKeyBytes(page_bytes);
   const size_t value_bytes = NodeMaxEntryBytes(page_bytes) - key_bytes;
-  const std::string high(kHighKeyBytesMax, 'z');
   Page page(page_bytes);
-  NodeBounds bounds;
-  bounds.high = AsBytes(high);
-  NodeBuilder builder(page.bytes, {kId, kIndex, 0, kNoPage, kNoTxn}, bounds);
+  NodeBuilder builder(page.bytes, {kId, kIndex, 0, kNoPage, kNoTxn}, {});
   for (const char first : {'a', 'b'}) {
     const std::string key(key_bytes, first);
     const std::string value(value_bytes, 'v');

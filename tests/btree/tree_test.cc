@@ -215,6 +215,55 @@ TEST(TreeSizeTest, the_largest_key_is_taken_and_a_larger_one_refused) {
   EXPECT_TRUE(world.Put("k", std::string(Tree::MaxEntryBytes(page_bytes), 'v')).Is(Code::kTooBig));
 }
 
+TEST(TreeSizeTest, two_of_the_largest_rows_share_a_leaf) {
+  const uint32_t page_bytes = TestPageSizeBytes();
+  constexpr uint64_t kRows = 400;
+  const std::string row(Tree::MaxEntryBytes(page_bytes) - 8, 'r');
+  // Ascending, built in order, and in the middle of other leaves.
+  for (const int way : {0, 1, 2}) {
+    SCOPED_TRACE(way);
+    TreeWorld world({});
+    BulkBuilder builder(&world.tree());
+    for (uint64_t i = 0; i < kRows; ++i) {
+      const uint64_t number = way == 2 ? i * 173 % kRows : i;
+      ASSERT_TRUE(way == 1 ? builder.Add(AsBytes(Key(number)), AsBytes(row), kNoTxn).ok()
+                           : world.Put(Key(number), row).ok());
+    }
+    if (way == 1) {
+      ASSERT_TRUE(builder.Finish().ok());
+    }
+    uint64_t rows = 0;
+    ASSERT_TRUE(world.tree().Check([&rows](Bytes, Bytes) { return ++rows, Status::Ok(); }).ok());
+    EXPECT_EQ(rows, kRows);
+    Result<SpaceStatistics> space = world.world().allocator().Statistics(SpaceWorld::kSpace);
+    ASSERT_TRUE(space.ok());
+    EXPECT_LT(space->used_pages, kRows * (way == 2 ? 8 : 5) / 8 + 8);
+  }
+}
+
+TEST(TreeSizeTest, rows_grow_to_the_limit_in_place_and_shrink_again) {
+  const uint32_t page_bytes = TestPageSizeBytes();
+  constexpr uint64_t kRows = 200;
+  TreeWorld world({});
+  // Leaves with stored high keys, which must give way.
+  const std::string head(400, 'k');
+  const size_t largest = Tree::MaxEntryBytes(page_bytes) - head.size() - 8;
+  for (uint64_t i = 0; i < kRows; ++i) ASSERT_TRUE(world.Put(head + Key(i * 7919), "v").ok());
+  for (uint64_t i = 0; i < kRows; ++i) {
+    ASSERT_TRUE(world.Put(head + Key(i * 31 % kRows * 7919), std::string(largest, 'r')).ok());
+  }
+  ASSERT_TRUE(world.tree().Check({}).ok());
+  for (uint64_t i = 0; i < kRows; ++i) {
+    const std::string key = head + Key(i * 7919);
+    ASSERT_TRUE(world.Put(key, "v").ok());
+    ASSERT_TRUE(world.tree().MergeIfSmall(AsBytes(key)).ok());
+  }
+  ASSERT_TRUE(world.tree().Check({}).ok());
+  Result<uint32_t> used = world.world().allocator().CheckSpace(SpaceWorld::kSpace);
+  ASSERT_TRUE(used.ok());
+  EXPECT_LT(*used, kRows * 500 * 3 / page_bytes + 10);
+}
+
 TEST(TreeEstimateTest, is_exact_on_neighbours_and_near_elsewhere) {
   TreeWorld world({});
   constexpr uint64_t kEntries = 20000;

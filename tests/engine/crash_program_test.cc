@@ -35,5 +35,17 @@ TEST(CrashProgramTest, LongRowsManyThreadsFewTransactions) {
   RunPrograms(CrashSeeds() / 10 + 1, settings);
 }
 
+TEST(CrashProgramTest, RowsUpToTheLargestSize) {
+  CrashProgramSettings settings;
+  settings.worker.workers = 2;
+  constexpr size_t kKeyAndNumbersBytes = 16;
+  const size_t beside = kKeyAndNumbersBytes + kClusteredHeaderBytes + kBlobRefBytes;
+  const size_t most = Tree::MaxEntryBytes(TestPageSizeBytes()) - beside;
+  settings.worker.text_bytes_max = static_cast<uint32_t>(most + 1);
+  settings.transactions = 12;
+  settings.ddl = false;
+  RunPrograms(CrashSeeds() / 10 + 1, settings);
+}
+
 }  // namespace
 }  // namespace rowan

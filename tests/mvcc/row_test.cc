@@ -111,6 +111,44 @@ TEST_F(RowTest, RowsTooLargeAreRefused) {
   EXPECT_EQ(world_.Raw(0).size(), 0u);
 }
 
+// Two rows of the largest size fill a leaf: inserted between others, grown and shrunk in place,
+// rolled back, deleted and purged.
+TEST_F(RowTest, RowsOfTheLargestSizeGrowShrinkAndGoBack) {
+  constexpr uint32_t kRows = 60;
+  const size_t most = Tree::MaxEntryBytes(TestPageSizeBytes()) - 4 - kClusteredHeaderBytes;
+  auto writer = NewActor();
+  for (uint32_t i = 0; i < kRows; ++i) {
+    const uint32_t id = i * 37 % kRows;
+    ASSERT_TRUE(InsertRaw(writer.get(), id, std::string(id % 2 == 0 ? most : 9, 'o')).ok());
+  }
+  ASSERT_TRUE(world_.Commit(writer.get()).ok());
+  auto reader = NewActor();
+  EXPECT_EQ(ReadRaw(reader.get(), 0).size(), most);
+  for (const bool commits : {false, true}) {
+    writer = NewActor();
+    for (uint32_t id = 0; id < kRows; ++id) {
+      ASSERT_TRUE(UpdateRaw(writer.get(), id, std::string(id % 2 == 0 ? 9 : most, 'n')).ok());
+    }
+    for (uint32_t id = kRows; id < 2 * kRows; ++id) {
+      ASSERT_TRUE(InsertRaw(writer.get(), id, std::string(most, 'x')).ok());
+    }
+    for (uint32_t id = 0; id < kRows; id += 3) ASSERT_TRUE(DeleteRaw(writer.get(), id).ok());
+    const Status end = commits ? world_.Commit(writer.get()) : world_.Rollback(writer.get());
+    ASSERT_TRUE(end.ok());
+    ASSERT_TRUE(world_.index(0)->tree.Check({}).ok());
+    for (uint32_t id = 0; id < kRows; ++id) {
+      ASSERT_EQ(ReadRaw(reader.get(), id), std::string(id % 2 == 0 ? most : 9, 'o'));
+    }
+  }
+  ASSERT_TRUE(world_.Commit(reader.get()).ok());
+  writer = NewActor();
+  for (uint32_t id = kRows; id < 2 * kRows; ++id) ASSERT_TRUE(DeleteRaw(writer.get(), id).ok());
+  ASSERT_TRUE(world_.Commit(writer.get()).ok());
+  world_.Purge();
+  EXPECT_EQ(world_.Raw(0).size(), kRows * 2 / 3);
+  ASSERT_TRUE(world_.index(0)->tree.Check({}).ok());
+}
+
 // Splits on the way there, rows that grow again on the way back.
 TEST_F(RowTest, RollbackOfManyRowsRestoresThem) {
   constexpr uint32_t kRows = 600;
