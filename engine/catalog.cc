@@ -1,32 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "engine/catalog.h"
 
-#include <array>
 #include <cerrno>
 #include <mutex>
 #include <utility>
 
 #include "base/logging.h"
 #include "btree/cursor.h"
+#include "engine/catalog_rows.h"
 #include "mvcc/row_header.h"
 
 namespace rowan {
-namespace {
-
-std::array<std::byte, 8> CatalogKey(TableId table) {
-  std::array<std::byte, 8> key;
-  StoreBe64(key.data(), table.value());
-  return key;
-}
-
-}  // namespace
-
 Catalog::Catalog(PageAllocator* allocator, PageNumber root)
     : allocator_(allocator),
       rows_(std::make_shared<IndexRef>(allocator, kSystemSpace, root, kCatalogIndex,
                                        kCatalogTable, true)) {}
 
 Status Catalog::Load(const std::unordered_set<uint64_t>& unfinished) {
+  CatalogRowJoiner joiner;
   Cursor cursor(&rows_->tree);
   Status status = cursor.SeekFirst();
   for (; status.ok(); status = cursor.Next()) {
@@ -36,34 +27,60 @@ Status Catalog::Load(const std::unordered_set<uint64_t>& unfinished) {
       return Status(Code::kCorrupt, "malformed entry in the catalog");
     }
     if (header.deleted && !unfinished.contains(header.txn.value())) continue;
-    Result<TableDef> definition = DecodeTableDef(row);
-    if (!definition.ok()) return definition.status();
-    const std::unique_lock lock(mutex_);
-    for (const IndexDef& index : definition->indexes) indexes_[index.id] = definition->id;
-    tables_[definition->id] = Entry{*definition, nullptr};
+    const Status added = joiner.Add(cursor.key(), row);
+    if (!added.ok()) return added;
   }
-  return status.Is(Code::kEndOfRange) ? Status::Ok() : status;
+  if (status.Is(Code::kEndOfRange)) status = joiner.Finish();
+  if (!status.ok()) return status;
+  const std::unique_lock lock(mutex_);
+  for (CatalogRowJoiner::Joined& joined : joiner.joined()) {
+    const TableId id = joined.definition.id;
+    for (const IndexDef& index : joined.definition.indexes) indexes_[index.id] = id;
+    tables_[id] = Entry{std::move(joined.definition), joined.rows, nullptr};
+  }
+  return status;
 }
 
-Status Catalog::InsertRow(RowWriter* writer, Txn* txn, const TableDef& definition) {
-  const std::string row = EncodeTableDef(definition);
-  return writer->InsertRow(txn, rows_.get(), CatalogKey(definition.id), AsBytes(row), false);
+uint32_t Catalog::RowsOf(TableId table) const {
+  const std::shared_lock lock(mutex_);
+  const auto found = tables_.find(table);
+  return found == tables_.end() ? 1 : found->second.rows;
 }
 
-Status Catalog::UpdateRow(RowWriter* writer, Txn* txn, const TableDef& definition) {
-  const std::string row = EncodeTableDef(definition);
-  return writer->UpdateRow(txn, rows_.get(), CatalogKey(definition.id), AsBytes(row));
+Status Catalog::InsertRows(RowWriter* writer, Txn* txn, const TableDef& definition) {
+  const std::vector<std::string> rows = EncodeCatalogRows(definition, page_size_bytes());
+  Status status;
+  for (auto piece = static_cast<uint32_t>(rows.size()); piece-- > 0 && status.ok();) {
+    const std::string key = CatalogKey(definition.id, piece);
+    status = writer->InsertRow(txn, rows_.get(), AsBytes(key), AsBytes(rows[piece]), false);
+  }
+  return status;
 }
 
-Status Catalog::DeleteRow(RowWriter* writer, Txn* txn, TableId table) {
-  return writer->DeleteRow(txn, rows_.get(), CatalogKey(table));
+Status Catalog::UpdateName(RowWriter* writer, Txn* txn, const TableDef& definition) {
+  const std::string key = CatalogKey(definition.id, 0);
+  const std::string row =
+      EncodeFirstCatalogRow(definition, page_size_bytes(), RowsOf(definition.id));
+  return writer->UpdateRow(txn, rows_.get(), AsBytes(key), AsBytes(row));
+}
+
+Status Catalog::DeleteRows(RowWriter* writer, Txn* txn, TableId table) {
+  Status status;
+  const uint32_t rows = RowsOf(table);
+  for (uint32_t piece = 0; piece < rows && status.ok(); ++piece) {
+    const std::string key = CatalogKey(table, piece);
+    status = writer->DeleteRow(txn, rows_.get(), AsBytes(key));
+  }
+  return status;
 }
 
 void Catalog::Add(const std::shared_ptr<Table>& table) {
-  const std::unique_lock lock(mutex_);
   const TableDef& definition = table->definition();
+  const auto rows =
+      static_cast<uint32_t>(EncodeCatalogRows(definition, page_size_bytes()).size());
+  const std::unique_lock lock(mutex_);
   for (const IndexDef& index : definition.indexes) indexes_[index.id] = definition.id;
-  tables_[definition.id] = Entry{definition, table};
+  tables_[definition.id] = Entry{definition, rows, table};
 }
 
 bool Catalog::Remove(TableId table) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Catalog: the engine's own truth about tables. One clustered tree in the system space, key = table
-// id big-endian, row = EncodeTableDef; changed through ordinary transactions, so DDL is rolled
-// back, made durable and recovered like rows. In memory: every definition, and the tables that were
-// opened.
+// id big-endian, row = the definition; a large one has several rows (engine/catalog_rows.h).
+// Changed through ordinary transactions, so DDL is rolled back, made durable and recovered like
+// rows. In memory: every definition, and the tables that were opened.
 //
 // The memory side shows uncommitted CREATEs (the server's metadata locks keep others away) and
 // keeps dropped tables until the drop is final, so that rollback and purge can find their indexes.
@@ -36,9 +36,10 @@ class Catalog : public IndexResolver {
   Status Load(const std::unordered_set<uint64_t>& unfinished);
 
   // --- rows, in the caller's transaction ---
-  Status InsertRow(RowWriter* writer, Txn* txn, const TableDef& definition);
-  Status UpdateRow(RowWriter* writer, Txn* txn, const TableDef& definition);
-  Status DeleteRow(RowWriter* writer, Txn* txn, TableId table);
+  Status InsertRows(RowWriter* writer, Txn* txn, const TableDef& definition);
+  /// The definition differs from the stored one in its name only.
+  Status UpdateName(RowWriter* writer, Txn* txn, const TableDef& definition);
+  Status DeleteRows(RowWriter* writer, Txn* txn, TableId table);
 
   // --- memory ---
   void Add(const std::shared_ptr<Table>& table);
@@ -58,8 +59,11 @@ class Catalog : public IndexResolver {
  private:
   struct Entry {
     TableDef definition;
+    uint32_t rows = 1;             ///< of the catalog tree
     std::shared_ptr<Table> table;  ///< null until first opened
   };
+  [[nodiscard]] uint32_t RowsOf(TableId table) const;
+  [[nodiscard]] uint32_t page_size_bytes() const { return allocator_->pool()->page_size_bytes(); }
 
   PageAllocator* const allocator_;
   const std::shared_ptr<IndexRef> rows_;

@@ -67,11 +67,12 @@ IndexDef ReadIndexDef(FieldReader* reader) {
 
 }  // namespace
 
-std::string EncodeTableDef(const TableDef& definition) {
+std::string EncodeTableDef(const TableDef& definition, size_t* name_end) {
   std::string row(1, static_cast<char>(kTableDefVersion));
   PutNumber(&row, definition.id.value());
   PutNumber(&row, definition.space.value());
   PutText(&row, definition.name);
+  if (name_end != nullptr) *name_end = row.size();
   PutText(&row, definition.descriptor);
   PutNumber(&row, definition.indexes.size());
   for (const IndexDef& index : definition.indexes) {

@@ -31,7 +31,8 @@ struct TableDef {
 };
 
 /// Catalog row format (docs/formats/catalog.md): versioned, checksummed by its page.
-std::string EncodeTableDef(const TableDef& definition);
+/// `*name_end`, if given: where the bytes begin that do not depend on the name.
+std::string EncodeTableDef(const TableDef& definition, size_t* name_end = nullptr);
 /// kCorrupt or kNewerFormat.
 Result<TableDef> DecodeTableDef(Bytes row);
 

@@ -68,7 +68,7 @@ Result<std::shared_ptr<Table>> Engine::CreateTable(Session* session, TableDef de
   if (!status.ok()) return status;
   status = BuildFile(allocator(), &definition);
   if (status.ok()) {
-    status = impl_->catalog->InsertRow(session->writer(), session->txn(), definition);
+    status = impl_->catalog->InsertRows(session->writer(), session->txn(), definition);
   }
   auto table = std::make_shared<Table>(definition, allocator());
   table->SetCreatedBy(session->txn()->txn_id());
@@ -87,7 +87,7 @@ Status Engine::DropTable(Session* session, TableId table) {
   std::array<std::byte, DdlLog::kPayloadBytes> payload;
   DdlLog::EncodePayload(payload.data(), DdlLog::Kind::kDropped, table, definition->space);
   Status status = session->LogExtension(payload);
-  if (status.ok()) status = impl_->catalog->DeleteRow(session->writer(), session->txn(), table);
+  if (status.ok()) status = impl_->catalog->DeleteRows(session->writer(), session->txn(), table);
   if (status.ok()) impl_->ddl->NoteDrop(session->txn(), table, definition->space);
   return status;
 }
@@ -100,7 +100,7 @@ Status Engine::RenameTable(Session* session, TableId table, const std::string& n
   const std::string payload = DdlLog::EncodeRename(table, old_name);
   Status status = session->LogExtension(AsBytes(payload));
   if (status.ok()) {
-    status = impl_->catalog->UpdateRow(session->writer(), session->txn(), *definition);
+    status = impl_->catalog->UpdateName(session->writer(), session->txn(), *definition);
   }
   return status.ok() ? impl_->catalog->Rename(table, new_name) : status;
 }

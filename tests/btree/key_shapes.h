@@ -14,7 +14,16 @@ namespace rowan {
 
 /// How keys and values of one test program look.
 struct KeyShape {
-  enum class Kind { kShort, kBigEndian, kLongPrefix, kSharedPrefix, kUrl, kMixed, kHuge, kLargeRow };
+  enum class Kind {
+    kShort,
+    kBigEndian,
+    kLongPrefix,
+    kSharedPrefix,
+    kUrl,
+    kMixed,
+    kHuge,
+    kLargeRow
+  };
 
   Kind kind;
   uint32_t page_bytes;

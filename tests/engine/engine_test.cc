@@ -5,6 +5,7 @@
 #include <chrono>
 #include <thread>
 
+#include "engine/catalog_rows.h"
 #include "tests/engine/engine_world.h"
 #include "tests/support/log_capture.h"
 
@@ -226,6 +227,123 @@ TEST(EngineTest, ADropThatIsRolledBackToASavepointIsForgotten) {
   ASSERT_TRUE(world.engine->OpenTable(table->id()).ok());
   EXPECT_FALSE(table->dropped.load());
   EXPECT_EQ(world.ReadAll(table.get()), model);
+}
+
+/// A definition of about 100 KB: many indexes with long names and descriptors.
+TableDef LargeDefinition(const std::string& name) {
+  TableDef definition = EngineWorld::ToyDefinition(name);
+  definition.descriptor = std::string(12000, 'd');
+  for (int i = 0; i < 62; ++i) {
+    IndexDef index;
+    index.name = std::string(192, static_cast<char>('a' + i % 26));
+    index.descriptor = std::string(1200 + i, 'p');
+    definition.indexes.push_back(index);
+  }
+  return definition;
+}
+
+bool SameDefinition(const TableDef& left, const TableDef& right) {
+  return EncodeTableDef(left) == EncodeTableDef(right);
+}
+
+TEST(EngineTest, ADefinitionLargerThanAPageIsKept) {
+  EngineWorld world(TestSeed());
+  ASSERT_TRUE(world.Open().ok());
+  world.CreateTable("test/small");
+  TableId id;
+  {
+    std::unique_ptr<Session> session = world.engine->NewSession();
+    session->Begin(IsolationLevel::kRepeatableRead);
+    auto dropped = world.engine->CreateTable(session.get(), LargeDefinition("test/gone"), 1);
+    ASSERT_TRUE(dropped.ok()) << dropped.status().message();
+    ASSERT_TRUE(session->Rollback().ok());
+    session->Begin(IsolationLevel::kRepeatableRead);
+    auto created = world.engine->CreateTable(session.get(), LargeDefinition("test/large"), 1);
+    ASSERT_TRUE(created.ok()) << created.status().message();
+    id = (*created)->id();
+    const std::string longer(600, 'n');
+    ASSERT_TRUE(world.engine->RenameTable(session.get(), id, longer).ok());
+    ASSERT_TRUE(session->Commit(Durability::kDurable, true).ok());
+  }
+  const TableDef kept = world.engine->OpenTable(id).value()->definition();
+  const auto expect_kept = [&](const std::string& name) {
+    TableDef expected = kept;
+    expected.name = name;
+    ASSERT_EQ(world.engine->ListTables().size(), 2u);
+    const TableDef& found = world.engine->OpenTable(id).value()->definition();
+    EXPECT_TRUE(SameDefinition(found, expected)) << found.name;
+  };
+  world.Crash(TestSeed() + 1);
+  ASSERT_TRUE(world.Open().ok());
+  expect_kept(std::string(600, 'n'));
+  {
+    // A rename and a drop that are not finished when the power goes.
+    std::unique_ptr<Session> loser = world.engine->NewSession();
+    loser->Begin(IsolationLevel::kRepeatableRead);
+    ASSERT_TRUE(world.engine->RenameTable(loser.get(), id, "test/new").ok());
+    ASSERT_TRUE(world.engine->DropTable(loser.get(), id).ok());
+    ASSERT_TRUE(world.engine->FlushLog().ok());
+    world.files.PowerOffAfter(0);
+  }
+  world.Crash(TestSeed() + 2);
+  ASSERT_TRUE(world.Open().ok());
+  for (int i = 0; i < 2000 && world.engine->OpenTable(id).value()->name() == "test/new"; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  ASSERT_TRUE(world.Shutdown().ok());
+  ASSERT_TRUE(world.Open().ok());
+  expect_kept(std::string(600, 'n'));
+  {
+    std::unique_ptr<Session> session = world.engine->NewSession();
+    session->Begin(IsolationLevel::kRepeatableRead);
+    ASSERT_TRUE(world.engine->DropTable(session.get(), id).ok());
+    ASSERT_TRUE(session->Commit(Durability::kDurable, true).ok());
+    session->FinishDdl();
+  }
+  ASSERT_TRUE(world.Shutdown().ok());
+  ASSERT_TRUE(world.Open().ok());
+  EXPECT_EQ(world.engine->ListTables().size(), 1u);
+  EXPECT_TRUE(world.engine->CheckSystem().ok());
+}
+
+TEST(CatalogRowsTest, ADefinitionIsWholeOrPassedOver) {
+  const uint32_t page_bytes = TestPageSizeBytes();
+  TableDef large = LargeDefinition("test/large");
+  large.id = TableId(7);
+  TableDef small = EngineWorld::ToyDefinition("test/small");
+  small.id = TableId(5);
+  const std::vector<std::string> rows = EncodeCatalogRows(large, page_bytes);
+  const auto count = static_cast<uint32_t>(rows.size());
+  ASSERT_GT(count, 2u);
+  ASSERT_EQ(EncodeCatalogRows(small, page_bytes).size(), 1u);
+  // A rename is one row, whatever the length of the name.
+  TableDef renamed = large;
+  renamed.name = std::string(600, 'n');
+  EXPECT_EQ(EncodeCatalogRows(renamed, page_bytes).size(), count);
+  for (uint32_t piece = 1; piece < count; ++piece) {
+    EXPECT_EQ(EncodeCatalogRows(renamed, page_bytes)[piece], rows[piece]);
+  }
+  const auto join = [&](uint32_t first, uint32_t last, size_t* tables) {
+    CatalogRowJoiner joiner;
+    EXPECT_TRUE(
+        joiner.Add(AsBytes(CatalogKey(small.id, 0)), AsBytes(EncodeTableDef(small))).ok());
+    Status status;
+    for (uint32_t piece = first; piece < last && status.ok(); ++piece) {
+      status = joiner.Add(AsBytes(CatalogKey(large.id, piece)), AsBytes(rows[piece]));
+    }
+    if (status.ok()) status = joiner.Finish();
+    *tables = joiner.joined().size();
+    EXPECT_TRUE(*tables == 0 || SameDefinition(joiner.joined()[0].definition, small));
+    EXPECT_TRUE(*tables < 2 || SameDefinition(joiner.joined()[1].definition, large));
+    return status;
+  };
+  size_t tables = 0;
+  EXPECT_TRUE(join(0, count, &tables).ok());
+  EXPECT_EQ(tables, 2u);
+  // What a CREATE leaves that got to row 1: it writes the first row last.
+  EXPECT_TRUE(join(1, count, &tables).ok());
+  EXPECT_EQ(tables, 1u);
+  EXPECT_TRUE(join(0, count - 1, &tables).Is(Code::kCorrupt));
 }
 
 TEST(EngineTest, PagesThatNothingRefersToAreFound) {
