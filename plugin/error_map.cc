@@ -3,10 +3,18 @@
 
 #include "plugin/error_map.h"
 
+#include <string_view>
+
 #include "my_base.h"
 #include "my_sys.h"
 #include "mysql/plugin.h"
 #include "mysqld_error.h"
+
+#include "btree/tree.h"
+#include "engine/engine.h"
+#include "mvcc/row_header.h"
+#include "plugin/instance.h"
+#include "plugin/table_layout.h"
 
 namespace rowan {
 namespace {
@@ -34,6 +42,17 @@ int PlainError(Code code) {
   }
 }
 
+/// The server's own sentences for this name no limit.
+void RaiseTooBig(Status status) {
+  const uint32_t page_size = g_engine->options().page_size_bytes;
+  if (status.message() == std::string_view(kKeyTooLong)) {
+    my_error(ER_TOO_LONG_KEY, MYF(0), static_cast<int>(status.detail()));
+    return;
+  }
+  const size_t most = Tree::MaxEntryBytes(page_size) - kClusteredHeaderBytes;
+  my_error(ER_TOO_BIG_ROWSIZE, MYF(0), static_cast<long>(most));
+}
+
 }  // namespace
 
 int HandlerError(THD* thd, Status status) {
@@ -51,6 +70,9 @@ int HandlerError(THD* thd, Status status) {
       // The server has no message for this handler error: the engine raises it.
       my_error(ER_LOCK_NOWAIT, MYF(0));
       return HA_ERR_NO_WAIT_LOCK;
+    case Code::kTooBig:
+      RaiseTooBig(status);
+      return HA_ERR_TOO_BIG_ROW;
     default: return PlainError(status.code());
   }
 }

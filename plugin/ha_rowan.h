@@ -215,6 +215,7 @@ class ha_rowan final : public handler, private EntryFilter, private TableCodec::
   std::vector<BlobRef> old_blobs_;
   std::vector<BlobRef> kept_blobs_;      ///< reused by the row being written
   bool wrote_blobs_ = false;
+  bool shared_blob_may_stay_ = false;  ///< the row being updated is the one read last
 };
 
 }  // namespace rowan

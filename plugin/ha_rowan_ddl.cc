@@ -21,6 +21,9 @@
 namespace rowan {
 namespace {
 
+/// As many as InnoDB takes, so that a table can go either way.
+constexpr uint kColumnsMax = 1017;
+
 /// "./db/table" as the server hands it over -> "db/table".
 std::string CatalogName(const char* path) {
   const std::string name(path);
@@ -67,8 +70,11 @@ int ha_rowan::create(const char* name, TABLE* form, HA_CREATE_INFO* create_info,
     return made.status().Is(Code::kUnsupported) ? RefuseUnsupported(refusal)
                                                 : HandlerError(thd, made.status());
   }
+  if (form->s->fields > kColumnsMax) return HA_ERR_TOO_MANY_FIELDS;
+  Status status = (*made)->CheckLimits();
+  if (!status.ok()) return HandlerError(thd, status);
   ThdContext* context = ContextOf(thd);
-  Status status = EnterCatalogChange(thd, context);
+  status = EnterCatalogChange(thd, context);
   if (!status.ok()) return HandlerError(thd, status);
   const dd::Object_id old_id = table_def->se_private_id();
   if (old_id != dd::INVALID_OBJECT_ID) {

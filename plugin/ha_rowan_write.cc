@@ -33,7 +33,11 @@ bool SameBlob(const BlobRef& left, const BlobRef& right) {
 
 Status ha_rowan::Write(TableCodec::Outsourced* value) {
   for (const RowReader::OffPage& stored : reader_->off_page_values()) {
-    if (stored.data == value->value.data() && stored.size == value->value.size()) {
+    const bool same = stored.data == value->value.data() && stored.size == value->value.size();
+    // A shared one was put together anew: it stays if it is the same row's with the same bytes.
+    const bool equal = value->shared && shared_blob_may_stay_ &&
+                       EqualBytes(value->value, Bytes(stored.data, stored.size));
+    if (same || equal) {
       value->ref = stored.ref;
       kept_blobs_.push_back(stored.ref);
       return Status::Ok();
@@ -48,7 +52,9 @@ Status ha_rowan::Write(TableCodec::Outsourced* value) {
 
 Status ha_rowan::EncodeImage(const uchar* record, bool with_row, RowImage* image) {
   Status status = codec().EncodeClusteredKey(record, 0, &image->key);
-  if (status.ok() && with_row) status = codec().EncodeRow(record, this, &image->row);
+  if (status.ok() && with_row) {
+    status = codec().EncodeRow(record, image->key.size(), this, &image->row);
+  }
   return status;
 }
 
@@ -84,6 +90,7 @@ int ha_rowan::write_row(uchar* record) {
   }
   const UndoPosition before = session_->Savepoint();
   wrote_blobs_ = false;
+  shared_blob_may_stay_ = false;
   Status status = EncodeImage(record, true, &new_image_);
   if (status.ok() && !codec().has_primary_key()) {
     status = codec().EncodeClusteredKey(record, engine_table()->NextRowId(), &new_image_.key);
@@ -202,6 +209,7 @@ int ha_rowan::update_row(const uchar* old_record, uchar* new_record) {
 Status ha_rowan::UpdateImage(const uchar* old_record, const uchar* new_record) {
   kept_blobs_.clear();
   Status status = KeyOfStoredRow(old_record, &old_image_.key);
+  shared_blob_may_stay_ = EqualBytes(old_image_.key, reader_->row_key());
   if (status.ok()) status = EncodeImage(new_record, true, &new_image_);
   if (!status.ok()) return status;
   if (!codec().has_primary_key()) new_image_.key = old_image_.key;

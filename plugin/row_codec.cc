@@ -1,15 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Rows, version 0 (docs/formats/rows.md):
+// Rows (docs/formats/rows.md):
 //
-//   u8 row version (0; instant column changes will count it up)
+//   u8 row version: 0, or 1 with a shared blob
 //   null bitmap of the server's record
 //   fixed area: the fixed-size columns in field order; bytes of NULL columns mean nothing
+//   version 1: BlobRef of the shared blob
 //   variable columns in field order, not NULL: varint (length << 1 | off-page), then the bytes or,
-//   when off-page, a 16-byte BlobRef
+//   when off-page, a BlobRef; off-page with length 0: the value is in the shared blob
+// The shared blob: varint length and bytes of each such column, in field order.
 // Columns that the clustered key gives back are not stored.
 #include <algorithm>
+#include <optional>
 
+#include "btree/tree.h"
 #include "my_bitmap.h"
+#include "mvcc/row_header.h"
+#include "plugin/row_placement.h"
 #include "plugin/table_codec.h"
 #include "plugin/table_layout.h"
 #include "sql/table.h"
@@ -17,77 +23,159 @@
 namespace rowan {
 namespace {
 
-constexpr std::byte kRowVersion{0};
+constexpr std::byte kRowVersionPlain{0};
+constexpr std::byte kRowVersionShared{1};
 
-/// Rows larger than this move their longest values off the page.
-size_t InlineRowBytesMax(const TableLayout& layout) { return layout.page_size_bytes / 4; }
+/// Rows larger than a quarter of the page move their large values off it, where a large one is of
+/// a thirty-second: smaller ones would waste the page they move to.
+constexpr size_t kWantedRowShare = 4;
+constexpr size_t kLargeValueShare = 32;
+
+RowRoom RoomFor(const TableLayout& layout, size_t key_bytes) {
+  const size_t beside = key_bytes + kClusteredHeaderBytes;
+  const size_t entry = Tree::MaxEntryBytes(layout.page_size_bytes);
+  RowRoom room;
+  room.fixed_bytes = layout.row_header_bytes() + layout.fixed_bytes;
+  room.most_bytes = entry - std::min(entry, beside);
+  room.wanted_bytes = std::min<size_t>(layout.page_size_bytes / kWantedRowShare, room.most_bytes);
+  room.large_value_bytes = layout.page_size_bytes / kLargeValueShare;
+  return room;
+}
 
 bool Wanted(const MY_BITMAP* columns, const ColumnInfo& column) {
   return columns == nullptr || bitmap_is_set(columns, column.field);
 }
 
-struct VariableValue {
-  uint32_t column = 0;
-  Bytes value;
-  bool outsourced = false;
-  BlobRef ref;
-};
-
-/// Chooses the longest values until the rest fits, and writes them.
-Status Outsource(size_t row_bytes, size_t row_bytes_max, TableCodec::BlobWriter* blobs,
-                 std::vector<VariableValue>* values) {
-  while (row_bytes > row_bytes_max) {
-    VariableValue* longest = nullptr;
-    for (VariableValue& value : *values) {
-      if (value.outsourced) continue;
-      if (longest == nullptr || value.value.size() > longest->value.size()) longest = &value;
-    }
-    if (longest == nullptr || longest->value.size() <= kBlobRefBytes) {
-      return Status(Code::kTooBig, "row too large");
-    }
-    TableCodec::Outsourced request{longest->column, longest->value, {}};
-    const Status status = blobs->Write(&request);
-    if (!status.ok()) return status;
-    longest->outsourced = true;
-    longest->ref = request.ref;
-    row_bytes -= longest->value.size() - kBlobRefBytes;
-  }
-  return Status::Ok();
+void AppendNumber(uint64_t number, ByteBuffer* target) {
+  std::byte bytes[kVarintBytesMax];
+  target->insert(target->end(), bytes, PutVarint(bytes, number));
 }
 
-void AppendVariable(const VariableValue& value, ByteBuffer* row) {
-  std::byte header[kVarintBytesMax];
-  if (!value.outsourced) {
-    row->insert(row->end(), header, PutVarint(header, uint64_t{value.value.size()} << 1));
-    row->insert(row->end(), value.value.begin(), value.value.end());
-    return;
-  }
-  row->insert(row->end(), header, PutVarint(header, (uint64_t{kBlobRefBytes} << 1) | 1));
+void AppendRef(const BlobRef& ref, ByteBuffer* row) {
   row->resize(row->size() + kBlobRefBytes);
-  StoreBlobRef(row->data() + row->size() - kBlobRefBytes, value.ref);
+  StoreBlobRef(row->data() + row->size() - kBlobRefBytes, ref);
+}
+
+void AppendInRow(Bytes value, ByteBuffer* row) {
+  AppendNumber(uint64_t{value.size()} << 1, row);
+  row->insert(row->end(), value.begin(), value.end());
+}
+
+void AppendVariable(const PlacedValue& value, ByteBuffer* row) {
+  switch (value.place) {
+    case PlacedValue::Place::kInRow: AppendInRow(value.value, row); break;
+    case PlacedValue::Place::kOwnBlob:
+      AppendNumber((uint64_t{kBlobRefBytes} << 1) | 1, row);
+      AppendRef(value.ref, row);
+      break;
+    case PlacedValue::Place::kSharedBlob: AppendNumber(1, row); break;
+  }
+}
+
+/// Writes what is to stand off the page; `*shared` is null if nothing is shared.
+Status WriteBlobs(TableCodec::BlobWriter* blobs, std::vector<PlacedValue>* values,
+                  std::optional<BlobRef>* shared) {
+  ByteBuffer together;
+  for (PlacedValue& value : *values) {
+    if (value.place == PlacedValue::Place::kOwnBlob) {
+      TableCodec::Outsourced request{value.value, false, {}};
+      const Status status = blobs->Write(&request);
+      if (!status.ok()) return status;
+      value.ref = request.ref;
+    } else if (value.place == PlacedValue::Place::kSharedBlob) {
+      AppendNumber(value.value.size(), &together);
+      together.insert(together.end(), value.value.begin(), value.value.end());
+    }
+  }
+  if (together.empty()) return Status::Ok();
+  if (together.size() > UINT32_MAX) return Status(Code::kTooBig, "row too large");
+  TableCodec::Outsourced request{together, true, {}};
+  const Status status = blobs->Write(&request);
+  *shared = request.ref;
+  return status;
+}
+
+bool HasSharedBlob(Bytes row) { return row[0] == kRowVersionShared; }
+
+const std::byte* AfterFixed(const TableLayout& layout, Bytes row) {
+  return row.data() + layout.row_header_bytes() + layout.fixed_bytes;
 }
 
 /// Steps through the variable part of a stored row.
 class VariableReader {
  public:
-  VariableReader(const TableLayout& layout, Bytes row)
-      : position_(row.data() + layout.row_header_bytes() + layout.fixed_bytes),
-        end_(row.data() + row.size()) {}
+  using Place = PlacedValue::Place;
 
-  bool Next(Bytes* value, bool* outsourced) {
+  VariableReader(const TableLayout& layout, Bytes row)
+      : position_(AfterFixed(layout, row) + (HasSharedBlob(row) ? kBlobRefBytes : 0)),
+        end_(row.data() + row.size()),
+        shares_(HasSharedBlob(row)) {}
+
+  /// `*value`: the bytes, the reference, or nothing, as `*place` says.
+  bool Next(Bytes* value, Place* place) {
     uint64_t header = 0;
     const std::byte* next = GetVarint(position_, end_, &header);
     if (next == nullptr || (header >> 1) > static_cast<uint64_t>(end_ - next)) return false;
     *value = {next, header >> 1};
-    *outsourced = (header & 1) != 0;
     position_ = next + (header >> 1);
-    return !*outsourced || value->size() == kBlobRefBytes;
+    *place = Place::kInRow;
+    if ((header & 1) == 0) return true;
+    *place = value->empty() ? Place::kSharedBlob : Place::kOwnBlob;
+    return value->empty() ? shares_ : value->size() == kBlobRefBytes;
   }
 
  private:
   const std::byte* position_;
-  const std::byte* end_;
+  const std::byte* const end_;
+  const bool shares_;
 };
+
+/// The values in a row's shared blob, which is read when the first of them is wanted.
+class SharedBlob {
+ public:
+  SharedBlob(const TableLayout& layout, Bytes row, TableCodec::BlobReader* blobs)
+      : reference_(AfterFixed(layout, row)), blobs_(blobs) {}
+
+  /// The next value of the row stands in the blob and is not wanted.
+  void Skip() { ++skipped_; }
+  /// It is wanted. kCorrupt, and errors of reading.
+  Status Next(Bytes* value) {
+    if (position_ == nullptr) {
+      Result<Bytes> read = blobs_->Read(LoadBlobRef(reference_));
+      if (!read.ok()) return read.status();
+      position_ = read->data();
+      end_ = read->data() + read->size();
+    }
+    for (++skipped_; skipped_ > 0; --skipped_) {
+      uint64_t size = 0;
+      position_ = GetVarint(position_, end_, &size);
+      if (position_ == nullptr || size > static_cast<uint64_t>(end_ - position_)) {
+        return Status(Code::kCorrupt, "malformed shared value");
+      }
+      *value = {position_, size};
+      position_ += size;
+    }
+    return Status::Ok();
+  }
+
+ private:
+  const std::byte* const reference_;
+  TableCodec::BlobReader* const blobs_;
+  const std::byte* position_ = nullptr;
+  const std::byte* end_ = nullptr;
+  uint32_t skipped_ = 0;
+};
+
+/// The value of one column wherever it stands; `*value` is what the row says.
+Status FetchValue(PlacedValue::Place place, SharedBlob* shared, TableCodec::BlobReader* blobs,
+                  Bytes* value) {
+  if (place == PlacedValue::Place::kInRow) return Status::Ok();
+  if (place == PlacedValue::Place::kSharedBlob) return shared->Next(value);
+  Result<Bytes> blob = blobs->Read(LoadBlobRef(value->data()));
+  if (!blob.ok()) return blob.status();
+  *value = *blob;
+  return Status::Ok();
+}
 
 bool RowIsNull(const ColumnInfo& column, Bytes row) {
   return column.nullable() &&
@@ -95,55 +183,69 @@ bool RowIsNull(const ColumnInfo& column, Bytes row) {
 }
 
 bool RowIsComplete(const TableLayout& layout, Bytes row) {
-  return row.size() >= layout.row_header_bytes() + layout.fixed_bytes && row[0] == kRowVersion;
+  const size_t fixed = layout.row_header_bytes() + layout.fixed_bytes;
+  if (row.size() < fixed) return false;
+  return row[0] == kRowVersionPlain || (HasSharedBlob(row) && row.size() >= fixed + kBlobRefBytes);
 }
 
 }  // namespace
 
-Status TableCodec::EncodeRow(const unsigned char* record, BlobWriter* blobs,
+Status TableCodec::EncodeRow(const unsigned char* record, size_t key_bytes, BlobWriter* blobs,
                              ByteBuffer* row) const {
   const TableLayout& layout = *layout_;
-  const size_t header = layout.row_header_bytes();
-  row->assign(header + layout.fixed_bytes, std::byte{0});
+  const RowRoom room = RoomFor(layout, key_bytes);
+  row->assign(room.fixed_bytes, std::byte{0});
   std::memcpy(row->data() + 1, record, layout.null_bytes);
   for (const CopyRun& run : layout.runs) {
-    std::memcpy(row->data() + header + run.row_offset, record + run.record_offset, run.length);
+    std::memcpy(row->data() + layout.row_header_bytes() + run.row_offset,
+                record + run.record_offset, run.length);
   }
   size_t total = row->size();
-  bool fits = true;
   for (const uint32_t c : layout.variable_columns) {
     const ColumnInfo& column = layout.columns[c];
-    if (!column.IsNull(record)) total += column.Value(record).size() + 3;
+    if (!column.IsNull(record)) total += InRowBytes(column.Value(record).size());
   }
-  fits = total <= InlineRowBytesMax(layout);
-  if (fits) {
-    for (const uint32_t c : layout.variable_columns) {
-      const ColumnInfo& column = layout.columns[c];
-      if (!column.IsNull(record)) AppendVariable({c, column.Value(record), false, {}}, row);
-    }
-    return Status::Ok();
-  }
-  std::vector<VariableValue> values;
+  if (total > room.wanted_bytes) return EncodeLargeRow(record, room, blobs, row);
   for (const uint32_t c : layout.variable_columns) {
     const ColumnInfo& column = layout.columns[c];
-    if (!column.IsNull(record)) values.push_back({c, column.Value(record), false, {}});
+    if (!column.IsNull(record)) AppendInRow(column.Value(record), row);
   }
-  const Status status = Outsource(total, InlineRowBytesMax(layout), blobs, &values);
+  return Status::Ok();
+}
+
+Status TableCodec::EncodeLargeRow(const unsigned char* record, const RowRoom& room,
+                                  BlobWriter* blobs, ByteBuffer* row) const {
+  std::vector<PlacedValue> values;
+  for (const uint32_t c : layout_->variable_columns) {
+    const ColumnInfo& column = layout_->columns[c];
+    if (column.IsNull(record)) continue;
+    PlacedValue& value = values.emplace_back();
+    value.column = c;
+    value.value = column.Value(record);
+  }
+  if (!PlaceValues(room, &values)) return Status(Code::kTooBig, "row too large");
+  std::optional<BlobRef> shared;
+  const Status status = WriteBlobs(blobs, &values, &shared);
   if (!status.ok()) return status;
-  for (const VariableValue& value : values) AppendVariable(value, row);
+  if (shared.has_value()) {
+    (*row)[0] = kRowVersionShared;
+    AppendRef(*shared, row);
+  }
+  for (const PlacedValue& value : values) AppendVariable(value, row);
   return Status::Ok();
 }
 
 void TableCodec::BlobsOf(Bytes row, std::vector<BlobRef>* refs) const {
   refs->clear();
   if (!RowIsComplete(*layout_, row)) return;
+  if (HasSharedBlob(row)) refs->push_back(LoadBlobRef(AfterFixed(*layout_, row)));
   VariableReader reader(*layout_, row);
   for (const uint32_t c : layout_->variable_columns) {
     if (RowIsNull(layout_->columns[c], row)) continue;
     Bytes value;
-    bool outsourced = false;
-    if (!reader.Next(&value, &outsourced)) return;
-    if (outsourced) refs->push_back(LoadBlobRef(value.data()));
+    PlacedValue::Place place;
+    if (!reader.Next(&value, &place)) return;
+    if (place == PlacedValue::Place::kOwnBlob) refs->push_back(LoadBlobRef(value.data()));
   }
 }
 
@@ -167,18 +269,19 @@ Status TableCodec::DecodeRow(Bytes key, Bytes row, const MY_BITMAP* columns, Blo
     at += size;
   }
   VariableReader reader(layout, row);
+  SharedBlob shared(layout, row, blobs);
   for (const uint32_t c : layout.variable_columns) {
     const ColumnInfo& column = layout.columns[c];
     if (column.IsNull(record)) continue;
     Bytes value;
-    bool outsourced = false;
-    if (!reader.Next(&value, &outsourced)) return Status(Code::kCorrupt, "malformed row");
-    if (!Wanted(columns, column)) continue;
-    if (outsourced) {
-      Result<Bytes> blob = blobs->Read(LoadBlobRef(value.data()));
-      if (!blob.ok()) return blob.status();
-      value = *blob;
+    PlacedValue::Place place;
+    if (!reader.Next(&value, &place)) return Status(Code::kCorrupt, "malformed row");
+    if (!Wanted(columns, column)) {
+      if (place == PlacedValue::Place::kSharedBlob) shared.Skip();
+      continue;
     }
+    const Status status = FetchValue(place, &shared, blobs, &value);
+    if (!status.ok()) return status;
     if (!column.Store(value, record)) return Status(Code::kCorrupt, "malformed row");
   }
   return Status::Ok();

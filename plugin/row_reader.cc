@@ -204,14 +204,23 @@ Status RowReader::PutRow(unsigned char* record) {
   if (ordinal_ == 0) return Decode(view_.key, view_.value, record);
   if (filter_ != nullptr) {
     const Status status = codec_->DecodeEntry(ordinal_, view_.key, view_.value, nullptr, record);
-    if (!status.ok()) return status;
-    switch (filter_->Judge()) {
-      case EntryFilter::Verdict::kMatch: break;
-      case EntryFilter::Verdict::kOutOfRange: return Status(Code::kEndOfRange);
-      case EntryFilter::Verdict::kNoMatch: return Status(Code::kNotFound);
+    if (status.Is(Code::kUnsupported)) {  // only the row has the values
+      const Status fetched = FetchRow(record);
+      return fetched.ok() ? AskFilter() : fetched;
     }
+    if (!status.ok()) return status;
+    const Status judged = AskFilter();
+    if (!judged.ok()) return judged;
   }
   return entry_only_ ? PutFromEntry(record) : FetchRow(record);
+}
+
+Status RowReader::AskFilter() {
+  switch (filter_->Judge()) {
+    case EntryFilter::Verdict::kMatch: return Status::Ok();
+    case EntryFilter::Verdict::kOutOfRange: return Status(Code::kEndOfRange);
+    default: return Status(Code::kNotFound);
+  }
 }
 
 Status RowReader::PutFromEntry(unsigned char* record) {
@@ -223,7 +232,9 @@ Status RowReader::PutFromEntry(unsigned char* record) {
     row_key_.assign(key->begin(), key->end());
   }
   if (filter_ != nullptr) return Status::Ok();  // decoded already
-  return codec_->DecodeEntry(ordinal_, view_.key, view_.value, columns_, record);
+  const Status status =
+      codec_->DecodeEntry(ordinal_, view_.key, view_.value, columns_, record);
+  return status.Is(Code::kUnsupported) ? FetchRow(record) : status;
 }
 
 Status RowReader::FetchRow(unsigned char* record) {

@@ -109,6 +109,7 @@ class RowReader : private TableCodec::BlobReader {
   Status OpenClustered();
   Status StepUntilRow(Status status, bool forward, unsigned char* record);
   Status PutRow(unsigned char* record);
+  Status AskFilter();
   Status PutFromEntry(unsigned char* record);
   Status FetchRow(unsigned char* record);
   Status Decode(Bytes key, Bytes row, unsigned char* record);

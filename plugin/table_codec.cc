@@ -7,6 +7,7 @@
 #include "base/format.h"
 #include "btree/tree.h"
 #include "my_bitmap.h"
+#include "mvcc/row_header.h"
 #include "mysql/strings/m_ctype.h"
 #include "plugin/table_layout.h"
 #include "sql/table.h"
@@ -31,6 +32,8 @@ Result<std::unique_ptr<TableCodec>> TableCodec::Make(const TABLE* table, uint32_
   }
   return codec;
 }
+
+Status TableCodec::CheckLimits() const { return CheckTableLimits(*layout_); }
 
 std::string TableCodec::TableDescriptor() const {
   std::string text = Format("v1 nulls={}", layout_->null_bytes);
@@ -80,8 +83,8 @@ Status TableCodec::EncodeClusteredKey(const unsigned char* record, uint64_t row_
     const ColumnInfo& column = layout_->columns[part.column];
     part.Encode(FieldImage(column, record), column.IsNull(record), key);
   }
-  const bool fits = key->size() <= Tree::MaxKeyBytes(layout_->page_size_bytes);
-  return fits ? Status::Ok() : Status(Code::kTooBig, "key too long");
+  const auto most = static_cast<uint32_t>(Tree::MaxKeyBytes(layout_->page_size_bytes));
+  return key->size() <= most ? Status::Ok() : Status(Code::kTooBig, kKeyTooLong, most);
 }
 
 Status TableCodec::EncodeEntry(uint32_t ordinal, const unsigned char* record, Bytes clustered_key,
@@ -116,10 +119,12 @@ Status TableCodec::EncodeEntry(uint32_t ordinal, const unsigned char* record, By
     payload->insert(payload->end(), size, PutVarint(size, value.size()));
     payload->insert(payload->end(), value.begin(), value.end());
   }
-  const bool fits = key->size() <= Tree::MaxKeyBytes(layout_->page_size_bytes) &&
-                    key->size() + payload->size() + 32 <=
-                        Tree::MaxEntryBytes(layout_->page_size_bytes);
-  return fits ? Status::Ok() : Status(Code::kTooBig, "key too long");
+  const auto most = static_cast<uint32_t>(Tree::MaxKeyBytes(layout_->page_size_bytes));
+  if (key->size() > most) return Status(Code::kTooBig, kKeyTooLong, most);
+  // An entry that has no room for its values does without them: they are read from the row.
+  const size_t entry = key->size() + payload->size() + kOrdinalBytes + kSecondaryHeaderBytesMax;
+  if (entry > Tree::MaxEntryBytes(layout_->page_size_bytes)) payload->clear();
+  return Status::Ok();
 }
 
 Result<Bytes> TableCodec::ClusteredKeyOf(uint32_t ordinal, Bytes entry_key,
@@ -174,6 +179,7 @@ Status TableCodec::DecodeEntry(uint32_t ordinal, Bytes key, Bytes payload,
   for (const uint32_t c : index.payload_columns) {
     const ColumnInfo& column = layout_->columns[c];
     if (column.IsNull(record)) continue;
+    if (payload.empty()) return Status(Code::kUnsupported, "the entry has no room for its values");
     uint64_t size = 0;
     position = GetVarint(position, end, &size);
     if (position == nullptr || size > static_cast<uint64_t>(end - position) ||

@@ -33,6 +33,7 @@ struct MY_BITMAP;
 
 namespace rowan {
 
+struct RowRoom;
 struct TableLayout;
 
 /// Reused output buffer; capacity is kept.
@@ -45,6 +46,8 @@ class TableCodec {
   static Result<std::unique_ptr<TableCodec>> Make(const TABLE* table, uint32_t page_size_bytes,
                                                   std::string* refusal);
   ~TableCodec();
+  /// What CREATE refuses beyond Make: see CheckTableLimits in table_layout.h.
+  [[nodiscard]] Status CheckLimits() const;
 
   /// Serialised column list / key part list, kept in the catalog; compared at open: a difference
   /// means that server and engine disagree about the table.
@@ -63,18 +66,20 @@ class TableCodec {
   /// EntryImage.
   Status EncodeEntry(uint32_t ordinal, const unsigned char* record, Bytes clustered_key,
                      ByteBuffer* key, ByteBuffer* payload, uint32_t* unique_prefix_bytes) const;
-  /// A variable column too large to stay in the row; written by the caller.
+  /// Bytes that do not stay in the row; written by the caller.
   struct Outsourced {
-    uint32_t column = 0;
     Bytes value;
-    BlobRef ref;  ///< set by `write`
+    bool shared = false;  ///< several values made into one for this row
+    BlobRef ref;          ///< set by `Write`
   };
   class BlobWriter {
    public:
     virtual ~BlobWriter() = default;
     virtual Status Write(Outsourced* value) = 0;
   };
-  Status EncodeRow(const unsigned char* record, BlobWriter* blobs, ByteBuffer* row) const;
+  /// `key_bytes` of the clustered key, which the row shares an entry with.
+  Status EncodeRow(const unsigned char* record, size_t key_bytes, BlobWriter* blobs,
+                   ByteBuffer* row) const;
   /// Off-page values a stored row refers to.
   void BlobsOf(Bytes row, std::vector<BlobRef>* refs) const;
 
@@ -88,7 +93,8 @@ class TableCodec {
   };
   Status DecodeRow(Bytes key, Bytes row, const MY_BITMAP* columns, BlobReader* blobs,
                    unsigned char* record) const;
-  /// Covering read: index parts and clustered key parts from the entry alone.
+  /// Covering read: index parts and clustered key parts from the entry alone. kUnsupported: the
+  /// entry had no room for its values, the row has them.
   Status DecodeEntry(uint32_t ordinal, Bytes key, Bytes payload, const MY_BITMAP* columns,
                      unsigned char* record) const;
   /// The clustered key inside a secondary key: a part of `entry_key`, or assembled in `*scratch`
@@ -106,6 +112,9 @@ class TableCodec {
 
  private:
   TableCodec();
+  Status EncodeLargeRow(const unsigned char* record, const RowRoom& room, BlobWriter* blobs,
+                        ByteBuffer* row) const;
+
   const std::unique_ptr<TableLayout> layout_;
 };
 

@@ -5,6 +5,8 @@
 
 #include "base/format.h"
 #include "btree/tree.h"
+#include "mvcc/row_header.h"
+#include "plugin/row_placement.h"
 #include "sql/field.h"
 #include "sql/key.h"
 #include "sql/table.h"
@@ -152,33 +154,39 @@ void MakeRuns(TableLayout* layout) {
 /// bytes, whichever is more: what CREATE promises. Rarer characters may exceed it row by row
 /// (kTooBig).
 size_t UsualPartBytes(const KeyPartCodec& part) {
-  if (!part.variable()) return part.length + 1u;
-  return part.prefix_bytes + 4u;
+  const size_t null_bytes = part.nullable ? 1 : 0;
+  return null_bytes + (part.variable() ? part.prefix_bytes + 4u : part.length);
 }
 
-bool CheckLimits(const TableLayout& layout, std::string* refusal) {
-  for (const IndexLayout& index : layout.indexes) {
-    size_t bytes = 0;
-    for (const KeyPartCodec& part : index.parts) bytes += UsualPartBytes(part);
-    const size_t most = Tree::MaxKeyBytes(layout.page_size_bytes);
-    if (bytes > most) {
-      *refusal = Format("index '{}' may need {} bytes a key, more than the {} that pages of {} "
-                             "bytes permit",
-                             index.name, bytes, most, layout.page_size_bytes);
-      return false;
-    }
-  }
-  const size_t row = layout.row_header_bytes() + layout.fixed_bytes;
-  if (row > layout.page_size_bytes / 4) {
-    *refusal = Format("the fixed-size columns take {} bytes a row, more than the {} that pages of "
-                           "{} bytes permit",
-                           row, layout.page_size_bytes / 4, layout.page_size_bytes);
-    return false;
-  }
-  return true;
+size_t UsualKeyBytes(const IndexLayout& index) {
+  size_t bytes = 0;
+  for (const KeyPartCodec& part : index.parts) bytes += UsualPartBytes(part);
+  return bytes;
 }
 
 }  // namespace
+
+Status CheckTableLimits(const TableLayout& layout) {
+  const size_t key_most = Tree::MaxKeyBytes(layout.page_size_bytes);
+  for (const IndexLayout& index : layout.indexes) {
+    const size_t bytes = UsualKeyBytes(index);
+    if (bytes <= key_most) continue;
+    // Beside the primary key, which every entry holds.
+    const size_t primary = UsualKeyBytes(layout.indexes[0]);
+    const size_t left = primary < key_most ? key_most - primary : key_most;
+    return Status(Code::kTooBig, kKeyTooLong, static_cast<uint32_t>(left));
+  }
+  const size_t entry_most = Tree::MaxEntryBytes(layout.page_size_bytes);
+  // However long its values are, a row needs no more than this: all of them in place, or moved.
+  size_t in_row = 0;
+  for (const uint32_t c : layout.variable_columns) {
+    in_row += InRowBytes(layout.columns[c].length);
+  }
+  const size_t moved = kBlobRefBytes + kSharedBlobRowBytes * layout.variable_columns.size();
+  const size_t row = UsualKeyBytes(layout.indexes[0]) + kClusteredHeaderBytes +
+                     layout.row_header_bytes() + layout.fixed_bytes + std::min(in_row, moved);
+  return row <= entry_most ? Status::Ok() : Status(Code::kTooBig, "row too large");
+}
 
 bool MakeTableLayout(const TABLE* table, uint32_t page_size_bytes, TableLayout* layout,
                      std::string* refusal) {
@@ -187,7 +195,7 @@ bool MakeTableLayout(const TABLE* table, uint32_t page_size_bytes, TableLayout* 
   if (!MakeClustered(table, layout, refusal)) return false;
   if (!MakeSecondaries(table, layout, refusal)) return false;
   MakeRuns(layout);
-  return CheckLimits(*layout, refusal);
+  return true;
 }
 
 }  // namespace rowan

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/status.h"
 #include "plugin/column_info.h"
 #include "plugin/key_part_codec.h"
 
@@ -50,6 +51,14 @@ struct TableLayout {
 
   [[nodiscard]] uint32_t row_header_bytes() const { return 1 + null_bytes; }
 };
+
+/// Message of a kTooBig that is about a key; its detail is the most bytes a key may have. Any other
+/// kTooBig is about a row.
+inline constexpr char kKeyTooLong[] = "key too long";
+
+/// kTooBig when keys or rows may not fit the page size. For CREATE only: tables made under other
+/// limits stay usable.
+Status CheckTableLimits(const TableLayout& layout);
 
 /// Compiles a table. False with a sentence in *refusal when something is unsupported.
 bool MakeTableLayout(const TABLE* table, uint32_t page_size_bytes, TableLayout* layout,
