@@ -11,9 +11,13 @@
 #include "base/counters.h"
 #include "base/logging.h"
 #include "buffer/page_header.h"
+#include "io/resource_shortage.h"
 
 namespace rowan {
 namespace {
+
+/// Writers of a pool: sessions, flushes, a few cleaners.
+constexpr uint32_t kWritersUsual = 6;
 
 /// In a tiny pool three batches must not hold most of the frames.
 uint32_t BatchPages(const PoolCore& core) {
@@ -34,6 +38,7 @@ PageWriter::PageWriter(PoolCore* core, DoublewriteFile* doublewrite, uint32_t sl
       segments_(SegmentsPerWriter(*core)),
       first_segment_(slot * segments_),
       capacity_(BatchPages(*core)),
+      files_max_(std::max(4u, core->files->OpenHandlesMax() / (2 * kWritersUsual))),
       gate_(core->write_gate, std::defer_lock) {
   for (Batch& batch : batches_) batch.entries.reserve(capacity_);
   page_ids_.reserve(capacity_);
@@ -80,7 +85,7 @@ PageWriter::Added PageWriter::CopyShared(Frame* frame) {
   const PageId id = PageId::Unpack(frame->page_id.load(std::memory_order_relaxed));
   std::byte* image = ImageAt(batch, batch.entries.size());
   std::memcpy(image, core_->PageOf(frame).data(), core_->page_size);
-  batch.entries.push_back({frame, id, dirty, core_->LogTail(), {}});
+  batch.entries.push_back({frame, id, dirty, core_->LogTail(), false, {}});
   frame->latch.UnlockShared();
   StoreIdentity(image, id);
   SealPage({image, core_->page_size});
@@ -159,6 +164,11 @@ Result<WriteBatch*> PageWriter::Opened(std::unique_ptr<WriteBatch>* writes, uint
     std::string reason;
     Result<std::unique_ptr<WriteBatch>> made =
         MakeWriteBatch(core_->options.io_backend, depth, &reason);
+    if (!made.ok()) {
+      // It was possible when the pool was opened: the system is short of something now.
+      LogWarning("A page writer does its I/O with threads: {}", reason);
+      made = MakeWriteBatch(IoBackend::kThreads, depth, &reason);
+    }
     if (!made.ok()) return made.status();
     *writes = std::move(made).value();
   }
@@ -187,16 +197,41 @@ Status PageWriter::WaitDoublewritten() {
   return doublewrites_ == nullptr ? Status::Ok() : doublewrites_->WaitAll();
 }
 
+Status PageWriter::ReleaseHandles() {
+  const Status status = home_writes_->WaitAll();
+  for (Entry& entry : flying_->entries) entry.location.file.reset();
+  return status;
+}
+
+Result<SpaceFiles::Location> PageWriter::LocateHome(PageId id) {
+  // Without end but for a stop: nothing is lost while this waits, and there is no other way.
+  for (;;) {
+    Result<SpaceFiles::Location> location = core_->files->Locate(id, SpaceFiles::Use::kWrite);
+    if (location.ok() || !IsResourceShortage(location.status())) return location;
+    if (core_->Stopped()) return Status(Code::kStopped, "the log is stopped");
+    const Status status = ReleaseHandles();
+    if (!status.ok()) return status;
+  }
+}
+
 Status PageWriter::SendHome() {
   const Result<WriteBatch*> writes = Opened(&home_writes_, capacity_);
   if (!writes.ok()) return writes.status();
   Batch& batch = *flying_;
+  uint32_t files = 0;
   for (size_t i = 0; i < batch.entries.size(); ++i) {
     Entry& entry = batch.entries[i];
-    Result<SpaceFiles::Location> location = core_->files->Locate(entry.id, SpaceFiles::Use::kWrite);
+    if (i == 0 || entry.id.space != batch.entries[i - 1].id.space) ++files;
+    if (files > files_max_) {
+      const Status status = ReleaseHandles();
+      if (!status.ok()) return status;
+      files = 1;
+    }
+    Result<SpaceFiles::Location> location = LocateHome(entry.id);
     if (location.status().Is(Code::kNotFound)) continue;  // a dead space needs no page any more
     if (!location.ok()) return location.status();
     entry.location = std::move(location).value();
+    entry.sent = true;
     const Status status = writes.value()->Submit(entry.location.file.get(), entry.location.offset,
                                                   {ImageAt(batch, i), core_->page_size});
     if (!status.ok()) return status;
@@ -221,7 +256,7 @@ void PageWriter::EndBatch(Batch* batch, bool written) {
     AddCounter(Counter::kPagesWritten, batch->entries.size());
     pages_written_ += batch->entries.size();
     for (const Entry& entry : batch->entries) {
-      if (entry.location.file == nullptr) continue;
+      if (!entry.sent) continue;
       const SpaceId space = entry.id.space;
       const auto same = [space](const auto& item) { return item.first == space; };
       if (std::any_of(touched.begin(), touched.end(), same)) continue;
@@ -241,7 +276,7 @@ void PageWriter::EndBatch(Batch* batch, bool written) {
 void PageWriter::NoteVersions(const Batch& batch) {
   for (size_t i = 0; i < batch.entries.size(); ++i) {
     const Entry& entry = batch.entries[i];
-    if (entry.location.file == nullptr) continue;
+    if (!entry.sent) continue;
     core_->versions.Note(entry.id, PageLsnOf(ImageAt(batch, i)));
   }
 }

@@ -69,6 +69,7 @@ class PageWriter {
     PageId id;
     uint64_t dirty = 0;  ///< first_dirty_lsn at copy time, without kCopiedBit
     uint64_t noted = 0;  ///< log tail at copy time: later changes are at or above
+    bool sent = false;   ///< home; not so if the space is dead
     SpaceFiles::Location location;
   };
 
@@ -92,6 +93,11 @@ class PageWriter {
   /// If a batch is in the middle: waits for it and the one before it, and sends it home.
   Status Advance();
   Status SendHome();
+  /// Waits for what was sent of the flying batch and lets go of its files.
+  Status ReleaseHandles();
+  /// As SpaceFiles::Locate. While descriptors are short those of this batch are given back, and it
+  /// waits.
+  Result<SpaceFiles::Location> LocateHome(PageId id);
   /// Waits for the batch on its way home and makes its frames clean.
   Status FinishFlying();
   Status Abort(Status failure);
@@ -104,6 +110,8 @@ class PageWriter {
   const uint32_t segments_;
   const uint32_t first_segment_;
   const uint32_t capacity_;
+  /// Files of a batch that are held open at a time: all writers together leave half of the limit.
+  const uint32_t files_max_;
   uint32_t next_segment_ = 0;
   uint64_t pages_written_ = 0;
   std::array<Batch, 3> batches_;

@@ -83,6 +83,7 @@ Status Engine::Impl::OpenFiles() {
   space_options.folder = options.folder;
   space_options.page_size_bytes = options.page_size_bytes;
   space_options.atomic = options.doublewrite == DoublewriteMode::kAtomic;
+  space_options.open_files_max = options.open_files_max;
   files = std::make_unique<SpaceFiles>(file_system, space_options);
   return Status::Ok();
 }

@@ -13,6 +13,7 @@
 #include "base/format.h"
 #include "base/logging.h"
 #include "io/batch_requests.h"
+#include "io/resource_shortage.h"
 
 namespace rowan {
 namespace {
@@ -59,6 +60,7 @@ class AioBatch final : public WriteBatch {
   std::vector<iocb*> prepared_;    // not yet with the kernel
   io_context_t context_ = nullptr;
   uint32_t in_kernel_ = 0;
+  ShortageWait wait_{"A libaio request"};
 };
 
 Status AioBatch::Queue(const BatchRequest& request) {
@@ -96,10 +98,13 @@ void AioBatch::SubmitPrepared() {
     if (taken > 0) {
       in_kernel_ += static_cast<uint32_t>(taken);
       prepared_.erase(prepared_.begin(), prepared_.begin() + taken);
+      wait_.Reset();
     } else if (taken == -EINTR) {
       continue;
     } else if ((taken == 0 || taken == -EAGAIN) && in_kernel_ > 0) {
       ReapSome();  // short of resources: room comes back with completions
+    } else if (IsResourceShortage(-taken) && wait_.Again(-taken)) {
+      continue;
     } else {
       AbandonFirstPrepared(taken == 0 ? EIO : -taken);
     }

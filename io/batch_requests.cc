@@ -27,7 +27,9 @@ BatchRequests::Outcome BatchRequests::Complete(uint32_t slot, int64_t answer) {
   BatchRequest& request = requests_[slot];
   ROWAN_CHECK(request.file != nullptr);
   if (answer == -EINTR || answer == -EAGAIN) return Outcome::kContinue;
+  if (answer == -ENOMEM && wait_.Again(ENOMEM)) return Outcome::kContinue;
   if (answer > 0) {
+    wait_.Reset();
     const auto done = static_cast<size_t>(answer);
     ROWAN_CHECK(done <= request.remaining_bytes);
     request.offset += done;

@@ -10,6 +10,7 @@
 
 #include "base/status.h"
 #include "io/file.h"
+#include "io/resource_shortage.h"
 
 namespace rowan {
 
@@ -65,6 +66,7 @@ class BatchRequests {
   std::vector<BatchRequest> requests_;
   std::vector<uint32_t> free_slots_;
   Status first_failure_;
+  ShortageWait wait_{"An asynchronous request"};
 };
 
 }  // namespace rowan

@@ -30,6 +30,7 @@ struct FileOptions {
   bool direct = false;         ///< O_DIRECT: offset, length and memory aligned to kDirectAlignment
   bool write_through = false;  ///< O_DSYNC
   bool read_only = false;
+  bool spare = false;  ///< when descriptors are used up: may take one of a few kept for this
   bool atomic = false;  ///< every Write is untorn (RWF_ATOMIC) or fails; needs `direct` and sizes
                         ///< within AtomicWriteUnitMax
 };
@@ -68,7 +69,8 @@ class FileSystem {
  public:
   virtual ~FileSystem() = default;
 
-  /// kNotFound when missing and not created; otherwise kIoError with errno in detail.
+  /// kNotFound when missing and not created; otherwise kIoError with errno in detail. A shortage
+  /// (io/resource_shortage.h) is not logged: the caller decides whether to wait.
   virtual Result<std::unique_ptr<File>> Open(const std::string& path, FileOptions options) = 0;
   virtual Status Rename(const std::string& source, const std::string& target) = 0;
   /// kNotFound when missing.

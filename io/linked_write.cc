@@ -10,6 +10,7 @@
 #include "base/format.h"
 #include "base/logging.h"
 #include "io/posix_file.h"
+#include "io/resource_shortage.h"
 
 namespace rowan {
 namespace {
@@ -116,7 +117,7 @@ Status LinkedWriter::WriteAndSync(File* file, uint64_t offset, Bytes bytes) {
   io_uring_prep_fsync(sync, file->descriptor(), IORING_FSYNC_DATASYNC);
   io_uring_sqe_set_data64(sync, kSyncMark);
   const Impl::Answers answers = impl_->Run();
-  if (answers.write < 0 && answers.write != -EINTR && answers.write != -EAGAIN) {
+  if (answers.write < 0 && answers.write != -EINTR && !IsResourceShortage(-answers.write)) {
     return Failed(*file, "write", offset, -answers.write);
   }
   const size_t done = answers.write < 0 ? 0 : static_cast<size_t>(answers.write);

@@ -14,6 +14,7 @@
 #include "base/logging.h"
 #include "io/aligned_buffer.h"
 #include "io/atomic_write.h"
+#include "io/resource_shortage.h"
 
 namespace rowan {
 namespace {
@@ -41,10 +42,12 @@ PosixFile::PosixFile(std::string path, int descriptor, int write_flags)
 PosixFile::~PosixFile() { ::close(descriptor_); }
 
 Status PosixFile::Read(uint64_t offset, MutableBytes buffer) {
+  ShortageWait wait("Reading a file");
   while (!buffer.empty()) {
     const ssize_t count =
         ::pread(descriptor_, buffer.data(), buffer.size(), static_cast<off_t>(offset));
     if (count < 0 && errno == EINTR) continue;
+    if (count < 0 && IsResourceShortage(errno) && wait.Again(errno)) continue;
     if (count < 0) return Failed(*this, "Read", offset, "cannot read file");
     if (count == 0) return Status(Code::kIoError, "read beyond the end of the file", 0);
     buffer = buffer.subspan(static_cast<size_t>(count));
@@ -59,6 +62,7 @@ void PosixFile::SetAtomic(bool atomic) {
 
 Status PosixFile::Write(uint64_t offset, Bytes bytes) {
   const int flags = write_flags();
+  ShortageWait wait("Writing a file");
   while (!bytes.empty()) {
     const iovec piece{const_cast<std::byte*>(bytes.data()), bytes.size()};
     const ssize_t count =
@@ -66,6 +70,7 @@ Status PosixFile::Write(uint64_t offset, Bytes bytes) {
             ? ::pwrite(descriptor_, bytes.data(), bytes.size(), static_cast<off_t>(offset))
             : ::pwritev2(descriptor_, &piece, 1, static_cast<off_t>(offset), flags);
     if (count < 0 && errno == EINTR) continue;
+    if (count < 0 && IsResourceShortage(errno) && wait.Again(errno)) continue;
     if (count < 0) return Failed(*this, "Write", offset, "cannot write file");
     bytes = bytes.subspan(static_cast<size_t>(count));
     offset += static_cast<uint64_t>(count);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// The FileSystem over POSIX calls. Stateless, hence thread-safe.
+// The FileSystem over POSIX calls. Stateless but for the spare descriptors, hence thread-safe.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -13,12 +13,17 @@
 #include "base/logging.h"
 #include "io/atomic_write.h"
 #include "io/posix_file.h"
+#include "io/resource_shortage.h"
+#include "io/spare_descriptors.h"
 
 namespace rowan {
 namespace {
 
 constexpr mode_t kFileMode = 0640;
 constexpr mode_t kFolderMode = 0750;
+/// The log opens two files at a time and a folder; twice that, for a neighbour that takes the one
+/// just given up.
+constexpr uint32_t kSpareDescriptors = 6;
 
 Status Failed(const char* call, const std::string& path, const char* message) {
   const int error = errno;
@@ -38,10 +43,7 @@ int OpenFlags(FileOptions options) {
 class PosixFiles final : public FileSystem {
  public:
   Result<std::unique_ptr<File>> Open(const std::string& path, FileOptions options) override {
-    int descriptor;
-    do {
-      descriptor = ::open(path.c_str(), OpenFlags(options), kFileMode);
-    } while (descriptor < 0 && errno == EINTR);
+    const int descriptor = OpenDescriptor(path, OpenFlags(options), options.spare);
     if (descriptor >= 0) {
       const int write_flags = options.atomic ? kWriteAtomicFlag : 0;
       return std::unique_ptr<File>(std::make_unique<PosixFile>(path, descriptor, write_flags));
@@ -51,6 +53,9 @@ class PosixFiles final : public FileSystem {
     // A file system without O_DIRECT says EINVAL; the caller decides whether that is an error.
     if (errno == EINVAL && options.direct) {
       return Status(Code::kIoError, "the file system refuses direct I/O", EINVAL);
+    }
+    if (IsResourceShortage(errno)) {
+      return StatusFromErrno(errno, "no descriptor or memory to open a file");
     }
     return Failed("Open", path, "cannot open file");
   }
@@ -98,7 +103,11 @@ class PosixFiles final : public FileSystem {
   }
 
   Status SyncDirectory(const std::string& folder) override {
-    const int descriptor = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int descriptor;
+    ShortageWait wait("Syncing a folder");
+    do {
+      descriptor = OpenDescriptor(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC, true);
+    } while (descriptor < 0 && IsResourceShortage(errno) && wait.Again(errno));
     if (descriptor < 0) return Failed("Open", folder, "cannot open folder");
     Status status;
     if (::fsync(descriptor) != 0) status = Failed("fsync", folder, "cannot sync folder");
@@ -109,6 +118,26 @@ class PosixFiles final : public FileSystem {
   Result<uint32_t> AtomicWriteUnitMax(const std::string& path) override {
     return ProbeAtomicWriteUnitMax(path);
   }
+
+ private:
+  /// -1 and errno as open(2).
+  int OpenDescriptor(const std::string& path, int flags, bool spare) {
+    for (;;) {
+      const int descriptor = ::open(path.c_str(), flags, kFileMode);
+      if (descriptor >= 0) {
+        spares_.Refill();
+        return descriptor;
+      }
+      if (errno == EINTR) continue;
+      const int error = errno;
+      const bool used_up = error == EMFILE || error == ENFILE;
+      if (used_up && spare && spares_.GiveUpOne()) continue;
+      errno = error;
+      return -1;
+    }
+  }
+
+  SpareDescriptors spares_{kSpareDescriptors};
 };
 
 }  // namespace

@@ -1,23 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Known spaces live in a hash table cut into shards, each under a shared_mutex: page I/O takes it
-// shared just long enough to copy the file's shared_ptr. A space that is in no shard is dead or was
-// never opened, which is the same to every caller.
+// Names, sizes and the life of tablespace files. Their handles are in space_handles.cc.
 #include "io/space_files.h"
 
-#include <array>
-#include <atomic>
-#include <cerrno>
+#include <algorithm>
 #include <charconv>
 #include <mutex>
 #include <optional>
-#include <shared_mutex>
 #include <string_view>
-#include <unordered_map>
 #include <utility>
 
 #include "base/assertions.h"
 #include "base/format.h"
-#include "base/logging.h"
+#include "io/space_handles.h"
+#include "io/spare_descriptors.h"
 
 namespace rowan {
 namespace {
@@ -25,7 +20,6 @@ namespace {
 constexpr std::string_view kPrefix = "space_";
 constexpr std::string_view kSuffix = ".rws";
 constexpr std::string_view kTrashSuffix = ".rws.trash";
-constexpr size_t kShards = 64;
 /// Trash is cut down by this much per step: freeing many gigabytes at once stalls file systems.
 constexpr uint64_t kTrashStepBytes = uint64_t{256} << 20;
 
@@ -44,150 +38,38 @@ std::optional<SpaceId> ParseName(std::string_view name, std::string_view suffix)
 
 Status DeadSpace() { return Status(Code::kNotFound, "the tablespace does not exist"); }
 
+/// Half of what the process may open: the other half is for connections, the log, and the server's
+/// own tables. Each costs the kernel about 1.5 KiB, hence the upper bound of some 50 MB.
+uint32_t HandlesMax(uint32_t wanted) {
+  if (wanted != 0) return wanted;
+  return static_cast<uint32_t>(std::clamp<uint64_t>(DescriptorLimit() / 2, 16, 32768));
+}
+
 }  // namespace
 
 struct SpaceFiles::Impl {
-  /// A known space. `file` is null while its handle is closed.
-  struct Entry {
-    std::shared_ptr<File> file;           // guarded by the shard's mutex
-    std::atomic<uint64_t> last_use{0};    // value of `clock` at the last use
-    std::atomic<bool> unsynced{false};    // written since the last sync, see Sync
-    std::shared_ptr<std::mutex> growing;  // serialises Extend
-  };
-  struct alignas(64) Shard {
-    mutable std::shared_mutex mutex;
-    std::unordered_map<SpaceId, Entry> spaces;  // guarded by mutex
-  };
-
   FileSystem* const file_system;
   const Options& options;
-  std::array<Shard, kShards> shards;
-  std::atomic<uint64_t> clock{0};
-  std::atomic<uint32_t> open_files{0};
-  std::atomic<uint32_t> next_victim_shard{0};
-  std::atomic<bool> direct_refused{false};
-  std::atomic<bool> atomic;  // stored before the handles are changed, shard by shard
+  SpaceHandles handles;
   std::mutex trash_mutex;
   bool trash_scanned = false;      // guarded by trash_mutex
   std::vector<std::string> trash;  // file names, guarded by trash_mutex
 
   Impl(FileSystem* files, const Options& space_options)
-      : file_system(files), options(space_options), atomic(space_options.atomic) {}
+      : file_system(files),
+        options(space_options),
+        handles(files, {.folder = space_options.folder,
+                        .open_max = HandlesMax(space_options.open_files_max),
+                        .direct = space_options.direct,
+                        .atomic = space_options.atomic}) {}
 
-  Shard& ShardOf(SpaceId space) { return shards[space.value() % kShards]; }
   std::string PathOf(std::string_view name) const {
     return options.folder + "/" + std::string(name);
   }
 
-  Result<std::shared_ptr<File>> OpenFile(const std::string& path, bool create);
-  Result<std::shared_ptr<File>> Acquire(SpaceId space, Use use);
-  void Insert(SpaceId space, std::shared_ptr<File> file);
-  void CloseSomeHandles();
-  void CloseOldestIn(Shard& shard);
   Status FillNewFile(const std::string& path, uint64_t size_bytes);
   Result<bool> RemoveTrashFile(const std::string& path);
 };
-
-Result<std::shared_ptr<File>> SpaceFiles::Impl::OpenFile(const std::string& path, bool create) {
-  FileOptions open_options{.create = create, .exclusive = create};
-  open_options.direct = options.direct && !direct_refused.load(std::memory_order_relaxed);
-  open_options.atomic = atomic.load(std::memory_order_relaxed);
-  Result<std::unique_ptr<File>> opened = file_system->Open(path, open_options);
-  if (!opened.ok() && open_options.direct && opened.status().Is(Code::kIoError) &&
-      opened.status().detail() == EINVAL) {
-    LogInfo("The file system of '{}' refuses direct I/O; its page cache is used.", path);
-    direct_refused.store(true, std::memory_order_relaxed);
-    // The refused attempt may have created the file already.
-    open_options.direct = open_options.exclusive = false;
-    opened = file_system->Open(path, open_options);
-  }
-  if (!opened.ok()) return opened.status();
-  return std::shared_ptr<File>(std::move(opened).value());
-}
-
-void SpaceFiles::Impl::Insert(SpaceId space, std::shared_ptr<File> file) {
-  Shard& shard = ShardOf(space);
-  {
-    std::unique_lock lock(shard.mutex);
-    Entry& entry = shard.spaces[space];
-    file->SetAtomic(atomic.load(std::memory_order_relaxed));  // may have changed since the opening
-    if (entry.file == nullptr) open_files.fetch_add(1, std::memory_order_relaxed);
-    entry.file = std::move(file);
-    entry.last_use.store(clock.fetch_add(1, std::memory_order_relaxed), std::memory_order_relaxed);
-    if (entry.growing == nullptr) entry.growing = std::make_shared<std::mutex>();
-  }
-  CloseSomeHandles();
-}
-
-Result<std::shared_ptr<File>> SpaceFiles::Impl::Acquire(SpaceId space, Use use) {
-  Shard& shard = ShardOf(space);
-  {
-    std::shared_lock lock(shard.mutex);
-    const auto found = shard.spaces.find(space);
-    if (found == shard.spaces.end()) return DeadSpace();
-    Entry& entry = found->second;
-    if (entry.file != nullptr) {
-      // Plain stores on purpose: uses are only compared roughly, and readers share these lines.
-      const uint64_t now = clock.load(std::memory_order_relaxed);
-      if (entry.last_use.load(std::memory_order_relaxed) != now) {
-        entry.last_use.store(now, std::memory_order_relaxed);
-      }
-      if (use == Use::kWrite && !entry.unsynced.load(std::memory_order_relaxed)) {
-        entry.unsynced.store(true, std::memory_order_relaxed);
-      }
-      return entry.file;
-    }
-  }
-  std::shared_ptr<File> file;
-  {
-    std::unique_lock lock(shard.mutex);
-    const auto found = shard.spaces.find(space);
-    if (found == shard.spaces.end()) return DeadSpace();
-    Entry& entry = found->second;
-    if (entry.file == nullptr) {
-      Result<std::shared_ptr<File>> opened =
-          OpenFile(PathOf(Format("{}{}{}", kPrefix, space.value(), kSuffix)), false);
-      if (!opened.ok()) return opened.status();
-      entry.file = std::move(opened).value();
-      open_files.fetch_add(1, std::memory_order_relaxed);
-    }
-    entry.last_use.store(clock.fetch_add(1, std::memory_order_relaxed), std::memory_order_relaxed);
-    if (use == Use::kWrite) entry.unsynced.store(true, std::memory_order_relaxed);
-    file = entry.file;
-  }
-  CloseSomeHandles();
-  return file;
-}
-
-void SpaceFiles::Impl::CloseSomeHandles() {
-  // A bounded part of the shards per call: where most handles cannot be closed, looking at all of
-  // them for every file opened would cost more than the handles do.
-  for (size_t attempt = 0; attempt < kShards / 4; ++attempt) {
-    if (open_files.load(std::memory_order_relaxed) <= options.open_files_max) return;
-    const uint32_t victim = next_victim_shard.fetch_add(1, std::memory_order_relaxed);
-    CloseOldestIn(shards[victim % kShards]);
-  }
-}
-
-void SpaceFiles::Impl::CloseOldestIn(Shard& shard) {
-  std::shared_ptr<File> closing;  // closed outside the lock
-  std::unique_lock lock(shard.mutex);
-  Entry* oldest = nullptr;
-  for (auto& [space, entry] : shard.spaces) {
-    // Copies are made under the mutex only, so a count of one stays one while it is held.
-    const bool idle = entry.file != nullptr && entry.file.use_count() == 1 &&
-                      !entry.unsynced.load(std::memory_order_relaxed);
-    if (idle && (oldest == nullptr || entry.last_use.load(std::memory_order_relaxed) <
-                                          oldest->last_use.load(std::memory_order_relaxed))) {
-      oldest = &entry;
-    }
-  }
-  if (oldest == nullptr) return;
-  closing = std::move(oldest->file);
-  oldest->file = nullptr;
-  open_files.fetch_sub(1, std::memory_order_relaxed);
-  lock.unlock();
-}
 
 SpaceFiles::SpaceFiles(FileSystem* file_system, Options options)
     : options_(std::move(options)), impl_(std::make_unique<Impl>(file_system, options_)) {
@@ -197,7 +79,7 @@ SpaceFiles::SpaceFiles(FileSystem* file_system, Options options)
 SpaceFiles::~SpaceFiles() = default;
 
 std::string SpaceFiles::PathOf(SpaceId space) const {
-  return impl_->PathOf(Format("{}{}{}", kPrefix, space.value(), kSuffix));
+  return impl_->PathOf(SpaceFileName(space));
 }
 
 Status SpaceFiles::Impl::FillNewFile(const std::string& path, uint64_t size_bytes) {
@@ -212,54 +94,36 @@ Status SpaceFiles::Impl::FillNewFile(const std::string& path, uint64_t size_byte
 Status SpaceFiles::Create(SpaceId space, uint32_t pages) {
   const std::string path = PathOf(space);
   if (IsLive(space)) return Status(Code::kInvalidArgument, "the tablespace exists already");
-  Result<std::shared_ptr<File>> file = impl_->OpenFile(path, true);
+  Result<std::shared_ptr<File>> file = impl_->handles.OpenFile(path, true);
   if (!file.ok()) return file.status();
   const Status status = impl_->FillNewFile(path, uint64_t{pages} * options_.page_size_bytes);
   if (!status.ok()) {
     impl_->file_system->Remove(path).Ignore();  // the first failure is the one to report
     return status;
   }
-  impl_->Insert(space, std::move(file).value());
+  impl_->handles.Add(space, std::move(file).value());
   return Status::Ok();
 }
 
 Status SpaceFiles::Open(SpaceId space) {
   if (IsLive(space)) return Status::Ok();
-  Result<std::shared_ptr<File>> file = impl_->OpenFile(PathOf(space), false);
-  if (!file.ok()) return file.status();
-  impl_->Insert(space, std::move(file).value());
+  // Opened when it is needed: a start with very many tables opens few of them.
+  const Result<bool> exists = impl_->file_system->Exists(PathOf(space));
+  if (!exists.ok()) return exists.status();
+  if (!exists.value()) return Status(Code::kNotFound, "no such file");
+  impl_->handles.Add(space, nullptr);
   return Status::Ok();
 }
 
-void SpaceFiles::SetAtomic(bool atomic) {
-  impl_->atomic.store(atomic, std::memory_order_relaxed);
-  for (Impl::Shard& shard : impl_->shards) {
-    // Handles are put into a shard under its mutex: before this, or with the new setting.
-    std::unique_lock lock(shard.mutex);
-    for (auto& [space, entry] : shard.spaces) {
-      if (entry.file != nullptr) entry.file->SetAtomic(atomic);
-    }
-  }
-}
+void SpaceFiles::SetAtomic(bool atomic) { impl_->handles.SetAtomic(atomic); }
 
-bool SpaceFiles::IsLive(SpaceId space) const {
-  const Impl::Shard& shard = impl_->ShardOf(space);
-  std::shared_lock lock(shard.mutex);
-  return shard.spaces.contains(space);
-}
+bool SpaceFiles::IsLive(SpaceId space) const { return impl_->handles.IsLive(space); }
 
-std::vector<SpaceId> SpaceFiles::ListLive() const {
-  std::vector<SpaceId> spaces;
-  for (const Impl::Shard& shard : impl_->shards) {
-    std::shared_lock lock(shard.mutex);
-    for (const auto& [space, entry] : shard.spaces) spaces.push_back(space);
-  }
-  return spaces;
-}
+std::vector<SpaceId> SpaceFiles::ListLive() const { return impl_->handles.ListLive(); }
 
-uint32_t SpaceFiles::OpenHandles() const {
-  return impl_->open_files.load(std::memory_order_relaxed);
-}
+uint32_t SpaceFiles::OpenHandles() const { return impl_->handles.open_count(); }
+
+uint32_t SpaceFiles::OpenHandlesMax() const { return impl_->handles.open_max(); }
 
 Result<std::vector<SpaceId>> SpaceFiles::ListFiles() {
   Result<std::vector<std::string>> names = impl_->file_system->List(options_.folder);
@@ -272,23 +136,10 @@ Result<std::vector<SpaceId>> SpaceFiles::ListFiles() {
 }
 
 Status SpaceFiles::Drop(SpaceId space) {
-  const std::string trash_name =
-      Format("{}{}{}", kPrefix, space.value(), kTrashSuffix);
-  std::shared_ptr<File> closing;  // closed after the lock is released
-  {
-    Impl::Shard& shard = impl_->ShardOf(space);
-    std::unique_lock lock(shard.mutex);
-    const auto found = shard.spaces.find(space);
-    const bool live = found != shard.spaces.end();
-    if (live) {
-      closing = std::move(found->second.file);
-      if (closing != nullptr) impl_->open_files.fetch_sub(1, std::memory_order_relaxed);
-      shard.spaces.erase(found);
-    }
-    const Status renamed =
-        impl_->file_system->Rename(PathOf(space), impl_->PathOf(trash_name));
-    if (!renamed.ok()) return renamed;
-  }
+  const std::string trash_name = Format("{}{}{}", kPrefix, space.value(), kTrashSuffix);
+  (void)impl_->handles.Remove(space);
+  const Status renamed = impl_->file_system->Rename(PathOf(space), impl_->PathOf(trash_name));
+  if (!renamed.ok()) return renamed;
   {
     std::lock_guard lock(impl_->trash_mutex);
     impl_->trash.push_back(trash_name);
@@ -336,7 +187,7 @@ Result<bool> SpaceFiles::Impl::RemoveTrashFile(const std::string& path) {
 
 Status SpaceFiles::ReadPage(PageId id, MutableBytes buffer) {
   ROWAN_DCHECK(buffer.size() == options_.page_size_bytes);
-  const Result<std::shared_ptr<File>> file = impl_->Acquire(id.space, Use::kRead);
+  const Result<std::shared_ptr<File>> file = impl_->handles.Acquire(id.space, Use::kRead);
   if (!file.ok()) return file.status();
   const uint64_t offset = uint64_t{id.page.value()} * options_.page_size_bytes;
   const Status status = file.value()->Read(offset, buffer);
@@ -345,7 +196,7 @@ Status SpaceFiles::ReadPage(PageId id, MutableBytes buffer) {
 
 Status SpaceFiles::WritePage(PageId id, Bytes page) {
   ROWAN_DCHECK(page.size() == options_.page_size_bytes);
-  const Result<std::shared_ptr<File>> file = impl_->Acquire(id.space, Use::kWrite);
+  const Result<std::shared_ptr<File>> file = impl_->handles.Acquire(id.space, Use::kWrite);
   if (!file.ok()) return file.status();
   const uint64_t offset = uint64_t{id.page.value()} * options_.page_size_bytes;
   const Status status = file.value()->Write(offset, page);
@@ -353,13 +204,13 @@ Status SpaceFiles::WritePage(PageId id, Bytes page) {
 }
 
 Result<SpaceFiles::Location> SpaceFiles::Locate(PageId id, Use use) {
-  Result<std::shared_ptr<File>> file = impl_->Acquire(id.space, use);
+  Result<std::shared_ptr<File>> file = impl_->handles.Acquire(id.space, use);
   if (!file.ok()) return file.status();
   return Location{std::move(file).value(), uint64_t{id.page.value()} * options_.page_size_bytes};
 }
 
 Result<uint32_t> SpaceFiles::PageCount(SpaceId space) {
-  const Result<std::shared_ptr<File>> file = impl_->Acquire(space, Use::kRead);
+  const Result<std::shared_ptr<File>> file = impl_->handles.Acquire(space, Use::kRead);
   if (!file.ok()) return file.status();
   const Result<uint64_t> size = file.value()->Size();
   if (!size.ok()) return size.status();
@@ -367,16 +218,10 @@ Result<uint32_t> SpaceFiles::PageCount(SpaceId space) {
 }
 
 Status SpaceFiles::Extend(SpaceId space, uint32_t pages) {
-  const Result<std::shared_ptr<File>> file = impl_->Acquire(space, Use::kWrite);
+  const Result<std::shared_ptr<File>> file = impl_->handles.Acquire(space, Use::kWrite);
   if (!file.ok()) return file.status();
-  std::shared_ptr<std::mutex> growing;
-  {
-    Impl::Shard& shard = impl_->ShardOf(space);
-    std::shared_lock lock(shard.mutex);
-    const auto found = shard.spaces.find(space);
-    if (found == shard.spaces.end()) return DeadSpace();
-    growing = found->second.growing;
-  }
+  const std::shared_ptr<std::mutex> growing = impl_->handles.Growing(space);
+  if (growing == nullptr) return DeadSpace();
   std::lock_guard lock(*growing);
   const Result<uint64_t> size = file.value()->Size();
   if (!size.ok()) return size.status();
@@ -392,23 +237,7 @@ Status SpaceFiles::Extend(SpaceId space, uint32_t pages) {
 }
 
 Status SpaceFiles::Sync(SpaceId space, SyncMethod method) {
-  Result<std::shared_ptr<File>> file = impl_->Acquire(space, Use::kRead);
-  if (file.status().Is(Code::kNotFound)) return Status::Ok();
-  if (!file.ok()) return file.status();
-  Impl::Shard& shard = impl_->ShardOf(space);
-  {
-    // Exclusive: nobody can get a handle in between. Holders of one (count above ours and the
-    // table's) may still write, then the mark has to stay.
-    std::unique_lock lock(shard.mutex);
-    const auto found = shard.spaces.find(space);
-    if (found == shard.spaces.end()) return Status::Ok();
-    if (found->second.file.use_count() == 2) found->second.unsynced.store(false);
-  }
-  const Status status = file.value()->Sync(method);
-  file.value().reset();
-  impl_->CloseSomeHandles();  // this may be the one that had to stay open until now
-  if (status.ok()) return status;
-  return IsLive(space) ? status : Status::Ok();
+  return impl_->handles.Sync(space, method);
 }
 
 }  // namespace rowan

@@ -5,9 +5,7 @@
 //
 // A space is live from Create/Open until Drop. Drop marks it dead at once (reads and writes of a
 // dead space return kNotFound and are no error for the cleaner), renames the file to a trash name
-// and leaves the unlinking to RemoveTrash. Handles are kept open up to `open_files_max`, least
-// recently used closed first, never while in use or written but not synced: the limit is exceeded
-// rather than an error of the kernel's delayed writing lost.
+// and leaves the unlinking to RemoveTrash. How many handles are kept open: io/space_handles.h.
 // Thread safety: all members, from any thread; reads of open files take no exclusive lock.
 #pragma once
 
@@ -20,6 +18,7 @@
 #include "base/ids.h"
 #include "base/status.h"
 #include "io/file.h"
+#include "io/space_handles.h"
 
 namespace rowan {
 
@@ -30,7 +29,7 @@ class SpaceFiles {
     uint32_t page_size_bytes = 16384;
     bool direct = true;  ///< O_DIRECT for data files, silently off where the file system refuses
     bool atomic = false;  ///< untorn page writes at first (FileOptions::atomic), see SetAtomic
-    uint32_t open_files_max = 4000;
+    uint32_t open_files_max = 0;  ///< 0: half of the descriptors the process may have
   };
 
   SpaceFiles(FileSystem* file_system, Options options);
@@ -55,8 +54,8 @@ class SpaceFiles {
   Status ReadPage(PageId id, MutableBytes buffer);
   Status WritePage(PageId id, Bytes page);
   /// File and offset for a batch of reads or writes. The handle keeps the file open while held;
-  /// one taken to write keeps it open until the next sync.
-  enum class Use { kRead, kWrite };
+  /// one taken to write keeps it open until a sync.
+  using Use = SpaceHandles::Use;
   struct Location {
     std::shared_ptr<File> file;
     uint64_t offset = 0;
@@ -69,11 +68,13 @@ class SpaceFiles {
   Status Extend(SpaceId space, uint32_t pages);
   /// Whether page writes are untorn, from now on, of all files.
   void SetAtomic(bool atomic);
-  /// Syncs one space's file; kNotFound (dead) is Ok.
+  /// Makes all writes of before to one space durable; a dead one is Ok.
   Status Sync(SpaceId space, SyncMethod method);
 
   /// File handles open in the cache now.
   [[nodiscard]] uint32_t OpenHandles() const;
+  /// Beyond it handles that are not in use are closed.
+  [[nodiscard]] uint32_t OpenHandlesMax() const;
   [[nodiscard]] uint32_t page_size_bytes() const { return options_.page_size_bytes; }
   [[nodiscard]] const std::string& folder() const { return options_.folder; }
   [[nodiscard]] std::string PathOf(SpaceId space) const;

@@ -7,6 +7,7 @@
 #include <condition_variable>
 #include <deque>
 #include <mutex>
+#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -22,8 +23,12 @@ constexpr uint32_t kThreadsMax = 8;
 class ThreadBatch final : public WriteBatch {
  public:
   explicit ThreadBatch(uint32_t depth) : depth_(depth) {
-    for (uint32_t i = 0; i < std::min(depth, kThreadsMax); ++i) {
-      threads_.emplace_back([this] { Run(); });
+    try {
+      for (uint32_t i = 0; i < std::min(depth, kThreadsMax); ++i) {
+        threads_.emplace_back([this] { Run(); });
+      }
+    } catch (const std::system_error&) {
+      // As many as the system allows; without any the submitter does the work in WaitAll.
     }
   }
   ~ThreadBatch() override {
@@ -62,7 +67,7 @@ class ThreadBatch final : public WriteBatch {
   }
 
   const uint32_t depth_;
-  std::vector<BatchRequest> deferred_;  // simulated files, for WaitAll; the owner's alone
+  std::vector<BatchRequest> deferred_;  // for WaitAll: simulated files; the owner's alone
   std::vector<std::thread> threads_;
   std::mutex mutex_;
   std::condition_variable work_;      // a request or the stop arrived
@@ -74,7 +79,7 @@ class ThreadBatch final : public WriteBatch {
 };
 
 Status ThreadBatch::Queue(const BatchRequest& request) {
-  if (request.file->descriptor() < 0) {
+  if (request.file->descriptor() < 0 || threads_.empty()) {
     deferred_.push_back(request);
     return Status::Ok();
   }

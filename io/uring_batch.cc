@@ -12,6 +12,7 @@
 #include "base/format.h"
 #include "base/logging.h"
 #include "io/batch_requests.h"
+#include "io/resource_shortage.h"
 
 namespace rowan {
 namespace {
@@ -55,6 +56,7 @@ class UringBatch final : public WriteBatch {
   bool ready_ = false;
   std::vector<uint32_t> prepared_;  // slots in the submission queue, not yet with the kernel
   uint32_t in_kernel_ = 0;
+  ShortageWait wait_{"An io_uring request"};
   int broken_errno_ = 0;  // the kernel refused to take requests; the batch is of no more use
 };
 
@@ -110,11 +112,15 @@ void UringBatch::SubmitPrepared() {
     if (taken > 0) {
       in_kernel_ += static_cast<uint32_t>(taken);
       prepared_.erase(prepared_.begin(), prepared_.begin() + taken);
+      wait_.Reset();
       continue;
     }
-    const bool passing = taken == 0 || taken == -EINTR || taken == -EAGAIN || taken == -EBUSY;
+    const bool passing = taken == 0 || taken == -EINTR || taken == -EBUSY ||
+                         IsResourceShortage(-taken);
     if (passing && in_kernel_ > 0) {
       Reap(1);  // short of resources: room comes back with completions
+    } else if (passing && taken != 0 && wait_.Again(-taken)) {
+      continue;
     } else if (taken != -EINTR) {
       AbandonPrepared(taken == 0 ? EIO : -taken);
     }

@@ -31,6 +31,8 @@ struct Gauges {
   long long history_list_length;
   long long row_locks;
   long long stopped;
+  long long open_files;
+  long long open_files_max;
   double log_syncs_per_commit;
   double commits_per_log_sync;
   const char* io_backend;
@@ -60,6 +62,9 @@ void ReadGauges() {
       static_cast<long long>(g_engine->txns()->undo()->HistoryLength());
   g_gauges.row_locks = static_cast<long long>(g_engine->txns()->locks()->lock_count());
   g_gauges.stopped = g_engine->stopped() ? 1 : 0;
+  const SpaceFiles* files = g_engine->pool()->files();
+  g_gauges.open_files = static_cast<long long>(files->OpenHandles());
+  g_gauges.open_files_max = static_cast<long long>(files->OpenHandlesMax());
   const uint64_t commits = ReadCounter(Counter::kCommits);
   const uint64_t syncs = ReadCounter(Counter::kLogSyncs);
   g_gauges.log_syncs_per_commit = Ratio(syncs, commits);
@@ -90,6 +95,8 @@ SHOW_VAR g_gauge_variables[] = {
     Number("history_list_length", &g_gauges.history_list_length),
     Number("row_locks", &g_gauges.row_locks),
     Number("stopped", &g_gauges.stopped),
+    Number("open_files", &g_gauges.open_files),
+    Number("open_files_max", &g_gauges.open_files_max),
     Fraction("log_syncs_per_commit", &g_gauges.log_syncs_per_commit),
     Fraction("commits_per_log_sync", &g_gauges.commits_per_log_sync),
     Text("io_backend", &g_gauges.io_backend),

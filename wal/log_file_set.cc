@@ -7,6 +7,7 @@
 #include "base/assertions.h"
 #include "base/logging.h"
 #include "io/aligned_buffer.h"
+#include "io/resource_shortage.h"
 #include "wal/log_buffer.h"
 
 namespace rowan {
@@ -185,8 +186,10 @@ Result<bool> LogFileSet::Step(const Aim& aim) {
 Status LogFileSet::Require(uint64_t number) {
   if (number < prepared_.load(std::memory_order_acquire)) return Status::Ok();
   std::lock_guard lock(mutex_);
+  ShortageWait wait("Preparing a redo log file");
   while (prepared_.load(std::memory_order_relaxed) <= number) {
     const Status status = CreateLocked();
+    if (IsResourceShortage(status) && wait.Again(static_cast<int>(status.detail()))) continue;
     if (!status.ok()) return status;
   }
   return Status::Ok();
@@ -209,7 +212,7 @@ Status LogFileSet::CreateLocked() {
 
 Status LogFileSet::FillScratch() {
   Result<std::unique_ptr<File>> opened =
-      options_.file_system->Open(ScratchPath(), {.create = true});
+      options_.file_system->Open(ScratchPath(), {.create = true, .spare = true});
   if (!opened.ok()) return opened.status();
   File* file = opened.value().get();
   const AlignedBuffer zeros(kZeroChunkBytes);
@@ -233,7 +236,7 @@ Status LogFileSet::FillScratch() {
 
 Status LogFileSet::RecycleLocked() {
   const uint64_t number = prepared_.load(std::memory_order_relaxed);
-  Result<std::shared_ptr<File>> file = Open(first_, {});
+  Result<std::shared_ptr<File>> file = Open(first_, {.spare = true});
   if (!file.ok()) return file.status();
   Status status = WriteLogFileHeader(file.value().get(), HeaderOf(number));
   if (status.ok()) status = file.value()->Sync(SyncMethod::kFsync);

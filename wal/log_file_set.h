@@ -51,7 +51,7 @@ class LogFileSet {
     uint64_t wanted_end = 0;///< files should be ready up to here
   };
   /// Takes one step (recycles, removes or creates one file) towards the aim; false if there is none
-  /// to take. kNoSpace leaves everything as it was.
+  /// to take. kNoSpace and a shortage (io/resource_shortage.h) leave everything as it was.
   Result<bool> Step(const Aim& aim);
   /// Makes sure that the file `number` is ready, whatever the aim. Waits for a Step in progress.
   Status Require(uint64_t number);

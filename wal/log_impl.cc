@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/counters.h"
 #include "base/logging.h"
+#include "io/resource_shortage.h"
 
 namespace rowan {
 namespace {
@@ -200,12 +201,20 @@ ThreadLoop::Next Log::Impl::KeepFilesReady() {
     }
     return ThreadLoop::Next::kWait;
   }
+  if (IsResourceShortage(step.status())) {
+    LogShortage("Preparing a redo log file", static_cast<int>(step.status().detail()));
+    return ThreadLoop::Next::kWait;
+  }
   if (!step.ok()) {
     Fail("a log file cannot be prepared", step.status());
     return ThreadLoop::Next::kWait;
   }
   out_of_space = false;
   pressure.RoomFreed();
+  const Status opened = writer.OpenAhead();
+  if (IsResourceShortage(opened)) {
+    LogShortage("Opening a redo log file", static_cast<int>(opened.detail()));
+  }
   return step.value() ? ThreadLoop::Next::kAgain : ThreadLoop::Next::kWait;
 }
 

@@ -8,6 +8,7 @@
 #include "base/assertions.h"
 #include "base/clock.h"
 #include "base/counters.h"
+#include "io/resource_shortage.h"
 
 namespace rowan {
 namespace {
@@ -131,18 +132,62 @@ LogWriter::Piece LogWriter::NextPieceLocked(uint64_t position, uint64_t stop) {
   return {bytes, position + bytes.size()};
 }
 
+Result<std::shared_ptr<File>> LogWriter::OpenLogFile(uint64_t number, FileOptions options) {
+  options.spare = true;
+  ShortageWait wait("Opening a redo log file");
+  for (;;) {
+    Result<std::shared_ptr<File>> opened = files_->Open(number, options);
+    if (opened.ok() || !IsResourceShortage(opened.status())) return opened;
+    if (!wait.Again(static_cast<int>(opened.status().detail()))) return opened;
+  }
+}
+
 Result<std::shared_ptr<File>> LogWriter::HandleLocked(uint64_t number, Via via) {
   const bool special =
       via == Via::kStrategy && strategy_->kind() == SyncStrategy::Kind::kThrough;
   Handle& handle = special ? through_ : plain_;
   if (handle.file != nullptr && handle.number == number) return handle.file;
+  Handle& next = special ? next_through_ : next_plain_;
+  if (next.file != nullptr && next.number == number) {
+    handle = std::exchange(next, {});
+    return handle.file;
+  }
   Status status = files_->Require(number);
   if (!status.ok()) return status;
   Result<std::shared_ptr<File>> opened =
-      files_->Open(number, special ? strategy_->open_options() : FileOptions{});
+      OpenLogFile(number, special ? strategy_->open_options() : FileOptions{});
   if (!opened.ok()) return opened.status();
   handle = {number, std::move(opened).value()};
   return handle.file;
+}
+
+Status LogWriter::OpenAhead() {
+  uint64_t number;
+  bool through;
+  FileOptions options{};
+  {
+    std::lock_guard lock(mutex_);
+    number = files_->NumberOf(written_.load(std::memory_order_relaxed)) + 1;
+    through = strategy_->kind() == SyncStrategy::Kind::kThrough;
+    options = strategy_->open_options();
+    const Handle& next = through ? next_through_ : next_plain_;
+    if (next.file != nullptr && next.number >= number) return Status::Ok();
+  }
+  if (files_->EndOf(number) > files_->PreparedEnd()) return Status::Ok();
+  // One try each: the next tick comes soon, the leader only later.
+  Result<std::shared_ptr<File>> plain = files_->Open(number, {.spare = true});
+  if (!plain.ok()) return plain.status();
+  Result<std::shared_ptr<File>> special = plain;
+  options.spare = true;
+  if (through) special = files_->Open(number, options);
+  if (!special.ok()) return special.status();
+  std::lock_guard lock(mutex_);
+  next_plain_ = {number, std::move(plain).value()};
+  // If the strategy has changed meanwhile its flags may be others.
+  const bool same = through && strategy_->kind() == SyncStrategy::Kind::kThrough &&
+                    strategy_->open_options().direct == options.direct;
+  if (same) next_through_ = {number, std::move(special).value()};
+  return Status::Ok();
 }
 
 Status LogWriter::SwitchStrategy(std::unique_ptr<SyncStrategy> strategy) {
@@ -158,6 +203,7 @@ Status LogWriter::SwitchStrategy(std::unique_ptr<SyncStrategy> strategy) {
   } else {
     through_ = {};
   }
+  next_through_ = {};  // opened with the flags of before
   strategy_ = std::move(strategy);
   method_.store(strategy_->method(), std::memory_order_release);
   return Status::Ok();

@@ -41,6 +41,8 @@ class LogWriter {
 
   /// Leader. Returns the LSN up to which the log is durable now.
   Result<Lsn> MakeDurable();
+  /// Opens the file that comes next, if it is ready, so that the leader need not.
+  Status OpenAhead();
   /// Leader, with nothing written that is not durable. On failure the old strategy stays.
   Status SwitchStrategy(std::unique_ptr<SyncStrategy> strategy);
 
@@ -66,6 +68,8 @@ class LogWriter {
   Status WritePieceLocked(File* file, const Piece& piece, uint64_t position, Effect effect);
   Piece NextPieceLocked(uint64_t position, uint64_t stop);
   Result<std::shared_ptr<File>> HandleLocked(uint64_t number, Via via);
+  /// With or without the strategy's options. Waits while descriptors are short.
+  Result<std::shared_ptr<File>> OpenLogFile(uint64_t number, FileOptions options);
   Status WritePendingLocked(uint64_t target);
   Status SyncTouched();
 
@@ -79,6 +83,8 @@ class LogWriter {
   AlignedBuffer staging_;                        // guarded by mutex_, as all below
   Handle plain_;
   Handle through_;
+  Handle next_plain_;                            // of the file after, see OpenAhead
+  Handle next_through_;
   std::vector<std::shared_ptr<File>> touched_;   // written since a sync of them began
 
   // Owned by the leader; the strategy is replaced under mutex_ too.

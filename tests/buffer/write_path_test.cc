@@ -383,6 +383,7 @@ TEST_F(WritePath, OneSyncServesAllWhoWaitForIt) {
   ASSERT_TRUE(core_->syncs.EnsureSynced(PoolHarness::kSpace, 1).ok());
   EXPECT_EQ(fs_.Calls(FileCall::kSync), syncs);
   // An old ticket stays served when there are new writes.
+  harness_.WriteHome(1, harness_.ReadHome(1));
   const SyncTracker::Ticket ticket = core_->syncs.NoteWrite(PoolHarness::kSpace);
   ASSERT_TRUE(core_->syncs.EnsureSynced(PoolHarness::kSpace, ticket - 1).ok());
   EXPECT_EQ(fs_.Calls(FileCall::kSync), syncs);

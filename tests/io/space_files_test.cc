@@ -5,12 +5,14 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "base/random.h"
 #include "io/aligned_buffer.h"
+#include "io/spare_descriptors.h"
 #include "tests/support/fault_file_system.h"
 #include "tests/support/temp_dir.h"
 #include "tests/support/test_settings.h"
@@ -155,26 +157,110 @@ TEST_F(SpaceFilesTest, ManySpacesShareFewHandles) {
   EXPECT_EQ(spaces.ListLive().size(), kSpaces);
 }
 
-TEST_F(SpaceFilesTest, HandlesInUseOrUnsyncedStayOpen) {
-  SpaceFiles spaces(PosixFileSystem(), OptionsFor(1));
-  for (uint32_t i = 0; i < 4; ++i) ASSERT_TRUE(spaces.Create(SpaceId(100 + i), 1).ok());
-  const AlignedBuffer page(size_);
-  ASSERT_TRUE(spaces.WritePage(Page(SpaceId(100), 0), page.span()).ok());
-  Result<SpaceFiles::Location> held = spaces.Locate(Page(SpaceId(101), 0), SpaceFiles::Use::kWrite);
-  ASSERT_TRUE(spaces.WritePage(Page(SpaceId(102), 0), page.span()).ok());
-  EXPECT_GE(spaces.OpenHandles(), 3u);
-  for (uint32_t i = 0; i < 4; ++i) {
-    ASSERT_TRUE(spaces.Sync(SpaceId(100 + i), SyncMethod::kFsync).ok());
-  }
-  // The held one may still be written, so it keeps its mark and its handle.
-  held.value().file.reset();
-  ASSERT_TRUE(spaces.Sync(SpaceId(101), SyncMethod::kFsync).ok());
-  for (int round = 0; round < 4; ++round) {
-    for (uint32_t i = 0; i < 4; ++i) {
+TEST_F(SpaceFilesTest, HandlesInUseStayOpenAndWrittenOnesAreSyncedBeforeTheyAreClosed) {
+  constexpr uint32_t kSpaces = 200;
+  FaultFileSystem files(TestSeed());
+  {
+    SpaceFiles spaces(&files, {.folder = "db", .page_size_bytes = size_, .open_files_max = 4});
+    for (uint32_t i = 0; i < kSpaces; ++i) ASSERT_TRUE(spaces.Create(SpaceId(100 + i), 1).ok());
+    Result<SpaceFiles::Location> held =
+        spaces.Locate(Page(SpaceId(100), 0), SpaceFiles::Use::kWrite);
+    for (uint32_t i = 1; i < kSpaces; ++i) {
+      const AlignedBuffer page = Filled(size_, i & 0xFF);
+      ASSERT_TRUE(spaces.WritePage(Page(SpaceId(100 + i), 0), page.span()).ok());
+      ASSERT_LE(spaces.OpenHandles(), 5u) << "written and never synced by us";
+    }
+    // The held one may still be written, so a sync leaves its mark.
+    ASSERT_TRUE(spaces.Sync(SpaceId(100), SyncMethod::kFsync).ok());
+    ASSERT_TRUE(held.value().file->Write(0, Filled(size_, 99).span()).ok());
+    const uint64_t syncs = files.Calls(FileCall::kSync);
+    held.value().file.reset();
+    for (uint32_t i = 0; i < kSpaces; ++i) {
       ASSERT_TRUE(spaces.Sync(SpaceId(100 + i), SyncMethod::kFsync).ok());
     }
+    EXPECT_LE(files.Calls(FileCall::kSync), syncs + 5) << "those that were closed are durable";
   }
-  EXPECT_LE(spaces.OpenHandles(), 2u);
+  files.Crash(CrashPlan{.keep = CrashPlan::Keep::kNothing}, 1);
+  SpaceFiles spaces(&files, {.folder = "db", .page_size_bytes = size_});
+  AlignedBuffer page(size_);
+  for (uint32_t i = 0; i < kSpaces; ++i) {
+    ASSERT_TRUE(spaces.Open(SpaceId(100 + i)).ok());
+    ASSERT_TRUE(spaces.ReadPage(Page(SpaceId(100 + i), 0), page.span()).ok());
+    ASSERT_EQ(page.data()[0], static_cast<std::byte>(i == 0 ? 99 : i & 0xFF)) << i;
+  }
+}
+
+TEST_F(SpaceFilesTest, AFailedSyncOfAClosedHandleIsToldToAllWhoAskLater) {
+  FaultFileSystem files(TestSeed());
+  SpaceFiles spaces(&files, {.folder = "db", .page_size_bytes = size_, .open_files_max = 2});
+  for (uint32_t i = 0; i < 8; ++i) ASSERT_TRUE(spaces.Create(SpaceId(100 + i), 1).ok());
+  const AlignedBuffer page = Filled(size_, 1);
+  ASSERT_TRUE(spaces.WritePage(Page(SpaceId(100), 0), page.span()).ok());
+  files.Inject({.call = FileCall::kSync, .path_part = "space_100"});
+  AlignedBuffer read(size_);
+  for (uint32_t i = 0; i < 64; ++i) {
+    ASSERT_TRUE(spaces.ReadPage(Page(SpaceId(101 + i % 7), 0), read.span()).ok());
+    if (i % 7 != 0) continue;
+    ASSERT_TRUE(spaces.Locate(Page(SpaceId(101), 0), SpaceFiles::Use::kRead).ok());
+  }
+  // Closing is what syncs it: make all others clean and in use no more, then need its handle.
+  for (uint32_t i = 1; i < 8; ++i) {
+    (void)spaces.WritePage(Page(SpaceId(100 + i), 0), page.span()).ok();
+  }
+  EXPECT_TRUE(spaces.Sync(SpaceId(103), SyncMethod::kFdatasync).Is(Code::kIoError));
+  EXPECT_TRUE(spaces.Sync(SpaceId(100), SyncMethod::kFdatasync).Is(Code::kIoError));
+}
+
+TEST_F(SpaceFilesTest, AShortageOfDescriptorsIsWaitedForAndOwnHandlesAreGivenUp) {
+  constexpr uint32_t kSpaces = 40;
+  FaultFileSystem files(TestSeed());
+  SpaceFiles spaces(&files, {.folder = "db", .page_size_bytes = size_, .open_files_max = 30});
+  for (uint32_t i = 0; i < kSpaces; ++i) {
+    ASSERT_TRUE(spaces.Create(SpaceId(100 + i), 1).ok());
+    ASSERT_TRUE(spaces.WritePage(Page(SpaceId(100 + i), 0), Filled(size_, i).span()).ok());
+  }
+  const uint32_t open_before = spaces.OpenHandles();
+  AlignedBuffer page(size_);
+  for (const int error : {EMFILE, ENFILE, ENOMEM, EAGAIN}) {
+    const uint64_t opens = files.Calls(FileCall::kOpen);
+    for (int times = 0; times < 3; ++times) {
+      files.Inject({.call = FileCall::kOpen, .path_part = "space_", .error = error});
+    }
+    for (uint32_t i = 0; files.Calls(FileCall::kOpen) == opens; ++i) {
+      ASSERT_TRUE(spaces.ReadPage(Page(SpaceId(100 + i), 0), page.span()).ok()) << i;
+    }
+  }
+  EXPECT_LT(spaces.OpenHandles(), open_before - 10);
+  for (uint32_t i = 0; i < kSpaces; ++i) {
+    ASSERT_TRUE(spaces.ReadPage(Page(SpaceId(100 + i), 0), page.span()).ok()) << i;
+    EXPECT_EQ(page.data()[0], static_cast<std::byte>(i));
+    ASSERT_TRUE(spaces.WritePage(Page(SpaceId(100 + i), 0), page.span()).ok()) << i;
+  }
+  // Other failures are not waited for.
+  files.Inject({.call = FileCall::kOpen, .path_part = "space_", .lasting = true});
+  uint32_t failed = 0;
+  for (uint32_t i = 0; i < kSpaces; ++i) {
+    if (!spaces.ReadPage(Page(SpaceId(100 + i), 0), page.span()).ok()) ++failed;
+  }
+  EXPECT_GE(failed, kSpaces - 31);
+}
+
+TEST_F(SpaceFilesTest, TheLimitFollowsFromWhatTheProcessMayOpen) {
+  SpaceFiles spaces(PosixFileSystem(), OptionsFor(0));
+  EXPECT_EQ(spaces.OpenHandlesMax(), std::clamp<uint64_t>(DescriptorLimit() / 2, 16, 32768));
+}
+
+TEST_F(SpaceFilesTest, OpeningVeryManySpacesOpensNoFile) {
+  FaultFileSystem files(TestSeed());
+  {
+    SpaceFiles spaces(&files, {.folder = "db", .page_size_bytes = size_});
+    for (uint32_t i = 0; i < 100; ++i) ASSERT_TRUE(spaces.Create(SpaceId(100 + i), 1).ok());
+  }
+  SpaceFiles spaces(&files, {.folder = "db", .page_size_bytes = size_});
+  const uint64_t opens = files.Calls(FileCall::kOpen);
+  for (uint32_t i = 0; i < 100; ++i) ASSERT_TRUE(spaces.Open(SpaceId(100 + i)).ok());
+  EXPECT_EQ(files.Calls(FileCall::kOpen), opens);
+  EXPECT_EQ(spaces.PageCount(SpaceId(150)).value(), 1u);
 }
 
 TEST_F(SpaceFilesTest, HandlesTakenToReadCanBeClosedWithoutASync) {

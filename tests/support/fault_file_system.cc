@@ -176,7 +176,8 @@ FaultFileSystem::Verdict FaultFileSystem::TakeFault(FileCall call, const std::st
     verdict.faulty = true;
     if (fault.effect == InjectedFault::Effect::kFail ||
         fault.effect == InjectedFault::Effect::kShort) {
-      const int error = fault.code == Code::kNoSpace ? ENOSPC : EIO;
+      const int usual = fault.code == Code::kNoSpace ? ENOSPC : EIO;
+      const int error = fault.error != 0 ? fault.error : usual;
       verdict.status = Status(fault.code, "injected fault", static_cast<uint32_t>(error));
     }
     if (!fault.lasting) faults_.erase(faults_.begin() + static_cast<ptrdiff_t>(i));

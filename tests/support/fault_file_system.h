@@ -48,6 +48,7 @@ struct InjectedFault {
   bool lasting = false;           ///< all matching calls from the n-th on
   Effect effect = Effect::kFail;
   Code code = Code::kIoError;     ///< kNoSpace for a full disk
+  int error = 0;                  ///< errno in the status; 0: EIO, or ENOSPC with kNoSpace
   uint64_t misdirect_bytes = 0;
 };
 

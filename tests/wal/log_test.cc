@@ -5,13 +5,16 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <cerrno>
 #include <chrono>
 #include <thread>
 #include <vector>
 
 #include "tests/support/fault_file_system.h"
+#include "tests/support/test_settings.h"
 #include "tests/wal/log_world.h"
 #include "wal/log_file_header.h"
+#include "wal/log_writer.h"
 
 namespace rowan {
 namespace {
@@ -280,6 +283,57 @@ TEST_F(LogTest, AFullDiskMakesWritersWaitForOldFiles) {
   stop = true;
   cleaner.join();
   EXPECT_FALSE(world.log->stopped());
+}
+
+TEST_F(LogTest, AShortageOfDescriptorsIsWaitedFor) {
+  ASSERT_TRUE(world.Start().ok());
+  uint64_t number = 0;
+  const auto fill = [&](uint64_t until) {
+    while (world.log->tail().value() < until) {
+      const Lsn lsn = world.Append(++number, 3000);
+      ASSERT_NE(lsn, kNoLsn);
+      ASSERT_TRUE(world.log->WaitDurable(lsn).ok());
+      ASSERT_TRUE(world.Checkpoint(lsn).ok());
+    }
+  };
+  for (const int error : {EMFILE, ENFILE, ENOMEM, EAGAIN}) {
+    for (int times = 0; times < 2; ++times) {
+      files.Inject({.call = FileCall::kOpen, .path_part = "redo_", .error = error});
+    }
+  }
+  fill(uint64_t{1} << 20);
+  EXPECT_FALSE(world.log->stopped());
+  world.Vanish();
+  ASSERT_TRUE(world.Start().ok());
+}
+
+TEST(LogWriterTest, OpensNoFileThatWasOpenedAhead) {
+  constexpr uint64_t kFileBytes = uint64_t{64} << 10;
+  for (const LogSyncMethod method : {LogSyncMethod::kFdatasync, LogSyncMethod::kDsync}) {
+    FaultFileSystem files(TestSeed());
+    LogFileSet set({.file_system = &files, .folder = "log", .file_bytes = kFileBytes});
+    ASSERT_TRUE(set.Create(Log::kFirstLsn).ok());
+    LogBuffer buffer(uint64_t{1} << 20, Log::kFirstLsn, 1);
+    std::string reason;
+    LogWriter writer(&set, &buffer, Log::kFirstLsn, MakeSyncStrategy(method, &reason).value());
+    const std::atomic<uint64_t> durable{0};
+    GroupBuilder group;
+    const auto append_until = [&](uint64_t end) {
+      while (buffer.tail().value() < end) {
+        FillGroup(&group, 1, 3000);
+        group.Finish();
+        ASSERT_NE(buffer.TryAppend(&group, durable), kNoLsn);
+      }
+    };
+    append_until(kFileBytes / 2);
+    ASSERT_TRUE(writer.MakeDurable().ok());
+    ASSERT_TRUE(writer.WriteUpTo(buffer.tail()).ok());
+    ASSERT_TRUE(writer.OpenAhead().ok());
+    files.Inject({.call = FileCall::kOpen, .lasting = true});
+    append_until(kFileBytes + kFileBytes / 2);
+    EXPECT_TRUE(writer.MakeDurable().ok());
+    EXPECT_TRUE(writer.OpenAhead().ok()) << "there is no third file yet";
+  }
 }
 
 TEST_F(LogTest, AFileThatCannotBePreparedStopsTheLog) {

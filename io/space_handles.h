@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// SpaceHandles: the live spaces and the open handles of their files, no more of them than a limit.
+// Over it handles go, roughly the least recently used first: those with nothing to sync at once,
+// written ones after a sync of their own. Only handles in use stay, so the limit is exceeded by no
+// more than what is in use.
+//
+// Invariants:
+//   1. a handle is closed only when every write through it is durable, or none was made: no error
+//      of the kernel's delayed writing goes unseen;
+//   2. a file has at most one sync under way, so no failure is reported to one of two who wait;
+//   3. after a failed sync all later ones fail, here and for good.
+// Thread safety: all members, from any thread; handles that are open are found under a shared lock.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <shared_mutex>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "base/ids.h"
+#include "base/status.h"
+#include "io/file.h"
+
+namespace rowan {
+
+/// `space_<id>.rws`
+std::string SpaceFileName(SpaceId space);
+
+class SpaceHandles {
+ public:
+  struct Options {
+    std::string folder;
+    uint32_t open_max = 0;
+    bool direct = true;
+    bool atomic = false;
+  };
+  SpaceHandles(FileSystem* file_system, Options options);
+
+  /// Opens a file as the options say; without O_DIRECT where the file system refuses it. Waits
+  /// while descriptors are short, after closing some of its own.
+  Result<std::shared_ptr<File>> OpenFile(const std::string& path, bool create);
+  /// Makes a space live; `file` may be null: it is opened when it is needed.
+  void Add(SpaceId space, std::shared_ptr<File> file);
+  /// Not live any more. False if it was not.
+  bool Remove(SpaceId space);
+  [[nodiscard]] bool IsLive(SpaceId space) const;
+  [[nodiscard]] std::vector<SpaceId> ListLive() const;
+
+  enum class Use { kRead, kWrite };
+  /// kNotFound: not live. To write: the handle has to be synced from now on before it is closed.
+  Result<std::shared_ptr<File>> Acquire(SpaceId space, Use use);
+  /// What serialises changes of the file's size; null if the space is not live.
+  std::shared_ptr<std::mutex> Growing(SpaceId space);
+  /// Makes all writes of before durable; nothing to do if that was done to close the handle.
+  Status Sync(SpaceId space, SyncMethod method);
+  void SetAtomic(bool atomic);
+
+  [[nodiscard]] uint32_t open_count() const { return open_.load(std::memory_order_relaxed); }
+  [[nodiscard]] uint32_t open_max() const { return options_.open_max; }
+
+ private:
+  struct Entry {
+    std::shared_ptr<File> file;           // guarded by the shard's mutex; null: not open
+    std::shared_ptr<std::mutex> growing;  // constant
+    size_t position = 0;                  // in Shard::open, guarded by the shard's mutex
+    bool syncing = false;                 // guarded by the shard's mutex
+    std::atomic<bool> used{false};        // since the hand last passed
+    std::atomic<bool> unsynced{false};    // written, or may still be, since the last sync
+  };
+  static constexpr size_t kShards = 64;
+  struct alignas(64) Shard {
+    mutable std::shared_mutex mutex;
+    std::condition_variable_any sync_done;
+    std::unordered_map<SpaceId, Entry> spaces;           // guarded by mutex, as all below
+    std::vector<std::pair<SpaceId, Entry*>> open{};      // those with a handle, for the hand
+    size_t hand = 0;
+  };
+  enum class Victim { kSynced, kAny };
+
+  Shard& ShardOf(SpaceId space) { return shards_[space.value() % kShards]; }
+  [[nodiscard]] const Shard& ShardOf(SpaceId space) const {
+    return shards_[space.value() % kShards];
+  }
+  Result<std::shared_ptr<File>> OpenOnce(const std::string& path, bool create);
+  void PutLocked(Shard* shard, SpaceId space, Entry* entry, std::shared_ptr<File> file);
+  /// Takes the handle out of the table. The caller closes it without the lock.
+  std::shared_ptr<File> TakeLocked(Shard* shard, Entry* entry);
+  /// Down to the limit, as far as handles are not in use.
+  void CloseSome();
+  bool CloseOne(Shard* shard, Victim victim);
+  static std::pair<SpaceId, Entry*> ChooseLocked(Shard* shard, Victim victim);
+  /// Closes a share of the handles, whatever the limit says. False if none could be closed.
+  bool CloseShare();
+  /// Syncs a handle; `entry` is marked as clean first if nobody else can write. Returns with the
+  /// lock held again; the entry may be gone by then.
+  Status SyncLocked(Shard* shard, SpaceId space, Entry* entry, SyncMethod method,
+                    std::unique_lock<std::shared_mutex>* lock);
+  Status Failure();
+
+  FileSystem* const file_system_;
+  const Options options_;
+  std::array<Shard, kShards> shards_;
+  std::atomic<uint32_t> open_{0};
+  std::atomic<uint32_t> next_victim_shard_{0};
+  std::atomic<bool> direct_refused_{false};
+  std::atomic<bool> atomic_;  // stored before the handles are changed, shard by shard
+  /// Of the last Sync: closing handles syncs in the same way.
+  std::atomic<SyncMethod> sync_method_{SyncMethod::kFdatasync};
+  std::atomic<bool> failed_{false};
+  std::mutex failure_mutex_;
+  Status failure_;  // guarded by failure_mutex_; first failed sync
+};
+
+}  // namespace rowan

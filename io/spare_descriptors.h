@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// A few descriptors kept for what must not fail when a process has used up all others: the redo
+// log's files and the syncing of folders. A spare one is closed and the call tried again at once;
+// later calls take new ones.
+// Thread safety: all members from any thread.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+#include <vector>
+
+namespace rowan {
+
+/// Descriptors this process may have open now (the soft limit).
+uint64_t DescriptorLimit();
+
+class SpareDescriptors {
+ public:
+  /// Keeps `count` of them, from the first Refill on.
+  explicit SpareDescriptors(uint32_t count) : wanted_(count) {}
+  ~SpareDescriptors();
+
+  /// Takes what is missing, as far as there are any. Cheap when nothing is missing.
+  void Refill();
+  /// Closes one, so that the next open of this process finds a free one. False if none is left.
+  bool GiveUpOne();
+
+ private:
+  const uint32_t wanted_;
+  std::atomic<uint32_t> count_{0};  // of descriptors_, for Refill
+  std::mutex mutex_;
+  std::vector<int> descriptors_;  // guarded by mutex_
+};
+
+}  // namespace rowan
