@@ -24,6 +24,7 @@
 #include "buffer/page_table.h"
 #include "buffer/page_versions.h"
 #include "buffer/sync_tracker.h"
+#include "buffer/write_gate.h"
 
 namespace rowan {
 
@@ -44,9 +45,8 @@ struct PoolCore {
   SyncTracker syncs;
   PageVersions versions;
   std::atomic<DoublewriteMode> doublewrite_mode;
-  /// Shared while a batch is written, exclusive while the doublewrite mode changes. Holders wait
-  /// for I/O only.
-  std::shared_mutex write_gate;
+  /// Shared while a batch is written, exclusive while the doublewrite mode changes.
+  WriteGate write_gate;
   /// Frames [0, frame_limit) are in use; the ones behind are retired or on their way.
   std::atomic<uint32_t> frame_limit{0};
   std::atomic<uint64_t> dirty_frames{0};
