@@ -87,9 +87,11 @@ Status Checkpointer::SweepShard(PageWriter* writer, SweepMode mode, size_t index
                                 std::vector<Postponed>* postponed) {
   SweptShard& shard = (*swept)[index];
   // A page changed within the last fraction of the log is probably hot: one write per round does.
+  // Unless that was long ago: the log of an idle pool does not grow, and its end is written too.
   const uint64_t young_bytes =
       mode == SweepMode::kLazy && core_->log != nullptr ? core_->log->capacity_bytes() / 8 : 0;
-  const uint64_t young_from = shard.start > young_bytes ? shard.start - young_bytes : 0;
+  const uint64_t young_from = std::max(shard.start > young_bytes ? shard.start - young_bytes : 0,
+                                       aged_.load(std::memory_order_relaxed));
   const uint32_t first = shard.number * shard_frames_;
   const uint32_t last = std::min(first + shard_frames_, core_->arena->frames_ever());
   for (uint32_t number = first; number < last; ++number) {

@@ -29,7 +29,7 @@
 namespace rowan {
 
 enum class SweepMode {
-  kLazy,       ///< leaves out pages changed lately and pages that are latched now
+  kLazy,       ///< leaves out pages changed lately, by log and by time, and those latched now
   kUrgent,     ///< the log is nearly full: everything, waiting where needed
 };
 
@@ -42,6 +42,10 @@ class Checkpointer {
   void SetBefore(std::function<void()> before) { before_ = std::move(before); }
 
   [[nodiscard]] uint32_t shard_count() const;
+
+  /// Changes below are so old that their pages are not expected to change again soon: lazy sweeps
+  /// write them even if the log has hardly grown since.
+  void SetAged(Lsn lsn) { aged_.store(lsn.value(), std::memory_order_relaxed); }
 
   /// Sweeps `count` shards from `first` on (wrapping), in one or more batches of `writer`. Shards
   /// that someone else is sweeping are left out, but for an urgent sweep of one shard, which waits.
@@ -94,6 +98,7 @@ class Checkpointer {
   std::function<void()> before_;
   std::mutex publish_mutex_;           ///< one checkpoint at a time
   std::atomic<uint64_t> published_{0};
+  std::atomic<uint64_t> aged_{0};      ///< stored by the cleaners, read by lazy sweeps
 };
 
 }  // namespace rowan

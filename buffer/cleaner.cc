@@ -16,7 +16,6 @@ constexpr std::chrono::milliseconds kTick{10};
 constexpr double kRoundFraction = 0.6;
 /// Above this share of the capacity the I/O budget does not count.
 constexpr double kUrgentFraction = 0.85;
-constexpr double kIdleRoundMicros = 30e6;
 /// A checkpoint syncs data files: worth it for this share of the log, or once in a second.
 constexpr uint64_t kCheckpointsPerCapacity = 16;
 constexpr uint64_t kCheckpointMicros = 1'000'000;
@@ -78,7 +77,9 @@ void Cleaners::AdvancePace() {
   const auto shards = static_cast<double>(checkpointer_->shard_count());
   const double round_bytes = kRoundFraction * static_cast<double>(core_->log->capacity_bytes());
   shard_debt_ += shards * bytes / round_bytes;
-  if (checkpointer_->published().value() != tail) shard_debt_ += shards * micros / kIdleRoundMicros;
+  if (checkpointer_->published().value() != tail) {
+    shard_debt_ += shards * micros / static_cast<double>(core_->options.idle_round_micros);
+  }
   shard_debt_ = std::min(shard_debt_, shards);
   const double capacity = pages_per_second_.load(std::memory_order_relaxed);
   page_budget_ = std::min(page_budget_ + capacity * micros / 1e6, capacity * kBudgetSeconds);
@@ -86,10 +87,19 @@ void Cleaners::AdvancePace() {
   paced_micros_ = now;
 }
 
+void Cleaners::AdvanceAge(uint64_t now_micros) {
+  if (now_micros - sampled_micros_ < core_->options.idle_round_micros / 2) return;
+  // What was there at the last look is half a round old by now.
+  checkpointer_->SetAged(Lsn(sampled_lsn_));
+  sampled_lsn_ = core_->LogTail();
+  sampled_micros_ = now_micros;
+}
+
 Cleaners::Quota Cleaners::TakeQuota() {
   const bool urgent = Urgent();
   std::lock_guard guard(mutex_);
   AdvancePace();
+  AdvanceAge(paced_micros_);
   const uint32_t shards = checkpointer_->shard_count();
   Quota quota;
   quota.mode = urgent ? SweepMode::kUrgent : SweepMode::kLazy;

@@ -4,8 +4,8 @@
 // budget; when the log is nearly full the budget does not count.
 //
 // Pace: a full round of sweeps per kRoundFraction of the log capacity, so the checkpoint is at most
-// about three quarters of the capacity behind; an idle pool is swept once in half a minute, which
-// keeps the next start short.
+// about three quarters of the capacity behind. By time a round per idle_round_micros: a pool that
+// nothing happens to any more is written to the last page, which keeps the next start short.
 // Thread safety: Start and Stop by the owner; Wake and the settings from any thread.
 #pragma once
 
@@ -49,6 +49,8 @@ class Cleaners {
   Status MaybeCheckpoint(SweepMode mode);
   /// REQUIRES: mutex_.
   void AdvancePace();
+  /// REQUIRES: mutex_. Tells the sweeps which changes are old.
+  void AdvanceAge(uint64_t now_micros);
   void SpendBudget(uint64_t pages);
   [[nodiscard]] bool Urgent() const;
 
@@ -67,6 +69,8 @@ class Cleaners {
   uint64_t paced_lsn_ = 0;        // guarded by mutex_
   uint64_t paced_micros_ = 0;     // guarded by mutex_
   uint64_t checkpoint_micros_ = 0;  // when the last one was tried, guarded by mutex_
+  uint64_t sampled_lsn_ = 0;        // tail when the age was last looked at, guarded by mutex_
+  uint64_t sampled_micros_ = 0;     // guarded by mutex_
 };
 
 }  // namespace rowan

@@ -59,6 +59,22 @@ TEST(Checkpoint, FlushAndCheckpointReachesTheTailWhenNothingElseRuns) {
   EXPECT_EQ(harness.Read(5).value(), 1u);
 }
 
+TEST(Checkpoint, AnIdlePoolIsWrittenToTheEndOfItsLog) {
+  FaultFileSystem fs(TestSeed());
+  PoolHarness harness(&fs, {.background = true, .idle_round_micros = 20'000, .space_pages = 64});
+  harness.Create();
+  // Far less than an eighth of the log: to a lazy sweep all of it is young.
+  for (uint32_t page = 1; page < 64; ++page) ASSERT_TRUE(harness.Add(page, 1).ok());
+  ASSERT_TRUE(harness.log().WaitDurable(harness.log().tail()).ok());
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  while (harness.pool().Statistics().checkpoint_age_bytes != 0) {
+    ASSERT_LT(std::chrono::steady_clock::now(), deadline)
+        << harness.pool().Statistics().checkpoint_age_bytes << " bytes would be redone";
+    std::this_thread::yield();
+  }
+  EXPECT_EQ(harness.pool().Statistics().dirty_frames, 0u);
+}
+
 TEST(Checkpoint, WhatTheOwnersLogBeforeItStaysAboveIt) {
   FaultFileSystem fs(TestSeed());
   PoolHarness harness(&fs, {.space_pages = 64});
