@@ -37,7 +37,7 @@ struct BufferOptions {
   SyncMethod data_sync_method = SyncMethod::kFdatasync;
   IoBackend io_backend = IoBackend::kAuto;
   uint32_t io_capacity_pages_per_second = 10000;
-  uint32_t cleaners = 1;
+  uint32_t cleaners = 0;  ///< 0: by the number of processors and the size of the pool
   /// A pool that nothing happens to is written within twice this time.
   uint64_t idle_round_micros = 30'000'000;
   bool background = true;  ///< false: tests drive cleaning and checkpoints themselves

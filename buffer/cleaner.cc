@@ -12,6 +12,8 @@ namespace rowan {
 namespace {
 
 constexpr std::chrono::milliseconds kTick{10};
+/// Woken after each sweep; the tick is for what sweeps proved too soon after the last checkpoint.
+constexpr std::chrono::milliseconds kCheckpointTick{100};
 /// One round of sweeps per this share of the log capacity.
 constexpr double kRoundFraction = 0.6;
 /// Above this share of the capacity the I/O budget does not count.
@@ -30,6 +32,7 @@ Cleaners::Cleaners(PoolCore* core, Checkpointer* checkpointer, DoublewriteFile* 
                    uint32_t first_slot, uint32_t count)
     : core_(core),
       checkpointer_(checkpointer),
+      checkpoint_loop_("checkpoint", kCheckpointTick, [this] { return RunCheckpoint(); }),
       pages_per_second_(core->options.io_capacity_pages_per_second) {
   for (uint32_t i = 0; i < count; ++i) {
     writers_.push_back(std::make_unique<PageWriter>(core, doublewrite, first_slot + i));
@@ -46,14 +49,17 @@ void Cleaners::Start() {
     paced_micros_ = MonotonicMicros();
   }
   for (auto& loop : loops_) loop->Start();
+  checkpoint_loop_.Start();
 }
 
 void Cleaners::Stop() {
   for (auto& loop : loops_) loop->Stop();
+  checkpoint_loop_.Stop();
 }
 
 void Cleaners::Wake() {
   for (auto& loop : loops_) loop->Wake();
+  checkpoint_loop_.Wake();
 }
 
 void Cleaners::OnLogPressure() {
@@ -61,10 +67,10 @@ void Cleaners::OnLogPressure() {
   Wake();
 }
 
-bool Cleaners::Urgent() const {
-  const uint64_t published = checkpointer_->published().value();
-  if (published < pressure_lsn_.load(std::memory_order_acquire)) return true;
-  const uint64_t age = core_->LogTail() - published;
+bool Cleaners::UrgentAt(Lsn lsn) const {
+  if (lsn.value() < pressure_lsn_.load(std::memory_order_acquire)) return true;
+  const uint64_t tail = core_->LogTail();
+  const uint64_t age = tail - std::min(tail, lsn.value());
   return static_cast<double>(age) >
          kUrgentFraction * static_cast<double>(core_->log->capacity_bytes());
 }
@@ -96,7 +102,8 @@ void Cleaners::AdvanceAge(uint64_t now_micros) {
 }
 
 Cleaners::Quota Cleaners::TakeQuota() {
-  const bool urgent = Urgent();
+  // What is swept but not published yet is the checkpoint thread's business.
+  const bool urgent = UrgentAt(checkpointer_->Candidate());
   std::lock_guard guard(mutex_);
   AdvancePace();
   AdvanceAge(paced_micros_);
@@ -133,18 +140,19 @@ Status Cleaners::CleanAhead(PageWriter* writer) {
   return writer->Flush();
 }
 
-Status Cleaners::MaybeCheckpoint(SweepMode mode) {
+ThreadLoop::Next Cleaners::RunCheckpoint() {
+  if (core_->log == nullptr || core_->Stopped()) return ThreadLoop::Next::kWait;
   const uint64_t gain = checkpointer_->Candidate().value() - checkpointer_->published().value();
-  {
-    std::lock_guard guard(mutex_);
-    const uint64_t now = MonotonicMicros();
-    const bool worth_it = mode == SweepMode::kUrgent ||
-                          gain >= core_->log->capacity_bytes() / kCheckpointsPerCapacity ||
-                          now - checkpoint_micros_ >= kCheckpointMicros;
-    if (!worth_it) return Status::Ok();
-    checkpoint_micros_ = now;
-  }
-  return checkpointer_->WriteCheckpoint();
+  if (gain == 0) return ThreadLoop::Next::kWait;
+  const uint64_t now = MonotonicMicros();
+  const bool worth_it = UrgentAt(checkpointer_->published()) ||
+                        gain >= core_->log->capacity_bytes() / kCheckpointsPerCapacity ||
+                        now - checkpoint_micros_ >= kCheckpointMicros;
+  if (!worth_it) return ThreadLoop::Next::kWait;
+  checkpoint_micros_ = now;
+  // A failure has stopped the log and told the operator.
+  checkpointer_->WriteCheckpoint().Ignore();
+  return ThreadLoop::Next::kWait;
 }
 
 ThreadLoop::Next Cleaners::RunUnit(PageWriter* writer) {
@@ -158,7 +166,7 @@ ThreadLoop::Next Cleaners::RunUnit(PageWriter* writer) {
   const Quota quota = TakeQuota();
   if (status.ok() && quota.count > 0) {
     status = checkpointer_->Sweep(writer, quota.first, quota.count, quota.mode);
-    if (status.ok()) status = MaybeCheckpoint(quota.mode);
+    if (status.ok()) checkpoint_loop_.Wake();
     again = quota.mode == SweepMode::kUrgent || quota.count == kShardsPerRun;
   }
   SpendBudget(writer->pages_written() - written_before);

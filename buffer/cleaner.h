@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Cleaners: the threads that write pages before anyone has to wait. Each tick they write what the
 // evictor asked for, then sweep as many checkpoint shards as the log has grown by, within the I/O
-// budget; when the log is nearly full the budget does not count.
+// budget; when the log is nearly full the budget does not count. What the sweeps have proven is
+// published by a thread of its own: with very many files to sync that takes long, and pages are
+// cleaned meanwhile.
 //
 // Pace: a full round of sweeps per kRoundFraction of the log capacity, so the checkpoint is at most
 // about three quarters of the capacity behind. By time a round per idle_round_micros: a pool that
@@ -44,20 +46,22 @@ class Cleaners {
   };
 
   ThreadLoop::Next RunUnit(PageWriter* writer);
+  ThreadLoop::Next RunCheckpoint();
   Status CleanAhead(PageWriter* writer);
   Quota TakeQuota();
-  Status MaybeCheckpoint(SweepMode mode);
+  /// How far the log is from being full, with the checkpoint at `lsn`.
+  [[nodiscard]] bool UrgentAt(Lsn lsn) const;
   /// REQUIRES: mutex_.
   void AdvancePace();
   /// REQUIRES: mutex_. Tells the sweeps which changes are old.
   void AdvanceAge(uint64_t now_micros);
   void SpendBudget(uint64_t pages);
-  [[nodiscard]] bool Urgent() const;
 
   PoolCore* const core_;
   Checkpointer* const checkpointer_;
   std::vector<std::unique_ptr<PageWriter>> writers_;
   std::vector<std::unique_ptr<ThreadLoop>> loops_;
+  ThreadLoop checkpoint_loop_;
   std::atomic<uint32_t> pages_per_second_;
   /// Tail when a session last had to wait: sweeps are urgent until the checkpoint gets there.
   std::atomic<uint64_t> pressure_lsn_{0};
@@ -68,7 +72,7 @@ class Cleaners {
   double page_budget_ = 0;        // guarded by mutex_
   uint64_t paced_lsn_ = 0;        // guarded by mutex_
   uint64_t paced_micros_ = 0;     // guarded by mutex_
-  uint64_t checkpoint_micros_ = 0;  // when the last one was tried, guarded by mutex_
+  uint64_t checkpoint_micros_ = 0;  // when the last one was tried, owned by checkpoint_loop_
   uint64_t sampled_lsn_ = 0;        // tail when the age was last looked at, guarded by mutex_
   uint64_t sampled_micros_ = 0;     // guarded by mutex_
 };

@@ -226,10 +226,14 @@ Status DoublewriteFile::Settle(uint32_t segment) {
       touched.insert(touched.end(), older.touched.begin(), older.touched.end());
     }
   }
-  for (const auto& [space, ticket] : touched) {
-    const Status status = syncs_->EnsureSynced(space, ticket);
-    if (!status.ok()) return status;
-  }
+  // The newest write of each file covers the others.
+  std::sort(touched.begin(), touched.end(), [](const Touched& a, const Touched& b) {
+    return a.first != b.first ? a.first < b.first : a.second > b.second;
+  });
+  const auto same_file = [](const Touched& a, const Touched& b) { return a.first == b.first; };
+  touched.erase(std::unique(touched.begin(), touched.end(), same_file), touched.end());
+  const Status status = syncs_->EnsureAllSynced(touched);
+  if (!status.ok()) return status;
   std::lock_guard guard(mutex_);
   for (const auto& [number, sequence] : settled) {
     if (segments_[number].sequence == sequence) segments_[number] = Segment();

@@ -47,8 +47,14 @@ Status SyncTracker::EnsureSynced(SpaceId space, Ticket ticket) {
   return status;
 }
 
+Status SyncTracker::EnsureAllSynced(std::span<const Write> writes) {
+  return crew_.Run(writes.size(), [&](size_t number) {
+    return EnsureSynced(writes[number].first, writes[number].second);
+  });
+}
+
 Status SyncTracker::SyncAll() {
-  std::vector<std::pair<SpaceId, Ticket>> wanted;
+  std::vector<Write> wanted;
   {
     std::lock_guard guard(mutex_);
     wanted.reserve(unsynced_.size());
@@ -56,11 +62,7 @@ Status SyncTracker::SyncAll() {
       wanted.emplace_back(SpaceId(space), entry.written);
     }
   }
-  for (const auto& [space, ticket] : wanted) {
-    const Status status = EnsureSynced(space, ticket);
-    if (!status.ok()) return status;
-  }
-  return Status::Ok();
+  return EnsureAllSynced(wanted);
 }
 
 }  // namespace rowan

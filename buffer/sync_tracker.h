@@ -11,10 +11,13 @@
 #include <condition_variable>
 #include <cstdint>
 #include <mutex>
+#include <span>
 #include <unordered_map>
+#include <utility>
 
 #include "base/ids.h"
 #include "base/status.h"
+#include "buffer/sync_crew.h"
 #include "io/space_files.h"
 
 namespace rowan {
@@ -29,6 +32,9 @@ class SyncTracker {
   Ticket NoteWrite(SpaceId space);
   /// Makes the write with `ticket`, and all before it, durable.
   Status EnsureSynced(SpaceId space, Ticket ticket);
+  using Write = std::pair<SpaceId, Ticket>;
+  /// The same for many: the files are synced beside each other.
+  Status EnsureAllSynced(std::span<const Write> writes);
   /// Makes all writes noted before the call durable.
   Status SyncAll();
 
@@ -42,6 +48,10 @@ class SyncTracker {
     bool syncing = false;
   };
 
+  /// Syncs that go on beside the caller's own. More gain little: a device or a journal takes all
+  /// that wait for it in one go.
+  static constexpr uint32_t kHelpers = 15;
+
   SpaceFiles* const files_;
   std::atomic<SyncMethod> method_;
   std::mutex mutex_;
@@ -49,6 +59,7 @@ class SyncTracker {
   Ticket last_ticket_ = 0;                         // guarded by mutex_
   std::unordered_map<uint32_t, Entry> unsynced_;   // guarded by mutex_; absent = all is synced
   Status failure_;                                 // guarded by mutex_; first failed sync, for good
+  SyncCrew crew_{kHelpers};                        // destroyed first
 };
 
 }  // namespace rowan

@@ -109,6 +109,7 @@ Status Engine::Impl::OpenPool() {
   buffer_options.data_sync_method = options.data_sync_method;
   buffer_options.io_backend = options.io_backend;
   buffer_options.io_capacity_pages_per_second = options.io_capacity_pages_per_second;
+  buffer_options.cleaners = options.page_cleaners;
   buffer_options.background = options.background;
   auto opened =
       BufferPool::Open(buffer_options, files.get(), file_system, log.get(), control.get());

@@ -25,6 +25,7 @@ struct EngineOptions {
   uint64_t lock_memory_bytes_max = uint64_t{64} << 20;
   uint64_t commit_ring_entries = uint64_t{1} << 20;  ///< outcomes found without a lock; power of 2
   uint32_t purge_workers = 1;
+  uint32_t page_cleaners = 0;   ///< threads that write pages; 0: by processors and pool size
   uint32_t open_files_max = 0;  ///< tablespace handles; 0: from what the process may open
   bool background = true;  ///< false: tests drive purge, cleaning and rollback themselves
 };

@@ -32,6 +32,7 @@ unsigned long long g_log_buffer_size;
 unsigned int g_io_capacity;
 unsigned long long g_lock_memory;
 unsigned int g_purge_threads;
+unsigned int g_page_cleaners;
 unsigned int g_autoinc_lock_mode;
 unsigned long g_log_sync_method;
 unsigned long g_data_sync_method;
@@ -239,6 +240,9 @@ MYSQL_SYSVAR_ULONGLONG(lock_memory_size, g_lock_memory, PLUGIN_VAR_RQCMDARG | PL
                        1ULL << 40, 0);
 MYSQL_SYSVAR_UINT(purge_threads, g_purge_threads, PLUGIN_VAR_RQCMDARG | PLUGIN_VAR_READONLY,
                   "Threads that remove old row versions.", nullptr, nullptr, 1, 1, 32, 0);
+MYSQL_SYSVAR_UINT(page_cleaners, g_page_cleaners, PLUGIN_VAR_RQCMDARG | PLUGIN_VAR_READONLY,
+                  "Threads that write changed pages; 0 chooses by processors and pool size.",
+                  nullptr, nullptr, 0, 0, 64, 0);
 MYSQL_SYSVAR_UINT(autoinc_lock_mode, g_autoinc_lock_mode,
                   PLUGIN_VAR_RQCMDARG | PLUGIN_VAR_READONLY,
                   "AUTO_INCREMENT locking. Only 2 (interleaved, no table lock) exists.", nullptr,
@@ -282,6 +286,7 @@ SYS_VAR* g_system_variables[] = {MYSQL_SYSVAR(buffer_pool_size),
                                  MYSQL_SYSVAR(io_capacity),
                                  MYSQL_SYSVAR(lock_memory_size),
                                  MYSQL_SYSVAR(purge_threads),
+                                 MYSQL_SYSVAR(page_cleaners),
                                  MYSQL_SYSVAR(autoinc_lock_mode),
                                  MYSQL_SYSVAR(deadlock_detect),
                                  MYSQL_SYSVAR(data_home_dir),
@@ -314,6 +319,7 @@ Status OptionsFromVariables(EngineOptions* options) {
   options->io_capacity_pages_per_second = g_io_capacity;
   options->lock_memory_bytes_max = g_lock_memory;
   options->purge_workers = g_purge_threads;
+  options->page_cleaners = g_page_cleaners;
   return Status::Ok();
 }
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/random.h"
+#include "tests/buffer/hooked_file_system.h"
 #include "tests/buffer/pool_harness.h"
 #include "tests/support/fault_file_system.h"
 
@@ -73,6 +74,32 @@ TEST(Checkpoint, AnIdlePoolIsWrittenToTheEndOfItsLog) {
     std::this_thread::yield();
   }
   EXPECT_EQ(harness.pool().Statistics().dirty_frames, 0u);
+}
+
+TEST(Checkpoint, PagesAreCleanedWhileDataFilesAreSynced) {
+  FaultFileSystem below(TestSeed());
+  HookedFileSystem fs(&below);
+  PoolHarness harness(&fs, {.doublewrite = DoublewriteMode::kOff, .background = true,
+                            .idle_round_micros = 20'000, .space_pages = 64});
+  harness.Create();
+  std::atomic<bool> syncing{false};
+  std::atomic<bool> go_on{false};
+  fs.SetSyncHook([&](const std::string& path, Bytes) {
+    if (path.find("space_") == std::string::npos) return;
+    syncing = true;
+    while (!go_on) std::this_thread::yield();
+  });
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  ASSERT_TRUE(harness.Add(1, 1).ok());
+  while (!syncing) ASSERT_LT(std::chrono::steady_clock::now(), deadline);
+  for (uint32_t page = 2; page < 64; ++page) ASSERT_TRUE(harness.Add(page, 1).ok());
+  while (harness.pool().Statistics().dirty_frames != 0) {
+    if (std::chrono::steady_clock::now() < deadline) continue;
+    ADD_FAILURE() << "no page was written during the sync";
+    break;
+  }
+  go_on = true;
+  fs.SetSyncHook({});
 }
 
 TEST(Checkpoint, WhatTheOwnersLogBeforeItStaysAboveIt) {

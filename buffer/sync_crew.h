@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// SyncCrew: runs many independent waits for the disk at once, such as the syncs of the files that
+// a checkpoint covers. A device answers many flush requests in about the time of one, and file
+// systems put them into one journal commit; one after the other they take their sum.
+// The calling thread works too; helpers start when there is first something for them to do, so a
+// caller with one file never meets another thread. Callers may wait for the log or the disk in a
+// unit, not for each other.
+// Thread safety: Run from any thread.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "base/status.h"
+#include "base/thread_loop.h"
+
+namespace rowan {
+
+class SyncCrew {
+ public:
+  explicit SyncCrew(uint32_t helpers_max) : helpers_max_(helpers_max) {}
+
+  using Unit = std::function<Status(size_t number)>;
+  /// Calls `unit` once for each number below `count`, in any order, and waits for all. After a
+  /// failure no further ones begin; the first failure is returned.
+  Status Run(size_t count, const Unit& unit);
+
+ private:
+  struct Job {
+    const Unit& unit;
+    const size_t count;
+    std::atomic<size_t> next{0};
+    std::atomic<bool> failed{false};
+    uint32_t helpers = 0;  // at work on it, guarded by mutex_
+    Status status{};       // guarded by mutex_
+  };
+
+  void Work(Job* job);
+  void WakeHelpers(size_t wanted);
+  ThreadLoop::Next Help();
+
+  const uint32_t helpers_max_;
+  std::mutex mutex_;
+  std::condition_variable helped_;  // a helper left a job
+  std::deque<Job*> jobs_;           // guarded by mutex_; with numbers left to take
+  std::mutex helpers_mutex_;
+  std::vector<std::unique_ptr<ThreadLoop>> helpers_;  // guarded by helpers_mutex_; destroyed first
+};
+
+}  // namespace rowan
