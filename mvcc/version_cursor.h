@@ -79,7 +79,8 @@ class VersionCursor {
 
   /// Exact clustered key, or exact full secondary key. kNotFound: none visible.
   Status Get(Bytes key, VersionView* view);
-  /// First visible entry >= key / last visible entry < key. kEndOfRange: none.
+  /// First visible entry >= key / last visible entry < key. kEndOfRange: none. These and the steps
+  /// below look at txn->interrupted while they pass dead or skipped entries: kInterrupted.
   Status SeekAtLeast(Bytes key, VersionView* view);
   Status SeekBefore(Bytes key, VersionView* view);
   /// First visible entry behind the one with this full key, be it there or not: how a scan goes on

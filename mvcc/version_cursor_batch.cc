@@ -35,6 +35,7 @@ Status VersionCursor::Impl::Fill(Status positioned) {
       return status;
     }
     if (finished) return Status(Code::kEndOfRange);
+    if (interrupted()) return Status(Code::kInterrupted);
     positioned = forward ? cursor->Next() : cursor->Prev();
   }
   return positioned;

@@ -116,6 +116,10 @@ struct VersionCursor::Impl {
   [[nodiscard]] bool locking() const {
     return options.mode == ReadMode::kLockShared || options.mode == ReadMode::kLockExclusive;
   }
+  /// The way to the next row can be long where there are only dead or skipped ones.
+  [[nodiscard]] bool interrupted() const {
+    return txn->interrupted.load(std::memory_order_relaxed);
+  }
   [[nodiscard]] bool visible(TxnId writer) const {
     return writer == kNoTxn || manager->IsVisible(txn->snapshot, writer, txn->txn_id());
   }

@@ -25,6 +25,7 @@ Status VersionCursor::Impl::LockFrom(Status positioned) {
     if (status.Is(Code::kLockWait)) {
       positioned = WaitAndReturn();
     } else if (status.Is(Code::kSkipped) || status.Is(Code::kNotFound)) {
+      if (interrupted()) return Status(Code::kInterrupted);
       positioned = forward ? cursor->Next() : cursor->Prev();
     } else {
       return status;

@@ -126,6 +126,32 @@ TEST_F(VersionTest, OldSnapshotBesideHeavyUpdates) {
   EXPECT_EQ(world_.manager()->undo()->Statistics().transactions_to_purge, 0u);
 }
 
+TEST_F(VersionTest, TheWayOverDeadOrSkippedRowsCanBeInterrupted) {
+  constexpr uint32_t kRows = 1500;
+  Fill(kRows, std::string(60, 't'));
+  auto deleter = NewActor();
+  for (uint32_t id = 0; id < kRows; ++id) {
+    ASSERT_TRUE(world_.Delete(deleter.get(), id, {100, id, std::string(60, 't')}).ok());
+  }
+  auto reader = NewActor();
+  VersionView view;
+  const auto walk = [&](const ReadOptions& options) {
+    reader->cursor.Open(&reader->txn, world_.index(0), options);
+    reader->txn.interrupted = true;
+    const Status forward = reader->cursor.SeekFirst(&view);
+    const Status backward = reader->cursor.SeekLast(&view);
+    EXPECT_TRUE(forward.Is(Code::kInterrupted)) << forward.message();
+    EXPECT_TRUE(backward.Is(Code::kInterrupted)) << backward.message();
+    reader->txn.interrupted = false;
+    EXPECT_TRUE(reader->cursor.SeekFirst(&view).Is(Code::kEndOfRange));
+  };
+  walk({ReadMode::kLockExclusive, WaitPolicy::kSkipLocked});
+  ASSERT_TRUE(world_.Commit(deleter.get()).ok());
+  world_.manager()->OpenSnapshot(&reader->txn);
+  walk({});
+  walk({ReadMode::kLockShared, WaitPolicy::kWait});
+}
+
 // A transaction that updates a row newer than its snapshot sees its own row; then the row's entries
 // must be seen as they are now, too: no entry missing, none of the old ones left.
 TEST_F(VersionTest, EntriesOfARowNewerThanTheSnapshotFollowTheRow) {
