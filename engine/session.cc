@@ -202,6 +202,10 @@ Status Session::ReadBlob(const BlobRef& ref, MutableBytes target) {
   return engine_->blobs()->Read(ref, 0, target);
 }
 
+Status Session::TryReadBlob(const BlobRef& ref, MutableBytes target) {
+  return engine_->blobs()->TryRead(ref, target);
+}
+
 Status Session::LogExtension(Bytes payload) { return writer_.LogExtension(txn_.get(), payload); }
 
 void Session::FinishDdl() { engine_->impl_->FinishDdl(txn_.get()); }

@@ -86,6 +86,8 @@ class Session {
   Result<BlobRef> WriteBlob(Table* table, Bytes value);
   Status DropBlob(const BlobRef& ref);
   Status ReadBlob(const BlobRef& ref, MutableBytes target);
+  /// Without a snapshot or a lock that keeps the value: kNotFound when it is gone.
+  Status TryReadBlob(const BlobRef& ref, MutableBytes target);
 
   /// Undo record of an engine extension (engine/ddl.cc), in its own group.
   Status LogExtension(Bytes payload);

@@ -114,28 +114,41 @@ Status BlobStore::Read(const BlobRef& ref, uint64_t offset, MutableBytes target)
   if (offset > ref.size_bytes || target.size() > ref.size_bytes - offset) {
     return Status(Code::kInvalidArgument, "range outside the value");
   }
+  PageId id;
+  const Status status = ReadChain(ref, offset, target, FixHint::kScan, &id);
+  return status.Is(Code::kNotFound) ? BrokenChain(allocator_->pool(), id) : status;
+}
+
+Status BlobStore::TryRead(const BlobRef& ref, MutableBytes target) {
+  PageId id;
+  const Status status = ReadChain(ref, 0, target, FixHint::kSpeculative, &id);
+  return status.Is(Code::kCorrupt) ? Status(Code::kNotFound) : status;
+}
+
+Status BlobStore::ReadChain(const BlobRef& ref, uint64_t offset, MutableBytes target, FixHint hint,
+                            PageId* id) {
   BufferPool* pool = allocator_->pool();
   const size_t page_bytes = pool->page_size_bytes();
   const size_t capacity = BlobPageCapacity(page_bytes);
   const uint32_t pages = ChainPages(offset + target.size(), capacity);
-  PageId id{ref.space, ref.first_page};
+  *id = {ref.space, ref.first_page};
   size_t done = 0;
   for (uint32_t position = 0; position < pages; ++position) {
     if (position % kReadAheadPages == 0 && pages - position > 1) {
       std::array<PageId, kReadAheadPages> ahead;
       const uint32_t number = std::min(kReadAheadPages, pages - position);
       for (uint32_t i = 0; i < number; ++i) {
-        ahead[i] = {id.space, PageNumber(id.page.value() + i)};
+        ahead[i] = {id->space, PageNumber(id->page.value() + i)};
       }
       pool->Prefetch(std::span<const PageId>(ahead.data(), number));
     }
-    Result<PageGuard> guard = pool->Fix(id, LatchMode::kShared, FixHint::kScan);
+    Result<PageGuard> guard = pool->Fix(*id, LatchMode::kShared, hint);
     if (!guard.ok()) return guard.status();
     const BlobPageView page({guard->page(), page_bytes});
     const uint64_t begin = position * capacity;
     const size_t expected = std::min<uint64_t>(capacity, ref.size_bytes - begin);
     if (!page.Is(ref.birth, position) || page.data().size() != expected) {
-      return BrokenChain(pool, id);
+      return Status(Code::kNotFound);
     }
     if (begin + expected > offset && done < target.size()) {
       const size_t from = offset > begin ? offset - begin : 0;
@@ -143,8 +156,8 @@ Status BlobStore::Read(const BlobRef& ref, uint64_t offset, MutableBytes target)
       std::memcpy(target.data() + done, page.data().data() + from, length);
       done += length;
     }
-    id.page = page.next();
-    if (position + 1 < pages && id.page == kNoPage) return BrokenChain(pool, id);
+    if (position + 1 < pages && page.next() == kNoPage) return Status(Code::kNotFound);
+    id->page = page.next();
   }
   return Status::Ok();
 }

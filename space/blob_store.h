@@ -42,6 +42,9 @@ class BlobStore {
   Result<BlobRef> Write(SpaceId space, Bytes value, const LogUndo& log_undo);
   /// Reads bytes [offset, offset + target.size()).
   Status Read(const BlobRef& ref, uint64_t offset, MutableBytes target);
+  /// Reads the first `target.size()` bytes of a value that may be freed meanwhile: kNotFound when
+  /// it is not there (any more). Says nothing about damage; the caller finds that out by Read.
+  Status TryRead(const BlobRef& ref, MutableBytes target);
   /// Frees the chain page by page from its first page on; safe to repeat after a crash because each
   /// step re-links. `first_page` freed already (not allocated) is Ok.
   Status Free(const BlobRef& ref);
@@ -50,6 +53,9 @@ class BlobStore {
   Status VisitPages(const BlobRef& ref, const std::function<void(PageNumber)>& visit);
 
  private:
+  /// kNotFound: `*id` is not the page that the chain should have there.
+  Status ReadChain(const BlobRef& ref, uint64_t offset, MutableBytes target, FixHint hint,
+                   PageId* id);
   Status WriteOnePage(MiniTxn* mini_txn, PageReservation* reservation, BlobRef* ref,
                       uint32_t position, PageNumber* previous, Bytes data,
                       const LogUndo& log_undo);

@@ -89,6 +89,22 @@ TEST_F(BlobTest, freeing_again_spares_the_next_owner_of_the_pages) {
   ExpectValue(*second, value);
 }
 
+TEST_F(BlobTest, a_value_that_may_be_gone_is_read_only_while_it_is_there) {
+  const std::string value = MakeValue(3 * TestPageSizeBytes(), 1);
+  Result<BlobRef> first = store_->Write(kSpace, AsBytes(value), {});
+  ASSERT_TRUE(first.ok());
+  std::string read(value.size(), '\0');
+  const MutableBytes target(reinterpret_cast<std::byte*>(read.data()), read.size());
+  ASSERT_TRUE(store_->TryRead(*first, target).ok());
+  EXPECT_TRUE(read == value);
+  ASSERT_TRUE(store_->Free(*first).ok());
+  EXPECT_TRUE(store_->TryRead(*first, target).Is(Code::kNotFound));
+  Result<BlobRef> second = store_->Write(kSpace, AsBytes(value), {});
+  ASSERT_TRUE(second.ok());
+  EXPECT_TRUE(store_->TryRead(*first, target).Is(Code::kNotFound));
+  EXPECT_TRUE(store_->Read(*first, 0, target).Is(Code::kCorrupt));
+}
+
 TEST_F(BlobTest, a_failing_undo_record_leaves_nothing) {
   const uint32_t before = UsedPages();
   Result<BlobRef> ref = store_->Write(kSpace, AsBytes(MakeValue(100, 1)), [](MiniTxn*, BlobRef) {
