@@ -34,6 +34,8 @@ struct ColumnInfo {
   uint32_t length = 0;        ///< bytes in the record; for kVarchar and kBlob the most data bytes
   uint32_t length_bytes = 0;  ///< kVarchar 1-2, kBlob 1-4
   const CHARSET_INFO* charset = nullptr;
+  uint32_t null_image_offset = 0;  ///< in TableLayout::null_images, when nullable
+  uint32_t null_image_bytes = 0;
   bool in_clustered_key = false;  ///< the clustered key gives the value back: not in the row
 
   [[nodiscard]] bool variable() const { return kind >= ColumnKind::kChar; }

@@ -15,6 +15,7 @@
 #include "btree/tree.h"
 #include "my_bitmap.h"
 #include "mvcc/row_header.h"
+#include "plugin/record_poison.h"
 #include "plugin/row_placement.h"
 #include "plugin/table_codec.h"
 #include "plugin/table_layout.h"
@@ -253,11 +254,13 @@ Status TableCodec::DecodeRow(Bytes key, Bytes row, const MY_BITMAP* columns, Blo
                              unsigned char* record) const {
   const TableLayout& layout = *layout_;
   if (!RowIsComplete(layout, row)) return Status(Code::kCorrupt, "malformed row");
+  PoisonRecord(record, layout.record_bytes);
   const size_t header = layout.row_header_bytes();
   std::memcpy(record, row.data() + 1, layout.null_bytes);
   for (const CopyRun& run : layout.runs) {
     std::memcpy(record + run.record_offset, row.data() + header + run.row_offset, run.length);
   }
+  layout.FillNulls(record);  // the bytes just copied mean nothing for NULL columns
   size_t at = 0;
   for (const KeyPartCodec& part : layout.indexes[0].parts) {
     const size_t size = part.Size(key.subspan(at));

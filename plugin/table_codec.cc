@@ -9,6 +9,7 @@
 #include "my_bitmap.h"
 #include "mvcc/row_header.h"
 #include "mysql/strings/m_ctype.h"
+#include "plugin/record_poison.h"
 #include "plugin/table_layout.h"
 #include "sql/table.h"
 
@@ -154,6 +155,7 @@ Result<Bytes> TableCodec::ClusteredKeyOf(uint32_t ordinal, Bytes entry_key,
 Status TableCodec::DecodeEntry(uint32_t ordinal, Bytes key, Bytes payload,
                                const MY_BITMAP* columns, unsigned char* record) const {
   const IndexLayout& index = layout_->indexes[ordinal];
+  PoisonRecord(record, layout_->record_bytes);
   size_t at = 0;
   for (const KeyPartCodec& part : index.parts) {
     const size_t size = part.Size(key.subspan(at));
@@ -173,6 +175,7 @@ Status TableCodec::DecodeEntry(uint32_t ordinal, Bytes key, Bytes payload,
           is_null ? record[column.null_offset] | column.null_bit
                   : record[column.null_offset] & ~column.null_bit);
     }
+    if (column.IsNull(record)) layout_->FillNull(column, record);
   }
   const std::byte* position = payload.data();
   const std::byte* end = position + payload.size();

@@ -16,6 +16,7 @@ namespace {
 
 bool MakeColumns(const TABLE* table, TableLayout* layout, std::string* refusal) {
   layout->null_bytes = table->s->null_bytes;
+  layout->record_bytes = static_cast<uint32_t>(table->s->reclength);
   layout->columns.resize(table->s->fields);
   for (uint32_t i = 0; i < table->s->fields; ++i) {
     const Field* field = table->field[i];
@@ -27,6 +28,30 @@ bool MakeColumns(const TABLE* table, TableLayout* layout, std::string* refusal) 
     if (!DescribeColumn(field, table->record[0], &layout->columns[i], refusal)) return false;
   }
   return true;
+}
+
+/// What a NULL leaves in the record is what the table's default record has there, as the server
+/// expects from every engine. Of a VARCHAR only the bytes in use.
+void MakeNullImages(const TABLE* table, TableLayout* layout) {
+  const auto* defaults = reinterpret_cast<const std::byte*>(table->s->default_values);
+  for (uint32_t i = 0; i < layout->columns.size(); ++i) {
+    ColumnInfo& column = layout->columns[i];
+    if (!column.nullable()) continue;
+    column.null_image_offset = static_cast<uint32_t>(layout->null_images.size());
+    column.null_image_bytes = table->field[i]->pack_length();
+    if (column.kind == ColumnKind::kVarchar) {
+      const Bytes value = column.Value(table->s->default_values);
+      column.null_image_bytes = column.length_bytes + static_cast<uint32_t>(value.size());
+    }
+    const std::byte* image = defaults + column.offset;
+    layout->null_images.insert(layout->null_images.end(), image, image + column.null_image_bytes);
+    auto& groups = layout->null_groups;
+    if (groups.empty() || groups.back().null_offset != column.null_offset) {
+      groups.push_back({column.null_offset, 0, i, i});
+    }
+    groups.back().bits |= column.null_bit;
+    groups.back().last_column = i;
+  }
 }
 
 bool MakeParts(const KEY& key, const TableLayout& layout, IndexLayout* index,
@@ -81,15 +106,26 @@ bool MakeClustered(const TABLE* table, TableLayout* layout, std::string* refusal
   return true;
 }
 
-/// Appends the clustered parts an index lacks and remembers where each clustered part stands.
-void AppendClusteredParts(const IndexLayout& clustered, IndexLayout* index) {
+bool SamePart(const KeyPartCodec& one, const KeyPartCodec& other) {
+  return one.column == other.column && one.whole_column == other.whole_column &&
+         one.prefix_bytes == other.prefix_bytes;
+}
+
+/// Appends the clustered parts an index lacks and remembers where each clustered part stands. First
+/// those that the server counts as parts of this index, in its order: its search keys name them.
+/// It knows no prefixes in this: of a column that is indexed whole it leaves out a primary key part
+/// that is a prefix, and it repeats a prefix that is in both keys.
+void AppendClusteredParts(const KEY& key, const IndexLayout& clustered, IndexLayout* index) {
+  for (uint32_t i = key.user_defined_key_parts; i < key.actual_key_parts; ++i) {
+    const uint32_t column = key.key_part[i].fieldnr - 1u;
+    for (const KeyPartCodec& part : clustered.parts) {
+      if (part.column == column) index->parts.push_back(part);
+    }
+  }
   for (const KeyPartCodec& wanted : clustered.parts) {
     uint32_t place = UINT32_MAX;
-    for (uint32_t i = 0; i < index->declared_parts && wanted.column != kNoColumn; ++i) {
-      const KeyPartCodec& present = index->parts[i];
-      const bool same_bytes = present.whole_column == wanted.whole_column &&
-                              present.prefix_bytes == wanted.prefix_bytes;
-      if (present.column == wanted.column && same_bytes) place = i;
+    for (uint32_t i = 0; i < index->parts.size() && wanted.column != kNoColumn; ++i) {
+      if (SamePart(index->parts[i], wanted)) place = i;
     }
     if (place == UINT32_MAX) {
       place = static_cast<uint32_t>(index->parts.size());
@@ -121,7 +157,7 @@ bool MakeSecondaries(const TABLE* table, TableLayout* layout, std::string* refus
     IndexLayout index;
     index.server_key = key;
     if (!MakeParts(table->key_info[key], *layout, &index, refusal)) return false;
-    AppendClusteredParts(layout->indexes[0], &index);
+    AppendClusteredParts(table->key_info[key], layout->indexes[0], &index);
     ChoosePayload(&index);
     layout->ordinal_of_key[key] = static_cast<uint32_t>(layout->indexes.size());
     layout->indexes.push_back(std::move(index));
@@ -192,6 +228,7 @@ bool MakeTableLayout(const TABLE* table, uint32_t page_size_bytes, TableLayout* 
                      std::string* refusal) {
   layout->page_size_bytes = page_size_bytes;
   if (!MakeColumns(table, layout, refusal)) return false;
+  MakeNullImages(table, layout);
   if (!MakeClustered(table, layout, refusal)) return false;
   if (!MakeSecondaries(table, layout, refusal)) return false;
   MakeRuns(layout);
