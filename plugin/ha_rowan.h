@@ -105,6 +105,7 @@ class ha_rowan final : public handler, private EntryFilter, private TableCodec::
   int cmp_ref(const uchar* left, const uchar* right) const override;
   void use_hidden_primary_key() override {}
   Item* idx_cond_push(uint key_number, Item* condition) override;
+  void cancel_pushed_idx_cond() override;
   int records(ha_rows* count) override;
   int records_from_index(ha_rows* count, uint index) override;
 
@@ -155,10 +156,15 @@ class ha_rowan final : public handler, private EntryFilter, private TableCodec::
   const MY_BITMAP* ColumnsOfKeyRead(bool* from_entry);
   int Found(Status status, int error_at_end);
   int CountRows(uint32_t ordinal, ha_rows* count);
-  EntryFilter::Verdict Judge() override;
-  bool EncodeSearch(const uchar* key, key_part_map keypart_map);
+  bool Matches() override;
+  [[nodiscard]] bool HasCondition() const;
+  [[nodiscard]] key_part_map PartsInImage(uint index, key_part_map keypart_map) const;
+  void EncodeSearch(const uchar* key, key_part_map keypart_map);
+  /// First byte string behind, or at the start of, the entries that a range's end names.
+  void EncodeBound(uint index, const key_range& range, bool behind, ByteBuffer* bound) const;
   int ReadPrefix(uchar* record, bool last, bool exact);
-  void SetEndOf(const key_range* end_key);
+  void SetEndOf(const key_range* range);
+  void SetStartOf(const key_range* range);
 
   // ha_rowan_write.cc
   Status Write(TableCodec::Outsourced* value) override;
@@ -199,9 +205,12 @@ class ha_rowan final : public handler, private EntryFilter, private TableCodec::
   bool exclusive_on_duplicate_ = false;  ///< REPLACE, ON DUPLICATE KEY UPDATE
   uint duplicate_key_ = MAX_KEY;         ///< server key number of the last duplicate
   bool bounded_by_key_ = false;          ///< the scan's end is the end of an exact key
+  bool prepared_ = false;                ///< PrepareRead was done for what is asked for now
+  const key_range* range_end_ = nullptr; ///< of the range that is just being opened
 
   ByteBuffer search_key_;
   ByteBuffer bound_key_;
+  ByteBuffer range_key_;
   bool search_complete_ = false;
   ByteBuffer position_key_;
 

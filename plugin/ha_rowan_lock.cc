@@ -72,6 +72,7 @@ int ha_rowan::EnterStatementAs(THD* thd, thr_lock_type lock_type, bool writes) {
   if (!status.ok()) return HandlerError(thd, status);
   session_ = context->session.get();
   writes_ = writes;
+  prepared_ = false;
   read_options_.mode = ModeFor(thd, lock_type, writes);
   read_options_.wait_policy = PolicyOf(table);
   if (reader_->scan_open()) reader_->Suspend();  // HANDLER under LOCK TABLES
@@ -94,8 +95,11 @@ int ha_rowan::start_stmt(THD* thd, thr_lock_type lock_type) {
 
 int ha_rowan::extra(ha_extra_function operation) {
   switch (operation) {
-    case HA_EXTRA_KEYREAD: keyread_ = true; break;
-    case HA_EXTRA_NO_KEYREAD: keyread_ = false; break;
+    case HA_EXTRA_KEYREAD:
+    case HA_EXTRA_NO_KEYREAD:
+      keyread_ = operation == HA_EXTRA_KEYREAD;
+      prepared_ = false;
+      break;
     case HA_EXTRA_INSERT_WITH_UPDATE:
     case HA_EXTRA_WRITE_CAN_REPLACE: exclusive_on_duplicate_ = true; break;
     case HA_EXTRA_WRITE_CANNOT_REPLACE: exclusive_on_duplicate_ = false; break;
@@ -109,7 +113,11 @@ int ha_rowan::reset() {
   load_.reset();
   keyread_ = false;
   exclusive_on_duplicate_ = false;
-  if (reader_ != nullptr) reader_->PublishCounts();
+  prepared_ = false;
+  if (reader_ != nullptr) {
+    reader_->GiveBackBuffers();
+    reader_->PublishCounts();
+  }
   return 0;
 }
 

@@ -26,8 +26,8 @@ void ha_rowan::PrepareRead() {
   if (keyread_ && active_index < table->s->keys) columns = ColumnsOfKeyRead(&from_entry);
   reader_->SetColumns(writes_ ? nullptr : columns, writes_);
   reader_->set_entry_only(from_entry);
-  const bool filtered = pushed_idx_cond != nullptr && pushed_idx_cond_keyno == active_index;
-  reader_->SetFilter(filtered ? this : nullptr);
+  reader_->SetFilter(HasCondition() ? this : nullptr);
+  prepared_ = true;
 }
 
 const MY_BITMAP* ha_rowan::ColumnsOfKeyRead(bool* from_entry) {
@@ -56,31 +56,53 @@ int ha_rowan::Found(Status status, int error_at_end) {
   return Fail(status);
 }
 
-EntryFilter::Verdict ha_rowan::Judge() {
-  if (end_range != nullptr && compare_key_icp(end_range) > 0) return Verdict::kOutOfRange;
-  return pushed_idx_cond->val_int() != 0 ? Verdict::kMatch : Verdict::kNoMatch;
+bool ha_rowan::Matches() {
+  // Only the condition. Where the range ends is the reader's affair: the server's own comparison
+  // reads columns from the record, and an entry cannot fill one of which it has only a prefix.
+  return pushed_idx_cond->val_int() != 0;
 }
 
 Item* ha_rowan::idx_cond_push(uint key_number, Item* condition) {
   pushed_idx_cond = condition;
   pushed_idx_cond_keyno = key_number;
   in_range_check_pushed_down = true;
+  prepared_ = false;
   return nullptr;  // all of it is evaluated here
 }
 
-bool ha_rowan::EncodeSearch(const uchar* key, key_part_map keypart_map) {
+void ha_rowan::cancel_pushed_idx_cond() {
+  handler::cancel_pushed_idx_cond();
+  prepared_ = false;
+}
+
+key_part_map ha_rowan::PartsInImage(uint index, key_part_map keypart_map) const {
   // "The whole key" means the declared parts: the image has no more.
-  if (keypart_map == HA_WHOLE_KEY) {
-    keypart_map = make_prev_keypart_map(table->key_info[active_index].user_defined_key_parts);
-  }
-  return codec().EncodeSearchKey(active_index, key, keypart_map, &search_key_, &search_complete_)
-      .ok();
+  if (keypart_map != HA_WHOLE_KEY) return keypart_map;
+  return make_prev_keypart_map(table->key_info[index].user_defined_key_parts);
+}
+
+void ha_rowan::EncodeSearch(const uchar* key, key_part_map keypart_map) {
+  codec().EncodeSearchKey(active_index, key, PartsInImage(active_index, keypart_map), &search_key_,
+                          &search_complete_);
+}
+
+void ha_rowan::EncodeBound(uint index, const key_range& range, bool behind,
+                           ByteBuffer* bound) const {
+  bool complete = false;
+  codec().EncodeSearchKey(index, range.key, PartsInImage(index, range.keypart_map), bound,
+                          &complete);
+  if (behind) PrefixSuccessor(*bound, bound);
+}
+
+bool ha_rowan::HasCondition() const {
+  return pushed_idx_cond != nullptr && pushed_idx_cond_keyno == active_index;
 }
 
 // --- index scans ---
 
 int ha_rowan::index_init(uint index, bool) {
   active_index = index;
+  prepared_ = false;
   reader_->OpenScan(codec().OrdinalOfKey(index), false);
   bounded_by_key_ = false;
   return 0;
@@ -96,9 +118,10 @@ int ha_rowan::index_read_map(uchar* record, const uchar* key, key_part_map keypa
                              ha_rkey_function find_flag) {
   ha_statistic_increment(&System_status_var::ha_read_key_count);
   if (key == nullptr) return index_first(record);
-  if (!EncodeSearch(key, keypart_map)) return HA_ERR_KEY_NOT_FOUND;
   PrepareRead();
   bounded_by_key_ = false;
+  reader_->SetStart({});
+  EncodeSearch(key, keypart_map);
   Status status;
   switch (find_flag) {
     case HA_READ_KEY_EXACT:
@@ -107,16 +130,19 @@ int ha_rowan::index_read_map(uchar* record, const uchar* key, key_part_map keypa
     case HA_READ_PREFIX_LAST_OR_PREV:
     case HA_READ_KEY_OR_PREV: return ReadPrefix(record, true, false);
     case HA_READ_KEY_OR_NEXT:
-      reader_->SetEnd({});
+      SetEndOf(range_end_);
       status = reader_->SeekAtLeast(search_key_, record);
       break;
     case HA_READ_AFTER_KEY:
-      reader_->SetEnd({});
+      SetEndOf(range_end_);
       PrefixSuccessor(search_key_, &bound_key_);
       status = bound_key_.empty() ? Status(Code::kEndOfRange)
                                   : reader_->SeekAtLeast(bound_key_, record);
       break;
-    case HA_READ_BEFORE_KEY: status = reader_->SeekBefore(search_key_, record); break;
+    case HA_READ_BEFORE_KEY:
+      SetStartOf(end_range);
+      status = reader_->SeekBefore(search_key_, record);
+      break;
     default: return HA_ERR_UNSUPPORTED;
   }
   return Found(status, HA_ERR_KEY_NOT_FOUND);
@@ -133,14 +159,15 @@ int ha_rowan::ReadPrefix(uchar* record, bool last, bool exact) {
     reader_->SetEnd(bound_key_);
     return Found(reader_->SeekAtLeast(search_key_, record), HA_ERR_KEY_NOT_FOUND);
   }
+  if (exact) {
+    reader_->SetStart(search_key_);
+  } else {
+    SetStartOf(end_range);
+  }
   const Status status = bound_key_.empty() ? reader_->SeekLast(record)
                                            : reader_->SeekBefore(bound_key_, record);
-  if (status.ok() && exact) {
-    const Bytes found = reader_->current_entry_key();
-    const bool matches = found.size() >= search_key_.size() &&
-                         EqualBytes(found.first(search_key_.size()), search_key_);
-    if (!matches) return HA_ERR_KEY_NOT_FOUND;
-  }
+  // Steps back from here may leave the key, but not in search of what passes the condition.
+  if (exact && !HasCondition()) reader_->SetStart({});
   return Found(status, HA_ERR_KEY_NOT_FOUND);
 }
 
@@ -150,6 +177,7 @@ int ha_rowan::index_read_last_map(uchar* record, const uchar* key, key_part_map 
 
 int ha_rowan::index_next(uchar* record) {
   ha_statistic_increment(&System_status_var::ha_read_next_count);
+  if (!prepared_) PrepareRead();
   if (bounded_by_key_) {
     // After an exact read, "next" goes on behind that key's entries.
     bounded_by_key_ = false;
@@ -157,13 +185,12 @@ int ha_rowan::index_next(uchar* record) {
     reader_->Suspend();
     reader_->SetSession(session_, read_options_);
   }
-  PrepareRead();
   return Found(reader_->Next(record), HA_ERR_END_OF_FILE);
 }
 
 int ha_rowan::index_prev(uchar* record) {
   ha_statistic_increment(&System_status_var::ha_read_prev_count);
-  PrepareRead();
+  if (!prepared_) PrepareRead();
   return Found(reader_->Prev(record), HA_ERR_END_OF_FILE);
 }
 
@@ -171,7 +198,8 @@ int ha_rowan::index_first(uchar* record) {
   ha_statistic_increment(&System_status_var::ha_read_first_count);
   PrepareRead();
   bounded_by_key_ = false;
-  reader_->SetEnd({});
+  reader_->SetStart({});
+  SetEndOf(range_end_);
   return Found(reader_->SeekFirst(record), HA_ERR_END_OF_FILE);
 }
 
@@ -179,6 +207,7 @@ int ha_rowan::index_last(uchar* record) {
   ha_statistic_increment(&System_status_var::ha_read_last_count);
   PrepareRead();
   bounded_by_key_ = false;
+  SetStartOf(end_range);
   return Found(reader_->SeekLast(record), HA_ERR_END_OF_FILE);
 }
 
@@ -191,18 +220,24 @@ int ha_rowan::index_next_same(uchar* record, const uchar*, uint) {
 
 // --- ranges ---
 
-void ha_rowan::SetEndOf(const key_range* end_key) {
-  if (end_key == nullptr) {
+void ha_rowan::SetEndOf(const key_range* range) {
+  if (range == nullptr) {
     reader_->SetEnd({});
     return;
   }
-  EncodeSearch(end_key->key, end_key->keypart_map);
-  if (end_key->flag == HA_READ_BEFORE_KEY) {
-    reader_->SetEnd(search_key_);
+  EncodeBound(active_index, *range, range->flag != HA_READ_BEFORE_KEY, &range_key_);
+  reader_->SetEnd(range_key_);
+}
+
+void ha_rowan::SetStartOf(const key_range* range) {
+  // The server checks the rows it gets itself and tells the least key only beside a condition, with
+  // which the way to the next row may be long.
+  if (range == nullptr || !HasCondition()) {
+    reader_->SetStart({});
     return;
   }
-  PrefixSuccessor(search_key_, &bound_key_);
-  reader_->SetEnd(bound_key_);
+  EncodeBound(active_index, *range, range->flag == HA_READ_AFTER_KEY, &range_key_);
+  reader_->SetStart(range_key_);
 }
 
 int ha_rowan::read_range_first(const key_range* start_key, const key_range* end_key,
@@ -210,38 +245,20 @@ int ha_rowan::read_range_first(const key_range* start_key, const key_range* end_
   eq_range = eq_range_arg;
   set_end_range(end_key, RANGE_SCAN_ASC);
   range_key_part = table->key_info[active_index].key_part;
-  if (eq_range && start_key != nullptr) {
-    const int error = index_read_map(table->record[0], start_key->key, start_key->keypart_map,
-                                     start_key->flag);
-    return error == HA_ERR_KEY_NOT_FOUND ? HA_ERR_END_OF_FILE : error;
-  }
-  PrepareRead();
-  bounded_by_key_ = false;
-  search_complete_ = false;
-  SetEndOf(end_key);
-  Status status;
-  if (start_key == nullptr) {
-    ha_statistic_increment(&System_status_var::ha_read_first_count);
-    status = reader_->SeekFirst(table->record[0]);
-  } else {
-    ha_statistic_increment(&System_status_var::ha_read_key_count);
-    EncodeSearch(start_key->key, start_key->keypart_map);
-    search_complete_ = false;
-    if (start_key->flag == HA_READ_AFTER_KEY) {
-      PrefixSuccessor(search_key_, &bound_key_);
-      if (bound_key_.empty()) return HA_ERR_END_OF_FILE;
-      status = reader_->SeekAtLeast(bound_key_, table->record[0]);
-    } else {
-      status = reader_->SeekAtLeast(search_key_, table->record[0]);
-    }
-  }
-  return Found(status, HA_ERR_END_OF_FILE);
+  range_end_ = end_key;
+  // Through the server's entry points, which count the rows for the performance schema.
+  uchar* const record = table->record[0];
+  const int error = start_key == nullptr ? ha_index_first(record)
+                                         : ha_index_read_map(record, start_key->key,
+                                                             start_key->keypart_map,
+                                                             start_key->flag);
+  range_end_ = nullptr;
+  return error == HA_ERR_KEY_NOT_FOUND ? HA_ERR_END_OF_FILE : error;
 }
 
 int ha_rowan::read_range_next() {
-  if (eq_range) return index_next_same(table->record[0], nullptr, 0);
-  ha_statistic_increment(&System_status_var::ha_read_next_count);
-  return Found(reader_->Next(table->record[0]), HA_ERR_END_OF_FILE);
+  if (eq_range) return ha_index_next_same(table->record[0], end_range->key, end_range->length);
+  return ha_index_next(table->record[0]);
 }
 
 // --- table scans and row references ---
@@ -270,9 +287,8 @@ int ha_rowan::rnd_pos(uchar* record, uchar* position) {
   reader_->SetFilter(nullptr);
   if (codec().has_primary_key()) {
     bool complete = false;
-    const Status status = codec().EncodeSearchKey(codec().KeyOfOrdinal(0), position, HA_WHOLE_KEY,
-                                                  &position_key_, &complete);
-    if (!status.ok()) return Fail(status);
+    codec().EncodeSearchKey(codec().KeyOfOrdinal(0), position, HA_WHOLE_KEY, &position_key_,
+                            &complete);
   } else {
     const auto* bytes = reinterpret_cast<const std::byte*>(position);
     position_key_.assign(bytes, bytes + ref_length);
@@ -294,8 +310,8 @@ int ha_rowan::cmp_ref(const uchar* left, const uchar* right) const {
   ByteBuffer right_key;
   bool complete = false;
   const uint32_t key = codec().KeyOfOrdinal(0);
-  codec().EncodeSearchKey(key, left, HA_WHOLE_KEY, &left_key, &complete).Ignore();
-  codec().EncodeSearchKey(key, right, HA_WHOLE_KEY, &right_key, &complete).Ignore();
+  codec().EncodeSearchKey(key, left, HA_WHOLE_KEY, &left_key, &complete);
+  codec().EncodeSearchKey(key, right, HA_WHOLE_KEY, &right_key, &complete);
   return CompareBytes(left_key, right_key);
 }
 
@@ -331,20 +347,10 @@ int ha_rowan::records_from_index(ha_rows* count, uint index) {
 
 ha_rows ha_rowan::records_in_range(uint index, key_range* low, key_range* high) {
   const uint32_t ordinal = codec().OrdinalOfKey(index);
-  bool complete = false;
   ByteBuffer from;
   ByteBuffer to;
-  ByteBuffer key;
-  if (low != nullptr) {
-    codec().EncodeSearchKey(index, low->key, low->keypart_map, &key, &complete).Ignore();
-    from = key;
-    if (low->flag == HA_READ_AFTER_KEY) PrefixSuccessor(key, &from);
-  }
-  if (high != nullptr) {
-    codec().EncodeSearchKey(index, high->key, high->keypart_map, &key, &complete).Ignore();
-    to = key;
-    if (high->flag == HA_READ_AFTER_KEY) PrefixSuccessor(key, &to);
-  }
+  if (low != nullptr) EncodeBound(index, *low, low->flag == HA_READ_AFTER_KEY, &from);
+  if (high != nullptr) EncodeBound(index, *high, high->flag == HA_READ_AFTER_KEY, &to);
   if (!from.empty() && !to.empty() && CompareBytes(from, to) >= 0) return 1;
   Result<uint64_t> rows = engine_table()->index(ordinal)->tree.EstimateRange(from, to);
   if (!rows.ok()) return HA_POS_ERROR;

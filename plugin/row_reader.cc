@@ -3,6 +3,7 @@
 
 #include "plugin/row_reader.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/counters.h"
@@ -45,6 +46,7 @@ void RowReader::OpenScan(uint32_t ordinal, bool entry_only) {
   place_ = Place::kNone;
   view_ = {};
   end_.clear();
+  start_.clear();
 }
 
 void RowReader::CloseScan() {
@@ -109,32 +111,44 @@ void RowReader::SetEnd(Bytes end) {
 
 Status RowReader::SeekAtLeast(Bytes key, unsigned char* record) {
   if (const Status opened = OpenCursor(); !opened.ok()) return opened;
-  return StepUntilRow(cursor_.SeekAtLeast(key, &view_), true, record);
+  const Status status = StepUntilRow(cursor_.SeekAtLeast(key, &view_), true, record);
+  if (!status.ok()) StayInGap(key);
+  return status;
 }
 
 Status RowReader::SeekBefore(Bytes key, unsigned char* record) {
   if (const Status opened = OpenCursor(); !opened.ok()) return opened;
-  return StepUntilRow(cursor_.SeekBefore(key, &view_), false, record);
+  const Status status = StepUntilRow(cursor_.SeekBefore(key, &view_), false, record);
+  if (!status.ok()) StayInGap(key);
+  return status;
 }
 
 Status RowReader::SeekFirst(unsigned char* record) {
   if (const Status opened = OpenCursor(); !opened.ok()) return opened;
-  return StepUntilRow(cursor_.SeekFirst(&view_), true, record);
+  const Status status = StepUntilRow(cursor_.SeekFirst(&view_), true, record);
+  if (!status.ok()) StayOutside(true);
+  return status;
 }
 
 Status RowReader::SeekLast(unsigned char* record) {
   if (const Status opened = OpenCursor(); !opened.ok()) return opened;
-  return StepUntilRow(cursor_.SeekLast(&view_), false, record);
+  const Status status = StepUntilRow(cursor_.SeekLast(&view_), false, record);
+  if (!status.ok()) StayOutside(false);
+  return status;
 }
 
 Status RowReader::Next(unsigned char* record) {
   if (place_ != Place::kCursor || !cursor_open_) return Resume(true, record);
-  return StepUntilRow(Step(true), true, record);
+  const Status status = StepUntilRow(Step(true), true, record);
+  if (!status.ok()) StayOutside(true);
+  return status;
 }
 
 Status RowReader::Prev(unsigned char* record) {
   if (place_ != Place::kCursor || !cursor_open_) return Resume(false, record);
-  return StepUntilRow(Step(false), false, record);
+  const Status status = StepUntilRow(Step(false), false, record);
+  if (!status.ok()) StayOutside(false);
+  return status;
 }
 
 Status RowReader::Step(bool forward) {
@@ -149,20 +163,43 @@ bool RowReader::WillReadAgain() {
   return lock_current_;
 }
 
+void RowReader::StayInGap(Bytes key) {
+  if (key.data() != resume_key_.data()) resume_key_.assign(key.begin(), key.end());
+  place_ = Place::kGap;
+}
+
+void RowReader::StayOutside(bool forward) {
+  const ByteBuffer& bound = forward ? end_ : start_;
+  if (!bound.empty()) return StayInGap(bound);
+  place_ = forward ? Place::kPastEnd : Place::kBeforeStart;
+}
+
 Status RowReader::Resume(bool forward, unsigned char* record) {
-  if (place_ != Place::kKey) return forward ? SeekFirst(record) : SeekLast(record);
-  scratch_ = resume_key_;
-  if (!forward) return SeekBefore(scratch_, record);
-  if (const Status opened = OpenCursor(); !opened.ok()) return opened;
-  return StepUntilRow(cursor_.SeekAfter(scratch_, &view_), true, record);
+  switch (place_) {
+    case Place::kKey: {
+      if (!forward) return SeekBefore(resume_key_, record);
+      if (const Status opened = OpenCursor(); !opened.ok()) return opened;
+      const Status status = StepUntilRow(cursor_.SeekAfter(resume_key_, &view_), true, record);
+      if (!status.ok()) StayOutside(true);
+      return status;
+    }
+    case Place::kGap:
+      return forward ? SeekAtLeast(resume_key_, record) : SeekBefore(resume_key_, record);
+    case Place::kPastEnd: return forward ? Status(Code::kEndOfRange) : SeekLast(record);
+    case Place::kBeforeStart: return forward ? SeekFirst(record) : Status(Code::kEndOfRange);
+    default: return forward ? SeekFirst(record) : SeekLast(record);
+  }
 }
 
 Status RowReader::GetRow(Bytes clustered_key, unsigned char* record) {
   if (const Status opened = OpenClustered(); !opened.ok()) return opened;
   const Status status = clustered_.Get(clustered_key, &row_view_);
-  if (status.Is(Code::kSkipped)) return Status(Code::kNotFound);
-  if (!status.ok()) return status;
-  if (scan_open_ && ordinal_ == 0) {
+  const bool scanned = scan_open_ && ordinal_ == 0;
+  if (!status.ok()) {
+    if (scanned) StayInGap(clustered_key);
+    return status.Is(Code::kSkipped) ? Status(Code::kNotFound) : status;
+  }
+  if (scanned) {
     resume_key_.assign(clustered_key.begin(), clustered_key.end());
     place_ = Place::kKey;
   }
@@ -182,6 +219,10 @@ Status RowReader::StepUntilRow(Status status, bool forward, unsigned char* recor
   for (;;) {
     if (status.ok()) {
       place_ = Place::kCursor;
+      if (!forward && BeforeStart()) {
+        if (session_->txn()->isolation <= IsolationLevel::kReadCommitted) cursor_.UnlockCurrent();
+        return Status(Code::kEndOfRange);
+      }
       status = PutRow(record);
       if (!status.Is(Code::kNotFound)) return status;
       // No row here: at READ COMMITTED the entry's lock is not kept either.
@@ -206,21 +247,12 @@ Status RowReader::PutRow(unsigned char* record) {
     const Status status = codec_->DecodeEntry(ordinal_, view_.key, view_.value, nullptr, record);
     if (status.Is(Code::kUnsupported)) {  // only the row has the values
       const Status fetched = FetchRow(record);
-      return fetched.ok() ? AskFilter() : fetched;
+      return !fetched.ok() || filter_->Matches() ? fetched : Status(Code::kNotFound);
     }
     if (!status.ok()) return status;
-    const Status judged = AskFilter();
-    if (!judged.ok()) return judged;
+    if (!filter_->Matches()) return Status(Code::kNotFound);
   }
   return entry_only_ ? PutFromEntry(record) : FetchRow(record);
-}
-
-Status RowReader::AskFilter() {
-  switch (filter_->Judge()) {
-    case EntryFilter::Verdict::kMatch: return Status::Ok();
-    case EntryFilter::Verdict::kOutOfRange: return Status(Code::kEndOfRange);
-    default: return Status(Code::kNotFound);
-  }
 }
 
 Status RowReader::PutFromEntry(unsigned char* record) {
@@ -253,35 +285,76 @@ Status RowReader::FetchRow(unsigned char* record) {
 }
 
 Status RowReader::CheckStillMatches(unsigned char* record) {
-  // The index columns are needed whatever the statement asked for.
-  Status status = codec_->DecodeRow(row_key_, row_view_.value, nullptr, this, record);
   uint32_t unique_bytes = 0;
-  if (status.ok()) {
-    status = codec_->EncodeEntry(ordinal_, record, row_key_, &check_key_, &check_payload_,
-                                 &unique_bytes);
-  }
+  const Status status = codec_->EncodeEntry(ordinal_, record, row_key_, &check_key_,
+                                            &check_payload_, &unique_bytes);
   if (!status.ok()) return status;
   return EqualBytes(check_key_, view_.key) ? Status::Ok() : Status(Code::kNotFound);
 }
 
+const MY_BITMAP* RowReader::ColumnsToDecode() const {
+  // CheckStillMatches needs the index columns whatever the statement asked for.
+  const bool checked = options_.mode == ReadMode::kReadUncommitted && ordinal_ != 0;
+  return checked ? nullptr : columns_;
+}
+
 Status RowReader::Decode(Bytes key, Bytes row, unsigned char* record) {
   ++rows_read_;
-  if (track_key_ || !codec_->has_primary_key() || options_.mode == ReadMode::kReadUncommitted) {
+  const bool uncommitted = options_.mode == ReadMode::kReadUncommitted;
+  if (track_key_ || !codec_->has_primary_key() || uncommitted) {
     row_key_.assign(key.begin(), key.end());
   }
   off_page_.clear();
   blobs_used_ = 0;
-  return codec_->DecodeRow(key, row, columns_, this, record);
+  const Status status = codec_->DecodeRow(key, row, ColumnsToDecode(), this, record);
+  return uncommitted && status.Is(Code::kNotFound) ? DecodeAgain(record) : status;
+}
+
+Status RowReader::DecodeAgain(unsigned char* record) {
+  // An off-page value was gone: the row has another one by now, or is gone as well. When it still
+  // has this one, the value was there all the time: then its pages are damaged.
+  constexpr int kTries = 100;  // many times what rollbacks of one row in a loop were seen to need
+  if (const Status opened = OpenClustered(); !opened.ok()) return opened;
+  std::vector<BlobRef> refs;
+  for (int i = 0; i < kTries; ++i) {
+    const BlobRef missing = missing_blob_;
+    Status status = clustered_.Get(row_key_, &row_view_);
+    if (!status.ok()) return status;
+    codec_->BlobsOf(row_view_.value, &refs);
+    const bool damaged = std::any_of(refs.begin(), refs.end(), [&](const BlobRef& ref) {
+      return ref.first_page == missing.first_page && ref.birth == missing.birth;
+    });
+    off_page_.clear();
+    blobs_used_ = 0;
+    report_missing_blobs_ = damaged;
+    status = codec_->DecodeRow(row_key_, row_view_.value, ColumnsToDecode(), this, record);
+    report_missing_blobs_ = false;
+    if (!status.Is(Code::kNotFound)) return status;
+  }
+  return Status(Code::kNotFound);
 }
 
 Result<Bytes> RowReader::Read(const BlobRef& ref) {
   if (blobs_used_ == blobs_.size()) blobs_.emplace_back();
   std::vector<std::byte>& bytes = blobs_[blobs_used_++];
   bytes.resize(ref.size_bytes);
-  const Status status = session_->ReadBlob(ref, bytes);
+  const bool may_go = options_.mode == ReadMode::kReadUncommitted && !report_missing_blobs_;
+  const Status status =
+      may_go ? session_->TryReadBlob(ref, bytes) : session_->ReadBlob(ref, bytes);
+  if (status.Is(Code::kNotFound)) missing_blob_ = ref;
   if (!status.ok()) return status;
   if (track_key_) off_page_.push_back({ref, bytes.data(), bytes.size()});
   return Bytes(bytes);
+}
+
+void RowReader::GiveBackBuffers() {
+  constexpr size_t kKeptBytesMax = 64 * 1024;  // one handler may stay in the table cache for days
+  size_t kept = 0;
+  for (const std::vector<std::byte>& bytes : blobs_) kept += bytes.capacity();
+  if (kept <= kKeptBytesMax) return;
+  blobs_.clear();
+  blobs_used_ = 0;
+  off_page_.clear();
 }
 
 void RowReader::PublishCounts() {

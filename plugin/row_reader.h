@@ -24,10 +24,10 @@ namespace rowan {
 /// Decides on an entry before its row is fetched (index condition pushdown).
 class EntryFilter {
  public:
-  enum class Verdict { kMatch, kNoMatch, kOutOfRange };
   virtual ~EntryFilter() = default;
-  /// The index columns have been put into the record.
-  virtual Verdict Judge() = 0;
+  /// The index's whole columns have been put into the record; of a column that is indexed by a
+  /// prefix it holds anything.
+  virtual bool Matches() = 0;
 };
 
 /// Tells a cursor on a secondary index where its entries keep the clustered key.
@@ -64,6 +64,10 @@ class RowReader : private TableCodec::BlobReader {
 
   /// Forward scans stop before `end` (empty: no bound). Stays until changed or the scan is closed.
   void SetEnd(Bytes end);
+  /// Backward scans stop behind the last entry before `start` (empty: no bound). Stays likewise.
+  void SetStart(Bytes start) {
+    if (!start.empty() || !start_.empty()) start_.assign(start.begin(), start.end());
+  }
   Status SeekAtLeast(Bytes key, unsigned char* record);
   Status SeekBefore(Bytes key, unsigned char* record);
   Status SeekFirst(unsigned char* record);
@@ -96,11 +100,16 @@ class RowReader : private TableCodec::BlobReader {
   /// Of the row read last; REQUIRES: tracked and all columns were asked for.
   [[nodiscard]] const std::vector<OffPage>& off_page_values() const { return off_page_; }
 
+  /// The statement is over: gives back the memory of large off-page values, and with it what the
+  /// record of the last row points to.
+  void GiveBackBuffers();
   /// Adds what was read since the last call to the counters.
   void PublishCounts();
 
  private:
-  enum class Place : uint8_t { kNone, kCursor, kKey };
+  /// Where the next step starts from: nowhere yet, the cursor's entry, the entry with `resume_key_`
+  /// (which may be gone), between the entries before and at `resume_key_`, outside at an end.
+  enum class Place : uint8_t { kNone, kCursor, kKey, kGap, kPastEnd, kBeforeStart };
   /// Which cursors hold the locks of the row read last.
   enum class Source : uint8_t { kNone, kScan, kLookup, kScanAndLookup };
 
@@ -109,13 +118,19 @@ class RowReader : private TableCodec::BlobReader {
   Status OpenClustered();
   Status StepUntilRow(Status status, bool forward, unsigned char* record);
   Status PutRow(unsigned char* record);
-  Status AskFilter();
   Status PutFromEntry(unsigned char* record);
   Status FetchRow(unsigned char* record);
   Status Decode(Bytes key, Bytes row, unsigned char* record);
+  Status DecodeAgain(unsigned char* record);
   Status CheckStillMatches(unsigned char* record);
+  [[nodiscard]] const MY_BITMAP* ColumnsToDecode() const;
   Status Resume(bool forward, unsigned char* record);
   Status Step(bool forward);
+  void StayInGap(Bytes key);
+  void StayOutside(bool forward);
+  [[nodiscard]] bool BeforeStart() const {
+    return !start_.empty() && CompareBytes(view_.key, start_) < 0;
+  }
 
   Engine* const engine_;
   Table* const table_;
@@ -142,11 +157,14 @@ class RowReader : private TableCodec::BlobReader {
   ByteBuffer scratch_;
   ByteBuffer resume_key_;
   ByteBuffer end_;
+  ByteBuffer start_;
   ByteBuffer check_key_;
   ByteBuffer check_payload_;
   std::vector<OffPage> off_page_;
   std::vector<std::vector<std::byte>> blobs_;  ///< off-page bytes of the current row; reused
   size_t blobs_used_ = 0;
+  BlobRef missing_blob_;               ///< READ UNCOMMITTED: the value that was gone
+  bool report_missing_blobs_ = false;  ///< it is known that it must be there
   uint64_t rows_read_ = 0;
   uint64_t clustered_lookups_ = 0;
   uint64_t covering_reads_ = 0;

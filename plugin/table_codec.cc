@@ -194,9 +194,9 @@ Status TableCodec::DecodeEntry(uint32_t ordinal, Bytes key, Bytes payload,
   return Status::Ok();
 }
 
-Status TableCodec::EncodeSearchKey(uint32_t server_key, const unsigned char* image,
-                                   unsigned long keypart_map, ByteBuffer* prefix,
-                                   bool* complete) const {
+void TableCodec::EncodeSearchKey(uint32_t server_key, const unsigned char* image,
+                                 unsigned long keypart_map, ByteBuffer* prefix,
+                                 bool* complete) const {
   const IndexLayout& index = layout_->indexes[OrdinalOfKey(server_key)];
   prefix->clear();
   const auto* position = reinterpret_cast<const std::byte*>(image);
@@ -221,7 +221,6 @@ Status TableCodec::EncodeSearchKey(uint32_t server_key, const unsigned char* ima
     part.Encode(value, is_null, prefix);
   }
   *complete = used == index.parts.size();
-  return Status::Ok();
 }
 
 uint32_t TableCodec::EqualParts(uint32_t ordinal, Bytes left, Bytes right) const {
@@ -239,7 +238,7 @@ uint32_t TableCodec::EqualParts(uint32_t ordinal, Bytes left, Bytes right) const
 }
 
 void PrefixSuccessor(Bytes prefix, ByteBuffer* successor) {
-  successor->assign(prefix.begin(), prefix.end());
+  if (successor->data() != prefix.data()) successor->assign(prefix.begin(), prefix.end());
   while (!successor->empty() && successor->back() == std::byte{0xFF}) successor->pop_back();
   if (!successor->empty()) {
     successor->back() = static_cast<std::byte>(static_cast<uint8_t>(successor->back()) + 1);

@@ -104,8 +104,8 @@ class TableCodec {
   // --- server key image -> search key ---
   /// Encodes the first parts given by `keypart_map` of a server key image of `server_key` (extended
   /// primary key parts included) into a key prefix. `*complete`: the whole tree key is given.
-  Status EncodeSearchKey(uint32_t server_key, const unsigned char* image, unsigned long keypart_map,
-                         ByteBuffer* prefix, bool* complete) const;
+  void EncodeSearchKey(uint32_t server_key, const unsigned char* image, unsigned long keypart_map,
+                       ByteBuffer* prefix, bool* complete) const;
   /// How many leading parts (index parts, then clustered key parts) two keys of an index share.
   [[nodiscard]] uint32_t EqualParts(uint32_t ordinal, Bytes left, Bytes right) const;
   [[nodiscard]] uint32_t PartCount(uint32_t ordinal) const;
@@ -118,7 +118,8 @@ class TableCodec {
   const std::unique_ptr<TableLayout> layout_;
 };
 
-/// First byte string that sorts behind every string with this prefix; empty = none.
+/// First byte string that sorts behind every string with this prefix; empty = none. `prefix` may be
+/// the successor's own bytes.
 void PrefixSuccessor(Bytes prefix, ByteBuffer* successor);
 
 }  // namespace rowan
