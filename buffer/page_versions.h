@@ -1,45 +1,43 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // PageVersions: for each page, the LSN of the image last written home. A page that is read with a
 // smaller one is stale: whole, with the right identity, but a write that the device acknowledged
-// never reached it. Kept in memory, and in the file `rowan.versions`, which each checkpoint brings
-// up to date. docs/formats/page_versions.md has the byte table.
+// never reached it. On disk a base (versions_base.h) and journals (versions_journal.h), to which
+// each checkpoint appends what is new; Fold makes a new base of both. In memory the chunks of pages
+// that were read or written since the start. docs/formats/page_versions.md tells it all.
 //
 // Invariants:
-//   1. what is in the file is durable at home: a checkpoint copies the map, syncs the data files,
-//      writes the copies. A page newer than the file says is right, so a crash raises no alarm;
+//   1. what is in the files is durable at home: a checkpoint copies what changed, syncs the data
+//      files, writes the copies. A page newer than the files say is right, so a crash raises no
+//      alarm;
 //   2. a checkpoint's control file is written after the copies, and the copies are made after its
 //      LSN is known: no page that is right only with changes below the checkpoint is overlooked;
-//   3. of the two slots of a chunk, one is durable at any time: a torn or rotten one costs at most
-//      what the last checkpoint knew more than the one before;
-//   4. space ids are never used again, so neither map nor file mixes up the pages of two spaces.
+//   3. a page's LSN only grows, so of several values the largest counts, in whatever order they are
+//      found. Losing one costs what was newer than the others, never a false alarm;
+//   4. space ids are never used again, so neither map nor files mix up the pages of two spaces.
 // It only detects: where it knows nothing (0), pages are believed as they always were.
 // Thread safety: all members from any thread, but Open before all others. Copy and Write of one
-// checkpoint at a time.
+// checkpoint at a time, Fold by one thread.
 #pragma once
 
 #include <array>
 #include <atomic>
 #include <cstdint>
-#include <map>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <shared_mutex>
+#include <string>
 #include <unordered_map>
 #include <vector>
 
-#include "base/bytes.h"
 #include "base/ids.h"
 #include "base/status.h"
+#include "buffer/versions_base.h"
+#include "buffer/versions_journal.h"
 #include "io/file.h"
 #include "io/space_files.h"
 
 namespace rowan {
-
-inline constexpr char kVersionsFileName[] = "rowan.versions";
-/// A slot: header and one LSN per page. A chunk is what one slot holds.
-inline constexpr size_t kVersionsSlotBytes = 4096;
-inline constexpr size_t kVersionsHeaderBytes = 32;
-inline constexpr uint32_t kPagesPerChunk = (kVersionsSlotBytes - kVersionsHeaderBytes) / 8;
 
 class PageVersions {
  public:
@@ -49,13 +47,13 @@ class PageVersions {
     uint32_t instance = 0;   ///< tells the files of two instances apart
     bool expected = false;   ///< the instance is not new: a missing file is worth a warning
   };
-  /// Reads the file, or makes an empty one. kNewerFormat (logged).
+  /// Reads the base's directory and the journals, or makes an empty base. kNewerFormat (logged).
   Status Open(const Origin& origin);
 
   /// An image with this LSN is at home. After SyncTracker::NoteWrite and before the frame becomes
   /// clean, so that the checkpoint that relies on the write finds both.
   void Note(PageId id, Lsn lsn);
-  /// kNoLsn: nothing is known.
+  /// kNoLsn: nothing is known. Reads the page's chunk from the base when it is first asked for.
   [[nodiscard]] Lsn Expected(PageId id) const;
   /// True if an image with this LSN must not be believed.
   [[nodiscard]] bool IsStale(PageId id, Lsn lsn) const;
@@ -67,76 +65,83 @@ class PageVersions {
   void BeginRedo(Lsn from) { redo_from_.store(from.value(), std::memory_order_relaxed); }
   void EndRedo() { redo_from_.store(UINT64_MAX, std::memory_order_relaxed); }
 
-  /// Chunks as they were at one moment, ready for the file.
-  struct Copies {
-    std::vector<uint64_t> chunks;   ///< KeyOf
-    std::vector<std::byte> slots;   ///< in the same order
-  };
-  /// The chunks changed since the last call. Before the sync of the data files.
+  /// The pages noted since the last call, with their LSNs. Before the sync of the data files.
+  using Copies = std::vector<PageVersion>;
   Copies CopyChanged();
   /// Makes the copies durable; after that sync. Without copies it does nothing. A full disk is no
-  /// failure if all that is missing is room for chunks not yet in the file: they stay changed.
-  Status Write(Copies copies);
+  /// failure: they are tried again with the next.
+  Status Write(const Copies& copies);
 
-  /// Reads the space's slots in use; damaged ones are logged and written anew by the next
-  /// checkpoint. Returns how many there were.
+  /// Whether the journals have grown enough that a new base costs little beside the pages written.
+  [[nodiscard]] bool WantsFold() const;
+  /// Makes a new base of base and journals, in the background of everything else. A failure leaves
+  /// all as it was and is logged; it is tried again when the journals have grown further.
+  Status Fold(const std::function<bool()>& interrupted);
+
+  /// Reads the base's blocks of the space; damaged ones are logged, and what is known of them in
+  /// memory goes to the journal with the next checkpoint. Returns how many there were.
   Result<uint32_t> Check(SpaceId space);
   [[nodiscard]] uint64_t MemoryBytes() const;
 
  private:
   struct Chunk {
     std::array<std::atomic<uint64_t>, kPagesPerChunk> lsns{};
-    bool changed = false;  // guarded by changed_mutex_
+    std::array<std::atomic<uint64_t>, (kPagesPerChunk + 63) / 64> changed_pages{};
+    std::atomic<bool> changed{false};  ///< in changed_, or about to be
+    std::atomic<bool> loaded{false};   ///< has what the files say
   };
-  using Chunks = std::vector<std::unique_ptr<Chunk>>;  ///< by number; null: nothing known
-  /// Where a chunk is in the file.
-  struct Place {
-    uint32_t pair = 0;
-    uint32_t slot = 0;  ///< 0 or 1: holds the durable state; the other is written next
-    uint64_t generation = 0;
+  using Chunks = std::vector<std::unique_ptr<Chunk>>;  ///< by number; null: not in memory
+  /// What the files said when they were last read; replaced as a whole.
+  struct OnDisk {
+    std::unique_ptr<VersionsBase> base;
+    std::vector<PageVersion> recent;  ///< from journals found by Open, by page, each once
   };
-  struct Loading;
 
-  /// A chunk's space and number in one.
-  static uint64_t KeyOf(SpaceId space, uint32_t number) {
-    return (uint64_t{space.value()} << 32) | number;
-  }
-  static SpaceId SpaceOf(uint64_t key) { return SpaceId(static_cast<uint32_t>(key >> 32)); }
-  static uint32_t NumberOf(uint64_t key) { return static_cast<uint32_t>(key); }
+  [[nodiscard]] Chunk* Find(ChunkKey key) const;
+  Chunk* FindOrCreate(ChunkKey key) const;
+  void MarkChanged(ChunkKey key, Chunk* chunk, uint32_t page);
+  [[nodiscard]] Lsn LoadAndLook(PageId id) const;
+  static void Merge(Chunk* chunk, ChunkKey key, const OnDisk& on_disk);
 
-  [[nodiscard]] Chunk* Find(SpaceId space, uint32_t number) const;
-  Chunk* FindOrCreate(SpaceId space, uint32_t number);
-  void MarkChanged(uint64_t key, Chunk* chunk);
-  Status Load();
-  /// Makes what the last checkpoint of an earlier process wrote durable.
-  Status RewriteNewest();
-  Status LoadPair(Bytes slots, uint32_t pair, Loading* loading);
-  void Adopt(uint64_t key, Bytes slot, const Place& place);
-  void LogLoaded(const Loading& loading) const;
-  /// Where the chunk is, with a pair of slots found for it if it has none. kNoSpace.
-  Result<Place*> PlaceOf(uint64_t key);
-  Status WriteSlot(uint64_t key, std::byte* slot);
+  Status OpenBase(const std::string& path);
+  Status MakeEmptyBase();
+  Status ReadJournals(const std::vector<uint64_t>& numbers, std::vector<PageVersion>* versions);
+  Result<std::vector<uint64_t>> ListJournals() const;
+  Status RemoveJournals(const std::vector<uint64_t>& numbers);
+  Status DropDeadSpaces(std::vector<PageVersion>* versions) const;
+  [[nodiscard]] std::string JournalPath(uint64_t number) const;
+  [[nodiscard]] std::string BasePath() const;
+  Status AppendLocked(const Copies& copies);
+  Status FoldInto(const std::string& path, const std::function<bool()>& interrupted,
+                  const std::vector<PageVersion>& versions);
+  Status Install(const std::string& path);
 
   FileSystem* const file_system_;
   SpaceFiles* const files_;
   Origin origin_;
   std::atomic<uint64_t> redo_from_{UINT64_MAX};
-  std::atomic<uint64_t> chunk_count_{0};
 
-  /// Shared: finding a chunk and using its LSNs. Exclusive: adding and removing chunks.
+  /// Shared: finding a chunk and using its LSNs. Exclusive: adding and removing chunks, and
+  /// replacing on_disk_. The map is a cache, so readers add to it.
   mutable std::shared_mutex mutex_;
-  std::unordered_map<SpaceId, Chunks> spaces_;  // guarded by mutex_
+  mutable std::unordered_map<SpaceId, Chunks> spaces_;  // guarded by mutex_
+  std::shared_ptr<const OnDisk> on_disk_;               // guarded by mutex_
+  mutable std::atomic<uint64_t> chunk_count_{0};
 
-  std::mutex changed_mutex_;  // after mutex_
-  std::vector<uint64_t> changed_;  // guarded by changed_mutex_
+  std::mutex changed_mutex_;       // after mutex_
+  std::vector<ChunkKey> changed_;  // guarded by changed_mutex_
 
   std::mutex file_mutex_;  // before mutex_; guards all below
-  std::unique_ptr<File> file_;
-  std::map<uint64_t, Place> places_;  ///< by KeyOf
-  std::vector<uint32_t> free_pairs_;
-  uint32_t pairs_ = 0;  ///< in the file
-  uint64_t last_generation_ = 0;
+  std::unique_ptr<VersionsJournal> journal_;  ///< null until something is appended
+  uint64_t next_journal_ = 1;
   bool full_logged_ = false;
+
+  std::atomic<uint64_t> journal_entries_{0};    // in all journals
+  std::atomic<uint64_t> journal_files_{0};
+  std::atomic<uint64_t> base_slots_{0};
+  std::atomic<uint64_t> recent_chunks_{0};      // an upper bound of those in OnDisk::recent
+  std::atomic<uint64_t> fold_not_before_{0};    // journal entries, after a failure
+  std::atomic<bool> rewrite_{false};            // the base is of the older form, or damaged
 };
 
 }  // namespace rowan

@@ -1,287 +1,306 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// The file behind PageVersions: an array of pairs of slots, each pair for one chunk.
-//
-// Slot, 4096 bytes, little-endian; a slot of zeros was never written:
-//   offset size
-//   0      4      CRC-32C over bytes [4, 4096)
-//   4      4      magic "RWPV"
-//   8      4      format version, 1
-//   12     4      CRC-32C of the instance id
-//   16     4      space id
-//   20     4      chunk number: the first page is 508 x this
-//   24     8      generation: the checkpoint that wrote it; larger = newer
-//   32     8*508  LSN of each page's last image at home, 0 = not known
+// The files behind PageVersions: opening them, appending to the journal, folding. See
+// page_versions.h.
 #include <algorithm>
+#include <charconv>
+#include <optional>
+#include <string_view>
 #include <unordered_set>
 #include <utility>
 
 #include "base/counters.h"
-#include "base/crc32c.h"
+#include "base/format.h"
 #include "base/logging.h"
 #include "buffer/page_versions.h"
+#include "io/resource_shortage.h"
 
 namespace rowan {
 namespace {
 
-constexpr uint32_t kMagic = 0x56505752;  // "RWPV"
-constexpr uint32_t kVersionsVersion = 1;
-constexpr size_t kMagicOffset = 4;
-constexpr size_t kVersionOffset = 8;
-constexpr size_t kInstanceOffset = 12;
-constexpr size_t kSpaceOffset = 16;
-constexpr size_t kChunkOffset = 20;
-constexpr size_t kGenerationOffset = 24;
-static_assert(kGenerationOffset + sizeof(uint64_t) == kVersionsHeaderBytes);
-static_assert(kVersionsHeaderBytes + kPagesPerChunk * sizeof(uint64_t) == kVersionsSlotBytes);
+/// Bytes of pages written per byte of the new base: it costs a hundredth of them.
+constexpr uint64_t kPageBytesPerBaseByte = 100;
+/// Entries below which no fold is worth its syncs: a journal of a mebibyte.
+constexpr uint64_t kFoldEntriesMin = 65536;
+/// Each start adds a journal; more of them are folded whatever they hold.
+constexpr uint64_t kJournalFilesMax = 16;
 
-constexpr size_t kPairBytes = 2 * kVersionsSlotBytes;
-/// The file grows by this many pairs, or by an eighth: extending it costs the sync a journal
-/// commit.
-constexpr uint32_t kGrowthPairsMin = 16;
-/// Pairs read at a time by Load.
-constexpr uint32_t kLoadPairs = 128;
-
-uint64_t OffsetOf(uint32_t pair, uint32_t slot) {
-  return uint64_t{pair} * kPairBytes + slot * kVersionsSlotBytes;
+/// The number in `rowan.versions.<number>`.
+std::optional<uint64_t> ParseJournalName(std::string_view name) {
+  const std::string prefix = std::string(kVersionsFileName) + ".";
+  if (!name.starts_with(prefix)) return std::nullopt;
+  name.remove_prefix(prefix.size());
+  uint64_t number = 0;
+  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
+  if (error != std::errc() || end != name.data() + name.size()) return std::nullopt;
+  return number;
 }
 
-/// As PageVersions::KeyOf.
-uint64_t KeyIn(Bytes slot) {
-  return (uint64_t{LoadLe<uint32_t>(slot.data() + kSpaceOffset)} << 32) |
-         LoadLe<uint32_t>(slot.data() + kChunkOffset);
+/// By page, each once, with its largest LSN.
+void SortAndJoin(std::vector<PageVersion>* versions) {
+  std::sort(versions->begin(), versions->end(), [](const PageVersion& a, const PageVersion& b) {
+    return a.page != b.page ? a.page < b.page : a.lsn > b.lsn;
+  });
+  const auto same = [](const PageVersion& a, const PageVersion& b) { return a.page == b.page; };
+  versions->erase(std::unique(versions->begin(), versions->end(), same), versions->end());
+  versions->shrink_to_fit();
 }
 
-uint64_t GenerationIn(Bytes slot) { return LoadLe<uint64_t>(slot.data() + kGenerationOffset); }
+ChunkKey KeyOf(const PageVersion& version) {
+  const PageId id = PageId::Unpack(version.page);
+  return {id.space, id.page.value() / kPagesPerChunk};
+}
 
-enum class SlotState { kGood, kEmpty, kDamaged, kForeign, kNewer };
-
-SlotState StateOf(Bytes slot, uint32_t instance) {
-  if (LoadLe<uint32_t>(slot.data()) != Crc32c(slot.subspan(kMagicOffset)) ||
-      LoadLe<uint32_t>(slot.data() + kMagicOffset) != kMagic) {
-    const bool zero =
-        std::all_of(slot.begin(), slot.end(), [](std::byte byte) { return byte == std::byte{0}; });
-    return zero ? SlotState::kEmpty : SlotState::kDamaged;
+uint64_t CountChunks(const std::vector<PageVersion>& versions) {
+  uint64_t count = 0;
+  for (size_t i = 0; i < versions.size(); ++i) {
+    if (i == 0 || KeyOf(versions[i]) != KeyOf(versions[i - 1])) ++count;
   }
-  if (LoadLe<uint32_t>(slot.data() + kVersionOffset) > kVersionsVersion) return SlotState::kNewer;
-  const bool ours = LoadLe<uint32_t>(slot.data() + kInstanceOffset) == instance;
-  return ours ? SlotState::kGood : SlotState::kForeign;
+  return count;
 }
 
 }  // namespace
 
-/// What Load found besides chunks.
-struct PageVersions::Loading {
-  std::unordered_set<SpaceId> spaces;  ///< with a file
-  uint64_t damaged = 0;
-  uint64_t first_damaged = 0;  ///< offset
-  uint64_t foreign = 0;
-};
+std::string PageVersions::BasePath() const { return files_->folder() + "/" + kVersionsFileName; }
+
+std::string PageVersions::JournalPath(uint64_t number) const {
+  return Format("{}.{}", BasePath(), number);
+}
+
+Result<std::vector<uint64_t>> PageVersions::ListJournals() const {
+  Result<std::vector<std::string>> names = file_system_->List(files_->folder());
+  if (!names.ok()) return names.status();
+  std::vector<uint64_t> numbers;
+  for (const std::string& name : names.value()) {
+    if (const std::optional<uint64_t> number = ParseJournalName(name)) numbers.push_back(*number);
+  }
+  std::sort(numbers.begin(), numbers.end());
+  return numbers;
+}
+
+Status PageVersions::RemoveJournals(const std::vector<uint64_t>& numbers) {
+  for (const uint64_t number : numbers) {
+    const Status status = file_system_->Remove(JournalPath(number));
+    if (!status.ok() && !status.Is(Code::kNotFound)) return status;
+  }
+  return Status::Ok();
+}
+
+Status PageVersions::MakeEmptyBase() {
+  const std::string path = BasePath() + ".tmp";
+  Result<std::unique_ptr<File>> file = file_system_->Open(path, {.create = true});
+  if (!file.ok()) return file.status();
+  VersionsBaseWriter writer(std::move(file).value(), origin_.instance);
+  const Status status = writer.Finish();
+  return status.ok() ? Install(path) : status;
+}
+
+Status PageVersions::Install(const std::string& path) {
+  Status status = file_system_->Rename(path, BasePath());
+  if (status.ok()) status = file_system_->SyncDirectory(files_->folder());
+  return status.ok() ? OpenBase(BasePath()) : status;
+}
+
+Status PageVersions::OpenBase(const std::string& path) {
+  auto on_disk = std::make_shared<OnDisk>();
+  Result<std::unique_ptr<File>> file = file_system_->Open(path, {.read_only = true, .spare = true});
+  if (file.ok()) {
+    Result<std::unique_ptr<VersionsBase>> base =
+        VersionsBase::Open(std::move(file).value(), origin_.instance);
+    if (base.status().Is(Code::kNewerFormat)) return base.status();
+    if (base.ok()) on_disk->base = std::move(base).value();
+  }
+  if (on_disk->base == nullptr) {
+    LogWarning("'{}' cannot be read: of pages written before this start it goes unnoticed that "
+               "they went back to an older state.", path);
+  }
+  rewrite_.store(on_disk->base == nullptr || on_disk->base->outdated());
+  base_slots_.store(on_disk->base == nullptr ? 0 : on_disk->base->slots());
+  recent_chunks_.store(0);
+  std::unique_lock lock(mutex_);
+  on_disk_ = std::move(on_disk);
+  return Status::Ok();
+}
 
 Status PageVersions::Open(const Origin& origin) {
   origin_ = origin;
-  const std::string path = files_->folder() + "/" + kVersionsFileName;
-  const Result<bool> exists = file_system_->Exists(path);
+  const Result<bool> exists = file_system_->Exists(BasePath());
   if (!exists.ok()) return exists.status();
-  Result<std::unique_ptr<File>> opened = file_system_->Open(path, {.create = true});
-  if (!opened.ok()) return opened.status();
-  std::lock_guard guard(file_mutex_);
-  file_ = std::move(opened).value();
+  Result<std::vector<uint64_t>> numbers = ListJournals();
+  if (!numbers.ok()) return numbers.status();
+  const Status removed = file_system_->Remove(BasePath() + ".tmp");  // of a fold cut short
+  if (!removed.ok() && !removed.Is(Code::kNotFound)) return removed;
+  if (!numbers->empty()) next_journal_ = numbers->back() + 1;
   if (!exists.value()) {
     if (origin.expected) {
       LogWarning("'{}' is missing and begins anew: pages that went back to an older state before "
-                 "this start are not noticed.", path);
+                 "this start are not noticed.", BasePath());
     }
-    return file_system_->SyncDirectory(files_->folder());
+    const Status status = RemoveJournals(numbers.value());
+    return status.ok() ? MakeEmptyBase() : status;
   }
-  const Status status = Load();
-  return status.ok() ? RewriteNewest() : status;
-}
-
-Status PageVersions::RewriteNewest() {
-  // The next writes take the other slots, so these must be durable. A process that died may not
-  // have synced those of its last checkpoint; after a sync that failed, only what is written again
-  // reaches the disk. Earlier ones were synced: a failure ends the process's checkpoints.
-  std::vector<std::byte> slot(kVersionsSlotBytes);
-  for (const auto& [key, place] : places_) {
-    if (place.generation != last_generation_) continue;
-    const uint64_t offset = OffsetOf(place.pair, place.slot);
-    Status status = file_->Read(offset, slot);
-    if (status.ok()) status = file_->Write(offset, slot);
-    if (!status.ok()) return status;
-  }
-  return file_->Sync(SyncMethod::kFdatasync);
-}
-
-Status PageVersions::Load() {
-  Loading loading;
-  const Result<std::vector<SpaceId>> spaces = files_->ListFiles();
-  if (!spaces.ok()) return spaces.status();
-  loading.spaces.insert(spaces.value().begin(), spaces.value().end());
-  const Result<uint64_t> size = file_->Size();
-  if (!size.ok()) return size.status();
-  pairs_ = static_cast<uint32_t>(size.value() / kPairBytes);
-  std::vector<std::byte> buffer(kLoadPairs * kPairBytes);
-  for (uint32_t pair = 0; pair < pairs_; ++pair) {
-    const uint32_t position = pair % kLoadPairs;
-    if (position == 0) {
-      const uint32_t count = std::min(kLoadPairs, pairs_ - pair);
-      const Status status = file_->Read(OffsetOf(pair, 0), {buffer.data(), count * kPairBytes});
-      if (!status.ok()) {
-        LogError("'{}' cannot be read: {}. It only serves to notice lost writes: without the file "
-                 "the instance opens as well.", file_->path(), status.message());
-        return status;
-      }
-    }
-    const Status status =
-        LoadPair({buffer.data() + position * kPairBytes, kPairBytes}, pair, &loading);
-    if (!status.ok()) return status;
-  }
-  LogLoaded(loading);
-  return Status::Ok();
-}
-
-Status PageVersions::LoadPair(Bytes slots, uint32_t pair, Loading* loading) {
-  Bytes newest;
-  Place place{.pair = pair};
-  for (uint32_t i = 0; i < 2; ++i) {
-    const Bytes slot = slots.subspan(i * kVersionsSlotBytes, kVersionsSlotBytes);
-    const SlotState state = StateOf(slot, origin_.instance);
-    if (state == SlotState::kNewer) {
-      LogError("'{}' was written by a newer version of Rowan (format {}).", file_->path(),
-               LoadLe<uint32_t>(slot.data() + kVersionOffset));
-      return Status(Code::kNewerFormat, "the file of page versions has a newer format");
-    }
-    if (state == SlotState::kForeign) ++loading->foreign;
-    if (state == SlotState::kDamaged && loading->damaged++ == 0) {
-      loading->first_damaged = OffsetOf(pair, i);
-    }
-    if (state != SlotState::kGood) continue;
-    last_generation_ = std::max(last_generation_, GenerationIn(slot));
-    if (newest.empty() || GenerationIn(slot) > place.generation) {
-      newest = slot;
-      place.slot = i;
-      place.generation = GenerationIn(slot);
-    }
-  }
-  if (newest.empty() || !loading->spaces.contains(SpaceOf(KeyIn(newest)))) {
-    free_pairs_.push_back(pair);
-  } else {
-    Adopt(KeyIn(newest), newest, place);
-  }
-  return Status::Ok();
-}
-
-void PageVersions::Adopt(uint64_t key, Bytes slot, const Place& place) {
-  const auto [found, fresh] = places_.try_emplace(key, place);
-  if (!fresh) {
-    // A pair given to another chunk, whose only slot then rotted: what is left is from before.
-    const bool newer = place.generation > found->second.generation;
-    free_pairs_.push_back(newer ? found->second.pair : place.pair);
-    if (!newer) return;
-    found->second = place;
-  }
+  Status status = OpenBase(BasePath());
+  std::vector<PageVersion> versions;
+  if (status.ok()) status = ReadJournals(numbers.value(), &versions);
+  if (!status.ok()) return status;
+  journal_entries_.store(versions.size());
+  journal_files_.store(numbers->size());
+  recent_chunks_.store(CountChunks(versions));
   std::unique_lock lock(mutex_);
-  Chunk* chunk = FindOrCreate(SpaceOf(key), NumberOf(key));
-  for (uint32_t i = 0; i < kPagesPerChunk; ++i) {
-    const std::byte* entry = slot.data() + kVersionsHeaderBytes + i * sizeof(uint64_t);
-    chunk->lsns[i].store(LoadLe<uint64_t>(entry), std::memory_order_relaxed);
-  }
+  auto on_disk = std::const_pointer_cast<OnDisk>(on_disk_);  // nobody else has it yet
+  on_disk->recent = std::move(versions);
+  return Status::Ok();
 }
 
-void PageVersions::LogLoaded(const Loading& loading) const {
-  if (loading.damaged != 0) {
-    LogWarning("'{}': {} blocks are damaged or were being written when the machine stopped, the "
-               "first at offset {}. What was written there before is used: of some pages it may go "
-               "unnoticed that they went back to an older state.",
-               file_->path(), loading.damaged, loading.first_damaged);
+Status PageVersions::ReadJournals(const std::vector<uint64_t>& numbers,
+                                  std::vector<PageVersion>* versions) {
+  for (const uint64_t number : numbers) {
+    const Status status =
+        VersionsJournal::Read(file_system_, JournalPath(number), origin_.instance, versions);
+    if (status.Is(Code::kNewerFormat) || IsResourceShortage(status)) return status;
+    if (!status.ok()) LogWarning("'{}' cannot be read.", JournalPath(number));
   }
-  if (loading.foreign != 0) {
-    LogWarning("'{}': {} blocks belong to another instance and are ignored.", file_->path(),
-               loading.foreign);
-  }
+  const Status status = DropDeadSpaces(versions);
+  SortAndJoin(versions);
+  return status;
 }
 
-Result<PageVersions::Place*> PageVersions::PlaceOf(uint64_t key) {
-  const auto found = places_.find(key);
-  if (found != places_.end()) return &found->second;
-  if (free_pairs_.empty()) {
-    const uint32_t count = std::max(kGrowthPairsMin, pairs_ / 8);
-    const Status status = file_->Allocate(OffsetOf(pairs_, 0), count * kPairBytes);
+Status PageVersions::DropDeadSpaces(std::vector<PageVersion>* versions) const {
+  Result<std::vector<SpaceId>> spaces = files_->ListFiles();
+  if (!spaces.ok()) return spaces.status();
+  const std::unordered_set<SpaceId> present(spaces->begin(), spaces->end());
+  std::erase_if(*versions, [&present](const PageVersion& version) {
+    return !present.contains(PageId::Unpack(version.page).space);
+  });
+  return Status::Ok();
+}
+
+Status PageVersions::AppendLocked(const Copies& copies) {
+  if (journal_ == nullptr) {
+    Result<std::unique_ptr<VersionsJournal>> made =
+        VersionsJournal::Create(file_system_, JournalPath(next_journal_), origin_.instance);
+    if (!made.ok()) return made.status();
+    ++next_journal_;
+    journal_files_.fetch_add(1);
+    journal_ = std::move(made).value();
+    const Status status = file_system_->SyncDirectory(files_->folder());
     if (!status.ok()) return status;
-    for (uint32_t i = count; i > 0; --i) free_pairs_.push_back(pairs_ + i - 1);
-    pairs_ += count;
   }
-  const Place place{.pair = free_pairs_.back(), .slot = 1};
-  free_pairs_.pop_back();
-  return &places_.emplace(key, place).first->second;
+  const Status status = journal_->Append(copies);
+  if (status.ok()) journal_entries_.fetch_add(copies.size());
+  return status;
 }
 
-Status PageVersions::WriteSlot(uint64_t key, std::byte* slot) {
-  const SpaceId space = SpaceOf(key);
-  const uint32_t number = NumberOf(key);
+Status PageVersions::Write(const Copies& copies) {
+  if (copies.empty()) return Status::Ok();
+  std::lock_guard guard(file_mutex_);
+  const Status status = AppendLocked(copies);
+  if (!status.Is(Code::kNoSpace) && !IsResourceShortage(status)) return status;
+  if (!std::exchange(full_logged_, true)) {
+    LogWarning("The disk is too full for '{}' to grow: of some pages it may go unnoticed that they "
+               "went back to an older state.", BasePath());
+  }
+  std::shared_lock lock(mutex_);
+  for (const PageVersion& version : copies) {
+    const ChunkKey key = KeyOf(version);
+    Chunk* chunk = Find(key);
+    if (chunk == nullptr) continue;
+    MarkChanged(key, chunk, PageId::Unpack(version.page).page.value() % kPagesPerChunk);
+  }
+  return Status::Ok();
+}
+
+bool PageVersions::WantsFold() const {
+  const uint64_t entries = journal_entries_.load();
+  if (entries < fold_not_before_.load()) return false;
+  if (rewrite_.load() || journal_files_.load() > kJournalFilesMax) return true;
+  // What is in memory and in journals may be in the base too: rather too seldom than too often.
+  const uint64_t chunks = base_slots_.load() + chunk_count_.load() + recent_chunks_.load();
+  return entries >= kFoldEntriesMin && entries * files_->page_size_bytes() >=
+                                           kPageBytesPerBaseByte * chunks * kVersionsSlotBytes;
+}
+
+Status PageVersions::Fold(const std::function<bool()>& interrupted) {
+  Result<std::vector<uint64_t>> numbers = Status(Code::kNotFound);
+  const uint64_t entries = [&] {
+    std::lock_guard guard(file_mutex_);
+    journal_.reset();  // the next checkpoint begins a new one
+    numbers = ListJournals();
+    return journal_entries_.load();
+  }();
+  std::vector<PageVersion> versions;
+  const std::string path = BasePath() + ".tmp";
+  Status status = numbers.status();
+  if (status.ok()) status = ReadJournals(numbers.value(), &versions);
+  if (status.ok()) status = FoldInto(path, interrupted, versions);
+  if (status.ok()) status = Install(path);
+  if (!status.ok()) {
+    file_system_->Remove(path).Ignore();  // there may be none
+    if (status.Is(Code::kInterrupted)) return status;
+    fold_not_before_.store(2 * std::max(entries, kFoldEntriesMin));
+    LogWarning("'{}' cannot be folded now: {} (error {}). Its journals grow meanwhile.", BasePath(),
+               status.message(), status.detail());
+    return status;
+  }
+  journal_entries_.fetch_sub(entries);
+  journal_files_.fetch_sub(numbers->size());
+  // Should even the new one be unreadable, it is not made again at once.
+  fold_not_before_.store(rewrite_.load() ? kFoldEntriesMin : 0);
+  return RemoveJournals(numbers.value());
+}
+
+Status PageVersions::FoldInto(const std::string& path, const std::function<bool()>& interrupted,
+                              const std::vector<PageVersion>& versions) {
+  Result<std::vector<SpaceId>> spaces = files_->ListFiles();
+  if (!spaces.ok()) return spaces.status();
+  const std::unordered_set<SpaceId> present(spaces->begin(), spaces->end());
+  std::shared_ptr<const OnDisk> on_disk;
   {
     std::shared_lock lock(mutex_);
-    if (Find(space, number) == nullptr) return Status::Ok();  // forgotten since the copy
+    on_disk = on_disk_;
   }
-  Result<Place*> place = PlaceOf(key);
-  if (place.status().Is(Code::kNoSpace)) {
-    if (!full_logged_) {
-      LogWarning("The disk is too full for '{}' to grow: of some pages it may go unnoticed that "
-                 "they went back to an older state.", file_->path());
+  Result<std::unique_ptr<File>> file = file_system_->Open(path, {.create = true, .spare = true});
+  if (!file.ok()) return file.status();
+  VersionsBaseWriter writer(std::move(file).value(), origin_.instance);
+  const std::vector<ChunkKey> keys =
+      on_disk->base == nullptr ? std::vector<ChunkKey>() : on_disk->base->Keys();
+  auto key = keys.begin();
+  auto entry = versions.begin();
+  while (key != keys.end() || entry != versions.end()) {
+    if (interrupted()) return Status(Code::kInterrupted);
+    const bool from_base =
+        key != keys.end() && (entry == versions.end() || *key <= KeyOf(*entry));
+    const ChunkKey next = from_base ? *key++ : KeyOf(*entry);
+    ChunkLsns lsns{};
+    if (from_base) (void)on_disk->base->Read(next, &lsns);  // damage is logged there
+    for (; entry != versions.end() && KeyOf(*entry) == next; ++entry) {
+      uint64_t& lsn = lsns[PageId::Unpack(entry->page).page.value() % kPagesPerChunk];
+      lsn = std::max(lsn, entry->lsn);
     }
-    full_logged_ = true;
-    std::shared_lock lock(mutex_);
-    Chunk* chunk = Find(space, number);
-    if (chunk != nullptr) MarkChanged(key, chunk);
-    return Status::Ok();
-  }
-  if (!place.ok()) return place.status();
-  StoreLe<uint32_t>(slot + kMagicOffset, kMagic);
-  StoreLe<uint32_t>(slot + kVersionOffset, kVersionsVersion);
-  StoreLe<uint32_t>(slot + kInstanceOffset, origin_.instance);
-  StoreLe<uint32_t>(slot + kSpaceOffset, space.value());
-  StoreLe<uint32_t>(slot + kChunkOffset, number);
-  StoreLe<uint64_t>(slot + kGenerationOffset, last_generation_);
-  StoreLe<uint32_t>(slot, Crc32c({slot + kMagicOffset, kVersionsSlotBytes - kMagicOffset}));
-  Place* where = place.value();
-  where->slot = 1 - where->slot;
-  where->generation = last_generation_;
-  AddCounter(Counter::kPageVersionsBytes, kVersionsSlotBytes);
-  return file_->Write(OffsetOf(where->pair, where->slot), {slot, kVersionsSlotBytes});
-}
-
-Status PageVersions::Write(Copies copies) {
-  if (copies.chunks.empty()) return Status::Ok();
-  std::lock_guard guard(file_mutex_);
-  ++last_generation_;
-  for (size_t i = 0; i < copies.chunks.size(); ++i) {
-    const Status status =
-        WriteSlot(copies.chunks[i], copies.slots.data() + i * kVersionsSlotBytes);
+    const Status status = present.contains(next.space) ? writer.Add(next, lsns) : Status::Ok();
     if (!status.ok()) return status;
   }
-  return file_->Sync(SyncMethod::kFdatasync);
+  AddCounter(Counter::kPageVersionsBytes, writer.bytes());
+  return writer.Finish();
 }
 
 Result<uint32_t> PageVersions::Check(SpaceId space) {
-  std::lock_guard guard(file_mutex_);
-  std::vector<std::byte> slot(kVersionsSlotBytes);
-  uint32_t damaged = 0;
-  for (auto found = places_.lower_bound(KeyOf(space, 0));
-       found != places_.end() && SpaceOf(found->first) == space; ++found) {
-    const auto& [key, place] = *found;
-    const uint64_t offset = OffsetOf(place.pair, place.slot);
-    const Status status = file_->Read(offset, slot);
-    if (!status.ok()) return status;
-    if (StateOf(slot, origin_.instance) == SlotState::kGood && KeyIn(slot) == key &&
-        GenerationIn(slot) == place.generation) {
-      continue;
-    }
-    ++damaged;
-    LogWarning("'{}': the block at offset {} is damaged; the next checkpoint writes it anew.",
-               file_->path(), offset);
+  std::shared_ptr<const OnDisk> on_disk;
+  {
     std::shared_lock lock(mutex_);
-    Chunk* chunk = Find(space, NumberOf(key));
-    if (chunk != nullptr) MarkChanged(key, chunk);
+    on_disk = on_disk_;
+  }
+  uint32_t damaged = 0;
+  if (on_disk->base == nullptr) return damaged;
+  ChunkLsns lsns;
+  for (const ChunkKey key : on_disk->base->KeysOf(space)) {
+    if (on_disk->base->Read(key, &lsns) != VersionsBase::Found::kDamaged) continue;
+    ++damaged;
+    rewrite_.store(true);
+    std::shared_lock lock(mutex_);
+    Chunk* chunk = Find(key);
+    for (uint32_t page = 0; chunk != nullptr && page < kPagesPerChunk; ++page) {
+      if (chunk->lsns[page].load(std::memory_order_relaxed) != 0) MarkChanged(key, chunk, page);
+    }
   }
   return damaged;
 }

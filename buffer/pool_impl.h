@@ -43,6 +43,7 @@ struct BufferPool::Impl {
   ReadAhead read_ahead;
   AdmissionGate gate;
   ThreadLoop evictor;
+  ThreadLoop versions_folder;
   IoBackend backend = IoBackend::kAuto;
   const std::shared_ptr<PressureTarget> pressure;
 
@@ -62,6 +63,7 @@ struct BufferPool::Impl {
   Status Damaged(PageId id, FixHint hint, const char* what);
 
   ThreadLoop::Next EvictUnit();
+  ThreadLoop::Next FoldVersions();
   void ForgetDeadSpaces();
   Status FlushAllLocked();
   Status Shrink(uint32_t frames);

@@ -16,6 +16,7 @@ namespace {
 
 constexpr uint32_t kFramesMin = 16;
 constexpr std::chrono::milliseconds kEvictorTick{50};
+constexpr std::chrono::milliseconds kVersionsTick{1000};
 /// Frames the evictor frees per unit of work.
 constexpr uint32_t kEvictBatch = 64;
 
@@ -93,6 +94,7 @@ BufferPool::Impl::Impl(const BufferOptions& options, SpaceFiles* files, FileSyst
       read_ahead(&core, &supply),
       gate(core.arena->frames_ever()),
       evictor("evict", kEvictorTick, [this] { return EvictUnit(); }),
+      versions_folder("versions", kVersionsTick, [this] { return FoldVersions(); }),
       pressure(std::make_shared<PressureTarget>()),
       flush_writer(&core, &doublewrite, kSlotFlush) {
   supply.SetWakeEvictor([this] { evictor.Wake(); });
@@ -145,6 +147,7 @@ void BufferPool::Close() {
   }
   impl_->read_ahead.Stop();
   impl_->evictor.Stop();
+  impl_->versions_folder.Stop();
   impl_->cleaners.Stop();
   impl_->background_running = false;
 }
@@ -163,6 +166,7 @@ void BufferPool::StartBackground() {
     });
   }
   impl_->evictor.Start();
+  impl_->versions_folder.Start();
   impl_->cleaners.Start();
   impl_->read_ahead.Start();
   impl_->background_running = true;
@@ -186,6 +190,13 @@ ThreadLoop::Next BufferPool::Impl::EvictUnit() {
   }
   const bool more = freed == kEvictBatch && core.free_list.size() < wanted;
   return more ? ThreadLoop::Next::kAgain : ThreadLoop::Next::kWait;
+}
+
+ThreadLoop::Next BufferPool::Impl::FoldVersions() {
+  if (core.Stopped() || !core.versions.WantsFold()) return ThreadLoop::Next::kWait;
+  // A failure is logged and changes nothing.
+  core.versions.Fold([this] { return versions_folder.stopping() || core.Stopped(); }).Ignore();
+  return ThreadLoop::Next::kWait;
 }
 
 void BufferPool::ForgetSpace(SpaceId space) {

@@ -221,6 +221,10 @@ def test_page_versions_file(t):
     _sweep(t, ["rowan.versions"], [20, 4096 + 100], True)
 
 
+def test_journal_of_page_versions(t):
+    _sweep(t, ["rowan.versions."], [20, 40, 600], False)
+
+
 def test_log(t):
     _sweep(t, ["redo_"], [20, 4096 + 3000], False)
 
