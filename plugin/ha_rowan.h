@@ -154,6 +154,8 @@ class ha_rowan final : public handler, private EntryFilter, private TableCodec::
   // ha_rowan_read.cc
   void PrepareRead();
   const MY_BITMAP* ColumnsOfKeyRead(bool* from_entry);
+  /// Whether an entry of the active index gives all that position() takes from the record.
+  [[nodiscard]] bool EntryHasRowReference() const;
   int Found(Status status, int error_at_end);
   int CountRows(uint32_t ordinal, ha_rows* count);
   bool Matches() override;

@@ -47,7 +47,21 @@ const MY_BITMAP* ha_rowan::ColumnsOfKeyRead(bool* from_entry) {
     }
     bitmap_set_bit(&keyread_columns_, field);
   }
+  if (!EntryHasRowReference()) *from_entry = false;
   return columns;
+}
+
+bool ha_rowan::EntryHasRowReference() const {
+  // position() copies the primary key's parts from the columns in the record, where an entry
+  // leaves a column of which it has only a prefix as it was.
+  if (!codec().has_primary_key()) return true;
+  const KEY& primary = table->key_info[codec().KeyOfOrdinal(0)];
+  for (uint part = 0; part < primary.user_defined_key_parts; ++part) {
+    const KEY_PART_INFO& info = primary.key_part[part];
+    const bool is_prefix = (info.key_part_flag & HA_PART_KEY_SEG) != 0;
+    if (is_prefix && bitmap_is_set(table->read_set, info.field->field_index())) return false;
+  }
+  return true;
 }
 
 int ha_rowan::Found(Status status, int error_at_end) {

@@ -201,5 +201,17 @@ def test_union_of_secondary_and_hidden_keys(t):
     t.check_table("h")
 
 
+def test_union_under_a_primary_key_with_a_prefix(t):
+    """Row references are made from the record, which an entry of another index fills in part."""
+    t.run("CREATE TABLE p (id INT NOT NULL, s VARCHAR(20) NOT NULL, a INT, b INT, "
+          "PRIMARY KEY (id, s(2)), KEY a (a), KEY b (b))",
+          "INSERT INTO p VALUES " + ", ".join(f"({n}, '{chr(97 + n % 26)}yz', {n}, {n})"
+                                              for n in range(60)))
+    query = "SELECT /*+ INDEX_MERGE(p a, b) */ id FROM p WHERE a < 3 OR b > 57 ORDER BY id"
+    plan = t.run("EXPLAIN FORMAT=TREE " + query)[0][0]
+    t.true("by row ID" in plan, plan)
+    t.rows(query, [(0,), (1,), (2,), (58,), (59,)])
+
+
 if __name__ == "__main__":
     main(globals())
