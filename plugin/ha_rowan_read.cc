@@ -278,6 +278,11 @@ int ha_rowan::read_range_next() {
 // --- table scans and row references ---
 
 int ha_rowan::rnd_init(bool) {
+  if (read_options_.mode == ReadMode::kSnapshot) {
+    // Here already: CHECKSUM TABLE takes an error of the scan itself for the end of the rows.
+    const Status status = session_->OpenSnapshotFor(*engine_table());
+    if (!status.ok()) return Fail(status);
+  }
   reader_->OpenScan(0, false);
   search_complete_ = false;
   bounded_by_key_ = false;

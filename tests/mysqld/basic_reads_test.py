@@ -213,5 +213,13 @@ def test_union_under_a_primary_key_with_a_prefix(t):
     t.rows(query, [(0,), (1,), (2,), (58,), (59,)])
 
 
+def test_checksum_of_a_table_newer_than_the_snapshot(t):
+    t.run("CREATE TABLE c (id INT PRIMARY KEY)", "INSERT INTO c VALUES (1)",
+          "START TRANSACTION WITH CONSISTENT SNAPSHOT")
+    t.client().execute("ALTER TABLE c FORCE, ALGORITHM = COPY")
+    t.equal(t.run("CHECKSUM TABLE c")[0][1], None, "checksum")
+    t.error("SELECT * FROM c", 1412)
+
+
 if __name__ == "__main__":
     main(globals())
