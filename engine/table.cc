@@ -53,7 +53,7 @@ void Table::SetName(const std::string& name) {
 Status Table::LoadCounters() {
   Result<uint64_t> mark = allocator_->ReadCounter(space());
   if (!mark.ok()) return mark.status();
-  auto_increment_on_disk_.store(*mark, std::memory_order_relaxed);
+  auto_increment_mark_.store(*mark, std::memory_order_relaxed);
   auto_increment_.store(std::max<uint64_t>(*mark, 1), std::memory_order_relaxed);
   // Hidden row ids are 8-byte big-endian keys: the next one follows the last key in the tree, be it
   // delete-marked or not. Harmless for tables with a primary key, which never ask.
@@ -67,53 +67,55 @@ Status Table::LoadCounters() {
   return Status::Ok();
 }
 
-Result<uint64_t> Table::TakeAutoIncrement(uint64_t offset, uint64_t increment, uint64_t count) {
+uint64_t Table::TakeAutoIncrement(const AutoIncrementSeries& series, uint64_t count) {
   uint64_t next = auto_increment_.load(std::memory_order_relaxed);
   uint64_t first = 0;
   uint64_t behind = 0;
   do {
-    first = AlignUp(next, offset, increment);
+    if (next > series.most) return UINT64_MAX;
+    first = AlignUp(next, series.offset, series.increment);
+    if (first > series.most) first = next;
     uint64_t span = 0;
-    if (__builtin_mul_overflow(std::max<uint64_t>(increment, 1), count, &span)) span = UINT64_MAX;
-    behind = SaturatingAdd(first, span);
+    if (__builtin_mul_overflow(std::max<uint64_t>(series.increment, 1), count, &span)) {
+      span = UINT64_MAX;
+    }
+    behind = std::min(SaturatingAdd(first, span), series.most);
   } while (!auto_increment_.compare_exchange_weak(next, behind, std::memory_order_relaxed));
-  const Status status = RaiseHighWater(behind);
-  if (!status.ok()) return status;
   return first;
 }
 
-Status Table::RaiseAutoIncrement(uint64_t next) {
+void Table::RaiseAutoIncrement(uint64_t next) {
   uint64_t current = auto_increment_.load(std::memory_order_relaxed);
   while (current < next) {
-    if (auto_increment_.compare_exchange_weak(current, next, std::memory_order_relaxed)) {
-      return RaiseHighWater(next);
-    }
+    if (auto_increment_.compare_exchange_weak(current, next, std::memory_order_relaxed)) return;
   }
-  return Status::Ok();
+}
+
+Status Table::KeepAutoIncrement(uint64_t value) {
+  // Pairs with the store in WriteAutoIncrementMark: what is read here has been appended.
+  if (value < auto_increment_mark_.load(std::memory_order_acquire)) return Status::Ok();
+  const std::lock_guard<std::mutex> lock(auto_increment_mutex_);
+  if (value < auto_increment_mark_.load(std::memory_order_relaxed)) return Status::Ok();
+  // The counter itself, so that deleting row after row writes once.
+  return WriteAutoIncrementMark(auto_increment_.load(std::memory_order_relaxed));
 }
 
 Status Table::SetAutoIncrement(uint64_t next) {
   const std::lock_guard<std::mutex> lock(auto_increment_mutex_);
   auto_increment_.store(std::max<uint64_t>(next, 1), std::memory_order_relaxed);
-  auto_increment_on_disk_.store(next, std::memory_order_relaxed);
-  return allocator_->WriteCounter(space(), next);
+  return WriteAutoIncrementMark(next);
 }
 
 Status Table::PersistAutoIncrement() {
   const std::lock_guard<std::mutex> lock(auto_increment_mutex_);
   const uint64_t next = auto_increment_.load(std::memory_order_relaxed);
-  if (auto_increment_on_disk_.load(std::memory_order_relaxed) == next) return Status::Ok();
-  auto_increment_on_disk_.store(next, std::memory_order_relaxed);
-  return allocator_->WriteCounter(space(), next);
+  if (auto_increment_mark_.load(std::memory_order_relaxed) == next) return Status::Ok();
+  return WriteAutoIncrementMark(next);
 }
 
-Status Table::RaiseHighWater(uint64_t next) {
-  if (next <= auto_increment_on_disk_.load(std::memory_order_acquire)) return Status::Ok();
-  const std::lock_guard<std::mutex> lock(auto_increment_mutex_);
-  if (next <= auto_increment_on_disk_.load(std::memory_order_relaxed)) return Status::Ok();
-  const uint64_t mark = SaturatingAdd(next, kAutoIncrementChunk);
-  const Status status = allocator_->WriteCounter(space(), mark);
-  if (status.ok()) auto_increment_on_disk_.store(mark, std::memory_order_release);
+Status Table::WriteAutoIncrementMark(uint64_t next) {
+  const Status status = allocator_->WriteCounter(space(), next);
+  if (status.ok()) auto_increment_mark_.store(next, std::memory_order_release);
   return status;
 }
 

@@ -33,21 +33,31 @@ class Table {
     return indexes_[ordinal];
   }
 
-  // AUTO_INCREMENT: next value to hand out. The high-water mark on disk (the space's counter) is
-  // always above every value handed out; a clean shutdown writes the exact one, a crash may leave a
-  // gap of at most kAutoIncrementChunk.
-  static constexpr uint64_t kAutoIncrementChunk = 256;
+  // AUTO_INCREMENT: next value to hand out. Inserts write nothing for it: after a crash the counter
+  // goes on behind the largest value in the column's index (the caller finds it and raises the
+  // counter), or behind the mark on disk (the space's counter) if that is larger. The mark is
+  // written when a value that is not below it leaves the index, and at a clean shutdown.
   [[nodiscard]] uint64_t auto_increment() const {
     return auto_increment_.load(std::memory_order_relaxed);
   }
-  /// Takes `count` values spaced by `increment` starting at the first value >= next that is
-  /// congruent to `offset` (the server's auto_increment_offset/increment). Saturates at UINT64_MAX.
-  Result<uint64_t> TakeAutoIncrement(uint64_t offset, uint64_t increment, uint64_t count);
-  /// An explicit value was stored: the next one is above it.
-  Status RaiseAutoIncrement(uint64_t next);
+  /// The server's auto_increment_offset and auto_increment_increment, and the column's largest
+  /// value.
+  struct AutoIncrementSeries {
+    uint64_t offset = 1;
+    uint64_t increment = 1;
+    uint64_t most = UINT64_MAX;
+  };
+  /// Takes `count` values of the series from the first one >= next on. At the end of the column's
+  /// range the last value is given again and again; UINT64_MAX when the counter is beyond it.
+  uint64_t TakeAutoIncrement(const AutoIncrementSeries& series, uint64_t count);
+  /// A value was stored: the next one is at least `next`.
+  void RaiseAutoIncrement(uint64_t next);
+  /// Before a row with this value is deleted or gets another one: the mark remembers that it was
+  /// handed out. Logged before what the caller does next.
+  Status KeepAutoIncrement(uint64_t value);
   /// ALTER TABLE ... AUTO_INCREMENT, TRUNCATE, CREATE.
   Status SetAutoIncrement(uint64_t next);
-  /// Writes the exact counter (clean shutdown, table close).
+  /// Writes the counter as it is (clean shutdown).
   Status PersistAutoIncrement();
 
   /// Hidden key of a table without primary key; unique, ascending. The counter is found again at
@@ -83,17 +93,17 @@ class Table {
   std::atomic<bool> dropped{false};
 
  private:
-  Status RaiseHighWater(uint64_t next);
+  Status WriteAutoIncrementMark(uint64_t next);
 
   const TableDef definition_;
   PageAllocator* const allocator_;
   TxnId created_by_ = kNoTxn;
   std::vector<std::shared_ptr<IndexRef>> indexes_;
   std::atomic<uint64_t> auto_increment_{1};
-  std::atomic<uint64_t> auto_increment_on_disk_{0};
+  std::atomic<uint64_t> auto_increment_mark_{0};  ///< appended to the log
   mutable std::mutex name_mutex_;
   std::string name_;                 // guarded by name_mutex_
-  std::mutex auto_increment_mutex_;  // serialises raising the mark on disk
+  std::mutex auto_increment_mutex_;  // serialises writing the mark
   std::atomic<uint64_t> row_id_{1};
   std::atomic<uint64_t> rows_{0};
   std::atomic<uint64_t> changes_{0};

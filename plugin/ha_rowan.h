@@ -186,7 +186,13 @@ class ha_rowan final : public handler, private EntryFilter, private TableCodec::
   Status ShowDuplicate(Status status);
 
   // ha_rowan_autoinc.cc
-  Status RaiseAutoIncrement(const uchar* record);
+  /// The column's value in a record; 0 if negative.
+  [[nodiscard]] uint64_t AutoIncrementOf(const uchar* record) const;
+  void RaiseAutoIncrement(const uchar* record);
+  /// Before the stored row goes (`new_record` null) or changes.
+  Status KeepAutoIncrement(const uchar* old_record, const uchar* new_record);
+  /// Raises the counter of a table that is being opened behind the values in its index.
+  Status FindAutoIncrement(const TableShare& share) const;
 
   // ha_rowan_info.cc
   void PublishRowsPerKey();

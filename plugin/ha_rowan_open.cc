@@ -107,7 +107,10 @@ Status ha_rowan::OpenShare(const dd::Table* table_def) {
   if (!same) {
     return Status(Code::kTableChanged, "the server's definition differs from the stored one");
   }
-  share_ = new TableShare(std::move(opened).value(), std::move(made).value());
+  auto share = std::make_unique<TableShare>(std::move(opened).value(), std::move(made).value());
+  const Status found = FindAutoIncrement(*share);
+  if (!found.ok()) return found;
+  share_ = share.release();
   set_ha_share_ptr(share_);
   return Status::Ok();
 }

@@ -98,10 +98,7 @@ int ha_rowan::write_row(uchar* record) {
   if (status.ok()) status = EncodeEntries(record, nullptr, &new_image_);
   if (status.ok()) status = InsertImage();
   if (!status.ok()) return NoteFailure(status, before);
-  if (generates) {
-    status = RaiseAutoIncrement(record);
-    if (!status.ok()) return Fail(status);
-  }
+  if (generates) RaiseAutoIncrement(record);
   return 0;
 }
 
@@ -195,14 +192,14 @@ int ha_rowan::update_row(const uchar* old_record, uchar* new_record) {
   if (SameRow(old_record, new_record)) return HA_ERR_RECORD_IS_THE_SAME;
   const UndoPosition before = session_->Savepoint();
   wrote_blobs_ = false;
-  const Status status = UpdateImage(old_record, new_record);
+  const bool renumbers =
+      table->found_next_number_field != nullptr &&
+      bitmap_is_set(table->write_set, table->found_next_number_field->field_index());
+  Status status = renumbers ? KeepAutoIncrement(old_record, new_record) : Status::Ok();
+  if (status.ok()) status = UpdateImage(old_record, new_record);
   kept_blobs_.clear();
   if (!status.ok()) return NoteFailure(status, before);
-  if (table->found_next_number_field != nullptr && new_record == table->record[0] &&
-      bitmap_is_set(table->write_set, table->found_next_number_field->field_index())) {
-    const Status raised = RaiseAutoIncrement(new_record);
-    if (!raised.ok()) return Fail(raised);
-  }
+  if (renumbers && new_record == table->record[0]) RaiseAutoIncrement(new_record);
   return 0;
 }
 
@@ -240,6 +237,7 @@ int ha_rowan::delete_row(const uchar* record) {
   Status status = KeyOfStoredRow(record, &old_image_.key);
   if (status.ok()) status = EncodeEntries(record, nullptr, &old_image_);
   if (status.ok()) status = StoredBlobs(old_image_.key, &old_blobs_);
+  if (status.ok()) status = KeepAutoIncrement(record, nullptr);
   if (!status.ok()) return NoteFailure(status, before);
   entry_views_.clear();
   for (uint32_t i = 1; i < old_image_.entries.size(); ++i) {

@@ -2,6 +2,7 @@
 #include "plugin/key_part_codec.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 
 #include "base/format.h"
@@ -209,6 +210,34 @@ bool KeyPartCodec::Decode(Bytes part, const ColumnInfo& target_column,
     target[length - 1 - i] = static_cast<unsigned char>(part[i] ^ flip);
   }
   if (encoding == KeyEncoding::kSigned) target[length - 1] ^= 0x80;
+  return true;
+}
+
+bool KeyPartCodec::DecodeNumber(Bytes part, uint64_t* number) const {
+  *number = 0;
+  if (nullable) {
+    if (part.empty()) return false;
+    if ((part[0] ^ mask()) == kNullMark) return true;
+    part = part.subspan(1);
+  }
+  if (encoding == KeyEncoding::kRaw || variable() || part.size() != length || length > 8) {
+    return false;
+  }
+  uint64_t bits = 0;
+  for (const std::byte byte : part) bits = bits << 8 | static_cast<uint64_t>(byte ^ mask());
+  const uint64_t sign = uint64_t{1} << (8 * length - 1);
+  if (encoding == KeyEncoding::kUnsigned) {
+    *number = bits;
+  } else if ((bits & sign) != 0) {  // not negative
+    bits ^= sign;
+    *number = bits;
+    if (encoding == KeyEncoding::kFloat) {
+      *number = static_cast<uint64_t>(std::bit_cast<float>(static_cast<uint32_t>(bits)));
+    }
+    if (encoding == KeyEncoding::kDouble) {
+      *number = static_cast<uint64_t>(std::bit_cast<double>(bits));
+    }
+  }
   return true;
 }
 

@@ -63,6 +63,9 @@ struct KeyPartCodec {
   [[nodiscard]] size_t Size(Bytes key) const;
   /// Writes the value back into a record. REQUIRES: reversible. False when malformed.
   bool Decode(Bytes part, const ColumnInfo& target_column, unsigned char* record) const;
+  /// The whole number in an encoded part of an integer or floating-point column; 0 if NULL or
+  /// negative. False when malformed or of another kind.
+  bool DecodeNumber(Bytes part, uint64_t* number) const;
 
  private:
   void EncodeValue(Bytes value, std::vector<std::byte>* key) const;

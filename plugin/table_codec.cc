@@ -128,6 +128,16 @@ Status TableCodec::EncodeEntry(uint32_t ordinal, const unsigned char* record, By
   return Status::Ok();
 }
 
+Result<uint64_t> TableCodec::FirstPartAsNumber(uint32_t ordinal, Bytes key) const {
+  const KeyPartCodec& part = layout_->indexes[ordinal].parts[0];
+  const size_t size = part.Size(key);
+  uint64_t number = 0;
+  if (size == 0 || !part.DecodeNumber(key.first(size), &number)) {
+    return Status(Code::kCorrupt, "malformed index entry");
+  }
+  return number;
+}
+
 Result<Bytes> TableCodec::ClusteredKeyOf(uint32_t ordinal, Bytes entry_key,
                                          ByteBuffer* scratch) const {
   const IndexLayout& index = layout_->indexes[ordinal];

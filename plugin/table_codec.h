@@ -97,6 +97,8 @@ class TableCodec {
   /// entry had no room for its values, the row has them.
   Status DecodeEntry(uint32_t ordinal, Bytes key, Bytes payload, const MY_BITMAP* columns,
                      unsigned char* record) const;
+  /// The value of an AUTO_INCREMENT column that is an index's first part; 0 if negative.
+  [[nodiscard]] Result<uint64_t> FirstPartAsNumber(uint32_t ordinal, Bytes key) const;
   /// The clustered key inside a secondary key: a part of `entry_key`, or assembled in `*scratch`
   /// when its columns are spread over the key.
   Result<Bytes> ClusteredKeyOf(uint32_t ordinal, Bytes entry_key, ByteBuffer* scratch) const;

@@ -92,7 +92,69 @@ def test_auto_increment_at_the_end_of_its_range(t):
     t.run("CREATE TABLE a (id TINYINT PRIMARY KEY AUTO_INCREMENT, v INT)",
           "INSERT INTO a VALUES (126, 1)", "INSERT INTO a (v) VALUES (2)")
     t.rows("SELECT id FROM a", [(126,), (127,)])
-    t.error("INSERT INTO a (v) VALUES (3)", (_ER_DUP_ENTRY, 1467, 167, 1264))
+    for _ in range(2):
+        t.error("INSERT INTO a (v) VALUES (3)", _ER_DUP_ENTRY)
+    t.run("DELETE FROM a WHERE id = 127", "INSERT INTO a (v) VALUES (4)")
+    t.rows("SELECT id, v FROM a", [(126, 1), (127, 4)])
+    t.run("CREATE TABLE b (id BIGINT UNSIGNED PRIMARY KEY AUTO_INCREMENT)",
+          "INSERT INTO b VALUES (18446744073709551614)")
+    t.error("INSERT INTO b VALUES (NULL)", (1467, 167))
+
+
+def _counter(client, table):
+    client.execute("SET SESSION information_schema_stats_expiry = 0")
+    return client.value("SELECT AUTO_INCREMENT FROM information_schema.tables WHERE table_schema = "
+                        f"'test' AND table_name = '{table}'")
+
+
+def test_auto_increment_after_a_kill(t):
+    """The counter goes on where it was, as InnoDB's; no value that was committed comes again."""
+    server = t.new_server()
+    server.start()
+    client = t.client(server, database="test")
+    engines = (t.engine, "INNODB")
+    steps = {
+        "plain": "INSERT INTO {0} VALUES (NULL, 1), (NULL, 2), (NULL, 3)",
+        "secondary": "INSERT INTO {0} (k) VALUES (NULL), (NULL)",
+        "gone": "INSERT INTO {0} VALUES (NULL, 1), (NULL, 2), (NULL, 3);DELETE FROM {0}",
+        "last": "INSERT INTO {0} VALUES (NULL, 1), (NULL, 2);DELETE FROM {0} WHERE v = 2;"
+                "INSERT INTO {0} VALUES (NULL, 3);DELETE FROM {0} WHERE v = 3",
+        "moved": "INSERT INTO {0} VALUES (NULL, 1), (77, 2);UPDATE {0} SET id = 3 WHERE id = 77",
+        "given": "INSERT INTO {0} VALUES (500, 1);INSERT INTO {0} VALUES (NULL, 2);"
+                 "DELETE FROM {0} WHERE id = 501",
+        "stepped": "SET auto_increment_increment = 10;INSERT INTO {0} VALUES (NULL, 1), (NULL, 2);"
+                   "SET auto_increment_increment = 1",
+        "replaced": "INSERT INTO {0} VALUES (NULL, 1);REPLACE INTO {0} VALUES (1, 5);"
+                    "INSERT INTO {0} VALUES (NULL, 2);DELETE FROM {0} WHERE v = 2",
+        "failed": "INSERT INTO {0} VALUES (NULL, 1), (NULL, 2);"
+                  "INSERT IGNORE INTO {0} VALUES (1, 1), (NULL, 3), (2, 2)",
+        "selected": "INSERT INTO {0} VALUES (NULL, 1), (NULL, 2), (NULL, 3);"
+                    "INSERT INTO {0} (v) SELECT v FROM plain_{1}",
+        "end": "INSERT INTO {0} VALUES (126, 1), (NULL, 2)",
+    }
+    shapes = {"secondary": "k INT NOT NULL AUTO_INCREMENT, v INT, KEY (k DESC)",
+              "end": "id TINYINT AUTO_INCREMENT PRIMARY KEY, v INT"}
+    for name, statements in steps.items():
+        for engine in engines:
+            shape = shapes.get(name, "id INT AUTO_INCREMENT PRIMARY KEY, v INT")
+            client.execute(f"CREATE TABLE {name}_{engine} ({shape}) ENGINE={engine}")
+            for statement in statements.format(f"{name}_{engine}", engine).split(";"):
+                client.execute(statement)
+    counters = {name: [_counter(client, f"{name}_{engine}") for engine in engines]
+                for name in steps}
+    server.kill()
+    server.start()
+    client = t.client(server, database="test")
+    for name in steps:
+        column = "k" if name == "secondary" else "id"
+        after = []
+        for engine in engines:
+            if name != "end":
+                client.execute(f"INSERT INTO {name}_{engine} ({column}) VALUES (NULL)")
+            after.append(client.value(f"SELECT MAX({column}) FROM {name}_{engine}"))
+        t.equal(after[0], after[1], f"'{name}' after the kill; counters before: {counters[name]}")
+        t.equal(counters[name][0], counters[name][1], f"counter of '{name}' before the kill")
+    t.error(f"INSERT INTO end_{t.engine} VALUES (NULL, 3)", _ER_DUP_ENTRY, client)
 
 
 def test_auto_increment_by_many_sessions(t):
