@@ -5,8 +5,8 @@
 Outcome means error number, affected rows, warnings and result. After each program every table is
 read by every index in both directions, and CHECK TABLE must be clean. Program number n of a run has
 the seed ROWAN_TEST_SEED + n, so the seed that a failure prints runs that program first. A failing
-program is made small and printed as SQL. docs/random_comparison.md tells what is compared, and which
-differences are the server's own.
+program is made small and printed as SQL. docs/random_comparison.md tells what is compared, and
+which differences are the server's own.
 """
 import random
 import time

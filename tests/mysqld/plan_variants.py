@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Tells a difference that the server makes from one that an engine makes.
 
-Some statements return what the plan decides: see docs/random_comparison.md for the kinds known. The two
-engines may rightly choose different plans for them. So upon a difference InnoDB alone runs the
+Some statements return what the plan decides: see docs/random_comparison.md for the kinds known. The
+two engines may rightly choose different plans for them. So upon a difference InnoDB alone runs the
 statement again under many plans: other index hints, other optimizer switches, other join orders.
 Only if one of these runs returns exactly what our engine returned is the difference the server's.
 No list of patterns excuses anything. A read is run again in the same session, whose snapshot
