@@ -64,8 +64,8 @@ class Run:
         plan = explained(twins, difference, random.Random(seed))
         if plan:
             self.by_plan += 1
-            print(f"seed {seed}: the server's plan decides: {difference}\n"
-                  f"-- theirs is the same as ours with: {plan}", flush=True)
+            print(f"seed {seed}: no failure: {difference}\n"
+                  f"-- because: {plan}", flush=True)
         else:
             self._fail(seed, history, str(difference), lambda smaller: _alike(
                 smaller, difference) and not explained(twins, smaller, random.Random(seed)))
