@@ -22,8 +22,7 @@ from twin_sessions import Difference, script, Twins
 _SECONDS, _SECONDS_LONG = 35, 3600
 _SHRINK_S, _SHRINK_LONG_S = 60, 300
 _FAILURES, _FAILURES_LONG = 1, 10  # then a run ends
-# InnoDB stops the whole server when a value is inserted again in other letters that its collation
-# takes for the same, over a deleted entry, in some collations of several bytes.
+# InnoDB's own: see the end of docs/random_comparison.md.
 _SERVER_CRASHES = ("[InnoDB] Assertion failure: row0ins.cc:270:update->n_fields == 0",)
 _OPTIONS = ("--innodb-flush-log-at-trx-commit=2",)  # only the server is killed, not the machine
 

@@ -144,6 +144,7 @@ class Table:
         else:
             count = random.choice((1, 2, 2, 3))
         parts = [self._part(column) for column in random.sample(able, min(count, len(able)))]
+        parts = [part for part in parts if not part[1] or part[0].kind.by_letter]
         for column, _, _ in parts:
             column.nullable = False
             if column.kind.sql.startswith("TIMESTAMP") and not column.suffix:

@@ -35,6 +35,9 @@ class Kind:
         self.sql, self.family, self.collation = sql, family, collation
         self.prefix, self.long = prefix, long  # key parts may, must have a length
         self.padded = bool(collation) and not COLLATIONS[collation][0]  # 'b' = 'b '
+        # Equal values have equal prefixes. Where they have not ('ß' = 'ss'), InnoDB takes entries
+        # of two rows for one if the primary key holds a prefix, and removes the wrong one.
+        self.by_letter = not any(part in collation for part in ("0900_a", "unicode", "german2"))
         self.fixed = fixed
         self._make, self._pool = make, []
 
