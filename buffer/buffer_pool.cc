@@ -9,6 +9,7 @@
 #include "base/counters.h"
 #include "base/logging.h"
 #include "buffer/pool_impl.h"
+#include "buffer/redo_use.h"
 
 namespace rowan {
 namespace {
@@ -122,8 +123,8 @@ Result<PageGuard> BufferPool::FixNew(PageId id) {
         core.Free(frame);
         continue;
       }
-      frame->usage.store(kUsageEntered, std::memory_order_relaxed);
-      frame->state.store(FrameState::kResident, std::memory_order_release);
+      impl_->ForgetRedo(key);
+      impl_->EndLoad(frame, kUsageEntered);
     }
     std::memset(core.PageOf(frame).data(), 0, core.page_size);
     return PageGuard(frame, core.PageOf(frame).data(), LatchMode::kExclusive);
@@ -146,12 +147,27 @@ Result<Frame*> BufferPool::Impl::Load(PageId id, FixHint hint) {
     return status;
   }
   AddCounter(Counter::kPagesRead);
-  frame->usage.store(UsageOnEntry(hint), std::memory_order_relaxed);
-  frame->state.store(FrameState::kResident, std::memory_order_release);
+  EndLoad(frame, UsageOnEntry(hint));
   return frame;
 }
 
 Status BufferPool::Impl::ReadInto(Frame* frame, PageId id, FixHint hint) {
+  return core.backlog.load(std::memory_order_acquire) == nullptr ? ReadFile(frame, id, hint)
+                                                                 : ReadAndRedo(frame, id, hint);
+}
+
+Status BufferPool::Impl::ReadAndRedo(Frame* frame, PageId id, FixHint hint) {
+  const RedoUse redo(&core);
+  RedoBacklog::Page* page = redo.Find(id.Packed());
+  if (page == nullptr || !page->fresh) {
+    const Status status = ReadFile(frame, id, hint);
+    if (!status.ok() || page == nullptr) return status;
+  }
+  if (redo.Apply(page, frame).ok()) return Status::Ok();
+  return Damaged(id, hint, "the redo log does not fit it");
+}
+
+Status BufferPool::Impl::ReadFile(Frame* frame, PageId id, FixHint hint) {
   const MutableBytes page = core.PageOf(frame);
   const Status status = core.files->ReadPage(id, page);
   if (status.Is(Code::kIoError) && status.detail() == 0) {
@@ -166,6 +182,12 @@ Status BufferPool::Impl::ReadInto(Frame* frame, PageId id, FixHint hint) {
   }
   const std::string wrong = core.Judge(page, id);
   return wrong.empty() ? Status::Ok() : Damaged(id, hint, wrong.c_str());
+}
+
+void BufferPool::Impl::ForgetRedo(uint64_t key) {
+  if (core.backlog.load(std::memory_order_acquire) == nullptr) return;
+  const RedoUse redo(&core);
+  if (RedoBacklog::Page* page = redo.Find(key)) redo.Remove(page);
 }
 
 Status BufferPool::Impl::Damaged(PageId id, FixHint hint, const char* what) {

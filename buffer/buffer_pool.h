@@ -60,6 +60,8 @@ struct PoolStatistics {
   uint64_t page_versions_bytes = 0;  ///< memory of buffer/page_versions.h
 };
 
+class RedoBacklog;
+
 class BufferPool {
  public:
   /// `log` may be null only for recovery-less tests of reading; `files`, `log`, `control` outlive
@@ -95,6 +97,10 @@ class BufferPool {
   /// from the doublewrite file, then empties it. Until EndRedo a page that is older than its last
   /// write passes if redo, from the checkpoint on, has all that it lacks.
   Status RepairFromDoublewrite();
+  /// From now on a page that comes in has its records applied, before anyone sees it. The caller
+  /// keeps the backlog until EndRedo or the end of the pool.
+  void BeginRedo(RedoBacklog* backlog);
+  /// All pages are redone. Until then no checkpoint is published.
   void EndRedo();
   /// Checks what `rowan.versions` holds of the space; damage is logged and repaired by the next
   /// checkpoint.
@@ -115,8 +121,9 @@ class BufferPool {
   /// recovery.
   Status FlushAndCheckpoint();
   /// Called before a checkpoint LSN is computed, so that owners can log state that lives outside
-  /// pages: what it logs is not below that checkpoint. Set before StartBackground. Runs on a
-  /// cleaner, so it must not wait for log space or for a latch held across such a wait.
+  /// pages: what it logs is not below that checkpoint. Set before StartBackground or, where redo is
+  /// under way, before EndRedo. Runs on a cleaner, so it must not wait for log space or for a latch
+  /// held across such a wait.
   void SetBeforeCheckpoint(std::function<void()> callback);
   /// Forgets all frames of a dead space without I/O (may be lazy).
   void ForgetSpace(SpaceId space);
@@ -139,6 +146,8 @@ class BufferPool {
   void Close();
 
   struct Impl;
+  /// For the other parts of buffer/.
+  [[nodiscard]] Impl* impl() const { return impl_.get(); }
 
  private:
   explicit BufferPool(std::unique_ptr<Impl> impl);

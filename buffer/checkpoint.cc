@@ -60,7 +60,8 @@ void Checkpointer::NoteDiscard(const Frame* frame, uint64_t first_dirty) {
 }
 
 void Checkpointer::NoteGrowth(uint32_t frames_old, uint32_t frames_new) {
-  // Shards without any frame yet have nothing unwritten.
+  // Shards without any frame yet have nothing unwritten; what redo brings there may be older.
+  if (redoing()) return;
   for (uint32_t i = DivideUp(frames_old, shard_frames_); i < DivideUp(frames_new, shard_frames_);
        ++i) {
     StoreMax(&shards_[i].clean_upto, core_->LogTail());
@@ -78,7 +79,8 @@ bool Checkpointer::BeginShard(uint32_t number, SweepMode mode, std::vector<Swept
   // The floor first, the tail second: a page discarded before this point was freed by a group
   // below the tail read here.
   shard.discard_floor.store(kNever, std::memory_order_release);
-  swept->push_back({number, core_->LogTail(), kNever});
+  const uint64_t left = redoing() ? 0 : kNever;
+  swept->push_back({number, core_->LogTail(), left});
   return true;
 }
 

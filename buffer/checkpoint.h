@@ -63,6 +63,12 @@ class Checkpointer {
   [[nodiscard]] Lsn Candidate() const;
   [[nodiscard]] Lsn published() const { return Lsn(published_.load(std::memory_order_acquire)); }
 
+  /// Between these, pages become dirty since LSNs that sweeps have passed already: sweeps write but
+  /// prove nothing, and the checkpoint stays where redo began. EndRedo after the last such mark.
+  void BeginRedo() { redoing_.store(true, std::memory_order_release); }
+  void EndRedo() { redoing_.store(false, std::memory_order_release); }
+  [[nodiscard]] bool redoing() const { return redoing_.load(std::memory_order_acquire); }
+
   /// Before a page dirty since `first_dirty` is discarded from `frame`.
   void NoteDiscard(const Frame* frame, uint64_t first_dirty);
   /// Before frames beyond the current ones become usable.
@@ -99,6 +105,7 @@ class Checkpointer {
   std::mutex publish_mutex_;           ///< one checkpoint at a time
   std::atomic<uint64_t> published_{0};
   std::atomic<uint64_t> aged_{0};      ///< stored by the cleaners, read by lazy sweeps
+  std::atomic<bool> redoing_{false};
 };
 
 }  // namespace rowan

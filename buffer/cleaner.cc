@@ -163,7 +163,8 @@ ThreadLoop::Next Cleaners::RunUnit(PageWriter* writer) {
   if (core_->want_clean_frames.exchange(false, std::memory_order_relaxed)) {
     status = CleanAhead(writer);
   }
-  const Quota quota = TakeQuota();
+  // While redo is under way a sweep proves nothing: only what makes room in the pool is written.
+  const Quota quota = checkpointer_->redoing() ? Quota{} : TakeQuota();
   if (status.ok() && quota.count > 0) {
     status = checkpointer_->Sweep(writer, quota.first, quota.count, quota.mode);
     if (status.ok()) checkpoint_loop_.Wake();

@@ -28,6 +28,8 @@
 
 namespace rowan {
 
+class RedoBacklog;
+
 struct PoolCore {
   PoolCore(const BufferOptions& pool_options, SpaceFiles* space_files, FileSystem* fs,
            Log* redo_log, ControlFile* control_file, std::unique_ptr<FrameArena> frame_arena);
@@ -47,6 +49,11 @@ struct PoolCore {
   std::atomic<DoublewriteMode> doublewrite_mode;
   /// Shared while a batch is written, exclusive while the doublewrite mode changes.
   WriteGate write_gate;
+  /// What pages lack of the redo log until redo is through, else null; read where a page comes in,
+  /// never where one is found. Used through buffer/redo_use.h.
+  std::atomic<RedoBacklog*> backlog{nullptr};
+  /// Shared while the backlog is used, also while a page is read; exclusive to take it away.
+  std::shared_mutex backlog_mutex;
   /// Frames [0, frame_limit) are in use; the ones behind are retired or on their way.
   std::atomic<uint32_t> frame_limit{0};
   std::atomic<uint64_t> dirty_frames{0};

@@ -59,6 +59,17 @@ struct BufferPool::Impl {
   /// else has it now.
   Result<Frame*> Load(PageId id, FixHint hint);
   Status ReadInto(Frame* frame, PageId id, FixHint hint);
+  /// The same while redo is under way: the page's records are applied.
+  Status ReadAndRedo(Frame* frame, PageId id, FixHint hint);
+  Status ReadFile(Frame* frame, PageId id, FixHint hint);
+  /// Whatever the page lacks of the log does not matter any more: it begins anew. REQUIRES: its
+  /// frame is published and latched.
+  void ForgetRedo(uint64_t key);
+  /// The page in the frame may be seen, once its latch is released.
+  void EndLoad(Frame* frame, uint8_t usage) {
+    frame->usage.store(usage, std::memory_order_relaxed);
+    frame->state.store(FrameState::kResident, std::memory_order_release);
+  }
   /// Damage found while reading.
   Status Damaged(PageId id, FixHint hint, const char* what);
 

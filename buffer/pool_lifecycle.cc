@@ -266,10 +266,21 @@ void BufferPool::SetBeforeCheckpoint(std::function<void()> callback) {
 Status BufferPool::RepairFromDoublewrite() {
   PoolCore& core = impl_->core;
   if (core.control != nullptr) core.versions.BeginRedo(core.control->data().checkpoint_lsn);
+  impl_->checkpointer.BeginRedo();
   return impl_->doublewrite.Repair(core.log == nullptr ? Lsn(UINT64_MAX) : core.log->tail());
 }
 
-void BufferPool::EndRedo() { impl_->core.versions.EndRedo(); }
+void BufferPool::BeginRedo(RedoBacklog* backlog) {
+  impl_->core.backlog.store(backlog, std::memory_order_release);
+}
+
+void BufferPool::EndRedo() {
+  PoolCore& core = impl_->core;
+  core.versions.EndRedo();
+  impl_->checkpointer.EndRedo();
+  const std::unique_lock guard(core.backlog_mutex);
+  core.backlog.store(nullptr, std::memory_order_release);
+}
 
 Status BufferPool::CheckPageVersions(SpaceId space) {
   return impl_->core.versions.Check(space).status();

@@ -82,6 +82,8 @@ ThreadLoop::Next ReadAhead::RunUnit() {
 bool ReadAhead::BeginLoad(PageId id) {
   const uint64_t key = id.Packed();
   if (key == 0 || core_->Lookup(key) != PageTable::kNone) return false;
+  // While redo is under way sessions read by themselves: a page that comes in may lack records.
+  if (core_->backlog.load(std::memory_order_acquire) != nullptr) return false;
   Result<SpaceFiles::Location> location = core_->files->Locate(id, SpaceFiles::Use::kRead);
   if (!location.ok()) return false;
   Frame* frame = supply_->TryTake();

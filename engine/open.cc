@@ -3,7 +3,11 @@
 // scan -> catalog. An instance whose creation was cut short by a crash is recognised by
 // next_table_id == 0 in its control file and is created anew: nobody can have stored anything in
 // it.
+#include <unistd.h>
+
+#include <algorithm>
 #include <random>
+#include <thread>
 #include <unordered_set>
 
 #include "base/clock.h"
@@ -22,6 +26,30 @@ void RegisterAllRedo() {
   RegisterSpaceRedo();
   RegisterTreeRedo();
   RegisterUndoRedo();
+}
+
+/// Records gathered take as many bytes as in the log or half more. Holding all of the log lets each
+/// page be read once; half a pool is what the pool itself does not need yet.
+RecoveryOptions RecoveryOptionsOf(const EngineOptions& options) {
+  constexpr uint64_t kMemoryMin = uint64_t{16} << 20;
+  constexpr uint64_t kMemoryUsual = uint64_t{256} << 20;
+  constexpr uint32_t kWorkersMax = 8;
+  RecoveryOptions recovery;
+  recovery.memory_bytes_max = options.redo_memory_bytes_max;
+  if (recovery.memory_bytes_max == 0) {
+    const uint64_t machine = static_cast<uint64_t>(::sysconf(_SC_PHYS_PAGES)) *
+                             static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
+    const uint64_t wanted = std::max(kMemoryUsual, options.buffer_pool_bytes / 2);
+    recovery.memory_bytes_max = std::max(kMemoryMin, std::min(wanted, machine / 8));
+  }
+  recovery.workers = options.redo_workers;
+  if (recovery.workers == 0) {
+    // They wait for reads most of the time.
+    recovery.workers = options.background
+                           ? std::clamp(std::thread::hardware_concurrency(), 2U, kWorkersMax)
+                           : 1;
+  }
+  return recovery;
 }
 
 bool IsPowerOfTwo(uint64_t value) { return value != 0 && (value & (value - 1)) == 0; }
@@ -229,7 +257,7 @@ Status Engine::Impl::Recover(const ControlData& control_data) {
     }
   }
   const uint64_t begin_nanos = MonotonicNanos();
-  Recovery recovery(file_system, options.folder, control_data);
+  Recovery recovery(file_system, options.folder, control_data, RecoveryOptionsOf(options));
   status = recovery.Scan();
   if (!status.ok()) return status;
   status = control->Update([](ControlData& data) {
@@ -239,6 +267,8 @@ Status Engine::Impl::Recover(const ControlData& control_data) {
   if (status.ok()) status = OpenLog(recovery.end());
   if (status.ok()) status = OpenPool();
   if (status.ok()) status = pool->RepairFromDoublewrite();
+  // Redo makes pages dirty faster than it could write them by itself.
+  if (status.ok()) pool->StartBackground();
   if (status.ok()) status = recovery.Redo(pool.get(), files.get());
   if (status.ok()) status = EntrySorter::RemoveLeftovers(file_system, options.folder);
   if (status.ok()) status = BuildUpperLayers();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Recovery: brings pages to the end of the log. Two passes over the log from the checkpoint: Scan
-// finds the end and the spaces dropped on the way; Redo applies records to pages older than their
-// group.
+// Recovery: brings pages to the end of the log. Scan reads the log from the checkpoint to its end
+// and gathers, page by page, what pages may lack (buffer/redo_backlog.h); Redo has several workers
+// apply that. What does not fit into the memory allowed is gathered and applied stretch by stretch.
 //
 // A process that died left writes in the kernel that nobody synced, or whose sync failed, so that
 // the kernel takes them for clean. The pages look as if redo had nothing to do there. Whatever was
@@ -22,6 +22,8 @@
 #include "base/ids.h"
 #include "base/status.h"
 #include "buffer/buffer_pool.h"
+#include "buffer/redo_backlog.h"
+#include "buffer/redo_worker.h"
 #include "io/space_files.h"
 #include "space/page_allocator.h"
 #include "wal/control_file.h"
@@ -29,23 +31,32 @@
 
 namespace rowan {
 
+struct RecoveryOptions {
+  uint64_t memory_bytes_max = uint64_t{64} << 20;  ///< of records gathered and not yet applied
+  uint32_t workers = 1;
+};
+
 struct RecoveryStatistics {
   uint64_t groups = 0;
   uint64_t records = 0;
   uint64_t records_applied = 0;
+  uint64_t pages = 0;
+  uint32_t stretches = 0;  ///< of the log, gathered and applied one after the other
 };
 
 class Recovery {
  public:
-  Recovery(FileSystem* file_system, std::string folder, const ControlData& control)
-      : file_system_(file_system), folder_(std::move(folder)), control_(control) {}
+  Recovery(FileSystem* file_system, std::string folder, const ControlData& control,
+           RecoveryOptions options)
+      : file_system_(file_system), folder_(std::move(folder)), control_(control),
+        options_(options), gathered_end_(control.checkpoint_lsn) {}
 
-  /// First pass. kCorrupt: damage below the durable mark (logged).
+  /// kCorrupt: damage below the durable mark (logged). kNewerFormat: a record of unknown type.
   Status Scan();
   /// REQUIRES: Scan. Where the log is appended to from now on.
   [[nodiscard]] Lsn end() const { return end_; }
 
-  /// Second pass. `files`: spaces found on disk are open in it.
+  /// `files`: spaces found on disk are open in it.
   Status Redo(BufferPool* pool, SpaceFiles* files);
   /// REQUIRES: Redo, and the allocator is usable. kCorrupt if a suspended page is in use.
   Status ResolveSuspended(PageAllocator* allocator, SpaceFiles* files);
@@ -55,27 +66,26 @@ class Recovery {
   [[nodiscard]] const std::unordered_set<SpaceId>& missing() const { return missing_; }
 
  private:
-  /// A page of the group being redone: latched until the whole group is applied, so that no half of
-  /// a group can ever reach the disk.
-  struct HeldPage {
-    uint64_t packed = 0;
-    PageGuard guard;
-    bool apply = false;    ///< false: the page already has this group, or is suspended
-    bool changed = false;
-  };
-  Status RedoGroup(BufferPool* pool, SpaceFiles* files, const LogReader::Group& group);
-  Status RedoRecord(BufferPool* pool, const LogReader::Group& group, const RecordView& record);
-  Result<HeldPage*> Hold(BufferPool* pool, const LogReader::Group& group, PageId id, bool fresh);
+  Status ScanGroup(const LogReader::Group& group, bool gather);
+  Status GatherGroup(const LogReader::Group& group);
+  void Gather(const RecordView& record, const LogReader::Group& group);
+  [[nodiscard]] bool Full() const { return backlog_.MemoryBytes() > options_.memory_bytes_max; }
+  /// From where the last stretch ended.
+  Status GatherStretch();
+  Status ApplyStretch(BufferPool* pool);
+  Status Judge(const std::vector<RedoWorker::Failure>& failures);
 
   FileSystem* const file_system_;
   const std::string folder_;
   const ControlData control_;
+  const RecoveryOptions options_;
   Lsn end_{0};
+  Lsn gathered_end_;  ///< the backlog has the groups below
+  RedoBacklog backlog_;
   RecoveryStatistics statistics_;
   std::unordered_set<SpaceId> dropped_;
   std::unordered_set<SpaceId> missing_;
   std::unordered_set<uint64_t> suspended_;  ///< PageId::Packed
-  std::vector<HeldPage> held_;              ///< pages of the group in progress
 };
 
 }  // namespace rowan

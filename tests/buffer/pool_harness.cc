@@ -2,12 +2,13 @@
 #include "tests/buffer/pool_harness.h"
 
 #include <algorithm>
-#include <map>
 #include <utility>
 #include <vector>
 
 #include "buffer/buffer_redo.h"
 #include "buffer/page_header.h"
+#include "buffer/redo_backlog.h"
+#include "buffer/redo_worker.h"
 #include "io/aligned_buffer.h"
 #include "wal/log_reader.h"
 #include "wal/redo.h"
@@ -39,35 +40,11 @@ Result<Lsn> ScanLog(FileSystem* file_system, const std::string& folder, const Co
   }
 }
 
-Result<PageGuard> FixForRedo(BufferPool* pool, const RecordView& record, const RedoEntry& entry) {
-  return entry.initialises_page ? pool->FixNew(record.page)
-                                : pool->Fix(record.page, LatchMode::kExclusive);
-}
-
-/// All records of a page in a group are redone, or none: the LSN is stamped at the group's end.
-Status RedoGroup(BufferPool* pool, const ScannedGroup& group) {
+Status GatherGroup(const ScannedGroup& group, RedoBacklog* backlog) {
   GroupParser parser(group.bytes);
   RecordView record;
   Status status;
-  std::map<PageId, PageGuard> guards;
-  while (parser.Next(&record, &status)) {
-    const RedoEntry* entry = FindRedo(record.type);
-    EXPECT_NE(entry, nullptr);
-    auto found = guards.find(record.page);
-    if (found == guards.end()) {
-      Result<PageGuard> guard = FixForRedo(pool, record, *entry);
-      if (!guard.ok()) return guard.status();
-      found = guards.emplace(record.page, std::move(guard).value()).first;
-    }
-    PageGuard& guard = found->second;
-    if (!entry->initialises_page && PageLsnOf(guard.page()) >= group.end) continue;
-    const MutableBytes page(guard.mutable_page(), pool->page_size_bytes());
-    status = entry->apply(record.page, page, record.body);
-    if (!status.ok()) return status;
-  }
-  for (auto& [id, guard] : guards) {
-    if (PageLsnOf(guard.page()) < group.end) pool->MarkRedone(guard, group.start, group.end);
-  }
+  while (parser.Next(&record, &status)) backlog->Add(record, group.start, group.end);
   return status;
 }
 
@@ -144,11 +121,20 @@ Status PoolHarness::Start() {
   status = OpenAll(recovered_end_);
   if (!status.ok()) return status;
   status = pool_->RepairFromDoublewrite();
+  RedoBacklog backlog;
   for (const ScannedGroup& group : groups) {
-    if (!status.ok()) return status;
-    status = RedoGroup(pool_.get(), group);
+    if (status.ok()) status = GatherGroup(group, &backlog);
   }
+  backlog.Finish();
+  if (!status.ok()) return status;
+  pool_->BeginRedo(&backlog);
+  std::vector<RedoWorker::Failure> failures;
+  status = RedoWorker(pool_.get(), 1).Run(backlog.PendingPages(), &failures);
   pool_->EndRedo();
+  for (const RedoWorker::Failure& failure : failures) {
+    (void)pool_->Fix(PageId::Unpack(failure.page), LatchMode::kShared);  // for its sentence
+    if (status.ok()) status = failure.status;
+  }
   if (status.ok()) status = pool_->FlushAndCheckpoint();
   if (status.ok()) pool_->StartBackground();
   return status;

@@ -227,6 +227,13 @@ CrashKind CrashProgram::End(Ending ending) {
   return CrashKind::kPower;
 }
 
+void CrashProgram::ChooseRedo() {
+  EngineOptions& options = world_.options;
+  options.redo_workers = static_cast<uint32_t>(random_.Below(4));
+  // From a stretch for each group of the log to one for all of it.
+  options.redo_memory_bytes_max = random_.OneIn(2) ? 0 : uint64_t{1024} << random_.Below(10);
+}
+
 uint64_t CrashProgram::ReopenThroughCrashes() {
   const uint64_t crashes =
       settings_.failed_syncs ? 0 : random_.Below(kCrashesDuringRecoveryMax + 1);
@@ -237,11 +244,13 @@ uint64_t CrashProgram::ReopenThroughCrashes() {
     } else {
       world_.files.PowerOffAfter(random_.Below(kChangesOfRecovery));
     }
+    ChooseRedo();
     const Status status = world_.Open();
     EXPECT_FALSE(status.Is(Code::kCorrupt)) << status.message();
     if (status.ok()) ResolvePrepared().Ignore();
     world_.Crash(random_.Next());
   }
+  ChooseRedo();
   Status status = world_.Open();
   EXPECT_TRUE(status.ok()) << "recovery failed: " << CodeName(status.code()) << ": "
                            << status.message();

@@ -52,6 +52,8 @@ class CrashProgram {
   void RunThreads(Table* table);
   void Maintain(Table* table);
   CrashKind End(Ending ending);
+  /// How the next start redoes.
+  void ChooseRedo();
   /// Returns how often the power went before the start that got through.
   uint64_t ReopenThroughCrashes();
   /// As coordinator: commits what was decided, rolls back the rest.

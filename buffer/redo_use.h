@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// RedoUse: the pool's redo backlog while it is looked at, which keeps it from ending meanwhile.
+// Internal to buffer/. Thread safety: a use belongs to one thread, which has no other.
+#pragma once
+
+#include <cstring>
+#include <shared_mutex>
+
+#include "buffer/pool_core.h"
+#include "buffer/redo_backlog.h"
+
+namespace rowan {
+
+class RedoUse {
+ public:
+  explicit RedoUse(PoolCore* core) : core_(core), lock_(core->backlog_mutex) {
+    backlog_ = core->backlog.load(std::memory_order_acquire);
+  }
+
+  /// nullptr: the page lacks nothing of the log.
+  [[nodiscard]] RedoBacklog::Page* Find(uint64_t key) const {
+    return backlog_ == nullptr ? nullptr : backlog_->Find(key);
+  }
+
+  /// Brings the page in an exclusively latched frame up to date. After a failure its bytes are of
+  /// no use, and its records stay.
+  Status Apply(RedoBacklog::Page* page, Frame* frame) const {
+    const MutableBytes bytes = core_->PageOf(frame);
+    if (page->fresh) std::memset(bytes.data(), 0, bytes.size());
+    const Status status = backlog_->Apply(*page, bytes);
+    if (!status.ok()) return status;
+    core_->MarkDirty(frame, page->start);
+    backlog_->Remove(page);
+    return Status::Ok();
+  }
+
+  void Remove(RedoBacklog::Page* page) const { backlog_->Remove(page); }
+
+ private:
+  PoolCore* const core_;
+  std::shared_lock<std::shared_mutex> lock_;
+  RedoBacklog* backlog_ = nullptr;
+};
+
+}  // namespace rowan
