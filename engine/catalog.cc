@@ -176,6 +176,14 @@ std::shared_ptr<IndexRef> Catalog::FindIndex(IndexId index) {
   return nullptr;
 }
 
+std::string Catalog::NameOfTableWith(IndexId index) const {
+  const std::shared_lock lock(mutex_);
+  const auto table = indexes_.find(index);
+  if (table == indexes_.end()) return {};
+  const auto found = tables_.find(table->second);
+  return found == tables_.end() ? std::string() : found->second.definition.name;
+}
+
 bool Catalog::IndexExists(IndexId index) {
   const std::shared_lock lock(mutex_);
   return indexes_.contains(index);

@@ -54,6 +54,8 @@ class Catalog : public IndexResolver {
 
   std::shared_ptr<IndexRef> FindIndex(IndexId index) override;
   bool IndexExists(IndexId index) override;
+  /// Empty when there is no such index, or it is the catalog's own.
+  [[nodiscard]] std::string NameOfTableWith(IndexId index) const;
   [[nodiscard]] Tree* tree() const { return &rows_->tree; }
 
  private:

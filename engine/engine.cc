@@ -2,6 +2,8 @@
 // Closing, and the calls that only pass on to one part.
 #include "engine/engine.h"
 
+#include <set>
+
 #include "base/logging.h"
 #include "engine/engine_impl.h"
 
@@ -43,6 +45,15 @@ Status Engine::Close() {
 Status Engine::FlushLog() { return impl_->txns->MakeDurable(); }
 
 std::vector<std::string> Engine::PreparedXids() const { return impl_->txns->PreparedXids(); }
+
+std::vector<std::string> Engine::TablesChangedBy(const std::string& xid) const {
+  std::set<std::string> names;  // a table's indexes come one by one
+  for (const IndexId index : impl_->txns->IndexesChangedBy(xid)) {
+    std::string name = impl_->catalog->NameOfTableWith(index);
+    if (!name.empty()) names.insert(std::move(name));
+  }
+  return {names.begin(), names.end()};
+}
 
 Status Engine::CommitPrepared(const std::string& xid, Durability durability) {
   return impl_->txns->CommitPrepared(xid, durability);

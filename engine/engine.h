@@ -74,6 +74,8 @@ class Engine {
   // --- coordination ---
   Status FlushLog();  ///< everything appended so far is durable
   [[nodiscard]] std::vector<std::string> PreparedXids() const;
+  /// Names ("schema/table") of the tables that a prepared transaction of an earlier run changed.
+  [[nodiscard]] std::vector<std::string> TablesChangedBy(const std::string& xid) const;
   Status CommitPrepared(const std::string& xid, Durability durability);
   Status RollbackPrepared(const std::string& xid);
 

@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "base/ids.h"
 #include "mvcc/newer_rows.h"
@@ -54,6 +55,8 @@ struct Txn {
   Lsn commit_lsn{0};                 ///< end of the group that committed or prepared it
   uint64_t commit_begin_nanos = 0;   ///< when its commit began with a prepare; 0 = it did not
   std::string xid;                   ///< opaque bytes, empty unless prepared
+  /// Of a prepared transaction found by recovery: the indexes it changed, each once.
+  std::vector<IndexId> changed_indexes;
   bool recovered = false;            ///< found by recovery, has no session
   bool rollback_failed = false;      ///< damage stopped its rollback: it stays listed as unfinished
   uint32_t lock_wait_timeout_s = 50;

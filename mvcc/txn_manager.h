@@ -112,6 +112,8 @@ class TxnManager {
   /// Rolls back one recovered loser; false when none is left.
   Result<bool> RollbackOneRecovered();
   [[nodiscard]] std::vector<std::string> PreparedXids() const;
+  /// Indexes changed by a prepared transaction that recovery found; empty for any other.
+  [[nodiscard]] std::vector<IndexId> IndexesChangedBy(const std::string& xid) const;
   Status CommitPrepared(const std::string& xid, Durability durability);
   Status RollbackPrepared(const std::string& xid);
   /// XA PREPARE detached from its session: the manager keeps the transaction.

@@ -41,6 +41,14 @@ std::vector<std::string> TxnManager::PreparedXids() const {
   return xids;
 }
 
+std::vector<IndexId> TxnManager::IndexesChangedBy(const std::string& xid) const {
+  std::lock_guard lock(impl_->kept_mutex);
+  for (const auto& txn : impl_->kept) {
+    if (txn->state == TxnState::kPrepared && txn->xid == xid) return txn->changed_indexes;
+  }
+  return {};
+}
+
 Status TxnManager::CommitPrepared(const std::string& xid, Durability durability) {
   std::unique_ptr<Txn> txn = impl_->TakeKept([&xid](const Txn& candidate) {
     return candidate.state == TxnState::kPrepared && candidate.xid == xid;

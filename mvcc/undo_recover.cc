@@ -18,6 +18,15 @@ struct UndoStreams::Impl::StreamScan {
   uint64_t txn_max = 0;
   uint64_t csn_max = 0;
   uint64_t pages = 0;
+  std::vector<IndexId> indexes;  ///< changed by the newest transaction, if it is prepared
+
+  /// Neighbouring records mostly belong to the same few indexes.
+  void NoteIndex(IndexId index) {
+    if (header.state != UndoTxnState::kPrepared || index == IndexId(0)) return;
+    if (std::find(indexes.rbegin(), indexes.rend(), index) == indexes.rend()) {
+      indexes.push_back(index);
+    }
+  }
 
   [[nodiscard]] bool unfinished() const {
     return header.txn != kNoTxn && header.state != UndoTxnState::kCommitted;
@@ -62,6 +71,7 @@ Status UndoStreams::Impl::ScanPage(PageNumber page, const std::byte* bytes, uint
       if (scan->header.txn == kNoTxn) return Damage(page, "an undo record has no transaction");
       if (record.type != UndoType::kXid) ++scan->records;
       scan->bytes += record.length;
+      scan->NoteIndex(record.index);
       continue;
     }
     if (scan->unfinished()) return Damage(page, "a transaction begins before the last one ended");
@@ -78,6 +88,7 @@ Status UndoStreams::Impl::ScanPage(PageNumber page, const std::byte* bytes, uint
     scan->begin = {page, static_cast<uint16_t>(offset), 0};
     scan->records = 0;
     scan->bytes = 0;
+    scan->indexes.clear();
   }
   return Status::Ok();
 }
@@ -145,6 +156,7 @@ Status UndoStreams::Impl::MakeUnfinished(UndoStream* stream, const StreamScan& s
       return Damage(scan.header.xid.page, "a prepared transaction has no XID");
     }
     txn->xid.assign(AsText(record.payload));
+    txn->changed_indexes = scan.indexes;
   }
   unfinished->push_back(std::move(txn));
   return Status::Ok();

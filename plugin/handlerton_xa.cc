@@ -93,6 +93,24 @@ bool FlushLogs(handlerton*, bool binlog_group_flush) {
   return !status.ok();
 }
 
+/// The tables a transaction changed, for the server to keep DDL away from them until it is decided.
+/// Null when memory runs out.
+List<st_handler_tablename>* ChangedTables(const std::string& stored_xid, MEM_ROOT* mem_root) {
+  auto* tables = new (mem_root) List<st_handler_tablename>();
+  if (tables == nullptr) return nullptr;
+  for (const std::string& name : g_engine->TablesChangedBy(stored_xid)) {
+    const size_t slash = name.find('/');
+    auto* table = new (mem_root) st_handler_tablename();
+    if (table == nullptr) return nullptr;
+    // As file names: the server translates them back.
+    table->db = strmake_root(mem_root, name.data(), slash);
+    table->tablename = strdup_root(mem_root, name.c_str() + slash + 1);
+    if (table->db == nullptr || table->tablename == nullptr) return nullptr;
+    if (tables->push_back(table, mem_root)) return nullptr;
+  }
+  return tables;
+}
+
 int Recover(handlerton*, XA_recover_txn* list, uint capacity, MEM_ROOT* mem_root) {
   uint count = 0;
   for (const std::string& bytes : g_engine->PreparedXids()) {
@@ -104,7 +122,7 @@ int Recover(handlerton*, XA_recover_txn* list, uint capacity, MEM_ROOT* mem_root
     }
     if (!g_reported.Add(bytes)) continue;
     list[count].id = xid;
-    list[count].mod_tables = new (mem_root) List<st_handler_tablename>();
+    list[count].mod_tables = ChangedTables(bytes, mem_root);
     if (list[count].mod_tables == nullptr) break;
     ++count;
   }
