@@ -3,9 +3,15 @@
 
 #include "plugin/handlerton.h"
 
+#include <algorithm>
+#include <string>
+
+#include "my_sys.h"
 #include "mysql/plugin.h"
+#include "mysqld_error.h"
 #include "sql/handler.h"
 #include "sql/sql_class.h"
+#include "sql/sql_plugin_ref.h"
 
 #include "base/logging.h"
 #include "engine/engine.h"
@@ -17,6 +23,7 @@
 #include "plugin/instance.h"
 #include "plugin/log_sink.h"
 #include "plugin/system_variables.h"
+#include "plugin/thd_context.h"
 
 namespace rowan {
 
@@ -47,6 +54,14 @@ void PostRecover() {
   if (!status.ok()) {
     LogWarning("Files left over from a crash could not be removed: {}.", status.message());
   }
+}
+
+/// XA transactions that are prepared, in a session or without one.
+size_t CountPrepared() {
+  const std::vector<TxnInfo> transactions = g_engine->txns()->Describe();
+  return static_cast<size_t>(
+      std::count_if(transactions.begin(), transactions.end(),
+                    [](const TxnInfo& info) { return info.state == TxnState::kPrepared; }));
 }
 
 Status StartEngine() {
@@ -113,7 +128,25 @@ int InitializeEngine(void* hton_pointer) {
   return 1;
 }
 
-int CheckUninstall(void*) { return UnregisterDurableFunctions() ? 0 : 1; }
+int CheckUninstall(void* plugin) {
+  ReleaseIdleContext(current_thd);
+  // Nobody can take hold of the plugin any more while this is asked. Letting it go later, when the
+  // last one gives it up, would leave it in a state in which the server passes over it: XA COMMIT
+  // would answer that all is well and commit nothing.
+  std::string users;
+  if (const size_t prepared = CountPrepared(); prepared > 0) {
+    users = "XA transactions are prepared (" + std::to_string(prepared) +
+            "): commit them or roll them back.";
+  } else if (static_cast<st_plugin_int*>(plugin)->ref_count > 0) {
+    users = "Tables are open or sessions have used it: close those sessions, and FLUSH TABLES.";
+  } else if (UnregisterDurableFunctions()) {
+    return 0;
+  } else {
+    users = "A statement uses one of its functions.";
+  }
+  my_error(ER_PLUGIN_CANNOT_BE_UNINSTALLED, MYF(0), "ROWAN", users.c_str());
+  return 1;
+}
 
 int DeinitializeEngine(void*) {
   if (g_engine == nullptr) return 0;

@@ -9,8 +9,8 @@ namespace rowan {
 
 /// For the plugin descriptor.
 int InitializeEngine(void* hton);
-/// Not while a statement uses one of the SQL functions.
-int CheckUninstall(void* hton);
+/// Raises an error that says by what it is used, unless it can go at once.
+int CheckUninstall(void* plugin);
 int DeinitializeEngine(void* hton);
 
 void SetTransactionHooks(handlerton* hton);

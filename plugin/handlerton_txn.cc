@@ -51,6 +51,7 @@ int Rollback(handlerton*, THD* thd, bool all) {
 
 int SetSavepoint(handlerton*, THD* thd, void* name) {
   ThdContext* context = ContextOf(thd);
+  if (context == nullptr) return kFailed;
   context->savepoints.Set(name, context->session->Savepoint());
   return 0;
 }
@@ -90,16 +91,8 @@ int StartConsistentSnapshot(handlerton*, THD* thd) {
   return 0;
 }
 
-/// REQUIRES: nobody finds the context through the THD any more.
-void Discard(THD* thd, ThdContext* context) {
-  // A killer that found it before holds this mutex until it is done.
-  mysql_mutex_lock(&thd->LOCK_thd_data);
-  mysql_mutex_unlock(&thd->LOCK_thd_data);
-  delete context;
-}
-
 int CloseConnection(handlerton*, THD* thd) {
-  Discard(thd, TakeContext(thd));
+  DiscardContext(thd, TakeContext(thd));
   return 0;
 }
 
@@ -115,7 +108,7 @@ void ReplaceTransaction(THD* thd, void* replacement, void** previous) {
   if (previous != nullptr) {
     *previous = old;
   } else {
-    Discard(thd, old);  // a prepared transaction goes on without a session
+    DiscardContext(thd, old);  // a prepared transaction goes on without a session
   }
 }
 

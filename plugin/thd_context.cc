@@ -3,7 +3,9 @@
 
 #include "plugin/thd_context.h"
 
+#include "my_sys.h"
 #include "mysql/plugin.h"
+#include "mysqld_error.h"
 #include "sql/handler.h"
 #include "sql/sql_class.h"
 #include "sql/sql_thd_internal_api.h"
@@ -68,11 +70,23 @@ ThdContext* TakeContext(THD* thd) {
 
 ThdContext* ContextOf(THD* thd) {
   ThdContext* context = FindContext(thd);
-  if (context == nullptr) {
-    context = new ThdContext(g_engine);
-    thd_set_ha_data(thd, g_hton, context);
+  if (context != nullptr) return context;
+  thd_set_ha_data(thd, g_hton, &g_taken);  // takes hold of the plugin, unless it is going
+  if (thd->get_ha_data(g_hton->slot)->lock == nullptr) {
+    thd_set_ha_data(thd, g_hton, nullptr);
+    my_error(ER_PLUGIN_IS_NOT_LOADED, MYF(0), "ROWAN");
+    return nullptr;
   }
+  context = new ThdContext(g_engine);
+  thd_set_ha_data(thd, g_hton, context);
   return context;
+}
+
+void DiscardContext(THD* thd, ThdContext* context) {
+  // A killer that found it before holds this mutex until it is done.
+  mysql_mutex_lock(&thd->LOCK_thd_data);
+  mysql_mutex_unlock(&thd->LOCK_thd_data);
+  delete context;
 }
 
 ThdContext* SwapContext(THD* thd, ThdContext* context) {
@@ -81,7 +95,14 @@ ThdContext* SwapContext(THD* thd, ThdContext* context) {
   return previous;
 }
 
+void ReleaseIdleContext(THD* thd) {
+  ThdContext* context = FindContext(thd);
+  if (context != nullptr && context->session->txn()->state != TxnState::kIdle) return;
+  DiscardContext(thd, SwapContext(thd, nullptr));
+}
+
 Status EnterStatement(THD* thd, ThdContext* context) {
+  if (context == nullptr) return Status(Code::kStopped, "the plugin is being uninstalled");
   Session* session = context->session.get();
   Txn* txn = session->txn();
   if (txn->state == TxnState::kPrepared) {

@@ -45,7 +45,8 @@ struct ThdContext {
 
 /// Null when this connection has not used Rowan yet.
 ThdContext* FindContext(THD* thd);
-/// Creates it when missing.
+/// Creates it when missing. Null, with the error raised, while the plugin is being uninstalled: a
+/// connection that uses Rowan must hold the plugin, and nobody can take hold of it any more then.
 ThdContext* ContextOf(THD* thd);
 /// Replaces the connection's context (null: none) and returns the one it had.
 ThdContext* SwapContext(THD* thd, ThdContext* context);
@@ -54,8 +55,15 @@ ThdContext* SwapContext(THD* thd, ThdContext* context);
 /// up can unload the plugin, which must not happen while its code runs.
 ThdContext* TakeContext(THD* thd);
 
+/// Deletes a context. REQUIRES: nobody finds it through the THD any more.
+void DiscardContext(THD* thd, ThdContext* context);
+/// Deletes the connection's context and gives up its hold on the plugin, unless a transaction is
+/// open.
+void ReleaseIdleContext(THD* thd);
+
 /// At the start of each statement's use of a table: registers with the server's transaction, begins
-/// ours if none is open, and marks where the statement starts. Cheap when repeated.
+/// ours if none is open, and marks where the statement starts. Cheap when repeated. Fails for a null
+/// context, the error of which has been raised.
 Status EnterStatement(THD* thd, ThdContext* context);
 /// Same for statements that change the catalog; also tells the server that we write, which it
 /// cannot see by itself because it asks before the method that does it.
