@@ -39,6 +39,7 @@ struct Engine::Impl {
   std::unique_ptr<DdlLog> ddl;
   std::unique_ptr<RowUndo> row_undo;
   std::vector<std::unique_ptr<ThreadLoop>> threads;
+  ThreadLoop* housekeeping = nullptr;  ///< one of them
   std::atomic<bool> stopped{false};
   std::atomic<bool> recovered_done{false};  ///< all losers of the last run are rolled back
   bool closed = false;
@@ -48,8 +49,10 @@ struct Engine::Impl {
   uint32_t next_space = 0, space_mark = 0, first_space_of_run = 0;
   uint64_t next_index = 0, index_mark = 0;
   uint64_t next_table = 0, table_mark = 0;
+  uint64_t first_table_id = 0;  ///< of an instance created by this start
 
   // open.cc
+  Status AskBeforeCreation();
   Status OpenFiles();
   Status CreateInstance();
   Status Recover(const ControlData& control_data);
@@ -65,6 +68,11 @@ struct Engine::Impl {
   ThreadLoop::Next PurgeTick(uint32_t worker);
   ThreadLoop::Next RollbackTick();
   ThreadLoop::Next HousekeepingTick();
+  void RefreshDueStatistics();
+  void WakeHousekeeping() { if (housekeeping != nullptr) housekeeping->Wake(); }
+
+  // statistics_store.cc
+  void KeepStatistics(Table* table);
 
   // tables.cc
   Status ReserveIds(uint32_t indexes);

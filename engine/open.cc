@@ -85,6 +85,8 @@ Result<std::unique_ptr<Engine>> Engine::Open(FileSystem* file_system,
   auto impl = std::make_unique<Impl>();
   impl->file_system = file_system;
   impl->options = options;
+  status = impl->AskBeforeCreation();
+  if (!status.ok()) return status;
   status = file_system->CreateFolder(options.folder);
   if (!status.ok()) {
     LogError("The folder '{}' cannot be created: {}.", options.folder, status.message());
@@ -104,6 +106,17 @@ Result<std::unique_ptr<Engine>> Engine::Open(FileSystem* file_system,
   if (!status.ok()) return status;
   if (options.background) impl->StartBackground();
   return std::unique_ptr<Engine>(new Engine(std::move(impl)));
+}
+
+Status Engine::Impl::AskBeforeCreation() {
+  if (!options.before_creation) return Status::Ok();
+  Result<std::vector<std::string>> present = file_system->List(options.folder);
+  // An instance, or one whose control file was lost, which is refused later.
+  if (present.ok() && !present->empty()) return Status::Ok();
+  Result<uint64_t> first_id = options.before_creation();
+  if (!first_id.ok()) return first_id.status();
+  first_table_id = *first_id;
+  return Status::Ok();
 }
 
 Status Engine::Impl::OpenFiles() {
@@ -225,8 +238,8 @@ Status Engine::Impl::CreateInstance() {
   if (status.ok()) status = undo->Create();
   if (status.ok()) status = pool->FlushAndCheckpoint();
   if (status.ok()) {
-    status = control->Update([](ControlData& next) {
-      next.next_table_id = TableId(kCatalogTable.value() + 1);
+    status = control->Update([this](ControlData& next) {
+      next.next_table_id = TableId(std::max(kCatalogTable.value() + 1, first_table_id));
     });
   }
   if (!status.ok()) return status;

@@ -4,8 +4,10 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 
+#include "base/status.h"
 #include "buffer/buffer_pool.h"
 #include "wal/log_options.h"
 
@@ -30,6 +32,9 @@ struct EngineOptions {
   uint32_t redo_workers = 0;  ///< of a start after a crash; 0: by the number of processors
   /// Records of the log held in memory at a time while they are redone; 0: by the memory at hand.
   uint64_t redo_memory_bytes_max = 0;
+  /// Asked before a new instance is created: the smallest table id it may hand out, or why it must
+  /// not be. May be empty: there is nothing against it.
+  std::function<Result<uint64_t>()> before_creation;
   bool background = true;  ///< false: tests drive purge, cleaning and rollback themselves
 };
 

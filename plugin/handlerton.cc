@@ -16,7 +16,9 @@
 #include "base/logging.h"
 #include "engine/engine.h"
 #include "io/file.h"
+#include "plugin/clone_guard.h"
 #include "plugin/coordinator.h"
+#include "plugin/dictionary_tables.h"
 #include "plugin/durable_functions.h"
 #include "plugin/ha_rowan.h"
 #include "plugin/in_doubt.h"
@@ -42,6 +44,16 @@ bool ShowStatus(handlerton*, THD* thd, stat_print_fn* print, ha_stat_type type) 
   return print(thd, "ROWAN", 5, "", 0, report.data(), report.size());
 }
 
+// The server's serialized definitions: it would write one file per table beside the engine's,
+// outside of any transaction, which a crash leaves behind. The engine's catalog has what opening a
+// table needs, and such a file could not be imported.
+bool DropDefinitionCopy(const dd::Tablespace&, const dd::Table*, const sdi_key_t*) { return false; }
+bool KeepDefinitionCopy(handlerton*, const dd::Tablespace&, const dd::Table*, const sdi_key_t*,
+                        const void*, uint64) {
+  return false;
+}
+bool GetDefinitionCopy(const dd::Tablespace&, const sdi_key_t*, void*, uint64*) { return true; }
+
 /// After a DDL statement's commit or rollback.
 void PostDdl(THD* thd) {
   ThdContext* context = FindContext(thd);
@@ -64,10 +76,31 @@ size_t CountPrepared() {
                     [](const TxnInfo& info) { return info.state == TxnState::kPrepared; }));
 }
 
+/// A folder without an instance is right at the first start. Later it is a mistake in the settings
+/// or a lost disk: then the dictionary has tables whose rows a new instance would not have.
+Result<uint64_t> CheckNothingIsMissing(const std::string& folder) {
+  Result<DictionaryTables> tables = TablesInDictionary();
+  if (!tables.ok()) return tables.status();
+  if (tables->names.empty()) return uint64_t{0};
+  const size_t count = tables->names.size();
+  if (NewInstanceWanted()) {
+    LogWarning("The Rowan tables in the server's dictionary ({}, among them '{}') are given up: a "
+               "new instance is created in '{}', as rowan_new_instance asks. DROP TABLE removes "
+               "what is left of them.", count, tables->names.front(), folder);
+    return tables->id_max + 1;
+  }
+  LogError("The folder '{}' holds no Rowan instance, but the server's dictionary has Rowan tables "
+           "({}, among them '{}'). Bring the folder back or correct rowan_data_home_dir. To give "
+           "these tables up and begin with an empty instance, start once with "
+           "rowan_new_instance=ON. Nothing was created.", folder, count, tables->names.front());
+  return Status(Code::kInvalidArgument, "the instance is missing");
+}
+
 Status StartEngine() {
   EngineOptions options;
   const Status status = OptionsFromVariables(&options);
   if (!status.ok()) return status;
+  options.before_creation = [&options] { return CheckNothingIsMissing(options.folder); };
   Result<std::unique_ptr<Engine>> opened = Engine::Open(PosixFileSystem(), options);
   if (!opened.ok()) return opened.status();
   g_engine = std::move(opened).value().release();
@@ -90,9 +123,9 @@ Status JoinCoordinator() {
   if (at_run_time && !EnsureLoggingCoordinator()) {
     return Status(Code::kIoError, "the server's coordinator log cannot be opened");
   }
-  if (at_run_time && !g_engine->PreparedXids().empty()) {
-    LogWarning("{} prepared XA transactions of an earlier run can be committed or rolled back "
-               "after the next restart of the server.", g_engine->PreparedXids().size());
+  if (at_run_time && !ShowPreparedToServer()) {
+    LogWarning("Prepared XA transactions of an earlier run can be committed or rolled back only "
+               "after the next restart of the server.");
   }
   return status;
 }
@@ -120,10 +153,16 @@ int InitializeEngine(void* hton_pointer) {
   hton->create = CreateHandler;
   hton->show_status = ShowStatus;
   hton->post_ddl = PostDdl;
+  hton->sdi_set = KeepDefinitionCopy;
+  hton->sdi_get = GetDefinitionCopy;
+  hton->sdi_delete = DropDefinitionCopy;
   hton->post_recover = PostRecover;
   SetTransactionHooks(hton);
   SetTwoPhaseHooks(hton);
-  if (RegisterDurableFunctions()) return 0;
+  if (RegisterDurableFunctions()) {
+    PutUpCloneGuard();
+    return 0;
+  }
   DeinitializeEngine(nullptr);
   return 1;
 }
@@ -139,6 +178,8 @@ int CheckUninstall(void* plugin) {
             "): commit them or roll them back.";
   } else if (static_cast<st_plugin_int*>(plugin)->ref_count > 0) {
     users = "Tables are open or sessions have used it: close those sessions, and FLUSH TABLES.";
+  } else if (CloneIsRunning()) {
+    users = "A clone is running.";
   } else if (UnregisterDurableFunctions()) {
     return 0;
   } else {
@@ -150,6 +191,7 @@ int CheckUninstall(void* plugin) {
 
 int DeinitializeEngine(void*) {
   if (g_engine == nullptr) return 0;
+  TakeAwayCloneGuard();
   UnregisterDurableFunctions();  // at shutdown, when nobody can call them any more
   StopEngine();
   g_hton = nullptr;

@@ -15,5 +15,9 @@ int DeinitializeEngine(void* hton);
 
 void SetTransactionHooks(handlerton* hton);
 void SetTwoPhaseHooks(handlerton* hton);
+/// For a plugin installed while the server runs, which asks nobody any more: adds the prepared XA
+/// transactions of an earlier run to the server's list, with locks on the tables they changed.
+/// False if it would not take one.
+bool ShowPreparedToServer();
 
 }  // namespace rowan

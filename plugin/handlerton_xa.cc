@@ -12,9 +12,13 @@
 
 #include "mysql/plugin.h"
 #include "sql/handler.h"
+#include "sql/mdl.h"
+#include "sql/mdl_context_backup.h"
 #include "sql/sql_class.h"
+#include "sql/sql_table.h"
 #include "sql/sql_thd_internal_api.h"
 #include "sql/xa.h"
+#include "sql/xa/transaction_cache.h"
 
 #include "base/logging.h"
 #include "engine/engine.h"
@@ -111,6 +115,26 @@ List<st_handler_tablename>* ChangedTables(const std::string& stored_xid, MEM_ROO
   return tables;
 }
 
+/// Metadata locks in the name of a prepared transaction, as the server takes them at its start.
+/// True on failure.
+bool LockChangedTables(const std::string& stored_xid, XID* xid) {
+  MEM_ROOT mem_root(PSI_NOT_INSTRUMENTED, 1024);
+  MDL_request_list requests;
+  for (const std::string& name : g_engine->TablesChangedBy(stored_xid)) {
+    const size_t slash = name.find('/');
+    char schema[NAME_LEN + 1];
+    char table[NAME_LEN + 1];
+    filename_to_tablename(name.substr(0, slash).c_str(), schema, sizeof(schema));
+    filename_to_tablename(name.c_str() + slash + 1, table, sizeof(table));
+    auto* request = new (&mem_root) MDL_request;
+    if (request == nullptr) return true;
+    MDL_REQUEST_INIT(request, MDL_key::TABLE, schema, table, MDL_SHARED_WRITE, MDL_TRANSACTION);
+    requests.push_front(request);
+  }
+  return MDL_context_backup_manager::instance().create_backup(&requests, xid->key(),
+                                                              xid->key_length());
+}
+
 int Recover(handlerton*, XA_recover_txn* list, uint capacity, MEM_ROOT* mem_root) {
   uint count = 0;
   for (const std::string& bytes : g_engine->PreparedXids()) {
@@ -126,7 +150,7 @@ int Recover(handlerton*, XA_recover_txn* list, uint capacity, MEM_ROOT* mem_root
     if (list[count].mod_tables == nullptr) break;
     ++count;
   }
-  if (count > 0) LogInfo("{} prepared transactions wait for the coordinator's decision.", count);
+  if (count > 0) LogInfo("Prepared transactions that wait for the coordinator: {}.", count);
   return static_cast<int>(count);
 }
 
@@ -170,6 +194,16 @@ int SetPreparedInCoordinator(handlerton*, THD*) { return 0; }
 xa_status_code SetPreparedInCoordinatorByXid(handlerton*, XID*) { return XA_OK; }
 
 }  // namespace
+
+bool ShowPreparedToServer() {
+  for (const std::string& bytes : g_engine->PreparedXids()) {
+    XID xid;
+    if (!BytesToXid(bytes, &xid, nullptr) || IsInternal(xid)) continue;
+    // Both know what they have already, as when InnoDB took part in the transaction.
+    if (LockChangedTables(bytes, &xid) || xa::Transaction_cache::insert(&xid)) return false;
+  }
+  return true;
+}
 
 void SetTwoPhaseHooks(handlerton* hton) {
   hton->prepare = Prepare;

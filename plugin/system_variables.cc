@@ -40,6 +40,7 @@ unsigned long g_doublewrite;
 unsigned long g_io_backend;
 unsigned long g_in_doubt;
 bool g_deadlock_detect;
+bool g_new_instance;
 char* g_data_home_dir;
 
 // Position in the list = value of the variable.
@@ -156,6 +157,10 @@ Status ApplyBufferPool(unsigned long long bytes) {
   }
   return status;
 }
+/// The pool has whole pages.
+unsigned long long PoolBytesInForce() {
+  return g_engine->pool()->Statistics().frames * g_engine->options().page_size_bytes;
+}
 Status ApplyRedoCapacity(unsigned long long bytes) { return g_engine->SetRedoLogCapacity(bytes); }
 /// The log rounds the wish up to whole files; the variable shows what is in force.
 int CheckRedoCapacity(THD* thd, SYS_VAR* variable, void* wanted, st_mysql_value* value) {
@@ -193,11 +198,20 @@ Status ApplyDoublewrite(unsigned long index) {
 }
 
 constexpr unsigned long long kPoolMin = 64 * 4096, kPoolMax = 1ULL << 46;
+
+int CheckBufferPool(THD* thd, SYS_VAR* variable, void* wanted, st_mysql_value* value) {
+  const int failed =
+      CheckNumber<unsigned long long, kPoolMin, kPoolMax, ApplyBufferPool>(thd, variable, wanted,
+                                                                           value);
+  if (failed == 0) *static_cast<unsigned long long*>(wanted) = PoolBytesInForce();
+  return failed;
+}
+
 constexpr unsigned int kIoCapacityMin = 100, kIoCapacityMax = 10000000;
 
 MYSQL_SYSVAR_ULONGLONG(buffer_pool_size, g_buffer_pool_size, PLUGIN_VAR_RQCMDARG,
                        "Memory for pages of Rowan tables, in bytes.",
-                       (CheckNumber<unsigned long long, kPoolMin, kPoolMax, ApplyBufferPool>),
+                       CheckBufferPool,
                        (UpdateTo<unsigned long long, ApplyBufferPool>), 128 * kMiB, kPoolMin,
                        kPoolMax, 0);
 MYSQL_SYSVAR_UINT(page_size, g_page_size, PLUGIN_VAR_RQCMDARG | PLUGIN_VAR_READONLY,
@@ -255,6 +269,10 @@ MYSQL_SYSVAR_BOOL(deadlock_detect, g_deadlock_detect, PLUGIN_VAR_OPCMDARG,
 MYSQL_SYSVAR_STR(data_home_dir, g_data_home_dir, PLUGIN_VAR_RQCMDARG | PLUGIN_VAR_READONLY,
                  "Folder of all Rowan files, absolute or relative to the data directory.", nullptr,
                  nullptr, "rowan");
+MYSQL_SYSVAR_BOOL(new_instance, g_new_instance, PLUGIN_VAR_OPCMDARG | PLUGIN_VAR_READONLY,
+                  "For one start: creates a new, empty instance in a folder that has none although "
+                  "the server's dictionary has Rowan tables. They are given up.",
+                  nullptr, nullptr, false);
 MYSQL_SYSVAR_ENUM(in_doubt, g_in_doubt, PLUGIN_VAR_RQCMDARG | PLUGIN_VAR_READONLY,
                   "Transactions left prepared by a crash whose outcome is not in the binary log "
                   "any more: refuse to start, commit them, or rollback them.",
@@ -290,6 +308,7 @@ SYS_VAR* g_system_variables[] = {MYSQL_SYSVAR(buffer_pool_size),
                                  MYSQL_SYSVAR(autoinc_lock_mode),
                                  MYSQL_SYSVAR(deadlock_detect),
                                  MYSQL_SYSVAR(data_home_dir),
+                                 MYSQL_SYSVAR(new_instance),
                                  MYSQL_SYSVAR(in_doubt),
                                  MYSQL_SYSVAR(flush_log_at_trx_commit),
                                  MYSQL_SYSVAR(lock_wait_timeout),
@@ -329,7 +348,13 @@ Durability FlushLogAtTrxCommit(THD* thd) {
 uint32_t LockWaitTimeoutSeconds(THD* thd) { return THDVAR(thd, lock_wait_timeout); }
 InDoubtPolicy InDoubtPolicyFromVariable() { return static_cast<InDoubtPolicy>(g_in_doubt); }
 bool DeadlockDetect() { return g_deadlock_detect; }
-void ShowSettingsInForce() { g_redo_log_capacity = g_engine->log()->capacity_bytes(); }
+bool NewInstanceWanted() { return g_new_instance; }
+void ShowSettingsInForce() {
+  g_redo_log_capacity = g_engine->log()->capacity_bytes();
+  g_log_buffer_size = g_engine->options().log_buffer_bytes;
+  g_page_size = g_engine->options().page_size_bytes;
+  g_buffer_pool_size = PoolBytesInForce();
+}
 uint64_t BufferPoolBytes() { return g_buffer_pool_size; }
 
 }  // namespace rowan

@@ -21,7 +21,7 @@ extern SYS_VAR* g_system_variables[];
 /// Options for Engine::Open. Errors have been logged.
 Status OptionsFromVariables(EngineOptions* options);
 
-/// Variables whose wish was rounded show what is in force. After Engine::Open.
+/// Variables whose wish was rounded or ignored show what is in force. After Engine::Open.
 void ShowSettingsInForce();
 
 Durability FlushLogAtTrxCommit(THD* thd);
@@ -29,5 +29,7 @@ uint32_t LockWaitTimeoutSeconds(THD* thd);
 bool DeadlockDetect();
 InDoubtPolicy InDoubtPolicyFromVariable();
 uint64_t BufferPoolBytes();
+/// rowan_new_instance.
+bool NewInstanceWanted();
 
 }  // namespace rowan

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// The server's CLONE copies InnoDB's files and nothing else: a copy of a server with Rowan tables
+// would list them in its dictionary and not have them. So a clone of such a server is refused.
+//
+// The clone plugin asks every engine's own hooks only for a local clone; the donor of a remote one
+// asks InnoDB alone. The guard therefore stands in front of InnoDB's hooks: when a clone begins,
+// and again when the files have been copied, for tables created meanwhile.
+// Thread safety: put up and taken away by plugin initialisation and deinitialisation.
+#pragma once
+
+namespace rowan {
+
+void PutUpCloneGuard();
+void TakeAwayCloneGuard();
+/// True while a clone runs through the guard: its code must stay.
+bool CloneIsRunning();
+
+}  // namespace rowan

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// What the server's dictionary says of this engine's tables. For plugin initialisation, when the
+// dictionary can be read and the engine is not open yet.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+
+namespace rowan {
+
+struct DictionaryTables {
+  std::vector<std::string> names;  ///< "schema.table"
+  uint64_t id_max = 0;             ///< largest table id among them
+};
+
+/// kIoError when the dictionary cannot be read.
+Result<DictionaryTables> TablesInDictionary();
+
+}  // namespace rowan

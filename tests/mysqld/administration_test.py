@@ -1,0 +1,121 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only
+"""What an administrator meets: a missing data folder, CLONE, options and variables that say what is
+in force."""
+import shutil
+
+from framework import main
+
+_NOT_IMPLEMENTED, _NOT_SUPPORTED_YET, _UNKNOWN_ENGINE, _WRONG_VALUE = 1178, 1235, 1286, 1525
+_IGNORED_OPTION = 1478
+
+
+def test_missing_instance_is_refused(t):
+    """A folder that is gone or mistyped must not become a new instance beside a full dictionary."""
+    if t.engine != "ROWAN":
+        t.skip("about our files")
+    server = t.new_server()
+    server.start()  # nothing in the dictionary yet: this one creates
+    client = t.client(server)
+    client.execute("CREATE TABLE precious (id INT PRIMARY KEY)")
+    client.execute("INSERT INTO precious VALUES (1), (2)")
+    t.true(server.stop(), "no orderly stop")
+    server.install_plugin = False
+    typo = server.data / "typo"
+    server.start(("--loose-rowan-data-home-dir=typo",))
+    messages = server.messages()
+    t.true(f"{t.database}.precious" in messages and "rowan_new_instance" in messages
+           and str(typo) in messages, messages[-2000:])
+    t.true(not typo.exists(), f"{typo} was created")
+    t.error(f"SELECT * FROM {t.database}.precious", _UNKNOWN_ENGINE, server.client())
+    t.true(server.stop(), "no orderly stop")
+    shutil.rmtree(server.data / "rowan")
+    server.install_plugin = True
+    server.start(("--loose-rowan-new-instance=ON", "--loose-rowan-log-buffer-size=300000"))
+    client = t.client(server)
+    t.true("given up" in server.messages(), server.messages()[-2000:])
+    t.equal(client.value("SELECT @@rowan_log_buffer_size"), 524288)
+    client.execute("CREATE TABLE fresh (id INT PRIMARY KEY)")
+    client.execute("INSERT INTO fresh VALUES (3)")
+    client.execute("DROP TABLE precious")
+    t.true(server.stop(), "no orderly stop")
+    server.start(("--loose-rowan-page-size=8192",))
+    client = t.client(server)
+    t.equal(client.value("SELECT @@rowan_page_size"), 16384)
+    t.equal(client.query("SELECT * FROM fresh"), [(3,)])
+
+
+def test_clone_is_refused(t):
+    if t.engine != "ROWAN":
+        t.skip("InnoDB is cloned")
+    server = t.new_server()
+    server.start()
+    client = t.client(server)
+    client.execute("INSTALL PLUGIN clone SONAME 'mysql_clone.so'")
+    client.execute("CREATE TABLE left_out (id INT PRIMARY KEY)")
+    target = server.folder / "copy"
+    message = t.error(f"CLONE LOCAL DATA DIRECTORY = '{target}'", _NOT_SUPPORTED_YET, client)
+    t.true(f"{t.database}/left_out" in message, message)
+    t.true(not (target / "mysql.ibd").exists(), "a copy was made")
+    client.execute("DROP TABLE left_out")
+    shutil.rmtree(target, ignore_errors=True)
+    client.execute(f"CLONE LOCAL DATA DIRECTORY = '{target}'")
+    t.true((target / "mysql.ibd").exists(), "no copy was made")
+    client.execute("UNINSTALL PLUGIN clone")
+
+
+def test_options_are_not_ignored_silently(t):
+    if t.engine != "ROWAN":
+        t.skip("InnoDB has these options")
+    client = t.client()
+    client.execute("CREATE TABLE old (id INT PRIMARY KEY) ENGINE=InnoDB KEY_BLOCK_SIZE=8 "
+                   "ROW_FORMAT=COMPRESSED")
+    for statement in ("CREATE TABLE x (id INT PRIMARY KEY) KEY_BLOCK_SIZE=8",
+                      "CREATE TABLE x (id INT PRIMARY KEY) AUTOEXTEND_SIZE=4M",
+                      "ALTER TABLE old ENGINE=ROWAN ROW_FORMAT=DYNAMIC"):
+        message = t.error(statement, _NOT_IMPLEMENTED, client)
+        t.true("_SIZE" in message, message)
+    client.execute("ALTER TABLE old ENGINE=ROWAN ROW_FORMAT=DYNAMIC KEY_BLOCK_SIZE=0")
+    for statement, count in (
+            ("CREATE TABLE w (id INT PRIMARY KEY, a INT, KEY a (a) KEY_BLOCK_SIZE=4, "
+             "KEY b (a) COMMENT 'MERGE_THRESHOLD=40') COMMENT 'MERGE_THRESHOLD=45'", 3),
+            ("ALTER TABLE w COMMENT 'MERGE_THRESHOLD=41'", 3), ("TRUNCATE TABLE w", 0),
+            ("CREATE TABLE plain (id INT PRIMARY KEY) COMMENT 'ok' STATS_SAMPLE_PAGES=30", 0)):
+        client.execute(statement)
+        warnings = [row for row in client.query("SHOW WARNINGS") if row[1] == _IGNORED_OPTION]
+        t.equal(len(warnings), count, f"{statement}: {warnings}")
+
+
+def test_refusals_are_sentences(t):
+    if t.engine != "ROWAN":
+        t.skip("about our messages")
+    client = t.client()
+    for definition, sentence in (
+            ("a INT, b INT AS (a + 1) VIRTUAL", "virtual generated columns (column 'b')"),
+            ("a INT, b VECTOR(3)", "this data type (column 'b')"),
+            ("a INT, b VARCHAR(9) CHARACTER SET big5, KEY (b)",
+             "an index on a column with collation big5_chinese_ci")):
+        message = t.error(f"CREATE TABLE x ({definition})", _NOT_IMPLEMENTED, client)
+        t.equal(message.split("does not support ")[1], sentence)
+
+
+def test_buffer_pool_size_shows_whole_pages(t):
+    if t.engine != "ROWAN":
+        t.skip("about our variables")
+    client = t.client()
+    client.execute("SET GLOBAL rowan_buffer_pool_size = 10000000")
+    t.equal(client.value("SELECT @@rowan_buffer_pool_size"), 10000000 // 16384 * 16384)
+
+
+def test_wait_durable_takes_numbers_only(t):
+    if t.engine != "ROWAN":
+        t.skip("about our functions")
+    client = t.client()
+    t.equal(client.value("SELECT ROWAN_WAIT_DURABLE('4096', '0.5')"), 1)
+    t.equal(client.value("SELECT ROWAN_WAIT_DURABLE(4096, 0.5)"), 1)
+    for arguments in ("'x', 'y'", "'4096 and more', 1", "4096, 'soon'", "'', 1"):
+        t.error(f"SELECT ROWAN_WAIT_DURABLE({arguments})", _WRONG_VALUE, client)
+
+
+if __name__ == "__main__":
+    main(globals())
