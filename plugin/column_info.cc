@@ -18,7 +18,7 @@ uint32_t LittleEndian(const unsigned char* source, uint32_t bytes) {
 }
 
 bool Refuse(const Field* field, const char* what, std::string* refusal) {
-  *refusal = Format("column '{}': {} is not supported by ROWAN yet", field->field_name, what);
+  *refusal = Format("{} (column '{}')", what, field->field_name);
   return false;
 }
 

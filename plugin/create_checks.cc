@@ -4,11 +4,14 @@
 #include "plugin/create_checks.h"
 
 #include <cstring>
+#include <string_view>
 
+#include "mysqld_error.h"
 #include "sql/handler.h"
 #include "sql/key_spec.h"
 #include "sql/sql_alter.h"
 #include "sql/sql_class.h"
+#include "sql/sql_error.h"
 #include "sql/sql_lex.h"
 #include "sql/table.h"
 
@@ -60,11 +63,44 @@ std::string UnsupportedOption(THD* thd, const TABLE* form, const HA_CREATE_INFO&
   if (IsGiven(info.tablespace)) return "TABLESPACE: each table has a file of its own";
   if (WantsEncryption(info)) return "ENCRYPTION";
   if (WantsCompression(info)) return "COMPRESSION";
-  if ((info.used_fields & HA_CREATE_USED_KEY_BLOCK_SIZE) != 0 && info.key_block_size != 0) {
-    return "KEY_BLOCK_SIZE";
+  // Also one that an ALTER ... ENGINE=ROWAN takes over from the old table.
+  if (info.key_block_size != 0) return "KEY_BLOCK_SIZE; an ALTER can set it to 0";
+  if (info.m_implicit_tablespace_autoextend_size != 0) {
+    return "AUTOEXTEND_SIZE: files grow in steps of their own; an ALTER can set it to 0";
   }
   if (IsGiven(info.secondary_engine)) return "SECONDARY_ENGINE";
   return RowFormatProblem(info);
+}
+
+namespace {
+
+void NoteIgnored(THD* thd, const char* option, const std::string& where) {
+  push_warning_printf(thd, Sql_condition::SL_WARNING, ER_ILLEGAL_HA_CREATE_OPTION,
+                      "Rowan ignores %s of %s", option, where.c_str());
+}
+
+bool HasMergeThreshold(const LEX_CSTRING& comment) {
+  return IsGiven(comment) &&
+         std::string_view(comment.str, comment.length).find("MERGE_THRESHOLD=") !=
+             std::string_view::npos;
+}
+
+}  // namespace
+
+void NoteIgnoredOptions(THD* thd, const TABLE* form, const HA_CREATE_INFO& info) {
+  if (HasMergeThreshold({info.comment.str, info.comment.length})) {
+    NoteIgnored(thd, "MERGE_THRESHOLD in the comment", "the table");
+  }
+  for (uint i = 0; i < form->s->keys; ++i) {
+    const KEY& key = form->key_info[i];
+    const std::string where = std::string("index '") + key.name + "'";
+    if ((key.flags & HA_USES_BLOCK_SIZE) != 0 && key.block_size != 0) {
+      NoteIgnored(thd, "KEY_BLOCK_SIZE", where);
+    }
+    if (HasMergeThreshold({key.comment.str, key.comment.length})) {
+      NoteIgnored(thd, "MERGE_THRESHOLD in the comment", where);
+    }
+  }
 }
 
 }  // namespace rowan

@@ -15,4 +15,7 @@ namespace rowan {
 /// support ...").
 std::string UnsupportedOption(THD* thd, const TABLE* form, const HA_CREATE_INFO& info);
 
+/// Warns of options that have no effect and would be a surprise, without refusing the statement.
+void NoteIgnoredOptions(THD* thd, const TABLE* form, const HA_CREATE_INFO& info);
+
 }  // namespace rowan

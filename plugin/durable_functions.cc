@@ -4,13 +4,17 @@
 #include "plugin/durable_functions.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <cstring>
+#include <string>
 
 #include "mysql/components/my_service.h"
 #include "mysql/components/services/udf_registration.h"
+#include "my_sys.h"
 #include "mysql/plugin.h"
 #include "mysql/service_plugin_registry.h"
+#include "mysqld_error.h"
 #include "sql/current_thd.h"
 #include "sql/sql_class.h"
 
@@ -52,10 +56,26 @@ bool InitializeWait(UDF_INIT* init, UDF_ARGS* arguments, char* message) {
   if (arguments->arg_count != 2) {
     return Refuse(message, "ROWAN_WAIT_DURABLE takes an LSN and a number of seconds");
   }
-  arguments->arg_type[0] = INT_RESULT;
-  arguments->arg_type[1] = REAL_RESULT;
+  // Text stays text: the server would silently take what is no number for 0.
+  if (arguments->arg_type[0] != STRING_RESULT) arguments->arg_type[0] = INT_RESULT;
+  if (arguments->arg_type[1] != STRING_RESULT) arguments->arg_type[1] = REAL_RESULT;
   init->maybe_null = true;
   init->const_item = false;
+  return false;
+}
+
+/// The argument as a number; false, with the error raised, when it is text that is none.
+template <typename Number>
+bool ReadArgument(const UDF_ARGS* arguments, unsigned which, const char* what, Number* number) {
+  const char* value = arguments->args[which];
+  if (arguments->arg_type[which] != STRING_RESULT) {
+    std::memcpy(number, value, sizeof(*number));
+    return true;
+  }
+  const char* end = value + arguments->lengths[which];
+  const auto [stop, error] = std::from_chars(value, end, *number);
+  if (error == std::errc() && stop == end) return true;
+  my_error(ER_WRONG_VALUE, MYF(0), what, std::string(value, end).c_str());
   return false;
 }
 
@@ -65,8 +85,11 @@ long long WaitDurable(UDF_INIT*, UDF_ARGS* arguments, unsigned char* is_null,
   if (arguments->args[0] == nullptr || arguments->args[1] == nullptr) return 0;
   long long lsn = 0;
   double seconds = 0;
-  std::memcpy(&lsn, arguments->args[0], sizeof(lsn));
-  std::memcpy(&seconds, arguments->args[1], sizeof(seconds));
+  if (!ReadArgument(arguments, 0, "LSN", &lsn) ||
+      !ReadArgument(arguments, 1, "number of seconds", &seconds)) {
+    *error = 1;
+    return 0;
+  }
   if (lsn < 0 || std::isnan(seconds)) {
     *error = 1;
     return 0;

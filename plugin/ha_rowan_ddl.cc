@@ -64,6 +64,10 @@ int ha_rowan::create(const char* name, TABLE* form, HA_CREATE_INFO* create_info,
   THD* thd = ha_thd();
   std::string refusal = UnsupportedOption(thd, form, *create_info);
   if (!refusal.empty()) return RefuseUnsupported(refusal);
+  const int command = thd_sql_command(thd);
+  if (command != SQLCOM_TRUNCATE && command != SQLCOM_OPTIMIZE) {
+    NoteIgnoredOptions(thd, form, *create_info);
+  }
   Result<std::unique_ptr<TableCodec>> made =
       TableCodec::Make(form, g_engine->options().page_size_bytes, &refusal);
   if (!made.ok()) {
@@ -123,7 +127,9 @@ bool ha_rowan::check_if_incompatible_data(HA_CREATE_INFO* create_info, uint tabl
       (create_info->used_fields & (HA_CREATE_USED_ROW_FORMAT | HA_CREATE_USED_KEY_BLOCK_SIZE)) != 0;
   // What would be refused goes through a copy, whose CREATE says why.
   const bool refused = !UnsupportedOption(ha_thd(), table, *create_info).empty();
-  return counter_changes || options_change || refused ? COMPATIBLE_DATA_NO : COMPATIBLE_DATA_YES;
+  if (counter_changes || options_change || refused) return COMPATIBLE_DATA_NO;
+  NoteIgnoredOptions(ha_thd(), table, *create_info);  // otherwise CREATE does
+  return COMPATIBLE_DATA_YES;
 }
 
 bool ha_rowan::commit_inplace_alter_table(TABLE*, Alter_inplace_info*, bool commit,

@@ -100,8 +100,8 @@ Result<Verdict> JudgeByBinlog(uint32_t mark, bool at_run_time) {
 }
 
 Status Refuse(size_t count, const std::string& source) {
-  LogError("{} transactions were prepared when the server crashed, and whether they were committed "
-           "stood in {}. Bring that back, or decide it yourself: start once with "
+  LogError("Transactions ({}) were prepared when the server crashed, and whether they were "
+           "committed stood in {}. Bring that back, or decide it yourself: start once with "
            "rowan_in_doubt=commit or with rowan_in_doubt=rollback.", count, source);
   return Status(Code::kInvalidArgument, "transactions in doubt");
 }
@@ -120,8 +120,8 @@ Status Apply(Engine* engine, const std::vector<Doubt>& doubts, const Verdict& ve
     if (!status.ok()) return status;
     commits += commit ? 1 : 0;
   }
-  LogInfo("{} transactions had been prepared when the server crashed, and it was started without "
-          "Rowan since: {} committed, {} rolled back, as {} says.", doubts.size(), commits,
+  LogInfo("Transactions ({}) had been prepared when the server crashed, and it was started "
+          "without Rowan since: {} committed, {} rolled back, as {} says.", doubts.size(), commits,
           doubts.size() - commits, verdict.known ? verdict.source : "rowan_in_doubt");
   return Status::Ok();
 }

@@ -279,7 +279,7 @@ bool MakeTextPart(const ColumnInfo& column, KeyPartCodec* part, std::string* ref
   const CollationWeights weights(charset, SpaceOf(charset));
   const size_t unit = weights.bytes().size();
   if (!IsPaddedUnitByUnit(charset) || unit == 0 || unit > part->space_unit.size()) {
-    *refusal = Format("an index on a column with collation {} is not supported by ROWAN yet",
+    *refusal = Format("an index on a column with collation {}",
                       charset->m_coll_name);
     return false;
   }

@@ -21,7 +21,7 @@ bool MakeColumns(const TABLE* table, TableLayout* layout, std::string* refusal) 
   for (uint32_t i = 0; i < table->s->fields; ++i) {
     const Field* field = table->field[i];
     if (field->is_virtual_gcol()) {
-      *refusal = Format("column '{}': virtual generated columns are not supported by ROWAN yet",
+      *refusal = Format("virtual generated columns (column '{}')",
                              field->field_name);
       return false;
     }
