@@ -32,6 +32,10 @@
 namespace rowan {
 namespace {
 
+bool IsZero(Bytes page) {
+  return std::all_of(page.begin(), page.end(), [](std::byte byte) { return byte == std::byte{0}; });
+}
+
 constexpr uint32_t kMagic = 0x57445752;  // "RWDW"
 constexpr uint32_t kDoublewriteVersion = 2;
 constexpr size_t kMagicOffset = 4;
@@ -336,13 +340,15 @@ Result<DoublewriteFile::Home> DoublewriteFile::LookAtHome(PageId id, MutableByte
   const Status status = files_->ReadPage(id, page);
   const bool beyond_end = status.Is(Code::kIoError) && status.detail() == 0;
   if (!status.ok() && !beyond_end) return status;
-  if (beyond_end || VerifyPage(page, id) != PageVerdict::kGood) return Home::kTorn;
+  if (beyond_end || IsZero(page)) return Home::kUnwritten;
+  if (VerifyPage(page, id) != PageVerdict::kGood) return Home::kTorn;
   if (!versions_->IsStale(id, PageLsnOf(page.data()))) return Home::kWhole;
   AddCounter(Counter::kStalePages);
   return Home::kStale;
 }
 
 const char* DoublewriteFile::Describe(Home home) {
+  if (home == Home::kUnwritten) return "never written";
   return home == Home::kStale ? "older than its last write" : "torn";
 }
 
@@ -352,7 +358,7 @@ Status DoublewriteFile::WriteHome(PageId id, Bytes page) {
   return status;
 }
 
-Status DoublewriteFile::RepairPage(const Image& image) {
+Status DoublewriteFile::RepairPage(const Image& image, Findings* findings) {
   const PageId id = image.id;
   AlignedBuffer page(files_->page_size_bytes());
   const Result<Home> home = LookAtHome(id, page.span());
@@ -366,8 +372,10 @@ Status DoublewriteFile::RepairPage(const Image& image) {
   if (!status.ok()) return status;
   versions_->Note(id, lsn);
   AddCounter(Counter::kPagesRepaired);
-  LogInfo("Page {} of {} was {} and has been restored from the doublewrite file.",
-          id.page.value(), files_->PathOf(id.space), Describe(home.value()));
+  if (findings->torn + findings->unwritten + findings->stale == 0) findings->first = id;
+  if (home.value() == Home::kTorn) ++findings->torn;
+  if (home.value() == Home::kUnwritten) ++findings->unwritten;
+  if (home.value() == Home::kStale) ++findings->stale;
   return Status::Ok();
 }
 
@@ -384,7 +392,7 @@ Status DoublewriteFile::RewriteListed(const std::vector<PlacedDirectory>& direct
         const Status status = WriteHome(id, page.span());
         if (!status.ok()) return status;
       }
-      if (home.value() != Home::kTorn && home.value() != Home::kStale) continue;
+      if (home.value() == Home::kWhole || home.value() == Home::kDropped) continue;
       LogError("Page {} of {} is {}, and rowan_doublewrite = detect_only kept no image of it. "
                "Unless the redo log holds all of the page, the instance cannot be opened.",
                id.page.value(), files_->PathOf(id.space), Describe(home.value()));
@@ -398,8 +406,15 @@ Status DoublewriteFile::Repair(Lsn log_end) {
   std::vector<Image> images;
   Status status = ReadDirectories(&directories);
   if (status.ok()) status = CollectImages(directories, log_end, &images);
+  Findings findings;
   for (const Image& image : images) {
-    if (status.ok()) status = RepairPage(image);
+    if (status.ok()) status = RepairPage(image, &findings);
+  }
+  if (findings.torn + findings.unwritten + findings.stale != 0) {
+    LogInfo("Restored from the doublewrite file: pages that were torn: {}, older than their last "
+            "write: {}, never written to their place: {}. The first is page {} of {}.",
+            findings.torn, findings.stale, findings.unwritten, findings.first.page.value(),
+            files_->PathOf(findings.first.space));
   }
   if (status.ok()) status = RewriteListed(directories);
   return status.ok() ? Reset() : status;

@@ -107,15 +107,23 @@ class DoublewriteFile {
   Status ReadDirectories(std::vector<PlacedDirectory>* directories);
   Status CollectImages(const std::vector<PlacedDirectory>& directories, Lsn log_end,
                        std::vector<Image>* images);
-  enum class Home { kWhole, kTorn, kStale, kDropped };
-  /// `page` gets the home page. Torn: it fails its checksum or lies behind the end of its file.
+  enum class Home { kWhole, kTorn, kUnwritten, kStale, kDropped };
+  /// What Repair found, for one message.
+  struct Findings {
+    uint64_t torn = 0;
+    uint64_t unwritten = 0;
+    uint64_t stale = 0;
+    PageId first;
+  };
+  /// `page` gets the home page. Torn: it fails its checksum. Unwritten: it is zero or lies behind
+  /// the end of its file, as when the end came between the two writes of a batch.
   /// Stale: older than its last write, and redo does not have what it lacks.
   Result<Home> LookAtHome(PageId id, MutableBytes page);
-  /// Of a torn or stale page.
+  /// Of a torn, unwritten or stale page.
   static const char* Describe(Home home);
   Status WriteHome(PageId id, Bytes page);
   Status ReadImage(const Image& image, MutableBytes page);
-  Status RepairPage(const Image& image);
+  Status RepairPage(const Image& image, Findings* findings);
   Status RewriteListed(const std::vector<PlacedDirectory>& directories);
   Status ClearDirectories();
 
