@@ -4,6 +4,7 @@
 //   ha_rowan_lock.cc   statements, lock modes, extra  ha_rowan_ddl.cc    create, drop, rename,
 //   alter
 //   ha_rowan_read.cc   index and table scans          ha_rowan_info.cc   statistics, costs
+//   ha_rowan_multi_range.cc multi-range reads
 //   ha_rowan_autoinc.cc AUTO_INCREMENT                ha_rowan_admin.cc  ANALYZE, CHECK, OPTIMIZE
 //
 // Between external_lock(F_RDLCK|F_WRLCK) (or start_stmt) and external_lock(F_UNLCK) `session_` is
@@ -106,6 +107,15 @@ class ha_rowan final : public handler, private EntryFilter, private TableCodec::
   void use_hidden_primary_key() override {}
   Item* idx_cond_push(uint key_number, Item* condition) override;
   void cancel_pushed_idx_cond() override;
+  // With rows fetched in the order of the primary key (ha_rowan_multi_range.cc).
+  int multi_range_read_init(RANGE_SEQ_IF* sequence, void* sequence_start, uint ranges, uint mode,
+                            HANDLER_BUFFER* buffer) override;
+  int multi_range_read_next(char** range_info) override;
+  ha_rows multi_range_read_info_const(uint index, RANGE_SEQ_IF* sequence, void* sequence_start,
+                                      uint ranges, uint* buffer_bytes, uint* flags,
+                                      bool* force_default, Cost_estimate* cost) override;
+  ha_rows multi_range_read_info(uint index, uint ranges, uint rows, uint* buffer_bytes, uint* flags,
+                                Cost_estimate* cost) override;
   int records(ha_rows* count) override;
   int records_from_index(ha_rows* count, uint index) override;
 
@@ -151,6 +161,11 @@ class ha_rowan final : public handler, private EntryFilter, private TableCodec::
   int EnterStatementAs(THD* thd, thr_lock_type lock_type, bool writes);
   [[nodiscard]] ReadMode ModeFor(THD* thd, thr_lock_type lock_type, bool writes) const;
 
+  // ha_rowan_multi_range.cc
+  void EndMultiRange() {
+    if (sorted_ranges_used_) sorted_ranges_.dsmrr_close();
+  }
+
   // ha_rowan_read.cc
   void PrepareRead();
   const MY_BITMAP* ColumnsOfKeyRead(bool* from_entry);
@@ -195,7 +210,8 @@ class ha_rowan final : public handler, private EntryFilter, private TableCodec::
   Status FindAutoIncrement(const TableShare& share) const;
 
   // ha_rowan_info.cc
-  void PublishRowsPerKey();
+  /// `always`: even if the handler published the same before.
+  void PublishRowsPerKey(bool always);
   void FillTableStatistics(uint flag);
 
   // ha_rowan_admin.cc
@@ -216,12 +232,16 @@ class ha_rowan final : public handler, private EntryFilter, private TableCodec::
   bool prepared_ = false;                ///< PrepareRead was done for what is asked for now
   const key_range* range_end_ = nullptr; ///< of the range that is just being opened
 
+  DsMrr_impl sorted_ranges_;         ///< the server's; reads the index with a second handler
+  bool sorted_ranges_used_ = false;  ///< since the last reset()
+
   ByteBuffer search_key_;
   ByteBuffer bound_key_;
   ByteBuffer range_key_;
   bool search_complete_ = false;
   ByteBuffer position_key_;
 
+  uint64_t published_cardinalities_ = 0;  ///< which state of them the server has from this handler
   std::unique_ptr<TableLoad> load_;  ///< while ALTER TABLE copies into this table
   bool load_failed_ = false;
   RowImage old_image_;

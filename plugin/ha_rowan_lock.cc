@@ -111,6 +111,8 @@ int ha_rowan::extra(ha_extra_function operation) {
 
 int ha_rowan::reset() {
   load_.reset();
+  if (sorted_ranges_used_) sorted_ranges_.reset();
+  sorted_ranges_used_ = false;
   keyread_ = false;
   exclusive_on_duplicate_ = false;
   prepared_ = false;

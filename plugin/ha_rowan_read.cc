@@ -125,6 +125,7 @@ int ha_rowan::index_init(uint index, bool) {
 int ha_rowan::index_end() {
   active_index = MAX_KEY;
   reader_->CloseScan();
+  EndMultiRange();
   return 0;
 }
 
@@ -292,6 +293,7 @@ int ha_rowan::rnd_init(bool) {
 
 int ha_rowan::rnd_end() {
   reader_->CloseScan();
+  EndMultiRange();
   return 0;
 }
 
