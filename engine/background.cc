@@ -13,9 +13,8 @@ namespace {
 constexpr std::chrono::milliseconds kPurgeTick{20};
 constexpr std::chrono::milliseconds kRollbackTick{100};
 constexpr std::chrono::milliseconds kHousekeepingTick{1000};
-/// Statistics are refreshed when this share of a table's rows changed, as users of InnoDB expect.
-constexpr uint64_t kRefreshShare = 10;
-constexpr uint64_t kRefreshChangesMin = 200;
+/// Counting goes on at the next tick behind this: it must not take a core for itself.
+constexpr std::chrono::milliseconds kStatisticsTimePerTick{200};
 /// Removing files may take this share of a tick, so that many dropped tables are gone soon and one
 /// huge one does not keep the file system busy.
 constexpr std::chrono::milliseconds kTrashTimePerTick{50};
@@ -32,11 +31,13 @@ void Engine::Impl::StartBackground() {
                                                  [this] { return RollbackTick(); }));
   threads.push_back(std::make_unique<ThreadLoop>("housekeep", kHousekeepingTick,
                                                  [this] { return HousekeepingTick(); }));
+  housekeeping = threads.back().get();
   for (const auto& thread : threads) thread->Start();
 }
 
 void Engine::Impl::StopBackground() {
   for (const auto& thread : threads) thread->Stop();
+  housekeeping = nullptr;
   threads.clear();
 }
 
@@ -65,13 +66,25 @@ ThreadLoop::Next Engine::Impl::HousekeepingTick() {
   do {
     all_gone = files->RemoveTrash();  // a failure: tried again at the next tick
   } while (all_gone.ok() && !all_gone.value() && std::chrono::steady_clock::now() < trash_end);
-  for (const std::shared_ptr<Table>& table : catalog->OpenTables()) {
-    const uint64_t changes = table->changes_since_refresh();
-    const uint64_t rows = table->statistics().rows;
-    if (changes < kRefreshChangesMin || changes < rows / kRefreshShare) continue;
-    RefreshTableStatistics(allocator.get(), table.get()).Ignore();  // damage is met by its user
-  }
+  RefreshDueStatistics();
   return ThreadLoop::Next::kWait;
+}
+
+void Engine::Impl::RefreshDueStatistics() {
+  const auto begin = std::chrono::steady_clock::now();
+  catalog->RemoveStrayStatistics(txns.get());
+  for (const std::shared_ptr<Table>& table : catalog->OpenTables()) {
+    if (!RefreshIsDue(table.get(), begin)) continue;
+    const uint32_t leaves = table->cardinalities()->settings().sample_leaves;
+    // Damage is met by the table's user.
+    if (RefreshTableStatistics(allocator.get(), table.get(), leaves).ok()) {
+      KeepStatistics(table.get());
+    } else {
+      table->cardinalities()->NoteFailure();
+    }
+    // The others: at the next tick, when this one is not due any more.
+    if (std::chrono::steady_clock::now() - begin > kStatisticsTimePerTick) break;
+  }
 }
 
 }  // namespace rowan

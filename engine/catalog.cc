@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "engine/catalog.h"
 
+#include <array>
 #include <cerrno>
 #include <mutex>
 #include <utility>
@@ -8,9 +9,25 @@
 #include "base/logging.h"
 #include "btree/cursor.h"
 #include "engine/catalog_rows.h"
+#include "engine/statistics.h"
 #include "mvcc/row_header.h"
 
 namespace rowan {
+namespace {
+
+/// Behind the definition's first key.
+std::array<std::byte, 9> StatisticsKey(TableId table) {
+  std::array<std::byte, 9> key;
+  StoreBe64(key.data(), table.value());
+  key[8] = std::byte{'S'};
+  return key;
+}
+
+/// Strays deleted in one go.
+constexpr size_t kStraysAtOnce = 100;
+
+}  // namespace
+
 Catalog::Catalog(PageAllocator* allocator, PageNumber root)
     : allocator_(allocator),
       rows_(std::make_shared<IndexRef>(allocator, kSystemSpace, root, kCatalogIndex,
@@ -25,6 +42,13 @@ Status Catalog::Load(const std::unordered_set<uint64_t>& unfinished) {
     Bytes row;
     if (!ParseClustered(cursor.value(), &header, &row)) {
       return Status(Code::kCorrupt, "malformed entry in the catalog");
+    }
+    const Bytes key = cursor.key();
+    if (key.size() == StatisticsKey({}).size()) {
+      if (header.deleted) continue;
+      const std::unique_lock lock(mutex_);
+      statistics_[TableId(LoadBe64(key.data()))] = AsText(row);
+      continue;
     }
     if (header.deleted && !unfinished.contains(header.txn.value())) continue;
     const Status added = joiner.Add(cursor.key(), row);
@@ -74,6 +98,42 @@ Status Catalog::DeleteRows(RowWriter* writer, Txn* txn, TableId table) {
   return status;
 }
 
+Status Catalog::WriteStatistics(RowWriter* writer, Txn* txn, TableId table,
+                                const std::string& row) {
+  const Status status = writer->UpdateRow(txn, rows_.get(), StatisticsKey(table), AsBytes(row));
+  if (!status.Is(Code::kNotFound)) return status;
+  return writer->InsertRow(txn, rows_.get(), StatisticsKey(table), AsBytes(row), false);
+}
+
+Status Catalog::DeleteStatistics(RowWriter* writer, Txn* txn, TableId table) {
+  const Status status = writer->DeleteRow(txn, rows_.get(), StatisticsKey(table));
+  return status.Is(Code::kNotFound) ? Status::Ok() : status;
+}
+
+void Catalog::RemoveStrayStatistics(TxnManager* txns) {
+  if (!strays_left_.load(std::memory_order_relaxed)) return;
+  std::vector<TableId> strays;
+  {
+    const std::shared_lock lock(mutex_);
+    for (const auto& [table, row] : statistics_) {
+      if (!tables_.contains(table) && strays.size() < kStraysAtOnce) strays.push_back(table);
+    }
+  }
+  strays_left_.store(!strays.empty(), std::memory_order_relaxed);
+  RowWriter writer(txns);
+  for (const TableId table : strays) {
+    Txn txn;
+    txn.state = TxnState::kActive;
+    txn.lock_wait_timeout_s = 0;
+    Status status = DeleteStatistics(&writer, &txn, table);
+    if (status.ok()) status = txns->Commit(&txn, Durability::kBackground, false);
+    // Kept from it now: the next start tries again.
+    if (!status.ok()) txns->Rollback(&txn).Ignore();
+    const std::unique_lock lock(mutex_);
+    statistics_.erase(table);
+  }
+}
+
 void Catalog::Add(const std::shared_ptr<Table>& table) {
   const TableDef& definition = table->definition();
   const auto rows =
@@ -95,6 +155,7 @@ bool Catalog::Remove(TableId table) {
     }
   }
   tables_.erase(found);
+  statistics_.erase(table);
   return true;
 }
 
@@ -138,7 +199,14 @@ Result<std::shared_ptr<Table>> Catalog::Open(TableId table) {
   const std::unique_lock lock(mutex_);
   const auto found = tables_.find(table);
   if (found == tables_.end()) return Status(Code::kNotFound, "table was dropped meanwhile");
-  if (!found->second.table) found->second.table = std::move(opened);
+  if (!found->second.table) {
+    if (const auto kept = statistics_.find(table); kept != statistics_.end()) {
+      // Of a table that looks otherwise now: they are counted again.
+      DecodeStatistics(AsBytes(kept->second), opened.get()).Ignore();
+      statistics_.erase(kept);
+    }
+    found->second.table = std::move(opened);
+  }
   return found->second.table;
 }
 

@@ -9,6 +9,7 @@
 // Thread safety: all members; the row functions take the caller's transaction.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <shared_mutex>
 #include <string>
@@ -41,6 +42,13 @@ class Catalog : public IndexResolver {
   Status UpdateName(RowWriter* writer, Txn* txn, const TableDef& definition);
   Status DeleteRows(RowWriter* writer, Txn* txn, TableId table);
 
+  /// A table's statistics, a row of its own beside the definition. What Load read is given to the
+  /// table when it is opened.
+  Status WriteStatistics(RowWriter* writer, Txn* txn, TableId table, const std::string& row);
+  Status DeleteStatistics(RowWriter* writer, Txn* txn, TableId table);
+  /// Deletes the ones that Load found without their table, a few at a time.
+  void RemoveStrayStatistics(TxnManager* txns);
+
   // --- memory ---
   void Add(const std::shared_ptr<Table>& table);
   /// Forgets the table and marks it and its indexes dropped. False when it was gone already.
@@ -72,6 +80,8 @@ class Catalog : public IndexResolver {
   mutable std::shared_mutex mutex_;
   std::unordered_map<TableId, Entry> tables_;      // guarded by mutex_
   std::unordered_map<IndexId, TableId> indexes_;   // guarded by mutex_
+  std::unordered_map<TableId, std::string> statistics_;  // guarded by mutex_; of tables not opened
+  std::atomic<bool> strays_left_{true};                  ///< in statistics_, without a table
 };
 
 }  // namespace rowan

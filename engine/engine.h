@@ -53,11 +53,11 @@ class Engine {
   Status RemoveOrphanFiles();
 
   // --- statistics and checks ---
+  /// Counts or estimates now, as ANALYZE wants it, and keeps the result across restarts. Otherwise
+  /// the background does it as rows change.
   Status RefreshStatistics(Table* table);
-  /// Entries of sampled leaves in key order: `visit(key, first_on_leaf)`; at most `leaves_max`
-  /// leaves.
-  using SampleVisit = std::function<void(Bytes key, bool first_on_leaf)>;
-  Status SampleIndex(Table* table, size_t index, uint32_t leaves_max, const SampleVisit& visit);
+  /// The background looks for tables that need it now instead of within a second. Cheap.
+  void WantStatistics();
   /// Structure of every page of one index; `visit` gets raw tree entries (with headers) in order.
   Status CheckIndex(Table* table, size_t index, const Tree::Visit& visit);
   /// Appends the off-page values that a stored row (without headers) refers to; the engine does not

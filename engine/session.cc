@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "engine/session.h"
 
+#include <algorithm>
+#include <ctime>
+
 #include "base/counters.h"
 #include "engine/engine.h"
 #include "engine/engine_impl.h"
@@ -26,6 +29,7 @@ Session::Session(Engine* engine)
 Session::~Session() {
   // A prepared transaction outlives its session: only its coordinator may end it.
   if (txn_->state == TxnState::kPrepared) {
+    NoteCommit();
     engine_->txns()->KeepPrepared(std::move(txn_));
     return;
   }
@@ -76,6 +80,7 @@ Status Session::Commit(Durability durability, bool wait) {
   if (status.ok()) {
     if (wrote) last_commit_lsn_ = txn_->commit_lsn;
     engine_->impl_->CommitDdl(txn_.get());
+    NoteCommit();
     txn_->state = TxnState::kIdle;
   }
   return status;
@@ -88,6 +93,7 @@ Status Session::Rollback() {
   if (txn_->state == TxnState::kIdle) return Status::Ok();
   const Status status = engine_->txns()->Rollback(txn_.get());
   engine_->impl_->RollbackDdl(txn_.get());
+  changed_.clear();
   txn_->state = TxnState::kIdle;
   return status;
 }
@@ -105,6 +111,7 @@ void Session::DetachPrepared() {
     const std::lock_guard lock(interrupt_mutex_);
     prepared.swap(txn_);
   }
+  NoteCommit();  // whoever commits it does not know the tables
   // Another session may end it and free it from here on.
   engine_->txns()->KeepPrepared(std::move(prepared));
 }
@@ -113,6 +120,23 @@ void Session::Interrupt() {
   const std::lock_guard lock(interrupt_mutex_);
   txn_->interrupted.store(true, std::memory_order_relaxed);
   engine_->txns()->locks()->Interrupt(txn_.get());
+}
+
+void Session::NoteChange(Table* table, int64_t rows) {
+  table->AddRows(rows);
+  if (!changed_.empty() && changed_.back().get() == table) return;
+  const auto is_table = [table](const auto& known) { return known.get() == table; };
+  if (std::any_of(changed_.begin(), changed_.end(), is_table)) return;
+  if (std::shared_ptr<Table> owned = table->weak_from_this().lock()) {
+    changed_.push_back(std::move(owned));
+  }
+}
+
+void Session::NoteCommit() {
+  if (changed_.empty()) return;
+  const auto now = static_cast<int64_t>(std::time(nullptr));
+  for (const std::shared_ptr<Table>& table : changed_) table->SetUpdateTime(now);
+  changed_.clear();
 }
 
 Status Session::InsertRow(Table* table, Bytes key, Bytes row, std::span<const EntryImage> entries,
@@ -127,7 +151,7 @@ Status Session::InsertRow(Table* table, Bytes key, Bytes row, std::span<const En
                                  entry.unique_prefix_bytes, lock_duplicate_exclusive);
     if (!status.ok()) return UndoRow(AtIndex(status, entry.index), before);
   }
-  table->AddRows(1);
+  NoteChange(table, 1);
   AddCounter(Counter::kRowsInserted);
   return Status::Ok();
 }
@@ -146,7 +170,7 @@ Status Session::UpdateRow(Table* table, Bytes old_key, Bytes new_key, Bytes new_
     status = ChangeEntry(table, change);
     if (!status.ok()) return UndoRow(AtIndex(status, change.after.index), before);
   }
-  table->AddRows(0);
+  NoteChange(table, 0);
   AddCounter(Counter::kRowsUpdated);
   return Status::Ok();
 }
@@ -176,7 +200,7 @@ Status Session::DeleteRow(Table* table, Bytes key, std::span<const EntryImage> e
     status = writer_.DeleteEntry(txn_.get(), table->index(entry.index), entry.key);
     if (!status.ok()) return UndoRow(status, before);
   }
-  table->AddRows(-1);
+  NoteChange(table, -1);
   AddCounter(Counter::kRowsDeleted);
   return Status::Ok();
 }

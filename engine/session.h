@@ -99,6 +99,9 @@ class Session {
   friend class Engine;
   /// Rolls one row operation back after `cause` and returns it.
   Status UndoRow(Status cause, const UndoPosition& before);
+  /// A row of the table was changed: AddRows, and its commit is to be noted in the table.
+  void NoteChange(Table* table, int64_t rows);
+  void NoteCommit();
   Status MoveRow(Table* table, Bytes old_key, Bytes new_key, Bytes new_row);
   Status ChangeEntry(Table* table, const EntryChange& change);
 
@@ -108,6 +111,7 @@ class Session {
   RowWriter writer_;
   UndoPosition statement_start_;
   Lsn last_commit_lsn_{0};
+  std::vector<std::shared_ptr<Table>> changed_;  ///< by the open transaction; kept alive: a DROP
   bool statement_open_ = false;
 };
 

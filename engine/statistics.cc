@@ -6,36 +6,62 @@
 
 #include "base/random.h"
 #include "btree/cursor.h"
-#include "engine/engine.h"
+#include "engine/engine_impl.h"
+#include "mvcc/row_header.h"
 
 namespace rowan {
-
-Status RefreshTableStatistics(PageAllocator* allocator, Table* table) {
-  Table::Statistics statistics;
-  for (size_t i = 0; i < table->index_count(); ++i) {
-    Result<TreeStatistics> tree = table->index(i)->tree.Statistics();
-    if (!tree.ok()) return tree.status();
-    const uint64_t pages = tree->leaf_pages + tree->inner_pages;
-    if (i == 0) {
-      statistics.rows = tree->entries;
-      statistics.clustered_pages = pages;
-    } else {
-      statistics.secondary_pages += pages;
-    }
-  }
-  Result<SpaceStatistics> space = allocator->Statistics(table->space());
-  if (!space.ok()) return space.status();
-  statistics.file_pages = space->file_pages;
-  statistics.used_pages = space->used_pages;
-  table->SetStatistics(statistics);
-  return Status::Ok();
-}
-
-Status Engine::RefreshStatistics(Table* table) {
-  return RefreshTableStatistics(allocator(), table);
-}
-
 namespace {
+
+constexpr uint32_t kLeavesSampledByAnalyze = 200;
+constexpr std::chrono::seconds kRefreshInterval{10};
+constexpr uint64_t kRefreshShare = 10;
+
+/// Counts of key changes between neighbours, by how many leading parts stay equal.
+class GroupCounter {
+ public:
+  GroupCounter(const KeyParts* parts, uint32_t ordinal)
+      : parts_(parts), ordinal_(ordinal),
+        boundaries_(parts == nullptr ? 0 : parts->PartCount(ordinal) + 1, 0),
+        jumps_(boundaries_.size(), 0) {}
+
+  void Add(Bytes key, bool first_on_leaf) {
+    if (parts_ != nullptr) {
+      if (entries_ > 0) {
+        const uint32_t equal = parts_->EqualParts(ordinal_, {last_.data(), last_.size()}, key);
+        ++(first_on_leaf ? jumps_ : boundaries_)[equal];
+      }
+      last_.assign(key.begin(), key.end());
+    }
+    ++entries_;
+  }
+  [[nodiscard]] uint64_t entries() const { return entries_; }
+
+  /// `rows` = of the whole index.
+  [[nodiscard]] std::vector<float> RowsPerKey(uint64_t rows) const {
+    std::vector<float> result;
+    const double total = std::max<double>(static_cast<double>(rows), 1.0);
+    const double scale = entries_ == 0 ? 1.0 : std::max(1.0, total / static_cast<double>(entries_));
+    double inside = 0;
+    double between = 0;
+    for (size_t parts = 1; parts < boundaries_.size(); ++parts) {
+      inside += static_cast<double>(boundaries_[parts - 1]);
+      between += static_cast<double>(jumps_[parts - 1]);
+      // Neighbours within a leaf stand for the whole index; leaves that differ from the sampled one
+      // before are a lower bound when groups are larger than a leaf.
+      const double groups = std::max(inside * scale, inside + between) + 1;
+      result.push_back(static_cast<float>(std::clamp(total / groups, 1.0, total)));
+    }
+    return result;
+  }
+
+ private:
+  const KeyParts* const parts_;
+  const uint32_t ordinal_;
+  std::vector<uint64_t> boundaries_;
+  std::vector<uint64_t> jumps_;
+  uint64_t entries_ = 0;
+  std::vector<std::byte> last_;
+};
 
 /// Places to sample, in key order: first keys of leaves chosen at random, without repetition.
 std::vector<std::vector<std::byte>> ChooseLeaves(Tree* tree, uint32_t count) {
@@ -51,41 +77,109 @@ std::vector<std::vector<std::byte>> ChooseLeaves(Tree* tree, uint32_t count) {
   return keys;
 }
 
-/// Visits the entries from the cursor on; only those of its leaf unless `all`.
-Status VisitFrom(Cursor* cursor, bool all, const Engine::SampleVisit& visit) {
+bool IsLive(Bytes value, bool clustered) {
+  Bytes rest;
+  if (clustered) {
+    ClusteredHeader header;
+    return ParseClustered(value, &header, &rest) && !header.deleted;
+  }
+  SecondaryHeader header;
+  return ParseSecondary(value, &header, &rest) && header.deleter == kNoTxn;
+}
+
+/// Adds the live entries from the cursor on; only those of its leaf unless `all`.
+Status AddFrom(Cursor* cursor, bool all, bool clustered, GroupCounter* counter) {
   PageNumber leaf = kNoPage;
+  bool first = true;
   Status status;
   while (status.ok()) {
-    const bool first = cursor->leaf() != leaf;
-    if (first && leaf != kNoPage && !all) return status;
-    leaf = cursor->leaf();
-    visit(cursor->key(), first);
+    if (cursor->leaf() != leaf) {
+      if (leaf != kNoPage && !all) return status;
+      leaf = cursor->leaf();
+      first = !all;  // what lies between two sampled leaves is not known
+    }
+    if (IsLive(cursor->value(), clustered)) {
+      counter->Add(cursor->key(), first);
+      first = false;
+    }
     status = cursor->Next();
   }
   return status;
 }
 
+Status CountIndex(IndexRef* index, bool whole, uint32_t leaves, GroupCounter* counter) {
+  Cursor cursor(&index->tree, FixHint::kScan);
+  Status status;
+  if (whole) {
+    status = cursor.SeekFirst();
+    if (status.ok()) status = AddFrom(&cursor, true, index->clustered, counter);
+    return status.Is(Code::kEndOfRange) ? Status::Ok() : status;
+  }
+  for (const std::vector<std::byte>& key : ChooseLeaves(&index->tree, leaves)) {
+    status = cursor.SeekAtLeast(key);
+    if (status.ok()) status = AddFrom(&cursor, false, index->clustered, counter);
+    cursor.Unlatch();
+    if (!status.ok() && !status.Is(Code::kEndOfRange)) return status;
+  }
+  return Status::Ok();
+}
+
 }  // namespace
 
-Status Engine::SampleIndex(Table* table, size_t index, uint32_t leaves_max,
-                           const SampleVisit& visit) {
-  Tree* tree = &table->index(index)->tree;
-  Result<TreeStatistics> statistics = tree->Statistics();
-  if (!statistics.ok()) return statistics.status();
-  Cursor cursor(tree, FixHint::kScan);
-  Status status;
-  if (statistics->leaf_pages <= leaves_max) {
-    status = cursor.SeekFirst();
-    if (status.ok()) status = VisitFrom(&cursor, true, visit);
-  } else {
-    for (const std::vector<std::byte>& key : ChooseLeaves(tree, leaves_max)) {
-      status = cursor.SeekAtLeast(key);
-      if (status.ok()) status = VisitFrom(&cursor, false, visit);
-      cursor.Unlatch();
-      if (!status.ok() && !status.Is(Code::kEndOfRange)) return status;
+Status RefreshTableStatistics(PageAllocator* allocator, Table* table, uint32_t leaves) {
+  Cardinalities* cardinalities = table->cardinalities();
+  const std::lock_guard<std::mutex> lock(cardinalities->counting_mutex());
+  const std::shared_ptr<const KeyParts> parts = cardinalities->parts();
+  Table::Statistics statistics;
+  Cardinalities::RowsPerKey rows_per_key;
+  for (uint32_t i = 0; i < table->index_count(); ++i) {
+    IndexRef* index = table->index(i);
+    Result<TreeStatistics> tree = index->tree.Statistics();
+    if (!tree.ok()) return tree.status();
+    const bool whole = tree->leaf_pages <= kLeavesCounted;
+    GroupCounter counter(parts.get(), i);
+    if (whole || parts != nullptr) {
+      const Status status = CountIndex(index, whole, leaves, &counter);
+      if (!status.ok()) return status;
     }
+    const uint64_t pages = tree->leaf_pages + tree->inner_pages;
+    (i == 0 ? statistics.clustered_pages : statistics.secondary_pages) += pages;
+    if (i == 0) statistics.rows = whole ? counter.entries() : tree->entries;
+    rows_per_key.push_back(counter.RowsPerKey(whole ? counter.entries() : statistics.rows));
   }
-  return status.Is(Code::kEndOfRange) ? Status::Ok() : status;
+  Result<SpaceStatistics> space = allocator->Statistics(table->space());
+  if (!space.ok()) return space.status();
+  statistics.file_pages = space->file_pages;
+  statistics.used_pages = space->used_pages;
+  table->SetStatistics(statistics);
+  if (parts != nullptr) cardinalities->Publish(std::move(rows_per_key), statistics.rows);
+  return Status::Ok();
 }
+
+bool RefreshIsDue(Table* table, std::chrono::steady_clock::time_point now) {
+  Cardinalities* cardinalities = table->cardinalities();
+  if (cardinalities->parts() == nullptr) return false;
+  const bool recent = now - cardinalities->counted_at() < kRefreshInterval;
+  if (cardinalities->failed() && recent) return false;
+  if (cardinalities->version() == 0) return true;
+  const uint64_t changes = table->changes_since_refresh();
+  if (changes == 0 || !cardinalities->settings().automatic) return false;
+  const Table::Statistics known = table->statistics();
+  if (cardinalities->Outdated(known.rows)) return true;
+  if (recent) return false;
+  // A small table is counted: it may as well be right.
+  const bool small = known.clustered_pages + known.secondary_pages <= kLeavesCounted;
+  return small || changes >= known.rows / kRefreshShare;
+}
+
+Status Engine::RefreshStatistics(Table* table) {
+  const Cardinalities::Settings settings = table->cardinalities()->settings();
+  const uint32_t leaves = settings.chosen ? settings.sample_leaves : kLeavesSampledByAnalyze;
+  const Status status = RefreshTableStatistics(allocator(), table, leaves);
+  if (status.ok()) impl_->KeepStatistics(table);
+  return status;
+}
+
+void Engine::WantStatistics() { impl_->WakeHousekeeping(); }
 
 }  // namespace rowan

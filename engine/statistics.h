@@ -1,6 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Table statistics from a few page visits: row and page estimates. Thread-safe.
+// Table statistics: how many rows and pages, and how many rows share key parts. Indexes of up to
+// kLeavesCounted leaves are counted, larger ones estimated from samples. Delete-marked entries do
+// not count. Thread-safe; may run beside anything.
 #pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
 
 #include "base/status.h"
 #include "engine/table.h"
@@ -8,7 +14,20 @@
 
 namespace rowan {
 
-/// Recomputes the estimates and resets the change count.
-Status RefreshTableStatistics(PageAllocator* allocator, Table* table);
+/// Counting this many takes about a millisecond when they are in memory.
+inline constexpr uint32_t kLeavesCounted = 64;
+
+/// Recomputes everything, publishes it in the table and resets its change count. Larger indexes are
+/// judged by `leaves` sampled leaves. Without KeyParts only rows and pages.
+Status RefreshTableStatistics(PageAllocator* allocator, Table* table, uint32_t leaves);
+
+/// True when the background should refresh the table: never counted, outdated, or the last time is
+/// a while ago and a tenth of the rows changed (of a small table, any).
+bool RefreshIsDue(Table* table, std::chrono::steady_clock::time_point now);
+
+/// What is kept across restarts (docs/formats/catalog.md).
+std::string EncodeStatistics(Table* table);
+/// Publishes it in the table. kCorrupt, kNewerFormat: nothing is published.
+Status DecodeStatistics(Bytes row, Table* table);
 
 }  // namespace rowan

@@ -11,12 +11,13 @@
 #include <string>
 #include <vector>
 
+#include "engine/cardinalities.h"
 #include "engine/table_def.h"
 #include "mvcc/index_ref.h"
 
 namespace rowan {
 
-class Table {
+class Table : public std::enable_shared_from_this<Table> {
  public:
   Table(TableDef definition, PageAllocator* allocator);
 
@@ -77,10 +78,17 @@ class Table {
   void SetStatistics(const Statistics& statistics);
   /// Live change of the row estimate between refreshes.
   void AddRows(int64_t delta);
+  /// Seconds since the epoch of the newest commit in this run that changed rows; 0 = none.
+  [[nodiscard]] int64_t update_time() const { return update_time_.load(std::memory_order_relaxed); }
+  void SetUpdateTime(int64_t seconds) {
+    update_time_.store(seconds, std::memory_order_relaxed);
+  }
   /// Changes since the last refresh: the background refresh looks at it.
   [[nodiscard]] uint64_t changes_since_refresh() const {
     return changes_.load(std::memory_order_relaxed);
   }
+
+  [[nodiscard]] Cardinalities* cardinalities() { return &cardinalities_; }
 
   /// The transaction that created the table in this run of the engine; kNoTxn for tables of earlier
   /// runs. A snapshot that does not see it must not read the table: its rows belong to a later time
@@ -105,8 +113,10 @@ class Table {
   std::string name_;                 // guarded by name_mutex_
   std::mutex auto_increment_mutex_;  // serialises writing the mark
   std::atomic<uint64_t> row_id_{1};
+  Cardinalities cardinalities_;
   std::atomic<uint64_t> rows_{0};
   std::atomic<uint64_t> changes_{0};
+  std::atomic<int64_t> update_time_{0};
   std::atomic<uint64_t> clustered_pages_{0}, secondary_pages_{0}, file_pages_{0}, used_pages_{0};
 };
 

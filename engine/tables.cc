@@ -88,6 +88,9 @@ Status Engine::DropTable(Session* session, TableId table) {
   DdlLog::EncodePayload(payload.data(), DdlLog::Kind::kDropped, table, definition->space);
   Status status = session->LogExtension(payload);
   if (status.ok()) status = impl_->catalog->DeleteRows(session->writer(), session->txn(), table);
+  if (status.ok()) {
+    status = impl_->catalog->DeleteStatistics(session->writer(), session->txn(), table);
+  }
   if (status.ok()) impl_->ddl->NoteDrop(session->txn(), table, definition->space);
   return status;
 }
@@ -132,6 +135,7 @@ Status Engine::Impl::PersistCounters() {
   for (const std::shared_ptr<Table>& table : catalog->OpenTables()) {
     const Status status = table->PersistAutoIncrement();
     if (!status.ok() && !status.Is(Code::kNotFound)) return status;
+    if (table->changes_since_refresh() != 0) KeepStatistics(table.get());
   }
   return Status::Ok();
 }

@@ -59,7 +59,7 @@ void Complain(THD* thd, const std::string& sentence) {
 }  // namespace
 
 int ha_rowan::analyze(THD* thd, HA_CHECK_OPT*) {
-  const Status status = share_->RefreshCardinality(g_engine, true);
+  const Status status = g_engine->RefreshStatistics(engine_table());
   if (!status.ok()) {
     Complain(thd, std::string("statistics could not be sampled: ") + status.message());
     return HA_ADMIN_FAILED;

@@ -15,14 +15,12 @@ namespace rowan {
 
 int ha_rowan::info(uint flag) {
   if ((flag & HA_STATUS_ERRKEY) != 0) errkey = duplicate_key_;
-  if ((flag & (HA_STATUS_CONST | HA_STATUS_CONST_WHEN_UPDATED)) != 0) {
-    const uint64_t before = share_->cardinality_version();
-    // A failure leaves the optimizer with older figures; the engine has logged it.
-    share_->RefreshCardinality(g_engine, false).Ignore();
-    const bool changed = share_->cardinality_version() != before;
-    if (changed || (flag & HA_STATUS_CONST) != 0) PublishRowsPerKey();
+  // Also with the variable part: INFORMATION_SCHEMA asks for nothing else of a cached table.
+  if ((flag & (HA_STATUS_CONST | HA_STATUS_CONST_WHEN_UPDATED | HA_STATUS_VARIABLE)) != 0) {
+    PublishRowsPerKey((flag & HA_STATUS_CONST) != 0);
   }
   if ((flag & (HA_STATUS_VARIABLE | HA_STATUS_CONST)) != 0) FillTableStatistics(flag);
+  if ((flag & HA_STATUS_TIME) != 0) stats.update_time = engine_table()->update_time();
   if ((flag & HA_STATUS_AUTO) != 0 && table->found_next_number_field != nullptr) {
     stats.auto_increment_value = engine_table()->auto_increment();
   }
@@ -45,20 +43,28 @@ void ha_rowan::FillTableStatistics(uint flag) {
   stats.block_size = static_cast<uint>(page);
 }
 
-void ha_rowan::PublishRowsPerKey() {
+void ha_rowan::PublishRowsPerKey(bool always) {
+  Cardinalities* cardinalities = engine_table()->cardinalities();
+  const bool outdated = cardinalities->Outdated(engine_table()->statistics().rows);
+  const uint64_t state = cardinalities->version() * 2 + (outdated ? 1 : 0);
+  if (!always && state == published_cardinalities_) return;
+  published_cardinalities_ = state;
+  // Statements never count: the background does, and the optimizer guesses until then.
+  if (outdated) g_engine->WantStatistics();
   for (uint i = 0; i < table->s->keys; ++i) {
-    const std::vector<float> rows = share_->RowsPerKey(codec().OrdinalOfKey(i));
+    const std::vector<float> rows =
+        outdated ? std::vector<float>() : cardinalities->Of(codec().OrdinalOfKey(i));
     KEY& key = table->key_info[i];
     for (uint part = 0; part < key.actual_key_parts; ++part) {
-      float per_key = part < rows.size() ? rows[part] : 1.0F;
+      float per_key = part < rows.size() ? std::max(rows[part], 1.0F) : REC_PER_KEY_UNKNOWN;
       const bool all_parts = part + 1 >= key.user_defined_key_parts;
       if (all_parts && (key.flags & HA_NOSAME) != 0 && (key.flags & HA_NULL_PART_KEY) == 0) {
         per_key = 1.0F;
       }
-      key.set_records_per_key(part, std::max(per_key, 1.0F));
-      if (key.rec_per_key != nullptr) {
-        key.rec_per_key[part] = static_cast<ulong>(std::max(per_key, 1.0F));
-      }
+      key.set_records_per_key(part, per_key);
+      if (key.rec_per_key == nullptr) continue;
+      key.rec_per_key[part] =
+          per_key == REC_PER_KEY_UNKNOWN ? 0 : static_cast<ulong>(std::max(per_key, 1.0F));
     }
   }
 }

@@ -33,10 +33,20 @@ uint KeyLengthMax() {
   return static_cast<uint>(std::min<size_t>(MAX_KEY_LENGTH, fits));
 }
 
+/// STATS_SAMPLE_PAGES, STATS_AUTO_RECALC and STATS_PERSISTENT of the table.
+Cardinalities::Settings StatisticsSettings(const TABLE_SHARE& share) {
+  Cardinalities::Settings settings;
+  settings.chosen = share.stats_sample_pages != 0;
+  if (settings.chosen) settings.sample_leaves = share.stats_sample_pages;
+  settings.automatic = share.stats_auto_recalc != HA_STATS_AUTO_RECALC_OFF;
+  settings.persistent = (share.db_create_options & HA_OPTION_NO_STATS_PERSISTENT) == 0;
+  return settings;
+}
+
 }  // namespace
 
 ha_rowan::ha_rowan(handlerton* hton, TABLE_SHARE* table_share_arg)
-    : handler(hton, table_share_arg) {}
+    : handler(hton, table_share_arg), sorted_ranges_(this) {}
 
 ha_rowan::~ha_rowan() = default;
 
@@ -107,7 +117,8 @@ Status ha_rowan::OpenShare(const dd::Table* table_def) {
   if (!same) {
     return Status(Code::kTableChanged, "the server's definition differs from the stored one");
   }
-  auto share = std::make_unique<TableShare>(std::move(opened).value(), std::move(made).value());
+  auto share = std::make_unique<TableShare>(std::move(opened).value(), std::move(made).value(),
+                                            StatisticsSettings(*table->s));
   const Status found = FindAutoIncrement(*share);
   if (!found.ok()) return found;
   share_ = share.release();

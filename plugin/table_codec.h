@@ -26,6 +26,7 @@
 
 #include "base/bytes.h"
 #include "base/status.h"
+#include "engine/cardinalities.h"
 #include "space/blob_store.h"
 
 struct TABLE;
@@ -39,13 +40,13 @@ struct TableLayout;
 /// Reused output buffer; capacity is kept.
 using ByteBuffer = std::vector<std::byte>;
 
-class TableCodec {
+class TableCodec : public KeyParts {
  public:
   /// kUnsupported with a sentence in *refusal when the table has something Rowan does not do yet.
   /// `for_create`: check everything that CREATE must refuse.
   static Result<std::unique_ptr<TableCodec>> Make(const TABLE* table, uint32_t page_size_bytes,
                                                   std::string* refusal);
-  ~TableCodec();
+  ~TableCodec() override;
   /// What CREATE refuses beyond Make: see CheckTableLimits in table_layout.h.
   [[nodiscard]] Status CheckLimits() const;
 
@@ -109,8 +110,8 @@ class TableCodec {
   void EncodeSearchKey(uint32_t server_key, const unsigned char* image, unsigned long keypart_map,
                        ByteBuffer* prefix, bool* complete) const;
   /// How many leading parts (index parts, then clustered key parts) two keys of an index share.
-  [[nodiscard]] uint32_t EqualParts(uint32_t ordinal, Bytes left, Bytes right) const;
-  [[nodiscard]] uint32_t PartCount(uint32_t ordinal) const;
+  [[nodiscard]] uint32_t EqualParts(uint32_t ordinal, Bytes left, Bytes right) const override;
+  [[nodiscard]] uint32_t PartCount(uint32_t ordinal) const override;
 
  private:
   TableCodec();

@@ -62,8 +62,8 @@ void DiscardContext(THD* thd, ThdContext* context);
 void ReleaseIdleContext(THD* thd);
 
 /// At the start of each statement's use of a table: registers with the server's transaction, begins
-/// ours if none is open, and marks where the statement starts. Cheap when repeated. Fails for a null
-/// context, the error of which has been raised.
+/// ours if none is open, and marks where the statement starts. Cheap when repeated. Fails for null,
+/// the error of which has been raised.
 Status EnterStatement(THD* thd, ThdContext* context);
 /// Same for statements that change the catalog; also tells the server that we write, which it
 /// cannot see by itself because it asks before the method that does it.

@@ -99,7 +99,12 @@ TEST_F(Doublewrite, EveryTearPointIsRepaired) {
 }
 
 TEST_F(Doublewrite, AZeroOrForeignPageIsRepairedToo) {
-  StartWith(std::vector<std::byte>(TestPageSizeBytes()));
+  {
+    const LogCapture log;
+    StartWith(std::vector<std::byte>(TestPageSizeBytes()));
+    EXPECT_TRUE(log.Has("torn: 0, older than their last write: 0, never written to their "
+                        "place: 1. The first is page 5 of "));
+  }
   EXPECT_EQ(harness_.Read(5).value(), 2u);
   StartWith(harness_.ReadHome(6));
   EXPECT_EQ(harness_.Read(5).value(), 2u);

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Cardinalities: how many rows of a table share the same leading parts of each index, and what the
+// table's owner says about counting them. Published by whoever counted (engine/statistics.h), read
+// by anybody. The engine sees keys as bytes: KeyParts tells it where parts end.
+// Thread safety: all members.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "base/bytes.h"
+
+namespace rowan {
+
+class KeyParts {
+ public:
+  virtual ~KeyParts() = default;
+  /// Index parts, then the clustered key parts behind them.
+  [[nodiscard]] virtual uint32_t PartCount(uint32_t ordinal) const = 0;
+  /// How many leading parts two keys of an index share.
+  [[nodiscard]] virtual uint32_t EqualParts(uint32_t ordinal, Bytes left, Bytes right) const = 0;
+};
+
+class Cardinalities {
+ public:
+  using RowsPerKey = std::vector<std::vector<float>>;  ///< [index ordinal][parts - 1], at least 1
+  static constexpr uint32_t kLeavesSampled = 20;
+
+  struct Settings {
+    uint32_t sample_leaves = kLeavesSampled;  ///< of a large index
+    bool chosen = false;      ///< the table asks for this number: ANALYZE takes it, too
+    bool automatic = true;    ///< counted again in the background as rows change
+    bool persistent = true;   ///< kept across restarts
+  };
+
+  /// By whoever opens the table and knows its columns.
+  void Describe(std::shared_ptr<const KeyParts> parts, const Settings& settings);
+  /// Null until described: then nothing can be counted.
+  [[nodiscard]] std::shared_ptr<const KeyParts> parts() const;
+  [[nodiscard]] Settings settings() const;
+
+  /// `rows`: of the table, when it was counted.
+  void Publish(RowsPerKey rows_per_key, uint64_t rows);
+  [[nodiscard]] std::vector<float> Of(uint32_t ordinal) const;
+  [[nodiscard]] RowsPerKey All() const;
+  /// Grows by one each time they are published; 0 = there are none.
+  [[nodiscard]] uint64_t version() const { return version_.load(std::memory_order_acquire); }
+  /// True when there are none, or the table has more than twice or less than half of the rows it
+  /// had when they were counted: they say nothing about it any more. Then the background counts, so
+  /// a table that does not want that never is, once there are some. Cheap.
+  [[nodiscard]] bool Outdated(uint64_t rows_now) const;
+  [[nodiscard]] std::chrono::steady_clock::time_point counted_at() const;
+  /// Counting failed: not again at once.
+  void NoteFailure();
+  [[nodiscard]] bool failed() const;
+
+  /// Held by the one who counts.
+  [[nodiscard]] std::mutex& counting_mutex() { return counting_mutex_; }
+
+ private:
+  mutable std::mutex mutex_;
+  std::shared_ptr<const KeyParts> parts_;                 // guarded by mutex_
+  Settings settings_;                                     // guarded by mutex_
+  RowsPerKey rows_per_key_;                               // guarded by mutex_
+  std::chrono::steady_clock::time_point counted_at_{};    // guarded by mutex_; or tried
+  bool failed_ = false;                                   // guarded by mutex_; the last time
+  std::atomic<uint64_t> rows_{0};     ///< written before version_ under mutex_
+  std::atomic<bool> automatic_{true};  ///< as in settings_
+  std::atomic<uint64_t> version_{0};  ///< published under mutex_, read by anybody
+  std::mutex counting_mutex_;
+};
+
+}  // namespace rowan
