@@ -263,10 +263,16 @@ int ha_rowan::read_range_first(const key_range* start_key, const key_range* end_
   range_end_ = end_key;
   // Through the server's entry points, which count the rows for the performance schema.
   uchar* const record = table->record[0];
-  const int error = start_key == nullptr ? ha_index_first(record)
-                                         : ha_index_read_map(record, start_key->key,
-                                                             start_key->keypart_map,
-                                                             start_key->flag);
+  int error = 0;
+  if (start_key == nullptr) {
+    error = ha_index_first(record);
+  } else {
+    // A skip scan asks for NULL by an exact start of a range that it does not call one of equal
+    // keys: the range's end counts then, not the end of the key, behind which "next" would go on.
+    const bool from_start = !eq_range && start_key->flag == HA_READ_KEY_EXACT;
+    error = ha_index_read_map(record, start_key->key, start_key->keypart_map,
+                              from_start ? HA_READ_KEY_OR_NEXT : start_key->flag);
+  }
   range_end_ = nullptr;
   return error == HA_ERR_KEY_NOT_FOUND ? HA_ERR_END_OF_FILE : error;
 }

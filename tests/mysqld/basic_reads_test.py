@@ -213,6 +213,17 @@ def test_union_under_a_primary_key_with_a_prefix(t):
     t.rows(query, [(0,), (1,), (2,), (58,), (59,)])
 
 
+def test_skip_scan_for_null(t):
+    t.run("CREATE TABLE n (a INT NULL, b INT NOT NULL, c INT NOT NULL, KEY k (c, a, b))",
+          "INSERT INTO n VALUES (NULL, 8, 1), (NULL, 15, 1), (4, 5, 2), (NULL, 25, 3), (7, 1, 3)",
+          "INSERT INTO n VALUES " + ", ".join(["(8, 1, 1), (8, 1, 2), (8, 1, 3)"] * 5),
+          "ANALYZE TABLE n")
+    query = "SELECT /*+ SKIP_SCAN(n k) */ b FROM n WHERE a IS NULL"
+    plan = t.run("EXPLAIN FORMAT=TREE " + query)[0][0]
+    t.true("skip scan" in plan, plan)
+    t.rows(query, [(8,), (15,), (25,)])
+
+
 def test_checksum_of_a_table_newer_than_the_snapshot(t):
     t.run("CREATE TABLE c (id INT PRIMARY KEY)", "INSERT INTO c VALUES (1)",
           "START TRANSACTION WITH CONSISTENT SNAPSHOT")
