@@ -3,17 +3,23 @@
 //
 // Word layout (bit 0 = least significant):
 //   bits 0..47  version, bumped by every exclusive release that may have changed the data
-//   bits 48..61 count of shared holders (0..16383)
+//   bits 48..60 count of shared holders (0..8191)
+//   bit  61     turn: a writer that found no gap between readers waits for its turn
 //   bit  62     waiters: someone is parked on this word in the parking lot
 //   bit  63     writer: held exclusively
 //
 // Bit 62 is set by a waiter while it sees itself blocked and stays set as long as anyone is parked,
 // so the release that ends the blockade always sees it.
+// Bit 61 is set by a writer that spun in vain beside readers, and cleared by it when it is in or
+// gives up, and by any exclusive release, which gives readers their chance. While it is set no
+// reader enters, so that readers who overlap cannot keep a writer out for ever. So a shared
+// acquisition may wait for a writer that waits for shared holders: the latch order binds shared
+// holders among themselves, too.
 //
 // Modes: optimistic readers remember the version, read, and validate that no writer came or went;
 // they write nothing shared. Shared and exclusive acquire spin for about a microsecond, then park
-// (base/parking_lot.h), because threads outnumber cores. Not recursive. No fairness guarantee, but
-// a parked waiter is woken on every release that could let it in.
+// (base/parking_lot.h), because threads outnumber cores. Not recursive. Writers have no order among
+// themselves, but a parked waiter is woken on every release that could let it in.
 // A latch must outlive every release: an unlocking thread may still touch the word to wake others.
 // Thread safety: all members may be called from any thread; Unlock* only by a holder.
 #pragma once
@@ -21,6 +27,7 @@
 #include <atomic>
 #include <cstdint>
 
+#include "base/parking_lot.h"
 #include "base/thread_annotations.h"
 
 namespace rowan {
@@ -35,7 +42,7 @@ class ROWAN_CAPABILITY("latch") Latch {
 
   [[nodiscard]] bool TryLockShared() ROWAN_TRY_ACQUIRE_SHARED(true) {
     uint64_t word = word_.load(std::memory_order_relaxed);
-    while ((word & kWriter) == 0 && (word & kSharedMask) != kSharedMask) {
+    while ((word & (kWriter | kTurn)) == 0 && (word & kSharedMask) != kSharedMask) {
       if (word_.compare_exchange_weak(word, word + kSharedOne, std::memory_order_acquire,
                                       std::memory_order_relaxed)) {
         return true;
@@ -79,7 +86,9 @@ class ROWAN_CAPABILITY("latch") Latch {
 
   void UnlockShared() ROWAN_RELEASE_SHARED() {
     const uint64_t before = word_.fetch_sub(kSharedOne, std::memory_order_release);
-    if ((before & kWaiters) != 0 && (before & kSharedMask) == kSharedOne) WakeWaiters(true);
+    if ((before & kWaiters) != 0 && (before & kSharedMask) == kSharedOne) {
+      WakeWaiters((before & kTurn) != 0 ? Unpark::kOneExclusive : Unpark::kBoth);
+    }
   }
 
   /// Releases and bumps the version: optimistic readers that overlapped will fail to validate.
@@ -92,10 +101,11 @@ class ROWAN_CAPABILITY("latch") Latch {
       next = (word & kWaiters) | ((word + 1) & kVersionMask);
     } while (!word_.compare_exchange_weak(word, next, std::memory_order_release,
                                           std::memory_order_relaxed));
-    if ((word & kWaiters) != 0) WakeWaiters(true);
+    if ((word & kWaiters) != 0) WakeWaiters(Unpark::kBoth);
   }
 
-  /// Turns the caller's exclusive hold into a shared one, bumping the version.
+  /// Turns the caller's exclusive hold into a shared one, bumping the version. Other readers come
+  /// in until a waiting writer asks for its turn.
   void DowngradeToShared();
 
   /// If the latch is at `version` with no holder at all, takes it exclusively.
@@ -111,10 +121,10 @@ class ROWAN_CAPABILITY("latch") Latch {
     return false;
   }
 
-  /// If no writer is inside and the version still is `version`, takes it shared.
+  /// If no writer is inside or has its turn, and the version still is `version`, takes it shared.
   [[nodiscard]] bool TryShareFromOptimistic(Version version) ROWAN_TRY_ACQUIRE_SHARED(true) {
     uint64_t word = word_.load(std::memory_order_relaxed);
-    while ((word & kWriter) == 0 && (word & kVersionMask) == version &&
+    while ((word & (kWriter | kTurn)) == 0 && (word & kVersionMask) == version &&
            (word & kSharedMask) != kSharedMask) {
       if (word_.compare_exchange_weak(word, word + kSharedOne, std::memory_order_acquire,
                                       std::memory_order_relaxed)) {
@@ -155,15 +165,19 @@ class ROWAN_CAPABILITY("latch") Latch {
  private:
   static constexpr uint64_t kVersionMask = (uint64_t{1} << 48) - 1;
   static constexpr uint64_t kSharedOne = uint64_t{1} << 48;
-  static constexpr uint64_t kSharedMask = uint64_t{0x3FFF} << 48;
+  static constexpr uint64_t kSharedMask = uint64_t{0x1FFF} << 48;
+  static constexpr uint64_t kTurn = uint64_t{1} << 61;
   static constexpr uint64_t kWaiters = uint64_t{1} << 62;
   static constexpr uint64_t kWriter = uint64_t{1} << 63;
 
   /// Wait, then take the latch. With a `tag`: false when it changed. Always true without.
   bool LockSharedSlow(const std::atomic<uint64_t>* tag, uint64_t expected);
   bool LockExclusiveSlow(const std::atomic<uint64_t>* tag, uint64_t expected);
+  /// Spins for a gap. kIn, kTagChanged, or kBlocked.
+  enum class Spin : uint8_t { kIn, kTagChanged, kBlocked };
+  Spin SpinForExclusive(const std::atomic<uint64_t>* tag, uint64_t expected);
   bool GiveUp();
-  void WakeWaiters(bool with_exclusive);
+  void WakeWaiters(Unpark selection);
 
   /// Keeps the writer's data stores behind the store of the writer bit, which acquire alone does
   /// not; pairs with the acquire fence in Validate. No instruction on x86.

@@ -32,16 +32,17 @@ Bucket& BucketOf(const void* address) {
   return buckets[hash >> 56];
 }
 
-/// Unlinks whom `address` and `with_exclusive` select; returns them as a list of their own.
-Sleeper* TakeSelected(Bucket& bucket, const void* address, bool with_exclusive, bool* remain) {
+/// Unlinks whom `address` and `selection` name; returns them as a list of their own.
+Sleeper* TakeSelected(Bucket& bucket, const void* address, Unpark selection, bool* remain) {
   Sleeper* taken = nullptr;
   Sleeper** taken_end = &taken;
   Sleeper** link = &bucket.first;
-  bool exclusive_wanted = with_exclusive;
+  bool exclusive_wanted = true;
   while (*link != nullptr) {
     Sleeper* sleeper = *link;
     const bool ours = sleeper->address == address;
-    const bool take = ours && (sleeper->kind == ParkKind::kShared || exclusive_wanted);
+    const bool take = ours && (sleeper->kind == ParkKind::kShared ? selection == Unpark::kBoth
+                                                                : exclusive_wanted);
     if (!take) {
       *remain |= ours;
       link = &sleeper->next;
@@ -70,12 +71,12 @@ bool ParkErased(const void* address, ParkKind kind, bool (*should_sleep)(void*),
   return true;
 }
 
-void UnparkErased(const void* address, bool with_exclusive, void (*before_wake)(void*, bool),
+void UnparkErased(const void* address, Unpark selection, void (*before_wake)(void*, bool),
                   void* argument) {
   Bucket& bucket = BucketOf(address);
   std::lock_guard lock(bucket.mutex);
   bool remain = false;
-  Sleeper* sleeper = TakeSelected(bucket, address, with_exclusive, &remain);
+  Sleeper* sleeper = TakeSelected(bucket, address, selection, &remain);
   before_wake(argument, remain);
   while (sleeper != nullptr) {
     // Once woken is set and the mutex released, the sleeper's stack frame may vanish; all of this

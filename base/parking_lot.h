@@ -15,10 +15,12 @@ namespace rowan {
 
 /// What a sleeper waits for; decides who is woken by UnparkSelected.
 enum class ParkKind : uint8_t { kShared, kExclusive };
+/// Whom to wake: the longest-waiting exclusive sleeper alone, or with it every shared one.
+enum class Unpark : uint8_t { kOneExclusive, kBoth };
 
 namespace parking_internal {
 bool ParkErased(const void* address, ParkKind kind, bool (*should_sleep)(void*), void* argument);
-void UnparkErased(const void* address, bool with_exclusive, void (*before_wake)(void*, bool),
+void UnparkErased(const void* address, Unpark selection, void (*before_wake)(void*, bool),
                   void* argument);
 }  // namespace parking_internal
 
@@ -31,12 +33,12 @@ bool Park(const void* address, ParkKind kind, Predicate should_sleep) {
       &should_sleep);
 }
 
-/// Takes every shared sleeper and, if `with_exclusive`, the longest-waiting exclusive one off the
-/// list, calls `before_wake(others_remain)` under the bucket mutex, then wakes those taken.
+/// Takes those whom `selection` names off the list, calls `before_wake(others_remain)` under the
+/// bucket mutex, then wakes those taken.
 template <typename Update>
-void UnparkSelected(const void* address, bool with_exclusive, Update before_wake) {
+void UnparkSelected(const void* address, Unpark selection, Update before_wake) {
   parking_internal::UnparkErased(
-      address, with_exclusive,
+      address, selection,
       [](void* argument, bool remain) { (*static_cast<Update*>(argument))(remain); }, &before_wake);
 }
 

@@ -18,7 +18,7 @@ TEST(ParkingLotTest, DoesNotSleepWhenThePredicateFails) {
 TEST(ParkingLotTest, UnparkWithoutSleepersReportsThatNobodyRemains) {
   int word = 0;
   int calls = 0;
-  UnparkSelected(&word, true, [&](bool remain) {
+  UnparkSelected(&word, Unpark::kBoth, [&](bool remain) {
     ++calls;
     EXPECT_FALSE(remain);
   });
@@ -44,9 +44,9 @@ struct Sleepers {
     while (asleep.load() == before) std::this_thread::yield();
   }
   /// Returns whether sleepers remain.
-  bool Unpark(bool with_exclusive) {
+  bool Wake(Unpark selection) {
     bool remained = false;
-    UnparkSelected(&word, with_exclusive, [&](bool remain) { remained = remain; });
+    UnparkSelected(&word, selection, [&](bool remain) { remained = remain; });
     return remained;
   }
   void AwaitWoken(int count) {
@@ -63,11 +63,9 @@ TEST(ParkingLotTest, WakesAllSharedAndOneExclusiveSleeper) {
   sleepers.Add(ParkKind::kShared);
   sleepers.Add(ParkKind::kExclusive);
   sleepers.Add(ParkKind::kShared);
-  EXPECT_TRUE(sleepers.Unpark(false));
-  sleepers.AwaitWoken(2);
-  EXPECT_TRUE(sleepers.Unpark(true));
-  sleepers.AwaitWoken(3);
-  EXPECT_FALSE(sleepers.Unpark(true));
+  EXPECT_TRUE(sleepers.Wake(Unpark::kOneExclusive));
+  sleepers.AwaitWoken(1);
+  EXPECT_FALSE(sleepers.Wake(Unpark::kBoth));
   sleepers.AwaitWoken(4);
 }
 
@@ -76,7 +74,7 @@ TEST(ParkingLotTest, SleepersAtOtherAddressesStayAsleep) {
   std::vector<Sleepers> all(300);
   for (Sleepers& sleepers : all) sleepers.Add(ParkKind::kShared);
   for (size_t i = 0; i < all.size(); ++i) {
-    EXPECT_FALSE(all[i].Unpark(true));
+    EXPECT_FALSE(all[i].Wake(Unpark::kBoth));
     all[i].AwaitWoken(1);
     if (i + 1 < all.size()) {
       EXPECT_EQ(all[i + 1].woken.load(), 0);
