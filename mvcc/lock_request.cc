@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "base/assertions.h"
-#include "mvcc/thread_shard.h"
+#include "base/thread_shard.h"
 
 namespace rowan {
 namespace {

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/assertions.h"
+#include "base/atomic_max.h"
 #include "mvcc/txn_manager_impl.h"
 
 namespace rowan {
@@ -21,13 +22,6 @@ constexpr uint64_t kRefreshSteps = uint64_t{1} << 20;
 
 /// Outcomes in the ring's overflow map before a look at what can go.
 constexpr uint64_t kOverflowPrune = 4096;
-
-void Raise(std::atomic<uint64_t>* value, uint64_t candidate) {
-  uint64_t current = value->load(std::memory_order_relaxed);
-  while (current < candidate &&
-         !value->compare_exchange_weak(current, candidate, std::memory_order_release)) {
-  }
-}
 
 }  // namespace
 
@@ -106,8 +100,8 @@ void TxnManager::RefreshHorizon() {
   open.clear();
   impl_->snapshots.FindOldest(&low_txn, &csn, prune ? &open : nullptr);
   // A slot may show a snapshot that its owner is about to replace by a fresher one: never go back.
-  Raise(&impl_->visible_to_all, low_txn.value());
-  Raise(&impl_->purge_horizon, csn.value());
+  RaiseTo(&impl_->visible_to_all, low_txn.value());
+  RaiseTo(&impl_->purge_horizon, csn.value());
   if (!prune) return;
   // A snapshot asks for ids below its high_txn, and cares only for outcomes not before its CSN.
   std::sort(open.begin(), open.end(),

@@ -4,7 +4,7 @@
 
 #include "base/assertions.h"
 #include "base/logging.h"
-#include "mvcc/thread_shard.h"
+#include "base/thread_shard.h"
 #include "mvcc/undo_impl.h"
 
 namespace rowan {

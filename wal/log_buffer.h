@@ -3,21 +3,27 @@
 // lies at LSN modulo size, so 4 KiB blocks of the stream are 4 KiB blocks of aligned memory and can
 // be written from here without a copy.
 //
+// Appending takes no lock: a compare-and-exchange of the tail gives the group its place, and the
+// header's checksum and the copy happen beside those of other threads. Each appender announces, in
+// a slot of its own, a position at or before its place until its bytes are there.
+//
 // Invariants:
-//   1. [reusable limit, tail) is intact, where the reusable limit is the start of the 4 KiB block
-//      in which the log stops being durable: unsynced bytes and the block to rewrite stay here.
-//   2. content end only moves under the latch, by whole groups, after their bytes are in place: who
-//      reads it may read all bytes below it. The tail is the same until the log stops; then the
-//      content ends for good and the tail goes on alone.
+//   1. [reusable limit, content end) is intact, where the reusable limit is the start of the 4 KiB
+//      block in which the log stops being durable: unsynced bytes and the block to rewrite stay.
+//   2. a place is taken only by an appender whose slot announces a position not behind it. So
+//      whoever reads the tail first and then the slots knows: below the tail and below all
+//      announced positions every byte is in place. That is the content end; it never goes back.
+//   3. Until the log stops, the content end reaches every tail without anybody's help. Then the
+//      content ends for good where the tail was, and the tail goes on alone.
 // Thread safety: all members from any thread; readers of bytes stay within invariant 1.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 
 #include "base/bytes.h"
 #include "base/ids.h"
-#include "base/latch.h"
 #include "io/aligned_buffer.h"
 #include "wal/group.h"
 
@@ -45,11 +51,12 @@ class LogBuffer {
   /// more.
   Lsn Skip(uint64_t size_bytes);
 
-  [[nodiscard]] Lsn tail() const { return Lsn(tail_.load(std::memory_order_acquire)); }
-  /// What may be written to the files.
-  [[nodiscard]] Lsn content_end() const {
-    return Lsn(content_end_.load(std::memory_order_acquire));
+  [[nodiscard]] Lsn tail() const {
+    return Lsn(tail_.load(std::memory_order_acquire) & ~kClosed);
   }
+  /// What may be written to the files: at least all that was appended before the call. Waits for
+  /// appenders that are copying (about a microsecond, or until the scheduler lets them go on).
+  [[nodiscard]] Lsn AwaitContent();
   [[nodiscard]] uint64_t size_bytes() const { return ring_.size(); }
   /// First LSN that has no place while the log is durable up to `durable`.
   [[nodiscard]] uint64_t EndOfRoom(uint64_t durable) const {
@@ -57,7 +64,7 @@ class LogBuffer {
   }
   /// The newest group carries no records: it only says how far the log is durable.
   [[nodiscard]] bool EndsWithMark() const {
-    return ends_with_mark_.load(std::memory_order_relaxed);
+    return Lsn(mark_end_.load(std::memory_order_relaxed)) == tail();
   }
 
   /// Copies bytes of the stream out.
@@ -68,17 +75,30 @@ class LogBuffer {
   void Restore(uint64_t position, Bytes bytes) { CopyIn(position, bytes); }
 
  private:
+  /// Set in tail_ by the first Skip: nothing is appended any more.
+  static constexpr uint64_t kClosed = uint64_t{1} << 63;
+  /// More than there are cores; a thread that meets only taken slots waits for one.
+  static constexpr size_t kSlots = 64;
+  static constexpr uint64_t kIdle = UINT64_MAX;
+  struct alignas(64) Slot {
+    /// Announced position or kIdle. Taken by the appender (exchange), given back with release after
+    /// its bytes are in place; read by AwaitContent with acquire.
+    std::atomic<uint64_t> position{kIdle};
+  };
+
+  Slot* TakeSlot();
+  /// Where the content ends as far as can be seen now.
+  uint64_t SeenContentEnd();
   void CopyIn(uint64_t position, Bytes bytes);
 
   AlignedBuffer ring_;
   const uint64_t mask_;
   const uint32_t epoch_;
-  alignas(64) Latch latch_;
-  bool closed_ = false;  // guarded by latch_
-  // Stored under latch_ with release, read by anyone with acquire.
-  std::atomic<uint64_t> tail_;
-  std::atomic<uint64_t> content_end_;
-  std::atomic<bool> ends_with_mark_{true};
+  alignas(64) std::atomic<uint64_t> tail_;  // changed by compare-and-exchange only
+  alignas(64) std::atomic<uint64_t> content_end_;  // raised by whoever looks
+  std::atomic<uint64_t> content_limit_{UINT64_MAX};  // stored before kClosed is
+  std::atomic<uint64_t> mark_end_;  // of the newest empty group; stored by its appender
+  std::array<Slot, kSlots> slots_;
 };
 
 }  // namespace rowan

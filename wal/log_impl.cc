@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/assertions.h"
+#include "base/atomic_max.h"
 #include "base/clock.h"
 #include "base/counters.h"
 #include "base/logging.h"
@@ -32,12 +33,6 @@ constexpr uint64_t kFilesPerLog = 16;
 constexpr uint64_t kFilesMax = 65536;
 /// How often one who waits with a limit is asked whether it still wants to.
 constexpr uint64_t kAskNanos = uint64_t{100} * 1000 * 1000;
-
-void RaiseTo(std::atomic<uint64_t>* mark, uint64_t value) {
-  uint64_t current = mark->load(std::memory_order_relaxed);
-  while (current < value && !mark->compare_exchange_weak(current, value)) {
-  }
-}
 
 }  // namespace
 

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/assertions.h"
+#include "base/atomic_max.h"
 #include "base/counters.h"
 #include "wal/commit_queue.h"
 #include "wal/log_buffer.h"
@@ -140,10 +141,7 @@ void LogPressure::Stop() {
 }
 
 void LogPressure::SetCheckpoint(Lsn lsn) {
-  uint64_t current = checkpoint_.load(std::memory_order_relaxed);
-  while (current < lsn.value() &&
-         !checkpoint_.compare_exchange_weak(current, lsn.value(), std::memory_order_seq_cst)) {
-  }
+  RaiseTo(&checkpoint_, lsn.value());
   RoomFreed();
 }
 

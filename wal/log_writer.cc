@@ -33,7 +33,7 @@ Status LogWriter::WriteUpTo(Lsn target) {
   if (written() >= target) return Status::Ok();
   std::lock_guard lock(mutex_);
   if (written() >= target) return Status::Ok();
-  const uint64_t content_end = buffer_->content_end().value();
+  const uint64_t content_end = buffer_->AwaitContent().value();
   const Status status = WriteRangeLocked(written_.load(std::memory_order_relaxed), content_end,
                                          Via::kPlain);
   if (status.ok()) written_.store(content_end, std::memory_order_release);
@@ -44,7 +44,7 @@ Result<Lsn> LogWriter::MakeDurable() {
   uint64_t target;
   {
     std::lock_guard lock(mutex_);
-    target = buffer_->content_end().value();
+    target = buffer_->AwaitContent().value();
     if (target == durable_) return Lsn(durable_);
     const Status status = WritePendingLocked(target);
     if (!status.ok()) return status;
