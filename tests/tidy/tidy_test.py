@@ -135,6 +135,22 @@ def test_no_banned_words():
     require_none(findings, "banned words")
 
 
+_CODE_PATH = re.compile(r"`((?:base|io|wal|buffer|space|btree|mvcc|engine|plugin|bench|tests|docs"
+                        r"|scripts)/[A-Za-z0-9_./-]+)`")
+
+
+def test_documents_name_files_that_exist():
+    """`folder/name` in a document is a file, with or without its ending, or a test of it."""
+    offences = []
+    for path in (path for path in _own_text() if path.suffix == ".md"):
+        for number, line in enumerate(path.read_text().splitlines(), 1):
+            for name in _CODE_PATH.findall(line):
+                if not any((ROOT / candidate).exists() for candidate in
+                           (name, f"{name}.h", f"{name}.cc", f"tests/{name}")):
+                    offences.append(f"{_name(path)}:{number}: {name} does not exist")
+    require_none(offences, "documents that name what is not there")
+
+
 def test_text_is_clean():
     findings = []
     for path in _own_text():
