@@ -13,7 +13,8 @@
 namespace rowan {
 namespace {
 
-constexpr size_t kSortMemoryBytesMin = size_t{256} << 10;
+/// Of one index. Small, so that tests of a few hundred rows sort through files, too.
+constexpr size_t kSortMemoryBytesMin = size_t{2} << 10;
 /// How many entries are built between two looks at the session's interruption.
 constexpr uint64_t kInterruptionStride = 1024;
 

@@ -5,8 +5,12 @@
 // Pages replaced by their own earlier images: stale_page_test.cc.
 #include <gtest/gtest.h>
 
+#include <cstdio>
+#include <map>
+
 #include "base/random.h"
 #include "tests/engine/engine_world.h"
+#include "tests/support/fault_tally.h"
 #include "tests/support/log_capture.h"
 
 namespace rowan {
@@ -14,6 +18,7 @@ namespace {
 
 constexpr uint64_t kRows = 120;
 constexpr uint64_t kTrials = 100;
+constexpr uint64_t kNoticedOneIn = 5;
 
 uint64_t Trials() { return TestSetting("ROWAN_TEST_ROT_TRIALS", kTrials); }
 
@@ -26,7 +31,14 @@ class BitRot {
     world_.options.commit_ring_entries = 64;
   }
 
-  void Run(bool clean) {
+  /// True if the damage was noticed: by opening, by a statement, or by a repair.
+  bool Run(bool clean) {
+    RunTrial(clean);
+    return noticed_;
+  }
+
+ private:
+  void RunTrial(bool clean) {
     SCOPED_TRACE("to replay: ROWAN_TEST_SEED=" + std::to_string(world_.files.seed()) +
                  " ROWAN_TEST_ROT_TRIALS=1");
     ASSERT_NO_FATAL_FAILURE(Build(clean));
@@ -35,6 +47,7 @@ class BitRot {
     LogCapture log;
     const Status opened = world_.Open();
     if (!opened.ok()) {
+      noticed_ = true;
       const bool named = opened.Is(Code::kCorrupt) || opened.Is(Code::kInvalidArgument) ||
                          opened.Is(Code::kNewerFormat);
       EXPECT_TRUE(named) << CodeName(opened.code()) << ": " << opened.message();
@@ -42,10 +55,10 @@ class BitRot {
       return;
     }
     ReadEverything(log);
+    noticed_ = noticed_ || log.Has(path.substr(path.rfind('/') + 1));  // named and repaired
     world_.Crash(random_.Next());
   }
 
- private:
   void Build(bool clean) {
     ASSERT_TRUE(world_.Open().ok());
     const std::shared_ptr<Table> table = world_.CreateTable("test/rot");
@@ -70,8 +83,7 @@ class BitRot {
   }
 
   std::string DamageSomething() {
-    const std::vector<std::string> names = world_.files.List("/rowan").value();
-    const std::string path = "/rowan/" + names[random_.Below(names.size())];
+    const std::string path = "/rowan/" + ChooseFile();
     Result<std::unique_ptr<File>> file = world_.files.Open(path, {});
     const uint64_t size = file.value()->Size().value();
     const uint64_t page = world_.options.page_size_bytes;
@@ -86,12 +98,39 @@ class BitRot {
       what_ = "page " + std::to_string(from) + " at the place of " + std::to_string(to);
       return path;
     }
-    // Most of a file may never be looked at: its beginning more often than the rest.
-    const uint64_t reach = random_.OneIn(2) ? size : std::min<uint64_t>(size, 16 * page);
-    const uint64_t offset = random_.Below(reach);
+    const uint64_t offset = ChooseByte(file.value().get(), size);
     EXPECT_TRUE(world_.files.FlipBit(path, offset, static_cast<unsigned>(random_.Below(8))));
     what_ = "bit at " + std::to_string(offset);
     return path;
+  }
+
+  /// Most of a file is zeros that nobody looks at: usually a byte that says something.
+  uint64_t ChooseByte(File* file, uint64_t size) {
+    constexpr int kTries = 64;
+    uint64_t offset = 0;
+    for (int i = 0; i < kTries; ++i) {
+      const uint64_t reach =
+          random_.OneIn(2) ? size : std::min<uint64_t>(size, 16 * world_.options.page_size_bytes);
+      offset = random_.Below(reach);
+      std::byte byte{};
+      EXPECT_TRUE(file->Read(offset, {&byte, 1}).ok());
+      if (byte != std::byte{0} || random_.OneIn(kTries)) break;
+    }
+    return offset;
+  }
+
+  /// Each kind of file as often as any other (most are redo log files), tablespaces every other
+  /// time.
+  std::string ChooseFile() {
+    const std::vector<std::string> names = world_.files.List("/rowan").value();
+    std::map<FileClass, std::vector<std::string>> kinds;
+    for (const std::string& name : names) kinds[FileClassOf(name)].push_back(name);
+    auto kind = kinds.find(FileClass::kSpace);
+    if (random_.OneIn(2)) {
+      kind = kinds.begin();
+      std::advance(kind, random_.Below(kinds.size()));
+    }
+    return kind->second[random_.Below(kind->second.size())];
   }
 
   void ReadEverything(const LogCapture& log) {
@@ -125,7 +164,8 @@ class BitRot {
     if (!space.ok()) ExpectNamed(space, log);
   }
 
-  static void ExpectNamed(Status status, const LogCapture& log) {
+  void ExpectNamed(Status status, const LogCapture& log) {
+    noticed_ = true;
     EXPECT_TRUE(status.Is(Code::kCorrupt) || status.Is(Code::kInvalidArgument) ||
                 status.Is(Code::kNewerFormat))
         << CodeName(status.code()) << ": " << status.message();
@@ -140,15 +180,26 @@ class BitRot {
   TableId table_;
   ToyRows rows_;
   std::string what_;
+  bool noticed_ = false;
 };
 
-TEST(BitRotTest, AfterACleanShutdown) {
-  for (uint64_t i = 0; i < Trials() && !HasFailure(); ++i) BitRot(TestSeed() + i).Run(true);
+/// Much of a file is never read or of no meaning, but of all damage a part is noticed: else this
+/// test would look at nothing.
+void RunTrials(bool clean) {
+  uint64_t noticed = 0;
+  uint64_t done = 0;
+  for (; done < Trials() && !::testing::Test::HasFailure(); ++done) {
+    noticed += BitRot(TestSeed() + done).Run(clean) ? 1 : 0;
+  }
+  std::printf("noticed: %llu of %llu\n", static_cast<unsigned long long>(noticed),
+              static_cast<unsigned long long>(done));
+  if (done >= kTrials) {
+    EXPECT_GE(noticed, done / kNoticedOneIn);
+  }
 }
 
-TEST(BitRotTest, AfterACrash) {
-  for (uint64_t i = 0; i < Trials() && !HasFailure(); ++i) BitRot(TestSeed() + i).Run(false);
-}
+TEST(BitRotTest, AfterACleanShutdown) { RunTrials(true); }
+TEST(BitRotTest, AfterACrash) { RunTrials(false); }
 
 }  // namespace
 }  // namespace rowan

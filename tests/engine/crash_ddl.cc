@@ -10,7 +10,7 @@ namespace {
 constexpr size_t kTablesMax = 4;
 constexpr uint32_t kRowsMax = 12;
 constexpr uint32_t kManyRows = 300;  // now and then: trees of several pages
-constexpr size_t kSortBytes = size_t{1} << 14;
+constexpr size_t kSortBytes = 1;  // the least there is: tables of many rows spill
 
 ToyRow DdlRow(Random* random, uint64_t id) {
   return {static_cast<uint32_t>(random->Below(5)), static_cast<uint32_t>(id),
@@ -71,7 +71,7 @@ Status CrashDdl::Step(EngineWorld* world, Session* session, State* state) {
   const std::string name = chosen->first;
   Result<TableId> table = Find(world, name);
   if (!table.ok()) return table.status();
-  switch (random_.Below(5)) {
+  switch (random_.Below(6)) {
     case 0: {
       state->erase(chosen);
       return world->engine->DropTable(session, *table);
@@ -88,7 +88,8 @@ Status CrashDdl::Step(EngineWorld* world, Session* session, State* state) {
       state->erase(chosen);
       return Create(world, session, fresh, &(*state)[fresh]);
     }
-    case 3: {
+    case 3:
+    case 4: {
       auto node = state->extract(chosen);
       node.key() = fresh;
       const auto moved = state->insert(std::move(node)).position;
@@ -111,7 +112,7 @@ Status CrashDdl::Insert(EngineWorld* world, Session* session, const std::string&
   if (!id.ok()) return id.status();
   Result<std::shared_ptr<Table>> table = world->engine->OpenTable(*id);
   if (!table.ok()) return table.status();
-  const uint64_t rows_max = random_.OneIn(10) ? kManyRows : kRowsMax;
+  const uint64_t rows_max = random_.OneIn(4) ? kManyRows : kRowsMax;
   for (uint64_t count = random_.Below(rows_max); count > 0; --count) {
     const uint64_t row_id = rows->empty() ? 1 : rows->rbegin()->first + 1;
     const ToyRow row = DdlRow(&random_, row_id);

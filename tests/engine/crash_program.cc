@@ -6,6 +6,7 @@
 
 #include "base/counters.h"
 #include "base/crc32c.h"
+#include "tests/engine/crash_faults.h"
 
 namespace rowan {
 namespace {
@@ -14,13 +15,6 @@ constexpr uint32_t kCrashesDuringRecoveryMax = 2;
 /// Changes that a start makes at least; a cut is chosen below.
 constexpr uint64_t kChangesOfRecovery = 60;
 constexpr uint32_t kDdlTransactions = 6;
-constexpr uint32_t kCheckpointsOfRound = 4;
-constexpr FileCall kFaultyCalls[] = {FileCall::kRead,     FileCall::kWrite,    FileCall::kWrite,
-                                     FileCall::kSync,     FileCall::kSync,     FileCall::kAllocate,
-                                     FileCall::kRename,   FileCall::kRemove,   FileCall::kOpen,
-                                     FileCall::kTruncate, FileCall::kSyncDirectory};
-constexpr const char* kFaultyPaths[] = {"", "redo", "space_", "doublewrite", "versions",
-                                        "control"};
 
 }  // namespace
 
@@ -114,7 +108,7 @@ CrashProgram::Ending CrashProgram::PrepareEnding(uint32_t round) {
   context_.Reset(false);
   if (settings_.failed_syncs && round % 2 == 0) {
     context_.Reset(true);
-    InjectFailedSync(static_cast<uint32_t>(changes / 8));
+    world_.files.Inject(DrawFailedSync(&random_, static_cast<uint32_t>(changes / 8)));
     return Ending::kFailedSync;
   }
   if (dice < 10) {
@@ -131,27 +125,8 @@ CrashProgram::Ending CrashProgram::PrepareEnding(uint32_t round) {
 
 void CrashProgram::InjectFaults(uint32_t calls_max) {
   for (uint64_t count = 1 + random_.Below(2); count > 0; --count) {
-    InjectedFault fault;
-    fault.call = kFaultyCalls[random_.Below(std::size(kFaultyCalls))];
-    fault.path_part = kFaultyPaths[random_.Below(std::size(kFaultyPaths))];
-    fault.nth_call = 1 + random_.Below(1 + random_.Below(calls_max));
-    fault.lasting = random_.OneIn(4);
-    const bool takes_space = fault.call == FileCall::kWrite || fault.call == FileCall::kAllocate ||
-                             fault.call == FileCall::kOpen;
-    if (takes_space && random_.OneIn(2)) fault.code = Code::kNoSpace;
-    if (random_.OneIn(2)) fault.effect = InjectedFault::Effect::kShort;
-    world_.files.Inject(fault);
+    world_.files.Inject(DrawFault(&random_, calls_max));
   }
-}
-
-void CrashProgram::InjectFailedSync(uint32_t calls_max) {
-  InjectedFault fault;
-  fault.call = FileCall::kSync;
-  fault.path_part = kFaultyPaths[random_.Below(std::size(kFaultyPaths))];
-  // The control file is synced by checkpoints only.
-  if (std::string_view(fault.path_part) == "control") calls_max = kCheckpointsOfRound;
-  fault.nth_call = 1 + random_.Below(1 + random_.Below(calls_max));
-  world_.files.Inject(fault);
 }
 
 void CrashProgram::RunThreads(Table* table) {

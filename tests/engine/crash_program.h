@@ -47,7 +47,6 @@ class CrashProgram {
   void CreateTables();
   void Round(uint32_t round);
   Ending PrepareEnding(uint32_t round);
-  void InjectFailedSync(uint32_t calls_max);
   void InjectFaults(uint32_t calls_max);
   void RunThreads(Table* table);
   void Maintain(Table* table);

@@ -6,6 +6,7 @@
 #include <cstdio>
 
 #include "base/clock.h"
+#include "tests/engine/crash_faults.h"
 #include "tests/support/test_settings.h"
 
 namespace rowan {
@@ -15,6 +16,8 @@ constexpr uint64_t kSeeds = 25;
 /// One line of progress for so many seeds.
 constexpr uint64_t kSeedsPerLine = 50;
 constexpr uint64_t kNanosPerSecond = 1000000000;
+/// A series this long meets every kind of fault, the rarest some ten times.
+constexpr uint64_t kSeedsForEveryFault = 1500;
 
 }  // namespace
 
@@ -24,6 +27,7 @@ void ForEachCrashSeed(uint64_t count, const std::function<void(uint64_t seed)>& 
   const uint64_t first = TestSeed();
   const uint64_t seconds = TestSetting("ROWAN_TEST_CRASH_SECONDS", UINT64_MAX / kNanosPerSecond);
   const uint64_t start = MonotonicNanos();
+  StartFaultTally();  // before any process is forked
   uint64_t done = 0;
   while (done < count && !::testing::Test::HasFailure() &&
          (done == 0 || MonotonicNanos() - start < seconds * kNanosPerSecond)) {
@@ -34,6 +38,11 @@ void ForEachCrashSeed(uint64_t count, const std::function<void(uint64_t seed)>& 
                   static_cast<unsigned long long>(count));
       std::fflush(stdout);
     }
+  }
+  if (CountSeeds(done) < kSeedsForEveryFault) return;
+  if (!::testing::Test::HasFailure()) {
+    std::printf("calls and injected faults:\n%s", DescribeFaultTally().c_str());
+    EXPECT_EQ(FaultsThatNeverFired(), "");
   }
 }
 

@@ -148,6 +148,7 @@ bool FaultFileSystem::FlipBit(const std::string& path, uint64_t offset, unsigned
 
 FaultFileSystem::Verdict FaultFileSystem::Enter(FileCall call, const std::string& path) {
   calls_[static_cast<size_t>(call)].fetch_add(1);
+  CountCall(call, path);
   Verdict verdict;
   if (faults_armed_.load()) verdict = TakeFault(call, path);
   const bool changes = call != FileCall::kRead && call != FileCall::kOpen;
@@ -174,6 +175,7 @@ FaultFileSystem::Verdict FaultFileSystem::TakeFault(FileCall call, const std::st
     }
     verdict.fault = fault;
     verdict.faulty = true;
+    CountFault(call, path);
     if (fault.effect == InjectedFault::Effect::kFail ||
         fault.effect == InjectedFault::Effect::kShort) {
       const int usual = fault.code == Code::kNoSpace ? ENOSPC : EIO;

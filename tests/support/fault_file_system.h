@@ -26,13 +26,10 @@
 
 #include "base/random.h"
 #include "io/file.h"
+#include "tests/support/fault_tally.h"
 #include "tests/support/simulated_inode.h"
 
 namespace rowan {
-
-enum class FileCall : uint32_t {
-  kOpen, kRead, kWrite, kSync, kTruncate, kAllocate, kRename, kRemove, kSyncDirectory, kCount
-};
 
 /// One fault waiting for its call.
 struct InjectedFault {

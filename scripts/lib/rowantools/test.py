@@ -88,9 +88,14 @@ class TestRun:
         seeds = 10**9 if self._options.long else _CRASH_SEEDS // _CRASH_SHARDS
         programs = []
         shutil.rmtree(self._logs / "crash", ignore_errors=True)
+        # All shards together must meet every kind of fault.
+        tally = self._logs / "fault-tally"
+        tally.parent.mkdir(parents=True, exist_ok=True)
+        tally.unlink(missing_ok=True)
         for shard in range(_CRASH_SHARDS):
             environment = dict(self._common, ROWAN_TEST_SEED=str(first + shard * seeds),
-                               ROWAN_TEST_CRASH_SEEDS=str(seeds))
+                               ROWAN_TEST_CRASH_SEEDS=str(seeds),
+                               ROWAN_TEST_FAULT_TALLY=str(tally))
             if shard % 2:
                 environment.update(SMALL_ENVIRONMENT)
             if self._options.long:

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "tests/engine/crash_faults.h"
+
+#include <algorithm>
+#include <string_view>
+
+#include "base/format.h"
+
+namespace rowan {
+namespace {
+
+struct FaultKind {
+  FileCall call;
+  FileClass file;
+  const char* path_part;
+  uint32_t calls_max;   ///< in a round, about; most faults should come before the calls run out
+  uint32_t weight = 1;  ///< how often it is drawn; more for calls that few rounds make
+};
+
+constexpr FaultKind kKinds[] = {
+    {FileCall::kOpen, FileClass::kRedo, "redo", 12},
+    {FileCall::kOpen, FileClass::kSpace, "space_", 12},
+    {FileCall::kOpen, FileClass::kSort, "sort", 1, 3},
+    {FileCall::kRead, FileClass::kRedo, "redo", 60},
+    {FileCall::kRead, FileClass::kSpace, "space_", 60},
+    {FileCall::kRead, FileClass::kDoublewrite, "doublewrite", 6},
+    {FileCall::kRead, FileClass::kSort, "sort", 3, 3},
+    {FileCall::kWrite, FileClass::kRedo, "redo", 200},
+    {FileCall::kWrite, FileClass::kSpace, "space_", 200},
+    {FileCall::kWrite, FileClass::kDoublewrite, "doublewrite", 40},
+    {FileCall::kWrite, FileClass::kVersions, "versions", 10},
+    {FileCall::kWrite, FileClass::kControl, "control", 6},
+    {FileCall::kWrite, FileClass::kSort, "sort", 3, 3},
+    {FileCall::kSync, FileClass::kRedo, "redo", 150},
+    {FileCall::kSync, FileClass::kSpace, "space_", 100},
+    {FileCall::kSync, FileClass::kVersions, "versions", 6},
+    {FileCall::kSync, FileClass::kControl, "control", 6},
+    {FileCall::kAllocate, FileClass::kSpace, "space_", 20},
+    {FileCall::kRename, FileClass::kRedo, "redo", 6},
+    {FileCall::kRename, FileClass::kSpace, "space_", 6},
+    {FileCall::kRemove, FileClass::kRedo, "redo", 4},
+    {FileCall::kRemove, FileClass::kSpace, "space_", 6},
+    {FileCall::kRemove, FileClass::kSort, "sort", 1, 3},
+    {FileCall::kSyncDirectory, FileClass::kFolder, "", 20},
+};
+
+constexpr FaultKind kSyncs[] = {
+    {FileCall::kSync, FileClass::kOther, "", UINT32_MAX},
+    {FileCall::kSync, FileClass::kRedo, "redo", UINT32_MAX},
+    {FileCall::kSync, FileClass::kSpace, "space_", UINT32_MAX},
+    {FileCall::kSync, FileClass::kVersions, "versions", 4},
+    {FileCall::kSync, FileClass::kControl, "control", 4},
+};
+
+const FaultKind& DrawKind(Random* random) {
+  uint64_t weights = 0;
+  for (const FaultKind& kind : kKinds) weights += kind.weight;
+  uint64_t drawn = random->Below(weights);
+  const FaultKind* kind = kKinds;
+  for (; drawn >= kind->weight; ++kind) drawn -= kind->weight;
+  return *kind;
+}
+
+InjectedFault AtSomeCall(const FaultKind& kind, Random* random, uint32_t calls_max) {
+  InjectedFault fault;
+  fault.call = kind.call;
+  fault.path_part = kind.path_part;
+  const uint64_t most = std::min(kind.calls_max, calls_max);
+  fault.nth_call = 1 + random->Below(1 + random->Below(most));
+  return fault;
+}
+
+}  // namespace
+
+InjectedFault DrawFault(Random* random, uint32_t calls_max) {
+  InjectedFault fault = AtSomeCall(DrawKind(random), random, calls_max);
+  fault.lasting = random->OneIn(4);
+  const bool takes_space = fault.call == FileCall::kWrite || fault.call == FileCall::kAllocate ||
+                           fault.call == FileCall::kOpen;
+  if (takes_space && random->OneIn(2)) fault.code = Code::kNoSpace;
+  if (random->OneIn(2)) fault.effect = InjectedFault::Effect::kShort;
+  return fault;
+}
+
+InjectedFault DrawFailedSync(Random* random, uint32_t calls_max) {
+  return AtSomeCall(kSyncs[random->Below(std::size(kSyncs))], random, calls_max);
+}
+
+std::string FaultsThatNeverFired() {
+  std::string text;
+  for (const FaultKind& kind : kKinds) {
+    if (CountsOf(kind.call, kind.file).fired != 0) continue;
+    text += Format("{} {}: never, in {} calls\n", FileCallName(kind.call),
+                   FileClassName(kind.file), CountsOf(kind.call, kind.file).calls);
+  }
+  return text;
+}
+
+}  // namespace rowan

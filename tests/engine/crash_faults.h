@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// The kinds of faults that crash programs inject, and the check that a series met every one.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "base/random.h"
+#include "tests/support/fault_file_system.h"
+
+namespace rowan {
+
+/// A fault of a kind that the engine's calls can meet, at the n-th such call of a round or of a
+/// recovery with about `calls_max` calls in all.
+InjectedFault DrawFault(Random* random, uint32_t calls_max);
+/// A sync that fails, of one kind of file or of any.
+InjectedFault DrawFailedSync(Random* random, uint32_t calls_max);
+
+/// Kinds that DrawFault knows and that fired less than once, one line each; empty: all fired.
+std::string FaultsThatNeverFired();
+
+}  // namespace rowan
