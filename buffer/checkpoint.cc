@@ -192,7 +192,7 @@ Status Checkpointer::WriteCheckpoint() {
   const Lsn discards_end(core_->LogTail());  // every page discarded so far was freed below
   // Taken after the candidate and before the sync: they have every write that the candidate relies
   // on, and no write that is not durable when they are.
-  const PageVersions::Copies versions = core_->versions.CopyChanged();
+  PageVersions::Copies versions = core_->versions.CopyChanged();
   Status status = core_->syncs.SyncAll();
   if (!status.ok()) return core_->StopEngine("syncing a data file failed", status);
   // The candidate is the smallest of the shards' results and may lie in the gap of a page discarded
@@ -200,7 +200,7 @@ Status Checkpointer::WriteCheckpoint() {
   // finds the group that freed it.
   status = core_->log->WaitDurable(discards_end);
   if (!status.ok()) return status;
-  status = core_->versions.Write(versions);
+  status = core_->versions.Write(std::move(versions));
   if (!status.ok()) return core_->StopEngine("writing the page versions failed", status);
   status = core_->control->Update(
       [candidate](ControlData& data) { data.checkpoint_lsn = candidate; });

@@ -68,9 +68,10 @@ class PageVersions {
   /// The pages noted since the last call, with their LSNs. Before the sync of the data files.
   using Copies = std::vector<PageVersion>;
   Copies CopyChanged();
-  /// Makes the copies durable; after that sync. Without copies it does nothing. A full disk is no
-  /// failure: they are tried again with the next.
-  Status Write(const Copies& copies);
+  /// Makes the copies durable; after that sync. Those of spaces that are not live any more are left
+  /// out. Without copies it does nothing. A full disk is no failure: they are tried again with the
+  /// next.
+  Status Write(Copies copies);
 
   /// Whether the journals have grown enough that a new base costs little beside the pages written.
   [[nodiscard]] bool WantsFold() const;

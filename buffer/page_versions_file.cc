@@ -190,7 +190,12 @@ Status PageVersions::AppendLocked(const Copies& copies) {
   return status;
 }
 
-Status PageVersions::Write(const Copies& copies) {
+Status PageVersions::Write(Copies copies) {
+  // The sync did nothing for a space that was dropped meanwhile, and its file may be there again
+  // after a crash: only what is live now was live, and synced, then.
+  std::erase_if(copies, [this](const PageVersion& version) {
+    return !files_->IsLive(PageId::Unpack(version.page).space);
+  });
   if (copies.empty()) return Status::Ok();
   std::lock_guard guard(file_mutex_);
   const Status status = AppendLocked(copies);
