@@ -7,7 +7,6 @@
 namespace rowan {
 namespace {
 
-constexpr size_t kTablesMax = 4;
 constexpr uint32_t kRowsMax = 12;
 constexpr uint32_t kManyRows = 300;  // now and then: trees of several pages
 constexpr size_t kSortBytes = 1;  // the least there is: tables of many rows spill
@@ -63,7 +62,7 @@ bool CrashDdl::Transaction(CrashContext* context, Session* session) {
 
 Status CrashDdl::Step(EngineWorld* world, Session* session, State* state) {
   const std::string fresh = "ddl/t" + std::to_string(++next_name_);
-  if (state->size() < 2 || (state->size() < kTablesMax && random_.OneIn(3))) {
+  if (state->size() < 2 || (state->size() < tables_max_ && random_.OneIn(3))) {
     return Create(world, session, fresh, &(*state)[fresh]);
   }
   auto chosen = state->begin();

@@ -17,6 +17,8 @@ class CrashDdl {
  public:
   explicit CrashDdl(uint64_t seed) : random_(seed), history_(1) {}
 
+  /// How many tables there may be at a time.
+  void set_tables_max(size_t tables) { tables_max_ = tables; }
   /// Thread body: so many transactions, or until the engine or the power is gone.
   void Work(CrashContext* context, uint32_t transactions);
   /// Compares the tables there are, but for `other`, with the model, each checked as a whole.
@@ -37,6 +39,7 @@ class CrashDdl {
 
   Random random_;
   uint32_t next_name_ = 0;
+  size_t tables_max_ = 4;
   std::vector<State> history_;
   size_t durable_ = 0;    ///< positions in history_ that a crash of some kind must not undo
   size_t written_ = 0;

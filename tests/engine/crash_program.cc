@@ -15,6 +15,7 @@ constexpr uint32_t kCrashesDuringRecoveryMax = 2;
 /// Changes that a start makes at least; a cut is chosen below.
 constexpr uint64_t kChangesOfRecovery = 60;
 constexpr uint32_t kDdlTransactions = 6;
+constexpr size_t kManyTables = 20;
 
 }  // namespace
 
@@ -37,6 +38,11 @@ CrashProgram::CrashProgram(uint64_t seed, const CrashProgramSettings& settings)
     world_.files.SetAtomicWriteUnitMax(options.page_size_bytes);
     options.doublewrite = DoublewriteMode::kAtomic;
   }
+  // What production chooses by the machine: from one thread and one handle upwards.
+  options.page_cleaners = static_cast<uint32_t>(random_.Below(4));
+  options.purge_workers = static_cast<uint32_t>(1 + random_.Below(3));
+  options.open_files_max = random_.OneIn(3) ? static_cast<uint32_t>(1 + random_.Below(3)) : 0;
+  if (random_.OneIn(8)) ddl_.set_tables_max(kManyTables);
 }
 
 void CrashProgram::Run() {
@@ -131,6 +137,13 @@ void CrashProgram::InjectFaults(uint32_t calls_max) {
 
 void CrashProgram::RunThreads(Table* table) {
   working_.store(true);
+  // Now and then nothing may be purged, so that undo gets long before the end.
+  std::unique_ptr<Session> old_reader;
+  if (random_.OneIn(4)) {
+    old_reader = world_.engine->NewSession();
+    old_reader->Begin(IsolationLevel::kRepeatableRead);
+    old_reader->OpenSnapshot();
+  }
   std::thread maintenance([this, table] { Maintain(table); });
   std::vector<std::thread> threads;
   for (CrashWorker& worker : workers_) {
