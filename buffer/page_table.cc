@@ -4,7 +4,9 @@
 
 #include <sched.h>
 
+#include <algorithm>
 #include <bit>
+#include <new>
 
 #include "base/assertions.h"
 
@@ -31,15 +33,14 @@ class PageTable::BucketLock {
   Bucket* const bucket_;
 };
 
-PageTable::PageTable(uint32_t frames) : capacity_(frames) {
-  const uint64_t wanted = frames / 2 < 16 ? 16 : frames / 2;
-  const uint64_t count = std::bit_ceil(wanted);
-  shift_ = 64 - static_cast<unsigned>(std::countr_zero(count));
-  buckets_ = std::make_unique<Bucket[]>(count);
-  nodes_ = std::make_unique<Node[]>(frames);
-  free_nodes_.reserve(frames);
-  for (uint32_t node = frames; node > 0; --node) free_nodes_.push_back(node - 1);
-}
+PageTable::PageTable(uint32_t frames)
+    : capacity_(frames),
+      bucket_count_(std::bit_ceil(std::max<uint64_t>(frames / 2, 16))),
+      shift_(64 - static_cast<unsigned>(std::countr_zero(bucket_count_))),
+      bucket_memory_(bucket_count_ * sizeof(Bucket)),
+      node_memory_((size_t{frames} + 1) * sizeof(Node)),
+      buckets_(new (bucket_memory_.data()) Bucket[bucket_count_]),
+      nodes_(new (node_memory_.data()) Node[size_t{frames} + 1]) {}
 
 void PageTable::Pause(unsigned spins) {
   // The holder is inside for some dozen instructions; it can only be late by preemption.
@@ -55,7 +56,7 @@ void PageTable::Pause(unsigned spins) {
 
 uint32_t PageTable::LookupOverflow(const Bucket& bucket, uint64_t word, uint64_t key) const {
   uint32_t node = bucket.overflow.load(std::memory_order_acquire);
-  while (node != kNone) {
+  while (node != kNoNode) {
     if (nodes_[node].key.load(std::memory_order_acquire) == key) {
       return nodes_[node].frame.load(std::memory_order_acquire);
     }
@@ -73,7 +74,7 @@ uint32_t PageTable::FindLocked(const Bucket& bucket, uint64_t key) const {
     }
   }
   uint32_t node = bucket.overflow.load(std::memory_order_relaxed);
-  while (node != kNone) {
+  while (node != kNoNode) {
     if (nodes_[node].key.load(std::memory_order_relaxed) == key) {
       return nodes_[node].frame.load(std::memory_order_relaxed);
     }
@@ -117,7 +118,7 @@ bool PageTable::Remove(uint64_t key, uint32_t frame) {
     return true;
   }
   std::atomic<uint32_t>* link = &bucket->overflow;
-  for (uint32_t node = link->load(std::memory_order_relaxed); node != kNone;
+  for (uint32_t node = link->load(std::memory_order_relaxed); node != kNoNode;
        node = link->load(std::memory_order_relaxed)) {
     if (nodes_[node].key.load(std::memory_order_relaxed) == key) {
       if (nodes_[node].frame.load(std::memory_order_relaxed) != frame) return false;
@@ -132,7 +133,7 @@ bool PageTable::Remove(uint64_t key, uint32_t frame) {
 
 void PageTable::PromoteOverflow(Bucket* bucket, size_t slot) {
   const uint32_t node = bucket->overflow.load(std::memory_order_relaxed);
-  if (node == kNone) return;
+  if (node == kNoNode) return;
   bucket->frames[slot].store(nodes_[node].frame.load(std::memory_order_relaxed),
                              std::memory_order_release);
   bucket->keys[slot].store(nodes_[node].key.load(std::memory_order_relaxed),
@@ -144,8 +145,11 @@ void PageTable::PromoteOverflow(Bucket* bucket, size_t slot) {
 
 uint32_t PageTable::TakeNode() {
   std::lock_guard guard(free_nodes_mutex_);
-  // Entries never exceed frames, so neither do overflow nodes.
-  ROWAN_CHECK(!free_nodes_.empty());
+  if (free_nodes_.empty()) {
+    // Entries never exceed frames, so neither do overflow nodes.
+    ROWAN_CHECK(fresh_node_ <= capacity_);
+    return fresh_node_++;
+  }
   const uint32_t node = free_nodes_.back();
   free_nodes_.pop_back();
   return node;

@@ -10,7 +10,8 @@
 //   2. a lookup that finds nothing validated the bucket's version: at some moment during the call
 //      the id was absent. A lookup that finds something is only a hint: the frame may have changed
 //      hands, so the caller latches the frame and compares its page id;
-//   3. overflow nodes are type-stable: a reader on a recycled node sees other entries, never
+//   3. memory is zero at first, lies in huge pages, and is taken as entries come;
+//   4. overflow nodes are type-stable: a reader on a recycled node sees other entries, never
 //      garbage, and fails to validate.
 // Thread safety: all members from any thread.
 #pragma once
@@ -21,6 +22,8 @@
 #include <memory>
 #include <mutex>
 #include <vector>
+
+#include "buffer/huge_memory.h"
 
 namespace rowan {
 
@@ -42,7 +45,7 @@ class PageTable {
           return bucket.frames[i].load(std::memory_order_acquire);
         }
       }
-      if (bucket.overflow.load(std::memory_order_acquire) != kNone) {
+      if (bucket.overflow.load(std::memory_order_acquire) != kNoNode) {
         const uint32_t frame = LookupOverflow(bucket, word, key);
         if (frame != kNone) return frame;
       }
@@ -62,18 +65,21 @@ class PageTable {
  private:
   static constexpr size_t kInlineEntries = 4;
 
+  /// Ends a chain. Zero, so that memory that was never written is an empty table.
+  static constexpr uint32_t kNoNode = 0;
+
   struct alignas(64) Bucket {
-    std::atomic<uint64_t> word{0};
-    std::array<std::atomic<uint64_t>, kInlineEntries> keys{};
-    std::array<std::atomic<uint32_t>, kInlineEntries> frames{};
-    std::atomic<uint32_t> overflow{kNone};
+    std::atomic<uint64_t> word;
+    std::array<std::atomic<uint64_t>, kInlineEntries> keys;
+    std::array<std::atomic<uint32_t>, kInlineEntries> frames;
+    std::atomic<uint32_t> overflow;
   };
   static_assert(sizeof(Bucket) == 64);
 
   struct Node {
-    std::atomic<uint64_t> key{0};
-    std::atomic<uint32_t> frame{0};
-    std::atomic<uint32_t> next{kNone};
+    std::atomic<uint64_t> key;
+    std::atomic<uint32_t> frame;
+    std::atomic<uint32_t> next;
   };
 
   /// Holds the bucket's lock bit for a scope and bumps the version at the end.
@@ -93,11 +99,15 @@ class PageTable {
   void GiveNode(uint32_t node);
 
   const uint32_t capacity_;
-  unsigned shift_;
-  std::unique_ptr<Bucket[]> buckets_;
-  std::unique_ptr<Node[]> nodes_;
+  const uint64_t bucket_count_;
+  const unsigned shift_;
+  HugeMemory bucket_memory_;
+  HugeMemory node_memory_;
+  Bucket* const buckets_;
+  Node* const nodes_;  ///< the first is never used: its number ends chains
   std::mutex free_nodes_mutex_;
-  std::vector<uint32_t> free_nodes_;  // guarded by free_nodes_mutex_
+  uint32_t fresh_node_ = 1;           // guarded by free_nodes_mutex_; from here on never used
+  std::vector<uint32_t> free_nodes_;  // guarded by free_nodes_mutex_; given back
 };
 
 }  // namespace rowan

@@ -2,6 +2,8 @@
 // Transitions in a frame's life. See pool_core.h.
 #include "buffer/pool_core.h"
 
+#include <algorithm>
+
 #include "base/assertions.h"
 #include "base/counters.h"
 #include "base/format.h"
@@ -191,6 +193,11 @@ void PoolCore::EnlargeTable(uint32_t frames) {
   std::unique_lock guard(table_mutex);
   const PageTable* current = table.load(std::memory_order_relaxed);
   if (current != nullptr && current->capacity() >= frames) return;
+  if (current != nullptr) {
+    const uint64_t doubled = std::min<uint64_t>(2 * uint64_t{current->capacity()},
+                                                arena->frames_max());
+    frames = std::max(frames, static_cast<uint32_t>(doubled));
+  }
   auto larger = std::make_unique<PageTable>(frames);
   const uint32_t initialised = current == nullptr ? 0 : arena->frames_ever();
   for (uint32_t number = 0; number < initialised; ++number) {
@@ -200,6 +207,13 @@ void PoolCore::EnlargeTable(uint32_t frames) {
   }
   table.store(larger.get(), std::memory_order_release);
   tables.push_back(std::move(larger));
+}
+
+uint64_t PoolCore::TableEntries() {
+  std::shared_lock guard(table_mutex);
+  uint64_t entries = 0;
+  for (const auto& each : tables) entries += each->capacity();
+  return entries;
 }
 
 }  // namespace rowan

@@ -58,9 +58,10 @@ struct PoolCore {
   std::atomic<uint32_t> frame_limit{0};
   std::atomic<uint64_t> dirty_frames{0};
   std::atomic<uint32_t> pinned_frames{0};
+  // Lines of their own: the hand changes with each eviction, what is around it is read by each fix.
   alignas(64) std::atomic<uint64_t> clock_hand{0};
   /// Evicting threads met dirty frames where they wanted clean ones; taken by the cleaner.
-  std::atomic<bool> want_clean_frames{false};
+  alignas(64) std::atomic<bool> want_clean_frames{false};
 
   [[nodiscard]] uint32_t Lookup(uint64_t key) const {
     return table.load(std::memory_order_acquire)->Lookup(key);
@@ -102,15 +103,20 @@ struct PoolCore {
   /// A write or sync of `what` failed: stops the engine for good. Returns the status to pass on.
   Status StopEngine(const char* reason, Status cause);
 
-  /// Replaces the table by one for `frames` entries, when the current one is too small.
+  /// Replaces the table by one for `frames` entries or more, when the current one is too small. By
+  /// twice as large a one, if the pool may become so large: old ones are kept, and together have
+  /// less than twice as many entries.
   void EnlargeTable(uint32_t frames);
+  /// Entries that all tables, old ones too, were made for.
+  uint64_t TableEntries();
 
  private:
   void Unlist(Frame* frame);
 
-  std::atomic<PageTable*> table{nullptr};  ///< published by EnlargeTable, read by everyone
+  /// Published by EnlargeTable, read by each fix: on a line that hardly ever changes.
+  alignas(64) std::atomic<PageTable*> table{nullptr};
   /// Shared: changing entries. Exclusive: replacing the table. Never held while waiting.
-  std::shared_mutex table_mutex;
+  alignas(64) std::shared_mutex table_mutex;
   /// All tables ever used: lookups may still be running in an old one.
   std::vector<std::unique_ptr<PageTable>> tables;  // guarded by table_mutex
 };

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// HugeMemory: a large zeroed array in huge pages where the system gives them. Memory that was never
+// written takes no room. Not thread-safe.
+#pragma once
+
+#include <cstddef>
+
+namespace rowan {
+
+class HugeMemory {
+ public:
+  /// Ends the process when there are not even addresses: the caller cannot do without.
+  explicit HugeMemory(size_t size_bytes);
+  ~HugeMemory();
+  HugeMemory(const HugeMemory&) = delete;
+  HugeMemory& operator=(const HugeMemory&) = delete;
+
+  [[nodiscard]] void* data() const { return data_; }
+
+ private:
+  void* mapping_ = nullptr;
+  size_t mapping_bytes_ = 0;
+  void* data_ = nullptr;
+};
+
+}  // namespace rowan
