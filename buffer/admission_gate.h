@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // AdmissionGate: in a tiny pool, bounds how many mini-transactions hold latches at once, so that
 // they do not latch every frame among them and wait for each other. Off (and free) in pools of
-// normal size. Nested mini-transactions of a thread pass; a wait ends after a while in any case, so
-// the gate itself cannot deadlock.
+// normal size. Follows the pool when it is resized: who entered with the gate off leaves so. Nested
+// mini-transactions of a thread pass; a wait ends after a while in any case, so the gate itself
+// cannot deadlock.
 // Thread safety: all members from any thread; Leave by the thread that entered.
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
@@ -16,19 +18,34 @@ namespace rowan {
 
 class AdmissionGate {
  public:
-  explicit AdmissionGate(uint32_t frames)
-      : limit_(frames < kTinyPoolFrames ? std::max<uint32_t>(2, frames / kFramesPerMiniTxn) : 0) {}
+  explicit AdmissionGate(uint32_t frames) : limit_(LimitFor(frames)) {}
+
+  /// The pool has this many frames from now on.
+  void Resize(uint32_t frames) {
+    {
+      std::lock_guard guard(mutex_);
+      limit_.store(LimitFor(frames), std::memory_order_relaxed);
+    }
+    left_.notify_all();
+  }
 
   void Enter() {
-    if (limit_ == 0) return;
-    if (depth_++ > 0) return;
+    if (depth_ > 0) {
+      ++depth_;
+      return;
+    }
+    if (limit_.load(std::memory_order_relaxed) == 0) return;
+    ++depth_;
     std::unique_lock lock(mutex_);
-    left_.wait_for(lock, std::chrono::seconds(2), [this] { return inside_ < limit_; });
+    left_.wait_for(lock, std::chrono::seconds(2), [this] {
+      const uint32_t limit = limit_.load(std::memory_order_relaxed);
+      return limit == 0 || inside_ < limit;
+    });
     ++inside_;
   }
 
   void Leave() {
-    if (limit_ == 0) return;
+    if (depth_ == 0) return;  // entered with the gate off
     if (--depth_ > 0) return;
     {
       std::lock_guard guard(mutex_);
@@ -43,9 +60,14 @@ class AdmissionGate {
   /// A split with its undo and space pages holds about this many.
   static constexpr uint32_t kFramesPerMiniTxn = 12;
 
-  static inline thread_local uint32_t depth_ = 0;  ///< mini-transactions open in this thread
+  /// 0: off.
+  static uint32_t LimitFor(uint32_t frames) {
+    return frames < kTinyPoolFrames ? std::max<uint32_t>(2, frames / kFramesPerMiniTxn) : 0;
+  }
 
-  const uint32_t limit_;
+  static inline thread_local uint32_t depth_ = 0;  ///< counted ones open in this thread
+
+  std::atomic<uint32_t> limit_;  // stored under mutex_, read without it by Enter
   std::mutex mutex_;
   std::condition_variable left_;
   uint32_t inside_ = 0;  // guarded by mutex_

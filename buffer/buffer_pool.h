@@ -125,8 +125,9 @@ class BufferPool {
   /// under way, before EndRedo. Runs on a cleaner, so it must not wait for log space or for a latch
   /// held across such a wait.
   void SetBeforeCheckpoint(std::function<void()> callback);
-  /// Forgets all frames of a dead space without I/O (may be lazy).
-  void ForgetSpace(SpaceId space);
+  /// Forgets all frames of a dead space without I/O (may be lazy). A file that had few pages is
+  /// done in as many steps; without its number of pages the whole pool is searched, bit by bit.
+  void ForgetSpace(SpaceId space, uint32_t pages_max = UINT32_MAX);
   /// Grows at once, up to the machine's memory; shrinks by writing and dropping pages. kBusy when
   /// some frames could not be emptied yet (call again), kInvalidArgument beyond the limits.
   Status Resize(uint64_t pool_bytes);

@@ -42,30 +42,62 @@ Checkpointer::Checkpointer(PoolCore* core, Lsn start)
     : core_(core),
       shard_frames_(
           std::max(kShardFramesMin, DivideUp(core->arena->frames_ever(), kShardsWanted))),
-      shards_max_(DivideUp(core->arena->frames_max(), shard_frames_)),
-      shards_(std::make_unique<Shard[]>(shards_max_)),
       published_(start.value()) {
-  for (uint32_t i = 0; i < shards_max_; ++i) {
-    shards_[i].clean_upto.store(start.value(), std::memory_order_relaxed);
-    shards_[i].discard_floor.store(kNever, std::memory_order_relaxed);
+  for (Shard& shard : shards_) {
+    shard.clean_upto.store(start.value(), std::memory_order_relaxed);
+    shard.discard_floor.store(kNever, std::memory_order_relaxed);
   }
+}
+
+uint32_t Checkpointer::ShardsFor(uint32_t frames) const {
+  return DivideUp(frames, shard_frames_.load(std::memory_order_acquire));
 }
 
 uint32_t Checkpointer::shard_count() const {
-  return DivideUp(core_->arena->frames_ever(), shard_frames_);
+  std::lock_guard guard(shards_mutex_);
+  return ShardsFor(core_->arena->frames_ever());
 }
 
 void Checkpointer::NoteDiscard(const Frame* frame, uint64_t first_dirty) {
-  StoreMin(&shards_[frame->number / shard_frames_].discard_floor, first_dirty);
+  // Once more if shards were joined meanwhile: a sweep of the joined one may be under way. One that
+  // begins after the second look is above the gap.
+  uint32_t shard_frames;
+  do {
+    shard_frames = shard_frames_.load(std::memory_order_seq_cst);
+    StoreMin(&shards_[frame->number / shard_frames].discard_floor, first_dirty);
+  } while (shard_frames_.load(std::memory_order_seq_cst) != shard_frames);
 }
 
 void Checkpointer::NoteGrowth(uint32_t frames_old, uint32_t frames_new) {
+  while (DivideUp(frames_new, shard_frames_.load(std::memory_order_relaxed)) > kShardsMax) {
+    JoinShards();
+  }
   // Shards without any frame yet have nothing unwritten; what redo brings there may be older.
   if (redoing()) return;
-  for (uint32_t i = DivideUp(frames_old, shard_frames_); i < DivideUp(frames_new, shard_frames_);
-       ++i) {
+  for (uint32_t i = ShardsFor(frames_old); i < ShardsFor(frames_new); ++i) {
     StoreMax(&shards_[i].clean_upto, core_->LogTail());
   }
+}
+
+void Checkpointer::JoinShards() {
+  for (Shard& shard : shards_) {
+    while (shard.busy.exchange(true, std::memory_order_acq_rel)) ::sched_yield();
+  }
+  {
+    std::lock_guard guard(shards_mutex_);
+    const uint32_t count = ShardsFor(core_->arena->frames_ever());
+    const auto clean_upto = [&](uint32_t i) {  // those without frames say nothing
+      return i < count ? shards_[i].clean_upto.load(std::memory_order_relaxed) : kNever;
+    };
+    for (uint32_t i = 0; i < kShardsMax / 2; ++i) {
+      const uint64_t clean = std::min(clean_upto(2 * i), clean_upto(2 * i + 1));
+      // Zero until NoteGrowth gives it frames.
+      shards_[i].clean_upto.store(clean == kNever ? 0 : clean, std::memory_order_release);
+    }
+    shard_frames_.store(2 * shard_frames_.load(std::memory_order_relaxed),
+                        std::memory_order_seq_cst);
+  }
+  for (Shard& shard : shards_) shard.busy.store(false, std::memory_order_release);
 }
 
 bool Checkpointer::BeginShard(uint32_t number, SweepMode mode, std::vector<SweptShard>* swept) {
@@ -94,8 +126,11 @@ Status Checkpointer::SweepShard(PageWriter* writer, SweepMode mode, size_t index
       mode == SweepMode::kLazy && core_->log != nullptr ? core_->log->capacity_bytes() / 8 : 0;
   const uint64_t young_from = std::max(shard.start > young_bytes ? shard.start - young_bytes : 0,
                                        aged_.load(std::memory_order_relaxed));
-  const uint32_t first = shard.number * shard_frames_;
-  const uint32_t last = std::min(first + shard_frames_, core_->arena->frames_ever());
+  // Stands still while this shard is being swept.
+  const uint64_t shard_frames = shard_frames_.load(std::memory_order_acquire);
+  const uint64_t frames = core_->arena->frames_ever();
+  const auto first = static_cast<uint32_t>(std::min(shard.number * shard_frames, frames));
+  const auto last = static_cast<uint32_t>(std::min(first + shard_frames, frames));
   for (uint32_t number = first; number < last; ++number) {
     Frame* frame = core_->arena->frame(number);
     const uint64_t dirty = frame->FirstDirtyLsn();
@@ -171,8 +206,9 @@ Status Checkpointer::Sweep(PageWriter* writer, uint32_t first, uint32_t count, S
 }
 
 Lsn Checkpointer::Candidate() const {
+  std::lock_guard guard(shards_mutex_);
   uint64_t lowest = kNever;
-  const uint32_t shards = shard_count();
+  const uint32_t shards = ShardsFor(core_->arena->frames_ever());
   for (uint32_t i = 0; i < shards; ++i) {
     lowest = std::min(lowest, shards_[i].clean_upto.load(std::memory_order_acquire));
   }

@@ -16,6 +16,7 @@
 // Thread safety: all members from any thread.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <functional>
@@ -71,7 +72,8 @@ class Checkpointer {
 
   /// Before a page dirty since `first_dirty` is discarded from `frame`.
   void NoteDiscard(const Frame* frame, uint64_t first_dirty);
-  /// Before frames beyond the current ones become usable.
+  /// Before frames beyond the current ones become usable. Joins shards when there would be too
+  /// many; waits for the sweeps in progress.
   void NoteGrowth(uint32_t frames_old, uint32_t frames_new);
 
  private:
@@ -96,11 +98,19 @@ class Checkpointer {
   Status WritePostponed(PageWriter* writer, const std::vector<SweptShard>& swept,
                         std::vector<Postponed>* postponed);
   void EndShards(const std::vector<SweptShard>& swept, bool written);
+  void JoinShards();
+  /// REQUIRES: shards_mutex_, or a sweep in progress.
+  [[nodiscard]] uint32_t ShardsFor(uint32_t frames) const;
+
+  /// Twice as many as are wanted: then they are joined by twos.
+  static constexpr uint32_t kShardsMax = 512;
 
   PoolCore* const core_;
-  const uint32_t shard_frames_;
-  const uint32_t shards_max_;
-  const std::unique_ptr<Shard[]> shards_;
+  /// Changes only while no shard is being swept; stored under shards_mutex_.
+  std::atomic<uint32_t> shard_frames_;
+  std::array<Shard, kShardsMax> shards_;
+  /// Held while shards are joined, and while all of them are looked at.
+  mutable std::mutex shards_mutex_;
   std::function<void()> before_;
   std::mutex publish_mutex_;           ///< one checkpoint at a time
   std::atomic<uint64_t> published_{0};

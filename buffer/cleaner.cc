@@ -142,10 +142,12 @@ Status Cleaners::CleanAhead(PageWriter* writer) {
 
 ThreadLoop::Next Cleaners::RunCheckpoint() {
   if (core_->log == nullptr || core_->Stopped()) return ThreadLoop::Next::kWait;
-  const uint64_t gain = checkpointer_->Candidate().value() - checkpointer_->published().value();
-  if (gain == 0) return ThreadLoop::Next::kWait;
+  const Lsn published = checkpointer_->published();
+  const Lsn candidate = checkpointer_->Candidate();
+  if (candidate <= published) return ThreadLoop::Next::kWait;
+  const uint64_t gain = candidate.value() - published.value();
   const uint64_t now = MonotonicMicros();
-  const bool worth_it = UrgentAt(checkpointer_->published()) ||
+  const bool worth_it = UrgentAt(published) ||
                         gain >= core_->log->capacity_bytes() / kCheckpointsPerCapacity ||
                         now - checkpoint_micros_ >= kCheckpointMicros;
   if (!worth_it) return ThreadLoop::Next::kWait;

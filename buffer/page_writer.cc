@@ -20,8 +20,8 @@ namespace {
 constexpr uint32_t kWritersUsual = 6;
 
 /// In a tiny pool three batches must not hold most of the frames.
-uint32_t BatchPages(const PoolCore& core) {
-  const uint32_t by_pool = std::max<uint32_t>(8, core.arena->frames_ever() / 6);
+uint32_t BatchPages(const PoolCore& core, uint32_t frames) {
+  const uint32_t by_pool = std::max<uint32_t>(8, frames / 6);
   return std::min(SegmentPages(core.page_size), by_pool);
 }
 
@@ -37,7 +37,7 @@ PageWriter::PageWriter(PoolCore* core, DoublewriteFile* doublewrite, uint32_t sl
       doublewrite_(doublewrite),
       segments_(SegmentsPerWriter(*core)),
       first_segment_(slot * segments_),
-      capacity_(BatchPages(*core)),
+      capacity_(BatchPages(*core, core->arena->frames_ever())),
       files_max_(std::max(4u, core->files->OpenHandlesMax() / (2 * kWritersUsual))),
       gate_(core->write_gate, std::defer_lock) {
   for (Batch& batch : batches_) batch.entries.reserve(capacity_);
@@ -124,7 +124,22 @@ Status PageWriter::Flush() {
   if (status.ok()) status = FinishFlying();
   if (!status.ok()) return Abort(status);
   if (gate_.owns_lock()) gate_.unlock();
+  Refit();
   return Status::Ok();
+}
+
+void PageWriter::Refit() {
+  const uint32_t pages =
+      BatchPages(*core_, core_->frame_limit.load(std::memory_order_relaxed));
+  if (pages == capacity_) return;
+  capacity_ = pages;
+  for (Batch& batch : batches_) {
+    batch.images = AlignedBuffer();  // made anew when the next page is added
+    batch.entries.reserve(capacity_);
+  }
+  page_ids_.reserve(capacity_);
+  packed_ = AlignedBuffer();
+  home_writes_.reset();  // its depth is the capacity
 }
 
 Status PageWriter::Abort(Status failure) {

@@ -103,13 +103,15 @@ class PageWriter {
   Status Abort(Status failure);
   void EndBatch(Batch* batch, bool written);
   void NoteVersions(const Batch& batch);
+  /// Between batches: follows a pool that was resized.
+  void Refit();
   void EndEntry(const Entry& entry, bool written);
 
   PoolCore* const core_;
   DoublewriteFile* const doublewrite_;
   const uint32_t segments_;
   const uint32_t first_segment_;
-  const uint32_t capacity_;
+  uint32_t capacity_;
   /// Files of a batch that are held open at a time: all writers together leave half of the limit.
   const uint32_t files_max_;
   uint32_t next_segment_ = 0;

@@ -30,6 +30,11 @@ struct BufferPool::Impl {
   Impl(const BufferOptions& options, SpaceFiles* files, FileSystem* file_system, Log* log,
        ControlFile* control, std::unique_ptr<FrameArena> arena);
 
+  struct DeadSpace {
+    SpaceId space;
+    uint32_t pages_max;
+  };
+
   // Writer slots: who writes pages in which doublewrite segments.
   static constexpr uint32_t kSlotSessions = 0;
   static constexpr uint32_t kSlotFlush = 1;
@@ -53,7 +58,10 @@ struct BufferPool::Impl {
   std::mutex lifecycle_mutex;
   bool background_running = false;  // guarded by lifecycle_mutex
   std::mutex dead_mutex;
-  std::vector<SpaceId> dead_spaces;  // guarded by dead_mutex; frames to be freed
+  std::vector<DeadSpace> dead_spaces;  // guarded by dead_mutex; frames to be freed
+  // Owned by the evictor, or by who calls ForgetDeadSpaces without background threads:
+  std::vector<SpaceId> walked_spaces;  // sorted; their frames are looked for one after the other
+  uint32_t walked_frames = 0;          // so far
 
   /// Reads the page into a frame. On success the frame is latched exclusively. kRestart: someone
   /// else has it now.
@@ -75,10 +83,13 @@ struct BufferPool::Impl {
 
   ThreadLoop::Next EvictUnit();
   ThreadLoop::Next FoldVersions();
-  void ForgetDeadSpaces();
+  /// Frees frames of dropped spaces, a bounded number. True if there is more to do.
+  bool ForgetDeadSpaces();
+  void ForgetPages(SpaceId space, uint32_t pages);
   Status FlushAllLocked();
   Status Shrink(uint32_t frames);
   Status Grow(uint32_t frames);
+  void RetireFreeFrames();
   /// Empties one frame of a shrinking pool. True when it is retired.
   bool RetireFrame(Frame* frame);
 };

@@ -17,6 +17,8 @@ namespace {
 constexpr uint32_t kFramesMin = 16;
 constexpr std::chrono::milliseconds kEvictorTick{50};
 constexpr std::chrono::milliseconds kVersionsTick{1000};
+/// Frames or pages looked at per unit of work for dropped spaces: less than a millisecond.
+constexpr uint32_t kForgetStep = 32768;
 /// Frames the evictor frees per unit of work.
 constexpr uint32_t kEvictBatch = 64;
 
@@ -173,7 +175,7 @@ void BufferPool::StartBackground() {
 }
 
 ThreadLoop::Next BufferPool::Impl::EvictUnit() {
-  ForgetDeadSpaces();
+  const bool forgetting = ForgetDeadSpaces();
   const uint32_t frames = core.frame_limit.load(std::memory_order_acquire);
   const uint32_t wanted = FreeFramesHigh(frames);
   uint64_t dirty_seen = 0;
@@ -188,7 +190,7 @@ ThreadLoop::Next BufferPool::Impl::EvictUnit() {
     core.want_clean_frames.store(true, std::memory_order_relaxed);
     cleaners.Wake();
   }
-  const bool more = freed == kEvictBatch && core.free_list.size() < wanted;
+  const bool more = forgetting || (freed == kEvictBatch && core.free_list.size() < wanted);
   return more ? ThreadLoop::Next::kAgain : ThreadLoop::Next::kWait;
 }
 
@@ -199,38 +201,60 @@ ThreadLoop::Next BufferPool::Impl::FoldVersions() {
   return ThreadLoop::Next::kWait;
 }
 
-void BufferPool::ForgetSpace(SpaceId space) {
+void BufferPool::ForgetSpace(SpaceId space, uint32_t pages_max) {
   impl_->core.versions.Forget(space);
   {
     std::lock_guard guard(impl_->dead_mutex);
-    impl_->dead_spaces.push_back(space);
+    impl_->dead_spaces.push_back({space, pages_max});
   }
   std::lock_guard guard(impl_->lifecycle_mutex);
   if (impl_->background_running) {
     impl_->evictor.Wake();
   } else {
-    impl_->ForgetDeadSpaces();
+    while (impl_->ForgetDeadSpaces()) {
+    }
   }
 }
 
-void BufferPool::Impl::ForgetDeadSpaces() {
-  std::vector<SpaceId> dead;
+void BufferPool::Impl::ForgetPages(SpaceId space, uint32_t pages) {
+  for (uint32_t page = 0; page < pages; ++page) {
+    const uint32_t number = core.Lookup(PageId{space, PageNumber(page)}.Packed());
+    // A frame in use right now goes the usual way later: its page is never written any more.
+    if (number != PageTable::kNone) (void)core.TryForget(core.arena->frame(number));
+  }
+}
+
+bool BufferPool::Impl::ForgetDeadSpaces() {
+  std::vector<DeadSpace> dead;
   {
     std::lock_guard guard(dead_mutex);
     dead.swap(dead_spaces);
   }
-  if (dead.empty()) return;
-  std::sort(dead.begin(), dead.end());
   const uint32_t frames = core.arena->frames_ever();
-  for (uint32_t number = 0; number < frames; ++number) {
-    Frame* frame = core.arena->frame(number);
+  for (const DeadSpace& item : dead) {
+    if (item.pages_max <= std::min(frames, kForgetStep)) {
+      ForgetPages(item.space, item.pages_max);
+    } else {
+      walked_spaces.push_back(item.space);
+      walked_frames = 0;  // one walk for all of them
+    }
+  }
+  if (walked_spaces.empty()) return false;
+  std::sort(walked_spaces.begin(), walked_spaces.end());
+  const uint32_t end = walked_frames + std::min(kForgetStep, frames - walked_frames);
+  for (; walked_frames < end; ++walked_frames) {
+    Frame* frame = core.arena->frame(walked_frames);
     const uint64_t key = frame->page_id.load(std::memory_order_relaxed);
-    if (key == 0 || !std::binary_search(dead.begin(), dead.end(), PageId::Unpack(key).space)) {
+    if (key == 0 || !std::binary_search(walked_spaces.begin(), walked_spaces.end(),
+                                        PageId::Unpack(key).space)) {
       continue;
     }
-    // A frame in use right now goes the usual way later: its page is never written any more.
     (void)core.TryForget(frame);
   }
+  if (walked_frames < frames) return true;
+  walked_spaces.clear();
+  walked_frames = 0;
+  return false;
 }
 
 Status BufferPool::Impl::FlushAllLocked() {

@@ -42,6 +42,7 @@ Status BufferPool::Impl::Grow(uint32_t frames) {
   const Status status = core.arena->Grow(frames);
   if (!status.ok()) return status;
   core.RaiseLimit(frames);
+  gate.Resize(frames);
   return Status::Ok();
 }
 
@@ -55,20 +56,30 @@ bool BufferPool::Impl::RetireFrame(Frame* frame) {
   return frame->state.load(std::memory_order_acquire) == FrameState::kRetired;
 }
 
+void BufferPool::Impl::RetireFreeFrames() {
+  // Free frames behind the limit retire when they are claimed: draw all of them once. Sessions
+  // evict pages meanwhile.
+  std::vector<Frame*> kept;
+  while (Frame* frame = core.Claim()) kept.push_back(frame);
+  for (Frame* frame : kept) core.Free(frame);
+}
+
 Status BufferPool::Impl::Shrink(uint32_t frames) {
   const auto deadline = std::chrono::steady_clock::now() + kShrinkPatience;
   const uint32_t ever = core.arena->frames_ever();
   core.frame_limit.store(frames, std::memory_order_release);
+  gate.Resize(frames);
+  bool free_left = true;
   for (;;) {
-    // Free frames behind the limit retire when they are claimed: draw all of them once.
-    std::vector<Frame*> kept;
-    while (Frame* frame = core.Claim()) kept.push_back(frame);
-    for (Frame* frame : kept) core.Free(frame);
+    if (free_left) RetireFreeFrames();
+    free_left = false;
     uint32_t left = 0;
     for (uint32_t number = frames; number < ever; ++number) {
       Frame* frame = core.arena->frame(number);
       if (RetireFrame(frame)) continue;
       ++left;
+      // Of one who freed it with the limit of before in mind.
+      free_left |= frame->state.load(std::memory_order_acquire) == FrameState::kFree;
       (void)flush_writer.TryAdd(frame);
       if (!flush_writer.full()) continue;
       const Status status = flush_writer.Push();

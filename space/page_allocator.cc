@@ -135,9 +135,10 @@ Status PageAllocator::DropSpace(SpaceId space) {
   const Lsn end = mini_txn.Commit();
   status = pool_->log()->WaitDurable(end);
   if (!status.ok()) return status;
+  const Result<uint32_t> pages = pool_->files()->PageCount(space);
   status = pool_->files()->Drop(space);
   if (!status.ok()) return status;
-  pool_->ForgetSpace(space);
+  pool_->ForgetSpace(space, pages.ok() ? pages.value() : UINT32_MAX);
   impl_->Forget(space);
   return Status::Ok();
 }
