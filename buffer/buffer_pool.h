@@ -97,6 +97,9 @@ class BufferPool {
   /// from the doublewrite file, then empties it. Until EndRedo a page that is older than its last
   /// write passes if redo, from the checkpoint on, has all that it lacks.
   Status RepairFromDoublewrite();
+  /// Before anything of an instance is changed, and without a pool: kCorrupt when the doublewrite
+  /// file has a page from behind `log_end`, so that the log must have lost its end. Reads only.
+  static Status JudgeDoublewrite(FileSystem* file_system, SpaceFiles* files, Lsn log_end);
   /// From now on a page that comes in has its records applied, before anyone sees it. The caller
   /// keeps the backlog until EndRedo or the end of the pool.
   void BeginRedo(RedoBacklog* backlog);

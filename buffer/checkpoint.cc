@@ -238,8 +238,10 @@ Status Checkpointer::WriteCheckpoint() {
   if (!status.ok()) return status;
   status = core_->versions.Write(std::move(versions));
   if (!status.ok()) return core_->StopEngine("writing the page versions failed", status);
-  status = core_->control->Update(
-      [candidate](ControlData& data) { data.checkpoint_lsn = candidate; });
+  status = core_->control->Update([this, candidate](ControlData& data) {
+    data.checkpoint_lsn = candidate;
+    data.log_durable_lsn = std::max(data.log_durable_lsn, core_->log->durable());
+  });
   if (!status.ok()) return core_->StopEngine("writing the control file failed", status);
   published_.store(candidate.value(), std::memory_order_release);
   core_->log->SetCheckpoint(candidate);

@@ -152,6 +152,18 @@ uint64_t DoublewriteFile::StrideBytes() const {
   return kDirectoryBytes + SegmentPages(files_->page_size_bytes()) * page_size;
 }
 
+Status DoublewriteFile::Judge(Lsn log_end) {
+  const std::string path = files_->folder() + "/" + kDoublewriteFileName;
+  Result<std::unique_ptr<File>> opened = file_system_->Open(path, {.read_only = true});
+  if (opened.status().Is(Code::kNotFound)) return Status::Ok();
+  if (!opened.ok()) return opened.status();
+  file_ = std::move(opened).value();
+  std::vector<PlacedDirectory> directories;
+  std::vector<Image> images;
+  const Status status = ReadDirectories(&directories);
+  return status.ok() ? CollectImages(directories, log_end, &images) : status;
+}
+
 Status DoublewriteFile::Open(uint32_t segments) {
   const std::string path = files_->folder() + "/" + kDoublewriteFileName;
   const Result<bool> exists = file_system_->Exists(path);

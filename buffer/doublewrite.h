@@ -57,6 +57,9 @@ class DoublewriteFile {
                   PageVersions* versions)
       : file_system_(file_system), files_(files), syncs_(syncs), versions_(versions) {}
 
+  /// Before anything of an instance is changed: kCorrupt if a page in the file is from behind
+  /// `log_end`, kNewerFormat. Reads only; the object needs no Open, syncs or versions for it.
+  Status Judge(Lsn log_end);
   /// Opens or creates the file with at least `segments` segments; contents stay.
   Status Open(uint32_t segments);
   /// Repairs torn and stale home pages from unsettled segments, makes that durable, then empties

@@ -294,6 +294,10 @@ Status BufferPool::RepairFromDoublewrite() {
   return impl_->doublewrite.Repair(core.log == nullptr ? Lsn(UINT64_MAX) : core.log->tail());
 }
 
+Status BufferPool::JudgeDoublewrite(FileSystem* file_system, SpaceFiles* files, Lsn log_end) {
+  return DoublewriteFile(file_system, files, nullptr, nullptr).Judge(log_end);
+}
+
 void BufferPool::BeginRedo(RedoBacklog* backlog) {
   impl_->core.backlog.store(backlog, std::memory_order_release);
 }

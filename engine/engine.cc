@@ -33,6 +33,7 @@ Status Engine::Close() {
       data.next_space_id = SpaceId(impl_->next_space);
       data.next_table_id = TableId(impl_->next_table);
       data.next_index_id = IndexId(impl_->next_index);
+      data.log_durable_lsn = impl_->log->durable();
     });
   }
   if (!status.ok()) {

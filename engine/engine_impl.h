@@ -27,6 +27,7 @@ inline constexpr uint32_t kIdChunk = 256;
 struct Engine::Impl {
   FileSystem* file_system = nullptr;
   EngineOptions options;
+  bool folder_made = false;  ///< by this start
   std::unique_ptr<ControlFile> control;
   std::unique_ptr<SpaceFiles> files;
   std::unique_ptr<Log> log;

@@ -68,6 +68,13 @@ Status CheckOptions(const EngineOptions& options) {
   return Status::Ok();
 }
 
+std::string ParentOf(std::string folder) {
+  while (folder.size() > 1 && folder.ends_with('/')) folder.pop_back();
+  const size_t slash = folder.rfind('/');
+  if (slash == std::string::npos) return ".";
+  return slash == 0 ? "/" : folder.substr(0, slash);
+}
+
 std::array<uint8_t, 16> NewInstanceId() {
   std::random_device source;
   std::array<uint8_t, 16> id;
@@ -87,6 +94,8 @@ Result<std::unique_ptr<Engine>> Engine::Open(FileSystem* file_system,
   impl->options = options;
   status = impl->AskBeforeCreation();
   if (!status.ok()) return status;
+  const Result<bool> existed = file_system->Exists(options.folder);
+  impl->folder_made = existed.ok() && !existed.value();
   status = file_system->CreateFolder(options.folder);
   if (!status.ok()) {
     LogError("The folder '{}' cannot be created: {}.", options.folder, status.message());
@@ -167,9 +176,10 @@ Status Engine::Impl::BuildUpperLayers() {
                                       .ring_size = options.commit_ring_entries};
   txns = std::make_unique<TxnManager>(undo.get(), log.get(), txn_options);
   txns->SetIdReserver([this](TxnId next_txn, Csn next_csn) {
-    const Status status = control->Update([&](ControlData& data) {
+    const Status status = control->UpdateBothSlots([&](ControlData& data) {
       data.next_txn_id = std::max(data.next_txn_id, next_txn);
       data.next_csn = std::max(data.next_csn, next_csn);
+      data.log_durable_lsn = std::max(data.log_durable_lsn, log->durable());
     });
     if (!status.ok()) log->Stop("writing the control file failed");
     return status;
@@ -202,10 +212,12 @@ Status Engine::Impl::CreateInstance() {
              "the folder; nothing was changed.", options.folder);
     return Status(Code::kCorrupt, "control file is missing");
   }
-  // The control file last: until it goes, a crash leaves what is recognised as unfinished.
+  // The control file last: until it goes, a crash leaves what is recognised as unfinished. Its
+  // draft is never removed: another process may be writing it just now, and holds its lock.
   Status removed;
   for (const std::string& name : *present) {
-    if (removed.ok() && name != "rowan.control") {
+    const bool control_file = name == "rowan.control" || name == "rowan.control.tmp";
+    if (removed.ok() && !control_file) {
       removed = file_system->Remove(options.folder + "/" + name);
     }
   }
@@ -214,6 +226,9 @@ Status Engine::Impl::CreateInstance() {
     if (removed.ok()) removed = file_system->Remove(options.folder + "/rowan.control");
   }
   if (!removed.ok()) return removed;
+  Status named = file_system->SyncDirectory(ParentOf(options.folder));
+  // A folder that was there before may have a parent that only its administrator can open.
+  if (!named.ok() && folder_made) return named;
   ControlData data;
   data.instance_id = NewInstanceId();
   data.page_size_bytes = options.page_size_bytes;
@@ -223,7 +238,11 @@ Status Engine::Impl::CreateInstance() {
   data.next_index_id = IndexId(kCatalogIndex.value() + 1);
   Result<std::unique_ptr<ControlFile>> created =
       ControlFile::Create(file_system, options.folder, data);
-  if (!created.ok()) return created.status();
+  if (!created.ok()) {
+    LogError("No control file can be created in '{}': {}.", options.folder,
+             created.status().message());
+    return created.status();
+  }
   control = std::move(*created);
   Status status = OpenFiles();
   if (status.ok()) status = OpenLog(kNoLsn);
@@ -272,6 +291,8 @@ Status Engine::Impl::Recover(const ControlData& control_data) {
   const uint64_t begin_nanos = MonotonicNanos();
   Recovery recovery(file_system, options.folder, control_data, RecoveryOptionsOf(options));
   status = recovery.Scan();
+  if (status.ok()) status = BufferPool::JudgeDoublewrite(file_system, files.get(), recovery.end());
+  // Nothing has been changed up to here: whatever was found missing may still come back.
   if (!status.ok()) return status;
   status = control->Update([](ControlData& data) {
     ++data.epoch;

@@ -17,10 +17,11 @@ Status Engine::Impl::ReserveIds(uint32_t indexes) {
   const uint32_t space_wanted = next_space + kIdChunk;
   const uint64_t table_wanted = next_table + kIdChunk;
   const uint64_t index_wanted = next_index + std::max(uint64_t{kIdChunk} * 4, uint64_t{indexes});
-  const Status status = control->Update([&](ControlData& data) {
+  const Status status = control->UpdateBothSlots([&](ControlData& data) {
     data.next_space_id = SpaceId(space_wanted);
     data.next_table_id = TableId(table_wanted);
     data.next_index_id = IndexId(index_wanted);
+    data.log_durable_lsn = std::max(data.log_durable_lsn, log->durable());
   });
   if (!status.ok()) {
     log->Stop("writing the control file failed");

@@ -50,6 +50,10 @@ class File {
   /// Writes all bytes, extending the file if needed. kNoSpace when the disk is full.
   virtual Status Write(uint64_t offset, Bytes bytes) = 0;
   virtual Status Sync(SyncMethod method) = 0;
+  /// Claims the file for this handle until it is closed, in whatever way, or its process ends.
+  /// kBusy: another handle, of this process or another, has it. Never waits. Transfers of others
+  /// are not hindered: only who asks for the lock learns of it.
+  virtual Status Lock() = 0;
   virtual Result<uint64_t> Size() = 0;
   /// Sets the size; new bytes read as zero.
   virtual Status Truncate(uint64_t size_bytes) = 0;

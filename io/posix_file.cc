@@ -85,6 +85,21 @@ Status PosixFile::Sync(SyncMethod method) {
   return Failed(*this, data_only ? "fdatasync" : "fsync", 0, "cannot sync file");
 }
 
+Status PosixFile::Lock() {
+  // Of the open file description, not of the process: a second handle in this process meets it as
+  // well, and closing some other handle of the file does not release it.
+  struct flock whole {};
+  whole.l_type = F_WRLCK;
+  whole.l_whence = SEEK_SET;
+  while (::fcntl(descriptor_, F_OFD_SETLK, &whole) != 0) {
+    if (errno == EAGAIN || errno == EACCES) {
+      return Status(Code::kBusy, "another process has locked the file");
+    }
+    if (errno != EINTR) return Failed(*this, "Lock", 0, "cannot lock file");
+  }
+  return Status::Ok();
+}
+
 Result<uint64_t> PosixFile::Size() {
   struct stat facts;
   if (::fstat(descriptor_, &facts) != 0) return Failed(*this, "stat", 0, "cannot stat file");

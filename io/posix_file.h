@@ -20,6 +20,7 @@ class PosixFile final : public File {
   Status Read(uint64_t offset, MutableBytes buffer) override;
   Status Write(uint64_t offset, Bytes bytes) override;
   Status Sync(SyncMethod method) override;
+  Status Lock() override;
   Result<uint64_t> Size() override;
   Status Truncate(uint64_t size_bytes) override;
   Status Allocate(uint64_t offset, uint64_t length) override;

@@ -40,8 +40,9 @@ struct SlotLayout {
   uint64_t run_start_lsn;
   uint32_t run_epoch;
   uint8_t unused_too[4];
+  uint64_t log_durable_lsn;
 };
-static_assert(sizeof(SlotLayout) == 128);
+static_assert(sizeof(SlotLayout) == 136);
 static_assert(offsetof(SlotLayout, crc) == 12);
 static_assert(offsetof(SlotLayout, instance_id) == 24);
 static_assert(offsetof(SlotLayout, checkpoint_lsn) == 48);
@@ -50,6 +51,7 @@ static_assert(offsetof(SlotLayout, next_space_id) == 104);
 static_assert(offsetof(SlotLayout, clean_shutdown) == 108);
 static_assert(offsetof(SlotLayout, run_start_lsn) == 112);
 static_assert(offsetof(SlotLayout, run_epoch) == 120);
+static_assert(offsetof(SlotLayout, log_durable_lsn) == 128);
 
 using Slot = std::array<std::byte, kSlotBytes>;
 
@@ -77,6 +79,7 @@ Slot Encode(const ControlData& data, uint64_t sequence) {
   layout.clean_shutdown = data.clean_shutdown ? 1 : 0;
   layout.run_start_lsn = data.run_start_lsn.value();
   layout.run_epoch = data.run_epoch;
+  layout.log_durable_lsn = data.log_durable_lsn.value();
   Slot slot{};
   StoreLe(slot.data(), layout);
   StoreLe<uint32_t>(slot.data() + offsetof(SlotLayout, crc), SlotCrc(slot));
@@ -101,6 +104,7 @@ ControlData Decode(const SlotLayout& layout) {
   data.clean_shutdown = layout.clean_shutdown != 0;
   data.run_start_lsn = Lsn(layout.run_start_lsn);
   data.run_epoch = layout.run_epoch;
+  data.log_durable_lsn = Lsn(layout.log_durable_lsn);
   return data;
 }
 
@@ -113,6 +117,12 @@ bool IsGood(const Slot& slot) {
          SlotCrc(slot) == LoadLe<uint32_t>(slot.data() + offsetof(SlotLayout, crc));
 }
 
+Status LockInstance(File* file) {
+  const Status status = file->Lock();
+  return status.Is(Code::kBusy) ? Status(Code::kBusy, "another process has the instance open")
+                                : status;
+}
+
 }  // namespace
 
 struct ControlFile::Impl {
@@ -122,6 +132,8 @@ struct ControlFile::Impl {
   uint64_t sequence = 0;  // of the newer slot; slot = sequence modulo 2
   bool broken = false;    // a write failed: what is on disk is not known
 
+  /// Makes `contents` the state, durably.
+  Status WriteNext(const ControlData& contents);
   /// Chooses the newer good slot.
   Status Load();
   /// Durable at return.
@@ -136,6 +148,7 @@ Status ControlFile::Impl::Load() {
   if (!size.ok()) return size.status();
   bool any_magic = false;
   bool any_good = false;
+  size_t bad = 0;
   SlotLayout newest{};
   for (size_t index = 0; index < kSlots; ++index) {
     Slot slot{};
@@ -143,7 +156,10 @@ Status ControlFile::Impl::Load() {
     const Status status = file->Read(index * kSlotBytes, slot);
     if (!status.ok()) return status;
     any_magic |= HasMagic(slot);
-    if (!IsGood(slot)) continue;
+    if (!IsGood(slot)) {
+      ++bad;
+      continue;
+    }
     const auto layout = LoadLe<SlotLayout>(slot.data());
     if (!any_good || layout.sequence > newest.sequence) newest = layout;
     any_good = true;
@@ -163,6 +179,12 @@ Status ControlFile::Impl::Load() {
     return Status(Code::kNewerFormat, "the instance was written by a newer version of Rowan",
                   newest.format_version);
   }
+  if (bad > 0) {
+    LogWarning("A slot of control file '{}' has a wrong checksum; the other, number {}, is used. "
+               "After a crash that tore its last update this is in order, otherwise the disk "
+               "changed it.",
+               file->path(), newest.sequence);
+  }
   data = Decode(newest);
   sequence = newest.sequence;
   return Status::Ok();
@@ -177,7 +199,9 @@ Result<std::unique_ptr<ControlFile>> ControlFile::Open(FileSystem* file_system,
   Result<std::unique_ptr<File>> file = file_system->Open(folder + "/" + kFileName, {});
   if (!file.ok()) return file.status();
   impl->file = std::move(file).value();
-  Status status = impl->Load();
+  // Before the first byte is read: what another process has open changes meanwhile.
+  Status status = LockInstance(impl->file.get());
+  if (status.ok()) status = impl->Load();
   // The next update takes the other slot, so this one must be durable. A process that died may not
   // have synced it; after a sync that failed, only what is written again reaches the disk.
   if (status.ok()) status = impl->WriteSlot(impl->data, impl->sequence);
@@ -188,16 +212,20 @@ Result<std::unique_ptr<ControlFile>> ControlFile::Open(FileSystem* file_system,
 namespace {
 
 /// Both slots are written, so that the first update has a good one to fall back to.
-Status WriteNew(FileSystem* file_system, const std::string& path, const ControlData& data) {
-  // A file of an interrupted creation may be there: it is overwritten.
-  Result<std::unique_ptr<File>> file = file_system->Open(path, {.create = true});
-  if (!file.ok()) return file.status();
+Status WriteNew(File* file, const ControlData& data) {
   for (uint64_t sequence = 0; sequence < kSlots; ++sequence) {
     const Slot slot = Encode(data, sequence);
-    const Status status = file.value()->Write(sequence * kSlotBytes, slot);
+    const Status status = file->Write(sequence * kSlotBytes, slot);
     if (!status.ok()) return status;
   }
-  return file.value()->Sync(SyncMethod::kFsync);
+  return file->Sync(SyncMethod::kFsync);
+}
+
+Status CheckAbsent(FileSystem* file_system, const std::string& path) {
+  const Result<bool> exists = file_system->Exists(path);
+  if (!exists.ok()) return exists.status();
+  return exists.value() ? Status(Code::kInvalidArgument, "a control file exists already")
+                        : Status::Ok();
 }
 
 }  // namespace
@@ -206,14 +234,22 @@ Result<std::unique_ptr<ControlFile>> ControlFile::Create(FileSystem* file_system
                                                          const std::string& folder,
                                                          const ControlData& data) {
   const std::string path = folder + "/" + kFileName;
-  const Result<bool> exists = file_system->Exists(path);
-  if (!exists.ok()) return exists.status();
-  if (exists.value()) return Status(Code::kInvalidArgument, "a control file exists already");
+  const std::string draft_path = path + ".tmp";
+  Status status = CheckAbsent(file_system, path);
+  if (!status.ok()) return status;
+  // A file of an interrupted creation may be there: it is overwritten.
+  Result<std::unique_ptr<File>> draft = file_system->Open(draft_path, {.create = true});
+  if (!draft.ok()) return draft.status();
+  // The draft's lock is what two creations meet at. Whoever gets it after the other's rename finds
+  // the control file.
+  status = LockInstance(draft.value().get());
+  if (status.ok()) status = CheckAbsent(file_system, path);
+  if (status.ok()) status = WriteNew(draft.value().get(), data);
   // Renamed into place, so that a crash leaves a whole control file or none.
-  Status status = WriteNew(file_system, path + ".tmp", data);
-  if (status.ok()) status = file_system->Rename(path + ".tmp", path);
+  if (status.ok()) status = file_system->Rename(draft_path, path);
   if (status.ok()) status = file_system->SyncDirectory(folder);
   if (!status.ok()) return status;
+  draft.value().reset();  // its lock is that of the control file now
   return Open(file_system, folder);
 }
 
@@ -222,21 +258,32 @@ ControlData ControlFile::data() const {
   return impl_->data;
 }
 
-Status ControlFile::Update(const std::function<void(ControlData&)>& change) {
-  std::lock_guard lock(impl_->mutex);
-  if (impl_->broken) return Status(Code::kStopped, "an earlier write of the control file failed");
-  ControlData data = impl_->data;
-  change(data);
-  const uint64_t sequence = impl_->sequence + 1;
-  const Status status = impl_->WriteSlot(data, sequence);
+Status ControlFile::Impl::WriteNext(const ControlData& contents) {
+  if (broken) return Status(Code::kStopped, "an earlier write of the control file failed");
+  const Status status = WriteSlot(contents, sequence + 1);
   if (!status.ok()) {
-    impl_->broken = true;
-    LogError("Cannot write control file '{}': {}", impl_->file->path(), status.message());
+    broken = true;
+    LogError("Cannot write control file '{}': {}", file->path(), status.message());
     return status;
   }
-  impl_->data = data;
-  impl_->sequence = sequence;
-  return Status::Ok();
+  data = contents;
+  ++sequence;
+  return status;
+}
+
+Status ControlFile::Update(const std::function<void(ControlData&)>& change) {
+  std::lock_guard lock(impl_->mutex);
+  ControlData data = impl_->data;
+  change(data);
+  return impl_->WriteNext(data);
+}
+
+Status ControlFile::UpdateBothSlots(const std::function<void(ControlData&)>& change) {
+  std::lock_guard lock(impl_->mutex);
+  ControlData data = impl_->data;
+  change(data);
+  const Status status = impl_->WriteNext(data);
+  return status.ok() ? impl_->WriteNext(data) : status;
 }
 
 }  // namespace rowan

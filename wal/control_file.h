@@ -33,6 +33,8 @@ struct ControlData {
   /// LSN has a smaller one. 0: not known.
   Lsn run_start_lsn{0};
   uint32_t run_epoch = 0;
+  /// The log was durable at least up to here: one that ends before has lost its end. 0: not known.
+  Lsn log_durable_lsn{0};
   // High-water marks, stored with head room: ids at or above them were never used.
   TxnId next_txn_id{1};
   Csn next_csn{1};
@@ -43,11 +45,13 @@ struct ControlData {
 
 class ControlFile {
  public:
-  /// Reads the newer good slot. kNotFound: no control file; kCorrupt: no good slot;
-  /// kNewerFormat; kInvalidArgument when it is not a Rowan control file.
+  /// Locks the file for as long as the object lives and reads the newer good slot. kBusy: another
+  /// process, or another object in this one, has the instance; kNotFound: no control file;
+  /// kCorrupt: no good slot; kNewerFormat; kInvalidArgument when it is not a Rowan control file.
   static Result<std::unique_ptr<ControlFile>> Open(FileSystem* file_system,
                                                    const std::string& folder);
-  /// Creates a new instance's control file durably. Fails if one exists.
+  /// Creates a new instance's control file durably. Fails if one exists; kBusy if another process
+  /// is creating one just now.
   static Result<std::unique_ptr<ControlFile>> Create(FileSystem* file_system,
                                                      const std::string& folder,
                                                      const ControlData& data);
@@ -57,6 +61,9 @@ class ControlFile {
   /// Applies `change` to a copy, writes it to the older slot, syncs, publishes. Any failure means
   /// the engine must stop.
   Status Update(const std::function<void(ControlData&)>& change);
+  /// The same into both slots, one after the other: for what must not go back to its state before
+  /// if the newer slot rots.
+  Status UpdateBothSlots(const std::function<void(ControlData&)>& change);
 
  private:
   struct Impl;

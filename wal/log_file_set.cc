@@ -121,9 +121,12 @@ Status LogFileSet::RemoveStrays(const std::vector<uint64_t>& numbers) {
     return status;
   };
   Status status = remove(ScratchPath());
-  for (const uint64_t number : numbers) {
-    const bool stray = number < first_ || number >= prepared_.load(std::memory_order_relaxed);
-    if (stray && status.ok()) status = remove(PathOf(number));
+  // From the end, each durably gone before the next: a gap in the numbers counts as a loss.
+  for (auto number = numbers.rbegin(); number != numbers.rend() && status.ok(); ++number) {
+    const bool behind = *number >= prepared_.load(std::memory_order_relaxed);
+    if (!behind && *number >= first_) continue;
+    status = remove(PathOf(*number));
+    if (behind && removed && status.ok()) status = file_system->SyncDirectory(options_.folder);
   }
   if (removed && status.ok()) status = file_system->SyncDirectory(options_.folder);
   return status;

@@ -86,10 +86,11 @@ Result<std::unique_ptr<Log>> Log::Open(FileSystem* file_system, const LogOptions
   if (!status.ok()) return status;
   setup.strategy = ChooseStrategy(files.get(), options.sync_method, setup.end);
   // Durable before the first group of the new epoch can be.
-  status = control->Update([&](ControlData& data) {
+  status = control->UpdateBothSlots([&](ControlData& data) {
     data.epoch += 1;
     data.run_start_lsn = setup.end;
     data.run_epoch = data.epoch;
+    data.log_durable_lsn = setup.end;
     data.log_file_bytes = file_bytes;
     data.log_buffer_bytes = std::max(data.log_buffer_bytes, options.buffer_bytes);
   });

@@ -35,6 +35,8 @@ struct LogReader::Impl {
   Status ReadGroup(Group* group);
   GroupCheck Check(uint64_t position, uint32_t epoch_min, Bytes* group, Status* status);
   Status JudgeEnd();
+  /// Once no later group proves damage: kEndOfRange, or kCorrupt when the log must have been longer.
+  Status CheckNothingIsMissing();
   Status SearchMark(uint64_t from, uint64_t to, uint64_t* found);
   [[nodiscard]] bool MayProveDamage(uint64_t position, Bytes bytes) const;
 
@@ -42,6 +44,7 @@ struct LogReader::Impl {
   LogSource source;
   uint64_t end;            // behind the last good group
   uint32_t epoch_last = 0; // of the last good group
+  uint64_t newer_run = 0;  // where a group has an epoch that the control file never heard of
   bool finished = false;
   Status verdict;          // once finished
 };
@@ -109,7 +112,9 @@ GroupCheck LogReader::Impl::Check(uint64_t position, uint32_t least_epoch, Bytes
     const GroupCheck check = CheckGroup(view, Lsn(position), least_epoch, &length);
     if (check == GroupCheck::kGood) {
       *group = view.first(length);
-      return LoadGroupHeader(view).epoch <= control.epoch ? check : GroupCheck::kBad;
+      if (LoadGroupHeader(view).epoch <= control.epoch) return check;
+      if (newer_run == 0) newer_run = position;
+      return GroupCheck::kBad;
     }
     // No group is larger than the log buffer that it went through.
     if (check == GroupCheck::kBad || length > control.log_buffer_bytes) return GroupCheck::kBad;
@@ -139,11 +144,35 @@ Status LogReader::Impl::JudgeEnd() {
     }
     from = part_end;
   }
-  if (found == 0) return Status(Code::kEndOfRange);
+  if (found == 0) return CheckNothingIsMissing();
   LogError("The redo log is damaged at LSN {} (file '{}', offset {}): a later group, at LSN {}, "
            "proves that the log was durable beyond it",
            end, source.PathOf(end), source.OffsetOf(end), found);
   return Status(Code::kCorrupt, "the redo log is damaged");
+}
+
+Status LogReader::Impl::CheckNothingIsMissing() {
+  if (newer_run != 0) {
+    // The epoch is raised in the control file, durably, before the first group of a run.
+    LogError("The control file is older than the redo log: file '{}' has at LSN {} a group of a "
+             "later run than any it knows. Its newest slot was lost, or it was restored from an "
+             "older copy. Nothing was changed.",
+             source.PathOf(newer_run), newer_run);
+    return Status(Code::kCorrupt, "the control file is older than the redo log");
+  }
+  if (end < control.log_durable_lsn.value()) {
+    LogError("The redo log ends at LSN {} (file '{}', offset {}), but it was durable at least up "
+             "to LSN {}: its end is missing. Nothing was changed.",
+             end, source.PathOf(end), source.OffsetOf(end), control.log_durable_lsn.value());
+    return Status(Code::kCorrupt, "the redo log lost its end");
+  }
+  uint64_t missing = 0;
+  const Status status = source.FindGap(end - 1, &missing);
+  if (!status.Is(Code::kCorrupt)) return status.ok() ? Status(Code::kEndOfRange) : status;
+  // Names are made durable one after the other, so a crash leaves no gap.
+  LogError("Redo log file '{}' is missing, although later ones are there. Nothing was changed.",
+           source.PathOf(missing));
+  return status;
 }
 
 Status LogReader::Impl::SearchMark(uint64_t from, uint64_t to, uint64_t* found) {
@@ -179,8 +208,7 @@ Status LogReader::Impl::SearchMark(uint64_t from, uint64_t to, uint64_t* found) 
 bool LogReader::Impl::MayProveDamage(uint64_t position, Bytes bytes) const {
   // The epoch keeps out what an earlier run left behind its own torn tail.
   const GroupHeader header = LoadGroupHeader(bytes);
-  return header.epoch >= EpochMin() && header.epoch <= control.epoch &&
-         header.durable_mark.value() > end && header.durable_mark.value() <= position &&
+  return header.epoch >= EpochMin() && header.durable_mark.value() > end && header.durable_mark.value() <= position &&
          header.length >= kGroupHeaderBytes && header.length <= control.log_buffer_bytes;
 }
 

@@ -4,7 +4,10 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <optional>
+#include <set>
 #include <utility>
+#include <vector>
 
 namespace rowan {
 namespace {
@@ -25,6 +28,26 @@ std::string LogSource::PathOf(uint64_t position) const {
 }
 
 Status LogSource::CheckFileOf(uint64_t position) { return OpenFile(position / file_bytes_); }
+
+Status LogSource::FindGap(uint64_t position, uint64_t* missing) {
+  const Result<std::vector<std::string>> names = file_system_->List(folder_);
+  if (!names.ok()) return names.status();
+  const uint64_t first = position / file_bytes_;
+  std::set<uint64_t> numbers;
+  for (const std::string& name : names.value()) {
+    const std::optional<uint64_t> number = ParseLogFileName(name);
+    if (number.has_value() && *number >= first) numbers.insert(*number);
+  }
+  uint64_t next = first;
+  for (const uint64_t number : numbers) {
+    if (number != next) {
+      *missing = next * file_bytes_;
+      return Status(Code::kCorrupt, "a log file is missing");
+    }
+    ++next;
+  }
+  return Status::Ok();
+}
 
 Status LogSource::OpenFile(uint64_t number) {
   if (file_ != nullptr && file_number_ == number) return Status::Ok();

@@ -31,6 +31,9 @@ class LogSource {
   [[nodiscard]] uint64_t file_bytes() const { return file_bytes_; }
   /// Why the file of `position` cannot be read; Ok if it can.
   Status CheckFileOf(uint64_t position);
+  /// kCorrupt when a file is missing at or behind `position` while a later one is there; `*missing`
+  /// is then a position in it.
+  Status FindGap(uint64_t position, uint64_t* missing);
 
  private:
   Status OpenFile(uint64_t number);

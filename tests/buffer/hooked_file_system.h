@@ -70,6 +70,7 @@ class HookedFileSystem final : public FileSystem {
       if (hook != nullptr && *hook) (*hook)(below_->path(), {});
       return status;
     }
+    Status Lock() override { return below_->Lock(); }
     Result<uint64_t> Size() override { return below_->Size(); }
     Status Truncate(uint64_t size_bytes) override { return below_->Truncate(size_bytes); }
     Status Allocate(uint64_t offset, uint64_t length) override {

@@ -34,6 +34,37 @@ std::string Contents(FaultFileSystem& files, const std::string& path) {
   return std::string(AsText(bytes));
 }
 
+TEST(FaultFileSystemTest, AFolderSurvivesOnlyBySyncingItsParent) {
+  for (const bool synced : {false, true}) {
+    FaultFileSystem files(1);
+    ASSERT_TRUE(files.CreateFolder("/db").ok());
+    ASSERT_TRUE(files.CreateFolder("/db").ok());
+    EXPECT_TRUE(files.Exists("/db").value());
+    auto file = Open(files, "/db/a");
+    ASSERT_TRUE(file->Sync(SyncMethod::kFsync).ok());
+    ASSERT_TRUE(files.SyncDirectory("/db").ok());
+    if (synced) {
+      ASSERT_TRUE(files.SyncDirectory("/").ok());
+    }
+    files.Crash(kLoseAll, 1);
+    EXPECT_EQ(files.Exists("/db/a").value(), synced);
+    EXPECT_EQ(files.Exists("/db").value(), synced);
+  }
+}
+
+TEST(FaultFileSystemTest, ALockEndsWithItsHandleOrTheCrash) {
+  FaultFileSystem files(1);
+  auto first = Open(files, "db/a");
+  auto second = Open(files, "db/a");
+  ASSERT_TRUE(first->Lock().ok());
+  EXPECT_TRUE(second->Lock().Is(Code::kBusy));
+  first.reset();
+  ASSERT_TRUE(second->Lock().ok());
+  ASSERT_TRUE(files.SyncDirectory("db").ok());
+  files.Crash(kKeepAll, 1);
+  EXPECT_TRUE(Open(files, "db/a", {})->Lock().ok());
+}
+
 TEST(FaultFileSystemTest, BehavesAsAFileSystemWhileNothingFails) {
   FaultFileSystem files(1);
   EXPECT_TRUE(files.Open("db/a", {}).status().Is(Code::kNotFound));

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <csignal>
 #include <string>
 #include <vector>
 
@@ -36,6 +39,41 @@ TEST_F(PosixFileTest, WritesAreReadBackAndExtendTheFile) {
   EXPECT_TRUE(file->Sync(SyncMethod::kFsync).ok());
   EXPECT_TRUE(file->Sync(SyncMethod::kFdatasync).ok());
   EXPECT_GE(file->descriptor(), 0);
+}
+
+TEST_F(PosixFileTest, ALockIsSeenByEveryOtherHandleAndEndsWithItsOwn) {
+  auto first = Open("a", {.create = true});
+  ASSERT_TRUE(first->Lock().ok());
+  EXPECT_TRUE(first->Lock().ok());
+  auto second = Open("a", {});
+  EXPECT_TRUE(second->Lock().Is(Code::kBusy));
+  Open("a", {}).reset();  // closing yet another handle leaves the lock alone
+  EXPECT_TRUE(second->Lock().Is(Code::kBusy));
+  first.reset();
+  EXPECT_TRUE(second->Lock().ok());
+}
+
+TEST_F(PosixFileTest, ALockEndsWithItsProcess) {
+  auto file = Open("a", {.create = true});
+  int ready[2];
+  ASSERT_EQ(::pipe(ready), 0);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    // A handle of its own: that of the parent would be shared.
+    auto own = files_->Open(dir_.File("a"), {});
+    const char answer = own.ok() && own.value()->Lock().ok() ? 'y' : 'n';
+    (void)!::write(ready[1], &answer, 1);
+    for (;;) ::pause();
+  }
+  char answer = 0;
+  ASSERT_EQ(::read(ready[0], &answer, 1), 1);
+  EXPECT_EQ(answer, 'y');
+  EXPECT_TRUE(file->Lock().Is(Code::kBusy));
+  ::kill(child, SIGKILL);
+  ::waitpid(child, nullptr, 0);
+  EXPECT_TRUE(file->Lock().ok());
+  ::close(ready[0]);
+  ::close(ready[1]);
 }
 
 TEST_F(PosixFileTest, ReadingBeyondTheEndIsAnErrorWithDetailZero) {

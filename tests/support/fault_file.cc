@@ -17,6 +17,21 @@ FaultFile::FaultFile(FaultFileSystem* owner, std::string path, FileOptions optio
       inode_(std::move(inode)),
       generation_(generation) {}
 
+FaultFile::~FaultFile() {
+  if (locked_.load(std::memory_order_relaxed)) owner_->Unlock(inode_.get(), this);
+}
+
+Status FaultFile::Lock() {
+  const Status usable = CheckUse(true);
+  if (!usable.ok()) return usable;
+  if (owner_->powered_off()) return Status(Code::kIoError, "power is off", EIO);
+  if (!owner_->TryLock(inode_.get(), this)) {
+    return Status(Code::kBusy, "another process has locked the file");
+  }
+  locked_.store(true, std::memory_order_relaxed);
+  return Status::Ok();
+}
+
 Status FaultFile::CheckUse(bool writing) const {
   if (owner_->generation_.load() != generation_) {
     return Status(Code::kIoError, "the file was opened before the crash", EBADF);

@@ -16,10 +16,12 @@ class FaultFile final : public File {
  public:
   FaultFile(FaultFileSystem* owner, std::string path, FileOptions options,
             std::shared_ptr<SimulatedInode> inode, uint64_t generation);
+  ~FaultFile() override;
 
   Status Read(uint64_t offset, MutableBytes buffer) override;
   Status Write(uint64_t offset, Bytes bytes) override;
   Status Sync(SyncMethod method) override;
+  Status Lock() override;
   Result<uint64_t> Size() override;
   Status Truncate(uint64_t size_bytes) override;
   Status Allocate(uint64_t offset, uint64_t length) override;
@@ -42,6 +44,7 @@ class FaultFile final : public File {
   std::atomic<bool> atomic_;
   const std::shared_ptr<SimulatedInode> inode_;
   const uint64_t generation_;
+  std::atomic<bool> locked_{false};  ///< this handle once got the lock
 };
 
 }  // namespace rowan

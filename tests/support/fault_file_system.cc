@@ -20,7 +20,8 @@ constexpr int64_t kPowerForever = std::numeric_limits<int64_t>::max() / 2;
 
 std::string_view FolderOf(std::string_view path) {
   const size_t slash = path.rfind('/');
-  return slash == std::string_view::npos ? std::string_view(".") : path.substr(0, slash);
+  if (slash == std::string_view::npos) return ".";
+  return slash == 0 ? std::string_view("/") : path.substr(0, slash);
 }
 
 std::string_view WithoutTrailingSlash(std::string_view folder) {
@@ -86,6 +87,7 @@ void FaultFileSystem::Crash(const CrashPlan& plan, uint64_t seed) {
     if (crashed.insert(inode.get()).second) inode->Crash(plan, random);
   }
   current_ = durable_;
+  locks_.clear();
   ClearFaults();
   power_left_.store(kPowerForever);
 }
@@ -99,15 +101,35 @@ void FaultFileSystem::CrashNamesLocked(const CrashPlan& plan, Random& random) {
       case CrashPlan::Keep::kPrefix: kept = change.sequence <= plan.last_kept; break;
       case CrashPlan::Keep::kSubset: kept = random.Below(100) < plan.keep_percent; break;
     }
-    if (kept) ApplyName(durable_, change);
+    if (kept) SaveNameLocked(change);
   }
   name_changes_.clear();
+  LoseFoldersLocked();
+}
+
+void FaultFileSystem::SaveNameLocked(const NameChange& change) {
+  if (change.kind == NameChange::Kind::kCreateFolder) {
+    folders_[change.path] = true;
+  } else {
+    ApplyName(durable_, change);
+  }
+}
+
+void FaultFileSystem::LoseFoldersLocked() {
+  std::erase_if(folders_, [&](const auto& folder) {
+    if (folder.second) return false;
+    std::erase_if(durable_, [&](const auto& file) {
+      return file.first.starts_with(folder.first + "/");
+    });
+    return true;
+  });
 }
 
 void FaultFileSystem::ApplyName(Inodes& names, const NameChange& change) {
   switch (change.kind) {
     case NameChange::Kind::kCreate: names[change.path] = change.inode; break;
     case NameChange::Kind::kRemove: names.erase(change.path); break;
+    case NameChange::Kind::kCreateFolder: break;  // not a file
     case NameChange::Kind::kRename: {
       // Missing when the creation was lost: then there is nothing to rename.
       const auto source = names.find(change.path);
@@ -194,6 +216,17 @@ void FaultFileSystem::FailSync(SimulatedInode& inode) {
   inode.FailSync(fault_random_);
 }
 
+bool FaultFileSystem::TryLock(const SimulatedInode* inode, const FaultFile* holder) {
+  std::lock_guard lock(mutex_);
+  return locks_.try_emplace(inode, holder).first->second == holder;
+}
+
+void FaultFileSystem::Unlock(const SimulatedInode* inode, const FaultFile* holder) {
+  std::lock_guard lock(mutex_);
+  const auto found = locks_.find(inode);
+  if (found != locks_.end() && found->second == holder) locks_.erase(found);
+}
+
 Result<std::unique_ptr<File>> FaultFileSystem::Open(const std::string& path, FileOptions options) {
   const Verdict verdict = Enter(FileCall::kOpen, path);
   if (!verdict.status.ok()) return verdict.status;
@@ -240,7 +273,7 @@ Status FaultFileSystem::Remove(const std::string& path) {
 Result<bool> FaultFileSystem::Exists(const std::string& path) {
   if (powered_off()) return Status(Code::kIoError, "power is off", EIO);
   std::lock_guard lock(mutex_);
-  return current_.contains(path);
+  return current_.contains(path) || folders_.contains(path);
 }
 
 Result<std::vector<std::string>> FaultFileSystem::List(const std::string& folder) {
@@ -254,8 +287,15 @@ Result<std::vector<std::string>> FaultFileSystem::List(const std::string& folder
   return names;
 }
 
-Status FaultFileSystem::CreateFolder(const std::string&) {
-  return powered_off() ? Status(Code::kIoError, "power is off", EIO) : Status::Ok();
+Status FaultFileSystem::CreateFolder(const std::string& path) {
+  if (powered_off()) return Status(Code::kIoError, "power is off", EIO);
+  const std::string folder(WithoutTrailingSlash(path));
+  std::lock_guard lock(mutex_);
+  if (!folders_.try_emplace(folder, false).second) return Status::Ok();
+  const int64_t left = power_left_.fetch_sub(1);
+  name_changes_.push_back(
+      {NameChange::Kind::kCreateFolder, next_sequence_.fetch_add(1), folder, "", nullptr});
+  return left > 0 ? Status::Ok() : Status(Code::kIoError, "power is off", EIO);
 }
 
 Status FaultFileSystem::SyncDirectory(const std::string& folder) {
@@ -265,7 +305,7 @@ Status FaultFileSystem::SyncDirectory(const std::string& folder) {
   const std::string_view wanted = WithoutTrailingSlash(folder);
   std::erase_if(name_changes_, [&](const NameChange& change) {
     if (FolderOf(change.path) != wanted) return false;
-    ApplyName(durable_, change);
+    SaveNameLocked(change);
     return true;
   });
   return Status::Ok();

@@ -7,7 +7,9 @@
 //   - creating, renaming and removing survive only by SyncDirectory, each on its own; syncing a
 //     file does not save its name;
 //   - a failed sync loses an arbitrary part of what it should have saved, for good;
-//   - folders exist always (CreateFolder does nothing); descriptor() is -1.
+//   - a folder made by CreateFolder survives, with all that is in it, by SyncDirectory of its parent;
+//     folders that nobody made exist always;
+//   - descriptor() is -1.
 // Crash() cuts the power and starts again: handles from before fail, the same object serves the
 // next start. PowerOffAfter(n) cuts it in the midst of the work: change n+1 is caught half-way, and
 // until Crash() everything fails.
@@ -48,6 +50,8 @@ struct InjectedFault {
   int error = 0;                  ///< errno in the status; 0: EIO, or ENOSPC with kNoSpace
   uint64_t misdirect_bytes = 0;
 };
+
+class FaultFile;
 
 class FaultFileSystem final : public FileSystem {
  public:
@@ -97,7 +101,7 @@ class FaultFileSystem final : public FileSystem {
 
   /// A change of names that no SyncDirectory has saved yet.
   struct NameChange {
-    enum class Kind { kCreate, kRename, kRemove } kind;
+    enum class Kind { kCreate, kRename, kRemove, kCreateFolder } kind;
     uint64_t sequence;
     std::string path;
     std::string target;                     // of a rename
@@ -116,7 +120,11 @@ class FaultFileSystem final : public FileSystem {
   Verdict Enter(FileCall call, const std::string& path);
   Verdict TakeFault(FileCall call, const std::string& path);
   void FailSync(SimulatedInode& inode);
+  bool TryLock(const SimulatedInode* inode, const FaultFile* holder);
+  void Unlock(const SimulatedInode* inode, const FaultFile* holder);
   static void ApplyName(Inodes& names, const NameChange& change);
+  void SaveNameLocked(const NameChange& change);
+  void LoseFoldersLocked();
   void CrashNamesLocked(const CrashPlan& plan, Random& random);
 
   const uint64_t seed_;
@@ -131,7 +139,9 @@ class FaultFileSystem final : public FileSystem {
   Inodes current_;                        // guarded by mutex_, as all below
   Inodes durable_;
   std::vector<NameChange> name_changes_;
+  std::map<std::string, bool> folders_;   // made by CreateFolder; true: durably
   std::vector<uint64_t> crash_seeds_;
+  std::map<const SimulatedInode*, const FaultFile*> locks_;  // by holder; a crash ends them all
 
   std::mutex faults_mutex_;
   std::atomic<bool> faults_armed_{false};  // false: nobody needs faults_mutex_

@@ -7,6 +7,7 @@
 
 #include "base/crc32c.h"
 #include "tests/support/fault_file_system.h"
+#include "tests/support/log_capture.h"
 
 namespace rowan {
 namespace {
@@ -27,6 +28,7 @@ ControlData SomeData() {
   data.log_buffer_bytes = 131072;
   data.run_start_lsn = Lsn(123450000);
   data.run_epoch = 6;
+  data.log_durable_lsn = Lsn(123460000);
   data.next_txn_id = TxnId(1001);
   data.next_csn = Csn(1002);
   data.next_space_id = SpaceId(1003);
@@ -57,6 +59,7 @@ TEST(ControlFileTest, EveryFieldComesBack) {
   EXPECT_EQ(data.format_version, kFormatVersion);
   EXPECT_EQ(data.page_size_bytes, expected.page_size_bytes);
   EXPECT_EQ(data.epoch, expected.epoch);
+  EXPECT_EQ(data.log_durable_lsn, expected.log_durable_lsn);
   EXPECT_EQ(data.clean_shutdown, expected.clean_shutdown);
   EXPECT_EQ(data.checkpoint_lsn, expected.checkpoint_lsn);
   EXPECT_EQ(data.log_file_bytes, expected.log_file_bytes);
@@ -122,6 +125,21 @@ TEST(ControlFileTest, OneRottenSlotIsSurvivedTwoAreReported) {
   EXPECT_TRUE(ControlFile::Open(&files, kFolder).status().Is(Code::kCorrupt));
 }
 
+TEST(ControlFileTest, WhatIsWrittenToBothSlotsSurvivesTheRotOfEither) {
+  for (const uint64_t slot : {0, 1}) {
+    FaultFileSystem files(1);
+    auto control = ControlFile::Create(&files, kFolder, SomeData());
+    ASSERT_TRUE(control.ok());
+    SetEpoch(control.value().get(), 8);
+    ASSERT_TRUE(control.value()->UpdateBothSlots([](ControlData& data) { data.epoch = 9; }).ok());
+    control.value().reset();
+    ASSERT_TRUE(files.FlipBit(kPath, slot * 4096 + 50, 3));
+    const LogCapture log;
+    EXPECT_EQ(EpochOnDisk(&files), 9u);
+    EXPECT_TRUE(log.Has("wrong checksum")) << log.Text();
+  }
+}
+
 TEST(ControlFileTest, AFailedUpdateIsTheLast) {
   FaultFileSystem files(1);
   auto control = ControlFile::Create(&files, kFolder, SomeData());
@@ -141,6 +159,7 @@ TEST(ControlFileTest, WhatAFailedSyncLeftInThePageCacheIsMadeDurableByTheNextSta
     SetEpoch(control.value().get(), 9);
     files.Inject({.call = FileCall::kSync});
     EXPECT_FALSE(control.value()->Update([](ControlData& data) { data.epoch = 10; }).ok());
+    control.value().reset();
     control = ControlFile::Open(&files, kFolder);
     ASSERT_TRUE(control.ok());
     EXPECT_EQ(control.value()->data().epoch, 10u);
@@ -151,6 +170,26 @@ TEST(ControlFileTest, WhatAFailedSyncLeftInThePageCacheIsMadeDurableByTheNextSta
     files.Crash(seed);
     EXPECT_GE(EpochOnDisk(&files), 10u) << "seed " << seed;
   }
+}
+
+TEST(ControlFileTest, OnlyOneAtATimeHasTheInstance) {
+  FaultFileSystem files(1);
+  auto control = ControlFile::Create(&files, kFolder, SomeData());
+  ASSERT_TRUE(control.ok());
+  const Status refused = ControlFile::Open(&files, kFolder).status();
+  EXPECT_TRUE(refused.Is(Code::kBusy)) << refused.message();
+  SetEpoch(control.value().get(), 8);  // the first is unharmed
+  control.value().reset();
+  EXPECT_EQ(EpochOnDisk(&files), 8u);
+}
+
+TEST(ControlFileTest, OfTwoCreationsOneIsRefused) {
+  FaultFileSystem files(1);
+  auto draft = files.Open(kPath + ".tmp", {.create = true});
+  ASSERT_TRUE(draft.value()->Lock().ok());
+  EXPECT_TRUE(ControlFile::Create(&files, kFolder, SomeData()).status().Is(Code::kBusy));
+  draft.value().reset();
+  EXPECT_TRUE(ControlFile::Create(&files, kFolder, SomeData()).ok());
 }
 
 TEST(ControlFileTest, ForeignAndNewerFilesAreRefused) {

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/support/fault_file_system.h"
+#include "tests/support/log_capture.h"
 #include "tests/wal/log_world.h"
 
 namespace rowan {
@@ -194,6 +195,23 @@ TEST_F(LogReaderTest, BytesOfAnEarlierRunBehindTheCutAreNeverRead) {
   ASSERT_EQ(world.found.size(), 2u);
   EXPECT_EQ(world.found[1].number, 77u);
   EXPECT_EQ(world.found[1].end, groups[1].end);
+}
+
+TEST_F(LogReaderTest, AControlFileFromBeforeTheLastRunIsRefused) {
+  ASSERT_TRUE(world.Start().ok());
+  Commit(3);
+  world.Vanish();
+  std::vector<std::byte> older(8192);
+  const std::string path = world.folder() + "/rowan.control";
+  ASSERT_TRUE(files.Open(path, {}).value()->Read(0, older).ok());
+  ASSERT_TRUE(world.Start().ok());
+  Commit(2);
+  world.Vanish();
+  ASSERT_TRUE(files.Open(path, {}).value()->Write(0, older).ok());
+  const LogCapture log;
+  EXPECT_TRUE(world.Start().Is(Code::kCorrupt));
+  EXPECT_EQ(world.found.size(), 3u);
+  EXPECT_TRUE(log.Has("The control file is older than the redo log")) << log.Text();
 }
 
 TEST_F(LogReaderTest, BytesOfAnEarlierRunAreNotReadFromACheckpointAtABlock) {

@@ -70,6 +70,7 @@ class LogWorld {
   }
 
   Status OpenControl() {
+    Vanish();  // the file is locked for as long as it is open
     Result<std::unique_ptr<ControlFile>> opened = ControlFile::Open(file_system_, folder_);
     if (opened.status().Is(Code::kNotFound)) {
       opened = ControlFile::Create(file_system_, folder_, {});

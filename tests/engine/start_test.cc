@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// What keeps an instance from opening: each refusal says why, and changes nothing.
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "tests/engine/engine_world.h"
+#include "tests/support/log_capture.h"
+#include "wal/control_file.h"
+#include "wal/log_file_header.h"
+
+namespace rowan {
+namespace {
+
+constexpr uint64_t kRows = 2000;
+
+ToyRows Fill(EngineWorld* world, Table* table, size_t text_bytes = 10) {
+  ToyRows model;
+  std::unique_ptr<Session> session = world->engine->NewSession();
+  session->Begin(IsolationLevel::kRepeatableRead);
+  for (uint64_t id = 1; id <= kRows; ++id) {
+    model[id] = {static_cast<uint32_t>(id % 7), static_cast<uint32_t>(id),
+                 std::string(text_bytes, 't')};
+    EXPECT_TRUE(EngineWorld::Insert(session.get(), table, id, model[id]).ok());
+  }
+  EXPECT_TRUE(session->Commit(Durability::kDurable, true).ok());
+  return model;
+}
+
+TEST(StartTest, ASecondEngineIsRefusedAndTheFirstGoesOn) {
+  EngineWorld world(TestSeed());
+  ASSERT_TRUE(world.Open().ok());
+  std::shared_ptr<Table> table = world.CreateTable("test/t");
+  const TableId id = table->id();
+  const uint64_t changes = world.files.Changes();
+  {
+    const LogCapture log;
+    const Status status = Engine::Open(&world.files, world.options).status();
+    EXPECT_TRUE(status.Is(Code::kBusy)) << status.message();
+    EXPECT_TRUE(log.Has("another process has the instance open")) << log.Text();
+  }
+  EXPECT_LE(world.files.Changes(), changes + 2);  // asking for the folder is counted
+  const ToyRows model = Fill(&world, table.get());
+  table.reset();
+  world.Crash(TestSeed() + 1);
+  // The lock went with its owner.
+  ASSERT_TRUE(world.Open().ok());
+  world.ExpectTable(id, model);
+  ASSERT_TRUE(world.Shutdown().ok());
+  ASSERT_TRUE(world.Open().ok());
+}
+
+TEST(StartTest, TheNameOfTheFolderIsDurableWhenTheInstanceIsMade) {
+  EngineWorld world(TestSeed());
+  ASSERT_TRUE(world.Open().ok());
+  std::shared_ptr<Table> table = world.CreateTable("test/t");
+  const TableId id = table->id();
+  const ToyRows model = Fill(&world, table.get());
+  table.reset();
+  world.engine.reset();
+  world.files.Crash({.keep = CrashPlan::Keep::kNothing}, 1);
+  ASSERT_TRUE(world.Open().ok());
+  world.ExpectTable(id, model);
+}
+
+using Image = std::map<std::string, std::vector<std::byte>>;
+
+/// Every file of the instance, byte for byte.
+Image TakeImage(FaultFileSystem* files, const std::string& folder) {
+  Image image;
+  for (const std::string& name : files->List(folder).value()) {
+    auto file = files->Open(folder + "/" + name, {.read_only = true});
+    EXPECT_TRUE(file.ok());
+    std::vector<std::byte>& bytes = image[name];
+    bytes.resize(file.value()->Size().value());
+    if (!bytes.empty()) {
+      EXPECT_TRUE(file.value()->Read(0, bytes).ok());
+    }
+  }
+  return image;
+}
+
+void WriteBack(FaultFileSystem* files, const std::string& folder, const Image& image) {
+  for (const auto& [name, bytes] : image) {
+    auto file = files->Open(folder + "/" + name, {.create = true});
+    ASSERT_TRUE(file.ok());
+    ASSERT_TRUE(file.value()->Write(0, bytes).ok());
+  }
+}
+
+/// An instance that crashed with a long log behind its checkpoint, and pages written home since.
+class LostLogTest : public ::testing::Test {
+ protected:
+  LostLogTest() {
+    world.options.background = false;  // no checkpoint but that of the creation
+    world.options.redo_log_capacity_bytes = uint64_t{4} << 20;
+    world.options.log_buffer_bytes = uint64_t{64} << 10;
+    world.options.buffer_pool_bytes = uint64_t{64} * world.options.page_size_bytes;
+  }
+  void SetUp() override {
+    ASSERT_TRUE(world.Open().ok());
+    // The start after the creation: its checkpoint is the end of what the creation wrote.
+    ASSERT_TRUE(world.Shutdown().ok());
+    ASSERT_TRUE(world.Open().ok());
+    std::shared_ptr<Table> table = world.CreateTable("test/t");
+    id = table->id();
+    model = Fill(&world, table.get(), 700);  // more than the pool holds
+    durable = world.engine->log()->durable();
+    table.reset();
+    world.engine.reset();
+    world.files.Crash({.keep = CrashPlan::Keep::kEverything}, 1);
+    auto control = ControlFile::Open(&world.files, world.options.folder);
+    ASSERT_TRUE(control.ok());
+    data = control.value()->data();
+    ASSERT_LT(data.checkpoint_lsn.value() + 4 * data.log_file_bytes, durable.value());
+  }
+  void SetDurableMark(Lsn lsn) {
+    auto control = ControlFile::Open(&world.files, world.options.folder);
+    ASSERT_TRUE(
+        control.value()->Update([lsn](ControlData& next) { next.log_durable_lsn = lsn; }).ok());
+  }
+  [[nodiscard]] std::string LogName(uint64_t lsn) const {
+    return LogFileName(lsn / data.log_file_bytes);
+  }
+  /// The log's bytes from the first block behind the checkpoint on read as zeros.
+  void WipeLog() {
+    const uint64_t from = (data.checkpoint_lsn.value() / 4096 + 1) * 4096;
+    for (uint64_t lsn = from; lsn < durable.value(); lsn += 4096) {
+      auto file = world.files.Open(world.options.folder + "/" + LogName(lsn), {});
+      ASSERT_TRUE(file.ok());
+      const std::vector<std::byte> zeros(4096);
+      ASSERT_TRUE(file.value()->Write(4096 + lsn % data.log_file_bytes, zeros).ok());
+    }
+  }
+  /// Opening says `sentence` and leaves every byte as it was.
+  void ExpectRefused(const std::string& sentence) {
+    const Image before = TakeImage(&world.files, world.options.folder);
+    const LogCapture log;
+    const Status status = world.Open();
+    EXPECT_TRUE(status.Is(Code::kCorrupt)) << status.message();
+    EXPECT_TRUE(log.Has(sentence)) << log.Text();
+    const Image after = TakeImage(&world.files, world.options.folder);
+    ASSERT_EQ(before.size(), after.size());
+    for (const auto& [name, bytes] : before) EXPECT_TRUE(after.at(name) == bytes) << name;
+  }
+
+  EngineWorld world{TestSeed()};
+  TableId id;
+  ToyRows model;
+  Lsn durable;
+  ControlData data;
+};
+
+TEST_F(LostLogTest, AnEndBelowTheDurableMarkIsRefusedUntilItIsBack) {
+  SetDurableMark(durable);
+  const Image whole = TakeImage(&world.files, world.options.folder);
+  WipeLog();
+  ExpectRefused("its end is missing");
+  WriteBack(&world.files, world.options.folder, whole);
+  ASSERT_TRUE(world.Open().ok());
+  world.ExpectTable(id, model);
+}
+
+TEST_F(LostLogTest, ImagesFromBehindTheEndAreJudgedBeforeAnythingIsWritten) {
+  SetDurableMark(Lsn(0));
+  const Image whole = TakeImage(&world.files, world.options.folder);
+  WipeLog();
+  ExpectRefused("the end of the log is damaged");
+  WriteBack(&world.files, world.options.folder, whole);
+  ASSERT_TRUE(world.Open().ok());
+  world.ExpectTable(id, model);
+}
+
+TEST_F(LostLogTest, MissingFilesInTheMiddleAreRefusedUntilTheyAreBack) {
+  SetDurableMark(Lsn(0));
+  // So that nothing but the gap in the names tells of it.
+  ASSERT_TRUE(world.files.Rename("/rowan/rowan.doublewrite", "/hidden/rowan.doublewrite").ok());
+  const uint64_t first = data.checkpoint_lsn.value() + data.log_file_bytes;
+  const std::string names[] = {LogName(first), LogName(first + data.log_file_bytes)};
+  for (const std::string& name : names) {
+    ASSERT_TRUE(world.files.Rename("/rowan/" + name, "/hidden/" + name).ok());
+  }
+  ExpectRefused("is missing, although later ones are there");
+  for (const std::string& name : names) {
+    ASSERT_TRUE(world.files.Rename("/hidden/" + name, "/rowan/" + name).ok());
+  }
+  ASSERT_TRUE(world.files.Rename("/hidden/rowan.doublewrite", "/rowan/rowan.doublewrite").ok());
+  ASSERT_TRUE(world.Open().ok());
+  world.ExpectTable(id, model);
+}
+
+TEST(StartTest, AShutdownAndEachCheckpointNoteHowFarTheLogWasDurable) {
+  EngineWorld world(TestSeed());
+  ASSERT_TRUE(world.Open().ok());
+  std::shared_ptr<Table> table = world.CreateTable("test/t");
+  Fill(&world, table.get());
+  table.reset();
+  const Lsn durable = world.engine->log()->durable();
+  ASSERT_TRUE(world.engine->pool()->FlushAndCheckpoint().ok());
+  world.engine.reset();
+  auto control = ControlFile::Open(&world.files, world.options.folder);
+  EXPECT_GE(control.value()->data().log_durable_lsn, durable);
+  EXPECT_GE(control.value()->data().log_durable_lsn, control.value()->data().checkpoint_lsn);
+}
+
+}  // namespace
+}  // namespace rowan
