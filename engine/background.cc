@@ -56,6 +56,7 @@ ThreadLoop::Next Engine::Impl::RollbackTick() {
   if (!more.ok()) return ThreadLoop::Next::kWait;
   if (more.value()) return ThreadLoop::Next::kAgain;
   recovered_done.store(true, std::memory_order_relaxed);
+  orphans->NoteRollbackDone().Ignore();  // they stay where they are; tried again at the next start
   return ThreadLoop::Next::kWait;
 }
 

@@ -26,6 +26,14 @@ std::array<std::byte, 9> StatisticsKey(TableId table) {
 /// Strays deleted in one go.
 constexpr size_t kStraysAtOnce = 100;
 
+/// Collects a row of a dropped table. Some rows of one may be purged already: then its file is gone,
+/// too, and the rest says nothing.
+void NoteDropped(CatalogRowJoiner* dropped, Bytes key, Bytes row) {
+  if (dropped->Add(key, row).ok()) return;
+  dropped->Abandon();
+  dropped->Add(key, row).Ignore();
+}
+
 }  // namespace
 
 Catalog::Catalog(PageAllocator* allocator, PageNumber root)
@@ -35,6 +43,7 @@ Catalog::Catalog(PageAllocator* allocator, PageNumber root)
 
 Status Catalog::Load(const std::unordered_set<uint64_t>& unfinished) {
   CatalogRowJoiner joiner;
+  CatalogRowJoiner dropped;
   Cursor cursor(&rows_->tree);
   Status status = cursor.SeekFirst();
   for (; status.ok(); status = cursor.Next()) {
@@ -50,13 +59,20 @@ Status Catalog::Load(const std::unordered_set<uint64_t>& unfinished) {
       statistics_[TableId(LoadBe64(key.data()))] = AsText(row);
       continue;
     }
-    if (header.deleted && !unfinished.contains(header.txn.value())) continue;
+    if (header.deleted && !unfinished.contains(header.txn.value())) {
+      NoteDropped(&dropped, cursor.key(), row);
+      continue;
+    }
     const Status added = joiner.Add(cursor.key(), row);
     if (!added.ok()) return added;
   }
   if (status.Is(Code::kEndOfRange)) status = joiner.Finish();
   if (!status.ok()) return status;
+  dropped.Finish().Ignore();  // as in NoteDropped
   const std::unique_lock lock(mutex_);
+  for (const CatalogRowJoiner::Joined& joined : dropped.joined()) {
+    dropped_spaces_.insert(joined.definition.space);
+  }
   for (CatalogRowJoiner::Joined& joined : joiner.joined()) {
     const TableId id = joined.definition.id;
     for (const IndexDef& index : joined.definition.indexes) indexes_[index.id] = id;
@@ -208,6 +224,20 @@ Result<std::shared_ptr<Table>> Catalog::Open(TableId table) {
     found->second.table = std::move(opened);
   }
   return found->second.table;
+}
+
+bool Catalog::WasDropped(SpaceId space) const {
+  const std::shared_lock lock(mutex_);
+  return dropped_spaces_.contains(space);
+}
+
+bool Catalog::MayComplain(TableId table) {
+  const std::unique_lock lock(mutex_);
+  const auto found = tables_.find(table);
+  const uint64_t now = MonotonicNanos();
+  if (found == tables_.end() || now < found->second.silent_until_nanos) return false;
+  found->second.silent_until_nanos = now + kComplaintNanos;
+  return true;
 }
 
 std::vector<TableDef> Catalog::Definitions() const {

@@ -58,6 +58,8 @@ class Catalog : public IndexResolver {
   /// Opens the space and counters on first use.
   Result<std::shared_ptr<Table>> Open(TableId table);
   [[nodiscard]] std::vector<TableDef> Definitions() const;
+  /// Load met the row of the space's table, delete-marked by a finished transaction.
+  [[nodiscard]] bool WasDropped(SpaceId space) const;
   [[nodiscard]] std::vector<std::shared_ptr<Table>> OpenTables() const;
 
   std::shared_ptr<IndexRef> FindIndex(IndexId index) override;
@@ -82,6 +84,7 @@ class Catalog : public IndexResolver {
   std::unordered_map<IndexId, TableId> indexes_;   // guarded by mutex_
   std::unordered_map<TableId, std::string> statistics_;  // guarded by mutex_; of tables not opened
   std::atomic<bool> strays_left_{true};                  ///< in statistics_, without a table
+  std::unordered_set<SpaceId> dropped_spaces_;     // guarded by mutex_; from Load
 };
 
 }  // namespace rowan

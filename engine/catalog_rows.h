@@ -39,6 +39,8 @@ class CatalogRowJoiner {
   Status Add(Bytes key, Bytes row);
   /// After the last row. kCorrupt when pieces are missing.
   Status Finish();
+  /// Forgets the definition in the making.
+  void Abandon() { rows_ = 0; }
   [[nodiscard]] std::vector<Joined>& joined() { return joined_; }
 
  private:

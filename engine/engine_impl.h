@@ -13,6 +13,7 @@
 #include "engine/ddl.h"
 #include "engine/engine.h"
 #include "engine/options.h"
+#include "engine/orphan_files.h"
 #include "engine/recovery.h"
 #include "io/space_files.h"
 #include "mvcc/row_undo.h"
@@ -39,6 +40,7 @@ struct Engine::Impl {
   std::unique_ptr<Catalog> catalog;
   std::unique_ptr<DdlLog> ddl;
   std::unique_ptr<RowUndo> row_undo;
+  std::unique_ptr<OrphanFiles> orphans;
   std::vector<std::unique_ptr<ThreadLoop>> threads;
   ThreadLoop* housekeeping = nullptr;  ///< one of them
   std::atomic<bool> stopped{false};
@@ -47,7 +49,7 @@ struct Engine::Impl {
 
   // Ids for DDL: next to hand out and the mark reserved in the control file.
   std::mutex id_mutex;
-  uint32_t next_space = 0, space_mark = 0, first_space_of_run = 0;
+  uint32_t next_space = 0, space_mark = 0;
   uint64_t next_index = 0, index_mark = 0;
   uint64_t next_table = 0, table_mark = 0;
   uint64_t first_table_id = 0;  ///< of an instance created by this start

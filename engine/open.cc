@@ -348,13 +348,21 @@ Status Engine::Impl::StartTransactions(const ControlData& control_data) {
     LogInfo("Crash recovery: {} unfinished transactions; those not prepared are rolled back in the "
             "background.", unfinished.size());
   }
+  orphans = std::make_unique<OrphanFiles>(file_system, allocator.get(), catalog.get());
+  status = orphans->Collect();
+  if (!status.ok()) return status;
+  const bool losers = std::any_of(unfinished.begin(), unfinished.end(), [](const auto& txn) {
+    return txn->state == TxnState::kActive;
+  });
+  // Without background threads nobody would say so later.
+  if (!losers || !options.background) orphans->NoteRollbackDone().Ignore();
   txns->Adopt(std::move(unfinished));
   AdoptIds(control->data());
   return Status::Ok();
 }
 
 void Engine::Impl::AdoptIds(const ControlData& control_data) {
-  first_space_of_run = next_space = space_mark = control_data.next_space_id.value();
+  next_space = space_mark = control_data.next_space_id.value();
   next_index = index_mark = control_data.next_index_id.value();
   next_table = table_mark = control_data.next_table_id.value();
 }

@@ -2,7 +2,6 @@
 // DDL on tables: create, drop, rename, open. See engine/ddl.h for what is undone and when.
 #include <algorithm>
 #include <array>
-#include <unordered_set>
 
 #include "base/logging.h"
 #include "engine/engine_impl.h"
@@ -115,22 +114,9 @@ Result<std::shared_ptr<Table>> Engine::OpenTable(TableId table) {
 
 std::vector<TableDef> Engine::ListTables() { return impl_->catalog->Definitions(); }
 
-Status Engine::RemoveOrphanFiles() {
-  std::unordered_set<SpaceId> owned{kSystemSpace, kUndoSpace};
-  for (const TableDef& definition : impl_->catalog->Definitions()) owned.insert(definition.space);
-  Result<std::vector<SpaceId>> spaces = impl_->files->ListFiles();
-  if (!spaces.ok()) return spaces.status();
-  for (const SpaceId space : *spaces) {
-    // Ids at or above the mark of this start belong to tables created since; they are owned or are
-    // being created right now.
-    if (owned.contains(space) || space.value() >= impl_->first_space_of_run) continue;
-    LogInfo("Removing '{}', left over from a CREATE or DROP that a crash cut short.",
-            impl_->files->PathOf(space));
-    const Status status = impl_->allocator->DropSpace(space);
-    if (!status.ok() && !status.Is(Code::kNotFound)) return status;
-  }
-  return Status::Ok();
-}
+Status Engine::RemoveOrphanFiles() { return impl_->orphans->NoteCoordinatorDone(); }
+
+bool Engine::orphans_pending() const { return impl_->orphans->pending(); }
 
 Status Engine::Impl::PersistCounters() {
   for (const std::shared_ptr<Table>& table : catalog->OpenTables()) {

@@ -67,6 +67,8 @@ struct SpaceFiles::Impl {
     return options.folder + "/" + std::string(name);
   }
 
+  /// Nobody gets the file any more; it is renamed.
+  Status Detach(SpaceId space, const std::string& target);
   Status FillNewFile(const std::string& path, uint64_t size_bytes);
   Result<bool> RemoveTrashFile(const std::string& path);
 };
@@ -135,16 +137,28 @@ Result<std::vector<SpaceId>> SpaceFiles::ListFiles() {
   return spaces;
 }
 
+Status SpaceFiles::Impl::Detach(SpaceId space, const std::string& target) {
+  (void)handles.Remove(space);
+  return file_system->Rename(PathOf(Format("{}{}{}", kPrefix, space.value(), kSuffix)), target);
+}
+
 Status SpaceFiles::Drop(SpaceId space) {
   const std::string trash_name = Format("{}{}{}", kPrefix, space.value(), kTrashSuffix);
-  (void)impl_->handles.Remove(space);
-  const Status renamed = impl_->file_system->Rename(PathOf(space), impl_->PathOf(trash_name));
+  const Status renamed = impl_->Detach(space, impl_->PathOf(trash_name));
   if (!renamed.ok()) return renamed;
   {
     std::lock_guard lock(impl_->trash_mutex);
     impl_->trash.push_back(trash_name);
   }
   return impl_->file_system->SyncDirectory(options_.folder);
+}
+
+Status SpaceFiles::SetAside(SpaceId space, const std::string& path) {
+  Status status = impl_->Detach(space, path);
+  // The new name first: a crash in between leaves two names, not none.
+  if (status.ok()) status = impl_->file_system->SyncDirectory(path.substr(0, path.rfind('/')));
+  if (status.ok()) status = impl_->file_system->SyncDirectory(options_.folder);
+  return status;
 }
 
 Result<bool> SpaceFiles::RemoveTrash() {

@@ -47,6 +47,8 @@ class SpaceFiles {
   /// Dead at once; the file is renamed to a trash name and the folder synced. kNotFound when there
   /// is neither a live space nor a file.
   Status Drop(SpaceId space);
+  /// Dead at once, like Drop; the file is kept and durably has the name `path`. kNotFound as there.
+  Status SetAside(SpaceId space, const std::string& path);
   /// Unlinks some trash files; true when none is left. Called by a background thread and at start.
   Result<bool> RemoveTrash();
 

@@ -143,6 +143,14 @@ Status PageAllocator::DropSpace(SpaceId space) {
   return Status::Ok();
 }
 
+Status PageAllocator::SetAsideSpace(SpaceId space, const std::string& path) {
+  const Status status = pool_->files()->SetAside(space, path);
+  if (!status.ok()) return status;
+  pool_->ForgetSpace(space);
+  impl_->Forget(space);
+  return status;
+}
+
 Result<PageReservation> PageAllocator::Reserve(SpaceId space, uint32_t pages) {
   Result<uint32_t> group = impl_->StateOf(pool_, space)->Reserve(pages);
   if (!group.ok()) return group.status();

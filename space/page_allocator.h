@@ -64,6 +64,9 @@ class PageAllocator {
   /// Forgets a space whose file is being dropped: logs kSpaceDropped durably, marks the space dead,
   /// renames the file to trash, forgets its frames.
   Status DropSpace(SpaceId space);
+  /// Takes the space out of the instance and keeps its file under the name `path`. REQUIRES:
+  /// nothing uses it, and a checkpoint since its last change: the log has no records of it.
+  Status SetAsideSpace(SpaceId space, const std::string& path);
 
   /// kNoSpace when the disk is full. No latch may be held.
   Result<PageReservation> Reserve(SpaceId space, uint32_t pages);

@@ -2,7 +2,11 @@
 #include "tests/engine/crash_ddl.h"
 
 #include <algorithm>
+#include <chrono>
+#include <thread>
 #include <unordered_set>
+
+#include "engine/orphan_files.h"
 
 namespace rowan {
 namespace {
@@ -146,6 +150,9 @@ Result<TableId> CrashDdl::Find(EngineWorld* world, const std::string& name) {
 
 void CrashDdl::Settle(EngineWorld* world, TableId other, CrashKind kind) {
   EXPECT_TRUE(world->engine->RemoveOrphanFiles().ok());
+  while (world->engine->orphans_pending() && !world->engine->stopped()) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
   State found;
   for (const TableDef& definition : world->engine->ListTables()) {
     if (definition.id == other) continue;
@@ -187,6 +194,10 @@ void CrashDdl::CheckFiles(EngineWorld* world) {
     if (!name.starts_with("space_") || !name.ends_with(".rws")) continue;
     EXPECT_EQ(owned.count(name), 1u) << name << " belongs to no table";
   }
+  // Nothing was restored by hand, so no file may come as a surprise.
+  const Result<std::vector<std::string>> lost =
+      world->files.List(world->options.folder + "/" + kLostFolderName);
+  EXPECT_TRUE(!lost.ok() || lost.value().empty()) << lost.value().front();
 }
 
 }  // namespace rowan

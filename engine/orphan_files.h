@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// OrphanFiles: tablespace files that no table of the catalog owned when the instance was opened,
+// and what becomes of them. A file goes only on evidence that nobody can want it:
+//   - the catalog still has the row of its table, delete-marked by a finished transaction: dropped,
+//     or its creation was undone;
+//   - not one page of it was ever written: its CREATE was cut short before the undo record, which
+//     precedes every page, was durable.
+// Whatever else is there is moved to the folder `lost`, complete and with a warning: then it is the
+// catalog that may be wrong. A file that the rollback of an unfinished CREATE or purge removes
+// meanwhile is no orphan, so nothing is judged before the coordinator and the rollback are through.
+// Files made in this run are never looked at.
+// Thread safety: all members after Collect.
+#pragma once
+
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "base/ids.h"
+#include "base/status.h"
+#include "engine/catalog.h"
+#include "io/file.h"
+#include "space/page_allocator.h"
+
+namespace rowan {
+
+/// Below the instance folder.
+inline constexpr char kLostFolderName[] = "lost";
+
+class OrphanFiles {
+ public:
+  OrphanFiles(FileSystem* file_system, PageAllocator* allocator, const Catalog* catalog)
+      : file_system_(file_system), allocator_(allocator), catalog_(catalog) {}
+
+  /// Notes the files there are. REQUIRES: the catalog is loaded, no table was created yet.
+  Status Collect();
+  /// Each may be called several times; the later of the two judges the files.
+  Status NoteCoordinatorDone();
+  Status NoteRollbackDone();
+  /// Files wait for one of the two.
+  [[nodiscard]] bool pending() const;
+
+ private:
+  Status JudgeLocked();
+  Status JudgeFile(SpaceId space);
+  Result<bool> IsBlank(SpaceId space) const;
+  Status SetAside(SpaceId space);
+
+  FileSystem* const file_system_;
+  PageAllocator* const allocator_;
+  const Catalog* const catalog_;
+  mutable std::mutex mutex_;
+  std::vector<SpaceId> files_;     // guarded by mutex_, as all below; not judged yet
+  bool coordinator_done_ = false;
+  bool rollback_done_ = false;
+};
+
+}  // namespace rowan

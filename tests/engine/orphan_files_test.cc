@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// What becomes of tablespace files that no table owns.
+#include "engine/orphan_files.h"
+
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include "tests/engine/engine_world.h"
+#include "tests/support/log_capture.h"
+
+namespace rowan {
+namespace {
+
+constexpr char kCatalogPath[] = "/rowan/space_1.rws";
+
+class OrphanFilesTest : public ::testing::Test {
+ protected:
+  /// A start as the server makes it.
+  void Start() {
+    ASSERT_TRUE(world.Open().ok());
+    ASSERT_TRUE(world.engine->RemoveOrphanFiles().ok());
+    ASSERT_FALSE(world.engine->orphans_pending());
+  }
+  ToyRows CreateAndFill(const std::string& name, TableId* id, SpaceId* space) {
+    std::shared_ptr<Table> table = world.CreateTable(name);
+    *id = table->id();
+    *space = table->definition().space;
+    ToyRows model;
+    std::unique_ptr<Session> session = world.engine->NewSession();
+    session->Begin(IsolationLevel::kRepeatableRead);
+    for (uint64_t row = 1; row <= 100; ++row) {
+      model[row] = {static_cast<uint32_t>(row % 7), static_cast<uint32_t>(row), "text"};
+      EXPECT_TRUE(EngineWorld::Insert(session.get(), table.get(), row, model[row]).ok());
+    }
+    EXPECT_TRUE(session->Commit(Durability::kDurable, true).ok());
+    return model;
+  }
+  std::vector<std::byte> Contents(const std::string& path) {
+    auto file = world.files.Open(path, {.read_only = true});
+    std::vector<std::byte> bytes(file.value()->Size().value());
+    EXPECT_TRUE(file.value()->Read(0, bytes).ok());
+    return bytes;
+  }
+  void Replace(const std::string& path, Bytes bytes) {
+    auto file = world.files.Open(path, {.create = true});
+    ASSERT_TRUE(file.value()->Truncate(bytes.size()).ok());
+    ASSERT_TRUE(file.value()->Write(0, bytes).ok());
+    ASSERT_TRUE(file.value()->Sync(SyncMethod::kFsync).ok());
+  }
+  bool Exists(const std::string& path) { return world.files.Exists(path).value(); }
+  static std::string NameOf(SpaceId space) {
+    return "space_" + std::to_string(space.value()) + ".rws";
+  }
+
+  EngineWorld world{TestSeed()};
+};
+
+TEST_F(OrphanFilesTest, AnOlderCatalogCostsNoTableAndTheFilesCanBeBroughtBack) {
+  TableId kept, younger;
+  SpaceId space;
+  ASSERT_TRUE(world.Open().ok());
+  const ToyRows kept_rows = CreateAndFill("test/kept", &kept, &space);
+  ASSERT_TRUE(world.Shutdown().ok());
+  const std::vector<std::byte> older = Contents(kCatalogPath);
+  ASSERT_TRUE(world.Open().ok());
+  const ToyRows rows = CreateAndFill("test/younger", &younger, &space);
+  ASSERT_TRUE(world.Shutdown().ok());
+  const std::vector<std::byte> newer = Contents(kCatalogPath);
+  Replace(kCatalogPath, older);
+  ASSERT_TRUE(world.files.Remove("/rowan/rowan.versions").ok());
+  {
+    const LogCapture log;
+    Start();
+    EXPECT_TRUE(log.Has("moved to '/rowan/lost/" + NameOf(space))) << log.Text();
+  }
+  world.ExpectTable(kept, kept_rows);
+  EXPECT_FALSE(world.engine->OpenTable(younger).ok());
+  EXPECT_FALSE(Exists("/rowan/" + NameOf(space)));
+  ASSERT_TRUE(world.Shutdown().ok());
+  // As docs/durability.md says.
+  Replace(kCatalogPath, newer);
+  ASSERT_TRUE(world.files.Remove("/rowan/rowan.versions").ok());
+  ASSERT_TRUE(world.files.Rename("/rowan/lost/" + NameOf(space), "/rowan/" + NameOf(space)).ok());
+  Start();
+  world.ExpectTable(kept, kept_rows);
+  world.ExpectTable(younger, rows);
+  EXPECT_TRUE(world.files.List("/rowan/lost").value().empty());
+}
+
+TEST_F(OrphanFilesTest, AFileWithoutAWrittenPageGoesOneWithAByteIsKept) {
+  TableId id;
+  SpaceId space;
+  ASSERT_TRUE(world.Open().ok());
+  const ToyRows rows = CreateAndFill("test/t", &id, &space);
+  world.Crash(TestSeed() + 1);
+  const SpaceId blank(space.value() + 7);
+  const SpaceId written(space.value() + 9);
+  std::vector<std::byte> bytes(4 * world.options.page_size_bytes);
+  Replace("/rowan/" + NameOf(blank), bytes);
+  bytes[3 * world.options.page_size_bytes + 100] = std::byte{1};
+  Replace("/rowan/" + NameOf(written), bytes);
+  Start();
+  EXPECT_FALSE(Exists("/rowan/" + NameOf(blank)));
+  EXPECT_FALSE(Exists("/rowan/lost/" + NameOf(blank)));
+  EXPECT_FALSE(Exists("/rowan/" + NameOf(written)));
+  EXPECT_EQ(Contents("/rowan/lost/" + NameOf(written)), bytes);
+  world.ExpectTable(id, rows);
+  // The same name once more does not replace what is there.
+  world.Crash(TestSeed() + 2);
+  bytes[0] = std::byte{2};
+  Replace("/rowan/" + NameOf(written), bytes);
+  Start();
+  EXPECT_EQ(Contents("/rowan/lost/" + NameOf(written) + ".1"), bytes);
+  world.ExpectTable(id, rows);
+}
+
+TEST_F(OrphanFilesTest, ACreateThatIsStillToBeRolledBackLosesItsFileAndNothingIsSetAside) {
+  ASSERT_TRUE(world.Open().ok());
+  SpaceId space;
+  {
+    std::unique_ptr<Session> loser = world.engine->NewSession();
+    loser->Begin(IsolationLevel::kRepeatableRead);
+    Result<std::shared_ptr<Table>> table =
+        world.engine->CreateTable(loser.get(), EngineWorld::ToyDefinition("test/half"), 1);
+    ASSERT_TRUE(table.ok());
+    space = (*table)->definition().space;
+    ASSERT_TRUE(world.engine->pool()->FlushAndCheckpoint().ok());
+    world.files.PowerOffAfter(0);
+  }
+  world.engine.reset();
+  world.files.Crash({.keep = CrashPlan::Keep::kEverything}, 1);
+  ASSERT_TRUE(world.Open().ok());
+  ASSERT_TRUE(world.engine->RemoveOrphanFiles().ok());
+  while (Exists("/rowan/" + NameOf(space))) std::this_thread::yield();
+  EXPECT_FALSE(Exists("/rowan/lost/" + NameOf(space)));
+}
+
+}  // namespace
+}  // namespace rowan
