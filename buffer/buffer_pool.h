@@ -30,6 +30,9 @@ namespace rowan {
 /// rowan_doublewrite.
 enum class DoublewriteMode { kOn, kDetectOnly, kAtomic, kOff };
 
+/// A smaller pool could not hold the pages that one operation latches.
+inline constexpr uint32_t kPoolPagesMin = 16;
+
 struct BufferOptions {
   uint64_t pool_bytes = uint64_t{128} << 20;
   uint32_t page_size_bytes = 16384;

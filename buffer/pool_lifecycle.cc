@@ -14,7 +14,6 @@
 namespace rowan {
 namespace {
 
-constexpr uint32_t kFramesMin = 16;
 constexpr std::chrono::milliseconds kEvictorTick{50};
 constexpr std::chrono::milliseconds kVersionsTick{1000};
 /// Frames or pages looked at per unit of work for dropped spaces: less than a millisecond.
@@ -38,7 +37,7 @@ Status CheckOptions(const BufferOptions& options, const SpaceFiles& files) {
   if (page_size != files.page_size_bytes()) {
     return Status(Code::kInvalidArgument, "the pool and the files differ in page size");
   }
-  if (options.pool_bytes / page_size < kFramesMin) {
+  if (options.pool_bytes / page_size < kPoolPagesMin) {
     return Status(Code::kInvalidArgument, "the buffer pool is smaller than 16 pages");
   }
   if (options.pool_bytes / page_size > UINT32_MAX / 2) {

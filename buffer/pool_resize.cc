@@ -12,7 +12,6 @@
 namespace rowan {
 namespace {
 
-constexpr uint32_t kFramesMin = 16;
 /// How long a shrinking pool waits for frames that are in use all the time.
 constexpr std::chrono::seconds kShrinkPatience{30};
 
@@ -21,7 +20,7 @@ constexpr std::chrono::seconds kShrinkPatience{30};
 Status BufferPool::Resize(uint64_t pool_bytes) {
   PoolCore& core = impl_->core;
   const uint64_t frames = pool_bytes / core.page_size;
-  if (frames < kFramesMin) {
+  if (frames < kPoolPagesMin) {
     return Status(Code::kInvalidArgument, "the buffer pool would be smaller than 16 pages");
   }
   if (frames > core.arena->frames_max()) {

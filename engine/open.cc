@@ -60,7 +60,7 @@ Status CheckOptions(const EngineOptions& options) {
     LogError("The page size must be 4096, 8192, 16384, 32768 or 65536 bytes, not {}.", page);
     return Status(Code::kInvalidArgument, "bad page size");
   }
-  if (options.redo_log_capacity_bytes < (uint64_t{1} << 20)) {
+  if (options.redo_log_capacity_bytes < kLogCapacityBytesMin) {
     LogError("The redo log capacity must be at least 1 MiB, not {} bytes.",
              options.redo_log_capacity_bytes);
     return Status(Code::kInvalidArgument, "redo log capacity too small");
@@ -152,6 +152,13 @@ Status Engine::Impl::OpenLog(Lsn end) {
 }
 
 Status Engine::Impl::OpenPool() {
+  // The page size is the instance's, so that a size that fits another instance may be too small here.
+  const uint64_t pool_bytes_min = uint64_t{kPoolPagesMin} * options.page_size_bytes;
+  if (options.buffer_pool_bytes < pool_bytes_min) {
+    LogWarning("A buffer pool of {} bytes is less than {} pages of {} bytes; it has {} bytes.",
+               options.buffer_pool_bytes, kPoolPagesMin, options.page_size_bytes, pool_bytes_min);
+    options.buffer_pool_bytes = pool_bytes_min;
+  }
   BufferOptions buffer_options;
   buffer_options.pool_bytes = options.buffer_pool_bytes;
   buffer_options.page_size_bytes = options.page_size_bytes;

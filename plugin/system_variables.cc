@@ -23,7 +23,8 @@ namespace rowan {
 namespace {
 
 constexpr unsigned long long kMiB = 1ULL << 20;
-constexpr unsigned long long kRedoMin = kMiB, kRedoMax = 1ULL << 40;
+constexpr unsigned long long kRedoMin = kLogCapacityBytesMin,
+                             kRedoMax = kLogCapacityBytesMax;
 
 unsigned long long g_buffer_pool_size;
 unsigned int g_page_size;
@@ -226,7 +227,7 @@ MYSQL_SYSVAR_ULONGLONG(redo_log_capacity, g_redo_log_capacity, PLUGIN_VAR_RQCMDA
 MYSQL_SYSVAR_ULONGLONG(log_buffer_size, g_log_buffer_size,
                        PLUGIN_VAR_RQCMDARG | PLUGIN_VAR_READONLY,
                        "Memory for redo log bytes not written yet; rounded up to a power of two.",
-                       nullptr, nullptr, 16 * kMiB, 256 * 1024, 1ULL << 32, 0);
+                       nullptr, nullptr, 16 * kMiB, kLogBufferBytesMin, kLogBufferBytesMax, 0);
 MYSQL_SYSVAR_ENUM(log_sync_method, g_log_sync_method, PLUGIN_VAR_RQCMDARG,
                   "How redo log bytes are made durable: auto, fsync, fdatasync, dsync, "
                   "direct_dsync, uring.",

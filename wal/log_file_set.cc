@@ -62,7 +62,7 @@ Status LogFileSet::Create(Lsn end) {
   first_ = NumberOf(end.value());
   prepared_.store(first_, std::memory_order_release);
   const Status status = RemoveStrays(numbers.value());
-  return status.ok() ? PrepareTwoLocked(first_) : status;
+  return status.ok() ? PrepareTwoLocked(first_, first_) : status;
 }
 
 Status LogFileSet::Recover(Lsn checkpoint, Lsn end) {
@@ -74,13 +74,14 @@ Status LogFileSet::Recover(Lsn checkpoint, Lsn end) {
   Status status = FindRun(numbers.value(), oldest, end);
   if (status.ok()) status = RemoveStrays(numbers.value());
   if (status.ok()) status = MakeDurable(checkpoint, end);
-  return status.ok() ? PrepareTwoLocked(last) : status;
+  return status.ok() ? PrepareTwoLocked(last, oldest) : status;
 }
 
-Status LogFileSet::PrepareTwoLocked(uint64_t number) {
+Status LogFileSet::PrepareTwoLocked(uint64_t number, uint64_t oldest) {
   Status status;
   while (status.ok() && prepared_.load(std::memory_order_relaxed) <= number + 1) {
-    status = CreateLocked();
+    // An old file needs no space, which may be what there is none of.
+    status = first_ < oldest ? RecycleLocked() : CreateLocked();
   }
   return status;
 }

@@ -24,10 +24,6 @@
 
 namespace rowan {
 
-inline constexpr uint64_t kLogBufferBytesMin = uint64_t{64} << 10;
-inline constexpr uint64_t kLogBufferBytesMax = uint64_t{64} << 20;
-inline constexpr uint64_t kLogCapacityBytesMin = uint64_t{1} << 20;
-
 struct Log::Impl {
   struct Setup {
     LogFileSet::Options files;

@@ -27,6 +27,13 @@ enum class Durability : uint32_t {
   kWrite = 2,       ///< survives a mysqld crash, not an OS crash
 };
 
+/// Bounds of the settings below, for whoever offers them to users as well.
+inline constexpr uint64_t kLogBufferBytesMin = uint64_t{64} << 10;
+/// No group is larger than the buffer, and whoever searches behind the log's end looks this far.
+inline constexpr uint64_t kLogBufferBytesMax = uint64_t{64} << 20;
+inline constexpr uint64_t kLogCapacityBytesMin = uint64_t{1} << 20;
+inline constexpr uint64_t kLogCapacityBytesMax = uint64_t{1} << 40;
+
 struct LogOptions {
   std::string folder;
   uint64_t capacity_bytes = uint64_t{256} << 20;  ///< sum of the live files; at least 1 MiB

@@ -336,6 +336,38 @@ TEST(LogWriterTest, OpensNoFileThatWasOpenedAhead) {
   }
 }
 
+TEST_F(LogTest, AStartOnAFullDiskRecyclesAnOldFile) {
+  ASSERT_TRUE(world.Start().ok());
+  const uint64_t file_bytes = world.control->data().log_file_bytes;
+  uint64_t number = 0;
+  while (world.log->tail().value() < 3 * file_bytes + file_bytes / 2) {
+    ASSERT_TRUE(world.log->WaitDurable(world.Append(++number, 3000)).ok());
+  }
+  const Lsn tail = world.log->tail();
+  world.Vanish();
+  ASSERT_TRUE(world.OpenControl().ok());
+  // The checkpoint came just before the process died, and the disk was full: no file behind the
+  // one in use, old ones in front of it.
+  ASSERT_TRUE(world.control->Update([&](ControlData& data) { data.checkpoint_lsn = tail; }).ok());
+  for (uint64_t behind = 4; files.Exists(world.LogPath(behind)).value(); ++behind) {
+    ASSERT_TRUE(files.Remove(world.LogPath(behind)).ok());
+  }
+  world.control.reset();
+  files.Inject({.call = FileCall::kWrite, .path_part = "redo_prepare", .lasting = true,
+                .code = Code::kNoSpace});
+  ASSERT_TRUE(world.Start().ok());
+  EXPECT_EQ(world.end, tail);
+  EXPECT_FALSE(files.Exists(world.LogPath(0)).value());
+  EXPECT_TRUE(files.Exists(world.LogPath(4)).value());
+  while (world.log->tail().value() < 4 * file_bytes + 100) {
+    ASSERT_TRUE(world.log->WaitDurable(world.Append(++number, 3000)).ok());
+  }
+  ASSERT_TRUE(world.log->Close().ok());
+  world.Vanish();
+  ASSERT_TRUE(world.Start().ok());
+  EXPECT_GT(world.found.size(), 0u);
+}
+
 TEST_F(LogTest, AFileThatCannotBePreparedStopsTheLog) {
   // All but the two files that the start makes: later would be too late for some of them.
   files.Inject({.call = FileCall::kRename, .path_part = "redo_prepare", .nth_call = 3,

@@ -1,0 +1,71 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only
+"""Every numeric rowan_* variable: its least and its greatest value open an instance that works.
+
+The bounds are those that the server itself reports. They are tried together, a start for each
+round, and together with the values of other variables that make them hardest to bear.
+"""
+from framework import main
+
+# Only what no machine has is left out; the reason is printed.
+_LEFT_OUT = {("rowan_buffer_pool_size", "greatest"): "64 TiB of memory"}
+
+
+def _bounds(client):
+    rows = client.query(
+        "SELECT variable_name, min_value, max_value FROM performance_schema.variables_metadata "
+        "WHERE variable_name LIKE 'rowan\\_%' AND data_type IN ('Integer', 'Numeric')")
+    return {row[0]: {"least": int(row[1]), "greatest": int(row[2])} for row in rows}
+
+
+def _use(t, server, what):
+    client = t.client(server)
+    client.execute("CREATE TABLE b (id INT PRIMARY KEY, v VARCHAR(200), KEY (v))")
+    for first in range(0, 1000, 250):
+        rows = ", ".join(f"({n}, REPEAT('v', 100 + {n} % 50))" for n in range(first, first + 250))
+        client.execute(f"INSERT INTO b VALUES {rows}")
+    client.execute("DELETE FROM b WHERE id < 100")
+    t.equal(client.value("SELECT COUNT(*) FROM b FORCE INDEX (v)"), 900, what)
+    t.check_table("b", client)
+    return client
+
+
+def _round(t, bounds, what, wanted):
+    """A new server with these {variable: "least" or "greatest"}; its client."""
+    values = {}
+    for name, which in wanted.items():
+        if (name, which) in _LEFT_OUT:
+            print(f"left out: the {which} {name}: {_LEFT_OUT[name, which]}", flush=True)
+        else:
+            values[name] = bounds[name][which]
+    options = [f"--loose-{name.replace('_', '-')}={value}" for name, value in values.items()]
+    server = t.new_server(options)
+    try:
+        server.start()
+        return _use(t, server, what)
+    except Exception as error:
+        messages = [line for line in server.messages().splitlines() if "rowan" in line.lower()]
+        raise AssertionError(f"{what} ({values}): {error}: {messages[-5:]}") from error
+
+
+def test_least_and_greatest_values(t):
+    bounds = _bounds(t.client())
+    t.true(len(bounds) >= 8, f"the server reports {sorted(bounds)}")
+    client = _round(t, bounds, "all least", {name: "least" for name in bounds})
+    dynamic = [name for name in bounds if name not in (
+        "rowan_page_size", "rowan_log_buffer_size", "rowan_lock_memory_size",
+        "rowan_purge_threads", "rowan_autoinc_lock_mode")]
+    for name in dynamic:
+        for which in ("greatest", "least"):
+            if name == "rowan_redo_log_capacity" and which == "greatest":
+                print("left out: SET GLOBAL of it where log files are 64 KiB: at most 65536 files")
+            elif (name, which) not in _LEFT_OUT:
+                client.execute(f"SET GLOBAL {name} = {bounds[name][which]}")
+    _round(t, bounds, "all greatest", {name: "greatest" for name in bounds})
+    _round(t, bounds, "large pages in a small pool",
+           {"rowan_buffer_pool_size": "least", "rowan_page_size": "greatest",
+            "rowan_log_buffer_size": "greatest", "rowan_redo_log_capacity": "least"})
+
+
+if __name__ == "__main__":
+    main(globals())
