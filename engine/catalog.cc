@@ -6,6 +6,7 @@
 #include <mutex>
 #include <utility>
 
+#include "base/clock.h"
 #include "base/logging.h"
 #include "btree/cursor.h"
 #include "engine/catalog_rows.h"
@@ -26,8 +27,11 @@ std::array<std::byte, 9> StatisticsKey(TableId table) {
 /// Strays deleted in one go.
 constexpr size_t kStraysAtOnce = 100;
 
-/// Collects a row of a dropped table. Some rows of one may be purged already: then its file is gone,
-/// too, and the rest says nothing.
+/// Purge tries again and again; once in this time is enough for the error log.
+constexpr uint64_t kComplaintNanos = 1'000'000'000;
+
+/// Collects a row of a dropped table. Some rows of one may be purged already: then its file is
+/// gone, too, and the rest says nothing.
 void NoteDropped(CatalogRowJoiner* dropped, Bytes key, Bytes row) {
   if (dropped->Add(key, row).ok()) return;
   dropped->Abandon();
@@ -203,8 +207,11 @@ Result<std::shared_ptr<Table>> Catalog::Open(TableId table) {
   // Opened without the mutex (it reads pages); of two openers the first to publish wins.
   Status status = allocator_->OpenSpace(definition.space);
   if (!status.ok()) {
-    LogError("Table '{}' cannot be opened: its file 'space_{}.rws' is {} ({}).", definition.name,
-             definition.space.value(), CodeName(status.code()), status.message());
+    if (MayComplain(table)) {
+      LogError("Table '{}' cannot be opened: its file 'space_{}.rws' is {} ({}).",
+               definition.name, definition.space.value(), CodeName(status.code()),
+               status.message());
+    }
     // Not "no such table": the catalog has it.
     return status.Is(Code::kNotFound) ? Status(Code::kIoError, "its file is missing", ENOENT)
                                       : status;
@@ -280,6 +287,20 @@ std::string Catalog::NameOfTableWith(IndexId index) const {
   if (table == indexes_.end()) return {};
   const auto found = tables_.find(table->second);
   return found == tables_.end() ? std::string() : found->second.definition.name;
+}
+
+Status Catalog::OpenFailure(IndexId index) {
+  TableId id;
+  {
+    const std::shared_lock lock(mutex_);
+    const auto found = indexes_.find(index);
+    if (found == indexes_.end()) return Status::Ok();
+    id = found->second;
+  }
+  const Status status = Open(id).status();
+  // Of an open that failed: "its file is missing". A table dropped meanwhile has no index left.
+  if (status.Is(Code::kIoError) && status.detail() == ENOENT) return Status(Code::kNotFound);
+  return status.Is(Code::kNotFound) ? Status::Ok() : status;
 }
 
 bool Catalog::IndexExists(IndexId index) {

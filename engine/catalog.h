@@ -66,6 +66,7 @@ class Catalog : public IndexResolver {
   bool IndexExists(IndexId index) override;
   /// Empty when there is no such index, or it is the catalog's own.
   [[nodiscard]] std::string NameOfTableWith(IndexId index) const;
+  Status OpenFailure(IndexId index) override;
   [[nodiscard]] Tree* tree() const { return &rows_->tree; }
 
  private:
@@ -73,9 +74,13 @@ class Catalog : public IndexResolver {
     TableDef definition;
     uint32_t rows = 1;             ///< of the catalog tree
     std::shared_ptr<Table> table;  ///< null until first opened
+    uint64_t silent_until_nanos = 0;  ///< no message about its opening before
   };
   [[nodiscard]] uint32_t RowsOf(TableId table) const;
   [[nodiscard]] uint32_t page_size_bytes() const { return allocator_->pool()->page_size_bytes(); }
+
+  /// Whether a failed opening of the table goes to the error log.
+  bool MayComplain(TableId table);
 
   PageAllocator* const allocator_;
   const std::shared_ptr<IndexRef> rows_;

@@ -49,9 +49,9 @@ class Engine {
   /// kNotFound. Opens the file on first use: kCorrupt, kIoError name it.
   Result<std::shared_ptr<Table>> OpenTable(TableId table);
   [[nodiscard]] std::vector<TableDef> ListTables();
-  /// Once the coordinator has resolved prepared transactions: files that no table owned at the start
-  /// are removed or moved to `lost` (engine/orphan_files.h), while unfinished transactions are still
-  /// being rolled back only when that is done.
+  /// Once the coordinator has resolved prepared transactions: files that no table owned at the
+  /// start are removed or moved to `lost` (engine/orphan_files.h), while unfinished transactions
+  /// are still being rolled back only when that is done.
   Status RemoveOrphanFiles();
   /// Some of these files are still to be judged.
   [[nodiscard]] bool orphans_pending() const;

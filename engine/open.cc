@@ -152,7 +152,7 @@ Status Engine::Impl::OpenLog(Lsn end) {
 }
 
 Status Engine::Impl::OpenPool() {
-  // The page size is the instance's, so that a size that fits another instance may be too small here.
+  // The page size is the instance's: a size that fits another instance may be too small here.
   const uint64_t pool_bytes_min = uint64_t{kPoolPagesMin} * options.page_size_bytes;
   if (options.buffer_pool_bytes < pool_bytes_min) {
     LogWarning("A buffer pool of {} bytes is less than {} pages of {} bytes; it has {} bytes.",
@@ -194,29 +194,33 @@ Status Engine::Impl::BuildUpperLayers() {
   return Status::Ok();
 }
 
-Status Engine::Impl::CreateInstance() {
-  Result<std::vector<std::string>> present = file_system->List(options.folder);
+namespace {
+
+/// Empties a folder in which a creation was cut short. Refuses one that is not ours, or that has an
+/// instance without its control file.
+Status ClearUnfinished(FileSystem* file_system, const std::string& folder) {
+  Result<std::vector<std::string>> present = file_system->List(folder);
   if (!present.ok()) return present.status();
   for (const std::string& name : *present) {
     const bool ours = name.starts_with("space_") || name.starts_with("redo") ||
                       name.starts_with("rowan.");
     if (!ours) {
       LogError("The folder '{}' holds '{}' and no Rowan control file: it is not a Rowan data "
-               "folder. "
-               "Nothing was changed.", options.folder, name);
+               "folder. Nothing was changed.",
+               folder, name);
       return Status(Code::kInvalidArgument, "not a Rowan data folder");
     }
   }
   // Files without a finished control file are left over from a creation that was cut short, unless
   // a control file was lost: then tables may exist and nothing may be touched.
-  Result<bool> had_control = file_system->Exists(options.folder + "/rowan.control");
+  Result<bool> had_control = file_system->Exists(folder + "/rowan.control");
   if (!had_control.ok()) return had_control.status();
   // The first file of a creation has this name until it is whole.
   const bool just_begun = present->size() == 1 && present->front() == "rowan.control.tmp";
   if (!*had_control && !present->empty() && !just_begun) {
     LogError("The folder '{}' holds Rowan files but no control file. Restore 'rowan.control' or "
-             "remove "
-             "the folder; nothing was changed.", options.folder);
+             "remove the folder; nothing was changed.",
+             folder);
     return Status(Code::kCorrupt, "control file is missing");
   }
   // The control file last: until it goes, a crash leaves what is recognised as unfinished. Its
@@ -225,14 +229,19 @@ Status Engine::Impl::CreateInstance() {
   for (const std::string& name : *present) {
     const bool control_file = name == "rowan.control" || name == "rowan.control.tmp";
     if (removed.ok() && !control_file) {
-      removed = file_system->Remove(options.folder + "/" + name);
+      removed = file_system->Remove(folder + "/" + name);
     }
   }
-  if (*had_control) {
-    if (removed.ok()) removed = file_system->SyncDirectory(options.folder);
-    if (removed.ok()) removed = file_system->Remove(options.folder + "/rowan.control");
-  }
-  if (!removed.ok()) return removed;
+  if (!*had_control || !removed.ok()) return removed;
+  removed = file_system->SyncDirectory(folder);
+  return removed.ok() ? file_system->Remove(folder + "/rowan.control") : removed;
+}
+
+}  // namespace
+
+Status Engine::Impl::CreateInstance() {
+  const Status cleared = ClearUnfinished(file_system, options.folder);
+  if (!cleared.ok()) return cleared;
   Status named = file_system->SyncDirectory(ParentOf(options.folder));
   // A folder that was there before may have a parent that only its administrator can open.
   if (!named.ok() && folder_made) return named;

@@ -51,18 +51,20 @@ struct LinkedWriter::Impl {
   struct Answers {
     int write = -EIO;
     int sync = -EIO;
+    bool linked = true;  ///< the kernel took both at once, so that the sync followed the write
   };
-  Answers Run();
+  /// `submitted` of the two are with the kernel already.
+  Answers Run(int submitted);
 };
 
-LinkedWriter::Impl::Answers LinkedWriter::Impl::Run() {
-  Answers answers;
-  int submitted = 0;
+LinkedWriter::Impl::Answers LinkedWriter::Impl::Run(int submitted) {
+  Answers answers{.linked = submitted == 0};
   while (submitted < 2) {
     const int taken = io_uring_submit_and_wait(&ring, 2);
     if (taken == -EINTR || taken == -EAGAIN || taken == -EBUSY) continue;
     ROWAN_CHECK(taken >= 0);  // the ring is ours alone and has room: anything else is a bug
     submitted += taken;
+    answers.linked &= taken != 1;
   }
   for (int seen = 0; seen < 2; ++seen) {
     io_uring_cqe* completion = nullptr;
@@ -107,16 +109,19 @@ Status LinkedWriter::WriteAndSync(File* file, uint64_t offset, Bytes bytes) {
     return status.ok() ? file->Sync(SyncMethod::kFdatasync) : status;
   }
   io_uring_sqe* write = io_uring_get_sqe(&impl_->ring);
-  io_uring_sqe* sync = io_uring_get_sqe(&impl_->ring);
-  ROWAN_CHECK(write != nullptr && sync != nullptr);
+  ROWAN_CHECK(write != nullptr);
   io_uring_prep_write(write, file->descriptor(), bytes.data(),
                       static_cast<unsigned>(bytes.size()), offset);
   write->rw_flags = file->write_flags();
   write->flags |= IOSQE_IO_LINK;
   io_uring_sqe_set_data64(write, kWriteMark);
+  const int submitted = split_ ? io_uring_submit(&impl_->ring) : 0;
+  ROWAN_CHECK(submitted == (split_ ? 1 : 0));
+  io_uring_sqe* sync = io_uring_get_sqe(&impl_->ring);
+  ROWAN_CHECK(sync != nullptr);
   io_uring_prep_fsync(sync, file->descriptor(), IORING_FSYNC_DATASYNC);
   io_uring_sqe_set_data64(sync, kSyncMark);
-  const Impl::Answers answers = impl_->Run();
+  const Impl::Answers answers = impl_->Run(submitted);
   if (answers.write < 0 && answers.write != -EINTR && !IsResourceShortage(-answers.write)) {
     return Failed(*file, "write", offset, -answers.write);
   }
@@ -126,7 +131,9 @@ Status LinkedWriter::WriteAndSync(File* file, uint64_t offset, Bytes bytes) {
     const Status status = file->Write(offset + done, bytes.subspan(done));
     return status.ok() ? file->Sync(SyncMethod::kFdatasync) : status;
   }
-  return answers.sync == 0 ? Status::Ok() : Failed(*file, "fdatasync", offset, -answers.sync);
+  if (answers.sync != 0) return Failed(*file, "fdatasync", offset, -answers.sync);
+  // A chain ends with the submission: taken one by one, the sync may have overtaken the write.
+  return answers.linked ? Status::Ok() : file->Sync(SyncMethod::kFdatasync);
 }
 
 }  // namespace rowan

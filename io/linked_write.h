@@ -17,6 +17,9 @@ class LinkedWriter {
  public:
   /// kUnsupported when the kernel does not permit it; `*refusal` then says why, without full stop.
   static Result<std::unique_ptr<LinkedWriter>> Make(std::string* refusal);
+  /// For tests: hands the kernel one request at a time, which is how it takes them of itself when
+  /// it is short of memory.
+  void SplitSubmissions() { split_ = true; }
   ~LinkedWriter();
 
   /// Everything written to `file` is durable on success. REQUIRES file->descriptor() >= 0.
@@ -26,6 +29,7 @@ class LinkedWriter {
   struct Impl;
   explicit LinkedWriter(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
+  bool split_ = false;
 };
 
 }  // namespace rowan

@@ -228,10 +228,13 @@ Result<uint32_t> SpaceFiles::PageCount(SpaceId space) {
   if (!file.ok()) return file.status();
   const Result<uint64_t> size = file.value()->Size();
   if (!size.ok()) return size.status();
-  return static_cast<uint32_t>(size.value() / options_.page_size_bytes);
+  const uint64_t pages = size.value() / options_.page_size_bytes;
+  if (pages > UINT32_MAX) return Status(Code::kCorrupt, "a file has more pages than numbers");
+  return static_cast<uint32_t>(pages);
 }
 
 Status SpaceFiles::Extend(SpaceId space, uint32_t pages) {
+  if (pages > options_.pages_max) return Status(Code::kNoSpace, "the file has its largest size");
   const Result<std::shared_ptr<File>> file = impl_->handles.Acquire(space, Use::kWrite);
   if (!file.ok()) return file.status();
   const std::shared_ptr<std::mutex> growing = impl_->handles.Growing(space);

@@ -30,6 +30,7 @@ class SpaceFiles {
     bool direct = true;  ///< O_DIRECT for data files, silently off where the file system refuses
     bool atomic = false;  ///< untorn page writes at first (FileOptions::atomic), see SetAtomic
     uint32_t open_files_max = 0;  ///< 0: half of the descriptors the process may have
+    uint32_t pages_max = UINT32_MAX;  ///< of one file
   };
 
   SpaceFiles(FileSystem* file_system, Options options);
@@ -67,6 +68,7 @@ class SpaceFiles {
   /// Pages in the file now.
   Result<uint32_t> PageCount(SpaceId space);
   /// Grows the file to at least `pages` pages; the new ones are allocated on disk and read as zero.
+  /// kNoSpace beyond pages_max.
   Status Extend(SpaceId space, uint32_t pages);
   /// Whether page writes are untorn, from now on, of all files.
   void SetAtomic(bool atomic);
@@ -78,6 +80,7 @@ class SpaceFiles {
   /// Beyond it handles that are not in use are closed.
   [[nodiscard]] uint32_t OpenHandlesMax() const;
   [[nodiscard]] uint32_t page_size_bytes() const { return options_.page_size_bytes; }
+  [[nodiscard]] uint32_t pages_max() const { return options_.pages_max; }
   [[nodiscard]] const std::string& folder() const { return options_.folder; }
   [[nodiscard]] std::string PathOf(SpaceId space) const;
 

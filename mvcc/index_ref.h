@@ -32,6 +32,9 @@ class IndexResolver {
   virtual std::shared_ptr<IndexRef> FindIndex(IndexId index) = 0;
   /// After FindIndex found nothing: true if the index exists and only could not be opened.
   virtual bool IndexExists(IndexId /*index*/) { return false; }
+  /// After FindIndex found nothing: Ok when there is no such index, else why it cannot be opened.
+  /// kNotFound: its file is missing.
+  virtual Status OpenFailure(IndexId /*index*/) { return Status::Ok(); }
 };
 
 }  // namespace rowan

@@ -77,7 +77,12 @@ Status RowUndo::Purge(TxnId txn, const UndoRecordCopy& record) {
       return Status::Ok();  // nothing that waited for old readers to go
   }
   const std::shared_ptr<IndexRef> index = resolver_->FindIndex(record.index);
-  if (index == nullptr || index->dropped.load(std::memory_order_acquire)) return Status::Ok();
+  if (index == nullptr) {
+    // What cannot be opened just now is still to be purged, a file that is gone has nothing.
+    const Status failure = resolver_->OpenFailure(record.index);
+    return failure.Is(Code::kNotFound) ? Status::Ok() : failure;
+  }
+  if (index->dropped.load(std::memory_order_acquire)) return Status::Ok();
   const Status status = record.type == UndoType::kClusteredUpdate
                             ? PurgeRow(index.get(), txn, record)
                             : PurgeEntry(index.get(), txn, record);

@@ -33,6 +33,39 @@ bool IsClear(Bytes page, uint32_t first, uint32_t last) {
 
 }  // namespace
 
+namespace {
+
+uint64_t NextFileSize(uint32_t file_pages, uint32_t page_size_bytes) {
+  // Small tables stay small; large ones grow in steps that keep files in few pieces.
+  const uint32_t mib = ExtentPages(page_size_bytes);
+  if (file_pages < mib) return std::min(mib, std::max<uint32_t>(file_pages * 2, 4));
+  uint32_t step = 16 * mib;
+  if (file_pages < 1024 * mib) step = 4 * mib;
+  if (file_pages < 32 * mib) step = mib;
+  return (uint64_t{file_pages} / step + 1) * step;
+}
+
+}  // namespace
+
+std::optional<SpaceSize> PlanGrowth(const SpaceSize& now, uint32_t pages,
+                                    uint32_t page_size_bytes, uint32_t pages_max) {
+  if (now.file_pages >= pages_max) return std::nullopt;
+  const uint64_t group_end = uint64_t{now.groups} * GroupPages(page_size_bytes);
+  SpaceSize next = now;
+  uint64_t target = 0;
+  if (now.file_pages >= group_end) {
+    // The last group is full: the next one begins with its own bitmap page.
+    target = uint64_t{now.file_pages} + std::max(pages + 2, ExtentPages(page_size_bytes));
+    if (target > pages_max) return std::nullopt;
+    ++next.groups;
+  } else {
+    target = std::min({group_end, NextFileSize(now.file_pages, page_size_bytes),
+                       uint64_t{pages_max}});
+  }
+  next.file_pages = static_cast<uint32_t>(target);
+  return next;
+}
+
 void InitSpaceHeader(MutableBytes page, PageId id, const InstanceId& instance) {
   InitPageHeader(page, id, PageType::kSpaceHeader, kHeaderVersion, IndexId(0));
   StoreLe<uint64_t>(page.data() + kMagicOffset, kMagic);

@@ -60,6 +60,20 @@ static_assert(GroupPages(kPageSizeMin) % ExtentPages(kPageSizeMin) == 0);
 static_assert(GroupPages(16384) % ExtentPages(16384) == 0);
 static_assert(GroupPages(kPageSizeMax) % ExtentPages(kPageSizeMax) == 0);
 
+/// Pages of a space at most: page numbers have 32 bits, and a bitmap page begins a whole group.
+[[nodiscard]] constexpr uint32_t SpacePagesMax(size_t page_size_bytes) {
+  return UINT32_MAX / GroupPages(page_size_bytes) * GroupPages(page_size_bytes);
+}
+
+struct SpaceSize {
+  uint32_t file_pages = 0;
+  uint32_t groups = 0;  ///< of GroupPages, each with its bitmap page
+};
+/// How far the file of a space that is full grows to give `pages` more; `groups` is one more when
+/// the new pages begin a group. nullopt: it may not have more than `pages_max` pages.
+[[nodiscard]] std::optional<SpaceSize> PlanGrowth(const SpaceSize& now, uint32_t pages,
+                                                  uint32_t page_size_bytes, uint32_t pages_max);
+
 void InitSpaceHeader(MutableBytes page, PageId id, const InstanceId& instance);
 /// Sets the bits of the bitmap page itself, and of the space header in group 0.
 void InitBitmap(MutableBytes page, PageId id, uint32_t group);

@@ -2,6 +2,7 @@
 #include "space/space_state.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "base/assertions.h"
 #include "buffer/mini_txn.h"
@@ -145,43 +146,28 @@ Status SpaceState::LoadLocked() {
   return Status::Ok();
 }
 
-uint32_t SpaceState::NextFileSize(uint32_t file_pages) const {
-  // Small tables stay small; large ones grow in steps that keep files in few pieces.
-  const uint32_t mib = kMiB / page_size();
-  if (file_pages < mib) return std::min(mib, std::max<uint32_t>(file_pages * 2, 4));
-  uint32_t step = 16 * mib;
-  if (file_pages < 1024 * mib) step = 4 * mib;
-  if (file_pages < 32 * mib) step = mib;
-  return (file_pages / step + 1) * step;
-}
-
 Status SpaceState::GrowLocked(uint32_t pages) {
-  uint32_t old_pages = 0;
-  uint32_t groups = 0;
+  SpaceSize now;
   {
     std::lock_guard lock(mutex_);
-    old_pages = file_pages_;
-    groups = static_cast<uint32_t>(groups_.size());
+    now = {file_pages_, static_cast<uint32_t>(groups_.size())};
   }
-  const uint32_t group_end = groups * GroupPages(page_size());
-  if (old_pages >= group_end) {
-    // The last group is full: the next one begins with its own bitmap page.
-    const uint32_t target = old_pages + std::max(pages + 2, ExtentPages(page_size()));
-    const Status status = pool_->files()->Extend(space_, target);
-    if (!status.ok()) return status;
-    std::unique_lock lock(mutex_);
-    file_pages_ = target;
+  const uint32_t pages_max = std::min(SpacePagesMax(page_size()), pool_->files()->pages_max());
+  const std::optional<SpaceSize> next = PlanGrowth(now, pages, page_size(), pages_max);
+  if (!next.has_value()) {
+    return Status(Code::kNoSpace, "the tablespace has as many pages as it can have");
+  }
+  const Status status = pool_->files()->Extend(space_, next->file_pages);
+  if (!status.ok()) return status;
+  std::unique_lock lock(mutex_);
+  file_pages_ = next->file_pages;
+  if (next->groups > now.groups) {
     lock.unlock();
     return AddGroupLocked();
   }
-  const uint32_t target = std::min(group_end, NextFileSize(old_pages));
-  const Status status = pool_->files()->Extend(space_, target);
-  if (!status.ok()) return status;
-  std::lock_guard lock(mutex_);
-  file_pages_ = target;
   Group& last = groups_.back();
-  last.clear += target - old_pages;
-  last.hints.limit = target - (groups - 1) * GroupPages(page_size());
+  last.clear += next->file_pages - now.file_pages;
+  last.hints.limit = next->file_pages - (now.groups - 1) * GroupPages(page_size());
   return Status::Ok();
 }
 

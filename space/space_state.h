@@ -54,7 +54,6 @@ class SpaceState {
   Status GrowLocked(uint32_t pages);
   Status AddGroupLocked();
   [[nodiscard]] bool FindGroup(uint32_t pages, uint32_t slack, uint32_t* group);
-  [[nodiscard]] uint32_t NextFileSize(uint32_t file_pages) const;
   [[nodiscard]] uint32_t page_size() const { return pool_->page_size_bytes(); }
 
   BufferPool* const pool_;

@@ -82,7 +82,7 @@ class LogFileSet {
   Status RemoveStrays(const std::vector<uint64_t>& numbers);
   Status MakeDurable(Lsn checkpoint, Lsn end);
   Status RewriteFile(uint64_t number, uint64_t start, uint64_t end);
-  /// Makes sure of the files `number` and `number` + 1; those below `oldest` are not needed any more.
+  /// Makes sure of the files `number` and `number` + 1; those below `oldest` are not needed.
   Status PrepareTwoLocked(uint64_t number, uint64_t oldest);
   Status CreateLocked();
   Status FillScratch();

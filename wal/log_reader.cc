@@ -35,7 +35,7 @@ struct LogReader::Impl {
   Status ReadGroup(Group* group);
   GroupCheck Check(uint64_t position, uint32_t epoch_min, Bytes* group, Status* status);
   Status JudgeEnd();
-  /// Once no later group proves damage: kEndOfRange, or kCorrupt when the log must have been longer.
+  /// Once no later group proves damage: kEndOfRange, or kCorrupt when the log was longer once.
   Status CheckNothingIsMissing();
   Status SearchMark(uint64_t from, uint64_t to, uint64_t* found);
   [[nodiscard]] bool MayProveDamage(uint64_t position, Bytes bytes) const;
@@ -208,8 +208,9 @@ Status LogReader::Impl::SearchMark(uint64_t from, uint64_t to, uint64_t* found) 
 bool LogReader::Impl::MayProveDamage(uint64_t position, Bytes bytes) const {
   // The epoch keeps out what an earlier run left behind its own torn tail.
   const GroupHeader header = LoadGroupHeader(bytes);
-  return header.epoch >= EpochMin() && header.durable_mark.value() > end && header.durable_mark.value() <= position &&
-         header.length >= kGroupHeaderBytes && header.length <= control.log_buffer_bytes;
+  return header.epoch >= EpochMin() && header.durable_mark.value() > end &&
+         header.durable_mark.value() <= position && header.length >= kGroupHeaderBytes &&
+         header.length <= control.log_buffer_bytes;
 }
 
 }  // namespace rowan

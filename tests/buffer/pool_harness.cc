@@ -77,6 +77,7 @@ Status PoolHarness::OpenAll(Lsn log_end) {
 void PoolHarness::Create(bool with_pages) {
   RegisterBufferRedo();
   ASSERT_TRUE(file_system_->CreateFolder(options_.folder).ok());
+  ASSERT_TRUE(file_system_->SyncDirectory("/").ok());
   ControlData data;
   data.page_size_bytes = options_.page_size;
   data.epoch = 1;

@@ -6,14 +6,14 @@
 namespace rowan {
 namespace {
 
-constexpr uint64_t kPoolPagesMin = 64;
+constexpr uint64_t kWorldPoolPagesMin = 64;
 
 }  // namespace
 
 EngineWorld::EngineWorld(uint64_t seed) : files(seed) {
   options.folder = "/rowan";
   options.page_size_bytes = TestPageSizeBytes();
-  const uint64_t pages = std::max<uint64_t>(TestPoolPages(), kPoolPagesMin);
+  const uint64_t pages = std::max<uint64_t>(TestPoolPages(), kWorldPoolPagesMin);
   options.buffer_pool_bytes = pages * options.page_size_bytes;
   options.redo_log_capacity_bytes = uint64_t{4} << 20;
   options.log_buffer_bytes = uint64_t{1} << 20;

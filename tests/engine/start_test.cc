@@ -63,6 +63,43 @@ TEST(StartTest, TheNameOfTheFolderIsDurableWhenTheInstanceIsMade) {
   world.ExpectTable(id, model);
 }
 
+TEST(StartTest, PurgeWaitsForATableThatCannotBeOpenedJustNow) {
+  EngineWorld world(TestSeed());
+  world.options.background = false;
+  ASSERT_TRUE(world.Open().ok());
+  std::shared_ptr<Table> table = world.CreateTable("test/t");
+  const TableId id = table->id();
+  const std::string path =
+      "/rowan/space_" + std::to_string(table->definition().space.value()) + ".rws";
+  ToyRows model = Fill(&world, table.get());
+  {
+    std::unique_ptr<Session> session = world.engine->NewSession();
+    session->Begin(IsolationLevel::kRepeatableRead);
+    for (uint64_t row = 1; row <= 100; ++row) {
+      ASSERT_TRUE(EngineWorld::Delete(session.get(), table.get(), row, model.at(row)).ok());
+      model.erase(row);
+    }
+    ASSERT_TRUE(session->Commit(Durability::kDurable, true).ok());
+  }
+  table.reset();
+  ASSERT_TRUE(world.Shutdown().ok());
+  ASSERT_TRUE(world.Open().ok());
+  world.files.Inject({.call = FileCall::kRead, .path_part = path, .lasting = true});
+  EXPECT_TRUE(world.engine->txns()->PurgeSome(0, 1).status().Is(Code::kIoError));
+  world.files.ClearFaults();
+  Result<bool> more = true;
+  while (more.ok() && more.value()) more = world.engine->txns()->PurgeSome(0, 1);
+  ASSERT_TRUE(more.ok()) << more.status().message();
+  table = world.engine->OpenTable(id).value();
+  uint64_t entries = 0;
+  const Status checked = world.engine->CheckIndex(table.get(), 0, [&](Bytes, Bytes) {
+    ++entries;
+    return Status::Ok();
+  });
+  EXPECT_TRUE(checked.ok());
+  EXPECT_EQ(entries, model.size());
+}
+
 using Image = std::map<std::string, std::vector<std::byte>>;
 
 /// Every file of the instance, byte for byte.

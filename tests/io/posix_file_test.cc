@@ -11,6 +11,7 @@
 
 #include "io/aligned_buffer.h"
 #include "io/file.h"
+#include "io/linked_write.h"
 #include "tests/support/temp_dir.h"
 
 namespace rowan {
@@ -74,6 +75,49 @@ TEST_F(PosixFileTest, ALockEndsWithItsProcess) {
   EXPECT_TRUE(file->Lock().ok());
   ::close(ready[0]);
   ::close(ready[1]);
+}
+
+/// A file that counts the syncs asked of it.
+class CountingFile final : public File {
+ public:
+  explicit CountingFile(std::unique_ptr<File> below) : below_(std::move(below)) {}
+  Status Read(uint64_t offset, MutableBytes buffer) override {
+    return below_->Read(offset, buffer);
+  }
+  Status Write(uint64_t offset, Bytes bytes) override { return below_->Write(offset, bytes); }
+  Status Sync(SyncMethod method) override {
+    ++syncs;
+    return below_->Sync(method);
+  }
+  Status Lock() override { return below_->Lock(); }
+  Result<uint64_t> Size() override { return below_->Size(); }
+  Status Truncate(uint64_t size_bytes) override { return below_->Truncate(size_bytes); }
+  Status Allocate(uint64_t offset, uint64_t length) override {
+    return below_->Allocate(offset, length);
+  }
+  [[nodiscard]] int descriptor() const override { return below_->descriptor(); }
+  void SetAtomic(bool atomic) override { below_->SetAtomic(atomic); }
+  [[nodiscard]] const std::string& path() const override { return below_->path(); }
+
+  int syncs = 0;
+
+ private:
+  const std::unique_ptr<File> below_;
+};
+
+TEST_F(PosixFileTest, ALinkTakenInPartsIsFollowedByASyncOfItsOwn) {
+  std::string refusal;
+  auto writer = LinkedWriter::Make(&refusal);
+  if (!writer.ok()) GTEST_SKIP() << refusal;
+  CountingFile file(Open("a", {.create = true}));
+  ASSERT_TRUE((*writer)->WriteAndSync(&file, 0, AsBytes("whole")).ok());
+  EXPECT_EQ(file.syncs, 0);
+  (*writer)->SplitSubmissions();
+  ASSERT_TRUE((*writer)->WriteAndSync(&file, 0, AsBytes("parts")).ok());
+  EXPECT_EQ(file.syncs, 1);
+  std::vector<std::byte> buffer(5);
+  ASSERT_TRUE(file.Read(0, buffer).ok());
+  EXPECT_EQ(AsText(buffer), "parts");
 }
 
 TEST_F(PosixFileTest, ReadingBeyondTheEndIsAnErrorWithDetailZero) {

@@ -133,6 +133,48 @@ TEST(PageAllocatorTest, grows_over_several_bitmap_pages) {
   EXPECT_EQ(*counted, pages + 3);
 }
 
+TEST(PageAllocatorTest, growth_ends_before_page_numbers_wrap) {
+  for (const uint32_t page_bytes : {4096u, 16384u, 65536u}) {
+    const uint32_t group = GroupPages(page_bytes);
+    const uint32_t most = SpacePagesMax(page_bytes);
+    EXPECT_EQ(most % group, 0u);
+    EXPECT_GT(uint64_t{most} + group, uint64_t{UINT32_MAX});
+    SpaceSize size{.file_pages = most - 3 * group / 2, .groups = most / group - 1};
+    for (int step = 0; step < 1000000; ++step) {
+      const std::optional<SpaceSize> next = PlanGrowth(size, 8, page_bytes, most);
+      if (!next.has_value()) break;
+      ASSERT_GT(next->file_pages, size.file_pages);
+      ASSERT_LE(next->file_pages, most);
+      ASSERT_LE(uint64_t{next->groups} * group, uint64_t{most});
+      size = *next;
+    }
+    EXPECT_EQ(size.file_pages, most);
+    EXPECT_EQ(size.groups, most / group);
+  }
+}
+
+TEST(PageAllocatorTest, a_space_of_the_largest_size_is_full_and_unharmed) {
+  FaultFileSystem file_system(1);
+  SpaceWorld::Options options;
+  options.page_bytes = 4096;
+  options.file_pages_max = GroupPages(4096) + 300;
+  SpaceWorld world(&file_system, options);
+  ASSERT_TRUE(world.Create().ok());
+  std::set<uint32_t> used;
+  Result<PageNumber> page = Take(&world, kNoPage);
+  for (; page.ok(); page = Take(&world, kNoPage)) {
+    ASSERT_TRUE(used.insert(page->value()).second) << page->value();
+    ASSERT_LT(page->value(), options.file_pages_max);
+  }
+  EXPECT_TRUE(page.status().Is(Code::kNoSpace)) << page.status().message();
+  EXPECT_EQ(world.files().PageCount(kSpace).value(), options.file_pages_max);
+  Result<uint32_t> counted = world.allocator().CheckSpace(kSpace);
+  ASSERT_TRUE(counted.ok());
+  EXPECT_EQ(*counted, used.size() + 3);
+  ASSERT_TRUE(Give(&world, PageNumber(*used.begin())).ok());
+  EXPECT_TRUE(Take(&world, kNoPage).ok()) << "a freed page can be had again";
+}
+
 TEST(PageAllocatorTest, an_unused_reservation_goes_back) {
   FaultFileSystem file_system(1);
   SpaceWorld world(&file_system, {});

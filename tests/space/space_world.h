@@ -34,6 +34,7 @@ class SpaceWorld {
     uint32_t pool_pages = TestPoolPages();
     uint64_t log_bytes = uint64_t{16} << 20;
     bool background = true;
+    uint32_t file_pages_max = UINT32_MAX;
     DoublewriteMode doublewrite = DoublewriteMode::kOn;
   };
   static constexpr SpaceId kSpace{16};
@@ -47,6 +48,7 @@ class SpaceWorld {
 
   Status Create() {
     Status status = file_system_->CreateFolder(kFolder);
+    if (status.ok()) status = file_system_->SyncDirectory("/");
     if (!status.ok()) return status;
     ControlData data;
     data.page_size_bytes = options_.page_bytes;
@@ -114,7 +116,9 @@ class SpaceWorld {
   void MakeFiles() {
     files_ = std::make_unique<SpaceFiles>(
         file_system_,
-        SpaceFiles::Options{.folder = kFolder, .page_size_bytes = options_.page_bytes});
+        SpaceFiles::Options{.folder = kFolder,
+                            .page_size_bytes = options_.page_bytes,
+                            .pages_max = options_.file_pages_max});
   }
 
   Status OpenAll(Lsn log_end) {

@@ -7,8 +7,8 @@
 //   - creating, renaming and removing survive only by SyncDirectory, each on its own; syncing a
 //     file does not save its name;
 //   - a failed sync loses an arbitrary part of what it should have saved, for good;
-//   - a folder made by CreateFolder survives, with all that is in it, by SyncDirectory of its parent;
-//     folders that nobody made exist always;
+//   - a folder made by CreateFolder survives, with all that is in it, by SyncDirectory of its
+//     parent; folders that nobody made exist always;
 //   - descriptor() is -1.
 // Crash() cuts the power and starts again: handles from before fail, the same object serves the
 // next start. PowerOffAfter(n) cuts it in the midst of the work: change n+1 is caught half-way, and
