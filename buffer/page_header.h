@@ -36,6 +36,10 @@ enum class PageType : uint8_t {
 
 inline PageType PageTypeOf(const std::byte* page) { return static_cast<PageType>(page[4]); }
 inline uint8_t PageVersionOf(const std::byte* page) { return static_cast<uint8_t>(page[5]); }
+/// For a page of an older format that is changed into the present one.
+inline void SetPageVersion(std::byte* page, uint8_t version) {
+  page[5] = static_cast<std::byte>(version);
+}
 inline uint16_t PageFlagsOf(const std::byte* page) { return LoadLe<uint16_t>(page + 6); }
 inline void SetPageFlags(std::byte* page, uint16_t flags) { StoreLe<uint16_t>(page + 6, flags); }
 inline Lsn PageLsnOf(const std::byte* page) { return Lsn(LoadLe<uint64_t>(page + 8)); }

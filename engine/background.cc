@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // The engine's own background threads: purge workers, rollback of the last run's losers, and house
 // keeping (trash files, statistics of changed tables). The buffer pool and the log have theirs.
+// Purge and rollback work in units of undo records, not of transactions, and look at `stopping`
+// before each record: closing never waits for a transaction to be through.
+#include <algorithm>
 #include <chrono>
+#include <thread>
 
 #include "base/logging.h"
 #include "engine/engine_impl.h"
@@ -10,6 +14,11 @@
 namespace rowan {
 namespace {
 
+/// Undo records in one unit of purge or rollback: milliseconds when warm, so that workers take
+/// turns and look at the horizon often.
+constexpr uint64_t kRecordsPerUnit = 4096;
+/// Losers that are rolled back at the same time, at most: they wait for each other's pages only.
+constexpr uint32_t kRollbackWorkersMax = 4;
 constexpr std::chrono::milliseconds kPurgeTick{20};
 constexpr std::chrono::milliseconds kRollbackTick{100};
 constexpr std::chrono::milliseconds kHousekeepingTick{1000};
@@ -27,8 +36,13 @@ void Engine::Impl::StartBackground() {
     threads.push_back(std::make_unique<ThreadLoop>("purge-" + std::to_string(worker), kPurgeTick,
                                                    [this, worker] { return PurgeTick(worker); }));
   }
-  threads.push_back(std::make_unique<ThreadLoop>("rollback", kRollbackTick,
-                                                 [this] { return RollbackTick(); }));
+  const uint32_t rollback_workers =
+      std::clamp(std::thread::hardware_concurrency(), 1u, kRollbackWorkersMax);
+  for (uint32_t worker = 0; worker < rollback_workers && txns->LoserCount() != 0; ++worker) {
+    threads.push_back(std::make_unique<ThreadLoop>("rollback-" + std::to_string(worker),
+                                                   kRollbackTick,
+                                                   [this] { return RollbackTick(); }));
+  }
   threads.push_back(std::make_unique<ThreadLoop>("housekeep", kHousekeepingTick,
                                                  [this] { return HousekeepingTick(); }));
   housekeeping = threads.back().get();
@@ -36,6 +50,7 @@ void Engine::Impl::StartBackground() {
 }
 
 void Engine::Impl::StopBackground() {
+  stopping.store(true, std::memory_order_relaxed);
   for (const auto& thread : threads) thread->Stop();
   housekeeping = nullptr;
   threads.clear();
@@ -44,20 +59,22 @@ void Engine::Impl::StopBackground() {
 ThreadLoop::Next Engine::Impl::PurgeTick(uint32_t worker) {
   if (stopped.load(std::memory_order_acquire)) return ThreadLoop::Next::kWait;
   if (worker == 0) txns->RefreshHorizon();
-  const Result<bool> more = txns->PurgeSome(worker, options.purge_workers);
+  WorkBudget budget(kRecordsPerUnit, &stopping);
+  const Result<bool> more = txns->PurgeSome(worker, options.purge_workers, &budget);
   return more.ok() && more.value() ? ThreadLoop::Next::kAgain : ThreadLoop::Next::kWait;
 }
 
 ThreadLoop::Next Engine::Impl::RollbackTick() {
-  if (recovered_done.load(std::memory_order_relaxed) || stopped.load(std::memory_order_acquire)) {
+  if (txns->LoserCount() == 0 || stopped.load(std::memory_order_acquire)) {
     return ThreadLoop::Next::kWait;
   }
-  const Result<bool> more = txns->RollbackOneRecovered();
+  WorkBudget budget(kRecordsPerUnit, &stopping);
+  const Result<bool> more = txns->RollbackSome(&budget);
   if (!more.ok()) return ThreadLoop::Next::kWait;
-  if (more.value()) return ThreadLoop::Next::kAgain;
-  recovered_done.store(true, std::memory_order_relaxed);
-  orphans->NoteRollbackDone().Ignore();  // they stay where they are; tried again at the next start
-  return ThreadLoop::Next::kWait;
+  // Whoever ended the last one says so. Files that stay all the same are tried again at the next
+  // start.
+  if (txns->LoserCount() == 0) orphans->NoteRollbackDone().Ignore();
+  return more.value() ? ThreadLoop::Next::kAgain : ThreadLoop::Next::kWait;
 }
 
 ThreadLoop::Next Engine::Impl::HousekeepingTick() {

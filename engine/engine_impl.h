@@ -44,7 +44,7 @@ struct Engine::Impl {
   std::vector<std::unique_ptr<ThreadLoop>> threads;
   ThreadLoop* housekeeping = nullptr;  ///< one of them
   std::atomic<bool> stopped{false};
-  std::atomic<bool> recovered_done{false};  ///< all losers of the last run are rolled back
+  std::atomic<bool> stopping{false};  ///< background work is to be left where it stands
   bool closed = false;
 
   // Ids for DDL: next to hand out and the mark reserved in the control file.

@@ -109,8 +109,12 @@ class TxnManager {
   /// Adopts what UndoStreams::Recover found: registers them as active; losers are rolled back by
   /// RollbackRecovered in the background, prepared ones wait for the coordinator.
   void Adopt(std::vector<std::unique_ptr<Txn>> unfinished);
-  /// Rolls back one recovered loser; false when none is left.
-  Result<bool> RollbackOneRecovered();
+  /// One unit of the rollback of recovered losers, as much as the budget allows; the rest of a
+  /// transaction stays listed and locked until a later call. Any number of threads, each with a
+  /// loser of its own. False when there was none to take.
+  Result<bool> RollbackSome(WorkBudget* budget);
+  /// Recovered losers not rolled back yet. Cheap.
+  [[nodiscard]] uint64_t LoserCount() const;
   [[nodiscard]] std::vector<std::string> PreparedXids() const;
   /// Indexes changed by a prepared transaction that recovery found; empty for any other.
   [[nodiscard]] std::vector<IndexId> IndexesChangedBy(const std::string& xid) const;
@@ -120,9 +124,9 @@ class TxnManager {
   void KeepPrepared(std::unique_ptr<Txn> txn);
 
   // --- purge ---
-  /// One bounded unit for worker `worker` of `workers`: streams are shared out by number. True if
-  /// there may be more to do.
-  Result<bool> PurgeSome(uint32_t worker, uint32_t workers);
+  /// One unit for worker `worker` of `workers`, as much as the budget allows: streams are shared
+  /// out by number. True if there may be more to do.
+  Result<bool> PurgeSome(uint32_t worker, uint32_t workers, WorkBudget* budget);
 
   /// Committed transactions that purge has not reached: what back-pressure on writers goes by.
   /// Cheap.

@@ -89,10 +89,11 @@ UndoPosition TxnManager::Savepoint(const Txn* txn) const {
   return position;
 }
 
-Status TxnManager::Impl::UndoDownTo(Txn* txn, const UndoPosition& position) {
+Status TxnManager::Impl::UndoDownTo(Txn* txn, const UndoPosition& position, WorkBudget* budget) {
   UndoRecordCopy record;
   UndoPointer pointer;
   for (;;) {
+    if (txn->undo_records > position.records && !budget->Spend()) return Status(Code::kBusy);
     Status status = undo->ReadLast(txn, position, &record, &pointer);
     if (status.Is(Code::kEndOfRange)) return Status::Ok();
     const uint64_t records = txn->undo_records;
@@ -104,16 +105,17 @@ Status TxnManager::Impl::UndoDownTo(Txn* txn, const UndoPosition& position) {
 
 Status TxnManager::RollbackTo(Txn* txn, const UndoPosition& position) {
   if (txn->undo_records <= position.records) return Status::Ok();
-  return impl_->UndoDownTo(txn, position);
+  WorkBudget unlimited(UINT64_MAX);
+  return impl_->UndoDownTo(txn, position, &unlimited);
 }
 
-Status TxnManager::Impl::UndoEverything(Txn* txn) {
+Status TxnManager::Impl::UndoEverything(Txn* txn, WorkBudget* budget) {
   if (txn->state == TxnState::kPrepared) {
     const Status status = undo->CancelPrepare(txn);
     if (!status.ok()) return status;
     std::atomic_ref(txn->state).store(TxnState::kActive, std::memory_order_relaxed);
   }
-  const Status status = UndoDownTo(txn, UndoPosition{});
+  const Status status = UndoDownTo(txn, UndoPosition{}, budget);
   return status.ok() ? undo->FinishRollback(txn) : status;
 }
 
@@ -150,18 +152,23 @@ Status TxnManager::Rollback(Txn* txn) {
     return Status::Ok();
   }
   const bool was_prepared = txn->state == TxnState::kPrepared;
-  const Status status = impl_->UndoEverything(txn);
-  if (status.ok()) {
+  WorkBudget unlimited(UINT64_MAX);
+  const Status status = impl_->UndoEverything(txn, &unlimited);
+  return impl_->FinishRollback(txn, status, was_prepared);
+}
+
+Status TxnManager::Impl::FinishRollback(Txn* txn, Status undone, bool was_prepared) {
+  if (undone.ok()) {
     // A CSN too, so that snapshots taken before and after the end can be told apart.
-    const Csn csn(impl_->next_csn.fetch_add(1, std::memory_order_seq_cst));
-    impl_->End(txn, TxnOutcome(TxnOutcome::kRolledBack, csn));
+    const Csn csn(next_csn.fetch_add(1, std::memory_order_seq_cst));
+    End(txn, TxnOutcome(TxnOutcome::kRolledBack, csn));
     AddCounter(Counter::kRollbacks);
   } else {
-    impl_->KeepFailed(txn, status);
+    KeepFailed(txn, undone);
   }
-  Impl::Reset(txn, TxnState::kRolledBack);
+  Reset(txn, TxnState::kRolledBack);
   // The coordinator forgets the transaction now: it must not come back prepared after a crash.
-  return status.ok() && was_prepared ? MakeDurable() : status;
+  return undone.ok() && was_prepared ? log->WaitDurable(log->tail()) : undone;
 }
 
 }  // namespace rowan

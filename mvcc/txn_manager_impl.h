@@ -36,8 +36,11 @@ struct TxnManager::Impl {
   static void Reset(Txn* txn, TxnState state);
   /// Ends a transaction that left nothing in the undo log.
   void EndWithoutUndo(Txn* txn, TxnState state);
-  Status UndoDownTo(Txn* txn, const UndoPosition& position);
-  Status UndoEverything(Txn* txn);
+  Status UndoDownTo(Txn* txn, const UndoPosition& position, WorkBudget* budget);
+  /// kBusy: the budget was used up, the transaction is active with fewer records.
+  Status UndoEverything(Txn* txn, WorkBudget* budget);
+  /// Behind UndoEverything.
+  Status FinishRollback(Txn* txn, Status undone, bool was_prepared);
   /// The rollback of `txn` failed: a transaction of the manager's takes its place.
   void KeepFailed(Txn* txn, Status reason);
 
@@ -82,6 +85,7 @@ struct TxnManager::Impl {
   uint64_t first_txn = 1;  ///< of this run, with first_csn: no more CSNs are used than ids
   uint64_t first_csn = 1;
   std::atomic<uint64_t> adopted{0};
+  std::atomic<uint64_t> losers{0};  ///< of these, to be rolled back by RollbackSome
 
   static constexpr uint32_t kPurgeCursors = 64;
   std::array<std::atomic<uint32_t>, kPurgeCursors> purge_cursors{};  ///< per worker

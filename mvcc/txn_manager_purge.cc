@@ -8,15 +8,15 @@
 namespace rowan {
 namespace {
 
-/// One unit of work: long enough to amortise the look at all snapshots, short enough to stop
-/// quickly.
+/// One unit of work, besides its budget of records: long enough to amortise the look at all
+/// snapshots.
 constexpr uint32_t kTransactionsPerUnit = 256;
 /// From one stream before the next one has its turn: neighbours in a stream share pages.
 constexpr uint32_t kTransactionsPerStream = 32;
 
 }  // namespace
 
-Result<bool> TxnManager::PurgeSome(uint32_t worker, uint32_t workers) {
+Result<bool> TxnManager::PurgeSome(uint32_t worker, uint32_t workers, WorkBudget* budget) {
   if (impl_->undo->HistoryLength() == 0 && worker != 0) return false;
   RefreshHorizon();
   const Csn horizon = PurgeHorizon();
@@ -31,12 +31,14 @@ Result<bool> TxnManager::PurgeSome(uint32_t worker, uint32_t workers) {
   const uint32_t own = streams > worker ? (streams - worker - 1) / workers + 1 : 0;
   uint32_t purged = 0;
   for (uint32_t turn = 0; turn < own && purged < kTransactionsPerUnit; ++turn) {
+    if (budget->exhausted()) return true;
     const uint32_t place = cursor.fetch_add(1, std::memory_order_relaxed) % own;
     const uint32_t stream = worker + place * workers;
     for (uint32_t i = 0; i < kTransactionsPerStream && impl_->undo->HasHistory(stream); ++i) {
-      const Result<bool> more = impl_->undo->PurgeOldest(stream, horizon, visit);
-      if (!more.ok()) return more.status();
-      if (!more.value()) break;
+      const auto step = impl_->undo->PurgeOldest(stream, horizon, visit, budget);
+      if (!step.ok()) return step.status();
+      if (step.value() == UndoStreams::PurgeStep::kPart) return true;
+      if (step.value() == UndoStreams::PurgeStep::kNothing) break;
       AddCounter(Counter::kPurgedTxns);
       ++purged;
     }

@@ -16,17 +16,26 @@ void TxnManager::Adopt(std::vector<std::unique_ptr<Txn>> unfinished) {
     impl_->ring.AddUnfinished(txn->txn_id());
     impl_->writers.Add(txn.get());
     impl_->adopted.fetch_add(1, std::memory_order_relaxed);
+    if (txn->state == TxnState::kActive) impl_->losers.fetch_add(1, std::memory_order_relaxed);
     impl_->Keep(std::move(txn));
   }
 }
 
-Result<bool> TxnManager::RollbackOneRecovered() {
+uint64_t TxnManager::LoserCount() const { return impl_->losers.load(std::memory_order_relaxed); }
+
+Result<bool> TxnManager::RollbackSome(WorkBudget* budget) {
   const auto is_loser = [](const Txn& txn) {
     return txn.state == TxnState::kActive && !txn.rollback_failed;
   };
   std::unique_ptr<Txn> txn = impl_->TakeKept(is_loser);
   if (txn == nullptr) return false;
-  const Status status = Rollback(txn.get());
+  Status status = impl_->UndoEverything(txn.get(), budget);
+  if (status.Is(Code::kBusy) && budget->exhausted()) {
+    impl_->Keep(std::move(txn));
+    return true;
+  }
+  status = impl_->FinishRollback(txn.get(), status, false);
+  impl_->losers.fetch_sub(1, std::memory_order_relaxed);
   // Damage was logged, and the transaction is kept in another shape: go on with the next one.
   if (status.Is(Code::kStopped)) return status;
   return true;
@@ -54,7 +63,9 @@ Status TxnManager::CommitPrepared(const std::string& xid, Durability durability)
     return candidate.state == TxnState::kPrepared && candidate.xid == xid;
   });
   if (txn == nullptr) return Status(Code::kNotFound);
-  const Status status = Commit(txn.get(), durability, true);
+  // It takes a CSN, but asked for no id in this run: the next start must know better.
+  Status status = impl_->reserve ? impl_->ReserveIds() : Status::Ok();
+  if (status.ok()) status = Commit(txn.get(), durability, true);
   if (txn->state == TxnState::kPrepared) impl_->Keep(std::move(txn));  // nothing was committed
   return status;
 }

@@ -2,10 +2,13 @@
 // Streams and the directory: creating, taking, giving back, growing; and reading single records.
 #include "mvcc/undo.h"
 
+#include <algorithm>
+
 #include "base/assertions.h"
 #include "base/logging.h"
 #include "base/thread_shard.h"
 #include "mvcc/undo_impl.h"
+#include "space/space_pages.h"
 
 namespace rowan {
 namespace {
@@ -59,12 +62,25 @@ Result<PageGuard> UndoStreams::Impl::Look(PageNumber page) const {
   return guard;
 }
 
-void UndoStreams::Impl::LogInit(MiniTxn* mini_txn, const MutablePage& page, uint8_t kind,
-                                uint32_t first, uint32_t second) {
-  std::byte* body = mini_txn->Log(RecordType::kUndoPageInit, page, 9);
+namespace {
+
+void LogInit(MiniTxn* mini_txn, const MutablePage& page, UndoInitKind kind, uint32_t first,
+             uint32_t second, Bytes summary) {
+  std::byte* body =
+      mini_txn->Log(RecordType::kUndoPageInit, page, kUndoInitBytes + summary.size());
   body[0] = static_cast<std::byte>(kind);
   StoreLe<uint32_t>(body + 1, first);
   StoreLe<uint32_t>(body + 5, second);
+  std::copy(summary.begin(), summary.end(), body + kUndoInitBytes);
+}
+
+}  // namespace
+
+void UndoStreams::Impl::InitPage(MiniTxn* mini_txn, const MutablePage& page, UndoPlace place,
+                                 const UndoSummary& summary) const {
+  InitUndoPage({page.bytes, page_size()}, page.id, place, summary);
+  LogInit(mini_txn, page, UndoInitKind::kStream, place.stream, place.previous.value(),
+          {page.bytes + kUndoSummaryOffset, kUndoSummaryBytes});
 }
 
 Status UndoStreams::Create() {
@@ -93,7 +109,7 @@ Status UndoStreams::Create() {
       return fixed.status();
     }
     InitUndoDirectoryPage({fixed->bytes, page_size}, id, next, i * per_page);
-    Impl::LogInit(&mini_txn, fixed.value(), 1, next.value(), i * per_page);
+    LogInit(&mini_txn, fixed.value(), UndoInitKind::kDirectory, next.value(), i * per_page, {});
     mini_txn.Commit();
     next = page.value();
     impl.directory[i] = next;
@@ -111,14 +127,26 @@ Result<MutablePage> UndoStreams::Impl::HoldDirectory(MiniTxn* mini_txn, uint32_t
   return fixed;
 }
 
-void UndoStreams::Impl::SetDirectory(MiniTxn* mini_txn, const MutablePage& page, uint32_t stream,
-                                     const DirectorySlot& slot) const {
+DirectorySlot UndoStreams::Impl::SlotIn(const MutablePage& page, uint32_t stream) const {
   const uint32_t place = stream % DirectorySlotsPerPage(page_size());
-  StoreDirectorySlot(page.bytes + kDirectorySlotsOffset + place * kDirectorySlotBytes, slot);
-  std::byte* body =
-      mini_txn->Log(RecordType::kUndoDirectory, page, 2 + kDirectorySlotUsedBytes);
+  return LoadDirectorySlot(page.bytes + kDirectorySlotsOffset + place * kDirectorySlotBytes);
+}
+
+void UndoStreams::Impl::SetSlot(MiniTxn* mini_txn, const MutablePage& page, uint32_t stream,
+                                const DirectorySlot& slot) const {
+  const uint32_t place = stream % DirectorySlotsPerPage(page_size());
+  std::byte* body = mini_txn->Log(RecordType::kUndoDirectory, page, 2 + kDirectorySlotUsedBytes);
   StoreLe<uint16_t>(body, static_cast<uint16_t>(place));
   StoreDirectorySlot(body + 2, slot);
+  ROWAN_CHECK(PutDirectorySlot({page.bytes, page_size()}, place,
+                               {body + 2, kDirectorySlotUsedBytes}));
+}
+
+void UndoStreams::Impl::SetTail(MiniTxn* mini_txn, const MutablePage& page, uint32_t stream,
+                                PageNumber tail) const {
+  DirectorySlot slot = SlotIn(page, stream);
+  slot.tail = tail;
+  SetSlot(mini_txn, page, stream, slot);
 }
 
 void UndoStreams::Impl::AddStream(std::unique_ptr<UndoStream> stream) {
@@ -148,19 +176,17 @@ Result<UndoStream*> UndoStreams::Impl::CreateStream() {
     mini_txn.Commit();
     return fixed.status();
   }
-  InitUndoPage({fixed->bytes, page_size()}, fixed->id, number, kNoPage);
-  LogInit(&mini_txn, fixed.value(), 0, number, 0);
-  SetDirectory(&mini_txn, directory_page.value(), number,
-               {page.value(), page.value(), kUndoRecordsOffset});
+  InitPage(&mini_txn, fixed.value(), {number, kNoPage}, {});
+  SetSlot(&mini_txn, directory_page.value(), number,
+          {page.value(), page.value(), kUndoRecordsOffset, page.value()});
   mini_txn.Commit();
   auto stream = std::make_unique<UndoStream>();
   stream->number = number;
   stream->tail = stream->head = page.value();
-  stream->free = kUndoRecordsOffset;
+  stream->free = stream->begin = kUndoRecordsOffset;
   stream->start = {page.value(), kUndoRecordsOffset};
   UndoStream* created = stream.get();
   AddStream(std::move(stream));
-  pages.fetch_add(1, std::memory_order_relaxed);
   return created;
 }
 
@@ -207,10 +233,11 @@ Status UndoStreams::EnsureRoom(Txn* txn, size_t payload_bytes) {
   size_t bytes = payload_bytes + kUndoFixedBytes + kVarintBytesMax;
   if (txn->undo_start.page == kNoPage) bytes += kTxnHeaderBytes;
   if (txn->stream->free + bytes <= UndoRecordsEnd(page_size)) return Status::Ok();
-  return impl_->AddPage(txn->stream);
+  return impl_->AddPage(txn);
 }
 
-Status UndoStreams::Impl::AddPage(UndoStream* stream) {
+Status UndoStreams::Impl::AddPage(Txn* txn) {
+  UndoStream* stream = txn->stream;
   Result<PageReservation> reservation = allocator->Reserve(kUndoSpace, 1);
   if (!reservation.ok()) return reservation.status();
   MiniTxn mini_txn(pool);
@@ -218,6 +245,8 @@ Status UndoStreams::Impl::AddPage(UndoStream* stream) {
   if (!status.ok()) return status;
   Result<MutablePage> tail = Hold(&mini_txn, stream->tail);
   if (!tail.ok()) return tail.status();
+  Result<MutablePage> directory_page = HoldDirectory(&mini_txn, stream->number);
+  if (!directory_page.ok()) return directory_page.status();
   Result<PageNumber> page = allocator->Allocate(&mini_txn, &reservation.value(), stream->tail);
   if (!page.ok()) return page.status();
   Result<MutablePage> fixed = mini_txn.FixNew(IdOf(page.value()));
@@ -226,17 +255,23 @@ Status UndoStreams::Impl::AddPage(UndoStream* stream) {
     mini_txn.Commit();
     return fixed.status();
   }
-  InitUndoPage({fixed->bytes, page_size()}, fixed->id, stream->number, stream->tail);
-  LogInit(&mini_txn, fixed.value(), 0, stream->number, stream->tail.value());
+  UndoSummary summary;
+  summary.begun = stream->begun;
+  if (txn->undo_start.page != kNoPage) {
+    summary.txn = txn->txn_id();
+    summary.header = {txn->undo_start.page, txn->undo_start.offset};
+    summary.records = txn->undo_records;
+  }
+  InitPage(&mini_txn, fixed.value(), {stream->number, stream->tail}, summary);
   const PageNumber before_tail = UndoPreviousOf(tail->bytes);
   SetUndoLinks(tail->bytes, before_tail, page.value());
   std::byte* body = mini_txn.Log(RecordType::kUndoLinks, tail.value(), 8);
   StoreLe<uint32_t>(body, before_tail.value());
   StoreLe<uint32_t>(body + 4, page->value());
+  SetTail(&mini_txn, directory_page.value(), stream->number, page.value());
   mini_txn.Commit();
   stream->tail = page.value();
-  stream->free = kUndoRecordsOffset;
-  pages.fetch_add(1, std::memory_order_relaxed);
+  stream->free = stream->begin = kUndoRecordsOffset;
   return Status::Ok();
 }
 
@@ -244,7 +279,7 @@ Status UndoStreams::Read(UndoPointer pointer, UndoRecordCopy* record) {
   Result<PageGuard> guard = impl_->Look(pointer.page);
   if (!guard.ok()) return guard.status();
   UndoRecordInPage found;
-  if (pointer.offset < kUndoRecordsOffset ||
+  if (pointer.offset < UndoRecordsBegin(guard->page()) ||
       !ParseUndoRecord(guard->page(), pointer.offset, UndoFreeOf(guard->page()), &found)) {
     return impl_->Damage(pointer.page, "a pointer leads to no undo record");
   }
@@ -267,9 +302,15 @@ uint64_t UndoStreams::HistoryLength() const {
 }
 
 UndoStatistics UndoStreams::Statistics() const {
-  return {.streams = stream_count(),
-          .pages = impl_->pages.load(std::memory_order_relaxed),
-          .transactions_to_purge = HistoryLength()};
+  UndoStatistics statistics{.streams = stream_count(), .transactions_to_purge = HistoryLength()};
+  Result<SpaceStatistics> space = impl_->allocator->Statistics(kUndoSpace);
+  if (!space.ok()) return statistics;  // logged by its finder
+  // Space header, bitmap pages and directory.
+  const uint32_t group_pages = GroupPages(impl_->page_size());
+  const uint32_t bitmap_pages = (space->file_pages + group_pages - 1) / group_pages;
+  statistics.file_pages = space->file_pages;
+  statistics.pages = space->used_pages - 1 - bitmap_pages - impl_->directory.size();
+  return statistics;
 }
 
 }  // namespace rowan

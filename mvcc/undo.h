@@ -5,8 +5,10 @@
 // write (most recently used first) and owns its tail until it ends; the next transaction continues
 // behind it on the same page. So transactions within one stream are in commit order, small ones
 // share pages, and nothing is allocated on the common path. Purge advances the head of each stream
-// by itself and frees pages behind it. Streams are found after a restart through the undo directory
-// pages (first pages of the undo space): one slot per stream holding the head page.
+// by itself and frees pages behind it, also in the middle of a transaction. Streams are found after
+// a restart through the undo directory pages (first pages of the undo space): one slot per stream
+// with head, tail and purge's position. Each page begins with a summary of what is in front of it,
+// so that a restart reads two or three pages of each stream, however long it is.
 //
 // Record layout in a page (offsets within the page):
 //   u16 length of the whole record | u8 type | varint transaction-local or index fields | payload |
@@ -31,6 +33,7 @@
 #include "buffer/mini_txn.h"
 #include "mvcc/txn.h"
 #include "mvcc/undo_pointer.h"
+#include "mvcc/work_budget.h"
 #include "space/page_allocator.h"
 
 namespace rowan {
@@ -66,7 +69,8 @@ struct UndoRecordCopy {
 
 struct UndoStatistics {
   uint64_t streams = 0;
-  uint64_t pages = 0;
+  uint64_t pages = 0;       ///< in use by streams
+  uint64_t file_pages = 0;  ///< of the undo space's file
   uint64_t transactions_to_purge = 0;  ///< the history list length
 };
 
@@ -114,16 +118,24 @@ class UndoStreams {
   /// The stream is free for the next transaction (after commit).
   void ReturnStream(Txn* txn);
 
-  /// Recovery: scans the directory and all streams; for every transaction that is not committed
-  /// makes a Txn (state kActive or kPrepared with xid) owning its stream. Returns the largest
-  /// transaction id and CSN seen through the pointers.
+  /// Recovery: scans the directory and the ends of all streams; for every transaction that is not
+  /// committed makes a Txn (state kActive or kPrepared with xid) owning its stream. Returns the
+  /// largest transaction id and CSN seen through the pointers. They are not the largest in the undo
+  /// space: those are below the marks that were reserved before they were used.
   Status Recover(std::vector<std::unique_ptr<Txn>>* unfinished, TxnId* txn_max, Csn* csn_max);
 
   /// Purge: for stream number `stream` hands out the records of its oldest committed transaction if
-  /// its CSN is below `horizon`: calls `visit` for each record (no latch held), then frees what
-  /// lies behind. True if a transaction was purged.
+  /// its CSN is below `horizon`: calls `visit` for each record (no latch held) and frees the pages
+  /// behind. Stops behind any record when the budget is used up; the next call goes on there. What
+  /// pages were freed is remembered across a restart, too.
   using PurgeVisit = std::function<Status(TxnId txn, const UndoRecordCopy& record)>;
-  Result<bool> PurgeOldest(uint32_t stream, Csn horizon, const PurgeVisit& visit);
+  enum class PurgeStep : uint8_t {
+    kNothing,      ///< nothing that may be purged
+    kPart,         ///< the budget was used up inside of a transaction
+    kTransaction,  ///< the rest of one transaction
+  };
+  Result<PurgeStep> PurgeOldest(uint32_t stream, Csn horizon, const PurgeVisit& visit,
+                                WorkBudget* budget);
   [[nodiscard]] uint32_t stream_count() const;
   /// Committed transactions not purged yet, in one stream and in all.
   [[nodiscard]] bool HasHistory(uint32_t stream) const;

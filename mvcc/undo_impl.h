@@ -6,7 +6,8 @@
 //     Nobody else changes these pages, so it knows the end of the stream without a latch;
 //   - purge, one thread per stream (`purging`): head, start, the pages before the start page.
 // The page with the end may be shared: the page latch orders those bytes. Pages of one chain are
-// latched in chain order.
+// latched in chain order. Both change the stream's slot in the directory, each its own fields,
+// under the directory page's latch.
 #pragma once
 
 #include <array>
@@ -25,11 +26,17 @@ struct UndoStream {
   uint32_t number = 0;
   // The owner's.
   PageNumber tail;
-  uint16_t free = 0;  ///< free offset of the tail page
+  uint16_t free = 0;   ///< free offset of the tail page
+  uint16_t begin = 0;  ///< of the tail page's records
+  uint64_t begun = 0;  ///< transactions whose headers were written here, not counting rolled back
   // Purge's.
   PageNumber head;
-  UndoPointer start;         ///< the oldest header not purged, or where the next one will stand
+  /// Behind what is purged: a header, or a record of `purge_txn`; or where the next header will
+  /// stand.
+  UndoPointer start;
+  TxnId purge_txn;           ///< `start` lies inside of this one; kNoTxn = between two
   uint64_t oldest_csn = 0;   ///< of the transaction at `start`, once looked at; 0 = not known
+  bool damaged = false;      ///< purge met damage here: nothing more can be purged
   std::atomic<bool> purging{false};
   std::atomic<uint64_t> history{0};  ///< committed transactions from `start` on
 };
@@ -55,15 +62,18 @@ struct UndoStreams::Impl {
   Result<UndoStream*> CreateStream();
   void GiveStream(UndoStream* stream);
   void AddStream(std::unique_ptr<UndoStream> stream);
-  Status AddPage(UndoStream* stream);
+  Status AddPage(Txn* txn);
   /// The page, held already or latched now.
   Result<MutablePage> Hold(MiniTxn* mini_txn, PageNumber page) const;
-  static void LogInit(MiniTxn* mini_txn, const MutablePage& page, uint8_t kind, uint32_t first,
-                      uint32_t second);
+  /// Initialises and logs a page of a stream.
+  void InitPage(MiniTxn* mini_txn, const MutablePage& page, UndoPlace place,
+                const UndoSummary& summary) const;
   /// Fixes the directory page of a stream; undo pages come before it, space pages after.
   Result<MutablePage> HoldDirectory(MiniTxn* mini_txn, uint32_t stream) const;
-  void SetDirectory(MiniTxn* mini_txn, const MutablePage& page, uint32_t stream,
-                    const DirectorySlot& slot) const;
+  [[nodiscard]] DirectorySlot SlotIn(const MutablePage& page, uint32_t stream) const;
+  void SetSlot(MiniTxn* mini_txn, const MutablePage& page, uint32_t stream,
+               const DirectorySlot& slot) const;
+  void SetTail(MiniTxn* mini_txn, const MutablePage& page, uint32_t stream, PageNumber tail) const;
   /// Shared latch and a page of the right shape, or kCorrupt with a logged sentence.
   Result<PageGuard> Look(PageNumber page) const;
   [[nodiscard]] Status Damage(PageNumber page, const char* what) const;
@@ -80,22 +90,34 @@ struct UndoStreams::Impl {
 
   // --- purge (undo_purge.cc) ---
   struct PurgeScratch;
-  Result<bool> PurgeLocked(UndoStream* stream, Csn horizon, const PurgeVisit& visit);
+  Result<PurgeStep> PurgeLocked(UndoStream* stream, Csn horizon, const PurgeVisit& visit,
+                                WorkBudget* budget);
+  Result<bool> EnterOldest(UndoStream* stream, Csn horizon);
   Status MoveToNextPage(UndoStream* stream, PageGuard* guard);
-  Status VisitPage(PageNumber page, PageGuard guard, uint16_t begin, TxnId txn,
-                   const PurgeVisit& visit, PurgeScratch* scratch, UndoPointer* end);
+  Status CopyRecords(UndoStream* stream, PurgeScratch* scratch);
+  Status VisitRecords(UndoStream* stream, const PurgeVisit& visit, WorkBudget* budget,
+                      PurgeScratch* scratch);
   Status MarkDone(PageNumber page, uint16_t offset, UndoType type);
   Status FreeBehind(UndoStream* stream);
 
   // --- recovery (undo_recover.cc) ---
   struct StreamScan;
+  struct Found;
   Status ReadDirectory(std::vector<std::pair<uint32_t, DirectorySlot>>* slots);
-  Status RecoverStream(uint32_t number, const DirectorySlot& slot, StreamScan* scan);
-  Status ScanPage(PageNumber page, const std::byte* bytes, uint16_t begin, StreamScan* scan);
-  Status CheckStream(UndoStream* stream, const PageVisit& visit_page);
-  Status CheckLinks(UndoStream* stream, const PageVisit& visit_page);
+  Status RecoverStream(uint32_t number, const DirectorySlot& slot, Found* found);
+  Result<bool> RecoverFromSummaries(const DirectorySlot& slot, UndoStream* stream,
+                                    StreamScan* scan);
+  Status LoadLastHeader(UndoPointer header, StreamScan* scan);
+  Status RecoverByWalk(const DirectorySlot& slot, UndoStream* stream, StreamScan* scan);
+  Status CompleteSlot(UndoStream* stream);
+  Status CollectIndexes(Txn* txn) const;
   Status MakeUnfinished(UndoStream* stream, const StreamScan& scan,
                         std::vector<std::unique_ptr<Txn>>* unfinished);
+
+  // --- checks (undo_check.cc) ---
+  Status ScanPage(PageNumber page, const std::byte* bytes, uint16_t begin, StreamScan* scan) const;
+  Status CheckStream(UndoStream* stream, const PageVisit& visit_page);
+  Status CheckLinks(UndoStream* stream, const PageVisit& visit_page);
 
   static constexpr uint32_t kFreeShards = 16;
   struct alignas(64) FreeShard {
@@ -110,7 +132,6 @@ struct UndoStreams::Impl {
   std::atomic<uint32_t> stream_count{0};
   std::array<FreeShard, kFreeShards> free_shards;
   std::mutex create_mutex;
-  std::atomic<uint64_t> pages{0};
   std::atomic<uint64_t> history{0};
 };
 

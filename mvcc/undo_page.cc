@@ -6,11 +6,40 @@
 
 namespace rowan {
 
-void InitUndoPage(MutableBytes page, PageId id, uint32_t stream, PageNumber previous) {
-  InitPageHeader(page, id, PageType::kUndo, kUndoPageVersion, IndexId(0));
-  StoreLe<uint32_t>(page.data() + kUndoStreamOffset, stream);
-  SetUndoLinks(page.data(), previous, kNoPage);
-  SetUndoFree(page.data(), kUndoRecordsOffset);
+namespace {
+
+void InitAnyUndoPage(MutableBytes page, PageId id, uint8_t version, UndoPlace place) {
+  InitPageHeader(page, id, PageType::kUndo, version, IndexId(0));
+  StoreLe<uint32_t>(page.data() + kUndoStreamOffset, place.stream);
+  SetUndoLinks(page.data(), place.previous, kNoPage);
+  SetUndoFree(page.data(), UndoRecordsBegin(page.data()));
+}
+
+}  // namespace
+
+void InitUndoPage(MutableBytes page, PageId id, UndoPlace place, const UndoSummary& summary) {
+  InitAnyUndoPage(page, id, kUndoPageVersion, place);
+  StoreUndoSummary(page.data() + kUndoSummaryOffset, summary);
+}
+
+void InitBareUndoPage(MutableBytes page, PageId id, UndoPlace place) {
+  InitAnyUndoPage(page, id, kUndoPageVersionBare, place);
+}
+
+UndoSummary LoadUndoSummary(const std::byte* page) {
+  const std::byte* source = page + kUndoSummaryOffset;
+  return {.txn = TxnId(LoadLe48(source)),
+          .header = LoadUndoPointer(source + 6),
+          .records = LoadLe<uint64_t>(source + 16),
+          .begun = LoadLe<uint64_t>(source + 24)};
+}
+
+void StoreUndoSummary(std::byte* target, const UndoSummary& summary) {
+  StoreLe48(target, summary.txn.value());
+  StoreUndoPointer(target + 6, summary.header);
+  StoreLe<uint32_t>(target + 12, 0);
+  StoreLe<uint64_t>(target + 16, summary.records);
+  StoreLe<uint64_t>(target + 24, summary.begun);
 }
 
 void InitUndoDirectoryPage(MutableBytes page, PageId id, PageNumber next, uint32_t first_slot) {
@@ -21,24 +50,42 @@ void InitUndoDirectoryPage(MutableBytes page, PageId id, PageNumber next, uint32
 
 bool IsUndoPage(Bytes page) {
   if (PageTypeOf(page.data()) != PageType::kUndo) return false;
-  if (PageVersionOf(page.data()) != kUndoPageVersion) return false;
+  const uint8_t version = PageVersionOf(page.data());
+  if (version != kUndoPageVersion && version != kUndoPageVersionBare) return false;
   const size_t free = UndoFreeOf(page.data());
-  return free >= kUndoRecordsOffset && free <= UndoRecordsEnd(page.size());
+  return free >= UndoRecordsBegin(page.data()) && free <= UndoRecordsEnd(page.size());
 }
 
 bool IsUndoDirectoryPage(const std::byte* page) {
-  return PageTypeOf(page) == PageType::kUndoDirectory && PageVersionOf(page) == kUndoPageVersion;
+  const uint8_t version = PageVersionOf(page);
+  return PageTypeOf(page) == PageType::kUndoDirectory &&
+         (version == kUndoPageVersion || version == kUndoPageVersionBare);
 }
 
 DirectorySlot LoadDirectorySlot(const std::byte* source) {
   return {PageNumber(LoadLe<uint32_t>(source)), PageNumber(LoadLe<uint32_t>(source + 4)),
-          LoadLe<uint16_t>(source + 8)};
+          LoadLe<uint16_t>(source + 8), PageNumber(LoadLe<uint32_t>(source + 10)),
+          (static_cast<uint8_t>(source[14]) & kDirectorySlotInside) != 0};
 }
 
 void StoreDirectorySlot(std::byte* target, const DirectorySlot& slot) {
   StoreLe<uint32_t>(target, slot.head.value());
   StoreLe<uint32_t>(target + 4, slot.start_page.value());
   StoreLe<uint16_t>(target + 8, slot.start_offset);
+  StoreLe<uint32_t>(target + 10, slot.tail.value());
+  target[14] = static_cast<std::byte>(slot.start_is_inside ? kDirectorySlotInside : 0);
+}
+
+bool PutDirectorySlot(MutableBytes page, uint32_t place, Bytes slot) {
+  if (place >= DirectorySlotsPerPage(page.size())) return false;
+  if (slot.size() == kDirectorySlotUsedBytes) {
+    SetPageVersion(page.data(), kUndoPageVersion);
+  } else if (slot.size() != kDirectorySlotBytesBare) {
+    return false;
+  }
+  std::copy(slot.begin(), slot.end(),
+            page.data() + kDirectorySlotsOffset + place * kDirectorySlotBytes);
+  return true;
 }
 
 bool ParseUndoRecord(const std::byte* page, size_t offset, size_t end, UndoRecordInPage* record) {
@@ -61,9 +108,10 @@ bool ParseUndoRecord(const std::byte* page, size_t offset, size_t end, UndoRecor
 }
 
 size_t UndoRecordBefore(const std::byte* page, size_t end) {
-  if (end < kUndoRecordsOffset + kUndoFixedBytes) return 0;
+  const size_t begin = UndoRecordsBegin(page);
+  if (end < begin + kUndoFixedBytes) return 0;
   const size_t length = LoadLe<uint16_t>(page + end - 2);
-  return length > kUndoFixedBytes && length <= end - kUndoRecordsOffset ? end - length : 0;
+  return length > kUndoFixedBytes && length <= end - begin ? end - length : 0;
 }
 
 std::byte* WriteUndoRecord(std::byte* target, UndoType type, IndexId index,

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Purge of a stream: hands out the records of its oldest committed transaction and frees the pages
-// behind it. Purge progress within a page is not logged: after a crash the transactions of the head
-// page are purged once more, which finds nothing to do. Records that must not run twice (freed
-// blobs, dropped files) are marked in the page as soon as they ran.
+// behind it, every few pages and at the end of each unit of work. That also logs how far purge has
+// come. Progress within the last pages is not logged: after a crash their records are purged once
+// more, which finds nothing to do. Records that must not run twice (freed blobs, dropped files) are
+// marked in the page as soon as they ran.
 #include <algorithm>
 #include <array>
 
 #include "base/assertions.h"
+#include "base/logging.h"
 #include "mvcc/undo_impl.h"
 #include "space/space_pages.h"
 
@@ -26,16 +28,26 @@ bool MustNotRunTwice(UndoType type) {
 
 /// Kept per thread so that a warm purge worker does not allocate.
 struct UndoStreams::Impl::PurgeScratch {
-  std::vector<std::byte> bytes;
+  std::vector<std::byte> bytes;  ///< the rest of the transaction's records on one page
   UndoRecordCopy record;
+  PageNumber next;               ///< where the transaction goes on; kNoPage: it ends here
+  bool resumable = false;        ///< the page's summary lets a restart begin inside of it
 };
 
-Result<bool> UndoStreams::PurgeOldest(uint32_t stream_number, Csn horizon,
-                                      const PurgeVisit& visit) {
+Result<UndoStreams::PurgeStep> UndoStreams::PurgeOldest(uint32_t stream_number, Csn horizon,
+                                                        const PurgeVisit& visit,
+                                                        WorkBudget* budget) {
   UndoStream* stream = impl_->StreamAt(stream_number);
-  if (stream->history.load(std::memory_order_acquire) == 0) return false;
-  if (stream->purging.exchange(true, std::memory_order_acquire)) return false;
-  Result<bool> result = impl_->PurgeLocked(stream, horizon, visit);
+  if (stream->history.load(std::memory_order_acquire) == 0) return PurgeStep::kNothing;
+  if (stream->purging.exchange(true, std::memory_order_acquire)) return PurgeStep::kNothing;
+  Result<PurgeStep> result = PurgeStep::kNothing;
+  if (!stream->damaged) result = impl_->PurgeLocked(stream, horizon, visit, budget);
+  if (!result.ok() && result.status().Is(Code::kCorrupt)) {
+    stream->damaged = true;
+    LogError("An undo page of stream {} is damaged: what was deleted by the {} transactions from "
+             "there on is not removed.", stream_number,
+             stream->history.load(std::memory_order_relaxed));
+  }
   stream->purging.store(false, std::memory_order_release);
   return result;
 }
@@ -49,17 +61,17 @@ Status UndoStreams::Impl::MoveToNextPage(UndoStream* stream, PageGuard* guard) {
     Result<PageGuard> following = Look(next);
     if (!following.ok()) return following.status();
     *guard = std::move(following.value());
-    stream->start = {next, kUndoRecordsOffset};
+    stream->start = {next, UndoRecordsBegin(guard->page())};
   }
   return Status::Ok();
 }
 
-Result<bool> UndoStreams::Impl::PurgeLocked(UndoStream* stream, Csn horizon,
-                                            const PurgeVisit& visit) {
+/// Steps behind the header of the oldest transaction, if it may be purged.
+Result<bool> UndoStreams::Impl::EnterOldest(UndoStream* stream, Csn horizon) {
   if (stream->oldest_csn != 0 && Csn(stream->oldest_csn) >= horizon) return false;
   Result<PageGuard> guard = Look(stream->start.page);
   if (!guard.ok()) return guard.status();
-  Status status = MoveToNextPage(stream, &guard.value());
+  const Status status = MoveToNextPage(stream, &guard.value());
   if (!status.ok()) return status;
   UndoRecordInPage record;
   TxnHeader header;
@@ -69,40 +81,62 @@ Result<bool> UndoStreams::Impl::PurgeLocked(UndoStream* stream, Csn horizon,
   }
   stream->oldest_csn = header.csn.value();
   if (header.csn >= horizon) return false;
-
-  thread_local PurgeScratch scratch;
-  auto begin = static_cast<uint16_t>(stream->start.offset + record.length);
-  PageNumber page = stream->start.page;
-  UndoPointer end;
-  while (end.IsNone()) {
-    const PageNumber next = UndoNextOf(guard->page());
-    status = VisitPage(page, std::move(guard.value()), begin, header.txn, visit, &scratch, &end);
-    if (!status.ok()) return status;
-    if (!end.IsNone()) break;
-    guard = Look(next);
-    if (!guard.ok()) return guard.status();
-    page = next;
-    begin = kUndoRecordsOffset;
-  }
-  stream->start = end;
-  stream->oldest_csn = 0;
-  stream->history.fetch_sub(1, std::memory_order_relaxed);
-  history.fetch_sub(1, std::memory_order_relaxed);
-  status = FreeBehind(stream);
-  if (!status.ok()) return status;
+  stream->purge_txn = header.txn;
+  stream->start.offset = static_cast<uint16_t>(stream->start.offset + record.length);
   return true;
 }
 
-Status UndoStreams::Impl::VisitPage(PageNumber page, PageGuard guard, uint16_t begin, TxnId txn,
-                                    const PurgeVisit& visit, PurgeScratch* scratch,
-                                    UndoPointer* end) {
-  // Records up to the next header, or to the end of the page, copied out under one latch.
-  const std::byte* bytes = guard.page();
+Result<UndoStreams::PurgeStep> UndoStreams::Impl::PurgeLocked(UndoStream* stream, Csn horizon,
+                                                              const PurgeVisit& visit,
+                                                              WorkBudget* budget) {
+  if (stream->purge_txn == kNoTxn) {
+    const Result<bool> entered = EnterOldest(stream, horizon);
+    if (!entered.ok()) return entered.status();
+    if (!entered.value()) return PurgeStep::kNothing;
+  }
+  thread_local PurgeScratch scratch;
+  PurgeStep step = PurgeStep::kPart;
+  Status status;
+  for (size_t pages = 0; status.ok();) {
+    status = CopyRecords(stream, &scratch);
+    if (status.ok()) status = VisitRecords(stream, visit, budget, &scratch);
+    if (!status.ok() || !scratch.bytes.empty()) break;  // the budget is used up
+    if (scratch.next == kNoPage) {
+      stream->purge_txn = kNoTxn;
+      stream->oldest_csn = 0;
+      stream->history.fetch_sub(1, std::memory_order_relaxed);
+      history.fetch_sub(1, std::memory_order_relaxed);
+      step = PurgeStep::kTransaction;
+      break;
+    }
+    Result<PageGuard> next = Look(scratch.next);
+    if (!next.ok()) {
+      status = next.status();
+      break;
+    }
+    stream->start = {scratch.next, UndoRecordsBegin(next->page())};
+    scratch.resumable = HasUndoSummary(next->page());
+    next->Release();
+    if (++pages % kPagesPerGroup == 0 && scratch.resumable) status = FreeBehind(stream);
+  }
+  if (step == PurgeStep::kTransaction || scratch.resumable) {
+    const Status freed = FreeBehind(stream);
+    if (status.ok()) status = freed;
+  }
+  if (!status.ok()) return status;
+  return step;
+}
+
+/// The transaction's records on the start page from the start on, copied out under one latch.
+Status UndoStreams::Impl::CopyRecords(UndoStream* stream, PurgeScratch* scratch) {
+  const PageNumber page = stream->start.page;
+  Result<PageGuard> guard = Look(page);
+  if (!guard.ok()) return guard.status();
+  const std::byte* bytes = guard->page();
   const size_t free = UndoFreeOf(bytes);
-  const bool is_tail = UndoNextOf(bytes) == kNoPage;
-  size_t stop = begin;
-  UndoRecordInPage record;
+  size_t stop = stream->start.offset;
   bool found_header = false;
+  UndoRecordInPage record;
   while (stop < free) {
     if (!ParseUndoRecord(bytes, stop, free, &record)) {
       return Damage(page, "an undo record is damaged");
@@ -111,24 +145,35 @@ Status UndoStreams::Impl::VisitPage(PageNumber page, PageGuard guard, uint16_t b
     if (found_header) break;
     stop += record.length;
   }
-  scratch->bytes.assign(bytes + begin, bytes + stop);
-  guard.Release();
-  *end = {};
-  if (found_header || is_tail) *end = {page, static_cast<uint16_t>(stop)};
+  scratch->bytes.assign(bytes + stream->start.offset, bytes + stop);
+  scratch->next = found_header ? kNoPage : UndoNextOf(bytes);
+  scratch->resumable = HasUndoSummary(bytes);
+  return Status::Ok();
+}
 
-  for (size_t offset = 0; offset < scratch->bytes.size(); offset += record.length) {
-    ROWAN_CHECK(
-        ParseUndoRecord(scratch->bytes.data(), offset, scratch->bytes.size(), &record));
-    if (record.done || record.type == UndoType::kXid) continue;
-    scratch->record.type = record.type;
-    scratch->record.index = record.index;
-    scratch->record.payload.assign(record.payload.begin(), record.payload.end());
-    Status status = visit(txn, scratch->record);
-    if (status.ok() && MustNotRunTwice(record.type)) {
-      status = MarkDone(page, static_cast<uint16_t>(begin + offset), record.type);
+/// Visits what was copied; the start moves behind each record. Leaves what the budget was not
+/// enough for.
+Status UndoStreams::Impl::VisitRecords(UndoStream* stream, const PurgeVisit& visit,
+                                       WorkBudget* budget, PurgeScratch* scratch) {
+  const PageNumber page = stream->start.page;
+  const std::vector<std::byte>& bytes = scratch->bytes;
+  UndoRecordInPage record;
+  for (size_t offset = 0; offset < bytes.size(); offset += record.length) {
+    if (!budget->Spend()) return Status::Ok();
+    ROWAN_CHECK(ParseUndoRecord(bytes.data(), offset, bytes.size(), &record));
+    if (!record.done && record.type != UndoType::kXid) {
+      scratch->record.type = record.type;
+      scratch->record.index = record.index;
+      scratch->record.payload.assign(record.payload.begin(), record.payload.end());
+      Status status = visit(stream->purge_txn, scratch->record);
+      if (status.ok() && MustNotRunTwice(record.type)) {
+        status = MarkDone(page, stream->start.offset, record.type);
+      }
+      if (!status.ok()) return status;
     }
-    if (!status.ok()) return status;
+    stream->start.offset = static_cast<uint16_t>(stream->start.offset + record.length);
   }
+  scratch->bytes.clear();
   return Status::Ok();
 }
 
@@ -170,11 +215,14 @@ Status UndoStreams::Impl::FreeBehind(UndoStream* stream) {
       // Behind the first one something is logged: a page that cannot be freed is lost, not reused.
       if (status.ok()) mini_txn.DiscardAtCommit(dead[i]);
     }
-    SetDirectory(&mini_txn, directory_page.value(), stream->number,
-                 {head, stream->start.page, stream->start.offset});
+    DirectorySlot slot = SlotIn(directory_page.value(), stream->number);
+    slot.head = head;
+    slot.start_page = stream->start.page;
+    slot.start_offset = stream->start.offset;
+    slot.start_is_inside = stream->purge_txn != kNoTxn;
+    SetSlot(&mini_txn, directory_page.value(), stream->number, slot);
     mini_txn.Commit();
     stream->head = head;
-    pages.fetch_sub(count, std::memory_order_relaxed);
   }
   return Status::Ok();
 }

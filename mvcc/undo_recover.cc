@@ -1,36 +1,27 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Finding the streams again after a restart, and checking them.
+// Finding the streams again after a restart. Of each stream the tail page, the page where purge
+// goes on and the header of the last transaction are read: what is between them is summed up in the
+// tail page. A stream that an older version of Rowan has written is walked over instead.
 #include <algorithm>
 
 #include "base/assertions.h"
 #include "base/logging.h"
-#include "mvcc/undo_impl.h"
+#include "mvcc/undo_scan.h"
 
 namespace rowan {
 
-/// What a walk over a stream's records has met so far.
-struct UndoStreams::Impl::StreamScan {
-  TxnHeader header;          ///< of the newest transaction
-  UndoPosition begin;        ///< where it stands
-  uint64_t records = 0;      ///< of the newest transaction
-  uint64_t bytes = 0;
-  uint64_t committed = 0;
+namespace {
+
+/// Log bytes of a group that changes one directory slot.
+constexpr uint32_t kSlotGroupBytes = 256;
+
+}  // namespace
+
+/// What all streams together have yielded so far.
+struct UndoStreams::Impl::Found {
+  std::vector<std::unique_ptr<Txn>>* unfinished;
   uint64_t txn_max = 0;
   uint64_t csn_max = 0;
-  uint64_t pages = 0;
-  std::vector<IndexId> indexes;  ///< changed by the newest transaction, if it is prepared
-
-  /// Neighbouring records mostly belong to the same few indexes.
-  void NoteIndex(IndexId index) {
-    if (header.state != UndoTxnState::kPrepared || index == IndexId(0)) return;
-    if (std::find(indexes.rbegin(), indexes.rend(), index) == indexes.rend()) {
-      indexes.push_back(index);
-    }
-  }
-
-  [[nodiscard]] bool unfinished() const {
-    return header.txn != kNoTxn && header.state != UndoTxnState::kCommitted;
-  }
 };
 
 Status UndoStreams::Impl::ReadDirectory(
@@ -43,6 +34,11 @@ Status UndoStreams::Impl::ReadDirectory(
     Result<PageGuard> guard = pool->Fix(IdOf(page), LatchMode::kShared);
     if (!guard.ok()) return guard.status();
     const std::byte* bytes = guard->page();
+    if (PageTypeOf(bytes) == PageType::kUndoDirectory && PageVersionOf(bytes) > kUndoPageVersion) {
+      LogError("The undo space was written by a newer version of Rowan (directory format {}).",
+               PageVersionOf(bytes));
+      return Status(Code::kNewerFormat, "undo space written by a newer version");
+    }
     if (!IsUndoDirectoryPage(bytes) ||
         LoadLe<uint32_t>(bytes + kDirectoryFirstOffset) != slot_number) {
       return Damage(page, "the page is not the next undo directory page");
@@ -59,78 +55,204 @@ Status UndoStreams::Impl::ReadDirectory(
                            : Status::Ok();
 }
 
-Status UndoStreams::Impl::ScanPage(PageNumber page, const std::byte* bytes, uint16_t begin,
-                                   StreamScan* scan) {
-  const size_t free = UndoFreeOf(bytes);
+namespace {
+
+/// What stands between the beginning of a page and an offset.
+struct PageFront {
+  uint64_t begun = 0;
+  TxnId last;  ///< the transaction that the next record belongs to, if it is no header
+};
+
+/// False if no record ends at `offset`.
+bool LookAtFront(const std::byte* page, uint16_t offset, PageFront* front) {
+  if (offset < UndoRecordsBegin(page) || offset > UndoFreeOf(page)) return false;
+  const UndoSummary summary = LoadUndoSummary(page);
+  *front = {summary.begun, summary.txn};
   UndoRecordInPage record;
-  for (size_t offset = begin; offset < free; offset += record.length) {
-    if (!ParseUndoRecord(bytes, offset, free, &record)) {
-      return Damage(page, "an undo record is damaged");
-    }
-    if (record.type != UndoType::kTxnHeader) {
-      if (scan->header.txn == kNoTxn) return Damage(page, "an undo record has no transaction");
-      if (record.type != UndoType::kXid) ++scan->records;
-      scan->bytes += record.length;
-      scan->NoteIndex(record.index);
-      continue;
-    }
-    if (scan->unfinished()) return Damage(page, "a transaction begins before the last one ended");
-    const Csn last_csn = scan->header.csn;
-    if (!ParseTxnHeader(record, &scan->header)) {
-      return Damage(page, "the header of a transaction is damaged");
-    }
-    scan->txn_max = std::max(scan->txn_max, scan->header.txn.value());
-    if (scan->header.state == UndoTxnState::kCommitted) {
-      if (scan->header.csn <= last_csn) return Damage(page, "commits are out of order");
-      scan->csn_max = std::max(scan->csn_max, scan->header.csn.value());
-      ++scan->committed;
-    }
-    scan->begin = {page, static_cast<uint16_t>(offset), 0};
-    scan->records = 0;
-    scan->bytes = 0;
-    scan->indexes.clear();
+  size_t position = UndoRecordsBegin(page);
+  for (; position < offset; position += record.length) {
+    if (!ParseUndoRecord(page, position, offset, &record)) return false;
+    if (record.type != UndoType::kTxnHeader) continue;
+    TxnHeader header;
+    if (!ParseTxnHeader(record, &header)) return false;
+    ++front->begun;
+    front->last = header.txn;
   }
+  return true;
+}
+
+}  // namespace
+
+/// False if there is a page without a summary where one is needed.
+Result<bool> UndoStreams::Impl::RecoverFromSummaries(const DirectorySlot& slot, UndoStream* stream,
+                                                     StreamScan* scan) {
+  if (slot.tail == kNoPage) return false;
+  PageFront front;
+  {
+    Result<PageGuard> start = Look(slot.start_page);
+    if (!start.ok()) return start.status();
+    if (!HasUndoSummary(start->page())) return false;
+    if (UndoStreamOf(start->page()) != stream->number) {
+      return Damage(slot.start_page, "the page belongs to another stream");
+    }
+    if (!LookAtFront(start->page(), slot.start_offset, &front)) {
+      return Damage(slot.start_page, "a stream begins outside of the page's records");
+    }
+  }
+  if (slot.start_is_inside) stream->purge_txn = front.last;
+  UndoSummary summary;
+  {
+    Result<PageGuard> tail = Look(slot.tail);
+    if (!tail.ok()) return tail.status();
+    const std::byte* bytes = tail->page();
+    if (!HasUndoSummary(bytes)) return false;
+    if (UndoStreamOf(bytes) != stream->number || UndoNextOf(bytes) != kNoPage) {
+      return Damage(slot.tail, "the page is not the tail of its undo stream");
+    }
+    summary = LoadUndoSummary(bytes);
+    // Until its header was looked at, what goes on here counts as committed.
+    scan->header = {.txn = summary.txn, .state = UndoTxnState::kCommitted, .csn = {}, .xid = {}};
+    scan->records = summary.records;
+    const Status status = ScanPage(slot.tail, bytes, UndoRecordsBegin(bytes), scan);
+    if (!status.ok()) return status;
+    stream->tail = slot.tail;
+    stream->free = UndoFreeOf(bytes);
+    stream->begin = UndoRecordsBegin(bytes);
+    stream->begun = summary.begun + scan->begun;
+  }
+  const bool purged = slot.start_page == slot.tail || stream->purge_txn == summary.txn;
+  if (scan->begun == 0 && summary.txn != kNoTxn && !purged) {
+    const Status status = LoadLastHeader(summary.header, scan);
+    if (!status.ok()) return status;
+  }
+  const uint64_t to_purge = front.begun + (scan->unfinished() ? 1 : 0);
+  if (stream->begun < to_purge) {
+    return Damage(slot.tail, "the summary of what is in front of an undo page is wrong");
+  }
+  const uint64_t inside = stream->purge_txn != kNoTxn ? 1 : 0;
+  stream->history.store(stream->begun - to_purge + inside, std::memory_order_relaxed);
+  return true;
+}
+
+/// The header of the transaction that goes on at the beginning of the tail page.
+Status UndoStreams::Impl::LoadLastHeader(UndoPointer pointer, StreamScan* scan) {
+  Result<PageGuard> guard = Look(pointer.page);
+  if (!guard.ok()) return guard.status();
+  const TxnId txn = scan->header.txn;
+  UndoRecordInPage record;
+  if (pointer.offset < UndoRecordsBegin(guard->page()) ||
+      !ParseUndoRecord(guard->page(), pointer.offset, UndoFreeOf(guard->page()), &record) ||
+      !ParseTxnHeader(record, &scan->header) || scan->header.txn != txn) {
+    return Damage(pointer.page, "the header of a transaction is damaged");
+  }
+  scan->begin = {pointer.page, pointer.offset, 0};
+  scan->txn_max = txn.value();
+  if (!scan->unfinished()) scan->csn_max = scan->header.csn.value();
   return Status::Ok();
 }
 
-Status UndoStreams::Impl::RecoverStream(uint32_t number, const DirectorySlot& slot,
+Status UndoStreams::Impl::RecoverByWalk(const DirectorySlot& slot, UndoStream* stream,
                                         StreamScan* scan) {
-  auto stream = std::make_unique<UndoStream>();
-  stream->number = number;
-  stream->head = slot.head;
-  stream->start = {slot.start_page, slot.start_offset};
   bool behind_start = false;
+  uint64_t begun_before = 0;  // in front of the start, as far as summaries tell
+  bool met_summary = false;
   PageNumber previous = kNoPage;
   for (PageNumber page = slot.head; page != kNoPage;) {
     Result<PageGuard> guard = Look(page);
     if (!guard.ok()) return guard.status();
     const std::byte* bytes = guard->page();
-    if (UndoStreamOf(bytes) != number) return Damage(page, "the page belongs to another stream");
+    if (UndoStreamOf(bytes) != stream->number) {
+      return Damage(page, "the page belongs to another stream");
+    }
     if (previous != kNoPage && UndoPreviousOf(bytes) != previous) {
       return Damage(page, "the page's link to its predecessor is wrong");
     }
     const bool at_start = page == slot.start_page;
-    behind_start = behind_start || at_start;
-    if (at_start && (slot.start_offset < kUndoRecordsOffset ||
-                     slot.start_offset > UndoFreeOf(bytes))) {
+    const uint16_t begin = at_start ? slot.start_offset : UndoRecordsBegin(bytes);
+    if (begin < UndoRecordsBegin(bytes) || begin > UndoFreeOf(bytes)) {
       return Damage(page, "a stream begins outside of the page's records");
     }
+    behind_start = behind_start || at_start;
+    if (behind_start && !met_summary && HasUndoSummary(bytes)) {
+      met_summary = true;
+      begun_before = LoadUndoSummary(bytes).begun - scan->begun;
+    }
     if (behind_start) {
-      const Status status =
-          ScanPage(page, bytes, at_start ? slot.start_offset : uint16_t{kUndoRecordsOffset}, scan);
+      const Status status = ScanPage(page, bytes, begin, scan);
       if (!status.ok()) return status;
     }
-    ++scan->pages;
     stream->tail = page;
     stream->free = UndoFreeOf(bytes);
+    stream->begin = UndoRecordsBegin(bytes);
     previous = page;
     page = UndoNextOf(bytes);
   }
   if (!behind_start) return Damage(slot.start_page, "a stream does not reach its start page");
+  stream->begun = begun_before + scan->begun;
   stream->history.store(scan->committed, std::memory_order_relaxed);
-  history.fetch_add(scan->committed, std::memory_order_relaxed);
-  pages.fetch_add(scan->pages, std::memory_order_relaxed);
-  AddStream(std::move(stream));
+  return Status::Ok();
+}
+
+/// The tail was found by walking: the next start shall know it.
+Status UndoStreams::Impl::CompleteSlot(UndoStream* stream) {
+  MiniTxn mini_txn(pool);
+  const Status status = mini_txn.Start(kSlotGroupBytes);
+  if (!status.ok()) return status;
+  Result<MutablePage> page = HoldDirectory(&mini_txn, stream->number);
+  if (!page.ok()) return page.status();
+  SetTail(&mini_txn, page.value(), stream->number, stream->tail);
+  mini_txn.Commit();
+  return Status::Ok();
+}
+
+Status UndoStreams::Impl::RecoverStream(uint32_t number, const DirectorySlot& slot, Found* found) {
+  auto made = std::make_unique<UndoStream>();
+  UndoStream* stream = made.get();
+  stream->number = number;
+  stream->head = slot.head;
+  stream->start = {slot.start_page, slot.start_offset};
+  AddStream(std::move(made));
+  StreamScan scan;
+  const Result<bool> summed_up = RecoverFromSummaries(slot, stream, &scan);
+  if (!summed_up.ok()) return summed_up.status();
+  if (!summed_up.value()) {
+    scan = {};
+    Status status = RecoverByWalk(slot, stream, &scan);
+    if (status.ok() && slot.tail == kNoPage) status = CompleteSlot(stream);
+    if (!status.ok()) return status;
+  }
+  history.fetch_add(stream->history.load(std::memory_order_relaxed), std::memory_order_relaxed);
+  found->txn_max = std::max(found->txn_max, scan.txn_max);
+  found->csn_max = std::max(found->csn_max, scan.csn_max);
+  if (scan.unfinished()) return MakeUnfinished(stream, scan, found->unfinished);
+  GiveStream(stream);
+  return Status::Ok();
+}
+
+/// Walks over a prepared transaction, as its coordinator will ask which tables it holds.
+Status UndoStreams::Impl::CollectIndexes(Txn* txn) const {
+  std::vector<IndexId>& indexes = txn->changed_indexes;
+  size_t offset = txn->undo_start.offset;
+  for (PageNumber page = txn->undo_start.page; page != kNoPage;) {
+    Result<PageGuard> guard = Look(page);
+    if (!guard.ok()) return guard.status();
+    const std::byte* bytes = guard->page();
+    if (offset == 0) offset = UndoRecordsBegin(bytes);
+    UndoRecordInPage record;
+    for (; offset < UndoFreeOf(bytes); offset += record.length) {
+      if (!ParseUndoRecord(bytes, offset, UndoFreeOf(bytes), &record)) {
+        return Damage(page, "an undo record is damaged");
+      }
+      // Neighbouring records mostly belong to the same few indexes.
+      if (record.index == IndexId(0) ||
+          std::find(indexes.rbegin(), indexes.rend(), record.index) != indexes.rend()) {
+        continue;
+      }
+      indexes.push_back(record.index);
+    }
+    offset = 0;
+    page = UndoNextOf(bytes);
+  }
   return Status::Ok();
 }
 
@@ -156,7 +278,9 @@ Status UndoStreams::Impl::MakeUnfinished(UndoStream* stream, const StreamScan& s
       return Damage(scan.header.xid.page, "a prepared transaction has no XID");
     }
     txn->xid.assign(AsText(record.payload));
-    txn->changed_indexes = scan.indexes;
+    guard->Release();
+    const Status status = CollectIndexes(txn.get());
+    if (!status.ok()) return status;
   }
   unfinished->push_back(std::move(txn));
   return Status::Ok();
@@ -167,85 +291,23 @@ Status UndoStreams::Recover(std::vector<std::unique_ptr<Txn>>* unfinished, TxnId
   std::vector<std::pair<uint32_t, DirectorySlot>> slots;
   Status status = impl_->ReadDirectory(&slots);
   if (!status.ok()) return status;
-  *txn_max = kNoTxn;
-  *csn_max = Csn(0);
+  std::vector<PageId> ends;
+  for (const auto& [number, slot] : slots) {
+    ends.push_back(Impl::IdOf(slot.start_page));
+    if (slot.tail != kNoPage && slot.tail != slot.start_page) ends.push_back(Impl::IdOf(slot.tail));
+  }
+  impl_->pool->Prefetch(ends);
+  Impl::Found found{.unfinished = unfinished};
   for (const auto& [number, slot] : slots) {
     // Streams are created in order and never dropped.
     if (number != impl_->stream_count.load(std::memory_order_relaxed)) {
       return impl_->Damage(slot.head, "the undo directory has a gap");
     }
-    Impl::StreamScan scan;
-    status = impl_->RecoverStream(number, slot, &scan);
-    if (!status.ok()) return status;
-    *txn_max = std::max(*txn_max, TxnId(scan.txn_max));
-    *csn_max = std::max(*csn_max, Csn(scan.csn_max));
-    UndoStream* stream = impl_->StreamAt(number);
-    if (!scan.unfinished()) {
-      impl_->GiveStream(stream);
-      continue;
-    }
-    status = impl_->MakeUnfinished(stream, scan, unfinished);
+    status = impl_->RecoverStream(number, slot, &found);
     if (!status.ok()) return status;
   }
-  return Status::Ok();
-}
-
-Status UndoStreams::Check(const PageVisit& visit_page, bool* passed_over) {
-  if (passed_over != nullptr) *passed_over = false;
-  if (visit_page) std::for_each(impl_->directory.begin(), impl_->directory.end(), visit_page);
-  const uint32_t count = stream_count();
-  for (uint32_t number = 0; number < count; ++number) {
-    UndoStream* stream = impl_->StreamAt(number);
-    if (stream->purging.exchange(true, std::memory_order_acquire)) {  // purge checks it
-      if (passed_over != nullptr) *passed_over = true;
-      continue;
-    }
-    Status status = impl_->CheckLinks(stream, visit_page);
-    if (status.ok()) status = impl_->CheckStream(stream, visit_page);
-    stream->purging.store(false, std::memory_order_release);
-    if (!status.ok()) return status;
-  }
-  return Status::Ok();
-}
-
-Status UndoStreams::Impl::CheckLinks(UndoStream* stream, const PageVisit& visit_page) {
-  // From the head to where the records begin: pages that purge is done with and has not freed yet.
-  for (PageNumber page = stream->head; page != stream->start.page;) {
-    if (page == kNoPage) return Damage(stream->head, "a stream does not reach its start page");
-    Result<PageGuard> guard = Look(page);
-    if (!guard.ok()) return guard.status();
-    if (UndoStreamOf(guard->page()) != stream->number) {
-      return Damage(page, "the page belongs to another stream");
-    }
-    if (visit_page) visit_page(page);
-    page = UndoNextOf(guard->page());
-  }
-  return Status::Ok();
-}
-
-Status UndoStreams::Impl::CheckStream(UndoStream* stream, const PageVisit& visit_page) {
-  StreamScan scan;
-  // Each page is latched before its predecessor is given back, in chain order: neither a growing
-  // nor a shrinking tail can get between.
-  PageGuard previous;
-  for (PageNumber page = stream->start.page; page != kNoPage;) {
-    Result<PageGuard> guard = Look(page);
-    if (!guard.ok()) return guard.status();
-    const std::byte* bytes = guard->page();
-    if (UndoStreamOf(bytes) != stream->number) {
-      return Damage(page, "the page belongs to another stream");
-    }
-    Result<bool> allocated = allocator->IsAllocated(IdOf(page));
-    if (!allocated.ok()) return allocated.status();
-    if (!allocated.value()) return Damage(page, "an undo page in use is marked free");
-    const uint16_t begin =
-        page == stream->start.page ? stream->start.offset : uint16_t{kUndoRecordsOffset};
-    const Status status = ScanPage(page, bytes, begin, &scan);
-    if (!status.ok()) return status;
-    if (visit_page) visit_page(page);
-    page = UndoNextOf(bytes);
-    previous = std::move(guard.value());
-  }
+  *txn_max = TxnId(found.txn_max);
+  *csn_max = Csn(found.csn_max);
   return Status::Ok();
 }
 

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Log records of the undo space, and what redo does with them.
-//   kUndoPageInit   kind u8 (0 undo page, 1 directory page) | u32 | u32: stream and previous page,
-//   or
-//                   next directory page and first slot number
+//   kUndoPageInit   kind u8 | u32 | u32 | rest. Kind 2, undo page: stream, previous page, summary;
+//                   kind 1, directory page: next directory page, first slot number;
+//                   kind 0, undo page of version 1: stream, previous page
 //   kUndoAppend     offset u16 | records; the free offset moves behind them
 //   kUndoTruncate   offset u16: the new free offset
 //   kUndoSetState   offset u16 | bytes that replace those there (header state, "purged" mark)
 //   kUndoLinks      previous u32 | next u32
-//   kUndoDirectory  slot u16 (within the page) | head u32 | start page u32 | start offset u16
+//   kUndoDirectory  slot u16 (within the page) | the slot's bytes that are in use: 15, or 10 from
+//                   versions of Rowan that knew no tail
 #include <algorithm>
 
 #include "mvcc/undo_page.h"
@@ -19,19 +20,27 @@ namespace {
 Status BadBody() { return Status(Code::kCorrupt, "a log record of the undo space is malformed"); }
 
 Status RedoInit(PageId id, MutableBytes page, Bytes body) {
-  if (body.size() != 9) return BadBody();
+  if (body.size() < kUndoInitBytes) return BadBody();
+  const bool summary = body.size() == kUndoInitBytes + kUndoSummaryBytes;
+  if (!summary && body.size() != kUndoInitBytes) return BadBody();
   const auto first = LoadLe<uint32_t>(body.data() + 1);
   const auto second = LoadLe<uint32_t>(body.data() + 5);
-  switch (static_cast<uint8_t>(body[0])) {
-    case 0:
-      InitUndoPage(page, id, first, PageNumber(second));
+  const auto kind = static_cast<UndoInitKind>(body[0]);
+  if (summary != (kind == UndoInitKind::kStream)) return BadBody();
+  switch (kind) {
+    case UndoInitKind::kStream:
+      InitUndoPage(page, id, {first, PageNumber(second)});
+      std::copy_n(body.begin() + kUndoInitBytes, kUndoSummaryBytes,
+                  page.data() + kUndoSummaryOffset);
       return Status::Ok();
-    case 1:
+    case UndoInitKind::kBareStream:
+      InitBareUndoPage(page, id, {first, PageNumber(second)});
+      return Status::Ok();
+    case UndoInitKind::kDirectory:
       InitUndoDirectoryPage(page, id, PageNumber(first), second);
       return Status::Ok();
-    default:
-      return BadBody();
   }
+  return BadBody();
 }
 
 Status RedoAppend(PageId, MutableBytes page, Bytes body) {
@@ -48,7 +57,7 @@ Status RedoAppend(PageId, MutableBytes page, Bytes body) {
 Status RedoTruncate(PageId, MutableBytes page, Bytes body) {
   if (body.size() != 2 || !IsUndoPage(page)) return BadBody();
   const auto offset = LoadLe<uint16_t>(body.data());
-  if (offset < kUndoRecordsOffset || offset > UndoFreeOf(page.data())) return BadBody();
+  if (offset < UndoRecordsBegin(page.data()) || offset > UndoFreeOf(page.data())) return BadBody();
   SetUndoFree(page.data(), offset);
   return Status::Ok();
 }
@@ -57,7 +66,7 @@ Status RedoSetState(PageId, MutableBytes page, Bytes body) {
   if (body.size() < 3 || !IsUndoPage(page)) return BadBody();
   const size_t offset = LoadLe<uint16_t>(body.data());
   const Bytes bytes = body.subspan(2);
-  if (offset < kUndoRecordsOffset || offset + bytes.size() > UndoFreeOf(page.data())) {
+  if (offset < UndoRecordsBegin(page.data()) || offset + bytes.size() > UndoFreeOf(page.data())) {
     return BadBody();
   }
   std::copy(bytes.begin(), bytes.end(), page.begin() + static_cast<ptrdiff_t>(offset));
@@ -72,14 +81,10 @@ Status RedoLinks(PageId, MutableBytes page, Bytes body) {
 }
 
 Status RedoDirectory(PageId, MutableBytes page, Bytes body) {
-  if (body.size() != 2 + kDirectorySlotUsedBytes || !IsUndoDirectoryPage(page.data())) {
-    return BadBody();
-  }
-  const size_t slot = LoadLe<uint16_t>(body.data());
-  if (slot >= DirectorySlotsPerPage(page.size())) return BadBody();
-  const size_t offset = kDirectorySlotsOffset + slot * kDirectorySlotBytes;
-  StoreDirectorySlot(page.data() + offset, LoadDirectorySlot(body.data() + 2));
-  return Status::Ok();
+  if (body.size() < 2 || !IsUndoDirectoryPage(page.data())) return BadBody();
+  const size_t place = LoadLe<uint16_t>(body.data());
+  const bool put = PutDirectorySlot(page, static_cast<uint32_t>(place), body.subspan(2));
+  return put ? Status::Ok() : BadBody();
 }
 
 }  // namespace

@@ -50,6 +50,7 @@ UndoPointer UndoStreams::Impl::AppendAtTail(MiniTxn* mini_txn, const MutablePage
     StoreTxnHeader(header.data(), {.txn = txn->txn_id(), .csn = Csn(0), .xid = {}});
     record = WriteUndoRecord(record, UndoType::kTxnHeader, IndexId(0), {Bytes(header)});
     txn->undo_start = {stream->tail, offset, 0};
+    ++stream->begun;
   }
   const UndoPointer pointer{stream->tail, static_cast<uint16_t>(record - page.bytes)};
   const std::byte* end = WriteUndoRecord(record, type, index, payload_parts);
@@ -90,6 +91,8 @@ Status UndoStreams::Impl::DropEmptyTail(UndoStream* stream) {
   if (!before.ok()) return before.status();
   Result<MutablePage> tail = Hold(&mini_txn, stream->tail);
   if (!tail.ok()) return tail.status();
+  Result<MutablePage> directory_page = HoldDirectory(&mini_txn, stream->number);
+  if (!directory_page.ok()) return directory_page.status();
   status = allocator->Free(&mini_txn, tail->id);
   if (!status.ok()) return status;
   const PageNumber before_previous = UndoPreviousOf(before->bytes);
@@ -97,12 +100,14 @@ Status UndoStreams::Impl::DropEmptyTail(UndoStream* stream) {
   std::byte* body = mini_txn.Log(RecordType::kUndoLinks, before.value(), 8);
   StoreLe<uint32_t>(body, before_previous.value());
   StoreLe<uint32_t>(body + 4, 0);
+  SetTail(&mini_txn, directory_page.value(), stream->number, previous);
   const uint16_t free = UndoFreeOf(before->bytes);
+  const uint16_t begin = UndoRecordsBegin(before->bytes);
   mini_txn.DiscardAtCommit(tail.value());
   mini_txn.Commit();
   stream->tail = previous;
   stream->free = free;
-  pages.fetch_sub(1, std::memory_order_relaxed);
+  stream->begin = begin;
   return Status::Ok();
 }
 
@@ -110,7 +115,7 @@ Status UndoStreams::ReadLast(Txn* txn, const UndoPosition& down_to, UndoRecordCo
                              UndoPointer* pointer) {
   if (txn->undo_records <= down_to.records) return Status(Code::kEndOfRange);
   UndoStream* stream = txn->stream;
-  while (stream->free == kUndoRecordsOffset) {
+  while (stream->free == stream->begin) {
     const Status status = impl_->DropEmptyTail(stream);
     if (!status.ok()) return status;
   }
@@ -143,7 +148,8 @@ Status UndoStreams::DropLast(MiniTxn* mini_txn, Txn* txn, UndoPointer pointer) {
   ROWAN_CHECK(pointer.page == stream->tail && pointer.offset < stream->free);
   Result<MutablePage> page = impl_->Hold(mini_txn, stream->tail);
   if (!page.ok()) return page.status();
-  txn->undo_bytes -= stream->free - pointer.offset;
+  // A recovered transaction's bytes on earlier pages were not counted.
+  txn->undo_bytes -= std::min<uint64_t>(txn->undo_bytes, stream->free - pointer.offset);
   impl_->Truncate(mini_txn, page.value(), stream, pointer.offset);
   SetUndoRecords(txn, txn->undo_records - 1);
   txn->undo_end = {stream->tail, stream->free, txn->undo_records};
@@ -154,7 +160,7 @@ Status UndoStreams::FinishRollback(Txn* txn) {
   ROWAN_CHECK(txn->undo_records == 0);
   UndoStream* stream = txn->stream;
   while (stream->tail != txn->undo_start.page) {
-    ROWAN_CHECK(stream->free == kUndoRecordsOffset);
+    ROWAN_CHECK(stream->free == stream->begin);
     const Status status = impl_->DropEmptyTail(stream);
     if (!status.ok()) return status;
   }
@@ -165,6 +171,7 @@ Status UndoStreams::FinishRollback(Txn* txn) {
   if (!page.ok()) return page.status();
   impl_->Truncate(&mini_txn, page.value(), stream, txn->undo_start.offset);
   mini_txn.Commit();
+  --stream->begun;
   ReturnStream(txn);
   return Status::Ok();
 }

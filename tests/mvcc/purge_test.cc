@@ -34,15 +34,15 @@ TEST_F(PurgeTest, WorkersShareTheStreamsByNumber) {
   }
   for (uint32_t worker = 0; worker < 3; ++worker) {
     const size_t before = world_.purged.size();
-    Result<bool> more = world_.manager().PurgeSome(worker, 3);
+    Result<bool> more = world_.PurgeUnit(worker, 3);
     ASSERT_TRUE(more.ok() && more.value());
     EXPECT_EQ(world_.purged.size() - before, worker == 0 ? 3u : 2u);
-    more = world_.manager().PurgeSome(worker, 3);
+    more = world_.PurgeUnit(worker, 3);
     ASSERT_TRUE(more.ok());
     EXPECT_FALSE(more.value());
   }
   EXPECT_EQ(world_.manager().HistoryLength(), 0u);
-  EXPECT_FALSE(world_.manager().PurgeSome(9, 10).value()) << "more workers than streams";
+  EXPECT_FALSE(world_.PurgeUnit(9, 10).value()) << "more workers than streams";
 }
 
 TEST_F(PurgeTest, OneUnitIsBounded) {
@@ -51,7 +51,7 @@ TEST_F(PurgeTest, OneUnitIsBounded) {
     ASSERT_TRUE(world_.Write(&txn, 1, i).ok());
     ASSERT_TRUE(world_.manager().Commit(&txn, Durability::kBackground, true).ok());
   }
-  ASSERT_TRUE(world_.manager().PurgeSome(0, 1).value());
+  ASSERT_TRUE(world_.PurgeUnit(0, 1).value());
   EXPECT_LT(world_.purged.size(), 300u);
   world_.Purge();
   EXPECT_EQ(world_.purged.size(), 1000u);
@@ -95,7 +95,7 @@ TEST_F(PurgeTest, EverythingAtOnce) {
   std::vector<std::thread> others;
   for (uint32_t worker = 0; worker < 2; ++worker) {
     others.emplace_back([&, worker] {
-      while (!stop.load()) ASSERT_TRUE(world_.manager().PurgeSome(worker, 2).ok());
+      while (!stop.load()) ASSERT_TRUE(world_.PurgeUnit(worker, 2).ok());
     });
   }
   others.emplace_back([&] {

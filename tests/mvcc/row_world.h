@@ -150,7 +150,8 @@ class RowWorld : public IndexResolver, public ExtensionApplier {
   void Purge() {
     manager_->RefreshHorizon();
     for (;;) {
-      Result<bool> more = manager_->PurgeSome(0, 1);
+      WorkBudget budget(UINT64_MAX);
+      Result<bool> more = manager_->PurgeSome(0, 1, &budget);
       ASSERT_TRUE(more.ok()) << more.status().message();
       if (!*more) return;
     }

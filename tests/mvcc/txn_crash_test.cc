@@ -55,7 +55,7 @@ class TxnCrashTest : public ::testing::Test {
       } else if (choice >= 17) {
         Commit(world, random, &session);
       }
-      if (random->OneIn(15) && !world->manager().PurgeSome(0, 1).ok()) return;
+      if (random->OneIn(15) && !world->PurgeUnit(0, 1, random->Between(1, 40)).ok()) return;
       if (random->OneIn(200) && !world->pool().FlushAndCheckpoint().ok()) return;
     }
   }
@@ -132,7 +132,7 @@ class TxnCrashTest : public ::testing::Test {
       if (random.OneIn(3)) {
         world.file_system().PowerOffAfter(random.Between(1, 100));
         if (world.Start(true).ok()) {
-          for (int i = 0; i < 3; ++i) static_cast<void>(world.manager().RollbackOneRecovered());
+          for (int i = 0; i < 3; ++i) static_cast<void>(world.RollbackUnit(random.Between(1, 20)));
         }
         world.Kill();
         world.file_system().Crash(random.Next());

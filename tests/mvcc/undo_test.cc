@@ -259,7 +259,7 @@ TEST_F(UndoTest, DamageKeepsTheTransactionListedAndLocked) {
   Txn next;  // everybody else goes on
   ASSERT_TRUE(world_.Write(&next, 3, 9).ok());
   Commit(&next);
-  const Result<bool> more = world_.manager().RollbackOneRecovered();
+  const Result<bool> more = world_.RollbackUnit();
   EXPECT_TRUE(more.ok() && !more.value()) << "it is not tried for ever";
   world_.on_undo = nullptr;
   KillAndStart();
@@ -321,7 +321,7 @@ TEST_F(UndoTest, WhatMustNotRunTwiceIsMarked) {
 
 TEST(UndoPageTest, GarbageIsNoRecord) {
   std::byte page[4096] = {};
-  InitUndoPage(page, {kUndoSpace, PageNumber(9)}, 3, kNoPage);
+  InitUndoPage(page, {kUndoSpace, PageNumber(9)}, {3, kNoPage});
   std::byte* end = WriteUndoRecord(page + kUndoRecordsOffset, UndoType::kSecondaryInsert,
                                    IndexId(1u << 20), {AsBytes("payload")});
   const auto free = static_cast<size_t>(end - page);

@@ -10,6 +10,7 @@
 
 #include "buffer/buffer_redo.h"
 #include "buffer/page_header.h"
+#include "space/space_pages.h"
 #include "wal/log_reader.h"
 #include "wal/redo.h"
 
@@ -232,15 +233,25 @@ void UndoWorld::Kill() {
 
 void UndoWorld::RollBackLosers() {
   for (;;) {
-    const Result<bool> more = manager_->RollbackOneRecovered();
+    const Result<bool> more = RollbackUnit();
     ASSERT_TRUE(more.ok()) << more.status().message();
     if (!more.value()) return;
   }
 }
 
+Result<bool> UndoWorld::PurgeUnit(uint32_t worker, uint32_t workers, uint64_t records) {
+  WorkBudget budget(records);
+  return manager_->PurgeSome(worker, workers, &budget);
+}
+
+Result<bool> UndoWorld::RollbackUnit(uint64_t records) {
+  WorkBudget budget(records);
+  return manager_->RollbackSome(&budget);
+}
+
 void UndoWorld::Purge() {
   for (;;) {
-    const Result<bool> more = manager_->PurgeSome(0, 1);
+    const Result<bool> more = PurgeUnit(0, 1);
     ASSERT_TRUE(more.ok()) << more.status().message();
     if (!more.value()) return;
   }
@@ -290,10 +301,16 @@ uint64_t UndoWorld::Cell(uint32_t cell) {
 }
 
 void UndoWorld::CheckAll() {
-  const Status status = undo_->Check();
+  uint32_t reached = 0;
+  const Status status = undo_->Check([&reached](PageNumber) { ++reached; });
   EXPECT_TRUE(status.ok()) << status.message();
-  const Result<uint32_t> allocated = allocator_->CheckSpace(kUndoSpace);
-  EXPECT_TRUE(allocated.ok()) << allocated.status().message();
+  Result<uint32_t> allocated = allocator_->CheckSpace(kUndoSpace);
+  ASSERT_TRUE(allocated.ok()) << allocated.status().message();
+  Result<SpaceStatistics> space = allocator_->Statistics(kUndoSpace);
+  ASSERT_TRUE(space.ok()) << space.status().message();
+  const uint32_t group_pages = GroupPages(page_size_);
+  const uint32_t bitmap_pages = (space->file_pages + group_pages - 1) / group_pages;
+  EXPECT_EQ(allocated.value(), 1 + bitmap_pages + reached) << "an undo page leaked";
 }
 
 Status UndoWorld::Undo(Txn* txn, const UndoRecordCopy& record, UndoPointer pointer) {

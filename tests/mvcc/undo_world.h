@@ -42,6 +42,9 @@ class UndoWorld : public UndoApplier {
   void RollBackLosers();
   /// Until nothing is left to do.
   void Purge();
+  /// One unit of at most so many records.
+  Result<bool> PurgeUnit(uint32_t worker, uint32_t workers, uint64_t records = UINT64_MAX);
+  Result<bool> RollbackUnit(uint64_t records = UINT64_MAX);
 
   Status Write(Txn* txn, uint32_t cell, uint64_t value);
   /// A record that does something at purge only.

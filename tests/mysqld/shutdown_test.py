@@ -1,0 +1,102 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only
+"""SHUTDOWN while a large transaction is purged or rolled back takes seconds, not a transaction.
+
+What was begun goes on behind the next start, and the table is right at every moment. One statement
+changes ROWAN_TEST_ROWS rows (150,000) with two secondary indexes. The server itself needs a second
+or more for an empty shutdown, which is measured first.
+"""
+import os
+import time
+
+from framework import main
+
+_ROWS = int(os.environ.get("ROWAN_TEST_ROWS", 150_000))
+_ROWS_PER_STATEMENT = 50_000
+_LONGER_S = 2.5  # than the shutdown of a server that has nothing to do
+_OPTIONS = ("--loose-rowan-purge-threads=2", "--loose-rowan-lock-memory-size=1G",
+            "--cte-max-recursion-depth=1000000")
+
+
+def _fill(client, table):
+    client.execute(f"CREATE TABLE {table} (id INT PRIMARY KEY, k INT, v INT, KEY (k), KEY (v, k))")
+    for first in range(0, _ROWS, _ROWS_PER_STATEMENT):
+        client.execute(
+            f"INSERT INTO {table} WITH RECURSIVE n (i) AS (SELECT {first} UNION ALL SELECT i + 1 "
+            f"FROM n WHERE i < {first + _ROWS_PER_STATEMENT - 1}) SELECT i, i % 1000, 0 FROM n")
+
+
+def _timed_stop(t, server, what, limit_s=60):
+    begin = time.monotonic()
+    t.true(server.stop(), f"{what}: no orderly shutdown")
+    took = time.monotonic() - begin
+    print(f"     {what}: shutdown took {took:.2f} s", flush=True)
+    t.true(took < limit_s, f"{what}: shutdown took {took:.1f} s")
+    t.true("got signal" not in server.messages(), f"{what}: {server.messages()}")
+    return took
+
+
+def _new_server(t):
+    """A running server, and how long its shutdown may take."""
+    server = t.new_server(options=_OPTIONS, buffer_pool="256M")
+    server.start()
+    idle = _timed_stop(t, server, "nothing to do")
+    server.start()
+    return server, idle + _LONGER_S
+
+
+def _history(client):
+    return int(client.query("SHOW GLOBAL STATUS LIKE 'Rowan_history_list_length'")[0][1])
+
+
+def _sums(client, table):
+    row = client.query(f"SELECT COUNT(*), SUM(k), SUM(v) FROM {table}")[0]
+    return tuple(int(value) for value in row)
+
+
+def test_shutdown_during_purge(t):
+    server, limit_s = _new_server(t)
+    client = t.client(server)
+    _fill(client, "gone")
+    # The snapshot keeps purge from beginning, so that all of it is there at the shutdown.
+    reader = t.client(server)
+    reader.execute("START TRANSACTION WITH CONSISTENT SNAPSHOT")
+    client.execute("DELETE FROM gone WHERE id >= 10")
+    t.true(_history(client) >= 1, "nothing is there to be purged")
+    reader.execute("COMMIT")
+    _timed_stop(t, server, "purge of one DELETE", limit_s)
+    server.start()
+    client = t.client(server)
+    t.equal(_sums(client, "gone"), (10, 45, 0))
+    t.wait_for(lambda: _history(client) == 0, "purge goes on", 120)
+    t.check_table("gone", client)
+    server.destroy()
+
+
+def test_shutdown_during_background_rollback(t):
+    server, limit_s = _new_server(t)
+    client = t.client(server)
+    _fill(client, "kept")
+    sums = _sums(client, "kept")
+    client.execute("BEGIN")
+    client.execute("UPDATE kept SET v = id + 1")
+    other = t.client(server)  # its commit makes the log durable
+    other.execute("CREATE TABLE mark (id INT PRIMARY KEY)")
+    other.execute("INSERT INTO mark VALUES (1)")
+    server.kill()
+    server.start()
+    t.equal(_sums(t.client(server), "kept"), sums, "uncommitted changes are not seen")
+    _timed_stop(t, server, "background rollback", limit_s)
+    server.start()
+    client = t.client(server)
+    client.execute("SET SESSION rowan_lock_wait_timeout = 300")
+    client.execute(f"UPDATE kept SET v = v + 1 WHERE id = 0 OR id = {_ROWS - 1}")
+    t.wait_for(lambda: ", recovered" not in client.query("SHOW ENGINE ROWAN STATUS")[0][2],
+               "the rollback ends", 120)
+    t.equal(_sums(client, "kept"), (sums[0], sums[1], 2))
+    t.check_table("kept", client)
+    server.destroy()
+
+
+if __name__ == "__main__":
+    main(globals())
