@@ -28,6 +28,12 @@ constexpr std::chrono::milliseconds kStatisticsTimePerTick{200};
 /// huge one does not keep the file system busy.
 constexpr std::chrono::milliseconds kTrashTimePerTick{50};
 
+/// Free undo space that stays with the file, so that everyday traffic makes no holes.
+constexpr uint32_t kUndoBytesKept = uint32_t{64} << 20;
+/// Holes of 1 MiB made before the clock is looked at.
+constexpr uint32_t kExtentsPerStep = 16;
+constexpr std::chrono::milliseconds kGiveBackTimePerTick{50};
+
 }  // namespace
 
 void Engine::Impl::StartBackground() {
@@ -77,6 +83,17 @@ ThreadLoop::Next Engine::Impl::RollbackTick() {
   return more.value() ? ThreadLoop::Next::kAgain : ThreadLoop::Next::kWait;
 }
 
+void Engine::Impl::GiveUndoBack() {
+  const auto end = std::chrono::steady_clock::now() + kGiveBackTimePerTick;
+  const uint32_t keep_pages = kUndoBytesKept / options.page_size_bytes;
+  while (gives_undo_back && !stopping.load(std::memory_order_relaxed)) {
+    const Result<uint32_t> made = allocator->GiveBack(kUndoSpace, keep_pages, kExtentsPerStep);
+    // A file system without holes, or a failure that its finder logged.
+    if (!made.ok()) gives_undo_back = false;
+    if (!made.ok() || made.value() == 0 || std::chrono::steady_clock::now() >= end) return;
+  }
+}
+
 ThreadLoop::Next Engine::Impl::HousekeepingTick() {
   if (stopped.load(std::memory_order_acquire)) return ThreadLoop::Next::kWait;
   const auto trash_end = std::chrono::steady_clock::now() + kTrashTimePerTick;
@@ -84,6 +101,7 @@ ThreadLoop::Next Engine::Impl::HousekeepingTick() {
   do {
     all_gone = files->RemoveTrash();  // a failure: tried again at the next tick
   } while (all_gone.ok() && !all_gone.value() && std::chrono::steady_clock::now() < trash_end);
+  GiveUndoBack();
   RefreshDueStatistics();
   return ThreadLoop::Next::kWait;
 }

@@ -45,6 +45,7 @@ struct Engine::Impl {
   ThreadLoop* housekeeping = nullptr;  ///< one of them
   std::atomic<bool> stopped{false};
   std::atomic<bool> stopping{false};  ///< background work is to be left where it stands
+  bool gives_undo_back = true;  ///< housekeeping's
   bool closed = false;
 
   // Ids for DDL: next to hand out and the mark reserved in the control file.
@@ -71,6 +72,7 @@ struct Engine::Impl {
   ThreadLoop::Next PurgeTick(uint32_t worker);
   ThreadLoop::Next RollbackTick();
   ThreadLoop::Next HousekeepingTick();
+  void GiveUndoBack();
   void RefreshDueStatistics();
   void WakeHousekeeping() { if (housekeeping != nullptr) housekeeping->Wake(); }
 

@@ -60,6 +60,10 @@ class File {
   /// Makes [offset, offset+length) really written zeros or allocated blocks so that later writes
   /// there do not fail for lack of space. May extend the file.
   virtual Status Allocate(uint64_t offset, uint64_t length) = 0;
+  /// Gives the blocks of [offset, offset+length) back to the file system; the bytes read as zero,
+  /// the size stays. Like a write, durable by the next sync. kUnsupported where the file system
+  /// cannot. Before anything is written there again, Allocate makes sure of the space.
+  virtual Status Punch(uint64_t offset, uint64_t length) = 0;
   /// OS descriptor for asynchronous batches; -1 when there is none (simulated files).
   [[nodiscard]] virtual int descriptor() const = 0;
   /// RWF_* bits that asynchronous batches must pass with writes to the descriptor.

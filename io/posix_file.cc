@@ -113,6 +113,17 @@ Status PosixFile::Truncate(uint64_t size_bytes) {
   return Status::Ok();
 }
 
+Status PosixFile::Punch(uint64_t offset, uint64_t length) {
+  constexpr int kMode = FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE;
+  while (::fallocate(descriptor_, kMode, static_cast<off_t>(offset), static_cast<off_t>(length)) !=
+         0) {
+    if (errno == EINTR) continue;
+    if (errno == EOPNOTSUPP || errno == ENOSYS) return Status(Code::kUnsupported);
+    return Failed(*this, "Punch", offset, "cannot give space back");
+  }
+  return Status::Ok();
+}
+
 Status PosixFile::Allocate(uint64_t offset, uint64_t length) {
   if (length == 0) return Status::Ok();
   for (;;) {

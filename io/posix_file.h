@@ -24,6 +24,7 @@ class PosixFile final : public File {
   Result<uint64_t> Size() override;
   Status Truncate(uint64_t size_bytes) override;
   Status Allocate(uint64_t offset, uint64_t length) override;
+  Status Punch(uint64_t offset, uint64_t length) override;
   [[nodiscard]] int descriptor() const override { return descriptor_; }
   [[nodiscard]] int write_flags() const override {
     return write_flags_.load(std::memory_order_relaxed);

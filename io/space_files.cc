@@ -253,6 +253,20 @@ Status SpaceFiles::Extend(SpaceId space, uint32_t pages) {
   return file.value()->Allocate(old_bytes, new_bytes - old_bytes);
 }
 
+Status SpaceFiles::Punch(PageId first, uint32_t pages) {
+  const Result<Location> place = Locate(first, Use::kWrite);
+  if (!place.ok()) return place.status();
+  return place.value().file->Punch(place.value().offset,
+                                   uint64_t{pages} * options_.page_size_bytes);
+}
+
+Status SpaceFiles::Refill(PageId first, uint32_t pages) {
+  const Result<Location> place = Locate(first, Use::kWrite);
+  if (!place.ok()) return place.status();
+  return place.value().file->Allocate(place.value().offset,
+                                      uint64_t{pages} * options_.page_size_bytes);
+}
+
 Status SpaceFiles::Sync(SpaceId space, SyncMethod method) {
   return impl_->handles.Sync(space, method);
 }

@@ -70,6 +70,11 @@ class SpaceFiles {
   /// Grows the file to at least `pages` pages; the new ones are allocated on disk and read as zero.
   /// kNoSpace beyond pages_max.
   Status Extend(SpaceId space, uint32_t pages);
+  /// Gives the blocks of pages that nobody uses back to the file system: they read as zero.
+  /// kUnsupported where the file system cannot.
+  Status Punch(PageId first, uint32_t pages);
+  /// Takes blocks for punched pages again, before they are used. kNoSpace when the disk is full.
+  Status Refill(PageId first, uint32_t pages);
   /// Whether page writes are untorn, from now on, of all files.
   void SetAtomic(bool atomic);
   /// Makes all writes of before to one space durable; a dead one is Ok.

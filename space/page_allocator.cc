@@ -40,7 +40,8 @@ struct PageAllocator::Impl {
     }
     std::unique_lock lock(mutex);
     auto& state = states[space.value()];
-    if (!state) state = std::make_shared<SpaceState>(pool, space);
+    // Tables keep what they have: they are refilled or rebuilt.
+    if (!state) state = std::make_shared<SpaceState>(pool, space, space == kUndoSpace);
     return state;
   }
   void Forget(SpaceId space) {
@@ -170,6 +171,33 @@ void PageAllocator::ReturnReservation(SpaceId space, uint32_t group, uint32_t pa
 
 namespace {
 
+struct BitRange {
+  uint32_t first;
+  uint32_t last;
+  bool any_withheld;
+};
+
+/// First clear bit in [first, last) of an extent that is not withheld.
+std::optional<uint32_t> FirstUsable(Bytes bitmap, uint32_t group, SpaceState* state,
+                                    BitRange range) {
+  std::optional<uint32_t> bit = FirstClear(bitmap, range.first, range.last);
+  while (bit.has_value() && range.any_withheld && state->IsWithheld(group, *bit)) {
+    const uint32_t extent = ExtentPages(bitmap.size());
+    bit = FirstClear(bitmap, (*bit / extent + 1) * extent, range.last);
+  }
+  return bit;
+}
+
+/// Likewise the first wholly clear extent.
+std::optional<uint32_t> FirstUsableExtent(Bytes bitmap, uint32_t group, SpaceState* state,
+                                          BitRange range) {
+  std::optional<uint32_t> bit = FirstClearExtent(bitmap, range.first, range.last);
+  while (bit.has_value() && range.any_withheld && state->IsWithheld(group, *bit)) {
+    bit = FirstClearExtent(bitmap, *bit + ExtentPages(bitmap.size()), range.last);
+  }
+  return bit;
+}
+
 /// Chooses a clear bit: next to `near`, else the start of an unused extent, else anywhere.
 std::optional<uint32_t> ChooseBit(Bytes bitmap, uint32_t group, std::optional<uint32_t> near,
                                   SpaceState* state) {
@@ -178,17 +206,24 @@ std::optional<uint32_t> ChooseBit(Bytes bitmap, uint32_t group, std::optional<ui
   if (near.has_value()) {
     const uint32_t begin = *near / extent * extent;
     const uint32_t end = std::min(begin + extent, hints.limit);
-    std::optional<uint32_t> bit = FirstClear(bitmap, *near, end);
-    if (!bit.has_value()) bit = FirstClear(bitmap, begin, end);
+    std::optional<uint32_t> bit =
+        FirstUsable(bitmap, group, state, {*near, end, hints.any_withheld});
+    if (!bit.has_value()) {
+      bit = FirstUsable(bitmap, group, state, {begin, end, hints.any_withheld});
+    }
     if (bit.has_value()) return bit;
   }
   if (near.has_value() && hints.limit > 2 * extent) {
-    const std::optional<uint32_t> bit = FirstClearExtent(bitmap, hints.extent, hints.limit);
+    const std::optional<uint32_t> bit = FirstUsableExtent(
+        bitmap, group, state, {hints.extent, hints.limit, hints.any_withheld});
     state->NoExtentBelow(group, bit.has_value() ? *bit + 1 : hints.limit / extent * extent);
     if (bit.has_value()) return bit;
   }
-  std::optional<uint32_t> bit = FirstClear(bitmap, hints.first_clear, hints.limit);
-  if (!bit.has_value()) bit = FirstClear(bitmap, 0, hints.limit);
+  std::optional<uint32_t> bit = FirstUsable(
+      bitmap, group, state, {hints.first_clear, hints.limit, hints.any_withheld});
+  if (!bit.has_value()) {
+    bit = FirstUsable(bitmap, group, state, {0, hints.limit, hints.any_withheld});
+  }
   return bit;
 }
 
@@ -278,6 +313,10 @@ Result<SpaceStatistics> PageAllocator::Statistics(SpaceId space) {
                                                              &statistics.used_pages);
   if (!status.ok()) return status;
   return statistics;
+}
+
+Result<uint32_t> PageAllocator::GiveBack(SpaceId space, uint32_t keep_pages, uint32_t extents_max) {
+  return impl_->StateOf(pool_, space)->GiveBack(keep_pages, extents_max);
 }
 
 Result<bool> PageAllocator::IsAllocated(PageId id) {

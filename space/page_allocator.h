@@ -81,6 +81,10 @@ class PageAllocator {
   Status WriteCounter(SpaceId space, uint64_t value);
 
   Result<SpaceStatistics> Statistics(SpaceId space);
+  /// For the undo space: gives free extents beyond `keep_pages` free pages back to the file system,
+  /// at most `extents_max`, and returns how many. They are taken back before the file grows.
+  /// kUnsupported where the file system makes no holes. Waits for the log.
+  Result<uint32_t> GiveBack(SpaceId space, uint32_t keep_pages, uint32_t extents_max);
   /// True if the page's bit is set. For checks.
   Result<bool> IsAllocated(PageId page);
   /// Checks header and bitmap pages; returns the number of allocated pages. `allocated`, if given,

@@ -63,6 +63,13 @@ SpaceState::SearchHints SpaceState::Hints(uint32_t group) {
   return groups_[group].hints;
 }
 
+bool SpaceState::IsWithheld(uint32_t group, uint32_t bit) {
+  std::lock_guard lock(mutex_);
+  const std::vector<ExtentUse>& extents = groups_[group].extents;
+  const uint32_t extent = bit / ExtentPages(page_size());
+  return extent < extents.size() && extents[extent] != ExtentUse::kUsable;
+}
+
 void SpaceState::Taken(uint32_t group, uint32_t bit, bool promised) {
   std::lock_guard lock(mutex_);
   Group& state = groups_[group];
@@ -97,7 +104,7 @@ Status SpaceState::Counts(uint32_t* file_pages, uint32_t* used_pages) {
   uint32_t clear = 0;
   for (const Group& group : groups_) clear += group.clear;
   *file_pages = file_pages_;
-  *used_pages = file_pages_ - clear;
+  *used_pages = file_pages_ - clear - withheld_pages_;
   return Status::Ok();
 }
 
@@ -128,6 +135,7 @@ Status SpaceState::LoadLocked() {
     std::lock_guard lock(mutex_);
     groups_.clear();
     file_pages_ = file_pages;
+    withheld_pages_ = 0;
   }
   for (uint32_t group = 0; group < bitmap_pages; ++group) {
     Result<PageGuard> guard = pool_->Fix({space_, BitmapPage(group, page_size())},
@@ -139,7 +147,11 @@ Status SpaceState::LoadLocked() {
     Group state;
     state.clear = limit - BitmapCount({guard->page(), page_size()}, limit);
     state.hints.limit = limit;
+    if (gives_back_) WithholdFree({guard->page(), page_size()}, &state);
     std::lock_guard lock(mutex_);  // the latch keeps the bits still until the group is counted
+    for (const ExtentUse use : state.extents) {
+      if (use != ExtentUse::kUsable) withheld_pages_ += ExtentPages(page_size());
+    }
     groups_.push_back(state);
   }
   loaded_.store(true, std::memory_order_release);
@@ -147,6 +159,8 @@ Status SpaceState::LoadLocked() {
 }
 
 Status SpaceState::GrowLocked(uint32_t pages) {
+  const Result<bool> refilled = RefillLocked();
+  if (!refilled.ok() || refilled.value()) return refilled.status();
   SpaceSize now;
   {
     std::lock_guard lock(mutex_);

@@ -3,6 +3,11 @@
 // group, and hints where to search. Counts are made from the bitmap pages at first use and follow
 // every bit change, which happens under the bitmap page's exclusive latch.
 //
+// In a space that gives back, a wholly free extent may be withheld: nobody is given pages of it. It
+// is either a hole in the file, or, after a restart, may be one. Withheld extents count like room
+// beyond the end of the file: before they are used, the file system is asked for the space, so that
+// a full disk is met by whoever reserves, never by a page on its way home.
+//
 // Locks: `growth` is held while the file grows or counts are loaded (I/O, log waits), never while a
 // page latch is held; `mutex` only for a few instructions, also under page latches.
 // Order: growth -> page latches -> mutex.
@@ -21,7 +26,9 @@ namespace rowan {
 
 class SpaceState {
  public:
-  SpaceState(BufferPool* pool, SpaceId space) : pool_(pool), space_(space) {}
+  /// `gives_back`: GiveBack will be called.
+  SpaceState(BufferPool* pool, SpaceId space, bool gives_back)
+      : pool_(pool), space_(space), gives_back_(gives_back) {}
 
   /// Promises `pages` pages of one group; extends the file if needed. Returns the group.
   Result<uint32_t> Reserve(uint32_t pages);
@@ -32,8 +39,11 @@ class SpaceState {
     uint32_t limit = 0;        ///< bits below belong to pages of the file
     uint32_t first_clear = 0;  ///< no clear bit below
     uint32_t extent = 0;       ///< no clear extent below
+    bool any_withheld = false;
   };
   SearchHints Hints(uint32_t group);
+  /// REQUIRES: bitmap latched exclusively.
+  [[nodiscard]] bool IsWithheld(uint32_t group, uint32_t bit);
   /// After bits changed, bitmap latched exclusively. `promised`: within a reservation.
   void Taken(uint32_t group, uint32_t bit, bool promised);
   void NoExtentBelow(uint32_t group, uint32_t bit);
@@ -42,28 +52,47 @@ class SpaceState {
   /// File size and set bits. Loads them if needed.
   Status Counts(uint32_t* file_pages, uint32_t* used_pages);
 
+  /// Makes holes of free extents, highest first, as long as more than `keep_pages` free pages
+  /// remain; at most `extents_max`. Returns how many were made. kUnsupported: never again.
+  Result<uint32_t> GiveBack(uint32_t keep_pages, uint32_t extents_max);
+
  private:
+  enum class ExtentUse : uint8_t { kUsable, kMaybeHole, kHole };  // withheld but for the first
   struct Group {
-    uint32_t clear = 0;     ///< clear bits of pages in the file
+    uint32_t clear = 0;     ///< clear bits of pages in the file, outside of withheld extents
     uint32_t promised = 0;  ///< of those
     SearchHints hints;
+    std::vector<ExtentUse> extents;  ///< empty: all kUsable
+  };
+  struct ExtentPlace {
+    uint32_t group = 0;
+    uint32_t extent = 0;
   };
 
   Status LoadLocked();
   Status LoadGroupLocked(uint32_t group, uint32_t* end);
   Status GrowLocked(uint32_t pages);
   Status AddGroupLocked();
+  /// Takes some withheld extents back into use; false if there are none.
+  Result<bool> RefillLocked();
+  void WithholdFree(Bytes bitmap, Group* state) const;
+  /// Withholds up to `count` wholly free extents, highest first, while `keep_pages` stay.
+  Status ChooseHolesLocked(uint32_t keep_pages, uint32_t count, std::vector<ExtentPlace>* chosen);
+  void SetUse(Group* group, uint32_t extent, ExtentUse use) const;
+  [[nodiscard]] PageId FirstPage(ExtentPlace place) const;
   [[nodiscard]] bool FindGroup(uint32_t pages, uint32_t slack, uint32_t* group);
   [[nodiscard]] uint32_t page_size() const { return pool_->page_size_bytes(); }
 
   BufferPool* const pool_;
   const SpaceId space_;
+  const bool gives_back_;
   std::mutex growth_;
   std::mutex mutex_;
   std::atomic<bool> loaded_{false};  ///< set under growth_ once all groups are counted
   // Guarded by mutex_; the number of groups grows only with growth_ held, too.
   std::vector<Group> groups_;
   uint32_t file_pages_ = 0;
+  uint32_t withheld_pages_ = 0;
 };
 
 }  // namespace rowan

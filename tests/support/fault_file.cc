@@ -132,6 +132,16 @@ Status FaultFile::Truncate(uint64_t size_bytes) {
   return verdict.status;
 }
 
+Status FaultFile::Punch(uint64_t offset, uint64_t length) {
+  const Status usable = CheckUse(true);
+  if (!usable.ok()) return usable;
+  const Verdict verdict = owner_->Enter(FileCall::kPunch, path_);
+  if (!verdict.status.ok() && verdict.power != Power::kCutNow) return verdict.status;
+  // Until it is synced, any part of the old bytes may come back.
+  inode_->Punch(offset, length, ChangeFor(verdict));
+  return verdict.status;
+}
+
 Status FaultFile::Allocate(uint64_t offset, uint64_t length) {
   const Status usable = CheckUse(true);
   if (!usable.ok()) return usable;

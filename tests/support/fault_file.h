@@ -25,6 +25,7 @@ class FaultFile final : public File {
   Result<uint64_t> Size() override;
   Status Truncate(uint64_t size_bytes) override;
   Status Allocate(uint64_t offset, uint64_t length) override;
+  Status Punch(uint64_t offset, uint64_t length) override;
   [[nodiscard]] int descriptor() const override { return -1; }
   void SetAtomic(bool atomic) override { atomic_.store(atomic, std::memory_order_relaxed); }
   [[nodiscard]] const std::string& path() const override { return path_; }

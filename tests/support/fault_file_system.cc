@@ -168,6 +168,12 @@ bool FaultFileSystem::FlipBit(const std::string& path, uint64_t offset, unsigned
   return found != current_.end() && found->second->FlipBit(offset, bit);
 }
 
+uint64_t FaultFileSystem::AllocatedBytes(const std::string& path) const {
+  std::lock_guard lock(mutex_);
+  const auto found = current_.find(path);
+  return found == current_.end() ? 0 : found->second->AllocatedBytes();
+}
+
 FaultFileSystem::Verdict FaultFileSystem::Enter(FileCall call, const std::string& path) {
   calls_[static_cast<size_t>(call)].fetch_add(1);
   CountCall(call, path);

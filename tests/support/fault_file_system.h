@@ -82,6 +82,8 @@ class FaultFileSystem final : public FileSystem {
   /// Changing calls so far: an upper bound for PowerOffAfter when the same program runs again.
   [[nodiscard]] uint64_t Changes() const { return next_sequence_.load(); }
   [[nodiscard]] uint64_t seed() const { return seed_; }
+  /// Of a file, in units of 4 KiB that are not all zero: about what it would take on a disk.
+  [[nodiscard]] uint64_t AllocatedBytes(const std::string& path) const;
   /// For SCOPED_TRACE: the seed, and those of all crashes so far.
   [[nodiscard]] std::string Describe() const;
 

@@ -13,7 +13,8 @@
 namespace rowan {
 
 enum class FileCall : uint32_t {
-  kOpen, kRead, kWrite, kSync, kTruncate, kAllocate, kRename, kRemove, kSyncDirectory, kCount
+  kOpen, kRead, kWrite, kSync, kTruncate, kAllocate, kRename, kRemove, kSyncDirectory, kPunch,
+  kCount
 };
 
 /// What a path names; kFolder for calls on the folder itself.

@@ -28,6 +28,28 @@ void SimulatedInode::Extend(uint64_t size_bytes, Change change) {
   RecordLocked(Kind::kExtend, change, size_bytes, {});
 }
 
+void SimulatedInode::Punch(uint64_t offset, uint64_t length, Change change) {
+  std::unique_lock lock(mutex_);
+  const uint64_t size = current_.size();
+  if (offset >= size) return;
+  const std::vector<std::byte> zeros(std::min(length, size - offset));
+  RecordLocked(Kind::kWrite, change, offset, zeros);
+}
+
+uint64_t SimulatedInode::AllocatedBytes() const {
+  constexpr uint64_t kUnit = 4096;
+  std::shared_lock lock(mutex_);
+  std::vector<std::byte> unit(kUnit);
+  uint64_t bytes = 0;
+  for (uint64_t offset = 0; offset + kUnit <= current_.size(); offset += kUnit) {
+    current_.Read(offset, unit);
+    if (std::any_of(unit.begin(), unit.end(), [](std::byte b) { return b != std::byte{0}; })) {
+      bytes += kUnit;
+    }
+  }
+  return bytes;
+}
+
 uint64_t SimulatedInode::Size() const {
   std::shared_lock lock(mutex_);
   return current_.size();

@@ -44,6 +44,10 @@ class SimulatedInode {
   bool Read(uint64_t offset, MutableBytes buffer) const;
   void Write(uint64_t offset, Bytes bytes, Change change);
   void Truncate(uint64_t size_bytes, Change change);
+  /// Zeros within the file; what lies beyond its end is left out.
+  void Punch(uint64_t offset, uint64_t length, Change change);
+  /// Bytes that are not zero, in units of 4 KiB: what the file would take on a disk.
+  [[nodiscard]] uint64_t AllocatedBytes() const;
   /// Grows the file to at least `size_bytes`.
   void Extend(uint64_t size_bytes, Change change);
   [[nodiscard]] uint64_t Size() const;
