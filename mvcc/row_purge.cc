@@ -37,12 +37,16 @@ Status RemoveIf(IndexRef* index, Bytes tree_key, IsOurs is_ours) {
   return Status::Ok();
 }
 
+/// True as well for a payload too short to tell: that is damage, found when it is decoded.
+bool IsRowDelete(Bytes payload) {
+  return payload.empty() || (static_cast<uint8_t>(payload[0]) & kUndoRowDelete) != 0;
+}
+
 Status PurgeRow(IndexRef* index, TxnId txn, const UndoRecordCopy& record) {
   RowUpdateUndo update;
   if (!DecodeRowUpdate(record.payload, &update)) {
     return ReportRowDamage(*index, index->tree.root(), "damaged undo record of a row");
   }
-  if ((update.flags & kUndoRowDelete) == 0) return Status::Ok();
   return RemoveIf(index, update.key, [txn](Bytes value) {
     ClusteredHeader header;
     Bytes row;
@@ -71,6 +75,9 @@ Status RowUndo::Purge(TxnId txn, const UndoRecordCopy& record) {
     case UndoType::kExtension:
       return extension_->PurgeExtension(record.payload);
     case UndoType::kClusteredUpdate:
+      // Most updates delete nothing: no need to look for their index.
+      if (!IsRowDelete(record.payload)) return Status::Ok();
+      break;
     case UndoType::kSecondaryDelete:
       break;
     default:
