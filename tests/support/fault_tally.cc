@@ -64,7 +64,8 @@ FileClass FileClassOf(std::string_view path) {
 
 const char* FileCallName(FileCall call) {
   constexpr const char* kNames[kCalls] = {"open", "read", "write", "sync", "truncate",
-                                          "allocate", "rename", "remove", "sync directory", "punch"};
+                                          "allocate", "rename", "remove",
+                                          "sync directory", "punch"};
   return kNames[static_cast<size_t>(call)];
 }
 
