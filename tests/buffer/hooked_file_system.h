@@ -76,6 +76,9 @@ class HookedFileSystem final : public FileSystem {
     Status Allocate(uint64_t offset, uint64_t length) override {
       return below_->Allocate(offset, length);
     }
+    Status Punch(uint64_t offset, uint64_t length) override {
+      return below_->Punch(offset, length);
+    }
     [[nodiscard]] int descriptor() const override { return -1; }
     void SetAtomic(bool atomic) override { below_->SetAtomic(atomic); }
     [[nodiscard]] const std::string& path() const override { return below_->path(); }

@@ -85,10 +85,11 @@ TEST(StartTest, PurgeWaitsForATableThatCannotBeOpenedJustNow) {
   ASSERT_TRUE(world.Shutdown().ok());
   ASSERT_TRUE(world.Open().ok());
   world.files.Inject({.call = FileCall::kRead, .path_part = path, .lasting = true});
-  EXPECT_TRUE(world.engine->txns()->PurgeSome(0, 1).status().Is(Code::kIoError));
+  WorkBudget budget(UINT64_MAX);
+  EXPECT_TRUE(world.engine->txns()->PurgeSome(0, 1, &budget).status().Is(Code::kIoError));
   world.files.ClearFaults();
   Result<bool> more = true;
-  while (more.ok() && more.value()) more = world.engine->txns()->PurgeSome(0, 1);
+  while (more.ok() && more.value()) more = world.engine->txns()->PurgeSome(0, 1, &budget);
   ASSERT_TRUE(more.ok()) << more.status().message();
   table = world.engine->OpenTable(id).value();
   uint64_t entries = 0;

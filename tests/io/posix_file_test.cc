@@ -95,6 +95,9 @@ class CountingFile final : public File {
   Status Allocate(uint64_t offset, uint64_t length) override {
     return below_->Allocate(offset, length);
   }
+  Status Punch(uint64_t offset, uint64_t length) override {
+    return below_->Punch(offset, length);
+  }
   [[nodiscard]] int descriptor() const override { return below_->descriptor(); }
   void SetAtomic(bool atomic) override { below_->SetAtomic(atomic); }
   [[nodiscard]] const std::string& path() const override { return below_->path(); }

@@ -122,6 +122,26 @@ TEST_F(UndoSpaceTest, AfterARestartTheFreeSpaceIsGivenBackAndUsed) {
   world_.CheckAll();
 }
 
+TEST_F(UndoSpaceTest, AHoleIsMadeOnlyWhenItsFreeingIsDurable) {
+  Txn txn;
+  WriteExtents(&world_, &txn, 4);
+  ASSERT_TRUE(world_.manager().Commit(&txn, Durability::kDurable, true).ok());
+  // From here on redo does not make the pages anew.
+  ASSERT_TRUE(world_.pool().FlushAndCheckpoint().ok());
+  world_.Purge();
+  const Result<uint32_t> made = GiveAllBack(&world_);
+  ASSERT_TRUE(made.ok());
+  ASSERT_GE(made.value(), 2u);
+  world_.Kill();
+  world_.file_system().Crash({.keep = CrashPlan::Keep::kEverything}, 1);
+  const Status status = world_.Start(true);
+  ASSERT_TRUE(status.ok()) << status.message();
+  world_.CheckAll();
+  world_.Purge();
+  EXPECT_EQ(world_.manager().HistoryLength(), 0u);
+  world_.CheckAll();
+}
+
 /// Transactions, purge, holes and crashes in any order; the committed value of a cell is right and
 /// no page is lost or in use twice.
 void RunCrashes(uint64_t seed) {
