@@ -115,7 +115,7 @@ Status CrashDdl::Insert(EngineWorld* world, Session* session, const std::string&
   if (!id.ok()) return id.status();
   Result<std::shared_ptr<Table>> table = world->engine->OpenTable(*id);
   if (!table.ok()) return table.status();
-  const uint64_t rows_max = random_.OneIn(4) ? kManyRows : kRowsMax;
+  const uint64_t rows_max = random_.OneIn(6) ? kManyRows : kRowsMax;
   for (uint64_t count = random_.Below(rows_max); count > 0; --count) {
     const uint64_t row_id = rows->empty() ? 1 : rows->rbegin()->first + 1;
     const ToyRow row = DdlRow(&random_, row_id);

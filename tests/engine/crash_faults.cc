@@ -36,7 +36,6 @@ constexpr FaultKind kKinds[] = {
     {FileCall::kSync, FileClass::kVersions, "versions", 6},
     {FileCall::kSync, FileClass::kControl, "control", 6},
     {FileCall::kAllocate, FileClass::kSpace, "space_", 20},
-    {FileCall::kPunch, FileClass::kSpace, "space_", 2},
     {FileCall::kRename, FileClass::kRedo, "redo", 6},
     {FileCall::kRename, FileClass::kSpace, "space_", 6},
     {FileCall::kRemove, FileClass::kRedo, "redo", 4},

@@ -42,7 +42,7 @@ CrashProgram::CrashProgram(uint64_t seed, const CrashProgramSettings& settings)
   options.page_cleaners = static_cast<uint32_t>(random_.Below(4));
   options.purge_workers = static_cast<uint32_t>(1 + random_.Below(3));
   options.open_files_max = random_.OneIn(3) ? static_cast<uint32_t>(1 + random_.Below(3)) : 0;
-  if (random_.OneIn(8)) ddl_.set_tables_max(kManyTables);
+  if (random_.OneIn(16)) ddl_.set_tables_max(kManyTables);
 }
 
 void CrashProgram::Run() {
