@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Statistics across restarts: one row per table in the catalog's tree, written by small
 // transactions of their own. Nobody waits for them: what a crash loses is counted again.
-#include <cstring>
-
 #include "base/logging.h"
+#include "engine/catalog_fields.h"
 #include "engine/engine_impl.h"
 #include "engine/statistics.h"
 
@@ -14,46 +13,12 @@ namespace {
 constexpr uint8_t kStatisticsVersion = 0x41;
 constexpr uint64_t kPartsMax = 64;
 
-void PutNumber(std::string* target, uint64_t value) {
-  std::byte bytes[kVarintBytesMax];
-  const std::byte* end = PutVarint(bytes, value);
-  target->append(reinterpret_cast<const char*>(bytes), static_cast<size_t>(end - bytes));
-}
-
 /// Parts from the first with one row per key on are not stored: all further ones have one, too.
 size_t StoredParts(const std::vector<float>& rows_per_key) {
   size_t count = 0;
   while (count < rows_per_key.size() && rows_per_key[count] > 1.0F) ++count;
   return count;
 }
-
-class Fields {
- public:
-  explicit Fields(Bytes row) : position_(row.data()), end_(row.data() + row.size()) {}
-  uint64_t Number() {
-    uint64_t value = 0;
-    const std::byte* next = ok_ ? GetVarint(position_, end_, &value) : nullptr;
-    ok_ = next != nullptr;
-    if (ok_) position_ = next;
-    return value;
-  }
-  float Float() {
-    ok_ = ok_ && end_ - position_ >= 4;
-    if (!ok_) return 0;
-    const auto bits = LoadLe<uint32_t>(position_);
-    float value = 0;
-    std::memcpy(&value, &bits, sizeof(value));
-    ok_ = value >= 1.0F;  // and a number
-    position_ += 4;
-    return value;
-  }
-  [[nodiscard]] bool ok() const { return ok_; }
-
- private:
-  const std::byte* position_;
-  const std::byte* end_;
-  bool ok_ = true;
-};
 
 }  // namespace
 
@@ -69,13 +34,7 @@ std::string EncodeStatistics(Table* table) {
     const size_t stored = StoredParts(index);
     PutNumber(&row, index.size());
     PutNumber(&row, stored);
-    for (size_t i = 0; i < stored; ++i) {
-      uint32_t bits = 0;
-      std::memcpy(&bits, &index[i], sizeof(bits));
-      char bytes[4];
-      StoreLe<uint32_t>(reinterpret_cast<std::byte*>(bytes), bits);
-      row.append(bytes, sizeof(bytes));
-    }
+    for (size_t i = 0; i < stored; ++i) PutFloat(&row, index[i]);
   }
   return row;
 }
@@ -85,7 +44,7 @@ Status DecodeStatistics(Bytes row, Table* table) {
   if (static_cast<uint8_t>(row[0]) != kStatisticsVersion) {
     return Status(Code::kNewerFormat, "statistics of another format");
   }
-  Fields fields(row.subspan(1));
+  CatalogFieldReader fields(row.subspan(1));
   Table::Statistics statistics;
   for (uint64_t* number : {&statistics.rows, &statistics.clustered_pages,
                            &statistics.secondary_pages, &statistics.file_pages,
@@ -104,7 +63,11 @@ Status DecodeStatistics(Bytes row, Table* table) {
       return Status(Code::kCorrupt, "malformed statistics");
     }
     std::vector<float> index(parts, 1.0F);
-    for (uint64_t part = 0; part < stored; ++part) index[part] = fields.Float();
+    for (uint64_t part = 0; part < stored; ++part) {
+      index[part] = fields.Float();
+      // So that no number that is none gets into the optimizer's sums.
+      if (!(index[part] >= 1.0F)) return Status(Code::kCorrupt, "malformed statistics");
+    }
     all.push_back(std::move(index));
   }
   if (!fields.ok()) return Status(Code::kCorrupt, "malformed statistics");

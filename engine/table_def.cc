@@ -4,56 +4,15 @@
 // name, descriptor.
 #include "engine/table_def.h"
 
+#include "engine/catalog_fields.h"
+
 namespace rowan {
 namespace {
 
 constexpr uint8_t kTableDefVersion = 1;
 constexpr uint64_t kIndexesMax = 65;  // the server's 64 keys and the hidden clustered one
 
-void PutNumber(std::string* target, uint64_t value) {
-  std::byte bytes[kVarintBytesMax];
-  const std::byte* end = PutVarint(bytes, value);
-  target->append(reinterpret_cast<const char*>(bytes), static_cast<size_t>(end - bytes));
-}
-
-void PutText(std::string* target, const std::string& text) {
-  PutNumber(target, text.size());
-  target->append(text);
-}
-
-/// Reads the fields of a catalog row; sticky failure, checked once at the end.
-class FieldReader {
- public:
-  explicit FieldReader(Bytes row) : position_(row.data()), end_(row.data() + row.size()) {}
-
-  uint64_t Number() {
-    uint64_t value = 0;
-    const std::byte* next = ok_ ? GetVarint(position_, end_, &value) : nullptr;
-    ok_ = next != nullptr;
-    if (ok_) position_ = next;
-    return value;
-  }
-
-  std::string Text() {
-    const uint64_t size = Number();
-    if (!ok_ || size > static_cast<uint64_t>(end_ - position_)) {
-      ok_ = false;
-      return {};
-    }
-    std::string text(reinterpret_cast<const char*>(position_), size);
-    position_ += size;
-    return text;
-  }
-
-  [[nodiscard]] bool ok() const { return ok_; }
-
- private:
-  const std::byte* position_;
-  const std::byte* end_;
-  bool ok_ = true;
-};
-
-IndexDef ReadIndexDef(FieldReader* reader) {
+IndexDef ReadIndexDef(CatalogFieldReader* reader) {
   IndexDef index;
   index.id = IndexId(reader->Number());
   index.root = PageNumber(static_cast<uint32_t>(reader->Number()));
@@ -90,7 +49,7 @@ Result<TableDef> DecodeTableDef(Bytes row) {
   const auto version = static_cast<uint8_t>(row[0]);
   if (version > kTableDefVersion) return Status(Code::kNewerFormat, "newer catalog row format");
   if (version == 0) return Status(Code::kCorrupt, "catalog row without version");
-  FieldReader reader(row.subspan(1));
+  CatalogFieldReader reader(row.subspan(1));
   TableDef definition;
   definition.id = TableId(reader.Number());
   definition.space = SpaceId(static_cast<uint32_t>(reader.Number()));
