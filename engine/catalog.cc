@@ -223,6 +223,10 @@ Result<std::shared_ptr<Table>> Catalog::Open(TableId table) {
   const auto found = tables_.find(table);
   if (found == tables_.end()) return Status(Code::kNotFound, "table was dropped meanwhile");
   if (!found->second.table) {
+    // A rename, or its undoing, came between the look and now.
+    if (found->second.definition.name != definition.name) {
+      opened->SetName(found->second.definition.name);
+    }
     if (const auto kept = statistics_.find(table); kept != statistics_.end()) {
       // Of a table that looks otherwise now: they are counted again.
       DecodeStatistics(AsBytes(kept->second), opened.get()).Ignore();
