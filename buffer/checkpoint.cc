@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/assertions.h"
+#include "base/atomic_max.h"
 #include "base/counters.h"
 #include "wal/control_file.h"
 
@@ -19,13 +20,6 @@ constexpr uint64_t kNever = std::numeric_limits<uint64_t>::max();
 /// Shards of the pool as opened. More make the checkpoint finer but cost more to look through.
 constexpr uint32_t kShardsWanted = 256;
 constexpr uint32_t kShardFramesMin = 16;
-
-void StoreMax(std::atomic<uint64_t>* target, uint64_t value) {
-  uint64_t current = target->load(std::memory_order_relaxed);
-  while (current < value &&
-         !target->compare_exchange_weak(current, value, std::memory_order_acq_rel)) {
-  }
-}
 
 void StoreMin(std::atomic<uint64_t>* target, uint64_t value) {
   uint64_t current = target->load(std::memory_order_relaxed);
@@ -75,7 +69,7 @@ void Checkpointer::NoteGrowth(uint32_t frames_old, uint32_t frames_new) {
   // Shards without any frame yet have nothing unwritten; what redo brings there may be older.
   if (redoing()) return;
   for (uint32_t i = ShardsFor(frames_old); i < ShardsFor(frames_new); ++i) {
-    StoreMax(&shards_[i].clean_upto, core_->LogTail());
+    RaiseTo(&shards_[i].clean_upto, core_->LogTail());
   }
 }
 
@@ -185,7 +179,7 @@ void Checkpointer::EndShards(const std::vector<SweptShard>& swept, bool written)
     Shard& shard = shards_[item.number];
     if (written) {
       const uint64_t floor = shard.discard_floor.load(std::memory_order_acquire);
-      StoreMax(&shard.clean_upto, std::min({item.start, item.left, floor}));
+      RaiseTo(&shard.clean_upto, std::min({item.start, item.left, floor}));
     }
     shard.busy.store(false, std::memory_order_release);
   }

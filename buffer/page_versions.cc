@@ -7,17 +7,12 @@
 #include <bit>
 #include <utility>
 
+#include "base/atomic_max.h"
+
 namespace rowan {
 namespace {
 
 ChunkKey KeyOf(PageId id) { return {id.space, id.page.value() / kPagesPerChunk}; }
-
-void StoreMax(std::atomic<uint64_t>* target, uint64_t value) {
-  uint64_t current = target->load(std::memory_order_relaxed);
-  while (current < value &&
-         !target->compare_exchange_weak(current, value, std::memory_order_relaxed)) {
-  }
-}
 
 }  // namespace
 
@@ -91,7 +86,7 @@ Lsn PageVersions::LoadAndLook(PageId id) const {
   if (!files_->IsLive(id.space)) return kNoLsn;
   Chunk* chunk = FindOrCreate(key);
   for (uint32_t page = 0; page < kPagesPerChunk; ++page) {
-    StoreMax(&chunk->lsns[page], found.lsns[page].load(std::memory_order_relaxed));
+    RaiseTo(&chunk->lsns[page], found.lsns[page].load(std::memory_order_relaxed));
   }
   chunk->loaded.store(true, std::memory_order_release);
   return Lsn(chunk->lsns[id.page.value() % kPagesPerChunk].load(std::memory_order_relaxed));
@@ -100,13 +95,13 @@ Lsn PageVersions::LoadAndLook(PageId id) const {
 void PageVersions::Merge(Chunk* chunk, ChunkKey key, const OnDisk& on_disk) {
   ChunkLsns lsns{};
   if (on_disk.base != nullptr) (void)on_disk.base->Read(key, &lsns);  // damage is logged there
-  for (uint32_t page = 0; page < kPagesPerChunk; ++page) StoreMax(&chunk->lsns[page], lsns[page]);
+  for (uint32_t page = 0; page < kPagesPerChunk; ++page) RaiseTo(&chunk->lsns[page], lsns[page]);
   const PageId first{key.space, PageNumber(key.number * kPagesPerChunk)};
   auto entry = std::lower_bound(
       on_disk.recent.begin(), on_disk.recent.end(), first.Packed(),
       [](const PageVersion& version, uint64_t page) { return version.page < page; });
   for (; entry != on_disk.recent.end() && KeyOf(PageId::Unpack(entry->page)) == key; ++entry) {
-    StoreMax(&chunk->lsns[PageId::Unpack(entry->page).page.value() % kPagesPerChunk], entry->lsn);
+    RaiseTo(&chunk->lsns[PageId::Unpack(entry->page).page.value() % kPagesPerChunk], entry->lsn);
   }
 }
 

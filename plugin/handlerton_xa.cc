@@ -20,6 +20,7 @@
 #include "sql/xa.h"
 #include "sql/xa/transaction_cache.h"
 
+#include "base/atomic_max.h"
 #include "base/logging.h"
 #include "engine/engine.h"
 #include "plugin/error_map.h"
@@ -37,12 +38,6 @@ constexpr int kFailed = 1;
 // Ends of the newest prepared groups, by what their sessions ask for.
 std::atomic<uint64_t> g_prepared_durable{0};
 std::atomic<uint64_t> g_prepared_written{0};
-
-void Raise(std::atomic<uint64_t>* mark, uint64_t lsn) {
-  uint64_t current = mark->load(std::memory_order_relaxed);
-  while (current < lsn && !mark->compare_exchange_weak(current, lsn, std::memory_order_release)) {
-  }
-}
 
 /// Recovery hands prepared transactions out in batches: which were reported already.
 class Reported {
@@ -77,8 +72,8 @@ int Prepare(handlerton*, THD* thd, bool all) {
   // The time to an external coordinator's decision is not the commit's.
   if (!IsInternal(xid)) session->txn()->commit_begin_nanos = 0;
   const Lsn end = session->txn()->commit_lsn;
-  if (durability == Durability::kDurable) Raise(&g_prepared_durable, end.value());
-  if (durability == Durability::kWrite) Raise(&g_prepared_written, end.value());
+  if (durability == Durability::kDurable) RaiseTo(&g_prepared_durable, end.value());
+  if (durability == Durability::kWrite) RaiseTo(&g_prepared_written, end.value());
   if (thd_get_durability_property(thd) != HA_IGNORE_DURABILITY) {
     status = g_engine->log()->WaitCommitted(end, durability);
   }
