@@ -54,29 +54,28 @@ void Scheduler::Record(uint64_t value) {
 }
 
 bool Scheduler::CanRun(const Thread& thread) const {
-  if (thread.left) return false;
   return !thread.waiting || (thread.deadline != 0 && thread.deadline <= now_);
 }
 
 Scheduler::Thread* Scheduler::Choose() {
   for (;;) {
     uint64_t able = 0;
-    for (const auto& thread : threads_) able += CanRun(*thread) ? 1 : 0;
+    for (const Thread* thread : there_) able += CanRun(*thread) ? 1 : 0;
     if (able == 0) {
       AdvanceToDeadline();
       continue;
     }
     uint64_t skipped = able == 1 ? 0 : random_.Below(able);
-    for (const auto& thread : threads_) {
-      if (CanRun(*thread) && skipped-- == 0) return thread.get();
+    for (Thread* thread : there_) {
+      if (CanRun(*thread) && skipped-- == 0) return thread;
     }
   }
 }
 
 void Scheduler::AdvanceToDeadline() {
   uint64_t next = 0;
-  for (const auto& thread : threads_) {
-    if (thread->left || thread->deadline == 0) continue;
+  for (const Thread* thread : there_) {
+    if (thread->deadline == 0) continue;
     next = next == 0 ? thread->deadline : std::min(next, thread->deadline);
   }
   if (next == 0) ReportDeadlock();
@@ -86,17 +85,17 @@ void Scheduler::AdvanceToDeadline() {
 void Scheduler::ReportDeadlock() {
   std::fprintf(stderr, "simulation: every thread waits, none has a deadline (seed %llu)\n",
                static_cast<unsigned long long>(options_.seed));
-  for (const auto& thread : threads_) {
-    if (thread->left) continue;
+  for (const Thread* thread : there_) {
     std::fprintf(stderr, "  thread %u waits at %p\n", thread->number, thread->address);
   }
   std::abort();
 }
 
 void Scheduler::PassTo(Thread* next) {
-  if (next->waiting) next->timed_out = true;  // chosen although nobody woke it: its time is up
-  next->waiting = false;
-  next->deadline = 0;
+  if (next->waiting) {  // chosen although nobody woke it: its time is up
+    next->timed_out = true;
+    StopWaiting(next);
+  }
   Record(now_ ^ (uint64_t{next->number} << 48));
   Thread* const self = running_;
   if (next == self) return;
@@ -135,21 +134,34 @@ bool Scheduler::Wait(const void* address, uint64_t deadline) {
   self->timed_out = false;
   self->address = address;
   self->deadline = deadline;
+  ++WaitersNear(address);
   now_ += kPointNanos;
   PassTo(Choose());
   return !self->timed_out;
 }
 
+uint32_t& Scheduler::WaitersNear(const void* address) {
+  const uint64_t mixed = reinterpret_cast<uintptr_t>(address) * 0x9E3779B97F4A7C15ull;
+  return waiters_[(mixed >> 32) % waiters_.size()];
+}
+
+void Scheduler::StopWaiting(Thread* thread) {
+  --WaitersNear(thread->address);
+  thread->waiting = false;
+  thread->deadline = 0;
+}
+
 uint32_t Scheduler::Wake(const void* address, uint32_t count) {
+  // Most locks that are given back have nobody waiting for them.
+  if (WaitersNear(address) == 0) return 0;
   std::vector<Thread*> waiting;
-  for (const auto& thread : threads_) {
-    if (thread->waiting && thread->address == address) waiting.push_back(thread.get());
+  for (Thread* thread : there_) {
+    if (thread->waiting && thread->address == address) waiting.push_back(thread);
   }
   uint32_t woken = 0;
   while (woken < count && !waiting.empty()) {
     const size_t chosen = waiting.size() == 1 ? 0 : random_.Below(waiting.size());
-    waiting[chosen]->waiting = false;
-    waiting[chosen]->deadline = 0;
+    StopWaiting(waiting[chosen]);
     waiting.erase(waiting.begin() + static_cast<ptrdiff_t>(chosen));
     ++woken;
   }
@@ -159,7 +171,8 @@ uint32_t Scheduler::Wake(const void* address, uint32_t count) {
 Scheduler::Thread* Scheduler::Add() {
   threads_.push_back(std::make_unique<Thread>());
   threads_.back()->number = static_cast<uint32_t>(threads_.size());
-  return threads_.back().get();
+  there_.push_back(threads_.back().get());
+  return there_.back();
 }
 
 void Scheduler::Enter(Thread* self) {
@@ -169,10 +182,10 @@ void Scheduler::Enter(Thread* self) {
 
 void Scheduler::Leave(Thread* self) {
   self->left = true;
+  std::erase(there_, self);
   Wake(self, UINT32_MAX);
   current_scheduler = nullptr;
-  const auto there = [](const auto& thread) { return !thread->left; };
-  if (std::none_of(threads_.begin(), threads_.end(), there)) return;
+  if (there_.empty()) return;
   leaving_tid_ = gettid();
   PassTo(Choose());
 }

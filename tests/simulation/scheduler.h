@@ -16,6 +16,7 @@
 // Thread safety: the thread that has the turn may call everything; nobody else may call anything.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <functional>
@@ -75,6 +76,9 @@ class Scheduler {
   Thread* Choose();
   void AdvanceToDeadline();
   void PassTo(Thread* next);
+  /// How many threads wait at this address or at others that share its place in the table.
+  uint32_t& WaitersNear(const void* address);
+  void StopWaiting(Thread* thread);
   void AwaitTurn(Thread* self);
   [[noreturn]] void ReportDeadlock();
 
@@ -83,6 +87,8 @@ class Scheduler {
   uint64_t now_;
   uint64_t digest_;
   std::vector<std::unique_ptr<Thread>> threads_;
+  std::vector<Thread*> there_;  ///< those that have not left, oldest first
+  std::array<uint32_t, 1024> waiters_{};  ///< how many wait, by a hash of where
   Thread* running_ = nullptr;
   int leaving_tid_ = 0;  ///< kernel id of the thread that left last, until it is gone
 };
