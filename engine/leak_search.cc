@@ -2,6 +2,7 @@
 #include "engine/leak_search.h"
 
 #include <algorithm>
+#include <bit>
 #include <iterator>
 
 #include "space/space_pages.h"
@@ -38,25 +39,33 @@ Status LeakSearch::Run(const Walk& walk) {
 }
 
 Status LeakSearch::Round(const Walk& walk, std::vector<PageNumber>* lost, bool* quiet) {
-  std::vector<bool> before;
-  std::vector<bool> after;
-  std::vector<bool> reached;
+  // A bit per page in each.
+  std::vector<uint64_t> before;
+  std::vector<uint64_t> after;
+  std::vector<uint64_t> reached;
   Result<uint32_t> used = allocator_->CheckSpace(space_, &before);
   if (!used.ok()) return used.status();
   const Status status = walk(
       [&reached](PageNumber page) {
-        if (page.value() >= reached.size()) reached.resize(page.value() + 1);
-        reached[page.value()] = true;
+        const size_t word = page.value() / 64;
+        if (word >= reached.size()) reached.resize(word + 1);
+        reached[word] |= uint64_t{1} << (page.value() % 64);
       },
       quiet);
   if (!status.ok()) return status;
   used = allocator_->CheckSpace(space_, &after);
   if (!used.ok()) return used.status();
+  const size_t words = std::min(before.size(), after.size());
+  reached.resize(std::max(reached.size(), words));
   const uint32_t group = GroupPages(allocator_->pool()->page_size_bytes());
-  const size_t pages = std::min(before.size(), after.size());
-  for (uint32_t number = 1; number < pages; ++number) {
-    const bool known = number % group == 1 || (number < reached.size() && reached[number]);
-    if (before[number] && after[number] && !known) lost->push_back(PageNumber(number));
+  for (size_t word = 0; word < words; ++word) {
+    uint64_t missed = before[word] & after[word] & ~reached[word];
+    for (; missed != 0; missed &= missed - 1) {
+      const auto bit = static_cast<uint32_t>(std::countr_zero(missed));
+      const auto number = static_cast<uint32_t>(word * 64) + bit;
+      const bool describes_space = number == 0 || number % group == 1;
+      if (!describes_space) lost->push_back(PageNumber(number));
+    }
   }
   return Status::Ok();
 }

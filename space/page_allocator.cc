@@ -328,7 +328,7 @@ Result<bool> PageAllocator::IsAllocated(PageId id) {
   return BitmapTest({bitmap->page(), page_bytes}, id.page.value() % GroupPages(page_bytes));
 }
 
-Result<uint32_t> PageAllocator::CheckSpace(SpaceId space, std::vector<bool>* allocated) {
+Result<uint32_t> PageAllocator::CheckSpace(SpaceId space, std::vector<uint64_t>* allocated) {
   const Status opened = OpenSpace(space);
   if (!opened.ok()) return opened;
   const uint32_t page_bytes = pool_->page_size_bytes();
@@ -352,10 +352,7 @@ Result<uint32_t> PageAllocator::CheckSpace(SpaceId space, std::vector<bool>* all
       return Status(Code::kCorrupt, "bad bitmap page", id.page.value());
     }
     used += BitmapCount(page, GroupPages(page_bytes));
-    if (allocated == nullptr) continue;
-    for (uint32_t bit = 0; bit < GroupPages(page_bytes); ++bit) {
-      allocated->push_back(BitmapTest(page, bit));
-    }
+    if (allocated != nullptr) BitmapAppend(page, allocated);
   }
   return used;
 }

@@ -88,8 +88,8 @@ class PageAllocator {
   /// True if the page's bit is set. For checks.
   Result<bool> IsAllocated(PageId page);
   /// Checks header and bitmap pages; returns the number of allocated pages. `allocated`, if given,
-  /// gets a bit per page, bitmap page by bitmap page.
-  Result<uint32_t> CheckSpace(SpaceId space, std::vector<bool>* allocated = nullptr);
+  /// gets a bit per page, the lowest of each word first.
+  Result<uint32_t> CheckSpace(SpaceId space, std::vector<uint64_t>* allocated = nullptr);
 
   [[nodiscard]] BufferPool* pool() const { return pool_; }
 

@@ -101,6 +101,12 @@ uint32_t BitmapCount(Bytes page, uint32_t limit) {
   return count;
 }
 
+void BitmapAppend(Bytes page, std::vector<uint64_t>* words) {
+  for (uint32_t word = 0; word < GroupPages(page.size()) / 64; ++word) {
+    words->push_back(Word(page, word));
+  }
+}
+
 uint32_t BitmapEnd(Bytes page) {
   for (uint32_t word = GroupPages(page.size()) / 64; word-- > 0;) {
     const uint64_t bits = Word(page, word);

@@ -20,6 +20,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "base/bytes.h"
 #include "base/ids.h"
@@ -82,6 +83,8 @@ void InitBitmap(MutableBytes page, PageId id, uint32_t group);
 void BitmapSet(MutableBytes page, uint32_t bit, bool value);
 /// Number of set bits among the first `limit`.
 [[nodiscard]] uint32_t BitmapCount(Bytes page, uint32_t limit);
+/// Appends all bits, 64 to a word, the lowest first.
+void BitmapAppend(Bytes page, std::vector<uint64_t>* words);
 /// Index of the last set bit plus one; 0 if none.
 [[nodiscard]] uint32_t BitmapEnd(Bytes page);
 /// First clear bit in [first, last).
