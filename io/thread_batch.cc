@@ -22,15 +22,7 @@ constexpr uint32_t kThreadsMax = 8;
 
 class ThreadBatch final : public WriteBatch {
  public:
-  explicit ThreadBatch(uint32_t depth) : depth_(depth) {
-    try {
-      for (uint32_t i = 0; i < std::min(depth, kThreadsMax); ++i) {
-        threads_.emplace_back([this] { Run(); });
-      }
-    } catch (const std::system_error&) {
-      // As many as the system allows; without any the submitter does the work in WaitAll.
-    }
-  }
+  explicit ThreadBatch(uint32_t depth) : depth_(depth) {}
   ~ThreadBatch() override {
     WaitAll().Ignore();  // nobody is left to hear of it
     {
@@ -60,6 +52,7 @@ class ThreadBatch final : public WriteBatch {
 
  private:
   Status Queue(const BatchRequest& request);
+  void StartThreads();
   void Run();
   void Remember(Status status) {
     std::lock_guard lock(mutex_);
@@ -68,6 +61,7 @@ class ThreadBatch final : public WriteBatch {
 
   const uint32_t depth_;
   std::vector<BatchRequest> deferred_;  // for WaitAll: simulated files; the owner's alone
+  bool started_ = false;                // threads_, with the first request; the owner's alone
   std::vector<std::thread> threads_;
   std::mutex mutex_;
   std::condition_variable work_;      // a request or the stop arrived
@@ -78,8 +72,21 @@ class ThreadBatch final : public WriteBatch {
   bool stopping_ = false;
 };
 
+void ThreadBatch::StartThreads() {
+  started_ = true;
+  try {
+    for (uint32_t i = 0; i < std::min(depth_, kThreadsMax); ++i) {
+      threads_.emplace_back([this] { Run(); });
+    }
+  } catch (const std::system_error&) {
+    // As many as the system allows; without any the submitter does the work in WaitAll.
+  }
+}
+
 Status ThreadBatch::Queue(const BatchRequest& request) {
-  if (request.file->descriptor() < 0 || threads_.empty()) {
+  const bool asynchronous = request.file->descriptor() >= 0;
+  if (asynchronous && !started_) StartThreads();
+  if (!asynchronous || threads_.empty()) {
     deferred_.push_back(request);
     return Status::Ok();
   }
