@@ -5,7 +5,6 @@
 #include <thread>
 
 #include "base/counters.h"
-#include "base/crc32c.h"
 #include "tests/engine/crash_faults.h"
 
 namespace rowan {
@@ -59,21 +58,6 @@ void CrashProgram::Run() {
 void CrashProgram::ExpectNoStalePage() const {
   // No write is dropped, so no page may be taken for one that went back.
   EXPECT_EQ(ReadCounter(Counter::kStalePages), stale_before_) << "a false alarm";
-}
-
-uint64_t CrashProgram::DigestOfFiles() {
-  uint64_t digest = 0;
-  Result<std::vector<std::string>> names = world_.files.List(world_.options.folder);
-  if (!names.ok()) return digest;
-  for (const std::string& name : *names) {
-    Result<std::unique_ptr<File>> file =
-        world_.files.Open(world_.options.folder + "/" + name, {.read_only = true});
-    if (!file.ok()) continue;
-    std::vector<std::byte> bytes((*file)->Size().value());
-    if (!(*file)->Read(0, bytes).ok()) continue;
-    digest = digest * 31 + Crc32c(bytes) + Crc32c(std::as_bytes(std::span(name)));
-  }
-  return digest;
 }
 
 void CrashProgram::CreateTables() {

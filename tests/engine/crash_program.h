@@ -39,7 +39,7 @@ class CrashProgram {
   /// Runs all rounds; failures are test failures.
   void Run();
   /// Of everything on the simulated disk.
-  uint64_t DigestOfFiles();
+  [[nodiscard]] uint64_t DigestOfFiles() const { return world_.files.Digest(); }
 
  private:
   enum class Ending { kPower, kProcess, kFaults, kFailedSync, kClean };

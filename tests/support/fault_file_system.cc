@@ -10,6 +10,7 @@
 #include <set>
 #include <utility>
 
+#include "base/crc32c.h"
 #include "base/format.h"
 #include "tests/support/fault_file.h"
 
@@ -172,6 +173,15 @@ uint64_t FaultFileSystem::AllocatedBytes(const std::string& path) const {
   std::lock_guard lock(mutex_);
   const auto found = current_.find(path);
   return found == current_.end() ? 0 : found->second->AllocatedBytes();
+}
+
+uint64_t FaultFileSystem::Digest() const {
+  std::lock_guard lock(mutex_);
+  uint64_t digest = 0;
+  for (const auto& [path, inode] : current_) {
+    digest = digest * 31 + inode->Digest() + Crc32c(AsBytes(path));
+  }
+  return digest;
 }
 
 FaultFileSystem::Verdict FaultFileSystem::Enter(FileCall call, const std::string& path) {

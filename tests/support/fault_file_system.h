@@ -84,6 +84,8 @@ class FaultFileSystem final : public FileSystem {
   [[nodiscard]] uint64_t seed() const { return seed_; }
   /// Of a file, in units of 4 KiB that are not all zero: about what it would take on a disk.
   [[nodiscard]] uint64_t AllocatedBytes(const std::string& path) const;
+  /// Of all names and contents; the same program with the same seeds ends with the same one.
+  [[nodiscard]] uint64_t Digest() const;
   /// For SCOPED_TRACE: the seed, and those of all crashes so far.
   [[nodiscard]] std::string Describe() const;
 

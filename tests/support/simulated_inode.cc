@@ -55,6 +55,11 @@ uint64_t SimulatedInode::Size() const {
   return current_.size();
 }
 
+uint64_t SimulatedInode::Digest() const {
+  std::shared_lock lock(mutex_);
+  return current_.Digest();
+}
+
 void SimulatedInode::RecordLocked(Kind kind, Change change, uint64_t offset, Bytes bytes) {
   ApplyTo(current_, kind, offset, bytes);
   const bool through = change.durability == Durability::kThrough;

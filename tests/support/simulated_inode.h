@@ -51,6 +51,8 @@ class SimulatedInode {
   /// Grows the file to at least `size_bytes`.
   void Extend(uint64_t size_bytes, Change change);
   [[nodiscard]] uint64_t Size() const;
+  /// Of what programs see.
+  [[nodiscard]] uint64_t Digest() const;
 
   void Sync();
   /// The kernel reports a failure once and forgets the dirty pages: chance decides what became

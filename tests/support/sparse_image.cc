@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/crc32c.h"
+
 namespace rowan {
 namespace {
 
@@ -46,6 +48,15 @@ void SparseImage::Read(uint64_t offset, MutableBytes target) const {
     }
     done += length;
   }
+}
+
+uint64_t SparseImage::Digest() const {
+  uint64_t digest = size_;
+  for (size_t number = 0; number < blocks_.size(); ++number) {
+    if (blocks_[number] == nullptr) continue;
+    digest = digest * 31 + Crc32c(*blocks_[number]) + number;
+  }
+  return digest;
 }
 
 void SparseImage::Write(uint64_t offset, Bytes source) {

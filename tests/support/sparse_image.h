@@ -23,6 +23,8 @@ class SparseImage {
   void Read(uint64_t offset, MutableBytes target) const;
   /// Grows the image if needed.
   void Write(uint64_t offset, Bytes source);
+  /// Of the size and of all blocks that were ever written, whatever they hold now.
+  [[nodiscard]] uint64_t Digest() const;
 
  private:
   static constexpr uint64_t kBlockBytes = 4096;
