@@ -143,7 +143,7 @@ void RunMethod(const Settings& settings, LogSyncMethod method) {
   int threads_max = 1;
   for (const int threads : settings.threads) threads_max = std::max(threads_max, threads);
   Instance instance(settings, method, static_cast<uint64_t>(threads_max) * kRowsPerThread);
-  if (instance.engine()->log()->sync_method() != method) {
+  if (instance.engine()->Figures().log_sync_method != method) {
     std::puts(Format("{:<14}{:>8}", LogSyncMethodName(method), "refused here").c_str());
   } else {
     for (const int threads : settings.threads) {

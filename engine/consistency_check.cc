@@ -69,13 +69,13 @@ Status WalkTable(Table* table, BlobStore* blobs, const Engine::FindBlobs& find_b
 }  // namespace
 
 Status Engine::CheckSpace(Table* table, const FindBlobs& find_blobs) {
-  const Status versions = pool()->CheckPageVersions(table->space());
+  const Status versions = impl_->pool->CheckPageVersions(table->space());
   if (!versions.ok()) return versions;
-  LeakSearch search(allocator(), table->space());
+  LeakSearch search(impl_->allocator.get(), table->space());
   const Status status = search.Run([&](const Tree::PageVisit& reach, bool* quiet) {
-    const Activity before(*txns());
-    const Status walked = WalkTable(table, blobs(), find_blobs, reach);
-    const Activity after(*txns());
+    const Activity before(*impl_->txns);
+    const Status walked = WalkTable(table, impl_->blobs.get(), find_blobs, reach);
+    const Activity after(*impl_->txns);
     *quiet = before.quiet && after.quiet && before.next_id == after.next_id;
     return walked;
   });
@@ -88,23 +88,23 @@ Status Engine::CheckSpace(Table* table, const FindBlobs& find_blobs) {
 
 Status Engine::CheckSystem() {
   for (const SpaceId space : {kSystemSpace, kUndoSpace}) {
-    const Status versions = pool()->CheckPageVersions(space);
+    const Status versions = impl_->pool->CheckPageVersions(space);
     if (!versions.ok()) return versions;
   }
-  LeakSearch system(allocator(), kSystemSpace);
+  LeakSearch system(impl_->allocator.get(), kSystemSpace);
   Status status = system.Run([&](const Tree::PageVisit& reach, bool* quiet) {
     *quiet = true;
     return impl_->catalog->tree()->Check({}, reach);
   });
   if (!status.ok()) return status;
-  LeakSearch undo(allocator(), kUndoSpace);
+  LeakSearch undo(impl_->allocator.get(), kUndoSpace);
   return undo.Run([&](const Tree::PageVisit& reach, bool* quiet) {
     // The pages of a stream that was passed over would seem to be lost. Purge may still be giving
     // pages back when no history is left.
     bool passed_over = false;
-    const Activity before(*txns());
+    const Activity before(*impl_->txns);
     const Status walked = impl_->undo->Check(reach, &passed_over);
-    const Activity after(*txns());
+    const Activity after(*impl_->txns);
     *quiet = !passed_over && before.quiet && after.quiet && before.next_id == after.next_id;
     return walked;
   });

@@ -44,6 +44,19 @@ Status Engine::Close() {
 }
 
 Status Engine::FlushLog() { return impl_->txns->MakeDurable(); }
+Lsn Engine::durable_lsn() const { return impl_->log->durable(); }
+Lsn Engine::written_lsn() const { return impl_->log->written(); }
+Status Engine::WaitDurable(Lsn lsn) { return impl_->log->WaitDurable(lsn); }
+Status Engine::WaitWritten(Lsn lsn) { return impl_->log->WaitWritten(lsn); }
+
+Status Engine::WaitCommitted(Lsn lsn, Durability durability) {
+  return impl_->log->WaitCommitted(lsn, durability);
+}
+
+Status Engine::WaitDurableFor(Lsn lsn, uint64_t limit_nanos,
+                              const std::function<bool()>& interrupted) {
+  return impl_->log->WaitDurableFor(lsn, limit_nanos, interrupted);
+}
 
 std::vector<std::string> Engine::PreparedXids() const { return impl_->txns->PreparedXids(); }
 
@@ -75,12 +88,7 @@ void Engine::SetIoCapacity(uint32_t pages_per_second) {
   impl_->pool->SetIoCapacity(pages_per_second);
 }
 
-FileSystem* Engine::file_system() const { return impl_->file_system; }
 TxnManager* Engine::txns() const { return impl_->txns.get(); }
-BufferPool* Engine::pool() const { return impl_->pool.get(); }
-Log* Engine::log() const { return impl_->log.get(); }
-PageAllocator* Engine::allocator() const { return impl_->allocator.get(); }
-BlobStore* Engine::blobs() const { return impl_->blobs.get(); }
 const EngineOptions& Engine::options() const { return impl_->options; }
 bool Engine::stopped() const { return impl_->stopped.load(std::memory_order_acquire); }
 

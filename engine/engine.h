@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "engine/figures.h"
 #include "engine/options.h"
 #include "engine/session.h"
 #include "engine/table.h"
@@ -73,10 +74,27 @@ class Engine {
   Status CheckSpace(Table* table, const FindBlobs& find_blobs = {});
   /// The same for what belongs to no table: the catalog's tree, the undo streams, their spaces.
   Status CheckSystem();
+
+  // --- what operators look at ---
+  [[nodiscard]] EngineFigures Figures() const;
+  /// Transactions that have written or are prepared.
+  [[nodiscard]] std::vector<TxnInfo> Transactions() const;
+  /// Explicit row locks, at most `count_max`.
+  [[nodiscard]] std::vector<LockInfo> RowLocks(size_t count_max) const;
+  /// Times of the log's writes and syncs since the start; lives as long as the engine.
+  [[nodiscard]] const LatencyHistogram& LogLatency(LogSyncMethod method, LogPhase phase) const;
   [[nodiscard]] std::string StatusReport();
 
-  // --- coordination ---
+  // --- durability; see wal/log.h ---
   Status FlushLog();  ///< everything appended so far is durable
+  [[nodiscard]] Lsn durable_lsn() const;
+  [[nodiscard]] Lsn written_lsn() const;
+  Status WaitDurable(Lsn lsn);
+  Status WaitWritten(Lsn lsn);
+  Status WaitCommitted(Lsn lsn, Durability durability);
+  Status WaitDurableFor(Lsn lsn, uint64_t limit_nanos, const std::function<bool()>& interrupted);
+
+  // --- coordination ---
   [[nodiscard]] std::vector<std::string> PreparedXids() const;
   /// Names ("schema/table") of the tables that a prepared transaction of an earlier run changed.
   [[nodiscard]] std::vector<std::string> TablesChangedBy(const std::string& xid) const;
@@ -91,19 +109,15 @@ class Engine {
   void SetDataSyncMethod(SyncMethod method);
   void SetIoCapacity(uint32_t pages_per_second);
 
-  [[nodiscard]] FileSystem* file_system() const;
-  [[nodiscard]] TxnManager* txns() const;
-  [[nodiscard]] BufferPool* pool() const;
-  [[nodiscard]] Log* log() const;
-  [[nodiscard]] PageAllocator* allocator() const;
-  [[nodiscard]] BlobStore* blobs() const;
   [[nodiscard]] const EngineOptions& options() const;
   [[nodiscard]] bool stopped() const;
+  [[nodiscard]] TxnManager* txns() const;  ///< for cursors
 
   struct Impl;
+  /// The parts (engine/engine_impl.h), for the rest of engine/ and for tests.
+  [[nodiscard]] Impl* impl() const { return impl_.get(); }
 
  private:
-  friend class Session;
   explicit Engine(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
 };

@@ -24,13 +24,16 @@ bool EndsTransaction(Status status) {
 }  // namespace
 
 Session::Session(Engine* engine)
-    : engine_(engine), txn_(std::make_unique<Txn>()), writer_(engine->txns()) {}
+    : engine_(engine),
+      txns_(engine->impl()->txns.get()),
+      txn_(std::make_unique<Txn>()),
+      writer_(txns_) {}
 
 Session::~Session() {
   // A prepared transaction outlives its session: only its coordinator may end it.
   if (txn_->state == TxnState::kPrepared) {
     NoteCommit();
-    engine_->txns()->KeepPrepared(std::move(txn_));
+    txns_->KeepPrepared(std::move(txn_));
     return;
   }
   Rollback().Ignore();  // the engine logs what a rollback cannot undo
@@ -45,29 +48,29 @@ void Session::Begin(IsolationLevel isolation) {
   statement_open_ = false;
 }
 
-void Session::OpenSnapshot() { engine_->txns()->OpenSnapshot(txn_.get()); }
+void Session::OpenSnapshot() { txns_->OpenSnapshot(txn_.get()); }
 
 Status Session::OpenSnapshotFor(const Table& table) {
   OpenSnapshot();
   const TxnId creator = table.created_by();
-  if (engine_->txns()->IsVisible(txn_->snapshot, creator, txn_->txn_id())) return Status::Ok();
+  if (txns_->IsVisible(txn_->snapshot, creator, txn_->txn_id())) return Status::Ok();
   return Status(Code::kTableChanged, "the table is newer than the snapshot");
 }
 
 void Session::StartStatement() {
   if (statement_open_) return;
   statement_open_ = true;
-  statement_start_ = engine_->txns()->Savepoint(txn_.get());
+  statement_start_ = txns_->Savepoint(txn_.get());
 }
 
 Status Session::EndStatement(bool failed) {
   Status status;
   if (statement_open_ && failed && txn_->state == TxnState::kActive) {
-    status = engine_->txns()->RollbackTo(txn_.get(), statement_start_);
+    status = txns_->RollbackTo(txn_.get(), statement_start_);
   }
   statement_open_ = false;
   if (txn_->isolation <= IsolationLevel::kReadCommitted) {
-    engine_->txns()->CloseSnapshot(txn_.get());
+    txns_->CloseSnapshot(txn_.get());
   }
   return status;
 }
@@ -76,32 +79,32 @@ Status Session::Commit(Durability durability, bool wait) {
   statement_open_ = false;
   if (txn_->state == TxnState::kIdle) return Status::Ok();
   const bool wrote = txn_->undo_start.page != kNoPage;
-  const Status status = engine_->txns()->Commit(txn_.get(), durability, wait);
+  const Status status = txns_->Commit(txn_.get(), durability, wait);
   if (status.ok()) {
     if (wrote) last_commit_lsn_ = txn_->commit_lsn;
-    engine_->impl_->CommitDdl(txn_.get());
+    engine_->impl()->CommitDdl(txn_.get());
     NoteCommit();
     txn_->state = TxnState::kIdle;
   }
   return status;
 }
 
-Status Session::Prepare(Bytes xid) { return engine_->txns()->Prepare(txn_.get(), xid); }
+Status Session::Prepare(Bytes xid) { return txns_->Prepare(txn_.get(), xid); }
 
 Status Session::Rollback() {
   statement_open_ = false;
   if (txn_->state == TxnState::kIdle) return Status::Ok();
-  const Status status = engine_->txns()->Rollback(txn_.get());
-  engine_->impl_->RollbackDdl(txn_.get());
+  const Status status = txns_->Rollback(txn_.get());
+  engine_->impl()->RollbackDdl(txn_.get());
   changed_.clear();
   txn_->state = TxnState::kIdle;
   return status;
 }
 
-UndoPosition Session::Savepoint() const { return engine_->txns()->Savepoint(txn_.get()); }
+UndoPosition Session::Savepoint() const { return txns_->Savepoint(txn_.get()); }
 
 Status Session::RollbackTo(const UndoPosition& position) {
-  return engine_->txns()->RollbackTo(txn_.get(), position);
+  return txns_->RollbackTo(txn_.get(), position);
 }
 
 void Session::DetachPrepared() {
@@ -113,13 +116,13 @@ void Session::DetachPrepared() {
   }
   NoteCommit();  // whoever commits it does not know the tables
   // Another session may end it and free it from here on.
-  engine_->txns()->KeepPrepared(std::move(prepared));
+  txns_->KeepPrepared(std::move(prepared));
 }
 
 void Session::Interrupt() {
   const std::lock_guard lock(interrupt_mutex_);
   txn_->interrupted.store(true, std::memory_order_relaxed);
-  engine_->txns()->locks()->Interrupt(txn_.get());
+  txns_->locks()->Interrupt(txn_.get());
 }
 
 void Session::NoteChange(Table* table, int64_t rows) {
@@ -207,14 +210,14 @@ Status Session::DeleteRow(Table* table, Bytes key, std::span<const EntryImage> e
 
 Status Session::UndoRow(Status cause, const UndoPosition& before) {
   if (EndsTransaction(cause)) return cause;
-  const Status status = engine_->txns()->RollbackTo(txn_.get(), before);
+  const Status status = txns_->RollbackTo(txn_.get(), before);
   return status.ok() ? cause : status;
 }
 
 Result<BlobRef> Session::WriteBlob(Table* table, Bytes value) {
   const Status status = writer_.PrepareUndo(txn_.get(), kBlobRefBytes);
   if (!status.ok()) return status;
-  return engine_->blobs()->Write(table->space(), value,
+  return engine_->impl()->blobs->Write(table->space(), value,
                                  [this](MiniTxn* mini_txn, const BlobRef& ref) {
                                    return writer_.LogBlobWrite(txn_.get(), mini_txn, ref);
                                  });
@@ -223,15 +226,15 @@ Result<BlobRef> Session::WriteBlob(Table* table, Bytes value) {
 Status Session::DropBlob(const BlobRef& ref) { return writer_.LogBlobDrop(txn_.get(), ref); }
 
 Status Session::ReadBlob(const BlobRef& ref, MutableBytes target) {
-  return engine_->blobs()->Read(ref, 0, target);
+  return engine_->impl()->blobs->Read(ref, 0, target);
 }
 
 Status Session::TryReadBlob(const BlobRef& ref, MutableBytes target) {
-  return engine_->blobs()->TryRead(ref, target);
+  return engine_->impl()->blobs->TryRead(ref, target);
 }
 
 Status Session::LogExtension(Bytes payload) { return writer_.LogExtension(txn_.get(), payload); }
 
-void Session::FinishDdl() { engine_->impl_->FinishDdl(txn_.get()); }
+void Session::FinishDdl() { engine_->impl()->FinishDdl(txn_.get()); }
 
 }  // namespace rowan

@@ -106,6 +106,7 @@ class Session {
   Status ChangeEntry(Table* table, const EntryChange& change);
 
   Engine* const engine_;
+  TxnManager* const txns_;
   std::unique_ptr<Txn> txn_;
   std::mutex interrupt_mutex_;  // Interrupt against the exchange of txn_
   RowWriter writer_;

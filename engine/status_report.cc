@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// SHOW ENGINE ROWAN STATUS: sections an operator reads top down; figures since start.
+// What operators look at: the figures of the moment, and SHOW ENGINE ROWAN STATUS, in sections to
+// be read top down.
 #include <iterator>
 
 #include "base/counters.h"
@@ -27,10 +28,8 @@ void Section(std::string* report, const char* title) {
   *report += Format("\n---\n{}\n---\n", title);
 }
 
-void DescribeTransactions(const TxnManager& txns, std::string* report) {
-  const std::vector<TxnInfo> infos = txns.Describe();
-  *report += Format("{} writing or prepared transactions\n",
-                 infos.size());
+void DescribeTransactions(const std::vector<TxnInfo>& infos, std::string* report) {
+  *report += Format("{} writing or prepared transactions\n", infos.size());
   for (size_t i = 0; i < infos.size() && i < kTransactionsShown; ++i) {
     const TxnInfo& info = infos[i];
     *report += Format("transaction {}, {}{}{}, {} undo records, {} row locks\n", info.id.value(),
@@ -39,12 +38,13 @@ void DescribeTransactions(const TxnManager& txns, std::string* report) {
   }
 }
 
-void DescribeLog(const Log& log, std::string* report) {
+void DescribeLog(const EngineFigures& figures, std::string* report) {
   *report += Format("tail LSN {}\nwritten up to {}\ndurable up to {}\ncheckpoint at {}\n"
-                 "checkpoint age {} of {} bytes\nsync method {}\n",
-                 log.tail().value(), log.written().value(), log.durable().value(),
-                 log.checkpoint().value(), log.tail().value() - log.checkpoint().value(),
-                 log.capacity_bytes(), LogSyncMethodName(log.sync_method()));
+                    "checkpoint age {} of {} bytes\nsync method {}\n",
+                    figures.log_tail.value(), figures.log_written.value(),
+                    figures.log_durable.value(), figures.log_checkpoint.value(),
+                    figures.log_tail.value() - figures.log_checkpoint.value(),
+                    figures.log_capacity_bytes, LogSyncMethodName(figures.log_sync_method));
 }
 
 void DescribeSyncs(const Log& log, std::string* report) {
@@ -72,38 +72,72 @@ void DescribeSyncs(const Log& log, std::string* report) {
   }
 }
 
-void DescribePool(const BufferPool& pool, std::string* report) {
-  const PoolStatistics statistics = pool.Statistics();
-  *report += Format("{} frames of {} bytes, {} free, {} dirty\nI/O backend {}\n", statistics.frames,
-                 pool.page_size_bytes(), statistics.free_frames, statistics.dirty_frames,
-                 IoBackendName(pool.io_backend()));
+void DescribePool(const EngineFigures& figures, std::string* report) {
+  *report += Format("{} frames of {} bytes, {} free, {} dirty\nI/O backend {}\n",
+                    figures.pool_frames, figures.page_size_bytes, figures.pool_frames_free,
+                    figures.pool_frames_dirty, IoBackendName(figures.io_backend));
   const uint64_t checkpoints = ReadCounter(Counter::kCheckpoints);
   const uint64_t written = ReadCounter(Counter::kPageVersionsBytes);
   *report += Format("page versions: {} bytes of memory, {} bytes written per checkpoint, {} stale "
                     "pages found\n",
-                    statistics.page_versions_bytes, checkpoints == 0 ? 0 : written / checkpoints,
+                    figures.page_versions_bytes, checkpoints == 0 ? 0 : written / checkpoints,
                     ReadCounter(Counter::kStalePages));
 }
 
 }  // namespace
 
+EngineFigures Engine::Figures() const {
+  const Log& log = *impl_->log;
+  const PoolStatistics pool = impl_->pool->Statistics();
+  EngineFigures figures;
+  figures.stopped = stopped();
+  figures.page_size_bytes = impl_->options.page_size_bytes;
+  figures.pool_frames = pool.frames;
+  figures.pool_frames_free = pool.free_frames;
+  figures.pool_frames_dirty = pool.dirty_frames;
+  figures.page_versions_bytes = pool.page_versions_bytes;
+  figures.io_backend = impl_->pool->io_backend();
+  figures.open_files = impl_->files->OpenHandles();
+  figures.open_files_max = impl_->files->OpenHandlesMax();
+  figures.log_checkpoint = log.checkpoint();  // not behind what is read after it
+  figures.log_durable = log.durable();
+  figures.log_written = log.written();
+  figures.log_tail = log.tail();
+  figures.checkpoint_age_bytes = pool.checkpoint_age_bytes;
+  figures.log_capacity_bytes = log.capacity_bytes();
+  figures.log_sync_method = log.sync_method();
+  figures.history_length = impl_->txns->HistoryLength();
+  figures.row_locks = impl_->txns->locks()->lock_count();
+  return figures;
+}
+
+std::vector<TxnInfo> Engine::Transactions() const { return impl_->txns->Describe(); }
+
+std::vector<LockInfo> Engine::RowLocks(size_t count_max) const {
+  return impl_->txns->locks()->Describe(count_max);
+}
+
+const LatencyHistogram& Engine::LogLatency(LogSyncMethod method, LogPhase phase) const {
+  return impl_->log->Latency(method, phase);
+}
+
 std::string Engine::StatusReport() {
+  const EngineFigures figures = Figures();
   std::string report = "ROWAN STATUS";
-  if (stopped()) report += "\nTHE ENGINE IS STOPPED: a write or sync of log or data failed.";
+  if (figures.stopped) report += "\nTHE ENGINE IS STOPPED: a write or sync of log or data failed.";
   Section(&report, "TRANSACTIONS");
-  DescribeTransactions(*txns(), &report);
+  DescribeTransactions(Transactions(), &report);
   Section(&report, "LOG");
-  DescribeLog(*log(), &report);
-  DescribeSyncs(*log(), &report);
+  DescribeLog(figures, &report);
+  DescribeSyncs(*impl_->log, &report);
   Section(&report, "BUFFER POOL");
-  DescribePool(*pool(), &report);
+  DescribePool(figures, &report);
   Section(&report, "UNDO AND PURGE");
   const UndoStatistics undo = impl_->undo->Statistics();
   report += Format("{} streams, {} pages, history list length {}\n", undo.streams, undo.pages,
                  undo.transactions_to_purge);
   Section(&report, "ROW LOCKS");
-  report += Format("{} explicit row locks\n",
-                 txns()->locks()->lock_count());
+  report += Format("{} explicit row locks\n", figures.row_locks);
   Section(&report, "COUNTERS");
   for (uint32_t i = 0; i < static_cast<uint32_t>(Counter::kCount); ++i) {
     const auto counter = static_cast<Counter>(i);

@@ -66,11 +66,11 @@ Result<std::shared_ptr<Table>> Engine::CreateTable(Session* session, TableDef de
   DdlLog::EncodePayload(payload.data(), DdlLog::Kind::kCreated, definition.id, definition.space);
   Status status = session->LogExtension(payload);
   if (!status.ok()) return status;
-  status = BuildFile(allocator(), &definition);
+  status = BuildFile(impl_->allocator.get(), &definition);
   if (status.ok()) {
     status = impl_->catalog->InsertRows(session->writer(), session->txn(), definition);
   }
-  auto table = std::make_shared<Table>(definition, allocator());
+  auto table = std::make_shared<Table>(definition, impl_->allocator.get());
   table->SetCreatedBy(session->txn()->txn_id());
   if (status.ok()) status = table->SetAutoIncrement(std::max<uint64_t>(auto_increment, 1));
   if (!status.ok()) {

@@ -43,7 +43,7 @@ bool InitializeWithoutArguments(UDF_INIT* init, UDF_ARGS* arguments, char* messa
 }
 
 long long DurableLsn(UDF_INIT*, UDF_ARGS*, unsigned char*, unsigned char*) {
-  return static_cast<long long>(g_engine->log()->durable().value());
+  return static_cast<long long>(g_engine->durable_lsn().value());
 }
 
 long long SessionLsn(UDF_INIT*, UDF_ARGS*, unsigned char*, unsigned char*) {
@@ -97,9 +97,8 @@ long long WaitDurable(UDF_INIT*, UDF_ARGS* arguments, unsigned char* is_null,
   const double nanos = std::clamp(seconds, 0.0, kSecondsMax) * 1e9;
   THD* thd = current_thd;
   const Status status =
-      g_engine->log()->WaitDurableFor(Lsn(static_cast<uint64_t>(lsn)),
-                                      static_cast<uint64_t>(nanos),
-                                      [thd] { return thd_killed(thd) != 0; });
+      g_engine->WaitDurableFor(Lsn(static_cast<uint64_t>(lsn)), static_cast<uint64_t>(nanos),
+                               [thd] { return thd_killed(thd) != 0; });
   *is_null = status.Is(Code::kInterrupted) ? 1 : 0;
   if (status.Is(Code::kStopped)) *error = 1;
   return status.ok() ? 1 : 0;

@@ -70,7 +70,7 @@ void PostRecover() {
 
 /// XA transactions that are prepared, in a session or without one.
 size_t CountPrepared() {
-  const std::vector<TxnInfo> transactions = g_engine->txns()->Describe();
+  const std::vector<TxnInfo> transactions = g_engine->Transactions();
   return static_cast<size_t>(
       std::count_if(transactions.begin(), transactions.end(),
                     [](const TxnInfo& info) { return info.state == TxnState::kPrepared; }));

@@ -75,7 +75,7 @@ int Prepare(handlerton*, THD* thd, bool all) {
   if (durability == Durability::kDurable) RaiseTo(&g_prepared_durable, end.value());
   if (durability == Durability::kWrite) RaiseTo(&g_prepared_written, end.value());
   if (thd_get_durability_property(thd) != HA_IGNORE_DURABILITY) {
-    status = g_engine->log()->WaitCommitted(end, durability);
+    status = g_engine->WaitCommitted(end, durability);
   }
   return HandlerError(thd, status);
 }
@@ -85,10 +85,8 @@ bool FlushLogs(handlerton*, bool binlog_group_flush) {
   const Lsn durable(g_prepared_durable.load(std::memory_order_acquire));
   const Lsn written(g_prepared_written.load(std::memory_order_acquire));
   Status status;
-  if (durable > g_engine->log()->durable()) status = g_engine->log()->WaitDurable(durable);
-  if (status.ok() && written > g_engine->log()->written()) {
-    status = g_engine->log()->WaitWritten(written);
-  }
+  if (durable > g_engine->durable_lsn()) status = g_engine->WaitDurable(durable);
+  if (status.ok() && written > g_engine->written_lsn()) status = g_engine->WaitWritten(written);
   return !status.ok();
 }
 

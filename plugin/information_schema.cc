@@ -68,7 +68,7 @@ ST_FIELD_INFO g_trx_columns[] = {NumberColumn("TRX_ID"),      TextColumn("TRX_ST
 int FillTrx(THD* thd, Table_ref* tables, Item*) {
   if (!MayLook(thd)) return 0;
   TABLE* table = tables->table;
-  for (const TxnInfo& info : g_engine->txns()->Describe()) {
+  for (const TxnInfo& info : g_engine->Transactions()) {
     StoreNumber(table, 0, info.id.value());
     StoreText(table, 1, StateName(info.state));
     StoreNumber(table, 2, info.undo_records);
@@ -88,7 +88,7 @@ ST_FIELD_INFO g_locks_columns[] = {NumberColumn("LOCK_TRX_ID"), NumberColumn("LO
 int FillLocks(THD* thd, Table_ref* tables, Item*) {
   if (!MayLook(thd)) return 0;
   TABLE* table = tables->table;
-  for (const LockInfo& info : g_engine->txns()->locks()->Describe(kLocksShownMax)) {
+  for (const LockInfo& info : g_engine->RowLocks(kLocksShownMax)) {
     StoreNumber(table, 0, info.owner.value());
     StoreNumber(table, 1, info.index.value());
     StoreNumber(table, 2, info.key_hash);
@@ -107,7 +107,7 @@ ST_FIELD_INFO g_latency_columns[] = {TextColumn("METHOD", 16),      TextColumn("
 
 /// One row for each bucket with something in it; the totals are those of method and phase.
 int StoreHistogram(THD* thd, TABLE* table, LogSyncMethod method, LogPhase phase) {
-  const LatencyHistogram& histogram = g_engine->log()->Latency(method, phase);
+  const LatencyHistogram& histogram = g_engine->LogLatency(method, phase);
   for (size_t bucket = 0; bucket < LatencyHistogram::kBuckets; ++bucket) {
     const uint64_t count = histogram.Count(bucket);
     if (count == 0) continue;

@@ -48,29 +48,26 @@ double Ratio(uint64_t part, uint64_t whole) {
 }
 
 void ReadGauges() {
-  const PoolStatistics pool = g_engine->pool()->Statistics();
-  const Log* log = g_engine->log();
-  g_gauges.page_size = g_engine->options().page_size_bytes;
-  g_gauges.pool_pages_total = static_cast<long long>(pool.frames);
-  g_gauges.pool_pages_free = static_cast<long long>(pool.free_frames);
-  g_gauges.pool_pages_dirty = static_cast<long long>(pool.dirty_frames);
-  g_gauges.pool_bytes = g_gauges.pool_pages_total * g_gauges.page_size;
-  g_gauges.checkpoint_age = static_cast<long long>(pool.checkpoint_age_bytes);
-  g_gauges.log_lsn = static_cast<long long>(log->tail().value());
-  g_gauges.log_durable_lsn = static_cast<long long>(log->durable().value());
-  g_gauges.history_list_length =
-      static_cast<long long>(g_engine->txns()->undo()->HistoryLength());
-  g_gauges.row_locks = static_cast<long long>(g_engine->txns()->locks()->lock_count());
-  g_gauges.stopped = g_engine->stopped() ? 1 : 0;
-  const SpaceFiles* files = g_engine->pool()->files();
-  g_gauges.open_files = static_cast<long long>(files->OpenHandles());
-  g_gauges.open_files_max = static_cast<long long>(files->OpenHandlesMax());
+  const EngineFigures figures = g_engine->Figures();
+  g_gauges.page_size = figures.page_size_bytes;
+  g_gauges.pool_pages_total = static_cast<long long>(figures.pool_frames);
+  g_gauges.pool_pages_free = static_cast<long long>(figures.pool_frames_free);
+  g_gauges.pool_pages_dirty = static_cast<long long>(figures.pool_frames_dirty);
+  g_gauges.pool_bytes = static_cast<long long>(figures.pool_bytes());
+  g_gauges.checkpoint_age = static_cast<long long>(figures.checkpoint_age_bytes);
+  g_gauges.log_lsn = static_cast<long long>(figures.log_tail.value());
+  g_gauges.log_durable_lsn = static_cast<long long>(figures.log_durable.value());
+  g_gauges.history_list_length = static_cast<long long>(figures.history_length);
+  g_gauges.row_locks = static_cast<long long>(figures.row_locks);
+  g_gauges.stopped = figures.stopped ? 1 : 0;
+  g_gauges.open_files = static_cast<long long>(figures.open_files);
+  g_gauges.open_files_max = static_cast<long long>(figures.open_files_max);
   const uint64_t commits = ReadCounter(Counter::kCommits);
   const uint64_t syncs = ReadCounter(Counter::kLogSyncs);
   g_gauges.log_syncs_per_commit = Ratio(syncs, commits);
   g_gauges.commits_per_log_sync = Ratio(commits, syncs);
-  g_gauges.io_backend = IoBackendName(g_engine->pool()->io_backend());
-  g_gauges.log_sync_method = LogSyncMethodName(log->sync_method());
+  g_gauges.io_backend = IoBackendName(figures.io_backend);
+  g_gauges.log_sync_method = LogSyncMethodName(figures.log_sync_method);
 }
 
 SHOW_VAR Number(const char* name, long long* value) {

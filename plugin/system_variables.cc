@@ -160,7 +160,7 @@ Status ApplyBufferPool(unsigned long long bytes) {
 }
 /// The pool has whole pages.
 unsigned long long PoolBytesInForce() {
-  return g_engine->pool()->Statistics().frames * g_engine->options().page_size_bytes;
+  return g_engine->Figures().pool_bytes();
 }
 Status ApplyRedoCapacity(unsigned long long bytes) { return g_engine->SetRedoLogCapacity(bytes); }
 /// The log rounds the wish up to whole files; the variable shows what is in force.
@@ -168,8 +168,9 @@ int CheckRedoCapacity(THD* thd, SYS_VAR* variable, void* wanted, st_mysql_value*
   const int failed =
       CheckNumber<unsigned long long, kRedoMin, kRedoMax, ApplyRedoCapacity>(thd, variable, wanted,
                                                                              value);
-  if (failed == 0) *static_cast<unsigned long long*>(wanted) = g_engine->log()->capacity_bytes();
-  return failed;
+  if (failed != 0) return failed;
+  *static_cast<unsigned long long*>(wanted) = g_engine->Figures().log_capacity_bytes;
+  return 0;
 }
 Status ApplyIoCapacity(unsigned int pages) {
   g_engine->SetIoCapacity(pages);
@@ -182,7 +183,7 @@ Status ApplyLogSync(unsigned long index) {
   const std::lock_guard<std::mutex> lock(mutex);
   const LogSyncMethod method = LogSyncFromIndex(index);
   const bool automatic = method == LogSyncMethod::kAuto;
-  if (automatic ? probed : method == g_engine->log()->sync_method()) {
+  if (automatic ? probed : method == g_engine->Figures().log_sync_method) {
     probed = probed && automatic;
     return Status::Ok();
   }
@@ -351,7 +352,7 @@ InDoubtPolicy InDoubtPolicyFromVariable() { return static_cast<InDoubtPolicy>(g_
 bool DeadlockDetect() { return g_deadlock_detect; }
 bool NewInstanceWanted() { return g_new_instance; }
 void ShowSettingsInForce() {
-  g_redo_log_capacity = g_engine->log()->capacity_bytes();
+  g_redo_log_capacity = g_engine->Figures().log_capacity_bytes;
   g_log_buffer_size = g_engine->options().log_buffer_bytes;
   g_page_size = g_engine->options().page_size_bytes;
   g_buffer_pool_size = PoolBytesInForce();

@@ -72,7 +72,7 @@ class BitRot {
       ASSERT_TRUE(EngineWorld::Insert(session.get(), table.get(), id, rows_[id]).ok());
       ASSERT_TRUE(session->Commit(Durability::kDurable, true).ok());
       if (id != kRows / 2) continue;
-      ASSERT_TRUE(world_.engine->pool()->FlushAndCheckpoint().ok());
+      ASSERT_TRUE(world_.engine->impl()->pool->FlushAndCheckpoint().ok());
     }
     session.reset();
     if (clean) {
@@ -139,7 +139,7 @@ class BitRot {
     std::unique_ptr<Session> session = world_.engine->NewSession();
     session->Begin(IsolationLevel::kRepeatableRead);
     session->OpenSnapshot();
-    VersionCursor cursor(world_.engine->txns());
+    VersionCursor cursor(world_.engine->impl()->txns.get());
     cursor.Open(session->txn(), (*table)->index(0), ReadOptions{});
     VersionView view;
     Status status = cursor.SeekFirst(&view);

@@ -150,7 +150,7 @@ void CrashProgram::Maintain(Table* table) {
     Status status;
     switch (random.Below(8)) {
       case 0:
-      case 1: status = engine->pool()->FlushAndCheckpoint(); break;
+      case 1: status = engine->impl()->pool->FlushAndCheckpoint(); break;
       case 2: status = engine->FlushLog(); break;
       case 3: {
         constexpr LogSyncMethod kMethods[] = {LogSyncMethod::kFsync, LogSyncMethod::kFdatasync,
@@ -161,7 +161,7 @@ void CrashProgram::Maintain(Table* table) {
       case 4: status = engine->SetRedoLogCapacity((1 + random.Below(2)) << 20); break;
       case 5: {
         const uint64_t frames = 64 + random.Below(200);
-        status = engine->SetBufferPoolBytes(frames * engine->pool()->page_size_bytes());
+        status = engine->SetBufferPoolBytes(frames * engine->options().page_size_bytes);
         if (status.Is(Code::kBusy)) status = Status::Ok();
         break;
       }
@@ -245,7 +245,7 @@ Status CrashProgram::ResolvePrepared() {
 
 void CrashProgram::WaitForRollback() {
   const auto unfinished = [this] {
-    for (const TxnInfo& txn : world_.engine->txns()->Describe()) {
+    for (const TxnInfo& txn : world_.engine->Transactions()) {
       if (txn.recovered) return true;
     }
     return false;

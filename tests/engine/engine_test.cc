@@ -145,9 +145,9 @@ TEST(EngineTest, AutoIncrementRemembersWhatLeftTheTable) {
   // one that is about to be deleted is not.
   EXPECT_EQ(table->TakeAutoIncrement({}, 3), 18u);
   ASSERT_TRUE(table->KeepAutoIncrement(20).ok());
-  const uint64_t log_tail = world.engine->log()->tail().value();
+  const uint64_t log_tail = world.engine->Figures().log_tail.value();
   ASSERT_TRUE(table->KeepAutoIncrement(19).ok());
-  EXPECT_EQ(world.engine->log()->tail().value(), log_tail) << "it was remembered already";
+  EXPECT_EQ(world.engine->Figures().log_tail.value(), log_tail) << "it was remembered already";
   ASSERT_TRUE(world.engine->FlushLog().ok());
   table.reset();
   world.Crash(TestSeed() + 3);
@@ -374,10 +374,10 @@ TEST(EngineTest, PagesThatNothingRefersToAreFound) {
   EXPECT_TRUE(world.engine->CheckSystem().ok());
   PageNumber lost;
   {
-    PageAllocator* allocator = world.engine->allocator();
+    PageAllocator* allocator = world.engine->impl()->allocator.get();
     Result<PageReservation> reservation = allocator->Reserve(table->space(), 1);
     ASSERT_TRUE(reservation.ok());
-    MiniTxn mini_txn(world.engine->pool());
+    MiniTxn mini_txn(world.engine->impl()->pool.get());
     ASSERT_TRUE(mini_txn.Start(256).ok());
     lost = allocator->Allocate(&mini_txn, &*reservation, kNoPage).value();
     mini_txn.Commit();

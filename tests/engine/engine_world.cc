@@ -131,7 +131,7 @@ Status EngineWorld::FindBlob(Session* session, Table* table, uint64_t id,
 }
 
 Status EngineWorld::ReadStored(Session* session, Table* table, uint64_t id, std::string* stored) {
-  VersionCursor cursor(session->engine()->txns());
+  VersionCursor cursor(session->engine()->impl()->txns.get());
   ReadOptions options;
   options.mode = ReadMode::kLockExclusive;
   cursor.Open(session->txn(), table->index(0), options);
@@ -161,7 +161,7 @@ ToyRows EngineWorld::ReadAll(Table* table) {
   std::unique_ptr<Session> session = engine->NewSession();
   session->Begin(IsolationLevel::kRepeatableRead);
   session->OpenSnapshot();
-  VersionCursor cursor(engine->txns());
+  VersionCursor cursor(engine->impl()->txns.get());
   cursor.Open(session->txn(), table->index(0), ReadOptions{});
   VersionView view;
   Status status = cursor.SeekFirst(&view);
@@ -190,7 +190,7 @@ void EngineWorld::CheckSecondary(Session* session, Table* table, size_t index,
   }
   std::sort(expected.begin(), expected.end());
   std::vector<std::string> found;
-  VersionCursor cursor(engine->txns());
+  VersionCursor cursor(engine->impl()->txns.get());
   cursor.Open(session->txn(), table->index(index), ReadOptions{});
   VersionView view;
   Status status = cursor.SeekFirst(&view);

@@ -9,7 +9,7 @@
 #include <memory>
 #include <string>
 
-#include "engine/engine.h"
+#include "engine/engine_impl.h"
 #include "engine/table_load.h"
 #include "tests/engine/toy_row.h"
 #include "tests/support/fault_file_system.h"

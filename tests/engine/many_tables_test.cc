@@ -44,9 +44,9 @@ TEST(ManyTables, AreWrittenInTurnWithFewHandlesAndShortagesOfDescriptors) {
       world.files.Inject({.call = FileCall::kOpen, .path_part = "redo", .error = error});
     }
     InsertEverywhere(&world, tables, id);
-    ASSERT_TRUE(world.engine->pool()->FlushAndCheckpoint().ok());
+    ASSERT_TRUE(world.engine->impl()->pool->FlushAndCheckpoint().ok());
     // In use at a time, besides: what the page writers have under way.
-    EXPECT_LE(world.engine->pool()->files()->OpenHandles(), kHandles + 8);
+    EXPECT_LE(world.engine->Figures().open_files, kHandles + 8);
   }
   EXPECT_FALSE(world.engine->stopped());
   tables.clear();

@@ -40,7 +40,7 @@ class StaleWorld {
     ASSERT_NO_FATAL_FAILURE(Fill(kRows));
     KeepPages();
     ASSERT_TRUE(Change(kChanges / 2));
-    ASSERT_TRUE(world_.engine->pool()->FlushAndCheckpoint().ok());
+    ASSERT_TRUE(world_.engine->impl()->pool->FlushAndCheckpoint().ok());
     KeepPages();
     ASSERT_TRUE(Change(kChanges));
     End(ending);
@@ -85,7 +85,7 @@ class StaleWorld {
     }
     ASSERT_TRUE(session->Commit(Durability::kDurable, true).ok());
     session.reset();
-    ASSERT_TRUE(world_.engine->pool()->FlushAndCheckpoint().ok());
+    ASSERT_TRUE(world_.engine->impl()->pool->FlushAndCheckpoint().ok());
   }
 
   /// Inserts, updates and deletes, a transaction each. False when one failed: its row is in doubt.
@@ -209,7 +209,7 @@ class StaleWorld {
       std::unique_ptr<Session> session = world_.engine->NewSession();
       session->Begin(IsolationLevel::kRepeatableRead);
       session->OpenSnapshot();
-      VersionCursor cursor(world_.engine->txns());
+      VersionCursor cursor(world_.engine->impl()->txns.get());
       cursor.Open(session->txn(), table_->index(0), ReadOptions{});
       VersionView view;
       const Status status = cursor.Get(AsBytes(ToyKey(id)), &view);

@@ -86,10 +86,10 @@ TEST(StartTest, PurgeWaitsForATableThatCannotBeOpenedJustNow) {
   ASSERT_TRUE(world.Open().ok());
   world.files.Inject({.call = FileCall::kRead, .path_part = path, .lasting = true});
   WorkBudget budget(UINT64_MAX);
-  EXPECT_TRUE(world.engine->txns()->PurgeSome(0, 1, &budget).status().Is(Code::kIoError));
+  EXPECT_TRUE(world.engine->impl()->txns->PurgeSome(0, 1, &budget).status().Is(Code::kIoError));
   world.files.ClearFaults();
   Result<bool> more = true;
-  while (more.ok() && more.value()) more = world.engine->txns()->PurgeSome(0, 1, &budget);
+  while (more.ok() && more.value()) more = world.engine->impl()->txns->PurgeSome(0, 1, &budget);
   ASSERT_TRUE(more.ok()) << more.status().message();
   table = world.engine->OpenTable(id).value();
   uint64_t entries = 0;
@@ -143,7 +143,7 @@ class LostLogTest : public ::testing::Test {
     std::shared_ptr<Table> table = world.CreateTable("test/t");
     id = table->id();
     model = Fill(&world, table.get(), 700);  // more than the pool holds
-    durable = world.engine->log()->durable();
+    durable = world.engine->durable_lsn();
     table.reset();
     world.engine.reset();
     world.files.Crash({.keep = CrashPlan::Keep::kEverything}, 1);
@@ -233,8 +233,8 @@ TEST(StartTest, AShutdownAndEachCheckpointNoteHowFarTheLogWasDurable) {
   std::shared_ptr<Table> table = world.CreateTable("test/t");
   Fill(&world, table.get());
   table.reset();
-  const Lsn durable = world.engine->log()->durable();
-  ASSERT_TRUE(world.engine->pool()->FlushAndCheckpoint().ok());
+  const Lsn durable = world.engine->durable_lsn();
+  ASSERT_TRUE(world.engine->impl()->pool->FlushAndCheckpoint().ok());
   world.engine.reset();
   auto control = ControlFile::Open(&world.files, world.options.folder);
   EXPECT_GE(control.value()->data().log_durable_lsn, durable);
