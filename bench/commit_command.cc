@@ -76,16 +76,15 @@ class Instance {
     definition.indexes = {{IndexId(0), kNoPage, "PRIMARY", true, true, ""}};
     const std::unique_ptr<Session> session = engine_->NewSession();
     session->Begin(IsolationLevel::kRepeatableRead);
-    Result<std::shared_ptr<Table>> table = engine_->CreateTable(session.get(), definition, 1);
+    Result<std::shared_ptr<Table>> table = engine_->CreateTable(session.get(), definition);
     Require(table.status(), "creating the table");
     table_ = std::move(table).value();
     const std::string row(kRowBytes, 'r');
     for (uint64_t id = 0; id < rows; ++id) {
-      const Status status =
-          session->InsertRow(table_.get(), AsBytes(Key(id)), AsBytes(row), {}, false);
+      const Status status = session->InsertRow(table_.get(), AsBytes(Key(id)), AsBytes(row), {});
       Require(status, "inserting a row");
     }
-    Require(session->Commit(Durability::kDurable, true), "committing the rows");
+    Require(session->Commit(), "committing the rows");
     Require(engine_->FlushLog(), "flushing the log");
   }
 
@@ -106,7 +105,7 @@ void RunClient(Instance* instance, uint64_t number, uint64_t stop, Durability du
     const Status status = session->UpdateRow(instance->table(), AsBytes(key), AsBytes(key),
                                              AsBytes(row), {});
     Require(status, "updating a row");
-    Require(session->Commit(durability, true), "committing");
+    Require(session->Commit(durability), "committing");
     samples->Add(MonotonicNanos() - begin);
   }
 }

@@ -43,7 +43,7 @@ class Engine {
   /// Creates a table in the session's transaction: fills in ids, space and roots of `definition`.
   /// The file exists at once; rollback removes it.
   Result<std::shared_ptr<Table>> CreateTable(Session* session, TableDef definition,
-                                             uint64_t auto_increment);
+                                             uint64_t auto_increment = 1);
   /// Drops in the session's transaction; files go after commit (Session::FinishDdl) or by purge.
   Status DropTable(Session* session, TableId table);
   Status RenameTable(Session* session, TableId table, const std::string& new_name);

@@ -63,9 +63,9 @@ void Session::StartStatement() {
   statement_start_ = txns_->Savepoint(txn_.get());
 }
 
-Status Session::EndStatement(bool failed) {
+Status Session::EndStatement(StatementEnd end) {
   Status status;
-  if (statement_open_ && failed && txn_->state == TxnState::kActive) {
+  if (statement_open_ && end == StatementEnd::kUndo && in_transaction()) {
     status = txns_->RollbackTo(txn_.get(), statement_start_);
   }
   statement_open_ = false;
@@ -75,11 +75,12 @@ Status Session::EndStatement(bool failed) {
   return status;
 }
 
-Status Session::Commit(Durability durability, bool wait) {
+Status Session::Commit(Durability durability, CommitWait wait) {
   statement_open_ = false;
   if (txn_->state == TxnState::kIdle) return Status::Ok();
   const bool wrote = txn_->undo_start.page != kNoPage;
-  const Status status = txns_->Commit(txn_.get(), durability, wait);
+  const Status status =
+      txns_->Commit(txn_.get(), durability, wait == CommitWait::kAsDurability);
   if (status.ok()) {
     if (wrote) last_commit_lsn_ = txn_->commit_lsn;
     engine_->impl()->CommitDdl(txn_.get());
@@ -89,7 +90,12 @@ Status Session::Commit(Durability durability, bool wait) {
   return status;
 }
 
-Status Session::Prepare(Bytes xid) { return txns_->Prepare(txn_.get(), xid); }
+Result<Lsn> Session::Prepare(Bytes xid, Coordinator coordinator) {
+  const Status status = txns_->Prepare(txn_.get(), xid);
+  if (!status.ok()) return status;
+  if (coordinator == Coordinator::kExternal) txn_->commit_begin_nanos = 0;
+  return txn_->commit_lsn;
+}
 
 Status Session::Rollback() {
   statement_open_ = false;
@@ -143,15 +149,15 @@ void Session::NoteCommit() {
 }
 
 Status Session::InsertRow(Table* table, Bytes key, Bytes row, std::span<const EntryImage> entries,
-                          bool lock_duplicate_exclusive) {
+                          DuplicateLock duplicate_lock) {
   const UndoPosition before = Savepoint();
+  const bool exclusive = duplicate_lock == DuplicateLock::kExclusive;
   Status status =
-      AtIndex(writer_.InsertRow(txn_.get(), table->index(0), key, row, lock_duplicate_exclusive),
-              0);
+      AtIndex(writer_.InsertRow(txn_.get(), table->index(0), key, row, exclusive), 0);
   if (!status.ok()) return status;
   for (const EntryImage& entry : entries) {
     status = writer_.InsertEntry(txn_.get(), table->index(entry.index), entry.key, entry.payload,
-                                 entry.unique_prefix_bytes, lock_duplicate_exclusive);
+                                 entry.unique_prefix_bytes, exclusive);
     if (!status.ok()) return UndoRow(AtIndex(status, entry.index), before);
   }
   NoteChange(table, 1);

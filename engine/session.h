@@ -38,6 +38,22 @@ struct EntryChange {
   EntryImage after;
 };
 
+/// How a statement ends.
+enum class StatementEnd : uint8_t { kKeep, kUndo };
+/// Whether a commit waits for what its durability asks for; kNone: someone else will.
+enum class CommitWait : uint8_t { kAsDurability, kNone };
+/// Who decides about a prepared transaction: we, at once, or an external coordinator at any time,
+/// which the log's latencies do not count.
+enum class Coordinator : uint8_t { kInternal, kExternal };
+/// How an existing row is locked that an insert meets as a duplicate.
+enum class DuplicateLock : uint8_t { kShared, kExclusive };
+
+/// How a session waits for row locks.
+struct LockWaitSettings {
+  uint32_t timeout_s = 50;
+  bool detect_deadlocks = true;
+};
+
 class Session {
  public:
   explicit Session(Engine* engine);
@@ -48,6 +64,16 @@ class Session {
   [[nodiscard]] Txn* txn() { return txn_.get(); }
   [[nodiscard]] Engine* engine() const { return engine_; }
   [[nodiscard]] bool in_transaction() const { return txn_->state == TxnState::kActive; }
+  [[nodiscard]] bool idle() const { return txn_->state == TxnState::kIdle; }
+  [[nodiscard]] bool prepared() const { return txn_->state == TxnState::kPrepared; }
+  /// The transaction has written something.
+  [[nodiscard]] bool wrote() const { return txn_->is_writer(); }
+  [[nodiscard]] IsolationLevel isolation() const { return txn_->isolation; }
+  /// From the next wait on.
+  void SetLockWait(const LockWaitSettings& settings) {
+    txn_->lock_wait_timeout_s = settings.timeout_s;
+    txn_->deadlock_detect = settings.detect_deadlocks;
+  }
   /// Marks the transaction active; no id and no snapshot yet. Fine if it is active already.
   void Begin(IsolationLevel isolation);
   /// Takes the snapshot if none is open (REPEATABLE READ keeps it, READ COMMITTED closes it per
@@ -57,25 +83,32 @@ class Session {
   /// an ALTER or TRUNCATE committed after it was taken.
   Status OpenSnapshotFor(const Table& table);
   void StartStatement();
-  /// `failed`: undo what the statement did.
-  Status EndStatement(bool failed);
-  Status Commit(Durability durability, bool wait);
+  Status EndStatement(StatementEnd end);
+  Status Commit(Durability durability = Durability::kDurable,
+                CommitWait wait = CommitWait::kAsDurability);
   /// End of the newest commit of this session that wrote something; 0 before the first.
   [[nodiscard]] Lsn last_commit_lsn() const { return last_commit_lsn_; }
-  Status Prepare(Bytes xid);
+  /// End of what it logged, for WaitCommitted: prepared is the transaction only from then on.
+  Result<Lsn> Prepare(Bytes xid, Coordinator coordinator = Coordinator::kInternal);
   Status Rollback();
   [[nodiscard]] UndoPosition Savepoint() const;
   Status RollbackTo(const UndoPosition& position);
   /// The prepared transaction leaves this session (XA detach); the session gets a fresh one.
   void DetachPrepared();
-  /// Kill: ends a lock wait. Any thread.
+  /// Kill: ends a lock wait, and every read and wait from here on until ClearInterrupt or the next
+  /// transaction, with kInterrupted. Any thread.
   void Interrupt();
+  [[nodiscard]] bool interrupted() const {
+    return txn_->interrupted.load(std::memory_order_relaxed);
+  }
+  /// An Interrupt that is under way meanwhile may be lost: look for its reason afterwards.
+  void ClearInterrupt() { txn_->interrupted.store(false, std::memory_order_seq_cst); }
 
   // --- rows; errors as in mvcc/row_write.h ---
   /// kDuplicate: detail = ordinal of the index; the primary key bytes of the conflicting row are in
   /// duplicate_primary_key() for index 0, the conflicting tree key in duplicate_key().
   Status InsertRow(Table* table, Bytes key, Bytes row, std::span<const EntryImage> entries,
-                   bool lock_duplicate_exclusive);
+                   DuplicateLock duplicate_lock = DuplicateLock::kShared);
   /// `new_key` may equal `old_key`. `changes` lists only the entries that change.
   Status UpdateRow(Table* table, Bytes old_key, Bytes new_key, Bytes new_row,
                    std::span<const EntryChange> changes);

@@ -226,7 +226,8 @@ class ha_rowan final : public handler, private EntryFilter, private TableCodec::
   bool keyread_ = false;
   MY_BITMAP keyread_columns_{};
   std::vector<my_bitmap_map> keyread_bits_;
-  bool exclusive_on_duplicate_ = false;  ///< REPLACE, ON DUPLICATE KEY UPDATE
+  /// Exclusive: REPLACE, ON DUPLICATE KEY UPDATE.
+  DuplicateLock duplicate_lock_ = DuplicateLock::kShared;
   uint duplicate_key_ = MAX_KEY;         ///< server key number of the last duplicate
   bool bounded_by_key_ = false;          ///< the scan's end is the end of an exact key
   bool prepared_ = false;                ///< PrepareRead was done for what is asked for now

@@ -44,9 +44,7 @@ Status ScanIndex(Session* session, Table* table, const EntryKeys& keys,
   while (status.ok()) {
     status = visit(view);
     if (status.ok()) status = cursor.Next(&view);
-    if (session->txn()->interrupted.load(std::memory_order_relaxed)) {
-      return Status(Code::kInterrupted);
-    }
+    if (session->interrupted()) return Status(Code::kInterrupted);
   }
   return status.Is(Code::kEndOfRange) ? Status::Ok() : status;
 }

@@ -52,7 +52,7 @@ THR_LOCK_DATA** ha_rowan::store_lock(THD*, THR_LOCK_DATA** to, thr_lock_type loc
 ReadMode ha_rowan::ModeFor(THD* thd, thr_lock_type lock_type, bool writes) const {
   if (writes) return ReadMode::kLockExclusive;
   if (lock_type == TL_READ_WITH_SHARED_LOCKS) return ReadMode::kLockShared;
-  const IsolationLevel isolation = session_->txn()->isolation;
+  const IsolationLevel isolation = session_->isolation();
   if (isolation >= IsolationLevel::kRepeatableRead &&
       ChangesRowsByReading(thd_sql_command(thd))) {
     return ReadMode::kLockShared;
@@ -101,8 +101,8 @@ int ha_rowan::extra(ha_extra_function operation) {
       prepared_ = false;
       break;
     case HA_EXTRA_INSERT_WITH_UPDATE:
-    case HA_EXTRA_WRITE_CAN_REPLACE: exclusive_on_duplicate_ = true; break;
-    case HA_EXTRA_WRITE_CANNOT_REPLACE: exclusive_on_duplicate_ = false; break;
+    case HA_EXTRA_WRITE_CAN_REPLACE: duplicate_lock_ = DuplicateLock::kExclusive; break;
+    case HA_EXTRA_WRITE_CANNOT_REPLACE: duplicate_lock_ = DuplicateLock::kShared; break;
     case HA_EXTRA_BEGIN_ALTER_COPY: return BeginLoad();
     default: break;
   }
@@ -114,7 +114,7 @@ int ha_rowan::reset() {
   if (sorted_ranges_used_) sorted_ranges_.reset();
   sorted_ranges_used_ = false;
   keyread_ = false;
-  exclusive_on_duplicate_ = false;
+  duplicate_lock_ = DuplicateLock::kShared;
   prepared_ = false;
   if (reader_ != nullptr) {
     reader_->GiveBackBuffers();
@@ -124,14 +124,13 @@ int ha_rowan::reset() {
 }
 
 void ha_rowan::unlock_row() {
-  if (session_ == nullptr || session_->txn()->isolation > IsolationLevel::kReadCommitted) return;
+  if (session_ == nullptr || session_->isolation() > IsolationLevel::kReadCommitted) return;
   reader_->UnlockCurrent();
 }
 
 void ha_rowan::try_semi_consistent_read(bool yes) {
   if (session_ == nullptr) return;
-  reader_->SetSemiConsistent(yes &&
-                             session_->txn()->isolation <= IsolationLevel::kReadCommitted);
+  reader_->SetSemiConsistent(yes && session_->isolation() <= IsolationLevel::kReadCommitted);
 }
 
 bool ha_rowan::was_semi_consistent_read() {

@@ -109,7 +109,7 @@ Status ha_rowan::InsertImage() {
   }
   if (load_ != nullptr) return load_->Add(new_image_.key, new_image_.row, entry_views_);
   return session_->InsertRow(engine_table(), new_image_.key, new_image_.row, entry_views_,
-                             exclusive_on_duplicate_);
+                             duplicate_lock_);
 }
 
 // --- update and delete ---
@@ -169,7 +169,8 @@ void ha_rowan::ChooseChangedIndexes() {
 
 bool ha_rowan::SameRow(const uchar* old_record, const uchar* new_record) {
   // The server compares by itself when it knows all columns it writes, but never for REPLACE.
-  if (!exclusive_on_duplicate_ && bitmap_is_subset(table->write_set, table->read_set)) {
+  if (duplicate_lock_ == DuplicateLock::kShared &&
+      bitmap_is_subset(table->write_set, table->read_set)) {
     return false;
   }
   for (uint i = 0; i < table->s->fields; ++i) {

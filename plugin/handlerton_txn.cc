@@ -28,11 +28,15 @@ int Commit(handlerton*, THD* thd, bool all) {
   ThdContext* context = FindContext(thd);
   if (context == nullptr) return 0;
   Session* session = context->session.get();
-  if (!EndsTransaction(thd, all)) return session->EndStatement(false).ok() ? 0 : kFailed;
+  if (!EndsTransaction(thd, all)) {
+    return session->EndStatement(StatementEnd::kKeep).ok() ? 0 : kFailed;
+  }
   // A change of the catalog is durable whatever the session prefers: the server's dictionary is.
   const Durability durability =
       context->changed_catalog ? Durability::kDurable : FlushLogAtTrxCommit(thd);
-  const bool wait = thd_get_durability_property(thd) != HA_IGNORE_DURABILITY;
+  const CommitWait wait = thd_get_durability_property(thd) == HA_IGNORE_DURABILITY
+                              ? CommitWait::kNone
+                              : CommitWait::kAsDurability;
   const Status status = session->Commit(durability, wait);
   context->changed_catalog = false;
   if (!status.ok()) LogError("A commit failed: {}.", status.message());
@@ -44,7 +48,7 @@ int Rollback(handlerton*, THD* thd, bool all) {
   if (context == nullptr) return 0;
   Session* session = context->session.get();
   const bool whole = EndsTransaction(thd, all);
-  const Status status = whole ? session->Rollback() : session->EndStatement(true);
+  const Status status = whole ? session->Rollback() : session->EndStatement(StatementEnd::kUndo);
   if (whole) context->changed_catalog = false;
   return HandlerError(thd, status);
 }
@@ -73,14 +77,14 @@ int ReleaseSavepoint(handlerton*, THD* thd, void* name) {
 /// nothing was changed.
 bool CanReleaseMetadataLocks(handlerton*, THD* thd) {
   ThdContext* context = FindContext(thd);
-  return context == nullptr || !context->session->txn()->is_writer();
+  return context == nullptr || !context->session->wrote();
 }
 
 int StartConsistentSnapshot(handlerton*, THD* thd) {
   ThdContext* context = ContextOf(thd);
   const Status status = EnterStatement(thd, context);
   if (!status.ok()) return HandlerError(thd, status);
-  if (context->session->txn()->isolation >= IsolationLevel::kRepeatableRead) {
+  if (context->session->isolation() >= IsolationLevel::kRepeatableRead) {
     context->session->OpenSnapshot();
   } else {
     push_warning_printf(thd, Sql_condition::SL_WARNING, ER_UNKNOWN_ERROR,

@@ -59,25 +59,23 @@ int Prepare(handlerton*, THD* thd, bool all) {
   ThdContext* context = FindContext(thd);
   if (context == nullptr) return 0;
   Session* session = context->session.get();
-  if (!EndsTransaction(thd, all)) return session->EndStatement(false).ok() ? 0 : kFailed;
+  if (!EndsTransaction(thd, all)) {
+    return session->EndStatement(StatementEnd::kKeep).ok() ? 0 : kFailed;
+  }
   if (!session->in_transaction()) return 0;
   XID xid;
   thd_get_xid(thd, reinterpret_cast<MYSQL_XID*>(&xid));
   std::string bytes = XidToBytes(xid);
   if (IsInternal(xid)) AppendRunMark(RunMark(), &bytes);
-  Status status = session->Prepare(AsBytes(bytes));
-  if (!status.ok()) return HandlerError(thd, status);
+  const Coordinator coordinator = IsInternal(xid) ? Coordinator::kInternal : Coordinator::kExternal;
+  Result<Lsn> prepared = session->Prepare(AsBytes(bytes), coordinator);
+  if (!prepared.ok()) return HandlerError(thd, prepared.status());
   const Durability durability =
       context->changed_catalog ? Durability::kDurable : FlushLogAtTrxCommit(thd);
-  // The time to an external coordinator's decision is not the commit's.
-  if (!IsInternal(xid)) session->txn()->commit_begin_nanos = 0;
-  const Lsn end = session->txn()->commit_lsn;
-  if (durability == Durability::kDurable) RaiseTo(&g_prepared_durable, end.value());
-  if (durability == Durability::kWrite) RaiseTo(&g_prepared_written, end.value());
-  if (thd_get_durability_property(thd) != HA_IGNORE_DURABILITY) {
-    status = g_engine->WaitCommitted(end, durability);
-  }
-  return HandlerError(thd, status);
+  if (durability == Durability::kDurable) RaiseTo(&g_prepared_durable, prepared->value());
+  if (durability == Durability::kWrite) RaiseTo(&g_prepared_written, prepared->value());
+  if (thd_get_durability_property(thd) == HA_IGNORE_DURABILITY) return 0;
+  return HandlerError(thd, g_engine->WaitCommitted(*prepared, durability));
 }
 
 bool FlushLogs(handlerton*, bool binlog_group_flush) {

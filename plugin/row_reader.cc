@@ -220,20 +220,18 @@ Status RowReader::StepUntilRow(Status status, bool forward, unsigned char* recor
     if (status.ok()) {
       place_ = Place::kCursor;
       if (!forward && BeforeStart()) {
-        if (session_->txn()->isolation <= IsolationLevel::kReadCommitted) cursor_.UnlockCurrent();
+        if (session_->isolation() <= IsolationLevel::kReadCommitted) cursor_.UnlockCurrent();
         return Status(Code::kEndOfRange);
       }
       status = PutRow(record);
       if (!status.Is(Code::kNotFound)) return status;
       // No row here: at READ COMMITTED the entry's lock is not kept either.
-      if (session_->txn()->isolation <= IsolationLevel::kReadCommitted) cursor_.UnlockCurrent();
+      if (session_->isolation() <= IsolationLevel::kReadCommitted) cursor_.UnlockCurrent();
     } else if (!status.Is(Code::kSkipped)) {
       view_ = {};
       return status;
     }
-    if (session_->txn()->interrupted.load(std::memory_order_relaxed)) {
-      return Status(Code::kInterrupted);
-    }
+    if (session_->interrupted()) return Status(Code::kInterrupted);
     status = forward ? cursor_.Next(&view_) : cursor_.Prev(&view_);
   }
 }

@@ -97,15 +97,14 @@ ThdContext* SwapContext(THD* thd, ThdContext* context) {
 
 void ReleaseIdleContext(THD* thd) {
   ThdContext* context = FindContext(thd);
-  if (context != nullptr && context->session->txn()->state != TxnState::kIdle) return;
+  if (context != nullptr && !context->session->idle()) return;
   DiscardContext(thd, SwapContext(thd, nullptr));
 }
 
 Status EnterStatement(THD* thd, ThdContext* context) {
   if (context == nullptr) return Status(Code::kStopped, "the plugin is being uninstalled");
   Session* session = context->session.get();
-  Txn* txn = session->txn();
-  if (txn->state == TxnState::kPrepared) {
+  if (session->prepared()) {
     return Status(Code::kInvalidArgument, "the transaction is prepared");
   }
   Register(thd);
@@ -114,12 +113,11 @@ Status EnterStatement(THD* thd, ThdContext* context) {
     context->changed_catalog = false;
     context->savepoints.Clear();
   }
-  txn->lock_wait_timeout_s = LockWaitTimeoutSeconds(thd);
-  txn->deadlock_detect = DeadlockDetect();
-  if (txn->interrupted.load(std::memory_order_relaxed)) {
+  session->SetLockWait({LockWaitTimeoutSeconds(thd), DeadlockDetect()});
+  if (session->interrupted()) {
     // A kill that ended an earlier statement must not end this one; one that arrives now sets both.
-    txn->interrupted.store(false, std::memory_order_seq_cst);
-    if (thd_killed(thd) != 0) txn->interrupted.store(true, std::memory_order_relaxed);
+    session->ClearInterrupt();
+    if (thd_killed(thd) != 0) session->Interrupt();
   }
   session->StartStatement();
   return Status::Ok();

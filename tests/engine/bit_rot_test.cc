@@ -70,7 +70,7 @@ class BitRot {
       rows_[id] = {static_cast<uint32_t>(id % 7), static_cast<uint32_t>(id),
                    std::string(300, static_cast<char>('a' + id % 26))};
       ASSERT_TRUE(EngineWorld::Insert(session.get(), table.get(), id, rows_[id]).ok());
-      ASSERT_TRUE(session->Commit(Durability::kDurable, true).ok());
+      ASSERT_TRUE(session->Commit().ok());
       if (id != kRows / 2) continue;
       ASSERT_TRUE(world_.engine->impl()->pool->FlushAndCheckpoint().ok());
     }

@@ -41,7 +41,7 @@ bool CrashDdl::Transaction(CrashContext* context, Session* session) {
     const auto durability = static_cast<Durability>(random_.Below(3));
     history_.push_back(std::move(state));
     const Lsn before = session->last_commit_lsn();
-    status = session->Commit(durability, true);
+    status = session->Commit(durability);
     if (status.ok()) {
       session->FinishDdl();
       committed_ = history_.size() - 1;

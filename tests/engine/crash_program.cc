@@ -70,7 +70,7 @@ void CrashProgram::CreateTables() {
     ASSERT_TRUE(EngineWorld::Insert(session.get(), table.get(), kHotRowFirst + hot,
                                     MakeHotRow(hot, {})).ok());
   }
-  ASSERT_TRUE(session->Commit(Durability::kDurable, true).ok());
+  ASSERT_TRUE(session->Commit().ok());
 }
 
 void CrashProgram::Round(uint32_t round) {

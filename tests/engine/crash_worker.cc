@@ -30,7 +30,7 @@ HotClock ParseHotRow(const ToyRow& row) {
 
 void CrashWorker::Work(CrashContext* context, Table* table, uint32_t transactions) {
   std::unique_ptr<Session> session = context->engine()->NewSession();
-  session->txn()->lock_wait_timeout_s = kLockWaitSeconds;
+  session->SetLockWait({.timeout_s = kLockWaitSeconds});
   context->Enlist(session.get());
   for (uint32_t i = 0; i < transactions; ++i) {
     if (Transaction(context, table, session.get()) == Outcome::kStop) break;
@@ -84,7 +84,7 @@ CrashWorker::Outcome CrashWorker::Failed(CrashContext* context, Session* session
 CrashWorker::Outcome CrashWorker::Commit(CrashContext* context, Session* session, State state) {
   const auto durability = static_cast<Durability>(random_.Below(3));
   history_.push_back(std::move(state));
-  const Status status = session->Commit(durability, true);
+  const Status status = session->Commit(durability);
   if (!status.ok()) {
     // In doubt: nothing may be built on either outcome.
     Failed(context, session, status);
@@ -102,7 +102,7 @@ CrashWorker::Outcome CrashWorker::Commit(CrashContext* context, Session* session
 CrashWorker::Outcome CrashWorker::CommitInTwoPhases(CrashContext* context, Session* session,
                                                     State state) {
   const std::string xid = std::to_string(number_) + ":" + std::to_string(sequence_);
-  Status status = session->Prepare(AsBytes(xid));
+  Status status = session->Prepare(AsBytes(xid)).status();
   if (status.ok()) status = context->engine()->FlushLog();
   // Undecided: a coordinator rolls back what it finds prepared.
   if (!status.ok()) return Failed(context, session, status);
@@ -130,7 +130,9 @@ CrashWorker::Outcome CrashWorker::CommitInTwoPhases(CrashContext* context, Sessi
 Status CrashWorker::Resolve(CrashContext* context, Session* session, const std::string& xid,
                             bool commit) {
   const auto durability = static_cast<Durability>(random_.Below(3));
-  if (!random_.OneIn(3)) return commit ? session->Commit(durability, false) : session->Rollback();
+  if (!random_.OneIn(3)) {
+    return commit ? session->Commit(durability, CommitWait::kNone) : session->Rollback();
+  }
   // As XA COMMIT or XA ROLLBACK from another connection.
   session->DetachPrepared();
   Engine* engine = context->engine();

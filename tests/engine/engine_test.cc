@@ -26,7 +26,7 @@ ToyRows Fill(EngineWorld* world, Table* table, uint64_t rows) {
     model[id] = MakeRow(id, static_cast<uint32_t>(id % 7));
     EXPECT_TRUE(EngineWorld::Insert(session.get(), table, id, model[id]).ok());
   }
-  EXPECT_TRUE(session->Commit(Durability::kDurable, true).ok());
+  EXPECT_TRUE(session->Commit().ok());
   return model;
 }
 
@@ -83,7 +83,7 @@ TEST(EngineTest, DuplicateLeavesNothingOfTheRow) {
   status = EngineWorld::Insert(session.get(), table.get(), 5, MakeRow(5, 1));
   EXPECT_EQ(status.code(), Code::kDuplicate);
   EXPECT_EQ(status.detail(), 0u);
-  EXPECT_TRUE(session->Commit(Durability::kDurable, true).ok());
+  EXPECT_TRUE(session->Commit().ok());
   EXPECT_EQ(world.ReadAll(table.get()), model);
   world.CheckTable(table.get(), model);
 }
@@ -118,7 +118,7 @@ TEST(EngineTest, DroppedTableIsGoneAfterARestart) {
     std::unique_ptr<Session> session = world.engine->NewSession();
     session->Begin(IsolationLevel::kRepeatableRead);
     ASSERT_TRUE(world.engine->DropTable(session.get(), id).ok());
-    ASSERT_TRUE(session->Commit(Durability::kDurable, true).ok());
+    ASSERT_TRUE(session->Commit().ok());
   }
   world.Crash(TestSeed() + 2);  // before FinishDdl
   ASSERT_TRUE(world.Open().ok());
@@ -240,7 +240,7 @@ TEST(EngineTest, ADropThatIsRolledBackToASavepointIsForgotten) {
   const UndoPosition savepoint = session->Savepoint();
   ASSERT_TRUE(world.engine->DropTable(session.get(), table->id()).ok());
   ASSERT_TRUE(session->RollbackTo(savepoint).ok());
-  ASSERT_TRUE(session->Commit(Durability::kDurable, true).ok());
+  ASSERT_TRUE(session->Commit().ok());
   session->FinishDdl();
   ASSERT_TRUE(world.engine->OpenTable(table->id()).ok());
   EXPECT_FALSE(table->dropped.load());
@@ -281,7 +281,7 @@ TEST(EngineTest, ADefinitionLargerThanAPageIsKept) {
     id = (*created)->id();
     const std::string longer(600, 'n');
     ASSERT_TRUE(world.engine->RenameTable(session.get(), id, longer).ok());
-    ASSERT_TRUE(session->Commit(Durability::kDurable, true).ok());
+    ASSERT_TRUE(session->Commit().ok());
   }
   const TableDef kept = world.engine->OpenTable(id).value()->definition();
   const auto expect_kept = [&](const std::string& name) {
@@ -315,7 +315,7 @@ TEST(EngineTest, ADefinitionLargerThanAPageIsKept) {
     std::unique_ptr<Session> session = world.engine->NewSession();
     session->Begin(IsolationLevel::kRepeatableRead);
     ASSERT_TRUE(world.engine->DropTable(session.get(), id).ok());
-    ASSERT_TRUE(session->Commit(Durability::kDurable, true).ok());
+    ASSERT_TRUE(session->Commit().ok());
     session->FinishDdl();
   }
   ASSERT_TRUE(world.Shutdown().ok());

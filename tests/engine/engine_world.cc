@@ -55,10 +55,10 @@ std::shared_ptr<Table> EngineWorld::CreateTable(const std::string& name) {
   std::unique_ptr<Session> session = engine->NewSession();
   session->Begin(IsolationLevel::kRepeatableRead);
   Result<std::shared_ptr<Table>> table =
-      engine->CreateTable(session.get(), ToyDefinition(name), 1);
+      engine->CreateTable(session.get(), ToyDefinition(name));
   EXPECT_TRUE(table.ok()) << table.status().message();
   if (!table.ok()) return nullptr;
-  EXPECT_TRUE(session->Commit(Durability::kDurable, true).ok());
+  EXPECT_TRUE(session->Commit().ok());
   return *table;
 }
 
@@ -68,7 +68,7 @@ Status EngineWorld::Insert(Session* session, Table* table, uint64_t id, const To
   const Status status = WriteBlob(session, table, row, &blob);
   if (!status.ok()) return status;
   return session->InsertRow(table, AsBytes(ToyKey(id)), AsBytes(ToyEncode(row, blob)),
-                            entries.images(), false);
+                            entries.images());
 }
 
 Status EngineWorld::Load(TableLoad* load, uint64_t id, const ToyRow& row) {
@@ -171,7 +171,7 @@ ToyRows EngineWorld::ReadAll(Table* table) {
   }
   EXPECT_EQ(status.code(), Code::kEndOfRange) << status.message();
   cursor.Close();
-  EXPECT_TRUE(session->Commit(Durability::kDurable, true).ok());
+  EXPECT_TRUE(session->Commit().ok());
   return rows;
 }
 
@@ -212,7 +212,7 @@ void EngineWorld::CheckTable(Table* table, const ToyRows& rows) {
   session->OpenSnapshot();
   CheckSecondary(session.get(), table, 1, rows);
   CheckSecondary(session.get(), table, 2, rows);
-  EXPECT_TRUE(session->Commit(Durability::kDurable, true).ok());
+  EXPECT_TRUE(session->Commit().ok());
 }
 
 }  // namespace rowan

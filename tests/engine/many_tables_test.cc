@@ -23,7 +23,7 @@ void InsertEverywhere(EngineWorld* world, const std::vector<std::shared_ptr<Tabl
     std::unique_ptr<Session> session = world->engine->NewSession();
     session->Begin(IsolationLevel::kRepeatableRead);
     ASSERT_TRUE(EngineWorld::Insert(session.get(), tables[i].get(), id, RowOf(i, id)).ok());
-    ASSERT_TRUE(session->Commit(Durability::kDurable, true).ok());
+    ASSERT_TRUE(session->Commit().ok());
   }
 }
 

@@ -33,7 +33,7 @@ class OrphanFilesTest : public ::testing::Test {
       model[row] = {static_cast<uint32_t>(row % 7), static_cast<uint32_t>(row), "text"};
       EXPECT_TRUE(EngineWorld::Insert(session.get(), table.get(), row, model[row]).ok());
     }
-    EXPECT_TRUE(session->Commit(Durability::kDurable, true).ok());
+    EXPECT_TRUE(session->Commit().ok());
     return model;
   }
   std::vector<std::byte> Contents(const std::string& path) {

@@ -83,7 +83,7 @@ class StaleWorld {
       rows_[id] = MakeRow(id);
       ASSERT_TRUE(EngineWorld::Insert(session.get(), table_.get(), id, rows_[id]).ok());
     }
-    ASSERT_TRUE(session->Commit(Durability::kDurable, true).ok());
+    ASSERT_TRUE(session->Commit().ok());
     session.reset();
     ASSERT_TRUE(world_.engine->impl()->pool->FlushAndCheckpoint().ok());
   }
@@ -106,7 +106,7 @@ class StaleWorld {
       } else {
         status = EngineWorld::Update(session.get(), table_.get(), id, found->second, row);
       }
-      if (status.ok()) status = session->Commit(Durability::kDurable, true);
+      if (status.ok()) status = session->Commit();
       if (!status.ok()) {
         session->Rollback().Ignore();
         in_doubt_ = id;

@@ -23,7 +23,7 @@ ToyRows Fill(EngineWorld* world, Table* table, size_t text_bytes = 10) {
                  std::string(text_bytes, 't')};
     EXPECT_TRUE(EngineWorld::Insert(session.get(), table, id, model[id]).ok());
   }
-  EXPECT_TRUE(session->Commit(Durability::kDurable, true).ok());
+  EXPECT_TRUE(session->Commit().ok());
   return model;
 }
 
@@ -79,7 +79,7 @@ TEST(StartTest, PurgeWaitsForATableThatCannotBeOpenedJustNow) {
       ASSERT_TRUE(EngineWorld::Delete(session.get(), table.get(), row, model.at(row)).ok());
       model.erase(row);
     }
-    ASSERT_TRUE(session->Commit(Durability::kDurable, true).ok());
+    ASSERT_TRUE(session->Commit().ok());
   }
   table.reset();
   ASSERT_TRUE(world.Shutdown().ok());

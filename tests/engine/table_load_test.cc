@@ -44,7 +44,7 @@ class TableLoadTest : public ::testing::Test {
     ASSERT_TRUE(load.Finish().ok());
   }
   void CommitAndCheck() {
-    ASSERT_TRUE(session_->Commit(Durability::kDurable, true).ok());
+    ASSERT_TRUE(session_->Commit().ok());
     world_.ExpectTable(table_->id(), model_);
   }
   static std::vector<uint64_t> Ids(uint64_t count) {
@@ -132,7 +132,7 @@ TEST_F(TableLoadTest, RollbackAndCrashLeaveNoTableAndNoFile) {
 TEST_F(TableLoadTest, CommittedRowsSurviveACrash) {
   Begin();
   Load(Ids(3000), 1 << 20);
-  ASSERT_TRUE(session_->Commit(Durability::kDurable, true).ok());
+  ASSERT_TRUE(session_->Commit().ok());
   const TableId id = table_->id();
   world_.files.PowerOffAfter(0);
   session_.reset();
