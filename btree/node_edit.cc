@@ -38,7 +38,8 @@ void AddGarbage(MutableBytes page, size_t size_bytes) {
   SetU16(page, kGarbageBytes, NodeView(page).garbage_bytes() + size_bytes);
 }
 
-/// Writes record and slot; the heap has room.
+/// Writes record and slot; the heap has room. Suffix and value may be parts of the page: of a
+/// damaged one even of the space that is written, which then holds rubbish as before.
 void PutRecord(MutableBytes page, size_t slot, Bytes suffix, Bytes value) {
   const NodeView node(page);
   const bool leaf = node.is_leaf();
@@ -47,13 +48,13 @@ void PutRecord(MutableBytes page, size_t slot, Bytes suffix, Bytes value) {
   std::byte* record = page.data() + offset;
   if (leaf) {
     StoreLe<uint16_t>(record, static_cast<uint16_t>(value.size()));
-    if (!suffix.empty()) std::memcpy(record + kLeafRecordHeader, suffix.data(), suffix.size());
+    if (!suffix.empty()) std::memmove(record + kLeafRecordHeader, suffix.data(), suffix.size());
     if (!value.empty()) {
-      std::memcpy(record + kLeafRecordHeader + suffix.size(), value.data(), value.size());
+      std::memmove(record + kLeafRecordHeader + suffix.size(), value.data(), value.size());
     }
   } else {
-    std::memcpy(record, value.data(), kInnerRecordHeader);
-    if (!suffix.empty()) std::memcpy(record + kInnerRecordHeader, suffix.data(), suffix.size());
+    std::memmove(record, value.data(), kInnerRecordHeader);
+    if (!suffix.empty()) std::memmove(record + kInnerRecordHeader, suffix.data(), suffix.size());
   }
   std::byte* entry = SlotPointer(page, slot);
   StoreLe<uint16_t>(entry, static_cast<uint16_t>(offset));
