@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <set>
 #include <span>
 
 #include "base/ids.h"
@@ -99,13 +100,15 @@ class BufferPool {
   /// Before recovery, once the existing spaces are open in `files`: repairs torn and stale pages
   /// from the doublewrite file, then empties it. Until EndRedo a page that is older than its last
   /// write passes if redo, from the checkpoint on, has all that it lacks.
-  Status RepairFromDoublewrite();
+  /// `passed_over`: see DoublewriteFile::Repair.
+  Status RepairFromDoublewrite(std::set<SpaceId>* passed_over = nullptr);
   /// Before anything of an instance is changed, and without a pool: kCorrupt when the doublewrite
   /// file has a page from behind `log_end`, so that the log must have lost its end. Reads only.
   static Status JudgeDoublewrite(FileSystem* file_system, SpaceFiles* files, Lsn log_end);
   /// From now on a page that comes in has its records applied, before anyone sees it. The caller
   /// keeps the backlog until EndRedo or the end of the pool.
   void BeginRedo(RedoBacklog* backlog);
+  [[nodiscard]] bool IsResident(PageId id) const;
   /// All pages are redone. Until then no checkpoint is published.
   void EndRedo();
   /// Checks what `rowan.versions` holds of the space; damage is logged and repaired by the next

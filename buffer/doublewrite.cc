@@ -344,14 +344,18 @@ Status DoublewriteFile::ReadImage(const Image& image, MutableBytes page) {
 }
 
 Result<DoublewriteFile::Home> DoublewriteFile::LookAtHome(PageId id, MutableBytes page) {
+  Status status;
   if (!files_->IsLive(id.space)) {
-    const Status opened = files_->Open(id.space);
-    if (opened.Is(Code::kNotFound)) return Home::kDropped;
-    if (!opened.ok()) return opened;
+    status = files_->Open(id.space);
+    if (status.Is(Code::kNotFound)) return Home::kDropped;
   }
-  const Status status = files_->ReadPage(id, page);
+  if (status.ok()) status = files_->ReadPage(id, page);
   const bool beyond_end = status.Is(Code::kIoError) && status.detail() == 0;
-  if (!status.ok() && !beyond_end) return status;
+  if (!status.ok() && !beyond_end) {
+    if (id.space < kFirstTableSpace || passed_over_ == nullptr) return status;
+    passed_over_->insert(id.space);
+    return Home::kUnreachable;
+  }
   if (beyond_end || IsZero(page)) return Home::kUnwritten;
   if (VerifyPage(page, id) != PageVerdict::kGood) return Home::kTorn;
   if (!versions_->IsStale(id, PageLsnOf(page.data()))) return Home::kWhole;
@@ -374,7 +378,8 @@ Status DoublewriteFile::RepairPage(const Image& image, Findings* findings) {
   const PageId id = image.id;
   AlignedBuffer page(files_->page_size_bytes());
   const Result<Home> home = LookAtHome(id, page.span());
-  if (!home.ok() || home.value() == Home::kDropped) return home.status();
+  if (!home.ok()) return home.status();
+  if (home.value() == Home::kDropped || home.value() == Home::kUnreachable) return Status::Ok();
   if (home.value() == Home::kWhole) return WriteHome(id, page.span());
   Status status = ReadImage(image, page.span());
   if (!status.ok()) return status;
@@ -404,7 +409,10 @@ Status DoublewriteFile::RewriteListed(const std::vector<PlacedDirectory>& direct
         const Status status = WriteHome(id, page.span());
         if (!status.ok()) return status;
       }
-      if (home.value() == Home::kWhole || home.value() == Home::kDropped) continue;
+      if (home.value() == Home::kWhole || home.value() == Home::kDropped ||
+          home.value() == Home::kUnreachable) {
+        continue;
+      }
       LogError("Page {} of {} is {}, and rowan_doublewrite = detect_only kept no image of it. "
                "Unless the redo log holds all of the page, the instance cannot be opened.",
                id.page.value(), files_->PathOf(id.space), Describe(home.value()));
@@ -413,7 +421,8 @@ Status DoublewriteFile::RewriteListed(const std::vector<PlacedDirectory>& direct
   return Status::Ok();
 }
 
-Status DoublewriteFile::Repair(Lsn log_end) {
+Status DoublewriteFile::Repair(Lsn log_end, std::set<SpaceId>* passed_over) {
+  passed_over_ = passed_over;
   std::vector<PlacedDirectory> directories;
   std::vector<Image> images;
   Status status = ReadDirectories(&directories);

@@ -23,6 +23,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -65,8 +66,10 @@ class DoublewriteFile {
   /// Repairs torn and stale home pages from unsettled segments, makes that durable, then empties
   /// the file. Whole ones are written again: the sync of an earlier process may have failed, and
   /// then the kernel takes for clean what never reached the disk. Pages torn or stale without an
-  /// image are named in the log and left. kCorrupt if a page is from behind `log_end`.
-  Status Repair(Lsn log_end);
+  /// image are named in the log and left. kCorrupt if a page is from behind `log_end`. A table's
+  /// file that cannot be opened or read is passed over and added to `*passed_over` if that is
+  /// given, else a failure, which leaves the images as they are.
+  Status Repair(Lsn log_end, std::set<SpaceId>* passed_over = nullptr);
   /// Makes everything at home durable and empties the file. No write may be under way.
   Status Reset();
 
@@ -110,7 +113,7 @@ class DoublewriteFile {
   Status ReadDirectories(std::vector<PlacedDirectory>* directories);
   Status CollectImages(const std::vector<PlacedDirectory>& directories, Lsn log_end,
                        std::vector<Image>* images);
-  enum class Home { kWhole, kTorn, kUnwritten, kStale, kDropped };
+  enum class Home { kWhole, kTorn, kUnwritten, kStale, kDropped, kUnreachable };
   /// What Repair found, for one message.
   struct Findings {
     uint64_t torn = 0;
@@ -121,6 +124,7 @@ class DoublewriteFile {
   /// `page` gets the home page. Torn: it fails its checksum. Unwritten: it is zero or lies behind
   /// the end of its file, as when the end came between the two writes of a batch.
   /// Stale: older than its last write, and redo does not have what it lacks.
+  /// Unreachable: the file of a table cannot be opened or read there.
   Result<Home> LookAtHome(PageId id, MutableBytes page);
   /// Of a torn, unwritten or stale page.
   static const char* Describe(Home home);
@@ -135,6 +139,7 @@ class DoublewriteFile {
   SyncTracker* const syncs_;
   PageVersions* const versions_;
   std::unique_ptr<File> file_;
+  std::set<SpaceId>* passed_over_ = nullptr;  ///< while repairing
   std::mutex mutex_;
   std::vector<Segment> segments_;  // guarded by mutex_
   uint64_t last_sequence_ = 0;     // guarded by mutex_

@@ -52,7 +52,8 @@ struct PoolCore {
   /// What pages lack of the redo log until redo is through, else null; read where a page comes in,
   /// never where one is found. Used through buffer/redo_use.h.
   std::atomic<RedoBacklog*> backlog{nullptr};
-  /// Shared while the backlog is used, also while a page is read; exclusive to take it away.
+  /// Shared while the backlog is used, also while a page is read; exclusive to wait for its users
+  /// once it was taken away.
   std::shared_mutex backlog_mutex;
   /// Frames [0, frame_limit) are in use; the ones behind are retired or on their way.
   std::atomic<uint32_t> frame_limit{0};

@@ -286,11 +286,12 @@ void BufferPool::SetBeforeCheckpoint(std::function<void()> callback) {
   impl_->checkpointer.SetBefore(std::move(callback));
 }
 
-Status BufferPool::RepairFromDoublewrite() {
+Status BufferPool::RepairFromDoublewrite(std::set<SpaceId>* passed_over) {
   PoolCore& core = impl_->core;
   if (core.control != nullptr) core.versions.BeginRedo(core.control->data().checkpoint_lsn);
   impl_->checkpointer.BeginRedo();
-  return impl_->doublewrite.Repair(core.log == nullptr ? Lsn(UINT64_MAX) : core.log->tail());
+  return impl_->doublewrite.Repair(core.log == nullptr ? Lsn(UINT64_MAX) : core.log->tail(),
+                                   passed_over);
 }
 
 Status BufferPool::JudgeDoublewrite(FileSystem* file_system, SpaceFiles* files, Lsn log_end) {
@@ -301,12 +302,17 @@ void BufferPool::BeginRedo(RedoBacklog* backlog) {
   impl_->core.backlog.store(backlog, std::memory_order_release);
 }
 
+bool BufferPool::IsResident(PageId id) const {
+  return impl_->core.Lookup(id.Packed()) != PageTable::kNone;
+}
+
 void BufferPool::EndRedo() {
   PoolCore& core = impl_->core;
   core.versions.EndRedo();
   impl_->checkpointer.EndRedo();
+  // First, so that nobody begins a use any more: waited for is only who looks at it now.
+  core.backlog.store(nullptr, std::memory_order_seq_cst);
   const std::unique_lock guard(core.backlog_mutex);
-  core.backlog.store(nullptr, std::memory_order_release);
 }
 
 Status BufferPool::CheckPageVersions(SpaceId space) {

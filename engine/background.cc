@@ -44,7 +44,9 @@ void Engine::Impl::StartBackground() {
   }
   const uint32_t rollback_workers =
       std::clamp(std::thread::hardware_concurrency(), 1u, kRollbackWorkersMax);
-  for (uint32_t worker = 0; worker < rollback_workers && txns->LoserCount() != 0; ++worker) {
+  for (uint32_t worker = 0; worker < rollback_workers; ++worker) {
+    // One for rollbacks that fail until redo is through.
+    if (txns->LoserCount() == 0 && (worker != 0 || redo_thread == nullptr)) break;
     threads.push_back(std::make_unique<ThreadLoop>("rollback-" + std::to_string(worker),
                                                    kRollbackTick,
                                                    [this] { return RollbackTick(); }));
@@ -58,6 +60,8 @@ void Engine::Impl::StartBackground() {
 void Engine::Impl::StopBackground() {
   stopping.store(true, std::memory_order_relaxed);
   for (const auto& thread : threads) thread->Stop();
+  // Redo ends last: the others may wait for log space, which its end gives free.
+  StopRedo(!closed);
   housekeeping = nullptr;
   threads.clear();
 }
@@ -68,6 +72,18 @@ ThreadLoop::Next Engine::Impl::PurgeTick(uint32_t worker) {
   WorkBudget budget(kRecordsPerUnit, &stopping);
   const Result<bool> more = txns->PurgeSome(worker, options.purge_workers, &budget);
   return more.ok() && more.value() ? ThreadLoop::Next::kAgain : ThreadLoop::Next::kWait;
+}
+
+void Engine::Impl::StopRedo(bool abandon) {
+  if (redo_thread == nullptr) return;
+  if (abandon) recovery->Abandon();
+  redo_thread.reset();
+}
+
+ThreadLoop::Next Engine::Impl::RedoTick() {
+  // A failure has stopped the engine, or it is closing: the next start begins again.
+  if (!stopped.load(std::memory_order_acquire)) FinishRedo().Ignore();
+  return ThreadLoop::Next::kWait;
 }
 
 ThreadLoop::Next Engine::Impl::RollbackTick() {

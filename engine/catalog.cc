@@ -38,10 +38,15 @@ void NoteDropped(CatalogRowJoiner* dropped, Bytes key, Bytes row) {
   dropped->Add(key, row).Ignore();
 }
 
+Status LacksChanges() {
+  return Status(Code::kCorrupt, "it lacks changes that the redo log had, and can be dropped");
+}
+
 }  // namespace
 
-Catalog::Catalog(PageAllocator* allocator, PageNumber root)
+Catalog::Catalog(PageAllocator* allocator, PageNumber root, DamagedSpaces* damaged)
     : allocator_(allocator),
+      damaged_(damaged),
       rows_(std::make_shared<IndexRef>(allocator, kSystemSpace, root, kCatalogIndex,
                                        kCatalogTable, true)) {}
 
@@ -188,6 +193,24 @@ Status Catalog::Rename(TableId table, const std::string& name) {
   return Status::Ok();
 }
 
+void Catalog::NoteDamage(SpaceId space) {
+  const std::unique_lock lock(mutex_);
+  for (auto& [id, entry] : tables_) {
+    if (entry.definition.space != space) continue;
+    LogError("Table '{}' is damaged, '{}' says why. It can only be dropped; the other tables are "
+             "served.", entry.definition.name, damaged_->PathOf(space));
+    if (const std::shared_ptr<Table>& open = entry.table) {
+      open->damaged.store(true, std::memory_order_release);
+      // For rollback and purge; nothing of it can be read or changed any more.
+      for (size_t i = 0; i < open->index_count(); ++i) {
+        open->index(i)->dropped.store(true, std::memory_order_release);
+      }
+    }
+    return;
+  }
+  damaged_->Forget(space);
+}
+
 Result<TableDef> Catalog::Definition(TableId table) const {
   const std::shared_lock lock(mutex_);
   const auto found = tables_.find(table);
@@ -201,6 +224,7 @@ Result<std::shared_ptr<Table>> Catalog::Open(TableId table) {
     const std::shared_lock lock(mutex_);
     const auto found = tables_.find(table);
     if (found == tables_.end()) return Status(Code::kNotFound, "no such table in the catalog");
+    if (damaged_->Contains(found->second.definition.space)) return LacksChanges();
     if (found->second.table) return found->second.table;
     definition = found->second.definition;
   }
@@ -222,6 +246,7 @@ Result<std::shared_ptr<Table>> Catalog::Open(TableId table) {
   const std::unique_lock lock(mutex_);
   const auto found = tables_.find(table);
   if (found == tables_.end()) return Status(Code::kNotFound, "table was dropped meanwhile");
+  if (damaged_->Contains(definition.space)) return LacksChanges();
   if (!found->second.table) {
     // A rename, or its undoing, came between the look and now.
     if (found->second.definition.name != definition.name) {
@@ -309,7 +334,10 @@ Status Catalog::OpenFailure(IndexId index) {
 
 bool Catalog::IndexExists(IndexId index) {
   const std::shared_lock lock(mutex_);
-  return indexes_.contains(index);
+  const auto found = indexes_.find(index);
+  if (found == indexes_.end()) return false;
+  const auto table = tables_.find(found->second);
+  return table == tables_.end() || !damaged_->Contains(table->second.definition.space);
 }
 
 }  // namespace rowan

@@ -19,6 +19,7 @@
 
 #include "base/ids.h"
 #include "base/status.h"
+#include "engine/damaged_spaces.h"
 #include "engine/table.h"
 #include "engine/table_def.h"
 #include "mvcc/index_ref.h"
@@ -31,7 +32,7 @@ inline constexpr TableId kCatalogTable{1};
 
 class Catalog : public IndexResolver {
  public:
-  Catalog(PageAllocator* allocator, PageNumber root);
+  Catalog(PageAllocator* allocator, PageNumber root, DamagedSpaces* damaged);
 
   /// Reads all definitions: rows that are live, or delete-marked by one of `unfinished`.
   Status Load(const std::unordered_set<uint64_t>& unfinished);
@@ -54,6 +55,11 @@ class Catalog : public IndexResolver {
   /// Forgets the table and marks it and its indexes dropped. False when it was gone already.
   bool Remove(TableId table);
   Status Rename(TableId table, const std::string& name);
+  /// The space is marked as damaged: its table is named in the error log and refused from now on;
+  /// rollback and purge take it for dropped. A mark of a table that is gone is removed.
+  void NoteDamage(SpaceId space);
+  /// After the table's file was dropped.
+  void ForgetDamage(SpaceId space) { damaged_->Forget(space); }
   Result<TableDef> Definition(TableId table) const;
   /// Opens the space and counters on first use.
   Result<std::shared_ptr<Table>> Open(TableId table);
@@ -83,6 +89,7 @@ class Catalog : public IndexResolver {
   bool MayComplain(TableId table);
 
   PageAllocator* const allocator_;
+  DamagedSpaces* const damaged_;
   const std::shared_ptr<IndexRef> rows_;
   mutable std::shared_mutex mutex_;
   std::unordered_map<TableId, Entry> tables_;      // guarded by mutex_

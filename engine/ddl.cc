@@ -119,7 +119,9 @@ Status DdlLog::RemoveTable(TableId table, SpaceId space) {
   const std::lock_guard<std::mutex> lock(remove_mutex_);
   catalog_->Remove(table);
   const Status status = allocator_->DropSpace(space);
-  return status.Is(Code::kNotFound) ? Status::Ok() : status;
+  if (!status.ok() && !status.Is(Code::kNotFound)) return status;
+  catalog_->ForgetDamage(space);
+  return Status::Ok();
 }
 
 }  // namespace rowan

@@ -22,7 +22,8 @@ Status Engine::Close() {
   if (impl_->closed) return Status::Ok();
   impl_->closed = true;
   impl_->StopBackground();
-  Status status = impl_->PersistCounters();
+  Status status = impl_->FinishRedo();
+  if (status.ok()) status = impl_->PersistCounters();
   if (status.ok()) status = impl_->pool->FlushAndCheckpoint();
   impl_->pool->Close();
   const Status log_status = impl_->log->Close();
@@ -90,6 +91,9 @@ void Engine::SetIoCapacity(uint32_t pages_per_second) {
 
 TxnManager* Engine::txns() const { return impl_->txns.get(); }
 const EngineOptions& Engine::options() const { return impl_->options; }
+bool Engine::redoing() const {
+  return impl_->recovery != nullptr && !impl_->recovery->finished();
+}
 bool Engine::stopped() const { return impl_->stopped.load(std::memory_order_acquire); }
 
 }  // namespace rowan

@@ -111,6 +111,8 @@ class Engine {
 
   [[nodiscard]] const EngineOptions& options() const;
   [[nodiscard]] bool stopped() const;
+  /// Pages of the last run are still being redone in the background.
+  [[nodiscard]] bool redoing() const;
   [[nodiscard]] TxnManager* txns() const;  ///< for cursors
 
   struct Impl;

@@ -31,7 +31,9 @@ struct Engine::Impl {
   bool folder_made = false;  ///< by this start
   std::unique_ptr<ControlFile> control;
   std::unique_ptr<SpaceFiles> files;
+  std::unique_ptr<DamagedSpaces> damaged;
   std::unique_ptr<Log> log;
+  std::unique_ptr<Recovery> recovery;  ///< null without a start that recovers; the pool uses it
   std::unique_ptr<BufferPool> pool;
   std::unique_ptr<PageAllocator> allocator;
   std::unique_ptr<BlobStore> blobs;
@@ -47,6 +49,13 @@ struct Engine::Impl {
   std::atomic<bool> stopping{false};  ///< background work is to be left where it stands
   bool gives_undo_back = true;  ///< housekeeping's
   bool closed = false;
+  uint64_t redo_begin_nanos = 0;  ///< MonotonicNanos
+
+  /// What redo finds may come before the layers it is for.
+  std::mutex redo_mutex;
+  bool serving = false;    ///< guarded by redo_mutex: catalog and orphans are there
+  bool redo_done = false;  ///< guarded by redo_mutex
+  std::unique_ptr<ThreadLoop> redo_thread;  ///< null: redo is finished before anyone is served
 
   // Ids for DDL: next to hand out and the mark reserved in the control file.
   std::mutex id_mutex;
@@ -60,6 +69,13 @@ struct Engine::Impl {
   Status OpenFiles();
   Status CreateInstance();
   Status Recover(const ControlData& control_data);
+  Status OpenSpaces();
+  /// Redoes the pages that were left for later. One thread at a time.
+  Status FinishRedo();
+  /// The tables of marked spaces are refused from now on.
+  void NoteDamage(SpaceId space);
+  void NoteServing();
+  [[nodiscard]] double RedoSeconds() const;
   Status StartTransactions(const ControlData& control_data);
   Status BuildUpperLayers();
   Status OpenLog(Lsn end);
@@ -69,8 +85,11 @@ struct Engine::Impl {
   // background.cc
   void StartBackground();
   void StopBackground();
+  /// `abandon`: where it stands, as a crash would.
+  void StopRedo(bool abandon);
   ThreadLoop::Next PurgeTick(uint32_t worker);
   ThreadLoop::Next RollbackTick();
+  ThreadLoop::Next RedoTick();
   ThreadLoop::Next HousekeepingTick();
   void GiveUndoBack();
   void RefreshDueStatistics();

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <random>
 #include <thread>
 #include <unordered_set>
@@ -20,6 +21,8 @@ namespace rowan {
 namespace {
 
 constexpr TableId kCreationUnfinished{0};
+/// Until what could not be read is tried again.
+constexpr std::chrono::milliseconds kRedoTick{1000};
 
 void RegisterAllRedo() {
   RegisterBufferRedo();
@@ -49,6 +52,7 @@ RecoveryOptions RecoveryOptionsOf(const EngineOptions& options) {
                            ? std::clamp(std::thread::hardware_concurrency(), 2U, kWorkersMax)
                            : 1;
   }
+  recovery.force = options.force_recovery > 0;
   return recovery;
 }
 
@@ -135,6 +139,7 @@ Status Engine::Impl::OpenFiles() {
   space_options.atomic = options.doublewrite == DoublewriteMode::kAtomic;
   space_options.open_files_max = options.open_files_max;
   files = std::make_unique<SpaceFiles>(file_system, space_options);
+  damaged = std::make_unique<DamagedSpaces>(file_system, options.folder);
   return Status::Ok();
 }
 
@@ -290,12 +295,57 @@ Status Engine::Impl::Recover(const ControlData& control_data) {
     options.page_size_bytes = control_data.page_size_bytes;
   }
   Status status = OpenFiles();
+  if (status.ok()) status = damaged->Load();
+  if (status.ok()) status = OpenSpaces();
   if (!status.ok()) return status;
+  redo_begin_nanos = MonotonicNanos();
+  recovery = std::make_unique<Recovery>(file_system, options.folder, control_data,
+                                        RecoveryOptionsOf(options), damaged.get());
+  status = recovery->Scan();
+  if (status.ok()) status = BufferPool::JudgeDoublewrite(file_system, files.get(), recovery->end());
+  // Nothing has been changed up to here: whatever was found missing may still come back.
+  if (!status.ok()) return status;
+  status = control->Update([](ControlData& data) {
+    ++data.epoch;
+    data.clean_shutdown = false;
+  });
+  if (status.ok()) status = OpenLog(recovery->end());
+  if (status.ok()) status = OpenPool();
+  if (status.ok()) status = recovery->Repair(pool.get(), files.get());
+  // Redo makes pages dirty faster than it could write them by itself.
+  if (status.ok()) pool->StartBackground();
+  if (status.ok()) status = recovery->Redo();
+  if (status.ok()) status = EntrySorter::RemoveLeftovers(file_system, options.folder);
+  if (status.ok()) status = BuildUpperLayers();
+  if (status.ok()) status = recovery->ResolveSuspended(allocator.get());
+  if (!status.ok()) return status;
+  if (!control_data.clean_shutdown) {
+    LogInfo("Crash recovery: the redo log was read from LSN {} to {} in {:.2f} s.",
+            control_data.checkpoint_lsn.value(), recovery->end().value(), RedoSeconds());
+  }
+  recovery->SetOnDamage([this](SpaceId space) { NoteDamage(space); });
+  if (options.background && recovery->HasPending()) {
+    // Before anything is logged: with the log full, only the end of redo makes room in it.
+    redo_thread = std::make_unique<ThreadLoop>("redo", kRedoTick, [this] { return RedoTick(); });
+    redo_thread->Start();
+  } else {
+    status = FinishRedo();
+  }
+  if (status.ok()) status = StartTransactions(control_data);
+  if (!status.ok()) StopRedo(true);
+  return status;
+}
+
+Status Engine::Impl::OpenSpaces() {
   Result<std::vector<SpaceId>> spaces = files->ListFiles();
   if (!spaces.ok()) return spaces.status();
   for (const SpaceId space : *spaces) {
-    status = files->Open(space);
-    if (!status.ok()) return status;
+    const Status status = files->Open(space);
+    if (status.ok()) continue;
+    LogError("The file '{}' cannot be opened: {} (error {}).", files->PathOf(space),
+             status.message(), status.detail());
+    // A table's file: the others can be served.
+    if (space < kFirstTableSpace) return status;
   }
   for (const SpaceId space : {kSystemSpace, kUndoSpace}) {
     if (!files->IsLive(space)) {
@@ -304,38 +354,51 @@ Status Engine::Impl::Recover(const ControlData& control_data) {
       return Status(Code::kCorrupt, "system file is missing");
     }
   }
-  const uint64_t begin_nanos = MonotonicNanos();
-  Recovery recovery(file_system, options.folder, control_data, RecoveryOptionsOf(options));
-  status = recovery.Scan();
-  if (status.ok()) status = BufferPool::JudgeDoublewrite(file_system, files.get(), recovery.end());
-  // Nothing has been changed up to here: whatever was found missing may still come back.
-  if (!status.ok()) return status;
-  status = control->Update([](ControlData& data) {
-    ++data.epoch;
-    data.clean_shutdown = false;
-  });
-  if (status.ok()) status = OpenLog(recovery.end());
-  if (status.ok()) status = OpenPool();
-  if (status.ok()) status = pool->RepairFromDoublewrite();
-  // Redo makes pages dirty faster than it could write them by itself.
-  if (status.ok()) pool->StartBackground();
-  if (status.ok()) status = recovery.Redo(pool.get(), files.get());
-  if (status.ok()) status = EntrySorter::RemoveLeftovers(file_system, options.folder);
-  if (status.ok()) status = BuildUpperLayers();
-  if (status.ok()) status = recovery.ResolveSuspended(allocator.get(), files.get());
-  if (!status.ok()) return status;
-  if (!control_data.clean_shutdown) {
+  return Status::Ok();
+}
+
+double Engine::Impl::RedoSeconds() const {
+  return static_cast<double>(MonotonicNanos() - redo_begin_nanos) / 1e9;
+}
+
+Status Engine::Impl::FinishRedo() {
+  if (recovery == nullptr || recovery->finished()) return Status::Ok();
+  const Status status = recovery->Finish(allocator.get());
+  const RecoveryStatistics& done = recovery->statistics();
+  if (status.ok() && done.groups != 0) {
     LogInfo("Crash recovery: {} log groups redone ({} of {} records applied) from LSN {} to {}, "
             "{:.2f} s.",
-            recovery.statistics().groups, recovery.statistics().records_applied,
-            recovery.statistics().records, control_data.checkpoint_lsn.value(),
-            recovery.end().value(), static_cast<double>(MonotonicNanos() - begin_nanos) / 1e9);
+            done.groups, done.records_applied, done.records, recovery->begin().value(),
+            recovery->end().value(), RedoSeconds());
   }
-  for (const SpaceId space : recovery.missing()) {
-    LogWarning("The file '{}' is missing although it was not dropped: its table cannot be read.",
-               files->PathOf(space));
-  }
-  return StartTransactions(control_data);
+  const bool later = status.ok() || status.Is(Code::kBusy) || status.Is(Code::kOutOfMemory) ||
+                     status.Is(Code::kInterrupted) || status.Is(Code::kStopped);
+  // Logged by its finder: damage of the system or undo space, or no mark could be made.
+  if (!later) log->Stop("redo could not be finished");
+  if (!status.ok()) return status;
+  const std::lock_guard lock(redo_mutex);
+  redo_done = true;
+  if (!serving) return status;
+  // Those that met what could not be read, or a table that is marked now. No file is judged before
+  // they are through.
+  orphans->NoteRollbackAgain();
+  txns->RetryFailedRollbacks();
+  // Files that stay all the same are tried again at the next start.
+  if (txns->LoserCount() == 0) orphans->NoteRollbackDone().Ignore();
+  orphans->NoteRedoDone().Ignore();
+  return status;
+}
+
+void Engine::Impl::NoteDamage(SpaceId space) {
+  const std::lock_guard lock(redo_mutex);
+  if (serving) catalog->NoteDamage(space);
+}
+
+void Engine::Impl::NoteServing() {
+  const std::lock_guard lock(redo_mutex);
+  serving = true;
+  for (const SpaceId space : damaged->All()) catalog->NoteDamage(space);
+  if (redo_done || recovery == nullptr) orphans->NoteRedoDone().Ignore();
 }
 
 Status Engine::Impl::StartTransactions(const ControlData& control_data) {
@@ -344,7 +407,8 @@ Status Engine::Impl::StartTransactions(const ControlData& control_data) {
   if (!status.ok()) return status;
   Result<uint64_t> root = allocator->ReadCounter(kSystemSpace);
   if (!root.ok()) return root.status();
-  catalog = std::make_unique<Catalog>(allocator.get(), PageNumber(static_cast<uint32_t>(*root)));
+  catalog = std::make_unique<Catalog>(allocator.get(), PageNumber(static_cast<uint32_t>(*root)),
+                                      damaged.get());
   ddl = std::make_unique<DdlLog>(catalog.get(), allocator.get());
   row_undo = std::make_unique<RowUndo>(txns.get(), catalog.get(), blobs.get(), ddl.get());
   txns->SetApplier(row_undo.get());
@@ -370,6 +434,7 @@ Status Engine::Impl::StartTransactions(const ControlData& control_data) {
   const bool losers = std::any_of(unfinished.begin(), unfinished.end(), [](const auto& txn) {
     return txn->state == TxnState::kActive;
   });
+  NoteServing();
   // Without background threads nobody would say so later.
   if (!losers || !options.background) orphans->NoteRollbackDone().Ignore();
   txns->Adopt(std::move(unfinished));

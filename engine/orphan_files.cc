@@ -43,13 +43,24 @@ Status OrphanFiles::NoteRollbackDone() {
   return JudgeLocked();
 }
 
+Status OrphanFiles::NoteRedoDone() {
+  const std::lock_guard lock(mutex_);
+  redo_done_ = true;
+  return JudgeLocked();
+}
+
+void OrphanFiles::NoteRollbackAgain() {
+  const std::lock_guard lock(mutex_);
+  rollback_done_ = false;
+}
+
 bool OrphanFiles::pending() const {
   const std::lock_guard lock(mutex_);
   return !files_.empty();
 }
 
 Status OrphanFiles::JudgeLocked() {
-  if (!coordinator_done_ || !rollback_done_) return Status::Ok();
+  if (!coordinator_done_ || !rollback_done_ || !redo_done_) return Status::Ok();
   while (!files_.empty()) {
     const SpaceId space = files_.back();
     const Status status = JudgeFile(space);

@@ -7,7 +7,8 @@
 //     precedes every page, was durable.
 // Whatever else is there is moved to the folder `lost`, complete and with a warning: then it is the
 // catalog that may be wrong. A file that the rollback of an unfinished CREATE or purge removes
-// meanwhile is no orphan, so nothing is judged before the coordinator and the rollback are through.
+// meanwhile is no orphan, and a page that redo has not come to yet looks unwritten, so nothing is
+// judged before the coordinator, the rollback and redo are through.
 // Files made in this run are never looked at.
 // Thread safety: all members after Collect.
 #pragma once
@@ -34,10 +35,13 @@ class OrphanFiles {
 
   /// Notes the files there are. REQUIRES: the catalog is loaded, no table was created yet.
   Status Collect();
-  /// Each may be called several times; the later of the two judges the files.
+  /// Each may be called several times; the last of the three judges the files.
   Status NoteCoordinatorDone();
   Status NoteRollbackDone();
-  /// Files wait for one of the two.
+  Status NoteRedoDone();
+  /// There is something to roll back all the same. REQUIRES: redo is not through.
+  void NoteRollbackAgain();
+  /// Files wait for one of the three.
   [[nodiscard]] bool pending() const;
 
  private:
@@ -53,6 +57,7 @@ class OrphanFiles {
   std::vector<SpaceId> files_;     // guarded by mutex_, as all below; not judged yet
   bool coordinator_done_ = false;
   bool rollback_done_ = false;
+  bool redo_done_ = false;
 };
 
 }  // namespace rowan

@@ -3,16 +3,22 @@
 
 #include <atomic>
 #include <mutex>
+#include <set>
 #include <span>
 #include <thread>
 #include <utility>
 
+#include "base/format.h"
 #include "base/logging.h"
 #include "wal/group.h"
 #include "wal/redo.h"
 
 namespace rowan {
 namespace {
+
+/// A page that cannot be read is tried again by Finish, which is called once a second, this often.
+/// Meanwhile no checkpoint is possible.
+constexpr uint32_t kUnreadableTries = 60;
 
 /// Hands the pages of a stretch to the workers, a batch at a time.
 class SharedPages {
@@ -48,13 +54,16 @@ class SharedPages {
   std::vector<RedoWorker::Failure> failures_;  // guarded by mutex_
 };
 
-void Work(BufferPool* pool, uint32_t workers, SharedPages* pages) {
+void Work(BufferPool* pool, uint32_t workers, const std::atomic<bool>& abandoned,
+          SharedPages* pages) {
   RedoWorker worker(pool, workers);
   std::vector<RedoWorker::Failure> failures;
   for (;;) {
     const std::span<const uint64_t> batch = pages->Next();
     if (batch.empty()) break;
-    const Status status = worker.Run(batch, &failures);
+    const Status status = abandoned.load(std::memory_order_acquire)
+                              ? Status(Code::kInterrupted, "redo is abandoned")
+                              : worker.Run(batch, &failures);
     if (!status.ok()) pages->Give(status);
   }
   pages->Add(std::move(failures));
@@ -141,68 +150,161 @@ Status Recovery::GatherStretch() {
   return status.Is(Code::kEndOfRange) ? Status::Ok() : status;
 }
 
-Status Recovery::Redo(BufferPool* pool, SpaceFiles* files) {
-  for (const SpaceId space : dropped_) {
-    // The crash came between the log record and the rename of the file.
-    const Status status = files->Drop(space);
-    if (!status.ok() && !status.Is(Code::kNotFound)) return status;
-    pool->ForgetSpace(space);
+Status Recovery::Repair(BufferPool* pool, SpaceFiles* files) {
+  pool_ = pool;
+  files_ = files;
+  std::set<SpaceId> passed_over;
+  Status status = pool->RepairFromDoublewrite(options_.force ? &passed_over : nullptr);
+  if (status.Is(Code::kIoError)) {
+    LogError("A page that the doublewrite file holds could not be looked at in its file ({}, error "
+             "{}). If it is a table's, rowan_force_recovery = 1 gives that table up.",
+             status.message(), status.detail());
   }
-  pool->BeginRedo(&backlog_);
-  Status status = ApplyStretch(pool);
-  while (status.ok() && gathered_end_ < end_) {
-    status = GatherStretch();
-    if (status.ok()) status = ApplyStretch(pool);
+  for (const SpaceId space : passed_over) {
+    if (!status.ok()) break;
+    status = MarkDamaged(space, Format("The file '{}' could not be read when its pages were to be "
+                                       "repaired.", files->PathOf(space)));
   }
-  if (!status.ok()) return status;
-  statistics_.records_applied = backlog_.records_applied();
-  pool->EndRedo();
-  backlog_.Clear();
   return status;
 }
 
-Status Recovery::ApplyStretch(BufferPool* pool) {
-  SharedPages pages(backlog_.PendingPages());
+Status Recovery::Redo() {
+  for (const SpaceId space : dropped_) {
+    // The crash came between the log record and the rename of the file.
+    const Status status = files_->Drop(space);
+    if (!status.ok() && !status.Is(Code::kNotFound)) return status;
+    pool_->ForgetSpace(space);
+  }
+  pool_->BeginRedo(&backlog_);
+  Status status = MarkMissing();
+  while (status.ok() && gathered_end_ < end_) {
+    status = RedoPages(backlog_.PendingPages());
+    if (status.ok()) status = GatherStretch();
+    if (status.ok()) status = MarkMissing();
+  }
+  return status.ok() ? RedoFirst() : status;
+}
+
+Status Recovery::RedoFirst() {
+  // Pages in the pool from an earlier stretch would be found there without what they lack. The
+  // system space holds what opening needs, and damage in it must be known before anyone is served.
+  std::vector<uint64_t> pages = backlog_.PendingPages();
+  std::erase_if(pages, [this](uint64_t key) {
+    const PageId page = PageId::Unpack(key);
+    return page.space != kSystemSpace && !pool_->IsResident(page);
+  });
+  return RedoPages(std::move(pages));
+}
+
+Status Recovery::Finish(PageAllocator* allocator) {
+  Status status = RedoPages(backlog_.PendingPages());
+  ++unreadable_tries_;
+  if (status.ok()) status = JudgeSuspended(allocator, true);
+  if (!status.ok()) return status;
+  statistics_.records_applied = backlog_.records_applied();
+  pool_->EndRedo();
+  backlog_.Clear();
+  finished_.store(true, std::memory_order_release);
+  return status;
+}
+
+Status Recovery::RedoPages(std::vector<uint64_t> keys) {
+  SharedPages pages(std::move(keys));
   statistics_.pages += pages.size();
-  ++statistics_.stretches;
   std::vector<std::thread> helpers;
   for (uint32_t i = 1; i < options_.workers; ++i) {
-    helpers.emplace_back([&] { Work(pool, options_.workers, &pages); });
+    helpers.emplace_back([&] { Work(pool_, options_.workers, abandoned_, &pages); });
   }
-  Work(pool, options_.workers, &pages);
+  Work(pool_, options_.workers, abandoned_, &pages);
   for (std::thread& helper : helpers) helper.join();
-  return pages.status().ok() ? Judge(pages.failures()) : pages.status();
+  if (!pages.status().ok()) return pages.status();
+  for (const RedoWorker::Failure& failure : pages.failures()) {
+    // What is dropped by now, or was missing before, has been judged.
+    if (!failure.status.Is(Code::kNotFound)) suspended_[failure.page] = failure.status;
+  }
+  return Status::Ok();
 }
 
-Status Recovery::Judge(const std::vector<RedoWorker::Failure>& failures) {
-  for (const RedoWorker::Failure& failure : failures) {
-    const SpaceId space = PageId::Unpack(failure.page).space;
-    if (failure.status.Is(Code::kNotFound)) {
-      if (!dropped_.contains(space)) missing_.insert(space);
-    } else if (failure.status.Is(Code::kCorrupt)) {
-      suspended_.insert(failure.page);
-    } else {
-      return failure.status;
+Status Recovery::MarkMissing() {
+  SpaceId last{0};
+  for (const uint64_t key : backlog_.PendingPages()) {
+    const SpaceId space = PageId::Unpack(key).space;
+    if (space == last) continue;
+    last = space;
+    if (files_->IsLive(space) || dropped_.contains(space) || damaged_->Contains(space)) continue;
+    const Status status = JudgeMissing(space);
+    if (!status.ok()) return status;
+  }
+  return Status::Ok();
+}
+
+Status Recovery::JudgeMissing(SpaceId space) {
+  const Status opened = files_->Open(space);
+  if (opened.ok()) return opened;
+  const std::string path = files_->PathOf(space);
+  if (!opened.Is(Code::kNotFound) && !options_.force) {
+    LogError("The file '{}' cannot be opened ({}, error {}), and the redo log has changes of it. "
+             "Make it readable; rowan_force_recovery = 1 gives its table up and serves the others.",
+             path, opened.message(), opened.detail());
+    return opened;
+  }
+  return MarkDamaged(space, Format("The file '{}' was missing or could not be opened when changes "
+                                   "of it in the redo log were to be redone.", path));
+}
+
+Status Recovery::MarkDamaged(SpaceId space, const std::string& why) {
+  LogError("{} Its table lacks these changes for good and can only be dropped.", why);
+  const Status status = damaged_->Mark(space, why);
+  if (status.ok() && on_damage_) on_damage_(space);
+  return status;
+}
+
+Status Recovery::ResolveSuspended(PageAllocator* allocator) {
+  return JudgeSuspended(allocator, false);
+}
+
+Status Recovery::JudgeSuspended(PageAllocator* allocator, bool serving) {
+  for (const auto& [packed, failure] : suspended_) {
+    const Status status = JudgePage(allocator, PageId::Unpack(packed), failure, serving);
+    if (!status.ok()) return status;
+  }
+  suspended_.clear();
+  return Status::Ok();
+}
+
+Status Recovery::JudgePage(PageAllocator* allocator, PageId id, const Status& failure,
+                           bool serving) {
+  if (!files_->IsLive(id.space) || damaged_->Contains(id.space)) return Status::Ok();
+  const Result<bool> allocated = allocator->IsAllocated(id);
+  if (allocated.status().Is(Code::kStopped)) return allocated.status();
+  if (allocated.ok() && !allocated.value()) return Status::Ok();
+  // Asked last: whoever allocated it since has begun it anew before the bitmap could be read.
+  if (serving && backlog_.Find(id.Packed()) == nullptr) return Status::Ok();
+  if (!files_->IsLive(id.space)) return Status::Ok();
+  const std::string path = files_->PathOf(id.space);
+  const Status unreadable = allocated.ok() ? failure : allocated.status();
+  if (unreadable.Is(Code::kIoError) && !options_.force &&
+      !(serving && unreadable_tries_ > kUnreadableTries)) {
+    // The page may be whole: another try, or another start, may find that.
+    if (unreadable_tries_ <= 1) {
+      LogError("Page {} of '{}' cannot be read (error {}), and the redo log has changes of it. "
+               "rowan_force_recovery = 1 gives its table up.", id.page.value(), path,
+               unreadable.detail());
     }
+    return serving ? Status(Code::kBusy, "a page to redo cannot be read") : unreadable;
   }
-  return Status::Ok();
-}
-
-Status Recovery::ResolveSuspended(PageAllocator* allocator, SpaceFiles* files) {
-  for (const uint64_t packed : suspended_) {
-    const PageId id = PageId::Unpack(packed);
-    if (!files->IsLive(id.space)) continue;
-    const Result<bool> allocated = allocator->IsAllocated(id);
-    if (!allocated.ok()) return allocated.status();
-    if (!allocated.value()) continue;
-    // Read once more for its sentence, if it is the page itself that is wrong.
-    (void)allocator->pool()->Fix(id, LatchMode::kShared);
-    LogError("Page {} of {} is damaged: the redo log could not be applied to it. The instance is "
-             "not opened, so that nothing is lost; restore it from a backup.",
-             id.page.value(), files->PathOf(id.space));
-    return Status(Code::kCorrupt, "redo does not fit a page", id.page.value());
+  // Read once more for its sentence, if it is the page itself that is wrong.
+  (void)pool_->Fix(id, LatchMode::kShared);
+  const std::string why = Format("Page {} of '{}' is damaged: the redo log could not be applied to "
+                                 "it.", id.page.value(), path);
+  if (IsTable(id.space)) return MarkDamaged(id.space, why);
+  if (options_.force) {
+    LogError("{} It stays as it is, because rowan_force_recovery says so.", why);
+    return Status::Ok();
   }
-  return Status::Ok();
+  LogError("{} The instance is not opened, so that nothing is lost; restore it from a backup.",
+           why);
+  return Status(Code::kCorrupt, "redo does not fit a page", id.page.value());
 }
 
 }  // namespace rowan

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Recovery: brings pages to the end of the log. Scan reads the log from the checkpoint to its end
-// and gathers, page by page, what pages may lack (buffer/redo_backlog.h); Redo has several workers
-// apply that. What does not fit into the memory allowed is gathered and applied stretch by stretch.
+// and gathers, page by page, what pages may lack (buffer/redo_backlog.h). Redo applies what does
+// not fit into the memory allowed, stretch by stretch, and leaves the last stretch: from then on a
+// page that is used is redone first, so the instance may serve while Finish redoes the rest. No
+// checkpoint is published before Finish is through; a crash until then begins again.
 //
 // A process that died left writes in the kernel that nobody synced, or whose sync failed, so that
 // the kernel takes them for clean. The pages look as if redo had nothing to do there. Whatever was
@@ -10,12 +12,18 @@
 //
 // Suspended pages: a freed page is never written (buffer/buffer_pool.h, Discard), so the disk may
 // hold an older incarnation when the log still has records of its last life. A record that cannot
-// be applied suspends its page until a record initialises it anew; a page still suspended at the
-// end must be free in the space's bitmap, otherwise the instance is damaged and is not opened.
-// Thread safety: one thread, before anything else runs.
+// be applied suspends its page until a record initialises it anew. A page still suspended at the
+// end of the log must be free in the space's bitmap. Otherwise it is damaged, and what the log has
+// for it is lost with the log: the table is marked (engine/damaged_spaces.h) and the others are
+// served. A page or file that cannot be read may be whole: opening fails, or redo tries again, or
+// options.force gives it up. Damage of the system or undo space keeps the instance closed.
+// Thread safety: Scan, Redo and Finish by one thread at a time, Abandon from any.
 #pragma once
 
+#include <atomic>
+#include <functional>
 #include <string>
+#include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
@@ -24,6 +32,7 @@
 #include "buffer/buffer_pool.h"
 #include "buffer/redo_backlog.h"
 #include "buffer/redo_worker.h"
+#include "engine/damaged_spaces.h"
 #include "io/space_files.h"
 #include "space/page_allocator.h"
 #include "wal/control_file.h"
@@ -34,6 +43,8 @@ namespace rowan {
 struct RecoveryOptions {
   uint64_t memory_bytes_max = uint64_t{64} << 20;  ///< of records gathered and not yet applied
   uint32_t workers = 1;
+  /// Damage of the system or undo space is passed over, and so are files that cannot be read.
+  bool force = false;
 };
 
 struct RecoveryStatistics {
@@ -47,23 +58,36 @@ struct RecoveryStatistics {
 class Recovery {
  public:
   Recovery(FileSystem* file_system, std::string folder, const ControlData& control,
-           RecoveryOptions options)
+           RecoveryOptions options, DamagedSpaces* damaged)
       : file_system_(file_system), folder_(std::move(folder)), control_(control),
-        options_(options), gathered_end_(control.checkpoint_lsn) {}
+        options_(options), damaged_(damaged), gathered_end_(control.checkpoint_lsn) {}
 
   /// kCorrupt: damage below the durable mark (logged). kNewerFormat: a record of unknown type.
   Status Scan();
+  [[nodiscard]] Lsn begin() const { return control_.checkpoint_lsn; }
   /// REQUIRES: Scan. Where the log is appended to from now on.
   [[nodiscard]] Lsn end() const { return end_; }
 
-  /// `files`: spaces found on disk are open in it.
-  Status Redo(BufferPool* pool, SpaceFiles* files);
-  /// REQUIRES: Redo, and the allocator is usable. kCorrupt if a suspended page is in use.
-  Status ResolveSuspended(PageAllocator* allocator, SpaceFiles* files);
+  /// Torn pages, from the doublewrite file. `files`: spaces found on disk are open in it. Both
+  /// outlive Finish.
+  Status Repair(BufferPool* pool, SpaceFiles* files);
+  /// REQUIRES: Repair.
+  Status Redo();
+  /// REQUIRES: Redo, and the allocator is usable. Judges the pages suspended so far. kCorrupt if
+  /// one of the system or undo space is in use (logged).
+  Status ResolveSuspended(PageAllocator* allocator);
+  /// REQUIRES: Redo. Finish has more to do than to let checkpoints go on.
+  [[nodiscard]] bool HasPending() const { return !backlog_.PendingPages().empty(); }
+  /// REQUIRES: ResolveSuspended. Redoes what Redo left, judges it, and lets checkpoints go on.
+  /// kInterrupted: abandoned. kBusy: a page cannot be read now, to be called again later.
+  Status Finish(PageAllocator* allocator);
+  /// Ends Finish early, for good.
+  void Abandon() { abandoned_.store(true, std::memory_order_release); }
+  [[nodiscard]] bool finished() const { return finished_.load(std::memory_order_acquire); }
+  /// Called when Finish has marked a space. Set before it runs.
+  void SetOnDamage(std::function<void(SpaceId)> callback) { on_damage_ = std::move(callback); }
 
   [[nodiscard]] const RecoveryStatistics& statistics() const { return statistics_; }
-  /// Table spaces mentioned in the log whose file is missing although nothing dropped them.
-  [[nodiscard]] const std::unordered_set<SpaceId>& missing() const { return missing_; }
 
  private:
   Status ScanGroup(const LogReader::Group& group, bool gather);
@@ -72,20 +96,33 @@ class Recovery {
   [[nodiscard]] bool Full() const { return backlog_.MemoryBytes() > options_.memory_bytes_max; }
   /// From where the last stretch ended.
   Status GatherStretch();
-  Status ApplyStretch(BufferPool* pool);
-  Status Judge(const std::vector<RedoWorker::Failure>& failures);
+  Status RedoPages(std::vector<uint64_t> pages);
+  /// Pages of the last stretch that cannot wait.
+  Status RedoFirst();
+  Status MarkMissing();
+  Status JudgeMissing(SpaceId space);
+  Status MarkDamaged(SpaceId space, const std::string& why);
+  Status JudgePage(PageAllocator* allocator, PageId page, const Status& failure, bool serving);
+  Status JudgeSuspended(PageAllocator* allocator, bool serving);
+  [[nodiscard]] static bool IsTable(SpaceId space) { return space >= kFirstTableSpace; }
 
   FileSystem* const file_system_;
   const std::string folder_;
   const ControlData control_;
   const RecoveryOptions options_;
+  DamagedSpaces* const damaged_;
+  BufferPool* pool_ = nullptr;
+  SpaceFiles* files_ = nullptr;
   Lsn end_{0};
   Lsn gathered_end_;  ///< the backlog has the groups below
   RedoBacklog backlog_;
   RecoveryStatistics statistics_;
   std::unordered_set<SpaceId> dropped_;
-  std::unordered_set<SpaceId> missing_;
-  std::unordered_set<uint64_t> suspended_;  ///< PageId::Packed
+  std::unordered_map<uint64_t, Status> suspended_;  ///< by PageId::Packed; why
+  uint32_t unreadable_tries_ = 0;  ///< of Finish
+  std::function<void(SpaceId)> on_damage_;
+  std::atomic<bool> abandoned_{false};
+  std::atomic<bool> finished_{false};
 };
 
 }  // namespace rowan

@@ -99,6 +99,8 @@ class Table : public std::enable_shared_from_this<Table> {
 
   /// Set when the table was dropped; late users get kTableChanged.
   std::atomic<bool> dropped{false};
+  /// Set when redo found the table damaged while it was open; users get kCorrupt.
+  std::atomic<bool> damaged{false};
 
  private:
   Status WriteAutoIncrementMark(uint64_t next);

@@ -120,6 +120,7 @@ bool Engine::orphans_pending() const { return impl_->orphans->pending(); }
 
 Status Engine::Impl::PersistCounters() {
   for (const std::shared_ptr<Table>& table : catalog->OpenTables()) {
+    if (table->damaged.load(std::memory_order_acquire)) continue;
     const Status status = table->PersistAutoIncrement();
     if (!status.ok() && !status.Is(Code::kNotFound)) return status;
     if (table->changes_since_refresh() != 0) KeepStatistics(table.get());

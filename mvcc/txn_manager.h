@@ -113,6 +113,8 @@ class TxnManager {
   /// transaction stays listed and locked until a later call. Any number of threads, each with a
   /// loser of its own. False when there was none to take.
   Result<bool> RollbackSome(WorkBudget* budget);
+  /// Rollbacks that failed become losers again: what they met may be there now, or given up.
+  void RetryFailedRollbacks();
   /// Recovered losers not rolled back yet. Cheap.
   [[nodiscard]] uint64_t LoserCount() const;
   [[nodiscard]] std::vector<std::string> PreparedXids() const;

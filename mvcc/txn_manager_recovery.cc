@@ -41,6 +41,15 @@ Result<bool> TxnManager::RollbackSome(WorkBudget* budget) {
   return true;
 }
 
+void TxnManager::RetryFailedRollbacks() {
+  std::lock_guard lock(impl_->kept_mutex);
+  for (const auto& txn : impl_->kept) {
+    if (txn->state != TxnState::kActive || !txn->rollback_failed) continue;
+    txn->rollback_failed = false;
+    impl_->losers.fetch_add(1, std::memory_order_relaxed);
+  }
+}
+
 std::vector<std::string> TxnManager::PreparedXids() const {
   std::lock_guard lock(impl_->kept_mutex);
   std::vector<std::string> xids;

@@ -67,6 +67,7 @@ ReadMode ha_rowan::ModeFor(THD* thd, thr_lock_type lock_type, bool writes) const
 
 int ha_rowan::EnterStatementAs(THD* thd, thr_lock_type lock_type, bool writes) {
   if (engine_table()->dropped.load(std::memory_order_acquire)) return HA_ERR_TABLE_DEF_CHANGED;
+  if (engine_table()->damaged.load(std::memory_order_relaxed)) return HA_ERR_TABLE_CORRUPT;
   ThdContext* context = ContextOf(thd);
   const Status status = EnterStatement(thd, context);
   if (!status.ok()) return HandlerError(thd, status);

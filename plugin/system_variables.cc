@@ -34,6 +34,7 @@ unsigned int g_io_capacity;
 unsigned long long g_lock_memory;
 unsigned int g_purge_threads;
 unsigned int g_page_cleaners;
+unsigned int g_force_recovery;
 unsigned int g_autoinc_lock_mode;
 unsigned long g_log_sync_method;
 unsigned long g_data_sync_method;
@@ -259,6 +260,10 @@ MYSQL_SYSVAR_UINT(purge_threads, g_purge_threads, PLUGIN_VAR_RQCMDARG | PLUGIN_V
 MYSQL_SYSVAR_UINT(page_cleaners, g_page_cleaners, PLUGIN_VAR_RQCMDARG | PLUGIN_VAR_READONLY,
                   "Threads that write changed pages; 0 chooses by processors and pool size.",
                   nullptr, nullptr, 0, 0, 64, 0);
+MYSQL_SYSVAR_UINT(force_recovery, g_force_recovery, PLUGIN_VAR_RQCMDARG | PLUGIN_VAR_READONLY,
+                  "1: a start after a crash gives up what cannot be read or redone and serves the "
+                  "rest; 0: it does so for damaged tables only.",
+                  nullptr, nullptr, 0, 0, 1, 0);
 MYSQL_SYSVAR_UINT(autoinc_lock_mode, g_autoinc_lock_mode,
                   PLUGIN_VAR_RQCMDARG | PLUGIN_VAR_READONLY,
                   "AUTO_INCREMENT locking. Only 2 (interleaved, no table lock) exists.", nullptr,
@@ -307,6 +312,7 @@ SYS_VAR* g_system_variables[] = {MYSQL_SYSVAR(buffer_pool_size),
                                  MYSQL_SYSVAR(lock_memory_size),
                                  MYSQL_SYSVAR(purge_threads),
                                  MYSQL_SYSVAR(page_cleaners),
+                                 MYSQL_SYSVAR(force_recovery),
                                  MYSQL_SYSVAR(autoinc_lock_mode),
                                  MYSQL_SYSVAR(deadlock_detect),
                                  MYSQL_SYSVAR(data_home_dir),
@@ -341,6 +347,7 @@ Status OptionsFromVariables(EngineOptions* options) {
   options->lock_memory_bytes_max = g_lock_memory;
   options->purge_workers = g_purge_threads;
   options->page_cleaners = g_page_cleaners;
+  options->force_recovery = g_force_recovery;
   return Status::Ok();
 }
 

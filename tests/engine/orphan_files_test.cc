@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <thread>
 
 #include "tests/engine/engine_world.h"
@@ -20,6 +21,9 @@ class OrphanFilesTest : public ::testing::Test {
   void Start() {
     ASSERT_TRUE(world.Open().ok());
     ASSERT_TRUE(world.engine->RemoveOrphanFiles().ok());
+    for (int i = 0; i < 5000 && world.engine->orphans_pending(); ++i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));  // until redo is through
+    }
     ASSERT_FALSE(world.engine->orphans_pending());
   }
   ToyRows CreateAndFill(const std::string& name, TableId* id, SpaceId* space) {

@@ -14,6 +14,7 @@ from rowantools.client import MysqlError
 
 _PAGE = 16384
 _ROWS = 3000
+_ER_TABLE_CORRUPT, _ER_CRASHED = 1877, 1194
 
 
 def _prepare(t, cleanly):
@@ -227,6 +228,41 @@ def test_journal_of_page_versions(t):
 
 def test_log(t):
     _sweep(t, ["redo_"], [20, 4096 + 3000], False)
+
+
+def test_table_that_redo_cannot_bring_up_to_date(t):
+    """One table's pages are garbage when redo needs them: it is refused by name, the other works,
+    and it can be dropped."""
+    server = _prepare(t, True)
+    path = _newest_space(server)
+    # A further start empties the doublewrite file, which could restore the pages.
+    for _ in range(2):
+        server.start()
+        t.true(server.stop(), "no orderly shutdown")
+    server.start()
+    client = t.client(server)
+    for table in ("good", "bad"):
+        client.execute(f"INSERT INTO {table} VALUES ({_ROWS}, 0, REPEAT('v', 100))")
+    server.kill()
+    with open(path, "r+b") as file:
+        file.seek(2 * _PAGE)
+        file.write(b"\x5a" * (os.path.getsize(path) - 2 * _PAGE))
+    for start in range(2):
+        server.start()
+        client = t.client(server)
+        t.wait_for(lambda: "/bad' is damaged" in server.messages(), "the error log names the table")
+        t.equal(client.value("SELECT COUNT(*) FROM good"), _ROWS + 1, "the other table")
+        for statement in ("SELECT COUNT(*) FROM bad", "INSERT INTO bad VALUES (-1, 0, '')"):
+            message = t.error(statement, (_ER_TABLE_CORRUPT, _ER_CRASHED), client)
+            t.true("bad" in message, f"the message does not name the table: {message}")
+        if start == 0:
+            t.true(server.stop(), "no orderly shutdown")
+    client.execute("DROP TABLE bad")
+    t.wait_for(lambda: not [name for name in os.listdir(_folder(server))
+                            if name.startswith(os.path.basename(path)[:-4] + ".")],
+               "file and mark go")
+    client.execute("CREATE TABLE bad (id INT PRIMARY KEY)")
+    client.execute("INSERT INTO bad VALUES (1)")
 
 
 if __name__ == "__main__":

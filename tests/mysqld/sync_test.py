@@ -339,6 +339,7 @@ def _recover_after_full_log(t, mebibytes):
     client.value(f"SELECT ROWAN_WAIT_DURABLE({client.value('SELECT ROWAN_SESSION_LSN()')}, 60)")
     server.kill()
     server.start()
+    t.wait_for(lambda: _REDONE.search(server.messages()), "redo ends", limit_s=300)
     groups, applied, first, last, seconds = _REDONE.search(server.messages()).groups()
     t.equal(t.client(server).query("SELECT COUNT(*), SUM(k) FROM r"), total, "after recovery")
     span = int(last) - int(first)

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "engine/damaged_spaces.h"
+
+#include <charconv>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string_view>
+
+#include "base/bytes.h"
+#include "base/format.h"
+#include "base/logging.h"
+
+namespace rowan {
+namespace {
+
+constexpr std::string_view kPrefix = "space_";
+constexpr std::string_view kSuffix = ".damaged";
+
+std::optional<SpaceId> ParseName(std::string_view name) {
+  if (!name.starts_with(kPrefix) || !name.ends_with(kSuffix)) return std::nullopt;
+  name.remove_prefix(kPrefix.size());
+  name.remove_suffix(kSuffix.size());
+  uint32_t id = 0;
+  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), id);
+  if (error != std::errc() || end != name.data() + name.size()) return std::nullopt;
+  return SpaceId(id);
+}
+
+}  // namespace
+
+std::string DamagedSpaces::PathOf(SpaceId space) const {
+  return Format("{}/{}{}{}", folder_, kPrefix, space.value(), kSuffix);
+}
+
+Status DamagedSpaces::Load() {
+  Result<std::vector<std::string>> names = file_system_->List(folder_);
+  if (!names.ok()) return names.status();
+  const std::unique_lock lock(mutex_);
+  for (const std::string& name : *names) {
+    if (const std::optional<SpaceId> space = ParseName(name)) spaces_.insert(*space);
+  }
+  return Status::Ok();
+}
+
+bool DamagedSpaces::Contains(SpaceId space) const {
+  const std::shared_lock lock(mutex_);
+  return spaces_.contains(space);
+}
+
+std::vector<SpaceId> DamagedSpaces::All() const {
+  const std::shared_lock lock(mutex_);
+  return {spaces_.begin(), spaces_.end()};
+}
+
+Status DamagedSpaces::Mark(SpaceId space, const std::string& why) {
+  if (Contains(space)) return Status::Ok();
+  Result<std::unique_ptr<File>> file = file_system_->Open(PathOf(space), {.create = true});
+  Status status = file.status();
+  // The name alone is the mark: the sentence may come to be cut short.
+  if (file.ok()) status = (*file)->Write(0, AsBytes(why + "\n"));
+  if (status.ok()) status = (*file)->Sync(SyncMethod::kFsync);
+  if (status.ok()) status = file_system_->SyncDirectory(folder_);
+  if (!status.ok()) {
+    LogError("The file '{}' could not be written: {}.", PathOf(space), status.message());
+    return status;
+  }
+  const std::unique_lock lock(mutex_);
+  spaces_.insert(space);
+  return Status::Ok();
+}
+
+void DamagedSpaces::Forget(SpaceId space) {
+  {
+    const std::unique_lock lock(mutex_);
+    if (spaces_.erase(space) == 0) return;
+  }
+  file_system_->Remove(PathOf(space)).Ignore();
+}
+
+}  // namespace rowan

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// DamagedSpaces: tablespaces that lack changes for good, because redo could not apply what the log
+// had for them. The log is recycled afterwards, so the mark must outlive it: a file
+// `space_<id>.damaged` beside the space's own, which holds a sentence for the operator. Whoever has
+// one is refused until the table is dropped.
+//
+// Invariant: the mark is durable before a checkpoint takes the records away.
+// Thread safety: all members, but Load before all others.
+#pragma once
+
+#include <shared_mutex>
+#include <string>
+#include <unordered_set>
+#include <vector>
+
+#include "base/ids.h"
+#include "base/status.h"
+#include "io/file.h"
+
+namespace rowan {
+
+class DamagedSpaces {
+ public:
+  DamagedSpaces(FileSystem* file_system, std::string folder)
+      : file_system_(file_system), folder_(std::move(folder)) {}
+
+  Status Load();
+  [[nodiscard]] bool Contains(SpaceId space) const;
+  [[nodiscard]] std::vector<SpaceId> All() const;
+  /// Durable on return. `why` is a sentence.
+  Status Mark(SpaceId space, const std::string& why);
+  /// The space was dropped. A mark that stays behind, because of a failure, is of no consequence:
+  /// space ids are never used again.
+  void Forget(SpaceId space);
+  [[nodiscard]] std::string PathOf(SpaceId space) const;
+
+ private:
+  FileSystem* const file_system_;
+  const std::string folder_;
+  mutable std::shared_mutex mutex_;
+  std::unordered_set<SpaceId> spaces_;  // guarded by mutex_
+};
+
+}  // namespace rowan

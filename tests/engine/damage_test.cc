@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// A table's file that is bad when redo needs it: the table is marked and refused by name, the
+// others are served, and it can be dropped.
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <string>
+#include <thread>
+
+#include "tests/engine/engine_world.h"
+#include "tests/support/log_capture.h"
+
+namespace rowan {
+namespace {
+
+constexpr uint64_t kRows = 300;
+
+class DamageTest : public ::testing::TestWithParam<bool> {
+ protected:
+  /// Two tables with rows on disk and changes of both in the log; the process vanishes.
+  void SetUp() override {
+    world_.options.background = GetParam();
+    ASSERT_TRUE(world_.Open().ok());
+    good_ = Fill("test/good");
+    bad_ = Fill("test/bad");
+    ASSERT_TRUE(world_.Shutdown().ok());
+    ASSERT_TRUE(world_.Open().ok());
+    Change(good_);
+    Change(bad_);
+    ASSERT_TRUE(world_.engine->FlushLog().ok());
+    world_.engine.reset();
+  }
+
+  TableId Fill(const std::string& name) {
+    const std::shared_ptr<Table> table = world_.CreateTable(name);
+    path_ = "/rowan/space_" + std::to_string(table->definition().space.value());
+    std::unique_ptr<Session> session = world_.engine->NewSession();
+    session->Begin(IsolationLevel::kRepeatableRead);
+    for (uint64_t id = 0; id < kRows; ++id) {
+      EXPECT_TRUE(EngineWorld::Insert(session.get(), table.get(), id, RowOf(id)).ok());
+    }
+    EXPECT_TRUE(session->Commit(Durability::kDurable).ok());
+    return table->id();
+  }
+  void Change(TableId id) {
+    Result<std::shared_ptr<Table>> table = world_.engine->OpenTable(id);
+    ASSERT_TRUE(table.ok());
+    std::unique_ptr<Session> session = world_.engine->NewSession();
+    session->Begin(IsolationLevel::kRepeatableRead);
+    for (uint64_t row = kRows; row < kRows + 5; ++row) {
+      ASSERT_TRUE(EngineWorld::Insert(session.get(), table->get(), row, RowOf(row)).ok());
+    }
+    ASSERT_TRUE(session->Commit(Durability::kDurable).ok());
+  }
+  static ToyRow RowOf(uint64_t id) {
+    ToyRow row;
+    row.value = static_cast<uint32_t>(id % 7);
+    row.unique = static_cast<uint32_t>(id);
+    row.text = std::string(50, 'x');
+    return row;
+  }
+  std::string Space() const { return path_ + ".rws"; }
+  std::string Mark() const { return path_ + ".damaged"; }
+
+  /// Everything but page 0 and the first bitmap page, so that it is a tree page that redo misses.
+  void FillWithGarbage(uint32_t first_page) {
+    Result<std::unique_ptr<File>> file = world_.files.Open(Space(), {});
+    ASSERT_TRUE(file.ok());
+    const uint64_t page = world_.options.page_size_bytes;
+    std::vector<std::byte> garbage((*file)->Size().value() - first_page * page, std::byte{0x5a});
+    ASSERT_TRUE((*file)->Write(first_page * page, garbage).ok());
+  }
+  void WaitForRedo() {
+    for (int i = 0; i < 5000 && world_.engine->redoing(); ++i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    ASSERT_FALSE(world_.engine->redoing());
+  }
+  /// The bad table is refused, the good one whole.
+  void ExpectOnlyTheOther() {
+    EXPECT_FALSE(world_.engine->OpenTable(bad_).ok());
+    ToyRows rows;
+    for (uint64_t id = 0; id < kRows + 5; ++id) rows[id] = RowOf(id);
+    world_.ExpectTable(good_, rows);
+  }
+  void ExpectMarkedForGood() {
+    ASSERT_TRUE(world_.Open().ok());
+    WaitForRedo();
+    EXPECT_TRUE(world_.engine->OpenTable(bad_).status().Is(Code::kCorrupt));
+    EXPECT_TRUE(log_.Has("Table 'test/bad' is damaged")) << log_.Text();
+    EXPECT_TRUE(world_.files.Exists(Mark()).value());
+    ExpectOnlyTheOther();
+    ASSERT_TRUE(world_.Shutdown().ok());
+    ASSERT_TRUE(world_.Open().ok()) << "with the log recycled";
+    EXPECT_TRUE(world_.engine->OpenTable(bad_).status().Is(Code::kCorrupt));
+    ExpectOnlyTheOther();
+    Drop();
+    EXPECT_FALSE(world_.files.Exists(Mark()).value());
+    EXPECT_FALSE(world_.files.Exists(Space()).value());
+    ASSERT_TRUE(world_.Shutdown().ok());
+  }
+  void Drop() {
+    std::unique_ptr<Session> session = world_.engine->NewSession();
+    session->Begin(IsolationLevel::kRepeatableRead);
+    ASSERT_TRUE(world_.engine->DropTable(session.get(), bad_).ok());
+    ASSERT_TRUE(session->Commit(Durability::kDurable).ok());
+    session->FinishDdl();
+  }
+
+  LogCapture log_;
+  EngineWorld world_{TestSeed()};
+  TableId good_;
+  TableId bad_;
+  std::string path_;  ///< of the bad table's file, without its ending
+};
+
+TEST_P(DamageTest, AMissingFile) {
+  ASSERT_TRUE(world_.files.Remove(Space()).ok());
+  ExpectMarkedForGood();
+}
+
+TEST_P(DamageTest, AnEmptyFile) {
+  Result<std::unique_ptr<File>> file = world_.files.Open(Space(), {});
+  ASSERT_TRUE((*file)->Truncate(0).ok());
+  ExpectMarkedForGood();
+}
+
+TEST_P(DamageTest, PagesOfGarbageThatRedoNeeds) {
+  FillWithGarbage(2);
+  ExpectMarkedForGood();
+}
+
+TEST_P(DamageTest, AFileThatCannotBeOpenedIsGivenUpOnlyIfAskedTo) {
+  world_.files.Inject({.call = FileCall::kOpen, .path_part = Space(), .lasting = true});
+  // Without background threads the start waits for nothing: it fails. With them the others are
+  // served, and the table is tried again.
+  const Status opened = world_.Open();
+  EXPECT_EQ(opened.ok(), GetParam()) << CodeName(opened.code()) << opened.message();
+  for (int i = 0; i < 5000 && !log_.Has("rowan_force_recovery"); ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  EXPECT_TRUE(log_.Has("rowan_force_recovery")) << log_.Text();
+  if (opened.ok()) ExpectOnlyTheOther();
+  world_.engine.reset();
+  EXPECT_FALSE(world_.files.Exists(Mark()).value());
+  world_.options.force_recovery = 1;
+  ASSERT_TRUE(world_.Open().ok());
+  WaitForRedo();
+  ExpectOnlyTheOther();
+  world_.engine.reset();
+  world_.files.ClearFaults();
+  world_.options.force_recovery = 0;
+  ExpectMarkedForGood();
+}
+
+TEST_P(DamageTest, AFileThatCannotBeOpenedAndLacksNothingIsMissedByNobodyElse) {
+  // The second start finds nothing of the table in the doublewrite file either.
+  for (int i = 0; i < 2; ++i) {
+    ASSERT_TRUE(world_.Open().ok());
+    ASSERT_TRUE(world_.Shutdown().ok());
+  }
+  world_.files.Inject({.call = FileCall::kOpen, .path_part = Space(), .lasting = true});
+  ASSERT_TRUE(world_.Open().ok());
+  ExpectOnlyTheOther();
+  world_.engine.reset();
+  world_.files.ClearFaults();
+  ASSERT_TRUE(world_.Open().ok());
+  EXPECT_TRUE(world_.engine->OpenTable(bad_).ok());
+}
+
+TEST_P(DamageTest, AFileThatCannotBeReadForAWhileLosesNothing) {
+  world_.files.Inject({.call = FileCall::kRead, .path_part = Space(), .lasting = true});
+  const Status opened = world_.Open();
+  EXPECT_TRUE(!opened.ok() || !world_.engine->OpenTable(bad_).ok());
+  world_.engine.reset();
+  world_.files.ClearFaults();
+  ASSERT_TRUE(world_.Open().ok());
+  EXPECT_FALSE(world_.files.Exists(Mark()).value());
+  ToyRows rows;
+  for (uint64_t id = 0; id < kRows + 5; ++id) rows[id] = RowOf(id);
+  world_.ExpectTable(bad_, rows);
+}
+
+INSTANTIATE_TEST_SUITE_P(Engine, DamageTest, ::testing::Bool(), [](const auto& instance) {
+  return instance.param ? "ServingWhileRedoing" : "RedoneBeforeServing";
+});
+
+}  // namespace
+}  // namespace rowan
