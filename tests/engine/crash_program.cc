@@ -13,6 +13,8 @@ namespace {
 constexpr uint32_t kCrashesDuringRecoveryMax = 2;
 /// Changes that a start makes at least; a cut is chosen below.
 constexpr uint64_t kChangesOfRecovery = 60;
+/// Far enough for the power to go in the work behind it.
+constexpr uint64_t kChangesWhileServing = 500;
 constexpr uint32_t kDdlTransactions = 6;
 constexpr size_t kManyTables = 20;
 
@@ -214,21 +216,53 @@ uint64_t CrashProgram::ReopenThroughCrashes() {
     if (random_.OneIn(3)) {
       InjectFaults(kChangesOfRecovery);
     } else {
-      world_.files.PowerOffAfter(random_.Below(kChangesOfRecovery));
+      world_.files.PowerOffAfter(
+          random_.Below(random_.OneIn(2) ? kChangesOfRecovery : kChangesWhileServing));
     }
     ChooseRedo();
+    context_.Reset(true);
     const Status status = world_.Open();
     EXPECT_FALSE(status.Is(Code::kCorrupt)) << status.message();
-    if (status.ok()) ResolvePrepared().Ignore();
+    if (status.ok() && ResolvePrepared().ok()) WorkAtOnce();
     world_.Crash(random_.Next());
   }
+  context_.Reset(false);
   ChooseRedo();
   Status status = world_.Open();
   EXPECT_TRUE(status.ok()) << "recovery failed: " << CodeName(status.code()) << ": "
                            << status.message();
   if (status.ok()) status = ResolvePrepared();
   EXPECT_TRUE(status.ok()) << status.message();
+  if (status.ok()) WorkAtOnce();
   return crashes;
+}
+
+void CrashProgram::WorkAtOnce() {
+  constexpr uint64_t kFreeIds = uint64_t{1} << 20;  // of no worker
+  constexpr uint64_t kRows = 20;
+  Engine* engine = world_.engine.get();
+  Result<std::shared_ptr<Table>> table = engine->OpenTable(table_);
+  Status status = table.status();
+  for (uint64_t turn = random_.Below(4); turn > 0 && status.ok(); --turn) {
+    std::unique_ptr<Session> session = engine->NewSession();
+    session->Begin(IsolationLevel::kRepeatableRead);
+    for (uint64_t row = random_.Below(kRows); row > 0 && status.ok(); --row) {
+      const uint64_t id = kFreeIds + row;
+      status = EngineWorld::Insert(session.get(), table->get(), id,
+                                   {.value = 0,
+                                    .unique = static_cast<uint32_t>(id * 4),
+                                    .text = std::string(random_.Below(600), 'w'),
+                                    .blob = std::string(random_.OneIn(8) ? 5000 : 0, 'W')});
+    }
+    const Status undone = session->Rollback();
+    if (status.ok()) status = undone;
+    if (status.ok() && random_.OneIn(2)) status = engine->impl()->pool->FlushAndCheckpoint();
+    if (status.ok() && random_.OneIn(2)) {
+      status = engine->CheckIndex(table->get(), random_.Below((*table)->index_count()), {});
+    }
+  }
+  EXPECT_TRUE(status.ok() || context_.MayFail()) << "at once: " << CodeName(status.code()) << ": "
+                                                 << status.message();
 }
 
 Status CrashProgram::ResolvePrepared() {

@@ -9,7 +9,8 @@
 //   faults   calls fail with EIO or ENOSPC, at once or half-way, a sync fails, once or from then
 //            on; the engine stops or reports; then the power goes, or only the process
 //   clean    a shutdown
-// Recovery is cut short or meets faults of its own before it may run to the end.
+// Recovery is cut short or meets faults of its own before it may run to the end, in the work done
+// while it is redoing, too.
 #pragma once
 
 #include <atomic>
@@ -55,6 +56,9 @@ class CrashProgram {
   void ChooseRedo();
   /// Returns how often the power went before the start that got through.
   uint64_t ReopenThroughCrashes();
+  /// While redo and rollback may still go on: reads, and rows that come and are rolled back, so
+  /// that the models need not know. With a power cut or a fault under way it ends early.
+  void WorkAtOnce();
   /// As coordinator: commits what was decided, rolls back the rest.
   Status ResolvePrepared();
   void WaitForRollback();
