@@ -18,7 +18,6 @@
 namespace rowan {
 namespace {
 
-/// The server drops foreign keys silently for engines that do not announce them.
 bool AsksForForeignKey(THD* thd) {
   if (thd->lex == nullptr || thd->lex->alter_info == nullptr) return false;
   for (const Key_spec* key : thd->lex->alter_info->key_list) {
@@ -56,7 +55,9 @@ bool WantsCompression(const HA_CREATE_INFO& info) {
 
 std::string UnsupportedOption(THD* thd, const TABLE* form, const HA_CREATE_INFO& info) {
   if ((info.options & HA_LEX_CREATE_TMP_TABLE) != 0) return "temporary tables";
-  if (AsksForForeignKey(thd)) return "foreign keys";
+  if (!is_sql_fk_checks_enabled(thd) && AsksForForeignKey(thd)) {
+    return "foreign keys with innodb_native_foreign_keys=ON";
+  }
   if (form->part_info != nullptr) return "partitioned tables";
   if (IsGiven(info.data_file_name)) return "DATA DIRECTORY";
   if (IsGiven(info.index_file_name)) return "INDEX DIRECTORY";

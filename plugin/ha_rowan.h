@@ -5,6 +5,7 @@
 //   alter
 //   ha_rowan_read.cc   index and table scans          ha_rowan_info.cc   statistics, costs
 //   ha_rowan_multi_range.cc multi-range reads
+//   ha_rowan_foreign_keys.cc what cascades change
 //   ha_rowan_autoinc.cc AUTO_INCREMENT                ha_rowan_admin.cc  ANALYZE, CHECK, OPTIMIZE
 //
 // Between external_lock(F_RDLCK|F_WRLCK) (or start_stmt) and external_lock(F_UNLCK) `session_` is
@@ -135,6 +136,8 @@ class ha_rowan final : public handler, private EntryFilter, private TableCodec::
   int delete_table(const char* name, const dd::Table* table_def) override;
   int rename_table(const char* from, const char* to, const dd::Table* from_def,
                    dd::Table* to_def) override;
+  enum_alter_inplace_result check_if_supported_inplace_alter(TABLE* altered_table,
+                                                             Alter_inplace_info* info) override;
   bool check_if_incompatible_data(HA_CREATE_INFO* create_info, uint table_changes) override;
   bool commit_inplace_alter_table(TABLE* altered_table, Alter_inplace_info* alter_info, bool commit,
                                   const dd::Table* old_def, dd::Table* new_def) override;
@@ -160,6 +163,8 @@ class ha_rowan final : public handler, private EntryFilter, private TableCodec::
   // ha_rowan_lock.cc
   int EnterStatementAs(THD* thd, thr_lock_type lock_type, bool writes);
   [[nodiscard]] ReadMode ModeFor(THD* thd, thr_lock_type lock_type, bool writes) const;
+  /// From the next read on.
+  void ReadAs(ReadMode mode);
 
   // ha_rowan_multi_range.cc
   void EndMultiRange() {
@@ -192,9 +197,19 @@ class ha_rowan final : public handler, private EntryFilter, private TableCodec::
   Status KeyOfStoredRow(const uchar* record, ByteBuffer* key);
   Status StoredBlobs(Bytes key, std::vector<BlobRef>* blobs);
   Status DropBlobs(const std::vector<BlobRef>& blobs);
+  static bool SameBlob(const BlobRef& left, const BlobRef& right);
   int NoteFailure(Status status, const UndoPosition& before);
   void ChooseChangedIndexes();
   bool SameRow(const uchar* old_record, const uchar* new_record);
+
+  // ha_rowan_foreign_keys.cc
+  /// 0, or an error that has been raised.
+  [[nodiscard]] int CheckMayChange() const;
+  /// The row with the clustered key in `old_image_` that is to be changed, which the server read
+  /// as `read`: the same, or read again because a cascade may have changed it. kNotFound: it may
+  /// also have deleted it.
+  Status RowAsStored(const uchar* read, const uchar** stored);
+  static bool SameOffPageValues(const RowReader& left, const RowReader& right);
 
   // ha_rowan_load.cc
   int BeginLoad();
@@ -254,6 +269,12 @@ class ha_rowan final : public handler, private EntryFilter, private TableCodec::
   std::vector<BlobRef> kept_blobs_;      ///< reused by the row being written
   bool wrote_blobs_ = false;
   bool shared_blob_may_stay_ = false;  ///< the row being updated is the one read last
+
+  bool foreign_keys_unchecked_ = false;  ///< rows of this table must not be changed
+  bool cascades_may_return_ = false;     ///< to the row of this table that they began with
+  std::unique_ptr<RowReader> stored_reader_;  ///< null until a row had to be read again
+  std::vector<uchar> stored_record_;
+  const RowReader* row_source_ = nullptr;  ///< which reader knows the off-page values
 };
 
 }  // namespace rowan

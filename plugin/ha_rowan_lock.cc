@@ -9,6 +9,7 @@
 #include "sql/sql_lex.h"
 
 #include "plugin/error_map.h"
+#include "plugin/foreign_keys.h"
 #include "plugin/instance.h"
 
 namespace rowan {
@@ -73,6 +74,7 @@ int ha_rowan::EnterStatementAs(THD* thd, thr_lock_type lock_type, bool writes) {
   if (!status.ok()) return HandlerError(thd, status);
   session_ = context->session.get();
   writes_ = writes;
+  foreign_keys_unchecked_ = writes && ForeignKeysAreUnchecked(thd, *table_share);
   prepared_ = false;
   read_options_.mode = ModeFor(thd, lock_type, writes);
   read_options_.wait_policy = PolicyOf(table);
@@ -94,6 +96,11 @@ int ha_rowan::start_stmt(THD* thd, thr_lock_type lock_type) {
   return EnterStatementAs(thd, lock_type, lock_type >= TL_WRITE_ALLOW_WRITE);
 }
 
+void ha_rowan::ReadAs(ReadMode mode) {
+  read_options_.mode = mode;
+  reader_->SetSession(session_, read_options_);
+}
+
 int ha_rowan::extra(ha_extra_function operation) {
   switch (operation) {
     case HA_EXTRA_KEYREAD:
@@ -105,6 +112,8 @@ int ha_rowan::extra(ha_extra_function operation) {
     case HA_EXTRA_WRITE_CAN_REPLACE: duplicate_lock_ = DuplicateLock::kExclusive; break;
     case HA_EXTRA_WRITE_CANNOT_REPLACE: duplicate_lock_ = DuplicateLock::kShared; break;
     case HA_EXTRA_BEGIN_ALTER_COPY: return BeginLoad();
+    case HA_EXTRA_ENABLE_LOCKING_RECORD: ReadAs(ReadMode::kLockShared); break;
+    case HA_EXTRA_RESET_LOCKING_RECORD: ReadAs(ModeFor(ha_thd(), lock_type_, writes_)); break;
     default: break;
   }
   return 0;
@@ -121,6 +130,7 @@ int ha_rowan::reset() {
     reader_->GiveBackBuffers();
     reader_->PublishCounts();
   }
+  if (stored_reader_ != nullptr) stored_reader_->GiveBackBuffers();
   return 0;
 }
 

@@ -13,6 +13,7 @@
 #include "base/logging.h"
 #include "btree/tree.h"
 #include "plugin/error_map.h"
+#include "plugin/foreign_keys.h"
 #include "plugin/instance.h"
 
 namespace rowan {
@@ -138,10 +139,13 @@ void ha_rowan::PrepareBuffers() {
   changes_.reserve(indexes);
   changed_indexes_.assign(indexes, true);
   stats.block_size = g_engine->options().page_size_bytes;
+  row_source_ = reader_.get();
+  cascades_may_return_ = CascadesMayReturn(*table_share);
 }
 
 int ha_rowan::close() {
   if (reader_ != nullptr) reader_->PublishCounts();
+  stored_reader_.reset();
   reader_.reset();
   share_ = nullptr;
   return 0;

@@ -20,19 +20,16 @@
 #include "plugin/instance.h"
 
 namespace rowan {
-namespace {
 
-bool SameBlob(const BlobRef& left, const BlobRef& right) {
+bool ha_rowan::SameBlob(const BlobRef& left, const BlobRef& right) {
   return left.space == right.space && left.first_page == right.first_page &&
          left.birth == right.birth;
 }
 
-}  // namespace
-
 // --- record to image ---
 
 Status ha_rowan::Write(TableCodec::Outsourced* value) {
-  for (const RowReader::OffPage& stored : reader_->off_page_values()) {
+  for (const RowReader::OffPage& stored : row_source_->off_page_values()) {
     const bool same = stored.data == value->value.data() && stored.size == value->value.size();
     // A shared one was put together anew: it stays if it is the same row's with the same bytes.
     const bool equal = value->shared && shared_blob_may_stay_ &&
@@ -83,6 +80,7 @@ int ha_rowan::NoteFailure(Status status, const UndoPosition& before) {
 
 int ha_rowan::write_row(uchar* record) {
   ha_statistic_increment(&System_status_var::ha_write_count);
+  if (const int refused = CheckMayChange(); refused != 0) return refused;
   const bool generates = table->next_number_field != nullptr && record == table->record[0];
   if (generates) {
     const int error = update_auto_increment();
@@ -91,6 +89,7 @@ int ha_rowan::write_row(uchar* record) {
   const UndoPosition before = session_->Savepoint();
   wrote_blobs_ = false;
   shared_blob_may_stay_ = false;
+  row_source_ = reader_.get();
   Status status = EncodeImage(record, true, &new_image_);
   if (status.ok() && !codec().has_primary_key()) {
     status = codec().EncodeClusteredKey(record, engine_table()->NextRowId(), &new_image_.key);
@@ -123,8 +122,10 @@ Status ha_rowan::KeyOfStoredRow(const uchar* record, ByteBuffer* key) {
 
 Status ha_rowan::StoredBlobs(Bytes key, std::vector<BlobRef>* blobs) {
   blobs->clear();
-  if (EqualBytes(key, reader_->row_key())) {
-    for (const RowReader::OffPage& value : reader_->off_page_values()) blobs->push_back(value.ref);
+  if (EqualBytes(key, row_source_->row_key())) {
+    for (const RowReader::OffPage& value : row_source_->off_page_values()) {
+      blobs->push_back(value.ref);
+    }
     return Status::Ok();
   }
   // Not the row this handler read last.
@@ -152,7 +153,8 @@ Status ha_rowan::DropBlobs(const std::vector<BlobRef>& blobs) {
 void ha_rowan::ChooseChangedIndexes() {
   // Only for plain UPDATE is the write set known to name every column that changes.
   const int command = thd_sql_command(ha_thd());
-  const bool precise = command == SQLCOM_UPDATE || command == SQLCOM_UPDATE_MULTI;
+  const bool precise =
+      (command == SQLCOM_UPDATE || command == SQLCOM_UPDATE_MULTI) && !cascades_may_return_;
   changed_indexes_.assign(changed_indexes_.size(), !precise);
   if (!precise) return;
   for (uint32_t i = 0; i < changed_indexes_.size(); ++i) {
@@ -190,6 +192,7 @@ bool ha_rowan::SameRow(const uchar* old_record, const uchar* new_record) {
 
 int ha_rowan::update_row(const uchar* old_record, uchar* new_record) {
   ha_statistic_increment(&System_status_var::ha_update_count);
+  if (const int refused = CheckMayChange(); refused != 0) return refused;
   if (SameRow(old_record, new_record)) return HA_ERR_RECORD_IS_THE_SAME;
   const UndoPosition before = session_->Savepoint();
   wrote_blobs_ = false;
@@ -206,13 +209,15 @@ int ha_rowan::update_row(const uchar* old_record, uchar* new_record) {
 
 Status ha_rowan::UpdateImage(const uchar* old_record, const uchar* new_record) {
   kept_blobs_.clear();
+  const uchar* stored = nullptr;
   Status status = KeyOfStoredRow(old_record, &old_image_.key);
+  if (status.ok()) status = RowAsStored(old_record, &stored);
   shared_blob_may_stay_ = EqualBytes(old_image_.key, reader_->row_key());
   if (status.ok()) status = EncodeImage(new_record, true, &new_image_);
   if (!status.ok()) return status;
   if (!codec().has_primary_key()) new_image_.key = old_image_.key;
   ChooseChangedIndexes();
-  status = EncodeEntries(old_record, &changed_indexes_, &old_image_);
+  status = EncodeEntries(stored, &changed_indexes_, &old_image_);
   if (status.ok()) status = EncodeEntries(new_record, &changed_indexes_, &new_image_);
   if (!status.ok()) return status;
   changes_.clear();
@@ -233,10 +238,15 @@ Status ha_rowan::UpdateImage(const uchar* old_record, const uchar* new_record) {
 
 int ha_rowan::delete_row(const uchar* record) {
   ha_statistic_increment(&System_status_var::ha_delete_count);
+  if (const int refused = CheckMayChange(); refused != 0) return refused;
   const UndoPosition before = session_->Savepoint();
   wrote_blobs_ = false;
+  const uchar* stored = nullptr;
   Status status = KeyOfStoredRow(record, &old_image_.key);
-  if (status.ok()) status = EncodeEntries(record, nullptr, &old_image_);
+  if (status.ok()) status = RowAsStored(record, &stored);
+  // A cascade of this deletion came back to the row and deleted it.
+  if (cascades_may_return_ && status.Is(Code::kNotFound)) return 0;
+  if (status.ok()) status = EncodeEntries(stored, nullptr, &old_image_);
   if (status.ok()) status = StoredBlobs(old_image_.key, &old_blobs_);
   if (status.ok()) status = KeepAutoIncrement(record, nullptr);
   if (!status.ok()) return NoteFailure(status, before);

@@ -20,6 +20,7 @@
 #include "plugin/coordinator.h"
 #include "plugin/dictionary_tables.h"
 #include "plugin/durable_functions.h"
+#include "plugin/foreign_keys.h"
 #include "plugin/ha_rowan.h"
 #include "plugin/in_doubt.h"
 #include "plugin/instance.h"
@@ -157,6 +158,7 @@ int InitializeEngine(void* hton_pointer) {
   hton->sdi_get = GetDefinitionCopy;
   hton->sdi_delete = DropDefinitionCopy;
   hton->post_recover = PostRecover;
+  SetForeignKeyHooks(hton);
   SetTransactionHooks(hton);
   SetTwoPhaseHooks(hton);
   if (RegisterDurableFunctions()) {

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Foreign keys: the server checks them and carries out their actions through the handler, row by
+// row; the engine says which columns may refer to which, and locks what the server reads for it.
+// Thread safety: any thread.
+#pragma once
+
+#include "sql/handler.h"
+
+class THD;
+
+namespace rowan {
+
+/// Announces foreign keys to the server.
+void SetForeignKeyHooks(handlerton* hton);
+
+/// Whether changes of this table's rows could break a foreign key because nobody checks them for
+/// this connection: with innodb_native_foreign_keys=ON the server leaves that to the engine.
+bool ForeignKeysAreUnchecked(THD* thd, const TABLE_SHARE& share);
+
+/// Whether a change of a row can, through cascades, come back to the same table: it is both a
+/// parent and a child whose rows others change.
+bool CascadesMayReturn(const TABLE_SHARE& share);
+
+}  // namespace rowan

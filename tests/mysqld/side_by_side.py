@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""A script of statements on the engine under test and on InnoDB, with equal outcomes.
+
+Equal are error numbers and messages, affected rows (but for ALTER: what one engine changes in the
+dictionary alone, another copies), warnings and rows.
+"""
+import re
+
+from rowantools.client import MysqlError
+
+# Of a server that is not to survive anything.
+FAST = ("--innodb-flush-log-at-trx-commit=0", "--innodb-flush-method=nosync",
+        "--innodb-doublewrite=OFF")
+
+
+class _Side:
+    """A session in a database of its own on one of the engines."""
+
+    def __init__(self, t, engine, name):
+        self._name = name
+        self._client = t.client(database=name)
+        self._client.execute(f"SET default_storage_engine = {engine}, timestamp = 1700000000")
+
+    def outcome(self, statement):
+        try:
+            result = self._client.execute(statement)
+        except MysqlError as error:
+            return ("error", error.code, self._text(error.message))
+        warnings = []
+        if result.warnings:
+            warnings = [tuple(map(self._text, row)) for row in self._client.query("SHOW WARNINGS")]
+        affected = 0 if statement.startswith("ALTER") else result.affected
+        rows = [tuple(map(self._text, row)) for row in result.rows]
+        return ("done", affected, result.last_id, rows, warnings)
+
+    def drop(self):
+        self._client.execute(f"DROP DATABASE {self._name}")
+
+    def _text(self, value):
+        if not isinstance(value, str):
+            return value
+        value = re.sub("#sql-[0-9a-f_]+", "#sql", value.replace(self._name, "database"))
+        return re.sub("ENGINE=(ROWAN|InnoDB)", "ENGINE=x", value)
+
+
+def same_on_both(t, script):
+    """Runs statements that end with a semicolon and a line on both engines."""
+    ours, theirs = _Side(t, t.engine, f"{t.database}_a"), _Side(t, "InnoDB", f"{t.database}_b")
+    for statement in script.strip().removesuffix(";").split(";\n"):
+        statement = statement.strip()
+        t.equal(ours.outcome(statement), theirs.outcome(statement), statement)
+    ours.drop()
+    theirs.drop()
