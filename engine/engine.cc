@@ -89,7 +89,6 @@ void Engine::SetIoCapacity(uint32_t pages_per_second) {
   impl_->pool->SetIoCapacity(pages_per_second);
 }
 
-TxnManager* Engine::txns() const { return impl_->txns.get(); }
 const EngineOptions& Engine::options() const { return impl_->options; }
 bool Engine::redoing() const {
   return impl_->recovery != nullptr && !impl_->recovery->finished();

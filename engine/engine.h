@@ -113,7 +113,6 @@ class Engine {
   [[nodiscard]] bool stopped() const;
   /// Pages of the last run are still being redone in the background.
   [[nodiscard]] bool redoing() const;
-  [[nodiscard]] TxnManager* txns() const;  ///< for cursors
 
   struct Impl;
   /// The parts (engine/engine_impl.h), for the rest of engine/ and for tests.

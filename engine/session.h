@@ -17,7 +17,6 @@
 #include "mvcc/row_write.h"
 #include "mvcc/txn.h"
 #include "mvcc/txn_manager.h"
-#include "mvcc/version_cursor.h"
 #include "space/blob_store.h"
 
 namespace rowan {
@@ -61,7 +60,6 @@ class Session {
   ~Session();
 
   // --- transaction ---
-  [[nodiscard]] Txn* txn() { return txn_.get(); }
   [[nodiscard]] Engine* engine() const { return engine_; }
   [[nodiscard]] bool in_transaction() const { return txn_->state == TxnState::kActive; }
   [[nodiscard]] bool idle() const { return txn_->state == TxnState::kIdle; }
@@ -122,14 +120,18 @@ class Session {
   /// Without a snapshot or a lock that keeps the value: kNotFound when it is gone.
   Status TryReadBlob(const BlobRef& ref, MutableBytes target);
 
-  /// Undo record of an engine extension (engine/ddl.cc), in its own group.
-  Status LogExtension(Bytes payload);
-  [[nodiscard]] RowWriter* writer() { return &writer_; }
   /// Files of tables whose DROP this transaction committed are removed now. After commit.
   void FinishDdl();
 
  private:
-  friend class Engine;
+  friend class Engine;  // DDL
+  friend class TableCursor;
+  friend class TableLoad;
+
+  [[nodiscard]] Txn* txn() { return txn_.get(); }
+  [[nodiscard]] RowWriter* writer() { return &writer_; }
+  /// Undo record of an engine extension (engine/ddl.cc), in its own group.
+  Status LogExtension(Bytes payload);
   /// Rolls one row operation back after `cause` and returns it.
   Status UndoRow(Status cause, const UndoPosition& before);
   /// A row of the table was changed: AddRows, and its commit is to be noted in the table.

@@ -22,8 +22,8 @@
 #include "sql/handler.h"
 #include "sql/table.h"
 
+#include "engine/table_cursor.h"
 #include "engine/table_load.h"
-#include "plugin/row_reader.h"
 #include "plugin/table_codec.h"
 #include "plugin/table_share.h"
 #include "plugin/thd_context.h"
@@ -173,6 +173,10 @@ class ha_rowan final : public handler, private EntryFilter, private TableCodec::
 
   // ha_rowan_read.cc
   void PrepareRead();
+  /// Rows without a primary key are found again by their hidden key, which no record holds.
+  [[nodiscard]] RowKeys KeysFor(bool writes) const {
+    return writes || !codec().has_primary_key() ? RowKeys::kKeep : RowKeys::kForget;
+  }
   const MY_BITMAP* ColumnsOfKeyRead(bool* from_entry);
   /// Whether an entry of the active index gives all that position() takes from the record.
   [[nodiscard]] bool EntryHasRowReference() const;
@@ -209,7 +213,7 @@ class ha_rowan final : public handler, private EntryFilter, private TableCodec::
   /// as `read`: the same, or read again because a cascade may have changed it. kNotFound: it may
   /// also have deleted it.
   Status RowAsStored(const uchar* read, const uchar** stored);
-  static bool SameOffPageValues(const RowReader& left, const RowReader& right);
+  static bool SameOffPageValues(const TableCursor& left, const TableCursor& right);
 
   // ha_rowan_load.cc
   int BeginLoad();
@@ -233,7 +237,7 @@ class ha_rowan final : public handler, private EntryFilter, private TableCodec::
   int CheckAgreement(THD* thd);
 
   TableShare* share_ = nullptr;       ///< owned by the server's TABLE_SHARE
-  std::unique_ptr<RowReader> reader_;
+  std::unique_ptr<TableCursor> reader_;
   Session* session_ = nullptr;
   ReadOptions read_options_;
   thr_lock_type lock_type_ = TL_READ;
@@ -272,9 +276,9 @@ class ha_rowan final : public handler, private EntryFilter, private TableCodec::
 
   bool foreign_keys_unchecked_ = false;  ///< rows of this table must not be changed
   bool cascades_may_return_ = false;     ///< to the row of this table that they began with
-  std::unique_ptr<RowReader> stored_reader_;  ///< null until a row had to be read again
+  std::unique_ptr<TableCursor> stored_reader_;  ///< null until a row had to be read again
   std::vector<uchar> stored_record_;
-  const RowReader* row_source_ = nullptr;  ///< which reader knows the off-page values
+  const TableCursor* row_source_ = nullptr;  ///< which reader knows the off-page values
 };
 
 }  // namespace rowan

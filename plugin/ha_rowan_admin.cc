@@ -6,8 +6,6 @@
 
 #include <xxhash.h>
 
-#include <functional>
-
 #include "mysql/plugin.h"
 #include "mysqld_error.h"
 #include "sql/sql_class.h"
@@ -31,23 +29,6 @@ struct Fingerprint {
   }
   bool operator==(const Fingerprint&) const = default;
 };
-
-/// Adds up the visible entries of one index.
-Status ScanIndex(Session* session, Table* table, const EntryKeys& keys,
-                 const std::function<Status(const VersionView&)>& visit) {
-  ReadOptions options;
-  options.row_key = keys.Finder();
-  VersionCursor cursor(g_engine->txns());
-  cursor.Open(session->txn(), table->index(keys.ordinal), options);
-  VersionView view;
-  Status status = cursor.SeekFirst(&view);
-  while (status.ok()) {
-    status = visit(view);
-    if (status.ok()) status = cursor.Next(&view);
-    if (session->interrupted()) return Status(Code::kInterrupted);
-  }
-  return status.Is(Code::kEndOfRange) ? Status::Ok() : status;
-}
 
 void Complain(THD* thd, const std::string& sentence) {
   push_warning_printf(thd, Sql_condition::SL_WARNING, ER_NOT_KEYFILE, "Rowan: %s",
@@ -92,10 +73,9 @@ int ha_rowan::check(THD* thd, HA_CHECK_OPT*) {
 
 int ha_rowan::CheckAgreement(THD* thd) {
   // One snapshot for all indexes: concurrent changes do not matter.
-  session_->OpenSnapshot();
   reader_->SetSession(session_, ReadOptions{});
-  reader_->OpenScan(0, false);
-  reader_->SetColumns(nullptr, true);
+  reader_->OpenScan(0);
+  reader_->SetColumns(nullptr, RowKeys::kKeep);
   const size_t indexes = engine_table()->index_count();
   std::vector<Fingerprint> expected(indexes);
   Status status = reader_->SeekFirst(table->record[0]);
@@ -113,9 +93,8 @@ int ha_rowan::CheckAgreement(THD* thd) {
   bool damaged = false;
   for (uint32_t i = 1; status.ok() && i < indexes; ++i) {
     Fingerprint found;
-    const EntryKeys keys{&codec(), i};
-    status = ScanIndex(session_, engine_table(), keys, [&](const VersionView& view) {
-      found.Add(view.key, view.value);
+    status = reader_->VisitEntries(i, [&found](Bytes key, Bytes payload) {
+      found.Add(key, payload);
       return Status::Ok();
     });
     if (!status.ok() || found == expected[i]) continue;

@@ -28,15 +28,15 @@ Status ha_rowan::RowAsStored(const uchar* read, const uchar** stored) {
   row_source_ = reader_.get();
   if (!cascades_may_return_) return Status::Ok();
   if (stored_reader_ == nullptr) {
-    stored_reader_ = std::make_unique<RowReader>(g_engine, engine_table(), &codec());
+    stored_reader_ = std::make_unique<TableCursor>(g_engine, engine_table(), &codec());
     const uchar* defaults = table->s->default_values;
     stored_record_.assign(defaults, defaults + table->s->rec_buff_length);
   }
   ReadOptions options;
   options.mode = ReadMode::kLockExclusive;
   stored_reader_->SetSession(session_, options);
-  stored_reader_->SetColumns(nullptr, true);
-  stored_reader_->OpenScan(0, false);
+  stored_reader_->SetColumns(nullptr, RowKeys::kKeep);
+  stored_reader_->OpenScan(0);
   const Status status = stored_reader_->GetRow(old_image_.key, stored_record_.data());
   stored_reader_->CloseScan();
   if (!status.ok()) return status;
@@ -46,11 +46,11 @@ Status ha_rowan::RowAsStored(const uchar* read, const uchar** stored) {
   return status;
 }
 
-bool ha_rowan::SameOffPageValues(const RowReader& left, const RowReader& right) {
-  const std::vector<RowReader::OffPage>& mine = left.off_page_values();
-  const std::vector<RowReader::OffPage>& other = right.off_page_values();
+bool ha_rowan::SameOffPageValues(const TableCursor& left, const TableCursor& right) {
+  const std::vector<TableCursor::OffPage>& mine = left.off_page_values();
+  const std::vector<TableCursor::OffPage>& other = right.off_page_values();
   return std::equal(mine.begin(), mine.end(), other.begin(), other.end(),
-                    [](const RowReader::OffPage& one, const RowReader::OffPage& two) {
+                    [](const TableCursor::OffPage& one, const TableCursor::OffPage& two) {
                       return SameBlob(one.ref, two.ref);
                     });
 }

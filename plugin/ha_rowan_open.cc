@@ -128,7 +128,7 @@ Status ha_rowan::OpenShare(const dd::Table* table_def) {
 }
 
 void ha_rowan::PrepareBuffers() {
-  reader_ = std::make_unique<RowReader>(g_engine, engine_table(), &codec());
+  reader_ = std::make_unique<TableCursor>(g_engine, engine_table(), &codec());
   const bool has_primary_key = codec().has_primary_key();
   ref_length = has_primary_key ? table->key_info[codec().KeyOfOrdinal(0)].key_length
                                : static_cast<uint>(sizeof(uint64_t));

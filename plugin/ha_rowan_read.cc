@@ -21,10 +21,10 @@ namespace rowan {
 
 void ha_rowan::PrepareRead() {
   // A row that may be changed is needed whole: its index entries and new version are made from it.
-  bool from_entry = keyread_ && !writes_ && reader_->ordinal() != 0;
+  bool from_entry = keyread_ && !writes_ && reader_->index() != 0;
   const MY_BITMAP* columns = table->read_set;
   if (keyread_ && active_index < table->s->keys) columns = ColumnsOfKeyRead(&from_entry);
-  reader_->SetColumns(writes_ ? nullptr : columns, writes_);
+  reader_->SetColumns(writes_ ? nullptr : columns, KeysFor(writes_));
   reader_->set_entry_only(from_entry);
   reader_->SetFilter(HasCondition() ? this : nullptr);
   prepared_ = true;
@@ -117,7 +117,7 @@ bool ha_rowan::HasCondition() const {
 int ha_rowan::index_init(uint index, bool) {
   active_index = index;
   prepared_ = false;
-  reader_->OpenScan(codec().OrdinalOfKey(index), false);
+  reader_->OpenScan(codec().OrdinalOfKey(index));
   bounded_by_key_ = false;
   return 0;
 }
@@ -164,7 +164,7 @@ int ha_rowan::index_read_map(uchar* record, const uchar* key, key_part_map keypa
 }
 
 int ha_rowan::ReadPrefix(uchar* record, bool last, bool exact) {
-  if (!last && search_complete_ && reader_->ordinal() == 0) {
+  if (!last && search_complete_ && reader_->index() == 0) {
     bounded_by_key_ = true;
     return Found(reader_->GetRow(search_key_, record), HA_ERR_KEY_NOT_FOUND);
   }
@@ -229,7 +229,7 @@ int ha_rowan::index_last(uchar* record) {
 int ha_rowan::index_next_same(uchar* record, const uchar*, uint) {
   ha_statistic_increment(&System_status_var::ha_read_next_count);
   // The whole clustered key was given: there is no second row.
-  if (search_complete_ && reader_->ordinal() == 0) return HA_ERR_END_OF_FILE;
+  if (search_complete_ && reader_->index() == 0) return HA_ERR_END_OF_FILE;
   return Found(reader_->Next(record), HA_ERR_END_OF_FILE);
 }
 
@@ -290,7 +290,7 @@ int ha_rowan::rnd_init(bool) {
     const Status status = session_->OpenSnapshotFor(*engine_table());
     if (!status.ok()) return Fail(status);
   }
-  reader_->OpenScan(0, false);
+  reader_->OpenScan(0);
   search_complete_ = false;
   bounded_by_key_ = false;
   PrepareRead();
@@ -352,14 +352,7 @@ int ha_rowan::CountRows(uint32_t ordinal, ha_rows* count) {
     return ordinal == 0 ? handler::records(count)
                         : handler::records_from_index(count, codec().KeyOfOrdinal(ordinal));
   }
-  const Status opened = session_->OpenSnapshotFor(*engine_table());
-  if (!opened.ok()) return Fail(opened);
-  const EntryKeys keys{&codec(), ordinal};
-  ReadOptions options = read_options_;
-  if (ordinal != 0) options.row_key = keys.Finder();
-  VersionCursor cursor(g_engine->txns());
-  cursor.Open(session_->txn(), engine_table()->index(ordinal), options);
-  Result<uint64_t> counted = cursor.CountAll(&session_->txn()->interrupted);
+  Result<uint64_t> counted = reader_->CountEntries(ordinal);
   if (!counted.ok()) return Fail(counted.status());
   if (thd_killed(ha_thd()) != 0) return HA_ERR_QUERY_INTERRUPTED;
   *count = *counted;

@@ -29,7 +29,7 @@ bool ha_rowan::SameBlob(const BlobRef& left, const BlobRef& right) {
 // --- record to image ---
 
 Status ha_rowan::Write(TableCodec::Outsourced* value) {
-  for (const RowReader::OffPage& stored : row_source_->off_page_values()) {
+  for (const TableCursor::OffPage& stored : row_source_->off_page_values()) {
     const bool same = stored.data == value->value.data() && stored.size == value->value.size();
     // A shared one was put together anew: it stays if it is the same row's with the same bytes.
     const bool equal = value->shared && shared_blob_may_stay_ &&
@@ -123,19 +123,15 @@ Status ha_rowan::KeyOfStoredRow(const uchar* record, ByteBuffer* key) {
 Status ha_rowan::StoredBlobs(Bytes key, std::vector<BlobRef>* blobs) {
   blobs->clear();
   if (EqualBytes(key, row_source_->row_key())) {
-    for (const RowReader::OffPage& value : row_source_->off_page_values()) {
+    for (const TableCursor::OffPage& value : row_source_->off_page_values()) {
       blobs->push_back(value.ref);
     }
     return Status::Ok();
   }
   // Not the row this handler read last.
-  ReadOptions options;
-  options.mode = ReadMode::kLockExclusive;
-  VersionCursor cursor(g_engine->txns());
-  cursor.Open(session_->txn(), engine_table()->index(0), options);
-  VersionView view;
-  const Status status = cursor.Get(key, &view);
-  if (status.ok()) codec().BlobsOf(view.value, blobs);
+  ByteBuffer row;
+  const Status status = reader_->LockRow(key, &row);
+  if (status.ok()) codec().BlobsOf(row, blobs);
   return status;
 }
 

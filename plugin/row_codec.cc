@@ -250,9 +250,11 @@ void TableCodec::BlobsOf(Bytes row, std::vector<BlobRef>* refs) const {
   }
 }
 
-Status TableCodec::DecodeRow(Bytes key, Bytes row, const MY_BITMAP* columns, BlobReader* blobs,
-                             unsigned char* record) const {
+Status TableCodec::DecodeRow(Bytes key, Bytes row, const void* columns, BlobReader* blobs,
+                             void* target) const {
   const TableLayout& layout = *layout_;
+  const auto* wanted = static_cast<const MY_BITMAP*>(columns);
+  auto* record = static_cast<unsigned char*>(target);
   if (!RowIsComplete(layout, row)) return Status(Code::kCorrupt, "malformed row");
   PoisonRecord(record, layout.record_bytes);
   const size_t header = layout.row_header_bytes();
@@ -279,7 +281,7 @@ Status TableCodec::DecodeRow(Bytes key, Bytes row, const MY_BITMAP* columns, Blo
     Bytes value;
     PlacedValue::Place place;
     if (!reader.Next(&value, &place)) return Status(Code::kCorrupt, "malformed row");
-    if (!Wanted(columns, column)) {
+    if (!Wanted(wanted, column)) {
       if (place == PlacedValue::Place::kSharedBlob) shared.Skip();
       continue;
     }

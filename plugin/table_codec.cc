@@ -88,10 +88,11 @@ Status TableCodec::EncodeClusteredKey(const unsigned char* record, uint64_t row_
   return key->size() <= most ? Status::Ok() : Status(Code::kTooBig, kKeyTooLong, most);
 }
 
-Status TableCodec::EncodeEntry(uint32_t ordinal, const unsigned char* record, Bytes clustered_key,
+Status TableCodec::EncodeEntry(uint32_t ordinal, const void* source, Bytes clustered_key,
                                ByteBuffer* key, ByteBuffer* payload,
                                uint32_t* unique_prefix_bytes) const {
   const IndexLayout& index = layout_->indexes[ordinal];
+  const auto* record = static_cast<const unsigned char*>(source);
   key->clear();
   payload->clear();
   bool has_null = false;
@@ -162,9 +163,11 @@ Result<Bytes> TableCodec::ClusteredKeyOf(uint32_t ordinal, Bytes entry_key,
   return Bytes(*scratch);
 }
 
-Status TableCodec::DecodeEntry(uint32_t ordinal, Bytes key, Bytes payload,
-                               const MY_BITMAP* columns, unsigned char* record) const {
+Status TableCodec::DecodeEntry(uint32_t ordinal, Bytes key, Bytes payload, const void* columns,
+                               void* target) const {
   const IndexLayout& index = layout_->indexes[ordinal];
+  const auto* wanted = static_cast<const MY_BITMAP*>(columns);
+  auto* record = static_cast<unsigned char*>(target);
   PoisonRecord(record, layout_->record_bytes);
   size_t at = 0;
   for (const KeyPartCodec& part : index.parts) {
@@ -175,7 +178,7 @@ Status TableCodec::DecodeEntry(uint32_t ordinal, Bytes key, Bytes payload,
     if (part.column == kNoColumn) continue;
     const ColumnInfo& column = layout_->columns[part.column];
     if (part.reversible) {
-      if (columns != nullptr && !bitmap_is_set(columns, column.field)) continue;
+      if (wanted != nullptr && !bitmap_is_set(wanted, column.field)) continue;
       if (!part.Decode(bytes, column, record)) {
         return Status(Code::kCorrupt, "malformed index entry");
       }

@@ -27,20 +27,17 @@
 #include "base/bytes.h"
 #include "base/status.h"
 #include "engine/cardinalities.h"
-#include "space/blob_store.h"
+#include "engine/row_codec.h"
 
 struct TABLE;
-struct MY_BITMAP;
 
 namespace rowan {
 
 struct RowRoom;
 struct TableLayout;
 
-/// Reused output buffer; capacity is kept.
-using ByteBuffer = std::vector<std::byte>;
-
-class TableCodec : public KeyParts {
+/// A record is the server's record, columns are one of its bitmaps.
+class TableCodec final : public KeyParts, public RowCodec {
  public:
   /// kUnsupported with a sentence in *refusal when the table has something Rowan does not do yet.
   /// `for_create`: check everything that CREATE must refuse.
@@ -65,8 +62,8 @@ class TableCodec : public KeyParts {
   Status EncodeClusteredKey(const unsigned char* record, uint64_t row_id, ByteBuffer* key) const;
   /// Secondary key (with clustered key appended) and payload; `*unique_prefix_bytes` as in
   /// EntryImage.
-  Status EncodeEntry(uint32_t ordinal, const unsigned char* record, Bytes clustered_key,
-                     ByteBuffer* key, ByteBuffer* payload, uint32_t* unique_prefix_bytes) const;
+  Status EncodeEntry(uint32_t ordinal, const void* record, Bytes clustered_key, ByteBuffer* key,
+                     ByteBuffer* payload, uint32_t* unique_prefix_bytes) const override;
   /// Bytes that do not stay in the row; written by the caller.
   struct Outsourced {
     Bytes value;
@@ -82,27 +79,21 @@ class TableCodec : public KeyParts {
   Status EncodeRow(const unsigned char* record, size_t key_bytes, BlobWriter* blobs,
                    ByteBuffer* row) const;
   /// Off-page values a stored row refers to.
-  void BlobsOf(Bytes row, std::vector<BlobRef>* refs) const;
+  void BlobsOf(Bytes row, std::vector<BlobRef>* refs) const override;
 
-  // --- Rowan -> record. Only columns in `columns` (null: all) are guaranteed; kCorrupt if
-  // malformed.
-  class BlobReader {
-   public:
-    virtual ~BlobReader() = default;
-    /// Bytes valid until the next read of a row on this handler.
-    virtual Result<Bytes> Read(const BlobRef& ref) = 0;
-  };
-  Status DecodeRow(Bytes key, Bytes row, const MY_BITMAP* columns, BlobReader* blobs,
-                   unsigned char* record) const;
-  /// Covering read: index parts and clustered key parts from the entry alone. kUnsupported: the
-  /// entry had no room for its values, the row has them.
-  Status DecodeEntry(uint32_t ordinal, Bytes key, Bytes payload, const MY_BITMAP* columns,
-                     unsigned char* record) const;
+  // --- Rowan -> record ---
+  Status DecodeRow(Bytes key, Bytes row, const void* columns, BlobReader* blobs,
+                   void* record) const override;
+  /// Covering read: index parts and clustered key parts. kUnsupported: the entry had no room for
+  /// its values.
+  Status DecodeEntry(uint32_t ordinal, Bytes key, Bytes payload, const void* columns,
+                     void* record) const override;
   /// The value of an AUTO_INCREMENT column that is an index's first part; 0 if negative.
   [[nodiscard]] Result<uint64_t> FirstPartAsNumber(uint32_t ordinal, Bytes key) const;
   /// The clustered key inside a secondary key: a part of `entry_key`, or assembled in `*scratch`
   /// when its columns are spread over the key.
-  Result<Bytes> ClusteredKeyOf(uint32_t ordinal, Bytes entry_key, ByteBuffer* scratch) const;
+  Result<Bytes> ClusteredKeyOf(uint32_t ordinal, Bytes entry_key,
+                               ByteBuffer* scratch) const override;
 
   // --- server key image -> search key ---
   /// Encodes the first parts given by `keypart_map` of a server key image of `server_key` (extended

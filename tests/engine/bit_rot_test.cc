@@ -138,16 +138,15 @@ class BitRot {
     if (!table.ok()) return ExpectNamed(table.status(), log);
     std::unique_ptr<Session> session = world_.engine->NewSession();
     session->Begin(IsolationLevel::kRepeatableRead);
-    session->OpenSnapshot();
-    VersionCursor cursor(world_.engine->impl()->txns.get());
-    cursor.Open(session->txn(), (*table)->index(0), ReadOptions{});
-    VersionView view;
-    Status status = cursor.SeekFirst(&view);
+    TableCursor cursor(session.get(), table->get(), &ToyCodec());
+    cursor.OpenScan(0);
+    StoredRow stored;
+    Status status = cursor.SeekFirst(&stored);
     ToyRows found;
-    for (; status.ok(); status = cursor.Next(&view)) {
-      found[LoadBe64(view.key.data())] = ToyDecode(view.value);
+    for (; status.ok(); status = cursor.Next(&stored)) {
+      found[LoadBe64(stored.key.data())] = ToyDecode(stored.value);
     }
-    cursor.Close();
+    cursor.CloseScan();
     if (!status.Is(Code::kEndOfRange)) {
       ExpectNamed(status, log);
     } else if (found != rows_) {

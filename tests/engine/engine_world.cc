@@ -131,14 +131,10 @@ Status EngineWorld::FindBlob(Session* session, Table* table, uint64_t id,
 }
 
 Status EngineWorld::ReadStored(Session* session, Table* table, uint64_t id, std::string* stored) {
-  VersionCursor cursor(session->engine()->impl()->txns.get());
-  ReadOptions options;
-  options.mode = ReadMode::kLockExclusive;
-  cursor.Open(session->txn(), table->index(0), options);
-  VersionView view;
-  const Status status = cursor.Get(AsBytes(ToyKey(id)), &view);
-  if (status.ok()) *stored = AsText(view.value);
-  cursor.Close();
+  ByteBuffer row;
+  const Status status =
+      TableCursor(session, table, &ToyCodec()).LockRow(AsBytes(ToyKey(id)), &row);
+  if (status.ok()) *stored = AsText(row);
   return status;
 }
 
@@ -160,17 +156,16 @@ ToyRows EngineWorld::ReadAll(Table* table) {
   ToyRows rows;
   std::unique_ptr<Session> session = engine->NewSession();
   session->Begin(IsolationLevel::kRepeatableRead);
-  session->OpenSnapshot();
-  VersionCursor cursor(engine->impl()->txns.get());
-  cursor.Open(session->txn(), table->index(0), ReadOptions{});
-  VersionView view;
-  Status status = cursor.SeekFirst(&view);
-  for (; status.ok(); status = cursor.Next(&view)) {
-    const Status decoded = Decode(session.get(), view.value, &rows[LoadBe64(view.key.data())]);
+  TableCursor cursor(session.get(), table, &ToyCodec());
+  cursor.OpenScan(0);
+  StoredRow stored;
+  Status status = cursor.SeekFirst(&stored);
+  for (; status.ok(); status = cursor.Next(&stored)) {
+    const Status decoded = Decode(session.get(), stored.value, &rows[LoadBe64(stored.key.data())]);
     EXPECT_TRUE(decoded.ok()) << decoded.message();
   }
   EXPECT_EQ(status.code(), Code::kEndOfRange) << status.message();
-  cursor.Close();
+  cursor.CloseScan();
   EXPECT_TRUE(session->Commit().ok());
   return rows;
 }
@@ -182,7 +177,7 @@ void EngineWorld::ExpectTable(TableId id, const ToyRows& rows) {
   CheckTable(opened->get(), rows);
 }
 
-void EngineWorld::CheckSecondary(Session* session, Table* table, size_t index,
+void EngineWorld::CheckSecondary(Session* session, Table* table, uint32_t index,
                                  const ToyRows& rows) {
   std::vector<std::string> expected;
   for (const auto& [id, row] : rows) {
@@ -190,13 +185,12 @@ void EngineWorld::CheckSecondary(Session* session, Table* table, size_t index,
   }
   std::sort(expected.begin(), expected.end());
   std::vector<std::string> found;
-  VersionCursor cursor(engine->impl()->txns.get());
-  cursor.Open(session->txn(), table->index(index), ReadOptions{});
-  VersionView view;
-  Status status = cursor.SeekFirst(&view);
-  for (; status.ok(); status = cursor.Next(&view)) found.emplace_back(AsText(view.key));
-  EXPECT_EQ(status.code(), Code::kEndOfRange) << status.message();
-  cursor.Close();
+  TableCursor cursor(session, table, &ToyCodec());
+  const Status status = cursor.VisitEntries(index, [&found](Bytes key, Bytes) {
+    found.emplace_back(AsText(key));
+    return Status::Ok();
+  });
+  EXPECT_TRUE(status.ok()) << status.message();
   EXPECT_EQ(found, expected) << "index " << index << " of " << table->name();
 }
 
@@ -209,7 +203,6 @@ void EngineWorld::CheckTable(Table* table, const ToyRows& rows) {
   EXPECT_TRUE(space.ok()) << space.message();
   std::unique_ptr<Session> session = engine->NewSession();
   session->Begin(IsolationLevel::kRepeatableRead);
-  session->OpenSnapshot();
   CheckSecondary(session.get(), table, 1, rows);
   CheckSecondary(session.get(), table, 2, rows);
   EXPECT_TRUE(session->Commit().ok());

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "engine/engine_impl.h"
+#include "engine/table_cursor.h"
 #include "engine/table_load.h"
 #include "tests/engine/toy_row.h"
 #include "tests/support/fault_file_system.h"
@@ -63,7 +64,7 @@ class EngineWorld {
                          std::optional<BlobRef>* blob);
   /// What is stored of the newest version.
   static Status ReadStored(Session* session, Table* table, uint64_t id, std::string* stored);
-  void CheckSecondary(Session* session, Table* table, size_t index, const ToyRows& rows);
+  void CheckSecondary(Session* session, Table* table, uint32_t index, const ToyRows& rows);
 };
 
 }  // namespace rowan

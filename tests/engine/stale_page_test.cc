@@ -208,11 +208,10 @@ class StaleWorld {
     for (uint64_t id = 1; id <= rows_.rbegin()->first + 1; ++id) {
       std::unique_ptr<Session> session = world_.engine->NewSession();
       session->Begin(IsolationLevel::kRepeatableRead);
-      session->OpenSnapshot();
-      VersionCursor cursor(world_.engine->impl()->txns.get());
-      cursor.Open(session->txn(), table_->index(0), ReadOptions{});
-      VersionView view;
-      const Status status = cursor.Get(AsBytes(ToyKey(id)), &view);
+      TableCursor cursor(session.get(), table_.get(), &ToyCodec());
+      const std::string key = ToyKey(id);
+      StoredRow stored;
+      const Status status = cursor.GetRow(AsBytes(key), &stored);
       const auto row = rows_.find(id);
       if (!status.ok() && !status.Is(Code::kNotFound)) {
         ExpectNamed(status, log);
@@ -220,10 +219,9 @@ class StaleWorld {
       } else if (in_doubt_ != id) {
         EXPECT_EQ(status.ok(), row != rows_.end()) << "a wrong answer, row " << id;
         if (status.ok() && row != rows_.end()) {
-          EXPECT_EQ(ToyDecode(view.value), row->second) << "a wrong answer, row " << id;
+          EXPECT_EQ(ToyDecode(stored.value), row->second) << "a wrong answer, row " << id;
         }
       }
-      cursor.Close();
     }
     return all;
   }

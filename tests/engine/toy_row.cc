@@ -10,6 +10,7 @@ namespace {
 
 constexpr uint32_t kHasBlob = uint32_t{1} << 31;
 constexpr size_t kNumbersBytes = 8;
+constexpr size_t kIdBytes = 8;
 
 std::string BigEndian32(uint32_t value) {
   std::string bytes(4, '\0');
@@ -23,6 +24,13 @@ std::string ToyKey(uint64_t id) {
   std::string bytes(8, '\0');
   StoreBe64(reinterpret_cast<std::byte*>(bytes.data()), id);
   return bytes;
+}
+
+const RowCodec& ToyCodec() {
+  static const StoredRowCodec codec([](uint32_t, Bytes entry_key) {
+    return entry_key.size() < kIdBytes ? Bytes() : entry_key.last(kIdBytes);
+  });
+  return codec;
 }
 
 std::string ToyEncode(const ToyRow& row, const std::optional<BlobRef>& blob) {

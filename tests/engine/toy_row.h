@@ -13,6 +13,7 @@
 
 #include "base/bytes.h"
 #include "engine/session.h"
+#include "engine/stored_row.h"
 #include "space/blob_store.h"
 
 namespace rowan {
@@ -29,6 +30,8 @@ using ToyRows = std::map<uint64_t, ToyRow>;
 inline constexpr uint32_t kToyUniqueBytes = 4;
 
 std::string ToyKey(uint64_t id);
+/// Toy rows as they are stored.
+const RowCodec& ToyCodec();
 /// `blob` is where the row's blob went.
 std::string ToyEncode(const ToyRow& row, const std::optional<BlobRef>& blob = std::nullopt);
 /// All but the blob.

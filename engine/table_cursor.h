@@ -1,23 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// RowReader: an ordered scan of one index of a table that puts whole rows into the server's record
-// format. Through a secondary index it goes entry -> clustered row, or decodes the entry alone
-// (entry only: never a clustered visit). Reads and locks as ReadOptions say: entry first, then row;
-// an entry whose row is gone meanwhile is stepped over.
+// TableCursor: an ordered scan of one index of a table that puts whole rows into records of the
+// user (engine/row_codec.h). Through a secondary index it goes entry -> clustered row, or decodes
+// the entry alone (entry only: never a clustered visit). Reads and locks as ReadOptions say: entry
+// first, then row; an entry whose row is gone meanwhile is stepped over. Consistent reads open the
+// session's snapshot when none is open.
 //
-// A scan survives the end of a statement (HANDLER): Suspend keeps the position as a key.
+// A scan survives the end of a statement: Suspend keeps the position as a key.
 // Thread safety: one thread at a time.
 #pragma once
 
-#include <optional>
+#include <functional>
 #include <vector>
 
 #include "base/bytes.h"
 #include "base/status.h"
+#include "engine/row_codec.h"
 #include "engine/session.h"
 #include "mvcc/version_cursor.h"
-#include "plugin/table_codec.h"
-
-struct MY_BITMAP;
 
 namespace rowan {
 
@@ -30,36 +29,36 @@ class EntryFilter {
   virtual bool Matches() = 0;
 };
 
-/// Tells a cursor on a secondary index where its entries keep the clustered key.
-struct EntryKeys {
-  const TableCodec* codec = nullptr;
-  uint32_t ordinal = 0;
+/// Whether a cursor keeps each row's clustered key and off-page references; needed to change the
+/// row.
+enum class RowKeys : uint8_t { kForget, kKeep };
 
-  /// Valid while this object is.
-  [[nodiscard]] RowKeyFinder Finder() const;
-};
-
-class RowReader : private TableCodec::BlobReader {
+class TableCursor : private RowCodec::BlobReader {
  public:
-  RowReader(Engine* engine, Table* table, const TableCodec* codec);
+  /// For sessions to come. All three outlive the cursor.
+  TableCursor(Engine* engine, Table* table, const RowCodec* codec);
+  /// For one session.
+  TableCursor(Session* session, Table* table, const RowCodec* codec,
+              const ReadOptions& options = {});
+  TableCursor(const TableCursor&) = delete;
+  TableCursor& operator=(const TableCursor&) = delete;
 
-  /// Which columns to deliver, from the next read on; null = all. `track_key`: keep each row's
-  /// clustered key and its off-page references (needed to change the row).
-  void SetColumns(const MY_BITMAP* columns, bool track_key) {
+  /// What to deliver, from the next read on.
+  void SetColumns(const void* columns, RowKeys keys) {
     columns_ = columns;
-    track_key_ = track_key;
+    keep_key_ = keys == RowKeys::kKeep;
   }
   void SetFilter(EntryFilter* filter) { filter_ = filter; }
   void SetSession(Session* session, const ReadOptions& options);
 
-  // --- scan; errors: kEndOfRange and those of the engine ---
-  void OpenScan(uint32_t ordinal, bool entry_only);
+  // --- scan; errors: kEndOfRange, kTableChanged (the snapshot is older than the table), and those
+  // --- of the engine. Index 0 is the clustered one ---
+  void OpenScan(uint32_t index);
   void CloseScan();
   /// The statement ends while the scan stays open: remember the place, let go of the cursor.
   void Suspend();
   [[nodiscard]] bool scan_open() const { return scan_open_; }
-  [[nodiscard]] uint32_t ordinal() const { return ordinal_; }
-  [[nodiscard]] bool entry_only() const { return entry_only_; }
+  [[nodiscard]] uint32_t index() const { return index_; }
   void set_entry_only(bool entry_only) { entry_only_ = entry_only; }
 
   /// Forward scans stop before `end` (empty: no bound). Stays until changed or the scan is closed.
@@ -68,15 +67,15 @@ class RowReader : private TableCodec::BlobReader {
   void SetStart(Bytes start) {
     if (!start.empty() || !start_.empty()) start_.assign(start.begin(), start.end());
   }
-  Status SeekAtLeast(Bytes key, unsigned char* record);
-  Status SeekBefore(Bytes key, unsigned char* record);
-  Status SeekFirst(unsigned char* record);
-  Status SeekLast(unsigned char* record);
-  Status Next(unsigned char* record);
-  Status Prev(unsigned char* record);
+  Status SeekAtLeast(Bytes key, void* record);
+  Status SeekBefore(Bytes key, void* record);
+  Status SeekFirst(void* record);
+  Status SeekLast(void* record);
+  Status Next(void* record);
+  Status Prev(void* record);
   /// The row with exactly this clustered key; the scan may go on from it when it is of the
   /// clustered index. kNotFound.
-  Status GetRow(Bytes clustered_key, unsigned char* record);
+  Status GetRow(Bytes clustered_key, void* record);
   /// Gives back the locks of the row just read.
   void UnlockCurrent();
   /// UPDATE at READ COMMITTED: from the next scan on, rows that others have locked are read as
@@ -87,18 +86,26 @@ class RowReader : private TableCodec::BlobReader {
   bool WillReadAgain();
 
   // --- the row read last ---
-  /// Tree key of the current entry in the scanned index; empty when there is none.
-  [[nodiscard]] Bytes current_entry_key() const { return view_.key; }
-  /// Clustered key; REQUIRES: tracked.
+  /// Clustered key. REQUIRES: kept.
   [[nodiscard]] Bytes row_key() const { return {row_key_.data(), row_key_.size()}; }
-  /// An off-page value as it was handed to the server.
+  /// An off-page value as it was handed to the codec.
   struct OffPage {
     BlobRef ref;
     const std::byte* data = nullptr;
     size_t size = 0;
   };
-  /// Of the row read last; REQUIRES: tracked and all columns were asked for.
+  /// Of the row read last. REQUIRES: kept, and all columns were asked for.
   [[nodiscard]] const std::vector<OffPage>& off_page_values() const { return off_page_; }
+
+  // --- without records; beside the scan, whose place they leave alone ---
+  /// What is stored of the newest version of a row, which is locked exclusively. kNotFound.
+  Status LockRow(Bytes clustered_key, ByteBuffer* row);
+  /// Counts entries as ReadOptions say, without locks. REQUIRES: they do not ask for any.
+  Result<uint64_t> CountEntries(uint32_t index);
+  /// All entries of an index in the session's snapshot, in order; for the clustered one, rows.
+  /// Ends with the first error of `visit`.
+  using EntryVisit = std::function<Status(Bytes key, Bytes payload)>;
+  Status VisitEntries(uint32_t index, const EntryVisit& visit);
 
   /// The statement is over: gives back the memory of large off-page values, and with it what the
   /// record of the last row points to.
@@ -112,19 +119,29 @@ class RowReader : private TableCodec::BlobReader {
   enum class Place : uint8_t { kNone, kCursor, kKey, kGap, kPastEnd, kBeforeStart };
   /// Which cursors hold the locks of the row read last.
   enum class Source : uint8_t { kNone, kScan, kLookup, kScanAndLookup };
+  /// Tells a cursor on a secondary index where its entries keep the clustered key.
+  struct EntryKeys {
+    const RowCodec* codec = nullptr;
+    uint32_t index = 0;
+  };
 
+  static bool FindRowKey(const void* entry_keys, Bytes entry_key, ByteBuffer* scratch,
+                         Bytes* row_key);
   Result<Bytes> Read(const BlobRef& ref) override;
+  Status PrepareSnapshot(ReadMode mode);
   Status OpenCursor();
   Status OpenClustered();
-  Status StepUntilRow(Status status, bool forward, unsigned char* record);
-  Status PutRow(unsigned char* record);
-  Status PutFromEntry(unsigned char* record);
-  Status FetchRow(unsigned char* record);
-  Status Decode(Bytes key, Bytes row, unsigned char* record);
-  Status DecodeAgain(unsigned char* record);
-  Status CheckStillMatches(unsigned char* record);
-  [[nodiscard]] const MY_BITMAP* ColumnsToDecode() const;
-  Status Resume(bool forward, unsigned char* record);
+  /// `keys` lives as long as the cursor is open.
+  void Open(VersionCursor* cursor, EntryKeys* keys, uint32_t index, ReadOptions options);
+  Status StepUntilRow(Status status, bool forward, void* record);
+  Status PutRow(void* record);
+  Status PutFromEntry(void* record);
+  Status FetchRow(void* record);
+  Status Decode(Bytes key, Bytes row, void* record);
+  Status DecodeAgain(void* record);
+  Status CheckStillMatches(const void* record);
+  [[nodiscard]] const void* ColumnsToDecode() const;
+  Status Resume(bool forward, void* record);
   Status Step(bool forward);
   void StayInGap(Bytes key);
   void StayOutside(bool forward);
@@ -132,19 +149,19 @@ class RowReader : private TableCodec::BlobReader {
     return !start_.empty() && CompareBytes(view_.key, start_) < 0;
   }
 
-  Engine* const engine_;
+  TxnManager* const txns_;
   Table* const table_;
-  const TableCodec* const codec_;
+  const RowCodec* const codec_;
   VersionCursor cursor_;     ///< on the scanned index
   VersionCursor clustered_;  ///< rows found through secondary entries, and GetRow
   Session* session_ = nullptr;
   ReadOptions options_;
-  const MY_BITMAP* columns_ = nullptr;
+  const void* columns_ = nullptr;
   EntryFilter* filter_ = nullptr;
   EntryKeys entry_keys_;
-  uint32_t ordinal_ = 0;
+  uint32_t index_ = 0;
   bool entry_only_ = false;
-  bool track_key_ = false;
+  bool keep_key_ = false;
   bool scan_open_ = false;
   bool cursor_open_ = false;
   bool clustered_open_ = false;
@@ -161,7 +178,7 @@ class RowReader : private TableCodec::BlobReader {
   ByteBuffer check_key_;
   ByteBuffer check_payload_;
   std::vector<OffPage> off_page_;
-  std::vector<std::vector<std::byte>> blobs_;  ///< off-page bytes of the current row; reused
+  std::vector<ByteBuffer> blobs_;  ///< off-page bytes of the current row; reused
   size_t blobs_used_ = 0;
   BlobRef missing_blob_;               ///< READ UNCOMMITTED: the value that was gone
   bool report_missing_blobs_ = false;  ///< it is known that it must be there

@@ -1,46 +1,46 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "plugin/abi_guard.h"
-
-#include "plugin/row_reader.h"
+#include "engine/table_cursor.h"
 
 #include <algorithm>
 #include <utility>
 
 #include "base/counters.h"
-#include "engine/engine.h"
+#include "engine/engine_impl.h"
 
 namespace rowan {
-namespace {
 
-bool FindRowKey(const void* context, Bytes entry_key, ByteBuffer* scratch, Bytes* row_key) {
-  const auto* keys = static_cast<const EntryKeys*>(context);
-  Result<Bytes> found = keys->codec->ClusteredKeyOf(keys->ordinal, entry_key, scratch);
+TableCursor::TableCursor(Engine* engine, Table* table, const RowCodec* codec)
+    : txns_(engine->impl()->txns.get()),
+      table_(table),
+      codec_(codec),
+      cursor_(txns_),
+      clustered_(txns_) {}
+
+TableCursor::TableCursor(Session* session, Table* table, const RowCodec* codec,
+                         const ReadOptions& options)
+    : TableCursor(session->engine(), table, codec) {
+  SetSession(session, options);
+}
+
+bool TableCursor::FindRowKey(const void* entry_keys, Bytes entry_key, ByteBuffer* scratch,
+                             Bytes* row_key) {
+  const auto* keys = static_cast<const EntryKeys*>(entry_keys);
+  Result<Bytes> found = keys->codec->ClusteredKeyOf(keys->index, entry_key, scratch);
   if (!found.ok()) return false;
   *row_key = *found;
   return true;
 }
 
-}  // namespace
-
-RowKeyFinder EntryKeys::Finder() const { return {FindRowKey, this}; }
-
-RowReader::RowReader(Engine* engine, Table* table, const TableCodec* codec)
-    : engine_(engine),
-      table_(table),
-      codec_(codec),
-      cursor_(engine->txns()),
-      clustered_(engine->txns()) {}
-
-void RowReader::SetSession(Session* session, const ReadOptions& options) {
+void TableCursor::SetSession(Session* session, const ReadOptions& options) {
   session_ = session;
   options_ = options;
   cursor_open_ = false;
   clustered_open_ = false;
 }
 
-void RowReader::OpenScan(uint32_t ordinal, bool entry_only) {
-  ordinal_ = ordinal;
-  entry_only_ = entry_only;
+void TableCursor::OpenScan(uint32_t index) {
+  index_ = index;
+  entry_only_ = false;
   scan_open_ = true;
   cursor_open_ = false;
   place_ = Place::kNone;
@@ -49,7 +49,7 @@ void RowReader::OpenScan(uint32_t ordinal, bool entry_only) {
   start_.clear();
 }
 
-void RowReader::CloseScan() {
+void TableCursor::CloseScan() {
   if (cursor_open_) cursor_.Close();
   if (clustered_open_) clustered_.Close();
   cursor_open_ = false;
@@ -60,7 +60,7 @@ void RowReader::CloseScan() {
   filter_ = nullptr;
 }
 
-void RowReader::Suspend() {
+void TableCursor::Suspend() {
   if (place_ == Place::kCursor && !view_.key.empty()) {
     resume_key_.assign(view_.key.begin(), view_.key.end());
     place_ = Place::kKey;
@@ -73,27 +73,29 @@ void RowReader::Suspend() {
   session_ = nullptr;
 }
 
-Status RowReader::OpenCursor() {
+Status TableCursor::PrepareSnapshot(ReadMode mode) {
+  return mode == ReadMode::kSnapshot ? session_->OpenSnapshotFor(*table_) : Status::Ok();
+}
+
+void TableCursor::Open(VersionCursor* cursor, EntryKeys* keys, uint32_t index,
+                       ReadOptions options) {
+  *keys = {codec_, index};
+  if (index != 0) options.row_key = {FindRowKey, keys};
+  cursor->Open(session_->txn(), table_->index(index), options);
+}
+
+Status TableCursor::OpenCursor() {
   if (cursor_open_) return Status::Ok();
-  if (options_.mode == ReadMode::kSnapshot) {
-    const Status status = session_->OpenSnapshotFor(*table_);
-    if (!status.ok()) return status;
-  }
-  ReadOptions options = options_;
-  entry_keys_ = {codec_, ordinal_};
-  if (ordinal_ != 0) options.row_key = entry_keys_.Finder();
-  cursor_.Open(session_->txn(), table_->index(ordinal_), options);
+  if (const Status status = PrepareSnapshot(options_.mode); !status.ok()) return status;
+  Open(&cursor_, &entry_keys_, index_, options_);
   if (!end_.empty()) cursor_.SetEnd(end_);
   cursor_open_ = true;
   return Status::Ok();
 }
 
-Status RowReader::OpenClustered() {
+Status TableCursor::OpenClustered() {
   if (clustered_open_) return Status::Ok();
-  if (options_.mode == ReadMode::kSnapshot) {
-    const Status status = session_->OpenSnapshotFor(*table_);
-    if (!status.ok()) return status;
-  }
+  if (const Status status = PrepareSnapshot(options_.mode); !status.ok()) return status;
   ReadOptions options = options_;
   options.semi_consistent = false;  // a row that is looked up is wanted
   clustered_.Open(session_->txn(), table_->index(0), options);
@@ -101,7 +103,7 @@ Status RowReader::OpenClustered() {
   return Status::Ok();
 }
 
-void RowReader::SetEnd(Bytes end) {
+void TableCursor::SetEnd(Bytes end) {
   if (end.empty() && end_.empty()) return;
   end_.assign(end.begin(), end.end());
   if (cursor_open_) cursor_.SetEnd(end_);
@@ -109,72 +111,72 @@ void RowReader::SetEnd(Bytes end) {
 
 // --- moving ---
 
-Status RowReader::SeekAtLeast(Bytes key, unsigned char* record) {
+Status TableCursor::SeekAtLeast(Bytes key, void* record) {
   if (const Status opened = OpenCursor(); !opened.ok()) return opened;
   const Status status = StepUntilRow(cursor_.SeekAtLeast(key, &view_), true, record);
   if (!status.ok()) StayInGap(key);
   return status;
 }
 
-Status RowReader::SeekBefore(Bytes key, unsigned char* record) {
+Status TableCursor::SeekBefore(Bytes key, void* record) {
   if (const Status opened = OpenCursor(); !opened.ok()) return opened;
   const Status status = StepUntilRow(cursor_.SeekBefore(key, &view_), false, record);
   if (!status.ok()) StayInGap(key);
   return status;
 }
 
-Status RowReader::SeekFirst(unsigned char* record) {
+Status TableCursor::SeekFirst(void* record) {
   if (const Status opened = OpenCursor(); !opened.ok()) return opened;
   const Status status = StepUntilRow(cursor_.SeekFirst(&view_), true, record);
   if (!status.ok()) StayOutside(true);
   return status;
 }
 
-Status RowReader::SeekLast(unsigned char* record) {
+Status TableCursor::SeekLast(void* record) {
   if (const Status opened = OpenCursor(); !opened.ok()) return opened;
   const Status status = StepUntilRow(cursor_.SeekLast(&view_), false, record);
   if (!status.ok()) StayOutside(false);
   return status;
 }
 
-Status RowReader::Next(unsigned char* record) {
+Status TableCursor::Next(void* record) {
   if (place_ != Place::kCursor || !cursor_open_) return Resume(true, record);
   const Status status = StepUntilRow(Step(true), true, record);
   if (!status.ok()) StayOutside(true);
   return status;
 }
 
-Status RowReader::Prev(unsigned char* record) {
+Status TableCursor::Prev(void* record) {
   if (place_ != Place::kCursor || !cursor_open_) return Resume(false, record);
   const Status status = StepUntilRow(Step(false), false, record);
   if (!status.ok()) StayOutside(false);
   return status;
 }
 
-Status RowReader::Step(bool forward) {
+Status TableCursor::Step(bool forward) {
   if (std::exchange(lock_current_, false) && cursor_.current_is_unlocked()) {
     return cursor_.LockCurrent(&view_);
   }
   return forward ? cursor_.Next(&view_) : cursor_.Prev(&view_);
 }
 
-bool RowReader::WillReadAgain() {
+bool TableCursor::WillReadAgain() {
   lock_current_ = source_ == Source::kScan && cursor_open_ && cursor_.current_is_unlocked();
   return lock_current_;
 }
 
-void RowReader::StayInGap(Bytes key) {
+void TableCursor::StayInGap(Bytes key) {
   if (key.data() != resume_key_.data()) resume_key_.assign(key.begin(), key.end());
   place_ = Place::kGap;
 }
 
-void RowReader::StayOutside(bool forward) {
+void TableCursor::StayOutside(bool forward) {
   const ByteBuffer& bound = forward ? end_ : start_;
   if (!bound.empty()) return StayInGap(bound);
   place_ = forward ? Place::kPastEnd : Place::kBeforeStart;
 }
 
-Status RowReader::Resume(bool forward, unsigned char* record) {
+Status TableCursor::Resume(bool forward, void* record) {
   switch (place_) {
     case Place::kKey: {
       if (!forward) return SeekBefore(resume_key_, record);
@@ -191,10 +193,10 @@ Status RowReader::Resume(bool forward, unsigned char* record) {
   }
 }
 
-Status RowReader::GetRow(Bytes clustered_key, unsigned char* record) {
+Status TableCursor::GetRow(Bytes clustered_key, void* record) {
   if (const Status opened = OpenClustered(); !opened.ok()) return opened;
   const Status status = clustered_.Get(clustered_key, &row_view_);
-  const bool scanned = scan_open_ && ordinal_ == 0;
+  const bool scanned = scan_open_ && index_ == 0;
   if (!status.ok()) {
     if (scanned) StayInGap(clustered_key);
     return status.Is(Code::kSkipped) ? Status(Code::kNotFound) : status;
@@ -207,7 +209,7 @@ Status RowReader::GetRow(Bytes clustered_key, unsigned char* record) {
   return Decode(clustered_key, row_view_.value, record);
 }
 
-void RowReader::UnlockCurrent() {
+void TableCursor::UnlockCurrent() {
   // The other cursor may still stand on an earlier row, whose lock the statement keeps.
   const bool scanned = source_ == Source::kScan || source_ == Source::kScanAndLookup;
   const bool looked_up = source_ == Source::kLookup || source_ == Source::kScanAndLookup;
@@ -215,7 +217,7 @@ void RowReader::UnlockCurrent() {
   if (scanned && cursor_open_) cursor_.UnlockCurrent();
 }
 
-Status RowReader::StepUntilRow(Status status, bool forward, unsigned char* record) {
+Status TableCursor::StepUntilRow(Status status, bool forward, void* record) {
   for (;;) {
     if (status.ok()) {
       place_ = Place::kCursor;
@@ -238,11 +240,11 @@ Status RowReader::StepUntilRow(Status status, bool forward, unsigned char* recor
 
 // --- entry to record; kNotFound: no row here, go on ---
 
-Status RowReader::PutRow(unsigned char* record) {
+Status TableCursor::PutRow(void* record) {
   source_ = Source::kScan;
-  if (ordinal_ == 0) return Decode(view_.key, view_.value, record);
+  if (index_ == 0) return Decode(view_.key, view_.value, record);
   if (filter_ != nullptr) {
-    const Status status = codec_->DecodeEntry(ordinal_, view_.key, view_.value, nullptr, record);
+    const Status status = codec_->DecodeEntry(index_, view_.key, view_.value, nullptr, record);
     if (status.Is(Code::kUnsupported)) {  // only the row has the values
       const Status fetched = FetchRow(record);
       return !fetched.ok() || filter_->Matches() ? fetched : Status(Code::kNotFound);
@@ -253,22 +255,21 @@ Status RowReader::PutRow(unsigned char* record) {
   return entry_only_ ? PutFromEntry(record) : FetchRow(record);
 }
 
-Status RowReader::PutFromEntry(unsigned char* record) {
+Status TableCursor::PutFromEntry(void* record) {
   ++covering_reads_;
   ++rows_read_;
-  if (track_key_ || !codec_->has_primary_key()) {
-    Result<Bytes> key = codec_->ClusteredKeyOf(ordinal_, view_.key, &scratch_);
+  if (keep_key_) {
+    Result<Bytes> key = codec_->ClusteredKeyOf(index_, view_.key, &scratch_);
     if (!key.ok()) return key.status();
     row_key_.assign(key->begin(), key->end());
   }
   if (filter_ != nullptr) return Status::Ok();  // decoded already
-  const Status status =
-      codec_->DecodeEntry(ordinal_, view_.key, view_.value, columns_, record);
+  const Status status = codec_->DecodeEntry(index_, view_.key, view_.value, columns_, record);
   return status.Is(Code::kUnsupported) ? FetchRow(record) : status;
 }
 
-Status RowReader::FetchRow(unsigned char* record) {
-  Result<Bytes> key = codec_->ClusteredKeyOf(ordinal_, view_.key, &scratch_);
+Status TableCursor::FetchRow(void* record) {
+  Result<Bytes> key = codec_->ClusteredKeyOf(index_, view_.key, &scratch_);
   if (!key.ok()) return key.status();
   if (const Status opened = OpenClustered(); !opened.ok()) return opened;
   ++clustered_lookups_;
@@ -282,24 +283,24 @@ Status RowReader::FetchRow(unsigned char* record) {
   return CheckStillMatches(record);
 }
 
-Status RowReader::CheckStillMatches(unsigned char* record) {
+Status TableCursor::CheckStillMatches(const void* record) {
   uint32_t unique_bytes = 0;
-  const Status status = codec_->EncodeEntry(ordinal_, record, row_key_, &check_key_,
+  const Status status = codec_->EncodeEntry(index_, record, row_key_, &check_key_,
                                             &check_payload_, &unique_bytes);
   if (!status.ok()) return status;
   return EqualBytes(check_key_, view_.key) ? Status::Ok() : Status(Code::kNotFound);
 }
 
-const MY_BITMAP* RowReader::ColumnsToDecode() const {
+const void* TableCursor::ColumnsToDecode() const {
   // CheckStillMatches needs the index columns whatever the statement asked for.
-  const bool checked = options_.mode == ReadMode::kReadUncommitted && ordinal_ != 0;
+  const bool checked = options_.mode == ReadMode::kReadUncommitted && index_ != 0;
   return checked ? nullptr : columns_;
 }
 
-Status RowReader::Decode(Bytes key, Bytes row, unsigned char* record) {
+Status TableCursor::Decode(Bytes key, Bytes row, void* record) {
   ++rows_read_;
   const bool uncommitted = options_.mode == ReadMode::kReadUncommitted;
-  if (track_key_ || !codec_->has_primary_key() || uncommitted) {
+  if (keep_key_ || uncommitted) {
     row_key_.assign(key.begin(), key.end());
   }
   off_page_.clear();
@@ -308,7 +309,7 @@ Status RowReader::Decode(Bytes key, Bytes row, unsigned char* record) {
   return uncommitted && status.Is(Code::kNotFound) ? DecodeAgain(record) : status;
 }
 
-Status RowReader::DecodeAgain(unsigned char* record) {
+Status TableCursor::DecodeAgain(void* record) {
   // An off-page value was gone: the row has another one by now, or is gone as well. When it still
   // has this one, the value was there all the time: then its pages are damaged.
   constexpr int kTries = 100;  // many times what rollbacks of one row in a loop were seen to need
@@ -332,30 +333,66 @@ Status RowReader::DecodeAgain(unsigned char* record) {
   return Status(Code::kNotFound);
 }
 
-Result<Bytes> RowReader::Read(const BlobRef& ref) {
+Result<Bytes> TableCursor::Read(const BlobRef& ref) {
   if (blobs_used_ == blobs_.size()) blobs_.emplace_back();
-  std::vector<std::byte>& bytes = blobs_[blobs_used_++];
+  ByteBuffer& bytes = blobs_[blobs_used_++];
   bytes.resize(ref.size_bytes);
   const bool may_go = options_.mode == ReadMode::kReadUncommitted && !report_missing_blobs_;
   const Status status =
       may_go ? session_->TryReadBlob(ref, bytes) : session_->ReadBlob(ref, bytes);
   if (status.Is(Code::kNotFound)) missing_blob_ = ref;
   if (!status.ok()) return status;
-  if (track_key_) off_page_.push_back({ref, bytes.data(), bytes.size()});
+  if (keep_key_) off_page_.push_back({ref, bytes.data(), bytes.size()});
   return Bytes(bytes);
 }
 
-void RowReader::GiveBackBuffers() {
-  constexpr size_t kKeptBytesMax = 64 * 1024;  // one handler may stay in the table cache for days
+// --- without records ---
+
+Status TableCursor::LockRow(Bytes clustered_key, ByteBuffer* row) {
+  ReadOptions options;
+  options.mode = ReadMode::kLockExclusive;
+  VersionCursor cursor(txns_);
+  cursor.Open(session_->txn(), table_->index(0), options);
+  VersionView view;
+  const Status status = cursor.Get(clustered_key, &view);
+  if (status.ok()) row->assign(view.value.begin(), view.value.end());
+  return status;
+}
+
+Result<uint64_t> TableCursor::CountEntries(uint32_t index) {
+  if (const Status status = PrepareSnapshot(options_.mode); !status.ok()) return status;
+  EntryKeys keys;
+  VersionCursor cursor(txns_);
+  Open(&cursor, &keys, index, options_);
+  return cursor.CountAll(&session_->txn()->interrupted);
+}
+
+Status TableCursor::VisitEntries(uint32_t index, const EntryVisit& visit) {
+  if (const Status status = PrepareSnapshot(ReadMode::kSnapshot); !status.ok()) return status;
+  EntryKeys keys;
+  VersionCursor cursor(txns_);
+  Open(&cursor, &keys, index, ReadOptions{});
+  VersionView view;
+  Status status = cursor.SeekFirst(&view);
+  while (status.ok()) {
+    status = visit(view.key, view.value);
+    if (status.ok()) status = cursor.Next(&view);
+    if (session_->interrupted()) return Status(Code::kInterrupted);
+  }
+  return status.Is(Code::kEndOfRange) ? Status::Ok() : status;
+}
+
+void TableCursor::GiveBackBuffers() {
+  constexpr size_t kKeptBytesMax = 64 * 1024;  // a cursor may lie unused for days
   size_t kept = 0;
-  for (const std::vector<std::byte>& bytes : blobs_) kept += bytes.capacity();
+  for (const ByteBuffer& bytes : blobs_) kept += bytes.capacity();
   if (kept <= kKeptBytesMax) return;
   blobs_.clear();
   blobs_used_ = 0;
   off_page_.clear();
 }
 
-void RowReader::PublishCounts() {
+void TableCursor::PublishCounts() {
   if (rows_read_ != 0) AddCounter(Counter::kRowsRead, rows_read_);
   if (clustered_lookups_ != 0) AddCounter(Counter::kClusteredLookups, clustered_lookups_);
   if (covering_reads_ != 0) AddCounter(Counter::kCoveringReads, covering_reads_);

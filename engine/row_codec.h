@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// RowCodec: what the engine has to ask about the columns of a table's rows, which only its user
+// knows. Keys, rows and entries are byte strings to the engine; a *record* is the user's own form
+// of a row, and *columns* its own way to name some of them (null: all).
+// Thread safety: const; one codec serves all cursors on a table.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/status.h"
+#include "space/blob_store.h"
+
+namespace rowan {
+
+/// Reused output buffer; capacity is kept.
+using ByteBuffer = std::vector<std::byte>;
+
+class RowCodec {
+ public:
+  virtual ~RowCodec() = default;
+
+  /// Fetches off-page values while a row is decoded.
+  class BlobReader {
+   public:
+    virtual ~BlobReader() = default;
+    /// Bytes valid until the next row is read through the same cursor.
+    virtual Result<Bytes> Read(const BlobRef& ref) = 0;
+  };
+
+  /// Puts a row into `record`; only what `columns` names is guaranteed. kCorrupt, and errors of
+  /// `blobs` as they are.
+  virtual Status DecodeRow(Bytes key, Bytes row, const void* columns, BlobReader* blobs,
+                           void* record) const = 0;
+  /// The same from an entry of index `index` alone. kUnsupported: only the row has the values.
+  virtual Status DecodeEntry(uint32_t index, Bytes key, Bytes payload, const void* columns,
+                             void* record) const = 0;
+  /// The entry that a whole record has in index `index`: key (with the clustered key in it),
+  /// payload, and `*unique_prefix_bytes` as in EntryImage. kTooBig.
+  virtual Status EncodeEntry(uint32_t index, const void* record, Bytes clustered_key,
+                             ByteBuffer* key, ByteBuffer* payload,
+                             uint32_t* unique_prefix_bytes) const = 0;
+  /// The clustered key inside an entry's key: a part of it, or assembled in `*scratch`. kCorrupt.
+  virtual Result<Bytes> ClusteredKeyOf(uint32_t index, Bytes entry_key,
+                                       ByteBuffer* scratch) const = 0;
+  /// Off-page values that a stored row refers to, instead of what `*refs` held.
+  virtual void BlobsOf(Bytes row, std::vector<BlobRef>* refs) const = 0;
+};
+
+}  // namespace rowan
