@@ -207,6 +207,8 @@ class ha_rowan final : public handler, private EntryFilter, private TableCodec::
   bool SameRow(const uchar* old_record, const uchar* new_record);
 
   // ha_rowan_foreign_keys.cc
+  /// The server reads an index of a child after counting and before it looks at the count.
+  void RepairCascadeCount() const;
   /// 0, or an error that has been raised.
   [[nodiscard]] int CheckMayChange() const;
   /// The row with the clustered key in `old_image_` that is to be changed, which the server read

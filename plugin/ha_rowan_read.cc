@@ -116,6 +116,7 @@ bool ha_rowan::HasCondition() const {
 
 int ha_rowan::index_init(uint index, bool) {
   active_index = index;
+  if (table_share->foreign_keys != 0) RepairCascadeCount();
   prepared_ = false;
   reader_->OpenScan(codec().OrdinalOfKey(index));
   bounded_by_key_ = false;
