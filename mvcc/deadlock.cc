@@ -31,6 +31,13 @@ bool SpeaksForThoseBefore(const LockRequest* blocker) {
          !owner->chosen_as_victim.load(std::memory_order_relaxed);
 }
 
+/// What a rollback throws away: changes, and rows that were found and locked.
+uint64_t WorkDone(const Txn& txn) {
+  constexpr uint64_t kUndoBytesPerLock = 32;  // about the undo record of a small change
+  return txn.undo_bytes + kUndoBytesPerLock * (txn.lock_count.load(std::memory_order_relaxed) +
+                                               txn.folded_locks.load(std::memory_order_relaxed));
+}
+
 }  // namespace
 
 bool LockTableImpl::AddBlocker(size_t node, const LockRequest* blocker) {
@@ -72,7 +79,7 @@ size_t LockTableImpl::FindCycle(Txn* start) {
 Txn* LockTableImpl::ChooseVictim(size_t last) const {
   Txn* victim = nodes[0].txn;  // on a tie the one that closed the cycle: it has not slept yet
   for (size_t node = last; node != 0; node = nodes[node].parent) {
-    if (nodes[node].txn->undo_bytes < victim->undo_bytes) victim = nodes[node].txn;
+    if (WorkDone(*nodes[node].txn) < WorkDone(*victim)) victim = nodes[node].txn;
   }
   return victim;
 }
@@ -84,7 +91,8 @@ void LockTableImpl::RememberDeadlock(size_t last, const Txn* victim) {
     last_deadlock += Format(
         " transaction {} ({} undo records, {} locks) for a lock {} on index {}{}",
         nodes[node].txn->id.load(std::memory_order_relaxed), nodes[node].txn->undo_records,
-        nodes[node].txn->lock_count.load(std::memory_order_relaxed),
+        nodes[node].txn->lock_count.load(std::memory_order_relaxed) +
+            nodes[node].txn->folded_locks.load(std::memory_order_relaxed),
         request->mode == LockMode::kShared ? "S" : "X", request->key.index.value(),
         nodes[node].txn == victim ? " [rolled back];" : ";");
     if (node == 0) break;

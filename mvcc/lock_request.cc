@@ -9,13 +9,10 @@
 namespace rowan {
 namespace {
 
-/// 64 KiB: large enough that growing is rare, small enough for the cap to be meant seriously.
+/// 64 KiB: large enough that growing is rare, small enough for a cap to be meant seriously.
 constexpr size_t kSlabRequests = 1024;
 
 }  // namespace
-
-LockRequestPool::LockRequestPool(uint64_t memory_bytes_max)
-    : slabs_max_(std::max<uint64_t>(1, memory_bytes_max / (kSlabRequests * sizeof(LockRequest)))) {}
 
 LockRequestPool::~LockRequestPool() {
   for (LockRequest* slab : slabs_) delete[] slab;
@@ -29,25 +26,25 @@ LockRequest* LockRequestPool::TakeFrom(Shard* shard) {
   return request;
 }
 
-LockRequest* LockRequestPool::Take(bool beyond_cap) {
+LockRequest* LockRequestPool::Take(bool may_grow) {
   const uint32_t home = ThreadShard() % kShards;
   Shard* shard = &shards_[home];
   LockRequest* request = TakeFrom(shard);
-  if (request == nullptr) request = AddSlab(shard, false);
+  if (request == nullptr && may_grow) request = AddSlab(shard);
   for (uint32_t step = 1; request == nullptr && step < kShards; ++step) {
     request = TakeFrom(&shards_[(home + step) % kShards]);
   }
-  if (request == nullptr && beyond_cap) request = AddSlab(shard, true);
   if (request != nullptr) shard->taken.fetch_add(1, std::memory_order_relaxed);
   return request;
 }
 
-LockRequest* LockRequestPool::AddSlab(Shard* shard, bool beyond_cap) {
-  // Held until the slab can be found: who meets the cap here looks at all shards afterwards.
-  std::lock_guard lock(slabs_mutex_);
-  if (slabs_.size() >= slabs_max_ && !beyond_cap) return nullptr;
+LockRequest* LockRequestPool::AddSlab(Shard* shard) {
   auto* slab = new LockRequest[kSlabRequests];
-  slabs_.push_back(slab);
+  {
+    const std::lock_guard lock(slabs_mutex_);
+    slabs_.push_back(slab);
+  }
+  memory_bytes_.fetch_add(kSlabRequests * sizeof(LockRequest), std::memory_order_relaxed);
   for (size_t i = 1; i + 1 < kSlabRequests; ++i) slab[i].chain_next = &slab[i + 1];
   shard->latch.LockExclusive();
   slab[kSlabRequests - 1].chain_next = shard->free;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // LockRequest: one entry of the lock table, and the pool that requests come from.
 // Requests are type-stable: their memory is never given back before the table goes, so that waking
-// a request's sleeper by address needs no life-time rule. The pool is capped and sharded by thread.
+// a request's sleeper by address needs no life-time rule. The pool is sharded by thread.
 // Thread safety: the pool's members from any thread; a request's fields as noted.
 #pragma once
 
@@ -41,13 +41,16 @@ static_assert(sizeof(LockRequest) == 64);
 
 class LockRequestPool {
  public:
-  explicit LockRequestPool(uint64_t memory_bytes_max);
+  LockRequestPool() = default;
   ~LockRequestPool();
 
-  /// nullptr at the cap, unless `beyond_cap`.
-  LockRequest* Take(bool beyond_cap);
+  /// nullptr when there is no free one and `may_grow` is false.
+  LockRequest* Take(bool may_grow);
   void Return(LockRequest* request);
   [[nodiscard]] uint64_t taken() const;
+  [[nodiscard]] uint64_t memory_bytes() const {
+    return memory_bytes_.load(std::memory_order_relaxed);
+  }
 
  private:
   static constexpr uint32_t kShards = 16;
@@ -58,12 +61,12 @@ class LockRequestPool {
   };
 
   static LockRequest* TakeFrom(Shard* shard);
-  LockRequest* AddSlab(Shard* shard, bool beyond_cap);
+  LockRequest* AddSlab(Shard* shard);
 
-  const uint64_t slabs_max_;
   std::array<Shard, kShards> shards_;
   std::mutex slabs_mutex_;
   std::vector<LockRequest*> slabs_;  ///< guarded by slabs_mutex_
+  std::atomic<uint64_t> memory_bytes_{0};
 };
 
 }  // namespace rowan

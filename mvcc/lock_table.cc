@@ -13,56 +13,10 @@
 namespace rowan {
 namespace {
 
-constexpr uint64_t kSupremumHash = UINT64_MAX;
 constexpr uint64_t kBucketsMin = uint64_t{1} << 10;
 constexpr uint64_t kBucketsMax = uint64_t{1} << 20;
 /// One bucket (32 bytes) per four requests of a full table: short chains, a tenth of its memory.
 constexpr uint64_t kMemoryPerBucket = 4 * sizeof(LockRequest);
-
-/// What one walk over a queue tells a new request.
-struct QueueScan {
-  LockRequest* covering = nullptr;
-  LockRequest* first_waiting = nullptr;
-  bool owns_record = false;         ///< holds the record in a weaker mode: an upgrade
-  bool owns_record_fully = false;   ///< needs only the gap part
-  QueueSummary granted;
-  QueueSummary waiting;
-
-  [[nodiscard]] bool Conflicts(const Txn* txn, LockMode mode, LockKind kind) const {
-    if (granted.Blocks(txn, mode, kind)) return true;
-    if (owns_record || kind == LockKind::kInsertIntention) return false;
-    return waiting.Blocks(txn, mode, kind);
-  }
-};
-
-void NoteOwn(QueueScan* scan, LockRequest* own, LockMode mode, LockKind kind) {
-  if (LockCovers(own->mode, own->kind, mode, kind)) scan->covering = own;
-  if (!HasRecordPart(kind) || !HasRecordPart(own->kind)) return;
-  scan->owns_record = true;
-  if (own->mode == LockMode::kExclusive || mode == LockMode::kShared) {
-    scan->owns_record_fully = true;
-  }
-}
-
-/// Stops where the answer cannot change any more: an own lock covers it all, or a waiting request
-/// blocks it.
-QueueScan ScanQueue(LockBucket* bucket, const Txn* txn, LockKey key, LockMode mode,
-                    LockKind kind) {
-  QueueScan scan;
-  LockRequest* request = bucket->first.load(std::memory_order_relaxed);
-  for (; request != nullptr && scan.covering == nullptr; request = request->chain_next) {
-    if (request->key != key) continue;
-    if (request->granted()) {
-      scan.granted.Add(request->owner, request->mode, request->kind);
-      if (request->owner == txn) NoteOwn(&scan, request, mode, kind);
-      continue;
-    }
-    if (scan.first_waiting == nullptr) scan.first_waiting = request;
-    scan.waiting.Add(request->owner, request->mode, request->kind);
-    if (scan.Conflicts(txn, mode, kind)) break;
-  }
-  return scan;
-}
 
 Status Refusal(WaitPolicy policy) {
   return Status(policy == WaitPolicy::kNoWait ? Code::kLockNotAvailable : Code::kSkipped);
@@ -70,17 +24,13 @@ Status Refusal(WaitPolicy policy) {
 
 }  // namespace
 
-LockKey MakeLockKey(IndexId index, Bytes key) {
-  const uint64_t hash = XXH3_64bits(key.data(), key.size());
-  // The reserved value only moves: sharing a hash with another key costs waiting, nothing else.
-  return {index, hash == kSupremumHash ? kSupremumHash - 1 : hash};
+LockTarget MakeLockKey(IndexId index, Bytes key) {
+  return {{index, XXH3_64bits(key.data(), key.size())}, key};
 }
 
-LockKey SupremumLockKey(IndexId index) { return {index, kSupremumHash}; }
-
-LockTableImpl::LockTableImpl(uint64_t memory_bytes_max)
-    : pool(memory_bytes_max),
-      bucket_mask(std::clamp(std::bit_ceil(memory_bytes_max / kMemoryPerBucket), kBucketsMin,
+LockTableImpl::LockTableImpl(uint64_t memory_bytes_max_in)
+    : memory_bytes_max(memory_bytes_max_in),
+      bucket_mask(std::clamp(std::bit_ceil(memory_bytes_max_in / kMemoryPerBucket), kBucketsMin,
                              kBucketsMax) -
                   1),
       buckets(std::make_unique<LockBucket[]>(bucket_mask + 1)) {}
@@ -179,7 +129,7 @@ void LockTableImpl::GrantWaiters(LockBucket* bucket, LockKey key, bool record, b
 
 LockRequest* LockTableImpl::NewRequest(Txn* txn, LockKey key, LockMode mode, LockKind kind,
                                        bool beyond_cap) {
-  LockRequest* request = pool.Take(beyond_cap);
+  LockRequest* request = pool.Take(beyond_cap || !IsFullFor(txn));
   if (request == nullptr) return nullptr;
   request->owner = txn;
   request->key = key;
@@ -248,34 +198,78 @@ LockTable::LockTable(uint64_t memory_bytes_max)
     : impl_(std::make_unique<LockTableImpl>(memory_bytes_max)) {}
 LockTable::~LockTable() = default;
 
-Status LockTable::TryLock(Txn* txn, LockKey key, LockMode mode, LockKind kind,
-                          WaitPolicy policy) {
-  // A caller that started over instead of waiting.
-  if (LockRequest* stale = std::exchange(txn->queued, nullptr)) impl_->Remove(stale);
-  LockBucket* bucket = impl_->BucketOf(key);
-  BucketGuard guard(bucket);
-  QueueScan scan = ScanQueue(bucket, txn, key, mode, kind);
-  if (scan.covering != nullptr) {
+QueueScan LockTableImpl::ScanQueue(LockBucket* bucket, const LockAsked& asked) {
+  QueueScan scan;
+  LockRequest* request = bucket->first.load(std::memory_order_relaxed);
+  for (; request != nullptr && scan.covering == nullptr; request = request->chain_next) {
+    if (request->key != asked.target) continue;
+    if (!request->granted()) {
+      scan.waiting.Add(request->owner, request->mode, request->kind);
+      if (scan.Conflicts(asked.txn, asked.mode, asked.kind)) break;
+      continue;
+    }
+    scan.granted.Add(request->owner, request->mode, request->kind);
+    if (request->owner != asked.txn) continue;
+    if (LockCovers(request->mode, request->kind, asked.mode, asked.kind)) scan.covering = request;
+    if (HasRecordPart(asked.kind) && HasRecordPart(request->kind)) scan.owns_record = true;
+  }
+  return scan;
+}
+
+FoldedLocks::Own LockTableImpl::BringOut(LockBucket* bucket, const LockAsked& asked,
+                                         QueueScan* scan) {
+  const auto make_entry = [&](Txn* owner, LockMode mode, LockKind held) {
+    const bool intention = asked.kind == LockKind::kInsertIntention;
+    const LockKind kind = intention ? LockKind::kGap : LockKind::kRecord;
+    ROWAN_DCHECK(LocksConflict(mode, held, asked.mode, asked.kind));
+    scan->granted.Add(owner, mode, kind);
+    if (asked.policy != WaitPolicy::kWait) return;  // refused, nobody will queue
+    if (FindCovering(bucket, owner, asked.target, mode, kind) != nullptr) return;
+    LockRequest* request = NewRequest(owner, asked.target, mode, kind, true);
+    request->holds = UINT8_MAX;  // the folded lock stays: no Unlock takes this back
+    AddGranted(bucket, request);
+  };
+  return folded.LookAt(asked.txn, asked.target, asked.mode, asked.kind, make_entry);
+}
+
+Status LockTableImpl::AskQueue(LockBucket* bucket, const LockAsked& asked, bool* covered) {
+  QueueScan scan = ScanQueue(bucket, asked);
+  *covered = scan.covering != nullptr;
+  if (*covered) {
     if (scan.covering->holds != UINT8_MAX) ++scan.covering->holds;
     return Status::Ok();
   }
-  if (kind == LockKind::kNextKey && scan.owns_record_fully) {
-    kind = LockKind::kGap;
-    if (LockTableImpl::FindCovering(bucket, txn, key, mode, kind)) return Status::Ok();
+  FoldedLocks::Own own;
+  if (asked.kind != LockKind::kUniqueValue && folded.AnyIn(asked.target.index)) {
+    own = BringOut(bucket, asked, &scan);
+    scan.owns_record = scan.owns_record || own.weaker;
   }
-  const bool conflict = scan.Conflicts(txn, mode, kind);
-  if (conflict && policy != WaitPolicy::kWait) return Refusal(policy);
-  if (!conflict && kind == LockKind::kInsertIntention) return Status::Ok();
-  LockRequest* request = impl_->NewRequest(txn, key, mode, kind, false);
-  if (request == nullptr) return Status(Code::kLockTableFull);
-  if (!conflict) {
-    LockTableImpl::AddGranted(bucket, request);
+  if (!scan.Conflicts(asked.txn, asked.mode, asked.kind)) {
+    *covered = own.covers;
     return Status::Ok();
   }
+  if (asked.policy != WaitPolicy::kWait) return Refusal(asked.policy);
+  LockRequest* request = NewRequest(asked.txn, asked.target, asked.mode, asked.kind, false);
+  if (request == nullptr) return Status(Code::kLockTableFull);
   request->upgrade = scan.owns_record;
-  LockTableImpl::AddWaiting(bucket, request);
-  txn->queued = request;
+  AddWaiting(bucket, request);
+  asked.txn->queued = request;
   return Status(Code::kLockWait);
+}
+
+Status LockTable::TryLock(Txn* txn, const LockTarget& target, LockMode mode, LockKind kind,
+                          WaitPolicy policy) {
+  Status status = impl_->Prepare(txn);
+  if (!status.ok()) return status;
+  LockBucket* bucket = impl_->BucketOf(target);
+  BucketGuard guard(bucket);
+  bool covered = false;
+  status = impl_->AskQueue(bucket, {txn, target, mode, kind, policy}, &covered);
+  if (!status.ok() || covered || kind == LockKind::kInsertIntention) return status;
+  LockRequest* request = impl_->NewRequest(txn, target, mode, kind, false);
+  if (request == nullptr) return Status(Code::kLockTableFull);
+  LockTableImpl::AddGranted(bucket, request);
+  return Status::Ok();
 }
 
 void LockTable::AddImplicit(Txn* owner, LockKey key) {
@@ -291,19 +285,26 @@ void LockTable::AddImplicit(Txn* owner, LockKey key) {
   if (!covered) LockTableImpl::AddGranted(bucket, request);
 }
 
-bool LockTable::Conflicts(const Txn* txn, LockKey key, LockMode mode, LockKind kind) const {
-  LockBucket* bucket = impl_->BucketOf(key);
+bool LockTable::Conflicts(const Txn* txn, const LockTarget& target, LockMode mode,
+                          LockKind kind) const {
+  LockBucket* bucket = impl_->BucketOf(target);
   // Callers hold the leaf latch under which any lock that matters to them was asked for.
-  if (bucket->first.load(std::memory_order_acquire) == nullptr) return false;
-  BucketGuard guard(bucket);
-  LockRequest* request = bucket->first.load(std::memory_order_relaxed);
-  for (; request != nullptr; request = request->chain_next) {
-    if (request->key == key && request->owner != txn &&
-        LocksConflict(request->mode, request->kind, mode, kind)) {
-      return true;
+  if (bucket->first.load(std::memory_order_acquire) != nullptr) {
+    BucketGuard guard(bucket);
+    LockRequest* request = bucket->first.load(std::memory_order_relaxed);
+    for (; request != nullptr; request = request->chain_next) {
+      if (request->key == target && request->owner != txn &&
+          LocksConflict(request->mode, request->kind, mode, kind)) {
+        return true;
+      }
     }
   }
-  return false;
+  // Behind the queue: what its owner folds meanwhile is found here before it is gone there.
+  if (kind == LockKind::kUniqueValue || !impl_->folded.AnyOfOthers(txn, target.index)) return false;
+  bool conflict = false;
+  impl_->folded.LookAt(txn, target, mode, kind,
+                       [&](Txn*, LockMode, LockKind) { conflict = true; });
+  return conflict;
 }
 
 void LockTable::Unlock(Txn* txn, LockKey key, LockMode mode, LockKind kind) {
@@ -322,33 +323,13 @@ void LockTable::Unlock(Txn* txn, LockKey key, LockMode mode, LockKind kind) {
 
 void LockTable::ReleaseAll(Txn* txn) {
   txn->queued = nullptr;
-  // Until the list is empty: inheriting a gap pushes to it while a request of ours is still queued.
+  // First what others make entries of: none is added behind the last one removed.
+  if (txn->folded != nullptr) impl_->folded.Release(txn);
   while (LockRequest* request = txn->locks.load(std::memory_order_acquire)) {
     impl_->Remove(request);
   }
-}
-
-void LockTable::InheritGap(LockKey from, LockKey to) {
-  LockBucket* source = impl_->BucketOf(from);
-  if (from == to || source->first.load(std::memory_order_acquire) == nullptr) return;
-  LockBucket* target = impl_->BucketOf(to);
-  LockBucket* low = std::min(source, target);
-  LockBucket* high = std::max(source, target);
-  low->latch.LockExclusive();
-  if (high != low) high->latch.LockExclusive();
-  LockRequest* request = source->first.load(std::memory_order_relaxed);
-  for (; request != nullptr; request = request->chain_next) {
-    if (request->key != from || !request->granted() || !HasGapPart(request->kind)) continue;
-    if (LockTableImpl::FindCovering(target, request->owner, to, request->mode, LockKind::kGap)) {
-      continue;
-    }
-    LockRequest* heir =
-        impl_->NewRequest(request->owner, to, request->mode, LockKind::kGap, true);
-    heir->holds = UINT8_MAX;
-    LockTableImpl::AddGranted(target, heir);
-  }
-  if (high != low) high->latch.UnlockExclusive();
-  low->latch.UnlockExclusive();
+  txn->folded_locks.store(0, std::memory_order_relaxed);
+  txn->fold_at = kFoldAtFirst;
 }
 
 }  // namespace rowan

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Inside of the lock table: buckets of queues, and the wait graph. Used by lock_table.cc,
-// lock_wait.cc and deadlock.cc only.
+// lock_fold.cc, lock_wait.cc and deadlock.cc only.
 //
 // Invariants:
 //   1. a queue is what a bucket's chain holds of one key; within it granted requests come before
@@ -9,8 +9,10 @@
 //      it is an upgrade or an insert intention, with one waiting before it: whoever takes a request
 //      out of a queue grants what it made grantable, under the same bucket latch;
 //   3. a transaction is alive while it has a request in some queue, and cannot leave Wait while the
-//      graph mutex is held: a search derefers owners under a bucket latch, sleepers at any time.
-// Order: graph mutex -> bucket latch (two of them by address) -> pool.
+//      graph mutex is held: a search derefers owners under a bucket latch, sleepers at any time;
+//   4. whether a record is free is found out, and it is taken, under the latch of its bucket, also
+//      when it is taken by folding: of two that ask for one record the second one finds the first.
+// Order: graph mutex -> bucket latch -> folded locks -> pool.
 #pragma once
 
 #include <array>
@@ -21,6 +23,7 @@
 #include <vector>
 
 #include "base/latch.h"
+#include "mvcc/folded_locks.h"
 #include "mvcc/lock_mode.h"
 #include "mvcc/lock_request.h"
 #include "mvcc/lock_table.h"
@@ -60,6 +63,29 @@ class WakeList {
   size_t count_ = 0;
 };
 
+/// What one walk over a queue tells a new request.
+struct QueueScan {
+  LockRequest* covering = nullptr;
+  bool owns_record = false;  ///< holds the record in a weaker mode: an upgrade
+  QueueSummary granted;
+  QueueSummary waiting;
+
+  [[nodiscard]] bool Conflicts(const Txn* txn, LockMode mode, LockKind kind) const {
+    if (granted.Blocks(txn, mode, kind)) return true;
+    if (owns_record || kind == LockKind::kInsertIntention) return false;
+    return waiting.Blocks(txn, mode, kind);
+  }
+};
+
+/// What a transaction asks of the table.
+struct LockAsked {
+  Txn* txn;
+  const LockTarget& target;
+  LockMode mode;
+  LockKind kind;
+  WaitPolicy policy;
+};
+
 struct LockTableImpl {
   explicit LockTableImpl(uint64_t memory_bytes_max);
 
@@ -79,6 +105,27 @@ struct LockTableImpl {
   static void AddWaiting(LockBucket* bucket, LockRequest* request);
   /// Out of its queue and its owner's list. REQUIRES: called by the owner.
   static void Detach(LockBucket* bucket, LockRequest* request, WakeList* wakes);
+
+  // --- asking: bucket latch held ---
+  /// Stops where the answer cannot change any more: an own lock covers it all, or a waiting request
+  /// blocks it.
+  static QueueScan ScanQueue(LockBucket* bucket, const LockAsked& asked);
+  /// Looks at the queue and at what is folded. Ok: nothing is in the way, and no entry was made.
+  /// `covered`: an own lock holds all of it. Else as TryLock.
+  Status AskQueue(LockBucket* bucket, const LockAsked& asked, bool* covered);
+  /// Makes entries of what others have folded that is in the way of the request.
+  FoldedLocks::Own BringOut(LockBucket* bucket, const LockAsked& asked, QueueScan* scan);
+
+  // --- folding (lock_fold.cc) ---
+  /// Before a transaction's next request: withdraws one that it did not wait for, folds its older
+  /// record locks when there are many.
+  Status Prepare(Txn* txn);
+  Status FoldOldLocks(Txn* txn);
+  /// Takes the request behind `before` out of its owner's list; false: it has to stay.
+  bool FoldBehind(LockRequest* before);
+  Status Cover(Txn* txn, IndexId index, LockMode mode, const RangePiece& piece);
+  /// May the transaction not have more?
+  [[nodiscard]] bool IsFullFor(const Txn* txn) const;
 
   // --- requests ---
   LockRequest* NewRequest(Txn* txn, LockKey key, LockMode mode, LockKind kind, bool beyond_cap);
@@ -116,6 +163,8 @@ struct LockTableImpl {
   };
 
   LockRequestPool pool;
+  FoldedLocks folded;
+  std::atomic<uint64_t> memory_bytes_max;
   const uint64_t bucket_mask;
   std::unique_ptr<LockBucket[]> buckets;
   void (*before_sleep)(Txn*) = nullptr;

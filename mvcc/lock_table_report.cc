@@ -21,10 +21,15 @@ std::vector<LockInfo> LockTable::Describe(size_t count_max) const {
                        .granted = request->granted()});
     }
   }
+  impl_->folded.Describe(count_max, &infos);
   return infos;
 }
 
 uint64_t LockTable::lock_count() const { return impl_->pool.taken(); }
+
+uint64_t LockTable::memory_bytes() const {
+  return impl_->pool.memory_bytes() + impl_->folded.memory_bytes();
+}
 
 std::string LockTable::LastDeadlock() const {
   std::lock_guard lock(impl_->graph_mutex);
@@ -37,6 +42,7 @@ void LockTable::SetWaitHooks(void (*before)(Txn*), void (*after)(Txn*)) {
 }
 
 Status LockTable::Check() const {
+  if (!impl_->folded.Check()) return Status(Code::kCorrupt, "the folded locks are in disorder");
   for (uint64_t i = 0; i <= impl_->bucket_mask; ++i) {
     LockBucket* bucket = &impl_->buckets[i];
     BucketGuard guard(bucket);

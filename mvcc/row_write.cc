@@ -48,7 +48,7 @@ Status RowWriter::InsertRow(Txn* txn, IndexRef* index, Bytes key, Bytes row,
 
 Status RowWriter::InsertFresh(RowChange* change, MiniTxn* mini_txn, const LeafPosition& position) {
   Tree& tree = change->index->tree;
-  Status status = AskExplicit(manager_, change->txn, MakeLockKey(tree.index(), change->tree_key));
+  Status status = AskInsert(manager_, change->txn, MakeLockKey(tree.index(), change->tree_key));
   if (!status.ok()) return status;
   if (!tree.FitsAt(position, change->tree_key.size(), scratch_.size(), false)) {
     return Status(Code::kNoRoom);
@@ -72,10 +72,10 @@ Status RowWriter::InsertOver(RowChange* change, MiniTxn* mini_txn, const LeafPos
   }
   Txn* txn = change->txn;
   if (header.txn != txn->txn_id()) {
-    const LockKey key = MakeLockKey(change->index->id(), change->tree_key);
+    const LockTarget key = MakeLockKey(change->index->id(), change->tree_key);
     Status status = AskHolder(manager_, txn, header.txn, key, duplicate_mode, WaitPolicy::kWait);
     if (status.ok()) {
-      status = header.deleted ? AskExplicit(manager_, txn, key)
+      status = header.deleted ? AskInsert(manager_, txn, key)
                               : change->locks->TryLock(txn, key, duplicate_mode, LockKind::kRecord,
                                                        WaitPolicy::kWait);
     }
@@ -125,7 +125,7 @@ Status RowWriter::UpdateLive(RowChange* change, MiniTxn* mini_txn, const LeafPos
   }
   Txn* txn = change->txn;
   if (header.txn != txn->txn_id()) {
-    const LockKey key = MakeLockKey(change->index->id(), change->tree_key);
+    const LockTarget key = MakeLockKey(change->index->id(), change->tree_key);
     Status status =
         AskHolder(manager_, txn, header.txn, key, LockMode::kExclusive, WaitPolicy::kWait);
     if (!status.ok()) return status;

@@ -26,8 +26,8 @@ bool IsSeenByAll(const TxnManager& manager, TxnId writer) {
   return manager.IsVisible({low, TxnId(kTxnIdLimit), manager.PurgeHorizon()}, writer, kNoTxn);
 }
 
-Status AskHolder(TxnManager* manager, Txn* txn, TxnId holder, LockKey key, LockMode mode,
-                 WaitPolicy policy) {
+Status AskHolder(TxnManager* manager, Txn* txn, TxnId holder, const LockTarget& key,
+                 LockMode mode, WaitPolicy policy) {
   if (holder == kNoTxn || holder == txn->txn_id() || holder < manager->VisibleToAll()) {
     return Status::Ok();
   }
@@ -36,8 +36,9 @@ Status AskHolder(TxnManager* manager, Txn* txn, TxnId holder, LockKey key, LockM
     return Status(policy == WaitPolicy::kSkipLocked ? Code::kSkipped : Code::kLockNotAvailable);
   }
   LockTable* locks = manager->locks();
+  const LockKey id = key;
   const bool active =
-      manager->WithActive(holder, [locks, key](Txn* owner) { locks->AddImplicit(owner, key); });
+      manager->WithActive(holder, [locks, id](Txn* owner) { locks->AddImplicit(owner, id); });
   if (!active) return Status::Ok();
   const Status status = locks->TryLock(txn, key, mode, LockKind::kRecord, policy);
   // Granted although the holder has it: only if it ended in between, or if two keys share a hash
@@ -46,10 +47,20 @@ Status AskHolder(TxnManager* manager, Txn* txn, TxnId holder, LockKey key, LockM
   return status;
 }
 
-Status AskExplicit(TxnManager* manager, Txn* txn, LockKey key) {
+Status AskExplicit(TxnManager* manager, Txn* txn, const LockTarget& key) {
   LockTable* locks = manager->locks();
   if (!locks->Conflicts(txn, key, LockMode::kExclusive, LockKind::kRecord)) return Status::Ok();
   return locks->TryLock(txn, key, LockMode::kExclusive, LockKind::kRecord, WaitPolicy::kWait);
+}
+
+Status AskInsert(TxnManager* manager, Txn* txn, const LockTarget& key) {
+  LockTable* locks = manager->locks();
+  if (locks->MayHoldGaps(txn, key.index)) {
+    const Status status = locks->TryLock(txn, key, LockMode::kExclusive,
+                                         LockKind::kInsertIntention, WaitPolicy::kWait);
+    if (!status.ok()) return status;
+  }
+  return AskExplicit(manager, txn, key);
 }
 
 RowChange::RowChange(TxnManager* manager_, Txn* txn_, IndexRef* index_, Bytes tree_key_)

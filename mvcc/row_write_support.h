@@ -28,12 +28,16 @@ bool IsSeenByAll(const TxnManager& manager, TxnId writer);
 /// Ok when `holder` (0, ourselves or a finished transaction) holds no implicit lock against us.
 /// Else its lock is made explicit and ours asked for: kLockWait when queued, kLockNotAvailable or
 /// kSkipped as `policy` asks. Call under the latch of the leaf where `holder` was read.
-Status AskHolder(TxnManager* manager, Txn* txn, TxnId holder, LockKey key, LockMode mode,
-                 WaitPolicy policy);
+Status AskHolder(TxnManager* manager, Txn* txn, TxnId holder, const LockTarget& key,
+                 LockMode mode, WaitPolicy policy);
 
 /// Before a row or entry becomes ours by writing to it: respects explicit locks of others, and
 /// makes no entry when there are none. Ok or kLockWait or an error.
-Status AskExplicit(TxnManager* manager, Txn* txn, LockKey key);
+Status AskExplicit(TxnManager* manager, Txn* txn, const LockTarget& key);
+/// Before an entry with this key comes to life, new or in the place of a dead one: respects what
+/// others have locked of the gap, too. Call under the exclusive latch of the leaf it goes to: a
+/// scan that read the leaf before has covered its way there under the same latch.
+Status AskInsert(TxnManager* manager, Txn* txn, const LockTarget& key);
 
 /// One change of one tree. `undo_bytes` may be raised by an attempt that returns kRestart.
 struct RowChange {

@@ -52,7 +52,7 @@ Status LogEntryUndo(RowChange* change, MiniTxn* mini_txn, UndoType type, uint8_t
 }
 
 /// Waits for whoever is still deciding about the entry, as its creator or its deleter.
-Status AskBoth(RowChange* change, LockKey key, const SecondaryHeader& header) {
+Status AskBoth(RowChange* change, const LockTarget& key, const SecondaryHeader& header) {
   const Status status = AskHolder(change->manager, change->txn, header.creator, key,
                                   LockMode::kExclusive, WaitPolicy::kWait);
   if (!status.ok()) return status;
@@ -96,7 +96,7 @@ Status RowWriter::InsertEntry(Txn* txn, IndexRef* index, Bytes key, Bytes payloa
 }
 
 Status RowWriter::InsertUnique(const EntryWrite& write, Bytes value, LockMode duplicate_mode) {
-  const LockKey value_lock = MakeLockKey(write.index->id(), value);
+  const LockTarget value_lock = MakeLockKey(write.index->id(), value);
   LockTable* locks = manager_->locks();
   for (;;) {
     Status status = locks->TryLock(write.txn, value_lock, LockMode::kExclusive,
@@ -170,7 +170,7 @@ Status RowWriter::PutAt(const EntryWrite& write, Bytes tree_key, bool has_ordina
       return Status(Code::kBusy);
     }
     if (position.exact) return PutOver(write, &change, mini_txn, position);
-    step = AskExplicit(manager_, write.txn, MakeLockKey(tree.index(), write.key));
+    step = AskInsert(manager_, write.txn, MakeLockKey(tree.index(), write.key));
     if (!step.ok()) return step;
     if (!tree.FitsAt(position, tree_key.size(), scratch_.size(), false)) {
       return Status(Code::kNoRoom);
@@ -190,7 +190,7 @@ Status RowWriter::PutOver(const EntryWrite& write, RowChange* change, MiniTxn* m
   Status status;
   if (!ParseEntry(*change, position, &header, &old_payload, &status)) return status;
   const TxnId own = write.txn->txn_id();
-  const LockKey lock_key = MakeLockKey(write.index->id(), write.key);
+  const LockTarget lock_key = MakeLockKey(write.index->id(), write.key);
   status = AskBoth(change, lock_key, header);
   if (!status.ok()) return status;
   if (header.deleter == kNoTxn) {
@@ -199,7 +199,7 @@ Status RowWriter::PutOver(const EntryWrite& write, RowChange* change, MiniTxn* m
   }
   const bool revives = header.deleter == own && EqualBytes(old_payload, write.payload);
   if (!revives && !IsSeenByAll(*manager_, header.deleter)) return Status(Code::kSkipped);
-  if (header.deleter != own) status = AskExplicit(manager_, write.txn, lock_key);
+  if (header.deleter != own) status = AskInsert(manager_, write.txn, lock_key);
   if (!status.ok()) return status;
 
   // Reviving restores the interval of the old creator; else the entry starts a new one.
@@ -247,7 +247,7 @@ Status RowWriter::MarkEntry(RowChange* change, MiniTxn* mini_txn, const LeafPosi
   Txn* txn = change->txn;
   const TxnId own = txn->txn_id();
   if (header.deleter == own) return Status(Code::kNotFound);
-  const LockKey lock_key = MakeLockKey(change->index->id(), key);
+  const LockTarget lock_key = MakeLockKey(change->index->id(), key);
   status = AskBoth(change, lock_key, header);
   if (!status.ok()) return status;
   if (header.deleter != kNoTxn) return Status(Code::kNotFound);

@@ -67,7 +67,7 @@ Status RowWriter::JudgeDuplicate(Txn* txn, IndexRef* index, LockMode mode) {
     return ReportRowDamage(*index, cursor_->leaf(), "entry shorter than its header");
   }
   const Bytes key = StripOrdinal(cursor_->key(), header.has_ordinal);
-  const LockKey lock_key = MakeLockKey(index->id(), key);
+  const LockTarget lock_key = MakeLockKey(index->id(), key);
   Status status = AskHolder(manager_, txn, header.creator, lock_key, mode, WaitPolicy::kWait);
   if (!status.ok()) return status;
   if (header.deleter != kNoTxn) {

@@ -18,6 +18,7 @@
 namespace rowan {
 
 struct UndoStream;
+struct FoldedHoldings;
 struct LockRequest;
 class SnapshotRegistry;
 
@@ -36,6 +37,10 @@ struct UndoPosition {
   uint16_t offset = 0;
   uint64_t records = 0;  ///< how many undo records came before
 };
+
+/// Entries of a transaction in the lock table before the older ones become a set of hashes: what
+/// short transactions never reach, and 64 KiB.
+inline constexpr uint32_t kFoldAtFirst = 1024;
 
 struct Txn {
   Txn() = default;
@@ -62,6 +67,8 @@ struct Txn {
   uint32_t lock_wait_timeout_s = 50;
   bool deadlock_detect = true;
   LockRequest* queued = nullptr;     ///< asked for by LockTable::TryLock, not waited for yet
+  FoldedHoldings* folded = nullptr;  ///< its locks without entries, a list of indexes
+  uint32_t fold_at = kFoldAtFirst;   ///< entries at which the lock table folds the older ones
   SnapshotRegistry* snapshot_registry = nullptr;
   uint32_t snapshot_slot = UINT32_MAX;  ///< kept between snapshots
   NewerRows newer_rows;                 ///< written over versions that the snapshot lacks
@@ -73,7 +80,8 @@ struct Txn {
   std::atomic<bool> chosen_as_victim{false};
   std::atomic<LockRequest*> waiting_for{nullptr};  ///< the published edge, set while it sleeps
   std::atomic<LockRequest*> locks{nullptr};  ///< granted and waiting requests, newest first
-  std::atomic<uint32_t> lock_count{0};
+  std::atomic<uint32_t> lock_count{0};       ///< of these
+  std::atomic<uint64_t> folded_locks{0};     ///< records locked without an entry; its thread writes
   uint64_t search_mark = 0;                ///< guarded by the lock table's wait-graph mutex
 
   [[nodiscard]] TxnId txn_id() const { return TxnId(id.load(std::memory_order_relaxed)); }

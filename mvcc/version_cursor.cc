@@ -9,12 +9,6 @@
 #include "mvcc/version_cursor_impl.h"
 
 namespace rowan {
-namespace {
-
-Status GapsUnsupported() { return Status(Code::kUnsupported, "scans do not lock gaps yet"); }
-
-}  // namespace
-
 void ByteArena::Grow(size_t more) {
   const size_t capacity = std::max<size_t>(1024, std::max(2 * capacity_, size_ + more));
   auto bytes = std::make_unique_for_overwrite<std::byte[]>(capacity);
@@ -54,47 +48,48 @@ void VersionCursor::SetEnd(Bytes end_key) {
 
 Status VersionCursor::SeekAtLeast(Bytes key, VersionView* view) {
   Impl& it = *impl_;
-  if (it.options.lock_gaps) return GapsUnsupported();
   it.StartBatch(true);
+  it.StartCover(key, key);
   return it.Deliver(it.Collect(it.cursor->SeekAtLeast(key)), view);
 }
 
 Status VersionCursor::SeekAfter(Bytes key, VersionView* view) {
   Impl& it = *impl_;
-  if (it.options.lock_gaps) return GapsUnsupported();
   it.StartBatch(true);
   // Behind every ordinal; keys delimit themselves, so the next one is behind this, too.
   it.seek_key.assign(key.begin(), key.end());
   it.seek_key.insert(it.seek_key.end(), kOrdinalBytes, std::byte{0xFF});
+  it.StartCoverBehind(key, it.seek_key);
   return it.Deliver(it.Collect(it.cursor->SeekAtLeast(it.seek_key)), view);
 }
 
 Status VersionCursor::SeekBefore(Bytes key, VersionView* view) {
   Impl& it = *impl_;
-  if (it.options.lock_gaps) return GapsUnsupported();
   it.StartBatch(false);
+  it.StartCover(key, key);
   return it.Deliver(it.Collect(it.cursor->SeekBefore(key)), view);
 }
 
 Status VersionCursor::SeekFirst(VersionView* view) {
   Impl& it = *impl_;
-  if (it.options.lock_gaps) return GapsUnsupported();
   it.StartBatch(true);
+  it.StartCover({}, {});
   return it.Deliver(it.Collect(it.cursor->SeekFirst()), view);
 }
 
 Status VersionCursor::SeekLast(VersionView* view) {
   Impl& it = *impl_;
-  if (it.options.lock_gaps) return GapsUnsupported();
   it.StartBatch(false);
+  it.StartCoverFromLast();
   return it.Deliver(it.Collect(it.cursor->SeekLast()), view);
 }
 
 Status VersionCursor::Get(Bytes key, VersionView* view) {
   Impl& it = *impl_;
-  if (it.options.lock_gaps) return GapsUnsupported();
   it.StartBatch(true);
-  const Status status = it.Deliver(it.Exact(key, it.cursor->SeekAtLeast(key)), view);
+  Status status = it.Exact(key, it.cursor->SeekAtLeast(key));
+  if (it.locking() && it.options.lock_gaps) status = it.CoverAbsent(key, status);
+  status = it.Deliver(status, view);
   if (status.ok()) return status;
   it.place = Impl::Place::kNowhere;
   return status.Is(Code::kEndOfRange) ? Status(Code::kNotFound) : status;
@@ -189,8 +184,14 @@ Status VersionCursor::Impl::TurnAround(bool forward_now) {
   const BatchItem& item = items.front();
   const Bytes key = arena.At(item.key_offset, item.key_bytes);
   seek_key.assign(key.begin(), key.end());
+  const bool has_ordinal = item.has_ordinal;
   StartBatch(forward_now);
-  if (!forward_now) return Collect(cursor->SeekBefore(seek_key));
+  const Bytes plain_key = StripOrdinal(seek_key, has_ordinal);
+  if (!forward_now) {
+    StartCover(plain_key, seek_key);
+    return Collect(cursor->SeekBefore(seek_key));
+  }
+  StartCoverBehind(plain_key, seek_key);
   seek_key.push_back(std::byte{0});  // the least key behind it
   return Collect(cursor->SeekAtLeast(seek_key));
 }

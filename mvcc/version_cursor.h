@@ -44,8 +44,8 @@ struct RowKeyFinder {
 struct ReadOptions {
   ReadMode mode = ReadMode::kSnapshot;
   WaitPolicy wait_policy = WaitPolicy::kWait;
-  /// Locking scans lock next-key ranges instead of records (REPEATABLE READ and above). Until gap
-  /// locking is switched on by the engine this is false everywhere.
+  /// Locking scans lock the key ranges they cover, records and gaps; Get of a row that is not there
+  /// locks its key against inserts. For REPEATABLE READ and above.
   bool lock_gaps = false;
   /// Scans of a clustered index do not wait for a row that another transaction has locked: they
   /// hand out its last committed version, unlocked (see VersionCursor::LockCurrent). Get waits.

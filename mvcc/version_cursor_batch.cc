@@ -21,6 +21,7 @@ void VersionCursor::Impl::StartBatch(bool scan_forward) {
   arena.Clear();
   current_lock_asks = 0;
   current_is_unlocked = false;
+  covering = false;
 }
 
 Status VersionCursor::Impl::Fill(Status positioned) {

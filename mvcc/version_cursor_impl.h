@@ -108,10 +108,35 @@ struct VersionCursor::Impl {
   Status CopyCommitted(const ClusteredHeader& header, Bytes row);
   /// Asks for the lock of a live (else kNotFound) entry; `creator` and `deleter` may hold it
   /// implicitly.
-  Status Ask(LockKey key, TxnId creator, TxnId deleter, WaitPolicy policy);
+  Status Ask(const LockTarget& target, TxnId creator, TxnId deleter, WaitPolicy policy);
   void GiveBackCurrentLock();
   Status WaitAndReturn();  ///< sleeps, then puts the tree cursor back to where it was
   Status SeekAgain();      ///< to `seek_key`, or what is next to it in the direction of the scan
+
+  // --- ranges of locking scans: version_cursor_cover.cc ---
+  /// A scan starts at this key: forward the first one it may find, backward the first one it may
+  /// not. `looked`: the same as a tree key.
+  void StartCover(Bytes key, Bytes looked);
+  void StartCoverBehind(Bytes key, Bytes tree_key);  ///< forward, behind an entry
+  void StartCoverFromLast();                         ///< backward from the end of the index
+  /// Before the entry under the tree cursor (`on_entry`) is looked at, or the scan ends (`at_end`):
+  /// makes sure that the way there is locked, or will be with the entry under the present latch.
+  /// `settled` false: the way led over leaves that are not latched any more; look again.
+  Status CoverWay(bool on_entry, bool at_end, bool* settled);
+  Status CoverToEnd();
+  Status CoverGapBefore(Bytes key);
+  /// Locks the live entry under the tree cursor and the way to it. `own`: nobody else can have it.
+  Status LockCovered(const LockTarget& target, bool own, WaitPolicy policy);
+  Status CoverDead(Bytes key);  ///< the way, and the key against inserts
+  /// `found` is what Get found: if nothing, locks the key against inserts and looks again.
+  Status CoverAbsent(Bytes key, Status found);
+  Status SeekLooked();  ///< to what lies next behind all that was looked at
+  /// The key with a zero byte behind it, valid until the next call.
+  Bytes Behind(Bytes key);
+  /// From the end of what is covered to the entry with this key, that included.
+  RangePiece PieceTo(Bytes key, GapEdge edge);
+  /// The scan is done with the entry under the tree cursor, which has this key.
+  void NoteCovered(Bytes key);
 
   [[nodiscard]] bool locking() const {
     return options.mode == ReadMode::kLockShared || options.mode == ReadMode::kLockExclusive;
@@ -158,6 +183,17 @@ struct VersionCursor::Impl {
   std::vector<std::byte> end_key;
   std::vector<std::byte> row_key_scratch;
   std::vector<std::byte> seek_key;  ///< tree key to come back to
+
+  // Of a scan that locks ranges. Forward: all keys from where it started up to `covered` are
+  // locked, and all tree keys before `looked` were looked at. Backward: from `covered` on, from
+  // `looked` on.
+  bool covering = false;
+  bool covered_to_end = false;
+  bool covered_unbounded = false;  ///< backward: nothing is covered yet, `covered` says nothing
+  bool looked_unbounded = false;
+  std::vector<std::byte> covered;
+  std::vector<std::byte> looked;
+  std::vector<std::byte> behind_scratch;
 
   LockKey current_lock;
   uint32_t current_lock_asks = 0;  ///< successful TryLocks for the current row

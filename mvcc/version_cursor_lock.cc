@@ -11,9 +11,21 @@
 namespace rowan {
 
 Status VersionCursor::Impl::LockFrom(Status positioned) {
-  while (positioned.ok()) {
-    if (BehindEnd()) {
-      finished = true;
+  for (;;) {
+    const bool on_entry = positioned.ok();
+    const bool at_end = positioned.Is(Code::kEndOfRange) || (on_entry && BehindEnd());
+    if (!on_entry && !at_end) return positioned;
+    if (covering) {
+      bool settled = false;
+      const Status status = CoverWay(on_entry, at_end, &settled);
+      if (!status.ok()) return status;
+      if (!settled) {
+        positioned = SeekLooked();
+        continue;
+      }
+    }
+    if (at_end) {
+      finished = on_entry;
       return Status(Code::kEndOfRange);
     }
     const Status status = LockCandidate(options.semi_consistent);
@@ -31,7 +43,6 @@ Status VersionCursor::Impl::LockFrom(Status positioned) {
       return status;
     }
   }
-  return positioned;
 }
 
 Status VersionCursor::Impl::LockCandidate(bool semi_consistent) {
@@ -55,7 +66,7 @@ Status VersionCursor::Impl::LockRow(bool semi_consistent) {
   if (!ParseClustered(cursor->value(), &header, &row)) {
     return Damage("a row shorter than its header");
   }
-  const LockKey key = MakeLockKey(index->id(), cursor->key());
+  const LockTarget key = MakeLockKey(index->id(), cursor->key());
   const WaitPolicy policy = semi_consistent ? WaitPolicy::kSkipLocked : options.wait_policy;
   const Status status = Ask(key, header.txn, header.deleted ? header.txn : kNoTxn, policy);
   if (semi_consistent && status.Is(Code::kSkipped)) return CopyCommitted(header, row);
@@ -76,24 +87,32 @@ Status VersionCursor::Impl::CopyCommitted(const ClusteredHeader& header, Bytes r
   return Status::Ok();
 }
 
-Status VersionCursor::Impl::Ask(LockKey key, TxnId creator, TxnId deleter, WaitPolicy policy) {
+Status VersionCursor::Impl::Ask(const LockTarget& target, TxnId creator, TxnId deleter,
+                                WaitPolicy policy) {
   const LockMode mode = lock_mode();
-  if (key != current_lock) current_lock_asks = 0;
-  current_lock = key;
-  Status status = AskHolder(manager, txn, creator, key, mode, policy);
-  if (status.ok()) status = AskHolder(manager, txn, deleter, key, mode, policy);
+  if (current_lock != target) current_lock_asks = 0;
+  current_lock = target;
+  Status status = AskHolder(manager, txn, creator, target, mode, policy);
+  if (status.ok()) status = AskHolder(manager, txn, deleter, target, mode, policy);
   if (status.ok() && deleter != kNoTxn) {
     // Dead: a lock that we waited for is of no use at READ COMMITTED.
     if (txn->isolation <= IsolationLevel::kReadCommitted) GiveBackCurrentLock();
-    return Status(Code::kNotFound);
+    if (covering) status = CoverDead(target.key);
+    return status.ok() ? Status(Code::kNotFound) : status;
   }
-  if (status.ok() && txn->is_writer() && creator == txn->txn_id()) return status;
-  if (status.ok()) {
-    status = manager->locks()->TryLock(txn, key, mode, LockKind::kRecord, policy);
+  const bool own = txn->is_writer() && creator == txn->txn_id();
+  if (status.ok() && covering) {
+    status = LockCovered(target, own, policy);
+  } else if (status.ok() && !own) {
+    status = manager->locks()->TryLock(txn, target, mode, LockKind::kRecord, policy);
+    if (status.ok()) ++current_lock_asks;
   }
-  // A queued request that is granted later counts as one, too.
-  if (status.ok() || status.Is(Code::kLockWait)) ++current_lock_asks;
-  return status;
+  if (status.Is(Code::kSkipped) && covering) NoteCovered(target.key);
+  if (!status.Is(Code::kLockWait)) return status;
+  ++current_lock_asks;  // a queued request that is granted later counts as one, too
+  // Nothing may come in behind us while we sleep.
+  const Status covered_status = covering ? CoverGapBefore(target.key) : Status::Ok();
+  return covered_status.ok() ? status : covered_status;
 }
 
 void VersionCursor::Impl::GiveBackCurrentLock() {
@@ -111,7 +130,7 @@ Status VersionCursor::Impl::WaitAndReturn() {
     current_lock_asks = 0;
     return status;
   }
-  return SeekAgain();
+  return covering ? SeekLooked() : SeekAgain();
 }
 
 Status VersionCursor::Impl::SeekAgain() {

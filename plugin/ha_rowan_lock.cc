@@ -78,6 +78,7 @@ int ha_rowan::EnterStatementAs(THD* thd, thr_lock_type lock_type, bool writes) {
   prepared_ = false;
   read_options_.mode = ModeFor(thd, lock_type, writes);
   read_options_.wait_policy = PolicyOf(table);
+  read_options_.lock_gaps = session_->isolation() >= IsolationLevel::kRepeatableRead;
   if (reader_->scan_open()) reader_->Suspend();  // HANDLER under LOCK TABLES
   reader_->SetSession(session_, read_options_);
   return 0;

@@ -46,6 +46,10 @@ class Pending:
             raise Failure(f"did not wait: {self._statement} ({self._error or 'done'})")
         return self
 
+    def is_done(self, within_s=0.01):
+        self._thread.join(within_s)
+        return not self._thread.is_alive()
+
     def error_code(self, limit_s=20):
         """0, or the number it failed with."""
         self._thread.join(limit_s)
