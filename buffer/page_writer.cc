@@ -85,7 +85,11 @@ PageWriter::Added PageWriter::CopyShared(Frame* frame) {
   const PageId id = PageId::Unpack(frame->page_id.load(std::memory_order_relaxed));
   std::byte* image = ImageAt(batch, batch.entries.size());
   std::memcpy(image, core_->PageOf(frame).data(), core_->page_size);
-  batch.entries.push_back({frame, id, dirty, core_->LogTail(), false, {}});
+  // Redo changes pages at LSNs far below the tail, also this one, if a later stretch of the log has
+  // more of it: what it was dirty from stays the bound.
+  const bool redoing = core_->backlog.load(std::memory_order_acquire) != nullptr;
+  const uint64_t noted = redoing ? dirty : core_->LogTail();
+  batch.entries.push_back({frame, id, dirty, noted, false, {}});
   frame->latch.UnlockShared();
   StoreIdentity(image, id);
   SealPage({image, core_->page_size});

@@ -68,7 +68,7 @@ class PageWriter {
     Frame* frame = nullptr;
     PageId id;
     uint64_t dirty = 0;  ///< first_dirty_lsn at copy time, without kCopiedBit
-    uint64_t noted = 0;  ///< log tail at copy time: later changes are at or above
+    uint64_t noted = 0;  ///< later changes are at or above: the log tail at copy time
     bool sent = false;   ///< home; not so if the space is dead
     SpaceFiles::Location location;
   };

@@ -12,6 +12,7 @@
 #include "buffer/page_header.h"
 #include "buffer/page_writer.h"
 #include "buffer/pool_core.h"
+#include "buffer/redo_backlog.h"
 #include "tests/buffer/hooked_file_system.h"
 #include "tests/buffer/pool_harness.h"
 #include "tests/support/fault_file_system.h"
@@ -127,6 +128,28 @@ TEST_F(WritePath, APageChangedSinceItsCopyStaysDirtyFromCopyTimeOn) {
   ASSERT_EQ(writer_->TryAdd(frame), PageWriter::Added::kYes);
   ASSERT_TRUE(writer_->Flush().ok());
   EXPECT_EQ(frame->first_dirty_lsn.load(), 0u);
+}
+
+TEST_F(WritePath, APageRedoneFurtherSinceItsCopyStaysDirtyFromItsFirstRedoneChangeOn) {
+  Frame* frame = NewPage(1);
+  Frame* other = NewPage(2);
+  const auto redo = [&](uint64_t group_start) {
+    frame->latch.LockExclusive();
+    core_->MarkDirty(frame, group_start);
+    frame->latch.UnlockExclusive();
+  };
+  const uint64_t first = Change(other).value();
+  const uint64_t second = Change(other).value();
+  (void)Change(other);
+  RedoBacklog backlog;
+  core_->backlog.store(&backlog);
+  redo(first);
+  ASSERT_EQ(writer_->TryAdd(frame), PageWriter::Added::kYes);
+  redo(second);  // of a later stretch of the log, which ends before its tail all the same
+  ASSERT_TRUE(writer_->Flush().ok());
+  EXPECT_NE(frame->FirstDirtyLsn(), 0u);
+  EXPECT_LE(frame->FirstDirtyLsn(), second) << "a checkpoint would pass it over";
+  core_->backlog.store(nullptr);
 }
 
 TEST_F(WritePath, OnlyOneCopyOfAPageIsInFlight) {
