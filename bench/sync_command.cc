@@ -84,7 +84,8 @@ class Target {
   std::string Prepare() {
     std::string reason;
     file_.reset();
-    Result<std::unique_ptr<SyncStrategy>> strategy = MakeSyncStrategy(method_, &reason);
+    Result<std::unique_ptr<SyncStrategy>> strategy =
+        MakeSyncStrategy(PosixFileSystem(), method_, &reason);
     if (!strategy.ok()) return reason;
     strategy_ = std::move(strategy).value();
     const Status status = Fill();

@@ -182,11 +182,11 @@ Result<WriteBatch*> PageWriter::Opened(std::unique_ptr<WriteBatch>* writes, uint
   if (*writes == nullptr) {
     std::string reason;
     Result<std::unique_ptr<WriteBatch>> made =
-        MakeWriteBatch(core_->options.io_backend, depth, &reason);
+        MakeWriteBatch(core_->file_system, core_->options.io_backend, depth, &reason);
     if (!made.ok()) {
       // It was possible when the pool was opened: the system is short of something now.
       LogWarning("A page writer does its I/O with threads: {}", reason);
-      made = MakeWriteBatch(IoBackend::kThreads, depth, &reason);
+      made = MakeWriteBatch(core_->file_system, IoBackend::kThreads, depth, &reason);
     }
     if (!made.ok()) return made.status();
     *writes = std::move(made).value();

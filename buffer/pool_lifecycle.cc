@@ -133,7 +133,8 @@ Result<std::unique_ptr<BufferPool>> BufferPool::Open(const BufferOptions& option
     if (!status.ok()) return status;
   }
   std::string reason;
-  Result<std::unique_ptr<WriteBatch>> probe = MakeWriteBatch(options.io_backend, 8, &reason);
+  Result<std::unique_ptr<WriteBatch>> probe =
+      MakeWriteBatch(file_system, options.io_backend, 8, &reason);
   if (!probe.ok()) return probe.status();
   impl->backend = probe.value()->backend();
   return std::unique_ptr<BufferPool>(new BufferPool(std::move(impl)));

@@ -57,7 +57,7 @@ size_t ReadAhead::TakeRequests(std::array<PageId, kBatchPages>* pages) {
 ThreadLoop::Next ReadAhead::RunUnit() {
   if (batch_ == nullptr) {
     Result<std::unique_ptr<WriteBatch>> made =
-        MakeWriteBatch(core_->options.io_backend, kBatchPages, nullptr);
+        MakeWriteBatch(core_->file_system, core_->options.io_backend, kBatchPages, nullptr);
     if (!made.ok()) return ThreadLoop::Next::kWait;  // sessions read by themselves
     batch_ = std::move(made).value();
   }

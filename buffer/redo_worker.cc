@@ -61,7 +61,7 @@ Status RedoWorker::Run(std::span<const uint64_t> pages, std::vector<Failure>* fa
   Impl& impl = *impl_;
   if (impl.batch == nullptr) {
     Result<std::unique_ptr<WriteBatch>> made =
-        MakeWriteBatch(impl.core->options.io_backend, kBatchPages, nullptr);
+        MakeWriteBatch(impl.core->file_system, impl.core->options.io_backend, kBatchPages, nullptr);
     if (!made.ok()) return made.status();
     impl.batch = std::move(made).value();
   }

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Chooses a backend by trying it: whether a kernel permits io_uring cannot be told by its version.
-#include "io/aio_batch.h"
 #include "base/format.h"
+#include "io/queue_batch.h"
 #include "io/thread_batch.h"
-#include "io/uring_batch.h"
 #include "io/write_batch.h"
 
 namespace rowan {
@@ -12,10 +11,13 @@ namespace {
 /// The kernel's limit for one ring.
 constexpr uint32_t kDepthMax = 4096;
 
-Result<std::unique_ptr<WriteBatch>> Try(IoBackend backend, uint32_t depth, std::string* refusal) {
+Result<std::unique_ptr<WriteBatch>> Try(FileSystem* file_system, IoBackend backend, uint32_t depth,
+                                        std::string* refusal) {
   switch (backend) {
-    case IoBackend::kUring: return MakeUringBatch(depth, refusal);
-    case IoBackend::kLibaio: return MakeAioBatch(depth, refusal);
+    case IoBackend::kUring:
+      return MakeQueueBatch(file_system, QueueKind::kUring, depth, refusal);
+    case IoBackend::kLibaio:
+      return MakeQueueBatch(file_system, QueueKind::kLibaio, depth, refusal);
     case IoBackend::kThreads: return MakeThreadBatch(depth);
     case IoBackend::kAuto: break;
   }
@@ -34,7 +36,8 @@ const char* IoBackendName(IoBackend backend) {
   return "unknown";
 }
 
-Result<std::unique_ptr<WriteBatch>> MakeWriteBatch(IoBackend backend, uint32_t depth,
+Result<std::unique_ptr<WriteBatch>> MakeWriteBatch(FileSystem* file_system,
+                                                   IoBackend backend, uint32_t depth,
                                                    std::string* reason) {
   std::string ignored;
   if (reason == nullptr) reason = &ignored;
@@ -45,14 +48,14 @@ Result<std::unique_ptr<WriteBatch>> MakeWriteBatch(IoBackend backend, uint32_t d
   }
   std::string refusal;
   if (backend != IoBackend::kAuto) {
-    auto batch = Try(backend, depth, &refusal);
+    auto batch = Try(file_system, backend, depth, &refusal);
     *reason = batch.ok() ? Format("Using {} as configured.", IoBackendName(backend))
                          : Format("{}.", refusal);
     return batch;
   }
   std::string refusals;
   for (const IoBackend candidate : {IoBackend::kUring, IoBackend::kLibaio}) {
-    auto batch = Try(candidate, depth, &refusal);
+    auto batch = Try(file_system, candidate, depth, &refusal);
     if (batch.ok()) {
       *reason = Format("Using {}{}.", IoBackendName(candidate),
                             refusals.empty() ? ", the first choice" : " because" + refusals);

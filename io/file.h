@@ -19,6 +19,7 @@
 
 #include "base/bytes.h"
 #include "base/status.h"
+#include "io/async_queue.h"
 
 namespace rowan {
 
@@ -91,6 +92,10 @@ class FileSystem {
   virtual Status SyncDirectory(const std::string& folder) = 0;
   /// Largest untorn (RWF_ATOMIC) write the file's file system promises, in bytes; 0 = none.
   virtual Result<uint32_t> AtomicWriteUnitMax(const std::string& path) = 0;
+  /// A queue for requests on descriptors of its files; the kernel's, if not overridden.
+  /// kUnsupported when the system does not permit it; `*refusal` then says why, without full stop.
+  virtual Result<std::unique_ptr<AsyncQueue>> MakeQueue(QueueKind kind, uint32_t entries,
+                                                        std::string* refusal);
 };
 
 /// The real one; its failures are logged with their path. Never null; lives for the process.

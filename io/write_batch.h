@@ -38,7 +38,8 @@ class WriteBatch {
 /// `depth` = most requests in flight. kAuto tries io_uring, libaio, threads in this order; a named
 /// backend that the kernel refuses is kUnsupported. `*reason` (may be null) gets a sentence for the
 /// operator: what was chosen and why the ones before it were not.
-Result<std::unique_ptr<WriteBatch>> MakeWriteBatch(IoBackend backend, uint32_t depth,
-                                                   std::string* reason);
+/// All requests are for files of `file_system`, which outlives the batch.
+Result<std::unique_ptr<WriteBatch>> MakeWriteBatch(FileSystem* file_system, IoBackend backend,
+                                                   uint32_t depth, std::string* reason);
 
 }  // namespace rowan

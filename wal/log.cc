@@ -103,7 +103,8 @@ Status Log::SetSyncMethod(LogSyncMethod method) {
     method = ProbeSyncMethod(impl_->files->file_system(), impl_->files->folder());
   }
   std::string reason;
-  Result<std::unique_ptr<SyncStrategy>> strategy = MakeSyncStrategy(method, &reason);
+  Result<std::unique_ptr<SyncStrategy>> strategy =
+      MakeSyncStrategy(impl_->files->file_system(), method, &reason);
   if (!strategy.ok()) {
     LogWarning("Log sync method {} refused: {}", LogSyncMethodName(method), reason);
     return strategy.status();

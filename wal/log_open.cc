@@ -37,7 +37,8 @@ std::unique_ptr<SyncStrategy> ChooseStrategy(LogFileSet* files, LogSyncMethod me
     method = ProbeSyncMethod(files->file_system(), files->folder());
   }
   std::string reason;
-  Result<std::unique_ptr<SyncStrategy>> strategy = MakeSyncStrategy(method, &reason);
+  FileSystem* const file_system = files->file_system();
+  Result<std::unique_ptr<SyncStrategy>> strategy = MakeSyncStrategy(file_system, method, &reason);
   if (strategy.ok()) {
     const Result<std::shared_ptr<File>> file =
         files->Open(files->NumberOf(end.value()), strategy.value()->open_options());
@@ -46,7 +47,7 @@ std::unique_ptr<SyncStrategy> ChooseStrategy(LogFileSet* files, LogSyncMethod me
   }
   LogWarning("Log sync method {} refused: {}; fdatasync is used instead",
              LogSyncMethodName(method), reason);
-  return MakeSyncStrategy(LogSyncMethod::kFdatasync, &reason).value();
+  return MakeSyncStrategy(file_system, LogSyncMethod::kFdatasync, &reason).value();
 }
 
 /// The block that the next append rewrites must be in the ring with its old content.

@@ -44,7 +44,7 @@ Status Prepare(FileSystem* file_system, Candidate* candidate) {
   if (status.ok()) status = plain.value()->Sync(SyncMethod::kFsync);
   if (!status.ok()) return status;
   Result<std::unique_ptr<SyncStrategy>> strategy =
-      MakeSyncStrategy(candidate->method, &candidate->refusal);
+      MakeSyncStrategy(file_system, candidate->method, &candidate->refusal);
   if (!strategy.ok()) return strategy.status();
   candidate->strategy = std::move(strategy).value();
   Result<std::unique_ptr<File>> file =

@@ -61,7 +61,8 @@ class UringSync final : public SyncStrategy {
 
 }  // namespace
 
-Result<std::unique_ptr<SyncStrategy>> MakeSyncStrategy(LogSyncMethod method, std::string* reason) {
+Result<std::unique_ptr<SyncStrategy>> MakeSyncStrategy(FileSystem* file_system,
+                                                       LogSyncMethod method, std::string* reason) {
   ROWAN_CHECK(method != LogSyncMethod::kAuto);
   std::unique_ptr<SyncStrategy> strategy;
   switch (method) {
@@ -77,7 +78,7 @@ Result<std::unique_ptr<SyncStrategy>> MakeSyncStrategy(LogSyncMethod method, std
       strategy = std::make_unique<ThroughSync>(method == LogSyncMethod::kDirectDsync);
       break;
     case LogSyncMethod::kUring: {
-      Result<std::unique_ptr<LinkedWriter>> writer = LinkedWriter::Make(reason);
+      Result<std::unique_ptr<LinkedWriter>> writer = LinkedWriter::Make(file_system, reason);
       if (!writer.ok()) return writer.status();
       strategy = std::make_unique<UringSync>(std::move(writer).value());
       break;

@@ -36,8 +36,10 @@ class SyncStrategy {
   }
 };
 
-/// REQUIRES method != kAuto. kUnsupported when the kernel refuses; `*reason` then has a sentence.
+/// For files of `file_system`, which outlives the strategy. REQUIRES method != kAuto.
+/// kUnsupported when the kernel refuses; `*reason` then has a sentence.
 /// Whether the file system takes the strategy's open_options() shows only when a file is opened.
-Result<std::unique_ptr<SyncStrategy>> MakeSyncStrategy(LogSyncMethod method, std::string* reason);
+Result<std::unique_ptr<SyncStrategy>> MakeSyncStrategy(FileSystem* file_system,
+                                                       LogSyncMethod method, std::string* reason);
 
 }  // namespace rowan

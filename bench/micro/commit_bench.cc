@@ -67,7 +67,7 @@ class BareFile {
  public:
   BareFile(const std::string& folder, LogSyncMethod method) : block_(kBareFileBytes) {
     std::string reason;
-    auto strategy = MakeSyncStrategy(method, &reason);
+    auto strategy = MakeSyncStrategy(PosixFileSystem(), method, &reason);
     Check(strategy.status(), reason.c_str());
     strategy_ = std::move(strategy).value();
     auto fill = PosixFileSystem()->Open(folder + "/bare", {.create = true});

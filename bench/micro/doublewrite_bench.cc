@@ -44,7 +44,8 @@ double PagesPerSecond(BenchInstance* instance, Random* random) {
 /// The disk alone: batches of random pages, one sync per batch.
 double BarePagesPerSecond(BenchInstance* instance, Random* random) {
   constexpr uint32_t kBatch = 128;
-  Result<std::unique_ptr<WriteBatch>> writes = MakeWriteBatch(IoBackend::kAuto, kBatch, nullptr);
+  Result<std::unique_ptr<WriteBatch>> writes =
+      MakeWriteBatch(PosixFileSystem(), IoBackend::kAuto, kBatch, nullptr);
   Require(writes.status(), "making a write batch");
   const size_t page_bytes = BenchInstance::kPageBytes;
   AlignedBuffer buffer(kBatch * page_bytes);

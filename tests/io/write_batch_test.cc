@@ -26,7 +26,8 @@ class WriteBatchTest : public ::testing::TestWithParam<IoBackend> {
  protected:
   void SetUp() override {
     std::string reason;
-    Result<std::unique_ptr<WriteBatch>> made = MakeWriteBatch(GetParam(), kDepth, &reason);
+    Result<std::unique_ptr<WriteBatch>> made =
+        MakeWriteBatch(PosixFileSystem(), GetParam(), kDepth, &reason);
     if (made.status().Is(Code::kUnsupported)) GTEST_SKIP() << reason;
     ASSERT_TRUE(made.ok());
     batch_ = std::move(made).value();
@@ -162,19 +163,20 @@ INSTANTIATE_TEST_SUITE_P(Backends, WriteBatchTest,
 
 TEST(BatchFactoryTest, AutoChoosesSomethingAndSaysWhy) {
   std::string reason;
-  const auto batch = MakeWriteBatch(IoBackend::kAuto, kDepth, &reason);
+  const auto batch = MakeWriteBatch(PosixFileSystem(), IoBackend::kAuto, kDepth, &reason);
   ASSERT_TRUE(batch.ok());
   EXPECT_TRUE(reason.starts_with("Using ")) << reason;
   EXPECT_TRUE(reason.ends_with('.')) << reason;
   EXPECT_NE(batch.value()->backend(), IoBackend::kAuto);
-  EXPECT_TRUE(MakeWriteBatch(IoBackend::kThreads, 1, nullptr).ok());
+  EXPECT_TRUE(MakeWriteBatch(PosixFileSystem(), IoBackend::kThreads, 1, nullptr).ok());
 }
 
 TEST(BatchFactoryTest, RefusesAbsurdDepths) {
   std::string reason;
-  EXPECT_TRUE(MakeWriteBatch(IoBackend::kAuto, 0, &reason).status().Is(Code::kInvalidArgument));
+  const auto made = MakeWriteBatch(PosixFileSystem(), IoBackend::kAuto, 0, &reason);
+  EXPECT_TRUE(made.status().Is(Code::kInvalidArgument));
   EXPECT_NE(reason.find("from 1 to"), std::string::npos) << reason;
-  EXPECT_FALSE(MakeWriteBatch(IoBackend::kThreads, 1u << 30, nullptr).ok());
+  EXPECT_FALSE(MakeWriteBatch(PosixFileSystem(), IoBackend::kThreads, 1u << 30, nullptr).ok());
 }
 
 }  // namespace

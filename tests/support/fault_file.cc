@@ -15,9 +15,11 @@ FaultFile::FaultFile(FaultFileSystem* owner, std::string path, FileOptions optio
       options_(options),
       atomic_(options.atomic),
       inode_(std::move(inode)),
-      generation_(generation) {}
+      generation_(generation),
+      descriptor_(owner->asynchronous_.load() ? owner->descriptors_.Add(this) : -1) {}
 
 FaultFile::~FaultFile() {
+  if (descriptor_ >= 0) owner_->descriptors_.Remove(descriptor_);
   if (locked_.load(std::memory_order_relaxed)) owner_->Unlock(inode_.get(), this);
 }
 

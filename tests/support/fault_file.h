@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 
+#include "io/atomic_write.h"
 #include "io/file.h"
 #include "tests/support/fault_file_system.h"
 #include "tests/support/simulated_inode.h"
@@ -26,7 +27,10 @@ class FaultFile final : public File {
   Status Truncate(uint64_t size_bytes) override;
   Status Allocate(uint64_t offset, uint64_t length) override;
   Status Punch(uint64_t offset, uint64_t length) override;
-  [[nodiscard]] int descriptor() const override { return -1; }
+  [[nodiscard]] int descriptor() const override { return descriptor_; }
+  [[nodiscard]] int write_flags() const override {
+    return atomic_.load(std::memory_order_relaxed) ? kWriteAtomicFlag : 0;
+  }
   void SetAtomic(bool atomic) override { atomic_.store(atomic, std::memory_order_relaxed); }
   [[nodiscard]] const std::string& path() const override { return path_; }
 
@@ -45,6 +49,7 @@ class FaultFile final : public File {
   std::atomic<bool> atomic_;
   const std::shared_ptr<SimulatedInode> inode_;
   const uint64_t generation_;
+  const int descriptor_;
   std::atomic<bool> locked_{false};  ///< this handle once got the lock
 };
 

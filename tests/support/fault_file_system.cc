@@ -13,6 +13,7 @@
 #include "base/crc32c.h"
 #include "base/format.h"
 #include "tests/support/fault_file.h"
+#include "tests/support/fault_queue.h"
 
 namespace rowan {
 namespace {
@@ -51,7 +52,7 @@ CrashPlan DrawPlan(Random& random, uint64_t changes) {
 }  // namespace
 
 FaultFileSystem::FaultFileSystem(uint64_t seed)
-    : seed_(seed), power_left_(kPowerForever), fault_random_(seed) {}
+    : seed_(seed), queue_faults_(seed), power_left_(kPowerForever), fault_random_(seed) {}
 
 FaultFileSystem::~FaultFileSystem() {
   if (::testing::Test::HasFailure()) std::printf("%s\n", Describe().c_str());
@@ -154,6 +155,7 @@ void FaultFileSystem::Inject(InjectedFault fault) {
 }
 
 void FaultFileSystem::ClearFaults() {
+  queue_faults_.Clear();
   std::lock_guard lock(faults_mutex_);
   faults_.clear();
   faults_armed_.store(false);
@@ -329,6 +331,14 @@ Status FaultFileSystem::SyncDirectory(const std::string& folder) {
 
 Result<uint32_t> FaultFileSystem::AtomicWriteUnitMax(const std::string&) {
   return atomic_unit_max_.load();
+}
+
+Result<std::unique_ptr<AsyncQueue>> FaultFileSystem::MakeQueue(QueueKind kind, uint32_t entries,
+                                                               std::string* refusal) {
+  if (!asynchronous_.load()) return FileSystem::MakeQueue(kind, entries, refusal);
+  const FaultQueue::Below below{&descriptors_, &queue_faults_};
+  const uint64_t seed = seed_ + queues_made_.fetch_add(1);
+  return std::unique_ptr<AsyncQueue>(std::make_unique<FaultQueue>(below, kind, entries, seed));
 }
 
 }  // namespace rowan

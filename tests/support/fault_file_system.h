@@ -9,7 +9,7 @@
 //   - a failed sync loses an arbitrary part of what it should have saved, for good;
 //   - a folder made by CreateFolder survives, with all that is in it, by SyncDirectory of its
 //     parent; folders that nobody made exist always;
-//   - descriptor() is -1.
+//   - descriptor() is -1, unless the file is opened after SetAsynchronous.
 // Crash() cuts the power and starts again: handles from before fail, the same object serves the
 // next start. PowerOffAfter(n) cuts it in the midst of the work: change n+1 is caught half-way, and
 // until Crash() everything fails.
@@ -28,7 +28,9 @@
 
 #include "base/random.h"
 #include "io/file.h"
+#include "tests/support/descriptor_table.h"
 #include "tests/support/fault_tally.h"
+#include "tests/support/queue_faults.h"
 #include "tests/support/simulated_inode.h"
 
 namespace rowan {
@@ -77,6 +79,12 @@ class FaultFileSystem final : public FileSystem {
   /// Every Sync takes at least this long, as on a real device.
   void SetSyncDelayMicros(uint32_t micros) { sync_delay_us_.store(micros); }
 
+  // Asynchronous requests.
+  /// Files opened from now on have descriptors, and MakeQueue makes queues for them
+  /// (fault_queue.h); before, it makes the kernel's.
+  void SetAsynchronous(bool asynchronous) { asynchronous_.store(asynchronous); }
+  [[nodiscard]] QueueFaults* queue_faults() { return &queue_faults_; }
+
   // Observation.
   [[nodiscard]] uint64_t Calls(FileCall call) const;
   /// Changing calls so far: an upper bound for PowerOffAfter when the same program runs again.
@@ -98,6 +106,8 @@ class FaultFileSystem final : public FileSystem {
   Status CreateFolder(const std::string& path) override;
   Status SyncDirectory(const std::string& folder) override;
   Result<uint32_t> AtomicWriteUnitMax(const std::string& path) override;
+  Result<std::unique_ptr<AsyncQueue>> MakeQueue(QueueKind kind, uint32_t entries,
+                                                std::string* refusal) override;
 
  private:
   friend class FaultFile;
@@ -132,6 +142,10 @@ class FaultFileSystem final : public FileSystem {
   void CrashNamesLocked(const CrashPlan& plan, Random& random);
 
   const uint64_t seed_;
+  QueueFaults queue_faults_;
+  DescriptorTable descriptors_;
+  std::atomic<bool> asynchronous_{false};
+  std::atomic<uint64_t> queues_made_{0};
   std::atomic<int64_t> power_left_;
   std::atomic<uint64_t> next_sequence_{0};
   std::atomic<uint64_t> generation_{0};  // handles of earlier generations are dead

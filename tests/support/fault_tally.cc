@@ -15,6 +15,7 @@ namespace {
 
 constexpr size_t kCalls = static_cast<size_t>(FileCall::kCount);
 constexpr size_t kClasses = static_cast<size_t>(FileClass::kCount);
+constexpr size_t kQueueFaults = static_cast<size_t>(QueueFault::kCount);
 
 struct Cell {
   std::atomic<uint64_t> calls;
@@ -23,6 +24,7 @@ struct Cell {
 /// In memory that processes share; zeros are a fresh tally.
 struct Tally {
   Cell cells[kCalls][kClasses];
+  Cell queue_faults[kQueueFaults];
   std::atomic<uint64_t> seeds;
 };
 
@@ -75,6 +77,15 @@ const char* FileClassName(FileClass file_class) {
   return kNames[static_cast<size_t>(file_class)];
 }
 
+const char* QueueFaultName(QueueFault fault) {
+  constexpr const char* kNames[kQueueFaults] = {
+      "partial submit", "submit interrupted", "submit again", "submit without memory",
+      "submit busy", "submit refused", "wait interrupted", "out of order", "answers shuffled",
+      "short transfer", "answer interrupted", "answer again", "answer without memory",
+      "answer failed", "link cut", "sync cancelled"};
+  return kNames[static_cast<size_t>(fault)];
+}
+
 void StartFaultTally() { (void)Shared(); }
 
 uint64_t CountSeeds(uint64_t seeds) {
@@ -94,6 +105,17 @@ FaultCounts CountsOf(FileCall call, FileClass file_class) {
   return {cell.calls.load(std::memory_order_relaxed), cell.fired.load(std::memory_order_relaxed)};
 }
 
+void CountQueueFault(QueueFault fault, bool fired) {
+  Cell& cell = Shared()->queue_faults[static_cast<size_t>(fault)];
+  cell.calls.fetch_add(1, std::memory_order_relaxed);
+  if (fired) cell.fired.fetch_add(1, std::memory_order_relaxed);
+}
+
+FaultCounts CountsOf(QueueFault fault) {
+  const Cell& cell = Shared()->queue_faults[static_cast<size_t>(fault)];
+  return {cell.calls.load(std::memory_order_relaxed), cell.fired.load(std::memory_order_relaxed)};
+}
+
 std::string DescribeFaultTally() {
   std::string text;
   for (size_t call = 0; call < kCalls; ++call) {
@@ -105,6 +127,13 @@ std::string DescribeFaultTally() {
       text += Format("{} {}: {} calls, {} faults\n", FileCallName(kind), FileClassName(file),
                      counts.calls, counts.fired);
     }
+  }
+  for (size_t number = 0; number < kQueueFaults; ++number) {
+    const auto fault = static_cast<QueueFault>(number);
+    const FaultCounts counts = CountsOf(fault);
+    if (counts.calls == 0) continue;
+    text += Format("queue, {}: {} chances, {} faults\n", QueueFaultName(fault), counts.calls,
+                   counts.fired);
   }
   return text;
 }

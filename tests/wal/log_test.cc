@@ -315,7 +315,8 @@ TEST(LogWriterTest, OpensNoFileThatWasOpenedAhead) {
     ASSERT_TRUE(set.Create(Log::kFirstLsn).ok());
     LogBuffer buffer(uint64_t{1} << 20, Log::kFirstLsn, 1);
     std::string reason;
-    LogWriter writer(&set, &buffer, Log::kFirstLsn, MakeSyncStrategy(method, &reason).value());
+    LogWriter writer(&set, &buffer, Log::kFirstLsn,
+                     MakeSyncStrategy(&files, method, &reason).value());
     const std::atomic<uint64_t> durable{0};
     GroupBuilder group;
     const auto append_until = [&](uint64_t end) {

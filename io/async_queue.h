@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// AsyncQueue: the few calls that asynchronous input and output needs of a kernel, as io_uring and
+// libaio have them. Batches and the linked write work on it; which one a file's descriptor belongs
+// to is the file system's business (FileSystem::MakeQueue), so a simulated one can stand in for the
+// kernel and be as short of memory, as late and as much out of order as a kernel may be.
+//
+// Requests are prepared, in order, and handed over by Submit, which may take a part: the rest stays
+// prepared. Each request that was taken gets one answer, in any order; one that makes no sense to
+// the kernel gets its -errno that way, too. Not thread-safe; may move between threads that order
+// their calls.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace rowan {
+
+enum class QueueKind { kUring, kLibaio };
+
+struct QueueRequest {
+  enum class Kind { kRead, kWrite, kSyncData };
+  Kind kind = Kind::kRead;
+  int descriptor = -1;
+  uint64_t offset = 0;
+  std::byte* data = nullptr;  ///< only read from by a write
+  uint32_t size_bytes = 0;
+  int write_flags = 0;  ///< RWF_* bits
+  /// The next request starts when this one was answered in full, and is cancelled (-ECANCELED)
+  /// if it was not. Holds only if one Submit took both. io_uring only.
+  bool linked = false;
+  uint64_t mark = 0;  ///< comes back with the answer; with libaio less than the number of entries
+};
+
+struct QueueAnswer {
+  uint64_t mark = 0;
+  int64_t result = 0;  ///< bytes, or -errno
+};
+
+class AsyncQueue {
+ public:
+  virtual ~AsyncQueue() = default;
+  /// REQUIRES: fewer requests than entries are prepared or unanswered.
+  virtual void Prepare(const QueueRequest& request) = 0;
+  /// How many were taken, in their order, or -errno if none was.
+  virtual int Submit() = 0;
+  /// As Submit; waits for so many answers too, if it took everything.
+  virtual int SubmitAndWait(uint32_t answers) = 0;
+  /// Waits until there are answers to take, `answers` if it can count them. 0 or -errno.
+  virtual int Wait(uint32_t answers) = 0;
+  /// False: none is there now.
+  virtual bool Take(QueueAnswer* answer) = 0;
+};
+
+}  // namespace rowan
