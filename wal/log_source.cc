@@ -51,12 +51,18 @@ Status LogSource::FindGap(uint64_t position, uint64_t* missing) {
 
 Status LogSource::OpenFile(uint64_t number) {
   if (file_ != nullptr && file_number_ == number) return Status::Ok();
+  // Asked for again with each group that is read near the end of the log.
+  if (number == unusable_number_) return unusable_status_;
   file_.reset();
   Result<std::unique_ptr<File>> file =
       file_system_->Open(PathOf(number * file_bytes_), {.read_only = true});
-  if (!file.ok()) return file.status();
   const Status status =
-      CheckLogFileHeader(file.value().get(), {instance_id_, number, file_bytes_});
+      file.ok() ? CheckLogFileHeader(file.value().get(), {instance_id_, number, file_bytes_})
+                : file.status();
+  if (status.Is(Code::kNotFound) || status.Is(Code::kCorrupt)) {
+    unusable_number_ = number;
+    unusable_status_ = status;
+  }
   if (!status.ok()) return status;
   file_ = std::move(file).value();
   file_number_ = number;

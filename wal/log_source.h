@@ -46,6 +46,8 @@ class LogSource {
   const uint64_t file_bytes_;
   std::unique_ptr<File> file_;   // the one read last
   uint64_t file_number_ = 0;     // of file_
+  uint64_t unusable_number_ = UINT64_MAX;  // of the file behind the last one
+  Status unusable_status_;
   AlignedBuffer window_;
   uint64_t window_start_ = 0;    // stream position of the window's first byte
   size_t window_bytes_ = 0;      // valid bytes in it
