@@ -36,6 +36,7 @@ constexpr FaultKind kKinds[] = {
     {FileCall::kSync, FileClass::kVersions, "versions", 6},
     {FileCall::kSync, FileClass::kControl, "control", 6},
     {FileCall::kAllocate, FileClass::kSpace, "space_", 20},
+    {FileCall::kPunch, FileClass::kSpace, "space_", 2},
     {FileCall::kRename, FileClass::kRedo, "redo", 6},
     {FileCall::kRename, FileClass::kSpace, "space_", 6},
     {FileCall::kRemove, FileClass::kRedo, "redo", 4},
@@ -86,8 +87,18 @@ InjectedFault DrawFailedSync(Random* random, uint32_t calls_max) {
   return AtSomeCall(kSyncs[random->Below(std::size(kSyncs))], random, calls_max);
 }
 
+QueueFault DrawQueueFault(Random* random) {
+  return random->OneIn(2) ? QueueFault::kSubmitRefused : QueueFault::kAnswerFailed;
+}
+
 std::string FaultsThatNeverFired() {
   std::string text;
+  for (uint32_t number = 0; number < static_cast<uint32_t>(QueueFault::kCount); ++number) {
+    const auto fault = static_cast<QueueFault>(number);
+    if (CountsOf(fault).fired != 0) continue;
+    text += Format("queue, {}: never, in {} chances\n", QueueFaultName(fault),
+                   CountsOf(fault).calls);
+  }
   for (const FaultKind& kind : kKinds) {
     if (CountsOf(kind.call, kind.file).fired != 0) continue;
     text += Format("{} {}: never, in {} calls\n", FileCallName(kind.call),

@@ -16,7 +16,10 @@ InjectedFault DrawFault(Random* random, uint32_t calls_max);
 /// A sync that fails, of one kind of file or of any.
 InjectedFault DrawFailedSync(Random* random, uint32_t calls_max);
 
-/// Kinds that DrawFault knows and that fired less than once, one line each; empty: all fired.
+/// A fault of the queues of asynchronous requests that fails for good, at the next chance.
+QueueFault DrawQueueFault(Random* random);
+
+/// Kinds that these know and that fired less than once, one line each; empty: all fired.
 std::string FaultsThatNeverFired();
 
 }  // namespace rowan

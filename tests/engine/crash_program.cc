@@ -17,14 +17,29 @@ constexpr uint64_t kChangesOfRecovery = 60;
 constexpr uint64_t kChangesWhileServing = 500;
 constexpr uint32_t kDdlTransactions = 6;
 constexpr size_t kManyTables = 20;
+/// With values of this size a transaction fills more than an extent of undo.
+constexpr uint32_t kHugeOperations = 1500;
+constexpr uint32_t kHugeTextBytesMax = 1500;
+constexpr uint32_t kHugeBlobBytesMax = 100;
+
+/// Now and then undo that grows so much that its space can be given back.
+CrashProgramSettings DrawHugeUndo(CrashProgramSettings settings, Random* random) {
+  settings.huge_undo = random->OneIn(8);
+  if (!settings.huge_undo) return settings;
+  settings.worker.long_operations = kHugeOperations;
+  settings.worker.text_bytes_max = std::max(settings.worker.text_bytes_max, kHugeTextBytesMax);
+  settings.worker.blob_bytes_max = kHugeBlobBytesMax;
+  return settings;
+}
 
 }  // namespace
 
 CrashProgram::CrashProgram(uint64_t seed, const CrashProgramSettings& settings)
-    : seed_(seed), stale_before_(ReadCounter(Counter::kStalePages)), settings_(settings),
-      random_(seed), world_(seed), context_(&world_), ddl_(seed * 1000 + 999) {
-  for (uint32_t i = 0; i < settings.worker.workers; ++i) {
-    workers_.emplace_back(i, seed * 1000 + i, settings.worker);
+    : seed_(seed), stale_before_(ReadCounter(Counter::kStalePages)), random_(seed),
+      settings_(DrawHugeUndo(settings, &random_)), world_(seed), context_(&world_),
+      ddl_(seed * 1000 + 999) {
+  for (uint32_t i = 0; i < settings_.worker.workers; ++i) {
+    workers_.emplace_back(i, seed * 1000 + i, settings_.worker);
   }
   EngineOptions& options = world_.options;
   // Small enough that checkpoints, recycling and eviction happen within one round.
@@ -44,6 +59,14 @@ CrashProgram::CrashProgram(uint64_t seed, const CrashProgramSettings& settings)
   options.purge_workers = static_cast<uint32_t>(1 + random_.Below(3));
   options.open_files_max = random_.OneIn(3) ? static_cast<uint32_t>(1 + random_.Below(3)) : 0;
   if (random_.OneIn(16)) ddl_.set_tables_max(kManyTables);
+  if (random_.OneIn(3)) DoAsynchronousRequests();
+}
+
+void CrashProgram::DoAsynchronousRequests() {
+  world_.files.SetAsynchronous(true);
+  world_.files.queue_faults()->SetOneIn(static_cast<uint32_t>(8 + random_.Below(56)));
+  world_.options.io_backend = random_.OneIn(2) ? IoBackend::kUring : IoBackend::kLibaio;
+  if (random_.OneIn(2)) world_.options.log_sync_method = LogSyncMethod::kUring;
 }
 
 void CrashProgram::Run() {
@@ -94,8 +117,9 @@ void CrashProgram::Round(uint32_t round) {
 }
 
 CrashProgram::Ending CrashProgram::PrepareEnding(uint32_t round) {
-  const uint64_t changes =
+  uint64_t changes =
       uint64_t{settings_.worker.workers} * settings_.transactions * 8 + 40 * kDdlTransactions;
+  if (settings_.huge_undo) changes *= 3;
   const uint64_t dice = settings_.failed_syncs ? 0 : random_.Below(20);
   context_.Reset(false);
   if (settings_.failed_syncs && round % 2 == 0) {
@@ -119,6 +143,9 @@ void CrashProgram::InjectFaults(uint32_t calls_max) {
   for (uint64_t count = 1 + random_.Below(2); count > 0; --count) {
     world_.files.Inject(DrawFault(&random_, calls_max));
   }
+  // Only these programs make holes, and few of them.
+  if (settings_.huge_undo) world_.files.Inject({.call = FileCall::kPunch});
+  if (random_.OneIn(2)) world_.files.queue_faults()->Inject(DrawQueueFault(&random_));
 }
 
 void CrashProgram::RunThreads(Table* table) {
@@ -150,13 +177,14 @@ void CrashProgram::Maintain(Table* table) {
   Engine* engine = world_.engine.get();
   while (working_.load() && !engine->stopped()) {
     Status status;
-    switch (random.Below(8)) {
+    switch (random.Below(9)) {
       case 0:
       case 1: status = engine->impl()->pool->FlushAndCheckpoint(); break;
       case 2: status = engine->FlushLog(); break;
       case 3: {
         constexpr LogSyncMethod kMethods[] = {LogSyncMethod::kFsync, LogSyncMethod::kFdatasync,
-                                              LogSyncMethod::kDsync, LogSyncMethod::kDirectDsync};
+                                              LogSyncMethod::kDsync, LogSyncMethod::kDirectDsync,
+                                              LogSyncMethod::kUring};
         status = engine->SetLogSyncMethod(kMethods[random.Below(std::size(kMethods))]);
         break;
       }
@@ -168,12 +196,18 @@ void CrashProgram::Maintain(Table* table) {
         break;
       }
       case 6: status = engine->CheckSpace(table, FindToyBlobs); break;
+      case 7: status = MakeHoles(); break;
       default: std::this_thread::sleep_for(std::chrono::microseconds(random.Below(2000)));
     }
     EXPECT_TRUE(status.ok() || context_.MayFail())
         << "maintenance: " << CodeName(status.code()) << ": " << status.message();
     if (context_.MayFail() && !status.ok()) std::this_thread::yield();
   }
+}
+
+Status CrashProgram::MakeHoles() {
+  // What housekeeping does once a second and beyond many megabytes.
+  return world_.engine->allocator()->GiveBack(kUndoSpace, 0, 4).status();
 }
 
 CrashKind CrashProgram::End(Ending ending) {
@@ -290,6 +324,21 @@ void CrashProgram::WaitForRollback() {
   EXPECT_FALSE(unfinished()) << "a loser was not rolled back";
 }
 
+void CrashProgram::WaitForPurge() {
+  for (int i = 0; i < 20000 && world_.engine->txns()->HistoryLength() != 0; ++i) {
+    std::this_thread::sleep_for(std::chrono::microseconds(500));
+  }
+}
+
+void CrashProgram::CheckHoles() {
+  WaitForPurge();
+  world_.files.Inject({.call = FileCall::kPunch});
+  MakeHoles().Ignore();  // housekeeping may have met the fault
+  world_.files.ClearFaults();
+  const Status holes = MakeHoles();
+  EXPECT_TRUE(holes.ok()) << holes.message();
+}
+
 void CrashProgram::Compare(CrashKind kind) {
   Result<std::shared_ptr<Table>> table = world_.engine->OpenTable(table_);
   ASSERT_TRUE(table.ok()) << table.status().message();
@@ -302,6 +351,7 @@ void CrashProgram::Compare(CrashKind kind) {
   }
   world_.CheckTable(table->get(), all);
   ddl_.Settle(&world_, table_, kind);
+  if (settings_.huge_undo) CheckHoles();
   const Status system = world_.engine->CheckSystem();
   EXPECT_TRUE(system.ok()) << system.message();
 }

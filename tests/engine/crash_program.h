@@ -32,6 +32,8 @@ struct CrashProgramSettings {
   bool ddl = true;
   /// Every other round ends in a failed sync and a start with the power on, the next in a cut.
   bool failed_syncs = false;
+  /// Transactions that fill extents with undo; the program decides by its seed.
+  bool huge_undo = false;
 };
 
 class CrashProgram {
@@ -45,12 +47,16 @@ class CrashProgram {
  private:
   enum class Ending { kPower, kProcess, kFaults, kFailedSync, kClean };
 
+  /// Pages, and the log too perhaps, go through simulated queues of requests.
+  void DoAsynchronousRequests();
   void CreateTables();
   void Round(uint32_t round);
   Ending PrepareEnding(uint32_t round);
   void InjectFaults(uint32_t calls_max);
   void RunThreads(Table* table);
   void Maintain(Table* table);
+  /// Gives free undo space back to the simulated disk.
+  Status MakeHoles();
   CrashKind End(Ending ending);
   /// How the next start redoes.
   void ChooseRedo();
@@ -62,13 +68,16 @@ class CrashProgram {
   /// As coordinator: commits what was decided, rolls back the rest.
   Status ResolvePrepared();
   void WaitForRollback();
+  void WaitForPurge();
+  /// Makes holes of what recovery and purge have left free; the first of them fails.
+  void CheckHoles();
   void Compare(CrashKind kind);
   void ExpectNoStalePage() const;
 
   const uint64_t seed_;
   const uint64_t stale_before_;
-  const CrashProgramSettings settings_;
   Random random_;
+  const CrashProgramSettings settings_;
   EngineWorld world_;
   CrashContext context_;
   TableId table_;

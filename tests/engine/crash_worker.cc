@@ -7,7 +7,6 @@ namespace rowan {
 namespace {
 
 constexpr uint32_t kOperationsMax = 8;
-constexpr uint32_t kLongOperations = 80;  // now and then: undo of many pages
 constexpr uint32_t kLockWaitSeconds = 10;
 constexpr uint32_t kBlobOneIn = 12;
 
@@ -45,7 +44,7 @@ CrashWorker::Outcome CrashWorker::Transaction(CrashContext* context, Table* tabl
   State state = history_.back();
   state.sequence = ++sequence_;
   const uint64_t operations =
-      random_.OneIn(30) ? kLongOperations : 1 + random_.Below(kOperationsMax);
+      random_.OneIn(30) ? settings_.long_operations : 1 + random_.Below(kOperationsMax);
   Status status;
   for (uint64_t i = 0; i < operations && status.ok(); ++i) {
     const UndoPosition savepoint = session->Savepoint();

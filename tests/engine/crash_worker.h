@@ -33,6 +33,7 @@ struct CrashWorkerSettings {
   uint32_t ids = 24;             ///< of each
   uint32_t text_bytes_max = 600;
   uint32_t blob_bytes_max = 3 * TestPageSizeBytes();
+  uint32_t long_operations = 80;  ///< of a transaction now and then: undo of many pages
 };
 
 class CrashWorker {
