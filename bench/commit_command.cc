@@ -56,7 +56,7 @@ class Instance {
     EngineOptions options;
     options.folder = settings.folder;
     options.log_sync_method = method;
-    Result<std::unique_ptr<Engine>> opened = Engine::Open(PosixFileSystem(), options);
+    Result<std::unique_ptr<Engine>> opened = Engine::Open(options);
     Require(opened.status(), "opening the engine");
     engine_ = std::move(opened).value();
     CreateTable(rows);

@@ -9,7 +9,7 @@
 #include <boost/program_options.hpp>
 
 #include "base/status.h"
-#include "wal/log_options.h"
+#include "engine/options.h"
 
 namespace rowan {
 

@@ -6,10 +6,15 @@
 
 #include "base/logging.h"
 #include "engine/engine_impl.h"
+#include "io/file.h"
 
 namespace rowan {
 
 Engine::Engine(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+
+Result<std::unique_ptr<Engine>> Engine::Open(const EngineOptions& options) {
+  return Open(PosixFileSystem(), options);
+}
 
 Engine::~Engine() {
   if (!impl_ || impl_->closed) return;

@@ -30,6 +30,8 @@ class Engine {
  public:
   /// Errors are also logged as sentences: a folder that is not ours, another instance using it, a
   /// newer format, a missing or damaged file, options that do not fit. Nothing is overwritten.
+  static Result<std::unique_ptr<Engine>> Open(const EngineOptions& options);
+  /// On another file system than the machine's (tests).
   static Result<std::unique_ptr<Engine>> Open(FileSystem* file_system,
                                               const EngineOptions& options);
   /// Without Close: as after a crash (for tests), except that memory is released.

@@ -50,6 +50,17 @@ void Table::SetName(const std::string& name) {
   name_ = name;
 }
 
+Result<uint64_t> Table::EstimateRange(size_t ordinal, Bytes from, Bytes to) {
+  return index(ordinal)->tree.EstimateRange(from, to);
+}
+
+Status Table::EdgeKey(size_t ordinal, IndexEdge edge, std::vector<std::byte>* key) const {
+  Cursor cursor(&index(ordinal)->tree);
+  const Status status = edge == IndexEdge::kFirst ? cursor.SeekFirst() : cursor.SeekLast();
+  if (status.ok()) key->assign(cursor.key().begin(), cursor.key().end());
+  return status;
+}
+
 Status Table::LoadCounters() {
   Result<uint64_t> mark = allocator_->ReadCounter(space());
   if (!mark.ok()) return mark.status();
@@ -57,12 +68,12 @@ Status Table::LoadCounters() {
   auto_increment_.store(std::max<uint64_t>(*mark, 1), std::memory_order_relaxed);
   // Hidden row ids are 8-byte big-endian keys: the next one follows the last key in the tree, be it
   // delete-marked or not. Harmless for tables with a primary key, which never ask.
-  Cursor cursor(&index(0)->tree);
-  const Status status = cursor.SeekLast();
+  std::vector<std::byte> last;
+  const Status status = EdgeKey(0, IndexEdge::kLast, &last);
   if (status.Is(Code::kEndOfRange)) return Status::Ok();
   if (!status.ok()) return status;
-  if (cursor.key().size() == sizeof(uint64_t)) {
-    row_id_.store(LoadBe64(cursor.key().data()) + 1, std::memory_order_relaxed);
+  if (last.size() == sizeof(uint64_t)) {
+    row_id_.store(LoadBe64(last.data()) + 1, std::memory_order_relaxed);
   }
   return Status::Ok();
 }

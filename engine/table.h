@@ -17,6 +17,8 @@
 
 namespace rowan {
 
+enum class IndexEdge : uint8_t { kFirst, kLast };
+
 class Table : public std::enable_shared_from_this<Table> {
  public:
   Table(TableDef definition, PageAllocator* allocator);
@@ -33,6 +35,13 @@ class Table : public std::enable_shared_from_this<Table> {
   [[nodiscard]] const std::shared_ptr<IndexRef>& shared_index(size_t ordinal) const {
     return indexes_[ordinal];
   }
+
+  /// Rows between two keys of an index (empty: no bound), as the optimizer wants it: from a few
+  /// pages.
+  [[nodiscard]] Result<uint64_t> EstimateRange(size_t ordinal, Bytes from, Bytes to);
+  /// First or last key in the tree of an index, be it of a row that is deleted or not committed.
+  /// kEndOfRange: there is none.
+  Status EdgeKey(size_t ordinal, IndexEdge edge, std::vector<std::byte>* key) const;
 
   // AUTO_INCREMENT: next value to hand out. Inserts write nothing for it: after a crash the counter
   // goes on behind the largest value in the column's index (the caller finds it and raises the

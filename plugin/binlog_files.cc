@@ -4,6 +4,7 @@
 #include "plugin/binlog_files.h"
 
 #include <charconv>
+#include <fstream>
 
 #include "mysql/plugin.h"
 #include "sql/binlog.h"
@@ -14,7 +15,6 @@
 
 #include "base/bytes.h"
 #include "base/logging.h"
-#include "io/file.h"
 
 namespace rowan {
 namespace {
@@ -85,14 +85,13 @@ Result<Outcomes> CommittedInCoordinatorLog() {
   constexpr uint32_t kMagic = 0x740523fe;
   constexpr size_t kFirstSlot = 8;
   const std::string path = std::string(mysql_real_data_home) + "/" + opt_tc_log_file;
-  Result<std::unique_ptr<File>> opened = PosixFileSystem()->Open(path, {});
-  if (!opened.ok()) return opened.status();
-  Result<uint64_t> size = (*opened)->Size();
-  if (!size.ok()) return size.status();
-  if (*size < kFirstSlot) return Status(Code::kNotFound);
-  std::vector<std::byte> bytes(*size);
-  const Status status = (*opened)->Read(0, bytes);
-  if (!status.ok()) return status;
+  std::ifstream file(path, std::ios::binary | std::ios::ate);
+  const std::streamoff size = file.is_open() ? std::streamoff{file.tellg()} : 0;
+  if (size < std::streamoff{kFirstSlot}) return Status(Code::kNotFound);
+  std::vector<std::byte> bytes(static_cast<size_t>(size));
+  file.seekg(0);
+  file.read(reinterpret_cast<char*>(bytes.data()), size);
+  if (file.gcount() != size) return Status(Code::kIoError, "the file cannot be read");
   if (LoadLe<uint32_t>(bytes.data()) != kMagic) return Status(Code::kNotFound);
   Outcomes outcomes;
   for (size_t at = kFirstSlot; at + sizeof(uint64_t) <= bytes.size(); at += sizeof(uint64_t)) {

@@ -10,9 +10,8 @@
 #include "mysql/plugin.h"
 #include "mysqld_error.h"
 
-#include "btree/tree.h"
 #include "engine/engine.h"
-#include "mvcc/row_header.h"
+#include "engine/limits.h"
 #include "plugin/instance.h"
 #include "plugin/table_layout.h"
 
@@ -49,7 +48,7 @@ void RaiseTooBig(Status status) {
     my_error(ER_TOO_LONG_KEY, MYF(0), static_cast<int>(status.detail()));
     return;
   }
-  const size_t most = Tree::MaxEntryBytes(page_size) - kClusteredHeaderBytes;
+  const size_t most = RowBytesMax(page_size);
   my_error(ER_TOO_BIG_ROWSIZE, MYF(0), static_cast<long>(most));
 }
 

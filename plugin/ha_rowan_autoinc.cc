@@ -8,8 +8,6 @@
 
 #include "sql/field.h"
 
-#include "btree/cursor.h"
-
 namespace rowan {
 
 void ha_rowan::get_auto_increment(ulonglong offset, ulonglong increment, ulonglong count,
@@ -46,14 +44,15 @@ Status ha_rowan::FindAutoIncrement(const TableShare& share) const {
   if (table->found_next_number_field == nullptr) return Status::Ok();
   const uint key_number = table->s->next_number_index;
   const uint32_t ordinal = share.codec().OrdinalOfKey(key_number);
-  Cursor cursor(&share.table()->index(ordinal)->tree);
   const KEY_PART_INFO& part = table->key_info[key_number].key_part[0];
   const bool descending = (part.key_part_flag & HA_REVERSE_SORT) != 0;
-  const Status status = descending ? cursor.SeekFirst() : cursor.SeekLast();
+  // Be it of a row that is deleted or not committed: InnoDB counts those too.
+  ByteBuffer key;
+  const Status status =
+      share.table()->EdgeKey(ordinal, descending ? IndexEdge::kFirst : IndexEdge::kLast, &key);
   if (status.Is(Code::kEndOfRange)) return Status::Ok();
   if (!status.ok()) return status;
-  // Be it of a row that is deleted or not committed: InnoDB counts those too.
-  Result<uint64_t> value = share.codec().FirstPartAsNumber(ordinal, cursor.key());
+  Result<uint64_t> value = share.codec().FirstPartAsNumber(ordinal, key);
   if (!value.ok()) return value.status();
   const uint64_t most = table->found_next_number_field->get_max_int_value();
   share.table()->RaiseAutoIncrement(*value < most ? *value + 1 : most);

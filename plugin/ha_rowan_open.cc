@@ -11,7 +11,7 @@
 #include "sql/sql_class.h"
 
 #include "base/logging.h"
-#include "btree/tree.h"
+#include "engine/limits.h"
 #include "plugin/error_map.h"
 #include "plugin/foreign_keys.h"
 #include "plugin/instance.h"
@@ -30,7 +30,7 @@ constexpr handler::Table_flags kTableFlags =
 /// The server's key length limit, or less when a small page cannot hold such a key.
 uint KeyLengthMax() {
   if (g_engine == nullptr) return MAX_KEY_LENGTH;
-  const size_t fits = Tree::MaxKeyBytes(g_engine->options().page_size_bytes);
+  const size_t fits = KeyBytesMax(g_engine->options().page_size_bytes);
   return static_cast<uint>(std::min<size_t>(MAX_KEY_LENGTH, fits));
 }
 

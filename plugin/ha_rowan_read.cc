@@ -11,7 +11,6 @@
 #include "sql/sql_class.h"
 #include "sql/system_variables.h"
 
-#include "btree/tree.h"
 #include "plugin/error_map.h"
 #include "plugin/instance.h"
 
@@ -373,7 +372,7 @@ ha_rows ha_rowan::records_in_range(uint index, key_range* low, key_range* high) 
   if (low != nullptr) EncodeBound(index, *low, low->flag == HA_READ_AFTER_KEY, &from);
   if (high != nullptr) EncodeBound(index, *high, high->flag == HA_READ_AFTER_KEY, &to);
   if (!from.empty() && !to.empty() && CompareBytes(from, to) >= 0) return 1;
-  Result<uint64_t> rows = engine_table()->index(ordinal)->tree.EstimateRange(from, to);
+  Result<uint64_t> rows = engine_table()->EstimateRange(ordinal, from, to);
   if (!rows.ok()) return HA_POS_ERROR;
   // 0 would promise the optimizer that there is none.
   return std::max<ha_rows>(*rows, 1);

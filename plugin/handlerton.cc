@@ -15,7 +15,6 @@
 
 #include "base/logging.h"
 #include "engine/engine.h"
-#include "io/file.h"
 #include "plugin/clone_guard.h"
 #include "plugin/coordinator.h"
 #include "plugin/dictionary_tables.h"
@@ -102,7 +101,7 @@ Status StartEngine() {
   const Status status = OptionsFromVariables(&options);
   if (!status.ok()) return status;
   options.before_creation = [&options] { return CheckNothingIsMissing(options.folder); };
-  Result<std::unique_ptr<Engine>> opened = Engine::Open(PosixFileSystem(), options);
+  Result<std::unique_ptr<Engine>> opened = Engine::Open(options);
   if (!opened.ok()) return opened.status();
   g_engine = std::move(opened).value().release();
   ShowSettingsInForce();

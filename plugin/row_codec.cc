@@ -12,9 +12,8 @@
 #include <algorithm>
 #include <optional>
 
-#include "btree/tree.h"
+#include "engine/limits.h"
 #include "my_bitmap.h"
-#include "mvcc/row_header.h"
 #include "plugin/record_poison.h"
 #include "plugin/row_placement.h"
 #include "plugin/table_codec.h"
@@ -33,11 +32,10 @@ constexpr size_t kWantedRowShare = 4;
 constexpr size_t kLargeValueShare = 32;
 
 RowRoom RoomFor(const TableLayout& layout, size_t key_bytes) {
-  const size_t beside = key_bytes + kClusteredHeaderBytes;
-  const size_t entry = Tree::MaxEntryBytes(layout.page_size_bytes);
+  const size_t most = RowBytesMax(layout.page_size_bytes);
   RowRoom room;
   room.fixed_bytes = layout.row_header_bytes() + layout.fixed_bytes;
-  room.most_bytes = entry - std::min(entry, beside);
+  room.most_bytes = most - std::min(most, key_bytes);
   room.wanted_bytes = std::min<size_t>(layout.page_size_bytes / kWantedRowShare, room.most_bytes);
   room.large_value_bytes = layout.page_size_bytes / kLargeValueShare;
   return room;

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/bytes.h"
-#include "space/blob_store.h"
+#include "engine/row_codec.h"
 
 namespace rowan {
 

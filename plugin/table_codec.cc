@@ -5,9 +5,8 @@
 #include <algorithm>
 
 #include "base/format.h"
-#include "btree/tree.h"
+#include "engine/limits.h"
 #include "my_bitmap.h"
-#include "mvcc/row_header.h"
 #include "mysql/strings/m_ctype.h"
 #include "plugin/record_poison.h"
 #include "plugin/table_layout.h"
@@ -84,7 +83,7 @@ Status TableCodec::EncodeClusteredKey(const unsigned char* record, uint64_t row_
     const ColumnInfo& column = layout_->columns[part.column];
     part.Encode(FieldImage(column, record), column.IsNull(record), key);
   }
-  const auto most = static_cast<uint32_t>(Tree::MaxKeyBytes(layout_->page_size_bytes));
+  const auto most = static_cast<uint32_t>(KeyBytesMax(layout_->page_size_bytes));
   return key->size() <= most ? Status::Ok() : Status(Code::kTooBig, kKeyTooLong, most);
 }
 
@@ -121,11 +120,10 @@ Status TableCodec::EncodeEntry(uint32_t ordinal, const void* source, Bytes clust
     payload->insert(payload->end(), size, PutVarint(size, value.size()));
     payload->insert(payload->end(), value.begin(), value.end());
   }
-  const auto most = static_cast<uint32_t>(Tree::MaxKeyBytes(layout_->page_size_bytes));
+  const auto most = static_cast<uint32_t>(KeyBytesMax(layout_->page_size_bytes));
   if (key->size() > most) return Status(Code::kTooBig, kKeyTooLong, most);
   // An entry that has no room for its values does without them: they are read from the row.
-  const size_t entry = key->size() + payload->size() + kOrdinalBytes + kSecondaryHeaderBytesMax;
-  if (entry > Tree::MaxEntryBytes(layout_->page_size_bytes)) payload->clear();
+  if (key->size() + payload->size() > EntryBytesMax(layout_->page_size_bytes)) payload->clear();
   return Status::Ok();
 }
 

@@ -4,8 +4,7 @@
 #include <algorithm>
 
 #include "base/format.h"
-#include "btree/tree.h"
-#include "mvcc/row_header.h"
+#include "engine/limits.h"
 #include "plugin/row_placement.h"
 #include "sql/field.h"
 #include "sql/key.h"
@@ -203,7 +202,7 @@ size_t UsualKeyBytes(const IndexLayout& index) {
 }  // namespace
 
 Status CheckTableLimits(const TableLayout& layout) {
-  const size_t key_most = Tree::MaxKeyBytes(layout.page_size_bytes);
+  const size_t key_most = KeyBytesMax(layout.page_size_bytes);
   for (const IndexLayout& index : layout.indexes) {
     const size_t bytes = UsualKeyBytes(index);
     if (bytes <= key_most) continue;
@@ -212,16 +211,16 @@ Status CheckTableLimits(const TableLayout& layout) {
     const size_t left = primary < key_most ? key_most - primary : key_most;
     return Status(Code::kTooBig, kKeyTooLong, static_cast<uint32_t>(left));
   }
-  const size_t entry_most = Tree::MaxEntryBytes(layout.page_size_bytes);
   // However long its values are, a row needs no more than this: all of them in place, or moved.
   size_t in_row = 0;
   for (const uint32_t c : layout.variable_columns) {
     in_row += InRowBytes(layout.columns[c].length);
   }
   const size_t moved = kBlobRefBytes + kSharedBlobRowBytes * layout.variable_columns.size();
-  const size_t row = UsualKeyBytes(layout.indexes[0]) + kClusteredHeaderBytes +
-                     layout.row_header_bytes() + layout.fixed_bytes + std::min(in_row, moved);
-  return row <= entry_most ? Status::Ok() : Status(Code::kTooBig, "row too large");
+  const size_t row = UsualKeyBytes(layout.indexes[0]) + layout.row_header_bytes() +
+                     layout.fixed_bytes + std::min(in_row, moved);
+  const bool fits = row <= RowBytesMax(layout.page_size_bytes);
+  return fits ? Status::Ok() : Status(Code::kTooBig, "row too large");
 }
 
 bool MakeTableLayout(const TABLE* table, uint32_t page_size_bytes, TableLayout* layout,

@@ -42,7 +42,7 @@ void Write(EngineWorld* world, const char* name) {
     if (id % 29 == 0) {
       ASSERT_TRUE(session->Rollback().ok());
     } else {
-      ASSERT_TRUE(session->Commit(Durability::kDurable, true).ok());
+      ASSERT_TRUE(session->Commit().ok());
     }
   }
 }

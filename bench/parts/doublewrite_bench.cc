@@ -19,7 +19,7 @@
 
 #include "base/clock.h"
 #include "base/random.h"
-#include "bench/micro/bench_instance.h"
+#include "bench/parts/bench_instance.h"
 #include "io/aligned_buffer.h"
 #include "io/write_batch.h"
 

@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "base/random.h"
-#include "bench/micro/bench_instance.h"
+#include "bench/parts/bench_instance.h"
 #include "buffer/page_table.h"
 
 namespace {
