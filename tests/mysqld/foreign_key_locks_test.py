@@ -4,12 +4,14 @@
 
 Each of the interleavings runs at all levels at once, in tables of their own.
 """
+import subprocess
 import threading
 import time
 
 from framework import main
 from isolation_test import Pending
 from rowantools.client import (ER_LOCK_DEADLOCK, ER_LOCK_WAIT_TIMEOUT, ConnectionLost, MysqlError)
+from rowantools.mysql_tree import find_tree
 
 _LEVELS = ("READ UNCOMMITTED", "READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE")
 _ROW_IS_REFERENCED, _NO_REFERENCED_ROW = 1451, 1452
@@ -202,6 +204,42 @@ def test_random_writers_leave_no_orphan(t):
                f"(SELECT {key} FROM {parent} WHERE {key} IS NOT NULL)", [])
     for table in "pcgr":
         t.check_table(table)
+
+
+def test_a_replica_does_what_its_source_did(t):
+    """The binary log has the rows that cascades changed; applying them does not cascade again."""
+    source, replica = t.new_server(binlog=True), t.new_server()
+    tables = ("CREATE TABLE p (id INT PRIMARY KEY)",
+              "CREATE TABLE c (id INT PRIMARY KEY, p INT, FOREIGN KEY (p) REFERENCES p (id) "
+              "ON DELETE CASCADE ON UPDATE CASCADE)",
+              "CREATE TABLE s (id INT PRIMARY KEY, up INT, FOREIGN KEY (up) REFERENCES s (id) "
+              "ON DELETE SET NULL)")
+    changes = ("INSERT INTO p VALUES (1), (2), (3)", "INSERT INTO c VALUES (1, 1), (2, 2), (3, 2)",
+               "INSERT INTO s VALUES (1, NULL), (2, 1), (3, 3)",
+               "UPDATE p SET id = 10 WHERE id = 1", "DELETE FROM p WHERE id = 2",
+               "DELETE FROM s WHERE id = 1", "DELETE FROM s WHERE id = 3",
+               "REPLACE INTO p VALUES (3)")
+    for server in (source, replica):
+        server.start()
+    client = t.client(source)
+    for statement in tables + changes:
+        client.execute(statement)
+    tree = find_tree()
+    log = source.data / client.value("SHOW BINARY LOG STATUS")
+    events = subprocess.run([tree.program("mysqlbinlog"), "--no-defaults", log], check=True,
+                            capture_output=True).stdout
+    subprocess.run([tree.program("mysql"), "--no-defaults", f"--socket={replica.socket}", "-uroot",
+                    f"--init-command=SET default_storage_engine={t.engine}"], input=events,
+                   check=True, capture_output=True)
+    copy = t.client(replica)
+    for table in ("p", "c", "s"):
+        query = f"SELECT * FROM {table} ORDER BY id"
+        t.equal(copy.query(query), client.query(query), query)
+        t.check_table(table, copy)
+    t.equal(copy.query("SELECT * FROM c"), [(1, 10)])
+    text = subprocess.run([tree.program("mysqlbinlog"), "--no-defaults", "-v", log], check=True,
+                          capture_output=True, text=True).stdout
+    t.equal(text.count("### DELETE FROM"), 1 + 2 + 2 + 1, "deleted rows in the binary log")
 
 
 def _fill(t, rows):

@@ -13,7 +13,7 @@ FAST = ("--innodb-flush-log-at-trx-commit=0", "--innodb-flush-method=nosync",
         "--innodb-doublewrite=OFF")
 
 
-class _Side:
+class Side:
     """A session in a database of its own on one of the engines."""
 
     def __init__(self, t, engine, name):
@@ -34,7 +34,9 @@ class _Side:
         return ("done", affected, result.last_id, rows, warnings)
 
     def drop(self):
+        """Removes the database and closes the session."""
         self._client.execute(f"DROP DATABASE {self._name}")
+        self._client.close()
 
     def _text(self, value):
         if not isinstance(value, str):
@@ -45,7 +47,7 @@ class _Side:
 
 def same_on_both(t, script):
     """Runs statements that end with a semicolon and a line on both engines."""
-    ours, theirs = _Side(t, t.engine, f"{t.database}_a"), _Side(t, "InnoDB", f"{t.database}_b")
+    ours, theirs = Side(t, t.engine, f"{t.database}_a"), Side(t, "InnoDB", f"{t.database}_b")
     for statement in script.strip().removesuffix(";").split(";\n"):
         statement = statement.strip()
         t.equal(ours.outcome(statement), theirs.outcome(statement), statement)
