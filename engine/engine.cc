@@ -85,7 +85,22 @@ Status Engine::RollbackPrepared(const std::string& xid) {
 
 Status Engine::SetLogSyncMethod(LogSyncMethod method) { return impl_->log->SetSyncMethod(method); }
 Status Engine::SetRedoLogCapacity(uint64_t bytes) { return impl_->log->SetCapacity(bytes); }
-Status Engine::SetBufferPoolBytes(uint64_t bytes) { return impl_->pool->Resize(bytes); }
+Status Engine::SetBufferPoolBytes(uint64_t bytes) {
+  const Status status = impl_->pool->Resize(bytes);
+  if (status.ok()) impl_->txns->locks()->SetMemoryMax(impl_->LockMemoryBytesMax());
+  return status;
+}
+void Engine::SetLockMemory(uint64_t bytes_max) {
+  impl_->lock_memory_bytes_max.store(bytes_max, std::memory_order_relaxed);
+  impl_->txns->locks()->SetMemoryMax(impl_->LockMemoryBytesMax());
+}
+uint64_t Engine::Impl::LockMemoryBytesMax() const {
+  const uint64_t wanted = lock_memory_bytes_max.load(std::memory_order_relaxed);
+  if (wanted != 0) return wanted;
+  // Taken only while there are locks: enough for some forty million of them.
+  constexpr uint64_t kAutomaticMin = uint64_t{256} << 20;
+  return std::max(kAutomaticMin, pool->Statistics().frames * pool->page_size_bytes() / 4);
+}
 Status Engine::SetDoublewrite(DoublewriteMode mode) {
   return impl_->pool->SetDoublewriteMode(mode);
 }

@@ -110,6 +110,8 @@ class Engine {
   Status SetDoublewrite(DoublewriteMode mode);
   void SetDataSyncMethod(SyncMethod method);
   void SetIoCapacity(uint32_t pages_per_second);
+  /// Most memory for row locks; 0: by the size of the buffer pool.
+  void SetLockMemory(uint64_t bytes_max);
 
   [[nodiscard]] const EngineOptions& options() const;
   [[nodiscard]] bool stopped() const;

@@ -51,6 +51,9 @@ struct Engine::Impl {
   bool closed = false;
   uint64_t redo_begin_nanos = 0;  ///< MonotonicNanos
 
+  std::atomic<uint64_t> lock_memory_bytes_max{0};  ///< as in EngineOptions, changed while running
+  [[nodiscard]] uint64_t LockMemoryBytesMax() const;
+
   /// What redo finds may come before the layers it is for.
   std::mutex redo_mutex;
   bool serving = false;    ///< guarded by redo_mutex: catalog and orphans are there

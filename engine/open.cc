@@ -184,7 +184,8 @@ Status Engine::Impl::BuildUpperLayers() {
   allocator = std::make_unique<PageAllocator>(pool.get(), control->data().instance_id);
   blobs = std::make_unique<BlobStore>(allocator.get());
   undo = std::make_unique<UndoStreams>(allocator.get());
-  const TxnManagerOptions txn_options{.lock_memory_bytes_max = options.lock_memory_bytes_max,
+  lock_memory_bytes_max = options.lock_memory_bytes_max;
+  const TxnManagerOptions txn_options{.lock_memory_bytes_max = LockMemoryBytesMax(),
                                       .ring_size = options.commit_ring_entries};
   txns = std::make_unique<TxnManager>(undo.get(), log.get(), txn_options);
   txns->SetIdReserver([this](TxnId next_txn, Csn next_csn) {

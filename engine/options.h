@@ -24,7 +24,7 @@ struct EngineOptions {
   DoublewriteMode doublewrite = DoublewriteMode::kOn;
   IoBackend io_backend = IoBackend::kAuto;
   uint32_t io_capacity_pages_per_second = 10000;
-  uint64_t lock_memory_bytes_max = uint64_t{64} << 20;
+  uint64_t lock_memory_bytes_max = 0;  ///< for row locks; 0: a quarter of the pool or 256 MiB
   uint64_t commit_ring_entries = uint64_t{1} << 20;  ///< outcomes found without a lock; power of 2
   uint32_t purge_workers = 1;
   uint32_t page_cleaners = 0;   ///< threads that write pages; 0: by processors and pool size

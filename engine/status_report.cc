@@ -108,6 +108,7 @@ EngineFigures Engine::Figures() const {
   figures.log_sync_method = log.sync_method();
   figures.history_length = impl_->txns->HistoryLength();
   figures.row_locks = impl_->txns->locks()->lock_count();
+  figures.row_lock_memory_bytes = impl_->txns->locks()->memory_bytes();
   return figures;
 }
 
@@ -137,7 +138,8 @@ std::string Engine::StatusReport() {
   report += Format("{} streams, {} pages, history list length {}\n", undo.streams, undo.pages,
                  undo.transactions_to_purge);
   Section(&report, "ROW LOCKS");
-  report += Format("{} explicit row locks\n", figures.row_locks);
+  report += Format("{} explicit row locks, {} bytes for row locks\n", figures.row_locks,
+                   figures.row_lock_memory_bytes);
   Section(&report, "COUNTERS");
   for (uint32_t i = 0; i < static_cast<uint32_t>(Counter::kCount); ++i) {
     const auto counter = static_cast<Counter>(i);

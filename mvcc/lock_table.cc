@@ -14,7 +14,9 @@ namespace rowan {
 namespace {
 
 constexpr uint64_t kBucketsMin = uint64_t{1} << 10;
-constexpr uint64_t kBucketsMax = uint64_t{1} << 20;
+/// 8 MiB, for short chains with a million entries. There are rarely as many, however much memory
+/// locks may take: a transaction folds those above a thousand or two.
+constexpr uint64_t kBucketsMax = uint64_t{1} << 18;
 /// One bucket (32 bytes) per four requests of a full table: short chains, a tenth of its memory.
 constexpr uint64_t kMemoryPerBucket = 4 * sizeof(LockRequest);
 

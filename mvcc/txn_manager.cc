@@ -203,7 +203,8 @@ std::vector<TxnInfo> TxnManager::Describe() const {
         {.id = txn->txn_id(),
          .state = std::atomic_ref(txn->state).load(std::memory_order_relaxed),
          .undo_records = std::atomic_ref(txn->undo_records).load(std::memory_order_relaxed),
-         .locks = txn->lock_count.load(std::memory_order_relaxed),
+         .locks = txn->lock_count.load(std::memory_order_relaxed) +
+                  txn->folded_locks.load(std::memory_order_relaxed),
          .waiting = txn->waiting_for.load(std::memory_order_relaxed) != nullptr,
          .recovered = txn->recovered});
   });

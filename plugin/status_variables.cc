@@ -30,6 +30,7 @@ struct Gauges {
   long long log_durable_lsn;
   long long history_list_length;
   long long row_locks;
+  long long row_lock_memory_bytes;
   long long stopped;
   long long open_files;
   long long open_files_max;
@@ -59,6 +60,7 @@ void ReadGauges() {
   g_gauges.log_durable_lsn = static_cast<long long>(figures.log_durable.value());
   g_gauges.history_list_length = static_cast<long long>(figures.history_length);
   g_gauges.row_locks = static_cast<long long>(figures.row_locks);
+  g_gauges.row_lock_memory_bytes = static_cast<long long>(figures.row_lock_memory_bytes);
   g_gauges.stopped = figures.stopped ? 1 : 0;
   g_gauges.open_files = static_cast<long long>(figures.open_files);
   g_gauges.open_files_max = static_cast<long long>(figures.open_files_max);
@@ -91,6 +93,7 @@ SHOW_VAR g_gauge_variables[] = {
     Number("log_durable_lsn", &g_gauges.log_durable_lsn),
     Number("history_list_length", &g_gauges.history_list_length),
     Number("row_locks", &g_gauges.row_locks),
+    Number("row_lock_memory_bytes", &g_gauges.row_lock_memory_bytes),
     Number("stopped", &g_gauges.stopped),
     Number("open_files", &g_gauges.open_files),
     Number("open_files_max", &g_gauges.open_files_max),

@@ -177,6 +177,10 @@ Status ApplyIoCapacity(unsigned int pages) {
   g_engine->SetIoCapacity(pages);
   return Status::Ok();
 }
+Status ApplyLockMemory(unsigned long long bytes) {
+  g_engine->SetLockMemory(bytes);
+  return Status::Ok();
+}
 Status ApplyLogSync(unsigned long index) {
   // Asked twice for each SET; probing the disk twice for "auto" would take long.
   static std::mutex mutex;
@@ -211,6 +215,7 @@ int CheckBufferPool(THD* thd, SYS_VAR* variable, void* wanted, st_mysql_value* v
 }
 
 constexpr unsigned int kIoCapacityMin = 100, kIoCapacityMax = 10000000;
+constexpr unsigned long long kLockMemoryMax = 1ULL << 40;
 
 MYSQL_SYSVAR_ULONGLONG(buffer_pool_size, g_buffer_pool_size, PLUGIN_VAR_RQCMDARG,
                        "Memory for pages of Rowan tables, in bytes.",
@@ -252,9 +257,11 @@ MYSQL_SYSVAR_UINT(io_capacity, g_io_capacity, PLUGIN_VAR_RQCMDARG,
                   (CheckNumber<unsigned int, kIoCapacityMin, kIoCapacityMax, ApplyIoCapacity>),
                   (UpdateTo<unsigned int, ApplyIoCapacity>), 10000, kIoCapacityMin, kIoCapacityMax,
                   0);
-MYSQL_SYSVAR_ULONGLONG(lock_memory_size, g_lock_memory, PLUGIN_VAR_RQCMDARG | PLUGIN_VAR_READONLY,
-                       "Most memory for row locks, in bytes.", nullptr, nullptr, 64 * kMiB, kMiB,
-                       1ULL << 40, 0);
+MYSQL_SYSVAR_ULONGLONG(lock_memory_size, g_lock_memory, PLUGIN_VAR_RQCMDARG,
+                       "Most memory for row locks, in bytes; 0: a quarter of the buffer pool, at "
+                       "least 256 MiB. Transactions with few locks are never refused.",
+                       (CheckNumber<unsigned long long, 0, kLockMemoryMax, ApplyLockMemory>),
+                       (UpdateTo<unsigned long long, ApplyLockMemory>), 0, 0, kLockMemoryMax, 0);
 MYSQL_SYSVAR_UINT(purge_threads, g_purge_threads, PLUGIN_VAR_RQCMDARG | PLUGIN_VAR_READONLY,
                   "Threads that remove old row versions.", nullptr, nullptr, 1, 1, 32, 0);
 MYSQL_SYSVAR_UINT(page_cleaners, g_page_cleaners, PLUGIN_VAR_RQCMDARG | PLUGIN_VAR_READONLY,

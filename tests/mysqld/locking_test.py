@@ -3,6 +3,8 @@
 """Ranges locked by reads and changes: no phantoms and no write skew at REPEATABLE READ (locking
 reads) and SERIALIZABLE, no range locks at READ COMMITTED. What InnoDB does differently is not
 asked: where it locks more of a gap, the tests insert into the part that both lock."""
+import time
+
 from framework import Failure, main
 from isolation_test import Pending, _sessions
 from rowantools.client import ER_DUP_ENTRY, ER_LOCK_DEADLOCK, ER_LOCK_WAIT_TIMEOUT, MysqlError
@@ -321,6 +323,78 @@ def test_select_for_update_then_insert_by_many(t):
     t.threads([lambda s=session, me=number: count(s, me) for number, session in
                enumerate(sessions)])
     t.rows("SELECT COUNT(*), COUNT(DISTINCT k), SUM(n) FROM a", [(12, 12, "240")])
+
+
+def test_many_locked_rows_take_little_memory(t):
+    """Under 20 bytes a row, whatever locks them; other sessions go on as if nothing was."""
+    if t.engine != "ROWAN":
+        t.skip("measures Rowan's memory")
+    rows = 10_000_000 if t.long else 100_000
+    t.run("CREATE TABLE d (n INT PRIMARY KEY)",
+          "INSERT INTO d VALUES (0), (1), (2), (3), (4), (5), (6), (7), (8), (9)",
+          "CREATE TABLE b (id INT PRIMARY KEY, k INT, v INT)",
+          "CREATE TABLE c (id INT PRIMARY KEY, v INT)", "INSERT INTO c VALUES (1, 1), (2, 2)")
+    digits = range(len(str(rows)) - 1)
+    numbers = " + ".join(f"{10 ** i} * d{i}.n" for i in digits)
+    t.client(timeout_s=1800).execute(
+        "CREATE TABLE a (id INT PRIMARY KEY, k INT, v INT, KEY (k)) "
+        f"AS SELECT {numbers} AS id, 7 AS k, 1 AS v FROM {', '.join(f'd d{i}' for i in digits)}")
+    t.rows("SELECT COUNT(*) FROM a", [(rows,)])
+    sessions = {level: [t.client(timeout_s=1800), t.client(timeout_s=1800)]
+                for level in ("REPEATABLE READ", "READ COMMITTED")}
+    for level, clients in sessions.items():
+        for client in clients:
+            client.execute(f"SET SESSION TRANSACTION ISOLATION LEVEL {level}")
+    prober = Prober(t)
+
+    def lock_memory():
+        return int(t.run("SHOW STATUS LIKE 'Rowan_row_lock_memory_bytes'")[0][1])
+    for_update = "SELECT COUNT(*) FROM (SELECT id FROM a FORCE INDEX ({}) {} FOR UPDATE) x"
+    for level, statement in (
+            ("REPEATABLE READ", for_update.format("PRIMARY", "")),
+            ("REPEATABLE READ", "UPDATE a SET v = v + 1"),
+            ("REPEATABLE READ", "INSERT INTO b SELECT * FROM a"),
+            ("REPEATABLE READ", "DELETE FROM a"),
+            ("REPEATABLE READ", "UPDATE a FORCE INDEX (k) SET v = v + 1 WHERE k = 7"),
+            ("READ COMMITTED", for_update.format("PRIMARY", "")),
+            ("READ COMMITTED", for_update.format("PRIMARY", "WHERE id % 2 = 0")),
+            ("READ COMMITTED", "UPDATE a FORCE INDEX (k) SET v = v + 1 WHERE k = 7")):
+        one, other = sessions[level]
+        one.execute("BEGIN")
+        before = lock_memory()
+        start = time.monotonic()
+        one.execute(statement)
+        taken = lock_memory() - before
+        print(f"     {level}: {statement}: {taken / rows:.2f} bytes of locks a row, "
+              f"{time.monotonic() - start:.1f} s")
+        t.true(taken < 20 * rows, f"{level}: {statement}: {taken} bytes of locks")
+        other.execute("UPDATE c SET v = v + 1")
+        prober.must_wait(f"SELECT v FROM a WHERE id = {rows // 2} FOR UPDATE")
+        one.execute("ROLLBACK")
+
+
+def test_lock_memory_that_is_used_up_is_missed_by_one_session_only(t):
+    if t.engine != "ROWAN":
+        t.skip("sets Rowan's limit")
+    t.run("CREATE TABLE a (id INT PRIMARY KEY, v INT)",
+          "SET SESSION cte_max_recursion_depth = 1000000",
+          "INSERT INTO a WITH RECURSIVE r (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r WHERE "
+          "n < 30000) SELECT n, 0 FROM r")
+    one, other = _sessions(t, "READ COMMITTED")
+    one.execute("BEGIN")
+    t.run("SET GLOBAL rowan_lock_memory_size = 1")
+    try:
+        t.error("UPDATE a SET v = 1 WHERE id > 10", 1206, one)
+        one.execute("BEGIN")
+        one.error_code("SELECT COUNT(*) FROM a WHERE id > 10 FOR UPDATE")
+        other.execute("BEGIN")
+        other.execute("UPDATE a SET v = 2 WHERE id <= 10")
+        other.execute("COMMIT")
+        one.execute("ROLLBACK")
+    finally:
+        t.run("SET GLOBAL rowan_lock_memory_size = DEFAULT")
+    one.execute("UPDATE a SET v = 1 WHERE id > 10")
+    t.rows("SELECT v, COUNT(*) FROM a GROUP BY v ORDER BY v", [(1, 29990), (2, 10)])
 
 
 if __name__ == "__main__":
