@@ -73,7 +73,7 @@ class Instance {
   void CreateTable(uint64_t rows) {
     TableDef definition;
     definition.name = "bench/rows";
-    definition.indexes = {{IndexId(0), kNoPage, "PRIMARY", true, true, ""}};
+    definition.indexes = {ClusteredIndex("PRIMARY")};
     const std::unique_ptr<Session> session = engine_->NewSession();
     session->Begin(IsolationLevel::kRepeatableRead);
     Result<std::shared_ptr<Table>> table = engine_->CreateTable(session.get(), definition);

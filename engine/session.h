@@ -26,8 +26,8 @@ class Engine;
 /// One secondary entry to be written or removed.
 struct EntryImage {
   uint32_t index = 0;  ///< ordinal in the table, >= 1
-  Bytes key;           ///< index columns + primary key
-  Bytes payload;       ///< original bytes that the key loses
+  Bytes key{};         ///< index columns + primary key
+  Bytes payload{};     ///< original bytes that the key loses
   uint32_t unique_prefix_bytes = 0;  ///< see RowWriter::InsertEntry; 0 = not unique or holds a NULL
 };
 
@@ -73,7 +73,7 @@ class Session {
     txn_->deadlock_detect = settings.detect_deadlocks;
   }
   /// Marks the transaction active; no id and no snapshot yet. Fine if it is active already.
-  void Begin(IsolationLevel isolation);
+  void Begin(IsolationLevel isolation = IsolationLevel::kRepeatableRead);
   /// Takes the snapshot if none is open (REPEATABLE READ keeps it, READ COMMITTED closes it per
   /// statement through EndStatement).
   void OpenSnapshot();
@@ -105,7 +105,7 @@ class Session {
   // --- rows; errors as in mvcc/row_write.h ---
   /// kDuplicate: detail = ordinal of the index; the primary key bytes of the conflicting row are in
   /// duplicate_primary_key() for index 0, the conflicting tree key in duplicate_key().
-  Status InsertRow(Table* table, Bytes key, Bytes row, std::span<const EntryImage> entries,
+  Status InsertRow(Table* table, Bytes key, Bytes row, std::span<const EntryImage> entries = {},
                    DuplicateLock duplicate_lock = DuplicateLock::kShared);
   /// `new_key` may equal `old_key`. `changes` lists only the entries that change.
   Status UpdateRow(Table* table, Bytes old_key, Bytes new_key, Bytes new_row,

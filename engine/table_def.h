@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/bytes.h"
@@ -22,12 +23,22 @@ struct IndexDef {
   std::string descriptor;
 };
 
+/// For a table that is to be created: ids and roots are filled in then.
+inline IndexDef ClusteredIndex(std::string name) {
+  return {.id = {}, .root = kNoPage, .name = std::move(name), .clustered = true, .unique = true,
+          .descriptor = {}};
+}
+inline IndexDef SecondaryIndex(std::string name, bool unique = false) {
+  return {.id = {}, .root = kNoPage, .name = std::move(name), .clustered = false, .unique = unique,
+          .descriptor = {}};
+}
+
 struct TableDef {
-  TableId id;
-  SpaceId space;
+  TableId id{};
+  SpaceId space{};
   std::string name;  ///< "schema/table" as the server spells it; for messages
-  std::string descriptor;
-  std::vector<IndexDef> indexes;  ///< [0] is the clustered one
+  std::string descriptor{};  ///< its user's; kept, and compared by whoever opens the table
+  std::vector<IndexDef> indexes{};  ///< [0] is the clustered one
 };
 
 /// Catalog row format (docs/formats/catalog.md): versioned, checksummed by its page.

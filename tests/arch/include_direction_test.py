@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The line of folders: an include may only point to the left, and some headers have one home.
 
-    base -> io -> wal -> buffer -> space -> btree -> mvcc -> engine -> plugin | bench
+    base -> io -> wal -> buffer -> space -> btree -> mvcc -> engine -> plugin | bench | examples
 
 engine/ is a door: what stands to its right sees base/ and engine/ only, and of engine/ not the
 parts. Only bench/parts/ measures parts and looks behind the door.
@@ -45,7 +45,7 @@ def _allowed(folder):
     """The folders a file in `folder` (a top-level one, or bench/parts) may include."""
     if folder == "bench/parts":
         return set(LAYERS[:LAYERS.index("plugin")]) | {"bench"}
-    if folder in ("plugin", "bench"):
+    if folder in ("plugin", "bench", "examples"):
         return {"base", "engine", folder}
     return set(LAYERS[:LAYERS.index(folder) + 1])
 

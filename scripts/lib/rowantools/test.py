@@ -71,7 +71,7 @@ class TestRun:
 
     def _checks(self):
         programs = [Program(path.stem, [sys.executable, str(path)], "lines", {}, _CHECK_LIMIT_S)
-                    for folder in ("tidy", "arch", "scripts", "bench")
+                    for folder in ("tidy", "arch", "scripts", "bench", "examples")
                     for path in sorted((ROOT / "tests" / folder).glob("*_test.py"))]
         self._run("checks", programs)
 
