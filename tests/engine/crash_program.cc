@@ -207,7 +207,7 @@ void CrashProgram::Maintain(Table* table) {
 
 Status CrashProgram::MakeHoles() {
   // What housekeeping does once a second and beyond many megabytes.
-  return world_.engine->allocator()->GiveBack(kUndoSpace, 0, 4).status();
+  return world_.engine->impl()->allocator->GiveBack(kUndoSpace, 0, 4).status();
 }
 
 CrashKind CrashProgram::End(Ending ending) {
@@ -325,7 +325,7 @@ void CrashProgram::WaitForRollback() {
 }
 
 void CrashProgram::WaitForPurge() {
-  for (int i = 0; i < 20000 && world_.engine->txns()->HistoryLength() != 0; ++i) {
+  for (int i = 0; i < 20000 && world_.engine->Figures().history_length != 0; ++i) {
     std::this_thread::sleep_for(std::chrono::microseconds(500));
   }
 }
