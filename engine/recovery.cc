@@ -283,13 +283,14 @@ Status Recovery::JudgePage(PageAllocator* allocator, PageId id, const Status& fa
   if (!files_->IsLive(id.space)) return Status::Ok();
   const std::string path = files_->PathOf(id.space);
   const Status unreadable = allocated.ok() ? failure : allocated.status();
-  if (unreadable.Is(Code::kIoError) && !options_.force &&
+  // Only damage says anything about the page. Whatever else kept it away, it may be whole: another
+  // try, or another start, may find that.
+  if (!unreadable.Is(Code::kCorrupt) && !options_.force &&
       !(serving && unreadable_tries_ > kUnreadableTries)) {
-    // The page may be whole: another try, or another start, may find that.
     if (unreadable_tries_ <= 1) {
-      LogError("Page {} of '{}' cannot be read (error {}), and the redo log has changes of it. "
+      LogError("Page {} of '{}' cannot be read ({}, error {}), and the redo log has changes of it. "
                "rowan_force_recovery = 1 gives its table up.", id.page.value(), path,
-               unreadable.detail());
+               unreadable.message(), unreadable.detail());
     }
     return serving ? Status(Code::kBusy, "a page to redo cannot be read") : unreadable;
   }
@@ -298,7 +299,7 @@ Status Recovery::JudgePage(PageAllocator* allocator, PageId id, const Status& fa
   const std::string why = Format("Page {} of '{}' is damaged: the redo log could not be applied to "
                                  "it.", id.page.value(), path);
   if (IsTable(id.space)) return MarkDamaged(id.space, why);
-  if (options_.force) {
+  if (options_.force && id.space == kUndoSpace) {
     LogError("{} It stays as it is, because rowan_force_recovery says so.", why);
     return Status::Ok();
   }

@@ -298,6 +298,17 @@ TEST_F(RedoServingTest, WhatIsToBePurgedOfADamagedTableIsPassedOverLater) {
   EXPECT_TRUE(WaitFor([this] { return world_.engine->Figures().history_length == 0; }));
 }
 
+TEST_F(RedoServingTest, APageThatCannotBeBroughtInForAnyOtherReasonIsNotDamaged) {
+  world_.engine.reset();
+  // As without memory, or without room on the disk for a page that has to go.
+  world_.files.Inject({.call = FileCall::kRead, .path_part = Space(), .lasting = true,
+                       .code = Code::kNoSpace});
+  ASSERT_TRUE(world_.Open().ok());
+  EXPECT_TRUE(WaitFor([this] { return log_.Has("rowan_force_recovery"); })) << log_.Text();
+  world_.files.ClearFaults();
+  ExpectBoth();
+}
+
 TEST_F(RedoServingTest, AMarkThatCannotBeMadeDurableStopsTheEngine) {
   world_.engine.reset();
   Damage();
