@@ -417,7 +417,7 @@ Status Engine::Impl::StartTransactions(const ControlData& control_data) {
   std::vector<std::unique_ptr<Txn>> unfinished;
   TxnId txn_max{0};
   Csn csn_max{0};
-  status = undo->Recover(&unfinished, &txn_max, &csn_max);
+  status = undo->Recover(&unfinished, &txn_max, &csn_max, options.force_recovery > 0);
   if (!status.ok()) return status;
   std::unordered_set<uint64_t> unfinished_ids;
   for (const auto& txn : unfinished) unfinished_ids.insert(txn->txn_id().value());

@@ -35,8 +35,8 @@ struct EngineOptions {
   /// Asked before a new instance is created: the smallest table id it may hand out, or why it must
   /// not be. May be empty: there is nothing against it.
   std::function<Result<uint64_t>()> before_creation;
-  /// 0: damage of the system or undo space that redo meets keeps the instance closed. 1: it opens
-  /// all the same, see docs/durability.md.
+  /// 0: damage of the undo space that redo meets keeps the instance closed, and tables' files that
+  /// cannot be read may do so. 1: it opens all the same, see docs/durability.md.
   uint32_t force_recovery = 0;
   bool background = true;  ///< false: tests drive purge, cleaning and rollback themselves
 };

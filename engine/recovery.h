@@ -16,7 +16,8 @@
 // end of the log must be free in the space's bitmap. Otherwise it is damaged, and what the log has
 // for it is lost with the log: the table is marked (engine/damaged_spaces.h) and the others are
 // served. A page or file that cannot be read may be whole: opening fails, or redo tries again, or
-// options.force gives it up. Damage of the system or undo space keeps the instance closed.
+// options.force gives it up. Damage of the system space keeps the instance closed, and damage of
+// the undo space does unless options.force passes it over.
 // Thread safety: Scan, Redo and Finish by one thread at a time, Abandon from any.
 #pragma once
 
@@ -43,7 +44,7 @@ namespace rowan {
 struct RecoveryOptions {
   uint64_t memory_bytes_max = uint64_t{64} << 20;  ///< of records gathered and not yet applied
   uint32_t workers = 1;
-  /// Damage of the system or undo space is passed over, and so are files that cannot be read.
+  /// Damage of the undo space is passed over, and so are tables' files that cannot be read.
   bool force = false;
 };
 

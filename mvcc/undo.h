@@ -122,7 +122,9 @@ class UndoStreams {
   /// committed makes a Txn (state kActive or kPrepared with xid) owning its stream. Returns the
   /// largest transaction id and CSN seen through the pointers. They are not the largest in the undo
   /// space: those are below the marks that were reserved before they were used.
-  Status Recover(std::vector<std::unique_ptr<Txn>>* unfinished, TxnId* txn_max, Csn* csn_max);
+  /// `passes_over_damage`: a stream whose ends cannot be read is left out.
+  Status Recover(std::vector<std::unique_ptr<Txn>>* unfinished, TxnId* txn_max, Csn* csn_max,
+                 bool passes_over_damage = false);
 
   /// Purge: for stream number `stream` hands out the records of its oldest committed transaction if
   /// its CSN is below `horizon`: calls `visit` for each record (no latch held) and frees the pages

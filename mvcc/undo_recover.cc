@@ -287,7 +287,7 @@ Status UndoStreams::Impl::MakeUnfinished(UndoStream* stream, const StreamScan& s
 }
 
 Status UndoStreams::Recover(std::vector<std::unique_ptr<Txn>>* unfinished, TxnId* txn_max,
-                            Csn* csn_max) {
+                            Csn* csn_max, bool passes_over_damage) {
   std::vector<std::pair<uint32_t, DirectorySlot>> slots;
   Status status = impl_->ReadDirectory(&slots);
   if (!status.ok()) return status;
@@ -304,6 +304,12 @@ Status UndoStreams::Recover(std::vector<std::unique_ptr<Txn>>* unfinished, TxnId
       return impl_->Damage(slot.head, "the undo directory has a gap");
     }
     status = impl_->RecoverStream(number, slot, &found);
+    if (status.Is(Code::kCorrupt) && passes_over_damage) {
+      // It stays listed, and out of use: it is given to nobody, and nothing of it is purged.
+      LogError("Undo stream {} is left alone: the last transaction in it is not rolled back if it "
+               "was unfinished.", number);
+      continue;
+    }
     if (!status.ok()) return status;
   }
   *txn_max = TxnId(found.txn_max);

@@ -181,6 +181,29 @@ TEST_P(DamageTest, AFileThatCannotBeReadForAWhileLosesNothing) {
   world_.ExpectTable(bad_, rows);
 }
 
+TEST_P(DamageTest, AnUndoSpaceThatRedoCannotBringUpToDateKeepsAllClosedUnlessForced) {
+  path_ = "/rowan/space_2";
+  FillWithGarbage(19);  // behind the directory of the streams
+  EXPECT_TRUE(world_.Open().Is(Code::kCorrupt));
+  EXPECT_TRUE(log_.Has("of /rowan/space_2.rws is damaged")) << log_.Text();
+  world_.engine.reset();
+  world_.options.force_recovery = 1;
+  const Status forced = world_.Open();
+  ASSERT_TRUE(forced.ok()) << CodeName(forced.code()) << forced.message() << log_.Text();
+  WaitForRedo();
+  ToyRows rows;
+  for (uint64_t id = 0; id < kRows + 5; ++id) rows[id] = RowOf(id);
+  world_.ExpectTable(good_, rows);
+  world_.ExpectTable(bad_, rows);
+}
+
+TEST_P(DamageTest, ASystemSpaceThatRedoCannotBringUpToDateKeepsAllClosed) {
+  path_ = "/rowan/space_1";
+  FillWithGarbage(2);
+  EXPECT_TRUE(world_.Open().Is(Code::kCorrupt));
+  EXPECT_TRUE(log_.Has("of /rowan/space_1.rws is damaged")) << log_.Text();
+}
+
 INSTANTIATE_TEST_SUITE_P(Engine, DamageTest, ::testing::Bool(), [](const auto& instance) {
   return instance.param ? "ServingWhileRedoing" : "RedoneBeforeServing";
 });
