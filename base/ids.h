@@ -50,5 +50,16 @@ struct PageId {
 inline constexpr SpaceId kSystemSpace{1};
 inline constexpr SpaceId kUndoSpace{2};
 inline constexpr SpaceId kFirstTableSpace{16};
+/// Spaces from here on are temporary: never logged, never synced, gone when the engine ends. Given
+/// out anew in each run.
+inline constexpr SpaceId kFirstTemporarySpace{0xF000'0000};
+/// Undo of changes in temporary tables.
+inline constexpr SpaceId kTemporaryUndoSpace = kFirstTemporarySpace;
+
+[[nodiscard]] constexpr bool IsTemporary(SpaceId space) { return space >= kFirstTemporarySpace; }
+
+/// Likewise tables.
+inline constexpr TableId kFirstTemporaryTable{uint64_t{1} << 62};
+[[nodiscard]] constexpr bool IsTemporary(TableId table) { return table >= kFirstTemporaryTable; }
 
 }  // namespace rowan

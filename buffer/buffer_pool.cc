@@ -223,7 +223,8 @@ void BufferPool::Discard(PageGuard guard) {
 
 void BufferPool::MarkDirty(const PageGuard& guard, Lsn lower_bound) {
   ROWAN_DCHECK(guard.mode() == LatchMode::kExclusive);
-  impl_->core.MarkDirty(guard.frame(), lower_bound.value());
+  const bool logged = !IsTemporary(guard.id().space);
+  impl_->core.MarkDirty(guard.frame(), logged ? lower_bound.value() : kDirtyUnlogged);
 }
 
 void BufferPool::MarkRedone(const PageGuard& guard, Lsn start, Lsn end) {

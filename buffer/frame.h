@@ -23,6 +23,9 @@ enum class FrameState : uint8_t {
 /// not change since the copy. The first change clears it; the writer that finds it still set knows
 /// that the page on disk is current.
 inline constexpr uint64_t kCopiedBit = uint64_t{1} << 63;
+/// first_dirty_lsn of a changed page of a temporary space. Above every LSN, so that no checkpoint
+/// waits for the page and no sweep writes it: it is written to make room, and not before.
+inline constexpr uint64_t kDirtyUnlogged = kCopiedBit - 1;
 
 struct alignas(64) Frame {
   Latch latch;

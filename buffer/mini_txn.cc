@@ -113,12 +113,20 @@ std::byte* MiniTxn::Log(RecordType type, const MutablePage& page, size_t body_si
   Held& held = At(page.position);
   ROWAN_DCHECK(held.guard.held());
   held.modified = true;
-  return group_->Add(type, page.id, body_size);
+  return RecordFor(type, page.id, body_size);
 }
 
 std::byte* MiniTxn::LogPageless(RecordType type, SpaceId space, size_t body_size) {
   ROWAN_CHECK(started());
-  return group_->Add(type, {space, kNoPage}, body_size);
+  return RecordFor(type, {space, kNoPage}, body_size);
+}
+
+std::byte* MiniTxn::RecordFor(RecordType type, PageId id, size_t body_size) {
+  if (!IsTemporary(id.space)) [[likely]] return group_->Add(type, id, body_size);
+  thread_local std::vector<std::byte> unread;
+  if (unread.size() < body_size) unread.resize(body_size);
+  changed_temporary_ = true;
+  return unread.data();
 }
 
 Lsn MiniTxn::Commit() {
@@ -130,14 +138,18 @@ Lsn MiniTxn::Commit() {
     return tail;
   }
   ROWAN_CHECK(group_->size_bytes() <= reserved_bytes_);
+  ROWAN_CHECK(!changed_temporary_ || group_->empty());
   // The dirty marks come before the append: whoever reads a log tail beyond this group sees them.
   const Lsn lower_bound = log->tail();
   for (uint32_t i = 0; i < held_count_; ++i) {
     if (At(i).modified) pool_->MarkDirty(At(i).guard, lower_bound);
   }
-  const Lsn end = log->Append(group_);
-  for (uint32_t i = 0; i < held_count_; ++i) {
-    if (At(i).modified) SetPageLsn(At(i).guard.mutable_page(), end);
+  Lsn end = lower_bound;
+  if (!changed_temporary_) [[likely]] {
+    end = log->Append(group_);
+    for (uint32_t i = 0; i < held_count_; ++i) {
+      if (At(i).modified) SetPageLsn(At(i).guard.mutable_page(), end);
+    }
   }
   ReleaseAll();
   return end;
@@ -165,6 +177,7 @@ void MiniTxn::Release(Held* held) {
 void MiniTxn::ReleaseAll() {
   for (uint32_t i = 0; i < held_count_; ++i) Release(&At(i));
   held_count_ = 0;
+  changed_temporary_ = false;
   more_held_.clear();
   if (!started()) return;
   GiveGroup(group_);

@@ -7,6 +7,10 @@
 // releases the latches, returns the group's end LSN. Abandon releases everything when nothing was
 // logged. docs/contracts/mini_transaction.md says what may be done in between.
 //
+// Changes of temporary spaces are announced in the same way, but their records go nowhere and their
+// pages keep LSN 0. A mini-transaction changes pages of temporary spaces or others, not both: a
+// crash would part them.
+//
 // Latch order: tree pages top-down and left to right -> undo pages -> undo directory -> space
 // header and bitmap pages -> log append. Nothing may wait for a row lock or read another tree page
 // from disk while an exclusive leaf latch is held. Pages to be allocated are reserved first
@@ -65,7 +69,9 @@ class MiniTxn {
   /// A record without a page; `id.page` is 0.
   std::byte* LogPageless(RecordType type, SpaceId space, size_t body_size);
 
-  [[nodiscard]] bool has_changes() const { return group_ != nullptr && !group_->empty(); }
+  [[nodiscard]] bool has_changes() const {
+    return changed_temporary_ || (group_ != nullptr && !group_->empty());
+  }
 
   /// REQUIRES: started. Returns the end LSN of the group, or the current tail when nothing changed.
   Lsn Commit();
@@ -86,6 +92,7 @@ class MiniTxn {
   Held& At(uint32_t position);
   [[nodiscard]] const Held& At(uint32_t position) const;
   MutablePage Hold(PageGuard guard, bool fresh);
+  std::byte* RecordFor(RecordType type, PageId id, size_t body_size);
   void Release(Held* held);
   void ReleaseAll();
 
@@ -93,6 +100,7 @@ class MiniTxn {
   GroupBuilder* group_ = nullptr;  ///< from a per-thread cache, returned at the end
   uint32_t reserved_bytes_ = 0;
   uint32_t held_count_ = 0;
+  bool changed_temporary_ = false;
   std::array<Held, kInlinePages> inline_held_;
   std::vector<Held> more_held_;
 };

@@ -44,8 +44,8 @@ PageWriter::PageWriter(PoolCore* core, DoublewriteFile* doublewrite, uint32_t sl
   page_ids_.reserve(capacity_);
 }
 
-std::byte* PageWriter::ImageAt(const Batch& batch, size_t position) const {
-  return const_cast<std::byte*>(batch.images.data()) + position * core_->page_size;
+std::byte* PageWriter::ImageAt(const Batch& batch, size_t slot) const {
+  return const_cast<std::byte*>(batch.images.data()) + slot * core_->page_size;
 }
 
 PageWriter::Added PageWriter::TryAdd(Frame* frame) {
@@ -83,13 +83,17 @@ PageWriter::Added PageWriter::CopyShared(Frame* frame) {
   ROWAN_CHECK((dirty & kCopiedBit) == 0);
   frame->first_dirty_lsn.store(dirty | kCopiedBit, std::memory_order_release);
   const PageId id = PageId::Unpack(frame->page_id.load(std::memory_order_relaxed));
-  std::byte* image = ImageAt(batch, batch.entries.size());
+  const bool temporary = IsTemporary(id.space);
+  if (temporary) ++batch.temporary;
+  const size_t slot =
+      temporary ? capacity_ - batch.temporary : batch.entries.size() - batch.temporary;
+  std::byte* image = ImageAt(batch, slot);
   std::memcpy(image, core_->PageOf(frame).data(), core_->page_size);
   // Redo changes pages at LSNs far below the tail, also this one, if a later stretch of the log has
-  // more of it: what it was dirty from stays the bound.
+  // more of it: what it was dirty from stays the bound. Temporary pages have no other.
   const bool redoing = core_->backlog.load(std::memory_order_acquire) != nullptr;
-  const uint64_t noted = redoing ? dirty : core_->LogTail();
-  batch.entries.push_back({frame, id, dirty, noted, false, {}});
+  const uint64_t noted = redoing || temporary ? dirty : core_->LogTail();
+  batch.entries.push_back({frame, id, dirty, noted, slot, false, {}});
   frame->latch.UnlockShared();
   StoreIdentity(image, id);
   SealPage({image, core_->page_size});
@@ -101,7 +105,9 @@ Status PageWriter::Push() {
   if (empty()) return Status::Ok();
   if (!gate_.owns_lock()) gate_.lock();
   const DoublewriteMode mode = core_->doublewrite_mode.load(std::memory_order_acquire);
-  const bool doublewrite = mode == DoublewriteMode::kOn || mode == DoublewriteMode::kDetectOnly;
+  const bool all_temporary = filling_->temporary == filling_->entries.size();
+  const bool doublewrite =
+      !all_temporary && (mode == DoublewriteMode::kOn || mode == DoublewriteMode::kDetectOnly);
   Status status;
   if (doublewrite) {
     status = FinishFlying();
@@ -200,7 +206,9 @@ Status PageWriter::StartDoublewrite(DoublewriteMode mode) {
   Batch& batch = *filling_;
   batch.doublewritten = true;
   page_ids_.clear();
-  for (const Entry& entry : batch.entries) page_ids_.push_back(entry.id);
+  for (const Entry& entry : batch.entries) {
+    if (!IsTemporary(entry.id.space)) page_ids_.push_back(entry.id);
+  }
   batch.segment = NextSegment();
   next_segment_ = (next_segment_ + 1) % segments_;
   const auto contents = mode == DoublewriteMode::kOn ? DoublewriteFile::Contents::kImages
@@ -252,7 +260,7 @@ Status PageWriter::SendHome() {
     entry.location = std::move(location).value();
     entry.sent = true;
     const Status status = writes.value()->Submit(entry.location.file.get(), entry.location.offset,
-                                                  {ImageAt(batch, i), core_->page_size});
+                                                  {ImageAt(batch, entry.slot), core_->page_size});
     if (!status.ok()) return status;
   }
   writes.value()->Send();
@@ -275,7 +283,7 @@ void PageWriter::EndBatch(Batch* batch, bool written) {
     AddCounter(Counter::kPagesWritten, batch->entries.size());
     pages_written_ += batch->entries.size();
     for (const Entry& entry : batch->entries) {
-      if (!entry.sent) continue;
+      if (!entry.sent || IsTemporary(entry.id.space)) continue;
       const SpaceId space = entry.id.space;
       const auto same = [space](const auto& item) { return item.first == space; };
       if (std::any_of(touched.begin(), touched.end(), same)) continue;
@@ -287,16 +295,16 @@ void PageWriter::EndBatch(Batch* batch, bool written) {
   }
   for (const Entry& entry : batch->entries) EndEntry(entry, written);
   batch->entries.clear();
+  batch->temporary = 0;
   batch->max_lsn = 0;
   batch->doublewritten = false;
   batch->submitted = Status::Ok();
 }
 
 void PageWriter::NoteVersions(const Batch& batch) {
-  for (size_t i = 0; i < batch.entries.size(); ++i) {
-    const Entry& entry = batch.entries[i];
-    if (!entry.sent) continue;
-    core_->versions.Note(entry.id, PageLsnOf(ImageAt(batch, i)));
+  for (const Entry& entry : batch.entries) {
+    if (!entry.sent || IsTemporary(entry.id.space)) continue;
+    core_->versions.Note(entry.id, PageLsnOf(ImageAt(batch, entry.slot)));
   }
 }
 

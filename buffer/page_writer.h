@@ -10,6 +10,8 @@
 //   4. frames become clean when the pages are with the kernel, not yet durable: SyncTracker knows
 //      what a checkpoint must sync, and the doublewrite segment is kept until then.
 //   5. no page of a batch is sent home before the batch's segment was waited for.
+// Pages of temporary spaces travel in the same batches, but need neither the log nor the
+// doublewrite file, and nobody syncs them.
 // Three batches overlap: one is on its way home, the one behind it on its way to its doublewrite
 // segment, the next is being copied. With doublewrite off there is no middle one. A thread that has
 // copies in a writer must Flush before it waits for any latch: others may need the frames.
@@ -69,13 +71,17 @@ class PageWriter {
     PageId id;
     uint64_t dirty = 0;  ///< first_dirty_lsn at copy time, without kCopiedBit
     uint64_t noted = 0;  ///< later changes are at or above: the log tail at copy time
+    size_t slot = 0;     ///< of its image
     bool sent = false;   ///< home; not so if the space is dead
     SpaceFiles::Location location;
   };
 
   struct Batch {
     std::vector<Entry> entries;
+    /// Pages of temporary spaces from the end backwards, the others from the front on: these lie
+    /// side by side, as the doublewrite file wants them.
     AlignedBuffer images;
+    uint32_t temporary = 0;  ///< entries that need neither log nor doublewrite nor sync
     uint64_t max_lsn = 0;
     uint32_t segment = 0;
     bool doublewritten = false;  ///< `segment` lists the pages
@@ -83,7 +89,7 @@ class PageWriter {
   };
 
   Added CopyShared(Frame* frame);
-  std::byte* ImageAt(const Batch& batch, size_t position) const;
+  std::byte* ImageAt(const Batch& batch, size_t slot) const;
   [[nodiscard]] uint32_t NextSegment() const { return first_segment_ + next_segment_; }
   /// Makes the batch when it is first needed.
   Result<WriteBatch*> Opened(std::unique_ptr<WriteBatch>* writes, uint32_t depth);

@@ -69,7 +69,7 @@ struct SpaceFiles::Impl {
 
   /// Nobody gets the file any more; it is renamed.
   Status Detach(SpaceId space, const std::string& target);
-  Status FillNewFile(const std::string& path, uint64_t size_bytes);
+  Status FillNewFile(const std::string& path, uint64_t size_bytes, bool durable);
   Result<bool> RemoveTrashFile(const std::string& path);
 };
 
@@ -84,10 +84,11 @@ std::string SpaceFiles::PathOf(SpaceId space) const {
   return impl_->PathOf(SpaceFileName(space));
 }
 
-Status SpaceFiles::Impl::FillNewFile(const std::string& path, uint64_t size_bytes) {
+Status SpaceFiles::Impl::FillNewFile(const std::string& path, uint64_t size_bytes, bool durable) {
   Result<std::unique_ptr<File>> file = file_system->Open(path, {});
   if (!file.ok()) return file.status();
   Status status = size_bytes == 0 ? Status() : file.value()->Allocate(0, size_bytes);
+  if (!durable) return status;
   if (status.ok()) status = file.value()->Sync(SyncMethod::kFsync);
   if (status.ok()) status = file_system->SyncDirectory(options.folder);
   return status;
@@ -98,7 +99,8 @@ Status SpaceFiles::Create(SpaceId space, uint32_t pages) {
   if (IsLive(space)) return Status(Code::kInvalidArgument, "the tablespace exists already");
   Result<std::shared_ptr<File>> file = impl_->handles.OpenFile(path, true);
   if (!file.ok()) return file.status();
-  const Status status = impl_->FillNewFile(path, uint64_t{pages} * options_.page_size_bytes);
+  const Status status =
+      impl_->FillNewFile(path, uint64_t{pages} * options_.page_size_bytes, !IsTemporary(space));
   if (!status.ok()) {
     impl_->file_system->Remove(path).Ignore();  // the first failure is the one to report
     return status;
@@ -143,6 +145,10 @@ Status SpaceFiles::Impl::Detach(SpaceId space, const std::string& target) {
 }
 
 Status SpaceFiles::Drop(SpaceId space) {
+  if (IsTemporary(space)) {
+    (void)impl_->handles.Remove(space);
+    return impl_->file_system->Remove(PathOf(space));
+  }
   const std::string trash_name = Format("{}{}{}", kPrefix, space.value(), kTrashSuffix);
   const Status renamed = impl_->Detach(space, impl_->PathOf(trash_name));
   if (!renamed.ok()) return renamed;
@@ -181,6 +187,17 @@ Result<bool> SpaceFiles::RemoveTrash() {
   if (!gone.ok() || !gone.value()) impl_->trash.push_back(name);
   if (!gone.ok()) return gone;
   return impl_->trash.empty();
+}
+
+Status SpaceFiles::RemoveTemporary() {
+  Result<std::vector<std::string>> names = impl_->file_system->List(options_.folder);
+  if (!names.ok()) return names.status();
+  for (const std::string& name : names.value()) {
+    if (!ParseName(name, kTemporarySuffix)) continue;
+    const Status removed = impl_->file_system->Remove(impl_->PathOf(name));
+    if (!removed.ok() && !removed.Is(Code::kNotFound)) return removed;
+  }
+  return Status::Ok();
 }
 
 Result<bool> SpaceFiles::Impl::RemoveTrashFile(const std::string& path) {

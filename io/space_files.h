@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SpaceFiles: space id -> open file, and the only place outside space/ that turns a page number
 // into a file offset (page number x page size). Files are named by id, `space_<id>.rws`, in the
-// instance folder; the system and undo spaces too.
+// instance folder; the system and undo spaces too. Temporary spaces have files of another name that
+// nothing ever syncs; Drop unlinks them at once.
 //
 // A space is live from Create/Open until Drop. Drop marks it dead at once (reads and writes of a
 // dead space return kNotFound and are no error for the cleaner), renames the file to a trash name
@@ -52,6 +53,8 @@ class SpaceFiles {
   Status SetAside(SpaceId space, const std::string& path);
   /// Unlinks some trash files; true when none is left. Called by a background thread and at start.
   Result<bool> RemoveTrash();
+  /// Unlinks what an earlier run left of temporary spaces. Before the first one is created.
+  Status RemoveTemporary();
 
   /// A page beyond the end of the file is kIoError with detail 0 and not logged.
   Status ReadPage(PageId id, MutableBytes buffer);

@@ -26,7 +26,10 @@ Status DeadSpace() { return Status(Code::kNotFound, "the tablespace does not exi
 
 }  // namespace
 
-std::string SpaceFileName(SpaceId space) { return Format("space_{}.rws", space.value()); }
+std::string SpaceFileName(SpaceId space) {
+  return Format("space_{}{}", space.value(),
+                IsTemporary(space) ? kTemporarySuffix : std::string_view(".rws"));
+}
 
 SpaceHandles::SpaceHandles(FileSystem* file_system, Options options)
     : file_system_(file_system), options_(std::move(options)), atomic_(options_.atomic) {}
@@ -118,6 +121,7 @@ std::vector<SpaceId> SpaceHandles::ListLive() const {
 }
 
 Result<std::shared_ptr<File>> SpaceHandles::Acquire(SpaceId space, Use use) {
+  if (IsTemporary(space)) use = Use::kRead;  // nothing to sync
   Shard& shard = ShardOf(space);
   {
     std::shared_lock lock(shard.mutex);

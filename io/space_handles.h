@@ -6,7 +6,7 @@
 //
 // Invariants:
 //   1. a handle is closed only when every write through it is durable, or none was made: no error
-//      of the kernel's delayed writing goes unseen;
+//      of the kernel's delayed writing goes unseen. Files of temporary spaces are never synced;
 //   2. a file has at most one sync under way, so no failure is reported to one of two who wait;
 //   3. after a failed sync all later ones fail, here and for good.
 // Thread safety: all members, from any thread; handles that are open are found under a shared lock.
@@ -20,6 +20,7 @@
 #include <mutex>
 #include <shared_mutex>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -29,7 +30,9 @@
 
 namespace rowan {
 
-/// `space_<id>.rws`
+/// Of the files of temporary spaces.
+inline constexpr std::string_view kTemporarySuffix = ".temporary";
+/// `space_<id>.rws`; of a temporary space `space_<id>.temporary`.
 std::string SpaceFileName(SpaceId space);
 
 class SpaceHandles {
@@ -53,7 +56,8 @@ class SpaceHandles {
   [[nodiscard]] std::vector<SpaceId> ListLive() const;
 
   enum class Use { kRead, kWrite };
-  /// kNotFound: not live. To write: the handle has to be synced from now on before it is closed.
+  /// kNotFound: not live. To write: the handle has to be synced from now on before it is closed,
+  /// unless the space is temporary.
   Result<std::shared_ptr<File>> Acquire(SpaceId space, Use use);
   /// What serialises changes of the file's size; null if the space is not live.
   std::shared_ptr<std::mutex> Growing(SpaceId space);

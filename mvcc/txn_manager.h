@@ -49,6 +49,9 @@ struct TxnInfo {  ///< for INFORMATION_SCHEMA and SHOW ENGINE STATUS
 struct TxnManagerOptions {
   uint64_t lock_memory_bytes_max = uint64_t{256} << 20;
   uint64_t ring_size = uint64_t{1} << 20;  ///< power of two; tests make it wrap
+  /// Rows are seen by the session alone that writes them, without snapshots, and are gone with the
+  /// engine: a commit waits for nothing and purges what it leaves behind itself.
+  bool temporary = false;
 };
 
 class TxnManager {

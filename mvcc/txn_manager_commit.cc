@@ -59,13 +59,23 @@ Status TxnManager::Commit(Txn* txn, Durability durability, bool wait) {
   if (!end.ok()) return end.status();
   txn->commit_lsn = end.value();
   impl_->End(txn, TxnOutcome(TxnOutcome::kCommitted, taken.csn));
+  if (impl_->temporary) impl_->PurgeCommitted(txn);
   impl_->undo->ReturnStream(txn);
   Impl::Reset(txn, TxnState::kCommitted);
+  if (impl_->temporary) return Status::Ok();
   AddCounter(Counter::kCommits);
   const Status status =
       wait ? impl_->log->WaitCommitted(txn->commit_lsn, durability) : Status::Ok();
   impl_->log->NoteCommit(MonotonicNanos() - begin_nanos);
   return status;
+}
+
+void TxnManager::Impl::PurgeCommitted(const Txn* txn) {
+  const UndoStreams::PurgeVisit visit = [this](TxnId writer, const UndoRecordCopy& record) {
+    return applier->Purge(writer, record);
+  };
+  // What cannot be removed now is garbage until its table goes: nobody sees it.
+  undo->PurgeOwn(txn, visit).Ignore();
 }
 
 Status TxnManager::Prepare(Txn* txn, Bytes xid) {

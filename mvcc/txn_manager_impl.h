@@ -22,6 +22,7 @@ struct TxnManager::Impl {
   Impl(UndoStreams* undo_streams, Log* redo_log, const TxnManagerOptions& options)
       : undo(undo_streams),
         log(redo_log),
+        temporary(options.temporary),
         ring(options.ring_size),
         locks(options.lock_memory_bytes_max) {}
 
@@ -36,6 +37,8 @@ struct TxnManager::Impl {
   static void Reset(Txn* txn, TxnState state);
   /// Ends a transaction that left nothing in the undo log.
   void EndWithoutUndo(Txn* txn, TxnState state);
+  /// Of a temporary transaction, behind End: what it left for purge.
+  void PurgeCommitted(const Txn* txn);  // REQUIRES: its stream not returned
   Status UndoDownTo(Txn* txn, const UndoPosition& position, WorkBudget* budget);
   /// kBusy: the budget was used up, the transaction is active with fewer records.
   Status UndoEverything(Txn* txn, WorkBudget* budget);
@@ -61,6 +64,7 @@ struct TxnManager::Impl {
 
   UndoStreams* const undo;
   Log* const log;
+  const bool temporary;
   UndoApplier* applier = nullptr;
   std::function<Status(TxnId, Csn)> reserve;
 

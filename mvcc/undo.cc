@@ -24,7 +24,8 @@ UndoStreams::Impl::~Impl() {
   }
 }
 
-UndoStreams::UndoStreams(PageAllocator* allocator) : impl_(std::make_unique<Impl>(allocator)) {}
+UndoStreams::UndoStreams(PageAllocator* allocator, SpaceId space)
+    : impl_(std::make_unique<Impl>(allocator, space)) {}
 UndoStreams::~UndoStreams() = default;
 
 size_t UndoStreams::MaxPayloadBytes(uint32_t page_size_bytes) {
@@ -85,12 +86,12 @@ void UndoStreams::Impl::InitPage(MiniTxn* mini_txn, const MutablePage& page, Und
 
 Status UndoStreams::Create() {
   Impl& impl = *impl_;
-  Status status = impl.allocator->CreateSpace(kUndoSpace);
+  Status status = impl.allocator->CreateSpace(impl.space);
   if (!status.ok()) return status;
   const auto page_size = static_cast<uint32_t>(impl.page_size());
   const uint32_t per_page = DirectorySlotsPerPage(page_size);
   const uint32_t count = (kUndoStreamsMax + per_page - 1) / per_page;
-  Result<PageReservation> reservation = impl.allocator->Reserve(kUndoSpace, count);
+  Result<PageReservation> reservation = impl.allocator->Reserve(impl.space, count);
   if (!reservation.ok()) return reservation.status();
   // From the last to the first, so that each can name its successor.
   PageNumber next = kNoPage;
@@ -101,7 +102,7 @@ Status UndoStreams::Create() {
     if (!status.ok()) return status;
     Result<PageNumber> page = impl.allocator->Allocate(&mini_txn, &reservation.value(), kNoPage);
     if (!page.ok()) return page.status();
-    const PageId id = Impl::IdOf(page.value());
+    const PageId id = impl.IdOf(page.value());
     Result<MutablePage> fixed = mini_txn.FixNew(id);
     if (!fixed.ok()) {
       // The instance was not created: nobody will ever look at the page.
@@ -114,7 +115,7 @@ Status UndoStreams::Create() {
     next = page.value();
     impl.directory[i] = next;
   }
-  return impl.allocator->WriteCounter(kUndoSpace, next.value());
+  return impl.allocator->WriteCounter(impl.space, next.value());
 }
 
 Result<MutablePage> UndoStreams::Impl::HoldDirectory(MiniTxn* mini_txn, uint32_t stream) const {
@@ -161,7 +162,7 @@ Result<UndoStream*> UndoStreams::Impl::CreateStream() {
   if (number == kUndoStreamsMax) {
     return Status(Code::kBusy, "too many writing transactions at the same time");
   }
-  Result<PageReservation> reservation = allocator->Reserve(kUndoSpace, 1);
+  Result<PageReservation> reservation = allocator->Reserve(space, 1);
   if (!reservation.ok()) return reservation.status();
   MiniTxn mini_txn(pool);
   Status status = mini_txn.Start(kPageGroupBytes);
@@ -238,7 +239,7 @@ Status UndoStreams::EnsureRoom(Txn* txn, size_t payload_bytes) {
 
 Status UndoStreams::Impl::AddPage(Txn* txn) {
   UndoStream* stream = txn->stream;
-  Result<PageReservation> reservation = allocator->Reserve(kUndoSpace, 1);
+  Result<PageReservation> reservation = allocator->Reserve(space, 1);
   if (!reservation.ok()) return reservation.status();
   MiniTxn mini_txn(pool);
   const Status status = mini_txn.Start(kPageGroupBytes);
@@ -303,7 +304,7 @@ uint64_t UndoStreams::HistoryLength() const {
 
 UndoStatistics UndoStreams::Statistics() const {
   UndoStatistics statistics{.streams = stream_count(), .transactions_to_purge = HistoryLength()};
-  Result<SpaceStatistics> space = impl_->allocator->Statistics(kUndoSpace);
+  Result<SpaceStatistics> space = impl_->allocator->Statistics(impl_->space);
   if (!space.ok()) return statistics;  // logged by its finder
   // Space header, bitmap pages and directory.
   const uint32_t group_pages = GroupPages(impl_->page_size());

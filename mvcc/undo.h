@@ -76,10 +76,10 @@ struct UndoStatistics {
 
 class UndoStreams {
  public:
-  explicit UndoStreams(PageAllocator* allocator);
+  explicit UndoStreams(PageAllocator* allocator, SpaceId space = kUndoSpace);
   ~UndoStreams();
 
-  /// Creates the undo space and directory of a new instance.
+  /// Creates the undo space and directory: of a new instance, or of a run's temporary tables.
   Status Create();
   /// Largest payload of one record at this page size.
   [[nodiscard]] static size_t MaxPayloadBytes(uint32_t page_size_bytes);
@@ -138,6 +138,9 @@ class UndoStreams {
   };
   Result<PurgeStep> PurgeOldest(uint32_t stream, Csn horizon, const PurgeVisit& visit,
                                 WorkBudget* budget);
+  /// Purges the stream of a committed transaction to its end. REQUIRES: it is not returned yet, and
+  /// nobody else purges these streams.
+  Status PurgeOwn(const Txn* txn, const PurgeVisit& visit);
   [[nodiscard]] uint32_t stream_count() const;
   /// Committed transactions not purged yet, in one stream and in all.
   [[nodiscard]] bool HasHistory(uint32_t stream) const;

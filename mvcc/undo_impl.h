@@ -45,14 +45,15 @@ struct UndoStream {
 inline constexpr uint32_t kUndoStreamsMax = 16384;
 
 struct UndoStreams::Impl {
-  explicit Impl(PageAllocator* page_allocator)
+  Impl(PageAllocator* page_allocator, SpaceId undo_space)
       : allocator(page_allocator),
         pool(page_allocator->pool()),
+        space(undo_space),
         streams(std::make_unique<std::atomic<UndoStream*>[]>(kUndoStreamsMax)) {}
   ~Impl();
 
   [[nodiscard]] size_t page_size() const { return pool->page_size_bytes(); }
-  [[nodiscard]] static PageId IdOf(PageNumber page) { return {kUndoSpace, page}; }
+  [[nodiscard]] PageId IdOf(PageNumber page) const { return {space, page}; }
   [[nodiscard]] UndoStream* StreamAt(uint32_t number) const {
     return streams[number].load(std::memory_order_acquire);
   }
@@ -127,6 +128,7 @@ struct UndoStreams::Impl {
 
   PageAllocator* const allocator;
   BufferPool* const pool;
+  const SpaceId space;
   std::vector<PageNumber> directory;  ///< fixed once created or recovered
   std::unique_ptr<std::atomic<UndoStream*>[]> streams;
   std::atomic<uint32_t> stream_count{0};

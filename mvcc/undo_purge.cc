@@ -52,6 +52,17 @@ Result<UndoStreams::PurgeStep> UndoStreams::PurgeOldest(uint32_t stream_number, 
   return result;
 }
 
+Status UndoStreams::PurgeOwn(const Txn* txn, const PurgeVisit& visit) {
+  WorkBudget unlimited(UINT64_MAX);
+  const UndoStream* stream = txn->stream;
+  while (stream->history.load(std::memory_order_relaxed) != 0 && !stream->damaged) {
+    const Result<PurgeStep> step =
+        PurgeOldest(stream->number, Csn(UINT64_MAX), visit, &unlimited);
+    if (!step.ok()) return step.status();
+  }
+  return Status::Ok();
+}
+
 Status UndoStreams::Impl::MoveToNextPage(UndoStream* stream, PageGuard* guard) {
   // At the end of a page that has a successor: the next header is on the successor.
   while (stream->start.offset == UndoFreeOf(guard->page())) {

@@ -26,7 +26,7 @@ struct UndoStreams::Impl::Found {
 
 Status UndoStreams::Impl::ReadDirectory(
     std::vector<std::pair<uint32_t, DirectorySlot>>* slots) {
-  Result<uint64_t> first = allocator->ReadCounter(kUndoSpace);
+  Result<uint64_t> first = allocator->ReadCounter(space);
   if (!first.ok()) return first.status();
   directory.clear();
   uint32_t slot_number = 0;
@@ -293,8 +293,10 @@ Status UndoStreams::Recover(std::vector<std::unique_ptr<Txn>>* unfinished, TxnId
   if (!status.ok()) return status;
   std::vector<PageId> ends;
   for (const auto& [number, slot] : slots) {
-    ends.push_back(Impl::IdOf(slot.start_page));
-    if (slot.tail != kNoPage && slot.tail != slot.start_page) ends.push_back(Impl::IdOf(slot.tail));
+    ends.push_back(impl_->IdOf(slot.start_page));
+    if (slot.tail != kNoPage && slot.tail != slot.start_page) {
+      ends.push_back(impl_->IdOf(slot.tail));
+    }
   }
   impl_->pool->Prefetch(ends);
   Impl::Found found{.unfinished = unfinished};

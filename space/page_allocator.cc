@@ -41,7 +41,8 @@ struct PageAllocator::Impl {
     std::unique_lock lock(mutex);
     auto& state = states[space.value()];
     // Tables keep what they have: they are refilled or rebuilt.
-    if (!state) state = std::make_shared<SpaceState>(pool, space, space == kUndoSpace);
+    const bool gives_back = space == kUndoSpace || space == kTemporaryUndoSpace;
+    if (!state) state = std::make_shared<SpaceState>(pool, space, gives_back);
     return state;
   }
   void Forget(SpaceId space) {
@@ -128,13 +129,17 @@ Status PageAllocator::OpenSpace(SpaceId space) {
   return Status::Ok();
 }
 
-Status PageAllocator::DropSpace(SpaceId space) {
+Status PageAllocator::LogDrop(SpaceId space) {
   MiniTxn mini_txn(pool_);
-  Status status = mini_txn.Start(kLogBytesMax);
+  const Status status = mini_txn.Start(kLogBytesMax);
   if (!status.ok()) return status;
   mini_txn.LogPageless(RecordType::kSpaceDropped, space, 0);
   const Lsn end = mini_txn.Commit();
-  status = pool_->log()->WaitDurable(end);
+  return pool_->log()->WaitDurable(end);
+}
+
+Status PageAllocator::DropSpace(SpaceId space) {
+  Status status = IsTemporary(space) ? Status::Ok() : LogDrop(space);
   if (!status.ok()) return status;
   const Result<uint32_t> pages = pool_->files()->PageCount(space);
   status = pool_->files()->Drop(space);

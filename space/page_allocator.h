@@ -56,13 +56,15 @@ class PageAllocator {
   PageAllocator(BufferPool* pool, std::array<uint8_t, 16> instance_id);
   ~PageAllocator();
 
-  /// Creates file, header and first bitmap page; durable as a file, its pages logged.
+  /// Creates file, header and first bitmap page; durable as a file, its pages logged. A temporary
+  /// space is neither.
   Status CreateSpace(SpaceId space);
   /// Checks the header (instance id, page size, format) and reads the counters. kCorrupt,
   /// kNewerFormat, kInvalidArgument (belongs to another instance), kNotFound (no file).
   Status OpenSpace(SpaceId space);
   /// Forgets a space whose file is being dropped: logs kSpaceDropped durably, marks the space dead,
-  /// renames the file to trash, forgets its frames.
+  /// renames the file to trash, forgets its frames. Of a temporary space only the last three, and
+  /// the file is unlinked.
   Status DropSpace(SpaceId space);
   /// Takes the space out of the instance and keeps its file under the name `path`. REQUIRES:
   /// nothing uses it, and a checkpoint since its last change: the log has no records of it.
@@ -95,6 +97,7 @@ class PageAllocator {
 
  private:
   friend class PageReservation;
+  Status LogDrop(SpaceId space);
   void ReturnReservation(SpaceId space, uint32_t group, uint32_t pages);
   struct Impl;
   BufferPool* const pool_;
