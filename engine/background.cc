@@ -99,11 +99,11 @@ ThreadLoop::Next Engine::Impl::RollbackTick() {
   return more.value() ? ThreadLoop::Next::kAgain : ThreadLoop::Next::kWait;
 }
 
-void Engine::Impl::GiveUndoBack() {
+void Engine::Impl::GiveUndoBack(SpaceId undo_space) {
   const auto end = std::chrono::steady_clock::now() + kGiveBackTimePerTick;
   const uint32_t keep_pages = kUndoBytesKept / options.page_size_bytes;
   while (gives_undo_back && !stopping.load(std::memory_order_relaxed)) {
-    const Result<uint32_t> made = allocator->GiveBack(kUndoSpace, keep_pages, kExtentsPerStep);
+    const Result<uint32_t> made = allocator->GiveBack(undo_space, keep_pages, kExtentsPerStep);
     // A file system without holes, or a failure that its finder logged.
     if (!made.ok()) gives_undo_back = false;
     if (!made.ok() || made.value() == 0 || std::chrono::steady_clock::now() >= end) return;
@@ -117,7 +117,11 @@ ThreadLoop::Next Engine::Impl::HousekeepingTick() {
   do {
     all_gone = files->RemoveTrash();  // a failure: tried again at the next tick
   } while (all_gone.ok() && !all_gone.value() && std::chrono::steady_clock::now() < trash_end);
-  GiveUndoBack();
+  GiveUndoBack(kUndoSpace);
+  if (temporary->txns() != nullptr) {
+    temporary->txns()->RefreshHorizon();
+    GiveUndoBack(kTemporaryUndoSpace);
+  }
   RefreshDueStatistics();
   return ThreadLoop::Next::kWait;
 }
@@ -125,7 +129,10 @@ ThreadLoop::Next Engine::Impl::HousekeepingTick() {
 void Engine::Impl::RefreshDueStatistics() {
   const auto begin = std::chrono::steady_clock::now();
   catalog->RemoveStrayStatistics(txns.get());
-  for (const std::shared_ptr<Table>& table : catalog->OpenTables()) {
+  std::vector<std::shared_ptr<Table>> tables = catalog->OpenTables();
+  const std::vector<std::shared_ptr<Table>> temporary_tables = temporary->All();
+  tables.insert(tables.end(), temporary_tables.begin(), temporary_tables.end());
+  for (const std::shared_ptr<Table>& table : tables) {
     if (!RefreshIsDue(table.get(), begin)) continue;
     const uint32_t leaves = table->cardinalities()->settings().sample_leaves;
     // Damage is met by the table's user.

@@ -73,9 +73,9 @@ Status Engine::CheckSpace(Table* table, const FindBlobs& find_blobs) {
   if (!versions.ok()) return versions;
   LeakSearch search(impl_->allocator.get(), table->space());
   const Status status = search.Run([&](const Tree::PageVisit& reach, bool* quiet) {
-    const Activity before(*impl_->txns);
+    const Activity before(*impl_->TxnsOf(*table));
     const Status walked = WalkTable(table, impl_->blobs.get(), find_blobs, reach);
-    const Activity after(*impl_->txns);
+    const Activity after(*impl_->TxnsOf(*table));
     *quiet = before.quiet && after.quiet && before.next_id == after.next_id;
     return walked;
   });

@@ -31,6 +31,7 @@ Status Engine::Close() {
   if (status.ok()) status = impl_->PersistCounters();
   if (status.ok()) status = impl_->pool->FlushAndCheckpoint();
   impl_->pool->Close();
+  impl_->files->RemoveTemporary().Ignore();  // the next start tries again
   const Status log_status = impl_->log->Close();
   if (status.ok()) status = log_status;
   if (status.ok()) {

@@ -51,6 +51,10 @@ class Engine {
   Status RenameTable(Session* session, TableId table, const std::string& new_name);
   /// kNotFound. Opens the file on first use: kCorrupt, kIoError name it.
   Result<std::shared_ptr<Table>> OpenTable(TableId table);
+  /// A table for Session::Temporary, in no transaction and in no list (engine/temporary_tables.h).
+  Result<std::shared_ptr<Table>> CreateTemporaryTable(TableDef definition, uint64_t auto_increment);
+  /// At once, with all that open transactions did in it.
+  Status DropTemporaryTable(TableId table);
   [[nodiscard]] std::vector<TableDef> ListTables();
   /// Once the coordinator has resolved prepared transactions: files that no table owned at the
   /// start are removed or moved to `lost` (engine/orphan_files.h), while unfinished transactions

@@ -15,6 +15,7 @@
 #include "engine/options.h"
 #include "engine/orphan_files.h"
 #include "engine/recovery.h"
+#include "engine/temporary_tables.h"
 #include "io/space_files.h"
 #include "mvcc/row_undo.h"
 #include "space/blob_store.h"
@@ -42,6 +43,7 @@ struct Engine::Impl {
   std::unique_ptr<Catalog> catalog;
   std::unique_ptr<DdlLog> ddl;
   std::unique_ptr<RowUndo> row_undo;
+  std::unique_ptr<TemporaryTables> temporary;
   std::unique_ptr<OrphanFiles> orphans;
   std::vector<std::unique_ptr<ThreadLoop>> threads;
   ThreadLoop* housekeeping = nullptr;  ///< one of them
@@ -94,9 +96,14 @@ struct Engine::Impl {
   ThreadLoop::Next RollbackTick();
   ThreadLoop::Next RedoTick();
   ThreadLoop::Next HousekeepingTick();
-  void GiveUndoBack();
+  void GiveUndoBack(SpaceId undo_space);
   void RefreshDueStatistics();
   void WakeHousekeeping() { if (housekeeping != nullptr) housekeeping->Wake(); }
+
+  /// Of the transactions that change this table.
+  [[nodiscard]] TxnManager* TxnsOf(const Table& table) const {
+    return IsTemporary(table.id()) ? temporary->txns() : txns.get();
+  }
 
   // statistics_store.cc
   void KeepStatistics(Table* table);

@@ -188,6 +188,7 @@ Status Engine::Impl::BuildUpperLayers() {
   const TxnManagerOptions txn_options{.lock_memory_bytes_max = LockMemoryBytesMax(),
                                       .ring_size = options.commit_ring_entries};
   txns = std::make_unique<TxnManager>(undo.get(), log.get(), txn_options);
+  temporary = std::make_unique<TemporaryTables>(allocator.get(), blobs.get(), log.get());
   txns->SetIdReserver([this](TxnId next_txn, Csn next_csn) {
     const Status status = control->UpdateBothSlots([&](ControlData& data) {
       data.next_txn_id = std::max(data.next_txn_id, next_txn);
@@ -317,6 +318,7 @@ Status Engine::Impl::Recover(const ControlData& control_data) {
   if (status.ok()) pool->StartBackground();
   if (status.ok()) status = recovery->Redo();
   if (status.ok()) status = EntrySorter::RemoveLeftovers(file_system, options.folder);
+  if (status.ok()) status = files->RemoveTemporary();
   if (status.ok()) status = BuildUpperLayers();
   if (status.ok()) status = recovery->ResolveSuspended(allocator.get());
   if (!status.ok()) return status;

@@ -5,6 +5,7 @@
 #include <ctime>
 
 #include "base/counters.h"
+#include "base/logging.h"
 #include "engine/engine.h"
 #include "engine/engine_impl.h"
 
@@ -23,11 +24,10 @@ bool EndsTransaction(Status status) {
 
 }  // namespace
 
-Session::Session(Engine* engine)
-    : engine_(engine),
-      txns_(engine->impl()->txns.get()),
-      txn_(std::make_unique<Txn>()),
-      writer_(txns_) {}
+Session::Session(Engine* engine) : Session(engine, engine->impl()->txns.get()) {}
+
+Session::Session(Engine* engine, TxnManager* txns)
+    : engine_(engine), txns_(txns), txn_(std::make_unique<Txn>()), writer_(txns) {}
 
 Session::~Session() {
   // A prepared transaction outlives its session: only its coordinator may end it.
@@ -72,7 +72,9 @@ Status Session::EndStatement(StatementEnd end) {
   if (txn_->isolation <= IsolationLevel::kReadCommitted) {
     txns_->CloseSnapshot(txn_.get());
   }
-  return status;
+  if (temporary_ == nullptr) return status;
+  const Status temporary = temporary_->EndStatement(end);
+  return status.ok() ? temporary : status;
 }
 
 Status Session::Commit(Durability durability, CommitWait wait) {
@@ -86,6 +88,7 @@ Status Session::Commit(Durability durability, CommitWait wait) {
     engine_->impl()->CommitDdl(txn_.get());
     NoteCommit();
     txn_->state = TxnState::kIdle;
+    if (temporary_ != nullptr) CommitTemporary();
   }
   return status;
 }
@@ -97,6 +100,14 @@ Result<Lsn> Session::Prepare(Bytes xid, Coordinator coordinator) {
   return txn_->commit_lsn;
 }
 
+void Session::CommitTemporary() {
+  const Status status = temporary_->Commit(Durability::kBackground, CommitWait::kNone);
+  if (status.ok()) return;
+  // The transaction is committed, and this part of it not durable anyhow.
+  LogError("Changes of temporary tables are lost: {}.", status.message());
+  temporary_->Rollback().Ignore();
+}
+
 Status Session::Rollback() {
   statement_open_ = false;
   if (txn_->state == TxnState::kIdle) return Status::Ok();
@@ -104,7 +115,9 @@ Status Session::Rollback() {
   engine_->impl()->RollbackDdl(txn_.get());
   changed_.clear();
   txn_->state = TxnState::kIdle;
-  return status;
+  if (temporary_ == nullptr) return status;
+  const Status temporary = temporary_->Rollback();
+  return status.ok() ? temporary : status;
 }
 
 UndoPosition Session::Savepoint() const { return txns_->Savepoint(txn_.get()); }
@@ -125,10 +138,37 @@ void Session::DetachPrepared() {
   txns_->KeepPrepared(std::move(prepared));
 }
 
+Result<Session*> Session::Temporary() {
+  ROWAN_CHECK(in_transaction());
+  if (temporary_ == nullptr) {
+    TemporaryTables* tables = engine_->impl()->temporary.get();
+    const Status status = tables->Prepare();
+    if (!status.ok()) return status;
+    const std::lock_guard lock(interrupt_mutex_);
+    temporary_.reset(new Session(engine_, tables->txns()));
+  }
+  temporary_->Begin(txn_->isolation);
+  if (interrupted()) temporary_->Interrupt();
+  temporary_->StartStatement();
+  return temporary_.get();
+}
+
+Session::Place Session::CurrentPlace() const {
+  return {Savepoint(), temporary_ == nullptr ? UndoPosition{} : temporary_->Savepoint()};
+}
+
+Status Session::ReturnTo(const Place& place) {
+  const Status status = RollbackTo(place.tables);
+  if (temporary_ == nullptr) return status;
+  const Status temporary = temporary_->RollbackTo(place.temporary_tables);
+  return status.ok() ? temporary : status;
+}
+
 void Session::Interrupt() {
   const std::lock_guard lock(interrupt_mutex_);
   txn_->interrupted.store(true, std::memory_order_relaxed);
   txns_->locks()->Interrupt(txn_.get());
+  if (temporary_ != nullptr) temporary_->Interrupt();
 }
 
 void Session::NoteChange(Table* table, int64_t rows) {

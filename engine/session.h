@@ -93,6 +93,19 @@ class Session {
   Status RollbackTo(const UndoPosition& position);
   /// The prepared transaction leaves this session (XA detach); the session gets a fresh one.
   void DetachPrepared();
+
+  // --- temporary tables ---
+  /// The part of this session that changes and reads temporary tables: a session whose transaction
+  /// and statement begin here and end with this one's. REQUIRES: in a transaction. A prepared
+  /// transaction has no part here until it is committed or rolled back.
+  Result<Session*> Temporary();
+  /// Both parts' places, for savepoints.
+  struct Place {
+    UndoPosition tables;
+    UndoPosition temporary_tables;
+  };
+  [[nodiscard]] Place CurrentPlace() const;
+  Status ReturnTo(const Place& place);
   /// Kill: ends a lock wait, and every read and wait from here on until ClearInterrupt or the next
   /// transaction, with kInterrupted. Any thread.
   void Interrupt();
@@ -100,7 +113,10 @@ class Session {
     return txn_->interrupted.load(std::memory_order_relaxed);
   }
   /// An Interrupt that is under way meanwhile may be lost: look for its reason afterwards.
-  void ClearInterrupt() { txn_->interrupted.store(false, std::memory_order_seq_cst); }
+  void ClearInterrupt() {
+    txn_->interrupted.store(false, std::memory_order_seq_cst);
+    if (temporary_ != nullptr) temporary_->ClearInterrupt();
+  }
 
   // --- rows; errors as in mvcc/row_write.h ---
   /// kDuplicate: detail = ordinal of the index; the primary key bytes of the conflicting row are in
@@ -132,18 +148,21 @@ class Session {
   [[nodiscard]] RowWriter* writer() { return &writer_; }
   /// Undo record of an engine extension (engine/ddl.cc), in its own group.
   Status LogExtension(Bytes payload);
+  Session(Engine* engine, TxnManager* txns);
   /// Rolls one row operation back after `cause` and returns it.
   Status UndoRow(Status cause, const UndoPosition& before);
   /// A row of the table was changed: AddRows, and its commit is to be noted in the table.
   void NoteChange(Table* table, int64_t rows);
   void NoteCommit();
+  void CommitTemporary();
   Status MoveRow(Table* table, Bytes old_key, Bytes new_key, Bytes new_row);
   Status ChangeEntry(Table* table, const EntryChange& change);
 
   Engine* const engine_;
   TxnManager* const txns_;
   std::unique_ptr<Txn> txn_;
-  std::mutex interrupt_mutex_;  // Interrupt against the exchange of txn_
+  std::unique_ptr<Session> temporary_;  ///< null before Temporary() was called
+  std::mutex interrupt_mutex_;  // Interrupt against changes of txn_ and temporary_
   RowWriter writer_;
   UndoPosition statement_start_;
   Lsn last_commit_lsn_{0};

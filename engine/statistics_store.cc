@@ -77,6 +77,7 @@ Status DecodeStatistics(Bytes row, Table* table) {
 }
 
 void Engine::Impl::KeepStatistics(Table* table) {
+  if (IsTemporary(table->id())) return;
   const bool nothing = table->cardinalities()->version() == 0;
   if (nothing || !table->cardinalities()->settings().persistent) return;
   if (table->dropped.load(std::memory_order_acquire)) return;

@@ -10,7 +10,7 @@
 namespace rowan {
 
 TableCursor::TableCursor(Engine* engine, Table* table, const RowCodec* codec)
-    : txns_(engine->impl()->txns.get()),
+    : txns_(engine->impl()->TxnsOf(*table)),
       table_(table),
       codec_(codec),
       cursor_(txns_),

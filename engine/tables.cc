@@ -109,8 +109,15 @@ Status Engine::RenameTable(Session* session, TableId table, const std::string& n
 }
 
 Result<std::shared_ptr<Table>> Engine::OpenTable(TableId table) {
-  return impl_->catalog->Open(table);
+  return IsTemporary(table) ? impl_->temporary->Find(table) : impl_->catalog->Open(table);
 }
+
+Result<std::shared_ptr<Table>> Engine::CreateTemporaryTable(TableDef definition,
+                                                            uint64_t auto_increment) {
+  return impl_->temporary->Create(std::move(definition), auto_increment);
+}
+
+Status Engine::DropTemporaryTable(TableId table) { return impl_->temporary->Drop(table); }
 
 std::vector<TableDef> Engine::ListTables() { return impl_->catalog->Definitions(); }
 

@@ -54,7 +54,6 @@ bool WantsCompression(const HA_CREATE_INFO& info) {
 }  // namespace
 
 std::string UnsupportedOption(THD* thd, const TABLE* form, const HA_CREATE_INFO& info) {
-  if ((info.options & HA_LEX_CREATE_TMP_TABLE) != 0) return "temporary tables";
   if (!is_sql_fk_checks_enabled(thd) && AsksForForeignKey(thd)) {
     return "foreign keys with innodb_native_foreign_keys=ON";
   }

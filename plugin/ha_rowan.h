@@ -9,8 +9,8 @@
 //   ha_rowan_autoinc.cc AUTO_INCREMENT                ha_rowan_admin.cc  ANALYZE, CHECK, OPTIMIZE
 //
 // Between external_lock(F_RDLCK|F_WRLCK) (or start_stmt) and external_lock(F_UNLCK) `session_` is
-// the connection's session; outside it is null. Row references (`ref`) are the primary key in the
-// server's key image format, or the 8-byte hidden row id.
+// the connection's session, or its part for temporary tables; outside it is null. Row references
+// (`ref`) are the primary key in the server's key image format, or the 8-byte hidden row id.
 // Thread safety: one thread at a time, as the server guarantees.
 #pragma once
 
@@ -158,7 +158,12 @@ class ha_rowan final : public handler, private EntryFilter, private TableCodec::
   void PrepareBuffers();
   [[nodiscard]] const TableCodec& codec() const { return share_->codec(); }
   [[nodiscard]] Table* engine_table() const { return share_->table(); }
+  [[nodiscard]] bool is_temporary() const { return IsTemporary(engine_table()->id()); }
   [[nodiscard]] int Fail(Status status);
+
+  // ha_rowan_ddl.cc
+  static int CreateTemporary(THD* thd, TableDef definition, uint64_t auto_increment,
+                             dd::Table* table_def);
 
   // ha_rowan_lock.cc
   int EnterStatementAs(THD* thd, thr_lock_type lock_type, bool writes);

@@ -2,7 +2,7 @@
 // CREATE, DROP, RENAME, TRUNCATE and ALTER. Every change of the catalog is part of the session's
 // transaction, so that the server's dictionary and ours commit or roll back together. TRUNCATE
 // comes as CREATE over a definition that has a table already: the old one is dropped in the same
-// transaction.
+// transaction. Temporary tables are in no catalog: they come and go at once.
 #include "plugin/abi_guard.h"
 
 #include "plugin/ha_rowan.h"
@@ -37,6 +37,12 @@ uint64_t FirstAutoIncrement(THD* thd, const HA_CREATE_INFO& info) {
                      command == SQLCOM_CREATE_INDEX || command == SQLCOM_DROP_INDEX;
   const bool given = (info.used_fields & HA_CREATE_USED_AUTO) != 0;
   return keeps || given ? info.auto_increment_value : 0;
+}
+
+/// Of an existing table: its id tells.
+bool IsTemporary(const dd::Table* table_def) {
+  const dd::Object_id id = table_def->se_private_id();
+  return id != dd::INVALID_OBJECT_ID && rowan::IsTemporary(TableId(id));
 }
 
 TableDef Describe(const TABLE* form, const TableCodec& codec, const char* path) {
@@ -77,6 +83,11 @@ int ha_rowan::create(const char* name, TABLE* form, HA_CREATE_INFO* create_info,
   if (form->s->fields > kColumnsMax) return HA_ERR_TOO_MANY_FIELDS;
   Status status = (*made)->CheckLimits();
   if (!status.ok()) return HandlerError(thd, status);
+  TableDef definition = Describe(form, **made, name);
+  const uint64_t auto_increment = FirstAutoIncrement(thd, *create_info);
+  if ((create_info->options & HA_LEX_CREATE_TMP_TABLE) != 0 || IsTemporary(table_def)) {
+    return CreateTemporary(thd, std::move(definition), auto_increment, table_def);
+  }
   ThdContext* context = ContextOf(thd);
   status = EnterCatalogChange(thd, context);
   if (!status.ok()) return HandlerError(thd, status);
@@ -86,8 +97,20 @@ int ha_rowan::create(const char* name, TABLE* form, HA_CREATE_INFO* create_info,
     if (!status.ok()) return HandlerError(thd, status);
   }
   Result<std::shared_ptr<Table>> created =
-      g_engine->CreateTable(context->session.get(), Describe(form, **made, name),
-                            FirstAutoIncrement(thd, *create_info));
+      g_engine->CreateTable(context->session.get(), std::move(definition), auto_increment);
+  if (!created.ok()) return HandlerError(thd, created.status());
+  table_def->set_se_private_id((*created)->id().value());
+  return 0;
+}
+
+int ha_rowan::CreateTemporary(THD* thd, TableDef definition, uint64_t auto_increment,
+                              dd::Table* table_def) {
+  if (IsTemporary(table_def)) {  // TRUNCATE
+    const Status status = g_engine->DropTemporaryTable(TableId(table_def->se_private_id()));
+    if (!status.ok()) return HandlerError(thd, status);
+  }
+  Result<std::shared_ptr<Table>> created =
+      g_engine->CreateTemporaryTable(std::move(definition), auto_increment);
   if (!created.ok()) return HandlerError(thd, created.status());
   table_def->set_se_private_id((*created)->id().value());
   return 0;
@@ -95,6 +118,10 @@ int ha_rowan::create(const char* name, TABLE* form, HA_CREATE_INFO* create_info,
 
 int ha_rowan::delete_table(const char* name, const dd::Table* table_def) {
   THD* thd = ha_thd();
+  if (IsTemporary(table_def)) {
+    const TableId id(table_def->se_private_id());
+    return HandlerError(thd, g_engine->DropTemporaryTable(id));
+  }
   ThdContext* context = ContextOf(thd);
   Status status = EnterCatalogChange(thd, context);
   if (status.ok()) {

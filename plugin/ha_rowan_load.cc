@@ -24,6 +24,7 @@ constexpr size_t kSortMemoryBytes = size_t{64} << 20;
 }  // namespace
 
 int ha_rowan::BeginLoad() {
+  if (is_temporary()) return 0;  // nothing to save: its rows are not logged
   Result<bool> possible = TableLoad::IsPossible(session_, engine_table());
   if (!possible.ok()) return Fail(possible.status());
   load_failed_ = false;

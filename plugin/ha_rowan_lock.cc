@@ -51,6 +51,8 @@ THR_LOCK_DATA** ha_rowan::store_lock(THD*, THR_LOCK_DATA** to, thr_lock_type loc
 }
 
 ReadMode ha_rowan::ModeFor(THD* thd, thr_lock_type lock_type, bool writes) const {
+  // Nobody else has the table: its rows are read as they are and need no locks.
+  if (is_temporary()) return ReadMode::kReadUncommitted;
   if (writes) return ReadMode::kLockExclusive;
   if (lock_type == TL_READ_WITH_SHARED_LOCKS) return ReadMode::kLockShared;
   const IsolationLevel isolation = session_->isolation();
@@ -73,6 +75,11 @@ int ha_rowan::EnterStatementAs(THD* thd, thr_lock_type lock_type, bool writes) {
   const Status status = EnterStatement(thd, context);
   if (!status.ok()) return HandlerError(thd, status);
   session_ = context->session.get();
+  if (is_temporary()) {
+    const Result<Session*> part = session_->Temporary();
+    if (!part.ok()) return HandlerError(thd, part.status());
+    session_ = part.value();
+  }
   writes_ = writes;
   foreign_keys_unchecked_ = writes && ForeignKeysAreUnchecked(thd, *table_share);
   prepared_ = false;

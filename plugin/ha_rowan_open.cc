@@ -25,7 +25,7 @@ constexpr handler::Table_flags kTableFlags =
     HA_BINLOG_ROW_CAPABLE | HA_NO_READ_LOCAL_LOCK | HA_GENERATED_COLUMNS | HA_DESCENDING_INDEX |
     HA_SUPPORTS_DEFAULT_EXPRESSION | HA_ATTACHABLE_TRX_COMPATIBLE;
 // HA_BINLOG_STMT_CAPABLE is missing on purpose: statements can be replayed in commit order only if
-// their reads lock gaps.
+// their reads lock gaps. Temporary tables have it: nobody else changes them.
 
 /// The server's key length limit, or less when a small page cannot hold such a key.
 uint KeyLengthMax() {
@@ -53,6 +53,7 @@ ha_rowan::~ha_rowan() = default;
 
 handler::Table_flags ha_rowan::table_flags() const {
   Table_flags flags = kTableFlags;
+  if (share_ != nullptr && is_temporary()) flags |= HA_BINLOG_STMT_CAPABLE;
   // Unique keys are checked clustered index first: not in the server's order when that is not key
   // 0.
   if (share_ != nullptr && codec().has_primary_key() && codec().KeyOfOrdinal(0) != 0) {

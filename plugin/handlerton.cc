@@ -149,7 +149,7 @@ int InitializeEngine(void* hton_pointer) {
   hton->state = SHOW_OPTION_YES;
   hton->db_type = DB_TYPE_UNKNOWN;
   hton->flags = HTON_CAN_RECREATE | HTON_SUPPORTS_EXTENDED_KEYS | HTON_SUPPORTS_ATOMIC_DDL |
-                HTON_TEMPORARY_NOT_SUPPORTED | HTON_SUPPORTS_GENERATED_INVISIBLE_PK;
+                HTON_SUPPORTS_GENERATED_INVISIBLE_PK;
   hton->create = CreateHandler;
   hton->show_status = ShowStatus;
   hton->post_ddl = PostDdl;

@@ -56,15 +56,15 @@ int Rollback(handlerton*, THD* thd, bool all) {
 int SetSavepoint(handlerton*, THD* thd, void* name) {
   ThdContext* context = ContextOf(thd);
   if (context == nullptr) return kFailed;
-  context->savepoints.Set(name, context->session->Savepoint());
+  context->savepoints.Set(name, context->session->CurrentPlace());
   return 0;
 }
 
 int RollbackToSavepoint(handlerton*, THD* thd, void* name) {
   ThdContext* context = FindContext(thd);
-  const UndoPosition* position = context == nullptr ? nullptr : context->savepoints.ReturnTo(name);
-  if (position == nullptr) return kFailed;
-  return HandlerError(thd, context->session->RollbackTo(*position));
+  const Session::Place* place = context == nullptr ? nullptr : context->savepoints.ReturnTo(name);
+  if (place == nullptr) return kFailed;
+  return HandlerError(thd, context->session->ReturnTo(*place));
 }
 
 int ReleaseSavepoint(handlerton*, THD* thd, void* name) {

@@ -39,16 +39,16 @@ void Register(THD* thd) {
 
 }  // namespace
 
-void Savepoints::Set(const void* name, const UndoPosition& position) {
+void Savepoints::Set(const void* name, const Session::Place& place) {
   Release(name);
-  points_.push_back({name, position});
+  points_.push_back({name, place});
 }
 
-const UndoPosition* Savepoints::ReturnTo(const void* name) {
+const Session::Place* Savepoints::ReturnTo(const void* name) {
   for (size_t i = points_.size(); i-- > 0;) {
     if (points_[i].name != name) continue;
     points_.resize(i + 1);
-    return &points_[i].position;
+    return &points_[i].place;
   }
   return nullptr;
 }

@@ -19,9 +19,9 @@ namespace rowan {
 /// behind the object), so only the place's address is used, as the savepoint's name.
 class Savepoints {
  public:
-  void Set(const void* name, const UndoPosition& position);
+  void Set(const void* name, const Session::Place& place);
   /// Null when there is none. Savepoints set later are forgotten.
-  const UndoPosition* ReturnTo(const void* name);
+  const Session::Place* ReturnTo(const void* name);
   /// Forgets it alone: a name that is set again is released first, and the savepoints set in
   /// between stay. After RELEASE SAVEPOINT the server does not ask for later ones any more.
   void Release(const void* name);
@@ -30,7 +30,7 @@ class Savepoints {
  private:
   struct Point {
     const void* name;
-    UndoPosition position;
+    Session::Place place;
   };
   std::vector<Point> points_;  ///< oldest first
 };

@@ -47,8 +47,7 @@ def test_what_is_not_supported_is_refused(t):
             "CREATE TABLE x (id INT PRIMARY KEY) KEY_BLOCK_SIZE=8",
             "CREATE TABLE x (id INT PRIMARY KEY) ENCRYPTION='Y'",
             "CREATE TABLE x (id INT PRIMARY KEY) COMPRESSION='zlib'",
-            "CREATE TABLE x (id INT PRIMARY KEY) DATA DIRECTORY='/tmp'",
-            "CREATE TEMPORARY TABLE x (id INT PRIMARY KEY) ENGINE=ROWAN"):
+            "CREATE TABLE x (id INT PRIMARY KEY) DATA DIRECTORY='/tmp'"):
         t.error(statement, _ER_NOT_SUPPORTED)
         t.error("SELECT * FROM x", _NO_SUCH_TABLE)
 

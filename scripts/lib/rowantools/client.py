@@ -20,7 +20,7 @@ _CHARSET_BINARY = 63
 _INTEGER_TYPES = {1, 2, 3, 8, 9, 13}
 _FLOAT_TYPES = {4, 5}
 _MORE_RESULTS = 0x0008
-_COM_QUIT, _COM_QUERY = 1, 3
+_COM_QUIT, _COM_QUERY, _COM_RESET_CONNECTION = 1, 3, 31
 
 
 class MysqlError(Exception):
@@ -105,6 +105,12 @@ class Client:
             else:
                 result = (result[0], following[1])
         return result[0]
+
+    def reset(self):
+        """The session begins anew, as from a pool of connections."""
+        self._sequence = 0
+        self._write_packet(bytes([_COM_RESET_CONNECTION]))
+        self._read_result()
 
     def close(self):
         try:
