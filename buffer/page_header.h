@@ -11,6 +11,9 @@
 //   20     4    page number   }
 //   24     8    index id (0 where there is none)
 //
+// A packed page, one that is compressed or encrypted on disk, has other fields at 6 and from 24 on;
+// in memory and in the log it is the page that it unpacks to. None is written yet.
+//
 // Checksum and identity are set when the image is copied out for writing and verified on each read.
 #pragma once
 
@@ -32,7 +35,21 @@ enum class PageType : uint8_t {
   kUndo = 4,
   kUndoDirectory = 5,
   kBlob = 6,
+  kPacked = 7,
 };
+
+/// Where a packed page says how to unpack it. Checksum, type, version, page LSN and identity are
+/// where every page has them, so a torn, stale or misdirected one is noticed without its key.
+namespace packed_page_layout {
+inline constexpr size_t kCompressionOffset = 6;   // u8, algorithm
+inline constexpr size_t kEncryptionOffset = 7;    // u8, algorithm
+inline constexpr size_t kKeyIdOffset = 24;        // u32
+inline constexpr size_t kStoredBytesOffset = 28;  // u32, header included
+inline constexpr size_t kContentOffset = 32;      // type, version, flags, index id; then the rest
+static_assert(kEncryptionOffset == kCompressionOffset + 1 && kKeyIdOffset % 4 == 0);
+static_assert(kStoredBytesOffset == kKeyIdOffset + 4);
+static_assert(kContentOffset == kStoredBytesOffset + 4 && kContentOffset == kPageHeaderBytes);
+}  // namespace packed_page_layout
 
 inline PageType PageTypeOf(const std::byte* page) { return static_cast<PageType>(page[4]); }
 inline uint8_t PageVersionOf(const std::byte* page) { return static_cast<uint8_t>(page[5]); }

@@ -29,6 +29,9 @@ PoolCore::PoolCore(const BufferOptions& pool_options, SpaceFiles* space_files, F
 std::string PoolCore::Judge(Bytes page, PageId id) const {
   const PageVerdict verdict = VerifyPage(page, id);
   if (verdict != PageVerdict::kGood) return PageVerdictText(verdict);
+  if (PageTypeOf(page.data()) == PageType::kPacked) {
+    return "it is compressed or encrypted by a newer version of Rowan";
+  }
   // A page is written when the log is durable up to its LSN. If the log ends before, the log lost
   // its end, or the page is another instance's.
   const Lsn lsn = PageLsnOf(page.data());

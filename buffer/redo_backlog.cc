@@ -23,6 +23,7 @@ struct RedoBacklog::Record {
   uint64_t group_end;
   uint32_t body_bytes;
   RecordType type;
+  uint8_t version;
 
   [[nodiscard]] Bytes body() const {
     return {reinterpret_cast<const std::byte*>(this + 1), body_bytes};
@@ -53,7 +54,7 @@ void RedoBacklog::Add(const RecordView& record, Lsn group_start, Lsn group_end) 
   Arrival& place = arrivals_[next_arrival_++ % kArrivals];
   if (place.record != nullptr) Link(place);
   place = {Copy(record, group_end), key, group_start.value(),
-           FindRedo(record.type)->initialises_page};
+           FindRedo(record.type, record.version)->initialises_page};
   const size_t slot = (key * 0x9E3779B97F4A7C15) >> (64 - std::countr_zero(capacity_));
   __builtin_prefetch(&pages_[slot], 1);
 }
@@ -78,7 +79,8 @@ RedoBacklog::Record* RedoBacklog::Copy(const RecordView& record, Lsn group_end) 
   block_used_ = std::min(block_used_ + bytes, kBlockBytes);
   record_bytes_ += bytes;
   auto* copy = new (place) Record{nullptr, group_end.value(),
-                                  static_cast<uint32_t>(record.body.size()), record.type};
+                                  static_cast<uint32_t>(record.body.size()), record.type,
+                                  record.version};
   if (!record.body.empty()) std::memcpy(copy + 1, record.body.data(), record.body.size());
   return copy;
 }
@@ -138,7 +140,8 @@ Status RedoBacklog::Apply(const Page& page, MutableBytes bytes) {
   uint64_t applied = 0;
   for (auto record = records.rbegin(); record != records.rend(); ++record) {
     if ((*record)->group_end <= lsn) continue;
-    const Status status = FindRedo((*record)->type)->apply(id, bytes, (*record)->body());
+    const RedoEntry* entry = FindRedo((*record)->type, (*record)->version);
+    const Status status = entry->apply(id, bytes, (*record)->body());
     if (!status.ok()) return status;
     ++applied;
   }

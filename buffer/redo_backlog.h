@@ -44,7 +44,8 @@ class RedoBacklog {
   ~RedoBacklog();
 
   // --- gathering ---
-  /// Copies the record of a group. REQUIRES: FindRedo knows its type, and it names a page.
+  /// Copies the record of a group. REQUIRES: FindRedo knows its type and version, and it names a
+  /// page.
   void Add(const RecordView& record, Lsn group_start, Lsn group_end);
   void Finish();
   void Clear();

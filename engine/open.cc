@@ -16,6 +16,7 @@
 #include "buffer/buffer_redo.h"
 #include "engine/engine_impl.h"
 #include "engine/entry_sorter.h"
+#include "engine/upgrade.h"
 
 namespace rowan {
 namespace {
@@ -304,8 +305,11 @@ Status Engine::Impl::Recover(const ControlData& control_data) {
   recovery = std::make_unique<Recovery>(file_system, options.folder, control_data,
                                         RecoveryOptionsOf(options), damaged.get());
   status = recovery->Scan();
+  if (status.ok()) status = CheckFormatsBeforeRedo(files.get(), recovery->spaces());
   if (status.ok()) status = BufferPool::JudgeDoublewrite(file_system, files.get(), recovery->end());
   // Nothing has been changed up to here: whatever was found missing may still come back.
+  if (!status.ok()) return status;
+  status = UpgradeInstance(control.get(), options.folder);
   if (!status.ok()) return status;
   status = control->Update([](ControlData& data) {
     ++data.epoch;

@@ -99,17 +99,24 @@ Status Recovery::ScanGroup(const LogReader::Group& group, bool gather) {
   ++statistics_.groups;
   while (parser.Next(&record, &status)) {
     ++statistics_.records;
-    const RedoEntry* entry = FindRedo(record.type);
+    const RedoEntry* entry = FindRedo(record.type, record.version);
     if (entry == nullptr) {
-      LogError("The redo log holds a record of unknown type {} at LSN {}: it was written by "
-               "another version of Rowan. Nothing was changed.",
-               static_cast<unsigned>(record.type), group.start.value());
-      return Status(Code::kNewerFormat, "unknown redo record type");
+      LogError("The redo log holds a record of unknown type {}, version {}, at LSN {}: it was "
+               "written by a newer version of Rowan. Nothing was changed.",
+               static_cast<unsigned>(record.type), record.version, group.start.value());
+      return Status(Code::kNewerFormat, "unknown redo record type or version");
     }
+    NoteSpace(record.page.space);
     if (record.type == RecordType::kSpaceDropped) dropped_.insert(record.page.space);
     if (gather && !entry->pageless) backlog_.Add(record, group.start, group.end);
   }
   return status;
+}
+
+void Recovery::NoteSpace(SpaceId space) {
+  if (space == last_spaces_[0] || space == last_spaces_[1]) return;
+  last_spaces_ = {last_spaces_[1], space};
+  spaces_.insert(space);
 }
 
 Status Recovery::GatherGroup(const LogReader::Group& group) {
@@ -117,7 +124,7 @@ Status Recovery::GatherGroup(const LogReader::Group& group) {
   RecordView record;
   Status status;
   while (parser.Next(&record, &status)) {
-    if (!FindRedo(record.type)->pageless) Gather(record, group);
+    if (!FindRedo(record.type, record.version)->pageless) Gather(record, group);
   }
   return status;
 }
@@ -126,7 +133,7 @@ void Recovery::Gather(const RecordView& record, const LogReader::Group& group) {
   if (dropped_.contains(record.page.space)) return;
   const uint64_t key = record.page.Packed();
   if (suspended_.contains(key)) {
-    if (!FindRedo(record.type)->initialises_page) return;
+    if (!FindRedo(record.type, record.version)->initialises_page) return;
     suspended_.erase(key);
   }
   backlog_.Add(record, group.start, group.end);

@@ -21,6 +21,7 @@
 // Thread safety: Scan, Redo and Finish by one thread at a time, Abandon from any.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <functional>
 #include <string>
@@ -68,6 +69,8 @@ class Recovery {
   [[nodiscard]] Lsn begin() const { return control_.checkpoint_lsn; }
   /// REQUIRES: Scan. Where the log is appended to from now on.
   [[nodiscard]] Lsn end() const { return end_; }
+  /// REQUIRES: Scan. Those that the log mentions.
+  [[nodiscard]] const std::unordered_set<SpaceId>& spaces() const { return spaces_; }
 
   /// Torn pages, from the doublewrite file. `files`: spaces found on disk are open in it. Both
   /// outlive Finish.
@@ -93,6 +96,7 @@ class Recovery {
  private:
   Status ScanGroup(const LogReader::Group& group, bool gather);
   Status GatherGroup(const LogReader::Group& group);
+  void NoteSpace(SpaceId space);
   void Gather(const RecordView& record, const LogReader::Group& group);
   [[nodiscard]] bool Full() const { return backlog_.MemoryBytes() > options_.memory_bytes_max; }
   /// From where the last stretch ended.
@@ -118,6 +122,8 @@ class Recovery {
   Lsn gathered_end_;  ///< the backlog has the groups below
   RedoBacklog backlog_;
   RecoveryStatistics statistics_;
+  std::unordered_set<SpaceId> spaces_;
+  std::array<SpaceId, 2> last_spaces_{};  ///< in spaces_: mostly the undo space and a table's
   std::unordered_set<SpaceId> dropped_;
   std::unordered_map<uint64_t, Status> suspended_;  ///< by PageId::Packed; why
   uint32_t unreadable_tries_ = 0;  ///< of Finish

@@ -11,6 +11,7 @@
 
 #include "base/assertions.h"
 #include "base/logging.h"
+#include "space/space_format.h"
 #include "space/space_pages.h"
 #include "space/space_state.h"
 
@@ -107,16 +108,8 @@ Status PageAllocator::OpenSpace(SpaceId space) {
   if (!header.ok()) return header.status();
   const std::byte* page = header->page();
   const std::string path = pool_->files()->PathOf(space);
-  if (PageTypeOf(page) != PageType::kSpaceHeader ||
-      LoadLe<uint64_t>(page + space_layout::kMagicOffset) != space_layout::kMagic) {
-    LogError("'{}' does not begin with a Rowan space header.", path);
-    return Status(Code::kCorrupt, "not a space header", 0);
-  }
-  if (PageVersionOf(page) > space_layout::kHeaderVersion) {
-    LogError("'{}' was written by a newer version of Rowan (space format {}).", path,
-             PageVersionOf(page));
-    return Status(Code::kNewerFormat, "space written by a newer version");
-  }
+  const Status usable = CheckSpaceFormat({page, pool_->page_size_bytes()}, path);
+  if (!usable.ok()) return usable;
   if (std::memcmp(page + space_layout::kInstanceOffset, impl_->instance_id.data(),
                   impl_->instance_id.size()) != 0) {
     LogError("'{}' belongs to another Rowan instance.", path);

@@ -8,6 +8,13 @@
 //   56     4    page size in bytes
 //   60     4    bitmap pages initialised
 //   64     8    counter (AUTO_INCREMENT high-water mark)
+// Since version 2 of the header; zero before, and nothing else is written here yet:
+//   72     24   feature masks (base/format_features.h)
+//   96     1    compression algorithm of packed pages (buffer/page_header.h), 0 none
+//   97     1    encryption algorithm, 0 none
+//   98     2    zero
+//   100    4    encryption key id of pages written from now on
+//   104    152  room for a wrapped key
 //
 // Bitmap page of group g, at page g x GroupPages + 1: a bit per page of the group, from offset 64,
 // set = in use. Bit i is bit (i mod 8) of byte i / 8.
@@ -23,6 +30,7 @@
 #include <vector>
 
 #include "base/bytes.h"
+#include "base/format_features.h"
 #include "base/ids.h"
 #include "buffer/page_header.h"
 
@@ -31,7 +39,7 @@ namespace rowan {
 using InstanceId = std::array<uint8_t, 16>;
 
 namespace space_layout {
-inline constexpr uint8_t kHeaderVersion = 1;
+inline constexpr uint8_t kHeaderVersion = 2;
 inline constexpr uint8_t kBitmapVersion = 1;
 inline constexpr uint64_t kMagic = 0x3130454341505352;  // "RSPACE01"
 inline constexpr size_t kMagicOffset = 32;
@@ -39,11 +47,22 @@ inline constexpr size_t kInstanceOffset = 40;
 inline constexpr size_t kPageSizeOffset = 56;
 inline constexpr size_t kBitmapPagesOffset = 60;
 inline constexpr size_t kCounterOffset = 64;
+inline constexpr size_t kFeaturesOffset = 72;
+inline constexpr size_t kCompressionOffset = 96;
+inline constexpr size_t kEncryptionOffset = 97;
+inline constexpr size_t kKeyIdOffset = 100;
+inline constexpr size_t kWrappedKeyOffset = 104;
+inline constexpr size_t kHeaderEnd = 256;
 inline constexpr size_t kGroupOffset = 32;
 inline constexpr size_t kBitsOffset = 64;
 static_assert(kMagicOffset == kPageHeaderBytes);
 static_assert(kInstanceOffset + sizeof(InstanceId) == kPageSizeOffset);
 static_assert(kCounterOffset % 8 == 0 && kBitsOffset % 8 == 0);
+static_assert(kFeaturesOffset == kCounterOffset + 8);
+static_assert(kCompressionOffset == kFeaturesOffset + kFormatFeaturesBytes);
+static_assert(kEncryptionOffset == kCompressionOffset + 1);
+static_assert(kKeyIdOffset % 4 == 0 && kWrappedKeyOffset == kKeyIdOffset + 4);
+static_assert(kHeaderEnd <= kPageSizeMin);
 }  // namespace space_layout
 
 /// Pages that one bitmap page describes.

@@ -41,8 +41,9 @@ struct SlotLayout {
   uint32_t run_epoch;
   uint8_t unused_too[4];
   uint64_t log_durable_lsn;
+  uint8_t features[kFormatFeaturesBytes];
 };
-static_assert(sizeof(SlotLayout) == 136);
+static_assert(sizeof(SlotLayout) == 160);
 static_assert(offsetof(SlotLayout, crc) == 12);
 static_assert(offsetof(SlotLayout, instance_id) == 24);
 static_assert(offsetof(SlotLayout, checkpoint_lsn) == 48);
@@ -52,6 +53,7 @@ static_assert(offsetof(SlotLayout, clean_shutdown) == 108);
 static_assert(offsetof(SlotLayout, run_start_lsn) == 112);
 static_assert(offsetof(SlotLayout, run_epoch) == 120);
 static_assert(offsetof(SlotLayout, log_durable_lsn) == 128);
+static_assert(offsetof(SlotLayout, features) == 136);
 
 using Slot = std::array<std::byte, kSlotBytes>;
 
@@ -60,7 +62,8 @@ uint32_t SlotCrc(Slot slot) {
   return Crc32c(slot);
 }
 
-Slot Encode(const ControlData& data, uint64_t sequence) {
+/// Into `slot`, whose bytes behind the fields stay.
+Slot Encode(const ControlData& data, uint64_t sequence, Slot slot) {
   SlotLayout layout{};
   std::memcpy(layout.magic, kMagic.data(), kMagic.size());
   layout.format_version = data.format_version;
@@ -80,7 +83,7 @@ Slot Encode(const ControlData& data, uint64_t sequence) {
   layout.run_start_lsn = data.run_start_lsn.value();
   layout.run_epoch = data.run_epoch;
   layout.log_durable_lsn = data.log_durable_lsn.value();
-  Slot slot{};
+  StoreFeatures(reinterpret_cast<std::byte*>(layout.features), data.features);
   StoreLe(slot.data(), layout);
   StoreLe<uint32_t>(slot.data() + offsetof(SlotLayout, crc), SlotCrc(slot));
   return slot;
@@ -105,6 +108,7 @@ ControlData Decode(const SlotLayout& layout) {
   data.run_start_lsn = Lsn(layout.run_start_lsn);
   data.run_epoch = layout.run_epoch;
   data.log_durable_lsn = Lsn(layout.log_durable_lsn);
+  data.features = LoadFeatures(reinterpret_cast<const std::byte*>(layout.features));
   return data;
 }
 
@@ -129,6 +133,7 @@ struct ControlFile::Impl {
   std::unique_ptr<File> file;
   mutable std::mutex mutex;
   ControlData data;       // guarded by mutex, as all below
+  Slot slot{};            // the newer one when the file was opened: may hold more than is known
   uint64_t sequence = 0;  // of the newer slot; slot = sequence modulo 2
   bool broken = false;    // a write failed: what is on disk is not known
 
@@ -138,7 +143,8 @@ struct ControlFile::Impl {
   Status Load();
   /// Durable at return.
   Status WriteSlot(const ControlData& contents, uint64_t number) {
-    const Status status = file->Write(number % kSlots * kSlotBytes, Encode(contents, number));
+    const Slot bytes = Encode(contents, number, slot);
+    const Status status = file->Write(number % kSlots * kSlotBytes, bytes);
     return status.ok() ? file->Sync(SyncMethod::kFdatasync) : status;
   }
 };
@@ -151,17 +157,20 @@ Status ControlFile::Impl::Load() {
   size_t bad = 0;
   SlotLayout newest{};
   for (size_t index = 0; index < kSlots; ++index) {
-    Slot slot{};
+    Slot read{};
     if (size.value() < (index + 1) * kSlotBytes) continue;
-    const Status status = file->Read(index * kSlotBytes, slot);
+    const Status status = file->Read(index * kSlotBytes, read);
     if (!status.ok()) return status;
-    any_magic |= HasMagic(slot);
-    if (!IsGood(slot)) {
+    any_magic |= HasMagic(read);
+    if (!IsGood(read)) {
       ++bad;
       continue;
     }
-    const auto layout = LoadLe<SlotLayout>(slot.data());
-    if (!any_good || layout.sequence > newest.sequence) newest = layout;
+    const auto layout = LoadLe<SlotLayout>(read.data());
+    if (!any_good || layout.sequence > newest.sequence) {
+      newest = layout;
+      slot = read;
+    }
     any_good = true;
   }
   if (!any_magic) {
@@ -174,18 +183,21 @@ Status ControlFile::Impl::Load() {
     return Status(Code::kCorrupt, "both slots of the control file are damaged");
   }
   if (newest.format_version > kFormatVersion) {
-    LogError("Control file '{}' has format version {}, this build knows versions up to {}",
+    LogError("Control file '{}' has format version {}, this build knows versions up to {}: a newer "
+             "version of Rowan wrote it.",
              file->path(), newest.format_version, kFormatVersion);
     return Status(Code::kNewerFormat, "the instance was written by a newer version of Rowan",
                   newest.format_version);
   }
+  data = Decode(newest);
+  const Status usable = CheckFeatures(data.features, kInstanceFeatures, file->path());
+  if (!usable.ok()) return usable;
   if (bad > 0) {
     LogWarning("A slot of control file '{}' has a wrong checksum; the other, number {}, is used. "
                "After a crash that tore its last update this is in order, otherwise the disk "
                "changed it.",
                file->path(), newest.sequence);
   }
-  data = Decode(newest);
   sequence = newest.sequence;
   return Status::Ok();
 }
@@ -214,7 +226,7 @@ namespace {
 /// Both slots are written, so that the first update has a good one to fall back to.
 Status WriteNew(File* file, const ControlData& data) {
   for (uint64_t sequence = 0; sequence < kSlots; ++sequence) {
-    const Slot slot = Encode(data, sequence);
+    const Slot slot = Encode(data, sequence, Slot{});
     const Status status = file->Write(sequence * kSlotBytes, slot);
     if (!status.ok()) return status;
   }

@@ -11,14 +11,18 @@
 #include <memory>
 #include <mutex>
 
+#include "base/format_features.h"
 #include "base/ids.h"
 #include "base/status.h"
 #include "io/file.h"
 
 namespace rowan {
 
-/// Format versions this build writes; a larger one on disk is refused with kNewerFormat.
-inline constexpr uint32_t kFormatVersion = 1;
+/// Format version this build writes; a larger one on disk is refused with kNewerFormat, a smaller
+/// one is read, and upgraded when the instance is opened (engine/upgrade.h).
+inline constexpr uint32_t kFormatVersion = 2;
+/// Features of whole instances that this build knows.
+inline constexpr FormatFeatures kInstanceFeatures{};
 
 struct ControlData {
   std::array<uint8_t, 16> instance_id{};  ///< random, also in every space header and log file
@@ -27,7 +31,7 @@ struct ControlData {
   uint32_t epoch = 0;              ///< bumped at every start, stamped into each log group
   bool clean_shutdown = false;
   Lsn checkpoint_lsn{0};           ///< redo starts here
-  uint64_t log_file_bytes = 0;     ///< log bytes in a file, LSN / size = file number; 0: no log
+  uint64_t log_file_bytes = 0;     ///< log bytes in its first file; 0: no log was made yet
   uint64_t log_buffer_bytes = 0;   ///< largest log buffer so far: bounds the unsynced tail
   /// Where the log was last opened for appending, and with which epoch: no group at or above the
   /// LSN has a smaller one. 0: not known.
@@ -35,6 +39,7 @@ struct ControlData {
   uint32_t run_epoch = 0;
   /// The log was durable at least up to here: one that ends before has lost its end. 0: not known.
   Lsn log_durable_lsn{0};
+  FormatFeatures features{};       ///< what the instance as a whole makes use of
   // High-water marks, stored with head room: ids at or above them were never used.
   TxnId next_txn_id{1};
   Csn next_csn{1};
@@ -47,7 +52,9 @@ class ControlFile {
  public:
   /// Locks the file for as long as the object lives and reads the newer good slot. kBusy: another
   /// process, or another object in this one, has the instance; kNotFound: no control file;
-  /// kCorrupt: no good slot; kNewerFormat; kInvalidArgument when it is not a Rowan control file.
+  /// kCorrupt: no good slot; kNewerFormat, also for features that this build must not write with;
+  /// kInvalidArgument when it is not a Rowan control file. Bytes that this build does not know are
+  /// kept by every update.
   static Result<std::unique_ptr<ControlFile>> Open(FileSystem* file_system,
                                                    const std::string& folder);
   /// Creates a new instance's control file durably. Fails if one exists; kBusy if another process

@@ -37,11 +37,15 @@ void GroupBuilder::Clear() {
   records_crc_ = 0;
 }
 
-std::byte* GroupBuilder::Add(RecordType type, PageId page, size_t body_size) {
+std::byte* GroupBuilder::Add(RecordType type, PageId page, size_t body_size, uint8_t version) {
   const size_t before = bytes_.size();
-  bytes_.resize(before + 1 + 3 * kVarintBytesMax + body_size);
+  bytes_.resize(before + 2 + 3 * kVarintBytesMax + body_size);
   std::byte* position = bytes_.data() + before;
   *position++ = static_cast<std::byte>(type);
+  if (version != 0) [[unlikely]] {
+    position[-1] |= std::byte{kRecordVersionFlag};
+    *position++ = std::byte{version};
+  }
   position = PutVarint(position, page.space.value());
   position = PutVarint(position, page.page.value());
   position = PutVarint(position, body_size);
@@ -104,11 +108,19 @@ bool GroupParser::Next(RecordView* record, Status* status) {
   }
   *status = Status(Code::kCorrupt, "malformed record in a log group");
   if (position_ == end_) return false;
-  record->type = static_cast<RecordType>(*position_);
+  const auto type = static_cast<uint8_t>(*position_);
+  const std::byte* fields = position_ + 1;
+  record->type = static_cast<RecordType>(type & ~kRecordVersionFlag);
+  record->version = 0;
+  if ((type & kRecordVersionFlag) != 0) {
+    if (fields == end_) return false;
+    record->version = static_cast<uint8_t>(*fields++);
+    if (record->version == 0) return false;  // that has the shorter form
+  }
   uint64_t space = 0;
   uint64_t page = 0;
   uint64_t body_size = 0;
-  const std::byte* next = GetVarint(position_ + 1, end_, &space);
+  const std::byte* next = GetVarint(fields, end_, &space);
   if (next != nullptr) next = GetVarint(next, end_, &page);
   if (next != nullptr) next = GetVarint(next, end_, &body_size);
   if (next == nullptr || space > UINT32_MAX || page > UINT32_MAX) return false;

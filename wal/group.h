@@ -11,6 +11,7 @@
 //   24     ...  records
 //
 // Record: type u8 | space varint | page varint | body length varint | body.
+// Of a later version than 0 of its type: (type | 0x80) u8 | version u8 | space varint and so on.
 //
 // The checksum has two steps, so that the long one (the records) runs before the log's lock is
 // taken, while the place, known only under it, still is part of the whole: the same bytes at
@@ -30,9 +31,11 @@
 namespace rowan {
 
 inline constexpr size_t kGroupHeaderBytes = 24;
+/// In a record's type: a version follows.
+inline constexpr uint8_t kRecordVersionFlag = 0x80;
 
-/// Record types. Each owner registers its redo function in wal/redo.h. Numbers are on disk: never
-/// reuse one.
+/// Record types. Each owner registers its redo functions in wal/redo.h. Numbers are on disk: never
+/// reuse one, and stay below kRecordVersionFlag.
 enum class RecordType : uint8_t {
   kInvalid = 0,
   // buffer/
@@ -71,7 +74,7 @@ class GroupBuilder {
   void Clear();
   /// Appends a record and returns where its body (body_size bytes) must be written now; valid
   /// until the next call.
-  std::byte* Add(RecordType type, PageId page, size_t body_size);
+  std::byte* Add(RecordType type, PageId page, size_t body_size, uint8_t version = 0);
   [[nodiscard]] uint32_t record_count() const { return record_count_; }
   [[nodiscard]] size_t size_bytes() const { return bytes_.size(); }
   [[nodiscard]] bool empty() const { return record_count_ == 0; }
@@ -92,6 +95,7 @@ struct RecordView {
   RecordType type = RecordType::kInvalid;
   PageId page;
   Bytes body;
+  uint8_t version = 0;  ///< of the body's layout, which each type counts for itself
 };
 
 /// Walks the records of a group whose checksum is right; still bounds-checks everything.

@@ -77,21 +77,45 @@ Status Log::WaitDurableFor(Lsn lsn, uint64_t limit_nanos,
 
 void Log::SetCheckpoint(Lsn lsn) {
   ROWAN_CHECK(lsn <= tail());
-  const uint64_t before = impl_->files->NumberOf(checkpoint().value());
   impl_->pressure.SetCheckpoint(lsn);
-  if (impl_->files->NumberOf(lsn.value()) != before) impl_->files_thread.Wake();
+  if (lsn.value() > impl_->files->FirstEnd()) impl_->files_thread.Wake();
 }
 
 Lsn Log::checkpoint() const { return impl_->pressure.checkpoint(); }
 uint64_t Log::capacity_bytes() const { return impl_->pressure.capacity_bytes(); }
 
 Status Log::SetCapacity(uint64_t capacity_bytes) {
-  const uint64_t rounded = RoundLogCapacity(capacity_bytes, impl_->files->file_bytes());
-  if (rounded == 0) return Status(Code::kInvalidArgument, "redo log capacity is out of bounds");
-  impl_->pressure.SetCapacity(rounded);
+  if (capacity_bytes < kLogCapacityBytesMin || capacity_bytes > kLogCapacityBytesMax) {
+    return Status(Code::kInvalidArgument, "redo log capacity is out of bounds");
+  }
+  impl_->files->SetCapacity(capacity_bytes);
+  impl_->pressure.SetCapacity(capacity_bytes);
   impl_->files_thread.Wake();
   return Status::Ok();
 }
+
+struct LogHold::Impl {
+  LogHolds* const holds;
+  const LogHolds::Id id;
+};
+
+LogHold::LogHold(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+LogHold::~LogHold() { impl_->holds->Remove(impl_->id); }
+bool LogHold::Advance(Lsn lsn) { return impl_->holds->Advance(impl_->id, lsn); }
+bool LogHold::lost() const { return impl_->holds->lost(impl_->id); }
+
+Result<std::unique_ptr<LogHold>> Log::Hold(const std::string& name, Lsn from, uint64_t bytes_max) {
+  ROWAN_CHECK(from <= tail());
+  Result<LogHolds::Id> id =
+      impl_->files->Hold({.name = name, .lsn = from, .bytes_max = bytes_max});
+  if (!id.ok()) return id.status();
+  auto impl = std::make_unique<LogHold::Impl>(&impl_->files->holds(), *id);
+  return std::unique_ptr<LogHold>(new LogHold(std::move(impl)));
+}
+
+uint64_t Log::files() const { return impl_->files->files(); }
+
+std::vector<LogHolds::Reader> Log::Readers() const { return impl_->files->holds().List(); }
 
 void Log::SetPressureCallback(std::function<void()> callback) {
   impl_->pressure.SetPressureCallback(std::move(callback));

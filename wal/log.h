@@ -17,16 +17,34 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "base/ids.h"
 #include "base/status.h"
 #include "io/file.h"
 #include "wal/control_file.h"
 #include "wal/group.h"
+#include "wal/log_holds.h"
 #include "wal/log_latency.h"
 #include "wal/log_options.h"
 
 namespace rowan {
+
+/// A part of the log that is kept for a reader; see Log::Hold. Thread safety: all members.
+class LogHold {
+ public:
+  ~LogHold();
+  /// The reader needs nothing below `lsn` any more. False if the hold was lost.
+  bool Advance(Lsn lsn);
+  [[nodiscard]] bool lost() const;
+
+ private:
+  friend class Log;
+  struct Impl;
+  explicit LogHold(std::unique_ptr<Impl> impl);
+  const std::unique_ptr<Impl> impl_;
+};
 
 class Log {
  public:
@@ -70,11 +88,21 @@ class Log {
   /// Recovery will not need anything below `lsn`: older files may be recycled. Monotonic.
   void SetCheckpoint(Lsn lsn);
   [[nodiscard]] Lsn checkpoint() const;
-  /// How far the tail may be ahead of the checkpoint. The files take up to one file more.
+  /// How far the tail may be ahead of the checkpoint. The files take up to two files more, and what
+  /// readers hold.
   [[nodiscard]] uint64_t capacity_bytes() const;
-  /// Rounded up to whole files. Takes effect at once, also when smaller: writers then wait for the
-  /// checkpoint. kInvalidArgument below 1 MiB or beyond 65536 files of the size chosen at creation.
+  /// Takes effect at once, also when smaller: writers then wait for the checkpoint. Files made from
+  /// now on have a size that suits it. kInvalidArgument: not within the bounds of
+  /// wal/log_options.h.
   Status SetCapacity(uint64_t capacity_bytes);
+
+  /// Keeps the log from `from` on for a reader until the hold goes, or is lost: the end of the log
+  /// is `bytes_max` ahead of it, or the disk is full (wal/log_holds.h). LogReader reads the files.
+  /// kNotFound: that part is gone already. The hold must not outlive the log.
+  Result<std::unique_ptr<LogHold>> Hold(const std::string& name, Lsn from, uint64_t bytes_max);
+  [[nodiscard]] std::vector<LogHolds::Reader> Readers() const;
+  /// How many files the log has.
+  [[nodiscard]] uint64_t files() const;
   /// Called when the log is so full that a writer has to wait; wakes the cleaner. Must not call the
   /// log. An empty function takes it back; no call is in progress afterwards.
   void SetPressureCallback(std::function<void()> callback);

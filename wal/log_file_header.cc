@@ -3,13 +3,14 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstddef>
 #include <cstring>
 #include <string_view>
 
 #include "base/crc32c.h"
 #include "base/format.h"
+#include "base/logging.h"
 #include "io/aligned_buffer.h"
-#include "wal/control_file.h"
 
 namespace rowan {
 namespace {
@@ -17,14 +18,29 @@ namespace {
 constexpr std::string_view kMagic = "ROWANLOG";
 constexpr std::string_view kPrefix = "redo_";
 constexpr size_t kDigits = 10;
+/// More than any log ever gets.
+constexpr uint64_t kStartMax = uint64_t{1} << 62;
 
-// Where the fields are.
-constexpr size_t kVersionAt = 8;
-constexpr size_t kCrcAt = 12;
-constexpr size_t kInstanceAt = 16;
-constexpr size_t kNumberAt = 32;
-constexpr size_t kFileBytesAt = 40;
-static_assert(kInstanceAt + sizeof(LogFileHeader::instance_id) == kNumberAt);
+/// The block as it lies on disk; little-endian, the rest is zero.
+struct HeaderLayout {
+  char magic[8];
+  uint32_t format_version;
+  uint32_t crc;  ///< CRC-32C of the whole block with this field zero
+  uint8_t instance_id[16];
+  uint64_t number;
+  uint64_t file_bytes;
+  uint64_t start;
+  uint8_t features[kFormatFeaturesBytes];
+};
+static_assert(sizeof(HeaderLayout) == 80);
+static_assert(offsetof(HeaderLayout, crc) == 12);
+static_assert(offsetof(HeaderLayout, instance_id) == 16);
+static_assert(offsetof(HeaderLayout, number) == 32);
+static_assert(offsetof(HeaderLayout, file_bytes) == 40);
+static_assert(offsetof(HeaderLayout, start) == 48);
+static_assert(offsetof(HeaderLayout, features) == 56);
+
+constexpr size_t kCrcAt = offsetof(HeaderLayout, crc);
 
 uint32_t TakeCrc(MutableBytes block) {
   const auto stored = LoadLe<uint32_t>(block.data() + kCrcAt);
@@ -48,24 +64,52 @@ std::optional<uint64_t> ParseLogFileName(const std::string& name) {
 }
 
 Status WriteLogFileHeader(File* file, const LogFileHeader& header) {
+  HeaderLayout layout{};
+  std::memcpy(layout.magic, kMagic.data(), kMagic.size());
+  layout.format_version = kLogFileVersion;
+  std::copy(header.instance_id.begin(), header.instance_id.end(), layout.instance_id);
+  layout.number = header.number;
+  layout.file_bytes = header.file_bytes;
+  layout.start = header.start;
   AlignedBuffer block(kLogFileHeaderBytes);
-  std::memcpy(block.data(), kMagic.data(), kMagic.size());
-  StoreLe<uint32_t>(block.data() + kVersionAt, kFormatVersion);
-  std::memcpy(block.data() + kInstanceAt, header.instance_id.data(), header.instance_id.size());
-  StoreLe<uint64_t>(block.data() + kNumberAt, header.number);
-  StoreLe<uint64_t>(block.data() + kFileBytesAt, header.file_bytes);
+  StoreLe(block.data(), layout);
   StoreLe<uint32_t>(block.data() + kCrcAt, Crc32c(block.span()));
   return file->Write(0, block.span());
 }
 
-Status CheckLogFileHeader(File* file, const LogFileHeader& expected) {
+namespace {
+
+/// What can be said of a block whose checksum is right.
+Status CheckVersion(const HeaderLayout& layout, const std::string& path) {
+  if (layout.format_version > kLogFileVersion) {
+    LogError("Redo log file '{}' has format version {}, this build knows versions up to {}: a "
+             "newer version of Rowan wrote it.",
+             path, layout.format_version, kLogFileVersion);
+    return Status(Code::kNewerFormat, "log file of a newer version of Rowan");
+  }
+  const auto* features = reinterpret_cast<const std::byte*>(layout.features);
+  return CheckFeatures(LoadFeatures(features), kLogFileFeatures, path);
+}
+
+LogFileHeader Decode(const HeaderLayout& layout) {
+  LogFileHeader header;
+  std::copy(std::begin(layout.instance_id), std::end(layout.instance_id),
+            header.instance_id.begin());
+  header.number = layout.number;
+  header.file_bytes = layout.file_bytes;
+  header.start = layout.format_version == 1 ? layout.number * layout.file_bytes : layout.start;
+  return header;
+}
+
+}  // namespace
+
+Result<LogFileHeader> ReadLogFileHeader(File* file, const std::array<uint8_t, 16>& instance_id,
+                                        uint64_t number) {
   const Result<uint64_t> size = file->Size();
   if (!size.ok()) return size.status();
-  if (size.value() < kLogFileHeaderBytes + expected.file_bytes) {
-    return Status(Code::kCorrupt, "log file is too short");
-  }
+  if (size.value() < kLogFileHeaderBytes) return Status(Code::kCorrupt, "log file is too short");
   AlignedBuffer block(kLogFileHeaderBytes);
-  const Status status = file->Read(0, block.span());
+  Status status = file->Read(0, block.span());
   if (!status.ok()) return status;
   if (std::memcmp(block.data(), kMagic.data(), kMagic.size()) != 0) {
     return Status(Code::kCorrupt, "not a Rowan log file");
@@ -74,15 +118,19 @@ Status CheckLogFileHeader(File* file, const LogFileHeader& expected) {
   if (Crc32c(block.span()) != stored) {
     return Status(Code::kCorrupt, "log file header has a wrong checksum");
   }
-  if (LoadLe<uint32_t>(block.data() + kVersionAt) > kFormatVersion) {
-    return Status(Code::kNewerFormat, "log file of a newer version of Rowan");
+  const auto layout = LoadLe<HeaderLayout>(block.data());
+  status = CheckVersion(layout, file->path());
+  if (!status.ok()) return status;
+  const LogFileHeader header = Decode(layout);
+  const bool sound = header.file_bytes != 0 && header.file_bytes % kLogFileHeaderBytes == 0 &&
+                     header.start % kLogFileHeaderBytes == 0 && header.start <= kStartMax;
+  if (header.instance_id != instance_id || header.number != number || !sound) {
+    return Status(Code::kCorrupt, "log file of another instance or place");
   }
-  LogFileHeader found;
-  std::memcpy(found.instance_id.data(), block.data() + kInstanceAt, found.instance_id.size());
-  found.number = LoadLe<uint64_t>(block.data() + kNumberAt);
-  found.file_bytes = LoadLe<uint64_t>(block.data() + kFileBytesAt);
-  if (found == expected) return Status::Ok();
-  return Status(Code::kCorrupt, "log file of another instance or place");
+  if (size.value() - kLogFileHeaderBytes < header.file_bytes) {
+    return Status(Code::kCorrupt, "log file is too short");
+  }
+  return header;
 }
 
 }  // namespace rowan

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Name and first block of a redo log file. The file `redo_<number>` is one 4 KiB header block and
-// then the bytes [number x file bytes, (number + 1) x file bytes) of the stream; the header is not
-// part of the stream, so file offset = 4096 + LSN modulo file bytes.
+// then a part of the stream; the header is not part of the stream. It says where its part begins
+// and how long it is, so files of one log may have different sizes.
 //
 //   offset size
 //   0      8    magic "ROWANLOG"
@@ -9,8 +9,10 @@
 //   12     4    CRC-32C over the block with this field zero
 //   16     16   instance id
 //   32     8    file number
-//   40     8    file bytes: bytes of the stream in one file
-//   48     ...  zero
+//   40     8    file bytes: bytes of the stream in this file
+//   48     8    LSN of the first byte; since version 2, before it was number x file bytes
+//   56     24   feature masks (base/format_features.h); since version 2
+//   80     ...  zero
 //
 // The header is written and synced before the file gets its name. Thread safety: plain functions.
 #pragma once
@@ -21,18 +23,25 @@
 #include <string>
 
 #include "base/bytes.h"
+#include "base/format_features.h"
 #include "base/status.h"
 #include "io/file.h"
 
 namespace rowan {
 
 inline constexpr size_t kLogFileHeaderBytes = 4096;
+/// Version this build writes. It reads all before it.
+inline constexpr uint32_t kLogFileVersion = 2;
+/// Features of log files that this build knows.
+inline constexpr FormatFeatures kLogFileFeatures{};
 
 struct LogFileHeader {
   std::array<uint8_t, 16> instance_id{};
   uint64_t number = 0;
   uint64_t file_bytes = 0;
+  uint64_t start = 0;  ///< LSN of the first byte
 
+  [[nodiscard]] uint64_t end() const { return start + file_bytes; }
   bool operator==(const LogFileHeader&) const = default;
 };
 
@@ -41,8 +50,9 @@ struct LogFileHeader {
 [[nodiscard]] std::optional<uint64_t> ParseLogFileName(const std::string& name);
 
 Status WriteLogFileHeader(File* file, const LogFileHeader& header);
-/// Ok if the file is as long as it must be and starts with exactly `expected`; kCorrupt otherwise,
-/// kNewerFormat for a file of a newer build.
-Status CheckLogFileHeader(File* file, const LogFileHeader& expected);
+/// Of the file `number` of an instance. kCorrupt: it is not, or cannot be used; kNewerFormat, with
+/// a sentence in the log: a newer build wrote it.
+Result<LogFileHeader> ReadLogFileHeader(File* file, const std::array<uint8_t, 16>& instance_id,
+                                        uint64_t number);
 
 }  // namespace rowan

@@ -2,6 +2,8 @@
 #include "wal/log_file_set.h"
 
 #include <algorithm>
+#include <bit>
+#include <iterator>
 #include <utility>
 
 #include "base/assertions.h"
@@ -18,12 +20,23 @@ constexpr size_t kZeroChunkBytes = size_t{1} << 20;
 constexpr uint64_t kZeroSyncBytes = uint64_t{8} << 20;
 constexpr size_t kRewriteChunkBytes = size_t{1} << 20;
 
+/// Files this many times too small or too large for the capacity are replaced, not recycled.
+constexpr uint64_t kFileBytesSlack = 4;
+constexpr uint64_t kFileBytesMin = uint64_t{64} << 10;
+/// Larger ones only for a log that has grown accordingly.
+constexpr uint64_t kFileBytesUsualMax = uint64_t{64} << 20;
+
 }  // namespace
 
+uint64_t LogFileBytes(uint64_t capacity_bytes, uint64_t ready_bytes) {
+  const uint64_t usual = std::min(capacity_bytes / 16, kFileBytesUsualMax);
+  const uint64_t most = std::max(usual, capacity_bytes / 64);
+  return std::max(std::bit_floor(std::clamp(ready_bytes / 8, usual, most)), kFileBytesMin);
+}
+
 LogFileSet::LogFileSet(Options options)
-    : options_(std::move(options)), file_bytes_(options_.file_bytes) {
-  ROWAN_CHECK(file_bytes_ > 0);
-  ROWAN_CHECK(file_bytes_ % kLogBlockBytes == 0);
+    : options_(std::move(options)), capacity_(options_.capacity_bytes) {
+  static_assert(kFileBytesMin % kLogBlockBytes == 0);
 }
 
 std::string LogFileSet::PathOf(uint64_t number) const {
@@ -32,87 +45,78 @@ std::string LogFileSet::PathOf(uint64_t number) const {
 
 std::string LogFileSet::ScratchPath() const { return options_.folder + "/redo_prepare.tmp"; }
 
-LogFileHeader LogFileSet::HeaderOf(uint64_t number) const {
-  return {options_.instance_id, number, file_bytes_};
+uint64_t LogFileSet::NextFileBytes() const {
+  return LogFileBytes(capacity_.load(std::memory_order_acquire), map_.bytes());
 }
 
-Status LogFileSet::CheckFile(uint64_t number) {
-  Result<std::unique_ptr<File>> file =
-      options_.file_system->Open(PathOf(number), {.read_only = true});
-  if (!file.ok()) return file.status();
-  return CheckLogFileHeader(file.value().get(), HeaderOf(number));
-}
-
-Result<std::vector<uint64_t>> LogFileSet::ListNumbers() {
-  const Result<std::vector<std::string>> names = options_.file_system->List(options_.folder);
-  if (!names.ok()) return names.status();
-  std::vector<uint64_t> numbers;
-  for (const std::string& name : names.value()) {
-    const std::optional<uint64_t> number = ParseLogFileName(name);
-    if (number.has_value()) numbers.push_back(*number);
-  }
-  std::sort(numbers.begin(), numbers.end());
-  return numbers;
+LogFileHeader LogFileSet::NextHeader(uint64_t file_bytes) const {
+  return {options_.instance_id, map_.next_number(), file_bytes, map_.end()};
 }
 
 Status LogFileSet::Create(Lsn end) {
-  const Result<std::vector<uint64_t>> numbers = ListNumbers();
-  if (!numbers.ok()) return numbers.status();
+  const Result<std::vector<ListedLogFile>> files =
+      ListLogFiles(options_.file_system, options_.folder, options_.instance_id);
+  if (!files.ok()) return files.status();
   std::lock_guard lock(mutex_);
-  first_ = NumberOf(end.value());
-  prepared_.store(first_, std::memory_order_release);
-  const Status status = RemoveStrays(numbers.value());
-  return status.ok() ? PrepareTwoLocked(first_, first_) : status;
+  const uint64_t file_bytes = NextFileBytes();
+  const uint64_t number = end.value() / file_bytes;
+  map_.Reset(number, number * file_bytes);
+  const Status status = RemoveStrays(files.value());
+  return status.ok() ? PrepareTwoLocked(end.value(), end.value()) : status;
 }
 
 Status LogFileSet::Recover(Lsn checkpoint, Lsn end) {
-  const Result<std::vector<uint64_t>> numbers = ListNumbers();
-  if (!numbers.ok()) return numbers.status();
-  const uint64_t last = NumberOf(end.value());
-  const uint64_t oldest = std::min(NumberOf(checkpoint.value()), last);
+  const Result<std::vector<ListedLogFile>> files =
+      ListLogFiles(options_.file_system, options_.folder, options_.instance_id);
+  if (!files.ok()) return files.status();
+  const uint64_t oldest = std::min(checkpoint, end).value();
   std::lock_guard lock(mutex_);
-  Status status = FindRun(numbers.value(), oldest, end);
-  if (status.ok()) status = RemoveStrays(numbers.value());
-  if (status.ok()) status = MakeDurable(checkpoint, end);
-  return status.ok() ? PrepareTwoLocked(last, oldest) : status;
+  Status status = FindRun(files.value(), oldest, end);
+  if (status.ok()) status = RemoveStrays(files.value());
+  if (status.ok()) status = MakeDurable(oldest, end.value());
+  return status.ok() ? PrepareTwoLocked(end.value(), oldest) : status;
 }
 
-Status LogFileSet::PrepareTwoLocked(uint64_t number, uint64_t oldest) {
+Status LogFileSet::PrepareTwoLocked(uint64_t end, uint64_t oldest) {
+  const uint64_t oldest_needed = map_.Of(oldest).number;
   Status status;
-  while (status.ok() && prepared_.load(std::memory_order_relaxed) <= number + 1) {
+  while (status.ok() && map_.next_number() <= map_.Of(end).number + 1) {
     // An old file needs no space, which may be what there is none of.
-    status = first_ < oldest ? RecycleLocked() : CreateLocked();
+    status = map_.First().number < oldest_needed ? RecycleLocked() : CreateLocked();
   }
   return status;
 }
 
-Status LogFileSet::FindRun(const std::vector<uint64_t>& numbers, uint64_t oldest, Lsn end) {
-  const auto exists = [&numbers](uint64_t number) {
-    return std::binary_search(numbers.begin(), numbers.end(), number);
-  };
-  // The file with the last byte of the log. The one behind it may not be there yet.
-  const uint64_t last = NumberOf(end.value() - 1);
-  uint64_t ready = oldest;
-  for (; exists(ready); ++ready) {
-    const Status status = CheckFile(ready);
-    if (status.ok()) continue;
-    if (!status.Is(Code::kCorrupt)) return status;
-    // Behind the log's end a damaged file is only not ready.
-    if (ready > last) break;
-    LogError("Log file '{}': {}", PathOf(ready), status.message());
-    return status;
-  }
-  if (ready <= last) {
-    LogError("Log file '{}' is missing", PathOf(ready));
+Status LogFileSet::FindRun(const std::vector<ListedLogFile>& files, uint64_t oldest, Lsn end) {
+  // The byte before the first one needed has a file, even when the log ends there.
+  const auto anchor = std::find_if(files.begin(), files.end(), [oldest](const auto& file) {
+    return file.status.ok() && file.header.start < oldest && oldest <= file.header.end();
+  });
+  if (anchor == files.end()) {
+    LogError("No redo log file in '{}' holds LSN {}", options_.folder, oldest - 1);
     return Status(Code::kCorrupt, "a log file is missing");
   }
-  first_ = oldest;
-  while (first_ > 0 && exists(first_ - 1)) --first_;
-  prepared_.store(ready, std::memory_order_release);
+  const auto follows = [](const ListedLogFile& one, const ListedLogFile& other) {
+    return one.status.ok() && other.status.ok() && one.number + 1 == other.number &&
+           one.header.end() == other.header.start;
+  };
+  auto first = anchor;
+  while (first != files.begin() && follows(*std::prev(first), *first)) --first;
+  auto last = anchor;
+  while (std::next(last) != files.end() && follows(*last, *std::next(last))) ++last;
+  if (last->header.end() < end.value()) {
+    const auto next = std::next(last);
+    const bool damaged = next != files.end() && next->number == last->number + 1;
+    const char* reason = damaged && !next->status.ok() ? next->status.message() : "it is missing";
+    LogError("Log file '{}': {}", PathOf(last->number + 1), reason);
+    return Status(Code::kCorrupt, "a log file is missing or damaged");
+  }
+  map_.Reset(first->number, first->header.start);
+  for (auto file = first; file != std::next(last); ++file) map_.Append(file->header.file_bytes);
   return Status::Ok();
 }
 
-Status LogFileSet::RemoveStrays(const std::vector<uint64_t>& numbers) {
+Status LogFileSet::RemoveStrays(const std::vector<ListedLogFile>& files) {
   FileSystem* file_system = options_.file_system;
   bool removed = false;
   const auto remove = [&](const std::string& path) {
@@ -123,30 +127,29 @@ Status LogFileSet::RemoveStrays(const std::vector<uint64_t>& numbers) {
   };
   Status status = remove(ScratchPath());
   // From the end, each durably gone before the next: a gap in the numbers counts as a loss.
-  for (auto number = numbers.rbegin(); number != numbers.rend() && status.ok(); ++number) {
-    const bool behind = *number >= prepared_.load(std::memory_order_relaxed);
-    if (!behind && *number >= first_) continue;
-    status = remove(PathOf(*number));
+  for (auto file = files.rbegin(); file != files.rend() && status.ok(); ++file) {
+    const bool behind = file->number >= map_.next_number();
+    if (!behind && file->number >= map_.First().number) continue;
+    status = remove(PathOf(file->number));
     if (behind && removed && status.ok()) status = file_system->SyncDirectory(options_.folder);
   }
   if (removed && status.ok()) status = file_system->SyncDirectory(options_.folder);
   return status;
 }
 
-Status LogFileSet::MakeDurable(Lsn checkpoint, Lsn end) {
-  const uint64_t oldest = std::min(checkpoint, end).value();
+Status LogFileSet::MakeDurable(uint64_t oldest, uint64_t end) {
   // Files behind the end count as ready, so their headers must be on disk as well.
-  for (uint64_t number = NumberOf(oldest); number < prepared_.load(); ++number) {
-    const uint64_t first = std::max(oldest, number * file_bytes_);
-    const uint64_t last = std::clamp(end.value(), first, EndOf(number));
-    const Status status = RewriteFile(number, first, last);
+  for (uint64_t number = map_.Of(oldest).number; number < map_.next_number(); ++number) {
+    const LogFilePlace place = map_.OfNumber(number);
+    const uint64_t first = std::max(oldest, place.start);
+    const Status status = RewriteFile(place, first, std::clamp(end, first, place.end));
     if (!status.ok()) return status;
   }
   return options_.file_system->SyncDirectory(options_.folder);
 }
 
-Status LogFileSet::RewriteFile(uint64_t number, uint64_t start, uint64_t end) {
-  Result<std::shared_ptr<File>> file = Open(number, {});
+Status LogFileSet::RewriteFile(const LogFilePlace& place, uint64_t start, uint64_t end) {
+  Result<std::shared_ptr<File>> file = Open(place.number, {});
   if (!file.ok()) return file.status();
   AlignedBuffer chunk(kRewriteChunkBytes);
   const auto rewrite = [&](uint64_t offset, size_t size_bytes) {
@@ -156,10 +159,11 @@ Status LogFileSet::RewriteFile(uint64_t number, uint64_t start, uint64_t end) {
   };
   Status status = rewrite(0, kLogFileHeaderBytes);
   const uint64_t first = LogBlockStart(start);
-  const uint64_t last = std::min(LogBlockEnd(end), EndOf(number));
+  const uint64_t last = std::min(LogBlockEnd(end), place.end);
   for (uint64_t position = first; position < last && status.ok();
        position += kRewriteChunkBytes) {
-    status = rewrite(OffsetOf(position), std::min<uint64_t>(kRewriteChunkBytes, last - position));
+    status = rewrite(kLogFileHeaderBytes + position - place.start,
+                     std::min<uint64_t>(kRewriteChunkBytes, last - position));
   }
   return status.ok() ? (*file)->Sync(SyncMethod::kFsync) : status;
 }
@@ -172,13 +176,15 @@ Result<std::shared_ptr<File>> LogFileSet::Open(uint64_t number, FileOptions opti
 
 Result<bool> LogFileSet::Step(const Aim& aim) {
   std::lock_guard lock(mutex_);
-  const uint64_t oldest_needed = NumberOf(aim.safe.value());
-  const uint64_t limit = oldest_needed + aim.files_max;
-  const uint64_t ready = prepared_.load(std::memory_order_relaxed);
+  // The byte before a hold stays, as the one before the checkpoint does.
+  const uint64_t held = holds_.Oldest(aim.tail).value() - 1;
+  const uint64_t oldest_needed = map_.Of(std::min(aim.safe.value(), held)).number;
+  // Not counting what is held for readers: writers do not wait for them.
+  const bool room = map_.end() < aim.safe.value() + capacity_.load(std::memory_order_acquire);
   Status status;
-  if (first_ < oldest_needed) {
-    status = ready < limit ? RecycleLocked() : RemoveLocked();
-  } else if (ready < limit && ready * file_bytes_ < aim.wanted_end) {
+  if (map_.First().number < oldest_needed) {
+    status = ReuseFirstLocked(aim, room);
+  } else if (room && map_.end() < aim.wanted_end) {
     status = CreateLocked();
   } else {
     return false;
@@ -187,40 +193,61 @@ Result<bool> LogFileSet::Step(const Aim& aim) {
   return true;
 }
 
-Status LogFileSet::Require(uint64_t number) {
-  if (number < prepared_.load(std::memory_order_acquire)) return Status::Ok();
+Status LogFileSet::ReuseFirstLocked(const Aim& aim, bool room) {
+  if (!room) return RemoveLocked();
+  const uint64_t bytes = map_.First().bytes();
+  const uint64_t wanted = NextFileBytes();
+  if (bytes >= wanted / kFileBytesSlack && bytes / kFileBytesSlack <= wanted) {
+    return RecycleLocked();
+  }
+  if (map_.end() >= aim.wanted_end) return RemoveLocked();
+  // Its successor first: an unsuitable file is better than none when the disk is full.
+  const Status status = CreateLocked();
+  return status.Is(Code::kNoSpace) ? RecycleLocked() : status;
+}
+
+Result<LogHolds::Id> LogFileSet::Hold(LogHolds::Reader reader) {
+  std::lock_guard lock(mutex_);
+  if (reader.lsn.value() <= map_.First().start) {
+    return Status(Code::kNotFound, "that part of the redo log is gone");
+  }
+  return holds_.Add(std::move(reader));
+}
+
+Result<LogFilePlace> LogFileSet::Require(uint64_t position) {
+  if (position < PreparedEnd()) return map_.Of(position);
   std::lock_guard lock(mutex_);
   ShortageWait wait("Preparing a redo log file");
-  while (prepared_.load(std::memory_order_relaxed) <= number) {
+  while (position >= PreparedEnd()) {
     const Status status = CreateLocked();
     if (IsResourceShortage(status) && wait.Again(static_cast<int>(status.detail()))) continue;
     if (!status.ok()) return status;
   }
-  return Status::Ok();
+  return map_.Of(position);
 }
 
 Status LogFileSet::CreateLocked() {
-  const uint64_t number = prepared_.load(std::memory_order_relaxed);
+  const LogFileHeader header = NextHeader(NextFileBytes());
   FileSystem* file_system = options_.file_system;
-  Status status = FillScratch();
-  if (status.ok()) status = file_system->Rename(ScratchPath(), PathOf(number));
+  Status status = FillScratch(header);
+  if (status.ok()) status = file_system->Rename(ScratchPath(), PathOf(header.number));
   if (status.ok()) status = file_system->SyncDirectory(options_.folder);
   if (!status.ok()) {
     // Gives back what was taken of a full disk; Recover removes it otherwise.
     file_system->Remove(ScratchPath()).Ignore();
     return status;
   }
-  prepared_.store(number + 1, std::memory_order_release);
+  map_.Append(header.file_bytes);
   return Status::Ok();
 }
 
-Status LogFileSet::FillScratch() {
+Status LogFileSet::FillScratch(const LogFileHeader& header) {
   Result<std::unique_ptr<File>> opened =
       options_.file_system->Open(ScratchPath(), {.create = true, .spare = true});
   if (!opened.ok()) return opened.status();
   File* file = opened.value().get();
   const AlignedBuffer zeros(kZeroChunkBytes);
-  const uint64_t end = kLogFileHeaderBytes + file_bytes_;
+  const uint64_t end = kLogFileHeaderBytes + header.file_bytes;
   uint64_t synced = 0;
   for (uint64_t offset = 0; offset < end;) {
     const uint64_t chunk = std::min<uint64_t>(zeros.size(), end - offset);
@@ -232,30 +259,32 @@ Status LogFileSet::FillScratch() {
     }
     if (!status.ok()) return status;
   }
-  const Status status =
-      WriteLogFileHeader(file, HeaderOf(prepared_.load(std::memory_order_relaxed)));
+  const Status status = WriteLogFileHeader(file, header);
   if (!status.ok()) return status;
   return file->Sync(SyncMethod::kFsync);
 }
 
 Status LogFileSet::RecycleLocked() {
-  const uint64_t number = prepared_.load(std::memory_order_relaxed);
-  Result<std::shared_ptr<File>> file = Open(first_, {.spare = true});
+  const LogFilePlace first = map_.First();
+  const LogFileHeader header = NextHeader(first.bytes());
+  Result<std::shared_ptr<File>> file = Open(first.number, {.spare = true});
   if (!file.ok()) return file.status();
-  Status status = WriteLogFileHeader(file.value().get(), HeaderOf(number));
+  Status status = WriteLogFileHeader(file.value().get(), header);
   if (status.ok()) status = file.value()->Sync(SyncMethod::kFsync);
-  if (status.ok()) status = options_.file_system->Rename(PathOf(first_), PathOf(number));
+  if (status.ok()) {
+    status = options_.file_system->Rename(PathOf(first.number), PathOf(header.number));
+  }
   if (status.ok()) status = options_.file_system->SyncDirectory(options_.folder);
   if (!status.ok()) return status;
-  ++first_;
-  prepared_.store(number + 1, std::memory_order_release);
+  map_.RemoveFirst();
+  map_.Append(header.file_bytes);
   return Status::Ok();
 }
 
 Status LogFileSet::RemoveLocked() {
-  Status status = options_.file_system->Remove(PathOf(first_));
+  Status status = options_.file_system->Remove(PathOf(map_.First().number));
   if (status.ok()) status = options_.file_system->SyncDirectory(options_.folder);
-  if (status.ok()) ++first_;
+  if (status.ok()) map_.RemoveFirst();
   return status;
 }
 

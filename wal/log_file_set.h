@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// The files of the log: a gapless run of numbers [first, prepared). Each is made ready before the
-// log reaches it, so that writing the log never changes a file's size or extents:
+// The files of the log: a gapless run of numbers. Each is made ready before the log reaches it, so
+// that writing the log never changes a file's size or extents:
 //   new      zeros and header written to a scratch name, synced, renamed into place
-//   recycled header of its next number written and synced, renamed; old bytes stay, their checksums
-//            do not fit the new place
-//   removed  when the capacity shrank
+//   recycled header of its next number and place written and synced, renamed; old bytes stay, their
+//            checksums do not fit the new place. A file keeps its size
+//   removed  when the capacity shrank, or the file is much too small or too large for it
 // Every rename and removal is followed by a sync of the folder before anything relies on it.
 // A crash leaves at most a scratch file, a lowest file with the header of a later number (nothing
 // below the checkpoint is read), or files that nobody expects; Recover removes those.
-// Thread safety: all members after Recover, from any thread.
+// How large a new file is: LogFileBytes. Thread safety: all members after Recover, any thread.
 #pragma once
 
 #include <array>
@@ -23,6 +23,9 @@
 #include "base/status.h"
 #include "io/file.h"
 #include "wal/log_file_header.h"
+#include "wal/log_file_list.h"
+#include "wal/log_file_map.h"
+#include "wal/log_holds.h"
 
 namespace rowan {
 
@@ -32,7 +35,7 @@ class LogFileSet {
     FileSystem* file_system = nullptr;
     std::string folder;
     std::array<uint8_t, 16> instance_id{};
-    uint64_t file_bytes = 0;  ///< bytes of the stream in a file; a multiple of 4 KiB
+    uint64_t capacity_bytes = 0;
   };
   explicit LogFileSet(Options options);
 
@@ -46,26 +49,35 @@ class LogFileSet {
 
   /// What the background thread should aim at.
   struct Aim {
-    Lsn safe;               ///< nothing below is needed any more
-    uint64_t files_max = 0; ///< how many files may exist
-    uint64_t wanted_end = 0;///< files should be ready up to here
+    Lsn safe;                ///< recovery needs nothing below
+    Lsn tail;                ///< of the log
+    uint64_t wanted_end = 0; ///< files should be ready up to here
   };
   /// Takes one step (recycles, removes or creates one file) towards the aim; false if there is none
   /// to take. kNoSpace and a shortage (io/resource_shortage.h) leave everything as it was.
   Result<bool> Step(const Aim& aim);
-  /// Makes sure that the file `number` is ready, whatever the aim. Waits for a Step in progress.
-  Status Require(uint64_t number);
+  /// Makes sure that the file of `position` is ready, whatever the aim, and returns it. Waits for a
+  /// Step in progress.
+  Result<LogFilePlace> Require(uint64_t position);
+  /// Files made or recycled from now on suit it.
+  void SetCapacity(uint64_t capacity_bytes) {
+    capacity_.store(capacity_bytes, std::memory_order_release);
+  }
 
-  [[nodiscard]] uint64_t NumberOf(uint64_t position) const { return position / file_bytes_; }
-  [[nodiscard]] uint64_t EndOf(uint64_t number) const { return (number + 1) * file_bytes_; }
-  [[nodiscard]] uint64_t OffsetOf(uint64_t position) const {
-    return kLogFileHeaderBytes + position % file_bytes_;
-  }
-  [[nodiscard]] uint64_t file_bytes() const { return file_bytes_; }
+  /// Keeps the files from `reader.lsn` on. kNotFound when they are gone already.
+  Result<LogHolds::Id> Hold(LogHolds::Reader reader);
+  [[nodiscard]] LogHolds& holds() { return holds_; }
+  /// How many files there are.
+  [[nodiscard]] uint64_t files() const { return map_.files(); }
+
+  /// See LogFileMap::Of.
+  [[nodiscard]] LogFilePlace PlaceOf(uint64_t position) const { return map_.Of(position); }
+  /// Bytes of the stream in the next new file.
+  [[nodiscard]] uint64_t NextFileBytes() const;
+  /// End of the oldest file there is.
+  [[nodiscard]] uint64_t FirstEnd() const { return map_.First().end; }
   /// End of the last ready file.
-  [[nodiscard]] uint64_t PreparedEnd() const {
-    return prepared_.load(std::memory_order_acquire) * file_bytes_;
-  }
+  [[nodiscard]] uint64_t PreparedEnd() const { return map_.end(); }
   /// REQUIRES that the file is ready.
   Result<std::shared_ptr<File>> Open(uint64_t number, FileOptions options);
 
@@ -75,25 +87,31 @@ class LogFileSet {
  private:
   [[nodiscard]] std::string PathOf(uint64_t number) const;
   [[nodiscard]] std::string ScratchPath() const;
-  [[nodiscard]] LogFileHeader HeaderOf(uint64_t number) const;
-  Status CheckFile(uint64_t number);
-  Result<std::vector<uint64_t>> ListNumbers();
-  Status FindRun(const std::vector<uint64_t>& numbers, uint64_t oldest, Lsn end);
-  Status RemoveStrays(const std::vector<uint64_t>& numbers);
-  Status MakeDurable(Lsn checkpoint, Lsn end);
-  Status RewriteFile(uint64_t number, uint64_t start, uint64_t end);
-  /// Makes sure of the files `number` and `number` + 1; those below `oldest` are not needed.
-  Status PrepareTwoLocked(uint64_t number, uint64_t oldest);
+  [[nodiscard]] LogFileHeader NextHeader(uint64_t file_bytes) const;
+  Status FindRun(const std::vector<ListedLogFile>& files, uint64_t oldest, Lsn end);
+  Status RemoveStrays(const std::vector<ListedLogFile>& files);
+  Status MakeDurable(uint64_t oldest, uint64_t end);
+  Status RewriteFile(const LogFilePlace& place, uint64_t start, uint64_t end);
+  /// Makes sure of the file that `end` lies in and the next; those below the file of `oldest` are
+  /// not needed.
+  Status PrepareTwoLocked(uint64_t end, uint64_t oldest);
+  /// REQUIRES: the first file is not needed any more.
+  Status ReuseFirstLocked(const Aim& aim, bool room);
   Status CreateLocked();
-  Status FillScratch();
+  Status FillScratch(const LogFileHeader& header);
   Status RecycleLocked();
   Status RemoveLocked();
 
   const Options options_;
-  const uint64_t file_bytes_;
-  std::mutex mutex_;
-  uint64_t first_ = 0;                 // guarded by mutex_
-  std::atomic<uint64_t> prepared_{0};  // one behind the last ready file; stored under mutex_
+  std::atomic<uint64_t> capacity_;
+  LogHolds holds_;
+  LogFileMap map_;    // changed with mutex_ held
+  std::mutex mutex_;  // held while files are made; orders holds and the removal of files
 };
+
+/// How much a new file holds: a sixteenth of the capacity up to files of 64 MiB, so that a small
+/// log still is a run of files. A larger log gets larger files as it really grows, up to a 64th of
+/// the capacity. That makes 16 to 64 files, about twice as many while it grows.
+uint64_t LogFileBytes(uint64_t capacity_bytes, uint64_t ready_bytes);
 
 }  // namespace rowan

@@ -2,7 +2,6 @@
 #include "wal/log_impl.h"
 
 #include <algorithm>
-#include <bit>
 #include <chrono>
 #include <utility>
 
@@ -25,26 +24,10 @@ constexpr auto kFilesTick = std::chrono::milliseconds(1000);
 /// Files are kept ready this far ahead, two of them at least.
 constexpr uint64_t kAheadBytesMin = uint64_t{1} << 20;
 constexpr uint64_t kAheadFiles = 2;
-/// File size limits: small enough that a 1 MiB log still is a run of files, large enough that a new
-/// file is rare.
-constexpr uint64_t kFileBytesMin = uint64_t{64} << 10;
-constexpr uint64_t kFileBytesMax = uint64_t{64} << 20;
-constexpr uint64_t kFilesPerLog = 16;
-constexpr uint64_t kFilesMax = 65536;
 /// How often one who waits with a limit is asked whether it still wants to.
 constexpr uint64_t kAskNanos = uint64_t{100} * 1000 * 1000;
 
 }  // namespace
-
-uint64_t ChooseLogFileBytes(uint64_t capacity_bytes) {
-  return std::clamp(std::bit_floor(capacity_bytes / kFilesPerLog), kFileBytesMin, kFileBytesMax);
-}
-
-uint64_t RoundLogCapacity(uint64_t capacity_bytes, uint64_t file_bytes) {
-  if (capacity_bytes < kLogCapacityBytesMin || capacity_bytes > kFilesMax * file_bytes) return 0;
-  const uint64_t files = std::max<uint64_t>((capacity_bytes + file_bytes - 1) / file_bytes, 2);
-  return files * file_bytes;
-}
 
 Log::Impl::Impl(std::unique_ptr<LogFileSet> file_set, Setup setup, std::function<void()> on_stop_in)
     : on_stop(std::move(on_stop_in)),
@@ -62,7 +45,7 @@ Log::Impl::Impl(std::unique_ptr<LogFileSet> file_set, Setup setup, std::function
       flush_thread("log-flush", kFlushTick, [this] { return Flush(); }),
       files_thread("log-files", kFilesTick, [this] { return KeepFilesReady(); }) {
   pressure.Start(setup.checkpoint, setup.capacity_bytes);
-  tail_file.store(files->NumberOf(setup.end.value()), std::memory_order_relaxed);
+  tail_file_end.store(files->PlaceOf(setup.end.value()).end, std::memory_order_relaxed);
 }
 
 Log::Impl::~Impl() { StopThreads(); }
@@ -132,8 +115,11 @@ bool Log::Impl::LeadRound(CommitQueue::Leader leader) {
   const bool again = queue.HandOn(durable.value(), leader);
   durable_signal.Raise();
   pressure.RoomFreed();
-  const uint64_t file = files->NumberOf(durable.value().value());
-  if (tail_file.exchange(file, std::memory_order_relaxed) != file) files_thread.Wake();
+  const uint64_t position = durable.value().value();
+  if (position >= tail_file_end.load(std::memory_order_relaxed)) {
+    tail_file_end.store(files->PlaceOf(position).end, std::memory_order_relaxed);
+    files_thread.Wake();
+  }
   return again;
 }
 
@@ -181,15 +167,16 @@ Lsn Log::Impl::SafeLsn() const {
 
 ThreadLoop::Next Log::Impl::KeepFilesReady() {
   if (stopped.load(std::memory_order_acquire)) return ThreadLoop::Next::kWait;
-  const uint64_t file_bytes = files->file_bytes();
-  const uint64_t ahead = std::max(kAheadBytesMin, kAheadFiles * file_bytes);
+  const uint64_t ahead = std::max(kAheadBytesMin, kAheadFiles * files->NextFileBytes());
   const LogFileSet::Aim aim{
       .safe = SafeLsn(),
-      .files_max = pressure.capacity_bytes() / file_bytes + 1,
+      .tail = buffer.tail(),
       .wanted_end = std::max(buffer.tail().value() + ahead,
                              files_wanted_end.load(std::memory_order_relaxed))};
   const Result<bool> step = files->Step(aim);
   if (step.status().Is(Code::kNoSpace)) {
+    // Readers of the log go before writers have to wait.
+    if (files->holds().GiveUpBelow(aim.safe)) return ThreadLoop::Next::kAgain;
     if (!std::exchange(out_of_space, true)) {
       LogWarning("The disk is full: no new redo log file in '{}'; writers wait for old ones",
                  files->folder());

@@ -64,7 +64,7 @@ struct Log::Impl {
   std::atomic<bool> stopped{false};
   std::atomic<uint64_t> flush_wanted{0};  // raised by WaitDurableFor, read by log-flush
   std::atomic<uint64_t> files_wanted_end{0};  // raised by waiters, read by log-files
-  std::atomic<uint64_t> tail_file{0};         // stored by the leader: file of the newest byte
+  std::atomic<uint64_t> tail_file_end{0};     // stored by the leader: of the newest byte's file
 
   std::mutex mark_mutex;
   bool closing = false;           // guarded by mark_mutex: no marks any more
@@ -77,10 +77,5 @@ struct Log::Impl {
   ThreadLoop flush_thread;
   ThreadLoop files_thread;
 };
-
-/// How many bytes of the stream a file holds in a log of this capacity.
-uint64_t ChooseLogFileBytes(uint64_t capacity_bytes);
-/// Whole files, at least two. 0 when the capacity is out of bounds.
-uint64_t RoundLogCapacity(uint64_t capacity_bytes, uint64_t file_bytes);
 
 }  // namespace rowan

@@ -20,15 +20,11 @@ Status CheckOptions(const LogOptions& options) {
     return Status(Code::kInvalidArgument,
                   "log buffer must be a power of two between 64 KiB and 64 MiB");
   }
-  if (options.capacity_bytes < kLogCapacityBytesMin) {
-    return Status(Code::kInvalidArgument, "redo log capacity must be at least 1 MiB");
+  if (options.capacity_bytes < kLogCapacityBytesMin ||
+      options.capacity_bytes > kLogCapacityBytesMax) {
+    return Status(Code::kInvalidArgument, "redo log capacity must be from 1 MiB to 1 TiB");
   }
   return Status::Ok();
-}
-
-Status OpenFiles(LogFileSet* files, const ControlData& control, Lsn end) {
-  return control.log_file_bytes == 0 ? files->Create(end)
-                                     : files->Recover(control.checkpoint_lsn, end);
 }
 
 /// The method asked for if it works here, else fdatasync, which works everywhere.
@@ -41,7 +37,7 @@ std::unique_ptr<SyncStrategy> ChooseStrategy(LogFileSet* files, LogSyncMethod me
   Result<std::unique_ptr<SyncStrategy>> strategy = MakeSyncStrategy(file_system, method, &reason);
   if (strategy.ok()) {
     const Result<std::shared_ptr<File>> file =
-        files->Open(files->NumberOf(end.value()), strategy.value()->open_options());
+        files->Open(files->PlaceOf(end.value()).number, strategy.value()->open_options());
     if (file.ok()) return std::move(strategy).value();
     reason = file.status().message();
   }
@@ -54,10 +50,12 @@ std::unique_ptr<SyncStrategy> ChooseStrategy(LogFileSet* files, LogSyncMethod me
 Status RestoreLastBlock(LogFileSet* files, LogBuffer* buffer, Lsn end) {
   const uint64_t start = LogBlockStart(end.value());
   if (start == end.value()) return Status::Ok();
-  Result<std::shared_ptr<File>> file = files->Open(files->NumberOf(start), {});
+  const LogFilePlace place = files->PlaceOf(start);
+  Result<std::shared_ptr<File>> file = files->Open(place.number, {});
   if (!file.ok()) return file.status();
   AlignedBuffer block(kLogBlockBytes);
-  const Status status = file.value()->Read(files->OffsetOf(start), block.span());
+  const Status status =
+      file.value()->Read(kLogFileHeaderBytes + start - place.start, block.span());
   if (status.ok()) buffer->Restore(start, block.span().first(end.value() - start));
   return status;
 }
@@ -70,29 +68,27 @@ Result<std::unique_ptr<Log>> Log::Open(FileSystem* file_system, const LogOptions
   Status status = CheckOptions(options);
   if (!status.ok()) return status;
   const ControlData before = control->data();
-  const uint64_t file_bytes = before.log_file_bytes != 0
-                                  ? before.log_file_bytes
-                                  : ChooseLogFileBytes(options.capacity_bytes);
   Impl::Setup setup;
-  setup.capacity_bytes = RoundLogCapacity(options.capacity_bytes, file_bytes);
-  if (setup.capacity_bytes == 0) {
-    return Status(Code::kInvalidArgument, "redo log capacity is out of bounds");
-  }
+  setup.capacity_bytes = options.capacity_bytes;
   setup.buffer_bytes = options.buffer_bytes;
   setup.end = std::max(end, kFirstLsn);
   setup.checkpoint = std::clamp(before.checkpoint_lsn, kFirstLsn, setup.end);
-  setup.files = {file_system, options.folder, before.instance_id, file_bytes};
+  setup.files = {file_system, options.folder, before.instance_id, options.capacity_bytes};
   auto files = std::make_unique<LogFileSet>(setup.files);
-  status = OpenFiles(files.get(), before, setup.end);
+  status = before.log_file_bytes == 0 ? files->Create(setup.end)
+                                      : files->Recover(setup.checkpoint, setup.end);
   if (!status.ok()) return status;
   setup.strategy = ChooseStrategy(files.get(), options.sync_method, setup.end);
+  const uint64_t first_file_bytes = before.log_file_bytes != 0
+                                        ? before.log_file_bytes
+                                        : files->PlaceOf(setup.end.value()).bytes();
   // Durable before the first group of the new epoch can be.
   status = control->UpdateBothSlots([&](ControlData& data) {
     data.epoch += 1;
     data.run_start_lsn = setup.end;
     data.run_epoch = data.epoch;
     data.log_durable_lsn = setup.end;
-    data.log_file_bytes = file_bytes;
+    data.log_file_bytes = first_file_bytes;
     data.log_buffer_bytes = std::max(data.log_buffer_bytes, options.buffer_bytes);
   });
   if (!status.ok()) return status;

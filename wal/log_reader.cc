@@ -23,7 +23,9 @@ constexpr size_t kSearchChunkBytes = size_t{512} << 10;
 
 struct LogReader::Impl {
   Impl(FileSystem* file_system, const std::string& folder, const ControlData& control_in, Lsn start)
-      : control(control_in), source(file_system, folder, control_in), end(start.value()) {}
+      : control(control_in),
+        source(file_system, folder, control_in.instance_id),
+        end(start.value()) {}
 
   /// No good group at the end read so far has a smaller epoch. Behind the place where the last run
   /// began to append lies what earlier runs left of their torn tails, whole groups among it, and
@@ -63,8 +65,10 @@ Result<std::unique_ptr<LogReader>> LogReader::Open(FileSystem* file_system,
     impl->verdict = Status(Code::kEndOfRange);
     return std::unique_ptr<LogReader>(new LogReader(std::move(impl)));
   }
+  Status status = impl->source.FindFiles();
+  if (!status.ok()) return status;
   // The file behind the last byte that must be there may be missing: then nothing was appended.
-  const Status status = impl->source.CheckFileOf(start.value() - 1);
+  status = impl->source.CheckFileOf(start.value() - 1);
   if (!status.ok()) {
     LogError("Redo log file '{}' is needed for recovery from LSN {}: {}",
              impl->source.PathOf(start.value() - 1), start.value(), status.message());
@@ -124,12 +128,11 @@ GroupCheck LogReader::Impl::Check(uint64_t position, uint32_t least_epoch, Bytes
 
 Status LogReader::Impl::JudgeEnd() {
   // One file more, in case that it is a file as a whole that cannot be read.
-  const uint64_t stop = end + control.log_buffer_bytes + source.file_bytes();
+  const uint64_t stop = end + control.log_buffer_bytes + source.PlaceOf(end).bytes();
   uint64_t found = 0;
   uint64_t from = end;
   while (from < stop && found == 0) {
-    const uint64_t file_end = (from / source.file_bytes() + 1) * source.file_bytes();
-    const uint64_t part_end = std::min(stop, file_end);
+    const uint64_t part_end = std::min(stop, source.PlaceOf(from).end);
     const Status readable = source.CheckFileOf(from);
     if (readable.ok()) {
       const Status status = SearchMark(std::max(from, end + 1), part_end, &found);
@@ -166,12 +169,12 @@ Status LogReader::Impl::CheckNothingIsMissing() {
              end, source.PathOf(end), source.OffsetOf(end), control.log_durable_lsn.value());
     return Status(Code::kCorrupt, "the redo log lost its end");
   }
-  uint64_t missing = 0;
+  std::string missing;
   const Status status = source.FindGap(end - 1, &missing);
   if (!status.Is(Code::kCorrupt)) return status.ok() ? Status(Code::kEndOfRange) : status;
   // Names are made durable one after the other, so a crash leaves no gap.
   LogError("Redo log file '{}' is missing, although later ones are there. Nothing was changed.",
-           source.PathOf(missing));
+           missing);
   return status;
 }
 

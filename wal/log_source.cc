@@ -4,69 +4,117 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
-#include <optional>
-#include <set>
 #include <utility>
-#include <vector>
 
 namespace rowan {
 namespace {
 
 constexpr size_t kWindowBytesMin = size_t{1} << 20;
+/// Where a file ends of which nothing can be told.
+constexpr uint64_t kEndUnknown = uint64_t{1} << 62;
+
+const Status kMissing(Code::kNotFound, "it is missing");
 
 }  // namespace
 
-LogSource::LogSource(FileSystem* file_system, std::string folder, const ControlData& control)
+LogSource::LogSource(FileSystem* file_system, std::string folder,
+                     const std::array<uint8_t, 16>& instance_id)
     : file_system_(file_system),
       folder_(std::move(folder)),
-      instance_id_(control.instance_id),
-      file_bytes_(control.log_file_bytes),
+      instance_id_(instance_id),
       window_(kWindowBytesMin) {}
 
-std::string LogSource::PathOf(uint64_t position) const {
-  return folder_ + "/" + LogFileName(position / file_bytes_);
+Status LogSource::FindFiles() {
+  const Result<std::vector<ListedLogFile>> files =
+      ListLogFiles(file_system_, folder_, instance_id_);
+  if (!files.ok()) return files.status();
+  std::vector<ListedLogFile> damaged;  // since the last good one
+  for (const ListedLogFile& file : files.value()) {
+    if (file.status.ok() && AddGood(file, damaged)) {
+      damaged.clear();
+    } else {
+      damaged.push_back(file);
+      if (file.status.ok()) damaged.back().status = Status(Code::kCorrupt, "log file out of place");
+    }
+  }
+  AddDamagedEnd(damaged);
+  return Status::Ok();
 }
 
-Status LogSource::CheckFileOf(uint64_t position) { return OpenFile(position / file_bytes_); }
-
-Status LogSource::FindGap(uint64_t position, uint64_t* missing) {
-  const Result<std::vector<std::string>> names = file_system_->List(folder_);
-  if (!names.ok()) return names.status();
-  const uint64_t first = position / file_bytes_;
-  std::set<uint64_t> numbers;
-  for (const std::string& name : names.value()) {
-    const std::optional<uint64_t> number = ParseLogFileName(name);
-    if (number.has_value() && *number >= first) numbers.insert(*number);
-  }
-  uint64_t next = first;
-  for (const uint64_t number : numbers) {
-    if (number != next) {
-      *missing = next * file_bytes_;
-      return Status(Code::kCorrupt, "a log file is missing");
+bool LogSource::AddGood(const ListedLogFile& file,
+                        const std::vector<ListedLogFile>& damaged_before) {
+  const uint64_t next = parts_.empty() ? 0 : parts_.back().place.end;
+  const LogFileHeader& header = file.header;
+  const bool neighbours =
+      !parts_.empty() && parts_.back().place.number + 1 == header.number;
+  if (header.start < next || (neighbours && header.start != next)) return false;
+  if (header.start > next) {
+    // What lies between is in files that are missing or cannot be read: one stands for all.
+    const uint64_t number = parts_.empty() ? header.number - 1 : parts_.back().place.number + 1;
+    Status status = kMissing;
+    for (const ListedLogFile& damaged : damaged_before) {
+      if (damaged.number == number) status = damaged.status;
     }
-    ++next;
+    parts_.push_back({{number, next, header.start}, status});
+  }
+  parts_.push_back({{header.number, header.start, header.end()}, Status::Ok()});
+  return true;
+}
+
+void LogSource::AddDamagedEnd(const std::vector<ListedLogFile>& damaged) {
+  for (const ListedLogFile& file : damaged) {
+    if (parts_.empty()) {
+      parts_.push_back({{file.number, 0, kEndUnknown}, file.status});
+      return;
+    }
+    // As long as the one before, for want of a better guess.
+    const auto add = [this](uint64_t number, const Status& status) {
+      const LogFilePlace last = parts_.back().place;
+      parts_.push_back({{number, last.end, last.end + last.bytes()}, status});
+    };
+    const uint64_t next = parts_.back().place.number + 1;
+    if (next < file.number) add(next, kMissing);
+    add(file.number, file.status);
+  }
+}
+
+LogSource::Part LogSource::PartOf(uint64_t position) const {
+  if (parts_.empty()) return {{0, 0, kEndUnknown}, kMissing};
+  const auto found = std::upper_bound(
+      parts_.begin(), parts_.end(), position,
+      [](uint64_t wanted, const Part& part) { return wanted < part.place.end; });
+  if (found != parts_.end()) return *found;
+  const LogFilePlace last = parts_.back().place;
+  const uint64_t skipped = (position - last.end) / last.bytes();
+  const uint64_t start = last.end + skipped * last.bytes();
+  return {{last.number + 1 + skipped, start, start + last.bytes()}, kMissing};
+}
+
+std::string LogSource::PathOf(uint64_t position) const {
+  return folder_ + "/" + LogFileName(PlaceOf(position).number);
+}
+
+Status LogSource::CheckFileOf(uint64_t position) { return OpenFileOf(position); }
+
+Status LogSource::FindGap(uint64_t position, std::string* missing) const {
+  for (const Part& part : parts_) {
+    if (part.place.end <= position || !part.status.Is(Code::kNotFound)) continue;
+    *missing = folder_ + "/" + LogFileName(part.place.number);
+    return Status(Code::kCorrupt, "a log file is missing");
   }
   return Status::Ok();
 }
 
-Status LogSource::OpenFile(uint64_t number) {
-  if (file_ != nullptr && file_number_ == number) return Status::Ok();
-  // Asked for again with each group that is read near the end of the log.
-  if (number == unusable_number_) return unusable_status_;
+Status LogSource::OpenFileOf(uint64_t position) {
+  const Part part = PartOf(position);
+  if (!part.status.ok()) return part.status;
+  if (file_ != nullptr && file_number_ == part.place.number) return Status::Ok();
   file_.reset();
-  Result<std::unique_ptr<File>> file =
-      file_system_->Open(PathOf(number * file_bytes_), {.read_only = true});
-  const Status status =
-      file.ok() ? CheckLogFileHeader(file.value().get(), {instance_id_, number, file_bytes_})
-                : file.status();
-  if (status.Is(Code::kNotFound) || status.Is(Code::kCorrupt)) {
-    unusable_number_ = number;
-    unusable_status_ = status;
-  }
-  if (!status.ok()) return status;
+  Result<std::unique_ptr<File>> file = file_system_->Open(PathOf(position), {.read_only = true});
+  if (!file.ok()) return file.status();
   file_ = std::move(file).value();
-  file_number_ = number;
-  return status;
+  file_number_ = part.place.number;
+  return Status::Ok();
 }
 
 Status LogSource::View(uint64_t position, size_t* size_bytes, Bytes* view) {
@@ -91,10 +139,10 @@ Status LogSource::Fill(uint64_t position, size_t size_bytes) {
   if (size_bytes > window_.size()) Grow(size_bytes);
   while (window_bytes_ < window_.size()) {
     const uint64_t next = window_start_ + window_bytes_;
-    const Status opened = OpenFile(next / file_bytes_);
+    const Status opened = OpenFileOf(next);
     if (opened.Is(Code::kNotFound) || opened.Is(Code::kCorrupt)) break;
     if (!opened.ok()) return opened;
-    const uint64_t file_end = (next / file_bytes_ + 1) * file_bytes_;
+    const uint64_t file_end = PlaceOf(next).end;
     const size_t chunk = std::min<uint64_t>(window_.size() - window_bytes_, file_end - next);
     const Status status =
         file_->Read(OffsetOf(next), MutableBytes(window_.data() + window_bytes_, chunk));

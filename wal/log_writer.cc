@@ -83,16 +83,18 @@ Status LogWriter::WriteRangeLocked(uint64_t from, uint64_t target, Via via) {
   const SyncStrategy::Kind kind = strategy_->kind();
   const bool sync_needed = via == Via::kPlain || kind != SyncStrategy::Kind::kThrough;
   for (uint64_t position = LogBlockStart(from); position < target;) {
-    const uint64_t number = files_->NumberOf(position);
-    Result<std::shared_ptr<File>> file = HandleLocked(number, via);
-    if (!file.ok()) return file.status();
-    const bool touched_before = !touched_.empty() && touched_.back() == file.value();
-    if (sync_needed && !touched_before) touched_.push_back(file.value());
-    const Piece piece = NextPieceLocked(position, std::min(target, files_->EndOf(number)));
+    Result<const Handle*> handle = HandleLocked(position, via);
+    if (!handle.ok()) return handle.status();
+    const std::shared_ptr<File>& file = (*handle)->file;
+    const LogFilePlace& place = (*handle)->place;
+    const bool touched_before = !touched_.empty() && touched_.back() == file;
+    if (sync_needed && !touched_before) touched_.push_back(file);
+    const Piece piece = NextPieceLocked(position, std::min(target, place.end));
     const bool last = piece.end == target && via == Via::kStrategy;
     Effect effect = sync_needed ? Effect::kHandOver : Effect::kWriteThrough;
     if (last && kind == SyncStrategy::Kind::kCombined) effect = Effect::kWriteAndSync;
-    const Status status = WritePieceLocked(file.value().get(), piece, position, effect);
+    const uint64_t offset = kLogFileHeaderBytes + position - place.start;
+    const Status status = WritePieceLocked(file.get(), piece, offset, effect);
     if (!status.ok()) return status;
     if (effect == Effect::kWriteAndSync) touched_.pop_back();
     position = piece.end;
@@ -100,10 +102,9 @@ Status LogWriter::WriteRangeLocked(uint64_t from, uint64_t target, Via via) {
   return Status::Ok();
 }
 
-Status LogWriter::WritePieceLocked(File* file, const Piece& piece, uint64_t position,
+Status LogWriter::WritePieceLocked(File* file, const Piece& piece, uint64_t offset,
                                    Effect effect) {
   AddCounter(Counter::kLogWrites);
-  const uint64_t offset = files_->OffsetOf(position);
   const uint64_t begin_nanos = MonotonicNanos();
   const Status status = effect == Effect::kWriteAndSync
                             ? strategy_->WriteAndSync(file, offset, piece.bytes)
@@ -142,51 +143,52 @@ Result<std::shared_ptr<File>> LogWriter::OpenLogFile(uint64_t number, FileOption
   }
 }
 
-Result<std::shared_ptr<File>> LogWriter::HandleLocked(uint64_t number, Via via) {
+Result<const LogWriter::Handle*> LogWriter::HandleLocked(uint64_t position, Via via) {
   const bool special =
       via == Via::kStrategy && strategy_->kind() == SyncStrategy::Kind::kThrough;
   Handle& handle = special ? through_ : plain_;
-  if (handle.file != nullptr && handle.number == number) return handle.file;
+  if (handle.file != nullptr && handle.place.Holds(position)) return &handle;
   Handle& next = special ? next_through_ : next_plain_;
-  if (next.file != nullptr && next.number == number) {
+  if (next.file != nullptr && next.place.Holds(position)) {
     handle = std::exchange(next, {});
-    return handle.file;
+    return &handle;
   }
-  Status status = files_->Require(number);
-  if (!status.ok()) return status;
+  Result<LogFilePlace> place = files_->Require(position);
+  if (!place.ok()) return place.status();
   Result<std::shared_ptr<File>> opened =
-      OpenLogFile(number, special ? strategy_->open_options() : FileOptions{});
+      OpenLogFile(place->number, special ? strategy_->open_options() : FileOptions{});
   if (!opened.ok()) return opened.status();
-  handle = {number, std::move(opened).value()};
-  return handle.file;
+  handle = {*place, std::move(opened).value()};
+  return &handle;
 }
 
 Status LogWriter::OpenAhead() {
-  uint64_t number;
+  LogFilePlace place;
   bool through;
   FileOptions options{};
   {
     std::lock_guard lock(mutex_);
-    number = files_->NumberOf(written_.load(std::memory_order_relaxed)) + 1;
+    const uint64_t end = files_->PlaceOf(written_.load(std::memory_order_relaxed)).end;
+    place = files_->PlaceOf(end);
     through = strategy_->kind() == SyncStrategy::Kind::kThrough;
     options = strategy_->open_options();
     const Handle& next = through ? next_through_ : next_plain_;
-    if (next.file != nullptr && next.number >= number) return Status::Ok();
+    if (next.file != nullptr && next.place.number >= place.number) return Status::Ok();
   }
-  if (files_->EndOf(number) > files_->PreparedEnd()) return Status::Ok();
+  if (place.bytes() == 0) return Status::Ok();  // not ready
   // One try each: the next tick comes soon, the leader only later.
-  Result<std::shared_ptr<File>> plain = files_->Open(number, {.spare = true});
+  Result<std::shared_ptr<File>> plain = files_->Open(place.number, {.spare = true});
   if (!plain.ok()) return plain.status();
   Result<std::shared_ptr<File>> special = plain;
   options.spare = true;
-  if (through) special = files_->Open(number, options);
+  if (through) special = files_->Open(place.number, options);
   if (!special.ok()) return special.status();
   std::lock_guard lock(mutex_);
-  next_plain_ = {number, std::move(plain).value()};
+  next_plain_ = {place, std::move(plain).value()};
   // If the strategy has changed meanwhile its flags may be others.
   const bool same = through && strategy_->kind() == SyncStrategy::Kind::kThrough &&
                     strategy_->open_options().direct == options.direct;
-  if (same) next_through_ = {number, std::move(special).value()};
+  if (same) next_through_ = {place, std::move(special).value()};
   return Status::Ok();
 }
 
@@ -194,12 +196,11 @@ Status LogWriter::SwitchStrategy(std::unique_ptr<SyncStrategy> strategy) {
   std::lock_guard lock(mutex_);
   if (strategy->kind() == SyncStrategy::Kind::kThrough) {
     // Shows whether the file system takes the flags, before anything depends on it.
-    const uint64_t number = files_->NumberOf(durable_);
-    Status status = files_->Require(number);
-    if (!status.ok()) return status;
-    Result<std::shared_ptr<File>> opened = files_->Open(number, strategy->open_options());
+    Result<LogFilePlace> place = files_->Require(durable_);
+    if (!place.ok()) return place.status();
+    Result<std::shared_ptr<File>> opened = files_->Open(place->number, strategy->open_options());
     if (!opened.ok()) return opened.status();
-    through_ = {number, std::move(opened).value()};
+    through_ = {*place, std::move(opened).value()};
   } else {
     through_ = {};
   }

@@ -56,8 +56,8 @@ class LogWriter {
   /// What a write does to the bytes.
   enum class Effect { kHandOver, kWriteThrough, kWriteAndSync };
   struct Handle {
-    uint64_t number = 0;
-    std::shared_ptr<File> file;
+    LogFilePlace place;
+    std::shared_ptr<File> file;  // null: none; otherwise `place` is that of a ready file
   };
   struct Piece {
     Bytes bytes;
@@ -65,9 +65,10 @@ class LogWriter {
   };
 
   Status WriteRangeLocked(uint64_t from, uint64_t target, Via via);
-  Status WritePieceLocked(File* file, const Piece& piece, uint64_t position, Effect effect);
+  Status WritePieceLocked(File* file, const Piece& piece, uint64_t offset, Effect effect);
   Piece NextPieceLocked(uint64_t position, uint64_t stop);
-  Result<std::shared_ptr<File>> HandleLocked(uint64_t number, Via via);
+  /// Of the file that `position` lies in.
+  Result<const Handle*> HandleLocked(uint64_t position, Via via);
   /// With or without the strategy's options. Waits while descriptors are short.
   Result<std::shared_ptr<File>> OpenLogFile(uint64_t number, FileOptions options);
   Status WritePendingLocked(uint64_t target);

@@ -2,33 +2,38 @@
 #include "wal/redo.h"
 
 #include <array>
+#include <vector>
 
 #include "base/assertions.h"
 
 namespace rowan {
 namespace {
 
-/// Written at start by one thread, read-only afterwards.
-std::array<RedoEntry, 256>& Table() {
-  static std::array<RedoEntry, 256> table{};
+/// By type, then version. Written at start by one thread, read-only afterwards.
+using Versions = std::vector<RedoEntry>;
+std::array<Versions, kRecordVersionFlag>& Table() {
+  static std::array<Versions, kRecordVersionFlag> table{};
   return table;
 }
 
 }  // namespace
 
 void RegisterRedo(RecordType type, RedoEntry entry) {
-  ROWAN_CHECK(type != RecordType::kInvalid);
+  const auto number = static_cast<size_t>(type);
+  ROWAN_CHECK(number != 0 && number < kRecordVersionFlag);
   ROWAN_CHECK(entry.apply != nullptr || entry.pageless);
-  RedoEntry& slot = Table()[static_cast<size_t>(type)];
+  Versions& versions = Table()[number];
+  ROWAN_CHECK(entry.version <= versions.size());
+  if (entry.version == versions.size()) versions.push_back(entry);
   // Engines of one process register the same functions again; two owners of one type do not mix.
-  const bool free = slot.apply == nullptr && !slot.pageless;
-  ROWAN_CHECK(free || slot.apply == entry.apply);
-  slot = entry;
+  ROWAN_CHECK(versions[entry.version].apply == entry.apply);
 }
 
-const RedoEntry* FindRedo(RecordType type) {
-  const RedoEntry& entry = Table()[static_cast<size_t>(type)];
-  return entry.apply == nullptr && !entry.pageless ? nullptr : &entry;
+const RedoEntry* FindRedo(RecordType type, uint8_t version) {
+  const auto number = static_cast<size_t>(type);
+  if (number >= kRecordVersionFlag) return nullptr;
+  const Versions& versions = Table()[number];
+  return version < versions.size() ? &versions[version] : nullptr;
 }
 
 }  // namespace rowan

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Record type -> redo function. The log knows nothing of pages' contents: each owner registers its
-// functions (RegisterXxxRedo), engine/ calls those once at start. Read-only afterwards.
+// Record type and version -> redo function. The log knows nothing of pages' contents: each owner
+// registers its functions (RegisterXxxRedo), engine/ calls those once at start. Read-only
+// afterwards.
 //
 // Redo contract: a function is called only when page LSN < group end LSN, with the page as it was
 // when the record was logged, holding it exclusively; it makes exactly the change that the original
@@ -23,10 +24,13 @@ struct RedoEntry {
   bool initialises_page = false;
   /// The record names no page; recovery handles it by type.
   bool pageless = false;
+  /// Of the type's body. Each version is registered on its own, from 0 on, for as long as logs with
+  /// it may be read; records are written with one of them.
+  uint8_t version = 0;
 };
 
 void RegisterRedo(RecordType type, RedoEntry entry);
-/// nullptr when nobody registered the type.
-const RedoEntry* FindRedo(RecordType type);
+/// nullptr when nobody registered this version of the type: a newer build wrote the record.
+const RedoEntry* FindRedo(RecordType type, uint8_t version = 0);
 
 }  // namespace rowan

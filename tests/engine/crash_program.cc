@@ -32,6 +32,11 @@ CrashProgramSettings DrawHugeUndo(CrashProgramSettings settings, Random* random)
   return settings;
 }
 
+/// Log files of 64 KiB to 512 KiB; mostly the smallest, so that they are recycled within a round.
+uint64_t AnyCapacity(Random* random) {
+  return uint64_t{1} << (random->OneIn(2) ? 20 : 20 + random->Below(4));
+}
+
 }  // namespace
 
 CrashProgram::CrashProgram(uint64_t seed, const CrashProgramSettings& settings)
@@ -188,7 +193,7 @@ void CrashProgram::Maintain(Table* table) {
         status = engine->SetLogSyncMethod(kMethods[random.Below(std::size(kMethods))]);
         break;
       }
-      case 4: status = engine->SetRedoLogCapacity((1 + random.Below(2)) << 20); break;
+      case 4: status = engine->SetRedoLogCapacity(AnyCapacity(&random)); break;
       case 5: {
         const uint64_t frames = 64 + random.Below(200);
         status = engine->SetBufferPoolBytes(frames * engine->options().page_size_bytes);
@@ -240,6 +245,7 @@ void CrashProgram::ChooseRedo() {
   options.redo_workers = static_cast<uint32_t>(random_.Below(4));
   // From a stretch for each group of the log to one for all of it.
   options.redo_memory_bytes_max = random_.OneIn(2) ? 0 : uint64_t{1024} << random_.Below(10);
+  options.redo_log_capacity_bytes = AnyCapacity(&random_);
 }
 
 uint64_t CrashProgram::ReopenThroughCrashes() {

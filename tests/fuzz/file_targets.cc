@@ -2,6 +2,9 @@
 // Targets for whole files. Their blocks are given the right checksum first, else nothing beyond the
 // checksum would ever be reached.
 #include <algorithm>
+#include <array>
+#include <cstring>
+#include <utility>
 
 #include "base/crc32c.h"
 #include "buffer/doublewrite.h"
@@ -19,6 +22,8 @@ namespace {
 
 constexpr size_t kBlockBytes = 4096;
 constexpr size_t kControlChecksumAt = 12;
+constexpr size_t kLogHeaderChecksumAt = 12;
+constexpr size_t kLogHeaderInstanceAt = 16;
 
 /// CRC at `at` of the block with that field zero, or behind it alone when it comes first.
 void SealBlock(MutableBytes block, size_t at) {
@@ -50,11 +55,15 @@ void FuzzLogFileHeader(Bytes input) {
   const LogCapture quiet;
   FaultFileSystem files(1);
   const std::string name = LogFileName(1);
-  Put(&files, name, input, 1, 0);
+  Put(&files, name, input, 1, kLogHeaderChecksumAt);
   Result<std::unique_ptr<File>> file = files.Open("/rowan/" + name, {});
-  LogFileHeader expected;
-  expected.number = 1;
-  (void)CheckLogFileHeader(file->get(), expected);
+  // As the instance's own, so that the fields behind it are looked at.
+  std::array<uint8_t, 16> instance_id{};
+  if (input.size() >= kLogHeaderInstanceAt + instance_id.size()) {
+    std::memcpy(instance_id.data(), input.data() + kLogHeaderInstanceAt, instance_id.size());
+  }
+  const Result<LogFileHeader> header = ReadLogFileHeader(file->get(), instance_id, 1);
+  if (header.ok()) ROWAN_CHECK(std::as_const(header).value().end() > 0);
 }
 
 void FuzzDoublewrite(Bytes input) {

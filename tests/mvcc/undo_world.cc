@@ -34,7 +34,7 @@ class Redoer {
     RecordView record;
     Status parsed;
     while (parser.Next(&record, &parsed)) {
-      const RedoEntry* entry = FindRedo(record.type);
+      const RedoEntry* entry = FindRedo(record.type, record.version);
       EXPECT_NE(entry, nullptr);
       if (entry->pageless) continue;
       const Status status = Apply(group, record, *entry);

@@ -165,7 +165,7 @@ class SpaceWorld {
     Status status;
     std::vector<PageGuard> held;
     while (parser.Next(&record, &status)) {
-      const RedoEntry* entry = FindRedo(record.type);
+      const RedoEntry* entry = FindRedo(record.type, record.version);
       if (entry == nullptr) return Status(Code::kNewerFormat, "record type");
       if (entry->pageless) continue;
       const uint64_t packed = record.page.Packed();

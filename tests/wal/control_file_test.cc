@@ -29,6 +29,7 @@ ControlData SomeData() {
   data.run_start_lsn = Lsn(123450000);
   data.run_epoch = 6;
   data.log_durable_lsn = Lsn(123460000);
+  data.features.compatible = 5;
   data.next_txn_id = TxnId(1001);
   data.next_csn = Csn(1002);
   data.next_space_id = SpaceId(1003);
@@ -58,6 +59,7 @@ TEST(ControlFileTest, EveryFieldComesBack) {
   EXPECT_EQ(data.instance_id, expected.instance_id);
   EXPECT_EQ(data.format_version, kFormatVersion);
   EXPECT_EQ(data.page_size_bytes, expected.page_size_bytes);
+  EXPECT_EQ(data.features, expected.features);
   EXPECT_EQ(data.epoch, expected.epoch);
   EXPECT_EQ(data.log_durable_lsn, expected.log_durable_lsn);
   EXPECT_EQ(data.clean_shutdown, expected.clean_shutdown);
@@ -213,6 +215,19 @@ TEST(ControlFileTest, ForeignAndNewerFilesAreRefused) {
     ASSERT_TRUE(file.value()->Write(slot * 4096, bytes).ok());
   }
   EXPECT_TRUE(ControlFile::Open(&files, kFolder).status().Is(Code::kNewerFormat));
+}
+
+TEST(ControlFileTest, AnOlderVersionIsReadAndKeptUntilItIsRaised) {
+  FaultFileSystem files(1);
+  ControlData old = SomeData();
+  old.format_version = 1;
+  old.features = {};
+  ASSERT_TRUE(ControlFile::Create(&files, kFolder, old).ok());
+  auto control = ControlFile::Open(&files, kFolder);
+  ASSERT_TRUE(control.ok());
+  EXPECT_EQ(control.value()->data().format_version, 1u);
+  SetEpoch(control.value().get(), 8);
+  EXPECT_EQ(control.value()->data().format_version, 1u);
 }
 
 TEST(ControlFileTest, AnInterruptedCreationLeavesNothingOrAll) {

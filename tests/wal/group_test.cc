@@ -18,6 +18,7 @@ struct Record {
   RecordType type;
   PageId page;
   std::vector<std::byte> body;
+  uint8_t version = 0;
 };
 
 std::vector<std::byte> RandomBytes(Random* random, size_t size) {
@@ -29,7 +30,8 @@ std::vector<std::byte> RandomBytes(Random* random, size_t size) {
 void Build(GroupBuilder* builder, const std::vector<Record>& records) {
   builder->Clear();
   for (const Record& record : records) {
-    std::byte* body = builder->Add(record.type, record.page, record.body.size());
+    std::byte* body =
+        builder->Add(record.type, record.page, record.body.size(), record.version);
     if (!record.body.empty()) std::memcpy(body, record.body.data(), record.body.size());
   }
   builder->Finish();
@@ -38,10 +40,11 @@ void Build(GroupBuilder* builder, const std::vector<Record>& records) {
 std::vector<Record> RandomRecords(Random* random) {
   std::vector<Record> records(random->Below(20));
   for (Record& record : records) {
-    record.type = static_cast<RecordType>(random->Between(1, 255));
+    record.type = static_cast<RecordType>(random->Between(1, kRecordVersionFlag - 1));
     record.page = {SpaceId(static_cast<uint32_t>(random->Next() >> random->Below(64))),
                    PageNumber(static_cast<uint32_t>(random->Next() >> random->Below(64)))};
     record.body = RandomBytes(random, random->Below(300));
+    if (random->OneIn(3)) record.version = static_cast<uint8_t>(random->Next());
   }
   return records;
 }
@@ -68,12 +71,24 @@ TEST(GroupTest, RecordsComeBackAsTheyWere) {
     for (const Record& record : records) {
       ASSERT_TRUE(parser.Next(&view, &status));
       EXPECT_EQ(view.type, record.type);
+      EXPECT_EQ(view.version, record.version);
       EXPECT_EQ(view.page, record.page);
       EXPECT_TRUE(EqualBytes(view.body, record.body));
     }
     EXPECT_FALSE(parser.Next(&view, &status));
     EXPECT_TRUE(status.ok());
   }
+}
+
+TEST(GroupTest, OnlyALaterVersionOfARecordTypeTakesAByte) {
+  GroupBuilder builder;
+  builder.Add(RecordType::kPageBytes, {SpaceId(16), PageNumber(7)}, 0);
+  EXPECT_EQ(builder.size_bytes(), kGroupHeaderBytes + 4);
+  builder.Add(RecordType::kPageBytes, {SpaceId(16), PageNumber(7)}, 0, 2);
+  EXPECT_EQ(builder.size_bytes(), kGroupHeaderBytes + 4 + 5);
+  EXPECT_EQ(builder.bytes()[kGroupHeaderBytes], std::byte{2});
+  EXPECT_EQ(builder.bytes()[kGroupHeaderBytes + 4], std::byte{0x82});
+  EXPECT_EQ(builder.bytes()[kGroupHeaderBytes + 5], std::byte{2});
 }
 
 TEST(GroupTest, EveryFlippedBitIsNoticed) {
@@ -152,14 +167,19 @@ TEST(GroupTest, AParserTellsAMalformedGroupFromItsEnd) {
 }
 
 TEST(RedoTest, FindsWhatWasRegistered) {
-  constexpr auto kUnused = static_cast<RecordType>(250);
+  constexpr auto kUnused = static_cast<RecordType>(120);
   EXPECT_EQ(FindRedo(kUnused), nullptr);
   const RedoFunction apply = [](PageId, MutableBytes, Bytes) { return Status::Ok(); };
   RegisterRedo(kUnused, {.apply = apply, .initialises_page = true});
   ASSERT_NE(FindRedo(kUnused), nullptr);
   EXPECT_TRUE(FindRedo(kUnused)->initialises_page);
   RegisterRedo(kUnused, {.apply = apply, .initialises_page = true});  // a second engine
-  constexpr auto kPageless = static_cast<RecordType>(251);
+  EXPECT_EQ(FindRedo(kUnused, 1), nullptr) << "a version that nobody registered";
+  const RedoFunction second = [](PageId, MutableBytes, Bytes) { return Status(Code::kCorrupt); };
+  RegisterRedo(kUnused, {.apply = second, .version = 1});
+  EXPECT_EQ(FindRedo(kUnused, 1)->apply, second);
+  EXPECT_EQ(FindRedo(kUnused)->apply, apply);
+  constexpr auto kPageless = static_cast<RecordType>(121);
   RegisterRedo(kPageless, {.pageless = true});
   ASSERT_NE(FindRedo(kPageless), nullptr);
   EXPECT_EQ(FindRedo(kPageless)->apply, nullptr);

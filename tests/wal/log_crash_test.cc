@@ -47,6 +47,7 @@ class CrashProgram {
   /// A start may be cut short too; then nothing was acknowledged.
   bool Start() {
     const bool cut_start = random_.OneIn(4);
+    if (random_.OneIn(3)) world_.options.capacity_bytes = RandomCapacity(&random_);
     if (cut_start) files_.PowerOffAfter(random_.Below(60));
     const Status status = world_.Start();
     if (!status.ok()) {
@@ -80,9 +81,22 @@ class CrashProgram {
     }
   }
 
+  /// Mostly the smallest, so that files are recycled within a round.
+  static uint64_t RandomCapacity(Random* random) {
+    return kLogCapacityBytesMin << (random->OneIn(2) ? 0 : random->Below(7));
+  }
+
   void RunCheckpoints(uint64_t seed) {
     Random random(seed);
+    std::unique_ptr<LogHold> hold;
     while (!world_.log->stopped()) {
+      if (random.OneIn(200)) {
+        EXPECT_TRUE(world_.log->SetCapacity(RandomCapacity(&random)).ok());
+      }
+      if (random.OneIn(200)) {
+        auto held = world_.log->Hold("reader", world_.log->tail(), random.Below(1 << 20));
+        hold = held.ok() ? std::move(held).value() : nullptr;
+      }
       const Lsn lsn = world_.log->durable();
       const uint64_t distance = lsn.value() - world_.log->checkpoint().value();
       if (distance > random.Below(uint64_t{1} << 20)) {

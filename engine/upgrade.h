@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// What a start does about formats: it refuses those of a newer build before anything is written,
+// and then makes an older instance one of this build's format. Reading old formats is the matter of
+// whoever owns them. Thread safety: one thread, before anything else runs.
+#pragma once
+
+#include <string>
+#include <unordered_set>
+
+#include "base/ids.h"
+#include "base/status.h"
+#include "io/space_files.h"
+#include "wal/control_file.h"
+
+namespace rowan {
+
+/// kNewerFormat when this build must not write to one of `spaces`, to the system space or the undo
+/// space. For the spaces that redo will write to; any other is looked at when it is opened.
+Status CheckFormatsBeforeRedo(SpaceFiles* files, const std::unordered_set<SpaceId>& spaces);
+
+/// Durably gives the instance in `folder` this build's format version, if it has an older one.
+/// Older builds refuse it from then on, so it comes after everything for which a start may be
+/// refused, and before anything is written in the new format.
+Status UpgradeInstance(ControlFile* control, const std::string& folder);
+
+}  // namespace rowan

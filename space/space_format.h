@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Whether this build can use a tablespace, by the version and the features in its header page.
+// Thread safety: the page is latched by the caller, or a copy.
+#pragma once
+
+#include <string>
+
+#include "base/bytes.h"
+#include "base/format_features.h"
+#include "base/status.h"
+#include "io/space_files.h"
+
+namespace rowan {
+
+/// Features of tablespaces that this build knows.
+inline constexpr FormatFeatures kSpaceFeatures{};
+
+/// Of a header page whose checksum is right. kCorrupt when it is none; kNewerFormat. Both with a
+/// sentence in the log that names `path`.
+Status CheckSpaceFormat(Bytes page, const std::string& path);
+
+/// The same for the header page as it is on disk, before a pool is open. Ok when it is not there or
+/// damaged: repair or redo may bring it back.
+Status CheckSpaceFormatOnDisk(SpaceFiles* files, SpaceId space);
+
+}  // namespace rowan

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// The log files of a folder with what their headers say. Thread safety: plain functions.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "io/file.h"
+#include "wal/log_file_header.h"
+
+namespace rowan {
+
+struct ListedLogFile {
+  uint64_t number = 0;
+  Status status;          ///< kCorrupt: the header says nothing that could be relied on
+  LogFileHeader header;
+};
+
+/// By number. kNewerFormat, with a sentence in the log, if one of them is of a newer build;
+/// kIoError.
+Result<std::vector<ListedLogFile>> ListLogFiles(FileSystem* file_system, const std::string& folder,
+                                                const std::array<uint8_t, 16>& instance_id);
+
+/// One file; kNotFound if it is not there.
+Result<LogFileHeader> ReadHeaderOfLogFile(FileSystem* file_system, const std::string& folder,
+                                          const std::array<uint8_t, 16>& instance_id,
+                                          uint64_t number);
+
+}  // namespace rowan

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// LogFileMap: which part of the stream each ready file of the log holds. File numbers and parts are
+// gapless runs; the parts may have different sizes. Thread safety: one caller at a time of those
+// that change it, the rest from any thread beside them.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <mutex>
+
+namespace rowan {
+
+/// A file of the log: the bytes [start, end) of the stream. Empty if the file is not ready yet.
+struct LogFilePlace {
+  uint64_t number = 0;
+  uint64_t start = 0;
+  uint64_t end = 0;
+
+  [[nodiscard]] bool Holds(uint64_t position) const { return position >= start && position < end; }
+  [[nodiscard]] uint64_t bytes() const { return end - start; }
+};
+
+class LogFileMap {
+ public:
+  /// No files; the first will be `number` and begin at `start`.
+  void Reset(uint64_t number, uint64_t start);
+  /// One file more, behind the last one.
+  void Append(uint64_t file_bytes);
+  /// The first file goes. REQUIRES that there is one.
+  void RemoveFirst();
+
+  /// The file that a position lies in; the one that would come next, as an empty place, if the
+  /// position is not below end(). REQUIRES: not below the first file.
+  [[nodiscard]] LogFilePlace Of(uint64_t position) const;
+  /// REQUIRES: a file of the run, or the number that comes next.
+  [[nodiscard]] LogFilePlace OfNumber(uint64_t number) const;
+  [[nodiscard]] LogFilePlace First() const;
+  /// Number of the file that comes next.
+  [[nodiscard]] uint64_t next_number() const;
+  /// Bytes of the stream in all files.
+  [[nodiscard]] uint64_t bytes() const;
+  [[nodiscard]] uint64_t files() const;
+  /// Behind the last byte of the last file.
+  [[nodiscard]] uint64_t end() const { return end_.load(std::memory_order_acquire); }
+
+ private:
+  [[nodiscard]] LogFilePlace AtLocked(size_t index) const;
+
+  mutable std::mutex mutex_;       // never held during I/O
+  uint64_t first_number_ = 0;      // guarded by mutex_, as all below
+  uint64_t first_start_ = 0;
+  std::deque<uint64_t> ends_;      // of each file
+  std::atomic<uint64_t> end_{0};   // stored under mutex_
+};
+
+}  // namespace rowan
