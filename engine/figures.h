@@ -31,6 +31,9 @@ struct EngineFigures {
   Lsn log_checkpoint{0};
   uint64_t checkpoint_age_bytes = 0;  ///< what a start after a crash would redo
   uint64_t log_capacity_bytes = 0;
+  uint64_t log_files = 0;
+  uint64_t log_readers = 0;     ///< that hold a part of the log, see Log::Hold
+  uint64_t log_held_bytes = 0;  ///< from the oldest of them to the end of the log
   LogSyncMethod log_sync_method = LogSyncMethod::kAuto;
 
   // Transactions.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // What operators look at: the figures of the moment, and SHOW ENGINE ROWAN STATUS, in sections to
 // be read top down.
+#include <algorithm>
 #include <iterator>
 
 #include "base/counters.h"
@@ -40,11 +41,21 @@ void DescribeTransactions(const std::vector<TxnInfo>& infos, std::string* report
 
 void DescribeLog(const EngineFigures& figures, std::string* report) {
   *report += Format("tail LSN {}\nwritten up to {}\ndurable up to {}\ncheckpoint at {}\n"
-                    "checkpoint age {} of {} bytes\nsync method {}\n",
+                    "checkpoint age {} of {} bytes, {} files\nsync method {}\n",
                     figures.log_tail.value(), figures.log_written.value(),
                     figures.log_durable.value(), figures.log_checkpoint.value(),
                     figures.log_tail.value() - figures.log_checkpoint.value(),
-                    figures.log_capacity_bytes, LogSyncMethodName(figures.log_sync_method));
+                    figures.log_capacity_bytes, figures.log_files,
+                    LogSyncMethodName(figures.log_sync_method));
+}
+
+void DescribeReaders(const Log& log, std::string* report) {
+  for (const LogHolds::Reader& reader : log.Readers()) {
+    const uint64_t tail = std::max(log.tail(), reader.lsn).value();
+    *report += Format("reader '{}' at LSN {}, {} bytes behind, {} permitted{}\n", reader.name,
+                      reader.lsn.value(), tail - reader.lsn.value(), reader.bytes_max,
+                      reader.lost ? ", lost" : "");
+  }
 }
 
 void DescribeSyncs(const Log& log, std::string* report) {
@@ -105,6 +116,13 @@ EngineFigures Engine::Figures() const {
   figures.log_tail = log.tail();
   figures.checkpoint_age_bytes = pool.checkpoint_age_bytes;
   figures.log_capacity_bytes = log.capacity_bytes();
+  figures.log_files = log.files();
+  for (const LogHolds::Reader& reader : log.Readers()) {
+    if (reader.lost || reader.lsn > figures.log_tail) continue;
+    ++figures.log_readers;
+    figures.log_held_bytes =
+        std::max(figures.log_held_bytes, figures.log_tail.value() - reader.lsn.value());
+  }
   figures.log_sync_method = log.sync_method();
   figures.history_length = impl_->txns->HistoryLength();
   figures.row_locks = impl_->txns->locks()->lock_count();
@@ -130,6 +148,7 @@ std::string Engine::StatusReport() {
   DescribeTransactions(Transactions(), &report);
   Section(&report, "LOG");
   DescribeLog(figures, &report);
+  DescribeReaders(*impl_->log, &report);
   DescribeSyncs(*impl_->log, &report);
   Section(&report, "BUFFER POOL");
   DescribePool(figures, &report);

@@ -28,6 +28,9 @@ struct Gauges {
   long long checkpoint_age;
   long long log_lsn;
   long long log_durable_lsn;
+  long long log_files;
+  long long log_readers;
+  long long log_held_bytes;
   long long history_list_length;
   long long row_locks;
   long long row_lock_memory_bytes;
@@ -58,6 +61,9 @@ void ReadGauges() {
   g_gauges.checkpoint_age = static_cast<long long>(figures.checkpoint_age_bytes);
   g_gauges.log_lsn = static_cast<long long>(figures.log_tail.value());
   g_gauges.log_durable_lsn = static_cast<long long>(figures.log_durable.value());
+  g_gauges.log_files = static_cast<long long>(figures.log_files);
+  g_gauges.log_readers = static_cast<long long>(figures.log_readers);
+  g_gauges.log_held_bytes = static_cast<long long>(figures.log_held_bytes);
   g_gauges.history_list_length = static_cast<long long>(figures.history_length);
   g_gauges.row_locks = static_cast<long long>(figures.row_locks);
   g_gauges.row_lock_memory_bytes = static_cast<long long>(figures.row_lock_memory_bytes);
@@ -91,6 +97,9 @@ SHOW_VAR g_gauge_variables[] = {
     Number("checkpoint_age", &g_gauges.checkpoint_age),
     Number("log_lsn", &g_gauges.log_lsn),
     Number("log_durable_lsn", &g_gauges.log_durable_lsn),
+    Number("log_files", &g_gauges.log_files),
+    Number("log_readers", &g_gauges.log_readers),
+    Number("log_held_bytes", &g_gauges.log_held_bytes),
     Number("history_list_length", &g_gauges.history_list_length),
     Number("row_locks", &g_gauges.row_locks),
     Number("row_lock_memory_bytes", &g_gauges.row_lock_memory_bytes),

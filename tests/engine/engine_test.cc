@@ -30,6 +30,20 @@ ToyRows Fill(EngineWorld* world, Table* table, uint64_t rows) {
   return model;
 }
 
+TEST(EngineTest, TheStatusReportListsReadersOfTheLog) {
+  EngineWorld world(TestSeed());
+  ASSERT_TRUE(world.Open().ok());
+  Log* log = world.engine->impl()->log.get();
+  auto hold = log->Hold("backup", log->durable(), uint64_t{1} << 20);
+  ASSERT_TRUE(hold.ok()) << hold.status().message();
+  EXPECT_EQ(world.engine->Figures().log_readers, 1u);
+  EXPECT_NE(world.engine->StatusReport().find("reader 'backup' at LSN"), std::string::npos);
+  hold->reset();
+  EXPECT_EQ(world.engine->Figures().log_readers, 0u);
+  EXPECT_EQ(world.engine->Figures().log_held_bytes, 0u);
+  EXPECT_GE(world.engine->Figures().log_files, 2u);
+}
+
 TEST(EngineTest, RowsSurviveACleanShutdown) {
   EngineWorld world(TestSeed());
   ASSERT_TRUE(world.Open().ok());
