@@ -44,6 +44,30 @@ Cardinalities::Settings StatisticsSettings(const TABLE_SHARE& share) {
   return settings;
 }
 
+/// The server's definition is the one that the table was made by.
+bool Agree(const TableDef& definition, const TableCodec& codec) {
+  bool same = definition.descriptor == codec.TableDescriptor();
+  for (uint32_t i = 0; same && i < definition.indexes.size(); ++i) {
+    same = definition.indexes[i].descriptor == codec.IndexDescriptor(i);
+  }
+  return same;
+}
+
+/// The optimizer is kept from indexes whose keys an early version put together in another order
+/// than the one in which it would search them. REQUIRES: LOCK_ha_data, the share is just opened.
+void LeaveOutUnsearchable(const TABLE& table, const TableDef& definition,
+                          const TableCodec& codec) {
+  for (uint32_t i = 1; i < definition.indexes.size(); ++i) {
+    if (codec.IsSearchable(i)) continue;
+    const uint32_t key = codec.KeyOfOrdinal(i);
+    table.s->keys_in_use.clear_bit(key);
+    table.s->keys_for_keyread.clear_bit(key);
+    LogWarning("Index '{}' of table '{}' was made by an early version of Rowan and is not used "
+               "until it is rebuilt: ALTER TABLE ... FORCE.",
+               definition.indexes[i].name, definition.name);
+  }
+}
+
 }  // namespace
 
 ha_rowan::ha_rowan(handlerton* hton, TABLE_SHARE* table_share_arg)
@@ -112,12 +136,12 @@ Status ha_rowan::OpenShare(const dd::Table* table_def) {
     return made.status();
   }
   const TableDef& definition = (*opened)->definition();
-  bool same = definition.descriptor == (*made)->TableDescriptor();
-  for (uint32_t i = 0; same && i < definition.indexes.size(); ++i) {
-    same = definition.indexes[i].descriptor == (*made)->IndexDescriptor(i);
-  }
-  if (!same) {
-    return Status(Code::kTableChanged, "the server's definition differs from the stored one");
+  if (!Agree(definition, **made)) {
+    made = TableCodec::MakeForFormat1(table, g_engine->options().page_size_bytes, &refusal);
+    if (!made.ok() || !Agree(definition, **made)) {
+      return Status(Code::kTableChanged, "the server's definition differs from the stored one");
+    }
+    LeaveOutUnsearchable(*table, definition, **made);
   }
   auto share = std::make_unique<TableShare>(std::move(opened).value(), std::move(made).value(),
                                             StatisticsSettings(*table->s));

@@ -26,8 +26,19 @@ TableCodec::~TableCodec() = default;
 
 Result<std::unique_ptr<TableCodec>> TableCodec::Make(const TABLE* table, uint32_t page_size_bytes,
                                                      std::string* refusal) {
+  return Make(table, page_size_bytes, KeyOrder::kServer, refusal);
+}
+
+Result<std::unique_ptr<TableCodec>> TableCodec::MakeForFormat1(const TABLE* table,
+                                                               uint32_t page_size_bytes,
+                                                               std::string* refusal) {
+  return Make(table, page_size_bytes, KeyOrder::kFormat1, refusal);
+}
+
+Result<std::unique_ptr<TableCodec>> TableCodec::Make(const TABLE* table, uint32_t page_size_bytes,
+                                                     KeyOrder order, std::string* refusal) {
   std::unique_ptr<TableCodec> codec(new TableCodec());
-  if (!MakeTableLayout(table, page_size_bytes, codec->layout_.get(), refusal)) {
+  if (!MakeTableLayout(table, page_size_bytes, order, codec->layout_.get(), refusal)) {
     return Status(Code::kUnsupported, "table definition not supported");
   }
   return codec;
@@ -65,6 +76,10 @@ uint32_t TableCodec::OrdinalOfKey(uint32_t server_key) const {
 
 uint32_t TableCodec::KeyOfOrdinal(uint32_t ordinal) const {
   return layout_->indexes[ordinal].server_key;
+}
+
+bool TableCodec::IsSearchable(uint32_t ordinal) const {
+  return layout_->indexes[ordinal].searchable;
 }
 
 uint32_t TableCodec::PartCount(uint32_t ordinal) const {

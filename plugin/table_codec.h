@@ -33,6 +33,7 @@ struct TABLE;
 
 namespace rowan {
 
+enum class KeyOrder;
 struct RowRoom;
 struct TableLayout;
 
@@ -43,6 +44,11 @@ class TableCodec final : public KeyParts, public RowCodec {
   /// `for_create`: check everything that CREATE must refuse.
   static Result<std::unique_ptr<TableCodec>> Make(const TABLE* table, uint32_t page_size_bytes,
                                                   std::string* refusal);
+  /// The same for a table that an early version made, whose secondary keys may have their parts in
+  /// another order; see docs/formats/keys.md.
+  static Result<std::unique_ptr<TableCodec>> MakeForFormat1(const TABLE* table,
+                                                            uint32_t page_size_bytes,
+                                                            std::string* refusal);
   ~TableCodec() override;
   /// What CREATE refuses beyond Make: see CheckTableLimits in table_layout.h.
   [[nodiscard]] Status CheckLimits() const;
@@ -56,6 +62,8 @@ class TableCodec final : public KeyParts, public RowCodec {
   /// Server key number -> ordinal in the engine's table (0 = clustered) and back.
   [[nodiscard]] uint32_t OrdinalOfKey(uint32_t server_key) const;
   [[nodiscard]] uint32_t KeyOfOrdinal(uint32_t ordinal) const;
+  /// Whether the server may search the index by all parts that it counts to it.
+  [[nodiscard]] bool IsSearchable(uint32_t ordinal) const;
 
   // --- record -> Rowan. kTooBig when a limit is exceeded. `record` = record[0] or record[1] ---
   /// Clustered key. Tables without primary key: the 8-byte row id given.
@@ -106,6 +114,8 @@ class TableCodec final : public KeyParts, public RowCodec {
 
  private:
   TableCodec();
+  static Result<std::unique_ptr<TableCodec>> Make(const TABLE* table, uint32_t page_size_bytes,
+                                                  KeyOrder order, std::string* refusal);
   Status EncodeLargeRow(const unsigned char* record, const RowRoom& room, BlobWriter* blobs,
                         ByteBuffer* row) const;
 

@@ -110,17 +110,20 @@ bool SamePart(const KeyPartCodec& one, const KeyPartCodec& other) {
          one.prefix_bytes == other.prefix_bytes;
 }
 
-/// Appends the clustered parts an index lacks and remembers where each clustered part stands. First
-/// those that the server counts as parts of this index, in its order: its search keys name them.
-/// It knows no prefixes in this: of a column that is indexed whole it leaves out a primary key part
-/// that is a prefix, and it repeats a prefix that is in both keys.
-void AppendClusteredParts(const KEY& key, const IndexLayout& clustered, IndexLayout* index) {
+/// Appends the clustered parts that the server counts as parts of this index, in its order: its
+/// search keys name them. It knows no prefixes in this: of a column that is indexed whole it leaves
+/// out a primary key part that is a prefix, and it repeats a prefix that is in both keys.
+void AppendServerParts(const KEY& key, const IndexLayout& clustered, IndexLayout* index) {
   for (uint32_t i = key.user_defined_key_parts; i < key.actual_key_parts; ++i) {
     const uint32_t column = key.key_part[i].fieldnr - 1u;
     for (const KeyPartCodec& part : clustered.parts) {
       if (part.column == column) index->parts.push_back(part);
     }
   }
+}
+
+/// Appends the clustered parts that the index lacks and notes where each clustered part stands.
+void AppendMissingParts(const IndexLayout& clustered, IndexLayout* index) {
   for (const KeyPartCodec& wanted : clustered.parts) {
     uint32_t place = UINT32_MAX;
     for (uint32_t i = 0; i < index->parts.size() && wanted.column != kNoColumn; ++i) {
@@ -132,6 +135,17 @@ void AppendClusteredParts(const KEY& key, const IndexLayout& clustered, IndexLay
     }
     index->clustered_parts.push_back(place);
   }
+}
+
+void AppendClusteredParts(const KEY& key, const IndexLayout& clustered, KeyOrder order,
+                          IndexLayout* index) {
+  IndexLayout in_server_order = *index;
+  AppendServerParts(key, clustered, &in_server_order);
+  if (order == KeyOrder::kServer) *index = in_server_order;
+  AppendMissingParts(clustered, index);
+  const auto& wanted = in_server_order.parts;
+  index->searchable = wanted.size() <= index->parts.size() &&
+                      std::equal(wanted.begin(), wanted.end(), index->parts.begin(), SamePart);
   const size_t first = index->parts.size() - clustered.parts.size();
   index->clustered_is_tail = first == index->declared_parts;
   for (uint32_t i = 0; i < clustered.parts.size() && index->clustered_is_tail; ++i) {
@@ -149,14 +163,15 @@ void ChoosePayload(IndexLayout* index) {
   }
 }
 
-bool MakeSecondaries(const TABLE* table, TableLayout* layout, std::string* refusal) {
+bool MakeSecondaries(const TABLE* table, KeyOrder order, TableLayout* layout,
+                     std::string* refusal) {
   layout->ordinal_of_key.assign(table->s->keys, 0);
   for (uint32_t key = 0; key < table->s->keys; ++key) {
     if (key == table->s->primary_key) continue;
     IndexLayout index;
     index.server_key = key;
     if (!MakeParts(table->key_info[key], *layout, &index, refusal)) return false;
-    AppendClusteredParts(table->key_info[key], layout->indexes[0], &index);
+    AppendClusteredParts(table->key_info[key], layout->indexes[0], order, &index);
     ChoosePayload(&index);
     layout->ordinal_of_key[key] = static_cast<uint32_t>(layout->indexes.size());
     layout->indexes.push_back(std::move(index));
@@ -223,13 +238,13 @@ Status CheckTableLimits(const TableLayout& layout) {
   return fits ? Status::Ok() : Status(Code::kTooBig, "row too large");
 }
 
-bool MakeTableLayout(const TABLE* table, uint32_t page_size_bytes, TableLayout* layout,
-                     std::string* refusal) {
+bool MakeTableLayout(const TABLE* table, uint32_t page_size_bytes, KeyOrder order,
+                     TableLayout* layout, std::string* refusal) {
   layout->page_size_bytes = page_size_bytes;
   if (!MakeColumns(table, layout, refusal)) return false;
   MakeNullImages(table, layout);
   if (!MakeClustered(table, layout, refusal)) return false;
-  if (!MakeSecondaries(table, layout, refusal)) return false;
+  if (!MakeSecondaries(table, order, layout, refusal)) return false;
   MakeRuns(layout);
   return true;
 }

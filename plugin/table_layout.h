@@ -34,14 +34,21 @@ struct NullGroup {
   uint32_t last_column = 0;
 };
 
+/// Which parts of the clustered key a secondary key has behind its own, and in which order.
+enum class KeyOrder {
+  kServer,   ///< first those that the server counts as parts of the index
+  kFormat1,  ///< those that it lacks; differs where the clustered key has prefixes of columns
+};
+
 struct IndexLayout {
   uint32_t server_key = 0;          ///< MAX_KEY when it is the hidden clustered index
   std::string name;
   bool unique = false;
   std::vector<KeyPartCodec> parts;  ///< of the tree key; column kNoColumn: the hidden row id
   /// how many of them the user declared; the rest is clustered key. The first parts are the
-  /// server's `actual_key_parts`, one to one.
+  /// server's `actual_key_parts`, one to one, if `searchable`.
   uint32_t declared_parts = 0;
+  bool searchable = true;
   std::vector<uint32_t> payload_columns;  ///< columns whose original bytes the payload keeps
   /// Clustered key part i stands at tree part `clustered_parts[i]`.
   std::vector<uint32_t> clustered_parts;
@@ -88,7 +95,7 @@ inline constexpr char kKeyTooLong[] = "key too long";
 Status CheckTableLimits(const TableLayout& layout);
 
 /// Compiles a table. False with a sentence in *refusal when something is unsupported.
-bool MakeTableLayout(const TABLE* table, uint32_t page_size_bytes, TableLayout* layout,
-                     std::string* refusal);
+bool MakeTableLayout(const TABLE* table, uint32_t page_size_bytes, KeyOrder order,
+                     TableLayout* layout, std::string* refusal);
 
 }  // namespace rowan
