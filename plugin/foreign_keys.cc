@@ -102,15 +102,16 @@ void SetForeignKeyHooks(handlerton* hton) {
   hton->fk_name_suffix = {STRING_WITH_LEN("_ibfk_")};
 }
 
-bool ForeignKeysAreUnchecked(THD* thd, const TABLE_SHARE& share) {
-  if (share.foreign_keys == 0 && share.foreign_key_parents == 0) return false;
-  if (is_sql_fk_checks_enabled(thd)) return false;
-  if (thd_test_options(thd, OPTION_NO_FOREIGN_KEY_CHECKS) != 0) return false;
-  if (share.tmp_table != NO_TMP_TABLE) return false;  // ALTER copies rows that were checked
-  if (!thd->lex->is_stmt_row_injection()) return true;
+UncheckedKeys UncheckedForeignKeys(THD* thd, const TABLE_SHARE& share) {
+  if (share.foreign_keys == 0 && share.foreign_key_parents == 0) return UncheckedKeys::kNone;
+  if (is_sql_fk_checks_enabled(thd)) return UncheckedKeys::kNone;
+  if (thd_test_options(thd, OPTION_NO_FOREIGN_KEY_CHECKS) != 0) return UncheckedKeys::kNone;
+  // ALTER copies rows that were checked.
+  if (share.tmp_table != NO_TMP_TABLE) return UncheckedKeys::kNone;
+  if (!thd->lex->is_stmt_row_injection()) return UncheckedKeys::kAll;
   // The server that these rows come from has checked them. But it did not write down what its
   // engine did to the children's rows.
-  return ChangesItsChildren(share);
+  return ChangesItsChildren(share) ? UncheckedKeys::kCascades : UncheckedKeys::kNone;
 }
 
 bool CascadesMayReturn(const TABLE_SHARE& share) {

@@ -13,9 +13,14 @@ namespace rowan {
 /// Announces foreign keys to the server.
 void SetForeignKeyHooks(handlerton* hton);
 
-/// Whether changes of this table's rows could break a foreign key because nobody checks them for
-/// this connection: with innodb_native_foreign_keys=ON the server leaves that to the engine.
-bool ForeignKeysAreUnchecked(THD* thd, const TABLE_SHARE& share);
+/// What nobody does about a table's foreign keys for this connection. The server leaves all of it
+/// to the engine with innodb_native_foreign_keys=ON; and a replica applies rows as they are.
+enum class UncheckedKeys : uint8_t {
+  kNone,
+  kCascades,  ///< what happens to a parent's row has to happen to its children's, too
+  kAll        ///< any change could break a key
+};
+UncheckedKeys UncheckedForeignKeys(THD* thd, const TABLE_SHARE& share);
 
 /// Whether a change of a row can, through cascades, come back to the same table: it is both a
 /// parent and a child whose rows others change.

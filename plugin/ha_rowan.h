@@ -24,6 +24,7 @@
 
 #include "engine/table_cursor.h"
 #include "engine/table_load.h"
+#include "plugin/foreign_keys.h"
 #include "plugin/table_codec.h"
 #include "plugin/table_share.h"
 #include "plugin/thd_context.h"
@@ -214,8 +215,9 @@ class ha_rowan final : public handler, private EntryFilter, private TableCodec::
   // ha_rowan_foreign_keys.cc
   /// The server reads an index of a child after counting and before it looks at the count.
   void RepairCascadeCount() const;
-  /// 0, or an error that has been raised.
-  [[nodiscard]] int CheckMayChange() const;
+  [[nodiscard]] bool MayInsert() const { return unchecked_keys_ != UncheckedKeys::kAll; }
+  [[nodiscard]] bool MayChange() const { return unchecked_keys_ == UncheckedKeys::kNone; }
+  static int RefuseUnchecked();
   /// The row with the clustered key in `old_image_` that is to be changed, which the server read
   /// as `read`: the same, or read again because a cascade may have changed it. kNotFound: it may
   /// also have deleted it.
@@ -281,7 +283,7 @@ class ha_rowan final : public handler, private EntryFilter, private TableCodec::
   bool wrote_blobs_ = false;
   bool shared_blob_may_stay_ = false;  ///< the row being updated is the one read last
 
-  bool foreign_keys_unchecked_ = false;  ///< rows of this table must not be changed
+  UncheckedKeys unchecked_keys_ = UncheckedKeys::kNone;
   bool cascades_may_return_ = false;     ///< to the row of this table that they began with
   std::unique_ptr<TableCursor> stored_reader_;  ///< null until a row had to be read again
   std::vector<uchar> stored_record_;

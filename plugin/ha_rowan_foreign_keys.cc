@@ -17,10 +17,10 @@
 
 namespace rowan {
 
-int ha_rowan::CheckMayChange() const {
-  if (!foreign_keys_unchecked_) return 0;
-  return RefuseUnsupported("changes of a table with foreign keys while "
-                           "innodb_native_foreign_keys=ON leaves them unchecked");
+int ha_rowan::RefuseUnchecked() {
+  return RefuseUnsupported(
+      "changes of a table with foreign keys where innodb_native_foreign_keys=ON, here or at the "
+      "source of the rows, leaves them to the engine");
 }
 
 void ha_rowan::RepairCascadeCount() const {

@@ -81,7 +81,7 @@ int ha_rowan::EnterStatementAs(THD* thd, thr_lock_type lock_type, bool writes) {
     session_ = part.value();
   }
   writes_ = writes;
-  foreign_keys_unchecked_ = writes && ForeignKeysAreUnchecked(thd, *table_share);
+  unchecked_keys_ = writes ? UncheckedForeignKeys(thd, *table_share) : UncheckedKeys::kNone;
   prepared_ = false;
   read_options_.mode = ModeFor(thd, lock_type, writes);
   read_options_.wait_policy = PolicyOf(table);

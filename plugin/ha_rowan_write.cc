@@ -80,7 +80,7 @@ int ha_rowan::NoteFailure(Status status, const UndoPosition& before) {
 
 int ha_rowan::write_row(uchar* record) {
   ha_statistic_increment(&System_status_var::ha_write_count);
-  if (const int refused = CheckMayChange(); refused != 0) return refused;
+  if (!MayInsert()) return RefuseUnchecked();
   const bool generates = table->next_number_field != nullptr && record == table->record[0];
   if (generates) {
     const int error = update_auto_increment();
@@ -188,7 +188,7 @@ bool ha_rowan::SameRow(const uchar* old_record, const uchar* new_record) {
 
 int ha_rowan::update_row(const uchar* old_record, uchar* new_record) {
   ha_statistic_increment(&System_status_var::ha_update_count);
-  if (const int refused = CheckMayChange(); refused != 0) return refused;
+  if (!MayChange()) return RefuseUnchecked();
   if (SameRow(old_record, new_record)) return HA_ERR_RECORD_IS_THE_SAME;
   const UndoPosition before = session_->Savepoint();
   wrote_blobs_ = false;
@@ -234,7 +234,7 @@ Status ha_rowan::UpdateImage(const uchar* old_record, const uchar* new_record) {
 
 int ha_rowan::delete_row(const uchar* record) {
   ha_statistic_increment(&System_status_var::ha_delete_count);
-  if (const int refused = CheckMayChange(); refused != 0) return refused;
+  if (!MayChange()) return RefuseUnchecked();
   const UndoPosition before = session_->Savepoint();
   wrote_blobs_ = false;
   const uchar* stored = nullptr;
