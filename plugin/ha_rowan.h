@@ -218,6 +218,9 @@ class ha_rowan final : public handler, private EntryFilter, private TableCodec::
   [[nodiscard]] bool MayInsert() const { return unchecked_keys_ != UncheckedKeys::kAll; }
   [[nodiscard]] bool MayChange() const { return unchecked_keys_ == UncheckedKeys::kNone; }
   static int RefuseUnchecked();
+  /// Returns `error`, a handler error or 0, having told the statement of one that the server would
+  /// pass over.
+  int RaiseInCascade(int error);
   /// The row with the clustered key in `old_image_` that is to be changed, which the server read
   /// as `read`: the same, or read again because a cascade may have changed it. kNotFound: it may
   /// also have deleted it.

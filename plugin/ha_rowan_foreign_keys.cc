@@ -23,6 +23,15 @@ int ha_rowan::RefuseUnchecked() {
       "source of the rows, leaves them to the engine");
 }
 
+int ha_rowan::RaiseInCascade(int error) {
+  if (error == 0 || error == HA_ERR_END_OF_FILE || table->open_for_fk_name == nullptr) return error;
+  // Between a child's first row and its last one the server reports duplicates only. After anything
+  // else (a deadlock, a lock that was not granted) it would leave the parent's row as it is and go
+  // on with the next one, as if IGNORE had been asked for: with some of the children changed.
+  if (error != HA_ERR_FOUND_DUPP_KEY && !ha_thd()->is_error()) print_error(error, MYF(0));
+  return error;
+}
+
 void ha_rowan::RepairCascadeCount() const {
   // Server 9.7 counts the tables of a cascade, and takes a table that refers to itself off without
   // having counted it. A negative count is too many for it: error 6575, for a tree of two levels.

@@ -230,7 +230,7 @@ int ha_rowan::index_next_same(uchar* record, const uchar*, uint) {
   ha_statistic_increment(&System_status_var::ha_read_next_count);
   // The whole clustered key was given: there is no second row.
   if (search_complete_ && reader_->index() == 0) return HA_ERR_END_OF_FILE;
-  return Found(reader_->Next(record), HA_ERR_END_OF_FILE);
+  return RaiseInCascade(Found(reader_->Next(record), HA_ERR_END_OF_FILE));
 }
 
 // --- ranges ---

@@ -198,7 +198,7 @@ int ha_rowan::update_row(const uchar* old_record, uchar* new_record) {
   Status status = renumbers ? KeepAutoIncrement(old_record, new_record) : Status::Ok();
   if (status.ok()) status = UpdateImage(old_record, new_record);
   kept_blobs_.clear();
-  if (!status.ok()) return NoteFailure(status, before);
+  if (!status.ok()) return RaiseInCascade(NoteFailure(status, before));
   if (renumbers && new_record == table->record[0]) RaiseAutoIncrement(new_record);
   return 0;
 }
@@ -245,14 +245,14 @@ int ha_rowan::delete_row(const uchar* record) {
   if (status.ok()) status = EncodeEntries(stored, nullptr, &old_image_);
   if (status.ok()) status = StoredBlobs(old_image_.key, &old_blobs_);
   if (status.ok()) status = KeepAutoIncrement(record, nullptr);
-  if (!status.ok()) return NoteFailure(status, before);
+  if (!status.ok()) return RaiseInCascade(NoteFailure(status, before));
   entry_views_.clear();
   for (uint32_t i = 1; i < old_image_.entries.size(); ++i) {
     entry_views_.push_back(old_image_.View(i));
   }
   status = session_->DeleteRow(engine_table(), old_image_.key, entry_views_);
   if (status.ok()) status = DropBlobs(old_blobs_);
-  return status.ok() ? 0 : NoteFailure(status, before);
+  return status.ok() ? 0 : RaiseInCascade(NoteFailure(status, before));
 }
 
 }  // namespace rowan
