@@ -10,6 +10,8 @@ namespace {
 
 /// Outcomes are asked for by their own session only, and that one has seen them end.
 constexpr uint64_t kRingEntries = uint64_t{1} << 14;
+/// Rows are locked only where a write meets a duplicate.
+constexpr uint64_t kLockMemoryBytesMax = uint64_t{16} << 20;
 
 }  // namespace
 
@@ -29,7 +31,9 @@ Status TemporaryTables::MakeTransactions() {
   undo_ = std::make_unique<UndoStreams>(allocator_, kTemporaryUndoSpace);
   const Status status = undo_->Create();
   if (!status.ok()) return status;
-  const TxnManagerOptions options{.ring_size = kRingEntries, .temporary = true};
+  const TxnManagerOptions options{.lock_memory_bytes_max = kLockMemoryBytesMax,
+                                  .ring_size = kRingEntries,
+                                  .temporary = true};
   txns_ = std::make_unique<TxnManager>(undo_.get(), log_, options);
   row_undo_ = std::make_unique<RowUndo>(txns_.get(), this, blobs_, this);
   txns_->SetApplier(row_undo_.get());
