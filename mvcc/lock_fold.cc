@@ -88,6 +88,12 @@ Status LockTable::LockScanned(Txn* txn, const LockTarget& target, LockMode mode,
     const LockAsked asked{txn, target, mode, LockKind::kRecord, policy};
     status = impl_->AskQueue(bucket, asked, &covered);
     if (!status.ok()) return status;
+    // An upgrade passes requests that wait already: they are granted by what their queue shows.
+    if (!covered && LockTableImpl::FirstWaiting(bucket, target, false) != nullptr) {
+      LockRequest* request = impl_->NewRequest(txn, target, mode, LockKind::kRecord, true);
+      request->holds = UINT8_MAX;
+      LockTableImpl::AddGranted(bucket, request);
+    }
   }
   CountFolded(txn, 1);
   return impl_->Cover(txn, target.index, mode, piece);

@@ -11,7 +11,10 @@
 //   3. a transaction is alive while it has a request in some queue, and cannot leave Wait while the
 //      graph mutex is held: a search derefers owners under a bucket latch, sleepers at any time;
 //   4. whether a record is free is found out, and it is taken, under the latch of its bucket, also
-//      when it is taken by folding: of two that ask for one record the second one finds the first.
+//      when it is taken by folding: of two that ask for one record the second one finds the first;
+//   5. a folded lock that conflicts with a waiting request has an entry before it in the queue:
+//      what is in the way is made an entry when somebody queues, and a lock that is granted past
+//      those who wait leaves one. So whoever grants need not look at what is folded.
 // Order: graph mutex -> bucket latch -> folded locks -> pool.
 #pragma once
 

@@ -114,6 +114,17 @@ TEST_F(RangeLockTest, AUpgradeFromARangePassesThoseWhoWaitForIt) {
   EXPECT_TRUE(table_.Wait(&txns_[1]).ok());
 }
 
+TEST_F(RangeLockTest, AUpgradePastWaitersIsSeenWhenTheFirstOfThemLeaves) {
+  EXPECT_TRUE(Scan(0, "a", "c", kS).ok());
+  EXPECT_TRUE(Try(1, At("c"), kX, LockKind::kRecord).Is(Code::kLockWait));
+  EXPECT_TRUE(Try(2, At("c"), kS, LockKind::kRecord).Is(Code::kLockWait));
+  EXPECT_TRUE(Scan(0, "a", "c", kX).ok());
+  table_.ReleaseAll(&txns_[1]);  // gives up
+  EXPECT_EQ(Granted(At("c")), (std::vector<uint64_t>{1, 1})) << "not the one that wants to share";
+  table_.ReleaseAll(&txns_[0]);
+  EXPECT_TRUE(table_.Wait(&txns_[2]).ok());
+}
+
 TEST_F(RangeLockTest, ADeadKeyAtTheEndIsAGapUntilItsRecordIsFound) {
   const std::string behind = Behind("c");
   EXPECT_TRUE(table_
