@@ -127,8 +127,8 @@ class BufferPool {
   /// Starts evictor, cleaners and checkpointer (after recovery).
   void StartBackground();
   /// Writes all dirty pages and a checkpoint at the log tail. For shutdown, tests, and the end of
-  /// recovery.
-  Status FlushAndCheckpoint();
+  /// recovery. kInterrupted: not done at `deadline` (MonotonicNanos); pages are left dirty.
+  Status FlushAndCheckpoint(uint64_t deadline_nanos = UINT64_MAX);
   /// Called before a checkpoint LSN is computed, so that owners can log state that lives outside
   /// pages: what it logs is not below that checkpoint. Set before StartBackground or, where redo is
   /// under way, before EndRedo. Runs on a cleaner, so it must not wait for log space or for a latch

@@ -10,6 +10,7 @@
 
 #include "base/assertions.h"
 #include "base/atomic_max.h"
+#include "base/clock.h"
 #include "base/counters.h"
 #include "wal/control_file.h"
 
@@ -27,6 +28,8 @@ void StoreMin(std::atomic<uint64_t>* target, uint64_t value) {
          !target->compare_exchange_weak(current, value, std::memory_order_acq_rel)) {
   }
 }
+
+Status Late() { return Status(Code::kInterrupted, "the time to write pages is over"); }
 
 uint32_t DivideUp(uint32_t value, uint32_t unit) { return (value + unit - 1) / unit; }
 
@@ -94,6 +97,10 @@ void Checkpointer::JoinShards() {
   for (Shard& shard : shards_) shard.busy.store(false, std::memory_order_release);
 }
 
+bool Checkpointer::IsLate(const Round& round) {
+  return round.deadline_nanos != UINT64_MAX && MonotonicNanos() >= round.deadline_nanos;
+}
+
 bool Checkpointer::BeginShard(uint32_t number, SweepMode mode, std::vector<SweptShard>* swept) {
   Shard& shard = shards_[number];
   while (shard.busy.exchange(true, std::memory_order_acq_rel)) {
@@ -110,10 +117,9 @@ bool Checkpointer::BeginShard(uint32_t number, SweepMode mode, std::vector<Swept
   return true;
 }
 
-Status Checkpointer::SweepShard(PageWriter* writer, SweepMode mode, size_t index,
-                                std::vector<SweptShard>* swept,
-                                std::vector<Postponed>* postponed) {
-  SweptShard& shard = (*swept)[index];
+Status Checkpointer::SweepShard(PageWriter* writer, Round* round) {
+  const SweepMode mode = round->mode;
+  SweptShard& shard = round->swept.back();
   // A page changed within the last fraction of the log is probably hot: one write per round does.
   // Unless that was long ago: the log of an idle pool does not grow, and its end is written too.
   const uint64_t young_bytes =
@@ -137,24 +143,27 @@ Status Checkpointer::SweepShard(PageWriter* writer, SweepMode mode, size_t index
       if (mode == SweepMode::kLazy) {
         shard.left = std::min(shard.left, dirty);
       } else {
-        postponed->push_back({frame, index});
+        round->postponed.push_back({frame, round->swept.size() - 1});
       }
     }
     if (writer->full()) {
       const Status status = writer->Push();
       if (!status.ok()) return status;
+      if (IsLate(*round)) return Late();
     }
   }
   return Status::Ok();
 }
 
-Status Checkpointer::WritePostponed(PageWriter* writer, const std::vector<SweptShard>& swept,
-                                    std::vector<Postponed>* postponed) {
+Status Checkpointer::WritePostponed(PageWriter* writer, Round* round) {
+  std::vector<Postponed>* const postponed = &round->postponed;
+  const std::vector<SweptShard>& swept = round->swept;
   while (!postponed->empty()) {
     // Flushed before waiting for a latch: its holder may be in need of the frames we hold.
     Status status = writer->Flush();
     if (!status.ok()) return status;
     if (core_->Stopped()) return Status(Code::kStopped, "the log is stopped");
+    if (IsLate(*round)) return Late();
     const Postponed waiting = postponed->back();
     const uint64_t dirty = waiting.frame->FirstDirtyLsn();
     if (dirty == 0 || dirty >= swept[waiting.swept].start) {
@@ -185,17 +194,21 @@ void Checkpointer::EndShards(const std::vector<SweptShard>& swept, bool written)
   }
 }
 
-Status Checkpointer::Sweep(PageWriter* writer, uint32_t first, uint32_t count, SweepMode mode) {
+Status Checkpointer::Sweep(PageWriter* writer, uint32_t first, uint32_t count, SweepMode mode,
+                           uint64_t deadline_nanos) {
   const uint32_t shards = shard_count();
-  std::vector<SweptShard> swept;
-  std::vector<Postponed> postponed;
+  Round round{.mode = mode, .deadline_nanos = deadline_nanos};
   Status status;
   for (uint32_t i = 0; i < count && status.ok(); ++i) {
-    if (!BeginShard((first + i) % shards, mode, &swept)) continue;
-    status = SweepShard(writer, mode, swept.size() - 1, &swept, &postponed);
+    if (!BeginShard((first + i) % shards, mode, &round.swept)) continue;
+    status = SweepShard(writer, &round);
   }
-  if (status.ok()) status = WritePostponed(writer, swept, &postponed);
-  EndShards(swept, status.ok());
+  if (status.ok()) status = WritePostponed(writer, &round);
+  if (status.Is(Code::kInterrupted)) {
+    const Status flushed = writer->Flush();  // what was pushed is under way
+    if (!flushed.ok()) status = flushed;
+  }
+  EndShards(round.swept, status.ok());
   return status;
 }
 

@@ -50,8 +50,10 @@ class Checkpointer {
 
   /// Sweeps `count` shards from `first` on (wrapping), in one or more batches of `writer`. Shards
   /// that someone else is sweeping are left out, but for an urgent sweep of one shard, which waits.
-  /// The caller holds no latch. kStopped.
-  Status Sweep(PageWriter* writer, uint32_t first, uint32_t count, SweepMode mode);
+  /// The caller holds no latch. kStopped. kInterrupted: not done at `deadline` (MonotonicNanos),
+  /// which is looked at between batches; what is left stays dirty.
+  Status Sweep(PageWriter* writer, uint32_t first, uint32_t count, SweepMode mode,
+               uint64_t deadline_nanos = UINT64_MAX);
 
   /// Publishes the highest checkpoint that the sweeps have proven. Cheap when it did not move.
   Status WriteCheckpoint();
@@ -92,11 +94,19 @@ class Checkpointer {
     size_t swept = 0;  ///< index into swept list
   };
 
+  /// One sweep of some shards.
+  struct Round {
+    SweepMode mode = SweepMode::kLazy;
+    uint64_t deadline_nanos = UINT64_MAX;
+    std::vector<SweptShard> swept{};
+    std::vector<Postponed> postponed{};
+  };
+
+  static bool IsLate(const Round& round);
   bool BeginShard(uint32_t number, SweepMode mode, std::vector<SweptShard>* swept);
-  Status SweepShard(PageWriter* writer, SweepMode mode, size_t index,
-                    std::vector<SweptShard>* swept, std::vector<Postponed>* postponed);
-  Status WritePostponed(PageWriter* writer, const std::vector<SweptShard>& swept,
-                        std::vector<Postponed>* postponed);
+  /// The shard that was begun last.
+  Status SweepShard(PageWriter* writer, Round* round);
+  Status WritePostponed(PageWriter* writer, Round* round);
   void EndShards(const std::vector<SweptShard>& swept, bool written);
   void JoinShards();
   /// REQUIRES: shards_mutex_, or a sweep in progress.

@@ -86,7 +86,7 @@ struct BufferPool::Impl {
   /// Frees frames of dropped spaces, a bounded number. True if there is more to do.
   bool ForgetDeadSpaces();
   void ForgetPages(SpaceId space, uint32_t pages);
-  Status FlushAllLocked();
+  Status FlushAllLocked(uint64_t deadline_nanos);
   Status Shrink(uint32_t frames);
   Status Grow(uint32_t frames);
   void RetireFreeFrames();

@@ -257,29 +257,31 @@ bool BufferPool::Impl::ForgetDeadSpaces() {
   return false;
 }
 
-Status BufferPool::Impl::FlushAllLocked() {
+Status BufferPool::Impl::FlushAllLocked(uint64_t deadline_nanos) {
   // Several shards at a time, so that batches are full.
   constexpr uint32_t kShardsPerSweep = 64;
   const Lsn target(core.LogTail());
   const uint32_t shards = checkpointer.shard_count();
   for (uint32_t first = 0; first < shards; first += kShardsPerSweep) {
     const uint32_t count = std::min(kShardsPerSweep, shards - first);
-    const Status status = checkpointer.Sweep(&flush_writer, first, count, SweepMode::kUrgent);
+    const Status status = checkpointer.Sweep(&flush_writer, first, count, SweepMode::kUrgent,
+                                             deadline_nanos);
     if (!status.ok()) return status;
   }
   // Those that a cleaner was sweeping, one by one: then its end is waited for.
   for (uint32_t shard = 0; shard < shards; ++shard) {
     if (checkpointer.CleanUpto(shard) >= target) continue;
-    const Status status = checkpointer.Sweep(&flush_writer, shard, 1, SweepMode::kUrgent);
+    const Status status = checkpointer.Sweep(&flush_writer, shard, 1, SweepMode::kUrgent,
+                                             deadline_nanos);
     if (!status.ok()) return status;
   }
   return Status::Ok();
 }
 
-Status BufferPool::FlushAndCheckpoint() {
+Status BufferPool::FlushAndCheckpoint(uint64_t deadline_nanos) {
   std::lock_guard guard(impl_->flush_mutex);
   if (impl_->core.Stopped()) return Status(Code::kStopped, "the log is stopped");
-  const Status status = impl_->FlushAllLocked();
+  const Status status = impl_->FlushAllLocked(deadline_nanos);
   return status.ok() ? impl_->checkpointer.WriteCheckpoint() : status;
 }
 

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <thread>
 
+#include "base/clock.h"
 #include "base/logging.h"
 #include "engine/engine_impl.h"
 #include "engine/statistics.h"
@@ -20,6 +21,7 @@ constexpr uint64_t kRecordsPerUnit = 4096;
 /// Losers that are rolled back at the same time, at most: they wait for each other's pages only.
 constexpr uint32_t kRollbackWorkersMax = 4;
 constexpr std::chrono::milliseconds kPurgeTick{20};
+constexpr std::chrono::milliseconds kRedoPoll{5};
 constexpr std::chrono::milliseconds kRollbackTick{100};
 constexpr std::chrono::milliseconds kHousekeepingTick{1000};
 /// Counting goes on at the next tick behind this: it must not take a core for itself.
@@ -57,11 +59,11 @@ void Engine::Impl::StartBackground() {
   for (const auto& thread : threads) thread->Start();
 }
 
-void Engine::Impl::StopBackground() {
+void Engine::Impl::StopBackground(uint64_t redo_deadline_nanos) {
   stopping.store(true, std::memory_order_relaxed);
   for (const auto& thread : threads) thread->Stop();
   // Redo ends last: the others may wait for log space, which its end gives free.
-  StopRedo(!closed);
+  StopRedo(redo_deadline_nanos);
   housekeeping = nullptr;
   threads.clear();
 }
@@ -74,9 +76,15 @@ ThreadLoop::Next Engine::Impl::PurgeTick(uint32_t worker) {
   return more.ok() && more.value() ? ThreadLoop::Next::kAgain : ThreadLoop::Next::kWait;
 }
 
-void Engine::Impl::StopRedo(bool abandon) {
+void Engine::Impl::StopRedo(uint64_t deadline_nanos) {
   if (redo_thread == nullptr) return;
-  if (abandon) recovery->Abandon();
+  if (deadline_nanos != UINT64_MAX) {
+    while (!recovery->finished() && !stopped.load(std::memory_order_acquire) &&
+           MonotonicNanos() < deadline_nanos) {
+      std::this_thread::sleep_for(kRedoPoll);
+    }
+    recovery->Abandon();
+  }
   redo_thread.reset();
 }
 

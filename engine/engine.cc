@@ -4,6 +4,7 @@
 
 #include <set>
 
+#include "base/clock.h"
 #include "base/logging.h"
 #include "engine/engine_impl.h"
 #include "io/file.h"
@@ -19,21 +20,29 @@ Result<std::unique_ptr<Engine>> Engine::Open(const EngineOptions& options) {
 Engine::~Engine() {
   if (!impl_ || impl_->closed) return;
   // As after a crash: threads end, nothing is flushed on purpose.
-  impl_->StopBackground();
+  impl_->StopBackground(0);
   impl_->pool->Close();
 }
 
-Status Engine::Close() {
+Status Engine::Close(uint64_t limit_nanos) {
   if (impl_->closed) return Status::Ok();
   impl_->closed = true;
-  impl_->StopBackground();
+  const uint64_t now = MonotonicNanos();
+  const uint64_t deadline = limit_nanos < UINT64_MAX - now ? now + limit_nanos : UINT64_MAX;
+  impl_->StopBackground(deadline);
   Status status = impl_->FinishRedo();
   if (status.ok()) status = impl_->PersistCounters();
-  if (status.ok()) status = impl_->pool->FlushAndCheckpoint();
+  if (status.ok()) status = impl_->pool->FlushAndCheckpoint(deadline);
   impl_->pool->Close();
   impl_->files->RemoveTemporary().Ignore();  // the next start tries again
+  const bool late = status.Is(Code::kInterrupted);
   const Status log_status = impl_->log->Close();
-  if (status.ok()) status = log_status;
+  if (late && log_status.ok()) {
+    LogInfo("The time for the shutdown was over before all changed pages were written. Nothing is "
+            "lost: the redo log has the rest, and the next start redoes it while it serves.");
+    return log_status;
+  }
+  if (status.ok() || late) status = log_status;
   if (status.ok()) {
     status = impl_->control->Update([this](ControlData& data) {
       data.clean_shutdown = true;

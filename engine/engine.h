@@ -36,8 +36,10 @@ class Engine {
                                               const EngineOptions& options);
   /// Without Close: as after a crash (for tests), except that memory is released.
   ~Engine();
-  /// Clean shutdown: everything flushed, control file marked. Sessions must be gone.
-  Status Close();
+  /// Clean shutdown: everything flushed, control file marked. Sessions must be gone. What is not
+  /// written when the time is over stays with the redo log: the next start then redoes it while it
+  /// serves, as after a crash. Ok all the same.
+  Status Close(uint64_t limit_nanos = UINT64_MAX);
 
   std::unique_ptr<Session> NewSession() { return std::make_unique<Session>(this); }
 

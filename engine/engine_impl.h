@@ -89,9 +89,10 @@ struct Engine::Impl {
 
   // background.cc
   void StartBackground();
-  void StopBackground();
-  /// `abandon`: where it stands, as a crash would.
-  void StopRedo(bool abandon);
+  /// The deadlines (MonotonicNanos) are for redo, which is then abandoned where it stands, as by a
+  /// crash; UINT64_MAX: it is finished.
+  void StopBackground(uint64_t redo_deadline_nanos);
+  void StopRedo(uint64_t deadline_nanos);
   ThreadLoop::Next PurgeTick(uint32_t worker);
   ThreadLoop::Next RollbackTick();
   ThreadLoop::Next RedoTick();

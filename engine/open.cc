@@ -339,7 +339,7 @@ Status Engine::Impl::Recover(const ControlData& control_data) {
     status = FinishRedo();
   }
   if (status.ok()) status = StartTransactions(control_data);
-  if (!status.ok()) StopRedo(true);
+  if (!status.ok()) StopRedo(0);
   return status;
 }
 

@@ -110,7 +110,7 @@ Status StartEngine() {
 
 void StopEngine() {
   // A failure has been logged; the next start recovers.
-  g_engine->Close().Ignore();
+  g_engine->Close(ShutdownLimitNanos()).Ignore();
   delete g_engine;
   g_engine = nullptr;
 }

@@ -35,6 +35,7 @@ unsigned long long g_lock_memory;
 unsigned int g_purge_threads;
 unsigned int g_page_cleaners;
 unsigned int g_force_recovery;
+unsigned int g_shutdown_timeout;
 unsigned int g_autoinc_lock_mode;
 unsigned long g_log_sync_method;
 unsigned long g_data_sync_method;
@@ -262,6 +263,11 @@ MYSQL_SYSVAR_ULONGLONG(lock_memory_size, g_lock_memory, PLUGIN_VAR_RQCMDARG,
                        "least 256 MiB. Transactions with few locks are never refused.",
                        (CheckNumber<unsigned long long, 0, kLockMemoryMax, ApplyLockMemory>),
                        (UpdateTo<unsigned long long, ApplyLockMemory>), 0, 0, kLockMemoryMax, 0);
+MYSQL_SYSVAR_UINT(shutdown_timeout, g_shutdown_timeout, PLUGIN_VAR_RQCMDARG,
+                  "Seconds in which a shutdown writes changed pages. The redo log keeps what is "
+                  "left for the next start, which redoes it while it serves. 0: all pages are "
+                  "written, however long that takes.",
+                  nullptr, nullptr, 3, 0, 86400, 0);
 MYSQL_SYSVAR_UINT(purge_threads, g_purge_threads, PLUGIN_VAR_RQCMDARG | PLUGIN_VAR_READONLY,
                   "Threads that remove old row versions.", nullptr, nullptr, 1, 1, 32, 0);
 MYSQL_SYSVAR_UINT(page_cleaners, g_page_cleaners, PLUGIN_VAR_RQCMDARG | PLUGIN_VAR_READONLY,
@@ -320,6 +326,7 @@ SYS_VAR* g_system_variables[] = {MYSQL_SYSVAR(buffer_pool_size),
                                  MYSQL_SYSVAR(purge_threads),
                                  MYSQL_SYSVAR(page_cleaners),
                                  MYSQL_SYSVAR(force_recovery),
+                                 MYSQL_SYSVAR(shutdown_timeout),
                                  MYSQL_SYSVAR(autoinc_lock_mode),
                                  MYSQL_SYSVAR(deadlock_detect),
                                  MYSQL_SYSVAR(data_home_dir),
@@ -362,6 +369,9 @@ Durability FlushLogAtTrxCommit(THD* thd) {
   return static_cast<Durability>(THDVAR(thd, flush_log_at_trx_commit));
 }
 uint32_t LockWaitTimeoutSeconds(THD* thd) { return THDVAR(thd, lock_wait_timeout); }
+uint64_t ShutdownLimitNanos() {
+  return g_shutdown_timeout == 0 ? UINT64_MAX : uint64_t{g_shutdown_timeout} * 1'000'000'000;
+}
 InDoubtPolicy InDoubtPolicyFromVariable() { return static_cast<InDoubtPolicy>(g_in_doubt); }
 bool DeadlockDetect() { return g_deadlock_detect; }
 bool NewInstanceWanted() { return g_new_instance; }

@@ -27,6 +27,8 @@ void ShowSettingsInForce();
 Durability FlushLogAtTrxCommit(THD* thd);
 uint32_t LockWaitTimeoutSeconds(THD* thd);
 bool DeadlockDetect();
+/// UINT64_MAX: without end.
+uint64_t ShutdownLimitNanos();
 InDoubtPolicy InDoubtPolicyFromVariable();
 uint64_t BufferPoolBytes();
 /// rowan_new_instance.
