@@ -187,9 +187,11 @@ Status Engine::Impl::BuildUpperLayers() {
   undo = std::make_unique<UndoStreams>(allocator.get());
   lock_memory_bytes_max = options.lock_memory_bytes_max;
   const TxnManagerOptions txn_options{.lock_memory_bytes_max = LockMemoryBytesMax(),
-                                      .ring_size = options.commit_ring_entries};
+                                      .ring_size = options.commit_ring_entries,
+                                      .shutdown_sign = options.shutdown_sign};
   txns = std::make_unique<TxnManager>(undo.get(), log.get(), txn_options);
-  temporary = std::make_unique<TemporaryTables>(allocator.get(), blobs.get(), log.get());
+  temporary = std::make_unique<TemporaryTables>(allocator.get(), blobs.get(), log.get(),
+                                                options.shutdown_sign);
   txns->SetIdReserver([this](TxnId next_txn, Csn next_csn) {
     const Status status = control->UpdateBothSlots([&](ControlData& data) {
       data.next_txn_id = std::max(data.next_txn_id, next_txn);

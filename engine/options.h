@@ -9,6 +9,7 @@
 
 #include "base/status.h"
 #include "buffer/buffer_pool.h"
+#include "mvcc/work_budget.h"
 #include "wal/log_options.h"
 
 namespace rowan {
@@ -38,6 +39,9 @@ struct EngineOptions {
   /// 0: damage of the undo space that redo meets keeps the instance closed, and tables' files that
   /// cannot be read may do so. 1: it opens all the same, see docs/durability.md.
   uint32_t force_recovery = 0;
+  /// From when it says so, waits for row locks, index builds and long rollbacks end early; what is
+  /// not rolled back is so after the next start. Null: it never does. Any thread.
+  ShutdownSign shutdown_sign = nullptr;
   bool background = true;  ///< false: tests drive purge, cleaning and rollback themselves
 };
 

@@ -140,6 +140,8 @@ void Session::DetachPrepared() {
 
 Result<Session*> Session::Temporary() {
   ROWAN_CHECK(in_transaction());
+  // Rollbacks of temporary tables may have been left, and only their session could see it.
+  if (txns_->ShuttingDown()) return Status(Code::kInterrupted, "the server shuts down");
   if (temporary_ == nullptr) {
     TemporaryTables* tables = engine_->impl()->temporary.get();
     const Status status = tables->Prepare();

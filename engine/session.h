@@ -97,7 +97,8 @@ class Session {
   // --- temporary tables ---
   /// The part of this session that changes and reads temporary tables: a session whose transaction
   /// and statement begin here and end with this one's. REQUIRES: in a transaction. A prepared
-  /// transaction has no part here until it is committed or rolled back.
+  /// transaction has no part here until it is committed or rolled back. kInterrupted from the
+  /// shutdown sign on.
   Result<Session*> Temporary();
   /// Both parts' places, for savepoints.
   struct Place {

@@ -95,6 +95,10 @@ Status TableLoad::Finish() {
   return Status::Ok();
 }
 
+bool TableLoad::IsInterrupted() const {
+  return session_->interrupted() || session_->engine()->impl()->txns->ShuttingDown();
+}
+
 Status TableLoad::BuildIndex(uint32_t ordinal) {
   EntrySorter* sorter = sorters_[ordinal].get();
   Status status = sorter->StartReading();
@@ -113,7 +117,7 @@ Status TableLoad::BuildIndex(uint32_t ordinal) {
       duplicate_key_.assign(entry.key.begin(), entry.key.end());
       return Status(Code::kDuplicate, "duplicate entry", ordinal);
     }
-    if (count % kInterruptionStride == 0 && session_->txn()->interrupted.load()) {
+    if (count % kInterruptionStride == 0 && IsInterrupted()) {
       return Status(Code::kInterrupted, "interrupted while an index was built");
     }
     value_.assign(header.begin(), header.begin() + header_bytes);

@@ -43,6 +43,8 @@ class TableLoad {
  private:
   Status AddRow(Bytes key, Bytes row);
   Status BuildIndex(uint32_t ordinal);
+  /// By a kill or a shutdown.
+  [[nodiscard]] bool IsInterrupted() const;
 
   Session* const session_;
   Table* const table_;

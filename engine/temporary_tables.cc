@@ -33,7 +33,8 @@ Status TemporaryTables::MakeTransactions() {
   if (!status.ok()) return status;
   const TxnManagerOptions options{.lock_memory_bytes_max = kLockMemoryBytesMax,
                                   .ring_size = kRingEntries,
-                                  .temporary = true};
+                                  .temporary = true,
+                                  .shutdown_sign = shutdown_sign_};
   txns_ = std::make_unique<TxnManager>(undo_.get(), log_, options);
   row_undo_ = std::make_unique<RowUndo>(txns_.get(), this, blobs_, this);
   txns_->SetApplier(row_undo_.get());

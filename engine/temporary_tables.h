@@ -30,8 +30,8 @@ namespace rowan {
 
 class TemporaryTables final : public IndexResolver, public ExtensionApplier {
  public:
-  TemporaryTables(PageAllocator* allocator, BlobStore* blobs, Log* log)
-      : allocator_(allocator), blobs_(blobs), log_(log) {}
+  TemporaryTables(PageAllocator* allocator, BlobStore* blobs, Log* log, ShutdownSign shutdown_sign)
+      : allocator_(allocator), blobs_(blobs), log_(log), shutdown_sign_(shutdown_sign) {}
 
   /// Makes the undo streams when called first: an engine without temporary tables has none.
   Status Prepare();
@@ -59,6 +59,7 @@ class TemporaryTables final : public IndexResolver, public ExtensionApplier {
   PageAllocator* const allocator_;
   BlobStore* const blobs_;
   Log* const log_;
+  const ShutdownSign shutdown_sign_;
 
   std::mutex prepare_mutex_;
   // Made under prepare_mutex_, constant once txns_pointer_ is set.

@@ -24,6 +24,7 @@
 #include "base/ids.h"
 #include "base/status.h"
 #include "mvcc/txn.h"
+#include "mvcc/work_budget.h"
 
 namespace rowan {
 
@@ -128,6 +129,8 @@ class LockTable {
   /// Called around sleeps with the waiting transaction; set once before use. For
   /// thd_wait_begin/end.
   void SetWaitHooks(void (*before)(Txn*), void (*after)(Txn*));
+  /// Waits end with kInterrupted when it says so; set once before use.
+  void SetShutdownSign(ShutdownSign sign);
 
  private:
   std::unique_ptr<LockTableImpl> impl_;

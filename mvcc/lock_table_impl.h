@@ -170,6 +170,7 @@ struct LockTableImpl {
   std::atomic<uint64_t> memory_bytes_max;
   const uint64_t bucket_mask;
   std::unique_ptr<LockBucket[]> buckets;
+  ShutdownSign shutdown_sign = nullptr;
   void (*before_sleep)(Txn*) = nullptr;
   void (*after_sleep)(Txn*) = nullptr;
 

@@ -41,6 +41,8 @@ void LockTable::SetWaitHooks(void (*before)(Txn*), void (*after)(Txn*)) {
   impl_->after_sleep = after;
 }
 
+void LockTable::SetShutdownSign(ShutdownSign sign) { impl_->shutdown_sign = sign; }
+
 Status LockTable::Check() const {
   if (!impl_->folded.Check()) return Status(Code::kCorrupt, "the folded locks are in disorder");
   for (uint64_t i = 0; i <= impl_->bucket_mask; ++i) {

@@ -70,6 +70,7 @@ Status LockTableImpl::Sleep(Txn* txn, LockRequest* request) {
     if ((word & LockRequest::kGranted) != 0) return Status::Ok();
     if (txn->chosen_as_victim.load(std::memory_order_acquire)) return Status(Code::kDeadlock);
     if (txn->interrupted.load(std::memory_order_acquire)) return Status(Code::kInterrupted);
+    if (shutdown_sign != nullptr && shutdown_sign()) return Status(Code::kInterrupted);
     const uint64_t now = MonotonicNanos();
     if (now >= deadline) return Status(Code::kLockTimeout);
     if (now >= next_search) {
@@ -77,7 +78,9 @@ Status LockTableImpl::Sleep(Txn* txn, LockRequest* request) {
       search_interval *= 2;
       next_search = now + search_interval;
     }
-    FutexWait(request, word, std::min(deadline, next_search) - now);
+    // Nobody wakes those who wait for rows of a rollback that a shutdown has left.
+    const uint64_t next_look = std::min(next_search, now + kNanosPerSecond);
+    FutexWait(request, word, std::min(deadline, next_look) - now);
   }
 }
 

@@ -63,6 +63,7 @@ struct Txn {
   /// Of a prepared transaction found by recovery: the indexes it changed, each once.
   std::vector<IndexId> changed_indexes;
   bool recovered = false;            ///< found by recovery, has no session
+  bool half_undone = false;          ///< a statement's rollback was left: only rollback is possible
   bool rollback_failed = false;      ///< damage stopped its rollback: it stays listed as unfinished
   uint32_t lock_wait_timeout_s = 50;
   bool deadlock_detect = true;

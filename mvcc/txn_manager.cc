@@ -31,6 +31,10 @@ TxnManager::~TxnManager() = default;
 
 void TxnManager::SetApplier(UndoApplier* applier) { impl_->applier = applier; }
 
+bool TxnManager::ShuttingDown() const {
+  return impl_->shutdown_sign != nullptr && impl_->shutdown_sign();
+}
+
 void TxnManager::SetNextIds(TxnId next_txn, Csn next_csn) {
   // CSN 0 is "no snapshot" and "before everything".
   impl_->first_txn = std::max<uint64_t>(1, next_txn.value());

@@ -24,6 +24,7 @@
 #include "mvcc/snapshot.h"
 #include "mvcc/txn.h"
 #include "mvcc/undo.h"
+#include "mvcc/work_budget.h"
 #include "wal/log.h"
 
 namespace rowan {
@@ -52,6 +53,8 @@ struct TxnManagerOptions {
   /// Rows are seen by the session alone that writes them, without snapshots, and are gone with the
   /// engine: a commit waits for nothing and purges what it leaves behind itself.
   bool temporary = false;
+  /// A rollback that takes long, and waits for locks, end early when it says so. May be null.
+  ShutdownSign shutdown_sign = nullptr;
 };
 
 class TxnManager {
@@ -62,6 +65,7 @@ class TxnManager {
   /// Before the first transaction.
   void SetApplier(UndoApplier* applier);
   void SetNextIds(TxnId next_txn, Csn next_csn);
+  [[nodiscard]] bool ShuttingDown() const;
   /// Reserves ids on disk ahead of use; called with the new high-water marks, rarely. Without one,
   /// nothing is reserved.
   void SetIdReserver(std::function<Status(TxnId next_txn_id, Csn next_csn)> reserve);
@@ -102,9 +106,11 @@ class TxnManager {
   Status MakeDurable();
   /// Ends the transaction in any case. When damage or a stopped engine prevents undoing everything,
   /// the error is returned, the rows stay locked by a transaction that the manager keeps and lists,
-  /// and the next start tries again.
+  /// and the next start tries again. A shutdown leaves what it finds of a long rollback to the next
+  /// start in the same way, which is no error: the outcome is certain.
   Status Rollback(Txn* txn);
-  /// After an error the whole transaction must be rolled back.
+  /// After an error the whole transaction must be rolled back; after kInterrupted (a shutdown) it
+  /// cannot be committed or prepared any more.
   Status RollbackTo(Txn* txn, const UndoPosition& position);
   [[nodiscard]] UndoPosition Savepoint(const Txn* txn) const;
 

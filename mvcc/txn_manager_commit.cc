@@ -8,6 +8,13 @@
 #include "mvcc/txn_manager_impl.h"
 
 namespace rowan {
+namespace {
+
+Status HalfUndone() {
+  return Status(Code::kInterrupted, "the server shuts down; rollback goes on at its next start");
+}
+
+}  // namespace
 
 void TxnManager::Impl::Reset(Txn* txn, TxnState state) {
   txn->id.store(0, std::memory_order_relaxed);
@@ -17,6 +24,7 @@ void TxnManager::Impl::Reset(Txn* txn, TxnState state) {
   txn->undo_end = {};
   txn->undo_records = 0;
   txn->undo_bytes = 0;
+  txn->half_undone = false;
   txn->commit_begin_nanos = 0;
   txn->xid.clear();
 }
@@ -43,6 +51,7 @@ Status TxnManager::Commit(Txn* txn, Durability durability, bool wait) {
     impl_->EndWithoutUndo(txn, TxnState::kCommitted);
     return Status::Ok();
   }
+  if (txn->half_undone) return HalfUndone();
   const uint64_t begin_nanos =
       txn->commit_begin_nanos != 0 ? txn->commit_begin_nanos : MonotonicNanos();
   struct {
@@ -80,6 +89,7 @@ void TxnManager::Impl::PurgeCommitted(const Txn* txn) {
 
 Status TxnManager::Prepare(Txn* txn, Bytes xid) {
   CloseSnapshot(txn);
+  if (txn->half_undone) return HalfUndone();
   if (txn->undo_start.page != kNoPage) {
     txn->commit_begin_nanos = MonotonicNanos();
     const Result<Lsn> end = impl_->undo->MarkPrepared(txn, xid);
@@ -115,8 +125,11 @@ Status TxnManager::Impl::UndoDownTo(Txn* txn, const UndoPosition& position, Work
 
 Status TxnManager::RollbackTo(Txn* txn, const UndoPosition& position) {
   if (txn->undo_records <= position.records) return Status::Ok();
-  WorkBudget unlimited(UINT64_MAX);
-  return impl_->UndoDownTo(txn, position, &unlimited);
+  WorkBudget budget = WorkBudget::UntilShutdown(impl_->shutdown_sign);
+  const Status status = impl_->UndoDownTo(txn, position, &budget);
+  if (!status.Is(Code::kBusy) || !budget.exhausted()) return status;
+  txn->half_undone = true;
+  return HalfUndone();
 }
 
 Status TxnManager::Impl::UndoEverything(Txn* txn, WorkBudget* budget) {
@@ -131,7 +144,12 @@ Status TxnManager::Impl::UndoEverything(Txn* txn, WorkBudget* budget) {
 
 void TxnManager::Impl::KeepFailed(Txn* txn, Status reason) {
   const TxnId id = txn->txn_id();
-  if (!reason.Is(Code::kStopped)) {
+  if (reason.Is(Code::kInterrupted)) {
+    if (!temporary) {
+      LogInfo("The rollback of transaction {} goes on after the next start; {} undo records are "
+              "left.", id.value(), txn->undo_records);
+    }
+  } else if (!reason.Is(Code::kStopped)) {
     LogError("Rolling back transaction {} failed after {} undo records were left: {}. Its rows "
              "stay "
              "locked; the next start tries again.", id.value(), txn->undo_records,
@@ -162,12 +180,15 @@ Status TxnManager::Rollback(Txn* txn) {
     return Status::Ok();
   }
   const bool was_prepared = txn->state == TxnState::kPrepared;
-  WorkBudget unlimited(UINT64_MAX);
-  const Status status = impl_->UndoEverything(txn, &unlimited);
+  WorkBudget budget = WorkBudget::UntilShutdown(impl_->shutdown_sign);
+  Status status = impl_->UndoEverything(txn, &budget);
+  if (status.Is(Code::kBusy) && budget.exhausted()) status = HalfUndone();
   return impl_->FinishRollback(txn, status, was_prepared);
 }
 
 Status TxnManager::Impl::FinishRollback(Txn* txn, Status undone, bool was_prepared) {
+  // By a shutdown: the rest is undone for certain.
+  const bool left = undone.Is(Code::kInterrupted) && txn->state == TxnState::kActive;
   if (undone.ok()) {
     // A CSN too, so that snapshots taken before and after the end can be told apart.
     const Csn csn(next_csn.fetch_add(1, std::memory_order_seq_cst));
@@ -177,8 +198,9 @@ Status TxnManager::Impl::FinishRollback(Txn* txn, Status undone, bool was_prepar
     KeepFailed(txn, undone);
   }
   Reset(txn, TxnState::kRolledBack);
+  if (!undone.ok() && !left) return undone;
   // The coordinator forgets the transaction now: it must not come back prepared after a crash.
-  return undone.ok() && was_prepared ? log->WaitDurable(log->tail()) : undone;
+  return was_prepared ? log->WaitDurable(log->tail()) : Status::Ok();
 }
 
 }  // namespace rowan

@@ -23,8 +23,11 @@ struct TxnManager::Impl {
       : undo(undo_streams),
         log(redo_log),
         temporary(options.temporary),
+        shutdown_sign(options.shutdown_sign),
         ring(options.ring_size),
-        locks(options.lock_memory_bytes_max) {}
+        locks(options.lock_memory_bytes_max) {
+    locks.SetShutdownSign(shutdown_sign);
+  }
 
   // --- ids (txn_manager.cc) ---
   /// Next id, claimed in the ring; kNoTxn when ids have to be reserved first.
@@ -44,7 +47,7 @@ struct TxnManager::Impl {
   Status UndoEverything(Txn* txn, WorkBudget* budget);
   /// Behind UndoEverything.
   Status FinishRollback(Txn* txn, Status undone, bool was_prepared);
-  /// The rollback of `txn` failed: a transaction of the manager's takes its place.
+  /// The rollback of `txn` failed or was left: a transaction of the manager's takes its place.
   void KeepFailed(Txn* txn, Status reason);
 
   // --- transactions without session (txn_manager_recovery.cc) ---
@@ -65,6 +68,7 @@ struct TxnManager::Impl {
   UndoStreams* const undo;
   Log* const log;
   const bool temporary;
+  const ShutdownSign shutdown_sign;
   UndoApplier* applier = nullptr;
   std::function<Status(TxnId, Csn)> reserve;
 

@@ -10,6 +10,7 @@
 #include "mysql/plugin.h"
 #include "mysqld_error.h"
 #include "sql/handler.h"
+#include "sql/mysqld.h"
 #include "sql/sql_class.h"
 #include "sql/sql_plugin_ref.h"
 
@@ -101,6 +102,7 @@ Status StartEngine() {
   const Status status = OptionsFromVariables(&options);
   if (!status.ok()) return status;
   options.before_creation = [&options] { return CheckNothingIsMissing(options.folder); };
+  options.shutdown_sign = [] { return connection_events_loop_aborted(); };
   Result<std::unique_ptr<Engine>> opened = Engine::Open(options);
   if (!opened.ok()) return opened.status();
   g_engine = std::move(opened).value().release();

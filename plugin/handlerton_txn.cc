@@ -50,6 +50,8 @@ int Rollback(handlerton*, THD* thd, bool all) {
   const bool whole = EndsTransaction(thd, all);
   const Status status = whole ? session->Rollback() : session->EndStatement(StatementEnd::kUndo);
   if (whole) context->changed_catalog = false;
+  // Half of a statement may be left: nothing of the transaction can stay.
+  if (!whole && !status.ok()) thd_mark_transaction_to_rollback(thd, 1);
   return HandlerError(thd, status);
 }
 

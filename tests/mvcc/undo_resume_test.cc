@@ -151,6 +151,53 @@ TEST_F(UndoResumeTest, LosersAreRolledBackByAnyNumberOfWorkers) {
   ExpectNothingLeft();
 }
 
+TEST_F(UndoResumeTest, AShutdownLeavesALongRollbackToTheNextStart) {
+  constexpr uint64_t kMany = 3000;  // several looks at the sign
+  Txn txn;
+  ASSERT_TRUE(world_.Write(&txn, 3, 7).ok());
+  const UndoPosition before = world_.manager().Savepoint(&txn);
+  WriteMany(&txn, 9, kMany);
+  const TxnId id = txn.txn_id();
+  UndoWorld::shutting_down = true;
+  EXPECT_TRUE(world_.manager().RollbackTo(&txn, before).Is(Code::kInterrupted));
+  const uint64_t left = world_.Cell(9);
+  EXPECT_GT(left, 0u);
+  EXPECT_LT(left, kMany);
+  // Half of the statement is there: it must not become durable by any way.
+  EXPECT_TRUE(world_.manager().Commit(&txn, Durability::kDurable, true).Is(Code::kInterrupted));
+  EXPECT_TRUE(world_.manager().Prepare(&txn, AsBytes("x")).Is(Code::kInterrupted));
+  EXPECT_TRUE(world_.manager().Rollback(&txn).ok());
+  EXPECT_GT(world_.Cell(9), 0u);
+  EXPECT_LT(world_.Cell(9), left);
+  EXPECT_TRUE(world_.manager().IsActive(id));  // its rows stay locked
+  Txn shorter;
+  WriteMany(&shorter, 10, 10);
+  EXPECT_TRUE(world_.manager().Rollback(&shorter).ok());
+  EXPECT_EQ(world_.Cell(10), 0u);
+  KillAndStart();
+  world_.RollBackLosers();
+  EXPECT_EQ(world_.Cell(3), 0u);
+  EXPECT_EQ(world_.Cell(9), 0u);
+  ExpectNothingLeft();
+}
+
+TEST_F(UndoResumeTest, AShutdownLeavesTheRollbackOfAPreparedTransaction) {
+  Txn txn;
+  WriteMany(&txn, 9, 3000);
+  ASSERT_TRUE(world_.manager().Prepare(&txn, AsBytes("x")).ok());
+  UndoWorld::shutting_down = true;
+  // The coordinator forgets it behind this.
+  ASSERT_TRUE(world_.manager().Rollback(&txn).ok());
+  EXPECT_GT(world_.Cell(9), 0u);
+  const Status status = world_.Start();
+  ASSERT_TRUE(status.ok()) << status.message();
+  EXPECT_TRUE(world_.manager().PreparedXids().empty());
+  EXPECT_EQ(world_.manager().LoserCount(), 1u);
+  world_.RollBackLosers();
+  EXPECT_EQ(world_.Cell(9), 0u);
+  ExpectNothingLeft();
+}
+
 /// Cuts the power at every change that `work` makes, from `begin` on, and looks at what is left.
 template <typename Begin, typename Work, typename Finish>
 void CutEverywhere(Begin begin, Work work, Finish finish) {

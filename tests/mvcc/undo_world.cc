@@ -118,9 +118,12 @@ Status UndoWorld::OpenAll(Lsn log_end) {
   pool_ = std::move(pool).value();
   allocator_ = std::make_unique<PageAllocator>(pool_.get(), control_->data().instance_id);
   undo_ = std::make_unique<UndoStreams>(allocator_.get());
+  shutting_down.store(false);
   manager_ = std::make_unique<TxnManager>(
       undo_.get(), log_.get(),
-      TxnManagerOptions{.lock_memory_bytes_max = 1u << 20, .ring_size = 1024});
+      TxnManagerOptions{.lock_memory_bytes_max = 1u << 20,
+                        .ring_size = 1024,
+                        .shutdown_sign = [] { return shutting_down.load(); }});
   manager_->SetApplier(this);
   manager_->SetIdReserver([this](TxnId next_txn, Csn next_csn) {
     return control_->Update([&](ControlData& data) {

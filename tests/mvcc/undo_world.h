@@ -8,6 +8,7 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -66,6 +67,7 @@ class UndoWorld : public UndoApplier {
   /// "type:payload" of everything purged in this run, cells as "cell=old value".
   std::vector<std::string> purged;
   std::function<Status(const UndoRecordCopy&)> on_undo;  ///< fails the undo of chosen records
+  static inline std::atomic<bool> shutting_down{false};  ///< for the manager; down at every start
 
  private:
   Status OpenAll(Lsn log_end);

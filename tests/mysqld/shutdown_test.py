@@ -7,12 +7,14 @@ changes ROWAN_TEST_ROWS rows (150,000) with two secondary indexes. The server it
 or more for an empty shutdown, which is measured first.
 """
 import os
+import threading
 import time
 
-from framework import main
+from framework import ConnectionLost, MysqlError, main
 
 _ROWS = int(os.environ.get("ROWAN_TEST_ROWS", 150_000))
 _ROWS_PER_STATEMENT = 50_000
+_UNDER_WAY_S = 0.3  # from when a statement counts as begun
 _LONGER_S = 2.5  # than the shutdown of a server that has nothing to do
 _OPTIONS = ("--loose-rowan-purge-threads=2", "--loose-rowan-lock-memory-size=1G",
             "--cte-max-recursion-depth=1000000")
@@ -95,6 +97,90 @@ def test_shutdown_during_background_rollback(t):
                "the rollback ends", 120)
     t.equal(_sums(client, "kept"), (sums[0], sums[1], 2))
     t.check_table("kept", client)
+    server.destroy()
+
+
+def _begin(client, statement):
+    """Runs a statement that the shutdown is going to interrupt; returns its thread."""
+    def run():
+        try:
+            client.execute(statement)
+        except (ConnectionLost, MysqlError, OSError):
+            pass
+    thread = threading.Thread(target=run)
+    thread.start()
+    time.sleep(_UNDER_WAY_S)
+    return thread
+
+
+def test_shutdown_during_a_clients_rollback(t):
+    server, limit_s = _new_server(t)
+    client = t.client(server)
+    _fill(client, "kept")
+    sums = _sums(client, "kept")
+    client.execute("CREATE TABLE other (id INT PRIMARY KEY)")
+    client.execute("INSERT INTO other VALUES (1)")
+    client.execute("CREATE TEMPORARY TABLE scratch LIKE kept")
+    client.execute("INSERT INTO scratch SELECT * FROM kept")
+    client.execute("BEGIN")
+    for _ in range(3):
+        client.execute("UPDATE kept SET v = v + 1, k = k + 1")
+        client.execute("UPDATE scratch SET v = v + 1, k = k + 1")
+    thread = _begin(client, "ROLLBACK")
+    _timed_stop(t, server, "a client's ROLLBACK", limit_s)
+    thread.join()
+    t.true("goes on after the next start" in server.messages(), "the rollback was through")
+    server.start()
+    client = t.client(server)
+    client.execute("UPDATE other SET id = id + 1")
+    t.equal(client.query("SELECT id FROM other"), [(2,)], "the other table")
+    t.equal(_sums(client, "kept"), sums, "what is not rolled back yet is not seen")
+    t.wait_for(lambda: ", recovered" not in client.query("SHOW ENGINE ROWAN STATUS")[0][2],
+               "the rollback ends", 120)
+    client.execute(f"UPDATE kept SET v = v + 1 WHERE id = 0 OR id = {_ROWS - 1}")
+    t.equal(_sums(client, "kept"), (sums[0], sums[1], 2))
+    t.check_table("kept", client)
+    server.destroy()
+
+
+def _session(t, server):
+    """One that does not wait for what a prepared transaction locks in the dictionary."""
+    client = t.client(server, database="")
+    client.execute(f"USE {t.database}")
+    return client
+
+
+def test_shutdown_during_long_statements(t):
+    server, limit_s = _new_server(t)
+    client = t.client(server)
+    _fill(client, "source")
+    sums = _sums(client, "source")
+    client.execute("CREATE TABLE target LIKE source")
+    client.execute("CREATE TABLE prepared (id INT PRIMARY KEY)")
+    client.execute("XA START 'x'")
+    client.execute("INSERT INTO prepared VALUES (1)")
+    client.execute("XA END 'x'")
+    client.execute("XA PREPARE 'x'")
+    for statement in ("INSERT INTO target SELECT * FROM source",
+                      "ALTER TABLE source ADD COLUMN (more INT), ALGORITHM=COPY",
+                      "CREATE INDEX by_all ON source (v, k, id)",
+                      "DELETE FROM prepared WHERE id = 1"):  # waits for the prepared transaction
+        idle = _session(t, server)
+        idle.execute("BEGIN")
+        idle.execute("INSERT INTO target VALUES (-1, 0, 0)")
+        thread = _begin(_session(t, server), statement)
+        _timed_stop(t, server, statement.split(" ON ")[0], limit_s)
+        thread.join()
+        server.start()
+        t.equal(_sums(_session(t, server), "source"), sums, statement)
+    client = _session(t, server)
+    t.wait_for(lambda: ", recovered" not in client.query("SHOW ENGINE ROWAN STATUS")[0][2].replace(
+        "prepared, recovered", ""), "the rollbacks end", 120)
+    client.execute("XA COMMIT 'x'")
+    t.equal(client.query("SELECT COUNT(*) FROM prepared"), [(1,)])
+    t.equal(client.query("SELECT COUNT(*) FROM target"), [(0,)])
+    t.check_table("source", client)
+    t.check_table("target", client)
     server.destroy()
 
 
