@@ -59,7 +59,7 @@ Status LogFileSet::Create(Lsn end) {
   if (!files.ok()) return files.status();
   std::lock_guard lock(mutex_);
   const uint64_t file_bytes = NextFileBytes();
-  const uint64_t number = end.value() / file_bytes;
+  const uint64_t number = (end.value() - 1) / file_bytes;
   map_.Reset(number, number * file_bytes);
   const Status status = RemoveStrays(files.value());
   return status.ok() ? PrepareTwoLocked(end.value(), end.value()) : status;
@@ -78,7 +78,8 @@ Status LogFileSet::Recover(Lsn checkpoint, Lsn end) {
 }
 
 Status LogFileSet::PrepareTwoLocked(uint64_t end, uint64_t oldest) {
-  const uint64_t oldest_needed = map_.Of(oldest).number;
+  // The byte before stays, too: see SafeLsn of the log.
+  const uint64_t oldest_needed = map_.Of(oldest - 1).number;
   Status status;
   while (status.ok() && map_.next_number() <= map_.Of(end).number + 1) {
     // An old file needs no space, which may be what there is none of.

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <optional>
 #include <set>
 #include <thread>
 
@@ -110,6 +111,33 @@ TEST_F(LogFilesTest, AnyCapacityMayFollowAnyOther) {
   Restart(8 * kMiB);
   Restart(64 * kMiB);
   Fill(2 * kMiB);
+  Restart(kMiB);
+}
+
+TEST_F(LogFilesTest, TheByteBeforeACheckpointAtTheEndOfAFileStays) {
+  ASSERT_TRUE(world.Start().ok());
+  Fill(300 * kKiB);
+  // A group that ends where its file ends.
+  const uint64_t before = world.log->tail().value();
+  const uint64_t overhead = world.Append(++number, 3000).value() - before - 3000;
+  uint64_t left = 64 * kKiB - world.log->tail().value() % (64 * kKiB);
+  for (; left > 12000; left -= 3000 + overhead) ASSERT_NE(world.Append(++number, 3000), kNoLsn);
+  const Lsn end = world.Append(++number, left - overhead);
+  ASSERT_EQ(end.value() % (64 * kKiB), 0u);
+  ASSERT_TRUE(world.log->WaitDurable(end).ok());
+  ASSERT_TRUE(world.Checkpoint(end).ok());
+  world.Vanish();
+  // Nothing else is there: the start needs two files, and this one must not become one of them.
+  for (const std::string& name : files.List("log").value()) {
+    const std::optional<uint64_t> file = ParseLogFileName(name);
+    if (file.has_value() && *file != end.value() / (64 * kKiB) - 1) {
+      ASSERT_TRUE(files.Remove("log/" + name).ok());
+    }
+  }
+  ASSERT_TRUE(world.Start().ok());
+  world.Vanish();
+  ASSERT_TRUE(world.Start().ok()) << "the byte before the checkpoint is gone";
+  Fill(200 * kKiB);
   Restart(kMiB);
 }
 
