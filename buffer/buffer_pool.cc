@@ -159,11 +159,14 @@ Status BufferPool::Impl::ReadInto(Frame* frame, PageId id, FixHint hint) {
 Status BufferPool::Impl::ReadAndRedo(Frame* frame, PageId id, FixHint hint) {
   const RedoUse redo(&core);
   RedoBacklog::Page* page = redo.Find(id.Packed());
-  if (page == nullptr || !page->fresh) {
-    const Status status = ReadFile(frame, id, hint);
-    if (!status.ok() || page == nullptr) return status;
+  if (page == nullptr) return ReadFile(frame, id, hint);
+  bool anew = redo.MakesAnew(*page);
+  if (!anew) {
+    const Status status = ReadFile(frame, id, page->fresh ? FixHint::kSpeculative : hint);
+    if (!status.ok() && !page->fresh) return status;
+    anew = !status.ok();
   }
-  if (redo.Apply(page, frame).ok()) return Status::Ok();
+  if (redo.Apply(page, frame, anew).ok()) return Status::Ok();
   return Damaged(id, hint, "the redo log does not fit it");
 }
 

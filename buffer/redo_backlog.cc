@@ -129,6 +129,10 @@ RedoBacklog::Page* RedoBacklog::Find(uint64_t key) const {
   return page.key == key && page.pending() ? &page : nullptr;
 }
 
+Lsn RedoBacklog::EndOf(const Page& page) {
+  return Lsn(page.newest.load(std::memory_order_acquire)->group_end);
+}
+
 Status RedoBacklog::Apply(const Page& page, MutableBytes bytes) {
   std::vector<const Record*> records;
   const Record* const newest = page.newest.load(std::memory_order_acquire);
@@ -136,7 +140,7 @@ Status RedoBacklog::Apply(const Page& page, MutableBytes bytes) {
     records.push_back(record);
   }
   const PageId id = PageId::Unpack(page.key);
-  const uint64_t lsn = page.fresh ? 0 : PageLsnOf(bytes.data()).value();
+  const uint64_t lsn = PageLsnOf(bytes.data()).value();
   uint64_t applied = 0;
   for (auto record = records.rbegin(); record != records.rend(); ++record) {
     if ((*record)->group_end <= lsn) continue;

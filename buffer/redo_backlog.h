@@ -57,8 +57,11 @@ class RedoBacklog {
   [[nodiscard]] std::vector<uint64_t> PendingPages() const;
   /// nullptr when nothing of the page is pending.
   [[nodiscard]] Page* Find(uint64_t key) const;
-  /// Applies the list to the page as it was read, or to zero bytes if `page.fresh`, and stamps its
-  /// LSN. After a failure the bytes are of no use: part of a group may have been applied.
+  /// Of the newest group that has a record in the list.
+  [[nodiscard]] static Lsn EndOf(const Page& page);
+  /// Applies what the page lacks of the list by its LSN, and stamps its LSN: the page as it was
+  /// read, or zero bytes if `page.fresh`. After a failure the bytes are of no use: part of a group
+  /// may have been applied.
   Status Apply(const Page& page, MutableBytes bytes);
   void Remove(Page* page) { page->newest.store(nullptr, std::memory_order_release); }
   [[nodiscard]] uint64_t records_applied() const {

@@ -22,11 +22,19 @@ class RedoUse {
     return backlog_ == nullptr ? nullptr : backlog_->Find(key);
   }
 
-  /// Brings the page in an exclusively latched frame up to date. After a failure its bytes are of
-  /// no use, and its records stay.
-  Status Apply(RedoBacklog::Page* page, Frame* frame) const {
+  /// The list makes the page anew, so it need not be read. Not so if the page at home is known to
+  /// be newer than the whole list, which a later stretch of the log then goes on from: made anew it
+  /// would be written in an older state, and stay so if it is freed before that stretch is applied.
+  [[nodiscard]] bool MakesAnew(const RedoBacklog::Page& page) const {
+    return page.fresh &&
+           core_->versions.Expected(PageId::Unpack(page.key)) <= RedoBacklog::EndOf(page);
+  }
+
+  /// Brings the page in an exclusively latched frame up to date, from what was read or, if `anew`,
+  /// from nothing. After a failure its bytes are of no use, and its records stay.
+  Status Apply(RedoBacklog::Page* page, Frame* frame, bool anew) const {
     const MutableBytes bytes = core_->PageOf(frame);
-    if (page->fresh) std::memset(bytes.data(), 0, bytes.size());
+    if (anew) std::memset(bytes.data(), 0, bytes.size());
     const Status status = backlog_->Apply(*page, bytes);
     if (!status.ok()) return status;
     core_->MarkDirty(frame, page->start);

@@ -100,12 +100,12 @@ RedoWorker::Impl::Begun RedoWorker::Impl::Begin(uint64_t key, std::vector<Failur
     return Begun::kLater;
   }
   page = use.Find(key);  // the page may have been here and gone in between
-  if (page != nullptr && !page->fresh) return BeginRead(frame, key);
+  if (page != nullptr && !use.MakesAnew(*page)) return BeginRead(frame, key);
   if (page == nullptr) {
     core->Drop(frame);
     return Begun::kDone;
   }
-  if (!use.Apply(page, frame).ok()) {
+  if (!use.Apply(page, frame, true).ok()) {
     core->Drop(frame);
     return Begun::kLater;
   }
@@ -140,7 +140,7 @@ void RedoWorker::Impl::FinishLoads() {
     RedoBacklog::Page* page = use.Find(load.key);
     const PageId id = PageId::Unpack(load.key);
     if (!all_read || page == nullptr || !core->Judge(core->PageOf(load.frame), id).empty() ||
-        !use.Apply(page, load.frame).ok()) {
+        !use.Apply(page, load.frame, false).ok()) {
       core->Drop(load.frame);
       later.push_back(load.key);
       continue;
@@ -165,7 +165,7 @@ Status RedoWorker::Impl::RedoPage(uint64_t key) {
   const RedoUse use(core);
   RedoBacklog::Page* page = use.Find(key);
   if (page == nullptr) return Status::Ok();
-  const Status status = use.Apply(page, guard->frame());
+  const Status status = use.Apply(page, guard->frame(), use.MakesAnew(*page));
   // Half of a group must not reach the disk: under its LSN it would look whole to the next start.
   if (!status.ok()) pool->Discard(std::move(guard).value());
   return status;

@@ -87,8 +87,7 @@ TEST(RedoBacklogTest, ARecordThatInitialisesThePageReplacesAllBeforeIt) {
   RedoBacklog::Page* page = backlog.Find(PoolHarness::Id(1).Packed());
   EXPECT_TRUE(page->fresh);
   EXPECT_EQ(page->start, 100u) << "the page is named since then";
-  std::vector<std::byte> bytes(kPageBytes, std::byte{0xff});
-  SetPageLsn(bytes.data(), Lsn(1000));  // of an older life, of no meaning
+  std::vector<std::byte> bytes(kPageBytes);  // what was there need not be read
   ASSERT_TRUE(backlog.Apply(*page, bytes).ok());
   EXPECT_EQ(ValueOf(bytes), 9u);
   EXPECT_EQ(PageLsnOf(bytes.data()), Lsn(350));
@@ -164,6 +163,25 @@ TEST_F(PendingPages, ThatBeginAnewLackNothing) {
   ASSERT_TRUE(harness_.Init(7, 5).ok());
   EXPECT_EQ(harness_.Read(7).value(), 5u);
   EXPECT_TRUE(backlog_.PendingPages().empty());
+  harness_.pool().EndRedo();
+}
+
+TEST_F(PendingPages, ThatAreNewerAtHomeDoNotGoBack) {
+  ASSERT_TRUE(harness_.Add(7, 5).ok());
+  ASSERT_TRUE(harness_.Add(8, 5).ok());
+  ASSERT_TRUE(harness_.pool().FlushAndCheckpoint().ok());
+  for (uint32_t page = 20; page < kPages; ++page) ASSERT_TRUE(harness_.Read(page).ok());
+  ASSERT_FALSE(harness_.pool().IsResident(PoolHarness::Id(7)));
+  ASSERT_FALSE(harness_.pool().IsResident(PoolHarness::Id(8)));
+  // The beginning of a life that a later stretch of the log goes on with.
+  AddImage(&backlog_, PoolHarness::Id(7), Lsn(1), Lsn(2));
+  AddImage(&backlog_, PoolHarness::Id(8), Lsn(1), Lsn(2));
+  Begin();
+  EXPECT_EQ(harness_.Read(7).value(), 5u) << "on first use";
+  std::vector<RedoWorker::Failure> failures;
+  ASSERT_TRUE(RedoWorker(&harness_.pool(), 1).Run(backlog_.PendingPages(), &failures).ok());
+  EXPECT_TRUE(failures.empty());
+  EXPECT_EQ(harness_.Read(8).value(), 5u);
   harness_.pool().EndRedo();
 }
 
