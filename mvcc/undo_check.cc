@@ -21,7 +21,10 @@ Status UndoStreams::Impl::ScanPage(PageNumber page, const std::byte* bytes, uint
       scan->bytes += record.length;
       continue;
     }
-    if (scan->unfinished()) return Damage(page, "a transaction begins before the last one ended");
+    if (scan->unfinished()) {
+      if (scan->in_use) return Status(Code::kRestart);
+      return Damage(page, "a transaction begins before the last one ended");
+    }
     ++scan->begun;
     const Csn last_csn = scan->header.csn;
     if (!ParseTxnHeader(record, &scan->header)) {
@@ -90,7 +93,20 @@ bool FitsSummary(const std::byte* page, const Scan& scan) {
 }  // namespace
 
 Status UndoStreams::Impl::CheckStream(UndoStream* stream, const PageVisit& visit_page) {
+  // A transaction of three pages or more may end behind the walk's back, which has met its header
+  // as unfinished, and another one may begin before the walk comes to the last page.
+  constexpr int kTries = 20;
+  Status status(Code::kRestart);
+  for (int i = 1; i <= kTries && status.Is(Code::kRestart); ++i) {
+    status = WalkStream(stream, visit_page, i < kTries);
+  }
+  return status;
+}
+
+Status UndoStreams::Impl::WalkStream(UndoStream* stream, const PageVisit& visit_page,
+                                     bool in_use) {
   StreamScan scan;
+  scan.in_use = in_use;
   if (stream->purge_txn != kNoTxn) {
     scan.header.txn = stream->purge_txn;
     scan.header.state = UndoTxnState::kCommitted;
@@ -111,6 +127,7 @@ Status UndoStreams::Impl::CheckStream(UndoStream* stream, const PageVisit& visit
     const uint16_t begin =
         page == stream->start.page ? stream->start.offset : UndoRecordsBegin(bytes);
     if (page != stream->start.page && !FitsSummary(bytes, scan)) {
+      if (in_use) return Status(Code::kRestart);
       return Damage(page, "the summary of what is in front of an undo page is wrong");
     }
     const Status status = ScanPage(page, bytes, begin, &scan);

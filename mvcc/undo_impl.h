@@ -118,6 +118,9 @@ struct UndoStreams::Impl {
   // --- checks (undo_check.cc) ---
   Status ScanPage(PageNumber page, const std::byte* bytes, uint16_t begin, StreamScan* scan) const;
   Status CheckStream(UndoStream* stream, const PageVisit& visit_page);
+  /// One walk over the stream from where its records begin. kRestart, if it is `in_use`: it changed
+  /// meanwhile, or is damaged.
+  Status WalkStream(UndoStream* stream, const PageVisit& visit_page, bool in_use);
   Status CheckLinks(UndoStream* stream, const PageVisit& visit_page);
 
   static constexpr uint32_t kFreeShards = 16;

@@ -18,6 +18,8 @@ struct UndoStreams::Impl::StreamScan {
   uint64_t committed = 0;
   uint64_t txn_max = 0;
   uint64_t csn_max = 0;
+  /// The stream is in use: what does not fit the newest transaction as it was met is no damage yet.
+  bool in_use = false;
 
   [[nodiscard]] bool unfinished() const {
     return header.txn != kNoTxn && header.state != UndoTxnState::kCommitted;
