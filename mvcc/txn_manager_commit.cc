@@ -45,6 +45,14 @@ void TxnManager::Impl::EndWithoutUndo(Txn* txn, TxnState state) {
   Reset(txn, state);
 }
 
+Status TxnManager::Impl::NotCommitted(const Txn& txn, const Status& status) {
+  if (txn.state != TxnState::kPrepared || status.Is(Code::kStopped)) return status;
+  // Others have committed their part already and count on ours. It stays prepared, and the next
+  // start asks them again.
+  log->Stop("a prepared transaction could not be committed");
+  return Status(Code::kStopped, "a prepared transaction could not be committed");
+}
+
 Status TxnManager::Commit(Txn* txn, Durability durability, bool wait) {
   CloseSnapshot(txn);
   if (txn->undo_start.page == kNoPage) {
@@ -65,7 +73,7 @@ Status TxnManager::Commit(Txn* txn, Durability durability, bool wait) {
     taken.csn = Csn(taken.impl->next_csn.fetch_add(1, std::memory_order_seq_cst));
     return taken.csn;
   });
-  if (!end.ok()) return end.status();
+  if (!end.ok()) return impl_->NotCommitted(*txn, end.status());
   txn->commit_lsn = end.value();
   impl_->End(txn, TxnOutcome(TxnOutcome::kCommitted, taken.csn));
   if (impl_->temporary) impl_->PurgeCommitted(txn);

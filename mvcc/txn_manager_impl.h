@@ -40,6 +40,8 @@ struct TxnManager::Impl {
   static void Reset(Txn* txn, TxnState state);
   /// Ends a transaction that left nothing in the undo log.
   void EndWithoutUndo(Txn* txn, TxnState state);
+  /// A commit that failed with `status`: stops the engine if it had been promised.
+  Status NotCommitted(const Txn& txn, const Status& status);
   /// Of a temporary transaction, behind End: what it left for purge.
   void PurgeCommitted(const Txn* txn);  // REQUIRES: its stream not returned
   Status UndoDownTo(Txn* txn, const UndoPosition& position, WorkBudget* budget);
