@@ -7,6 +7,7 @@
 #include <string>
 #include <thread>
 
+#include "mvcc/undo_page.h"
 #include "tests/engine/engine_world.h"
 #include "tests/support/log_capture.h"
 
@@ -14,6 +15,7 @@ namespace rowan {
 namespace {
 
 constexpr uint64_t kRows = 300;
+constexpr uint32_t kStreamsMax = 16384;  // docs/formats/undo.md
 
 class DamageTest : public ::testing::TestWithParam<bool> {
  protected:
@@ -183,7 +185,9 @@ TEST_P(DamageTest, AFileThatCannotBeReadForAWhileLosesNothing) {
 
 TEST_P(DamageTest, AnUndoSpaceThatRedoCannotBringUpToDateKeepsAllClosedUnlessForced) {
   path_ = "/rowan/space_2";
-  FillWithGarbage(19);  // behind the directory of the streams
+  // Behind the directory of the streams.
+  const uint32_t slots = DirectorySlotsPerPage(world_.options.page_size_bytes);
+  FillWithGarbage(2 + (kStreamsMax + slots - 1) / slots);
   EXPECT_TRUE(world_.Open().Is(Code::kCorrupt));
   EXPECT_TRUE(log_.Has("of /rowan/space_2.rws is damaged")) << log_.Text();
   world_.engine.reset();
