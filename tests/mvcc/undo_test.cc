@@ -268,6 +268,26 @@ TEST_F(UndoTest, DamageKeepsTheTransactionListedAndLocked) {
   EXPECT_EQ(world_.Cell(3), 9u);
 }
 
+TEST_F(UndoTest, APreparedTransactionThatCannotBeCommittedStopsTheLog) {
+  Txn txn;
+  ASSERT_TRUE(world_.Write(&txn, 1, 5).ok());
+  ASSERT_TRUE(world_.manager().Prepare(&txn, AsBytes("promised")).ok());
+  ASSERT_TRUE(world_.manager().MakeDurable().ok());
+  {
+    Result<PageGuard> header =
+        world_.pool().Fix({kUndoSpace, txn.undo_start.page}, LatchMode::kExclusive);
+    ASSERT_TRUE(header.ok());
+    header->mutable_page()[txn.undo_start.offset + kUndoTypeOffset] = std::byte{0x7f};
+  }
+  EXPECT_TRUE(world_.manager().Commit(&txn, Durability::kDurable, true).Is(Code::kStopped));
+  EXPECT_EQ(txn.state, TxnState::kPrepared);
+  EXPECT_TRUE(world_.log().stopped());
+  ASSERT_TRUE(world_.Start().ok());
+  EXPECT_EQ(world_.manager().PreparedXids(), std::vector<std::string>{"promised"});
+  EXPECT_TRUE(world_.manager().CommitPrepared("promised", Durability::kDurable).ok());
+  EXPECT_EQ(world_.Cell(1), 5u);
+}
+
 TEST_F(UndoTest, PreparedTransactionsWaitForTheirCoordinator) {
   Txn first;
   Txn second;
