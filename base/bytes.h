@@ -3,6 +3,7 @@
 // big-endian. All loads and stores are unaligned-safe. Thread safety: as the memory they touch.
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -68,6 +69,11 @@ inline void StoreBe64(std::byte* target, uint64_t value) {
 [[nodiscard]] inline bool EqualBytes(Bytes left, Bytes right) {
   return left.size() == right.size() &&
          (left.empty() || std::memcmp(left.data(), right.data(), left.size()) == 0);
+}
+
+[[nodiscard]] inline bool IsAllZero(Bytes bytes) {
+  return std::all_of(bytes.begin(), bytes.end(),
+                     [](std::byte byte) { return byte == std::byte{0}; });
 }
 
 /// LEB128 variable-length integers, at most 10 bytes for 64 bits.

@@ -32,9 +32,6 @@
 namespace rowan {
 namespace {
 
-bool IsZero(Bytes page) {
-  return std::all_of(page.begin(), page.end(), [](std::byte byte) { return byte == std::byte{0}; });
-}
 
 constexpr uint32_t kMagic = 0x57445752;  // "RWDW"
 constexpr uint32_t kDoublewriteVersion = 2;
@@ -356,7 +353,7 @@ Result<DoublewriteFile::Home> DoublewriteFile::LookAtHome(PageId id, MutableByte
     passed_over_->insert(id.space);
     return Home::kUnreachable;
   }
-  if (beyond_end || IsZero(page)) return Home::kUnwritten;
+  if (beyond_end || IsAllZero(page)) return Home::kUnwritten;
   if (VerifyPage(page, id) != PageVerdict::kGood) return Home::kTorn;
   if (!versions_->IsStale(id, PageLsnOf(page.data()))) return Home::kWhole;
   AddCounter(Counter::kStalePages);

@@ -38,9 +38,7 @@ PageVerdict VerifyPage(Bytes page, PageId id) {
   if (LoadLe<uint32_t>(page.data() + kChecksumOffset) == ChecksumOf(page)) {
     return PageIdOf(page.data()) == id ? PageVerdict::kGood : PageVerdict::kWrongIdentity;
   }
-  const bool zero =
-      std::all_of(page.begin(), page.end(), [](std::byte byte) { return byte == std::byte{0}; });
-  return zero ? PageVerdict::kAllZero : PageVerdict::kBadChecksum;
+  return IsAllZero(page) ? PageVerdict::kAllZero : PageVerdict::kBadChecksum;
 }
 
 const char* PageVerdictText(PageVerdict verdict) {

@@ -26,7 +26,6 @@
 //   32     8*508  LSN of each page's last image at home, 0 = not known
 #include "buffer/versions_base.h"
 
-#include <algorithm>
 #include <unordered_map>
 #include <utility>
 
@@ -63,9 +62,7 @@ bool IsSealed(Bytes slot) {
 
 SlotState StateOf(Bytes slot, uint32_t instance) {
   if (!IsSealed(slot)) {
-    const bool zero =
-        std::all_of(slot.begin(), slot.end(), [](std::byte byte) { return byte == std::byte{0}; });
-    return zero ? SlotState::kEmpty : SlotState::kDamaged;
+    return IsAllZero(slot) ? SlotState::kEmpty : SlotState::kDamaged;
   }
   const uint32_t version = LoadLe<uint32_t>(slot.data() + kVersionOffset);
   if (version > kFileVersion) return SlotState::kNewer;

@@ -99,10 +99,8 @@ class Reader {
 
   void NoteUnlessZero(uint64_t offset) {
     const Bytes sector = Bytes(block_).first(kSectorBytes);
-    const bool zero = std::all_of(sector.begin(), sector.end(),
-                                  [](std::byte byte) { return byte == std::byte{0}; });
     // The sectors behind the first of a damaged block are not blocks of their own.
-    if (!zero && damaged_ == 0) {
+    if (damaged_ == 0 && !IsAllZero(sector)) {
       damaged_ = 1;
       first_damaged_ = offset;
     }

@@ -43,9 +43,7 @@ uint64_t SimulatedInode::AllocatedBytes() const {
   uint64_t bytes = 0;
   for (uint64_t offset = 0; offset + kUnit <= current_.size(); offset += kUnit) {
     current_.Read(offset, unit);
-    if (std::any_of(unit.begin(), unit.end(), [](std::byte b) { return b != std::byte{0}; })) {
-      bytes += kUnit;
-    }
+    if (!IsAllZero(unit)) bytes += kUnit;
   }
   return bytes;
 }
