@@ -191,4 +191,27 @@ class ROWAN_CAPABILITY("latch") Latch {
 };
 static_assert(sizeof(Latch) == 8);
 
+/// Hold a latch for as long as they live.
+class SharedLatchGuard {
+ public:
+  explicit SharedLatchGuard(Latch* latch) : latch_(latch) { latch_->LockShared(); }
+  ~SharedLatchGuard() { latch_->UnlockShared(); }
+  SharedLatchGuard(const SharedLatchGuard&) = delete;
+  SharedLatchGuard& operator=(const SharedLatchGuard&) = delete;
+
+ private:
+  Latch* const latch_;
+};
+
+class ExclusiveLatchGuard {
+ public:
+  explicit ExclusiveLatchGuard(Latch* latch) : latch_(latch) { latch_->LockExclusive(); }
+  ~ExclusiveLatchGuard() { latch_->UnlockExclusive(); }
+  ExclusiveLatchGuard(const ExclusiveLatchGuard&) = delete;
+  ExclusiveLatchGuard& operator=(const ExclusiveLatchGuard&) = delete;
+
+ private:
+  Latch* const latch_;
+};
+
 }  // namespace rowan

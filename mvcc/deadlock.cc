@@ -54,7 +54,7 @@ bool LockTableImpl::AddBlocker(size_t node, const LockRequest* blocker) {
 
 bool LockTableImpl::Expand(size_t node) {
   const LockRequest* waiter = nodes[node].request;
-  BucketGuard guard(BucketOf(waiter->key));
+  ExclusiveLatchGuard guard(&BucketOf(waiter->key)->latch);
   if (waiter->granted()) return false;
   const LockRequest* ahead = waiter->chain_previous;
   for (; ahead != nullptr; ahead = ahead->chain_previous) {

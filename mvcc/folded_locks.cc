@@ -12,28 +12,6 @@ namespace {
 /// A range with two keys of usual length, and its share of the allocator's overhead.
 constexpr uint64_t kRangeMemoryBytes = sizeof(KeyRange) + 64;
 
-class SharedGuard {
- public:
-  explicit SharedGuard(Latch* latch) : latch_(latch) { latch_->LockShared(); }
-  ~SharedGuard() { latch_->UnlockShared(); }
-  SharedGuard(const SharedGuard&) = delete;
-  SharedGuard& operator=(const SharedGuard&) = delete;
-
- private:
-  Latch* const latch_;
-};
-
-class ExclusiveGuard {
- public:
-  explicit ExclusiveGuard(Latch* latch) : latch_(latch) { latch_->LockExclusive(); }
-  ~ExclusiveGuard() { latch_->UnlockExclusive(); }
-  ExclusiveGuard(const ExclusiveGuard&) = delete;
-  ExclusiveGuard& operator=(const ExclusiveGuard&) = delete;
-
- private:
-  Latch* const latch_;
-};
-
 bool Touches(const KeyRange& range, const RangePiece& piece) {
   if (!piece.unbounded && CompareBytes(AsBytes(range.low), piece.high) > 0) return false;
   return range.unbounded || CompareBytes(AsBytes(range.high), piece.low) >= 0;
@@ -97,7 +75,7 @@ FoldedHoldings* FoldedLocks::MakeHoldings(Shard* shard, Txn* txn, IndexId index,
 bool FoldedLocks::Cover(Txn* txn, IndexId index, LockMode mode, const RangePiece& piece,
                         bool may_add) {
   Shard* shard = ShardOf(index);
-  const ExclusiveGuard guard(&shard->latch);
+  const ExclusiveLatchGuard guard(&shard->latch);
   IndexLocks* locks = nullptr;
   FoldedHoldings* holdings = MakeHoldings(shard, txn, index, &locks);
   KeyRange* range = RangeToGrow(locks, holdings, mode, piece);
@@ -212,7 +190,7 @@ void FoldedLocks::DropRange(IndexLocks* locks, FoldedHoldings* holdings, KeyRang
 
 void FoldedLocks::AddRecord(Txn* txn, LockKey key, LockMode mode) {
   Shard* shard = ShardOf(key.index);
-  const ExclusiveGuard guard(&shard->latch);
+  const ExclusiveLatchGuard guard(&shard->latch);
   IndexLocks* locks = nullptr;
   FoldedHoldings* holdings = MakeHoldings(shard, txn, key.index, &locks);
   std::unique_ptr<RecordLockSet>& records = holdings->records[static_cast<size_t>(mode)];
@@ -246,7 +224,7 @@ void FoldedLocks::ReleaseIn(Shard* shard, FoldedHoldings* holdings) {
   // So many at a time that nobody who checks an insert waits long.
   constexpr size_t kRangesPerHold = 64;
   for (bool done = false; !done;) {
-    const ExclusiveGuard guard(&shard->latch);
+    const ExclusiveLatchGuard guard(&shard->latch);
     IndexLocks* locks = Find(*shard, holdings->index);
     for (size_t i = 0; i < kRangesPerHold && holdings->ranges != nullptr; ++i) {
       DropRange(locks, holdings, holdings->ranges);
@@ -272,7 +250,7 @@ void FoldedLocks::ReleaseIn(Shard* shard, FoldedHoldings* holdings) {
 
 void FoldedLocks::Describe(size_t count_max, std::vector<LockInfo>* infos) const {
   for (const Shard& shard : shards_) {
-    const SharedGuard guard(&shard.latch);
+    const SharedLatchGuard guard(&shard.latch);
     for (const std::unique_ptr<IndexLocks>& locks : shard.indexes) {
       locks->ranges.ForEachMeeting({}, nullptr, [&](const KeyRange* range) {
         if (infos->size() >= count_max) return;
@@ -289,7 +267,7 @@ void FoldedLocks::Describe(size_t count_max, std::vector<LockInfo>* infos) const
 
 bool FoldedLocks::Check() const {
   for (const Shard& shard : shards_) {
-    const SharedGuard guard(&shard.latch);
+    const SharedLatchGuard guard(&shard.latch);
     for (const std::unique_ptr<IndexLocks>& locks : shard.indexes) {
       size_t ranges = 0;
       for (const FoldedHoldings* holdings : locks->holdings) ranges += holdings->range_count;

@@ -58,7 +58,7 @@ bool LockTableImpl::FoldBehind(LockRequest* before) {
   if (request->kind != LockKind::kRecord) return false;
   LockBucket* bucket = BucketOf(request->key);
   {
-    const BucketGuard guard(bucket);
+    const ExclusiveLatchGuard guard(&bucket->latch);
     if (!request->granted() || FirstWaiting(bucket, request->key, false) != nullptr) return false;
     folded.AddRecord(request->owner, request->key, request->mode);
     Unlink(bucket, request);
@@ -80,7 +80,7 @@ Status LockTable::LockScanned(Txn* txn, const LockTarget& target, LockMode mode,
   Status status = impl_->Prepare(txn);
   if (!status.ok()) return status;
   LockBucket* bucket = impl_->BucketOf(target);
-  const BucketGuard guard(bucket);
+  const ExclusiveLatchGuard guard(&bucket->latch);
   // Our own ranges need no look: whatever they hold of the record joins the piece.
   if (bucket->first.load(std::memory_order_relaxed) != nullptr ||
       impl_->folded.AnyOfOthers(txn, target.index)) {

@@ -190,7 +190,7 @@ void LockTableImpl::Remove(LockRequest* request) {
   LockBucket* bucket = BucketOf(request->key);
   WakeList wakes;
   {
-    BucketGuard guard(bucket);
+    ExclusiveLatchGuard guard(&bucket->latch);
     Detach(bucket, request, &wakes);
   }
   pool.Return(request);
@@ -264,7 +264,7 @@ Status LockTable::TryLock(Txn* txn, const LockTarget& target, LockMode mode, Loc
   Status status = impl_->Prepare(txn);
   if (!status.ok()) return status;
   LockBucket* bucket = impl_->BucketOf(target);
-  BucketGuard guard(bucket);
+  ExclusiveLatchGuard guard(&bucket->latch);
   bool covered = false;
   status = impl_->AskQueue(bucket, {txn, target, mode, kind, policy}, &covered);
   if (!status.ok() || covered || kind == LockKind::kInsertIntention) return status;
@@ -276,7 +276,7 @@ Status LockTable::TryLock(Txn* txn, const LockTarget& target, LockMode mode, Loc
 
 void LockTable::AddImplicit(Txn* owner, LockKey key) {
   LockBucket* bucket = impl_->BucketOf(key);
-  BucketGuard guard(bucket);
+  ExclusiveLatchGuard guard(&bucket->latch);
   LockRequest* request =
       LockTableImpl::FindCovering(bucket, owner, key, LockMode::kExclusive, LockKind::kRecord);
   const bool covered = request != nullptr;
@@ -292,7 +292,7 @@ bool LockTable::Conflicts(const Txn* txn, const LockTarget& target, LockMode mod
   LockBucket* bucket = impl_->BucketOf(target);
   // Callers hold the leaf latch under which any lock that matters to them was asked for.
   if (bucket->first.load(std::memory_order_acquire) != nullptr) {
-    BucketGuard guard(bucket);
+    ExclusiveLatchGuard guard(&bucket->latch);
     LockRequest* request = bucket->first.load(std::memory_order_relaxed);
     for (; request != nullptr; request = request->chain_next) {
       if (request->key == target && request->owner != txn &&
@@ -314,7 +314,7 @@ void LockTable::Unlock(Txn* txn, LockKey key, LockMode mode, LockKind kind) {
   LockRequest* request = nullptr;
   WakeList wakes;
   {
-    BucketGuard guard(bucket);
+    ExclusiveLatchGuard guard(&bucket->latch);
     request = LockTableImpl::FindCovering(bucket, txn, key, mode, kind);
     if (request == nullptr || request->holds == UINT8_MAX) return;
     if (--request->holds != 0) return;

@@ -41,17 +41,6 @@ struct alignas(32) LockBucket {
 };
 static_assert(sizeof(LockBucket) == 32);
 
-class BucketGuard {
- public:
-  explicit BucketGuard(LockBucket* bucket) : bucket_(bucket) { bucket_->latch.LockExclusive(); }
-  ~BucketGuard() { bucket_->latch.UnlockExclusive(); }
-  BucketGuard(const BucketGuard&) = delete;
-  BucketGuard& operator=(const BucketGuard&) = delete;
-
- private:
-  LockBucket* const bucket_;
-};
-
 /// Requests to be woken after the bucket latch is given back.
 class WakeList {
  public:

@@ -10,7 +10,7 @@ std::vector<LockInfo> LockTable::Describe(size_t count_max) const {
   for (uint64_t i = 0; i <= impl_->bucket_mask && infos.size() < count_max; ++i) {
     LockBucket* bucket = &impl_->buckets[i];
     if (bucket->first.load(std::memory_order_acquire) == nullptr) continue;
-    BucketGuard guard(bucket);
+    ExclusiveLatchGuard guard(&bucket->latch);
     LockRequest* request = bucket->first.load(std::memory_order_relaxed);
     for (; request != nullptr && infos.size() < count_max; request = request->chain_next) {
       infos.push_back({.owner = request->owner->txn_id(),
@@ -47,7 +47,7 @@ Status LockTable::Check() const {
   if (!impl_->folded.Check()) return Status(Code::kCorrupt, "the folded locks are in disorder");
   for (uint64_t i = 0; i <= impl_->bucket_mask; ++i) {
     LockBucket* bucket = &impl_->buckets[i];
-    BucketGuard guard(bucket);
+    ExclusiveLatchGuard guard(&bucket->latch);
     LockRequest* previous = nullptr;
     LockRequest* request = bucket->first.load(std::memory_order_relaxed);
     for (; request != nullptr; previous = request, request = request->chain_next) {

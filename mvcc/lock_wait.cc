@@ -94,7 +94,7 @@ Status LockTableImpl::FinishWait(Txn* txn, LockRequest* request, Status verdict)
   LockBucket* bucket = BucketOf(request->key);
   WakeList wakes;
   {
-    BucketGuard guard(bucket);
+    ExclusiveLatchGuard guard(&bucket->latch);
     // The grant wins over everything that came at the same moment.
     if (request->granted()) verdict = Status::Ok();
     if (verdict.ok() && request->kind != LockKind::kInsertIntention) return verdict;

@@ -159,8 +159,7 @@ void TxnManager::Impl::KeepFailed(Txn* txn, Status reason) {
     }
   } else if (!reason.Is(Code::kStopped)) {
     LogError("Rolling back transaction {} failed after {} undo records were left: {}. Its rows "
-             "stay "
-             "locked; the next start tries again.", id.value(), txn->undo_records,
+             "stay locked; the next start tries again.", id.value(), txn->undo_records,
              reason.message());
   }
   auto heir = std::make_unique<Txn>();
