@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "engine/orphan_files.h"
 
-#include <algorithm>
 #include <unordered_set>
 
 #include "base/format.h"
@@ -31,22 +30,14 @@ Status OrphanFiles::Collect() {
   return Status::Ok();
 }
 
-Status OrphanFiles::NoteCoordinatorDone() {
-  const std::lock_guard lock(mutex_);
-  coordinator_done_ = true;
-  return JudgeLocked();
-}
+Status OrphanFiles::NoteCoordinatorDone() { return Note(&coordinator_done_); }
+Status OrphanFiles::NoteRollbackDone() { return Note(&rollback_done_); }
+Status OrphanFiles::NoteRedoDone() { return Note(&redo_done_); }
 
-Status OrphanFiles::NoteRollbackDone() {
+Status OrphanFiles::Note(bool* done) {
   const std::lock_guard lock(mutex_);
-  rollback_done_ = true;
-  return JudgeLocked();
-}
-
-Status OrphanFiles::NoteRedoDone() {
-  const std::lock_guard lock(mutex_);
-  redo_done_ = true;
-  return JudgeLocked();
+  *done = true;
+  return coordinator_done_ && rollback_done_ && redo_done_ ? JudgeLocked() : Status::Ok();
 }
 
 void OrphanFiles::NoteRollbackAgain() {
@@ -60,10 +51,10 @@ bool OrphanFiles::pending() const {
 }
 
 Status OrphanFiles::JudgeLocked() {
-  if (!coordinator_done_ || !rollback_done_ || !redo_done_) return Status::Ok();
+  bool flushed = false;
   while (!files_.empty()) {
     const SpaceId space = files_.back();
-    const Status status = JudgeFile(space);
+    const Status status = JudgeFile(space, &flushed);
     // Not found: purge or the rollback was quicker.
     if (!status.ok() && !status.Is(Code::kNotFound)) return status;
     files_.pop_back();
@@ -71,7 +62,7 @@ Status OrphanFiles::JudgeLocked() {
   return Status::Ok();
 }
 
-Status OrphanFiles::JudgeFile(SpaceId space) {
+Status OrphanFiles::JudgeFile(SpaceId space, bool* flushed) {
   const std::string path = allocator_->pool()->files()->PathOf(space);
   if (!allocator_->pool()->files()->IsLive(space)) return Status(Code::kNotFound);
   if (catalog_->WasDropped(space)) {
@@ -79,8 +70,12 @@ Status OrphanFiles::JudgeFile(SpaceId space) {
     return allocator_->DropSpace(space);
   }
   // What redo changed must be in the file, before it is judged and before it is moved.
-  const Status flushed = allocator_->pool()->FlushAndCheckpoint();
-  if (!flushed.ok()) return flushed;
+  // Nobody changes a page of any of these files from then on.
+  if (!*flushed) {
+    const Status status = allocator_->pool()->FlushAndCheckpoint();
+    if (!status.ok()) return status;
+    *flushed = true;
+  }
   const Result<bool> blank = IsBlank(space);
   if (!blank.ok()) return blank.status();
   if (!blank.value()) return SetAside(space);
@@ -98,9 +93,7 @@ Result<bool> OrphanFiles::IsBlank(SpaceId space) const {
   for (uint32_t number = 0; number < pages.value(); ++number) {
     const Status status = files->ReadPage({space, PageNumber(number)}, page);
     if (!status.ok()) return status;
-    const bool zero = std::all_of(page.begin(), page.end(),
-                                  [](std::byte byte) { return byte == std::byte{0}; });
-    if (!zero) return false;
+    if (!IsAllZero(page)) return false;
   }
   return true;
 }

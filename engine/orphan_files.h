@@ -45,8 +45,10 @@ class OrphanFiles {
   [[nodiscard]] bool pending() const;
 
  private:
+  Status Note(bool* done);
   Status JudgeLocked();
-  Status JudgeFile(SpaceId space);
+  /// `flushed`: whether the pool was written for an earlier file.
+  Status JudgeFile(SpaceId space, bool* flushed);
   Result<bool> IsBlank(SpaceId space) const;
   Status SetAside(SpaceId space);
 
