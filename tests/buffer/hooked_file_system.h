@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "io/file.h"
+#include "tests/support/forwarding_file.h"
 
 namespace rowan {
 
@@ -52,40 +53,26 @@ class HookedFileSystem final : public FileSystem {
   }
 
  private:
-  class HookedFile final : public File {
+  class HookedFile final : public ForwardingFile {
    public:
     HookedFile(HookedFileSystem* owner, std::unique_ptr<File> below)
-        : owner_(owner), below_(std::move(below)) {}
-    Status Read(uint64_t offset, MutableBytes buffer) override {
-      return below_->Read(offset, buffer);
-    }
+        : ForwardingFile(std::move(below)), owner_(owner) {}
     Status Write(uint64_t offset, Bytes bytes) override {
       const std::shared_ptr<const Hook> hook = owner_->CurrentHook();
-      if (hook != nullptr && *hook) (*hook)(below_->path(), bytes);
-      return below_->Write(offset, bytes);
+      if (hook != nullptr && *hook) (*hook)(path(), bytes);
+      return ForwardingFile::Write(offset, bytes);
     }
     Status Sync(SyncMethod method) override {
-      const Status status = below_->Sync(method);
+      const Status status = ForwardingFile::Sync(method);
       const std::shared_ptr<const Hook> hook = owner_->CurrentSyncHook();
-      if (hook != nullptr && *hook) (*hook)(below_->path(), {});
+      if (hook != nullptr && *hook) (*hook)(path(), {});
       return status;
     }
-    Status Lock() override { return below_->Lock(); }
-    Result<uint64_t> Size() override { return below_->Size(); }
-    Status Truncate(uint64_t size_bytes) override { return below_->Truncate(size_bytes); }
-    Status Allocate(uint64_t offset, uint64_t length) override {
-      return below_->Allocate(offset, length);
-    }
-    Status Punch(uint64_t offset, uint64_t length) override {
-      return below_->Punch(offset, length);
-    }
+    /// None, so that batches write through this object.
     [[nodiscard]] int descriptor() const override { return -1; }
-    void SetAtomic(bool atomic) override { below_->SetAtomic(atomic); }
-    [[nodiscard]] const std::string& path() const override { return below_->path(); }
 
    private:
     HookedFileSystem* const owner_;
-    const std::unique_ptr<File> below_;
   };
 
   std::shared_ptr<const Hook> CurrentHook() {

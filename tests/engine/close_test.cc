@@ -24,14 +24,10 @@ class CloseTest : public testing::Test {
     const std::shared_ptr<Table> table = world_.CreateTable("test/close");
     ASSERT_NE(table, nullptr);
     table_ = table->id();
-    std::unique_ptr<Session> session = world_.engine->NewSession();
-    session->Begin(IsolationLevel::kRepeatableRead);
-    for (uint64_t id = 1; id <= kRows; ++id) {
-      rows_[id] = {static_cast<uint32_t>(id % 7), static_cast<uint32_t>(id),
-                   std::string(900, static_cast<char>('a' + id % 26))};
-      ASSERT_TRUE(EngineWorld::Insert(session.get(), table.get(), id, rows_[id]).ok());
-    }
-    ASSERT_TRUE(session->Commit().ok());
+    rows_ = world_.Fill(table.get(), kRows, [](uint64_t id) {
+      return ToyRow{static_cast<uint32_t>(id % 7), static_cast<uint32_t>(id),
+                    std::string(900, static_cast<char>('a' + id % 26))};
+    });
   }
 
   EngineWorld world_;

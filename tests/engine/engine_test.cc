@@ -19,15 +19,8 @@ ToyRow MakeRow(uint64_t id, uint32_t value) {
 }
 
 ToyRows Fill(EngineWorld* world, Table* table, uint64_t rows) {
-  ToyRows model;
-  std::unique_ptr<Session> session = world->engine->NewSession();
-  session->Begin(IsolationLevel::kRepeatableRead);
-  for (uint64_t id = 1; id <= rows; ++id) {
-    model[id] = MakeRow(id, static_cast<uint32_t>(id % 7));
-    EXPECT_TRUE(EngineWorld::Insert(session.get(), table, id, model[id]).ok());
-  }
-  EXPECT_TRUE(session->Commit().ok());
-  return model;
+  return world->Fill(table, rows,
+                     [](uint64_t id) { return MakeRow(id, static_cast<uint32_t>(id % 7)); });
 }
 
 TEST(EngineTest, TheStatusReportListsReadersOfTheLog) {

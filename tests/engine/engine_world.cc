@@ -71,6 +71,19 @@ Status EngineWorld::Insert(Session* session, Table* table, uint64_t id, const To
                             entries.images());
 }
 
+ToyRows EngineWorld::Fill(Table* table, uint64_t rows,
+                          const std::function<ToyRow(uint64_t id)>& row_of) {
+  ToyRows model;
+  std::unique_ptr<Session> session = engine->NewSession();
+  session->Begin(IsolationLevel::kRepeatableRead);
+  for (uint64_t id = 1; id <= rows; ++id) {
+    model[id] = row_of(id);
+    EXPECT_TRUE(Insert(session.get(), table, id, model[id]).ok());
+  }
+  EXPECT_TRUE(session->Commit().ok());
+  return model;
+}
+
 Status EngineWorld::Load(TableLoad* load, uint64_t id, const ToyRow& row) {
   const ToyEntries entries(id, row);
   return load->Add(AsBytes(ToyKey(id)), AsBytes(ToyEncode(row)), entries.images());

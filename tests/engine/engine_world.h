@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -39,6 +40,8 @@ class EngineWorld {
 
   // --- row operations in a session ---
   static Status Insert(Session* session, Table* table, uint64_t id, const ToyRow& row);
+  /// Commits rows 1 to `rows`, each as `row_of` makes it; failures are test failures.
+  ToyRows Fill(Table* table, uint64_t rows, const std::function<ToyRow(uint64_t id)>& row_of);
   static Status Load(TableLoad* load, uint64_t id, const ToyRow& row);
   static Status Update(Session* session, Table* table, uint64_t id, const ToyRow& before,
                        const ToyRow& after);

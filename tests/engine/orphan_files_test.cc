@@ -30,15 +30,9 @@ class OrphanFilesTest : public ::testing::Test {
     std::shared_ptr<Table> table = world.CreateTable(name);
     *id = table->id();
     *space = table->definition().space;
-    ToyRows model;
-    std::unique_ptr<Session> session = world.engine->NewSession();
-    session->Begin(IsolationLevel::kRepeatableRead);
-    for (uint64_t row = 1; row <= 100; ++row) {
-      model[row] = {static_cast<uint32_t>(row % 7), static_cast<uint32_t>(row), "text"};
-      EXPECT_TRUE(EngineWorld::Insert(session.get(), table.get(), row, model[row]).ok());
-    }
-    EXPECT_TRUE(session->Commit().ok());
-    return model;
+    return world.Fill(table.get(), 100, [](uint64_t row) {
+      return ToyRow{static_cast<uint32_t>(row % 7), static_cast<uint32_t>(row), "text"};
+    });
   }
   std::vector<std::byte> Contents(const std::string& path) {
     auto file = world.files.Open(path, {.read_only = true});

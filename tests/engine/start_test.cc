@@ -15,16 +15,10 @@ namespace {
 constexpr uint64_t kRows = 2000;
 
 ToyRows Fill(EngineWorld* world, Table* table, size_t text_bytes = 10) {
-  ToyRows model;
-  std::unique_ptr<Session> session = world->engine->NewSession();
-  session->Begin(IsolationLevel::kRepeatableRead);
-  for (uint64_t id = 1; id <= kRows; ++id) {
-    model[id] = {static_cast<uint32_t>(id % 7), static_cast<uint32_t>(id),
-                 std::string(text_bytes, 't')};
-    EXPECT_TRUE(EngineWorld::Insert(session.get(), table, id, model[id]).ok());
-  }
-  EXPECT_TRUE(session->Commit().ok());
-  return model;
+  return world->Fill(table, kRows, [text_bytes](uint64_t id) {
+    return ToyRow{static_cast<uint32_t>(id % 7), static_cast<uint32_t>(id),
+                  std::string(text_bytes, 't')};
+  });
 }
 
 TEST(StartTest, ASecondEngineIsRefusedAndTheFirstGoesOn) {

@@ -12,6 +12,7 @@
 #include "io/aligned_buffer.h"
 #include "io/file.h"
 #include "io/linked_write.h"
+#include "tests/support/forwarding_file.h"
 #include "tests/support/temp_dir.h"
 
 namespace rowan {
@@ -78,34 +79,15 @@ TEST_F(PosixFileTest, ALockEndsWithItsProcess) {
 }
 
 /// A file that counts the syncs asked of it.
-class CountingFile final : public File {
+class CountingFile final : public ForwardingFile {
  public:
-  explicit CountingFile(std::unique_ptr<File> below) : below_(std::move(below)) {}
-  Status Read(uint64_t offset, MutableBytes buffer) override {
-    return below_->Read(offset, buffer);
-  }
-  Status Write(uint64_t offset, Bytes bytes) override { return below_->Write(offset, bytes); }
+  using ForwardingFile::ForwardingFile;
   Status Sync(SyncMethod method) override {
     ++syncs;
-    return below_->Sync(method);
+    return ForwardingFile::Sync(method);
   }
-  Status Lock() override { return below_->Lock(); }
-  Result<uint64_t> Size() override { return below_->Size(); }
-  Status Truncate(uint64_t size_bytes) override { return below_->Truncate(size_bytes); }
-  Status Allocate(uint64_t offset, uint64_t length) override {
-    return below_->Allocate(offset, length);
-  }
-  Status Punch(uint64_t offset, uint64_t length) override {
-    return below_->Punch(offset, length);
-  }
-  [[nodiscard]] int descriptor() const override { return below_->descriptor(); }
-  void SetAtomic(bool atomic) override { below_->SetAtomic(atomic); }
-  [[nodiscard]] const std::string& path() const override { return below_->path(); }
 
   int syncs = 0;
-
- private:
-  const std::unique_ptr<File> below_;
 };
 
 TEST_F(PosixFileTest, ALinkedWriteNeedsNoSyncOfItsOwn) {
@@ -154,8 +136,7 @@ TEST_F(PosixFileTest, AllocateKeepsDataAndReadsAsZero) {
   std::vector<std::byte> buffer(100000);
   ASSERT_TRUE(file->Read(0, buffer).ok());
   EXPECT_EQ(AsText(Bytes(buffer).first(3)), "abc");
-  EXPECT_TRUE(std::all_of(buffer.begin() + 3, buffer.end(),
-                          [](std::byte byte) { return byte == std::byte{0}; }));
+  EXPECT_TRUE(IsAllZero(Bytes(buffer).subspan(3)));
   ASSERT_TRUE(file->Truncate(2).ok());
   EXPECT_EQ(file->Size().value(), 2u);
   ASSERT_TRUE(file->Truncate(3).ok());

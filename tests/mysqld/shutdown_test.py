@@ -75,6 +75,17 @@ def test_shutdown_during_purge(t):
     server.destroy()
 
 
+def _ends_rolled_back(t, server, client, sums):
+    """What is left of the rollback goes on; the rows are as before, but for two that we change."""
+    client.execute("SET SESSION rowan_lock_wait_timeout = 300")
+    client.execute(f"UPDATE kept SET v = v + 1 WHERE id = 0 OR id = {_ROWS - 1}")
+    t.wait_for(lambda: ", recovered" not in client.query("SHOW ENGINE ROWAN STATUS")[0][2],
+               "the rollback ends", 120)
+    t.equal(_sums(client, "kept"), (sums[0], sums[1], 2))
+    t.check_table("kept", client)
+    server.destroy()
+
+
 def test_shutdown_during_background_rollback(t):
     server, limit_s = _new_server(t)
     client = t.client(server)
@@ -91,13 +102,7 @@ def test_shutdown_during_background_rollback(t):
     _timed_stop(t, server, "background rollback", limit_s)
     server.start()
     client = t.client(server)
-    client.execute("SET SESSION rowan_lock_wait_timeout = 300")
-    client.execute(f"UPDATE kept SET v = v + 1 WHERE id = 0 OR id = {_ROWS - 1}")
-    t.wait_for(lambda: ", recovered" not in client.query("SHOW ENGINE ROWAN STATUS")[0][2],
-               "the rollback ends", 120)
-    t.equal(_sums(client, "kept"), (sums[0], sums[1], 2))
-    t.check_table("kept", client)
-    server.destroy()
+    _ends_rolled_back(t, server, client, sums)
 
 
 def _begin(client, statement):
@@ -135,12 +140,7 @@ def test_shutdown_during_a_clients_rollback(t):
     client.execute("UPDATE other SET id = id + 1")
     t.equal(client.query("SELECT id FROM other"), [(2,)], "the other table")
     t.equal(_sums(client, "kept"), sums, "what is not rolled back yet is not seen")
-    t.wait_for(lambda: ", recovered" not in client.query("SHOW ENGINE ROWAN STATUS")[0][2],
-               "the rollback ends", 120)
-    client.execute(f"UPDATE kept SET v = v + 1 WHERE id = 0 OR id = {_ROWS - 1}")
-    t.equal(_sums(client, "kept"), (sums[0], sums[1], 2))
-    t.check_table("kept", client)
-    server.destroy()
+    _ends_rolled_back(t, server, client, sums)
 
 
 def _session(t, server):
