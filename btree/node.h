@@ -42,7 +42,7 @@
 
 #include "base/bytes.h"
 #include "base/ids.h"
-#include "buffer/page_header.h"
+#include "buffer/page/page_header.h"
 
 namespace rowan {
 

@@ -20,8 +20,8 @@
 
 #include "base/ids.h"
 #include "base/status.h"
+#include "buffer/page/page_header.h"
 #include "buffer/page_guard.h"
-#include "buffer/page_header.h"
 #include "io/space_files.h"
 #include "io/write_batch.h"
 #include "wal/log.h"
@@ -61,7 +61,7 @@ struct PoolStatistics {
   uint64_t dirty_frames = 0;
   uint64_t checkpoint_lsn = 0;
   uint64_t checkpoint_age_bytes = 0;
-  uint64_t page_versions_bytes = 0;  ///< memory of buffer/page_versions.h
+  uint64_t page_versions_bytes = 0;  ///< memory of buffer/page/page_versions.h
 };
 
 class RedoBacklog;

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/assertions.h"
-#include "buffer/page_header.h"
+#include "buffer/page/page_header.h"
 #include "wal/redo.h"
 
 namespace rowan {

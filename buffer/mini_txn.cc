@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/assertions.h"
-#include "buffer/page_header.h"
+#include "buffer/page/page_header.h"
 #include "wal/log.h"
 
 namespace rowan {

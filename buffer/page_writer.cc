@@ -10,7 +10,7 @@
 #include "base/assertions.h"
 #include "base/counters.h"
 #include "base/logging.h"
-#include "buffer/page_header.h"
+#include "buffer/page/page_header.h"
 #include "io/resource_shortage.h"
 
 namespace rowan {

@@ -24,7 +24,7 @@
 #include <shared_mutex>
 #include <vector>
 
-#include "buffer/doublewrite.h"
+#include "buffer/page/doublewrite.h"
 #include "buffer/pool_core.h"
 #include "io/aligned_buffer.h"
 #include "io/write_batch.h"

@@ -21,9 +21,9 @@
 #include "buffer/buffer_pool.h"
 #include "buffer/frame_arena.h"
 #include "buffer/free_list.h"
+#include "buffer/page/page_versions.h"
+#include "buffer/page/sync_tracker.h"
 #include "buffer/page_table.h"
-#include "buffer/page_versions.h"
-#include "buffer/sync_tracker.h"
 #include "buffer/write_gate.h"
 
 namespace rowan {

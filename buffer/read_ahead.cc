@@ -6,7 +6,7 @@
 #include <chrono>
 
 #include "base/counters.h"
-#include "buffer/page_header.h"
+#include "buffer/page/page_header.h"
 
 namespace rowan {
 

@@ -6,7 +6,7 @@
 #include <cstring>
 
 #include "base/assertions.h"
-#include "buffer/page_header.h"
+#include "buffer/page/page_header.h"
 #include "wal/redo.h"
 
 namespace rowan {

@@ -4,7 +4,7 @@
 set(header_check_sources)
 foreach(folder base io wal buffer space btree mvcc engine bench)
   file(GLOB headers CONFIGURE_DEPENDS RELATIVE ${CMAKE_SOURCE_DIR}
-       ${CMAKE_SOURCE_DIR}/${folder}/*.h)
+       ${CMAKE_SOURCE_DIR}/${folder}/*.h ${CMAKE_SOURCE_DIR}/${folder}/*/*.h)
   foreach(header ${headers})
     string(REPLACE "/" "_" name ${header})
     set(source ${CMAKE_BINARY_DIR}/header_check/${name}.cc)

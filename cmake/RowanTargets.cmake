@@ -27,7 +27,8 @@ elseif(ROWAN_SANITIZE)
 endif()
 
 function(rowan_library folder)
-  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cc)
+  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cc
+       ${CMAKE_CURRENT_SOURCE_DIR}/*/*.cc)
   if(NOT sources)
     file(WRITE ${CMAKE_CURRENT_BINARY_DIR}/empty.cc "")
     set(sources ${CMAKE_CURRENT_BINARY_DIR}/empty.cc)

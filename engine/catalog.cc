@@ -11,7 +11,7 @@
 #include "btree/cursor.h"
 #include "engine/catalog_rows.h"
 #include "engine/statistics.h"
-#include "mvcc/row_header.h"
+#include "mvcc/row/row_header.h"
 
 namespace rowan {
 namespace {

@@ -22,8 +22,8 @@
 #include "engine/damaged_spaces.h"
 #include "engine/table.h"
 #include "engine/table_def.h"
-#include "mvcc/index_ref.h"
-#include "mvcc/row_write.h"
+#include "mvcc/row/index_ref.h"
+#include "mvcc/row/row_write.h"
 
 namespace rowan {
 

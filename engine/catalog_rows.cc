@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "btree/tree.h"
-#include "mvcc/row_header.h"
+#include "mvcc/row/row_header.h"
 
 namespace rowan {
 namespace {

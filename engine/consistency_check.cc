@@ -12,7 +12,7 @@
 #include "base/logging.h"
 #include "engine/engine_impl.h"
 #include "engine/leak_search.h"
-#include "mvcc/row_header.h"
+#include "mvcc/row/row_header.h"
 
 namespace rowan {
 

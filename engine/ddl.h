@@ -21,7 +21,7 @@
 #include "base/ids.h"
 #include "base/status.h"
 #include "engine/catalog.h"
-#include "mvcc/row_undo.h"
+#include "mvcc/row/row_undo.h"
 #include "space/page_allocator.h"
 
 namespace rowan {

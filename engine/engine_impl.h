@@ -17,7 +17,7 @@
 #include "engine/recovery.h"
 #include "engine/temporary_tables.h"
 #include "io/space_files.h"
-#include "mvcc/row_undo.h"
+#include "mvcc/row/row_undo.h"
 #include "space/blob_store.h"
 #include "wal/control_file.h"
 

@@ -2,7 +2,7 @@
 #include "engine/limits.h"
 
 #include "btree/tree.h"
-#include "mvcc/row_header.h"
+#include "mvcc/row/row_header.h"
 
 namespace rowan {
 

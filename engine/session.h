@@ -14,8 +14,8 @@
 #include "base/bytes.h"
 #include "base/status.h"
 #include "engine/table.h"
-#include "mvcc/row_write.h"
-#include "mvcc/txn.h"
+#include "mvcc/row/row_write.h"
+#include "mvcc/txn/txn.h"
 #include "mvcc/txn_manager.h"
 #include "space/blob_store.h"
 
@@ -119,7 +119,7 @@ class Session {
     if (temporary_ != nullptr) temporary_->ClearInterrupt();
   }
 
-  // --- rows; errors as in mvcc/row_write.h ---
+  // --- rows; errors as in mvcc/row/row_write.h ---
   /// kDuplicate: detail = ordinal of the index; the primary key bytes of the conflicting row are in
   /// duplicate_primary_key() for index 0, the conflicting tree key in duplicate_key().
   Status InsertRow(Table* table, Bytes key, Bytes row, std::span<const EntryImage> entries = {},

@@ -7,7 +7,7 @@
 #include "base/random.h"
 #include "btree/cursor.h"
 #include "engine/engine_impl.h"
-#include "mvcc/row_header.h"
+#include "mvcc/row/row_header.h"
 
 namespace rowan {
 namespace {

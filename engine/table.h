@@ -13,7 +13,7 @@
 
 #include "engine/cardinalities.h"
 #include "engine/table_def.h"
-#include "mvcc/index_ref.h"
+#include "mvcc/row/index_ref.h"
 
 namespace rowan {
 

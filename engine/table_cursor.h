@@ -16,7 +16,7 @@
 #include "base/status.h"
 #include "engine/row_codec.h"
 #include "engine/session.h"
-#include "mvcc/version_cursor.h"
+#include "mvcc/row/version_cursor.h"
 
 namespace rowan {
 

@@ -8,7 +8,7 @@
 #include "base/counters.h"
 #include "base/format.h"
 #include "engine/engine_impl.h"
-#include "mvcc/row_header.h"
+#include "mvcc/row/row_header.h"
 
 namespace rowan {
 namespace {

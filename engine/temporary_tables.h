@@ -21,7 +21,7 @@
 #include "base/ids.h"
 #include "base/status.h"
 #include "engine/table.h"
-#include "mvcc/row_undo.h"
+#include "mvcc/row/row_undo.h"
 #include "mvcc/txn_manager.h"
 #include "space/blob_store.h"
 #include "space/page_allocator.h"

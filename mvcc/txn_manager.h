@@ -20,17 +20,17 @@
 
 #include "base/ids.h"
 #include "base/status.h"
-#include "mvcc/lock_table.h"
-#include "mvcc/snapshot.h"
-#include "mvcc/txn.h"
-#include "mvcc/undo.h"
-#include "mvcc/work_budget.h"
+#include "mvcc/lock/lock_table.h"
+#include "mvcc/txn/snapshot.h"
+#include "mvcc/txn/txn.h"
+#include "mvcc/txn/work_budget.h"
+#include "mvcc/undo/undo.h"
 #include "wal/log.h"
 
 namespace rowan {
 
 /// Undoes one record inside its own mini-transaction (which also calls UndoStreams::DropLast).
-/// Supplied by mvcc/row_undo.h for row records and by engine/ for extensions.
+/// Supplied by mvcc/row/row_undo.h for row records and by engine/ for extensions.
 class UndoApplier {
  public:
   virtual ~UndoApplier() = default;
@@ -74,7 +74,7 @@ class TxnManager {
   /// Takes and publishes a snapshot if the transaction has none.
   void OpenSnapshot(Txn* txn);
   void CloseSnapshot(Txn* txn);
-  /// The visibility rule of mvcc/snapshot.h.
+  /// The visibility rule of mvcc/txn/snapshot.h.
   [[nodiscard]] bool IsVisible(const Snapshot& snapshot, TxnId writer, TxnId own) const {
     if (writer == own && own != kNoTxn) return true;
     if (writer < snapshot.low_txn) return true;

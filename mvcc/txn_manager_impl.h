@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "base/latch.h"
-#include "mvcc/active_writers.h"
-#include "mvcc/commit_ring.h"
-#include "mvcc/snapshot_registry.h"
+#include "mvcc/txn/active_writers.h"
+#include "mvcc/txn/commit_ring.h"
+#include "mvcc/txn/snapshot_registry.h"
 #include "mvcc/txn_manager.h"
 
 namespace rowan {

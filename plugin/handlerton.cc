@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "plugin/abi_guard.h"
+#include "plugin/server/abi_guard.h"
 
 #include "plugin/handlerton.h"
 
@@ -16,17 +16,17 @@
 
 #include "base/logging.h"
 #include "engine/engine.h"
-#include "plugin/clone_guard.h"
-#include "plugin/coordinator.h"
-#include "plugin/dictionary_tables.h"
-#include "plugin/durable_functions.h"
-#include "plugin/foreign_keys.h"
-#include "plugin/ha_rowan.h"
-#include "plugin/in_doubt.h"
-#include "plugin/instance.h"
-#include "plugin/log_sink.h"
-#include "plugin/system_variables.h"
-#include "plugin/thd_context.h"
+#include "plugin/handler/foreign_keys.h"
+#include "plugin/handler/ha_rowan.h"
+#include "plugin/server/clone_guard.h"
+#include "plugin/server/coordinator.h"
+#include "plugin/server/dictionary_tables.h"
+#include "plugin/server/durable_functions.h"
+#include "plugin/server/in_doubt.h"
+#include "plugin/server/instance.h"
+#include "plugin/server/log_sink.h"
+#include "plugin/server/system_variables.h"
+#include "plugin/server/thd_context.h"
 
 namespace rowan {
 

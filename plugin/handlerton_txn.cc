@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Commit, rollback, savepoints, connections. A commit must not fail once the coordinator has
 // decided it: the engine only fails it when it is stopped, and then nothing goes on anyway.
-#include "plugin/abi_guard.h"
+#include "plugin/server/abi_guard.h"
 
 #include "plugin/handlerton.h"
 
@@ -14,10 +14,10 @@
 
 #include "base/logging.h"
 #include "engine/engine.h"
-#include "plugin/error_map.h"
-#include "plugin/instance.h"
-#include "plugin/system_variables.h"
-#include "plugin/thd_context.h"
+#include "plugin/server/error_map.h"
+#include "plugin/server/instance.h"
+#include "plugin/server/system_variables.h"
+#include "plugin/server/thd_context.h"
 
 namespace rowan {
 namespace {

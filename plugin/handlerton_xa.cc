@@ -2,7 +2,7 @@
 // Two-phase commit. With the binlog: prepare appends, flush_logs makes everything prepared durable
 // once per group, commit waits for nothing. Each prepare notes how durable its session wants it, so
 // one group flush serves the most demanding session of the group and no more.
-#include "plugin/abi_guard.h"
+#include "plugin/server/abi_guard.h"
 
 #include "plugin/handlerton.h"
 
@@ -23,12 +23,12 @@
 #include "base/atomic_max.h"
 #include "base/logging.h"
 #include "engine/engine.h"
-#include "plugin/error_map.h"
-#include "plugin/in_doubt.h"
-#include "plugin/instance.h"
-#include "plugin/system_variables.h"
-#include "plugin/thd_context.h"
-#include "plugin/xid_bytes.h"
+#include "plugin/server/error_map.h"
+#include "plugin/server/in_doubt.h"
+#include "plugin/server/instance.h"
+#include "plugin/server/system_variables.h"
+#include "plugin/server/thd_context.h"
+#include "plugin/server/xid_bytes.h"
 
 namespace rowan {
 namespace {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // What the server finds in ha_rowan.so: the storage engine and its INFORMATION_SCHEMA tables.
-#include "plugin/abi_guard.h"
+#include "plugin/server/abi_guard.h"
 
 #include "mysql/plugin.h"
 
 #include "plugin/handlerton.h"
-#include "plugin/information_schema.h"
-#include "plugin/status_variables.h"
-#include "plugin/system_variables.h"
+#include "plugin/server/information_schema.h"
+#include "plugin/server/status_variables.h"
+#include "plugin/server/system_variables.h"
 
 namespace rowan {
 namespace {

@@ -2,7 +2,7 @@
 #include "space/space_format.h"
 
 #include "base/logging.h"
-#include "buffer/page_header.h"
+#include "buffer/page/page_header.h"
 #include "io/aligned_buffer.h"
 #include "space/space_pages.h"
 

@@ -10,7 +10,7 @@
 //   64     8    counter (AUTO_INCREMENT high-water mark)
 // Since version 2 of the header; zero before, and nothing else is written here yet:
 //   72     24   feature masks (base/format_features.h)
-//   96     1    compression algorithm of packed pages (buffer/page_header.h), 0 none
+//   96     1    compression algorithm of packed pages (buffer/page/page_header.h), 0 none
 //   97     1    encryption algorithm, 0 none
 //   98     2    zero
 //   100    4    encryption key id of pages written from now on
@@ -32,7 +32,7 @@
 #include "base/bytes.h"
 #include "base/format_features.h"
 #include "base/ids.h"
-#include "buffer/page_header.h"
+#include "buffer/page/page_header.h"
 
 namespace rowan {
 

@@ -14,7 +14,7 @@
 #include "buffer/buffer_pool.h"
 #include "buffer/buffer_redo.h"
 #include "buffer/mini_txn.h"
-#include "buffer/page_header.h"
+#include "buffer/page/page_header.h"
 #include "io/file.h"
 #include "io/space_files.h"
 #include "wal/control_file.h"

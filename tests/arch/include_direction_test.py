@@ -4,7 +4,8 @@
     base -> io -> wal -> buffer -> space -> btree -> mvcc -> engine -> plugin | bench | examples
 
 engine/ is a door: what stands to its right sees base/ and engine/ only, and of engine/ not the
-parts. Only bench/parts/ measures parts and looks behind the door.
+parts. Only bench/parts/ measures parts and looks behind the door. Folders within a folder have a
+direction of their own (INNER).
 """
 import re
 import subprocess
@@ -32,13 +33,43 @@ EXCEPTIONS = {
     ("buffer/frame_arena.cc", "sys/mman.h"): "the arena maps memory, not files",
     ("buffer/huge_memory.cc", "sys/mman.h"): "maps memory, not files",
     ("bench/parts/node_search_bench.cc", "sys/mman.h"): "maps cold memory to measure on",
-    ("mvcc/lock_wait.cc", "linux/futex.h"): "sleeps until a lock is granted or time is up",
-    ("mvcc/lock_wait.cc", "sys/syscall.h"): "the futex call has no other name",
+    ("mvcc/lock/lock_wait.cc", "linux/futex.h"): "sleeps until a lock is granted or time is up",
+    ("mvcc/lock/lock_wait.cc", "sys/syscall.h"): "the futex call has no other name",
 }
 
 
 # What lies behind the door of engine/: for engine/ itself and for tests.
 PARTS_OF_ENGINE = "engine/engine_impl.h"
+
+
+# Folders within folders: place -> (folders to the left it may include, places in its own folder).
+BELOW_BTREE = frozenset(LAYERS[:LAYERS.index("btree")])
+INNER = {
+    "buffer/page": (frozenset(LAYERS[:LAYERS.index("buffer")]), {"buffer/page"}),
+    "mvcc/txn": (frozenset({"base"}), {"mvcc/txn"}),
+    "mvcc/lock": (frozenset({"base"}), {"mvcc/txn", "mvcc/lock"}),
+    "mvcc/undo": (BELOW_BTREE, {"mvcc/txn", "mvcc/undo"}),
+    "mvcc": (BELOW_BTREE, {"mvcc/txn", "mvcc/lock", "mvcc/undo", "mvcc"}),
+    "plugin/codec": (frozenset({"base", "engine"}), {"plugin/codec"}),
+    "plugin/server": (frozenset({"base", "engine"}), {"plugin/codec", "plugin/server"}),
+    "plugin/handler": (frozenset({"base", "engine"}),
+                       {"plugin/codec", "plugin/server", "plugin/handler"}),
+}
+
+
+def _inner_place(relative):
+    """The folder of a file, as INNER names it."""
+    return str(Path(relative).parent)
+
+
+def _breaks_direction(place, target):
+    """Whether INNER forbids a file in `place` to include `target`."""
+    if place not in INNER:
+        return False
+    left, own = INNER[place]
+    top = target.split("/")[0]
+    return _inner_place(target) not in own if top == place.split("/")[0] else \
+        top in LAYERS and top not in left
 
 
 def _allowed(folder):
@@ -75,6 +106,15 @@ def test_includes_point_left():
             findings.append(f"{_place(path, include)}: {_place_in_line(path)}/ must not include "
                             f"{include.target}")
     require_none(findings, "includes against the line of folders")
+
+
+def test_folders_within_folders_keep_their_direction():
+    findings = []
+    for path, include in _all_includes():
+        place = _inner_place(path.relative_to(ROOT))
+        if _breaks_direction(place, include.target) and (ROOT / include.target).exists():
+            findings.append(f"{_place(path, include)}: {place}/ must not include {include.target}")
+    require_none(findings, "includes against the direction within a folder")
 
 
 def test_the_parts_of_an_instance_stay_in_engine():
@@ -150,9 +190,14 @@ def test_the_check_itself_can_fail():
             "mvcc" in _allowed("plugin") or "wal" in _allowed("bench") or \
             "wal" not in _allowed("bench/parts"):
         raise Failure("the line of folders is not what it should be")
-    probe = includes_of('#include "mvcc/txn.h"\n  # include <sys/mman.h>\n// #include "x"\n')
+    if _breaks_direction("mvcc/lock", "mvcc/txn/txn.h") or \
+            not _breaks_direction("mvcc/lock", "buffer/frame.h") or \
+            not _breaks_direction("buffer/page", "buffer/frame.h") or \
+            not _breaks_direction("mvcc/undo", "mvcc/row/row_write.h"):
+        raise Failure("the direction within folders is not what it should be")
+    probe = includes_of('#include "mvcc/txn/txn.h"\n  # include <sys/mman.h>\n// #include "x"\n')
     if [(include.target, include.quoted) for include in probe] != \
-            [("mvcc/txn.h", True), ("sys/mman.h", False)]:
+            [("mvcc/txn/txn.h", True), ("sys/mman.h", False)]:
         raise Failure("includes are not recognised")
     tracked = subprocess.run(["git", "-C", str(ROOT), "ls-files"], capture_output=True, text=True)
     if tracked.returncode == 0 and not sources():

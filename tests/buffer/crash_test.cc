@@ -10,7 +10,7 @@
 #include "base/logging.h"
 #include "base/random.h"
 #include "buffer/buffer_redo.h"
-#include "buffer/page_header.h"
+#include "buffer/page/page_header.h"
 #include "tests/buffer/pool_harness.h"
 #include "tests/support/fault_file_system.h"
 

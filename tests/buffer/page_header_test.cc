@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // The page header: what is good, what is not, and why.
-#include "buffer/page_header.h"
+#include "buffer/page/page_header.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // The hole of a page is zero, long runs are found, and packing loses nothing.
-#include "buffer/page_hole.h"
+#include "buffer/page/page_hole.h"
 
 #include <gtest/gtest.h>
 

@@ -14,7 +14,7 @@
 #include "base/counters.h"
 #include "base/crc32c.h"
 #include "base/random.h"
-#include "buffer/page_versions.h"
+#include "buffer/page/page_versions.h"
 #include "tests/buffer/pool_harness.h"
 #include "tests/support/fault_file_system.h"
 #include "tests/support/log_capture.h"

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "buffer/buffer_redo.h"
-#include "buffer/page_header.h"
+#include "buffer/page/page_header.h"
 #include "buffer/redo_backlog.h"
 #include "buffer/redo_worker.h"
 #include "io/aligned_buffer.h"

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "buffer/buffer_redo.h"
-#include "buffer/page_header.h"
+#include "buffer/page/page_header.h"
 #include "buffer/redo_worker.h"
 #include "tests/buffer/pool_harness.h"
 #include "tests/support/fault_file_system.h"

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/counters.h"
-#include "buffer/page_versions.h"
+#include "buffer/page/page_versions.h"
 #include "tests/buffer/pool_harness.h"
 #include "tests/support/fault_file_system.h"
 #include "tests/support/log_capture.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Syncs beside each other: all are made, at once, and a failure is not lost.
-#include "buffer/sync_crew.h"
+#include "buffer/page/sync_crew.h"
 
 #include <gtest/gtest.h>
 
@@ -10,7 +10,7 @@
 #include <thread>
 #include <vector>
 
-#include "buffer/sync_tracker.h"
+#include "buffer/page/sync_tracker.h"
 #include "io/aligned_buffer.h"
 #include "tests/support/fault_file_system.h"
 #include "tests/support/test_settings.h"

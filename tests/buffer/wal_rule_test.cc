@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "base/random.h"
-#include "buffer/doublewrite.h"
-#include "buffer/page_hole.h"
-#include "buffer/page_header.h"
+#include "buffer/page/doublewrite.h"
+#include "buffer/page/page_header.h"
+#include "buffer/page/page_hole.h"
 #include "tests/buffer/hooked_file_system.h"
 #include "tests/buffer/pool_harness.h"
 #include "tests/support/fault_file_system.h"

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "buffer/checkpoint.h"
-#include "buffer/page_header.h"
+#include "buffer/page/page_header.h"
 #include "buffer/page_writer.h"
 #include "buffer/pool_core.h"
 #include "buffer/redo_backlog.h"

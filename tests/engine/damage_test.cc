@@ -7,7 +7,7 @@
 #include <string>
 #include <thread>
 
-#include "mvcc/undo_page.h"
+#include "mvcc/undo/undo_page.h"
 #include "tests/engine/engine_world.h"
 #include "tests/support/log_capture.h"
 

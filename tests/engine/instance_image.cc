@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/crc32c.h"
-#include "buffer/page_header.h"
+#include "buffer/page/page_header.h"
 
 namespace rowan {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "base/counters.h"
 #include "base/random.h"
-#include "buffer/page_header.h"
+#include "buffer/page/page_header.h"
 #include "tests/engine/engine_world.h"
 #include "tests/support/log_capture.h"
 

@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "base/crc32c.h"
-#include "buffer/doublewrite.h"
-#include "buffer/page_versions.h"
+#include "buffer/page/doublewrite.h"
+#include "buffer/page/page_versions.h"
 #include "io/space_files.h"
 #include "tests/fuzz/fuzz_target.h"
 #include "tests/fuzz/sample_instance.h"

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <array>
 
-#include "buffer/page_header.h"
+#include "buffer/page/page_header.h"
 #include "engine/table_def.h"
 #include "io/space_files.h"
-#include "mvcc/undo_page.h"
+#include "mvcc/undo/undo_page.h"
 #include "tests/fuzz/fuzz_target.h"
 #include "tests/fuzz/sample_instance.h"
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "engine/table_def.h"
-#include "mvcc/row_header.h"
-#include "mvcc/row_undo_format.h"
+#include "mvcc/row/row_header.h"
+#include "mvcc/row/row_undo_format.h"
 #include "tests/fuzz/fuzz_target.h"
 #include "wal/group.h"
 

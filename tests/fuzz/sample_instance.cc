@@ -5,7 +5,7 @@
 #include <map>
 
 #include "base/format.h"
-#include "buffer/page_header.h"
+#include "buffer/page/page_header.h"
 #include "tests/engine/engine_world.h"
 #include "wal/control_file.h"
 #include "wal/group.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // The ordered ranges and the sets of hashes beside models that are slow and plain.
-#include "mvcc/key_range_tree.h"
+#include "mvcc/lock/key_range_tree.h"
 
 #include <gtest/gtest.h>
 
@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/random.h"
-#include "mvcc/record_lock_set.h"
+#include "mvcc/lock/record_lock_set.h"
 #include "tests/support/test_settings.h"
 
 namespace rowan {

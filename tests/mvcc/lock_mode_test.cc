@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // The lock matrix, spelled out, and the queue summary against it.
-#include "mvcc/lock_mode.h"
+#include "mvcc/lock/lock_mode.h"
 
 #include <gtest/gtest.h>
 

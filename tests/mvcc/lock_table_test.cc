@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "mvcc/lock_table.h"
+#include "mvcc/lock/lock_table.h"
 
 #include <gtest/gtest.h>
 

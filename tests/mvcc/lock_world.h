@@ -11,7 +11,7 @@
 #include <thread>
 #include <vector>
 
-#include "mvcc/lock_table.h"
+#include "mvcc/lock/lock_table.h"
 
 namespace rowan {
 

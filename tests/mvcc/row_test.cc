@@ -3,7 +3,7 @@
 #include <thread>
 
 #include "base/random.h"
-#include "mvcc/row_undo_format.h"
+#include "mvcc/row/row_undo_format.h"
 #include "tests/mvcc/row_world.h"
 
 namespace rowan {

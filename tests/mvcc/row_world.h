@@ -21,11 +21,11 @@
 
 #include "btree/tree.h"
 #include "io/posix_file.h"
-#include "mvcc/row_header.h"
-#include "mvcc/row_undo.h"
-#include "mvcc/row_write.h"
+#include "mvcc/row/row_header.h"
+#include "mvcc/row/row_undo.h"
+#include "mvcc/row/row_write.h"
+#include "mvcc/row/version_cursor.h"
 #include "mvcc/txn_manager.h"
-#include "mvcc/version_cursor.h"
 #include "tests/support/temp_dir.h"
 #include "tests/support/test_settings.h"
 

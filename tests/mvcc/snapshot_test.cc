@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "base/random.h"
-#include "mvcc/commit_ring.h"
-#include "mvcc/snapshot_registry.h"
+#include "mvcc/txn/commit_ring.h"
+#include "mvcc/txn/snapshot_registry.h"
 #include "mvcc/txn_manager.h"
 #include "tests/support/test_settings.h"
 

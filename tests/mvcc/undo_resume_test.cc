@@ -10,7 +10,7 @@
 #include "base/counters.h"
 #include "base/logging.h"
 #include "buffer/buffer_redo.h"
-#include "mvcc/undo_page.h"
+#include "mvcc/undo/undo_page.h"
 #include "tests/mvcc/undo_world.h"
 
 namespace rowan {

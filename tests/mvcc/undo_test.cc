@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Undo streams: records, rollback, purge, recovery.
-#include "mvcc/undo.h"
+#include "mvcc/undo/undo.h"
 
 #include <gtest/gtest.h>
 
 #include <string>
 #include <vector>
 
-#include "mvcc/undo_page.h"
+#include "mvcc/undo/undo_page.h"
 #include "tests/mvcc/undo_world.h"
 
 namespace rowan {

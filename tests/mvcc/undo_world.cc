@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "buffer/buffer_redo.h"
-#include "buffer/page_header.h"
+#include "buffer/page/page_header.h"
 #include "space/space_pages.h"
 #include "wal/log_reader.h"
 #include "wal/redo.h"

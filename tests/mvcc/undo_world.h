@@ -17,7 +17,7 @@
 
 #include "buffer/buffer_pool.h"
 #include "mvcc/txn_manager.h"
-#include "mvcc/undo.h"
+#include "mvcc/undo/undo.h"
 #include "tests/support/fault_file_system.h"
 #include "tests/support/test_settings.h"
 

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// PageVersions: for each page, the LSN of the image last written home. A page that is read with a
+// smaller one is stale: whole, with the right identity, but a write that the device acknowledged
+// never reached it. On disk a base (versions_base.h) and journals (versions_journal.h), to which
+// each checkpoint appends what is new; Fold makes a new base of both. In memory the chunks of pages
+// that were read or written since the start. docs/formats/page_versions.md tells it all.
+//
+// Invariants:
+//   1. what is in the files is durable at home: a checkpoint copies what changed, syncs the data
+//      files, writes the copies. A page newer than the files say is right, so a crash raises no
+//      alarm;
+//   2. a checkpoint's control file is written after the copies, and the copies are made after its
+//      LSN is known: no page that is right only with changes below the checkpoint is overlooked;
+//   3. a page's LSN only grows, so of several values the largest counts, in whatever order they are
+//      found. Losing one costs what was newer than the others, never a false alarm;
+//   4. space ids are never used again, so neither map nor files mix up the pages of two spaces.
+// It only detects: where it knows nothing (0), pages are believed as they always were.
+// Thread safety: all members from any thread, but Open before all others. Copy and Write of one
+// checkpoint at a time, Fold by one thread.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <shared_mutex>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "base/ids.h"
+#include "base/status.h"
+#include "buffer/page/versions_base.h"
+#include "buffer/page/versions_journal.h"
+#include "io/file.h"
+#include "io/space_files.h"
+
+namespace rowan {
+
+class PageVersions {
+ public:
+  PageVersions(FileSystem* file_system, SpaceFiles* files);
+
+  struct Origin {
+    uint32_t instance = 0;   ///< tells the files of two instances apart
+    bool expected = false;   ///< the instance is not new: a missing file is worth a warning
+  };
+  /// Reads the base's directory and the journals, or makes an empty base. kNewerFormat (logged).
+  Status Open(const Origin& origin);
+
+  /// An image with this LSN is at home. After SyncTracker::NoteWrite and before the frame becomes
+  /// clean, so that the checkpoint that relies on the write finds both.
+  void Note(PageId id, Lsn lsn);
+  /// kNoLsn: nothing is known. Reads the page's chunk from the base when it is first asked for.
+  [[nodiscard]] Lsn Expected(PageId id) const;
+  /// True if an image with this LSN must not be believed.
+  [[nodiscard]] bool IsStale(PageId id, Lsn lsn) const;
+  /// The space was dropped. REQUIRES: it is not live any more.
+  void Forget(SpaceId space);
+
+  /// Until EndRedo a page not older than `from`, where redo begins, is no stale page: the log has
+  /// all that it lacks.
+  void BeginRedo(Lsn from) { redo_from_.store(from.value(), std::memory_order_relaxed); }
+  void EndRedo() { redo_from_.store(UINT64_MAX, std::memory_order_relaxed); }
+
+  /// The pages noted since the last call, with their LSNs. Before the sync of the data files.
+  using Copies = std::vector<PageVersion>;
+  Copies CopyChanged();
+  /// Makes the copies durable; after that sync. Those of spaces that are not live any more are left
+  /// out. Without copies it does nothing. A full disk is no failure: they are tried again with the
+  /// next.
+  Status Write(Copies copies);
+
+  /// Whether the journals have grown enough that a new base costs little beside the pages written.
+  [[nodiscard]] bool WantsFold() const;
+  /// Makes a new base of base and journals, in the background of everything else. A failure leaves
+  /// all as it was and is logged; it is tried again when the journals have grown further.
+  Status Fold(const std::function<bool()>& interrupted);
+
+  /// Reads the base's blocks of the space; damaged ones are logged, and what is known of them in
+  /// memory goes to the journal with the next checkpoint. Returns how many there were.
+  Result<uint32_t> Check(SpaceId space);
+  [[nodiscard]] uint64_t MemoryBytes() const;
+
+ private:
+  struct Chunk {
+    std::array<std::atomic<uint64_t>, kPagesPerChunk> lsns{};
+    std::array<std::atomic<uint64_t>, (kPagesPerChunk + 63) / 64> changed_pages{};
+    std::atomic<bool> changed{false};  ///< in changed_, or about to be
+    std::atomic<bool> loaded{false};   ///< has what the files say
+  };
+  using Chunks = std::vector<std::unique_ptr<Chunk>>;  ///< by number; null: not in memory
+  /// What the files said when they were last read; replaced as a whole.
+  struct OnDisk {
+    std::unique_ptr<VersionsBase> base;
+    std::vector<PageVersion> recent;  ///< from journals found by Open, by page, each once
+  };
+
+  [[nodiscard]] Chunk* Find(ChunkKey key) const;
+  Chunk* FindOrCreate(ChunkKey key) const;
+  void MarkChanged(ChunkKey key, Chunk* chunk, uint32_t page);
+  [[nodiscard]] Lsn LoadAndLook(PageId id) const;
+  static void Merge(Chunk* chunk, ChunkKey key, const OnDisk& on_disk);
+
+  Status OpenBase(const std::string& path);
+  Status MakeEmptyBase();
+  Status ReadJournals(const std::vector<uint64_t>& numbers, std::vector<PageVersion>* versions);
+  Result<std::vector<uint64_t>> ListJournals() const;
+  Status RemoveJournals(const std::vector<uint64_t>& numbers);
+  Status DropDeadSpaces(std::vector<PageVersion>* versions) const;
+  [[nodiscard]] std::string JournalPath(uint64_t number) const;
+  [[nodiscard]] std::string BasePath() const;
+  Status AppendLocked(const Copies& copies);
+  Status FoldInto(const std::string& path, const std::function<bool()>& interrupted,
+                  const std::vector<PageVersion>& versions);
+  Status Install(const std::string& path);
+
+  FileSystem* const file_system_;
+  SpaceFiles* const files_;
+  Origin origin_;
+  std::atomic<uint64_t> redo_from_{UINT64_MAX};
+
+  /// Shared: finding a chunk and using its LSNs. Exclusive: adding and removing chunks, and
+  /// replacing on_disk_. The map is a cache, so readers add to it.
+  mutable std::shared_mutex mutex_;
+  mutable std::unordered_map<SpaceId, Chunks> spaces_;  // guarded by mutex_
+  std::shared_ptr<const OnDisk> on_disk_;               // guarded by mutex_
+  mutable std::atomic<uint64_t> chunk_count_{0};
+
+  std::mutex changed_mutex_;       // after mutex_
+  std::vector<ChunkKey> changed_;  // guarded by changed_mutex_
+
+  std::mutex file_mutex_;  // before mutex_; guards all below
+  std::unique_ptr<VersionsJournal> journal_;  ///< null until something is appended
+  uint64_t next_journal_ = 1;
+  bool full_logged_ = false;
+
+  std::atomic<uint64_t> journal_entries_{0};    // in all journals
+  std::atomic<uint64_t> journal_files_{0};
+  std::atomic<uint64_t> base_slots_{0};
+  std::atomic<uint64_t> recent_chunks_{0};      // an upper bound of those in OnDisk::recent
+  std::atomic<uint64_t> fold_not_before_{0};    // journal entries, after a failure
+  std::atomic<bool> rewrite_{false};            // the base is of the older form, or damaged
+};
+
+}  // namespace rowan

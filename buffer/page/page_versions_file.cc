@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// The files behind PageVersions: opening them, appending to the journal, folding. See
+// page_versions.h.
+#include <algorithm>
+#include <charconv>
+#include <optional>
+#include <string_view>
+#include <unordered_set>
+#include <utility>
+
+#include "base/counters.h"
+#include "base/format.h"
+#include "base/logging.h"
+#include "buffer/page/page_versions.h"
+#include "io/resource_shortage.h"
+
+namespace rowan {
+namespace {
+
+/// Bytes of pages written per byte of the new base: it costs a hundredth of them.
+constexpr uint64_t kPageBytesPerBaseByte = 100;
+/// Entries below which no fold is worth its syncs: a journal of a mebibyte.
+constexpr uint64_t kFoldEntriesMin = 65536;
+/// Each start adds a journal; more of them are folded whatever they hold.
+constexpr uint64_t kJournalFilesMax = 16;
+
+/// The number in `rowan.versions.<number>`.
+std::optional<uint64_t> ParseJournalName(std::string_view name) {
+  const std::string prefix = std::string(kVersionsFileName) + ".";
+  if (!name.starts_with(prefix)) return std::nullopt;
+  name.remove_prefix(prefix.size());
+  uint64_t number = 0;
+  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
+  if (error != std::errc() || end != name.data() + name.size()) return std::nullopt;
+  return number;
+}
+
+/// By page, each once, with its largest LSN.
+void SortAndJoin(std::vector<PageVersion>* versions) {
+  std::sort(versions->begin(), versions->end(), [](const PageVersion& a, const PageVersion& b) {
+    return a.page != b.page ? a.page < b.page : a.lsn > b.lsn;
+  });
+  const auto same = [](const PageVersion& a, const PageVersion& b) { return a.page == b.page; };
+  versions->erase(std::unique(versions->begin(), versions->end(), same), versions->end());
+  versions->shrink_to_fit();
+}
+
+ChunkKey KeyOf(const PageVersion& version) {
+  const PageId id = PageId::Unpack(version.page);
+  return {id.space, id.page.value() / kPagesPerChunk};
+}
+
+uint64_t CountChunks(const std::vector<PageVersion>& versions) {
+  uint64_t count = 0;
+  for (size_t i = 0; i < versions.size(); ++i) {
+    if (i == 0 || KeyOf(versions[i]) != KeyOf(versions[i - 1])) ++count;
+  }
+  return count;
+}
+
+}  // namespace
+
+std::string PageVersions::BasePath() const { return files_->folder() + "/" + kVersionsFileName; }
+
+std::string PageVersions::JournalPath(uint64_t number) const {
+  return Format("{}.{}", BasePath(), number);
+}
+
+Result<std::vector<uint64_t>> PageVersions::ListJournals() const {
+  Result<std::vector<std::string>> names = file_system_->List(files_->folder());
+  if (!names.ok()) return names.status();
+  std::vector<uint64_t> numbers;
+  for (const std::string& name : names.value()) {
+    if (const std::optional<uint64_t> number = ParseJournalName(name)) numbers.push_back(*number);
+  }
+  std::sort(numbers.begin(), numbers.end());
+  return numbers;
+}
+
+Status PageVersions::RemoveJournals(const std::vector<uint64_t>& numbers) {
+  for (const uint64_t number : numbers) {
+    const Status status = file_system_->Remove(JournalPath(number));
+    if (!status.ok() && !status.Is(Code::kNotFound)) return status;
+  }
+  return Status::Ok();
+}
+
+Status PageVersions::MakeEmptyBase() {
+  const std::string path = BasePath() + ".tmp";
+  Result<std::unique_ptr<File>> file = file_system_->Open(path, {.create = true});
+  if (!file.ok()) return file.status();
+  VersionsBaseWriter writer(std::move(file).value(), origin_.instance);
+  const Status status = writer.Finish();
+  return status.ok() ? Install(path) : status;
+}
+
+Status PageVersions::Install(const std::string& path) {
+  Status status = file_system_->Rename(path, BasePath());
+  if (status.ok()) status = file_system_->SyncDirectory(files_->folder());
+  return status.ok() ? OpenBase(BasePath()) : status;
+}
+
+Status PageVersions::OpenBase(const std::string& path) {
+  auto on_disk = std::make_shared<OnDisk>();
+  Result<std::unique_ptr<File>> file = file_system_->Open(path, {.read_only = true, .spare = true});
+  if (file.ok()) {
+    Result<std::unique_ptr<VersionsBase>> base =
+        VersionsBase::Open(std::move(file).value(), origin_.instance);
+    if (base.status().Is(Code::kNewerFormat)) return base.status();
+    if (base.ok()) on_disk->base = std::move(base).value();
+  }
+  if (on_disk->base == nullptr) {
+    LogWarning("'{}' cannot be read: of pages written before this start it goes unnoticed that "
+               "they went back to an older state.", path);
+  }
+  rewrite_.store(on_disk->base == nullptr || on_disk->base->outdated());
+  base_slots_.store(on_disk->base == nullptr ? 0 : on_disk->base->slots());
+  recent_chunks_.store(0);
+  std::unique_lock lock(mutex_);
+  on_disk_ = std::move(on_disk);
+  return Status::Ok();
+}
+
+Status PageVersions::Open(const Origin& origin) {
+  origin_ = origin;
+  const Result<bool> exists = file_system_->Exists(BasePath());
+  if (!exists.ok()) return exists.status();
+  Result<std::vector<uint64_t>> numbers = ListJournals();
+  if (!numbers.ok()) return numbers.status();
+  const Status removed = file_system_->Remove(BasePath() + ".tmp");  // of a fold cut short
+  if (!removed.ok() && !removed.Is(Code::kNotFound)) return removed;
+  if (!numbers->empty()) next_journal_ = numbers->back() + 1;
+  if (!exists.value()) {
+    if (origin.expected) {
+      LogWarning("'{}' is missing and begins anew: pages that went back to an older state before "
+                 "this start are not noticed.", BasePath());
+    }
+    const Status status = RemoveJournals(numbers.value());
+    return status.ok() ? MakeEmptyBase() : status;
+  }
+  Status status = OpenBase(BasePath());
+  std::vector<PageVersion> versions;
+  if (status.ok()) status = ReadJournals(numbers.value(), &versions);
+  if (!status.ok()) return status;
+  journal_entries_.store(versions.size());
+  journal_files_.store(numbers->size());
+  recent_chunks_.store(CountChunks(versions));
+  std::unique_lock lock(mutex_);
+  auto on_disk = std::const_pointer_cast<OnDisk>(on_disk_);  // nobody else has it yet
+  on_disk->recent = std::move(versions);
+  return Status::Ok();
+}
+
+Status PageVersions::ReadJournals(const std::vector<uint64_t>& numbers,
+                                  std::vector<PageVersion>* versions) {
+  for (const uint64_t number : numbers) {
+    const Status status =
+        VersionsJournal::Read(file_system_, JournalPath(number), origin_.instance, versions);
+    if (status.Is(Code::kNewerFormat) || IsResourceShortage(status)) return status;
+    if (!status.ok()) LogWarning("'{}' cannot be read.", JournalPath(number));
+  }
+  const Status status = DropDeadSpaces(versions);
+  SortAndJoin(versions);
+  return status;
+}
+
+Status PageVersions::DropDeadSpaces(std::vector<PageVersion>* versions) const {
+  Result<std::vector<SpaceId>> spaces = files_->ListFiles();
+  if (!spaces.ok()) return spaces.status();
+  const std::unordered_set<SpaceId> present(spaces->begin(), spaces->end());
+  std::erase_if(*versions, [&present](const PageVersion& version) {
+    return !present.contains(PageId::Unpack(version.page).space);
+  });
+  return Status::Ok();
+}
+
+Status PageVersions::AppendLocked(const Copies& copies) {
+  if (journal_ == nullptr) {
+    Result<std::unique_ptr<VersionsJournal>> made =
+        VersionsJournal::Create(file_system_, JournalPath(next_journal_), origin_.instance);
+    if (!made.ok()) return made.status();
+    ++next_journal_;
+    journal_files_.fetch_add(1);
+    journal_ = std::move(made).value();
+    const Status status = file_system_->SyncDirectory(files_->folder());
+    if (!status.ok()) return status;
+  }
+  const Status status = journal_->Append(copies);
+  if (status.ok()) journal_entries_.fetch_add(copies.size());
+  return status;
+}
+
+Status PageVersions::Write(Copies copies) {
+  // The sync did nothing for a space that was dropped meanwhile, and its file may be there again
+  // after a crash: only what is live now was live, and synced, then.
+  std::erase_if(copies, [this](const PageVersion& version) {
+    return !files_->IsLive(PageId::Unpack(version.page).space);
+  });
+  if (copies.empty()) return Status::Ok();
+  std::lock_guard guard(file_mutex_);
+  const Status status = AppendLocked(copies);
+  if (!status.Is(Code::kNoSpace) && !IsResourceShortage(status)) return status;
+  if (!std::exchange(full_logged_, true)) {
+    LogWarning("The disk is too full for '{}' to grow: of some pages it may go unnoticed that they "
+               "went back to an older state.", BasePath());
+  }
+  std::shared_lock lock(mutex_);
+  for (const PageVersion& version : copies) {
+    const ChunkKey key = KeyOf(version);
+    Chunk* chunk = Find(key);
+    if (chunk == nullptr) continue;
+    MarkChanged(key, chunk, PageId::Unpack(version.page).page.value() % kPagesPerChunk);
+  }
+  return Status::Ok();
+}
+
+bool PageVersions::WantsFold() const {
+  const uint64_t entries = journal_entries_.load();
+  if (entries < fold_not_before_.load()) return false;
+  if (rewrite_.load() || journal_files_.load() > kJournalFilesMax) return true;
+  // What is in memory and in journals may be in the base too: rather too seldom than too often.
+  const uint64_t chunks = base_slots_.load() + chunk_count_.load() + recent_chunks_.load();
+  return entries >= kFoldEntriesMin && entries * files_->page_size_bytes() >=
+                                           kPageBytesPerBaseByte * chunks * kVersionsSlotBytes;
+}
+
+Status PageVersions::Fold(const std::function<bool()>& interrupted) {
+  Result<std::vector<uint64_t>> numbers = Status(Code::kNotFound);
+  const uint64_t entries = [&] {
+    std::lock_guard guard(file_mutex_);
+    journal_.reset();  // the next checkpoint begins a new one
+    numbers = ListJournals();
+    return journal_entries_.load();
+  }();
+  std::vector<PageVersion> versions;
+  const std::string path = BasePath() + ".tmp";
+  Status status = numbers.status();
+  if (status.ok()) status = ReadJournals(numbers.value(), &versions);
+  if (status.ok()) status = FoldInto(path, interrupted, versions);
+  if (status.ok()) status = Install(path);
+  if (!status.ok()) {
+    file_system_->Remove(path).Ignore();  // there may be none
+    if (status.Is(Code::kInterrupted)) return status;
+    fold_not_before_.store(2 * std::max(entries, kFoldEntriesMin));
+    LogWarning("'{}' cannot be folded now: {} (error {}). Its journals grow meanwhile.", BasePath(),
+               status.message(), status.detail());
+    return status;
+  }
+  journal_entries_.fetch_sub(entries);
+  journal_files_.fetch_sub(numbers->size());
+  // Should even the new one be unreadable, it is not made again at once.
+  fold_not_before_.store(rewrite_.load() ? kFoldEntriesMin : 0);
+  return RemoveJournals(numbers.value());
+}
+
+Status PageVersions::FoldInto(const std::string& path, const std::function<bool()>& interrupted,
+                              const std::vector<PageVersion>& versions) {
+  Result<std::vector<SpaceId>> spaces = files_->ListFiles();
+  if (!spaces.ok()) return spaces.status();
+  const std::unordered_set<SpaceId> present(spaces->begin(), spaces->end());
+  std::shared_ptr<const OnDisk> on_disk;
+  {
+    std::shared_lock lock(mutex_);
+    on_disk = on_disk_;
+  }
+  Result<std::unique_ptr<File>> file = file_system_->Open(path, {.create = true, .spare = true});
+  if (!file.ok()) return file.status();
+  VersionsBaseWriter writer(std::move(file).value(), origin_.instance);
+  const std::vector<ChunkKey> keys =
+      on_disk->base == nullptr ? std::vector<ChunkKey>() : on_disk->base->Keys();
+  auto key = keys.begin();
+  auto entry = versions.begin();
+  while (key != keys.end() || entry != versions.end()) {
+    if (interrupted()) return Status(Code::kInterrupted);
+    const bool from_base =
+        key != keys.end() && (entry == versions.end() || *key <= KeyOf(*entry));
+    const ChunkKey next = from_base ? *key++ : KeyOf(*entry);
+    ChunkLsns lsns{};
+    if (from_base) (void)on_disk->base->Read(next, &lsns);  // damage is logged there
+    for (; entry != versions.end() && KeyOf(*entry) == next; ++entry) {
+      uint64_t& lsn = lsns[PageId::Unpack(entry->page).page.value() % kPagesPerChunk];
+      lsn = std::max(lsn, entry->lsn);
+    }
+    const Status status = present.contains(next.space) ? writer.Add(next, lsns) : Status::Ok();
+    if (!status.ok()) return status;
+  }
+  AddCounter(Counter::kPageVersionsBytes, writer.bytes());
+  return writer.Finish();
+}
+
+Result<uint32_t> PageVersions::Check(SpaceId space) {
+  std::shared_ptr<const OnDisk> on_disk;
+  {
+    std::shared_lock lock(mutex_);
+    on_disk = on_disk_;
+  }
+  uint32_t damaged = 0;
+  if (on_disk->base == nullptr) return damaged;
+  ChunkLsns lsns;
+  for (const ChunkKey key : on_disk->base->KeysOf(space)) {
+    if (on_disk->base->Read(key, &lsns) != VersionsBase::Found::kDamaged) continue;
+    ++damaged;
+    rewrite_.store(true);
+    std::shared_lock lock(mutex_);
+    Chunk* chunk = Find(key);
+    for (uint32_t page = 0; chunk != nullptr && page < kPagesPerChunk; ++page) {
+      if (chunk->lsns[page].load(std::memory_order_relaxed) != 0) MarkChanged(key, chunk, page);
+    }
+  }
+  return damaged;
+}
+
+}  // namespace rowan

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "buffer/page/sync_crew.h"
+
+#include <algorithm>
+#include <string>
+#include <system_error>
+
+#include "base/logging.h"
+
+namespace rowan {
+namespace {
+
+/// Helpers have nothing to do by themselves.
+constexpr std::chrono::milliseconds kTick = std::chrono::hours(1);
+
+}  // namespace
+
+void SyncCrew::Work(Job* job) {
+  while (!job->failed.load(std::memory_order_relaxed)) {
+    const size_t number = job->next.fetch_add(1, std::memory_order_relaxed);
+    if (number >= job->count) return;
+    const Status status = job->unit(number);
+    if (status.ok()) continue;
+    job->failed.store(true, std::memory_order_relaxed);
+    std::lock_guard guard(mutex_);
+    if (job->status.ok()) job->status = status;
+  }
+}
+
+ThreadLoop::Next SyncCrew::Help() {
+  std::unique_lock guard(mutex_);
+  if (jobs_.empty()) return ThreadLoop::Next::kWait;
+  Job* job = jobs_.front();
+  ++job->helpers;
+  guard.unlock();
+  Work(job);
+  guard.lock();
+  --job->helpers;
+  // Nothing is left to take of it. Its owner is on the way to taking it away, unless somebody did.
+  std::erase(jobs_, job);
+  helped_.notify_all();
+  return ThreadLoop::Next::kAgain;
+}
+
+void SyncCrew::WakeHelpers(size_t wanted) {
+  std::lock_guard guard(helpers_mutex_);
+  wanted = std::min<size_t>(wanted, helpers_max_);
+  try {
+    while (helpers_.size() < wanted) {
+      auto helper = std::make_unique<ThreadLoop>("sync-" + std::to_string(helpers_.size()), kTick,
+                                                 [this] { return Help(); });
+      helper->Start();
+      helpers_.push_back(std::move(helper));
+    }
+  } catch (const std::system_error&) {
+    LogWarning("The system allows no further thread: files are synced by {} at a time.",
+               helpers_.size() + 1);
+  }
+  for (size_t i = 0; i < std::min(wanted, helpers_.size()); ++i) helpers_[i]->Wake();
+}
+
+Status SyncCrew::Run(size_t count, const Unit& unit) {
+  Job job{.unit = unit, .count = count};
+  if (count > 1) {
+    {
+      std::lock_guard guard(mutex_);
+      jobs_.push_back(&job);
+    }
+    WakeHelpers(count - 1);
+  }
+  Work(&job);
+  std::unique_lock guard(mutex_);
+  std::erase(jobs_, &job);
+  helped_.wait(guard, [&job] { return job.helpers == 0; });
+  return job.status;
+}
+
+}  // namespace rowan

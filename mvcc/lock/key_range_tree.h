@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// KeyRangeTree: the locked key ranges of all transactions in one index, ordered by where they
+// begin, so that "which ranges hold this key" costs the logarithm of their number plus the answers.
+// Ranges of different transactions overlap as they like. A treap: each node knows which range below
+// it reaches furthest, so that what ends before a key is passed by as a whole.
+//
+// A range is [low, high) in the byte order of keys; a key k alone is [k, k + one zero byte),
+// because keys delimit themselves. Thread safety: none; guarded by its owner.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "base/bytes.h"
+#include "mvcc/lock/lock_table.h"
+
+namespace rowan {
+
+struct KeyRange {
+  std::string low;
+  std::string high;        ///< ignored if `unbounded`
+  bool unbounded = false;  ///< reaches behind every key
+  /// The key `low` itself, and the one that ends at `high`: only inserts of it are held back, a
+  /// record with that key is not locked.
+  bool first_is_gap = false;
+  bool last_is_gap = false;
+  LockMode mode = LockMode::kShared;
+  Txn* owner = nullptr;
+
+  KeyRange* owner_previous = nullptr;  ///< the owner's ranges in this index
+  KeyRange* owner_next = nullptr;
+
+  // The tree's own.
+  KeyRange* parent = nullptr;
+  KeyRange* left = nullptr;
+  KeyRange* right = nullptr;
+  KeyRange* furthest = nullptr;  ///< of this node and all below it, the one with the greatest end
+  uint64_t priority = 0;
+
+  /// REQUIRES: low <= key.
+  [[nodiscard]] bool EndsBehind(Bytes key) const {
+    return unbounded || CompareBytes(AsBytes(high), key) > 0;
+  }
+  [[nodiscard]] bool Contains(Bytes key) const {
+    return CompareBytes(AsBytes(low), key) <= 0 && EndsBehind(key);
+  }
+  /// REQUIRES: Contains(key). False for a key at an edge of which only inserts are held back.
+  [[nodiscard]] bool LocksRecord(Bytes key) const {
+    if (first_is_gap && EqualBytes(AsBytes(low), key)) return false;
+    const bool last = last_is_gap && !unbounded && high.size() == key.size() + 1 &&
+                      AsBytes(high).back() == std::byte{0} &&
+                      EqualBytes(AsBytes(high).first(key.size()), key);
+    return !last;
+  }
+};
+
+/// Does `left` end before `right` does?
+[[nodiscard]] inline bool EndsSooner(const KeyRange& left, const KeyRange& right) {
+  if (left.unbounded || right.unbounded) return !left.unbounded;
+  return CompareBytes(AsBytes(left.high), AsBytes(right.high)) < 0;
+}
+
+class KeyRangeTree {
+ public:
+  KeyRangeTree() = default;
+  KeyRangeTree(const KeyRangeTree&) = delete;
+  KeyRangeTree& operator=(const KeyRangeTree&) = delete;
+
+  /// The caller keeps the range while it is in the tree, and does not change its `low`.
+  void Insert(KeyRange* range);
+  void Remove(KeyRange* range);
+  /// The range's end moved to the right.
+  static void EndMoved(KeyRange* range);
+  [[nodiscard]] size_t size() const { return size_; }
+
+  /// Calls visit(KeyRange*) for every range that begins at or before `high` (null: any) and ends at
+  /// or behind `low`, in order of where they begin. `visit` must not change the tree.
+  template <typename Visit>
+  void ForEachMeeting(Bytes low, const Bytes* high, Visit visit) const {
+    VisitBelow(root_, low, high, visit);
+  }
+  /// Of the ranges that contain the key.
+  template <typename Visit>
+  void ForEachAt(Bytes key, Visit visit) const {
+    ForEachMeeting(key, &key, [&](KeyRange* range) {
+      if (range->EndsBehind(key)) visit(range);
+    });
+  }
+  /// Order, priorities and reach of every node. For tests.
+  [[nodiscard]] bool Check() const;
+
+ private:
+  template <typename Visit>
+  static void VisitBelow(KeyRange* node, Bytes low, const Bytes* high, Visit& visit) {
+    if (node == nullptr || EndsBefore(*node->furthest, low)) return;
+    VisitBelow(node->left, low, high, visit);
+    if (high != nullptr && CompareBytes(AsBytes(node->low), *high) > 0) return;
+    if (!EndsBefore(*node, low)) visit(node);
+    VisitBelow(node->right, low, high, visit);
+  }
+  static bool EndsBefore(const KeyRange& range, Bytes key) {
+    return !range.unbounded && CompareBytes(AsBytes(range.high), key) < 0;
+  }
+  static void FindFurthest(KeyRange* node);
+  /// Puts `node` above its parent.
+  void RotateUp(KeyRange* node);
+  KeyRange** LinkTo(KeyRange* node);
+
+  KeyRange* root_ = nullptr;
+  size_t size_ = 0;
+  uint64_t random_ = 0x9E3779B97F4A7C15ull;
+};
+
+}  // namespace rowan

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// What stands before the row in a clustered entry's value, and before the payload in a secondary
+// one.
+//
+// Clustered value:              Secondary value:
+//   0  1  flags                   0  1  flags
+//   1  6  transaction id          1  6  creator id, if kEntryHasCreator
+//   7  6  undo pointer            .. 6  deleter id, if kEntryDeleted
+//   13 .. row bytes               .. .. payload (original bytes that the key's weights lose)
+//
+// A clustered entry holds the newest version; older ones hang off the undo pointer. A secondary
+// entry is one interval of visibility: from its creator's commit to its deleter's. An absent
+// creator means "visible to all". If a key value comes back while the first interval is still
+// needed, a second entry stands beside it: its tree key is the same key followed by a 4-byte
+// big-endian ordinal (1, 2, ...); ordinal 0 is not stored, so the usual key has no suffix. Keys are
+// self-delimiting, hence the order is (key, ordinal) and no other key falls between. Keys are
+// opaque to this layer, so the flag kEntryHasOrdinal tells that the last 4 bytes of the tree key
+// are an ordinal. Bit 0 is "delete-marked" in both: a scan that knows all ids to be visible looks
+// at nothing else.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+
+#include "base/bytes.h"
+#include "base/ids.h"
+#include "mvcc/txn/undo_pointer.h"
+
+namespace rowan {
+
+inline constexpr size_t kClusteredHeaderBytes = 13;
+inline constexpr size_t kSecondaryHeaderBytesMax = 13;
+inline constexpr size_t kOrdinalBytes = 4;
+
+enum ClusteredFlags : uint8_t { kRowDeleted = 1 };
+enum SecondaryFlags : uint8_t { kEntryDeleted = 1, kEntryHasCreator = 2, kEntryHasOrdinal = 4 };
+static_assert(kRowDeleted == 1 && kEntryDeleted == 1, "scans test bit 0 of either header");
+
+struct ClusteredHeader {
+  bool deleted = false;
+  TxnId txn;
+  UndoPointer undo;
+};
+
+struct SecondaryHeader {
+  TxnId creator;             ///< kNoTxn: visible to all
+  TxnId deleter;             ///< kNoTxn: not delete-marked
+  bool has_ordinal = false;  ///< the tree key ends in an ordinal
+  size_t size_bytes = 1;
+};
+
+/// False when the value is shorter than its header (damage).
+inline bool ParseClustered(Bytes value, ClusteredHeader* header, Bytes* row) {
+  if (value.size() < kClusteredHeaderBytes) return false;
+  header->deleted = (static_cast<uint8_t>(value[0]) & kRowDeleted) != 0;
+  header->txn = TxnId(LoadLe48(value.data() + 1));
+  header->undo = LoadUndoPointer(value.data() + 7);
+  *row = value.subspan(kClusteredHeaderBytes);
+  return true;
+}
+
+inline void StoreClusteredHeader(std::byte* target, const ClusteredHeader& header) {
+  target[0] = static_cast<std::byte>(header.deleted ? kRowDeleted : 0);
+  StoreLe48(target + 1, header.txn.value());
+  StoreUndoPointer(target + 7, header.undo);
+}
+
+inline bool ParseSecondary(Bytes value, SecondaryHeader* header, Bytes* payload) {
+  if (value.empty()) return false;
+  const auto flags = static_cast<uint8_t>(value[0]);
+  size_t position = 1;
+  header->has_ordinal = (flags & kEntryHasOrdinal) != 0;
+  header->creator = kNoTxn;
+  header->deleter = kNoTxn;
+  if ((flags & kEntryHasCreator) != 0) {
+    if (value.size() < position + 6) return false;
+    header->creator = TxnId(LoadLe48(value.data() + position));
+    position += 6;
+  }
+  if ((flags & kEntryDeleted) != 0) {
+    if (value.size() < position + 6) return false;
+    header->deleter = TxnId(LoadLe48(value.data() + position));
+    position += 6;
+  }
+  header->size_bytes = position;
+  *payload = value.subspan(position);
+  return true;
+}
+
+/// Writes the header (room for kSecondaryHeaderBytesMax) and returns its size.
+inline size_t StoreSecondaryHeader(std::byte* target, TxnId creator, TxnId deleter,
+                                   bool has_ordinal = false) {
+  uint8_t flags = has_ordinal ? kEntryHasOrdinal : 0;
+  size_t position = 1;
+  if (creator != kNoTxn) {
+    flags |= kEntryHasCreator;
+    StoreLe48(target + position, creator.value());
+    position += 6;
+  }
+  if (deleter != kNoTxn) {
+    flags |= kEntryDeleted;
+    StoreLe48(target + position, deleter.value());
+    position += 6;
+  }
+  target[0] = static_cast<std::byte>(flags);
+  return position;
+}
+
+/// The key as callers know it: the tree key without its ordinal. An empty span means damage.
+inline Bytes StripOrdinal(Bytes tree_key, bool has_ordinal) {
+  if (!has_ordinal) return tree_key;
+  if (tree_key.size() <= kOrdinalBytes) return {};
+  return tree_key.first(tree_key.size() - kOrdinalBytes);
+}
+
+}  // namespace rowan

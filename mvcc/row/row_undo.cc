@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Rollback. Each step is one group: the row or entry goes back and the stream's end moves back over
+// the record, so a crash in between repeats nothing and loses nothing. The undo page is latched
+// after the leaf and before the leaf changes: what can fail comes first.
+//
+// A row or entry that goes back to "delete-marked by X" with X seen by all is removed instead:
+// purge of X may have been here already and found the mark gone.
+#include "mvcc/row/row_undo.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "base/logging.h"
+#include "buffer/mini_txn.h"
+#include "mvcc/row/row_header.h"
+#include "mvcc/row/row_undo_format.h"
+#include "mvcc/row/row_write_support.h"
+
+namespace rowan {
+namespace {
+
+/// One undo record being undone in one tree.
+struct UndoStep {
+  TxnManager* manager;
+  Txn* txn;
+  IndexRef* index;
+  const UndoRecordCopy* record;
+  UndoPointer pointer;
+};
+
+Status DropLast(const UndoStep& step, MiniTxn* mini_txn) {
+  return step.manager->undo()->DropLast(mini_txn, step.txn, step.pointer);
+}
+
+Status Damage(const UndoStep& step, const LeafPosition& position) {
+  return ReportRowDamage(*step.index, position.leaf.id.page,
+                         "an entry is not as its undo record says; rollback cannot go on");
+}
+
+/// Removes the entry at `position`, or stores `value` there (empty = remove).
+Status PutBack(const UndoStep& step, RowChange* change, MiniTxn* mini_txn,
+               const LeafPosition& position, Bytes value, size_t* entries_left) {
+  Tree& tree = step.index->tree;
+  if (!value.empty()) {
+    change->value_bytes = value.size();
+    if (!tree.FitsAt(position, change->tree_key.size(), value.size(), true)) {
+      return Status(Code::kNoRoom);
+    }
+  }
+  Status status = DropLast(step, mini_txn);
+  if (!status.ok()) return status;
+  if (value.empty()) {
+    tree.RemoveAt(mini_txn, position);
+    *entries_left = tree.EntryCountAt(position);
+  } else {
+    status = tree.UpdateAt(mini_txn, position, value, step.txn->txn_id());
+    ROWAN_CHECK(status.ok());
+  }
+  return status;
+}
+
+/// Runs `judge(position, &value)`, which fills in what to put back, and puts it back.
+template <typename Judge>
+Status UndoInTree(const UndoStep& step, Bytes tree_key, Judge judge) {
+  RowChange change(step.manager, step.txn, step.index, tree_key);
+  const size_t unchanged = SIZE_MAX;
+  size_t entries_left = unchanged;
+  std::vector<std::byte> value;
+  // The group may hold a whole old row: room for the largest entry.
+  change.value_bytes = Tree::MaxEntryBytes(step.index->tree.pool()->page_size_bytes());
+  const Status status = RunChange(&change, [&](MiniTxn* mini_txn) {
+    LeafPosition position;
+    Status found = step.index->tree.FindForWrite(mini_txn, tree_key, &position);
+    if (!found.ok()) return found;
+    value.clear();
+    if (!position.exact || !judge(position, &value)) return Damage(step, position);
+    return PutBack(step, &change, mini_txn, position, value, &entries_left);
+  });
+  if (status.ok() && entries_left != unchanged) {
+    TidyAfterRemoval(step.index, tree_key, entries_left);
+  }
+  return status;
+}
+
+Status UndoRowInsert(const UndoStep& step) {
+  return UndoInTree(step, step.record->payload,
+                    [&](const LeafPosition& position, std::vector<std::byte>* /*value*/) {
+                      ClusteredHeader header;
+                      Bytes row;
+                      return ParseClustered(step.index->tree.ValueAt(position), &header, &row) &&
+                             header.txn == step.txn->txn_id() && header.undo.IsNone();
+                    });
+}
+
+Status UndoRowUpdate(const UndoStep& step) {
+  RowUpdateUndo update;
+  if (!DecodeRowUpdate(step.record->payload, &update)) {
+    return ReportRowDamage(*step.index, step.index->tree.root(), "damaged undo record of a row");
+  }
+  const Status status = UndoInTree(
+      step, update.key, [&](const LeafPosition& position, std::vector<std::byte>* value) {
+        ClusteredHeader header;
+        Bytes row;
+        if (!ParseClustered(step.index->tree.ValueAt(position), &header, &row) ||
+            header.txn != step.txn->txn_id() || header.undo != step.pointer) {
+          return false;
+        }
+        const bool garbage =
+            update.old_header.deleted && IsSeenByAll(*step.manager, update.old_header.txn);
+        if (garbage) return true;
+        value->resize(kClusteredHeaderBytes);
+        StoreClusteredHeader(value->data(), update.old_header);
+        return AppendOldRow(update, row, value);
+      });
+  const TxnId own = step.txn->txn_id();
+  if (status.ok() && update.old_header.txn != own) {
+    step.txn->newer_rows.Remove(own, step.index->table, update.key);
+  }
+  return status;
+}
+
+/// kSecondaryInsert and kSecondaryDelete.
+Status UndoEntry(const UndoStep& step) {
+  EntryUndo undo;
+  if (!DecodeEntryUndo(step.record->payload, &undo)) {
+    return ReportRowDamage(*step.index, step.index->tree.root(), "damaged undo record of an entry");
+  }
+  const TxnId own = step.txn->txn_id();
+  const bool inserted = step.record->type == UndoType::kSecondaryInsert;
+  const bool cleared = inserted && (undo.flags & kUndoMarkCleared) != 0;
+  return UndoInTree(
+      step, undo.tree_key, [&](const LeafPosition& position, std::vector<std::byte>* value) {
+        SecondaryHeader header;
+        Bytes payload;
+        if (!ParseSecondary(step.index->tree.ValueAt(position), &header, &payload)) return false;
+        if (header.deleter != (inserted ? kNoTxn : own)) return false;
+        if (inserted && !cleared) return header.creator == own;
+        value->resize(kSecondaryHeaderBytesMax);
+        value->resize(StoreSecondaryHeader(value->data(), header.creator, cleared ? own : kNoTxn,
+                                           header.has_ordinal));
+        value->insert(value->end(), payload.begin(), payload.end());
+        return true;
+      });
+}
+
+/// A record that changes no tree, or whose index is gone.
+Status DropOnly(TxnManager* manager, Txn* txn, UndoPointer pointer) {
+  MiniTxn mini_txn(manager->undo()->pool());
+  Status status = mini_txn.Start(1024);
+  if (!status.ok()) return status;
+  status = manager->undo()->DropLast(&mini_txn, txn, pointer);
+  if (!status.ok()) {
+    mini_txn.Abandon();
+    return status;
+  }
+  mini_txn.Commit();
+  return status;
+}
+
+}  // namespace
+
+RowUndo::RowUndo(TxnManager* manager, IndexResolver* resolver, BlobStore* blobs,
+                 ExtensionApplier* extension)
+    : manager_(manager), resolver_(resolver), blobs_(blobs), extension_(extension) {}
+
+Status RowUndo::Undo(Txn* txn, const UndoRecordCopy& record, UndoPointer pointer) {
+  switch (record.type) {
+    case UndoType::kClusteredInsert:
+    case UndoType::kClusteredUpdate:
+    case UndoType::kSecondaryInsert:
+    case UndoType::kSecondaryDelete:
+      return UndoTreeChange(txn, record, pointer);
+    case UndoType::kBlobWrite: {
+      const Status status = FreeBlob(record);
+      if (!status.ok()) return status;
+      break;
+    }
+    case UndoType::kExtension: {
+      const Status status = extension_->UndoExtension(record.payload);
+      if (!status.ok()) return status;
+      break;
+    }
+    case UndoType::kBlobDrop:
+      break;
+    default:
+      return BadRecord(record);
+  }
+  return DropOnly(manager_, txn, pointer);
+}
+
+Status RowUndo::UndoTreeChange(Txn* txn, const UndoRecordCopy& record, UndoPointer pointer) {
+  const std::shared_ptr<IndexRef> index = resolver_->FindIndex(record.index);
+  if (index == nullptr && resolver_->IndexExists(record.index)) {
+    // Dropping the record would make an uncommitted change permanent.
+    return Status(Code::kIoError, "a table to roll back in cannot be opened");
+  }
+  if (index == nullptr || index->dropped.load(std::memory_order_acquire)) {
+    return DropOnly(manager_, txn, pointer);
+  }
+  const UndoStep step{manager_, txn, index.get(), &record, pointer};
+  Status status;
+  if (record.type == UndoType::kClusteredInsert) {
+    status = UndoRowInsert(step);
+  } else if (record.type == UndoType::kClusteredUpdate) {
+    status = UndoRowUpdate(step);
+  } else {
+    status = UndoEntry(step);
+  }
+  if (!status.ok() && index->dropped.load(std::memory_order_acquire)) {
+    return DropOnly(manager_, txn, pointer);  // dropped while we were at it
+  }
+  return status;
+}
+
+Status RowUndo::FreeBlob(const UndoRecordCopy& record) {
+  if (record.payload.size() != kBlobRefBytes) return BadRecord(record);
+  const Status status = blobs_->Free(LoadBlobRef(record.payload.data()));
+  return status.Is(Code::kNotFound) ? Status::Ok() : status;  // its space is gone
+}
+
+Status RowUndo::BadRecord(const UndoRecordCopy& record) {
+  LogError("undo record of type {} with {} bytes is damaged", static_cast<int>(record.type),
+           record.payload.size());
+  return Status(Code::kCorrupt, "damaged undo record");
+}
+
+}  // namespace rowan

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "mvcc/row/row_undo_format.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "base/assertions.h"
+
+namespace rowan {
+namespace {
+
+size_t CommonPrefix(Bytes left, Bytes right) {
+  const size_t limit = std::min(left.size(), right.size());
+  size_t same = 0;
+  for (; same + 8 <= limit; same += 8) {
+    const uint64_t difference =
+        LoadLe<uint64_t>(left.data() + same) ^ LoadLe<uint64_t>(right.data() + same);
+    if (difference != 0) return same + static_cast<size_t>(std::countr_zero(difference)) / 8;
+  }
+  while (same < limit && left[same] == right[same]) ++same;
+  return same;
+}
+
+/// Common suffix of at most `limit` bytes.
+size_t CommonSuffix(Bytes left, Bytes right, size_t limit) {
+  const std::byte* left_end = left.data() + left.size();
+  const std::byte* right_end = right.data() + right.size();
+  size_t same = 0;
+  for (; same + 8 <= limit; same += 8) {
+    const uint64_t difference =
+        LoadLe<uint64_t>(left_end - same - 8) ^ LoadLe<uint64_t>(right_end - same - 8);
+    if (difference != 0) return same + static_cast<size_t>(std::countl_zero(difference)) / 8;
+  }
+  while (same < limit && *(left_end - same - 1) == *(right_end - same - 1)) ++same;
+  return same;
+}
+
+}  // namespace
+
+RowUpdateUndo MakeRowUpdate(Bytes key, const ClusteredHeader& old_header, Bytes old_row,
+                            Bytes new_row, bool marks_deleted) {
+  RowUpdateUndo update;
+  update.flags = marks_deleted ? kUndoRowDelete : 0;
+  update.key = key;
+  update.old_header = old_header;
+  update.kept_prefix = CommonPrefix(old_row, new_row);
+  const size_t rest = std::min(old_row.size(), new_row.size()) - update.kept_prefix;
+  update.kept_suffix = CommonSuffix(old_row, new_row, rest);
+  update.old_middle =
+      old_row.subspan(update.kept_prefix, old_row.size() - update.kept_prefix - update.kept_suffix);
+  return update;
+}
+
+RowUpdatePieces EncodeRowUpdate(const RowUpdateUndo& update) {
+  ROWAN_DCHECK(update.key.size() < (uint64_t{1} << 35));  // varints of at most 5 bytes
+  RowUpdatePieces pieces;
+  pieces.before_key[0] = static_cast<std::byte>(update.flags);
+  std::byte* end = PutVarint(pieces.before_key.data() + 1, update.key.size());
+  pieces.before_key_bytes = static_cast<size_t>(end - pieces.before_key.data());
+  StoreClusteredHeader(pieces.after_key.data(), update.old_header);
+  end = PutVarint(pieces.after_key.data() + kClusteredHeaderBytes, update.kept_prefix);
+  end = PutVarint(end, update.kept_suffix);
+  pieces.after_key_bytes = static_cast<size_t>(end - pieces.after_key.data());
+  return pieces;
+}
+
+bool DecodeRowUpdate(Bytes payload, RowUpdateUndo* update) {
+  if (payload.empty()) return false;
+  const std::byte* end = payload.data() + payload.size();
+  update->flags = static_cast<uint8_t>(payload[0]);
+  uint64_t key_bytes = 0;
+  const std::byte* position = GetVarint(payload.data() + 1, end, &key_bytes);
+  if (position == nullptr || key_bytes > static_cast<size_t>(end - position)) return false;
+  update->key = {position, static_cast<size_t>(key_bytes)};
+  position += key_bytes;
+  Bytes rest;
+  if (!ParseClustered({position, static_cast<size_t>(end - position)}, &update->old_header,
+                      &rest)) {
+    return false;
+  }
+  uint64_t prefix = 0;
+  uint64_t suffix = 0;
+  position = GetVarint(rest.data(), end, &prefix);
+  if (position != nullptr) position = GetVarint(position, end, &suffix);
+  if (position == nullptr) return false;
+  update->kept_prefix = prefix;
+  update->kept_suffix = suffix;
+  update->old_middle = {position, static_cast<size_t>(end - position)};
+  return true;
+}
+
+bool AppendOldRow(const RowUpdateUndo& update, Bytes new_row, std::vector<std::byte>* target) {
+  if (update.kept_prefix > new_row.size() ||
+      update.kept_suffix > new_row.size() - update.kept_prefix) {
+    return false;
+  }
+  const Bytes prefix = new_row.first(update.kept_prefix);
+  const Bytes suffix = new_row.last(update.kept_suffix);
+  target->insert(target->end(), prefix.begin(), prefix.end());
+  target->insert(target->end(), update.old_middle.begin(), update.old_middle.end());
+  target->insert(target->end(), suffix.begin(), suffix.end());
+  return true;
+}
+
+bool DecodeEntryUndo(Bytes payload, EntryUndo* entry) {
+  if (payload.size() < 2) return false;
+  entry->flags = static_cast<uint8_t>(payload[0]);
+  entry->tree_key = payload.subspan(1);
+  return true;
+}
+
+}  // namespace rowan

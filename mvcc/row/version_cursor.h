@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// VersionCursor: an ordered scan of an index as a snapshot sees it, or of the newest versions with
+// row locks. It never holds a latch between calls: consistent scans copy a growing batch of visible
+// entries from a leaf under one latch (1, then 4, 16, ... up to a whole leaf) and serve from
+// memory; locking scans work row by row.
+//
+// Consistent read of a clustered entry: newest version if visible, else rebuilt from undo. Versions
+// of a still active writer are stepped over under the leaf latch (its rollback cannot overtake us),
+// older ones after releasing it. Secondary entries are decided by their own header: never a
+// clustered visit.
+// Thread safety: one thread.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/ids.h"
+#include "base/status.h"
+#include "mvcc/lock/lock_table.h"
+#include "mvcc/row/index_ref.h"
+#include "mvcc/txn/txn.h"
+#include "mvcc/txn_manager.h"
+
+namespace rowan {
+
+enum class ReadMode : uint8_t {
+  kSnapshot,         ///< consistent read with txn->snapshot
+  kReadUncommitted,  ///< newest version, no locks
+  kLockShared,
+  kLockExclusive,
+};
+
+/// Finds the clustered key inside a secondary key: a part of it, or assembled in `*scratch`. False
+/// when the key is malformed.
+struct RowKeyFinder {
+  using Find = bool (*)(const void* context, Bytes entry_key, std::vector<std::byte>* scratch,
+                        Bytes* row_key);
+  Find find = nullptr;
+  const void* context = nullptr;
+};
+
+struct ReadOptions {
+  ReadMode mode = ReadMode::kSnapshot;
+  WaitPolicy wait_policy = WaitPolicy::kWait;
+  /// Locking scans lock the key ranges they cover, records and gaps; Get of a row that is not there
+  /// locks its key against inserts. For REPEATABLE READ and above.
+  bool lock_gaps = false;
+  /// Scans of a clustered index do not wait for a row that another transaction has locked: they
+  /// hand out its last committed version, unlocked (see VersionCursor::LockCurrent). Get waits.
+  bool semi_consistent = false;
+  /// For consistent reads of secondary indexes (mvcc/txn/newer_rows.h). Without one the clustered
+  /// key is taken to be the last part of the entry's key: ambiguous when its length varies.
+  RowKeyFinder row_key{};
+};
+
+/// One row or entry handed out: valid until the next call on the cursor.
+struct VersionView {
+  Bytes key;    ///< full tree key without ordinal
+  Bytes value;  ///< clustered: row bytes; secondary: payload
+};
+
+class VersionCursor {
+ public:
+  VersionCursor(TxnManager* manager);
+  ~VersionCursor();
+  VersionCursor(const VersionCursor&) = delete;
+  VersionCursor& operator=(const VersionCursor&) = delete;
+
+  /// Binds to an index for a statement; cheap (no latch, no allocation when warm). The caller keeps
+  /// `index` alive and, for kSnapshot, an open snapshot.
+  void Open(Txn* txn, IndexRef* index, const ReadOptions& options);
+  /// Forgets position and batch.
+  void Close();
+  /// Upper bound for forward batches (first key not wanted; empty = none): nothing beyond is locked
+  /// or copied.
+  void SetEnd(Bytes end_key);
+
+  /// Exact clustered key, or exact full secondary key. kNotFound: none visible.
+  Status Get(Bytes key, VersionView* view);
+  /// First visible entry >= key / last visible entry < key. kEndOfRange: none. These and the steps
+  /// below look at txn->interrupted while they pass dead or skipped entries: kInterrupted.
+  Status SeekAtLeast(Bytes key, VersionView* view);
+  Status SeekBefore(Bytes key, VersionView* view);
+  /// First visible entry behind the one with this full key, be it there or not: how a scan goes on
+  /// from a key it remembered. (`key` with a zero byte appended would find an ordinal of it again.)
+  Status SeekAfter(Bytes key, VersionView* view);
+  Status SeekFirst(VersionView* view);
+  Status SeekLast(VersionView* view);
+  /// Continues from the current entry in either direction. kEndOfRange.
+  Status Next(VersionView* view);
+  Status Prev(VersionView* view);
+
+  /// READ COMMITTED: the row just read did not match; give its lock back.
+  void UnlockCurrent();
+  /// True when the current row is a committed version that a semi-consistent scan read without its
+  /// lock.
+  [[nodiscard]] bool current_is_unlocked() const;
+  /// Waits for the lock of that row after all and reads it anew; if it is gone by then, goes on to
+  /// the next one in the direction of the scan. kEndOfRange, and the errors of a lock wait.
+  Status LockCurrent(VersionView* view);
+  /// COUNT(*): visible entries from the current position of a fresh cursor to the end, without
+  /// copying them. `interrupted` is polled once per leaf.
+  Result<uint64_t> CountAll(const std::atomic<bool>* interrupted);
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace rowan

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// ActiveWriters: transaction id -> Txn of every transaction that has an id and has not finished.
+// Sharded; a transaction cannot leave while somebody works with it under its shard's mutex.
+// Thread safety: all members. Actions run under the mutex: they must not block or come back here.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "base/ids.h"
+#include "mvcc/txn/txn.h"
+
+namespace rowan {
+
+class ActiveWriters {
+ public:
+  void Add(Txn* txn);
+  void Remove(TxnId id);
+  /// From now on `successor` stands for `id`.
+  void Replace(TxnId id, Txn* successor);
+
+  /// Runs action(Txn*); false if `id` is not here.
+  template <typename Action>
+  bool With(TxnId id, const Action& action) {
+    Shard& shard = ShardOf(id);
+    std::lock_guard lock(shard.mutex);
+    for (const Item& item : shard.items) {
+      if (item.first != id.value()) continue;
+      action(item.second);
+      return true;
+    }
+    return false;
+  }
+
+  /// Runs action(Txn*) for each, shard by shard.
+  template <typename Action>
+  void ForEach(const Action& action) {
+    for (Shard& shard : shards_) {
+      std::lock_guard lock(shard.mutex);
+      for (const Item& item : shard.items) action(item.second);
+    }
+  }
+
+ private:
+  static constexpr uint64_t kShards = 64;
+  using Item = std::pair<uint64_t, Txn*>;
+  struct alignas(64) Shard {
+    std::mutex mutex;
+    std::vector<Item> items;  ///< few: writers of one moment / kShards
+  };
+
+  [[nodiscard]] Shard& ShardOf(TxnId id) { return shards_[id.value() % kShards]; }
+
+  std::array<Shard, kShards> shards_;
+};
+
+}  // namespace rowan

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "mvcc/txn/commit_ring.h"
+
+#include <algorithm>
+#include <bit>
+#include <thread>
+
+#include "base/assertions.h"
+
+namespace rowan {
+namespace {
+
+/// Committing lasts as long as appending one small group; a committer that lost its processor in
+/// between needs ours.
+constexpr int kSpinRounds = 200;
+
+/// Steps a commit spends on advancing low_txn: enough to keep up, too few to be noticed.
+constexpr uint64_t kCommitSteps = 256;
+
+constexpr TxnOutcome kSeenByAll(TxnOutcome::kCommitted, Csn(0));
+
+inline void Pause() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#endif
+}
+
+}  // namespace
+
+CommitRing::CommitRing(uint64_t size)
+    : mask_(size - 1), entries_(std::make_unique<Entry[]>(size)) {
+  ROWAN_CHECK(std::has_single_bit(size));
+}
+
+void CommitRing::Reset(TxnId next) {
+  std::lock_guard lock(overflow_mutex_);
+  uint64_t low = next.value();
+  for (const auto& [id, outcome] : overflow_) {
+    if (!outcome.finished()) low = std::min(low, id);
+  }
+  low_.store(low, std::memory_order_release);
+}
+
+void CommitRing::AddUnfinished(TxnId id) {
+  std::lock_guard lock(overflow_mutex_);
+  overflow_[id.value()] = TxnOutcome();
+  overflow_size_.store(overflow_.size(), std::memory_order_release);
+  overflow_running_.fetch_add(1, std::memory_order_release);
+  if (id.value() < low_.load(std::memory_order_relaxed)) {
+    low_.store(id.value(), std::memory_order_release);
+  }
+}
+
+void CommitRing::Claim(TxnId id, Csn horizon) {
+  Entry& entry = EntryOf(id.value());
+  const uint64_t old_id = entry.id.load(std::memory_order_relaxed);
+  const TxnOutcome old(entry.outcome.load(std::memory_order_acquire));
+  const bool occupied = !old.finished();
+  if (occupied || (old_id != 0 && old.csn() >= horizon)) {
+    std::lock_guard lock(overflow_mutex_);
+    if (occupied) {
+      overflow_[id.value()] = TxnOutcome();
+      overflow_running_.fetch_add(1, std::memory_order_release);
+    } else {
+      overflow_[old_id] = old;
+    }
+    overflow_size_.store(overflow_.size(), std::memory_order_release);
+  }
+  if (occupied) return;
+  // A reader of the old id that sees the new outcome also sees that the id changed.
+  entry.id.store(kChanging, std::memory_order_release);
+  entry.outcome.store(TxnOutcome().word(), std::memory_order_release);
+  entry.id.store(id.value(), std::memory_order_release);
+}
+
+void CommitRing::StoreOutcome(uint64_t id, TxnOutcome outcome) {
+  Entry& entry = EntryOf(id);
+  if (entry.id.load(std::memory_order_acquire) == id) {
+    entry.outcome.store(outcome.word(), std::memory_order_seq_cst);
+    return;
+  }
+  std::lock_guard lock(overflow_mutex_);
+  const auto place = overflow_.find(id);
+  ROWAN_CHECK(place != overflow_.end());
+  place->second = outcome;
+  if (outcome.finished()) overflow_running_.fetch_sub(1, std::memory_order_release);
+}
+
+void CommitRing::SetCommitting(TxnId id) {
+  StoreOutcome(id.value(), TxnOutcome(TxnOutcome::kCommitting, Csn(0)));
+}
+
+void CommitRing::Finish(TxnId id, TxnOutcome outcome, TxnId next) {
+  StoreOutcome(id.value(), outcome);
+  // Usually the oldest writer advances over all that finished meanwhile. Two that finish at once
+  // may each leave it to the other; every so often somebody else looks, and the horizon refresh
+  // does.
+  if (id == low_txn() || (id.value() & 63) == 0) AdvanceLow(next, kCommitSteps);
+}
+
+TxnOutcome CommitRing::LookInOverflow(uint64_t id) const {
+  std::lock_guard lock(overflow_mutex_);
+  const auto place = overflow_.find(id);
+  return place == overflow_.end() ? kSeenByAll : place->second;
+}
+
+TxnOutcome CommitRing::Look(uint64_t id) const {
+  const Entry& entry = EntryOf(id);
+  if (entry.id.load(std::memory_order_acquire) == id) {
+    const TxnOutcome outcome(entry.outcome.load(std::memory_order_acquire));
+    if (entry.id.load(std::memory_order_acquire) == id) return outcome;
+  }
+  return LookInOverflow(id);
+}
+
+TxnOutcome CommitRing::Find(TxnId id) const {
+  for (int round = 0;; ++round) {
+    const TxnOutcome outcome = Look(id.value());
+    if (outcome.state() != TxnOutcome::kCommitting) return outcome;
+    if (round < kSpinRounds) {
+      Pause();
+    } else {
+      std::this_thread::yield();
+    }
+  }
+}
+
+bool CommitRing::IsRunning(TxnId id) const {
+  return id >= low_txn() && !Look(id.value()).finished();
+}
+
+void CommitRing::AdvanceLow(TxnId next, uint64_t steps_max) {
+  if (!low_latch_.TryLockExclusive()) return;
+  const uint64_t start = low_.load(std::memory_order_relaxed);
+  uint64_t low = start;
+  const uint64_t end = std::min(next.value(), start + steps_max);
+  for (; low < end; ++low) {
+    const Entry& entry = EntryOf(low);
+    if (entry.id.load(std::memory_order_acquire) == low) {
+      // Only the claim of a later id changes the entry of a finished one: no second look needed.
+      if (!TxnOutcome(entry.outcome.load(std::memory_order_acquire)).finished() &&
+          !Look(low).finished()) {
+        break;
+      }
+    } else if (overflow_running_.load(std::memory_order_acquire) != 0 &&
+               !LookInOverflow(low).finished()) {
+      break;
+    }
+  }
+  if (low != start) low_.store(low, std::memory_order_release);
+  low_latch_.UnlockExclusive();
+}
+
+void CommitRing::PruneOverflow(const std::function<bool(TxnId, TxnOutcome)>& is_needed) {
+  std::lock_guard lock(overflow_mutex_);
+  std::erase_if(overflow_, [&](const auto& entry) {
+    return entry.second.finished() && !is_needed(TxnId(entry.first), entry.second);
+  });
+  overflow_size_.store(overflow_.size(), std::memory_order_release);
+}
+
+}  // namespace rowan

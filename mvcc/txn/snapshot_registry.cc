@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "mvcc/txn/snapshot_registry.h"
+
+#include <algorithm>
+
+#include "base/assertions.h"
+
+namespace rowan {
+
+SnapshotRegistry::~SnapshotRegistry() {
+  for (std::atomic<Chunk*>& chunk : chunks_) delete chunk.load(std::memory_order_relaxed);
+}
+
+uint32_t SnapshotRegistry::TakeSlot() {
+  std::lock_guard lock(free_mutex_);
+  if (!free_.empty()) {
+    const uint32_t slot = free_.back();
+    free_.pop_back();
+    return slot;
+  }
+  const uint32_t slot = slot_count_.load(std::memory_order_relaxed);
+  ROWAN_CHECK(slot < kChunkSlots * kChunksMax);
+  std::atomic<Chunk*>& chunk = chunks_[slot / kChunkSlots];
+  if (chunk.load(std::memory_order_relaxed) == nullptr) {
+    chunk.store(new Chunk(), std::memory_order_release);
+  }
+  // Before its first snapshot: a look that misses the slot is caught by the announcement.
+  slot_count_.store(slot + 1, std::memory_order_seq_cst);
+  return slot;
+}
+
+void SnapshotRegistry::ReturnSlot(uint32_t slot) {
+  Withdraw(slot);
+  std::lock_guard lock(free_mutex_);
+  free_.push_back(slot);
+}
+
+void SnapshotRegistry::FindOldest(TxnId* low_txn, Csn* csn, std::vector<Snapshot>* snapshots) {
+  announced_low_.store(low_txn->value(), std::memory_order_seq_cst);
+  announced_csn_.store(csn->value(), std::memory_order_seq_cst);
+  const uint32_t count = slot_count_.load(std::memory_order_seq_cst);
+  for (uint32_t i = 0; i < count; ++i) {
+    const Slot& slot = At(i);
+    const Csn slot_csn(slot.csn.load(std::memory_order_seq_cst));
+    if (slot_csn.value() == 0) continue;
+    const TxnId slot_low(slot.low.load(std::memory_order_acquire));
+    const TxnId slot_high(slot.high.load(std::memory_order_acquire));
+    *csn = std::min(*csn, slot_csn);
+    *low_txn = std::min(*low_txn, slot_low);
+    if (snapshots != nullptr) snapshots->push_back({slot_low, slot_high, slot_csn, i});
+  }
+}
+
+uint32_t SnapshotRegistry::open_count() const {
+  uint32_t open = 0;
+  const uint32_t count = slot_count_.load(std::memory_order_acquire);
+  for (uint32_t i = 0; i < count; ++i) {
+    if (At(i).csn.load(std::memory_order_relaxed) != 0) ++open;
+  }
+  return open;
+}
+
+}  // namespace rowan

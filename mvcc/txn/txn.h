@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Txn: one transaction of one session. Plain state; TxnManager, UndoStreams and LockTable act on
+// it. It can be used again after Commit or Rollback, and must be destroyed before its TxnManager.
+// Thread safety: used by one thread at a time (which may change between calls: commit can run on
+// another thread than the statements did), except the members in the "shared" group.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/ids.h"
+#include "mvcc/txn/newer_rows.h"
+#include "mvcc/txn/snapshot.h"
+#include "mvcc/txn/undo_pointer.h"
+
+namespace rowan {
+
+struct UndoStream;
+struct FoldedHoldings;
+struct LockRequest;
+class SnapshotRegistry;
+
+enum class IsolationLevel : uint8_t {
+  kReadUncommitted,
+  kReadCommitted,
+  kRepeatableRead,
+  kSerializable,
+};
+
+enum class TxnState : uint8_t { kIdle, kActive, kPrepared, kCommitted, kRolledBack };
+
+/// A place in a transaction's undo: rolling back to it undoes everything later.
+struct UndoPosition {
+  PageNumber page;
+  uint16_t offset = 0;
+  uint64_t records = 0;  ///< how many undo records came before
+};
+
+/// Entries of a transaction in the lock table before the older ones become a set of hashes: what
+/// short transactions never reach, and 64 KiB.
+inline constexpr uint32_t kFoldAtFirst = 1024;
+
+struct Txn {
+  Txn() = default;
+  ~Txn();  ///< gives the snapshot slot back
+  Txn(const Txn&) = delete;
+  Txn& operator=(const Txn&) = delete;
+
+  // Owned by the session's thread.
+  TxnState state = TxnState::kIdle;
+  IsolationLevel isolation = IsolationLevel::kRepeatableRead;
+  Snapshot snapshot;
+  UndoStream* stream = nullptr;      ///< exclusively ours from the first write to the end
+  UndoPosition undo_start;           ///< where our header record stands
+  UndoPosition undo_end;             ///< behind our last record
+  uint64_t undo_records = 0;
+  uint64_t undo_bytes = 0;           ///< victim choice: the smaller one dies
+  Lsn commit_lsn{0};                 ///< end of the group that committed or prepared it
+  uint64_t commit_begin_nanos = 0;   ///< when its commit began with a prepare; 0 = it did not
+  std::string xid;                   ///< opaque bytes, empty unless prepared
+  /// Of a prepared transaction found by recovery: the indexes it changed, each once.
+  std::vector<IndexId> changed_indexes;
+  bool recovered = false;            ///< found by recovery, has no session
+  bool half_undone = false;          ///< a statement's rollback was left: only rollback is possible
+  bool rollback_failed = false;      ///< damage stopped its rollback: it stays listed as unfinished
+  uint32_t lock_wait_timeout_s = 50;
+  bool deadlock_detect = true;
+  LockRequest* queued = nullptr;     ///< asked for by LockTable::TryLock, not waited for yet
+  FoldedHoldings* folded = nullptr;  ///< its locks without entries, a list of indexes
+  uint32_t fold_at = kFoldAtFirst;   ///< entries at which the lock table folds the older ones
+  SnapshotRegistry* snapshot_registry = nullptr;
+  uint32_t snapshot_slot = UINT32_MAX;  ///< kept between snapshots
+  NewerRows newer_rows;                 ///< written over versions that the snapshot lacks
+
+  // Shared.
+  std::atomic<uint64_t> id{0};             ///< TxnId, 0 before the first write
+  /// killed: waits end with kInterrupted until it is cleared
+  std::atomic<bool> interrupted{false};
+  std::atomic<bool> chosen_as_victim{false};
+  std::atomic<LockRequest*> waiting_for{nullptr};  ///< the published edge, set while it sleeps
+  std::atomic<LockRequest*> locks{nullptr};  ///< granted and waiting requests, newest first
+  std::atomic<uint32_t> lock_count{0};       ///< of these
+  std::atomic<uint64_t> folded_locks{0};     ///< records locked without an entry; its thread writes
+  uint64_t search_mark = 0;                ///< guarded by the lock table's wait-graph mutex
+
+  [[nodiscard]] TxnId txn_id() const { return TxnId(id.load(std::memory_order_relaxed)); }
+  [[nodiscard]] bool is_writer() const { return id.load(std::memory_order_relaxed) != 0; }
+};
+
+}  // namespace rowan

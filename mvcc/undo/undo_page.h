@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Bytes of the undo space: undo pages, their records, and the directory of streams.
+//
+// Undo page (PageType::kUndo, version 2), behind the common 32-byte page header:
+//   32  4  stream number          40  4  next page of the stream, 0 = this is the tail
+//   36  4  previous page          44  2  free offset: end of the records
+//                                 46  2  zero
+//   48  6  id of the transaction that goes on here, 0 = none   54  6  where its header stands
+//   60  4  zero                   64  8  records of that transaction on earlier pages
+//   72  8  transactions that began in this stream on earlier pages
+//   80  .. records, back to back
+// Bytes 48 to 79 sum up everything in front of the page, so that neither a start nor purge in the
+// middle of a transaction has to walk the chain. Version 1 lacks them: its records begin at 48.
+// Record: length u16 | type u8 | index varint | payload | length u16. The length counts all of it.
+// Bit 7 of the type is set when purge is through with the record (those that must not run twice).
+// Payload of a kTxnHeader: transaction id 6 | state 1 | CSN 8 | undo pointer of the XID record 6.
+//
+// Directory page (PageType::kUndoDirectory, version 2):
+//   32  4  next directory page, 0 = last       36  4  number of its first slot
+//   48  .. slots of 16 bytes: head page 4 (0 = no such stream) | start page 4 | start offset 2 |
+//   tail page 4 | flags 1 (1 = the start lies inside a transaction) | zero 1
+// `start` is the first record not purged, as of the last time pages were freed; pages from the head
+// up to the start page are done with. In version 1 tail and flags are zero; a slot keeps that form
+// until it is first written.
+#pragma once
+
+#include <cstdint>
+
+#include "base/bytes.h"
+#include "base/ids.h"
+#include "buffer/page/page_header.h"
+#include "mvcc/undo/undo.h"
+
+namespace rowan {
+
+inline constexpr uint8_t kUndoPageVersion = 2;
+inline constexpr uint8_t kUndoPageVersionBare = 1;  ///< without a summary
+inline constexpr size_t kUndoStreamOffset = 32;
+inline constexpr size_t kUndoPreviousOffset = 36;
+inline constexpr size_t kUndoNextOffset = 40;
+inline constexpr size_t kUndoFreeOffset = 44;
+inline constexpr size_t kUndoSummaryOffset = 48;
+inline constexpr size_t kUndoSummaryBytes = 32;
+inline constexpr size_t kUndoRecordsOffset = 80;
+inline constexpr size_t kUndoRecordsOffsetBare = 48;
+static_assert(kUndoStreamOffset == kPageHeaderBytes && kUndoFreeOffset + 4 == kUndoSummaryOffset);
+static_assert(kUndoSummaryOffset + kUndoSummaryBytes == kUndoRecordsOffset);
+
+inline constexpr size_t kDirectoryNextOffset = 32;
+inline constexpr size_t kDirectoryFirstOffset = 36;
+inline constexpr size_t kDirectorySlotsOffset = 48;
+inline constexpr size_t kDirectorySlotBytes = 16;
+inline constexpr size_t kDirectorySlotUsedBytes = 15;
+inline constexpr size_t kDirectorySlotBytesBare = 10;  ///< of version 1
+inline constexpr uint8_t kDirectorySlotInside = 1;
+
+/// Numbers are on disk.
+enum class UndoTxnState : uint8_t { kActive = 1, kPrepared = 2, kCommitted = 3 };
+
+inline constexpr uint8_t kUndoDoneBit = 0x80;
+inline constexpr size_t kUndoFixedBytes = 5;  ///< both lengths and the type
+inline constexpr size_t kUndoTypeOffset = 2;
+/// Of a header record, whose index varint is one byte.
+inline constexpr size_t kTxnHeaderPayloadOffset = 4;
+inline constexpr size_t kTxnHeaderPayloadBytes = 6 + 1 + 8 + kUndoPointerBytes;
+inline constexpr size_t kTxnHeaderBytes = kUndoFixedBytes + 1 + kTxnHeaderPayloadBytes;
+/// The part of it that changes: state, CSN, XID pointer.
+inline constexpr size_t kTxnStateOffset = kTxnHeaderPayloadOffset + 6;
+inline constexpr size_t kTxnStateBytes = 1 + 8 + kUndoPointerBytes;
+static_assert(kTxnHeaderPayloadBytes == 21 && kTxnHeaderBytes == 27 && kTxnStateBytes == 15);
+
+/// Records end here at most: keeps every offset, also the one behind the last record, in 16 bits.
+[[nodiscard]] constexpr size_t UndoRecordsEnd(size_t page_size_bytes) {
+  return page_size_bytes - 8;
+}
+[[nodiscard]] inline size_t UndoRecordBytes(IndexId index, size_t payload_bytes) {
+  return kUndoFixedBytes + VarintSize(index.value()) + payload_bytes;
+}
+
+[[nodiscard]] inline bool HasUndoSummary(const std::byte* page) {
+  return PageVersionOf(page) != kUndoPageVersionBare;
+}
+/// Offset of the page's first record.
+[[nodiscard]] inline uint16_t UndoRecordsBegin(const std::byte* page) {
+  return HasUndoSummary(page) ? kUndoRecordsOffset : kUndoRecordsOffsetBare;
+}
+[[nodiscard]] inline uint32_t UndoStreamOf(const std::byte* page) {
+  return LoadLe<uint32_t>(page + kUndoStreamOffset);
+}
+[[nodiscard]] inline PageNumber UndoPreviousOf(const std::byte* page) {
+  return PageNumber(LoadLe<uint32_t>(page + kUndoPreviousOffset));
+}
+[[nodiscard]] inline PageNumber UndoNextOf(const std::byte* page) {
+  return PageNumber(LoadLe<uint32_t>(page + kUndoNextOffset));
+}
+[[nodiscard]] inline uint16_t UndoFreeOf(const std::byte* page) {
+  return LoadLe<uint16_t>(page + kUndoFreeOffset);
+}
+inline void SetUndoFree(std::byte* page, uint16_t offset) {
+  StoreLe<uint16_t>(page + kUndoFreeOffset, offset);
+}
+inline void SetUndoLinks(std::byte* page, PageNumber previous, PageNumber next) {
+  StoreLe<uint32_t>(page + kUndoPreviousOffset, previous.value());
+  StoreLe<uint32_t>(page + kUndoNextOffset, next.value());
+}
+
+/// What stands in front of a page in its stream.
+struct UndoSummary {
+  TxnId txn;             ///< goes on at the page's first record; kNoTxn = none has a header yet
+  UndoPointer header;    ///< of that transaction
+  uint64_t records = 0;  ///< of that transaction, XID records not counted
+  uint64_t begun = 0;    ///< transactions, that one included
+
+  bool operator==(const UndoSummary&) const = default;
+};
+/// REQUIRES: HasUndoSummary.
+[[nodiscard]] UndoSummary LoadUndoSummary(const std::byte* page);
+void StoreUndoSummary(std::byte* target, const UndoSummary& summary);
+
+struct UndoPlace {  ///< of a page in its stream
+  uint32_t stream = 0;
+  PageNumber previous;
+};
+void InitUndoPage(MutableBytes page, PageId id, UndoPlace place, const UndoSummary& summary = {});
+/// A page of version 1: for logs of older versions of Rowan.
+void InitBareUndoPage(MutableBytes page, PageId id, UndoPlace place);
+void InitUndoDirectoryPage(MutableBytes page, PageId id, PageNumber next, uint32_t first_slot);
+/// True if the bytes are an undo page whose free offset is possible.
+[[nodiscard]] bool IsUndoPage(Bytes page);
+[[nodiscard]] bool IsUndoDirectoryPage(const std::byte* page);
+
+struct DirectorySlot {
+  PageNumber head;
+  PageNumber start_page;
+  uint16_t start_offset = 0;
+  PageNumber tail;              ///< kNoPage: written by an older version, to be found
+  bool start_is_inside = false;
+};
+[[nodiscard]] inline uint32_t DirectorySlotsPerPage(size_t page_size_bytes) {
+  return static_cast<uint32_t>((page_size_bytes - kDirectorySlotsOffset) / kDirectorySlotBytes);
+}
+DirectorySlot LoadDirectorySlot(const std::byte* source);
+void StoreDirectorySlot(std::byte* target, const DirectorySlot& slot);
+/// Writes kDirectorySlotUsedBytes (or kDirectorySlotBytesBare) logged bytes over slot `place` of a
+/// directory page. False if there is no such slot or the bytes have no such form.
+[[nodiscard]] bool PutDirectorySlot(MutableBytes page, uint32_t place, Bytes slot);
+
+/// First byte of a kUndoPageInit log record, which has kUndoInitBytes and for kStream the summary.
+/// Numbers are on disk.
+enum class UndoInitKind : uint8_t { kBareStream = 0, kDirectory = 1, kStream = 2 };
+inline constexpr size_t kUndoInitBytes = 9;
+
+/// A record as it stands in a page (or a copy of part of one).
+struct UndoRecordInPage {
+  UndoType type = UndoType::kInvalid;
+  bool done = false;
+  IndexId index;
+  Bytes payload;
+  uint16_t length = 0;
+};
+/// Parses the record at `offset` of bytes that end at `end`. False if it cannot be one.
+[[nodiscard]] bool ParseUndoRecord(const std::byte* page, size_t offset, size_t end,
+                                   UndoRecordInPage* record);
+/// Offset of the record that ends at `end`; 0 if there cannot be one.
+[[nodiscard]] size_t UndoRecordBefore(const std::byte* page, size_t end);
+/// Writes a record (room for it is the caller's business) and returns the byte behind it.
+std::byte* WriteUndoRecord(std::byte* target, UndoType type, IndexId index,
+                           std::initializer_list<Bytes> payload_parts);
+
+struct TxnHeader {
+  TxnId txn;
+  UndoTxnState state = UndoTxnState::kActive;
+  Csn csn;
+  UndoPointer xid;
+};
+/// False if the record is no valid header.
+[[nodiscard]] bool ParseTxnHeader(const UndoRecordInPage& record, TxnHeader* header);
+/// The changing part, kTxnStateBytes long.
+void StoreTxnState(std::byte* target, const TxnHeader& header);
+void StoreTxnHeader(std::byte* payload, const TxnHeader& header);
+
+}  // namespace rowan

@@ -1,0 +1,322 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Finding the streams again after a restart. Of each stream the tail page, the page where purge
+// goes on and the header of the last transaction are read: what is between them is summed up in the
+// tail page. A stream that an older version of Rowan has written is walked over instead.
+#include <algorithm>
+
+#include "base/assertions.h"
+#include "base/logging.h"
+#include "mvcc/undo/undo_scan.h"
+
+namespace rowan {
+
+namespace {
+
+/// Log bytes of a group that changes one directory slot.
+constexpr uint32_t kSlotGroupBytes = 256;
+
+}  // namespace
+
+/// What all streams together have yielded so far.
+struct UndoStreams::Impl::Found {
+  std::vector<std::unique_ptr<Txn>>* unfinished;
+  uint64_t txn_max = 0;
+  uint64_t csn_max = 0;
+};
+
+Status UndoStreams::Impl::ReadDirectory(
+    std::vector<std::pair<uint32_t, DirectorySlot>>* slots) {
+  Result<uint64_t> first = allocator->ReadCounter(space);
+  if (!first.ok()) return first.status();
+  directory.clear();
+  uint32_t slot_number = 0;
+  for (PageNumber page(static_cast<uint32_t>(first.value())); page != kNoPage;) {
+    Result<PageGuard> guard = pool->Fix(IdOf(page), LatchMode::kShared);
+    if (!guard.ok()) return guard.status();
+    const std::byte* bytes = guard->page();
+    if (PageTypeOf(bytes) == PageType::kUndoDirectory && PageVersionOf(bytes) > kUndoPageVersion) {
+      LogError("The undo space was written by a newer version of Rowan (directory format {}).",
+               PageVersionOf(bytes));
+      return Status(Code::kNewerFormat, "undo space written by a newer version");
+    }
+    if (!IsUndoDirectoryPage(bytes) ||
+        LoadLe<uint32_t>(bytes + kDirectoryFirstOffset) != slot_number) {
+      return Damage(page, "the page is not the next undo directory page");
+    }
+    directory.push_back(page);
+    for (uint32_t i = 0; i < DirectorySlotsPerPage(page_size()); ++i, ++slot_number) {
+      const DirectorySlot slot =
+          LoadDirectorySlot(bytes + kDirectorySlotsOffset + i * kDirectorySlotBytes);
+      if (slot.head != kNoPage) slots->emplace_back(slot_number, slot);
+    }
+    page = PageNumber(LoadLe<uint32_t>(bytes + kDirectoryNextOffset));
+  }
+  return directory.empty() ? Status(Code::kCorrupt, "the undo space has no directory")
+                           : Status::Ok();
+}
+
+namespace {
+
+/// What stands between the beginning of a page and an offset.
+struct PageFront {
+  uint64_t begun = 0;
+  TxnId last;  ///< the transaction that the next record belongs to, if it is no header
+};
+
+/// False if no record ends at `offset`.
+bool LookAtFront(const std::byte* page, uint16_t offset, PageFront* front) {
+  if (offset < UndoRecordsBegin(page) || offset > UndoFreeOf(page)) return false;
+  const UndoSummary summary = LoadUndoSummary(page);
+  *front = {summary.begun, summary.txn};
+  UndoRecordInPage record;
+  size_t position = UndoRecordsBegin(page);
+  for (; position < offset; position += record.length) {
+    if (!ParseUndoRecord(page, position, offset, &record)) return false;
+    if (record.type != UndoType::kTxnHeader) continue;
+    TxnHeader header;
+    if (!ParseTxnHeader(record, &header)) return false;
+    ++front->begun;
+    front->last = header.txn;
+  }
+  return true;
+}
+
+}  // namespace
+
+/// False if there is a page without a summary where one is needed.
+Result<bool> UndoStreams::Impl::RecoverFromSummaries(const DirectorySlot& slot, UndoStream* stream,
+                                                     StreamScan* scan) {
+  if (slot.tail == kNoPage) return false;
+  PageFront front;
+  {
+    Result<PageGuard> start = Look(slot.start_page);
+    if (!start.ok()) return start.status();
+    if (!HasUndoSummary(start->page())) return false;
+    if (UndoStreamOf(start->page()) != stream->number) {
+      return Damage(slot.start_page, "the page belongs to another stream");
+    }
+    if (!LookAtFront(start->page(), slot.start_offset, &front)) {
+      return Damage(slot.start_page, "a stream begins outside of the page's records");
+    }
+  }
+  if (slot.start_is_inside) stream->purge_txn = front.last;
+  UndoSummary summary;
+  {
+    Result<PageGuard> tail = Look(slot.tail);
+    if (!tail.ok()) return tail.status();
+    const std::byte* bytes = tail->page();
+    if (!HasUndoSummary(bytes)) return false;
+    if (UndoStreamOf(bytes) != stream->number || UndoNextOf(bytes) != kNoPage) {
+      return Damage(slot.tail, "the page is not the tail of its undo stream");
+    }
+    summary = LoadUndoSummary(bytes);
+    // Until its header was looked at, what goes on here counts as committed.
+    scan->header = {.txn = summary.txn, .state = UndoTxnState::kCommitted, .csn = {}, .xid = {}};
+    scan->records = summary.records;
+    const Status status = ScanPage(slot.tail, bytes, UndoRecordsBegin(bytes), scan);
+    if (!status.ok()) return status;
+    stream->tail = slot.tail;
+    stream->free = UndoFreeOf(bytes);
+    stream->begin = UndoRecordsBegin(bytes);
+    stream->begun = summary.begun + scan->begun;
+  }
+  const bool purged = slot.start_page == slot.tail || stream->purge_txn == summary.txn;
+  if (scan->begun == 0 && summary.txn != kNoTxn && !purged) {
+    const Status status = LoadLastHeader(summary.header, scan);
+    if (!status.ok()) return status;
+  }
+  const uint64_t to_purge = front.begun + (scan->unfinished() ? 1 : 0);
+  if (stream->begun < to_purge) {
+    return Damage(slot.tail, "the summary of what is in front of an undo page is wrong");
+  }
+  const uint64_t inside = stream->purge_txn != kNoTxn ? 1 : 0;
+  stream->history.store(stream->begun - to_purge + inside, std::memory_order_relaxed);
+  return true;
+}
+
+/// The header of the transaction that goes on at the beginning of the tail page.
+Status UndoStreams::Impl::LoadLastHeader(UndoPointer pointer, StreamScan* scan) {
+  Result<PageGuard> guard = Look(pointer.page);
+  if (!guard.ok()) return guard.status();
+  const TxnId txn = scan->header.txn;
+  UndoRecordInPage record;
+  if (pointer.offset < UndoRecordsBegin(guard->page()) ||
+      !ParseUndoRecord(guard->page(), pointer.offset, UndoFreeOf(guard->page()), &record) ||
+      !ParseTxnHeader(record, &scan->header) || scan->header.txn != txn) {
+    return Damage(pointer.page, "the header of a transaction is damaged");
+  }
+  scan->begin = {pointer.page, pointer.offset, 0};
+  scan->txn_max = txn.value();
+  if (!scan->unfinished()) scan->csn_max = scan->header.csn.value();
+  return Status::Ok();
+}
+
+Status UndoStreams::Impl::RecoverByWalk(const DirectorySlot& slot, UndoStream* stream,
+                                        StreamScan* scan) {
+  bool behind_start = false;
+  uint64_t begun_before = 0;  // in front of the start, as far as summaries tell
+  bool met_summary = false;
+  PageNumber previous = kNoPage;
+  for (PageNumber page = slot.head; page != kNoPage;) {
+    Result<PageGuard> guard = Look(page);
+    if (!guard.ok()) return guard.status();
+    const std::byte* bytes = guard->page();
+    if (UndoStreamOf(bytes) != stream->number) {
+      return Damage(page, "the page belongs to another stream");
+    }
+    if (previous != kNoPage && UndoPreviousOf(bytes) != previous) {
+      return Damage(page, "the page's link to its predecessor is wrong");
+    }
+    const bool at_start = page == slot.start_page;
+    const uint16_t begin = at_start ? slot.start_offset : UndoRecordsBegin(bytes);
+    if (begin < UndoRecordsBegin(bytes) || begin > UndoFreeOf(bytes)) {
+      return Damage(page, "a stream begins outside of the page's records");
+    }
+    behind_start = behind_start || at_start;
+    if (behind_start && !met_summary && HasUndoSummary(bytes)) {
+      met_summary = true;
+      begun_before = LoadUndoSummary(bytes).begun - scan->begun;
+    }
+    if (behind_start) {
+      const Status status = ScanPage(page, bytes, begin, scan);
+      if (!status.ok()) return status;
+    }
+    stream->tail = page;
+    stream->free = UndoFreeOf(bytes);
+    stream->begin = UndoRecordsBegin(bytes);
+    previous = page;
+    page = UndoNextOf(bytes);
+  }
+  if (!behind_start) return Damage(slot.start_page, "a stream does not reach its start page");
+  stream->begun = begun_before + scan->begun;
+  stream->history.store(scan->committed, std::memory_order_relaxed);
+  return Status::Ok();
+}
+
+/// The tail was found by walking: the next start shall know it.
+Status UndoStreams::Impl::CompleteSlot(UndoStream* stream) {
+  MiniTxn mini_txn(pool);
+  const Status status = mini_txn.Start(kSlotGroupBytes);
+  if (!status.ok()) return status;
+  Result<MutablePage> page = HoldDirectory(&mini_txn, stream->number);
+  if (!page.ok()) return page.status();
+  SetTail(&mini_txn, page.value(), stream->number, stream->tail);
+  mini_txn.Commit();
+  return Status::Ok();
+}
+
+Status UndoStreams::Impl::RecoverStream(uint32_t number, const DirectorySlot& slot, Found* found) {
+  auto made = std::make_unique<UndoStream>();
+  UndoStream* stream = made.get();
+  stream->number = number;
+  stream->head = slot.head;
+  stream->start = {slot.start_page, slot.start_offset};
+  AddStream(std::move(made));
+  StreamScan scan;
+  const Result<bool> summed_up = RecoverFromSummaries(slot, stream, &scan);
+  if (!summed_up.ok()) return summed_up.status();
+  if (!summed_up.value()) {
+    scan = {};
+    Status status = RecoverByWalk(slot, stream, &scan);
+    if (status.ok() && slot.tail == kNoPage) status = CompleteSlot(stream);
+    if (!status.ok()) return status;
+  }
+  history.fetch_add(stream->history.load(std::memory_order_relaxed), std::memory_order_relaxed);
+  found->txn_max = std::max(found->txn_max, scan.txn_max);
+  found->csn_max = std::max(found->csn_max, scan.csn_max);
+  if (scan.unfinished()) return MakeUnfinished(stream, scan, found->unfinished);
+  GiveStream(stream);
+  return Status::Ok();
+}
+
+/// Walks over a prepared transaction, as its coordinator will ask which tables it holds.
+Status UndoStreams::Impl::CollectIndexes(Txn* txn) const {
+  std::vector<IndexId>& indexes = txn->changed_indexes;
+  size_t offset = txn->undo_start.offset;
+  for (PageNumber page = txn->undo_start.page; page != kNoPage;) {
+    Result<PageGuard> guard = Look(page);
+    if (!guard.ok()) return guard.status();
+    const std::byte* bytes = guard->page();
+    if (offset == 0) offset = UndoRecordsBegin(bytes);
+    UndoRecordInPage record;
+    for (; offset < UndoFreeOf(bytes); offset += record.length) {
+      if (!ParseUndoRecord(bytes, offset, UndoFreeOf(bytes), &record)) {
+        return Damage(page, "an undo record is damaged");
+      }
+      // Neighbouring records mostly belong to the same few indexes.
+      if (record.index == IndexId(0) ||
+          std::find(indexes.rbegin(), indexes.rend(), record.index) != indexes.rend()) {
+        continue;
+      }
+      indexes.push_back(record.index);
+    }
+    offset = 0;
+    page = UndoNextOf(bytes);
+  }
+  return Status::Ok();
+}
+
+Status UndoStreams::Impl::MakeUnfinished(UndoStream* stream, const StreamScan& scan,
+                                         std::vector<std::unique_ptr<Txn>>* unfinished) {
+  auto txn = std::make_unique<Txn>();
+  txn->id.store(scan.header.txn.value(), std::memory_order_relaxed);
+  txn->state = TxnState::kActive;
+  txn->stream = stream;
+  txn->undo_start = scan.begin;
+  txn->undo_end = {stream->tail, stream->free, scan.records};
+  txn->undo_records = scan.records;
+  txn->undo_bytes = scan.bytes;
+  txn->recovered = true;
+  if (scan.header.state == UndoTxnState::kPrepared) {
+    txn->state = TxnState::kPrepared;
+    Result<PageGuard> guard = Look(scan.header.xid.page);
+    if (!guard.ok()) return guard.status();
+    UndoRecordInPage record;
+    if (!ParseUndoRecord(guard->page(), scan.header.xid.offset, UndoFreeOf(guard->page()),
+                         &record) ||
+        record.type != UndoType::kXid) {
+      return Damage(scan.header.xid.page, "a prepared transaction has no XID");
+    }
+    txn->xid.assign(AsText(record.payload));
+    guard->Release();
+    const Status status = CollectIndexes(txn.get());
+    if (!status.ok()) return status;
+  }
+  unfinished->push_back(std::move(txn));
+  return Status::Ok();
+}
+
+Status UndoStreams::Recover(std::vector<std::unique_ptr<Txn>>* unfinished, TxnId* txn_max,
+                            Csn* csn_max, bool passes_over_damage) {
+  std::vector<std::pair<uint32_t, DirectorySlot>> slots;
+  Status status = impl_->ReadDirectory(&slots);
+  if (!status.ok()) return status;
+  std::vector<PageId> ends;
+  for (const auto& [number, slot] : slots) {
+    ends.push_back(impl_->IdOf(slot.start_page));
+    if (slot.tail != kNoPage && slot.tail != slot.start_page) {
+      ends.push_back(impl_->IdOf(slot.tail));
+    }
+  }
+  impl_->pool->Prefetch(ends);
+  Impl::Found found{.unfinished = unfinished};
+  for (const auto& [number, slot] : slots) {
+    // Streams are created in order and never dropped.
+    if (number != impl_->stream_count.load(std::memory_order_relaxed)) {
+      return impl_->Damage(slot.head, "the undo directory has a gap");
+    }
+    status = impl_->RecoverStream(number, slot, &found);
+    if (status.Is(Code::kCorrupt) && passes_over_damage) {
+      // It stays listed, and out of use: it is given to nobody, and nothing of it is purged.
+      LogError("Undo stream {} is left alone: the last transaction in it is not rolled back if it "
+               "was unfinished.", number);
+      continue;
+    }
+    if (!status.ok()) return status;
+  }
+  *txn_max = TxnId(found.txn_max);
+  *csn_max = Csn(found.csn_max);
+  return Status::Ok();
+}
+
+}  // namespace rowan

@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// TableCodec: descriptors and keys. Rows are in row_codec.cc.
+#include "plugin/codec/table_codec.h"
+
+#include <algorithm>
+
+#include "base/format.h"
+#include "engine/limits.h"
+#include "my_bitmap.h"
+#include "mysql/strings/m_ctype.h"
+#include "plugin/codec/record_poison.h"
+#include "plugin/codec/table_layout.h"
+#include "sql/table.h"
+
+namespace rowan {
+namespace {
+
+Bytes FieldImage(const ColumnInfo& column, const unsigned char* record) {
+  return column.IsNull(record) ? Bytes() : column.Value(record);
+}
+
+}  // namespace
+
+TableCodec::TableCodec() : layout_(std::make_unique<TableLayout>()) {}
+TableCodec::~TableCodec() = default;
+
+Result<std::unique_ptr<TableCodec>> TableCodec::Make(const TABLE* table, uint32_t page_size_bytes,
+                                                     std::string* refusal) {
+  return Make(table, page_size_bytes, KeyOrder::kServer, refusal);
+}
+
+Result<std::unique_ptr<TableCodec>> TableCodec::MakeForFormat1(const TABLE* table,
+                                                               uint32_t page_size_bytes,
+                                                               std::string* refusal) {
+  return Make(table, page_size_bytes, KeyOrder::kFormat1, refusal);
+}
+
+Result<std::unique_ptr<TableCodec>> TableCodec::Make(const TABLE* table, uint32_t page_size_bytes,
+                                                     KeyOrder order, std::string* refusal) {
+  std::unique_ptr<TableCodec> codec(new TableCodec());
+  if (!MakeTableLayout(table, page_size_bytes, order, codec->layout_.get(), refusal)) {
+    return Status(Code::kUnsupported, "table definition not supported");
+  }
+  return codec;
+}
+
+Status TableCodec::CheckLimits() const { return CheckTableLimits(*layout_); }
+
+std::string TableCodec::TableDescriptor() const {
+  std::string text = Format("v1 nulls={}", layout_->null_bytes);
+  for (const ColumnInfo& column : layout_->columns) {
+    text += Format("|{}:{}:{}:{}:{}", static_cast<unsigned>(column.kind), column.length,
+                        column.length_bytes, column.null_bit,
+                        column.charset ? column.charset->number : 0);
+  }
+  return text;
+}
+
+std::string TableCodec::IndexDescriptor(uint32_t index) const {
+  const IndexLayout& layout = layout_->indexes[index];
+  std::string text = Format("v1 declared={}{}", layout.declared_parts,
+                                 layout.unique ? " unique" : "");
+  for (const KeyPartCodec& part : layout.parts) {
+    text += Format("|{}:{}:{}:{}{}", part.column == kNoColumn ? -1 : int64_t{part.column},
+                        static_cast<unsigned>(part.encoding), part.prefix_bytes,
+                        part.charset ? part.charset->number : 0, part.descending ? ":desc" : "");
+  }
+  return text;
+}
+
+bool TableCodec::has_primary_key() const { return layout_->has_primary_key; }
+
+uint32_t TableCodec::OrdinalOfKey(uint32_t server_key) const {
+  return layout_->ordinal_of_key[server_key];
+}
+
+uint32_t TableCodec::KeyOfOrdinal(uint32_t ordinal) const {
+  return layout_->indexes[ordinal].server_key;
+}
+
+bool TableCodec::IsSearchable(uint32_t ordinal) const {
+  return layout_->indexes[ordinal].searchable;
+}
+
+uint32_t TableCodec::PartCount(uint32_t ordinal) const {
+  return static_cast<uint32_t>(layout_->indexes[ordinal].parts.size());
+}
+
+Status TableCodec::EncodeClusteredKey(const unsigned char* record, uint64_t row_id,
+                                      ByteBuffer* key) const {
+  key->clear();
+  if (!layout_->has_primary_key) {
+    key->resize(kRowIdBytes);
+    StoreBe64(key->data(), row_id);
+    return Status::Ok();
+  }
+  for (const KeyPartCodec& part : layout_->indexes[0].parts) {
+    const ColumnInfo& column = layout_->columns[part.column];
+    part.Encode(FieldImage(column, record), column.IsNull(record), key);
+  }
+  const auto most = static_cast<uint32_t>(KeyBytesMax(layout_->page_size_bytes));
+  return key->size() <= most ? Status::Ok() : Status(Code::kTooBig, kKeyTooLong, most);
+}
+
+Status TableCodec::EncodeEntry(uint32_t ordinal, const void* source, Bytes clustered_key,
+                               ByteBuffer* key, ByteBuffer* payload,
+                               uint32_t* unique_prefix_bytes) const {
+  const IndexLayout& index = layout_->indexes[ordinal];
+  const auto* record = static_cast<const unsigned char*>(source);
+  key->clear();
+  payload->clear();
+  bool has_null = false;
+  for (uint32_t i = 0; i < index.declared_parts; ++i) {
+    const KeyPartCodec& part = index.parts[i];
+    const ColumnInfo& column = layout_->columns[part.column];
+    const bool is_null = column.IsNull(record);
+    has_null = has_null || is_null;
+    part.Encode(FieldImage(column, record), is_null, key);
+  }
+  *unique_prefix_bytes =
+      index.unique && !has_null ? static_cast<uint32_t>(key->size()) : 0;
+  if (index.clustered_is_tail) {
+    key->insert(key->end(), clustered_key.begin(), clustered_key.end());
+  } else {
+    for (uint32_t i = index.declared_parts; i < index.parts.size(); ++i) {
+      const ColumnInfo& column = layout_->columns[index.parts[i].column];
+      index.parts[i].Encode(FieldImage(column, record), column.IsNull(record), key);
+    }
+  }
+  for (const uint32_t c : index.payload_columns) {
+    const ColumnInfo& column = layout_->columns[c];
+    if (column.IsNull(record)) continue;
+    const Bytes value = column.Value(record);
+    std::byte size[kVarintBytesMax];
+    payload->insert(payload->end(), size, PutVarint(size, value.size()));
+    payload->insert(payload->end(), value.begin(), value.end());
+  }
+  const auto most = static_cast<uint32_t>(KeyBytesMax(layout_->page_size_bytes));
+  if (key->size() > most) return Status(Code::kTooBig, kKeyTooLong, most);
+  // An entry that has no room for its values does without them: they are read from the row.
+  if (key->size() + payload->size() > EntryBytesMax(layout_->page_size_bytes)) payload->clear();
+  return Status::Ok();
+}
+
+Result<uint64_t> TableCodec::FirstPartAsNumber(uint32_t ordinal, Bytes key) const {
+  const KeyPartCodec& part = layout_->indexes[ordinal].parts[0];
+  const size_t size = part.Size(key);
+  uint64_t number = 0;
+  if (size == 0 || !part.DecodeNumber(key.first(size), &number)) {
+    return Status(Code::kCorrupt, "malformed index entry");
+  }
+  return number;
+}
+
+Result<Bytes> TableCodec::ClusteredKeyOf(uint32_t ordinal, Bytes entry_key,
+                                         ByteBuffer* scratch) const {
+  const IndexLayout& index = layout_->indexes[ordinal];
+  std::array<std::pair<size_t, size_t>, 64> places;  // offset and size of each part
+  size_t at = 0;
+  for (size_t i = 0; i < index.parts.size(); ++i) {
+    if (index.clustered_is_tail && i == index.declared_parts) return entry_key.subspan(at);
+    const size_t size = index.parts[i].Size(entry_key.subspan(at));
+    if (size == 0 || i >= places.size()) return Status(Code::kCorrupt, "malformed index entry");
+    places[i] = {at, size};
+    at += size;
+  }
+  scratch->clear();
+  for (size_t i = 0; i < index.clustered_parts.size(); ++i) {
+    const uint32_t place = index.clustered_parts[i];
+    const Bytes part = entry_key.subspan(places[place].first, places[place].second);
+    const size_t start = scratch->size();
+    scratch->insert(scratch->end(), part.begin(), part.end());
+    if (index.parts[place].descending == layout_->indexes[0].parts[i].descending) continue;
+    for (size_t b = start; b < scratch->size(); ++b) (*scratch)[b] ^= std::byte{0xFF};
+  }
+  return Bytes(*scratch);
+}
+
+Status TableCodec::DecodeEntry(uint32_t ordinal, Bytes key, Bytes payload, const void* columns,
+                               void* target) const {
+  const IndexLayout& index = layout_->indexes[ordinal];
+  const auto* wanted = static_cast<const MY_BITMAP*>(columns);
+  auto* record = static_cast<unsigned char*>(target);
+  PoisonRecord(record, layout_->record_bytes);
+  size_t at = 0;
+  for (const KeyPartCodec& part : index.parts) {
+    const size_t size = part.Size(key.subspan(at));
+    if (size == 0) return Status(Code::kCorrupt, "malformed index entry");
+    const Bytes bytes = key.subspan(at, size);
+    at += size;
+    if (part.column == kNoColumn) continue;
+    const ColumnInfo& column = layout_->columns[part.column];
+    if (part.reversible) {
+      if (wanted != nullptr && !bitmap_is_set(wanted, column.field)) continue;
+      if (!part.Decode(bytes, column, record)) {
+        return Status(Code::kCorrupt, "malformed index entry");
+      }
+    } else if (column.nullable()) {
+      const bool is_null = (bytes[0] ^ part.mask()) == std::byte{0};
+      record[column.null_offset] = static_cast<unsigned char>(
+          is_null ? record[column.null_offset] | column.null_bit
+                  : record[column.null_offset] & ~column.null_bit);
+    }
+    if (column.IsNull(record)) layout_->FillNull(column, record);
+  }
+  const std::byte* position = payload.data();
+  const std::byte* end = position + payload.size();
+  for (const uint32_t c : index.payload_columns) {
+    const ColumnInfo& column = layout_->columns[c];
+    if (column.IsNull(record)) continue;
+    if (payload.empty()) return Status(Code::kUnsupported, "the entry has no room for its values");
+    uint64_t size = 0;
+    position = GetVarint(position, end, &size);
+    if (position == nullptr || size > static_cast<uint64_t>(end - position) ||
+        !column.Store({position, size}, record)) {
+      return Status(Code::kCorrupt, "malformed index entry");
+    }
+    position += size;
+  }
+  return Status::Ok();
+}
+
+void TableCodec::EncodeSearchKey(uint32_t server_key, const unsigned char* image,
+                                 unsigned long keypart_map, ByteBuffer* prefix,
+                                 bool* complete) const {
+  const IndexLayout& index = layout_->indexes[OrdinalOfKey(server_key)];
+  prefix->clear();
+  const auto* position = reinterpret_cast<const std::byte*>(image);
+  size_t used = 0;
+  for (const KeyPartCodec& part : index.parts) {
+    if ((keypart_map & 1) == 0 || part.column == kNoColumn) break;
+    keypart_map >>= 1;
+    ++used;
+    const ColumnInfo& column = layout_->columns[part.column];
+    bool is_null = false;
+    if (part.nullable) is_null = *position++ != std::byte{0};
+    Bytes value(position, part.prefix_bytes);
+    const bool length_prefixed =
+        column.kind == ColumnKind::kVarchar || column.kind == ColumnKind::kBlob;
+    if (length_prefixed) {
+      value = Bytes(position + 2, std::min<size_t>(LoadLe<uint16_t>(position), part.prefix_bytes));
+      position += 2;
+    } else if (column.kind == ColumnKind::kChar) {
+      value = WithoutPadding(column.charset, value);
+    }
+    position += part.prefix_bytes;
+    part.Encode(value, is_null, prefix);
+  }
+  *complete = used == index.parts.size();
+}
+
+uint32_t TableCodec::EqualParts(uint32_t ordinal, Bytes left, Bytes right) const {
+  uint32_t equal = 0;
+  for (const KeyPartCodec& part : layout_->indexes[ordinal].parts) {
+    const size_t left_size = part.Size(left);
+    const size_t right_size = part.Size(right);
+    if (left_size == 0 || right_size == 0) break;
+    if (!EqualBytes(left.first(left_size), right.first(right_size))) break;
+    left = left.subspan(left_size);
+    right = right.subspan(right_size);
+    ++equal;
+  }
+  return equal;
+}
+
+void PrefixSuccessor(Bytes prefix, ByteBuffer* successor) {
+  if (successor->data() != prefix.data()) successor->assign(prefix.begin(), prefix.end());
+  while (!successor->empty() && successor->back() == std::byte{0xFF}) successor->pop_back();
+  if (!successor->empty()) {
+    successor->back() = static_cast<std::byte>(static_cast<uint8_t>(successor->back()) + 1);
+  }
+}
+
+}  // namespace rowan

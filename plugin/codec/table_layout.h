@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// TableLayout: what TableCodec compiled from a server table: columns, the row's fixed area as runs
+// of plain copies, and for each index its parts. Built once, then constant.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "plugin/codec/column_info.h"
+#include "plugin/codec/key_part_codec.h"
+
+struct TABLE;
+
+namespace rowan {
+
+inline constexpr uint32_t kNoColumn = UINT32_MAX;  ///< the hidden row id
+inline constexpr size_t kRowIdBytes = 8;
+
+/// Bytes that are adjacent both in the record and in the stored row.
+struct CopyRun {
+  uint32_t record_offset = 0;
+  uint32_t row_offset = 0;
+  uint32_t length = 0;
+};
+
+/// The nullable columns whose null bits share a byte of the record's null bitmap.
+struct NullGroup {
+  uint32_t null_offset = 0;
+  uint8_t bits = 0;
+  uint32_t first_column = 0;
+  uint32_t last_column = 0;
+};
+
+/// Which parts of the clustered key a secondary key has behind its own, and in which order.
+enum class KeyOrder {
+  kServer,   ///< first those that the server counts as parts of the index
+  kFormat1,  ///< those that it lacks; differs where the clustered key has prefixes of columns
+};
+
+struct IndexLayout {
+  uint32_t server_key = 0;          ///< MAX_KEY when it is the hidden clustered index
+  std::string name;
+  bool unique = false;
+  std::vector<KeyPartCodec> parts;  ///< of the tree key; column kNoColumn: the hidden row id
+  /// how many of them the user declared; the rest is clustered key. The first parts are the
+  /// server's `actual_key_parts`, one to one, if `searchable`.
+  uint32_t declared_parts = 0;
+  bool searchable = true;
+  std::vector<uint32_t> payload_columns;  ///< columns whose original bytes the payload keeps
+  /// Clustered key part i stands at tree part `clustered_parts[i]`.
+  std::vector<uint32_t> clustered_parts;
+  bool clustered_is_tail = false;   ///< they are exactly the last parts, encoded alike
+};
+
+struct TableLayout {
+  uint32_t page_size_bytes = 0;
+  uint32_t null_bytes = 0;          ///< the record's null bitmap, copied to the row as it is
+  uint32_t record_bytes = 0;
+  std::vector<ColumnInfo> columns;  ///< in the order of the server's fields
+  std::vector<NullGroup> null_groups;
+  std::vector<std::byte> null_images;  ///< what NULL columns hold in a record, one after the other
+  std::vector<CopyRun> runs;        ///< fixed area
+  uint32_t fixed_bytes = 0;         ///< of the fixed area, after version byte and null bitmap
+  std::vector<uint32_t> variable_columns;  ///< stored ones, in row order
+  std::vector<IndexLayout> indexes; ///< [0] clustered
+  std::vector<uint32_t> ordinal_of_key;
+  bool has_primary_key = false;
+
+  [[nodiscard]] uint32_t row_header_bytes() const { return 1 + null_bytes; }
+  /// Puts into a record what a NULL column holds there.
+  void FillNull(const ColumnInfo& column, unsigned char* record) const {
+    std::memcpy(record + column.offset, null_images.data() + column.null_image_offset,
+                column.null_image_bytes);
+  }
+  /// The same for all columns that the record's null bitmap says are NULL.
+  void FillNulls(unsigned char* record) const {
+    for (const NullGroup& group : null_groups) {
+      if ((record[group.null_offset] & group.bits) == 0) continue;
+      for (uint32_t i = group.first_column; i <= group.last_column; ++i) {
+        if (columns[i].IsNull(record)) FillNull(columns[i], record);
+      }
+    }
+  }
+};
+
+/// Message of a kTooBig that is about a key; its detail is the most bytes a key may have. Any other
+/// kTooBig is about a row.
+inline constexpr char kKeyTooLong[] = "key too long";
+
+/// kTooBig when keys or rows may not fit the page size. For CREATE only: tables made under other
+/// limits stay usable.
+Status CheckTableLimits(const TableLayout& layout);
+
+/// Compiles a table. False with a sentence in *refusal when something is unsupported.
+bool MakeTableLayout(const TABLE* table, uint32_t page_size_bytes, KeyOrder order,
+                     TableLayout* layout, std::string* refusal);
+
+}  // namespace rowan

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "plugin/server/abi_guard.h"
+
+#include "plugin/handler/create_checks.h"
+
+#include <cstring>
+#include <string_view>
+
+#include "mysqld_error.h"
+#include "sql/handler.h"
+#include "sql/key_spec.h"
+#include "sql/sql_alter.h"
+#include "sql/sql_class.h"
+#include "sql/sql_error.h"
+#include "sql/sql_lex.h"
+#include "sql/table.h"
+
+namespace rowan {
+namespace {
+
+bool AsksForForeignKey(THD* thd) {
+  if (thd->lex == nullptr || thd->lex->alter_info == nullptr) return false;
+  for (const Key_spec* key : thd->lex->alter_info->key_list) {
+    if (key->type == KEYTYPE_FOREIGN) return true;
+  }
+  return false;
+}
+
+/// LEX_STRING or LEX_CSTRING.
+template <typename Text>
+bool IsGiven(const Text& text) {
+  return text.str != nullptr && text.length > 0;
+}
+bool IsGiven(const char* text) { return text != nullptr && *text != 0; }
+
+std::string RowFormatProblem(const HA_CREATE_INFO& info) {
+  switch (info.row_type) {
+    case ROW_TYPE_NOT_USED:
+    case ROW_TYPE_DEFAULT:
+    case ROW_TYPE_DYNAMIC: return {};
+    default: return "this ROW_FORMAT; DYNAMIC is the only one";
+  }
+}
+
+bool WantsEncryption(const HA_CREATE_INFO& info) {
+  return IsGiven(info.encrypt_type) && info.encrypt_type.str[0] != 'N' &&
+         info.encrypt_type.str[0] != 'n';
+}
+
+bool WantsCompression(const HA_CREATE_INFO& info) {
+  return IsGiven(info.compress) && strcasecmp(info.compress.str, "none") != 0;
+}
+
+}  // namespace
+
+std::string UnsupportedOption(THD* thd, const TABLE* form, const HA_CREATE_INFO& info) {
+  if (!is_sql_fk_checks_enabled(thd) && AsksForForeignKey(thd)) {
+    return "foreign keys with innodb_native_foreign_keys=ON";
+  }
+  if (form->part_info != nullptr) return "partitioned tables";
+  if (IsGiven(info.data_file_name)) return "DATA DIRECTORY";
+  if (IsGiven(info.index_file_name)) return "INDEX DIRECTORY";
+  if (IsGiven(info.tablespace)) return "TABLESPACE: each table has a file of its own";
+  if (WantsEncryption(info)) return "ENCRYPTION";
+  if (WantsCompression(info)) return "COMPRESSION";
+  // Also one that an ALTER ... ENGINE=ROWAN takes over from the old table.
+  if (info.key_block_size != 0) return "KEY_BLOCK_SIZE; an ALTER can set it to 0";
+  if (info.m_implicit_tablespace_autoextend_size != 0) {
+    return "AUTOEXTEND_SIZE: files grow in steps of their own; an ALTER can set it to 0";
+  }
+  if (IsGiven(info.secondary_engine)) return "SECONDARY_ENGINE";
+  return RowFormatProblem(info);
+}
+
+namespace {
+
+void NoteIgnored(THD* thd, const char* option, const std::string& where) {
+  push_warning_printf(thd, Sql_condition::SL_WARNING, ER_ILLEGAL_HA_CREATE_OPTION,
+                      "Rowan ignores %s of %s", option, where.c_str());
+}
+
+bool HasMergeThreshold(const LEX_CSTRING& comment) {
+  return IsGiven(comment) &&
+         std::string_view(comment.str, comment.length).find("MERGE_THRESHOLD=") !=
+             std::string_view::npos;
+}
+
+}  // namespace
+
+void NoteIgnoredOptions(THD* thd, const TABLE* form, const HA_CREATE_INFO& info) {
+  if (HasMergeThreshold({info.comment.str, info.comment.length})) {
+    NoteIgnored(thd, "MERGE_THRESHOLD in the comment", "the table");
+  }
+  for (uint i = 0; i < form->s->keys; ++i) {
+    const KEY& key = form->key_info[i];
+    const std::string where = std::string("index '") + key.name + "'";
+    if ((key.flags & HA_USES_BLOCK_SIZE) != 0 && key.block_size != 0) {
+      NoteIgnored(thd, "KEY_BLOCK_SIZE", where);
+    }
+    if (HasMergeThreshold({key.comment.str, key.comment.length})) {
+      NoteIgnored(thd, "MERGE_THRESHOLD in the comment", where);
+    }
+  }
+}
+
+}  // namespace rowan

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "plugin/server/abi_guard.h"
+
+#include "plugin/handler/foreign_keys.h"
+
+#include <algorithm>
+#include <span>
+
+#include "sql/dd/types/column.h"
+#include "sql/dd/types/foreign_key.h"
+#include "sql/field.h"
+#include "sql/sql_class.h"
+#include "sql/sql_lex.h"
+#include "sql/table.h"
+
+namespace rowan {
+namespace {
+
+/// What decides how the values of two columns can be compared.
+enum class Family : uint8_t {
+  kInteger,  ///< of the same size and sign
+  kText,     ///< of the same collation
+  kBytes,    ///< of any two lengths
+  kOther     ///< of the same type, size and scale
+};
+
+Family FamilyOf(const Ha_fk_column_type& column) {
+  using Type = dd::enum_column_types;
+  switch (column.type) {
+    case Type::TINY:
+    case Type::SHORT:
+    case Type::INT24:
+    case Type::LONG:
+    case Type::LONGLONG:
+    case Type::YEAR:
+    case Type::NEWDATE:
+    case Type::ENUM:
+    case Type::SET: return Family::kInteger;
+    case Type::STRING:
+    case Type::VAR_STRING:
+    case Type::VARCHAR:
+      return column.field_charset == &my_charset_bin ? Family::kBytes : Family::kText;
+    default: return Family::kOther;
+  }
+}
+
+size_t SizeBytes(const Ha_fk_column_type& column) {
+  return calc_pack_length(column.type, column.char_length, column.elements_count, true,
+                          column.numeric_scale, column.is_unsigned);
+}
+
+bool IsUnsigned(const Ha_fk_column_type& column) {
+  using Type = dd::enum_column_types;
+  // Their numbers have no sign, though the dictionary does not say so.
+  if (column.type == Type::ENUM || column.type == Type::SET || column.type == Type::YEAR) {
+    return true;
+  }
+  return column.type != Type::NEWDATE && column.is_unsigned;
+}
+
+/// As InnoDB decides, except that it also lets columns refer to each other whose values it stores
+/// as bytes of different meanings, where no row ever finds its parent.
+bool AreComparable(const Ha_fk_column_type* child, const Ha_fk_column_type* parent,
+                   bool check_charsets) {
+  const Family family = FamilyOf(*child);
+  if (family != FamilyOf(*parent)) return false;
+  switch (family) {
+    case Family::kText: return !check_charsets || child->field_charset == parent->field_charset;
+    case Family::kBytes: return true;
+    case Family::kInteger:
+      return SizeBytes(*child) == SizeBytes(*parent) && IsUnsigned(*child) == IsUnsigned(*parent);
+    case Family::kOther: break;
+  }
+  return child->type == parent->type && SizeBytes(*child) == SizeBytes(*parent) &&
+         child->numeric_scale == parent->numeric_scale;
+}
+
+/// Of a key as the child's table or as the parent's has it.
+template <typename Key>
+bool ChangesChildren(const Key& key) {
+  const auto changes = [](dd::Foreign_key::enum_rule rule) {
+    return rule == dd::Foreign_key::RULE_CASCADE || rule == dd::Foreign_key::RULE_SET_NULL;
+  };
+  return changes(key.update_rule) || changes(key.delete_rule);
+}
+
+bool ChangesItsChildren(const TABLE_SHARE& share) {
+  const std::span keys(share.foreign_key_parent, share.foreign_key_parents);
+  return std::any_of(keys.begin(), keys.end(),
+                     ChangesChildren<TABLE_SHARE_FOREIGN_KEY_PARENT_INFO>);
+}
+
+}  // namespace
+
+void SetForeignKeyHooks(handlerton* hton) {
+  hton->flags |= HTON_SUPPORTS_FOREIGN_KEYS | HTON_SUPPORTS_SQL_FK;
+  hton->foreign_keys_flags =
+      HTON_FKS_WITH_PREFIX_PARENT_KEYS | HTON_FKS_NEED_DIFFERENT_PARENT_AND_SUPPORTING_KEYS;
+  hton->check_fk_column_compat = AreComparable;
+  // InnoDB's, so that a table keeps the names that its keys were given when it comes from there:
+  // statements name them, and RENAME TABLE renames those that end like this.
+  hton->fk_name_suffix = {STRING_WITH_LEN("_ibfk_")};
+}
+
+UncheckedKeys UncheckedForeignKeys(THD* thd, const TABLE_SHARE& share) {
+  if (share.foreign_keys == 0 && share.foreign_key_parents == 0) return UncheckedKeys::kNone;
+  if (is_sql_fk_checks_enabled(thd)) return UncheckedKeys::kNone;
+  if (thd_test_options(thd, OPTION_NO_FOREIGN_KEY_CHECKS) != 0) return UncheckedKeys::kNone;
+  // ALTER copies rows that were checked.
+  if (share.tmp_table != NO_TMP_TABLE) return UncheckedKeys::kNone;
+  if (!thd->lex->is_stmt_row_injection()) return UncheckedKeys::kAll;
+  // The server that these rows come from has checked them. But it did not write down what its
+  // engine did to the children's rows.
+  return ChangesItsChildren(share) ? UncheckedKeys::kCascades : UncheckedKeys::kNone;
+}
+
+bool CascadesMayReturn(const TABLE_SHARE& share) {
+  const std::span keys(share.foreign_key, share.foreign_keys);
+  return std::any_of(keys.begin(), keys.end(), ChangesChildren<TABLE_SHARE_FOREIGN_KEY_INFO>) &&
+         ChangesItsChildren(share);
+}
+
+}  // namespace rowan

@@ -1,0 +1,296 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// ha_rowan: the server's handler for one open Rowan table. Split by what the server does with it:
+//   ha_rowan_open.cc   flags, open, close, clone      ha_rowan_write.cc  insert, update, delete
+//   ha_rowan_lock.cc   statements, lock modes, extra  ha_rowan_ddl.cc    create, drop, rename,
+//   alter
+//   ha_rowan_read.cc   index and table scans          ha_rowan_info.cc   statistics, costs
+//   ha_rowan_multi_range.cc multi-range reads
+//   ha_rowan_foreign_keys.cc what cascades change
+//   ha_rowan_autoinc.cc AUTO_INCREMENT                ha_rowan_admin.cc  ANALYZE, CHECK, OPTIMIZE
+//
+// Between external_lock(F_RDLCK|F_WRLCK) (or start_stmt) and external_lock(F_UNLCK) `session_` is
+// the connection's session, or its part for temporary tables; outside it is null. Row references
+// (`ref`) are the primary key in the server's key image format, or the 8-byte hidden row id.
+// Thread safety: one thread at a time, as the server guarantees.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "my_base.h"
+#include "sql/handler.h"
+#include "sql/table.h"
+
+#include "engine/table_cursor.h"
+#include "engine/table_load.h"
+#include "plugin/codec/table_codec.h"
+#include "plugin/handler/foreign_keys.h"
+#include "plugin/handler/table_share.h"
+#include "plugin/server/thd_context.h"
+
+namespace rowan {
+
+/// One row as the engine stores it: clustered key, row, and each secondary entry. Buffers are
+/// reused.
+struct RowImage {
+  struct Entry {
+    ByteBuffer key;
+    ByteBuffer payload;
+    uint32_t unique_prefix_bytes = 0;
+  };
+  ByteBuffer key;
+  ByteBuffer row;
+  std::vector<Entry> entries;  ///< [0] unused: the clustered index
+
+  [[nodiscard]] EntryImage View(uint32_t ordinal) const {
+    const Entry& entry = entries[ordinal];
+    return {ordinal, entry.key, entry.payload, entry.unique_prefix_bytes};
+  }
+};
+
+class ha_rowan final : public handler, private EntryFilter, private TableCodec::BlobWriter {
+ public:
+  ha_rowan(handlerton* hton, TABLE_SHARE* table_share);
+  ~ha_rowan() override;
+
+  // --- what the engine can do ---
+  const char* table_type() const override { return "ROWAN"; }
+  Table_flags table_flags() const override;
+  ulong index_flags(uint index, uint part, bool all_parts) const override;
+  uint max_supported_keys() const override { return MAX_KEY; }
+  uint max_supported_key_length() const override;
+  uint max_supported_key_part_length(HA_CREATE_INFO* create_info) const override;
+  bool primary_key_is_clustered() const override { return true; }
+  enum ha_key_alg get_default_index_algorithm() const override { return HA_KEY_ALG_BTREE; }
+  bool is_index_algorithm_supported(enum ha_key_alg algorithm) const override {
+    return algorithm == HA_KEY_ALG_BTREE;
+  }
+  enum row_type get_real_row_type(const HA_CREATE_INFO*) const override { return ROW_TYPE_DYNAMIC; }
+  uint lock_count() const override { return 0; }  // metadata locks and row locks are enough
+  bool get_error_message(int error, String* message) override;
+
+  // --- life ---
+  int open(const char* name, int mode, uint test_if_locked, const dd::Table* table_def) override;
+  int close() override;
+  handler* clone(const char* name, MEM_ROOT* mem_root) override;
+
+  // --- statements ---
+  THR_LOCK_DATA** store_lock(THD* thd, THR_LOCK_DATA** to, thr_lock_type lock_type) override;
+  int external_lock(THD* thd, int lock_type) override;
+  int start_stmt(THD* thd, thr_lock_type lock_type) override;
+  int extra(ha_extra_function operation) override;
+  int reset() override;
+  void unlock_row() override;
+  void try_semi_consistent_read(bool yes) override;
+  bool was_semi_consistent_read() override;
+  void column_bitmaps_signal() override;
+
+  // --- reads ---
+  int index_init(uint index, bool sorted) override;
+  int index_end() override;
+  int index_read_map(uchar* record, const uchar* key, key_part_map keypart_map,
+                     ha_rkey_function find_flag) override;
+  int index_read_last_map(uchar* record, const uchar* key, key_part_map keypart_map) override;
+  int index_next(uchar* record) override;
+  int index_prev(uchar* record) override;
+  int index_first(uchar* record) override;
+  int index_last(uchar* record) override;
+  int index_next_same(uchar* record, const uchar* key, uint key_length) override;
+  int read_range_first(const key_range* start_key, const key_range* end_key, bool eq_range,
+                       bool sorted) override;
+  int read_range_next() override;
+  int rnd_init(bool scan) override;
+  int rnd_end() override;
+  int rnd_next(uchar* record) override;
+  int rnd_pos(uchar* record, uchar* position) override;
+  void position(const uchar* record) override;
+  int cmp_ref(const uchar* left, const uchar* right) const override;
+  void use_hidden_primary_key() override {}
+  Item* idx_cond_push(uint key_number, Item* condition) override;
+  void cancel_pushed_idx_cond() override;
+  // With rows fetched in the order of the primary key (ha_rowan_multi_range.cc).
+  int multi_range_read_init(RANGE_SEQ_IF* sequence, void* sequence_start, uint ranges, uint mode,
+                            HANDLER_BUFFER* buffer) override;
+  int multi_range_read_next(char** range_info) override;
+  ha_rows multi_range_read_info_const(uint index, RANGE_SEQ_IF* sequence, void* sequence_start,
+                                      uint ranges, uint* buffer_bytes, uint* flags,
+                                      bool* force_default, Cost_estimate* cost) override;
+  ha_rows multi_range_read_info(uint index, uint ranges, uint rows, uint* buffer_bytes, uint* flags,
+                                Cost_estimate* cost) override;
+  int records(ha_rows* count) override;
+  int records_from_index(ha_rows* count, uint index) override;
+
+  // --- writes ---
+  int end_bulk_insert() override;
+  void print_error(int error, myf flags) override;
+  int write_row(uchar* record) override;
+  int update_row(const uchar* old_record, uchar* new_record) override;
+  int delete_row(const uchar* record) override;
+  void get_auto_increment(ulonglong offset, ulonglong increment, ulonglong count,
+                          ulonglong* first_value, ulonglong* reserved) override;
+  void update_create_info(HA_CREATE_INFO* create_info) override;
+
+  // --- definition ---
+  int create(const char* name, TABLE* form, HA_CREATE_INFO* create_info,
+             dd::Table* table_def) override;
+  int delete_table(const char* name, const dd::Table* table_def) override;
+  int rename_table(const char* from, const char* to, const dd::Table* from_def,
+                   dd::Table* to_def) override;
+  enum_alter_inplace_result check_if_supported_inplace_alter(TABLE* altered_table,
+                                                             Alter_inplace_info* info) override;
+  bool check_if_incompatible_data(HA_CREATE_INFO* create_info, uint table_changes) override;
+  bool commit_inplace_alter_table(TABLE* altered_table, Alter_inplace_info* alter_info, bool commit,
+                                  const dd::Table* old_def, dd::Table* new_def) override;
+
+  // --- statistics and administration ---
+  int info(uint flag) override;
+  ha_rows records_in_range(uint index, key_range* low, key_range* high) override;
+  double scan_time() override;
+  double read_time(uint index, uint ranges, ha_rows rows) override;
+  longlong get_memory_buffer_size() const override;
+  int analyze(THD* thd, HA_CHECK_OPT* options) override;
+  int check(THD* thd, HA_CHECK_OPT* options) override;
+  int optimize(THD* thd, HA_CHECK_OPT* options) override;
+
+ private:
+  // ha_rowan_open.cc
+  Status OpenShare(const dd::Table* table_def);
+  void PrepareBuffers();
+  [[nodiscard]] const TableCodec& codec() const { return share_->codec(); }
+  [[nodiscard]] Table* engine_table() const { return share_->table(); }
+  [[nodiscard]] bool is_temporary() const { return IsTemporary(engine_table()->id()); }
+  [[nodiscard]] int Fail(Status status);
+
+  // ha_rowan_ddl.cc
+  static int CreateTemporary(THD* thd, TableDef definition, uint64_t auto_increment,
+                             dd::Table* table_def);
+
+  // ha_rowan_lock.cc
+  int EnterStatementAs(THD* thd, thr_lock_type lock_type, bool writes);
+  [[nodiscard]] ReadMode ModeFor(THD* thd, thr_lock_type lock_type, bool writes) const;
+  /// From the next read on.
+  void ReadAs(ReadMode mode);
+
+  // ha_rowan_multi_range.cc
+  void EndMultiRange() {
+    if (sorted_ranges_used_) sorted_ranges_.dsmrr_close();
+  }
+
+  // ha_rowan_read.cc
+  void PrepareRead();
+  /// Rows without a primary key are found again by their hidden key, which no record holds.
+  [[nodiscard]] RowKeys KeysFor(bool writes) const {
+    return writes || !codec().has_primary_key() ? RowKeys::kKeep : RowKeys::kForget;
+  }
+  const MY_BITMAP* ColumnsOfKeyRead(bool* from_entry);
+  /// Whether an entry of the active index gives all that position() takes from the record.
+  [[nodiscard]] bool EntryHasRowReference() const;
+  int Found(Status status, int error_at_end);
+  int CountRows(uint32_t ordinal, ha_rows* count);
+  bool Matches() override;
+  [[nodiscard]] bool HasCondition() const;
+  [[nodiscard]] key_part_map PartsInImage(uint index, key_part_map keypart_map) const;
+  void EncodeSearch(const uchar* key, key_part_map keypart_map);
+  /// First byte string behind, or at the start of, the entries that a range's end names.
+  void EncodeBound(uint index, const key_range& range, bool behind, ByteBuffer* bound) const;
+  int ReadPrefix(uchar* record, bool last, bool exact);
+  void SetEndOf(const key_range* range);
+  void SetStartOf(const key_range* range);
+
+  // ha_rowan_write.cc
+  Status Write(TableCodec::Outsourced* value) override;
+  Status EncodeImage(const uchar* record, bool with_row, RowImage* image);
+  Status EncodeEntries(const uchar* record, const std::vector<bool>* only, RowImage* image);
+  Status InsertImage();
+  Status UpdateImage(const uchar* old_record, const uchar* new_record);
+  Status KeyOfStoredRow(const uchar* record, ByteBuffer* key);
+  Status StoredBlobs(Bytes key, std::vector<BlobRef>* blobs);
+  Status DropBlobs(const std::vector<BlobRef>& blobs);
+  static bool SameBlob(const BlobRef& left, const BlobRef& right);
+  int NoteFailure(Status status, const UndoPosition& before);
+  void ChooseChangedIndexes();
+  bool SameRow(const uchar* old_record, const uchar* new_record);
+
+  // ha_rowan_foreign_keys.cc
+  /// The server reads an index of a child after counting and before it looks at the count.
+  void RepairCascadeCount() const;
+  [[nodiscard]] bool MayInsert() const { return unchecked_keys_ != UncheckedKeys::kAll; }
+  [[nodiscard]] bool MayChange() const { return unchecked_keys_ == UncheckedKeys::kNone; }
+  static int RefuseUnchecked();
+  /// Returns `error`, a handler error or 0, having told the statement of one that the server would
+  /// pass over.
+  int RaiseInCascade(int error);
+  /// The row with the clustered key in `old_image_` that is to be changed, which the server read
+  /// as `read`: the same, or read again because a cascade may have changed it. kNotFound: it may
+  /// also have deleted it.
+  Status RowAsStored(const uchar* read, const uchar** stored);
+  static bool SameOffPageValues(const TableCursor& left, const TableCursor& right);
+
+  // ha_rowan_load.cc
+  int BeginLoad();
+  Status ShowDuplicate(Status status);
+
+  // ha_rowan_autoinc.cc
+  /// The column's value in a record; 0 if negative.
+  [[nodiscard]] uint64_t AutoIncrementOf(const uchar* record) const;
+  void RaiseAutoIncrement(const uchar* record);
+  /// Before the stored row goes (`new_record` null) or changes.
+  Status KeepAutoIncrement(const uchar* old_record, const uchar* new_record);
+  /// Raises the counter of a table that is being opened behind the values in its index.
+  Status FindAutoIncrement(const TableShare& share) const;
+
+  // ha_rowan_info.cc
+  /// `always`: even if the handler published the same before.
+  void PublishRowsPerKey(bool always);
+  void FillTableStatistics(uint flag);
+
+  // ha_rowan_admin.cc
+  int CheckAgreement(THD* thd);
+
+  TableShare* share_ = nullptr;       ///< owned by the server's TABLE_SHARE
+  std::unique_ptr<TableCursor> reader_;
+  Session* session_ = nullptr;
+  ReadOptions read_options_;
+  thr_lock_type lock_type_ = TL_READ;
+  bool writes_ = false;
+  bool keyread_ = false;
+  MY_BITMAP keyread_columns_{};
+  std::vector<my_bitmap_map> keyread_bits_;
+  /// Exclusive: REPLACE, ON DUPLICATE KEY UPDATE.
+  DuplicateLock duplicate_lock_ = DuplicateLock::kShared;
+  uint duplicate_key_ = MAX_KEY;         ///< server key number of the last duplicate
+  bool bounded_by_key_ = false;          ///< the scan's end is the end of an exact key
+  bool prepared_ = false;                ///< PrepareRead was done for what is asked for now
+  const key_range* range_end_ = nullptr; ///< of the range that is just being opened
+
+  DsMrr_impl sorted_ranges_;         ///< the server's; reads the index with a second handler
+  bool sorted_ranges_used_ = false;  ///< since the last reset()
+
+  ByteBuffer search_key_;
+  ByteBuffer bound_key_;
+  ByteBuffer range_key_;
+  bool search_complete_ = false;
+  ByteBuffer position_key_;
+
+  uint64_t published_cardinalities_ = 0;  ///< which state of them the server has from this handler
+  std::unique_ptr<TableLoad> load_;  ///< while ALTER TABLE copies into this table
+  bool load_failed_ = false;
+  RowImage old_image_;
+  RowImage new_image_;
+  std::vector<EntryImage> entry_views_;
+  std::vector<EntryChange> changes_;
+  std::vector<bool> changed_indexes_;
+  std::vector<BlobRef> old_blobs_;
+  std::vector<BlobRef> kept_blobs_;      ///< reused by the row being written
+  bool wrote_blobs_ = false;
+  bool shared_blob_may_stay_ = false;  ///< the row being updated is the one read last
+
+  UncheckedKeys unchecked_keys_ = UncheckedKeys::kNone;
+  bool cascades_may_return_ = false;     ///< to the row of this table that they began with
+  std::unique_ptr<TableCursor> stored_reader_;  ///< null until a row had to be read again
+  std::vector<uchar> stored_record_;
+  const TableCursor* row_source_ = nullptr;  ///< which reader knows the off-page values
+};
+
+}  // namespace rowan

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// ANALYZE, CHECK and OPTIMIZE TABLE.
+#include "plugin/server/abi_guard.h"
+
+#include "plugin/handler/ha_rowan.h"
+
+#include <xxhash.h>
+
+#include "mysql/plugin.h"
+#include "mysqld_error.h"
+#include "sql/sql_class.h"
+#include "sql/sql_error.h"
+
+#include "plugin/server/error_map.h"
+#include "plugin/server/instance.h"
+
+namespace rowan {
+namespace {
+
+/// Order-independent fingerprint of a set of entries: equal sets have equal sums.
+struct Fingerprint {
+  uint64_t count = 0;
+  uint64_t sum = 0;
+
+  void Add(Bytes key, Bytes payload) {
+    ++count;
+    sum += XXH3_64bits_withSeed(payload.data(), payload.size(),
+                                XXH3_64bits(key.data(), key.size()));
+  }
+  bool operator==(const Fingerprint&) const = default;
+};
+
+void Complain(THD* thd, const std::string& sentence) {
+  push_warning_printf(thd, Sql_condition::SL_WARNING, ER_NOT_KEYFILE, "Rowan: %s",
+                      sentence.c_str());
+}
+
+}  // namespace
+
+int ha_rowan::analyze(THD* thd, HA_CHECK_OPT*) {
+  const Status status = g_engine->RefreshStatistics(engine_table());
+  if (!status.ok()) {
+    Complain(thd, std::string("statistics could not be sampled: ") + status.message());
+    return HA_ADMIN_FAILED;
+  }
+  info(HA_STATUS_NO_LOCK | HA_STATUS_CONST | HA_STATUS_VARIABLE);
+  return HA_ADMIN_OK;
+}
+
+int ha_rowan::optimize(THD*, HA_CHECK_OPT*) { return HA_ADMIN_TRY_ALTER; }
+
+int ha_rowan::check(THD* thd, HA_CHECK_OPT*) {
+  bool damaged = false;
+  for (size_t i = 0; i < engine_table()->index_count(); ++i) {
+    const Status status = g_engine->CheckIndex(engine_table(), i, {});
+    if (status.ok()) continue;
+    damaged = true;
+    Complain(thd, "index '" + engine_table()->definition().indexes[i].name +
+                      "' is damaged: " + status.message() + ", page " +
+                      std::to_string(status.detail()));
+  }
+  const auto find_blobs = [this](Bytes row, std::vector<BlobRef>* blobs) {
+    codec().BlobsOf(row, blobs);
+  };
+  const Status space = g_engine->CheckSpace(engine_table(), find_blobs);
+  if (!space.ok()) {
+    damaged = true;
+    Complain(thd, std::string("the file is damaged: ") + space.message());
+  }
+  if (damaged) return HA_ADMIN_CORRUPT;
+  return CheckAgreement(thd);
+}
+
+int ha_rowan::CheckAgreement(THD* thd) {
+  // One snapshot for all indexes: concurrent changes do not matter.
+  reader_->SetSession(session_, ReadOptions{});
+  reader_->OpenScan(0);
+  reader_->SetColumns(nullptr, RowKeys::kKeep);
+  const size_t indexes = engine_table()->index_count();
+  std::vector<Fingerprint> expected(indexes);
+  Status status = reader_->SeekFirst(table->record[0]);
+  while (status.ok()) {
+    const Bytes key = reader_->row_key();
+    old_image_.key.assign(key.begin(), key.end());
+    status = EncodeEntries(table->record[0], nullptr, &old_image_);
+    for (uint32_t i = 1; status.ok() && i < indexes; ++i) {
+      expected[i].Add(old_image_.entries[i].key, old_image_.entries[i].payload);
+    }
+    if (status.ok()) status = reader_->Next(table->record[0]);
+  }
+  reader_->CloseScan();
+  if (status.Is(Code::kEndOfRange)) status = Status::Ok();
+  bool damaged = false;
+  for (uint32_t i = 1; status.ok() && i < indexes; ++i) {
+    Fingerprint found;
+    status = reader_->VisitEntries(i, [&found](Bytes key, Bytes payload) {
+      found.Add(key, payload);
+      return Status::Ok();
+    });
+    if (!status.ok() || found == expected[i]) continue;
+    damaged = true;
+    Complain(thd, "index '" + engine_table()->definition().indexes[i].name + "' has " +
+                      std::to_string(found.count) + " entries, the rows call for " +
+                      std::to_string(expected[i].count) +
+                      (found.count == expected[i].count ? ", and they differ" : ""));
+  }
+  if (status.Is(Code::kInterrupted)) return HA_ADMIN_FAILED;
+  if (!status.ok()) {
+    Complain(thd, std::string("rows cannot be read: ") + status.message());
+    return HA_ADMIN_CORRUPT;
+  }
+  return damaged ? HA_ADMIN_CORRUPT : HA_ADMIN_OK;
+}
+
+}  // namespace rowan

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// CREATE, DROP, RENAME, TRUNCATE and ALTER. Every change of the catalog is part of the session's
+// transaction, so that the server's dictionary and ours commit or roll back together. TRUNCATE
+// comes as CREATE over a definition that has a table already: the old one is dropped in the same
+// transaction. Temporary tables are in no catalog: they come and go at once.
+#include "plugin/server/abi_guard.h"
+
+#include "plugin/handler/ha_rowan.h"
+
+#include "mysql/plugin.h"
+#include "sql/dd/properties.h"
+#include "sql/dd/types/table.h"
+#include "sql/sql_class.h"
+#include "sql/sql_lex.h"
+
+#include "base/logging.h"
+#include "plugin/handler/create_checks.h"
+#include "plugin/server/error_map.h"
+#include "plugin/server/instance.h"
+
+namespace rowan {
+namespace {
+
+/// As many as InnoDB takes, so that a table can go either way.
+constexpr uint kColumnsMax = 1017;
+
+/// "./db/table" as the server hands it over -> "db/table".
+std::string CatalogName(const char* path) {
+  const std::string name(path);
+  return name.rfind("./", 0) == 0 ? name.substr(2) : name;
+}
+
+/// The value the new table's counter starts with; 0 = from the beginning.
+uint64_t FirstAutoIncrement(THD* thd, const HA_CREATE_INFO& info) {
+  const int command = thd_sql_command(thd);
+  const bool keeps = command == SQLCOM_ALTER_TABLE || command == SQLCOM_OPTIMIZE ||
+                     command == SQLCOM_CREATE_INDEX || command == SQLCOM_DROP_INDEX;
+  const bool given = (info.used_fields & HA_CREATE_USED_AUTO) != 0;
+  return keeps || given ? info.auto_increment_value : 0;
+}
+
+/// Of an existing table: its id tells.
+bool IsTemporary(const dd::Table* table_def) {
+  const dd::Object_id id = table_def->se_private_id();
+  return id != dd::INVALID_OBJECT_ID && rowan::IsTemporary(TableId(id));
+}
+
+TableDef Describe(const TABLE* form, const TableCodec& codec, const char* path) {
+  TableDef definition;
+  definition.name = CatalogName(path);
+  definition.descriptor = codec.TableDescriptor();
+  const uint32_t count = form->s->keys + (codec.has_primary_key() ? 0 : 1);
+  for (uint32_t ordinal = 0; ordinal < count; ++ordinal) {
+    const uint32_t key_number = codec.KeyOfOrdinal(ordinal);
+    const bool hidden = key_number >= form->s->keys;
+    IndexDef index;
+    index.name = hidden ? "(hidden row id)" : form->key_info[key_number].name;
+    index.clustered = ordinal == 0;
+    index.unique = hidden || (form->key_info[key_number].flags & HA_NOSAME) != 0;
+    index.descriptor = codec.IndexDescriptor(ordinal);
+    definition.indexes.push_back(std::move(index));
+  }
+  return definition;
+}
+
+}  // namespace
+
+int ha_rowan::create(const char* name, TABLE* form, HA_CREATE_INFO* create_info,
+                     dd::Table* table_def) {
+  THD* thd = ha_thd();
+  std::string refusal = UnsupportedOption(thd, form, *create_info);
+  if (!refusal.empty()) return RefuseUnsupported(refusal);
+  const int command = thd_sql_command(thd);
+  if (command != SQLCOM_TRUNCATE && command != SQLCOM_OPTIMIZE) {
+    NoteIgnoredOptions(thd, form, *create_info);
+  }
+  Result<std::unique_ptr<TableCodec>> made =
+      TableCodec::Make(form, g_engine->options().page_size_bytes, &refusal);
+  if (!made.ok()) {
+    return made.status().Is(Code::kUnsupported) ? RefuseUnsupported(refusal)
+                                                : HandlerError(thd, made.status());
+  }
+  if (form->s->fields > kColumnsMax) return HA_ERR_TOO_MANY_FIELDS;
+  Status status = (*made)->CheckLimits();
+  if (!status.ok()) return HandlerError(thd, status);
+  TableDef definition = Describe(form, **made, name);
+  const uint64_t auto_increment = FirstAutoIncrement(thd, *create_info);
+  if ((create_info->options & HA_LEX_CREATE_TMP_TABLE) != 0 || IsTemporary(table_def)) {
+    return CreateTemporary(thd, std::move(definition), auto_increment, table_def);
+  }
+  ThdContext* context = ContextOf(thd);
+  status = EnterCatalogChange(thd, context);
+  if (!status.ok()) return HandlerError(thd, status);
+  const dd::Object_id old_id = table_def->se_private_id();
+  if (old_id != dd::INVALID_OBJECT_ID) {
+    status = g_engine->DropTable(context->session.get(), TableId(old_id));
+    if (!status.ok()) return HandlerError(thd, status);
+  }
+  Result<std::shared_ptr<Table>> created =
+      g_engine->CreateTable(context->session.get(), std::move(definition), auto_increment);
+  if (!created.ok()) return HandlerError(thd, created.status());
+  table_def->set_se_private_id((*created)->id().value());
+  return 0;
+}
+
+int ha_rowan::CreateTemporary(THD* thd, TableDef definition, uint64_t auto_increment,
+                              dd::Table* table_def) {
+  if (IsTemporary(table_def)) {  // TRUNCATE
+    const Status status = g_engine->DropTemporaryTable(TableId(table_def->se_private_id()));
+    if (!status.ok()) return HandlerError(thd, status);
+  }
+  Result<std::shared_ptr<Table>> created =
+      g_engine->CreateTemporaryTable(std::move(definition), auto_increment);
+  if (!created.ok()) return HandlerError(thd, created.status());
+  table_def->set_se_private_id((*created)->id().value());
+  return 0;
+}
+
+int ha_rowan::delete_table(const char* name, const dd::Table* table_def) {
+  THD* thd = ha_thd();
+  if (IsTemporary(table_def)) {
+    const TableId id(table_def->se_private_id());
+    return HandlerError(thd, g_engine->DropTemporaryTable(id));
+  }
+  ThdContext* context = ContextOf(thd);
+  Status status = EnterCatalogChange(thd, context);
+  if (status.ok()) {
+    status = g_engine->DropTable(context->session.get(), TableId(table_def->se_private_id()));
+  }
+  if (status.Is(Code::kNotFound)) {
+    // The dictionary's row must go all the same, or the table could never be dropped.
+    LogWarning("Table '{}' is dropped although the Rowan catalog does not have it.", name);
+    return 0;
+  }
+  return HandlerError(thd, status);
+}
+
+int ha_rowan::rename_table(const char*, const char* to, const dd::Table* from_def, dd::Table*) {
+  THD* thd = ha_thd();
+  ThdContext* context = ContextOf(thd);
+  Status status = EnterCatalogChange(thd, context);
+  if (status.ok()) {
+    status = g_engine->RenameTable(context->session.get(), TableId(from_def->se_private_id()),
+                                   CatalogName(to));
+  }
+  return status.Is(Code::kNotFound) ? HA_ERR_NO_SUCH_TABLE : HandlerError(thd, status);
+}
+
+bool ha_rowan::check_if_incompatible_data(HA_CREATE_INFO* create_info, uint table_changes) {
+  if (table_changes != IS_EQUAL_YES) return COMPATIBLE_DATA_NO;
+  const bool counter_changes = (create_info->used_fields & HA_CREATE_USED_AUTO) != 0 &&
+                               create_info->auto_increment_value != 0;
+  const bool options_change =
+      (create_info->used_fields & (HA_CREATE_USED_ROW_FORMAT | HA_CREATE_USED_KEY_BLOCK_SIZE)) != 0;
+  // What would be refused goes through a copy, whose CREATE says why.
+  const bool refused = !UnsupportedOption(ha_thd(), table, *create_info).empty();
+  if (counter_changes || options_change || refused) return COMPATIBLE_DATA_NO;
+  NoteIgnoredOptions(ha_thd(), table, *create_info);  // otherwise CREATE does
+  return COMPATIBLE_DATA_YES;
+}
+
+bool ha_rowan::commit_inplace_alter_table(TABLE*, Alter_inplace_info*, bool commit,
+                                          const dd::Table* old_def, dd::Table* new_def) {
+  if (!commit) return false;
+  // Only the dictionary changes: the new definition belongs to the same engine table.
+  new_def->set_se_private_id(old_def->se_private_id());
+  new_def->set_se_private_data(old_def->se_private_data());
+  return false;
+}
+
+}  // namespace rowan

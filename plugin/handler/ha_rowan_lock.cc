@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Where a statement begins and ends for one table, and how its reads lock.
+#include "plugin/server/abi_guard.h"
+
+#include "plugin/handler/ha_rowan.h"
+
+#include "mysql/plugin.h"
+#include "sql/sql_class.h"
+#include "sql/sql_lex.h"
+
+#include "plugin/handler/foreign_keys.h"
+#include "plugin/server/error_map.h"
+#include "plugin/server/instance.h"
+
+namespace rowan {
+namespace {
+
+/// Statements that change rows depending on what they read in other tables: at REPEATABLE READ and
+/// above those reads lock, so that no change is based on rows that others change meanwhile.
+bool ChangesRowsByReading(int command) {
+  switch (command) {
+    case SQLCOM_INSERT:
+    case SQLCOM_INSERT_SELECT:
+    case SQLCOM_REPLACE:
+    case SQLCOM_REPLACE_SELECT:
+    case SQLCOM_UPDATE:
+    case SQLCOM_UPDATE_MULTI:
+    case SQLCOM_DELETE:
+    case SQLCOM_DELETE_MULTI:
+    case SQLCOM_LOAD:
+    case SQLCOM_CREATE_TABLE: return true;
+    default: return false;
+  }
+}
+
+WaitPolicy PolicyOf(const TABLE* table) {
+  const Table_ref* reference = table->pos_in_table_list;
+  if (reference == nullptr) return WaitPolicy::kWait;
+  switch (reference->lock_descriptor().action) {
+    case THR_NOWAIT: return WaitPolicy::kNoWait;
+    case THR_SKIP: return WaitPolicy::kSkipLocked;
+    default: return WaitPolicy::kWait;
+  }
+}
+
+}  // namespace
+
+THR_LOCK_DATA** ha_rowan::store_lock(THD*, THR_LOCK_DATA** to, thr_lock_type lock_type) {
+  if (lock_type != TL_IGNORE) lock_type_ = lock_type;
+  return to;
+}
+
+ReadMode ha_rowan::ModeFor(THD* thd, thr_lock_type lock_type, bool writes) const {
+  // Nobody else has the table: its rows are read as they are and need no locks.
+  if (is_temporary()) return ReadMode::kReadUncommitted;
+  if (writes) return ReadMode::kLockExclusive;
+  if (lock_type == TL_READ_WITH_SHARED_LOCKS) return ReadMode::kLockShared;
+  const IsolationLevel isolation = session_->isolation();
+  if (isolation >= IsolationLevel::kRepeatableRead &&
+      ChangesRowsByReading(thd_sql_command(thd))) {
+    return ReadMode::kLockShared;
+  }
+  if (isolation == IsolationLevel::kSerializable &&
+      thd_test_options(thd, OPTION_NOT_AUTOCOMMIT | OPTION_BEGIN) != 0) {
+    return ReadMode::kLockShared;
+  }
+  return isolation == IsolationLevel::kReadUncommitted ? ReadMode::kReadUncommitted
+                                                       : ReadMode::kSnapshot;
+}
+
+int ha_rowan::EnterStatementAs(THD* thd, thr_lock_type lock_type, bool writes) {
+  if (engine_table()->dropped.load(std::memory_order_acquire)) return HA_ERR_TABLE_DEF_CHANGED;
+  if (engine_table()->damaged.load(std::memory_order_relaxed)) return HA_ERR_TABLE_CORRUPT;
+  ThdContext* context = ContextOf(thd);
+  const Status status = EnterStatement(thd, context);
+  if (!status.ok()) return HandlerError(thd, status);
+  session_ = context->session.get();
+  if (is_temporary()) {
+    const Result<Session*> part = session_->Temporary();
+    if (!part.ok()) return HandlerError(thd, part.status());
+    session_ = part.value();
+  }
+  writes_ = writes;
+  unchecked_keys_ = writes ? UncheckedForeignKeys(thd, *table_share) : UncheckedKeys::kNone;
+  prepared_ = false;
+  read_options_.mode = ModeFor(thd, lock_type, writes);
+  read_options_.wait_policy = PolicyOf(table);
+  read_options_.lock_gaps = session_->isolation() >= IsolationLevel::kRepeatableRead;
+  if (reader_->scan_open()) reader_->Suspend();  // HANDLER under LOCK TABLES
+  reader_->SetSession(session_, read_options_);
+  return 0;
+}
+
+int ha_rowan::external_lock(THD* thd, int lock_type) {
+  if (lock_type == F_UNLCK) {
+    if (reader_->scan_open()) reader_->Suspend();
+    session_ = nullptr;
+    return 0;
+  }
+  return EnterStatementAs(thd, lock_type_, lock_type == F_WRLCK);
+}
+
+int ha_rowan::start_stmt(THD* thd, thr_lock_type lock_type) {
+  return EnterStatementAs(thd, lock_type, lock_type >= TL_WRITE_ALLOW_WRITE);
+}
+
+void ha_rowan::ReadAs(ReadMode mode) {
+  read_options_.mode = mode;
+  reader_->SetSession(session_, read_options_);
+}
+
+int ha_rowan::extra(ha_extra_function operation) {
+  switch (operation) {
+    case HA_EXTRA_KEYREAD:
+    case HA_EXTRA_NO_KEYREAD:
+      keyread_ = operation == HA_EXTRA_KEYREAD;
+      prepared_ = false;
+      break;
+    case HA_EXTRA_INSERT_WITH_UPDATE:
+    case HA_EXTRA_WRITE_CAN_REPLACE: duplicate_lock_ = DuplicateLock::kExclusive; break;
+    case HA_EXTRA_WRITE_CANNOT_REPLACE: duplicate_lock_ = DuplicateLock::kShared; break;
+    case HA_EXTRA_BEGIN_ALTER_COPY: return BeginLoad();
+    case HA_EXTRA_ENABLE_LOCKING_RECORD: ReadAs(ReadMode::kLockShared); break;
+    case HA_EXTRA_RESET_LOCKING_RECORD: ReadAs(ModeFor(ha_thd(), lock_type_, writes_)); break;
+    default: break;
+  }
+  return 0;
+}
+
+int ha_rowan::reset() {
+  load_.reset();
+  if (sorted_ranges_used_) sorted_ranges_.reset();
+  sorted_ranges_used_ = false;
+  keyread_ = false;
+  duplicate_lock_ = DuplicateLock::kShared;
+  prepared_ = false;
+  if (reader_ != nullptr) {
+    reader_->GiveBackBuffers();
+    reader_->PublishCounts();
+  }
+  if (stored_reader_ != nullptr) stored_reader_->GiveBackBuffers();
+  return 0;
+}
+
+void ha_rowan::unlock_row() {
+  if (session_ == nullptr || session_->isolation() > IsolationLevel::kReadCommitted) return;
+  reader_->UnlockCurrent();
+}
+
+void ha_rowan::try_semi_consistent_read(bool yes) {
+  if (session_ == nullptr) return;
+  reader_->SetSemiConsistent(yes && session_->isolation() <= IsolationLevel::kReadCommitted);
+}
+
+bool ha_rowan::was_semi_consistent_read() {
+  return session_ != nullptr && reader_->WillReadAgain();
+}
+
+void ha_rowan::column_bitmaps_signal() {
+  if (reader_ != nullptr && session_ != nullptr) PrepareRead();
+}
+
+}  // namespace rowan

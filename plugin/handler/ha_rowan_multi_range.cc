@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Multi-range reads by the server's own means: a second handler collects row references from the
+// index, they are sorted, and this handler fetches the rows in the order of the primary key. The
+// optimizer chooses it by hint or switch, or by cost for tables larger than the buffer pool.
+#include "plugin/server/abi_guard.h"
+
+#include "plugin/handler/ha_rowan.h"
+
+namespace rowan {
+
+int ha_rowan::multi_range_read_init(RANGE_SEQ_IF* sequence, void* sequence_start, uint ranges,
+                                    uint mode, HANDLER_BUFFER* buffer) {
+  // Without a snapshot or locks a row may go between its reference and its fetch.
+  if (read_options_.mode == ReadMode::kReadUncommitted) mode |= HA_MRR_USE_DEFAULT_IMPL;
+  if ((mode & HA_MRR_USE_DEFAULT_IMPL) == 0) sorted_ranges_used_ = true;
+  sorted_ranges_.init(table);
+  return sorted_ranges_.dsmrr_init(sequence, sequence_start, ranges, mode, buffer);
+}
+
+int ha_rowan::multi_range_read_next(char** range_info) {
+  return sorted_ranges_.dsmrr_next(range_info);
+}
+
+ha_rows ha_rowan::multi_range_read_info_const(uint index, RANGE_SEQ_IF* sequence,
+                                              void* sequence_start, uint ranges,
+                                              uint* buffer_bytes, uint* flags, bool*,
+                                              Cost_estimate* cost) {
+  sorted_ranges_.init(table);
+  return sorted_ranges_.dsmrr_info_const(index, sequence, sequence_start, ranges, buffer_bytes,
+                                         flags, cost);
+}
+
+ha_rows ha_rowan::multi_range_read_info(uint index, uint ranges, uint rows, uint* buffer_bytes,
+                                        uint* flags, Cost_estimate* cost) {
+  sorted_ranges_.init(table);
+  return sorted_ranges_.dsmrr_info(index, ranges, rows, buffer_bytes, flags, cost);
+}
+
+}  // namespace rowan

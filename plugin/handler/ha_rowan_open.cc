@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "plugin/server/abi_guard.h"
+
+#include "plugin/handler/ha_rowan.h"
+
+#include <cerrno>
+
+#include <algorithm>
+
+#include "sql/dd/types/table.h"
+#include "sql/sql_class.h"
+
+#include "base/logging.h"
+#include "engine/limits.h"
+#include "plugin/handler/foreign_keys.h"
+#include "plugin/server/error_map.h"
+#include "plugin/server/instance.h"
+
+namespace rowan {
+namespace {
+
+constexpr handler::Table_flags kTableFlags =
+    HA_NULL_IN_KEY | HA_CAN_INDEX_BLOBS | HA_CAN_SQL_HANDLER | HA_PRIMARY_KEY_IN_READ_INDEX |
+    HA_PRIMARY_KEY_REQUIRED_FOR_POSITION | HA_PARTIAL_COLUMN_READ | HA_TABLE_SCAN_ON_INDEX |
+    HA_BINLOG_ROW_CAPABLE | HA_NO_READ_LOCAL_LOCK | HA_GENERATED_COLUMNS | HA_DESCENDING_INDEX |
+    HA_SUPPORTS_DEFAULT_EXPRESSION | HA_ATTACHABLE_TRX_COMPATIBLE;
+// HA_BINLOG_STMT_CAPABLE is missing on purpose: statements can be replayed in commit order only if
+// their reads lock gaps. Temporary tables have it: nobody else changes them.
+
+/// The server's key length limit, or less when a small page cannot hold such a key.
+uint KeyLengthMax() {
+  if (g_engine == nullptr) return MAX_KEY_LENGTH;
+  const size_t fits = KeyBytesMax(g_engine->options().page_size_bytes);
+  return static_cast<uint>(std::min<size_t>(MAX_KEY_LENGTH, fits));
+}
+
+/// STATS_SAMPLE_PAGES, STATS_AUTO_RECALC and STATS_PERSISTENT of the table.
+Cardinalities::Settings StatisticsSettings(const TABLE_SHARE& share) {
+  Cardinalities::Settings settings;
+  settings.chosen = share.stats_sample_pages != 0;
+  if (settings.chosen) settings.sample_leaves = share.stats_sample_pages;
+  settings.automatic = share.stats_auto_recalc != HA_STATS_AUTO_RECALC_OFF;
+  settings.persistent = (share.db_create_options & HA_OPTION_NO_STATS_PERSISTENT) == 0;
+  return settings;
+}
+
+/// The server's definition is the one that the table was made by.
+bool Agree(const TableDef& definition, const TableCodec& codec) {
+  bool same = definition.descriptor == codec.TableDescriptor();
+  for (uint32_t i = 0; same && i < definition.indexes.size(); ++i) {
+    same = definition.indexes[i].descriptor == codec.IndexDescriptor(i);
+  }
+  return same;
+}
+
+/// The optimizer is kept from indexes whose keys an early version put together in another order
+/// than the one in which it would search them. REQUIRES: LOCK_ha_data, the share is just opened.
+void LeaveOutUnsearchable(const TABLE& table, const TableDef& definition,
+                          const TableCodec& codec) {
+  for (uint32_t i = 1; i < definition.indexes.size(); ++i) {
+    if (codec.IsSearchable(i)) continue;
+    const uint32_t key = codec.KeyOfOrdinal(i);
+    table.s->keys_in_use.clear_bit(key);
+    table.s->keys_for_keyread.clear_bit(key);
+    LogWarning("Index '{}' of table '{}' was made by an early version of Rowan and is not used "
+               "until it is rebuilt: ALTER TABLE ... FORCE.",
+               definition.indexes[i].name, definition.name);
+  }
+}
+
+}  // namespace
+
+ha_rowan::ha_rowan(handlerton* hton, TABLE_SHARE* table_share_arg)
+    : handler(hton, table_share_arg), sorted_ranges_(this) {}
+
+ha_rowan::~ha_rowan() = default;
+
+handler::Table_flags ha_rowan::table_flags() const {
+  Table_flags flags = kTableFlags;
+  if (share_ != nullptr && is_temporary()) flags |= HA_BINLOG_STMT_CAPABLE;
+  // Unique keys are checked clustered index first: not in the server's order when that is not key
+  // 0.
+  if (share_ != nullptr && codec().has_primary_key() && codec().KeyOfOrdinal(0) != 0) {
+    flags |= HA_DUPLICATE_KEY_NOT_IN_ORDER;
+  }
+  return flags;
+}
+
+ulong ha_rowan::index_flags(uint index, uint, bool) const {
+  ulong flags = HA_READ_NEXT | HA_READ_PREV | HA_READ_ORDER | HA_READ_RANGE | HA_KEYREAD_ONLY;
+  if (table_share == nullptr || index != table_share->primary_key) {
+    flags |= HA_DO_INDEX_COND_PUSHDOWN;
+  }
+  return flags;
+}
+
+uint ha_rowan::max_supported_key_length() const { return KeyLengthMax(); }
+
+uint ha_rowan::max_supported_key_part_length(HA_CREATE_INFO*) const { return KeyLengthMax(); }
+
+bool ha_rowan::get_error_message(int error, String* message) {
+  const std::string text = ErrorText(error);
+  if (!text.empty()) message->append(text.c_str(), text.size());
+  return false;
+}
+
+int ha_rowan::Fail(Status status) { return HandlerError(ha_thd(), status); }
+
+int ha_rowan::open(const char* name, int, uint, const dd::Table* table_def) {
+  lock_shared_ha_data();
+  share_ = static_cast<TableShare*>(get_ha_share_ptr());
+  Status status;
+  if (share_ == nullptr) status = OpenShare(table_def);
+  unlock_shared_ha_data();
+  if (!status.ok()) {
+    LogError("Table '{}' cannot be opened: {}.", name, status.message());
+    if (status.Is(Code::kNotFound)) return HA_ERR_NO_SUCH_TABLE;
+    if (status.Is(Code::kIoError) && status.detail() == ENOENT) return HA_ERR_TABLESPACE_MISSING;
+    return status.Is(Code::kTableChanged) ? HA_ERR_TABLE_DEF_CHANGED : Fail(status);
+  }
+  PrepareBuffers();
+  // A scan of the table walks the primary key: an UPDATE that changes it collects its rows first.
+  key_used_on_scan = table->s->primary_key;
+  return info(HA_STATUS_NO_LOCK | HA_STATUS_VARIABLE | HA_STATUS_CONST);
+}
+
+Status ha_rowan::OpenShare(const dd::Table* table_def) {
+  if (table_def == nullptr) return Status(Code::kNotFound, "it has no definition");
+  Result<std::shared_ptr<Table>> opened = g_engine->OpenTable(TableId(table_def->se_private_id()));
+  if (!opened.ok()) return opened.status();
+  std::string refusal;
+  Result<std::unique_ptr<TableCodec>> made =
+      TableCodec::Make(table, g_engine->options().page_size_bytes, &refusal);
+  if (!made.ok()) {
+    LogError("Rowan does not support {}.", refusal);
+    return made.status();
+  }
+  const TableDef& definition = (*opened)->definition();
+  if (!Agree(definition, **made)) {
+    made = TableCodec::MakeForFormat1(table, g_engine->options().page_size_bytes, &refusal);
+    if (!made.ok() || !Agree(definition, **made)) {
+      return Status(Code::kTableChanged, "the server's definition differs from the stored one");
+    }
+    LeaveOutUnsearchable(*table, definition, **made);
+  }
+  auto share = std::make_unique<TableShare>(std::move(opened).value(), std::move(made).value(),
+                                            StatisticsSettings(*table->s));
+  const Status found = FindAutoIncrement(*share);
+  if (!found.ok()) return found;
+  share_ = share.release();
+  set_ha_share_ptr(share_);
+  return Status::Ok();
+}
+
+void ha_rowan::PrepareBuffers() {
+  reader_ = std::make_unique<TableCursor>(g_engine, engine_table(), &codec());
+  const bool has_primary_key = codec().has_primary_key();
+  ref_length = has_primary_key ? table->key_info[codec().KeyOfOrdinal(0)].key_length
+                               : static_cast<uint>(sizeof(uint64_t));
+  const size_t indexes = engine_table()->index_count();
+  old_image_.entries.resize(indexes);
+  new_image_.entries.resize(indexes);
+  entry_views_.reserve(indexes);
+  changes_.reserve(indexes);
+  changed_indexes_.assign(indexes, true);
+  stats.block_size = g_engine->options().page_size_bytes;
+  row_source_ = reader_.get();
+  cascades_may_return_ = CascadesMayReturn(*table_share);
+}
+
+int ha_rowan::close() {
+  if (reader_ != nullptr) reader_->PublishCounts();
+  stored_reader_.reset();
+  reader_.reset();
+  share_ = nullptr;
+  return 0;
+}
+
+handler* ha_rowan::clone(const char* name, MEM_ROOT* mem_root) {
+  handler* copy = handler::clone(name, mem_root);
+  if (copy != nullptr) {
+    auto* other = static_cast<ha_rowan*>(copy);
+    other->lock_type_ = lock_type_;
+    other->read_options_ = read_options_;
+  }
+  return copy;
+}
+
+}  // namespace rowan

@@ -1,0 +1,381 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Index and table scans. A search with the first k key parts is a search for a byte prefix: its
+// entries are exactly [prefix, successor of prefix), in either direction.
+#include "plugin/server/abi_guard.h"
+
+#include "plugin/handler/ha_rowan.h"
+
+#include "mysql/plugin.h"
+#include "sql/item.h"
+#include "sql/key.h"
+#include "sql/sql_class.h"
+#include "sql/system_variables.h"
+
+#include "plugin/server/error_map.h"
+#include "plugin/server/instance.h"
+
+namespace rowan {
+
+// --- common ---
+
+void ha_rowan::PrepareRead() {
+  // A row that may be changed is needed whole: its index entries and new version are made from it.
+  bool from_entry = keyread_ && !writes_ && reader_->index() != 0;
+  const MY_BITMAP* columns = table->read_set;
+  if (keyread_ && active_index < table->s->keys) columns = ColumnsOfKeyRead(&from_entry);
+  reader_->SetColumns(writes_ ? nullptr : columns, KeysFor(writes_));
+  reader_->set_entry_only(from_entry);
+  reader_->SetFilter(HasCondition() ? this : nullptr);
+  prepared_ = true;
+}
+
+const MY_BITMAP* ha_rowan::ColumnsOfKeyRead(bool* from_entry) {
+  // Skip scans take the next group's prefix from the record: the declared parts must be in it even
+  // if the statement names none of them, and a part of a column has to come from the row.
+  const KEY& key = table->key_info[active_index];
+  const MY_BITMAP* columns = table->read_set;
+  for (uint part = 0; part < key.user_defined_key_parts; ++part) {
+    const uint field = key.key_part[part].field->field_index();
+    if ((key.key_part[part].key_part_flag & HA_PART_KEY_SEG) != 0) *from_entry = false;
+    if (bitmap_is_set(table->read_set, field)) continue;
+    if (columns == table->read_set) {
+      keyread_bits_.resize(bitmap_buffer_size(table->s->fields) / sizeof(my_bitmap_map));
+      bitmap_init(&keyread_columns_, keyread_bits_.data(), table->s->fields);
+      bitmap_copy(&keyread_columns_, table->read_set);
+      columns = &keyread_columns_;
+    }
+    bitmap_set_bit(&keyread_columns_, field);
+  }
+  if (!EntryHasRowReference()) *from_entry = false;
+  return columns;
+}
+
+bool ha_rowan::EntryHasRowReference() const {
+  // position() copies the primary key's parts from the columns in the record, where an entry
+  // leaves a column of which it has only a prefix as it was.
+  if (!codec().has_primary_key()) return true;
+  const KEY& primary = table->key_info[codec().KeyOfOrdinal(0)];
+  for (uint part = 0; part < primary.user_defined_key_parts; ++part) {
+    const KEY_PART_INFO& info = primary.key_part[part];
+    const bool is_prefix = (info.key_part_flag & HA_PART_KEY_SEG) != 0;
+    if (is_prefix && bitmap_is_set(table->read_set, info.field->field_index())) return false;
+  }
+  return true;
+}
+
+int ha_rowan::Found(Status status, int error_at_end) {
+  if (status.ok()) return 0;
+  if (status.Is(Code::kEndOfRange) || status.Is(Code::kNotFound)) return error_at_end;
+  return Fail(status);
+}
+
+bool ha_rowan::Matches() {
+  // Only the condition. Where the range ends is the reader's affair: the server's own comparison
+  // reads columns from the record, and an entry cannot fill one of which it has only a prefix.
+  return pushed_idx_cond->val_int() != 0;
+}
+
+Item* ha_rowan::idx_cond_push(uint key_number, Item* condition) {
+  pushed_idx_cond = condition;
+  pushed_idx_cond_keyno = key_number;
+  in_range_check_pushed_down = true;
+  prepared_ = false;
+  return nullptr;  // all of it is evaluated here
+}
+
+void ha_rowan::cancel_pushed_idx_cond() {
+  handler::cancel_pushed_idx_cond();
+  prepared_ = false;
+}
+
+key_part_map ha_rowan::PartsInImage(uint index, key_part_map keypart_map) const {
+  // "The whole key" means the declared parts: the image has no more.
+  if (keypart_map != HA_WHOLE_KEY) return keypart_map;
+  return make_prev_keypart_map(table->key_info[index].user_defined_key_parts);
+}
+
+void ha_rowan::EncodeSearch(const uchar* key, key_part_map keypart_map) {
+  codec().EncodeSearchKey(active_index, key, PartsInImage(active_index, keypart_map), &search_key_,
+                          &search_complete_);
+}
+
+void ha_rowan::EncodeBound(uint index, const key_range& range, bool behind,
+                           ByteBuffer* bound) const {
+  bool complete = false;
+  codec().EncodeSearchKey(index, range.key, PartsInImage(index, range.keypart_map), bound,
+                          &complete);
+  if (behind) PrefixSuccessor(*bound, bound);
+}
+
+bool ha_rowan::HasCondition() const {
+  return pushed_idx_cond != nullptr && pushed_idx_cond_keyno == active_index;
+}
+
+// --- index scans ---
+
+int ha_rowan::index_init(uint index, bool) {
+  active_index = index;
+  if (table_share->foreign_keys != 0) RepairCascadeCount();
+  prepared_ = false;
+  reader_->OpenScan(codec().OrdinalOfKey(index));
+  bounded_by_key_ = false;
+  return 0;
+}
+
+int ha_rowan::index_end() {
+  active_index = MAX_KEY;
+  reader_->CloseScan();
+  EndMultiRange();
+  return 0;
+}
+
+int ha_rowan::index_read_map(uchar* record, const uchar* key, key_part_map keypart_map,
+                             ha_rkey_function find_flag) {
+  ha_statistic_increment(&System_status_var::ha_read_key_count);
+  if (key == nullptr) return index_first(record);
+  PrepareRead();
+  bounded_by_key_ = false;
+  reader_->SetStart({});
+  EncodeSearch(key, keypart_map);
+  Status status;
+  switch (find_flag) {
+    case HA_READ_KEY_EXACT:
+    case HA_READ_PREFIX: return ReadPrefix(record, false, true);
+    case HA_READ_PREFIX_LAST: return ReadPrefix(record, true, true);
+    case HA_READ_PREFIX_LAST_OR_PREV:
+    case HA_READ_KEY_OR_PREV: return ReadPrefix(record, true, false);
+    case HA_READ_KEY_OR_NEXT:
+      SetEndOf(range_end_);
+      status = reader_->SeekAtLeast(search_key_, record);
+      break;
+    case HA_READ_AFTER_KEY:
+      SetEndOf(range_end_);
+      PrefixSuccessor(search_key_, &bound_key_);
+      status = bound_key_.empty() ? Status(Code::kEndOfRange)
+                                  : reader_->SeekAtLeast(bound_key_, record);
+      break;
+    case HA_READ_BEFORE_KEY:
+      SetStartOf(end_range);
+      status = reader_->SeekBefore(search_key_, record);
+      break;
+    default: return HA_ERR_UNSUPPORTED;
+  }
+  return Found(status, HA_ERR_KEY_NOT_FOUND);
+}
+
+int ha_rowan::ReadPrefix(uchar* record, bool last, bool exact) {
+  if (!last && search_complete_ && reader_->index() == 0) {
+    bounded_by_key_ = true;
+    return Found(reader_->GetRow(search_key_, record), HA_ERR_KEY_NOT_FOUND);
+  }
+  PrefixSuccessor(search_key_, &bound_key_);
+  if (!last) {
+    bounded_by_key_ = true;
+    reader_->SetEnd(bound_key_);
+    return Found(reader_->SeekAtLeast(search_key_, record), HA_ERR_KEY_NOT_FOUND);
+  }
+  if (exact) {
+    reader_->SetStart(search_key_);
+  } else {
+    SetStartOf(end_range);
+  }
+  const Status status = bound_key_.empty() ? reader_->SeekLast(record)
+                                           : reader_->SeekBefore(bound_key_, record);
+  // Steps back from here may leave the key, but not in search of what passes the condition.
+  if (exact && !HasCondition()) reader_->SetStart({});
+  return Found(status, HA_ERR_KEY_NOT_FOUND);
+}
+
+int ha_rowan::index_read_last_map(uchar* record, const uchar* key, key_part_map keypart_map) {
+  return index_read_map(record, key, keypart_map, HA_READ_PREFIX_LAST);
+}
+
+int ha_rowan::index_next(uchar* record) {
+  ha_statistic_increment(&System_status_var::ha_read_next_count);
+  if (!prepared_) PrepareRead();
+  if (bounded_by_key_) {
+    // After an exact read, "next" goes on behind that key's entries.
+    bounded_by_key_ = false;
+    reader_->SetEnd({});
+    reader_->Suspend();
+    reader_->SetSession(session_, read_options_);
+  }
+  return Found(reader_->Next(record), HA_ERR_END_OF_FILE);
+}
+
+int ha_rowan::index_prev(uchar* record) {
+  ha_statistic_increment(&System_status_var::ha_read_prev_count);
+  if (!prepared_) PrepareRead();
+  return Found(reader_->Prev(record), HA_ERR_END_OF_FILE);
+}
+
+int ha_rowan::index_first(uchar* record) {
+  ha_statistic_increment(&System_status_var::ha_read_first_count);
+  PrepareRead();
+  bounded_by_key_ = false;
+  reader_->SetStart({});
+  SetEndOf(range_end_);
+  return Found(reader_->SeekFirst(record), HA_ERR_END_OF_FILE);
+}
+
+int ha_rowan::index_last(uchar* record) {
+  ha_statistic_increment(&System_status_var::ha_read_last_count);
+  PrepareRead();
+  bounded_by_key_ = false;
+  SetStartOf(end_range);
+  return Found(reader_->SeekLast(record), HA_ERR_END_OF_FILE);
+}
+
+int ha_rowan::index_next_same(uchar* record, const uchar*, uint) {
+  ha_statistic_increment(&System_status_var::ha_read_next_count);
+  // The whole clustered key was given: there is no second row.
+  if (search_complete_ && reader_->index() == 0) return HA_ERR_END_OF_FILE;
+  return RaiseInCascade(Found(reader_->Next(record), HA_ERR_END_OF_FILE));
+}
+
+// --- ranges ---
+
+void ha_rowan::SetEndOf(const key_range* range) {
+  if (range == nullptr) {
+    reader_->SetEnd({});
+    return;
+  }
+  EncodeBound(active_index, *range, range->flag != HA_READ_BEFORE_KEY, &range_key_);
+  reader_->SetEnd(range_key_);
+}
+
+void ha_rowan::SetStartOf(const key_range* range) {
+  // The server checks the rows it gets itself and tells the least key only beside a condition, with
+  // which the way to the next row may be long.
+  if (range == nullptr || !HasCondition()) {
+    reader_->SetStart({});
+    return;
+  }
+  EncodeBound(active_index, *range, range->flag == HA_READ_AFTER_KEY, &range_key_);
+  reader_->SetStart(range_key_);
+}
+
+int ha_rowan::read_range_first(const key_range* start_key, const key_range* end_key,
+                               bool eq_range_arg, bool) {
+  eq_range = eq_range_arg;
+  set_end_range(end_key, RANGE_SCAN_ASC);
+  range_key_part = table->key_info[active_index].key_part;
+  range_end_ = end_key;
+  // Through the server's entry points, which count the rows for the performance schema.
+  uchar* const record = table->record[0];
+  int error = 0;
+  if (start_key == nullptr) {
+    error = ha_index_first(record);
+  } else {
+    // A skip scan asks for NULL by an exact start of a range that it does not call one of equal
+    // keys: the range's end counts then, not the end of the key, behind which "next" would go on.
+    const bool from_start = !eq_range && start_key->flag == HA_READ_KEY_EXACT;
+    error = ha_index_read_map(record, start_key->key, start_key->keypart_map,
+                              from_start ? HA_READ_KEY_OR_NEXT : start_key->flag);
+  }
+  range_end_ = nullptr;
+  return error == HA_ERR_KEY_NOT_FOUND ? HA_ERR_END_OF_FILE : error;
+}
+
+int ha_rowan::read_range_next() {
+  if (eq_range) return ha_index_next_same(table->record[0], end_range->key, end_range->length);
+  return ha_index_next(table->record[0]);
+}
+
+// --- table scans and row references ---
+
+int ha_rowan::rnd_init(bool) {
+  if (read_options_.mode == ReadMode::kSnapshot) {
+    // Here already: CHECKSUM TABLE takes an error of the scan itself for the end of the rows.
+    const Status status = session_->OpenSnapshotFor(*engine_table());
+    if (!status.ok()) return Fail(status);
+  }
+  reader_->OpenScan(0);
+  search_complete_ = false;
+  bounded_by_key_ = false;
+  PrepareRead();
+  return 0;
+}
+
+int ha_rowan::rnd_end() {
+  reader_->CloseScan();
+  EndMultiRange();
+  return 0;
+}
+
+int ha_rowan::rnd_next(uchar* record) {
+  ha_statistic_increment(&System_status_var::ha_read_rnd_next_count);
+  return Found(reader_->Next(record), HA_ERR_END_OF_FILE);
+}
+
+int ha_rowan::rnd_pos(uchar* record, uchar* position) {
+  ha_statistic_increment(&System_status_var::ha_read_rnd_count);
+  PrepareRead();
+  reader_->SetFilter(nullptr);
+  if (codec().has_primary_key()) {
+    bool complete = false;
+    codec().EncodeSearchKey(codec().KeyOfOrdinal(0), position, HA_WHOLE_KEY, &position_key_,
+                            &complete);
+  } else {
+    const auto* bytes = reinterpret_cast<const std::byte*>(position);
+    position_key_.assign(bytes, bytes + ref_length);
+  }
+  return Found(reader_->GetRow(position_key_, record), HA_ERR_KEY_NOT_FOUND);
+}
+
+void ha_rowan::position(const uchar* record) {
+  if (codec().has_primary_key()) {
+    key_copy(ref, record, &table->key_info[codec().KeyOfOrdinal(0)], ref_length);
+  } else {
+    memcpy(ref, reader_->row_key().data(), ref_length);
+  }
+}
+
+int ha_rowan::cmp_ref(const uchar* left, const uchar* right) const {
+  if (!codec().has_primary_key()) return memcmp(left, right, ref_length);
+  ByteBuffer left_key;
+  ByteBuffer right_key;
+  bool complete = false;
+  const uint32_t key = codec().KeyOfOrdinal(0);
+  codec().EncodeSearchKey(key, left, HA_WHOLE_KEY, &left_key, &complete);
+  codec().EncodeSearchKey(key, right, HA_WHOLE_KEY, &right_key, &complete);
+  return CompareBytes(left_key, right_key);
+}
+
+// --- counts and estimates ---
+
+int ha_rowan::CountRows(uint32_t ordinal, ha_rows* count) {
+  *count = HA_POS_ERROR;
+  if (read_options_.mode != ReadMode::kSnapshot &&
+      read_options_.mode != ReadMode::kReadUncommitted) {
+    // Counting under locks has to lock every row.
+    return ordinal == 0 ? handler::records(count)
+                        : handler::records_from_index(count, codec().KeyOfOrdinal(ordinal));
+  }
+  Result<uint64_t> counted = reader_->CountEntries(ordinal);
+  if (!counted.ok()) return Fail(counted.status());
+  if (thd_killed(ha_thd()) != 0) return HA_ERR_QUERY_INTERRUPTED;
+  *count = *counted;
+  return 0;
+}
+
+int ha_rowan::records(ha_rows* count) { return CountRows(0, count); }
+
+int ha_rowan::records_from_index(ha_rows* count, uint index) {
+  return CountRows(codec().OrdinalOfKey(index), count);
+}
+
+ha_rows ha_rowan::records_in_range(uint index, key_range* low, key_range* high) {
+  const uint32_t ordinal = codec().OrdinalOfKey(index);
+  ByteBuffer from;
+  ByteBuffer to;
+  if (low != nullptr) EncodeBound(index, *low, low->flag == HA_READ_AFTER_KEY, &from);
+  if (high != nullptr) EncodeBound(index, *high, high->flag == HA_READ_AFTER_KEY, &to);
+  if (!from.empty() && !to.empty() && CompareBytes(from, to) >= 0) return 1;
+  Result<uint64_t> rows = engine_table()->EstimateRange(ordinal, from, to);
+  if (!rows.ok()) return HA_POS_ERROR;
+  // 0 would promise the optimizer that there is none.
+  return std::max<ha_rows>(*rows, 1);
+}
+
+}  // namespace rowan

@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Inserting, updating and deleting one row: the record becomes a RowImage, the session writes it.
+//
+// Off-page values are written before the row; when the row then fails, the savepoint taken before
+// them removes them. A value that the server hands back unchanged (the very bytes of the last read)
+// keeps its place instead of being written again.
+#include "plugin/server/abi_guard.h"
+
+#include "plugin/handler/ha_rowan.h"
+
+#include <algorithm>
+
+#include "my_bitmap.h"
+#include "mysql/plugin.h"
+#include "sql/field.h"
+#include "sql/sql_class.h"
+#include "sql/sql_lex.h"
+
+#include "plugin/server/error_map.h"
+#include "plugin/server/instance.h"
+
+namespace rowan {
+
+bool ha_rowan::SameBlob(const BlobRef& left, const BlobRef& right) {
+  return left.space == right.space && left.first_page == right.first_page &&
+         left.birth == right.birth;
+}
+
+// --- record to image ---
+
+Status ha_rowan::Write(TableCodec::Outsourced* value) {
+  for (const TableCursor::OffPage& stored : row_source_->off_page_values()) {
+    const bool same = stored.data == value->value.data() && stored.size == value->value.size();
+    // A shared one was put together anew: it stays if it is the same row's with the same bytes.
+    const bool equal = value->shared && shared_blob_may_stay_ &&
+                       EqualBytes(value->value, Bytes(stored.data, stored.size));
+    if (same || equal) {
+      value->ref = stored.ref;
+      kept_blobs_.push_back(stored.ref);
+      return Status::Ok();
+    }
+  }
+  Result<BlobRef> written = session_->WriteBlob(engine_table(), value->value);
+  if (!written.ok()) return written.status();
+  wrote_blobs_ = true;
+  value->ref = *written;
+  return Status::Ok();
+}
+
+Status ha_rowan::EncodeImage(const uchar* record, bool with_row, RowImage* image) {
+  Status status = codec().EncodeClusteredKey(record, 0, &image->key);
+  if (status.ok() && with_row) {
+    status = codec().EncodeRow(record, image->key.size(), this, &image->row);
+  }
+  return status;
+}
+
+Status ha_rowan::EncodeEntries(const uchar* record, const std::vector<bool>* only,
+                               RowImage* image) {
+  for (uint32_t i = 1; i < image->entries.size(); ++i) {
+    if (only != nullptr && !(*only)[i]) continue;
+    RowImage::Entry& entry = image->entries[i];
+    const Status status = codec().EncodeEntry(i, record, image->key, &entry.key, &entry.payload,
+                                              &entry.unique_prefix_bytes);
+    if (!status.ok()) return status;
+  }
+  return Status::Ok();
+}
+
+int ha_rowan::NoteFailure(Status status, const UndoPosition& before) {
+  if (wrote_blobs_ && !status.Is(Code::kDeadlock) && !status.Is(Code::kStopped)) {
+    const Status undone = session_->RollbackTo(before);
+    if (!undone.ok()) status = undone;
+  }
+  if (status.Is(Code::kDuplicate)) duplicate_key_ = codec().KeyOfOrdinal(status.detail());
+  return Fail(status);
+}
+
+// --- insert ---
+
+int ha_rowan::write_row(uchar* record) {
+  ha_statistic_increment(&System_status_var::ha_write_count);
+  if (!MayInsert()) return RefuseUnchecked();
+  const bool generates = table->next_number_field != nullptr && record == table->record[0];
+  if (generates) {
+    const int error = update_auto_increment();
+    if (error != 0) return error;
+  }
+  const UndoPosition before = session_->Savepoint();
+  wrote_blobs_ = false;
+  shared_blob_may_stay_ = false;
+  row_source_ = reader_.get();
+  Status status = EncodeImage(record, true, &new_image_);
+  if (status.ok() && !codec().has_primary_key()) {
+    status = codec().EncodeClusteredKey(record, engine_table()->NextRowId(), &new_image_.key);
+  }
+  if (status.ok()) status = EncodeEntries(record, nullptr, &new_image_);
+  if (status.ok()) status = InsertImage();
+  if (!status.ok()) return NoteFailure(status, before);
+  if (generates) RaiseAutoIncrement(record);
+  return 0;
+}
+
+Status ha_rowan::InsertImage() {
+  entry_views_.clear();
+  for (uint32_t i = 1; i < new_image_.entries.size(); ++i) {
+    entry_views_.push_back(new_image_.View(i));
+  }
+  if (load_ != nullptr) return load_->Add(new_image_.key, new_image_.row, entry_views_);
+  return session_->InsertRow(engine_table(), new_image_.key, new_image_.row, entry_views_,
+                             duplicate_lock_);
+}
+
+// --- update and delete ---
+
+Status ha_rowan::KeyOfStoredRow(const uchar* record, ByteBuffer* key) {
+  if (codec().has_primary_key()) return codec().EncodeClusteredKey(record, 0, key);
+  const Bytes row_key = reader_->row_key();
+  key->assign(row_key.begin(), row_key.end());
+  return Status::Ok();
+}
+
+Status ha_rowan::StoredBlobs(Bytes key, std::vector<BlobRef>* blobs) {
+  blobs->clear();
+  if (EqualBytes(key, row_source_->row_key())) {
+    for (const TableCursor::OffPage& value : row_source_->off_page_values()) {
+      blobs->push_back(value.ref);
+    }
+    return Status::Ok();
+  }
+  // Not the row this handler read last.
+  ByteBuffer row;
+  const Status status = reader_->LockRow(key, &row);
+  if (status.ok()) codec().BlobsOf(row, blobs);
+  return status;
+}
+
+Status ha_rowan::DropBlobs(const std::vector<BlobRef>& blobs) {
+  for (const BlobRef& blob : blobs) {
+    const bool kept = std::any_of(kept_blobs_.begin(), kept_blobs_.end(),
+                                  [&](const BlobRef& other) { return SameBlob(blob, other); });
+    if (kept) continue;
+    const Status status = session_->DropBlob(blob);
+    if (!status.ok()) return status;
+  }
+  return Status::Ok();
+}
+
+void ha_rowan::ChooseChangedIndexes() {
+  // Only for plain UPDATE is the write set known to name every column that changes.
+  const int command = thd_sql_command(ha_thd());
+  const bool precise =
+      (command == SQLCOM_UPDATE || command == SQLCOM_UPDATE_MULTI) && !cascades_may_return_;
+  changed_indexes_.assign(changed_indexes_.size(), !precise);
+  if (!precise) return;
+  for (uint32_t i = 0; i < changed_indexes_.size(); ++i) {
+    const uint32_t key_number = codec().KeyOfOrdinal(i);
+    if (key_number >= table->s->keys) continue;
+    const KEY& key = table->key_info[key_number];
+    for (uint part = 0; part < key.user_defined_key_parts && !changed_indexes_[i]; ++part) {
+      changed_indexes_[i] = bitmap_is_set(table->write_set, key.key_part[part].fieldnr - 1);
+    }
+  }
+  // Every entry holds the clustered key.
+  if (changed_indexes_[0]) changed_indexes_.assign(changed_indexes_.size(), true);
+}
+
+bool ha_rowan::SameRow(const uchar* old_record, const uchar* new_record) {
+  // The server compares by itself when it knows all columns it writes, but never for REPLACE.
+  if (duplicate_lock_ == DuplicateLock::kShared &&
+      bitmap_is_subset(table->write_set, table->read_set)) {
+    return false;
+  }
+  for (uint i = 0; i < table->s->fields; ++i) {
+    Field* field = table->field[i];
+    if (field->is_virtual_gcol()) continue;
+    const auto old_offset = static_cast<ptrdiff_t>(old_record - table->record[0]);
+    const auto new_offset = static_cast<ptrdiff_t>(new_record - table->record[0]);
+    const bool old_null = field->is_null(old_offset);
+    if (old_null != field->is_null(new_offset)) return false;
+    if (old_null) continue;
+    if (field->cmp_binary(field->field_ptr() + old_offset, field->field_ptr() + new_offset) != 0) {
+      return false;
+    }
+  }
+  return true;
+}
+
+int ha_rowan::update_row(const uchar* old_record, uchar* new_record) {
+  ha_statistic_increment(&System_status_var::ha_update_count);
+  if (!MayChange()) return RefuseUnchecked();
+  if (SameRow(old_record, new_record)) return HA_ERR_RECORD_IS_THE_SAME;
+  const UndoPosition before = session_->Savepoint();
+  wrote_blobs_ = false;
+  const bool renumbers =
+      table->found_next_number_field != nullptr &&
+      bitmap_is_set(table->write_set, table->found_next_number_field->field_index());
+  Status status = renumbers ? KeepAutoIncrement(old_record, new_record) : Status::Ok();
+  if (status.ok()) status = UpdateImage(old_record, new_record);
+  kept_blobs_.clear();
+  if (!status.ok()) return RaiseInCascade(NoteFailure(status, before));
+  if (renumbers && new_record == table->record[0]) RaiseAutoIncrement(new_record);
+  return 0;
+}
+
+Status ha_rowan::UpdateImage(const uchar* old_record, const uchar* new_record) {
+  kept_blobs_.clear();
+  const uchar* stored = nullptr;
+  Status status = KeyOfStoredRow(old_record, &old_image_.key);
+  if (status.ok()) status = RowAsStored(old_record, &stored);
+  shared_blob_may_stay_ = EqualBytes(old_image_.key, reader_->row_key());
+  if (status.ok()) status = EncodeImage(new_record, true, &new_image_);
+  if (!status.ok()) return status;
+  if (!codec().has_primary_key()) new_image_.key = old_image_.key;
+  ChooseChangedIndexes();
+  status = EncodeEntries(stored, &changed_indexes_, &old_image_);
+  if (status.ok()) status = EncodeEntries(new_record, &changed_indexes_, &new_image_);
+  if (!status.ok()) return status;
+  changes_.clear();
+  for (uint32_t i = 1; i < new_image_.entries.size(); ++i) {
+    if (!changed_indexes_[i]) continue;
+    const EntryChange change{old_image_.View(i), new_image_.View(i)};
+    const bool same = EqualBytes(change.before.key, change.after.key) &&
+                      EqualBytes(change.before.payload, change.after.payload);
+    if (!same) changes_.push_back(change);
+  }
+  status = StoredBlobs(old_image_.key, &old_blobs_);
+  if (status.ok()) {
+    status = session_->UpdateRow(engine_table(), old_image_.key, new_image_.key, new_image_.row,
+                                 changes_);
+  }
+  return status.ok() ? DropBlobs(old_blobs_) : status;
+}
+
+int ha_rowan::delete_row(const uchar* record) {
+  ha_statistic_increment(&System_status_var::ha_delete_count);
+  if (!MayChange()) return RefuseUnchecked();
+  const UndoPosition before = session_->Savepoint();
+  wrote_blobs_ = false;
+  const uchar* stored = nullptr;
+  Status status = KeyOfStoredRow(record, &old_image_.key);
+  if (status.ok()) status = RowAsStored(record, &stored);
+  // A cascade of this deletion came back to the row and deleted it.
+  if (cascades_may_return_ && status.Is(Code::kNotFound)) return 0;
+  if (status.ok()) status = EncodeEntries(stored, nullptr, &old_image_);
+  if (status.ok()) status = StoredBlobs(old_image_.key, &old_blobs_);
+  if (status.ok()) status = KeepAutoIncrement(record, nullptr);
+  if (!status.ok()) return RaiseInCascade(NoteFailure(status, before));
+  entry_views_.clear();
+  for (uint32_t i = 1; i < old_image_.entries.size(); ++i) {
+    entry_views_.push_back(old_image_.View(i));
+  }
+  status = session_->DeleteRow(engine_table(), old_image_.key, entry_views_);
+  if (status.ok()) status = DropBlobs(old_blobs_);
+  return status.ok() ? 0 : RaiseInCascade(NoteFailure(status, before));
+}
+
+}  // namespace rowan

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// TableShare: what all handlers of one server table share: the engine's table and the codec
+// compiled from the table's definition, which also tells the engine where key parts end. Lives as
+// long as the server's TABLE_SHARE. Thread safety: constant after creation.
+#pragma once
+
+#include <memory>
+
+#include "sql/handler.h"
+
+#include "engine/engine.h"
+#include "plugin/codec/table_codec.h"
+
+namespace rowan {
+
+class TableShare : public Handler_share {
+ public:
+  /// `settings`: what the table says about its statistics.
+  TableShare(std::shared_ptr<Table> table, std::unique_ptr<TableCodec> codec,
+             const Cardinalities::Settings& settings)
+      : table_(std::move(table)), codec_(std::move(codec)) {
+    table_->cardinalities()->Describe(codec_, settings);
+  }
+
+  [[nodiscard]] Table* table() const { return table_.get(); }
+  [[nodiscard]] const TableCodec& codec() const { return *codec_; }
+
+ private:
+  const std::shared_ptr<Table> table_;
+  const std::shared_ptr<const TableCodec> codec_;
+};
+
+}  // namespace rowan

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "plugin/server/abi_guard.h"
+
+#include "plugin/server/binlog_files.h"
+
+#include <charconv>
+#include <fstream>
+
+#include "mysql/plugin.h"
+#include "sql/binlog.h"
+#include "sql/binlog/log_sanitizer.h"
+#include "sql/binlog_reader.h"
+#include "sql/mysqld.h"
+#include "sql/psi_memory_key.h"
+
+#include "base/bytes.h"
+#include "base/logging.h"
+
+namespace rowan {
+namespace {
+
+/// The server's own reading of a crashed file, without what it does to the engines afterwards.
+class XidCollector : public binlog::Log_sanitizer {
+ public:
+  explicit XidCollector(Binlog_file_reader* reader) { process_logs(*reader); }
+  [[nodiscard]] Outcomes outcomes() const {
+    return Outcomes(m_internal_xids.begin(), m_internal_xids.end());
+  }
+
+ protected:
+  PSI_memory_key& get_memory_key() const override { return key_memory_recovery; }
+};
+
+Status Unreadable(const BinlogFile& file, const char* reason) {
+  LogError("The binary log file '{}' cannot be read: {}.", file.path, reason);
+  return Status(Code::kIoError, "a binary log file cannot be read");
+}
+
+}  // namespace
+
+Result<std::vector<BinlogFile>> ListBinlogFiles() {
+  std::vector<BinlogFile> files;
+  if (!opt_bin_log) return files;
+  const auto [error, paths] = mysql_bin_log.get_log_index();
+  if (error != 0 && error != LOG_INFO_EOF) {
+    LogError("The index of the binary log cannot be read (error {}).", error);
+    return Status(Code::kIoError, "the binary log's index cannot be read");
+  }
+  for (const std::string& path : paths) {
+    BinlogFile file{path, 0};
+    const char* end = path.data() + path.size();
+    const char* begin = path.data() + path.rfind('.') + 1;
+    if (std::from_chars(begin, end, file.number).ptr == end) files.push_back(std::move(file));
+  }
+  return files;
+}
+
+Result<BinlogState> StateOfBinlog(const BinlogFile& file) {
+  Binlog_file_reader reader(opt_source_verify_checksum);
+  if (reader.open(file.path.c_str())) return Unreadable(file, reader.get_error_str());
+  const std::unique_ptr<Log_event> event(reader.read_event_object());
+  if (event == nullptr) return Unreadable(file, reader.get_error_str());
+  if (event->get_type_code() != mysql::binlog::event::FORMAT_DESCRIPTION_EVENT) {
+    return Unreadable(file, "it does not begin as it must");
+  }
+  const auto* description = static_cast<Format_description_log_event*>(event.get());
+  BinlogState state;
+  state.starts_run = description->created != 0;
+  state.in_use = (description->common_header->flags & LOG_EVENT_BINLOG_IN_USE_F) != 0;
+  return state;
+}
+
+Result<Outcomes> CommittedInBinlog(const BinlogFile& file) {
+  Binlog_file_reader reader(opt_source_verify_checksum);
+  if (reader.open(file.path.c_str())) return Unreadable(file, reader.get_error_str());
+  XidCollector collector(&reader);
+  if (collector.is_log_malformed()) {
+    return Unreadable(file, collector.get_failure_message().c_str());
+  }
+  return collector.outcomes();
+}
+
+Result<Outcomes> CommittedInCoordinatorLog() {
+  // 4 bytes of magic, the number of engines, then slots of 8 bytes aligned in the file; 0 = free.
+  constexpr uint32_t kMagic = 0x740523fe;
+  constexpr size_t kFirstSlot = 8;
+  const std::string path = std::string(mysql_real_data_home) + "/" + opt_tc_log_file;
+  std::ifstream file(path, std::ios::binary | std::ios::ate);
+  const std::streamoff size = file.is_open() ? std::streamoff{file.tellg()} : 0;
+  if (size < std::streamoff{kFirstSlot}) return Status(Code::kNotFound);
+  std::vector<std::byte> bytes(static_cast<size_t>(size));
+  file.seekg(0);
+  file.read(reinterpret_cast<char*>(bytes.data()), size);
+  if (file.gcount() != size) return Status(Code::kIoError, "the file cannot be read");
+  if (LoadLe<uint32_t>(bytes.data()) != kMagic) return Status(Code::kNotFound);
+  Outcomes outcomes;
+  for (size_t at = kFirstSlot; at + sizeof(uint64_t) <= bytes.size(); at += sizeof(uint64_t)) {
+    const auto number = LoadLe<uint64_t>(bytes.data() + at);
+    if (number != 0) outcomes.insert(number);
+  }
+  return outcomes;
+}
+
+}  // namespace rowan

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "plugin/server/abi_guard.h"
+
+#include "plugin/server/dictionary_tables.h"
+
+#include <algorithm>
+
+#include "sql/current_thd.h"
+#include "sql/dd/cache/dictionary_client.h"
+#include "sql/dd/dd_schema.h"
+#include "sql/dd/types/schema.h"
+#include "sql/dd/types/table.h"
+#include "sql/sql_class.h"
+
+namespace rowan {
+namespace {
+
+Status Unreadable() { return Status(Code::kIoError, "the server's dictionary cannot be read"); }
+
+Status AddSchema(THD* thd, const dd::String_type& name, DictionaryTables* found) {
+  dd::cache::Dictionary_client* client = thd->dd_client();
+  dd::Schema_MDL_locker locker(thd);
+  const dd::Schema* schema = nullptr;
+  if (locker.ensure_locked(name.c_str()) || client->acquire(name, &schema)) return Unreadable();
+  if (schema == nullptr) return Status::Ok();  // dropped meanwhile
+  std::vector<dd::String_type> tables;
+  if (client->fetch_schema_table_names_by_engine(schema, "ROWAN", &tables)) return Unreadable();
+  for (const dd::String_type& table_name : tables) {
+    const dd::Table* table = nullptr;
+    if (client->acquire(name, table_name, &table)) return Unreadable();
+    if (table == nullptr) continue;
+    found->names.push_back(std::string(name.c_str()) + "." + table_name.c_str());
+    const uint64_t id = table->se_private_id();
+    if (id != dd::INVALID_OBJECT_ID) found->id_max = std::max(found->id_max, id);
+  }
+  return Status::Ok();
+}
+
+}  // namespace
+
+Result<DictionaryTables> TablesInDictionary() {
+  DictionaryTables found;
+  THD* thd = current_thd;
+  if (thd == nullptr) return found;  // nothing but plugin loading runs without one
+  const dd::cache::Dictionary_client::Auto_releaser releaser(thd->dd_client());
+  std::vector<dd::String_type> schemas;
+  if (thd->dd_client()->fetch_global_component_names<dd::Schema>(&schemas)) return Unreadable();
+  for (const dd::String_type& name : schemas) {
+    const Status status = AddSchema(thd, name, &found);
+    if (!status.ok()) return status;
+  }
+  return found;
+}
+
+}  // namespace rowan

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "plugin/server/abi_guard.h"
+
+#include "plugin/server/error_map.h"
+
+#include <string_view>
+
+#include "my_base.h"
+#include "my_sys.h"
+#include "mysql/plugin.h"
+#include "mysqld_error.h"
+
+#include "engine/engine.h"
+#include "engine/limits.h"
+#include "plugin/codec/table_layout.h"
+#include "plugin/server/instance.h"
+
+namespace rowan {
+namespace {
+
+/// Codes that only need a number.
+int PlainError(Code code) {
+  switch (code) {
+    case Code::kOk: return 0;
+    case Code::kNotFound:
+    case Code::kSkipped: return HA_ERR_KEY_NOT_FOUND;
+    case Code::kDuplicate: return HA_ERR_FOUND_DUPP_KEY;
+    case Code::kEndOfRange: return HA_ERR_END_OF_FILE;
+    case Code::kInterrupted: return HA_ERR_QUERY_INTERRUPTED;
+    case Code::kTooBig: return HA_ERR_TOO_BIG_ROW;
+    case Code::kTableChanged: return HA_ERR_TABLE_DEF_CHANGED;
+    case Code::kUnsupported: return HA_ERR_UNSUPPORTED;
+    case Code::kIoError: return kErrorIo;
+    case Code::kNoSpace: return HA_ERR_RECORD_FILE_FULL;
+    case Code::kOutOfMemory: return HA_ERR_OUT_OF_MEM;
+    case Code::kCorrupt: return HA_ERR_TABLE_CORRUPT;
+    case Code::kNewerFormat: return kErrorNewerFormat;
+    case Code::kStopped: return kErrorStopped;
+    case Code::kReadOnly: return kErrorReadOnly;
+    default: return kErrorInternal;
+  }
+}
+
+/// The server's own sentences for this name no limit.
+void RaiseTooBig(Status status) {
+  const uint32_t page_size = g_engine->options().page_size_bytes;
+  if (status.message() == std::string_view(kKeyTooLong)) {
+    my_error(ER_TOO_LONG_KEY, MYF(0), static_cast<int>(status.detail()));
+    return;
+  }
+  const size_t most = RowBytesMax(page_size);
+  my_error(ER_TOO_BIG_ROWSIZE, MYF(0), static_cast<long>(most));
+}
+
+}  // namespace
+
+int HandlerError(THD* thd, Status status) {
+  switch (status.code()) {
+    case Code::kLockTimeout:
+      thd_mark_transaction_to_rollback(thd, 0);
+      return HA_ERR_LOCK_WAIT_TIMEOUT;
+    case Code::kDeadlock:
+      thd_mark_transaction_to_rollback(thd, 1);
+      return HA_ERR_LOCK_DEADLOCK;
+    case Code::kLockTableFull:
+      thd_mark_transaction_to_rollback(thd, 1);
+      return HA_ERR_LOCK_TABLE_FULL;
+    case Code::kLockNotAvailable:
+      // The server has no message for this handler error: the engine raises it.
+      my_error(ER_LOCK_NOWAIT, MYF(0));
+      return HA_ERR_NO_WAIT_LOCK;
+    case Code::kTooBig:
+      RaiseTooBig(status);
+      return HA_ERR_TOO_BIG_ROW;
+    default: return PlainError(status.code());
+  }
+}
+
+std::string ErrorText(int handler_error) {
+  switch (handler_error) {
+    case kErrorIo: return "a file could not be read or written; the error log names it";
+    case kErrorStopped:
+      return "Rowan is stopped because a write or sync of its log or data failed; "
+             "the error log says which. Restart the server to recover";
+    case kErrorNewerFormat: return "the table was written by a newer version of Rowan";
+    case kErrorReadOnly: return "Rowan is read-only";
+    case kErrorInternal: return "the request could not be carried out; see the error log";
+    default: return {};
+  }
+}
+
+int RefuseUnsupported(const std::string& sentence) {
+  my_printf_error(ER_CHECK_NOT_IMPLEMENTED, "Rowan does not support %s", MYF(0), sentence.c_str());
+  return HA_ERR_UNSUPPORTED;
+}
+
+}  // namespace rowan

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "plugin/server/abi_guard.h"
+
+#include "plugin/server/status_variables.h"
+
+#include <array>
+#include <iterator>
+
+#include "mysql/plugin.h"
+#include "mysql/status_var.h"
+
+#include "base/counters.h"
+#include "engine/engine.h"
+#include "plugin/server/instance.h"
+
+namespace rowan {
+namespace {
+
+constexpr size_t kCounters = static_cast<size_t>(Counter::kCount);
+
+/// Figures that are read off the engine.
+struct Gauges {
+  long long page_size;
+  long long pool_pages_total;
+  long long pool_pages_free;
+  long long pool_pages_dirty;
+  long long pool_bytes;
+  long long checkpoint_age;
+  long long log_lsn;
+  long long log_durable_lsn;
+  long long log_files;
+  long long log_readers;
+  long long log_held_bytes;
+  long long history_list_length;
+  long long row_locks;
+  long long row_lock_memory_bytes;
+  long long stopped;
+  long long open_files;
+  long long open_files_max;
+  double log_syncs_per_commit;
+  double commits_per_log_sync;
+  const char* io_backend;
+  const char* log_sync_method;
+};
+
+// Filled anew by each SHOW STATUS; the server serialises those calls (LOCK_status).
+Gauges g_gauges;
+std::array<long long, kCounters> g_counters;
+
+double Ratio(uint64_t part, uint64_t whole) {
+  return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
+}
+
+void ReadGauges() {
+  const EngineFigures figures = g_engine->Figures();
+  g_gauges.page_size = figures.page_size_bytes;
+  g_gauges.pool_pages_total = static_cast<long long>(figures.pool_frames);
+  g_gauges.pool_pages_free = static_cast<long long>(figures.pool_frames_free);
+  g_gauges.pool_pages_dirty = static_cast<long long>(figures.pool_frames_dirty);
+  g_gauges.pool_bytes = static_cast<long long>(figures.pool_bytes());
+  g_gauges.checkpoint_age = static_cast<long long>(figures.checkpoint_age_bytes);
+  g_gauges.log_lsn = static_cast<long long>(figures.log_tail.value());
+  g_gauges.log_durable_lsn = static_cast<long long>(figures.log_durable.value());
+  g_gauges.log_files = static_cast<long long>(figures.log_files);
+  g_gauges.log_readers = static_cast<long long>(figures.log_readers);
+  g_gauges.log_held_bytes = static_cast<long long>(figures.log_held_bytes);
+  g_gauges.history_list_length = static_cast<long long>(figures.history_length);
+  g_gauges.row_locks = static_cast<long long>(figures.row_locks);
+  g_gauges.row_lock_memory_bytes = static_cast<long long>(figures.row_lock_memory_bytes);
+  g_gauges.stopped = figures.stopped ? 1 : 0;
+  g_gauges.open_files = static_cast<long long>(figures.open_files);
+  g_gauges.open_files_max = static_cast<long long>(figures.open_files_max);
+  const uint64_t commits = ReadCounter(Counter::kCommits);
+  const uint64_t syncs = ReadCounter(Counter::kLogSyncs);
+  g_gauges.log_syncs_per_commit = Ratio(syncs, commits);
+  g_gauges.commits_per_log_sync = Ratio(commits, syncs);
+  g_gauges.io_backend = IoBackendName(figures.io_backend);
+  g_gauges.log_sync_method = LogSyncMethodName(figures.log_sync_method);
+}
+
+SHOW_VAR Number(const char* name, long long* value) {
+  return {name, reinterpret_cast<char*>(value), SHOW_LONGLONG, SHOW_SCOPE_GLOBAL};
+}
+SHOW_VAR Fraction(const char* name, double* value) {
+  return {name, reinterpret_cast<char*>(value), SHOW_DOUBLE, SHOW_SCOPE_GLOBAL};
+}
+SHOW_VAR Text(const char* name, const char** value) {
+  return {name, reinterpret_cast<char*>(value), SHOW_CHAR_PTR, SHOW_SCOPE_GLOBAL};
+}
+
+SHOW_VAR g_gauge_variables[] = {
+    Number("page_size", &g_gauges.page_size),
+    Number("buffer_pool_pages_total", &g_gauges.pool_pages_total),
+    Number("buffer_pool_pages_free", &g_gauges.pool_pages_free),
+    Number("buffer_pool_pages_dirty", &g_gauges.pool_pages_dirty),
+    Number("buffer_pool_bytes", &g_gauges.pool_bytes),
+    Number("checkpoint_age", &g_gauges.checkpoint_age),
+    Number("log_lsn", &g_gauges.log_lsn),
+    Number("log_durable_lsn", &g_gauges.log_durable_lsn),
+    Number("log_files", &g_gauges.log_files),
+    Number("log_readers", &g_gauges.log_readers),
+    Number("log_held_bytes", &g_gauges.log_held_bytes),
+    Number("history_list_length", &g_gauges.history_list_length),
+    Number("row_locks", &g_gauges.row_locks),
+    Number("row_lock_memory_bytes", &g_gauges.row_lock_memory_bytes),
+    Number("stopped", &g_gauges.stopped),
+    Number("open_files", &g_gauges.open_files),
+    Number("open_files_max", &g_gauges.open_files_max),
+    Fraction("log_syncs_per_commit", &g_gauges.log_syncs_per_commit),
+    Fraction("commits_per_log_sync", &g_gauges.commits_per_log_sync),
+    Text("io_backend", &g_gauges.io_backend),
+    Text("log_sync_method", &g_gauges.log_sync_method),
+};
+constexpr size_t kGauges = std::size(g_gauge_variables);
+
+SHOW_VAR g_all_variables[kGauges + kCounters + 1];
+
+int ShowAll(MYSQL_THD, SHOW_VAR* variable, char*) {
+  ReadGauges();
+  for (size_t i = 0; i < kGauges; ++i) g_all_variables[i] = g_gauge_variables[i];
+  for (size_t i = 0; i < kCounters; ++i) {
+    const auto counter = static_cast<Counter>(i);
+    g_counters[i] = static_cast<long long>(ReadCounter(counter));
+    g_all_variables[kGauges + i] = Number(CounterDescription(counter).name, &g_counters[i]);
+  }
+  g_all_variables[kGauges + kCounters] = {nullptr, nullptr, SHOW_UNDEF, SHOW_SCOPE_UNDEF};
+  variable->type = SHOW_ARRAY;
+  variable->value = reinterpret_cast<char*>(g_all_variables);
+  return 0;
+}
+
+}  // namespace
+
+SHOW_VAR g_status_variables[] = {
+    {"Rowan", reinterpret_cast<char*>(&ShowAll), SHOW_FUNC, SHOW_SCOPE_GLOBAL},
+    {nullptr, nullptr, SHOW_UNDEF, SHOW_SCOPE_UNDEF}};
+
+}  // namespace rowan

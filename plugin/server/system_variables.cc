@@ -1,0 +1,386 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "plugin/server/abi_guard.h"
+
+#include "plugin/server/system_variables.h"
+
+#include <bit>
+#include <chrono>
+#include <mutex>
+#include <string>
+#include <thread>
+
+#include "my_sys.h"
+#include "mysql/plugin.h"
+#include "mysqld_error.h"
+#include "sql/mysqld.h"
+#include "typelib.h"
+
+#include "base/logging.h"
+#include "engine/engine.h"
+#include "plugin/server/instance.h"
+
+namespace rowan {
+namespace {
+
+constexpr unsigned long long kMiB = 1ULL << 20;
+constexpr unsigned long long kRedoMin = kLogCapacityBytesMin,
+                             kRedoMax = kLogCapacityBytesMax;
+
+unsigned long long g_buffer_pool_size;
+unsigned int g_page_size;
+unsigned long long g_redo_log_capacity;
+unsigned long long g_log_buffer_size;
+unsigned int g_io_capacity;
+unsigned long long g_lock_memory;
+unsigned int g_purge_threads;
+unsigned int g_page_cleaners;
+unsigned int g_force_recovery;
+unsigned int g_shutdown_timeout;
+unsigned int g_autoinc_lock_mode;
+unsigned long g_log_sync_method;
+unsigned long g_data_sync_method;
+unsigned long g_doublewrite;
+unsigned long g_io_backend;
+unsigned long g_in_doubt;
+bool g_deadlock_detect;
+bool g_new_instance;
+char* g_data_home_dir;
+
+// Position in the list = value of the variable.
+const char* const kLogSyncNames[] = {"auto",         "fsync", "fdatasync", "dsync",
+                                     "direct_dsync", "uring", nullptr};
+const char* const kDataSyncNames[] = {"auto", "fsync", "fdatasync", nullptr};
+const char* const kDoublewriteNames[] = {"off", "on", "detect_only", "atomic", nullptr};
+const char* const kIoBackendNames[] = {"auto", "uring", "libaio", "threads", nullptr};
+const char* const kInDoubtNames[] = {"refuse", "commit", "rollback", nullptr};
+
+TYPELIB MakeTypelib(const char* const* names, size_t count) {
+  return TYPELIB{count, "", const_cast<const char**>(names), nullptr};
+}
+TYPELIB g_log_sync_types = MakeTypelib(kLogSyncNames, 6);
+TYPELIB g_data_sync_types = MakeTypelib(kDataSyncNames, 3);
+TYPELIB g_doublewrite_types = MakeTypelib(kDoublewriteNames, 4);
+TYPELIB g_io_backend_types = MakeTypelib(kIoBackendNames, 4);
+TYPELIB g_in_doubt_types = MakeTypelib(kInDoubtNames, 3);
+
+LogSyncMethod LogSyncFromIndex(unsigned long index) { return static_cast<LogSyncMethod>(index); }
+static_assert(static_cast<int>(LogSyncMethod::kUring) == 5);
+
+SyncMethod DataSyncFromIndex(unsigned long index) {
+  // fdatasync writes what is needed to read the data back, and never more than fsync: "auto".
+  return index == 1 ? SyncMethod::kFsync : SyncMethod::kFdatasync;
+}
+
+DoublewriteMode DoublewriteFromIndex(unsigned long index) {
+  switch (index) {
+    case 0: return DoublewriteMode::kOff;
+    case 2: return DoublewriteMode::kDetectOnly;
+    case 3: return DoublewriteMode::kAtomic;
+    default: return DoublewriteMode::kOn;
+  }
+}
+
+IoBackend IoBackendFromIndex(unsigned long index) { return static_cast<IoBackend>(index); }
+static_assert(static_cast<int>(IoBackend::kThreads) == 3);
+
+// --- changing a variable while the server runs ---
+// `apply` acts on the engine; the check function runs it so that SET can fail, the update function
+// again for SET ... = DEFAULT, which is not checked.
+
+/// Raises the client error for a refused value.
+int Refuse(SYS_VAR* variable, Status status);
+
+template <typename T, Status (*apply)(T)>
+void UpdateTo(THD*, SYS_VAR*, void* target, const void* wanted) {
+  const T value = *static_cast<const T*>(wanted);
+  if (value != *static_cast<T*>(target)) {
+    const Status status = apply(value);
+    if (!status.ok()) {
+      LogWarning("A system variable keeps its value: {}.", status.message());
+      return;
+    }
+  }
+  *static_cast<T*>(target) = value;
+}
+
+template <typename T, T low, T high, Status (*apply)(T)>
+int CheckNumber(THD*, SYS_VAR* variable, void* wanted, st_mysql_value* value) {
+  long long number = 0;
+  if (value->val_int(value, &number) != 0) {
+    return Refuse(variable, Status(Code::kInvalidArgument, "it is not a number"));
+  }
+  if (number < 0 || static_cast<unsigned long long>(number) < low ||
+      static_cast<unsigned long long>(number) > high) {
+    return Refuse(variable, Status(Code::kInvalidArgument, "the value is out of range"));
+  }
+  const Status status = apply(static_cast<T>(number));
+  if (!status.ok()) return Refuse(variable, status);
+  *static_cast<T*>(wanted) = static_cast<T>(number);
+  return 0;
+}
+
+/// Name or number of an enumeration value; false if it is neither.
+bool EnumIndex(st_mysql_value* value, const TYPELIB& types, unsigned long* index) {
+  if (value->value_type(value) == MYSQL_VALUE_TYPE_STRING) {
+    char buffer[64];
+    int length = sizeof(buffer);
+    const char* text = value->val_str(value, buffer, &length);
+    if (text == nullptr) return false;
+    const int found = find_type(std::string(text, static_cast<size_t>(length)).c_str(), &types,
+                                FIND_TYPE_NO_PREFIX);
+    if (found <= 0) return false;
+    *index = static_cast<unsigned long>(found - 1);
+    return true;
+  }
+  long long number = 0;
+  if (value->val_int(value, &number) != 0 || number < 0) return false;
+  if (static_cast<size_t>(number) >= types.count) return false;
+  *index = static_cast<unsigned long>(number);
+  return true;
+}
+
+template <const TYPELIB* types, Status (*apply)(unsigned long)>
+int CheckEnum(THD*, SYS_VAR* variable, void* wanted, st_mysql_value* value) {
+  unsigned long index = 0;
+  if (!EnumIndex(value, *types, &index)) {
+    return Refuse(variable, Status(Code::kInvalidArgument, "it is none of the known names"));
+  }
+  const Status status = apply(index);
+  if (!status.ok()) return Refuse(variable, status);
+  *static_cast<unsigned long*>(wanted) = index;
+  return 0;
+}
+
+Status ApplyBufferPool(unsigned long long bytes) {
+  Status status = g_engine->SetBufferPoolBytes(bytes);
+  // Shrinking waits for frames that are in use at the moment: a few passes empty them.
+  for (int pass = 0; pass < 100 && status.Is(Code::kBusy); ++pass) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    status = g_engine->SetBufferPoolBytes(bytes);
+  }
+  return status;
+}
+/// The pool has whole pages.
+unsigned long long PoolBytesInForce() {
+  return g_engine->Figures().pool_bytes();
+}
+Status ApplyRedoCapacity(unsigned long long bytes) { return g_engine->SetRedoLogCapacity(bytes); }
+/// The log rounds the wish up to whole files; the variable shows what is in force.
+int CheckRedoCapacity(THD* thd, SYS_VAR* variable, void* wanted, st_mysql_value* value) {
+  const int failed =
+      CheckNumber<unsigned long long, kRedoMin, kRedoMax, ApplyRedoCapacity>(thd, variable, wanted,
+                                                                             value);
+  if (failed != 0) return failed;
+  *static_cast<unsigned long long*>(wanted) = g_engine->Figures().log_capacity_bytes;
+  return 0;
+}
+Status ApplyIoCapacity(unsigned int pages) {
+  g_engine->SetIoCapacity(pages);
+  return Status::Ok();
+}
+Status ApplyLockMemory(unsigned long long bytes) {
+  g_engine->SetLockMemory(bytes);
+  return Status::Ok();
+}
+Status ApplyLogSync(unsigned long index) {
+  // Asked twice for each SET; probing the disk twice for "auto" would take long.
+  static std::mutex mutex;
+  static bool probed = false;  // guarded by mutex: "auto" chose what is in use
+  const std::lock_guard<std::mutex> lock(mutex);
+  const LogSyncMethod method = LogSyncFromIndex(index);
+  const bool automatic = method == LogSyncMethod::kAuto;
+  if (automatic ? probed : method == g_engine->Figures().log_sync_method) {
+    probed = probed && automatic;
+    return Status::Ok();
+  }
+  const Status status = g_engine->SetLogSyncMethod(method);
+  if (status.ok()) probed = automatic;
+  return status;
+}
+Status ApplyDataSync(unsigned long index) {
+  g_engine->SetDataSyncMethod(DataSyncFromIndex(index));
+  return Status::Ok();
+}
+Status ApplyDoublewrite(unsigned long index) {
+  return g_engine->SetDoublewrite(DoublewriteFromIndex(index));
+}
+
+constexpr unsigned long long kPoolMin = 64 * 4096, kPoolMax = 1ULL << 46;
+
+int CheckBufferPool(THD* thd, SYS_VAR* variable, void* wanted, st_mysql_value* value) {
+  const int failed =
+      CheckNumber<unsigned long long, kPoolMin, kPoolMax, ApplyBufferPool>(thd, variable, wanted,
+                                                                           value);
+  if (failed == 0) *static_cast<unsigned long long*>(wanted) = PoolBytesInForce();
+  return failed;
+}
+
+constexpr unsigned int kIoCapacityMin = 100, kIoCapacityMax = 10000000;
+constexpr unsigned long long kLockMemoryMax = 1ULL << 40;
+
+MYSQL_SYSVAR_ULONGLONG(buffer_pool_size, g_buffer_pool_size, PLUGIN_VAR_RQCMDARG,
+                       "Memory for pages of Rowan tables, in bytes.",
+                       CheckBufferPool,
+                       (UpdateTo<unsigned long long, ApplyBufferPool>), 128 * kMiB, kPoolMin,
+                       kPoolMax, 0);
+MYSQL_SYSVAR_UINT(page_size, g_page_size, PLUGIN_VAR_RQCMDARG | PLUGIN_VAR_READONLY,
+                  "Page size in bytes, a power of two from 4096 to 65536. Chosen when the instance "
+                  "is created.",
+                  nullptr, nullptr, 16384, 4096, 65536, 0);
+MYSQL_SYSVAR_ULONGLONG(redo_log_capacity, g_redo_log_capacity, PLUGIN_VAR_RQCMDARG,
+                       "Most disk space the redo log takes, in bytes.",
+                       CheckRedoCapacity,
+                       (UpdateTo<unsigned long long, ApplyRedoCapacity>), 256 * kMiB, kRedoMin,
+                       kRedoMax, 0);
+MYSQL_SYSVAR_ULONGLONG(log_buffer_size, g_log_buffer_size,
+                       PLUGIN_VAR_RQCMDARG | PLUGIN_VAR_READONLY,
+                       "Memory for redo log bytes not written yet; rounded up to a power of two.",
+                       nullptr, nullptr, 16 * kMiB, kLogBufferBytesMin, kLogBufferBytesMax, 0);
+MYSQL_SYSVAR_ENUM(log_sync_method, g_log_sync_method, PLUGIN_VAR_RQCMDARG,
+                  "How redo log bytes are made durable: auto, fsync, fdatasync, dsync, "
+                  "direct_dsync, uring.",
+                  (CheckEnum<&g_log_sync_types, ApplyLogSync>),
+                  (UpdateTo<unsigned long, ApplyLogSync>), 0, &g_log_sync_types);
+MYSQL_SYSVAR_ENUM(data_sync_method, g_data_sync_method, PLUGIN_VAR_RQCMDARG,
+                  "How data files are made durable: auto (= fdatasync), fsync, fdatasync.",
+                  (CheckEnum<&g_data_sync_types, ApplyDataSync>),
+                  (UpdateTo<unsigned long, ApplyDataSync>), 0, &g_data_sync_types);
+MYSQL_SYSVAR_ENUM(doublewrite, g_doublewrite, PLUGIN_VAR_RQCMDARG,
+                  "Protection against torn pages: on, detect_only, atomic (disk writes whole "
+                  "pages), off.",
+                  (CheckEnum<&g_doublewrite_types, ApplyDoublewrite>),
+                  (UpdateTo<unsigned long, ApplyDoublewrite>), 1, &g_doublewrite_types);
+MYSQL_SYSVAR_ENUM(io_backend, g_io_backend, PLUGIN_VAR_RQCMDARG | PLUGIN_VAR_READONLY,
+                  "Background reads and writes: auto, uring, libaio, threads.", nullptr, nullptr, 0,
+                  &g_io_backend_types);
+MYSQL_SYSVAR_UINT(io_capacity, g_io_capacity, PLUGIN_VAR_RQCMDARG,
+                  "Page writes per second that background work may use.",
+                  (CheckNumber<unsigned int, kIoCapacityMin, kIoCapacityMax, ApplyIoCapacity>),
+                  (UpdateTo<unsigned int, ApplyIoCapacity>), 10000, kIoCapacityMin, kIoCapacityMax,
+                  0);
+MYSQL_SYSVAR_ULONGLONG(lock_memory_size, g_lock_memory, PLUGIN_VAR_RQCMDARG,
+                       "Most memory for row locks, in bytes; 0: a quarter of the buffer pool, at "
+                       "least 256 MiB. Transactions with few locks are never refused.",
+                       (CheckNumber<unsigned long long, 0, kLockMemoryMax, ApplyLockMemory>),
+                       (UpdateTo<unsigned long long, ApplyLockMemory>), 0, 0, kLockMemoryMax, 0);
+MYSQL_SYSVAR_UINT(shutdown_timeout, g_shutdown_timeout, PLUGIN_VAR_RQCMDARG,
+                  "Seconds in which a shutdown writes changed pages. The redo log keeps what is "
+                  "left for the next start, which redoes it while it serves. 0: all pages are "
+                  "written, however long that takes.",
+                  nullptr, nullptr, 3, 0, 86400, 0);
+MYSQL_SYSVAR_UINT(purge_threads, g_purge_threads, PLUGIN_VAR_RQCMDARG | PLUGIN_VAR_READONLY,
+                  "Threads that remove old row versions.", nullptr, nullptr, 1, 1, 32, 0);
+MYSQL_SYSVAR_UINT(page_cleaners, g_page_cleaners, PLUGIN_VAR_RQCMDARG | PLUGIN_VAR_READONLY,
+                  "Threads that write changed pages; 0 chooses by processors and pool size.",
+                  nullptr, nullptr, 0, 0, 64, 0);
+MYSQL_SYSVAR_UINT(force_recovery, g_force_recovery, PLUGIN_VAR_RQCMDARG | PLUGIN_VAR_READONLY,
+                  "1: a start after a crash gives up what cannot be read or redone and serves the "
+                  "rest; 0: it does so for damaged tables only.",
+                  nullptr, nullptr, 0, 0, 1, 0);
+MYSQL_SYSVAR_UINT(autoinc_lock_mode, g_autoinc_lock_mode,
+                  PLUGIN_VAR_RQCMDARG | PLUGIN_VAR_READONLY,
+                  "AUTO_INCREMENT locking. Only 2 (interleaved, no table lock) exists.", nullptr,
+                  nullptr, 2, 2, 2, 0);
+MYSQL_SYSVAR_BOOL(deadlock_detect, g_deadlock_detect, PLUGIN_VAR_OPCMDARG,
+                  "Find deadlocks when a row lock wait starts; off: only the lock wait time-out "
+                  "ends "
+                  "them.",
+                  nullptr, nullptr, true);
+MYSQL_SYSVAR_STR(data_home_dir, g_data_home_dir, PLUGIN_VAR_RQCMDARG | PLUGIN_VAR_READONLY,
+                 "Folder of all Rowan files, absolute or relative to the data directory.", nullptr,
+                 nullptr, "rowan");
+MYSQL_SYSVAR_BOOL(new_instance, g_new_instance, PLUGIN_VAR_OPCMDARG | PLUGIN_VAR_READONLY,
+                  "For one start: creates a new, empty instance in a folder that has none although "
+                  "the server's dictionary has Rowan tables. They are given up.",
+                  nullptr, nullptr, false);
+MYSQL_SYSVAR_ENUM(in_doubt, g_in_doubt, PLUGIN_VAR_RQCMDARG | PLUGIN_VAR_READONLY,
+                  "Transactions left prepared by a crash whose outcome is not in the binary log "
+                  "any more: refuse to start, commit them, or rollback them.",
+                  nullptr, nullptr, 0, &g_in_doubt_types);
+MYSQL_THDVAR_UINT(flush_log_at_trx_commit, PLUGIN_VAR_RQCMDARG,
+                  "1: a commit is on disk when it is acknowledged; 2: it survives a crash of the "
+                  "server but not of the machine; 0: up to a second of commits may be lost.",
+                  nullptr, nullptr, 1, 0, 2, 0);
+MYSQL_THDVAR_UINT(lock_wait_timeout, PLUGIN_VAR_RQCMDARG,
+                  "Seconds to wait for a row lock before the statement fails.", nullptr, nullptr,
+                  50, 1, 1024 * 1024 * 1024, 0);
+
+int Refuse(SYS_VAR*, Status status) {
+  my_printf_error(ER_WRONG_VALUE_FOR_VAR, "The Rowan variable was not changed: %s", MYF(0),
+                  status.message());
+  return 1;
+}
+
+}  // namespace
+
+SYS_VAR* g_system_variables[] = {MYSQL_SYSVAR(buffer_pool_size),
+                                 MYSQL_SYSVAR(page_size),
+                                 MYSQL_SYSVAR(redo_log_capacity),
+                                 MYSQL_SYSVAR(log_buffer_size),
+                                 MYSQL_SYSVAR(log_sync_method),
+                                 MYSQL_SYSVAR(data_sync_method),
+                                 MYSQL_SYSVAR(doublewrite),
+                                 MYSQL_SYSVAR(io_backend),
+                                 MYSQL_SYSVAR(io_capacity),
+                                 MYSQL_SYSVAR(lock_memory_size),
+                                 MYSQL_SYSVAR(purge_threads),
+                                 MYSQL_SYSVAR(page_cleaners),
+                                 MYSQL_SYSVAR(force_recovery),
+                                 MYSQL_SYSVAR(shutdown_timeout),
+                                 MYSQL_SYSVAR(autoinc_lock_mode),
+                                 MYSQL_SYSVAR(deadlock_detect),
+                                 MYSQL_SYSVAR(data_home_dir),
+                                 MYSQL_SYSVAR(new_instance),
+                                 MYSQL_SYSVAR(in_doubt),
+                                 MYSQL_SYSVAR(flush_log_at_trx_commit),
+                                 MYSQL_SYSVAR(lock_wait_timeout),
+                                 nullptr};
+
+Status OptionsFromVariables(EngineOptions* options) {
+  if (!std::has_single_bit(g_page_size)) {
+    LogError("rowan_page_size is {}; it must be a power of two from 4096 to 65536.", g_page_size);
+    return Status(Code::kInvalidArgument, "page size");
+  }
+  const std::string folder = g_data_home_dir == nullptr ? "" : g_data_home_dir;
+  if (folder.empty() || folder == "." || folder == "./") {
+    LogError("rowan_data_home_dir must name a folder of its own.");
+    return Status(Code::kInvalidArgument, "data folder");
+  }
+  std::string home(mysql_real_data_home);
+  if (!home.ends_with('/')) home += '/';
+  options->folder = folder[0] == '/' ? folder : home + folder;
+  options->page_size_bytes = g_page_size;
+  options->buffer_pool_bytes = g_buffer_pool_size;
+  options->redo_log_capacity_bytes = g_redo_log_capacity;
+  options->log_buffer_bytes = std::bit_ceil(g_log_buffer_size);
+  options->log_sync_method = LogSyncFromIndex(g_log_sync_method);
+  options->data_sync_method = DataSyncFromIndex(g_data_sync_method);
+  options->doublewrite = DoublewriteFromIndex(g_doublewrite);
+  options->io_backend = IoBackendFromIndex(g_io_backend);
+  options->io_capacity_pages_per_second = g_io_capacity;
+  options->lock_memory_bytes_max = g_lock_memory;
+  options->purge_workers = g_purge_threads;
+  options->page_cleaners = g_page_cleaners;
+  options->force_recovery = g_force_recovery;
+  return Status::Ok();
+}
+
+Durability FlushLogAtTrxCommit(THD* thd) {
+  return static_cast<Durability>(THDVAR(thd, flush_log_at_trx_commit));
+}
+uint32_t LockWaitTimeoutSeconds(THD* thd) { return THDVAR(thd, lock_wait_timeout); }
+uint64_t ShutdownLimitNanos() {
+  return g_shutdown_timeout == 0 ? UINT64_MAX : uint64_t{g_shutdown_timeout} * 1'000'000'000;
+}
+InDoubtPolicy InDoubtPolicyFromVariable() { return static_cast<InDoubtPolicy>(g_in_doubt); }
+bool DeadlockDetect() { return g_deadlock_detect; }
+bool NewInstanceWanted() { return g_new_instance; }
+void ShowSettingsInForce() {
+  g_redo_log_capacity = g_engine->Figures().log_capacity_bytes;
+  g_log_buffer_size = g_engine->options().log_buffer_bytes;
+  g_page_size = g_engine->options().page_size_bytes;
+  g_buffer_pool_size = PoolBytesInForce();
+}
+uint64_t BufferPoolBytes() { return g_buffer_pool_size; }
+
+}  // namespace rowan

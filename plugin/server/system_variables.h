@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// The rowan_* variables: their values, and which of them take effect while the server runs. A value
+// that cannot be used is refused with a sentence: at start-up plugin initialisation fails, at run
+// time SET fails and the old value stays.
+#pragma once
+
+#include <cstdint>
+
+#include "base/status.h"
+#include "engine/options.h"
+#include "plugin/server/in_doubt.h"
+
+class THD;
+struct SYS_VAR;
+
+namespace rowan {
+
+/// For the plugin descriptor; ends with null.
+extern SYS_VAR* g_system_variables[];
+
+/// Options for Engine::Open. Errors have been logged.
+Status OptionsFromVariables(EngineOptions* options);
+
+/// Variables whose wish was rounded or ignored show what is in force. After Engine::Open.
+void ShowSettingsInForce();
+
+Durability FlushLogAtTrxCommit(THD* thd);
+uint32_t LockWaitTimeoutSeconds(THD* thd);
+bool DeadlockDetect();
+/// UINT64_MAX: without end.
+uint64_t ShutdownLimitNanos();
+InDoubtPolicy InDoubtPolicyFromVariable();
+uint64_t BufferPoolBytes();
+/// rowan_new_instance.
+bool NewInstanceWanted();
+
+}  // namespace rowan

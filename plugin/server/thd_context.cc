@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "plugin/server/abi_guard.h"
+
+#include "plugin/server/thd_context.h"
+
+#include "my_sys.h"
+#include "mysql/plugin.h"
+#include "mysqld_error.h"
+#include "sql/handler.h"
+#include "sql/sql_class.h"
+#include "sql/sql_thd_internal_api.h"
+
+#include "engine/engine.h"
+#include "plugin/server/instance.h"
+#include "plugin/server/system_variables.h"
+
+namespace rowan {
+namespace {
+
+/// Stands in the server's slot for a context that was taken away.
+char g_taken;
+
+IsolationLevel IsolationOf(THD* thd) {
+  switch (thd_get_trx_isolation(thd)) {
+    case ISO_READ_UNCOMMITTED: return IsolationLevel::kReadUncommitted;
+    case ISO_READ_COMMITTED: return IsolationLevel::kReadCommitted;
+    case ISO_SERIALIZABLE: return IsolationLevel::kSerializable;
+    case ISO_REPEATABLE_READ: break;
+  }
+  return IsolationLevel::kRepeatableRead;
+}
+
+void Register(THD* thd) {
+  trans_register_ha(thd, false, g_hton, nullptr);
+  if (thd_test_options(thd, OPTION_NOT_AUTOCOMMIT | OPTION_BEGIN) != 0) {
+    trans_register_ha(thd, true, g_hton, nullptr);
+  }
+}
+
+}  // namespace
+
+void Savepoints::Set(const void* name, const Session::Place& place) {
+  Release(name);
+  points_.push_back({name, place});
+}
+
+const Session::Place* Savepoints::ReturnTo(const void* name) {
+  for (size_t i = points_.size(); i-- > 0;) {
+    if (points_[i].name != name) continue;
+    points_.resize(i + 1);
+    return &points_[i].place;
+  }
+  return nullptr;
+}
+
+void Savepoints::Release(const void* name) {
+  std::erase_if(points_, [name](const Point& point) { return point.name == name; });
+}
+
+ThdContext* FindContext(THD* thd) {
+  void* data = thd_get_ha_data(thd, g_hton);
+  return data == &g_taken ? nullptr : static_cast<ThdContext*>(data);
+}
+
+ThdContext* TakeContext(THD* thd) {
+  ThdContext* context = FindContext(thd);
+  if (context != nullptr) thd_set_ha_data(thd, g_hton, &g_taken);
+  return context;
+}
+
+ThdContext* ContextOf(THD* thd) {
+  ThdContext* context = FindContext(thd);
+  if (context != nullptr) return context;
+  thd_set_ha_data(thd, g_hton, &g_taken);  // takes hold of the plugin, unless it is going
+  if (thd->get_ha_data(g_hton->slot)->lock == nullptr) {
+    thd_set_ha_data(thd, g_hton, nullptr);
+    my_error(ER_PLUGIN_IS_NOT_LOADED, MYF(0), "ROWAN");
+    return nullptr;
+  }
+  context = new ThdContext(g_engine);
+  thd_set_ha_data(thd, g_hton, context);
+  return context;
+}
+
+void DiscardContext(THD* thd, ThdContext* context) {
+  // A killer that found it before holds this mutex until it is done.
+  mysql_mutex_lock(&thd->LOCK_thd_data);
+  mysql_mutex_unlock(&thd->LOCK_thd_data);
+  delete context;
+}
+
+ThdContext* SwapContext(THD* thd, ThdContext* context) {
+  ThdContext* previous = FindContext(thd);
+  thd_set_ha_data(thd, g_hton, context);
+  return previous;
+}
+
+void ReleaseIdleContext(THD* thd) {
+  ThdContext* context = FindContext(thd);
+  if (context != nullptr && !context->session->idle()) return;
+  DiscardContext(thd, SwapContext(thd, nullptr));
+}
+
+Status EnterStatement(THD* thd, ThdContext* context) {
+  if (context == nullptr) return Status(Code::kStopped, "the plugin is being uninstalled");
+  Session* session = context->session.get();
+  if (session->prepared()) {
+    return Status(Code::kInvalidArgument, "the transaction is prepared");
+  }
+  Register(thd);
+  if (!session->in_transaction()) {
+    session->Begin(IsolationOf(thd));
+    context->changed_catalog = false;
+    context->savepoints.Clear();
+  }
+  session->SetLockWait({LockWaitTimeoutSeconds(thd), DeadlockDetect()});
+  if (session->interrupted()) {
+    // A kill that ended an earlier statement must not end this one; one that arrives now sets both.
+    session->ClearInterrupt();
+    if (thd_killed(thd) != 0) session->Interrupt();
+  }
+  session->StartStatement();
+  return Status::Ok();
+}
+
+Status EnterCatalogChange(THD* thd, ThdContext* context) {
+  const Status status = EnterStatement(thd, context);
+  if (!status.ok()) return status;
+  context->changed_catalog = true;
+  thd->get_ha_data(g_hton->slot)->ha_info[0].set_trx_read_write();
+  return status;
+}
+
+bool EndsTransaction(THD* thd, bool all) {
+  return all || thd_test_options(thd, OPTION_NOT_AUTOCOMMIT | OPTION_BEGIN) == 0;
+}
+
+}  // namespace rowan
