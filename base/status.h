@@ -20,7 +20,7 @@ enum class Code : uint32_t {
   kOk = 0,
   // Expected outcomes.
   kNotFound,        ///< no such key, row, table or file
-  kDuplicate,       ///< unique key exists; detail = caller-defined index ordinal
+  kDuplicate,       ///< unique key exists; detail = number of the index in its table
   kEndOfRange,      ///< cursor ran past the last entry
   kRestart,         ///< optimistic read failed validation; only retry loops see it
   kNoRoom,          ///< entry does not fit the page; make room and retry
@@ -71,6 +71,12 @@ class [[nodiscard]] Status {
   const char* message_ = nullptr;
 };
 static_assert(sizeof(Status) == 16 && std::is_trivially_copyable_v<Status>);
+
+/// For steps that are all taken, whatever becomes of the others: `*first` becomes `next` unless it
+/// holds a failure already.
+constexpr void KeepFirst(Status* first, Status next) {
+  if (first->ok()) *first = next;
+}
 
 /// A value or the Status that explains its absence. A Status passed in must not be Ok.
 template <typename T>

@@ -157,8 +157,9 @@ Status TxnManager::Impl::ReserveIds() {
   const uint64_t csn_limit = first_csn + (limit - first_txn) +
                              adopted.load(std::memory_order_relaxed) + kCsnHeadRoom;
   const Status status = reserve(TxnId(limit), Csn(csn_limit));
-  if (status.ok()) reserved_txn.store(limit, std::memory_order_release);
-  return status;
+  if (!status.ok()) return status;
+  reserved_txn.store(limit, std::memory_order_release);
+  return Status::Ok();
 }
 
 Status TxnManager::AssignId(Txn* txn) {

@@ -154,6 +154,7 @@ class TxnManager {
   [[nodiscard]] std::vector<TxnInfo> Describe() const;
 
  private:
+  Status CommitAdopted(Txn* txn, Durability durability);
   [[nodiscard]] bool IsVisibleSlow(const Snapshot& snapshot, TxnId writer) const;
   struct Impl;
   std::unique_ptr<Impl> impl_;

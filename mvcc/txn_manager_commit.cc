@@ -124,8 +124,9 @@ Status TxnManager::Impl::UndoDownTo(Txn* txn, const UndoPosition& position, Work
     if (txn->undo_records > position.records && !budget->Spend()) return Status(Code::kBusy);
     Status status = undo->ReadLast(txn, position, &record, &pointer);
     if (status.Is(Code::kEndOfRange)) return Status::Ok();
+    if (!status.ok()) return status;
     const uint64_t records = txn->undo_records;
-    if (status.ok()) status = applier->Undo(txn, record, pointer);
+    status = applier->Undo(txn, record, pointer);
     if (!status.ok()) return status;
     ROWAN_CHECK(txn->undo_records < records);  // the applier dropped the record in its own group
   }
@@ -147,7 +148,8 @@ Status TxnManager::Impl::UndoEverything(Txn* txn, WorkBudget* budget) {
     std::atomic_ref(txn->state).store(TxnState::kActive, std::memory_order_relaxed);
   }
   const Status status = UndoDownTo(txn, UndoPosition{}, budget);
-  return status.ok() ? undo->FinishRollback(txn) : status;
+  if (!status.ok()) return status;
+  return undo->FinishRollback(txn);
 }
 
 void TxnManager::Impl::KeepFailed(Txn* txn, Status reason) {

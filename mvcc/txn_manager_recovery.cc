@@ -72,11 +72,18 @@ Status TxnManager::CommitPrepared(const std::string& xid, Durability durability)
     return candidate.state == TxnState::kPrepared && candidate.xid == xid;
   });
   if (txn == nullptr) return Status(Code::kNotFound);
-  // It takes a CSN, but asked for no id in this run: the next start must know better.
-  Status status = impl_->reserve ? impl_->ReserveIds() : Status::Ok();
-  if (status.ok()) status = Commit(txn.get(), durability, true);
+  const Status status = CommitAdopted(txn.get(), durability);
   if (txn->state == TxnState::kPrepared) impl_->Keep(std::move(txn));  // nothing was committed
   return status;
+}
+
+Status TxnManager::CommitAdopted(Txn* txn, Durability durability) {
+  if (impl_->reserve) {
+    // It takes a CSN, but asked for no id in this run: the next start must know better.
+    const Status status = impl_->ReserveIds();
+    if (!status.ok()) return status;
+  }
+  return Commit(txn, durability, true);
 }
 
 Status TxnManager::RollbackPrepared(const std::string& xid) {

@@ -76,10 +76,9 @@ Status UndoInTree(const UndoStep& step, Bytes tree_key, Judge judge) {
     if (!position.exact || !judge(position, &value)) return Damage(step, position);
     return PutBack(step, &change, mini_txn, position, value, &entries_left);
   });
-  if (status.ok() && entries_left != unchanged) {
-    TidyAfterRemoval(step.index, tree_key, entries_left);
-  }
-  return status;
+  if (!status.ok()) return status;
+  if (entries_left != unchanged) TidyAfterRemoval(step.index, tree_key, entries_left);
+  return Status::Ok();
 }
 
 Status UndoRowInsert(const UndoStep& step) {
@@ -112,11 +111,12 @@ Status UndoRowUpdate(const UndoStep& step) {
         StoreClusteredHeader(value->data(), update.old_header);
         return AppendOldRow(update, row, value);
       });
+  if (!status.ok()) return status;
   const TxnId own = step.txn->txn_id();
-  if (status.ok() && update.old_header.txn != own) {
+  if (update.old_header.txn != own) {
     step.txn->newer_rows.Remove(own, step.index->table, update.key);
   }
-  return status;
+  return Status::Ok();
 }
 
 /// kSecondaryInsert and kSecondaryDelete.

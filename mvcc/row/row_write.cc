@@ -74,11 +74,10 @@ Status RowWriter::InsertOver(RowChange* change, MiniTxn* mini_txn, const LeafPos
   if (header.txn != txn->txn_id()) {
     const LockTarget key = MakeLockKey(change->index->id(), change->tree_key);
     Status status = AskHolder(manager_, txn, header.txn, key, duplicate_mode, WaitPolicy::kWait);
-    if (status.ok()) {
-      status = header.deleted ? AskInsert(manager_, txn, key)
-                              : change->locks->TryLock(txn, key, duplicate_mode, LockKind::kRecord,
-                                                       WaitPolicy::kWait);
-    }
+    if (!status.ok()) return status;
+    status = header.deleted ? AskInsert(manager_, txn, key)
+                            : change->locks->TryLock(txn, key, duplicate_mode, LockKind::kRecord,
+                                                     WaitPolicy::kWait);
     if (!status.ok()) return status;
   }
   if (!header.deleted) {
@@ -90,7 +89,8 @@ Status RowWriter::InsertOver(RowChange* change, MiniTxn* mini_txn, const LeafPos
 
 Status RowWriter::UpdateRow(Txn* txn, IndexRef* index, Bytes key, Bytes new_row) {
   const Status status = CheckSize(*index, key.size(), kClusteredHeaderBytes + new_row.size());
-  return status.ok() ? ChangeRow(txn, index, key, &new_row) : status;
+  if (!status.ok()) return status;
+  return ChangeRow(txn, index, key, &new_row);
 }
 
 Status RowWriter::DeleteRow(Txn* txn, IndexRef* index, Bytes key) {
@@ -176,7 +176,8 @@ Status RowWriter::WriteVersion(RowChange* change, MiniTxn* mini_txn, const LeafP
 
 Status RowWriter::PrepareUndo(Txn* txn, size_t payload_bytes) {
   const Status status = manager_->AssignId(txn);
-  return status.ok() ? manager_->undo()->EnsureRoom(txn, payload_bytes) : status;
+  if (!status.ok()) return status;
+  return manager_->undo()->EnsureRoom(txn, payload_bytes);
 }
 
 Status RowWriter::LogBlobWrite(Txn* txn, MiniTxn* mini_txn, const BlobRef& ref) {

@@ -83,9 +83,11 @@ class RowWriter {
   Status InsertUnique(const EntryWrite& write, Bytes value, LockMode duplicate_mode);
   /// One look. kDuplicate; kLockWait: queued for an entry that is still being decided about.
   Status CheckUnique(Txn* txn, IndexRef* index, Bytes value, LockMode mode);
+  Status CheckEntriesOf(Bytes value, Cursor* cursor, Txn* txn, IndexRef* index, LockMode mode);
   bool ProvesNew(const Txn& txn, const IndexRef& index, const LeafPosition& position,
                  Bytes value) const;
   Status JudgeDuplicate(Txn* txn, IndexRef* index, LockMode mode);
+  Status CheckAndPut(const EntryWrite& write, Bytes value, LockMode duplicate_mode);
   Status PutEntry(const EntryWrite& write);
   Status PutAt(const EntryWrite& write, Bytes tree_key, bool has_ordinal);
   Status PutOver(const EntryWrite& write, RowChange* change, MiniTxn* mini_txn,

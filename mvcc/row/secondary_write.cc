@@ -103,8 +103,7 @@ Status RowWriter::InsertUnique(const EntryWrite& write, Bytes value, LockMode du
                                    LockKind::kUniqueValue, WaitPolicy::kWait);
     if (status.Is(Code::kLockWait)) status = locks->Wait(write.txn);
     if (!status.ok()) return status;
-    status = CheckUnique(write.txn, write.index, value, duplicate_mode);
-    if (status.ok()) status = PutEntry(write);
+    status = CheckAndPut(write, value, duplicate_mode);
     // From here on the entry itself is what the next inserter of this value finds and waits for.
     // And who has to wait for an entry must not keep its owner from inserting the value again.
     locks->Unlock(write.txn, value_lock, LockMode::kExclusive, LockKind::kUniqueValue);
@@ -112,6 +111,12 @@ Status RowWriter::InsertUnique(const EntryWrite& write, Bytes value, LockMode du
     status = locks->Wait(write.txn);
     if (!status.ok()) return status;
   }
+}
+
+Status RowWriter::CheckAndPut(const EntryWrite& write, Bytes value, LockMode duplicate_mode) {
+  const Status status = CheckUnique(write.txn, write.index, value, duplicate_mode);
+  if (!status.ok()) return status;
+  return PutEntry(write);
 }
 
 Status RowWriter::DeleteEntry(Txn* txn, IndexRef* index, Bytes key) {
@@ -130,7 +135,8 @@ Status RowWriter::DeleteEntry(Txn* txn, IndexRef* index, Bytes key) {
 
 Status RowWriter::ReplaceEntryPayload(Txn* txn, IndexRef* index, Bytes key, Bytes payload) {
   const Status status = DeleteEntry(txn, index, key);
-  return status.ok() ? PutEntry({txn, index, key, payload, {}}) : status;
+  if (!status.ok()) return status;
+  return PutEntry({txn, index, key, payload, {}});
 }
 
 Status RowWriter::PutEntry(const EntryWrite& write) {
@@ -199,8 +205,10 @@ Status RowWriter::PutOver(const EntryWrite& write, RowChange* change, MiniTxn* m
   }
   const bool revives = header.deleter == own && EqualBytes(old_payload, write.payload);
   if (!revives && !IsSeenByAll(*manager_, header.deleter)) return Status(Code::kSkipped);
-  if (header.deleter != own) status = AskInsert(manager_, write.txn, lock_key);
-  if (!status.ok()) return status;
+  if (header.deleter != own) {
+    status = AskInsert(manager_, write.txn, lock_key);
+    if (!status.ok()) return status;
+  }
 
   // Reviving restores the interval of the old creator; else the entry starts a new one.
   std::byte revived[kSecondaryHeaderBytesMax];
@@ -251,8 +259,10 @@ Status RowWriter::MarkEntry(RowChange* change, MiniTxn* mini_txn, const LeafPosi
   status = AskBoth(change, lock_key, header);
   if (!status.ok()) return status;
   if (header.deleter != kNoTxn) return Status(Code::kNotFound);
-  if (header.creator != own) status = AskExplicit(manager_, txn, lock_key);
-  if (!status.ok()) return status;
+  if (header.creator != own) {
+    status = AskExplicit(manager_, txn, lock_key);
+    if (!status.ok()) return status;
+  }
 
   const TxnId creator = IsSeenByAll(*manager_, header.creator) ? kNoTxn : header.creator;
   scratch_.resize(kSecondaryHeaderBytesMax);

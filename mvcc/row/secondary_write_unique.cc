@@ -51,13 +51,20 @@ bool RowWriter::ProvesNew(const Txn& txn, const IndexRef& index, const LeafPosit
 
 Status RowWriter::CheckUnique(Txn* txn, IndexRef* index, Bytes value, LockMode mode) {
   Cursor* cursor = CursorOn(index);
-  Status status = cursor->SeekAtLeast(value);
-  while (status.ok() && StartsWith(cursor->key(), value)) {
-    status = JudgeDuplicate(txn, index, mode);
-    if (status.ok()) status = cursor->Next();
-  }
+  const Status status = CheckEntriesOf(value, cursor, txn, index, mode);
   if (cursor->latched()) cursor->Unlatch();
-  return status.Is(Code::kEndOfRange) ? Status::Ok() : status;
+  return status;
+}
+
+Status RowWriter::CheckEntriesOf(Bytes value, Cursor* cursor, Txn* txn, IndexRef* index,
+                                 LockMode mode) {
+  Status moved = cursor->SeekAtLeast(value);
+  while (moved.ok() && StartsWith(cursor->key(), value)) {
+    const Status status = JudgeDuplicate(txn, index, mode);
+    if (!status.ok()) return status;
+    moved = cursor->Next();
+  }
+  return moved.Is(Code::kEndOfRange) ? Status::Ok() : moved;
 }
 
 Status RowWriter::JudgeDuplicate(Txn* txn, IndexRef* index, LockMode mode) {

@@ -28,12 +28,15 @@ Status VersionCursor::Impl::Fill(Status positioned) {
   while (positioned.ok()) {
     Status status = CollectLeaf();
     cursor->Unlatch();
-    if (status.ok() && pending != 0) status = ResolvePending();
     if (!status.ok()) return status;
+    if (pending != 0) {
+      status = ResolvePending();
+      if (!status.ok()) return status;
+    }
     if (!items.empty()) {
       position = 0;
       place = Place::kOnItem;
-      return status;
+      return Status::Ok();
     }
     if (finished) return Status(Code::kEndOfRange);
     if (interrupted()) return Status(Code::kInterrupted);
@@ -252,12 +255,14 @@ Status VersionCursor::Impl::Exact(Bytes key, Status positioned) {
     }
     if (!status.ok() && !status.Is(Code::kNotFound)) return status;
     cursor->Unlatch();
-    status = pending != 0 ? ResolvePending() : Status::Ok();
-    if (!status.ok()) return status;
+    if (pending != 0) {
+      status = ResolvePending();
+      if (!status.ok()) return status;
+    }
     if (!items.empty()) {
       position = 0;
       place = Place::kOnItem;
-      return status;
+      return Status::Ok();
     }
     if (index->clustered) return Status(Code::kNotFound);
     positioned = cursor->Next();
@@ -279,24 +284,29 @@ Result<uint64_t> VersionCursor::Impl::Count(const std::atomic<bool>* interrupted
   counting = true;
   counted = 0;
   limit = SIZE_MAX;
-  while (moved.ok()) {
-    moved = CollectLeaf();
+  const Status status = CountFrom(moved, interrupted);
+  counting = false;
+  if (cursor->latched()) cursor->Unlatch();
+  if (!status.ok()) return status;
+  return counted;
+}
+
+Status VersionCursor::Impl::CountFrom(Status positioned, const std::atomic<bool>* interrupted) {
+  for (; positioned.ok(); positioned = cursor->Next()) {
+    Status status = CollectLeaf();
     cursor->Unlatch();
-    if (moved.ok()) moved = ResolvePending();
+    if (!status.ok()) return status;
+    status = ResolvePending();
+    if (!status.ok()) return status;
     counted += items.size();
     items.clear();
     arena.Clear();
-    if (!moved.ok() || finished) break;
+    if (finished) return Status::Ok();
     if (interrupted != nullptr && interrupted->load(std::memory_order_relaxed)) {
-      moved = Status(Code::kInterrupted);
-      break;
+      return Status(Code::kInterrupted);
     }
-    moved = cursor->Next();
   }
-  counting = false;
-  if (cursor->latched()) cursor->Unlatch();
-  if (!moved.ok() && !moved.Is(Code::kEndOfRange)) return moved;
-  return counted;
+  return positioned.Is(Code::kEndOfRange) ? Status::Ok() : positioned;
 }
 
 }  // namespace rowan

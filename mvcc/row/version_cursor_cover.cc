@@ -110,15 +110,17 @@ Status VersionCursor::Impl::LockCovered(const LockTarget& target, bool own, Wait
   const RangePiece piece = PieceTo(target.key, GapEdge::kNone);
   const Status status = own ? locks->LockGap(txn, target.index, lock_mode(), piece)
                             : locks->LockScanned(txn, target, lock_mode(), policy, piece);
-  if (status.ok()) NoteCovered(target.key);
-  return status;
+  if (!status.ok()) return status;
+  NoteCovered(target.key);
+  return Status::Ok();
 }
 
 Status VersionCursor::Impl::CoverDead(Bytes key) {
   const RangePiece piece = PieceTo(key, forward ? GapEdge::kLast : GapEdge::kFirst);
   const Status status = manager->locks()->LockGap(txn, index->id(), lock_mode(), piece);
-  if (status.ok()) NoteCovered(key);
-  return status;
+  if (!status.ok()) return status;
+  NoteCovered(key);
+  return Status::Ok();
 }
 
 Status VersionCursor::Impl::CoverAbsent(Bytes key, Status found) {
@@ -126,7 +128,8 @@ Status VersionCursor::Impl::CoverAbsent(Bytes key, Status found) {
   if (cursor->latched()) cursor->Unlatch();
   const RangePiece piece{.low = key, .high = Behind(key), .gap_edge = GapEdge::kLast};
   const Status status = manager->locks()->LockGap(txn, index->id(), lock_mode(), piece);
-  return status.ok() ? Exact(key, cursor->SeekAtLeast(key)) : status;
+  if (!status.ok()) return status;
+  return Exact(key, cursor->SeekAtLeast(key));
 }
 
 Status VersionCursor::Impl::SeekLooked() {

@@ -88,6 +88,7 @@ struct VersionCursor::Impl {
   /// True when the tree cursor stands on an entry of `key`, with an ordinal or without.
   bool AtKey(Bytes key);
   Result<uint64_t> Count(const std::atomic<bool>* interrupted);
+  Status CountFrom(Status positioned, const std::atomic<bool>* interrupted);
 
   // --- both kinds: version_cursor.cc ---
   Status Collect(Status positioned) { return locking() ? LockFrom(positioned) : Fill(positioned); }
@@ -109,6 +110,9 @@ struct VersionCursor::Impl {
   /// Asks for the lock of a live (else kNotFound) entry; `creator` and `deleter` may hold it
   /// implicitly.
   Status Ask(const LockTarget& target, TxnId creator, TxnId deleter, WaitPolicy policy);
+  Status AskAll(const LockTarget& target, TxnId creator, TxnId deleter, WaitPolicy policy);
+  /// A dead entry is under the tree cursor. kNotFound, unless covering its key fails.
+  Status PassDead(Bytes key);
   void GiveBackCurrentLock();
   Status WaitAndReturn();  ///< sleeps, then puts the tree cursor back to where it was
   Status SeekAgain();      ///< to `seek_key`, or what is next to it in the direction of the scan

@@ -56,8 +56,9 @@ Status VersionCursor::Impl::LockCandidate(bool semi_consistent) {
   const Bytes plain_key = StripOrdinal(cursor->key(), header.has_ordinal);
   const Status status = Ask(MakeLockKey(index->id(), plain_key), header.creator, header.deleter,
                             options.wait_policy);
-  if (status.ok()) Copy(payload, header.has_ordinal);
-  return status;
+  if (!status.ok()) return status;
+  Copy(payload, header.has_ordinal);
+  return Status::Ok();
 }
 
 Status VersionCursor::Impl::LockRow(bool semi_consistent) {
@@ -70,8 +71,9 @@ Status VersionCursor::Impl::LockRow(bool semi_consistent) {
   const WaitPolicy policy = semi_consistent ? WaitPolicy::kSkipLocked : options.wait_policy;
   const Status status = Ask(key, header.txn, header.deleted ? header.txn : kNoTxn, policy);
   if (semi_consistent && status.Is(Code::kSkipped)) return CopyCommitted(header, row);
-  if (status.ok()) Copy(row, false);
-  return status;
+  if (!status.ok()) return status;
+  Copy(row, false);
+  return Status::Ok();
 }
 
 Status VersionCursor::Impl::CopyCommitted(const ClusteredHeader& header, Bytes row) {
@@ -89,30 +91,45 @@ Status VersionCursor::Impl::CopyCommitted(const ClusteredHeader& header, Bytes r
 
 Status VersionCursor::Impl::Ask(const LockTarget& target, TxnId creator, TxnId deleter,
                                 WaitPolicy policy) {
-  const LockMode mode = lock_mode();
   if (current_lock != target) current_lock_asks = 0;
   current_lock = target;
-  Status status = AskHolder(manager, txn, creator, target, mode, policy);
-  if (status.ok()) status = AskHolder(manager, txn, deleter, target, mode, policy);
-  if (status.ok() && deleter != kNoTxn) {
-    // Dead: a lock that we waited for is of no use at READ COMMITTED.
-    if (txn->isolation <= IsolationLevel::kReadCommitted) GiveBackCurrentLock();
-    if (covering) status = CoverDead(target.key);
-    return status.ok() ? Status(Code::kNotFound) : status;
-  }
-  const bool own = txn->is_writer() && creator == txn->txn_id();
-  if (status.ok() && covering) {
-    status = LockCovered(target, own, policy);
-  } else if (status.ok() && !own) {
-    status = manager->locks()->TryLock(txn, target, mode, LockKind::kRecord, policy);
-    if (status.ok()) ++current_lock_asks;
-  }
+  const Status status = AskAll(target, creator, deleter, policy);
   if (status.Is(Code::kSkipped) && covering) NoteCovered(target.key);
   if (!status.Is(Code::kLockWait)) return status;
   ++current_lock_asks;  // a queued request that is granted later counts as one, too
-  // Nothing may come in behind us while we sleep.
-  const Status covered_status = covering ? CoverGapBefore(target.key) : Status::Ok();
-  return covered_status.ok() ? status : covered_status;
+  if (covering) {
+    // Nothing may come in behind us while we sleep.
+    const Status covered_status = CoverGapBefore(target.key);
+    if (!covered_status.ok()) return covered_status;
+  }
+  return status;
+}
+
+Status VersionCursor::Impl::AskAll(const LockTarget& target, TxnId creator, TxnId deleter,
+                                   WaitPolicy policy) {
+  const LockMode mode = lock_mode();
+  Status status = AskHolder(manager, txn, creator, target, mode, policy);
+  if (!status.ok()) return status;
+  status = AskHolder(manager, txn, deleter, target, mode, policy);
+  if (!status.ok()) return status;
+  if (deleter != kNoTxn) return PassDead(target.key);
+  const bool own = txn->is_writer() && creator == txn->txn_id();
+  if (covering) return LockCovered(target, own, policy);
+  if (own) return Status::Ok();
+  status = manager->locks()->TryLock(txn, target, mode, LockKind::kRecord, policy);
+  if (!status.ok()) return status;
+  ++current_lock_asks;
+  return Status::Ok();
+}
+
+Status VersionCursor::Impl::PassDead(Bytes key) {
+  // A lock that we waited for is of no use at READ COMMITTED.
+  if (txn->isolation <= IsolationLevel::kReadCommitted) GiveBackCurrentLock();
+  if (covering) {
+    const Status status = CoverDead(key);
+    if (!status.ok()) return status;
+  }
+  return Status(Code::kNotFound);
 }
 
 void VersionCursor::Impl::GiveBackCurrentLock() {

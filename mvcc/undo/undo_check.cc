@@ -53,8 +53,7 @@ Status UndoStreams::Check(const PageVisit& visit_page, bool* passed_over) {
       if (passed_over != nullptr) *passed_over = true;
       continue;
     }
-    Status status = impl_->CheckLinks(stream, visit_page);
-    if (status.ok()) status = impl_->CheckStream(stream, visit_page);
+    const Status status = impl_->CheckStream(stream, visit_page);
     stream->purging.store(false, std::memory_order_release);
     if (!status.ok()) return status;
   }
@@ -93,10 +92,12 @@ bool FitsSummary(const std::byte* page, const Scan& scan) {
 }  // namespace
 
 Status UndoStreams::Impl::CheckStream(UndoStream* stream, const PageVisit& visit_page) {
+  Status status = CheckLinks(stream, visit_page);
+  if (!status.ok()) return status;
   // A transaction of three pages or more may end behind the walk's back, which has met its header
   // as unfinished, and another one may begin before the walk comes to the last page.
   constexpr int kTries = 20;
-  Status status(Code::kRestart);
+  status = Status(Code::kRestart);
   for (int i = 1; i <= kTries && status.Is(Code::kRestart); ++i) {
     status = WalkStream(stream, visit_page, i < kTries);
   }

@@ -93,6 +93,8 @@ struct UndoStreams::Impl {
   struct PurgeScratch;
   Result<PurgeStep> PurgeLocked(UndoStream* stream, Csn horizon, const PurgeVisit& visit,
                                 WorkBudget* budget);
+  Result<PurgeStep> PurgePages(UndoStream* stream, const PurgeVisit& visit, WorkBudget* budget,
+                               PurgeScratch* scratch);
   Result<bool> EnterOldest(UndoStream* stream, Csn horizon);
   Status MoveToNextPage(UndoStream* stream, PageGuard* guard);
   Status CopyRecords(UndoStream* stream, PurgeScratch* scratch);

@@ -106,36 +106,42 @@ Result<UndoStreams::PurgeStep> UndoStreams::Impl::PurgeLocked(UndoStream* stream
     if (!entered.value()) return PurgeStep::kNothing;
   }
   thread_local PurgeScratch scratch;
-  PurgeStep step = PurgeStep::kPart;
-  Status status;
-  for (size_t pages = 0; status.ok();) {
-    status = CopyRecords(stream, &scratch);
-    if (status.ok()) status = VisitRecords(stream, visit, budget, &scratch);
-    if (!status.ok() || !scratch.bytes.empty()) break;  // the budget is used up
-    if (scratch.next == kNoPage) {
+  scratch.resumable = false;
+  const Result<PurgeStep> step = PurgePages(stream, visit, budget, &scratch);
+  Status status = step.status();
+  const bool ended = step.ok() && step.value() == PurgeStep::kTransaction;
+  if (ended || scratch.resumable) KeepFirst(&status, FreeBehind(stream));
+  if (!status.ok()) return status;
+  return step;
+}
+
+/// Page by page until the transaction ends or the budget is used up.
+Result<UndoStreams::PurgeStep> UndoStreams::Impl::PurgePages(UndoStream* stream,
+                                                             const PurgeVisit& visit,
+                                                             WorkBudget* budget,
+                                                             PurgeScratch* scratch) {
+  for (size_t pages = 1;; ++pages) {
+    Status status = CopyRecords(stream, scratch);
+    if (!status.ok()) return status;
+    status = VisitRecords(stream, visit, budget, scratch);
+    if (!status.ok()) return status;
+    if (!scratch->bytes.empty()) return PurgeStep::kPart;
+    if (scratch->next == kNoPage) {
       stream->purge_txn = kNoTxn;
       stream->oldest_csn = 0;
       stream->history.fetch_sub(1, std::memory_order_relaxed);
       history.fetch_sub(1, std::memory_order_relaxed);
-      step = PurgeStep::kTransaction;
-      break;
+      return PurgeStep::kTransaction;
     }
-    Result<PageGuard> next = Look(scratch.next);
-    if (!next.ok()) {
-      status = next.status();
-      break;
-    }
-    stream->start = {scratch.next, UndoRecordsBegin(next->page())};
-    scratch.resumable = HasUndoSummary(next->page());
+    Result<PageGuard> next = Look(scratch->next);
+    if (!next.ok()) return next.status();
+    stream->start = {scratch->next, UndoRecordsBegin(next->page())};
+    scratch->resumable = HasUndoSummary(next->page());
     next->Release();
-    if (++pages % kPagesPerGroup == 0 && scratch.resumable) status = FreeBehind(stream);
+    if (pages % kPagesPerGroup != 0 || !scratch->resumable) continue;
+    status = FreeBehind(stream);
+    if (!status.ok()) return status;
   }
-  if (step == PurgeStep::kTransaction || scratch.resumable) {
-    const Status freed = FreeBehind(stream);
-    if (status.ok()) status = freed;
-  }
-  if (!status.ok()) return status;
-  return step;
 }
 
 /// The transaction's records on the start page from the start on, copied out under one latch.
@@ -177,10 +183,11 @@ Status UndoStreams::Impl::VisitRecords(UndoStream* stream, const PurgeVisit& vis
       scratch->record.index = record.index;
       scratch->record.payload.assign(record.payload.begin(), record.payload.end());
       Status status = visit(stream->purge_txn, scratch->record);
-      if (status.ok() && MustNotRunTwice(record.type)) {
-        status = MarkDone(page, stream->start.offset, record.type);
-      }
       if (!status.ok()) return status;
+      if (MustNotRunTwice(record.type)) {
+        status = MarkDone(page, stream->start.offset, record.type);
+        if (!status.ok()) return status;
+      }
     }
     stream->start.offset = static_cast<uint16_t>(stream->start.offset + record.length);
   }

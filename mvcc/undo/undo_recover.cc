@@ -218,8 +218,11 @@ Status UndoStreams::Impl::RecoverStream(uint32_t number, const DirectorySlot& sl
   if (!summed_up.value()) {
     scan = {};
     Status status = RecoverByWalk(slot, stream, &scan);
-    if (status.ok() && slot.tail == kNoPage) status = CompleteSlot(stream);
     if (!status.ok()) return status;
+    if (slot.tail == kNoPage) {
+      status = CompleteSlot(stream);
+      if (!status.ok()) return status;
+    }
   }
   history.fetch_add(stream->history.load(std::memory_order_relaxed), std::memory_order_relaxed);
   found->txn_max = std::max(found->txn_max, scan.txn_max);
