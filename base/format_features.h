@@ -16,7 +16,11 @@
 
 namespace rowan {
 
-/// 24 bytes on disk, in this order, little-endian.
+/// On disk, little-endian:
+///   offset size
+///   0      8    compatible
+///   8      8    read-only compatible
+///   16     8    incompatible
 struct FormatFeatures {
   uint64_t compatible = 0;
   uint64_t read_only_compatible = 0;

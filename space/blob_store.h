@@ -19,8 +19,12 @@
 
 namespace rowan {
 
-/// What a row keeps of an off-page value; 16 bytes on disk: space u32, first page u32, size u32 (4
-/// GiB minus 1 at most), birth u32.
+/// What a row keeps of an off-page value; 16 bytes on disk:
+///   offset size
+///   0      4    space
+///   4      4    first page
+///   8      4    size of the value, 4 GiB minus 1 at most
+///   12     4    birth
 struct BlobRef {
   SpaceId space;
   PageNumber first_page;

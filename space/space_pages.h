@@ -8,18 +8,20 @@
 //   56     4    page size in bytes
 //   60     4    bitmap pages initialised
 //   64     8    counter (AUTO_INCREMENT high-water mark)
-// Since version 2 of the header; zero before, and nothing else is written here yet:
 //   72     24   feature masks (base/format_features.h)
 //   96     1    compression algorithm of packed pages (buffer/page/page_header.h), 0 none
 //   97     1    encryption algorithm, 0 none
 //   98     2    zero
 //   100    4    encryption key id of pages written from now on
 //   104    152  room for a wrapped key
+// From 72 on since version 2 of the header: zero before, and but for the masks zero to this day.
 //
 // Bitmap page of group g, at page g x GroupPages + 1: a bit per page of the group, from offset 64,
 // set = in use. Bit i is bit (i mod 8) of byte i / 8.
+//   offset size
 //   32     4    group
 //   36     28   zero
+//   64     ...  bits
 // Thread safety: the pages are latched by the caller.
 #pragma once
 

@@ -12,8 +12,13 @@
 //   32     4    number of pages, at most 128
 //   36     4    contents: 0 = the images follow, 1 = checksums only
 //   40     24   zero
-//   64     16*n entries: page id u64 (space high), image checksum u32, hole begin u16, hole length
-//               u16, both in units of 64 bytes
+//   64     16*n entries
+// Entry:
+//   offset size
+//   0      8    page id, space in the high half
+//   8      4    checksum of the image
+//   12     2    hole: offset in the page, in units of 64 bytes
+//   14     2    hole: length, in units of 64 bytes; 0 = none
 #include "buffer/page/doublewrite.h"
 
 #include <algorithm>

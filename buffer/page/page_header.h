@@ -40,6 +40,17 @@ enum class PageType : uint8_t {
 
 /// Where a packed page says how to unpack it. Checksum, type, version, page LSN and identity are
 /// where every page has them, so a torn, stale or misdirected one is noticed without its key.
+///   offset size
+///   0      4    checksum
+///   4      1    type
+///   5      1    version of this header
+///   6      1    compression algorithm
+///   7      1    encryption algorithm
+///   8      8    page LSN
+///   16     8    space id and page number
+///   24     4    encryption key id
+///   28     4    bytes stored, header included
+///   32     ...  the page inside: type, version, flags, index id; then the rest
 namespace packed_page_layout {
 inline constexpr size_t kCompressionOffset = 6;   // u8, algorithm
 inline constexpr size_t kEncryptionOffset = 7;    // u8, algorithm

@@ -10,12 +10,14 @@
 //   32     4      CRC-32C of the directory
 //   36     ...    zero
 // Slots of 4096 bytes follow, by space and chunk number, then the directory: runs of 16 bytes:
+//   offset size
 //   0      4      space id
 //   4      4      number of the first chunk
 //   8      4      chunks, in neighbouring slots; the first run begins with the first slot
 //   12     4      zero
 //
 // Slot, 4096 bytes:
+//   offset size
 //   0      4      CRC-32C over bytes [4, 4096)
 //   4      4      magic "RWPV"
 //   8      4      format version of the slot, 1

@@ -2,11 +2,18 @@
 // What stands before the row in a clustered entry's value, and before the payload in a secondary
 // one.
 //
-// Clustered value:              Secondary value:
-//   0  1  flags                   0  1  flags
-//   1  6  transaction id          1  6  creator id, if kEntryHasCreator
-//   7  6  undo pointer            .. 6  deleter id, if kEntryDeleted
-//   13 .. row bytes               .. .. payload (original bytes that the key's weights lose)
+// Clustered value:
+//   offset size
+//   0      1    flags
+//   1      6    transaction id
+//   7      6    undo pointer
+//   13     ..   row bytes
+// Secondary value: creator and deleter stand only where the flags say so, one behind the other.
+//   offset size
+//   0      1    flags
+//   1      6    creator id, if kEntryHasCreator
+//               6 bytes of deleter id, if kEntryDeleted
+//               payload (original bytes that the key's weights lose)
 //
 // A clustered entry holds the newest version; older ones hang off the undo pointer. A secondary
 // entry is one interval of visibility: from its creator's commit to its deleter's. An absent

@@ -2,23 +2,36 @@
 // Bytes of the undo space: undo pages, their records, and the directory of streams.
 //
 // Undo page (PageType::kUndo, version 2), behind the common 32-byte page header:
-//   32  4  stream number          40  4  next page of the stream, 0 = this is the tail
-//   36  4  previous page          44  2  free offset: end of the records
-//                                 46  2  zero
-//   48  6  id of the transaction that goes on here, 0 = none   54  6  where its header stands
-//   60  4  zero                   64  8  records of that transaction on earlier pages
-//   72  8  transactions that began in this stream on earlier pages
-//   80  .. records, back to back
+//   offset size
+//   32     4    stream number
+//   36     4    previous page
+//   40     4    next page of the stream, 0 = this is the tail
+//   44     2    free offset: end of the records
+//   46     2    zero
+//   48     6    id of the transaction that goes on here, 0 = none
+//   54     6    where its header stands
+//   60     4    zero
+//   64     8    records of that transaction on earlier pages
+//   72     8    transactions that began in this stream on earlier pages
+//   80     ..   records, back to back
 // Bytes 48 to 79 sum up everything in front of the page, so that neither a start nor purge in the
 // middle of a transaction has to walk the chain. Version 1 lacks them: its records begin at 48.
-// Record: length u16 | type u8 | index varint | payload | length u16. The length counts all of it.
+// Record, its length counting all of it:
+//   offset size
+//   0      2    length
+//   2      1    type
+//   3      v    index id, varint
+//   4      ..   payload, if the index id takes one byte; then the length again, 2 bytes
 // Bit 7 of the type is set when purge is through with the record (those that must not run twice).
 // Payload of a kTxnHeader: transaction id 6 | state 1 | CSN 8 | undo pointer of the XID record 6.
 //
 // Directory page (PageType::kUndoDirectory, version 2):
-//   32  4  next directory page, 0 = last       36  4  number of its first slot
-//   48  .. slots of 16 bytes: head page 4 (0 = no such stream) | start page 4 | start offset 2 |
-//   tail page 4 | flags 1 (1 = the start lies inside a transaction) | zero 1
+//   offset size
+//   32     4    next directory page, 0 = last
+//   36     4    number of its first slot
+//   40     8    zero
+//   48     16*n slots: head page 4 (0 = no such stream) | start page 4 | start offset 2 |
+//               tail page 4 | flags 1 (1 = the start lies inside a transaction) | zero 1
 // `start` is the first record not purged, as of the last time pages were freed; pages from the head
 // up to the start page are done with. In version 1 tail and flags are zero; a slot keeps that form
 // until it is first written.
