@@ -12,7 +12,8 @@
 namespace rowan {
 namespace {
 
-constexpr unsigned int kVersion = 0x0001;
+/// The project's, as the server shows it: major, minor.
+constexpr unsigned int kVersion = ROWAN_VERSION_MAJOR << 8 | ROWAN_VERSION_MINOR;
 constexpr const char* kAuthor = "The Rowan authors";
 
 st_mysql_storage_engine g_engine_info = {MYSQL_HANDLERTON_INTERFACE_VERSION};
