@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Search in cold and warm nodes, and inserts into a warm tree. Prints nanoseconds per operation.
+// Search in cold and warm nodes, and inserts into a warm one; options as in every program of Google
+// Benchmark.
 //
 //   rowan-bench-node_search [megabytes of leaves, default 512]
 //
-// Cold: leaves are picked at random from more memory than any cache holds, keys as in an index of
-// (id, foreign key, primary key), 70 % full, second fastest of seven runs.
+// Cold: leaves are picked at random from more memory than any cache holds. Nodes are 70 % full; the
+// composite keys are those of an index of (id, foreign key, primary key).
+#include <benchmark/benchmark.h>
 #include <sys/mman.h>
-#include <time.h>
 
-#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
@@ -23,15 +23,7 @@ namespace rowan {
 namespace {
 
 constexpr size_t kPageBytes = 16384;
-constexpr int kRuns = 7;
-constexpr size_t kSearches = 400000;
-
-/// Time of this thread on a processor: other load on the machine does not count.
-uint64_t CpuNanos() {
-  timespec time;
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-  return static_cast<uint64_t>(time.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(time.tv_nsec);
-}
+constexpr size_t kProbes = 400000;
 
 struct KeyKind {
   const char* name;
@@ -102,78 +94,88 @@ Forest Plant(const KeyKind& kind, size_t megabytes) {
   return forest;
 }
 
-double Nanos(const Forest& forest, const KeyKind& kind, size_t leaves) {
+/// Keys that are there, in the order of their use, so that only leaves are cold.
+class Probes {
+ public:
+  Probes(const Forest& forest, const KeyKind& kind, size_t leaves) : forest_(&forest) {
+    Random random(1);
+    for (size_t i = 0; i < kProbes; ++i) {
+      const size_t leaf = random.Below(leaves);
+      const uint64_t first = forest.first_numbers[leaf];
+      const uint64_t count = forest.first_numbers[leaf + 1] - first;
+      const std::string key = kind.make(first + random.Below(count));
+      probes_.push_back({leaf, keys_.size(), key.size()});
+      keys_ += key;
+    }
+  }
+  [[nodiscard]] bool Search(size_t i) const {
+    const Probe& probe = probes_[i % kProbes];
+    const std::string_view key = std::string_view(keys_).substr(probe.offset, probe.key_bytes);
+    return SearchNode(forest_->Leaf(probe.leaf), AsBytes(key)).exact;
+  }
+
+ private:
   struct Probe {
     size_t leaf;
     size_t offset;
     size_t key_bytes;
   };
-  std::vector<Probe> probes;
-  std::string keys;  // in the order of use, so that only leaves are cold
-  Random random(1);
-  for (size_t i = 0; i < kSearches; ++i) {
-    const size_t leaf = random.Below(leaves);
-    const uint64_t first = forest.first_numbers[leaf];
-    const std::string key =
-        kind.make(first + random.Below(forest.first_numbers[leaf + 1] - first));
-    probes.push_back({leaf, keys.size(), key.size()});
-    keys += key;
+  const Forest* forest_;
+  std::vector<Probe> probes_;
+  std::string keys_;
+};
+
+void SearchLeaves(benchmark::State& state, const Forest& forest, const KeyKind& kind,
+                  size_t leaves) {
+  const Probes probes(forest, kind, leaves);
+  size_t i = 0;
+  for (auto _ : state) {
+    if (!probes.Search(i++)) state.SkipWithError("a key is not found");
   }
-  std::vector<double> runs;
-  uint64_t found = 0;
-  for (int run = 0; run < kRuns; ++run) {
-    const uint64_t start = CpuNanos();
-    for (const Probe& probe : probes) {
-      const Bytes key = AsBytes(std::string_view(keys).substr(probe.offset, probe.key_bytes));
-      found += SearchNode(forest.Leaf(probe.leaf), key).exact ? 1 : 0;
-    }
-    runs.push_back(static_cast<double>(CpuNanos() - start) / kSearches);
-  }
-  if (found != uint64_t{kSearches} * kRuns) std::abort();
-  std::sort(runs.begin(), runs.end());
-  return runs[1];
+  state.counters["keys_per_leaf"] = static_cast<double>(NodeView(forest.Leaf(0)).count());
 }
 
-double InsertNanos() {
+void SearchAndInsert(benchmark::State& state) {
+  constexpr size_t kKeys = 90;
   std::vector<std::byte> page(kPageBytes);
-  constexpr int kRounds = 2000;
   const std::string value(100, 'v');
-  uint64_t operations = 0;
   Random random(2);
-  uint64_t spent = 0;
-  for (int round = 0; round < kRounds; ++round) {
-    InitNode(page, {}, IndexId(1), 0);
-    std::vector<std::string> keys;
-    for (int i = 0; i < 90; ++i) keys.push_back(BigEndian(random.Next()));
-    const uint64_t start = CpuNanos();
-    for (const std::string& key : keys) {
-      const SlotSearch slot = SearchNode(page, AsBytes(key));
-      if (!InsertEntry(page, slot.slot, AsBytes(key), AsBytes(value), TxnId(1))) std::abort();
+  std::vector<std::string> keys;
+  for (size_t i = 0; i < 1000 * kKeys; ++i) keys.push_back(BigEndian(random.Next()));
+  size_t next = 0;
+  for (auto _ : state) {
+    if (next % kKeys == 0) InitNode(page, {}, IndexId(1), 0);  // a 90th of the time
+    const Bytes key = AsBytes(keys[next++ % keys.size()]);
+    const SlotSearch slot = SearchNode(page, key);
+    if (!InsertEntry(page, slot.slot, key, AsBytes(value), TxnId(1))) {
+      state.SkipWithError("the leaf is full");
     }
-    spent += CpuNanos() - start;
-    operations += keys.size();
   }
-  return static_cast<double>(spent) / static_cast<double>(operations);
 }
 
-void Run(size_t megabytes) {
-  const KeyKind kinds[] = {{"composite, 100 B values", 100, Composite},
-                           {"composite, 8 B values", 8, Composite},
-                           {"URL-like, 100 B values", 100, Url},
-                           {"8-byte, ascending, 100 B values", 100, BigEndian}};
-  for (const KeyKind& kind : kinds) {
-    const Forest forest = Plant(kind, megabytes);
-    const size_t entries = NodeView(forest.Leaf(0)).count();
-    std::printf("%-34s %4zu keys/leaf  cold %6.1f ns  warm %6.1f ns\n", kind.name, entries,
-                Nanos(forest, kind, forest.leaf_count), Nanos(forest, kind, 16));
+void Register(size_t megabytes) {
+  static const KeyKind kinds[] = {{"composite/100_byte_values", 100, Composite},
+                                  {"composite/8_byte_values", 8, Composite},
+                                  {"url/100_byte_values", 100, Url},
+                                  {"8_byte_ascending/100_byte_values", 100, BigEndian}};
+  static std::vector<Forest> forests;
+  for (const KeyKind& kind : kinds) forests.push_back(Plant(kind, megabytes));
+  for (size_t i = 0; i < forests.size(); ++i) {
+    const Forest& forest = forests[i];
+    const std::string name = std::string("search/") + kinds[i].name;
+    benchmark::RegisterBenchmark((name + "/cold").c_str(), SearchLeaves, forest, kinds[i],
+                                 forest.leaf_count);
+    benchmark::RegisterBenchmark((name + "/warm").c_str(), SearchLeaves, forest, kinds[i], 16);
   }
-  std::printf("%-34s %6.1f ns\n", "search + insert, warm leaf", InsertNanos());
+  benchmark::RegisterBenchmark("search_and_insert/warm", SearchAndInsert);
 }
 
 }  // namespace
 }  // namespace rowan
 
 int main(int argc, char** argv) {
-  rowan::Run(argc > 1 ? std::strtoul(argv[1], nullptr, 10) : 512);
+  benchmark::Initialize(&argc, argv);
+  rowan::Register(argc > 1 ? std::strtoul(argv[1], nullptr, 10) : 512);
+  benchmark::RunSpecifiedBenchmarks();
   return 0;
 }
