@@ -9,7 +9,7 @@
 
 #include "base/status.h"
 #include "buffer/buffer_pool.h"
-#include "mvcc/txn/work_budget.h"
+#include "base/work_budget.h"
 #include "wal/log_options.h"
 
 namespace rowan {

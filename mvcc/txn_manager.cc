@@ -121,8 +121,6 @@ void TxnManager::RefreshHorizon() {
   });
 }
 
-uint32_t TxnManager::OpenSnapshotCount() const { return impl_->snapshots.open_count(); }
-
 uint64_t TxnManager::RememberedOutcomes() const { return impl_->ring.overflow_size(); }
 
 // --- ids ---

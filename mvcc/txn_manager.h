@@ -23,7 +23,7 @@
 #include "mvcc/lock/lock_table.h"
 #include "mvcc/txn/snapshot.h"
 #include "mvcc/txn/txn.h"
-#include "mvcc/txn/work_budget.h"
+#include "base/work_budget.h"
 #include "mvcc/undo/undo.h"
 #include "wal/log.h"
 
@@ -142,9 +142,7 @@ class TxnManager {
   /// Committed transactions that purge has not reached: what back-pressure on writers goes by.
   /// Cheap.
   [[nodiscard]] uint64_t HistoryLength() const;
-  /// Open snapshots, for operators. Walks all sessions.
-  [[nodiscard]] uint32_t OpenSnapshotCount() const;
-  /// Outcomes that the ring had to move aside for old snapshots.
+  /// Outcomes that the ring had to move aside for old snapshots. For tests.
   [[nodiscard]] uint64_t RememberedOutcomes() const;
   [[nodiscard]] TxnId NextTxnId() const;
 

@@ -17,9 +17,11 @@
 
 #include "base/latch.h"
 #include "mvcc/lock/key_range_tree.h"
+#include "mvcc/lock/lock_info.h"
+#include "mvcc/lock/lock_key.h"
 #include "mvcc/lock/lock_mode.h"
-#include "mvcc/lock/lock_table.h"
 #include "mvcc/lock/record_lock_set.h"
+#include "mvcc/txn/txn.h"
 
 namespace rowan {
 

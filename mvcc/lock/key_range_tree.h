@@ -13,9 +13,12 @@
 #include <string>
 
 #include "base/bytes.h"
-#include "mvcc/lock/lock_table.h"
+#include "mvcc/lock/lock_key.h"
+#include "mvcc/lock/lock_mode.h"
 
 namespace rowan {
+
+struct Txn;
 
 struct KeyRange {
   std::string low;

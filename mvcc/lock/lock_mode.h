@@ -1,13 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Which row locks conflict and which one makes another superfluous. Pure functions; the queue
-// summary answers "does this conflict with anybody else in the queue" in constant time per request,
-// however long the queue is. The gap part of a lock has no mode: a gap is only ever locked against
-// inserts.
+// What a row lock asks for, which locks conflict, and which one makes another unnecessary. The gap
+// part of a lock has no mode: a gap is only ever locked against inserts. Thread safety: pure
+// functions.
 #pragma once
 
-#include "mvcc/lock/lock_table.h"
+#include <cstdint>
 
 namespace rowan {
+
+enum class LockMode : uint8_t { kShared, kExclusive };
+enum class LockKind : uint8_t {
+  kRecord,           ///< the record, not the gap before it
+  kGap,              ///< inserts of the key
+  kNextKey,          ///< both: what a range holds of each key in it
+  kInsertIntention,  ///< asked for by inserts into a gap
+  /// a unique key's value (columns without primary key): serialises its inserters
+  kUniqueValue,
+};
+
+enum class WaitPolicy : uint8_t { kWait, kNoWait, kSkipLocked };
 
 [[nodiscard]] constexpr bool HasRecordPart(LockKind kind) {
   return kind == LockKind::kRecord || kind == LockKind::kNextKey;
@@ -48,53 +59,5 @@ namespace rowan {
   }
   return false;
 }
-
-/// A set of transactions of which only "is there another than me" is ever asked.
-class OwnerSet {
- public:
-  void Add(const Txn* owner) {
-    if (owner_ == nullptr) owner_ = owner;
-    several_ = several_ || owner_ != owner;
-  }
-  [[nodiscard]] bool HasOther(const Txn* owner) const {
-    return several_ || (owner_ != nullptr && owner_ != owner);
-  }
-
- private:
-  const Txn* owner_ = nullptr;
-  bool several_ = false;
-};
-
-/// What a part of a queue blocks.
-class QueueSummary {
- public:
-  void Add(const Txn* owner, LockMode mode, LockKind kind) {
-    if (HasGapPart(kind)) gap_.Add(owner);
-    if (HasRecordPart(kind)) (mode == LockMode::kShared ? shared_ : exclusive_).Add(owner);
-    if (kind == LockKind::kUniqueValue) {
-      (mode == LockMode::kShared ? unique_shared_ : unique_exclusive_).Add(owner);
-    }
-  }
-
-  /// Same answer as LocksConflict against each request added that is not `owner`'s.
-  [[nodiscard]] bool Blocks(const Txn* owner, LockMode mode, LockKind kind) const {
-    if (kind == LockKind::kInsertIntention) return gap_.HasOther(owner);
-    const bool exclusive = mode == LockMode::kExclusive;
-    if (HasRecordPart(kind)) {
-      return exclusive_.HasOther(owner) || (exclusive && shared_.HasOther(owner));
-    }
-    if (kind == LockKind::kUniqueValue) {
-      return unique_exclusive_.HasOther(owner) || (exclusive && unique_shared_.HasOther(owner));
-    }
-    return false;
-  }
-
- private:
-  OwnerSet shared_;
-  OwnerSet exclusive_;
-  OwnerSet gap_;
-  OwnerSet unique_shared_;
-  OwnerSet unique_exclusive_;
-};
 
 }  // namespace rowan

@@ -12,9 +12,12 @@
 #include <vector>
 
 #include "base/latch.h"
-#include "mvcc/lock/lock_table.h"
+#include "mvcc/lock/lock_key.h"
+#include "mvcc/lock/lock_mode.h"
 
 namespace rowan {
+
+struct Txn;
 
 struct alignas(64) LockRequest {
   /// Bit of `word`: granted. The bits above count pokes, so that a sleeper on the futex never

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "mvcc/lock/lock_table.h"
 
-#include <xxhash.h>
-
 #include <algorithm>
 #include <bit>
 #include <utility>
@@ -25,10 +23,6 @@ Status Refusal(WaitPolicy policy) {
 }
 
 }  // namespace
-
-LockTarget MakeLockKey(IndexId index, Bytes key) {
-  return {{index, XXH3_64bits(key.data(), key.size())}, key};
-}
 
 LockTableImpl::LockTableImpl(uint64_t memory_bytes_max_in)
     : memory_bytes_max(memory_bytes_max_in),

@@ -23,55 +23,13 @@
 #include "base/bytes.h"
 #include "base/ids.h"
 #include "base/status.h"
+#include "base/work_budget.h"
+#include "mvcc/lock/lock_info.h"
+#include "mvcc/lock/lock_key.h"
+#include "mvcc/lock/lock_mode.h"
 #include "mvcc/txn/txn.h"
-#include "mvcc/txn/work_budget.h"
 
 namespace rowan {
-
-enum class LockMode : uint8_t { kShared, kExclusive };
-enum class LockKind : uint8_t {
-  kRecord,           ///< the record, not the gap before it
-  kGap,              ///< inserts of the key
-  kNextKey,          ///< both: what a range holds of each key in it
-  kInsertIntention,  ///< asked for by inserts into a gap
-  /// a unique key's value (columns without primary key): serialises its inserters
-  kUniqueValue,
-};
-
-struct LockKey {
-  IndexId index;
-  uint64_t key_hash = 0;
-
-  constexpr bool operator==(const LockKey&) const = default;
-};
-/// A lock key with the key itself, which ranges are asked by. The caller keeps the bytes.
-struct LockTarget : LockKey {
-  LockTarget(LockKey id, Bytes key_bytes = {}) : LockKey(id), key(key_bytes) {}
-  Bytes key;
-};
-/// Of a full key in an index, without ordinal.
-LockTarget MakeLockKey(IndexId index, Bytes key);
-
-/// Which key at the edge of a piece is locked against inserts only (a dead or absent record).
-enum class GapEdge : uint8_t { kNone, kFirst, kLast };
-/// A piece of the key space for a range lock: [low, high), keys without ordinals.
-struct RangePiece {
-  Bytes low;
-  Bytes high;
-  bool unbounded = false;  ///< to the end of the index
-  GapEdge gap_edge = GapEdge::kNone;
-};
-
-enum class WaitPolicy : uint8_t { kWait, kNoWait, kSkipLocked };
-
-struct LockInfo {  ///< for INFORMATION_SCHEMA
-  TxnId owner;
-  IndexId index;
-  uint64_t key_hash = 0;  ///< 0 for a range
-  LockMode mode = LockMode::kShared;
-  LockKind kind = LockKind::kRecord;
-  bool granted = false;
-};
 
 struct LockTableImpl;
 
@@ -97,7 +55,7 @@ class LockTable {
   /// False: no insert into the index has to ask for an intention. Call under the leaf latch.
   [[nodiscard]] bool MayHoldGaps(const Txn* txn, IndexId index) const;
   /// Sleeps until the queued request is granted (Ok), or kDeadlock, kLockTimeout, kInterrupted; the
-  /// request is gone unless granted. `before_sleep`/`after_sleep` let the session tell the server.
+  /// request is gone unless granted.
   Status Wait(Txn* txn);
   /// Adds a granted exclusive record lock for an implicit holder (within TxnManager::WithActive).
   void AddImplicit(Txn* owner, LockKey key);
@@ -126,9 +84,6 @@ class LockTable {
   /// Walks all queues: order, compatibility of what is granted, counts. For tests.
   [[nodiscard]] Status Check() const;
 
-  /// Called around sleeps with the waiting transaction; set once before use. For
-  /// thd_wait_begin/end.
-  void SetWaitHooks(void (*before)(Txn*), void (*after)(Txn*));
   /// Waits end with kInterrupted when it says so; set once before use.
   void SetShutdownSign(ShutdownSign sign);
 

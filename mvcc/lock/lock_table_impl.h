@@ -27,9 +27,9 @@
 
 #include "base/latch.h"
 #include "mvcc/lock/folded_locks.h"
-#include "mvcc/lock/lock_mode.h"
 #include "mvcc/lock/lock_request.h"
 #include "mvcc/lock/lock_table.h"
+#include "mvcc/lock/queue_summary.h"
 
 namespace rowan {
 
@@ -160,8 +160,6 @@ struct LockTableImpl {
   const uint64_t bucket_mask;
   std::unique_ptr<LockBucket[]> buckets;
   ShutdownSign shutdown_sign = nullptr;
-  void (*before_sleep)(Txn*) = nullptr;
-  void (*after_sleep)(Txn*) = nullptr;
 
   std::mutex graph_mutex;
   uint64_t search_number = 0;      ///< guarded by graph_mutex

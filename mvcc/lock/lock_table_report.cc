@@ -36,11 +36,6 @@ std::string LockTable::LastDeadlock() const {
   return impl_->last_deadlock;
 }
 
-void LockTable::SetWaitHooks(void (*before)(Txn*), void (*after)(Txn*)) {
-  impl_->before_sleep = before;
-  impl_->after_sleep = after;
-}
-
 void LockTable::SetShutdownSign(ShutdownSign sign) { impl_->shutdown_sign = sign; }
 
 Status LockTable::Check() const {

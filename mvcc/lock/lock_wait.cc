@@ -113,9 +113,7 @@ Status LockTable::Wait(Txn* txn) {
     AddCounter(Counter::kRowLockWaits);
     const uint64_t start = MonotonicMicros();
     if (impl_->PublishAndSearch(txn, request)) {
-      if (impl_->before_sleep != nullptr) impl_->before_sleep(txn);
       verdict = impl_->Sleep(txn, request);
-      if (impl_->after_sleep != nullptr) impl_->after_sleep(txn);
     } else {
       verdict = Status(Code::kDeadlock);
     }

@@ -31,7 +31,7 @@
 
 #include "base/bytes.h"
 #include "base/ids.h"
-#include "mvcc/txn/undo_pointer.h"
+#include "mvcc/undo/undo_pointer.h"
 
 namespace rowan {
 

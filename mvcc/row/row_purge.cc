@@ -97,18 +97,4 @@ Status RowUndo::Purge(TxnId txn, const UndoRecordCopy& record) {
   return status;
 }
 
-bool IsGarbageRow(void* txn_manager, Bytes /*key*/, Bytes value) {
-  ClusteredHeader header;
-  Bytes row;
-  if (!ParseClustered(value, &header, &row) || !header.deleted) return false;
-  return IsSeenByAll(*static_cast<TxnManager*>(txn_manager), header.txn);
-}
-
-bool IsGarbageEntry(void* txn_manager, Bytes /*key*/, Bytes value) {
-  SecondaryHeader header;
-  Bytes payload;
-  if (!ParseSecondary(value, &header, &payload) || header.deleter == kNoTxn) return false;
-  return IsSeenByAll(*static_cast<TxnManager*>(txn_manager), header.deleter);
-}
-
 }  // namespace rowan

@@ -12,6 +12,7 @@
 
 #include "base/logging.h"
 #include "buffer/mini_txn.h"
+#include "mvcc/row/garbage.h"
 #include "mvcc/row/row_header.h"
 #include "mvcc/row/row_undo_format.h"
 #include "mvcc/row/row_write_support.h"

@@ -44,8 +44,4 @@ class RowUndo : public UndoApplier {
   ExtensionApplier* const extension_;
 };
 
-/// LeafCleaner rules (context = TxnManager): entries and rows nobody can see any more.
-bool IsGarbageRow(void* txn_manager, Bytes key, Bytes value);
-bool IsGarbageEntry(void* txn_manager, Bytes key, Bytes value);
-
 }  // namespace rowan

@@ -4,7 +4,7 @@
 #include "base/assertions.h"
 #include "base/logging.h"
 #include "buffer/mini_txn.h"
-#include "mvcc/row/row_undo.h"
+#include "mvcc/row/garbage.h"
 
 namespace rowan {
 namespace {
@@ -16,15 +16,6 @@ constexpr size_t kSmallLeafEntries = 3;
 constexpr uint32_t kRemovalsPerLook = 32;
 
 }  // namespace
-
-bool IsSeenByAll(const TxnManager& manager, TxnId writer) {
-  if (writer == kNoTxn) return true;
-  const TxnId low = manager.VisibleToAll();
-  if (writer < low) return true;
-  // The horizon is published before purge acts on it, and both look under the same leaf latch, so
-  // "not below the horizon" here means that purge has yet to come.
-  return manager.IsVisible({low, TxnId(kTxnIdLimit), manager.PurgeHorizon()}, writer, kNoTxn);
-}
 
 Status AskHolder(TxnManager* manager, Txn* txn, TxnId holder, const LockTarget& key,
                  LockMode mode, WaitPolicy policy) {

@@ -20,11 +20,6 @@
 
 namespace rowan {
 
-/// True when every snapshot, present or future, sees what committed transaction `writer` did; its
-/// undo may be purged already. Exact with respect to purge: when this is false, purge has not yet
-/// been where `writer` deleted something, and will come. False for active transactions.
-bool IsSeenByAll(const TxnManager& manager, TxnId writer);
-
 /// Ok when `holder` (0, ourselves or a finished transaction) holds no implicit lock against us.
 /// Else its lock is made explicit and ours asked for: kLockWait when queued, kLockNotAvailable or
 /// kSkipped as `policy` asks. Call under the latch of the leaf where `holder` was read.

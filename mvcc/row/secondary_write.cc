@@ -26,6 +26,7 @@
 #include <cstring>
 
 #include "base/logging.h"
+#include "mvcc/row/garbage.h"
 #include "mvcc/row/row_header.h"
 #include "mvcc/row/row_undo_format.h"
 #include "mvcc/row/row_write.h"

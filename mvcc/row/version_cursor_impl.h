@@ -34,7 +34,6 @@ class ByteArena {
   [[nodiscard]] Bytes At(uint32_t offset, uint32_t size) const {
     return {bytes_.get() + offset, size};
   }
-  [[nodiscard]] size_t size_bytes() const { return size_; }
 
  private:
   void Grow(size_t more);

@@ -51,13 +51,4 @@ void SnapshotRegistry::FindOldest(TxnId* low_txn, Csn* csn, std::vector<Snapshot
   }
 }
 
-uint32_t SnapshotRegistry::open_count() const {
-  uint32_t open = 0;
-  const uint32_t count = slot_count_.load(std::memory_order_acquire);
-  for (uint32_t i = 0; i < count; ++i) {
-    if (At(i).csn.load(std::memory_order_relaxed) != 0) ++open;
-  }
-  return open;
-}
-
 }  // namespace rowan

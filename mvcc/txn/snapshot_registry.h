@@ -48,7 +48,6 @@ class SnapshotRegistry {
   /// Announces the present low_txn and next CSN, then lowers both to those of the oldest snapshot.
   /// With `snapshots`, also lists the open ones. One thread at a time.
   void FindOldest(TxnId* low_txn, Csn* csn, std::vector<Snapshot>* snapshots);
-  [[nodiscard]] uint32_t open_count() const;
 
  private:
   struct alignas(64) Slot {

@@ -13,7 +13,6 @@
 #include "base/ids.h"
 #include "mvcc/txn/newer_rows.h"
 #include "mvcc/txn/snapshot.h"
-#include "mvcc/txn/undo_pointer.h"
 
 namespace rowan {
 

@@ -32,40 +32,12 @@
 #include "base/status.h"
 #include "buffer/mini_txn.h"
 #include "mvcc/txn/txn.h"
-#include "mvcc/txn/undo_pointer.h"
-#include "mvcc/txn/work_budget.h"
+#include "mvcc/undo/undo_page.h"
+#include "mvcc/undo/undo_pointer.h"
+#include "base/work_budget.h"
 #include "space/page_allocator.h"
 
 namespace rowan {
-
-/// Numbers are on disk.
-enum class UndoType : uint8_t {
-  kInvalid = 0,
-  kTxnHeader = 1,
-  kXid = 2,              ///< payload: XID bytes, written by prepare
-  kClusteredInsert = 10, ///< a new key: rollback removes it
-  kClusteredUpdate = 11, ///< rollback restores header and row from the delta (also delete marks and
-                         ///< inserts over a delete-marked row)
-  kSecondaryInsert = 12,
-  kSecondaryDelete = 13,
-  kBlobWrite = 14,       ///< rollback frees the blob
-  kBlobDrop = 15,        ///< purge frees the blob
-  kExtension = 20,       ///< payload interpreted by engine/ (files and indexes created or dropped)
-};
-
-struct UndoRecordView {
-  UndoType type = UndoType::kInvalid;
-  IndexId index;        ///< 0 where the type has none
-  Bytes payload;
-  UndoPointer self;
-};
-
-/// A copy of one record's payload, owned; reused between reads.
-struct UndoRecordCopy {
-  UndoType type = UndoType::kInvalid;
-  IndexId index;
-  std::vector<std::byte> payload;
-};
 
 struct UndoStatistics {
   uint64_t streams = 0;

@@ -38,11 +38,13 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
+#include <vector>
 
 #include "base/bytes.h"
 #include "base/ids.h"
 #include "buffer/page/page_header.h"
-#include "mvcc/undo/undo.h"
+#include "mvcc/undo/undo_pointer.h"
 
 namespace rowan {
 
@@ -66,6 +68,21 @@ inline constexpr size_t kDirectorySlotBytes = 16;
 inline constexpr size_t kDirectorySlotUsedBytes = 15;
 inline constexpr size_t kDirectorySlotBytesBare = 10;  ///< of version 1
 inline constexpr uint8_t kDirectorySlotInside = 1;
+
+/// Numbers are on disk.
+enum class UndoType : uint8_t {
+  kInvalid = 0,
+  kTxnHeader = 1,
+  kXid = 2,              ///< payload: XID bytes, written by prepare
+  kClusteredInsert = 10, ///< a new key: rollback removes it
+  kClusteredUpdate = 11, ///< rollback restores header and row from the delta (also delete marks and
+                         ///< inserts over a delete-marked row)
+  kSecondaryInsert = 12,
+  kSecondaryDelete = 13,
+  kBlobWrite = 14,       ///< rollback frees the blob
+  kBlobDrop = 15,        ///< purge frees the blob
+  kExtension = 20,       ///< payload interpreted by engine/ (files and indexes created or dropped)
+};
 
 /// Numbers are on disk.
 enum class UndoTxnState : uint8_t { kActive = 1, kPrepared = 2, kCommitted = 3 };
@@ -171,6 +188,13 @@ struct UndoRecordInPage {
   Bytes payload;
   uint16_t length = 0;
 };
+/// A copy of one record's payload, owned; reused between reads.
+struct UndoRecordCopy {
+  UndoType type = UndoType::kInvalid;
+  IndexId index;
+  std::vector<std::byte> payload;
+};
+
 /// Parses the record at `offset` of bytes that end at `end`. False if it cannot be one.
 [[nodiscard]] bool ParseUndoRecord(const std::byte* page, size_t offset, size_t end,
                                    UndoRecordInPage* record);

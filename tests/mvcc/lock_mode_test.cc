@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // The lock matrix, spelled out, and the queue summary against it.
 #include "mvcc/lock/lock_mode.h"
+#include "mvcc/lock/queue_summary.h"
+#include "mvcc/txn/txn.h"
 
 #include <gtest/gtest.h>
 

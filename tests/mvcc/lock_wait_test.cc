@@ -76,18 +76,6 @@ TEST_F(LockWaitTest, AKillEndsTheWait) {
   EXPECT_TRUE(Lock(1, Key(1), kX).Is(Code::kInterrupted)) << "until the flag is cleared";
 }
 
-TEST_F(LockWaitTest, HooksSurroundTheSleep) {
-  static std::atomic<int> sleeping{0};
-  static std::atomic<int> calls{0};
-  table_.SetWaitHooks([](Txn*) { sleeping.fetch_add(1), calls.fetch_add(1); },
-                      [](Txn*) { sleeping.fetch_sub(1); });
-  ASSERT_TRUE(Lock(0, Key(1), kX).ok());
-  txns_[1].lock_wait_timeout_s = 0;
-  EXPECT_TRUE(Lock(1, Key(1), kX).Is(Code::kLockTimeout));
-  EXPECT_EQ(sleeping.load(), 0);
-  EXPECT_EQ(calls.load(), 1);
-}
-
 TEST_F(LockWaitTest, EveryCircleHasOneVictimTheSmallestOne) {
   for (size_t n = 2; n <= 20; ++n) {
     SCOPED_TRACE(n);

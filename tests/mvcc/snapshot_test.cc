@@ -107,9 +107,10 @@ TEST(SnapshotRegistryTest, TheOldestSnapshotDecides) {
   EXPECT_TRUE(registry.Publish(slots[0], TxnId(5000), Csn(5000)));
   for (size_t i = 1; i < slots.size(); ++i) registry.ReturnSlot(slots[i]);
   low = TxnId(6000), csn = Csn(6000);
-  registry.FindOldest(&low, &csn, nullptr);
+  open.clear();
+  registry.FindOldest(&low, &csn, &open);
   EXPECT_EQ(csn, Csn(5000));
-  EXPECT_EQ(registry.open_count(), 1u);
+  EXPECT_EQ(open.size(), 1u);
   EXPECT_LT(registry.TakeSlot(), 1000u) << "slots are used again";
 }
 

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "mvcc/row/garbage.h"
+
+#include "mvcc/row/row_header.h"
+
+namespace rowan {
+
+bool IsSeenByAll(const TxnManager& manager, TxnId writer) {
+  if (writer == kNoTxn) return true;
+  const TxnId low = manager.VisibleToAll();
+  if (writer < low) return true;
+  // The horizon is published before purge acts on it, and both look under the same leaf latch, so
+  // "not below the horizon" here means that purge has yet to come.
+  return manager.IsVisible({low, TxnId(kTxnIdLimit), manager.PurgeHorizon()}, writer, kNoTxn);
+}
+
+bool IsGarbageRow(void* txn_manager, Bytes /*key*/, Bytes value) {
+  ClusteredHeader header;
+  Bytes row;
+  if (!ParseClustered(value, &header, &row) || !header.deleted) return false;
+  return IsSeenByAll(*static_cast<TxnManager*>(txn_manager), header.txn);
+}
+
+bool IsGarbageEntry(void* txn_manager, Bytes /*key*/, Bytes value) {
+  SecondaryHeader header;
+  Bytes payload;
+  if (!ParseSecondary(value, &header, &payload) || header.deleter == kNoTxn) return false;
+  return IsSeenByAll(*static_cast<TxnManager*>(txn_manager), header.deleter);
+}
+
+}  // namespace rowan

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// What nobody can see any more, now or later: the rule by which writers clean leaves, and by which
+// rollback removes what purge may have passed already. Thread safety: all functions.
+#pragma once
+
+#include "base/bytes.h"
+#include "base/ids.h"
+#include "mvcc/txn_manager.h"
+
+namespace rowan {
+
+/// True when every snapshot, present or future, sees what committed transaction `writer` did; its
+/// undo may be purged already. Exact with respect to purge: when this is false, purge has not yet
+/// been where `writer` deleted something, and will come. False for active transactions.
+bool IsSeenByAll(const TxnManager& manager, TxnId writer);
+
+/// LeafCleaner rules (context = TxnManager): rows and entries nobody can see any more.
+bool IsGarbageRow(void* txn_manager, Bytes key, Bytes value);
+bool IsGarbageEntry(void* txn_manager, Bytes key, Bytes value);
+
+}  // namespace rowan
