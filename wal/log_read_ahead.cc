@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "wal/log_read_ahead.h"
+
+#include <cstring>
+#include <utility>
+
+namespace rowan {
+namespace {
+
+/// Read before the thread starts: that takes some milliseconds, as starting it may.
+constexpr size_t kWithoutThreadBytes = size_t{4} << 20;
+constexpr size_t kBatchBytes = size_t{512} << 10;
+constexpr size_t kBatches = 8;
+
+}  // namespace
+
+LogReadAhead::~LogReadAhead() {
+  if (!thread_.joinable()) return;
+  {
+    const std::lock_guard guard(mutex_);
+    stop_ = true;
+  }
+  changed_.notify_all();
+  thread_.join();
+}
+
+Status LogReadAhead::Next(LogReader::Group* group) {
+  if (current_ == nullptr) {
+    if (read_bytes_ < kWithoutThreadBytes) {
+      const Status status = reader_->Next(group);
+      if (status.ok()) read_bytes_ += group->bytes.size();
+      return status;
+    }
+    for (size_t i = 0; i < kBatches; ++i) empty_.push_back(std::make_unique<Batch>());
+    thread_ = std::thread([this] { Run(); });
+    Take();
+  }
+  while (next_group_ == current_->groups.size()) {
+    if (!current_->status.ok()) return current_->status;
+    Take();
+  }
+  *group = current_->groups[next_group_++];
+  return Status::Ok();
+}
+
+void LogReadAhead::Take() {
+  std::unique_lock guard(mutex_);
+  if (current_ != nullptr) empty_.push_back(std::move(current_));
+  changed_.notify_all();
+  changed_.wait(guard, [this] { return !ready_.empty(); });
+  current_ = std::move(ready_.front());
+  ready_.pop_front();
+  next_group_ = 0;
+}
+
+void LogReadAhead::Run() {
+  for (bool more = true; more;) {
+    std::unique_ptr<Batch> batch;
+    {
+      std::unique_lock guard(mutex_);
+      changed_.wait(guard, [this] { return stop_ || !empty_.empty(); });
+      if (stop_) return;
+      batch = std::move(empty_.back());
+      empty_.pop_back();
+    }
+    Fill(batch.get());
+    more = batch->status.ok();
+    const std::lock_guard guard(mutex_);
+    ready_.push_back(std::move(batch));
+    changed_.notify_all();
+  }
+}
+
+void LogReadAhead::MakeRoom(Batch* batch, size_t size_bytes) {
+  // A batch is filled beyond kBatchBytes by its last group only.
+  const size_t capacity = batch->used + size_bytes + kBatchBytes;
+  std::unique_ptr<std::byte[]> larger = std::make_unique_for_overwrite<std::byte[]>(capacity);
+  if (batch->used > 0) std::memcpy(larger.get(), batch->bytes.get(), batch->used);
+  for (LogReader::Group& group : batch->groups) {
+    group.bytes = {larger.get() + (group.bytes.data() - batch->bytes.get()), group.bytes.size()};
+  }
+  batch->bytes = std::move(larger);
+  batch->capacity = capacity;
+}
+
+void LogReadAhead::Fill(Batch* batch) {
+  batch->used = 0;
+  batch->groups.clear();
+  do {
+    LogReader::Group group;
+    batch->status = reader_->Next(&group);
+    if (!batch->status.ok()) return;
+    const size_t size_bytes = group.bytes.size();
+    if (batch->capacity - batch->used < size_bytes) MakeRoom(batch, size_bytes);
+    std::byte* copy = batch->bytes.get() + batch->used;
+    std::memcpy(copy, group.bytes.data(), size_bytes);
+    batch->used += size_bytes;
+    batch->groups.push_back({group.start, group.end, {copy, size_bytes}});
+  } while (batch->used < kBatchBytes);
+}
+
+}  // namespace rowan

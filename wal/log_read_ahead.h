@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// LogReadAhead: the groups that a LogReader finds, read and checked by a second thread, which is
+// some mebibytes ahead of whoever takes them. A short log is read without it.
+// Thread safety: one thread, which leaves the reader alone until it has seen the end.
+#pragma once
+
+#include <condition_variable>
+#include <cstddef>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "base/status.h"
+#include "wal/log_reader.h"
+
+namespace rowan {
+
+class LogReadAhead {
+ public:
+  /// The reader outlives it.
+  explicit LogReadAhead(LogReader* reader) : reader_(reader) {}
+  ~LogReadAhead();
+
+  /// As LogReader::Next.
+  Status Next(LogReader::Group* group);
+
+ private:
+  /// Copies of groups that follow each other.
+  struct Batch {
+    std::unique_ptr<std::byte[]> bytes;
+    size_t capacity = 0;
+    size_t used = 0;
+    std::vector<LogReader::Group> groups;
+    Status status;  ///< of what comes behind them
+  };
+
+  void Run();
+  void Fill(Batch* batch);
+  static void MakeRoom(Batch* batch, size_t size_bytes);
+  /// The next batch becomes the current one.
+  void Take();
+
+  LogReader* const reader_;
+  size_t read_bytes_ = 0;  ///< without the thread
+  std::unique_ptr<Batch> current_;
+  size_t next_group_ = 0;  ///< of current_
+  std::thread thread_;
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<std::unique_ptr<Batch>> ready_;  // guarded by mutex_, as all below
+  std::vector<std::unique_ptr<Batch>> empty_;
+  bool stop_ = false;
+};
+
+}  // namespace rowan
