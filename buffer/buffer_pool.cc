@@ -166,7 +166,8 @@ Status BufferPool::Impl::ReadAndRedo(Frame* frame, PageId id, FixHint hint) {
     if (!status.ok() && !page->fresh) return status;
     anew = !status.ok();
   }
-  if (redo.Apply(page, frame, anew).ok()) return Status::Ok();
+  const Status status = redo.Apply(page, frame, anew);
+  if (status.ok() || status.Is(Code::kStopped)) return status;
   return Damaged(id, hint, "the redo log does not fit it");
 }
 

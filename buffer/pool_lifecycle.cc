@@ -311,11 +311,12 @@ bool BufferPool::IsResident(PageId id) const {
 
 void BufferPool::EndRedo() {
   PoolCore& core = impl_->core;
+  // Nobody begins a use any more, and who looks at it now is waited for: a checkpoint would take
+  // the log away that is read there.
+  core.backlog.store(nullptr, std::memory_order_seq_cst);
+  { const std::unique_lock guard(core.backlog_mutex); }
   core.versions.EndRedo();
   impl_->checkpointer.EndRedo();
-  // First, so that nobody begins a use any more: waited for is only who looks at it now.
-  core.backlog.store(nullptr, std::memory_order_seq_cst);
-  const std::unique_lock guard(core.backlog_mutex);
 }
 
 Status BufferPool::CheckPageVersions(SpaceId space) {

@@ -13,21 +13,62 @@ namespace rowan {
 namespace {
 
 constexpr size_t kCapacityMin = 64;
-constexpr size_t kBlockBytes = size_t{1} << 20;
+constexpr uint32_t kUnitBytes = sizeof(uint64_t);
+/// A small backlog takes little; later blocks are larger than its directory's pages.
+constexpr uint32_t kBlockUnits = (uint32_t{64} << 10) / kUnitBytes;
+/// Chunks grow with the list, so that what a list leaves empty stays in proportion.
+constexpr uint32_t kChunkBytesMin = 16;
+constexpr uint32_t kChunkBytesMax = 64;
+/// Groups that one page's records are read from in one go.
+constexpr size_t kSliceGroups = 8192;
 
 }  // namespace
 
-/// The body follows.
-struct RedoBacklog::Record {
-  Record* previous;  ///< the page's record before this one
-  uint64_t group_end;
-  uint32_t body_bytes;
-  RecordType type;
-  uint8_t version;
+struct RedoBacklog::Chunk {
+  uint32_t next;
+  uint8_t capacity;  ///< of `bytes`, which lie behind the header
+  uint8_t used;
 
-  [[nodiscard]] Bytes body() const {
-    return {reinterpret_cast<const std::byte*>(this + 1), body_bytes};
+  static constexpr uint32_t kHeaderBytes = 6;
+  static_assert(kChunkBytesMax - kHeaderBytes <= UINT8_MAX);
+  static_assert(kChunkBytesMin - kHeaderBytes >= kVarintBytesMax);
+  [[nodiscard]] std::byte* bytes() { return reinterpret_cast<std::byte*>(this) + kHeaderBytes; }
+  [[nodiscard]] const std::byte* bytes() const {
+    return reinterpret_cast<const std::byte*>(this) + kHeaderBytes;
   }
+};
+
+/// Walks a list.
+class RedoBacklog::ListCursor {
+ public:
+  /// `list`: the page's, as it was found pending.
+  ListCursor(const RedoBacklog* backlog, const Page& page, uint32_t list)
+      : backlog_(backlog),
+        chunk_(backlog->ChunkAt(list)),
+        position_(page.start) {}
+
+  /// False at the end.
+  bool Next(Lsn* group_start) {
+    while (at_ == chunk_->used) {
+      if (chunk_->next == 0) return false;
+      chunk_ = backlog_->ChunkAt(chunk_->next);
+      at_ = 0;
+    }
+    uint64_t distance = 0;
+    const std::byte* next =
+        GetVarint(chunk_->bytes() + at_, chunk_->bytes() + chunk_->used, &distance);
+    ROWAN_CHECK(next != nullptr);
+    at_ = static_cast<size_t>(next - chunk_->bytes());
+    position_ += distance;
+    *group_start = Lsn(position_);
+    return true;
+  }
+
+ private:
+  const RedoBacklog* const backlog_;
+  const Chunk* chunk_;
+  size_t at_ = 0;
+  uint64_t position_;
 };
 
 RedoBacklog::RedoBacklog() { Clear(); }
@@ -38,12 +79,19 @@ void RedoBacklog::Clear() {
   pages_ = std::make_unique<Page[]>(capacity_);
   used_ = 0;
   blocks_.clear();
-  block_used_ = kBlockBytes;
-  record_bytes_ = 0;
+  chunk_next_ = 0;
+}
+
+uint64_t RedoBacklog::MemoryBytes() const {
+  return uint64_t{chunk_next_} * kUnitBytes + capacity_ * sizeof(Page);
+}
+
+size_t RedoBacklog::FirstSlotOf(uint64_t key) const {
+  return (key * 0x9E3779B97F4A7C15) >> (64 - std::countr_zero(capacity_));
 }
 
 size_t RedoBacklog::SlotOf(uint64_t key) const {
-  size_t slot = (key * 0x9E3779B97F4A7C15) >> (64 - std::countr_zero(capacity_));
+  size_t slot = FirstSlotOf(key);
   while (pages_[slot].key != 0 && pages_[slot].key != key) slot = (slot + 1) & (capacity_ - 1);
   return slot;
 }
@@ -52,51 +100,95 @@ void RedoBacklog::Add(const RecordView& record, Lsn group_start, Lsn group_end) 
   const uint64_t key = record.page.Packed();
   ROWAN_DCHECK(key != 0);
   Arrival& place = arrivals_[next_arrival_++ % kArrivals];
-  if (place.record != nullptr) Link(place);
-  place = {Copy(record, group_end), key, group_start.value(),
-           FindRedo(record.type, record.version)->initialises_page};
-  const size_t slot = (key * 0x9E3779B97F4A7C15) >> (64 - std::countr_zero(capacity_));
-  __builtin_prefetch(&pages_[slot], 1);
+  if (place.key != 0) Link(place);
+  place = {.key = key,
+           .start = group_start.value(),
+           .group_bytes = static_cast<uint32_t>(group_end.value() - group_start.value()),
+           .record_bytes =
+               static_cast<uint32_t>(RedoPortion::kOverheadBytes + record.body.size()),
+           .fresh = FindRedo(record.type, record.version)->initialises_page};
+  __builtin_prefetch(&pages_[FirstSlotOf(key)], 1);
+  PrefetchTail(arrivals_[(next_arrival_ + kArrivals / 2) % kArrivals].key);
+}
+
+void RedoBacklog::PrefetchTail(uint64_t key) const {
+  const Page& page = pages_[FirstSlotOf(key)];
+  if (page.key != key || key == 0) return;
+  const std::byte* chunk = reinterpret_cast<const std::byte*>(ChunkAt(page.tail));
+  __builtin_prefetch(chunk, 1);
+  __builtin_prefetch(chunk + kChunkBytesMax - 1, 1);
 }
 
 void RedoBacklog::Finish() {
   for (size_t i = 0; i < kArrivals; ++i) {
     Arrival& place = arrivals_[next_arrival_++ % kArrivals];
-    if (place.record != nullptr) Link(place);
+    if (place.key != 0) Link(place);
     place = Arrival();
   }
 }
 
-RedoBacklog::Record* RedoBacklog::Copy(const RecordView& record, Lsn group_end) {
-  const size_t bytes = (sizeof(Record) + record.body.size() + alignof(Record) - 1) /
-                       alignof(Record) * alignof(Record);
-  if (bytes > kBlockBytes - block_used_) {
-    // A block may be short of its end by one record; only page images make that much.
-    blocks_.push_back(std::make_unique_for_overwrite<std::byte[]>(std::max(bytes, kBlockBytes)));
-    block_used_ = 0;
-  }
-  std::byte* place = blocks_.back().get() + block_used_;
-  block_used_ = std::min(block_used_ + bytes, kBlockBytes);
-  record_bytes_ += bytes;
-  auto* copy = new (place) Record{nullptr, group_end.value(),
-                                  static_cast<uint32_t>(record.body.size()), record.type,
-                                  record.version};
-  if (!record.body.empty()) std::memcpy(copy + 1, record.body.data(), record.body.size());
-  return copy;
-}
-
 void RedoBacklog::Link(const Arrival& arrival) {
-  if (2 * (used_ + 1) > capacity_) Enlarge();
+  if (4 * (used_ + 1) > 3 * capacity_) Enlarge();
   Page& page = pages_[SlotOf(arrival.key)];
-  if (page.key == 0) {
+  const bool first = page.key == 0;
+  if (first) {
     page.key = arrival.key;
-    page.start = arrival.start;
+    page.start = page.newest = arrival.start;
+    page.tail = AddChunk(kChunkBytesMin);
+    page.list.store(page.tail, std::memory_order_relaxed);
     ++used_;
   }
-  Record* newest = page.newest.load(std::memory_order_relaxed);
-  page.fresh = arrival.fresh || (page.fresh && newest != nullptr);
-  arrival.record->previous = arrival.fresh ? nullptr : newest;
-  page.newest.store(arrival.record, std::memory_order_relaxed);
+  if (arrival.fresh && !first) {
+    // The list begins anew. What its other chunks take stays lost until Clear.
+    page.tail = page.list.load(std::memory_order_relaxed);
+    ChunkAt(page.tail)->next = 0;
+    ChunkAt(page.tail)->used = 0;
+    page.newest = page.start;
+    page.record_bytes = 0;
+  }
+  if (first || arrival.fresh) page.fresh = arrival.fresh ? 1 : 0;
+  const bool empty = first || arrival.fresh;
+  if (empty || page.newest != arrival.start) Append(&page, arrival.start - page.newest);
+  page.newest = arrival.start;
+  page.newest_bytes = arrival.group_bytes & 0x7fffffff;
+  page.record_bytes += std::min(arrival.record_bytes, UINT32_MAX - page.record_bytes);
+}
+
+void RedoBacklog::Append(Page* page, uint64_t distance) {
+  std::array<std::byte, kVarintBytesMax> bytes;
+  const size_t count = static_cast<size_t>(PutVarint(bytes.data(), distance) - bytes.data());
+  Chunk* chunk = ChunkAt(page->tail);
+  if (count > static_cast<size_t>(chunk->capacity - chunk->used)) {
+    const uint32_t before = chunk->capacity + Chunk::kHeaderBytes;
+    const uint32_t wanted = (before + before / 2) / kUnitBytes * kUnitBytes;
+    page->tail = chunk->next = AddChunk(std::min(wanted, kChunkBytesMax));
+    chunk = ChunkAt(page->tail);
+  }
+  std::memcpy(chunk->bytes() + chunk->used, bytes.data(), count);
+  chunk->used = static_cast<uint8_t>(chunk->used + count);
+}
+
+uint32_t RedoBacklog::AddChunk(uint32_t bytes) {
+  const uint32_t units = bytes / kUnitBytes;
+  // Place 0 stands for none, so the first unit stays free.
+  if (chunk_next_ == 0) chunk_next_ = 1;
+  if (chunk_next_ % kBlockUnits + units > kBlockUnits) {
+    chunk_next_ = (chunk_next_ / kBlockUnits + 1) * kBlockUnits;
+  }
+  if (chunk_next_ / kBlockUnits == blocks_.size()) {
+    blocks_.push_back(std::make_unique_for_overwrite<uint64_t[]>(kBlockUnits));
+  }
+  const uint32_t place = chunk_next_;
+  chunk_next_ += units;
+  auto* chunk = new (blocks_.back().get() + place % kBlockUnits) Chunk;
+  chunk->next = 0;
+  chunk->capacity = static_cast<uint8_t>(bytes - Chunk::kHeaderBytes);
+  chunk->used = 0;
+  return place;
+}
+
+RedoBacklog::Chunk* RedoBacklog::ChunkAt(uint32_t place) const {
+  return reinterpret_cast<Chunk*>(blocks_[place / kBlockUnits].get() + place % kBlockUnits);
 }
 
 void RedoBacklog::Enlarge() {
@@ -109,8 +201,12 @@ void RedoBacklog::Enlarge() {
     Page& page = pages_[SlotOf(old[i].key)];
     page.key = old[i].key;
     page.start = old[i].start;
+    page.newest = old[i].newest;
+    page.list.store(old[i].list.load(std::memory_order_relaxed), std::memory_order_relaxed);
+    page.tail = old[i].tail;
+    page.record_bytes = old[i].record_bytes;
+    page.newest_bytes = old[i].newest_bytes;
     page.fresh = old[i].fresh;
-    page.newest.store(old[i].newest.load(std::memory_order_relaxed), std::memory_order_relaxed);
   }
 }
 
@@ -129,27 +225,61 @@ RedoBacklog::Page* RedoBacklog::Find(uint64_t key) const {
   return page.key == key && page.pending() ? &page : nullptr;
 }
 
-Lsn RedoBacklog::EndOf(const Page& page) {
-  return Lsn(page.newest.load(std::memory_order_acquire)->group_end);
+Result<std::unique_ptr<RedoPortion>> RedoBacklog::Gather(std::span<const uint64_t> keys,
+                                                         uint64_t bytes_max) const {
+  ROWAN_CHECK(log_ != nullptr);
+  auto portion = std::make_unique<RedoPortion>(log_);
+  uint64_t bytes = 0;
+  for (const uint64_t key : keys.first(std::min(keys.size(), RedoPortion::kPagesMax))) {
+    const Page& page = pages_[SlotOf(key)];
+    const uint32_t list = page.list.load(std::memory_order_acquire);
+    if (page.key != key || list == 0 || bytes + page.record_bytes > bytes_max) continue;
+    bytes += page.record_bytes;
+    portion->AddPage(key);
+    ListCursor cursor(this, page, list);
+    for (Lsn start; cursor.Next(&start);) portion->Want(start);
+  }
+  const Status status = portion->Read();
+  if (!status.ok()) return status;
+  return portion;
 }
 
-Status RedoBacklog::Apply(const Page& page, MutableBytes bytes) {
-  std::vector<const Record*> records;
-  const Record* const newest = page.newest.load(std::memory_order_acquire);
-  for (const Record* record = newest; record != nullptr; record = record->previous) {
-    records.push_back(record);
-  }
+Status RedoBacklog::Apply(const Page& page, MutableBytes bytes, const RedoPortion* portion) {
   const PageId id = PageId::Unpack(page.key);
+  const RedoPortion::Record* first = nullptr;
+  if (portion != nullptr && portion->Find(page.key, &first)) return ApplyRecords(id, first, bytes);
+  ROWAN_CHECK(log_ != nullptr);
+  ListCursor cursor(this, page, page.list.load(std::memory_order_acquire));
+  Lsn start;
+  for (bool more = cursor.Next(&start); more;) {
+    RedoPortion slice(log_);
+    slice.AddPage(page.key);
+    for (size_t groups = 0; more && groups < kSliceGroups; more = cursor.Next(&start)) {
+      // Groups do not overlap: one that starts below the page's LSN ends there at the latest.
+      if (start < PageLsnOf(bytes.data())) continue;
+      slice.Want(start);
+      ++groups;
+    }
+    Status status = slice.Read();
+    if (status.ok() && slice.Find(page.key, &first)) status = ApplyRecords(id, first, bytes);
+    if (!status.ok()) return status;
+  }
+  return Status::Ok();
+}
+
+Status RedoBacklog::ApplyRecords(PageId id, const RedoPortion::Record* first, MutableBytes bytes) {
   const uint64_t lsn = PageLsnOf(bytes.data()).value();
   uint64_t applied = 0;
-  for (auto record = records.rbegin(); record != records.rend(); ++record) {
-    if ((*record)->group_end <= lsn) continue;
-    const RedoEntry* entry = FindRedo((*record)->type, (*record)->version);
-    const Status status = entry->apply(id, bytes, (*record)->body());
+  uint64_t end = lsn;
+  for (const RedoPortion::Record* record = first; record != nullptr; record = record->next) {
+    if (record->group_end <= lsn) continue;
+    const RedoEntry* entry = FindRedo(record->type, record->version);
+    const Status status = entry->apply(id, bytes, record->body());
     if (!status.ok()) return status;
+    end = record->group_end;
     ++applied;
   }
-  if (applied != 0) SetPageLsn(bytes.data(), Lsn(newest->group_end));
+  if (applied != 0) SetPageLsn(bytes.data(), Lsn(end));
   records_applied_.fetch_add(applied, std::memory_order_relaxed);
   return Status::Ok();
 }

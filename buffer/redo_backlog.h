@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// RedoBacklog: what pages still lack of the redo log, as a list of records per page. One pass over
-// the log fills it; whoever brings a page into the pool applies its list first (PoolCore::backlog).
-// Every record concerns one page, so pages are brought up to date independently of each other, in
-// any order and by any number of threads.
+// RedoBacklog: what pages still lack of the redo log, as a list per page of the groups that change
+// it. One pass over the log fills it; whoever brings a page into the pool applies its list first
+// (PoolCore::backlog). Lists only say where in the log the groups are, a byte or a few each, so
+// that those of a long log fit into little memory; the records are read from the log, which is
+// still there, when they are applied: many pages' together (RedoPortion), or one page's.
+// Redo of a page looks at no other page, so pages are brought up to date independently of each
+// other, in any order and by any number of threads.
 //
 // Invariants:
 //   - a list is in log order and reaches from the page's first record in the stretch of the log
@@ -10,85 +13,111 @@
 //   - a page in the pool has no list: it was applied when the page came in. Exclusive use of a list
 //     follows from that: its thread holds the latch of the frame that the page is coming into;
 //   - a page with a list counts as dirty since the first record, whether it lacks any or not: see
-//     engine/recovery.h.
-// Thread safety: Add, Finish and Clear by one thread while nobody else uses it; after Finish the
-// rest from any thread, Apply and Remove of a page by the holder of its frame.
+//     engine/recovery.h;
+//   - no checkpoint is published before all lists are applied, so the log keeps what they name.
+// A list: chunks of varints, each the distance of a group's start from the one before, the first
+// from `start`.
+// Thread safety: Add, Finish, SetLog and Clear by one thread while nobody else uses it; after
+// Finish the rest from any thread, Apply and Remove of a page by the holder of its frame.
 #pragma once
 
 #include <array>
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "base/bytes.h"
 #include "base/ids.h"
 #include "base/status.h"
+#include "buffer/redo_portion.h"
 #include "wal/group.h"
+#include "wal/log_groups.h"
 
 namespace rowan {
 
 class RedoBacklog {
  public:
-  struct Record;
   struct Page {
-    uint64_t key = 0;    ///< PageId::Packed; 0: the slot is free
-    uint64_t start = 0;  ///< of the first group that mentions the page
-    std::atomic<Record*> newest{nullptr};  ///< null once the list is applied or not needed any more
-    bool fresh = false;  ///< the first record initialises the page: nothing need be read
+    uint64_t key = 0;     ///< PageId::Packed; 0: the slot is free
+    uint64_t start = 0;   ///< of the first group that mentions the page
+    uint64_t newest = 0;  ///< start of the last group in the list
+    /// First chunk of the list; 0 once the list is applied or not needed any more.
+    std::atomic<uint32_t> list{0};
+    uint32_t tail = 0;    ///< last chunk
+    uint32_t record_bytes = 0;       ///< that RedoPortion needs for the list; UINT32_MAX: or more
+    uint32_t newest_bytes : 31 = 0;  ///< of the last group
+    uint32_t fresh : 1 = 0;          ///< the first record initialises the page: it need not be read
 
-    [[nodiscard]] bool pending() const { return newest.load(std::memory_order_acquire) != nullptr; }
+    [[nodiscard]] bool pending() const { return list.load(std::memory_order_acquire) != 0; }
   };
 
   RedoBacklog();
   ~RedoBacklog();
 
   // --- gathering ---
-  /// Copies the record of a group. REQUIRES: FindRedo knows its type and version, and it names a
-  /// page.
+  /// REQUIRES: FindRedo knows the record's type and version, and it names a page.
   void Add(const RecordView& record, Lsn group_start, Lsn group_end);
   void Finish();
   void Clear();
-  /// Of records and their directory.
-  [[nodiscard]] uint64_t MemoryBytes() const { return record_bytes_ + capacity_ * sizeof(Page); }
+  /// Of lists and their directory.
+  [[nodiscard]] uint64_t MemoryBytes() const;
 
   // --- redoing ---
+  /// Where the groups are; outlives what is done here.
+  void SetLog(const LogGroups* log) { log_ = log; }
   /// The pages with lists, in the order in which they lie on disk.
   [[nodiscard]] std::vector<uint64_t> PendingPages() const;
   /// nullptr when nothing of the page is pending.
   [[nodiscard]] Page* Find(uint64_t key) const;
   /// Of the newest group that has a record in the list.
-  [[nodiscard]] static Lsn EndOf(const Page& page);
+  [[nodiscard]] static Lsn EndOf(const Page& page) {
+    return Lsn(page.newest + page.newest_bytes);
+  }
+  /// Gathers the records of `keys`, which are sorted. Left out is what does not fit into
+  /// `bytes_max`: Apply reads that by itself. kStopped: the log cannot be read (logged).
+  Result<std::unique_ptr<RedoPortion>> Gather(std::span<const uint64_t> keys,
+                                              uint64_t bytes_max) const;
   /// Applies what the page lacks of the list by its LSN, and stamps its LSN: the page as it was
   /// read, or zero bytes if `page.fresh`. After a failure the bytes are of no use: part of a group
-  /// may have been applied.
-  Status Apply(const Page& page, MutableBytes bytes);
-  void Remove(Page* page) { page->newest.store(nullptr, std::memory_order_release); }
+  /// may have been applied. kStopped: the log cannot be read (logged), which says nothing about the
+  /// page. `portion`: may have the page's records; null: read from the log.
+  Status Apply(const Page& page, MutableBytes bytes, const RedoPortion* portion = nullptr);
+  void Remove(Page* page) { page->list.store(0, std::memory_order_release); }
   [[nodiscard]] uint64_t records_applied() const {
     return records_applied_.load(std::memory_order_relaxed);
   }
 
  private:
-  /// Records whose page is not looked up yet: its slot is on the way into the cache meanwhile.
+  /// A record whose page is not looked up yet: its slot is on the way into the cache meanwhile.
   struct Arrival {
-    Record* record = nullptr;
     uint64_t key = 0;
     uint64_t start = 0;
+    uint32_t group_bytes = 0;
+    uint32_t record_bytes = 0;
     bool fresh = false;
   };
   static constexpr size_t kArrivals = 16;
+  struct Chunk;
+  class ListCursor;
 
-  Record* Copy(const RecordView& record, Lsn group_end);
   void Link(const Arrival& arrival);
+  void Append(Page* page, uint64_t distance);
+  uint32_t AddChunk(uint32_t bytes);
+  [[nodiscard]] Chunk* ChunkAt(uint32_t place) const;
   void Enlarge();
+  [[nodiscard]] size_t FirstSlotOf(uint64_t key) const;
   [[nodiscard]] size_t SlotOf(uint64_t key) const;
+  void PrefetchTail(uint64_t key) const;
+  Status ApplyRecords(PageId id, const RedoPortion::Record* first, MutableBytes bytes);
 
-  std::unique_ptr<Page[]> pages_;  ///< hash table, linear probing, at most half full
+  const LogGroups* log_ = nullptr;
+  std::unique_ptr<Page[]> pages_;  ///< hash table, linear probing, at most three quarters full
   size_t capacity_ = 0;            ///< a power of two
   size_t used_ = 0;
-  std::vector<std::unique_ptr<std::byte[]>> blocks_;
-  size_t block_used_ = 0;  ///< of the last block
-  uint64_t record_bytes_ = 0;
+  std::vector<std::unique_ptr<uint64_t[]>> blocks_;  ///< of chunks
+  uint32_t chunk_next_ = 0;  ///< in units of eight bytes through all blocks
   std::array<Arrival, kArrivals> arrivals_;
   size_t next_arrival_ = 0;
   std::atomic<uint64_t> records_applied_{0};

@@ -4,7 +4,9 @@
 #pragma once
 
 #include <cstring>
+#include <memory>
 #include <shared_mutex>
+#include <span>
 
 #include "buffer/pool_core.h"
 #include "buffer/redo_backlog.h"
@@ -31,12 +33,15 @@ class RedoUse {
   }
 
   /// Brings the page in an exclusively latched frame up to date, from what was read or, if `anew`,
-  /// from nothing. After a failure its bytes are of no use, and its records stay.
-  Status Apply(RedoBacklog::Page* page, Frame* frame, bool anew) const {
+  /// from nothing. After a failure its bytes are of no use, and its records stay. kStopped: the log
+  /// could not be read, which stops the engine: no page may be taken for damaged or lacking nothing
+  /// because of it, and no checkpoint takes the log away.
+  Status Apply(RedoBacklog::Page* page, Frame* frame, bool anew,
+               const RedoPortion* portion = nullptr) const {
     const MutableBytes bytes = core_->PageOf(frame);
     if (anew) std::memset(bytes.data(), 0, bytes.size());
-    const Status status = backlog_->Apply(*page, bytes);
-    if (!status.ok()) return status;
+    const Status status = backlog_->Apply(*page, bytes, portion);
+    if (!status.ok()) return StoppedIfLogFailed(status);
     core_->MarkDirty(frame, page->start);
     backlog_->Remove(page);
     return Status::Ok();
@@ -44,7 +49,20 @@ class RedoUse {
 
   void Remove(RedoBacklog::Page* page) const { backlog_->Remove(page); }
 
+  /// See RedoBacklog::Gather; null if there is no backlog any more. kStopped as Apply.
+  Result<std::unique_ptr<RedoPortion>> Gather(std::span<const uint64_t> keys,
+                                              uint64_t bytes_max) const {
+    if (backlog_ == nullptr) return std::unique_ptr<RedoPortion>();
+    Result<std::unique_ptr<RedoPortion>> portion = backlog_->Gather(keys, bytes_max);
+    if (!portion.ok()) return StoppedIfLogFailed(portion.status());
+    return portion;
+  }
+
  private:
+  [[nodiscard]] Status StoppedIfLogFailed(const Status& status) const {
+    return status.Is(Code::kStopped) ? core_->StopEngine("redo needs the log", status) : status;
+  }
+
   PoolCore* const core_;
   std::shared_lock<std::shared_mutex> lock_;
   RedoBacklog* backlog_ = nullptr;

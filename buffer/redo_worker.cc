@@ -28,8 +28,12 @@ struct RedoWorker::Impl {
   };
   enum class Begun { kDone, kLoading, kLater, kNoFrame };
 
-  Impl(BufferPool* buffer_pool, BufferPool::Impl* pool_impl, uint32_t workers)
-      : pool(buffer_pool), parts(pool_impl), core(&pool_impl->core), worker_count(workers) {}
+  Impl(BufferPool* buffer_pool, BufferPool::Impl* pool_impl, uint32_t workers, uint64_t bytes_max)
+      : pool(buffer_pool),
+        parts(pool_impl),
+        core(&pool_impl->core),
+        worker_count(workers),
+        gathered_bytes_max(bytes_max) {}
 
   [[nodiscard]] size_t LoadsMax() const;
   Begun Begin(uint64_t key, std::vector<Failure>* failures);
@@ -42,13 +46,15 @@ struct RedoWorker::Impl {
   BufferPool::Impl* const parts;
   PoolCore* const core;
   const uint32_t worker_count;
+  const uint64_t gathered_bytes_max;
+  std::unique_ptr<RedoPortion> portion;  ///< of the pages of this Run
   std::unique_ptr<WriteBatch> batch;
   std::vector<Load> loads;
   std::vector<uint64_t> later;  ///< one by one, when no frame is held
 };
 
-RedoWorker::RedoWorker(BufferPool* pool, uint32_t workers)
-    : impl_(std::make_unique<Impl>(pool, pool->impl(), workers)) {}
+RedoWorker::RedoWorker(BufferPool* pool, uint32_t workers, uint64_t gathered_bytes_max)
+    : impl_(std::make_unique<Impl>(pool, pool->impl(), workers, gathered_bytes_max)) {}
 RedoWorker::~RedoWorker() = default;
 
 size_t RedoWorker::Impl::LoadsMax() const {
@@ -65,6 +71,11 @@ Status RedoWorker::Run(std::span<const uint64_t> pages, std::vector<Failure>* fa
     if (!made.ok()) return made.status();
     impl.batch = std::move(made).value();
   }
+  impl.portion.reset();  // its memory first
+  Result<std::unique_ptr<RedoPortion>> portion =
+      RedoUse(impl.core).Gather(pages, impl.gathered_bytes_max);
+  if (!portion.ok()) return portion.status();
+  impl.portion = std::move(portion).value();
   const size_t loads_max = impl.LoadsMax();
   for (size_t next = 0; next < pages.size();) {
     while (next < pages.size() && impl.loads.size() < loads_max) {
@@ -105,7 +116,7 @@ RedoWorker::Impl::Begun RedoWorker::Impl::Begin(uint64_t key, std::vector<Failur
     core->Drop(frame);
     return Begun::kDone;
   }
-  if (!use.Apply(page, frame, true).ok()) {
+  if (!use.Apply(page, frame, true, portion.get()).ok()) {
     core->Drop(frame);
     return Begun::kLater;
   }
@@ -140,7 +151,7 @@ void RedoWorker::Impl::FinishLoads() {
     RedoBacklog::Page* page = use.Find(load.key);
     const PageId id = PageId::Unpack(load.key);
     if (!all_read || page == nullptr || !core->Judge(core->PageOf(load.frame), id).empty() ||
-        !use.Apply(page, load.frame, false).ok()) {
+        !use.Apply(page, load.frame, false, portion.get()).ok()) {
       core->Drop(load.frame);
       later.push_back(load.key);
       continue;
@@ -165,7 +176,7 @@ Status RedoWorker::Impl::RedoPage(uint64_t key) {
   const RedoUse use(core);
   RedoBacklog::Page* page = use.Find(key);
   if (page == nullptr) return Status::Ok();
-  const Status status = use.Apply(page, guard->frame(), use.MakesAnew(*page));
+  const Status status = use.Apply(page, guard->frame(), use.MakesAnew(*page), portion.get());
   // Half of a group must not reach the disk: under its LSN it would look whole to the next start.
   if (!status.ok()) pool->Discard(std::move(guard).value());
   return status;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// RedoWorker: brings pages of the pool's redo backlog up to date, many at a time: their frames are
-// taken, the reads are in flight together, then each page's records are applied.
+// RedoWorker: brings pages of the pool's redo backlog up to date, many at a time: their records are
+// gathered from the log in one pass, then some pages' frames at a time are taken, the reads are in
+// flight together, and each page's records are applied.
 //
-// Invariant: while a worker holds frames that are being loaded it waits for their reads only, as
-// buffer/read_ahead.h.
+// Invariant: while a worker holds frames that are being loaded it waits for reads of them and of
+// the log only, as buffer/read_ahead.h.
 // Thread safety: a worker belongs to one thread; several work beside each other and beside sessions
 // that fix pages.
 #pragma once
@@ -20,11 +21,11 @@ namespace rowan {
 
 class RedoWorker {
  public:
-  /// Pages worth giving to one call of Run.
+  /// Pages read at the same time.
   static constexpr size_t kBatchPages = 64;
 
-  /// `workers`: how many share the pool.
-  RedoWorker(BufferPool* pool, uint32_t workers);
+  /// `workers`: how many share the pool. `gathered_bytes_max`: of records in memory, about.
+  RedoWorker(BufferPool* pool, uint32_t workers, uint64_t gathered_bytes_max);
   ~RedoWorker();
 
   /// A page that keeps its records, because they could not be applied.
@@ -34,8 +35,8 @@ class RedoWorker {
     /// kIoError: it cannot be read.
     Status status;
   };
-  /// `pages`: PageId::Packed; those without records are left alone. Adds to `failures`. Only what
-  /// ends all redo is returned: kStopped, kOutOfMemory.
+  /// `pages`: PageId::Packed, sorted; those without records are left alone. Adds to `failures`.
+  /// Only what ends all redo is returned: kStopped, kOutOfMemory.
   Status Run(std::span<const uint64_t> pages, std::vector<Failure>* failures);
 
  private:

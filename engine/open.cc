@@ -32,11 +32,13 @@ void RegisterAllRedo() {
   RegisterUndoRedo();
 }
 
-/// Records gathered take as many bytes as in the log or half more. Holding all of the log lets each
-/// page be read once; half a pool is what the pool itself does not need yet.
+/// Lists take two bytes for a record of a bulk change and up to ten for one at a random place, and
+/// some dozens a page. Where they list all of the log, nothing is redone before serving, and each
+/// page is read once; half a pool is what the pool itself does not need yet.
 RecoveryOptions RecoveryOptionsOf(const EngineOptions& options) {
   constexpr uint64_t kMemoryMin = uint64_t{16} << 20;
   constexpr uint64_t kMemoryUsual = uint64_t{256} << 20;
+  constexpr uint64_t kMemoryMax = uint64_t{16} << 30;  // what RedoBacklog can address, halved
   constexpr uint32_t kWorkersMax = 8;
   RecoveryOptions recovery;
   recovery.memory_bytes_max = options.redo_memory_bytes_max;
@@ -46,6 +48,7 @@ RecoveryOptions RecoveryOptionsOf(const EngineOptions& options) {
     const uint64_t wanted = std::max(kMemoryUsual, options.buffer_pool_bytes / 2);
     recovery.memory_bytes_max = std::max(kMemoryMin, std::min(wanted, machine / 8));
   }
+  recovery.memory_bytes_max = std::min(recovery.memory_bytes_max, kMemoryMax);
   recovery.workers = options.redo_workers;
   if (recovery.workers == 0) {
     // They wait for reads most of the time.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "engine/recovery.h"
 
+#include <algorithm>
 #include <atomic>
 #include <mutex>
 #include <set>
@@ -11,6 +12,8 @@
 #include "base/format.h"
 #include "base/logging.h"
 #include "wal/group.h"
+#include "wal/log.h"
+#include "wal/log_read_ahead.h"
 #include "wal/redo.h"
 
 namespace rowan {
@@ -20,50 +23,67 @@ namespace {
 /// Meanwhile no checkpoint is possible.
 constexpr uint32_t kUnreadableTries = 60;
 
-/// Hands the pages of a stretch to the workers, a batch at a time.
+/// Hands the pages of a stretch to the workers, a portion at a time.
 class SharedPages {
  public:
-  explicit SharedPages(std::vector<uint64_t> pages) : pages_(std::move(pages)) {}
+  /// Portions of what a worker gathers at a time. So small, too, that the workers end together.
+  SharedPages(std::vector<uint64_t> pages, const RedoBacklog& backlog, uint64_t portion_bytes_max,
+              uint32_t workers)
+      : pages_(std::move(pages)) {
+    constexpr size_t kPortionsOfAWorker = 8;
+    const size_t portion_pages_max =
+        std::max(RedoWorker::kBatchPages, pages_.size() / workers / kPortionsOfAWorker);
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < pages_.size(); ++i) {
+      const RedoBacklog::Page* page = backlog.Find(pages_[i]);
+      const uint64_t more = page == nullptr ? 0 : page->record_bytes;
+      const size_t first = ends_.empty() ? 0 : ends_.back();
+      if (i > first && (i - first == portion_pages_max || bytes + more > portion_bytes_max)) {
+        ends_.push_back(i);
+        bytes = 0;
+      }
+      bytes += more;
+    }
+    ends_.push_back(pages_.size());
+  }
 
   std::span<const uint64_t> Next() {
-    const size_t first = next_.fetch_add(RedoWorker::kBatchPages, std::memory_order_relaxed);
-    if (first >= pages_.size()) return {};
-    return std::span(pages_).subspan(first, std::min(RedoWorker::kBatchPages,
-                                                     pages_.size() - first));
+    const size_t portion = next_.fetch_add(1, std::memory_order_relaxed);
+    if (portion >= ends_.size()) return {};
+    const size_t first = portion == 0 ? 0 : ends_[portion - 1];
+    return std::span(pages_).subspan(first, ends_[portion] - first);
   }
   /// Nobody need go on.
   void Give(const Status& status) {
     std::lock_guard guard(mutex_);
     if (status_.ok()) status_ = status;
-    next_.store(pages_.size(), std::memory_order_relaxed);
+    next_.store(ends_.size(), std::memory_order_relaxed);
   }
   void Add(std::vector<RedoWorker::Failure> failures) {
     std::lock_guard guard(mutex_);
     failures_.insert(failures_.end(), failures.begin(), failures.end());
   }
-  [[nodiscard]] size_t size() const { return pages_.size(); }
   /// REQUIRES for these: the workers have ended.
   [[nodiscard]] Status status() const { return status_; }
   [[nodiscard]] const std::vector<RedoWorker::Failure>& failures() const { return failures_; }
 
  private:
   const std::vector<uint64_t> pages_;
+  std::vector<size_t> ends_;  ///< of the portions
   std::atomic<size_t> next_{0};
   std::mutex mutex_;
   Status status_;                             // guarded by mutex_
   std::vector<RedoWorker::Failure> failures_;  // guarded by mutex_
 };
 
-void Work(BufferPool* pool, uint32_t workers, const std::atomic<bool>& abandoned,
-          SharedPages* pages) {
-  RedoWorker worker(pool, workers);
+void Work(RedoWorker* worker, const std::atomic<bool>& abandoned, SharedPages* pages) {
   std::vector<RedoWorker::Failure> failures;
   for (;;) {
-    const std::span<const uint64_t> batch = pages->Next();
-    if (batch.empty()) break;
+    const std::span<const uint64_t> portion = pages->Next();
+    if (portion.empty()) break;
     const Status status = abandoned.load(std::memory_order_acquire)
                               ? Status(Code::kInterrupted, "redo is abandoned")
-                              : worker.Run(batch, &failures);
+                              : worker->Run(portion, &failures);
     if (!status.ok()) pages->Give(status);
   }
   pages->Add(std::move(failures));
@@ -75,10 +95,11 @@ Status Recovery::Scan() {
   Result<std::unique_ptr<LogReader>> reader =
       LogReader::Open(file_system_, folder_, control_, control_.checkpoint_lsn);
   if (!reader.ok()) return reader.status();
+  LogReadAhead ahead(reader->get());
   LogReader::Group group;
   Status status;
   bool gather = true;
-  while ((status = (*reader)->Next(&group)).ok()) {
+  while ((status = ahead.Next(&group)).ok()) {
     const Status scanned = ScanGroup(group, gather);
     if (!scanned.ok()) return scanned;
     if (!gather) continue;
@@ -89,6 +110,11 @@ Status Recovery::Scan() {
   backlog_.Finish();
   end_ = (*reader)->end();
   if (gather) gathered_end_ = end_;
+  Result<std::unique_ptr<LogGroups>> groups = LogGroups::Open(
+      file_system_, folder_, control_, {std::max(begin(), Log::kFirstLsn), end_});
+  if (!groups.ok()) return groups.status();
+  log_groups_ = std::move(groups).value();
+  backlog_.SetLog(log_groups_.get());
   return Status::Ok();
 }
 
@@ -144,10 +170,11 @@ Status Recovery::GatherStretch() {
       LogReader::Open(file_system_, folder_, control_, gathered_end_);
   if (!reader.ok()) return reader.status();
   backlog_.Clear();
+  LogReadAhead ahead(reader->get());
   LogReader::Group group;
   Status status;
   do {
-    status = (*reader)->Next(&group);
+    status = ahead.Next(&group);
     if (status.ok()) status = GatherGroup(group);
     if (status.ok()) gathered_end_ = group.end;
   } while (status.ok() && gathered_end_ < end_ && !Full());
@@ -211,18 +238,26 @@ Status Recovery::Finish(PageAllocator* allocator) {
   statistics_.records_applied = backlog_.records_applied();
   pool_->EndRedo();
   backlog_.Clear();
+  backlog_.SetLog(nullptr);
+  log_groups_.reset();
   finished_.store(true, std::memory_order_release);
   return status;
 }
 
 Status Recovery::RedoPages(std::vector<uint64_t> keys) {
-  SharedPages pages(std::move(keys));
-  statistics_.pages += pages.size();
+  statistics_.pages += keys.size();
+  const uint64_t memory = std::max(
+      options_.memory_bytes_max / 4,
+      options_.memory_bytes_max - std::min(options_.memory_bytes_max, backlog_.MemoryBytes()));
+  const uint64_t portion_bytes_max = memory / options_.workers;
+  SharedPages pages(std::move(keys), backlog_, portion_bytes_max, options_.workers);
+  const auto work = [&] {
+    RedoWorker worker(pool_, options_.workers, portion_bytes_max);
+    Work(&worker, abandoned_, &pages);
+  };
   std::vector<std::thread> helpers;
-  for (uint32_t i = 1; i < options_.workers; ++i) {
-    helpers.emplace_back([&] { Work(pool_, options_.workers, abandoned_, &pages); });
-  }
-  Work(pool_, options_.workers, abandoned_, &pages);
+  for (uint32_t i = 1; i < options_.workers; ++i) helpers.emplace_back(work);
+  work();
   for (std::thread& helper : helpers) helper.join();
   if (!pages.status().ok()) return pages.status();
   for (const RedoWorker::Failure& failure : pages.failures()) {

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Recovery: brings pages to the end of the log. Scan reads the log from the checkpoint to its end
-// and gathers, page by page, what pages may lack (buffer/redo_backlog.h). Redo applies what does
-// not fit into the memory allowed, stretch by stretch, and leaves the last stretch: from then on a
-// page that is used is redone first, so the instance may serve while Finish redoes the rest. No
-// checkpoint is published before Finish is through; a crash until then begins again.
+// and lists, page by page, where it has what pages may lack (buffer/redo_backlog.h). Redo applies
+// what cannot be listed in the memory allowed, stretch by stretch, and leaves the last stretch,
+// mostly the only one: from then on a page that is used is redone first, so the instance may serve
+// while Finish redoes the rest. No checkpoint is published before Finish is through, so the log
+// stays as it is; a crash until then begins again.
+//
+// The log that cannot be read again when a list is applied, or is not what Scan found, stops the
+// engine: that says nothing about pages, none is judged for it, and the next start begins again.
 //
 // A process that died left writes in the kernel that nobody synced, or whose sync failed, so that
 // the kernel takes them for clean. The pages look as if redo had nothing to do there. Whatever was
@@ -24,6 +28,7 @@
 #include <array>
 #include <atomic>
 #include <functional>
+#include <memory>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
@@ -38,12 +43,14 @@
 #include "io/space_files.h"
 #include "space/page_allocator.h"
 #include "wal/control_file.h"
+#include "wal/log_groups.h"
 #include "wal/log_reader.h"
 
 namespace rowan {
 
 struct RecoveryOptions {
-  uint64_t memory_bytes_max = uint64_t{64} << 20;  ///< of records gathered and not yet applied
+  /// Of lists of what is not yet applied, and records while they are.
+  uint64_t memory_bytes_max = uint64_t{64} << 20;
   uint32_t workers = 1;
   /// Damage of the undo space is passed over, and so are tables' files that cannot be read.
   bool force = false;
@@ -91,6 +98,7 @@ class Recovery {
   /// Called when Finish has marked a space. Set before it runs.
   void SetOnDamage(std::function<void(SpaceId)> callback) { on_damage_ = std::move(callback); }
 
+  [[nodiscard]] const RedoBacklog& backlog() const { return backlog_; }
   [[nodiscard]] const RecoveryStatistics& statistics() const { return statistics_; }
 
  private:
@@ -98,7 +106,10 @@ class Recovery {
   Status GatherGroup(const LogReader::Group& group);
   void NoteSpace(SpaceId space);
   void Gather(const RecordView& record, const LogReader::Group& group);
-  [[nodiscard]] bool Full() const { return backlog_.MemoryBytes() > options_.memory_bytes_max; }
+  /// A quarter stays for the records that are applied.
+  [[nodiscard]] bool Full() const {
+    return backlog_.MemoryBytes() > options_.memory_bytes_max / 4 * 3;
+  }
   /// From where the last stretch ended.
   Status GatherStretch();
   Status RedoPages(std::vector<uint64_t> pages);
@@ -120,6 +131,7 @@ class Recovery {
   SpaceFiles* files_ = nullptr;
   Lsn end_{0};
   Lsn gathered_end_;  ///< the backlog has the groups below
+  std::unique_ptr<LogGroups> log_groups_;  ///< from Scan until Finish is through
   RedoBacklog backlog_;
   RecoveryStatistics statistics_;
   std::unordered_set<SpaceId> spaces_;

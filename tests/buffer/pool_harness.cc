@@ -50,6 +50,23 @@ Status GatherGroup(const ScannedGroup& group, RedoBacklog* backlog) {
 
 }  // namespace
 
+Result<std::unique_ptr<LogGroups>> PoolHarness::OpenLogGroups() {
+  const ControlData control = control_->data();
+  return LogGroups::Open(file_system_, options_.folder, control,
+                         {std::max(control.checkpoint_lsn, Log::kFirstLsn), log_->tail()});
+}
+
+Result<LogRange> PoolHarness::AppendGroup(GroupBuilder* group) {
+  const auto size_bytes = static_cast<uint32_t>(group->size_bytes());
+  Status status = log_->ReserveOrWait(size_bytes);
+  if (!status.ok()) return status;
+  const Lsn end = log_->Append(group);
+  log_->Release(size_bytes);
+  status = log_->WaitWritten(end);
+  if (!status.ok()) return status;
+  return LogRange{Lsn(end.value() - size_bytes), end};
+}
+
 Status PoolHarness::OpenAll(Lsn log_end) {
   LogOptions log_options;
   log_options.folder = options_.folder;
@@ -128,9 +145,12 @@ Status PoolHarness::Start() {
   }
   backlog.Finish();
   if (!status.ok()) return status;
+  Result<std::unique_ptr<LogGroups>> log = OpenLogGroups();
+  if (!log.ok()) return log.status();
+  backlog.SetLog(log->get());
   pool_->BeginRedo(&backlog);
   std::vector<RedoWorker::Failure> failures;
-  status = RedoWorker(pool_.get(), 1).Run(backlog.PendingPages(), &failures);
+  status = RedoWorker(pool_.get(), 1, uint64_t{1} << 20).Run(backlog.PendingPages(), &failures);
   pool_->EndRedo();
   for (const RedoWorker::Failure& failure : failures) {
     (void)pool_->Fix(PageId::Unpack(failure.page), LatchMode::kShared);  // for its sentence

@@ -17,6 +17,7 @@
 #include "tests/support/test_settings.h"
 #include "wal/control_file.h"
 #include "wal/log.h"
+#include "wal/log_groups.h"
 
 namespace rowan {
 
@@ -49,6 +50,11 @@ class PoolHarness {
   void Kill();
   /// Where recovery found the end of the log.
   [[nodiscard]] Lsn recovered_end() const { return recovered_end_; }
+
+  /// What is in the log up to its tail now, from the checkpoint on.
+  Result<std::unique_ptr<LogGroups>> OpenLogGroups();
+  /// Appends a group that changes no page in the pool, and hands it to the kernel.
+  Result<LogRange> AppendGroup(GroupBuilder* group);
 
   BufferPool& pool() { return *pool_; }
   Log& log() { return *log_; }

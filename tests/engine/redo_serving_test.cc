@@ -341,5 +341,31 @@ TEST_F(RedoServingTest, ATableThatIsOpenWhenItIsMarkedIsRefusedToo) {
   ASSERT_TRUE(world_.Shutdown().ok());
 }
 
+TEST_F(RedoServingTest, NoReadOfTheLogThatFailsCostsATableOrARow) {
+  int failures = 0;
+  bool failed = true;
+  for (uint64_t nth = 1; failed; ++nth) {
+    world_.engine.reset();
+    world_.files.Inject(
+        {.call = FileCall::kRead, .path_part = "redo_", .nth_call = nth, .lasting = true});
+    failed = !world_.Open().ok();
+    if (!failed) {
+      const auto stopped = [this] { return world_.engine->impl()->stopped.load(); };
+      ASSERT_TRUE(WaitFor([&] { return !world_.engine->redoing() || stopped(); }));
+      failed = stopped();
+    }
+    failures += failed ? 1 : 0;
+    world_.engine.reset();
+    world_.files.ClearFaults();
+    ASSERT_TRUE(world_.Open().ok());
+    ExpectBoth();
+    Change(good_, &good_rows_);
+    Change(held_, &held_rows_);
+    ASSERT_TRUE(world_.engine->FlushLog().ok());
+  }
+  EXPECT_GT(failures, 3);
+  EXPECT_TRUE(log_.Has("cannot be read again"));
+}
+
 }  // namespace
 }  // namespace rowan
