@@ -35,17 +35,22 @@ Status Descent::ToLeaf(const DescentTarget& target, LatchMode mode, PageGuard* l
 Status Descent::ToLeafNearby(Bytes key, LatchMode mode, PageGuard* leaf) {
   const DescentTarget target{Aim::kOwner, key};
   if (parent_.frame != nullptr && UnlatchedCovers(Whole(parent_), key)) {
-    Step step{parent_, parent_id_, {}};
-    Status status = Choose(target, &step);
-    if (status.ok() && step.choice.level == 1) status = LatchLeaf(step, mode, leaf);
+    const Status status = TryFromParent(target, mode, leaf);
+    if (!status.ok() && !status.Is(Code::kRestart)) return status;
     if (status.ok() && leaf->held()) {
       AddCounter(Counter::kLeafSeeksLocal);
-      return status;
+      return Status::Ok();
     }
-    if (!status.ok() && !status.Is(Code::kRestart)) return status;
   }
   AddCounter(Counter::kLeafSeeksDescend);
   return ToLeaf(target, mode, leaf);
+}
+
+Status Descent::TryFromParent(const DescentTarget& target, LatchMode mode, PageGuard* leaf) {
+  Step step{parent_, parent_id_, {}};
+  const Status status = Choose(target, &step);
+  if (!status.ok() || step.choice.level != 1) return status;
+  return LatchLeaf(step, mode, leaf);
 }
 
 Status Descent::TryToLeaf(const DescentTarget& target, LatchMode mode, PageGuard* leaf) {
@@ -61,11 +66,10 @@ Status Descent::TryToLeaf(const DescentTarget& target, LatchMode mode, PageGuard
     if (!status.ok()) return status;
   }
   status = LatchLeaf(step, mode, leaf);
-  if (status.ok()) {
-    parent_ = step.page;
-    parent_id_ = step.id;
-  }
-  return status;
+  if (!status.ok()) return status;
+  parent_ = step.page;
+  parent_id_ = step.id;
+  return Status::Ok();
 }
 
 Status Descent::FixRoot(const DescentTarget& target, Step* step) {

@@ -57,6 +57,8 @@ class Descent {
     ChildChoice choice;
   };
 
+  /// Without a leaf where the parent remembered is not one of leaves any more.
+  Status TryFromParent(const DescentTarget& target, LatchMode mode, PageGuard* leaf);
   Status TryToLeaf(const DescentTarget& target, LatchMode mode, PageGuard* leaf);
   Status FixRoot(const DescentTarget& target, Step* step);
   Status Choose(const DescentTarget& target, Step* step);

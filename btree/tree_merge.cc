@@ -85,11 +85,10 @@ Status Tree::MergeIfSmall(Bytes key) {
 
 Status Tree::MergeAtLevel(Bytes key, uint8_t level, MergeOutcome* outcome) {
   Status status = MergeWithPartner(key, level, 0, outcome);
-  if (status.ok() && *outcome == MergeOutcome::kTryOther) {
-    *outcome = MergeOutcome::kNothing;
-    status = MergeWithPartner(key, level, 1, outcome);
-    if (*outcome == MergeOutcome::kTryOther) *outcome = MergeOutcome::kNothing;
-  }
+  if (!status.ok() || *outcome != MergeOutcome::kTryOther) return status;
+  *outcome = MergeOutcome::kNothing;
+  status = MergeWithPartner(key, level, 1, outcome);
+  if (*outcome == MergeOutcome::kTryOther) *outcome = MergeOutcome::kNothing;
   return status;
 }
 

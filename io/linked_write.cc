@@ -29,7 +29,8 @@ Status Failed(const File& file, const char* call, uint64_t offset, int64_t answe
 
 Status WriteAndSyncPlainly(File* file, uint64_t offset, Bytes bytes) {
   const Status status = file->Write(offset, bytes);
-  return status.ok() ? file->Sync(SyncMethod::kFdatasync) : status;
+  if (!status.ok()) return status;
+  return file->Sync(SyncMethod::kFdatasync);
 }
 
 }  // namespace

@@ -87,11 +87,14 @@ std::string SpaceFiles::PathOf(SpaceId space) const {
 Status SpaceFiles::Impl::FillNewFile(const std::string& path, uint64_t size_bytes, bool durable) {
   Result<std::unique_ptr<File>> file = file_system->Open(path, {});
   if (!file.ok()) return file.status();
-  Status status = size_bytes == 0 ? Status() : file.value()->Allocate(0, size_bytes);
-  if (!durable) return status;
-  if (status.ok()) status = file.value()->Sync(SyncMethod::kFsync);
-  if (status.ok()) status = file_system->SyncDirectory(options.folder);
-  return status;
+  if (size_bytes != 0) {
+    const Status allocated = file.value()->Allocate(0, size_bytes);
+    if (!allocated.ok()) return allocated;
+  }
+  if (!durable) return Status::Ok();
+  const Status synced = file.value()->Sync(SyncMethod::kFsync);
+  if (!synced.ok()) return synced;
+  return file_system->SyncDirectory(options.folder);
 }
 
 Status SpaceFiles::Create(SpaceId space, uint32_t pages) {
@@ -161,10 +164,11 @@ Status SpaceFiles::Drop(SpaceId space) {
 
 Status SpaceFiles::SetAside(SpaceId space, const std::string& path) {
   Status status = impl_->Detach(space, path);
+  if (!status.ok()) return status;
   // The new name first: a crash in between leaves two names, not none.
-  if (status.ok()) status = impl_->file_system->SyncDirectory(path.substr(0, path.rfind('/')));
-  if (status.ok()) status = impl_->file_system->SyncDirectory(options_.folder);
-  return status;
+  status = impl_->file_system->SyncDirectory(path.substr(0, path.rfind('/')));
+  if (!status.ok()) return status;
+  return impl_->file_system->SyncDirectory(options_.folder);
 }
 
 Result<bool> SpaceFiles::RemoveTrash() {

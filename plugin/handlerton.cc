@@ -132,16 +132,20 @@ Status JoinCoordinator() {
   return status;
 }
 
+Status StartAndJoin() {
+  const Status started = StartEngine();
+  if (!started.ok()) return started;
+  const Status joined = JoinCoordinator();
+  if (!joined.ok()) StopEngine();
+  return joined;
+}
+
 }  // namespace
 
 int InitializeEngine(void* hton_pointer) {
   auto* hton = static_cast<handlerton*>(hton_pointer);
   if (!OpenLogSink()) return 1;
-  Status status = StartEngine();
-  if (status.ok()) {
-    status = JoinCoordinator();
-    if (!status.ok()) StopEngine();
-  }
+  const Status status = StartAndJoin();
   if (!status.ok()) {
     LogError("Rowan does not start: {}.", status.message());
     CloseLogSink();

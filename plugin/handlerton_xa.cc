@@ -82,10 +82,8 @@ bool FlushLogs(handlerton*, bool binlog_group_flush) {
   if (!binlog_group_flush) return !g_engine->FlushLog().ok();
   const Lsn durable(g_prepared_durable.load(std::memory_order_acquire));
   const Lsn written(g_prepared_written.load(std::memory_order_acquire));
-  Status status;
-  if (durable > g_engine->durable_lsn()) status = g_engine->WaitDurable(durable);
-  if (status.ok() && written > g_engine->written_lsn()) status = g_engine->WaitWritten(written);
-  return !status.ok();
+  if (durable > g_engine->durable_lsn() && !g_engine->WaitDurable(durable).ok()) return true;
+  return written > g_engine->written_lsn() && !g_engine->WaitWritten(written).ok();
 }
 
 /// The tables a transaction changed, for the server to keep DDL away from them until it is decided.

@@ -93,21 +93,25 @@ Status BlobStore::WriteOnePage(MiniTxn* mini_txn, PageReservation* reservation, 
   Result<PageNumber> page = allocator_->Allocate(mini_txn, reservation, *previous);
   if (!page.ok()) return page.status();
   const PageId id{ref->space, *page};
-  Result<MutablePage> fresh = mini_txn->FixNew(id);
-  Status status = fresh.ok() ? Status::Ok() : fresh.status();
-  if (status.ok()) {
-    if (position == 0) ref->first_page = *page;
-    LogBlobPage(mini_txn, *fresh, *ref, position, data);
-    if (position > 0) LinkTo(mini_txn, before, *page);
-    if (position == 0 && log_undo) status = log_undo(mini_txn, *ref);
-  }
+  const Status status = FillNewPage(mini_txn, id, ref, position, data, log_undo);
   if (!status.ok()) {
     // The group is committed with a page that was taken and given back: nothing refers to it.
     allocator_->Free(mini_txn, id).Ignore();  // its bitmap page is held; nothing to read can fail
     return status;
   }
+  if (position > 0) LinkTo(mini_txn, before, *page);
   *previous = *page;
   return Status::Ok();
+}
+
+Status BlobStore::FillNewPage(MiniTxn* mini_txn, PageId id, BlobRef* ref, uint32_t position,
+                              Bytes data, const LogUndo& log_undo) {
+  Result<MutablePage> page = mini_txn->FixNew(id);
+  if (!page.ok()) return page.status();
+  if (position == 0) ref->first_page = id.page;
+  LogBlobPage(mini_txn, *page, *ref, position, data);
+  if (position > 0 || !log_undo) return Status::Ok();
+  return log_undo(mini_txn, *ref);
 }
 
 Status BlobStore::Read(const BlobRef& ref, uint64_t offset, MutableBytes target) {
@@ -191,8 +195,9 @@ Status BlobStore::FreeOnePage(MiniTxn* mini_txn, const BlobRef& ref, bool* done)
   const PageNumber second = head.next();
   if (second == kNoPage) {
     const Status status = allocator_->Free(mini_txn, first->id);
-    if (status.ok()) mini_txn->DiscardAtCommit(*first);
-    return status;
+    if (!status.ok()) return status;
+    mini_txn->DiscardAtCommit(*first);
+    return Status::Ok();
   }
   // The second page goes and the first takes over its link: a repeat continues from there.
   const PageId second_id{ref.space, second};

@@ -63,6 +63,8 @@ class BlobStore {
   Status WriteOnePage(MiniTxn* mini_txn, PageReservation* reservation, BlobRef* ref,
                       uint32_t position, PageNumber* previous, Bytes data,
                       const LogUndo& log_undo);
+  Status FillNewPage(MiniTxn* mini_txn, PageId id, BlobRef* ref, uint32_t position, Bytes data,
+                     const LogUndo& log_undo);
   Status FreeOnePage(MiniTxn* mini_txn, const BlobRef& ref, bool* done);
 
   PageAllocator* const allocator_;

@@ -123,18 +123,20 @@ Result<uint32_t> SpaceState::GiveBack(uint32_t keep_pages, uint32_t extents_max)
   }
   std::vector<ExtentPlace> chosen;
   Status status = ChooseHolesLocked(keep_pages, extents_max, &chosen);
-  if (chosen.empty()) return status.ok() ? Result<uint32_t>(0u) : Result<uint32_t>(status);
+  if (chosen.empty() && !status.ok()) return status;
+  if (chosen.empty()) return 0u;
   // Were a freeing lost, its page would be in use again, and empty.
+  // Where this stops, what was chosen is withheld all the same: asked for again before it is used.
   status = pool_->log()->WaitDurable(pool_->log()->tail());
+  if (!status.ok()) return status;
   uint32_t made = 0;
   for (const ExtentPlace place : chosen) {
-    if (status.ok()) status = pool_->files()->Punch(FirstPage(place), ExtentPages(page_size()));
-    if (!status.ok()) break;  // withheld all the same; asked for again before it is used
+    status = pool_->files()->Punch(FirstPage(place), ExtentPages(page_size()));
+    if (!status.ok()) return status;
     std::lock_guard lock(mutex_);
     SetUse(&groups_[place.group], place.extent, ExtentUse::kHole);
     ++made;
   }
-  if (!status.ok()) return status;
   return made;
 }
 

@@ -145,7 +145,8 @@ struct ControlFile::Impl {
   Status WriteSlot(const ControlData& contents, uint64_t number) {
     const Slot bytes = Encode(contents, number, slot);
     const Status status = file->Write(number % kSlots * kSlotBytes, bytes);
-    return status.ok() ? file->Sync(SyncMethod::kFdatasync) : status;
+    if (!status.ok()) return status;
+    return file->Sync(SyncMethod::kFdatasync);
   }
 };
 
@@ -213,10 +214,12 @@ Result<std::unique_ptr<ControlFile>> ControlFile::Open(FileSystem* file_system,
   impl->file = std::move(file).value();
   // Before the first byte is read: what another process has open changes meanwhile.
   Status status = LockInstance(impl->file.get());
-  if (status.ok()) status = impl->Load();
+  if (!status.ok()) return status;
+  status = impl->Load();
+  if (!status.ok()) return status;
   // The next update takes the other slot, so this one must be durable. A process that died may not
   // have synced it; after a sync that failed, only what is written again reaches the disk.
-  if (status.ok()) status = impl->WriteSlot(impl->data, impl->sequence);
+  status = impl->WriteSlot(impl->data, impl->sequence);
   if (!status.ok()) return status;
   return std::unique_ptr<ControlFile>(new ControlFile(std::move(impl)));
 }
@@ -255,11 +258,15 @@ Result<std::unique_ptr<ControlFile>> ControlFile::Create(FileSystem* file_system
   // The draft's lock is what two creations meet at. Whoever gets it after the other's rename finds
   // the control file.
   status = LockInstance(draft.value().get());
-  if (status.ok()) status = CheckAbsent(file_system, path);
-  if (status.ok()) status = WriteNew(draft.value().get(), data);
+  if (!status.ok()) return status;
+  status = CheckAbsent(file_system, path);
+  if (!status.ok()) return status;
+  status = WriteNew(draft.value().get(), data);
+  if (!status.ok()) return status;
   // Renamed into place, so that a crash leaves a whole control file or none.
-  if (status.ok()) status = file_system->Rename(draft_path, path);
-  if (status.ok()) status = file_system->SyncDirectory(folder);
+  status = file_system->Rename(draft_path, path);
+  if (!status.ok()) return status;
+  status = file_system->SyncDirectory(folder);
   if (!status.ok()) return status;
   draft.value().reset();  // its lock is that of the control file now
   return Open(file_system, folder);
@@ -295,7 +302,8 @@ Status ControlFile::UpdateBothSlots(const std::function<void(ControlData&)>& cha
   ControlData data = impl_->data;
   change(data);
   const Status status = impl_->WriteNext(data);
-  return status.ok() ? impl_->WriteNext(data) : status;
+  if (!status.ok()) return status;
+  return impl_->WriteNext(data);
 }
 
 }  // namespace rowan

@@ -62,7 +62,8 @@ Status LogFileSet::Create(Lsn end) {
   const uint64_t number = (end.value() - 1) / file_bytes;
   map_.Reset(number, number * file_bytes);
   const Status status = RemoveStrays(files.value());
-  return status.ok() ? PrepareTwoLocked(end.value(), end.value()) : status;
+  if (!status.ok()) return status;
+  return PrepareTwoLocked(end.value(), end.value());
 }
 
 Status LogFileSet::Recover(Lsn checkpoint, Lsn end) {
@@ -72,20 +73,24 @@ Status LogFileSet::Recover(Lsn checkpoint, Lsn end) {
   const uint64_t oldest = std::min(checkpoint, end).value();
   std::lock_guard lock(mutex_);
   Status status = FindRun(files.value(), oldest, end);
-  if (status.ok()) status = RemoveStrays(files.value());
-  if (status.ok()) status = MakeDurable(oldest, end.value());
-  return status.ok() ? PrepareTwoLocked(end.value(), oldest) : status;
+  if (!status.ok()) return status;
+  status = RemoveStrays(files.value());
+  if (!status.ok()) return status;
+  status = MakeDurable(oldest, end.value());
+  if (!status.ok()) return status;
+  return PrepareTwoLocked(end.value(), oldest);
 }
 
 Status LogFileSet::PrepareTwoLocked(uint64_t end, uint64_t oldest) {
   // The byte before stays, too: see SafeLsn of the log.
   const uint64_t oldest_needed = map_.Of(oldest - 1).number;
-  Status status;
-  while (status.ok() && map_.next_number() <= map_.Of(end).number + 1) {
+  while (map_.next_number() <= map_.Of(end).number + 1) {
     // An old file needs no space, which may be what there is none of.
-    status = map_.First().number < oldest_needed ? RecycleLocked() : CreateLocked();
+    const bool old = map_.First().number < oldest_needed;
+    const Status status = old ? RecycleLocked() : CreateLocked();
+    if (!status.ok()) return status;
   }
-  return status;
+  return Status::Ok();
 }
 
 Status LogFileSet::FindRun(const std::vector<ListedLogFile>& files, uint64_t oldest, Lsn end) {
@@ -155,18 +160,20 @@ Status LogFileSet::RewriteFile(const LogFilePlace& place, uint64_t start, uint64
   AlignedBuffer chunk(kRewriteChunkBytes);
   const auto rewrite = [&](uint64_t offset, size_t size_bytes) {
     const MutableBytes bytes = chunk.span().first(size_bytes);
-    const Status status = (*file)->Read(offset, bytes);
-    return status.ok() ? (*file)->Write(offset, bytes) : status;
+    const Status read = (*file)->Read(offset, bytes);
+    if (!read.ok()) return read;
+    return (*file)->Write(offset, bytes);
   };
   Status status = rewrite(0, kLogFileHeaderBytes);
+  if (!status.ok()) return status;
   const uint64_t first = LogBlockStart(start);
   const uint64_t last = std::min(LogBlockEnd(end), place.end);
-  for (uint64_t position = first; position < last && status.ok();
-       position += kRewriteChunkBytes) {
+  for (uint64_t position = first; position < last; position += kRewriteChunkBytes) {
     status = rewrite(kLogFileHeaderBytes + position - place.start,
                      std::min<uint64_t>(kRewriteChunkBytes, last - position));
+    if (!status.ok()) return status;
   }
-  return status.ok() ? (*file)->Sync(SyncMethod::kFsync) : status;
+  return (*file)->Sync(SyncMethod::kFsync);
 }
 
 Result<std::shared_ptr<File>> LogFileSet::Open(uint64_t number, FileOptions options) {
@@ -229,17 +236,22 @@ Result<LogFilePlace> LogFileSet::Require(uint64_t position) {
 
 Status LogFileSet::CreateLocked() {
   const LogFileHeader header = NextHeader(NextFileBytes());
-  FileSystem* file_system = options_.file_system;
-  Status status = FillScratch(header);
-  if (status.ok()) status = file_system->Rename(ScratchPath(), PathOf(header.number));
-  if (status.ok()) status = file_system->SyncDirectory(options_.folder);
+  const Status status = MakeFile(header);
   if (!status.ok()) {
     // Gives back what was taken of a full disk; Recover removes it otherwise.
-    file_system->Remove(ScratchPath()).Ignore();
+    options_.file_system->Remove(ScratchPath()).Ignore();
     return status;
   }
   map_.Append(header.file_bytes);
   return Status::Ok();
+}
+
+Status LogFileSet::MakeFile(const LogFileHeader& header) {
+  Status status = FillScratch(header);
+  if (!status.ok()) return status;
+  status = options_.file_system->Rename(ScratchPath(), PathOf(header.number));
+  if (!status.ok()) return status;
+  return options_.file_system->SyncDirectory(options_.folder);
 }
 
 Status LogFileSet::FillScratch(const LogFileHeader& header) {
@@ -252,13 +264,13 @@ Status LogFileSet::FillScratch(const LogFileHeader& header) {
   uint64_t synced = 0;
   for (uint64_t offset = 0; offset < end;) {
     const uint64_t chunk = std::min<uint64_t>(zeros.size(), end - offset);
-    Status status = file->Write(offset, zeros.span().first(chunk));
+    const Status written = file->Write(offset, zeros.span().first(chunk));
+    if (!written.ok()) return written;
     offset += chunk;
-    if (status.ok() && offset - synced >= kZeroSyncBytes) {
-      status = file->Sync(SyncMethod::kFdatasync);
-      synced = offset;
-    }
+    if (offset - synced < kZeroSyncBytes) continue;
+    const Status status = file->Sync(SyncMethod::kFdatasync);
     if (!status.ok()) return status;
+    synced = offset;
   }
   const Status status = WriteLogFileHeader(file, header);
   if (!status.ok()) return status;
@@ -271,11 +283,12 @@ Status LogFileSet::RecycleLocked() {
   Result<std::shared_ptr<File>> file = Open(first.number, {.spare = true});
   if (!file.ok()) return file.status();
   Status status = WriteLogFileHeader(file.value().get(), header);
-  if (status.ok()) status = file.value()->Sync(SyncMethod::kFsync);
-  if (status.ok()) {
-    status = options_.file_system->Rename(PathOf(first.number), PathOf(header.number));
-  }
-  if (status.ok()) status = options_.file_system->SyncDirectory(options_.folder);
+  if (!status.ok()) return status;
+  status = file.value()->Sync(SyncMethod::kFsync);
+  if (!status.ok()) return status;
+  status = options_.file_system->Rename(PathOf(first.number), PathOf(header.number));
+  if (!status.ok()) return status;
+  status = options_.file_system->SyncDirectory(options_.folder);
   if (!status.ok()) return status;
   map_.RemoveFirst();
   map_.Append(header.file_bytes);
@@ -284,9 +297,11 @@ Status LogFileSet::RecycleLocked() {
 
 Status LogFileSet::RemoveLocked() {
   Status status = options_.file_system->Remove(PathOf(map_.First().number));
-  if (status.ok()) status = options_.file_system->SyncDirectory(options_.folder);
-  if (status.ok()) map_.RemoveFirst();
-  return status;
+  if (!status.ok()) return status;
+  status = options_.file_system->SyncDirectory(options_.folder);
+  if (!status.ok()) return status;
+  map_.RemoveFirst();
+  return Status::Ok();
 }
 
 }  // namespace rowan

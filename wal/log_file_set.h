@@ -98,6 +98,8 @@ class LogFileSet {
   /// REQUIRES: the first file is not needed any more.
   Status ReuseFirstLocked(const Aim& aim, bool room);
   Status CreateLocked();
+  /// Whole and durable under its name, or not there.
+  Status MakeFile(const LogFileHeader& header);
   Status FillScratch(const LogFileHeader& header);
   Status RecycleLocked();
   Status RemoveLocked();

@@ -56,8 +56,9 @@ Status RestoreLastBlock(LogFileSet* files, LogBuffer* buffer, Lsn end) {
   AlignedBuffer block(kLogBlockBytes);
   const Status status =
       file.value()->Read(kLogFileHeaderBytes + start - place.start, block.span());
-  if (status.ok()) buffer->Restore(start, block.span().first(end.value() - start));
-  return status;
+  if (!status.ok()) return status;
+  buffer->Restore(start, block.span().first(end.value() - start));
+  return Status::Ok();
 }
 
 }  // namespace

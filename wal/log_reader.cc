@@ -171,7 +171,8 @@ Status LogReader::Impl::CheckNothingIsMissing() {
   }
   std::string missing;
   const Status status = source.FindGap(end - 1, &missing);
-  if (!status.Is(Code::kCorrupt)) return status.ok() ? Status(Code::kEndOfRange) : status;
+  if (status.ok()) return Status(Code::kEndOfRange);
+  if (!status.Is(Code::kCorrupt)) return status;
   // Names are made durable one after the other, so a crash leaves no gap.
   LogError("Redo log file '{}' is missing, although later ones are there. Nothing was changed.",
            missing);

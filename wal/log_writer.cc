@@ -36,8 +36,9 @@ Status LogWriter::WriteUpTo(Lsn target) {
   const uint64_t content_end = buffer_->AwaitContent().value();
   const Status status = WriteRangeLocked(written_.load(std::memory_order_relaxed), content_end,
                                          Via::kPlain);
-  if (status.ok()) written_.store(content_end, std::memory_order_release);
-  return status;
+  if (!status.ok()) return status;
+  written_.store(content_end, std::memory_order_release);
+  return Status::Ok();
 }
 
 Result<Lsn> LogWriter::MakeDurable() {
@@ -72,7 +73,8 @@ Status LogWriter::SyncTouched() {
   const uint64_t begin_nanos = MonotonicNanos();
   Status status;
   for (const std::shared_ptr<File>& file : syncing_) {
-    if (status.ok()) status = strategy_->Sync(file.get());
+    status = strategy_->Sync(file.get());
+    if (!status.ok()) break;
   }
   syncing_.clear();
   sync_nanos_ += MonotonicNanos() - begin_nanos;

@@ -41,7 +41,8 @@ Status Prepare(FileSystem* file_system, Candidate* candidate) {
   if (!plain.ok()) return plain.status();
   const AlignedBuffer zeros(kFileBytes);
   Status status = plain.value()->Write(0, zeros.span());
-  if (status.ok()) status = plain.value()->Sync(SyncMethod::kFsync);
+  if (!status.ok()) return status;
+  status = plain.value()->Sync(SyncMethod::kFsync);
   if (!status.ok()) return status;
   Result<std::unique_ptr<SyncStrategy>> strategy =
       MakeSyncStrategy(file_system, candidate->method, &candidate->refusal);
@@ -49,8 +50,9 @@ Status Prepare(FileSystem* file_system, Candidate* candidate) {
   candidate->strategy = std::move(strategy).value();
   Result<std::unique_ptr<File>> file =
       file_system->Open(candidate->path, candidate->strategy->open_options());
-  if (file.ok()) candidate->file = std::move(file).value();
-  return file.status();
+  if (!file.ok()) return file.status();
+  candidate->file = std::move(file).value();
+  return Status::Ok();
 }
 
 void Refuse(Candidate* candidate, Status status) {
@@ -64,10 +66,9 @@ Status MeasureOnce(Candidate* candidate, size_t size_index, int round, AlignedBu
   const uint64_t begin = MonotonicNanos();
   const Status status = candidate->strategy->WriteAndSync(candidate->file.get(), offset,
                                                           bytes->span().first(size));
-  if (status.ok() && round > 0) {
-    candidate->nanos[size_index].push_back(MonotonicNanos() - begin);
-  }
-  return status;
+  if (!status.ok()) return status;
+  if (round > 0) candidate->nanos[size_index].push_back(MonotonicNanos() - begin);
+  return Status::Ok();
 }
 
 /// All candidates take turns, so that whatever else the disk does meets them alike.

@@ -32,7 +32,8 @@ class SyncStrategy {
   /// Writes, and makes this and everything written to the file before durable.
   virtual Status WriteAndSync(File* file, uint64_t offset, Bytes bytes) {
     const Status status = file->Write(offset, bytes);
-    return status.ok() ? Sync(file) : status;
+    if (!status.ok()) return status;
+    return Sync(file);
   }
 };
 

@@ -104,19 +104,27 @@ class Target {
     Result<std::unique_ptr<File>> opened = PosixFileSystem()->Open(first, {.create = true});
     if (!opened.ok()) return opened.status();
     File* file = opened.value().get();
-    Status status;
-    if (kind_ == Kind::kFallocated) status = file->Allocate(0, kFileBytes);
-    if (kind_ == Kind::kZeroFilled || kind_ == Kind::kRecycled) {
-      AlignedBuffer content(size_t{1} << 20);
-      std::memset(content.data(), kind_ == Kind::kRecycled ? 0x5A : 0, content.size());
-      for (uint64_t at = 0; status.ok() && at < kFileBytes; at += content.size()) {
-        status = file->Write(at, content.span());
-      }
+    Status status = FillContent(file);
+    if (!status.ok()) return status;
+    status = file->Sync(SyncMethod::kFsync);
+    if (!status.ok()) return status;
+    if (first != path_) {
+      status = PosixFileSystem()->Rename(first, path_);
+      if (!status.ok()) return status;
     }
-    if (status.ok()) status = file->Sync(SyncMethod::kFsync);
-    if (status.ok() && first != path_) status = PosixFileSystem()->Rename(first, path_);
-    const std::string folder = std::filesystem::path(path_).parent_path();
-    return status.ok() ? PosixFileSystem()->SyncDirectory(folder) : status;
+    return PosixFileSystem()->SyncDirectory(std::filesystem::path(path_).parent_path());
+  }
+
+  Status FillContent(File* file) {
+    if (kind_ == Kind::kFallocated) return file->Allocate(0, kFileBytes);
+    if (kind_ != Kind::kZeroFilled && kind_ != Kind::kRecycled) return Status::Ok();
+    AlignedBuffer content(size_t{1} << 20);
+    std::memset(content.data(), kind_ == Kind::kRecycled ? 0x5A : 0, content.size());
+    for (uint64_t at = 0; at < kFileBytes; at += content.size()) {
+      const Status status = file->Write(at, content.span());
+      if (!status.ok()) return status;
+    }
+    return Status::Ok();
   }
 
   const std::string path_;

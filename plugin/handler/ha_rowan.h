@@ -202,8 +202,12 @@ class ha_rowan final : public handler, private EntryFilter, private TableCodec::
   Status Write(TableCodec::Outsourced* value) override;
   Status EncodeImage(const uchar* record, bool with_row, RowImage* image);
   Status EncodeEntries(const uchar* record, const std::vector<bool>* only, RowImage* image);
-  Status InsertImage();
-  Status UpdateImage(const uchar* old_record, const uchar* new_record);
+  Status InsertRecord(const uchar* record);
+  /// `renumbers`: the AUTO_INCREMENT column may change.
+  Status UpdateRecord(const uchar* old_record, const uchar* new_record, bool renumbers);
+  /// old_image_ becomes new_image_.
+  Status UpdateImage();
+  Status DeleteRecord(const uchar* record);
   Status KeyOfStoredRow(const uchar* record, ByteBuffer* key);
   Status StoredBlobs(Bytes key, std::vector<BlobRef>* blobs);
   Status DropBlobs(const std::vector<BlobRef>& blobs);
@@ -246,7 +250,10 @@ class ha_rowan final : public handler, private EntryFilter, private TableCodec::
   void FillTableStatistics(uint flag);
 
   // ha_rowan_admin.cc
+  struct Fingerprint;
   int CheckAgreement(THD* thd);
+  /// What each secondary index should hold, by its number.
+  Status FingerprintRows(std::vector<Fingerprint>* expected);
 
   TableShare* share_ = nullptr;       ///< owned by the server's TABLE_SHARE
   std::unique_ptr<TableCursor> reader_;

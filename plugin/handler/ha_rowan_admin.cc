@@ -15,10 +15,9 @@
 #include "plugin/server/instance.h"
 
 namespace rowan {
-namespace {
 
 /// Order-independent fingerprint of a set of entries: equal sets have equal sums.
-struct Fingerprint {
+struct ha_rowan::Fingerprint {
   uint64_t count = 0;
   uint64_t sum = 0;
 
@@ -29,6 +28,8 @@ struct Fingerprint {
   }
   bool operator==(const Fingerprint&) const = default;
 };
+
+namespace {
 
 void Complain(THD* thd, const std::string& sentence) {
   push_warning_printf(thd, Sql_condition::SL_WARNING, ER_NOT_KEYFILE, "Rowan: %s",
@@ -74,24 +75,11 @@ int ha_rowan::check(THD* thd, HA_CHECK_OPT*) {
 int ha_rowan::CheckAgreement(THD* thd) {
   // One snapshot for all indexes: concurrent changes do not matter.
   reader_->SetSession(session_, ReadOptions{});
-  reader_->OpenScan(0);
-  reader_->SetColumns(nullptr, RowKeys::kKeep);
-  const size_t indexes = engine_table()->index_count();
-  std::vector<Fingerprint> expected(indexes);
-  Status status = reader_->SeekFirst(table->record[0]);
-  while (status.ok()) {
-    const Bytes key = reader_->row_key();
-    old_image_.key.assign(key.begin(), key.end());
-    status = EncodeEntries(table->record[0], nullptr, &old_image_);
-    for (uint32_t i = 1; status.ok() && i < indexes; ++i) {
-      expected[i].Add(old_image_.entries[i].key, old_image_.entries[i].payload);
-    }
-    if (status.ok()) status = reader_->Next(table->record[0]);
-  }
-  reader_->CloseScan();
-  if (status.Is(Code::kEndOfRange)) status = Status::Ok();
+  std::vector<Fingerprint> expected(engine_table()->index_count());
   bool damaged = false;
-  for (uint32_t i = 1; status.ok() && i < indexes; ++i) {
+  Status status = FingerprintRows(&expected);
+  reader_->CloseScan();
+  for (uint32_t i = 1; status.ok() && i < expected.size(); ++i) {
     Fingerprint found;
     status = reader_->VisitEntries(i, [&found](Bytes key, Bytes payload) {
       found.Add(key, payload);
@@ -110,6 +98,22 @@ int ha_rowan::CheckAgreement(THD* thd) {
     return HA_ADMIN_CORRUPT;
   }
   return damaged ? HA_ADMIN_CORRUPT : HA_ADMIN_OK;
+}
+
+Status ha_rowan::FingerprintRows(std::vector<Fingerprint>* expected) {
+  reader_->OpenScan(0);
+  reader_->SetColumns(nullptr, RowKeys::kKeep);
+  Status moved = reader_->SeekFirst(table->record[0]);
+  for (; moved.ok(); moved = reader_->Next(table->record[0])) {
+    const Bytes key = reader_->row_key();
+    old_image_.key.assign(key.begin(), key.end());
+    const Status encoded = EncodeEntries(table->record[0], nullptr, &old_image_);
+    if (!encoded.ok()) return encoded;
+    for (uint32_t i = 1; i < expected->size(); ++i) {
+      (*expected)[i].Add(old_image_.entries[i].key, old_image_.entries[i].payload);
+    }
+  }
+  return moved.Is(Code::kEndOfRange) ? Status::Ok() : moved;
 }
 
 }  // namespace rowan

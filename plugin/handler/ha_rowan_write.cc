@@ -48,11 +48,9 @@ Status ha_rowan::Write(TableCodec::Outsourced* value) {
 }
 
 Status ha_rowan::EncodeImage(const uchar* record, bool with_row, RowImage* image) {
-  Status status = codec().EncodeClusteredKey(record, 0, &image->key);
-  if (status.ok() && with_row) {
-    status = codec().EncodeRow(record, image->key.size(), this, &image->row);
-  }
-  return status;
+  const Status status = codec().EncodeClusteredKey(record, 0, &image->key);
+  if (!status.ok() || !with_row) return status;
+  return codec().EncodeRow(record, image->key.size(), this, &image->row);
 }
 
 Status ha_rowan::EncodeEntries(const uchar* record, const std::vector<bool>* only,
@@ -90,18 +88,21 @@ int ha_rowan::write_row(uchar* record) {
   wrote_blobs_ = false;
   shared_blob_may_stay_ = false;
   row_source_ = reader_.get();
-  Status status = EncodeImage(record, true, &new_image_);
-  if (status.ok() && !codec().has_primary_key()) {
-    status = codec().EncodeClusteredKey(record, engine_table()->NextRowId(), &new_image_.key);
-  }
-  if (status.ok()) status = EncodeEntries(record, nullptr, &new_image_);
-  if (status.ok()) status = InsertImage();
+  const Status status = InsertRecord(record);
   if (!status.ok()) return NoteFailure(status, before);
   if (generates) RaiseAutoIncrement(record);
   return 0;
 }
 
-Status ha_rowan::InsertImage() {
+Status ha_rowan::InsertRecord(const uchar* record) {
+  Status status = EncodeImage(record, true, &new_image_);
+  if (!status.ok()) return status;
+  if (!codec().has_primary_key()) {
+    status = codec().EncodeClusteredKey(record, engine_table()->NextRowId(), &new_image_.key);
+    if (!status.ok()) return status;
+  }
+  status = EncodeEntries(record, nullptr, &new_image_);
+  if (!status.ok()) return status;
   entry_views_.clear();
   for (uint32_t i = 1; i < new_image_.entries.size(); ++i) {
     entry_views_.push_back(new_image_.View(i));
@@ -131,8 +132,9 @@ Status ha_rowan::StoredBlobs(Bytes key, std::vector<BlobRef>* blobs) {
   // Not the row this handler read last.
   ByteBuffer row;
   const Status status = reader_->LockRow(key, &row);
-  if (status.ok()) codec().BlobsOf(row, blobs);
-  return status;
+  if (!status.ok()) return status;
+  codec().BlobsOf(row, blobs);
+  return Status::Ok();
 }
 
 Status ha_rowan::DropBlobs(const std::vector<BlobRef>& blobs) {
@@ -195,27 +197,38 @@ int ha_rowan::update_row(const uchar* old_record, uchar* new_record) {
   const bool renumbers =
       table->found_next_number_field != nullptr &&
       bitmap_is_set(table->write_set, table->found_next_number_field->field_index());
-  Status status = renumbers ? KeepAutoIncrement(old_record, new_record) : Status::Ok();
-  if (status.ok()) status = UpdateImage(old_record, new_record);
+  const Status status = UpdateRecord(old_record, new_record, renumbers);
   kept_blobs_.clear();
   if (!status.ok()) return RaiseInCascade(NoteFailure(status, before));
   if (renumbers && new_record == table->record[0]) RaiseAutoIncrement(new_record);
   return 0;
 }
 
-Status ha_rowan::UpdateImage(const uchar* old_record, const uchar* new_record) {
+Status ha_rowan::UpdateRecord(const uchar* old_record, const uchar* new_record, bool renumbers) {
+  Status status;
+  if (renumbers) {
+    status = KeepAutoIncrement(old_record, new_record);
+    if (!status.ok()) return status;
+  }
   kept_blobs_.clear();
   const uchar* stored = nullptr;
-  Status status = KeyOfStoredRow(old_record, &old_image_.key);
-  if (status.ok()) status = RowAsStored(old_record, &stored);
+  status = KeyOfStoredRow(old_record, &old_image_.key);
+  if (!status.ok()) return status;
+  status = RowAsStored(old_record, &stored);
+  if (!status.ok()) return status;
   shared_blob_may_stay_ = EqualBytes(old_image_.key, reader_->row_key());
-  if (status.ok()) status = EncodeImage(new_record, true, &new_image_);
+  status = EncodeImage(new_record, true, &new_image_);
   if (!status.ok()) return status;
   if (!codec().has_primary_key()) new_image_.key = old_image_.key;
   ChooseChangedIndexes();
   status = EncodeEntries(stored, &changed_indexes_, &old_image_);
-  if (status.ok()) status = EncodeEntries(new_record, &changed_indexes_, &new_image_);
   if (!status.ok()) return status;
+  status = EncodeEntries(new_record, &changed_indexes_, &new_image_);
+  if (!status.ok()) return status;
+  return UpdateImage();
+}
+
+Status ha_rowan::UpdateImage() {
   changes_.clear();
   for (uint32_t i = 1; i < new_image_.entries.size(); ++i) {
     if (!changed_indexes_[i]) continue;
@@ -224,12 +237,12 @@ Status ha_rowan::UpdateImage(const uchar* old_record, const uchar* new_record) {
                       EqualBytes(change.before.payload, change.after.payload);
     if (!same) changes_.push_back(change);
   }
-  status = StoredBlobs(old_image_.key, &old_blobs_);
-  if (status.ok()) {
-    status = session_->UpdateRow(engine_table(), old_image_.key, new_image_.key, new_image_.row,
-                                 changes_);
-  }
-  return status.ok() ? DropBlobs(old_blobs_) : status;
+  Status status = StoredBlobs(old_image_.key, &old_blobs_);
+  if (!status.ok()) return status;
+  status = session_->UpdateRow(engine_table(), old_image_.key, new_image_.key, new_image_.row,
+                               changes_);
+  if (!status.ok()) return status;
+  return DropBlobs(old_blobs_);
 }
 
 int ha_rowan::delete_row(const uchar* record) {
@@ -237,22 +250,31 @@ int ha_rowan::delete_row(const uchar* record) {
   if (!MayChange()) return RefuseUnchecked();
   const UndoPosition before = session_->Savepoint();
   wrote_blobs_ = false;
-  const uchar* stored = nullptr;
+  const Status status = DeleteRecord(record);
+  return status.ok() ? 0 : RaiseInCascade(NoteFailure(status, before));
+}
+
+Status ha_rowan::DeleteRecord(const uchar* record) {
   Status status = KeyOfStoredRow(record, &old_image_.key);
-  if (status.ok()) status = RowAsStored(record, &stored);
+  if (!status.ok()) return status;
+  const uchar* stored = nullptr;
+  status = RowAsStored(record, &stored);
   // A cascade of this deletion came back to the row and deleted it.
-  if (cascades_may_return_ && status.Is(Code::kNotFound)) return 0;
-  if (status.ok()) status = EncodeEntries(stored, nullptr, &old_image_);
-  if (status.ok()) status = StoredBlobs(old_image_.key, &old_blobs_);
-  if (status.ok()) status = KeepAutoIncrement(record, nullptr);
-  if (!status.ok()) return RaiseInCascade(NoteFailure(status, before));
+  if (cascades_may_return_ && status.Is(Code::kNotFound)) return Status::Ok();
+  if (!status.ok()) return status;
+  status = EncodeEntries(stored, nullptr, &old_image_);
+  if (!status.ok()) return status;
+  status = StoredBlobs(old_image_.key, &old_blobs_);
+  if (!status.ok()) return status;
+  status = KeepAutoIncrement(record, nullptr);
+  if (!status.ok()) return status;
   entry_views_.clear();
   for (uint32_t i = 1; i < old_image_.entries.size(); ++i) {
     entry_views_.push_back(old_image_.View(i));
   }
   status = session_->DeleteRow(engine_table(), old_image_.key, entry_views_);
-  if (status.ok()) status = DropBlobs(old_blobs_);
-  return status.ok() ? 0 : RaiseInCascade(NoteFailure(status, before));
+  if (!status.ok()) return status;
+  return DropBlobs(old_blobs_);
 }
 
 }  // namespace rowan

@@ -194,8 +194,9 @@ Status ApplyLogSync(unsigned long index) {
     return Status::Ok();
   }
   const Status status = g_engine->SetLogSyncMethod(method);
-  if (status.ok()) probed = automatic;
-  return status;
+  if (!status.ok()) return status;
+  probed = automatic;
+  return Status::Ok();
 }
 Status ApplyDataSync(unsigned long index) {
   g_engine->SetDataSyncMethod(DataSyncFromIndex(index));
