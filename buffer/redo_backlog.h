@@ -13,7 +13,7 @@
 //   - a page in the pool has no list: it was applied when the page came in. Exclusive use of a list
 //     follows from that: its thread holds the latch of the frame that the page is coming into;
 //   - a page with a list counts as dirty since the first record, whether it lacks any or not: see
-//     engine/recovery.h;
+//     storage/recovery.h;
 //   - no checkpoint is published before all lists are applied, so the log keeps what they name.
 // A list: chunks of varints, each the distance of a group's start from the one before, the first
 // from `start`.

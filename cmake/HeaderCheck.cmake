@@ -2,7 +2,7 @@
 # Target rowan_header_check: every header of ours compiles alone, so each includes what it uses.
 # Not part of `all`; scripts/test builds it. Headers of plugin/ need a server and are left out.
 set(header_check_sources)
-foreach(folder base io wal buffer space btree mvcc engine bench)
+foreach(folder base io wal buffer space storage btree mvcc engine bench)
   file(GLOB headers CONFIGURE_DEPENDS RELATIVE ${CMAKE_SOURCE_DIR}
        ${CMAKE_SOURCE_DIR}/${folder}/*.h ${CMAKE_SOURCE_DIR}/${folder}/*/*.h)
   foreach(header ${headers})

@@ -7,7 +7,6 @@
 #include <chrono>
 #include <thread>
 
-#include "base/clock.h"
 #include "base/logging.h"
 #include "engine/engine_impl.h"
 #include "engine/statistics.h"
@@ -21,7 +20,6 @@ constexpr uint64_t kRecordsPerUnit = 4096;
 /// Losers that are rolled back at the same time, at most: they wait for each other's pages only.
 constexpr uint32_t kRollbackWorkersMax = 4;
 constexpr std::chrono::milliseconds kPurgeTick{20};
-constexpr std::chrono::milliseconds kRedoPoll{5};
 constexpr std::chrono::milliseconds kRollbackTick{100};
 constexpr std::chrono::milliseconds kHousekeepingTick{1000};
 /// Counting goes on at the next tick behind this: it must not take a core for itself.
@@ -39,7 +37,7 @@ constexpr std::chrono::milliseconds kGiveBackTimePerTick{50};
 }  // namespace
 
 void Engine::Impl::StartBackground() {
-  pool->StartBackground();
+  storage->StartBackground();
   for (uint32_t worker = 0; worker < options.purge_workers; ++worker) {
     threads.push_back(std::make_unique<ThreadLoop>("purge-" + std::to_string(worker), kPurgeTick,
                                                    [this, worker] { return PurgeTick(worker); }));
@@ -48,7 +46,7 @@ void Engine::Impl::StartBackground() {
       std::clamp(std::thread::hardware_concurrency(), 1u, kRollbackWorkersMax);
   for (uint32_t worker = 0; worker < rollback_workers; ++worker) {
     // One for rollbacks that fail until redo is through.
-    if (txns->LoserCount() == 0 && (worker != 0 || redo_thread == nullptr)) break;
+    if (txns->LoserCount() == 0 && (worker != 0 || !storage->redoing())) break;
     threads.push_back(std::make_unique<ThreadLoop>("rollback-" + std::to_string(worker),
                                                    kRollbackTick,
                                                    [this] { return RollbackTick(); }));
@@ -59,43 +57,23 @@ void Engine::Impl::StartBackground() {
   for (const auto& thread : threads) thread->Start();
 }
 
-void Engine::Impl::StopBackground(uint64_t redo_deadline_nanos) {
+void Engine::Impl::StopBackground() {
   stopping.store(true, std::memory_order_relaxed);
   for (const auto& thread : threads) thread->Stop();
-  // Redo ends last: the others may wait for log space, which its end gives free.
-  StopRedo(redo_deadline_nanos);
   housekeeping = nullptr;
   threads.clear();
 }
 
 ThreadLoop::Next Engine::Impl::PurgeTick(uint32_t worker) {
-  if (stopped.load(std::memory_order_acquire)) return ThreadLoop::Next::kWait;
+  if (storage->stopped()) return ThreadLoop::Next::kWait;
   if (worker == 0) txns->RefreshHorizon();
   WorkBudget budget(kRecordsPerUnit, &stopping);
   const Result<bool> more = txns->PurgeSome(worker, options.purge_workers, &budget);
   return more.ok() && more.value() ? ThreadLoop::Next::kAgain : ThreadLoop::Next::kWait;
 }
 
-void Engine::Impl::StopRedo(uint64_t deadline_nanos) {
-  if (redo_thread == nullptr) return;
-  if (deadline_nanos != UINT64_MAX) {
-    while (!recovery->finished() && !stopped.load(std::memory_order_acquire) &&
-           MonotonicNanos() < deadline_nanos) {
-      std::this_thread::sleep_for(kRedoPoll);
-    }
-    recovery->Abandon();
-  }
-  redo_thread.reset();
-}
-
-ThreadLoop::Next Engine::Impl::RedoTick() {
-  // A failure has stopped the engine, or it is closing: the next start begins again.
-  if (!stopped.load(std::memory_order_acquire)) FinishRedo().Ignore();
-  return ThreadLoop::Next::kWait;
-}
-
 ThreadLoop::Next Engine::Impl::RollbackTick() {
-  if (txns->LoserCount() == 0 || stopped.load(std::memory_order_acquire)) {
+  if (txns->LoserCount() == 0 || storage->stopped()) {
     return ThreadLoop::Next::kWait;
   }
   WorkBudget budget(kRecordsPerUnit, &stopping);
@@ -111,7 +89,8 @@ void Engine::Impl::GiveUndoBack(SpaceId undo_space) {
   const auto end = std::chrono::steady_clock::now() + kGiveBackTimePerTick;
   const uint32_t keep_pages = kUndoBytesKept / options.page_size_bytes;
   while (gives_undo_back && !stopping.load(std::memory_order_relaxed)) {
-    const Result<uint32_t> made = allocator->GiveBack(undo_space, keep_pages, kExtentsPerStep);
+    const Result<uint32_t> made =
+        storage->allocator()->GiveBack(undo_space, keep_pages, kExtentsPerStep);
     // A file system without holes, or a failure that its finder logged.
     if (!made.ok()) gives_undo_back = false;
     if (!made.ok() || made.value() == 0 || std::chrono::steady_clock::now() >= end) return;
@@ -119,11 +98,11 @@ void Engine::Impl::GiveUndoBack(SpaceId undo_space) {
 }
 
 ThreadLoop::Next Engine::Impl::HousekeepingTick() {
-  if (stopped.load(std::memory_order_acquire)) return ThreadLoop::Next::kWait;
+  if (storage->stopped()) return ThreadLoop::Next::kWait;
   const auto trash_end = std::chrono::steady_clock::now() + kTrashTimePerTick;
   Result<bool> all_gone = false;
   do {
-    all_gone = files->RemoveTrash();  // a failure: tried again at the next tick
+    all_gone = storage->files()->RemoveTrash();  // a failure: tried again at the next tick
   } while (all_gone.ok() && !all_gone.value() && std::chrono::steady_clock::now() < trash_end);
   GiveUndoBack(kUndoSpace);
   if (temporary->txns() != nullptr) {
@@ -144,7 +123,7 @@ void Engine::Impl::RefreshDueStatistics() {
     if (!RefreshIsDue(table.get(), begin)) continue;
     const uint32_t leaves = table->cardinalities()->settings().sample_leaves;
     // Damage is met by the table's user.
-    if (RefreshTableStatistics(allocator.get(), table.get(), leaves).ok()) {
+    if (RefreshTableStatistics(storage->allocator(), table.get(), leaves).ok()) {
       KeepStatistics(table.get());
     } else {
       table->cardinalities()->NoteFailure();

@@ -19,7 +19,7 @@
 
 #include "base/ids.h"
 #include "base/status.h"
-#include "engine/damaged_spaces.h"
+#include "storage/damaged_spaces.h"
 #include "engine/table.h"
 #include "engine/table_def.h"
 #include "mvcc/row/index_ref.h"

@@ -11,7 +11,7 @@
 
 #include "base/logging.h"
 #include "engine/engine_impl.h"
-#include "engine/leak_search.h"
+#include "space/leak_search.h"
 #include "mvcc/row/row_header.h"
 
 namespace rowan {
@@ -69,12 +69,12 @@ Status WalkTable(Table* table, BlobStore* blobs, const Engine::FindBlobs& find_b
 }  // namespace
 
 Status Engine::CheckSpace(Table* table, const FindBlobs& find_blobs) {
-  const Status versions = impl_->pool->CheckPageVersions(table->space());
+  const Status versions = impl_->storage->pool()->CheckPageVersions(table->space());
   if (!versions.ok()) return versions;
-  LeakSearch search(impl_->allocator.get(), table->space());
+  LeakSearch search(impl_->storage->allocator(), table->space());
   const Status status = search.Run([&](const Tree::PageVisit& reach, bool* quiet) {
     const Activity before(*impl_->TxnsOf(*table));
-    const Status walked = WalkTable(table, impl_->blobs.get(), find_blobs, reach);
+    const Status walked = WalkTable(table, impl_->storage->blobs(), find_blobs, reach);
     const Activity after(*impl_->TxnsOf(*table));
     *quiet = before.quiet && after.quiet && before.next_id == after.next_id;
     return walked;
@@ -88,16 +88,16 @@ Status Engine::CheckSpace(Table* table, const FindBlobs& find_blobs) {
 
 Status Engine::CheckSystem() {
   for (const SpaceId space : {kSystemSpace, kUndoSpace}) {
-    const Status versions = impl_->pool->CheckPageVersions(space);
+    const Status versions = impl_->storage->pool()->CheckPageVersions(space);
     if (!versions.ok()) return versions;
   }
-  LeakSearch system(impl_->allocator.get(), kSystemSpace);
+  LeakSearch system(impl_->storage->allocator(), kSystemSpace);
   Status status = system.Run([&](const Tree::PageVisit& reach, bool* quiet) {
     *quiet = true;
     return impl_->catalog->tree()->Check({}, reach);
   });
   if (!status.ok()) return status;
-  LeakSearch undo(impl_->allocator.get(), kUndoSpace);
+  LeakSearch undo(impl_->storage->allocator(), kUndoSpace);
   return undo.Run([&](const Tree::PageVisit& reach, bool* quiet) {
     // The pages of a stream that was passed over would seem to be lost. Purge may still be giving
     // pages back when no history is left.

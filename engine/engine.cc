@@ -5,7 +5,6 @@
 #include <set>
 
 #include "base/clock.h"
-#include "base/logging.h"
 #include "engine/engine_impl.h"
 #include "io/file.h"
 
@@ -17,61 +16,45 @@ Result<std::unique_ptr<Engine>> Engine::Open(const EngineOptions& options) {
   return Open(PosixFileSystem(), options);
 }
 
-Engine::~Engine() {
-  if (!impl_ || impl_->closed) return;
+Engine::~Engine() = default;
+
+Engine::Impl::~Impl() {
   // As after a crash: threads end, nothing is flushed on purpose.
-  impl_->StopBackground(0);
-  impl_->pool->Close();
+  StopBackground();
+  // Whoever it tells about redo goes before it does.
+  if (storage != nullptr) storage->Stop();
 }
 
 Status Engine::Close(uint64_t limit_nanos) {
   if (impl_->closed) return Status::Ok();
   impl_->closed = true;
   const uint64_t now = MonotonicNanos();
-  const uint64_t deadline = limit_nanos < UINT64_MAX - now ? now + limit_nanos : UINT64_MAX;
-  impl_->StopBackground(deadline);
-  Status status = impl_->FinishRedo();
-  if (status.ok()) status = impl_->PersistCounters();
-  if (status.ok()) status = impl_->pool->FlushAndCheckpoint(deadline);
-  impl_->pool->Close();
-  impl_->files->RemoveTemporary().Ignore();  // the next start tries again
-  const bool late = status.Is(Code::kInterrupted);
-  const Status log_status = impl_->log->Close();
-  if (late && log_status.ok()) {
-    LogInfo("The time for the shutdown was over before all changed pages were written. Nothing is "
-            "lost: the redo log has the rest, and the next start redoes it while it serves.");
-    return log_status;
-  }
-  if (status.ok() || late) status = log_status;
-  if (status.ok()) {
-    status = impl_->control->Update([this](ControlData& data) {
-      data.clean_shutdown = true;
-      data.next_space_id = SpaceId(impl_->next_space);
-      data.next_table_id = TableId(impl_->next_table);
-      data.next_index_id = IndexId(impl_->next_index);
-      data.log_durable_lsn = impl_->log->durable();
-    });
-  }
-  if (!status.ok()) {
-    LogError("Shutdown could not make everything durable ({}); the next start will recover.",
-             status.message());
-  }
-  return status;
+  Storage::Closing closing;
+  closing.deadline_nanos = limit_nanos < UINT64_MAX - now ? now + limit_nanos : UINT64_MAX;
+  closing.last_changes = [this] { return impl_->PersistCounters(); };
+  closing.marks = [this](ControlData& data) {
+    data.next_space_id = SpaceId(impl_->next_space);
+    data.next_table_id = TableId(impl_->next_table);
+    data.next_index_id = IndexId(impl_->next_index);
+  };
+  // Redo ends last: the others may wait for log space, which its end gives free.
+  impl_->StopBackground();
+  return impl_->storage->Close(closing);
 }
 
 Status Engine::FlushLog() { return impl_->txns->MakeDurable(); }
-Lsn Engine::durable_lsn() const { return impl_->log->durable(); }
-Lsn Engine::written_lsn() const { return impl_->log->written(); }
-Status Engine::WaitDurable(Lsn lsn) { return impl_->log->WaitDurable(lsn); }
-Status Engine::WaitWritten(Lsn lsn) { return impl_->log->WaitWritten(lsn); }
+Lsn Engine::durable_lsn() const { return impl_->storage->log()->durable(); }
+Lsn Engine::written_lsn() const { return impl_->storage->log()->written(); }
+Status Engine::WaitDurable(Lsn lsn) { return impl_->storage->log()->WaitDurable(lsn); }
+Status Engine::WaitWritten(Lsn lsn) { return impl_->storage->log()->WaitWritten(lsn); }
 
 Status Engine::WaitCommitted(Lsn lsn, Durability durability) {
-  return impl_->log->WaitCommitted(lsn, durability);
+  return impl_->storage->log()->WaitCommitted(lsn, durability);
 }
 
 Status Engine::WaitDurableFor(Lsn lsn, uint64_t limit_nanos,
                               const std::function<bool()>& interrupted) {
-  return impl_->log->WaitDurableFor(lsn, limit_nanos, interrupted);
+  return impl_->storage->log()->WaitDurableFor(lsn, limit_nanos, interrupted);
 }
 
 std::vector<std::string> Engine::PreparedXids() const { return impl_->txns->PreparedXids(); }
@@ -93,10 +76,14 @@ Status Engine::RollbackPrepared(const std::string& xid) {
   return impl_->txns->RollbackPrepared(xid);
 }
 
-Status Engine::SetLogSyncMethod(LogSyncMethod method) { return impl_->log->SetSyncMethod(method); }
-Status Engine::SetRedoLogCapacity(uint64_t bytes) { return impl_->log->SetCapacity(bytes); }
+Status Engine::SetLogSyncMethod(LogSyncMethod method) {
+  return impl_->storage->log()->SetSyncMethod(method);
+}
+Status Engine::SetRedoLogCapacity(uint64_t bytes) {
+  return impl_->storage->log()->SetCapacity(bytes);
+}
 Status Engine::SetBufferPoolBytes(uint64_t bytes) {
-  const Status status = impl_->pool->Resize(bytes);
+  const Status status = impl_->storage->pool()->Resize(bytes);
   if (status.ok()) impl_->txns->locks()->SetMemoryMax(impl_->LockMemoryBytesMax());
   return status;
 }
@@ -109,20 +96,22 @@ uint64_t Engine::Impl::LockMemoryBytesMax() const {
   if (wanted != 0) return wanted;
   // Taken only while there are locks: enough for some forty million of them.
   constexpr uint64_t kAutomaticMin = uint64_t{256} << 20;
-  return std::max(kAutomaticMin, pool->Statistics().frames * pool->page_size_bytes() / 4);
+  const uint64_t pool_bytes =
+      storage->pool()->Statistics().frames * storage->pool()->page_size_bytes();
+  return std::max(kAutomaticMin, pool_bytes / 4);
 }
 Status Engine::SetDoublewrite(DoublewriteMode mode) {
-  return impl_->pool->SetDoublewriteMode(mode);
+  return impl_->storage->pool()->SetDoublewriteMode(mode);
 }
-void Engine::SetDataSyncMethod(SyncMethod method) { impl_->pool->SetDataSyncMethod(method); }
+void Engine::SetDataSyncMethod(SyncMethod method) {
+  impl_->storage->pool()->SetDataSyncMethod(method);
+}
 void Engine::SetIoCapacity(uint32_t pages_per_second) {
-  impl_->pool->SetIoCapacity(pages_per_second);
+  impl_->storage->pool()->SetIoCapacity(pages_per_second);
 }
 
 const EngineOptions& Engine::options() const { return impl_->options; }
-bool Engine::redoing() const {
-  return impl_->recovery != nullptr && !impl_->recovery->finished();
-}
-bool Engine::stopped() const { return impl_->stopped.load(std::memory_order_acquire); }
+bool Engine::redoing() const { return impl_->storage->redoing(); }
+bool Engine::stopped() const { return impl_->storage->stopped(); }
 
 }  // namespace rowan

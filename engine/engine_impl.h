@@ -14,12 +14,9 @@
 #include "engine/engine.h"
 #include "engine/options.h"
 #include "engine/orphan_files.h"
-#include "engine/recovery.h"
 #include "engine/temporary_tables.h"
-#include "io/space_files.h"
 #include "mvcc/row/row_undo.h"
-#include "space/blob_store.h"
-#include "wal/control_file.h"
+#include "storage/storage.h"
 
 namespace rowan {
 
@@ -27,17 +24,10 @@ namespace rowan {
 inline constexpr uint32_t kIdChunk = 256;
 
 struct Engine::Impl {
-  FileSystem* file_system = nullptr;
+  ~Impl();
+
   EngineOptions options;
-  bool folder_made = false;  ///< by this start
-  std::unique_ptr<ControlFile> control;
-  std::unique_ptr<SpaceFiles> files;
-  std::unique_ptr<DamagedSpaces> damaged;
-  std::unique_ptr<Log> log;
-  std::unique_ptr<Recovery> recovery;  ///< null without a start that recovers; the pool uses it
-  std::unique_ptr<BufferPool> pool;
-  std::unique_ptr<PageAllocator> allocator;
-  std::unique_ptr<BlobStore> blobs;
+  std::unique_ptr<Storage> storage;
   std::unique_ptr<UndoStreams> undo;
   std::unique_ptr<TxnManager> txns;
   std::unique_ptr<Catalog> catalog;
@@ -47,11 +37,9 @@ struct Engine::Impl {
   std::unique_ptr<OrphanFiles> orphans;
   std::vector<std::unique_ptr<ThreadLoop>> threads;
   ThreadLoop* housekeeping = nullptr;  ///< one of them
-  std::atomic<bool> stopped{false};
   std::atomic<bool> stopping{false};  ///< background work is to be left where it stands
   bool gives_undo_back = true;  ///< housekeeping's
   bool closed = false;
-  uint64_t redo_begin_nanos = 0;  ///< MonotonicNanos
 
   std::atomic<uint64_t> lock_memory_bytes_max{0};  ///< as in EngineOptions, changed while running
   [[nodiscard]] uint64_t LockMemoryBytesMax() const;
@@ -60,7 +48,6 @@ struct Engine::Impl {
   std::mutex redo_mutex;
   bool serving = false;    ///< guarded by redo_mutex: catalog and orphans are there
   bool redo_done = false;  ///< guarded by redo_mutex
-  std::unique_ptr<ThreadLoop> redo_thread;  ///< null: redo is finished before anyone is served
 
   // Ids for DDL: next to hand out and the mark reserved in the control file.
   std::mutex id_mutex;
@@ -70,32 +57,28 @@ struct Engine::Impl {
   uint64_t first_table_id = 0;  ///< of an instance created by this start
 
   // open.cc
+  Status Open(FileSystem* file_system);
+  Status OpenStorage(FileSystem* file_system);
   Status AskBeforeCreation();
-  Status OpenFiles();
-  Status CreateInstance();
-  Status Recover(const ControlData& control_data);
-  Status OpenSpaces();
-  /// Redoes the pages that were left for later. One thread at a time.
-  Status FinishRedo();
+  void BuildUpperLayers();
+  /// Of a new instance: catalog and undo streams.
+  Status CreateContents();
+  Status OpenCatalog();
+  Status StartTransactions();
+  void NoteRedoDone();
   /// The tables of marked spaces are refused from now on.
   void NoteDamage(SpaceId space);
   void NoteServing();
-  [[nodiscard]] double RedoSeconds() const;
-  Status StartTransactions(const ControlData& control_data);
-  Status BuildUpperLayers();
-  Status OpenLog(Lsn end);
-  Status OpenPool();
-  void AdoptIds(const ControlData& control_data);
+  /// Ids that are handed out only when this is durable; a failure stops the log.
+  Status ReserveInControlFile(const Storage::ControlChange& change);
+  void AdoptIds(const ControlData& control);
 
   // background.cc
   void StartBackground();
-  /// The deadlines (MonotonicNanos) are for redo, which is then abandoned where it stands, as by a
-  /// crash; UINT64_MAX: it is finished.
-  void StopBackground(uint64_t redo_deadline_nanos);
-  void StopRedo(uint64_t deadline_nanos);
+  /// Not the storage's threads: they end last.
+  void StopBackground();
   ThreadLoop::Next PurgeTick(uint32_t worker);
   ThreadLoop::Next RollbackTick();
-  ThreadLoop::Next RedoTick();
   ThreadLoop::Next HousekeepingTick();
   void GiveUndoBack(SpaceId undo_space);
   void RefreshDueStatistics();

@@ -265,7 +265,7 @@ Status Session::UndoRow(Status cause, const UndoPosition& before) {
 Result<BlobRef> Session::WriteBlob(Table* table, Bytes value) {
   const Status status = writer_.PrepareUndo(txn_.get(), kBlobRefBytes);
   if (!status.ok()) return status;
-  return engine_->impl()->blobs->Write(table->space(), value,
+  return engine_->impl()->storage->blobs()->Write(table->space(), value,
                                  [this](MiniTxn* mini_txn, const BlobRef& ref) {
                                    return writer_.LogBlobWrite(txn_.get(), mini_txn, ref);
                                  });
@@ -274,11 +274,11 @@ Result<BlobRef> Session::WriteBlob(Table* table, Bytes value) {
 Status Session::DropBlob(const BlobRef& ref) { return writer_.LogBlobDrop(txn_.get(), ref); }
 
 Status Session::ReadBlob(const BlobRef& ref, MutableBytes target) {
-  return engine_->impl()->blobs->Read(ref, 0, target);
+  return engine_->impl()->storage->blobs()->Read(ref, 0, target);
 }
 
 Status Session::TryReadBlob(const BlobRef& ref, MutableBytes target) {
-  return engine_->impl()->blobs->TryRead(ref, target);
+  return engine_->impl()->storage->blobs()->TryRead(ref, target);
 }
 
 Status Session::LogExtension(Bytes payload) { return writer_.LogExtension(txn_.get(), payload); }

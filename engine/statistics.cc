@@ -175,7 +175,7 @@ bool RefreshIsDue(Table* table, std::chrono::steady_clock::time_point now) {
 Status Engine::RefreshStatistics(Table* table) {
   const Cardinalities::Settings settings = table->cardinalities()->settings();
   const uint32_t leaves = settings.chosen ? settings.sample_leaves : kLeavesSampledByAnalyze;
-  const Status status = RefreshTableStatistics(impl_->allocator.get(), table, leaves);
+  const Status status = RefreshTableStatistics(impl_->storage->allocator(), table, leaves);
   if (status.ok()) impl_->KeepStatistics(table);
   return status;
 }

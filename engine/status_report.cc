@@ -98,8 +98,8 @@ void DescribePool(const EngineFigures& figures, std::string* report) {
 }  // namespace
 
 EngineFigures Engine::Figures() const {
-  const Log& log = *impl_->log;
-  const PoolStatistics pool = impl_->pool->Statistics();
+  const Log& log = *impl_->storage->log();
+  const PoolStatistics pool = impl_->storage->pool()->Statistics();
   EngineFigures figures;
   figures.stopped = stopped();
   figures.page_size_bytes = impl_->options.page_size_bytes;
@@ -107,9 +107,9 @@ EngineFigures Engine::Figures() const {
   figures.pool_frames_free = pool.free_frames;
   figures.pool_frames_dirty = pool.dirty_frames;
   figures.page_versions_bytes = pool.page_versions_bytes;
-  figures.io_backend = impl_->pool->io_backend();
-  figures.open_files = impl_->files->OpenHandles();
-  figures.open_files_max = impl_->files->OpenHandlesMax();
+  figures.io_backend = impl_->storage->pool()->io_backend();
+  figures.open_files = impl_->storage->files()->OpenHandles();
+  figures.open_files_max = impl_->storage->files()->OpenHandlesMax();
   figures.log_checkpoint = log.checkpoint();  // not behind what is read after it
   figures.log_durable = log.durable();
   figures.log_written = log.written();
@@ -137,7 +137,7 @@ std::vector<LockInfo> Engine::RowLocks(size_t count_max) const {
 }
 
 const LatencyHistogram& Engine::LogLatency(LogSyncMethod method, LogPhase phase) const {
-  return impl_->log->Latency(method, phase);
+  return impl_->storage->log()->Latency(method, phase);
 }
 
 std::string Engine::StatusReport() {
@@ -148,8 +148,8 @@ std::string Engine::StatusReport() {
   DescribeTransactions(Transactions(), &report);
   Section(&report, "LOG");
   DescribeLog(figures, &report);
-  DescribeReaders(*impl_->log, &report);
-  DescribeSyncs(*impl_->log, &report);
+  DescribeReaders(*impl_->storage->log(), &report);
+  DescribeSyncs(*impl_->storage->log(), &report);
   Section(&report, "BUFFER POOL");
   DescribePool(figures, &report);
   Section(&report, "UNDO AND PURGE");

@@ -16,16 +16,12 @@ Status Engine::Impl::ReserveIds(uint32_t indexes) {
   const uint32_t space_wanted = next_space + kIdChunk;
   const uint64_t table_wanted = next_table + kIdChunk;
   const uint64_t index_wanted = next_index + std::max(uint64_t{kIdChunk} * 4, uint64_t{indexes});
-  const Status status = control->UpdateBothSlots([&](ControlData& data) {
+  const Status status = ReserveInControlFile([=](ControlData& data) {
     data.next_space_id = SpaceId(space_wanted);
     data.next_table_id = TableId(table_wanted);
     data.next_index_id = IndexId(index_wanted);
-    data.log_durable_lsn = std::max(data.log_durable_lsn, log->durable());
   });
-  if (!status.ok()) {
-    log->Stop("writing the control file failed");
-    return status;
-  }
+  if (!status.ok()) return status;
   space_mark = space_wanted;
   table_mark = table_wanted;
   index_mark = index_wanted;
@@ -66,11 +62,11 @@ Result<std::shared_ptr<Table>> Engine::CreateTable(Session* session, TableDef de
   DdlLog::EncodePayload(payload.data(), DdlLog::Kind::kCreated, definition.id, definition.space);
   Status status = session->LogExtension(payload);
   if (!status.ok()) return status;
-  status = BuildFile(impl_->allocator.get(), &definition);
+  status = BuildFile(impl_->storage->allocator(), &definition);
   if (status.ok()) {
     status = impl_->catalog->InsertRows(session->writer(), session->txn(), definition);
   }
-  auto table = std::make_shared<Table>(definition, impl_->allocator.get());
+  auto table = std::make_shared<Table>(definition, impl_->storage->allocator());
   table->SetCreatedBy(session->txn()->txn_id());
   if (status.ok()) status = table->SetAutoIncrement(std::max<uint64_t>(auto_increment, 1));
   if (!status.ok()) {

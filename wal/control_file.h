@@ -19,7 +19,7 @@
 namespace rowan {
 
 /// Format version this build writes; a larger one on disk is refused with kNewerFormat, a smaller
-/// one is read, and upgraded when the instance is opened (engine/upgrade.h).
+/// one is read, and upgraded when the instance is opened (storage/upgrade.h).
 inline constexpr uint32_t kFormatVersion = 2;
 /// Features of whole instances that this build knows.
 inline constexpr FormatFeatures kInstanceFeatures{};

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The line of folders: an include may only point to the left, and some headers have one home.
 
-    base -> io -> wal -> buffer -> space -> btree -> mvcc -> engine -> plugin | bench | examples
+    base -> io -> wal -> buffer -> space -> storage -> btree -> mvcc -> engine
+         -> plugin | bench | examples
 
 engine/ is a door: what stands to its right sees base/ and engine/ only, and of engine/ not the
 parts. Only bench/parts/ measures parts and looks behind the door. Folders within a folder have a

@@ -72,7 +72,7 @@ class BitRot {
       ASSERT_TRUE(EngineWorld::Insert(session.get(), table.get(), id, rows_[id]).ok());
       ASSERT_TRUE(session->Commit().ok());
       if (id != kRows / 2) continue;
-      ASSERT_TRUE(world_.engine->impl()->pool->FlushAndCheckpoint().ok());
+      ASSERT_TRUE(world_.engine->impl()->storage->pool()->FlushAndCheckpoint().ok());
     }
     session.reset();
     if (clean) {

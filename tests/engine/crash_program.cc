@@ -184,7 +184,7 @@ void CrashProgram::Maintain(Table* table) {
     Status status;
     switch (random.Below(9)) {
       case 0:
-      case 1: status = engine->impl()->pool->FlushAndCheckpoint(); break;
+      case 1: status = engine->impl()->storage->pool()->FlushAndCheckpoint(); break;
       case 2: status = engine->FlushLog(); break;
       case 3: {
         constexpr LogSyncMethod kMethods[] = {LogSyncMethod::kFsync, LogSyncMethod::kFdatasync,
@@ -212,7 +212,7 @@ void CrashProgram::Maintain(Table* table) {
 
 Status CrashProgram::MakeHoles() {
   // What housekeeping does once a second and beyond many megabytes.
-  return world_.engine->impl()->allocator->GiveBack(kUndoSpace, 0, 4).status();
+  return world_.engine->impl()->storage->allocator()->GiveBack(kUndoSpace, 0, 4).status();
 }
 
 CrashKind CrashProgram::End(Ending ending) {
@@ -296,7 +296,9 @@ void CrashProgram::WorkAtOnce() {
     }
     const Status undone = session->Rollback();
     if (status.ok()) status = undone;
-    if (status.ok() && random_.OneIn(2)) status = engine->impl()->pool->FlushAndCheckpoint();
+    if (status.ok() && random_.OneIn(2)) {
+      status = engine->impl()->storage->pool()->FlushAndCheckpoint();
+    }
     if (status.ok() && random_.OneIn(2)) {
       status = engine->CheckIndex(table->get(), random_.Below((*table)->index_count()), {});
     }

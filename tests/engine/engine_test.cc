@@ -26,7 +26,7 @@ ToyRows Fill(EngineWorld* world, Table* table, uint64_t rows) {
 TEST(EngineTest, TheStatusReportListsReadersOfTheLog) {
   EngineWorld world(TestSeed());
   ASSERT_TRUE(world.Open().ok());
-  Log* log = world.engine->impl()->log.get();
+  Log* log = world.engine->impl()->storage->log();
   auto hold = log->Hold("backup", log->durable(), uint64_t{1} << 20);
   ASSERT_TRUE(hold.ok()) << hold.status().message();
   EXPECT_EQ(world.engine->Figures().log_readers, 1u);
@@ -381,10 +381,10 @@ TEST(EngineTest, PagesThatNothingRefersToAreFound) {
   EXPECT_TRUE(world.engine->CheckSystem().ok());
   PageNumber lost;
   {
-    PageAllocator* allocator = world.engine->impl()->allocator.get();
+    PageAllocator* allocator = world.engine->impl()->storage->allocator();
     Result<PageReservation> reservation = allocator->Reserve(table->space(), 1);
     ASSERT_TRUE(reservation.ok());
-    MiniTxn mini_txn(world.engine->impl()->pool.get());
+    MiniTxn mini_txn(world.engine->impl()->storage->pool());
     ASSERT_TRUE(mini_txn.Start(256).ok());
     lost = allocator->Allocate(&mini_txn, &*reservation, kNoPage).value();
     mini_txn.Commit();

@@ -28,7 +28,7 @@ class FeaturesTest : public ::testing::Test {
     id = table->id();
     space_path = "/rowan/space_" + std::to_string(table->space().value()) + ".rws";
     // At home, so that its header can be changed there.
-    ASSERT_TRUE(world.engine->impl()->pool->FlushAndCheckpoint().ok());
+    ASSERT_TRUE(world.engine->impl()->storage->pool()->FlushAndCheckpoint().ok());
     std::unique_ptr<Session> session = world.engine->NewSession();
     session->Begin(IsolationLevel::kRepeatableRead);
     for (uint64_t row = 1; row <= 50; ++row) {
@@ -169,7 +169,7 @@ TEST_F(FeaturesTest, ANewerVersionOfARecordTypeIsRefused) {
   ASSERT_TRUE(world.Open().ok());
   GroupBuilder group;
   group.Add(RecordType::kPageBytes, {SpaceId(16), PageNumber(3)}, 8, 9);
-  const Lsn end = world.engine->impl()->log->Append(&group);
+  const Lsn end = world.engine->impl()->storage->log()->Append(&group);
   ASSERT_TRUE(world.engine->WaitDurable(end).ok());
   world.engine.reset();
   world.files.Crash({.keep = CrashPlan::Keep::kEverything}, 1);

@@ -44,7 +44,7 @@ TEST(ManyTables, AreWrittenInTurnWithFewHandlesAndShortagesOfDescriptors) {
       world.files.Inject({.call = FileCall::kOpen, .path_part = "redo", .error = error});
     }
     InsertEverywhere(&world, tables, id);
-    ASSERT_TRUE(world.engine->impl()->pool->FlushAndCheckpoint().ok());
+    ASSERT_TRUE(world.engine->impl()->storage->pool()->FlushAndCheckpoint().ok());
     // In use at a time, besides: what the page writers have under way.
     EXPECT_LE(world.engine->Figures().open_files, kHandles + 8);
   }

@@ -129,7 +129,7 @@ TEST_F(OrphanFilesTest, ACreateThatIsStillToBeRolledBackLosesItsFileAndNothingIs
         world.engine->CreateTable(loser.get(), EngineWorld::ToyDefinition("test/half"), 1);
     ASSERT_TRUE(table.ok());
     space = (*table)->definition().space;
-    ASSERT_TRUE(world.engine->impl()->pool->FlushAndCheckpoint().ok());
+    ASSERT_TRUE(world.engine->impl()->storage->pool()->FlushAndCheckpoint().ok());
     world.files.PowerOffAfter(0);
   }
   world.engine.reset();

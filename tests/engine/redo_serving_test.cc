@@ -141,11 +141,11 @@ class RedoServingTest : public ::testing::Test {
 TEST_F(RedoServingTest, NothingIsLostByCrashesWhileRedoing) {
   for (int round = 0; round < 4; ++round) {
     VanishAndHold();
-    const uint64_t checkpoint = world_.engine->impl()->pool->Statistics().checkpoint_lsn;
+    const uint64_t checkpoint = world_.engine->impl()->storage->pool()->Statistics().checkpoint_lsn;
     Change(good_, &good_rows_);
     world_.ExpectTable(good_, good_rows_);
-    ASSERT_TRUE(world_.engine->impl()->pool->FlushAndCheckpoint().ok());
-    EXPECT_EQ(world_.engine->impl()->pool->Statistics().checkpoint_lsn, checkpoint);
+    ASSERT_TRUE(world_.engine->impl()->storage->pool()->FlushAndCheckpoint().ok());
+    EXPECT_EQ(world_.engine->impl()->storage->pool()->Statistics().checkpoint_lsn, checkpoint);
     world_.files.ClearFaults();
     if (round % 2 == 0) world_.Crash(TestSeed() + round);
   }
@@ -191,7 +191,7 @@ TEST_F(RedoServingTest, ACrashWithTheLogFullOpensAgain) {
     }
   });
   const auto age = [this] {
-    return world_.engine->impl()->pool->Statistics().checkpoint_age_bytes;
+    return world_.engine->impl()->storage->pool()->Statistics().checkpoint_age_bytes;
   };
   uint64_t seen = 0;
   while (age() != seen) {
@@ -350,7 +350,7 @@ TEST_F(RedoServingTest, NoReadOfTheLogThatFailsCostsATableOrARow) {
         {.call = FileCall::kRead, .path_part = "redo_", .nth_call = nth, .lasting = true});
     failed = !world_.Open().ok();
     if (!failed) {
-      const auto stopped = [this] { return world_.engine->impl()->stopped.load(); };
+      const auto stopped = [this] { return world_.engine->stopped(); };
       ASSERT_TRUE(WaitFor([&] { return !world_.engine->redoing() || stopped(); }));
       failed = stopped();
     }

@@ -40,7 +40,7 @@ class StaleWorld {
     ASSERT_NO_FATAL_FAILURE(Fill(kRows));
     KeepPages();
     ASSERT_TRUE(Change(kChanges / 2));
-    ASSERT_TRUE(world_.engine->impl()->pool->FlushAndCheckpoint().ok());
+    ASSERT_TRUE(world_.engine->impl()->storage->pool()->FlushAndCheckpoint().ok());
     KeepPages();
     ASSERT_TRUE(Change(kChanges));
     End(ending);
@@ -85,7 +85,7 @@ class StaleWorld {
     }
     ASSERT_TRUE(session->Commit().ok());
     session.reset();
-    ASSERT_TRUE(world_.engine->impl()->pool->FlushAndCheckpoint().ok());
+    ASSERT_TRUE(world_.engine->impl()->storage->pool()->FlushAndCheckpoint().ok());
   }
 
   /// Inserts, updates and deletes, a transaction each. False when one failed: its row is in doubt.

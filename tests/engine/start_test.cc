@@ -231,7 +231,7 @@ TEST(StartTest, AShutdownAndEachCheckpointNoteHowFarTheLogWasDurable) {
   Fill(&world, table.get());
   table.reset();
   const Lsn durable = world.engine->durable_lsn();
-  ASSERT_TRUE(world.engine->impl()->pool->FlushAndCheckpoint().ok());
+  ASSERT_TRUE(world.engine->impl()->storage->pool()->FlushAndCheckpoint().ok());
   world.engine.reset();
   auto control = ControlFile::Open(&world.files, world.options.folder);
   EXPECT_GE(control.value()->data().log_durable_lsn, durable);

@@ -189,25 +189,25 @@ TEST_F(TemporaryTest, ACommitLeavesNoGarbage) {
 TEST_F(TemporaryTest, NothingIsLogged) {
   Insert(1, 5);
   Commit();
-  const Lsn tail = world_.engine->impl()->log->tail();
+  const Lsn tail = world_.engine->impl()->storage->log()->tail();
   Insert(6, 500);
   Update(7, 70);
   ASSERT_TRUE(session_->EndStatement(StatementEnd::kUndo).ok());
   Insert(501, 600);
   Delete(501);
   Commit();
-  EXPECT_EQ(world_.engine->impl()->log->tail(), tail);
+  EXPECT_EQ(world_.engine->impl()->storage->log()->tail(), tail);
   ASSERT_TRUE(world_.engine->DropTemporaryTable(table_->id()).ok());
-  EXPECT_EQ(world_.engine->impl()->log->tail(), tail);
+  EXPECT_EQ(world_.engine->impl()->storage->log()->tail(), tail);
 }
 
 TEST_F(TemporaryTest, StatisticsAreNotKept) {
   Insert(1, 100);
   Commit();
-  const Lsn tail = world_.engine->impl()->log->tail();
+  const Lsn tail = world_.engine->impl()->storage->log()->tail();
   ASSERT_TRUE(world_.engine->RefreshStatistics(table_.get()).ok());
   EXPECT_EQ(table_->statistics().rows, 100U);
-  EXPECT_EQ(world_.engine->impl()->log->tail(), tail);
+  EXPECT_EQ(world_.engine->impl()->storage->log()->tail(), tail);
 }
 
 TEST_F(TemporaryTest, TheirPagesLeaveAShrinkingPool) {
@@ -224,7 +224,7 @@ TEST_F(TemporaryTest, TheirPagesLeaveAShrinkingPool) {
 }
 
 TEST_F(TemporaryTest, MoreThanThePoolHolds) {
-  ASSERT_TRUE(world_.engine->impl()->pool->FlushAndCheckpoint().ok());
+  ASSERT_TRUE(world_.engine->impl()->storage->pool()->FlushAndCheckpoint().ok());
   const uint64_t written = ReadCounter(Counter::kPagesWritten);
   const uint64_t doublewritten = ReadCounter(Counter::kDoublewritePages);
   const uint64_t syncs = ReadCounter(Counter::kDataSyncs);

@@ -13,7 +13,7 @@ from .paths import ROOT
 
 # The one line of folders; an include may only point to the left. bench and
 # examples stand beside plugin.
-LAYERS = ("base", "io", "wal", "buffer", "space", "btree", "mvcc", "engine", "plugin")
+LAYERS = ("base", "io", "wal", "buffer", "space", "storage", "btree", "mvcc", "engine", "plugin")
 CODE_FOLDERS = LAYERS + ("bench", "examples")
 _QUALIFIERS = re.compile(
     r"(\b(const|noexcept|override|final|mutable|try|volatile)\b|&&?|->[\w:<>,\s*&\[\]]+"

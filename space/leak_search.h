@@ -11,7 +11,6 @@
 
 #include "base/ids.h"
 #include "base/status.h"
-#include "btree/tree.h"
 #include "space/page_allocator.h"
 
 namespace rowan {
@@ -20,9 +19,10 @@ class LeakSearch {
  public:
   LeakSearch(PageAllocator* allocator, SpaceId space) : allocator_(allocator), space_(space) {}
 
+  using PageVisit = std::function<void(PageNumber page)>;
   /// Calls `reach` for all pages in use; sets `*quiet` when nothing wrote meanwhile and no old
   /// version is kept.
-  using Walk = std::function<Status(const Tree::PageVisit& reach, bool* quiet)>;
+  using Walk = std::function<Status(const PageVisit& reach, bool* quiet)>;
   /// kCorrupt (pages named in the log) when pages are lost, or what the walk or the bitmap fail
   /// with.
   Status Run(const Walk& walk);

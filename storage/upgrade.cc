@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "engine/upgrade.h"
+#include "storage/upgrade.h"
 
 #include "base/logging.h"
 #include "space/space_format.h"

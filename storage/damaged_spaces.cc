@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "engine/damaged_spaces.h"
+#include "storage/damaged_spaces.h"
 
 #include <charconv>
 #include <memory>

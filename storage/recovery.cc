@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "engine/recovery.h"
+#include "storage/recovery.h"
 
 #include <algorithm>
 #include <atomic>

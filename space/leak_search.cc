@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "engine/leak_search.h"
+#include "space/leak_search.h"
 
 #include <algorithm>
 #include <bit>

@@ -18,7 +18,7 @@
 // hold an older incarnation when the log still has records of its last life. A record that cannot
 // be applied suspends its page until a record initialises it anew. A page still suspended at the
 // end of the log must be free in the space's bitmap. Otherwise it is damaged, and what the log has
-// for it is lost with the log: the table is marked (engine/damaged_spaces.h) and the others are
+// for it is lost with the log: the table is marked (storage/damaged_spaces.h) and the others are
 // served. A page or file that cannot be read may be whole: opening fails, or redo tries again, or
 // options.force gives it up. Damage of the system space keeps the instance closed, and damage of
 // the undo space does unless options.force passes it over.
@@ -39,7 +39,7 @@
 #include "buffer/buffer_pool.h"
 #include "buffer/redo_backlog.h"
 #include "buffer/redo_worker.h"
-#include "engine/damaged_spaces.h"
+#include "storage/damaged_spaces.h"
 #include "io/space_files.h"
 #include "space/page_allocator.h"
 #include "wal/control_file.h"
@@ -49,9 +49,9 @@
 namespace rowan {
 
 struct RecoveryOptions {
-  /// Of lists of what is not yet applied, and records while they are.
-  uint64_t memory_bytes_max = uint64_t{64} << 20;
-  uint32_t workers = 1;
+  /// Of lists of what is not yet applied, and records while they are; 0: by the memory at hand.
+  uint64_t memory_bytes_max = 0;
+  uint32_t workers = 0;  ///< 0: by the number of processors
   /// Damage of the undo space is passed over, and so are tables' files that cannot be read.
   bool force = false;
 };
@@ -66,6 +66,7 @@ struct RecoveryStatistics {
 
 class Recovery {
  public:
+  /// `options` without zeros: Storage has chosen.
   Recovery(FileSystem* file_system, std::string folder, const ControlData& control,
            RecoveryOptions options, DamagedSpaces* damaged)
       : file_system_(file_system), folder_(std::move(folder)), control_(control),

@@ -1,0 +1,389 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "storage/storage.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <random>
+#include <thread>
+#include <utility>
+
+#include "base/assertions.h"
+#include "base/clock.h"
+#include "base/logging.h"
+#include "buffer/buffer_redo.h"
+#include "storage/instance_folder.h"
+#include "storage/upgrade.h"
+
+namespace rowan {
+namespace {
+
+constexpr TableId kCreationUnfinished{0};
+/// Until what could not be read is tried again.
+constexpr std::chrono::milliseconds kRedoTick{1000};
+constexpr std::chrono::milliseconds kRedoPoll{5};
+
+bool IsPowerOfTwo(uint64_t value) { return value != 0 && (value & (value - 1)) == 0; }
+
+Status CheckOptions(const StorageOptions& options) {
+  const uint32_t page = options.page_size_bytes;
+  if (!IsPowerOfTwo(page) || page < kPageSizeMin || page > kPageSizeMax) {
+    LogError("The page size must be 4096, 8192, 16384, 32768 or 65536 bytes, not {}.", page);
+    return Status(Code::kInvalidArgument, "bad page size");
+  }
+  if (options.log.capacity_bytes < kLogCapacityBytesMin) {
+    LogError("The redo log capacity must be at least 1 MiB, not {} bytes.",
+             options.log.capacity_bytes);
+    return Status(Code::kInvalidArgument, "redo log capacity too small");
+  }
+  return Status::Ok();
+}
+
+/// Lists take two bytes for a record of a bulk change and up to ten for one at a random place, and
+/// some dozens a page. Where they list all of the log, nothing is redone before serving, and each
+/// page is read once; half a pool is what the pool itself does not need yet.
+uint64_t RedoMemoryBytesMax(uint64_t pool_bytes) {
+  constexpr uint64_t kMemoryMin = uint64_t{16} << 20;
+  constexpr uint64_t kMemoryUsual = uint64_t{256} << 20;
+  const uint64_t machine = static_cast<uint64_t>(::sysconf(_SC_PHYS_PAGES)) *
+                           static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
+  const uint64_t wanted = std::max(kMemoryUsual, pool_bytes / 2);
+  return std::max(kMemoryMin, std::min(wanted, machine / 8));
+}
+
+/// They wait for reads most of the time.
+uint32_t RedoWorkers(bool background) {
+  constexpr uint32_t kWorkersMax = 8;
+  return background ? std::clamp(std::thread::hardware_concurrency(), 2U, kWorkersMax) : 1;
+}
+
+RecoveryOptions RecoveryOptionsOf(const StorageOptions& options) {
+  constexpr uint64_t kMemoryMax = uint64_t{16} << 30;  // what RedoBacklog can address, halved
+  RecoveryOptions recovery = options.recovery;
+  if (recovery.memory_bytes_max == 0) {
+    recovery.memory_bytes_max = RedoMemoryBytesMax(options.buffer.pool_bytes);
+  }
+  recovery.memory_bytes_max = std::min(recovery.memory_bytes_max, kMemoryMax);
+  if (recovery.workers == 0) recovery.workers = RedoWorkers(options.background);
+  return recovery;
+}
+
+std::array<uint8_t, 16> NewInstanceId() {
+  std::random_device source;
+  std::array<uint8_t, 16> id;
+  for (uint8_t& byte : id) byte = static_cast<uint8_t>(source());
+  return id;
+}
+
+}  // namespace
+
+Storage::Storage(FileSystem* file_system, const StorageOptions& options, StorageEvents events)
+    : file_system_(file_system), options_(options), events_(std::move(events)) {}
+
+Storage::~Storage() { Stop(); }
+
+Result<std::unique_ptr<Storage>> Storage::Open(FileSystem* file_system,
+                                               const StorageOptions& options,
+                                               StorageEvents events) {
+  RegisterBufferRedo();
+  RegisterSpaceRedo();
+  const Status checked = CheckOptions(options);
+  if (!checked.ok()) return checked;
+  std::unique_ptr<Storage> storage(new Storage(file_system, options, std::move(events)));
+  const Status opened = storage->OpenOrCreate();
+  if (!opened.ok()) return opened;
+  return storage;
+}
+
+Status Storage::OpenOrCreate() {
+  if (events_.before_creation) {
+    Result<std::vector<std::string>> present = file_system_->List(options_.folder);
+    // An instance, or one whose control file was lost, which is refused later.
+    const bool there = present.ok() && !present->empty();
+    const Status allowed = there ? Status::Ok() : events_.before_creation();
+    if (!allowed.ok()) return allowed;
+  }
+  Result<bool> made = MakeInstanceFolder(file_system_, options_.folder);
+  if (!made.ok()) return made.status();
+  Result<std::unique_ptr<ControlFile>> control = ControlFile::Open(file_system_, options_.folder);
+  if (control.ok() && (*control)->data().next_table_id != kCreationUnfinished) {
+    control_ = std::move(*control);
+    return Recover();
+  }
+  if (!control.ok() && !control.status().Is(Code::kNotFound)) {
+    LogError("The control file in '{}' cannot be used: {}. Nothing was changed.", options_.folder,
+             control.status().message());
+    return control.status();
+  }
+  const Status cleared = ClearInstanceFolder(file_system_, options_.folder, *made);
+  if (!cleared.ok()) return cleared;
+  return Create();
+}
+
+void Storage::MakeFiles() {
+  SpaceFiles::Options options;
+  options.folder = options_.folder;
+  options.page_size_bytes = options_.page_size_bytes;
+  options.atomic = options_.buffer.doublewrite == DoublewriteMode::kAtomic;
+  options.open_files_max = options_.open_files_max;
+  options.pages_max = options_.file_pages_max;
+  files_ = std::make_unique<SpaceFiles>(file_system_, options);
+  damaged_ = std::make_unique<DamagedSpaces>(file_system_, options_.folder);
+}
+
+Status Storage::OpenLog(Lsn end) {
+  LogOptions options = options_.log;
+  options.folder = options_.folder;
+  auto opened = Log::Open(file_system_, options, control_.get(), end,
+                          [this] { stopped_.store(true, std::memory_order_release); });
+  if (!opened.ok()) return opened.status();
+  log_ = std::move(*opened);
+  return Status::Ok();
+}
+
+Status Storage::OpenPool() {
+  // The page size is the instance's: a size that fits another instance may be too small here.
+  const uint64_t pool_bytes_min = uint64_t{kPoolPagesMin} * options_.page_size_bytes;
+  if (options_.buffer.pool_bytes < pool_bytes_min) {
+    LogWarning("A buffer pool of {} bytes is less than {} pages of {} bytes; it has {} bytes.",
+               options_.buffer.pool_bytes, kPoolPagesMin, options_.page_size_bytes,
+               pool_bytes_min);
+    options_.buffer.pool_bytes = pool_bytes_min;
+  }
+  BufferOptions options = options_.buffer;
+  options.page_size_bytes = options_.page_size_bytes;
+  options.background = options_.background;
+  auto opened =
+      BufferPool::Open(options, files_.get(), file_system_, log_.get(), control_.get());
+  if (!opened.ok()) return opened.status();
+  pool_ = std::move(*opened);
+  return Status::Ok();
+}
+
+void Storage::MakeAllocator() {
+  allocator_ = std::make_unique<PageAllocator>(pool_.get(), control_->data().instance_id);
+  blobs_ = std::make_unique<BlobStore>(allocator_.get());
+}
+
+Status Storage::Create() {
+  is_new_ = true;
+  ControlData data;
+  data.instance_id = NewInstanceId();
+  data.page_size_bytes = options_.page_size_bytes;
+  data.epoch = 1;
+  data.checkpoint_lsn = Log::kFirstLsn;
+  data.next_table_id = kCreationUnfinished;
+  Result<std::unique_ptr<ControlFile>> created =
+      ControlFile::Create(file_system_, options_.folder, data);
+  if (!created.ok()) {
+    LogError("No control file can be created in '{}': {}.", options_.folder,
+             created.status().message());
+    return created.status();
+  }
+  control_ = std::move(*created);
+  MakeFiles();
+  Status status = OpenLog(kNoLsn);
+  if (!status.ok()) return status;
+  status = OpenPool();
+  if (!status.ok()) return status;
+  MakeAllocator();
+  return allocator_->CreateSpace(kSystemSpace);
+}
+
+Status Storage::FinishCreation(const ControlChange& change) {
+  Status status = pool_->FlushAndCheckpoint();
+  if (!status.ok()) return status;
+  status = control_->Update(change);
+  if (!status.ok()) return status;
+  ROWAN_CHECK(control_->data().next_table_id != kCreationUnfinished);
+  LogInfo("Created a new Rowan instance in '{}' with pages of {} bytes.", options_.folder,
+          options_.page_size_bytes);
+  return status;
+}
+
+void Storage::AdoptPageSize(uint32_t page_size_bytes) {
+  if (options_.page_size_bytes == page_size_bytes) return;
+  LogWarning("This instance has pages of {} bytes; the page size of {} asked for is ignored.",
+             page_size_bytes, options_.page_size_bytes);
+  options_.page_size_bytes = page_size_bytes;
+}
+
+Status Storage::OpenSpaces() {
+  Result<std::vector<SpaceId>> spaces = files_->ListFiles();
+  if (!spaces.ok()) return spaces.status();
+  for (const SpaceId space : *spaces) {
+    const Status status = files_->Open(space);
+    if (status.ok()) continue;
+    LogError("The file '{}' cannot be opened: {} (error {}).", files_->PathOf(space),
+             status.message(), status.detail());
+    // A table's file: the others can be served.
+    if (space < kFirstTableSpace) return status;
+  }
+  for (const SpaceId space : {kSystemSpace, kUndoSpace}) {
+    if (files_->IsLive(space)) continue;
+    LogError("The file '{}' is missing: the instance cannot be opened. Nothing was changed.",
+             files_->PathOf(space));
+    return Status(Code::kCorrupt, "system file is missing");
+  }
+  return Status::Ok();
+}
+
+Status Storage::Recover() {
+  const ControlData control_data = control_->data();
+  AdoptPageSize(control_data.page_size_bytes);
+  MakeFiles();
+  redo_begin_nanos_ = MonotonicNanos();
+  recovery_ = std::make_unique<Recovery>(file_system_, options_.folder, control_data,
+                                         RecoveryOptionsOf(options_), damaged_.get());
+  Status status = JudgeInstance();
+  // Nothing has been changed up to here: whatever was found missing may still come back.
+  if (!status.ok()) return status;
+  status = UpgradeInstance(control_.get(), options_.folder);
+  if (!status.ok()) return status;
+  status = RedoFirst();
+  if (!status.ok()) return status;
+  if (!control_data.clean_shutdown) {
+    LogInfo("Crash recovery: the redo log was read from LSN {} to {} in {:.2f} s.",
+            control_data.checkpoint_lsn.value(), recovery_->end().value(), RedoSeconds());
+  }
+  return LeaveRedo();
+}
+
+Status Storage::JudgeInstance() {
+  Status status = damaged_->Load();
+  if (!status.ok()) return status;
+  status = OpenSpaces();
+  if (!status.ok()) return status;
+  status = recovery_->Scan();
+  if (!status.ok()) return status;
+  status = CheckFormatsBeforeRedo(files_.get(), recovery_->spaces());
+  if (!status.ok()) return status;
+  return BufferPool::JudgeDoublewrite(file_system_, files_.get(), recovery_->end());
+}
+
+Status Storage::RedoFirst() {
+  Status status = control_->Update([](ControlData& data) {
+    ++data.epoch;
+    data.clean_shutdown = false;
+  });
+  if (!status.ok()) return status;
+  status = OpenLog(recovery_->end());
+  if (!status.ok()) return status;
+  status = OpenPool();
+  if (!status.ok()) return status;
+  status = recovery_->Repair(pool_.get(), files_.get());
+  if (!status.ok()) return status;
+  // Redo makes pages dirty faster than it could write them by itself.
+  StartBackground();
+  status = recovery_->Redo();
+  if (!status.ok()) return status;
+  status = files_->RemoveTemporary();
+  if (!status.ok()) return status;
+  MakeAllocator();
+  return recovery_->ResolveSuspended(allocator_.get());
+}
+
+Status Storage::LeaveRedo() {
+  recovery_->SetOnDamage([this](SpaceId space) {
+    if (events_.space_damaged) events_.space_damaged(space);
+  });
+  if (!options_.background || !recovery_->HasPending()) return FinishRedo();
+  // Before anything is logged: with the log full, only the end of redo makes room in it.
+  redo_thread_ = std::make_unique<ThreadLoop>("redo", kRedoTick, [this] { return RedoTick(); });
+  redo_thread_->Start();
+  return Status::Ok();
+}
+
+void Storage::StartBackground() { pool_->StartBackground(); }
+
+double Storage::RedoSeconds() const {
+  return static_cast<double>(MonotonicNanos() - redo_begin_nanos_) / 1e9;
+}
+
+void Storage::LogRedoDone() const {
+  const RecoveryStatistics& done = recovery_->statistics();
+  if (done.groups == 0) return;
+  LogInfo("Crash recovery: {} log groups redone ({} of {} records applied) from LSN {} to {}, "
+          "{:.2f} s.",
+          done.groups, done.records_applied, done.records, recovery_->begin().value(),
+          recovery_->end().value(), RedoSeconds());
+}
+
+Status Storage::FinishRedo() {
+  if (!redoing()) return Status::Ok();
+  {
+    const std::lock_guard lock(redo_mutex_);
+    if (recovery_->finished()) return Status::Ok();
+    const Status status = recovery_->Finish(allocator_.get());
+    const bool later = status.Is(Code::kBusy) || status.Is(Code::kOutOfMemory) ||
+                       status.Is(Code::kInterrupted) || status.Is(Code::kStopped);
+    // Logged by its finder: damage of the system or undo space, or no mark could be made.
+    if (!status.ok() && !later) log_->Stop("redo could not be finished");
+    if (!status.ok()) return status;
+  }
+  LogRedoDone();
+  if (events_.redo_done) events_.redo_done();
+  return Status::Ok();
+}
+
+ThreadLoop::Next Storage::RedoTick() {
+  // A failure has stopped the log, or the storage is closing: the next start begins again.
+  if (!stopped()) FinishRedo().Ignore();
+  return ThreadLoop::Next::kWait;
+}
+
+void Storage::StopRedo(uint64_t deadline_nanos) {
+  if (redo_thread_ == nullptr) return;
+  if (deadline_nanos != UINT64_MAX) {
+    while (redoing() && !stopped() && MonotonicNanos() < deadline_nanos) {
+      std::this_thread::sleep_for(kRedoPoll);
+    }
+    recovery_->Abandon();
+  }
+  redo_thread_.reset();
+}
+
+Status Storage::WriteAll(const Closing& closing) {
+  Status status = FinishRedo();
+  if (!status.ok()) return status;
+  if (closing.last_changes) status = closing.last_changes();
+  if (!status.ok()) return status;
+  return pool_->FlushAndCheckpoint(closing.deadline_nanos);
+}
+
+Status Storage::CloseLog(const Status& written, const ControlChange& marks) {
+  const Status status = log_->Close();
+  if (!written.ok() && !written.Is(Code::kInterrupted)) return written;
+  if (!status.ok()) return status;
+  if (!written.ok()) {
+    LogInfo("The time for the shutdown was over before all changed pages were written. Nothing is "
+            "lost: the redo log has the rest, and the next start redoes it while it serves.");
+    return status;
+  }
+  return control_->Update([this, &marks](ControlData& data) {
+    data.clean_shutdown = true;
+    data.log_durable_lsn = log_->durable();
+    if (marks) marks(data);
+  });
+}
+
+Status Storage::Close(const Closing& closing) {
+  StopRedo(closing.deadline_nanos);
+  const Status written = WriteAll(closing);
+  pool_->Close();
+  files_->RemoveTemporary().Ignore();  // the next start tries again
+  const Status status = CloseLog(written, closing.marks);
+  if (!status.ok()) {
+    LogError("Shutdown could not make everything durable ({}); the next start will recover.",
+             status.message());
+  }
+  return status;
+}
+
+void Storage::Stop() {
+  StopRedo(0);
+  if (pool_ != nullptr) pool_->Close();
+}
+
+}  // namespace rowan

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Storage: what an instance stands on, put together once: control file, tablespace files, redo log,
+// buffer pool, page allocator and store of off-page values. Opening one creates the instance or
+// recovers it; there is no other redo.
+//
+// Opening: control file -> what a start may be refused for -> doublewrite repair -> redo of what
+// cannot wait -> ready. The rest is redone while the storage serves: a page that is used is redone
+// first, and no checkpoint is published before all are (storage/recovery.h).
+// An instance whose creation was cut short is recognised by next_table_id == 0 in its control file
+// and is created anew: nobody can have stored anything in it.
+//
+// Redo functions of layers above are registered before Open (wal/redo.h).
+// Thread safety: the parts' own. Open, FinishCreation, StopRedo, Close and Stop: by the owner's
+// thread.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <mutex>
+
+#include "base/ids.h"
+#include "base/status.h"
+#include "base/thread_loop.h"
+#include "buffer/buffer_pool.h"
+#include "io/space_files.h"
+#include "space/blob_store.h"
+#include "space/page_allocator.h"
+#include "storage/damaged_spaces.h"
+#include "storage/recovery.h"
+#include "storage/storage_options.h"
+#include "wal/control_file.h"
+#include "wal/log.h"
+
+namespace rowan {
+
+/// What the owner is asked and told. Any of them may be empty.
+struct StorageEvents {
+  /// Asked before a new instance is created in an empty folder: why it must not be, or Ok.
+  std::function<Status()> before_creation;
+  /// Redo has marked a space as damaged while others were served. From a background thread, maybe
+  /// before Open returns.
+  std::function<void(SpaceId)> space_damaged;
+  /// All pages of the last run are redone. Once, and not for a new instance; as space_damaged.
+  std::function<void()> redo_done;
+};
+
+class Storage {
+ public:
+  /// Errors are also logged as sentences: a folder that is not ours, another instance using it, a
+  /// newer format, a missing or damaged file, options that do not fit. Nothing is overwritten.
+  static Result<std::unique_ptr<Storage>> Open(FileSystem* file_system,
+                                               const StorageOptions& options,
+                                               StorageEvents events = {});
+  /// Without Close: as Stop.
+  ~Storage();
+  Storage(const Storage&) = delete;
+  Storage& operator=(const Storage&) = delete;
+
+  using ControlChange = std::function<void(ControlData&)>;
+
+  /// This start creates the instance: it has the system space and nothing else. The owner builds
+  /// what it needs and ends with FinishCreation.
+  [[nodiscard]] bool is_new() const { return is_new_; }
+  /// Makes all that was built durable; the instance exists from here on. `change` sets
+  /// next_table_id, which is not 0 in any finished instance.
+  Status FinishCreation(const ControlChange& change);
+
+  /// Threads that write pages. Again: nothing happens.
+  void StartBackground();
+
+  /// Pages of the last run are still being redone in the background.
+  [[nodiscard]] bool redoing() const { return recovery_ != nullptr && !recovery_->finished(); }
+  /// Redoes the pages that were left for later. Any thread. kBusy: a page cannot be read now, the
+  /// background tries again. A failure that no later try can mend stops the log.
+  Status FinishRedo();
+  /// Ends redo in the background: when it is through, or at the deadline (MonotonicNanos), where it
+  /// is abandoned as by a crash. UINT64_MAX: it goes on to where its unit of work ends.
+  void StopRedo(uint64_t deadline_nanos);
+
+  struct Closing {
+    /// MonotonicNanos. What is not written by then stays with the redo log, and the next start
+    /// redoes it while it serves: Ok all the same.
+    uint64_t deadline_nanos = UINT64_MAX;
+    std::function<Status()> last_changes;  ///< to pages, before they are written; may be empty
+    ControlChange marks;                   ///< with the mark of a clean shutdown; may be empty
+  };
+  /// Clean shutdown: redo finished, everything flushed, control file marked. Nobody else uses the
+  /// storage any more.
+  Status Close(const Closing& closing);
+  /// As a crash: threads end, nothing is written on purpose.
+  void Stop();
+
+  [[nodiscard]] ControlFile* control() const { return control_.get(); }
+  [[nodiscard]] SpaceFiles* files() const { return files_.get(); }
+  [[nodiscard]] DamagedSpaces* damaged() const { return damaged_.get(); }
+  [[nodiscard]] Log* log() const { return log_.get(); }
+  [[nodiscard]] BufferPool* pool() const { return pool_.get(); }
+  [[nodiscard]] PageAllocator* allocator() const { return allocator_.get(); }
+  [[nodiscard]] BlobStore* blobs() const { return blobs_.get(); }
+  [[nodiscard]] FileSystem* file_system() const { return file_system_; }
+  /// With the instance's page size, and a pool of at least kPoolPagesMin of them.
+  [[nodiscard]] const StorageOptions& options() const { return options_; }
+  /// Null in a new instance.
+  [[nodiscard]] const Recovery* recovery() const { return recovery_.get(); }
+  /// A failed write or sync has stopped the log, and with it all changes.
+  [[nodiscard]] bool stopped() const { return stopped_.load(std::memory_order_acquire); }
+
+ private:
+  Storage(FileSystem* file_system, const StorageOptions& options, StorageEvents events);
+
+  Status OpenOrCreate();
+  Status Create();
+  Status Recover();
+  /// What the start may be refused for: nothing of the instance is changed.
+  Status JudgeInstance();
+  /// Repair, and redo of what cannot wait.
+  Status RedoFirst();
+  void AdoptPageSize(uint32_t page_size_bytes);
+  void MakeFiles();
+  Status OpenSpaces();
+  Status OpenLog(Lsn end);
+  Status OpenPool();
+  void MakeAllocator();
+  /// Finishes redo, or leaves that to a thread.
+  Status LeaveRedo();
+  ThreadLoop::Next RedoTick();
+  Status WriteAll(const Closing& closing);
+  /// `written`: how writing the pages went. What is to be said of both.
+  Status CloseLog(const Status& written, const ControlChange& marks);
+  [[nodiscard]] double RedoSeconds() const;
+  void LogRedoDone() const;
+
+  FileSystem* const file_system_;
+  StorageOptions options_;
+  const StorageEvents events_;
+  bool is_new_ = false;
+  uint64_t redo_begin_nanos_ = 0;  ///< MonotonicNanos
+  std::atomic<bool> stopped_{false};
+  std::unique_ptr<ControlFile> control_;
+  std::unique_ptr<SpaceFiles> files_;
+  std::unique_ptr<DamagedSpaces> damaged_;
+  std::unique_ptr<Log> log_;
+  std::unique_ptr<Recovery> recovery_;  ///< the pool uses it
+  std::unique_ptr<BufferPool> pool_;
+  std::unique_ptr<PageAllocator> allocator_;
+  std::unique_ptr<BlobStore> blobs_;
+  std::mutex redo_mutex_;                    ///< held while Finish runs
+  std::unique_ptr<ThreadLoop> redo_thread_;  ///< null: redo is finished before anyone is served
+};
+
+}  // namespace rowan
