@@ -34,9 +34,9 @@ class BenchInstance {
   static constexpr uint32_t kPageBytes = 16384;
 
   /// `fill_percent` of each page is random bytes, half at its front and half at its end, as in a
-  /// B-tree node; the rest is zero.
+  /// B-tree node; the rest is zero. `background`: with the pool's own threads.
   BenchInstance(const std::string& folder, uint32_t pool_pages, uint32_t space_pages,
-                uint32_t fill_percent = 0)
+                uint32_t fill_percent = 0, bool background = false)
       : folder_(folder + "/rowan-bench"), space_pages_(space_pages), fill_percent_(fill_percent) {
     SetLogLevel(LogLevel::kWarning);
     std::filesystem::remove_all(folder_);
@@ -52,11 +52,12 @@ class BenchInstance {
     log_ = Take(Log::Open(fs, log_options, control_.get(), kNoLsn, [] {}), "opening the log");
     BufferOptions options;
     options.pool_bytes = uint64_t{pool_pages} * kPageBytes;
-    options.background = false;
+    options.background = background;
     pool_ = Take(BufferPool::Open(options, files_.get(), fs, log_.get(), control_.get()),
                  "opening the pool");
     for (uint32_t page = 1; page < space_pages; ++page) Init(page);
     Require(pool_->FlushAndCheckpoint(), "writing the pages");
+    pool_->StartBackground();
   }
   ~BenchInstance() {
     pool_.reset();
