@@ -129,7 +129,7 @@ void Cleaners::SpendBudget(uint64_t pages) {
 
 Status Cleaners::CleanAhead(PageWriter* writer) {
   const uint32_t frames = core_->frame_limit.load(std::memory_order_acquire);
-  const uint64_t start = core_->clock_hand.load(std::memory_order_relaxed);
+  const uint64_t start = core_->clock_hand.position();
   // The stretch that the hand will pass next, one to a few batches.
   const uint64_t stretch = std::clamp<uint64_t>(frames / 8, 64, 4096);
   for (uint64_t i = 0; i < std::min<uint64_t>(stretch, frames) && !writer->full(); ++i) {

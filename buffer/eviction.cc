@@ -18,10 +18,7 @@ bool ClockSelects(Frame* frame) {
 Frame* EvictClean(PoolCore* core, uint64_t steps, uint64_t* dirty_seen) {
   const uint32_t frames = core->frame_limit.load(std::memory_order_acquire);
   for (uint64_t step = 0; step < steps; ++step) {
-    // One frame at a time: taking stretches would pass over frames behind the one found, and in
-    // effect age the pages in use faster than the ones that should go.
-    const uint64_t hand = core->clock_hand.fetch_add(1, std::memory_order_relaxed);
-    Frame* frame = core->arena->frame(static_cast<uint32_t>(hand % frames));
+    Frame* frame = core->arena->frame(core->clock_hand.Step(frames));
     if (!ClockSelects(frame)) continue;
     if (frame->first_dirty_lsn.load(std::memory_order_relaxed) != 0) {
       ++*dirty_seen;

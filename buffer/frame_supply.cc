@@ -21,6 +21,24 @@ constexpr std::chrono::microseconds kPause{200};
 
 }  // namespace
 
+FrameSupply::FrameSupply(PoolCore* core, DoublewriteFile* doublewrite, uint32_t first_slot,
+                         uint32_t writers)
+    : core_(core) {
+  for (uint32_t i = 0; i < writers; ++i) {
+    writers_.push_back(std::make_unique<SharedWriter>(core, doublewrite, first_slot + i));
+  }
+}
+
+std::unique_lock<std::mutex> FrameSupply::LockWriter(SharedWriter** shared) {
+  for (const auto& candidate : writers_) {
+    std::unique_lock lock(candidate->mutex, std::try_to_lock);
+    *shared = candidate.get();
+    if (lock.owns_lock()) return lock;
+  }
+  *shared = writers_[next_writer_.fetch_add(1, std::memory_order_relaxed) % writers_.size()].get();
+  return std::unique_lock((*shared)->mutex);
+}
+
 Frame* FrameSupply::TakeOrEvict(uint64_t steps) {
   Frame* frame = core_->Claim();
   if (wake_evictor_ &&
@@ -52,11 +70,12 @@ Result<Frame*> FrameSupply::TakeSlow() {
   for (;;) {
     uint64_t written = 0;
     {
-      std::lock_guard guard(mutex_);
+      SharedWriter* shared = nullptr;
+      const std::unique_lock guard = LockWriter(&shared);
       const uint64_t frames = core_->frame_limit.load(std::memory_order_relaxed);
       Frame* frame = TakeOrEvict(std::min(4 * frames, kStepsMax));
       if (frame != nullptr) return frame;
-      const Status status = WriteSome(&written);
+      const Status status = WriteSome(&shared->writer, &written);
       if (!status.ok()) return status;
     }
     if (written != 0) continue;
@@ -69,21 +88,21 @@ Result<Frame*> FrameSupply::TakeSlow() {
   return Status(Code::kOutOfMemory, "all pages of the buffer pool are in use");
 }
 
-Status FrameSupply::WriteSome(uint64_t* written) {
-  const uint64_t before = writer_.pages_written();
+Status FrameSupply::WriteSome(PageWriter* writer, uint64_t* written) {
+  const uint64_t before = writer->pages_written();
   const uint32_t frames = core_->frame_limit.load(std::memory_order_acquire);
-  const uint64_t start = core_->clock_hand.load(std::memory_order_relaxed);
+  const uint64_t start = core_->clock_hand.position();
   // First what the clock will take next; failing that, anything dirty.
   for (const uint8_t usage_max : {uint8_t{0}, kUsageInner}) {
-    for (uint64_t i = 0; i < frames && !writer_.full(); ++i) {
+    for (uint64_t i = 0; i < frames && !writer->full(); ++i) {
       Frame* frame = core_->arena->frame(static_cast<uint32_t>((start + i) % frames));
       if (frame->usage.load(std::memory_order_relaxed) > usage_max) continue;
-      (void)writer_.TryAdd(frame);
+      (void)writer->TryAdd(frame);
     }
-    if (!writer_.empty()) break;
+    if (!writer->empty()) break;
   }
-  const Status status = writer_.Flush();
-  *written = writer_.pages_written() - before;
+  const Status status = writer->Flush();
+  *written = writer->pages_written() - before;
   return status;
 }
 

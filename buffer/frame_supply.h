@@ -9,8 +9,11 @@
 // Thread safety: all members from any thread.
 #pragma once
 
+#include <atomic>
 #include <functional>
+#include <memory>
 #include <mutex>
+#include <vector>
 
 #include "buffer/eviction.h"
 #include "buffer/page_writer.h"
@@ -20,9 +23,9 @@ namespace rowan {
 
 class FrameSupply {
  public:
-  /// `writer_slot` is the page writer shared by all callers that write by themselves.
-  FrameSupply(PoolCore* core, DoublewriteFile* doublewrite, uint32_t writer_slot)
-      : core_(core), writer_(core, doublewrite, writer_slot) {}
+  /// Callers that write by themselves share `writers` page writers, with the slots from
+  /// `first_slot` on.
+  FrameSupply(PoolCore* core, DoublewriteFile* doublewrite, uint32_t first_slot, uint32_t writers);
 
   /// Called when free frames run low. Set before the pool is used by several threads.
   void SetWakeEvictor(std::function<void()> wake) { wake_evictor_ = std::move(wake); }
@@ -34,15 +37,24 @@ class FrameSupply {
   Frame* TryTake();
 
  private:
+  struct SharedWriter {
+    SharedWriter(PoolCore* core, DoublewriteFile* doublewrite, uint32_t slot)
+        : writer(core, doublewrite, slot) {}
+    std::mutex mutex;
+    PageWriter writer;  // guarded by mutex
+  };
+
   Frame* TakeOrEvict(uint64_t steps);
+  /// One that nobody uses; if all are in use waits for the next in turn.
+  std::unique_lock<std::mutex> LockWriter(SharedWriter** shared);
   /// Writes some dirty pages that nobody has latched. Sets `*written` to their number.
-  Status WriteSome(uint64_t* written);
+  Status WriteSome(PageWriter* writer, uint64_t* written);
   Result<Frame*> TakeSlow();
 
   PoolCore* const core_;
   std::function<void()> wake_evictor_;
-  std::mutex mutex_;
-  PageWriter writer_;  // guarded by mutex_
+  std::vector<std::unique_ptr<SharedWriter>> writers_;
+  std::atomic<uint32_t> next_writer_{0};
 };
 
 }  // namespace rowan

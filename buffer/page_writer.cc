@@ -11,13 +11,11 @@
 #include "base/counters.h"
 #include "base/logging.h"
 #include "buffer/page/page_header.h"
+#include "buffer/writer_slots.h"
 #include "io/resource_shortage.h"
 
 namespace rowan {
 namespace {
-
-/// Writers of a pool: sessions, flushes, a few cleaners.
-constexpr uint32_t kWritersUsual = 6;
 
 /// In a tiny pool three batches must not hold most of the frames.
 uint32_t BatchPages(const PoolCore& core, uint32_t frames) {
@@ -38,7 +36,8 @@ PageWriter::PageWriter(PoolCore* core, DoublewriteFile* doublewrite, uint32_t sl
       segments_(SegmentsPerWriter(*core)),
       first_segment_(slot * segments_),
       capacity_(BatchPages(*core, core->arena->frames_ever())),
-      files_max_(std::max(4u, core->files->OpenHandlesMax() / (2 * kWritersUsual))),
+      files_max_(std::max(
+          4u, core->files->OpenHandlesMax() / (2 * WriterSlots::Of(core->options).total()))),
       gate_(core->write_gate, std::defer_lock) {
   for (Batch& batch : batches_) batch.entries.reserve(capacity_);
   page_ids_.reserve(capacity_);

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "buffer/buffer_pool.h"
+#include "buffer/clock_hand.h"
 #include "buffer/frame_arena.h"
 #include "buffer/free_list.h"
 #include "buffer/page/page_versions.h"
@@ -57,10 +58,10 @@ struct PoolCore {
   std::shared_mutex backlog_mutex;
   /// Frames [0, frame_limit) are in use; the ones behind are retired or on their way.
   std::atomic<uint32_t> frame_limit{0};
-  std::atomic<uint64_t> dirty_frames{0};
+  // Lines of their own for what changes all the time; the limit is read by each eviction.
+  alignas(64) std::atomic<uint64_t> dirty_frames{0};
   std::atomic<uint32_t> pinned_frames{0};
-  // Lines of their own: the hand changes with each eviction, what is around it is read by each fix.
-  alignas(64) std::atomic<uint64_t> clock_hand{0};
+  ClockHand clock_hand;
   /// Evicting threads met dirty frames where they wanted clean ones; taken by the cleaner.
   alignas(64) std::atomic<bool> want_clean_frames{false};
 

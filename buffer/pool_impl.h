@@ -17,6 +17,7 @@
 #include "buffer/page_writer.h"
 #include "buffer/pool_core.h"
 #include "buffer/read_ahead.h"
+#include "buffer/writer_slots.h"
 
 namespace rowan {
 
@@ -35,12 +36,8 @@ struct BufferPool::Impl {
     uint32_t pages_max;
   };
 
-  // Writer slots: who writes pages in which doublewrite segments.
-  static constexpr uint32_t kSlotSessions = 0;
-  static constexpr uint32_t kSlotFlush = 1;
-  static constexpr uint32_t kSlotCleaners = 2;
-
   PoolCore core;
+  const WriterSlots slots;
   DoublewriteFile doublewrite;
   FrameSupply supply;
   Checkpointer checkpointer;

@@ -46,16 +46,6 @@ Status CheckOptions(const BufferOptions& options, const SpaceFiles& files) {
   return Status::Ok();
 }
 
-/// One keeps a fast device busy; sessions of many processors dirty more pages than it can copy.
-/// Each has doublewrite segments of its own, which a small pool need not pay for in disk space.
-uint32_t CleanersFor(const BufferOptions& options) {
-  if (options.cleaners != 0) return options.cleaners;
-  const auto processors = static_cast<uint32_t>(std::max(1L, ::sysconf(_SC_NPROCESSORS_ONLN)));
-  const auto by_pool = static_cast<uint32_t>(
-      std::min<uint64_t>(options.pool_bytes / options.page_size_bytes / 4096, 8));
-  return std::clamp(std::min(processors / 4, by_pool), 1u, 8u);
-}
-
 PageVersions::Origin OriginOf(const ControlFile* control) {
   if (control == nullptr) return {};
   const ControlData data = control->data();
@@ -88,16 +78,17 @@ Status CheckAtomicWrites(const PoolCore& core) {
 BufferPool::Impl::Impl(const BufferOptions& options, SpaceFiles* files, FileSystem* file_system,
                        Log* log, ControlFile* control, std::unique_ptr<FrameArena> arena)
     : core(options, files, file_system, log, control, std::move(arena)),
+      slots(WriterSlots::Of(options)),
       doublewrite(file_system, files, &core.syncs, &core.versions),
-      supply(&core, &doublewrite, kSlotSessions),
+      supply(&core, &doublewrite, WriterSlots::kSessions, slots.sessions),
       checkpointer(&core, control == nullptr ? kNoLsn : control->data().checkpoint_lsn),
-      cleaners(&core, &checkpointer, &doublewrite, kSlotCleaners, CleanersFor(options)),
+      cleaners(&core, &checkpointer, &doublewrite, slots.first_cleaner(), slots.cleaners),
       read_ahead(&core, &supply),
       gate(core.arena->frames_ever()),
       evictor("evict", kEvictorTick, [this] { return EvictUnit(); }),
       versions_folder("versions", kVersionsTick, [this] { return FoldVersions(); }),
       pressure(std::make_shared<PressureTarget>()),
-      flush_writer(&core, &doublewrite, kSlotFlush) {
+      flush_writer(&core, &doublewrite, WriterSlots::kFlush) {
   supply.SetWakeEvictor([this] { evictor.Wake(); });
   const uint32_t frames = core.arena->frames_ever();
   core.EnlargeTable(frames);
@@ -124,8 +115,8 @@ Result<std::unique_ptr<BufferPool>> BufferPool::Open(const BufferOptions& option
   if (!arena.ok()) return arena.status();
   auto impl = std::make_unique<Impl>(options, files, file_system, log, control,
                                      std::move(arena).value());
-  const uint32_t writers = Impl::kSlotCleaners + CleanersFor(options);
-  status = impl->doublewrite.Open(writers * PageWriter::SegmentsPerWriter(impl->core));
+  status =
+      impl->doublewrite.Open(impl->slots.total() * PageWriter::SegmentsPerWriter(impl->core));
   if (status.ok()) status = impl->core.versions.Open(OriginOf(control));
   if (!status.ok()) return status;
   if (options.doublewrite == DoublewriteMode::kAtomic) {

@@ -24,6 +24,7 @@ StorageOptions StorageOptionsOf(const EngineOptions& options) {
   storage.buffer.io_backend = options.io_backend;
   storage.buffer.io_capacity_pages_per_second = options.io_capacity_pages_per_second;
   storage.buffer.cleaners = options.page_cleaners;
+  storage.buffer.session_writers = options.session_writers;
   storage.recovery.memory_bytes_max = options.redo_memory_bytes_max;
   storage.recovery.workers = options.redo_workers;
   storage.recovery.force = options.force_recovery > 0;

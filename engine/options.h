@@ -29,6 +29,7 @@ struct EngineOptions {
   uint64_t commit_ring_entries = uint64_t{1} << 20;  ///< outcomes found without a lock; power of 2
   uint32_t purge_workers = 1;
   uint32_t page_cleaners = 0;   ///< threads that write pages; 0: by processors and pool size
+  uint32_t session_writers = 0;  ///< see BufferOptions
   uint32_t open_files_max = 0;  ///< tablespace handles; 0: from what the process may open
   uint32_t redo_workers = 0;  ///< of a start after a crash; 0: by the number of processors
   /// Records of the log held in memory at a time while they are redone; 0: by the memory at hand.

@@ -135,7 +135,7 @@ void CheckRecovered(PoolHarness* harness, const Program& program,
 void RunCrashes(uint64_t seed, DoublewriteMode mode, bool background) {
   FaultFileSystem fs(seed);
   PoolHarness harness(&fs, {.pool_pages = 24, .doublewrite = mode, .background = background,
-                            .space_pages = kPages});
+                            .session_writers = 2, .space_pages = kPages});
   harness.Create();
   SetLogSink([](LogLevel, std::string_view) {});  // every crash is a long list of errors
   Random random(seed);

@@ -3,22 +3,54 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
+#include <future>
+#include <string>
 #include <thread>
 #include <vector>
 
 #include "base/counters.h"
 #include "base/random.h"
 #include "buffer/eviction.h"
+#include "buffer/page/doublewrite.h"
+#include "tests/buffer/hooked_file_system.h"
 #include "tests/buffer/pool_harness.h"
 #include "tests/support/fault_file_system.h"
 
 namespace rowan {
 namespace {
 
+TEST(FixEvict, ASessionDoesNotWaitForTheBatchThatAnotherOneWrites) {
+  FaultFileSystem disk(TestSeed());
+  HookedFileSystem fs(&disk);
+  PoolHarness harness(&fs, {.pool_pages = 64, .session_writers = 2, .space_pages = 100});
+  harness.Create();
+  for (uint32_t page = 1; page < 64; ++page) ASSERT_TRUE(harness.Add(page, 1).ok());
+  std::promise<void> writing;
+  std::promise<void> go_on;
+  std::atomic<bool> first{true};
+  std::atomic<bool> in_time{false};
+  fs.SetHook([&](const std::string& path, Bytes) {
+    if (path.find(kDoublewriteFileName) == std::string::npos || !first.exchange(false)) return;
+    writing.set_value();
+    in_time = go_on.get_future().wait_for(std::chrono::seconds(20)) == std::future_status::ready;
+  });
+  // Every page in the pool is dirty, so both have to write before they get a frame.
+  std::thread slow([&] {
+    for (uint32_t page = 64; first && page < 80; ++page) EXPECT_TRUE(harness.Add(page, 1).ok());
+  });
+  writing.get_future().wait();
+  for (uint32_t page = 80; page < 84; ++page) EXPECT_TRUE(harness.Add(page, 1).ok());
+  go_on.set_value();
+  slow.join();
+  fs.SetHook({});
+  EXPECT_TRUE(in_time) << "the second session waited for the first one's batch";
+}
+
 TEST(FixEvict, ThreadsFindTheirOwnSumsThroughATinyPool) {
   FaultFileSystem fs(TestSeed());
   PoolHarness harness(&fs, {.pool_pages = 32, .background = true, .cleaners = 2,
-                            .space_pages = 200});
+                            .session_writers = 2, .space_pages = 200});
   harness.Create();
   constexpr uint32_t kThreads = 6;
   constexpr int kRounds = 1500;

@@ -82,6 +82,7 @@ Status PoolHarness::OpenAll(Lsn log_end) {
   pool_options.doublewrite = options_.doublewrite;
   pool_options.background = options_.background;
   pool_options.cleaners = options_.cleaners;
+  pool_options.session_writers = options_.session_writers;
   pool_options.idle_round_micros = options_.idle_round_micros;
   pool_options.io_backend = IoBackend::kThreads;
   auto pool = BufferPool::Open(pool_options, files_.get(), file_system_, log_.get(),

@@ -31,6 +31,7 @@ class PoolHarness {
     DoublewriteMode doublewrite = DoublewriteMode::kOn;
     bool background = false;
     uint32_t cleaners = 1;
+    uint32_t session_writers = 0;
     uint64_t idle_round_micros = 30'000'000;
     uint32_t space_pages = 256;
   };

@@ -61,6 +61,7 @@ CrashProgram::CrashProgram(uint64_t seed, const CrashProgramSettings& settings)
   }
   // What production chooses by the machine: from one thread and one handle upwards.
   options.page_cleaners = static_cast<uint32_t>(random_.Below(4));
+  options.session_writers = options.page_cleaners;
   options.purge_workers = static_cast<uint32_t>(1 + random_.Below(3));
   options.open_files_max = random_.OneIn(3) ? static_cast<uint32_t>(1 + random_.Below(3)) : 0;
   if (random_.OneIn(16)) ddl_.set_tables_max(kManyTables);
