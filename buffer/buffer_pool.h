@@ -147,7 +147,7 @@ class BufferPool {
   void SetDataSyncMethod(SyncMethod method);
   void SetIoCapacity(uint32_t pages_per_second);
 
-  [[nodiscard]] uint32_t page_size_bytes() const;
+  [[nodiscard]] uint32_t page_size_bytes() const { return page_size_bytes_; }
   [[nodiscard]] Log* log() const;
   [[nodiscard]] SpaceFiles* files() const;
   [[nodiscard]] PoolStatistics Statistics() const;
@@ -163,6 +163,7 @@ class BufferPool {
  private:
   explicit BufferPool(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
+  const uint32_t page_size_bytes_;  ///< here, because each look at a node asks for it
 };
 
 }  // namespace rowan

@@ -101,7 +101,8 @@ BufferPool::Impl::Impl(const BufferOptions& options, SpaceFiles* files, FileSyst
   }
 }
 
-BufferPool::BufferPool(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+BufferPool::BufferPool(std::unique_ptr<Impl> impl)
+    : impl_(std::move(impl)), page_size_bytes_(impl_->core.page_size) {}
 BufferPool::~BufferPool() { Close(); }
 
 Result<std::unique_ptr<BufferPool>> BufferPool::Open(const BufferOptions& options,
@@ -335,7 +336,6 @@ void BufferPool::SetIoCapacity(uint32_t pages_per_second) {
   impl_->cleaners.SetIoCapacity(pages_per_second);
 }
 
-uint32_t BufferPool::page_size_bytes() const { return impl_->core.page_size; }
 Log* BufferPool::log() const { return impl_->core.log; }
 SpaceFiles* BufferPool::files() const { return impl_->core.files; }
 IoBackend BufferPool::io_backend() const { return impl_->backend; }

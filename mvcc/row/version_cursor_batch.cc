@@ -54,6 +54,7 @@ Status VersionCursor::Impl::CollectLeaf() {
   const size_t stop = forward ? StopSlot() : 0;
   if (forward && stop < cursor->leaf_entries()) finished = true;
   if (counting && decided) return CountLeaf(stop);
+  if (forward && decided) return CopyLeaf(stop);
   size_t slot = cursor->slot();
   if (forward && slot >= stop) return Status::Ok();
   for (;;) {
@@ -65,6 +66,22 @@ Status VersionCursor::Impl::CollectLeaf() {
     cursor->MoveTo(static_cast<uint16_t>(slot));
   }
   finished = false;  // the batch is full, the leaf is not done
+  return Status::Ok();
+}
+
+Status VersionCursor::Impl::CopyLeaf(size_t stop) {
+  const NodeView leaf = cursor->View();
+  size_t slot = cursor->slot();
+  for (; slot < stop; ++slot) {
+    if (items.size() >= limit) {
+      finished = false;  // the batch is full, the leaf is not done
+      break;
+    }
+    const Status status = CopyDecided(leaf, slot);
+    if (!status.ok()) return status;
+  }
+  // The next batch goes on behind the last entry looked at.
+  if (slot > cursor->slot()) cursor->MoveTo(static_cast<uint16_t>(slot - 1));
   return Status::Ok();
 }
 
@@ -105,19 +122,25 @@ size_t VersionCursor::Impl::StopSlot() {
 }
 
 Status VersionCursor::Impl::Consider(bool decided) {
+  if (decided) return CopyDecided(cursor->View(), cursor->slot());
   const Bytes value = cursor->value();
   if (value.empty()) return Damage("an entry without a header");
-  if (decided && (static_cast<uint8_t>(value[0]) & kRowDeleted) != 0) return Status::Ok();
-  if (!decided) return index->clustered ? ConsiderRow(value) : ConsiderEntry(value);
+  return index->clustered ? ConsiderRow(value) : ConsiderEntry(value);
+}
+
+Status VersionCursor::Impl::CopyDecided(const NodeView& leaf, size_t slot) {
+  const Bytes value = leaf.Value(slot);
+  if (value.empty()) return Damage("an entry without a header");
+  if ((static_cast<uint8_t>(value[0]) & kRowDeleted) != 0) return Status::Ok();
   if (index->clustered) {
     if (value.size() < kClusteredHeaderBytes) return Damage("a row shorter than its header");
-    Copy(value.subspan(kClusteredHeaderBytes), false);
+    CopyFrom(leaf, slot, value.subspan(kClusteredHeaderBytes), false);
     return Status::Ok();
   }
   SecondaryHeader header;
   Bytes payload;
   if (!ParseSecondary(value, &header, &payload)) return Damage("an entry shorter than its header");
-  Copy(payload, header.has_ordinal);
+  CopyFrom(leaf, slot, payload, header.has_ordinal);
   return Status::Ok();
 }
 
@@ -180,14 +203,18 @@ void VersionCursor::Impl::Copy(Bytes value, bool has_ordinal) {
     ++counted;
     return;
   }
-  const NodeView leaf = cursor->View();
+  CopyFrom(cursor->View(), cursor->slot(), value, has_ordinal);
+}
+
+void VersionCursor::Impl::CopyFrom(const NodeView& leaf, size_t slot, Bytes value,
+                                   bool has_ordinal) {
   const Bytes prefix = leaf.prefix();
-  const Bytes suffix = leaf.Suffix(cursor->slot());
+  const Bytes suffix = leaf.Suffix(slot);
   BatchItem& item = items.emplace_back();
   item.key_bytes = static_cast<uint32_t>(prefix.size() + suffix.size());
-  item.key_offset = arena.Append(prefix, suffix);
   item.value_bytes = static_cast<uint32_t>(value.size());
-  item.value_offset = arena.Append(value);
+  item.key_offset = arena.Append(prefix, suffix, value);
+  item.value_offset = item.key_offset + item.key_bytes;
   item.has_ordinal = has_ordinal;
 }
 

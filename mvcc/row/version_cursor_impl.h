@@ -26,10 +26,18 @@ class ByteArena {
     size_ += bytes.size();
     return static_cast<uint32_t>(offset);
   }
-  uint32_t Append(Bytes head, Bytes tail) {
-    const uint32_t offset = Append(head);
-    Append(tail);
-    return offset;
+  /// The three behind each other.
+  uint32_t Append(Bytes first, Bytes second, Bytes third) {
+    const size_t more = first.size() + second.size() + third.size();
+    if (size_ + more > capacity_) Grow(more);
+    const size_t offset = size_;
+    std::byte* target = bytes_.get() + offset;
+    for (const Bytes& part : {first, second, third}) {
+      if (!part.empty()) std::memcpy(target, part.data(), part.size());
+      target += part.size();
+    }
+    size_ += more;
+    return static_cast<uint32_t>(offset);
   }
   [[nodiscard]] Bytes At(uint32_t offset, uint32_t size) const {
     return {bytes_.get() + offset, size};
@@ -68,16 +76,20 @@ struct VersionCursor::Impl {
   Status Fill(Status positioned);
   /// Copies visible entries of the latched leaf; sets `finished` when the end key was met.
   Status CollectLeaf();
+  /// Of a leaf whose entries are decided, forward: takes entries before slot `stop`.
+  Status CopyLeaf(size_t stop);
   Status CountLeaf(size_t stop);
   /// Slot behind the last entry of the latched leaf that is before the end key, looking from the
   /// current one on.
   size_t StopSlot();
   /// Decides on the entry under the tree cursor and copies (or counts) it.
   Status Consider(bool decided);
+  Status CopyDecided(const NodeView& leaf, size_t slot);
   Status ConsiderRow(Bytes value);
   Status ConsiderEntry(Bytes value);
   bool IsOfNewerRow(Bytes entry_key);
   void Copy(Bytes value, bool has_ordinal);
+  void CopyFrom(const NodeView& leaf, size_t slot, Bytes value, bool has_ordinal);
   void CopyPending(const ClusteredHeader& header, Bytes row);
   /// Builds the older versions of pending items, drops those that did not exist.
   Status ResolvePending();

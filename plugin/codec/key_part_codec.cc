@@ -152,7 +152,7 @@ void KeyPartCodec::Encode(Bytes value, bool is_null, std::vector<std::byte>* key
   for (size_t i = start; i < key->size(); ++i) (*key)[i] ^= std::byte{0xFF};
 }
 
-size_t KeyPartCodec::Size(Bytes key) const {
+size_t KeyPartCodec::SizeInside(Bytes key) const {
   size_t header = 0;
   if (nullable) {
     if (key.empty()) return 0;
@@ -206,8 +206,13 @@ bool KeyPartCodec::Decode(Bytes part, const ColumnInfo& target_column,
     for (size_t i = 0; i < length; ++i) target[i] = static_cast<unsigned char>(part[i] ^ flip);
     return true;
   }
-  for (size_t i = 0; i < length; ++i) {
-    target[length - 1 - i] = static_cast<unsigned char>(part[i] ^ flip);
+  if (length == sizeof(uint32_t)) {  // the usual number, at once
+    const uint32_t number = LoadBe32(part.data()) ^ (descending ? UINT32_MAX : 0);
+    StoreLe<uint32_t>(reinterpret_cast<std::byte*>(target), number);
+  } else {
+    for (size_t i = 0; i < length; ++i) {
+      target[length - 1 - i] = static_cast<unsigned char>(part[i] ^ flip);
+    }
   }
   if (encoding == KeyEncoding::kSigned) target[length - 1] ^= 0x80;
   return true;

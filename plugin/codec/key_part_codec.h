@@ -60,7 +60,10 @@ struct KeyPartCodec {
   /// prefix here); ignored when is_null.
   void Encode(Bytes value, bool is_null, std::vector<std::byte>* key) const;
   /// Bytes the part takes at the start of `key`; 0 when malformed.
-  [[nodiscard]] size_t Size(Bytes key) const;
+  [[nodiscard]] size_t Size(Bytes key) const {
+    if (nullable || variable()) return SizeInside(key);
+    return length > key.size() ? 0 : length;
+  }
   /// Writes the value back into a record. REQUIRES: reversible. False when malformed.
   bool Decode(Bytes part, const ColumnInfo& target_column, unsigned char* record) const;
   /// The whole number in an encoded part of an integer or floating-point column; 0 if NULL or
@@ -68,6 +71,7 @@ struct KeyPartCodec {
   bool DecodeNumber(Bytes part, uint64_t* number) const;
 
  private:
+  [[nodiscard]] size_t SizeInside(Bytes key) const;
   void EncodeValue(Bytes value, std::vector<std::byte>* key) const;
   [[nodiscard]] Bytes CutToPrefix(Bytes value) const;
 };

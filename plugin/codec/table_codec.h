@@ -38,7 +38,7 @@ struct RowRoom;
 struct TableLayout;
 
 /// A record is the server's record, columns are one of its bitmaps.
-class TableCodec final : public KeyParts, public RowCodec {
+class TableCodec final : public RowCodec, public KeyParts {
  public:
   /// kUnsupported with a sentence in *refusal when the table has something Rowan does not do yet.
   /// `for_create`: check everything that CREATE must refuse.

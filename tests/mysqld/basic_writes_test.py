@@ -286,5 +286,35 @@ def test_prefix_of_a_char_that_ends_with_a_space(t):
     t.check_table("p")
 
 
+def test_char_values_of_every_length(t):
+    """Padding is cut off whatever its length; spaces inside a value stay."""
+    for charset in ("utf8mb4", "latin1", "utf16"):
+        t.run("DROP TABLE IF EXISTS c",
+              f"CREATE TABLE c (id INT PRIMARY KEY, v CHAR(40) CHARACTER SET {charset}, KEY (v))")
+        values = [(length, ("ab  " * 10)[:length].rstrip() + "x" * (length % 2))
+                  for length in range(40)]
+        t.run("INSERT INTO c VALUES " + ", ".join(f"({i}, '{v}')" for i, v in values),
+              "UPDATE c SET v = CONCAT(' ', LEFT(v, 39), '   ')")
+        wanted = [(i, (" " + v).rstrip()) for i, v in values]
+        t.rows("SELECT * FROM c FORCE INDEX (PRIMARY) ORDER BY id", wanted)
+        t.rows("SELECT HEX(CONVERT(v USING latin1)) FROM c FORCE INDEX (PRIMARY) ORDER BY id",
+               [(v.encode().hex().upper(),) for _, v in wanted])
+        t.check_table("c")
+
+
+def test_numbers_read_from_index_entries(t):
+    """Four-byte numbers, ascending and descending, at the ends of their ranges."""
+    t.run("CREATE TABLE n (id INT PRIMARY KEY, a INT NOT NULL, d INT UNSIGNED NOT NULL, "
+          "KEY (a), KEY (a DESC), KEY (d), KEY (d DESC))",
+          "INSERT INTO n VALUES (1, -2147483648, 0), (2, 2147483647, 4294967295), "
+          "(3, -1, 2147483648), (4, 0, 16909060), (5, 16909060, 1)")
+    numbers = {"a": [-2147483648, -1, 0, 16909060, 2147483647],
+               "d": [0, 1, 16909060, 2147483648, 4294967295]}
+    for column, wanted in numbers.items():
+        for key in (column, column + "_2"):
+            t.rows(f"SELECT {column} FROM n FORCE INDEX ({key}) WHERE {column} >= -2147483648 "
+                   f"ORDER BY {column}", [(number,) for number in wanted])
+
+
 if __name__ == "__main__":
     main(globals())
