@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "engine/catalog.h"
 
-#include <array>
 #include <cerrno>
 #include <mutex>
 #include <utility>
@@ -11,32 +10,15 @@
 #include "btree/cursor.h"
 #include "engine/catalog_rows.h"
 #include "engine/statistics.h"
-#include "mvcc/row/row_header.h"
 
 namespace rowan {
 namespace {
-
-/// Behind the definition's first key.
-std::array<std::byte, 9> StatisticsKey(TableId table) {
-  std::array<std::byte, 9> key;
-  StoreBe64(key.data(), table.value());
-  key[8] = std::byte{'S'};
-  return key;
-}
 
 /// Strays deleted in one go.
 constexpr size_t kStraysAtOnce = 100;
 
 /// Purge tries again and again; once in this time is enough for the error log.
 constexpr uint64_t kComplaintNanos = 1'000'000'000;
-
-/// Collects a row of a dropped table. Some rows of one may be purged already: then its file is
-/// gone, too, and the rest says nothing.
-void NoteDropped(CatalogRowJoiner* dropped, Bytes key, Bytes row) {
-  if (dropped->Add(key, row).ok()) return;
-  dropped->Abandon();
-  dropped->Add(key, row).Ignore();
-}
 
 Status LacksChanges() {
   return Status(Code::kCorrupt, "it lacks changes that the redo log had, and can be dropped");
@@ -49,46 +31,6 @@ Catalog::Catalog(PageAllocator* allocator, PageNumber root, DamagedSpaces* damag
       damaged_(damaged),
       rows_(std::make_shared<IndexRef>(allocator, kSystemSpace, root, kCatalogIndex,
                                        kCatalogTable, true)) {}
-
-Status Catalog::Load(const std::unordered_set<uint64_t>& unfinished) {
-  CatalogRowJoiner joiner;
-  CatalogRowJoiner dropped;
-  Cursor cursor(&rows_->tree);
-  Status status = cursor.SeekFirst();
-  for (; status.ok(); status = cursor.Next()) {
-    ClusteredHeader header;
-    Bytes row;
-    if (!ParseClustered(cursor.value(), &header, &row)) {
-      return Status(Code::kCorrupt, "malformed entry in the catalog");
-    }
-    const Bytes key = cursor.key();
-    if (key.size() == StatisticsKey({}).size()) {
-      if (header.deleted) continue;
-      const std::unique_lock lock(mutex_);
-      statistics_[TableId(LoadBe64(key.data()))] = AsText(row);
-      continue;
-    }
-    if (header.deleted && !unfinished.contains(header.txn.value())) {
-      NoteDropped(&dropped, cursor.key(), row);
-      continue;
-    }
-    const Status added = joiner.Add(cursor.key(), row);
-    if (!added.ok()) return added;
-  }
-  if (status.Is(Code::kEndOfRange)) status = joiner.Finish();
-  if (!status.ok()) return status;
-  dropped.Finish().Ignore();  // as in NoteDropped
-  const std::unique_lock lock(mutex_);
-  for (const CatalogRowJoiner::Joined& joined : dropped.joined()) {
-    dropped_spaces_.insert(joined.definition.space);
-  }
-  for (CatalogRowJoiner::Joined& joined : joiner.joined()) {
-    const TableId id = joined.definition.id;
-    for (const IndexDef& index : joined.definition.indexes) indexes_[index.id] = id;
-    tables_[id] = Entry{std::move(joined.definition), joined.rows, nullptr};
-  }
-  return status;
-}
 
 uint32_t Catalog::RowsOf(TableId table) const {
   const std::shared_lock lock(mutex_);
@@ -125,13 +67,13 @@ Status Catalog::DeleteRows(RowWriter* writer, Txn* txn, TableId table) {
 
 Status Catalog::WriteStatistics(RowWriter* writer, Txn* txn, TableId table,
                                 const std::string& row) {
-  const Status status = writer->UpdateRow(txn, rows_.get(), StatisticsKey(table), AsBytes(row));
+  const Status status = writer->UpdateRow(txn, rows_.get(), StatisticsKeyOf(table), AsBytes(row));
   if (!status.Is(Code::kNotFound)) return status;
-  return writer->InsertRow(txn, rows_.get(), StatisticsKey(table), AsBytes(row), false);
+  return writer->InsertRow(txn, rows_.get(), StatisticsKeyOf(table), AsBytes(row), false);
 }
 
 Status Catalog::DeleteStatistics(RowWriter* writer, Txn* txn, TableId table) {
-  const Status status = writer->DeleteRow(txn, rows_.get(), StatisticsKey(table));
+  const Status status = writer->DeleteRow(txn, rows_.get(), StatisticsKeyOf(table));
   return status.Is(Code::kNotFound) ? Status::Ok() : status;
 }
 
@@ -165,23 +107,32 @@ void Catalog::Add(const std::shared_ptr<Table>& table) {
       static_cast<uint32_t>(EncodeCatalogRows(definition, page_size_bytes()).size());
   const std::unique_lock lock(mutex_);
   for (const IndexDef& index : definition.indexes) indexes_[index.id] = definition.id;
-  tables_[definition.id] = Entry{definition, rows, table};
+  tables_[definition.id] = Entry{{definition, rows, table}};
 }
 
 bool Catalog::Remove(TableId table) {
   const std::unique_lock lock(mutex_);
   const auto found = tables_.find(table);
   if (found == tables_.end()) return false;
-  for (const IndexDef& index : found->second.definition.indexes) indexes_.erase(index.id);
-  if (const std::shared_ptr<Table>& open = found->second.table) {
-    open->dropped.store(true, std::memory_order_release);
-    for (size_t i = 0; i < open->index_count(); ++i) {
-      open->index(i)->dropped.store(true, std::memory_order_release);
-    }
-  }
+  Entry& entry = found->second;
+  for (const Version& former : entry.former) Forget(former);
+  Forget(entry);
   tables_.erase(found);
   statistics_.erase(table);
   return true;
+}
+
+void Catalog::Forget(const Version& version) {
+  for (const IndexDef& index : version.definition.indexes) indexes_.erase(index.id);
+  if (version.table == nullptr) return;
+  version.table->dropped.store(true, std::memory_order_release);
+  MarkDropped(*version.table);
+}
+
+void Catalog::MarkDropped(const Table& table) {
+  for (size_t i = 0; i < table.index_count(); ++i) {
+    table.index(i)->dropped.store(true, std::memory_order_release);
+  }
 }
 
 Status Catalog::Rename(TableId table, const std::string& name) {
@@ -202,9 +153,7 @@ void Catalog::NoteDamage(SpaceId space) {
     if (const std::shared_ptr<Table>& open = entry.table) {
       open->damaged.store(true, std::memory_order_release);
       // For rollback and purge; nothing of it can be read or changed any more.
-      for (size_t i = 0; i < open->index_count(); ++i) {
-        open->index(i)->dropped.store(true, std::memory_order_release);
-      }
+      MarkDropped(*open);
     }
     return;
   }
@@ -304,8 +253,14 @@ std::shared_ptr<IndexRef> Catalog::FindIndex(IndexId index) {
   }
   Result<std::shared_ptr<Table>> table = Open(id);
   if (!table.ok()) return nullptr;
-  for (size_t i = 0; i < (*table)->index_count(); ++i) {
-    if ((*table)->index(i)->id() == index) return (*table)->shared_index(i);
+  if (std::shared_ptr<IndexRef> present = (*table)->FindIndex(index)) return present;
+  // One that an ALTER drops, as long as that is not committed.
+  const std::shared_lock lock(mutex_);
+  const auto found = tables_.find(id);
+  if (found == tables_.end()) return nullptr;
+  for (const Version& former : found->second.former) {
+    if (former.table == nullptr) continue;
+    if (std::shared_ptr<IndexRef> leaving = former.table->FindIndex(index)) return leaving;
   }
   return nullptr;
 }

@@ -24,8 +24,11 @@
 #include "engine/table_def.h"
 #include "mvcc/row/index_ref.h"
 #include "mvcc/row/row_write.h"
+#include "mvcc/undo/undo.h"
 
 namespace rowan {
+
+class CatalogRowJoiner;
 
 inline constexpr IndexId kCatalogIndex{1};
 inline constexpr TableId kCatalogTable{1};
@@ -34,14 +37,29 @@ class Catalog : public IndexResolver {
  public:
   Catalog(PageAllocator* allocator, PageNumber root, DamagedSpaces* damaged);
 
-  /// Reads all definitions: rows that are live, or delete-marked by one of `unfinished`.
-  Status Load(const std::unordered_set<uint64_t>& unfinished);
+  /// Reads all definitions as they were before `unfinished` changed them, and those that these
+  /// transactions made.
+  Status Load(const std::unordered_set<uint64_t>& unfinished, UndoStreams* undo);
 
   // --- rows, in the caller's transaction ---
   Status InsertRows(RowWriter* writer, Txn* txn, const TableDef& definition);
   /// The definition differs from the stored one in its name only.
   Status UpdateName(RowWriter* writer, Txn* txn, const TableDef& definition);
   Status DeleteRows(RowWriter* writer, Txn* txn, TableId table);
+
+  // --- ALTER (catalog_versions.cc) ---
+  /// Writes the rows of `changed`, a definition of an existing table, and puts it in the place of
+  /// the former one in memory, which is kept until SettleAlter or UndoAlter. REQUIRES: nobody else
+  /// uses the table.
+  Result<std::shared_ptr<Table>> Alter(RowWriter* writer, Txn* txn, TableDef changed);
+  /// Rolled back: the former definition is back. Fine when there is none.
+  void UndoAlter(TableId table);
+  /// Committed: indexes that are no more in the definition are forgotten.
+  void SettleAlter(TableId table);
+  /// The same for what a prepared transaction of an earlier run changed.
+  void SettlePrepared(TxnId txn);
+  /// False while a forgotten index is still used by somebody who found it before.
+  bool ReleaseIndex(IndexId index);
 
   /// A table's statistics, a row of its own beside the definition. What Load read is given to the
   /// table when it is opened.
@@ -76,13 +94,33 @@ class Catalog : public IndexResolver {
   [[nodiscard]] Tree* tree() const { return &rows_->tree; }
 
  private:
-  struct Entry {
+  struct Version {
     TableDef definition;
     uint32_t rows = 1;             ///< of the catalog tree
     std::shared_ptr<Table> table;  ///< null until first opened
+  };
+  struct Entry : Version {
     uint64_t silent_until_nanos = 0;  ///< no message about its opening before
+    std::vector<Version> former{};    ///< before the ALTERs of an open transaction, oldest first
+    TxnId prepared_by = kNoTxn;       ///< a transaction of an earlier run
+    Version prepared{};               ///< what it made of the table
   };
   [[nodiscard]] uint32_t RowsOf(TableId table) const;
+  /// A table whose definition `by` changed.
+  struct Change {
+    TableId table;
+    TxnId by;
+  };
+  struct Loading;
+  Status LoadRow(Loading* loading, Bytes key, Bytes value);
+  void LoadPrepared(const Change& change);
+  // REQUIRE mutex_:
+  /// A version takes the place of the entry's own.
+  void Replace(Entry* entry, Version version);
+  /// Indexes of `former` that the entry has no more.
+  void ForgetIndexes(const Version& former, const Entry& entry);
+  void Forget(const Version& version);
+  static void MarkDropped(const Table& table);
   [[nodiscard]] uint32_t page_size_bytes() const { return allocator_->pool()->page_size_bytes(); }
 
   /// Whether a failed opening of the table goes to the error log.
@@ -94,6 +132,7 @@ class Catalog : public IndexResolver {
   mutable std::shared_mutex mutex_;
   std::unordered_map<TableId, Entry> tables_;      // guarded by mutex_
   std::unordered_map<IndexId, TableId> indexes_;   // guarded by mutex_
+  std::unordered_map<IndexId, std::shared_ptr<IndexRef>> leaving_;  // guarded by mutex_
   std::unordered_map<TableId, std::string> statistics_;  // guarded by mutex_; of tables not opened
   std::atomic<bool> strays_left_{true};                  ///< in statistics_, without a table
   std::unordered_set<SpaceId> dropped_spaces_;     // guarded by mutex_; from Load

@@ -36,6 +36,13 @@ std::string PieceHeader(uint32_t rows) {
 
 }  // namespace
 
+std::array<std::byte, 9> StatisticsKeyOf(TableId table) {
+  std::array<std::byte, 9> key;
+  StoreBe64(key.data(), table.value());
+  key[8] = std::byte{'S'};
+  return key;
+}
+
 std::string CatalogKey(TableId table, uint32_t piece) {
   std::string key(kTableIdBytes + (piece == 0 ? 0 : kPieceNumberBytes), '\0');
   auto* bytes = reinterpret_cast<std::byte*>(key.data());

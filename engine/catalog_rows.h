@@ -5,6 +5,7 @@
 // Thread safety: one thread per object.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -16,6 +17,8 @@
 
 namespace rowan {
 
+/// Key of a table's statistics: behind the definition's first row.
+std::array<std::byte, 9> StatisticsKeyOf(TableId table);
 /// Key of the first row (`piece` 0) or of a further one.
 std::string CatalogKey(TableId table, uint32_t piece);
 

@@ -71,7 +71,9 @@ Status WalkTable(Table* table, BlobStore* blobs, const Engine::FindBlobs& find_b
 Status Engine::CheckSpace(Table* table, const FindBlobs& find_blobs) {
   const Status versions = impl_->storage->pool()->CheckPageVersions(table->space());
   if (!versions.ok()) return versions;
-  LeakSearch search(impl_->storage->allocator(), table->space());
+  std::vector<IndexId> indexes;
+  for (size_t i = 0; i < table->index_count(); ++i) indexes.push_back(table->index(i)->id());
+  LeakSearch search(impl_->storage->allocator(), table->space(), std::move(indexes));
   const Status status = search.Run([&](const Tree::PageVisit& reach, bool* quiet) {
     const Activity before(*impl_->TxnsOf(*table));
     const Status walked = WalkTable(table, impl_->storage->blobs(), find_blobs, reach);
@@ -91,7 +93,7 @@ Status Engine::CheckSystem() {
     const Status versions = impl_->storage->pool()->CheckPageVersions(space);
     if (!versions.ok()) return versions;
   }
-  LeakSearch system(impl_->storage->allocator(), kSystemSpace);
+  LeakSearch system(impl_->storage->allocator(), kSystemSpace, {kCatalogIndex});
   Status status = system.Run([&](const Tree::PageVisit& reach, bool* quiet) {
     *quiet = true;
     return impl_->catalog->tree()->Check({}, reach);

@@ -1,37 +1,72 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "engine/ddl.h"
 
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <thread>
+
 #include "base/logging.h"
+#include "btree/tree.h"
+#include "engine/index_sweep.h"
 
 namespace rowan {
 namespace {
 
+using Kind = DdlLog::Kind;
+
 struct Payload {
-  DdlLog::Kind kind;
-  TableId table;
-  SpaceId space;         // created, dropped
-  std::string old_name;  // renamed
+  Kind kind;
+  DdlLog::Index subject;  ///< of a table the first two fields alone
+  std::string old_name;   ///< renamed
 };
 
-constexpr size_t kNameOffset = 9;
+constexpr size_t kTableEnd = 9;
+constexpr size_t kSpaceEnd = kTableEnd + 4;
+constexpr size_t kIndexEnd = kSpaceEnd + 8;
+constexpr size_t kRootEnd = kIndexEnd + 4;
+static_assert(kSpaceEnd == DdlLog::kPayloadBytes);
+
+/// Bytes of a record; 0 for a kind that is not known.
+size_t PayloadBytes(Kind kind, size_t actual_bytes) {
+  switch (kind) {
+    case Kind::kCreated:
+    case Kind::kDropped: return kSpaceEnd;
+    case Kind::kRenamed: return std::max(actual_bytes, kTableEnd);
+    case Kind::kAltered: return kTableEnd;
+    case Kind::kIndexCreated: return kIndexEnd;
+    case Kind::kIndexDropped: return kRootEnd;
+  }
+  return 0;
+}
 
 Result<Payload> DecodePayload(Bytes payload) {
-  if (payload.size() < kNameOffset) return Status(Code::kCorrupt, "malformed DDL undo record");
-  Payload record{static_cast<DdlLog::Kind>(payload[0]),
-                 TableId(LoadLe<uint64_t>(payload.data() + 1)), SpaceId(0), {}};
-  if (record.kind == DdlLog::Kind::kRenamed) {
-    record.old_name = AsText(payload.subspan(kNameOffset));
+  if (payload.empty()) return Status(Code::kCorrupt, "malformed DDL undo record");
+  const auto kind = static_cast<Kind>(payload[0]);
+  if (payload.size() != PayloadBytes(kind, payload.size())) {
+    return Status(Code::kCorrupt, "unknown or malformed DDL undo record");
+  }
+  Payload record{kind, {}, {}};
+  DdlLog::Index& subject = record.subject;
+  subject.table = TableId(LoadLe<uint64_t>(payload.data() + 1));
+  if (kind == Kind::kRenamed) {
+    record.old_name = AsText(payload.subspan(kTableEnd));
     return record;
   }
-  if (record.kind != DdlLog::Kind::kCreated && record.kind != DdlLog::Kind::kDropped) {
-    return Status(Code::kCorrupt, "unknown DDL undo record");
+  if (payload.size() >= kSpaceEnd) {
+    subject.space = SpaceId(LoadLe<uint32_t>(payload.data() + kTableEnd));
   }
-  if (payload.size() != DdlLog::kPayloadBytes) {
-    return Status(Code::kCorrupt, "malformed DDL undo record");
+  if (payload.size() >= kIndexEnd) {
+    subject.index = IndexId(LoadLe<uint64_t>(payload.data() + kSpaceEnd));
   }
-  record.space = SpaceId(LoadLe<uint32_t>(payload.data() + kNameOffset));
+  if (payload.size() >= kRootEnd) {
+    subject.root = PageNumber(LoadLe<uint32_t>(payload.data() + kIndexEnd));
+  }
   return record;
 }
+
+constexpr std::chrono::milliseconds kIndexUsePoll{1};
+constexpr int kIndexUsePolls = 1000;
 
 }  // namespace
 
@@ -42,15 +77,46 @@ void DdlLog::EncodePayload(std::byte* payload, Kind kind, TableId table, SpaceId
 }
 
 std::string DdlLog::EncodeRename(TableId table, const std::string& old_name) {
-  std::string payload(kNameOffset, '\0');
+  std::string payload = EncodeAlter(table);
   payload[0] = static_cast<char>(Kind::kRenamed);
-  StoreLe<uint64_t>(reinterpret_cast<std::byte*>(payload.data()) + 1, table.value());
   return payload + old_name;
+}
+
+std::string DdlLog::EncodeAlter(TableId table) {
+  std::string payload(kTableEnd, static_cast<char>(Kind::kAltered));
+  StoreLe<uint64_t>(reinterpret_cast<std::byte*>(payload.data()) + 1, table.value());
+  return payload;
+}
+
+std::string DdlLog::EncodeIndex(Kind kind, const Index& index) {
+  std::array<std::byte, kRootEnd> payload;
+  EncodePayload(payload.data(), kind, index.table, index.space);
+  StoreLe<uint64_t>(payload.data() + kSpaceEnd, index.index.value());
+  StoreLe<uint32_t>(payload.data() + kIndexEnd, index.root.value());
+  return std::string(AsText(Bytes(payload).first(PayloadBytes(kind, 0))));
 }
 
 void DdlLog::NoteDrop(const Txn* txn, TableId table, SpaceId space) {
   const std::lock_guard<std::mutex> lock(mutex_);
   pending_[txn].drops.push_back({table, space});
+}
+
+void DdlLog::NoteAlter(const Txn* txn, TableId table) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  pending_[txn].altered.push_back(table);
+}
+
+void DdlLog::NoteIndexDrop(const Txn* txn, const Index& index) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  pending_[txn].index_drops.push_back(index);
+}
+
+void DdlLog::ForgetIndexDrop(IndexId index) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  for (auto& [txn, pending] : pending_) {
+    if (pending.committed) continue;
+    std::erase_if(pending.index_drops, [index](const Index& drop) { return drop.index == index; });
+  }
 }
 
 void DdlLog::ForgetDrop(TableId table) {
@@ -64,7 +130,9 @@ void DdlLog::ForgetDrop(TableId table) {
 void DdlLog::OnCommit(const Txn* txn) {
   const std::lock_guard<std::mutex> lock(mutex_);
   const auto found = pending_.find(txn);
-  if (found != pending_.end()) found->second.committed = true;
+  if (found == pending_.end()) return;
+  found->second.committed = true;
+  for (const TableId table : found->second.altered) catalog_->SettleAlter(table);
 }
 
 void DdlLog::OnRollback(const Txn* txn) {
@@ -92,18 +160,24 @@ void DdlLog::Finish(const Txn* txn) {
                  drop.table.value(), drop.space.value(), status.message());
     }
   }
+  // What cannot be done yet is left to purge.
+  for (const Index& drop : pending.index_drops) RemoveIndex(drop).Ignore();
 }
 
 Status DdlLog::UndoExtension(Bytes payload) {
   Result<Payload> record = DecodePayload(payload);
   if (!record.ok()) return record.status();
+  const Index& subject = record->subject;
   switch (record->kind) {  // the catalog row has an undo record of its own
-    case Kind::kCreated: return RemoveTable(record->table, record->space);
-    case Kind::kDropped: ForgetDrop(record->table); break;
+    case Kind::kCreated: return RemoveTable(subject.table, subject.space);
+    case Kind::kDropped: ForgetDrop(subject.table); break;
     case Kind::kRenamed:
       // Not there if the table was created by the same transaction and is gone already.
-      catalog_->Rename(record->table, record->old_name).Ignore();
+      catalog_->Rename(subject.table, record->old_name).Ignore();
       break;
+    case Kind::kAltered: catalog_->UndoAlter(subject.table); break;
+    case Kind::kIndexCreated: return SweepIndex(subject);
+    case Kind::kIndexDropped: ForgetIndexDrop(subject.index); break;
   }
   return Status::Ok();
 }
@@ -111,8 +185,33 @@ Status DdlLog::UndoExtension(Bytes payload) {
 Status DdlLog::PurgeExtension(Bytes payload) {
   Result<Payload> record = DecodePayload(payload);
   if (!record.ok()) return record.status();
-  if (record->kind != Kind::kDropped) return Status::Ok();
-  return RemoveTable(record->table, record->space);
+  const Index& subject = record->subject;
+  switch (record->kind) {
+    case Kind::kDropped: return RemoveTable(subject.table, subject.space);
+    case Kind::kIndexDropped: return RemoveIndex(subject);
+    default: return Status::Ok();
+  }
+}
+
+Status DdlLog::RemoveIndex(const Index& index) {
+  const std::lock_guard<std::mutex> lock(remove_mutex_);
+  if (!catalog_->ReleaseIndex(index.index)) return Status(Code::kBusy, "the index is used");
+  const Status opened = allocator_->OpenSpace(index.space);
+  if (opened.Is(Code::kNotFound)) return Status::Ok();  // the table was dropped since
+  if (!opened.ok()) return opened;
+  return Tree(allocator_, index.space, index.root, index.index).Destroy();
+}
+
+Status DdlLog::SweepIndex(const Index& index) {
+  // Nobody but the altering session could read it, and whoever counts a table's rows in the
+  // background, who can do without it. Who holds on to the table any longer is idle.
+  for (int i = 0; i < kIndexUsePolls && !catalog_->ReleaseIndex(index.index); ++i) {
+    std::this_thread::sleep_for(kIndexUsePoll);
+  }
+  const std::lock_guard<std::mutex> lock(remove_mutex_);
+  const Status opened = allocator_->OpenSpace(index.space);
+  if (opened.Is(Code::kNotFound)) return Status::Ok();
+  return opened.ok() ? FreePagesOf(allocator_, index.space, index.index) : opened;
 }
 
 Status DdlLog::RemoveTable(TableId table, SpaceId space) {

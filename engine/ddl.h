@@ -4,8 +4,14 @@
 // On disk DDL is ordinary undo: the catalog row, and an extension record written before the change
 //   u8 kind (1 created, 2 dropped) | table id u64 | space id u32
 //   u8 kind (3 renamed)            | table id u64 | old name
+//   u8 kind (4 altered)            | table id u64
+//   u8 kind (5 index created)      | table id u64 | space id u32 | index id u64
+//   u8 kind (6 index dropped)      | table id u64 | space id u32 | index id u64 | root u32
 // Rollback of "created" removes the file, of "renamed" gives the table in memory its old name back,
-// of "dropped" forgets that Finish should remove the file; purge of "dropped" removes it. As undo
+// of "dropped" forgets that Finish should remove the file; purge of "dropped" removes it. Rollback
+// of "altered" gives the table in memory its former definition back, of "index created" frees all
+// pages of the space that say they belong to the index, however far its build had come; purge of
+// "index dropped" frees the index's tree when nobody uses it any more. As undo
 // records they work the same for a statement, a transaction, a prepared one and a loser of the last
 // run. The live path does not wait for purge: FinishDdl removes files of committed drops at
 // once. All steps may be repeated after a crash. Files that no catalog row owns after the
@@ -28,19 +34,36 @@ namespace rowan {
 
 class DdlLog : public ExtensionApplier {
  public:
-  enum class Kind : uint8_t { kCreated = 1, kDropped = 2, kRenamed = 3 };
+  enum class Kind : uint8_t {
+    kCreated = 1,
+    kDropped = 2,
+    kRenamed = 3,
+    kAltered = 4,
+    kIndexCreated = 5,
+    kIndexDropped = 6,
+  };
   static constexpr size_t kPayloadBytes = 13;
 
   DdlLog(Catalog* catalog, PageAllocator* allocator) : catalog_(catalog), allocator_(allocator) {}
 
   static void EncodePayload(std::byte* payload, Kind kind, TableId table, SpaceId space);
   static std::string EncodeRename(TableId table, const std::string& old_name);
+  static std::string EncodeAlter(TableId table);
+  struct Index {
+    TableId table;
+    SpaceId space;
+    IndexId index;
+    PageNumber root;  ///< of a dropped one
+  };
+  static std::string EncodeIndex(Kind kind, const Index& index);
 
   // --- memory of what open transactions did, keyed by transaction ---
   void NoteDrop(const Txn* txn, TableId table, SpaceId space);
+  void NoteAlter(const Txn* txn, TableId table);
+  void NoteIndexDrop(const Txn* txn, const Index& index);
   void OnCommit(const Txn* txn);
   void OnRollback(const Txn* txn);
-  /// Removes the files of this transaction's committed drops.
+  /// Removes the files and trees of this transaction's committed drops.
   void Finish(const Txn* txn);
 
   Status UndoExtension(Bytes payload) override;
@@ -53,10 +76,16 @@ class DdlLog : public ExtensionApplier {
   };
   struct Pending {
     std::vector<Dropped> drops;
+    std::vector<TableId> altered;
+    std::vector<Index> index_drops;
     bool committed = false;
   };
   void ForgetDrop(TableId table);
+  void ForgetIndexDrop(IndexId index);
   Status RemoveTable(TableId table, SpaceId space);
+  /// kBusy while somebody uses the index.
+  Status RemoveIndex(const Index& index);
+  Status SweepIndex(const Index& index);
 
   Catalog* const catalog_;
   PageAllocator* const allocator_;

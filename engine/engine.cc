@@ -69,7 +69,10 @@ std::vector<std::string> Engine::TablesChangedBy(const std::string& xid) const {
 }
 
 Status Engine::CommitPrepared(const std::string& xid, Durability durability) {
-  return impl_->txns->CommitPrepared(xid, durability);
+  const TxnId txn = impl_->txns->PreparedId(xid);
+  const Status status = impl_->txns->CommitPrepared(xid, durability);
+  if (status.ok()) impl_->catalog->SettlePrepared(txn);
+  return status;
 }
 
 Status Engine::RollbackPrepared(const std::string& xid) {

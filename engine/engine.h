@@ -51,6 +51,12 @@ class Engine {
   /// Drops in the session's transaction; files go after commit (Session::FinishDdl) or by purge.
   Status DropTable(Session* session, TableId table);
   Status RenameTable(Session* session, TableId table, const std::string& new_name);
+  /// Changes a table's definition in place, in the session's transaction: `changed` has its id. Of
+  /// the indexes those with ids stay, or come from an IndexBuild of this transaction; what is
+  /// missing goes after commit (Session::FinishDdl) or by purge. Returns the table to use from now
+  /// on; after a rollback the former one is back. REQUIRES: nobody else uses the table until the
+  /// transaction has ended.
+  Result<std::shared_ptr<Table>> AlterTable(Session* session, TableDef changed);
   /// kNotFound. Opens the file on first use: kCorrupt, kIoError name it.
   Result<std::shared_ptr<Table>> OpenTable(TableId table);
   /// A table for Session::Temporary, in no transaction and in no list (engine/temporary_tables.h).

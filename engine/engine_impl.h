@@ -94,6 +94,7 @@ struct Engine::Impl {
 
   // tables.cc
   Status ReserveIds(uint32_t indexes);
+  Result<std::shared_ptr<Table>> Alter(Session* session, const TableDef& former, TableDef changed);
   Status PersistCounters();
 
   void CommitDdl(const Txn* txn) { ddl->OnCommit(txn); }

@@ -171,7 +171,7 @@ Status Engine::Impl::StartTransactions() {
   const ControlData control = storage->control()->data();
   txns->SetNextIds(TxnId(std::max(control.next_txn_id.value(), txn_max.value() + 1)),
                    Csn(std::max(control.next_csn.value(), csn_max.value() + 1)));
-  status = catalog->Load(unfinished_ids);
+  status = catalog->Load(unfinished_ids, undo.get());
   if (!status.ok()) return status;
   if (!unfinished.empty()) {
     LogInfo("Crash recovery: {} unfinished transactions; those not prepared are rolled back in the "

@@ -50,11 +50,14 @@ void Session::Begin(IsolationLevel isolation) {
 
 void Session::OpenSnapshot() { txns_->OpenSnapshot(txn_.get()); }
 
-Status Session::OpenSnapshotFor(const Table& table) {
+Status Session::OpenSnapshotFor(const Table& table, size_t ordinal) {
   OpenSnapshot();
-  const TxnId creator = table.created_by();
-  if (txns_->IsVisible(txn_->snapshot, creator, txn_->txn_id())) return Status::Ok();
-  return Status(Code::kTableChanged, "the table is newer than the snapshot");
+  for (const TxnId creator : {table.created_by(), table.index_created_by(ordinal)}) {
+    if (!txns_->IsVisible(txn_->snapshot, creator, txn_->txn_id())) {
+      return Status(Code::kTableChanged, "the table or index is newer than the snapshot");
+    }
+  }
+  return Status::Ok();
 }
 
 void Session::StartStatement() {
@@ -202,6 +205,7 @@ Status Session::InsertRow(Table* table, Bytes key, Bytes row, std::span<const En
                                  entry.unique_prefix_bytes, exclusive);
     if (!status.ok()) return UndoRow(AtIndex(status, entry.index), before);
   }
+  table->NoteChangedRow(key);
   NoteChange(table, 1);
   AddCounter(Counter::kRowsInserted);
   return Status::Ok();
@@ -221,6 +225,8 @@ Status Session::UpdateRow(Table* table, Bytes old_key, Bytes new_key, Bytes new_
     status = ChangeEntry(table, change);
     if (!status.ok()) return UndoRow(AtIndex(status, change.after.index), before);
   }
+  table->NoteChangedRow(old_key);
+  if (!EqualBytes(old_key, new_key)) table->NoteChangedRow(new_key);
   NoteChange(table, 0);
   AddCounter(Counter::kRowsUpdated);
   return Status::Ok();
@@ -251,6 +257,7 @@ Status Session::DeleteRow(Table* table, Bytes key, std::span<const EntryImage> e
     status = writer_.DeleteEntry(txn_.get(), table->index(entry.index), entry.key);
     if (!status.ok()) return UndoRow(status, before);
   }
+  table->NoteChangedRow(key);
   NoteChange(table, -1);
   AddCounter(Counter::kRowsDeleted);
   return Status::Ok();

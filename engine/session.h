@@ -78,8 +78,8 @@ class Session {
   /// statement through EndStatement).
   void OpenSnapshot();
   /// The same, for reading `table`: kTableChanged if the snapshot is older than the table, as when
-  /// an ALTER or TRUNCATE committed after it was taken.
-  Status OpenSnapshotFor(const Table& table);
+  /// an ALTER or TRUNCATE committed after it was taken, or older than its index `ordinal`.
+  Status OpenSnapshotFor(const Table& table, size_t ordinal = 0);
   void StartStatement();
   Status EndStatement(StatementEnd end);
   Status Commit(Durability durability = Durability::kDurable,
@@ -142,6 +142,7 @@ class Session {
 
  private:
   friend class Engine;  // DDL
+  friend class IndexBuild;
   friend class TableCursor;
   friend class TableLoad;
 

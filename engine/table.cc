@@ -33,11 +33,48 @@ uint64_t SaturatingAdd(uint64_t value, uint64_t amount) {
 
 Table::Table(TableDef definition, PageAllocator* allocator)
     : definition_(std::move(definition)), allocator_(allocator), name_(definition_.name) {
+  index_created_by_.assign(definition_.indexes.size(), kNoTxn);
   indexes_.reserve(definition_.indexes.size());
   for (const IndexDef& index : definition_.indexes) {
     indexes_.push_back(std::make_shared<IndexRef>(allocator, definition_.space, index.root,
                                                   index.id, definition_.id, index.clustered));
   }
+}
+
+Table::Table(TableDef definition, PageAllocator* allocator, const Table& former)
+    : Table(std::move(definition), allocator) {
+  for (size_t i = 0; i < indexes_.size(); ++i) {
+    for (size_t j = 0; j < former.indexes_.size(); ++j) {
+      if (indexes_[i]->id() != former.indexes_[j]->id()) continue;
+      indexes_[i] = former.indexes_[j];
+      index_created_by_[i] = former.index_created_by_[j];
+    }
+  }
+  created_by_ = former.created_by_;
+  auto_increment_.store(former.auto_increment(), std::memory_order_relaxed);
+  auto_increment_mark_.store(former.auto_increment_mark_.load(std::memory_order_relaxed),
+                             std::memory_order_relaxed);
+  row_id_.store(former.row_id_.load(std::memory_order_relaxed), std::memory_order_relaxed);
+  update_time_.store(former.update_time(), std::memory_order_relaxed);
+  SetStatistics(former.statistics());
+  KeepCardinalities(former);
+}
+
+void Table::KeepCardinalities(const Table& former) {
+  if (former.cardinalities_.version() == 0) return;
+  const auto same = [](const IndexDef& one, const IndexDef& other) { return one.id == other.id; };
+  const std::vector<IndexDef>& now = definition_.indexes;
+  const std::vector<IndexDef>& then = former.definition_.indexes;
+  // With other indexes they are counted anew.
+  if (!std::equal(now.begin(), now.end(), then.begin(), then.end(), same)) return;
+  cardinalities_.Publish(former.cardinalities_.All(), former.statistics().rows);
+}
+
+std::shared_ptr<IndexRef> Table::FindIndex(IndexId id) const {
+  for (const std::shared_ptr<IndexRef>& index : indexes_) {
+    if (index->id() == id) return index;
+  }
+  return nullptr;
 }
 
 std::string Table::name() const {
@@ -128,6 +165,21 @@ Status Table::WriteAutoIncrementMark(uint64_t next) {
   const Status status = allocator_->WriteCounter(space(), next);
   if (status.ok()) auto_increment_mark_.store(next, std::memory_order_release);
   return status;
+}
+
+void Table::CollectChanges(std::shared_ptr<ChangedRows> rows) {
+  const std::lock_guard<std::mutex> lock(changed_rows_mutex_);
+  changed_rows_ = std::move(rows);
+  collects_changes_.store(changed_rows_ != nullptr, std::memory_order_relaxed);
+}
+
+void Table::AddChangedRow(Bytes key) {
+  std::shared_ptr<ChangedRows> rows;
+  {
+    const std::lock_guard<std::mutex> lock(changed_rows_mutex_);
+    rows = changed_rows_;
+  }
+  if (rows != nullptr) rows->Add(key);
 }
 
 Table::Statistics Table::statistics() const {

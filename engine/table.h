@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "engine/cardinalities.h"
+#include "engine/changed_rows.h"
 #include "engine/table_def.h"
 #include "mvcc/row/index_ref.h"
 
@@ -22,6 +23,9 @@ enum class IndexEdge : uint8_t { kFirst, kLast };
 class Table : public std::enable_shared_from_this<Table> {
  public:
   Table(TableDef definition, PageAllocator* allocator);
+  /// The table as ALTER makes it of `former`: indexes with equal ids are the same objects, counters
+  /// go on. Nobody changes `former` any more.
+  Table(TableDef definition, PageAllocator* allocator, const Table& former);
 
   [[nodiscard]] const TableDef& definition() const { return definition_; }
   /// "schema/table" as of now: RENAME changes it, the definition keeps the name it was opened with.
@@ -35,6 +39,8 @@ class Table : public std::enable_shared_from_this<Table> {
   [[nodiscard]] const std::shared_ptr<IndexRef>& shared_index(size_t ordinal) const {
     return indexes_[ordinal];
   }
+  /// Null when the table has no such index.
+  [[nodiscard]] std::shared_ptr<IndexRef> FindIndex(IndexId id) const;
 
   /// Rows between two keys of an index (empty: no bound), as the optimizer wants it: from a few
   /// pages.
@@ -76,6 +82,14 @@ class Table : public std::enable_shared_from_this<Table> {
   /// Reads the counters back when the table is opened; before it is shared.
   Status LoadCounters();
 
+  /// From now on the clustered keys of rows that are changed go to `rows` as well (null: to
+  /// nobody): an index is being built. REQUIRES, unless null: nobody changes rows now.
+  void CollectChanges(std::shared_ptr<ChangedRows> rows);
+  /// By whoever changed a row, before the change can be committed.
+  void NoteChangedRow(Bytes key) {
+    if (collects_changes_.load(std::memory_order_relaxed)) AddChangedRow(key);
+  }
+
   struct Statistics {
     uint64_t rows = 0;  ///< estimate
     uint64_t clustered_pages = 0;
@@ -105,6 +119,9 @@ class Table : public std::enable_shared_from_this<Table> {
   [[nodiscard]] TxnId created_by() const { return created_by_; }
   /// Before the table is shared.
   void SetCreatedBy(TxnId txn) { created_by_ = txn; }
+  /// The same for an index that ALTER added: its entries tell the rows of that time only.
+  [[nodiscard]] TxnId index_created_by(size_t ordinal) const { return index_created_by_[ordinal]; }
+  void SetIndexCreatedBy(size_t ordinal, TxnId txn) { index_created_by_[ordinal] = txn; }
 
   /// Set when the table was dropped; late users get kTableChanged.
   std::atomic<bool> dropped{false};
@@ -113,15 +130,21 @@ class Table : public std::enable_shared_from_this<Table> {
 
  private:
   Status WriteAutoIncrementMark(uint64_t next);
+  void KeepCardinalities(const Table& former);
+  void AddChangedRow(Bytes key);
 
   const TableDef definition_;
   PageAllocator* const allocator_;
   TxnId created_by_ = kNoTxn;
+  std::vector<TxnId> index_created_by_;  ///< by ordinal; constant once the table is shared
   std::vector<std::shared_ptr<IndexRef>> indexes_;
   std::atomic<uint64_t> auto_increment_{1};
   std::atomic<uint64_t> auto_increment_mark_{0};  ///< appended to the log
   mutable std::mutex name_mutex_;
   std::string name_;                 // guarded by name_mutex_
+  std::atomic<bool> collects_changes_{false};
+  std::mutex changed_rows_mutex_;
+  std::shared_ptr<ChangedRows> changed_rows_;  // guarded by changed_rows_mutex_
   std::mutex auto_increment_mutex_;  // serialises writing the mark
   std::atomic<uint64_t> row_id_{1};
   Cardinalities cardinalities_;

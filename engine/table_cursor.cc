@@ -73,8 +73,8 @@ void TableCursor::Suspend() {
   session_ = nullptr;
 }
 
-Status TableCursor::PrepareSnapshot(ReadMode mode) {
-  return mode == ReadMode::kSnapshot ? session_->OpenSnapshotFor(*table_) : Status::Ok();
+Status TableCursor::PrepareSnapshot(ReadMode mode, uint32_t index) {
+  return mode == ReadMode::kSnapshot ? session_->OpenSnapshotFor(*table_, index) : Status::Ok();
 }
 
 void TableCursor::Open(VersionCursor* cursor, EntryKeys* keys, uint32_t index,
@@ -86,7 +86,7 @@ void TableCursor::Open(VersionCursor* cursor, EntryKeys* keys, uint32_t index,
 
 Status TableCursor::OpenCursor() {
   if (cursor_open_) return Status::Ok();
-  if (const Status status = PrepareSnapshot(options_.mode); !status.ok()) return status;
+  if (const Status status = PrepareSnapshot(options_.mode, index_); !status.ok()) return status;
   Open(&cursor_, &entry_keys_, index_, options_);
   if (!end_.empty()) cursor_.SetEnd(end_);
   cursor_open_ = true;
@@ -95,7 +95,7 @@ Status TableCursor::OpenCursor() {
 
 Status TableCursor::OpenClustered() {
   if (clustered_open_) return Status::Ok();
-  if (const Status status = PrepareSnapshot(options_.mode); !status.ok()) return status;
+  if (const Status status = PrepareSnapshot(options_.mode, 0); !status.ok()) return status;
   ReadOptions options = options_;
   options.semi_consistent = false;  // a row that is looked up is wanted
   clustered_.Open(session_->txn(), table_->index(0), options);
@@ -360,7 +360,7 @@ Status TableCursor::LockRow(Bytes clustered_key, ByteBuffer* row) {
 }
 
 Result<uint64_t> TableCursor::CountEntries(uint32_t index) {
-  if (const Status status = PrepareSnapshot(options_.mode); !status.ok()) return status;
+  if (const Status status = PrepareSnapshot(options_.mode, index); !status.ok()) return status;
   EntryKeys keys;
   VersionCursor cursor(txns_);
   Open(&cursor, &keys, index, options_);
@@ -368,7 +368,8 @@ Result<uint64_t> TableCursor::CountEntries(uint32_t index) {
 }
 
 Status TableCursor::VisitEntries(uint32_t index, const EntryVisit& visit) {
-  if (const Status status = PrepareSnapshot(ReadMode::kSnapshot); !status.ok()) return status;
+  const Status prepared = PrepareSnapshot(ReadMode::kSnapshot, index);
+  if (!prepared.ok()) return prepared;
   EntryKeys keys;
   VersionCursor cursor(txns_);
   Open(&cursor, &keys, index, ReadOptions{});

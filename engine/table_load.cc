@@ -2,12 +2,12 @@
 #include "engine/table_load.h"
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 
 #include "base/counters.h"
 #include "base/format.h"
 #include "engine/engine_impl.h"
+#include "engine/tree_build.h"
 #include "mvcc/row/row_header.h"
 
 namespace rowan {
@@ -15,15 +15,6 @@ namespace {
 
 /// Of one index. Small, so that tests of a few hundred rows sort through files, too.
 constexpr size_t kSortMemoryBytesMin = size_t{2} << 10;
-/// How many entries are built between two looks at the session's interruption.
-constexpr uint64_t kInterruptionStride = 1024;
-
-/// Equal unique values, neither of them with a NULL.
-bool SameUniqueValue(Bytes key, const EntrySorter::Entry& next) {
-  const size_t bytes = next.unique_prefix_bytes;
-  return bytes != 0 && key.size() >= bytes && EqualBytes(key.first(bytes), next.key.first(bytes));
-}
-
 }  // namespace
 
 Result<bool> TableLoad::IsPossible(Session* session, Table* table) {
@@ -100,32 +91,11 @@ bool TableLoad::IsInterrupted() const {
 }
 
 Status TableLoad::BuildIndex(uint32_t ordinal) {
-  EntrySorter* sorter = sorters_[ordinal].get();
-  Status status = sorter->StartReading();
-  if (!status.ok()) return status;
-  BulkBuilder builder(&table_->index(ordinal)->tree);
-  const TxnId stamp = session_->txn()->txn_id();
-  std::array<std::byte, kSecondaryHeaderBytesMax> header;
-  const size_t header_bytes = StoreSecondaryHeader(header.data(), kNoTxn, kNoTxn);
-  std::vector<std::byte> previous;
-  EntrySorter::Entry entry;
-  for (uint64_t count = 0;; ++count) {
-    Result<bool> more = sorter->Next(&entry);
-    if (!more.ok()) return more.status();
-    if (!*more) return builder.Finish();
-    if (count > 0 && SameUniqueValue(previous, entry)) {
-      duplicate_key_.assign(entry.key.begin(), entry.key.end());
-      return Status(Code::kDuplicate, "duplicate entry", ordinal);
-    }
-    if (count % kInterruptionStride == 0 && IsInterrupted()) {
-      return Status(Code::kInterrupted, "interrupted while an index was built");
-    }
-    value_.assign(header.begin(), header.begin() + header_bytes);
-    value_.insert(value_.end(), entry.payload.begin(), entry.payload.end());
-    status = builder.Add(entry.key, value_, stamp);
-    if (!status.ok()) return status;
-    previous.assign(entry.key.begin(), entry.key.end());
-  }
+  const TreeBuild build{&table_->index(ordinal)->tree, sorters_[ordinal].get(),
+                        session_->txn()->txn_id(), [this] { return IsInterrupted(); }};
+  const Status status = BuildTree(build, &duplicate_key_);
+  return status.Is(Code::kDuplicate) ? Status(Code::kDuplicate, "duplicate entry", ordinal)
+                                     : status;
 }
 
 }  // namespace rowan

@@ -104,6 +104,36 @@ Status Engine::RenameTable(Session* session, TableId table, const std::string& n
   return status.ok() ? impl_->catalog->Rename(table, new_name) : status;
 }
 
+Result<std::shared_ptr<Table>> Engine::AlterTable(Session* session, TableDef changed) {
+  Result<TableDef> former = impl_->catalog->Definition(changed.id);
+  if (!former.ok()) return former.status();
+  changed.name = former->name;
+  changed.space = former->space;
+  const UndoPosition before = session->Savepoint();
+  Result<std::shared_ptr<Table>> altered = impl_->Alter(session, *former, std::move(changed));
+  if (altered.ok()) return altered;
+  const Status undone = session->RollbackTo(before);
+  return undone.ok() ? altered.status() : undone;
+}
+
+Result<std::shared_ptr<Table>> Engine::Impl::Alter(Session* session, const TableDef& former,
+                                                   TableDef changed) {
+  for (const IndexDef& index : former.indexes) {
+    const auto same = [&index](const IndexDef& other) { return other.id == index.id; };
+    if (std::any_of(changed.indexes.begin(), changed.indexes.end(), same)) continue;
+    const DdlLog::Index dropped{former.id, former.space, index.id, index.root};
+    const std::string payload = DdlLog::EncodeIndex(DdlLog::Kind::kIndexDropped, dropped);
+    const Status status = session->LogExtension(AsBytes(payload));
+    if (!status.ok()) return status;
+    ddl->NoteIndexDrop(session->txn(), dropped);
+  }
+  const std::string payload = DdlLog::EncodeAlter(former.id);
+  const Status status = session->LogExtension(AsBytes(payload));
+  if (!status.ok()) return status;
+  ddl->NoteAlter(session->txn(), former.id);
+  return catalog->Alter(session->writer(), session->txn(), std::move(changed));
+}
+
 Result<std::shared_ptr<Table>> Engine::OpenTable(TableId table) {
   return IsTemporary(table) ? impl_->temporary->Find(table) : impl_->catalog->Open(table);
 }

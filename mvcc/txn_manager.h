@@ -127,6 +127,8 @@ class TxnManager {
   /// Recovered losers not rolled back yet. Cheap.
   [[nodiscard]] uint64_t LoserCount() const;
   [[nodiscard]] std::vector<std::string> PreparedXids() const;
+  /// kNoTxn when there is no such prepared transaction without session.
+  [[nodiscard]] TxnId PreparedId(const std::string& xid) const;
   /// Indexes changed by a prepared transaction that recovery found; empty for any other.
   [[nodiscard]] std::vector<IndexId> IndexesChangedBy(const std::string& xid) const;
   Status CommitPrepared(const std::string& xid, Durability durability);

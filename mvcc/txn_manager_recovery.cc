@@ -59,6 +59,14 @@ std::vector<std::string> TxnManager::PreparedXids() const {
   return xids;
 }
 
+TxnId TxnManager::PreparedId(const std::string& xid) const {
+  std::lock_guard lock(impl_->kept_mutex);
+  for (const auto& txn : impl_->kept) {
+    if (txn->state == TxnState::kPrepared && txn->xid == xid) return txn->txn_id();
+  }
+  return kNoTxn;
+}
+
 std::vector<IndexId> TxnManager::IndexesChangedBy(const std::string& xid) const {
   std::lock_guard lock(impl_->kept_mutex);
   for (const auto& txn : impl_->kept) {

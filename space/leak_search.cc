@@ -74,7 +74,10 @@ bool LeakSearch::MayBeOld(PageNumber page) const {
   if (space_ == kUndoSpace) return true;
   Result<PageGuard> guard =
       allocator_->pool()->Fix({space_, page}, LatchMode::kShared, FixHint::kSpeculative);
-  return guard.ok() && PageTypeOf(guard->page()) == PageType::kBlob;
+  if (!guard.ok()) return false;
+  if (PageTypeOf(guard->page()) == PageType::kBlob) return true;
+  return PageTypeOf(guard->page()) == PageType::kTreeNode &&
+         std::find(indexes_.begin(), indexes_.end(), PageIndexOf(guard->page())) == indexes_.end();
 }
 
 }  // namespace rowan

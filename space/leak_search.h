@@ -2,11 +2,13 @@
 // LeakSearch: finds pages of a space that its bitmap calls in use and that nothing refers to.
 // Exact when nobody writes; beside writers it errs on the side of silence: a page must be in use
 // before and after a walk, be missed by it, and that in each of several walks. Pages that only old
-// versions or unfinished transactions may refer to (off-page values, undo) are judged only if the
-// walk was quiet. Thread safety: one thread; others may use the space.
+// versions or unfinished transactions may refer to (off-page values, undo, trees of indexes that
+// are being built or were dropped) are judged only if the walk was quiet. Thread safety: one
+// thread; others may use the space.
 #pragma once
 
 #include <functional>
+#include <utility>
 #include <vector>
 
 #include "base/ids.h"
@@ -17,7 +19,9 @@ namespace rowan {
 
 class LeakSearch {
  public:
-  LeakSearch(PageAllocator* allocator, SpaceId space) : allocator_(allocator), space_(space) {}
+  /// `indexes`: those whose trees the walk visits.
+  LeakSearch(PageAllocator* allocator, SpaceId space, std::vector<IndexId> indexes = {})
+      : allocator_(allocator), space_(space), indexes_(std::move(indexes)) {}
 
   using PageVisit = std::function<void(PageNumber page)>;
   /// Calls `reach` for all pages in use; sets `*quiet` when nothing wrote meanwhile and no old
@@ -34,6 +38,7 @@ class LeakSearch {
 
   PageAllocator* const allocator_;
   const SpaceId space_;
+  const std::vector<IndexId> indexes_;
 };
 
 }  // namespace rowan

@@ -6,7 +6,9 @@
 #include <thread>
 #include <unordered_set>
 
+#include "engine/index_build.h"
 #include "engine/orphan_files.h"
+#include "tests/engine/toy_index_codec.h"
 
 namespace rowan {
 namespace {
@@ -33,35 +35,81 @@ bool CrashDdl::Transaction(CrashContext* context, Session* session) {
   session->Begin(IsolationLevel::kRepeatableRead);
   State state = history_.back();
   Status status;
-  for (uint64_t steps = 1 + random_.Below(2); steps > 0 && status.ok(); --steps) {
-    status = Step(context->world(), session, &state);
-  }
-  const bool roll_back = status.ok() && random_.OneIn(4);
-  if (status.ok() && !roll_back) {
-    const auto durability = static_cast<Durability>(random_.Below(3));
-    history_.push_back(std::move(state));
-    const Lsn before = session->last_commit_lsn();
-    status = session->Commit(durability);
-    if (status.ok()) {
-      session->FinishDdl();
-      committed_ = history_.size() - 1;
-      // One that wrote nothing waits for nothing: what was committed before stays as it is.
-      if (session->last_commit_lsn() == before) return true;
-      if (durability != Durability::kBackground) written_ = committed_;
-      if (durability == Durability::kDurable) durable_ = committed_;
-      return true;
+  if (!state.empty() && random_.OneIn(3)) {
+    status = AlterIndexes(context, session);
+    state = history_.back();
+  } else {
+    for (uint64_t steps = 1 + random_.Below(2); steps > 0 && status.ok(); --steps) {
+      status = Step(context->world(), session, &state);
     }
-    EXPECT_TRUE(context->MayFail()) << CodeName(status.code()) << ": " << status.message();
-    session->Rollback().Ignore();
-    return false;  // in doubt
   }
+  const bool roll_back = in_doubt_ || (status.ok() && random_.OneIn(4));
+  if (status.ok() && !roll_back) return Commit(context, session, std::move(state));
   const Status undone = session->Rollback();
   if (!status.ok() || !undone.ok()) {
     EXPECT_TRUE(context->MayFail()) << CodeName(status.code()) << ": " << status.message() << "; "
                                     << CodeName(undone.code()) << ": " << undone.message();
-    return undone.ok() && !context->Over();
+    return undone.ok() && !context->Over() && !in_doubt_;
   }
   return true;
+}
+
+bool CrashDdl::Commit(CrashContext* context, Session* session, State state) {
+  const auto durability = static_cast<Durability>(random_.Below(3));
+  history_.push_back(std::move(state));
+  const Lsn before = session->last_commit_lsn();
+  const Status status = session->Commit(durability);
+  if (!status.ok()) {
+    EXPECT_TRUE(context->MayFail()) << CodeName(status.code()) << ": " << status.message();
+    session->Rollback().Ignore();
+    in_doubt_ = true;
+    return false;
+  }
+  session->FinishDdl();
+  committed_ = history_.size() - 1;
+  // One that wrote nothing waits for nothing: what was committed before stays as it is.
+  if (session->last_commit_lsn() == before) return true;
+  if (durability != Durability::kBackground) written_ = committed_;
+  if (durability == Durability::kDurable) durable_ = committed_;
+  return true;
+}
+
+Status CrashDdl::AlterIndexes(CrashContext* context, Session* session) {
+  auto chosen = history_.back().begin();
+  std::advance(chosen, random_.Below(history_.back().size()));
+  const std::string name = chosen->first;
+  EngineWorld* world = context->world();
+  Result<TableId> id = Find(world, name);
+  if (!id.ok()) return id.status();
+  Result<std::shared_ptr<Table>> table = world->engine->OpenTable(*id);
+  if (!table.ok()) return table.status();
+  const ToyIndexCodec codec;
+  StoredRow record;
+  IndexBuild build(session, *table, {&codec, nullptr, &record}, kSortBytes);
+  std::vector<IndexBuild::Index> wanted{{.ordinal = static_cast<uint32_t>(1 + random_.Below(2))}};
+  if (random_.OneIn(2)) wanted.push_back({.ordinal = 3 - wanted[0].ordinal});
+  Status status = build.Start(std::move(wanted));
+  if (status.ok() && random_.OneIn(2)) status = WriteMeanwhile(context, name);
+  if (status.ok()) status = build.Build();
+  if (status.ok() && random_.OneIn(2)) status = WriteMeanwhile(context, name);
+  if (status.ok()) status = build.Finish();
+  if (!status.ok()) return status;
+  TableDef changed = (*table)->definition();
+  for (const IndexBuild::Index& built : build.indexes()) {
+    changed.indexes[built.ordinal].id = built.id;
+    changed.indexes[built.ordinal].root = built.root;
+  }
+  return world->engine->AlterTable(session, std::move(changed)).status();
+}
+
+Status CrashDdl::WriteMeanwhile(CrashContext* context, const std::string& name) {
+  std::unique_ptr<Session> session = context->engine()->NewSession();
+  session->Begin(IsolationLevel::kRepeatableRead);
+  State state = history_.back();
+  const Status status = Insert(context->world(), session.get(), name, &state[name]);
+  if (!status.ok()) return status;
+  if (random_.OneIn(3)) return session->Rollback();
+  return Commit(context, session.get(), std::move(state)) ? Status::Ok() : Status(Code::kStopped);
 }
 
 Status CrashDdl::Step(EngineWorld* world, Session* session, State* state) {
@@ -176,6 +224,7 @@ void CrashDdl::Settle(EngineWorld* world, TableId other, CrashKind kind) {
   CheckFiles(world);
   history_ = {std::move(found)};
   durable_ = written_ = committed_ = 0;
+  in_doubt_ = false;
 }
 
 void CrashDdl::CheckFiles(EngineWorld* world) {

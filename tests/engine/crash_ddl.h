@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // CrashDdl: the thread of a crash program that creates, fills, renames, truncates, rebuilds and
-// drops tables, and the model of them: the list of states, table name -> rows, after each of its
-// commits.
+// drops tables and replaces their indexes in place, and the model of them: the list of states,
+// table name -> rows, after each of its commits.
 #pragma once
 
 #include <map>
@@ -29,6 +29,11 @@ class CrashDdl {
 
   [[nodiscard]] bool Transaction(CrashContext* context, Session* session);
   Status Step(EngineWorld* world, Session* session, State* state);
+  /// Ends the transaction with a commit that is acknowledged as `state`.
+  [[nodiscard]] bool Commit(CrashContext* context, Session* session, State state);
+  Status AlterIndexes(CrashContext* context, Session* session);
+  /// A transaction of another session on a table that is being altered.
+  Status WriteMeanwhile(CrashContext* context, const std::string& name);
   Status Create(EngineWorld* world, Session* session, const std::string& name, ToyRows* rows);
   Status Insert(EngineWorld* world, Session* session, const std::string& name, ToyRows* rows);
   /// ALTER TABLE and CREATE INDEX by copy.
@@ -44,6 +49,7 @@ class CrashDdl {
   size_t durable_ = 0;    ///< positions in history_ that a crash of some kind must not undo
   size_t written_ = 0;
   size_t committed_ = 0;
+  bool in_doubt_ = false;  ///< a commit failed: nothing can be said about what follows
 };
 
 }  // namespace rowan

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// The catalog at a start. Rows of transactions that the last run did not finish are read as they
+// were before: losers are rolled back while the tables are served already. What a prepared
+// transaction made of a table is kept beside it, for its commit.
+#include <utility>
+
+#include "btree/cursor.h"
+#include "engine/catalog.h"
+#include "engine/catalog_rows.h"
+#include "mvcc/row/row_header.h"
+#include "mvcc/row/row_versions.h"
+
+namespace rowan {
+namespace {
+
+/// Collects a row of a dropped table. Some rows of one may be purged already: then its file is
+/// gone, too, and the rest says nothing.
+void NoteDropped(CatalogRowJoiner* dropped, Bytes key, Bytes row) {
+  if (dropped->Add(key, row).ok()) return;
+  dropped->Abandon();
+  dropped->Add(key, row).Ignore();
+}
+
+}  // namespace
+
+struct Catalog::Loading {
+  const std::unordered_set<uint64_t>& unfinished;
+  RowVersions versions;
+  CatalogRowJoiner joiner{};
+  CatalogRowJoiner dropped{};
+  std::vector<Change> changes{};  ///< definitions that an unfinished transaction changed
+
+  [[nodiscard]] bool IsUnfinished(const ClusteredHeader& header) const {
+    return unfinished.contains(header.txn.value());
+  }
+};
+
+Status Catalog::Load(const std::unordered_set<uint64_t>& unfinished, UndoStreams* undo) {
+  Loading loading{unfinished, RowVersions(undo)};
+  Cursor cursor(&rows_->tree);
+  Status status = cursor.SeekFirst();
+  for (; status.ok(); status = cursor.Next()) {
+    const Status loaded = LoadRow(&loading, cursor.key(), cursor.value());
+    if (!loaded.ok()) return loaded;
+  }
+  if (!status.Is(Code::kEndOfRange)) return status;
+  status = loading.joiner.Finish();
+  if (!status.ok()) return status;
+  loading.dropped.Finish().Ignore();  // as in NoteDropped
+  {
+    const std::unique_lock lock(mutex_);
+    for (const CatalogRowJoiner::Joined& joined : loading.dropped.joined()) {
+      dropped_spaces_.insert(joined.definition.space);
+    }
+    for (CatalogRowJoiner::Joined& joined : loading.joiner.joined()) {
+      const TableId id = joined.definition.id;
+      for (const IndexDef& index : joined.definition.indexes) indexes_[index.id] = id;
+      tables_[id] = Entry{{std::move(joined.definition), joined.rows, nullptr}};
+    }
+  }
+  for (const Change& change : loading.changes) LoadPrepared(change);
+  return Status::Ok();
+}
+
+Status Catalog::LoadRow(Loading* loading, Bytes key, Bytes value) {
+  ClusteredHeader header;
+  Bytes row;
+  if (!ParseClustered(value, &header, &row)) {
+    return Status(Code::kCorrupt, "malformed entry in the catalog");
+  }
+  const TableId table(LoadBe64(key.data()));
+  if (key.size() == StatisticsKeyOf({}).size()) {
+    if (header.deleted) return Status::Ok();
+    const std::unique_lock lock(mutex_);
+    statistics_[table] = AsText(row);
+    return Status::Ok();
+  }
+  if (!loading->IsUnfinished(header)) {
+    if (!header.deleted) return loading->joiner.Add(key, row);
+    NoteDropped(&loading->dropped, key, row);
+    return Status::Ok();
+  }
+  RowVersions& versions = loading->versions;
+  versions.Start(header, row);
+  // Ends at the last committed version, or at what the transaction made where there is none.
+  Status status;
+  while (status.ok() && loading->IsUnfinished(versions.header())) status = versions.StepBack();
+  // Of one whose undo is damaged what it is now: whoever opens the table compares.
+  const bool first = key.size() == CatalogKey(table, 0).size();
+  if (status.ok() && first) loading->changes.push_back({table, header.txn});
+  const bool made_anew = !status.ok() || versions.header().deleted;
+  return loading->joiner.Add(key, made_anew ? row : versions.row());
+}
+
+void Catalog::LoadPrepared(const Change& change) {
+  CatalogRowJoiner joiner;
+  Cursor cursor(&rows_->tree);
+  const std::string first = CatalogKey(change.table, 0);
+  Status status = cursor.SeekAtLeast(AsBytes(first));
+  for (; status.ok(); status = cursor.Next()) {
+    const Bytes key = cursor.key();
+    if (TableId(LoadBe64(key.data())) != change.table) break;
+    ClusteredHeader header;
+    Bytes row;
+    if (!ParseClustered(cursor.value(), &header, &row) || header.deleted) continue;
+    if (key.size() == StatisticsKeyOf({}).size()) continue;
+    // A loser may have come to write some of its rows only: nobody will ask for them.
+    if (!joiner.Add(key, row).ok()) return;
+  }
+  if (!joiner.Finish().ok() || joiner.joined().size() != 1) return;
+  CatalogRowJoiner::Joined& joined = joiner.joined().front();
+  const std::unique_lock lock(mutex_);
+  const auto found = tables_.find(change.table);
+  if (found == tables_.end()) return;
+  found->second.prepared_by = change.by;
+  found->second.prepared = {std::move(joined.definition), joined.rows, nullptr};
+}
+
+}  // namespace rowan

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// What ALTER makes of a definition in memory. The server's metadata locks keep others away until
+// the transaction has ended; rollback and purge may meet indexes of both versions until then.
+#include <algorithm>
+#include <mutex>
+#include <utility>
+
+#include "engine/catalog.h"
+#include "engine/catalog_rows.h"
+
+namespace rowan {
+
+Result<std::shared_ptr<Table>> Catalog::Alter(RowWriter* writer, Txn* txn, TableDef changed) {
+  const TableId id = changed.id;
+  Result<std::shared_ptr<Table>> open = Open(id);
+  if (!open.ok()) return open.status();
+  const uint32_t rows_before = RowsOf(id);
+  const std::vector<std::string> rows = EncodeCatalogRows(changed, page_size_bytes());
+  const auto rows_now = static_cast<uint32_t>(rows.size());
+  auto table = std::make_shared<Table>(changed, allocator_, **open);
+  for (size_t i = 0; i < table->index_count(); ++i) {
+    if ((*open)->FindIndex(table->index(i)->id()) != nullptr) continue;
+    table->SetIndexCreatedBy(i, txn->txn_id());
+  }
+  {
+    const std::unique_lock lock(mutex_);
+    Entry& entry = tables_[id];
+    entry.former.push_back(entry);
+    Replace(&entry, {std::move(changed), rows_now, table});
+  }
+  for (uint32_t piece = std::max(rows_now, rows_before); piece-- > 0;) {
+    const std::string key = CatalogKey(id, piece);
+    Status status;
+    if (piece >= rows_now) {
+      status = writer->DeleteRow(txn, rows_.get(), AsBytes(key));
+    } else if (piece < rows_before) {
+      status = writer->UpdateRow(txn, rows_.get(), AsBytes(key), AsBytes(rows[piece]));
+    } else {
+      status = writer->InsertRow(txn, rows_.get(), AsBytes(key), AsBytes(rows[piece]), false);
+    }
+    if (!status.ok()) return status;
+  }
+  return table;
+}
+
+void Catalog::Replace(Entry* entry, Version version) {
+  for (const IndexDef& index : version.definition.indexes) {
+    indexes_[index.id] = version.definition.id;
+  }
+  static_cast<Version&>(*entry) = std::move(version);
+}
+
+void Catalog::UndoAlter(TableId table) {
+  const std::unique_lock lock(mutex_);
+  const auto found = tables_.find(table);
+  if (found == tables_.end()) return;
+  Entry& entry = found->second;
+  entry.prepared_by = kNoTxn;
+  if (entry.former.empty()) return;
+  const Version undone = entry;
+  Replace(&entry, std::move(entry.former.back()));
+  entry.former.pop_back();
+  ForgetIndexes(undone, entry);
+}
+
+void Catalog::SettleAlter(TableId table) {
+  const std::unique_lock lock(mutex_);
+  const auto found = tables_.find(table);
+  if (found == tables_.end()) return;
+  for (const Version& former : std::exchange(found->second.former, {})) {
+    ForgetIndexes(former, found->second);
+  }
+}
+
+void Catalog::SettlePrepared(TxnId txn) {
+  const std::unique_lock lock(mutex_);
+  for (auto& [id, entry] : tables_) {
+    if (txn == kNoTxn || entry.prepared_by != txn) continue;
+    entry.prepared_by = kNoTxn;
+    const Version former = entry;
+    Version now = std::move(entry.prepared);
+    if (former.table != nullptr) {
+      now.table = std::make_shared<Table>(now.definition, allocator_, *former.table);
+    }
+    Replace(&entry, std::move(now));
+    ForgetIndexes(former, entry);
+  }
+}
+
+void Catalog::ForgetIndexes(const Version& former, const Entry& entry) {
+  for (const IndexDef& index : former.definition.indexes) {
+    const auto is_index = [&index](const IndexDef& other) { return other.id == index.id; };
+    const auto has = [&is_index](const Version& version) {
+      const std::vector<IndexDef>& all = version.definition.indexes;
+      return std::any_of(all.begin(), all.end(), is_index);
+    };
+    if (has(entry) || std::any_of(entry.former.begin(), entry.former.end(), has)) continue;
+    indexes_.erase(index.id);
+    if (former.table == nullptr) continue;
+    std::shared_ptr<IndexRef> leaving = former.table->FindIndex(index.id);
+    leaving->dropped.store(true, std::memory_order_release);
+    leaving_[index.id] = std::move(leaving);
+  }
+}
+
+bool Catalog::ReleaseIndex(IndexId index) {
+  const std::unique_lock lock(mutex_);
+  if (indexes_.contains(index)) return false;
+  const auto found = leaving_.find(index);
+  if (found == leaving_.end()) return true;
+  if (found->second.use_count() > 1) return false;
+  leaving_.erase(found);
+  return true;
+}
+
+}  // namespace rowan

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// IndexBuild: makes secondary indexes of a table that is in use (docs/decisions/0003). Others read
+// and change rows meanwhile; they do not know of the new indexes, but leave the keys of the rows
+// that they change (engine/changed_rows.h).
+//
+//   Start    nobody uses the table: takes a snapshot, from here on changed rows are noted
+//   Build    the rows of that snapshot become sorted entries and trees built bottom-up; then, again
+//            and again, a new snapshot is taken, and of the rows noted until then the difference
+//            between the two is put into the trees
+//   Finish   nobody uses the table: the last differences
+//
+// So at any time the trees hold exactly the entries of one snapshot, without any visibility of
+// their own, and what a writer has not committed never gets into them. The result belongs into the
+// definition given to Engine::AlterTable. Everything is undone with the session's transaction, also
+// after a crash: the trees' pages are freed. Thread safety: one thread.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/status.h"
+#include "engine/changed_rows.h"
+#include "engine/row_codec.h"
+#include "engine/session.h"
+#include "engine/table.h"
+
+namespace rowan {
+
+class IndexBuild {
+ public:
+  /// How rows are read and become entries.
+  struct Rows {
+    const RowCodec* codec = nullptr;  ///< of the table with its new indexes
+    const void* columns = nullptr;    ///< at least those of the new indexes and the clustered one
+    void* record = nullptr;           ///< scratch
+  };
+  struct Index {
+    uint32_t ordinal = 0;  ///< as the codec counts
+    IndexId id{};          ///< filled in by Start, as is the root
+    PageNumber root{};
+  };
+
+  /// `sort_memory_bytes` is shared by the indexes. All that is pointed to outlives the build.
+  IndexBuild(Session* session, std::shared_ptr<Table> table, const Rows& rows,
+             size_t sort_memory_bytes);
+  ~IndexBuild();
+
+  Status Start(std::vector<Index> indexes);
+  /// kDuplicate: the detail is the ordinal of the index, duplicate_key() one of the entries.
+  /// kInterrupted when the session was.
+  Status Build();
+  Status Finish();
+  [[nodiscard]] const std::vector<Index>& indexes() const { return indexes_; }
+  [[nodiscard]] Bytes duplicate_key() const { return duplicate_key_; }
+  /// After kDuplicate with this detail: puts the row of that entry into the record.
+  Status ReadDuplicate(uint32_t ordinal);
+
+ private:
+  struct Snapshot;
+  struct Target;
+  enum class Round : uint8_t { kAmongWriters, kLast };
+
+  Status CreateTree(Index* index);
+  Status BuildTrees();
+  Status ScanRows();
+  Status CatchUp(Round round);
+  Status Compare(Bytes key, Snapshot* now, Round round);
+  Status ReadEntries(Bytes key, Snapshot* snapshot, bool after);
+  Status ApplyDifference(Target* target);
+  Status NoteAgainIfOpen(Bytes key, const Snapshot& now);
+  Status InsertEntries(Target* target);
+  Status CheckUnique(Target* target, Bytes key, size_t unique_prefix_bytes);
+  Status Put(Target* target, Bytes key, Bytes payload);
+  Status Remove(Target* target, Bytes key);
+  [[nodiscard]] Status AtIndex(Status status, const Target& target) const;
+  [[nodiscard]] std::unique_ptr<Snapshot> TakeSnapshot();
+  [[nodiscard]] std::unique_ptr<EntrySorter> NewSorter(const Target& target) const;
+  /// By a kill or a shutdown.
+  [[nodiscard]] bool IsInterrupted() const;
+
+  Session* const session_;
+  const std::shared_ptr<Table> table_;
+  const Rows rows_;
+  const size_t sort_memory_bytes_;
+  std::vector<Index> indexes_;
+  std::vector<std::unique_ptr<Target>> targets_;
+  std::shared_ptr<ChangedRows> changed_;
+  std::unique_ptr<Snapshot> built_;  ///< what the trees hold
+  ByteBuffer duplicate_key_;
+};
+
+}  // namespace rowan
