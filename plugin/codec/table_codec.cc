@@ -8,6 +8,7 @@
 #include "engine/limits.h"
 #include "my_bitmap.h"
 #include "mysql/strings/m_ctype.h"
+#include "plugin/codec/layout_change.h"
 #include "plugin/codec/record_poison.h"
 #include "plugin/codec/table_layout.h"
 #include "sql/table.h"
@@ -66,6 +67,15 @@ std::string TableCodec::IndexDescriptor(uint32_t index) const {
                         part.charset ? part.charset->number : 0, part.descending ? ":desc" : "");
   }
   return text;
+}
+
+bool TableCodec::RowsStay(const TableCodec& after) const {
+  return rowan::RowsStay(*layout_, *after.layout_);
+}
+
+bool TableCodec::EntriesStay(uint32_t ordinal, const TableCodec& after,
+                             uint32_t after_ordinal) const {
+  return rowan::EntriesStay(layout_->indexes[ordinal], after.layout_->indexes[after_ordinal]);
 }
 
 bool TableCodec::has_primary_key() const { return layout_->has_primary_key; }

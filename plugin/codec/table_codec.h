@@ -58,6 +58,11 @@ class TableCodec final : public RowCodec, public KeyParts {
   [[nodiscard]] std::string TableDescriptor() const;
   [[nodiscard]] std::string IndexDescriptor(uint32_t index) const;
 
+  /// See layout_change.h.
+  [[nodiscard]] bool RowsStay(const TableCodec& after) const;
+  [[nodiscard]] bool EntriesStay(uint32_t ordinal, const TableCodec& after,
+                                 uint32_t after_ordinal) const;
+
   [[nodiscard]] bool has_primary_key() const;
   /// Server key number -> ordinal in the engine's table (0 = clustered) and back.
   [[nodiscard]] uint32_t OrdinalOfKey(uint32_t server_key) const;

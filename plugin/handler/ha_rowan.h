@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // ha_rowan: the server's handler for one open Rowan table. Split by what the server does with it:
 //   ha_rowan_open.cc   flags, open, close, clone      ha_rowan_write.cc  insert, update, delete
-//   ha_rowan_lock.cc   statements, lock modes, extra  ha_rowan_ddl.cc    create, drop, rename,
-//   alter
+//   ha_rowan_lock.cc   statements, lock modes, extra  ha_rowan_ddl.cc    create, drop, rename
+//   ha_rowan_alter.cc  ALTER without a copy
 //   ha_rowan_read.cc   index and table scans          ha_rowan_info.cc   statistics, costs
 //   ha_rowan_multi_range.cc multi-range reads
 //   ha_rowan_foreign_keys.cc what cascades change
@@ -139,7 +139,10 @@ class ha_rowan final : public handler, private EntryFilter, private TableCodec::
                    dd::Table* to_def) override;
   enum_alter_inplace_result check_if_supported_inplace_alter(TABLE* altered_table,
                                                              Alter_inplace_info* info) override;
-  bool check_if_incompatible_data(HA_CREATE_INFO* create_info, uint table_changes) override;
+  bool prepare_inplace_alter_table(TABLE* altered_table, Alter_inplace_info* info,
+                                   const dd::Table* old_def, dd::Table* new_def) override;
+  bool inplace_alter_table(TABLE* altered_table, Alter_inplace_info* info,
+                           const dd::Table* old_def, dd::Table* new_def) override;
   bool commit_inplace_alter_table(TABLE* altered_table, Alter_inplace_info* alter_info, bool commit,
                                   const dd::Table* old_def, dd::Table* new_def) override;
 
@@ -165,6 +168,11 @@ class ha_rowan final : public handler, private EntryFilter, private TableCodec::
   // ha_rowan_ddl.cc
   static int CreateTemporary(THD* thd, TableDef definition, uint64_t auto_increment,
                              dd::Table* table_def);
+
+  // ha_rowan_alter.cc
+  /// Raises the error; whether there was one.
+  bool FailAlter(Status status);
+  bool FailBuild(Status status, TABLE* altered_table, const Alter_inplace_info& info);
 
   // ha_rowan_lock.cc
   int EnterStatementAs(THD* thd, thr_lock_type lock_type, bool writes);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// CREATE, DROP, RENAME, TRUNCATE and ALTER. Every change of the catalog is part of the session's
+// CREATE, DROP, RENAME and TRUNCATE. Every change of the catalog is part of the session's
 // transaction, so that the server's dictionary and ours commit or roll back together. TRUNCATE
 // comes as CREATE over a definition that has a table already: the old one is dropped in the same
 // transaction. Temporary tables are in no catalog: they come and go at once.
@@ -15,6 +15,7 @@
 
 #include "base/logging.h"
 #include "plugin/handler/create_checks.h"
+#include "plugin/handler/table_description.h"
 #include "plugin/server/error_map.h"
 #include "plugin/server/instance.h"
 
@@ -45,24 +46,6 @@ bool IsTemporary(const dd::Table* table_def) {
   return id != dd::INVALID_OBJECT_ID && rowan::IsTemporary(TableId(id));
 }
 
-TableDef Describe(const TABLE* form, const TableCodec& codec, const char* path) {
-  TableDef definition;
-  definition.name = CatalogName(path);
-  definition.descriptor = codec.TableDescriptor();
-  const uint32_t count = form->s->keys + (codec.has_primary_key() ? 0 : 1);
-  for (uint32_t ordinal = 0; ordinal < count; ++ordinal) {
-    const uint32_t key_number = codec.KeyOfOrdinal(ordinal);
-    const bool hidden = key_number >= form->s->keys;
-    IndexDef index;
-    index.name = hidden ? "(hidden row id)" : form->key_info[key_number].name;
-    index.clustered = ordinal == 0;
-    index.unique = hidden || (form->key_info[key_number].flags & HA_NOSAME) != 0;
-    index.descriptor = codec.IndexDescriptor(ordinal);
-    definition.indexes.push_back(std::move(index));
-  }
-  return definition;
-}
-
 }  // namespace
 
 int ha_rowan::create(const char* name, TABLE* form, HA_CREATE_INFO* create_info,
@@ -83,7 +66,7 @@ int ha_rowan::create(const char* name, TABLE* form, HA_CREATE_INFO* create_info,
   if (form->s->fields > kColumnsMax) return HA_ERR_TOO_MANY_FIELDS;
   Status status = (*made)->CheckLimits();
   if (!status.ok()) return HandlerError(thd, status);
-  TableDef definition = Describe(form, **made, name);
+  TableDef definition = DescribeTable(form, **made, CatalogName(name));
   const uint64_t auto_increment = FirstAutoIncrement(thd, *create_info);
   if ((create_info->options & HA_LEX_CREATE_TMP_TABLE) != 0 || IsTemporary(table_def)) {
     return CreateTemporary(thd, std::move(definition), auto_increment, table_def);
@@ -144,28 +127,6 @@ int ha_rowan::rename_table(const char*, const char* to, const dd::Table* from_de
                                    CatalogName(to));
   }
   return status.Is(Code::kNotFound) ? HA_ERR_NO_SUCH_TABLE : HandlerError(thd, status);
-}
-
-bool ha_rowan::check_if_incompatible_data(HA_CREATE_INFO* create_info, uint table_changes) {
-  if (table_changes != IS_EQUAL_YES) return COMPATIBLE_DATA_NO;
-  const bool counter_changes = (create_info->used_fields & HA_CREATE_USED_AUTO) != 0 &&
-                               create_info->auto_increment_value != 0;
-  const bool options_change =
-      (create_info->used_fields & (HA_CREATE_USED_ROW_FORMAT | HA_CREATE_USED_KEY_BLOCK_SIZE)) != 0;
-  // What would be refused goes through a copy, whose CREATE says why.
-  const bool refused = !UnsupportedOption(ha_thd(), table, *create_info).empty();
-  if (counter_changes || options_change || refused) return COMPATIBLE_DATA_NO;
-  NoteIgnoredOptions(ha_thd(), table, *create_info);  // otherwise CREATE does
-  return COMPATIBLE_DATA_YES;
-}
-
-bool ha_rowan::commit_inplace_alter_table(TABLE*, Alter_inplace_info*, bool commit,
-                                          const dd::Table* old_def, dd::Table* new_def) {
-  if (!commit) return false;
-  // Only the dictionary changes: the new definition belongs to the same engine table.
-  new_def->set_se_private_id(old_def->se_private_id());
-  new_def->set_se_private_data(old_def->se_private_data());
-  return false;
 }
 
 }  // namespace rowan

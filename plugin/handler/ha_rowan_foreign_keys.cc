@@ -73,18 +73,4 @@ bool ha_rowan::SameOffPageValues(const TableCursor& left, const TableCursor& rig
                     });
 }
 
-enum_alter_inplace_result ha_rowan::check_if_supported_inplace_alter(TABLE* altered_table,
-                                                                     Alter_inplace_info* info) {
-  const Alter_inplace_info::HA_ALTER_FLAGS asked = info->handler_flags;
-  // Foreign keys are in the server's dictionary alone. Only rows that are to be checked are copied.
-  info->handler_flags &= ~Alter_inplace_info::DROP_FOREIGN_KEY;
-  if (thd_test_options(ha_thd(), OPTION_NO_FOREIGN_KEY_CHECKS) != 0) {
-    info->handler_flags &= ~Alter_inplace_info::ADD_FOREIGN_KEY;
-  }
-  const enum_alter_inplace_result result =
-      handler::check_if_supported_inplace_alter(altered_table, info);
-  info->handler_flags = asked;
-  return result;
-}
-
 }  // namespace rowan

@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// ALTER TABLE without a copy (docs/alter.md). What is possible is found by comparing what the old
+// and the new definition make of the stored bytes: rows that read the same stay, indexes whose
+// entries do stay, others are built in place while the table is in use. What needs neither is
+// INSTANT. The catalog changes in the server's commit phase, in the transaction of the dictionary.
+#include "plugin/server/abi_guard.h"
+
+#include "plugin/handler/ha_rowan.h"
+
+#include <algorithm>
+
+#include "my_bitmap.h"
+#include "mysqld_error.h"
+#include "sql/create_field.h"
+#include "sql/dd/types/table.h"
+#include "sql/derror.h"
+#include "sql/sql_alter.h"
+#include "sql/sql_class.h"
+
+#include "engine/index_build.h"
+#include "plugin/handler/create_checks.h"
+#include "plugin/handler/table_description.h"
+#include "plugin/server/error_map.h"
+#include "plugin/server/instance.h"
+
+namespace rowan {
+namespace {
+
+using Changes = Alter_inplace_info;
+
+/// What the dictionary alone knows of, or what the comparison decides about.
+constexpr Changes::HA_ALTER_FLAGS kDictionaryChanges =
+    Changes::ALTER_COLUMN_NAME | Changes::ALTER_COLUMN_DEFAULT |
+    Changes::ALTER_COLUMN_EQUAL_PACK_LENGTH | Changes::ALTER_STORED_COLUMN_TYPE |
+    Changes::ALTER_COLUMN_INDEX_LENGTH | Changes::ALTER_COLUMN_STORAGE_TYPE |
+    Changes::ALTER_COLUMN_COLUMN_FORMAT | Changes::ALTER_COLUMN_VISIBILITY |
+    Changes::ALTER_COLUMN_MASKING | Changes::CHANGE_CREATE_OPTION | Changes::ALTER_RENAME |
+    Changes::RENAME_INDEX | Changes::ALTER_INDEX_COMMENT | Changes::CHANGE_INDEX_OPTION |
+    Changes::ADD_CHECK_CONSTRAINT | Changes::DROP_CHECK_CONSTRAINT |
+    Changes::SUSPEND_CHECK_CONSTRAINT | Changes::DROP_FOREIGN_KEY;
+/// What goes in place, though not instantly.
+constexpr Changes::HA_ALTER_FLAGS kIndexChanges =
+    Changes::ADD_INDEX | Changes::ADD_UNIQUE_INDEX | Changes::DROP_INDEX |
+    Changes::DROP_UNIQUE_INDEX;
+
+/// Shared by the indexes of one statement.
+constexpr size_t kSortMemoryBytes = size_t{64} << 20;
+
+/// The server's word that values keep their meaning. It denies it of a VARCHAR that comes to need
+/// two length bytes in its records, which ours never have.
+bool ValuesStay(Field* before, const Create_field& after) {
+  if (before->is_equal(&after) != IS_EQUAL_NO) return true;
+  return before->real_type() == MYSQL_TYPE_VARCHAR && after.sql_type == MYSQL_TYPE_VARCHAR &&
+         before->charset() == after.charset &&
+         after.max_display_width_in_bytes() >= before->field_length &&
+         before->is_nullable() == after.is_nullable && !before->is_gcol();
+}
+
+bool ColumnsStay(const TABLE& table, const Alter_info& alter) {
+  uint position = 0;
+  for (const Create_field& column : alter.create_list) {
+    if (column.field == nullptr || column.field->field_index() != position) return false;
+    if (!ValuesStay(table.field[position], column)) return false;
+    ++position;
+  }
+  return position == table.s->fields;
+}
+
+/// For the error that ALGORITHM=INPLACE, INSTANT or LOCK=NONE gets.
+const char* ReasonForCopy(THD* thd, const Alter_inplace_info& info) {
+  const auto flags = info.handler_flags;
+  const bool instant =
+      info.alter_info->requested_algorithm == Alter_info::ALTER_TABLE_ALGORITHM_INSTANT;
+  if ((flags & Changes::ADD_FOREIGN_KEY) != 0) {
+    return ER_THD(thd, ER_ALTER_OPERATION_NOT_SUPPORTED_REASON_FK_CHECK);
+  }
+  if ((flags & Changes::ALTER_STORED_COLUMN_TYPE) != 0) {
+    return instant ? ER_THD(thd, ER_ALTER_OPERATION_NOT_SUPPORTED_REASON_COLUMN_TYPE_INSTANT)
+                   : ER_THD(thd, ER_ALTER_OPERATION_NOT_SUPPORTED_REASON_COLUMN_TYPE);
+  }
+  const auto pk = flags & (Changes::ADD_PK_INDEX | Changes::DROP_PK_INDEX);
+  if (pk == Changes::DROP_PK_INDEX) {
+    return ER_THD(thd, ER_ALTER_OPERATION_NOT_SUPPORTED_REASON_NOPK);
+  }
+  return "Rowan copies the table for this change";
+}
+
+bool SameName(const char* one, const char* other) {
+  return my_strcasecmp(system_charset_info, one, other) == 0;
+}
+
+/// What the index with this name was called before; null: another one had the name.
+const char* FormerName(const Alter_inplace_info& info, const char* name) {
+  const char* former = name;
+  for (uint i = 0; i < info.index_rename_count; ++i) {
+    const KEY_PAIR& renamed = info.index_rename_buffer[i];
+    if (SameName(renamed.new_key->name, name)) return renamed.old_key->name;
+    if (SameName(renamed.old_key->name, name)) former = nullptr;
+  }
+  return former;
+}
+
+/// Ordinal of the index that stays as the new definition's; 0: it has to be built. The server also
+/// lists indexes as dropped and added that stay, when a column becomes longer.
+uint32_t OrdinalThatStays(const TABLE& table, const TableCodec& before, const char* former,
+                          const TableCodec& after, uint32_t after_ordinal) {
+  for (uint i = 0; former != nullptr && i < table.s->keys; ++i) {
+    if (!SameName(table.key_info[i].name, former)) continue;
+    const uint32_t ordinal = before.OrdinalOfKey(i);
+    return before.EntriesStay(ordinal, after, after_ordinal) ? ordinal : 0;
+  }
+  return 0;
+}
+
+/// What an ALTER does, between the server's calls.
+class AlterContext : public inplace_alter_handler_ctx {
+ public:
+  std::unique_ptr<TableCodec> codec;    ///< of the new definition
+  std::vector<uint32_t> former;         ///< by its ordinals: the index that stays, 0 = to be built
+  std::vector<my_bitmap_map> column_bits;
+  MY_BITMAP columns{};                  ///< that the build needs
+  std::unique_ptr<IndexBuild> build;    ///< null: nothing to build
+
+  [[nodiscard]] bool builds() const {
+    return std::find(former.begin() + 1, former.end(), 0u) != former.end();
+  }
+  /// An index goes or comes.
+  [[nodiscard]] bool changes_indexes(size_t indexes_before) const {
+    return builds() || former.size() != indexes_before;
+  }
+};
+
+void NeedColumnsOf(const KEY& key, MY_BITMAP* columns) {
+  for (uint i = 0; i < key.user_defined_key_parts; ++i) {
+    bitmap_set_bit(columns, key.key_part[i].fieldnr - 1u);
+  }
+}
+
+void ChooseColumns(const TABLE& altered, AlterContext* context) {
+  const uint fields = altered.s->fields;
+  context->column_bits.resize(bitmap_buffer_size(fields) / sizeof(my_bitmap_map) + 1);
+  bitmap_init(&context->columns, context->column_bits.data(), fields);
+  const TableCodec& codec = *context->codec;
+  if (codec.has_primary_key()) {
+    NeedColumnsOf(altered.key_info[codec.KeyOfOrdinal(0)], &context->columns);
+  }
+  for (uint32_t i = 1; i < context->former.size(); ++i) {
+    if (context->former[i] != 0) continue;
+    NeedColumnsOf(altered.key_info[codec.KeyOfOrdinal(i)], &context->columns);
+  }
+}
+
+/// The table with its new names and indexes.
+TableDef DefinitionAfter(const TableDef& before, const TABLE& altered,
+                         const AlterContext& context) {
+  TableDef after = DescribeTable(&altered, *context.codec, before.name);
+  after.id = before.id;
+  after.space = before.space;
+  for (uint32_t i = 0; i < after.indexes.size(); ++i) {
+    const IndexDef& stays = before.indexes[context.former[i]];
+    after.indexes[i].id = stays.id;
+    after.indexes[i].root = stays.root;
+  }
+  if (context.build == nullptr) return after;
+  for (const IndexBuild::Index& built : context.build->indexes()) {
+    after.indexes[built.ordinal].id = built.id;
+    after.indexes[built.ordinal].root = built.root;
+  }
+  return after;
+}
+
+bool SameDefinition(const TableDef& one, const TableDef& other) {
+  const auto same = [](const IndexDef& left, const IndexDef& right) {
+    return left.id == right.id && left.name == right.name && left.descriptor == right.descriptor;
+  };
+  return one.descriptor == other.descriptor &&
+         std::equal(one.indexes.begin(), one.indexes.end(), other.indexes.begin(),
+                    other.indexes.end(), same);
+}
+
+}  // namespace
+
+enum_alter_inplace_result ha_rowan::check_if_supported_inplace_alter(TABLE* altered_table,
+                                                                     Alter_inplace_info* info) {
+  THD* thd = ha_thd();
+  const auto unsupported = [&] {
+    info->unsupported_reason = ReasonForCopy(thd, *info);
+    return HA_ALTER_INPLACE_NOT_SUPPORTED;
+  };
+  auto possible = kDictionaryChanges | kIndexChanges;
+  // Foreign keys are in the server's dictionary alone. Only rows that are to be checked are copied.
+  if (thd_test_options(thd, OPTION_NO_FOREIGN_KEY_CHECKS) != 0) {
+    possible |= Changes::ADD_FOREIGN_KEY;
+  }
+  if ((info->handler_flags & ~possible) != 0) return unsupported();
+  if (info->error_if_not_empty || !ColumnsStay(*table, *info->alter_info)) return unsupported();
+  // What would be refused goes through a copy, whose CREATE says why.
+  if (!UnsupportedOption(thd, altered_table, *info->create_info).empty()) return unsupported();
+  std::string refusal;
+  Result<std::unique_ptr<TableCodec>> made =
+      TableCodec::Make(altered_table, g_engine->options().page_size_bytes, &refusal);
+  if (!made.ok() || !codec().RowsStay(**made)) return unsupported();
+  auto* context = new (thd->mem_root) AlterContext();
+  if (context == nullptr) return HA_ALTER_ERROR;
+  info->handler_ctx = context;
+  context->codec = std::move(*made);
+  const uint32_t indexes = altered_table->s->keys + (codec().has_primary_key() ? 0 : 1);
+  context->former.assign(indexes, 0);
+  for (uint32_t i = 1; i < indexes; ++i) {
+    const KEY& key = altered_table->key_info[context->codec->KeyOfOrdinal(i)];
+    context->former[i] =
+        OrdinalThatStays(*table, codec(), FormerName(*info, key.name), *context->codec, i);
+  }
+  if (context->builds() && !context->codec->CheckLimits().ok()) return unsupported();
+  NoteIgnoredOptions(thd, altered_table, *info->create_info);  // otherwise CREATE does
+  const bool instant = !context->changes_indexes(engine_table()->index_count());
+  return instant ? HA_ALTER_INPLACE_INSTANT : HA_ALTER_INPLACE_NO_LOCK_AFTER_PREPARE;
+}
+
+bool ha_rowan::FailAlter(Status status) {
+  if (!status.ok()) handler::print_error(Fail(status), MYF(0));
+  return !status.ok();
+}
+
+bool ha_rowan::prepare_inplace_alter_table(TABLE* altered_table, Alter_inplace_info* info,
+                                           const dd::Table*, dd::Table*) {
+  auto* context = static_cast<AlterContext*>(info->handler_ctx);
+  if (!context->builds()) return false;
+  ThdContext* connection = ContextOf(ha_thd());
+  const Status entered = EnterCatalogChange(ha_thd(), connection);
+  if (!entered.ok()) return FailAlter(entered);
+  ChooseColumns(*altered_table, context);
+  std::vector<IndexBuild::Index> wanted;
+  for (uint32_t i = 1; i < context->former.size(); ++i) {
+    if (context->former[i] == 0) wanted.push_back({.ordinal = i});
+  }
+  const IndexBuild::Rows rows{context->codec.get(), &context->columns, altered_table->record[0]};
+  context->build = std::make_unique<IndexBuild>(
+      connection->session.get(), engine_table()->shared_from_this(), rows, kSortMemoryBytes);
+  return FailAlter(context->build->Start(std::move(wanted)));
+}
+
+bool ha_rowan::FailBuild(Status status, TABLE* altered_table, const Alter_inplace_info& info) {
+  auto* context = static_cast<AlterContext*>(info.handler_ctx);
+  if (!status.Is(Code::kDuplicate)) return FailAlter(status);
+  const Status shown = context->build->ReadDuplicate(status.detail());
+  if (!shown.ok()) return FailAlter(shown);
+  KEY* key = &altered_table->key_info[context->codec->KeyOfOrdinal(status.detail())];
+  print_keydup_error(altered_table, key, ER_THD(ha_thd(), ER_DUP_ENTRY_WITH_KEY_NAME), MYF(0),
+                     table_share->table_name.str);
+  return true;
+}
+
+bool ha_rowan::inplace_alter_table(TABLE* altered_table, Alter_inplace_info* info,
+                                   const dd::Table*, dd::Table*) {
+  auto* context = static_cast<AlterContext*>(info->handler_ctx);
+  if (context->build == nullptr) return false;
+  const Status status = context->build->Build();
+  return !status.ok() && FailBuild(status, altered_table, *info);
+}
+
+bool ha_rowan::commit_inplace_alter_table(TABLE* altered_table, Alter_inplace_info* info,
+                                          bool commit, const dd::Table* old_def,
+                                          dd::Table* new_def) {
+  auto* context = static_cast<AlterContext*>(info->handler_ctx);
+  if (!commit) {
+    // What it made goes with the transaction, which is about to be rolled back.
+    if (context != nullptr) context->build.reset();
+    return false;
+  }
+  if (context->build != nullptr) {
+    const Status status = context->build->Finish();
+    if (!status.ok()) return FailBuild(status, altered_table, *info);
+  }
+  std::shared_ptr<Table> now = engine_table()->shared_from_this();
+  TableDef after = DefinitionAfter(now->definition(), *altered_table, *context);
+  if (!SameDefinition(now->definition(), after)) {
+    ThdContext* connection = ContextOf(ha_thd());
+    const Status entered = EnterCatalogChange(ha_thd(), connection);
+    if (!entered.ok()) return FailAlter(entered);
+    Result<std::shared_ptr<Table>> altered =
+        g_engine->AlterTable(connection->session.get(), std::move(after));
+    if (!altered.ok()) return FailAlter(altered.status());
+    now = std::move(*altered);
+  }
+  new_def->set_se_private_id(old_def->se_private_id());
+  new_def->set_se_private_data(old_def->se_private_data());
+  if ((info->create_info->used_fields & HA_CREATE_USED_AUTO) == 0) return false;
+  // Too small a value is raised behind the column's largest one when the table is opened next.
+  return FailAlter(now->SetAutoIncrement(info->create_info->auto_increment_value));
+}
+
+}  // namespace rowan

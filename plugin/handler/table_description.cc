@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "plugin/server/abi_guard.h"
+
+#include "plugin/handler/table_description.h"
+
+#include <utility>
+
+#include "sql/key.h"
+#include "sql/table.h"
+
+namespace rowan {
+
+TableDef DescribeTable(const TABLE* form, const TableCodec& codec, const std::string& name) {
+  TableDef definition;
+  definition.name = name;
+  definition.descriptor = codec.TableDescriptor();
+  const uint32_t count = form->s->keys + (codec.has_primary_key() ? 0 : 1);
+  for (uint32_t ordinal = 0; ordinal < count; ++ordinal) {
+    const uint32_t key_number = codec.KeyOfOrdinal(ordinal);
+    const bool hidden = key_number >= form->s->keys;
+    IndexDef index;
+    index.name = hidden ? "(hidden row id)" : form->key_info[key_number].name;
+    index.clustered = ordinal == 0;
+    index.unique = hidden || (form->key_info[key_number].flags & HA_NOSAME) != 0;
+    index.descriptor = codec.IndexDescriptor(ordinal);
+    definition.indexes.push_back(std::move(index));
+  }
+  return definition;
+}
+
+}  // namespace rowan

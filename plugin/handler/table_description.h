@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// A server table as the engine's catalog is to know it. Thread safety: pure function.
+#pragma once
+
+#include <string>
+
+#include "engine/table_def.h"
+#include "plugin/codec/table_codec.h"
+
+struct TABLE;
+
+namespace rowan {
+
+/// Ids and roots are left open; indexes in the order of the codec's ordinals.
+TableDef DescribeTable(const TABLE* form, const TableCodec& codec, const std::string& name);
+
+}  // namespace rowan

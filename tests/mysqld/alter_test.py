@@ -1,0 +1,245 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only
+"""ALTER TABLE without a copy: what is instant, what is in place and what is refused; indexes that
+are built while others write; all of it or nothing when the server dies."""
+import itertools
+import os
+import threading
+import time
+
+from framework import ConnectionLost, MysqlError, main
+
+_NOT_SUPPORTED = (1845, 1846)
+_TABLE = ("CREATE TABLE a (id INT PRIMARY KEY AUTO_INCREMENT, k INT, v VARCHAR(20),"
+          " e ENUM('x','y'), KEY k (k), KEY v (v(5)), UNIQUE KEY kv (k, v))")
+_INDEXES = ("SELECT COUNT(DISTINCT INDEX_NAME) FROM information_schema.STATISTICS WHERE"
+            " TABLE_SCHEMA = DATABASE()")
+
+
+def _fill(t, rows=400):
+    t.run(_TABLE,
+          "INSERT INTO a (k, v, e) VALUES (1, 'v1', 'x'), (2, NULL, 'y'), (NULL, 'V3', NULL)")
+    t.run("SET SESSION cte_max_recursion_depth = 100000",
+          "INSERT INTO a (k, v, e) WITH RECURSIVE n (i) AS (SELECT 4 UNION ALL SELECT i + 1 FROM n"
+          f" WHERE i < {rows}) SELECT i * 7 % 101, CONCAT('v', i), 'y' FROM n")
+
+
+def _file(t):
+    """The files of tables: a copy makes another one."""
+    return sorted(name for name in os.listdir(t.server.data / "rowan") if name.endswith(".rws"))
+
+
+def _restart(t):
+    t.server.restart()
+    t._first = t.client()
+
+
+_INSTANT = (
+    "RENAME COLUMN v TO w", "RENAME COLUMN w TO v", "RENAME INDEX v TO w", "RENAME INDEX w TO v",
+    "ALTER INDEX k INVISIBLE", "ALTER INDEX k VISIBLE", "ALTER COLUMN k SET DEFAULT 9",
+    "ALTER COLUMN k DROP DEFAULT", "MODIFY k INT COMMENT 'c'", "COMMENT 'table'",
+    "MODIFY e ENUM('x','y','z')", "MODIFY v VARCHAR(50)", "MODIFY v VARCHAR(300)",
+    "ALTER COLUMN e SET INVISIBLE", "ALTER COLUMN e SET VISIBLE", "AUTO_INCREMENT = 5000",
+    "STATS_PERSISTENT = 0", "DEFAULT CHARSET = latin1",
+    "ADD CONSTRAINT c CHECK (k < 1000) NOT ENFORCED", "DROP CHECK c",
+    "RENAME COLUMN k TO kk, RENAME TO b", "RENAME TO a, RENAME COLUMN kk TO k")
+
+
+def test_instant(t):
+    if t.engine != "ROWAN":
+        t.skip("InnoDB does less at once")
+    _fill(t)
+    before, table = _file(t), "a"
+    rows = t.run("SELECT id, k, v, e + 0 FROM a ORDER BY id")
+    for change in _INSTANT:
+        try:
+            t.run(f"ALTER TABLE {table} {change}, ALGORITHM=INSTANT")
+        except MysqlError as error:
+            t.true(False, f"{change}: {error}")
+        table = "b" if change.endswith("TO b") else "a" if "TO a" in change else table
+    t.equal(_file(t), before, "the table's file")
+    t.rows("SELECT id, k, v, e + 0 FROM a ORDER BY id", rows)
+    t.run("INSERT INTO a (k, v, e) VALUES (7, REPEAT('w', 280), 'z')")
+    t.rows("SELECT id, LENGTH(v), e FROM a FORCE INDEX (kv) WHERE k = 7 AND v LIKE 'www%'",
+           [(5000, 280, "z")])
+    t.check_table("a")
+    shown = t.run("SHOW CREATE TABLE a")
+    _restart(t)
+    t.rows("SHOW CREATE TABLE a", shown)
+    t.rows("SELECT id, k, v, e + 0 FROM a WHERE id < 5000 ORDER BY id", rows)
+    t.check_table("a")
+
+
+def test_indexes_in_place(t):
+    _fill(t)
+    before = _file(t) if t.engine == "ROWAN" else None
+    t.run("ALTER TABLE a ADD INDEX e (e, k DESC), ADD UNIQUE INDEX u (v, id), DROP INDEX k,"
+          " ADD INDEX p (v(2)), ALGORITHM=INPLACE, LOCK=NONE",
+          "ALTER TABLE a DROP INDEX kv, ADD INDEX kv (v, k), ALGORITHM=INPLACE",
+          "CREATE INDEX ek ON a (e) ALGORITHM=INPLACE LOCK=SHARED", "DROP INDEX ek ON a")
+    if before:
+        t.equal(_file(t), before, "the table's file")
+    count = t.value("SELECT COUNT(*) FROM a")
+    for index in ("e", "u", "p", "kv", "v"):
+        t.rows(f"SELECT COUNT(*), SUM(k) FROM a FORCE INDEX ({index})"
+               " WHERE v IS NULL OR v >= '' OR e IS NULL",
+               t.run("SELECT COUNT(*), SUM(k) FROM a IGNORE INDEX (e, u, p, kv, v)"))
+    t.rows("SELECT COUNT(*) FROM a FORCE INDEX (u) WHERE v = 'v77'", [(1,)])
+    t.run("UPDATE a SET k = k + 1, v = CONCAT(v, 'z') WHERE id % 3 = 0",
+          "DELETE FROM a WHERE id = 9")
+    t.check_table("a")
+    _restart(t)
+    t.rows("SELECT COUNT(*) FROM a FORCE INDEX (p) WHERE v LIKE 'v%' OR v IS NULL", [(count - 1,)])
+    t.check_table("a")
+
+
+def test_index_on_a_table_without_primary_key(t):
+    t.run("CREATE TABLE n (k INT, c TEXT)",
+          "INSERT INTO n VALUES (3, REPEAT('c', 20000)), (1, 'a'), (1, 'a'), (2, NULL)",
+          "ALTER TABLE n ADD INDEX c (c(10), k), ADD INDEX k (k), ALGORITHM=INPLACE, LOCK=NONE")
+    t.rows("SELECT k FROM n FORCE INDEX (c) WHERE c LIKE 'c%'", [(3,)])
+    t.rows("SELECT k, LENGTH(c) FROM n FORCE INDEX (k) ORDER BY k",
+           [(1, 1), (1, 1), (2, None), (3, 20000)])
+    t.check_table("n")
+
+
+def test_duplicates_leave_the_table_as_it_was(t):
+    _fill(t)
+    t.run("INSERT INTO a (k, v) VALUES (500, 'twice'), (501, 'TWICE')")
+    shown = t.run("SHOW CREATE TABLE a")
+    other = t.client()
+    for algorithm in ("INPLACE", "COPY"):
+        error = t.error("ALTER TABLE a ADD INDEX e (e), ADD UNIQUE INDEX u (v), ADD INDEX g (k, e),"
+                        f" ALGORITHM={algorithm}", 1062)
+        t.equal(error.lower(), "duplicate entry 'twice' for key 'a.u'", algorithm)
+    t.rows("SHOW CREATE TABLE a", shown)
+    other.query("INSERT INTO a (k, v) VALUES (502, 'after')")
+    t.check_table("a")  # finds pages that belong to nobody
+    t.run("DELETE FROM a WHERE k = 501", "ALTER TABLE a ADD UNIQUE INDEX u (v), ALGORITHM=INPLACE")
+    t.error("INSERT INTO a (v) VALUES ('Twice')", 1062)
+
+
+def test_what_is_refused(t):
+    _fill(t, 50)
+    everywhere = ("MODIFY k BIGINT", "MODIFY e ENUM('y','x')", "MODIFY v VARCHAR(10)",
+                  "DROP PRIMARY KEY, MODIFY id INT", "CONVERT TO CHARACTER SET latin1")
+    for change, lock in itertools.product(everywhere, ("ALGORITHM=INSTANT", "ALGORITHM=INPLACE",
+                                                       "LOCK=NONE")):
+        t.error(f"ALTER TABLE a {change}, {lock}", _NOT_SUPPORTED)
+    for change in ("ADD INDEX e (e)", "DROP INDEX k", "FORCE", "ENGINE=" + t.engine,
+                   "DROP PRIMARY KEY, ADD PRIMARY KEY (id, k)", "MODIFY k INT NOT NULL"):
+        t.error(f"ALTER TABLE a {change}, ALGORITHM=INSTANT", _NOT_SUPPORTED)
+    t.error("ALTER TABLE a COMMENT 'x', ALGORITHM=INSTANT, LOCK=NONE", 1221)
+    t.error("ALTER TABLE a COMMENT 'x', ALGORITHM=COPY, LOCK=NONE", _NOT_SUPPORTED)
+    t.run("ALTER TABLE a ADD INDEX e (e), ALGORITHM=COPY, LOCK=SHARED",
+          "ALTER TABLE a DROP INDEX e, LOCK=EXCLUSIVE")
+    t.check_table("a")
+
+
+def test_an_older_snapshot_does_not_read_a_new_index(t):
+    _fill(t, 50)
+    old = t.client()
+    old.query("START TRANSACTION WITH CONSISTENT SNAPSHOT")
+    t.run("UPDATE a SET k = 1000 WHERE id = 1", "ALTER TABLE a ADD INDEX e (e)")
+    t.error("SELECT e FROM a FORCE INDEX (e) WHERE e = 'x'", 1412, client=old)
+    t.equal(old.query("SELECT k FROM a WHERE id = 1"), [(1,)], "by the primary key")
+    old.query("COMMIT")
+    t.equal(old.query("SELECT k FROM a FORCE INDEX (e) WHERE e = 'x'"), [(1000,)], "later")
+
+
+def _write(t, stop, number):
+    """Rows of its own, changed in transactions some of which roll back."""
+    client = t.client()
+    turn = 0
+    while not stop.is_set():
+        turn += 1
+        base = 1_000_000 * (number + 1) + turn % 300
+        client.query("BEGIN")
+        client.query(f"REPLACE INTO a (id, k, v) VALUES ({base}, {turn}, 'w{turn}-{number}')")
+        client.query(f"UPDATE a SET k = k + 1, v = CONCAT('u', {turn}, '-', id)"
+                     f" WHERE id = {base - 7}")
+        client.query(f"DELETE FROM a WHERE id = {base - 50}")
+        client.query(f"UPDATE a SET v = CONCAT(v, 'y') WHERE id BETWEEN {turn * 3 % 400} AND"
+                     f" {turn * 3 % 400} + 1 AND {number} = 0")
+        client.query("ROLLBACK" if turn % 5 == 0 else "COMMIT")
+    return turn
+
+
+def test_indexes_are_built_among_writers(t):
+    _fill(t, 60000 if t.long else 15000)
+    stop, turns = threading.Event(), []
+    writers = [threading.Thread(target=lambda n=n: turns.append(_write(t, stop, n)))
+               for n in range(3)]
+    for writer in writers:
+        writer.start()
+    try:
+        for _ in range(4):
+            t.run("ALTER TABLE a ADD INDEX n1 (v, k), ADD UNIQUE INDEX n2 (id, v),"
+                  " ADD INDEX n3 (k), ALGORITHM=INPLACE, LOCK=NONE")
+            t.check_table("a")
+            t.run("ALTER TABLE a DROP INDEX n1, DROP INDEX n2, DROP INDEX n3, LOCK=NONE")
+        t.run("ALTER TABLE a ADD INDEX n1 (v, k), LOCK=NONE")
+    finally:
+        stop.set()
+        for writer in writers:
+            writer.join()
+    t.true(len(turns) == 3 and min(turns) > 10, f"transactions of the writers: {turns}")
+    t.check_table("a")
+
+
+def test_kill_while_an_index_is_built(t):
+    _fill(t, 20000)
+    worker = t.client()
+    number = worker.query("SELECT CONNECTION_ID()")[0][0]
+    failed = []
+
+    def build():
+        try:
+            worker.query("ALTER TABLE a ADD INDEX n1 (v, k), ADD INDEX n2 (e, v),"
+                         " ADD INDEX n3 (k, e)")
+        except (MysqlError, ConnectionLost) as error:
+            failed.append(error)
+
+    thread = threading.Thread(target=build)
+    thread.start()
+    time.sleep(t.random.random() * 0.15)
+    t.run(f"KILL QUERY {number}")
+    thread.join()
+    t.check_table("a")
+    t.equal(t.value(_INDEXES), 4 if failed else 7, "indexes")
+
+
+def test_kill_9_leaves_the_old_or_the_new_table(t):
+    server = t.new_server(binlog=True)
+    server.start()
+    client = t.client(server)
+    client.query(_TABLE)
+    client.query("SET SESSION cte_max_recursion_depth = 100000")
+    client.query("INSERT INTO a (k, v, e) WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1"
+                 " FROM n WHERE i < 12000) SELECT i * 7 % 1013, CONCAT('v', i), 'y' FROM n")
+    for _ in range(20 if t.long else 3):
+        client = t.client(server)
+        change = {4: "ADD INDEX n1 (v, k), ADD UNIQUE INDEX n2 (id, v)",
+                  6: "DROP INDEX n1, DROP INDEX n2, ADD INDEX n3 (e)",
+                  5: "ADD INDEX n1 (v, k), DROP INDEX n3, ADD UNIQUE INDEX n2 (id, v)",
+                  }[client.query(_INDEXES)[0][0]]
+
+        def alter():
+            try:
+                client.query("ALTER TABLE a " + change)
+            except (MysqlError, ConnectionLost):
+                pass
+
+        thread = threading.Thread(target=alter)
+        thread.start()
+        time.sleep(t.random.random() * 0.25)
+        server.kill()
+        thread.join()
+        server.start()
+        after = t.client(server)
+        t.check_table("a", client=after)
+        t.equal(after.query("SELECT COUNT(*) FROM a")[0][0], 12000, "rows")
+
+
+if __name__ == "__main__":
+    main(globals())
