@@ -151,12 +151,6 @@ Status RedoCompact(PageId, MutableBytes page, Bytes body) {
   return Status::Ok();
 }
 
-Status RedoLinks(PageId, MutableBytes page, Bytes body) {
-  if (body.size() != 4 || !IsSane(page)) return Malformed();
-  SetFirstChild(page, PageNumber(LoadLe<uint32_t>(body.data())));
-  return Status::Ok();
-}
-
 }  // namespace
 
 void RegisterTreeRedo() {
@@ -166,7 +160,6 @@ void RegisterTreeRedo() {
   RegisterRedo(RecordType::kNodeRemove, {.apply = RedoRemove});
   RegisterRedo(RecordType::kNodeLoad, {.apply = RedoLoad, .initialises_page = true});
   RegisterRedo(RecordType::kNodeTruncate, {.apply = RedoTruncate});
-  RegisterRedo(RecordType::kNodeLinks, {.apply = RedoLinks});
   RegisterRedo(RecordType::kNodeCompact, {.apply = RedoCompact});
 }
 

@@ -189,23 +189,6 @@ Status Cursor::Prev() {
   return DescendBefore(Aim::kBefore, seek_key_);
 }
 
-Status Cursor::Relatch() {
-  if (!on_entry_) return Status(Code::kNotFound);
-  if (TryRelatchHere()) return Status::Ok();
-  ROWAN_CHECK(key_valid_);
-  seek_key_ = key_;
-  const Status status = SeekAtLeast(seek_key_);
-  const bool found = status.ok() && EqualBytes(key(), seek_key_);
-  if (found || (!status.ok() && !status.Is(Code::kEndOfRange))) return status;
-  // Gone: stay unlatched at the remembered key, so that Next and Prev go on from there.
-  leaf_.Release();
-  remembered_ = {};
-  key_ = seek_key_;
-  key_valid_ = true;
-  on_entry_ = true;
-  return Status(Code::kNotFound);
-}
-
 Bytes Cursor::key() {
   ROWAN_DCHECK(on_entry_);
   if (!key_valid_) {

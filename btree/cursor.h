@@ -43,8 +43,6 @@ class Cursor {
   /// entry after it, Prev the last before it). kEndOfRange at the ends.
   Status Next();
   Status Prev();
-  /// Re-latches after Unlatch at the remembered key if it still exists, else kNotFound.
-  Status Relatch();
 
   [[nodiscard]] bool latched() const { return leaf_.held(); }
   /// REQUIRES: latched on an entry. The key is assembled into the cursor's buffer (prefix +

@@ -180,10 +180,6 @@ void CompactNode(MutableBytes page) {
   AssignNode(page, image);
 }
 
-void SetFirstChild(MutableBytes page, PageNumber child) {
-  StoreLe<uint32_t>(page.data() + kFirstChild, child.value());
-}
-
 bool ReboundNode(MutableBytes page, size_t keep, const NodeBounds& bounds) {
   const NodeView node(page);
   MutableBytes image = NodeScratch(Scratch::kImage, page.size());

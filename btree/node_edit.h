@@ -41,8 +41,6 @@ void RemoveEntry(MutableBytes page, size_t slot);
 void RemoveEntries(MutableBytes page, std::span<const uint16_t> slots);
 /// Moves the records together; slots stay as they are.
 void CompactNode(MutableBytes page);
-/// The child below separator `index` - 1, or the first child.
-void SetFirstChild(MutableBytes page, PageNumber child);
 
 /// Upper bound, prefix and links of a node.
 struct NodeBounds {

@@ -115,9 +115,4 @@ void LogReboundNode(MiniTxn* mini_txn, const MutablePage& page, size_t keep,
   ROWAN_CHECK(ReboundNode(BytesOf(mini_txn, page), keep, bounds));
 }
 
-void LogSetFirstChild(MiniTxn* mini_txn, const MutablePage& page, PageNumber child) {
-  StoreLe<uint32_t>(mini_txn->Log(RecordType::kNodeLinks, page, 4), child.value());
-  SetFirstChild(BytesOf(mini_txn, page), child);
-}
-
 }  // namespace rowan

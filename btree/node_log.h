@@ -10,7 +10,6 @@
 //   kNodeLoad      index u64, flags u16, node header and slots, heap (initialises the page)
 //   kNodeTruncate  entries kept v, right link v, flags v, prefix length v, fence bytes
 //   kNodeCompact   number of slots v, then each slot minus the one before v: removes them
-//   kNodeLinks     first child u32
 // Thread safety: the mini-transaction's thread; the pages are held by it.
 #pragma once
 
@@ -46,7 +45,6 @@ void LogLoadNode(MiniTxn* mini_txn, const MutablePage& page, Bytes image);
 /// REQUIRES: the node fits with these bounds (FitsAfterSplit).
 void LogReboundNode(MiniTxn* mini_txn, const MutablePage& page, size_t keep,
                     const NodeBounds& bounds);
-void LogSetFirstChild(MiniTxn* mini_txn, const MutablePage& page, PageNumber child);
 
 /// Upper bounds of record bodies, for MiniTxn::Start.
 inline constexpr uint32_t kNodeRecordOverheadBytes = 64;

@@ -240,43 +240,6 @@ void BufferPool::MarkRedone(const PageGuard& guard, Lsn start, Lsn end) {
 void BufferPool::EnterMiniTxn() { impl_->gate.Enter(); }
 void BufferPool::LeaveMiniTxn() { impl_->gate.Leave(); }
 
-Status BufferPool::Pin(PageId id) {
-  PoolCore& core = impl_->core;
-  Result<PageGuard> guard = Fix(id, LatchMode::kShared);
-  if (!guard.ok()) return guard.status();
-  std::atomic<uint8_t>& pins = guard.value().frame()->pinned;
-  uint8_t current = pins.load(std::memory_order_relaxed);
-  for (;;) {
-    // Not more than a quarter of the pool, and not more often than the count can hold.
-    const uint32_t limit = core.frame_limit.load(std::memory_order_relaxed) / 4;
-    if (current == 0 && core.pinned_frames.load(std::memory_order_relaxed) >= limit) break;
-    if (current == UINT8_MAX) break;
-    if (pins.compare_exchange_weak(current, static_cast<uint8_t>(current + 1),
-                                   std::memory_order_relaxed)) {
-      if (current == 0) core.pinned_frames.fetch_add(1, std::memory_order_relaxed);
-      break;
-    }
-  }
-  return Status::Ok();
-}
-
-void BufferPool::Unpin(PageId id) {
-  PoolCore& core = impl_->core;
-  const uint32_t number = core.Lookup(id.Packed());
-  if (number == PageTable::kNone) return;
-  Frame* frame = core.arena->frame(number);
-  if (!frame->latch.LockSharedWhile(frame->page_id, id.Packed())) return;
-  if (frame->page_id.load(std::memory_order_relaxed) == id.Packed()) {
-    uint8_t current = frame->pinned.load(std::memory_order_relaxed);
-    while (current != 0 &&
-           !frame->pinned.compare_exchange_weak(current, static_cast<uint8_t>(current - 1),
-                                                std::memory_order_relaxed)) {
-    }
-    if (current == 1) core.pinned_frames.fetch_sub(1, std::memory_order_relaxed);
-  }
-  frame->latch.UnlockShared();
-}
-
 void BufferPool::Prefetch(std::span<const PageId> pages) { impl_->read_ahead.Request(pages); }
 
 }  // namespace rowan

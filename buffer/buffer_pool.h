@@ -13,7 +13,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <set>
 #include <span>
@@ -90,11 +89,6 @@ class BufferPool {
   /// Asks for pages to be read in the background; hints only.
   void Prefetch(std::span<const PageId> pages);
 
-  /// Keeps a page resident (roots). The page must be unpinned before its space is dropped. A wish,
-  /// not a promise: at most a quarter of the pool is pinned, and a shrinking pool drops pins.
-  Status Pin(PageId id);
-  void Unpin(PageId id);
-
   /// Logs the operator's sentence for a damaged page (file name, page, what is wrong).
   void ReportDamage(PageId id, const char* what);
 
@@ -130,11 +124,6 @@ class BufferPool {
   /// Writes all dirty pages and a checkpoint at the log tail. For shutdown, tests, and the end of
   /// recovery. kInterrupted: not done at `deadline` (MonotonicNanos); pages are left dirty.
   Status FlushAndCheckpoint(uint64_t deadline_nanos = UINT64_MAX);
-  /// Called before a checkpoint LSN is computed, so that owners can log state that lives outside
-  /// pages: what it logs is not below that checkpoint. Set before StartBackground or, where redo is
-  /// under way, before EndRedo. Runs on a cleaner, so it must not wait for log space or for a latch
-  /// held across such a wait.
-  void SetBeforeCheckpoint(std::function<void()> callback);
   /// Forgets all frames of a dead space without I/O (may be lazy). A file that had few pages is
   /// done in as many steps; without its number of pages the whole pool is searched, bit by bit.
   void ForgetSpace(SpaceId space, uint32_t pages_max = UINT32_MAX);

@@ -227,10 +227,7 @@ Status Checkpointer::WriteCheckpoint() {
   if (Candidate() <= published()) return Status::Ok();
   std::lock_guard guard(publish_mutex_);
   if (core_->Stopped()) return Status(Code::kStopped, "the log is stopped");
-  // What the callback logs must stay above the checkpoint, whatever sweeps run beside it.
-  const Lsn ceiling(core_->LogTail());
-  if (before_) before_();
-  const Lsn candidate = std::min(Candidate(), ceiling);
+  const Lsn candidate = Candidate();
   if (candidate <= published()) return Status::Ok();
   const Lsn discards_end(core_->LogTail());  // every page discarded so far was freed below
   // Taken after the candidate and before the sync: they have every write that the candidate relies

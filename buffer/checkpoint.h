@@ -19,7 +19,6 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -38,9 +37,6 @@ class Checkpointer {
  public:
   /// `start` is a checkpoint that holds for the (empty) pool.
   Checkpointer(PoolCore* core, Lsn start);
-
-  /// Called before a checkpoint is computed.
-  void SetBefore(std::function<void()> before) { before_ = std::move(before); }
 
   [[nodiscard]] uint32_t shard_count() const;
 
@@ -121,7 +117,6 @@ class Checkpointer {
   std::array<Shard, kShardsMax> shards_;
   /// Held while shards are joined, and while all of them are looked at.
   mutable std::mutex shards_mutex_;
-  std::function<void()> before_;
   std::mutex publish_mutex_;           ///< one checkpoint at a time
   std::atomic<uint64_t> published_{0};
   std::atomic<uint64_t> aged_{0};      ///< stored by the cleaners, read by lazy sweeps

@@ -7,7 +7,6 @@
 namespace rowan {
 bool ClockSelects(Frame* frame) {
   if (frame->state.load(std::memory_order_relaxed) != FrameState::kResident) return false;
-  if (frame->pinned.load(std::memory_order_relaxed) != 0) return false;
   const uint8_t usage = frame->usage.load(std::memory_order_relaxed);
   if (usage == 0) return true;
   // Racing with a hit may lose one of the two updates: the policy is a guess anyway.

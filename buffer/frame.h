@@ -36,7 +36,6 @@ struct alignas(64) Frame {
   std::atomic<uint64_t> first_dirty_lsn{0};
   std::atomic<uint8_t> usage{0};       ///< clock policy, 0..3
   std::atomic<FrameState> state{FrameState::kFree};
-  std::atomic<uint8_t> pinned{0};      ///< number of pins: roots are not evicted
   /// A page writer has a copy in flight. Set under the shared latch, so a holder of the exclusive
   /// latch that sees 0 knows that no write of the page is under way.
   std::atomic<uint8_t> io_in_progress{0};

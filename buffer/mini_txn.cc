@@ -99,13 +99,6 @@ MutablePage MiniTxn::FindHeld(PageId id) const {
   return {};
 }
 
-void MiniTxn::ReleaseUnmodified(const MutablePage& page) {
-  Held& held = At(page.position);
-  ROWAN_CHECK(held.guard.held());
-  ROWAN_CHECK(!held.modified);
-  Release(&held);
-}
-
 void MiniTxn::DiscardAtCommit(const MutablePage& page) { At(page.position).discard = true; }
 
 std::byte* MiniTxn::Log(RecordType type, const MutablePage& page, size_t body_size) {

@@ -59,8 +59,6 @@ class MiniTxn {
   MutablePage Adopt(PageGuard guard);
   /// Already held by this mini-transaction? Returns it, or an invalid page.
   [[nodiscard]] MutablePage FindHeld(PageId id) const;
-  /// Gives a page back early. REQUIRES: nothing logged for it.
-  void ReleaseUnmodified(const MutablePage& page);
   /// After Commit the page is discarded (freed page) instead of left dirty.
   void DiscardAtCommit(const MutablePage& page);
 

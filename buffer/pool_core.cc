@@ -77,15 +77,12 @@ void PoolCore::Unlist(Frame* frame) {
     ROWAN_CHECK(removed);
     frame->page_id.store(0, std::memory_order_relaxed);
   }
-  const uint8_t pins = frame->pinned.exchange(0, std::memory_order_relaxed);
-  if (pins != 0) pinned_frames.fetch_sub(1, std::memory_order_relaxed);
   frame->usage.store(0, std::memory_order_relaxed);
 }
 
 bool PoolCore::TryTakeClean(Frame* frame) {
   const auto takeable = [frame] {
     return frame->state.load(std::memory_order_relaxed) == FrameState::kResident &&
-           frame->pinned.load(std::memory_order_relaxed) == 0 &&
            frame->first_dirty_lsn.load(std::memory_order_acquire) == 0 &&
            frame->io_in_progress.load(std::memory_order_acquire) == 0;
   };

@@ -60,7 +60,6 @@ struct PoolCore {
   std::atomic<uint32_t> frame_limit{0};
   // Lines of their own for what changes all the time; the limit is read by each eviction.
   alignas(64) std::atomic<uint64_t> dirty_frames{0};
-  std::atomic<uint32_t> pinned_frames{0};
   ClockHand clock_hand;
   /// Evicting threads met dirty frames where they wanted clean ones; taken by the cleaner.
   alignas(64) std::atomic<bool> want_clean_frames{false};

@@ -277,10 +277,6 @@ Status BufferPool::FlushAndCheckpoint(uint64_t deadline_nanos) {
   return status.ok() ? impl_->checkpointer.WriteCheckpoint() : status;
 }
 
-void BufferPool::SetBeforeCheckpoint(std::function<void()> callback) {
-  impl_->checkpointer.SetBefore(std::move(callback));
-}
-
 Status BufferPool::RepairFromDoublewrite(std::set<SpaceId>* passed_over) {
   PoolCore& core = impl_->core;
   if (core.control != nullptr) core.versions.BeginRedo(core.control->data().checkpoint_lsn);

@@ -47,10 +47,6 @@ Status BufferPool::Impl::Grow(uint32_t frames) {
 
 bool BufferPool::Impl::RetireFrame(Frame* frame) {
   if (frame->state.load(std::memory_order_acquire) == FrameState::kRetired) return true;
-  // Pins are wishes: a root that moves to another frame is just read again.
-  if (frame->pinned.exchange(0, std::memory_order_relaxed) != 0) {
-    core.pinned_frames.fetch_sub(1, std::memory_order_relaxed);
-  }
   if (core.TryTakeClean(frame)) core.Free(frame);
   return frame->state.load(std::memory_order_acquire) == FrameState::kRetired;
 }

@@ -126,8 +126,6 @@ void SpaceFiles::SetAtomic(bool atomic) { impl_->handles.SetAtomic(atomic); }
 
 bool SpaceFiles::IsLive(SpaceId space) const { return impl_->handles.IsLive(space); }
 
-std::vector<SpaceId> SpaceFiles::ListLive() const { return impl_->handles.ListLive(); }
-
 uint32_t SpaceFiles::OpenHandles() const { return impl_->handles.open_count(); }
 
 uint32_t SpaceFiles::OpenHandlesMax() const { return impl_->handles.open_max(); }

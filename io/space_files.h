@@ -42,8 +42,6 @@ class SpaceFiles {
   /// Makes an existing file known as live. kNotFound when the file is missing.
   Status Open(SpaceId space);
   [[nodiscard]] bool IsLive(SpaceId space) const;
-  /// All live space ids, unordered.
-  [[nodiscard]] std::vector<SpaceId> ListLive() const;
   /// All space ids that have a file in the folder (live or not yet opened).
   Result<std::vector<SpaceId>> ListFiles();
   /// Dead at once; the file is renamed to a trash name and the folder synced. kNotFound when there

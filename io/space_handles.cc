@@ -111,15 +111,6 @@ bool SpaceHandles::IsLive(SpaceId space) const {
   return shard.spaces.contains(space);
 }
 
-std::vector<SpaceId> SpaceHandles::ListLive() const {
-  std::vector<SpaceId> spaces;
-  for (const Shard& shard : shards_) {
-    std::shared_lock lock(shard.mutex);
-    for (const auto& [space, entry] : shard.spaces) spaces.push_back(space);
-  }
-  return spaces;
-}
-
 Result<std::shared_ptr<File>> SpaceHandles::Acquire(SpaceId space, Use use) {
   if (IsTemporary(space)) use = Use::kRead;  // nothing to sync
   Shard& shard = ShardOf(space);

@@ -53,7 +53,6 @@ class SpaceHandles {
   /// Not live any more. False if it was not.
   bool Remove(SpaceId space);
   [[nodiscard]] bool IsLive(SpaceId space) const;
-  [[nodiscard]] std::vector<SpaceId> ListLive() const;
 
   enum class Use { kRead, kWrite };
   /// kNotFound: not live. To write: the handle has to be synced from now on before it is closed,

@@ -56,8 +56,7 @@ enum class RecordType : uint8_t {
   kNodeRemove = 33,
   kNodeLoad = 34,      ///< initialises a node with a run of entries (right side of a split)
   kNodeTruncate = 35,  ///< drops the entries from a slot on (left side of a split)
-  kNodeLinks = 36,     ///< right link, flags, high key
-  kNodeCompact = 37,
+  kNodeCompact = 37,   ///< 36 was never written
   // mvcc/
   kUndoPageInit = 50,
   kUndoAppend = 51,

@@ -5,7 +5,7 @@
 ROWAN_BUILD_PACKAGES="
   cmake ninja-build ccache g++ make pkg-config git python3 patchelf xz-utils ca-certificates procps
   libfmt-dev libspdlog-dev libboost-dev libboost-program-options-dev liburing-dev libaio-dev
-  libxxhash-dev libgtest-dev libgmock-dev libbenchmark-dev"
+  libxxhash-dev libgtest-dev libbenchmark-dev"
 
 # Prints the packages of the list that are not installed, one line, separated by blanks.
 rowan_missing_packages() {

@@ -102,21 +102,6 @@ TEST(Checkpoint, PagesAreCleanedWhileDataFilesAreSynced) {
   fs.SetSyncHook({});
 }
 
-TEST(Checkpoint, WhatTheOwnersLogBeforeItStaysAboveIt) {
-  FaultFileSystem fs(TestSeed());
-  PoolHarness harness(&fs, {.space_pages = 64});
-  harness.Create();
-  Lsn logged;
-  harness.pool().SetBeforeCheckpoint([&] { logged = harness.Add(7, 1).value(); });
-  ASSERT_TRUE(harness.Add(5, 1).ok());
-  const Lsn before = harness.log().tail();
-  ASSERT_TRUE(harness.pool().FlushAndCheckpoint().ok());
-  EXPECT_EQ(harness.control().data().checkpoint_lsn, before);
-  EXPECT_GT(logged, before);
-  // A page freed by that group may have been discarded with changes below the checkpoint.
-  EXPECT_GE(harness.log().durable(), logged);
-}
-
 TEST(Checkpoint, ABusyPageDoesNotKeepAFlushFromFinishing) {
   FaultFileSystem fs(TestSeed());
   PoolHarness harness(&fs, {.background = true, .space_pages = 64});

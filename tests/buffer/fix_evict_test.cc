@@ -165,24 +165,6 @@ TEST(FixEvict, AScanDoesNotPushOutPagesInUse) {
   EXPECT_EQ(ReadCounter(Counter::kPagesRead), before);
 }
 
-TEST(FixEvict, PinnedPagesStayUntilUnpinned) {
-  FaultFileSystem fs(TestSeed());
-  PoolHarness harness(&fs, {.pool_pages = 32, .space_pages = 200});
-  harness.Create();
-  ASSERT_TRUE(harness.pool().Pin(PoolHarness::Id(1)).ok());
-  for (uint32_t page = 2; page < 200; ++page) ASSERT_TRUE(harness.Read(page).ok());
-  uint64_t before = ReadCounter(Counter::kPagesRead);
-  ASSERT_TRUE(harness.Read(1).ok());
-  EXPECT_EQ(ReadCounter(Counter::kPagesRead), before);
-  harness.pool().Unpin(PoolHarness::Id(1));
-  for (int round = 0; round < 4; ++round) {
-    for (uint32_t page = 2; page < 200; ++page) ASSERT_TRUE(harness.Read(page).ok());
-  }
-  before = ReadCounter(Counter::kPagesRead);
-  ASSERT_TRUE(harness.Read(1).ok());
-  EXPECT_EQ(ReadCounter(Counter::kPagesRead), before + 1);
-}
-
 TEST(FixEvict, ReadAheadBringsPagesInBeforeTheyAreAskedFor) {
   FaultFileSystem fs(TestSeed());
   PoolHarness harness(&fs, {.pool_pages = 256, .background = true, .space_pages = 128});

@@ -277,8 +277,8 @@ TEST_F(WritePath, TheCheckpointsPageVersionsAreThoseThatAreDurableAtHome) {
     ASSERT_EQ(writer_->TryAdd(frame), PageWriter::Added::kYes);
     ASSERT_TRUE(writer_->Flush().ok());
   };
-  // Written while the checkpoint is found: it relies on the write, so the file must tell of it.
-  checkpointer_->SetBefore([this] { SweepAll(SweepMode::kUrgent); });
+  // The checkpoint relies on these writes, so the file must tell of them.
+  SweepAll(SweepMode::kUrgent);
   // Written when the data files were synced already: lost with the power.
   bool synced = false;
   hooked_.SetSyncHook([&](const std::string& path, Bytes) {

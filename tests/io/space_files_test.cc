@@ -154,7 +154,6 @@ TEST_F(SpaceFilesTest, ManySpacesShareFewHandles) {
     EXPECT_EQ(page.data()[0], static_cast<std::byte>(i & 0xFF));
   }
   EXPECT_LE(spaces.OpenHandles(), 9u);
-  EXPECT_EQ(spaces.ListLive().size(), kSpaces);
 }
 
 TEST_F(SpaceFilesTest, HandlesInUseStayOpenAndWrittenOnesAreSyncedBeforeTheyAreClosed) {
