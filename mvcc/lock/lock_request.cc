@@ -1,71 +1,36 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "mvcc/lock/lock_request.h"
 
-#include <algorithm>
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
-#include "base/assertions.h"
-#include "base/thread_shard.h"
+#include <climits>
+#include <ctime>
 
 namespace rowan {
 namespace {
 
-/// 64 KiB: large enough that growing is rare, small enough for a cap to be meant seriously.
-constexpr size_t kSlabRequests = 1024;
+constexpr uint64_t kNanosPerSecond = 1'000'000'000;
 
 }  // namespace
 
-LockRequestPool::~LockRequestPool() {
-  for (LockRequest* slab : slabs_) delete[] slab;
+void LockRequest::Wake() {
+  syscall(SYS_futex, reinterpret_cast<uint32_t*>(&word), FUTEX_WAKE_PRIVATE, INT_MAX, nullptr,
+          nullptr, 0);
 }
 
-LockRequest* LockRequestPool::TakeFrom(Shard* shard) {
-  shard->latch.LockExclusive();
-  LockRequest* request = shard->free;
-  if (request != nullptr) shard->free = request->chain_next;
-  shard->latch.UnlockExclusive();
-  return request;
+void LockRequest::WakeToLook() {
+  word.fetch_add(kLookAgain, std::memory_order_acq_rel);
+  Wake();
 }
 
-LockRequest* LockRequestPool::Take(bool may_grow) {
-  const uint32_t home = ThreadShard() % kShards;
-  Shard* shard = &shards_[home];
-  LockRequest* request = TakeFrom(shard);
-  if (request == nullptr && may_grow) request = AddSlab(shard);
-  for (uint32_t step = 1; request == nullptr && step < kShards; ++step) {
-    request = TakeFrom(&shards_[(home + step) % kShards]);
-  }
-  if (request != nullptr) shard->taken.fetch_add(1, std::memory_order_relaxed);
-  return request;
-}
-
-LockRequest* LockRequestPool::AddSlab(Shard* shard) {
-  auto* slab = new LockRequest[kSlabRequests];
-  {
-    const std::lock_guard lock(slabs_mutex_);
-    slabs_.push_back(slab);
-  }
-  memory_bytes_.fetch_add(kSlabRequests * sizeof(LockRequest), std::memory_order_relaxed);
-  for (size_t i = 1; i + 1 < kSlabRequests; ++i) slab[i].chain_next = &slab[i + 1];
-  shard->latch.LockExclusive();
-  slab[kSlabRequests - 1].chain_next = shard->free;
-  shard->free = &slab[1];
-  shard->latch.UnlockExclusive();
-  return &slab[0];
-}
-
-void LockRequestPool::Return(LockRequest* request) {
-  Shard* shard = &shards_[ThreadShard() % kShards];
-  shard->latch.LockExclusive();
-  request->chain_next = shard->free;
-  shard->free = request;
-  shard->latch.UnlockExclusive();
-  shard->taken.fetch_sub(1, std::memory_order_relaxed);
-}
-
-uint64_t LockRequestPool::taken() const {
-  int64_t sum = 0;
-  for (const Shard& shard : shards_) sum += shard.taken.load(std::memory_order_relaxed);
-  return static_cast<uint64_t>(std::max<int64_t>(0, sum));
+void LockRequest::Sleep(uint32_t expected, uint64_t nanos) {
+  timespec duration{};
+  duration.tv_sec = static_cast<time_t>(nanos / kNanosPerSecond);
+  duration.tv_nsec = static_cast<long>(nanos % kNanosPerSecond);
+  syscall(SYS_futex, reinterpret_cast<uint32_t*>(&word), FUTEX_WAIT_PRIVATE, expected, &duration,
+          nullptr, 0);
 }
 
 }  // namespace rowan

@@ -1,17 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// LockRequest: one entry of the lock table, and the pool that requests come from.
-// Requests are type-stable: their memory is never given back before the table goes, so that waking
-// a request's sleeper by address needs no life-time rule. The pool is sharded by thread.
-// Thread safety: the pool's members from any thread; a request's fields as noted.
+// LockRequest: one entry of the lock table, granted or waiting, and the futex its owner sleeps on.
+// Requests are type-stable (lock_request_pool.h), so that waking a request's sleeper by address
+// needs no life-time rule. Thread safety: fields as noted; the functions from any thread.
 #pragma once
 
-#include <array>
 #include <atomic>
 #include <cstdint>
-#include <mutex>
-#include <vector>
 
-#include "base/latch.h"
 #include "mvcc/lock/lock_key.h"
 #include "mvcc/lock/lock_mode.h"
 
@@ -20,10 +15,10 @@ namespace rowan {
 struct Txn;
 
 struct alignas(64) LockRequest {
-  /// Bit of `word`: granted. The bits above count pokes, so that a sleeper on the futex never
-  /// misses one between its look at the flags and going to sleep.
+  /// Bit of `word`: granted. The bits above count calls to look again, so that a sleeper on the
+  /// futex never misses one between its look at the flags and going to sleep.
   static constexpr uint32_t kGranted = 1;
-  static constexpr uint32_t kPoke = 2;
+  static constexpr uint32_t kLookAgain = 2;
 
   LockRequest* chain_next = nullptr;  ///< bucket latch (free list: pool latch)
   LockRequest* chain_previous = nullptr;
@@ -39,37 +34,14 @@ struct alignas(64) LockRequest {
   [[nodiscard]] bool granted() const {
     return (word.load(std::memory_order_acquire) & kGranted) != 0;
   }
+  /// Wakes who sleeps on the request.
+  void Wake();
+  /// Wakes it although nothing was granted: a flag of the owner changed.
+  void WakeToLook();
+  /// Returns on a wake-up, after `nanos`, or at once when the word is not `expected` any more;
+  /// callers look again.
+  void Sleep(uint32_t expected, uint64_t nanos);
 };
 static_assert(sizeof(LockRequest) == 64);
-
-class LockRequestPool {
- public:
-  LockRequestPool() = default;
-  ~LockRequestPool();
-
-  /// nullptr when there is no free one and `may_grow` is false.
-  LockRequest* Take(bool may_grow);
-  void Return(LockRequest* request);
-  [[nodiscard]] uint64_t taken() const;
-  [[nodiscard]] uint64_t memory_bytes() const {
-    return memory_bytes_.load(std::memory_order_relaxed);
-  }
-
- private:
-  static constexpr uint32_t kShards = 16;
-  struct alignas(64) Shard {
-    Latch latch;
-    LockRequest* free = nullptr;
-    std::atomic<int64_t> taken{0};  ///< may be negative: requests return to another shard
-  };
-
-  static LockRequest* TakeFrom(Shard* shard);
-  LockRequest* AddSlab(Shard* shard);
-
-  std::array<Shard, kShards> shards_;
-  std::mutex slabs_mutex_;
-  std::vector<LockRequest*> slabs_;  ///< guarded by slabs_mutex_
-  std::atomic<uint64_t> memory_bytes_{0};
-};
 
 }  // namespace rowan

@@ -11,32 +11,50 @@
 // for it. Why no insert slips past a range: docs/decisions/0002-lock-keys.md.
 // Deadlocks: each waiter publishes one edge (`Txn::waiting_for`) before it walks the chain of
 // edges; reaching itself it chooses the victim with the fewest undo bytes and claims it by
-// exchange. Thread safety: all members. Never called with the lock table's own mutexes held;
+// exchange.
+//
+// Invariants:
+//   1. a queue is what a bucket's chain holds of one key; within it granted requests come before
+//      waiting ones, and waiting ones stand in order of arrival, upgrades first;
+//   2. a request waits only while it conflicts with a granted one of another transaction or, unless
+//      it is an upgrade or an insert intention, with one waiting before it: whoever takes a request
+//      out of a queue grants what it made grantable, under the same bucket latch;
+//   3. a transaction is alive while it has a request in some queue, and cannot leave Wait while the
+//      graph mutex is held: a search dereferences owners under a bucket latch, sleepers at any time;
+//   4. whether a record is free is found out, and it is taken, under the latch of its bucket, also
+//      when it is taken by folding: of two that ask for one record the second one finds the first;
+//   5. a folded lock that conflicts with a waiting request has an entry before it in the queue:
+//      what is in the way is made an entry when somebody queues, and a lock that is granted past
+//      those who wait leaves one. So whoever grants need not look at what is folded.
+//
+// Order of latches: graph mutex -> bucket latch -> folded locks -> request pool.
+// Thread safety: all members. Never called with the lock table's own mutexes held;
 // TryLock may be called under a leaf latch (it does not block), Wait must not.
 #pragma once
 
 #include <cstdint>
-#include <memory>
-#include <string>
 #include <vector>
 
 #include "base/bytes.h"
 #include "base/ids.h"
 #include "base/status.h"
 #include "base/work_budget.h"
+#include "mvcc/lock/deadlock.h"
+#include "mvcc/lock/folded_locks.h"
+#include "mvcc/lock/lock_bucket.h"
+#include "mvcc/lock/lock_folding.h"
 #include "mvcc/lock/lock_info.h"
 #include "mvcc/lock/lock_key.h"
 #include "mvcc/lock/lock_mode.h"
+#include "mvcc/lock/lock_request_pool.h"
+#include "mvcc/lock/lock_wait.h"
 #include "mvcc/txn/txn.h"
 
 namespace rowan {
 
-struct LockTableImpl;
-
 class LockTable {
  public:
   explicit LockTable(uint64_t memory_bytes_max);
-  ~LockTable();
 
   /// Grants at once if possible. On conflict: kNoWait -> kLockNotAvailable, kSkipLocked ->
   /// kSkipped, kWait -> a waiting request is queued and kLockWait returned: release all latches,
@@ -53,10 +71,12 @@ class LockTable {
   /// Locks a piece without records that others could have locked. Never waits. kLockTableFull.
   Status LockGap(Txn* txn, IndexId index, LockMode mode, const RangePiece& piece);
   /// False: no insert into the index has to ask for an intention. Call under the leaf latch.
-  [[nodiscard]] bool MayHoldGaps(const Txn* txn, IndexId index) const;
+  [[nodiscard]] bool MayHoldGaps(const Txn* txn, IndexId index) const {
+    return folded_.AnyOfOthers(txn, index);
+  }
   /// Sleeps until the queued request is granted (Ok), or kDeadlock, kLockTimeout, kInterrupted; the
   /// request is gone unless granted.
-  Status Wait(Txn* txn);
+  Status Wait(Txn* txn) { return waits_.Wait(txn); }
   /// Adds a granted exclusive record lock for an implicit holder (within TxnManager::WithActive).
   void AddImplicit(Txn* owner, LockKey key);
   /// True if another transaction than `txn` holds or waits for something that conflicts.
@@ -70,25 +90,42 @@ class LockTable {
   void ReleaseAll(Txn* txn);
   /// Sets txn->interrupted, which ends its wait, or its next one, with kInterrupted (kill). Any
   /// thread; the caller keeps `txn` alive. Cleared by whoever starts the next statement.
-  void Interrupt(Txn* txn);
+  void Interrupt(Txn* txn) { waits_.Interrupt(txn); }
 
   /// Most memory for entries and folded locks. A transaction with few locks is not refused beyond.
-  void SetMemoryMax(uint64_t memory_bytes_max);
-  [[nodiscard]] uint64_t memory_bytes() const;
+  void SetMemoryMax(uint64_t memory_bytes_max) { folding_.SetMemoryMax(memory_bytes_max); }
+  [[nodiscard]] uint64_t memory_bytes() const { return folding_.memory_bytes(); }
 
   [[nodiscard]] std::vector<LockInfo> Describe(size_t count_max) const;
   /// Entries, granted and waiting.
-  [[nodiscard]] uint64_t lock_count() const;
-  /// The transactions of the deadlock found last, as a sentence; empty if there was none.
-  [[nodiscard]] std::string LastDeadlock() const;
+  [[nodiscard]] uint64_t lock_count() const { return pool_.in_use(); }
+  /// The deadlock found last; its number is 0 if there was none.
+  [[nodiscard]] Deadlock LastDeadlock() const { return waits_.LastDeadlock(); }
   /// Walks all queues: order, compatibility of what is granted, counts. For tests.
   [[nodiscard]] Status Check() const;
 
   /// Waits end with kInterrupted when it says so; set once before use.
-  void SetShutdownSign(ShutdownSign sign);
+  void SetShutdownSign(ShutdownSign sign) { waits_.SetShutdownSign(sign); }
 
  private:
-  std::unique_ptr<LockTableImpl> impl_;
+  /// Before a transaction's next request: withdraws one that it did not wait for, folds its older
+  /// record locks when there are many.
+  Status Prepare(Txn* txn);
+  /// Bucket latch held, as for the next one. Looks at the queue and at what is folded. Ok: nothing
+  /// is in the way, and no entry was made. `covered`: an own lock holds all of it. Else as TryLock.
+  Status TryQueue(LockBucket* bucket, const LockAttempt& attempt, bool* covered);
+  /// Makes entries of what others have folded that is in the way of the request.
+  FoldedLocks::Own Unfold(LockBucket* bucket, const LockAttempt& attempt, QueueScan* scan);
+  /// nullptr at the memory cap, unless `beyond_cap`.
+  LockRequest* NewRequest(Txn* txn, LockKey key, LockMode mode, LockKind kind, bool beyond_cap);
+  /// Out of its queue, then back to the pool. No bucket latch held.
+  void Remove(LockRequest* request);
+
+  LockRequestPool pool_;
+  FoldedLocks folded_;
+  LockBuckets buckets_;
+  LockFolding folding_;
+  LockWait waits_;
 };
 
 }  // namespace rowan

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "mvcc/lock/deadlock_search.h"
+
+#include <atomic>
+#include <ctime>
+
+#include "base/counters.h"
+#include "mvcc/txn/txn.h"
+
+namespace rowan {
+namespace {
+
+/// Of one transaction in the report of a deadlock.
+constexpr size_t kLocksReported = 8;
+
+/// Does `ahead`, standing before `waiter`, keep it waiting?
+bool BlocksWaiter(const LockRequest* ahead, const LockRequest* waiter) {
+  if (ahead->key != waiter->key || ahead->owner == waiter->owner) return false;
+  const bool past_waiting = waiter->upgrade || waiter->kind == LockKind::kInsertIntention;
+  if (past_waiting && !ahead->granted()) return false;
+  return LocksConflict(ahead->mode, ahead->kind, waiter->mode, waiter->kind);
+}
+
+/// A blocker whose own expansion reaches everything before it that could block the same waiter.
+bool SpeaksForThoseBefore(const LockRequest* blocker) {
+  const Txn* owner = blocker->owner;
+  return !blocker->granted() && !blocker->upgrade && blocker->mode == LockMode::kExclusive &&
+         owner->waiting_for.load(std::memory_order_relaxed) == blocker &&
+         !owner->chosen_as_victim.load(std::memory_order_relaxed);
+}
+
+uint64_t LocksOf(const Txn& txn) {
+  return txn.lock_count.load(std::memory_order_relaxed) +
+         txn.folded_locks.load(std::memory_order_relaxed);
+}
+
+/// What a rollback throws away: changes, and rows that were found and locked.
+uint64_t WorkDone(const Txn& txn) {
+  constexpr uint64_t kUndoBytesPerLock = 32;  // about the undo record of a small change
+  return txn.undo_bytes + kUndoBytesPerLock * LocksOf(txn);
+}
+
+LockInfo Describe(const LockRequest& request) {
+  return {.owner = request.owner->txn_id(),
+          .index = request.key.index,
+          .key_hash = request.key.key_hash,
+          .mode = request.mode,
+          .kind = request.kind,
+          .granted = request.granted()};
+}
+
+/// Its list cannot change: it sleeps, and cannot leave while the graph mutex is held.
+std::vector<LockInfo> NewestHeld(const Txn& txn) {
+  std::vector<LockInfo> held;
+  const LockRequest* request = txn.locks.load(std::memory_order_acquire);
+  for (; request != nullptr && held.size() < kLocksReported; request = request->txn_next) {
+    if (request->granted()) held.push_back(Describe(*request));
+  }
+  return held;
+}
+
+}  // namespace
+
+bool DeadlockSearch::AddBlocker(size_t node, const LockRequest* blocker) {
+  Txn* owner = blocker->owner;
+  if (owner == nodes_.front().txn) return true;
+  LockRequest* waits_for = owner->waiting_for.load(std::memory_order_relaxed);
+  if (waits_for == nullptr || owner->search_mark == search_number_) return false;
+  owner->search_mark = search_number_;
+  // A victim gives up, and a granted sleeper is about to go on: neither waits.
+  if (waits_for->granted() || owner->chosen_as_victim.load(std::memory_order_relaxed)) return false;
+  nodes_.push_back({owner, waits_for, node});
+  return false;
+}
+
+bool DeadlockSearch::Expand(size_t node) {
+  const LockRequest* waiter = nodes_[node].request;
+  ExclusiveLatchGuard guard(&buckets_->Of(waiter->key)->latch);
+  if (waiter->granted()) return false;
+  const LockRequest* ahead = waiter->chain_previous;
+  for (; ahead != nullptr; ahead = ahead->chain_previous) {
+    if (!BlocksWaiter(ahead, waiter)) continue;
+    if (AddBlocker(node, ahead)) return true;
+    if (SpeaksForThoseBefore(ahead)) break;
+  }
+  return false;
+}
+
+size_t DeadlockSearch::FindCycle(Txn* start) {
+  ++search_number_;
+  nodes_.clear();
+  nodes_.push_back({start, start->waiting_for.load(std::memory_order_relaxed), 0});
+  start->search_mark = search_number_;
+  for (size_t node = 0; node < nodes_.size(); ++node) {
+    if (Expand(node)) return node;
+  }
+  return kNoCycle;
+}
+
+Txn* DeadlockSearch::ChooseVictim(size_t last) const {
+  Txn* victim = nodes_[0].txn;  // on a tie the one that closed the cycle: it has not slept yet
+  for (size_t node = last; node != 0; node = nodes_[node].parent) {
+    if (WorkDone(*nodes_[node].txn) < WorkDone(*victim)) victim = nodes_[node].txn;
+  }
+  return victim;
+}
+
+void DeadlockSearch::Remember(size_t last, const Txn* victim) {
+  ++last_.number;
+  last_.unix_seconds = std::time(nullptr);
+  last_.members.clear();
+  // From the end of the walk to its start, turned round: each waits for the next one.
+  for (size_t node = last;; node = nodes_[node].parent) {
+    const Txn& txn = *nodes_[node].txn;
+    last_.members.insert(
+        last_.members.begin(),
+        {.id = txn.txn_id(),
+         .undo_records = txn.undo_records,
+         .locks = LocksOf(txn),
+         .wanted = Describe(*nodes_[node].request),
+         .held = NewestHeld(txn),
+         .victim = &txn == victim});
+    if (node == 0) break;
+  }
+}
+
+bool DeadlockSearch::Resolve(Txn* txn) {
+  // A transaction without locks keeps nobody waiting: it can be in no cycle. Whoever makes one of
+  // its implicit locks explicit publishes itself after that, and then finds us.
+  const LockRequest* newest = txn->locks.load(std::memory_order_acquire);
+  if (newest == txn->waiting_for.load(std::memory_order_relaxed) &&
+      txn->lock_count.load(std::memory_order_relaxed) == 1) {
+    return true;
+  }
+  for (;;) {
+    const size_t last = FindCycle(txn);
+    if (last == kNoCycle) return true;
+    AddCounter(Counter::kDeadlocks);
+    Txn* victim = ChooseVictim(last);
+    Remember(last, victim);
+    if (victim == txn) return false;
+    victim->chosen_as_victim.store(true, std::memory_order_release);
+    victim->waiting_for.load(std::memory_order_relaxed)->WakeToLook();
+  }
+}
+
+}  // namespace rowan

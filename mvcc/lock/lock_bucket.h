@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// LockBucket: the queues of all keys with one hash value, in one chain of requests, and who is
+// granted what in them. Invariants: lock_table.h, 1 and 2.
+// Thread safety: the latch is held by the caller, exclusively for what changes the chain.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+
+#include "base/latch.h"
+#include "mvcc/lock/lock_request.h"
+#include "mvcc/lock/queue_summary.h"
+#include "mvcc/lock/wake_list.h"
+
+namespace rowan {
+
+/// What a transaction asks of the lock table.
+struct LockAttempt {
+  Txn* txn;
+  const LockTarget& target;
+  LockMode mode;
+  LockKind kind;
+  WaitPolicy policy;
+};
+
+/// What one walk over a queue tells a new request.
+struct QueueScan {
+  LockRequest* covering = nullptr;
+  bool owns_record = false;  ///< holds the record in a weaker mode: an upgrade
+  QueueSummary granted;
+  QueueSummary waiting;
+
+  [[nodiscard]] bool Conflicts(const Txn* txn, LockMode mode, LockKind kind) const {
+    if (granted.Blocks(txn, mode, kind)) return true;
+    if (owns_record || kind == LockKind::kInsertIntention) return false;
+    return waiting.Blocks(txn, mode, kind);
+  }
+};
+
+struct alignas(32) LockBucket {
+  Latch latch;
+  std::atomic<LockRequest*> first{nullptr};  ///< written under the latch
+  LockRequest* last = nullptr;
+  uint32_t waiting_count = 0;  ///< requests not granted, whatever their key
+
+  /// First waiting request of the key, or nullptr. Without upgrades if `behind_upgrades`.
+  [[nodiscard]] LockRequest* FirstWaiting(LockKey key, bool behind_upgrades) const;
+  /// The transaction's granted request that gives it all that is asked for, or nullptr.
+  [[nodiscard]] LockRequest* FindCovering(const Txn* txn, LockKey key, LockMode mode,
+                                          LockKind kind) const;
+  /// Stops where the answer cannot change any more: an own lock covers it all, or a waiting request
+  /// blocks it.
+  [[nodiscard]] QueueScan Scan(const LockAttempt& attempt) const;
+
+  /// Into the queue of its key and its owner's list.
+  void AddGranted(LockRequest* request);
+  void AddWaiting(LockRequest* request);
+  /// Out of its queue and its owner's list; grants what it was in the way of. REQUIRES: called by
+  /// the owner.
+  void Remove(LockRequest* request, WakeList* wakes);
+  /// Out of its queue only. REQUIRES: nobody waits for it.
+  void Unlink(LockRequest* request);
+
+ private:
+  void Link(LockRequest* request, LockRequest* before);
+  /// Grants every waiting request of the key that nothing blocks any more. `record` and `gap` say
+  /// which parts the request that went away had.
+  void GrantWaiters(LockKey key, bool record, bool gap, WakeList* wakes);
+};
+static_assert(sizeof(LockBucket) == 32);
+
+/// The hash table of the lock table. Never grows.
+class LockBuckets {
+ public:
+  /// As many as make short chains when locks take that much memory.
+  explicit LockBuckets(uint64_t memory_bytes_max);
+
+  [[nodiscard]] LockBucket* Of(LockKey key) const {
+    const uint64_t mixed = (key.key_hash ^ key.index.value()) * 0x9E3779B97F4A7C15ull;
+    return &buckets_[(mixed >> 32) & mask_];
+  }
+  [[nodiscard]] LockBucket* begin() const { return buckets_.get(); }
+  [[nodiscard]] LockBucket* end() const { return buckets_.get() + mask_ + 1; }
+
+ private:
+  const uint64_t mask_;
+  const std::unique_ptr<LockBucket[]> buckets_;
+};
+
+}  // namespace rowan

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// LockRequestPool: where lock requests come from. Their memory is never given back before the pool
+// goes. Sharded by thread. Thread safety: all members.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+#include <vector>
+
+#include "base/latch.h"
+#include "mvcc/lock/lock_request.h"
+
+namespace rowan {
+
+class LockRequestPool {
+ public:
+  LockRequestPool() = default;
+  ~LockRequestPool();
+
+  /// nullptr when there is no free one and `may_grow` is false.
+  LockRequest* Acquire(bool may_grow);
+  void Release(LockRequest* request);
+  [[nodiscard]] uint64_t in_use() const;
+  [[nodiscard]] uint64_t memory_bytes() const {
+    return memory_bytes_.load(std::memory_order_relaxed);
+  }
+
+ private:
+  static constexpr uint32_t kShards = 16;
+  struct alignas(64) Shard {
+    Latch latch;
+    LockRequest* free = nullptr;
+    std::atomic<int64_t> in_use{0};  ///< may be negative: requests return to another shard
+  };
+
+  static LockRequest* AcquireFrom(Shard* shard);
+  LockRequest* AddSlab(Shard* shard);
+
+  std::array<Shard, kShards> shards_;
+  std::mutex slabs_mutex_;
+  std::vector<LockRequest*> slabs_;  ///< guarded by slabs_mutex_
+  std::atomic<uint64_t> memory_bytes_{0};
+};
+
+}  // namespace rowan

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// LockWait: waiting for a row lock. A sleeper waits on the futex of its own request; whoever grants
+// sets the granted bit under the bucket latch and wakes by address afterwards, so nobody touches a
+// transaction that may be gone. Kills and deadlock victims are woken under the graph mutex, which a
+// sleeper has to pass before it leaves.
+// Thread safety: all members. Order: graph mutex -> bucket latch.
+#pragma once
+
+#include <mutex>
+
+#include "base/status.h"
+#include "base/work_budget.h"
+#include "mvcc/lock/deadlock_search.h"
+#include "mvcc/lock/lock_bucket.h"
+#include "mvcc/lock/lock_request_pool.h"
+
+namespace rowan {
+
+class LockWait {
+ public:
+  LockWait(LockBuckets* buckets, LockRequestPool* pool)
+      : buckets_(buckets), pool_(pool), search_(buckets) {}
+
+  /// As LockTable's members of these names.
+  Status Wait(Txn* txn);
+  void Interrupt(Txn* txn);
+  void SetShutdownSign(ShutdownSign sign) { shutdown_sign_ = sign; }
+  [[nodiscard]] Deadlock LastDeadlock() const;
+
+ private:
+  Status WaitUnlessGranted(Txn* txn, LockRequest* request);
+  /// Publishes the edge and searches; again with `txn` published already. False: `txn` has to give
+  /// up.
+  bool PublishAndSearch(Txn* txn, LockRequest* request);
+  /// Until granted (Ok) or given up.
+  Status Sleep(Txn* txn, LockRequest* request);
+  Status Finish(Txn* txn, LockRequest* request, Status verdict);
+
+  LockBuckets* const buckets_;
+  LockRequestPool* const pool_;
+  ShutdownSign shutdown_sign_ = nullptr;
+
+  mutable std::mutex graph_mutex_;
+  DeadlockSearch search_;  ///< guarded by graph_mutex_
+};
+
+}  // namespace rowan
