@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "base/format.h"
 #include "base/logging.h"
 #include "btree/cursor.h"
 #include "engine/catalog_rows.h"
@@ -29,7 +30,7 @@ Status LacksChanges() {
 Catalog::Catalog(PageAllocator* allocator, PageNumber root, DamagedSpaces* damaged)
     : allocator_(allocator),
       damaged_(damaged),
-      rows_(std::make_shared<IndexRef>(allocator, kSystemSpace, root, kCatalogIndex,
+      rows_(std::make_shared<Index>(allocator, kSystemSpace, root, kCatalogIndex,
                                        kCatalogTable, true)) {}
 
 uint32_t Catalog::RowsOf(TableId table) const {
@@ -242,7 +243,7 @@ std::vector<std::shared_ptr<Table>> Catalog::OpenTables() const {
   return tables;
 }
 
-std::shared_ptr<IndexRef> Catalog::FindIndex(IndexId index) {
+std::shared_ptr<Index> Catalog::FindIndex(IndexId index) {
   if (index == kCatalogIndex) return rows_;
   TableId id;
   {
@@ -253,14 +254,14 @@ std::shared_ptr<IndexRef> Catalog::FindIndex(IndexId index) {
   }
   Result<std::shared_ptr<Table>> table = Open(id);
   if (!table.ok()) return nullptr;
-  if (std::shared_ptr<IndexRef> present = (*table)->FindIndex(index)) return present;
+  if (std::shared_ptr<Index> present = (*table)->FindIndex(index)) return present;
   // One that an ALTER drops, as long as that is not committed.
   const std::shared_lock lock(mutex_);
   const auto found = tables_.find(id);
   if (found == tables_.end()) return nullptr;
   for (const Version& former : found->second.former) {
     if (former.table == nullptr) continue;
-    if (std::shared_ptr<IndexRef> leaving = former.table->FindIndex(index)) return leaving;
+    if (std::shared_ptr<Index> leaving = former.table->FindIndex(index)) return leaving;
   }
   return nullptr;
 }
@@ -271,6 +272,20 @@ std::string Catalog::NameOfTableWith(IndexId index) const {
   if (table == indexes_.end()) return {};
   const auto found = tables_.find(table->second);
   return found == tables_.end() ? std::string() : found->second.definition.name;
+}
+
+std::string Catalog::NameOfIndex(IndexId index) const {
+  const std::shared_lock lock(mutex_);
+  const auto table = indexes_.find(index);
+  if (table == indexes_.end()) return {};
+  const auto found = tables_.find(table->second);
+  if (found == tables_.end()) return {};
+  const TableDef& definition = found->second.definition;
+  for (const IndexDef& candidate : definition.indexes) {
+    if (candidate.id != index) continue;
+    return Format("index {} of table {}", candidate.name, definition.name);
+  }
+  return {};
 }
 
 Status Catalog::OpenFailure(IndexId index) {

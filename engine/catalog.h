@@ -22,9 +22,10 @@
 #include "storage/damaged_spaces.h"
 #include "engine/table.h"
 #include "engine/table_def.h"
-#include "mvcc/row/index_ref.h"
-#include "mvcc/row/row_write.h"
-#include "mvcc/undo/undo.h"
+#include "mvcc/row/index.h"
+#include "mvcc/row/index_resolver.h"
+#include "mvcc/row/row_writer.h"
+#include "mvcc/undo/undo_log.h"
 
 namespace rowan {
 
@@ -39,7 +40,7 @@ class Catalog : public IndexResolver {
 
   /// Reads all definitions as they were before `unfinished` changed them, and those that these
   /// transactions made.
-  Status Load(const std::unordered_set<uint64_t>& unfinished, UndoStreams* undo);
+  Status Load(const std::unordered_set<uint64_t>& unfinished, UndoLog* undo);
 
   // --- rows, in the caller's transaction ---
   Status InsertRows(RowWriter* writer, Txn* txn, const TableDef& definition);
@@ -86,10 +87,12 @@ class Catalog : public IndexResolver {
   [[nodiscard]] bool WasDropped(SpaceId space) const;
   [[nodiscard]] std::vector<std::shared_ptr<Table>> OpenTables() const;
 
-  std::shared_ptr<IndexRef> FindIndex(IndexId index) override;
+  std::shared_ptr<Index> FindIndex(IndexId index) override;
   bool IndexExists(IndexId index) override;
   /// Empty when there is no such index, or it is the catalog's own.
   [[nodiscard]] std::string NameOfTableWith(IndexId index) const;
+  /// "index NAME of table SCHEMA/NAME", or empty.
+  [[nodiscard]] std::string NameOfIndex(IndexId index) const;
   Status OpenFailure(IndexId index) override;
   [[nodiscard]] Tree* tree() const { return &rows_->tree; }
 
@@ -128,11 +131,11 @@ class Catalog : public IndexResolver {
 
   PageAllocator* const allocator_;
   DamagedSpaces* const damaged_;
-  const std::shared_ptr<IndexRef> rows_;
+  const std::shared_ptr<Index> rows_;
   mutable std::shared_mutex mutex_;
   std::unordered_map<TableId, Entry> tables_;      // guarded by mutex_
   std::unordered_map<IndexId, TableId> indexes_;   // guarded by mutex_
-  std::unordered_map<IndexId, std::shared_ptr<IndexRef>> leaving_;  // guarded by mutex_
+  std::unordered_map<IndexId, std::shared_ptr<Index>> leaving_;  // guarded by mutex_
   std::unordered_map<TableId, std::string> statistics_;  // guarded by mutex_; of tables not opened
   std::atomic<bool> strays_left_{true};                  ///< in statistics_, without a table
   std::unordered_set<SpaceId> dropped_spaces_;     // guarded by mutex_; from Load

@@ -8,7 +8,7 @@
 #include "engine/catalog.h"
 #include "engine/catalog_rows.h"
 #include "mvcc/row/row_header.h"
-#include "mvcc/row/row_versions.h"
+#include "mvcc/row/version_chain.h"
 
 namespace rowan {
 namespace {
@@ -25,7 +25,7 @@ void NoteDropped(CatalogRowJoiner* dropped, Bytes key, Bytes row) {
 
 struct Catalog::Loading {
   const std::unordered_set<uint64_t>& unfinished;
-  RowVersions versions;
+  VersionChain versions;
   CatalogRowJoiner joiner{};
   CatalogRowJoiner dropped{};
   std::vector<Change> changes{};  ///< definitions that an unfinished transaction changed
@@ -35,8 +35,8 @@ struct Catalog::Loading {
   }
 };
 
-Status Catalog::Load(const std::unordered_set<uint64_t>& unfinished, UndoStreams* undo) {
-  Loading loading{unfinished, RowVersions(undo)};
+Status Catalog::Load(const std::unordered_set<uint64_t>& unfinished, UndoLog* undo) {
+  Loading loading{unfinished, VersionChain(undo)};
   Cursor cursor(&rows_->tree);
   Status status = cursor.SeekFirst();
   for (; status.ok(); status = cursor.Next()) {
@@ -80,7 +80,7 @@ Status Catalog::LoadRow(Loading* loading, Bytes key, Bytes value) {
     NoteDropped(&loading->dropped, key, row);
     return Status::Ok();
   }
-  RowVersions& versions = loading->versions;
+  VersionChain& versions = loading->versions;
   versions.Start(header, row);
   // Ends at the last committed version, or at what the transaction made where there is none.
   Status status;

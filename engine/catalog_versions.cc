@@ -97,7 +97,7 @@ void Catalog::ForgetIndexes(const Version& former, const Entry& entry) {
     if (has(entry) || std::any_of(entry.former.begin(), entry.former.end(), has)) continue;
     indexes_.erase(index.id);
     if (former.table == nullptr) continue;
-    std::shared_ptr<IndexRef> leaving = former.table->FindIndex(index.id);
+    std::shared_ptr<Index> leaving = former.table->FindIndex(index.id);
     leaving->dropped.store(true, std::memory_order_release);
     leaving_[index.id] = std::move(leaving);
   }

@@ -13,6 +13,7 @@
 #include "engine/engine_impl.h"
 #include "space/leak_search.h"
 #include "mvcc/row/row_header.h"
+#include "mvcc/undo/undo_check.h"
 
 namespace rowan {
 
@@ -105,7 +106,7 @@ Status Engine::CheckSystem() {
     // pages back when no history is left.
     bool passed_over = false;
     const Activity before(*impl_->txns);
-    const Status walked = impl_->undo->Check(reach, &passed_over);
+    const Status walked = UndoCheck(impl_->undo.get()).Run(reach, &passed_over);
     const Activity after(*impl_->txns);
     *quiet = !passed_over && before.quiet && after.quiet && before.next_id == after.next_id;
     return walked;

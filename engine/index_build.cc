@@ -11,7 +11,7 @@
 #include "engine/table_cursor.h"
 #include "engine/tree_build.h"
 #include "mvcc/row/row_header.h"
-#include "mvcc/row/row_write_support.h"
+#include "mvcc/row/row_change.h"
 
 namespace rowan {
 namespace {
@@ -54,7 +54,7 @@ struct IndexBuild::Target {
               false) {}
 
   const uint32_t ordinal;
-  IndexRef index;
+  rowan::Index index;
   std::unique_ptr<EntrySorter> sorter{};  ///< entries to be inserted
   Entry before{};  ///< of the row being compared
   Entry after{};
@@ -346,14 +346,14 @@ Status IndexBuild::Remove(Target* target, Bytes key) {
     const Status found = tree.FindForWrite(mini_txn, key, &position);
     if (!found.ok()) return found;
     if (!position.exact) {
-      return ReportRowDamage(target->index, position.leaf.id.page,
-                             "an entry of the index being built is missing");
+      return target->index.ReportDamage(position.leaf.id.page,
+                                       "an entry of the index being built is missing");
     }
     tree.RemoveAt(mini_txn, position);
     entries_left = tree.EntryCountAt(position);
     return Status::Ok();
   });
-  if (status.ok()) TidyAfterRemoval(&target->index, key, entries_left);
+  if (status.ok()) MergeAfterRemoval(&target->index, key, entries_left);
   return status;
 }
 

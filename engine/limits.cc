@@ -13,7 +13,7 @@ size_t RowBytesMax(uint32_t page_size_bytes) {
 }
 
 size_t EntryBytesMax(uint32_t page_size_bytes) {
-  return Tree::MaxEntryBytes(page_size_bytes) - kOrdinalBytes - kSecondaryHeaderBytesMax;
+  return Tree::MaxEntryBytes(page_size_bytes) - kRepeatBytes - kSecondaryHeaderBytesMax;
 }
 
 }  // namespace rowan

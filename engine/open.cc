@@ -6,6 +6,8 @@
 #include "base/logging.h"
 #include "engine/engine_impl.h"
 #include "engine/entry_sorter.h"
+#include "mvcc/undo/undo_recovery.h"
+#include "mvcc/undo/undo_redo.h"
 
 namespace rowan {
 namespace {
@@ -161,17 +163,16 @@ Status Engine::Impl::OpenCatalog() {
 Status Engine::Impl::StartTransactions() {
   Status status = OpenCatalog();
   if (!status.ok()) return status;
-  std::vector<std::unique_ptr<Txn>> unfinished;
-  TxnId txn_max{0};
-  Csn csn_max{0};
-  status = undo->Recover(&unfinished, &txn_max, &csn_max, options.force_recovery > 0);
+  UndoRecovery recovery(undo.get());
+  status = recovery.Run(options.force_recovery > 0);
   if (!status.ok()) return status;
+  std::vector<std::unique_ptr<Txn>>& unfinished = recovery.unfinished();
   std::unordered_set<uint64_t> unfinished_ids;
   for (const auto& txn : unfinished) unfinished_ids.insert(txn->txn_id().value());
   const ControlData control = storage->control()->data();
-  txns->SetNextIds(TxnId(std::max(control.next_txn_id.value(), txn_max.value() + 1)),
-                   Csn(std::max(control.next_csn.value(), csn_max.value() + 1)));
-  status = catalog->Load(unfinished_ids, undo.get());
+  txns->SetNextIds(TxnId(std::max(control.next_txn_id.value(), recovery.txn_max().value() + 1)),
+                   Csn(std::max(control.next_csn.value(), recovery.csn_max().value() + 1)));
+  status = catalog->Load(unfinished_ids, txns->undo());
   if (!status.ok()) return status;
   if (!unfinished.empty()) {
     LogInfo("Crash recovery: {} unfinished transactions; those not prepared are rolled back in the "

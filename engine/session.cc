@@ -27,7 +27,11 @@ bool EndsTransaction(Status status) {
 Session::Session(Engine* engine) : Session(engine, engine->impl()->txns.get()) {}
 
 Session::Session(Engine* engine, TxnManager* txns)
-    : engine_(engine), txns_(txns), txn_(std::make_unique<Txn>()), writer_(txns) {}
+    : engine_(engine),
+      txns_(txns),
+      txn_(std::make_unique<Txn>()),
+      writer_(txns),
+      entry_writer_(txns) {}
 
 Session::~Session() {
   // A prepared transaction outlives its session: only its coordinator may end it.
@@ -201,7 +205,7 @@ Status Session::InsertRow(Table* table, Bytes key, Bytes row, std::span<const En
       AtIndex(writer_.InsertRow(txn_.get(), table->index(0), key, row, exclusive), 0);
   if (!status.ok()) return status;
   for (const EntryImage& entry : entries) {
-    status = writer_.InsertEntry(txn_.get(), table->index(entry.index), entry.key, entry.payload,
+    status = entry_writer_.Insert(txn_.get(), table->index(entry.index), entry.key, entry.payload,
                                  entry.unique_prefix_bytes, exclusive);
     if (!status.ok()) return UndoRow(AtIndex(status, entry.index), before);
   }
@@ -239,13 +243,13 @@ Status Session::MoveRow(Table* table, Bytes old_key, Bytes new_key, Bytes new_ro
 }
 
 Status Session::ChangeEntry(Table* table, const EntryChange& change) {
-  IndexRef* index = table->index(change.after.index);
+  Index* index = table->index(change.after.index);
   if (EqualBytes(change.before.key, change.after.key)) {
-    return writer_.ReplaceEntryPayload(txn_.get(), index, change.after.key, change.after.payload);
+    return entry_writer_.ReplacePayload(txn_.get(), index, change.after.key, change.after.payload);
   }
-  const Status status = writer_.DeleteEntry(txn_.get(), index, change.before.key);
+  const Status status = entry_writer_.Delete(txn_.get(), index, change.before.key);
   if (!status.ok()) return status;
-  return writer_.InsertEntry(txn_.get(), index, change.after.key, change.after.payload,
+  return entry_writer_.Insert(txn_.get(), index, change.after.key, change.after.payload,
                              change.after.unique_prefix_bytes, false);
 }
 
@@ -254,7 +258,7 @@ Status Session::DeleteRow(Table* table, Bytes key, std::span<const EntryImage> e
   Status status = writer_.DeleteRow(txn_.get(), table->index(0), key);
   if (!status.ok()) return UndoRow(status, before);
   for (const EntryImage& entry : entries) {
-    status = writer_.DeleteEntry(txn_.get(), table->index(entry.index), entry.key);
+    status = entry_writer_.Delete(txn_.get(), table->index(entry.index), entry.key);
     if (!status.ok()) return UndoRow(status, before);
   }
   table->NoteChangedRow(key);

@@ -14,7 +14,8 @@
 #include "base/bytes.h"
 #include "base/status.h"
 #include "engine/table.h"
-#include "mvcc/row/row_write.h"
+#include "mvcc/row/entry_writer.h"
+#include "mvcc/row/row_writer.h"
 #include "mvcc/txn/txn.h"
 #include "mvcc/txn_manager.h"
 #include "space/blob_store.h"
@@ -28,7 +29,7 @@ struct EntryImage {
   uint32_t index = 0;  ///< ordinal in the table, >= 1
   Bytes key{};         ///< index columns + primary key
   Bytes payload{};     ///< original bytes that the key loses
-  uint32_t unique_prefix_bytes = 0;  ///< see RowWriter::InsertEntry; 0 = not unique or holds a NULL
+  uint32_t unique_prefix_bytes = 0;  ///< see EntryWriter::Insert; 0 = not unique or holds a NULL
 };
 
 /// How one secondary entry changes when its row is updated.
@@ -119,16 +120,14 @@ class Session {
     if (temporary_ != nullptr) temporary_->ClearInterrupt();
   }
 
-  // --- rows; errors as in mvcc/row/row_write.h ---
-  /// kDuplicate: detail = ordinal of the index; the primary key bytes of the conflicting row are in
-  /// duplicate_primary_key() for index 0, the conflicting tree key in duplicate_key().
+  // --- rows; errors as in mvcc/row/row_writer.h ---
+  /// kDuplicate: detail = number of the index in its table.
   Status InsertRow(Table* table, Bytes key, Bytes row, std::span<const EntryImage> entries = {},
                    DuplicateLock duplicate_lock = DuplicateLock::kShared);
   /// `new_key` may equal `old_key`. `changes` lists only the entries that change.
   Status UpdateRow(Table* table, Bytes old_key, Bytes new_key, Bytes new_row,
                    std::span<const EntryChange> changes);
   Status DeleteRow(Table* table, Bytes key, std::span<const EntryImage> entries);
-  [[nodiscard]] Bytes duplicate_key() const { return writer_.duplicate_key(); }
 
   // --- off-page values ---
   Result<BlobRef> WriteBlob(Table* table, Bytes value);
@@ -166,6 +165,7 @@ class Session {
   std::unique_ptr<Session> temporary_;  ///< null before Temporary() was called
   std::mutex interrupt_mutex_;  // Interrupt against changes of txn_ and temporary_
   RowWriter writer_;
+  EntryWriter entry_writer_;
   UndoPosition statement_start_;
   Lsn last_commit_lsn_{0};
   std::vector<std::shared_ptr<Table>> changed_;  ///< by the open transaction; kept alive: a DROP

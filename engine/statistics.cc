@@ -107,7 +107,7 @@ Status AddFrom(Cursor* cursor, bool all, bool clustered, GroupCounter* counter) 
   return status;
 }
 
-Status CountIndex(IndexRef* index, bool whole, uint32_t leaves, GroupCounter* counter) {
+Status CountIndex(Index* index, bool whole, uint32_t leaves, GroupCounter* counter) {
   Cursor cursor(&index->tree, FixHint::kScan);
   Status status;
   if (whole) {
@@ -133,7 +133,7 @@ Status RefreshTableStatistics(PageAllocator* allocator, Table* table, uint32_t l
   Table::Statistics statistics;
   Cardinalities::RowsPerKey rows_per_key;
   for (uint32_t i = 0; i < table->index_count(); ++i) {
-    IndexRef* index = table->index(i);
+    Index* index = table->index(i);
     Result<TreeStatistics> tree = index->tree.Statistics();
     if (!tree.ok()) return tree.status();
     const bool whole = tree->leaf_pages <= kLeavesCounted;

@@ -36,7 +36,7 @@ Table::Table(TableDef definition, PageAllocator* allocator)
   index_created_by_.assign(definition_.indexes.size(), kNoTxn);
   indexes_.reserve(definition_.indexes.size());
   for (const IndexDef& index : definition_.indexes) {
-    indexes_.push_back(std::make_shared<IndexRef>(allocator, definition_.space, index.root,
+    indexes_.push_back(std::make_shared<Index>(allocator, definition_.space, index.root,
                                                   index.id, definition_.id, index.clustered));
   }
 }
@@ -70,8 +70,8 @@ void Table::KeepCardinalities(const Table& former) {
   cardinalities_.Publish(former.cardinalities_.All(), former.statistics().rows);
 }
 
-std::shared_ptr<IndexRef> Table::FindIndex(IndexId id) const {
-  for (const std::shared_ptr<IndexRef>& index : indexes_) {
+std::shared_ptr<Index> Table::FindIndex(IndexId id) const {
+  for (const std::shared_ptr<Index>& index : indexes_) {
     if (index->id() == id) return index;
   }
   return nullptr;

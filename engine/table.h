@@ -14,7 +14,7 @@
 #include "engine/cardinalities.h"
 #include "engine/changed_rows.h"
 #include "engine/table_def.h"
-#include "mvcc/row/index_ref.h"
+#include "mvcc/row/index.h"
 
 namespace rowan {
 
@@ -35,12 +35,12 @@ class Table : public std::enable_shared_from_this<Table> {
   [[nodiscard]] SpaceId space() const { return definition_.space; }
   [[nodiscard]] size_t index_count() const { return indexes_.size(); }
   /// 0 = clustered; others in the order of the definition.
-  [[nodiscard]] IndexRef* index(size_t ordinal) const { return indexes_[ordinal].get(); }
-  [[nodiscard]] const std::shared_ptr<IndexRef>& shared_index(size_t ordinal) const {
+  [[nodiscard]] Index* index(size_t ordinal) const { return indexes_[ordinal].get(); }
+  [[nodiscard]] const std::shared_ptr<Index>& shared_index(size_t ordinal) const {
     return indexes_[ordinal];
   }
   /// Null when the table has no such index.
-  [[nodiscard]] std::shared_ptr<IndexRef> FindIndex(IndexId id) const;
+  [[nodiscard]] std::shared_ptr<Index> FindIndex(IndexId id) const;
 
   /// Rows between two keys of an index (empty: no bound), as the optimizer wants it: from a few
   /// pages.
@@ -137,7 +137,7 @@ class Table : public std::enable_shared_from_this<Table> {
   PageAllocator* const allocator_;
   TxnId created_by_ = kNoTxn;
   std::vector<TxnId> index_created_by_;  ///< by ordinal; constant once the table is shared
-  std::vector<std::shared_ptr<IndexRef>> indexes_;
+  std::vector<std::shared_ptr<Index>> indexes_;
   std::atomic<uint64_t> auto_increment_{1};
   std::atomic<uint64_t> auto_increment_mark_{0};  ///< appended to the log
   mutable std::mutex name_mutex_;

@@ -131,7 +131,7 @@ std::vector<std::shared_ptr<Table>> TemporaryTables::All() const {
   return tables;
 }
 
-std::shared_ptr<IndexRef> TemporaryTables::FindIndex(IndexId index) {
+std::shared_ptr<Index> TemporaryTables::FindIndex(IndexId index) {
   const std::shared_lock lock(mutex_);
   const auto found = indexes_.find(index);
   return found == indexes_.end() ? nullptr : found->second;

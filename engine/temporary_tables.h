@@ -46,7 +46,7 @@ class TemporaryTables final : public IndexResolver, public ExtensionApplier {
   Result<std::shared_ptr<Table>> Find(TableId table) const;
   [[nodiscard]] std::vector<std::shared_ptr<Table>> All() const;
 
-  std::shared_ptr<IndexRef> FindIndex(IndexId index) override;
+  std::shared_ptr<Index> FindIndex(IndexId index) override;
   /// kCorrupt: CREATE and DROP of temporary tables write no undo.
   Status UndoExtension(Bytes payload) override;
   Status PurgeExtension(Bytes payload) override;
@@ -70,7 +70,7 @@ class TemporaryTables final : public IndexResolver, public ExtensionApplier {
 
   mutable std::shared_mutex mutex_;
   std::unordered_map<TableId, std::shared_ptr<Table>> tables_;      // guarded by mutex_
-  std::unordered_map<IndexId, std::shared_ptr<IndexRef>> indexes_;  // guarded by mutex_
+  std::unordered_map<IndexId, std::shared_ptr<Index>> indexes_;  // guarded by mutex_
   SpaceId next_space_{kTemporaryUndoSpace.value() + 1};             // guarded by mutex_
   TableId next_table_ = kFirstTemporaryTable;                       // guarded by mutex_
   IndexId next_index_{1};                                           // guarded by mutex_

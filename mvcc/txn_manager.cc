@@ -5,7 +5,9 @@
 
 #include "base/assertions.h"
 #include "base/atomic_max.h"
-#include "mvcc/txn_manager_impl.h"
+#include "base/clock.h"
+#include "base/counters.h"
+#include "base/logging.h"
 
 namespace rowan {
 namespace {
@@ -23,32 +25,42 @@ constexpr uint64_t kRefreshSteps = uint64_t{1} << 20;
 /// Outcomes in the ring's overflow map before a look at what can go.
 constexpr uint64_t kOverflowPrune = 4096;
 
+Status HalfUndone() {
+  return Status(Code::kInterrupted, "the server shuts down; rollback goes on at its next start");
+}
+
 }  // namespace
 
 TxnManager::TxnManager(UndoStreams* undo, Log* log, const TxnManagerOptions& options)
-    : impl_(std::make_unique<Impl>(undo, log, options)) {}
-TxnManager::~TxnManager() = default;
+    : log_(log),
+      temporary_(options.temporary),
+      shutdown_sign_(options.shutdown_sign),
+      undo_(undo),
+      rollback_(&undo_),
+      purge_(undo),
+      ring_(options.ring_size),
+      locks_(options.lock_memory_bytes_max) {
+  locks_.SetShutdownSign(shutdown_sign_);
+}
 
-void TxnManager::SetApplier(UndoApplier* applier) { impl_->applier = applier; }
-
-bool TxnManager::ShuttingDown() const {
-  return impl_->shutdown_sign != nullptr && impl_->shutdown_sign();
+void TxnManager::SetApplier(UndoApplier* applier) {
+  rollback_.SetApplier(applier);
+  purge_.SetApplier(applier);
 }
 
 void TxnManager::SetNextIds(TxnId next_txn, Csn next_csn) {
   // CSN 0 is "no snapshot" and "before everything".
-  impl_->first_txn = std::max<uint64_t>(1, next_txn.value());
-  impl_->first_csn = std::max<uint64_t>(1, next_csn.value());
-  impl_->next_txn.store(impl_->first_txn, std::memory_order_release);
-  impl_->next_csn.store(impl_->first_csn, std::memory_order_release);
-  if (impl_->reserve) impl_->reserved_txn.store(impl_->first_txn, std::memory_order_release);
-  impl_->ring.Reset(TxnId(impl_->first_txn));
+  first_txn_ = std::max<uint64_t>(1, next_txn.value());
+  first_csn_ = std::max<uint64_t>(1, next_csn.value());
+  next_txn_.store(first_txn_, std::memory_order_release);
+  next_csn_.store(first_csn_, std::memory_order_release);
+  if (reserve_) reserved_txn_.store(first_txn_, std::memory_order_release);
+  ring_.Reset(TxnId(first_txn_));
 }
 
 void TxnManager::SetIdReserver(std::function<Status(TxnId, Csn)> reserve) {
-  impl_->reserve = std::move(reserve);
-  impl_->reserved_txn.store(impl_->next_txn.load(std::memory_order_relaxed),
-                            std::memory_order_release);
+  reserve_ = std::move(reserve);
+  reserved_txn_.store(next_txn_.load(std::memory_order_relaxed), std::memory_order_release);
 }
 
 // --- snapshots ---
@@ -56,64 +68,59 @@ void TxnManager::SetIdReserver(std::function<Status(TxnId, Csn)> reserve) {
 void TxnManager::OpenSnapshot(Txn* txn) {
   if (txn->snapshot.active()) return;
   if (txn->snapshot_registry == nullptr) {
-    txn->snapshot_slot = impl_->snapshots.TakeSlot();
-    txn->snapshot_registry = &impl_->snapshots;
+    txn->snapshot_slot = snapshots_.AcquireSlot();
+    txn->snapshot_registry = &snapshots_;
   }
-  ROWAN_DCHECK(txn->snapshot_registry == &impl_->snapshots);
+  ROWAN_DCHECK(txn->snapshot_registry == &snapshots_);
   const uint32_t slot = txn->snapshot_slot;
   TxnId low_txn;
   Csn csn;
   do {
     // low_txn first: what had finished by then has a CSN below the one read afterwards.
-    low_txn = impl_->ring.low_txn();
-    csn = Csn(impl_->next_csn.load(std::memory_order_seq_cst));
-  } while (!impl_->snapshots.Publish(slot, low_txn, csn));
+    low_txn = ring_.low_txn();
+    csn = Csn(next_csn_.load(std::memory_order_seq_cst));
+  } while (!snapshots_.Publish(slot, low_txn, csn));
   // Last: an id handed out later can only commit with a later CSN.
-  const TxnId high_txn(impl_->next_txn.load(std::memory_order_acquire));
-  impl_->snapshots.SetHigh(slot, high_txn);
+  const TxnId high_txn(next_txn_.load(std::memory_order_acquire));
+  snapshots_.SetHigh(slot, high_txn);
   txn->snapshot = {low_txn, high_txn, csn, slot};
 }
 
 void TxnManager::CloseSnapshot(Txn* txn) {
   if (!txn->snapshot.active()) return;
-  impl_->snapshots.Withdraw(txn->snapshot.slot);
+  snapshots_.Withdraw(txn->snapshot.slot);
   txn->snapshot.slot = UINT32_MAX;
 }
 
 bool TxnManager::IsVisibleSlow(const Snapshot& snapshot, TxnId writer) const {
-  const TxnOutcome outcome = impl_->ring.Find(writer);
+  const TxnOutcome outcome = ring_.Find(writer);
   return outcome.state() == TxnOutcome::kCommitted && outcome.csn() < snapshot.csn;
 }
 
-TxnId TxnManager::VisibleToAll() const {
-  return TxnId(impl_->visible_to_all.load(std::memory_order_acquire));
-}
-
-Csn TxnManager::PurgeHorizon() const {
-  return Csn(impl_->purge_horizon.load(std::memory_order_acquire));
-}
-
 void TxnManager::RefreshHorizon() {
-  std::lock_guard lock(impl_->horizon_mutex);
-  impl_->ring.AdvanceLow(NextTxnId(), kRefreshSteps);
-  TxnId low_txn = impl_->ring.low_txn();
-  Csn csn(impl_->next_csn.load(std::memory_order_seq_cst));
+  std::lock_guard lock(horizon_mutex_);
+  ring_.AdvanceLow(NextTxnId(), kRefreshSteps);
+  TxnId low_txn = ring_.low_txn();
+  Csn csn(next_csn_.load(std::memory_order_seq_cst));
   const Csn announced = csn;  // a snapshot that is being opened now has this CSN or a later one
-  const bool prune = impl_->ring.overflow_size() != 0;
-  std::vector<Snapshot>& open = impl_->open_snapshots;
-  open.clear();
-  impl_->snapshots.FindOldest(&low_txn, &csn, prune ? &open : nullptr);
+  const bool prune = ring_.overflow_size() != 0;
+  open_snapshots_.clear();
+  snapshots_.FindOldest(&low_txn, &csn, prune ? &open_snapshots_ : nullptr);
   // A slot may show a snapshot that its owner is about to replace by a fresher one: never go back.
-  RaiseTo(&impl_->visible_to_all, low_txn.value());
-  RaiseTo(&impl_->purge_horizon, csn.value());
-  if (!prune) return;
+  RaiseTo(&visible_to_all_, low_txn.value());
+  RaiseTo(&purge_horizon_, csn.value());
+  if (prune) PruneOutcomes(announced);
+}
+
+void TxnManager::PruneOutcomes(Csn announced) {
+  std::vector<Snapshot>& open = open_snapshots_;
   // A snapshot asks for ids below its high_txn, and cares only for outcomes not before its CSN.
   std::sort(open.begin(), open.end(),
             [](const Snapshot& left, const Snapshot& right) { return left.csn < right.csn; });
   for (size_t i = 1; i < open.size(); ++i) {
     open[i].high_txn = std::max(open[i].high_txn, open[i - 1].high_txn);
   }
-  impl_->ring.PruneOverflow([&](TxnId id, TxnOutcome outcome) {
+  ring_.PruneOverflow([&](TxnId id, TxnOutcome outcome) {
     if (outcome.csn() >= announced) return true;
     auto above = std::upper_bound(open.begin(), open.end(), outcome.csn(),
                                   [](Csn value, const Snapshot& s) { return value < s.csn; });
@@ -121,86 +128,302 @@ void TxnManager::RefreshHorizon() {
   });
 }
 
-uint64_t TxnManager::RememberedOutcomes() const { return impl_->ring.overflow_size(); }
-
 // --- ids ---
 
-TxnId TxnManager::NextTxnId() const {
-  return TxnId(impl_->next_txn.load(std::memory_order_acquire));
-}
-
-TxnId TxnManager::Impl::TakeId(bool* reserve_soon) {
-  assign_latch.LockExclusive();
-  const uint64_t id = next_txn.load(std::memory_order_relaxed);
-  const uint64_t reserved = reserved_txn.load(std::memory_order_acquire);
+TxnId TxnManager::TakeId(bool* reserve_soon) {
+  assign_latch_.LockExclusive();
+  const uint64_t id = next_txn_.load(std::memory_order_relaxed);
+  const uint64_t reserved = reserved_txn_.load(std::memory_order_acquire);
   if (id >= reserved) {
-    assign_latch.UnlockExclusive();
+    assign_latch_.UnlockExclusive();
     return kNoTxn;
   }
   ROWAN_CHECK(id < kTxnIdLimit);
-  ring.Claim(TxnId(id), Csn(purge_horizon.load(std::memory_order_acquire)));
-  next_txn.store(id + 1, std::memory_order_release);
-  assign_latch.UnlockExclusive();
+  ring_.Claim(TxnId(id), Csn(purge_horizon_.load(std::memory_order_acquire)));
+  next_txn_.store(id + 1, std::memory_order_release);
+  assign_latch_.UnlockExclusive();
   *reserve_soon = reserved - id == kIdsPerReservation / 2;
   return TxnId(id);
 }
 
-Status TxnManager::Impl::ReserveIds() {
-  std::lock_guard lock(reserve_mutex);
-  const uint64_t next = next_txn.load(std::memory_order_acquire);
-  const uint64_t reserved = reserved_txn.load(std::memory_order_relaxed);
+Status TxnManager::ReserveIds() {
+  std::lock_guard lock(reserve_mutex_);
+  const uint64_t next = next_txn_.load(std::memory_order_acquire);
+  const uint64_t reserved = reserved_txn_.load(std::memory_order_relaxed);
   if (reserved > next + kIdsPerReservation / 2) return Status::Ok();  // another was faster
   const uint64_t limit = std::max(next, reserved) + kIdsPerReservation;
   // Each transaction takes at most one CSN, when it ends.
-  const uint64_t csn_limit = first_csn + (limit - first_txn) +
-                             adopted.load(std::memory_order_relaxed) + kCsnHeadRoom;
-  const Status status = reserve(TxnId(limit), Csn(csn_limit));
+  const uint64_t csn_limit =
+      first_csn_ + (limit - first_txn_) + adopted_.load(std::memory_order_relaxed) + kCsnHeadRoom;
+  const Status status = reserve_(TxnId(limit), Csn(csn_limit));
   if (!status.ok()) return status;
-  reserved_txn.store(limit, std::memory_order_release);
+  reserved_txn_.store(limit, std::memory_order_release);
   return Status::Ok();
 }
 
 Status TxnManager::AssignId(Txn* txn) {
   if (txn->is_writer()) return Status::Ok();
-  if (impl_->log != nullptr && impl_->log->stopped()) return Status(Code::kStopped);
+  if (log_ != nullptr && log_->stopped()) return Status(Code::kStopped);
   bool reserve_soon = false;
-  TxnId id = impl_->TakeId(&reserve_soon);
+  TxnId id = TakeId(&reserve_soon);
   while (id == kNoTxn) {
-    const Status status = impl_->ReserveIds();
+    const Status status = ReserveIds();
     if (!status.ok()) return status;
-    id = impl_->TakeId(&reserve_soon);
+    id = TakeId(&reserve_soon);
   }
   txn->id.store(id.value(), std::memory_order_relaxed);
   if (txn->state != TxnState::kActive) txn->state = TxnState::kActive;
-  impl_->writers.Add(txn);
+  writers_.Add(txn);
   if (reserve_soon) {
     // Half a chunk is left: a failure comes back to whoever finds none left.
-    impl_->ReserveIds().Ignore();
+    ReserveIds().Ignore();
   }
-  if (impl_->ring.overflow_size() > kOverflowPrune && (id.value() % kOverflowPrune) == 0) {
+  if (ring_.overflow_size() > kOverflowPrune && (id.value() % kOverflowPrune) == 0) {
     RefreshHorizon();
   }
   return Status::Ok();
 }
 
-bool TxnManager::IsActive(TxnId id) const { return impl_->ring.IsRunning(id); }
-
 bool TxnManager::WithActive(TxnId id, const std::function<void(Txn*)>& action) {
-  return impl_->writers.With(id, action);
+  return writers_.With(id, action);
 }
 
-// --- access ---
+// --- ends ---
 
-uint64_t TxnManager::HistoryLength() const {
-  return impl_->undo == nullptr ? 0 : impl_->undo->HistoryLength();
+void TxnManager::Reset(Txn* txn, TxnState state) {
+  txn->id.store(0, std::memory_order_relaxed);
+  std::atomic_ref(txn->state).store(state, std::memory_order_relaxed);
+  txn->stream = nullptr;
+  txn->undo_start = {};
+  txn->undo_end = {};
+  txn->undo_records = 0;
+  txn->undo_bytes = 0;
+  txn->half_undone = false;
+  txn->commit_begin_nanos = 0;
+  txn->xid.clear();
 }
-LockTable* TxnManager::locks() { return &impl_->locks; }
-UndoStreams* TxnManager::undo() const { return impl_->undo; }
-Log* TxnManager::log() const { return impl_->log; }
+
+void TxnManager::End(Txn* txn, TxnOutcome outcome) {
+  const TxnId id = txn->txn_id();
+  if (id != kNoTxn) {
+    ring_.Finish(id, outcome, TxnId(next_txn_.load(std::memory_order_acquire)));
+    writers_.Remove(id);
+  }
+  locks_.ReleaseAll(txn);
+}
+
+void TxnManager::EndWithoutUndo(Txn* txn, TxnState state) {
+  if (txn->stream != nullptr) streams()->Release(txn);
+  // No row carries the id: nobody will ever ask how it ended.
+  End(txn, TxnOutcome(TxnOutcome::kRolledBack, Csn(0)));
+  Reset(txn, state);
+}
+
+Status TxnManager::NotCommitted(const Txn& txn, const Status& status) {
+  if (txn.state != TxnState::kPrepared || status.Is(Code::kStopped)) return status;
+  // Others have committed tdetached part already and count on ours. It stays prepared, and the next
+  // start asks them again.
+  log_->Stop("a prepared transaction could not be committed");
+  return Status(Code::kStopped, "a prepared transaction could not be committed");
+}
+
+Status TxnManager::Commit(Txn* txn, Durability durability, bool wait) {
+  CloseSnapshot(txn);
+  if (txn->undo_start.page == kNoPage) {
+    EndWithoutUndo(txn, TxnState::kCommitted);
+    return Status::Ok();
+  }
+  if (txn->half_undone) return HalfUndone();
+  const uint64_t begin_nanos =
+      txn->commit_begin_nanos != 0 ? txn->commit_begin_nanos : MonotonicNanos();
+  struct {
+    TxnId id;
+    Csn csn;
+  } taken{txn->txn_id(), Csn(0)};
+  // Two pointers captured: small enough for std::function not to allocate.
+  const Result<Lsn> end = undo_.MarkCommitted(txn, [this, &taken] {
+    ring_.SetCommitting(taken.id);
+    taken.csn = TakeCsn();
+    return taken.csn;
+  });
+  if (!end.ok()) return NotCommitted(*txn, end.status());
+  txn->commit_lsn = end.value();
+  End(txn, TxnOutcome(TxnOutcome::kCommitted, taken.csn));
+  // What cannot be removed now is garbage until its table goes: nobody sees it.
+  if (temporary_) purge_.PurgeOwn(txn).Ignore();
+  streams()->Release(txn);
+  Reset(txn, TxnState::kCommitted);
+  if (temporary_) return Status::Ok();
+  AddCounter(Counter::kCommits);
+  const Status status = wait ? log_->WaitCommitted(txn->commit_lsn, durability) : Status::Ok();
+  log_->NoteCommit(MonotonicNanos() - begin_nanos);
+  return status;
+}
+
+Status TxnManager::Prepare(Txn* txn, Bytes xid) {
+  CloseSnapshot(txn);
+  if (txn->half_undone) return HalfUndone();
+  if (txn->undo_start.page != kNoPage) {
+    txn->commit_begin_nanos = MonotonicNanos();
+    const Result<Lsn> end = undo_.MarkPrepared(txn, xid);
+    if (!end.ok()) return end.status();
+    txn->commit_lsn = end.value();
+  }
+  txn->xid.assign(AsText(xid));
+  std::atomic_ref(txn->state).store(TxnState::kPrepared, std::memory_order_relaxed);
+  return Status::Ok();
+}
+
+Status TxnManager::MakeDurable() { return log_->WaitDurable(log_->tail()); }
+
+UndoPosition TxnManager::Savepoint(const Txn* txn) const {
+  UndoPosition position = txn->undo_end;
+  position.records = txn->undo_records;
+  return position;
+}
+
+Status TxnManager::RollbackTo(Txn* txn, const UndoPosition& position) {
+  if (txn->undo_records <= position.records) return Status::Ok();
+  WorkBudget budget = WorkBudget::UntilShutdown(shutdown_sign_);
+  const Status status = rollback_.DownTo(txn, position, &budget);
+  if (!status.Is(Code::kBusy) || !budget.exhausted()) return status;
+  txn->half_undone = true;
+  return HalfUndone();
+}
+
+void TxnManager::Detach(Txn* txn, Status reason) {
+  const TxnId id = txn->txn_id();
+  if (reason.Is(Code::kInterrupted)) {
+    if (!temporary_) {
+      LogInfo(
+          "The rollback of transaction {} goes on after the next start; {} undo records are "
+          "left.",
+          id.value(), txn->undo_records);
+    }
+  } else if (!reason.Is(Code::kStopped)) {
+    LogError(
+        "Rolling back transaction {} failed after {} undo records were left: {}. Its rows "
+        "stay locked; the next start tries again.",
+        id.value(), txn->undo_records, reason.message());
+  }
+  auto detached = std::make_unique<Txn>();
+  detached->state = txn->state;
+  detached->stream = txn->stream;
+  detached->undo_start = txn->undo_start;
+  detached->undo_end = txn->undo_end;
+  detached->undo_records = txn->undo_records;
+  detached->undo_bytes = txn->undo_bytes;
+  detached->xid = txn->xid;
+  detached->recovered = true;
+  detached->rollback_failed = true;
+  detached->id.store(id.value(), std::memory_order_relaxed);
+  writers_.Replace(id, detached.get());
+  // The rows themselves carry its locks.
+  locks_.ReleaseAll(txn);
+  detached_.Add(std::move(detached));
+}
+
+Status TxnManager::Rollback(Txn* txn) {
+  CloseSnapshot(txn);
+  const bool wrote = txn->undo_start.page != kNoPage;
+  if (!wrote) {
+    EndWithoutUndo(txn, TxnState::kRolledBack);
+    return Status::Ok();
+  }
+  const bool was_prepared = txn->state == TxnState::kPrepared;
+  WorkBudget budget = WorkBudget::UntilShutdown(shutdown_sign_);
+  Status status = rollback_.Everything(txn, &budget);
+  if (status.Is(Code::kBusy) && budget.exhausted()) status = HalfUndone();
+  return FinishRollback(txn, status, was_prepared);
+}
+
+Status TxnManager::FinishRollback(Txn* txn, Status undone, bool was_prepared) {
+  // By a shutdown: the rest is undone for certain.
+  const bool left = undone.Is(Code::kInterrupted) && txn->state == TxnState::kActive;
+  if (undone.ok()) {
+    // A CSN too, so that snapshots taken before and after the end can be told apart.
+    End(txn, TxnOutcome(TxnOutcome::kRolledBack, TakeCsn()));
+    AddCounter(Counter::kRollbacks);
+  } else {
+    Detach(txn, undone);
+  }
+  Reset(txn, TxnState::kRolledBack);
+  if (!undone.ok() && !left) return undone;
+  // The coordinator forgets the transaction now: it must not come back prepared after a crash.
+  return was_prepared ? log_->WaitDurable(log_->tail()) : Status::Ok();
+}
+
+// --- transactions without a session ---
+
+void TxnManager::Adopt(std::vector<std::unique_ptr<Txn>> unfinished) {
+  for (std::unique_ptr<Txn>& txn : unfinished) {
+    ring_.AddUnfinished(txn->txn_id());
+    writers_.Add(txn.get());
+    adopted_.fetch_add(1, std::memory_order_relaxed);
+    if (txn->state == TxnState::kActive) losers_.fetch_add(1, std::memory_order_relaxed);
+    detached_.Add(std::move(txn));
+  }
+}
+
+Result<bool> TxnManager::RollbackSome(WorkBudget* budget) {
+  std::unique_ptr<Txn> txn = detached_.TakeLoser();
+  if (txn == nullptr) return false;
+  Status status = rollback_.Everything(txn.get(), budget);
+  if (status.Is(Code::kBusy) && budget->exhausted()) {
+    detached_.Add(std::move(txn));
+    return true;
+  }
+  status = FinishRollback(txn.get(), status, false);
+  losers_.fetch_sub(1, std::memory_order_relaxed);
+  // Damage was logged, and the transaction is detached once more: go on with the next one.
+  if (status.Is(Code::kStopped)) return status;
+  return true;
+}
+
+void TxnManager::RetryFailedRollbacks() {
+  losers_.fetch_add(detached_.RetryFailed(), std::memory_order_relaxed);
+}
+
+Status TxnManager::CommitPrepared(const std::string& xid, Durability durability) {
+  std::unique_ptr<Txn> txn = detached_.TakePrepared(xid);
+  if (txn == nullptr) return Status(Code::kNotFound);
+  const Status status = CommitAdopted(txn.get(), durability);
+  if (txn->state == TxnState::kPrepared) detached_.Add(std::move(txn));  // nothing was committed
+  return status;
+}
+
+Status TxnManager::CommitAdopted(Txn* txn, Durability durability) {
+  if (reserve_) {
+    // It takes a CSN, but asked for no id in this run: the next start must know better.
+    const Status status = ReserveIds();
+    if (!status.ok()) return status;
+  }
+  return Commit(txn, durability, true);
+}
+
+Status TxnManager::RollbackPrepared(const std::string& xid) {
+  std::unique_ptr<Txn> txn = detached_.TakePrepared(xid);
+  if (txn == nullptr) return Status(Code::kNotFound);
+  return Rollback(txn.get());
+}
+
+void TxnManager::KeepPrepared(std::unique_ptr<Txn> txn) {
+  ROWAN_CHECK(txn->state == TxnState::kPrepared);
+  CloseSnapshot(txn.get());
+  detached_.Add(std::move(txn));
+}
+
+// --- purge ---
+
+Result<bool> TxnManager::PurgeSome(uint32_t worker, uint32_t workers, WorkBudget* budget) {
+  if (HistoryLength() == 0 && worker != 0) return false;
+  RefreshHorizon();
+  return purge_.RunUnit(worker, workers, PurgeHorizon(), budget);
+}
 
 std::vector<TxnInfo> TxnManager::Describe() const {
   std::vector<TxnInfo> infos;
-  impl_->writers.ForEach([&](Txn* txn) {
+  writers_.ForEach([&](Txn* txn) {
     // The owner goes on meanwhile: each figure is right at some moment.
     infos.push_back(
         {.id = txn->txn_id(),

@@ -7,36 +7,41 @@
 // it. Prepare appends only; making prepared transactions durable is MakeDurable (the server calls
 // it once per group).
 //
+// The order in End is a contract: the outcome is published, then the transaction leaves the
+// registry, then its locks go. Whoever turns an implicit lock into an explicit one does it for a
+// registered transaction only, so no lock is added after ReleaseAll.
+//
 // low_txn advances lazily over finished ids. The ring maps the last 2^20 ids to CSNs; what wraps
 // while a snapshot or an active transaction still needs it moves to an overflow map.
 // Thread safety: all members; a Txn is passed by the thread that owns it.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
 #include "base/ids.h"
+#include "base/latch.h"
 #include "base/status.h"
-#include "mvcc/lock/lock_table.h"
-#include "mvcc/txn/snapshot.h"
-#include "mvcc/txn/txn.h"
 #include "base/work_budget.h"
-#include "mvcc/undo/undo.h"
+#include "mvcc/lock/lock_table.h"
+#include "mvcc/purge.h"
+#include "mvcc/rollback.h"
+#include "mvcc/txn/active_writers.h"
+#include "mvcc/txn/commit_ring.h"
+#include "mvcc/txn/detached_txns.h"
+#include "mvcc/txn/snapshot.h"
+#include "mvcc/txn/snapshot_registry.h"
+#include "mvcc/txn/txn.h"
+#include "mvcc/undo/undo_log.h"
+#include "mvcc/undo_applier.h"
 #include "wal/log.h"
 
 namespace rowan {
-
-/// Undoes one record inside its own mini-transaction (which also calls UndoStreams::DropLast).
-/// Supplied by mvcc/row/row_undo.h for row records and by engine/ for extensions.
-class UndoApplier {
- public:
-  virtual ~UndoApplier() = default;
-  virtual Status Undo(Txn* txn, const UndoRecordCopy& record, UndoPointer pointer) = 0;
-  virtual Status Purge(TxnId txn, const UndoRecordCopy& record) = 0;
-};
 
 struct TxnInfo {  ///< for INFORMATION_SCHEMA and SHOW ENGINE STATUS
   TxnId id;
@@ -61,11 +66,13 @@ class TxnManager {
  public:
   /// `undo` and `log` may be null in tests of transactions that write nothing.
   TxnManager(UndoStreams* undo, Log* log, const TxnManagerOptions& options = {});
-  ~TxnManager();
+  ~TxnManager() = default;
+  TxnManager(const TxnManager&) = delete;
+  TxnManager& operator=(const TxnManager&) = delete;
   /// Before the first transaction.
   void SetApplier(UndoApplier* applier);
   void SetNextIds(TxnId next_txn, Csn next_csn);
-  [[nodiscard]] bool ShuttingDown() const;
+  [[nodiscard]] bool ShuttingDown() const { return shutdown_sign_ != nullptr && shutdown_sign_(); }
   /// Reserves ids on disk ahead of use; called with the new high-water marks, rarely. Without one,
   /// nothing is reserved.
   void SetIdReserver(std::function<Status(TxnId next_txn_id, Csn next_csn)> reserve);
@@ -82,15 +89,19 @@ class TxnManager {
     return IsVisibleSlow(snapshot, writer);
   }
   /// Every id below is finished and visible to all present and future snapshots. May lag.
-  [[nodiscard]] TxnId VisibleToAll() const;
+  [[nodiscard]] TxnId VisibleToAll() const {
+    return TxnId(visible_to_all_.load(std::memory_order_acquire));
+  }
   /// Transactions with a CSN below may be purged. Recomputed by RefreshHorizon.
-  [[nodiscard]] Csn PurgeHorizon() const;
+  [[nodiscard]] Csn PurgeHorizon() const {
+    return Csn(purge_horizon_.load(std::memory_order_acquire));
+  }
   void RefreshHorizon();
 
   // --- writers ---
   /// Gives the transaction an id at its first write. kStopped, or what the reserver failed with.
   Status AssignId(Txn* txn);
-  [[nodiscard]] bool IsActive(TxnId id) const;
+  [[nodiscard]] bool IsActive(TxnId id) const { return ring_.IsRunning(id); }
   /// Runs `action` with the active transaction `id` while it is kept from finishing; false if it is
   /// not active. Used to turn implicit locks into explicit ones. `action` must not block.
   bool WithActive(TxnId id, const std::function<void(Txn*)>& action);
@@ -115,8 +126,8 @@ class TxnManager {
   [[nodiscard]] UndoPosition Savepoint(const Txn* txn) const;
 
   // --- recovery ---
-  /// Adopts what UndoStreams::Recover found: registers them as active; losers are rolled back by
-  /// RollbackRecovered in the background, prepared ones wait for the coordinator.
+  /// Adopts what UndoRecovery found: registers them as active; losers are rolled back by
+  /// RollbackSome in the background, prepared ones wait for the coordinator.
   void Adopt(std::vector<std::unique_ptr<Txn>> unfinished);
   /// One unit of the rollback of recovered losers, as much as the budget allows; the rest of a
   /// transaction stays listed and locked until a later call. Any number of threads, each with a
@@ -125,12 +136,14 @@ class TxnManager {
   /// Rollbacks that failed become losers again: what they met may be there now, or given up.
   void RetryFailedRollbacks();
   /// Recovered losers not rolled back yet. Cheap.
-  [[nodiscard]] uint64_t LoserCount() const;
-  [[nodiscard]] std::vector<std::string> PreparedXids() const;
+  [[nodiscard]] uint64_t LoserCount() const { return losers_.load(std::memory_order_relaxed); }
+  [[nodiscard]] std::vector<std::string> PreparedXids() const { return detached_.PreparedXids(); }
   /// kNoTxn when there is no such prepared transaction without session.
-  [[nodiscard]] TxnId PreparedId(const std::string& xid) const;
+  [[nodiscard]] TxnId PreparedId(const std::string& xid) const { return detached_.PreparedId(xid); }
   /// Indexes changed by a prepared transaction that recovery found; empty for any other.
-  [[nodiscard]] std::vector<IndexId> IndexesChangedBy(const std::string& xid) const;
+  [[nodiscard]] std::vector<IndexId> IndexesChangedBy(const std::string& xid) const {
+    return detached_.IndexesChangedBy(xid);
+  }
   Status CommitPrepared(const std::string& xid, Durability durability);
   Status RollbackPrepared(const std::string& xid);
   /// XA PREPARE detached from its session: the manager keeps the transaction.
@@ -143,21 +156,71 @@ class TxnManager {
 
   /// Committed transactions that purge has not reached: what back-pressure on writers goes by.
   /// Cheap.
-  [[nodiscard]] uint64_t HistoryLength() const;
+  [[nodiscard]] uint64_t HistoryLength() const {
+    return streams() == nullptr ? 0 : streams()->HistoryLength();
+  }
   /// Outcomes that the ring had to move aside for old snapshots. For tests.
-  [[nodiscard]] uint64_t RememberedOutcomes() const;
-  [[nodiscard]] TxnId NextTxnId() const;
+  [[nodiscard]] uint64_t RememberedOutcomes() const { return ring_.overflow_size(); }
+  [[nodiscard]] TxnId NextTxnId() const { return TxnId(next_txn_.load(std::memory_order_acquire)); }
 
-  [[nodiscard]] LockTable* locks();
-  [[nodiscard]] UndoStreams* undo() const;
-  [[nodiscard]] Log* log() const;
+  [[nodiscard]] LockTable* locks() { return &locks_; }
+  [[nodiscard]] UndoLog* undo() { return &undo_; }
   [[nodiscard]] std::vector<TxnInfo> Describe() const;
 
  private:
   Status CommitAdopted(Txn* txn, Durability durability);
   [[nodiscard]] bool IsVisibleSlow(const Snapshot& snapshot, TxnId writer) const;
-  struct Impl;
-  std::unique_ptr<Impl> impl_;
+  [[nodiscard]] UndoStreams* streams() const { return undo_.streams(); }
+  Csn TakeCsn() { return Csn(next_csn_.fetch_add(1, std::memory_order_seq_cst)); }
+  /// Next id, claimed in the ring; kNoTxn when ids have to be reserved first.
+  TxnId TakeId(bool* reserve_soon);
+  Status ReserveIds();
+  void PruneOutcomes(Csn announced);
+
+  /// After the commit record or the last undone record: outcome, registry, locks, in this order.
+  void End(Txn* txn, TxnOutcome outcome);
+  static void Reset(Txn* txn, TxnState state);
+  /// Ends a transaction that left nothing in the undo log.
+  void EndWithoutUndo(Txn* txn, TxnState state);
+  /// A commit that failed with `status`: stops the engine if it had been promised.
+  Status NotCommitted(const Txn& txn, const Status& status);
+  /// After Rollback::Everything.
+  Status FinishRollback(Txn* txn, Status undone, bool was_prepared);
+  /// The rollback of `txn` failed or was left: a detached transaction takes its place.
+  void Detach(Txn* txn, Status reason);
+
+  Log* const log_;
+  const bool temporary_;
+  const ShutdownSign shutdown_sign_;
+  std::function<Status(TxnId, Csn)> reserve_;
+  UndoLog undo_;
+  rowan::Rollback rollback_;
+  Purge purge_;
+
+  // Written at every first write and every commit: a line each.
+  alignas(64) Latch assign_latch_;
+  std::atomic<uint64_t> next_txn_{1};  ///< written under assign_latch_, after the ring knows the id
+  alignas(64) std::atomic<uint64_t> next_csn_{1};
+  // Read by every cleaning and scan, rarely written.
+  alignas(64) std::atomic<uint64_t> visible_to_all_{1};
+  std::atomic<uint64_t> purge_horizon_{1};
+  std::atomic<uint64_t> reserved_txn_{UINT64_MAX};  ///< ids below are reserved on disk
+
+  CommitRing ring_;
+  ActiveWriters writers_;
+  LockTable locks_;
+  SnapshotRegistry snapshots_;
+
+  std::mutex horizon_mutex_;
+  std::vector<Snapshot> open_snapshots_;  ///< guarded by horizon_mutex_; scratch
+
+  std::mutex reserve_mutex_;
+  uint64_t first_txn_ = 1;  ///< of this run, with first_csn_: no more CSNs are used than ids
+  uint64_t first_csn_ = 1;
+  std::atomic<uint64_t> adopted_{0};
+  std::atomic<uint64_t> losers_{0};  ///< of these, to be rolled back by RollbackSome
+
+  DetachedTxns detached_;  ///< last, so it goes first
 };
 
 }  // namespace rowan

@@ -24,7 +24,7 @@ namespace {
 
 constexpr int kFailed = 1;
 
-int Commit(handlerton*, THD* thd, bool all) {
+int CommitTxn(handlerton*, THD* thd, bool all) {
   ThdContext* context = FindContext(thd);
   if (context == nullptr) return 0;
   Session* session = context->session.get();
@@ -43,7 +43,7 @@ int Commit(handlerton*, THD* thd, bool all) {
   return status.ok() ? 0 : kFailed;
 }
 
-int Rollback(handlerton*, THD* thd, bool all) {
+int RollbackTxn(handlerton*, THD* thd, bool all) {
   ThdContext* context = FindContext(thd);
   if (context == nullptr) return 0;
   Session* session = context->session.get();
@@ -122,8 +122,8 @@ void ReplaceTransaction(THD* thd, void* replacement, void** previous) {
 
 void SetTransactionHooks(handlerton* hton) {
   hton->savepoint_offset = 0;
-  hton->commit = Commit;
-  hton->rollback = Rollback;
+  hton->commit = CommitTxn;
+  hton->rollback = RollbackTxn;
   hton->savepoint_set = SetSavepoint;
   hton->savepoint_rollback = RollbackToSavepoint;
   hton->savepoint_release = ReleaseSavepoint;

@@ -21,12 +21,12 @@ struct LockTarget : LockKey {
   LockTarget(LockKey id, Bytes key_bytes = {}) : LockKey(id), key(key_bytes) {}
   Bytes key;
 };
-/// Of a full key in an index, without ordinal.
+/// Of a full key in an index, without repeat.
 LockTarget MakeLockKey(IndexId index, Bytes key);
 
 /// Which key at the edge of a piece is locked against inserts only (a dead or absent record).
 enum class GapEdge : uint8_t { kNone, kFirst, kLast };
-/// A piece of the key space for a range lock: [low, high), keys without ordinals.
+/// A piece of the key space for a range lock: [low, high), keys without repeats.
 struct RangePiece {
   Bytes low;
   Bytes high;

@@ -20,7 +20,8 @@
 //      it is an upgrade or an insert intention, with one waiting before it: whoever takes a request
 //      out of a queue grants what it made grantable, under the same bucket latch;
 //   3. a transaction is alive while it has a request in some queue, and cannot leave Wait while the
-//      graph mutex is held: a search dereferences owners under a bucket latch, sleepers at any time;
+//      graph mutex is held: a search dereferences owners under a bucket latch, sleepers at any
+//      time;
 //   4. whether a record is free is found out, and it is taken, under the latch of its bucket, also
 //      when it is taken by folding: of two that ask for one record the second one finds the first;
 //   5. a folded lock that conflicts with a waiting request has an entry before it in the queue:

@@ -19,10 +19,10 @@
 // entry is one interval of visibility: from its creator's commit to its deleter's. An absent
 // creator means "visible to all". If a key value comes back while the first interval is still
 // needed, a second entry stands beside it: its tree key is the same key followed by a 4-byte
-// big-endian ordinal (1, 2, ...); ordinal 0 is not stored, so the usual key has no suffix. Keys are
-// self-delimiting, hence the order is (key, ordinal) and no other key falls between. Keys are
-// opaque to this layer, so the flag kEntryHasOrdinal tells that the last 4 bytes of the tree key
-// are an ordinal. Bit 0 is "delete-marked" in both: a scan that knows all ids to be visible looks
+// big-endian repeat number (1, 2, ...); 0 is not stored, so the usual key has no suffix. Keys are
+// self-delimiting, hence the order is (key, repeat) and no other key falls between. Keys are
+// opaque to this layer, so the flag kEntryHasRepeat tells that the last 4 bytes of the tree key
+// are one. Bit 0 is "delete-marked" in both: a scan that knows all ids to be visible looks
 // at nothing else.
 #pragma once
 
@@ -37,10 +37,10 @@ namespace rowan {
 
 inline constexpr size_t kClusteredHeaderBytes = 13;
 inline constexpr size_t kSecondaryHeaderBytesMax = 13;
-inline constexpr size_t kOrdinalBytes = 4;
+inline constexpr size_t kRepeatBytes = 4;
 
 enum ClusteredFlags : uint8_t { kRowDeleted = 1 };
-enum SecondaryFlags : uint8_t { kEntryDeleted = 1, kEntryHasCreator = 2, kEntryHasOrdinal = 4 };
+enum SecondaryFlags : uint8_t { kEntryDeleted = 1, kEntryHasCreator = 2, kEntryHasRepeat = 4 };
 static_assert(kRowDeleted == 1 && kEntryDeleted == 1, "scans test bit 0 of either header");
 
 struct ClusteredHeader {
@@ -52,7 +52,7 @@ struct ClusteredHeader {
 struct SecondaryHeader {
   TxnId creator;             ///< kNoTxn: visible to all
   TxnId deleter;             ///< kNoTxn: not delete-marked
-  bool has_ordinal = false;  ///< the tree key ends in an ordinal
+  bool has_repeat = false;  ///< the tree key ends in an repeat
   size_t size_bytes = 1;
 };
 
@@ -76,7 +76,7 @@ inline bool ParseSecondary(Bytes value, SecondaryHeader* header, Bytes* payload)
   if (value.empty()) return false;
   const auto flags = static_cast<uint8_t>(value[0]);
   size_t position = 1;
-  header->has_ordinal = (flags & kEntryHasOrdinal) != 0;
+  header->has_repeat = (flags & kEntryHasRepeat) != 0;
   header->creator = kNoTxn;
   header->deleter = kNoTxn;
   if ((flags & kEntryHasCreator) != 0) {
@@ -96,8 +96,8 @@ inline bool ParseSecondary(Bytes value, SecondaryHeader* header, Bytes* payload)
 
 /// Writes the header (room for kSecondaryHeaderBytesMax) and returns its size.
 inline size_t StoreSecondaryHeader(std::byte* target, TxnId creator, TxnId deleter,
-                                   bool has_ordinal = false) {
-  uint8_t flags = has_ordinal ? kEntryHasOrdinal : 0;
+                                   bool has_repeat = false) {
+  uint8_t flags = has_repeat ? kEntryHasRepeat : 0;
   size_t position = 1;
   if (creator != kNoTxn) {
     flags |= kEntryHasCreator;
@@ -113,11 +113,11 @@ inline size_t StoreSecondaryHeader(std::byte* target, TxnId creator, TxnId delet
   return position;
 }
 
-/// The key as callers know it: the tree key without its ordinal. An empty span means damage.
-inline Bytes StripOrdinal(Bytes tree_key, bool has_ordinal) {
-  if (!has_ordinal) return tree_key;
-  if (tree_key.size() <= kOrdinalBytes) return {};
-  return tree_key.first(tree_key.size() - kOrdinalBytes);
+/// The key as callers know it: the tree key without its repeat. An empty span means damage.
+inline Bytes StripRepeat(Bytes tree_key, bool has_repeat) {
+  if (!has_repeat) return tree_key;
+  if (tree_key.size() <= kRepeatBytes) return {};
+  return tree_key.first(tree_key.size() - kRepeatBytes);
 }
 
 }  // namespace rowan

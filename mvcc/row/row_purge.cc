@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Purge of committed transactions that every snapshot sees: what they delete-marked is removed if
-// the mark is still theirs. Repeating it is harmless, and so is finding nothing: writers clean
-// leaves, too.
+#include "mvcc/row/row_purge.h"
+
 #include "base/counters.h"
 #include "buffer/mini_txn.h"
+#include "mvcc/row/blob_undo.h"
+#include "mvcc/row/row_change.h"
 #include "mvcc/row/row_header.h"
-#include "mvcc/row/row_undo.h"
 #include "mvcc/row/row_undo_format.h"
-#include "mvcc/row/row_write_support.h"
 
 namespace rowan {
 namespace {
@@ -16,7 +15,7 @@ constexpr uint32_t kRemoveGroupBytes = 1024;
 
 /// Removes the entry with this key if `is_ours(value)`.
 template <typename IsOurs>
-Status RemoveIf(IndexRef* index, Bytes tree_key, IsOurs is_ours) {
+Status RemoveIf(Index* index, Bytes tree_key, IsOurs is_ours) {
   size_t entries_left = 0;
   {
     MiniTxn mini_txn(index->tree.pool());
@@ -33,7 +32,7 @@ Status RemoveIf(IndexRef* index, Bytes tree_key, IsOurs is_ours) {
     mini_txn.Commit();
   }
   AddCounter(Counter::kPurgedEntries);
-  TidyAfterRemoval(index, tree_key, entries_left);
+  MergeAfterRemoval(index, tree_key, entries_left);
   return Status::Ok();
 }
 
@@ -42,10 +41,10 @@ bool IsRowDelete(Bytes payload) {
   return payload.empty() || (static_cast<uint8_t>(payload[0]) & kUndoRowDelete) != 0;
 }
 
-Status PurgeRow(IndexRef* index, TxnId txn, const UndoRecordCopy& record) {
+Status PurgeRow(Index* index, TxnId txn, const UndoRecordCopy& record) {
   RowUpdateUndo update;
   if (!DecodeRowUpdate(record.payload, &update)) {
-    return ReportRowDamage(*index, index->tree.root(), "damaged undo record of a row");
+    return index->ReportDamage(index->tree.root(), "damaged undo record of a row");
   }
   return RemoveIf(index, update.key, [txn](Bytes value) {
     ClusteredHeader header;
@@ -54,10 +53,10 @@ Status PurgeRow(IndexRef* index, TxnId txn, const UndoRecordCopy& record) {
   });
 }
 
-Status PurgeEntry(IndexRef* index, TxnId txn, const UndoRecordCopy& record) {
+Status PurgeEntry(Index* index, TxnId txn, const UndoRecordCopy& record) {
   EntryUndo undo;
   if (!DecodeEntryUndo(record.payload, &undo)) {
-    return ReportRowDamage(*index, index->tree.root(), "damaged undo record of an entry");
+    return index->ReportDamage(index->tree.root(), "damaged undo record of an entry");
   }
   return RemoveIf(index, undo.tree_key, [txn](Bytes value) {
     SecondaryHeader header;
@@ -68,10 +67,10 @@ Status PurgeEntry(IndexRef* index, TxnId txn, const UndoRecordCopy& record) {
 
 }  // namespace
 
-Status RowUndo::Purge(TxnId txn, const UndoRecordCopy& record) {
+Status RowPurge::Purge(TxnId txn, const UndoRecordCopy& record) {
   switch (record.type) {
     case UndoType::kBlobDrop:
-      return FreeBlob(record);
+      return FreeBlobOf(record, blobs_);
     case UndoType::kExtension:
       return extension_->PurgeExtension(record.payload);
     case UndoType::kClusteredUpdate:
@@ -83,7 +82,7 @@ Status RowUndo::Purge(TxnId txn, const UndoRecordCopy& record) {
     default:
       return Status::Ok();  // nothing that waited for old readers to go
   }
-  const std::shared_ptr<IndexRef> index = resolver_->FindIndex(record.index);
+  const std::shared_ptr<Index> index = resolver_->FindIndex(record.index);
   if (index == nullptr) {
     // What cannot be opened just now is still to be purged, a file that is gone has nothing.
     const Status failure = resolver_->OpenFailure(record.index);

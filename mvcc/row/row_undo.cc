@@ -12,10 +12,11 @@
 
 #include "base/logging.h"
 #include "buffer/mini_txn.h"
+#include "mvcc/row/blob_undo.h"
 #include "mvcc/row/garbage.h"
+#include "mvcc/row/row_change.h"
 #include "mvcc/row/row_header.h"
 #include "mvcc/row/row_undo_format.h"
-#include "mvcc/row/row_write_support.h"
 
 namespace rowan {
 namespace {
@@ -24,7 +25,7 @@ namespace {
 struct UndoStep {
   TxnManager* manager;
   Txn* txn;
-  IndexRef* index;
+  Index* index;
   const UndoRecordCopy* record;
   UndoPointer pointer;
 };
@@ -34,8 +35,8 @@ Status DropLast(const UndoStep& step, MiniTxn* mini_txn) {
 }
 
 Status Damage(const UndoStep& step, const LeafPosition& position) {
-  return ReportRowDamage(*step.index, position.leaf.id.page,
-                         "an entry is not as its undo record says; rollback cannot go on");
+  return step.index->ReportDamage(position.leaf.id.page,
+                                  "an entry is not as its undo record says; rollback cannot go on");
 }
 
 /// Removes the entry at `position`, or stores `value` there (empty = remove).
@@ -60,9 +61,9 @@ Status PutBack(const UndoStep& step, RowChange* change, MiniTxn* mini_txn,
   return status;
 }
 
-/// Runs `judge(position, &value)`, which fills in what to put back, and puts it back.
-template <typename Judge>
-Status UndoInTree(const UndoStep& step, Bytes tree_key, Judge judge) {
+/// Runs `check(position, &value)`, which fills in what to put back, and puts it back.
+template <typename Check>
+Status UndoInTree(const UndoStep& step, Bytes tree_key, Check check) {
   RowChange change(step.manager, step.txn, step.index, tree_key);
   const size_t unchanged = SIZE_MAX;
   size_t entries_left = unchanged;
@@ -74,11 +75,11 @@ Status UndoInTree(const UndoStep& step, Bytes tree_key, Judge judge) {
     Status found = step.index->tree.FindForWrite(mini_txn, tree_key, &position);
     if (!found.ok()) return found;
     value.clear();
-    if (!position.exact || !judge(position, &value)) return Damage(step, position);
+    if (!position.exact || !check(position, &value)) return Damage(step, position);
     return PutBack(step, &change, mini_txn, position, value, &entries_left);
   });
   if (!status.ok()) return status;
-  if (entries_left != unchanged) TidyAfterRemoval(step.index, tree_key, entries_left);
+  if (entries_left != unchanged) MergeAfterRemoval(step.index, tree_key, entries_left);
   return Status::Ok();
 }
 
@@ -95,7 +96,7 @@ Status UndoRowInsert(const UndoStep& step) {
 Status UndoRowUpdate(const UndoStep& step) {
   RowUpdateUndo update;
   if (!DecodeRowUpdate(step.record->payload, &update)) {
-    return ReportRowDamage(*step.index, step.index->tree.root(), "damaged undo record of a row");
+    return step.index->ReportDamage(step.index->tree.root(), "damaged undo record of a row");
   }
   const Status status = UndoInTree(
       step, update.key, [&](const LeafPosition& position, std::vector<std::byte>* value) {
@@ -115,7 +116,7 @@ Status UndoRowUpdate(const UndoStep& step) {
   if (!status.ok()) return status;
   const TxnId own = step.txn->txn_id();
   if (update.old_header.txn != own) {
-    step.txn->newer_rows.Remove(own, step.index->table, update.key);
+    step.txn->rows_ahead.Remove(own, step.index->table, update.key);
   }
   return Status::Ok();
 }
@@ -124,7 +125,7 @@ Status UndoRowUpdate(const UndoStep& step) {
 Status UndoEntry(const UndoStep& step) {
   EntryUndo undo;
   if (!DecodeEntryUndo(step.record->payload, &undo)) {
-    return ReportRowDamage(*step.index, step.index->tree.root(), "damaged undo record of an entry");
+    return step.index->ReportDamage(step.index->tree.root(), "damaged undo record of an entry");
   }
   const TxnId own = step.txn->txn_id();
   const bool inserted = step.record->type == UndoType::kSecondaryInsert;
@@ -138,7 +139,7 @@ Status UndoEntry(const UndoStep& step) {
         if (inserted && !cleared) return header.creator == own;
         value->resize(kSecondaryHeaderBytesMax);
         value->resize(StoreSecondaryHeader(value->data(), header.creator, cleared ? own : kNoTxn,
-                                           header.has_ordinal));
+                                           header.has_repeat));
         value->insert(value->end(), payload.begin(), payload.end());
         return true;
       });
@@ -162,7 +163,11 @@ Status DropOnly(TxnManager* manager, Txn* txn, UndoPointer pointer) {
 
 RowUndo::RowUndo(TxnManager* manager, IndexResolver* resolver, BlobStore* blobs,
                  ExtensionApplier* extension)
-    : manager_(manager), resolver_(resolver), blobs_(blobs), extension_(extension) {}
+    : manager_(manager),
+      resolver_(resolver),
+      blobs_(blobs),
+      extension_(extension),
+      purge_(resolver, blobs, extension) {}
 
 Status RowUndo::Undo(Txn* txn, const UndoRecordCopy& record, UndoPointer pointer) {
   switch (record.type) {
@@ -172,7 +177,7 @@ Status RowUndo::Undo(Txn* txn, const UndoRecordCopy& record, UndoPointer pointer
     case UndoType::kSecondaryDelete:
       return UndoTreeChange(txn, record, pointer);
     case UndoType::kBlobWrite: {
-      const Status status = FreeBlob(record);
+      const Status status = FreeBlobOf(record, blobs_);
       if (!status.ok()) return status;
       break;
     }
@@ -184,13 +189,13 @@ Status RowUndo::Undo(Txn* txn, const UndoRecordCopy& record, UndoPointer pointer
     case UndoType::kBlobDrop:
       break;
     default:
-      return BadRecord(record);
+      return DamagedRecord(record);
   }
   return DropOnly(manager_, txn, pointer);
 }
 
 Status RowUndo::UndoTreeChange(Txn* txn, const UndoRecordCopy& record, UndoPointer pointer) {
-  const std::shared_ptr<IndexRef> index = resolver_->FindIndex(record.index);
+  const std::shared_ptr<Index> index = resolver_->FindIndex(record.index);
   if (index == nullptr && resolver_->IndexExists(record.index)) {
     // Dropping the record would make an uncommitted change permanent.
     return Status(Code::kIoError, "a table to roll back in cannot be opened");
@@ -211,18 +216,6 @@ Status RowUndo::UndoTreeChange(Txn* txn, const UndoRecordCopy& record, UndoPoint
     return DropOnly(manager_, txn, pointer);  // dropped while we were at it
   }
   return status;
-}
-
-Status RowUndo::FreeBlob(const UndoRecordCopy& record) {
-  if (record.payload.size() != kBlobRefBytes) return BadRecord(record);
-  const Status status = blobs_->Free(LoadBlobRef(record.payload.data()));
-  return status.Is(Code::kNotFound) ? Status::Ok() : status;  // its space is gone
-}
-
-Status RowUndo::BadRecord(const UndoRecordCopy& record) {
-  LogError("undo record of type {} with {} bytes is damaged", static_cast<int>(record.type),
-           record.payload.size());
-  return Status(Code::kCorrupt, "damaged undo record");
 }
 
 }  // namespace rowan

@@ -1,47 +1,41 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// RowUndo: what rollback and purge do with each kind of undo record. Each record stands for itself:
-// it needs no other record and no table definition, because undo holds the keys.
-//   rollback  clustered insert -> remove; update -> restore row, header and undo pointer; secondary
-//             insert -> remove the entry if this transaction created it, else put its delete mark
-//             back; secondary delete -> clear the mark; blob write -> free
-//   purge     clustered delete -> remove the row if it is still delete-marked by that transaction;
-//             secondary delete -> remove the entry whose deleter is that transaction; blob drop ->
-//             free
+// RowUndo: what rollback does with each kind of undo record. Each record stands for itself: it
+// needs no other record and no table definition, because undo holds the keys.
+//   clustered insert   remove
+//   clustered update   restore row, header and undo pointer
+//   secondary insert   remove the entry if this transaction created it, else put its mark back
+//   secondary delete   clear the mark
+//   blob write         free
 // An index that is gone (IndexResolver) makes a record a no-op. Thread safety: all members.
 #pragma once
 
 #include "base/status.h"
-#include "mvcc/row/index_ref.h"
+#include "mvcc/row/extension_applier.h"
+#include "mvcc/row/index_resolver.h"
+#include "mvcc/row/row_purge.h"
 #include "mvcc/txn_manager.h"
+#include "mvcc/undo_applier.h"
 #include "space/blob_store.h"
 
 namespace rowan {
-
-/// Engine's part: files and indexes created or dropped by DDL.
-class ExtensionApplier {
- public:
-  virtual ~ExtensionApplier() = default;
-  /// Must be idempotent: a crash may repeat it before the record is dropped.
-  virtual Status UndoExtension(Bytes payload) = 0;
-  virtual Status PurgeExtension(Bytes payload) = 0;
-};
 
 class RowUndo : public UndoApplier {
  public:
   RowUndo(TxnManager* manager, IndexResolver* resolver, BlobStore* blobs,
           ExtensionApplier* extension);
   Status Undo(Txn* txn, const UndoRecordCopy& record, UndoPointer pointer) override;
-  Status Purge(TxnId txn, const UndoRecordCopy& record) override;
+  Status Purge(TxnId txn, const UndoRecordCopy& record) override {
+    return purge_.Purge(txn, record);
+  }
 
  private:
   Status UndoTreeChange(Txn* txn, const UndoRecordCopy& record, UndoPointer pointer);
-  Status FreeBlob(const UndoRecordCopy& record);
-  static Status BadRecord(const UndoRecordCopy& record);
 
   TxnManager* const manager_;
   IndexResolver* const resolver_;
   BlobStore* const blobs_;
   ExtensionApplier* const extension_;
+  RowPurge purge_;
 };
 
 }  // namespace rowan

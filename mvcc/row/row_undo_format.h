@@ -4,8 +4,8 @@
 //   kClusteredInsert   the key
 //   kClusteredUpdate   flags 1 | key size varint | key | old header 13 | kept prefix varint |
 //                      kept suffix varint | old middle (the rest)
-//   kSecondaryInsert   flags 1 | tree key, ordinal included
-//   kSecondaryDelete   flags 1 (zero) | tree key, ordinal included
+//   kSecondaryInsert   flags 1 | tree key, repeat included
+//   kSecondaryDelete   flags 1 (zero) | tree key, repeat included
 //   kBlobWrite, kBlobDrop   blob reference, 16 bytes
 //
 // The old row of an update is: the first `kept prefix` bytes of the newer row, the old middle, the

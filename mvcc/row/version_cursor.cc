@@ -2,204 +2,167 @@
 #include "mvcc/row/version_cursor.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "base/assertions.h"
-#include "base/logging.h"
-#include "mvcc/row/version_cursor_impl.h"
 
 namespace rowan {
-void ByteArena::Grow(size_t more) {
-  const size_t capacity = std::max<size_t>(1024, std::max(2 * capacity_, size_ + more));
-  auto bytes = std::make_unique_for_overwrite<std::byte[]>(capacity);
-  if (size_ != 0) std::memcpy(bytes.get(), bytes_.get(), size_);
-  bytes_ = std::move(bytes);
-  capacity_ = capacity;
+
+VersionCursor::VersionCursor(TxnManager* manager)
+    : scan_(manager), snapshot_(&scan_), locking_(&scan_) {}
+
+void VersionCursor::Open(Txn* txn, Index* index, const ReadOptions& options) {
+  ROWAN_DCHECK(options.mode != ReadMode::kSnapshot || txn->snapshot.active());
+  scan_.Open(txn, index, options);
+  snapshot_.Open();
+  StartBatch(true);
 }
 
-VersionCursor::VersionCursor(TxnManager* manager) : impl_(std::make_unique<Impl>(manager)) {}
-VersionCursor::~VersionCursor() = default;
-
-void VersionCursor::Open(Txn* txn, IndexRef* index, const ReadOptions& options) {
-  Impl& it = *impl_;
-  ROWAN_DCHECK(options.mode != ReadMode::kSnapshot || txn->snapshot.active());
-  it.txn = txn;
-  it.index = index;
-  it.options = options;
-  if (it.cursor.has_value()) {
-    it.cursor->Reset(&index->tree);
-  } else {
-    it.cursor.emplace(&index->tree);
-  }
-  it.has_end = false;
-  it.counted_leaf = kNoPage;
-  it.StartBatch(true);
+void VersionCursor::StartBatch(bool forward) {
+  scan_.StartBatch(forward);
+  snapshot_.StartBatch();
+  locking_.StartBatch();
 }
 
 void VersionCursor::Close() {
-  impl_->StartBatch(true);
-  impl_->index = nullptr;
+  StartBatch(true);
+  scan_.index = nullptr;
 }
 
 void VersionCursor::SetEnd(Bytes end_key) {
-  impl_->has_end = !end_key.empty();
-  impl_->end_key.assign(end_key.begin(), end_key.end());
+  scan_.has_end = !end_key.empty();
+  scan_.end_key.assign(end_key.begin(), end_key.end());
 }
 
 Status VersionCursor::SeekAtLeast(Bytes key, VersionView* view) {
-  Impl& it = *impl_;
-  it.StartBatch(true);
-  it.StartCover(key, key);
-  return it.Deliver(it.Collect(it.cursor->SeekAtLeast(key)), view);
+  StartBatch(true);
+  locking_.cover()->Start(key, key);
+  return Deliver(Collect(scan_.cursor->SeekAtLeast(key)), view);
 }
 
 Status VersionCursor::SeekAfter(Bytes key, VersionView* view) {
-  Impl& it = *impl_;
-  it.StartBatch(true);
-  // Behind every ordinal; keys delimit themselves, so the next one is behind this, too.
-  it.seek_key.assign(key.begin(), key.end());
-  it.seek_key.insert(it.seek_key.end(), kOrdinalBytes, std::byte{0xFF});
-  it.StartCoverBehind(key, it.seek_key);
-  return it.Deliver(it.Collect(it.cursor->SeekAtLeast(it.seek_key)), view);
+  StartBatch(true);
+  // Behind every repeat; keys delimit themselves, so the next one is behind this, too.
+  scan_.seek_key.assign(key.begin(), key.end());
+  scan_.seek_key.insert(scan_.seek_key.end(), kRepeatBytes, std::byte{0xFF});
+  locking_.cover()->StartBehind(key, scan_.seek_key);
+  return Deliver(Collect(scan_.cursor->SeekAtLeast(scan_.seek_key)), view);
 }
 
 Status VersionCursor::SeekBefore(Bytes key, VersionView* view) {
-  Impl& it = *impl_;
-  it.StartBatch(false);
-  it.StartCover(key, key);
-  return it.Deliver(it.Collect(it.cursor->SeekBefore(key)), view);
+  StartBatch(false);
+  locking_.cover()->Start(key, key);
+  return Deliver(Collect(scan_.cursor->SeekBefore(key)), view);
 }
 
 Status VersionCursor::SeekFirst(VersionView* view) {
-  Impl& it = *impl_;
-  it.StartBatch(true);
-  it.StartCover({}, {});
-  return it.Deliver(it.Collect(it.cursor->SeekFirst()), view);
+  StartBatch(true);
+  locking_.cover()->Start({}, {});
+  return Deliver(Collect(scan_.cursor->SeekFirst()), view);
 }
 
 Status VersionCursor::SeekLast(VersionView* view) {
-  Impl& it = *impl_;
-  it.StartBatch(false);
-  it.StartCoverFromLast();
-  return it.Deliver(it.Collect(it.cursor->SeekLast()), view);
+  StartBatch(false);
+  locking_.cover()->StartFromLast();
+  return Deliver(Collect(scan_.cursor->SeekLast()), view);
 }
 
 Status VersionCursor::Get(Bytes key, VersionView* view) {
-  Impl& it = *impl_;
-  it.StartBatch(true);
-  Status status = it.Exact(key, it.cursor->SeekAtLeast(key));
-  if (it.locking() && it.options.lock_gaps) status = it.CoverAbsent(key, status);
-  status = it.Deliver(status, view);
+  StartBatch(true);
+  const Status positioned = scan_.cursor->SeekAtLeast(key);
+  const Status status = Deliver(
+      scan_.locking() ? locking_.Get(key, positioned) : snapshot_.Get(key, positioned), view);
   if (status.ok()) return status;
-  it.place = Impl::Place::kNowhere;
+  scan_.place = Place::kNowhere;
   return status.Is(Code::kEndOfRange) ? Status(Code::kNotFound) : status;
 }
 
 Status VersionCursor::Next(VersionView* view) {
-  Impl& it = *impl_;
-  using Place = Impl::Place;
-  if (it.place == Place::kPastEnd) return Status(Code::kEndOfRange);
-  if (it.place != Place::kOnItem) return SeekFirst(view);
-  if (it.forward ? ++it.position < it.items.size() : it.position-- > 0) {
-    it.Show(view);
+  if (scan_.place == Place::kPastEnd) return Status(Code::kEndOfRange);
+  if (scan_.place != Place::kOnItem) return SeekFirst(view);
+  if (scan_.forward ? ++scan_.position < scan_.items.size() : scan_.position-- > 0) {
+    Show(view);
     return Status::Ok();
   }
-  return it.Deliver(it.forward ? it.Continue() : it.TurnAround(true), view);
+  return Deliver(scan_.forward ? Continue() : TurnAround(true), view);
 }
 
 Status VersionCursor::Prev(VersionView* view) {
-  Impl& it = *impl_;
-  using Place = Impl::Place;
-  if (it.place == Place::kBeforeStart) return Status(Code::kEndOfRange);
-  if (it.place == Place::kPastEnd && it.has_end) {
-    const std::vector<std::byte> end = it.end_key;
+  if (scan_.place == Place::kBeforeStart) return Status(Code::kEndOfRange);
+  if (scan_.place == Place::kPastEnd && scan_.has_end) {
+    const std::vector<std::byte> end = scan_.end_key;
     return SeekBefore(end, view);
   }
-  if (it.place != Place::kOnItem) return SeekLast(view);
-  if (it.forward ? it.position-- > 0 : ++it.position < it.items.size()) {
-    it.Show(view);
+  if (scan_.place != Place::kOnItem) return SeekLast(view);
+  if (scan_.forward ? scan_.position-- > 0 : ++scan_.position < scan_.items.size()) {
+    Show(view);
     return Status::Ok();
   }
-  return it.Deliver(it.forward ? it.TurnAround(false) : it.Continue(), view);
+  return Deliver(scan_.forward ? TurnAround(false) : Continue(), view);
 }
 
 void VersionCursor::UnlockCurrent() {
-  if (impl_->place == Impl::Place::kOnItem) impl_->GiveBackCurrentLock();
+  if (scan_.place == Place::kOnItem) locking_.UnlockCurrent();
 }
 
 bool VersionCursor::current_is_unlocked() const {
-  return impl_->place == Impl::Place::kOnItem && impl_->current_is_unlocked;
+  return scan_.place == Place::kOnItem && locking_.current_is_unlocked();
 }
 
 Status VersionCursor::LockCurrent(VersionView* view) {
-  Impl& it = *impl_;
   ROWAN_CHECK(current_is_unlocked());
-  const BatchItem& item = it.items[it.position];
-  const Bytes key = it.arena.At(item.key_offset, item.key_bytes);
-  it.seek_key.assign(key.begin(), key.end());
-  it.StartBatch(it.forward);
-  const bool semi_consistent = std::exchange(it.options.semi_consistent, false);
-  const Status status = it.Deliver(it.LockFrom(it.SeekAgain()), view);
-  it.options.semi_consistent = semi_consistent;
-  return status;
+  const Bytes key = scan_.KeyOf(scan_.items[scan_.position]);
+  scan_.seek_key.assign(key.begin(), key.end());
+  StartBatch(scan_.forward);
+  return Deliver(locking_.CollectLocked(scan_.SeekAgain()), view);
 }
 
 Result<uint64_t> VersionCursor::CountAll(const std::atomic<bool>* interrupted) {
-  ROWAN_CHECK(!impl_->locking());
-  return impl_->Count(interrupted);
+  ROWAN_CHECK(!scan_.locking());
+  return snapshot_.Count(interrupted);
 }
 
-// --- shared by both kinds of scan ---
-
-Status VersionCursor::Impl::Deliver(Status status, VersionView* view) {
-  if (cursor->latched()) cursor->Unlatch();
+Status VersionCursor::Deliver(Status status, VersionView* view) {
+  if (scan_.cursor->latched()) scan_.cursor->Unlatch();
   if (status.ok()) {
     Show(view);
     return status;
   }
-  place = !status.Is(Code::kEndOfRange) ? Place::kNowhere
-          : forward                     ? Place::kPastEnd
-                                        : Place::kBeforeStart;
+  scan_.place = !status.Is(Code::kEndOfRange) ? Place::kNowhere
+                : scan_.forward               ? Place::kPastEnd
+                                              : Place::kBeforeStart;
   return status;
 }
 
-void VersionCursor::Impl::Show(VersionView* view) const {
-  const BatchItem& item = items[position];
-  view->key = StripOrdinal(arena.At(item.key_offset, item.key_bytes), item.has_ordinal);
-  view->value = arena.At(item.value_offset, item.value_bytes);
+void VersionCursor::Show(VersionView* view) const {
+  const BatchItem& item = scan_.items[scan_.position];
+  view->key = StripRepeat(scan_.KeyOf(item), item.has_repeat);
+  view->value = scan_.arena.At(item.value_offset, item.value_bytes);
 }
 
-Status VersionCursor::Impl::Continue() {
-  if (finished) return Status(Code::kEndOfRange);
+Status VersionCursor::Continue() {
+  if (scan_.finished) return Status(Code::kEndOfRange);
   constexpr size_t kBatchGrowth = 4;
   constexpr size_t kBatchMax = 16384;  // more than any leaf holds
-  limit = std::min(kBatchMax, limit * kBatchGrowth);
-  items.clear();
-  arena.Clear();
-  return Collect(forward ? cursor->Next() : cursor->Prev());
+  scan_.limit = std::min(kBatchMax, scan_.limit * kBatchGrowth);
+  scan_.ClearBatch();
+  return Collect(scan_.Step());
 }
 
-Status VersionCursor::Impl::TurnAround(bool forward_now) {
+Status VersionCursor::TurnAround(bool forward_now) {
   // The step that brought us here left `position` outside; the item turned at is the first one.
-  const BatchItem& item = items.front();
-  const Bytes key = arena.At(item.key_offset, item.key_bytes);
-  seek_key.assign(key.begin(), key.end());
-  const bool has_ordinal = item.has_ordinal;
+  const BatchItem& item = scan_.items.front();
+  const Bytes key = scan_.KeyOf(item);
+  scan_.seek_key.assign(key.begin(), key.end());
+  const bool has_repeat = item.has_repeat;
   StartBatch(forward_now);
-  const Bytes plain_key = StripOrdinal(seek_key, has_ordinal);
+  const Bytes plain_key = StripRepeat(scan_.seek_key, has_repeat);
   if (!forward_now) {
-    StartCover(plain_key, seek_key);
-    return Collect(cursor->SeekBefore(seek_key));
+    locking_.cover()->Start(plain_key, scan_.seek_key);
+    return Collect(scan_.cursor->SeekBefore(scan_.seek_key));
   }
-  StartCoverBehind(plain_key, seek_key);
-  seek_key.push_back(std::byte{0});  // the least key behind it
-  return Collect(cursor->SeekAtLeast(seek_key));
-}
-
-Status VersionCursor::Impl::Damage(const char* what) const {
-  LogError("index {} in space {}: page {}: {}", index->id().value(), index->tree.space().value(),
-           cursor->leaf().value(), what);
-  return Status(Code::kCorrupt, what, cursor->leaf().value());
+  locking_.cover()->StartBehind(plain_key, scan_.seek_key);
+  scan_.seek_key.push_back(std::byte{0});  // the least key behind it
+  return Collect(scan_.cursor->SeekAtLeast(scan_.seek_key));
 }
 
 }  // namespace rowan

@@ -11,66 +11,38 @@
 // Thread safety: one thread.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
-#include <memory>
-#include <vector>
 
 #include "base/bytes.h"
 #include "base/ids.h"
 #include "base/status.h"
-#include "mvcc/lock/lock_table.h"
-#include "mvcc/row/index_ref.h"
+#include "mvcc/row/index.h"
+#include "mvcc/row/locking_scan.h"
+#include "mvcc/row/read_options.h"
+#include "mvcc/row/scan_state.h"
+#include "mvcc/row/snapshot_scan.h"
 #include "mvcc/txn/txn.h"
 #include "mvcc/txn_manager.h"
 
 namespace rowan {
 
-enum class ReadMode : uint8_t {
-  kSnapshot,         ///< consistent read with txn->snapshot
-  kReadUncommitted,  ///< newest version, no locks
-  kLockShared,
-  kLockExclusive,
-};
-
-/// Finds the clustered key inside a secondary key: a part of it, or assembled in `*scratch`. False
-/// when the key is malformed.
-struct RowKeyFinder {
-  using Find = bool (*)(const void* context, Bytes entry_key, std::vector<std::byte>* scratch,
-                        Bytes* row_key);
-  Find find = nullptr;
-  const void* context = nullptr;
-};
-
-struct ReadOptions {
-  ReadMode mode = ReadMode::kSnapshot;
-  WaitPolicy wait_policy = WaitPolicy::kWait;
-  /// Locking scans lock the key ranges they cover, records and gaps; Get of a row that is not there
-  /// locks its key against inserts. For REPEATABLE READ and above.
-  bool lock_gaps = false;
-  /// Scans of a clustered index do not wait for a row that another transaction has locked: they
-  /// hand out its last committed version, unlocked (see VersionCursor::LockCurrent). Get waits.
-  bool semi_consistent = false;
-  /// For consistent reads of secondary indexes (mvcc/txn/newer_rows.h). Without one the clustered
-  /// key is taken to be the last part of the entry's key: ambiguous when its length varies.
-  RowKeyFinder row_key{};
-};
-
 /// One row or entry handed out: valid until the next call on the cursor.
 struct VersionView {
-  Bytes key;    ///< full tree key without ordinal
+  Bytes key;  ///< full tree key without repeat
   Bytes value;  ///< clustered: row bytes; secondary: payload
 };
 
 class VersionCursor {
  public:
-  VersionCursor(TxnManager* manager);
-  ~VersionCursor();
+  explicit VersionCursor(TxnManager* manager);
+  ~VersionCursor() = default;
   VersionCursor(const VersionCursor&) = delete;
   VersionCursor& operator=(const VersionCursor&) = delete;
 
   /// Binds to an index for a statement; cheap (no latch, no allocation when warm). The caller keeps
   /// `index` alive and, for kSnapshot, an open snapshot.
-  void Open(Txn* txn, IndexRef* index, const ReadOptions& options);
+  void Open(Txn* txn, Index* index, const ReadOptions& options);
   /// Forgets position and batch.
   void Close();
   /// Upper bound for forward batches (first key not wanted; empty = none): nothing beyond is locked
@@ -84,7 +56,7 @@ class VersionCursor {
   Status SeekAtLeast(Bytes key, VersionView* view);
   Status SeekBefore(Bytes key, VersionView* view);
   /// First visible entry behind the one with this full key, be it there or not: how a scan goes on
-  /// from a key it remembered. (`key` with a zero byte appended would find an ordinal of it again.)
+  /// from a key it remembered. (`key` with a zero byte appended would find a repeat of it again.)
   Status SeekAfter(Bytes key, VersionView* view);
   Status SeekFirst(VersionView* view);
   Status SeekLast(VersionView* view);
@@ -105,8 +77,21 @@ class VersionCursor {
   Result<uint64_t> CountAll(const std::atomic<bool>* interrupted);
 
  private:
-  struct Impl;
-  std::unique_ptr<Impl> impl_;
+  using Place = ScanState::Place;
+
+  void StartBatch(bool forward);
+  Status Collect(Status positioned) {
+    return scan_.locking() ? locking_.Collect(positioned) : snapshot_.Collect(positioned);
+  }
+  /// Ends a call: shows the current item, or remembers at which end we are.
+  Status Deliver(Status status, VersionView* view);
+  Status Continue();  ///< next batch in the current direction
+  Status TurnAround(bool forward_now);  ///< new batch from the current item in the other direction
+  void Show(VersionView* view) const;
+
+  ScanState scan_;
+  SnapshotScan snapshot_;
+  LockingScan locking_;
 };
 
 }  // namespace rowan

@@ -37,7 +37,7 @@ class ActiveWriters {
 
   /// Runs action(Txn*) for each, shard by shard.
   template <typename Action>
-  void ForEach(const Action& action) {
+  void ForEach(const Action& action) const {
     for (Shard& shard : shards_) {
       std::lock_guard lock(shard.mutex);
       for (const Item& item : shard.items) action(item.second);
@@ -54,7 +54,7 @@ class ActiveWriters {
 
   [[nodiscard]] Shard& ShardOf(TxnId id) { return shards_[id.value() % kShards]; }
 
-  std::array<Shard, kShards> shards_;
+  mutable std::array<Shard, kShards> shards_;
 };
 
 }  // namespace rowan

@@ -11,7 +11,7 @@ SnapshotRegistry::~SnapshotRegistry() {
   for (std::atomic<Chunk*>& chunk : chunks_) delete chunk.load(std::memory_order_relaxed);
 }
 
-uint32_t SnapshotRegistry::TakeSlot() {
+uint32_t SnapshotRegistry::AcquireSlot() {
   std::lock_guard lock(free_mutex_);
   if (!free_.empty()) {
     const uint32_t slot = free_.back();
@@ -29,7 +29,7 @@ uint32_t SnapshotRegistry::TakeSlot() {
   return slot;
 }
 
-void SnapshotRegistry::ReturnSlot(uint32_t slot) {
+void SnapshotRegistry::ReleaseSlot(uint32_t slot) {
   Withdraw(slot);
   std::lock_guard lock(free_mutex_);
   free_.push_back(slot);

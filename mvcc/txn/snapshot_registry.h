@@ -27,8 +27,8 @@ class SnapshotRegistry {
   SnapshotRegistry(const SnapshotRegistry&) = delete;
   SnapshotRegistry& operator=(const SnapshotRegistry&) = delete;
 
-  uint32_t TakeSlot();
-  void ReturnSlot(uint32_t slot);
+  uint32_t AcquireSlot();
+  void ReleaseSlot(uint32_t slot);
 
   /// False if a newer horizon was announced: read low_txn and the CSN again and repeat.
   bool Publish(uint32_t slot, TxnId low_txn, Csn csn) {

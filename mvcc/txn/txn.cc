@@ -6,7 +6,7 @@
 namespace rowan {
 
 Txn::~Txn() {
-  if (snapshot_registry != nullptr) snapshot_registry->ReturnSlot(snapshot_slot);
+  if (snapshot_registry != nullptr) snapshot_registry->ReleaseSlot(snapshot_slot);
 }
 
 }  // namespace rowan

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/ids.h"
-#include "mvcc/txn/newer_rows.h"
+#include "mvcc/txn/rows_ahead_of_snapshot.h"
 #include "mvcc/txn/snapshot.h"
 
 namespace rowan {
@@ -71,7 +71,7 @@ struct Txn {
   uint32_t fold_at = kFoldAtFirst;   ///< entries at which the lock table folds the older ones
   SnapshotRegistry* snapshot_registry = nullptr;
   uint32_t snapshot_slot = UINT32_MAX;  ///< kept between snapshots
-  NewerRows newer_rows;                 ///< written over versions that the snapshot lacks
+  RowsAheadOfSnapshot rows_ahead;                 ///< written over versions that the snapshot lacks
 
   // Shared.
   std::atomic<uint64_t> id{0};             ///< TxnId, 0 before the first write

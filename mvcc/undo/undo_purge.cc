@@ -1,15 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Purge of a stream: hands out the records of its oldest committed transaction and frees the pages
-// behind it, every few pages and at the end of each unit of work. That also logs how far purge has
-// come. Progress within the last pages is not logged: after a crash their records are purged once
-// more, which finds nothing to do. Records that must not run twice (freed blobs, dropped files) are
-// marked in the page as soon as they ran.
+#include "mvcc/undo/undo_purge.h"
+
 #include <algorithm>
 #include <array>
 
 #include "base/assertions.h"
 #include "base/logging.h"
-#include "mvcc/undo/undo_impl.h"
 #include "space/space_pages.h"
 
 namespace rowan {
@@ -27,49 +23,48 @@ bool MustNotRunTwice(UndoType type) {
 }  // namespace
 
 /// Kept per thread so that a warm purge worker does not allocate.
-struct UndoStreams::Impl::PurgeScratch {
+struct UndoPurge::Scratch {
   std::vector<std::byte> bytes;  ///< the rest of the transaction's records on one page
   UndoRecordCopy record;
-  PageNumber next;               ///< where the transaction goes on; kNoPage: it ends here
-  bool resumable = false;        ///< the page's summary lets a restart begin inside of it
+  PageNumber next;  ///< where the transaction goes on; kNoPage: it ends here
+  bool resumable = false;  ///< the page's summary lets a restart begin inside of it
 };
 
-Result<UndoStreams::PurgeStep> UndoStreams::PurgeOldest(uint32_t stream_number, Csn horizon,
-                                                        const PurgeVisit& visit,
-                                                        WorkBudget* budget) {
-  UndoStream* stream = impl_->StreamAt(stream_number);
-  if (stream->history.load(std::memory_order_acquire) == 0) return PurgeStep::kNothing;
-  if (stream->purging.exchange(true, std::memory_order_acquire)) return PurgeStep::kNothing;
-  Result<PurgeStep> result = PurgeStep::kNothing;
-  if (!stream->damaged) result = impl_->PurgeLocked(stream, horizon, visit, budget);
+Result<UndoPurge::Step> UndoPurge::PurgeOldest(uint32_t stream_number, Csn horizon,
+                                               const Visit& visit, WorkBudget* budget) {
+  UndoStream* stream = streams_->At(stream_number);
+  if (stream->history.load(std::memory_order_acquire) == 0) return Step::kNothing;
+  if (stream->purging.exchange(true, std::memory_order_acquire)) return Step::kNothing;
+  Result<Step> result = Step::kNothing;
+  if (!stream->damaged) result = PurgeAcquired(stream, horizon, visit, budget);
   if (!result.ok() && result.status().Is(Code::kCorrupt)) {
     stream->damaged = true;
-    LogError("An undo page of stream {} is damaged: what was deleted by the {} transactions from "
-             "there on is not removed.", stream_number,
-             stream->history.load(std::memory_order_relaxed));
+    LogError(
+        "An undo page of stream {} is damaged: what was deleted by the {} transactions from "
+        "there on is not removed.",
+        stream_number, stream->history.load(std::memory_order_relaxed));
   }
   stream->purging.store(false, std::memory_order_release);
   return result;
 }
 
-Status UndoStreams::PurgeOwn(const Txn* txn, const PurgeVisit& visit) {
+Status UndoPurge::PurgeOwn(const Txn* txn, const Visit& visit) {
   WorkBudget unlimited(UINT64_MAX);
   const UndoStream* stream = txn->stream;
   while (stream->history.load(std::memory_order_relaxed) != 0 && !stream->damaged) {
-    const Result<PurgeStep> step =
-        PurgeOldest(stream->number, Csn(UINT64_MAX), visit, &unlimited);
+    const Result<Step> step = PurgeOldest(stream->number, Csn(UINT64_MAX), visit, &unlimited);
     if (!step.ok()) return step.status();
   }
   return Status::Ok();
 }
 
-Status UndoStreams::Impl::MoveToNextPage(UndoStream* stream, PageGuard* guard) {
+Status UndoPurge::MoveToNextPage(UndoStream* stream, PageGuard* guard) {
   // At the end of a page that has a successor: the next header is on the successor.
   while (stream->start.offset == UndoFreeOf(guard->page())) {
     const PageNumber next = UndoNextOf(guard->page());
     if (next == kNoPage) break;
     guard->Release();
-    Result<PageGuard> following = Look(next);
+    Result<PageGuard> following = space_->FixShared(next);
     if (!following.ok()) return following.status();
     *guard = std::move(following.value());
     stream->start = {next, UndoRecordsBegin(guard->page())};
@@ -78,9 +73,9 @@ Status UndoStreams::Impl::MoveToNextPage(UndoStream* stream, PageGuard* guard) {
 }
 
 /// Steps behind the header of the oldest transaction, if it may be purged.
-Result<bool> UndoStreams::Impl::EnterOldest(UndoStream* stream, Csn horizon) {
+Result<bool> UndoPurge::EnterOldest(UndoStream* stream, Csn horizon) {
   if (stream->oldest_csn != 0 && Csn(stream->oldest_csn) >= horizon) return false;
-  Result<PageGuard> guard = Look(stream->start.page);
+  Result<PageGuard> guard = space_->FixShared(stream->start.page);
   if (!guard.ok()) return guard.status();
   const Status status = MoveToNextPage(stream, &guard.value());
   if (!status.ok()) return status;
@@ -88,7 +83,8 @@ Result<bool> UndoStreams::Impl::EnterOldest(UndoStream* stream, Csn horizon) {
   TxnHeader header;
   if (!ParseUndoRecord(guard->page(), stream->start.offset, UndoFreeOf(guard->page()), &record) ||
       !ParseTxnHeader(record, &header) || header.state != UndoTxnState::kCommitted) {
-    return Damage(stream->start.page, "an undo stream does not go on with a committed transaction");
+    return space_->Damage(stream->start.page,
+                          "an undo stream does not go on with a committed transaction");
   }
   stream->oldest_csn = header.csn.value();
   if (header.csn >= horizon) return false;
@@ -97,43 +93,40 @@ Result<bool> UndoStreams::Impl::EnterOldest(UndoStream* stream, Csn horizon) {
   return true;
 }
 
-Result<UndoStreams::PurgeStep> UndoStreams::Impl::PurgeLocked(UndoStream* stream, Csn horizon,
-                                                              const PurgeVisit& visit,
-                                                              WorkBudget* budget) {
+Result<UndoPurge::Step> UndoPurge::PurgeAcquired(UndoStream* stream, Csn horizon,
+                                                 const Visit& visit, WorkBudget* budget) {
   if (stream->purge_txn == kNoTxn) {
     const Result<bool> entered = EnterOldest(stream, horizon);
     if (!entered.ok()) return entered.status();
-    if (!entered.value()) return PurgeStep::kNothing;
+    if (!entered.value()) return Step::kNothing;
   }
-  thread_local PurgeScratch scratch;
+  thread_local Scratch scratch;
   scratch.resumable = false;
-  const Result<PurgeStep> step = PurgePages(stream, visit, budget, &scratch);
+  const Result<Step> step = PurgePages(stream, visit, budget, &scratch);
   Status status = step.status();
-  const bool ended = step.ok() && step.value() == PurgeStep::kTransaction;
+  const bool ended = step.ok() && step.value() == Step::kTransaction;
   if (ended || scratch.resumable) KeepFirst(&status, FreeBehind(stream));
   if (!status.ok()) return status;
   return step;
 }
 
 /// Page by page until the transaction ends or the budget is used up.
-Result<UndoStreams::PurgeStep> UndoStreams::Impl::PurgePages(UndoStream* stream,
-                                                             const PurgeVisit& visit,
-                                                             WorkBudget* budget,
-                                                             PurgeScratch* scratch) {
+Result<UndoPurge::Step> UndoPurge::PurgePages(UndoStream* stream, const Visit& visit,
+                                              WorkBudget* budget, Scratch* scratch) {
   for (size_t pages = 1;; ++pages) {
     Status status = CopyRecords(stream, scratch);
     if (!status.ok()) return status;
     status = VisitRecords(stream, visit, budget, scratch);
     if (!status.ok()) return status;
-    if (!scratch->bytes.empty()) return PurgeStep::kPart;
+    if (!scratch->bytes.empty()) return Step::kPart;
     if (scratch->next == kNoPage) {
       stream->purge_txn = kNoTxn;
       stream->oldest_csn = 0;
       stream->history.fetch_sub(1, std::memory_order_relaxed);
-      history.fetch_sub(1, std::memory_order_relaxed);
-      return PurgeStep::kTransaction;
+      streams_->SubtractHistory(1);
+      return Step::kTransaction;
     }
-    Result<PageGuard> next = Look(scratch->next);
+    Result<PageGuard> next = space_->FixShared(scratch->next);
     if (!next.ok()) return next.status();
     stream->start = {scratch->next, UndoRecordsBegin(next->page())};
     scratch->resumable = HasUndoSummary(next->page());
@@ -145,9 +138,9 @@ Result<UndoStreams::PurgeStep> UndoStreams::Impl::PurgePages(UndoStream* stream,
 }
 
 /// The transaction's records on the start page from the start on, copied out under one latch.
-Status UndoStreams::Impl::CopyRecords(UndoStream* stream, PurgeScratch* scratch) {
+Status UndoPurge::CopyRecords(UndoStream* stream, Scratch* scratch) {
   const PageNumber page = stream->start.page;
-  Result<PageGuard> guard = Look(page);
+  Result<PageGuard> guard = space_->FixShared(page);
   if (!guard.ok()) return guard.status();
   const std::byte* bytes = guard->page();
   const size_t free = UndoFreeOf(bytes);
@@ -156,7 +149,7 @@ Status UndoStreams::Impl::CopyRecords(UndoStream* stream, PurgeScratch* scratch)
   UndoRecordInPage record;
   while (stop < free) {
     if (!ParseUndoRecord(bytes, stop, free, &record)) {
-      return Damage(page, "an undo record is damaged");
+      return space_->Damage(page, "an undo record is damaged");
     }
     found_header = record.type == UndoType::kTxnHeader;
     if (found_header) break;
@@ -170,8 +163,8 @@ Status UndoStreams::Impl::CopyRecords(UndoStream* stream, PurgeScratch* scratch)
 
 /// Visits what was copied; the start moves behind each record. Leaves what the budget was not
 /// enough for.
-Status UndoStreams::Impl::VisitRecords(UndoStream* stream, const PurgeVisit& visit,
-                                       WorkBudget* budget, PurgeScratch* scratch) {
+Status UndoPurge::VisitRecords(UndoStream* stream, const Visit& visit, WorkBudget* budget,
+                               Scratch* scratch) {
   const PageNumber page = stream->start.page;
   const std::vector<std::byte>& bytes = scratch->bytes;
   UndoRecordInPage record;
@@ -195,21 +188,21 @@ Status UndoStreams::Impl::VisitRecords(UndoStream* stream, const PurgeVisit& vis
   return Status::Ok();
 }
 
-Status UndoStreams::Impl::MarkDone(PageNumber page, uint16_t offset, UndoType type) {
-  MiniTxn mini_txn(pool);
+Status UndoPurge::MarkDone(PageNumber page, uint16_t offset, UndoType type) {
+  MiniTxn mini_txn(space_->pool());
   const Status status = mini_txn.Start(kMarkGroupBytes);
   if (!status.ok()) return status;
-  Result<MutablePage> held = Hold(&mini_txn, page);
+  Result<MutablePage> held = space_->Fix(&mini_txn, page);
   if (!held.ok()) return held.status();
   const std::array mark{static_cast<std::byte>(static_cast<uint8_t>(type) | kUndoDoneBit)};
-  SetBytes(&mini_txn, held.value(), static_cast<uint16_t>(offset + kUndoTypeOffset), mark);
+  space_->SetBytes(&mini_txn, held.value(), static_cast<uint16_t>(offset + kUndoTypeOffset), mark);
   mini_txn.Commit();
   return Status::Ok();
 }
 
-Status UndoStreams::Impl::FreeBehind(UndoStream* stream) {
+Status UndoPurge::FreeBehind(UndoStream* stream) {
   while (stream->head != stream->start.page) {
-    MiniTxn mini_txn(pool);
+    MiniTxn mini_txn(space_->pool());
     Status status = mini_txn.Start(kFreeGroupBytes);
     if (!status.ok()) return status;
     std::array<MutablePage, kPagesPerGroup> dead;
@@ -217,28 +210,28 @@ Status UndoStreams::Impl::FreeBehind(UndoStream* stream) {
     PageNumber head = stream->head;
     for (; count < kPagesPerGroup && head != stream->start.page; ++count) {
       // One bitmap page per group: two would be latched in any order.
-      const uint32_t group_pages = GroupPages(page_size());
+      const uint32_t group_pages = GroupPages(space_->page_size());
       if (head.value() / group_pages != stream->head.value() / group_pages) break;
-      Result<MutablePage> page = Hold(&mini_txn, head);
+      Result<MutablePage> page = space_->Fix(&mini_txn, head);
       if (!page.ok()) return page.status();
       dead[count] = page.value();
       head = UndoNextOf(page->bytes);
-      if (head == kNoPage) return Damage(dead[count].id.page, "an undo stream is cut off");
+      if (head == kNoPage) return space_->Damage(dead[count].id.page, "an undo stream is cut off");
     }
-    Result<MutablePage> directory_page = HoldDirectory(&mini_txn, stream->number);
+    Result<MutablePage> directory_page = space_->FixDirectory(&mini_txn, stream->number);
     if (!directory_page.ok()) return directory_page.status();
     for (size_t i = 0; i < count; ++i) {
-      status = allocator->Free(&mini_txn, dead[i].id);
+      status = space_->allocator()->Free(&mini_txn, dead[i].id);
       if (!status.ok() && i == 0) return status;
       // Behind the first one something is logged: a page that cannot be freed is lost, not reused.
       if (status.ok()) mini_txn.DiscardAtCommit(dead[i]);
     }
-    DirectorySlot slot = SlotIn(directory_page.value(), stream->number);
+    DirectorySlot slot = space_->SlotIn(directory_page.value(), stream->number);
     slot.head = head;
     slot.start_page = stream->start.page;
     slot.start_offset = stream->start.offset;
     slot.start_is_inside = stream->purge_txn != kNoTxn;
-    SetSlot(&mini_txn, directory_page.value(), stream->number, slot);
+    space_->SetSlot(&mini_txn, directory_page.value(), stream->number, slot);
     mini_txn.Commit();
     stream->head = head;
   }

@@ -9,6 +9,8 @@
 //   kUndoLinks      previous u32 | next u32
 //   kUndoDirectory  slot u16 (within the page) | the slot's bytes that are in use: 15, or 10 from
 //                   versions of Rowan that knew no tail
+#include "mvcc/undo/undo_redo.h"
+
 #include <algorithm>
 
 #include "mvcc/undo/undo_page.h"

@@ -1,20 +1,25 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// What a walk over records of an undo stream has met so far; used by undo_recover.cc and
-// undo_check.cc only.
+// UndoScan: what a walk over records of an undo stream has met so far. Thread safety: none.
 #pragma once
 
 #include <cstdint>
 
-#include "mvcc/undo/undo_impl.h"
+#include "base/status.h"
+#include "mvcc/txn/txn.h"
+#include "mvcc/undo/undo_space.h"
 
 namespace rowan {
 
-struct UndoStreams::Impl::StreamScan {
-  TxnHeader header;          ///< of the newest transaction
-  UndoPosition begin;        ///< where it stands
-  uint64_t records = 0;      ///< of the newest transaction
-  uint64_t bytes = 0;        ///< of these, those walked over
-  uint64_t begun = 0;        ///< headers met
+struct UndoScan {
+  /// Walks over the records of a page from `from` on. kCorrupt; kRestart, if the stream is in use.
+  Status WalkPage(const UndoSpace& space, PageNumber page, const std::byte* page_bytes,
+                  uint16_t from);
+
+  TxnHeader header;  ///< of the newest transaction
+  UndoPosition position;  ///< where it stands
+  uint64_t records = 0;  ///< of the newest transaction
+  uint64_t bytes = 0;  ///< of these, those walked over
+  uint64_t begun = 0;  ///< headers met
   uint64_t committed = 0;
   uint64_t txn_max = 0;
   uint64_t csn_max = 0;

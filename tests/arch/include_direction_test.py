@@ -194,7 +194,7 @@ def test_the_check_itself_can_fail():
     if _breaks_direction("mvcc/lock", "mvcc/txn/txn.h") or \
             not _breaks_direction("mvcc/lock", "buffer/frame.h") or \
             not _breaks_direction("buffer/page", "buffer/frame.h") or \
-            not _breaks_direction("mvcc/undo", "mvcc/row/row_write.h"):
+            not _breaks_direction("mvcc/undo", "mvcc/row/row_writer.h"):
         raise Failure("the direction within folders is not what it should be")
     probe = includes_of('#include "mvcc/txn/txn.h"\n  # include <sys/mman.h>\n// #include "x"\n')
     if [(include.target, include.quoted) for include in probe] != \

@@ -28,7 +28,7 @@ void FuzzRowUndo(Bytes input) {
   std::vector<std::byte> old_row;
   if (DecodeRowUpdate(input, &update)) (void)AppendOldRow(update, newer, &old_row);
   EntryUndo entry;
-  if (DecodeEntryUndo(input, &entry)) (void)StripOrdinal(entry.tree_key, true);
+  if (DecodeEntryUndo(input, &entry)) (void)StripRepeat(entry.tree_key, true);
   ClusteredHeader row;
   SecondaryHeader secondary;
   Bytes rest;

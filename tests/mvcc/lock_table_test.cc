@@ -5,12 +5,12 @@
 
 #include <vector>
 
-#include "tests/mvcc/lock_world.h"
+#include "tests/mvcc/lock_fixture.h"
 
 namespace rowan {
 namespace {
 
-class LockTableTest : public LockWorld {};
+class LockTableTest : public LockFixture {};
 
 TEST_F(LockTableTest, SharedLocksMeet) {
   EXPECT_TRUE(Lock(0, Key(1), kS).ok());

@@ -8,13 +8,13 @@
 
 #include "base/clock.h"
 #include "base/random.h"
-#include "tests/mvcc/lock_world.h"
+#include "tests/mvcc/lock_fixture.h"
 #include "tests/support/test_settings.h"
 
 namespace rowan {
 namespace {
 
-class LockWaitTest : public LockWorld {
+class LockWaitTest : public LockFixture {
  protected:
   /// Transactions 0..n-1 each hold their own key, then each asks for its neighbour's; the last one
   /// closes the circle. Returns how many were told to give up.

@@ -6,7 +6,8 @@
 #include <set>
 
 #include "base/random.h"
-#include "tests/mvcc/row_world.h"
+#include "mvcc/undo/undo_check.h"
+#include "tests/mvcc/row_fixture.h"
 
 namespace rowan {
 namespace {
@@ -68,11 +69,11 @@ class ModelTest : public ::testing::Test {
     ModelTxn& txn = *txns_[number];
     if (choice < 8) return End(number, random_->OneIn(3));
     if (choice < 12) {
-      txn.savepoints.push_back({world_.manager()->Savepoint(&txn.actor.txn), txn.own});
+      txn.savepoints.push_back({fixture_.manager()->Savepoint(&txn.actor.txn), txn.own});
     } else if (choice < 16) {
       RollbackToSavepoint(&txn);
     } else if (choice < 20) {
-      world_.Purge();
+      fixture_.Purge();
     } else if (choice < 45) {
       Write(&txn, random_->Below(kIds));
     } else if (choice < 70) {
@@ -85,9 +86,9 @@ class ModelTest : public ::testing::Test {
   }
 
   void Start() {
-    txns_.push_back(std::make_unique<ModelTxn>(world_.manager()));
+    txns_.push_back(std::make_unique<ModelTxn>(fixture_.manager()));
     ModelTxn& txn = *txns_.back();
-    RowWorld::Begin(&txn.actor, random_->OneIn(3) ? IsolationLevel::kReadCommitted
+    RowFixture::Begin(&txn.actor, random_->OneIn(3) ? IsolationLevel::kReadCommitted
                                                   : IsolationLevel::kRepeatableRead);
     txn.actor.txn.lock_wait_timeout_s = 0;
   }
@@ -96,9 +97,9 @@ class ModelTest : public ::testing::Test {
     ModelTxn& txn = *txns_[number];
     if (random_->OneIn(2)) CheckView(&txn);
     if (roll_back) {
-      RowWorld::Expect(world_.Rollback(&txn.actor));
+      RowFixture::Expect(fixture_.Rollback(&txn.actor));
     } else {
-      RowWorld::Expect(world_.Commit(&txn.actor));
+      RowFixture::Expect(fixture_.Commit(&txn.actor));
       committed_ = Overlay(std::move(committed_), txn.own);
     }
     txns_.erase(txns_.begin() + static_cast<ptrdiff_t>(number));
@@ -107,7 +108,8 @@ class ModelTest : public ::testing::Test {
   void RollbackToSavepoint(ModelTxn* txn) {
     if (txn->savepoints.empty()) return;
     const size_t kept = random_->Below(txn->savepoints.size());
-    RowWorld::Expect(world_.manager()->RollbackTo(&txn->actor.txn, txn->savepoints[kept].position));
+    RowFixture::Expect(
+        fixture_.manager()->RollbackTo(&txn->actor.txn, txn->savepoints[kept].position));
     txn->own = txn->savepoints[kept].own;
     txn->savepoints.resize(kept + 1);
   }
@@ -131,13 +133,13 @@ class ModelTest : public ::testing::Test {
     if (exists) txn->touched_b.insert(found->second.b);
     if (!exists || random_->OneIn(12)) {
       txn->touched_b.insert(row.b);
-      const Status status = world_.Insert(&txn->actor, id, row);
+      const Status status = fixture_.Insert(&txn->actor, id, row);
       Judge(*txn, id, row, status, exists ? Code::kDuplicate : UniqueOutcome(current, id, row.b));
       if (status.ok()) txn->own[id] = row;
       return;
     }
     if (random_->OneIn(3)) {
-      const Status status = world_.Delete(&txn->actor, id, found->second);
+      const Status status = fixture_.Delete(&txn->actor, id, found->second);
       Judge(*txn, id, found->second, status, Code::kOk);
       if (status.ok()) txn->own[id] = std::nullopt;
       return;
@@ -145,7 +147,7 @@ class ModelTest : public ::testing::Test {
     if (random_->OneIn(2)) row.b = found->second.b;
     if (random_->OneIn(2)) row.a = found->second.a;
     txn->touched_b.insert(row.b);
-    const Status status = world_.Update(&txn->actor, id, found->second, row);
+    const Status status = fixture_.Update(&txn->actor, id, found->second, row);
     Judge(*txn, id, row, status,
           row.b == found->second.b ? Code::kOk : UniqueOutcome(current, id, row.b));
     if (status.ok()) txn->own[id] = row;
@@ -185,7 +187,7 @@ class ModelTest : public ::testing::Test {
     const ReadMode mode = random_->OneIn(2) ? ReadMode::kLockShared : ReadMode::kLockExclusive;
     TestRow row;
     txn->touched_ids.insert(id);
-    const Status status = world_.Get(&txn->actor, id, mode, &row);
+    const Status status = fixture_.Get(&txn->actor, id, mode, &row);
     const Rows current = Overlay(committed_, txn->own);
     const bool exists = current.count(id) != 0;
     Judge(*txn, id, row, status, exists ? Code::kOk : Code::kNotFound);
@@ -197,27 +199,27 @@ class ModelTest : public ::testing::Test {
   // --- consistent reads ---
   void CheckView(ModelTxn* txn) {
     Txn* raw = &txn->actor.txn;
-    if (!raw->snapshot.active()) world_.manager()->OpenSnapshot(raw);
+    if (!raw->snapshot.active()) fixture_.manager()->OpenSnapshot(raw);
     if (!txn->snapshot.has_value() || !txn->repeatable()) txn->snapshot = committed_;
     const Rows view = Overlay(*txn->snapshot, txn->own);
     std::vector<std::string> expected[3];
     for (const auto& [id, row] : view) {
       expected[0].push_back(BigEndian(id) + RowBytes(row));
-      expected[1].push_back(RowWorld::KeyA(id, row) + row.text);
-      expected[2].push_back(RowWorld::KeyB(id, row));
+      expected[1].push_back(RowFixture::KeyA(id, row) + row.text);
+      expected[2].push_back(RowFixture::KeyB(id, row));
     }
     for (uint32_t number = 0; number < 3; ++number) {
       std::sort(expected[number].begin(), expected[number].end());
-      txn->actor.cursor.Open(raw, world_.index(number), {});
+      txn->actor.cursor.Open(raw, fixture_.index(number), {});
       Walk(&txn->actor.cursor, expected[number]);
-      txn->actor.cursor.Open(raw, world_.index(number), {});
+      txn->actor.cursor.Open(raw, fixture_.index(number), {});
       Result<uint64_t> count = txn->actor.cursor.CountAll(nullptr);
       ASSERT_TRUE(count.ok());
       EXPECT_EQ(*count, view.size()) << "index " << number;
     }
     CheckGets(txn, view);
     txn->actor.cursor.Close();
-    if (!txn->repeatable()) world_.manager()->CloseSnapshot(raw);
+    if (!txn->repeatable()) fixture_.manager()->CloseSnapshot(raw);
   }
 
   /// To the end with turns on the way, then back to the start.
@@ -252,22 +254,22 @@ class ModelTest : public ::testing::Test {
   void CheckGets(ModelTxn* txn, const Rows& view) {
     for (uint32_t id = 0; id < kIds; ++id) {
       TestRow row;
-      const Status status = world_.Get(&txn->actor, id, ReadMode::kSnapshot, &row);
+      const Status status = fixture_.Get(&txn->actor, id, ReadMode::kSnapshot, &row);
       const auto found = view.find(id);
       EXPECT_EQ(status.ok(), found != view.end()) << "id " << id;
       if (found == view.end() || !status.ok()) continue;
       EXPECT_EQ(row, found->second);
       VersionView entry;
-      txn->actor.cursor.Open(&txn->actor.txn, world_.index(1), {});
-      EXPECT_TRUE(txn->actor.cursor.Get(AsBytes(RowWorld::KeyA(id, row)), &entry).ok());
+      txn->actor.cursor.Open(&txn->actor.txn, fixture_.index(1), {});
+      EXPECT_TRUE(txn->actor.cursor.Get(AsBytes(RowFixture::KeyA(id, row)), &entry).ok());
       EXPECT_EQ(AsText(entry.value), row.text);
     }
   }
 
   /// Nobody is active: after purge nothing is left but the live rows.
   void CheckQuiet() {
-    world_.Purge();
-    const auto rows = world_.Raw(0);
+    fixture_.Purge();
+    const auto rows = fixture_.Raw(0);
     ASSERT_EQ(rows.size(), committed_.size());
     size_t place = 0;
     for (const auto& [id, row] : committed_) {
@@ -279,13 +281,13 @@ class ModelTest : public ::testing::Test {
       EXPECT_EQ(ParseTestRow(bytes), row);
       ++place;
     }
-    EXPECT_EQ(world_.Raw(1).size(), committed_.size());
-    EXPECT_EQ(world_.Raw(2).size(), committed_.size());
-    EXPECT_EQ(world_.manager()->locks()->lock_count(), 0u);
-    RowWorld::Expect(world_.manager()->undo()->Check());
+    EXPECT_EQ(fixture_.Raw(1).size(), committed_.size());
+    EXPECT_EQ(fixture_.Raw(2).size(), committed_.size());
+    EXPECT_EQ(fixture_.manager()->locks()->lock_count(), 0u);
+    RowFixture::Expect(UndoCheck(fixture_.manager()->undo()->streams()).Run());
   }
 
-  RowWorld world_;
+  RowFixture fixture_;
   std::optional<Random> random_;
   Rows committed_;
   std::vector<std::unique_ptr<ModelTxn>> txns_;

@@ -8,7 +8,7 @@
 
 #include "base/clock.h"
 #include "base/random.h"
-#include "tests/mvcc/row_world.h"
+#include "tests/mvcc/row_fixture.h"
 
 namespace rowan {
 namespace {
@@ -26,24 +26,24 @@ class PhantomTest : public ::testing::Test {
   };
 
   std::unique_ptr<Actor> NewActor() {
-    auto actor = std::make_unique<Actor>(world_.manager());
-    RowWorld::Begin(actor.get());
+    auto actor = std::make_unique<Actor>(fixture_.manager());
+    RowFixture::Begin(actor.get());
     actor->txn.lock_wait_timeout_s = 20;
     return actor;
   }
   void Fill(uint32_t rows, uint32_t step) {
     auto writer = NewActor();
     for (uint32_t id = 0; id < rows; id += step) {
-      ASSERT_TRUE(world_.Insert(writer.get(), id, {id, id, std::string(60, 't')}).ok());
+      ASSERT_TRUE(fixture_.Insert(writer.get(), id, {id, id, std::string(60, 't')}).ok());
     }
-    ASSERT_TRUE(world_.Commit(writer.get()).ok());
+    ASSERT_TRUE(fixture_.Commit(writer.get()).ok());
   }
   /// Keys of the entries whose first column is in [low, high), in the order of the scan.
   Status Scan(Actor* actor, const Range& range, std::vector<std::string>* keys) {
     keys->clear();
     VersionView view;
     VersionCursor& cursor = actor->cursor;
-    cursor.Open(&actor->txn, world_.index(range.index),
+    cursor.Open(&actor->txn, fixture_.index(range.index),
                 {.mode = range.mode, .wait_policy = range.policy, .lock_gaps = true});
     const std::string low = BigEndian(range.low);
     const std::string high = BigEndian(range.high);
@@ -67,14 +67,14 @@ class PhantomTest : public ::testing::Test {
   bool InsertWaits(uint32_t id, uint32_t a, uint32_t b) {
     auto writer = NewActor();
     writer->txn.interrupted = true;  // ends the wait as soon as it begins
-    const Status status = world_.Insert(writer.get(), id, {a, b, "new"});
+    const Status status = fixture_.Insert(writer.get(), id, {a, b, "new"});
     EXPECT_TRUE(status.ok() || status.Is(Code::kInterrupted)) << status.message();
-    EXPECT_TRUE(world_.Rollback(writer.get()).ok());
+    EXPECT_TRUE(fixture_.Rollback(writer.get()).ok());
     return !status.ok();
   }
   bool InsertWaits(uint32_t id) { return InsertWaits(id, 1'000'000 + id, 1'000'000 + id); }
 
-  RowWorld world_;
+  RowFixture fixture_;
 };
 
 TEST_F(PhantomTest, AnEmptyTableIsAllGap) {
@@ -85,7 +85,7 @@ TEST_F(PhantomTest, AnEmptyTableIsAllGap) {
     EXPECT_TRUE(InsertWaits(19));
     EXPECT_FALSE(InsertWaits(20));
     EXPECT_EQ(InsertWaits(9), !forward) << "the way back is looked for to the start";
-    ASSERT_TRUE(world_.Commit(reader.get()).ok());
+    ASSERT_TRUE(fixture_.Commit(reader.get()).ok());
     EXPECT_FALSE(InsertWaits(10));
   }
 }
@@ -94,7 +94,7 @@ TEST_F(PhantomTest, AnAbsentKeyIsLockedAndAFoundOneIsNoRange) {
   Fill(300, 10);
   auto reader = NewActor();
   VersionView view;
-  reader->cursor.Open(&reader->txn, world_.index(0),
+  reader->cursor.Open(&reader->txn, fixture_.index(0),
                       {.mode = ReadMode::kLockExclusive, .lock_gaps = true});
   EXPECT_TRUE(reader->cursor.Get(AsBytes(BigEndian(15)), &view).Is(Code::kNotFound));
   EXPECT_TRUE(reader->cursor.Get(AsBytes(BigEndian(5000)), &view).Is(Code::kNotFound));
@@ -136,29 +136,29 @@ TEST_F(PhantomTest, RollbackPurgeSplitsAndMergesMoveNoGap) {
   Fill(6000, 3);
   auto dead = NewActor();
   for (uint32_t id = 900; id < 1500; id += 3) {
-    ASSERT_TRUE(world_.Delete(dead.get(), id, {id, id, std::string(60, 't')}).ok());
+    ASSERT_TRUE(fixture_.Delete(dead.get(), id, {id, id, std::string(60, 't')}).ok());
   }
-  ASSERT_TRUE(world_.Commit(dead.get()).ok());
+  ASSERT_TRUE(fixture_.Commit(dead.get()).ok());
   auto reader = NewActor();
   EXPECT_EQ(ScanOk(reader.get(), {.low = 901, .high = 2000}).size(), 167u) << "over dead rows";
   EXPECT_TRUE(InsertWaits(903)) << "in the place of a dead row";
-  world_.Purge();
+  fixture_.Purge();
   auto writer = NewActor();
   for (uint32_t id = 2001; id < 2900; ++id) {
     if (id % 3 != 0) {
-      ASSERT_TRUE(world_.Insert(writer.get(), id, {id, id, std::string(200, 'n')}).ok()) << id;
+      ASSERT_TRUE(fixture_.Insert(writer.get(), id, {id, id, std::string(200, 'n')}).ok()) << id;
     }
   }
   for (uint32_t id = 300; id < 900; id += 3) {
-    ASSERT_TRUE(world_.Delete(writer.get(), id, {id, id, std::string(60, 't')}).ok());
+    ASSERT_TRUE(fixture_.Delete(writer.get(), id, {id, id, std::string(60, 't')}).ok());
   }
   EXPECT_TRUE(InsertWaits(905)) << "between what purge took away";
   EXPECT_TRUE(InsertWaits(1999));
-  ASSERT_TRUE(world_.Rollback(writer.get()).ok());
-  world_.Purge();
+  ASSERT_TRUE(fixture_.Rollback(writer.get()).ok());
+  fixture_.Purge();
   for (const uint32_t id : {901u, 1000u, 1499u, 1502u, 1999u}) EXPECT_TRUE(InsertWaits(id)) << id;
   for (const uint32_t id : {899u, 2002u}) EXPECT_FALSE(InsertWaits(id)) << id;
-  ASSERT_TRUE(world_.Commit(reader.get()).ok());
+  ASSERT_TRUE(fixture_.Commit(reader.get()).ok());
   EXPECT_FALSE(InsertWaits(1000));
 }
 
@@ -166,13 +166,14 @@ TEST_F(PhantomTest, SkippedRowsStayOutOfTheRange) {
   Fill(100, 10);
   auto holder = NewActor();
   TestRow row;
-  ASSERT_TRUE(world_.Get(holder.get(), 30, ReadMode::kLockExclusive, &row).ok());
+  ASSERT_TRUE(fixture_.Get(holder.get(), 30, ReadMode::kLockExclusive, &row).ok());
   auto reader = NewActor();
   EXPECT_EQ(ScanOk(reader.get(), {.low = 10, .high = 60, .mode = ReadMode::kLockExclusive,
                                   .policy = WaitPolicy::kSkipLocked})
                 .size(),
             4u);
-  EXPECT_TRUE(world_.Update(holder.get(), 30, {30, 30, std::string(60, 't')}, {30, 30, "u"}).ok());
+  EXPECT_TRUE(
+      fixture_.Update(holder.get(), 30, {30, 30, std::string(60, 't')}, {30, 30, "u"}).ok());
   auto other = NewActor();
   EXPECT_EQ(ScanOk(other.get(), {.low = 0, .high = 100, .mode = ReadMode::kLockExclusive,
                                  .policy = WaitPolicy::kSkipLocked})
@@ -211,15 +212,15 @@ TEST_F(PhantomTest, RandomScansFindTheSameTwice) {
   const auto write = [&](Actor* actor, Random* random) {
     const auto id = static_cast<uint32_t>(random->Below(kIds));
     TestRow row;
-    Status status = world_.Get(actor, id, ReadMode::kLockExclusive, &row);
+    Status status = fixture_.Get(actor, id, ReadMode::kLockExclusive, &row);
     const TestRow fresh{static_cast<uint32_t>(random->Below(kIds)),
                         static_cast<uint32_t>(random->Below(kIds)),
                         std::string(random->Below(300), 'x')};
     if (status.Is(Code::kNotFound)) {
-      status = world_.Insert(actor, id, fresh);
+      status = fixture_.Insert(actor, id, fresh);
     } else if (status.ok()) {
-      status = random->Below(2) == 0 ? world_.Delete(actor, id, row)
-                                     : world_.Update(actor, id, row, fresh);
+      status = random->Below(2) == 0 ? fixture_.Delete(actor, id, row)
+                                     : fixture_.Update(actor, id, row, fresh);
     }
     if (status.Is(Code::kDuplicate)) status = Status::Ok();
     if (status.ok()) ++writes;
@@ -229,7 +230,7 @@ TEST_F(PhantomTest, RandomScansFindTheSameTwice) {
     Random random(TestSeed() + me);
     auto actor = NewActor();
     while (MonotonicMicros() < stop) {
-      RowWorld::Begin(actor.get());
+      RowFixture::Begin(actor.get());
       Status status;
       for (uint64_t step = 1 + random.Below(4); step > 0 && status.ok(); --step) {
         status = random.Below(2) == 0 ? scan_twice(actor.get(), &random)
@@ -237,13 +238,13 @@ TEST_F(PhantomTest, RandomScansFindTheSameTwice) {
       }
       EXPECT_TRUE(status.ok() || status.Is(Code::kDeadlock)) << status.message();
       const bool commits = status.ok() && random.Below(4) != 0;
-      const Status ended = commits ? world_.Commit(actor.get()) : world_.Rollback(actor.get());
+      const Status ended = commits ? fixture_.Commit(actor.get()) : fixture_.Rollback(actor.get());
       EXPECT_TRUE(ended.ok());
     }
   };
   std::thread purger([&] {
     while (!done) {
-      world_.Purge();
+      fixture_.Purge();
       std::this_thread::yield();
     }
   });
@@ -254,8 +255,8 @@ TEST_F(PhantomTest, RandomScansFindTheSameTwice) {
   purger.join();
   std::printf("scans %llu, writes %llu\n", static_cast<unsigned long long>(scans.load()),
               static_cast<unsigned long long>(writes.load()));
-  EXPECT_TRUE(world_.manager()->locks()->Check().ok());
-  EXPECT_EQ(world_.manager()->locks()->lock_count(), 0u);
+  EXPECT_TRUE(fixture_.manager()->locks()->Check().ok());
+  EXPECT_EQ(fixture_.manager()->locks()->lock_count(), 0u);
 }
 
 }  // namespace

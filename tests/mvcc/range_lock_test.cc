@@ -7,13 +7,13 @@
 #include <vector>
 
 #include "base/random.h"
-#include "tests/mvcc/lock_world.h"
+#include "tests/mvcc/lock_fixture.h"
 #include "tests/support/test_settings.h"
 
 namespace rowan {
 namespace {
 
-class RangeLockTest : public LockWorld {
+class RangeLockTest : public LockFixture {
  protected:
   static constexpr IndexId kIndex{7};
 

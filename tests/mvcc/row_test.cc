@@ -4,7 +4,7 @@
 
 #include "base/random.h"
 #include "mvcc/row/row_undo_format.h"
-#include "tests/mvcc/row_world.h"
+#include "tests/mvcc/row_fixture.h"
 
 namespace rowan {
 namespace {
@@ -12,29 +12,29 @@ namespace {
 class RowTest : public ::testing::Test {
  protected:
   std::unique_ptr<Actor> NewActor() {
-    auto actor = std::make_unique<Actor>(world_.manager());
-    RowWorld::Begin(actor.get());
+    auto actor = std::make_unique<Actor>(fixture_.manager());
+    RowFixture::Begin(actor.get());
     return actor;
   }
   Status InsertRaw(Actor* actor, uint32_t id, std::string_view row) {
-    return actor->writer.InsertRow(&actor->txn, world_.index(0), AsBytes(BigEndian(id)),
+    return actor->writer.InsertRow(&actor->txn, fixture_.index(0), AsBytes(BigEndian(id)),
                                    AsBytes(row), false);
   }
   Status UpdateRaw(Actor* actor, uint32_t id, std::string_view row) {
-    return actor->writer.UpdateRow(&actor->txn, world_.index(0), AsBytes(BigEndian(id)),
+    return actor->writer.UpdateRow(&actor->txn, fixture_.index(0), AsBytes(BigEndian(id)),
                                    AsBytes(row));
   }
   Status DeleteRaw(Actor* actor, uint32_t id) {
-    return actor->writer.DeleteRow(&actor->txn, world_.index(0), AsBytes(BigEndian(id)));
+    return actor->writer.DeleteRow(&actor->txn, fixture_.index(0), AsBytes(BigEndian(id)));
   }
   std::string ReadRaw(Actor* actor, uint32_t id) {
-    world_.manager()->OpenSnapshot(&actor->txn);
+    fixture_.manager()->OpenSnapshot(&actor->txn);
     VersionView view;
-    actor->cursor.Open(&actor->txn, world_.index(0), {});
+    actor->cursor.Open(&actor->txn, fixture_.index(0), {});
     const Status status = actor->cursor.Get(AsBytes(BigEndian(id)), &view);
     return status.ok() ? std::string(AsText(view.value)) : CodeName(status.code());
   }
-  RowWorld world_;
+  RowFixture fixture_;
 };
 
 TEST(RowUndoFormat, UpdateGoesThereAndBack) {
@@ -79,7 +79,7 @@ TEST_F(RowTest, InsertUpdateDelete) {
   EXPECT_TRUE(UpdateRaw(writer.get(), 2, "none").Is(Code::kNotFound));
   auto reader = NewActor();
   EXPECT_EQ(ReadRaw(reader.get(), 1), CodeName(Code::kNotFound));
-  ASSERT_TRUE(world_.Commit(writer.get()).ok());
+  ASSERT_TRUE(fixture_.Commit(writer.get()).ok());
   EXPECT_EQ(ReadRaw(reader.get(), 1), CodeName(Code::kNotFound));
 
   writer = NewActor();
@@ -91,7 +91,7 @@ TEST_F(RowTest, InsertUpdateDelete) {
   EXPECT_TRUE(DeleteRaw(writer.get(), 1).Is(Code::kNotFound));
   ASSERT_TRUE(InsertRaw(writer.get(), 1, "back").ok());
   EXPECT_EQ(ReadRaw(beside.get(), 1), "one");
-  ASSERT_TRUE(world_.Commit(writer.get()).ok());
+  ASSERT_TRUE(fixture_.Commit(writer.get()).ok());
   EXPECT_EQ(ReadRaw(beside.get(), 1), "one");
   auto late = NewActor();
   EXPECT_EQ(ReadRaw(late.get(), 1), "back");
@@ -107,8 +107,8 @@ TEST_F(RowTest, RowsTooLargeAreRefused) {
   // The largest row completely changed: the largest undo payload there is.
   ASSERT_TRUE(UpdateRaw(writer.get(), 1, std::string(most, 'b')).ok());
   ASSERT_TRUE(UpdateRaw(writer.get(), 1, "").ok());
-  ASSERT_TRUE(world_.Rollback(writer.get()).ok());
-  EXPECT_EQ(world_.Raw(0).size(), 0u);
+  ASSERT_TRUE(fixture_.Rollback(writer.get()).ok());
+  EXPECT_EQ(fixture_.Raw(0).size(), 0u);
 }
 
 // Two rows of the largest size fill a leaf: inserted between others, grown and shrunk in place,
@@ -121,7 +121,7 @@ TEST_F(RowTest, RowsOfTheLargestSizeGrowShrinkAndGoBack) {
     const uint32_t id = i * 37 % kRows;
     ASSERT_TRUE(InsertRaw(writer.get(), id, std::string(id % 2 == 0 ? most : 9, 'o')).ok());
   }
-  ASSERT_TRUE(world_.Commit(writer.get()).ok());
+  ASSERT_TRUE(fixture_.Commit(writer.get()).ok());
   auto reader = NewActor();
   EXPECT_EQ(ReadRaw(reader.get(), 0).size(), most);
   for (const bool commits : {false, true}) {
@@ -133,20 +133,20 @@ TEST_F(RowTest, RowsOfTheLargestSizeGrowShrinkAndGoBack) {
       ASSERT_TRUE(InsertRaw(writer.get(), id, std::string(most, 'x')).ok());
     }
     for (uint32_t id = 0; id < kRows; id += 3) ASSERT_TRUE(DeleteRaw(writer.get(), id).ok());
-    const Status end = commits ? world_.Commit(writer.get()) : world_.Rollback(writer.get());
+    const Status end = commits ? fixture_.Commit(writer.get()) : fixture_.Rollback(writer.get());
     ASSERT_TRUE(end.ok());
-    ASSERT_TRUE(world_.index(0)->tree.Check({}).ok());
+    ASSERT_TRUE(fixture_.index(0)->tree.Check({}).ok());
     for (uint32_t id = 0; id < kRows; ++id) {
       ASSERT_EQ(ReadRaw(reader.get(), id), std::string(id % 2 == 0 ? most : 9, 'o'));
     }
   }
-  ASSERT_TRUE(world_.Commit(reader.get()).ok());
+  ASSERT_TRUE(fixture_.Commit(reader.get()).ok());
   writer = NewActor();
   for (uint32_t id = kRows; id < 2 * kRows; ++id) ASSERT_TRUE(DeleteRaw(writer.get(), id).ok());
-  ASSERT_TRUE(world_.Commit(writer.get()).ok());
-  world_.Purge();
-  EXPECT_EQ(world_.Raw(0).size(), kRows * 2 / 3);
-  ASSERT_TRUE(world_.index(0)->tree.Check({}).ok());
+  ASSERT_TRUE(fixture_.Commit(writer.get()).ok());
+  fixture_.Purge();
+  EXPECT_EQ(fixture_.Raw(0).size(), kRows * 2 / 3);
+  ASSERT_TRUE(fixture_.index(0)->tree.Check({}).ok());
 }
 
 // Splits on the way there, rows that grow again on the way back.
@@ -156,15 +156,15 @@ TEST_F(RowTest, RollbackOfManyRowsRestoresThem) {
   for (uint32_t id = 0; id < kRows; ++id) {
     ASSERT_TRUE(InsertRaw(writer.get(), id, std::string(100 + id % 50, 'o')).ok());
   }
-  ASSERT_TRUE(world_.Commit(writer.get()).ok());
+  ASSERT_TRUE(fixture_.Commit(writer.get()).ok());
   writer = NewActor();
   for (uint32_t id = 0; id < kRows; ++id) ASSERT_TRUE(UpdateRaw(writer.get(), id, "tiny").ok());
   for (uint32_t id = kRows; id < 6 * kRows; ++id) {
     ASSERT_TRUE(InsertRaw(writer.get(), id, "new").ok());
   }
   for (uint32_t id = 0; id < kRows; id += 2) ASSERT_TRUE(DeleteRaw(writer.get(), id).ok());
-  ASSERT_TRUE(world_.Rollback(writer.get()).ok());
-  const auto rows = world_.Raw(0);
+  ASSERT_TRUE(fixture_.Rollback(writer.get()).ok());
+  const auto rows = fixture_.Raw(0);
   ASSERT_EQ(rows.size(), kRows);
   for (uint32_t id = 0; id < kRows; ++id) {
     ASSERT_EQ(rows[id].value.substr(kClusteredHeaderBytes), std::string(100 + id % 50, 'o'));
@@ -176,17 +176,17 @@ TEST_F(RowTest, RollbackOverAPurgedDeleteLeavesNoGarbage) {
   ASSERT_TRUE(InsertRaw(blocker.get(), 9, "blocker").ok());
   auto setup = NewActor();
   ASSERT_TRUE(InsertRaw(setup.get(), 1, "one").ok());
-  ASSERT_TRUE(world_.Commit(setup.get()).ok());
+  ASSERT_TRUE(fixture_.Commit(setup.get()).ok());
   setup = NewActor();
   ASSERT_TRUE(DeleteRaw(setup.get(), 1).ok());
-  ASSERT_TRUE(world_.Commit(setup.get()).ok());
+  ASSERT_TRUE(fixture_.Commit(setup.get()).ok());
   auto writer = NewActor();
   ASSERT_TRUE(InsertRaw(writer.get(), 1, "two").ok());
-  world_.Purge();
-  ASSERT_TRUE(world_.Rollback(writer.get()).ok());
-  ASSERT_TRUE(world_.Rollback(blocker.get()).ok());
-  world_.Purge();
-  EXPECT_EQ(world_.Raw(0).size(), 0u);
+  fixture_.Purge();
+  ASSERT_TRUE(fixture_.Rollback(writer.get()).ok());
+  ASSERT_TRUE(fixture_.Rollback(blocker.get()).ok());
+  fixture_.Purge();
+  EXPECT_EQ(fixture_.Raw(0).size(), 0u);
 }
 
 TEST_F(RowTest, QueueTableStaysSmall) {
@@ -198,11 +198,11 @@ TEST_F(RowTest, QueueTableStaysSmall) {
         ASSERT_TRUE(DeleteRaw(writer.get(), (round - 1) * 300 + id).ok());
       }
     }
-    ASSERT_TRUE(world_.Commit(writer.get()).ok());
-    world_.Purge();
+    ASSERT_TRUE(fixture_.Commit(writer.get()).ok());
+    fixture_.Purge();
   }
-  EXPECT_EQ(world_.Raw(0).size(), 300u);
-  Result<TreeStatistics> statistics = world_.index(0)->tree.Statistics();
+  EXPECT_EQ(fixture_.Raw(0).size(), 300u);
+  Result<TreeStatistics> statistics = fixture_.index(0)->tree.Statistics();
   ASSERT_TRUE(statistics.ok());
   EXPECT_LE(statistics->leaf_pages, 40u);
 }
@@ -210,18 +210,18 @@ TEST_F(RowTest, QueueTableStaysSmall) {
 TEST_F(RowTest, WriterWaitsForWriter) {
   auto setup = NewActor();
   ASSERT_TRUE(InsertRaw(setup.get(), 1, "start").ok());
-  ASSERT_TRUE(world_.Commit(setup.get()).ok());
+  ASSERT_TRUE(fixture_.Commit(setup.get()).ok());
   for (const bool commit : {true, false}) {
     auto first = NewActor();
     ASSERT_TRUE(UpdateRaw(first.get(), 1, "first").ok());
     std::thread second([&] {
-      Actor actor(world_.manager());
-      RowWorld::Begin(&actor);
+      Actor actor(fixture_.manager());
+      RowFixture::Begin(&actor);
       EXPECT_TRUE(UpdateRaw(&actor, 1, "second").ok());
-      EXPECT_TRUE(world_.Commit(&actor).ok());
+      EXPECT_TRUE(fixture_.Commit(&actor).ok());
     });
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
-    EXPECT_TRUE(commit ? world_.Commit(first.get()).ok() : world_.Rollback(first.get()).ok());
+    EXPECT_TRUE(commit ? fixture_.Commit(first.get()).ok() : fixture_.Rollback(first.get()).ok());
     second.join();
     auto reader = NewActor();
     EXPECT_EQ(ReadRaw(reader.get(), 1), "second");
@@ -234,19 +234,19 @@ TEST_F(RowTest, InsertersOfOneKeyWait) {
     ASSERT_TRUE(InsertRaw(first.get(), 5, "first").ok());
     Code outcome = Code::kOk;
     std::thread second([&] {
-      Actor actor(world_.manager());
-      RowWorld::Begin(&actor);
+      Actor actor(fixture_.manager());
+      RowFixture::Begin(&actor);
       outcome = InsertRaw(&actor, 5, "second").code();
-      EXPECT_TRUE(world_.Rollback(&actor).ok());
+      EXPECT_TRUE(fixture_.Rollback(&actor).ok());
     });
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
-    EXPECT_TRUE(commit ? world_.Commit(first.get()).ok() : world_.Rollback(first.get()).ok());
+    EXPECT_TRUE(commit ? fixture_.Commit(first.get()).ok() : fixture_.Rollback(first.get()).ok());
     second.join();
     EXPECT_EQ(outcome, commit ? Code::kDuplicate : Code::kOk);
     if (commit) {
       first = NewActor();
       ASSERT_TRUE(DeleteRaw(first.get(), 5).ok());
-      ASSERT_TRUE(world_.Commit(first.get()).ok());
+      ASSERT_TRUE(fixture_.Commit(first.get()).ok());
     }
   }
 }
@@ -254,56 +254,56 @@ TEST_F(RowTest, InsertersOfOneKeyWait) {
 TEST_F(RowTest, UncontendedWritesMakeNoLockEntries) {
   auto setup = NewActor();
   for (uint32_t id = 0; id < 20; ++id) {
-    ASSERT_TRUE(world_.Insert(setup.get(), id, {id, id, "t"}).ok());
+    ASSERT_TRUE(fixture_.Insert(setup.get(), id, {id, id, "t"}).ok());
   }
-  ASSERT_TRUE(world_.Commit(setup.get()).ok());
+  ASSERT_TRUE(fixture_.Commit(setup.get()).ok());
   auto writer = NewActor();
   for (uint32_t id = 0; id < 20; ++id) {
-    ASSERT_TRUE(world_.Update(writer.get(), id, {id, id, "t"}, {id + 1, id + 100, "u"}).ok());
+    ASSERT_TRUE(fixture_.Update(writer.get(), id, {id, id, "t"}, {id + 1, id + 100, "u"}).ok());
   }
-  ASSERT_TRUE(world_.Insert(writer.get(), 50, {7, 7, "new"}).ok());
-  ASSERT_TRUE(world_.Delete(writer.get(), 3, {4, 103, "u"}).ok());
-  EXPECT_EQ(world_.manager()->locks()->lock_count(), 0u);
-  ASSERT_TRUE(world_.Commit(writer.get()).ok());
+  ASSERT_TRUE(fixture_.Insert(writer.get(), 50, {7, 7, "new"}).ok());
+  ASSERT_TRUE(fixture_.Delete(writer.get(), 3, {4, 103, "u"}).ok());
+  EXPECT_EQ(fixture_.manager()->locks()->lock_count(), 0u);
+  ASSERT_TRUE(fixture_.Commit(writer.get()).ok());
 }
 
 TEST_F(RowTest, BlobsAreFreedByRollbackAndPurge) {
-  PageAllocator* pages = world_.allocator();
-  const uint32_t before = RowWorld::Take(pages->CheckSpace(kFirstTableSpace));
+  PageAllocator* pages = fixture_.allocator();
+  const uint32_t before = RowFixture::Take(pages->CheckSpace(kFirstTableSpace));
   const std::string value(200000, 'b');
   const auto write = [&](Actor* actor) {
     EXPECT_TRUE(actor->writer.PrepareUndo(&actor->txn, kBlobRefBytes).ok());
-    return world_.blobs()->Write(kFirstTableSpace, AsBytes(value),
+    return fixture_.blobs()->Write(kFirstTableSpace, AsBytes(value),
                                  [&](MiniTxn* mini_txn, const BlobRef& ref) {
                                    return actor->writer.LogBlobWrite(&actor->txn, mini_txn, ref);
                                  });
   };
   auto writer = NewActor();
   ASSERT_TRUE(write(writer.get()).ok());
-  EXPECT_GT(RowWorld::Take(pages->CheckSpace(kFirstTableSpace)), before);
-  ASSERT_TRUE(world_.Rollback(writer.get()).ok());
-  EXPECT_EQ(RowWorld::Take(pages->CheckSpace(kFirstTableSpace)), before);
+  EXPECT_GT(RowFixture::Take(pages->CheckSpace(kFirstTableSpace)), before);
+  ASSERT_TRUE(fixture_.Rollback(writer.get()).ok());
+  EXPECT_EQ(RowFixture::Take(pages->CheckSpace(kFirstTableSpace)), before);
 
   writer = NewActor();
-  const BlobRef ref = RowWorld::Take(write(writer.get()));
-  ASSERT_TRUE(world_.Commit(writer.get()).ok());
+  const BlobRef ref = RowFixture::Take(write(writer.get()));
+  ASSERT_TRUE(fixture_.Commit(writer.get()).ok());
   writer = NewActor();
   ASSERT_TRUE(writer->writer.LogBlobDrop(&writer->txn, ref).ok());
-  ASSERT_TRUE(world_.Commit(writer.get()).ok());
-  world_.Purge();
-  EXPECT_EQ(RowWorld::Take(pages->CheckSpace(kFirstTableSpace)), before);
+  ASSERT_TRUE(fixture_.Commit(writer.get()).ok());
+  fixture_.Purge();
+  EXPECT_EQ(RowFixture::Take(pages->CheckSpace(kFirstTableSpace)), before);
 }
 
 TEST_F(RowTest, ExtensionsReachTheirOwner) {
   auto writer = NewActor();
   ASSERT_TRUE(writer->writer.LogExtension(&writer->txn, AsBytes("undo me")).ok());
-  ASSERT_TRUE(world_.Rollback(writer.get()).ok());
-  EXPECT_EQ(world_.undone_extensions_, std::vector<std::string>{"undo me"});
+  ASSERT_TRUE(fixture_.Rollback(writer.get()).ok());
+  EXPECT_EQ(fixture_.undone_extensions_, std::vector<std::string>{"undo me"});
   writer = NewActor();
   ASSERT_TRUE(writer->writer.LogExtension(&writer->txn, AsBytes("purge me")).ok());
-  ASSERT_TRUE(world_.Commit(writer.get()).ok());
-  world_.Purge();
-  EXPECT_EQ(world_.purged_extensions_, std::vector<std::string>{"purge me"});
+  ASSERT_TRUE(fixture_.Commit(writer.get()).ok());
+  fixture_.Purge();
+  EXPECT_EQ(fixture_.purged_extensions_, std::vector<std::string>{"purge me"});
 }
 
 }  // namespace

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Secondary entries: intervals, ordinals, savepoints, the unique test.
+// Secondary entries: intervals, repeats, savepoints, the unique test.
 #include <thread>
 
 #include "base/random.h"
-#include "tests/mvcc/row_world.h"
+#include "tests/mvcc/row_fixture.h"
 
 namespace rowan {
 namespace {
@@ -11,16 +11,16 @@ namespace {
 class SecondaryTest : public ::testing::Test {
  protected:
   std::unique_ptr<Actor> NewActor() {
-    auto actor = std::make_unique<Actor>(world_.manager());
-    RowWorld::Begin(actor.get());
+    auto actor = std::make_unique<Actor>(fixture_.manager());
+    RowFixture::Begin(actor.get());
     return actor;
   }
   /// "key:payload" of each entry of secondary 0 that the actor's snapshot shows.
   std::string Seen(Actor* actor, ReadMode mode = ReadMode::kSnapshot) {
-    if (mode == ReadMode::kSnapshot) world_.manager()->OpenSnapshot(&actor->txn);
+    if (mode == ReadMode::kSnapshot) fixture_.manager()->OpenSnapshot(&actor->txn);
     std::string text;
     VersionView view;
-    actor->cursor.Open(&actor->txn, world_.index(1), {.mode = mode});
+    actor->cursor.Open(&actor->txn, fixture_.index(1), {.mode = mode});
     Status status = actor->cursor.SeekFirst(&view);
     for (; status.ok(); status = actor->cursor.Next(&view)) {
       text += std::string(AsText(view.key)) + ":" + std::string(AsText(view.value)) + " ";
@@ -29,29 +29,29 @@ class SecondaryTest : public ::testing::Test {
     return text;
   }
   Status Put(Actor* actor, const char* key, const char* payload) {
-    return actor->writer.InsertEntry(&actor->txn, world_.index(1), AsBytes(key), AsBytes(payload),
-                                     0, false);
+    return actor->entry_writer.Insert(&actor->txn, fixture_.index(1), AsBytes(key),
+                                      AsBytes(payload), 0, false);
   }
   Status Drop(Actor* actor, const char* key) {
-    return actor->writer.DeleteEntry(&actor->txn, world_.index(1), AsBytes(key));
+    return actor->entry_writer.Delete(&actor->txn, fixture_.index(1), AsBytes(key));
   }
   Status PutUnique(Actor* actor, const char* key, bool exclusive = false) {
-    return actor->writer.InsertEntry(&actor->txn, world_.index(2), AsBytes(key), Bytes(), 4,
+    return actor->entry_writer.Insert(&actor->txn, fixture_.index(2), AsBytes(key), Bytes(), 4,
                                      exclusive);
   }
-  RowWorld world_;
+  RowFixture fixture_;
 };
 
 // A -> B -> A in one transaction, rolled back to every point on the way.
 TEST_F(SecondaryTest, AwayAndBackWithSavepoints) {
   auto setup = NewActor();
   ASSERT_TRUE(Put(setup.get(), "A1", "old").ok());
-  ASSERT_TRUE(world_.Commit(setup.get()).ok());
+  ASSERT_TRUE(fixture_.Commit(setup.get()).ok());
   const std::vector<std::string> states = {"A1:old ", "", "B1:x ", "", "A1:old ", "", "A1:new "};
   for (size_t done = 1; done < states.size(); ++done) {
     for (size_t back = 0; back <= done; ++back) {
       auto actor = NewActor();
-      std::vector<UndoPosition> points = {world_.manager()->Savepoint(&actor->txn)};
+      std::vector<UndoPosition> points = {fixture_.manager()->Savepoint(&actor->txn)};
       for (size_t step = 1; step <= done; ++step) {
         const Status status = step == 1   ? Drop(actor.get(), "A1")
                               : step == 2 ? Put(actor.get(), "B1", "x")
@@ -61,18 +61,18 @@ TEST_F(SecondaryTest, AwayAndBackWithSavepoints) {
                                           : Put(actor.get(), "A1", "new");
         ASSERT_TRUE(status.ok()) << step;
         EXPECT_EQ(Seen(actor.get()), states[step]);
-        points.push_back(world_.manager()->Savepoint(&actor->txn));
+        points.push_back(fixture_.manager()->Savepoint(&actor->txn));
       }
-      ASSERT_TRUE(world_.manager()->RollbackTo(&actor->txn, points[back]).ok());
+      ASSERT_TRUE(fixture_.manager()->RollbackTo(&actor->txn, points[back]).ok());
       EXPECT_EQ(Seen(actor.get()), states[back]) << done << " to " << back;
       // What was rolled back can be done again.
       if (back == 1 || back == 3) {
         ASSERT_TRUE(Put(actor.get(), "A1", "again").ok());
         EXPECT_EQ(Seen(actor.get()), "A1:again ");
       }
-      ASSERT_TRUE(world_.Rollback(actor.get()).ok());
-      world_.Purge();
-      ASSERT_EQ(world_.Raw(1).size(), 1u) << done << " to " << back;
+      ASSERT_TRUE(fixture_.Rollback(actor.get()).ok());
+      fixture_.Purge();
+      ASSERT_EQ(fixture_.Raw(1).size(), 1u) << done << " to " << back;
     }
   }
 }
@@ -80,22 +80,22 @@ TEST_F(SecondaryTest, AwayAndBackWithSavepoints) {
 TEST_F(SecondaryTest, EachSnapshotSeesItsInterval) {
   auto setup = NewActor();
   ASSERT_TRUE(Put(setup.get(), "A1", "0").ok());
-  ASSERT_TRUE(world_.Commit(setup.get()).ok());
+  ASSERT_TRUE(fixture_.Commit(setup.get()).ok());
   std::vector<std::unique_ptr<Actor>> readers;
   for (int version = 1; version <= 5; ++version) {
     readers.push_back(NewActor());
-    world_.manager()->OpenSnapshot(&readers.back()->txn);
+    fixture_.manager()->OpenSnapshot(&readers.back()->txn);
     auto writer = NewActor();
     ASSERT_TRUE(Drop(writer.get(), "A1").ok());
-    ASSERT_TRUE(world_.Commit(writer.get()).ok());
+    ASSERT_TRUE(fixture_.Commit(writer.get()).ok());
     readers.push_back(NewActor());
-    world_.manager()->OpenSnapshot(&readers.back()->txn);
+    fixture_.manager()->OpenSnapshot(&readers.back()->txn);
     writer = NewActor();
     ASSERT_TRUE(Put(writer.get(), "A1", std::to_string(version).c_str()).ok());
-    ASSERT_TRUE(world_.Commit(writer.get()).ok());
-    world_.Purge();
+    ASSERT_TRUE(fixture_.Commit(writer.get()).ok());
+    fixture_.Purge();
   }
-  EXPECT_GT(world_.Raw(1).size(), 4u);
+  EXPECT_GT(fixture_.Raw(1).size(), 4u);
   VersionView view;
   auto beside = NewActor();
   ASSERT_TRUE(Put(beside.get(), "A2", "next").ok());
@@ -103,7 +103,7 @@ TEST_F(SecondaryTest, EachSnapshotSeesItsInterval) {
     Actor* reader = readers[number].get();
     const std::string expected = "A1:" + std::to_string(number / 2) + " ";
     EXPECT_EQ(Seen(reader), number % 2 == 0 ? expected : "");
-    reader->cursor.Open(&reader->txn, world_.index(1), {});
+    reader->cursor.Open(&reader->txn, fixture_.index(1), {});
     EXPECT_EQ(reader->cursor.Get(AsBytes("A1"), &view).ok(), number % 2 == 0);
     EXPECT_EQ(reader->cursor.SeekBefore(AsBytes("A2"), &view).ok(), number % 2 == 0);
     if (number % 2 == 0) {
@@ -111,20 +111,20 @@ TEST_F(SecondaryTest, EachSnapshotSeesItsInterval) {
     }
   }
   EXPECT_EQ(Seen(beside.get()), "A1:5 A2:next ");
-  beside->cursor.Open(&beside->txn, world_.index(1), {});
+  beside->cursor.Open(&beside->txn, fixture_.index(1), {});
   ASSERT_TRUE(beside->cursor.SeekAfter(AsBytes("A1"), &view).ok());
   EXPECT_EQ(AsText(view.key), "A2");
   EXPECT_TRUE(beside->cursor.SeekAfter(AsBytes("A2"), &view).Is(Code::kEndOfRange));
-  ASSERT_TRUE(world_.Rollback(beside.get()).ok());
-  for (auto& reader : readers) ASSERT_TRUE(world_.Commit(reader.get()).ok());
-  world_.Purge();
-  EXPECT_EQ(world_.Raw(1).size(), 1u);
+  ASSERT_TRUE(fixture_.Rollback(beside.get()).ok());
+  for (auto& reader : readers) ASSERT_TRUE(fixture_.Commit(reader.get()).ok());
+  fixture_.Purge();
+  EXPECT_EQ(fixture_.Raw(1).size(), 1u);
   auto last = NewActor();
   EXPECT_EQ(Seen(last.get()), "A1:5 ");
-  ASSERT_TRUE(Drop(last.get(), "A1").ok());  // its tree key may carry an ordinal
-  ASSERT_TRUE(world_.Commit(last.get()).ok());
-  world_.Purge();
-  EXPECT_EQ(world_.Raw(1).size(), 0u);
+  ASSERT_TRUE(Drop(last.get(), "A1").ok());  // its tree key may carry a repeat number
+  ASSERT_TRUE(fixture_.Commit(last.get()).ok());
+  fixture_.Purge();
+  EXPECT_EQ(fixture_.Raw(1).size(), 0u);
 }
 
 // Purge passes while a revived entry hides the mark that it came for.
@@ -133,46 +133,44 @@ TEST_F(SecondaryTest, RollbackOfARevivedEntryLeavesNoGarbage) {
   ASSERT_TRUE(Put(blocker.get(), "Z9", "").ok());
   auto setup = NewActor();
   ASSERT_TRUE(Put(setup.get(), "A1", "old").ok());
-  ASSERT_TRUE(world_.Commit(setup.get()).ok());
+  ASSERT_TRUE(fixture_.Commit(setup.get()).ok());
   setup = NewActor();
   ASSERT_TRUE(Drop(setup.get(), "A1").ok());
-  ASSERT_TRUE(world_.Commit(setup.get()).ok());
-  world_.manager()->RefreshHorizon();
+  ASSERT_TRUE(fixture_.Commit(setup.get()).ok());
+  fixture_.manager()->RefreshHorizon();
   auto writer = NewActor();
   ASSERT_TRUE(Put(writer.get(), "A1", "new").ok());
-  EXPECT_EQ(world_.Raw(1).size(), 2u);
-  world_.Purge();
-  ASSERT_TRUE(world_.Rollback(writer.get()).ok());
-  ASSERT_TRUE(world_.Rollback(blocker.get()).ok());
-  world_.Purge();
-  EXPECT_EQ(world_.Raw(1).size(), 0u);
+  EXPECT_EQ(fixture_.Raw(1).size(), 2u);
+  fixture_.Purge();
+  ASSERT_TRUE(fixture_.Rollback(writer.get()).ok());
+  ASSERT_TRUE(fixture_.Rollback(blocker.get()).ok());
+  fixture_.Purge();
+  EXPECT_EQ(fixture_.Raw(1).size(), 0u);
 }
 
 TEST_F(SecondaryTest, UniqueFindsLiveEntriesOnly) {
   auto actor = NewActor();
   ASSERT_TRUE(PutUnique(actor.get(), "AAAA1").ok());
   EXPECT_TRUE(PutUnique(actor.get(), "AAAA2").Is(Code::kDuplicate));
-  EXPECT_EQ(AsText(actor->writer.duplicate_key()), "AAAA1");
   ASSERT_TRUE(PutUnique(actor.get(), "AAAB2").ok());
-  ASSERT_TRUE(world_.Commit(actor.get()).ok());
+  ASSERT_TRUE(fixture_.Commit(actor.get()).ok());
 
   auto other = NewActor();
-  ASSERT_TRUE(other->writer.DeleteEntry(&other->txn, world_.index(2), AsBytes("AAAA1")).ok());
+  ASSERT_TRUE(other->entry_writer.Delete(&other->txn, fixture_.index(2), AsBytes("AAAA1")).ok());
   ASSERT_TRUE(PutUnique(other.get(), "AAAA3").ok());
   auto third = NewActor();
   third->txn.lock_wait_timeout_s = 0;
   EXPECT_TRUE(PutUnique(third.get(), "AAAA4").Is(Code::kLockTimeout));
-  ASSERT_TRUE(world_.Rollback(other.get()).ok());
+  ASSERT_TRUE(fixture_.Rollback(other.get()).ok());
   EXPECT_TRUE(PutUnique(third.get(), "AAAA4").Is(Code::kDuplicate));
-  EXPECT_EQ(AsText(third->writer.duplicate_key()), "AAAA1");
-  ASSERT_TRUE(world_.Rollback(third.get()).ok());
-  EXPECT_EQ(world_.manager()->locks()->lock_count(), 0u);
+  ASSERT_TRUE(fixture_.Rollback(third.get()).ok());
+  EXPECT_EQ(fixture_.manager()->locks()->lock_count(), 0u);
 }
 
 TEST_F(SecondaryTest, DuplicateIsLockedUntilTheEnd) {
   auto setup = NewActor();
   ASSERT_TRUE(PutUnique(setup.get(), "AAAA1").ok());
-  ASSERT_TRUE(world_.Commit(setup.get()).ok());
+  ASSERT_TRUE(fixture_.Commit(setup.get()).ok());
   for (const bool exclusive : {false, true}) {
     auto actor = NewActor();
     EXPECT_TRUE(PutUnique(actor.get(), "AAAA2", exclusive).Is(Code::kDuplicate));
@@ -180,10 +178,10 @@ TEST_F(SecondaryTest, DuplicateIsLockedUntilTheEnd) {
     other->txn.lock_wait_timeout_s = 0;
     EXPECT_EQ(PutUnique(other.get(), "AAAA3").code(),
               exclusive ? Code::kLockTimeout : Code::kDuplicate);
-    EXPECT_TRUE(other->writer.DeleteEntry(&other->txn, world_.index(2), AsBytes("AAAA1"))
+    EXPECT_TRUE(other->entry_writer.Delete(&other->txn, fixture_.index(2), AsBytes("AAAA1"))
                     .Is(Code::kLockTimeout));
-    ASSERT_TRUE(world_.Rollback(actor.get()).ok());
-    ASSERT_TRUE(world_.Rollback(other.get()).ok());
+    ASSERT_TRUE(fixture_.Rollback(actor.get()).ok());
+    ASSERT_TRUE(fixture_.Rollback(other.get()).ok());
   }
 }
 
@@ -198,33 +196,33 @@ TEST_F(SecondaryTest, UniqueHoldsBetweenThreads) {
   for (int thread = 0; thread < kThreads; ++thread) {
     threads.emplace_back([&, thread] {
       Random random(TestSeed() + static_cast<uint64_t>(thread));
-      Actor actor(world_.manager());
+      Actor actor(fixture_.manager());
       for (int attempt = 0; attempt < kTries; ++attempt) {
-        RowWorld::Begin(&actor);
+        RowFixture::Begin(&actor);
         const auto value = static_cast<uint32_t>(random.Below(kValues));
         const auto id = static_cast<uint32_t>(thread * kTries + attempt);
         const std::string key = BigEndian(value) + BigEndian(id);
-        Status status = actor.writer.InsertEntry(&actor.txn, world_.index(2), AsBytes(key), Bytes(),
-                                                 4, random.OneIn(2));
+        Status status = actor.entry_writer.Insert(&actor.txn, fixture_.index(2), AsBytes(key),
+                                                  Bytes(), 4, random.OneIn(2));
         if (status.ok()) {
           EXPECT_EQ(wins[value].fetch_add(1), 0) << "two owners of one value";
           const bool keep = random.OneIn(2);
-          if (keep) status = actor.writer.DeleteEntry(&actor.txn, world_.index(2), AsBytes(key));
+          if (keep) status = actor.entry_writer.Delete(&actor.txn, fixture_.index(2), AsBytes(key));
           wins[value].fetch_sub(1);
-          status = status.ok() && keep ? world_.Commit(&actor) : world_.Rollback(&actor);
+          status = status.ok() && keep ? fixture_.Commit(&actor) : fixture_.Rollback(&actor);
           if (!status.ok()) ++unexpected;
         } else {
           if (!status.Is(Code::kDuplicate) && !status.Is(Code::kDeadlock)) ++unexpected;
-          if (!world_.Rollback(&actor).ok()) ++unexpected;
+          if (!fixture_.Rollback(&actor).ok()) ++unexpected;
         }
       }
     });
   }
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(unexpected.load(), 0);
-  world_.Purge();
-  EXPECT_EQ(world_.Raw(2).size(), 0u);
-  EXPECT_EQ(world_.manager()->locks()->lock_count(), 0u);
+  fixture_.Purge();
+  EXPECT_EQ(fixture_.Raw(2).size(), 0u);
+  EXPECT_EQ(fixture_.manager()->locks()->lock_count(), 0u);
 }
 
 }  // namespace

@@ -93,7 +93,7 @@ TEST(SnapshotRegistryTest, TheOldestSnapshotDecides) {
   SnapshotRegistry registry;
   std::vector<uint32_t> slots;
   for (uint64_t i = 0; i < 1000; ++i) {
-    slots.push_back(registry.TakeSlot());
+    slots.push_back(registry.AcquireSlot());
     EXPECT_TRUE(registry.Publish(slots.back(), TxnId(500 + i), Csn(100 + i)));
   }
   TxnId low(5000);
@@ -105,13 +105,13 @@ TEST(SnapshotRegistryTest, TheOldestSnapshotDecides) {
   EXPECT_EQ(open.size(), 1000u);
   EXPECT_FALSE(registry.Publish(slots[0], TxnId(500), Csn(100))) << "older than the announcement";
   EXPECT_TRUE(registry.Publish(slots[0], TxnId(5000), Csn(5000)));
-  for (size_t i = 1; i < slots.size(); ++i) registry.ReturnSlot(slots[i]);
+  for (size_t i = 1; i < slots.size(); ++i) registry.ReleaseSlot(slots[i]);
   low = TxnId(6000), csn = Csn(6000);
   open.clear();
   registry.FindOldest(&low, &csn, &open);
   EXPECT_EQ(csn, Csn(5000));
   EXPECT_EQ(open.size(), 1u);
-  EXPECT_LT(registry.TakeSlot(), 1000u) << "slots are used again";
+  EXPECT_LT(registry.AcquireSlot(), 1000u) << "slots are used again";
 }
 
 class ManagerTest : public ::testing::Test {
@@ -243,9 +243,9 @@ TEST_F(VisibilityModelTest, RandomProgramsAgreeWithTheSerialOrder) {
 
 /// Writers that commit, readers that ask, and a horizon that moves, on the bare ring and registry.
 /// The truth is each writer's CSN, written down before it is published.
-class RingWorld {
+class RingFixture {
  public:
-  RingWorld() { ring_.Reset(TxnId(1)); }
+  RingFixture() { ring_.Reset(TxnId(1)); }
 
   void Write(uint64_t seed) {
     Random random(seed);
@@ -261,7 +261,7 @@ class RingWorld {
 
   void Read(uint64_t seed) {
     Random random(seed);
-    const uint32_t slot = registry_.TakeSlot();
+    const uint32_t slot = registry_.AcquireSlot();
     while (!stop_.load()) {
       Snapshot snapshot;
       snapshot.slot = slot;
@@ -274,7 +274,7 @@ class RingWorld {
       for (int look = 0; look < 20; ++look) AskTwice(&random, snapshot);
       registry_.Withdraw(slot);
     }
-    registry_.ReturnSlot(slot);
+    registry_.ReleaseSlot(slot);
   }
 
   void Refresh() {
@@ -330,15 +330,15 @@ class RingWorld {
 };
 
 TEST_F(VisibilityModelTest, ASnapshotSeesEachCommitWholeAndInOrder) {
-  RingWorld world;
+  RingFixture fixture;
   const uint64_t seed = TestSeed();
   std::vector<std::thread> writers;
   std::vector<std::thread> others;
-  for (uint64_t i = 0; i < 3; ++i) writers.emplace_back([&, i] { world.Write(seed + i); });
-  for (uint64_t i = 0; i < 2; ++i) others.emplace_back([&, i] { world.Read(seed + 10 + i); });
-  others.emplace_back([&] { world.Refresh(); });
+  for (uint64_t i = 0; i < 3; ++i) writers.emplace_back([&, i] { fixture.Write(seed + i); });
+  for (uint64_t i = 0; i < 2; ++i) others.emplace_back([&, i] { fixture.Read(seed + 10 + i); });
+  others.emplace_back([&] { fixture.Refresh(); });
   for (std::thread& writer : writers) writer.join();
-  world.Stop();
+  fixture.Stop();
   for (std::thread& other : others) other.join();
 }
 

@@ -13,13 +13,13 @@
 
 #include "base/logging.h"
 #include "base/random.h"
-#include "tests/mvcc/undo_world.h"
+#include "tests/mvcc/undo_fixture.h"
 
 namespace rowan {
 namespace {
 
 constexpr uint32_t kSessions = 4;
-constexpr uint32_t kCellsEach = UndoWorld::kCells / kSessions;
+constexpr uint32_t kCellsEach = UndoFixture::kCells / kSessions;
 using Cells = std::map<uint32_t, uint64_t>;
 
 /// One session's view: its cells after each of its commits.
@@ -34,56 +34,56 @@ struct SessionModel {
 class TxnCrashTest : public ::testing::Test {
  protected:
   /// Random steps until the power is gone or `steps` are done.
-  void Work(UndoWorld* world, Random* random, int steps) {
-    for (int step = 0; step < steps && !world->log().stopped(); ++step) {
+  void Work(UndoFixture* fixture, Random* random, int steps) {
+    for (int step = 0; step < steps && !fixture->log().stopped(); ++step) {
       SessionModel& session = sessions_[random->Below(kSessions)];
       const uint64_t choice = random->Below(20);
       if (choice < 13) {
-        WriteSome(world, random, &session);
+        WriteSome(fixture, random, &session);
       } else if (choice < 15) {
-        session.savepoints.emplace_back(world->manager().Savepoint(session.txn.get()),
+        session.savepoints.emplace_back(fixture->manager().Savepoint(session.txn.get()),
                                         session.working);
       } else if (choice == 15 && !session.savepoints.empty()) {
         const auto [position, cells] = session.savepoints.back();
         session.savepoints.pop_back();
-        if (!world->manager().RollbackTo(session.txn.get(), position).ok()) return;
+        if (!fixture->manager().RollbackTo(session.txn.get(), position).ok()) return;
         session.working = cells;
       } else if (choice == 16) {
         session.savepoints.clear();
-        if (!world->manager().Rollback(session.txn.get()).ok()) return;
+        if (!fixture->manager().Rollback(session.txn.get()).ok()) return;
         session.working = session.states.back();
       } else if (choice >= 17) {
-        Commit(world, random, &session);
+        Commit(fixture, random, &session);
       }
-      if (random->OneIn(15) && !world->PurgeUnit(0, 1, random->Between(1, 40)).ok()) return;
-      if (random->OneIn(200) && !world->pool().FlushAndCheckpoint().ok()) return;
+      if (random->OneIn(15) && !fixture->PurgeUnit(0, 1, random->Between(1, 40)).ok()) return;
+      if (random->OneIn(200) && !fixture->pool().FlushAndCheckpoint().ok()) return;
     }
   }
 
-  void WriteSome(UndoWorld* world, Random* random, SessionModel* session) {
+  void WriteSome(UndoFixture* fixture, Random* random, SessionModel* session) {
     const auto index = static_cast<uint32_t>(session - sessions_.data());
     for (uint64_t count = random->Between(1, random->OneIn(20) ? 120 : 4); count > 0; --count) {
       const uint32_t cell = index * kCellsEach +
                             static_cast<uint32_t>(random->Below(kCellsEach));
       const uint64_t value = ++value_;
-      if (!world->Write(session->txn.get(), cell, value).ok()) return;
+      if (!fixture->Write(session->txn.get(), cell, value).ok()) return;
       session->working[cell] = value;
     }
   }
 
-  void Commit(UndoWorld* world, Random* random, SessionModel* session) {
+  void Commit(UndoFixture* fixture, Random* random, SessionModel* session) {
     session->savepoints.clear();
     // A commit without a write waits for nothing: it promises nothing of earlier ones.
     const bool durable = random->OneIn(2) && session->txn->undo_start.page != kNoPage;
     session->states.push_back(session->working);
-    const Status status = world->manager().Commit(
+    const Status status = fixture->manager().Commit(
         session->txn.get(), durable ? Durability::kDurable : Durability::kBackground, true);
     if (status.ok() && durable) session->acknowledged = session->states.size() - 1;
   }
 
   static std::string Difference(const Cells& expected, const Cells& found) {
     std::string text = "; acknowledged -> found:";
-    for (uint32_t cell = 0; cell < UndoWorld::kCells; ++cell) {
+    for (uint32_t cell = 0; cell < UndoFixture::kCells; ++cell) {
       const auto left = expected.find(cell);
       const auto right = found.find(cell);
       const uint64_t old_value = left == expected.end() ? 0 : left->second;
@@ -96,12 +96,12 @@ class TxnCrashTest : public ::testing::Test {
   }
 
   /// Which prefix of a session's commits the instance shows; all of its cells at once.
-  void Compare(UndoWorld* world) {
+  void Compare(UndoFixture* fixture) {
     for (uint32_t index = 0; index < kSessions; ++index) {
       SessionModel& session = sessions_[index];
       Cells found;
       for (uint32_t i = 0; i < kCellsEach; ++i) {
-        const uint64_t value = world->Cell(index * kCellsEach + i);
+        const uint64_t value = fixture->Cell(index * kCellsEach + i);
         if (value != 0) found[index * kCellsEach + i] = value;
       }
       size_t prefix = session.states.size();
@@ -120,30 +120,31 @@ class TxnCrashTest : public ::testing::Test {
   void Run(uint64_t seed) {
     SCOPED_TRACE(seed);
     Random random(seed);
-    UndoWorld world(seed);
-    world.Create();
+    UndoFixture fixture(seed);
+    fixture.Create();
     for (int crash = 0; crash < 4 && !HasFatalFailure(); ++crash) {
-      if (!random.OneIn(4)) world.file_system().PowerOffAfter(random.Between(5, 400));
-      Work(&world, &random, 600);
+      if (!random.OneIn(4)) fixture.file_system().PowerOffAfter(random.Between(5, 400));
+      Work(&fixture, &random, 600);
       for (SessionModel& session : sessions_) session.txn.reset();
-      world.Kill();
-      world.file_system().Crash(random.Next());
+      fixture.Kill();
+      fixture.file_system().Crash(random.Next());
       // Recovery itself is interrupted now and then.
       if (random.OneIn(3)) {
-        world.file_system().PowerOffAfter(random.Between(1, 100));
-        if (world.Start(true).ok()) {
-          for (int i = 0; i < 3; ++i) static_cast<void>(world.RollbackUnit(random.Between(1, 20)));
+        fixture.file_system().PowerOffAfter(random.Between(1, 100));
+        if (fixture.Start(true).ok()) {
+          for (int i = 0; i < 3; ++i)
+            static_cast<void>(fixture.RollbackUnit(random.Between(1, 20)));
         }
-        world.Kill();
-        world.file_system().Crash(random.Next());
+        fixture.Kill();
+        fixture.file_system().Crash(random.Next());
       }
-      const Status status = world.Start(true);
-      ASSERT_TRUE(status.ok()) << status.message() << world.file_system().Describe();
-      world.RollBackLosers();
-      Compare(&world);
-      world.CheckAll();
-      if (random.OneIn(2)) world.Purge();
-      world.CheckAll();
+      const Status status = fixture.Start(true);
+      ASSERT_TRUE(status.ok()) << status.message() << fixture.file_system().Describe();
+      fixture.RollBackLosers();
+      Compare(&fixture);
+      fixture.CheckAll();
+      if (random.OneIn(2)) fixture.Purge();
+      fixture.CheckAll();
     }
   }
 

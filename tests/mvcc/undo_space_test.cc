@@ -4,7 +4,7 @@
 
 #include "base/logging.h"
 #include "base/random.h"
-#include "tests/mvcc/undo_world.h"
+#include "tests/mvcc/undo_fixture.h"
 
 namespace rowan {
 namespace {
@@ -18,128 +18,128 @@ constexpr uint32_t kKeepPages = 64;
 
 class UndoSpaceTest : public ::testing::Test {
  protected:
-  UndoSpaceTest() : world_(1, kPageBytes) {}
-  void SetUp() override { world_.Create(); }
+  UndoSpaceTest() : fixture_(1, kPageBytes) {}
+  void SetUp() override { fixture_.Create(); }
 
-  static void WriteExtents(UndoWorld* world, Txn* txn, uint64_t extents) {
+  static void WriteExtents(UndoFixture* fixture, Txn* txn, uint64_t extents) {
     for (uint64_t i = 0; i < extents * kRecordsPerExtent; ++i) {
-      const Status status = world->Write(txn, 8, i + 1);
+      const Status status = fixture->Write(txn, 8, i + 1);
       if (!status.ok()) return;  // the power is off
     }
   }
   void WriteAndPurge(uint64_t extents) {
     Txn txn;
-    WriteExtents(&world_, &txn, extents);
-    ASSERT_TRUE(world_.manager().Commit(&txn, Durability::kDurable, true).ok());
-    world_.Purge();
-    ASSERT_EQ(world_.manager().HistoryLength(), 0u);
+    WriteExtents(&fixture_, &txn, extents);
+    ASSERT_TRUE(fixture_.manager().Commit(&txn, Durability::kDurable, true).ok());
+    fixture_.Purge();
+    ASSERT_EQ(fixture_.manager().HistoryLength(), 0u);
   }
-  static Result<uint32_t> GiveAllBack(UndoWorld* world) {
+  static Result<uint32_t> GiveAllBack(UndoFixture* fixture) {
     uint32_t all = 0;
     for (;;) {
-      const Result<uint32_t> made = world->allocator().GiveBack(kUndoSpace, kKeepPages, 2);
+      const Result<uint32_t> made = fixture->allocator().GiveBack(kUndoSpace, kKeepPages, 2);
       if (!made.ok()) return made;
       if (made.value() == 0) return all;
       all += made.value();
     }
   }
 
-  UndoWorld world_;
+  UndoFixture fixture_;
 };
 
 TEST_F(UndoSpaceTest, AHugeTransactionLeavesNothingBehindOnTheDisk) {
   WriteAndPurge(6);
-  ASSERT_TRUE(world_.pool().FlushAndCheckpoint().ok());
-  const uint64_t before = world_.file_system().AllocatedBytes(kFile);
+  ASSERT_TRUE(fixture_.pool().FlushAndCheckpoint().ok());
+  const uint64_t before = fixture_.file_system().AllocatedBytes(kFile);
   EXPECT_GT(before, 4 * kMiB);
-  const Result<uint32_t> made = GiveAllBack(&world_);
+  const Result<uint32_t> made = GiveAllBack(&fixture_);
   ASSERT_TRUE(made.ok()) << made.status().message();
   EXPECT_GE(made.value(), 4u);
-  EXPECT_LT(world_.file_system().AllocatedBytes(kFile), 2 * kMiB);
-  world_.CheckAll();
+  EXPECT_LT(fixture_.file_system().AllocatedBytes(kFile), 2 * kMiB);
+  fixture_.CheckAll();
   // What was given back is used before the file grows.
-  const uint64_t file_pages = world_.undo().Statistics().file_pages;
+  const uint64_t file_pages = fixture_.undo().Statistics().file_pages;
   WriteAndPurge(5);
-  EXPECT_LE(world_.undo().Statistics().file_pages, file_pages + 256);
-  world_.CheckAll();
+  EXPECT_LE(fixture_.undo().Statistics().file_pages, file_pages + 256);
+  fixture_.CheckAll();
 }
 
 TEST_F(UndoSpaceTest, WhatIsInUseStays) {
   Txn txn;
-  WriteExtents(&world_, &txn, 3);
-  const Result<uint32_t> made = GiveAllBack(&world_);
+  WriteExtents(&fixture_, &txn, 3);
+  const Result<uint32_t> made = GiveAllBack(&fixture_);
   ASSERT_TRUE(made.ok());
   EXPECT_LE(made.value(), 2u);
-  world_.CheckAll();
-  ASSERT_TRUE(world_.manager().Rollback(&txn).ok());
-  EXPECT_EQ(world_.Cell(8), 0u);
-  ASSERT_TRUE(GiveAllBack(&world_).ok());
-  world_.CheckAll();
+  fixture_.CheckAll();
+  ASSERT_TRUE(fixture_.manager().Rollback(&txn).ok());
+  EXPECT_EQ(fixture_.Cell(8), 0u);
+  ASSERT_TRUE(GiveAllBack(&fixture_).ok());
+  fixture_.CheckAll();
 }
 
 TEST_F(UndoSpaceTest, AFullDiskIsMetByWhoeverReserves) {
   WriteAndPurge(5);
-  ASSERT_TRUE(GiveAllBack(&world_).ok());
-  world_.file_system().Inject({.call = FileCall::kAllocate, .path_part = "space_2",
+  ASSERT_TRUE(GiveAllBack(&fixture_).ok());
+  fixture_.file_system().Inject({.call = FileCall::kAllocate, .path_part = "space_2",
                                .lasting = true, .code = Code::kNoSpace});
   Txn txn;
   Status status;
   uint64_t writes = 0;
   for (; status.ok() && writes < 5 * kRecordsPerExtent; ++writes) {
-    status = world_.Write(&txn, 8, 7);
+    status = fixture_.Write(&txn, 8, 7);
   }
   EXPECT_TRUE(status.Is(Code::kNoSpace)) << status.message();
-  world_.file_system().ClearFaults();
-  ASSERT_TRUE(world_.manager().Rollback(&txn).ok());
+  fixture_.file_system().ClearFaults();
+  ASSERT_TRUE(fixture_.manager().Rollback(&txn).ok());
   Txn again;
-  WriteExtents(&world_, &again, 2);
-  ASSERT_TRUE(world_.manager().Commit(&again, Durability::kDurable, true).ok());
-  world_.CheckAll();
+  WriteExtents(&fixture_, &again, 2);
+  ASSERT_TRUE(fixture_.manager().Commit(&again, Durability::kDurable, true).ok());
+  fixture_.CheckAll();
 }
 
 TEST_F(UndoSpaceTest, AFileSystemWithoutHolesIsAskedOnceAndUsedAsBefore) {
   WriteAndPurge(4);
-  world_.file_system().Inject(
+  fixture_.file_system().Inject(
       {.call = FileCall::kPunch, .lasting = true, .code = Code::kUnsupported});
-  EXPECT_TRUE(GiveAllBack(&world_).status().Is(Code::kUnsupported));
-  const uint64_t file_pages = world_.undo().Statistics().file_pages;
+  EXPECT_TRUE(GiveAllBack(&fixture_).status().Is(Code::kUnsupported));
+  const uint64_t file_pages = fixture_.undo().Statistics().file_pages;
   WriteAndPurge(3);
-  EXPECT_LE(world_.undo().Statistics().file_pages, file_pages + 256);
-  world_.CheckAll();
+  EXPECT_LE(fixture_.undo().Statistics().file_pages, file_pages + 256);
+  fixture_.CheckAll();
 }
 
 TEST_F(UndoSpaceTest, AfterARestartTheFreeSpaceIsGivenBackAndUsed) {
   WriteAndPurge(5);
-  ASSERT_TRUE(world_.manager().MakeDurable().ok());
-  ASSERT_TRUE(world_.Start(true).ok());
-  const uint64_t file_pages = world_.undo().Statistics().file_pages;
+  ASSERT_TRUE(fixture_.manager().MakeDurable().ok());
+  ASSERT_TRUE(fixture_.Start(true).ok());
+  const uint64_t file_pages = fixture_.undo().Statistics().file_pages;
   WriteAndPurge(2);
-  EXPECT_EQ(world_.undo().Statistics().file_pages, file_pages);
-  const Result<uint32_t> made = GiveAllBack(&world_);
+  EXPECT_EQ(fixture_.undo().Statistics().file_pages, file_pages);
+  const Result<uint32_t> made = GiveAllBack(&fixture_);
   ASSERT_TRUE(made.ok());
   EXPECT_GE(made.value(), 3u);
-  EXPECT_LT(world_.file_system().AllocatedBytes(kFile), 3 * kMiB);
-  world_.CheckAll();
+  EXPECT_LT(fixture_.file_system().AllocatedBytes(kFile), 3 * kMiB);
+  fixture_.CheckAll();
 }
 
 TEST_F(UndoSpaceTest, AHoleIsMadeOnlyWhenItsFreeingIsDurable) {
   Txn txn;
-  WriteExtents(&world_, &txn, 4);
-  ASSERT_TRUE(world_.manager().Commit(&txn, Durability::kDurable, true).ok());
+  WriteExtents(&fixture_, &txn, 4);
+  ASSERT_TRUE(fixture_.manager().Commit(&txn, Durability::kDurable, true).ok());
   // From here on redo does not make the pages anew.
-  ASSERT_TRUE(world_.pool().FlushAndCheckpoint().ok());
-  world_.Purge();
-  const Result<uint32_t> made = GiveAllBack(&world_);
+  ASSERT_TRUE(fixture_.pool().FlushAndCheckpoint().ok());
+  fixture_.Purge();
+  const Result<uint32_t> made = GiveAllBack(&fixture_);
   ASSERT_TRUE(made.ok());
   ASSERT_GE(made.value(), 2u);
-  world_.Kill();
-  world_.file_system().Crash({.keep = CrashPlan::Keep::kEverything}, 1);
-  const Status status = world_.Start(true);
+  fixture_.Kill();
+  fixture_.file_system().Crash({.keep = CrashPlan::Keep::kEverything}, 1);
+  const Status status = fixture_.Start(true);
   ASSERT_TRUE(status.ok()) << status.message();
-  world_.CheckAll();
-  world_.Purge();
-  EXPECT_EQ(world_.manager().HistoryLength(), 0u);
-  world_.CheckAll();
+  fixture_.CheckAll();
+  fixture_.Purge();
+  EXPECT_EQ(fixture_.manager().HistoryLength(), 0u);
+  fixture_.CheckAll();
 }
 
 /// Transactions, purge, holes and crashes in any order; the committed value of a cell is right and
@@ -147,47 +147,47 @@ TEST_F(UndoSpaceTest, AHoleIsMadeOnlyWhenItsFreeingIsDurable) {
 void RunCrashes(uint64_t seed) {
   SCOPED_TRACE(seed);
   Random random(seed);
-  UndoWorld world(seed, kPageBytes);
-  world.Create();
+  UndoFixture fixture(seed, kPageBytes);
+  fixture.Create();
   uint64_t committed = 0;
   uint64_t next = 0;
   for (int crash = 0; crash < 4; ++crash) {
-    world.file_system().PowerOffAfter(random.Between(10, 2500));
+    fixture.file_system().PowerOffAfter(random.Between(10, 2500));
     uint64_t in_doubt = committed;
     for (int round = 0; round < 6; ++round) {
       Txn txn;
       const uint64_t records = random.Between(1, kRecordsPerExtent * 3);
       Status status;
-      for (uint64_t i = 0; i < records && status.ok(); ++i) status = world.Write(&txn, 8, ++next);
+      for (uint64_t i = 0; i < records && status.ok(); ++i) status = fixture.Write(&txn, 8, ++next);
       if (status.ok() && random.OneIn(3)) {
-        status = world.manager().Rollback(&txn);
+        status = fixture.manager().Rollback(&txn);
       } else if (status.ok()) {
         in_doubt = next;
-        status = world.manager().Commit(&txn, Durability::kDurable, true);
+        status = fixture.manager().Commit(&txn, Durability::kDurable, true);
         if (status.ok()) committed = in_doubt;
       }
-      while (status.ok() && world.manager().HistoryLength() != 0 && !random.OneIn(50)) {
-        status = world.PurgeUnit(0, 1, 500).status();
+      while (status.ok() && fixture.manager().HistoryLength() != 0 && !random.OneIn(50)) {
+        status = fixture.PurgeUnit(0, 1, 500).status();
       }
-      if (status.ok()) status = world.allocator().GiveBack(kUndoSpace, kKeepPages, 2).status();
-      if (status.ok() && random.OneIn(3)) status = world.pool().FlushAndCheckpoint();
+      if (status.ok()) status = fixture.allocator().GiveBack(kUndoSpace, kKeepPages, 2).status();
+      if (status.ok() && random.OneIn(3)) status = fixture.pool().FlushAndCheckpoint();
       if (!status.ok()) {
-        static_cast<void>(world.manager().Rollback(&txn));
+        static_cast<void>(fixture.manager().Rollback(&txn));
         break;
       }
     }
-    world.Kill();
-    world.file_system().Crash(random.Next());
-    const Status status = world.Start(true);
-    ASSERT_TRUE(status.ok()) << status.message() << world.file_system().Describe();
-    world.RollBackLosers();
-    ASSERT_TRUE(world.Cell(8) == committed || world.Cell(8) == in_doubt)
-        << world.Cell(8) << " is neither " << committed << " nor " << in_doubt;
-    committed = world.Cell(8);
-    world.CheckAll();
-    world.Purge();
-    ASSERT_TRUE(world.allocator().GiveBack(kUndoSpace, kKeepPages, 2).ok());
-    world.CheckAll();
+    fixture.Kill();
+    fixture.file_system().Crash(random.Next());
+    const Status status = fixture.Start(true);
+    ASSERT_TRUE(status.ok()) << status.message() << fixture.file_system().Describe();
+    fixture.RollBackLosers();
+    ASSERT_TRUE(fixture.Cell(8) == committed || fixture.Cell(8) == in_doubt)
+        << fixture.Cell(8) << " is neither " << committed << " nor " << in_doubt;
+    committed = fixture.Cell(8);
+    fixture.CheckAll();
+    fixture.Purge();
+    ASSERT_TRUE(fixture.allocator().GiveBack(kUndoSpace, kKeepPages, 2).ok());
+    fixture.CheckAll();
   }
 }
 

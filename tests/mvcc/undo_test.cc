@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Undo streams: records, rollback, purge, recovery.
-#include "mvcc/undo/undo.h"
+#include "mvcc/undo/undo_log.h"
 
 #include <gtest/gtest.h>
 
@@ -8,64 +8,64 @@
 #include <vector>
 
 #include "mvcc/undo/undo_page.h"
-#include "tests/mvcc/undo_world.h"
+#include "tests/mvcc/undo_fixture.h"
 
 namespace rowan {
 namespace {
 
 class UndoTest : public ::testing::Test {
  protected:
-  void SetUp() override { world_.Create(); }
+  void SetUp() override { fixture_.Create(); }
   void Commit(Txn* txn) {
-    ASSERT_TRUE(world_.manager().Commit(txn, Durability::kBackground, true).ok());
+    ASSERT_TRUE(fixture_.manager().Commit(txn, Durability::kBackground, true).ok());
   }
   /// Everything written reaches the log file, memory is lost.
   void KillAndStart() {
-    ASSERT_TRUE(world_.manager().MakeDurable().ok());
-    const Status status = world_.Start();
+    ASSERT_TRUE(fixture_.manager().MakeDurable().ok());
+    const Status status = fixture_.Start();
     ASSERT_TRUE(status.ok()) << status.message();
   }
 
-  UndoWorld world_;
+  UndoFixture fixture_;
 };
 
 TEST_F(UndoTest, ARecordIsReadBackAsWritten) {
   Txn txn;
-  ASSERT_TRUE(world_.manager().AssignId(&txn).ok());
+  ASSERT_TRUE(fixture_.manager().AssignId(&txn).ok());
   std::vector<UndoPointer> pointers;
-  const size_t largest = UndoStreams::MaxPayloadBytes(world_.pool().page_size_bytes());
+  const size_t largest = UndoLog::MaxPayloadBytes(fixture_.pool().page_size_bytes());
   for (const size_t size : {size_t{0}, size_t{1}, size_t{100}, largest / 2, largest, size_t{3}}) {
-    ASSERT_TRUE(world_.undo().EnsureRoom(&txn, size).ok());
-    MiniTxn mini_txn(&world_.pool());
-    ASSERT_TRUE(mini_txn.Start(UndoStreams::LogBytesMax(size) + 100).ok());
+    ASSERT_TRUE(fixture_.undo_log().EnsureRoom(&txn, size).ok());
+    MiniTxn mini_txn(&fixture_.pool());
+    ASSERT_TRUE(mini_txn.Start(UndoLog::LogBytesMax(size) + 100).ok());
     const std::string text(size, static_cast<char>('a' + pointers.size()));
-    Result<UndoPointer> pointer = world_.undo().Append(
+    Result<UndoPointer> pointer = fixture_.undo_log().Append(
         &mini_txn, &txn, UndoType::kClusteredInsert, IndexId(300), {AsBytes(text)});
     ASSERT_TRUE(pointer.ok());
     mini_txn.Commit();
     pointers.push_back(pointer.value());
     UndoRecordCopy record;
-    ASSERT_TRUE(world_.undo().Read(pointers.back(), &record).ok());
+    ASSERT_TRUE(fixture_.undo_log().Read(pointers.back(), &record).ok());
     EXPECT_EQ(record.type, UndoType::kClusteredInsert);
     EXPECT_EQ(record.index, IndexId(300));
     EXPECT_EQ(AsText(Bytes(record.payload)), text);
   }
-  EXPECT_TRUE(world_.undo().EnsureRoom(&txn, largest + 1).Is(Code::kTooBig));
+  EXPECT_TRUE(fixture_.undo_log().EnsureRoom(&txn, largest + 1).Is(Code::kTooBig));
   UndoRecordCopy record;
   UndoPointer wrong = pointers[1];
   ++wrong.offset;
-  EXPECT_TRUE(world_.undo().Read(wrong, &record).Is(Code::kCorrupt));
+  EXPECT_TRUE(fixture_.undo_log().Read(wrong, &record).Is(Code::kCorrupt));
   Commit(&txn);
-  world_.CheckAll();
+  fixture_.CheckAll();
 }
 
 TEST_F(UndoTest, SmallTransactionsShareAStreamAndItsPages) {
   for (uint64_t i = 0; i < 20; ++i) {
     Txn txn;
-    ASSERT_TRUE(world_.Write(&txn, 1, i).ok());
+    ASSERT_TRUE(fixture_.Write(&txn, 1, i).ok());
     Commit(&txn);
   }
-  const UndoStatistics statistics = world_.undo().Statistics();
+  const UndoStatistics statistics = fixture_.undo().Statistics();
   EXPECT_EQ(statistics.streams, 1u);
   EXPECT_EQ(statistics.pages, 1u);
   EXPECT_EQ(statistics.transactions_to_purge, 20u);
@@ -73,270 +73,271 @@ TEST_F(UndoTest, SmallTransactionsShareAStreamAndItsPages) {
 
 TEST_F(UndoTest, RollbackRestoresInReverseOrderAndLeavesNothing) {
   Txn base;
-  ASSERT_TRUE(world_.Write(&base, 3, 7).ok());
+  ASSERT_TRUE(fixture_.Write(&base, 3, 7).ok());
   Commit(&base);
   Txn txn;
   for (uint64_t i = 0; i < 500; ++i) {
-    ASSERT_TRUE(world_.Write(&txn, 3 + 8 * (i % 2), 100 + i).ok());
-    ASSERT_TRUE(world_.Write(&txn, 8, 500 + i).ok());
+    ASSERT_TRUE(fixture_.Write(&txn, 3 + 8 * (i % 2), 100 + i).ok());
+    ASSERT_TRUE(fixture_.Write(&txn, 8, 500 + i).ok());
   }
-  EXPECT_GT(world_.undo().Statistics().pages, 1u);
+  EXPECT_GT(fixture_.undo().Statistics().pages, 1u);
   EXPECT_EQ(txn.undo_records, 1000u);
-  ASSERT_TRUE(world_.manager().Rollback(&txn).ok());
-  EXPECT_EQ(world_.Cell(3), 7u);
-  EXPECT_EQ(world_.Cell(11), 0u);
-  EXPECT_EQ(world_.Cell(8), 0u);
-  EXPECT_EQ(world_.undo().Statistics().pages, 1u);
-  EXPECT_TRUE(world_.manager().Describe().empty());
-  world_.CheckAll();
+  ASSERT_TRUE(fixture_.manager().Rollback(&txn).ok());
+  EXPECT_EQ(fixture_.Cell(3), 7u);
+  EXPECT_EQ(fixture_.Cell(11), 0u);
+  EXPECT_EQ(fixture_.Cell(8), 0u);
+  EXPECT_EQ(fixture_.undo().Statistics().pages, 1u);
+  EXPECT_TRUE(fixture_.manager().Describe().empty());
+  fixture_.CheckAll();
   Txn next;  // goes on behind the first transaction
-  ASSERT_TRUE(world_.Write(&next, 3, 8).ok());
+  ASSERT_TRUE(fixture_.Write(&next, 3, 8).ok());
   Commit(&next);
-  EXPECT_EQ(world_.undo().Statistics().transactions_to_purge, 2u);
-  world_.CheckAll();
+  EXPECT_EQ(fixture_.undo().Statistics().transactions_to_purge, 2u);
+  fixture_.CheckAll();
 }
 
 TEST_F(UndoTest, SavepointsNest) {
   Txn txn;
-  ASSERT_TRUE(world_.Write(&txn, 1, 10).ok());
-  const UndoPosition first = world_.manager().Savepoint(&txn);
-  for (uint64_t i = 0; i < 300; ++i) ASSERT_TRUE(world_.Write(&txn, 8, i).ok());
-  const UndoPosition second = world_.manager().Savepoint(&txn);
-  ASSERT_TRUE(world_.Write(&txn, 1, 20).ok());
-  ASSERT_TRUE(world_.manager().RollbackTo(&txn, second).ok());
-  EXPECT_EQ(world_.Cell(1), 10u);
-  EXPECT_EQ(world_.Cell(8), 299u);
-  ASSERT_TRUE(world_.manager().RollbackTo(&txn, first).ok());
-  EXPECT_EQ(world_.Cell(8), 0u);
+  ASSERT_TRUE(fixture_.Write(&txn, 1, 10).ok());
+  const UndoPosition first = fixture_.manager().Savepoint(&txn);
+  for (uint64_t i = 0; i < 300; ++i) ASSERT_TRUE(fixture_.Write(&txn, 8, i).ok());
+  const UndoPosition second = fixture_.manager().Savepoint(&txn);
+  ASSERT_TRUE(fixture_.Write(&txn, 1, 20).ok());
+  ASSERT_TRUE(fixture_.manager().RollbackTo(&txn, second).ok());
+  EXPECT_EQ(fixture_.Cell(1), 10u);
+  EXPECT_EQ(fixture_.Cell(8), 299u);
+  ASSERT_TRUE(fixture_.manager().RollbackTo(&txn, first).ok());
+  EXPECT_EQ(fixture_.Cell(8), 0u);
   EXPECT_EQ(txn.undo_records, 1u);
-  ASSERT_TRUE(world_.Write(&txn, 2, 30).ok());
+  ASSERT_TRUE(fixture_.Write(&txn, 2, 30).ok());
   Commit(&txn);
-  EXPECT_EQ(world_.Cell(1), 10u);
-  EXPECT_EQ(world_.Cell(2), 30u);
-  world_.CheckAll();
+  EXPECT_EQ(fixture_.Cell(1), 10u);
+  EXPECT_EQ(fixture_.Cell(2), 30u);
+  fixture_.CheckAll();
 }
 
 TEST_F(UndoTest, ASavepointBeforeTheFirstWrite) {
   Txn txn;
-  const UndoPosition nothing = world_.manager().Savepoint(&txn);
-  ASSERT_TRUE(world_.Write(&txn, 1, 10).ok());
-  ASSERT_TRUE(world_.manager().RollbackTo(&txn, nothing).ok());
-  EXPECT_EQ(world_.Cell(1), 0u);
-  ASSERT_TRUE(world_.Write(&txn, 1, 11).ok());
-  ASSERT_TRUE(world_.manager().Rollback(&txn).ok());
-  EXPECT_EQ(world_.Cell(1), 0u);
-  world_.CheckAll();
+  const UndoPosition nothing = fixture_.manager().Savepoint(&txn);
+  ASSERT_TRUE(fixture_.Write(&txn, 1, 10).ok());
+  ASSERT_TRUE(fixture_.manager().RollbackTo(&txn, nothing).ok());
+  EXPECT_EQ(fixture_.Cell(1), 0u);
+  ASSERT_TRUE(fixture_.Write(&txn, 1, 11).ok());
+  ASSERT_TRUE(fixture_.manager().Rollback(&txn).ok());
+  EXPECT_EQ(fixture_.Cell(1), 0u);
+  fixture_.CheckAll();
 }
 
 TEST_F(UndoTest, RoomThatWasNotUsedIsNoTransaction) {
   Txn txn;
-  ASSERT_TRUE(world_.manager().AssignId(&txn).ok());
-  ASSERT_TRUE(world_.undo().EnsureRoom(&txn, 100).ok());
+  ASSERT_TRUE(fixture_.manager().AssignId(&txn).ok());
+  ASSERT_TRUE(fixture_.undo_log().EnsureRoom(&txn, 100).ok());
   Commit(&txn);
-  ASSERT_TRUE(world_.manager().AssignId(&txn).ok());
-  ASSERT_TRUE(world_.undo().EnsureRoom(&txn, 100).ok());
-  ASSERT_TRUE(world_.manager().Rollback(&txn).ok());
-  EXPECT_EQ(world_.undo().HistoryLength(), 0u);
-  EXPECT_EQ(world_.undo().stream_count(), 1u);
-  world_.CheckAll();
+  ASSERT_TRUE(fixture_.manager().AssignId(&txn).ok());
+  ASSERT_TRUE(fixture_.undo_log().EnsureRoom(&txn, 100).ok());
+  ASSERT_TRUE(fixture_.manager().Rollback(&txn).ok());
+  EXPECT_EQ(fixture_.undo().HistoryLength(), 0u);
+  EXPECT_EQ(fixture_.undo().stream_count(), 1u);
+  fixture_.CheckAll();
 }
 
 TEST_F(UndoTest, ManyRollbacksPileNothingUp) {
   for (int i = 0; i < 5000; ++i) {  // the ring has 1024 entries
     Txn txn;
-    ASSERT_TRUE(world_.Write(&txn, 1, 10).ok());
-    ASSERT_TRUE(world_.manager().Rollback(&txn).ok());
+    ASSERT_TRUE(fixture_.Write(&txn, 1, 10).ok());
+    ASSERT_TRUE(fixture_.manager().Rollback(&txn).ok());
   }
-  world_.manager().RefreshHorizon();
-  EXPECT_EQ(world_.manager().VisibleToAll(), world_.manager().NextTxnId());
-  EXPECT_EQ(world_.manager().RememberedOutcomes(), 0u);
+  fixture_.manager().RefreshHorizon();
+  EXPECT_EQ(fixture_.manager().VisibleToAll(), fixture_.manager().NextTxnId());
+  EXPECT_EQ(fixture_.manager().RememberedOutcomes(), 0u);
 }
 
 TEST_F(UndoTest, PurgeWaitsForTheOldestSnapshotAndFreesPages) {
   Txn reader;
   Txn first;
-  ASSERT_TRUE(world_.Write(&first, 1, 5).ok());
+  ASSERT_TRUE(fixture_.Write(&first, 1, 5).ok());
   Commit(&first);
-  world_.manager().OpenSnapshot(&reader);
+  fixture_.manager().OpenSnapshot(&reader);
   for (uint64_t i = 0; i < 200; ++i) {
     Txn txn;
-    for (uint32_t cell = 8; cell < 80; cell += 8) ASSERT_TRUE(world_.Write(&txn, cell, i).ok());
+    for (uint32_t cell = 8; cell < 80; cell += 8) ASSERT_TRUE(fixture_.Write(&txn, cell, i).ok());
     Commit(&txn);
   }
-  world_.Purge();
-  EXPECT_EQ(world_.purged, (std::vector<std::string>{"1=0"}));
-  EXPECT_EQ(world_.manager().HistoryLength(), 200u);
-  EXPECT_GT(world_.undo().Statistics().pages, 10u);
-  world_.CheckAll();
-  world_.manager().CloseSnapshot(&reader);
-  world_.Purge();
-  EXPECT_EQ(world_.manager().HistoryLength(), 0u);
-  EXPECT_EQ(world_.purged.size(), 1u + 200 * 9);
-  EXPECT_EQ(world_.purged[1], "8=0");
-  EXPECT_EQ(world_.undo().Statistics().pages, 1u);
-  world_.CheckAll();
+  fixture_.Purge();
+  EXPECT_EQ(fixture_.purged, (std::vector<std::string>{"1=0"}));
+  EXPECT_EQ(fixture_.manager().HistoryLength(), 200u);
+  EXPECT_GT(fixture_.undo().Statistics().pages, 10u);
+  fixture_.CheckAll();
+  fixture_.manager().CloseSnapshot(&reader);
+  fixture_.Purge();
+  EXPECT_EQ(fixture_.manager().HistoryLength(), 0u);
+  EXPECT_EQ(fixture_.purged.size(), 1u + 200 * 9);
+  EXPECT_EQ(fixture_.purged[1], "8=0");
+  EXPECT_EQ(fixture_.undo().Statistics().pages, 1u);
+  fixture_.CheckAll();
 }
 
 TEST_F(UndoTest, PurgeStopsBeforeTheRunningTransaction) {
   Txn committed;
-  ASSERT_TRUE(world_.Write(&committed, 1, 5).ok());
+  ASSERT_TRUE(fixture_.Write(&committed, 1, 5).ok());
   Commit(&committed);
   Txn running;
-  ASSERT_TRUE(world_.Write(&running, 2, 6).ok());
-  world_.Purge();
-  EXPECT_EQ(world_.purged, (std::vector<std::string>{"1=0"}));
-  for (uint64_t i = 0; i < 200; ++i) ASSERT_TRUE(world_.Write(&running, 8, i).ok());
-  world_.Purge();
-  ASSERT_TRUE(world_.manager().Rollback(&running).ok());
-  EXPECT_EQ(world_.Cell(2), 0u);
-  world_.CheckAll();
+  ASSERT_TRUE(fixture_.Write(&running, 2, 6).ok());
+  fixture_.Purge();
+  EXPECT_EQ(fixture_.purged, (std::vector<std::string>{"1=0"}));
+  for (uint64_t i = 0; i < 200; ++i) ASSERT_TRUE(fixture_.Write(&running, 8, i).ok());
+  fixture_.Purge();
+  ASSERT_TRUE(fixture_.manager().Rollback(&running).ok());
+  EXPECT_EQ(fixture_.Cell(2), 0u);
+  fixture_.CheckAll();
 }
 
 TEST_F(UndoTest, RecoveryFindsLosersAndHistory) {
   Txn committed;
-  for (uint64_t i = 0; i < 100; ++i) ASSERT_TRUE(world_.Write(&committed, 8, i + 1).ok());
+  for (uint64_t i = 0; i < 100; ++i) ASSERT_TRUE(fixture_.Write(&committed, 8, i + 1).ok());
   Commit(&committed);
   Txn loser;
   Txn other;
   for (uint64_t i = 0; i < 100; ++i) {
-    ASSERT_TRUE(world_.Write(&loser, 16, i + 1).ok());
-    ASSERT_TRUE(world_.Write(&other, 24, i + 1).ok());
+    ASSERT_TRUE(fixture_.Write(&loser, 16, i + 1).ok());
+    ASSERT_TRUE(fixture_.Write(&other, 24, i + 1).ok());
   }
   const TxnId loser_id = loser.txn_id();
   Commit(&other);
   KillAndStart();
-  EXPECT_EQ(world_.Cell(16), 100u);
-  EXPECT_TRUE(world_.manager().IsActive(loser_id));
-  EXPECT_EQ(world_.manager().HistoryLength(), 2u);
-  ASSERT_EQ(world_.manager().Describe().size(), 1u);
-  EXPECT_TRUE(world_.manager().Describe()[0].recovered);
-  EXPECT_EQ(world_.manager().Describe()[0].undo_records, 100u);
-  world_.RollBackLosers();
-  EXPECT_FALSE(world_.manager().IsActive(loser_id));
-  EXPECT_EQ(world_.Cell(8), 100u);
-  EXPECT_EQ(world_.Cell(16), 0u);
-  EXPECT_EQ(world_.Cell(24), 100u);
-  world_.Purge();
-  EXPECT_EQ(world_.purged.size(), 200u);
-  EXPECT_EQ(world_.undo().Statistics().pages, 2u);
-  world_.CheckAll();
+  EXPECT_EQ(fixture_.Cell(16), 100u);
+  EXPECT_TRUE(fixture_.manager().IsActive(loser_id));
+  EXPECT_EQ(fixture_.manager().HistoryLength(), 2u);
+  ASSERT_EQ(fixture_.manager().Describe().size(), 1u);
+  EXPECT_TRUE(fixture_.manager().Describe()[0].recovered);
+  EXPECT_EQ(fixture_.manager().Describe()[0].undo_records, 100u);
+  fixture_.RollBackLosers();
+  EXPECT_FALSE(fixture_.manager().IsActive(loser_id));
+  EXPECT_EQ(fixture_.Cell(8), 100u);
+  EXPECT_EQ(fixture_.Cell(16), 0u);
+  EXPECT_EQ(fixture_.Cell(24), 100u);
+  fixture_.Purge();
+  EXPECT_EQ(fixture_.purged.size(), 200u);
+  EXPECT_EQ(fixture_.undo().Statistics().pages, 2u);
+  fixture_.CheckAll();
   KillAndStart();
-  EXPECT_EQ(world_.Cell(16), 0u);
-  EXPECT_TRUE(world_.manager().Describe().empty());
-  world_.CheckAll();
+  EXPECT_EQ(fixture_.Cell(16), 0u);
+  EXPECT_TRUE(fixture_.manager().Describe().empty());
+  fixture_.CheckAll();
 }
 
 TEST_F(UndoTest, AHalfWayRollbackGoesOnAfterARestart) {
   Txn txn;
-  for (uint64_t i = 0; i < 300; ++i) ASSERT_TRUE(world_.Write(&txn, 8, i + 1).ok());
+  for (uint64_t i = 0; i < 300; ++i) ASSERT_TRUE(fixture_.Write(&txn, 8, i + 1).ok());
   int left = 120;
-  world_.on_undo = [&left](const UndoRecordCopy&) {
+  fixture_.on_undo = [&left](const UndoRecordCopy&) {
     return left-- > 0 ? Status::Ok() : Status(Code::kStopped);
   };
-  EXPECT_TRUE(world_.manager().Rollback(&txn).Is(Code::kStopped));
+  EXPECT_TRUE(fixture_.manager().Rollback(&txn).Is(Code::kStopped));
   EXPECT_FALSE(txn.is_writer());
-  world_.on_undo = nullptr;
+  fixture_.on_undo = nullptr;
   KillAndStart();
-  EXPECT_EQ(world_.Cell(8), 180u);
-  world_.RollBackLosers();
-  EXPECT_EQ(world_.Cell(8), 0u);
-  world_.CheckAll();
+  EXPECT_EQ(fixture_.Cell(8), 180u);
+  fixture_.RollBackLosers();
+  EXPECT_EQ(fixture_.Cell(8), 0u);
+  fixture_.CheckAll();
 }
 
 TEST_F(UndoTest, DamageKeepsTheTransactionListedAndLocked) {
   Txn txn;
-  ASSERT_TRUE(world_.Write(&txn, 1, 5).ok());
-  ASSERT_TRUE(world_.Write(&txn, 2, 6).ok());
+  ASSERT_TRUE(fixture_.Write(&txn, 1, 5).ok());
+  ASSERT_TRUE(fixture_.Write(&txn, 2, 6).ok());
   const TxnId id = txn.txn_id();
-  world_.on_undo = [](const UndoRecordCopy& record) {
+  fixture_.on_undo = [](const UndoRecordCopy& record) {
     return LoadLe<uint32_t>(record.payload.data()) == 1 ? Status(Code::kCorrupt) : Status::Ok();
   };
-  EXPECT_TRUE(world_.manager().Rollback(&txn).Is(Code::kCorrupt));
-  EXPECT_EQ(world_.Cell(2), 0u);
-  EXPECT_EQ(world_.Cell(1), 5u);
-  EXPECT_TRUE(world_.manager().IsActive(id));
-  EXPECT_TRUE(world_.manager().WithActive(id, [&](Txn* heir) { EXPECT_NE(heir, &txn); }));
+  EXPECT_TRUE(fixture_.manager().Rollback(&txn).Is(Code::kCorrupt));
+  EXPECT_EQ(fixture_.Cell(2), 0u);
+  EXPECT_EQ(fixture_.Cell(1), 5u);
+  EXPECT_TRUE(fixture_.manager().IsActive(id));
+  EXPECT_TRUE(fixture_.manager().WithActive(id, [&](Txn* heir) { EXPECT_NE(heir, &txn); }));
   Txn next;  // everybody else goes on
-  ASSERT_TRUE(world_.Write(&next, 3, 9).ok());
+  ASSERT_TRUE(fixture_.Write(&next, 3, 9).ok());
   Commit(&next);
-  const Result<bool> more = world_.RollbackUnit();
+  const Result<bool> more = fixture_.RollbackUnit();
   EXPECT_TRUE(more.ok() && !more.value()) << "it is not tried for ever";
-  world_.on_undo = nullptr;
+  fixture_.on_undo = nullptr;
   KillAndStart();
-  world_.RollBackLosers();
-  EXPECT_EQ(world_.Cell(1), 0u);
-  EXPECT_EQ(world_.Cell(3), 9u);
+  fixture_.RollBackLosers();
+  EXPECT_EQ(fixture_.Cell(1), 0u);
+  EXPECT_EQ(fixture_.Cell(3), 9u);
 }
 
 TEST_F(UndoTest, APreparedTransactionThatCannotBeCommittedStopsTheLog) {
   Txn txn;
-  ASSERT_TRUE(world_.Write(&txn, 1, 5).ok());
-  ASSERT_TRUE(world_.manager().Prepare(&txn, AsBytes("promised")).ok());
-  ASSERT_TRUE(world_.manager().MakeDurable().ok());
+  ASSERT_TRUE(fixture_.Write(&txn, 1, 5).ok());
+  ASSERT_TRUE(fixture_.manager().Prepare(&txn, AsBytes("promised")).ok());
+  ASSERT_TRUE(fixture_.manager().MakeDurable().ok());
   {
     Result<PageGuard> header =
-        world_.pool().Fix({kUndoSpace, txn.undo_start.page}, LatchMode::kExclusive);
+        fixture_.pool().Fix({kUndoSpace, txn.undo_start.page}, LatchMode::kExclusive);
     ASSERT_TRUE(header.ok());
     header->mutable_page()[txn.undo_start.offset + kUndoTypeOffset] = std::byte{0x7f};
   }
-  EXPECT_TRUE(world_.manager().Commit(&txn, Durability::kDurable, true).Is(Code::kStopped));
+  EXPECT_TRUE(fixture_.manager().Commit(&txn, Durability::kDurable, true).Is(Code::kStopped));
   EXPECT_EQ(txn.state, TxnState::kPrepared);
-  EXPECT_TRUE(world_.log().stopped());
-  ASSERT_TRUE(world_.Start().ok());
-  EXPECT_EQ(world_.manager().PreparedXids(), std::vector<std::string>{"promised"});
-  EXPECT_TRUE(world_.manager().CommitPrepared("promised", Durability::kDurable).ok());
-  EXPECT_EQ(world_.Cell(1), 5u);
+  EXPECT_TRUE(fixture_.log().stopped());
+  ASSERT_TRUE(fixture_.Start().ok());
+  EXPECT_EQ(fixture_.manager().PreparedXids(), std::vector<std::string>{"promised"});
+  EXPECT_TRUE(fixture_.manager().CommitPrepared("promised", Durability::kDurable).ok());
+  EXPECT_EQ(fixture_.Cell(1), 5u);
 }
 
 TEST_F(UndoTest, PreparedTransactionsWaitForTheirCoordinator) {
   Txn first;
   Txn second;
   Txn third;
-  ASSERT_TRUE(world_.Write(&first, 1, 5).ok());
-  for (int i = 0; i < 100; ++i) ASSERT_TRUE(world_.Write(&second, 8, 6).ok());
-  ASSERT_TRUE(world_.Write(&third, 3, 7).ok());
-  ASSERT_TRUE(world_.manager().Prepare(&first, AsBytes("xid one")).ok());
-  ASSERT_TRUE(world_.manager().Prepare(&second, AsBytes("xid two")).ok());
+  ASSERT_TRUE(fixture_.Write(&first, 1, 5).ok());
+  for (int i = 0; i < 100; ++i) ASSERT_TRUE(fixture_.Write(&second, 8, 6).ok());
+  ASSERT_TRUE(fixture_.Write(&third, 3, 7).ok());
+  ASSERT_TRUE(fixture_.manager().Prepare(&first, AsBytes("xid one")).ok());
+  ASSERT_TRUE(fixture_.manager().Prepare(&second, AsBytes("xid two")).ok());
   EXPECT_EQ(second.state, TxnState::kPrepared);
   KillAndStart();
-  world_.RollBackLosers();
-  EXPECT_EQ(world_.Cell(3), 0u);
-  EXPECT_EQ(world_.Cell(1), 5u);
-  std::vector<std::string> xids = world_.manager().PreparedXids();
+  fixture_.RollBackLosers();
+  EXPECT_EQ(fixture_.Cell(3), 0u);
+  EXPECT_EQ(fixture_.Cell(1), 5u);
+  std::vector<std::string> xids = fixture_.manager().PreparedXids();
   std::sort(xids.begin(), xids.end());
   EXPECT_EQ(xids, (std::vector<std::string>{"xid one", "xid two"}));
-  EXPECT_TRUE(world_.manager().CommitPrepared("no such", Durability::kDurable).Is(Code::kNotFound));
-  EXPECT_TRUE(world_.manager().CommitPrepared("xid one", Durability::kDurable).ok());
-  EXPECT_TRUE(world_.manager().RollbackPrepared("xid two").ok());
-  EXPECT_EQ(world_.Cell(1), 5u);
-  EXPECT_EQ(world_.Cell(8), 0u);
+  EXPECT_TRUE(
+      fixture_.manager().CommitPrepared("no such", Durability::kDurable).Is(Code::kNotFound));
+  EXPECT_TRUE(fixture_.manager().CommitPrepared("xid one", Durability::kDurable).ok());
+  EXPECT_TRUE(fixture_.manager().RollbackPrepared("xid two").ok());
+  EXPECT_EQ(fixture_.Cell(1), 5u);
+  EXPECT_EQ(fixture_.Cell(8), 0u);
   KillAndStart();
-  EXPECT_TRUE(world_.manager().PreparedXids().empty());
-  EXPECT_EQ(world_.manager().HistoryLength(), 1u);
-  world_.CheckAll();
+  EXPECT_TRUE(fixture_.manager().PreparedXids().empty());
+  EXPECT_EQ(fixture_.manager().HistoryLength(), 1u);
+  fixture_.CheckAll();
 }
 
 TEST_F(UndoTest, ADetachedPreparedTransactionLivesOn) {
   auto txn = std::make_unique<Txn>();
-  ASSERT_TRUE(world_.Write(txn.get(), 1, 5).ok());
-  ASSERT_TRUE(world_.manager().Prepare(txn.get(), AsBytes("x")).ok());
-  world_.manager().KeepPrepared(std::move(txn));
-  EXPECT_EQ(world_.manager().PreparedXids().size(), 1u);
-  EXPECT_TRUE(world_.manager().RollbackPrepared("x").ok());
-  EXPECT_EQ(world_.Cell(1), 0u);
+  ASSERT_TRUE(fixture_.Write(txn.get(), 1, 5).ok());
+  ASSERT_TRUE(fixture_.manager().Prepare(txn.get(), AsBytes("x")).ok());
+  fixture_.manager().KeepPrepared(std::move(txn));
+  EXPECT_EQ(fixture_.manager().PreparedXids().size(), 1u);
+  EXPECT_TRUE(fixture_.manager().RollbackPrepared("x").ok());
+  EXPECT_EQ(fixture_.Cell(1), 0u);
 }
 
 TEST_F(UndoTest, WhatMustNotRunTwiceIsMarked) {
   Txn txn;
-  ASSERT_TRUE(world_.LogDrop(&txn, UndoType::kBlobDrop, "blob").ok());
-  ASSERT_TRUE(world_.Write(&txn, 1, 2).ok());
-  ASSERT_TRUE(world_.LogDrop(&txn, UndoType::kExtension, "file").ok());
+  ASSERT_TRUE(fixture_.LogDrop(&txn, UndoType::kBlobDrop, "blob").ok());
+  ASSERT_TRUE(fixture_.Write(&txn, 1, 2).ok());
+  ASSERT_TRUE(fixture_.LogDrop(&txn, UndoType::kExtension, "file").ok());
   Commit(&txn);
-  world_.Purge();
-  EXPECT_EQ(world_.purged, (std::vector<std::string>{"15:blob", "1=0", "20:file"}));
+  fixture_.Purge();
+  EXPECT_EQ(fixture_.purged, (std::vector<std::string>{"15:blob", "1=0", "20:file"}));
   KillAndStart();
-  world_.Purge();
-  EXPECT_EQ(world_.purged, (std::vector<std::string>{"1=0"})) << "the others ran already";
+  fixture_.Purge();
+  EXPECT_EQ(fixture_.purged, (std::vector<std::string>{"1=0"})) << "the others ran already";
 }
 
 TEST(UndoPageTest, GarbageIsNoRecord) {

@@ -5,7 +5,7 @@
 #include "base/clock.h"
 #include "base/counters.h"
 #include "base/random.h"
-#include "tests/mvcc/row_world.h"
+#include "tests/mvcc/row_fixture.h"
 
 namespace rowan {
 namespace {
@@ -13,23 +13,23 @@ namespace {
 class VersionTest : public ::testing::Test {
  protected:
   std::unique_ptr<Actor> NewActor(IsolationLevel isolation = IsolationLevel::kRepeatableRead) {
-    auto actor = std::make_unique<Actor>(world_.manager());
-    RowWorld::Begin(actor.get(), isolation);
+    auto actor = std::make_unique<Actor>(fixture_.manager());
+    RowFixture::Begin(actor.get(), isolation);
     return actor;
   }
   void Fill(uint32_t rows, const std::string& text) {
     auto writer = NewActor();
     for (uint32_t id = 0; id < rows; ++id) {
-      ASSERT_TRUE(world_.Insert(writer.get(), id, {100, id, text}).ok());
+      ASSERT_TRUE(fixture_.Insert(writer.get(), id, {100, id, text}).ok());
     }
-    ASSERT_TRUE(world_.Commit(writer.get()).ok());
+    ASSERT_TRUE(fixture_.Commit(writer.get()).ok());
   }
   /// Sum of column a over all visible rows; through the clustered index or by entries of index 1.
   uint64_t Sum(Actor* actor, uint32_t number, uint64_t* rows) {
     VersionView view;
     uint64_t sum = 0;
     *rows = 0;
-    actor->cursor.Open(&actor->txn, world_.index(number), {});
+    actor->cursor.Open(&actor->txn, fixture_.index(number), {});
     Status status = actor->cursor.SeekFirst(&view);
     for (; status.ok(); status = actor->cursor.Next(&view)) {
       sum += LoadBe32(number == 0 ? view.value.data() : view.key.data());
@@ -38,18 +38,18 @@ class VersionTest : public ::testing::Test {
     EXPECT_TRUE(status.Is(Code::kEndOfRange)) << status.message();
     return sum;
   }
-  RowWorld world_;
+  RowFixture fixture_;
 };
 
 TEST_F(VersionTest, ScansGoBothWaysOverManyLeaves) {
   constexpr uint32_t kRows = 1500;
   Fill(kRows, std::string(60, 't'));
-  world_.manager()->RefreshHorizon();
+  fixture_.manager()->RefreshHorizon();
   auto reader = NewActor();
-  world_.manager()->OpenSnapshot(&reader->txn);
+  fixture_.manager()->OpenSnapshot(&reader->txn);
   VersionView view;
   VersionCursor& cursor = reader->cursor;
-  cursor.Open(&reader->txn, world_.index(0), {});
+  cursor.Open(&reader->txn, fixture_.index(0), {});
   uint32_t expected = 700;
   Status status = cursor.SeekAtLeast(AsBytes(BigEndian(700)), &view);
   for (; status.ok(); status = cursor.Next(&view))
@@ -78,19 +78,19 @@ TEST_F(VersionTest, ScansGoBothWaysOverManyLeaves) {
 
 TEST_F(VersionTest, QuietLeavesNeedNoVisibilityWork) {
   Fill(500, "t");
-  world_.manager()->RefreshHorizon();
+  fixture_.manager()->RefreshHorizon();
   auto reader = NewActor();
-  world_.manager()->OpenSnapshot(&reader->txn);
+  fixture_.manager()->OpenSnapshot(&reader->txn);
   ResetCounters();
   uint64_t rows = 0;
   EXPECT_EQ(Sum(reader.get(), 1, &rows), 500u * 100);
   EXPECT_EQ(rows, 500u);
   EXPECT_GT(ReadCounter(Counter::kLeavesAllVisible), 0u);
   EXPECT_EQ(ReadCounter(Counter::kVersionsBuilt), 0u);
-  reader->cursor.Open(&reader->txn, world_.index(1), {});
-  EXPECT_EQ(RowWorld::Take(reader->cursor.CountAll(nullptr)), 500u);
+  reader->cursor.Open(&reader->txn, fixture_.index(1), {});
+  EXPECT_EQ(RowFixture::Take(reader->cursor.CountAll(nullptr)), 500u);
   std::atomic<bool> interrupted{true};
-  reader->cursor.Open(&reader->txn, world_.index(1), {});
+  reader->cursor.Open(&reader->txn, fixture_.index(1), {});
   EXPECT_TRUE(reader->cursor.CountAll(&interrupted).status().Is(Code::kInterrupted) ||
               TestPageSizeBytes() > 4096);
 }
@@ -99,7 +99,7 @@ TEST_F(VersionTest, OldSnapshotBesideHeavyUpdates) {
   constexpr uint32_t kRows = 40;
   Fill(kRows, "old");
   auto reader = NewActor();
-  world_.manager()->OpenSnapshot(&reader->txn);
+  fixture_.manager()->OpenSnapshot(&reader->txn);
   Random random(TestSeed());
   std::vector<TestRow> rows(kRows);
   for (uint32_t id = 0; id < kRows; ++id) rows[id] = {100, id, "old"};
@@ -110,20 +110,20 @@ TEST_F(VersionTest, OldSnapshotBesideHeavyUpdates) {
       TestRow row = rows[id];
       row.a = static_cast<uint32_t>(random.Below(300));
       row.text.assign(random.Below(60), 'n');
-      ASSERT_TRUE(world_.Update(writer.get(), id, rows[id], row).ok());
+      ASSERT_TRUE(fixture_.Update(writer.get(), id, rows[id], row).ok());
       rows[id] = row;
     }
-    ASSERT_TRUE(world_.Commit(writer.get()).ok());
-    world_.Purge();
+    ASSERT_TRUE(fixture_.Commit(writer.get()).ok());
+    fixture_.Purge();
     uint64_t count = 0;
     ASSERT_EQ(Sum(reader.get(), 0, &count), kRows * 100u);
     ASSERT_EQ(Sum(reader.get(), 1, &count), kRows * 100u);
     ASSERT_EQ(count, kRows);
   }
-  ASSERT_TRUE(world_.Commit(reader.get()).ok());
-  world_.Purge();
-  EXPECT_EQ(world_.Raw(1).size(), kRows);
-  EXPECT_EQ(world_.manager()->undo()->Statistics().transactions_to_purge, 0u);
+  ASSERT_TRUE(fixture_.Commit(reader.get()).ok());
+  fixture_.Purge();
+  EXPECT_EQ(fixture_.Raw(1).size(), kRows);
+  EXPECT_EQ(fixture_.manager()->undo()->streams()->Statistics().transactions_to_purge, 0u);
 }
 
 TEST_F(VersionTest, TheWayOverDeadOrSkippedRowsCanBeInterrupted) {
@@ -131,12 +131,12 @@ TEST_F(VersionTest, TheWayOverDeadOrSkippedRowsCanBeInterrupted) {
   Fill(kRows, std::string(60, 't'));
   auto deleter = NewActor();
   for (uint32_t id = 0; id < kRows; ++id) {
-    ASSERT_TRUE(world_.Delete(deleter.get(), id, {100, id, std::string(60, 't')}).ok());
+    ASSERT_TRUE(fixture_.Delete(deleter.get(), id, {100, id, std::string(60, 't')}).ok());
   }
   auto reader = NewActor();
   VersionView view;
   const auto walk = [&](const ReadOptions& options) {
-    reader->cursor.Open(&reader->txn, world_.index(0), options);
+    reader->cursor.Open(&reader->txn, fixture_.index(0), options);
     reader->txn.interrupted = true;
     const Status forward = reader->cursor.SeekFirst(&view);
     const Status backward = reader->cursor.SeekLast(&view);
@@ -146,8 +146,8 @@ TEST_F(VersionTest, TheWayOverDeadOrSkippedRowsCanBeInterrupted) {
     EXPECT_TRUE(reader->cursor.SeekFirst(&view).Is(Code::kEndOfRange));
   };
   walk({ReadMode::kLockExclusive, WaitPolicy::kSkipLocked});
-  ASSERT_TRUE(world_.Commit(deleter.get()).ok());
-  world_.manager()->OpenSnapshot(&reader->txn);
+  ASSERT_TRUE(fixture_.Commit(deleter.get()).ok());
+  fixture_.manager()->OpenSnapshot(&reader->txn);
   walk({});
   walk({ReadMode::kLockShared, WaitPolicy::kWait});
 }
@@ -157,29 +157,29 @@ TEST_F(VersionTest, TheWayOverDeadOrSkippedRowsCanBeInterrupted) {
 TEST_F(VersionTest, EntriesOfARowNewerThanTheSnapshotFollowTheRow) {
   Fill(3, "t");
   auto actor = NewActor();
-  world_.manager()->OpenSnapshot(&actor->txn);
+  fixture_.manager()->OpenSnapshot(&actor->txn);
   auto other = NewActor();
-  ASSERT_TRUE(world_.Update(other.get(), 1, {100, 1, "t"}, {7, 71, "t"}).ok());
-  ASSERT_TRUE(world_.Insert(other.get(), 9, {9, 9, "t"}).ok());
-  ASSERT_TRUE(world_.Delete(other.get(), 2, {100, 2, "t"}).ok());
-  ASSERT_TRUE(world_.Commit(other.get()).ok());
+  ASSERT_TRUE(fixture_.Update(other.get(), 1, {100, 1, "t"}, {7, 71, "t"}).ok());
+  ASSERT_TRUE(fixture_.Insert(other.get(), 9, {9, 9, "t"}).ok());
+  ASSERT_TRUE(fixture_.Delete(other.get(), 2, {100, 2, "t"}).ok());
+  ASSERT_TRUE(fixture_.Commit(other.get()).ok());
   uint64_t rows = 0;
   EXPECT_EQ(Sum(actor.get(), 1, &rows), 300u);
 
-  const UndoPosition before = world_.manager()->Savepoint(&actor->txn);
-  ASSERT_TRUE(world_.Update(actor.get(), 1, {7, 71, "t"}, {7, 71, "u"}).ok());
+  const UndoPosition before = fixture_.manager()->Savepoint(&actor->txn);
+  ASSERT_TRUE(fixture_.Update(actor.get(), 1, {7, 71, "t"}, {7, 71, "u"}).ok());
   EXPECT_EQ(Sum(actor.get(), 0, &rows), 207u);
   EXPECT_EQ(Sum(actor.get(), 1, &rows), 207u);
   EXPECT_EQ(rows, 3u);
-  ASSERT_TRUE(world_.Update(actor.get(), 9, {9, 9, "t"}, {9, 9, "u"}).ok());
-  ASSERT_TRUE(world_.Insert(actor.get(), 2, {100, 2, "t"}).ok());
+  ASSERT_TRUE(fixture_.Update(actor.get(), 9, {9, 9, "t"}, {9, 9, "u"}).ok());
+  ASSERT_TRUE(fixture_.Insert(actor.get(), 2, {100, 2, "t"}).ok());
   EXPECT_EQ(Sum(actor.get(), 0, &rows), 216u);
   EXPECT_EQ(Sum(actor.get(), 1, &rows), 216u);
   EXPECT_EQ(rows, 4u);
-  actor->cursor.Open(&actor->txn, world_.index(2), {});
-  EXPECT_EQ(RowWorld::Take(actor->cursor.CountAll(nullptr)), 4u);
+  actor->cursor.Open(&actor->txn, fixture_.index(2), {});
+  EXPECT_EQ(RowFixture::Take(actor->cursor.CountAll(nullptr)), 4u);
 
-  ASSERT_TRUE(world_.manager()->RollbackTo(&actor->txn, before).ok());
+  ASSERT_TRUE(fixture_.manager()->RollbackTo(&actor->txn, before).ok());
   EXPECT_EQ(Sum(actor.get(), 1, &rows), 300u);
   EXPECT_EQ(rows, 3u);
 }
@@ -187,25 +187,25 @@ TEST_F(VersionTest, EntriesOfARowNewerThanTheSnapshotFollowTheRow) {
 TEST_F(VersionTest, LockingReadsSeeTheNewestVersionAndRespectOthers) {
   Fill(5, "t");
   auto old_reader = NewActor();
-  world_.manager()->OpenSnapshot(&old_reader->txn);
+  fixture_.manager()->OpenSnapshot(&old_reader->txn);
   auto writer = NewActor();
-  ASSERT_TRUE(world_.Update(writer.get(), 1, {100, 1, "t"}, {200, 1, "t"}).ok());
-  ASSERT_TRUE(world_.Commit(writer.get()).ok());
+  ASSERT_TRUE(fixture_.Update(writer.get(), 1, {100, 1, "t"}, {200, 1, "t"}).ok());
+  ASSERT_TRUE(fixture_.Commit(writer.get()).ok());
   TestRow row;
-  ASSERT_TRUE(world_.Get(old_reader.get(), 1, ReadMode::kSnapshot, &row).ok());
+  ASSERT_TRUE(fixture_.Get(old_reader.get(), 1, ReadMode::kSnapshot, &row).ok());
   EXPECT_EQ(row.a, 100u);
-  ASSERT_TRUE(world_.Get(old_reader.get(), 1, ReadMode::kLockExclusive, &row).ok());
+  ASSERT_TRUE(fixture_.Get(old_reader.get(), 1, ReadMode::kLockExclusive, &row).ok());
   EXPECT_EQ(row.a, 200u);
 
   auto other = NewActor();
   other->txn.lock_wait_timeout_s = 0;
-  EXPECT_TRUE(world_.Get(other.get(), 1, ReadMode::kLockShared, &row).Is(Code::kLockTimeout));
-  EXPECT_TRUE(world_.Update(other.get(), 1, {200, 1, "t"}, {1, 1, "t"}).Is(Code::kLockTimeout));
+  EXPECT_TRUE(fixture_.Get(other.get(), 1, ReadMode::kLockShared, &row).Is(Code::kLockTimeout));
+  EXPECT_TRUE(fixture_.Update(other.get(), 1, {200, 1, "t"}, {1, 1, "t"}).Is(Code::kLockTimeout));
   VersionView view;
-  other->cursor.Open(&other->txn, world_.index(0),
+  other->cursor.Open(&other->txn, fixture_.index(0),
                      {.mode = ReadMode::kLockExclusive, .wait_policy = WaitPolicy::kNoWait});
   EXPECT_TRUE(other->cursor.Get(AsBytes(BigEndian(1)), &view).Is(Code::kLockNotAvailable));
-  other->cursor.Open(&other->txn, world_.index(0),
+  other->cursor.Open(&other->txn, fixture_.index(0),
                      {.mode = ReadMode::kLockExclusive, .wait_policy = WaitPolicy::kSkipLocked});
   EXPECT_TRUE(other->cursor.Get(AsBytes(BigEndian(1)), &view).Is(Code::kSkipped));
   std::string seen;
@@ -214,24 +214,24 @@ TEST_F(VersionTest, LockingReadsSeeTheNewestVersionAndRespectOthers) {
     seen += std::to_string(LoadBe32(view.key.data())) + " ";
   }
   EXPECT_EQ(seen, "0 2 3 4 ");
-  ASSERT_TRUE(world_.Commit(old_reader.get()).ok());
-  EXPECT_TRUE(world_.Get(other.get(), 1, ReadMode::kLockShared, &row).ok());
+  ASSERT_TRUE(fixture_.Commit(old_reader.get()).ok());
+  EXPECT_TRUE(fixture_.Get(other.get(), 1, ReadMode::kLockShared, &row).ok());
 }
 
 TEST_F(VersionTest, SkipLockedAndNoWaitMeetImplicitLocks) {
   Fill(4, "t");
   auto writer = NewActor();
-  ASSERT_TRUE(world_.Update(writer.get(), 2, {100, 2, "t"}, {5, 2, "t"}).ok());
+  ASSERT_TRUE(fixture_.Update(writer.get(), 2, {100, 2, "t"}, {5, 2, "t"}).ok());
   auto other = NewActor();
   VersionView view;
   for (const uint32_t number : {0u, 1u}) {
-    other->cursor.Open(&other->txn, world_.index(number),
+    other->cursor.Open(&other->txn, fixture_.index(number),
                        {.mode = ReadMode::kLockShared, .wait_policy = WaitPolicy::kSkipLocked});
     int seen = 0;
     Status status = other->cursor.SeekLast(&view);
     for (; status.ok(); status = other->cursor.Prev(&view)) ++seen;
     EXPECT_EQ(seen, 3) << number;
-    other->cursor.Open(&other->txn, world_.index(number),
+    other->cursor.Open(&other->txn, fixture_.index(number),
                        {.mode = ReadMode::kLockShared, .wait_policy = WaitPolicy::kNoWait});
     status = other->cursor.SeekFirst(&view);
     while (status.ok()) status = other->cursor.Next(&view);
@@ -244,14 +244,14 @@ TEST_F(VersionTest, UnlockCurrentGivesOnlyItsOwnLockBack) {
   auto reader = NewActor(IsolationLevel::kReadCommitted);
   VersionView view;
   TestRow row;
-  ASSERT_TRUE(world_.Get(reader.get(), 0, ReadMode::kLockExclusive, &row).ok());
-  reader->cursor.Open(&reader->txn, world_.index(0), {.mode = ReadMode::kLockExclusive});
+  ASSERT_TRUE(fixture_.Get(reader.get(), 0, ReadMode::kLockExclusive, &row).ok());
+  reader->cursor.Open(&reader->txn, fixture_.index(0), {.mode = ReadMode::kLockExclusive});
   Status status = reader->cursor.SeekFirst(&view);
   for (; status.ok(); status = reader->cursor.Next(&view)) reader->cursor.UnlockCurrent();
   auto other = NewActor();
   other->txn.lock_wait_timeout_s = 0;
-  EXPECT_TRUE(world_.Get(other.get(), 0, ReadMode::kLockShared, &row).Is(Code::kLockTimeout));
-  EXPECT_TRUE(world_.Get(other.get(), 1, ReadMode::kLockShared, &row).ok());
+  EXPECT_TRUE(fixture_.Get(other.get(), 0, ReadMode::kLockShared, &row).Is(Code::kLockTimeout));
+  EXPECT_TRUE(fixture_.Get(other.get(), 1, ReadMode::kLockShared, &row).ok());
 }
 
 // Threads move money between accounts with locking reads; every snapshot shows the same total, in
@@ -267,27 +267,27 @@ TEST_F(VersionTest, BankTransfersKeepTheTotal) {
   for (int thread = 0; thread < kWriters; ++thread) {
     threads.emplace_back([&, thread] {
       Random random(TestSeed() + static_cast<uint64_t>(thread));
-      Actor actor(world_.manager());
+      Actor actor(fixture_.manager());
       while (!stop.load()) {
-        RowWorld::Begin(&actor);
+        RowFixture::Begin(&actor);
         const auto source = static_cast<uint32_t>(random.Below(kAccounts));
         const auto target =
             static_cast<uint32_t>((source + 1 + random.Below(kAccounts - 1)) % kAccounts);
         TestRow from;
         TestRow to;
-        Status status = world_.Get(&actor, source, ReadMode::kLockExclusive, &from);
-        if (status.ok()) status = world_.Get(&actor, target, ReadMode::kLockExclusive, &to);
+        Status status = fixture_.Get(&actor, source, ReadMode::kLockExclusive, &from);
+        if (status.ok()) status = fixture_.Get(&actor, target, ReadMode::kLockExclusive, &to);
         const uint32_t amount =
             status.ok() && from.a > 0 ? static_cast<uint32_t>(random.Below(from.a)) : 0;
         if (status.ok()) {
-          status = world_.Update(&actor, source, from, {from.a - amount, from.b, from.text});
+          status = fixture_.Update(&actor, source, from, {from.a - amount, from.b, from.text});
         }
         if (status.ok()) {
-          status = world_.Update(&actor, target, to, {to.a + amount, to.b, to.text});
+          status = fixture_.Update(&actor, target, to, {to.a + amount, to.b, to.text});
         }
         if (!status.ok() && !status.Is(Code::kDeadlock)) ++unexpected;
         const bool keep = status.ok() && !random.OneIn(5);
-        status = keep ? world_.Commit(&actor) : world_.Rollback(&actor);
+        status = keep ? fixture_.Commit(&actor) : fixture_.Rollback(&actor);
         if (!status.ok()) ++unexpected;
         transfers += keep ? 1 : 0;
       }
@@ -295,7 +295,7 @@ TEST_F(VersionTest, BankTransfersKeepTheTotal) {
   }
   threads.emplace_back([&] {
     while (!stop.load()) {
-      world_.Purge();
+      fixture_.Purge();
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
   });
@@ -303,13 +303,13 @@ TEST_F(VersionTest, BankTransfersKeepTheTotal) {
   auto reader = NewActor();
   uint64_t scans = 0;
   while (MonotonicMicros() < deadline && !HasFailure()) {
-    world_.manager()->OpenSnapshot(&reader->txn);
+    fixture_.manager()->OpenSnapshot(&reader->txn);
     for (const uint32_t number : {0u, 1u, 0u}) {
       uint64_t rows = 0;
       EXPECT_EQ(Sum(reader.get(), number, &rows), kAccounts * 100u) << "index " << number;
       EXPECT_EQ(rows, kAccounts);
     }
-    world_.manager()->CloseSnapshot(&reader->txn);
+    fixture_.manager()->CloseSnapshot(&reader->txn);
     ++scans;
   }
   stop.store(true);
@@ -318,9 +318,9 @@ TEST_F(VersionTest, BankTransfersKeepTheTotal) {
   EXPECT_GT(transfers.load(), 10u);
   std::printf("transfers %llu, scans %llu\n", static_cast<unsigned long long>(transfers.load()),
               static_cast<unsigned long long>(scans));
-  ASSERT_TRUE(world_.Commit(reader.get()).ok());
-  world_.Purge();
-  for (const uint32_t number : {0u, 1u, 2u}) EXPECT_EQ(world_.Raw(number).size(), kAccounts);
+  ASSERT_TRUE(fixture_.Commit(reader.get()).ok());
+  fixture_.Purge();
+  for (const uint32_t number : {0u, 1u, 2u}) EXPECT_EQ(fixture_.Raw(number).size(), kAccounts);
 }
 
 }  // namespace

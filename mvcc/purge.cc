@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "mvcc/purge.h"
+
+#include "base/counters.h"
+
+namespace rowan {
+namespace {
+
+/// One unit of work, besides its budget of records: long enough to amortise the look at all
+/// snapshots.
+constexpr uint32_t kTransactionsPerUnit = 256;
+/// From one stream before the next one has its turn: neighbours in a stream share pages.
+constexpr uint32_t kTransactionsPerStream = 32;
+
+}  // namespace
+
+Result<bool> Purge::RunUnit(uint32_t worker, uint32_t workers, Csn horizon, WorkBudget* budget) {
+  std::atomic<uint32_t>& cursor = cursors_[worker % kCursors];
+  const uint32_t streams = streams_->stream_count();
+  const uint32_t own = streams > worker ? (streams - worker - 1) / workers + 1 : 0;
+  uint32_t purged = 0;
+  for (uint32_t turn = 0; turn < own && purged < kTransactionsPerUnit; ++turn) {
+    if (budget->exhausted()) return true;
+    const uint32_t place = cursor.fetch_add(1, std::memory_order_relaxed) % own;
+    const Result<bool> done = PurgeStream(worker + place * workers, horizon, budget, &purged);
+    if (!done.ok()) return done.status();
+    if (!done.value()) return true;
+  }
+  return purged != 0;
+}
+
+Result<bool> Purge::PurgeStream(uint32_t stream, Csn horizon, WorkBudget* budget,
+                                uint32_t* purged) {
+  const UndoPurge::Visit visit = [this](TxnId txn, const UndoRecordCopy& record) {
+    const Status status = applier_->Purge(txn, record);
+    // What is on a damaged page stays there; its finder logged it. The rest of history must move
+    // on.
+    return status.Is(Code::kCorrupt) ? Status::Ok() : status;
+  };
+  UndoPurge undo_purge(streams_);
+  for (uint32_t i = 0; i < kTransactionsPerStream && streams_->HasHistory(stream); ++i) {
+    const auto step = undo_purge.PurgeOldest(stream, horizon, visit, budget);
+    if (!step.ok()) return step.status();
+    if (step.value() == UndoPurge::Step::kPart) return false;
+    if (step.value() == UndoPurge::Step::kNothing) break;
+    AddCounter(Counter::kPurgedTxns);
+    ++*purged;
+  }
+  return true;
+}
+
+Status Purge::PurgeOwn(const Txn* txn) {
+  const UndoPurge::Visit visit = [this](TxnId writer, const UndoRecordCopy& record) {
+    return applier_->Purge(writer, record);
+  };
+  return UndoPurge(streams_).PurgeOwn(txn, visit);
+}
+
+}  // namespace rowan

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Undo records of blobs, for rollback and purge. Thread safety: all functions.
+#pragma once
+
+#include "base/status.h"
+#include "mvcc/undo/undo_page.h"
+#include "space/blob_store.h"
+
+namespace rowan {
+
+/// Frees the blob that the record names. Ok if its space is gone.
+Status FreeBlobOf(const UndoRecordCopy& record, BlobStore* blobs);
+/// Logs and returns kCorrupt: the record cannot be one.
+Status DamagedRecord(const UndoRecordCopy& record);
+
+}  // namespace rowan

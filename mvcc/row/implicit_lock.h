@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Implicit locks: the transaction id in a row or entry is an exclusive record lock of whoever is
+// still active under it. These functions ask for it, and for what others have locked explicitly, of
+// an entry on a latched leaf. Thread safety: all functions.
+#pragma once
+
+#include "base/ids.h"
+#include "base/status.h"
+#include "mvcc/lock/lock_key.h"
+#include "mvcc/lock/lock_mode.h"
+#include "mvcc/txn/txn.h"
+#include "mvcc/txn_manager.h"
+
+namespace rowan {
+
+/// Ok when `holder` (0, ourselves or a finished transaction) holds no implicit lock against us.
+/// Else its lock is made explicit and ours asked for: kLockWait when queued, kLockNotAvailable or
+/// kSkipped as `policy` asks. Call under the latch of the leaf where `holder` was read.
+Status LockImplicit(TxnManager* manager, Txn* txn, TxnId holder, const LockTarget& key,
+                    LockMode mode, WaitPolicy policy);
+
+/// Before a row or entry becomes ours by writing to it: respects explicit locks of others, and
+/// makes no entry when there are none. Ok or kLockWait or an error.
+Status LockExplicit(TxnManager* manager, Txn* txn, const LockTarget& key);
+/// Before an entry with this key comes to life, new or in the place of a dead one: respects what
+/// others have locked of the gap, too. Call under the exclusive latch of the leaf it goes to: a
+/// scan that read the leaf before has covered its way there under the same latch.
+Status LockInsert(TxnManager* manager, Txn* txn, const LockTarget& key);
+
+}  // namespace rowan

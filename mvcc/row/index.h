@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Index: what transactions need to know of one index. Kept alive by shared_ptr while an
+// operation, rollback or purge uses it; `dropped` tells latecomers to skip.
+#pragma once
+
+#include <atomic>
+
+#include "base/ids.h"
+#include "base/status.h"
+#include "btree/tree.h"
+
+namespace rowan {
+
+struct Index {
+  Index(PageAllocator* allocator, SpaceId space, PageNumber root, IndexId index,
+           TableId table_id, bool is_clustered)
+      : tree(allocator, space, root, index), table(table_id), clustered(is_clustered) {}
+
+  Tree tree;
+  const TableId table;
+  const bool clustered;
+  std::atomic<bool> dropped{false};
+
+  [[nodiscard]] IndexId id() const { return tree.index(); }
+  /// Logs and returns kCorrupt: a row or entry on this page is not what the transaction's records
+  /// say.
+  Status ReportDamage(PageNumber page, const char* what) const;
+};
+
+}  // namespace rowan

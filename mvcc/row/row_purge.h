@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// RowPurge: what purge does with each kind of undo record of committed transactions that every
+// snapshot sees: what they delete-marked is removed if the mark is still theirs. Repeating it is
+// harmless, and so is finding nothing: writers clean leaves, too.
+//   clustered update   if it deleted: remove the row if the mark is still that transaction's
+//   secondary delete   remove the entry whose deleter is that transaction
+//   blob drop          free
+// An index that is gone (IndexResolver) makes a record a no-op. Thread safety: all members.
+#pragma once
+
+#include "base/ids.h"
+#include "base/status.h"
+#include "mvcc/row/extension_applier.h"
+#include "mvcc/row/index_resolver.h"
+#include "mvcc/undo/undo_page.h"
+#include "space/blob_store.h"
+
+namespace rowan {
+
+class RowPurge {
+ public:
+  RowPurge(IndexResolver* resolver, BlobStore* blobs, ExtensionApplier* extension)
+      : resolver_(resolver), blobs_(blobs), extension_(extension) {}
+  Status Purge(TxnId txn, const UndoRecordCopy& record);
+
+ private:
+  IndexResolver* const resolver_;
+  BlobStore* const blobs_;
+  ExtensionApplier* const extension_;
+};
+
+}  // namespace rowan

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// RowWriter: writes clustered rows. Each function is one logical change of one tree, done as one
+// log group that holds the row's change and its undo record. It finds row-lock conflicts under the
+// leaf latch, releases the latch, waits, and starts over. Keys and rows are opaque bytes. A
+// statement changes the clustered row first: its lock, the row's transaction id, orders all changes
+// of the row's secondary entries (entry_writer.h).
+// Errors common to all: kLockTimeout, kDeadlock, kInterrupted, kStopped, kIoError, kCorrupt,
+// kNoSpace, kTooBig, kLockTableFull. Thread safety: one Txn per thread; any number of threads per
+// index.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/ids.h"
+#include "base/status.h"
+#include "mvcc/row/index.h"
+#include "mvcc/row/row_header.h"
+#include "mvcc/txn/txn.h"
+#include "mvcc/txn_manager.h"
+#include "space/blob_store.h"
+
+namespace rowan {
+
+struct RowChange;
+
+class RowWriter {
+ public:
+  explicit RowWriter(TxnManager* manager) : manager_(manager) {}
+
+  /// kDuplicate when a live row with this key exists (then a shared record lock, or exclusive if
+  /// `lock_duplicate_exclusive`, is held on it, as INSERT ... ON DUPLICATE KEY UPDATE expects).
+  Status InsertRow(Txn* txn, Index* index, Bytes key, Bytes row, bool lock_duplicate_exclusive);
+  /// kNotFound when there is no live row. Locks the row first if it is not ours yet.
+  Status UpdateRow(Txn* txn, Index* index, Bytes key, Bytes new_row);
+  Status DeleteRow(Txn* txn, Index* index, Bytes key);
+
+  /// Undo record for a blob, to be passed to BlobStore::Write.
+  Status LogBlobWrite(Txn* txn, MiniTxn* mini_txn, const BlobRef& ref);
+  /// The row no longer refers to the blob: purge frees it.
+  Status LogBlobDrop(Txn* txn, const BlobRef& ref);
+  /// Makes sure id and undo room exist before BlobStore::Write opens its mini-transaction.
+  Status PrepareUndo(Txn* txn, size_t payload_bytes);
+  /// Undo record of an engine extension, in its own group.
+  Status LogExtension(Txn* txn, Bytes payload);
+
+ private:
+  Status InsertFresh(RowChange* change, MiniTxn* mini_txn, const LeafPosition& position);
+  Status InsertOver(RowChange* change, MiniTxn* mini_txn, const LeafPosition& position,
+                    LockMode duplicate_mode);
+  Status UpdateLive(RowChange* change, MiniTxn* mini_txn, const LeafPosition& position,
+                    const Bytes* new_row);
+  Status WriteVersion(RowChange* change, MiniTxn* mini_txn, const LeafPosition& position,
+                      const ClusteredHeader& old_header, Bytes old_row, bool marks_deleted);
+  Status LogAlone(Txn* txn, UndoType type, Bytes payload);
+  Status ChangeRow(Txn* txn, Index* index, Bytes key, const Bytes* new_row);
+
+  TxnManager* const manager_;
+  std::vector<std::byte> scratch_;  ///< the value being written, header first
+  size_t update_undo_bytes_ = 64;  ///< undo room beside the key that the last update needed
+};
+
+}  // namespace rowan

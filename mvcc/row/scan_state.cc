@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "mvcc/row/scan_state.h"
+
+namespace rowan {
+
+void ScanState::Open(Txn* new_txn, Index* new_index, const ReadOptions& new_options) {
+  txn = new_txn;
+  index = new_index;
+  options = new_options;
+  if (cursor.has_value()) {
+    cursor->Reset(&new_index->tree);
+  } else {
+    cursor.emplace(&new_index->tree);
+  }
+  has_end = false;
+}
+
+void ScanState::StartBatch(bool scan_forward) {
+  if (cursor.has_value() && cursor->latched()) cursor->Unlatch();
+  forward = scan_forward;
+  finished = false;
+  place = Place::kNowhere;
+  limit = 1;
+  position = 0;
+  ClearBatch();
+}
+
+bool ScanState::AtKey(Bytes key) {
+  const Bytes tree_key = cursor->key();
+  if (tree_key.size() == key.size()) return EqualBytes(tree_key, key);
+  if (index->clustered || tree_key.size() != key.size() + kRepeatBytes) return false;
+  const Bytes value = cursor->value();
+  return !value.empty() && (static_cast<uint8_t>(value[0]) & kEntryHasRepeat) != 0 &&
+         EqualBytes(tree_key.first(key.size()), key);
+}
+
+Status ScanState::SeekAgain() {
+  if (forward) return cursor->SeekAtLeast(seek_key);
+  seek_key.push_back(std::byte{0});  // the last entry not behind it
+  return cursor->SeekBefore(seek_key);
+}
+
+Status ScanState::Damage(const char* what) const {
+  return index->ReportDamage(cursor->leaf(), what);
+}
+
+}  // namespace rowan

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// ScanState: what the parts of a VersionCursor share: what is scanned, in which direction, and the
+// batch of copied entries. Thread safety: one thread.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "btree/cursor.h"
+#include "btree/node.h"
+#include "mvcc/row/byte_arena.h"
+#include "mvcc/row/index.h"
+#include "mvcc/row/read_options.h"
+#include "mvcc/row/row_header.h"
+#include "mvcc/row/version_chain.h"
+#include "mvcc/txn_manager.h"
+
+namespace rowan {
+
+/// One copied entry. `pending`: the newest version is not ours to see; value is that version's row
+/// and the older one has still to be built, without the latch.
+struct BatchItem {
+  uint32_t key_offset = 0;
+  uint32_t key_bytes = 0;  ///< tree key
+  uint32_t value_offset = 0;
+  uint32_t value_bytes = 0;
+  bool has_repeat = false;
+  bool pending = false;
+  ClusteredHeader header;  ///< only while pending
+};
+
+struct ScanState {
+  explicit ScanState(TxnManager* manager_in) : manager(manager_in), versions(manager_in->undo()) {}
+
+  enum class Place { kNowhere, kOnItem, kPastEnd, kBeforeStart };
+
+  /// StartBatch follows.
+  void Open(Txn* new_txn, Index* new_index, const ReadOptions& new_options);
+  /// Starts a batch in a direction with the smallest size.
+  void StartBatch(bool scan_forward);
+  void ClearBatch() {
+    items.clear();
+    arena.Clear();
+  }
+  /// Copies key and `value` of the entry under the tree cursor.
+  void Copy(Bytes value, bool has_repeat) {
+    CopyFrom(cursor->View(), cursor->slot(), value, has_repeat);
+  }
+  /// The same of any entry of the latched leaf.
+  void CopyFrom(const NodeView& leaf, size_t slot, Bytes value, bool has_repeat) {
+    const Bytes prefix = leaf.prefix();
+    const Bytes suffix = leaf.Suffix(slot);
+    BatchItem& item = items.emplace_back();
+    item.key_bytes = static_cast<uint32_t>(prefix.size() + suffix.size());
+    item.value_bytes = static_cast<uint32_t>(value.size());
+    item.key_offset = arena.Append(prefix, suffix, value);
+    item.value_offset = item.key_offset + item.key_bytes;
+    item.has_repeat = has_repeat;
+  }
+  void StandOnFirst() {
+    position = 0;
+    place = Place::kOnItem;
+  }
+  [[nodiscard]] Bytes KeyOf(const BatchItem& item) const {
+    return arena.At(item.key_offset, item.key_bytes);
+  }
+  /// True when the tree cursor stands on an entry of `key`, with a repeat number or without.
+  [[nodiscard]] bool AtKey(Bytes key);
+  /// To `seek_key`, or what is next to it in the direction of the scan.
+  Status SeekAgain();
+  Status Step() { return forward ? cursor->Next() : cursor->Prev(); }
+
+  [[nodiscard]] bool locking() const {
+    return options.mode == ReadMode::kLockShared || options.mode == ReadMode::kLockExclusive;
+  }
+  /// The way to the next row can be long where there are only dead or skipped ones.
+  [[nodiscard]] bool interrupted() const {
+    return txn->interrupted.load(std::memory_order_relaxed);
+  }
+  [[nodiscard]] LockMode lock_mode() const {
+    return options.mode == ReadMode::kLockShared ? LockMode::kShared : LockMode::kExclusive;
+  }
+  [[nodiscard]] bool BehindEnd() {
+    return has_end && forward && CompareBytes(cursor->key(), end_key) >= 0;
+  }
+  Status Damage(const char* what) const;
+
+  TxnManager* const manager;
+  Txn* txn = nullptr;
+  Index* index = nullptr;
+  ReadOptions options;
+  std::optional<Cursor> cursor;
+  VersionChain versions;
+
+  Place place = Place::kNowhere;
+  bool forward = true;
+  bool finished = false;  ///< nothing more in this direction
+  size_t limit = 1;  ///< entries in the next batch
+  size_t position = 0;  ///< current item
+  std::vector<BatchItem> items;
+  ByteArena arena;
+
+  bool has_end = false;
+  std::vector<std::byte> end_key;
+  std::vector<std::byte> seek_key;  ///< tree key to come back to
+};
+
+}  // namespace rowan

@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "mvcc/row/snapshot_scan.h"
+
+#include <algorithm>
+
+#include "base/counters.h"
+#include "btree/node.h"
+
+namespace rowan {
+
+Status SnapshotScan::Collect(Status positioned) {
+  while (positioned.ok()) {
+    Status status = CollectLeaf();
+    scan_->cursor->Unlatch();
+    if (!status.ok()) return status;
+    if (pending_ != 0) {
+      status = ResolvePending();
+      if (!status.ok()) return status;
+    }
+    if (!scan_->items.empty()) {
+      scan_->StandOnFirst();
+      return Status::Ok();
+    }
+    if (scan_->finished) return Status(Code::kEndOfRange);
+    if (scan_->interrupted()) return Status(Code::kInterrupted);
+    positioned = scan_->Step();
+  }
+  return positioned;
+}
+
+Status SnapshotScan::CollectLeaf() {
+  const bool decided = LeafIsDecided();
+  if (decided && scan_->cursor->leaf() != counted_leaf_) {
+    counted_leaf_ = scan_->cursor->leaf();
+    AddCounter(Counter::kLeavesAllVisible);
+  }
+  const size_t stop = scan_->forward ? StopSlot() : 0;
+  if (scan_->forward && stop < scan_->cursor->leaf_entries()) scan_->finished = true;
+  if (counting_ && decided) return CountLeaf(stop);
+  if (scan_->forward && decided) return CopyLeaf(stop);
+  size_t slot = scan_->cursor->slot();
+  if (scan_->forward && slot >= stop) return Status::Ok();
+  for (;;) {
+    const Status status = Consider(decided);
+    if (!status.ok()) return status;
+    if (scan_->forward ? slot + 1 >= stop : slot == 0) return status;
+    if (scan_->items.size() >= scan_->limit) break;
+    slot = scan_->forward ? slot + 1 : slot - 1;
+    scan_->cursor->MoveTo(static_cast<uint16_t>(slot));
+  }
+  scan_->finished = false;  // the batch is full, the leaf is not done
+  return Status::Ok();
+}
+
+Status SnapshotScan::CopyLeaf(size_t stop) {
+  const NodeView leaf = scan_->cursor->View();
+  size_t slot = scan_->cursor->slot();
+  for (; slot < stop; ++slot) {
+    if (scan_->items.size() >= scan_->limit) {
+      scan_->finished = false;  // the batch is full, the leaf is not done
+      break;
+    }
+    const Status status = CopyDecided(leaf, slot);
+    if (!status.ok()) return status;
+  }
+  // The next batch goes on behind the last entry looked at.
+  if (slot > scan_->cursor->slot()) scan_->cursor->MoveTo(static_cast<uint16_t>(slot - 1));
+  return Status::Ok();
+}
+
+Status SnapshotScan::CountLeaf(size_t stop) {
+  const NodeView leaf = scan_->cursor->View();
+  for (size_t slot = scan_->cursor->slot(); slot < stop; ++slot) {
+    const Bytes value = leaf.Value(slot);
+    if (value.empty()) return scan_->Damage("an entry without a header");
+    counted_ += (static_cast<uint8_t>(value[0]) & kRowDeleted) == 0 ? 1 : 0;
+  }
+  scan_->cursor->MoveTo(static_cast<uint16_t>(leaf.count() - 1));
+  return Status::Ok();
+}
+
+size_t SnapshotScan::StopSlot() {
+  const NodeView leaf = scan_->cursor->View();
+  const size_t count = leaf.count();
+  if (!scan_->has_end) return count;
+  const auto before_end = [&](size_t slot) {
+    const Bytes prefix = leaf.prefix();
+    const size_t shared = std::min(prefix.size(), scan_->end_key.size());
+    const int order = CompareBytes(prefix.first(shared), Bytes(scan_->end_key).first(shared));
+    if (order != 0 || shared < prefix.size()) return order < 0;
+    return CompareBytes(leaf.Suffix(slot), Bytes(scan_->end_key).subspan(shared)) < 0;
+  };
+  if (before_end(count - 1)) return count;
+  size_t low = scan_->cursor->slot();
+  size_t high = count - 1;  // not before the end
+  while (low < high) {
+    const size_t middle = (low + high) / 2;
+    if (before_end(middle)) {
+      low = middle + 1;
+    } else {
+      high = middle;
+    }
+  }
+  return low;
+}
+
+Status SnapshotScan::Consider(bool decided) {
+  if (decided) return CopyDecided(scan_->cursor->View(), scan_->cursor->slot());
+  const Bytes value = scan_->cursor->value();
+  if (value.empty()) return scan_->Damage("an entry without a header");
+  return scan_->index->clustered ? ConsiderRow(value) : ConsiderEntry(value);
+}
+
+Status SnapshotScan::CopyDecided(const NodeView& leaf, size_t slot) {
+  const Bytes value = leaf.Value(slot);
+  if (value.empty()) return scan_->Damage("an entry without a header");
+  if ((static_cast<uint8_t>(value[0]) & kRowDeleted) != 0) return Status::Ok();
+  if (scan_->index->clustered) {
+    if (value.size() < kClusteredHeaderBytes) return scan_->Damage("a row shorter than its header");
+    scan_->CopyFrom(leaf, slot, value.subspan(kClusteredHeaderBytes), false);
+    return Status::Ok();
+  }
+  SecondaryHeader header;
+  Bytes payload;
+  if (!ParseSecondary(value, &header, &payload)) {
+    return scan_->Damage("an entry shorter than its header");
+  }
+  scan_->CopyFrom(leaf, slot, payload, header.has_repeat);
+  return Status::Ok();
+}
+
+Status SnapshotScan::ConsiderRow(Bytes value) {
+  ClusteredHeader header;
+  Bytes row;
+  if (!ParseClustered(value, &header, &row)) return scan_->Damage("a row shorter than its header");
+  if (visible(header.txn)) {
+    if (!header.deleted) Copy(row, false);
+    return Status::Ok();
+  }
+  if (header.undo.IsNone()) return Status::Ok();
+  if (!scan_->manager->IsActive(header.txn)) {
+    CopyPending(header, row);
+    return Status::Ok();
+  }
+  // The writer may roll back, but not past the latch that we hold: step over its versions now.
+  const TxnId writer = header.txn;
+  scan_->versions.Start(header, row);
+  while (scan_->versions.header().txn == writer) {
+    const Status status = scan_->versions.StepBack();
+    if (status.Is(Code::kNotFound)) return Status::Ok();
+    if (!status.ok()) return status;
+  }
+  if (!visible(scan_->versions.header().txn)) {
+    CopyPending(scan_->versions.header(), scan_->versions.row());
+  } else if (!scan_->versions.header().deleted) {
+    Copy(scan_->versions.row(), false);
+  }
+  return Status::Ok();
+}
+
+Status SnapshotScan::ConsiderEntry(Bytes value) {
+  SecondaryHeader header;
+  Bytes payload;
+  if (!ParseSecondary(value, &header, &payload)) {
+    return scan_->Damage("an entry shorter than its header");
+  }
+  const bool created = visible(header.creator);
+  const bool deleted = header.deleter != kNoTxn && visible(header.deleter);
+  bool shown = created && !deleted;
+  const bool settled = created && (deleted || header.deleter == kNoTxn);
+  if (!settled && !scan_->txn->rows_ahead.empty(scan_->txn->txn_id()) &&
+      IsOfRowAheadOfSnapshot(StripRepeat(scan_->cursor->key(), header.has_repeat))) {
+    shown = header.deleter == kNoTxn;
+  }
+  if (shown) Copy(payload, header.has_repeat);
+  return Status::Ok();
+}
+
+bool SnapshotScan::IsOfRowAheadOfSnapshot(Bytes entry_key) {
+  if (scan_->options.row_key.find == nullptr) {
+    return scan_->txn->rows_ahead.ContainsTail(scan_->index->table, entry_key);
+  }
+  Bytes row_key;
+  return scan_->options.row_key.find(scan_->options.row_key.context, entry_key, &row_key_scratch_,
+                                     &row_key) &&
+         scan_->txn->rows_ahead.Contains(scan_->index->table, row_key);
+}
+
+void SnapshotScan::CopyPending(const ClusteredHeader& header, Bytes row) {
+  const bool was_counting = counting_;
+  counting_ = false;
+  Copy(row, false);
+  counting_ = was_counting;
+  scan_->items.back().pending = true;
+  scan_->items.back().header = header;
+  ++pending_;
+}
+
+Status SnapshotScan::ResolvePending() {
+  size_t kept = 0;
+  for (BatchItem& item : scan_->items) {
+    bool exists = true;
+    if (item.pending) {
+      const Status status = BuildVisible(&item, &exists);
+      if (!status.ok()) return status;
+    }
+    if (exists) scan_->items[kept++] = item;
+  }
+  scan_->items.resize(kept);
+  pending_ = 0;
+  return Status::Ok();
+}
+
+Status SnapshotScan::BuildVisible(BatchItem* item, bool* exists) {
+  // All versions that are stepped over are committed and invisible: purge keeps their undo for us.
+  scan_->versions.Start(item->header, scan_->arena.At(item->value_offset, item->value_bytes));
+  do {
+    const Status status = scan_->versions.StepBack();
+    if (status.Is(Code::kNotFound)) {
+      *exists = false;
+      return Status::Ok();
+    }
+    if (!status.ok()) return status;
+  } while (!visible(scan_->versions.header().txn));
+  *exists = !scan_->versions.header().deleted;
+  item->pending = false;
+  if (!*exists) return Status::Ok();
+  const Bytes row = scan_->versions.row();
+  item->value_bytes = static_cast<uint32_t>(row.size());
+  item->value_offset = scan_->arena.Append(row);
+  return Status::Ok();
+}
+
+Status SnapshotScan::Get(Bytes key, Status positioned) {
+  // Entries of one secondary key stand side by side, at most one of them live or visible.
+  while (positioned.ok() && scan_->AtKey(key)) {
+    Status status = Consider(LeafIsDecided());
+    if (!status.ok()) return status;
+    scan_->cursor->Unlatch();
+    if (pending_ != 0) {
+      status = ResolvePending();
+      if (!status.ok()) return status;
+    }
+    if (!scan_->items.empty()) {
+      scan_->StandOnFirst();
+      return Status::Ok();
+    }
+    if (scan_->index->clustered) return Status(Code::kNotFound);
+    positioned = scan_->cursor->Next();
+  }
+  return positioned.ok() ? Status(Code::kNotFound) : positioned;
+}
+
+Result<uint64_t> SnapshotScan::Count(const std::atomic<bool>* interrupted) {
+  Status moved;
+  if (scan_->place == ScanState::Place::kOnItem) {
+    const Bytes key = scan_->KeyOf(scan_->items[scan_->position]);
+    scan_->seek_key.assign(key.begin(), key.end());
+    scan_->StartBatch(true);
+    moved = scan_->cursor->SeekAtLeast(scan_->seek_key);
+  } else {
+    scan_->StartBatch(true);
+    moved = scan_->cursor->SeekFirst();
+  }
+  pending_ = 0;
+  counting_ = true;
+  counted_ = 0;
+  scan_->limit = SIZE_MAX;
+  const Status status = CountFrom(moved, interrupted);
+  counting_ = false;
+  if (scan_->cursor->latched()) scan_->cursor->Unlatch();
+  if (!status.ok()) return status;
+  return counted_;
+}
+
+Status SnapshotScan::CountFrom(Status positioned, const std::atomic<bool>* stop_flag) {
+  for (; positioned.ok(); positioned = scan_->cursor->Next()) {
+    Status status = CollectLeaf();
+    scan_->cursor->Unlatch();
+    if (!status.ok()) return status;
+    status = ResolvePending();
+    if (!status.ok()) return status;
+    counted_ += scan_->items.size();
+    scan_->ClearBatch();
+    if (scan_->finished) return Status::Ok();
+    if (stop_flag != nullptr && stop_flag->load(std::memory_order_relaxed)) {
+      return Status(Code::kInterrupted);
+    }
+  }
+  return positioned.Is(Code::kEndOfRange) ? Status::Ok() : positioned;
+}
+
+}  // namespace rowan

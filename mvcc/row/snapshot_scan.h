@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// SnapshotScan: consistent reads. A batch never spans leaves: it is what one latch shows. Batches
+// grow from one entry to a whole leaf, so a point read copies one row and a long scan latches each
+// leaf once.
+// Thread safety: one thread.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <vector>
+
+#include "mvcc/row/scan_state.h"
+
+namespace rowan {
+
+class SnapshotScan {
+ public:
+  explicit SnapshotScan(ScanState* scan) : scan_(scan) {}
+
+  void Open() { counted_leaf_ = kNoPage; }
+  /// With ScanState::StartBatch.
+  void StartBatch() { pending_ = 0; }
+  /// `positioned` = result of the tree cursor's move onto the first candidate. Collects until at
+  /// least one visible entry is in the batch, and stands on it.
+  Status Collect(Status positioned);
+  /// The entry with exactly this key. kNotFound.
+  Status Get(Bytes key, Status positioned);
+  Result<uint64_t> Count(const std::atomic<bool>* interrupted);
+
+ private:
+  /// Copies visible entries of the latched leaf; sets `finished` when the end key was met.
+  Status CollectLeaf();
+  /// Of a leaf whose entries are decided, forward: takes entries before slot `stop`.
+  Status CopyLeaf(size_t stop);
+  Status CountLeaf(size_t stop);
+  Status CountFrom(Status positioned, const std::atomic<bool>* interrupted);
+  /// Slot behind the last entry of the latched leaf that is before the end key, looking from the
+  /// current one on.
+  size_t StopSlot();
+  /// Decides on the entry under the tree cursor and copies (or counts) it.
+  Status Consider(bool decided);
+  Status CopyDecided(const NodeView& leaf, size_t slot);
+  Status ConsiderRow(Bytes value);
+  Status ConsiderEntry(Bytes value);
+  /// Of a row that the transaction wrote over although the snapshot does not show it.
+  bool IsOfRowAheadOfSnapshot(Bytes entry_key);
+  void Copy(Bytes value, bool has_repeat) {
+    if (counting_) {
+      ++counted_;
+    } else {
+      scan_->Copy(value, has_repeat);
+    }
+  }
+  void CopyPending(const ClusteredHeader& header, Bytes row);
+  /// Builds the older versions of pending items, drops those that did not exist.
+  Status ResolvePending();
+  Status BuildVisible(BatchItem* item, bool* exists);
+
+  [[nodiscard]] bool visible(TxnId writer) const {
+    const Txn* txn = scan_->txn;
+    return writer == kNoTxn || scan_->manager->IsVisible(txn->snapshot, writer, txn->txn_id());
+  }
+  /// Every entry of the latched leaf is decided by its delete mark alone.
+  [[nodiscard]] bool LeafIsDecided() const {
+    return scan_->options.mode == ReadMode::kReadUncommitted ||
+           scan_->cursor->leaf_newest_change() < scan_->txn->snapshot.low_txn;
+  }
+
+  ScanState* const scan_;
+  bool counting_ = false;  ///< Consider counts instead of copying
+  uint64_t counted_ = 0;
+  size_t pending_ = 0;  ///< items of the batch that are pending
+  PageNumber counted_leaf_;  ///< last leaf that was counted as all-visible
+  std::vector<std::byte> row_key_scratch_;
+};
+
+}  // namespace rowan

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// RowsAheadOfSnapshot: the rows that a transaction wrote over although their newest version was not
+// in its snapshot (another transaction committed it later, and a locking read or an update goes by
+// the newest version). The transaction sees its own version of such a row, so it must also see the
+// row's index entries as they are now, not as its snapshot would show them: entries made by that
+// other transaction may be missing in the snapshot, entries that it deleted may still be there. A
+// scan asks here about entries whose creator or deleter the snapshot does not show; without such
+// writes nothing is asked.
+// Thread safety: the transaction's thread.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <unordered_set>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/ids.h"
+
+namespace rowan {
+
+class RowsAheadOfSnapshot {
+ public:
+  /// The set belongs to one transaction id and is forgotten with it.
+  void Add(TxnId owner, TableId table, Bytes row_key);
+  /// The write was rolled back.
+  void Remove(TxnId owner, TableId table, Bytes row_key);
+  [[nodiscard]] bool empty(TxnId owner) const { return owner_ != owner || rows_.empty(); }
+  [[nodiscard]] bool Contains(TableId table, Bytes row_key) const;
+  /// True if the last bytes of `entry_key` are the key of such a row: for callers that cannot tell
+  /// where in an entry's key the row's key is.
+  [[nodiscard]] bool ContainsTail(TableId table, Bytes entry_key) const;
+
+ private:
+  static uint64_t HashOf(TableId table, Bytes row_key);
+
+  TxnId owner_;
+  std::unordered_set<uint64_t> rows_;
+  std::vector<size_t> key_sizes_;  ///< distinct ones, ascending
+};
+
+}  // namespace rowan

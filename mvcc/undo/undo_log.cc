@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "mvcc/undo/undo_log.h"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstring>
+
+#include "base/assertions.h"
+#include "base/counters.h"
+
+namespace rowan {
+namespace {
+
+/// Written by the transaction's thread only, read by others for statistics.
+void SetUndoRecords(Txn* txn, uint64_t records) {
+  std::atomic_ref(txn->undo_records).store(records, std::memory_order_relaxed);
+}
+
+}  // namespace
+
+size_t UndoLog::MaxPayloadBytes(uint32_t page_size_bytes) {
+  // Header record and record must fit one empty page together.
+  return UndoRecordsEnd(page_size_bytes) - kUndoRecordsOffset - kTxnHeaderBytes - kUndoFixedBytes -
+         kVarintBytesMax;
+}
+
+uint32_t UndoLog::LogBytesMax(size_t payload_bytes) {
+  constexpr size_t kRecordFrame = 20;  // type, space, page and length of the log record; offset
+  return static_cast<uint32_t>(payload_bytes + kTxnHeaderBytes + kUndoFixedBytes + kVarintBytesMax +
+                               kRecordFrame);
+}
+
+Status UndoLog::EnsureRoom(Txn* txn, size_t payload_bytes) {
+  const size_t page_size = space_->page_size();
+  if (payload_bytes > MaxPayloadBytes(static_cast<uint32_t>(page_size))) {
+    return Status(Code::kTooBig, "the undo record is too large for the page size");
+  }
+  if (txn->stream == nullptr) {
+    const Status status = streams_->Acquire(txn);
+    if (!status.ok()) return status;
+  }
+  size_t bytes = payload_bytes + kUndoFixedBytes + kVarintBytesMax;
+  if (txn->undo_start.page == kNoPage) bytes += kTxnHeaderBytes;
+  if (txn->stream->free + bytes <= UndoRecordsEnd(page_size)) return Status::Ok();
+  return streams_->AddPage(txn);
+}
+
+Status UndoLog::Read(UndoPointer pointer, UndoRecordCopy* record) {
+  Result<PageGuard> guard = space_->FixShared(pointer.page);
+  if (!guard.ok()) return guard.status();
+  UndoRecordInPage found;
+  if (pointer.offset < UndoRecordsBegin(guard->page()) ||
+      !ParseUndoRecord(guard->page(), pointer.offset, UndoFreeOf(guard->page()), &found)) {
+    return space_->Damage(pointer.page, "a pointer leads to no undo record");
+  }
+  record->type = found.type;
+  record->index = found.index;
+  record->payload.assign(found.payload.begin(), found.payload.end());
+  return Status::Ok();
+}
+
+UndoPointer UndoLog::AppendAtTail(MiniTxn* mini_txn, const MutablePage& page, Txn* txn,
+                                  UndoType type, IndexId index,
+                                  std::initializer_list<Bytes> payload_parts) {
+  UndoStream* stream = txn->stream;
+  const bool first = txn->undo_start.page == kNoPage;
+  size_t bytes = first ? kTxnHeaderBytes : 0;
+  size_t payload_bytes = 0;
+  for (const Bytes part : payload_parts) payload_bytes += part.size();
+  bytes += UndoRecordBytes(index, payload_bytes);
+  const uint16_t offset = stream->free;
+  ROWAN_CHECK(offset == UndoFreeOf(page.bytes));
+  ROWAN_CHECK(offset + bytes <=
+              UndoRecordsEnd(space_->page_size()));  // EnsureRoom was asked for less
+
+  std::byte* record = page.bytes + offset;
+  if (first) {
+    std::array<std::byte, kTxnHeaderPayloadBytes> header;
+    StoreTxnHeader(header.data(), {.txn = txn->txn_id(), .csn = Csn(0), .xid = {}});
+    record = WriteUndoRecord(record, UndoType::kTxnHeader, IndexId(0), {Bytes(header)});
+    txn->undo_start = {stream->tail, offset, 0};
+    ++stream->begun;
+  }
+  const UndoPointer pointer{stream->tail, static_cast<uint16_t>(record - page.bytes)};
+  const std::byte* end = WriteUndoRecord(record, type, index, payload_parts);
+  ROWAN_DCHECK(static_cast<size_t>(end - page.bytes) == offset + bytes);
+  stream->free = static_cast<uint16_t>(offset + bytes);
+  SetUndoFree(page.bytes, stream->free);
+  std::byte* body = mini_txn->Log(RecordType::kUndoAppend, page, 2 + bytes);
+  StoreLe<uint16_t>(body, offset);
+  std::memcpy(body + 2, page.bytes + offset, bytes);
+  return pointer;
+}
+
+Result<UndoPointer> UndoLog::Append(MiniTxn* mini_txn, Txn* txn, UndoType type, IndexId index,
+                                    std::initializer_list<Bytes> payload_parts) {
+  ROWAN_DCHECK(txn->stream != nullptr && txn->is_writer());
+  Result<MutablePage> page = space_->Fix(mini_txn, txn->stream->tail);
+  if (!page.ok()) return page.status();
+  const UndoPointer pointer = AppendAtTail(mini_txn, page.value(), txn, type, index, payload_parts);
+  const UndoStream* stream = txn->stream;
+  SetUndoRecords(txn, txn->undo_records + 1);
+  txn->undo_bytes += stream->free - pointer.offset;
+  txn->undo_end = {stream->tail, stream->free, txn->undo_records};
+  AddCounter(Counter::kUndoRecords);
+  return pointer;
+}
+
+Status UndoLog::ReadLast(Txn* txn, const UndoPosition& down_to, UndoRecordCopy* record,
+                         UndoPointer* pointer) {
+  if (txn->undo_records <= down_to.records) return Status(Code::kEndOfRange);
+  UndoStream* stream = txn->stream;
+  while (stream->free == stream->begin) {
+    const Status status = streams_->DropEmptyTail(stream);
+    if (!status.ok()) return status;
+  }
+  const PageNumber page = stream->tail;
+  Result<PageGuard> guard = space_->FixShared(page);
+  if (!guard.ok()) return guard.status();
+  const size_t end = UndoFreeOf(guard->page());
+  const size_t offset = UndoRecordBefore(guard->page(), end);
+  UndoRecordInPage found;
+  if (end != stream->free || offset == 0 || !ParseUndoRecord(guard->page(), offset, end, &found)) {
+    return space_->Damage(page, "the newest undo record is damaged");
+  }
+  record->type = found.type;
+  record->index = found.index;
+  record->payload.assign(found.payload.begin(), found.payload.end());
+  *pointer = {page, static_cast<uint16_t>(offset)};
+  return Status::Ok();
+}
+
+void UndoLog::Truncate(MiniTxn* mini_txn, const MutablePage& page, UndoStream* stream,
+                       uint16_t offset) {
+  SetUndoFree(page.bytes, offset);
+  StoreLe<uint16_t>(mini_txn->Log(RecordType::kUndoTruncate, page, 2), offset);
+  stream->free = offset;
+}
+
+Status UndoLog::DropLast(MiniTxn* mini_txn, Txn* txn, UndoPointer pointer) {
+  UndoStream* stream = txn->stream;
+  ROWAN_CHECK(pointer.page == stream->tail && pointer.offset < stream->free);
+  Result<MutablePage> page = space_->Fix(mini_txn, stream->tail);
+  if (!page.ok()) return page.status();
+  // A recovered transaction's bytes on earlier pages were not counted.
+  txn->undo_bytes -= std::min<uint64_t>(txn->undo_bytes, stream->free - pointer.offset);
+  Truncate(mini_txn, page.value(), stream, pointer.offset);
+  SetUndoRecords(txn, txn->undo_records - 1);
+  txn->undo_end = {stream->tail, stream->free, txn->undo_records};
+  return Status::Ok();
+}
+
+Status UndoLog::FinishRollback(Txn* txn) {
+  ROWAN_CHECK(txn->undo_records == 0);
+  UndoStream* stream = txn->stream;
+  while (stream->tail != txn->undo_start.page) {
+    ROWAN_CHECK(stream->free == stream->begin);
+    const Status status = streams_->DropEmptyTail(stream);
+    if (!status.ok()) return status;
+  }
+  MiniTxn mini_txn(space_->pool());
+  const Status status = mini_txn.Start(kUndoStateGroupBytes);
+  if (!status.ok()) return status;
+  Result<MutablePage> page = space_->Fix(&mini_txn, stream->tail);
+  if (!page.ok()) return page.status();
+  Truncate(&mini_txn, page.value(), stream, txn->undo_start.offset);
+  mini_txn.Commit();
+  --stream->begun;
+  streams_->Release(txn);
+  return Status::Ok();
+}
+
+Status UndoLog::LoadHeader(const MutablePage& page, const Txn* txn, TxnHeader* header) const {
+  UndoRecordInPage record;
+  const bool good =
+      ParseUndoRecord(page.bytes, txn->undo_start.offset, UndoFreeOf(page.bytes), &record) &&
+      ParseTxnHeader(record, header) && header->txn == txn->txn_id();
+  return good ? Status::Ok()
+              : space_->Damage(page.id.page, "the header of a transaction is damaged");
+}
+
+void UndoLog::StoreHeader(MiniTxn* mini_txn, const MutablePage& page, const Txn* txn,
+                          const TxnHeader& header) {
+  std::array<std::byte, kTxnStateBytes> state;
+  StoreTxnState(state.data(), header);
+  const auto offset = static_cast<uint16_t>(txn->undo_start.offset + kTxnStateOffset);
+  UndoSpace::SetBytes(mini_txn, page, offset, state);
+}
+
+Result<Lsn> UndoLog::MarkPrepared(Txn* txn, Bytes xid) {
+  Status status = EnsureRoom(txn, xid.size());
+  if (!status.ok()) return status;
+  MiniTxn mini_txn(space_->pool());
+  status = mini_txn.Start(kUndoStateGroupBytes + LogBytesMax(xid.size()));
+  if (!status.ok()) return status;
+  Result<MutablePage> header_page = space_->Fix(&mini_txn, txn->undo_start.page);
+  if (!header_page.ok()) return header_page.status();
+  Result<MutablePage> tail = space_->Fix(&mini_txn, txn->stream->tail);
+  if (!tail.ok()) return tail.status();
+  TxnHeader header;
+  status = LoadHeader(header_page.value(), txn, &header);
+  if (!status.ok()) return status;
+  header.state = UndoTxnState::kPrepared;
+  header.xid = AppendAtTail(&mini_txn, tail.value(), txn, UndoType::kXid, IndexId(0), {xid});
+  StoreHeader(&mini_txn, header_page.value(), txn, header);
+  return mini_txn.Commit();
+}
+
+Status UndoLog::CancelPrepare(Txn* txn) {
+  if (txn->undo_start.page == kNoPage) return Status::Ok();
+  MiniTxn mini_txn(space_->pool());
+  Status status = mini_txn.Start(kUndoStateGroupBytes);
+  if (!status.ok()) return status;
+  Result<MutablePage> header_page = space_->Fix(&mini_txn, txn->undo_start.page);
+  if (!header_page.ok()) return header_page.status();
+  Result<MutablePage> tail = space_->Fix(&mini_txn, txn->stream->tail);
+  if (!tail.ok()) return tail.status();
+  TxnHeader header;
+  status = LoadHeader(header_page.value(), txn, &header);
+  if (!status.ok()) return status;
+  if (header.xid.page != txn->stream->tail || header.xid.offset >= txn->stream->free) {
+    return space_->Damage(txn->undo_start.page,
+                          "a prepared transaction's XID is not its last "
+                          "record");
+  }
+  const uint16_t xid_offset = header.xid.offset;
+  header.state = UndoTxnState::kActive;
+  header.xid = {};
+  StoreHeader(&mini_txn, header_page.value(), txn, header);
+  Truncate(&mini_txn, tail.value(), txn->stream, xid_offset);
+  mini_txn.Commit();
+  return Status::Ok();
+}
+
+Result<Lsn> UndoLog::MarkCommitted(Txn* txn, const TakeCsn& take_csn) {
+  MiniTxn mini_txn(space_->pool());
+  Status status = mini_txn.Start(kUndoStateGroupBytes);
+  if (!status.ok()) return status;
+  Result<MutablePage> page = space_->Fix(&mini_txn, txn->undo_start.page);
+  if (!page.ok()) return page.status();
+  TxnHeader header;
+  status = LoadHeader(page.value(), txn, &header);
+  if (!status.ok()) return status;
+  header.state = UndoTxnState::kCommitted;
+  header.csn = take_csn();
+  StoreHeader(&mini_txn, page.value(), txn, header);
+  const Lsn end = mini_txn.Commit();
+  streams_->AddHistory(1);
+  txn->stream->history.fetch_add(1, std::memory_order_release);
+  return end;
+}
+
+}  // namespace rowan

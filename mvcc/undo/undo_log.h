@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// UndoLog: what one transaction does with its undo: append, read, roll back record by record,
+// change the state in its header.
+//
+// Record layout in a page (offsets within the page):
+//   u16 length of the whole record | u8 type | varint transaction-local or index fields | payload |
+//   u16 length again (for walking backwards)
+// A transaction begins with a kTxnHeader record: {txn id 6, state 1, csn 8, xid pointer 6}; its
+// state is changed in place by kUndoSetState. Commit = that change in its own group.
+//
+// Rollback undoes one record at a time; each step is one group that changes the row or entry back
+// AND moves the stream's end back over the record. A crash in the middle continues where it
+// stopped; a fully rolled back transaction leaves nothing.
+// Thread safety: all members; a transaction is passed by the thread that owns it.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <initializer_list>
+
+#include "base/bytes.h"
+#include "base/ids.h"
+#include "base/status.h"
+#include "buffer/mini_txn.h"
+#include "mvcc/txn/txn.h"
+#include "mvcc/undo/undo_page.h"
+#include "mvcc/undo/undo_pointer.h"
+#include "mvcc/undo/undo_streams.h"
+
+namespace rowan {
+
+class UndoLog {
+ public:
+  /// `streams` may be null in tests of transactions that write nothing.
+  explicit UndoLog(UndoStreams* streams)
+      : streams_(streams), space_(streams == nullptr ? nullptr : streams->space()) {}
+
+  /// Largest payload of one record at this page size.
+  [[nodiscard]] static size_t MaxPayloadBytes(uint32_t page_size_bytes);
+  /// Log bytes that appending one record of this payload size adds to a group, at most.
+  [[nodiscard]] static uint32_t LogBytesMax(size_t payload_bytes);
+
+  /// Before a mini-transaction is started: takes a stream if the transaction has none and makes
+  /// sure that its tail page has room for a record of this payload size (it may add a page, in its
+  /// own group). REQUIRES: txn has an id; no latch held.
+  Status EnsureRoom(Txn* txn, size_t payload_bytes);
+  /// Appends one record (and the header record before the first one) inside the caller's group.
+  /// Latches the tail page after all tree pages. Parts are concatenated. Never fails within
+  /// EnsureRoom except kIoError/kCorrupt/kStopped.
+  Result<UndoPointer> Append(MiniTxn* mini_txn, Txn* txn, UndoType type, IndexId index,
+                             std::initializer_list<Bytes> payload_parts);
+
+  /// Copies the record at `pointer`; verifies its bounds and type. kCorrupt with a logged sentence.
+  Status Read(UndoPointer pointer, UndoRecordCopy* record);
+
+  /// Newest record of the transaction, for rollback. kEndOfRange when only the header is left or
+  /// the position is reached.
+  Status ReadLast(Txn* txn, const UndoPosition& down_to, UndoRecordCopy* record,
+                  UndoPointer* pointer);
+  /// Inside the group that undid it: moves the end back over the newest record.
+  Status DropLast(MiniTxn* mini_txn, Txn* txn, UndoPointer pointer);
+  /// After the last record: removes the header and returns the stream. Frees emptied pages.
+  Status FinishRollback(Txn* txn);
+
+  /// State changes of the header record; each its own group, returns its end LSN.
+  Result<Lsn> MarkPrepared(Txn* txn, Bytes xid);
+  /// Takes the header out of the prepared state, and the XID record away: rollback follows.
+  Status CancelPrepare(Txn* txn);
+  /// `take_csn` is called when nothing can fail any more, just before the group is appended.
+  using TakeCsn = std::function<Csn()>;
+  Result<Lsn> MarkCommitted(Txn* txn, const TakeCsn& take_csn);
+
+  [[nodiscard]] UndoStreams* streams() const { return streams_; }
+  /// The pool that undo pages live in: for mini-transactions that change nothing but undo.
+  [[nodiscard]] BufferPool* pool() const { return space_->pool(); }
+
+ private:
+  /// Behind the last record of the stream. Changes nothing of the transaction's counts.
+  UndoPointer AppendAtTail(MiniTxn* mini_txn, const MutablePage& page, Txn* txn, UndoType type,
+                           IndexId index, std::initializer_list<Bytes> payload_parts);
+  static void Truncate(MiniTxn* mini_txn, const MutablePage& page, UndoStream* stream,
+                       uint16_t offset);
+  /// Reads the header record in a page held exclusively.
+  Status LoadHeader(const MutablePage& page, const Txn* txn, TxnHeader* header) const;
+  /// Logs and writes the changing part of it.
+  static void StoreHeader(MiniTxn* mini_txn, const MutablePage& page, const Txn* txn,
+                          const TxnHeader& header);
+
+  UndoStreams* const streams_;
+  UndoSpace* const space_;
+};
+
+}  // namespace rowan

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// UndoPurge: purge of a stream: hands out the records of its oldest committed transaction and frees
+// the pages behind it, every few pages and at the end of each unit of work. That also logs how far
+// purge has come. Progress within the last pages is not logged: after a crash their records are
+// purged once more, which finds nothing to do. Records that must not run twice (freed blobs,
+// dropped files) are marked in the page as soon as they ran.
+// Thread safety: all members; one thread works in a stream at a time.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+
+#include "base/ids.h"
+#include "base/status.h"
+#include "base/work_budget.h"
+#include "mvcc/undo/undo_streams.h"
+
+namespace rowan {
+
+class UndoPurge {
+ public:
+  /// Called for each record, no latch held.
+  using Visit = std::function<Status(TxnId txn, const UndoRecordCopy& record)>;
+  enum class Step : uint8_t {
+    kNothing,  ///< nothing that may be purged
+    kPart,  ///< the budget was used up inside of a transaction
+    kTransaction,  ///< the rest of one transaction
+  };
+
+  explicit UndoPurge(UndoStreams* streams) : streams_(streams), space_(streams->space()) {}
+
+  /// For stream number `stream` hands out the records of its oldest committed transaction if its
+  /// CSN is below `horizon`, and frees the pages behind. Stops behind any record when the budget is
+  /// used up; the next call goes on there. What pages were freed is remembered across a restart,
+  /// too.
+  Result<Step> PurgeOldest(uint32_t stream, Csn horizon, const Visit& visit, WorkBudget* budget);
+  /// Purges the stream of a committed transaction to its end. REQUIRES: it is not released yet, and
+  /// nobody else purges these streams.
+  Status PurgeOwn(const Txn* txn, const Visit& visit);
+
+ private:
+  struct Scratch;
+  Result<Step> PurgeAcquired(UndoStream* stream, Csn horizon, const Visit& visit,
+                             WorkBudget* budget);
+  Result<Step> PurgePages(UndoStream* stream, const Visit& visit, WorkBudget* budget,
+                          Scratch* scratch);
+  Result<bool> EnterOldest(UndoStream* stream, Csn horizon);
+  Status MoveToNextPage(UndoStream* stream, PageGuard* guard);
+  Status CopyRecords(UndoStream* stream, Scratch* scratch);
+  Status VisitRecords(UndoStream* stream, const Visit& visit, WorkBudget* budget, Scratch* scratch);
+  Status MarkDone(PageNumber page, uint16_t offset, UndoType type);
+  Status FreeBehind(UndoStream* stream);
+
+  UndoStreams* const streams_;
+  UndoSpace* const space_;
+};
+
+}  // namespace rowan

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// UndoStream: one chain of undo pages, and who may touch what of it.
+//
+// A stream's chain of pages runs from `head` to `tail`. Who may touch what:
+//   - the transaction that has the stream: tail, free offset, every page from its header's on.
+//     Nobody else changes these pages, so it knows the end of the stream without a latch;
+//   - purge, one thread per stream (`purging`): head, start, the pages before the start page.
+// The page with the end may be shared: the page latch orders those bytes. Pages of one chain are
+// latched in chain order. Both change the stream's slot in the directory, each its own fields,
+// under the directory page's latch.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "base/ids.h"
+#include "mvcc/undo/undo_pointer.h"
+
+namespace rowan {
+
+struct UndoStream {
+  uint32_t number = 0;
+  // The owner's.
+  PageNumber tail;
+  uint16_t free = 0;  ///< free offset of the tail page
+  uint16_t begin = 0;  ///< of the tail page's records
+  uint64_t begun = 0;  ///< transactions whose headers were written here, not counting rolled back
+  // Purge's.
+  PageNumber head;
+  /// Behind what is purged: a header, or a record of `purge_txn`; or where the next header will
+  /// stand.
+  UndoPointer start;
+  TxnId purge_txn;  ///< `start` lies inside of this one; kNoTxn = between two
+  uint64_t oldest_csn = 0;  ///< of the transaction at `start`, once looked at; 0 = not known
+  bool damaged = false;  ///< purge met damage here: nothing more can be purged
+  std::atomic<bool> purging{false};
+  std::atomic<uint64_t> history{0};  ///< committed transactions from `start` on
+};
+
+}  // namespace rowan

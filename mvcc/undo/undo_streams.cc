@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "mvcc/undo/undo_streams.h"
+
+#include "base/assertions.h"
+#include "base/thread_shard.h"
+#include "space/space_pages.h"
+
+namespace rowan {
+
+UndoStreams::UndoStreams(PageAllocator* allocator, SpaceId space)
+    : space_(allocator, space),
+      streams_(std::make_unique<std::atomic<UndoStream*>[]>(kUndoStreamsMax)) {}
+
+UndoStreams::~UndoStreams() {
+  for (uint32_t i = 0; i < stream_count(); ++i) delete At(i);
+}
+
+void UndoStreams::Add(std::unique_ptr<UndoStream> stream) {
+  const uint32_t number = stream->number;
+  streams_[number].store(stream.release(), std::memory_order_release);
+  stream_count_.store(number + 1, std::memory_order_release);
+}
+
+Result<UndoStream*> UndoStreams::CreateStream() {
+  std::lock_guard lock(create_mutex_);
+  const uint32_t number = stream_count_.load(std::memory_order_relaxed);
+  if (number == kUndoStreamsMax) {
+    return Status(Code::kBusy, "too many writing transactions at the same time");
+  }
+  Result<PageReservation> reservation = space_.allocator()->Reserve(space_.id(), 1);
+  if (!reservation.ok()) return reservation.status();
+  MiniTxn mini_txn(space_.pool());
+  Status status = mini_txn.Start(kUndoPageGroupBytes);
+  if (!status.ok()) return status;
+  Result<MutablePage> directory_page = space_.FixDirectory(&mini_txn, number);
+  if (!directory_page.ok()) return directory_page.status();
+  Result<PageNumber> page = space_.allocator()->Allocate(&mini_txn, &reservation.value(), kNoPage);
+  if (!page.ok()) return page.status();
+  Result<MutablePage> fixed = mini_txn.FixNew(space_.IdOf(page.value()));
+  if (!fixed.ok()) {
+    space_.allocator()
+        ->Free(&mini_txn, space_.IdOf(page.value()))
+        .Ignore();  // bitmap page is held: cannot fail
+    mini_txn.Commit();
+    return fixed.status();
+  }
+  space_.InitPage(&mini_txn, fixed.value(), {number, kNoPage}, {});
+  space_.SetSlot(&mini_txn, directory_page.value(), number,
+                 {page.value(), page.value(), kUndoRecordsOffset, page.value()});
+  mini_txn.Commit();
+  auto stream = std::make_unique<UndoStream>();
+  stream->number = number;
+  stream->tail = stream->head = page.value();
+  stream->free = stream->begin = kUndoRecordsOffset;
+  stream->start = {page.value(), kUndoRecordsOffset};
+  UndoStream* created = stream.get();
+  Add(std::move(stream));
+  return created;
+}
+
+Status UndoStreams::Acquire(Txn* txn) {
+  // The thread's own stack first; every other one before a stream is created.
+  const uint32_t home = ThreadShard() % kFreeShards;
+  for (uint32_t step = 0; step < kFreeShards && txn->stream == nullptr; ++step) {
+    FreeShard& shard = free_shards_[(home + step) % kFreeShards];
+    shard.latch.LockExclusive();
+    if (!shard.streams.empty()) {
+      txn->stream = shard.streams.back();
+      shard.streams.pop_back();
+    }
+    shard.latch.UnlockExclusive();
+  }
+  if (txn->stream != nullptr) return Status::Ok();
+  Result<UndoStream*> created = CreateStream();
+  if (!created.ok()) return created.status();
+  txn->stream = created.value();
+  return Status::Ok();
+}
+
+void UndoStreams::Release(UndoStream* stream) {
+  FreeShard& shard = free_shards_[ThreadShard() % kFreeShards];
+  shard.latch.LockExclusive();
+  shard.streams.push_back(stream);
+  shard.latch.UnlockExclusive();
+}
+
+void UndoStreams::Release(Txn* txn) {
+  Release(txn->stream);
+  txn->stream = nullptr;
+}
+
+Status UndoStreams::AddPage(Txn* txn) {
+  UndoStream* stream = txn->stream;
+  Result<PageReservation> reservation = space_.allocator()->Reserve(space_.id(), 1);
+  if (!reservation.ok()) return reservation.status();
+  MiniTxn mini_txn(space_.pool());
+  const Status status = mini_txn.Start(kUndoPageGroupBytes);
+  if (!status.ok()) return status;
+  Result<MutablePage> tail = space_.Fix(&mini_txn, stream->tail);
+  if (!tail.ok()) return tail.status();
+  Result<MutablePage> directory_page = space_.FixDirectory(&mini_txn, stream->number);
+  if (!directory_page.ok()) return directory_page.status();
+  Result<PageNumber> page =
+      space_.allocator()->Allocate(&mini_txn, &reservation.value(), stream->tail);
+  if (!page.ok()) return page.status();
+  Result<MutablePage> fixed = mini_txn.FixNew(space_.IdOf(page.value()));
+  if (!fixed.ok()) {
+    space_.allocator()
+        ->Free(&mini_txn, space_.IdOf(page.value()))
+        .Ignore();  // bitmap page is held: cannot fail
+    mini_txn.Commit();
+    return fixed.status();
+  }
+  UndoSummary summary;
+  summary.begun = stream->begun;
+  if (txn->undo_start.page != kNoPage) {
+    summary.txn = txn->txn_id();
+    summary.header = {txn->undo_start.page, txn->undo_start.offset};
+    summary.records = txn->undo_records;
+  }
+  space_.InitPage(&mini_txn, fixed.value(), {stream->number, stream->tail}, summary);
+  space_.SetLinks(&mini_txn, tail.value(), UndoPreviousOf(tail->bytes), page.value());
+  space_.SetTail(&mini_txn, directory_page.value(), stream->number, page.value());
+  mini_txn.Commit();
+  stream->tail = page.value();
+  stream->free = stream->begin = kUndoRecordsOffset;
+  return Status::Ok();
+}
+
+Status UndoStreams::DropEmptyTail(UndoStream* stream) {
+  Result<PageGuard> guard = space_.FixShared(stream->tail);
+  if (!guard.ok()) return guard.status();
+  const PageNumber previous = UndoPreviousOf(guard->page());
+  guard->Release();
+  if (previous == kNoPage)
+    return space_.Damage(stream->tail, "an undo page has lost its predecessor");
+  MiniTxn mini_txn(space_.pool());
+  Status status = mini_txn.Start(kUndoStateGroupBytes);
+  if (!status.ok()) return status;
+  Result<MutablePage> before = space_.Fix(&mini_txn, previous);
+  if (!before.ok()) return before.status();
+  Result<MutablePage> tail = space_.Fix(&mini_txn, stream->tail);
+  if (!tail.ok()) return tail.status();
+  Result<MutablePage> directory_page = space_.FixDirectory(&mini_txn, stream->number);
+  if (!directory_page.ok()) return directory_page.status();
+  status = space_.allocator()->Free(&mini_txn, tail->id);
+  if (!status.ok()) return status;
+  space_.SetLinks(&mini_txn, before.value(), UndoPreviousOf(before->bytes), kNoPage);
+  space_.SetTail(&mini_txn, directory_page.value(), stream->number, previous);
+  const uint16_t free = UndoFreeOf(before->bytes);
+  const uint16_t begin = UndoRecordsBegin(before->bytes);
+  mini_txn.DiscardAtCommit(tail.value());
+  mini_txn.Commit();
+  stream->tail = previous;
+  stream->free = free;
+  stream->begin = begin;
+  return Status::Ok();
+}
+
+UndoStatistics UndoStreams::Statistics() const {
+  UndoStatistics statistics{.streams = stream_count(), .transactions_to_purge = HistoryLength()};
+  Result<SpaceStatistics> space = space_.allocator()->Statistics(space_.id());
+  if (!space.ok()) return statistics;  // logged by its finder
+  // Space header, bitmap pages and directory.
+  const uint32_t group_pages = GroupPages(space_.page_size());
+  const uint32_t bitmap_pages = (space->file_pages + group_pages - 1) / group_pages;
+  statistics.file_pages = space->file_pages;
+  statistics.pages = space->used_pages - 1 - bitmap_pages - space_.directory().size();
+  return statistics;
+}
+
+}  // namespace rowan

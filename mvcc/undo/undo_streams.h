@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// UndoStreams: streams of undo records in ordinary pages of the undo space. What a transaction does
+// with its stream is UndoLog's, what is behind it UndoPurge's.
+//
+// A stream is an append-only chain of undo pages. A transaction takes a free stream at its first
+// write (most recently used first) and owns its tail until it ends; the next transaction continues
+// behind it on the same page. So transactions within one stream are in commit order, small ones
+// share pages, and nothing is allocated on the common path. Purge advances the head of each stream
+// by itself and frees pages behind it, also in the middle of a transaction. Streams are found after
+// a restart through the undo directory pages (first pages of the undo space): one slot per stream
+// with head, tail and purge's position. Each page begins with a summary of what is in front of it,
+// so that a restart reads two or three pages of each stream, however long it is.
+// Thread safety: all members; a transaction is passed by the thread that owns it.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "base/ids.h"
+#include "base/latch.h"
+#include "base/status.h"
+#include "mvcc/txn/txn.h"
+#include "mvcc/undo/undo_space.h"
+#include "mvcc/undo/undo_stream.h"
+#include "space/page_allocator.h"
+
+namespace rowan {
+
+struct UndoStatistics {
+  uint64_t streams = 0;
+  uint64_t pages = 0;  ///< in use by streams
+  uint64_t file_pages = 0;  ///< of the undo space's file
+  uint64_t transactions_to_purge = 0;  ///< the history list length
+};
+
+class UndoStreams {
+ public:
+  explicit UndoStreams(PageAllocator* allocator, SpaceId space = kUndoSpace);
+  ~UndoStreams();
+  UndoStreams(const UndoStreams&) = delete;
+  UndoStreams& operator=(const UndoStreams&) = delete;
+
+  /// Creates the undo space and directory: of a new instance, or of a run's temporary tables. An
+  /// existing one is found by UndoRecovery.
+  Status Create() { return space_.Create(); }
+
+  /// A stream of the transaction's own until Release. REQUIRES: it has none. kBusy: too many.
+  Status Acquire(Txn* txn);
+  /// The stream is free for the next transaction.
+  void Release(Txn* txn);
+  void Release(UndoStream* stream);
+  /// A page more at the end of the transaction's stream, in its own group. No latch held.
+  Status AddPage(Txn* txn);
+  /// The last page is empty and not the only one: frees it, in its own group.
+  Status DropEmptyTail(UndoStream* stream);
+
+  /// Streams have the numbers 0 to stream_count() - 1 and are never dropped.
+  [[nodiscard]] uint32_t stream_count() const {
+    return stream_count_.load(std::memory_order_acquire);
+  }
+  [[nodiscard]] UndoStream* At(uint32_t number) const {
+    return streams_[number].load(std::memory_order_acquire);
+  }
+  /// The next one. REQUIRES: recovery, or as Acquire creates one.
+  void Add(std::unique_ptr<UndoStream> stream);
+
+  /// Committed transactions not purged yet, in one stream and in all.
+  [[nodiscard]] bool HasHistory(uint32_t stream) const {
+    return At(stream)->history.load(std::memory_order_acquire) != 0;
+  }
+  [[nodiscard]] uint64_t HistoryLength() const { return history_.load(std::memory_order_relaxed); }
+  void AddHistory(uint64_t transactions) {
+    history_.fetch_add(transactions, std::memory_order_relaxed);
+  }
+  void SubtractHistory(uint64_t transactions) {
+    history_.fetch_sub(transactions, std::memory_order_relaxed);
+  }
+
+  [[nodiscard]] UndoSpace* space() { return &space_; }
+  [[nodiscard]] UndoStatistics Statistics() const;
+
+ private:
+  Result<UndoStream*> CreateStream();
+
+  static constexpr uint32_t kFreeShards = 16;
+  struct alignas(64) FreeShard {
+    Latch latch;
+    std::vector<UndoStream*> streams;  ///< last in, first out: the warmest first
+  };
+
+  UndoSpace space_;
+  std::unique_ptr<std::atomic<UndoStream*>[]> streams_;
+  std::atomic<uint32_t> stream_count_{0};
+  std::array<FreeShard, kFreeShards> free_shards_;
+  std::mutex create_mutex_;
+  std::atomic<uint64_t> history_{0};
+};
+
+}  // namespace rowan

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// UndoApplier: what rollback and purge do with one undo record. Supplied by mvcc/row/row_undo.h.
+// Thread safety: all members.
+#pragma once
+
+#include "base/ids.h"
+#include "base/status.h"
+#include "mvcc/txn/txn.h"
+#include "mvcc/undo/undo_page.h"
+#include "mvcc/undo/undo_pointer.h"
+
+namespace rowan {
+
+class UndoApplier {
+ public:
+  virtual ~UndoApplier() = default;
+  /// Undoes one record inside its own mini-transaction (which also calls UndoLog::DropLast).
+  virtual Status Undo(Txn* txn, const UndoRecordCopy& record, UndoPointer pointer) = 0;
+  /// Removes what a committed change left behind. Must be harmless when it is repeated.
+  virtual Status Purge(TxnId txn, const UndoRecordCopy& record) = 0;
+};
+
+}  // namespace rowan
