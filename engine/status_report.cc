@@ -6,6 +6,7 @@
 
 #include "base/counters.h"
 #include "base/format.h"
+#include "engine/deadlock_report.h"
 #include "engine/engine.h"
 #include "engine/engine_impl.h"
 
@@ -159,6 +160,8 @@ std::string Engine::StatusReport() {
   Section(&report, "ROW LOCKS");
   report += Format("{} explicit row locks, {} bytes for row locks\n", figures.row_locks,
                    figures.row_lock_memory_bytes);
+  Section(&report, "LATEST DEADLOCK");
+  report += DescribeDeadlock(impl_->txns->locks()->LastDeadlock(), *impl_->catalog);
   Section(&report, "COUNTERS");
   for (uint32_t i = 0; i < static_cast<uint32_t>(Counter::kCount); ++i) {
     const auto counter = static_cast<Counter>(i);

@@ -209,6 +209,31 @@ def test_a_scan_that_waited_misses_nothing(t):
         t.rows("SELECT id FROM a WHERE v = 100 ORDER BY id", [(20,), (30,), (40,), (50,)])
 
 
+def test_the_latest_deadlock_is_reported(t):
+    _table(t)
+    if t.engine != "ROWAN":
+        t.skip("the report is Rowan's own")
+    one, other = _sessions(t, "READ COMMITTED")
+    for session, row in ((one, 10), (other, 20)):
+        session.execute("BEGIN")
+        session.execute(f"UPDATE a SET v = 0 WHERE id = {row}")
+    other.execute("UPDATE a SET v = 0 WHERE id = 30")  # more work than the other one's
+    waiting = Pending(other, "UPDATE a SET v = 0 WHERE id = 10").must_wait()
+    t.error("UPDATE a SET v = 0 WHERE id = 20", ER_LOCK_DEADLOCK, one)
+    waiting.must_finish()
+    report = t.client().query("SHOW ENGINE ROWAN STATUS")[0][2]
+    section = report.split("LATEST DEADLOCK\n---\n")[1].split("---")[0]
+    lines = section.strip().splitlines()
+    t.true("2 transactions" in lines[0] and " UTC" in lines[0], section)
+    members = [line for line in lines if line.startswith("transaction ")]
+    t.equal(["ROLLED BACK" in member for member in members], [True, False], section)
+    lock = f"X record lock, index PRIMARY of table {t.database}/a, key hash "
+    wanted = [line.split(lock)[1] for line in lines if f"waits for {lock}" in line]
+    held = [line.split(lock)[1] for line in lines if f"holds {lock}" in line]
+    t.equal((len(wanted), len(set(wanted) & set(held))), (2, 2), section)
+    other.execute("ROLLBACK")
+
+
 def test_nowait_and_skip_locked_beside_ranges(t):
     _table(t)
     one, other = _sessions(t, "REPEATABLE READ")
