@@ -198,12 +198,15 @@ Status Checkpointer::Sweep(PageWriter* writer, uint32_t first, uint32_t count, S
                            uint64_t deadline_nanos) {
   const uint32_t shards = shard_count();
   Round round{.mode = mode, .deadline_nanos = deadline_nanos};
-  Status status;
-  for (uint32_t i = 0; i < count && status.ok(); ++i) {
-    if (!BeginShard((first + i) % shards, mode, &round.swept)) continue;
-    status = SweepShard(writer, &round);
-  }
-  if (status.ok()) status = WritePostponed(writer, &round);
+  const auto sweep = [&]() -> Status {
+    for (uint32_t i = 0; i < count; ++i) {
+      if (!BeginShard((first + i) % shards, mode, &round.swept)) continue;
+      const Status swept = SweepShard(writer, &round);
+      if (!swept.ok()) return swept;
+    }
+    return WritePostponed(writer, &round);
+  };
+  Status status = sweep();
   if (status.Is(Code::kInterrupted)) {
     const Status flushed = writer->Flush();  // what was pushed is under way
     if (!flushed.ok()) status = flushed;

@@ -41,7 +41,8 @@ Result<std::unique_ptr<FrameArena>> FrameArena::Create(uint32_t page_size_bytes,
   arena->page_shift_ = static_cast<uint32_t>(std::countr_zero(page_size_bytes));
   Status status = arena->Reserve(frames_max < frames ? frames : frames_max);
   if (!status.ok()) status = arena->Reserve(frames);
-  if (status.ok()) status = arena->Grow(frames);
+  if (!status.ok()) return status;
+  status = arena->Grow(frames);
   if (!status.ok()) return status;
   return arena;
 }

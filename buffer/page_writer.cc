@@ -107,15 +107,7 @@ Status PageWriter::Push() {
   const bool all_temporary = filling_->temporary == filling_->entries.size();
   const bool doublewrite =
       !all_temporary && (mode == DoublewriteMode::kOn || mode == DoublewriteMode::kDetectOnly);
-  Status status;
-  if (doublewrite) {
-    status = FinishFlying();
-    // Now, because a sync would also wait for the writes that are sent home next.
-    if (status.ok()) status = doublewrite_->Settle(NextSegment());
-  }
-  if (status.ok()) status = Advance();
-  if (status.ok()) status = MakeLogDurable();
-  if (status.ok()) status = doublewrite ? StartDoublewrite(mode) : FinishFlying();
+  const Status status = PrepareFilled(mode, doublewrite);
   if (!status.ok()) return Abort(status);
   if (doublewrite) {
     std::swap(filling_, doublewriting_);
@@ -126,12 +118,29 @@ Status PageWriter::Push() {
   return Status::Ok();
 }
 
-Status PageWriter::Flush() {
-  Status status = Push();
-  if (!status.ok()) return status;
+Status PageWriter::PrepareFilled(DoublewriteMode mode, bool doublewrite) {
+  Status status;
+  if (doublewrite) {
+    status = FinishFlying();
+    if (!status.ok()) return status;
+    // Now, because a sync would also wait for the writes that are sent home next.
+    status = doublewrite_->Settle(NextSegment());
+    if (!status.ok()) return status;
+  }
   status = Advance();
-  if (status.ok()) status = FinishFlying();
-  if (!status.ok()) return Abort(status);
+  if (!status.ok()) return status;
+  status = MakeLogDurable();
+  if (!status.ok()) return status;
+  return doublewrite ? StartDoublewrite(mode) : FinishFlying();
+}
+
+Status PageWriter::Flush() {
+  const Status pushed = Push();
+  if (!pushed.ok()) return pushed;
+  const Status advanced = Advance();
+  if (!advanced.ok()) return Abort(advanced);
+  const Status finished = FinishFlying();
+  if (!finished.ok()) return Abort(finished);
   if (gate_.owns_lock()) gate_.unlock();
   Refit();
   return Status::Ok();
@@ -167,7 +176,8 @@ Status PageWriter::Abort(Status failure) {
 Status PageWriter::Advance() {
   if (doublewriting_->entries.empty()) return Status::Ok();
   Status status = WaitDoublewritten();
-  if (status.ok()) status = FinishFlying();
+  if (!status.ok()) return status;
+  status = FinishFlying();
   if (!status.ok()) return status;
   std::swap(doublewriting_, flying_);
   flying_->submitted = SendHome();
@@ -270,8 +280,7 @@ Status PageWriter::FinishFlying() {
   if (flying_->entries.empty()) return Status::Ok();
   Status status = flying_->submitted;
   // Waited for even if submitting failed: the buffer is in use until then.
-  const Status waited = home_writes_ == nullptr ? Status::Ok() : home_writes_->WaitAll();
-  if (status.ok()) status = waited;
+  if (home_writes_ != nullptr) KeepFirst(&status, home_writes_->WaitAll());
   EndBatch(flying_, status.ok());
   return status;
 }

@@ -93,6 +93,8 @@ class PageWriter {
   [[nodiscard]] uint32_t NextSegment() const { return first_segment_ + next_segment_; }
   /// Makes the batch when it is first needed.
   Result<WriteBatch*> Opened(std::unique_ptr<WriteBatch>* writes, uint32_t depth);
+  /// What has to be done before the filled batch goes on.
+  Status PrepareFilled(DoublewriteMode mode, bool doublewrite);
   Status MakeLogDurable();
   Status StartDoublewrite(DoublewriteMode mode);
   Status WaitDoublewritten();

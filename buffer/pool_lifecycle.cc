@@ -118,7 +118,8 @@ Result<std::unique_ptr<BufferPool>> BufferPool::Open(const BufferOptions& option
                                      std::move(arena).value());
   status =
       impl->doublewrite.Open(impl->slots.total() * PageWriter::SegmentsPerWriter(impl->core));
-  if (status.ok()) status = impl->core.versions.Open(OriginOf(control));
+  if (!status.ok()) return status;
+  status = impl->core.versions.Open(OriginOf(control));
   if (!status.ok()) return status;
   if (options.doublewrite == DoublewriteMode::kAtomic) {
     status = CheckAtomicWrites(impl->core);
@@ -274,7 +275,8 @@ Status BufferPool::FlushAndCheckpoint(uint64_t deadline_nanos) {
   std::lock_guard guard(impl_->flush_mutex);
   if (impl_->core.Stopped()) return Status(Code::kStopped, "the log is stopped");
   const Status status = impl_->FlushAllLocked(deadline_nanos);
-  return status.ok() ? impl_->checkpointer.WriteCheckpoint() : status;
+  if (!status.ok()) return status;
+  return impl_->checkpointer.WriteCheckpoint();
 }
 
 Status BufferPool::RepairFromDoublewrite(std::set<SpaceId>* passed_over) {

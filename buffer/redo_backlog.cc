@@ -260,9 +260,11 @@ Status RedoBacklog::Apply(const Page& page, MutableBytes bytes, const RedoPortio
       slice.Want(start);
       ++groups;
     }
-    Status status = slice.Read();
-    if (status.ok() && slice.Find(page.key, &first)) status = ApplyRecords(id, first, bytes);
-    if (!status.ok()) return status;
+    const Status read = slice.Read();
+    if (!read.ok()) return read;
+    if (!slice.Find(page.key, &first)) continue;
+    const Status applied = ApplyRecords(id, first, bytes);
+    if (!applied.ok()) return applied;
   }
   return Status::Ok();
 }

@@ -41,12 +41,13 @@ uint32_t Catalog::RowsOf(TableId table) const {
 
 Status Catalog::InsertRows(RowWriter* writer, Txn* txn, const TableDef& definition) {
   const std::vector<std::string> rows = EncodeCatalogRows(definition, page_size_bytes());
-  Status status;
-  for (auto piece = static_cast<uint32_t>(rows.size()); piece-- > 0 && status.ok();) {
+  for (auto piece = static_cast<uint32_t>(rows.size()); piece-- > 0;) {
     const std::string key = CatalogKey(definition.id, piece);
-    status = writer->InsertRow(txn, rows_.get(), AsBytes(key), AsBytes(rows[piece]), false);
+    const Status status =
+        writer->InsertRow(txn, rows_.get(), AsBytes(key), AsBytes(rows[piece]), false);
+    if (!status.ok()) return status;
   }
-  return status;
+  return Status::Ok();
 }
 
 Status Catalog::UpdateName(RowWriter* writer, Txn* txn, const TableDef& definition) {
@@ -57,13 +58,13 @@ Status Catalog::UpdateName(RowWriter* writer, Txn* txn, const TableDef& definiti
 }
 
 Status Catalog::DeleteRows(RowWriter* writer, Txn* txn, TableId table) {
-  Status status;
   const uint32_t rows = RowsOf(table);
-  for (uint32_t piece = 0; piece < rows && status.ok(); ++piece) {
+  for (uint32_t piece = 0; piece < rows; ++piece) {
     const std::string key = CatalogKey(table, piece);
-    status = writer->DeleteRow(txn, rows_.get(), AsBytes(key));
+    const Status status = writer->DeleteRow(txn, rows_.get(), AsBytes(key));
+    if (!status.ok()) return status;
   }
-  return status;
+  return Status::Ok();
 }
 
 Status Catalog::WriteStatistics(RowWriter* writer, Txn* txn, TableId table,
@@ -93,10 +94,11 @@ void Catalog::RemoveStrayStatistics(TxnManager* txns) {
     Txn txn;
     txn.state = TxnState::kActive;
     txn.lock_wait_timeout_s = 0;
-    Status status = DeleteStatistics(&writer, &txn, table);
-    if (status.ok()) status = txns->Commit(&txn, Durability::kBackground, false);
     // Kept from it now: the next start tries again.
-    if (!status.ok()) txns->Rollback(&txn).Ignore();
+    if (!DeleteStatistics(&writer, &txn, table).ok() ||
+        !txns->Commit(&txn, Durability::kBackground, false).ok()) {
+      txns->Rollback(&txn).Ignore();
+    }
     const std::unique_lock lock(mutex_);
     statistics_.erase(table);
   }

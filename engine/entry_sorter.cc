@@ -140,21 +140,23 @@ Status EntrySorter::OpenFile() {
 
 Status EntrySorter::WriteRun() {
   Status status = OpenFile();
+  if (!status.ok()) return status;
   SortRefs();
   const uint64_t run_begin = file_bytes_;
   std::vector<std::byte> chunk;
-  for (size_t i = 0; status.ok() && i < refs_.size(); ++i) {
+  for (size_t i = 0; i < refs_.size(); ++i) {
     const std::byte* stored = arena_.data() + refs_[i].offset;
     chunk.insert(chunk.end(), stored, stored + StoredBytes(ParseEntry(stored)));
     if (chunk.size() < kWriteChunkBytes && i + 1 < refs_.size()) continue;
     status = file_->Write(file_bytes_, chunk);
+    if (!status.ok()) return status;
     file_bytes_ += chunk.size();
     chunk.clear();
   }
   arena_.clear();
   refs_.clear();
   runs_.push_back(std::make_unique<Run>(Run{.position = run_begin, .end = file_bytes_}));
-  return status;
+  return Status::Ok();
 }
 
 Status EntrySorter::StartReading() {

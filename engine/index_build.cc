@@ -292,17 +292,18 @@ Status IndexBuild::ApplyDifference(Target* target) {
 }
 
 Status IndexBuild::InsertEntries(Target* target) {
-  Status status = target->sorter->StartReading();
-  EntrySorter::Entry entry;
-  while (status.ok()) {
-    Result<bool> more = target->sorter->Next(&entry);
+  const std::unique_ptr<EntrySorter> sorter = std::move(target->sorter);
+  Status status = sorter->StartReading();
+  if (!status.ok()) return status;
+  for (EntrySorter::Entry entry;;) {
+    Result<bool> more = sorter->Next(&entry);
     if (!more.ok()) return more.status();
-    if (!*more) break;
+    if (!*more) return Status::Ok();
     status = CheckUnique(target, entry.key, entry.unique_prefix_bytes);
-    if (status.ok()) status = Put(target, entry.key, entry.payload);
+    if (!status.ok()) return status;
+    status = Put(target, entry.key, entry.payload);
+    if (!status.ok()) return status;
   }
-  target->sorter.reset();
-  return status;
 }
 
 Status IndexBuild::CheckUnique(Target* target, Bytes key, size_t unique_prefix_bytes) {

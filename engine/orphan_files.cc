@@ -102,7 +102,8 @@ Status OrphanFiles::SetAside(SpaceId space) {
   SpaceFiles* files = allocator_->pool()->files();
   const std::string folder = files->folder() + "/" + kLostFolderName;
   Status status = file_system_->CreateFolder(folder);
-  if (status.ok()) status = file_system_->SyncDirectory(files->folder());
+  if (!status.ok()) return status;
+  status = file_system_->SyncDirectory(files->folder());
   if (!status.ok()) return status;
   const std::string path = files->PathOf(space);
   const std::string name = path.substr(path.rfind('/') + 1);

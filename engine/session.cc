@@ -79,9 +79,8 @@ Status Session::EndStatement(StatementEnd end) {
   if (txn_->isolation <= IsolationLevel::kReadCommitted) {
     txns_->CloseSnapshot(txn_.get());
   }
-  if (temporary_ == nullptr) return status;
-  const Status temporary = temporary_->EndStatement(end);
-  return status.ok() ? temporary : status;
+  if (temporary_ != nullptr) KeepFirst(&status, temporary_->EndStatement(end));
+  return status;
 }
 
 Status Session::Commit(Durability durability, CommitWait wait) {
@@ -118,13 +117,12 @@ void Session::CommitTemporary() {
 Status Session::Rollback() {
   statement_open_ = false;
   if (txn_->state == TxnState::kIdle) return Status::Ok();
-  const Status status = txns_->Rollback(txn_.get());
+  Status status = txns_->Rollback(txn_.get());
   engine_->impl()->RollbackDdl(txn_.get());
   changed_.clear();
   txn_->state = TxnState::kIdle;
-  if (temporary_ == nullptr) return status;
-  const Status temporary = temporary_->Rollback();
-  return status.ok() ? temporary : status;
+  if (temporary_ != nullptr) KeepFirst(&status, temporary_->Rollback());
+  return status;
 }
 
 UndoPosition Session::Savepoint() const { return txns_->Savepoint(txn_.get()); }
@@ -167,10 +165,9 @@ Session::Place Session::CurrentPlace() const {
 }
 
 Status Session::ReturnTo(const Place& place) {
-  const Status status = RollbackTo(place.tables);
-  if (temporary_ == nullptr) return status;
-  const Status temporary = temporary_->RollbackTo(place.temporary_tables);
-  return status.ok() ? temporary : status;
+  Status status = RollbackTo(place.tables);
+  if (temporary_ != nullptr) KeepFirst(&status, temporary_->RollbackTo(place.temporary_tables));
+  return status;
 }
 
 void Session::Interrupt() {

@@ -91,10 +91,9 @@ bool IsLive(Bytes value, bool clustered) {
 Status AddFrom(Cursor* cursor, bool all, bool clustered, GroupCounter* counter) {
   PageNumber leaf = kNoPage;
   bool first = true;
-  Status status;
-  while (status.ok()) {
+  for (;;) {
     if (cursor->leaf() != leaf) {
-      if (leaf != kNoPage && !all) return status;
+      if (leaf != kNoPage && !all) return Status::Ok();
       leaf = cursor->leaf();
       first = !all;  // what lies between two sampled leaves is not known
     }
@@ -102,22 +101,29 @@ Status AddFrom(Cursor* cursor, bool all, bool clustered, GroupCounter* counter) 
       counter->Add(cursor->key(), first);
       first = false;
     }
-    status = cursor->Next();
+    const Status status = cursor->Next();
+    if (!status.ok()) return status;
   }
-  return status;
+}
+
+/// The same from where `seek` puts the cursor.
+template <typename Seek>
+Status AddAfter(Seek seek, Cursor* cursor, bool all, bool clustered, GroupCounter* counter) {
+  const Status status = seek();
+  if (!status.ok()) return status;
+  return AddFrom(cursor, all, clustered, counter);
 }
 
 Status CountIndex(Index* index, bool whole, uint32_t leaves, GroupCounter* counter) {
   Cursor cursor(&index->tree, FixHint::kScan);
-  Status status;
   if (whole) {
-    status = cursor.SeekFirst();
-    if (status.ok()) status = AddFrom(&cursor, true, index->clustered, counter);
+    const Status status = AddAfter([&] { return cursor.SeekFirst(); }, &cursor, true,
+                                   index->clustered, counter);
     return status.Is(Code::kEndOfRange) ? Status::Ok() : status;
   }
   for (const std::vector<std::byte>& key : ChooseLeaves(&index->tree, leaves)) {
-    status = cursor.SeekAtLeast(key);
-    if (status.ok()) status = AddFrom(&cursor, false, index->clustered, counter);
+    const Status status = AddAfter([&] { return cursor.SeekAtLeast(key); }, &cursor, false,
+                                   index->clustered, counter);
     cursor.Unlatch();
     if (!status.ok() && !status.Is(Code::kEndOfRange)) return status;
   }

@@ -87,10 +87,11 @@ void Engine::Impl::KeepStatistics(Table* table) {
   txn.isolation = IsolationLevel::kReadCommitted;
   txn.lock_wait_timeout_s = 0;  // a DROP of the table has the row: it goes
   const std::string row = EncodeStatistics(table);
-  Status status = catalog->WriteStatistics(&writer, &txn, table->id(), row);
-  if (status.ok()) status = txns->Commit(&txn, Durability::kBackground, false);
   // What keeps statistics from being stored is met by those whose data it concerns.
-  if (!status.ok()) txns->Rollback(&txn).Ignore();
+  if (!catalog->WriteStatistics(&writer, &txn, table->id(), row).ok() ||
+      !txns->Commit(&txn, Durability::kBackground, false).ok()) {
+    txns->Rollback(&txn).Ignore();
+  }
 }
 
 }  // namespace rowan

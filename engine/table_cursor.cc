@@ -374,13 +374,13 @@ Status TableCursor::VisitEntries(uint32_t index, const EntryVisit& visit) {
   VersionCursor cursor(txns_);
   Open(&cursor, &keys, index, ReadOptions{});
   VersionView view;
-  Status status = cursor.SeekFirst(&view);
-  while (status.ok()) {
-    status = visit(view.key, view.value);
-    if (status.ok()) status = cursor.Next(&view);
+  Status moved = cursor.SeekFirst(&view);
+  for (; moved.ok(); moved = cursor.Next(&view)) {
+    const Status visited = visit(view.key, view.value);
+    if (!visited.ok()) return visited;
     if (session_->interrupted()) return Status(Code::kInterrupted);
   }
-  return status.Is(Code::kEndOfRange) ? Status::Ok() : status;
+  return moved.Is(Code::kEndOfRange) ? Status::Ok() : moved;
 }
 
 void TableCursor::GiveBackBuffers() {

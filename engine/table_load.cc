@@ -23,7 +23,8 @@ Result<bool> TableLoad::IsPossible(Session* session, Table* table) {
   Cursor cursor(&table->index(0)->tree);
   const Status status = cursor.SeekFirst();
   if (status.Is(Code::kEndOfRange)) return true;
-  return status.ok() ? Result<bool>(false) : Result<bool>(status);
+  if (!status.ok()) return status;
+  return false;
 }
 
 TableLoad::TableLoad(Session* session, Table* table, size_t sort_memory_bytes)
@@ -45,14 +46,14 @@ TableLoad::~TableLoad() = default;
 
 Status TableLoad::Add(Bytes key, Bytes row, std::span<const EntryImage> entries) {
   Status status = AddRow(key, row);
-  for (size_t i = 0; status.ok() && i < entries.size(); ++i) {
-    const EntryImage& entry = entries[i];
-    status = sorters_[entry.index]->Add({entry.key, entry.payload, entry.unique_prefix_bytes});
-  }
   if (!status.ok()) return status;
+  for (const EntryImage& entry : entries) {
+    status = sorters_[entry.index]->Add({entry.key, entry.payload, entry.unique_prefix_bytes});
+    if (!status.ok()) return status;
+  }
   table_->AddRows(1);
   AddCounter(Counter::kRowsInserted);
-  return status;
+  return Status::Ok();
 }
 
 Status TableLoad::AddRow(Bytes key, Bytes row) {

@@ -83,12 +83,13 @@ Status Engine::DropTable(Session* session, TableId table) {
   std::array<std::byte, DdlLog::kPayloadBytes> payload;
   DdlLog::EncodePayload(payload.data(), DdlLog::Kind::kDropped, table, definition->space);
   Status status = session->LogExtension(payload);
-  if (status.ok()) status = impl_->catalog->DeleteRows(session->writer(), session->txn(), table);
-  if (status.ok()) {
-    status = impl_->catalog->DeleteStatistics(session->writer(), session->txn(), table);
-  }
-  if (status.ok()) impl_->ddl->NoteDrop(session->txn(), table, definition->space);
-  return status;
+  if (!status.ok()) return status;
+  status = impl_->catalog->DeleteRows(session->writer(), session->txn(), table);
+  if (!status.ok()) return status;
+  status = impl_->catalog->DeleteStatistics(session->writer(), session->txn(), table);
+  if (!status.ok()) return status;
+  impl_->ddl->NoteDrop(session->txn(), table, definition->space);
+  return Status::Ok();
 }
 
 Status Engine::RenameTable(Session* session, TableId table, const std::string& new_name) {
@@ -98,10 +99,10 @@ Status Engine::RenameTable(Session* session, TableId table, const std::string& n
   definition->name = new_name;
   const std::string payload = DdlLog::EncodeRename(table, old_name);
   Status status = session->LogExtension(AsBytes(payload));
-  if (status.ok()) {
-    status = impl_->catalog->UpdateName(session->writer(), session->txn(), *definition);
-  }
-  return status.ok() ? impl_->catalog->Rename(table, new_name) : status;
+  if (!status.ok()) return status;
+  status = impl_->catalog->UpdateName(session->writer(), session->txn(), *definition);
+  if (!status.ok()) return status;
+  return impl_->catalog->Rename(table, new_name);
 }
 
 Result<std::shared_ptr<Table>> Engine::AlterTable(Session* session, TableDef changed) {

@@ -55,12 +55,17 @@ std::vector<SpaceId> DamagedSpaces::All() const {
 
 Status DamagedSpaces::Mark(SpaceId space, const std::string& why) {
   if (Contains(space)) return Status::Ok();
-  Result<std::unique_ptr<File>> file = file_system_->Open(PathOf(space), {.create = true});
-  Status status = file.status();
-  // The name alone is the mark: the sentence may come to be cut short.
-  if (file.ok()) status = (*file)->Write(0, AsBytes(why + "\n"));
-  if (status.ok()) status = (*file)->Sync(SyncMethod::kFsync);
-  if (status.ok()) status = file_system_->SyncDirectory(folder_);
+  const auto write_mark = [&]() -> Status {
+    Result<std::unique_ptr<File>> file = file_system_->Open(PathOf(space), {.create = true});
+    if (!file.ok()) return file.status();
+    // The name alone is the mark: the sentence may come to be cut short.
+    const Status written = (*file)->Write(0, AsBytes(why + "\n"));
+    if (!written.ok()) return written;
+    const Status synced = (*file)->Sync(SyncMethod::kFsync);
+    if (!synced.ok()) return synced;
+    return file_system_->SyncDirectory(folder_);
+  };
+  const Status status = write_mark();
   if (!status.ok()) {
     LogError("The file '{}' could not be written: {}.", PathOf(space), status.message());
     return status;

@@ -175,13 +175,15 @@ Status Recovery::GatherStretch() {
   Status status;
   do {
     status = ahead.Next(&group);
-    if (status.ok()) status = GatherGroup(group);
-    if (status.ok()) gathered_end_ = group.end;
-  } while (status.ok() && gathered_end_ < end_ && !Full());
+    if (!status.ok()) break;
+    status = GatherGroup(group);
+    if (!status.ok()) return status;
+    gathered_end_ = group.end;
+  } while (gathered_end_ < end_ && !Full());
   backlog_.Finish();
-  // Behind the last group with records may be some without.
-  if (status.Is(Code::kEndOfRange)) gathered_end_ = end_;
-  return status.Is(Code::kEndOfRange) ? Status::Ok() : status;
+  if (!status.Is(Code::kEndOfRange)) return status;
+  gathered_end_ = end_;  // behind the last group with records may be some without
+  return Status::Ok();
 }
 
 Status Recovery::Repair(BufferPool* pool, SpaceFiles* files) {
@@ -194,12 +196,13 @@ Status Recovery::Repair(BufferPool* pool, SpaceFiles* files) {
              "{}). If it is a table's, rowan_force_recovery = 1 gives that table up.",
              status.message(), status.detail());
   }
+  if (!status.ok()) return status;
   for (const SpaceId space : passed_over) {
-    if (!status.ok()) break;
     status = MarkDamaged(space, Format("The file '{}' could not be read when its pages were to be "
                                        "repaired.", files->PathOf(space)));
+    if (!status.ok()) return status;
   }
-  return status;
+  return Status::Ok();
 }
 
 Status Recovery::Redo() {
@@ -211,12 +214,16 @@ Status Recovery::Redo() {
   }
   pool_->BeginRedo(&backlog_);
   Status status = MarkMissing();
-  while (status.ok() && gathered_end_ < end_) {
+  if (!status.ok()) return status;
+  while (gathered_end_ < end_) {
     status = RedoPages(backlog_.PendingPages());
-    if (status.ok()) status = GatherStretch();
-    if (status.ok()) status = MarkMissing();
+    if (!status.ok()) return status;
+    status = GatherStretch();
+    if (!status.ok()) return status;
+    status = MarkMissing();
+    if (!status.ok()) return status;
   }
-  return status.ok() ? RedoFirst() : status;
+  return RedoFirst();
 }
 
 Status Recovery::RedoFirst() {
@@ -233,7 +240,8 @@ Status Recovery::RedoFirst() {
 Status Recovery::Finish(PageAllocator* allocator) {
   Status status = RedoPages(backlog_.PendingPages());
   ++unreadable_tries_;
-  if (status.ok()) status = JudgeSuspended(allocator, true);
+  if (!status.ok()) return status;
+  status = JudgeSuspended(allocator, true);
   if (!status.ok()) return status;
   statistics_.records_applied = backlog_.records_applied();
   pool_->EndRedo();

@@ -7,14 +7,15 @@
 namespace rowan {
 
 Status CheckFormatsBeforeRedo(SpaceFiles* files, const std::unordered_set<SpaceId>& spaces) {
-  Status status;
   for (const SpaceId space : {kSystemSpace, kUndoSpace}) {
-    if (status.ok()) status = CheckSpaceFormatOnDisk(files, space);
+    const Status status = CheckSpaceFormatOnDisk(files, space);
+    if (!status.ok()) return status;
   }
   for (const SpaceId space : spaces) {
-    if (status.ok()) status = CheckSpaceFormatOnDisk(files, space);
+    const Status status = CheckSpaceFormatOnDisk(files, space);
+    if (!status.ok()) return status;
   }
-  return status;
+  return Status::Ok();
 }
 
 Status UpgradeInstance(ControlFile* control, const std::string& folder) {

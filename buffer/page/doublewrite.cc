@@ -163,7 +163,8 @@ Status DoublewriteFile::Judge(Lsn log_end) {
   std::vector<PlacedDirectory> directories;
   std::vector<Image> images;
   const Status status = ReadDirectories(&directories);
-  return status.ok() ? CollectImages(directories, log_end, &images) : status;
+  if (!status.ok()) return status;
+  return CollectImages(directories, log_end, &images);
 }
 
 Status DoublewriteFile::Open(uint32_t segments) {
@@ -185,9 +186,10 @@ Status DoublewriteFile::Open(uint32_t segments) {
   if (!size.ok()) return size.status();
   if (size.value() < wanted) {
     // Real blocks now, so that no batch fails or is slowed down for lack of space later.
-    Status status = file_->Allocate(size.value(), wanted - size.value());
-    if (status.ok()) status = file_->Sync(SyncMethod::kFsync);
-    if (!status.ok()) return status;
+    const Status allocated = file_->Allocate(size.value(), wanted - size.value());
+    if (!allocated.ok()) return allocated;
+    const Status synced = file_->Sync(SyncMethod::kFsync);
+    if (!synced.ok()) return synced;
   }
   return exists.value() ? Status::Ok() : file_system_->SyncDirectory(files_->folder());
 }
@@ -213,9 +215,10 @@ Status DoublewriteFile::StartSegment(uint32_t segment, const Batch& batch, Mutab
   Bytes bytes = packed.first(PackSegment(head, batch, page_size, packed.data()));
   AddCounter(Counter::kDoublewriteBatches);
   AddCounter(Counter::kDoublewritePages, batch.pages.size());
-  for (uint64_t offset = segment * StrideBytes(); !bytes.empty() && status.ok();) {
+  for (uint64_t offset = segment * StrideBytes(); !bytes.empty();) {
     const Bytes piece = bytes.first(std::min(bytes.size(), kPieceBytes));
     status = writes->Submit(file_.get(), offset, piece);
+    if (!status.ok()) break;
     bytes = bytes.subspan(piece.size());
     offset += piece.size();
   }
@@ -346,12 +349,15 @@ Status DoublewriteFile::ReadImage(const Image& image, MutableBytes page) {
 }
 
 Result<DoublewriteFile::Home> DoublewriteFile::LookAtHome(PageId id, MutableBytes page) {
-  Status status;
-  if (!files_->IsLive(id.space)) {
-    status = files_->Open(id.space);
-    if (status.Is(Code::kNotFound)) return Home::kDropped;
-  }
-  if (status.ok()) status = files_->ReadPage(id, page);
+  const auto read = [&]() -> Status {
+    if (!files_->IsLive(id.space)) {
+      const Status opened = files_->Open(id.space);
+      if (!opened.ok()) return opened;
+    }
+    return files_->ReadPage(id, page);
+  };
+  const Status status = read();
+  if (status.Is(Code::kNotFound)) return Home::kDropped;
   const bool beyond_end = status.Is(Code::kIoError) && status.detail() == 0;
   if (!status.ok() && !beyond_end) {
     if (id.space < kFirstTableSpace || passed_over_ == nullptr) return status;
@@ -428,10 +434,13 @@ Status DoublewriteFile::Repair(Lsn log_end, std::set<SpaceId>* passed_over) {
   std::vector<PlacedDirectory> directories;
   std::vector<Image> images;
   Status status = ReadDirectories(&directories);
-  if (status.ok()) status = CollectImages(directories, log_end, &images);
+  if (!status.ok()) return status;
+  status = CollectImages(directories, log_end, &images);
+  if (!status.ok()) return status;
   Findings findings;
   for (const Image& image : images) {
-    if (status.ok()) status = RepairPage(image, &findings);
+    status = RepairPage(image, &findings);
+    if (!status.ok()) break;
   }
   if (findings.torn + findings.unwritten + findings.stale != 0) {
     LogInfo("Restored from the doublewrite file: pages that were torn: {}, older than their last "
@@ -439,8 +448,10 @@ Status DoublewriteFile::Repair(Lsn log_end, std::set<SpaceId>* passed_over) {
             findings.torn, findings.stale, findings.unwritten, findings.first.page.value(),
             files_->PathOf(findings.first.space));
   }
-  if (status.ok()) status = RewriteListed(directories);
-  return status.ok() ? Reset() : status;
+  if (!status.ok()) return status;
+  status = RewriteListed(directories);
+  if (!status.ok()) return status;
+  return Reset();
 }
 
 }  // namespace rowan

@@ -91,13 +91,16 @@ Status PageVersions::MakeEmptyBase() {
   if (!file.ok()) return file.status();
   VersionsBaseWriter writer(std::move(file).value(), origin_.instance);
   const Status status = writer.Finish();
-  return status.ok() ? Install(path) : status;
+  if (!status.ok()) return status;
+  return Install(path);
 }
 
 Status PageVersions::Install(const std::string& path) {
   Status status = file_system_->Rename(path, BasePath());
-  if (status.ok()) status = file_system_->SyncDirectory(files_->folder());
-  return status.ok() ? OpenBase(BasePath()) : status;
+  if (!status.ok()) return status;
+  status = file_system_->SyncDirectory(files_->folder());
+  if (!status.ok()) return status;
+  return OpenBase(BasePath());
 }
 
 Status PageVersions::OpenBase(const std::string& path) {
@@ -136,11 +139,13 @@ Status PageVersions::Open(const Origin& origin) {
                  "this start are not noticed.", BasePath());
     }
     const Status status = RemoveJournals(numbers.value());
-    return status.ok() ? MakeEmptyBase() : status;
+    if (!status.ok()) return status;
+    return MakeEmptyBase();
   }
   Status status = OpenBase(BasePath());
+  if (!status.ok()) return status;
   std::vector<PageVersion> versions;
-  if (status.ok()) status = ReadJournals(numbers.value(), &versions);
+  status = ReadJournals(numbers.value(), &versions);
   if (!status.ok()) return status;
   journal_entries_.store(versions.size());
   journal_files_.store(numbers->size());
@@ -232,12 +237,17 @@ Status PageVersions::Fold(const std::function<bool()>& interrupted) {
     numbers = ListJournals();
     return journal_entries_.load();
   }();
-  std::vector<PageVersion> versions;
   const std::string path = BasePath() + ".tmp";
-  Status status = numbers.status();
-  if (status.ok()) status = ReadJournals(numbers.value(), &versions);
-  if (status.ok()) status = FoldInto(path, interrupted, versions);
-  if (status.ok()) status = Install(path);
+  const auto fold = [&]() -> Status {
+    if (!numbers.ok()) return numbers.status();
+    std::vector<PageVersion> versions;
+    const Status read = ReadJournals(numbers.value(), &versions);
+    if (!read.ok()) return read;
+    const Status folded = FoldInto(path, interrupted, versions);
+    if (!folded.ok()) return folded;
+    return Install(path);
+  };
+  const Status status = fold();
   if (!status.ok()) {
     file_system_->Remove(path).Ignore();  // there may be none
     if (status.Is(Code::kInterrupted)) return status;

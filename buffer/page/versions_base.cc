@@ -283,8 +283,10 @@ Status VersionsBaseWriter::Finish() {
   StoreLe<uint32_t>(header.data() + kDirectoryCrcOffset, Crc32c(Bytes(buffer_).subspan(begin)));
   Seal(header.data());
   Status status = WriteBuffer();
-  if (status.ok()) status = file_->Write(0, header);
-  return status.ok() ? file_->Sync(SyncMethod::kFsync) : status;
+  if (!status.ok()) return status;
+  status = file_->Write(0, header);
+  if (!status.ok()) return status;
+  return file_->Sync(SyncMethod::kFsync);
 }
 
 }  // namespace rowan

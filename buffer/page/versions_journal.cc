@@ -163,9 +163,11 @@ Status VersionsJournal::Append(const std::vector<PageVersion>& versions) {
                     Crc32c(Bytes(block).first(used).subspan(kMagicOffset)));
   AddCounter(Counter::kPageVersionsBytes, block.size());
   Status status = file_->Write(end_, block);
-  if (status.ok()) status = file_->Sync(SyncMethod::kFdatasync);
-  if (status.ok()) end_ += block.size();
-  return status;
+  if (!status.ok()) return status;
+  status = file_->Sync(SyncMethod::kFdatasync);
+  if (!status.ok()) return status;
+  end_ += block.size();
+  return Status::Ok();
 }
 
 Status VersionsJournal::Read(FileSystem* file_system, const std::string& path, uint32_t instance,
