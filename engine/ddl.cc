@@ -211,7 +211,8 @@ Status DdlLog::SweepIndex(const Index& index) {
   const std::lock_guard<std::mutex> lock(remove_mutex_);
   const Status opened = allocator_->OpenSpace(index.space);
   if (opened.Is(Code::kNotFound)) return Status::Ok();
-  return opened.ok() ? FreePagesOf(allocator_, index.space, index.index) : opened;
+  if (!opened.ok()) return opened;
+  return FreePagesOf(allocator_, index.space, index.index);
 }
 
 Status DdlLog::RemoveTable(TableId table, SpaceId space) {

@@ -94,6 +94,9 @@ struct Engine::Impl {
 
   // tables.cc
   Status ReserveIds(uint32_t indexes);
+  /// A table's file, catalog rows and counter. Undone by the caller when it fails.
+  Result<std::shared_ptr<Table>> Make(Session* session, TableDef* definition,
+                                      uint64_t auto_increment);
   Result<std::shared_ptr<Table>> Alter(Session* session, const TableDef& former, TableDef changed);
   Status PersistCounters();
 

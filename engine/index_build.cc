@@ -226,7 +226,8 @@ Status IndexBuild::CatchUp(Round round) {
 Status IndexBuild::ReadDuplicate(uint32_t ordinal) {
   ByteBuffer scratch;
   Result<Bytes> key = rows_.codec->ClusteredKeyOf(ordinal, duplicate_key_, &scratch);
-  return key.ok() ? built_->cursor.GetRow(*key, rows_.record) : key.status();
+  if (!key.ok()) return key.status();
+  return built_->cursor.GetRow(*key, rows_.record);
 }
 
 Status IndexBuild::Compare(Bytes key, Snapshot* now, Round round) {

@@ -62,18 +62,25 @@ Result<std::shared_ptr<Table>> Engine::CreateTable(Session* session, TableDef de
   DdlLog::EncodePayload(payload.data(), DdlLog::Kind::kCreated, definition.id, definition.space);
   Status status = session->LogExtension(payload);
   if (!status.ok()) return status;
-  status = BuildFile(impl_->storage->allocator(), &definition);
-  if (status.ok()) {
-    status = impl_->catalog->InsertRows(session->writer(), session->txn(), definition);
-  }
-  auto table = std::make_shared<Table>(definition, impl_->storage->allocator());
-  table->SetCreatedBy(session->txn()->txn_id());
-  if (status.ok()) status = table->SetAutoIncrement(std::max<uint64_t>(auto_increment, 1));
-  if (!status.ok()) {
+  Result<std::shared_ptr<Table>> table = impl_->Make(session, &definition, auto_increment);
+  if (!table.ok()) {
     const Status undone = session->RollbackTo(before);
-    return undone.ok() ? status : undone;
+    return undone.ok() ? table.status() : undone;
   }
-  impl_->catalog->Add(table);
+  impl_->catalog->Add(*table);
+  return table;
+}
+
+Result<std::shared_ptr<Table>> Engine::Impl::Make(Session* session, TableDef* definition,
+                                                  uint64_t auto_increment) {
+  Status status = BuildFile(storage->allocator(), definition);
+  if (!status.ok()) return status;
+  status = catalog->InsertRows(session->writer(), session->txn(), *definition);
+  if (!status.ok()) return status;
+  auto table = std::make_shared<Table>(*definition, storage->allocator());
+  table->SetCreatedBy(session->txn()->txn_id());
+  status = table->SetAutoIncrement(std::max<uint64_t>(auto_increment, 1));
+  if (!status.ok()) return status;
   return table;
 }
 

@@ -84,13 +84,20 @@ Result<std::shared_ptr<Table>> TemporaryTables::Create(TableDef definition,
   }
   status = allocator_->CreateSpace(definition.space);
   if (!status.ok()) return status;
-  status = BuildTrees(&definition);
-  auto table = std::make_shared<Table>(definition, allocator_);
-  if (status.ok()) status = table->SetAutoIncrement(std::max<uint64_t>(auto_increment, 1));
-  if (!status.ok()) {
+  const auto fill = [&]() -> Result<std::shared_ptr<Table>> {
+    const Status built = BuildTrees(&definition);
+    if (!built.ok()) return built;
+    auto made = std::make_shared<Table>(definition, allocator_);
+    const Status set = made->SetAutoIncrement(std::max<uint64_t>(auto_increment, 1));
+    if (!set.ok()) return set;
+    return made;
+  };
+  Result<std::shared_ptr<Table>> filled = fill();
+  if (!filled.ok()) {
     allocator_->DropSpace(definition.space).Ignore();  // the first failure is the one to report
-    return status;
+    return filled.status();
   }
+  const std::shared_ptr<Table>& table = *filled;
   const std::unique_lock lock(mutex_);
   tables_.emplace(table->id(), table);
   for (size_t i = 0; i < table->index_count(); ++i) {

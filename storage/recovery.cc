@@ -56,7 +56,7 @@ class SharedPages {
   /// Nobody need go on.
   void Give(const Status& status) {
     std::lock_guard guard(mutex_);
-    if (status_.ok()) status_ = status;
+    KeepFirst(&status_, status);
     next_.store(ends_.size(), std::memory_order_relaxed);
   }
   void Add(std::vector<RedoWorker::Failure> failures) {

@@ -165,6 +165,21 @@ def test_text_is_clean():
     require_none(findings, "untidy text")
 
 
+# docs/decisions/0003-early-returns.md
+_CHAIN = re.compile(r"\bif \((\w*status\w*)\.ok\(\)(?: &&[^;{]*)?\) \1 = "
+                    r"|\breturn status\.ok\(\) \? [^:;]*\([^;]* : status;")
+
+
+def test_errors_are_passed_on_by_early_returns():
+    findings = [f"{_name(path)}:{number}: {line.strip()}" for path in sources()
+                for number, line in enumerate(path.read_text().splitlines(), 1)
+                if _CHAIN.search(line)]
+    require_none(findings, "chains of statuses")
+    for chain in ("if (status.ok()) status = Next();", "return status.ok() ? Next() : status;"):
+        if not _CHAIN.search(chain):
+            raise Failure(f"not seen to be a chain: {chain}")
+
+
 def test_namespace_in_every_source():
     findings = [f"{_name(path)}: nothing in namespace rowan"
                 for path in sources() if not re.search(r"\bnamespace rowan\b|\bint main\(",
