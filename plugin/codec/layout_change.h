@@ -8,8 +8,9 @@
 
 namespace rowan {
 
-/// Whether rows and clustered keys written under `before` read the same under `after`. Strings may
-/// become longer, and the character set of one may become another that has the same bytes.
+/// Whether rows and clustered keys written under `before` read the same under `after`, which may
+/// have more columns behind them, provided that it inherits their history. Strings may become
+/// longer, and the character set of one may become another that has the same bytes.
 [[nodiscard]] bool RowsStay(const TableLayout& before, const TableLayout& after);
 /// The same for the entries of an index. REQUIRES: RowsStay.
 [[nodiscard]] bool EntriesStay(const IndexLayout& before, const IndexLayout& after);

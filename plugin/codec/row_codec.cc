@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Rows (docs/formats/rows.md):
 //
-//   u8 row version: 0, or 1 with a shared blob
+//   u8: bit 0 = with a shared blob; the others: how many ALTERs that added columns at the end the
+//       row knows of (added_columns.h)
 //   null bitmap of the server's record
 //   fixed area: the fixed-size columns in field order; bytes of NULL columns mean nothing
-//   version 1: BlobRef of the shared blob
+//   BlobRef of the shared blob, if there is one
 //   variable columns in field order, not NULL: varint (length << 1 | off-page), then the bytes or,
 //   when off-page, a BlobRef; off-page with length 0: the value is in the shared blob
 // The shared blob: varint length and bytes of each such column, in field order.
@@ -14,6 +15,7 @@
 
 #include "engine/limits.h"
 #include "my_bitmap.h"
+#include "plugin/codec/added_columns.h"
 #include "plugin/codec/record_poison.h"
 #include "plugin/codec/row_placement.h"
 #include "plugin/codec/table_codec.h"
@@ -23,8 +25,7 @@
 namespace rowan {
 namespace {
 
-constexpr std::byte kRowVersionPlain{0};
-constexpr std::byte kRowVersionShared{1};
+constexpr std::byte kSharedBit{1};
 
 /// Rows larger than a quarter of the page move their large values off it, where a large one is of
 /// a thirty-second: smaller ones would waste the page they move to.
@@ -94,10 +95,14 @@ Status WriteBlobs(TableCodec::BlobWriter* blobs, std::vector<PlacedValue>* value
   return status;
 }
 
-bool HasSharedBlob(Bytes row) { return row[0] == kRowVersionShared; }
+bool HasSharedBlob(Bytes row) { return (row[0] & kSharedBit) != std::byte{0}; }
 
-const std::byte* AfterFixed(const TableLayout& layout, Bytes row) {
-  return row.data() + layout.row_header_bytes() + layout.fixed_bytes;
+size_t BytesBeforeVariable(const RowShape& shape) {
+  return 1 + size_t{shape.null_bytes} + shape.fixed_bytes;
+}
+
+const std::byte* AfterFixed(const RowShape& shape, Bytes row) {
+  return row.data() + BytesBeforeVariable(shape);
 }
 
 /// Steps through the variable part of a stored row.
@@ -105,8 +110,8 @@ class VariableReader {
  public:
   using Place = PlacedValue::Place;
 
-  VariableReader(const TableLayout& layout, Bytes row)
-      : position_(AfterFixed(layout, row) + (HasSharedBlob(row) ? kBlobRefBytes : 0)),
+  VariableReader(const RowShape& shape, Bytes row)
+      : position_(AfterFixed(shape, row) + (HasSharedBlob(row) ? kBlobRefBytes : 0)),
         end_(row.data() + row.size()),
         shares_(HasSharedBlob(row)) {}
 
@@ -132,8 +137,8 @@ class VariableReader {
 /// The values in a row's shared blob, which is read when the first of them is wanted.
 class SharedBlob {
  public:
-  SharedBlob(const TableLayout& layout, Bytes row, TableCodec::BlobReader* blobs)
-      : reference_(AfterFixed(layout, row)), blobs_(blobs) {}
+  SharedBlob(const RowShape& shape, Bytes row, TableCodec::BlobReader* blobs)
+      : reference_(AfterFixed(shape, row)), blobs_(blobs) {}
 
   /// The next value of the row stands in the blob and is not wanted.
   void Skip() { ++skipped_; }
@@ -181,10 +186,12 @@ bool RowIsNull(const ColumnInfo& column, Bytes row) {
          (static_cast<uint8_t>(row[1 + column.null_offset]) & column.null_bit) != 0;
 }
 
-bool RowIsComplete(const TableLayout& layout, Bytes row) {
-  const size_t fixed = layout.row_header_bytes() + layout.fixed_bytes;
-  if (row.size() < fixed) return false;
-  return row[0] == kRowVersionPlain || (HasSharedBlob(row) && row.size() >= fixed + kBlobRefBytes);
+/// Null for a row that is not complete.
+const RowShape* CompleteShapeOf(const TableLayout& layout, Bytes row) {
+  const RowShape* shape = ShapeOf(layout, row);
+  if (shape == nullptr) return nullptr;
+  const size_t least = BytesBeforeVariable(*shape) + (HasSharedBlob(row) ? kBlobRefBytes : 0);
+  return row.size() < least ? nullptr : shape;
 }
 
 }  // namespace
@@ -194,6 +201,7 @@ Status TableCodec::EncodeRow(const unsigned char* record, size_t key_bytes, Blob
   const TableLayout& layout = *layout_;
   const RowRoom room = RoomFor(layout, key_bytes);
   row->assign(room.fixed_bytes, std::byte{0});
+  (*row)[0] = static_cast<std::byte>(layout.generation << 1);
   std::memcpy(row->data() + 1, record, layout.null_bytes);
   for (const CopyRun& run : layout.runs) {
     std::memcpy(row->data() + layout.row_header_bytes() + run.row_offset,
@@ -227,7 +235,7 @@ Status TableCodec::EncodeLargeRow(const unsigned char* record, const RowRoom& ro
   const Status status = WriteBlobs(blobs, &values, &shared);
   if (!status.ok()) return status;
   if (shared.has_value()) {
-    (*row)[0] = kRowVersionShared;
+    (*row)[0] |= kSharedBit;
     AppendRef(*shared, row);
   }
   for (const PlacedValue& value : values) AppendVariable(value, row);
@@ -236,11 +244,12 @@ Status TableCodec::EncodeLargeRow(const unsigned char* record, const RowRoom& ro
 
 void TableCodec::BlobsOf(Bytes row, std::vector<BlobRef>* refs) const {
   refs->clear();
-  if (!RowIsComplete(*layout_, row)) return;
-  if (HasSharedBlob(row)) refs->push_back(LoadBlobRef(AfterFixed(*layout_, row)));
-  VariableReader reader(*layout_, row);
-  for (const uint32_t c : layout_->variable_columns) {
-    if (RowIsNull(layout_->columns[c], row)) continue;
+  const RowShape* shape = CompleteShapeOf(*layout_, row);
+  if (shape == nullptr) return;
+  if (HasSharedBlob(row)) refs->push_back(LoadBlobRef(AfterFixed(*shape, row)));
+  VariableReader reader(*shape, row);
+  for (uint32_t i = 0; i < shape->variable_columns; ++i) {
+    if (RowIsNull(layout_->columns[layout_->variable_columns[i]], row)) continue;
     Bytes value;
     PlacedValue::Place place;
     if (!reader.Next(&value, &place)) return;
@@ -253,12 +262,17 @@ Status TableCodec::DecodeRow(Bytes key, Bytes row, const void* columns, BlobRead
   const TableLayout& layout = *layout_;
   const auto* wanted = static_cast<const MY_BITMAP*>(columns);
   auto* record = static_cast<unsigned char*>(target);
-  if (!RowIsComplete(layout, row)) return Status(Code::kCorrupt, "malformed row");
+  const RowShape* shape = CompleteShapeOf(layout, row);
+  if (shape == nullptr) return Status(Code::kCorrupt, "malformed row");
   PoisonRecord(record, layout.record_bytes);
-  const size_t header = layout.row_header_bytes();
-  std::memcpy(record, row.data() + 1, layout.null_bytes);
-  for (const CopyRun& run : layout.runs) {
-    std::memcpy(record + run.record_offset, row.data() + header + run.row_offset, run.length);
+  std::memcpy(record, row.data() + 1, shape->null_bytes);
+  if (shape == &layout.shape) [[likely]] {
+    const size_t header = layout.row_header_bytes();
+    for (const CopyRun& run : layout.runs) {
+      std::memcpy(record + run.record_offset, row.data() + header + run.row_offset, run.length);
+    }
+  } else {
+    FillFromFormerRow(layout, *shape, row, record);
   }
   layout.FillNulls(record);  // the bytes just copied mean nothing for NULL columns
   size_t at = 0;
@@ -271,10 +285,10 @@ Status TableCodec::DecodeRow(Bytes key, Bytes row, const void* columns, BlobRead
     }
     at += size;
   }
-  VariableReader reader(layout, row);
-  SharedBlob shared(layout, row, blobs);
-  for (const uint32_t c : layout.variable_columns) {
-    const ColumnInfo& column = layout.columns[c];
+  VariableReader reader(*shape, row);
+  SharedBlob shared(*shape, row, blobs);
+  for (uint32_t i = 0; i < shape->variable_columns; ++i) {
+    const ColumnInfo& column = layout.columns[layout.variable_columns[i]];
     if (column.IsNull(record)) continue;
     Bytes value;
     PlacedValue::Place place;

@@ -8,6 +8,7 @@
 #include "engine/limits.h"
 #include "my_bitmap.h"
 #include "mysql/strings/m_ctype.h"
+#include "plugin/codec/added_columns.h"
 #include "plugin/codec/layout_change.h"
 #include "plugin/codec/record_poison.h"
 #include "plugin/codec/table_layout.h"
@@ -54,7 +55,17 @@ std::string TableCodec::TableDescriptor() const {
                         column.length_bytes, column.null_bit,
                         column.charset ? column.charset->number : 0);
   }
-  return text;
+  return text + DescribeHistory(*layout_);
+}
+
+bool TableCodec::RestoreHistory(const std::string& descriptor) {
+  const size_t mark = descriptor.find(kHistoryMark);
+  if (mark == std::string::npos) return true;
+  return rowan::RestoreHistory(std::string_view(descriptor).substr(mark), layout_.get());
+}
+
+bool TableCodec::InheritHistory(const TableCodec& before, const unsigned char* record) {
+  return rowan::InheritHistory(*before.layout_, record, layout_.get());
 }
 
 std::string TableCodec::IndexDescriptor(uint32_t index) const {

@@ -58,6 +58,9 @@ class TableCodec final : public RowCodec, public KeyParts {
   [[nodiscard]] std::string TableDescriptor() const;
   [[nodiscard]] std::string IndexDescriptor(uint32_t index) const;
 
+  /// The part of a stored descriptor that only former definitions explain: see added_columns.h.
+  [[nodiscard]] bool RestoreHistory(const std::string& descriptor);
+  [[nodiscard]] bool InheritHistory(const TableCodec& before, const unsigned char* record);
   /// See layout_change.h.
   [[nodiscard]] bool RowsStay(const TableCodec& after) const;
   [[nodiscard]] bool EntriesStay(uint32_t ordinal, const TableCodec& after,

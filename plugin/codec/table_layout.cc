@@ -246,6 +246,8 @@ bool MakeTableLayout(const TABLE* table, uint32_t page_size_bytes, KeyOrder orde
   if (!MakeClustered(table, layout, refusal)) return false;
   if (!MakeSecondaries(table, order, layout, refusal)) return false;
   MakeRuns(layout);
+  layout->shape = {static_cast<uint32_t>(layout->columns.size()), layout->null_bytes,
+                   layout->fixed_bytes, static_cast<uint32_t>(layout->variable_columns.size())};
   return true;
 }
 

@@ -26,6 +26,20 @@ struct CopyRun {
   uint32_t length = 0;
 };
 
+/// What rows consist of; see added_columns.h.
+struct RowShape {
+  uint32_t columns = 0;           ///< of the table
+  uint32_t null_bytes = 0;
+  uint32_t fixed_bytes = 0;
+  uint32_t variable_columns = 0;  ///< stored ones
+};
+
+/// What rows that lack a column have in it.
+struct AddedValue {
+  bool is_null = false;
+  std::vector<std::byte> bytes{};  ///< as ColumnInfo::Value gives them
+};
+
 /// The nullable columns whose null bits share a byte of the record's null bitmap.
 struct NullGroup {
   uint32_t null_offset = 0;
@@ -68,6 +82,10 @@ struct TableLayout {
   std::vector<IndexLayout> indexes; ///< [0] clustered
   std::vector<uint32_t> ordinal_of_key;
   bool has_primary_key = false;
+  RowShape shape;                   ///< of rows written now
+  uint32_t generation = 0;          ///< how many ALTERs have added columns at the end
+  std::vector<RowShape> former_rows;  ///< what rows were like before each of them
+  std::vector<AddedValue> added;    ///< from the first column on that was added so
 
   [[nodiscard]] uint32_t row_header_bytes() const { return 1 + null_bytes; }
   /// Puts into a record what a NULL column holds there.

@@ -30,7 +30,7 @@ using Changes = Alter_inplace_info;
 
 /// What the dictionary alone knows of, or what the comparison decides about.
 constexpr Changes::HA_ALTER_FLAGS kDictionaryChanges =
-    Changes::ALTER_COLUMN_NAME | Changes::ALTER_COLUMN_DEFAULT |
+    Changes::ADD_STORED_BASE_COLUMN | Changes::ALTER_COLUMN_NAME | Changes::ALTER_COLUMN_DEFAULT |
     Changes::ALTER_COLUMN_EQUAL_PACK_LENGTH | Changes::ALTER_STORED_COLUMN_TYPE |
     Changes::ALTER_COLUMN_INDEX_LENGTH | Changes::ALTER_COLUMN_STORAGE_TYPE |
     Changes::ALTER_COLUMN_COLUMN_FORMAT | Changes::ALTER_COLUMN_VISIBILITY |
@@ -56,14 +56,25 @@ bool ValuesStay(Field* before, const Create_field& after) {
          before->is_nullable() == after.is_nullable && !before->is_gcol();
 }
 
+/// A new column that has one value in all rows there are.
+bool HasOneValue(const Create_field& column) {
+  return column.m_default_val_expr == nullptr && (column.auto_flags & Field::NEXT_NUMBER) == 0 &&
+         column.gcol_info == nullptr;
+}
+
+/// All columns are where they were, and new ones behind them.
 bool ColumnsStay(const TABLE& table, const Alter_info& alter) {
   uint position = 0;
   for (const Create_field& column : alter.create_list) {
-    if (column.field == nullptr || column.field->field_index() != position) return false;
-    if (!ValuesStay(table.field[position], column)) return false;
+    if (position >= table.s->fields) {
+      if (column.field != nullptr || !HasOneValue(column)) return false;
+    } else {
+      if (column.field == nullptr || column.field->field_index() != position) return false;
+      if (!ValuesStay(table.field[position], column)) return false;
+    }
     ++position;
   }
-  return position == table.s->fields;
+  return position >= table.s->fields;
 }
 
 /// For the error that ALGORITHM=INPLACE, INSTANT or LOCK=NONE gets.
@@ -200,6 +211,10 @@ enum_alter_inplace_result ha_rowan::check_if_supported_inplace_alter(TABLE* alte
   Result<std::unique_ptr<TableCodec>> made =
       TableCodec::Make(altered_table, g_engine->options().page_size_bytes, &refusal);
   if (!made.ok() || !codec().RowsStay(**made)) return unsupported();
+  // The server has put the values of new columns into this record.
+  if (!(*made)->InheritHistory(codec(), altered_table->record[0])) return unsupported();
+  const bool grows = altered_table->s->fields > table->s->fields;
+  if (altered_table->s->fields > kColumnsMax) return unsupported();
   auto* context = new (thd->mem_root) AlterContext();
   if (context == nullptr) return HA_ALTER_ERROR;
   info->handler_ctx = context;
@@ -211,7 +226,8 @@ enum_alter_inplace_result ha_rowan::check_if_supported_inplace_alter(TABLE* alte
     context->former[i] =
         OrdinalThatStays(*table, codec(), FormerName(*info, key.name), *context->codec, i);
   }
-  if (context->builds() && !context->codec->CheckLimits().ok()) return unsupported();
+  const bool checks = grows || context->builds();
+  if (checks && !context->codec->CheckLimits().ok()) return unsupported();
   NoteIgnoredOptions(thd, altered_table, *info->create_info);  // otherwise CREATE does
   const bool instant = !context->changes_indexes(engine_table()->index_count());
   return instant ? HA_ALTER_INPLACE_INSTANT : HA_ALTER_INPLACE_NO_LOCK_AFTER_PREPARE;

@@ -22,9 +22,6 @@
 namespace rowan {
 namespace {
 
-/// As many as InnoDB takes, so that a table can go either way.
-constexpr uint kColumnsMax = 1017;
-
 /// "./db/table" as the server hands it over -> "db/table".
 std::string CatalogName(const char* path) {
   const std::string name(path);

@@ -45,7 +45,9 @@ Cardinalities::Settings StatisticsSettings(const TABLE_SHARE& share) {
 }
 
 /// The server's definition is the one that the table was made by.
-bool Agree(const TableDef& definition, const TableCodec& codec) {
+bool Agree(const TableDef& definition, TableCodec* made) {
+  if (!made->RestoreHistory(definition.descriptor)) return false;
+  const TableCodec& codec = *made;
   bool same = definition.descriptor == codec.TableDescriptor();
   for (uint32_t i = 0; same && i < definition.indexes.size(); ++i) {
     same = definition.indexes[i].descriptor == codec.IndexDescriptor(i);
@@ -136,9 +138,9 @@ Status ha_rowan::OpenShare(const dd::Table* table_def) {
     return made.status();
   }
   const TableDef& definition = (*opened)->definition();
-  if (!Agree(definition, **made)) {
+  if (!Agree(definition, made->get())) {
     made = TableCodec::MakeForFormat1(table, g_engine->options().page_size_bytes, &refusal);
-    if (!made.ok() || !Agree(definition, **made)) {
+    if (!made.ok() || !Agree(definition, made->get())) {
       return Status(Code::kTableChanged, "the server's definition differs from the stored one");
     }
     LeaveOutUnsearchable(*table, definition, **made);

@@ -11,6 +11,9 @@ struct TABLE;
 
 namespace rowan {
 
+/// As many as InnoDB takes, so that a table can go either way.
+inline constexpr uint32_t kColumnsMax = 1017;
+
 /// Ids and roots are left open; indexes in the order of the codec's ordinals.
 TableDef DescribeTable(const TABLE* form, const TableCodec& codec, const std::string& name);
 

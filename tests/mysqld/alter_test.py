@@ -70,6 +70,71 @@ def test_instant(t):
     t.check_table("a")
 
 
+_COLUMNS = (
+    "ADD COLUMN c1 INT NOT NULL DEFAULT 7", "ADD COLUMN c2 VARCHAR(30) DEFAULT 'abc', ADD n2 INT",
+    "ADD COLUMN c3 TEXT", "ADD COLUMN c4 DECIMAL(10,3) DEFAULT 1.5, ADD b4 BIT(3) DEFAULT b'101'",
+    "ADD COLUMN c5 CHAR(5) NOT NULL, ADD e5 ENUM('a','b') NOT NULL, ADD d5 DATE DEFAULT '2001-2-3'",
+    "ALTER COLUMN c1 SET DEFAULT 8, ALTER COLUMN c2 DROP DEFAULT", "MODIFY c2 VARCHAR(400)",
+    "ADD COLUMN c6 BLOB NOT NULL, ADD c7 JSON, ADD c8 DOUBLE DEFAULT -0.0, ADD c9 INT, ADD c10 INT",
+    "RENAME COLUMN c3 TO cc3")
+
+
+def test_columns_are_added_at_once(t):
+    if t.engine != "ROWAN":
+        t.skip("about Rowan's rows")
+    t.run("CREATE TABLE a (id INT, s VARCHAR(20) CHARACTER SET latin1, x INT, t TEXT,"
+          " b VARBINARY(3000), PRIMARY KEY (id), KEY (x))",
+          "INSERT INTO a VALUES (1, 'one', 1, REPEAT('t', 30000), REPEAT('b', 3000)),"
+          " (2, NULL, NULL, NULL, NULL), (3, 'three', 3, 'short', ''), (4, '', 4, NULL, 'b')",
+          "CREATE TABLE twin LIKE a", "INSERT INTO twin SELECT * FROM a")
+    t.run("SET SESSION sql_mode = ''")
+    before = _file(t)
+    for turn, change in enumerate(_COLUMNS):
+        for table, algorithm in (("a", "INSTANT"), ("twin", "COPY")):
+            # A row in the form of each time, changed in a later one, and some that stay.
+            t.run(f"ALTER TABLE {table} {change}, ALGORITHM={algorithm}",
+                  f"INSERT INTO {table} (id, s, x, t) VALUES ({turn + 10}, 'n', {turn},"
+                  f" REPEAT('l', {turn} * 4000))",
+                  f"UPDATE {table} SET x = x + 1 WHERE id IN (4, {turn + 8})")
+        t.rows("SELECT * FROM a ORDER BY id", t.run("SELECT * FROM twin ORDER BY id"))
+    t.run("ALTER TABLE a ADD INDEX c2 (c2, c1), ADD COLUMN c11 TINYINT DEFAULT -1, LOCK=NONE",
+          "ALTER TABLE twin ADD COLUMN c11 TINYINT DEFAULT -1, ALGORITHM=COPY")
+    stayed = [name for name in _file(t) if name in before]
+    t.equal(len(stayed), len(before) - 1, "files that stayed: all but the twin's")
+    t.rows("SELECT id FROM a FORCE INDEX (c2) WHERE c2 = 'abc' AND c1 = 7 ORDER BY id",
+           t.run("SELECT id FROM twin WHERE c2 = 'abc' AND c1 = 7 ORDER BY id"))
+    t.check_table("a")
+    _restart(t)
+    t.rows("SELECT * FROM a ORDER BY id", t.run("SELECT * FROM twin ORDER BY id"))
+    t.equal(t.run("CHECKSUM TABLE a")[0][1], t.run("CHECKSUM TABLE twin")[0][1], "checksums")
+    t.run("ALTER TABLE a ADD COLUMN u INT UNIQUE, ADD COLUMN at DATETIME DEFAULT CURRENT_TIMESTAMP,"
+          " ALGORITHM=INPLACE, LOCK=NONE", "DELETE FROM a WHERE id = 2",
+          "UPDATE a SET u = id, t = CONCAT(t, 'more'), c9 = NULL")
+    t.equal(t.value("SELECT COUNT(*) FROM a FORCE INDEX (u) WHERE u > 0 AND at > '2020-01-01'"),
+            t.value("SELECT COUNT(*) FROM a"), "rows by the new index")
+    t.check_table("a")
+    t.error("ALTER TABLE a ADD COLUMN v INT NOT NULL DEFAULT 1 UNIQUE, ALGORITHM=INPLACE", 1062)
+    for change in ("ADD COLUMN y INT FIRST", "ADD COLUMN y INT AFTER s",
+                   "ADD COLUMN y INT DEFAULT (1)", "ADD COLUMN y INT AS (x + 1) STORED",
+                   "DROP COLUMN c9", "ADD COLUMN y INT NOT NULL AUTO_INCREMENT UNIQUE"):
+        t.error(f"ALTER TABLE a {change}, ALGORITHM=INSTANT", _NOT_SUPPORTED)
+    t.run("ALTER TABLE a DROP COLUMN c9, ALGORITHM=COPY")
+    t.check_table("a")
+
+
+def test_columns_are_added_127_times(t):
+    if t.engine != "ROWAN" or not t.long:
+        t.skip("a limit of Rowan's, in long runs")
+    t.run("CREATE TABLE m (id INT PRIMARY KEY)", "INSERT INTO m VALUES (1)")
+    for number in range(127):
+        t.run(f"ALTER TABLE m ADD COLUMN c{number} INT DEFAULT {number}, ALGORITHM=INSTANT")
+    t.error("ALTER TABLE m ADD COLUMN d INT, ALGORITHM=INSTANT", _NOT_SUPPORTED)
+    t.rows("SELECT c0, c64, c126 FROM m", [(0, 64, 126)])
+    t.run("ALTER TABLE m ADD COLUMN d INT", "ALTER TABLE m ADD COLUMN e INT, ALGORITHM=INSTANT")
+    t.rows("SELECT c0, c126, d, e FROM m", [(0, 126, None, None)])
+    t.check_table("m")
+
+
 def test_indexes_in_place(t):
     _fill(t)
     before = _file(t) if t.engine == "ROWAN" else None
