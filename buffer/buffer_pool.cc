@@ -231,12 +231,6 @@ void BufferPool::MarkDirty(const PageGuard& guard, Lsn lower_bound) {
   impl_->core.MarkDirty(guard.frame(), logged ? lower_bound.value() : kDirtyUnlogged);
 }
 
-void BufferPool::MarkRedone(const PageGuard& guard, Lsn start, Lsn end) {
-  ROWAN_CHECK(guard.mode() == LatchMode::kExclusive);
-  impl_->core.MarkDirty(guard.frame(), start.value());
-  SetPageLsn(guard.mutable_page(), end);
-}
-
 void BufferPool::EnterMiniTxn() { impl_->gate.Enter(); }
 void BufferPool::LeaveMiniTxn() { impl_->gate.Leave(); }
 

@@ -115,9 +115,6 @@ class BufferPool {
   /// For MiniTxn: in a tiny pool, bounds the number of mini-transactions that hold latches.
   void EnterMiniTxn();
   void LeaveMiniTxn();
-  /// Recovery: redo without a MiniTxn. The guard is exclusive; marks the page dirty from `start`
-  /// and stamps `end`.
-  void MarkRedone(const PageGuard& guard, Lsn start, Lsn end);
 
   /// Starts evictor, cleaners and checkpointer (after recovery).
   void StartBackground();

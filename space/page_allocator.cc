@@ -320,9 +320,13 @@ Result<uint32_t> PageAllocator::GiveBack(SpaceId space, uint32_t keep_pages, uin
 Result<bool> PageAllocator::IsAllocated(PageId id) {
   const uint32_t page_bytes = pool_->page_size_bytes();
   const uint32_t group = id.page.value() / GroupPages(page_bytes);
-  Result<PageGuard> bitmap =
-      pool_->Fix({id.space, BitmapPage(group, page_bytes)}, LatchMode::kShared);
+  const PageId bitmap_id{id.space, BitmapPage(group, page_bytes)};
+  Result<PageGuard> bitmap = pool_->Fix(bitmap_id, LatchMode::kShared);
   if (!bitmap.ok()) return bitmap.status();
+  if (PageTypeOf(bitmap->page()) != PageType::kSpaceBitmap) {
+    pool_->ReportDamage(bitmap_id, "is not the bitmap page that belongs here");
+    return Status(Code::kCorrupt, "bad bitmap page", bitmap_id.page.value());
+  }
   return BitmapTest({bitmap->page(), page_bytes}, id.page.value() % GroupPages(page_bytes));
 }
 

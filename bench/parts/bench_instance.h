@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// A small instance for measuring the pool: control file, log, one space and the pool, in a new
-// folder on a real disk, which is removed at the end. Stops the program if anything fails.
+// A small instance for measuring the pool, with one space, in a new folder on a real disk, which is
+// removed at the end. Stops the program if anything fails.
 #pragma once
 
 #include <cstdio>
@@ -11,14 +11,11 @@
 
 #include "base/logging.h"
 #include "base/random.h"
-#include "buffer/buffer_pool.h"
 #include "buffer/buffer_redo.h"
 #include "buffer/mini_txn.h"
 #include "buffer/page/page_header.h"
 #include "io/file.h"
-#include "io/space_files.h"
-#include "wal/control_file.h"
-#include "wal/log.h"
+#include "storage/storage.h"
 
 namespace rowan {
 
@@ -40,39 +37,30 @@ class BenchInstance {
       : folder_(folder + "/rowan-bench"), space_pages_(space_pages), fill_percent_(fill_percent) {
     SetLogLevel(LogLevel::kWarning);
     std::filesystem::remove_all(folder_);
-    FileSystem* fs = PosixFileSystem();
-    Require(fs->CreateFolder(folder_), "creating the folder");
-    ControlData data;
-    data.epoch = 1;
-    control_ = Take(ControlFile::Create(fs, folder_, data), "creating the control file");
-    files_ = std::make_unique<SpaceFiles>(fs, SpaceFiles::Options{.folder = folder_});
-    Require(files_->Create(kSpace, space_pages), "creating the space");
-    LogOptions log_options{.folder = folder_, .capacity_bytes = uint64_t{64} << 20};
-    log_options.sync_method = LogSyncMethod::kFdatasync;
-    log_ = Take(Log::Open(fs, log_options, control_.get(), kNoLsn, [] {}), "opening the log");
-    BufferOptions options;
-    options.pool_bytes = uint64_t{pool_pages} * kPageBytes;
+    StorageOptions options;
+    options.folder = folder_;
+    options.page_size_bytes = kPageBytes;
+    options.log.capacity_bytes = uint64_t{64} << 20;
+    options.log.sync_method = LogSyncMethod::kFdatasync;
+    options.buffer.pool_bytes = uint64_t{pool_pages} * kPageBytes;
     options.background = background;
-    pool_ = Take(BufferPool::Open(options, files_.get(), fs, log_.get(), control_.get()),
-                 "opening the pool");
+    storage_ = Take(Storage::Open(PosixFileSystem(), options), "opening the instance");
+    Require(storage_->files()->Create(kSpace, space_pages), "creating the space");
     for (uint32_t page = 1; page < space_pages; ++page) Init(page);
-    Require(pool_->FlushAndCheckpoint(), "writing the pages");
-    pool_->StartBackground();
+    Require(pool().FlushAndCheckpoint(), "writing the pages");
   }
   ~BenchInstance() {
-    pool_.reset();
-    log_.reset();
-    files_.reset();
+    storage_.reset();
     std::filesystem::remove_all(folder_);
   }
 
-  BufferPool& pool() { return *pool_; }
+  BufferPool& pool() { return *storage_->pool(); }
   static PageId Id(uint32_t page) { return {kSpace, PageNumber(page)}; }
   [[nodiscard]] uint32_t space_pages() const { return space_pages_; }
 
   /// Changes 8 bytes of a page.
   void Touch(uint32_t page, uint64_t value) {
-    MiniTxn mini_txn(pool_.get());
+    MiniTxn mini_txn(&pool());
     Require(mini_txn.Start(128), "reserving log space");
     Result<MutablePage> fixed = mini_txn.Fix(Id(page));
     Require(fixed.status(), "fixing a page");
@@ -90,7 +78,7 @@ class BenchInstance {
   }
 
   void Init(uint32_t page) {
-    MiniTxn mini_txn(pool_.get());
+    MiniTxn mini_txn(&pool());
     Require(mini_txn.Start(256), "reserving log space");
     Result<MutablePage> fixed = mini_txn.FixNew(Id(page));
     Require(fixed.status(), "initialising a page");
@@ -113,10 +101,7 @@ class BenchInstance {
   const uint32_t space_pages_;
   const uint32_t fill_percent_;
   Random random_{2};
-  std::unique_ptr<ControlFile> control_;
-  std::unique_ptr<SpaceFiles> files_;
-  std::unique_ptr<Log> log_;
-  std::unique_ptr<BufferPool> pool_;
+  std::unique_ptr<Storage> storage_;
 };
 
 }  // namespace rowan

@@ -11,7 +11,7 @@
 #include "base/random.h"
 #include "btree/node.h"
 #include "tests/btree/key_shapes.h"
-#include "tests/btree/tree_world.h"
+#include "tests/btree/tree_fixture.h"
 
 namespace rowan {
 namespace {
@@ -28,8 +28,8 @@ struct Change {
 
 class Program {
  public:
-  Program(TreeWorld* world, const KeyShape& shape, uint64_t seed)
-      : world_(world), shape_(shape), random_(seed) {}
+  Program(TreeFixture* fixture, const KeyShape& shape, uint64_t seed)
+      : fixture_(fixture), shape_(shape), random_(seed) {}
 
   /// False when the engine stopped.
   bool Step() {
@@ -38,19 +38,19 @@ class Program {
     Status status;
     if (random_.OneIn(3)) {
       change.removed = true;
-      status = world_->Remove(change.key, &change.end);
+      status = fixture_->Remove(change.key, &change.end);
       if (status.Is(Code::kNotFound)) return true;
       // An engine that stops does so here too.
       if (status.ok() && random_.OneIn(2)) {
-        world_->tree().MergeIfSmall(AsBytes(change.key)).Ignore();
+        fixture_->tree().MergeIfSmall(AsBytes(change.key)).Ignore();
       }
     } else {
       change.value = shape_.MakeValue(&random_);
-      status = world_->Put(change.key, change.value, &change.end);
+      status = fixture_->Put(change.key, change.value, &change.end);
     }
     if (!status.ok()) return false;
     changes.push_back(change);
-    if (random_.OneIn(10) && world_->world().log().WaitDurable(change.end).ok()) {
+    if (random_.OneIn(10) && fixture_->space().log().WaitDurable(change.end).ok()) {
       durable = changes.size();
     }
     return true;
@@ -60,7 +60,7 @@ class Program {
   size_t durable = 0;  ///< this many changes were acknowledged
 
  private:
-  TreeWorld* const world_;
+  TreeFixture* const fixture_;
   const KeyShape shape_;
   Random random_;
 };
@@ -88,33 +88,33 @@ class TreeCrashTest : public testing::TestWithParam<size_t> {};
 
 TEST_P(TreeCrashTest, redo_gives_the_same_bytes) {
   const uint32_t page_bytes = TestPageSizeBytes();
-  SpaceWorld::Options options;
+  SpaceFixture::Options options;
   options.background = false;  // nothing but the log survives
   options.log_bytes = uint64_t{256} << 20;
   options.pool_pages = 4096;
-  TreeWorld world(options);
-  Program program(&world, AllKeyShapes(page_bytes)[GetParam()], TestSeed() + GetParam());
+  TreeFixture fixture(options);
+  Program program(&fixture, AllKeyShapes(page_bytes)[GetParam()], TestSeed() + GetParam());
   for (int i = 0; i < 2500; ++i) ASSERT_TRUE(program.Step());
-  Result<SpaceStatistics> space = world.world().allocator().Statistics(SpaceWorld::kSpace);
+  Result<SpaceStatistics> space = fixture.space().allocator().Statistics(SpaceFixture::kSpace);
   ASSERT_TRUE(space.ok());
   std::map<uint32_t, std::vector<std::byte>> before;
   const auto copy_pages = [&](std::map<uint32_t, std::vector<std::byte>>* pages) {
     for (uint32_t number = 0; number < space->file_pages; ++number) {
-      const PageId id{SpaceWorld::kSpace, PageNumber(number)};
-      Result<bool> allocated = world.world().allocator().IsAllocated(id);
+      const PageId id{SpaceFixture::kSpace, PageNumber(number)};
+      Result<bool> allocated = fixture.space().allocator().IsAllocated(id);
       ASSERT_TRUE(allocated.ok());
       if (!*allocated) continue;
-      Result<PageGuard> guard = world.world().pool().Fix(id, LatchMode::kShared);
+      Result<PageGuard> guard = fixture.space().pool().Fix(id, LatchMode::kShared);
       ASSERT_TRUE(guard.ok());
       // Without the checksum, which is made when a page is written.
       (*pages)[number].assign(guard->page() + 4, guard->page() + page_bytes);
     }
   };
   copy_pages(&before);
-  ASSERT_TRUE(world.world().log().WaitDurable(world.world().log().tail()).ok());
-  world.Kill();
-  world.file_system().Crash(1);
-  ASSERT_TRUE(world.Restart().ok());
+  ASSERT_TRUE(fixture.space().log().WaitDurable(fixture.space().log().tail()).ok());
+  fixture.Kill();
+  fixture.file_system().Crash(1);
+  ASSERT_TRUE(fixture.Restart().ok());
   std::map<uint32_t, std::vector<std::byte>> after;
   copy_pages(&after);
   ASSERT_EQ(before.size(), after.size());
@@ -127,25 +127,40 @@ TEST_P(TreeCrashTest, power_cuts_lose_nothing_that_was_durable) {
   const uint32_t page_bytes = TestPageSizeBytes();
   SetLogLevel(LogLevel::kError);
   Random random(TestSeed() * 31 + GetParam());
-  SpaceWorld::Options options;
+  SpaceFixture::Options options;
   options.pool_pages = 64;
   options.log_bytes = uint64_t{4} << 20;
-  TreeWorld world(options, random.Next());
+  options.doublewrite = random.OneIn(2) ? DoublewriteMode::kOn : DoublewriteMode::kAtomic;
+  TreeFixture fixture(options, random.Next());
   // The engine removes a space whose creation was not durable; here it has to be there.
-  ASSERT_TRUE(world.world().log().WaitDurable(world.world().log().tail()).ok());
+  ASSERT_TRUE(fixture.space().log().WaitDurable(fixture.space().log().tail()).ok());
   Model model;
   for (int round = 0; round < 6; ++round) {
-    SCOPED_TRACE(world.file_system().Describe());
-    Program program(&world, AllKeyShapes(page_bytes)[GetParam()], random.Next());
-    world.file_system().PowerOffAfter(random.Below(400));
-    for (int i = 0; i < 1500 && program.Step(); ++i) {
+    SCOPED_TRACE(fixture.file_system().Describe());
+    Program program(&fixture, AllKeyShapes(page_bytes)[GetParam()], random.Next());
+    // Or a sync fails first, and what it lost looks to the next start as if it were there.
+    const bool process_dies = random.OneIn(3);
+    if (process_dies) {
+      fixture.file_system().Inject({.call = FileCall::kSync, .path_part = "space_16",
+                                    .nth_call = random.Between(1, 3)});
+    } else {
+      fixture.file_system().PowerOffAfter(random.Below(400));
     }
-    world.Kill();
-    world.file_system().Crash(random.Next());
-    const Status started = world.Restart();
+    for (int i = 0; i < 1500 && program.Step(); ++i) {
+      if (random.OneIn(200)) fixture.space().pool().FlushAndCheckpoint().Ignore();
+    }
+    fixture.Kill();
+    fixture.file_system().ClearFaults();
+    if (process_dies) {
+      const Status between = fixture.Restart();
+      ASSERT_TRUE(between.ok()) << between.message();
+      fixture.Kill();
+    }
+    fixture.file_system().Crash(random.Next());
+    const Status started = fixture.Restart();
     ASSERT_TRUE(started.ok()) << started.message();
     Model found;
-    const Status checked = ReadAll(&world.tree(), &found);
+    const Status checked = ReadAll(&fixture.tree(), &found);
     ASSERT_TRUE(checked.ok()) << checked.message();
     // Some prefix of the changes at or behind the durable ones.
     bool matches = false;
@@ -156,7 +171,7 @@ TEST_P(TreeCrashTest, power_cuts_lose_nothing_that_was_durable) {
     }
     ASSERT_TRUE(matches) << "durable " << program.durable << " of " << program.changes.size();
   }
-  ASSERT_TRUE(world.world().allocator().CheckSpace(SpaceWorld::kSpace).ok());
+  ASSERT_TRUE(fixture.space().allocator().CheckSpace(SpaceFixture::kSpace).ok());
 }
 
 INSTANTIATE_TEST_SUITE_P(Shapes, TreeCrashTest, testing::Range<size_t>(0, kKeyShapes));

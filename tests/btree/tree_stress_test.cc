@@ -13,7 +13,7 @@
 
 #include "base/clock.h"
 #include "base/random.h"
-#include "tests/btree/tree_world.h"
+#include "tests/btree/tree_fixture.h"
 
 namespace rowan {
 namespace {
@@ -42,11 +42,11 @@ bool ValueBelongs(std::string_view key, std::string_view value) {
 
 class Stress {
  public:
-  explicit Stress(TreeWorld* world) : world_(world) {
+  explicit Stress(TreeFixture* fixture) : fixture_(fixture) {
     for (uint64_t number = 0; number < kKeys; number += kFixedEvery) {
       const std::string key = KeyOf(number);
       fixed_[key] = ValueOf(key, 0);
-      EXPECT_TRUE(world->Put(key, fixed_[key]).ok());
+      EXPECT_TRUE(fixture->Put(key, fixed_[key]).ok());
     }
     end_ = MonotonicMicros() + kRunMicros;
   }
@@ -61,12 +61,12 @@ class Stress {
       const std::string key = KeyOf(number);
       const bool shrink = (round / 4000) % 2 == 1;
       if (random.Below(10) < (shrink ? 8u : 3u)) {
-        const Status removed = world_->Remove(key);
+        const Status removed = fixture_->Remove(key);
         ASSERT_EQ(removed.ok(), mine.erase(key) == 1);
-        if (removed.ok()) ASSERT_OK(world_->tree().MergeIfSmall(AsBytes(key)));
+        if (removed.ok()) ASSERT_OK(fixture_->tree().MergeIfSmall(AsBytes(key)));
       } else {
         const std::string value = ValueOf(key, random.Next());
-        ASSERT_OK(world_->Put(key, value));
+        ASSERT_OK(fixture_->Put(key, value));
         mine[key] = value;
       }
     }
@@ -74,7 +74,7 @@ class Stress {
 
   void ScanForward() {
     Random random(TestSeed() + 100);
-    Cursor cursor(&world_->tree());
+    Cursor cursor(&fixture_->tree());
     while (!Over()) {
       auto expected = fixed_.begin();
       std::string last;
@@ -96,7 +96,7 @@ class Stress {
 
   void ScanBackward() {
     Random random(TestSeed() + 200);
-    Cursor cursor(&world_->tree());
+    Cursor cursor(&fixture_->tree());
     while (!Over()) {
       auto expected = fixed_.rbegin();
       std::string last;
@@ -118,7 +118,7 @@ class Stress {
 
   void Read() {
     Random random(TestSeed() + 300);
-    Cursor cursor(&world_->tree());
+    Cursor cursor(&fixture_->tree());
     while (!Over()) {
       const uint64_t number = random.Below(kKeys / kFixedEvery) * kFixedEvery;
       const std::string key = KeyOf(number);
@@ -127,10 +127,10 @@ class Stress {
       ASSERT_EQ(AsText(cursor.key()), key);
       cursor.Unlatch();
       if (random.OneIn(50)) {
-        ASSERT_TRUE(world_->tree().EstimateRange(AsBytes(key), {}).ok());
-        ASSERT_TRUE(world_->tree().Statistics().ok());
+        ASSERT_TRUE(fixture_->tree().EstimateRange(AsBytes(key), {}).ok());
+        ASSERT_TRUE(fixture_->tree().Statistics().ok());
       }
-      if (random.OneIn(2000)) ASSERT_OK(world_->tree().Check({}));
+      if (random.OneIn(2000)) ASSERT_OK(fixture_->tree().Check({}));
     }
   }
 
@@ -138,7 +138,7 @@ class Stress {
     std::map<std::string, std::string> expected = fixed_;
     for (const auto& mine : written_) expected.insert(mine.begin(), mine.end());
     std::map<std::string, std::string> found;
-    ASSERT_OK(world_->tree().Check([&found](Bytes key, Bytes value) {
+    ASSERT_OK(fixture_->tree().Check([&found](Bytes key, Bytes value) {
       found[std::string(AsText(key))] = std::string(AsText(value));
       return Status::Ok();
     }));
@@ -153,18 +153,18 @@ class Stress {
     return MonotonicMicros() >= end_ || testing::Test::HasFailure();
   }
 
-  TreeWorld* const world_;
+  TreeFixture* const fixture_;
   std::map<std::string, std::string> fixed_;
   std::map<std::string, std::string> written_[kWriters];
   uint64_t end_ = 0;
 };
 
 void RunStress(uint32_t pool_pages) {
-  SpaceWorld::Options options;
+  SpaceFixture::Options options;
   options.page_bytes = 4096;  // many splits and merges
   options.pool_pages = pool_pages;
-  TreeWorld world(options);
-  Stress stress(&world);
+  TreeFixture fixture(options);
+  Stress stress(&fixture);
   std::vector<std::thread> threads;
   for (uint32_t writer = 0; writer < kWriters; ++writer) {
     threads.emplace_back([&stress, writer] { stress.Write(writer); });

@@ -14,7 +14,7 @@
 #include "btree/cursor.h"
 #include "btree/tree.h"
 #include "tests/btree/key_shapes.h"
-#include "tests/btree/tree_world.h"
+#include "tests/btree/tree_fixture.h"
 
 namespace rowan {
 namespace {
@@ -36,51 +36,51 @@ void ExpectTreeEquals(Tree* tree, const Model& model) {
 
 class TreeTest : public testing::TestWithParam<size_t> {
  protected:
-  TreeTest() : world_({}), random_(TestSeed() + GetParam()) {}
+  TreeTest() : fixture_({}), random_(TestSeed() + GetParam()) {}
   const KeyShape& shape() const { return AllKeyShapes(TestPageSizeBytes())[GetParam()]; }
 
   void Fill(int steps, Model* model, uint64_t remove_one_in) {
     for (int i = 0; i < steps; ++i) {
       const std::string key = shape().Make(&random_);
       if (remove_one_in != 0 && random_.OneIn(remove_one_in)) {
-        const Status removed = world_.Remove(key);
+        const Status removed = fixture_.Remove(key);
         ASSERT_EQ(removed.ok(), model->erase(key) == 1) << removed.message();
         if (random_.OneIn(4)) {
-          ASSERT_TRUE(world_.tree().MergeIfSmall(AsBytes(key)).ok());
+          ASSERT_TRUE(fixture_.tree().MergeIfSmall(AsBytes(key)).ok());
         }
       } else {
         const std::string value = shape().MakeValue(&random_);
-        const Status put = world_.Put(key, value);
+        const Status put = fixture_.Put(key, value);
         ASSERT_TRUE(put.ok()) << put.message();
         (*model)[key] = value;
       }
     }
   }
 
-  TreeWorld world_;
+  TreeFixture fixture_;
   Random random_;
 };
 
 TEST_P(TreeTest, behaves_like_a_map_while_it_grows_and_shrinks) {
   Model model;
   Fill(4000, &model, 4);
-  ExpectTreeEquals(&world_.tree(), model);
+  ExpectTreeEquals(&fixture_.tree(), model);
   // Remove everything in random order; merges bring the tree back to few pages.
   std::vector<std::string> keys;
   for (const auto& [key, value] : model) keys.push_back(key);
   std::shuffle(keys.begin(), keys.end(), random_);
   for (size_t i = 0; i < keys.size(); ++i) {
-    ASSERT_TRUE(world_.Remove(keys[i]).ok());
-    ASSERT_TRUE(world_.tree().MergeIfSmall(AsBytes(keys[i])).ok());
+    ASSERT_TRUE(fixture_.Remove(keys[i]).ok());
+    ASSERT_TRUE(fixture_.tree().MergeIfSmall(AsBytes(keys[i])).ok());
     model.erase(keys[i]);
-    if (i % 1024 == 0) ExpectTreeEquals(&world_.tree(), model);
+    if (i % 1024 == 0) ExpectTreeEquals(&fixture_.tree(), model);
   }
-  ExpectTreeEquals(&world_.tree(), model);
+  ExpectTreeEquals(&fixture_.tree(), model);
   // Merging is a best effort, and the cleaner may have been in the way here and there.
   for (const std::string& key : keys) {
-    ASSERT_TRUE(world_.tree().MergeIfSmall(AsBytes(key)).ok());
+    ASSERT_TRUE(fixture_.tree().MergeIfSmall(AsBytes(key)).ok());
   }
-  Result<uint32_t> used = world_.world().allocator().CheckSpace(SpaceWorld::kSpace);
+  Result<uint32_t> used = fixture_.space().allocator().CheckSpace(SpaceFixture::kSpace);
   ASSERT_TRUE(used.ok());
   EXPECT_LE(*used, 12u) << "pages were not given back";
 }
@@ -88,7 +88,7 @@ TEST_P(TreeTest, behaves_like_a_map_while_it_grows_and_shrinks) {
 TEST_P(TreeTest, cursors_see_the_same_as_the_model) {
   Model model;
   Fill(3000, &model, 10);
-  Cursor cursor(&world_.tree());
+  Cursor cursor(&fixture_.tree());
   for (int round = 0; round < 300; ++round) {
     const std::string key = shape().Make(&random_);
     if (random_.OneIn(2)) {
@@ -128,7 +128,7 @@ TEST_P(TreeTest, cursors_see_the_same_as_the_model) {
 TEST_P(TreeTest, an_unlatched_cursor_goes_on_after_changes) {
   Model model;
   Fill(1500, &model, 0);
-  Cursor cursor(&world_.tree());
+  Cursor cursor(&fixture_.tree());
   for (int round = 0; round < 200; ++round) {
     const std::string start = shape().Make(&random_);
     if (!cursor.SeekAtLeast(AsBytes(start)).ok()) continue;
@@ -136,7 +136,7 @@ TEST_P(TreeTest, an_unlatched_cursor_goes_on_after_changes) {
     cursor.Unlatch();
     Fill(5, &model, 2);
     if (random_.OneIn(2)) {
-      ASSERT_EQ(world_.Remove(at).ok(), model.erase(at) == 1);
+      ASSERT_EQ(fixture_.Remove(at).ok(), model.erase(at) == 1);
     }
     if (random_.OneIn(2)) {
       const auto expected = model.upper_bound(at);
@@ -161,24 +161,24 @@ TEST_P(TreeTest, bulk_build_gives_a_sound_tree_that_takes_inserts) {
   Model model;
   for (int i = 0; i < 3000; ++i) model[shape().Make(&random_)] = shape().MakeValue(&random_);
   {
-    BulkBuilder builder(&world_.tree());
+    BulkBuilder builder(&fixture_.tree());
     for (const auto& [key, value] : model) {
       ASSERT_TRUE(builder.Add(AsBytes(key), AsBytes(value), TxnId(3)).ok());
     }
     EXPECT_TRUE(builder.Add(AsBytes(model.begin()->first), {}, kNoTxn).Is(Code::kInvalidArgument));
     ASSERT_TRUE(builder.Finish().ok());
   }
-  ExpectTreeEquals(&world_.tree(), model);
+  ExpectTreeEquals(&fixture_.tree(), model);
   Fill(1000, &model, 3);
-  ExpectTreeEquals(&world_.tree(), model);
+  ExpectTreeEquals(&fixture_.tree(), model);
 }
 
 TEST_P(TreeTest, destroy_gives_all_pages_back) {
   Model model;
   Fill(2000, &model, 0);
-  ASSERT_TRUE(world_.tree().Destroy().ok());
-  ASSERT_TRUE(world_.tree().Destroy().ok()) << "repeating it does no harm";
-  Result<uint32_t> used = world_.world().allocator().CheckSpace(SpaceWorld::kSpace);
+  ASSERT_TRUE(fixture_.tree().Destroy().ok());
+  ASSERT_TRUE(fixture_.tree().Destroy().ok()) << "repeating it does no harm";
+  Result<uint32_t> used = fixture_.space().allocator().CheckSpace(SpaceFixture::kSpace);
   ASSERT_TRUE(used.ok());
   EXPECT_EQ(*used, 2u);
 }
@@ -192,14 +192,15 @@ std::string Key(uint64_t number) {
 }
 
 TEST(TreeSizeTest, the_largest_key_is_taken_and_a_larger_one_refused) {
-  TreeWorld world({});
+  TreeFixture fixture({});
   const uint32_t page_bytes = TestPageSizeBytes();
   const std::string key(Tree::MaxKeyBytes(page_bytes), 'k');
   const std::string value(Tree::MaxEntryBytes(page_bytes) - key.size(), 'v');
-  EXPECT_TRUE(world.Put(key, value).ok());
-  EXPECT_TRUE(world.Put(key + "k", "").Is(Code::kTooBig));
-  EXPECT_TRUE(world.Put(key, value + "v").Is(Code::kTooBig));
-  EXPECT_TRUE(world.Put("k", std::string(Tree::MaxEntryBytes(page_bytes), 'v')).Is(Code::kTooBig));
+  EXPECT_TRUE(fixture.Put(key, value).ok());
+  EXPECT_TRUE(fixture.Put(key + "k", "").Is(Code::kTooBig));
+  EXPECT_TRUE(fixture.Put(key, value + "v").Is(Code::kTooBig));
+  const std::string too_big(Tree::MaxEntryBytes(page_bytes), 'v');
+  EXPECT_TRUE(fixture.Put("k", too_big).Is(Code::kTooBig));
 }
 
 TEST(TreeSizeTest, two_of_the_largest_rows_share_a_leaf) {
@@ -209,20 +210,20 @@ TEST(TreeSizeTest, two_of_the_largest_rows_share_a_leaf) {
   // Ascending, built in order, and in the middle of other leaves.
   for (const int way : {0, 1, 2}) {
     SCOPED_TRACE(way);
-    TreeWorld world({});
-    BulkBuilder builder(&world.tree());
+    TreeFixture fixture({});
+    BulkBuilder builder(&fixture.tree());
     for (uint64_t i = 0; i < kRows; ++i) {
       const uint64_t number = way == 2 ? i * 173 % kRows : i;
       ASSERT_TRUE(way == 1 ? builder.Add(AsBytes(Key(number)), AsBytes(row), kNoTxn).ok()
-                           : world.Put(Key(number), row).ok());
+                           : fixture.Put(Key(number), row).ok());
     }
     if (way == 1) {
       ASSERT_TRUE(builder.Finish().ok());
     }
     uint64_t rows = 0;
-    ASSERT_TRUE(world.tree().Check([&rows](Bytes, Bytes) { return ++rows, Status::Ok(); }).ok());
+    ASSERT_TRUE(fixture.tree().Check([&rows](Bytes, Bytes) { return ++rows, Status::Ok(); }).ok());
     EXPECT_EQ(rows, kRows);
-    Result<SpaceStatistics> space = world.world().allocator().Statistics(SpaceWorld::kSpace);
+    Result<SpaceStatistics> space = fixture.space().allocator().Statistics(SpaceFixture::kSpace);
     ASSERT_TRUE(space.ok());
     EXPECT_LT(space->used_pages, kRows * (way == 2 ? 8 : 5) / 8 + 8);
   }
@@ -231,38 +232,38 @@ TEST(TreeSizeTest, two_of_the_largest_rows_share_a_leaf) {
 TEST(TreeSizeTest, rows_grow_to_the_limit_in_place_and_shrink_again) {
   const uint32_t page_bytes = TestPageSizeBytes();
   constexpr uint64_t kRows = 200;
-  TreeWorld world({});
+  TreeFixture fixture({});
   // Leaves with stored high keys, which must give way.
   const std::string head(400, 'k');
   const size_t largest = Tree::MaxEntryBytes(page_bytes) - head.size() - 8;
-  for (uint64_t i = 0; i < kRows; ++i) ASSERT_TRUE(world.Put(head + Key(i * 7919), "v").ok());
+  for (uint64_t i = 0; i < kRows; ++i) ASSERT_TRUE(fixture.Put(head + Key(i * 7919), "v").ok());
   for (uint64_t i = 0; i < kRows; ++i) {
-    ASSERT_TRUE(world.Put(head + Key(i * 31 % kRows * 7919), std::string(largest, 'r')).ok());
+    ASSERT_TRUE(fixture.Put(head + Key(i * 31 % kRows * 7919), std::string(largest, 'r')).ok());
   }
-  ASSERT_TRUE(world.tree().Check({}).ok());
+  ASSERT_TRUE(fixture.tree().Check({}).ok());
   for (uint64_t i = 0; i < kRows; ++i) {
     const std::string key = head + Key(i * 7919);
-    ASSERT_TRUE(world.Put(key, "v").ok());
-    ASSERT_TRUE(world.tree().MergeIfSmall(AsBytes(key)).ok());
+    ASSERT_TRUE(fixture.Put(key, "v").ok());
+    ASSERT_TRUE(fixture.tree().MergeIfSmall(AsBytes(key)).ok());
   }
-  ASSERT_TRUE(world.tree().Check({}).ok());
-  Result<uint32_t> used = world.world().allocator().CheckSpace(SpaceWorld::kSpace);
+  ASSERT_TRUE(fixture.tree().Check({}).ok());
+  Result<uint32_t> used = fixture.space().allocator().CheckSpace(SpaceFixture::kSpace);
   ASSERT_TRUE(used.ok());
   EXPECT_LT(*used, kRows * 500 * 3 / page_bytes + 10);
 }
 
 TEST(TreeEstimateTest, is_exact_on_neighbours_and_near_elsewhere) {
-  TreeWorld world({});
+  TreeFixture fixture({});
   constexpr uint64_t kEntries = 20000;
   Random random(1);
   std::vector<uint64_t> numbers(kEntries);
   for (uint64_t i = 0; i < kEntries; ++i) numbers[i] = i;
   std::shuffle(numbers.begin(), numbers.end(), random);
   for (const uint64_t number : numbers) {
-    ASSERT_TRUE(world.Put(Key(number), std::string(40, 'v')).ok());
+    ASSERT_TRUE(fixture.Put(Key(number), std::string(40, 'v')).ok());
   }
-  const auto estimate = [&world](const std::string& low, const std::string& high) {
-    Result<uint64_t> result = world.tree().EstimateRange(AsBytes(low), AsBytes(high));
+  const auto estimate = [&fixture](const std::string& low, const std::string& high) {
+    Result<uint64_t> result = fixture.tree().EstimateRange(AsBytes(low), AsBytes(high));
     EXPECT_TRUE(result.ok());
     return static_cast<double>(*result);
   };
@@ -276,48 +277,48 @@ TEST(TreeEstimateTest, is_exact_on_neighbours_and_near_elsewhere) {
                 static_cast<double>(size) * 0.5 + 300);
   }
   EXPECT_NEAR(estimate("", ""), kEntries, kEntries * 0.3);
-  Result<TreeStatistics> statistics = world.tree().Statistics();
+  Result<TreeStatistics> statistics = fixture.tree().Statistics();
   ASSERT_TRUE(statistics.ok());
   EXPECT_NEAR(static_cast<double>(statistics->entries), kEntries, kEntries * 0.35);
   EXPECT_GE(statistics->levels, 2u);
 }
 
 TEST(TreeCleanTest, garbage_is_removed_before_a_leaf_is_split) {
-  TreeWorld world({});
+  TreeFixture fixture({});
   const LeafCleaner cleaner{
       [](void*, Bytes, Bytes value) { return !value.empty() && AsText(value)[0] == 'g'; }, nullptr};
-  world.SetCleaner(cleaner);
+  fixture.SetCleaner(cleaner);
   for (uint64_t i = 0; i < 20000; ++i) {
-    ASSERT_TRUE(world.Put(Key(i * 7919 % 20000), std::string(30, i < 10 ? 'v' : 'g')).ok());
+    ASSERT_TRUE(fixture.Put(Key(i * 7919 % 20000), std::string(30, i < 10 ? 'v' : 'g')).ok());
   }
-  Result<TreeStatistics> statistics = world.tree().Statistics();
+  Result<TreeStatistics> statistics = fixture.tree().Statistics();
   ASSERT_TRUE(statistics.ok());
   EXPECT_EQ(statistics->levels, 1u);
 }
 
 TEST(TreeAscendingTest, ascending_inserts_fill_leaves) {
-  TreeWorld world({});
+  TreeFixture fixture({});
   constexpr uint64_t kEntries = 20000;
   for (uint64_t i = 0; i < kEntries; ++i) {
-    ASSERT_TRUE(world.Put(Key(i), std::string(50, 'v')).ok());
+    ASSERT_TRUE(fixture.Put(Key(i), std::string(50, 'v')).ok());
   }
-  ASSERT_TRUE(world.tree().Check({}).ok());
-  Result<SpaceStatistics> space = world.world().allocator().Statistics(SpaceWorld::kSpace);
+  ASSERT_TRUE(fixture.tree().Check({}).ok());
+  Result<SpaceStatistics> space = fixture.space().allocator().Statistics(SpaceFixture::kSpace);
   ASSERT_TRUE(space.ok());
   const double bytes = static_cast<double>(space->used_pages) * TestPageSizeBytes();
   EXPECT_LT(bytes, kEntries * (50 + 8 + 10) * 1.1) << "leaves are not full";
 }
 
 TEST(TreeQueueTest, removing_from_the_front_frees_pages) {
-  TreeWorld world({});
+  TreeFixture fixture({});
   for (uint64_t i = 0; i < 30000; ++i) {
-    ASSERT_TRUE(world.Put(Key(i), std::string(50, 'v')).ok());
+    ASSERT_TRUE(fixture.Put(Key(i), std::string(50, 'v')).ok());
     if (i < 500) continue;
-    ASSERT_TRUE(world.Remove(Key(i - 500)).ok());
-    ASSERT_TRUE(world.tree().MergeIfSmall(AsBytes(Key(i - 500))).ok());
+    ASSERT_TRUE(fixture.Remove(Key(i - 500)).ok());
+    ASSERT_TRUE(fixture.tree().MergeIfSmall(AsBytes(Key(i - 500))).ok());
   }
-  ASSERT_TRUE(world.tree().Check({}).ok());
-  Result<uint32_t> used = world.world().allocator().CheckSpace(SpaceWorld::kSpace);
+  ASSERT_TRUE(fixture.tree().Check({}).ok());
+  Result<uint32_t> used = fixture.space().allocator().CheckSpace(SpaceFixture::kSpace);
   ASSERT_TRUE(used.ok());
   EXPECT_LT(*used, 2u + 500 * 70 / (TestPageSizeBytes() / 3) + 10);
 }

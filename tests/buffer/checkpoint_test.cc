@@ -10,7 +10,7 @@
 
 #include "base/random.h"
 #include "tests/buffer/hooked_file_system.h"
-#include "tests/buffer/pool_harness.h"
+#include "tests/buffer/pool_fixture.h"
 #include "tests/support/fault_file_system.h"
 
 namespace rowan {
@@ -18,70 +18,70 @@ namespace {
 
 TEST(Checkpoint, ALogManyTimesOverwrittenNeverStarvesTheWriters) {
   FaultFileSystem fs(TestSeed());
-  PoolHarness harness(&fs, {.pool_pages = 48, .background = true, .cleaners = 2,
+  PoolFixture fixture(&fs, {.pool_pages = 48, .background = true, .cleaners = 2,
                             .space_pages = 100});
-  harness.Create();
-  const uint64_t wanted = 3 * harness.log().capacity_bytes();
+  fixture.Create();
+  const uint64_t wanted = 3 * fixture.log().capacity_bytes();
   std::vector<std::atomic<uint64_t>> sums(100);
   std::vector<std::thread> threads;
   for (uint32_t t = 0; t < 3; ++t) {
     threads.emplace_back([&, t] {
       Random random(TestSeed() + t);
-      while (harness.log().tail().value() < wanted) {
+      while (fixture.log().tail().value() < wanted) {
         // Half of the changes hit two hot pages.
         const auto page = static_cast<uint32_t>(random.OneIn(2) ? 1 + t % 2
                                                                 : random.Between(1, 99));
-        ASSERT_TRUE(harness.Add(page, 1).ok());
+        ASSERT_TRUE(fixture.Add(page, 1).ok());
         ++sums[page];
-        const PoolStatistics statistics = harness.pool().Statistics();
-        ASSERT_LE(statistics.checkpoint_age_bytes, harness.log().capacity_bytes());
+        const PoolStatistics statistics = fixture.pool().Statistics();
+        ASSERT_LE(statistics.checkpoint_age_bytes, fixture.log().capacity_bytes());
       }
     });
   }
   for (auto& thread : threads) thread.join();
-  harness.log().WaitDurable(harness.log().tail()).Ignore();
-  ASSERT_TRUE(harness.Start().ok());
+  fixture.log().WaitDurable(fixture.log().tail()).Ignore();
+  ASSERT_TRUE(fixture.Start().ok());
   for (uint32_t page = 1; page < 100; ++page) {
-    ASSERT_EQ(harness.Read(page).value(), sums[page].load()) << page;
+    ASSERT_EQ(fixture.Read(page).value(), sums[page].load()) << page;
   }
 }
 
 TEST(Checkpoint, FlushAndCheckpointReachesTheTailWhenNothingElseRuns) {
   FaultFileSystem fs(TestSeed());
-  PoolHarness harness(&fs, {.space_pages = 64});
-  harness.Create();
-  for (uint32_t page = 1; page < 64; ++page) ASSERT_TRUE(harness.Add(page, 1).ok());
-  ASSERT_TRUE(harness.pool().FlushAndCheckpoint().ok());
-  EXPECT_EQ(harness.control().data().checkpoint_lsn, harness.log().tail());
-  EXPECT_EQ(harness.pool().Statistics().dirty_frames, 0u);
-  EXPECT_EQ(harness.pool().Statistics().checkpoint_age_bytes, 0u);
-  ASSERT_TRUE(harness.Start().ok());
-  EXPECT_EQ(harness.recovered_end(), harness.control().data().checkpoint_lsn);
-  EXPECT_EQ(harness.Read(5).value(), 1u);
+  PoolFixture fixture(&fs, {.space_pages = 64});
+  fixture.Create();
+  for (uint32_t page = 1; page < 64; ++page) ASSERT_TRUE(fixture.Add(page, 1).ok());
+  ASSERT_TRUE(fixture.pool().FlushAndCheckpoint().ok());
+  EXPECT_EQ(fixture.control().data().checkpoint_lsn, fixture.log().tail());
+  EXPECT_EQ(fixture.pool().Statistics().dirty_frames, 0u);
+  EXPECT_EQ(fixture.pool().Statistics().checkpoint_age_bytes, 0u);
+  ASSERT_TRUE(fixture.Start().ok());
+  EXPECT_EQ(fixture.recovered_end(), fixture.control().data().checkpoint_lsn);
+  EXPECT_EQ(fixture.Read(5).value(), 1u);
 }
 
 TEST(Checkpoint, AnIdlePoolIsWrittenToTheEndOfItsLog) {
   FaultFileSystem fs(TestSeed());
-  PoolHarness harness(&fs, {.background = true, .idle_round_micros = 20'000, .space_pages = 64});
-  harness.Create();
+  PoolFixture fixture(&fs, {.background = true, .idle_round_micros = 20'000, .space_pages = 64});
+  fixture.Create();
   // Far less than an eighth of the log: to a lazy sweep all of it is young.
-  for (uint32_t page = 1; page < 64; ++page) ASSERT_TRUE(harness.Add(page, 1).ok());
-  ASSERT_TRUE(harness.log().WaitDurable(harness.log().tail()).ok());
+  for (uint32_t page = 1; page < 64; ++page) ASSERT_TRUE(fixture.Add(page, 1).ok());
+  ASSERT_TRUE(fixture.log().WaitDurable(fixture.log().tail()).ok());
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
-  while (harness.pool().Statistics().checkpoint_age_bytes != 0) {
+  while (fixture.pool().Statistics().checkpoint_age_bytes != 0) {
     ASSERT_LT(std::chrono::steady_clock::now(), deadline)
-        << harness.pool().Statistics().checkpoint_age_bytes << " bytes would be redone";
+        << fixture.pool().Statistics().checkpoint_age_bytes << " bytes would be redone";
     std::this_thread::yield();
   }
-  EXPECT_EQ(harness.pool().Statistics().dirty_frames, 0u);
+  EXPECT_EQ(fixture.pool().Statistics().dirty_frames, 0u);
 }
 
 TEST(Checkpoint, PagesAreCleanedWhileDataFilesAreSynced) {
   FaultFileSystem below(TestSeed());
   HookedFileSystem fs(&below);
-  PoolHarness harness(&fs, {.doublewrite = DoublewriteMode::kOff, .background = true,
+  PoolFixture fixture(&fs, {.doublewrite = DoublewriteMode::kOff, .background = true,
                             .idle_round_micros = 20'000, .space_pages = 64});
-  harness.Create();
+  fixture.Create();
   std::atomic<bool> syncing{false};
   std::atomic<bool> go_on{false};
   fs.SetSyncHook([&](const std::string& path, Bytes) {
@@ -90,10 +90,10 @@ TEST(Checkpoint, PagesAreCleanedWhileDataFilesAreSynced) {
     while (!go_on) std::this_thread::yield();
   });
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
-  ASSERT_TRUE(harness.Add(1, 1).ok());
+  ASSERT_TRUE(fixture.Add(1, 1).ok());
   while (!syncing) ASSERT_LT(std::chrono::steady_clock::now(), deadline);
-  for (uint32_t page = 2; page < 64; ++page) ASSERT_TRUE(harness.Add(page, 1).ok());
-  while (harness.pool().Statistics().dirty_frames != 0) {
+  for (uint32_t page = 2; page < 64; ++page) ASSERT_TRUE(fixture.Add(page, 1).ok());
+  while (fixture.pool().Statistics().dirty_frames != 0) {
     if (std::chrono::steady_clock::now() < deadline) continue;
     ADD_FAILURE() << "no page was written during the sync";
     break;
@@ -104,16 +104,16 @@ TEST(Checkpoint, PagesAreCleanedWhileDataFilesAreSynced) {
 
 TEST(Checkpoint, ABusyPageDoesNotKeepAFlushFromFinishing) {
   FaultFileSystem fs(TestSeed());
-  PoolHarness harness(&fs, {.background = true, .space_pages = 64});
-  harness.Create();
+  PoolFixture fixture(&fs, {.background = true, .space_pages = 64});
+  fixture.Create();
   std::atomic<bool> stop{false};
   std::thread writer([&] {
-    while (!stop) ASSERT_TRUE(harness.Add(1, 1).ok());
+    while (!stop) ASSERT_TRUE(fixture.Add(1, 1).ok());
   });
   for (int round = 0; round < 20; ++round) {
-    const Lsn tail = harness.log().tail();
-    ASSERT_TRUE(harness.pool().FlushAndCheckpoint().ok());
-    EXPECT_GE(harness.control().data().checkpoint_lsn, tail);
+    const Lsn tail = fixture.log().tail();
+    ASSERT_TRUE(fixture.pool().FlushAndCheckpoint().ok());
+    EXPECT_GE(fixture.control().data().checkpoint_lsn, tail);
   }
   stop = true;
   writer.join();

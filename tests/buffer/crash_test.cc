@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Power cuts at random moments of a random program, then recovery, then comparison with the model:
 // exactly the groups below the recovered log end are there, among them all that were made durable.
+// Now and then a sync fails first, and what it lost looks to the next start as if it were there.
 #include <gtest/gtest.h>
 
 #include <mutex>
@@ -11,7 +12,7 @@
 #include "base/random.h"
 #include "buffer/buffer_redo.h"
 #include "buffer/page/page_header.h"
-#include "tests/buffer/pool_harness.h"
+#include "tests/buffer/pool_fixture.h"
 #include "tests/support/fault_file_system.h"
 
 namespace rowan {
@@ -38,7 +39,7 @@ struct Step {
 /// Moves an amount between pages, or initialises a page anew after freeing it.
 class Program {
  public:
-  Program(PoolHarness* harness, uint64_t seed) : harness_(harness), random_(seed) {}
+  Program(PoolFixture* fixture, uint64_t seed) : fixture_(fixture), random_(seed) {}
 
   /// One group. False when the engine has stopped.
   bool RunStep() {
@@ -47,7 +48,7 @@ class Program {
   void MaybeDurable() {
     if (!random_.OneIn(5)) return;
     const Lsn end = steps.empty() ? kNoLsn : steps.back().end;
-    if (harness_->log().WaitDurable(end).ok()) durable = end;
+    if (fixture_->log().WaitDurable(end).ok()) durable = end;
   }
 
   std::vector<Step> steps;
@@ -55,19 +56,19 @@ class Program {
 
  private:
   bool Transfer() {
-    MiniTxn mini_txn(&harness_->pool());
+    MiniTxn mini_txn(&fixture_->pool());
     if (!mini_txn.Start(1024).ok()) return false;
     auto page = static_cast<uint32_t>(random_.Between(1, kPages / 2));
     Step step;
     for (uint64_t count = random_.Between(1, 3); count > 0; --count) {
-      Result<MutablePage> fixed = mini_txn.Fix(PoolHarness::Id(page));
+      Result<MutablePage> fixed = mini_txn.Fix(PoolFixture::Id(page));
       if (!fixed.ok()) {
         // Nothing may be logged when a mini-transaction is given up: commit what there is.
         if (mini_txn.has_changes()) (void)mini_txn.Commit();
         return false;
       }
-      const uint64_t counter = harness_->CounterOf(fixed->bytes) + random_.Between(1, 9);
-      harness_->Change(&mini_txn, *fixed, counter);
+      const uint64_t counter = fixture_->CounterOf(fixed->bytes) + random_.Between(1, 9);
+      fixture_->Change(&mini_txn, *fixed, counter);
       step.values.emplace_back(page, counter);
       page += static_cast<uint32_t>(random_.Between(1, kPages / 6));
     }
@@ -81,17 +82,17 @@ class Program {
     const auto page = static_cast<uint32_t>(random_.Between(1, kPages - 1));
     const uint64_t counter = random_.Below(1000);
     {
-      MiniTxn mini_txn(&harness_->pool());
+      MiniTxn mini_txn(&fixture_->pool());
       if (!mini_txn.Start(256).ok()) return false;
-      Result<MutablePage> fixed = mini_txn.Fix(PoolHarness::Id(page));
+      Result<MutablePage> fixed = mini_txn.Fix(PoolFixture::Id(page));
       if (!fixed.ok()) return false;
-      harness_->Change(&mini_txn, *fixed, counter);
+      fixture_->Change(&mini_txn, *fixed, counter);
       mini_txn.DiscardAtCommit(*fixed);
       steps.push_back({mini_txn.Commit(), {{page, counter}}});
     }
     // Only a durable freeing lets a page be used anew here, so that the model has no gap: between
     // the two groups the page counts as not readable.
-    const Result<Lsn> end = harness_->Init(page, counter + 1);
+    const Result<Lsn> end = fixture_->Init(page, counter + 1);
     if (!end.ok()) return false;
     unreadable.push_back({steps.back().end, end.value(), page});
     steps.push_back({end.value(), {{page, counter + 1}}});
@@ -107,13 +108,13 @@ class Program {
   std::vector<Gap> unreadable;
 
  private:
-  PoolHarness* const harness_;
+  PoolFixture* const fixture_;
   Random random_;
 };
 
-void CheckRecovered(PoolHarness* harness, const Program& program,
+void CheckRecovered(PoolFixture* fixture, const Program& program,
                     const std::vector<uint64_t>& base) {
-  const Lsn end = harness->recovered_end();
+  const Lsn end = fixture->recovered_end();
   EXPECT_GE(end, program.durable) << "a group that was durable is gone";
   std::vector<uint64_t> expected = base;
   for (const Step& step : program.steps) {
@@ -126,7 +127,7 @@ void CheckRecovered(PoolHarness* harness, const Program& program,
       if (gap.page == page && gap.freed <= end && gap.initialised > end) readable = false;
     }
     if (!readable) continue;
-    const Result<uint64_t> counter = harness->Read(page);
+    const Result<uint64_t> counter = fixture->Read(page);
     ASSERT_TRUE(counter.ok()) << page << ": " << counter.status().message();
     EXPECT_EQ(counter.value(), expected[page]) << page;
   }
@@ -134,36 +135,50 @@ void CheckRecovered(PoolHarness* harness, const Program& program,
 
 void RunCrashes(uint64_t seed, DoublewriteMode mode, bool background) {
   FaultFileSystem fs(seed);
-  PoolHarness harness(&fs, {.pool_pages = 24, .doublewrite = mode, .background = background,
+  if (mode == DoublewriteMode::kAtomic) fs.SetAtomicWriteUnitMax(TestPageSizeBytes());
+  PoolFixture fixture(&fs, {.pool_pages = 24, .doublewrite = mode, .background = background,
                             .session_writers = 2, .space_pages = kPages});
-  harness.Create();
+  fixture.Create();
   SetLogSink([](LogLevel, std::string_view) {});  // every crash is a long list of errors
   Random random(seed);
   for (int round = 0; round < 3; ++round) {
     SCOPED_TRACE(fs.Describe());
     std::vector<uint64_t> base(kPages);
     for (uint32_t page = 1; page < kPages; ++page) {
-      Result<uint64_t> counter = harness.Read(page);
+      Result<uint64_t> counter = fixture.Read(page);
       // A page freed and not reused before the last crash starts anew.
       if (!counter.ok()) {
-        ASSERT_TRUE(harness.Init(page, 0).ok());
+        ASSERT_TRUE(fixture.Init(page, 0).ok());
         counter = uint64_t{0};
       }
       base[page] = counter.value();
     }
-    ASSERT_TRUE(harness.pool().FlushAndCheckpoint().ok());
-    Program program(&harness, random.Next());
-    fs.PowerOffAfter(random.Between(1, 250));
+    ASSERT_TRUE(fixture.pool().FlushAndCheckpoint().ok());
+    Program program(&fixture, random.Next());
+    const bool process_dies = random.OneIn(3);
+    if (process_dies) {
+      fs.Inject({.call = FileCall::kSync, .path_part = "space_16",
+                 .nth_call = random.Between(1, 3)});
+    } else {
+      fs.PowerOffAfter(random.Between(1, 250));
+    }
     for (int step = 0; step < 400; ++step) {
       if (!program.RunStep()) break;
       program.MaybeDurable();
-      if (random.OneIn(40)) harness.pool().FlushAndCheckpoint().Ignore();
+      if (random.OneIn(40)) fixture.pool().FlushAndCheckpoint().Ignore();
     }
-    harness.Kill();
+    fixture.Kill();
+    fs.ClearFaults();
+    if (process_dies) {
+      const Status between = fixture.Start();
+      ASSERT_TRUE(between.ok()) << between.message();
+      program.durable = fixture.recovered_end();
+      fixture.Kill();
+    }
     fs.Crash(random.Next());
-    const Status started = harness.Start();
+    const Status started = fixture.Start();
     ASSERT_TRUE(started.ok()) << started.message();
-    CheckRecovered(&harness, program, base);
+    CheckRecovered(&fixture, program, base);
     if (::testing::Test::HasFailure()) return;
   }
 }
@@ -183,6 +198,14 @@ TEST_F(Crash, RecoveryRestoresExactlyTheLoggedGroups) {
 TEST_F(Crash, AlsoWithBackgroundThreads) {
   for (uint64_t i = 0; i < Programs(); ++i) {
     RunCrashes(TestSeed() + 1000 + i, DoublewriteMode::kOn, true);
+    if (HasFailure()) return;
+  }
+}
+
+// Here no doublewrite file has another copy of what the kernel lost.
+TEST_F(Crash, AlsoWithUntornWritesInPlaceOfTheDoublewriteFile) {
+  for (uint64_t i = 0; i < Programs(); ++i) {
+    RunCrashes(TestSeed() + 2000 + i, DoublewriteMode::kAtomic, i % 2 == 0);
     if (HasFailure()) return;
   }
 }

@@ -11,7 +11,7 @@
 #include "buffer/buffer_redo.h"
 #include "buffer/page/doublewrite.h"
 #include "buffer/page/page_hole.h"
-#include "tests/buffer/pool_harness.h"
+#include "tests/buffer/pool_fixture.h"
 #include "tests/support/fault_file_system.h"
 #include "tests/support/log_capture.h"
 
@@ -22,12 +22,12 @@ class Doublewrite : public ::testing::Test {
  protected:
   /// Page 5 was 1 on disk, then 2; both images are known, and 2 is in the doublewrite file.
   void SetUp() override {
-    harness_.Create();
-    ASSERT_TRUE(harness_.Add(5, 1).ok());
-    ASSERT_TRUE(harness_.pool().FlushAndCheckpoint().ok());
+    fixture_.Create();
+    ASSERT_TRUE(fixture_.Add(5, 1).ok());
+    ASSERT_TRUE(fixture_.pool().FlushAndCheckpoint().ok());
     old_ = Home();
-    ASSERT_TRUE(harness_.Add(5, 1).ok());
-    ASSERT_TRUE(harness_.pool().FlushAndCheckpoint().ok());
+    ASSERT_TRUE(fixture_.Add(5, 1).ok());
+    ASSERT_TRUE(fixture_.pool().FlushAndCheckpoint().ok());
     new_ = Home();
     // What the doublewrite file holds after the crash, before each start.
     auto file = fs_.Open(DoublewritePath(), {});
@@ -38,7 +38,7 @@ class Doublewrite : public ::testing::Test {
 
   std::string DoublewritePath() const { return "/instance/" + std::string(kDoublewriteFileName); }
 
-  std::vector<std::byte> Home() { return harness_.ReadHome(5); }
+  std::vector<std::byte> Home() { return fixture_.ReadHome(5); }
 
   /// Where the doublewrite file has the packed image of a page; null: nowhere.
   std::byte* ImageInSegment(const std::vector<std::byte>& page) {
@@ -52,9 +52,9 @@ class Doublewrite : public ::testing::Test {
 
   /// A start after a crash that left `home` on disk.
   void StartWith(const std::vector<std::byte>& home) {
-    harness_.WriteHome(5, home);
+    fixture_.WriteHome(5, home);
     RestoreDoublewrite();
-    ASSERT_TRUE(harness_.Start().ok());
+    ASSERT_TRUE(fixture_.Start().ok());
   }
   /// Writes what differs back, block by block: a start only clears the directories.
   void RestoreDoublewrite() {
@@ -73,7 +73,7 @@ class Doublewrite : public ::testing::Test {
   }
 
   FaultFileSystem fs_{TestSeed()};
-  PoolHarness harness_{&fs_, {.space_pages = 32}};
+  PoolFixture fixture_{&fs_, {.space_pages = 32}};
   std::vector<std::byte> old_;
   std::vector<std::byte> new_;
   std::vector<std::byte> doublewrite_;
@@ -91,7 +91,7 @@ TEST_F(Doublewrite, EveryTearPointIsRepaired) {
       if (home == old_ || home == new_) continue;
       ++torn;
       StartWith(home);
-      ASSERT_EQ(harness_.Read(5).value(), 2u) << "torn at " << tear;
+      ASSERT_EQ(fixture_.Read(5).value(), 2u) << "torn at " << tear;
       ASSERT_EQ(ReadCounter(Counter::kPagesRepaired), before + torn);
     }
   }
@@ -105,9 +105,9 @@ TEST_F(Doublewrite, AZeroOrForeignPageIsRepairedToo) {
     EXPECT_TRUE(log.Has("torn: 0, older than their last write: 0, never written to their "
                         "place: 1. The first is page 5 of "));
   }
-  EXPECT_EQ(harness_.Read(5).value(), 2u);
-  StartWith(harness_.ReadHome(6));
-  EXPECT_EQ(harness_.Read(5).value(), 2u);
+  EXPECT_EQ(fixture_.Read(5).value(), 2u);
+  StartWith(fixture_.ReadHome(6));
+  EXPECT_EQ(fixture_.Read(5).value(), 2u);
 }
 
 TEST_F(Doublewrite, AStalePageIsRepaired) {
@@ -118,7 +118,7 @@ TEST_F(Doublewrite, AStalePageIsRepaired) {
                       "is page 5 of /instance/space_16.rws"))
       << log.Text();
   EXPECT_EQ(ReadCounter(Counter::kPagesRepaired), before + 1);
-  EXPECT_EQ(harness_.Read(5).value(), 2u);
+  EXPECT_EQ(fixture_.Read(5).value(), 2u);
 }
 
 TEST_F(Doublewrite, AWholePageIsLeftAlone) {
@@ -127,7 +127,7 @@ TEST_F(Doublewrite, AWholePageIsLeftAlone) {
   const uint64_t before = ReadCounter(Counter::kPagesRepaired);
   StartWith(old_);
   EXPECT_EQ(ReadCounter(Counter::kPagesRepaired), before);
-  EXPECT_EQ(harness_.Read(5).value(), 1u);
+  EXPECT_EQ(fixture_.Read(5).value(), 1u);
 }
 
 TEST_F(Doublewrite, AStaleImageIsNotUsedForADamagedPage) {
@@ -139,16 +139,16 @@ TEST_F(Doublewrite, AStaleImageIsNotUsedForADamagedPage) {
   torn[100] ^= std::byte{1};
   LogCapture log;
   StartWith(torn);
-  EXPECT_TRUE(harness_.Read(5).status().Is(Code::kCorrupt)) << log.Text();
+  EXPECT_TRUE(fixture_.Read(5).status().Is(Code::kCorrupt)) << log.Text();
 }
 
 TEST_F(Doublewrite, RepairEmptiesTheFileSoThatLaterDamageIsNotHidden) {
   StartWith(new_);
   std::vector<std::byte> damaged = new_;
   damaged[100] ^= std::byte{1};
-  harness_.WriteHome(5, damaged);
-  ASSERT_TRUE(harness_.Start().ok());
-  EXPECT_TRUE(harness_.Read(5).status().Is(Code::kCorrupt));
+  fixture_.WriteHome(5, damaged);
+  ASSERT_TRUE(fixture_.Start().ok());
+  EXPECT_TRUE(fixture_.Read(5).status().Is(Code::kCorrupt));
 }
 
 TEST_F(Doublewrite, ADamagedImageIsNotUsed) {
@@ -160,7 +160,7 @@ TEST_F(Doublewrite, ADamagedImageIsNotUsed) {
     found[50] ^= std::byte{1};
   }
   StartWith(torn);
-  EXPECT_TRUE(harness_.Read(5).status().Is(Code::kCorrupt));
+  EXPECT_TRUE(fixture_.Read(5).status().Is(Code::kCorrupt));
 }
 
 TEST_F(Doublewrite, SettledImagesAreIgnored) {
@@ -168,31 +168,31 @@ TEST_F(Doublewrite, SettledImagesAreIgnored) {
   damaged[100] ^= std::byte{1};
   // Many later batches; the last one's directory says that the batch with page 5 is settled.
   for (int round = 0; round < 6; ++round) {
-    ASSERT_TRUE(harness_.Add(7, 1).ok());
-    ASSERT_TRUE(harness_.pool().FlushAndCheckpoint().ok());
+    ASSERT_TRUE(fixture_.Add(7, 1).ok());
+    ASSERT_TRUE(fixture_.pool().FlushAndCheckpoint().ok());
   }
-  harness_.WriteHome(5, damaged);
-  ASSERT_TRUE(harness_.Start().ok());
-  EXPECT_TRUE(harness_.Read(5).status().Is(Code::kCorrupt)) << "bit rot is not a torn write";
+  fixture_.WriteHome(5, damaged);
+  ASSERT_TRUE(fixture_.Start().ok());
+  EXPECT_TRUE(fixture_.Read(5).status().Is(Code::kCorrupt)) << "bit rot is not a torn write";
 }
 
 TEST_F(Doublewrite, SwitchingItOffEmptiesItAndOnAgainProtectsAgain) {
-  ASSERT_TRUE(harness_.pool().SetDoublewriteMode(DoublewriteMode::kOff).ok());
+  ASSERT_TRUE(fixture_.pool().SetDoublewriteMode(DoublewriteMode::kOff).ok());
   const uint64_t batches = ReadCounter(Counter::kDoublewriteBatches);
-  ASSERT_TRUE(harness_.Add(5, 1).ok());
-  ASSERT_TRUE(harness_.pool().FlushAndCheckpoint().ok());
+  ASSERT_TRUE(fixture_.Add(5, 1).ok());
+  ASSERT_TRUE(fixture_.pool().FlushAndCheckpoint().ok());
   EXPECT_EQ(ReadCounter(Counter::kDoublewriteBatches), batches);
-  ASSERT_TRUE(harness_.pool().SetDoublewriteMode(DoublewriteMode::kOn).ok());
-  ASSERT_TRUE(harness_.Add(5, 1).ok());
-  ASSERT_TRUE(harness_.pool().FlushAndCheckpoint().ok());
+  ASSERT_TRUE(fixture_.pool().SetDoublewriteMode(DoublewriteMode::kOn).ok());
+  ASSERT_TRUE(fixture_.Add(5, 1).ok());
+  ASSERT_TRUE(fixture_.pool().FlushAndCheckpoint().ok());
   EXPECT_EQ(ReadCounter(Counter::kDoublewriteBatches), batches + 1);
-  EXPECT_TRUE(harness_.pool().SetDoublewriteMode(DoublewriteMode::kAtomic).Is(Code::kUnsupported));
+  EXPECT_TRUE(fixture_.pool().SetDoublewriteMode(DoublewriteMode::kAtomic).Is(Code::kUnsupported));
   std::vector<std::byte> torn = Home();
   std::copy_n(old_.begin() + 512, 512, torn.begin() + 512);
   std::copy_n(old_.begin(), 512, torn.begin());
-  harness_.WriteHome(5, torn);
-  ASSERT_TRUE(harness_.Start().ok());
-  EXPECT_EQ(harness_.Read(5).value(), 4u);
+  fixture_.WriteHome(5, torn);
+  ASSERT_TRUE(fixture_.Start().ok());
+  EXPECT_EQ(fixture_.Read(5).value(), 4u);
 }
 
 TEST_F(Doublewrite, APageFromBehindTheLogsEndIsNamed) {
@@ -202,7 +202,7 @@ TEST_F(Doublewrite, APageFromBehindTheLogsEndIsNamed) {
   SealPage(newer);
   // At home: the statement that needs it fails.
   StartWith(newer);
-  EXPECT_TRUE(harness_.Read(5).status().Is(Code::kCorrupt));
+  EXPECT_TRUE(fixture_.Read(5).status().Is(Code::kCorrupt));
   EXPECT_TRUE(log.Has("Page 5 of /instance/space_16.rws is damaged: it is newer than the end"))
       << log.Text();
   // In the doublewrite file: what the log lost cannot be told, so there is no start.
@@ -214,7 +214,7 @@ TEST_F(Doublewrite, APageFromBehindTheLogsEndIsNamed) {
   StoreLe<uint32_t>(directory + 64 + 8, LoadLe<uint32_t>(newer.data()));
   StoreLe<uint32_t>(directory, Crc32c({directory + 4, kDirectoryBytes - 4}));
   RestoreDoublewrite();
-  EXPECT_TRUE(harness_.Start().Is(Code::kCorrupt));
+  EXPECT_TRUE(fixture_.Start().Is(Code::kCorrupt));
   EXPECT_TRUE(log.Has("the end of the log is damaged")) << log.Text();
 }
 
@@ -232,67 +232,67 @@ TEST_F(Doublewrite, AFileOfVersionOneIsRead) {
   std::vector<std::byte> torn = new_;
   std::copy_n(old_.begin(), 512, torn.begin());
   StartWith(torn);
-  EXPECT_EQ(harness_.Read(5).value(), 2u);
+  EXPECT_EQ(fixture_.Read(5).value(), 2u);
 }
 
 TEST(DoublewriteBatch, PagesWithAndWithoutHolesAreRepaired) {
   FaultFileSystem fs(TestSeed());
-  PoolHarness harness(&fs, {.space_pages = 32});
-  harness.Create();
+  PoolFixture fixture(&fs, {.space_pages = 32});
+  fixture.Create();
   Random random(TestSeed());
   const uint32_t size = TestPageSizeBytes();
   for (uint32_t page = 1; page <= 8; ++page) {
     // From hardly anything to a full page; the last 8 bytes are the counter.
     std::vector<std::byte> noise(1 + (size - kPageHeaderBytes - 17) * (page - 1) / 7);
     for (std::byte& byte : noise) byte = static_cast<std::byte>(random.Between(1, 255));
-    MiniTxn mini_txn(&harness.pool());
+    MiniTxn mini_txn(&fixture.pool());
     ASSERT_TRUE(mini_txn.Start(size + 256).ok());
-    Result<MutablePage> fixed = mini_txn.Fix(PoolHarness::Id(page));
+    Result<MutablePage> fixed = mini_txn.Fix(PoolFixture::Id(page));
     ASSERT_TRUE(fixed.ok());
     LogPageBytes(&mini_txn, *fixed, kPageHeaderBytes + 8, noise);
-    harness.Change(&mini_txn, *fixed, page);
+    fixture.Change(&mini_txn, *fixed, page);
     (void)mini_txn.Commit();
   }
-  ASSERT_TRUE(harness.pool().FlushAndCheckpoint().ok());
+  ASSERT_TRUE(fixture.pool().FlushAndCheckpoint().ok());
   std::vector<std::vector<std::byte>> whole;
   for (uint32_t page = 1; page <= 8; ++page) {
-    whole.push_back(harness.ReadHome(page));
+    whole.push_back(fixture.ReadHome(page));
     std::vector<std::byte> torn = whole.back();
     torn[size - 600] ^= std::byte{1};
     torn[40] ^= std::byte{1};
-    harness.WriteHome(page, torn);
+    fixture.WriteHome(page, torn);
   }
   const uint64_t before = ReadCounter(Counter::kPagesRepaired);
-  ASSERT_TRUE(harness.Start().ok());
+  ASSERT_TRUE(fixture.Start().ok());
   EXPECT_EQ(ReadCounter(Counter::kPagesRepaired), before + 8);
   for (uint32_t page = 1; page <= 8; ++page) {
-    EXPECT_EQ(harness.ReadHome(page), whole[page - 1]) << page;
+    EXPECT_EQ(fixture.ReadHome(page), whole[page - 1]) << page;
   }
 }
 
 TEST(DoublewriteDetectOnly, TornPagesAreNamedAndNotRepaired) {
   FaultFileSystem fs(TestSeed());
-  PoolHarness harness(&fs, {.doublewrite = DoublewriteMode::kDetectOnly, .space_pages = 32});
-  harness.Create();
+  PoolFixture fixture(&fs, {.doublewrite = DoublewriteMode::kDetectOnly, .space_pages = 32});
+  fixture.Create();
   const uint64_t pages = ReadCounter(Counter::kPagesRepaired);
-  ASSERT_TRUE(harness.Add(5, 1).ok());
-  ASSERT_TRUE(harness.pool().FlushAndCheckpoint().ok());
-  std::vector<std::byte> torn = harness.ReadHome(5);
-  ASSERT_TRUE(harness.Add(5, 1).ok());
-  ASSERT_TRUE(harness.pool().FlushAndCheckpoint().ok());
-  const std::vector<std::byte> whole = harness.ReadHome(5);
+  ASSERT_TRUE(fixture.Add(5, 1).ok());
+  ASSERT_TRUE(fixture.pool().FlushAndCheckpoint().ok());
+  std::vector<std::byte> torn = fixture.ReadHome(5);
+  ASSERT_TRUE(fixture.Add(5, 1).ok());
+  ASSERT_TRUE(fixture.pool().FlushAndCheckpoint().ok());
+  const std::vector<std::byte> whole = fixture.ReadHome(5);
   std::copy_n(whole.begin(), 512, torn.begin());
-  harness.WriteHome(5, torn);
-  harness.WriteHome(9, torn);  // not in the batch: not torn, but damaged
+  fixture.WriteHome(5, torn);
+  fixture.WriteHome(9, torn);  // not in the batch: not torn, but damaged
   LogCapture log;
-  ASSERT_TRUE(harness.Start().ok());
+  ASSERT_TRUE(fixture.Start().ok());
   EXPECT_TRUE(log.Has("Page 5 of /instance/space_16.rws is torn")) << log.Text();
   EXPECT_FALSE(log.Has("Page 9 ")) << log.Text();
   EXPECT_EQ(ReadCounter(Counter::kPagesRepaired), pages);
-  EXPECT_EQ(harness.ReadHome(5), torn);
-  EXPECT_TRUE(harness.Read(5).status().Is(Code::kCorrupt));
+  EXPECT_EQ(fixture.ReadHome(5), torn);
+  EXPECT_TRUE(fixture.Read(5).status().Is(Code::kCorrupt));
   log.Clear();
-  ASSERT_TRUE(harness.Start().ok());
+  ASSERT_TRUE(fixture.Start().ok());
   EXPECT_FALSE(log.Has("is torn")) << "reported once, by the start after the crash";
 }
 
@@ -304,7 +304,7 @@ TEST_F(Doublewrite, ANewerFormatIsRefused) {
                       Crc32c({doublewrite_.data() + offset + 4, kDirectoryBytes - 4}));
   }
   RestoreDoublewrite();
-  EXPECT_TRUE(harness_.Start().Is(Code::kNewerFormat));
+  EXPECT_TRUE(fixture_.Start().Is(Code::kNewerFormat));
 }
 
 }  // namespace

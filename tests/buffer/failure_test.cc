@@ -8,7 +8,7 @@
 
 #include "base/counters.h"
 #include "base/logging.h"
-#include "tests/buffer/pool_harness.h"
+#include "tests/buffer/pool_fixture.h"
 #include "tests/support/fault_file_system.h"
 
 namespace rowan {
@@ -31,108 +31,108 @@ class LogCapture {
   std::string text_;
 };
 
-std::string SpacePath(PoolHarness* harness) { return harness->files().PathOf(PoolHarness::kSpace); }
+std::string SpacePath(PoolFixture* fixture) { return fixture->files().PathOf(PoolFixture::kSpace); }
 
-void ExpectStopped(PoolHarness* harness) {
-  EXPECT_TRUE(harness->log().stopped());
-  EXPECT_TRUE(harness->stopped_once());
-  EXPECT_TRUE(harness->pool().FlushAndCheckpoint().Is(Code::kStopped));
-  EXPECT_TRUE(harness->Add(1, 1).status().Is(Code::kStopped));
+void ExpectStopped(PoolFixture* fixture) {
+  EXPECT_TRUE(fixture->log().stopped());
+  EXPECT_TRUE(fixture->storage().stopped());
+  EXPECT_TRUE(fixture->pool().FlushAndCheckpoint().Is(Code::kStopped));
+  EXPECT_TRUE(fixture->Add(1, 1).status().Is(Code::kStopped));
 }
 
 TEST(Failure, AFailedWriteOfAPageStopsTheEngineForGood) {
   FaultFileSystem fs(TestSeed());
-  PoolHarness harness(&fs, {.space_pages = 32});
-  harness.Create();
-  ASSERT_TRUE(harness.Add(1, 1).ok());
+  PoolFixture fixture(&fs, {.space_pages = 32});
+  fixture.Create();
+  ASSERT_TRUE(fixture.Add(1, 1).ok());
   fs.Inject({.call = FileCall::kWrite, .path_part = "space_"});
-  EXPECT_TRUE(harness.pool().FlushAndCheckpoint().Is(Code::kStopped));
-  ExpectStopped(&harness);
-  EXPECT_EQ(harness.pool().Statistics().dirty_frames, 1u);
+  EXPECT_TRUE(fixture.pool().FlushAndCheckpoint().Is(Code::kStopped));
+  ExpectStopped(&fixture);
+  EXPECT_EQ(fixture.pool().Statistics().dirty_frames, 1u);
 }
 
 TEST(Failure, AFailedDoublewriteStopsTheEngine) {
   FaultFileSystem fs(TestSeed());
-  PoolHarness harness(&fs, {.space_pages = 32});
-  harness.Create();
-  ASSERT_TRUE(harness.Add(1, 1).ok());
+  PoolFixture fixture(&fs, {.space_pages = 32});
+  fixture.Create();
+  ASSERT_TRUE(fixture.Add(1, 1).ok());
   fs.Inject({.call = FileCall::kWrite, .path_part = "doublewrite", .code = Code::kNoSpace});
-  EXPECT_TRUE(harness.pool().FlushAndCheckpoint().Is(Code::kStopped));
-  ExpectStopped(&harness);
+  EXPECT_TRUE(fixture.pool().FlushAndCheckpoint().Is(Code::kStopped));
+  ExpectStopped(&fixture);
 }
 
 TEST(Failure, AFailedSyncOfADataFileStopsTheEngineBeforeTheCheckpointMoves) {
   FaultFileSystem fs(TestSeed());
-  PoolHarness harness(&fs, {.space_pages = 32});
-  harness.Create();
-  const Lsn checkpoint = harness.control().data().checkpoint_lsn;
-  ASSERT_TRUE(harness.Add(1, 1).ok());
+  PoolFixture fixture(&fs, {.space_pages = 32});
+  fixture.Create();
+  const Lsn checkpoint = fixture.control().data().checkpoint_lsn;
+  ASSERT_TRUE(fixture.Add(1, 1).ok());
   fs.Inject({.call = FileCall::kSync, .path_part = "space_"});
-  EXPECT_TRUE(harness.pool().FlushAndCheckpoint().Is(Code::kStopped));
-  EXPECT_EQ(harness.control().data().checkpoint_lsn, checkpoint);
-  ExpectStopped(&harness);
+  EXPECT_TRUE(fixture.pool().FlushAndCheckpoint().Is(Code::kStopped));
+  EXPECT_EQ(fixture.control().data().checkpoint_lsn, checkpoint);
+  ExpectStopped(&fixture);
 }
 
 TEST(Failure, AFailedReadFailsOneStatementOnly) {
   FaultFileSystem fs(TestSeed());
-  PoolHarness harness(&fs, {.pool_pages = 16, .space_pages = 64});
-  harness.Create();
-  ASSERT_TRUE(harness.Start().ok());
+  PoolFixture fixture(&fs, {.pool_pages = 16, .space_pages = 64});
+  fixture.Create();
+  ASSERT_TRUE(fixture.Start().ok());
   LogCapture messages;
   fs.Inject({.call = FileCall::kRead, .path_part = "space_"});
-  EXPECT_TRUE(harness.Read(5).status().Is(Code::kIoError));
+  EXPECT_TRUE(fixture.Read(5).status().Is(Code::kIoError));
   EXPECT_TRUE(messages.Has("page 5")) << "the message names the page";
-  EXPECT_EQ(harness.Read(5).value(), 0u);
-  EXPECT_FALSE(harness.log().stopped());
+  EXPECT_EQ(fixture.Read(5).value(), 0u);
+  EXPECT_FALSE(fixture.log().stopped());
 }
 
 TEST(Failure, DamageIsToldApartNamedAndLeavesOtherPagesAlone) {
   FaultFileSystem fs(TestSeed());
-  PoolHarness harness(&fs, {.pool_pages = 16, .space_pages = 64});
-  harness.Create();
-  ASSERT_TRUE(harness.Start().ok());
-  const uint64_t page_size = harness.pool().page_size_bytes();
-  ASSERT_TRUE(fs.FlipBit(SpacePath(&harness), 7 * page_size + page_size / 2, 3));
+  PoolFixture fixture(&fs, {.pool_pages = 16, .space_pages = 64});
+  fixture.Create();
+  ASSERT_TRUE(fixture.Start().ok());
+  const uint64_t page_size = fixture.pool().page_size_bytes();
+  ASSERT_TRUE(fs.FlipBit(SpacePath(&fixture), 7 * page_size + page_size / 2, 3));
   // Page 8 gets the image of page 9: right checksum, wrong identity.
-  harness.WriteHome(8, harness.ReadHome(9));
-  harness.WriteHome(10, std::vector<std::byte>(page_size));
+  fixture.WriteHome(8, fixture.ReadHome(9));
+  fixture.WriteHome(10, std::vector<std::byte>(page_size));
   LogCapture messages;
   for (const uint32_t page : {7u, 8u, 10u, 64u}) {
-    const Status status = harness.Read(page).status();
+    const Status status = fixture.Read(page).status();
     EXPECT_TRUE(status.Is(Code::kCorrupt)) << page;
     EXPECT_EQ(status.detail(), page);
-    EXPECT_TRUE(messages.Has("Page " + std::to_string(page) + " of " + SpacePath(&harness)));
+    EXPECT_TRUE(messages.Has("Page " + std::to_string(page) + " of " + SpacePath(&fixture)));
   }
-  EXPECT_EQ(harness.Read(9).value(), 0u);
-  EXPECT_EQ(harness.Read(11).value(), 0u);
-  EXPECT_EQ(harness.pool().Statistics().free_frames + 2, harness.pool().Statistics().frames);
+  EXPECT_EQ(fixture.Read(9).value(), 0u);
+  EXPECT_EQ(fixture.Read(11).value(), 0u);
+  EXPECT_EQ(fixture.pool().Statistics().free_frames + 2, fixture.pool().Statistics().frames);
 }
 
 TEST(Failure, ASpeculativeFixOfADamagedPageIsSilent) {
   FaultFileSystem fs(TestSeed());
-  PoolHarness harness(&fs, {.pool_pages = 16, .space_pages = 64});
-  harness.Create();
-  ASSERT_TRUE(harness.Start().ok());
+  PoolFixture fixture(&fs, {.pool_pages = 16, .space_pages = 64});
+  fixture.Create();
+  ASSERT_TRUE(fixture.Start().ok());
   LogCapture messages;
-  EXPECT_TRUE(harness.Read(5000, FixHint::kSpeculative).status().Is(Code::kCorrupt));
+  EXPECT_TRUE(fixture.Read(5000, FixHint::kSpeculative).status().Is(Code::kCorrupt));
   EXPECT_FALSE(messages.Has("5000"));
-  harness.pool().ReportDamage(PoolHarness::Id(5000), "it is referred to but does not exist");
+  fixture.pool().ReportDamage(PoolFixture::Id(5000), "it is referred to but does not exist");
   EXPECT_TRUE(messages.Has("Page 5000"));
 }
 
 TEST(Failure, AtomicModeIsRefusedWhereUntornWritesAreNotPromised) {
   FaultFileSystem fs(TestSeed());
-  PoolHarness harness(&fs, {.space_pages = 32});
-  harness.Create();
+  PoolFixture fixture(&fs, {.space_pages = 32});
+  fixture.Create();
   LogCapture messages;
   BufferOptions options;
   options.page_size_bytes = TestPageSizeBytes();
   options.pool_bytes = 64 * uint64_t{options.page_size_bytes};
   options.doublewrite = DoublewriteMode::kAtomic;
-  auto pool = BufferPool::Open(options, &harness.files(), &fs, &harness.log(), &harness.control());
+  auto pool = BufferPool::Open(options, &fixture.files(), &fs, &fixture.log(), &fixture.control());
   EXPECT_TRUE(pool.status().Is(Code::kUnsupported));
   fs.SetAtomicWriteUnitMax(options.page_size_bytes);
-  pool = BufferPool::Open(options, &harness.files(), &fs, &harness.log(), &harness.control());
+  pool = BufferPool::Open(options, &fixture.files(), &fs, &fixture.log(), &fixture.control());
   EXPECT_TRUE(pool.ok());
 }
 
@@ -140,19 +140,19 @@ TEST(Failure, AtomicModeIsRefusedWhereUntornWritesAreNotPromised) {
 bool TornAfterPowerCut(DoublewriteMode mode, uint64_t seed) {
   FaultFileSystem fs(seed);
   fs.SetAtomicWriteUnitMax(TestPageSizeBytes());
-  PoolHarness harness(&fs, {.space_pages = 64});
-  harness.Create();
-  EXPECT_TRUE(harness.Start().ok());
-  EXPECT_TRUE(harness.pool().SetDoublewriteMode(mode).ok());
+  PoolFixture fixture(&fs, {.space_pages = 64});
+  fixture.Create();
+  EXPECT_TRUE(fixture.Start().ok());
+  EXPECT_TRUE(fixture.pool().SetDoublewriteMode(mode).ok());
   const uint64_t batches = ReadCounter(Counter::kDoublewriteBatches);
-  for (uint32_t page = 1; page < 60; ++page) EXPECT_TRUE(harness.Add(page, page).ok());
+  for (uint32_t page = 1; page < 60; ++page) EXPECT_TRUE(fixture.Add(page, page).ok());
   // The home writes are under way when the power goes.
   fs.Inject({.call = FileCall::kSync, .path_part = "space_"});
-  harness.pool().FlushAndCheckpoint().Ignore();  // stops the engine: the sync fails
+  fixture.pool().FlushAndCheckpoint().Ignore();  // stops the engine: the sync fails
   EXPECT_EQ(ReadCounter(Counter::kDoublewriteBatches), batches);
-  harness.Kill();
+  fixture.Kill();
   fs.Crash(seed);
-  return harness.Start().Is(Code::kCorrupt);
+  return fixture.Start().Is(Code::kCorrupt);
 }
 
 TEST(Failure, AtomicModeChosenWhileRunningKeepsPagesWhole) {

@@ -15,7 +15,7 @@
 #include "base/crc32c.h"
 #include "base/random.h"
 #include "buffer/page/page_versions.h"
-#include "tests/buffer/pool_harness.h"
+#include "tests/buffer/pool_fixture.h"
 #include "tests/support/fault_file_system.h"
 #include "tests/support/log_capture.h"
 #include "tests/support/temp_dir.h"

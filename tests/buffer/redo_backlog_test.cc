@@ -14,7 +14,7 @@
 #include "buffer/buffer_redo.h"
 #include "buffer/page/page_header.h"
 #include "buffer/redo_worker.h"
-#include "tests/buffer/pool_harness.h"
+#include "tests/buffer/pool_fixture.h"
 #include "tests/support/fault_file_system.h"
 #include "tests/support/log_capture.h"
 #include "wal/log_source.h"
@@ -49,40 +49,40 @@ uint32_t ValueOf(const std::vector<std::byte>& page) { return LoadLe<uint32_t>(&
 /// Groups in a real log, and a backlog that has them.
 class ListedGroups : public ::testing::Test {
  protected:
-  explicit ListedGroups(PoolHarness::Options options) : harness_(&files_, std::move(options)) {}
+  explicit ListedGroups(PoolFixture::Options options) : fixture_(&files_, std::move(options)) {}
 
   void SetUp() override {
     RegisterBufferRedo();
-    harness_.Create();
-    ASSERT_TRUE(harness_.Start().ok());
+    fixture_.Create();
+    ASSERT_TRUE(fixture_.Start().ok());
   }
   LogRange Append(const std::vector<Change>& changes) {
     GroupBuilder group;
     for (const Change& change : changes) {
       std::byte* body =
-          group.Add(change.type, PoolHarness::Id(change.page), change.body.size());
+          group.Add(change.type, PoolFixture::Id(change.page), change.body.size());
       std::copy(change.body.begin(), change.body.end(), body);
     }
-    Result<LogRange> range = harness_.AppendGroup(&group);
+    Result<LogRange> range = fixture_.AppendGroup(&group);
     EXPECT_TRUE(range.ok());
     if (!range.ok()) return {};
     for (const Change& change : changes) {
-      backlog_.Add({change.type, PoolHarness::Id(change.page), change.body}, range->begin,
+      backlog_.Add({change.type, PoolFixture::Id(change.page), change.body}, range->begin,
                    range->end);
     }
     return *range;
   }
   void Finish() {
     backlog_.Finish();
-    Result<std::unique_ptr<LogGroups>> groups = harness_.OpenLogGroups();
+    Result<std::unique_ptr<LogGroups>> groups = fixture_.OpenLogGroups();
     ASSERT_TRUE(groups.ok());
     groups_ = std::move(groups).value();
     backlog_.SetLog(groups_.get());
   }
-  RedoBacklog::Page* Find(uint32_t page) { return backlog_.Find(PoolHarness::Id(page).Packed()); }
+  RedoBacklog::Page* Find(uint32_t page) { return backlog_.Find(PoolFixture::Id(page).Packed()); }
 
   FaultFileSystem files_{TestSeed()};
-  PoolHarness harness_;
+  PoolFixture fixture_;
   std::unique_ptr<LogGroups> groups_;
   RedoBacklog backlog_;
 };
@@ -201,7 +201,7 @@ class PendingPages : public ListedGroups {
   PendingPages() : ListedGroups({.pool_pages = 32, .space_pages = kPages + 1}) {}
   void SetUp() override {
     ListedGroups::SetUp();
-    ASSERT_TRUE(harness_.Add(kPages, 1).ok());
+    ASSERT_TRUE(fixture_.Add(kPages, 1).ok());
   }
   /// A group sets the page's counter, in both places.
   LogRange SetCounter(uint32_t page, uint64_t value) {
@@ -217,24 +217,24 @@ class PendingPages : public ListedGroups {
   }
   void Begin() {
     if (groups_ == nullptr) Finish();
-    ASSERT_TRUE(harness_.pool().RepairFromDoublewrite().ok());
-    harness_.pool().BeginRedo(&backlog_);
+    ASSERT_TRUE(fixture_.pool().RepairFromDoublewrite().ok());
+    fixture_.pool().BeginRedo(&backlog_);
   }
   Status Work(std::vector<RedoWorker::Failure>* failures) {
-    return RedoWorker(&harness_.pool(), 1, kMebibyte).Run(backlog_.PendingPages(), failures);
+    return RedoWorker(&fixture_.pool(), 1, kMebibyte).Run(backlog_.PendingPages(), failures);
   }
   /// The engine has stopped, no page is taken for damaged or whole, and the next start goes on.
   void ExpectStoppedForTheLog(const Status& status) {
     EXPECT_TRUE(status.Is(Code::kStopped)) << status.message();
-    EXPECT_TRUE(harness_.log().stopped());
+    EXPECT_TRUE(fixture_.log().stopped());
     EXPECT_TRUE(messages_.Has("cannot be read again"));
     EXPECT_FALSE(messages_.Has("is damaged"));
   }
   void ExpectAllAfterRestart() {
-    harness_.Kill();
+    fixture_.Kill();
     groups_.reset();
-    ASSERT_TRUE(harness_.Start().ok());
-    for (uint32_t page = 1; page < kPages; ++page) EXPECT_EQ(harness_.Read(page).value(), page * 3);
+    ASSERT_TRUE(fixture_.Start().ok());
+    for (uint32_t page = 1; page < kPages; ++page) EXPECT_EQ(fixture_.Read(page).value(), page * 3);
   }
 
   LogCapture messages_;
@@ -243,28 +243,28 @@ class PendingPages : public ListedGroups {
 TEST_F(PendingPages, AreRedoneOnFirstUseAndTheRestByWorkers) {
   for (uint32_t page = 1; page < kPages; ++page) SetCounter(page, page * 3);
   Begin();
-  for (uint32_t page = 10; page < 60; ++page) EXPECT_EQ(harness_.Read(page).value(), page * 3);
+  for (uint32_t page = 10; page < 60; ++page) EXPECT_EQ(fixture_.Read(page).value(), page * 3);
   OptimisticPage optimistic;
   ASSERT_TRUE(
-      harness_.pool().FixOptimistic(PoolHarness::Id(100), FixHint::kNormal, &optimistic).ok());
-  EXPECT_EQ(harness_.CounterOf(optimistic.page), 300u);
-  EXPECT_EQ(backlog_.Find(PoolHarness::Id(100).Packed()), nullptr);
-  EXPECT_NE(backlog_.Find(PoolHarness::Id(150).Packed()), nullptr);
+      fixture_.pool().FixOptimistic(PoolFixture::Id(100), FixHint::kNormal, &optimistic).ok());
+  EXPECT_EQ(fixture_.CounterOf(optimistic.page), 300u);
+  EXPECT_EQ(backlog_.Find(PoolFixture::Id(100).Packed()), nullptr);
+  EXPECT_NE(backlog_.Find(PoolFixture::Id(150).Packed()), nullptr);
   std::vector<RedoWorker::Failure> failures;
-  ASSERT_TRUE(RedoWorker(&harness_.pool(), 2, 5000).Run(backlog_.PendingPages(), &failures).ok());
+  ASSERT_TRUE(RedoWorker(&fixture_.pool(), 2, 5000).Run(backlog_.PendingPages(), &failures).ok());
   EXPECT_TRUE(failures.empty());
   EXPECT_TRUE(backlog_.PendingPages().empty());
-  harness_.pool().EndRedo();
-  for (uint32_t page = 1; page < kPages; ++page) EXPECT_EQ(harness_.Read(page).value(), page * 3);
+  fixture_.pool().EndRedo();
+  for (uint32_t page = 1; page < kPages; ++page) EXPECT_EQ(fixture_.Read(page).value(), page * 3);
 }
 
 TEST_F(PendingPages, ThatBeginAnewLackNothing) {
   SetCounter(7, 70);
   Begin();
-  ASSERT_TRUE(harness_.Init(7, 5).ok());
-  EXPECT_EQ(harness_.Read(7).value(), 5u);
+  ASSERT_TRUE(fixture_.Init(7, 5).ok());
+  EXPECT_EQ(fixture_.Read(7).value(), 5u);
   EXPECT_TRUE(backlog_.PendingPages().empty());
-  harness_.pool().EndRedo();
+  fixture_.pool().EndRedo();
 }
 
 TEST_F(PendingPages, ThatAreNewerAtHomeDoNotGoBack) {
@@ -272,60 +272,60 @@ TEST_F(PendingPages, ThatAreNewerAtHomeDoNotGoBack) {
   Append({Image(7)});
   Append({Image(8)});
   Finish();
-  ASSERT_TRUE(harness_.Add(7, 5).ok());
-  ASSERT_TRUE(harness_.Add(8, 5).ok());
-  ASSERT_TRUE(harness_.pool().FlushAndCheckpoint().ok());
-  for (uint32_t page = 20; page < kPages; ++page) ASSERT_TRUE(harness_.Read(page).ok());
-  ASSERT_FALSE(harness_.pool().IsResident(PoolHarness::Id(7)));
-  ASSERT_FALSE(harness_.pool().IsResident(PoolHarness::Id(8)));
+  ASSERT_TRUE(fixture_.Add(7, 5).ok());
+  ASSERT_TRUE(fixture_.Add(8, 5).ok());
+  ASSERT_TRUE(fixture_.pool().FlushAndCheckpoint().ok());
+  for (uint32_t page = 20; page < kPages; ++page) ASSERT_TRUE(fixture_.Read(page).ok());
+  ASSERT_FALSE(fixture_.pool().IsResident(PoolFixture::Id(7)));
+  ASSERT_FALSE(fixture_.pool().IsResident(PoolFixture::Id(8)));
   Begin();
-  EXPECT_EQ(harness_.Read(7).value(), 5u) << "on first use";
+  EXPECT_EQ(fixture_.Read(7).value(), 5u) << "on first use";
   std::vector<RedoWorker::Failure> failures;
   ASSERT_TRUE(Work(&failures).ok());
   EXPECT_TRUE(failures.empty());
-  EXPECT_EQ(harness_.Read(8).value(), 5u);
-  harness_.pool().EndRedo();
+  EXPECT_EQ(fixture_.Read(8).value(), 5u);
+  fixture_.pool().EndRedo();
 }
 
 TEST_F(PendingPages, HoldTheCheckpoint) {
-  const Lsn before = harness_.control().data().checkpoint_lsn;
+  const Lsn before = fixture_.control().data().checkpoint_lsn;
   SetCounter(7, 70);
   Begin();
-  ASSERT_TRUE(harness_.Add(3, 1).ok());
-  ASSERT_TRUE(harness_.pool().FlushAndCheckpoint().ok());
-  EXPECT_EQ(harness_.control().data().checkpoint_lsn, before);
-  EXPECT_EQ(harness_.Read(7).value(), 70u);
-  harness_.pool().EndRedo();
-  ASSERT_TRUE(harness_.pool().FlushAndCheckpoint().ok());
-  EXPECT_GT(harness_.control().data().checkpoint_lsn, before);
+  ASSERT_TRUE(fixture_.Add(3, 1).ok());
+  ASSERT_TRUE(fixture_.pool().FlushAndCheckpoint().ok());
+  EXPECT_EQ(fixture_.control().data().checkpoint_lsn, before);
+  EXPECT_EQ(fixture_.Read(7).value(), 70u);
+  fixture_.pool().EndRedo();
+  ASSERT_TRUE(fixture_.pool().FlushAndCheckpoint().ok());
+  EXPECT_GT(fixture_.control().data().checkpoint_lsn, before);
 }
 
 TEST_F(PendingPages, OfADamagedFileAreReportedAndTheOthersRedone) {
   for (uint32_t page = 1; page < kPages; ++page) SetCounter(page, page * 3);
-  harness_.WriteHome(77, std::vector<std::byte>(TestPageSizeBytes(), std::byte{0x5a}));
+  fixture_.WriteHome(77, std::vector<std::byte>(TestPageSizeBytes(), std::byte{0x5a}));
   Begin();
   std::vector<RedoWorker::Failure> failures;
   ASSERT_TRUE(Work(&failures).ok());
   ASSERT_EQ(failures.size(), 1u);
-  EXPECT_EQ(failures[0].page, PoolHarness::Id(77).Packed());
+  EXPECT_EQ(failures[0].page, PoolFixture::Id(77).Packed());
   EXPECT_TRUE(failures[0].status.Is(Code::kCorrupt));
-  EXPECT_TRUE(harness_.Read(77).status().Is(Code::kCorrupt)) << "on first use as well";
-  EXPECT_EQ(backlog_.PendingPages(), std::vector<uint64_t>{PoolHarness::Id(77).Packed()});
-  harness_.pool().EndRedo();
+  EXPECT_TRUE(fixture_.Read(77).status().Is(Code::kCorrupt)) << "on first use as well";
+  EXPECT_EQ(backlog_.PendingPages(), std::vector<uint64_t>{PoolFixture::Id(77).Packed()});
+  fixture_.pool().EndRedo();
 }
 
 TEST_F(PendingPages, AreNeitherWholeNorDamagedWhenTheLogCannotBeRead) {
   for (uint32_t page = 1; page < kPages; ++page) SetCounter(page, page * 3);
   Begin();
-  const Lsn checkpoint = harness_.control().data().checkpoint_lsn;
+  const Lsn checkpoint = fixture_.control().data().checkpoint_lsn;
   files_.Inject({.call = FileCall::kRead, .path_part = "redo_", .lasting = true});
-  ExpectStoppedForTheLog(harness_.Read(7).status());
+  ExpectStoppedForTheLog(fixture_.Read(7).status());
   EXPECT_NE(Find(7), nullptr);
   std::vector<RedoWorker::Failure> failures;
   EXPECT_TRUE(Work(&failures).Is(Code::kStopped));
   EXPECT_TRUE(failures.empty());
   EXPECT_EQ(backlog_.PendingPages().size(), kPages - 1);
-  EXPECT_EQ(harness_.control().data().checkpoint_lsn, checkpoint);
+  EXPECT_EQ(fixture_.control().data().checkpoint_lsn, checkpoint);
   files_.ClearFaults();
   ExpectAllAfterRestart();
 }
@@ -337,16 +337,16 @@ TEST_F(PendingPages, AreLeftAloneWhenTheLogIsDamagedMeanwhile) {
     if (page == 150) damaged = range;
   }
   Begin();
-  LogSource source(&files_, "/instance", harness_.control().data().instance_id);
+  LogSource source(&files_, "/instance", fixture_.control().data().instance_id);
   ASSERT_TRUE(source.FindFiles().ok());
   const uint64_t offset = source.OffsetOf(damaged.end.value() - 3);
   const std::string path = source.PathOf(damaged.end.value() - 3);
   ASSERT_TRUE(files_.FlipBit(path, offset, 3));
-  EXPECT_EQ(harness_.Read(7).value(), 21u) << "its group is good";
+  EXPECT_EQ(fixture_.Read(7).value(), 21u) << "its group is good";
   std::vector<RedoWorker::Failure> failures;
   ExpectStoppedForTheLog(Work(&failures));
   EXPECT_TRUE(failures.empty());
-  EXPECT_TRUE(harness_.Read(150).status().Is(Code::kStopped)) << "on first use as well";
+  EXPECT_TRUE(fixture_.Read(150).status().Is(Code::kStopped)) << "on first use as well";
   EXPECT_EQ(backlog_.PendingPages().size(), kPages - 2);
   ASSERT_TRUE(files_.FlipBit(path, offset, 3));
   ExpectAllAfterRestart();

@@ -11,7 +11,7 @@
 #include "buffer/admission_gate.h"
 #include "buffer/checkpoint.h"
 #include "buffer/pool_core.h"
-#include "tests/buffer/pool_harness.h"
+#include "tests/buffer/pool_fixture.h"
 #include "tests/support/fault_file_system.h"
 
 namespace rowan {
@@ -91,9 +91,9 @@ TEST(Resize, TheGateFollowsAndLetsThoseInsideLeave) {
 TEST(Resize, NothingIsLostWhileThePoolGrowsAThousandfoldAndShrinksAgain) {
   constexpr uint32_t kPages = 200;
   FaultFileSystem fs(TestSeed());
-  PoolHarness harness(&fs, {.pool_pages = 48, .background = true, .cleaners = 2,
+  PoolFixture fixture(&fs, {.pool_pages = 48, .background = true, .cleaners = 2,
                             .space_pages = kPages});
-  harness.Create();
+  fixture.Create();
   std::vector<std::atomic<uint64_t>> sums(kPages);
   std::atomic<bool> stop{false};
   std::vector<std::thread> threads;
@@ -102,37 +102,38 @@ TEST(Resize, NothingIsLostWhileThePoolGrowsAThousandfoldAndShrinksAgain) {
       Random random(TestSeed() + t);
       while (!stop) {
         const auto page = static_cast<uint32_t>(random.Between(1, kPages - 1));
-        ASSERT_TRUE(harness.Add(page, 1).ok());
+        ASSERT_TRUE(fixture.Add(page, 1).ok());
         ++sums[page];
       }
     });
   }
   const uint64_t page_size = TestPageSizeBytes();
   for (uint64_t frames = 64; frames <= 48 * 1024; frames *= 4) {
-    ASSERT_TRUE(harness.pool().Resize(frames * page_size).ok());
-    ASSERT_TRUE(harness.pool().FlushAndCheckpoint().ok());
+    ASSERT_TRUE(fixture.pool().Resize(frames * page_size).ok());
+    ASSERT_TRUE(fixture.pool().FlushAndCheckpoint().ok());
   }
-  const Status shrunk = harness.pool().Resize(64 * page_size);
+  const Status shrunk = fixture.pool().Resize(64 * page_size);
   EXPECT_TRUE(shrunk.ok() || shrunk.Is(Code::kBusy));
   stop = true;
   for (std::thread& thread : threads) thread.join();
-  ASSERT_TRUE(harness.log().WaitDurable(harness.log().tail()).ok());
-  ASSERT_TRUE(harness.Start().ok());
+  ASSERT_TRUE(fixture.log().WaitDurable(fixture.log().tail()).ok());
+  ASSERT_TRUE(fixture.Start().ok());
   for (uint32_t page = 1; page < kPages; ++page) {
-    ASSERT_EQ(harness.Read(page).value(), sums[page].load()) << page;
+    ASSERT_EQ(fixture.Read(page).value(), sums[page].load()) << page;
   }
 }
 
 TEST(Resize, PagesOfADroppedSpaceAreFreedByNumberOrBySearch) {
   for (const uint32_t pages_max : {64u, UINT32_MAX}) {
     FaultFileSystem fs(TestSeed());
-    PoolHarness harness(&fs, {.pool_pages = 128, .space_pages = 64});
-    harness.Create();
-    for (uint32_t page = 1; page < 64; ++page) ASSERT_TRUE(harness.Add(page, 1).ok());
-    ASSERT_TRUE(harness.files().Drop(PoolHarness::kSpace).ok());
-    harness.pool().ForgetSpace(PoolHarness::kSpace, pages_max);
-    EXPECT_EQ(harness.pool().Statistics().dirty_frames, 0u);
-    EXPECT_EQ(harness.pool().Statistics().free_frames, harness.pool().Statistics().frames);
+    PoolFixture fixture(&fs, {.pool_pages = 128, .space_pages = 64});
+    fixture.Create();
+    ASSERT_TRUE(fixture.Start().ok());  // no page of another space is in the pool
+    for (uint32_t page = 1; page < 64; ++page) ASSERT_TRUE(fixture.Add(page, 1).ok());
+    ASSERT_TRUE(fixture.files().Drop(PoolFixture::kSpace).ok());
+    fixture.pool().ForgetSpace(PoolFixture::kSpace, pages_max);
+    EXPECT_EQ(fixture.pool().Statistics().dirty_frames, 0u);
+    EXPECT_EQ(fixture.pool().Statistics().free_frames, fixture.pool().Statistics().frames);
   }
 }
 

@@ -7,7 +7,7 @@
 
 #include "base/counters.h"
 #include "buffer/page/page_versions.h"
-#include "tests/buffer/pool_harness.h"
+#include "tests/buffer/pool_fixture.h"
 #include "tests/support/fault_file_system.h"
 #include "tests/support/log_capture.h"
 
@@ -18,41 +18,41 @@ namespace {
 class StalePage : public ::testing::Test {
  protected:
   void SetUp() override {
-    harness_.Create();
-    ASSERT_TRUE(harness_.pool().SetDoublewriteMode(DoublewriteMode::kOff).ok());
+    fixture_.Create();
+    ASSERT_TRUE(fixture_.pool().SetDoublewriteMode(DoublewriteMode::kOff).ok());
     ASSERT_TRUE(Change(5).ok());
-    old_ = harness_.ReadHome(5);
+    old_ = fixture_.ReadHome(5);
     ASSERT_TRUE(Change(5).ok());
   }
   Status Change(uint32_t page) {
-    const Result<Lsn> end = harness_.Add(page, 1);
-    return end.ok() ? harness_.pool().FlushAndCheckpoint() : end.status();
+    const Result<Lsn> end = fixture_.Add(page, 1);
+    return end.ok() ? fixture_.pool().FlushAndCheckpoint() : end.status();
   }
   /// Pages 1 to 9 come from disk at their next use.
   void EvictAll() {
     for (uint32_t i = 10; i < 250; ++i) {
-      ASSERT_TRUE(harness_.Read(i).ok());
+      ASSERT_TRUE(fixture_.Read(i).ok());
     }
   }
 
   FaultFileSystem fs_{TestSeed()};
-  PoolHarness harness_{&fs_, {.pool_pages = 32}};
+  PoolFixture fixture_{&fs_, {.pool_pages = 32}};
   std::vector<std::byte> old_;
 };
 
 TEST_F(StalePage, IsReportedByNameAtRunTimeAndAfterRestarts) {
-  harness_.WriteHome(5, old_);
+  fixture_.WriteHome(5, old_);
   EvictAll();
   LogCapture log;
   const uint64_t before = ReadCounter(Counter::kStalePages);
-  EXPECT_TRUE(harness_.Read(5).status().Is(Code::kCorrupt));
+  EXPECT_TRUE(fixture_.Read(5).status().Is(Code::kCorrupt));
   EXPECT_TRUE(log.Has("Page 5 of /instance/space_16.rws is damaged: it is older than its last "
                       "write (LSN ")) << log.Text();
   EXPECT_EQ(ReadCounter(Counter::kStalePages), before + 1);
   for (int start = 0; start < 2; ++start) {
-    ASSERT_TRUE(harness_.Start().ok());
-    EXPECT_TRUE(harness_.Read(5).status().Is(Code::kCorrupt));
-    EXPECT_EQ(harness_.Read(6).value(), 0u);
+    ASSERT_TRUE(fixture_.Start().ok());
+    EXPECT_TRUE(fixture_.Read(5).status().Is(Code::kCorrupt));
+    EXPECT_EQ(fixture_.Read(6).value(), 0u);
   }
 }
 
@@ -66,9 +66,9 @@ TEST_F(StalePage, OfADroppedOrMisdirectedWriteIsReported) {
   ASSERT_TRUE(Change(8).ok());
   fs_.ClearFaults();
   EvictAll();
-  EXPECT_TRUE(harness_.Read(7).status().Is(Code::kCorrupt)) << "dropped";
-  EXPECT_TRUE(harness_.Read(8).status().Is(Code::kCorrupt)) << "went elsewhere";
-  EXPECT_TRUE(harness_.Read(9).status().Is(Code::kCorrupt)) << "was overwritten";
+  EXPECT_TRUE(fixture_.Read(7).status().Is(Code::kCorrupt)) << "dropped";
+  EXPECT_TRUE(fixture_.Read(8).status().Is(Code::kCorrupt)) << "went elsewhere";
+  EXPECT_TRUE(fixture_.Read(9).status().Is(Code::kCorrupt)) << "was overwritten";
 }
 
 TEST_F(StalePage, ThatTheLogCanBringUpToDateIsRepaired) {
@@ -80,41 +80,41 @@ TEST_F(StalePage, ThatTheLogCanBringUpToDateIsRepaired) {
     return bytes;
   }();
   ASSERT_TRUE(Change(5).ok());
-  old_ = harness_.ReadHome(5);
+  old_ = fixture_.ReadHome(5);
   ASSERT_TRUE(Change(5).ok());
-  harness_.WriteHome(5, old_);
+  fixture_.WriteHome(5, old_);
   auto file = fs_.Open("/instance/rowan.control", {});
   ASSERT_TRUE((*file)->Write(0, control).ok());  // the crash came before the last checkpoints
-  ASSERT_TRUE(harness_.Start().ok());
-  EXPECT_EQ(harness_.Read(5).value(), 4u);
+  ASSERT_TRUE(fixture_.Start().ok());
+  EXPECT_EQ(fixture_.Read(5).value(), 4u);
 }
 
 TEST_F(StalePage, ThatTheLogCannotBringUpToDateIsNoBaseForRedo) {
-  ASSERT_TRUE(harness_.Add(5, 1).ok());
-  ASSERT_TRUE(harness_.log().WaitDurable(harness_.log().tail()).ok());
-  harness_.WriteHome(5, old_);
+  ASSERT_TRUE(fixture_.Add(5, 1).ok());
+  ASSERT_TRUE(fixture_.log().WaitDurable(fixture_.log().tail()).ok());
+  fixture_.WriteHome(5, old_);
   LogCapture log;
-  EXPECT_TRUE(harness_.Start().Is(Code::kCorrupt));
+  EXPECT_TRUE(fixture_.Start().Is(Code::kCorrupt));
   EXPECT_TRUE(log.Has("Page 5 of /instance/space_16.rws is damaged: it is older")) << log.Text();
 }
 
 TEST_F(StalePage, IsNoMatterIfRedoDefinesItAnew) {
-  ASSERT_TRUE(harness_.Init(5, 77).ok());
-  ASSERT_TRUE(harness_.log().WaitDurable(harness_.log().tail()).ok());
-  harness_.WriteHome(5, old_);
-  ASSERT_TRUE(harness_.Start().ok());
-  EXPECT_EQ(harness_.Read(5).value(), 77u);
+  ASSERT_TRUE(fixture_.Init(5, 77).ok());
+  ASSERT_TRUE(fixture_.log().WaitDurable(fixture_.log().tail()).ok());
+  fixture_.WriteHome(5, old_);
+  ASSERT_TRUE(fixture_.Start().ok());
+  EXPECT_EQ(fixture_.Read(5).value(), 77u);
 }
 
 TEST_F(StalePage, FailuresOfTheFileStopTheEngineBeforeTheCheckpointMoves) {
   for (const FileCall call : {FileCall::kWrite, FileCall::kSync}) {
-    ASSERT_TRUE(harness_.Start().ok());
-    const Lsn checkpoint = harness_.control().data().checkpoint_lsn;
-    ASSERT_TRUE(harness_.Add(9, 1).ok());
+    ASSERT_TRUE(fixture_.Start().ok());
+    const Lsn checkpoint = fixture_.control().data().checkpoint_lsn;
+    ASSERT_TRUE(fixture_.Add(9, 1).ok());
     fs_.Inject({.call = call, .path_part = kVersionsFileName});
-    EXPECT_TRUE(harness_.pool().FlushAndCheckpoint().Is(Code::kStopped));
-    EXPECT_TRUE(harness_.stopped_once());
-    EXPECT_EQ(harness_.control().data().checkpoint_lsn, checkpoint);
+    EXPECT_TRUE(fixture_.pool().FlushAndCheckpoint().Is(Code::kStopped));
+    EXPECT_TRUE(fixture_.storage().stopped());
+    EXPECT_EQ(fixture_.control().data().checkpoint_lsn, checkpoint);
     fs_.ClearFaults();
   }
 }

@@ -13,7 +13,7 @@
 #include "buffer/page/page_header.h"
 #include "buffer/page/page_hole.h"
 #include "tests/buffer/hooked_file_system.h"
-#include "tests/buffer/pool_harness.h"
+#include "tests/buffer/pool_fixture.h"
 #include "tests/support/fault_file_system.h"
 
 namespace rowan {
@@ -48,16 +48,16 @@ TEST(WalRule, NoPageIsWrittenBeforeItsLogIsDurable) {
   FaultFileSystem disk(TestSeed());
   HookedFileSystem fs(&disk);
   const uint32_t page_size = TestPageSizeBytes();
-  PoolHarness harness(&fs, {.pool_pages = 24, .background = true, .cleaners = 2,
+  PoolFixture fixture(&fs, {.pool_pages = 24, .background = true, .cleaners = 2,
                             .space_pages = 120});
-  harness.Create();
+  fixture.Create();
   std::atomic<uint64_t> images{0};
   std::atomic<uint64_t> broken{0};
   fs.SetHook([&](const std::string& path, Bytes bytes) {
     const bool home = path.find("space_") != std::string::npos;
     const bool doublewrite = path.find(kDoublewriteFileName) != std::string::npos;
     if (!home && !doublewrite) return;
-    const uint64_t durable = harness.log().durable().value();
+    const uint64_t durable = fixture.log().durable().value();
     for (const std::vector<std::byte>& image :
          doublewrite ? ImagesOfSegment(bytes, page_size) : PagesOf(bytes, page_size)) {
       ++images;
@@ -70,12 +70,12 @@ TEST(WalRule, NoPageIsWrittenBeforeItsLogIsDurable) {
     threads.emplace_back([&, t] {
       Random random(TestSeed() + t);
       for (int i = 0; i < 800; ++i) {
-        ASSERT_TRUE(harness.Add(static_cast<uint32_t>(random.Between(1, 119)), 1).ok());
+        ASSERT_TRUE(fixture.Add(static_cast<uint32_t>(random.Between(1, 119)), 1).ok());
       }
     });
   }
   for (auto& thread : threads) thread.join();
-  ASSERT_TRUE(harness.pool().FlushAndCheckpoint().ok());
+  ASSERT_TRUE(fixture.pool().FlushAndCheckpoint().ok());
   EXPECT_GT(images.load(), 100u);
   EXPECT_EQ(broken.load(), 0u);
 }

@@ -14,7 +14,7 @@
 #include "buffer/pool_core.h"
 #include "buffer/redo_backlog.h"
 #include "tests/buffer/hooked_file_system.h"
-#include "tests/buffer/pool_harness.h"
+#include "tests/buffer/pool_fixture.h"
 #include "tests/support/fault_file_system.h"
 
 namespace rowan {
@@ -23,22 +23,22 @@ namespace {
 class WritePath : public ::testing::Test {
  protected:
   void SetUp() override {
-    harness_.Create(false);
+    fixture_.Create(false);
     BufferOptions options;
     options.page_size_bytes = TestPageSizeBytes();
     options.pool_bytes = kFrames * uint64_t{options.page_size_bytes};
     options.io_backend = IoBackend::kThreads;
     auto arena = FrameArena::Create(options.page_size_bytes, kFrames, kFrames);
     ASSERT_TRUE(arena.ok());
-    core_ = std::make_unique<PoolCore>(options, &harness_.files(), &fs_, &harness_.log(),
-                                       &harness_.control(), std::move(arena).value());
+    core_ = std::make_unique<PoolCore>(options, &fixture_.files(), &fs_, &fixture_.log(),
+                                       &fixture_.control(), std::move(arena).value());
     core_->EnlargeTable(kFrames);
     core_->frame_limit.store(kFrames);
     for (uint32_t i = 0; i < kFrames; ++i) {
       core_->arena->frame(i)->state.store(FrameState::kFree);
       core_->free_list.Push(core_->arena->frame(i));
     }
-    doublewrite_ = std::make_unique<DoublewriteFile>(&hooked_, &harness_.files(), &core_->syncs,
+    doublewrite_ = std::make_unique<DoublewriteFile>(&hooked_, &fixture_.files(), &core_->syncs,
                                                      &core_->versions);
     ASSERT_TRUE(core_->versions.Open({}).ok());
     ASSERT_TRUE(doublewrite_->Open(2 * PageWriter::SegmentsPerWriter(*core_)).ok());
@@ -49,8 +49,8 @@ class WritePath : public ::testing::Test {
   /// A resident, unlatched, clean page.
   Frame* NewPage(uint32_t page) {
     Frame* frame = core_->Claim();
-    EXPECT_EQ(core_->Publish(frame, PoolHarness::Id(page).Packed()), PageTable::kNone);
-    InitPageHeader(core_->PageOf(frame), PoolHarness::Id(page), PageType::kTreeNode, 1, IndexId(1));
+    EXPECT_EQ(core_->Publish(frame, PoolFixture::Id(page).Packed()), PageTable::kNone);
+    InitPageHeader(core_->PageOf(frame), PoolFixture::Id(page), PageType::kTreeNode, 1, IndexId(1));
     frame->state.store(FrameState::kResident);
     frame->latch.UnlockExclusive();
     return frame;
@@ -59,7 +59,7 @@ class WritePath : public ::testing::Test {
   // The three steps of a mini-transaction's commit. The frame stays latched in between.
   uint64_t Mark(Frame* frame) {
     frame->latch.LockExclusive();
-    const uint64_t lower_bound = harness_.log().tail().value();
+    const uint64_t lower_bound = fixture_.log().tail().value();
     core_->MarkDirty(frame, lower_bound);
     return lower_bound;
   }
@@ -69,9 +69,9 @@ class WritePath : public ::testing::Test {
         RecordType::kPageBytes, PageId::Unpack(frame->page_id.load()), 10);
     std::memset(body, 0, 10);
     StoreLe<uint16_t>(body, kPageHeaderBytes);
-    EXPECT_TRUE(harness_.log().ReserveOrWait(256).ok());
-    const Lsn end = harness_.log().Append(&group);
-    harness_.log().Release(256);
+    EXPECT_TRUE(fixture_.log().ReserveOrWait(256).ok());
+    const Lsn end = fixture_.log().Append(&group);
+    fixture_.log().Release(256);
     return end;
   }
   void Stamp(Frame* frame, Lsn end) {
@@ -91,7 +91,7 @@ class WritePath : public ::testing::Test {
   static constexpr uint32_t kFrames = 16;
   FaultFileSystem fs_{TestSeed()};
   HookedFileSystem hooked_{&fs_};
-  PoolHarness harness_{&hooked_, {.space_pages = 64}};
+  PoolFixture fixture_{&hooked_, {.space_pages = 64}};
   std::unique_ptr<PoolCore> core_;
   std::unique_ptr<DoublewriteFile> doublewrite_;
   std::unique_ptr<PageWriter> writer_;
@@ -115,10 +115,10 @@ TEST_F(WritePath, APageChangedSinceItsCopyStaysDirtyFromCopyTimeOn) {
   Frame* other = NewPage(2);
   (void)Change(frame);
   (void)Change(other);
-  const uint64_t copy_time = harness_.log().tail().value();
+  const uint64_t copy_time = fixture_.log().tail().value();
   ASSERT_EQ(writer_->TryAdd(frame), PageWriter::Added::kYes);
   (void)Change(other);
-  const uint64_t before_change = harness_.log().tail().value();
+  const uint64_t before_change = fixture_.log().tail().value();
   (void)Change(frame);
   EXPECT_LT(frame->FirstDirtyLsn(), copy_time) << "the old change is not written yet";
   ASSERT_TRUE(writer_->Flush().ok());
@@ -197,12 +197,12 @@ TEST_F(WritePath, ASweepAfterTheAppendSeesTheMarkThoughThePageIsLatched) {
   EXPECT_LE(checkpointer_->Candidate().value(), mark);
   Stamp(frame, end);
   SweepAll(SweepMode::kUrgent);
-  EXPECT_EQ(checkpointer_->Candidate(), harness_.log().tail());
+  EXPECT_EQ(checkpointer_->Candidate(), fixture_.log().tail());
 }
 
 TEST_F(WritePath, ALateMarkNeverMovesTheCheckpointBack) {
   Frame* frame = NewPage(1);
-  const uint64_t early = harness_.log().tail().value();
+  const uint64_t early = fixture_.log().tail().value();
   (void)Change(NewPage(2));
   SweepAll(SweepMode::kUrgent);
   const Lsn proven = checkpointer_->Candidate();
@@ -261,10 +261,10 @@ TEST_F(WritePath, TheCheckpointIsPublishedAfterLogAndDataAreDurable) {
   const uint64_t syncs = fs_.Calls(FileCall::kSync);
   ASSERT_TRUE(checkpointer_->WriteCheckpoint().ok());
   EXPECT_GT(fs_.Calls(FileCall::kSync), syncs);
-  const Lsn published = harness_.control().data().checkpoint_lsn;
-  EXPECT_EQ(published, harness_.log().tail());
-  EXPECT_GE(harness_.log().durable(), published);
-  EXPECT_EQ(harness_.log().checkpoint(), published);
+  const Lsn published = fixture_.control().data().checkpoint_lsn;
+  EXPECT_EQ(published, fixture_.log().tail());
+  EXPECT_GE(fixture_.log().durable(), published);
+  EXPECT_EQ(fixture_.log().checkpoint(), published);
 }
 
 TEST_F(WritePath, TheCheckpointsPageVersionsAreThoseThatAreDurableAtHome) {
@@ -290,11 +290,11 @@ TEST_F(WritePath, TheCheckpointsPageVersionsAreThoseThatAreDurableAtHome) {
   ASSERT_TRUE(synced);
   hooked_.SetSyncHook({});
   fs_.Crash({.keep = CrashPlan::Keep::kNothing}, 1);
-  PageVersions found(&fs_, &harness_.files());
+  PageVersions found(&fs_, &fixture_.files());
   ASSERT_TRUE(found.Open({}).ok());
-  EXPECT_EQ(found.Expected(PoolHarness::Id(1)), before);
-  EXPECT_EQ(found.Expected(PoolHarness::Id(2)), kNoLsn);
-  EXPECT_EQ(found.Expected(PoolHarness::Id(3)), needed);
+  EXPECT_EQ(found.Expected(PoolFixture::Id(1)), before);
+  EXPECT_EQ(found.Expected(PoolFixture::Id(2)), kNoLsn);
+  EXPECT_EQ(found.Expected(PoolFixture::Id(3)), needed);
 }
 
 /// Which of the two kinds of files was written to, in order.
@@ -345,7 +345,7 @@ TEST_F(WritePath, AFailedDoublewriteSendsNothingHomeAndLeavesItsPagesDirty) {
     EXPECT_EQ(frame->io_in_progress.load(), 0);
   }
   EXPECT_EQ(core_->dirty_frames.load(), 2u);
-  EXPECT_TRUE(harness_.log().stopped());
+  EXPECT_TRUE(fixture_.log().stopped());
   EXPECT_TRUE(writer_->empty());
   EXPECT_TRUE(core_->write_gate.try_lock()) << "let go";
   core_->write_gate.unlock();
@@ -386,15 +386,15 @@ TEST_F(WritePath, AnOlderImageInAnotherWritersSegmentIsNotUsed) {
     (void)Change(other);
     write(writer_.get(), other);
   }
-  std::vector<std::byte> damaged = harness_.ReadHome(1);
+  std::vector<std::byte> damaged = fixture_.ReadHome(1);
   damaged[100] ^= std::byte{1};
-  harness_.WriteHome(1, damaged);
-  PageVersions nothing_known(&fs_, &harness_.files());
+  fixture_.WriteHome(1, damaged);
+  PageVersions nothing_known(&fs_, &fixture_.files());
   ASSERT_TRUE(nothing_known.Open({}).ok());
-  DoublewriteFile next_start(&hooked_, &harness_.files(), &core_->syncs, &nothing_known);
+  DoublewriteFile next_start(&hooked_, &fixture_.files(), &core_->syncs, &nothing_known);
   ASSERT_TRUE(next_start.Open(2 * PageWriter::SegmentsPerWriter(*core_)).ok());
-  ASSERT_TRUE(next_start.Repair(harness_.log().tail()).ok());
-  EXPECT_EQ(harness_.ReadHome(1), damaged) << "bit rot is not a torn write";
+  ASSERT_TRUE(next_start.Repair(fixture_.log().tail()).ok());
+  EXPECT_EQ(fixture_.ReadHome(1), damaged) << "bit rot is not a torn write";
 }
 
 TEST_F(WritePath, OneSyncServesAllWhoWaitForIt) {
@@ -403,14 +403,14 @@ TEST_F(WritePath, OneSyncServesAllWhoWaitForIt) {
   ASSERT_TRUE(core_->syncs.SyncAll().ok());
   const uint64_t syncs = fs_.Calls(FileCall::kSync);
   ASSERT_TRUE(core_->syncs.SyncAll().ok());
-  ASSERT_TRUE(core_->syncs.EnsureSynced(PoolHarness::kSpace, 1).ok());
+  ASSERT_TRUE(core_->syncs.EnsureSynced(PoolFixture::kSpace, 1).ok());
   EXPECT_EQ(fs_.Calls(FileCall::kSync), syncs);
   // An old ticket stays served when there are new writes.
-  harness_.WriteHome(1, harness_.ReadHome(1));
-  const SyncTracker::Ticket ticket = core_->syncs.NoteWrite(PoolHarness::kSpace);
-  ASSERT_TRUE(core_->syncs.EnsureSynced(PoolHarness::kSpace, ticket - 1).ok());
+  fixture_.WriteHome(1, fixture_.ReadHome(1));
+  const SyncTracker::Ticket ticket = core_->syncs.NoteWrite(PoolFixture::kSpace);
+  ASSERT_TRUE(core_->syncs.EnsureSynced(PoolFixture::kSpace, ticket - 1).ok());
   EXPECT_EQ(fs_.Calls(FileCall::kSync), syncs);
-  ASSERT_TRUE(core_->syncs.EnsureSynced(PoolHarness::kSpace, ticket).ok());
+  ASSERT_TRUE(core_->syncs.EnsureSynced(PoolFixture::kSpace, ticket).ok());
   EXPECT_EQ(fs_.Calls(FileCall::kSync), syncs + 1);
 }
 

@@ -28,6 +28,7 @@
 #include "mvcc/row/row_writer.h"
 #include "mvcc/row/version_cursor.h"
 #include "mvcc/txn_manager.h"
+#include "tests/storage/storage_fixture.h"
 #include "tests/support/temp_dir.h"
 #include "tests/support/test_settings.h"
 
@@ -68,36 +69,15 @@ struct Actor {
 class RowFixture : public IndexResolver, public ExtensionApplier {
  public:
   explicit RowFixture(uint32_t page_size_bytes = TestPageSizeBytes(),
-                    uint32_t pool_pages = TestPoolPages()) {
-    ControlData data;
-    data.page_size_bytes = page_size_bytes;
-    const std::string& folder = dir_.path();
-    control_ = Take(ControlFile::Create(PosixFileSystem(), folder, data));
-    LogOptions log_options;
-    log_options.folder = folder;
-    log_options.capacity_bytes = uint64_t{64} << 20;
-    log_options.buffer_bytes = uint64_t{4} << 20;
-    log_options.sync_method = LogSyncMethod::kFdatasync;
-    log_ = Take(Log::Open(PosixFileSystem(), log_options, control_.get(), kNoLsn, [] {}));
-    SpaceFiles::Options file_options;
-    file_options.folder = folder;
-    file_options.page_size_bytes = page_size_bytes;
-    files_ = std::make_unique<SpaceFiles>(PosixFileSystem(), file_options);
-    BufferOptions pool_options;
-    pool_options.pool_bytes = uint64_t{pool_pages} * page_size_bytes;
-    pool_options.page_size_bytes = page_size_bytes;
-    pool_options.doublewrite = DoublewriteMode::kOff;
-    pool_options.io_backend = IoBackend::kThreads;
-    pool_ = Take(BufferPool::Open(pool_options, files_.get(), PosixFileSystem(), log_.get(),
-                                  control_.get()));
-    pool_->StartBackground();
-    allocator_ = std::make_unique<PageAllocator>(pool_.get(), data.instance_id);
-    blobs_ = std::make_unique<BlobStore>(allocator_.get());
-    Expect(allocator_->CreateSpace(kFirstTableSpace));
-    undo_ = std::make_unique<UndoStreams>(allocator_.get());
-    Expect(undo_->Create());
-    manager_ = std::make_unique<TxnManager>(undo_.get(), log_.get());
-    row_undo_ = std::make_unique<RowUndo>(manager_.get(), this, blobs_.get(), this);
+                      uint32_t pool_pages = TestPoolPages())
+      : storage_(PosixFileSystem(), Options(dir_.path(), page_size_bytes, pool_pages)) {
+    Expect(storage_.Create([this](Storage* storage) {
+      undo_ = std::make_unique<UndoStreams>(storage->allocator());
+      return undo_->Create();
+    }));
+    Expect(allocator()->CreateSpace(kFirstTableSpace));
+    manager_ = std::make_unique<TxnManager>(undo_.get(), &storage_.log());
+    row_undo_ = std::make_unique<RowUndo>(manager_.get(), this, blobs(), this);
     manager_->SetApplier(row_undo_.get());
     manager_->SetNextIds(TxnId(1), Csn(1));
     for (uint32_t number = 0; number < 3; ++number) AddIndex(number == 0);
@@ -107,9 +87,7 @@ class RowFixture : public IndexResolver, public ExtensionApplier {
     indexes_.clear();
     manager_.reset();
     undo_.reset();
-    pool_->Close();
-    pool_.reset();
-    log_->Close().Ignore();
+    storage_.Kill();
   }
 
   static void Expect(Status status) { ASSERT_TRUE(status.ok()) << status.message(); }
@@ -121,8 +99,8 @@ class RowFixture : public IndexResolver, public ExtensionApplier {
 
   Index* AddIndex(bool clustered) {
     const IndexId id(100 + indexes_.size());
-    const PageNumber root = Take(Tree::Create(allocator_.get(), kFirstTableSpace, id));
-    indexes_.push_back(std::make_shared<Index>(allocator_.get(), kFirstTableSpace, root, id,
+    const PageNumber root = Take(Tree::Create(allocator(), kFirstTableSpace, id));
+    indexes_.push_back(std::make_shared<Index>(allocator(), kFirstTableSpace, root, id,
                                                   TableId(1), clustered));
     return indexes_.back().get();
   }
@@ -223,12 +201,23 @@ class RowFixture : public IndexResolver, public ExtensionApplier {
 
   [[nodiscard]] Index* index(uint32_t number) const { return indexes_[number].get(); }
   [[nodiscard]] TxnManager* manager() const { return manager_.get(); }
-  [[nodiscard]] BlobStore* blobs() const { return blobs_.get(); }
-  [[nodiscard]] PageAllocator* allocator() const { return allocator_.get(); }
+  [[nodiscard]] BlobStore* blobs() { return storage_.storage().blobs(); }
+  [[nodiscard]] PageAllocator* allocator() { return &storage_.allocator(); }
   std::vector<std::string> undone_extensions_;
   std::vector<std::string> purged_extensions_;
 
  private:
+  static StorageOptions Options(const std::string& folder, uint32_t page_size_bytes,
+                                uint32_t pool_pages) {
+    StorageOptions options = StorageFixture::SmallOptions();
+    options.folder = folder;
+    options.page_size_bytes = page_size_bytes;
+    options.log.capacity_bytes = uint64_t{64} << 20;
+    options.log.buffer_bytes = uint64_t{4} << 20;
+    options.buffer.pool_bytes = uint64_t{pool_pages} * page_size_bytes;
+    options.buffer.doublewrite = DoublewriteMode::kOff;
+    return options;
+  }
   Status InsertA(Actor* actor, uint32_t id, const TestRow& row) {
     return actor->entry_writer.Insert(&actor->txn, index(1), AsBytes(KeyA(id, row)),
                                      AsBytes(row.text), 0, false);
@@ -255,12 +244,7 @@ class RowFixture : public IndexResolver, public ExtensionApplier {
   }
 
   TempDir dir_;
-  std::unique_ptr<ControlFile> control_;
-  std::unique_ptr<Log> log_;
-  std::unique_ptr<SpaceFiles> files_;
-  std::unique_ptr<BufferPool> pool_;
-  std::unique_ptr<PageAllocator> allocator_;
-  std::unique_ptr<BlobStore> blobs_;
+  StorageFixture storage_;
   std::unique_ptr<UndoStreams> undo_;
   std::unique_ptr<TxnManager> manager_;
   std::unique_ptr<RowUndo> row_undo_;

@@ -120,13 +120,27 @@ class TxnCrashTest : public ::testing::Test {
   void Run(uint64_t seed) {
     SCOPED_TRACE(seed);
     Random random(seed);
-    UndoFixture fixture(seed);
+    UndoFixture fixture(seed, TestPageSizeBytes(),
+                        random.OneIn(2) ? DoublewriteMode::kOn : DoublewriteMode::kAtomic);
     fixture.Create();
     for (int crash = 0; crash < 4 && !HasFatalFailure(); ++crash) {
-      if (!random.OneIn(4)) fixture.file_system().PowerOffAfter(random.Between(5, 400));
+      // Or a sync fails, and what it lost looks to the next start as if it were there.
+      const bool process_dies = random.OneIn(4);
+      if (process_dies) {
+        fixture.file_system().Inject({.call = FileCall::kSync, .path_part = "space_",
+                                    .nth_call = random.Between(1, 6)});
+      } else if (!random.OneIn(4)) {
+        fixture.file_system().PowerOffAfter(random.Between(5, 400));
+      }
       Work(&fixture, &random, 600);
       for (SessionModel& session : sessions_) session.txn.reset();
       fixture.Kill();
+      fixture.file_system().ClearFaults();
+      if (process_dies) {
+        const Status between = fixture.Start(true);
+        ASSERT_TRUE(between.ok()) << between.message();
+        fixture.Kill();
+      }
       fixture.file_system().Crash(random.Next());
       // Recovery itself is interrupted now and then.
       if (random.OneIn(3)) {

@@ -18,6 +18,7 @@
 #include "buffer/buffer_pool.h"
 #include "mvcc/txn_manager.h"
 #include "mvcc/undo/undo_log.h"
+#include "tests/storage/storage_fixture.h"
 #include "tests/support/fault_file_system.h"
 #include "tests/support/test_settings.h"
 
@@ -25,8 +26,13 @@ namespace rowan {
 
 class UndoFixture : public UndoApplier {
  public:
-  explicit UndoFixture(uint64_t seed = 1, uint32_t page_size = TestPageSizeBytes())
-      : file_system_(seed), page_size_(page_size) {}
+  explicit UndoFixture(uint64_t seed = 1, uint32_t page_size = TestPageSizeBytes(),
+                       DoublewriteMode doublewrite = DoublewriteMode::kOn)
+      : file_system_(seed),
+        page_size_(page_size),
+        storage_(&file_system_, Options(page_size, doublewrite)) {
+    file_system_.SetAtomicWriteUnitMax(page_size);
+  }
   ~UndoFixture() override { Kill(); }
 
   static constexpr uint32_t kCells = 400;
@@ -61,9 +67,9 @@ class UndoFixture : public UndoApplier {
   TxnManager& manager() { return *manager_; }
   UndoStreams& undo() { return *undo_; }
   UndoLog& undo_log() { return *manager_->undo(); }
-  BufferPool& pool() { return *pool_; }
-  Log& log() { return *log_; }
-  PageAllocator& allocator() { return *allocator_; }
+  BufferPool& pool() { return storage_.pool(); }
+  Log& log() { return storage_.log(); }
+  PageAllocator& allocator() { return storage_.allocator(); }
 
   /// "type:payload" of everything purged in this run, cells as "cell=old value".
   std::vector<std::string> purged;
@@ -71,17 +77,12 @@ class UndoFixture : public UndoApplier {
   static inline std::atomic<bool> shutting_down{false};  ///< for the manager; down at every start
 
  private:
-  Status OpenAll(Lsn log_end);
-  Status Redo();
-  void RegisterAll();
+  static StorageOptions Options(uint32_t page_size, DoublewriteMode doublewrite);
+  void OpenTransactions();
 
   FaultFileSystem file_system_;
   const uint32_t page_size_;
-  std::unique_ptr<ControlFile> control_;
-  std::unique_ptr<SpaceFiles> files_;
-  std::unique_ptr<Log> log_;
-  std::unique_ptr<BufferPool> pool_;
-  std::unique_ptr<PageAllocator> allocator_;
+  StorageFixture storage_;
   std::unique_ptr<UndoStreams> undo_;
   std::unique_ptr<TxnManager> manager_;
   std::mutex purged_mutex_;

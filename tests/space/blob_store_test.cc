@@ -9,12 +9,12 @@
 #include "base/random.h"
 #include "space/blob_page.h"
 #include "space/blob_store.h"
-#include "tests/space/space_world.h"
+#include "tests/space/space_fixture.h"
 
 namespace rowan {
 namespace {
 
-constexpr SpaceId kSpace = SpaceWorld::kSpace;
+constexpr SpaceId kSpace = SpaceFixture::kSpace;
 
 std::string MakeValue(size_t size, uint64_t seed) {
   Random random(seed);
@@ -25,12 +25,12 @@ std::string MakeValue(size_t size, uint64_t seed) {
 
 class BlobTest : public testing::Test {
  protected:
-  BlobTest() : file_system_(TestSeed()), world_(&file_system_, {}) {
-    EXPECT_TRUE(world_.Create().ok());
+  BlobTest() : file_system_(TestSeed()), fixture_(&file_system_, {}) {
+    EXPECT_TRUE(fixture_.Create().ok());
     Reset();
   }
-  void Reset() { store_ = std::make_unique<BlobStore>(&world_.allocator()); }
-  uint32_t UsedPages() { return world_.allocator().CheckSpace(kSpace).value(); }
+  void Reset() { store_ = std::make_unique<BlobStore>(&fixture_.allocator()); }
+  uint32_t UsedPages() { return fixture_.allocator().CheckSpace(kSpace).value(); }
   void ExpectValue(const BlobRef& ref, const std::string& value) {
     std::string read(value.size(), '\0');
     const MutableBytes target(reinterpret_cast<std::byte*>(read.data()), read.size());
@@ -40,7 +40,7 @@ class BlobTest : public testing::Test {
   }
 
   FaultFileSystem file_system_;
-  SpaceWorld world_;
+  SpaceFixture fixture_;
   std::unique_ptr<BlobStore> store_;
 };
 
@@ -117,7 +117,7 @@ TEST_F(BlobTest, a_failing_undo_record_leaves_nothing) {
 TEST_F(BlobTest, half_written_and_half_freed_values_are_freed_after_a_crash) {
   Random random(TestSeed());
   const uint32_t before = UsedPages();
-  ASSERT_TRUE(world_.pool().FlushAndCheckpoint().ok());
+  ASSERT_TRUE(fixture_.pool().FlushAndCheckpoint().ok());
   for (int round = 0; round < 30; ++round) {
     SCOPED_TRACE(file_system_.Describe());
     const std::string value = MakeValue(8 * TestPageSizeBytes(), static_cast<uint64_t>(round));
@@ -129,17 +129,17 @@ TEST_F(BlobTest, half_written_and_half_freed_values_are_freed_after_a_crash) {
     if (random.OneIn(2)) {
       // Cut off while it is freed.
       ASSERT_TRUE(store_->Write(kSpace, AsBytes(value), remember).ok());
-      ASSERT_TRUE(world_.log().WaitDurable(world_.log().tail()).ok());
+      ASSERT_TRUE(fixture_.log().WaitDurable(fixture_.log().tail()).ok());
       file_system_.PowerOffAfter(random.Below(3));
       store_->Free(ref).Ignore();  // whatever comes of it
     } else {
       file_system_.PowerOffAfter(random.Below(3));
       store_->Write(kSpace, AsBytes(value), remember).status().Ignore();
     }
-    world_.log().WaitDurable(world_.log().tail()).Ignore();
-    world_.Kill();
+    fixture_.log().WaitDurable(fixture_.log().tail()).Ignore();
+    fixture_.Kill();
     file_system_.Crash(random.Next());
-    const Status started = world_.Start();
+    const Status started = fixture_.Start();
     ASSERT_TRUE(started.ok()) << started.message();
     Reset();
     // What rollback or purge would do with the undo record, if that survived.
@@ -147,7 +147,7 @@ TEST_F(BlobTest, half_written_and_half_freed_values_are_freed_after_a_crash) {
       ASSERT_TRUE(store_->Free(ref).ok());
     }
     ASSERT_EQ(UsedPages(), before);
-    ASSERT_TRUE(world_.log().WaitDurable(world_.log().tail()).ok());
+    ASSERT_TRUE(fixture_.log().WaitDurable(fixture_.log().tail()).ok());
   }
 }
 

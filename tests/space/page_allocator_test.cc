@@ -9,29 +9,29 @@
 
 #include "base/random.h"
 #include "space/space_pages.h"
-#include "tests/space/space_world.h"
+#include "tests/space/space_fixture.h"
 
 namespace rowan {
 namespace {
 
-constexpr SpaceId kSpace = SpaceWorld::kSpace;
+constexpr SpaceId kSpace = SpaceFixture::kSpace;
 
-Result<PageNumber> Take(SpaceWorld* world, PageNumber near) {
-  Result<PageReservation> reservation = world->allocator().Reserve(kSpace, 1);
+Result<PageNumber> Take(SpaceFixture* fixture, PageNumber near) {
+  Result<PageReservation> reservation = fixture->allocator().Reserve(kSpace, 1);
   if (!reservation.ok()) return reservation.status();
-  MiniTxn mini_txn(&world->pool());
+  MiniTxn mini_txn(&fixture->pool());
   const Status status = mini_txn.Start(256);
   if (!status.ok()) return status;
-  Result<PageNumber> page = world->allocator().Allocate(&mini_txn, &*reservation, near);
+  Result<PageNumber> page = fixture->allocator().Allocate(&mini_txn, &*reservation, near);
   if (mini_txn.has_changes()) mini_txn.Commit();
   return page;
 }
 
-Status Give(SpaceWorld* world, PageNumber page) {
-  MiniTxn mini_txn(&world->pool());
+Status Give(SpaceFixture* fixture, PageNumber page) {
+  MiniTxn mini_txn(&fixture->pool());
   Status status = mini_txn.Start(256);
   if (!status.ok()) return status;
-  status = world->allocator().Free(&mini_txn, {kSpace, page});
+  status = fixture->allocator().Free(&mini_txn, {kSpace, page});
   if (mini_txn.has_changes()) mini_txn.Commit();
   return status;
 }
@@ -67,46 +67,46 @@ TEST(BitmapTest, finds_what_a_plain_search_finds) {
 
 TEST(PageAllocatorTest, never_gives_a_page_twice_and_counts_right) {
   FaultFileSystem file_system(1);
-  SpaceWorld world(&file_system, {});
-  ASSERT_TRUE(world.Create().ok());
+  SpaceFixture fixture(&file_system, {});
+  ASSERT_TRUE(fixture.Create().ok());
   Random random(TestSeed());
   std::set<uint32_t> used;
   for (int i = 0; i < 3000; ++i) {
     if (used.empty() || random.Below(10) < 6) {
       const PageNumber near(used.empty() || random.OneIn(2) ? 0 : *used.begin());
-      Result<PageNumber> page = Take(&world, near);
+      Result<PageNumber> page = Take(&fixture, near);
       ASSERT_TRUE(page.ok());
       ASSERT_TRUE(used.insert(page->value()).second) << "page given twice";
       ASSERT_GT(page->value(), 1u);
     } else {
       auto victim = std::next(used.begin(), static_cast<ptrdiff_t>(random.Below(used.size())));
-      ASSERT_TRUE(Give(&world, PageNumber(*victim)).ok());
+      ASSERT_TRUE(Give(&fixture, PageNumber(*victim)).ok());
       used.erase(victim);
     }
   }
-  Result<uint32_t> counted = world.allocator().CheckSpace(kSpace);
+  Result<uint32_t> counted = fixture.allocator().CheckSpace(kSpace);
   ASSERT_TRUE(counted.ok());
   EXPECT_EQ(*counted, used.size() + 2);
-  Result<SpaceStatistics> statistics = world.allocator().Statistics(kSpace);
+  Result<SpaceStatistics> statistics = fixture.allocator().Statistics(kSpace);
   ASSERT_TRUE(statistics.ok());
   EXPECT_EQ(statistics->used_pages, used.size() + 2);
   EXPECT_GE(statistics->file_pages, *used.rbegin() + 1);
-  EXPECT_TRUE(Give(&world, PageNumber(0)).Is(Code::kCorrupt));
-  EXPECT_TRUE(Give(&world, PageNumber(1)).Is(Code::kCorrupt));
+  EXPECT_TRUE(Give(&fixture, PageNumber(0)).Is(Code::kCorrupt));
+  EXPECT_TRUE(Give(&fixture, PageNumber(1)).Is(Code::kCorrupt));
 }
 
 TEST(PageAllocatorTest, two_growing_trees_get_extents_of_their_own) {
   FaultFileSystem file_system(1);
-  SpaceWorld::Options options;
-  SpaceWorld world(&file_system, options);
-  ASSERT_TRUE(world.Create().ok());
+  SpaceFixture::Options options;
+  SpaceFixture fixture(&file_system, options);
+  ASSERT_TRUE(fixture.Create().ok());
   const uint32_t extent = ExtentPages(options.page_bytes);
   PageNumber last[2] = {};
   uint32_t moves = 0;
   const uint32_t rounds = 16 * extent;
   for (uint32_t i = 0; i < rounds; ++i) {
     PageNumber& near = last[i % 2];
-    Result<PageNumber> page = Take(&world, near);
+    Result<PageNumber> page = Take(&fixture, near);
     ASSERT_TRUE(page.ok());
     if (page->value() / extent != near.value() / extent) ++moves;
     near = *page;
@@ -116,19 +116,19 @@ TEST(PageAllocatorTest, two_growing_trees_get_extents_of_their_own) {
 
 TEST(PageAllocatorTest, grows_over_several_bitmap_pages) {
   FaultFileSystem file_system(1);
-  SpaceWorld::Options options;
+  SpaceFixture::Options options;
   options.page_bytes = 4096;
-  SpaceWorld world(&file_system, options);
-  ASSERT_TRUE(world.Create().ok());
+  SpaceFixture fixture(&file_system, options);
+  ASSERT_TRUE(fixture.Create().ok());
   const uint32_t pages = GroupPages(4096) + 5000;
   std::set<uint32_t> used;
   for (uint32_t i = 0; i < pages; ++i) {
-    Result<PageNumber> page = Take(&world, kNoPage);
+    Result<PageNumber> page = Take(&fixture, kNoPage);
     ASSERT_TRUE(page.ok());
     ASSERT_TRUE(used.insert(page->value()).second);
     ASSERT_NE(page->value() % GroupPages(4096), 1u) << "a bitmap page was given";
   }
-  Result<uint32_t> counted = world.allocator().CheckSpace(kSpace);
+  Result<uint32_t> counted = fixture.allocator().CheckSpace(kSpace);
   ASSERT_TRUE(counted.ok());
   EXPECT_EQ(*counted, pages + 3);
 }
@@ -155,70 +155,70 @@ TEST(PageAllocatorTest, growth_ends_before_page_numbers_wrap) {
 
 TEST(PageAllocatorTest, a_space_of_the_largest_size_is_full_and_unharmed) {
   FaultFileSystem file_system(1);
-  SpaceWorld::Options options;
+  SpaceFixture::Options options;
   options.page_bytes = 4096;
   options.file_pages_max = GroupPages(4096) + 300;
-  SpaceWorld world(&file_system, options);
-  ASSERT_TRUE(world.Create().ok());
+  SpaceFixture fixture(&file_system, options);
+  ASSERT_TRUE(fixture.Create().ok());
   std::set<uint32_t> used;
-  Result<PageNumber> page = Take(&world, kNoPage);
-  for (; page.ok(); page = Take(&world, kNoPage)) {
+  Result<PageNumber> page = Take(&fixture, kNoPage);
+  for (; page.ok(); page = Take(&fixture, kNoPage)) {
     ASSERT_TRUE(used.insert(page->value()).second) << page->value();
     ASSERT_LT(page->value(), options.file_pages_max);
   }
   EXPECT_TRUE(page.status().Is(Code::kNoSpace)) << page.status().message();
-  EXPECT_EQ(world.files().PageCount(kSpace).value(), options.file_pages_max);
-  Result<uint32_t> counted = world.allocator().CheckSpace(kSpace);
+  EXPECT_EQ(fixture.files().PageCount(kSpace).value(), options.file_pages_max);
+  Result<uint32_t> counted = fixture.allocator().CheckSpace(kSpace);
   ASSERT_TRUE(counted.ok());
   EXPECT_EQ(*counted, used.size() + 3);
-  ASSERT_TRUE(Give(&world, PageNumber(*used.begin())).ok());
-  EXPECT_TRUE(Take(&world, kNoPage).ok()) << "a freed page can be had again";
+  ASSERT_TRUE(Give(&fixture, PageNumber(*used.begin())).ok());
+  EXPECT_TRUE(Take(&fixture, kNoPage).ok()) << "a freed page can be had again";
 }
 
 TEST(PageAllocatorTest, an_unused_reservation_goes_back) {
   FaultFileSystem file_system(1);
-  SpaceWorld world(&file_system, {});
-  ASSERT_TRUE(world.Create().ok());
-  Result<SpaceStatistics> before = world.allocator().Statistics(kSpace);
+  SpaceFixture fixture(&file_system, {});
+  ASSERT_TRUE(fixture.Create().ok());
+  Result<SpaceStatistics> before = fixture.allocator().Statistics(kSpace);
   for (int i = 0; i < 1000; ++i) {
-    Result<PageReservation> reservation = world.allocator().Reserve(kSpace, 2);
+    Result<PageReservation> reservation = fixture.allocator().Reserve(kSpace, 2);
     ASSERT_TRUE(reservation.ok());
     PageReservation moved = std::move(*reservation);
     EXPECT_EQ(moved.pages(), 2u);
   }
-  Result<SpaceStatistics> after = world.allocator().Statistics(kSpace);
+  Result<SpaceStatistics> after = fixture.allocator().Statistics(kSpace);
   EXPECT_EQ(before->file_pages, after->file_pages);
 }
 
 TEST(PageAllocatorTest, a_full_disk_is_no_space_and_reserved_pages_still_come) {
   FaultFileSystem file_system(1);
-  SpaceWorld world(&file_system, {});
-  ASSERT_TRUE(world.Create().ok());
-  ASSERT_TRUE(Take(&world, kNoPage).ok());
+  SpaceFixture fixture(&file_system, {});
+  ASSERT_TRUE(fixture.Create().ok());
+  ASSERT_TRUE(Take(&fixture, kNoPage).ok());
   file_system.Inject({.call = FileCall::kAllocate, .path_part = "space_", .lasting = true,
                       .code = Code::kNoSpace});
   file_system.Inject({.call = FileCall::kTruncate, .path_part = "space_", .lasting = true,
                       .code = Code::kNoSpace});
   Status status;
-  for (int i = 0; i < 5000 && status.ok(); ++i) status = Take(&world, kNoPage).status();
+  for (int i = 0; i < 5000 && status.ok(); ++i) status = Take(&fixture, kNoPage).status();
   EXPECT_TRUE(status.Is(Code::kNoSpace)) << status.message();
-  ASSERT_TRUE(Give(&world, PageNumber(2)).ok());
-  EXPECT_TRUE(Take(&world, kNoPage).ok()) << "a freed page can be had again";
+  ASSERT_TRUE(Give(&fixture, PageNumber(2)).ok());
+  EXPECT_TRUE(Take(&fixture, kNoPage).ok()) << "a freed page can be had again";
 }
 
 TEST(PageAllocatorTest, threads_get_different_pages) {
   FaultFileSystem file_system(1);
-  SpaceWorld world(&file_system, {});
-  ASSERT_TRUE(world.Create().ok());
+  SpaceFixture fixture(&file_system, {});
+  ASSERT_TRUE(fixture.Create().ok());
   std::vector<std::vector<uint32_t>> taken(4);
   std::vector<std::thread> threads;
   for (auto& mine : taken) {
-    threads.emplace_back([&world, &mine] {
+    threads.emplace_back([&fixture, &mine] {
       for (int i = 0; i < 500; ++i) {
-        Result<PageNumber> page = Take(&world, kNoPage);
+        Result<PageNumber> page = Take(&fixture, kNoPage);
         ASSERT_TRUE(page.ok());
         if (i % 3 == 0) {
-          ASSERT_TRUE(Give(&world, *page).ok());
+          ASSERT_TRUE(Give(&fixture, *page).ok());
         } else {
           mine.push_back(page->value());
         }
@@ -237,52 +237,52 @@ TEST(PageAllocatorTest, threads_get_different_pages) {
 
 TEST(PageAllocatorTest, bits_and_counter_survive_a_crash) {
   FaultFileSystem file_system(TestSeed());
-  SpaceWorld::Options options;
+  SpaceFixture::Options options;
   options.pool_pages = 64;
-  SpaceWorld world(&file_system, options);
-  ASSERT_TRUE(world.Create().ok());
+  SpaceFixture fixture(&file_system, options);
+  ASSERT_TRUE(fixture.Create().ok());
   std::set<uint32_t> used;
   for (int round = 0; round < 5; ++round) {
     for (int i = 0; i < 200; ++i) {
-      Result<PageNumber> page = Take(&world, kNoPage);
+      Result<PageNumber> page = Take(&fixture, kNoPage);
       ASSERT_TRUE(page.ok());
       used.insert(page->value());
     }
-    ASSERT_TRUE(world.allocator().WriteCounter(kSpace, 1000u + round).ok());
-    ASSERT_TRUE(world.log().WaitDurable(world.log().tail()).ok());
-    world.Kill();
+    ASSERT_TRUE(fixture.allocator().WriteCounter(kSpace, 1000u + round).ok());
+    ASSERT_TRUE(fixture.log().WaitDurable(fixture.log().tail()).ok());
+    fixture.Kill();
     file_system.Crash(static_cast<uint64_t>(round));
-    const Status started = world.Start();
+    const Status started = fixture.Start();
     ASSERT_TRUE(started.ok()) << started.message();
-    Result<uint32_t> counted = world.allocator().CheckSpace(kSpace);
+    Result<uint32_t> counted = fixture.allocator().CheckSpace(kSpace);
     ASSERT_TRUE(counted.ok());
     EXPECT_EQ(*counted, used.size() + 2);
     for (const uint32_t page : used) {
-      ASSERT_TRUE(world.allocator().IsAllocated({kSpace, PageNumber(page)}).value());
+      ASSERT_TRUE(fixture.allocator().IsAllocated({kSpace, PageNumber(page)}).value());
     }
-    EXPECT_EQ(world.allocator().ReadCounter(kSpace).value(), 1000u + round);
+    EXPECT_EQ(fixture.allocator().ReadCounter(kSpace).value(), 1000u + round);
   }
 }
 
 TEST(PageAllocatorTest, a_file_of_another_instance_is_refused) {
   FaultFileSystem file_system(1);
-  SpaceWorld world(&file_system, {});
-  ASSERT_TRUE(world.Create().ok());
+  SpaceFixture fixture(&file_system, {});
+  ASSERT_TRUE(fixture.Create().ok());
   std::array<uint8_t, 16> other{};
   other[5] = 9;
-  PageAllocator stranger(&world.pool(), other);
+  PageAllocator stranger(&fixture.pool(), other);
   EXPECT_TRUE(stranger.OpenSpace(kSpace).Is(Code::kInvalidArgument));
-  EXPECT_TRUE(world.allocator().OpenSpace(SpaceId(99)).Is(Code::kNotFound));
+  EXPECT_TRUE(fixture.allocator().OpenSpace(SpaceId(99)).Is(Code::kNotFound));
 }
 
 TEST(PageAllocatorTest, a_dropped_space_is_gone) {
   FaultFileSystem file_system(1);
-  SpaceWorld world(&file_system, {});
-  ASSERT_TRUE(world.Create().ok());
-  ASSERT_TRUE(Take(&world, kNoPage).ok());
-  ASSERT_TRUE(world.allocator().DropSpace(kSpace).ok());
-  EXPECT_FALSE(world.files().IsLive(kSpace));
-  EXPECT_TRUE(world.allocator().OpenSpace(kSpace).Is(Code::kNotFound));
+  SpaceFixture fixture(&file_system, {});
+  ASSERT_TRUE(fixture.Create().ok());
+  ASSERT_TRUE(Take(&fixture, kNoPage).ok());
+  ASSERT_TRUE(fixture.allocator().DropSpace(kSpace).ok());
+  EXPECT_FALSE(fixture.files().IsLive(kSpace));
+  EXPECT_TRUE(fixture.allocator().OpenSpace(kSpace).Is(Code::kNotFound));
 }
 
 }  // namespace

@@ -10,47 +10,50 @@
 
 #include "btree/cursor.h"
 #include "btree/tree.h"
-#include "tests/space/space_world.h"
+#include "tests/space/space_fixture.h"
 
 namespace rowan {
 
-class TreeWorld {
+class TreeFixture {
  public:
   static constexpr IndexId kIndex{42};
 
-  explicit TreeWorld(SpaceWorld::Options options, uint64_t seed = 1)
-      : file_system_(seed), world_(&file_system_, options) {
+  explicit TreeFixture(SpaceFixture::Options options, uint64_t seed = 1)
+      : file_system_(seed), space_(&file_system_, options) {
     RegisterTreeRedo();
-    const Status created = world_.Create();
+    if (options.doublewrite == DoublewriteMode::kAtomic) {
+      file_system_.SetAtomicWriteUnitMax(options.page_bytes);
+    }
+    const Status created = space_.Create();
     EXPECT_TRUE(created.ok()) << created.message();
-    Result<PageNumber> root = Tree::Create(&world_.allocator(), SpaceWorld::kSpace, kIndex);
+    Result<PageNumber> root = Tree::Create(&space_.allocator(), SpaceFixture::kSpace, kIndex);
     EXPECT_TRUE(root.ok()) << root.status().message();
     root_ = *root;
     MakeTree();
   }
 
   Tree& tree() { return *tree_; }
-  SpaceWorld& world() { return world_; }
+  SpaceFixture& space() { return space_; }
   FaultFileSystem& file_system() { return file_system_; }
   void SetCleaner(const LeafCleaner& cleaner) { cleaner_ = cleaner; }
 
   /// Recovery after file_system().Crash().
   Status Restart() {
     tree_.reset();
-    const Status status = world_.Start();
+    const Status status = space_.Start();
     if (status.ok()) MakeTree();
     return status;
   }
   void Kill() {
     tree_.reset();
-    world_.Kill();
+    space_.Kill();
   }
 
   /// `end`: of the group that made the change.
   Status Put(const std::string& key, const std::string& value, Lsn* end = nullptr) {
     for (;;) {
-      MiniTxn mini_txn(&world_.pool());
-      Status status = mini_txn.Start(2 * world_.options().page_bytes);
+      MiniTxn mini_txn(&space_.pool());
+      Status status = mini_txn.Start(2 * space_.page_size());
       if (!status.ok()) return status;
       LeafPosition position;
       status = tree_->FindForWrite(&mini_txn, AsBytes(key), &position);
@@ -72,7 +75,7 @@ class TreeWorld {
 
   /// kNotFound: no such key.
   Status Remove(const std::string& key, Lsn* end = nullptr) {
-    MiniTxn mini_txn(&world_.pool());
+    MiniTxn mini_txn(&space_.pool());
     Status status = mini_txn.Start(256);
     if (!status.ok()) return status;
     LeafPosition position;
@@ -87,11 +90,11 @@ class TreeWorld {
 
  private:
   void MakeTree() {
-    tree_ = std::make_unique<Tree>(&world_.allocator(), SpaceWorld::kSpace, root_, kIndex);
+    tree_ = std::make_unique<Tree>(&space_.allocator(), SpaceFixture::kSpace, root_, kIndex);
   }
 
   FaultFileSystem file_system_;
-  SpaceWorld world_;
+  SpaceFixture space_;
   PageNumber root_;
   std::unique_ptr<Tree> tree_;
   LeafCleaner cleaner_;

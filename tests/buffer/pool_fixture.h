@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// A small instance for tests of buffer/: control file, log, one space and a pool, with the start-up
-// steps of a real one: repair, scan the log, redo. Pages are "counter pages": a number at the start
-// of the body and again in the last bytes, so that half a change is seen.
+// A small instance for tests of buffer/. Its table's space has "counter pages": a number at the
+// start of the body and again in the last bytes, so that half a change is seen.
 // Thread safety: Add and Read from any thread, the rest by the owner.
 #pragma once
 
@@ -11,17 +10,13 @@
 #include <string>
 #include <vector>
 
-#include "buffer/buffer_pool.h"
 #include "buffer/mini_txn.h"
-#include "io/space_files.h"
-#include "tests/support/test_settings.h"
-#include "wal/control_file.h"
-#include "wal/log.h"
+#include "tests/storage/storage_fixture.h"
 #include "wal/log_groups.h"
 
 namespace rowan {
 
-class PoolHarness {
+class PoolFixture : public StorageFixture {
  public:
   struct Options {
     std::string folder = "/instance";
@@ -36,32 +31,22 @@ class PoolHarness {
     uint32_t space_pages = 256;
   };
 
-  PoolHarness(FileSystem* file_system, Options options)
-      : file_system_(file_system), options_(std::move(options)) {}
-  ~PoolHarness() { Kill(); }
+  PoolFixture(FileSystem* file_system, const Options& options)
+      : StorageFixture(file_system, StorageOptionsOf(options)),
+        space_pages_(options.space_pages) {}
 
-  static constexpr SpaceId kSpace{16};
+  static constexpr SpaceId kSpace = kFirstTableSpace;
   static PageId Id(uint32_t page) { return {kSpace, PageNumber(page)}; }
 
   /// A new instance: a space of zero pages, and counter pages 1..space_pages-1 with counter 0.
   void Create(bool with_pages = true);
-  /// Starts an existing instance, with recovery. Returns the first failure.
-  Status Start();
-  /// Drops everything without writing anything.
-  void Kill();
   /// Where recovery found the end of the log.
-  [[nodiscard]] Lsn recovered_end() const { return recovered_end_; }
+  [[nodiscard]] Lsn recovered_end() { return storage().recovery()->end(); }
 
   /// What is in the log up to its tail now, from the checkpoint on.
   Result<std::unique_ptr<LogGroups>> OpenLogGroups();
   /// Appends a group that changes no page in the pool, and hands it to the kernel.
   Result<LogRange> AppendGroup(GroupBuilder* group);
-
-  BufferPool& pool() { return *pool_; }
-  Log& log() { return *log_; }
-  SpaceFiles& files() { return *files_; }
-  ControlFile& control() { return *control_; }
-  [[nodiscard]] bool stopped_once() const { return stops_ == 1; }
 
   /// Initialises a counter page. The end of its group.
   Result<Lsn> Init(uint32_t page, uint64_t counter);
@@ -78,17 +63,9 @@ class PoolHarness {
   void WriteHome(uint32_t page, const std::vector<std::byte>& image);
 
  private:
-  Status OpenAll(Lsn log_end);
-  Status Redo();
+  static StorageOptions StorageOptionsOf(const Options& options);
 
-  FileSystem* const file_system_;
-  const Options options_;
-  std::unique_ptr<ControlFile> control_;
-  std::unique_ptr<SpaceFiles> files_;
-  std::unique_ptr<Log> log_;
-  std::unique_ptr<BufferPool> pool_;
-  Lsn recovered_end_;
-  int stops_ = 0;
+  const uint32_t space_pages_;
 };
 
 }  // namespace rowan
