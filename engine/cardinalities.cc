@@ -37,10 +37,10 @@ void Cardinalities::Publish(RowsPerKey rows_per_key, uint64_t rows) {
   version_.fetch_add(1, std::memory_order_release);
 }
 
-std::vector<float> Cardinalities::Of(uint32_t ordinal) const {
+std::vector<float> Cardinalities::Of(uint32_t index_number) const {
   const std::lock_guard<std::mutex> lock(mutex_);
-  if (ordinal >= rows_per_key_.size()) return {};
-  return rows_per_key_[ordinal];
+  if (index_number >= rows_per_key_.size()) return {};
+  return rows_per_key_[index_number];
 }
 
 Cardinalities::RowsPerKey Cardinalities::All() const {

@@ -20,14 +20,15 @@ class KeyParts {
  public:
   virtual ~KeyParts() = default;
   /// Index parts, then the clustered key parts behind them.
-  [[nodiscard]] virtual uint32_t PartCount(uint32_t ordinal) const = 0;
+  [[nodiscard]] virtual uint32_t PartCount(uint32_t index_number) const = 0;
   /// How many leading parts two keys of an index share.
-  [[nodiscard]] virtual uint32_t EqualParts(uint32_t ordinal, Bytes left, Bytes right) const = 0;
+  [[nodiscard]] virtual uint32_t EqualParts(uint32_t index_number, Bytes left,
+                                            Bytes right) const = 0;
 };
 
 class Cardinalities {
  public:
-  using RowsPerKey = std::vector<std::vector<float>>;  ///< [index ordinal][parts - 1], at least 1
+  using RowsPerKey = std::vector<std::vector<float>>;  ///< [index number][parts - 1], at least 1
   static constexpr uint32_t kLeavesSampled = 20;
 
   struct Settings {
@@ -45,7 +46,7 @@ class Cardinalities {
 
   /// `rows`: of the table, when it was counted.
   void Publish(RowsPerKey rows_per_key, uint64_t rows);
-  [[nodiscard]] std::vector<float> Of(uint32_t ordinal) const;
+  [[nodiscard]] std::vector<float> Of(uint32_t index_number) const;
   [[nodiscard]] RowsPerKey All() const;
   /// Grows by one each time they are published; 0 = there are none.
   [[nodiscard]] uint64_t version() const { return version_.load(std::memory_order_acquire); }

@@ -49,11 +49,11 @@ struct IndexBuild::Target {
   };
 
   Target(const Table& table, const Index& made)
-      : ordinal(made.ordinal),
+      : index_number(made.index_number),
         index(table.index(0)->tree.allocator(), table.space(), made.root, made.id, table.id(),
               false) {}
 
-  const uint32_t ordinal;
+  const uint32_t index_number;
   rowan::Index index;
   std::unique_ptr<EntrySorter> sorter{};  ///< entries to be inserted
   Entry before{};  ///< of the row being compared
@@ -61,7 +61,7 @@ struct IndexBuild::Target {
 
   Status Encode(const RowCodec& codec, const void* record, Bytes row_key, Entry* entry) const {
     entry->exists = true;
-    return codec.EncodeEntry(ordinal, record, row_key, &entry->key, &entry->payload,
+    return codec.EncodeEntry(index_number, record, row_key, &entry->key, &entry->payload,
                              &entry->unique_prefix_bytes);
   }
 };
@@ -82,8 +82,9 @@ bool IndexBuild::IsInterrupted() const {
 }
 
 Status IndexBuild::AtIndex(Status status, const Target& target) const {
-  return status.Is(Code::kDuplicate) ? Status(Code::kDuplicate, "duplicate entry", target.ordinal)
-                                     : status;
+  return status.Is(Code::kDuplicate)
+             ? Status(Code::kDuplicate, "duplicate entry", target.index_number)
+             : status;
 }
 
 std::unique_ptr<IndexBuild::Snapshot> IndexBuild::TakeSnapshot() {
@@ -223,9 +224,9 @@ Status IndexBuild::CatchUp(Round round) {
   return Status::Ok();
 }
 
-Status IndexBuild::ReadDuplicate(uint32_t ordinal) {
+Status IndexBuild::ReadDuplicate(uint32_t index_number) {
   ByteBuffer scratch;
-  Result<Bytes> key = rows_.codec->ClusteredKeyOf(ordinal, duplicate_key_, &scratch);
+  Result<Bytes> key = rows_.codec->ClusteredKeyOf(index_number, duplicate_key_, &scratch);
   if (!key.ok()) return key.status();
   return built_->cursor.GetRow(*key, rows_.record);
 }

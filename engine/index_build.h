@@ -37,7 +37,7 @@ class IndexBuild {
     void* record = nullptr;           ///< scratch
   };
   struct Index {
-    uint32_t ordinal = 0;  ///< as the codec counts
+    uint32_t index_number = 0;  ///< as the codec counts
     IndexId id{};          ///< filled in by Start, as is the root
     PageNumber root{};
   };
@@ -48,14 +48,14 @@ class IndexBuild {
   ~IndexBuild();
 
   Status Start(std::vector<Index> indexes);
-  /// kDuplicate: the detail is the ordinal of the index, duplicate_key() one of the entries.
+  /// kDuplicate: the detail is the number of the index, duplicate_key() one of the entries.
   /// kInterrupted when the session was.
   Status Build();
   Status Finish();
   [[nodiscard]] const std::vector<Index>& indexes() const { return indexes_; }
   [[nodiscard]] Bytes duplicate_key() const { return duplicate_key_; }
   /// After kDuplicate with this detail: puts the row of that entry into the record.
-  Status ReadDuplicate(uint32_t ordinal);
+  Status ReadDuplicate(uint32_t index_number);
 
  private:
   struct Snapshot;

@@ -13,8 +13,8 @@ namespace rowan {
 namespace {
 
 /// Names the index in a duplicate; other statuses pass unchanged.
-Status AtIndex(Status status, uint32_t ordinal) {
-  return status.Is(Code::kDuplicate) ? Status(Code::kDuplicate, nullptr, ordinal) : status;
+Status AtIndex(Status status, uint32_t index_number) {
+  return status.Is(Code::kDuplicate) ? Status(Code::kDuplicate, nullptr, index_number) : status;
 }
 
 /// Failures after which the whole transaction is rolled back anyway.
@@ -54,9 +54,9 @@ void Session::Begin(IsolationLevel isolation) {
 
 void Session::OpenSnapshot() { txns_->OpenSnapshot(txn_.get()); }
 
-Status Session::OpenSnapshotFor(const Table& table, size_t ordinal) {
+Status Session::OpenSnapshotFor(const Table& table, size_t index_number) {
   OpenSnapshot();
-  for (const TxnId creator : {table.created_by(), table.index_created_by(ordinal)}) {
+  for (const TxnId creator : {table.created_by(), table.index_created_by(index_number)}) {
     if (!txns_->IsVisible(txn_->snapshot, creator, txn_->txn_id())) {
       return Status(Code::kTableChanged, "the table or index is newer than the snapshot");
     }

@@ -26,7 +26,7 @@ class Engine;
 
 /// One secondary entry to be written or removed.
 struct EntryImage {
-  uint32_t index = 0;  ///< ordinal in the table, >= 1
+  uint32_t index = 0;  ///< number in the table, >= 1
   Bytes key{};         ///< index columns + primary key
   Bytes payload{};     ///< original bytes that the key loses
   uint32_t unique_prefix_bytes = 0;  ///< see EntryWriter::Insert; 0 = not unique or holds a NULL
@@ -79,8 +79,8 @@ class Session {
   /// statement through EndStatement).
   void OpenSnapshot();
   /// The same, for reading `table`: kTableChanged if the snapshot is older than the table, as when
-  /// an ALTER or TRUNCATE committed after it was taken, or older than its index `ordinal`.
-  Status OpenSnapshotFor(const Table& table, size_t ordinal = 0);
+  /// an ALTER or TRUNCATE committed after it was taken, or older than its index `index number`.
+  Status OpenSnapshotFor(const Table& table, size_t index_number = 0);
   void StartStatement();
   Status EndStatement(StatementEnd end);
   Status Commit(Durability durability = Durability::kDurable,

@@ -19,15 +19,15 @@ constexpr uint64_t kRefreshShare = 10;
 /// Counts of key changes between neighbours, by how many leading parts stay equal.
 class GroupCounter {
  public:
-  GroupCounter(const KeyParts* parts, uint32_t ordinal)
-      : parts_(parts), ordinal_(ordinal),
-        boundaries_(parts == nullptr ? 0 : parts->PartCount(ordinal) + 1, 0),
+  GroupCounter(const KeyParts* parts, uint32_t index_number)
+      : parts_(parts), index_number_(index_number),
+        boundaries_(parts == nullptr ? 0 : parts->PartCount(index_number) + 1, 0),
         jumps_(boundaries_.size(), 0) {}
 
   void Add(Bytes key, bool first_on_leaf) {
     if (parts_ != nullptr) {
       if (entries_ > 0) {
-        const uint32_t equal = parts_->EqualParts(ordinal_, {last_.data(), last_.size()}, key);
+        const uint32_t equal = parts_->EqualParts(index_number_, {last_.data(), last_.size()}, key);
         ++(first_on_leaf ? jumps_ : boundaries_)[equal];
       }
       last_.assign(key.begin(), key.end());
@@ -56,7 +56,7 @@ class GroupCounter {
 
  private:
   const KeyParts* const parts_;
-  const uint32_t ordinal_;
+  const uint32_t index_number_;
   std::vector<uint64_t> boundaries_;
   std::vector<uint64_t> jumps_;
   uint64_t entries_ = 0;

@@ -35,19 +35,19 @@ class Table : public std::enable_shared_from_this<Table> {
   [[nodiscard]] SpaceId space() const { return definition_.space; }
   [[nodiscard]] size_t index_count() const { return indexes_.size(); }
   /// 0 = clustered; others in the order of the definition.
-  [[nodiscard]] Index* index(size_t ordinal) const { return indexes_[ordinal].get(); }
-  [[nodiscard]] const std::shared_ptr<Index>& shared_index(size_t ordinal) const {
-    return indexes_[ordinal];
+  [[nodiscard]] Index* index(size_t index_number) const { return indexes_[index_number].get(); }
+  [[nodiscard]] const std::shared_ptr<Index>& shared_index(size_t index_number) const {
+    return indexes_[index_number];
   }
   /// Null when the table has no such index.
   [[nodiscard]] std::shared_ptr<Index> FindIndex(IndexId id) const;
 
   /// Rows between two keys of an index (empty: no bound), as the optimizer wants it: from a few
   /// pages.
-  [[nodiscard]] Result<uint64_t> EstimateRange(size_t ordinal, Bytes from, Bytes to);
+  [[nodiscard]] Result<uint64_t> EstimateRange(size_t index_number, Bytes from, Bytes to);
   /// First or last key in the tree of an index, be it of a row that is deleted or not committed.
   /// kEndOfRange: there is none.
-  Status EdgeKey(size_t ordinal, IndexEdge edge, std::vector<std::byte>* key) const;
+  Status EdgeKey(size_t index_number, IndexEdge edge, std::vector<std::byte>* key) const;
 
   // AUTO_INCREMENT: next value to hand out. Inserts write nothing for it: after a crash the counter
   // goes on behind the largest value in the column's index (the caller finds it and raises the
@@ -120,8 +120,10 @@ class Table : public std::enable_shared_from_this<Table> {
   /// Before the table is shared.
   void SetCreatedBy(TxnId txn) { created_by_ = txn; }
   /// The same for an index that ALTER added: its entries tell the rows of that time only.
-  [[nodiscard]] TxnId index_created_by(size_t ordinal) const { return index_created_by_[ordinal]; }
-  void SetIndexCreatedBy(size_t ordinal, TxnId txn) { index_created_by_[ordinal] = txn; }
+  [[nodiscard]] TxnId index_created_by(size_t index_number) const {
+    return index_created_by_[index_number];
+  }
+  void SetIndexCreatedBy(size_t index_number, TxnId txn) { index_created_by_[index_number] = txn; }
 
   /// Set when the table was dropped; late users get kTableChanged.
   std::atomic<bool> dropped{false};
@@ -136,7 +138,7 @@ class Table : public std::enable_shared_from_this<Table> {
   const TableDef definition_;
   PageAllocator* const allocator_;
   TxnId created_by_ = kNoTxn;
-  std::vector<TxnId> index_created_by_;  ///< by ordinal; constant once the table is shared
+  std::vector<TxnId> index_created_by_;  ///< by index number; constant once the table is shared
   std::vector<std::shared_ptr<Index>> indexes_;
   std::atomic<uint64_t> auto_increment_{1};
   std::atomic<uint64_t> auto_increment_mark_{0};  ///< appended to the log

@@ -91,11 +91,11 @@ bool TableLoad::IsInterrupted() const {
   return session_->interrupted() || session_->engine()->impl()->txns->ShuttingDown();
 }
 
-Status TableLoad::BuildIndex(uint32_t ordinal) {
-  const TreeBuild build{&table_->index(ordinal)->tree, sorters_[ordinal].get(),
+Status TableLoad::BuildIndex(uint32_t index_number) {
+  const TreeBuild build{&table_->index(index_number)->tree, sorters_[index_number].get(),
                         session_->txn()->txn_id(), [this] { return IsInterrupted(); }};
   const Status status = BuildTree(build, &duplicate_key_);
-  return status.Is(Code::kDuplicate) ? Status(Code::kDuplicate, "duplicate entry", ordinal)
+  return status.Is(Code::kDuplicate) ? Status(Code::kDuplicate, "duplicate entry", index_number)
                                      : status;
 }
 

@@ -35,14 +35,14 @@ class TableLoad {
 
   /// kDuplicate with detail 0 for a clustered key that is there; else as Session::InsertRow.
   Status Add(Bytes key, Bytes row, std::span<const EntryImage> entries);
-  /// Builds everything; nothing can be read before. kDuplicate: detail is the ordinal of the index,
+  /// Builds everything; nothing can be read before. kDuplicate: detail is the number of the index,
   /// duplicate_key() the later one of two entries. kInterrupted when the session was.
   Status Finish();
   [[nodiscard]] Bytes duplicate_key() const { return duplicate_key_; }
 
  private:
   Status AddRow(Bytes key, Bytes row);
-  Status BuildIndex(uint32_t ordinal);
+  Status BuildIndex(uint32_t index_number);
   /// By a kill or a shutdown.
   [[nodiscard]] bool IsInterrupted() const;
 
@@ -51,7 +51,7 @@ class TableLoad {
   std::unique_ptr<BulkBuilder> rows_;  ///< null once rows went out of order
   std::vector<std::byte> last_key_;
   std::vector<std::byte> value_;
-  std::vector<std::unique_ptr<EntrySorter>> sorters_;  ///< by ordinal; [0] stays null
+  std::vector<std::unique_ptr<EntrySorter>> sorters_;  ///< by index number; [0] stays null
   std::vector<std::byte> duplicate_key_;
 };
 

@@ -84,27 +84,27 @@ bool TableCodec::RowsStay(const TableCodec& after) const {
   return rowan::RowsStay(*layout_, *after.layout_);
 }
 
-bool TableCodec::EntriesStay(uint32_t ordinal, const TableCodec& after,
-                             uint32_t after_ordinal) const {
-  return rowan::EntriesStay(layout_->indexes[ordinal], after.layout_->indexes[after_ordinal]);
+bool TableCodec::EntriesStay(uint32_t index_number, const TableCodec& after,
+                             uint32_t after_number) const {
+  return rowan::EntriesStay(layout_->indexes[index_number], after.layout_->indexes[after_number]);
 }
 
 bool TableCodec::has_primary_key() const { return layout_->has_primary_key; }
 
-uint32_t TableCodec::OrdinalOfKey(uint32_t server_key) const {
-  return layout_->ordinal_of_key[server_key];
+uint32_t TableCodec::IndexNumberOfKey(uint32_t server_key) const {
+  return layout_->index_number_of_key[server_key];
 }
 
-uint32_t TableCodec::KeyOfOrdinal(uint32_t ordinal) const {
-  return layout_->indexes[ordinal].server_key;
+uint32_t TableCodec::KeyOfIndexNumber(uint32_t index_number) const {
+  return layout_->indexes[index_number].server_key;
 }
 
-bool TableCodec::IsSearchable(uint32_t ordinal) const {
-  return layout_->indexes[ordinal].searchable;
+bool TableCodec::IsSearchable(uint32_t index_number) const {
+  return layout_->indexes[index_number].searchable;
 }
 
-uint32_t TableCodec::PartCount(uint32_t ordinal) const {
-  return static_cast<uint32_t>(layout_->indexes[ordinal].parts.size());
+uint32_t TableCodec::PartCount(uint32_t index_number) const {
+  return static_cast<uint32_t>(layout_->indexes[index_number].parts.size());
 }
 
 Status TableCodec::EncodeClusteredKey(const unsigned char* record, uint64_t row_id,
@@ -123,10 +123,10 @@ Status TableCodec::EncodeClusteredKey(const unsigned char* record, uint64_t row_
   return key->size() <= most ? Status::Ok() : Status(Code::kTooBig, kKeyTooLong, most);
 }
 
-Status TableCodec::EncodeEntry(uint32_t ordinal, const void* source, Bytes clustered_key,
+Status TableCodec::EncodeEntry(uint32_t index_number, const void* source, Bytes clustered_key,
                                ByteBuffer* key, ByteBuffer* payload,
                                uint32_t* unique_prefix_bytes) const {
-  const IndexLayout& index = layout_->indexes[ordinal];
+  const IndexLayout& index = layout_->indexes[index_number];
   const auto* record = static_cast<const unsigned char*>(source);
   key->clear();
   payload->clear();
@@ -163,8 +163,8 @@ Status TableCodec::EncodeEntry(uint32_t ordinal, const void* source, Bytes clust
   return Status::Ok();
 }
 
-Result<uint64_t> TableCodec::FirstPartAsNumber(uint32_t ordinal, Bytes key) const {
-  const KeyPartCodec& part = layout_->indexes[ordinal].parts[0];
+Result<uint64_t> TableCodec::FirstPartAsNumber(uint32_t index_number, Bytes key) const {
+  const KeyPartCodec& part = layout_->indexes[index_number].parts[0];
   const size_t size = part.Size(key);
   uint64_t number = 0;
   if (size == 0 || !part.DecodeNumber(key.first(size), &number)) {
@@ -173,9 +173,9 @@ Result<uint64_t> TableCodec::FirstPartAsNumber(uint32_t ordinal, Bytes key) cons
   return number;
 }
 
-Result<Bytes> TableCodec::ClusteredKeyOf(uint32_t ordinal, Bytes entry_key,
+Result<Bytes> TableCodec::ClusteredKeyOf(uint32_t index_number, Bytes entry_key,
                                          ByteBuffer* scratch) const {
-  const IndexLayout& index = layout_->indexes[ordinal];
+  const IndexLayout& index = layout_->indexes[index_number];
   std::array<std::pair<size_t, size_t>, 64> places;  // offset and size of each part
   size_t at = 0;
   for (size_t i = 0; i < index.parts.size(); ++i) {
@@ -197,9 +197,9 @@ Result<Bytes> TableCodec::ClusteredKeyOf(uint32_t ordinal, Bytes entry_key,
   return Bytes(*scratch);
 }
 
-Status TableCodec::DecodeEntry(uint32_t ordinal, Bytes key, Bytes payload, const void* columns,
+Status TableCodec::DecodeEntry(uint32_t index_number, Bytes key, Bytes payload, const void* columns,
                                void* target) const {
-  const IndexLayout& index = layout_->indexes[ordinal];
+  const IndexLayout& index = layout_->indexes[index_number];
   const auto* wanted = static_cast<const MY_BITMAP*>(columns);
   auto* record = static_cast<unsigned char*>(target);
   PoisonRecord(record, layout_->record_bytes);
@@ -244,7 +244,7 @@ Status TableCodec::DecodeEntry(uint32_t ordinal, Bytes key, Bytes payload, const
 void TableCodec::EncodeSearchKey(uint32_t server_key, const unsigned char* image,
                                  unsigned long keypart_map, ByteBuffer* prefix,
                                  bool* complete) const {
-  const IndexLayout& index = layout_->indexes[OrdinalOfKey(server_key)];
+  const IndexLayout& index = layout_->indexes[IndexNumberOfKey(server_key)];
   prefix->clear();
   const auto* position = reinterpret_cast<const std::byte*>(image);
   size_t used = 0;
@@ -270,9 +270,9 @@ void TableCodec::EncodeSearchKey(uint32_t server_key, const unsigned char* image
   *complete = used == index.parts.size();
 }
 
-uint32_t TableCodec::EqualParts(uint32_t ordinal, Bytes left, Bytes right) const {
+uint32_t TableCodec::EqualParts(uint32_t index_number, Bytes left, Bytes right) const {
   uint32_t equal = 0;
-  for (const KeyPartCodec& part : layout_->indexes[ordinal].parts) {
+  for (const KeyPartCodec& part : layout_->indexes[index_number].parts) {
     const size_t left_size = part.Size(left);
     const size_t right_size = part.Size(right);
     if (left_size == 0 || right_size == 0) break;

@@ -63,23 +63,24 @@ class TableCodec final : public RowCodec, public KeyParts {
   [[nodiscard]] bool InheritHistory(const TableCodec& before, const unsigned char* record);
   /// See layout_change.h.
   [[nodiscard]] bool RowsStay(const TableCodec& after) const;
-  [[nodiscard]] bool EntriesStay(uint32_t ordinal, const TableCodec& after,
-                                 uint32_t after_ordinal) const;
+  [[nodiscard]] bool EntriesStay(uint32_t index_number, const TableCodec& after,
+                                 uint32_t after_number) const;
 
   [[nodiscard]] bool has_primary_key() const;
-  /// Server key number -> ordinal in the engine's table (0 = clustered) and back.
-  [[nodiscard]] uint32_t OrdinalOfKey(uint32_t server_key) const;
-  [[nodiscard]] uint32_t KeyOfOrdinal(uint32_t ordinal) const;
+  /// Server key number -> number in the engine's table (0 = clustered) and back.
+  [[nodiscard]] uint32_t IndexNumberOfKey(uint32_t server_key) const;
+  [[nodiscard]] uint32_t KeyOfIndexNumber(uint32_t index_number) const;
   /// Whether the server may search the index by all parts that it counts to it.
-  [[nodiscard]] bool IsSearchable(uint32_t ordinal) const;
+  [[nodiscard]] bool IsSearchable(uint32_t index_number) const;
 
   // --- record -> Rowan. kTooBig when a limit is exceeded. `record` = record[0] or record[1] ---
   /// Clustered key. Tables without primary key: the 8-byte row id given.
   Status EncodeClusteredKey(const unsigned char* record, uint64_t row_id, ByteBuffer* key) const;
   /// Secondary key (with clustered key appended) and payload; `*unique_prefix_bytes` as in
   /// EntryImage.
-  Status EncodeEntry(uint32_t ordinal, const void* record, Bytes clustered_key, ByteBuffer* key,
-                     ByteBuffer* payload, uint32_t* unique_prefix_bytes) const override;
+  Status EncodeEntry(uint32_t index_number, const void* record, Bytes clustered_key,
+                     ByteBuffer* key, ByteBuffer* payload,
+                     uint32_t* unique_prefix_bytes) const override;
   /// Bytes that do not stay in the row; written by the caller.
   struct Outsourced {
     Bytes value;
@@ -102,13 +103,13 @@ class TableCodec final : public RowCodec, public KeyParts {
                    void* record) const override;
   /// Covering read: index parts and clustered key parts. kUnsupported: the entry had no room for
   /// its values.
-  Status DecodeEntry(uint32_t ordinal, Bytes key, Bytes payload, const void* columns,
+  Status DecodeEntry(uint32_t index_number, Bytes key, Bytes payload, const void* columns,
                      void* record) const override;
   /// The value of an AUTO_INCREMENT column that is an index's first part; 0 if negative.
-  [[nodiscard]] Result<uint64_t> FirstPartAsNumber(uint32_t ordinal, Bytes key) const;
+  [[nodiscard]] Result<uint64_t> FirstPartAsNumber(uint32_t index_number, Bytes key) const;
   /// The clustered key inside a secondary key: a part of `entry_key`, or assembled in `*scratch`
   /// when its columns are spread over the key.
-  Result<Bytes> ClusteredKeyOf(uint32_t ordinal, Bytes entry_key,
+  Result<Bytes> ClusteredKeyOf(uint32_t index_number, Bytes entry_key,
                                ByteBuffer* scratch) const override;
 
   // --- server key image -> search key ---
@@ -117,8 +118,8 @@ class TableCodec final : public RowCodec, public KeyParts {
   void EncodeSearchKey(uint32_t server_key, const unsigned char* image, unsigned long keypart_map,
                        ByteBuffer* prefix, bool* complete) const;
   /// How many leading parts (index parts, then clustered key parts) two keys of an index share.
-  [[nodiscard]] uint32_t EqualParts(uint32_t ordinal, Bytes left, Bytes right) const override;
-  [[nodiscard]] uint32_t PartCount(uint32_t ordinal) const override;
+  [[nodiscard]] uint32_t EqualParts(uint32_t index_number, Bytes left, Bytes right) const override;
+  [[nodiscard]] uint32_t PartCount(uint32_t index_number) const override;
 
  private:
   TableCodec();

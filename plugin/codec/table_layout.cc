@@ -165,7 +165,7 @@ void ChoosePayload(IndexLayout* index) {
 
 bool MakeSecondaries(const TABLE* table, KeyOrder order, TableLayout* layout,
                      std::string* refusal) {
-  layout->ordinal_of_key.assign(table->s->keys, 0);
+  layout->index_number_of_key.assign(table->s->keys, 0);
   for (uint32_t key = 0; key < table->s->keys; ++key) {
     if (key == table->s->primary_key) continue;
     IndexLayout index;
@@ -173,7 +173,7 @@ bool MakeSecondaries(const TABLE* table, KeyOrder order, TableLayout* layout,
     if (!MakeParts(table->key_info[key], *layout, &index, refusal)) return false;
     AppendClusteredParts(table->key_info[key], layout->indexes[0], order, &index);
     ChoosePayload(&index);
-    layout->ordinal_of_key[key] = static_cast<uint32_t>(layout->indexes.size());
+    layout->index_number_of_key[key] = static_cast<uint32_t>(layout->indexes.size());
     layout->indexes.push_back(std::move(index));
   }
   return true;

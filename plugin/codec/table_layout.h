@@ -80,7 +80,7 @@ struct TableLayout {
   uint32_t fixed_bytes = 0;         ///< of the fixed area, after version byte and null bitmap
   std::vector<uint32_t> variable_columns;  ///< stored ones, in row order
   std::vector<IndexLayout> indexes; ///< [0] clustered
-  std::vector<uint32_t> ordinal_of_key;
+  std::vector<uint32_t> index_number_of_key;
   bool has_primary_key = false;
   RowShape shape;                   ///< of rows written now
   uint32_t generation = 0;          ///< how many ALTERs have added columns at the end

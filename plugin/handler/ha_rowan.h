@@ -43,9 +43,9 @@ struct RowImage {
   ByteBuffer row;
   std::vector<Entry> entries;  ///< [0] unused: the clustered index
 
-  [[nodiscard]] EntryImage View(uint32_t ordinal) const {
-    const Entry& entry = entries[ordinal];
-    return {ordinal, entry.key, entry.payload, entry.unique_prefix_bytes};
+  [[nodiscard]] EntryImage View(uint32_t index_number) const {
+    const Entry& entry = entries[index_number];
+    return {index_number, entry.key, entry.payload, entry.unique_prefix_bytes};
   }
 };
 
@@ -195,7 +195,7 @@ class ha_rowan final : public handler, private EntryFilter, private TableCodec::
   /// Whether an entry of the active index gives all that position() takes from the record.
   [[nodiscard]] bool EntryHasRowReference() const;
   int Found(Status status, int error_at_end);
-  int CountRows(uint32_t ordinal, ha_rows* count);
+  int CountRows(uint32_t index_number, ha_rows* count);
   bool Matches() override;
   [[nodiscard]] bool HasCondition() const;
   [[nodiscard]] key_part_map PartsInImage(uint index, key_part_map keypart_map) const;

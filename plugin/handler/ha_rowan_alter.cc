@@ -111,14 +111,14 @@ const char* FormerName(const Alter_inplace_info& info, const char* name) {
   return former;
 }
 
-/// Ordinal of the index that stays as the new definition's; 0: it has to be built. The server also
+/// Number of the index that stays as the new definition's; 0: it has to be built. The server also
 /// lists indexes as dropped and added that stay, when a column becomes longer.
-uint32_t OrdinalThatStays(const TABLE& table, const TableCodec& before, const char* former,
-                          const TableCodec& after, uint32_t after_ordinal) {
+uint32_t IndexNumberThatStays(const TABLE& table, const TableCodec& before, const char* former,
+                          const TableCodec& after, uint32_t after_number) {
   for (uint i = 0; former != nullptr && i < table.s->keys; ++i) {
     if (!SameName(table.key_info[i].name, former)) continue;
-    const uint32_t ordinal = before.OrdinalOfKey(i);
-    return before.EntriesStay(ordinal, after, after_ordinal) ? ordinal : 0;
+    const uint32_t index_number = before.IndexNumberOfKey(i);
+    return before.EntriesStay(index_number, after, after_number) ? index_number : 0;
   }
   return 0;
 }
@@ -127,7 +127,7 @@ uint32_t OrdinalThatStays(const TABLE& table, const TableCodec& before, const ch
 class AlterContext : public inplace_alter_handler_ctx {
  public:
   std::unique_ptr<TableCodec> codec;    ///< of the new definition
-  std::vector<uint32_t> former;         ///< by its ordinals: the index that stays, 0 = to be built
+  std::vector<uint32_t> former;         ///< by its numbers: the index that stays, 0 = to be built
   std::vector<my_bitmap_map> column_bits;
   MY_BITMAP columns{};                  ///< that the build needs
   std::unique_ptr<IndexBuild> build;    ///< null: nothing to build
@@ -153,11 +153,11 @@ void ChooseColumns(const TABLE& altered, AlterContext* context) {
   bitmap_init(&context->columns, context->column_bits.data(), fields);
   const TableCodec& codec = *context->codec;
   if (codec.has_primary_key()) {
-    NeedColumnsOf(altered.key_info[codec.KeyOfOrdinal(0)], &context->columns);
+    NeedColumnsOf(altered.key_info[codec.KeyOfIndexNumber(0)], &context->columns);
   }
   for (uint32_t i = 1; i < context->former.size(); ++i) {
     if (context->former[i] != 0) continue;
-    NeedColumnsOf(altered.key_info[codec.KeyOfOrdinal(i)], &context->columns);
+    NeedColumnsOf(altered.key_info[codec.KeyOfIndexNumber(i)], &context->columns);
   }
 }
 
@@ -174,8 +174,8 @@ TableDef DefinitionAfter(const TableDef& before, const TABLE& altered,
   }
   if (context.build == nullptr) return after;
   for (const IndexBuild::Index& built : context.build->indexes()) {
-    after.indexes[built.ordinal].id = built.id;
-    after.indexes[built.ordinal].root = built.root;
+    after.indexes[built.index_number].id = built.id;
+    after.indexes[built.index_number].root = built.root;
   }
   return after;
 }
@@ -222,9 +222,9 @@ enum_alter_inplace_result ha_rowan::check_if_supported_inplace_alter(TABLE* alte
   const uint32_t indexes = altered_table->s->keys + (codec().has_primary_key() ? 0 : 1);
   context->former.assign(indexes, 0);
   for (uint32_t i = 1; i < indexes; ++i) {
-    const KEY& key = altered_table->key_info[context->codec->KeyOfOrdinal(i)];
+    const KEY& key = altered_table->key_info[context->codec->KeyOfIndexNumber(i)];
     context->former[i] =
-        OrdinalThatStays(*table, codec(), FormerName(*info, key.name), *context->codec, i);
+        IndexNumberThatStays(*table, codec(), FormerName(*info, key.name), *context->codec, i);
   }
   const bool checks = grows || context->builds();
   if (checks && !context->codec->CheckLimits().ok()) return unsupported();
@@ -248,7 +248,7 @@ bool ha_rowan::prepare_inplace_alter_table(TABLE* altered_table, Alter_inplace_i
   ChooseColumns(*altered_table, context);
   std::vector<IndexBuild::Index> wanted;
   for (uint32_t i = 1; i < context->former.size(); ++i) {
-    if (context->former[i] == 0) wanted.push_back({.ordinal = i});
+    if (context->former[i] == 0) wanted.push_back({.index_number = i});
   }
   const IndexBuild::Rows rows{context->codec.get(), &context->columns, altered_table->record[0]};
   context->build = std::make_unique<IndexBuild>(
@@ -261,7 +261,7 @@ bool ha_rowan::FailBuild(Status status, TABLE* altered_table, const Alter_inplac
   if (!status.Is(Code::kDuplicate)) return FailAlter(status);
   const Status shown = context->build->ReadDuplicate(status.detail());
   if (!shown.ok()) return FailAlter(shown);
-  KEY* key = &altered_table->key_info[context->codec->KeyOfOrdinal(status.detail())];
+  KEY* key = &altered_table->key_info[context->codec->KeyOfIndexNumber(status.detail())];
   print_keydup_error(altered_table, key, ER_THD(ha_thd(), ER_DUP_ENTRY_WITH_KEY_NAME), MYF(0),
                      table_share->table_name.str);
   return true;

@@ -43,16 +43,16 @@ Status ha_rowan::KeepAutoIncrement(const uchar* old_record, const uchar* new_rec
 Status ha_rowan::FindAutoIncrement(const TableShare& share) const {
   if (table->found_next_number_field == nullptr) return Status::Ok();
   const uint key_number = table->s->next_number_index;
-  const uint32_t ordinal = share.codec().OrdinalOfKey(key_number);
+  const uint32_t index_number = share.codec().IndexNumberOfKey(key_number);
   const KEY_PART_INFO& part = table->key_info[key_number].key_part[0];
   const bool descending = (part.key_part_flag & HA_REVERSE_SORT) != 0;
   // Be it of a row that is deleted or not committed: InnoDB counts those too.
   ByteBuffer key;
   const Status status =
-      share.table()->EdgeKey(ordinal, descending ? IndexEdge::kFirst : IndexEdge::kLast, &key);
+      share.table()->EdgeKey(index_number, descending ? IndexEdge::kFirst : IndexEdge::kLast, &key);
   if (status.Is(Code::kEndOfRange)) return Status::Ok();
   if (!status.ok()) return status;
-  Result<uint64_t> value = share.codec().FirstPartAsNumber(ordinal, key);
+  Result<uint64_t> value = share.codec().FirstPartAsNumber(index_number, key);
   if (!value.ok()) return value.status();
   const uint64_t most = table->found_next_number_field->get_max_int_value();
   share.table()->RaiseAutoIncrement(*value < most ? *value + 1 : most);

@@ -53,7 +53,7 @@ void ha_rowan::PublishRowsPerKey(bool always) {
   if (outdated) g_engine->WantStatistics();
   for (uint i = 0; i < table->s->keys; ++i) {
     const std::vector<float> rows =
-        outdated ? std::vector<float>() : cardinalities->Of(codec().OrdinalOfKey(i));
+        outdated ? std::vector<float>() : cardinalities->Of(codec().IndexNumberOfKey(i));
     KEY& key = table->key_info[i];
     for (uint part = 0; part < key.actual_key_parts; ++part) {
       float per_key = part < rows.size() ? std::max(rows[part], 1.0F) : REC_PER_KEY_UNKNOWN;
@@ -75,7 +75,7 @@ double ha_rowan::scan_time() {
 
 double ha_rowan::read_time(uint index, uint ranges, ha_rows rows) {
   // MAX_KEY asks for the table itself.
-  const bool secondary = index < table->s->keys && codec().OrdinalOfKey(index) != 0;
+  const bool secondary = index < table->s->keys && codec().IndexNumberOfKey(index) != 0;
   if (secondary) return handler::read_time(index, ranges, rows);
   if (rows <= 2) return static_cast<double>(rows);
   // Neighbouring rows share pages: a share of the whole scan, plus a descent for each range.

@@ -60,7 +60,7 @@ void ha_rowan::print_error(int error, myf flags) {
 
 Status ha_rowan::ShowDuplicate(Status status) {
   // The message is made from the record; an index on a part of a column does not hold the value.
-  duplicate_key_ = codec().KeyOfOrdinal(status.detail());
+  duplicate_key_ = codec().KeyOfIndexNumber(status.detail());
   ByteBuffer scratch;
   Result<Bytes> row_key = codec().ClusteredKeyOf(status.detail(), search_key_, &scratch);
   if (!row_key.ok()) return row_key.status();

@@ -61,7 +61,7 @@ void LeaveOutUnsearchable(const TABLE& table, const TableDef& definition,
                           const TableCodec& codec) {
   for (uint32_t i = 1; i < definition.indexes.size(); ++i) {
     if (codec.IsSearchable(i)) continue;
-    const uint32_t key = codec.KeyOfOrdinal(i);
+    const uint32_t key = codec.KeyOfIndexNumber(i);
     table.s->keys_in_use.clear_bit(key);
     table.s->keys_for_keyread.clear_bit(key);
     LogWarning("Index '{}' of table '{}' was made by an early version of Rowan and is not used "
@@ -82,7 +82,7 @@ handler::Table_flags ha_rowan::table_flags() const {
   if (share_ != nullptr && is_temporary()) flags |= HA_BINLOG_STMT_CAPABLE;
   // Unique keys are checked clustered index first: not in the server's order when that is not key
   // 0.
-  if (share_ != nullptr && codec().has_primary_key() && codec().KeyOfOrdinal(0) != 0) {
+  if (share_ != nullptr && codec().has_primary_key() && codec().KeyOfIndexNumber(0) != 0) {
     flags |= HA_DUPLICATE_KEY_NOT_IN_ORDER;
   }
   return flags;
@@ -157,7 +157,7 @@ Status ha_rowan::OpenShare(const dd::Table* table_def) {
 void ha_rowan::PrepareBuffers() {
   reader_ = std::make_unique<TableCursor>(g_engine, engine_table(), &codec());
   const bool has_primary_key = codec().has_primary_key();
-  ref_length = has_primary_key ? table->key_info[codec().KeyOfOrdinal(0)].key_length
+  ref_length = has_primary_key ? table->key_info[codec().KeyOfIndexNumber(0)].key_length
                                : static_cast<uint>(sizeof(uint64_t));
   const size_t indexes = engine_table()->index_count();
   old_image_.entries.resize(indexes);

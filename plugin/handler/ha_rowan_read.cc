@@ -54,7 +54,7 @@ bool ha_rowan::EntryHasRowReference() const {
   // position() copies the primary key's parts from the columns in the record, where an entry
   // leaves a column of which it has only a prefix as it was.
   if (!codec().has_primary_key()) return true;
-  const KEY& primary = table->key_info[codec().KeyOfOrdinal(0)];
+  const KEY& primary = table->key_info[codec().KeyOfIndexNumber(0)];
   for (uint part = 0; part < primary.user_defined_key_parts; ++part) {
     const KEY_PART_INFO& info = primary.key_part[part];
     const bool is_prefix = (info.key_part_flag & HA_PART_KEY_SEG) != 0;
@@ -117,7 +117,7 @@ int ha_rowan::index_init(uint index, bool) {
   active_index = index;
   if (table_share->foreign_keys != 0) RepairCascadeCount();
   prepared_ = false;
-  reader_->OpenScan(codec().OrdinalOfKey(index));
+  reader_->OpenScan(codec().IndexNumberOfKey(index));
   bounded_by_key_ = false;
   return 0;
 }
@@ -314,7 +314,7 @@ int ha_rowan::rnd_pos(uchar* record, uchar* position) {
   reader_->SetFilter(nullptr);
   if (codec().has_primary_key()) {
     bool complete = false;
-    codec().EncodeSearchKey(codec().KeyOfOrdinal(0), position, HA_WHOLE_KEY, &position_key_,
+    codec().EncodeSearchKey(codec().KeyOfIndexNumber(0), position, HA_WHOLE_KEY, &position_key_,
                             &complete);
   } else {
     const auto* bytes = reinterpret_cast<const std::byte*>(position);
@@ -325,7 +325,7 @@ int ha_rowan::rnd_pos(uchar* record, uchar* position) {
 
 void ha_rowan::position(const uchar* record) {
   if (codec().has_primary_key()) {
-    key_copy(ref, record, &table->key_info[codec().KeyOfOrdinal(0)], ref_length);
+    key_copy(ref, record, &table->key_info[codec().KeyOfIndexNumber(0)], ref_length);
   } else {
     memcpy(ref, reader_->row_key().data(), ref_length);
   }
@@ -336,7 +336,7 @@ int ha_rowan::cmp_ref(const uchar* left, const uchar* right) const {
   ByteBuffer left_key;
   ByteBuffer right_key;
   bool complete = false;
-  const uint32_t key = codec().KeyOfOrdinal(0);
+  const uint32_t key = codec().KeyOfIndexNumber(0);
   codec().EncodeSearchKey(key, left, HA_WHOLE_KEY, &left_key, &complete);
   codec().EncodeSearchKey(key, right, HA_WHOLE_KEY, &right_key, &complete);
   return CompareBytes(left_key, right_key);
@@ -344,15 +344,16 @@ int ha_rowan::cmp_ref(const uchar* left, const uchar* right) const {
 
 // --- counts and estimates ---
 
-int ha_rowan::CountRows(uint32_t ordinal, ha_rows* count) {
+int ha_rowan::CountRows(uint32_t index_number, ha_rows* count) {
   *count = HA_POS_ERROR;
   if (read_options_.mode != ReadMode::kSnapshot &&
       read_options_.mode != ReadMode::kReadUncommitted) {
     // Counting under locks has to lock every row.
-    return ordinal == 0 ? handler::records(count)
-                        : handler::records_from_index(count, codec().KeyOfOrdinal(ordinal));
+    return index_number == 0
+               ? handler::records(count)
+               : handler::records_from_index(count, codec().KeyOfIndexNumber(index_number));
   }
-  Result<uint64_t> counted = reader_->CountEntries(ordinal);
+  Result<uint64_t> counted = reader_->CountEntries(index_number);
   if (!counted.ok()) return Fail(counted.status());
   if (thd_killed(ha_thd()) != 0) return HA_ERR_QUERY_INTERRUPTED;
   *count = *counted;
@@ -362,17 +363,17 @@ int ha_rowan::CountRows(uint32_t ordinal, ha_rows* count) {
 int ha_rowan::records(ha_rows* count) { return CountRows(0, count); }
 
 int ha_rowan::records_from_index(ha_rows* count, uint index) {
-  return CountRows(codec().OrdinalOfKey(index), count);
+  return CountRows(codec().IndexNumberOfKey(index), count);
 }
 
 ha_rows ha_rowan::records_in_range(uint index, key_range* low, key_range* high) {
-  const uint32_t ordinal = codec().OrdinalOfKey(index);
+  const uint32_t index_number = codec().IndexNumberOfKey(index);
   ByteBuffer from;
   ByteBuffer to;
   if (low != nullptr) EncodeBound(index, *low, low->flag == HA_READ_AFTER_KEY, &from);
   if (high != nullptr) EncodeBound(index, *high, high->flag == HA_READ_AFTER_KEY, &to);
   if (!from.empty() && !to.empty() && CompareBytes(from, to) >= 0) return 1;
-  Result<uint64_t> rows = engine_table()->EstimateRange(ordinal, from, to);
+  Result<uint64_t> rows = engine_table()->EstimateRange(index_number, from, to);
   if (!rows.ok()) return HA_POS_ERROR;
   // 0 would promise the optimizer that there is none.
   return std::max<ha_rows>(*rows, 1);

@@ -70,7 +70,7 @@ int ha_rowan::NoteFailure(Status status, const UndoPosition& before) {
     const Status undone = session_->RollbackTo(before);
     if (!undone.ok()) status = undone;
   }
-  if (status.Is(Code::kDuplicate)) duplicate_key_ = codec().KeyOfOrdinal(status.detail());
+  if (status.Is(Code::kDuplicate)) duplicate_key_ = codec().KeyOfIndexNumber(status.detail());
   return Fail(status);
 }
 
@@ -156,7 +156,7 @@ void ha_rowan::ChooseChangedIndexes() {
   changed_indexes_.assign(changed_indexes_.size(), !precise);
   if (!precise) return;
   for (uint32_t i = 0; i < changed_indexes_.size(); ++i) {
-    const uint32_t key_number = codec().KeyOfOrdinal(i);
+    const uint32_t key_number = codec().KeyOfIndexNumber(i);
     if (key_number >= table->s->keys) continue;
     const KEY& key = table->key_info[key_number];
     for (uint part = 0; part < key.user_defined_key_parts && !changed_indexes_[i]; ++part) {

@@ -15,14 +15,14 @@ TableDef DescribeTable(const TABLE* form, const TableCodec& codec, const std::st
   definition.name = name;
   definition.descriptor = codec.TableDescriptor();
   const uint32_t count = form->s->keys + (codec.has_primary_key() ? 0 : 1);
-  for (uint32_t ordinal = 0; ordinal < count; ++ordinal) {
-    const uint32_t key_number = codec.KeyOfOrdinal(ordinal);
+  for (uint32_t index_number = 0; index_number < count; ++index_number) {
+    const uint32_t key_number = codec.KeyOfIndexNumber(index_number);
     const bool hidden = key_number >= form->s->keys;
     IndexDef index;
     index.name = hidden ? "(hidden row id)" : form->key_info[key_number].name;
-    index.clustered = ordinal == 0;
+    index.clustered = index_number == 0;
     index.unique = hidden || (form->key_info[key_number].flags & HA_NOSAME) != 0;
-    index.descriptor = codec.IndexDescriptor(ordinal);
+    index.descriptor = codec.IndexDescriptor(index_number);
     definition.indexes.push_back(std::move(index));
   }
   return definition;

@@ -14,7 +14,7 @@ namespace rowan {
 /// As many as InnoDB takes, so that a table can go either way.
 inline constexpr uint32_t kColumnsMax = 1017;
 
-/// Ids and roots are left open; indexes in the order of the codec's ordinals.
+/// Ids and roots are left open; indexes in the order of the codec's index numbers.
 TableDef DescribeTable(const TABLE* form, const TableCodec& codec, const std::string& name);
 
 }  // namespace rowan

@@ -86,8 +86,9 @@ Status CrashDdl::AlterIndexes(CrashContext* context, Session* session) {
   const ToyIndexCodec codec;
   StoredRow record;
   IndexBuild build(session, *table, {&codec, nullptr, &record}, kSortBytes);
-  std::vector<IndexBuild::Index> wanted{{.ordinal = static_cast<uint32_t>(1 + random_.Below(2))}};
-  if (random_.OneIn(2)) wanted.push_back({.ordinal = 3 - wanted[0].ordinal});
+  std::vector<IndexBuild::Index> wanted{
+      {.index_number = static_cast<uint32_t>(1 + random_.Below(2))}};
+  if (random_.OneIn(2)) wanted.push_back({.index_number = 3 - wanted[0].index_number});
   Status status = build.Start(std::move(wanted));
   if (status.ok() && random_.OneIn(2)) status = WriteMeanwhile(context, name);
   if (status.ok()) status = build.Build();
@@ -96,8 +97,8 @@ Status CrashDdl::AlterIndexes(CrashContext* context, Session* session) {
   if (!status.ok()) return status;
   TableDef changed = (*table)->definition();
   for (const IndexBuild::Index& built : build.indexes()) {
-    changed.indexes[built.ordinal].id = built.id;
-    changed.indexes[built.ordinal].root = built.root;
+    changed.indexes[built.index_number].id = built.id;
+    changed.indexes[built.index_number].root = built.root;
   }
   return world->engine->AlterTable(session, std::move(changed)).status();
 }

@@ -39,13 +39,13 @@ class IndexBuildTest : public ::testing::Test {
   void Start() {
     const IndexBuild::Rows rows{&codec_, nullptr, &record_};
     build_ = std::make_unique<IndexBuild>(session_.get(), table_, rows, kLeastSortBytes);
-    ASSERT_TRUE(build_->Start({{.ordinal = 1}, {.ordinal = 2}}).ok());
+    ASSERT_TRUE(build_->Start({{.index_number = 1}, {.index_number = 2}}).ok());
   }
   Status Alter() {
     TableDef changed = table_->definition();
     for (const IndexBuild::Index& built : build_->indexes()) {
-      changed.indexes[built.ordinal].id = built.id;
-      changed.indexes[built.ordinal].root = built.root;
+      changed.indexes[built.index_number].id = built.id;
+      changed.indexes[built.index_number].root = built.root;
     }
     Result<std::shared_ptr<Table>> altered = world_.engine->AlterTable(session_.get(), changed);
     if (altered.ok()) table_ = *altered;
