@@ -194,7 +194,7 @@ Status DdlLog::PurgeExtension(Bytes payload) {
 }
 
 Status DdlLog::RemoveIndex(const Index& index) {
-  const std::lock_guard<std::mutex> lock(remove_mutex_);
+  const std::lock_guard<std::mutex> lock(index_mutex_);
   if (!catalog_->ReleaseIndex(index.index)) return Status(Code::kBusy, "the index is used");
   const Status opened = allocator_->OpenSpace(index.space);
   if (opened.Is(Code::kNotFound)) return Status::Ok();  // the table was dropped since
@@ -208,7 +208,6 @@ Status DdlLog::SweepIndex(const Index& index) {
   for (int i = 0; i < kIndexUsePolls && !catalog_->ReleaseIndex(index.index); ++i) {
     std::this_thread::sleep_for(kIndexUsePoll);
   }
-  const std::lock_guard<std::mutex> lock(remove_mutex_);
   const Status opened = allocator_->OpenSpace(index.space);
   if (opened.Is(Code::kNotFound)) return Status::Ok();
   if (!opened.ok()) return opened;

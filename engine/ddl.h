@@ -92,6 +92,7 @@ class DdlLog : public ExtensionApplier {
   std::mutex mutex_;
   std::unordered_map<const Txn*, Pending> pending_;  // guarded by mutex_
   std::mutex remove_mutex_;  // one file removal at a time: purge and FinishDdl may meet
+  std::mutex index_mutex_;   // the same for trees, which may take longer
 };
 
 }  // namespace rowan

@@ -273,6 +273,7 @@ Status IndexBuild::NoteAgainIfOpen(Bytes key, const Snapshot& now) {
   if (!ParseClustered(cursor.value(), &header, &row)) {
     return Status(Code::kCorrupt, "malformed row");
   }
+  cursor.Unlatch();
   const TxnManager& txns = *session_->engine()->impl()->txns;
   if (!txns.IsVisible(now.session->txn()->snapshot, header.txn, kNoTxn)) changed_->Add(key);
   return Status::Ok();

@@ -212,6 +212,20 @@ def test_an_older_snapshot_does_not_read_a_new_index(t):
     t.equal(old.query("SELECT k FROM a FORCE INDEX (e) WHERE e = 'x'"), [(1000,)], "later")
 
 
+def test_an_older_snapshot_reads_rows_of_its_time_with_new_columns(t):
+    if t.engine != "ROWAN":
+        t.skip("InnoDB may refuse it")
+    _fill(t, 50)
+    old = t.client()
+    old.query("START TRANSACTION WITH CONSISTENT SNAPSHOT")
+    t.run("UPDATE a SET k = 1000 WHERE id = 1", "ALTER TABLE a ADD COLUMN n INT DEFAULT 5",
+          "UPDATE a SET k = k + 1, n = 6 WHERE id < 3", "DELETE FROM a WHERE id = 3")
+    t.equal(old.query("SELECT id, k, v, n FROM a WHERE id < 4"),
+            [(1, 1, "v1", 5), (2, 2, None, 5), (3, None, "V3", 5)], "rows of the old snapshot")
+    old.query("COMMIT")
+    t.rows("SELECT id, k, n FROM a WHERE id < 5", [(1, 1001, 6), (2, 3, 6), (4, 28, 5)])
+
+
 def _write(t, stop, number):
     """Rows of its own, changed in transactions some of which roll back."""
     client = t.client()
