@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "base/counters.h"
 
-#include <mutex>
 #include <vector>
 
 #include "base/assertions.h"
+#include "base/mutex.h"
 
 namespace rowan {
 
@@ -27,8 +27,8 @@ constinit std::array<Shard, kOwnedShards + 1> shards{};
 constinit std::atomic<uint32_t> shards_used{0};
 
 struct FreeShards {
-  std::mutex mutex;
-  std::vector<uint32_t> free;  // guarded by mutex
+  Mutex mutex{LatchRank::kCounterShards};
+  std::vector<uint32_t> free ROWAN_GUARDED_BY(mutex);
 
   /// Never destroyed: threads may end after the statics of this library.
   static FreeShards& Get() {
@@ -46,7 +46,7 @@ class Ownership {
  public:
   Ownership() {
     FreeShards& all = FreeShards::Get();
-    std::lock_guard lock(all.mutex);
+    const MutexLock lock(&all.mutex);
     if (!all.free.empty()) {
       index_ = all.free.back();
       all.free.pop_back();
@@ -60,7 +60,7 @@ class Ownership {
     current = &shards[kOwnedShards];  // for what the thread still counts on its way out
     if (index_ == kOwnedShards) return;
     FreeShards& all = FreeShards::Get();
-    std::lock_guard lock(all.mutex);
+    const MutexLock lock(&all.mutex);
     all.free.push_back(index_);
   }
   Ownership(const Ownership&) = delete;

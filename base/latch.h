@@ -22,17 +22,21 @@
 // themselves, but a parked waiter is woken on every release that could let it in.
 // A latch must outlive every release: an unlocking thread may still touch the word to wake others.
 // Thread safety: all members may be called from any thread; Unlock* only by a holder.
+//
+// Latch itself is not named in the order of acquisition: it is used through RankedLatch, or through
+// the latch of a page (buffer/page_latch.h).
 #pragma once
 
 #include <atomic>
 #include <cstdint>
 
+#include "base/latch_rank.h"
 #include "base/parking_lot.h"
 #include "base/thread_annotations.h"
 
 namespace rowan {
 
-class ROWAN_CAPABILITY("latch") Latch {
+class Latch {
  public:
   using Version = uint64_t;
 
@@ -40,7 +44,7 @@ class ROWAN_CAPABILITY("latch") Latch {
   Latch(const Latch&) = delete;
   Latch& operator=(const Latch&) = delete;
 
-  [[nodiscard]] bool TryLockShared() ROWAN_TRY_ACQUIRE_SHARED(true) {
+  [[nodiscard]] bool TryLockShared() {
     uint64_t word = word_.load(std::memory_order_relaxed);
     while ((word & (kWriter | kTurn)) == 0 && (word & kSharedMask) != kSharedMask) {
       if (word_.compare_exchange_weak(word, word + kSharedOne, std::memory_order_acquire,
@@ -51,7 +55,7 @@ class ROWAN_CAPABILITY("latch") Latch {
     return false;
   }
 
-  [[nodiscard]] bool TryLockExclusive() ROWAN_TRY_ACQUIRE(true) {
+  [[nodiscard]] bool TryLockExclusive() {
     uint64_t word = word_.load(std::memory_order_relaxed);
     while ((word & (kWriter | kSharedMask)) == 0) {
       if (word_.compare_exchange_weak(word, word | kWriter, std::memory_order_acquire,
@@ -63,10 +67,10 @@ class ROWAN_CAPABILITY("latch") Latch {
     return false;
   }
 
-  void LockShared() ROWAN_ACQUIRE_SHARED() {
+  void LockShared() {
     if (!TryLockShared()) (void)LockSharedSlow(nullptr, 0);
   }
-  void LockExclusive() ROWAN_ACQUIRE() {
+  void LockExclusive() {
     if (!TryLockExclusive()) (void)LockExclusiveSlow(nullptr, 0);
   }
 
@@ -75,16 +79,14 @@ class ROWAN_CAPABILITY("latch") Latch {
   /// which the caller must not wait. Whoever changes the tag does it as the exclusive holder and
   /// releases the latch afterwards (it may take it again): then no one sleeps on a changed tag.
   /// A latch that is free is taken without looking at the tag; the caller checks it anyway.
-  [[nodiscard]] bool LockSharedWhile(const std::atomic<uint64_t>& tag, uint64_t expected)
-      ROWAN_TRY_ACQUIRE_SHARED(true) {
+  [[nodiscard]] bool LockSharedWhile(const std::atomic<uint64_t>& tag, uint64_t expected) {
     return TryLockShared() || LockSharedSlow(&tag, expected);
   }
-  [[nodiscard]] bool LockExclusiveWhile(const std::atomic<uint64_t>& tag, uint64_t expected)
-      ROWAN_TRY_ACQUIRE(true) {
+  [[nodiscard]] bool LockExclusiveWhile(const std::atomic<uint64_t>& tag, uint64_t expected) {
     return TryLockExclusive() || LockExclusiveSlow(&tag, expected);
   }
 
-  void UnlockShared() ROWAN_RELEASE_SHARED() {
+  void UnlockShared() {
     const uint64_t before = word_.fetch_sub(kSharedOne, std::memory_order_release);
     if ((before & kWaiters) != 0 && (before & kSharedMask) == kSharedOne) {
       WakeWaiters((before & kTurn) != 0 ? Unpark::kOneExclusive : Unpark::kBoth);
@@ -92,7 +94,7 @@ class ROWAN_CAPABILITY("latch") Latch {
   }
 
   /// Releases and bumps the version: optimistic readers that overlapped will fail to validate.
-  void UnlockExclusive() ROWAN_RELEASE() {
+  void UnlockExclusive() {
     // Only the holder changes version bits and no shared holder exists, but the waiters bit may
     // be set concurrently, hence the exchange loop.
     uint64_t word = word_.load(std::memory_order_relaxed);
@@ -109,7 +111,7 @@ class ROWAN_CAPABILITY("latch") Latch {
   void DowngradeToShared();
 
   /// If the latch is at `version` with no holder at all, takes it exclusively.
-  [[nodiscard]] bool TryUpgradeFromOptimistic(Version version) ROWAN_TRY_ACQUIRE(true) {
+  [[nodiscard]] bool TryUpgradeFromOptimistic(Version version) {
     uint64_t word = word_.load(std::memory_order_relaxed);
     while ((word & (kWriter | kSharedMask)) == 0 && (word & kVersionMask) == version) {
       if (word_.compare_exchange_weak(word, word | kWriter, std::memory_order_acquire,
@@ -122,7 +124,7 @@ class ROWAN_CAPABILITY("latch") Latch {
   }
 
   /// If no writer is inside or has its turn, and the version still is `version`, takes it shared.
-  [[nodiscard]] bool TryShareFromOptimistic(Version version) ROWAN_TRY_ACQUIRE_SHARED(true) {
+  [[nodiscard]] bool TryShareFromOptimistic(Version version) {
     uint64_t word = word_.load(std::memory_order_relaxed);
     while ((word & (kWriter | kTurn)) == 0 && (word & kVersionMask) == version &&
            (word & kSharedMask) != kSharedMask) {
@@ -191,27 +193,67 @@ class ROWAN_CAPABILITY("latch") Latch {
 };
 static_assert(sizeof(Latch) == 8);
 
-/// Hold a latch for as long as they live.
-class SharedLatchGuard {
+/// A latch with its place in the order of acquisition. Thread safety: as Latch.
+template <LatchRank kRank>
+class ROWAN_CAPABILITY("latch") RankedLatch {
  public:
-  explicit SharedLatchGuard(Latch* latch) : latch_(latch) { latch_->LockShared(); }
-  ~SharedLatchGuard() { latch_->UnlockShared(); }
+  void LockShared() ROWAN_ACQUIRE_SHARED() {
+    NoteLatchWanted(kRank);
+    latch_.LockShared();
+    NoteLatchTaken(kRank);
+  }
+  void UnlockShared() ROWAN_RELEASE_SHARED() {
+    NoteLatchReleased(kRank);
+    latch_.UnlockShared();
+  }
+  void LockExclusive() ROWAN_ACQUIRE() {
+    NoteLatchWanted(kRank);
+    latch_.LockExclusive();
+    NoteLatchTaken(kRank);
+  }
+  [[nodiscard]] bool TryLockExclusive() ROWAN_TRY_ACQUIRE(true) {
+    if (!latch_.TryLockExclusive()) return false;
+    NoteLatchTaken(kRank);
+    return true;
+  }
+  void UnlockExclusive() ROWAN_RELEASE() {
+    NoteLatchReleased(kRank);
+    latch_.UnlockExclusive();
+  }
+  void AssertHeld() const ROWAN_ASSERT_CAPABILITY(this) { CheckLatchHeld(kRank); }
+
+ private:
+  Latch latch_;
+};
+
+/// Hold a latch for as long as they live.
+template <LatchRank kRank>
+class ROWAN_SCOPED_CAPABILITY SharedLatchGuard {
+ public:
+  explicit SharedLatchGuard(RankedLatch<kRank>* latch) ROWAN_ACQUIRE_SHARED(latch)
+      : latch_(latch) {
+    latch_->LockShared();
+  }
+  ~SharedLatchGuard() ROWAN_RELEASE() { latch_->UnlockShared(); }
   SharedLatchGuard(const SharedLatchGuard&) = delete;
   SharedLatchGuard& operator=(const SharedLatchGuard&) = delete;
 
  private:
-  Latch* const latch_;
+  RankedLatch<kRank>* const latch_;
 };
 
-class ExclusiveLatchGuard {
+template <LatchRank kRank>
+class ROWAN_SCOPED_CAPABILITY ExclusiveLatchGuard {
  public:
-  explicit ExclusiveLatchGuard(Latch* latch) : latch_(latch) { latch_->LockExclusive(); }
-  ~ExclusiveLatchGuard() { latch_->UnlockExclusive(); }
+  explicit ExclusiveLatchGuard(RankedLatch<kRank>* latch) ROWAN_ACQUIRE(latch) : latch_(latch) {
+    latch_->LockExclusive();
+  }
+  ~ExclusiveLatchGuard() ROWAN_RELEASE() { latch_->UnlockExclusive(); }
   ExclusiveLatchGuard(const ExclusiveLatchGuard&) = delete;
   ExclusiveLatchGuard& operator=(const ExclusiveLatchGuard&) = delete;
 
  private:
-  Latch* const latch_;
+  RankedLatch<kRank>* const latch_;
 };
 
 }  // namespace rowan

@@ -2,8 +2,8 @@
 #include "base/parking_lot.h"
 
 #include <array>
-#include <condition_variable>
-#include <mutex>
+
+#include "base/mutex.h"
 
 namespace rowan::parking_internal {
 namespace {
@@ -14,14 +14,15 @@ struct Sleeper {
   ParkKind kind;
   bool woken = false;
   Sleeper* next = nullptr;
-  std::condition_variable wake;
+  Condition wake;
 };
 
 struct alignas(64) Bucket {
-  std::mutex mutex;
-  Sleeper* first = nullptr;  // in order of arrival; guarded by mutex
-  Sleeper** end = &first;    // the link a new sleeper goes into; guarded by mutex
+  Mutex mutex{LatchRank::kParkingLot};
+  Sleeper* first ROWAN_GUARDED_BY(mutex) = nullptr;  // in order of arrival
+  Sleeper** end ROWAN_GUARDED_BY(mutex) = &first;    // the link a new sleeper goes into
 };
+static_assert(sizeof(Bucket) == 64);
 
 constexpr size_t kBuckets = 256;
 
@@ -33,7 +34,8 @@ Bucket& BucketOf(const void* address) {
 }
 
 /// Unlinks whom `address` and `selection` name; returns them as a list of their own.
-Sleeper* TakeSelected(Bucket& bucket, const void* address, Unpark selection, bool* remain) {
+Sleeper* TakeSelected(Bucket& bucket, const void* address, Unpark selection, bool* remain)
+    ROWAN_REQUIRES(bucket.mutex) {
   Sleeper* taken = nullptr;
   Sleeper** taken_end = &taken;
   Sleeper** link = &bucket.first;
@@ -62,19 +64,19 @@ Sleeper* TakeSelected(Bucket& bucket, const void* address, Unpark selection, boo
 
 bool ParkErased(const void* address, ParkKind kind, bool (*should_sleep)(void*), void* argument) {
   Bucket& bucket = BucketOf(address);
-  std::unique_lock lock(bucket.mutex);
+  const MutexLock lock(&bucket.mutex);
   if (!should_sleep(argument)) return false;
   Sleeper self{.address = address, .kind = kind, .wake = {}};
   *bucket.end = &self;
   bucket.end = &self.next;
-  self.wake.wait(lock, [&self] { return self.woken; });
+  while (!self.woken) self.wake.Wait(&bucket.mutex);
   return true;
 }
 
 void UnparkErased(const void* address, Unpark selection, void (*before_wake)(void*, bool),
                   void* argument) {
   Bucket& bucket = BucketOf(address);
-  std::lock_guard lock(bucket.mutex);
+  const MutexLock lock(&bucket.mutex);
   bool remain = false;
   Sleeper* sleeper = TakeSelected(bucket, address, selection, &remain);
   before_wake(argument, remain);
@@ -83,7 +85,7 @@ void UnparkErased(const void* address, Unpark selection, void (*before_wake)(voi
     // happens under the mutex, and `next` is read before the sleeper can run.
     Sleeper* next = sleeper->next;
     sleeper->woken = true;
-    sleeper->wake.notify_one();
+    sleeper->wake.NotifyOne();
     sleeper = next;
   }
 }

@@ -10,7 +10,11 @@
 #endif
 
 #define ROWAN_CAPABILITY(name) ROWAN_THREAD_ATTRIBUTE(capability(name))
+/// On a class whose objects hold a capability for as long as they live.
+#define ROWAN_SCOPED_CAPABILITY ROWAN_THREAD_ATTRIBUTE(scoped_lockable)
 #define ROWAN_GUARDED_BY(x) ROWAN_THREAD_ATTRIBUTE(guarded_by(x))
+/// What the pointer points to is guarded, not the pointer.
+#define ROWAN_PT_GUARDED_BY(x) ROWAN_THREAD_ATTRIBUTE(pt_guarded_by(x))
 #define ROWAN_ACQUIRE(...) ROWAN_THREAD_ATTRIBUTE(acquire_capability(__VA_ARGS__))
 #define ROWAN_ACQUIRE_SHARED(...) ROWAN_THREAD_ATTRIBUTE(acquire_shared_capability(__VA_ARGS__))
 #define ROWAN_RELEASE(...) ROWAN_THREAD_ATTRIBUTE(release_capability(__VA_ARGS__))
@@ -19,6 +23,15 @@
 #define ROWAN_TRY_ACQUIRE_SHARED(...) \
   ROWAN_THREAD_ATTRIBUTE(try_acquire_shared_capability(__VA_ARGS__))
 #define ROWAN_REQUIRES(...) ROWAN_THREAD_ATTRIBUTE(requires_capability(__VA_ARGS__))
+#define ROWAN_REQUIRES_SHARED(...) \
+  ROWAN_THREAD_ATTRIBUTE(requires_shared_capability(__VA_ARGS__))
+/// The function takes it itself, so the caller must not hold it.
+#define ROWAN_EXCLUDES(...) ROWAN_THREAD_ATTRIBUTE(locks_excluded(__VA_ARGS__))
+/// The function checks that it is held; for code the analysis does not see into, such as lambdas.
+#define ROWAN_ASSERT_CAPABILITY(...) ROWAN_THREAD_ATTRIBUTE(assert_capability(__VA_ARGS__))
+#define ROWAN_RETURN_CAPABILITY(x) ROWAN_THREAD_ATTRIBUTE(lock_returned(x))
+/// For the rare function the analysis cannot follow; each use says why.
+#define ROWAN_NO_THREAD_ANALYSIS ROWAN_THREAD_ATTRIBUTE(no_thread_safety_analysis)
 
 #if defined(__SANITIZE_THREAD__)
 #define ROWAN_OPTIMISTIC_READ __attribute__((no_sanitize("thread"), noinline))

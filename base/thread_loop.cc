@@ -15,7 +15,7 @@ ThreadLoop::ThreadLoop(std::string name, std::chrono::milliseconds tick, Work wo
 ThreadLoop::~ThreadLoop() { Stop(); }
 
 void ThreadLoop::Start() {
-  std::lock_guard lifecycle(lifecycle_mutex_);
+  const MutexLock lifecycle(&lifecycle_mutex_);
   ROWAN_CHECK(!thread_.joinable());
   stopping_.store(false, std::memory_order_release);
   thread_ = std::thread([this] { Run(); });
@@ -25,19 +25,19 @@ void ThreadLoop::Wake() {
   // Already requested and not yet taken: the loop will run its work after this call anyway.
   if (wake_requested_.exchange(true, std::memory_order_acq_rel)) return;
   // The empty section keeps the notification from falling between the sleeper's test and its wait.
-  { std::lock_guard lock(mutex_); }
-  wake_.notify_one();
+  { const MutexLock lock(&mutex_); }
+  wake_.NotifyOne();
 }
 
 void ThreadLoop::Stop() {
-  std::lock_guard lifecycle(lifecycle_mutex_);
+  const MutexLock lifecycle(&lifecycle_mutex_);
   if (!thread_.joinable()) return;
   ROWAN_CHECK(thread_.get_id() != std::this_thread::get_id());
   {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(&mutex_);
     stopping_.store(true, std::memory_order_release);
   }
-  wake_.notify_all();
+  wake_.NotifyAll();
   thread_.join();
 }
 
@@ -48,10 +48,11 @@ void ThreadLoop::Run() {
     wake_requested_.exchange(false, std::memory_order_acq_rel);
     heartbeats_.fetch_add(1, std::memory_order_relaxed);
     if (work_() == Next::kAgain) continue;
-    std::unique_lock lock(mutex_);
-    wake_.wait_for(lock, tick_, [this] {
-      return stopping() || wake_requested_.load(std::memory_order_acquire);
-    });
+    const auto end = std::chrono::steady_clock::now() + tick_;
+    const MutexLock lock(&mutex_);
+    while (!stopping() && !wake_requested_.load(std::memory_order_acquire)) {
+      if (!wake_.WaitUntil(&mutex_, end)) break;
+    }
   }
 }
 

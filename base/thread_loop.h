@@ -6,12 +6,12 @@
 
 #include <atomic>
 #include <chrono>
-#include <condition_variable>
 #include <cstdint>
 #include <functional>
-#include <mutex>
 #include <string>
 #include <thread>
+
+#include "base/mutex.h"
 
 namespace rowan {
 
@@ -40,13 +40,13 @@ class ThreadLoop {
   const std::string name_;
   const std::chrono::milliseconds tick_;
   const Work work_;
-  std::mutex mutex_;
-  std::condition_variable wake_;
+  Mutex mutex_{LatchRank::kThreadWake};
+  Condition wake_;
   std::atomic<bool> wake_requested_{false};  // set by Wake, taken by the loop before its work
   std::atomic<bool> stopping_{false};
   std::atomic<uint64_t> heartbeats_{0};
-  std::mutex lifecycle_mutex_;  // orders Start and Stop
-  std::thread thread_;          // guarded by lifecycle_mutex_
+  Mutex lifecycle_mutex_{LatchRank::kThreadLifecycle};  // orders Start and Stop
+  std::thread thread_ ROWAN_GUARDED_BY(lifecycle_mutex_);
 };
 
 }  // namespace rowan

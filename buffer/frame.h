@@ -8,7 +8,7 @@
 #include <cstdint>
 
 #include "base/ids.h"
-#include "base/latch.h"
+#include "buffer/page_latch.h"
 
 namespace rowan {
 
@@ -28,7 +28,7 @@ inline constexpr uint64_t kCopiedBit = uint64_t{1} << 63;
 inline constexpr uint64_t kDirtyUnlogged = kCopiedBit - 1;
 
 struct alignas(64) Frame {
-  Latch latch;
+  PageLatch latch;
   /// PageId::Packed of the page inside, 0 when none. Changes only under the exclusive latch.
   std::atomic<uint64_t> page_id{0};
   /// 0 = clean, else a lower bound of the first change not yet on disk, with kCopiedBit. Set by

@@ -24,6 +24,8 @@ elseif(ROWAN_SANITIZE STREQUAL "thread")
   add_compile_definitions(ROWAN_DCHECK_ENABLED)
 elseif(ROWAN_SANITIZE)
   message(FATAL_ERROR "ROWAN_SANITIZE must be address, thread or empty, not '${ROWAN_SANITIZE}'")
+elseif(CMAKE_BUILD_TYPE STREQUAL "Debug")
+  add_compile_definitions(ROWAN_DCHECK_ENABLED)
 endif()
 
 function(rowan_library folder)

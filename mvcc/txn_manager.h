@@ -198,7 +198,7 @@ class TxnManager {
   Purge purge_;
 
   // Written at every first write and every commit: a line each.
-  alignas(64) Latch assign_latch_;
+  alignas(64) RankedLatch<LatchRank::kTxnIds> assign_latch_;
   std::atomic<uint64_t> next_txn_{1};  ///< written under assign_latch_, after the ring knows the id
   alignas(64) std::atomic<uint64_t> next_csn_{1};
   // Read by every cleaning and scan, rarely written.

@@ -88,7 +88,7 @@ class FoldedLocks {
     std::vector<FoldedHoldings*> with_records;  ///< of these, those with a set of records
   };
   struct alignas(64) Shard {
-    mutable Latch latch;
+    mutable RankedLatch<LatchRank::kFoldedLocks> latch;
     std::vector<std::unique_ptr<IndexLocks>> indexes;
   };
   static constexpr size_t kShards = 64;

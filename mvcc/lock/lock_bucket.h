@@ -39,7 +39,7 @@ struct QueueScan {
 };
 
 struct alignas(32) LockBucket {
-  Latch latch;
+  RankedLatch<LatchRank::kLockBucket> latch;
   std::atomic<LockRequest*> first{nullptr};  ///< written under the latch
   LockRequest* last = nullptr;
   uint32_t waiting_count = 0;  ///< requests not granted, whatever their key

@@ -30,7 +30,7 @@ class LockRequestPool {
  private:
   static constexpr uint32_t kShards = 16;
   struct alignas(64) Shard {
-    Latch latch;
+    RankedLatch<LatchRank::kLockRequests> latch;
     LockRequest* free = nullptr;
     std::atomic<int64_t> in_use{0};  ///< may be negative: requests return to another shard
   };

@@ -90,7 +90,7 @@ class CommitRing {
   const uint64_t mask_;
   const std::unique_ptr<Entry[]> entries_;
   alignas(64) std::atomic<uint64_t> low_{1};
-  alignas(64) Latch low_latch_;  ///< one thread advances
+  alignas(64) RankedLatch<LatchRank::kRingAdvance> low_latch_;  ///< one thread advances
 
   mutable std::mutex overflow_mutex_;
   std::map<uint64_t, TxnOutcome> overflow_;     ///< guarded by overflow_mutex_

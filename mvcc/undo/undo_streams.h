@@ -88,7 +88,7 @@ class UndoStreams {
 
   static constexpr uint32_t kFreeShards = 16;
   struct alignas(64) FreeShard {
-    Latch latch;
+    RankedLatch<LatchRank::kUndoStreams> latch;
     std::vector<UndoStream*> streams;  ///< last in, first out: the warmest first
   };
 

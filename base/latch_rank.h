@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// LatchRank: the place of each mutex and latch in the order of acquisition. A thread that holds one
+// may only wait for those that come later in base/latch_rank.def; of equal rank for none, page
+// latches apart, which have an order of their own (docs/latches.md). Taking one without waiting
+// (Try...) is not bound by the order.
+//
+// Builds with ROWAN_DCHECK_ENABLED note what each thread holds and abort when it breaks the order,
+// also where the other order would need a rare race to meet. Elsewhere the functions are empty.
+// Thread safety: what is noted belongs to the calling thread.
+#pragma once
+
+#include <cstdint>
+
+namespace rowan {
+
+enum class LatchRank : uint8_t {
+#define X(rank) rank,
+#include "base/latch_rank.def"
+#undef X
+  kCount
+};
+
+#if defined(ROWAN_DCHECK_ENABLED)
+/// The thread is about to wait for it. Aborts, naming both, if it must not.
+void NoteLatchWanted(LatchRank rank);
+void NoteLatchTaken(LatchRank rank);
+/// Aborts if the thread does not hold one.
+void NoteLatchReleased(LatchRank rank);
+/// Aborts if the thread does not hold one.
+void CheckLatchHeld(LatchRank rank);
+#else
+inline void NoteLatchWanted(LatchRank) {}
+inline void NoteLatchTaken(LatchRank) {}
+inline void NoteLatchReleased(LatchRank) {}
+inline void CheckLatchHeld(LatchRank) {}
+#endif
+
+}  // namespace rowan

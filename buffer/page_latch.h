@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// PageLatch: the latch of a frame, a Latch (base/latch.h) at the rank of page latches. Who holds it
+// changes by moving guards and lists of frames, which Clang's thread-safety analysis cannot follow,
+// so it bears no annotations; the order is checked at run time like that of all others.
+// Thread safety: as Latch.
+#pragma once
+
+#include "base/latch.h"
+
+namespace rowan {
+
+class PageLatch {
+ public:
+  using Version = Latch::Version;
+
+  [[nodiscard]] bool TryLockShared() { return Noted(latch_.TryLockShared()); }
+  [[nodiscard]] bool TryLockExclusive() { return Noted(latch_.TryLockExclusive()); }
+  void LockShared() {
+    NoteLatchWanted(LatchRank::kPage);
+    latch_.LockShared();
+    NoteLatchTaken(LatchRank::kPage);
+  }
+  void LockExclusive() {
+    NoteLatchWanted(LatchRank::kPage);
+    latch_.LockExclusive();
+    NoteLatchTaken(LatchRank::kPage);
+  }
+  /// Of a frame without a page. Who else has the latch came for a page that was there before and
+  /// lets go at once, so this wait is not bound by the order.
+  void LockExclusiveUnused() {
+    latch_.LockExclusive();
+    NoteLatchTaken(LatchRank::kPage);
+  }
+  [[nodiscard]] bool LockSharedWhile(const std::atomic<uint64_t>& tag, uint64_t expected) {
+    NoteLatchWanted(LatchRank::kPage);
+    return Noted(latch_.LockSharedWhile(tag, expected));
+  }
+  [[nodiscard]] bool LockExclusiveWhile(const std::atomic<uint64_t>& tag, uint64_t expected) {
+    NoteLatchWanted(LatchRank::kPage);
+    return Noted(latch_.LockExclusiveWhile(tag, expected));
+  }
+  void UnlockShared() {
+    NoteLatchReleased(LatchRank::kPage);
+    latch_.UnlockShared();
+  }
+  void UnlockExclusive() {
+    NoteLatchReleased(LatchRank::kPage);
+    latch_.UnlockExclusive();
+  }
+  void DowngradeToShared() { latch_.DowngradeToShared(); }
+  [[nodiscard]] bool TryUpgradeFromOptimistic(Version version) {
+    return Noted(latch_.TryUpgradeFromOptimistic(version));
+  }
+  [[nodiscard]] bool TryShareFromOptimistic(Version version) {
+    return Noted(latch_.TryShareFromOptimistic(version));
+  }
+
+  [[nodiscard]] bool TryOptimistic(Version* version) const {
+    return latch_.TryOptimistic(version);
+  }
+  [[nodiscard]] bool Validate(Version version) const { return latch_.Validate(version); }
+  [[nodiscard]] bool IsLockedExclusive() const { return latch_.IsLockedExclusive(); }
+  [[nodiscard]] Version version() const { return latch_.version(); }
+
+ private:
+  static bool Noted(bool taken) {
+    if (taken) NoteLatchTaken(LatchRank::kPage);
+    return taken;
+  }
+
+  Latch latch_;
+};
+static_assert(sizeof(PageLatch) == 8);
+
+}  // namespace rowan
