@@ -4,13 +4,13 @@
 
 #include <algorithm>
 #include <charconv>
-#include <mutex>
 #include <optional>
 #include <string_view>
 #include <utility>
 
 #include "base/assertions.h"
 #include "base/format.h"
+#include "base/mutex.h"
 #include "io/space_handles.h"
 #include "io/spare_descriptors.h"
 
@@ -51,9 +51,9 @@ struct SpaceFiles::Impl {
   FileSystem* const file_system;
   const Options& options;
   SpaceHandles handles;
-  std::mutex trash_mutex;
-  bool trash_scanned = false;      // guarded by trash_mutex
-  std::vector<std::string> trash;  // file names, guarded by trash_mutex
+  Mutex trash_mutex{LatchRank::kTrash};
+  bool trash_scanned ROWAN_GUARDED_BY(trash_mutex) = false;
+  std::vector<std::string> trash ROWAN_GUARDED_BY(trash_mutex);  // file names
 
   Impl(FileSystem* files, const Options& space_options)
       : file_system(files),
@@ -154,7 +154,7 @@ Status SpaceFiles::Drop(SpaceId space) {
   const Status renamed = impl_->Detach(space, impl_->PathOf(trash_name));
   if (!renamed.ok()) return renamed;
   {
-    std::lock_guard lock(impl_->trash_mutex);
+    const MutexLock lock(&impl_->trash_mutex);
     impl_->trash.push_back(trash_name);
   }
   return impl_->file_system->SyncDirectory(options_.folder);
@@ -170,7 +170,7 @@ Status SpaceFiles::SetAside(SpaceId space, const std::string& path) {
 }
 
 Result<bool> SpaceFiles::RemoveTrash() {
-  std::unique_lock lock(impl_->trash_mutex);
+  MutexLock lock(&impl_->trash_mutex);
   if (!impl_->trash_scanned) {
     Result<std::vector<std::string>> names = impl_->file_system->List(options_.folder);
     if (!names.ok()) return names.status();
@@ -183,9 +183,9 @@ Result<bool> SpaceFiles::RemoveTrash() {
   if (impl_->trash.empty()) return true;
   const std::string name = std::move(impl_->trash.back());
   impl_->trash.pop_back();
-  lock.unlock();  // Drop does not wait for the file system's work
+  lock.Unlock();  // Drop does not wait for the file system's work
   const Result<bool> gone = impl_->RemoveTrashFile(impl_->PathOf(name));
-  lock.lock();
+  lock.Lock();
   if (!gone.ok() || !gone.value()) impl_->trash.push_back(name);
   if (!gone.ok()) return gone;
   return impl_->trash.empty();
@@ -256,9 +256,9 @@ Status SpaceFiles::Extend(SpaceId space, uint32_t pages) {
   if (pages > options_.pages_max) return Status(Code::kNoSpace, "the file has its largest size");
   const Result<std::shared_ptr<File>> file = impl_->handles.Acquire(space, Use::kWrite);
   if (!file.ok()) return file.status();
-  const std::shared_ptr<std::mutex> growing = impl_->handles.Growing(space);
+  const std::shared_ptr<Mutex> growing = impl_->handles.Growing(space);
   if (growing == nullptr) return DeadSpace();
-  std::lock_guard lock(*growing);
+  const MutexLock lock(growing.get());
   const Result<uint64_t> size = file.value()->Size();
   if (!size.ok()) return size.status();
   // A partial page at the end can only be the remains of an extension that a crash cut off.

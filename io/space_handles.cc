@@ -83,9 +83,9 @@ std::shared_ptr<File> SpaceHandles::TakeLocked(Shard* shard, Entry* entry) {
 void SpaceHandles::Add(SpaceId space, std::shared_ptr<File> file) {
   Shard& shard = ShardOf(space);
   {
-    std::unique_lock lock(shard.mutex);
+    const ExclusiveLock lock(&shard.mutex);
     Entry& entry = shard.spaces[space];
-    if (entry.growing == nullptr) entry.growing = std::make_shared<std::mutex>();
+    if (entry.growing == nullptr) entry.growing = std::make_shared<Mutex>(LatchRank::kFileGrowth);
     if (file == nullptr || entry.file != nullptr) return;
     PutLocked(&shard, space, &entry, std::move(file));
   }
@@ -95,19 +95,19 @@ void SpaceHandles::Add(SpaceId space, std::shared_ptr<File> file) {
 bool SpaceHandles::Remove(SpaceId space) {
   Shard& shard = ShardOf(space);
   std::shared_ptr<File> closing;  // closed after the lock is released
-  std::unique_lock lock(shard.mutex);
+  ExclusiveLock lock(&shard.mutex);
   const auto found = shard.spaces.find(space);
   if (found == shard.spaces.end()) return false;
   closing = TakeLocked(&shard, &found->second);
   shard.spaces.erase(found);
-  lock.unlock();
-  shard.sync_done.notify_all();  // who waits for a sync of it finds it gone
+  lock.Unlock();
+  shard.sync_done.NotifyAll();  // who waits for a sync of it finds it gone
   return true;
 }
 
 bool SpaceHandles::IsLive(SpaceId space) const {
   const Shard& shard = ShardOf(space);
-  std::shared_lock lock(shard.mutex);
+  const SharedLock lock(&shard.mutex);
   return shard.spaces.contains(space);
 }
 
@@ -115,7 +115,7 @@ Result<std::shared_ptr<File>> SpaceHandles::Acquire(SpaceId space, Use use) {
   if (IsTemporary(space)) use = Use::kRead;  // nothing to sync
   Shard& shard = ShardOf(space);
   {
-    std::shared_lock lock(shard.mutex);
+    const SharedLock lock(&shard.mutex);
     const auto found = shard.spaces.find(space);
     if (found == shard.spaces.end()) return DeadSpace();
     Entry& entry = found->second;
@@ -136,7 +136,7 @@ Result<std::shared_ptr<File>> SpaceHandles::Acquire(SpaceId space, Use use) {
   if (!opened.ok()) return IsLive(space) ? opened.status() : DeadSpace();
   std::shared_ptr<File> file;
   {
-    std::unique_lock lock(shard.mutex);
+    const ExclusiveLock lock(&shard.mutex);
     const auto found = shard.spaces.find(space);
     if (found == shard.spaces.end()) return DeadSpace();
     Entry& entry = found->second;
@@ -149,9 +149,9 @@ Result<std::shared_ptr<File>> SpaceHandles::Acquire(SpaceId space, Use use) {
   return file;
 }
 
-std::shared_ptr<std::mutex> SpaceHandles::Growing(SpaceId space) {
+std::shared_ptr<Mutex> SpaceHandles::Growing(SpaceId space) {
   Shard& shard = ShardOf(space);
-  std::shared_lock lock(shard.mutex);
+  const SharedLock lock(&shard.mutex);
   const auto found = shard.spaces.find(space);
   return found == shard.spaces.end() ? nullptr : found->second.growing;
 }
@@ -197,11 +197,11 @@ std::pair<SpaceId, SpaceHandles::Entry*> SpaceHandles::ChooseLocked(Shard* shard
 
 bool SpaceHandles::CloseOne(Shard* shard, Victim victim) {
   std::shared_ptr<File> closing;  // closed without the lock
-  std::unique_lock lock(shard->mutex);
+  const ExclusiveLock lock(&shard->mutex);
   const auto [space, entry] = ChooseLocked(shard, victim);
   if (entry == nullptr) return false;
   if (entry->unsynced.load(std::memory_order_relaxed)) {
-    const Status status = SyncLocked(shard, space, entry, sync_method_.load(), &lock);
+    const Status status = SyncLocked(shard, space, entry, sync_method_.load());
     const auto found = shard->spaces.find(space);
     if (!status.ok() || found == shard->spaces.end()) return false;
     const bool idle = found->second.file != nullptr && found->second.file.use_count() == 1 &&
@@ -211,45 +211,44 @@ bool SpaceHandles::CloseOne(Shard* shard, Victim victim) {
   } else {
     closing = TakeLocked(shard, entry);
   }
-  lock.unlock();
   return true;
 }
 
 Status SpaceHandles::Failure() {
-  std::lock_guard lock(failure_mutex_);
+  const MutexLock lock(&failure_mutex_);
   return failure_;
 }
 
-Status SpaceHandles::SyncLocked(Shard* shard, SpaceId space, Entry* entry, SyncMethod method,
-                                std::unique_lock<std::shared_mutex>* lock) {
+Status SpaceHandles::SyncLocked(Shard* shard, SpaceId space, Entry* entry,
+                                SyncMethod method) {
   ROWAN_CHECK(!entry->syncing);
   std::shared_ptr<File> file = entry->file;
   // Exclusive: nobody can get a handle in between. Holders of one (count above ours and the
   // table's) may still write, then the mark has to stay.
   if (file.use_count() == 2) entry->unsynced.store(false, std::memory_order_relaxed);
   entry->syncing = true;
-  lock->unlock();
+  shard->mutex.UnlockExclusive();
   const Status status = file->Sync(method);
   file.reset();
-  lock->lock();
+  shard->mutex.LockExclusive();
   const auto found = shard->spaces.find(space);
   if (found != shard->spaces.end()) {
     found->second.syncing = false;
     if (!status.ok()) {
       found->second.unsynced.store(true, std::memory_order_relaxed);
-      std::lock_guard guard(failure_mutex_);
+      const MutexLock guard(&failure_mutex_);
       if (failure_.ok()) failure_ = status;
       failed_.store(true, std::memory_order_release);
     }
   }
-  shard->sync_done.notify_all();
+  shard->sync_done.NotifyAll();
   return found == shard->spaces.end() ? Status::Ok() : status;
 }
 
 Status SpaceHandles::Sync(SpaceId space, SyncMethod method) {
   sync_method_.store(method, std::memory_order_relaxed);
   Shard& shard = ShardOf(space);
-  std::unique_lock lock(shard.mutex);
+  ExclusiveLock lock(&shard.mutex);
   for (;;) {
     if (failed_.load(std::memory_order_acquire)) return Failure();
     const auto found = shard.spaces.find(space);
@@ -258,12 +257,12 @@ Status SpaceHandles::Sync(SpaceId space, SyncMethod method) {
     if (!entry.syncing) {
       // Without the mark all is durable: the last sync took it away, nobody could write since.
       if (!entry.unsynced.load(std::memory_order_relaxed)) return Status::Ok();
-      const Status status = SyncLocked(&shard, space, &entry, method, &lock);
-      lock.unlock();
+      const Status status = SyncLocked(&shard, space, &entry, method);
+      lock.Unlock();
       CloseSome();  // this may be the one that had to stay open until now
       return status;
     }
-    shard.sync_done.wait(lock);
+    shard.sync_done.Wait(&shard.mutex);
   }
 }
 
@@ -271,7 +270,7 @@ void SpaceHandles::SetAtomic(bool atomic) {
   atomic_.store(atomic, std::memory_order_relaxed);
   for (Shard& shard : shards_) {
     // Handles are put into a shard under its mutex: before this, or with the new setting.
-    std::unique_lock lock(shard.mutex);
+    const ExclusiveLock lock(&shard.mutex);
     for (const auto& [space, entry] : shard.open) entry->file->SetAtomic(atomic);
   }
 }

@@ -14,17 +14,15 @@
 
 #include <array>
 #include <atomic>
-#include <condition_variable>
 #include <cstdint>
 #include <memory>
-#include <mutex>
-#include <shared_mutex>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
 
 #include "base/ids.h"
+#include "base/mutex.h"
 #include "base/status.h"
 #include "io/file.h"
 
@@ -59,7 +57,7 @@ class SpaceHandles {
   /// unless the space is temporary.
   Result<std::shared_ptr<File>> Acquire(SpaceId space, Use use);
   /// What serialises changes of the file's size; null if the space is not live.
-  std::shared_ptr<std::mutex> Growing(SpaceId space);
+  std::shared_ptr<Mutex> Growing(SpaceId space);
   /// Makes all writes of before durable; nothing to do if that was done to close the handle.
   Status Sync(SpaceId space, SyncMethod method);
   void SetAtomic(bool atomic);
@@ -69,20 +67,23 @@ class SpaceHandles {
 
  private:
   struct Entry {
-    std::shared_ptr<File> file;           // guarded by the shard's mutex; null: not open
-    std::shared_ptr<std::mutex> growing;  // constant
-    size_t position = 0;                  // in Shard::open, guarded by the shard's mutex
-    bool syncing = false;                 // guarded by the shard's mutex
-    std::atomic<bool> used{false};        // since the hand last passed
-    std::atomic<bool> unsynced{false};    // written, or may still be, since the last sync
+    // Guarded by the mutex of the shard.
+    std::shared_ptr<File> file;  // null: not open
+    size_t position = 0;         // in Shard::open
+    bool syncing = false;
+
+    std::shared_ptr<Mutex> growing;     // constant
+    std::atomic<bool> used{false};      // since the hand last passed
+    std::atomic<bool> unsynced{false};  // written, or may still be, since the last sync
   };
   static constexpr size_t kShards = 64;
   struct alignas(64) Shard {
-    mutable std::shared_mutex mutex;
-    std::condition_variable_any sync_done;
-    std::unordered_map<SpaceId, Entry> spaces;           // guarded by mutex, as all below
-    std::vector<std::pair<SpaceId, Entry*>> open{};      // those with a handle, for the hand
-    size_t hand = 0;
+    mutable SharedMutex mutex{LatchRank::kSpaceHandles};
+    SharedCondition sync_done;
+    std::unordered_map<SpaceId, Entry> spaces ROWAN_GUARDED_BY(mutex);
+    // Those with a handle, for the hand.
+    std::vector<std::pair<SpaceId, Entry*>> open ROWAN_GUARDED_BY(mutex);
+    size_t hand ROWAN_GUARDED_BY(mutex) = 0;
   };
   enum class Victim { kSynced, kAny };
 
@@ -91,19 +92,22 @@ class SpaceHandles {
     return shards_[space.value() % kShards];
   }
   Result<std::shared_ptr<File>> OpenOnce(const std::string& path, bool create);
-  void PutLocked(Shard* shard, SpaceId space, Entry* entry, std::shared_ptr<File> file);
+  void PutLocked(Shard* shard, SpaceId space, Entry* entry, std::shared_ptr<File> file)
+      ROWAN_REQUIRES(shard->mutex);
   /// Takes the handle out of the table. The caller closes it without the lock.
-  std::shared_ptr<File> TakeLocked(Shard* shard, Entry* entry);
+  std::shared_ptr<File> TakeLocked(Shard* shard, Entry* entry)
+      ROWAN_REQUIRES(shard->mutex);
   /// Down to the limit, as far as handles are not in use.
   void CloseSome();
   bool CloseOne(Shard* shard, Victim victim);
-  static std::pair<SpaceId, Entry*> ChooseLocked(Shard* shard, Victim victim);
+  static std::pair<SpaceId, Entry*> ChooseLocked(Shard* shard, Victim victim)
+      ROWAN_REQUIRES(shard->mutex);
   /// Closes a share of the handles, whatever the limit says. False if none could be closed.
   bool CloseShare();
-  /// Syncs a handle; `entry` is marked as clean first if nobody else can write. Returns with the
-  /// lock held again; the entry may be gone by then.
-  Status SyncLocked(Shard* shard, SpaceId space, Entry* entry, SyncMethod method,
-                    std::unique_lock<std::shared_mutex>* lock);
+  /// Syncs a handle; `entry` is marked as clean first if nobody else can write. Gives the mutex
+  /// back meanwhile; the entry may be gone at return.
+  Status SyncLocked(Shard* shard, SpaceId space, Entry* entry, SyncMethod method)
+      ROWAN_REQUIRES(shard->mutex);
   Status Failure();
 
   FileSystem* const file_system_;
@@ -116,8 +120,8 @@ class SpaceHandles {
   /// Of the last Sync: closing handles syncs in the same way.
   std::atomic<SyncMethod> sync_method_{SyncMethod::kFdatasync};
   std::atomic<bool> failed_{false};
-  std::mutex failure_mutex_;
-  Status failure_;  // guarded by failure_mutex_; first failed sync
+  Mutex failure_mutex_{LatchRank::kSyncFailure};
+  Status failure_ ROWAN_GUARDED_BY(failure_mutex_);  // first failed sync
 };
 
 }  // namespace rowan

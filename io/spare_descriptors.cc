@@ -20,7 +20,7 @@ SpareDescriptors::~SpareDescriptors() {
 
 void SpareDescriptors::Refill() {
   if (count_.load(std::memory_order_relaxed) >= wanted_) return;
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(&mutex_);
   while (descriptors_.size() < wanted_) {
     const int descriptor = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
     if (descriptor < 0) break;
@@ -30,7 +30,7 @@ void SpareDescriptors::Refill() {
 }
 
 bool SpareDescriptors::GiveUpOne() {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(&mutex_);
   if (descriptors_.empty()) return false;
   ::close(descriptors_.back());
   descriptors_.pop_back();

@@ -7,8 +7,9 @@
 
 #include <atomic>
 #include <cstdint>
-#include <mutex>
 #include <vector>
+
+#include "base/mutex.h"
 
 namespace rowan {
 
@@ -29,8 +30,8 @@ class SpareDescriptors {
  private:
   const uint32_t wanted_;
   std::atomic<uint32_t> count_{0};  // of descriptors_, for Refill
-  std::mutex mutex_;
-  std::vector<int> descriptors_;  // guarded by mutex_
+  Mutex mutex_{LatchRank::kSpareDescriptors};
+  std::vector<int> descriptors_ ROWAN_GUARDED_BY(mutex_);
 };
 
 }  // namespace rowan

@@ -4,14 +4,13 @@
 #include <pthread.h>
 
 #include <algorithm>
-#include <condition_variable>
 #include <deque>
-#include <mutex>
 #include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include "base/mutex.h"
 #include "io/batch_requests.h"
 
 namespace rowan {
@@ -26,10 +25,10 @@ class ThreadBatch final : public WriteBatch {
   ~ThreadBatch() override {
     WaitAll().Ignore();  // nobody is left to hear of it
     {
-      std::lock_guard lock(mutex_);
+      const MutexLock lock(&mutex_);
       stopping_ = true;
     }
-    work_.notify_all();
+    work_.NotifyAll();
     for (std::thread& thread : threads_) thread.join();
   }
 
@@ -42,8 +41,8 @@ class ThreadBatch final : public WriteBatch {
   void Send() override {}  // the threads begin at once
   Status WaitAll() override {
     for (const BatchRequest& request : std::exchange(deferred_, {})) Remember(request.Run());
-    std::unique_lock lock(mutex_);
-    done_.wait(lock, [this] { return unfinished_ == 0; });
+    const MutexLock lock(&mutex_);
+    while (unfinished_ != 0) done_.Wait(&mutex_);
     const Status failure = first_failure_;
     first_failure_ = Status::Ok();
     return failure;
@@ -55,7 +54,7 @@ class ThreadBatch final : public WriteBatch {
   void StartThreads();
   void Run();
   void Remember(Status status) {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(&mutex_);
     if (first_failure_.ok()) first_failure_ = status;
   }
 
@@ -63,13 +62,13 @@ class ThreadBatch final : public WriteBatch {
   std::vector<BatchRequest> deferred_;  // for WaitAll: simulated files; the owner's alone
   bool started_ = false;                // threads_, with the first request; the owner's alone
   std::vector<std::thread> threads_;
-  std::mutex mutex_;
-  std::condition_variable work_;      // a request or the stop arrived
-  std::condition_variable done_;      // a request finished
-  std::deque<BatchRequest> waiting_;  // guarded by mutex_, as all below
-  uint32_t unfinished_ = 0;           // waiting or being executed
-  Status first_failure_;
-  bool stopping_ = false;
+  Mutex mutex_{LatchRank::kThreadBatch};
+  Condition work_;  // a request or the stop arrived
+  Condition done_;  // a request finished
+  std::deque<BatchRequest> waiting_ ROWAN_GUARDED_BY(mutex_);
+  uint32_t unfinished_ ROWAN_GUARDED_BY(mutex_) = 0;  // waiting or being executed
+  Status first_failure_ ROWAN_GUARDED_BY(mutex_);
+  bool stopping_ ROWAN_GUARDED_BY(mutex_) = false;
 };
 
 void ThreadBatch::StartThreads() {
@@ -90,30 +89,31 @@ Status ThreadBatch::Queue(const BatchRequest& request) {
     deferred_.push_back(request);
     return Status::Ok();
   }
-  std::unique_lock lock(mutex_);
-  done_.wait(lock, [this] { return unfinished_ < depth_; });
-  waiting_.push_back(request);
-  ++unfinished_;
-  lock.unlock();
-  work_.notify_one();
+  {
+    const MutexLock lock(&mutex_);
+    while (unfinished_ >= depth_) done_.Wait(&mutex_);
+    waiting_.push_back(request);
+    ++unfinished_;
+  }
+  work_.NotifyOne();
   return Status::Ok();
 }
 
 void ThreadBatch::Run() {
   pthread_setname_np(pthread_self(), "rowan-io");
-  std::unique_lock lock(mutex_);
+  MutexLock lock(&mutex_);
   for (;;) {
     // Requests are finished before stopping: their submitter may still own the buffers.
-    work_.wait(lock, [this] { return stopping_ || !waiting_.empty(); });
+    while (!stopping_ && waiting_.empty()) work_.Wait(&mutex_);
     if (waiting_.empty()) return;
     const BatchRequest request = waiting_.front();
     waiting_.pop_front();
-    lock.unlock();
+    lock.Unlock();
     const Status status = request.Run();
-    lock.lock();
+    lock.Lock();
     if (!status.ok() && first_failure_.ok()) first_failure_ = status;
     --unfinished_;
-    done_.notify_one();
+    done_.NotifyOne();
   }
 }
 

@@ -7,7 +7,6 @@
 #include "plugin/handlerton.h"
 
 #include <atomic>
-#include <mutex>
 #include <unordered_set>
 
 #include "mysql/plugin.h"
@@ -22,6 +21,7 @@
 
 #include "base/atomic_max.h"
 #include "base/logging.h"
+#include "base/mutex.h"
 #include "engine/engine.h"
 #include "plugin/server/error_map.h"
 #include "plugin/server/in_doubt.h"
@@ -43,13 +43,13 @@ std::atomic<uint64_t> g_prepared_written{0};
 class Reported {
  public:
   bool Add(const std::string& xid) {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const MutexLock lock(&mutex_);
     return xids_.insert(xid).second;
   }
 
  private:
-  std::mutex mutex_;
-  std::unordered_set<std::string> xids_;  // guarded by mutex_
+  Mutex mutex_{LatchRank::kReportedXids};
+  std::unordered_set<std::string> xids_ ROWAN_GUARDED_BY(mutex_);
 };
 Reported g_reported;
 

@@ -4,13 +4,13 @@
 #include <algorithm>
 #include <cstring>
 #include <optional>
-#include <shared_mutex>
 #include <string>
 #include <unordered_map>
 #include <utility>
 
 #include "base/assertions.h"
 #include "base/logging.h"
+#include "base/mutex.h"
 #include "space/space_format.h"
 #include "space/space_pages.h"
 #include "space/space_state.h"
@@ -30,16 +30,17 @@ constexpr uint32_t kLogBytesMax = 256;
 
 struct PageAllocator::Impl {
   InstanceId instance_id;
-  std::shared_mutex mutex;  // guards states; states themselves live as long as someone uses them
-  std::unordered_map<uint32_t, std::shared_ptr<SpaceState>> states;
+  SharedMutex mutex{LatchRank::kSpaceTable};
+  // The states themselves live as long as someone uses them.
+  std::unordered_map<uint32_t, std::shared_ptr<SpaceState>> states ROWAN_GUARDED_BY(mutex);
 
   std::shared_ptr<SpaceState> StateOf(BufferPool* pool, SpaceId space) {
     {
-      std::shared_lock lock(mutex);
+      const SharedLock lock(&mutex);
       const auto found = states.find(space.value());
       if (found != states.end()) return found->second;
     }
-    std::unique_lock lock(mutex);
+    const ExclusiveLock lock(&mutex);
     auto& state = states[space.value()];
     // Tables keep what they have: they are refilled or rebuilt.
     const bool gives_back = space == kUndoSpace || space == kTemporaryUndoSpace;
@@ -47,7 +48,7 @@ struct PageAllocator::Impl {
     return state;
   }
   void Forget(SpaceId space) {
-    std::unique_lock lock(mutex);
+    const ExclusiveLock lock(&mutex);
     states.erase(space.value());
   }
 };
@@ -159,7 +160,7 @@ Result<PageReservation> PageAllocator::Reserve(SpaceId space, uint32_t pages) {
 void PageAllocator::ReturnReservation(SpaceId space, uint32_t group, uint32_t pages) {
   std::shared_ptr<SpaceState> state;
   {
-    std::shared_lock lock(impl_->mutex);
+    const SharedLock lock(&impl_->mutex);
     const auto found = impl_->states.find(space.value());
     if (found == impl_->states.end()) return;  // dropped meanwhile
     state = found->second;

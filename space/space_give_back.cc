@@ -46,7 +46,7 @@ Result<bool> SpaceState::RefillLocked() {
   uint32_t count = 0;
   {
     // The lowest ones, as long as they are neighbours.
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(&mutex_);
     for (; first.group < groups_.size() && count == 0; ++first.group) {
       const std::vector<ExtentUse>& extents = groups_[first.group].extents;
       const auto found = std::find_if(extents.begin(), extents.end(),
@@ -63,7 +63,7 @@ Result<bool> SpaceState::RefillLocked() {
   if (count == 0) return false;
   const Status status = pool_->files()->Refill(FirstPage(first), count * extent_pages);
   if (!status.ok()) return status;
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(&mutex_);
   Group& group = groups_[first.group];
   for (uint32_t i = 0; i < count; ++i) SetUse(&group, first.extent + i, ExtentUse::kUsable);
   const uint32_t bit = first.extent * extent_pages;
@@ -79,7 +79,7 @@ Status SpaceState::ChooseHolesLocked(uint32_t keep_pages, uint32_t count,
   const uint32_t extent_pages = ExtentPages(page_size());
   uint32_t groups = 0;
   {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(&mutex_);
     groups = static_cast<uint32_t>(groups_.size());
   }
   for (uint32_t group = groups; group-- > 0 && chosen->size() < count;) {
@@ -88,7 +88,7 @@ Status SpaceState::ChooseHolesLocked(uint32_t keep_pages, uint32_t count,
         pool_->Fix({space_, BitmapPage(group, page_size())}, LatchMode::kShared);
     if (!bitmap.ok()) return bitmap.status();
     const Bytes bits(bitmap->page(), page_size());
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(&mutex_);
     Group& state = groups_[group];
     uint32_t free_pages = 0;
     for (const Group& any : groups_) free_pages += any.clear - any.promised;
@@ -116,7 +116,7 @@ Status SpaceState::ChooseHolesLocked(uint32_t keep_pages, uint32_t count,
 }
 
 Result<uint32_t> SpaceState::GiveBack(uint32_t keep_pages, uint32_t extents_max) {
-  std::lock_guard growth(growth_);
+  const MutexLock growth(&growth_);
   if (!loaded_.load(std::memory_order_relaxed)) {
     const Status status = LoadLocked();
     if (!status.ok()) return status;
@@ -133,7 +133,7 @@ Result<uint32_t> SpaceState::GiveBack(uint32_t keep_pages, uint32_t extents_max)
   for (const ExtentPlace place : chosen) {
     status = pool_->files()->Punch(FirstPage(place), ExtentPages(page_size()));
     if (!status.ok()) return status;
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(&mutex_);
     SetUse(&groups_[place.group], place.extent, ExtentUse::kHole);
     ++made;
   }

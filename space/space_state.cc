@@ -16,7 +16,7 @@ constexpr uint32_t kMiB = uint32_t{1} << 20;
 }  // namespace
 
 bool SpaceState::FindGroup(uint32_t pages, uint32_t slack, uint32_t* group) {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(&mutex_);
   for (size_t i = groups_.size(); i-- > 0;) {  // the newest has most room
     Group& candidate = groups_[i];
     if (candidate.clear < candidate.promised + pages + slack) continue;
@@ -30,13 +30,13 @@ bool SpaceState::FindGroup(uint32_t pages, uint32_t slack, uint32_t* group) {
 Result<uint32_t> SpaceState::Reserve(uint32_t pages) {
   // Free pages kept ahead, so that trees find whole extents instead of each other's gaps.
   const auto slack = [this] {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(&mutex_);
     const uint32_t extent = ExtentPages(page_size());
     return file_pages_ < 8 * extent ? 0 : std::min(file_pages_ / 16, 4 * extent);
   };
   uint32_t group = 0;
   if (loaded_.load(std::memory_order_acquire) && FindGroup(pages, slack(), &group)) return group;
-  std::lock_guard growth(growth_);
+  const MutexLock growth(&growth_);
   if (!loaded_.load(std::memory_order_relaxed)) {
     const Status status = LoadLocked();
     if (!status.ok()) return status;
@@ -52,26 +52,26 @@ Result<uint32_t> SpaceState::Reserve(uint32_t pages) {
 }
 
 void SpaceState::Return(uint32_t group, uint32_t pages) {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(&mutex_);
   ROWAN_CHECK(group < groups_.size() && groups_[group].promised >= pages);
   groups_[group].promised -= pages;
 }
 
 SpaceState::SearchHints SpaceState::Hints(uint32_t group) {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(&mutex_);
   ROWAN_CHECK(group < groups_.size());
   return groups_[group].hints;
 }
 
 bool SpaceState::IsWithheld(uint32_t group, uint32_t bit) {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(&mutex_);
   const std::vector<ExtentUse>& extents = groups_[group].extents;
   const uint32_t extent = bit / ExtentPages(page_size());
   return extent < extents.size() && extents[extent] != ExtentUse::kUsable;
 }
 
 void SpaceState::Taken(uint32_t group, uint32_t bit, bool promised) {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(&mutex_);
   Group& state = groups_[group];
   ROWAN_CHECK(state.clear > 0 && (!promised || state.promised > 0));
   --state.clear;
@@ -80,12 +80,12 @@ void SpaceState::Taken(uint32_t group, uint32_t bit, bool promised) {
 }
 
 void SpaceState::NoExtentBelow(uint32_t group, uint32_t bit) {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(&mutex_);
   groups_[group].hints.extent = bit;
 }
 
 void SpaceState::Freed(uint32_t group, uint32_t bit) {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(&mutex_);
   if (group >= groups_.size()) return;  // not counted yet; will be, from the bitmap
   Group& state = groups_[group];
   ++state.clear;
@@ -95,12 +95,12 @@ void SpaceState::Freed(uint32_t group, uint32_t bit) {
 }
 
 Status SpaceState::Counts(uint32_t* file_pages, uint32_t* used_pages) {
-  std::lock_guard growth(growth_);
+  const MutexLock growth(&growth_);
   if (!loaded_.load(std::memory_order_relaxed)) {
     const Status status = LoadLocked();
     if (!status.ok()) return status;
   }
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(&mutex_);
   uint32_t clear = 0;
   for (const Group& group : groups_) clear += group.clear;
   *file_pages = file_pages_;
@@ -132,7 +132,7 @@ Status SpaceState::LoadLocked() {
     file_pages = used_end;
   }
   {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(&mutex_);
     groups_.clear();
     file_pages_ = file_pages;
     withheld_pages_ = 0;
@@ -148,7 +148,7 @@ Status SpaceState::LoadLocked() {
     state.clear = limit - BitmapCount({guard->page(), page_size()}, limit);
     state.hints.limit = limit;
     if (gives_back_) WithholdFree({guard->page(), page_size()}, &state);
-    std::lock_guard lock(mutex_);  // the latch keeps the bits still until the group is counted
+    const MutexLock lock(&mutex_);  // the latch keeps the bits still until the group is counted
     for (const ExtentUse use : state.extents) {
       if (use != ExtentUse::kUsable) withheld_pages_ += ExtentPages(page_size());
     }
@@ -163,7 +163,7 @@ Status SpaceState::GrowLocked(uint32_t pages) {
   if (!refilled.ok() || refilled.value()) return refilled.status();
   SpaceSize now;
   {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(&mutex_);
     now = {file_pages_, static_cast<uint32_t>(groups_.size())};
   }
   const uint32_t pages_max = std::min(SpacePagesMax(page_size()), pool_->files()->pages_max());
@@ -173,10 +173,10 @@ Status SpaceState::GrowLocked(uint32_t pages) {
   }
   const Status status = pool_->files()->Extend(space_, next->file_pages);
   if (!status.ok()) return status;
-  std::unique_lock lock(mutex_);
+  MutexLock lock(&mutex_);
   file_pages_ = next->file_pages;
   if (next->groups > now.groups) {
-    lock.unlock();
+    lock.Unlock();
     return AddGroupLocked();
   }
   Group& last = groups_.back();
@@ -189,7 +189,7 @@ Status SpaceState::AddGroupLocked() {
   uint32_t group = 0;
   uint32_t file_pages = 0;
   {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(&mutex_);
     group = static_cast<uint32_t>(groups_.size());
     file_pages = file_pages_;
   }
@@ -212,7 +212,7 @@ Status SpaceState::AddGroupLocked() {
       std::min(file_pages - group * GroupPages(page_size()), GroupPages(page_size()));
   state.clear = state.hints.limit - 1;
   {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(&mutex_);
     groups_.push_back(state);
   }
   mini_txn.Commit();

@@ -15,10 +15,10 @@
 
 #include <atomic>
 #include <cstdint>
-#include <mutex>
 #include <vector>
 
 #include "base/ids.h"
+#include "base/mutex.h"
 #include "base/status.h"
 #include "buffer/buffer_pool.h"
 
@@ -69,15 +69,15 @@ class SpaceState {
     uint32_t extent = 0;
   };
 
-  Status LoadLocked();
-  Status LoadGroupLocked(uint32_t group, uint32_t* end);
-  Status GrowLocked(uint32_t pages);
-  Status AddGroupLocked();
+  Status LoadLocked() ROWAN_REQUIRES(growth_);
+  Status GrowLocked(uint32_t pages) ROWAN_REQUIRES(growth_);
+  Status AddGroupLocked() ROWAN_REQUIRES(growth_);
   /// Takes some withheld extents back into use; false if there are none.
-  Result<bool> RefillLocked();
+  Result<bool> RefillLocked() ROWAN_REQUIRES(growth_);
   void WithholdFree(Bytes bitmap, Group* state) const;
   /// Withholds up to `count` wholly free extents, highest first, while `keep_pages` stay.
-  Status ChooseHolesLocked(uint32_t keep_pages, uint32_t count, std::vector<ExtentPlace>* chosen);
+  Status ChooseHolesLocked(uint32_t keep_pages, uint32_t count, std::vector<ExtentPlace>* chosen)
+      ROWAN_REQUIRES(growth_);
   void SetUse(Group* group, uint32_t extent, ExtentUse use) const;
   [[nodiscard]] PageId FirstPage(ExtentPlace place) const;
   [[nodiscard]] bool FindGroup(uint32_t pages, uint32_t slack, uint32_t* group);
@@ -86,13 +86,13 @@ class SpaceState {
   BufferPool* const pool_;
   const SpaceId space_;
   const bool gives_back_;
-  std::mutex growth_;
-  std::mutex mutex_;
+  Mutex growth_{LatchRank::kSpaceGrowth};
+  Mutex mutex_{LatchRank::kSpaceCounts};
   std::atomic<bool> loaded_{false};  ///< set under growth_ once all groups are counted
-  // Guarded by mutex_; the number of groups grows only with growth_ held, too.
-  std::vector<Group> groups_;
-  uint32_t file_pages_ = 0;
-  uint32_t withheld_pages_ = 0;
+  /// Their number grows only with growth_ held, too.
+  std::vector<Group> groups_ ROWAN_GUARDED_BY(mutex_);
+  uint32_t file_pages_ ROWAN_GUARDED_BY(mutex_) = 0;
+  uint32_t withheld_pages_ ROWAN_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace rowan

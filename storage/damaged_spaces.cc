@@ -3,7 +3,6 @@
 
 #include <charconv>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string_view>
 
@@ -36,7 +35,7 @@ std::string DamagedSpaces::PathOf(SpaceId space) const {
 Status DamagedSpaces::Load() {
   Result<std::vector<std::string>> names = file_system_->List(folder_);
   if (!names.ok()) return names.status();
-  const std::unique_lock lock(mutex_);
+  const ExclusiveLock lock(&mutex_);
   for (const std::string& name : *names) {
     if (const std::optional<SpaceId> space = ParseName(name)) spaces_.insert(*space);
   }
@@ -44,12 +43,12 @@ Status DamagedSpaces::Load() {
 }
 
 bool DamagedSpaces::Contains(SpaceId space) const {
-  const std::shared_lock lock(mutex_);
+  const SharedLock lock(&mutex_);
   return spaces_.contains(space);
 }
 
 std::vector<SpaceId> DamagedSpaces::All() const {
-  const std::shared_lock lock(mutex_);
+  const SharedLock lock(&mutex_);
   return {spaces_.begin(), spaces_.end()};
 }
 
@@ -70,14 +69,14 @@ Status DamagedSpaces::Mark(SpaceId space, const std::string& why) {
     LogError("The file '{}' could not be written: {}.", PathOf(space), status.message());
     return status;
   }
-  const std::unique_lock lock(mutex_);
+  const ExclusiveLock lock(&mutex_);
   spaces_.insert(space);
   return Status::Ok();
 }
 
 void DamagedSpaces::Forget(SpaceId space) {
   {
-    const std::unique_lock lock(mutex_);
+    const ExclusiveLock lock(&mutex_);
     if (spaces_.erase(space) == 0) return;
   }
   file_system_->Remove(PathOf(space)).Ignore();

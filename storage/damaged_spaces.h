@@ -8,12 +8,12 @@
 // Thread safety: all members, but Load before all others.
 #pragma once
 
-#include <shared_mutex>
 #include <string>
 #include <unordered_set>
 #include <vector>
 
 #include "base/ids.h"
+#include "base/mutex.h"
 #include "base/status.h"
 #include "io/file.h"
 
@@ -37,8 +37,8 @@ class DamagedSpaces {
  private:
   FileSystem* const file_system_;
   const std::string folder_;
-  mutable std::shared_mutex mutex_;
-  std::unordered_set<SpaceId> spaces_;  // guarded by mutex_
+  mutable SharedMutex mutex_{LatchRank::kDamagedSpaces};
+  std::unordered_set<SpaceId> spaces_ ROWAN_GUARDED_BY(mutex_);
 };
 
 }  // namespace rowan

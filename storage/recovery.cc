@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <mutex>
 #include <set>
 #include <span>
 #include <thread>
@@ -11,6 +10,7 @@
 
 #include "base/format.h"
 #include "base/logging.h"
+#include "base/mutex.h"
 #include "wal/group.h"
 #include "wal/log.h"
 #include "wal/log_read_ahead.h"
@@ -55,25 +55,30 @@ class SharedPages {
   }
   /// Nobody need go on.
   void Give(const Status& status) {
-    std::lock_guard guard(mutex_);
+    const MutexLock guard(&mutex_);
     KeepFirst(&status_, status);
     next_.store(ends_.size(), std::memory_order_relaxed);
   }
   void Add(std::vector<RedoWorker::Failure> failures) {
-    std::lock_guard guard(mutex_);
+    const MutexLock guard(&mutex_);
     failures_.insert(failures_.end(), failures.begin(), failures.end());
   }
-  /// REQUIRES for these: the workers have ended.
-  [[nodiscard]] Status status() const { return status_; }
-  [[nodiscard]] const std::vector<RedoWorker::Failure>& failures() const { return failures_; }
+  [[nodiscard]] Status status() const {
+    const MutexLock guard(&mutex_);
+    return status_;
+  }
+  [[nodiscard]] std::vector<RedoWorker::Failure> failures() const {
+    const MutexLock guard(&mutex_);
+    return failures_;
+  }
 
  private:
   const std::vector<uint64_t> pages_;
   std::vector<size_t> ends_;  ///< of the portions
   std::atomic<size_t> next_{0};
-  std::mutex mutex_;
-  Status status_;                             // guarded by mutex_
-  std::vector<RedoWorker::Failure> failures_;  // guarded by mutex_
+  mutable Mutex mutex_{LatchRank::kRedoPages};
+  Status status_ ROWAN_GUARDED_BY(mutex_);
+  std::vector<RedoWorker::Failure> failures_ ROWAN_GUARDED_BY(mutex_);
 };
 
 void Work(RedoWorker* worker, const std::atomic<bool>& abandoned, SharedPages* pages) {

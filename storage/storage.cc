@@ -313,7 +313,7 @@ void Storage::LogRedoDone() const {
 Status Storage::FinishRedo() {
   if (!redoing()) return Status::Ok();
   {
-    const std::lock_guard lock(redo_mutex_);
+    const MutexLock lock(&redo_mutex_);
     if (recovery_->finished()) return Status::Ok();
     const Status status = recovery_->Finish(allocator_.get());
     const bool later = status.Is(Code::kBusy) || status.Is(Code::kOutOfMemory) ||

@@ -17,9 +17,9 @@
 #include <atomic>
 #include <functional>
 #include <memory>
-#include <mutex>
 
 #include "base/ids.h"
+#include "base/mutex.h"
 #include "base/status.h"
 #include "base/thread_loop.h"
 #include "buffer/buffer_pool.h"
@@ -145,7 +145,7 @@ class Storage {
   std::unique_ptr<BufferPool> pool_;
   std::unique_ptr<PageAllocator> allocator_;
   std::unique_ptr<BlobStore> blobs_;
-  std::mutex redo_mutex_;                    ///< held while Finish runs
+  Mutex redo_mutex_{LatchRank::kRedoFinish};  ///< held while Finish runs
   std::unique_ptr<ThreadLoop> redo_thread_;  ///< null: redo is finished before anyone is served
 };
 

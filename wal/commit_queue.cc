@@ -45,23 +45,23 @@ CommitQueue::Waiter* CommitQueue::List::Pop() {
 CommitQueue::CommitQueue(Lsn durable, std::function<void()> wake_flusher)
     : wake_flusher_(std::move(wake_flusher)), durable_(durable.value()) {}
 
-CommitQueue::Outcome CommitQueue::Wait(Lsn lsn) { return Sleep(&waiting_, lsn); }
+CommitQueue::Outcome CommitQueue::Wait(Lsn lsn) { return Sleep(Wish::kDurable, lsn); }
 
-CommitQueue::Outcome CommitQueue::WaitForLead() { return Sleep(&wanting_lead_, kNoLsn); }
+CommitQueue::Outcome CommitQueue::WaitForLead() { return Sleep(Wish::kLead, kNoLsn); }
 
-CommitQueue::Outcome CommitQueue::Sleep(List* list, Lsn lsn) {
+CommitQueue::Outcome CommitQueue::Sleep(Wish wish, Lsn lsn) {
   Waiter self{.lsn = lsn.value()};
   {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(&mutex_);
     if (stopped_) return Outcome::kStopped;
-    if (list == &waiting_ && durable_.load(std::memory_order_relaxed) >= lsn.value()) {
+    if (wish == Wish::kDurable && durable_.load(std::memory_order_relaxed) >= lsn.value()) {
       return Outcome::kDone;
     }
     if (!led_) {
       led_ = true;
       return Outcome::kLead;
     }
-    list->Push(&self);
+    (wish == Wish::kDurable ? waiting_ : wanting_lead_).Push(&self);
   }
   uint32_t state;
   while ((state = self.state.load(std::memory_order_acquire)) == kWaiting) {
@@ -72,7 +72,7 @@ CommitQueue::Outcome CommitQueue::Sleep(List* list, Lsn lsn) {
 }
 
 bool CommitQueue::FlusherLead() {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(&mutex_);
   if (stopped_) return false;
   if (std::exchange(handed_to_flusher_, false)) return true;
   if (led_) {
@@ -84,7 +84,7 @@ bool CommitQueue::FlusherLead() {
 }
 
 bool CommitQueue::TakeHanded() {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(&mutex_);
   return !stopped_ && std::exchange(handed_to_flusher_, false);
 }
 
@@ -123,7 +123,7 @@ bool CommitQueue::HandOn(Lsn durable, Leader leader) {
   uint32_t remaining = 0;
   Waiter* satisfied;
   {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(&mutex_);
     ROWAN_CHECK(led_);
     ROWAN_CHECK(durable.value() >= durable_.load(std::memory_order_relaxed));
     durable_.store(durable.value(), std::memory_order_release);
@@ -134,7 +134,7 @@ bool CommitQueue::HandOn(Lsn durable, Leader leader) {
   Waiter* next = nullptr;
   bool flusher = false;
   {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(&mutex_);
     if (stopped_) return false;
     next = ChooseNextLocked(leader, remaining);
     flusher = handed_to_flusher_;
@@ -169,7 +169,7 @@ void CommitQueue::Stop() {
   Waiter* waiting;
   Waiter* wanting;
   {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(&mutex_);
     stopped_ = true;
     waiting = std::exchange(waiting_, {}).first;
     wanting = std::exchange(wanting_lead_, {}).first;

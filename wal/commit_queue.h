@@ -14,9 +14,9 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
-#include <mutex>
 
 #include "base/ids.h"
+#include "base/mutex.h"
 
 namespace rowan {
 
@@ -60,22 +60,25 @@ class CommitQueue {
     Waiter* Pop();
   };
 
-  Outcome Sleep(List* list, Lsn lsn);
-  Waiter* TakeSatisfiedLocked(uint64_t durable, uint32_t* remaining);
-  Waiter* ChooseNextLocked(Leader leader, uint32_t remaining);
+  /// Which list the thread queues in.
+  enum class Wish { kDurable, kLead };
+  Outcome Sleep(Wish wish, Lsn lsn);
+  Waiter* TakeSatisfiedLocked(uint64_t durable, uint32_t* remaining) ROWAN_REQUIRES(mutex_);
+  Waiter* ChooseNextLocked(Leader leader, uint32_t remaining) ROWAN_REQUIRES(mutex_);
   static void Wake(Waiter* waiter, uint32_t state);
   static void WakeAll(Waiter* first, uint32_t state);
 
   const std::function<void()> wake_flusher_;
   alignas(64) std::atomic<uint64_t> durable_;  // stored by the leader, read by anyone
 
-  alignas(64) std::mutex mutex_;
-  List waiting_;                 // guarded by mutex_, as all below
-  List wanting_lead_;
-  bool led_ = false;             // somebody leads, or leadership is on its way to the flusher
-  bool handed_to_flusher_ = false;
-  bool flusher_wants_ = false;
-  bool stopped_ = false;
+  alignas(64) Mutex mutex_{LatchRank::kCommitQueue};
+  List waiting_ ROWAN_GUARDED_BY(mutex_);
+  List wanting_lead_ ROWAN_GUARDED_BY(mutex_);
+  /// Somebody leads, or leadership is on its way to the flusher.
+  bool led_ ROWAN_GUARDED_BY(mutex_) = false;
+  bool handed_to_flusher_ ROWAN_GUARDED_BY(mutex_) = false;
+  bool flusher_wants_ ROWAN_GUARDED_BY(mutex_) = false;
+  bool stopped_ ROWAN_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace rowan

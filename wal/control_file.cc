@@ -9,6 +9,7 @@
 
 #include "base/crc32c.h"
 #include "base/logging.h"
+#include "base/mutex.h"
 
 namespace rowan {
 namespace {
@@ -131,18 +132,27 @@ Status LockInstance(File* file) {
 
 struct ControlFile::Impl {
   std::unique_ptr<File> file;
-  mutable std::mutex mutex;
-  ControlData data;       // guarded by mutex, as all below
-  Slot slot{};            // the newer one when the file was opened: may hold more than is known
-  uint64_t sequence = 0;  // of the newer slot; slot = sequence modulo 2
-  bool broken = false;    // a write failed: what is on disk is not known
+  mutable Mutex mutex{LatchRank::kControlFile};
+  ControlData data ROWAN_GUARDED_BY(mutex);
+  /// The newer one when the file was opened: may hold more than is known.
+  Slot slot ROWAN_GUARDED_BY(mutex){};
+  uint64_t sequence ROWAN_GUARDED_BY(mutex) = 0;  // of the newer slot; slot = sequence modulo 2
+  bool broken ROWAN_GUARDED_BY(mutex) = false;  // a write failed: what is on disk is not known
 
   /// Makes `contents` the state, durably.
-  Status WriteNext(const ControlData& contents);
+  Status WriteNextLocked(const ControlData& contents) ROWAN_REQUIRES(mutex);
   /// Chooses the newer good slot.
-  Status Load();
+  Status LoadLocked() ROWAN_REQUIRES(mutex);
+  /// The next update takes the other slot, so the newer one must be durable. A process that died
+  /// may not have synced it; after a sync that failed, only what is written again reaches the disk.
+  Status Open() {
+    const MutexLock lock(&mutex);
+    const Status status = LoadLocked();
+    if (!status.ok()) return status;
+    return WriteSlotLocked(data, sequence);
+  }
   /// Durable at return.
-  Status WriteSlot(const ControlData& contents, uint64_t number) {
+  Status WriteSlotLocked(const ControlData& contents, uint64_t number) ROWAN_REQUIRES(mutex) {
     const Slot bytes = Encode(contents, number, slot);
     const Status status = file->Write(number % kSlots * kSlotBytes, bytes);
     if (!status.ok()) return status;
@@ -150,7 +160,7 @@ struct ControlFile::Impl {
   }
 };
 
-Status ControlFile::Impl::Load() {
+Status ControlFile::Impl::LoadLocked() {
   const Result<uint64_t> size = file->Size();
   if (!size.ok()) return size.status();
   bool any_magic = false;
@@ -215,11 +225,7 @@ Result<std::unique_ptr<ControlFile>> ControlFile::Open(FileSystem* file_system,
   // Before the first byte is read: what another process has open changes meanwhile.
   Status status = LockInstance(impl->file.get());
   if (!status.ok()) return status;
-  status = impl->Load();
-  if (!status.ok()) return status;
-  // The next update takes the other slot, so this one must be durable. A process that died may not
-  // have synced it; after a sync that failed, only what is written again reaches the disk.
-  status = impl->WriteSlot(impl->data, impl->sequence);
+  status = impl->Open();
   if (!status.ok()) return status;
   return std::unique_ptr<ControlFile>(new ControlFile(std::move(impl)));
 }
@@ -273,13 +279,13 @@ Result<std::unique_ptr<ControlFile>> ControlFile::Create(FileSystem* file_system
 }
 
 ControlData ControlFile::data() const {
-  std::lock_guard lock(impl_->mutex);
+  const MutexLock lock(&impl_->mutex);
   return impl_->data;
 }
 
-Status ControlFile::Impl::WriteNext(const ControlData& contents) {
+Status ControlFile::Impl::WriteNextLocked(const ControlData& contents) {
   if (broken) return Status(Code::kStopped, "an earlier write of the control file failed");
-  const Status status = WriteSlot(contents, sequence + 1);
+  const Status status = WriteSlotLocked(contents, sequence + 1);
   if (!status.ok()) {
     broken = true;
     LogError("Cannot write control file '{}': {}", file->path(), status.message());
@@ -291,19 +297,19 @@ Status ControlFile::Impl::WriteNext(const ControlData& contents) {
 }
 
 Status ControlFile::Update(const std::function<void(ControlData&)>& change) {
-  std::lock_guard lock(impl_->mutex);
+  const MutexLock lock(&impl_->mutex);
   ControlData data = impl_->data;
   change(data);
-  return impl_->WriteNext(data);
+  return impl_->WriteNextLocked(data);
 }
 
 Status ControlFile::UpdateBothSlots(const std::function<void(ControlData&)>& change) {
-  std::lock_guard lock(impl_->mutex);
+  const MutexLock lock(&impl_->mutex);
   ControlData data = impl_->data;
   change(data);
-  const Status status = impl_->WriteNext(data);
+  const Status status = impl_->WriteNextLocked(data);
   if (!status.ok()) return status;
-  return impl_->WriteNext(data);
+  return impl_->WriteNextLocked(data);
 }
 
 }  // namespace rowan

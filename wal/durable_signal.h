@@ -6,9 +6,9 @@
 
 #include <atomic>
 #include <chrono>
-#include <condition_variable>
 #include <cstdint>
-#include <mutex>
+
+#include "base/mutex.h"
 
 namespace rowan {
 
@@ -20,24 +20,30 @@ class DurableSignal {
     // earlier one. So either we see the waiter, or it sees the change.
     if (waiters_.fetch_add(0, std::memory_order_acq_rel) == 0) return;
     // Taken so that a waiter that has looked already is asleep before the call.
-    { const std::lock_guard lock(mutex_); }
-    changed_.notify_all();
+    { const MutexLock lock(&mutex_); }
+    changed_.NotifyAll();
   }
 
   /// Sleeps until `done()` holds or `limit` has passed; returns done().
   template <typename Done>
   bool WaitFor(std::chrono::nanoseconds limit, Done done) {
-    std::unique_lock lock(mutex_);
+    const auto end = std::chrono::steady_clock::now() + limit;
+    const MutexLock lock(&mutex_);
     waiters_.fetch_add(1, std::memory_order_acq_rel);
-    const bool result = changed_.wait_for(lock, limit, done);
+    bool in_time = true;
+    bool result = done();
+    while (!result && in_time) {
+      in_time = changed_.WaitUntil(&mutex_, end);
+      result = done();
+    }
     waiters_.fetch_sub(1, std::memory_order_relaxed);
     return result;
   }
 
  private:
   std::atomic<uint32_t> waiters_{0};
-  std::mutex mutex_;
-  std::condition_variable changed_;
+  Mutex mutex_{LatchRank::kDurableSignal};
+  Condition changed_;
 };
 
 }  // namespace rowan

@@ -95,6 +95,7 @@ Status Log::SetCapacity(uint64_t capacity_bytes) {
 }
 
 struct LogHold::Impl {
+  Impl(LogHolds* all, LogHolds::Id one) : holds(all), id(one) {}
   LogHolds* const holds;
   const LogHolds::Id id;
 };
@@ -159,7 +160,7 @@ void Log::Stop(const char* reason) { impl_->Fail(reason, Status(Code::kStopped))
 
 Status Log::Close() {
   {
-    std::lock_guard lock(impl_->mark_mutex);
+    const MutexLock lock(&impl_->mark_mutex);
     impl_->closing = true;
   }
   const Status status = WaitDurable(tail());

@@ -8,7 +8,7 @@
 namespace rowan {
 
 void LogFileMap::Reset(uint64_t number, uint64_t start) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(&mutex_);
   first_number_ = number;
   first_start_ = start;
   ends_.clear();
@@ -16,14 +16,14 @@ void LogFileMap::Reset(uint64_t number, uint64_t start) {
 }
 
 void LogFileMap::Append(uint64_t file_bytes) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(&mutex_);
   const uint64_t end = end_.load(std::memory_order_relaxed) + file_bytes;
   ends_.push_back(end);
   end_.store(end, std::memory_order_release);
 }
 
 void LogFileMap::RemoveFirst() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(&mutex_);
   ROWAN_CHECK(!ends_.empty());
   first_start_ = ends_.front();
   ends_.pop_front();
@@ -36,35 +36,35 @@ LogFilePlace LogFileMap::AtLocked(size_t index) const {
 }
 
 LogFilePlace LogFileMap::Of(uint64_t position) const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(&mutex_);
   ROWAN_CHECK(position >= first_start_);
   const auto found = std::upper_bound(ends_.begin(), ends_.end(), position);
   return AtLocked(static_cast<size_t>(found - ends_.begin()));
 }
 
 LogFilePlace LogFileMap::OfNumber(uint64_t number) const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(&mutex_);
   ROWAN_CHECK(number >= first_number_ && number <= first_number_ + ends_.size());
   return AtLocked(number - first_number_);
 }
 
 LogFilePlace LogFileMap::First() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(&mutex_);
   return AtLocked(0);
 }
 
 uint64_t LogFileMap::next_number() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(&mutex_);
   return first_number_ + ends_.size();
 }
 
 uint64_t LogFileMap::files() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(&mutex_);
   return ends_.size();
 }
 
 uint64_t LogFileMap::bytes() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(&mutex_);
   return end_.load(std::memory_order_relaxed) - first_start_;
 }
 

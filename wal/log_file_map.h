@@ -8,7 +8,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
-#include <mutex>
+
+#include "base/mutex.h"
 
 namespace rowan {
 
@@ -46,13 +47,13 @@ class LogFileMap {
   [[nodiscard]] uint64_t end() const { return end_.load(std::memory_order_acquire); }
 
  private:
-  [[nodiscard]] LogFilePlace AtLocked(size_t index) const;
+  [[nodiscard]] LogFilePlace AtLocked(size_t index) const ROWAN_REQUIRES(mutex_);
 
-  mutable std::mutex mutex_;       // never held during I/O
-  uint64_t first_number_ = 0;      // guarded by mutex_, as all below
-  uint64_t first_start_ = 0;
-  std::deque<uint64_t> ends_;      // of each file
-  std::atomic<uint64_t> end_{0};   // stored under mutex_
+  mutable Mutex mutex_{LatchRank::kLogFileMap};  // never held during I/O
+  uint64_t first_number_ ROWAN_GUARDED_BY(mutex_) = 0;
+  uint64_t first_start_ ROWAN_GUARDED_BY(mutex_) = 0;
+  std::deque<uint64_t> ends_ ROWAN_GUARDED_BY(mutex_);  // of each file
+  std::atomic<uint64_t> end_{0};                        // stored under mutex_
 };
 
 }  // namespace rowan

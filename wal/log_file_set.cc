@@ -57,7 +57,7 @@ Status LogFileSet::Create(Lsn end) {
   const Result<std::vector<ListedLogFile>> files =
       ListLogFiles(options_.file_system, options_.folder, options_.instance_id);
   if (!files.ok()) return files.status();
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(&mutex_);
   const uint64_t file_bytes = NextFileBytes();
   const uint64_t number = (end.value() - 1) / file_bytes;
   map_.Reset(number, number * file_bytes);
@@ -71,7 +71,7 @@ Status LogFileSet::Recover(Lsn checkpoint, Lsn end) {
       ListLogFiles(options_.file_system, options_.folder, options_.instance_id);
   if (!files.ok()) return files.status();
   const uint64_t oldest = std::min(checkpoint, end).value();
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(&mutex_);
   Status status = FindRun(files.value(), oldest, end);
   if (!status.ok()) return status;
   status = RemoveStrays(files.value());
@@ -183,7 +183,7 @@ Result<std::shared_ptr<File>> LogFileSet::Open(uint64_t number, FileOptions opti
 }
 
 Result<bool> LogFileSet::Step(const Aim& aim) {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(&mutex_);
   // The byte before a hold stays, as the one before the checkpoint does.
   const uint64_t held = holds_.Oldest(aim.tail).value() - 1;
   const uint64_t oldest_needed = map_.Of(std::min(aim.safe.value(), held)).number;
@@ -215,7 +215,7 @@ Status LogFileSet::ReuseFirstLocked(const Aim& aim, bool room) {
 }
 
 Result<LogHolds::Id> LogFileSet::Hold(LogHolds::Reader reader) {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(&mutex_);
   if (reader.lsn.value() <= map_.First().start) {
     return Status(Code::kNotFound, "that part of the redo log is gone");
   }
@@ -224,7 +224,7 @@ Result<LogHolds::Id> LogFileSet::Hold(LogHolds::Reader reader) {
 
 Result<LogFilePlace> LogFileSet::Require(uint64_t position) {
   if (position < PreparedEnd()) return map_.Of(position);
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(&mutex_);
   ShortageWait wait("Preparing a redo log file");
   while (position >= PreparedEnd()) {
     const Status status = CreateLocked();

@@ -15,11 +15,11 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
 #include "base/ids.h"
+#include "base/mutex.h"
 #include "base/status.h"
 #include "io/file.h"
 #include "wal/log_file_header.h"
@@ -94,21 +94,22 @@ class LogFileSet {
   Status RewriteFile(const LogFilePlace& place, uint64_t start, uint64_t end);
   /// Makes sure of the file that `end` lies in and the next; those below the file of `oldest` are
   /// not needed.
-  Status PrepareTwoLocked(uint64_t end, uint64_t oldest);
+  Status PrepareTwoLocked(uint64_t end, uint64_t oldest) ROWAN_REQUIRES(mutex_);
   /// REQUIRES: the first file is not needed any more.
-  Status ReuseFirstLocked(const Aim& aim, bool room);
-  Status CreateLocked();
+  Status ReuseFirstLocked(const Aim& aim, bool room) ROWAN_REQUIRES(mutex_);
+  Status CreateLocked() ROWAN_REQUIRES(mutex_);
   /// Whole and durable under its name, or not there.
   Status MakeFile(const LogFileHeader& header);
   Status FillScratch(const LogFileHeader& header);
-  Status RecycleLocked();
-  Status RemoveLocked();
+  Status RecycleLocked() ROWAN_REQUIRES(mutex_);
+  Status RemoveLocked() ROWAN_REQUIRES(mutex_);
 
   const Options options_;
   std::atomic<uint64_t> capacity_;
   LogHolds holds_;
   LogFileMap map_;    // changed with mutex_ held
-  std::mutex mutex_;  // held while files are made; orders holds and the removal of files
+  /// Held while files are made; orders holds and the removal of files.
+  Mutex mutex_{LatchRank::kLogFiles};
 };
 
 /// How much a new file holds: a sixteenth of the capacity up to files of 64 MiB, so that a small

@@ -9,28 +9,28 @@
 namespace rowan {
 
 LogHolds::Id LogHolds::Add(Reader reader) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(&mutex_);
   return readers_.insert(readers_.end(), std::move(reader));
 }
 
 void LogHolds::Remove(Id id) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(&mutex_);
   readers_.erase(id);
 }
 
 bool LogHolds::Advance(Id id, Lsn lsn) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(&mutex_);
   id->lsn = std::max(id->lsn, lsn);
   return !id->lost;
 }
 
 bool LogHolds::lost(Id id) const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(&mutex_);
   return id->lost;
 }
 
 Lsn LogHolds::Oldest(Lsn tail) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(&mutex_);
   Lsn oldest(UINT64_MAX);
   for (Reader& reader : readers_) {
     if (!reader.lost && tail.value() - std::min(tail, reader.lsn).value() > reader.bytes_max) {
@@ -46,7 +46,7 @@ Lsn LogHolds::Oldest(Lsn tail) {
 }
 
 bool LogHolds::GiveUpBelow(Lsn lsn) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(&mutex_);
   bool any = false;
   for (Reader& reader : readers_) {
     if (reader.lost || reader.lsn >= lsn) continue;
@@ -60,7 +60,7 @@ bool LogHolds::GiveUpBelow(Lsn lsn) {
 }
 
 std::vector<LogHolds::Reader> LogHolds::List() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(&mutex_);
   return {readers_.begin(), readers_.end()};
 }
 

@@ -9,11 +9,11 @@
 
 #include <cstdint>
 #include <list>
-#include <mutex>
 #include <string>
 #include <vector>
 
 #include "base/ids.h"
+#include "base/mutex.h"
 
 namespace rowan {
 
@@ -41,8 +41,8 @@ class LogHolds {
   [[nodiscard]] std::vector<Reader> List() const;
 
  private:
-  mutable std::mutex mutex_;
-  std::list<Reader> readers_;  // guarded by mutex_
+  mutable Mutex mutex_{LatchRank::kLogHolds};
+  std::list<Reader> readers_ ROWAN_GUARDED_BY(mutex_);
 };
 
 }  // namespace rowan

@@ -150,7 +150,7 @@ bool Log::Impl::AppendMark() {
   const Lsn tail = buffer.tail();
   const bool idle = tail == std::exchange(mark_candidate, tail) && queue.durable() == tail;
   if (!idle || buffer.EndsWithMark() || stopped.load(std::memory_order_acquire)) return false;
-  std::lock_guard lock(mark_mutex);
+  const MutexLock lock(&mark_mutex);
   constexpr uint32_t kBytes = kGroupHeaderBytes;
   if (closing || !pressure.TryReserve(kBytes)) return false;
   mark.Clear();

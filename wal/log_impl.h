@@ -10,9 +10,9 @@
 #include <atomic>
 #include <functional>
 #include <memory>
-#include <mutex>
 
 #include "base/clock.h"
+#include "base/mutex.h"
 #include "base/thread_loop.h"
 #include "wal/commit_queue.h"
 #include "wal/durable_signal.h"
@@ -66,8 +66,8 @@ struct Log::Impl {
   std::atomic<uint64_t> files_wanted_end{0};  // raised by waiters, read by log-files
   std::atomic<uint64_t> tail_file_end{0};     // stored by the leader: of the newest byte's file
 
-  std::mutex mark_mutex;
-  bool closing = false;           // guarded by mark_mutex: no marks any more
+  Mutex mark_mutex{LatchRank::kLogMark};
+  bool closing ROWAN_GUARDED_BY(mark_mutex) = false;  // no marks any more
   GroupBuilder mark;              // owned by log-flush, as all below
   Lsn mark_candidate;             // the tail at the tick before
   uint64_t mark_considered_nanos = 0;

@@ -3,12 +3,12 @@
 
 #include <algorithm>
 #include <chrono>
-#include <condition_variable>
 #include <utility>
 
 #include "base/assertions.h"
 #include "base/atomic_max.h"
 #include "base/counters.h"
+#include "base/mutex.h"
 #include "wal/commit_queue.h"
 #include "wal/log_buffer.h"
 #include "wal/log_file_set.h"
@@ -25,7 +25,7 @@ constexpr auto kAskAgainAfter = std::chrono::milliseconds(100);
 struct LogPressure::Waiter {
   Waiter* next = nullptr;
   bool look_again = false;
-  std::condition_variable wake;
+  Condition wake;
 };
 
 LogPressure::LogPressure(const LogBuffer* buffer, const CommitQueue* queue, const LogFileSet* files,
@@ -75,13 +75,14 @@ Status LogPressure::ReserveOrWait(uint32_t bytes) {
   }
   AddCounter(Counter::kLogWaits);
   Waiter self;
-  std::unique_lock lock(mutex_);
-  (last_ == nullptr ? first_ : last_->next) = &self;
-  last_ = &self;
-  // Counted before it looks at the room: whoever frees some afterwards sees that it must wake.
-  waiters_.fetch_add(1, std::memory_order_seq_cst);
-  self.wake.wait(lock, [&] { return first_ == &self; });
-  lock.unlock();
+  {
+    const MutexLock lock(&mutex_);
+    (last_ == nullptr ? first_ : last_->next) = &self;
+    last_ = &self;
+    // Counted before it looks at the room: whoever frees some afterwards sees that it must wake.
+    waiters_.fetch_add(1, std::memory_order_seq_cst);
+    while (first_ != &self) self.wake.Wait(&mutex_);
+  }
   const Status status = WaitFirst(&self, bytes);
   Leave(&self);
   return status;
@@ -103,8 +104,10 @@ Status LogPressure::WaitFirst(Waiter* self, uint32_t bytes) {
       continue;
     }
     Relieve(end);
-    std::unique_lock lock(mutex_);
-    self->wake.wait_for(lock, kAskAgainAfter, [self] { return self->look_again; });
+    const auto ask_again_at = std::chrono::steady_clock::now() + kAskAgainAfter;
+    const MutexLock lock(&mutex_);
+    while (!self->look_again && self->wake.WaitUntil(&mutex_, ask_again_at)) {
+    }
     self->look_again = false;
   }
 }
@@ -115,24 +118,24 @@ void LogPressure::Relieve(uint64_t end) {
                          capacity_.load(std::memory_order_acquire);
   // Files that cannot be made, because the disk is full, come from recycling too.
   const bool files_short = end > files_->PreparedEnd();
-  std::lock_guard lock(callback_mutex_);
+  const MutexLock lock(&callback_mutex_);
   if ((end > limit || files_short) && pressure_callback_) pressure_callback_();
 }
 
 void LogPressure::Leave(Waiter* self) {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(&mutex_);
   ROWAN_CHECK(first_ == self);
   first_ = self->next;
   if (first_ == nullptr) last_ = nullptr;
   waiters_.fetch_sub(1, std::memory_order_seq_cst);
-  if (first_ != nullptr) first_->wake.notify_one();
+  if (first_ != nullptr) first_->wake.NotifyOne();
 }
 
 void LogPressure::WakeFirst() {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(&mutex_);
   if (first_ == nullptr) return;
   first_->look_again = true;
-  first_->wake.notify_one();
+  first_->wake.NotifyOne();
 }
 
 void LogPressure::Stop() {
@@ -151,7 +154,7 @@ void LogPressure::SetCapacity(uint64_t capacity_bytes) {
 }
 
 void LogPressure::SetPressureCallback(std::function<void()> callback) {
-  std::lock_guard lock(callback_mutex_);
+  const MutexLock lock(&callback_mutex_);
   pressure_callback_ = std::move(callback);
 }
 

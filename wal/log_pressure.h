@@ -16,9 +16,9 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
-#include <mutex>
 
 #include "base/ids.h"
+#include "base/mutex.h"
 #include "base/status.h"
 
 namespace rowan {
@@ -81,12 +81,12 @@ class LogPressure {
   alignas(64) std::atomic<uint64_t> reserved_{0};
   std::atomic<uint32_t> waiters_{0};
 
-  alignas(64) std::mutex mutex_;
-  Waiter* first_ = nullptr;               // guarded by mutex_, as all below
-  Waiter* last_ = nullptr;
+  alignas(64) Mutex mutex_{LatchRank::kLogPressure};
+  Waiter* first_ ROWAN_GUARDED_BY(mutex_) = nullptr;
+  Waiter* last_ ROWAN_GUARDED_BY(mutex_) = nullptr;
 
-  std::mutex callback_mutex_;               // held during the call
-  std::function<void()> pressure_callback_; // guarded by callback_mutex_
+  Mutex callback_mutex_{LatchRank::kLogPressureCallback};  // held during the call
+  std::function<void()> pressure_callback_ ROWAN_GUARDED_BY(callback_mutex_);
 };
 
 }  // namespace rowan

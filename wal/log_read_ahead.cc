@@ -17,10 +17,10 @@ constexpr size_t kBatches = 8;
 LogReadAhead::~LogReadAhead() {
   if (!thread_.joinable()) return;
   {
-    const std::lock_guard guard(mutex_);
+    const MutexLock guard(&mutex_);
     stop_ = true;
   }
-  changed_.notify_all();
+  changed_.NotifyAll();
   thread_.join();
 }
 
@@ -31,7 +31,10 @@ Status LogReadAhead::Next(LogReader::Group* group) {
       if (status.ok()) read_bytes_ += group->bytes.size();
       return status;
     }
-    for (size_t i = 0; i < kBatches; ++i) empty_.push_back(std::make_unique<Batch>());
+    {
+      const MutexLock guard(&mutex_);
+      for (size_t i = 0; i < kBatches; ++i) empty_.push_back(std::make_unique<Batch>());
+    }
     thread_ = std::thread([this] { Run(); });
     Take();
   }
@@ -44,10 +47,10 @@ Status LogReadAhead::Next(LogReader::Group* group) {
 }
 
 void LogReadAhead::Take() {
-  std::unique_lock guard(mutex_);
+  const MutexLock guard(&mutex_);
   if (current_ != nullptr) empty_.push_back(std::move(current_));
-  changed_.notify_all();
-  changed_.wait(guard, [this] { return !ready_.empty(); });
+  changed_.NotifyAll();
+  while (ready_.empty()) changed_.Wait(&mutex_);
   current_ = std::move(ready_.front());
   ready_.pop_front();
   next_group_ = 0;
@@ -57,17 +60,17 @@ void LogReadAhead::Run() {
   for (bool more = true; more;) {
     std::unique_ptr<Batch> batch;
     {
-      std::unique_lock guard(mutex_);
-      changed_.wait(guard, [this] { return stop_ || !empty_.empty(); });
+      const MutexLock guard(&mutex_);
+      while (!stop_ && empty_.empty()) changed_.Wait(&mutex_);
       if (stop_) return;
       batch = std::move(empty_.back());
       empty_.pop_back();
     }
     Fill(batch.get());
     more = batch->status.ok();
-    const std::lock_guard guard(mutex_);
+    const MutexLock guard(&mutex_);
     ready_.push_back(std::move(batch));
-    changed_.notify_all();
+    changed_.NotifyAll();
   }
 }
 

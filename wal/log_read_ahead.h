@@ -4,14 +4,13 @@
 // Thread safety: one thread, which leaves the reader alone until it has seen the end.
 #pragma once
 
-#include <condition_variable>
 #include <cstddef>
 #include <deque>
 #include <memory>
-#include <mutex>
 #include <thread>
 #include <vector>
 
+#include "base/mutex.h"
 #include "base/status.h"
 #include "wal/log_reader.h"
 
@@ -48,11 +47,11 @@ class LogReadAhead {
   size_t next_group_ = 0;  ///< of current_
   std::thread thread_;
 
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::deque<std::unique_ptr<Batch>> ready_;  // guarded by mutex_, as all below
-  std::vector<std::unique_ptr<Batch>> empty_;
-  bool stop_ = false;
+  Mutex mutex_{LatchRank::kLogReadAhead};
+  Condition changed_;
+  std::deque<std::unique_ptr<Batch>> ready_ ROWAN_GUARDED_BY(mutex_);
+  std::vector<std::unique_ptr<Batch>> empty_ ROWAN_GUARDED_BY(mutex_);
+  bool stop_ ROWAN_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace rowan

@@ -31,7 +31,7 @@ LogWriter::LogWriter(LogFileSet* files, LogBuffer* buffer, Lsn durable,
 
 Status LogWriter::WriteUpTo(Lsn target) {
   if (written() >= target) return Status::Ok();
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(&mutex_);
   if (written() >= target) return Status::Ok();
   const uint64_t content_end = buffer_->AwaitContent().value();
   const Status status = WriteRangeLocked(written_.load(std::memory_order_relaxed), content_end,
@@ -44,7 +44,7 @@ Status LogWriter::WriteUpTo(Lsn target) {
 Result<Lsn> LogWriter::MakeDurable() {
   uint64_t target;
   {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(&mutex_);
     target = buffer_->AwaitContent().value();
     if (target == durable_) return Lsn(durable_);
     const Status status = WritePendingLocked(target);
@@ -169,7 +169,7 @@ Status LogWriter::OpenAhead() {
   bool through;
   FileOptions options{};
   {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(&mutex_);
     const uint64_t end = files_->PlaceOf(written_.load(std::memory_order_relaxed)).end;
     place = files_->PlaceOf(end);
     through = strategy_->kind() == SyncStrategy::Kind::kThrough;
@@ -185,7 +185,7 @@ Status LogWriter::OpenAhead() {
   options.spare = true;
   if (through) special = files_->Open(place.number, options);
   if (!special.ok()) return special.status();
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(&mutex_);
   next_plain_ = {place, std::move(plain).value()};
   // If the strategy has changed meanwhile its flags may be others.
   const bool same = through && strategy_->kind() == SyncStrategy::Kind::kThrough &&
@@ -195,7 +195,7 @@ Status LogWriter::OpenAhead() {
 }
 
 Status LogWriter::SwitchStrategy(std::unique_ptr<SyncStrategy> strategy) {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(&mutex_);
   if (strategy->kind() == SyncStrategy::Kind::kThrough) {
     // Shows whether the file system takes the flags, before anything depends on it.
     Result<LogFilePlace> place = files_->Require(durable_);

@@ -14,10 +14,10 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <vector>
 
 #include "base/ids.h"
+#include "base/mutex.h"
 #include "base/status.h"
 #include "io/aligned_buffer.h"
 #include "io/file.h"
@@ -64,14 +64,15 @@ class LogWriter {
     uint64_t end;  // of the stream's bytes in it; the padding lies behind
   };
 
-  Status WriteRangeLocked(uint64_t from, uint64_t target, Via via);
-  Status WritePieceLocked(File* file, const Piece& piece, uint64_t offset, Effect effect);
-  Piece NextPieceLocked(uint64_t position, uint64_t stop);
+  Status WriteRangeLocked(uint64_t from, uint64_t target, Via via) ROWAN_REQUIRES(mutex_);
+  Status WritePieceLocked(File* file, const Piece& piece, uint64_t offset, Effect effect)
+      ROWAN_REQUIRES(mutex_);
+  Piece NextPieceLocked(uint64_t position, uint64_t stop) ROWAN_REQUIRES(mutex_);
   /// Of the file that `position` lies in.
-  Result<const Handle*> HandleLocked(uint64_t position, Via via);
+  Result<const Handle*> HandleLocked(uint64_t position, Via via) ROWAN_REQUIRES(mutex_);
   /// With or without the strategy's options. Waits while descriptors are short.
   Result<std::shared_ptr<File>> OpenLogFile(uint64_t number, FileOptions options);
-  Status WritePendingLocked(uint64_t target);
+  Status WritePendingLocked(uint64_t target) ROWAN_REQUIRES(mutex_);
   Status SyncTouched();
 
   LogFileSet* const files_;
@@ -80,13 +81,14 @@ class LogWriter {
   std::atomic<LogSyncMethod> method_;  // stored by the leader, read by anyone
   std::atomic<uint64_t> written_;      // stored under mutex_
 
-  std::mutex mutex_;
-  AlignedBuffer staging_;                        // guarded by mutex_, as all below
-  Handle plain_;
-  Handle through_;
-  Handle next_plain_;                            // of the file after, see OpenAhead
-  Handle next_through_;
-  std::vector<std::shared_ptr<File>> touched_;   // written since a sync of them began
+  Mutex mutex_{LatchRank::kLogWriter};
+  AlignedBuffer staging_ ROWAN_GUARDED_BY(mutex_);
+  Handle plain_ ROWAN_GUARDED_BY(mutex_);
+  Handle through_ ROWAN_GUARDED_BY(mutex_);
+  Handle next_plain_ ROWAN_GUARDED_BY(mutex_);  // of the file after, see OpenAhead
+  Handle next_through_ ROWAN_GUARDED_BY(mutex_);
+  // Written since a sync of them began.
+  std::vector<std::shared_ptr<File>> touched_ ROWAN_GUARDED_BY(mutex_);
 
   // Owned by the leader; the strategy is replaced under mutex_ too.
   std::unique_ptr<SyncStrategy> strategy_;

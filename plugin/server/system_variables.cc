@@ -5,7 +5,6 @@
 
 #include <bit>
 #include <chrono>
-#include <mutex>
 #include <string>
 #include <thread>
 
@@ -16,6 +15,7 @@
 #include "typelib.h"
 
 #include "base/logging.h"
+#include "base/mutex.h"
 #include "engine/engine.h"
 #include "plugin/server/instance.h"
 
@@ -184,9 +184,9 @@ Status ApplyLockMemory(unsigned long long bytes) {
 }
 Status ApplyLogSync(unsigned long index) {
   // Asked twice for each SET; probing the disk twice for "auto" would take long.
-  static std::mutex mutex;
+  static Mutex mutex(LatchRank::kLogSyncSetting);
   static bool probed = false;  // guarded by mutex: "auto" chose what is in use
-  const std::lock_guard<std::mutex> lock(mutex);
+  const MutexLock lock(&mutex);
   const LogSyncMethod method = LogSyncFromIndex(index);
   const bool automatic = method == LogSyncMethod::kAuto;
   if (automatic ? probed : method == g_engine->Figures().log_sync_method) {
