@@ -10,9 +10,9 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <condition_variable>
 #include <cstdint>
-#include <mutex>
+
+#include "base/mutex.h"
 
 namespace rowan {
 
@@ -23,10 +23,10 @@ class AdmissionGate {
   /// The pool has this many frames from now on.
   void Resize(uint32_t frames) {
     {
-      std::lock_guard guard(mutex_);
+      const MutexLock guard(&mutex_);
       limit_.store(LimitFor(frames), std::memory_order_relaxed);
     }
-    left_.notify_all();
+    left_.NotifyAll();
   }
 
   void Enter() {
@@ -36,11 +36,10 @@ class AdmissionGate {
     }
     if (limit_.load(std::memory_order_relaxed) == 0) return;
     ++depth_;
-    std::unique_lock lock(mutex_);
-    left_.wait_for(lock, std::chrono::seconds(2), [this] {
-      const uint32_t limit = limit_.load(std::memory_order_relaxed);
-      return limit == 0 || inside_ < limit;
-    });
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(2);
+    const MutexLock lock(&mutex_);
+    while (IsFullLocked() && left_.WaitUntil(&mutex_, end)) {
+    }
     ++inside_;
   }
 
@@ -48,10 +47,10 @@ class AdmissionGate {
     if (depth_ == 0) return;  // entered with the gate off
     if (--depth_ > 0) return;
     {
-      std::lock_guard guard(mutex_);
+      const MutexLock guard(&mutex_);
       --inside_;
     }
-    left_.notify_one();
+    left_.NotifyOne();
   }
 
  private:
@@ -65,12 +64,17 @@ class AdmissionGate {
     return frames < kTinyPoolFrames ? std::max<uint32_t>(2, frames / kFramesPerMiniTxn) : 0;
   }
 
+  [[nodiscard]] bool IsFullLocked() const ROWAN_REQUIRES(mutex_) {
+    const uint32_t limit = limit_.load(std::memory_order_relaxed);
+    return limit != 0 && inside_ >= limit;
+  }
+
   static inline thread_local uint32_t depth_ = 0;  ///< counted ones open in this thread
 
   std::atomic<uint32_t> limit_;  // stored under mutex_, read without it by Enter
-  std::mutex mutex_;
-  std::condition_variable left_;
-  uint32_t inside_ = 0;  // guarded by mutex_
+  Mutex mutex_{LatchRank::kAdmissionGate};
+  Condition left_;
+  uint32_t inside_ ROWAN_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace rowan

@@ -51,7 +51,7 @@ uint32_t Checkpointer::ShardsFor(uint32_t frames) const {
 }
 
 uint32_t Checkpointer::shard_count() const {
-  std::lock_guard guard(shards_mutex_);
+  const MutexLock guard(&shards_mutex_);
   return ShardsFor(core_->arena->frames_ever());
 }
 
@@ -81,7 +81,7 @@ void Checkpointer::JoinShards() {
     while (shard.busy.exchange(true, std::memory_order_acq_rel)) ::sched_yield();
   }
   {
-    std::lock_guard guard(shards_mutex_);
+    const MutexLock guard(&shards_mutex_);
     const uint32_t count = ShardsFor(core_->arena->frames_ever());
     const auto clean_upto = [&](uint32_t i) {  // those without frames say nothing
       return i < count ? shards_[i].clean_upto.load(std::memory_order_relaxed) : kNever;
@@ -216,7 +216,7 @@ Status Checkpointer::Sweep(PageWriter* writer, uint32_t first, uint32_t count, S
 }
 
 Lsn Checkpointer::Candidate() const {
-  std::lock_guard guard(shards_mutex_);
+  const MutexLock guard(&shards_mutex_);
   uint64_t lowest = kNever;
   const uint32_t shards = ShardsFor(core_->arena->frames_ever());
   for (uint32_t i = 0; i < shards; ++i) {
@@ -228,7 +228,7 @@ Lsn Checkpointer::Candidate() const {
 Status Checkpointer::WriteCheckpoint() {
   if (core_->log == nullptr || core_->control == nullptr) return Status::Ok();
   if (Candidate() <= published()) return Status::Ok();
-  std::lock_guard guard(publish_mutex_);
+  const MutexLock guard(&publish_mutex_);
   if (core_->Stopped()) return Status(Code::kStopped, "the log is stopped");
   const Lsn candidate = Candidate();
   if (candidate <= published()) return Status::Ok();

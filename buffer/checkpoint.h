@@ -20,9 +20,9 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <vector>
 
+#include "base/mutex.h"
 #include "buffer/page_writer.h"
 #include "buffer/pool_core.h"
 
@@ -116,8 +116,8 @@ class Checkpointer {
   std::atomic<uint32_t> shard_frames_;
   std::array<Shard, kShardsMax> shards_;
   /// Held while shards are joined, and while all of them are looked at.
-  mutable std::mutex shards_mutex_;
-  std::mutex publish_mutex_;           ///< one checkpoint at a time
+  mutable Mutex shards_mutex_{LatchRank::kCheckpointShards};
+  Mutex publish_mutex_{LatchRank::kCheckpoint};  ///< one at a time
   std::atomic<uint64_t> published_{0};
   std::atomic<uint64_t> aged_{0};      ///< stored by the cleaners, read by lazy sweeps
   std::atomic<bool> redoing_{false};

@@ -44,7 +44,7 @@ Cleaners::Cleaners(PoolCore* core, Checkpointer* checkpointer, DoublewriteFile* 
 
 void Cleaners::Start() {
   {
-    std::lock_guard guard(mutex_);
+    const MutexLock guard(&mutex_);
     paced_lsn_ = core_->LogTail();
     paced_micros_ = MonotonicMicros();
   }
@@ -104,7 +104,7 @@ void Cleaners::AdvanceAge(uint64_t now_micros) {
 Cleaners::Quota Cleaners::TakeQuota() {
   // What is swept but not published yet is the checkpoint thread's business.
   const bool urgent = UrgentAt(checkpointer_->Candidate());
-  std::lock_guard guard(mutex_);
+  const MutexLock guard(&mutex_);
   AdvancePace();
   AdvanceAge(paced_micros_);
   const uint32_t shards = checkpointer_->shard_count();
@@ -123,7 +123,7 @@ Cleaners::Quota Cleaners::TakeQuota() {
 }
 
 void Cleaners::SpendBudget(uint64_t pages) {
-  std::lock_guard guard(mutex_);
+  const MutexLock guard(&mutex_);
   page_budget_ -= static_cast<double>(pages);
 }
 

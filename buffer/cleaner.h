@@ -13,9 +13,9 @@
 
 #include <atomic>
 #include <memory>
-#include <mutex>
 #include <vector>
 
+#include "base/mutex.h"
 #include "base/thread_loop.h"
 #include "buffer/checkpoint.h"
 #include "buffer/page_writer.h"
@@ -51,10 +51,9 @@ class Cleaners {
   Quota TakeQuota();
   /// How far the log is from being full, with the checkpoint at `lsn`.
   [[nodiscard]] bool UrgentAt(Lsn lsn) const;
-  /// REQUIRES: mutex_.
-  void AdvancePace();
-  /// REQUIRES: mutex_. Tells the sweeps which changes are old.
-  void AdvanceAge(uint64_t now_micros);
+  void AdvancePace() ROWAN_REQUIRES(mutex_);
+  /// Tells the sweeps which changes are old.
+  void AdvanceAge(uint64_t now_micros) ROWAN_REQUIRES(mutex_);
   void SpendBudget(uint64_t pages);
 
   PoolCore* const core_;
@@ -66,15 +65,15 @@ class Cleaners {
   /// Tail when a session last had to wait: sweeps are urgent until the checkpoint gets there.
   std::atomic<uint64_t> pressure_lsn_{0};
 
-  std::mutex mutex_;
-  uint32_t next_shard_ = 0;       // guarded by mutex_
-  double shard_debt_ = 0;         // guarded by mutex_
-  double page_budget_ = 0;        // guarded by mutex_
-  uint64_t paced_lsn_ = 0;        // guarded by mutex_
-  uint64_t paced_micros_ = 0;     // guarded by mutex_
+  Mutex mutex_{LatchRank::kCleanerPace};
+  uint32_t next_shard_ ROWAN_GUARDED_BY(mutex_) = 0;
+  double shard_debt_ ROWAN_GUARDED_BY(mutex_) = 0;
+  double page_budget_ ROWAN_GUARDED_BY(mutex_) = 0;
+  uint64_t paced_lsn_ ROWAN_GUARDED_BY(mutex_) = 0;
+  uint64_t paced_micros_ ROWAN_GUARDED_BY(mutex_) = 0;
+  uint64_t sampled_lsn_ ROWAN_GUARDED_BY(mutex_) = 0;  // tail when the age was last looked at
+  uint64_t sampled_micros_ ROWAN_GUARDED_BY(mutex_) = 0;
   uint64_t checkpoint_micros_ = 0;  // when the last one was tried, owned by checkpoint_loop_
-  uint64_t sampled_lsn_ = 0;        // tail when the age was last looked at, guarded by mutex_
-  uint64_t sampled_micros_ = 0;     // guarded by mutex_
 };
 
 }  // namespace rowan

@@ -29,14 +29,14 @@ FrameSupply::FrameSupply(PoolCore* core, DoublewriteFile* doublewrite, uint32_t 
   }
 }
 
-std::unique_lock<std::mutex> FrameSupply::LockWriter(SharedWriter** shared) {
+FrameSupply::SharedWriter* FrameSupply::LockWriter() {
   for (const auto& candidate : writers_) {
-    std::unique_lock lock(candidate->mutex, std::try_to_lock);
-    *shared = candidate.get();
-    if (lock.owns_lock()) return lock;
+    if (candidate->mutex.TryLock()) return candidate.get();
   }
-  *shared = writers_[next_writer_.fetch_add(1, std::memory_order_relaxed) % writers_.size()].get();
-  return std::unique_lock((*shared)->mutex);
+  const uint32_t turn = next_writer_.fetch_add(1, std::memory_order_relaxed);
+  SharedWriter* const shared = writers_[turn % writers_.size()].get();
+  shared->mutex.Lock();
+  return shared;
 }
 
 Frame* FrameSupply::TakeOrEvict(uint64_t steps) {
@@ -69,15 +69,11 @@ Result<Frame*> FrameSupply::TakeSlow() {
   const auto deadline = std::chrono::steady_clock::now() + kPatience;
   for (;;) {
     uint64_t written = 0;
-    {
-      SharedWriter* shared = nullptr;
-      const std::unique_lock guard = LockWriter(&shared);
-      const uint64_t frames = core_->frame_limit.load(std::memory_order_relaxed);
-      Frame* frame = TakeOrEvict(std::min(4 * frames, kStepsMax));
-      if (frame != nullptr) return frame;
-      const Status status = WriteSome(&shared->writer, &written);
-      if (!status.ok()) return status;
-    }
+    SharedWriter* const shared = LockWriter();
+    shared->mutex.AssertHeld();
+    Result<Frame*> taken = TakeOrWrite(shared, &written);
+    shared->mutex.Unlock();
+    if (!taken.ok() || *taken != nullptr) return taken;
     if (written != 0) continue;
     if (std::chrono::steady_clock::now() > deadline) break;
     std::this_thread::sleep_for(kPause);
@@ -86,6 +82,15 @@ Result<Frame*> FrameSupply::TakeSlow() {
            "rowan_buffer_pool_size is too small for this many sessions.",
            kPatience.count());
   return Status(Code::kOutOfMemory, "all pages of the buffer pool are in use");
+}
+
+Result<Frame*> FrameSupply::TakeOrWrite(SharedWriter* shared, uint64_t* written) {
+  const uint64_t frames = core_->frame_limit.load(std::memory_order_relaxed);
+  Frame* frame = TakeOrEvict(std::min(4 * frames, kStepsMax));
+  if (frame != nullptr) return frame;
+  const Status status = WriteSome(&shared->writer, written);
+  if (!status.ok()) return status;
+  return frame;
 }
 
 Status FrameSupply::WriteSome(PageWriter* writer, uint64_t* written) {

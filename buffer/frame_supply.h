@@ -12,9 +12,9 @@
 #include <atomic>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <vector>
 
+#include "base/mutex.h"
 #include "buffer/eviction.h"
 #include "buffer/page_writer.h"
 #include "buffer/pool_core.h"
@@ -40,13 +40,17 @@ class FrameSupply {
   struct SharedWriter {
     SharedWriter(PoolCore* core, DoublewriteFile* doublewrite, uint32_t slot)
         : writer(core, doublewrite, slot) {}
-    std::mutex mutex;
-    PageWriter writer;  // guarded by mutex
+    Mutex mutex{LatchRank::kFrameSupply};
+    PageWriter writer ROWAN_GUARDED_BY(mutex);
   };
 
   Frame* TakeOrEvict(uint64_t steps);
-  /// One that nobody uses; if all are in use waits for the next in turn.
-  std::unique_lock<std::mutex> LockWriter(SharedWriter** shared);
+  /// One that nobody uses, locked; if all are in use waits for the next in turn. The analysis has
+  /// no words for an object that is returned locked: the caller asserts it.
+  SharedWriter* LockWriter() ROWAN_NO_THREAD_ANALYSIS;
+  /// Once more what Take does first; then nullptr, and `*written` dirty pages were written.
+  Result<Frame*> TakeOrWrite(SharedWriter* shared, uint64_t* written)
+      ROWAN_REQUIRES(shared->mutex);
   /// Writes some dirty pages that nobody has latched. Sets `*written` to their number.
   Status WriteSome(PageWriter* writer, uint64_t* written);
   Result<Frame*> TakeSlow();

@@ -144,7 +144,7 @@ void PageTable::PromoteOverflow(Bucket* bucket, size_t slot) {
 }
 
 uint32_t PageTable::TakeNode() {
-  std::lock_guard guard(free_nodes_mutex_);
+  const MutexLock guard(&free_nodes_mutex_);
   if (free_nodes_.empty()) {
     // Entries never exceed frames, so neither do overflow nodes.
     ROWAN_CHECK(fresh_node_ <= capacity_);
@@ -156,7 +156,7 @@ uint32_t PageTable::TakeNode() {
 }
 
 void PageTable::GiveNode(uint32_t node) {
-  std::lock_guard guard(free_nodes_mutex_);
+  const MutexLock guard(&free_nodes_mutex_);
   free_nodes_.push_back(node);
 }
 

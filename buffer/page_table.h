@@ -20,9 +20,9 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <vector>
 
+#include "base/mutex.h"
 #include "buffer/huge_memory.h"
 
 namespace rowan {
@@ -105,9 +105,9 @@ class PageTable {
   HugeMemory node_memory_;
   Bucket* const buckets_;
   Node* const nodes_;  ///< the first is never used: its number ends chains
-  std::mutex free_nodes_mutex_;
-  uint32_t fresh_node_ = 1;           // guarded by free_nodes_mutex_; from here on never used
-  std::vector<uint32_t> free_nodes_;  // guarded by free_nodes_mutex_; given back
+  Mutex free_nodes_mutex_{LatchRank::kPageTableNodes};
+  uint32_t fresh_node_ ROWAN_GUARDED_BY(free_nodes_mutex_) = 1;           // from here on never used
+  std::vector<uint32_t> free_nodes_ ROWAN_GUARDED_BY(free_nodes_mutex_);  // given back
 };
 
 }  // namespace rowan

@@ -38,7 +38,7 @@ PageWriter::PageWriter(PoolCore* core, DoublewriteFile* doublewrite, uint32_t sl
       capacity_(BatchPages(*core, core->arena->frames_ever())),
       files_max_(std::max(
           4u, core->files->OpenHandlesMax() / (2 * WriterSlots::Of(core->options).total()))),
-      gate_(core->write_gate, std::defer_lock) {
+      gate_(&core->write_gate) {
   for (Batch& batch : batches_) batch.entries.reserve(capacity_);
   page_ids_.reserve(capacity_);
 }
@@ -102,7 +102,7 @@ PageWriter::Added PageWriter::CopyShared(Frame* frame) {
 
 Status PageWriter::Push() {
   if (empty()) return Status::Ok();
-  if (!gate_.owns_lock()) gate_.lock();
+  gate_.Enter();
   const DoublewriteMode mode = core_->doublewrite_mode.load(std::memory_order_acquire);
   const bool all_temporary = filling_->temporary == filling_->entries.size();
   const bool doublewrite =
@@ -141,7 +141,7 @@ Status PageWriter::Flush() {
   if (!advanced.ok()) return Abort(advanced);
   const Status finished = FinishFlying();
   if (!finished.ok()) return Abort(finished);
-  if (gate_.owns_lock()) gate_.unlock();
+  gate_.Leave();
   Refit();
   return Status::Ok();
 }
@@ -169,7 +169,7 @@ Status PageWriter::Abort(Status failure) {
   FinishFlying().Ignore();
   EndBatch(doublewriting_, false);
   EndBatch(filling_, false);
-  if (gate_.owns_lock()) gate_.unlock();
+  gate_.Leave();
   return failure;
 }
 

@@ -21,7 +21,6 @@
 #include <array>
 #include <cstdint>
 #include <memory>
-#include <shared_mutex>
 #include <vector>
 
 #include "buffer/page/doublewrite.h"
@@ -131,7 +130,7 @@ class PageWriter {
   std::vector<PageId> page_ids_;
   AlignedBuffer packed_;  ///< what is on its way to a segment
   /// Held while a batch is under way: the doublewrite mode stays as it is.
-  std::shared_lock<WriteGate> gate_;
+  WriteGatePass gate_;
   // Destroyed before the buffers that they may still be writing.
   std::unique_ptr<WriteBatch> home_writes_;
   std::unique_ptr<WriteBatch> doublewrites_;

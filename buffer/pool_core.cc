@@ -46,7 +46,7 @@ uint32_t PoolCore::Publish(Frame* frame, uint64_t key) {
   ROWAN_DCHECK(frame->latch.IsLockedExclusive());
   // Before the entry: whoever finds the entry waits on the latch and then sees this id.
   frame->page_id.store(key, std::memory_order_relaxed);
-  std::shared_lock guard(table_mutex);
+  const SharedLock guard(&table_mutex);
   const uint32_t present =
       table.load(std::memory_order_relaxed)->InsertIfAbsent(key, frame->number);
   if (present != PageTable::kNone) frame->page_id.store(0, std::memory_order_relaxed);
@@ -57,7 +57,7 @@ Frame* PoolCore::Claim() {
   for (;;) {
     Frame* frame = free_list.Pop();
     if (frame == nullptr) return nullptr;
-    frame->latch.LockExclusive();
+    frame->latch.LockExclusiveUnused();
     ROWAN_CHECK(frame->page_id.load(std::memory_order_relaxed) == 0);
     ROWAN_CHECK(frame->first_dirty_lsn.load(std::memory_order_relaxed) == 0);
     if (frame->number >= frame_limit.load(std::memory_order_acquire)) {
@@ -72,7 +72,7 @@ Frame* PoolCore::Claim() {
 void PoolCore::Unlist(Frame* frame) {
   const uint64_t key = frame->page_id.load(std::memory_order_relaxed);
   {
-    std::shared_lock guard(table_mutex);
+    const SharedLock guard(&table_mutex);
     const bool removed = table.load(std::memory_order_relaxed)->Remove(key, frame->number);
     ROWAN_CHECK(removed);
     frame->page_id.store(0, std::memory_order_relaxed);
@@ -97,7 +97,7 @@ bool PoolCore::TryTakeClean(Frame* frame) {
   // Let go once, so that nobody goes on sleeping for the old page: the next one may be held for
   // long. Only such threads can be inside when the latch is taken again, and they leave at once.
   frame->latch.UnlockExclusive();
-  frame->latch.LockExclusive();
+  frame->latch.LockExclusiveUnused();
   return true;
 }
 
@@ -190,7 +190,7 @@ Status PoolCore::StopEngine(const char* reason, Status cause) {
 }
 
 void PoolCore::EnlargeTable(uint32_t frames) {
-  std::unique_lock guard(table_mutex);
+  const ExclusiveLock guard(&table_mutex);
   const PageTable* current = table.load(std::memory_order_relaxed);
   if (current != nullptr && current->capacity() >= frames) return;
   if (current != nullptr) {
@@ -210,7 +210,7 @@ void PoolCore::EnlargeTable(uint32_t frames) {
 }
 
 uint64_t PoolCore::TableEntries() {
-  std::shared_lock guard(table_mutex);
+  const SharedLock guard(&table_mutex);
   uint64_t entries = 0;
   for (const auto& each : tables) entries += each->capacity();
   return entries;

@@ -14,10 +14,10 @@
 
 #include <atomic>
 #include <memory>
-#include <shared_mutex>
 #include <string>
 #include <vector>
 
+#include "base/mutex.h"
 #include "buffer/buffer_pool.h"
 #include "buffer/clock_hand.h"
 #include "buffer/frame_arena.h"
@@ -55,7 +55,7 @@ struct PoolCore {
   std::atomic<RedoBacklog*> backlog{nullptr};
   /// Shared while the backlog is used, also while a page is read; exclusive to wait for its users
   /// once it was taken away.
-  std::shared_mutex backlog_mutex;
+  SharedMutex backlog_mutex{LatchRank::kRedoBacklog};
   /// Frames [0, frame_limit) are in use; the ones behind are retired or on their way.
   std::atomic<uint32_t> frame_limit{0};
   // Lines of their own for what changes all the time; the limit is read by each eviction.
@@ -117,9 +117,9 @@ struct PoolCore {
   /// Published by EnlargeTable, read by each fix: on a line that hardly ever changes.
   alignas(64) std::atomic<PageTable*> table{nullptr};
   /// Shared: changing entries. Exclusive: replacing the table. Never held while waiting.
-  alignas(64) std::shared_mutex table_mutex;
+  alignas(64) SharedMutex table_mutex{LatchRank::kPageTable};
   /// All tables ever used: lookups may still be running in an old one.
-  std::vector<std::unique_ptr<PageTable>> tables;  // guarded by table_mutex
+  std::vector<std::unique_ptr<PageTable>> tables ROWAN_GUARDED_BY(table_mutex);
 };
 
 }  // namespace rowan

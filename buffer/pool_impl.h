@@ -4,9 +4,9 @@
 
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <vector>
 
+#include "base/mutex.h"
 #include "base/thread_loop.h"
 #include "buffer/admission_gate.h"
 #include "buffer/buffer_pool.h"
@@ -23,8 +23,8 @@ namespace rowan {
 
 /// What the log's pressure callback holds on to: it may outlive the pool.
 struct PressureTarget {
-  std::mutex mutex;
-  Cleaners* cleaners = nullptr;  // guarded by mutex
+  Mutex mutex{LatchRank::kPressureTarget};
+  Cleaners* cleaners ROWAN_GUARDED_BY(mutex) = nullptr;
 };
 
 struct BufferPool::Impl {
@@ -49,13 +49,13 @@ struct BufferPool::Impl {
   IoBackend backend = IoBackend::kAuto;
   const std::shared_ptr<PressureTarget> pressure;
 
-  /// Serialises FlushAndCheckpoint and Resize; guards flush_writer.
-  std::mutex flush_mutex;
-  PageWriter flush_writer;
-  std::mutex lifecycle_mutex;
-  bool background_running = false;  // guarded by lifecycle_mutex
-  std::mutex dead_mutex;
-  std::vector<DeadSpace> dead_spaces;  // guarded by dead_mutex; frames to be freed
+  /// Serialises FlushAndCheckpoint and Resize.
+  Mutex flush_mutex{LatchRank::kPoolFlush};
+  PageWriter flush_writer ROWAN_GUARDED_BY(flush_mutex);
+  Mutex lifecycle_mutex{LatchRank::kPoolLifecycle};
+  bool background_running ROWAN_GUARDED_BY(lifecycle_mutex) = false;
+  Mutex dead_mutex{LatchRank::kDeadSpaces};
+  std::vector<DeadSpace> dead_spaces ROWAN_GUARDED_BY(dead_mutex);  // frames to be freed
   // Owned by the evictor, or by who calls ForgetDeadSpaces without background threads:
   std::vector<SpaceId> walked_spaces;  // sorted; their frames are looked for one after the other
   uint32_t walked_frames = 0;          // so far
@@ -83,9 +83,9 @@ struct BufferPool::Impl {
   /// Frees frames of dropped spaces, a bounded number. True if there is more to do.
   bool ForgetDeadSpaces();
   void ForgetPages(SpaceId space, uint32_t pages);
-  Status FlushAllLocked(uint64_t deadline_nanos);
-  Status Shrink(uint32_t frames);
-  Status Grow(uint32_t frames);
+  Status FlushAllLocked(uint64_t deadline_nanos) ROWAN_REQUIRES(flush_mutex);
+  Status ShrinkLocked(uint32_t frames) ROWAN_REQUIRES(flush_mutex);
+  Status GrowLocked(uint32_t frames) ROWAN_REQUIRES(flush_mutex);
   void RetireFreeFrames();
   /// Empties one frame of a shrinking pool. True when it is retired.
   bool RetireFrame(Frame* frame);

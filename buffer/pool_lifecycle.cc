@@ -134,10 +134,10 @@ Result<std::unique_ptr<BufferPool>> BufferPool::Open(const BufferOptions& option
 }
 
 void BufferPool::Close() {
-  std::lock_guard guard(impl_->lifecycle_mutex);
+  const MutexLock guard(&impl_->lifecycle_mutex);
   if (!impl_->background_running) return;
   {
-    std::lock_guard target(impl_->pressure->mutex);
+    const MutexLock target(&impl_->pressure->mutex);
     impl_->pressure->cleaners = nullptr;
   }
   impl_->read_ahead.Stop();
@@ -148,15 +148,15 @@ void BufferPool::Close() {
 }
 
 void BufferPool::StartBackground() {
-  std::lock_guard guard(impl_->lifecycle_mutex);
+  const MutexLock guard(&impl_->lifecycle_mutex);
   if (impl_->background_running || !impl_->core.options.background) return;
   {
-    std::lock_guard target(impl_->pressure->mutex);
+    const MutexLock target(&impl_->pressure->mutex);
     impl_->pressure->cleaners = &impl_->cleaners;
   }
   if (impl_->core.log != nullptr) {
     impl_->core.log->SetPressureCallback([target = impl_->pressure] {
-      std::lock_guard lock(target->mutex);
+      const MutexLock lock(&target->mutex);
       if (target->cleaners != nullptr) target->cleaners->OnLogPressure();
     });
   }
@@ -197,10 +197,10 @@ ThreadLoop::Next BufferPool::Impl::FoldVersions() {
 void BufferPool::ForgetSpace(SpaceId space, uint32_t pages_max) {
   impl_->core.versions.Forget(space);
   {
-    std::lock_guard guard(impl_->dead_mutex);
+    const MutexLock guard(&impl_->dead_mutex);
     impl_->dead_spaces.push_back({space, pages_max});
   }
-  std::lock_guard guard(impl_->lifecycle_mutex);
+  const MutexLock guard(&impl_->lifecycle_mutex);
   if (impl_->background_running) {
     impl_->evictor.Wake();
   } else {
@@ -220,7 +220,7 @@ void BufferPool::Impl::ForgetPages(SpaceId space, uint32_t pages) {
 bool BufferPool::Impl::ForgetDeadSpaces() {
   std::vector<DeadSpace> dead;
   {
-    std::lock_guard guard(dead_mutex);
+    const MutexLock guard(&dead_mutex);
     dead.swap(dead_spaces);
   }
   const uint32_t frames = core.arena->frames_ever();
@@ -272,7 +272,7 @@ Status BufferPool::Impl::FlushAllLocked(uint64_t deadline_nanos) {
 }
 
 Status BufferPool::FlushAndCheckpoint(uint64_t deadline_nanos) {
-  std::lock_guard guard(impl_->flush_mutex);
+  const MutexLock guard(&impl_->flush_mutex);
   if (impl_->core.Stopped()) return Status(Code::kStopped, "the log is stopped");
   const Status status = impl_->FlushAllLocked(deadline_nanos);
   if (!status.ok()) return status;
@@ -304,7 +304,7 @@ void BufferPool::EndRedo() {
   // Nobody begins a use any more, and who looks at it now is waited for: a checkpoint would take
   // the log away that is read there.
   core.backlog.store(nullptr, std::memory_order_seq_cst);
-  { const std::unique_lock guard(core.backlog_mutex); }
+  { const ExclusiveLock guard(&core.backlog_mutex); }
   core.versions.EndRedo();
   impl_->checkpointer.EndRedo();
 }
@@ -320,7 +320,7 @@ Status BufferPool::SetDoublewriteMode(DoublewriteMode mode) {
   const bool atomic = mode == DoublewriteMode::kAtomic;
   Status status = atomic ? CheckAtomicWrites(core) : Status::Ok();
   if (!status.ok()) return status;
-  const std::unique_lock gate(core.write_gate);
+  const ClosedWriteGate gate(&core.write_gate);
   // Emptied in between: images in it would be older than pages written without it.
   status = impl_->doublewrite.Reset();
   if (!status.ok()) return core.StopEngine("emptying the doublewrite file failed", status);

@@ -26,14 +26,14 @@ Status BufferPool::Resize(uint64_t pool_bytes) {
   if (frames > core.arena->frames_max()) {
     return Status(Code::kInvalidArgument, "the buffer pool would be larger than the memory");
   }
-  std::lock_guard guard(impl_->flush_mutex);
+  const MutexLock guard(&impl_->flush_mutex);
   const auto wanted = static_cast<uint32_t>(frames);
   const uint32_t current = core.frame_limit.load(std::memory_order_acquire);
-  if (wanted >= current) return impl_->Grow(wanted);
-  return impl_->Shrink(wanted);
+  if (wanted >= current) return impl_->GrowLocked(wanted);
+  return impl_->ShrinkLocked(wanted);
 }
 
-Status BufferPool::Impl::Grow(uint32_t frames) {
+Status BufferPool::Impl::GrowLocked(uint32_t frames) {
   const uint32_t ever = core.arena->frames_ever();
   core.EnlargeTable(frames);
   // Before the frames exist for the sweeps.
@@ -59,7 +59,7 @@ void BufferPool::Impl::RetireFreeFrames() {
   for (Frame* frame : kept) core.Free(frame);
 }
 
-Status BufferPool::Impl::Shrink(uint32_t frames) {
+Status BufferPool::Impl::ShrinkLocked(uint32_t frames) {
   const auto deadline = std::chrono::steady_clock::now() + kShrinkPatience;
   const uint32_t ever = core.arena->frames_ever();
   core.frame_limit.store(frames, std::memory_order_release);

@@ -30,7 +30,7 @@ void ReadAhead::Stop() {
 void ReadAhead::Request(std::span<const PageId> pages) {
   if (!running_.load(std::memory_order_acquire)) return;
   {
-    std::lock_guard guard(mutex_);
+    const MutexLock guard(&mutex_);
     for (const PageId id : pages) {
       if (count_ == kQueuePages) break;
       queue_[(head_ + count_) % kQueuePages] = id;
@@ -44,7 +44,7 @@ size_t ReadAhead::TakeRequests(std::array<PageId, kBatchPages>* pages) {
   // Not more than an eighth of a small pool: the pages must survive until they are asked for.
   const uint32_t frames = core_->frame_limit.load(std::memory_order_relaxed);
   const size_t most = std::clamp<size_t>(frames / 8, 1, kBatchPages);
-  std::lock_guard guard(mutex_);
+  const MutexLock guard(&mutex_);
   size_t taken = 0;
   while (taken < most && count_ > 0) {
     (*pages)[taken++] = queue_[head_];

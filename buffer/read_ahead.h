@@ -10,10 +10,10 @@
 
 #include <array>
 #include <memory>
-#include <mutex>
 #include <span>
 #include <vector>
 
+#include "base/mutex.h"
 #include "base/thread_loop.h"
 #include "buffer/frame_supply.h"
 #include "buffer/pool_core.h"
@@ -47,10 +47,10 @@ class ReadAhead {
   PoolCore* const core_;
   FrameSupply* const supply_;
   ThreadLoop loop_;
-  std::mutex mutex_;
-  std::array<PageId, kQueuePages> queue_;  // ring, guarded by mutex_
-  size_t head_ = 0;                        // guarded by mutex_
-  size_t count_ = 0;                       // guarded by mutex_
+  Mutex mutex_{LatchRank::kReadAhead};
+  std::array<PageId, kQueuePages> queue_ ROWAN_GUARDED_BY(mutex_);  // ring
+  size_t head_ ROWAN_GUARDED_BY(mutex_) = 0;
+  size_t count_ ROWAN_GUARDED_BY(mutex_) = 0;
   std::atomic<bool> running_{false};
   std::vector<Load> loads_;                // owned by the thread
   std::unique_ptr<WriteBatch> batch_;      // owned by the thread

@@ -5,9 +5,9 @@
 
 #include <cstring>
 #include <memory>
-#include <shared_mutex>
 #include <span>
 
+#include "base/mutex.h"
 #include "buffer/pool_core.h"
 #include "buffer/redo_backlog.h"
 
@@ -15,7 +15,7 @@ namespace rowan {
 
 class RedoUse {
  public:
-  explicit RedoUse(PoolCore* core) : core_(core), lock_(core->backlog_mutex) {
+  explicit RedoUse(PoolCore* core) : core_(core), lock_(&core->backlog_mutex) {
     backlog_ = core->backlog.load(std::memory_order_acquire);
   }
 
@@ -64,7 +64,7 @@ class RedoUse {
   }
 
   PoolCore* const core_;
-  std::shared_lock<std::shared_mutex> lock_;
+  SharedLock lock_;
   RedoBacklog* backlog_ = nullptr;
 };
 

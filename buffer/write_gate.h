@@ -1,63 +1,108 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// WriteGate: many hold it shared while they write pages, one closes it to change how pages are
-// written. Closing stops new holders, so it waits no longer than those inside need: they wait for
+// WriteGate: many are inside while they write pages, one closes it to change how pages are
+// written. Closing stops newcomers, so it waits no longer than those inside need: they wait for
 // I/O and the log only, never for one who wants to enter. (std::shared_mutex lets new holders pass
 // a waiting exclusive one, which then waits for ever behind writers that overlap.)
-// Meets the standard's requirements for std::shared_lock and std::unique_lock. Not recursive.
-// Thread safety: all members from any thread.
+// A thread is inside once, or closes it. Thread safety: all members from any thread.
 #pragma once
 
-#include <condition_variable>
 #include <cstdint>
-#include <mutex>
+
+#include "base/mutex.h"
 
 namespace rowan {
 
 class WriteGate {
  public:
-  void lock_shared() {
-    std::unique_lock guard(mutex_);
-    opened_.wait(guard, [this] { return !closed_; });
-    ++holders_;
-  }
-  void unlock_shared() {
+  void Enter() {
+    NoteLatchWanted(LatchRank::kWriteGate);
     {
-      std::lock_guard guard(mutex_);
-      --holders_;
+      const MutexLock guard(&mutex_);
+      while (closed_) opened_.Wait(&mutex_);
+      ++inside_;
     }
-    left_.notify_one();
+    NoteLatchTaken(LatchRank::kWriteGate);
   }
-  void lock() {
-    std::unique_lock guard(mutex_);
-    opened_.wait(guard, [this] { return !closed_; });
-    closed_ = true;
-    left_.wait(guard, [this] { return holders_ == 0; });
-  }
-  bool try_lock() {
-    std::lock_guard guard(mutex_);
-    if (closed_ || holders_ > 0) return false;
-    closed_ = true;
-    return true;
-  }
-  void unlock() {
+  void Leave() {
+    NoteLatchReleased(LatchRank::kWriteGate);
     {
-      std::lock_guard guard(mutex_);
+      const MutexLock guard(&mutex_);
+      --inside_;
+    }
+    left_.NotifyOne();
+  }
+  /// Nobody is inside at return.
+  void Close() {
+    NoteLatchWanted(LatchRank::kWriteGate);
+    {
+      const MutexLock guard(&mutex_);
+      while (closed_) opened_.Wait(&mutex_);
+      closed_ = true;
+      while (inside_ != 0) left_.Wait(&mutex_);
+    }
+    NoteLatchTaken(LatchRank::kWriteGate);
+  }
+  void Open() {
+    NoteLatchReleased(LatchRank::kWriteGate);
+    {
+      const MutexLock guard(&mutex_);
       closed_ = false;
     }
-    opened_.notify_all();
+    opened_.NotifyAll();
   }
-  /// Somebody has closed it or waits for the holders inside to leave.
+  /// Somebody has closed it or waits for those inside to leave.
   [[nodiscard]] bool closed() {
-    std::lock_guard guard(mutex_);
+    const MutexLock guard(&mutex_);
     return closed_;
+  }
+  [[nodiscard]] bool empty() {
+    const MutexLock guard(&mutex_);
+    return inside_ == 0;
   }
 
  private:
-  std::mutex mutex_;
-  std::condition_variable opened_;
-  std::condition_variable left_;
-  uint32_t holders_ = 0;  // guarded by mutex_
-  bool closed_ = false;   // guarded by mutex_
+  Mutex mutex_{LatchRank::kWriteGateState};
+  Condition opened_;
+  Condition left_;
+  uint32_t inside_ ROWAN_GUARDED_BY(mutex_) = 0;
+  bool closed_ ROWAN_GUARDED_BY(mutex_) = false;
+};
+
+/// One who may be inside, and is not any more when this ends. For one thread at a time.
+class WriteGatePass {
+ public:
+  explicit WriteGatePass(WriteGate* gate) : gate_(gate) {}
+  ~WriteGatePass() { Leave(); }
+  WriteGatePass(const WriteGatePass&) = delete;
+  WriteGatePass& operator=(const WriteGatePass&) = delete;
+
+  /// Nothing to do for one who is inside.
+  void Enter() {
+    if (inside_) return;
+    gate_->Enter();
+    inside_ = true;
+  }
+  void Leave() {
+    if (!inside_) return;
+    inside_ = false;
+    gate_->Leave();
+  }
+
+ private:
+  WriteGate* const gate_;
+  bool inside_ = false;
+};
+
+/// Keeps it closed while this lives.
+class ClosedWriteGate {
+ public:
+  explicit ClosedWriteGate(WriteGate* gate) : gate_(gate) { gate_->Close(); }
+  ~ClosedWriteGate() { gate_->Open(); }
+  ClosedWriteGate(const ClosedWriteGate&) = delete;
+  ClosedWriteGate& operator=(const ClosedWriteGate&) = delete;
+
+ private:
+  WriteGate* const gate_;
 };
 
 }  // namespace rowan

@@ -180,7 +180,10 @@ Status DoublewriteFile::Open(uint32_t segments) {
   }
   if (!opened.ok()) return opened.status();
   file_ = std::move(opened).value();
-  segments_.resize(segments);
+  {
+    const MutexLock lock(&mutex_);
+    segments_.resize(segments);
+  }
   const uint64_t wanted = segments * StrideBytes();
   const Result<uint64_t> size = file_->Size();
   if (!size.ok()) return size.status();
@@ -204,7 +207,7 @@ Status DoublewriteFile::StartSegment(uint32_t segment, const Batch& batch, Mutab
   if (!status.ok()) return status;
   Directory head;
   {
-    std::lock_guard guard(mutex_);
+    const MutexLock guard(&mutex_);
     head.settled = head.sequence = ++last_sequence_;
     segments_[segment] = Segment{.sequence = head.sequence};
     for (const Segment& other : segments_) {
@@ -227,7 +230,7 @@ Status DoublewriteFile::StartSegment(uint32_t segment, const Batch& batch, Mutab
 }
 
 void DoublewriteFile::NoteHome(uint32_t segment, std::vector<Touched> touched) {
-  std::lock_guard guard(mutex_);
+  const MutexLock guard(&mutex_);
   segments_[segment].home = true;
   segments_[segment].touched = std::move(touched);
 }
@@ -236,7 +239,7 @@ Status DoublewriteFile::Settle(uint32_t segment) {
   std::vector<std::pair<size_t, uint64_t>> settled;  // segment and its batch
   std::vector<Touched> touched;
   {
-    std::lock_guard guard(mutex_);
+    const MutexLock guard(&mutex_);
     const Segment& wanted = segments_[segment];
     if (wanted.sequence == 0) return Status::Ok();
     if (!wanted.home) return Status(Code::kStopped, "a batch never came home");
@@ -255,7 +258,7 @@ Status DoublewriteFile::Settle(uint32_t segment) {
   touched.erase(std::unique(touched.begin(), touched.end(), same_file), touched.end());
   const Status status = syncs_->EnsureAllSynced(touched);
   if (!status.ok()) return status;
-  std::lock_guard guard(mutex_);
+  const MutexLock guard(&mutex_);
   for (const auto& [number, sequence] : settled) {
     if (segments_[number].sequence == sequence) segments_[number] = Segment();
   }
@@ -266,7 +269,7 @@ Status DoublewriteFile::Reset() {
   const Status status = syncs_->SyncAll();
   if (!status.ok()) return status;
   {
-    std::lock_guard guard(mutex_);
+    const MutexLock guard(&mutex_);
     for (Segment& segment : segments_) segment = Segment();
   }
   return file_ == nullptr ? Status::Ok() : ClearDirectories();

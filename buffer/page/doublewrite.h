@@ -22,7 +22,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <set>
 #include <string>
 #include <utility>
@@ -30,6 +29,7 @@
 
 #include "base/bytes.h"
 #include "base/ids.h"
+#include "base/mutex.h"
 #include "base/status.h"
 #include "buffer/page/page_versions.h"
 #include "buffer/page/sync_tracker.h"
@@ -140,9 +140,9 @@ class DoublewriteFile {
   PageVersions* const versions_;
   std::unique_ptr<File> file_;
   std::set<SpaceId>* passed_over_ = nullptr;  ///< while repairing
-  std::mutex mutex_;
-  std::vector<Segment> segments_;  // guarded by mutex_
-  uint64_t last_sequence_ = 0;     // guarded by mutex_
+  Mutex mutex_{LatchRank::kDoublewrite};
+  std::vector<Segment> segments_ ROWAN_GUARDED_BY(mutex_);
+  uint64_t last_sequence_ ROWAN_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace rowan

@@ -40,7 +40,7 @@ void PageVersions::MarkChanged(ChunkKey key, Chunk* chunk, uint32_t page) {
   // The page before the chunk: whoever takes the chunk's mark away finds the page's.
   chunk->changed_pages[page / 64].fetch_or(uint64_t{1} << (page % 64), std::memory_order_acq_rel);
   if (chunk->changed.exchange(true, std::memory_order_acq_rel)) return;
-  std::lock_guard guard(changed_mutex_);
+  const MutexLock guard(&changed_mutex_);
   changed_.push_back(key);
 }
 
@@ -53,17 +53,17 @@ void PageVersions::Note(PageId id, Lsn lsn) {
     MarkChanged(key, chunk, page);
   };
   {
-    std::shared_lock lock(mutex_);
+    const SharedLock lock(&mutex_);
     if (Chunk* found = Find(key)) return store(found);
   }
-  std::unique_lock lock(mutex_);
+  const ExclusiveLock lock(&mutex_);
   // A write that ends after the drop of its space: Forget has been here or is still to come.
   if (files_->IsLive(id.space)) store(FindOrCreate(key));
 }
 
 Lsn PageVersions::Expected(PageId id) const {
   {
-    std::shared_lock lock(mutex_);
+    const SharedLock lock(&mutex_);
     const Chunk* chunk = Find(KeyOf(id));
     if (chunk != nullptr && chunk->loaded.load(std::memory_order_acquire)) {
       return Lsn(chunk->lsns[id.page.value() % kPagesPerChunk].load(std::memory_order_relaxed));
@@ -76,13 +76,13 @@ Lsn PageVersions::LoadAndLook(PageId id) const {
   const ChunkKey key = KeyOf(id);
   std::shared_ptr<const OnDisk> on_disk;
   {
-    std::shared_lock lock(mutex_);
+    const SharedLock lock(&mutex_);
     on_disk = on_disk_;
   }
   // Read without a lock; a new base may be put in place meanwhile, and says the same or more.
   Chunk found;
   Merge(&found, key, *on_disk);
-  std::unique_lock lock(mutex_);
+  const ExclusiveLock lock(&mutex_);
   if (!files_->IsLive(id.space)) return kNoLsn;
   Chunk* chunk = FindOrCreate(key);
   for (uint32_t page = 0; page < kPagesPerChunk; ++page) {
@@ -110,7 +110,7 @@ bool PageVersions::IsStale(PageId id, Lsn lsn) const {
 }
 
 void PageVersions::Forget(SpaceId space) {
-  std::unique_lock lock(mutex_);
+  const ExclusiveLock lock(&mutex_);
   const auto found = spaces_.find(space);
   if (found == spaces_.end()) return;
   for (const auto& chunk : found->second) {
@@ -122,11 +122,11 @@ void PageVersions::Forget(SpaceId space) {
 PageVersions::Copies PageVersions::CopyChanged() {
   std::vector<ChunkKey> changed;
   {
-    std::lock_guard guard(changed_mutex_);
+    const MutexLock guard(&changed_mutex_);
     changed.swap(changed_);
   }
   Copies copies;
-  std::shared_lock lock(mutex_);
+  const SharedLock lock(&mutex_);
   for (const ChunkKey key : changed) {
     Chunk* chunk = Find(key);
     if (chunk == nullptr) continue;  // dropped since
@@ -146,7 +146,7 @@ PageVersions::Copies PageVersions::CopyChanged() {
 }
 
 uint64_t PageVersions::MemoryBytes() const {
-  std::shared_lock lock(mutex_);
+  const SharedLock lock(&mutex_);
   return chunk_count_.load(std::memory_order_relaxed) * sizeof(Chunk) +
          on_disk_->recent.size() * sizeof(PageVersion);
 }

@@ -24,13 +24,12 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
-#include <shared_mutex>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
 #include "base/ids.h"
+#include "base/mutex.h"
 #include "base/status.h"
 #include "buffer/page/versions_base.h"
 #include "buffer/page/versions_journal.h"
@@ -98,8 +97,8 @@ class PageVersions {
     std::vector<PageVersion> recent;  ///< from journals found by Open, by page, each once
   };
 
-  [[nodiscard]] Chunk* Find(ChunkKey key) const;
-  Chunk* FindOrCreate(ChunkKey key) const;
+  [[nodiscard]] Chunk* Find(ChunkKey key) const ROWAN_REQUIRES_SHARED(mutex_);
+  Chunk* FindOrCreate(ChunkKey key) const ROWAN_REQUIRES(mutex_);
   void MarkChanged(ChunkKey key, Chunk* chunk, uint32_t page);
   [[nodiscard]] Lsn LoadAndLook(PageId id) const;
   static void Merge(Chunk* chunk, ChunkKey key, const OnDisk& on_disk);
@@ -112,7 +111,7 @@ class PageVersions {
   Status DropDeadSpaces(std::vector<PageVersion>* versions) const;
   [[nodiscard]] std::string JournalPath(uint64_t number) const;
   [[nodiscard]] std::string BasePath() const;
-  Status AppendLocked(const Copies& copies);
+  Status AppendLocked(const Copies& copies) ROWAN_REQUIRES(file_mutex_);
   Status FoldInto(const std::string& path, const std::function<bool()>& interrupted,
                   const std::vector<PageVersion>& versions);
   Status Install(const std::string& path);
@@ -124,18 +123,19 @@ class PageVersions {
 
   /// Shared: finding a chunk and using its LSNs. Exclusive: adding and removing chunks, and
   /// replacing on_disk_. The map is a cache, so readers add to it.
-  mutable std::shared_mutex mutex_;
-  mutable std::unordered_map<SpaceId, Chunks> spaces_;  // guarded by mutex_
-  std::shared_ptr<const OnDisk> on_disk_;               // guarded by mutex_
+  mutable SharedMutex mutex_{LatchRank::kPageVersions};
+  mutable std::unordered_map<SpaceId, Chunks> spaces_ ROWAN_GUARDED_BY(mutex_);
+  std::shared_ptr<const OnDisk> on_disk_ ROWAN_GUARDED_BY(mutex_);
   mutable std::atomic<uint64_t> chunk_count_{0};
 
-  std::mutex changed_mutex_;       // after mutex_
-  std::vector<ChunkKey> changed_;  // guarded by changed_mutex_
+  Mutex changed_mutex_{LatchRank::kChangedVersions};
+  std::vector<ChunkKey> changed_ ROWAN_GUARDED_BY(changed_mutex_);
 
-  std::mutex file_mutex_;  // before mutex_; guards all below
-  std::unique_ptr<VersionsJournal> journal_;  ///< null until something is appended
-  uint64_t next_journal_ = 1;
-  bool full_logged_ = false;
+  Mutex file_mutex_{LatchRank::kVersionsJournal};
+  /// Null until something is appended.
+  std::unique_ptr<VersionsJournal> journal_ ROWAN_GUARDED_BY(file_mutex_);
+  uint64_t next_journal_ ROWAN_GUARDED_BY(file_mutex_) = 1;
+  bool full_logged_ ROWAN_GUARDED_BY(file_mutex_) = false;
 
   std::atomic<uint64_t> journal_entries_{0};    // in all journals
   std::atomic<uint64_t> journal_files_{0};

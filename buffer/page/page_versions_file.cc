@@ -119,7 +119,7 @@ Status PageVersions::OpenBase(const std::string& path) {
   rewrite_.store(on_disk->base == nullptr || on_disk->base->outdated());
   base_slots_.store(on_disk->base == nullptr ? 0 : on_disk->base->slots());
   recent_chunks_.store(0);
-  std::unique_lock lock(mutex_);
+  const ExclusiveLock lock(&mutex_);
   on_disk_ = std::move(on_disk);
   return Status::Ok();
 }
@@ -132,7 +132,10 @@ Status PageVersions::Open(const Origin& origin) {
   if (!numbers.ok()) return numbers.status();
   const Status removed = file_system_->Remove(BasePath() + ".tmp");  // of a fold cut short
   if (!removed.ok() && !removed.Is(Code::kNotFound)) return removed;
-  if (!numbers->empty()) next_journal_ = numbers->back() + 1;
+  if (!numbers->empty()) {
+    const MutexLock guard(&file_mutex_);
+    next_journal_ = numbers->back() + 1;
+  }
   if (!exists.value()) {
     if (origin.expected) {
       LogWarning("'{}' is missing and begins anew: pages that went back to an older state before "
@@ -150,7 +153,7 @@ Status PageVersions::Open(const Origin& origin) {
   journal_entries_.store(versions.size());
   journal_files_.store(numbers->size());
   recent_chunks_.store(CountChunks(versions));
-  std::unique_lock lock(mutex_);
+  const ExclusiveLock lock(&mutex_);
   auto on_disk = std::const_pointer_cast<OnDisk>(on_disk_);  // nobody else has it yet
   on_disk->recent = std::move(versions);
   return Status::Ok();
@@ -202,14 +205,14 @@ Status PageVersions::Write(Copies copies) {
     return !files_->IsLive(PageId::Unpack(version.page).space);
   });
   if (copies.empty()) return Status::Ok();
-  std::lock_guard guard(file_mutex_);
+  const MutexLock guard(&file_mutex_);
   const Status status = AppendLocked(copies);
   if (!status.Is(Code::kNoSpace) && !IsResourceShortage(status)) return status;
   if (!std::exchange(full_logged_, true)) {
     LogWarning("The disk is too full for '{}' to grow: of some pages it may go unnoticed that they "
                "went back to an older state.", BasePath());
   }
-  std::shared_lock lock(mutex_);
+  const SharedLock lock(&mutex_);
   for (const PageVersion& version : copies) {
     const ChunkKey key = KeyOf(version);
     Chunk* chunk = Find(key);
@@ -232,7 +235,7 @@ bool PageVersions::WantsFold() const {
 Status PageVersions::Fold(const std::function<bool()>& interrupted) {
   Result<std::vector<uint64_t>> numbers = Status(Code::kNotFound);
   const uint64_t entries = [&] {
-    std::lock_guard guard(file_mutex_);
+    const MutexLock guard(&file_mutex_);
     journal_.reset();  // the next checkpoint begins a new one
     numbers = ListJournals();
     return journal_entries_.load();
@@ -270,7 +273,7 @@ Status PageVersions::FoldInto(const std::string& path, const std::function<bool(
   const std::unordered_set<SpaceId> present(spaces->begin(), spaces->end());
   std::shared_ptr<const OnDisk> on_disk;
   {
-    std::shared_lock lock(mutex_);
+    const SharedLock lock(&mutex_);
     on_disk = on_disk_;
   }
   Result<std::unique_ptr<File>> file = file_system_->Open(path, {.create = true, .spare = true});
@@ -301,7 +304,7 @@ Status PageVersions::FoldInto(const std::string& path, const std::function<bool(
 Result<uint32_t> PageVersions::Check(SpaceId space) {
   std::shared_ptr<const OnDisk> on_disk;
   {
-    std::shared_lock lock(mutex_);
+    const SharedLock lock(&mutex_);
     on_disk = on_disk_;
   }
   uint32_t damaged = 0;
@@ -311,7 +314,7 @@ Result<uint32_t> PageVersions::Check(SpaceId space) {
     if (on_disk->base->Read(key, &lsns) != VersionsBase::Found::kDamaged) continue;
     ++damaged;
     rewrite_.store(true);
-    std::shared_lock lock(mutex_);
+    const SharedLock lock(&mutex_);
     Chunk* chunk = Find(key);
     for (uint32_t page = 0; chunk != nullptr && page < kPagesPerChunk; ++page) {
       if (chunk->lsns[page].load(std::memory_order_relaxed) != 0) MarkChanged(key, chunk, page);

@@ -22,28 +22,28 @@ void SyncCrew::Work(Job* job) {
     const Status status = job->unit(number);
     if (status.ok()) continue;
     job->failed.store(true, std::memory_order_relaxed);
-    std::lock_guard guard(mutex_);
+    const MutexLock guard(&mutex_);
     if (job->status.ok()) job->status = status;
   }
 }
 
 ThreadLoop::Next SyncCrew::Help() {
-  std::unique_lock guard(mutex_);
+  MutexLock guard(&mutex_);
   if (jobs_.empty()) return ThreadLoop::Next::kWait;
   Job* job = jobs_.front();
   ++job->helpers;
-  guard.unlock();
+  guard.Unlock();
   Work(job);
-  guard.lock();
+  guard.Lock();
   --job->helpers;
   // Nothing is left to take of it. Its owner is on the way to taking it away, unless somebody did.
   std::erase(jobs_, job);
-  helped_.notify_all();
+  helped_.NotifyAll();
   return ThreadLoop::Next::kAgain;
 }
 
 void SyncCrew::WakeHelpers(size_t wanted) {
-  std::lock_guard guard(helpers_mutex_);
+  const MutexLock guard(&helpers_mutex_);
   wanted = std::min<size_t>(wanted, helpers_max_);
   try {
     while (helpers_.size() < wanted) {
@@ -63,15 +63,15 @@ Status SyncCrew::Run(size_t count, const Unit& unit) {
   Job job{.unit = unit, .count = count};
   if (count > 1) {
     {
-      std::lock_guard guard(mutex_);
+      const MutexLock guard(&mutex_);
       jobs_.push_back(&job);
     }
     WakeHelpers(count - 1);
   }
   Work(&job);
-  std::unique_lock guard(mutex_);
+  const MutexLock guard(&mutex_);
   std::erase(jobs_, &job);
-  helped_.wait(guard, [&job] { return job.helpers == 0; });
+  while (job.helpers != 0) helped_.Wait(&mutex_);
   return job.status;
 }
 

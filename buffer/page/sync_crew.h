@@ -10,15 +10,14 @@
 
 #include <atomic>
 #include <chrono>
-#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <vector>
 
+#include "base/mutex.h"
 #include "base/status.h"
 #include "base/thread_loop.h"
 
@@ -39,8 +38,9 @@ class SyncCrew {
     const size_t count;
     std::atomic<size_t> next{0};
     std::atomic<bool> failed{false};
-    uint32_t helpers = 0;  // at work on it, guarded by mutex_
-    Status status{};       // guarded by mutex_
+    // Guarded by mutex_ of the crew.
+    uint32_t helpers = 0;  // at work on it
+    Status status{};
   };
 
   void Work(Job* job);
@@ -48,11 +48,12 @@ class SyncCrew {
   ThreadLoop::Next Help();
 
   const uint32_t helpers_max_;
-  std::mutex mutex_;
-  std::condition_variable helped_;  // a helper left a job
-  std::deque<Job*> jobs_;           // guarded by mutex_; with numbers left to take
-  std::mutex helpers_mutex_;
-  std::vector<std::unique_ptr<ThreadLoop>> helpers_;  // guarded by helpers_mutex_; destroyed first
+  Mutex mutex_{LatchRank::kSyncCrew};
+  Condition helped_;                               // a helper left a job
+  std::deque<Job*> jobs_ ROWAN_GUARDED_BY(mutex_);  // with numbers left to take
+  Mutex helpers_mutex_{LatchRank::kSyncHelpers};
+  /// Destroyed first.
+  std::vector<std::unique_ptr<ThreadLoop>> helpers_ ROWAN_GUARDED_BY(helpers_mutex_);
 };
 
 }  // namespace rowan

@@ -10,7 +10,7 @@
 namespace rowan {
 
 SyncTracker::Ticket SyncTracker::NoteWrite(SpaceId space) {
-  std::lock_guard guard(mutex_);
+  const MutexLock guard(&mutex_);
   const auto [found, fresh] = unsynced_.try_emplace(space.value());
   // Not in the table: all tickets so far are synced.
   if (fresh) found->second.synced = last_ticket_;
@@ -19,23 +19,23 @@ SyncTracker::Ticket SyncTracker::NoteWrite(SpaceId space) {
 }
 
 Status SyncTracker::EnsureSynced(SpaceId space, Ticket ticket) {
-  std::unique_lock lock(mutex_);
+  MutexLock lock(&mutex_);
   for (;;) {
     // What a failed sync left behind is not known; another one could report success without cause.
     if (!failure_.ok()) return failure_;
     const auto found = unsynced_.find(space.value());
     if (found == unsynced_.end() || found->second.synced >= ticket) return Status::Ok();
     if (!found->second.syncing) break;
-    sync_done_.wait(lock);
+    sync_done_.Wait(&mutex_);
   }
   // The entry stays while `syncing` is set: only the thread that syncs removes it.
   Entry& entry = unsynced_[space.value()];
   entry.syncing = true;
   const Ticket covered = entry.written;
-  lock.unlock();
+  lock.Unlock();
   AddCounter(Counter::kDataSyncs);
   const Status status = files_->Sync(space, method());
-  lock.lock();
+  lock.Lock();
   entry.syncing = false;
   if (status.ok()) {
     entry.synced = covered;
@@ -43,7 +43,7 @@ Status SyncTracker::EnsureSynced(SpaceId space, Ticket ticket) {
   } else {
     failure_ = status;
   }
-  sync_done_.notify_all();
+  sync_done_.NotifyAll();
   return status;
 }
 
@@ -56,7 +56,7 @@ Status SyncTracker::EnsureAllSynced(std::span<const Write> writes) {
 Status SyncTracker::SyncAll() {
   std::vector<Write> wanted;
   {
-    std::lock_guard guard(mutex_);
+    const MutexLock guard(&mutex_);
     wanted.reserve(unsynced_.size());
     for (const auto& [space, entry] : unsynced_) {
       wanted.emplace_back(SpaceId(space), entry.written);

@@ -8,14 +8,13 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
 #include <cstdint>
-#include <mutex>
 #include <span>
 #include <unordered_map>
 #include <utility>
 
 #include "base/ids.h"
+#include "base/mutex.h"
 #include "base/status.h"
 #include "buffer/page/sync_crew.h"
 #include "io/space_files.h"
@@ -54,11 +53,12 @@ class SyncTracker {
 
   SpaceFiles* const files_;
   std::atomic<SyncMethod> method_;
-  std::mutex mutex_;
-  std::condition_variable sync_done_;
-  Ticket last_ticket_ = 0;                         // guarded by mutex_
-  std::unordered_map<uint32_t, Entry> unsynced_;   // guarded by mutex_; absent = all is synced
-  Status failure_;                                 // guarded by mutex_; first failed sync, for good
+  Mutex mutex_{LatchRank::kSyncTracker};
+  Condition sync_done_;
+  Ticket last_ticket_ ROWAN_GUARDED_BY(mutex_) = 0;
+  /// Absent: all is synced.
+  std::unordered_map<uint32_t, Entry> unsynced_ ROWAN_GUARDED_BY(mutex_);
+  Status failure_ ROWAN_GUARDED_BY(mutex_);        // first failed sync, for good
   SyncCrew crew_{kHelpers};                        // destroyed first
 };
 

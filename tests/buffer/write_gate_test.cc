@@ -5,7 +5,6 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
-#include <shared_mutex>
 #include <thread>
 #include <vector>
 
@@ -14,19 +13,20 @@ namespace {
 
 TEST(WriteGate, ClosingStopsNewHolders) {
   WriteGate gate;
-  gate.lock_shared();
+  gate.Enter();
   std::atomic<bool> changed{false};
   std::thread changer([&] {
-    const std::unique_lock lock(gate);
+    const ClosedWriteGate closed(&gate);
     changed = true;
   });
   while (!gate.closed()) std::this_thread::yield();
   std::thread newcomer([&] {
-    const std::shared_lock lock(gate);
+    WriteGatePass pass(&gate);
+    pass.Enter();
     EXPECT_TRUE(changed) << "entered before the one that waited";
   });
   EXPECT_FALSE(changed);
-  gate.unlock_shared();
+  gate.Leave();
   changer.join();
   newcomer.join();
 }
@@ -39,7 +39,8 @@ TEST(WriteGate, IsClosedAgainAndAgainBesideHoldersThatOverlap) {
   for (int i = 0; i < 2; ++i) {
     holders.emplace_back([&] {
       while (!stop) {
-        const std::shared_lock lock(gate);
+        WriteGatePass pass(&gate);
+        pass.Enter();
         ++inside;
         // Leaves only when the other one is inside too, or cannot come.
         while (inside < 2 && !gate.closed() && !stop) std::this_thread::yield();
@@ -48,7 +49,7 @@ TEST(WriteGate, IsClosedAgainAndAgainBesideHoldersThatOverlap) {
     });
   }
   for (int round = 0; round < 200; ++round) {
-    const std::unique_lock lock(gate);
+    const ClosedWriteGate closed(&gate);
     EXPECT_EQ(inside, 0);
   }
   stop = true;
