@@ -12,24 +12,24 @@ constexpr uint64_t kRowsOfNoMatter = 16;
 }  // namespace
 
 void Cardinalities::Describe(std::shared_ptr<const KeyParts> parts, const Settings& settings) {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(&mutex_);
   parts_ = std::move(parts);
   settings_ = settings;
   automatic_.store(settings.automatic, std::memory_order_relaxed);
 }
 
 std::shared_ptr<const KeyParts> Cardinalities::parts() const {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(&mutex_);
   return parts_;
 }
 
 Cardinalities::Settings Cardinalities::settings() const {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(&mutex_);
   return settings_;
 }
 
 void Cardinalities::Publish(RowsPerKey rows_per_key, uint64_t rows) {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(&mutex_);
   rows_per_key_ = std::move(rows_per_key);
   counted_at_ = std::chrono::steady_clock::now();
   failed_ = false;
@@ -38,13 +38,13 @@ void Cardinalities::Publish(RowsPerKey rows_per_key, uint64_t rows) {
 }
 
 std::vector<float> Cardinalities::Of(uint32_t index_number) const {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(&mutex_);
   if (index_number >= rows_per_key_.size()) return {};
   return rows_per_key_[index_number];
 }
 
 Cardinalities::RowsPerKey Cardinalities::All() const {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(&mutex_);
   return rows_per_key_;
 }
 
@@ -56,18 +56,18 @@ bool Cardinalities::Outdated(uint64_t rows_now) const {
 }
 
 std::chrono::steady_clock::time_point Cardinalities::counted_at() const {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(&mutex_);
   return counted_at_;
 }
 
 void Cardinalities::NoteFailure() {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(&mutex_);
   counted_at_ = std::chrono::steady_clock::now();
   failed_ = true;
 }
 
 bool Cardinalities::failed() const {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(&mutex_);
   return failed_;
 }
 

@@ -9,10 +9,10 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <vector>
 
 #include "base/bytes.h"
+#include "base/mutex.h"
 
 namespace rowan {
 
@@ -60,19 +60,21 @@ class Cardinalities {
   [[nodiscard]] bool failed() const;
 
   /// Held by the one who counts.
-  [[nodiscard]] std::mutex& counting_mutex() { return counting_mutex_; }
+  [[nodiscard]] Mutex* counting_mutex() ROWAN_RETURN_CAPABILITY(counting_mutex_) {
+    return &counting_mutex_;
+  }
 
  private:
-  mutable std::mutex mutex_;
-  std::shared_ptr<const KeyParts> parts_;                 // guarded by mutex_
-  Settings settings_;                                     // guarded by mutex_
-  RowsPerKey rows_per_key_;                               // guarded by mutex_
-  std::chrono::steady_clock::time_point counted_at_{};    // guarded by mutex_; or tried
-  bool failed_ = false;                                   // guarded by mutex_; the last time
+  mutable Mutex mutex_{LatchRank::kCardinalities};
+  std::shared_ptr<const KeyParts> parts_ ROWAN_GUARDED_BY(mutex_);
+  Settings settings_ ROWAN_GUARDED_BY(mutex_);
+  RowsPerKey rows_per_key_ ROWAN_GUARDED_BY(mutex_);
+  std::chrono::steady_clock::time_point counted_at_ ROWAN_GUARDED_BY(mutex_){};  // or tried
+  bool failed_ ROWAN_GUARDED_BY(mutex_) = false;                                 // the last time
   std::atomic<uint64_t> rows_{0};     ///< written before version_ under mutex_
   std::atomic<bool> automatic_{true};  ///< as in settings_
   std::atomic<uint64_t> version_{0};  ///< published under mutex_, read by anybody
-  std::mutex counting_mutex_;
+  Mutex counting_mutex_{LatchRank::kStatistics};
 };
 
 }  // namespace rowan

@@ -2,7 +2,6 @@
 #include "engine/catalog.h"
 
 #include <cerrno>
-#include <mutex>
 #include <utility>
 
 #include "base/clock.h"
@@ -34,7 +33,7 @@ Catalog::Catalog(PageAllocator* allocator, PageNumber root, DamagedSpaces* damag
                                        kCatalogTable, true)) {}
 
 uint32_t Catalog::RowsOf(TableId table) const {
-  const std::shared_lock lock(mutex_);
+  const SharedLock lock(&mutex_);
   const auto found = tables_.find(table);
   return found == tables_.end() ? 1 : found->second.rows;
 }
@@ -83,7 +82,7 @@ void Catalog::RemoveStrayStatistics(TxnManager* txns) {
   if (!strays_left_.load(std::memory_order_relaxed)) return;
   std::vector<TableId> strays;
   {
-    const std::shared_lock lock(mutex_);
+    const SharedLock lock(&mutex_);
     for (const auto& [table, row] : statistics_) {
       if (!tables_.contains(table) && strays.size() < kStraysAtOnce) strays.push_back(table);
     }
@@ -99,7 +98,7 @@ void Catalog::RemoveStrayStatistics(TxnManager* txns) {
         !txns->Commit(&txn, Durability::kBackground, false).ok()) {
       txns->Rollback(&txn).Ignore();
     }
-    const std::unique_lock lock(mutex_);
+    const ExclusiveLock lock(&mutex_);
     statistics_.erase(table);
   }
 }
@@ -108,24 +107,24 @@ void Catalog::Add(const std::shared_ptr<Table>& table) {
   const TableDef& definition = table->definition();
   const auto rows =
       static_cast<uint32_t>(EncodeCatalogRows(definition, page_size_bytes()).size());
-  const std::unique_lock lock(mutex_);
+  const ExclusiveLock lock(&mutex_);
   for (const IndexDef& index : definition.indexes) indexes_[index.id] = definition.id;
   tables_[definition.id] = Entry{{definition, rows, table}};
 }
 
 bool Catalog::Remove(TableId table) {
-  const std::unique_lock lock(mutex_);
+  const ExclusiveLock lock(&mutex_);
   const auto found = tables_.find(table);
   if (found == tables_.end()) return false;
   Entry& entry = found->second;
-  for (const Version& former : entry.former) Forget(former);
-  Forget(entry);
+  for (const Version& former : entry.former) ForgetLocked(former);
+  ForgetLocked(entry);
   tables_.erase(found);
   statistics_.erase(table);
   return true;
 }
 
-void Catalog::Forget(const Version& version) {
+void Catalog::ForgetLocked(const Version& version) {
   for (const IndexDef& index : version.definition.indexes) indexes_.erase(index.id);
   if (version.table == nullptr) return;
   version.table->dropped.store(true, std::memory_order_release);
@@ -139,7 +138,7 @@ void Catalog::MarkDropped(const Table& table) {
 }
 
 Status Catalog::Rename(TableId table, const std::string& name) {
-  const std::unique_lock lock(mutex_);
+  const ExclusiveLock lock(&mutex_);
   const auto found = tables_.find(table);
   if (found == tables_.end()) return Status(Code::kNotFound, "no such table in the catalog");
   found->second.definition.name = name;
@@ -148,7 +147,7 @@ Status Catalog::Rename(TableId table, const std::string& name) {
 }
 
 void Catalog::NoteDamage(SpaceId space) {
-  const std::unique_lock lock(mutex_);
+  const ExclusiveLock lock(&mutex_);
   for (auto& [id, entry] : tables_) {
     if (entry.definition.space != space) continue;
     LogError("Table '{}' is damaged, '{}' says why. It can only be dropped; the other tables are "
@@ -164,7 +163,7 @@ void Catalog::NoteDamage(SpaceId space) {
 }
 
 Result<TableDef> Catalog::Definition(TableId table) const {
-  const std::shared_lock lock(mutex_);
+  const SharedLock lock(&mutex_);
   const auto found = tables_.find(table);
   if (found == tables_.end()) return Status(Code::kNotFound, "no such table in the catalog");
   return found->second.definition;
@@ -173,7 +172,7 @@ Result<TableDef> Catalog::Definition(TableId table) const {
 Result<std::shared_ptr<Table>> Catalog::Open(TableId table) {
   TableDef definition;
   {
-    const std::shared_lock lock(mutex_);
+    const SharedLock lock(&mutex_);
     const auto found = tables_.find(table);
     if (found == tables_.end()) return Status(Code::kNotFound, "no such table in the catalog");
     if (damaged_->Contains(found->second.definition.space)) return LacksChanges();
@@ -195,7 +194,7 @@ Result<std::shared_ptr<Table>> Catalog::Open(TableId table) {
   auto opened = std::make_shared<Table>(definition, allocator_);
   status = opened->LoadCounters();
   if (!status.ok()) return status;
-  const std::unique_lock lock(mutex_);
+  const ExclusiveLock lock(&mutex_);
   const auto found = tables_.find(table);
   if (found == tables_.end()) return Status(Code::kNotFound, "table was dropped meanwhile");
   if (damaged_->Contains(definition.space)) return LacksChanges();
@@ -215,12 +214,12 @@ Result<std::shared_ptr<Table>> Catalog::Open(TableId table) {
 }
 
 bool Catalog::WasDropped(SpaceId space) const {
-  const std::shared_lock lock(mutex_);
+  const SharedLock lock(&mutex_);
   return dropped_spaces_.contains(space);
 }
 
 bool Catalog::MayComplain(TableId table) {
-  const std::unique_lock lock(mutex_);
+  const ExclusiveLock lock(&mutex_);
   const auto found = tables_.find(table);
   const uint64_t now = MonotonicNanos();
   if (found == tables_.end() || now < found->second.silent_until_nanos) return false;
@@ -229,7 +228,7 @@ bool Catalog::MayComplain(TableId table) {
 }
 
 std::vector<TableDef> Catalog::Definitions() const {
-  const std::shared_lock lock(mutex_);
+  const SharedLock lock(&mutex_);
   std::vector<TableDef> definitions;
   definitions.reserve(tables_.size());
   for (const auto& [id, entry] : tables_) definitions.push_back(entry.definition);
@@ -237,7 +236,7 @@ std::vector<TableDef> Catalog::Definitions() const {
 }
 
 std::vector<std::shared_ptr<Table>> Catalog::OpenTables() const {
-  const std::shared_lock lock(mutex_);
+  const SharedLock lock(&mutex_);
   std::vector<std::shared_ptr<Table>> tables;
   for (const auto& [id, entry] : tables_) {
     if (entry.table) tables.push_back(entry.table);
@@ -249,7 +248,7 @@ std::shared_ptr<Index> Catalog::FindIndex(IndexId index) {
   if (index == kCatalogIndex) return rows_;
   TableId id;
   {
-    const std::shared_lock lock(mutex_);
+    const SharedLock lock(&mutex_);
     const auto found = indexes_.find(index);
     if (found == indexes_.end()) return nullptr;
     id = found->second;
@@ -258,7 +257,7 @@ std::shared_ptr<Index> Catalog::FindIndex(IndexId index) {
   if (!table.ok()) return nullptr;
   if (std::shared_ptr<Index> present = (*table)->FindIndex(index)) return present;
   // One that an ALTER drops, as long as that is not committed.
-  const std::shared_lock lock(mutex_);
+  const SharedLock lock(&mutex_);
   const auto found = tables_.find(id);
   if (found == tables_.end()) return nullptr;
   for (const Version& former : found->second.former) {
@@ -269,7 +268,7 @@ std::shared_ptr<Index> Catalog::FindIndex(IndexId index) {
 }
 
 std::string Catalog::NameOfTableWith(IndexId index) const {
-  const std::shared_lock lock(mutex_);
+  const SharedLock lock(&mutex_);
   const auto table = indexes_.find(index);
   if (table == indexes_.end()) return {};
   const auto found = tables_.find(table->second);
@@ -277,7 +276,7 @@ std::string Catalog::NameOfTableWith(IndexId index) const {
 }
 
 std::string Catalog::NameOfIndex(IndexId index) const {
-  const std::shared_lock lock(mutex_);
+  const SharedLock lock(&mutex_);
   const auto table = indexes_.find(index);
   if (table == indexes_.end()) return {};
   const auto found = tables_.find(table->second);
@@ -293,7 +292,7 @@ std::string Catalog::NameOfIndex(IndexId index) const {
 Status Catalog::OpenFailure(IndexId index) {
   TableId id;
   {
-    const std::shared_lock lock(mutex_);
+    const SharedLock lock(&mutex_);
     const auto found = indexes_.find(index);
     if (found == indexes_.end()) return Status::Ok();
     id = found->second;
@@ -305,7 +304,7 @@ Status Catalog::OpenFailure(IndexId index) {
 }
 
 bool Catalog::IndexExists(IndexId index) {
-  const std::shared_lock lock(mutex_);
+  const SharedLock lock(&mutex_);
   const auto found = indexes_.find(index);
   if (found == indexes_.end()) return false;
   const auto table = tables_.find(found->second);

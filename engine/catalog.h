@@ -11,13 +11,13 @@
 
 #include <atomic>
 #include <memory>
-#include <shared_mutex>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
 #include "base/ids.h"
+#include "base/mutex.h"
 #include "base/status.h"
 #include "storage/damaged_spaces.h"
 #include "engine/table.h"
@@ -117,12 +117,11 @@ class Catalog : public IndexResolver {
   struct Loading;
   Status LoadRow(Loading* loading, Bytes key, Bytes value);
   void LoadPrepared(const Change& change);
-  // REQUIRE mutex_:
   /// A version takes the place of the entry's own.
-  void Replace(Entry* entry, Version version);
+  void ReplaceLocked(Entry* entry, Version version) ROWAN_REQUIRES(mutex_);
   /// Indexes of `former` that the entry has no more.
-  void ForgetIndexes(const Version& former, const Entry& entry);
-  void Forget(const Version& version);
+  void ForgetIndexesLocked(const Version& former, const Entry& entry) ROWAN_REQUIRES(mutex_);
+  void ForgetLocked(const Version& version) ROWAN_REQUIRES(mutex_);
   static void MarkDropped(const Table& table);
   [[nodiscard]] uint32_t page_size_bytes() const { return allocator_->pool()->page_size_bytes(); }
 
@@ -132,13 +131,14 @@ class Catalog : public IndexResolver {
   PageAllocator* const allocator_;
   DamagedSpaces* const damaged_;
   const std::shared_ptr<Index> rows_;
-  mutable std::shared_mutex mutex_;
-  std::unordered_map<TableId, Entry> tables_;      // guarded by mutex_
-  std::unordered_map<IndexId, TableId> indexes_;   // guarded by mutex_
-  std::unordered_map<IndexId, std::shared_ptr<Index>> leaving_;  // guarded by mutex_
-  std::unordered_map<TableId, std::string> statistics_;  // guarded by mutex_; of tables not opened
+  mutable SharedMutex mutex_{LatchRank::kCatalog};
+  std::unordered_map<TableId, Entry> tables_ ROWAN_GUARDED_BY(mutex_);
+  std::unordered_map<IndexId, TableId> indexes_ ROWAN_GUARDED_BY(mutex_);
+  std::unordered_map<IndexId, std::shared_ptr<Index>> leaving_ ROWAN_GUARDED_BY(mutex_);
+  /// Of tables not opened.
+  std::unordered_map<TableId, std::string> statistics_ ROWAN_GUARDED_BY(mutex_);
   std::atomic<bool> strays_left_{true};                  ///< in statistics_, without a table
-  std::unordered_set<SpaceId> dropped_spaces_;     // guarded by mutex_; from Load
+  std::unordered_set<SpaceId> dropped_spaces_ ROWAN_GUARDED_BY(mutex_);  ///< from Load
 };
 
 }  // namespace rowan

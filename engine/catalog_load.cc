@@ -48,7 +48,7 @@ Status Catalog::Load(const std::unordered_set<uint64_t>& unfinished, UndoLog* un
   if (!status.ok()) return status;
   loading.dropped.Finish().Ignore();  // as in NoteDropped
   {
-    const std::unique_lock lock(mutex_);
+    const ExclusiveLock lock(&mutex_);
     for (const CatalogRowJoiner::Joined& joined : loading.dropped.joined()) {
       dropped_spaces_.insert(joined.definition.space);
     }
@@ -71,7 +71,7 @@ Status Catalog::LoadRow(Loading* loading, Bytes key, Bytes value) {
   const TableId table(LoadBe64(key.data()));
   if (key.size() == StatisticsKeyOf({}).size()) {
     if (header.deleted) return Status::Ok();
-    const std::unique_lock lock(mutex_);
+    const ExclusiveLock lock(&mutex_);
     statistics_[table] = AsText(row);
     return Status::Ok();
   }
@@ -109,7 +109,7 @@ void Catalog::LoadPrepared(const Change& change) {
   }
   if (!joiner.Finish().ok() || joiner.joined().size() != 1) return;
   CatalogRowJoiner::Joined& joined = joiner.joined().front();
-  const std::unique_lock lock(mutex_);
+  const ExclusiveLock lock(&mutex_);
   const auto found = tables_.find(change.table);
   if (found == tables_.end()) return;
   found->second.prepared_by = change.by;

@@ -2,7 +2,6 @@
 // What ALTER makes of a definition in memory. The server's metadata locks keep others away until
 // the transaction has ended; rollback and purge may meet indexes of both versions until then.
 #include <algorithm>
-#include <mutex>
 #include <utility>
 
 #include "engine/catalog.h"
@@ -23,10 +22,10 @@ Result<std::shared_ptr<Table>> Catalog::Alter(RowWriter* writer, Txn* txn, Table
     table->SetIndexCreatedBy(i, txn->txn_id());
   }
   {
-    const std::unique_lock lock(mutex_);
+    const ExclusiveLock lock(&mutex_);
     Entry& entry = tables_[id];
     entry.former.push_back(entry);
-    Replace(&entry, {std::move(changed), rows_now, table});
+    ReplaceLocked(&entry, {std::move(changed), rows_now, table});
   }
   for (uint32_t piece = std::max(rows_now, rows_before); piece-- > 0;) {
     const std::string key = CatalogKey(id, piece);
@@ -43,7 +42,7 @@ Result<std::shared_ptr<Table>> Catalog::Alter(RowWriter* writer, Txn* txn, Table
   return table;
 }
 
-void Catalog::Replace(Entry* entry, Version version) {
+void Catalog::ReplaceLocked(Entry* entry, Version version) {
   for (const IndexDef& index : version.definition.indexes) {
     indexes_[index.id] = version.definition.id;
   }
@@ -51,29 +50,29 @@ void Catalog::Replace(Entry* entry, Version version) {
 }
 
 void Catalog::UndoAlter(TableId table) {
-  const std::unique_lock lock(mutex_);
+  const ExclusiveLock lock(&mutex_);
   const auto found = tables_.find(table);
   if (found == tables_.end()) return;
   Entry& entry = found->second;
   entry.prepared_by = kNoTxn;
   if (entry.former.empty()) return;
   const Version undone = entry;
-  Replace(&entry, std::move(entry.former.back()));
+  ReplaceLocked(&entry, std::move(entry.former.back()));
   entry.former.pop_back();
-  ForgetIndexes(undone, entry);
+  ForgetIndexesLocked(undone, entry);
 }
 
 void Catalog::SettleAlter(TableId table) {
-  const std::unique_lock lock(mutex_);
+  const ExclusiveLock lock(&mutex_);
   const auto found = tables_.find(table);
   if (found == tables_.end()) return;
   for (const Version& former : std::exchange(found->second.former, {})) {
-    ForgetIndexes(former, found->second);
+    ForgetIndexesLocked(former, found->second);
   }
 }
 
 void Catalog::SettlePrepared(TxnId txn) {
-  const std::unique_lock lock(mutex_);
+  const ExclusiveLock lock(&mutex_);
   for (auto& [id, entry] : tables_) {
     if (txn == kNoTxn || entry.prepared_by != txn) continue;
     entry.prepared_by = kNoTxn;
@@ -82,12 +81,12 @@ void Catalog::SettlePrepared(TxnId txn) {
     if (former.table != nullptr) {
       now.table = std::make_shared<Table>(now.definition, allocator_, *former.table);
     }
-    Replace(&entry, std::move(now));
-    ForgetIndexes(former, entry);
+    ReplaceLocked(&entry, std::move(now));
+    ForgetIndexesLocked(former, entry);
   }
 }
 
-void Catalog::ForgetIndexes(const Version& former, const Entry& entry) {
+void Catalog::ForgetIndexesLocked(const Version& former, const Entry& entry) {
   for (const IndexDef& index : former.definition.indexes) {
     const auto is_index = [&index](const IndexDef& other) { return other.id == index.id; };
     const auto has = [&is_index](const Version& version) {
@@ -104,7 +103,7 @@ void Catalog::ForgetIndexes(const Version& former, const Entry& entry) {
 }
 
 bool Catalog::ReleaseIndex(IndexId index) {
-  const std::unique_lock lock(mutex_);
+  const ExclusiveLock lock(&mutex_);
   if (indexes_.contains(index)) return false;
   const auto found = leaving_.find(index);
   if (found == leaving_.end()) return true;

@@ -13,30 +13,30 @@ ChangedRows::ChangedRows(FileSystem* files, std::string folder, std::string name
       folder_(std::move(folder)),
       name_(std::move(name)),
       memory_bytes_(memory_bytes),
-      keys_(NewSorter()) {}
+      keys_(NewSorterLocked()) {}
 
-std::unique_ptr<EntrySorter> ChangedRows::NewSorter() {
+std::unique_ptr<EntrySorter> ChangedRows::NewSorterLocked() {
   // The one that was taken has a file of its own.
   return std::make_unique<EntrySorter>(files_, folder_, Format("{}_{}", name_, turn_++ % 2),
                                        memory_bytes_);
 }
 
 void ChangedRows::Add(Bytes key) {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(&mutex_);
   if (!failure_.ok()) return;
   failure_ = keys_->Add({key, {}, 0});
   ++count_;
 }
 
 Result<std::unique_ptr<EntrySorter>> ChangedRows::Take() {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(&mutex_);
   if (!failure_.ok()) return failure_;
   count_ = 0;
-  return std::exchange(keys_, NewSorter());
+  return std::exchange(keys_, NewSorterLocked());
 }
 
 uint64_t ChangedRows::count() const {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(&mutex_);
   return count_;
 }
 

@@ -7,10 +7,10 @@
 
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <string>
 
 #include "base/bytes.h"
+#include "base/mutex.h"
 #include "base/status.h"
 #include "engine/entry_sorter.h"
 
@@ -29,17 +29,17 @@ class ChangedRows {
   [[nodiscard]] uint64_t count() const;
 
  private:
-  [[nodiscard]] std::unique_ptr<EntrySorter> NewSorter();
+  [[nodiscard]] std::unique_ptr<EntrySorter> NewSorterLocked() ROWAN_REQUIRES(mutex_);
 
   FileSystem* const files_;
   const std::string folder_;
   const std::string name_;
   const size_t memory_bytes_;
-  mutable std::mutex mutex_;
-  uint32_t turn_ = 0;                    // guarded by mutex_
-  std::unique_ptr<EntrySorter> keys_;    // guarded by mutex_
-  uint64_t count_ = 0;                   // guarded by mutex_
-  Status failure_;                       // guarded by mutex_
+  mutable Mutex mutex_{LatchRank::kChangedRows};
+  uint32_t turn_ ROWAN_GUARDED_BY(mutex_) = 0;
+  std::unique_ptr<EntrySorter> keys_ ROWAN_GUARDED_BY(mutex_);
+  uint64_t count_ ROWAN_GUARDED_BY(mutex_) = 0;
+  Status failure_ ROWAN_GUARDED_BY(mutex_);
 };
 
 }  // namespace rowan

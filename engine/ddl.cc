@@ -97,22 +97,22 @@ std::string DdlLog::EncodeIndex(Kind kind, const Index& index) {
 }
 
 void DdlLog::NoteDrop(const Txn* txn, TableId table, SpaceId space) {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(&mutex_);
   pending_[txn].drops.push_back({table, space});
 }
 
 void DdlLog::NoteAlter(const Txn* txn, TableId table) {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(&mutex_);
   pending_[txn].altered.push_back(table);
 }
 
 void DdlLog::NoteIndexDrop(const Txn* txn, const Index& index) {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(&mutex_);
   pending_[txn].index_drops.push_back(index);
 }
 
 void DdlLog::ForgetIndexDrop(IndexId index) {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(&mutex_);
   for (auto& [txn, pending] : pending_) {
     if (pending.committed) continue;
     std::erase_if(pending.index_drops, [index](const Index& drop) { return drop.index == index; });
@@ -120,7 +120,7 @@ void DdlLog::ForgetIndexDrop(IndexId index) {
 }
 
 void DdlLog::ForgetDrop(TableId table) {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(&mutex_);
   for (auto& [txn, pending] : pending_) {
     if (pending.committed) continue;
     std::erase_if(pending.drops, [table](const Dropped& drop) { return drop.table == table; });
@@ -128,7 +128,7 @@ void DdlLog::ForgetDrop(TableId table) {
 }
 
 void DdlLog::OnCommit(const Txn* txn) {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(&mutex_);
   const auto found = pending_.find(txn);
   if (found == pending_.end()) return;
   found->second.committed = true;
@@ -136,7 +136,7 @@ void DdlLog::OnCommit(const Txn* txn) {
 }
 
 void DdlLog::OnRollback(const Txn* txn) {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(&mutex_);
   const auto found = pending_.find(txn);
   // A committed drop that waits for Finish stays, even if the session rolls back later work.
   if (found == pending_.end() || found->second.committed) return;
@@ -146,7 +146,7 @@ void DdlLog::OnRollback(const Txn* txn) {
 void DdlLog::Finish(const Txn* txn) {
   Pending pending;
   {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const MutexLock lock(&mutex_);
     const auto found = pending_.find(txn);
     if (found == pending_.end() || !found->second.committed) return;
     pending = std::move(found->second);
@@ -194,7 +194,7 @@ Status DdlLog::PurgeExtension(Bytes payload) {
 }
 
 Status DdlLog::RemoveIndex(const Index& index) {
-  const std::lock_guard<std::mutex> lock(index_mutex_);
+  const MutexLock lock(&index_mutex_);
   if (!catalog_->ReleaseIndex(index.index)) return Status(Code::kBusy, "the index is used");
   const Status opened = allocator_->OpenSpace(index.space);
   if (opened.Is(Code::kNotFound)) return Status::Ok();  // the table was dropped since
@@ -215,7 +215,7 @@ Status DdlLog::SweepIndex(const Index& index) {
 }
 
 Status DdlLog::RemoveTable(TableId table, SpaceId space) {
-  const std::lock_guard<std::mutex> lock(remove_mutex_);
+  const MutexLock lock(&remove_mutex_);
   catalog_->Remove(table);
   const Status status = allocator_->DropSpace(space);
   if (!status.ok() && !status.Is(Code::kNotFound)) return status;

@@ -19,12 +19,12 @@
 // log record. Thread safety: all members.
 #pragma once
 
-#include <mutex>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
 #include "base/ids.h"
+#include "base/mutex.h"
 #include "base/status.h"
 #include "engine/catalog.h"
 #include "mvcc/row/row_undo.h"
@@ -89,10 +89,12 @@ class DdlLog : public ExtensionApplier {
 
   Catalog* const catalog_;
   PageAllocator* const allocator_;
-  std::mutex mutex_;
-  std::unordered_map<const Txn*, Pending> pending_;  // guarded by mutex_
-  std::mutex remove_mutex_;  // one file removal at a time: purge and FinishDdl may meet
-  std::mutex index_mutex_;   // the same for trees, which may take longer
+  Mutex mutex_{LatchRank::kDdlPending};
+  std::unordered_map<const Txn*, Pending> pending_ ROWAN_GUARDED_BY(mutex_);
+  /// One file removal at a time: purge and FinishDdl may meet.
+  Mutex remove_mutex_{LatchRank::kFileRemoval};
+  /// The same for trees, which may take longer.
+  Mutex index_mutex_{LatchRank::kIndexRemoval};
 };
 
 }  // namespace rowan

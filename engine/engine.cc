@@ -32,11 +32,15 @@ Status Engine::Close(uint64_t limit_nanos) {
   Storage::Closing closing;
   closing.deadline_nanos = limit_nanos < UINT64_MAX - now ? now + limit_nanos : UINT64_MAX;
   closing.last_changes = [this] { return impl_->PersistCounters(); };
-  closing.marks = [this](ControlData& data) {
-    data.next_space_id = SpaceId(impl_->next_space);
-    data.next_table_id = TableId(impl_->next_table);
-    data.next_index_id = IndexId(impl_->next_index);
-  };
+  {
+    const MutexLock lock(&impl_->id_mutex);
+    closing.marks = [space = SpaceId(impl_->next_space), table = TableId(impl_->next_table),
+                     index = IndexId(impl_->next_index)](ControlData& data) {
+      data.next_space_id = space;
+      data.next_table_id = table;
+      data.next_index_id = index;
+    };
+  }
   // Redo ends last: the others may wait for log space, which its end gives free.
   impl_->StopBackground();
   return impl_->storage->Close(closing);

@@ -5,9 +5,9 @@
 
 #include <atomic>
 #include <memory>
-#include <mutex>
 #include <vector>
 
+#include "base/mutex.h"
 #include "base/thread_loop.h"
 #include "engine/catalog.h"
 #include "engine/ddl.h"
@@ -45,15 +45,18 @@ struct Engine::Impl {
   [[nodiscard]] uint64_t LockMemoryBytesMax() const;
 
   /// What redo finds may come before the layers it is for.
-  std::mutex redo_mutex;
-  bool serving = false;    ///< guarded by redo_mutex: catalog and orphans are there
-  bool redo_done = false;  ///< guarded by redo_mutex
+  Mutex redo_mutex{LatchRank::kRedoProgress};
+  bool serving ROWAN_GUARDED_BY(redo_mutex) = false;  ///< catalog and orphans are there
+  bool redo_done ROWAN_GUARDED_BY(redo_mutex) = false;
 
   // Ids for DDL: next to hand out and the mark reserved in the control file.
-  std::mutex id_mutex;
-  uint32_t next_space = 0, space_mark = 0;
-  uint64_t next_index = 0, index_mark = 0;
-  uint64_t next_table = 0, table_mark = 0;
+  Mutex id_mutex{LatchRank::kTableIds};
+  uint32_t next_space ROWAN_GUARDED_BY(id_mutex) = 0;
+  uint32_t space_mark ROWAN_GUARDED_BY(id_mutex) = 0;
+  uint64_t next_index ROWAN_GUARDED_BY(id_mutex) = 0;
+  uint64_t index_mark ROWAN_GUARDED_BY(id_mutex) = 0;
+  uint64_t next_table ROWAN_GUARDED_BY(id_mutex) = 0;
+  uint64_t table_mark ROWAN_GUARDED_BY(id_mutex) = 0;
   uint64_t first_table_id = 0;  ///< of an instance created by this start
 
   // open.cc
@@ -93,7 +96,7 @@ struct Engine::Impl {
   void KeepStatistics(Table* table);
 
   // tables.cc
-  Status ReserveIds(uint32_t indexes);
+  Status ReserveIdsLocked(uint32_t indexes) ROWAN_REQUIRES(id_mutex);
   /// A table's file, catalog rows and counter. Undone by the caller when it fails.
   Result<std::shared_ptr<Table>> Make(Session* session, TableDef* definition,
                                       uint64_t auto_increment);

@@ -119,8 +119,8 @@ Status IndexBuild::Start(std::vector<Index> indexes) {
 Status IndexBuild::CreateTree(Index* index) {
   Engine::Impl* impl = session_->engine()->impl();
   {
-    const std::lock_guard<std::mutex> lock(impl->id_mutex);
-    const Status reserved = impl->ReserveIds(1);
+    const MutexLock lock(&impl->id_mutex);
+    const Status reserved = impl->ReserveIdsLocked(1);
     if (!reserved.ok()) return reserved;
     index->id = IndexId(impl->next_index++);
   }

@@ -119,7 +119,7 @@ Status Engine::Impl::CreateContents() {
 }
 
 void Engine::Impl::NoteRedoDone() {
-  const std::lock_guard lock(redo_mutex);
+  const MutexLock lock(&redo_mutex);
   redo_done = true;
   if (!serving) return;
   // Those that met what could not be read, or a table that is marked now. No file is judged before
@@ -132,12 +132,12 @@ void Engine::Impl::NoteRedoDone() {
 }
 
 void Engine::Impl::NoteDamage(SpaceId space) {
-  const std::lock_guard lock(redo_mutex);
+  const MutexLock lock(&redo_mutex);
   if (serving) catalog->NoteDamage(space);
 }
 
 void Engine::Impl::NoteServing() {
-  const std::lock_guard lock(redo_mutex);
+  const MutexLock lock(&redo_mutex);
   serving = true;
   for (const SpaceId space : storage->damaged()->All()) catalog->NoteDamage(space);
   if (redo_done || storage->is_new()) orphans->NoteRedoDone().Ignore();
@@ -192,6 +192,7 @@ Status Engine::Impl::StartTransactions() {
 }
 
 void Engine::Impl::AdoptIds(const ControlData& control) {
+  const MutexLock lock(&id_mutex);
   next_space = space_mark = control.next_space_id.value();
   next_index = index_mark = control.next_index_id.value();
   next_table = table_mark = control.next_table_id.value();

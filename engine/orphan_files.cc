@@ -23,34 +23,43 @@ Status OrphanFiles::Collect() {
   for (const TableDef& definition : catalog_->Definitions()) owned.insert(definition.space);
   Result<std::vector<SpaceId>> spaces = allocator_->pool()->files()->ListFiles();
   if (!spaces.ok()) return spaces.status();
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(&mutex_);
   for (const SpaceId space : *spaces) {
     if (!owned.contains(space)) files_.push_back(space);
   }
   return Status::Ok();
 }
 
-Status OrphanFiles::NoteCoordinatorDone() { return Note(&coordinator_done_); }
-Status OrphanFiles::NoteRollbackDone() { return Note(&rollback_done_); }
-Status OrphanFiles::NoteRedoDone() { return Note(&redo_done_); }
+Status OrphanFiles::NoteCoordinatorDone() {
+  const MutexLock lock(&mutex_);
+  coordinator_done_ = true;
+  return JudgeLocked();
+}
 
-Status OrphanFiles::Note(bool* done) {
-  const std::lock_guard lock(mutex_);
-  *done = true;
-  return coordinator_done_ && rollback_done_ && redo_done_ ? JudgeLocked() : Status::Ok();
+Status OrphanFiles::NoteRollbackDone() {
+  const MutexLock lock(&mutex_);
+  rollback_done_ = true;
+  return JudgeLocked();
+}
+
+Status OrphanFiles::NoteRedoDone() {
+  const MutexLock lock(&mutex_);
+  redo_done_ = true;
+  return JudgeLocked();
 }
 
 void OrphanFiles::NoteRollbackAgain() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(&mutex_);
   rollback_done_ = false;
 }
 
 bool OrphanFiles::pending() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(&mutex_);
   return !files_.empty();
 }
 
 Status OrphanFiles::JudgeLocked() {
+  if (!coordinator_done_ || !rollback_done_ || !redo_done_) return Status::Ok();
   bool flushed = false;
   while (!files_.empty()) {
     const SpaceId space = files_.back();

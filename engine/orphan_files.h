@@ -13,11 +13,11 @@
 // Thread safety: all members after Collect.
 #pragma once
 
-#include <mutex>
 #include <string>
 #include <vector>
 
 #include "base/ids.h"
+#include "base/mutex.h"
 #include "base/status.h"
 #include "engine/catalog.h"
 #include "io/file.h"
@@ -45,8 +45,8 @@ class OrphanFiles {
   [[nodiscard]] bool pending() const;
 
  private:
-  Status Note(bool* done);
-  Status JudgeLocked();
+  /// When all three are done.
+  Status JudgeLocked() ROWAN_REQUIRES(mutex_);
   /// `flushed`: whether the pool was written for an earlier file.
   Status JudgeFile(SpaceId space, bool* flushed);
   Result<bool> IsBlank(SpaceId space) const;
@@ -55,11 +55,11 @@ class OrphanFiles {
   FileSystem* const file_system_;
   PageAllocator* const allocator_;
   const Catalog* const catalog_;
-  mutable std::mutex mutex_;
-  std::vector<SpaceId> files_;     // guarded by mutex_, as all below; not judged yet
-  bool coordinator_done_ = false;
-  bool rollback_done_ = false;
-  bool redo_done_ = false;
+  mutable Mutex mutex_{LatchRank::kOrphanFiles};
+  std::vector<SpaceId> files_ ROWAN_GUARDED_BY(mutex_);  // not judged yet
+  bool coordinator_done_ ROWAN_GUARDED_BY(mutex_) = false;
+  bool rollback_done_ ROWAN_GUARDED_BY(mutex_) = false;
+  bool redo_done_ ROWAN_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace rowan

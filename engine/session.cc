@@ -30,6 +30,8 @@ Session::Session(Engine* engine, TxnManager* txns)
     : engine_(engine),
       txns_(txns),
       txn_(std::make_unique<Txn>()),
+      interrupt_mutex_(txns == engine->impl()->txns.get() ? LatchRank::kSessionInterrupt
+                                                          : LatchRank::kTemporaryInterrupt),
       writer_(txns),
       entry_writer_(txns) {}
 
@@ -135,7 +137,7 @@ void Session::DetachPrepared() {
   ROWAN_CHECK(txn_->state == TxnState::kPrepared);
   std::unique_ptr<Txn> prepared = std::make_unique<Txn>();
   {
-    const std::lock_guard lock(interrupt_mutex_);
+    const MutexLock lock(&interrupt_mutex_);
     prepared.swap(txn_);
   }
   NoteCommit();  // whoever commits it does not know the tables
@@ -151,7 +153,7 @@ Result<Session*> Session::Temporary() {
     TemporaryTables* tables = engine_->impl()->temporary.get();
     const Status status = tables->Prepare();
     if (!status.ok()) return status;
-    const std::lock_guard lock(interrupt_mutex_);
+    const MutexLock lock(&interrupt_mutex_);
     temporary_.reset(new Session(engine_, tables->txns()));
   }
   temporary_->Begin(txn_->isolation);
@@ -171,7 +173,7 @@ Status Session::ReturnTo(const Place& place) {
 }
 
 void Session::Interrupt() {
-  const std::lock_guard lock(interrupt_mutex_);
+  const MutexLock lock(&interrupt_mutex_);
   txn_->interrupted.store(true, std::memory_order_relaxed);
   txns_->locks()->Interrupt(txn_.get());
   if (temporary_ != nullptr) temporary_->Interrupt();

@@ -6,12 +6,12 @@
 
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "base/bytes.h"
+#include "base/mutex.h"
 #include "base/status.h"
 #include "engine/table.h"
 #include "mvcc/row/entry_writer.h"
@@ -163,7 +163,7 @@ class Session {
   TxnManager* const txns_;
   std::unique_ptr<Txn> txn_;
   std::unique_ptr<Session> temporary_;  ///< null before Temporary() was called
-  std::mutex interrupt_mutex_;  // Interrupt against changes of txn_ and temporary_
+  Mutex interrupt_mutex_;  // Interrupt against changes of txn_ and temporary_
   RowWriter writer_;
   EntryWriter entry_writer_;
   UndoPosition statement_start_;

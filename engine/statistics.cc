@@ -134,7 +134,7 @@ Status CountIndex(Index* index, bool whole, uint32_t leaves, GroupCounter* count
 
 Status RefreshTableStatistics(PageAllocator* allocator, Table* table, uint32_t leaves) {
   Cardinalities* cardinalities = table->cardinalities();
-  const std::lock_guard<std::mutex> lock(cardinalities->counting_mutex());
+  const MutexLock lock(cardinalities->counting_mutex());
   const std::shared_ptr<const KeyParts> parts = cardinalities->parts();
   Table::Statistics statistics;
   Cardinalities::RowsPerKey rows_per_key;

@@ -78,12 +78,12 @@ std::shared_ptr<Index> Table::FindIndex(IndexId id) const {
 }
 
 std::string Table::name() const {
-  const std::lock_guard<std::mutex> lock(name_mutex_);
+  const MutexLock lock(&name_mutex_);
   return name_;
 }
 
 void Table::SetName(const std::string& name) {
-  const std::lock_guard<std::mutex> lock(name_mutex_);
+  const MutexLock lock(&name_mutex_);
   name_ = name;
 }
 
@@ -142,20 +142,20 @@ void Table::RaiseAutoIncrement(uint64_t next) {
 Status Table::KeepAutoIncrement(uint64_t value) {
   // Pairs with the store in WriteAutoIncrementMark: what is read here has been appended.
   if (value < auto_increment_mark_.load(std::memory_order_acquire)) return Status::Ok();
-  const std::lock_guard<std::mutex> lock(auto_increment_mutex_);
+  const MutexLock lock(&auto_increment_mutex_);
   if (value < auto_increment_mark_.load(std::memory_order_relaxed)) return Status::Ok();
   // The counter itself, so that deleting row after row writes once.
   return WriteAutoIncrementMark(auto_increment_.load(std::memory_order_relaxed));
 }
 
 Status Table::SetAutoIncrement(uint64_t next) {
-  const std::lock_guard<std::mutex> lock(auto_increment_mutex_);
+  const MutexLock lock(&auto_increment_mutex_);
   auto_increment_.store(std::max<uint64_t>(next, 1), std::memory_order_relaxed);
   return WriteAutoIncrementMark(next);
 }
 
 Status Table::PersistAutoIncrement() {
-  const std::lock_guard<std::mutex> lock(auto_increment_mutex_);
+  const MutexLock lock(&auto_increment_mutex_);
   const uint64_t next = auto_increment_.load(std::memory_order_relaxed);
   if (auto_increment_mark_.load(std::memory_order_relaxed) == next) return Status::Ok();
   return WriteAutoIncrementMark(next);
@@ -168,7 +168,7 @@ Status Table::WriteAutoIncrementMark(uint64_t next) {
 }
 
 void Table::CollectChanges(std::shared_ptr<ChangedRows> rows) {
-  const std::lock_guard<std::mutex> lock(changed_rows_mutex_);
+  const MutexLock lock(&changed_rows_mutex_);
   changed_rows_ = std::move(rows);
   collects_changes_.store(changed_rows_ != nullptr, std::memory_order_relaxed);
 }
@@ -176,7 +176,7 @@ void Table::CollectChanges(std::shared_ptr<ChangedRows> rows) {
 void Table::AddChangedRow(Bytes key) {
   std::shared_ptr<ChangedRows> rows;
   {
-    const std::lock_guard<std::mutex> lock(changed_rows_mutex_);
+    const MutexLock lock(&changed_rows_mutex_);
     rows = changed_rows_;
   }
   if (rows != nullptr) rows->Add(key);

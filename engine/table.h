@@ -7,10 +7,10 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
+#include "base/mutex.h"
 #include "engine/cardinalities.h"
 #include "engine/changed_rows.h"
 #include "engine/table_def.h"
@@ -131,7 +131,7 @@ class Table : public std::enable_shared_from_this<Table> {
   std::atomic<bool> damaged{false};
 
  private:
-  Status WriteAutoIncrementMark(uint64_t next);
+  Status WriteAutoIncrementMark(uint64_t next) ROWAN_REQUIRES(auto_increment_mutex_);
   void KeepCardinalities(const Table& former);
   void AddChangedRow(Bytes key);
 
@@ -142,12 +142,12 @@ class Table : public std::enable_shared_from_this<Table> {
   std::vector<std::shared_ptr<Index>> indexes_;
   std::atomic<uint64_t> auto_increment_{1};
   std::atomic<uint64_t> auto_increment_mark_{0};  ///< appended to the log
-  mutable std::mutex name_mutex_;
-  std::string name_;                 // guarded by name_mutex_
+  mutable Mutex name_mutex_{LatchRank::kTableName};
+  std::string name_ ROWAN_GUARDED_BY(name_mutex_);
   std::atomic<bool> collects_changes_{false};
-  std::mutex changed_rows_mutex_;
-  std::shared_ptr<ChangedRows> changed_rows_;  // guarded by changed_rows_mutex_
-  std::mutex auto_increment_mutex_;  // serialises writing the mark
+  Mutex changed_rows_mutex_{LatchRank::kTableChangedRows};
+  std::shared_ptr<ChangedRows> changed_rows_ ROWAN_GUARDED_BY(changed_rows_mutex_);
+  Mutex auto_increment_mutex_{LatchRank::kAutoIncrement};  // serialises writing the mark
   std::atomic<uint64_t> row_id_{1};
   Cardinalities cardinalities_;
   std::atomic<uint64_t> rows_{0};

@@ -8,7 +8,7 @@
 
 namespace rowan {
 
-Status Engine::Impl::ReserveIds(uint32_t indexes) {
+Status Engine::Impl::ReserveIdsLocked(uint32_t indexes) {
   if (next_space + 1 <= space_mark && next_table + 1 <= table_mark &&
       next_index + indexes <= index_mark) {
     return Status::Ok();
@@ -49,9 +49,9 @@ Result<std::shared_ptr<Table>> Engine::CreateTable(Session* session, TableDef de
   ROWAN_CHECK(!definition.indexes.empty());
   ROWAN_CHECK(definition.indexes[0].clustered);
   {
-    const std::lock_guard<std::mutex> lock(impl_->id_mutex);
+    const MutexLock lock(&impl_->id_mutex);
     const auto count = static_cast<uint32_t>(definition.indexes.size());
-    const Status reserved = impl_->ReserveIds(count);
+    const Status reserved = impl_->ReserveIdsLocked(count);
     if (!reserved.ok()) return reserved;
     definition.space = SpaceId(impl_->next_space++);
     definition.id = TableId(impl_->next_table++);

@@ -17,9 +17,9 @@ constexpr uint64_t kLockMemoryBytesMax = uint64_t{16} << 20;
 
 Status TemporaryTables::Prepare() {
   if (txns() != nullptr) return Status::Ok();
-  const std::lock_guard<std::mutex> lock(prepare_mutex_);
+  const MutexLock lock(&prepare_mutex_);
   if (txns() != nullptr) return Status::Ok();
-  const Status status = MakeTransactions();
+  const Status status = MakeTransactionsLocked();
   if (!status.ok()) {  // what there is of the undo space would be in the way of the next attempt
     undo_.reset();
     allocator_->DropSpace(kTemporaryUndoSpace).Ignore();
@@ -27,7 +27,7 @@ Status TemporaryTables::Prepare() {
   return status;
 }
 
-Status TemporaryTables::MakeTransactions() {
+Status TemporaryTables::MakeTransactionsLocked() {
   undo_ = std::make_unique<UndoStreams>(allocator_, kTemporaryUndoSpace);
   const Status status = undo_->Create();
   if (!status.ok()) return status;
@@ -44,7 +44,7 @@ Status TemporaryTables::MakeTransactions() {
 
 /// Ids are used again only when all of them were used: pages of a dropped space may linger in the
 /// buffer pool for a while.
-Result<SpaceId> TemporaryTables::TakeSpace() {
+Result<SpaceId> TemporaryTables::TakeSpaceLocked() {
   const SpaceFiles* files = allocator_->pool()->files();
   const SpaceId first{kTemporaryUndoSpace.value() + 1};
   for (uint32_t turn = 0; turn < UINT32_MAX - first.value(); ++turn) {
@@ -71,8 +71,8 @@ Result<std::shared_ptr<Table>> TemporaryTables::Create(TableDef definition,
   Status status = Prepare();
   if (!status.ok()) return status;
   {
-    const std::unique_lock lock(mutex_);
-    Result<SpaceId> space = TakeSpace();
+    const ExclusiveLock lock(&mutex_);
+    Result<SpaceId> space = TakeSpaceLocked();
     if (!space.ok()) return space.status();
     definition.space = *space;
     definition.id = next_table_;
@@ -98,7 +98,7 @@ Result<std::shared_ptr<Table>> TemporaryTables::Create(TableDef definition,
     return filled.status();
   }
   const std::shared_ptr<Table>& table = *filled;
-  const std::unique_lock lock(mutex_);
+  const ExclusiveLock lock(&mutex_);
   tables_.emplace(table->id(), table);
   for (size_t i = 0; i < table->index_count(); ++i) {
     indexes_.emplace(table->index(i)->id(), table->shared_index(i));
@@ -109,7 +109,7 @@ Result<std::shared_ptr<Table>> TemporaryTables::Create(TableDef definition,
 Status TemporaryTables::Drop(TableId id) {
   std::shared_ptr<Table> table;
   {
-    const std::unique_lock lock(mutex_);
+    const ExclusiveLock lock(&mutex_);
     const auto found = tables_.find(id);
     if (found == tables_.end()) return Status(Code::kNotFound);
     table = std::move(found->second);
@@ -124,14 +124,14 @@ Status TemporaryTables::Drop(TableId id) {
 }
 
 Result<std::shared_ptr<Table>> TemporaryTables::Find(TableId id) const {
-  const std::shared_lock lock(mutex_);
+  const SharedLock lock(&mutex_);
   const auto found = tables_.find(id);
   if (found == tables_.end()) return Status(Code::kNotFound);
   return found->second;
 }
 
 std::vector<std::shared_ptr<Table>> TemporaryTables::All() const {
-  const std::shared_lock lock(mutex_);
+  const SharedLock lock(&mutex_);
   std::vector<std::shared_ptr<Table>> tables;
   tables.reserve(tables_.size());
   for (const auto& [id, table] : tables_) tables.push_back(table);
@@ -139,7 +139,7 @@ std::vector<std::shared_ptr<Table>> TemporaryTables::All() const {
 }
 
 std::shared_ptr<Index> TemporaryTables::FindIndex(IndexId index) {
-  const std::shared_lock lock(mutex_);
+  const SharedLock lock(&mutex_);
   const auto found = indexes_.find(index);
   return found == indexes_.end() ? nullptr : found->second;
 }

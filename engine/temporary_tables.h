@@ -13,12 +13,11 @@
 
 #include <atomic>
 #include <memory>
-#include <mutex>
-#include <shared_mutex>
 #include <unordered_map>
 #include <vector>
 
 #include "base/ids.h"
+#include "base/mutex.h"
 #include "base/status.h"
 #include "engine/table.h"
 #include "mvcc/row/row_undo.h"
@@ -52,8 +51,8 @@ class TemporaryTables final : public IndexResolver, public ExtensionApplier {
   Status PurgeExtension(Bytes payload) override;
 
  private:
-  Status MakeTransactions();
-  Result<SpaceId> TakeSpace();
+  Status MakeTransactionsLocked() ROWAN_REQUIRES(prepare_mutex_);
+  Result<SpaceId> TakeSpaceLocked() ROWAN_REQUIRES(mutex_);
   Status BuildTrees(TableDef* definition);
 
   PageAllocator* const allocator_;
@@ -61,19 +60,19 @@ class TemporaryTables final : public IndexResolver, public ExtensionApplier {
   Log* const log_;
   const ShutdownSign shutdown_sign_;
 
-  std::mutex prepare_mutex_;
+  Mutex prepare_mutex_{LatchRank::kTemporaryPrepare};
   // Made under prepare_mutex_, constant once txns_pointer_ is set.
   std::unique_ptr<UndoStreams> undo_;
   std::unique_ptr<TxnManager> txns_;
   std::unique_ptr<RowUndo> row_undo_;
   std::atomic<TxnManager*> txns_pointer_{nullptr};  ///< published by Prepare
 
-  mutable std::shared_mutex mutex_;
-  std::unordered_map<TableId, std::shared_ptr<Table>> tables_;      // guarded by mutex_
-  std::unordered_map<IndexId, std::shared_ptr<Index>> indexes_;  // guarded by mutex_
-  SpaceId next_space_{kTemporaryUndoSpace.value() + 1};             // guarded by mutex_
-  TableId next_table_ = kFirstTemporaryTable;                       // guarded by mutex_
-  IndexId next_index_{1};                                           // guarded by mutex_
+  mutable SharedMutex mutex_{LatchRank::kTemporaryTables};
+  std::unordered_map<TableId, std::shared_ptr<Table>> tables_ ROWAN_GUARDED_BY(mutex_);
+  std::unordered_map<IndexId, std::shared_ptr<Index>> indexes_ ROWAN_GUARDED_BY(mutex_);
+  SpaceId next_space_ ROWAN_GUARDED_BY(mutex_){kTemporaryUndoSpace.value() + 1};
+  TableId next_table_ ROWAN_GUARDED_BY(mutex_) = kFirstTemporaryTable;
+  IndexId next_index_ ROWAN_GUARDED_BY(mutex_){1};
 };
 
 }  // namespace rowan
