@@ -98,7 +98,7 @@ bool TxnManager::IsVisibleSlow(const Snapshot& snapshot, TxnId writer) const {
 }
 
 void TxnManager::RefreshHorizon() {
-  std::lock_guard lock(horizon_mutex_);
+  const MutexLock lock(&horizon_mutex_);
   ring_.AdvanceLow(NextTxnId(), kRefreshSteps);
   TxnId low_txn = ring_.low_txn();
   Csn csn(next_csn_.load(std::memory_order_seq_cst));
@@ -121,6 +121,7 @@ void TxnManager::PruneOutcomes(Csn announced) {
     open[i].high_txn = std::max(open[i].high_txn, open[i - 1].high_txn);
   }
   ring_.PruneOverflow([&](TxnId id, TxnOutcome outcome) {
+    horizon_mutex_.AssertHeld();
     if (outcome.csn() >= announced) return true;
     auto above = std::upper_bound(open.begin(), open.end(), outcome.csn(),
                                   [](Csn value, const Snapshot& s) { return value < s.csn; });
@@ -147,7 +148,7 @@ TxnId TxnManager::TakeId(bool* reserve_soon) {
 }
 
 Status TxnManager::ReserveIds() {
-  std::lock_guard lock(reserve_mutex_);
+  const MutexLock lock(&reserve_mutex_);
   const uint64_t next = next_txn_.load(std::memory_order_acquire);
   const uint64_t reserved = reserved_txn_.load(std::memory_order_relaxed);
   if (reserved > next + kIdsPerReservation / 2) return Status::Ok();  // another was faster

@@ -20,12 +20,12 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
 #include "base/ids.h"
 #include "base/latch.h"
+#include "base/mutex.h"
 #include "base/status.h"
 #include "base/work_budget.h"
 #include "mvcc/lock/lock_table.h"
@@ -175,7 +175,7 @@ class TxnManager {
   /// Next id, claimed in the ring; kNoTxn when ids have to be reserved first.
   TxnId TakeId(bool* reserve_soon);
   Status ReserveIds();
-  void PruneOutcomes(Csn announced);
+  void PruneOutcomes(Csn announced) ROWAN_REQUIRES(horizon_mutex_);
 
   /// After the commit record or the last undone record: outcome, registry, locks, in this order.
   void End(Txn* txn, TxnOutcome outcome);
@@ -211,10 +211,10 @@ class TxnManager {
   LockTable locks_;
   SnapshotRegistry snapshots_;
 
-  std::mutex horizon_mutex_;
-  std::vector<Snapshot> open_snapshots_;  ///< guarded by horizon_mutex_; scratch
+  Mutex horizon_mutex_{LatchRank::kTxnHorizon};
+  std::vector<Snapshot> open_snapshots_ ROWAN_GUARDED_BY(horizon_mutex_);  ///< scratch
 
-  std::mutex reserve_mutex_;
+  Mutex reserve_mutex_{LatchRank::kTxnReserve};
   uint64_t first_txn_ = 1;  ///< of this run, with first_csn_: no more CSNs are used than ids
   uint64_t first_csn_ = 1;
   std::atomic<uint64_t> adopted_{0};

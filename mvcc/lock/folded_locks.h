@@ -89,7 +89,7 @@ class FoldedLocks {
   };
   struct alignas(64) Shard {
     mutable RankedLatch<LatchRank::kFoldedLocks> latch;
-    std::vector<std::unique_ptr<IndexLocks>> indexes;
+    std::vector<std::unique_ptr<IndexLocks>> indexes ROWAN_GUARDED_BY(latch);
   };
   static constexpr size_t kShards = 64;
   /// Indexes share a counter only where there are very many.
@@ -101,10 +101,11 @@ class FoldedLocks {
   [[nodiscard]] Shard* ShardOf(IndexId index) const {
     return &shards_[index.value() % kShards];
   }
-  static IndexLocks* Find(const Shard& shard, IndexId index);
+  static IndexLocks* Find(const Shard& shard, IndexId index) ROWAN_REQUIRES_SHARED(shard.latch);
   static FoldedHoldings* HoldingsOf(const Txn* txn, IndexId index);
   /// Exclusive latch held, as for all that follow.
-  FoldedHoldings* MakeHoldings(Shard* shard, Txn* txn, IndexId index, IndexLocks** locks);
+  FoldedHoldings* MakeHoldings(Shard* shard, Txn* txn, IndexId index, IndexLocks** locks)
+      ROWAN_REQUIRES(shard->latch);
   KeyRange* RangeToGrow(IndexLocks* locks, FoldedHoldings* holdings, LockMode mode,
                         const RangePiece& piece) const;
   void MakeRange(IndexLocks* locks, FoldedHoldings* holdings, LockMode mode,

@@ -41,32 +41,34 @@ struct QueueScan {
 struct alignas(32) LockBucket {
   RankedLatch<LatchRank::kLockBucket> latch;
   std::atomic<LockRequest*> first{nullptr};  ///< written under the latch
-  LockRequest* last = nullptr;
-  uint32_t waiting_count = 0;  ///< requests not granted, whatever their key
+  LockRequest* last ROWAN_GUARDED_BY(latch) = nullptr;
+  /// Requests not granted, whatever their key.
+  uint32_t waiting_count ROWAN_GUARDED_BY(latch) = 0;
 
   /// First waiting request of the key, or nullptr. Without upgrades if `behind_upgrades`.
-  [[nodiscard]] LockRequest* FirstWaiting(LockKey key, bool behind_upgrades) const;
+  [[nodiscard]] LockRequest* FirstWaiting(LockKey key, bool behind_upgrades) const
+      ROWAN_REQUIRES(latch);
   /// The transaction's granted request that gives it all that is asked for, or nullptr.
   [[nodiscard]] LockRequest* FindCovering(const Txn* txn, LockKey key, LockMode mode,
-                                          LockKind kind) const;
+                                          LockKind kind) const ROWAN_REQUIRES(latch);
   /// Stops where the answer cannot change any more: an own lock covers it all, or a waiting request
   /// blocks it.
-  [[nodiscard]] QueueScan Scan(const LockAttempt& attempt) const;
+  [[nodiscard]] QueueScan Scan(const LockAttempt& attempt) const ROWAN_REQUIRES(latch);
 
   /// Into the queue of its key and its owner's list.
-  void AddGranted(LockRequest* request);
-  void AddWaiting(LockRequest* request);
+  void AddGranted(LockRequest* request) ROWAN_REQUIRES(latch);
+  void AddWaiting(LockRequest* request) ROWAN_REQUIRES(latch);
   /// Out of its queue and its owner's list; grants what it was in the way of. REQUIRES: called by
   /// the owner.
-  void Remove(LockRequest* request, WakeList* wakes);
+  void Remove(LockRequest* request, WakeList* wakes) ROWAN_REQUIRES(latch);
   /// Out of its queue only. REQUIRES: nobody waits for it.
-  void Unlink(LockRequest* request);
+  void Unlink(LockRequest* request) ROWAN_REQUIRES(latch);
 
  private:
-  void Link(LockRequest* request, LockRequest* before);
+  void Link(LockRequest* request, LockRequest* before) ROWAN_REQUIRES(latch);
   /// Grants every waiting request of the key that nothing blocks any more. `record` and `gap` say
   /// which parts the request that went away had.
-  void GrantWaiters(LockKey key, bool record, bool gap, WakeList* wakes);
+  void GrantWaiters(LockKey key, bool record, bool gap, WakeList* wakes) ROWAN_REQUIRES(latch);
 };
 static_assert(sizeof(LockBucket) == 32);
 

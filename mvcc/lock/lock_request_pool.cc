@@ -41,7 +41,7 @@ LockRequest* LockRequestPool::Acquire(bool may_grow) {
 LockRequest* LockRequestPool::AddSlab(Shard* shard) {
   auto* slab = new LockRequest[kSlabRequests];
   {
-    const std::lock_guard lock(slabs_mutex_);
+    const MutexLock lock(&slabs_mutex_);
     slabs_.push_back(slab);
   }
   memory_bytes_.fetch_add(kSlabRequests * sizeof(LockRequest), std::memory_order_relaxed);

@@ -6,10 +6,10 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
-#include <mutex>
 #include <vector>
 
 #include "base/latch.h"
+#include "base/mutex.h"
 #include "mvcc/lock/lock_request.h"
 
 namespace rowan {
@@ -31,7 +31,7 @@ class LockRequestPool {
   static constexpr uint32_t kShards = 16;
   struct alignas(64) Shard {
     RankedLatch<LatchRank::kLockRequests> latch;
-    LockRequest* free = nullptr;
+    LockRequest* free ROWAN_GUARDED_BY(latch) = nullptr;
     std::atomic<int64_t> in_use{0};  ///< may be negative: requests return to another shard
   };
 
@@ -39,8 +39,8 @@ class LockRequestPool {
   LockRequest* AddSlab(Shard* shard);
 
   std::array<Shard, kShards> shards_;
-  std::mutex slabs_mutex_;
-  std::vector<LockRequest*> slabs_;  ///< guarded by slabs_mutex_
+  Mutex slabs_mutex_{LatchRank::kLockSlabs};
+  std::vector<LockRequest*> slabs_ ROWAN_GUARDED_BY(slabs_mutex_);
   std::atomic<uint64_t> memory_bytes_{0};
 };
 

@@ -52,6 +52,7 @@ Status LockTable::Prepare(Txn* txn) {
 FoldedLocks::Own LockTable::Unfold(LockBucket* bucket, const LockAttempt& attempt,
                                    QueueScan* scan) {
   const auto make_entry = [&](Txn* owner, LockMode mode, LockKind held) {
+    bucket->latch.AssertHeld();
     const bool intention = attempt.kind == LockKind::kInsertIntention;
     const LockKind kind = intention ? LockKind::kGap : LockKind::kRecord;
     ROWAN_DCHECK(LocksConflict(mode, held, attempt.mode, attempt.kind));

@@ -114,9 +114,11 @@ class LockTable {
   Status Prepare(Txn* txn);
   /// Bucket latch held, as for the next one. Looks at the queue and at what is folded. Ok: nothing
   /// is in the way, and no entry was made. `covered`: an own lock holds all of it. Else as TryLock.
-  Status TryQueue(LockBucket* bucket, const LockAttempt& attempt, bool* covered);
+  Status TryQueue(LockBucket* bucket, const LockAttempt& attempt, bool* covered)
+      ROWAN_REQUIRES(bucket->latch);
   /// Makes entries of what others have folded that is in the way of the request.
-  FoldedLocks::Own Unfold(LockBucket* bucket, const LockAttempt& attempt, QueueScan* scan);
+  FoldedLocks::Own Unfold(LockBucket* bucket, const LockAttempt& attempt, QueueScan* scan)
+      ROWAN_REQUIRES(bucket->latch);
   /// nullptr at the memory cap, unless `beyond_cap`.
   LockRequest* NewRequest(Txn* txn, LockKey key, LockMode mode, LockKind kind, bool beyond_cap);
   /// Out of its queue, then back to the pool. No bucket latch held.

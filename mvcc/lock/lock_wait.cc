@@ -16,7 +16,7 @@ constexpr uint64_t kNanosPerSecond = 1'000'000'000;
 }  // namespace
 
 bool LockWait::PublishAndSearch(Txn* txn, LockRequest* request) {
-  std::lock_guard lock(graph_mutex_);
+  const MutexLock lock(&graph_mutex_);
   txn->waiting_for.store(request, std::memory_order_relaxed);
   return !txn->deadlock_detect || search_.Resolve(txn);
 }
@@ -50,7 +50,7 @@ Status LockWait::Sleep(Txn* txn, LockRequest* request) {
 Status LockWait::Finish(Txn* txn, LockRequest* request, Status verdict) {
   {
     // Behind this no search knows us any more, and nobody is about to wake `request`.
-    std::lock_guard lock(graph_mutex_);
+    const MutexLock lock(&graph_mutex_);
     txn->waiting_for.store(nullptr, std::memory_order_relaxed);
     txn->chosen_as_victim.store(false, std::memory_order_relaxed);
   }
@@ -88,13 +88,13 @@ Status LockWait::Wait(Txn* txn) {
 
 void LockWait::Interrupt(Txn* txn) {
   txn->interrupted.store(true, std::memory_order_release);
-  std::lock_guard lock(graph_mutex_);
+  const MutexLock lock(&graph_mutex_);
   LockRequest* request = txn->waiting_for.load(std::memory_order_relaxed);
   if (request != nullptr) request->WakeToLook();
 }
 
 Deadlock LockWait::LastDeadlock() const {
-  std::lock_guard lock(graph_mutex_);
+  const MutexLock lock(&graph_mutex_);
   return search_.last();
 }
 

@@ -6,8 +6,8 @@
 // Thread safety: all members. Order: graph mutex -> bucket latch.
 #pragma once
 
-#include <mutex>
 
+#include "base/mutex.h"
 #include "base/status.h"
 #include "base/work_budget.h"
 #include "mvcc/lock/deadlock_search.h"
@@ -40,8 +40,8 @@ class LockWait {
   LockRequestPool* const pool_;
   ShutdownSign shutdown_sign_ = nullptr;
 
-  mutable std::mutex graph_mutex_;
-  DeadlockSearch search_;  ///< guarded by graph_mutex_
+  mutable Mutex graph_mutex_{LatchRank::kWaitGraph};
+  DeadlockSearch search_ ROWAN_GUARDED_BY(graph_mutex_);
 };
 
 }  // namespace rowan

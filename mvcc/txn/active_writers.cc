@@ -6,13 +6,13 @@ namespace rowan {
 void ActiveWriters::Add(Txn* txn) {
   const TxnId id = txn->txn_id();
   Shard& shard = ShardOf(id);
-  std::lock_guard lock(shard.mutex);
+  const MutexLock lock(&shard.mutex);
   shard.items.emplace_back(id.value(), txn);
 }
 
 void ActiveWriters::Remove(TxnId id) {
   Shard& shard = ShardOf(id);
-  std::lock_guard lock(shard.mutex);
+  const MutexLock lock(&shard.mutex);
   for (Item& item : shard.items) {
     if (item.first != id.value()) continue;
     item = shard.items.back();
@@ -23,7 +23,7 @@ void ActiveWriters::Remove(TxnId id) {
 
 void ActiveWriters::Replace(TxnId id, Txn* successor) {
   Shard& shard = ShardOf(id);
-  std::lock_guard lock(shard.mutex);
+  const MutexLock lock(&shard.mutex);
   for (Item& item : shard.items) {
     if (item.first == id.value()) item.second = successor;
   }

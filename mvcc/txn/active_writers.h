@@ -6,11 +6,11 @@
 
 #include <array>
 #include <cstdint>
-#include <mutex>
 #include <utility>
 #include <vector>
 
 #include "base/ids.h"
+#include "base/mutex.h"
 #include "mvcc/txn/txn.h"
 
 namespace rowan {
@@ -26,7 +26,7 @@ class ActiveWriters {
   template <typename Action>
   bool With(TxnId id, const Action& action) {
     Shard& shard = ShardOf(id);
-    std::lock_guard lock(shard.mutex);
+    const MutexLock lock(&shard.mutex);
     for (const Item& item : shard.items) {
       if (item.first != id.value()) continue;
       action(item.second);
@@ -39,7 +39,7 @@ class ActiveWriters {
   template <typename Action>
   void ForEach(const Action& action) const {
     for (Shard& shard : shards_) {
-      std::lock_guard lock(shard.mutex);
+      const MutexLock lock(&shard.mutex);
       for (const Item& item : shard.items) action(item.second);
     }
   }
@@ -48,8 +48,8 @@ class ActiveWriters {
   static constexpr uint64_t kShards = 64;
   using Item = std::pair<uint64_t, Txn*>;
   struct alignas(64) Shard {
-    std::mutex mutex;
-    std::vector<Item> items;  ///< few: writers of one moment / kShards
+    Mutex mutex{LatchRank::kActiveWriters};
+    std::vector<Item> items ROWAN_GUARDED_BY(mutex);  ///< few: writers of one moment / kShards
   };
 
   [[nodiscard]] Shard& ShardOf(TxnId id) { return shards_[id.value() % kShards]; }

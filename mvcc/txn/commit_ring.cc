@@ -33,7 +33,7 @@ CommitRing::CommitRing(uint64_t size)
 }
 
 void CommitRing::Reset(TxnId next) {
-  std::lock_guard lock(overflow_mutex_);
+  const MutexLock lock(&overflow_mutex_);
   uint64_t low = next.value();
   for (const auto& [id, outcome] : overflow_) {
     if (!outcome.finished()) low = std::min(low, id);
@@ -42,7 +42,7 @@ void CommitRing::Reset(TxnId next) {
 }
 
 void CommitRing::AddUnfinished(TxnId id) {
-  std::lock_guard lock(overflow_mutex_);
+  const MutexLock lock(&overflow_mutex_);
   overflow_[id.value()] = TxnOutcome();
   overflow_size_.store(overflow_.size(), std::memory_order_release);
   overflow_running_.fetch_add(1, std::memory_order_release);
@@ -57,7 +57,7 @@ void CommitRing::Claim(TxnId id, Csn horizon) {
   const TxnOutcome old(entry.outcome.load(std::memory_order_acquire));
   const bool occupied = !old.finished();
   if (occupied || (old_id != 0 && old.csn() >= horizon)) {
-    std::lock_guard lock(overflow_mutex_);
+    const MutexLock lock(&overflow_mutex_);
     if (occupied) {
       overflow_[id.value()] = TxnOutcome();
       overflow_running_.fetch_add(1, std::memory_order_release);
@@ -79,7 +79,7 @@ void CommitRing::StoreOutcome(uint64_t id, TxnOutcome outcome) {
     entry.outcome.store(outcome.word(), std::memory_order_seq_cst);
     return;
   }
-  std::lock_guard lock(overflow_mutex_);
+  const MutexLock lock(&overflow_mutex_);
   const auto place = overflow_.find(id);
   ROWAN_CHECK(place != overflow_.end());
   place->second = outcome;
@@ -99,7 +99,7 @@ void CommitRing::Finish(TxnId id, TxnOutcome outcome, TxnId next) {
 }
 
 TxnOutcome CommitRing::LookInOverflow(uint64_t id) const {
-  std::lock_guard lock(overflow_mutex_);
+  const MutexLock lock(&overflow_mutex_);
   const auto place = overflow_.find(id);
   return place == overflow_.end() ? kSeenByAll : place->second;
 }
@@ -152,7 +152,7 @@ void CommitRing::AdvanceLow(TxnId next, uint64_t steps_max) {
 }
 
 void CommitRing::PruneOverflow(const std::function<bool(TxnId, TxnOutcome)>& is_needed) {
-  std::lock_guard lock(overflow_mutex_);
+  const MutexLock lock(&overflow_mutex_);
   std::erase_if(overflow_, [&](const auto& entry) {
     return entry.second.finished() && !is_needed(TxnId(entry.first), entry.second);
   });

@@ -16,10 +16,10 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 
 #include "base/ids.h"
 #include "base/latch.h"
+#include "base/mutex.h"
 
 namespace rowan {
 
@@ -92,8 +92,8 @@ class CommitRing {
   alignas(64) std::atomic<uint64_t> low_{1};
   alignas(64) RankedLatch<LatchRank::kRingAdvance> low_latch_;  ///< one thread advances
 
-  mutable std::mutex overflow_mutex_;
-  std::map<uint64_t, TxnOutcome> overflow_;     ///< guarded by overflow_mutex_
+  mutable Mutex overflow_mutex_{LatchRank::kRingOverflow};
+  std::map<uint64_t, TxnOutcome> overflow_ ROWAN_GUARDED_BY(overflow_mutex_);
   std::atomic<uint64_t> overflow_size_{0};      ///< written under overflow_mutex_
   std::atomic<uint64_t> overflow_running_{0};   ///< of these not finished; likewise
 };

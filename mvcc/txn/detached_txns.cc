@@ -4,7 +4,7 @@
 namespace rowan {
 
 void DetachedTxns::Add(std::unique_ptr<Txn> txn) {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(&mutex_);
   txns_.push_back(std::move(txn));
 }
 
@@ -19,7 +19,7 @@ std::unique_ptr<Txn> DetachedTxns::TakePrepared(const std::string& xid) {
 }
 
 uint64_t DetachedTxns::RetryFailed() {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(&mutex_);
   uint64_t losers = 0;
   for (const auto& txn : txns_) {
     if (txn->state != TxnState::kActive || !txn->rollback_failed) continue;
@@ -30,7 +30,7 @@ uint64_t DetachedTxns::RetryFailed() {
 }
 
 std::vector<std::string> DetachedTxns::PreparedXids() const {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(&mutex_);
   std::vector<std::string> xids;
   for (const auto& txn : txns_) {
     if (txn->state == TxnState::kPrepared) xids.push_back(txn->xid);
@@ -39,7 +39,7 @@ std::vector<std::string> DetachedTxns::PreparedXids() const {
 }
 
 TxnId DetachedTxns::PreparedId(const std::string& xid) const {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(&mutex_);
   for (const auto& txn : txns_) {
     if (txn->state == TxnState::kPrepared && txn->xid == xid) return txn->txn_id();
   }
@@ -47,7 +47,7 @@ TxnId DetachedTxns::PreparedId(const std::string& xid) const {
 }
 
 std::vector<IndexId> DetachedTxns::IndexesChangedBy(const std::string& xid) const {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(&mutex_);
   for (const auto& txn : txns_) {
     if (txn->state == TxnState::kPrepared && txn->xid == xid) return txn->changed_indexes;
   }

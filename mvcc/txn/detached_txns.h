@@ -6,12 +6,12 @@
 
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "base/ids.h"
+#include "base/mutex.h"
 #include "mvcc/txn/txn.h"
 
 namespace rowan {
@@ -34,7 +34,7 @@ class DetachedTxns {
  private:
   template <typename Predicate>
   std::unique_ptr<Txn> Take(const Predicate& wanted) {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(&mutex_);
     for (std::unique_ptr<Txn>& candidate : txns_) {
       if (!wanted(*candidate)) continue;
       std::unique_ptr<Txn> taken = std::move(candidate);
@@ -45,8 +45,8 @@ class DetachedTxns {
     return nullptr;
   }
 
-  mutable std::mutex mutex_;
-  std::vector<std::unique_ptr<Txn>> txns_;  ///< guarded by mutex_
+  mutable Mutex mutex_{LatchRank::kDetachedTxns};
+  std::vector<std::unique_ptr<Txn>> txns_ ROWAN_GUARDED_BY(mutex_);
 };
 
 }  // namespace rowan

@@ -12,7 +12,7 @@ SnapshotRegistry::~SnapshotRegistry() {
 }
 
 uint32_t SnapshotRegistry::AcquireSlot() {
-  std::lock_guard lock(free_mutex_);
+  const MutexLock lock(&free_mutex_);
   if (!free_.empty()) {
     const uint32_t slot = free_.back();
     free_.pop_back();
@@ -31,7 +31,7 @@ uint32_t SnapshotRegistry::AcquireSlot() {
 
 void SnapshotRegistry::ReleaseSlot(uint32_t slot) {
   Withdraw(slot);
-  std::lock_guard lock(free_mutex_);
+  const MutexLock lock(&free_mutex_);
   free_.push_back(slot);
 }
 

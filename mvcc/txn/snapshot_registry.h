@@ -12,10 +12,10 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <vector>
 
 #include "base/ids.h"
+#include "base/mutex.h"
 #include "mvcc/txn/snapshot.h"
 
 namespace rowan {
@@ -67,8 +67,8 @@ class SnapshotRegistry {
   std::atomic<uint64_t> announced_low_{0};
   std::atomic<uint32_t> slot_count_{0};  ///< slots ever handed out
   std::array<std::atomic<Chunk*>, kChunksMax> chunks_{};
-  std::mutex free_mutex_;
-  std::vector<uint32_t> free_;  ///< guarded by free_mutex_
+  Mutex free_mutex_{LatchRank::kSnapshotSlots};
+  std::vector<uint32_t> free_ ROWAN_GUARDED_BY(free_mutex_);
 };
 
 }  // namespace rowan

@@ -22,7 +22,7 @@ void UndoStreams::Add(std::unique_ptr<UndoStream> stream) {
 }
 
 Result<UndoStream*> UndoStreams::CreateStream() {
-  std::lock_guard lock(create_mutex_);
+  const MutexLock lock(&create_mutex_);
   const uint32_t number = stream_count_.load(std::memory_order_relaxed);
   if (number == kUndoStreamsMax) {
     return Status(Code::kBusy, "too many writing transactions at the same time");

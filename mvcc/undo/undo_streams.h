@@ -17,11 +17,11 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <vector>
 
 #include "base/ids.h"
 #include "base/latch.h"
+#include "base/mutex.h"
 #include "base/status.h"
 #include "mvcc/txn/txn.h"
 #include "mvcc/undo/undo_space.h"
@@ -89,14 +89,15 @@ class UndoStreams {
   static constexpr uint32_t kFreeShards = 16;
   struct alignas(64) FreeShard {
     RankedLatch<LatchRank::kUndoStreams> latch;
-    std::vector<UndoStream*> streams;  ///< last in, first out: the warmest first
+    /// Last in, first out: the warmest first.
+    std::vector<UndoStream*> streams ROWAN_GUARDED_BY(latch);
   };
 
   UndoSpace space_;
   std::unique_ptr<std::atomic<UndoStream*>[]> streams_;
   std::atomic<uint32_t> stream_count_{0};
   std::array<FreeShard, kFreeShards> free_shards_;
-  std::mutex create_mutex_;
+  Mutex create_mutex_{LatchRank::kUndoCreate};
   std::atomic<uint64_t> history_{0};
 };
 
