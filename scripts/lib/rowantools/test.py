@@ -214,6 +214,9 @@ def _parse():
                     "pages and a 64-page pool, and under sanitizers) and tests through mysqld.")
     parser.add_argument("--long", action="store_true",
                         help="also soak, fuzz and big-data runs; takes hours")
+    parser.add_argument("--clang", action="store_true",
+                        help="install clang where it is missing (as --long does), for the "
+                        "thread-safety analysis in checks/thread_safety_test")
     parser.add_argument("--build-only", action="store_true", help="stop after building everything")
     parser.add_argument("--filter", metavar="PATTERN",
                         help="only programs whose suite/name matches, e.g. btree, unit/*; "
