@@ -11,10 +11,10 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <vector>
 
 #include "base/bytes.h"
+#include "base/function_ref.h"
 #include "base/ids.h"
 #include "base/status.h"
 #include "buffer/mini_txn.h"
@@ -103,9 +103,9 @@ class Tree {
   Status SampleLeaf(uint64_t seed, std::vector<std::byte>* first_key);
   /// Walks every page: order, bounds, links, levels, allocation bits, checksums. Calls `visit` (may
   /// be empty) for each leaf entry in key order. kCorrupt with a logged sentence naming the page.
-  using Visit = std::function<Status(Bytes key, Bytes value)>;
-  using PageVisit = std::function<void(PageNumber page)>;
-  Status Check(const Visit& visit, const PageVisit& visit_page = {});
+  using Visit = FunctionRef<Status(Bytes key, Bytes value)>;
+  using PageVisit = FunctionRef<void(PageNumber page)>;
+  Status Check(Visit visit, PageVisit visit_page = {});
 
   [[nodiscard]] SpaceId space() const { return space_; }
   [[nodiscard]] PageNumber root() const { return root_; }

@@ -16,7 +16,7 @@ using Bound = std::optional<KeyBuffer>;
 
 class Checker {
  public:
-  Checker(const Tree& tree, const Tree::Visit& visit, const Tree::PageVisit& visit_page)
+  Checker(const Tree& tree, Tree::Visit visit, Tree::PageVisit visit_page)
       : tree_(tree), visit_(visit), visit_page_(visit_page) {}
 
   Status Run() {
@@ -122,15 +122,15 @@ class Checker {
   }
 
   const Tree& tree_;
-  const Tree::Visit& visit_;
-  const Tree::PageVisit& visit_page_;
+  Tree::Visit visit_;
+  Tree::PageVisit visit_page_;
   PageGuard previous_leaf_;
   std::optional<PageNumber> expected_leaf_;
 };
 
 }  // namespace
 
-Status Tree::Check(const Visit& visit, const PageVisit& visit_page) {
+Status Tree::Check(Visit visit, PageVisit visit_page) {
   return Checker(*this, visit, visit_page).Run();
 }
 

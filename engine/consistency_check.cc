@@ -17,7 +17,7 @@
 
 namespace rowan {
 
-Status Engine::CheckIndex(Table* table, size_t index, const Tree::Visit& visit) {
+Status Engine::CheckIndex(Table* table, size_t index, Tree::Visit visit) {
   const Status status = table->index(index)->tree.Check(visit);
   if (status.Is(Code::kCorrupt)) {
     LogError("Index '{}' of table '{}' is damaged: {} (page {}).",
@@ -43,8 +43,8 @@ struct Activity {
 };
 
 /// Pages reached from the table's roots, off-page values included.
-Status WalkTable(Table* table, BlobStore* blobs, const Engine::FindBlobs& find_blobs,
-                 const Tree::PageVisit& reach) {
+Status WalkTable(Table* table, BlobStore* blobs, Engine::FindBlobs find_blobs,
+                 Tree::PageVisit reach) {
   std::vector<BlobRef> refs;
   const Tree::Visit visit_row = [&](Bytes, Bytes value) {
     ClusteredHeader header;
@@ -69,13 +69,13 @@ Status WalkTable(Table* table, BlobStore* blobs, const Engine::FindBlobs& find_b
 
 }  // namespace
 
-Status Engine::CheckSpace(Table* table, const FindBlobs& find_blobs) {
+Status Engine::CheckSpace(Table* table, FindBlobs find_blobs) {
   const Status versions = impl_->storage->pool()->CheckPageVersions(table->space());
   if (!versions.ok()) return versions;
   std::vector<IndexId> indexes;
   for (size_t i = 0; i < table->index_count(); ++i) indexes.push_back(table->index(i)->id());
   LeakSearch search(impl_->storage->allocator(), table->space(), std::move(indexes));
-  const Status status = search.Run([&](const Tree::PageVisit& reach, bool* quiet) {
+  const Status status = search.Run([&](Tree::PageVisit reach, bool* quiet) {
     const Activity before(*impl_->TxnsOf(*table));
     const Status walked = WalkTable(table, impl_->storage->blobs(), find_blobs, reach);
     const Activity after(*impl_->TxnsOf(*table));
@@ -95,13 +95,13 @@ Status Engine::CheckSystem() {
     if (!versions.ok()) return versions;
   }
   LeakSearch system(impl_->storage->allocator(), kSystemSpace, {kCatalogIndex});
-  Status status = system.Run([&](const Tree::PageVisit& reach, bool* quiet) {
+  Status status = system.Run([&](Tree::PageVisit reach, bool* quiet) {
     *quiet = true;
     return impl_->catalog->tree()->Check({}, reach);
   });
   if (!status.ok()) return status;
   LeakSearch undo(impl_->storage->allocator(), kUndoSpace);
-  return undo.Run([&](const Tree::PageVisit& reach, bool* quiet) {
+  return undo.Run([&](Tree::PageVisit reach, bool* quiet) {
     // The pages of a stream that was passed over would seem to be lost. Purge may still be giving
     // pages back when no history is left.
     bool passed_over = false;

@@ -57,7 +57,7 @@ Status Engine::WaitCommitted(Lsn lsn, Durability durability) {
 }
 
 Status Engine::WaitDurableFor(Lsn lsn, uint64_t limit_nanos,
-                              const std::function<bool()>& interrupted) {
+                              FunctionRef<bool()> interrupted) {
   return impl_->storage->log()->WaitDurableFor(lsn, limit_nanos, interrupted);
 }
 

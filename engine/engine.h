@@ -9,11 +9,11 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "base/function_ref.h"
 #include "base/status.h"
 #include "engine/figures.h"
 #include "engine/options.h"
@@ -78,14 +78,14 @@ class Engine {
   /// The background looks for tables that need it now instead of within a second. Cheap.
   void WantStatistics();
   /// Structure of every page of one index; `visit` gets raw tree entries (with headers) in order.
-  Status CheckIndex(Table* table, size_t index, const Tree::Visit& visit);
+  Status CheckIndex(Table* table, size_t index, Tree::Visit visit);
   /// Appends the off-page values that a stored row (without headers) refers to; the engine does not
   /// know columns.
-  using FindBlobs = std::function<void(Bytes row, std::vector<BlobRef>* blobs)>;
+  using FindBlobs = FunctionRef<void(Bytes row, std::vector<BlobRef>* blobs)>;
   /// Space header, bitmaps, and that every allocated page is reachable from a tree or a row. May
   /// run beside other work; while there is some, pages of off-page values are not judged, because
   /// old versions may need them. `find_blobs` may be empty: rows have none then.
-  Status CheckSpace(Table* table, const FindBlobs& find_blobs = {});
+  Status CheckSpace(Table* table, FindBlobs find_blobs = {});
   /// The same for what belongs to no table: the catalog's tree, the undo streams, their spaces.
   Status CheckSystem();
 
@@ -106,7 +106,7 @@ class Engine {
   Status WaitDurable(Lsn lsn);
   Status WaitWritten(Lsn lsn);
   Status WaitCommitted(Lsn lsn, Durability durability);
-  Status WaitDurableFor(Lsn lsn, uint64_t limit_nanos, const std::function<bool()>& interrupted);
+  Status WaitDurableFor(Lsn lsn, uint64_t limit_nanos, FunctionRef<bool()> interrupted);
 
   // --- coordination ---
   [[nodiscard]] std::vector<std::string> PreparedXids() const;

@@ -73,7 +73,7 @@ struct Engine::Impl {
   void NoteDamage(SpaceId space);
   void NoteServing();
   /// Ids that are handed out only when this is durable; a failure stops the log.
-  Status ReserveInControlFile(const Storage::ControlChange& change);
+  Status ReserveInControlFile(Storage::ControlChange change);
   void AdoptIds(const ControlData& control);
 
   // background.cc

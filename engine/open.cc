@@ -95,7 +95,7 @@ void Engine::Impl::BuildUpperLayers() {
   });
 }
 
-Status Engine::Impl::ReserveInControlFile(const Storage::ControlChange& change) {
+Status Engine::Impl::ReserveInControlFile(Storage::ControlChange change) {
   const Status status = storage->control()->UpdateBothSlots([&](ControlData& data) {
     change(data);
     data.log_durable_lsn = std::max(data.log_durable_lsn, storage->log()->durable());

@@ -367,7 +367,7 @@ Result<uint64_t> TableCursor::CountEntries(uint32_t index) {
   return cursor.CountAll(&session_->txn()->interrupted);
 }
 
-Status TableCursor::VisitEntries(uint32_t index, const EntryVisit& visit) {
+Status TableCursor::VisitEntries(uint32_t index, EntryVisit visit) {
   const Status prepared = PrepareSnapshot(ReadMode::kSnapshot, index);
   if (!prepared.ok()) return prepared;
   EntryKeys keys;

@@ -9,10 +9,10 @@
 // Thread safety: one thread at a time.
 #pragma once
 
-#include <functional>
 #include <vector>
 
 #include "base/bytes.h"
+#include "base/function_ref.h"
 #include "base/status.h"
 #include "engine/row_codec.h"
 #include "engine/session.h"
@@ -104,8 +104,8 @@ class TableCursor : private RowCodec::BlobReader {
   Result<uint64_t> CountEntries(uint32_t index);
   /// All entries of an index in the session's snapshot, in order; for the clustered one, rows.
   /// Ends with the first error of `visit`.
-  using EntryVisit = std::function<Status(Bytes key, Bytes payload)>;
-  Status VisitEntries(uint32_t index, const EntryVisit& visit);
+  using EntryVisit = FunctionRef<Status(Bytes key, Bytes payload)>;
+  Status VisitEntries(uint32_t index, EntryVisit visit);
 
   /// The statement is over: gives back the memory of large off-page values, and with it what the
   /// record of the last row points to.

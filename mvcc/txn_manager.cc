@@ -185,7 +185,7 @@ Status TxnManager::AssignId(Txn* txn) {
   return Status::Ok();
 }
 
-bool TxnManager::WithActive(TxnId id, const std::function<void(Txn*)>& action) {
+bool TxnManager::WithActive(TxnId id, FunctionRef<void(Txn*)> action) {
   return writers_.With(id, action);
 }
 
@@ -237,19 +237,15 @@ Status TxnManager::Commit(Txn* txn, Durability durability, bool wait) {
   if (txn->half_undone) return HalfUndone();
   const uint64_t begin_nanos =
       txn->commit_begin_nanos != 0 ? txn->commit_begin_nanos : MonotonicNanos();
-  struct {
-    TxnId id;
-    Csn csn;
-  } taken{txn->txn_id(), Csn(0)};
-  // Two pointers captured: small enough for std::function not to allocate.
-  const Result<Lsn> end = undo_.MarkCommitted(txn, [this, &taken] {
-    ring_.SetCommitting(taken.id);
-    taken.csn = TakeCsn();
-    return taken.csn;
+  Csn csn(0);
+  const Result<Lsn> end = undo_.MarkCommitted(txn, [&] {
+    ring_.SetCommitting(txn->txn_id());
+    csn = TakeCsn();
+    return csn;
   });
   if (!end.ok()) return NotCommitted(*txn, end.status());
   txn->commit_lsn = end.value();
-  End(txn, TxnOutcome(TxnOutcome::kCommitted, taken.csn));
+  End(txn, TxnOutcome(TxnOutcome::kCommitted, csn));
   // What cannot be removed now is garbage until its table goes: nobody sees it.
   if (temporary_) purge_.PurgeOwn(txn).Ignore();
   streams()->Release(txn);

@@ -23,6 +23,7 @@
 #include <string>
 #include <vector>
 
+#include "base/function_ref.h"
 #include "base/ids.h"
 #include "base/latch.h"
 #include "base/mutex.h"
@@ -104,7 +105,7 @@ class TxnManager {
   [[nodiscard]] bool IsActive(TxnId id) const { return ring_.IsRunning(id); }
   /// Runs `action` with the active transaction `id` while it is kept from finishing; false if it is
   /// not active. Used to turn implicit locks into explicit ones. `action` must not block.
-  bool WithActive(TxnId id, const std::function<void(Txn*)>& action);
+  bool WithActive(TxnId id, FunctionRef<void(Txn*)> action);
 
   /// Ends a read-only transaction too (closes the snapshot, releases locks). Waits for durability
   /// as asked, except that kBackground only nudges; `wait` = false (binlog group commit) never

@@ -59,7 +59,7 @@ BlobRef LoadBlobRef(const std::byte* source) {
           LoadLe<uint32_t>(source + 8), LoadLe<uint32_t>(source + 12)};
 }
 
-Result<BlobRef> BlobStore::Write(SpaceId space, Bytes value, const LogUndo& log_undo) {
+Result<BlobRef> BlobStore::Write(SpaceId space, Bytes value, LogUndo log_undo) {
   if (value.size() > kBlobBytesMax) return Status(Code::kTooBig, "value of 4 GiB or more");
   BufferPool* pool = allocator_->pool();
   const size_t capacity = BlobPageCapacity(pool->page_size_bytes());
@@ -83,7 +83,7 @@ Result<BlobRef> BlobStore::Write(SpaceId space, Bytes value, const LogUndo& log_
 
 Status BlobStore::WriteOnePage(MiniTxn* mini_txn, PageReservation* reservation, BlobRef* ref,
                                uint32_t position, PageNumber* previous, Bytes data,
-                               const LogUndo& log_undo) {
+                               LogUndo log_undo) {
   MutablePage before;
   if (position > 0) {
     Result<MutablePage> fixed = mini_txn->Fix({ref->space, *previous});
@@ -105,7 +105,7 @@ Status BlobStore::WriteOnePage(MiniTxn* mini_txn, PageReservation* reservation, 
 }
 
 Status BlobStore::FillNewPage(MiniTxn* mini_txn, PageId id, BlobRef* ref, uint32_t position,
-                              Bytes data, const LogUndo& log_undo) {
+                              Bytes data, LogUndo log_undo) {
   Result<MutablePage> page = mini_txn->FixNew(id);
   if (!page.ok()) return page.status();
   if (position == 0) ref->first_page = id.page;
@@ -216,7 +216,7 @@ Status BlobStore::FreeOnePage(MiniTxn* mini_txn, const BlobRef& ref, bool* done)
   return Status::Ok();
 }
 
-Status BlobStore::VisitPages(const BlobRef& ref, const std::function<void(PageNumber)>& visit) {
+Status BlobStore::VisitPages(const BlobRef& ref, FunctionRef<void(PageNumber)> visit) {
   BufferPool* pool = allocator_->pool();
   const size_t page_bytes = pool->page_size_bytes();
   PageId id{ref.space, ref.first_page};

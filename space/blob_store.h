@@ -9,10 +9,10 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <vector>
 
 #include "base/bytes.h"
+#include "base/function_ref.h"
 #include "base/ids.h"
 #include "base/status.h"
 #include "space/page_allocator.h"
@@ -42,8 +42,8 @@ class BlobStore {
   explicit BlobStore(PageAllocator* allocator) : allocator_(allocator) {}
 
   /// Called inside the first page's mini-transaction to write the undo record.
-  using LogUndo = std::function<Status(MiniTxn*, const BlobRef&)>;
-  Result<BlobRef> Write(SpaceId space, Bytes value, const LogUndo& log_undo);
+  using LogUndo = FunctionRef<Status(MiniTxn*, const BlobRef&)>;
+  Result<BlobRef> Write(SpaceId space, Bytes value, LogUndo log_undo);
   /// Reads bytes [offset, offset + target.size()).
   Status Read(const BlobRef& ref, uint64_t offset, MutableBytes target);
   /// Reads the first `target.size()` bytes of a value that may be freed meanwhile: kNotFound when
@@ -54,7 +54,7 @@ class BlobStore {
   Status Free(const BlobRef& ref);
   Status Check(const BlobRef& ref);
   /// Calls `visit` for each page of the chain, as far as it is there and belongs to the blob.
-  Status VisitPages(const BlobRef& ref, const std::function<void(PageNumber)>& visit);
+  Status VisitPages(const BlobRef& ref, FunctionRef<void(PageNumber)> visit);
 
  private:
   /// kNotFound: `*id` is not the page that the chain should have there.
@@ -62,9 +62,9 @@ class BlobStore {
                    PageId* id);
   Status WriteOnePage(MiniTxn* mini_txn, PageReservation* reservation, BlobRef* ref,
                       uint32_t position, PageNumber* previous, Bytes data,
-                      const LogUndo& log_undo);
+                      LogUndo log_undo);
   Status FillNewPage(MiniTxn* mini_txn, PageId id, BlobRef* ref, uint32_t position, Bytes data,
-                     const LogUndo& log_undo);
+                     LogUndo log_undo);
   Status FreeOnePage(MiniTxn* mini_txn, const BlobRef& ref, bool* done);
 
   PageAllocator* const allocator_;

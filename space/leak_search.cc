@@ -15,7 +15,7 @@ constexpr size_t kNamedMax = 10;
 
 }  // namespace
 
-Status LeakSearch::Run(const Walk& walk) {
+Status LeakSearch::Run(Walk walk) {
   std::vector<PageNumber> lost;
   for (int round = 0; round < kRounds; ++round) {
     std::vector<PageNumber> missed;
@@ -38,7 +38,7 @@ Status LeakSearch::Run(const Walk& walk) {
                 lost.front().value());
 }
 
-Status LeakSearch::Round(const Walk& walk, std::vector<PageNumber>* lost, bool* quiet) {
+Status LeakSearch::Round(Walk walk, std::vector<PageNumber>* lost, bool* quiet) {
   // A bit per page in each.
   std::vector<uint64_t> before;
   std::vector<uint64_t> after;

@@ -7,10 +7,10 @@
 // thread; others may use the space.
 #pragma once
 
-#include <functional>
 #include <utility>
 #include <vector>
 
+#include "base/function_ref.h"
 #include "base/ids.h"
 #include "base/status.h"
 #include "space/page_allocator.h"
@@ -23,17 +23,17 @@ class LeakSearch {
   LeakSearch(PageAllocator* allocator, SpaceId space, std::vector<IndexId> indexes = {})
       : allocator_(allocator), space_(space), indexes_(std::move(indexes)) {}
 
-  using PageVisit = std::function<void(PageNumber page)>;
+  using PageVisit = FunctionRef<void(PageNumber page)>;
   /// Calls `reach` for all pages in use; sets `*quiet` when nothing wrote meanwhile and no old
   /// version is kept.
-  using Walk = std::function<Status(const PageVisit& reach, bool* quiet)>;
+  using Walk = FunctionRef<Status(PageVisit reach, bool* quiet)>;
   /// kCorrupt (pages named in the log) when pages are lost, or what the walk or the bitmap fail
   /// with.
-  Status Run(const Walk& walk);
+  Status Run(Walk walk);
 
  private:
   /// One walk: what it missed goes to `lost`.
-  Status Round(const Walk& walk, std::vector<PageNumber>* lost, bool* quiet);
+  Status Round(Walk walk, std::vector<PageNumber>* lost, bool* quiet);
   [[nodiscard]] bool MayBeOld(PageNumber page) const;
 
   PageAllocator* const allocator_;

@@ -191,7 +191,7 @@ Status Storage::Create() {
   return allocator_->CreateSpace(kSystemSpace);
 }
 
-Status Storage::FinishCreation(const ControlChange& change) {
+Status Storage::FinishCreation(ControlChange change) {
   Status status = pool_->FlushAndCheckpoint();
   if (!status.ok()) return status;
   status = control_->Update(change);
@@ -352,7 +352,7 @@ Status Storage::WriteAll(const Closing& closing) {
   return pool_->FlushAndCheckpoint(closing.deadline_nanos);
 }
 
-Status Storage::CloseLog(const Status& written, const ControlChange& marks) {
+Status Storage::CloseLog(const Status& written, ControlChange marks) {
   const Status status = log_->Close();
   if (!written.ok() && !written.Is(Code::kInterrupted)) return written;
   if (!status.ok()) return status;

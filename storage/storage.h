@@ -18,6 +18,7 @@
 #include <functional>
 #include <memory>
 
+#include "base/function_ref.h"
 #include "base/ids.h"
 #include "base/mutex.h"
 #include "base/status.h"
@@ -57,14 +58,14 @@ class Storage {
   Storage(const Storage&) = delete;
   Storage& operator=(const Storage&) = delete;
 
-  using ControlChange = std::function<void(ControlData&)>;
+  using ControlChange = FunctionRef<void(ControlData&)>;
 
   /// This start creates the instance: it has the system space and nothing else. The owner builds
   /// what it needs and ends with FinishCreation.
   [[nodiscard]] bool is_new() const { return is_new_; }
   /// Makes all that was built durable; the instance exists from here on. `change` sets
   /// next_table_id, which is not 0 in any finished instance.
-  Status FinishCreation(const ControlChange& change);
+  Status FinishCreation(ControlChange change);
 
   /// Threads that write pages. Again: nothing happens.
   void StartBackground();
@@ -127,7 +128,7 @@ class Storage {
   ThreadLoop::Next RedoTick();
   Status WriteAll(const Closing& closing);
   /// `written`: how writing the pages went. What is to be said of both.
-  Status CloseLog(const Status& written, const ControlChange& marks);
+  Status CloseLog(const Status& written, ControlChange marks);
   [[nodiscard]] double RedoSeconds() const;
   void LogRedoDone() const;
 

@@ -296,14 +296,14 @@ Status ControlFile::Impl::WriteNextLocked(const ControlData& contents) {
   return status;
 }
 
-Status ControlFile::Update(const std::function<void(ControlData&)>& change) {
+Status ControlFile::Update(FunctionRef<void(ControlData&)> change) {
   const MutexLock lock(&impl_->mutex);
   ControlData data = impl_->data;
   change(data);
   return impl_->WriteNextLocked(data);
 }
 
-Status ControlFile::UpdateBothSlots(const std::function<void(ControlData&)>& change) {
+Status ControlFile::UpdateBothSlots(FunctionRef<void(ControlData&)> change) {
   const MutexLock lock(&impl_->mutex);
   ControlData data = impl_->data;
   change(data);

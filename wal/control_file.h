@@ -7,10 +7,10 @@
 
 #include <array>
 #include <cstdint>
-#include <functional>
 #include <memory>
 
 #include "base/format_features.h"
+#include "base/function_ref.h"
 #include "base/ids.h"
 #include "base/status.h"
 #include "io/file.h"
@@ -66,10 +66,10 @@ class ControlFile {
   [[nodiscard]] ControlData data() const;
   /// Applies `change` to a copy, writes it to the older slot, syncs, publishes. Any failure means
   /// the engine must stop.
-  Status Update(const std::function<void(ControlData&)>& change);
+  Status Update(FunctionRef<void(ControlData&)> change);
   /// The same into both slots, one after the other: for what must not go back to its state before
   /// if the newer slot rots.
-  Status UpdateBothSlots(const std::function<void(ControlData&)>& change);
+  Status UpdateBothSlots(FunctionRef<void(ControlData&)> change);
 
  private:
   struct Impl;

@@ -71,7 +71,7 @@ Status Log::WaitCommitted(Lsn lsn, Durability durability) {
 }
 
 Status Log::WaitDurableFor(Lsn lsn, uint64_t limit_nanos,
-                           const std::function<bool()>& interrupted) {
+                           FunctionRef<bool()> interrupted) {
   return impl_->WaitDurableFor(lsn, limit_nanos, interrupted);
 }
 

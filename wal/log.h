@@ -20,6 +20,7 @@
 #include <string>
 #include <vector>
 
+#include "base/function_ref.h"
 #include "base/ids.h"
 #include "base/status.h"
 #include "io/file.h"
@@ -83,7 +84,7 @@ class Log {
   /// For those who may give up: asks the flusher to make the log durable up to `lsn` and waits.
   /// Ok, kLockTimeout after `limit_nanos`, kInterrupted once `interrupted` says so (asked some
   /// times a second), kStopped. An LSN beyond the tail is waited for like any other.
-  Status WaitDurableFor(Lsn lsn, uint64_t limit_nanos, const std::function<bool()>& interrupted);
+  Status WaitDurableFor(Lsn lsn, uint64_t limit_nanos, FunctionRef<bool()> interrupted);
 
   /// Recovery will not need anything below `lsn`: older files may be recycled. Monotonic.
   void SetCheckpoint(Lsn lsn);

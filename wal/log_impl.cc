@@ -87,7 +87,7 @@ Status Log::Impl::WaitDurable(Lsn lsn) {
 }
 
 Status Log::Impl::WaitDurableFor(Lsn lsn, uint64_t limit_nanos,
-                                 const std::function<bool()>& interrupted) {
+                                 FunctionRef<bool()> interrupted) {
   const auto finished = [&] {
     return queue.durable() >= lsn || stopped.load(std::memory_order_acquire);
   };

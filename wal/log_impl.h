@@ -12,6 +12,7 @@
 #include <memory>
 
 #include "base/clock.h"
+#include "base/function_ref.h"
 #include "base/mutex.h"
 #include "base/thread_loop.h"
 #include "wal/commit_queue.h"
@@ -44,7 +45,7 @@ struct Log::Impl {
   /// Leader only. True if the caller, the flusher, must lead again.
   [[nodiscard]] bool LeadRound(CommitQueue::Leader leader);
   Status WaitDurable(Lsn lsn);
-  Status WaitDurableFor(Lsn lsn, uint64_t limit_nanos, const std::function<bool()>& interrupted);
+  Status WaitDurableFor(Lsn lsn, uint64_t limit_nanos, FunctionRef<bool()> interrupted);
 
   // Bodies of the background threads.
   ThreadLoop::Next Flush();

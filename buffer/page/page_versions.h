@@ -22,12 +22,12 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
+#include "base/function_ref.h"
 #include "base/ids.h"
 #include "base/mutex.h"
 #include "base/status.h"
@@ -76,7 +76,7 @@ class PageVersions {
   [[nodiscard]] bool WantsFold() const;
   /// Makes a new base of base and journals, in the background of everything else. A failure leaves
   /// all as it was and is logged; it is tried again when the journals have grown further.
-  Status Fold(const std::function<bool()>& interrupted);
+  Status Fold(FunctionRef<bool()> interrupted);
 
   /// Reads the base's blocks of the space; damaged ones are logged, and what is known of them in
   /// memory goes to the journal with the next checkpoint. Returns how many there were.
@@ -112,7 +112,7 @@ class PageVersions {
   [[nodiscard]] std::string JournalPath(uint64_t number) const;
   [[nodiscard]] std::string BasePath() const;
   Status AppendLocked(const Copies& copies) ROWAN_REQUIRES(file_mutex_);
-  Status FoldInto(const std::string& path, const std::function<bool()>& interrupted,
+  Status FoldInto(const std::string& path, FunctionRef<bool()> interrupted,
                   const std::vector<PageVersion>& versions);
   Status Install(const std::string& path);
 

@@ -232,7 +232,7 @@ bool PageVersions::WantsFold() const {
                                            kPageBytesPerBaseByte * chunks * kVersionsSlotBytes;
 }
 
-Status PageVersions::Fold(const std::function<bool()>& interrupted) {
+Status PageVersions::Fold(FunctionRef<bool()> interrupted) {
   Result<std::vector<uint64_t>> numbers = Status(Code::kNotFound);
   const uint64_t entries = [&] {
     const MutexLock guard(&file_mutex_);
@@ -266,7 +266,7 @@ Status PageVersions::Fold(const std::function<bool()>& interrupted) {
   return RemoveJournals(numbers.value());
 }
 
-Status PageVersions::FoldInto(const std::string& path, const std::function<bool()>& interrupted,
+Status PageVersions::FoldInto(const std::string& path, FunctionRef<bool()> interrupted,
                               const std::vector<PageVersion>& versions) {
   Result<std::vector<SpaceId>> spaces = files_->ListFiles();
   if (!spaces.ok()) return spaces.status();

@@ -151,7 +151,7 @@ void CommitRing::AdvanceLow(TxnId next, uint64_t steps_max) {
   low_latch_.UnlockExclusive();
 }
 
-void CommitRing::PruneOverflow(const std::function<bool(TxnId, TxnOutcome)>& is_needed) {
+void CommitRing::PruneOverflow(FunctionRef<bool(TxnId, TxnOutcome)> is_needed) {
   const MutexLock lock(&overflow_mutex_);
   std::erase_if(overflow_, [&](const auto& entry) {
     return entry.second.finished() && !is_needed(TxnId(entry.first), entry.second);

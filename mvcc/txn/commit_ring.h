@@ -13,10 +13,10 @@
 
 #include <atomic>
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <memory>
 
+#include "base/function_ref.h"
 #include "base/ids.h"
 #include "base/latch.h"
 #include "base/mutex.h"
@@ -69,7 +69,7 @@ class CommitRing {
   void AdvanceLow(TxnId next, uint64_t steps_max);
 
   /// Drops finished outcomes of the overflow map for which `is_needed` is false.
-  void PruneOverflow(const std::function<bool(TxnId, TxnOutcome)>& is_needed);
+  void PruneOverflow(FunctionRef<bool(TxnId, TxnOutcome)> is_needed);
   [[nodiscard]] uint64_t overflow_size() const {
     return overflow_size_.load(std::memory_order_relaxed);
   }

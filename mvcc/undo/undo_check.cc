@@ -22,7 +22,7 @@ bool FitsSummary(const std::byte* page, const UndoScan& scan) {
 
 }  // namespace
 
-Status UndoCheck::Run(const PageVisit& visit_page, bool* passed_over) {
+Status UndoCheck::Run(PageVisit visit_page, bool* passed_over) {
   if (passed_over != nullptr) *passed_over = false;
   if (visit_page) std::for_each(space_->directory().begin(), space_->directory().end(), visit_page);
   const uint32_t count = streams_->stream_count();
@@ -39,7 +39,7 @@ Status UndoCheck::Run(const PageVisit& visit_page, bool* passed_over) {
   return Status::Ok();
 }
 
-Status UndoCheck::CheckLinks(UndoStream* stream, const PageVisit& visit_page) {
+Status UndoCheck::CheckLinks(UndoStream* stream, PageVisit visit_page) {
   // From the head to where the records begin: pages that purge is done with and has not freed yet.
   for (PageNumber page = stream->head; page != stream->start.page;) {
     if (page == kNoPage)
@@ -55,7 +55,7 @@ Status UndoCheck::CheckLinks(UndoStream* stream, const PageVisit& visit_page) {
   return Status::Ok();
 }
 
-Status UndoCheck::CheckStream(UndoStream* stream, const PageVisit& visit_page) {
+Status UndoCheck::CheckStream(UndoStream* stream, PageVisit visit_page) {
   Status status = CheckLinks(stream, visit_page);
   if (!status.ok()) return status;
   // A transaction of three pages or more may end behind the walk's back, which has met its header
@@ -68,7 +68,7 @@ Status UndoCheck::CheckStream(UndoStream* stream, const PageVisit& visit_page) {
   return status;
 }
 
-Status UndoCheck::WalkStream(UndoStream* stream, const PageVisit& visit_page, bool in_use) {
+Status UndoCheck::WalkStream(UndoStream* stream, PageVisit visit_page, bool in_use) {
   UndoScan scan;
   scan.in_use = in_use;
   if (stream->purge_txn != kNoTxn) {

@@ -3,8 +3,8 @@
 // Thread safety: one walk at a time; streams may be in use meanwhile.
 #pragma once
 
-#include <functional>
 
+#include "base/function_ref.h"
 #include "base/ids.h"
 #include "base/status.h"
 #include "mvcc/undo/undo_streams.h"
@@ -13,21 +13,21 @@ namespace rowan {
 
 class UndoCheck {
  public:
-  using PageVisit = std::function<void(PageNumber page)>;
+  using PageVisit = FunctionRef<void(PageNumber page)>;
 
   explicit UndoCheck(UndoStreams* streams) : streams_(streams), space_(streams->space()) {}
 
   /// `visit_page` (may be empty) gets the pages of the directory and of all streams that purge is
   /// not at work in. `*passed_over`: a stream in which purge is at work was left out, pages and
   /// all.
-  Status Run(const PageVisit& visit_page = {}, bool* passed_over = nullptr);
+  Status Run(PageVisit visit_page = {}, bool* passed_over = nullptr);
 
  private:
-  Status CheckStream(UndoStream* stream, const PageVisit& visit_page);
-  Status CheckLinks(UndoStream* stream, const PageVisit& visit_page);
+  Status CheckStream(UndoStream* stream, PageVisit visit_page);
+  Status CheckLinks(UndoStream* stream, PageVisit visit_page);
   /// One walk over the stream from where its records begin. kRestart, if it is `in_use`: it changed
   /// meanwhile, or is damaged.
-  Status WalkStream(UndoStream* stream, const PageVisit& visit_page, bool in_use);
+  Status WalkStream(UndoStream* stream, PageVisit visit_page, bool in_use);
 
   UndoStreams* const streams_;
   UndoSpace* const space_;

@@ -233,7 +233,7 @@ Status UndoLog::CancelPrepare(Txn* txn) {
   return Status::Ok();
 }
 
-Result<Lsn> UndoLog::MarkCommitted(Txn* txn, const TakeCsn& take_csn) {
+Result<Lsn> UndoLog::MarkCommitted(Txn* txn, TakeCsn take_csn) {
   MiniTxn mini_txn(space_->pool());
   Status status = mini_txn.Start(kUndoStateGroupBytes);
   if (!status.ok()) return status;

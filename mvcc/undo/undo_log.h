@@ -15,10 +15,10 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <initializer_list>
 
 #include "base/bytes.h"
+#include "base/function_ref.h"
 #include "base/ids.h"
 #include "base/status.h"
 #include "buffer/mini_txn.h"
@@ -67,8 +67,8 @@ class UndoLog {
   /// Takes the header out of the prepared state, and the XID record away: rollback follows.
   Status CancelPrepare(Txn* txn);
   /// `take_csn` is called when nothing can fail any more, just before the group is appended.
-  using TakeCsn = std::function<Csn()>;
-  Result<Lsn> MarkCommitted(Txn* txn, const TakeCsn& take_csn);
+  using TakeCsn = FunctionRef<Csn()>;
+  Result<Lsn> MarkCommitted(Txn* txn, TakeCsn take_csn);
 
   [[nodiscard]] UndoStreams* streams() const { return streams_; }
   /// The pool that undo pages live in: for mini-transactions that change nothing but undo.

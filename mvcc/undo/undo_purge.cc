@@ -31,7 +31,7 @@ struct UndoPurge::Scratch {
 };
 
 Result<UndoPurge::Step> UndoPurge::PurgeOldest(uint32_t stream_number, Csn horizon,
-                                               const Visit& visit, WorkBudget* budget) {
+                                               Visit visit, WorkBudget* budget) {
   UndoStream* stream = streams_->At(stream_number);
   if (stream->history.load(std::memory_order_acquire) == 0) return Step::kNothing;
   if (stream->purging.exchange(true, std::memory_order_acquire)) return Step::kNothing;
@@ -48,7 +48,7 @@ Result<UndoPurge::Step> UndoPurge::PurgeOldest(uint32_t stream_number, Csn horiz
   return result;
 }
 
-Status UndoPurge::PurgeOwn(const Txn* txn, const Visit& visit) {
+Status UndoPurge::PurgeOwn(const Txn* txn, Visit visit) {
   WorkBudget unlimited(UINT64_MAX);
   const UndoStream* stream = txn->stream;
   while (stream->history.load(std::memory_order_relaxed) != 0 && !stream->damaged) {
@@ -94,7 +94,7 @@ Result<bool> UndoPurge::EnterOldest(UndoStream* stream, Csn horizon) {
 }
 
 Result<UndoPurge::Step> UndoPurge::PurgeAcquired(UndoStream* stream, Csn horizon,
-                                                 const Visit& visit, WorkBudget* budget) {
+                                                 Visit visit, WorkBudget* budget) {
   if (stream->purge_txn == kNoTxn) {
     const Result<bool> entered = EnterOldest(stream, horizon);
     if (!entered.ok()) return entered.status();
@@ -111,7 +111,7 @@ Result<UndoPurge::Step> UndoPurge::PurgeAcquired(UndoStream* stream, Csn horizon
 }
 
 /// Page by page until the transaction ends or the budget is used up.
-Result<UndoPurge::Step> UndoPurge::PurgePages(UndoStream* stream, const Visit& visit,
+Result<UndoPurge::Step> UndoPurge::PurgePages(UndoStream* stream, Visit visit,
                                               WorkBudget* budget, Scratch* scratch) {
   for (size_t pages = 1;; ++pages) {
     Status status = CopyRecords(stream, scratch);
@@ -163,7 +163,7 @@ Status UndoPurge::CopyRecords(UndoStream* stream, Scratch* scratch) {
 
 /// Visits what was copied; the start moves behind each record. Leaves what the budget was not
 /// enough for.
-Status UndoPurge::VisitRecords(UndoStream* stream, const Visit& visit, WorkBudget* budget,
+Status UndoPurge::VisitRecords(UndoStream* stream, Visit visit, WorkBudget* budget,
                                Scratch* scratch) {
   const PageNumber page = stream->start.page;
   const std::vector<std::byte>& bytes = scratch->bytes;

@@ -8,8 +8,8 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 
+#include "base/function_ref.h"
 #include "base/ids.h"
 #include "base/status.h"
 #include "base/work_budget.h"
@@ -20,7 +20,7 @@ namespace rowan {
 class UndoPurge {
  public:
   /// Called for each record, no latch held.
-  using Visit = std::function<Status(TxnId txn, const UndoRecordCopy& record)>;
+  using Visit = FunctionRef<Status(TxnId txn, const UndoRecordCopy& record)>;
   enum class Step : uint8_t {
     kNothing,  ///< nothing that may be purged
     kPart,  ///< the budget was used up inside of a transaction
@@ -33,21 +33,21 @@ class UndoPurge {
   /// CSN is below `horizon`, and frees the pages behind. Stops behind any record when the budget is
   /// used up; the next call goes on there. What pages were freed is remembered across a restart,
   /// too.
-  Result<Step> PurgeOldest(uint32_t stream, Csn horizon, const Visit& visit, WorkBudget* budget);
+  Result<Step> PurgeOldest(uint32_t stream, Csn horizon, Visit visit, WorkBudget* budget);
   /// Purges the stream of a committed transaction to its end. REQUIRES: it is not released yet, and
   /// nobody else purges these streams.
-  Status PurgeOwn(const Txn* txn, const Visit& visit);
+  Status PurgeOwn(const Txn* txn, Visit visit);
 
  private:
   struct Scratch;
-  Result<Step> PurgeAcquired(UndoStream* stream, Csn horizon, const Visit& visit,
+  Result<Step> PurgeAcquired(UndoStream* stream, Csn horizon, Visit visit,
                              WorkBudget* budget);
-  Result<Step> PurgePages(UndoStream* stream, const Visit& visit, WorkBudget* budget,
+  Result<Step> PurgePages(UndoStream* stream, Visit visit, WorkBudget* budget,
                           Scratch* scratch);
   Result<bool> EnterOldest(UndoStream* stream, Csn horizon);
   Status MoveToNextPage(UndoStream* stream, PageGuard* guard);
   Status CopyRecords(UndoStream* stream, Scratch* scratch);
-  Status VisitRecords(UndoStream* stream, const Visit& visit, WorkBudget* budget, Scratch* scratch);
+  Status VisitRecords(UndoStream* stream, Visit visit, WorkBudget* budget, Scratch* scratch);
   Status MarkDone(PageNumber page, uint16_t offset, UndoType type);
   Status FreeBehind(UndoStream* stream);
 
