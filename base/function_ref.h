@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // FunctionRef: a parameter that is anything callable. It refers to what the caller has, copies and
-// allocates nothing, and is good until the call it was passed to returns: never keep one. (C++26 has
-// std::function_ref.) What is kept is a std::function.
+// allocates nothing, and is good until the call it was passed to returns: never keep one (what is
+// kept is a std::function). C++26 has std::function_ref.
 #pragma once
 
 #include <memory>

@@ -235,7 +235,7 @@ Status Checkpointer::WriteCheckpoint() {
   const Lsn discards_end(core_->LogTail());  // every page discarded so far was freed below
   // Taken after the candidate and before the sync: they have every write that the candidate relies
   // on, and no write that is not durable when they are.
-  PageVersions::Copies versions = core_->versions.CopyChanged();
+  PageLsns::Copies versions = core_->versions.CopyChanged();
   Status status = core_->syncs.SyncAll();
   if (!status.ok()) return core_->StopEngine("syncing a data file failed", status);
   // The candidate is the smallest of the shards' results and may lie in the gap of a page discarded
@@ -244,7 +244,7 @@ Status Checkpointer::WriteCheckpoint() {
   status = core_->log->WaitDurable(discards_end);
   if (!status.ok()) return status;
   status = core_->versions.Write(std::move(versions));
-  if (!status.ok()) return core_->StopEngine("writing the page versions failed", status);
+  if (!status.ok()) return core_->StopEngine("writing the page LSNs failed", status);
   status = core_->control->Update([this, candidate](ControlData& data) {
     data.checkpoint_lsn = candidate;
     data.log_durable_lsn = std::max(data.log_durable_lsn, core_->log->durable());

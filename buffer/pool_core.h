@@ -22,7 +22,7 @@
 #include "buffer/clock_hand.h"
 #include "buffer/frame_arena.h"
 #include "buffer/free_list.h"
-#include "buffer/page/page_versions.h"
+#include "buffer/page/page_lsns.h"
 #include "buffer/page/sync_tracker.h"
 #include "buffer/page_table.h"
 #include "buffer/write_gate.h"
@@ -46,7 +46,7 @@ struct PoolCore {
 
   FreeList free_list;
   SyncTracker syncs;
-  PageVersions versions;
+  PageLsns versions;
   std::atomic<DoublewriteMode> doublewrite_mode;
   /// Shared while a batch is written, exclusive while the doublewrite mode changes.
   WriteGate write_gate;

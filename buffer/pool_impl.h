@@ -8,7 +8,7 @@
 
 #include "base/mutex.h"
 #include "base/thread_loop.h"
-#include "buffer/admission_gate.h"
+#include "buffer/mini_txn_limiter.h"
 #include "buffer/buffer_pool.h"
 #include "buffer/checkpoint.h"
 #include "buffer/cleaner.h"
@@ -43,7 +43,7 @@ struct BufferPool::Impl {
   Checkpointer checkpointer;
   Cleaners cleaners;
   ReadAhead read_ahead;
-  AdmissionGate gate;
+  MiniTxnLimiter gate;
   ThreadLoop evictor;
   ThreadLoop versions_folder;
   IoBackend backend = IoBackend::kAuto;

@@ -46,7 +46,7 @@ Status CheckOptions(const BufferOptions& options, const SpaceFiles& files) {
   return Status::Ok();
 }
 
-PageVersions::Origin OriginOf(const ControlFile* control) {
+PageLsns::Origin OriginOf(const ControlFile* control) {
   if (control == nullptr) return {};
   const ControlData data = control->data();
   return {.instance = Crc32c(std::as_bytes(std::span(data.instance_id))),

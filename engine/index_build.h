@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// IndexBuild: makes secondary indexes of a table that is in use (docs/decisions/0003). Others read
+// IndexBuild: makes secondary indexes of a table that is in use (docs/decisions/0004). Others read
 // and change rows meanwhile; they do not know of the new indexes, but leave the keys of the rows
 // that they change (engine/changed_rows.h).
 //

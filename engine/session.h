@@ -143,7 +143,7 @@ class Session {
   friend class Engine;  // DDL
   friend class IndexBuild;
   friend class TableCursor;
-  friend class TableLoad;
+  friend class BulkLoad;
 
   [[nodiscard]] Txn* txn() { return txn_.get(); }
   [[nodiscard]] RowWriter* writer() { return &writer_; }

@@ -89,8 +89,8 @@ void DescribePool(const EngineFigures& figures, std::string* report) {
                     figures.pool_frames, figures.page_size_bytes, figures.pool_frames_free,
                     figures.pool_frames_dirty, IoBackendName(figures.io_backend));
   const uint64_t checkpoints = ReadCounter(Counter::kCheckpoints);
-  const uint64_t written = ReadCounter(Counter::kPageVersionsBytes);
-  *report += Format("page versions: {} bytes of memory, {} bytes written per checkpoint, {} stale "
+  const uint64_t written = ReadCounter(Counter::kPageLsnsBytes);
+  *report += Format("page LSNs: {} bytes of memory, {} bytes written per checkpoint, {} stale "
                     "pages found\n",
                     figures.page_versions_bytes, checkpoints == 0 ? 0 : written / checkpoints,
                     ReadCounter(Counter::kStalePages));

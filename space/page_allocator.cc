@@ -13,7 +13,7 @@
 #include "base/mutex.h"
 #include "space/space_format.h"
 #include "space/space_pages.h"
-#include "space/space_state.h"
+#include "space/space_free_map.h"
 
 namespace rowan {
 namespace {
@@ -32,9 +32,9 @@ struct PageAllocator::Impl {
   InstanceId instance_id;
   SharedMutex mutex{LatchRank::kSpaceTable};
   // The states themselves live as long as someone uses them.
-  std::unordered_map<uint32_t, std::shared_ptr<SpaceState>> states ROWAN_GUARDED_BY(mutex);
+  std::unordered_map<uint32_t, std::shared_ptr<SpaceFreeMap>> states ROWAN_GUARDED_BY(mutex);
 
-  std::shared_ptr<SpaceState> StateOf(BufferPool* pool, SpaceId space) {
+  std::shared_ptr<SpaceFreeMap> StateOf(BufferPool* pool, SpaceId space) {
     {
       const SharedLock lock(&mutex);
       const auto found = states.find(space.value());
@@ -44,7 +44,7 @@ struct PageAllocator::Impl {
     auto& state = states[space.value()];
     // Tables keep what they have: they are refilled or rebuilt.
     const bool gives_back = space == kUndoSpace || space == kTemporaryUndoSpace;
-    if (!state) state = std::make_shared<SpaceState>(pool, space, gives_back);
+    if (!state) state = std::make_shared<SpaceFreeMap>(pool, space, gives_back);
     return state;
   }
   void Forget(SpaceId space) {
@@ -158,7 +158,7 @@ Result<PageReservation> PageAllocator::Reserve(SpaceId space, uint32_t pages) {
 }
 
 void PageAllocator::ReturnReservation(SpaceId space, uint32_t group, uint32_t pages) {
-  std::shared_ptr<SpaceState> state;
+  std::shared_ptr<SpaceFreeMap> state;
   {
     const SharedLock lock(&impl_->mutex);
     const auto found = impl_->states.find(space.value());
@@ -177,7 +177,7 @@ struct BitRange {
 };
 
 /// First clear bit in [first, last) of an extent that is not withheld.
-std::optional<uint32_t> FirstUsable(Bytes bitmap, uint32_t group, SpaceState* state,
+std::optional<uint32_t> FirstUsable(Bytes bitmap, uint32_t group, SpaceFreeMap* state,
                                     BitRange range) {
   std::optional<uint32_t> bit = FirstClear(bitmap, range.first, range.last);
   while (bit.has_value() && range.any_withheld && state->IsWithheld(group, *bit)) {
@@ -188,7 +188,7 @@ std::optional<uint32_t> FirstUsable(Bytes bitmap, uint32_t group, SpaceState* st
 }
 
 /// Likewise the first wholly clear extent.
-std::optional<uint32_t> FirstUsableExtent(Bytes bitmap, uint32_t group, SpaceState* state,
+std::optional<uint32_t> FirstUsableExtent(Bytes bitmap, uint32_t group, SpaceFreeMap* state,
                                           BitRange range) {
   std::optional<uint32_t> bit = FirstClearExtent(bitmap, range.first, range.last);
   while (bit.has_value() && range.any_withheld && state->IsWithheld(group, *bit)) {
@@ -199,8 +199,8 @@ std::optional<uint32_t> FirstUsableExtent(Bytes bitmap, uint32_t group, SpaceSta
 
 /// Chooses a clear bit: next to `near`, else the start of an unused extent, else anywhere.
 std::optional<uint32_t> ChooseBit(Bytes bitmap, uint32_t group, std::optional<uint32_t> near,
-                                  SpaceState* state) {
-  const SpaceState::SearchHints hints = state->Hints(group);
+                                  SpaceFreeMap* state) {
+  const SpaceFreeMap::SearchHints hints = state->Hints(group);
   const uint32_t extent = ExtentPages(bitmap.size());
   if (near.has_value()) {
     const uint32_t begin = *near / extent * extent;
@@ -246,7 +246,7 @@ Result<PageNumber> PageAllocator::Allocate(MiniTxn* mini_txn, PageReservation* r
   ROWAN_CHECK(reservation->allocator_ == this && reservation->pages_ > 0);
   const uint32_t page_bytes = pool_->page_size_bytes();
   const uint32_t group = reservation->group_;
-  const std::shared_ptr<SpaceState> state = impl_->StateOf(pool_, reservation->space_);
+  const std::shared_ptr<SpaceFreeMap> state = impl_->StateOf(pool_, reservation->space_);
   Result<MutablePage> bitmap =
       LatchBitmap(mini_txn, {reservation->space_, BitmapPage(group, page_bytes)});
   if (!bitmap.ok()) return bitmap.status();

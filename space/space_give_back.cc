@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "space/space_pages.h"
-#include "space/space_state.h"
+#include "space/space_free_map.h"
 #include "wal/log.h"
 
 namespace rowan {
@@ -16,12 +16,12 @@ constexpr uint32_t kRefillExtents = 4;
 
 }  // namespace
 
-PageId SpaceState::FirstPage(ExtentPlace place) const {
+PageId SpaceFreeMap::FirstPage(ExtentPlace place) const {
   return {space_, PageNumber(place.group * GroupPages(page_size()) +
                              place.extent * ExtentPages(page_size()))};
 }
 
-void SpaceState::SetUse(Group* group, uint32_t extent, ExtentUse use) const {
+void SpaceFreeMap::SetUse(Group* group, uint32_t extent, ExtentUse use) const {
   if (extent >= group->extents.size()) group->extents.resize(extent + 1, ExtentUse::kUsable);
   group->extents[extent] = use;
   const auto withheld = [](ExtentUse one) { return one != ExtentUse::kUsable; };
@@ -30,7 +30,7 @@ void SpaceState::SetUse(Group* group, uint32_t extent, ExtentUse use) const {
 }
 
 /// After a restart: which of the free extents are holes is not known.
-void SpaceState::WithholdFree(Bytes bitmap, Group* state) const {
+void SpaceFreeMap::WithholdFree(Bytes bitmap, Group* state) const {
   const uint32_t extent = ExtentPages(page_size());
   const uint32_t limit = state->hints.limit;
   for (std::optional<uint32_t> bit = FirstClearExtent(bitmap, 0, limit); bit.has_value();
@@ -40,7 +40,7 @@ void SpaceState::WithholdFree(Bytes bitmap, Group* state) const {
   }
 }
 
-Result<bool> SpaceState::RefillLocked() {
+Result<bool> SpaceFreeMap::RefillLocked() {
   const uint32_t extent_pages = ExtentPages(page_size());
   ExtentPlace first;
   uint32_t count = 0;
@@ -74,7 +74,7 @@ Result<bool> SpaceState::RefillLocked() {
   return true;
 }
 
-Status SpaceState::ChooseHolesLocked(uint32_t keep_pages, uint32_t count,
+Status SpaceFreeMap::ChooseHolesLocked(uint32_t keep_pages, uint32_t count,
                                      std::vector<ExtentPlace>* chosen) {
   const uint32_t extent_pages = ExtentPages(page_size());
   uint32_t groups = 0;
@@ -115,7 +115,7 @@ Status SpaceState::ChooseHolesLocked(uint32_t keep_pages, uint32_t count,
   return Status::Ok();
 }
 
-Result<uint32_t> SpaceState::GiveBack(uint32_t keep_pages, uint32_t extents_max) {
+Result<uint32_t> SpaceFreeMap::GiveBack(uint32_t keep_pages, uint32_t extents_max) {
   const MutexLock growth(&growth_);
   if (!loaded_.load(std::memory_order_relaxed)) {
     const Status status = LoadLocked();

@@ -20,7 +20,7 @@
 #include "wal/log.h"
 #include "wal/log_buffer.h"
 #include "wal/log_file_set.h"
-#include "wal/log_pressure.h"
+#include "wal/log_space.h"
 #include "wal/log_writer.h"
 
 namespace rowan {
@@ -59,7 +59,7 @@ struct Log::Impl {
   LogBuffer buffer;
   CommitQueue queue;
   LogWriter writer;
-  LogPressure pressure;
+  LogSpace pressure;
 
   DurableSignal durable_signal;        // raised when the durable LSN moved or the log stopped
   std::atomic<bool> stopped{false};

@@ -31,7 +31,7 @@
 #include "base/ids.h"
 #include "base/mutex.h"
 #include "base/status.h"
-#include "buffer/page/page_versions.h"
+#include "buffer/page/page_lsns.h"
 #include "buffer/page/sync_tracker.h"
 #include "io/aligned_buffer.h"
 #include "io/file.h"
@@ -55,7 +55,7 @@ inline constexpr uint32_t kSegmentPieces = 2;
 class DoublewriteFile {
  public:
   DoublewriteFile(FileSystem* file_system, SpaceFiles* files, SyncTracker* syncs,
-                  PageVersions* versions)
+                  PageLsns* versions)
       : file_system_(file_system), files_(files), syncs_(syncs), versions_(versions) {}
 
   /// Before anything of an instance is changed: kCorrupt if a page in the file is from behind
@@ -137,7 +137,7 @@ class DoublewriteFile {
   FileSystem* const file_system_;
   SpaceFiles* const files_;
   SyncTracker* const syncs_;
-  PageVersions* const versions_;
+  PageLsns* const versions_;
   std::unique_ptr<File> file_;
   std::set<SpaceId>* passed_over_ = nullptr;  ///< while repairing
   Mutex mutex_{LatchRank::kDoublewrite};

@@ -23,7 +23,7 @@
 #include "sql/table.h"
 
 #include "engine/table_cursor.h"
-#include "engine/table_load.h"
+#include "engine/bulk_load.h"
 #include "plugin/codec/table_codec.h"
 #include "plugin/handler/foreign_keys.h"
 #include "plugin/handler/table_share.h"
@@ -289,7 +289,7 @@ class ha_rowan final : public handler, private EntryFilter, private TableCodec::
   ByteBuffer position_key_;
 
   uint64_t published_cardinalities_ = 0;  ///< which state of them the server has from this handler
-  std::unique_ptr<TableLoad> load_;  ///< while ALTER TABLE copies into this table
+  std::unique_ptr<BulkLoad> load_;  ///< while ALTER TABLE copies into this table
   bool load_failed_ = false;
   RowImage old_image_;
   RowImage new_image_;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // The copy of ALTER TABLE (and CREATE INDEX, OPTIMIZE): rows go into the new table through a
-// TableLoad, which is begun when the server announces the copy and finished with its bulk insert.
+// BulkLoad, which is begun when the server announces the copy and finished with its bulk insert.
 #include "plugin/server/abi_guard.h"
 
 #include "plugin/handler/ha_rowan.h"
@@ -11,7 +11,7 @@
 #include "sql/sql_class.h"
 #include "sql/sql_lex.h"
 
-#include "engine/table_load.h"
+#include "engine/bulk_load.h"
 #include "plugin/server/error_map.h"
 #include "plugin/server/instance.h"
 
@@ -25,16 +25,16 @@ constexpr size_t kSortMemoryBytes = size_t{64} << 20;
 
 int ha_rowan::BeginLoad() {
   if (is_temporary()) return 0;  // nothing to save: its rows are not logged
-  Result<bool> possible = TableLoad::IsPossible(session_, engine_table());
+  Result<bool> possible = BulkLoad::IsPossible(session_, engine_table());
   if (!possible.ok()) return Fail(possible.status());
   load_failed_ = false;
-  if (*possible) load_ = std::make_unique<TableLoad>(session_, engine_table(), kSortMemoryBytes);
+  if (*possible) load_ = std::make_unique<BulkLoad>(session_, engine_table(), kSortMemoryBytes);
   return 0;
 }
 
 int ha_rowan::end_bulk_insert() {
   if (load_ == nullptr) return 0;
-  const std::unique_ptr<TableLoad> load = std::move(load_);
+  const std::unique_ptr<BulkLoad> load = std::move(load_);
   if (ha_thd()->is_error()) return 0;  // the statement failed already: the table goes
   Status status = load->Finish();
   if (status.Is(Code::kDuplicate)) {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/random.h"
-#include "buffer/admission_gate.h"
+#include "buffer/mini_txn_limiter.h"
 #include "buffer/checkpoint.h"
 #include "buffer/pool_core.h"
 #include "tests/buffer/pool_fixture.h"
@@ -58,7 +58,7 @@ TEST(Resize, CheckpointShardsStayFewAndSayWhatTheySaidBefore) {
 }
 
 TEST(Resize, TheGateFollowsAndLetsThoseInsideLeave) {
-  AdmissionGate gate(24);  // two at a time
+  MiniTxnLimiter gate(24);  // two at a time
   gate.Enter();
   std::thread second([&] {
     gate.Enter();

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/counters.h"
-#include "buffer/page/page_versions.h"
+#include "buffer/page/page_lsns.h"
 #include "tests/buffer/pool_fixture.h"
 #include "tests/support/fault_file_system.h"
 #include "tests/support/log_capture.h"

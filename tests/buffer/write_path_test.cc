@@ -290,7 +290,7 @@ TEST_F(WritePath, TheCheckpointsPageVersionsAreThoseThatAreDurableAtHome) {
   ASSERT_TRUE(synced);
   hooked_.SetSyncHook({});
   fs_.Crash({.keep = CrashPlan::Keep::kNothing}, 1);
-  PageVersions found(&fs_, &fixture_.files());
+  PageLsns found(&fs_, &fixture_.files());
   ASSERT_TRUE(found.Open({}).ok());
   EXPECT_EQ(found.Expected(PoolFixture::Id(1)), before);
   EXPECT_EQ(found.Expected(PoolFixture::Id(2)), kNoLsn);
@@ -388,7 +388,7 @@ TEST_F(WritePath, AnOlderImageInAnotherWritersSegmentIsNotUsed) {
   std::vector<std::byte> damaged = fixture_.ReadHome(1);
   damaged[100] ^= std::byte{1};
   fixture_.WriteHome(1, damaged);
-  PageVersions nothing_known(&fs_, &fixture_.files());
+  PageLsns nothing_known(&fs_, &fixture_.files());
   ASSERT_TRUE(nothing_known.Open({}).ok());
   DoublewriteFile next_start(&hooked_, &fixture_.files(), &core_->syncs, &nothing_known);
   ASSERT_TRUE(next_start.Open(2 * PageWriter::SegmentsPerWriter(*core_)).ok());

@@ -84,7 +84,7 @@ ToyRows EngineWorld::Fill(Table* table, uint64_t rows,
   return model;
 }
 
-Status EngineWorld::Load(TableLoad* load, uint64_t id, const ToyRow& row) {
+Status EngineWorld::Load(BulkLoad* load, uint64_t id, const ToyRow& row) {
   const ToyEntries entries(id, row);
   return load->Add(AsBytes(ToyKey(id)), AsBytes(ToyEncode(row)), entries.images());
 }

@@ -12,7 +12,7 @@
 
 #include "engine/engine_impl.h"
 #include "engine/table_cursor.h"
-#include "engine/table_load.h"
+#include "engine/bulk_load.h"
 #include "tests/engine/toy_row.h"
 #include "tests/support/fault_file_system.h"
 #include "tests/support/test_settings.h"
@@ -42,7 +42,7 @@ class EngineWorld {
   static Status Insert(Session* session, Table* table, uint64_t id, const ToyRow& row);
   /// Commits rows 1 to `rows`, each as `row_of` makes it; failures are test failures.
   ToyRows Fill(Table* table, uint64_t rows, const std::function<ToyRow(uint64_t id)>& row_of);
-  static Status Load(TableLoad* load, uint64_t id, const ToyRow& row);
+  static Status Load(BulkLoad* load, uint64_t id, const ToyRow& row);
   static Status Update(Session* session, Table* table, uint64_t id, const ToyRow& before,
                        const ToyRow& after);
   static Status Delete(Session* session, Table* table, uint64_t id, const ToyRow& row);

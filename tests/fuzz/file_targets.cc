@@ -8,7 +8,7 @@
 
 #include "base/crc32c.h"
 #include "buffer/page/doublewrite.h"
-#include "buffer/page/page_versions.h"
+#include "buffer/page/page_lsns.h"
 #include "io/space_files.h"
 #include "tests/fuzz/fuzz_target.h"
 #include "tests/fuzz/sample_instance.h"
@@ -81,7 +81,7 @@ void FuzzPageVersions(Bytes input) {
   Put(&files, kVersionsFileName, input, SIZE_MAX, 0);
   SpaceFiles spaces(&files, {.folder = "/rowan", .page_size_bytes = kFuzzPageBytes,
                              .open_files_max = 16});
-  PageVersions versions(&files, &spaces);
+  PageLsns versions(&files, &spaces);
   if (!versions.Open({.instance = 0, .expected = true}).ok()) return;
   (void)versions.Expected({kFirstTableSpace, PageNumber(3)});
 }

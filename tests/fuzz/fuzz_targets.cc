@@ -74,7 +74,7 @@ constexpr std::array kTargets = {
     FuzzTarget{"ControlFile", ControlFiles, FuzzControlFile},
     FuzzTarget{"LogFileHeader", LogFiles, FuzzLogFileHeader},
     FuzzTarget{"Doublewrite", DoublewriteFiles, FuzzDoublewrite},
-    FuzzTarget{"PageVersions", VersionsFiles, FuzzPageVersions},
+    FuzzTarget{"PageLsns", VersionsFiles, FuzzPageVersions},
 };
 
 }  // namespace

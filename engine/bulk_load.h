@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// TableLoad: fills a table that the session's own transaction created and nobody else can see: the
+// BulkLoad: fills a table that the session's own transaction created and nobody else can see: the
 // copy of ALTER TABLE. Rows become leaves directly, secondary entries are sorted and become trees
 // that are built bottom-up. No row is locked, nothing is undone row by row: rollback and recovery
 // remove the whole file, because the table's own creation is part of the same transaction.
@@ -24,14 +24,14 @@
 
 namespace rowan {
 
-class TableLoad {
+class BulkLoad {
  public:
   /// True if the table was created by the session's open transaction and is still empty.
   static Result<bool> IsPossible(Session* session, Table* table);
 
   /// `sort_memory_bytes` is shared by the secondary indexes.
-  TableLoad(Session* session, Table* table, size_t sort_memory_bytes);
-  ~TableLoad();
+  BulkLoad(Session* session, Table* table, size_t sort_memory_bytes);
+  ~BulkLoad();
 
   /// kDuplicate with detail 0 for a clustered key that is there; else as Session::InsertRow.
   Status Add(Bytes key, Bytes row, std::span<const EntryImage> entries);

@@ -26,7 +26,7 @@
 //   20     4      chunk number: the first page is 508 x this
 //   24     8      generation, 0; in the older form the largest of a chunk's slots counts
 //   32     8*508  LSN of each page's last image at home, 0 = not known
-#include "buffer/page/versions_base.h"
+#include "buffer/page/page_lsn_base.h"
 
 #include <unordered_map>
 #include <utility>
@@ -46,8 +46,8 @@ constexpr size_t kInstanceOffset = 12;
 constexpr size_t kSpaceOffset = 16;
 constexpr size_t kChunkOffset = 20;
 constexpr size_t kGenerationOffset = 24;
-static_assert(kGenerationOffset + sizeof(uint64_t) == kVersionsHeaderBytes);
-static_assert(kVersionsHeaderBytes + kPagesPerChunk * sizeof(uint64_t) == kVersionsSlotBytes);
+static_assert(kGenerationOffset + sizeof(uint64_t) == kPageLsnHeaderBytes);
+static_assert(kPageLsnHeaderBytes + kPagesPerChunk * sizeof(uint64_t) == kPageLsnSlotBytes);
 constexpr size_t kSlotsOffset = 16;
 constexpr size_t kRunsOffset = 24;
 constexpr size_t kDirectoryCrcOffset = 32;
@@ -78,21 +78,21 @@ ChunkKey KeyIn(Bytes slot) {
 }
 
 void Seal(std::byte* block) {
-  StoreLe<uint32_t>(block, Crc32c({block + kMagicOffset, kVersionsSlotBytes - kMagicOffset}));
+  StoreLe<uint32_t>(block, Crc32c({block + kMagicOffset, kPageLsnSlotBytes - kMagicOffset}));
 }
 
 }  // namespace
 
 /// What a search met.
-struct VersionsBase::Seen {
+struct PageLsnBase::Seen {
   uint64_t damaged = 0;
   uint64_t first_damaged = 0;  ///< offset
   uint64_t foreign = 0;
 };
 
-Result<std::unique_ptr<VersionsBase>> VersionsBase::Open(std::unique_ptr<File> file,
+Result<std::unique_ptr<PageLsnBase>> PageLsnBase::Open(std::unique_ptr<File> file,
                                                          uint32_t instance) {
-  std::unique_ptr<VersionsBase> base(new VersionsBase(std::move(file), instance));
+  std::unique_ptr<PageLsnBase> base(new PageLsnBase(std::move(file), instance));
   switch (base->LoadDirectory()) {
     case Form::kDirectory: return base;
     case Form::kForeign:
@@ -101,7 +101,7 @@ Result<std::unique_ptr<VersionsBase>> VersionsBase::Open(std::unique_ptr<File> f
       return base;
     case Form::kNewer:
       LogError("'{}' was written by a newer version of Rowan.", base->file_->path());
-      return Status(Code::kNewerFormat, "the file of page versions has a newer format");
+      return Status(Code::kNewerFormat, "the file of page LSNs has a newer format");
     case Form::kSearch: break;
   }
   base->outdated_ = true;
@@ -110,8 +110,8 @@ Result<std::unique_ptr<VersionsBase>> VersionsBase::Open(std::unique_ptr<File> f
   return base;
 }
 
-VersionsBase::Form VersionsBase::LoadDirectory() {
-  std::vector<std::byte> header(kVersionsSlotBytes);
+PageLsnBase::Form PageLsnBase::LoadDirectory() {
+  std::vector<std::byte> header(kPageLsnSlotBytes);
   if (!file_->Read(0, header).ok()) return Form::kSearch;
   const SlotState state = StateOf(header, instance_);
   if (state == SlotState::kNewer) return Form::kNewer;
@@ -122,7 +122,7 @@ VersionsBase::Form VersionsBase::LoadDirectory() {
   const uint64_t runs = LoadLe<uint64_t>(header.data() + kRunsOffset);
   if (slots >= kNowhere || runs > slots) return Form::kSearch;
   std::vector<std::byte> directory(runs * kRunBytes);
-  if (!file_->Read((1 + slots) * kVersionsSlotBytes, directory).ok()) return Form::kSearch;
+  if (!file_->Read((1 + slots) * kPageLsnSlotBytes, directory).ok()) return Form::kSearch;
   if (Crc32c(directory) != LoadLe<uint32_t>(header.data() + kDirectoryCrcOffset)) {
     return Form::kSearch;
   }
@@ -137,24 +137,24 @@ VersionsBase::Form VersionsBase::LoadDirectory() {
   return Form::kDirectory;
 }
 
-Status VersionsBase::Search() {
+Status PageLsnBase::Search() {
   const Result<uint64_t> size = file_->Size();
   if (!size.ok()) return size.status();
-  const uint64_t blocks = size.value() / kVersionsSlotBytes;
+  const uint64_t blocks = size.value() / kPageLsnSlotBytes;
   Seen seen;
   std::map<ChunkKey, uint64_t> generations;
-  std::vector<std::byte> block(kVersionsSlotBytes);
+  std::vector<std::byte> block(kPageLsnSlotBytes);
   for (uint64_t number = 0; number < blocks; ++number) {
-    const Status status = file_->Read(number * kVersionsSlotBytes, block);
+    const Status status = file_->Read(number * kPageLsnSlotBytes, block);
     const SlotState state = status.ok() ? StateOf(block, instance_) : SlotState::kDamaged;
     if (state == SlotState::kNewer) {
       LogError("'{}' was written by a newer version of Rowan (format {}).", file_->path(),
                LoadLe<uint32_t>(block.data() + kVersionOffset));
-      return Status(Code::kNewerFormat, "the file of page versions has a newer format");
+      return Status(Code::kNewerFormat, "the file of page LSNs has a newer format");
     }
     if (state == SlotState::kForeign) ++seen.foreign;
     if (state == SlotState::kDamaged && seen.damaged++ == 0) {
-      seen.first_damaged = number * kVersionsSlotBytes;
+      seen.first_damaged = number * kPageLsnSlotBytes;
     }
     if (state != SlotState::kGood) continue;
     const uint64_t generation = LoadLe<uint64_t>(block.data() + kGenerationOffset);
@@ -167,7 +167,7 @@ Status VersionsBase::Search() {
   return Status::Ok();
 }
 
-void VersionsBase::LogSeen(const Seen& seen) const {
+void PageLsnBase::LogSeen(const Seen& seen) const {
   if (seen.damaged != 0) {
     LogWarning("'{}': {} blocks are damaged or were being written when the machine stopped, the "
                "first at offset {}. What was written there before is used: of some pages it may go "
@@ -180,26 +180,26 @@ void VersionsBase::LogSeen(const Seen& seen) const {
   }
 }
 
-void VersionsBase::Place(ChunkKey key, uint32_t slot) {
+void PageLsnBase::Place(ChunkKey key, uint32_t slot) {
   std::vector<uint32_t>& places = places_[key.space];
   if (places.size() <= key.number) places.resize(key.number + size_t{1}, kNowhere);
   if (places[key.number] == kNowhere) ++slots_;
   places[key.number] = slot;
 }
 
-std::optional<uint32_t> VersionsBase::SlotOf(ChunkKey key) const {
+std::optional<uint32_t> PageLsnBase::SlotOf(ChunkKey key) const {
   const auto found = places_.find(key.space);
   if (found == places_.end() || key.number >= found->second.size()) return std::nullopt;
   const uint32_t slot = found->second[key.number];
   return slot == kNowhere ? std::nullopt : std::optional(slot);
 }
 
-VersionsBase::Found VersionsBase::Read(ChunkKey key, ChunkLsns* lsns) const {
+PageLsnBase::Found PageLsnBase::Read(ChunkKey key, ChunkLsns* lsns) const {
   lsns->fill(0);
   const std::optional<uint32_t> slot = SlotOf(key);
   if (!slot.has_value()) return Found::kAbsent;
-  std::vector<std::byte> block(kVersionsSlotBytes);
-  const uint64_t offset = uint64_t{*slot} * kVersionsSlotBytes;
+  std::vector<std::byte> block(kPageLsnSlotBytes);
+  const uint64_t offset = uint64_t{*slot} * kPageLsnSlotBytes;
   const Status status = file_->Read(offset, block);
   if (!status.ok() || StateOf(block, instance_) != SlotState::kGood || KeyIn(block) != key) {
     LogWarning("'{}': the block at offset {} {}: of some pages it may go unnoticed that they went "
@@ -208,12 +208,12 @@ VersionsBase::Found VersionsBase::Read(ChunkKey key, ChunkLsns* lsns) const {
     return Found::kDamaged;
   }
   for (uint32_t i = 0; i < kPagesPerChunk; ++i) {
-    (*lsns)[i] = LoadLe<uint64_t>(block.data() + kVersionsHeaderBytes + i * sizeof(uint64_t));
+    (*lsns)[i] = LoadLe<uint64_t>(block.data() + kPageLsnHeaderBytes + i * sizeof(uint64_t));
   }
   return Found::kGood;
 }
 
-std::vector<ChunkKey> VersionsBase::KeysOf(SpaceId space) const {
+std::vector<ChunkKey> PageLsnBase::KeysOf(SpaceId space) const {
   std::vector<ChunkKey> keys;
   const auto found = places_.find(space);
   if (found == places_.end()) return keys;
@@ -223,7 +223,7 @@ std::vector<ChunkKey> VersionsBase::KeysOf(SpaceId space) const {
   return keys;
 }
 
-std::vector<ChunkKey> VersionsBase::Keys() const {
+std::vector<ChunkKey> PageLsnBase::Keys() const {
   std::vector<ChunkKey> keys;
   keys.reserve(slots_);
   for (const auto& [space, places] : places_) {
@@ -232,39 +232,39 @@ std::vector<ChunkKey> VersionsBase::Keys() const {
   return keys;
 }
 
-VersionsBaseWriter::VersionsBaseWriter(std::unique_ptr<File> file, uint32_t instance)
-    : file_(std::move(file)), instance_(instance), buffer_(kVersionsSlotBytes) {
-  buffer_.reserve(kPieceBytes + kVersionsSlotBytes);
+PageLsnBaseWriter::PageLsnBaseWriter(std::unique_ptr<File> file, uint32_t instance)
+    : file_(std::move(file)), instance_(instance), buffer_(kPageLsnSlotBytes) {
+  buffer_.reserve(kPieceBytes + kPageLsnSlotBytes);
 }
 
-Status VersionsBaseWriter::WriteBuffer() {
+Status PageLsnBaseWriter::WriteBuffer() {
   const Status status = file_->Write(offset_, buffer_);
   offset_ += buffer_.size();
   buffer_.clear();
   return status;
 }
 
-Status VersionsBaseWriter::Add(ChunkKey key, const ChunkLsns& lsns) {
+Status PageLsnBaseWriter::Add(ChunkKey key, const ChunkLsns& lsns) {
   const bool joins = !runs_.empty() && runs_.back().first.space == key.space &&
                      runs_.back().first.number + runs_.back().count == key.number;
   if (!joins) runs_.push_back({.first = key});
   ++runs_.back().count;
   ++slots_;
-  buffer_.resize(buffer_.size() + kVersionsSlotBytes);
-  std::byte* slot = buffer_.data() + buffer_.size() - kVersionsSlotBytes;
+  buffer_.resize(buffer_.size() + kPageLsnSlotBytes);
+  std::byte* slot = buffer_.data() + buffer_.size() - kPageLsnSlotBytes;
   StoreLe<uint32_t>(slot + kMagicOffset, kMagic);
   StoreLe<uint32_t>(slot + kVersionOffset, kSlotVersion);
   StoreLe<uint32_t>(slot + kInstanceOffset, instance_);
   StoreLe<uint32_t>(slot + kSpaceOffset, key.space.value());
   StoreLe<uint32_t>(slot + kChunkOffset, key.number);
   for (uint32_t i = 0; i < kPagesPerChunk; ++i) {
-    StoreLe<uint64_t>(slot + kVersionsHeaderBytes + i * sizeof(uint64_t), lsns[i]);
+    StoreLe<uint64_t>(slot + kPageLsnHeaderBytes + i * sizeof(uint64_t), lsns[i]);
   }
   Seal(slot);
   return buffer_.size() >= kPieceBytes ? WriteBuffer() : Status::Ok();
 }
 
-Status VersionsBaseWriter::Finish() {
+Status PageLsnBaseWriter::Finish() {
   const size_t begin = buffer_.size();
   buffer_.resize(begin + runs_.size() * kRunBytes);
   std::byte* run = buffer_.data() + begin;
@@ -274,7 +274,7 @@ Status VersionsBaseWriter::Finish() {
     StoreLe<uint32_t>(run + 8, item.count);
     run += kRunBytes;
   }
-  std::vector<std::byte> header(kVersionsSlotBytes);
+  std::vector<std::byte> header(kPageLsnSlotBytes);
   StoreLe<uint32_t>(header.data() + kMagicOffset, kMagic);
   StoreLe<uint32_t>(header.data() + kVersionOffset, kFileVersion);
   StoreLe<uint32_t>(header.data() + kInstanceOffset, instance_);

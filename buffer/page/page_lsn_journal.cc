@@ -8,7 +8,7 @@
 //   16     4      number of entries
 //   20     12     zero
 //   32     16*n   entries: page id u64 (space high), LSN of its last image at home u64
-#include "buffer/page/versions_journal.h"
+#include "buffer/page/page_lsn_journal.h"
 
 #include <algorithm>
 #include <utility>
@@ -43,7 +43,7 @@ class Reader {
   Reader(std::unique_ptr<File> file, uint64_t size, uint32_t instance)
       : file_(std::move(file)), size_(size), instance_(instance) {}
 
-  Status Run(std::vector<PageVersion>* versions) {
+  Status Run(std::vector<PageLsnEntry>* versions) {
     block_.resize(kSectorBytes);
     for (uint64_t offset = 0; offset + kSectorBytes <= size_;) {
       uint64_t bytes = kSectorBytes;
@@ -67,7 +67,7 @@ class Reader {
   }
 
   /// Sets `*bytes` to the length of the block at `offset`; a sector if there is none.
-  Status LookAt(uint64_t offset, uint64_t* bytes, std::vector<PageVersion>* versions) {
+  Status LookAt(uint64_t offset, uint64_t* bytes, std::vector<PageLsnEntry>* versions) {
     if (LoadLe<uint32_t>(block_.data() + kMagicOffset) != kMagic) {
       NoteUnlessZero(offset);
       return Status::Ok();
@@ -84,7 +84,7 @@ class Reader {
     *bytes = Padded(used);
     if (LoadLe<uint32_t>(block_.data() + kVersionOffset) > kJournalVersion) {
       LogError("'{}' was written by a newer version of Rowan.", file_->path());
-      return Status(Code::kNewerFormat, "the journal of page versions has a newer format");
+      return Status(Code::kNewerFormat, "the journal of page LSNs has a newer format");
     }
     if (LoadLe<uint32_t>(block_.data() + kInstanceOffset) != instance_) {
       ++foreign_;
@@ -129,17 +129,17 @@ class Reader {
 
 }  // namespace
 
-Result<std::unique_ptr<VersionsJournal>> VersionsJournal::Create(FileSystem* file_system,
+Result<std::unique_ptr<PageLsnJournal>> PageLsnJournal::Create(FileSystem* file_system,
                                                                  const std::string& path,
                                                                  uint32_t instance) {
   Result<std::unique_ptr<File>> file =
       file_system->Open(path, {.create = true, .exclusive = true, .spare = true});
   if (!file.ok()) return file.status();
-  return std::unique_ptr<VersionsJournal>(
-      new VersionsJournal(std::move(file).value(), instance));
+  return std::unique_ptr<PageLsnJournal>(
+      new PageLsnJournal(std::move(file).value(), instance));
 }
 
-Status VersionsJournal::Append(const std::vector<PageVersion>& versions) {
+Status PageLsnJournal::Append(const std::vector<PageLsnEntry>& versions) {
   const size_t used = kHeaderBytes + versions.size() * kEntryBytes;
   std::vector<std::byte> block(Padded(used));
   if (end_ + block.size() > allocated_) {
@@ -154,14 +154,14 @@ Status VersionsJournal::Append(const std::vector<PageVersion>& versions) {
   StoreLe<uint32_t>(block.data() + kInstanceOffset, instance_);
   StoreLe<uint32_t>(block.data() + kCountOffset, static_cast<uint32_t>(versions.size()));
   std::byte* entry = block.data() + kHeaderBytes;
-  for (const PageVersion& version : versions) {
+  for (const PageLsnEntry& version : versions) {
     StoreLe<uint64_t>(entry, version.page);
     StoreLe<uint64_t>(entry + 8, version.lsn);
     entry += kEntryBytes;
   }
   StoreLe<uint32_t>(block.data(),
                     Crc32c(Bytes(block).first(used).subspan(kMagicOffset)));
-  AddCounter(Counter::kPageVersionsBytes, block.size());
+  AddCounter(Counter::kPageLsnsBytes, block.size());
   Status status = file_->Write(end_, block);
   if (!status.ok()) return status;
   status = file_->Sync(SyncMethod::kFdatasync);
@@ -170,8 +170,8 @@ Status VersionsJournal::Append(const std::vector<PageVersion>& versions) {
   return Status::Ok();
 }
 
-Status VersionsJournal::Read(FileSystem* file_system, const std::string& path, uint32_t instance,
-                             std::vector<PageVersion>* versions) {
+Status PageLsnJournal::Read(FileSystem* file_system, const std::string& path, uint32_t instance,
+                             std::vector<PageLsnEntry>* versions) {
   Result<std::unique_ptr<File>> file = file_system->Open(path, {.read_only = true, .spare = true});
   if (!file.ok()) return file.status();
   const Result<uint64_t> size = file.value()->Size();

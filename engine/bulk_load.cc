@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "engine/table_load.h"
+#include "engine/bulk_load.h"
 
 #include <algorithm>
 #include <cstring>
@@ -17,7 +17,7 @@ namespace {
 constexpr size_t kSortMemoryBytesMin = size_t{2} << 10;
 }  // namespace
 
-Result<bool> TableLoad::IsPossible(Session* session, Table* table) {
+Result<bool> BulkLoad::IsPossible(Session* session, Table* table) {
   const TxnId own = session->txn()->txn_id();
   if (own == kNoTxn || table->created_by() != own) return false;
   Cursor cursor(&table->index(0)->tree);
@@ -27,7 +27,7 @@ Result<bool> TableLoad::IsPossible(Session* session, Table* table) {
   return false;
 }
 
-TableLoad::TableLoad(Session* session, Table* table, size_t sort_memory_bytes)
+BulkLoad::BulkLoad(Session* session, Table* table, size_t sort_memory_bytes)
     : session_(session),
       table_(table),
       rows_(std::make_unique<BulkBuilder>(&table->index(0)->tree)) {
@@ -42,9 +42,9 @@ TableLoad::TableLoad(Session* session, Table* table, size_t sort_memory_bytes)
   }
 }
 
-TableLoad::~TableLoad() = default;
+BulkLoad::~BulkLoad() = default;
 
-Status TableLoad::Add(Bytes key, Bytes row, std::span<const EntryImage> entries) {
+Status BulkLoad::Add(Bytes key, Bytes row, std::span<const EntryImage> entries) {
   Status status = AddRow(key, row);
   if (!status.ok()) return status;
   for (const EntryImage& entry : entries) {
@@ -56,7 +56,7 @@ Status TableLoad::Add(Bytes key, Bytes row, std::span<const EntryImage> entries)
   return Status::Ok();
 }
 
-Status TableLoad::AddRow(Bytes key, Bytes row) {
+Status BulkLoad::AddRow(Bytes key, Bytes row) {
   Txn* txn = session_->txn();
   if (rows_ != nullptr && !last_key_.empty() && CompareBytes(last_key_, key) >= 0) {
     const Status status = rows_->Finish();
@@ -73,7 +73,7 @@ Status TableLoad::AddRow(Bytes key, Bytes row) {
   return rows_->Add(key, value_, txn->txn_id());
 }
 
-Status TableLoad::Finish() {
+Status BulkLoad::Finish() {
   if (rows_ != nullptr) {
     const Status status = rows_->Finish();
     rows_.reset();
@@ -87,11 +87,11 @@ Status TableLoad::Finish() {
   return Status::Ok();
 }
 
-bool TableLoad::IsInterrupted() const {
+bool BulkLoad::IsInterrupted() const {
   return session_->interrupted() || session_->engine()->impl()->txns->ShuttingDown();
 }
 
-Status TableLoad::BuildIndex(uint32_t index_number) {
+Status BulkLoad::BuildIndex(uint32_t index_number) {
   const TreeBuild build{&table_->index(index_number)->tree, sorters_[index_number].get(),
                         session_->txn()->txn_id(), [this] { return IsInterrupted(); }};
   const Status status = BuildTree(build, &duplicate_key_);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// VersionsBase: the file `rowan.versions`, a sorted array of slots that is never changed: folding
+// PageLsnBase: the file `rowan.versions`, a sorted array of slots that is never changed: folding
 // writes a new one and renames it into place. Opening reads a directory only; slots are read when
 // somebody asks. A file of the older form, or one whose directory is damaged, is searched once.
-// docs/formats/page_versions.md has the byte tables.
+// docs/formats/page_lsns.md has the byte tables.
 // Thread safety: constant after Open; Read from any thread.
 #pragma once
 
@@ -23,9 +23,9 @@ namespace rowan {
 
 inline constexpr char kVersionsFileName[] = "rowan.versions";
 /// A slot: header and one LSN per page. A chunk is what one slot holds.
-inline constexpr size_t kVersionsSlotBytes = 4096;
-inline constexpr size_t kVersionsHeaderBytes = 32;
-inline constexpr uint32_t kPagesPerChunk = (kVersionsSlotBytes - kVersionsHeaderBytes) / 8;
+inline constexpr size_t kPageLsnSlotBytes = 4096;
+inline constexpr size_t kPageLsnHeaderBytes = 32;
+inline constexpr uint32_t kPagesPerChunk = (kPageLsnSlotBytes - kPageLsnHeaderBytes) / 8;
 
 /// A chunk's space and number in one.
 struct ChunkKey {
@@ -36,11 +36,11 @@ struct ChunkKey {
 
 using ChunkLsns = std::array<uint64_t, kPagesPerChunk>;
 
-class VersionsBase {
+class PageLsnBase {
  public:
   /// kNewerFormat (logged). Anything else that is wrong with the file is logged and passed over:
   /// it only serves to notice lost writes.
-  static Result<std::unique_ptr<VersionsBase>> Open(std::unique_ptr<File> file, uint32_t instance);
+  static Result<std::unique_ptr<PageLsnBase>> Open(std::unique_ptr<File> file, uint32_t instance);
 
   [[nodiscard]] bool Has(ChunkKey key) const { return SlotOf(key).has_value(); }
   enum class Found { kAbsent, kGood, kDamaged };
@@ -55,7 +55,7 @@ class VersionsBase {
   [[nodiscard]] bool outdated() const { return outdated_; }
 
  private:
-  VersionsBase(std::unique_ptr<File> file, uint32_t instance)
+  PageLsnBase(std::unique_ptr<File> file, uint32_t instance)
       : file_(std::move(file)), instance_(instance) {}
 
   enum class Form { kDirectory, kSearch, kForeign, kNewer };
@@ -76,9 +76,9 @@ class VersionsBase {
 };
 
 /// Writes a new base: chunks in rising order, then Finish.
-class VersionsBaseWriter {
+class PageLsnBaseWriter {
  public:
-  VersionsBaseWriter(std::unique_ptr<File> file, uint32_t instance);
+  PageLsnBaseWriter(std::unique_ptr<File> file, uint32_t instance);
 
   Status Add(ChunkKey key, const ChunkLsns& lsns);
   /// Durable at return. The file is ready to be opened as a base.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// AdmissionGate: in a tiny pool, bounds how many mini-transactions hold latches at once, so that
+// MiniTxnLimiter: in a tiny pool, bounds how many mini-transactions hold latches at once, so that
 // they do not latch every frame among them and wait for each other. Off (and free) in pools of
 // normal size. Follows the pool when it is resized: who entered with the gate off leaves so. Nested
 // mini-transactions of a thread pass; a wait ends after a while in any case, so the gate itself
@@ -16,9 +16,9 @@
 
 namespace rowan {
 
-class AdmissionGate {
+class MiniTxnLimiter {
  public:
-  explicit AdmissionGate(uint32_t frames) : limit_(LimitFor(frames)) {}
+  explicit MiniTxnLimiter(uint32_t frames) : limit_(LimitFor(frames)) {}
 
   /// The pool has this many frames from now on.
   void Resize(uint32_t frames) {

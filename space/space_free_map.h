@@ -24,10 +24,10 @@
 
 namespace rowan {
 
-class SpaceState {
+class SpaceFreeMap {
  public:
   /// `gives_back`: GiveBack will be called.
-  SpaceState(BufferPool* pool, SpaceId space, bool gives_back)
+  SpaceFreeMap(BufferPool* pool, SpaceId space, bool gives_back)
       : pool_(pool), space_(space), gives_back_(gives_back) {}
 
   /// Promises `pages` pages of one group; extends the file if needed. Returns the group.

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// PageVersions: for each page, the LSN of the image last written home. A page that is read with a
+// PageLsns: for each page, the LSN of the image last written home. A page that is read with a
 // smaller one is stale: whole, with the right identity, but a write that the device acknowledged
-// never reached it. On disk a base (versions_base.h) and journals (versions_journal.h), to which
+// never reached it. On disk a base (page_lsn_base.h) and journals (page_lsn_journal.h), to which
 // each checkpoint appends what is new; Fold makes a new base of both. In memory the chunks of pages
-// that were read or written since the start. docs/formats/page_versions.md tells it all.
+// that were read or written since the start. docs/formats/page_lsns.md tells it all.
 //
 // Invariants:
 //   1. what is in the files is durable at home: a checkpoint copies what changed, syncs the data
@@ -31,16 +31,16 @@
 #include "base/ids.h"
 #include "base/mutex.h"
 #include "base/status.h"
-#include "buffer/page/versions_base.h"
-#include "buffer/page/versions_journal.h"
+#include "buffer/page/page_lsn_base.h"
+#include "buffer/page/page_lsn_journal.h"
 #include "io/file.h"
 #include "io/space_files.h"
 
 namespace rowan {
 
-class PageVersions {
+class PageLsns {
  public:
-  PageVersions(FileSystem* file_system, SpaceFiles* files);
+  PageLsns(FileSystem* file_system, SpaceFiles* files);
 
   struct Origin {
     uint32_t instance = 0;   ///< tells the files of two instances apart
@@ -65,7 +65,7 @@ class PageVersions {
   void EndRedo() { redo_from_.store(UINT64_MAX, std::memory_order_relaxed); }
 
   /// The pages noted since the last call, with their LSNs. Before the sync of the data files.
-  using Copies = std::vector<PageVersion>;
+  using Copies = std::vector<PageLsnEntry>;
   Copies CopyChanged();
   /// Makes the copies durable; after that sync. Those of spaces that are not live any more are left
   /// out. Without copies it does nothing. A full disk is no failure: they are tried again with the
@@ -93,8 +93,8 @@ class PageVersions {
   using Chunks = std::vector<std::unique_ptr<Chunk>>;  ///< by number; null: not in memory
   /// What the files said when they were last read; replaced as a whole.
   struct OnDisk {
-    std::unique_ptr<VersionsBase> base;
-    std::vector<PageVersion> recent;  ///< from journals found by Open, by page, each once
+    std::unique_ptr<PageLsnBase> base;
+    std::vector<PageLsnEntry> recent;  ///< from journals found by Open, by page, each once
   };
 
   [[nodiscard]] Chunk* Find(ChunkKey key) const ROWAN_REQUIRES_SHARED(mutex_);
@@ -105,15 +105,15 @@ class PageVersions {
 
   Status OpenBase(const std::string& path);
   Status MakeEmptyBase();
-  Status ReadJournals(const std::vector<uint64_t>& numbers, std::vector<PageVersion>* versions);
+  Status ReadJournals(const std::vector<uint64_t>& numbers, std::vector<PageLsnEntry>* versions);
   Result<std::vector<uint64_t>> ListJournals() const;
   Status RemoveJournals(const std::vector<uint64_t>& numbers);
-  Status DropDeadSpaces(std::vector<PageVersion>* versions) const;
+  Status DropDeadSpaces(std::vector<PageLsnEntry>* versions) const;
   [[nodiscard]] std::string JournalPath(uint64_t number) const;
   [[nodiscard]] std::string BasePath() const;
   Status AppendLocked(const Copies& copies) ROWAN_REQUIRES(file_mutex_);
   Status FoldInto(const std::string& path, FunctionRef<bool()> interrupted,
-                  const std::vector<PageVersion>& versions);
+                  const std::vector<PageLsnEntry>& versions);
   Status Install(const std::string& path);
 
   FileSystem* const file_system_;
@@ -133,7 +133,7 @@ class PageVersions {
 
   Mutex file_mutex_{LatchRank::kVersionsJournal};
   /// Null until something is appended.
-  std::unique_ptr<VersionsJournal> journal_ ROWAN_GUARDED_BY(file_mutex_);
+  std::unique_ptr<PageLsnJournal> journal_ ROWAN_GUARDED_BY(file_mutex_);
   uint64_t next_journal_ ROWAN_GUARDED_BY(file_mutex_) = 1;
   bool full_logged_ ROWAN_GUARDED_BY(file_mutex_) = false;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // The map in memory: noting, asking, forgetting, and what a checkpoint takes from it. The files are
-// in page_versions_file.cc. See page_versions.h.
-#include "buffer/page/page_versions.h"
+// in page_lsns_file.cc. See page_lsns.h.
+#include "buffer/page/page_lsns.h"
 
 #include <algorithm>
 #include <bit>
@@ -16,16 +16,16 @@ ChunkKey KeyOf(PageId id) { return {id.space, id.page.value() / kPagesPerChunk};
 
 }  // namespace
 
-PageVersions::PageVersions(FileSystem* file_system, SpaceFiles* files)
+PageLsns::PageLsns(FileSystem* file_system, SpaceFiles* files)
     : file_system_(file_system), files_(files), on_disk_(std::make_shared<OnDisk>()) {}
 
-PageVersions::Chunk* PageVersions::Find(ChunkKey key) const {
+PageLsns::Chunk* PageLsns::Find(ChunkKey key) const {
   const auto found = spaces_.find(key.space);
   if (found == spaces_.end() || key.number >= found->second.size()) return nullptr;
   return found->second[key.number].get();
 }
 
-PageVersions::Chunk* PageVersions::FindOrCreate(ChunkKey key) const {
+PageLsns::Chunk* PageLsns::FindOrCreate(ChunkKey key) const {
   Chunks& chunks = spaces_[key.space];
   if (key.number >= chunks.size()) chunks.resize(key.number + size_t{1});
   std::unique_ptr<Chunk>& chunk = chunks[key.number];
@@ -36,7 +36,7 @@ PageVersions::Chunk* PageVersions::FindOrCreate(ChunkKey key) const {
   return chunk.get();
 }
 
-void PageVersions::MarkChanged(ChunkKey key, Chunk* chunk, uint32_t page) {
+void PageLsns::MarkChanged(ChunkKey key, Chunk* chunk, uint32_t page) {
   // The page before the chunk: whoever takes the chunk's mark away finds the page's.
   chunk->changed_pages[page / 64].fetch_or(uint64_t{1} << (page % 64), std::memory_order_acq_rel);
   if (chunk->changed.exchange(true, std::memory_order_acq_rel)) return;
@@ -44,7 +44,7 @@ void PageVersions::MarkChanged(ChunkKey key, Chunk* chunk, uint32_t page) {
   changed_.push_back(key);
 }
 
-void PageVersions::Note(PageId id, Lsn lsn) {
+void PageLsns::Note(PageId id, Lsn lsn) {
   const ChunkKey key = KeyOf(id);
   const uint32_t page = id.page.value() % kPagesPerChunk;
   const auto store = [&](Chunk* chunk) {
@@ -61,7 +61,7 @@ void PageVersions::Note(PageId id, Lsn lsn) {
   if (files_->IsLive(id.space)) store(FindOrCreate(key));
 }
 
-Lsn PageVersions::Expected(PageId id) const {
+Lsn PageLsns::Expected(PageId id) const {
   {
     const SharedLock lock(&mutex_);
     const Chunk* chunk = Find(KeyOf(id));
@@ -72,7 +72,7 @@ Lsn PageVersions::Expected(PageId id) const {
   return LoadAndLook(id);
 }
 
-Lsn PageVersions::LoadAndLook(PageId id) const {
+Lsn PageLsns::LoadAndLook(PageId id) const {
   const ChunkKey key = KeyOf(id);
   std::shared_ptr<const OnDisk> on_disk;
   {
@@ -92,24 +92,24 @@ Lsn PageVersions::LoadAndLook(PageId id) const {
   return Lsn(chunk->lsns[id.page.value() % kPagesPerChunk].load(std::memory_order_relaxed));
 }
 
-void PageVersions::Merge(Chunk* chunk, ChunkKey key, const OnDisk& on_disk) {
+void PageLsns::Merge(Chunk* chunk, ChunkKey key, const OnDisk& on_disk) {
   ChunkLsns lsns{};
   if (on_disk.base != nullptr) (void)on_disk.base->Read(key, &lsns);  // damage is logged there
   for (uint32_t page = 0; page < kPagesPerChunk; ++page) RaiseTo(&chunk->lsns[page], lsns[page]);
   const PageId first{key.space, PageNumber(key.number * kPagesPerChunk)};
   auto entry = std::lower_bound(
       on_disk.recent.begin(), on_disk.recent.end(), first.Packed(),
-      [](const PageVersion& version, uint64_t page) { return version.page < page; });
+      [](const PageLsnEntry& version, uint64_t page) { return version.page < page; });
   for (; entry != on_disk.recent.end() && KeyOf(PageId::Unpack(entry->page)) == key; ++entry) {
     RaiseTo(&chunk->lsns[PageId::Unpack(entry->page).page.value() % kPagesPerChunk], entry->lsn);
   }
 }
 
-bool PageVersions::IsStale(PageId id, Lsn lsn) const {
+bool PageLsns::IsStale(PageId id, Lsn lsn) const {
   return lsn < Expected(id) && lsn.value() < redo_from_.load(std::memory_order_relaxed);
 }
 
-void PageVersions::Forget(SpaceId space) {
+void PageLsns::Forget(SpaceId space) {
   const ExclusiveLock lock(&mutex_);
   const auto found = spaces_.find(space);
   if (found == spaces_.end()) return;
@@ -119,7 +119,7 @@ void PageVersions::Forget(SpaceId space) {
   spaces_.erase(found);
 }
 
-PageVersions::Copies PageVersions::CopyChanged() {
+PageLsns::Copies PageLsns::CopyChanged() {
   std::vector<ChunkKey> changed;
   {
     const MutexLock guard(&changed_mutex_);
@@ -145,10 +145,10 @@ PageVersions::Copies PageVersions::CopyChanged() {
   return copies;
 }
 
-uint64_t PageVersions::MemoryBytes() const {
+uint64_t PageLsns::MemoryBytes() const {
   const SharedLock lock(&mutex_);
   return chunk_count_.load(std::memory_order_relaxed) * sizeof(Chunk) +
-         on_disk_->recent.size() * sizeof(PageVersion);
+         on_disk_->recent.size() * sizeof(PageLsnEntry);
 }
 
 }  // namespace rowan

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// The files behind PageVersions: opening them, appending to the journal, folding. See
-// page_versions.h.
+// The files behind PageLsns: opening them, appending to the journal, folding. See
+// page_lsns.h.
 #include <algorithm>
 #include <charconv>
 #include <optional>
@@ -11,7 +11,7 @@
 #include "base/counters.h"
 #include "base/format.h"
 #include "base/logging.h"
-#include "buffer/page/page_versions.h"
+#include "buffer/page/page_lsns.h"
 #include "io/resource_shortage.h"
 
 namespace rowan {
@@ -36,21 +36,21 @@ std::optional<uint64_t> ParseJournalName(std::string_view name) {
 }
 
 /// By page, each once, with its largest LSN.
-void SortAndJoin(std::vector<PageVersion>* versions) {
-  std::sort(versions->begin(), versions->end(), [](const PageVersion& a, const PageVersion& b) {
+void SortAndJoin(std::vector<PageLsnEntry>* versions) {
+  std::sort(versions->begin(), versions->end(), [](const PageLsnEntry& a, const PageLsnEntry& b) {
     return a.page != b.page ? a.page < b.page : a.lsn > b.lsn;
   });
-  const auto same = [](const PageVersion& a, const PageVersion& b) { return a.page == b.page; };
+  const auto same = [](const PageLsnEntry& a, const PageLsnEntry& b) { return a.page == b.page; };
   versions->erase(std::unique(versions->begin(), versions->end(), same), versions->end());
   versions->shrink_to_fit();
 }
 
-ChunkKey KeyOf(const PageVersion& version) {
+ChunkKey KeyOf(const PageLsnEntry& version) {
   const PageId id = PageId::Unpack(version.page);
   return {id.space, id.page.value() / kPagesPerChunk};
 }
 
-uint64_t CountChunks(const std::vector<PageVersion>& versions) {
+uint64_t CountChunks(const std::vector<PageLsnEntry>& versions) {
   uint64_t count = 0;
   for (size_t i = 0; i < versions.size(); ++i) {
     if (i == 0 || KeyOf(versions[i]) != KeyOf(versions[i - 1])) ++count;
@@ -60,13 +60,13 @@ uint64_t CountChunks(const std::vector<PageVersion>& versions) {
 
 }  // namespace
 
-std::string PageVersions::BasePath() const { return files_->folder() + "/" + kVersionsFileName; }
+std::string PageLsns::BasePath() const { return files_->folder() + "/" + kVersionsFileName; }
 
-std::string PageVersions::JournalPath(uint64_t number) const {
+std::string PageLsns::JournalPath(uint64_t number) const {
   return Format("{}.{}", BasePath(), number);
 }
 
-Result<std::vector<uint64_t>> PageVersions::ListJournals() const {
+Result<std::vector<uint64_t>> PageLsns::ListJournals() const {
   Result<std::vector<std::string>> names = file_system_->List(files_->folder());
   if (!names.ok()) return names.status();
   std::vector<uint64_t> numbers;
@@ -77,7 +77,7 @@ Result<std::vector<uint64_t>> PageVersions::ListJournals() const {
   return numbers;
 }
 
-Status PageVersions::RemoveJournals(const std::vector<uint64_t>& numbers) {
+Status PageLsns::RemoveJournals(const std::vector<uint64_t>& numbers) {
   for (const uint64_t number : numbers) {
     const Status status = file_system_->Remove(JournalPath(number));
     if (!status.ok() && !status.Is(Code::kNotFound)) return status;
@@ -85,17 +85,17 @@ Status PageVersions::RemoveJournals(const std::vector<uint64_t>& numbers) {
   return Status::Ok();
 }
 
-Status PageVersions::MakeEmptyBase() {
+Status PageLsns::MakeEmptyBase() {
   const std::string path = BasePath() + ".tmp";
   Result<std::unique_ptr<File>> file = file_system_->Open(path, {.create = true});
   if (!file.ok()) return file.status();
-  VersionsBaseWriter writer(std::move(file).value(), origin_.instance);
+  PageLsnBaseWriter writer(std::move(file).value(), origin_.instance);
   const Status status = writer.Finish();
   if (!status.ok()) return status;
   return Install(path);
 }
 
-Status PageVersions::Install(const std::string& path) {
+Status PageLsns::Install(const std::string& path) {
   Status status = file_system_->Rename(path, BasePath());
   if (!status.ok()) return status;
   status = file_system_->SyncDirectory(files_->folder());
@@ -103,12 +103,12 @@ Status PageVersions::Install(const std::string& path) {
   return OpenBase(BasePath());
 }
 
-Status PageVersions::OpenBase(const std::string& path) {
+Status PageLsns::OpenBase(const std::string& path) {
   auto on_disk = std::make_shared<OnDisk>();
   Result<std::unique_ptr<File>> file = file_system_->Open(path, {.read_only = true, .spare = true});
   if (file.ok()) {
-    Result<std::unique_ptr<VersionsBase>> base =
-        VersionsBase::Open(std::move(file).value(), origin_.instance);
+    Result<std::unique_ptr<PageLsnBase>> base =
+        PageLsnBase::Open(std::move(file).value(), origin_.instance);
     if (base.status().Is(Code::kNewerFormat)) return base.status();
     if (base.ok()) on_disk->base = std::move(base).value();
   }
@@ -124,7 +124,7 @@ Status PageVersions::OpenBase(const std::string& path) {
   return Status::Ok();
 }
 
-Status PageVersions::Open(const Origin& origin) {
+Status PageLsns::Open(const Origin& origin) {
   origin_ = origin;
   const Result<bool> exists = file_system_->Exists(BasePath());
   if (!exists.ok()) return exists.status();
@@ -147,7 +147,7 @@ Status PageVersions::Open(const Origin& origin) {
   }
   Status status = OpenBase(BasePath());
   if (!status.ok()) return status;
-  std::vector<PageVersion> versions;
+  std::vector<PageLsnEntry> versions;
   status = ReadJournals(numbers.value(), &versions);
   if (!status.ok()) return status;
   journal_entries_.store(versions.size());
@@ -159,11 +159,11 @@ Status PageVersions::Open(const Origin& origin) {
   return Status::Ok();
 }
 
-Status PageVersions::ReadJournals(const std::vector<uint64_t>& numbers,
-                                  std::vector<PageVersion>* versions) {
+Status PageLsns::ReadJournals(const std::vector<uint64_t>& numbers,
+                                  std::vector<PageLsnEntry>* versions) {
   for (const uint64_t number : numbers) {
     const Status status =
-        VersionsJournal::Read(file_system_, JournalPath(number), origin_.instance, versions);
+        PageLsnJournal::Read(file_system_, JournalPath(number), origin_.instance, versions);
     if (status.Is(Code::kNewerFormat) || IsResourceShortage(status)) return status;
     if (!status.ok()) LogWarning("'{}' cannot be read.", JournalPath(number));
   }
@@ -172,20 +172,20 @@ Status PageVersions::ReadJournals(const std::vector<uint64_t>& numbers,
   return status;
 }
 
-Status PageVersions::DropDeadSpaces(std::vector<PageVersion>* versions) const {
+Status PageLsns::DropDeadSpaces(std::vector<PageLsnEntry>* versions) const {
   Result<std::vector<SpaceId>> spaces = files_->ListFiles();
   if (!spaces.ok()) return spaces.status();
   const std::unordered_set<SpaceId> present(spaces->begin(), spaces->end());
-  std::erase_if(*versions, [&present](const PageVersion& version) {
+  std::erase_if(*versions, [&present](const PageLsnEntry& version) {
     return !present.contains(PageId::Unpack(version.page).space);
   });
   return Status::Ok();
 }
 
-Status PageVersions::AppendLocked(const Copies& copies) {
+Status PageLsns::AppendLocked(const Copies& copies) {
   if (journal_ == nullptr) {
-    Result<std::unique_ptr<VersionsJournal>> made =
-        VersionsJournal::Create(file_system_, JournalPath(next_journal_), origin_.instance);
+    Result<std::unique_ptr<PageLsnJournal>> made =
+        PageLsnJournal::Create(file_system_, JournalPath(next_journal_), origin_.instance);
     if (!made.ok()) return made.status();
     ++next_journal_;
     journal_files_.fetch_add(1);
@@ -198,10 +198,10 @@ Status PageVersions::AppendLocked(const Copies& copies) {
   return status;
 }
 
-Status PageVersions::Write(Copies copies) {
+Status PageLsns::Write(Copies copies) {
   // The sync did nothing for a space that was dropped meanwhile, and its file may be there again
   // after a crash: only what is live now was live, and synced, then.
-  std::erase_if(copies, [this](const PageVersion& version) {
+  std::erase_if(copies, [this](const PageLsnEntry& version) {
     return !files_->IsLive(PageId::Unpack(version.page).space);
   });
   if (copies.empty()) return Status::Ok();
@@ -213,7 +213,7 @@ Status PageVersions::Write(Copies copies) {
                "went back to an older state.", BasePath());
   }
   const SharedLock lock(&mutex_);
-  for (const PageVersion& version : copies) {
+  for (const PageLsnEntry& version : copies) {
     const ChunkKey key = KeyOf(version);
     Chunk* chunk = Find(key);
     if (chunk == nullptr) continue;
@@ -222,17 +222,17 @@ Status PageVersions::Write(Copies copies) {
   return Status::Ok();
 }
 
-bool PageVersions::WantsFold() const {
+bool PageLsns::WantsFold() const {
   const uint64_t entries = journal_entries_.load();
   if (entries < fold_not_before_.load()) return false;
   if (rewrite_.load() || journal_files_.load() > kJournalFilesMax) return true;
   // What is in memory and in journals may be in the base too: rather too seldom than too often.
   const uint64_t chunks = base_slots_.load() + chunk_count_.load() + recent_chunks_.load();
   return entries >= kFoldEntriesMin && entries * files_->page_size_bytes() >=
-                                           kPageBytesPerBaseByte * chunks * kVersionsSlotBytes;
+                                           kPageBytesPerBaseByte * chunks * kPageLsnSlotBytes;
 }
 
-Status PageVersions::Fold(FunctionRef<bool()> interrupted) {
+Status PageLsns::Fold(FunctionRef<bool()> interrupted) {
   Result<std::vector<uint64_t>> numbers = Status(Code::kNotFound);
   const uint64_t entries = [&] {
     const MutexLock guard(&file_mutex_);
@@ -243,7 +243,7 @@ Status PageVersions::Fold(FunctionRef<bool()> interrupted) {
   const std::string path = BasePath() + ".tmp";
   const auto fold = [&]() -> Status {
     if (!numbers.ok()) return numbers.status();
-    std::vector<PageVersion> versions;
+    std::vector<PageLsnEntry> versions;
     const Status read = ReadJournals(numbers.value(), &versions);
     if (!read.ok()) return read;
     const Status folded = FoldInto(path, interrupted, versions);
@@ -266,8 +266,8 @@ Status PageVersions::Fold(FunctionRef<bool()> interrupted) {
   return RemoveJournals(numbers.value());
 }
 
-Status PageVersions::FoldInto(const std::string& path, FunctionRef<bool()> interrupted,
-                              const std::vector<PageVersion>& versions) {
+Status PageLsns::FoldInto(const std::string& path, FunctionRef<bool()> interrupted,
+                              const std::vector<PageLsnEntry>& versions) {
   Result<std::vector<SpaceId>> spaces = files_->ListFiles();
   if (!spaces.ok()) return spaces.status();
   const std::unordered_set<SpaceId> present(spaces->begin(), spaces->end());
@@ -278,7 +278,7 @@ Status PageVersions::FoldInto(const std::string& path, FunctionRef<bool()> inter
   }
   Result<std::unique_ptr<File>> file = file_system_->Open(path, {.create = true, .spare = true});
   if (!file.ok()) return file.status();
-  VersionsBaseWriter writer(std::move(file).value(), origin_.instance);
+  PageLsnBaseWriter writer(std::move(file).value(), origin_.instance);
   const std::vector<ChunkKey> keys =
       on_disk->base == nullptr ? std::vector<ChunkKey>() : on_disk->base->Keys();
   auto key = keys.begin();
@@ -297,11 +297,11 @@ Status PageVersions::FoldInto(const std::string& path, FunctionRef<bool()> inter
     const Status status = present.contains(next.space) ? writer.Add(next, lsns) : Status::Ok();
     if (!status.ok()) return status;
   }
-  AddCounter(Counter::kPageVersionsBytes, writer.bytes());
+  AddCounter(Counter::kPageLsnsBytes, writer.bytes());
   return writer.Finish();
 }
 
-Result<uint32_t> PageVersions::Check(SpaceId space) {
+Result<uint32_t> PageLsns::Check(SpaceId space) {
   std::shared_ptr<const OnDisk> on_disk;
   {
     const SharedLock lock(&mutex_);
@@ -311,7 +311,7 @@ Result<uint32_t> PageVersions::Check(SpaceId space) {
   if (on_disk->base == nullptr) return damaged;
   ChunkLsns lsns;
   for (const ChunkKey key : on_disk->base->KeysOf(space)) {
-    if (on_disk->base->Read(key, &lsns) != VersionsBase::Found::kDamaged) continue;
+    if (on_disk->base->Read(key, &lsns) != PageLsnBase::Found::kDamaged) continue;
     ++damaged;
     rewrite_.store(true);
     const SharedLock lock(&mutex_);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// LogPressure: admission to the log. Whoever will append reserves first, before it latches
+// LogSpace: admission to the log. Whoever will append reserves first, before it latches
 // anything, so that nobody waits for log space with a latch held.
 //
 // Invariant: tail + reserved <= limit when a reservation is granted, where limit is the smallest of
@@ -27,14 +27,14 @@ class CommitQueue;
 class LogBuffer;
 class LogFileSet;
 
-class LogPressure {
+class LogSpace {
  public:
   /// What a waiter does to end its wait; all called without locks.
   struct Hooks {
     std::function<Status()> make_durable;               ///< frees the ring
     std::function<void(uint64_t end)> prepare_files;    ///< files are wanted up to `end`
   };
-  LogPressure(const LogBuffer* buffer, const CommitQueue* queue, const LogFileSet* files,
+  LogSpace(const LogBuffer* buffer, const CommitQueue* queue, const LogFileSet* files,
               Hooks hooks);
 
   /// Before threads start.

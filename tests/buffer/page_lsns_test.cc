@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// The map of page versions and its files: what a checkpoint wrote is known again, a torn or rotten
+// The map of page LSNs and its files: what a checkpoint wrote is known again, a torn or rotten
 // block costs itself only, nothing else is believed, and it stays cheap however large the data
 // are; and a pool that reads a page older than its last write says so.
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@
 #include "base/counters.h"
 #include "base/crc32c.h"
 #include "base/random.h"
-#include "buffer/page/page_versions.h"
+#include "buffer/page/page_lsns.h"
 #include "tests/buffer/pool_fixture.h"
 #include "tests/support/fault_file_system.h"
 #include "tests/support/log_capture.h"
@@ -37,8 +37,8 @@ class PageVersionsFile : public ::testing::Test {
     ASSERT_TRUE(files_.Create(kOther, 4).ok());
     ASSERT_TRUE(Reopen({.instance = 7, .expected = false}).ok());
   }
-  Status Reopen(PageVersions::Origin origin = {.instance = 7, .expected = true}) {
-    versions_ = std::make_unique<PageVersions>(&fs_, &files_);
+  Status Reopen(PageLsns::Origin origin = {.instance = 7, .expected = true}) {
+    versions_ = std::make_unique<PageLsns>(&fs_, &files_);
     return versions_->Open(origin);
   }
   void Checkpoint() { ASSERT_TRUE(versions_->Write(versions_->CopyChanged()).ok()); }
@@ -47,20 +47,20 @@ class PageVersionsFile : public ::testing::Test {
   static std::string Path() { return std::string("/instance/") + kVersionsFileName; }
   static std::string Journal(uint64_t number) { return Path() + "." + std::to_string(number); }
   std::vector<std::byte> Block(const std::string& path, uint64_t number) {
-    std::vector<std::byte> block(kVersionsSlotBytes);
+    std::vector<std::byte> block(kPageLsnSlotBytes);
     auto file = fs_.Open(path, {});
-    EXPECT_TRUE((*file)->Read(number * kVersionsSlotBytes, block).ok());
+    EXPECT_TRUE((*file)->Read(number * kPageLsnSlotBytes, block).ok());
     return block;
   }
   void SetBlock(const std::string& path, uint64_t number, std::vector<std::byte> block) {
     StoreLe<uint32_t>(block.data(), Crc32c(Bytes(block).subspan(4)));
     auto file = fs_.Open(path, {.create = true});
-    EXPECT_TRUE((*file)->Write(number * kVersionsSlotBytes, block).ok());
+    EXPECT_TRUE((*file)->Write(number * kPageLsnSlotBytes, block).ok());
   }
   /// A slot as the older form of the file had it.
   static std::vector<std::byte> OldSlot(SpaceId space, uint32_t chunk, uint64_t generation,
                                         uint64_t lsn_of_first_page) {
-    std::vector<std::byte> slot(kVersionsSlotBytes);
+    std::vector<std::byte> slot(kPageLsnSlotBytes);
     StoreLe<uint32_t>(slot.data() + 4, 0x56505752);
     StoreLe<uint32_t>(slot.data() + 8, 1);
     StoreLe<uint32_t>(slot.data() + 12, 7);
@@ -81,7 +81,7 @@ class PageVersionsFile : public ::testing::Test {
 
   FaultFileSystem fs_{TestSeed()};
   SpaceFiles files_{&fs_, {.folder = "/instance", .page_size_bytes = TestPageSizeBytes()}};
-  std::unique_ptr<PageVersions> versions_;
+  std::unique_ptr<PageLsns> versions_;
 };
 
 TEST_F(PageVersionsFile, KnowsAgainWhatACheckpointWrote) {
@@ -166,7 +166,7 @@ TEST_F(PageVersionsFile, ABlockOfTheBaseThatRotsIsFoundByTheCheckAndWrittenAnew)
   Checkpoint();
   Fold();
   EXPECT_EQ(versions_->Check(kSpace).value(), 0u);
-  ASSERT_TRUE(fs_.FlipBit(Path(), kVersionsSlotBytes + 2000, 3));
+  ASSERT_TRUE(fs_.FlipBit(Path(), kPageLsnSlotBytes + 2000, 3));
   LogCapture log;
   EXPECT_FALSE(versions_->WantsFold());
   EXPECT_EQ(versions_->Check(kOther).value(), 0u);
@@ -234,7 +234,7 @@ TEST_F(PageVersionsFile, DroppedSpacesAreForgottenAndLeaveTheFilesWithTheNextFol
   Checkpoint();
   Fold();
   versions_->Note(At(kSpace, 1), Lsn(11));
-  const PageVersions::Copies underway = versions_->CopyChanged();
+  const PageLsns::Copies underway = versions_->CopyChanged();
   ASSERT_TRUE(files_.Drop(kSpace).ok());
   versions_->Forget(kSpace);
   EXPECT_EQ(Expected(At(kSpace, 1)), 0u);
@@ -246,7 +246,7 @@ TEST_F(PageVersionsFile, DroppedSpacesAreForgottenAndLeaveTheFilesWithTheNextFol
   EXPECT_EQ(Expected(At(kSpace, 1)), 0u);
   Fold();
   auto file = fs_.Open(Path(), {});
-  EXPECT_EQ((*file)->Size().value(), kVersionsSlotBytes);
+  EXPECT_EQ((*file)->Size().value(), kPageLsnSlotBytes);
 }
 
 TEST_F(PageVersionsFile, WhatIsMissingOrForeignIsNotBelievedAndNewerIsRefused) {
@@ -353,10 +353,10 @@ TEST_F(PageVersionsFile, CostsLittleHoweverLargeTheDataAre) {
   SpaceFiles files(PosixFileSystem(),
                    {.folder = folder.path(), .page_size_bytes = TestPageSizeBytes()});
   ASSERT_TRUE(files.Create(kSpace, 4).ok());
-  PageVersions versions(PosixFileSystem(), &files);
+  PageLsns versions(PosixFileSystem(), &files);
   ASSERT_TRUE(versions.Open({.instance = 7}).ok());
   Random random(TestSeed());
-  const uint64_t bytes_before = ReadCounter(Counter::kPageVersionsBytes);
+  const uint64_t bytes_before = ReadCounter(Counter::kPageLsnsBytes);
   uint64_t checkpoints = 0;
   uint64_t folds = 0;
   uint64_t lsn = 0;
@@ -370,7 +370,7 @@ TEST_F(PageVersionsFile, CostsLittleHoweverLargeTheDataAre) {
     ASSERT_TRUE(versions.Fold(Never).ok());
     ++folds;
   }
-  const uint64_t bytes = ReadCounter(Counter::kPageVersionsBytes) - bytes_before;
+  const uint64_t bytes = ReadCounter(Counter::kPageLsnsBytes) - bytes_before;
   const double percent = 100.0 * static_cast<double>(bytes) /
                          static_cast<double>(checkpoints * kPagesPerCheckpoint * page_size);
   std::printf("%u pages of data: %.2f %% more bytes, a write per checkpoint, and %llu folds in "

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Filling a new table in bulk: what is in it afterwards, what is refused, and that nothing stays of
 // it when its transaction does not commit.
-#include "engine/table_load.h"
+#include "engine/bulk_load.h"
 
 #include <gtest/gtest.h>
 
@@ -21,9 +21,9 @@ ToyRow MakeRow(uint64_t id) {
           std::string(id % 60, 't')};
 }
 
-class TableLoadTest : public ::testing::Test {
+class BulkLoadTest : public ::testing::Test {
  protected:
-  TableLoadTest() : world_(TestSeed()) { EXPECT_TRUE(world_.Open().ok()); }
+  BulkLoadTest() : world_(TestSeed()) { EXPECT_TRUE(world_.Open().ok()); }
 
   /// A session whose transaction has created a table.
   void Begin() {
@@ -33,10 +33,10 @@ class TableLoadTest : public ::testing::Test {
         world_.engine->CreateTable(session_.get(), EngineWorld::ToyDefinition("test/load"), 1);
     ASSERT_TRUE(created.ok());
     table_ = *created;
-    ASSERT_TRUE(TableLoad::IsPossible(session_.get(), table_.get()).value());
+    ASSERT_TRUE(BulkLoad::IsPossible(session_.get(), table_.get()).value());
   }
   void Load(const std::vector<uint64_t>& ids, size_t sort_memory_bytes) {
-    TableLoad load(session_.get(), table_.get(), sort_memory_bytes);
+    BulkLoad load(session_.get(), table_.get(), sort_memory_bytes);
     for (const uint64_t id : ids) {
       ASSERT_TRUE(EngineWorld::Load(&load, id, MakeRow(id)).ok());
       model_[id] = MakeRow(id);
@@ -59,13 +59,13 @@ class TableLoadTest : public ::testing::Test {
   ToyRows model_;
 };
 
-TEST_F(TableLoadTest, AnEmptyLoadLeavesAnEmptyTable) {
+TEST_F(BulkLoadTest, AnEmptyLoadLeavesAnEmptyTable) {
   Begin();
   Load({}, 1 << 20);
   CommitAndCheck();
 }
 
-TEST_F(TableLoadTest, RowsInOrderAndChangesAfterwards) {
+TEST_F(BulkLoadTest, RowsInOrderAndChangesAfterwards) {
   Begin();
   Load(Ids(5000), 1);  // the smallest memory: several runs
   CommitAndCheck();
@@ -78,7 +78,7 @@ TEST_F(TableLoadTest, RowsInOrderAndChangesAfterwards) {
   CommitAndCheck();
 }
 
-TEST_F(TableLoadTest, RowsOutOfOrderAreTakenToo) {
+TEST_F(BulkLoadTest, RowsOutOfOrderAreTakenToo) {
   Begin();
   std::vector<uint64_t> ids = Ids(2000);
   Random random(TestSeed());
@@ -89,9 +89,9 @@ TEST_F(TableLoadTest, RowsOutOfOrderAreTakenToo) {
   CommitAndCheck();
 }
 
-TEST_F(TableLoadTest, DuplicatesAreNamed) {
+TEST_F(BulkLoadTest, DuplicatesAreNamed) {
   Begin();
-  TableLoad load(session_.get(), table_.get(), 1 << 20);
+  BulkLoad load(session_.get(), table_.get(), 1 << 20);
   for (uint64_t id = 1; id <= 100; ++id) {
     ASSERT_TRUE(EngineWorld::Load(&load, id, MakeRow(id)).ok());
   }
@@ -108,7 +108,7 @@ TEST_F(TableLoadTest, DuplicatesAreNamed) {
   ASSERT_TRUE(session_->Rollback().ok());
 }
 
-TEST_F(TableLoadTest, RollbackAndCrashLeaveNoTableAndNoFile) {
+TEST_F(BulkLoadTest, RollbackAndCrashLeaveNoTableAndNoFile) {
   Begin();
   Load(Ids(1000), 1 << 20);
   ASSERT_TRUE(session_->Rollback().ok());
@@ -129,7 +129,7 @@ TEST_F(TableLoadTest, RollbackAndCrashLeaveNoTableAndNoFile) {
   EXPECT_TRUE(world_.engine->ListTables().empty());
 }
 
-TEST_F(TableLoadTest, CommittedRowsSurviveACrash) {
+TEST_F(BulkLoadTest, CommittedRowsSurviveACrash) {
   Begin();
   Load(Ids(3000), 1 << 20);
   ASSERT_TRUE(session_->Commit().ok());
@@ -142,17 +142,17 @@ TEST_F(TableLoadTest, CommittedRowsSurviveACrash) {
   world_.ExpectTable(id, model_);
 }
 
-TEST_F(TableLoadTest, OnlyTheCreatorMayLoadAndOnlyAnEmptyTable) {
+TEST_F(BulkLoadTest, OnlyTheCreatorMayLoadAndOnlyAnEmptyTable) {
   Begin();
   std::unique_ptr<Session> other = world_.engine->NewSession();
   other->Begin(IsolationLevel::kRepeatableRead);
-  EXPECT_FALSE(TableLoad::IsPossible(other.get(), table_.get()).value());
+  EXPECT_FALSE(BulkLoad::IsPossible(other.get(), table_.get()).value());
   other.reset();
   ASSERT_TRUE(EngineWorld::Insert(session_.get(), table_.get(), 1, MakeRow(1)).ok());
-  EXPECT_FALSE(TableLoad::IsPossible(session_.get(), table_.get()).value());
+  EXPECT_FALSE(BulkLoad::IsPossible(session_.get(), table_.get()).value());
 }
 
-TEST_F(TableLoadTest, AnOlderSnapshotMustNotReadTheTable) {
+TEST_F(BulkLoadTest, AnOlderSnapshotMustNotReadTheTable) {
   std::unique_ptr<Session> old = world_.engine->NewSession();
   old->Begin(IsolationLevel::kRepeatableRead);
   old->OpenSnapshot();
@@ -166,9 +166,9 @@ TEST_F(TableLoadTest, AnOlderSnapshotMustNotReadTheTable) {
   EXPECT_TRUE(old->OpenSnapshotFor(*table_).ok());
 }
 
-TEST_F(TableLoadTest, AnInterruptionEndsTheBuild) {
+TEST_F(BulkLoadTest, AnInterruptionEndsTheBuild) {
   Begin();
-  TableLoad load(session_.get(), table_.get(), 1 << 20);
+  BulkLoad load(session_.get(), table_.get(), 1 << 20);
   for (uint64_t id = 1; id <= 5000; ++id) {
     ASSERT_TRUE(EngineWorld::Load(&load, id, MakeRow(id)).ok());
   }

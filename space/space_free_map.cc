@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "space/space_state.h"
+#include "space/space_free_map.h"
 
 #include <algorithm>
 #include <optional>
@@ -15,7 +15,7 @@ constexpr uint32_t kMiB = uint32_t{1} << 20;
 
 }  // namespace
 
-bool SpaceState::FindGroup(uint32_t pages, uint32_t slack, uint32_t* group) {
+bool SpaceFreeMap::FindGroup(uint32_t pages, uint32_t slack, uint32_t* group) {
   const MutexLock lock(&mutex_);
   for (size_t i = groups_.size(); i-- > 0;) {  // the newest has most room
     Group& candidate = groups_[i];
@@ -27,7 +27,7 @@ bool SpaceState::FindGroup(uint32_t pages, uint32_t slack, uint32_t* group) {
   return false;
 }
 
-Result<uint32_t> SpaceState::Reserve(uint32_t pages) {
+Result<uint32_t> SpaceFreeMap::Reserve(uint32_t pages) {
   // Free pages kept ahead, so that trees find whole extents instead of each other's gaps.
   const auto slack = [this] {
     const MutexLock lock(&mutex_);
@@ -51,26 +51,26 @@ Result<uint32_t> SpaceState::Reserve(uint32_t pages) {
   return group;
 }
 
-void SpaceState::Return(uint32_t group, uint32_t pages) {
+void SpaceFreeMap::Return(uint32_t group, uint32_t pages) {
   const MutexLock lock(&mutex_);
   ROWAN_CHECK(group < groups_.size() && groups_[group].promised >= pages);
   groups_[group].promised -= pages;
 }
 
-SpaceState::SearchHints SpaceState::Hints(uint32_t group) {
+SpaceFreeMap::SearchHints SpaceFreeMap::Hints(uint32_t group) {
   const MutexLock lock(&mutex_);
   ROWAN_CHECK(group < groups_.size());
   return groups_[group].hints;
 }
 
-bool SpaceState::IsWithheld(uint32_t group, uint32_t bit) {
+bool SpaceFreeMap::IsWithheld(uint32_t group, uint32_t bit) {
   const MutexLock lock(&mutex_);
   const std::vector<ExtentUse>& extents = groups_[group].extents;
   const uint32_t extent = bit / ExtentPages(page_size());
   return extent < extents.size() && extents[extent] != ExtentUse::kUsable;
 }
 
-void SpaceState::Taken(uint32_t group, uint32_t bit, bool promised) {
+void SpaceFreeMap::Taken(uint32_t group, uint32_t bit, bool promised) {
   const MutexLock lock(&mutex_);
   Group& state = groups_[group];
   ROWAN_CHECK(state.clear > 0 && (!promised || state.promised > 0));
@@ -79,12 +79,12 @@ void SpaceState::Taken(uint32_t group, uint32_t bit, bool promised) {
   if (bit == state.hints.first_clear) ++state.hints.first_clear;
 }
 
-void SpaceState::NoExtentBelow(uint32_t group, uint32_t bit) {
+void SpaceFreeMap::NoExtentBelow(uint32_t group, uint32_t bit) {
   const MutexLock lock(&mutex_);
   groups_[group].hints.extent = bit;
 }
 
-void SpaceState::Freed(uint32_t group, uint32_t bit) {
+void SpaceFreeMap::Freed(uint32_t group, uint32_t bit) {
   const MutexLock lock(&mutex_);
   if (group >= groups_.size()) return;  // not counted yet; will be, from the bitmap
   Group& state = groups_[group];
@@ -94,7 +94,7 @@ void SpaceState::Freed(uint32_t group, uint32_t bit) {
   state.hints.extent = std::min(state.hints.extent, bit / extent * extent);
 }
 
-Status SpaceState::Counts(uint32_t* file_pages, uint32_t* used_pages) {
+Status SpaceFreeMap::Counts(uint32_t* file_pages, uint32_t* used_pages) {
   const MutexLock growth(&growth_);
   if (!loaded_.load(std::memory_order_relaxed)) {
     const Status status = LoadLocked();
@@ -108,7 +108,7 @@ Status SpaceState::Counts(uint32_t* file_pages, uint32_t* used_pages) {
   return Status::Ok();
 }
 
-Status SpaceState::LoadLocked() {
+Status SpaceFreeMap::LoadLocked() {
   Result<uint32_t> pages = pool_->files()->PageCount(space_);
   if (!pages.ok()) return pages.status();
   uint32_t bitmap_pages = 0;
@@ -158,7 +158,7 @@ Status SpaceState::LoadLocked() {
   return Status::Ok();
 }
 
-Status SpaceState::GrowLocked(uint32_t pages) {
+Status SpaceFreeMap::GrowLocked(uint32_t pages) {
   const Result<bool> refilled = RefillLocked();
   if (!refilled.ok() || refilled.value()) return refilled.status();
   SpaceSize now;
@@ -185,7 +185,7 @@ Status SpaceState::GrowLocked(uint32_t pages) {
   return Status::Ok();
 }
 
-Status SpaceState::AddGroupLocked() {
+Status SpaceFreeMap::AddGroupLocked() {
   uint32_t group = 0;
   uint32_t file_pages = 0;
   {

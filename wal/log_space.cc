@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "wal/log_pressure.h"
+#include "wal/log_space.h"
 
 #include <algorithm>
 #include <chrono>
@@ -22,33 +22,33 @@ constexpr auto kAskAgainAfter = std::chrono::milliseconds(100);
 
 }  // namespace
 
-struct LogPressure::Waiter {
+struct LogSpace::Waiter {
   Waiter* next = nullptr;
   bool look_again = false;
   Condition wake;
 };
 
-LogPressure::LogPressure(const LogBuffer* buffer, const CommitQueue* queue, const LogFileSet* files,
+LogSpace::LogSpace(const LogBuffer* buffer, const CommitQueue* queue, const LogFileSet* files,
                          Hooks hooks)
     : buffer_(buffer), queue_(queue), files_(files), hooks_(std::move(hooks)) {}
 
-void LogPressure::Start(Lsn checkpoint, uint64_t capacity_bytes) {
+void LogSpace::Start(Lsn checkpoint, uint64_t capacity_bytes) {
   checkpoint_.store(checkpoint.value(), std::memory_order_release);
   capacity_.store(capacity_bytes, std::memory_order_release);
 }
 
-bool LogPressure::Fits(uint64_t end) const {
+bool LogSpace::Fits(uint64_t end) const {
   return end <= checkpoint_.load(std::memory_order_acquire) +
                     capacity_.load(std::memory_order_acquire) &&
          end <= files_->PreparedEnd() && end <= buffer_->EndOfRoom(queue_->durable().value());
 }
 
-bool LogPressure::CouldEverFit(uint32_t bytes) const {
+bool LogSpace::CouldEverFit(uint32_t bytes) const {
   return bytes <= std::min(buffer_->size_bytes() - kLogBlockBytes,
                            capacity_.load(std::memory_order_acquire));
 }
 
-bool LogPressure::TryReserve(uint32_t bytes) {
+bool LogSpace::TryReserve(uint32_t bytes) {
   // Reserved is read before the tail. A holder appends first and releases then, so what it appended
   // is seen in one of the two at least.
   const uint64_t reserved = reserved_.fetch_add(bytes, std::memory_order_acq_rel) + bytes;
@@ -57,14 +57,14 @@ bool LogPressure::TryReserve(uint32_t bytes) {
   return false;
 }
 
-void LogPressure::Release(uint32_t bytes) {
+void LogSpace::Release(uint32_t bytes) {
   const uint64_t before = reserved_.fetch_sub(bytes, std::memory_order_seq_cst);
   ROWAN_DCHECK(before >= bytes);
   static_cast<void>(before);
   RoomFreed();
 }
 
-Status LogPressure::ReserveOrWait(uint32_t bytes) {
+Status LogSpace::ReserveOrWait(uint32_t bytes) {
   if (stopped_.load(std::memory_order_acquire)) return Status(Code::kStopped);
   if (waiters_.load(std::memory_order_relaxed) == 0) {
     if (TryReserve(bytes)) return Status::Ok();
@@ -88,7 +88,7 @@ Status LogPressure::ReserveOrWait(uint32_t bytes) {
   return status;
 }
 
-Status LogPressure::WaitFirst(Waiter* self, uint32_t bytes) {
+Status LogSpace::WaitFirst(Waiter* self, uint32_t bytes) {
   for (;;) {
     if (stopped_.load(std::memory_order_seq_cst)) return Status(Code::kStopped);
     if (TryReserve(bytes)) return Status::Ok();
@@ -112,7 +112,7 @@ Status LogPressure::WaitFirst(Waiter* self, uint32_t bytes) {
   }
 }
 
-void LogPressure::Relieve(uint64_t end) {
+void LogSpace::Relieve(uint64_t end) {
   if (end > files_->PreparedEnd()) hooks_.prepare_files(end);
   const uint64_t limit = checkpoint_.load(std::memory_order_acquire) +
                          capacity_.load(std::memory_order_acquire);
@@ -122,7 +122,7 @@ void LogPressure::Relieve(uint64_t end) {
   if ((end > limit || files_short) && pressure_callback_) pressure_callback_();
 }
 
-void LogPressure::Leave(Waiter* self) {
+void LogSpace::Leave(Waiter* self) {
   const MutexLock lock(&mutex_);
   ROWAN_CHECK(first_ == self);
   first_ = self->next;
@@ -131,34 +131,34 @@ void LogPressure::Leave(Waiter* self) {
   if (first_ != nullptr) first_->wake.NotifyOne();
 }
 
-void LogPressure::WakeFirst() {
+void LogSpace::WakeFirst() {
   const MutexLock lock(&mutex_);
   if (first_ == nullptr) return;
   first_->look_again = true;
   first_->wake.NotifyOne();
 }
 
-void LogPressure::Stop() {
+void LogSpace::Stop() {
   stopped_.store(true, std::memory_order_seq_cst);
   WakeFirst();
 }
 
-void LogPressure::SetCheckpoint(Lsn lsn) {
+void LogSpace::SetCheckpoint(Lsn lsn) {
   RaiseTo(&checkpoint_, lsn.value());
   RoomFreed();
 }
 
-void LogPressure::SetCapacity(uint64_t capacity_bytes) {
+void LogSpace::SetCapacity(uint64_t capacity_bytes) {
   capacity_.store(capacity_bytes, std::memory_order_seq_cst);
   RoomFreed();
 }
 
-void LogPressure::SetPressureCallback(std::function<void()> callback) {
+void LogSpace::SetPressureCallback(std::function<void()> callback) {
   const MutexLock lock(&callback_mutex_);
   pressure_callback_ = std::move(callback);
 }
 
-bool LogPressure::RingIsHalfFull() const {
+bool LogSpace::RingIsHalfFull() const {
   return buffer_->tail().value() - queue_->durable().value() > buffer_->size_bytes() / 2;
 }
 

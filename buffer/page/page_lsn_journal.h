@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// The journal of page versions: files `rowan.versions.<number>`, to which each checkpoint appends
+// The journal of page LSNs: files `rowan.versions.<number>`, to which each checkpoint appends
 // one block with the pages written since the last one. Blocks start at multiples of 512 bytes, so a
-// torn or rotten one costs itself only. docs/formats/page_versions.md has the byte table.
+// torn or rotten one costs itself only. docs/formats/page_lsns.md has the byte table.
 // Not thread-safe.
 #pragma once
 
@@ -17,29 +17,29 @@
 namespace rowan {
 
 /// A page's image with this LSN is durable at home.
-struct PageVersion {
+struct PageLsnEntry {
   uint64_t page = 0;  ///< PageId::Packed
   uint64_t lsn = 0;
 };
 
-class VersionsJournal {
+class PageLsnJournal {
  public:
   /// A new, empty file.
-  static Result<std::unique_ptr<VersionsJournal>> Create(FileSystem* file_system,
+  static Result<std::unique_ptr<PageLsnJournal>> Create(FileSystem* file_system,
                                                          const std::string& path,
                                                          uint32_t instance);
   /// Writes one block and makes it durable. kNoSpace: nothing was written.
-  Status Append(const std::vector<PageVersion>& versions);
+  Status Append(const std::vector<PageLsnEntry>& versions);
   /// Of the blocks so far.
   [[nodiscard]] uint64_t bytes() const { return end_; }
 
   /// Appends what the file's good blocks hold to `versions`, in no useful order. What is damaged,
   /// unreadable or of another instance is logged and passed over.
   static Status Read(FileSystem* file_system, const std::string& path, uint32_t instance,
-                     std::vector<PageVersion>* versions);
+                     std::vector<PageLsnEntry>* versions);
 
  private:
-  VersionsJournal(std::unique_ptr<File> file, uint32_t instance)
+  PageLsnJournal(std::unique_ptr<File> file, uint32_t instance)
       : file_(std::move(file)), instance_(instance) {}
 
   const std::unique_ptr<File> file_;
