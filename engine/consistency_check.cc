@@ -11,9 +11,9 @@
 
 #include "base/logging.h"
 #include "engine/engine_impl.h"
-#include "space/leak_search.h"
 #include "mvcc/row/row_header.h"
 #include "mvcc/undo/undo_check.h"
+#include "space/leak_search.h"
 
 namespace rowan {
 
@@ -46,7 +46,7 @@ struct Activity {
 Status WalkTable(Table* table, BlobStore* blobs, Engine::FindBlobs find_blobs,
                  Tree::PageVisit reach) {
   std::vector<BlobRef> refs;
-  const Tree::Visit visit_row = [&](Bytes, Bytes value) {
+  const auto visit_row = [&](Bytes, Bytes value) {
     ClusteredHeader header;
     Bytes row;
     if (!ParseClustered(value, &header, &row)) return Status(Code::kCorrupt, "malformed row");
@@ -83,8 +83,8 @@ Status Engine::CheckSpace(Table* table, FindBlobs find_blobs) {
     return walked;
   });
   if (!status.ok()) {
-    LogError("The space of table '{}' is damaged: {} (page {}).", table->name(),
-             status.message(), status.detail());
+    LogError("The space of table '{}' is damaged: {} (page {}).", table->name(), status.message(),
+             status.detail());
   }
   return status;
 }

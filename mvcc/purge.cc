@@ -31,7 +31,7 @@ Result<bool> Purge::RunUnit(uint32_t worker, uint32_t workers, Csn horizon, Work
 
 Result<bool> Purge::PurgeStream(uint32_t stream, Csn horizon, WorkBudget* budget,
                                 uint32_t* purged) {
-  const UndoPurge::Visit visit = [this](TxnId txn, const UndoRecordCopy& record) {
+  const auto visit = [this](TxnId txn, const UndoRecordCopy& record) {
     const Status status = applier_->Purge(txn, record);
     // What is on a damaged page stays there; its finder logged it. The rest of history must move
     // on.
@@ -50,7 +50,7 @@ Result<bool> Purge::PurgeStream(uint32_t stream, Csn horizon, WorkBudget* budget
 }
 
 Status Purge::PurgeOwn(const Txn* txn) {
-  const UndoPurge::Visit visit = [this](TxnId writer, const UndoRecordCopy& record) {
+  const auto visit = [this](TxnId writer, const UndoRecordCopy& record) {
     return applier_->Purge(writer, record);
   };
   return UndoPurge(streams_).PurgeOwn(txn, visit);
