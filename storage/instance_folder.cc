@@ -28,9 +28,10 @@ Status CheckUnfinished(const std::string& folder, const std::vector<std::string>
                        bool had_control) {
   const auto strange = std::find_if_not(present.begin(), present.end(), IsOurs);
   if (strange != present.end()) {
-    LogError("The folder '{}' holds '{}' and no Rowan control file: it is not a Rowan data "
-             "folder. Nothing was changed.",
-             folder, *strange);
+    LogError(
+        "The folder '{}' holds '{}' and no Rowan control file: it is not a Rowan data "
+        "folder. Nothing was changed.",
+        folder, *strange);
     return Status(Code::kInvalidArgument, "not a Rowan data folder");
   }
   // Files without a finished control file are left over from a creation that was cut short, unless
@@ -39,9 +40,10 @@ Status CheckUnfinished(const std::string& folder, const std::vector<std::string>
   // The first file of a creation has this name until it is whole.
   const bool just_begun = present.size() == 1 && present.front() == kControlDraftName;
   if (just_begun) return Status::Ok();
-  LogError("The folder '{}' holds Rowan files but no control file. Restore 'rowan.control' or "
-           "remove the folder; nothing was changed.",
-           folder);
+  LogError(
+      "The folder '{}' holds Rowan files but no control file. Restore 'rowan.control' or "
+      "remove the folder; nothing was changed.",
+      folder);
   return Status(Code::kCorrupt, "control file is missing");
 }
 

@@ -115,8 +115,8 @@ Status Recovery::Scan() {
   backlog_.Finish();
   end_ = (*reader)->end();
   if (gather) gathered_end_ = end_;
-  Result<std::unique_ptr<LogGroups>> groups = LogGroups::Open(
-      file_system_, folder_, control_, {std::max(begin(), Log::kFirstLsn), end_});
+  Result<std::unique_ptr<LogGroups>> groups =
+      LogGroups::Open(file_system_, folder_, control_, {std::max(begin(), Log::kFirstLsn), end_});
   if (!groups.ok()) return groups.status();
   log_groups_ = std::move(groups).value();
   backlog_.SetLog(log_groups_.get());
@@ -132,9 +132,10 @@ Status Recovery::ScanGroup(const LogReader::Group& group, bool gather) {
     ++statistics_.records;
     const RedoEntry* entry = FindRedo(record.type, record.version);
     if (entry == nullptr) {
-      LogError("The redo log holds a record of unknown type {}, version {}, at LSN {}: it was "
-               "written by a newer version of Rowan. Nothing was changed.",
-               static_cast<unsigned>(record.type), record.version, group.start.value());
+      LogError(
+          "The redo log holds a record of unknown type {}, version {}, at LSN {}: it was "
+          "written by a newer version of Rowan. Nothing was changed.",
+          static_cast<unsigned>(record.type), record.version, group.start.value());
       return Status(Code::kNewerFormat, "unknown redo record type or version");
     }
     NoteSpace(record.page.space);
@@ -197,14 +198,16 @@ Status Recovery::Repair(BufferPool* pool, SpaceFiles* files) {
   std::set<SpaceId> passed_over;
   Status status = pool->RepairFromDoublewrite(options_.force ? &passed_over : nullptr);
   if (status.Is(Code::kIoError)) {
-    LogError("A page that the doublewrite file holds could not be looked at in its file ({}, error "
-             "{}). If it is a table's, rowan_force_recovery = 1 gives that table up.",
-             status.message(), status.detail());
+    LogError(
+        "A page that the doublewrite file holds could not be looked at in its file ({}, error "
+        "{}). If it is a table's, rowan_force_recovery = 1 gives that table up.",
+        status.message(), status.detail());
   }
   if (!status.ok()) return status;
   for (const SpaceId space : passed_over) {
     status = MarkDamaged(space, Format("The file '{}' could not be read when its pages were to be "
-                                       "repaired.", files->PathOf(space)));
+                                       "repaired.",
+                                       files->PathOf(space)));
     if (!status.ok()) return status;
   }
   return Status::Ok();
@@ -298,13 +301,15 @@ Status Recovery::JudgeMissing(SpaceId space) {
   if (opened.ok()) return opened;
   const std::string path = files_->PathOf(space);
   if (!opened.Is(Code::kNotFound) && !options_.force) {
-    LogError("The file '{}' cannot be opened ({}, error {}), and the redo log has changes of it. "
-             "Make it readable; rowan_force_recovery = 1 gives its table up and serves the others.",
-             path, opened.message(), opened.detail());
+    LogError(
+        "The file '{}' cannot be opened ({}, error {}), and the redo log has changes of it. "
+        "Make it readable; rowan_force_recovery = 1 gives its table up and serves the others.",
+        path, opened.message(), opened.detail());
     return opened;
   }
   return MarkDamaged(space, Format("The file '{}' was missing or could not be opened when changes "
-                                   "of it in the redo log were to be redone.", path));
+                                   "of it in the redo log were to be redone.",
+                                   path));
 }
 
 Status Recovery::MarkDamaged(SpaceId space, const std::string& why) {
@@ -343,16 +348,19 @@ Status Recovery::JudgePage(PageAllocator* allocator, PageId id, const Status& fa
   if (!unreadable.Is(Code::kCorrupt) && !options_.force &&
       !(serving && unreadable_tries_ > kUnreadableTries)) {
     if (unreadable_tries_ <= 1) {
-      LogError("Page {} of '{}' cannot be read ({}, error {}), and the redo log has changes of it. "
-               "rowan_force_recovery = 1 gives its table up.", id.page.value(), path,
-               unreadable.message(), unreadable.detail());
+      LogError(
+          "Page {} of '{}' cannot be read ({}, error {}), and the redo log has changes of it. "
+          "rowan_force_recovery = 1 gives its table up.",
+          id.page.value(), path, unreadable.message(), unreadable.detail());
     }
     return serving ? Status(Code::kBusy, "a page to redo cannot be read") : unreadable;
   }
   // Read once more for its sentence, if it is the page itself that is wrong.
   (void)pool_->Fix(id, LatchMode::kShared);
-  const std::string why = Format("Page {} of '{}' is damaged: the redo log could not be applied to "
-                                 "it.", id.page.value(), path);
+  const std::string why = Format(
+      "Page {} of '{}' is damaged: the redo log could not be applied to "
+      "it.",
+      id.page.value(), path);
   if (IsTable(id.space)) return MarkDamaged(id.space, why);
   if (options_.force && id.space == kUndoSpace) {
     LogError("{} It stays as it is, because rowan_force_recovery says so.", why);

@@ -39,9 +39,9 @@
 #include "buffer/buffer_pool.h"
 #include "buffer/redo_backlog.h"
 #include "buffer/redo_worker.h"
-#include "storage/damaged_spaces.h"
 #include "io/space_files.h"
 #include "space/page_allocator.h"
+#include "storage/damaged_spaces.h"
 #include "wal/control_file.h"
 #include "wal/log_groups.h"
 #include "wal/log_reader.h"
@@ -69,8 +69,12 @@ class Recovery {
   /// `options` without zeros: Storage has chosen.
   Recovery(FileSystem* file_system, std::string folder, const ControlData& control,
            RecoveryOptions options, DamagedSpaces* damaged)
-      : file_system_(file_system), folder_(std::move(folder)), control_(control),
-        options_(options), damaged_(damaged), gathered_end_(control.checkpoint_lsn) {}
+      : file_system_(file_system),
+        folder_(std::move(folder)),
+        control_(control),
+        options_(options),
+        damaged_(damaged),
+        gathered_end_(control.checkpoint_lsn) {}
 
   /// kCorrupt: damage below the durable mark (logged). kNewerFormat: a record of unknown type.
   Status Scan();
@@ -131,7 +135,7 @@ class Recovery {
   BufferPool* pool_ = nullptr;
   SpaceFiles* files_ = nullptr;
   Lsn end_{0};
-  Lsn gathered_end_;  ///< the backlog has the groups below
+  Lsn gathered_end_;                       ///< the backlog has the groups below
   std::unique_ptr<LogGroups> log_groups_;  ///< from Scan until Finish is through
   RedoBacklog backlog_;
   RecoveryStatistics statistics_;
@@ -139,7 +143,7 @@ class Recovery {
   std::array<SpaceId, 2> last_spaces_{};  ///< in spaces_: mostly the undo space and a table's
   std::unordered_set<SpaceId> dropped_;
   std::unordered_map<uint64_t, Status> suspended_;  ///< by PageId::Packed; why
-  uint32_t unreadable_tries_ = 0;  ///< of Finish
+  uint32_t unreadable_tries_ = 0;                   ///< of Finish
   std::function<void(SpaceId)> on_damage_;
   std::atomic<bool> abandoned_{false};
   std::atomic<bool> finished_{false};

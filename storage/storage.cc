@@ -147,15 +147,13 @@ Status Storage::OpenPool() {
   const uint64_t pool_bytes_min = uint64_t{kPoolPagesMin} * options_.page_size_bytes;
   if (options_.buffer.pool_bytes < pool_bytes_min) {
     LogWarning("A buffer pool of {} bytes is less than {} pages of {} bytes; it has {} bytes.",
-               options_.buffer.pool_bytes, kPoolPagesMin, options_.page_size_bytes,
-               pool_bytes_min);
+               options_.buffer.pool_bytes, kPoolPagesMin, options_.page_size_bytes, pool_bytes_min);
     options_.buffer.pool_bytes = pool_bytes_min;
   }
   BufferOptions options = options_.buffer;
   options.page_size_bytes = options_.page_size_bytes;
   options.background = options_.background;
-  auto opened =
-      BufferPool::Open(options, files_.get(), file_system_, log_.get(), control_.get());
+  auto opened = BufferPool::Open(options, files_.get(), file_system_, log_.get(), control_.get());
   if (!opened.ok()) return opened.status();
   pool_ = std::move(*opened);
   return Status::Ok();
@@ -304,10 +302,11 @@ double Storage::RedoSeconds() const {
 void Storage::LogRedoDone() const {
   const RecoveryStatistics& done = recovery_->statistics();
   if (done.groups == 0) return;
-  LogInfo("Crash recovery: {} log groups redone ({} of {} records applied) from LSN {} to {}, "
-          "{:.2f} s.",
-          done.groups, done.records_applied, done.records, recovery_->begin().value(),
-          recovery_->end().value(), RedoSeconds());
+  LogInfo(
+      "Crash recovery: {} log groups redone ({} of {} records applied) from LSN {} to {}, "
+      "{:.2f} s.",
+      done.groups, done.records_applied, done.records, recovery_->begin().value(),
+      recovery_->end().value(), RedoSeconds());
 }
 
 Status Storage::FinishRedo() {
@@ -352,13 +351,14 @@ Status Storage::WriteAll(const Closing& closing) {
   return pool_->FlushAndCheckpoint(closing.deadline_nanos);
 }
 
-Status Storage::CloseLog(const Status& written, ControlChange marks) {
+Status Storage::CloseLog(const Status& written, const std::function<void(ControlData&)>& marks) {
   const Status status = log_->Close();
   if (!written.ok() && !written.Is(Code::kInterrupted)) return written;
   if (!status.ok()) return status;
   if (!written.ok()) {
-    LogInfo("The time for the shutdown was over before all changed pages were written. Nothing is "
-            "lost: the redo log has the rest, and the next start redoes it while it serves.");
+    LogInfo(
+        "The time for the shutdown was over before all changed pages were written. Nothing is "
+        "lost: the redo log has the rest, and the next start redoes it while it serves.");
     return status;
   }
   return control_->Update([this, &marks](ControlData& data) {

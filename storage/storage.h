@@ -83,8 +83,8 @@ class Storage {
     /// MonotonicNanos. What is not written by then stays with the redo log, and the next start
     /// redoes it while it serves: Ok all the same.
     uint64_t deadline_nanos = UINT64_MAX;
-    std::function<Status()> last_changes;  ///< to pages, before they are written; may be empty
-    ControlChange marks;                   ///< with the mark of a clean shutdown; may be empty
+    std::function<Status()> last_changes;     ///< to pages, before they are written; may be empty
+    std::function<void(ControlData&)> marks;  ///< with the mark of a clean shutdown; may be empty
   };
   /// Clean shutdown: redo finished, everything flushed, control file marked. Nobody else uses the
   /// storage any more.
@@ -128,7 +128,7 @@ class Storage {
   ThreadLoop::Next RedoTick();
   Status WriteAll(const Closing& closing);
   /// `written`: how writing the pages went. What is to be said of both.
-  Status CloseLog(const Status& written, ControlChange marks);
+  Status CloseLog(const Status& written, const std::function<void(ControlData&)>& marks);
   [[nodiscard]] double RedoSeconds() const;
   void LogRedoDone() const;
 
@@ -147,7 +147,7 @@ class Storage {
   std::unique_ptr<PageAllocator> allocator_;
   std::unique_ptr<BlobStore> blobs_;
   Mutex redo_mutex_{LatchRank::kRedoFinish};  ///< held while Finish runs
-  std::unique_ptr<ThreadLoop> redo_thread_;  ///< null: redo is finished before anyone is served
+  std::unique_ptr<ThreadLoop> redo_thread_;   ///< null: redo is finished before anyone is served
 };
 
 }  // namespace rowan

@@ -25,9 +25,10 @@ Status UpgradeInstance(ControlFile* control, const std::string& folder) {
   const Status status =
       control->UpdateBothSlots([](ControlData& data) { data.format_version = kFormatVersion; });
   if (!status.ok()) return status;
-  LogInfo("The Rowan instance in '{}' was upgraded from format {} to format {}; older versions of "
-          "Rowan refuse it from now on.",
-          folder, before, kFormatVersion);
+  LogInfo(
+      "The Rowan instance in '{}' was upgraded from format {} to format {}; older versions of "
+      "Rowan refuse it from now on.",
+      folder, before, kFormatVersion);
   return status;
 }
 
