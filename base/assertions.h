@@ -10,20 +10,20 @@ namespace rowan {
 
 }  // namespace rowan
 
-#define ROWAN_CHECK(condition)                                       \
-  do {                                                               \
-    if (__builtin_expect(!(condition), 0)) {                         \
-      ::rowan::CheckFailed(__FILE__, __LINE__, #condition);          \
-    }                                                                \
+#define ROWAN_CHECK(condition)                              \
+  do {                                                      \
+    if (__builtin_expect(!(condition), 0)) {                \
+      ::rowan::CheckFailed(__FILE__, __LINE__, #condition); \
+    }                                                       \
   } while (false)
 
 #if defined(ROWAN_DCHECK_ENABLED) || !defined(NDEBUG)
 #define ROWAN_DCHECK(condition) ROWAN_CHECK(condition)
 #else
-#define ROWAN_DCHECK(condition)        \
-  do {                                 \
-    if (false) {                       \
-      static_cast<void>(condition);    \
-    }                                  \
+#define ROWAN_DCHECK(condition)     \
+  do {                              \
+    if (false) {                    \
+      static_cast<void>(condition); \
+    }                               \
   } while (false)
 #endif

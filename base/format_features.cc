@@ -39,17 +39,19 @@ Status CheckFeatures(const FormatFeatures& features, const FormatFeatures& known
                      std::string_view file) {
   const uint64_t unreadable = features.incompatible & ~known.incompatible;
   if (unreadable != 0) {
-    LogError("'{}' makes use of incompatible features that this version of Rowan does not know "
-             "({}): a newer version of Rowan wrote it. It is not opened.",
-             file, BitNames(unreadable));
+    LogError(
+        "'{}' makes use of incompatible features that this version of Rowan does not know "
+        "({}): a newer version of Rowan wrote it. It is not opened.",
+        file, BitNames(unreadable));
     return Status(Code::kNewerFormat, "features of a newer version of Rowan are in use");
   }
   const uint64_t unwritable = features.read_only_compatible & ~known.read_only_compatible;
   if (unwritable != 0) {
-    LogError("'{}' makes use of features with which this version of Rowan could only read it "
-             "(read-only compatible, {}): a newer version of Rowan wrote it. It is not opened, "
-             "because Rowan opens nothing for reading alone.",
-             file, BitNames(unwritable));
+    LogError(
+        "'{}' makes use of features with which this version of Rowan could only read it "
+        "(read-only compatible, {}): a newer version of Rowan wrote it. It is not opened, "
+        "because Rowan opens nothing for reading alone.",
+        file, BitNames(unwritable));
     return Status(Code::kNewerFormat, "features of a newer version of Rowan permit reading only");
   }
   return Status::Ok();

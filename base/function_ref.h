@@ -16,12 +16,12 @@ class FunctionRef;
 template <typename Result, typename... Arguments>
 class FunctionRef<Result(Arguments...)> {
  public:
-  FunctionRef() = default;  ///< refers to nothing; only to be asked by operator bool
+  FunctionRef() = default;        ///< refers to nothing; only to be asked by operator bool
   FunctionRef(std::nullptr_t) {}  // NOLINT: implicit, as for pointers
   template <typename Callable>
-    requires(!std::is_same_v<std::remove_cvref_t<Callable>, FunctionRef> &&
-             std::is_invocable_r_v<Result, Callable&, Arguments...>)
-  FunctionRef(Callable&& callable)  // NOLINT: implicit by intent
+  requires(!std::is_same_v<std::remove_cvref_t<Callable>, FunctionRef> &&
+           std::is_invocable_r_v<Result, Callable&, Arguments...>)
+      FunctionRef(Callable&& callable)  // NOLINT: implicit by intent
       : object_(AddressOf(callable)), call_([](void* object, Arguments... arguments) -> Result {
           using Object = std::remove_reference_t<Callable>;
           return (*reinterpret_cast<Object*>(object))(std::forward<Arguments>(arguments)...);

@@ -230,8 +230,7 @@ class ROWAN_CAPABILITY("latch") RankedLatch {
 template <LatchRank kRank>
 class ROWAN_SCOPED_CAPABILITY SharedLatchGuard {
  public:
-  explicit SharedLatchGuard(RankedLatch<kRank>* latch) ROWAN_ACQUIRE_SHARED(latch)
-      : latch_(latch) {
+  explicit SharedLatchGuard(RankedLatch<kRank>* latch) ROWAN_ACQUIRE_SHARED(latch) : latch_(latch) {
     latch_->LockShared();
   }
   ~SharedLatchGuard() ROWAN_RELEASE() { latch_->UnlockShared(); }

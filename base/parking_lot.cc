@@ -44,7 +44,7 @@ Sleeper* TakeSelected(Bucket& bucket, const void* address, Unpark selection, boo
     Sleeper* sleeper = *link;
     const bool ours = sleeper->address == address;
     const bool take = ours && (sleeper->kind == ParkKind::kShared ? selection == Unpark::kBoth
-                                                                : exclusive_wanted);
+                                                                  : exclusive_wanted);
     if (!take) {
       *remain |= ours;
       link = &sleeper->next;

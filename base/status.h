@@ -19,30 +19,30 @@ namespace rowan {
 enum class Code : uint32_t {
   kOk = 0,
   // Expected outcomes.
-  kNotFound,        ///< no such key, row, table or file
-  kDuplicate,       ///< unique key exists; detail = number of the index in its table
-  kEndOfRange,      ///< cursor ran past the last entry
-  kRestart,         ///< optimistic read failed validation; only retry loops see it
-  kNoRoom,          ///< entry does not fit the page; make room and retry
-  kLockWait,        ///< lock conflict found under a latch: release latches, wait, retry
-  kLockTimeout,     ///< waited longer than the session's lock wait time-out
-  kLockNotAvailable,///< NOWAIT and the lock is taken
-  kDeadlock,        ///< this transaction was chosen as the victim and must be rolled back
-  kInterrupted,     ///< the session was killed
-  kSkipped,         ///< SKIP LOCKED: the row is locked by another transaction
-  kTooBig,          ///< row, key or undo record larger than the page size permits
-  kLockTableFull,   ///< lock memory cap reached
-  kTableChanged,    ///< the table was redefined after the snapshot was taken
-  kUnsupported,     ///< refused by design; message says what
-  kInvalidArgument, ///< bad option or request; message says what
-  kBusy,            ///< try again later
+  kNotFound,          ///< no such key, row, table or file
+  kDuplicate,         ///< unique key exists; detail = number of the index in its table
+  kEndOfRange,        ///< cursor ran past the last entry
+  kRestart,           ///< optimistic read failed validation; only retry loops see it
+  kNoRoom,            ///< entry does not fit the page; make room and retry
+  kLockWait,          ///< lock conflict found under a latch: release latches, wait, retry
+  kLockTimeout,       ///< waited longer than the session's lock wait time-out
+  kLockNotAvailable,  ///< NOWAIT and the lock is taken
+  kDeadlock,          ///< this transaction was chosen as the victim and must be rolled back
+  kInterrupted,       ///< the session was killed
+  kSkipped,           ///< SKIP LOCKED: the row is locked by another transaction
+  kTooBig,            ///< row, key or undo record larger than the page size permits
+  kLockTableFull,     ///< lock memory cap reached
+  kTableChanged,      ///< the table was redefined after the snapshot was taken
+  kUnsupported,       ///< refused by design; message says what
+  kInvalidArgument,   ///< bad option or request; message says what
+  kBusy,              ///< try again later
   // Environment failures.
-  kIoError,         ///< detail = errno
-  kNoSpace,         ///< disk or tablespace full
+  kIoError,  ///< detail = errno
+  kNoSpace,  ///< disk or tablespace full
   kOutOfMemory,
-  kCorrupt,         ///< checksum, identity, version or structure is wrong; detail = page number
-  kNewerFormat,     ///< written by a newer version of Rowan
-  kStopped,         ///< the engine was stopped by a failed write or sync of log or data
+  kCorrupt,      ///< checksum, identity, version or structure is wrong; detail = page number
+  kNewerFormat,  ///< written by a newer version of Rowan
+  kStopped,      ///< the engine was stopped by a failed write or sync of log or data
   kReadOnly,
 };
 

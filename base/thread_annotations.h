@@ -23,8 +23,7 @@
 #define ROWAN_TRY_ACQUIRE_SHARED(...) \
   ROWAN_THREAD_ATTRIBUTE(try_acquire_shared_capability(__VA_ARGS__))
 #define ROWAN_REQUIRES(...) ROWAN_THREAD_ATTRIBUTE(requires_capability(__VA_ARGS__))
-#define ROWAN_REQUIRES_SHARED(...) \
-  ROWAN_THREAD_ATTRIBUTE(requires_shared_capability(__VA_ARGS__))
+#define ROWAN_REQUIRES_SHARED(...) ROWAN_THREAD_ATTRIBUTE(requires_shared_capability(__VA_ARGS__))
 /// The function takes it itself, so the caller must not hold it.
 #define ROWAN_EXCLUDES(...) ROWAN_THREAD_ATTRIBUTE(locks_excluded(__VA_ARGS__))
 /// The function checks that it is held; for code the analysis does not see into, such as lambdas.

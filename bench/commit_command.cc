@@ -102,8 +102,8 @@ void RunClient(Instance* instance, uint64_t number, uint64_t stop, Durability du
     const uint64_t begin = MonotonicNanos();
     session->Begin(IsolationLevel::kRepeatableRead);
     session->StartStatement();
-    const Status status = session->UpdateRow(instance->table(), AsBytes(key), AsBytes(key),
-                                             AsBytes(row), {});
+    const Status status =
+        session->UpdateRow(instance->table(), AsBytes(key), AsBytes(key), AsBytes(row), {});
     Require(status, "updating a row");
     Require(session->Commit(durability), "committing");
     samples->Add(MonotonicNanos() - begin);
@@ -171,8 +171,8 @@ Settings SettingsOf(const boost::program_options::variables_map& values) {
 int RunCommitCommand(const std::vector<std::string>& arguments) {
   namespace po = boost::program_options;
   po::options_description options("options");
-  options.add_options()("help,h", "show this")(
-      "dir,d", po::value<std::string>()->required(), "folder on the disk to measure")(
+  options.add_options()("help,h", "show this")("dir,d", po::value<std::string>()->required(),
+                                               "folder on the disk to measure")(
       "threads,t", po::value<std::string>()->default_value("1,2,4,8,16,32,64,128,256"),
       "comma-separated numbers of threads")(
       "method,m", po::value<std::string>()->default_value("fdatasync"),

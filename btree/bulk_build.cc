@@ -52,8 +52,8 @@ struct Level {
     return {heap.data() + entries[i].offset + entries[i].key_bytes, entries[i].value_bytes};
   }
   void Push(Bytes key, Bytes value, size_t record_header) {
-    entries.push_back({heap.size(), static_cast<uint32_t>(key.size()),
-                       static_cast<uint32_t>(value.size())});
+    entries.push_back(
+        {heap.size(), static_cast<uint32_t>(key.size()), static_cast<uint32_t>(value.size())});
     heap.insert(heap.end(), key.begin(), key.end());
     heap.insert(heap.end(), value.begin(), value.end());
     body_bytes += node_layout::kSlotBytes + record_header + key.size() +

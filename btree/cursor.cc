@@ -23,9 +23,7 @@ void Cursor::Reset(Tree* tree, FixHint hint) {
   key_valid_ = false;
 }
 
-NodeView Cursor::View() const {
-  return NodeView({leaf_.page(), tree_->pool()->page_size_bytes()});
-}
+NodeView Cursor::View() const { return NodeView({leaf_.page(), tree_->pool()->page_size_bytes()}); }
 
 Status Cursor::AtEnd() {
   leaf_.Release();
@@ -38,8 +36,8 @@ bool Cursor::TryRelatchHere() {
   if (leaf_.held()) return true;
   if (remembered_.frame == nullptr) return false;
   if (!remembered_.frame->latch.TryShareFromOptimistic(remembered_.version)) return false;
-  leaf_ = PageGuard(remembered_.frame, const_cast<std::byte*>(remembered_.page),
-                    LatchMode::kShared);
+  leaf_ =
+      PageGuard(remembered_.frame, const_cast<std::byte*>(remembered_.page), LatchMode::kShared);
   return true;
 }
 

@@ -89,9 +89,9 @@ class Cursor {
   PageNumber leaf_page_{0};
   Remembered remembered_;
   uint16_t slot_ = 0;
-  bool on_entry_ = false;   ///< slot_ is an entry of the latched or remembered leaf
-  bool key_valid_ = false;  ///< key_ is the key of the current entry
-  std::vector<std::byte> key_;  ///< capacity is kept
+  bool on_entry_ = false;            ///< slot_ is an entry of the latched or remembered leaf
+  bool key_valid_ = false;           ///< key_ is the key of the current entry
+  std::vector<std::byte> key_;       ///< capacity is kept
   std::vector<std::byte> seek_key_;  ///< key of a seek in progress
 };
 

@@ -126,8 +126,8 @@ static_assert(NodeMaxEntryBytes(kPageSizeMax) <= UINT16_MAX);
   const size_t limit = std::min(left.size(), right.size());
   size_t length = 0;
   while (length + 8 <= limit) {
-    const uint64_t difference = LoadLe<uint64_t>(left.data() + length) ^
-                                LoadLe<uint64_t>(right.data() + length);
+    const uint64_t difference =
+        LoadLe<uint64_t>(left.data() + length) ^ LoadLe<uint64_t>(right.data() + length);
     if (difference != 0) return length + static_cast<size_t>(std::countr_zero(difference)) / 8;
     length += 8;
   }

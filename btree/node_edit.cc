@@ -12,7 +12,6 @@ namespace {
 
 using namespace node_layout;  // NOLINT: offsets of the one format this file writes
 
-
 void SetU16(MutableBytes page, size_t offset, size_t value) {
   StoreLe<uint16_t>(page.data() + offset, static_cast<uint16_t>(value));
 }
@@ -43,8 +42,8 @@ void AddGarbage(MutableBytes page, size_t size_bytes) {
 void PutRecord(MutableBytes page, size_t slot, Bytes suffix, Bytes value) {
   const NodeView node(page);
   const bool leaf = node.is_leaf();
-  const size_t offset = TakeHeap(
-      page, node.RecordHeaderBytes() + suffix.size() + (leaf ? value.size() : 0));
+  const size_t offset =
+      TakeHeap(page, node.RecordHeaderBytes() + suffix.size() + (leaf ? value.size() : 0));
   std::byte* record = page.data() + offset;
   if (leaf) {
     StoreLe<uint16_t>(record, static_cast<uint16_t>(value.size()));
@@ -198,9 +197,9 @@ bool ReboundNode(MutableBytes page, size_t keep, const NodeBounds& bounds) {
 NodeBuilder::NodeBuilder(MutableBytes target, const Shape& shape, const NodeBounds& bounds)
     : page_(target), prefix_bytes_(bounds.prefix.size()) {
   InitNode(page_, shape.id, shape.index, shape.level);
-  const bool store_high =
-      !bounds.rightmost && !bounds.high.empty() && bounds.high.size() <= kHighKeyBytesMax &&
-      bounds.high.size() >= prefix_bytes_;
+  const bool store_high = !bounds.rightmost && !bounds.high.empty() &&
+                          bounds.high.size() <= kHighKeyBytesMax &&
+                          bounds.high.size() >= prefix_bytes_;
   const Bytes fence = store_high ? bounds.high : bounds.prefix;
   ROWAN_CHECK(fence.size() < page_.size() - kSlots);
   SetPageFlags(page_.data(), static_cast<uint16_t>((bounds.rightmost ? kNodeRightmost : 0) |

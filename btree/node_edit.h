@@ -44,8 +44,8 @@ void CompactNode(MutableBytes page);
 
 /// Upper bound, prefix and links of a node.
 struct NodeBounds {
-  Bytes high;               ///< empty: right-most, or too long to be stored
-  Bytes prefix;             ///< of all keys between lower and upper bound
+  Bytes high;    ///< empty: right-most, or too long to be stored
+  Bytes prefix;  ///< of all keys between lower and upper bound
   bool rightmost = false;
   PageNumber right;
 };

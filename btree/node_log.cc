@@ -65,8 +65,7 @@ void LogRemoveEntry(MiniTxn* mini_txn, const MutablePage& page, size_t slot) {
   RemoveEntry(BytesOf(mini_txn, page), slot);
 }
 
-void LogRemoveEntries(MiniTxn* mini_txn, const MutablePage& page,
-                      std::span<const uint16_t> slots) {
+void LogRemoveEntries(MiniTxn* mini_txn, const MutablePage& page, std::span<const uint16_t> slots) {
   size_t size = VarintSize(slots.size());
   uint16_t previous = 0;
   for (const uint16_t slot : slots) {
@@ -85,10 +84,9 @@ void LogRemoveEntries(MiniTxn* mini_txn, const MutablePage& page,
 
 void LogLoadNode(MiniTxn* mini_txn, const MutablePage& page, Bytes image) {
   const NodeView node(image);
-  const size_t front = node_layout::kSlots - kPageHeaderBytes +
-                       node_layout::kSlotBytes * node.count();
-  std::byte* body =
-      mini_txn->Log(RecordType::kNodeLoad, page, 8 + 2 + front + node.heap_bytes());
+  const size_t front =
+      node_layout::kSlots - kPageHeaderBytes + node_layout::kSlotBytes * node.count();
+  std::byte* body = mini_txn->Log(RecordType::kNodeLoad, page, 8 + 2 + front + node.heap_bytes());
   StoreLe<uint64_t>(body, PageIndexOf(image.data()).value());
   StoreLe<uint16_t>(body + 8, PageFlagsOf(image.data()));
   body = Put(body + 10, image.subspan(kPageHeaderBytes, front));

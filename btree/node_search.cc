@@ -32,8 +32,7 @@ ROWAN_OPTIMISTIC_READ int RacyCompare(const std::byte* left, const std::byte* ri
 #endif
 }
 
-ROWAN_OPTIMISTIC_READ void RacyCopy(std::byte* target, const std::byte* source,
-                                    size_t size_bytes) {
+ROWAN_OPTIMISTIC_READ void RacyCopy(std::byte* target, const std::byte* source, size_t size_bytes) {
 #if defined(__SANITIZE_THREAD__)
   for (size_t i = 0; i < size_bytes; ++i) {
     const_cast<volatile std::byte*>(target)[i] = source[i];  // keeps the loop a loop
@@ -65,7 +64,7 @@ ROWAN_OPTIMISTIC_READ NodeLook LookAt(Bytes page) {
   look.page = page.data();
   look.page_bytes = page.size();
   look.count = std::min<size_t>(RacyLoad<uint16_t>(look.page + node_layout::kCount),
-                                 heap_max / node_layout::kSlotBytes);
+                                heap_max / node_layout::kSlotBytes);
   look.prefix_bytes =
       std::min<size_t>(RacyLoad<uint16_t>(look.page + node_layout::kPrefixLength), heap_max);
   look.high_key_bytes =

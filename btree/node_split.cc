@@ -118,12 +118,12 @@ SplitPlan PlanMiddleSplit(const NodeView& node) {
   ROWAN_CHECK(node.count() >= 2);
   SplitPlan plan;
   if (node.is_leaf()) {
-    plan.slot = Cheapest(MiddleWindow(node),
-                         [&node](size_t slot) { return SeparatorCost(node, slot); });
+    plan.slot =
+        Cheapest(MiddleWindow(node), [&node](size_t slot) { return SeparatorCost(node, slot); });
     SeparatorBetweenSlots(node, plan.slot, &plan.separator);
   } else {
-    plan.slot = Cheapest(MiddleWindow(node),
-                         [&node](size_t slot) { return node.SuffixLength(slot); });
+    plan.slot =
+        Cheapest(MiddleWindow(node), [&node](size_t slot) { return node.SuffixLength(slot); });
     AssembleKey(node, plan.slot, &plan.separator);
   }
   return plan;

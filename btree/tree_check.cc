@@ -73,8 +73,8 @@ class Checker {
     if (prefix > 0 && (low.size() < prefix || !EqualBytes(low.first(prefix), node.prefix()))) {
       return "has a prefix that its lower bound lacks";
     }
-    if (prefix > 0 && (upper->size() < prefix ||
-                       !EqualBytes(Bytes(*upper).first(prefix), node.prefix()))) {
+    if (prefix > 0 &&
+        (upper->size() < prefix || !EqualBytes(Bytes(*upper).first(prefix), node.prefix()))) {
       return "has a prefix that its upper bound lacks";
     }
     if (node.count() == 0) return nullptr;

@@ -79,8 +79,8 @@ Result<uint64_t> Tree::EstimateRange(Bytes low, Bytes high) {
   // Leaves differ in fill: look at a few in between.
   const SampleStart between{depth == 0 ? root_ : from.path[depth - 1].child, from.path[depth].index,
                             static_cast<uint16_t>(to.path[depth].index + 1)};
-  const double leaf_entries = MeanLeafEntries(
-      between, from.leaf.value(), static_cast<double>(from.count + to.count) / 2);
+  const double leaf_entries =
+      MeanLeafEntries(between, from.leaf.value(), static_cast<double>(from.count + to.count) / 2);
   const double per_child = EntriesPerChild(from, to, depth, leaf_entries);
   const double position_from = from.path[depth].index + ShareLeftOf(from, depth + 1);
   const double position_to = to.path[depth].index + ShareLeftOf(to, depth + 1);

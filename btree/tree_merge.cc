@@ -54,8 +54,8 @@ MergePlan PlanMerge(const NodeView& left, const NodeView& right, size_t separato
     return page_bytes - node.TotalFree() - node_layout::kSlots - node.fence_bytes() +
            node.count() * (node.prefix_length() - prefix);
   };
-  size_t used = node_layout::kSlots + std::max(prefix, plan.bounds.high.size()) + body(left) +
-                body(right);
+  size_t used =
+      node_layout::kSlots + std::max(prefix, plan.bounds.high.size()) + body(left) + body(right);
   if (!left.is_leaf()) used += left.EntryBytes(separator_bytes, 4);
   // Two of the largest separators fill a page. Nodes of so few are merged all the same: with one
   // child they would never become fewer.

@@ -167,8 +167,8 @@ Status Tree::SplitUnder(MiniTxn* mini_txn, PageReservation* reservation, const N
     return Status(Code::kCorrupt, "not a node", pair.node.id.page.value());
   }
   // Another session may have made room. Half a page takes any separator.
-  const bool has_room = node.is_leaf() ? FitsAt(node, key, size)
-                                       : node.TotalFree() >= node.page().size() / 2;
+  const bool has_room =
+      node.is_leaf() ? FitsAt(node, key, size) : node.TotalFree() >= node.page().size() / 2;
   if (has_room) return Status::Ok();
   if (node.is_leaf() && node.has_high_key() && node.count() < kEntriesBeforeHighKey) {
     // Two of the largest entries fit only without it.
@@ -227,8 +227,8 @@ Status Tree::GrowRoot(MiniTxn* mini_txn, PageReservation* reservation, uint8_t l
   whole.rightmost = true;
   const MutableBytes image = NodeScratch(Scratch::kCaller, pool()->page_size_bytes());
   {
-    NodeBuilder builder(
-        image, {child.id, index_, level, node.first_child(), node.newest_change()}, whole);
+    NodeBuilder builder(image, {child.id, index_, level, node.first_child(), node.newest_change()},
+                        whole);
     ROWAN_CHECK(builder.AppendFrom(node, 0, node.count()));
     LogLoadNode(mini_txn, child, image);
   }

@@ -21,9 +21,7 @@ void RaiseUsage(Frame* frame, uint8_t usage) {
   }
 }
 
-uint8_t UsageOnEntry(FixHint hint) {
-  return hint == FixHint::kScan ? kUsageScan : kUsageEntered;
-}
+uint8_t UsageOnEntry(FixHint hint) { return hint == FixHint::kScan ? kUsageScan : kUsageEntered; }
 
 /// False when the frame got another page while waiting. Waiting for that page's latch is not ours
 /// to do: its holder may wait for a page that this thread holds.

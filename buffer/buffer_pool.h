@@ -40,7 +40,7 @@ struct BufferOptions {
   SyncMethod data_sync_method = SyncMethod::kFdatasync;
   IoBackend io_backend = IoBackend::kAuto;
   uint32_t io_capacity_pages_per_second = 10000;
-  uint32_t cleaners = 0;  ///< 0: by the number of processors and the size of the pool
+  uint32_t cleaners = 0;         ///< 0: by the number of processors and the size of the pool
   uint32_t session_writers = 0;  ///< for sessions that find no clean page; 0: by the pool's size
   /// A pool that nothing happens to is written within twice this time.
   uint64_t idle_round_micros = 30'000'000;

@@ -37,8 +37,7 @@ uint32_t DivideUp(uint32_t value, uint32_t unit) { return (value + unit - 1) / u
 
 Checkpointer::Checkpointer(PoolCore* core, Lsn start)
     : core_(core),
-      shard_frames_(
-          std::max(kShardFramesMin, DivideUp(core->arena->frames_ever(), kShardsWanted))),
+      shard_frames_(std::max(kShardFramesMin, DivideUp(core->arena->frames_ever(), kShardsWanted))),
       published_(start.value()) {
   for (Shard& shard : shards_) {
     shard.clean_upto.store(start.value(), std::memory_order_relaxed);

@@ -29,8 +29,8 @@
 namespace rowan {
 
 enum class SweepMode {
-  kLazy,       ///< leaves out pages changed lately, by log and by time, and those latched now
-  kUrgent,     ///< the log is nearly full: everything, waiting where needed
+  kLazy,    ///< leaves out pages changed lately, by log and by time, and those latched now
+  kUrgent,  ///< the log is nearly full: everything, waiting where needed
 };
 
 class Checkpointer {
@@ -119,7 +119,7 @@ class Checkpointer {
   mutable Mutex shards_mutex_{LatchRank::kCheckpointShards};
   Mutex publish_mutex_{LatchRank::kCheckpoint};  ///< one at a time
   std::atomic<uint64_t> published_{0};
-  std::atomic<uint64_t> aged_{0};      ///< stored by the cleaners, read by lazy sweeps
+  std::atomic<uint64_t> aged_{0};  ///< stored by the cleaners, read by lazy sweeps
   std::atomic<bool> redoing_{false};
 };
 

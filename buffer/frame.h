@@ -13,10 +13,10 @@
 namespace rowan {
 
 enum class FrameState : uint8_t {
-  kFree,      ///< on the free list, or on its way there; page_id is 0
-  kLoading,   ///< exclusively latched by the thread that reads the page
+  kFree,     ///< on the free list, or on its way there; page_id is 0
+  kLoading,  ///< exclusively latched by the thread that reads the page
   kResident,
-  kRetired,   ///< given back by a shrinking pool; page_id is 0
+  kRetired,  ///< given back by a shrinking pool; page_id is 0
 };
 
 /// Set in Frame::first_dirty_lsn while a copy of the page is on its way to disk and the page did
@@ -34,7 +34,7 @@ struct alignas(64) Frame {
   /// 0 = clean, else a lower bound of the first change not yet on disk, with kCopiedBit. Set by
   /// MiniTxn::Commit before it appends; cleared by the page writer. Use FirstDirtyLsn to read it.
   std::atomic<uint64_t> first_dirty_lsn{0};
-  std::atomic<uint8_t> usage{0};       ///< clock policy, 0..3
+  std::atomic<uint8_t> usage{0};  ///< clock policy, 0..3
   std::atomic<FrameState> state{FrameState::kFree};
   /// A page writer has a copy in flight. Set under the shared latch, so a holder of the exclusive
   /// latch that sees 0 knows that no write of the page is under way.

@@ -15,8 +15,8 @@ constexpr size_t kHugePageBytes = size_t{2} << 20;
 constexpr size_t kSystemPageBytes = 4096;
 
 void* ReserveAddresses(size_t bytes) {
-  void* mapping = ::mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
-                         -1, 0);
+  void* mapping =
+      ::mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   return mapping == MAP_FAILED ? nullptr : mapping;
 }
 

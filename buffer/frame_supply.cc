@@ -78,9 +78,10 @@ Result<Frame*> FrameSupply::TakeSlow() {
     if (std::chrono::steady_clock::now() > deadline) break;
     std::this_thread::sleep_for(kPause);
   }
-  LogError("No page could leave the buffer pool for {} s: all are in use. "
-           "rowan_buffer_pool_size is too small for this many sessions.",
-           kPatience.count());
+  LogError(
+      "No page could leave the buffer pool for {} s: all are in use. "
+      "rowan_buffer_pool_size is too small for this many sessions.",
+      kPatience.count());
   return Status(Code::kOutOfMemory, "all pages of the buffer pool are in use");
 }
 

@@ -49,8 +49,7 @@ class FrameSupply {
   /// no words for an object that is returned locked: the caller asserts it.
   SharedWriter* LockWriter() ROWAN_NO_THREAD_ANALYSIS;
   /// Once more what Take does first; then nullptr, and `*written` dirty pages were written.
-  Result<Frame*> TakeOrWrite(SharedWriter* shared, uint64_t* written)
-      ROWAN_REQUIRES(shared->mutex);
+  Result<Frame*> TakeOrWrite(SharedWriter* shared, uint64_t* written) ROWAN_REQUIRES(shared->mutex);
   /// Writes some dirty pages that nobody has latched. Sets `*written` to their number.
   Status WriteSome(PageWriter* writer, uint64_t* written);
   Result<Frame*> TakeSlow();

@@ -115,7 +115,8 @@ std::byte* MiniTxn::LogPageless(RecordType type, SpaceId space, size_t body_size
 }
 
 std::byte* MiniTxn::RecordFor(RecordType type, PageId id, size_t body_size) {
-  if (!IsTemporary(id.space)) [[likely]] return group_->Add(type, id, body_size);
+  if (!IsTemporary(id.space)) [[likely]]
+    return group_->Add(type, id, body_size);
   thread_local std::vector<std::byte> unread;
   if (unread.size() < body_size) unread.resize(body_size);
   changed_temporary_ = true;

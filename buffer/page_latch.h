@@ -55,9 +55,7 @@ class PageLatch {
     return Noted(latch_.TryShareFromOptimistic(version));
   }
 
-  [[nodiscard]] bool TryOptimistic(Version* version) const {
-    return latch_.TryOptimistic(version);
-  }
+  [[nodiscard]] bool TryOptimistic(Version* version) const { return latch_.TryOptimistic(version); }
   [[nodiscard]] bool Validate(Version version) const { return latch_.Validate(version); }
   [[nodiscard]] bool IsLockedExclusive() const { return latch_.IsLockedExclusive(); }
   [[nodiscard]] Version version() const { return latch_.version(); }

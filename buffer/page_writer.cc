@@ -147,8 +147,7 @@ Status PageWriter::Flush() {
 }
 
 void PageWriter::Refit() {
-  const uint32_t pages =
-      BatchPages(*core_, core_->frame_limit.load(std::memory_order_relaxed));
+  const uint32_t pages = BatchPages(*core_, core_->frame_limit.load(std::memory_order_relaxed));
   if (pages == capacity_) return;
   capacity_ = pages;
   for (Batch& batch : batches_) {
@@ -269,7 +268,7 @@ Status PageWriter::SendHome() {
     entry.location = std::move(location).value();
     entry.sent = true;
     const Status status = writes.value()->Submit(entry.location.file.get(), entry.location.offset,
-                                                  {ImageAt(batch, entry.slot), core_->page_size});
+                                                 {ImageAt(batch, entry.slot), core_->page_size});
     if (!status.ok()) return status;
   }
   writes.value()->Send();

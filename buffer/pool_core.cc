@@ -124,8 +124,7 @@ void PoolCore::Retire(Frame* frame) {
   // new limit is seen here (both orders are total), and only one of the two exchanges succeeds.
   if (frame->number >= frame_limit.load(std::memory_order_seq_cst)) return;
   FrameState retired = FrameState::kRetired;
-  if (frame->state.compare_exchange_strong(retired, FrameState::kFree,
-                                           std::memory_order_seq_cst)) {
+  if (frame->state.compare_exchange_strong(retired, FrameState::kFree, std::memory_order_seq_cst)) {
     free_list.Push(frame);
   }
 }
@@ -181,9 +180,10 @@ uint64_t PoolCore::ClearDirty(Frame* frame) {
 
 Status PoolCore::StopEngine(const char* reason, Status cause) {
   if (!Stopped()) {
-    LogError("Rowan stops: {} ({}, error {}). The data on disk is intact up to the last sync; "
-             "restart after the cause is removed.",
-             reason, cause.message(), cause.detail());
+    LogError(
+        "Rowan stops: {} ({}, error {}). The data on disk is intact up to the last sync; "
+        "restart after the cause is removed.",
+        reason, cause.message(), cause.detail());
   }
   if (log != nullptr) log->Stop(reason);
   return Status(Code::kStopped, reason);
@@ -194,8 +194,8 @@ void PoolCore::EnlargeTable(uint32_t frames) {
   const PageTable* current = table.load(std::memory_order_relaxed);
   if (current != nullptr && current->capacity() >= frames) return;
   if (current != nullptr) {
-    const uint64_t doubled = std::min<uint64_t>(2 * uint64_t{current->capacity()},
-                                                arena->frames_max());
+    const uint64_t doubled =
+        std::min<uint64_t>(2 * uint64_t{current->capacity()}, arena->frames_max());
     frames = std::max(frames, static_cast<uint32_t>(doubled));
   }
   auto larger = std::make_unique<PageTable>(frames);

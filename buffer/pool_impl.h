@@ -8,11 +8,11 @@
 
 #include "base/mutex.h"
 #include "base/thread_loop.h"
-#include "buffer/mini_txn_limiter.h"
 #include "buffer/buffer_pool.h"
 #include "buffer/checkpoint.h"
 #include "buffer/cleaner.h"
 #include "buffer/frame_supply.h"
+#include "buffer/mini_txn_limiter.h"
 #include "buffer/page/doublewrite.h"
 #include "buffer/page_writer.h"
 #include "buffer/pool_core.h"

@@ -65,9 +65,10 @@ Status CheckAtomicWrites(const PoolCore& core) {
     if (most.status().Is(Code::kNotFound)) continue;  // dropped meanwhile
     if (!most.ok()) return most.status();
     if (most.value() >= core.page_size) continue;
-    LogError("rowan_doublewrite = atomic is refused: '{}' promises untorn writes of at most {} "
-             "bytes, a page has {}. Use rowan_doublewrite = on.",
-             path, most.value(), core.page_size);
+    LogError(
+        "rowan_doublewrite = atomic is refused: '{}' promises untorn writes of at most {} "
+        "bytes, a page has {}. Use rowan_doublewrite = on.",
+        path, most.value(), core.page_size);
     return Status(Code::kUnsupported, "the files do not promise untorn writes of a page");
   }
   return Status::Ok();
@@ -114,10 +115,9 @@ Result<std::unique_ptr<BufferPool>> BufferPool::Open(const BufferOptions& option
   Result<std::unique_ptr<FrameArena>> arena = FrameArena::Create(
       options.page_size_bytes, frames, FramesMax(options.page_size_bytes, frames));
   if (!arena.ok()) return arena.status();
-  auto impl = std::make_unique<Impl>(options, files, file_system, log, control,
-                                     std::move(arena).value());
-  status =
-      impl->doublewrite.Open(impl->slots.total() * PageWriter::SegmentsPerWriter(impl->core));
+  auto impl =
+      std::make_unique<Impl>(options, files, file_system, log, control, std::move(arena).value());
+  status = impl->doublewrite.Open(impl->slots.total() * PageWriter::SegmentsPerWriter(impl->core));
   if (!status.ok()) return status;
   status = impl->core.versions.Open(OriginOf(control));
   if (!status.ok()) return status;
@@ -257,15 +257,15 @@ Status BufferPool::Impl::FlushAllLocked(uint64_t deadline_nanos) {
   const uint32_t shards = checkpointer.shard_count();
   for (uint32_t first = 0; first < shards; first += kShardsPerSweep) {
     const uint32_t count = std::min(kShardsPerSweep, shards - first);
-    const Status status = checkpointer.Sweep(&flush_writer, first, count, SweepMode::kUrgent,
-                                             deadline_nanos);
+    const Status status =
+        checkpointer.Sweep(&flush_writer, first, count, SweepMode::kUrgent, deadline_nanos);
     if (!status.ok()) return status;
   }
   // Those that a cleaner was sweeping, one by one: then its end is waited for.
   for (uint32_t shard = 0; shard < shards; ++shard) {
     if (checkpointer.CleanUpto(shard) >= target) continue;
-    const Status status = checkpointer.Sweep(&flush_writer, shard, 1, SweepMode::kUrgent,
-                                             deadline_nanos);
+    const Status status =
+        checkpointer.Sweep(&flush_writer, shard, 1, SweepMode::kUrgent, deadline_nanos);
     if (!status.ok()) return status;
   }
   return Status::Ok();

@@ -84,9 +84,10 @@ Status BufferPool::Impl::ShrinkLocked(uint32_t frames) {
     if (!status.ok()) return status;
     if (left == 0) break;
     if (std::chrono::steady_clock::now() > deadline) {
-      LogWarning("The buffer pool has its new size, but {} pages beyond it are in use and could "
-                 "not be given back yet.",
-                 left);
+      LogWarning(
+          "The buffer pool has its new size, but {} pages beyond it are in use and could "
+          "not be given back yet.",
+          left);
       return Status(Code::kBusy, "some pages beyond the new size are still in use");
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(1));

@@ -52,8 +52,8 @@ class ReadAhead {
   size_t head_ ROWAN_GUARDED_BY(mutex_) = 0;
   size_t count_ ROWAN_GUARDED_BY(mutex_) = 0;
   std::atomic<bool> running_{false};
-  std::vector<Load> loads_;                // owned by the thread
-  std::unique_ptr<WriteBatch> batch_;      // owned by the thread
+  std::vector<Load> loads_;            // owned by the thread
+  std::unique_ptr<WriteBatch> batch_;  // owned by the thread
 };
 
 }  // namespace rowan

@@ -43,9 +43,7 @@ class RedoBacklog::ListCursor {
  public:
   /// `list`: the page's, as it was found pending.
   ListCursor(const RedoBacklog* backlog, const Page& page, uint32_t list)
-      : backlog_(backlog),
-        chunk_(backlog->ChunkAt(list)),
-        position_(page.start) {}
+      : backlog_(backlog), chunk_(backlog->ChunkAt(list)), position_(page.start) {}
 
   /// False at the end.
   bool Next(Lsn* group_start) {
@@ -104,8 +102,7 @@ void RedoBacklog::Add(const RecordView& record, Lsn group_start, Lsn group_end) 
   place = {.key = key,
            .start = group_start.value(),
            .group_bytes = static_cast<uint32_t>(group_end.value() - group_start.value()),
-           .record_bytes =
-               static_cast<uint32_t>(RedoPortion::kOverheadBytes + record.body.size()),
+           .record_bytes = static_cast<uint32_t>(RedoPortion::kOverheadBytes + record.body.size()),
            .fresh = FindRedo(record.type, record.version)->initialises_page};
   __builtin_prefetch(&pages_[FirstSlotOf(key)], 1);
   PrefetchTail(arrivals_[(next_arrival_ + kArrivals / 2) % kArrivals].key);

@@ -45,7 +45,7 @@ class RedoBacklog {
     uint64_t newest = 0;  ///< start of the last group in the list
     /// First chunk of the list; 0 once the list is applied or not needed any more.
     std::atomic<uint32_t> list{0};
-    uint32_t tail = 0;    ///< last chunk
+    uint32_t tail = 0;               ///< last chunk
     uint32_t record_bytes = 0;       ///< that RedoPortion needs for the list; UINT32_MAX: or more
     uint32_t newest_bytes : 31 = 0;  ///< of the last group
     uint32_t fresh : 1 = 0;          ///< the first record initialises the page: it need not be read
@@ -72,9 +72,7 @@ class RedoBacklog {
   /// nullptr when nothing of the page is pending.
   [[nodiscard]] Page* Find(uint64_t key) const;
   /// Of the newest group that has a record in the list.
-  [[nodiscard]] static Lsn EndOf(const Page& page) {
-    return Lsn(page.newest + page.newest_bytes);
-  }
+  [[nodiscard]] static Lsn EndOf(const Page& page) { return Lsn(page.newest + page.newest_bytes); }
   /// Gathers the records of `keys`, which are sorted. Left out is what does not fit into
   /// `bytes_max`: Apply reads that by itself. kStopped: the log cannot be read (logged).
   Result<std::unique_ptr<RedoPortion>> Gather(std::span<const uint64_t> keys,
@@ -117,7 +115,7 @@ class RedoBacklog {
   size_t capacity_ = 0;            ///< a power of two
   size_t used_ = 0;
   std::vector<std::unique_ptr<uint64_t[]>> blocks_;  ///< of chunks
-  uint32_t chunk_next_ = 0;  ///< in units of eight bytes through all blocks
+  uint32_t chunk_next_ = 0;                          ///< in units of eight bytes through all blocks
   std::array<Arrival, kArrivals> arrivals_;
   size_t next_arrival_ = 0;
   std::atomic<uint64_t> records_applied_{0};

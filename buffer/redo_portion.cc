@@ -18,8 +18,8 @@ constexpr size_t kBlockBytesMax = size_t{1} << 20;
 Status RedoPortion::Read() {
   // Pages were added in the order of their keys, so those that want a group are in that order, too.
   if (!std::is_sorted(wanted_.begin(), wanted_.end())) std::sort(wanted_.begin(), wanted_.end());
-  const Status status = log_->Visit(
-      wanted_, [this](std::span<const Wanted> wanted, const LogReader::Group& group) {
+  const Status status =
+      log_->Visit(wanted_, [this](std::span<const Wanted> wanted, const LogReader::Group& group) {
         return CopyGroup(wanted, group);
       });
   wanted_ = {};
@@ -65,17 +65,17 @@ RedoPortion::Record* RedoPortion::Copy(const RecordView& record, Lsn group_end) 
   }
   std::byte* place = blocks_.back().get() + block_used_;
   block_used_ += bytes;
-  auto* copy = new (place) Record{nullptr, group_end.value(),
-                                  static_cast<uint32_t>(record.body.size()), record.type,
-                                  record.version};
+  auto* copy =
+      new (place) Record{nullptr, group_end.value(), static_cast<uint32_t>(record.body.size()),
+                         record.type, record.version};
   if (!record.body.empty()) std::memcpy(copy + 1, record.body.data(), record.body.size());
   return copy;
 }
 
 bool RedoPortion::Find(uint64_t key, const Record** first) const {
-  const auto found = std::lower_bound(
-      pages_.begin(), pages_.end(), key,
-      [](const Page& page, uint64_t other) { return page.key < other; });
+  const auto found =
+      std::lower_bound(pages_.begin(), pages_.end(), key,
+                       [](const Page& page, uint64_t other) { return page.key < other; });
   if (found == pages_.end() || found->key != key) return false;
   *first = found->first;
   return true;

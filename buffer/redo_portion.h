@@ -68,8 +68,8 @@ class RedoPortion {
   std::vector<Page> pages_;
   std::vector<Wanted> wanted_;
   std::vector<std::unique_ptr<std::byte[]>> blocks_;
-  size_t block_used_ = 0;  ///< of the last block
-  size_t block_bytes_ = 0; ///< size of it
+  size_t block_used_ = 0;   ///< of the last block
+  size_t block_bytes_ = 0;  ///< size of it
 };
 
 }  // namespace rowan

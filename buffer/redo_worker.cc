@@ -140,8 +140,8 @@ void RedoWorker::Impl::FinishLoads() {
   if (loads.empty()) return;
   bool all_read = true;
   for (const Load& load : loads) {
-    const Status status = batch->SubmitRead(load.location.file.get(), load.location.offset,
-                                            core->PageOf(load.frame));
+    const Status status =
+        batch->SubmitRead(load.location.file.get(), load.location.offset, core->PageOf(load.frame));
     all_read = all_read && status.ok();
   }
   // Which read failed is not known: after a failure each page is read by itself.

@@ -27,8 +27,8 @@ uint32_t SessionWritersFor(uint64_t frames) {
 WriterSlots WriterSlots::Of(const BufferOptions& options) {
   const uint64_t frames = options.pool_bytes / options.page_size_bytes;
   WriterSlots slots;
-  slots.sessions = options.session_writers != 0 ? options.session_writers
-                                                : SessionWritersFor(frames);
+  slots.sessions =
+      options.session_writers != 0 ? options.session_writers : SessionWritersFor(frames);
   slots.cleaners = options.cleaners != 0 ? options.cleaners : CleanersFor(frames);
   return slots;
 }

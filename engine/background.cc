@@ -47,9 +47,8 @@ void Engine::Impl::StartBackground() {
   for (uint32_t worker = 0; worker < rollback_workers; ++worker) {
     // One for rollbacks that fail until redo is through.
     if (txns->LoserCount() == 0 && (worker != 0 || !storage->redoing())) break;
-    threads.push_back(std::make_unique<ThreadLoop>("rollback-" + std::to_string(worker),
-                                                   kRollbackTick,
-                                                   [this] { return RollbackTick(); }));
+    threads.push_back(std::make_unique<ThreadLoop>(
+        "rollback-" + std::to_string(worker), kRollbackTick, [this] { return RollbackTick(); }));
   }
   threads.push_back(std::make_unique<ThreadLoop>("housekeep", kHousekeepingTick,
                                                  [this] { return HousekeepingTick(); }));

@@ -33,9 +33,9 @@ class Cardinalities {
 
   struct Settings {
     uint32_t sample_leaves = kLeavesSampled;  ///< of a large index
-    bool chosen = false;      ///< the table asks for this number: ANALYZE takes it, too
-    bool automatic = true;    ///< counted again in the background as rows change
-    bool persistent = true;   ///< kept across restarts
+    bool chosen = false;     ///< the table asks for this number: ANALYZE takes it, too
+    bool automatic = true;   ///< counted again in the background as rows change
+    bool persistent = true;  ///< kept across restarts
   };
 
   /// By whoever opens the table and knows its columns.
@@ -71,9 +71,9 @@ class Cardinalities {
   RowsPerKey rows_per_key_ ROWAN_GUARDED_BY(mutex_);
   std::chrono::steady_clock::time_point counted_at_ ROWAN_GUARDED_BY(mutex_){};  // or tried
   bool failed_ ROWAN_GUARDED_BY(mutex_) = false;                                 // the last time
-  std::atomic<uint64_t> rows_{0};     ///< written before version_ under mutex_
+  std::atomic<uint64_t> rows_{0};      ///< written before version_ under mutex_
   std::atomic<bool> automatic_{true};  ///< as in settings_
-  std::atomic<uint64_t> version_{0};  ///< published under mutex_, read by anybody
+  std::atomic<uint64_t> version_{0};   ///< published under mutex_, read by anybody
   Mutex counting_mutex_{LatchRank::kStatistics};
 };
 

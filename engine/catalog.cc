@@ -29,8 +29,8 @@ Status LacksChanges() {
 Catalog::Catalog(PageAllocator* allocator, PageNumber root, DamagedSpaces* damaged)
     : allocator_(allocator),
       damaged_(damaged),
-      rows_(std::make_shared<Index>(allocator, kSystemSpace, root, kCatalogIndex,
-                                       kCatalogTable, true)) {}
+      rows_(std::make_shared<Index>(allocator, kSystemSpace, root, kCatalogIndex, kCatalogTable,
+                                    true)) {}
 
 uint32_t Catalog::RowsOf(TableId table) const {
   const SharedLock lock(&mutex_);
@@ -105,8 +105,7 @@ void Catalog::RemoveStrayStatistics(TxnManager* txns) {
 
 void Catalog::Add(const std::shared_ptr<Table>& table) {
   const TableDef& definition = table->definition();
-  const auto rows =
-      static_cast<uint32_t>(EncodeCatalogRows(definition, page_size_bytes()).size());
+  const auto rows = static_cast<uint32_t>(EncodeCatalogRows(definition, page_size_bytes()).size());
   const ExclusiveLock lock(&mutex_);
   for (const IndexDef& index : definition.indexes) indexes_[index.id] = definition.id;
   tables_[definition.id] = Entry{{definition, rows, table}};
@@ -150,8 +149,10 @@ void Catalog::NoteDamage(SpaceId space) {
   const ExclusiveLock lock(&mutex_);
   for (auto& [id, entry] : tables_) {
     if (entry.definition.space != space) continue;
-    LogError("Table '{}' is damaged, '{}' says why. It can only be dropped; the other tables are "
-             "served.", entry.definition.name, damaged_->PathOf(space));
+    LogError(
+        "Table '{}' is damaged, '{}' says why. It can only be dropped; the other tables are "
+        "served.",
+        entry.definition.name, damaged_->PathOf(space));
     if (const std::shared_ptr<Table>& open = entry.table) {
       open->damaged.store(true, std::memory_order_release);
       // For rollback and purge; nothing of it can be read or changed any more.
@@ -183,9 +184,8 @@ Result<std::shared_ptr<Table>> Catalog::Open(TableId table) {
   Status status = allocator_->OpenSpace(definition.space);
   if (!status.ok()) {
     if (MayComplain(table)) {
-      LogError("Table '{}' cannot be opened: its file 'space_{}.rws' is {} ({}).",
-               definition.name, definition.space.value(), CodeName(status.code()),
-               status.message());
+      LogError("Table '{}' cannot be opened: its file 'space_{}.rws' is {} ({}).", definition.name,
+               definition.space.value(), CodeName(status.code()), status.message());
     }
     // Not "no such table": the catalog has it.
     return status.Is(Code::kNotFound) ? Status(Code::kIoError, "its file is missing", ENOENT)

@@ -19,13 +19,13 @@
 #include "base/ids.h"
 #include "base/mutex.h"
 #include "base/status.h"
-#include "storage/damaged_spaces.h"
 #include "engine/table.h"
 #include "engine/table_def.h"
 #include "mvcc/row/index.h"
 #include "mvcc/row/index_resolver.h"
 #include "mvcc/row/row_writer.h"
 #include "mvcc/undo/undo_log.h"
+#include "storage/damaged_spaces.h"
 
 namespace rowan {
 
@@ -137,7 +137,7 @@ class Catalog : public IndexResolver {
   std::unordered_map<IndexId, std::shared_ptr<Index>> leaving_ ROWAN_GUARDED_BY(mutex_);
   /// Of tables not opened.
   std::unordered_map<TableId, std::string> statistics_ ROWAN_GUARDED_BY(mutex_);
-  std::atomic<bool> strays_left_{true};                  ///< in statistics_, without a table
+  std::atomic<bool> strays_left_{true};  ///< in statistics_, without a table
   std::unordered_set<SpaceId> dropped_spaces_ ROWAN_GUARDED_BY(mutex_);  ///< from Load
 };
 

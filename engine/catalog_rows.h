@@ -49,8 +49,8 @@ class CatalogRowJoiner {
  private:
   std::vector<Joined> joined_;
   std::string first_key_;
-  std::string text_;       ///< of the definition in the making
-  uint32_t rows_ = 0;      ///< that it has; 0: none in the making
+  std::string text_;   ///< of the definition in the making
+  uint32_t rows_ = 0;  ///< that it has; 0: none in the making
   uint32_t rows_seen_ = 0;
 };
 

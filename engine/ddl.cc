@@ -155,9 +155,10 @@ void DdlLog::Finish(const Txn* txn) {
   for (const Dropped& drop : pending.drops) {
     const Status status = RemoveTable(drop.table, drop.space);
     if (!status.ok()) {
-      LogWarning("The file of dropped table {} (space {}) could not be removed yet: {}. "
-                 "It will be tried again by purge and at the next start.",
-                 drop.table.value(), drop.space.value(), status.message());
+      LogWarning(
+          "The file of dropped table {} (space {}) could not be removed yet: {}. "
+          "It will be tried again by purge and at the next start.",
+          drop.table.value(), drop.space.value(), status.message());
     }
   }
   // What cannot be done yet is left to purge.

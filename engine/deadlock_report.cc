@@ -40,10 +40,10 @@ std::string LockText(const LockInfo& lock, const Catalog& catalog) {
 
 std::string DescribeDeadlock(const Deadlock& deadlock, const Catalog& catalog) {
   if (deadlock.number == 0) return "none since the start\n";
-  std::string text = Format("number {} since the start, at {}, {} transactions: each waits for the "
-                            "next one, the last one for the first\n",
-                            deadlock.number, TimeText(deadlock.unix_seconds),
-                            deadlock.members.size());
+  std::string text = Format(
+      "number {} since the start, at {}, {} transactions: each waits for the "
+      "next one, the last one for the first\n",
+      deadlock.number, TimeText(deadlock.unix_seconds), deadlock.members.size());
   for (const Deadlock::Member& member : deadlock.members) {
     text += Format("transaction {}, {} undo records, {} row locks{}\n", member.id.value(),
                    member.undo_records, member.locks,

@@ -56,8 +56,7 @@ Status Engine::WaitCommitted(Lsn lsn, Durability durability) {
   return impl_->storage->log()->WaitCommitted(lsn, durability);
 }
 
-Status Engine::WaitDurableFor(Lsn lsn, uint64_t limit_nanos,
-                              FunctionRef<bool()> interrupted) {
+Status Engine::WaitDurableFor(Lsn lsn, uint64_t limit_nanos, FunctionRef<bool()> interrupted) {
   return impl_->storage->log()->WaitDurableFor(lsn, limit_nanos, interrupted);
 }
 

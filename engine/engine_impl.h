@@ -37,8 +37,8 @@ struct Engine::Impl {
   std::unique_ptr<OrphanFiles> orphans;
   std::vector<std::unique_ptr<ThreadLoop>> threads;
   ThreadLoop* housekeeping = nullptr;  ///< one of them
-  std::atomic<bool> stopping{false};  ///< background work is to be left where it stands
-  bool gives_undo_back = true;  ///< housekeeping's
+  std::atomic<bool> stopping{false};   ///< background work is to be left where it stands
+  bool gives_undo_back = true;         ///< housekeeping's
   bool closed = false;
 
   std::atomic<uint64_t> lock_memory_bytes_max{0};  ///< as in EngineOptions, changed while running
@@ -85,7 +85,9 @@ struct Engine::Impl {
   ThreadLoop::Next HousekeepingTick();
   void GiveUndoBack(SpaceId undo_space);
   void RefreshDueStatistics();
-  void WakeHousekeeping() { if (housekeeping != nullptr) housekeeping->Wake(); }
+  void WakeHousekeeping() {
+    if (housekeeping != nullptr) housekeeping->Wake();
+  }
 
   /// Of the transactions that change this table.
   [[nodiscard]] TxnManager* TxnsOf(const Table& table) const {

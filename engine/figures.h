@@ -37,8 +37,8 @@ struct EngineFigures {
   LogSyncMethod log_sync_method = LogSyncMethod::kAuto;
 
   // Transactions.
-  uint64_t history_length = 0;  ///< committed transactions that purge has not reached
-  uint64_t row_locks = 0;       ///< explicit ones
+  uint64_t history_length = 0;         ///< committed transactions that purge has not reached
+  uint64_t row_locks = 0;              ///< explicit ones
   uint64_t row_lock_memory_bytes = 0;  ///< of explicit ones, ranges and sets
 
   [[nodiscard]] uint64_t pool_bytes() const { return pool_frames * page_size_bytes; }

@@ -10,8 +10,8 @@
 #include "engine/engine_impl.h"
 #include "engine/table_cursor.h"
 #include "engine/tree_build.h"
-#include "mvcc/row/row_header.h"
 #include "mvcc/row/row_change.h"
+#include "mvcc/row/row_header.h"
 
 namespace rowan {
 namespace {
@@ -56,7 +56,7 @@ struct IndexBuild::Target {
   const uint32_t index_number;
   rowan::Index index;
   std::unique_ptr<EntrySorter> sorter{};  ///< entries to be inserted
-  Entry before{};  ///< of the row being compared
+  Entry before{};                         ///< of the row being compared
   Entry after{};
 
   Status Encode(const RowCodec& codec, const void* record, Bytes row_key, Entry* entry) const {
@@ -107,10 +107,10 @@ Status IndexBuild::Start(std::vector<Index> indexes) {
     targets_.push_back(std::make_unique<Target>(*table_, index));
   }
   Engine* engine = session_->engine();
-  changed_ = std::make_shared<ChangedRows>(
-      engine->impl()->storage->file_system(), engine->options().folder,
-      Format("changes_{}", indexes_.front().id.value()),
-      std::max(kSortMemoryBytesMin, sort_memory_bytes_ / 4));
+  changed_ = std::make_shared<ChangedRows>(engine->impl()->storage->file_system(),
+                                           engine->options().folder,
+                                           Format("changes_{}", indexes_.front().id.value()),
+                                           std::max(kSortMemoryBytesMin, sort_memory_bytes_ / 4));
   table_->CollectChanges(changed_);
   built_ = TakeSnapshot();
   return Status::Ok();
@@ -351,7 +351,7 @@ Status IndexBuild::Remove(Target* target, Bytes key) {
     if (!found.ok()) return found;
     if (!position.exact) {
       return target->index.ReportDamage(position.leaf.id.page,
-                                       "an entry of the index being built is missing");
+                                        "an entry of the index being built is missing");
     }
     tree.RemoveAt(mini_txn, position);
     entries_left = tree.EntryCountAt(position);

@@ -38,7 +38,7 @@ class IndexBuild {
   };
   struct Index {
     uint32_t index_number = 0;  ///< as the codec counts
-    IndexId id{};          ///< filled in by Start, as is the root
+    IndexId id{};               ///< filled in by Start, as is the root
     PageNumber root{};
   };
 

@@ -175,14 +175,15 @@ Status Engine::Impl::StartTransactions() {
   status = catalog->Load(unfinished_ids, txns->undo());
   if (!status.ok()) return status;
   if (!unfinished.empty()) {
-    LogInfo("Crash recovery: {} unfinished transactions; those not prepared are rolled back in the "
-            "background.", unfinished.size());
+    LogInfo(
+        "Crash recovery: {} unfinished transactions; those not prepared are rolled back in the "
+        "background.",
+        unfinished.size());
   }
   status = orphans->Collect();
   if (!status.ok()) return status;
-  const bool losers = std::any_of(unfinished.begin(), unfinished.end(), [](const auto& txn) {
-    return txn->state == TxnState::kActive;
-  });
+  const bool losers = std::any_of(unfinished.begin(), unfinished.end(),
+                                  [](const auto& txn) { return txn->state == TxnState::kActive; });
   NoteServing();
   // Without background threads nobody would say so later.
   if (!losers || !options.background) orphans->NoteRollbackDone().Ignore();

@@ -8,15 +8,15 @@
 #include <string>
 
 #include "base/status.h"
-#include "buffer/buffer_pool.h"
 #include "base/work_budget.h"
+#include "buffer/buffer_pool.h"
 #include "wal/log_options.h"
 
 namespace rowan {
 
 struct EngineOptions {
-  std::string folder;                   ///< holds all files; created when missing
-  uint32_t page_size_bytes = 16384;     ///< used only when the instance is created
+  std::string folder;                ///< holds all files; created when missing
+  uint32_t page_size_bytes = 16384;  ///< used only when the instance is created
   uint64_t buffer_pool_bytes = uint64_t{128} << 20;
   uint64_t redo_log_capacity_bytes = uint64_t{256} << 20;
   uint64_t log_buffer_bytes = uint64_t{16} << 20;
@@ -28,10 +28,10 @@ struct EngineOptions {
   uint64_t lock_memory_bytes_max = 0;  ///< for row locks; 0: a quarter of the pool or 256 MiB
   uint64_t commit_ring_entries = uint64_t{1} << 20;  ///< outcomes found without a lock; power of 2
   uint32_t purge_workers = 1;
-  uint32_t page_cleaners = 0;   ///< threads that write pages; 0: by processors and pool size
+  uint32_t page_cleaners = 0;    ///< threads that write pages; 0: by processors and pool size
   uint32_t session_writers = 0;  ///< see BufferOptions
-  uint32_t open_files_max = 0;  ///< tablespace handles; 0: from what the process may open
-  uint32_t redo_workers = 0;  ///< of a start after a crash; 0: by the number of processors
+  uint32_t open_files_max = 0;   ///< tablespace handles; 0: from what the process may open
+  uint32_t redo_workers = 0;     ///< of a start after a crash; 0: by the number of processors
   /// Records of the log held in memory at a time while they are redone; 0: by the memory at hand.
   uint64_t redo_memory_bytes_max = 0;
   /// Asked before a new instance is created: the smallest table id it may hand out, or why it must

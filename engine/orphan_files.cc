@@ -125,10 +125,11 @@ Status OrphanFiles::SetAside(SpaceId space) {
   }
   status = allocator_->SetAsideSpace(space, target);
   if (!status.ok()) return status;
-  LogWarning("No table of the catalog owns '{}', and nothing shows that its table was dropped or "
-             "never came to be. It was moved to '{}', whole. If tables are missing, the catalog "
-             "(space {}) may be older than the instance: docs/durability.md, \"Files in lost/\".",
-             path, target, kSystemSpace.value());
+  LogWarning(
+      "No table of the catalog owns '{}', and nothing shows that its table was dropped or "
+      "never came to be. It was moved to '{}', whole. If tables are missing, the catalog "
+      "(space {}) may be older than the instance: docs/durability.md, \"Files in lost/\".",
+      path, target, kSystemSpace.value());
   return status;
 }
 

@@ -89,8 +89,7 @@ Status Session::Commit(Durability durability, CommitWait wait) {
   statement_open_ = false;
   if (txn_->state == TxnState::kIdle) return Status::Ok();
   const bool wrote = txn_->undo_start.page != kNoPage;
-  const Status status =
-      txns_->Commit(txn_.get(), durability, wait == CommitWait::kAsDurability);
+  const Status status = txns_->Commit(txn_.get(), durability, wait == CommitWait::kAsDurability);
   if (status.ok()) {
     if (wrote) last_commit_lsn_ = txn_->commit_lsn;
     engine_->impl()->CommitDdl(txn_.get());
@@ -200,12 +199,11 @@ Status Session::InsertRow(Table* table, Bytes key, Bytes row, std::span<const En
                           DuplicateLock duplicate_lock) {
   const UndoPosition before = Savepoint();
   const bool exclusive = duplicate_lock == DuplicateLock::kExclusive;
-  Status status =
-      AtIndex(writer_.InsertRow(txn_.get(), table->index(0), key, row, exclusive), 0);
+  Status status = AtIndex(writer_.InsertRow(txn_.get(), table->index(0), key, row, exclusive), 0);
   if (!status.ok()) return status;
   for (const EntryImage& entry : entries) {
     status = entry_writer_.Insert(txn_.get(), table->index(entry.index), entry.key, entry.payload,
-                                 entry.unique_prefix_bytes, exclusive);
+                                  entry.unique_prefix_bytes, exclusive);
     if (!status.ok()) return UndoRow(AtIndex(status, entry.index), before);
   }
   table->NoteChangedRow(key);
@@ -249,7 +247,7 @@ Status Session::ChangeEntry(Table* table, const EntryChange& change) {
   const Status status = entry_writer_.Delete(txn_.get(), index, change.before.key);
   if (!status.ok()) return status;
   return entry_writer_.Insert(txn_.get(), index, change.after.key, change.after.payload,
-                             change.after.unique_prefix_bytes, false);
+                              change.after.unique_prefix_bytes, false);
 }
 
 Status Session::DeleteRow(Table* table, Bytes key, std::span<const EntryImage> entries) {
@@ -275,10 +273,10 @@ Status Session::UndoRow(Status cause, const UndoPosition& before) {
 Result<BlobRef> Session::WriteBlob(Table* table, Bytes value) {
   const Status status = writer_.PrepareUndo(txn_.get(), kBlobRefBytes);
   if (!status.ok()) return status;
-  return engine_->impl()->storage->blobs()->Write(table->space(), value,
-                                 [this](MiniTxn* mini_txn, const BlobRef& ref) {
-                                   return writer_.LogBlobWrite(txn_.get(), mini_txn, ref);
-                                 });
+  return engine_->impl()->storage->blobs()->Write(
+      table->space(), value, [this](MiniTxn* mini_txn, const BlobRef& ref) {
+        return writer_.LogBlobWrite(txn_.get(), mini_txn, ref);
+      });
 }
 
 Status Session::DropBlob(const BlobRef& ref) { return writer_.LogBlobDrop(txn_.get(), ref); }

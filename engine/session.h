@@ -26,9 +26,9 @@ class Engine;
 
 /// One secondary entry to be written or removed.
 struct EntryImage {
-  uint32_t index = 0;  ///< number in the table, >= 1
-  Bytes key{};         ///< index columns + primary key
-  Bytes payload{};     ///< original bytes that the key loses
+  uint32_t index = 0;                ///< number in the table, >= 1
+  Bytes key{};                       ///< index columns + primary key
+  Bytes payload{};                   ///< original bytes that the key loses
   uint32_t unique_prefix_bytes = 0;  ///< see EntryWriter::Insert; 0 = not unique or holds a NULL
 };
 
@@ -163,7 +163,7 @@ class Session {
   TxnManager* const txns_;
   std::unique_ptr<Txn> txn_;
   std::unique_ptr<Session> temporary_;  ///< null before Temporary() was called
-  Mutex interrupt_mutex_;  // Interrupt against changes of txn_ and temporary_
+  Mutex interrupt_mutex_;               // Interrupt against changes of txn_ and temporary_
   RowWriter writer_;
   EntryWriter entry_writer_;
   UndoPosition statement_start_;

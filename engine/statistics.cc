@@ -20,7 +20,8 @@ constexpr uint64_t kRefreshShare = 10;
 class GroupCounter {
  public:
   GroupCounter(const KeyParts* parts, uint32_t index_number)
-      : parts_(parts), index_number_(index_number),
+      : parts_(parts),
+        index_number_(index_number),
         boundaries_(parts == nullptr ? 0 : parts->PartCount(index_number) + 1, 0),
         jumps_(boundaries_.size(), 0) {}
 
@@ -117,8 +118,8 @@ Status AddAfter(Seek seek, Cursor* cursor, bool all, bool clustered, GroupCounte
 Status CountIndex(Index* index, bool whole, uint32_t leaves, GroupCounter* counter) {
   Cursor cursor(&index->tree, FixHint::kScan);
   if (whole) {
-    const Status status = AddAfter([&] { return cursor.SeekFirst(); }, &cursor, true,
-                                   index->clustered, counter);
+    const Status status =
+        AddAfter([&] { return cursor.SeekFirst(); }, &cursor, true, index->clustered, counter);
     return status.Is(Code::kEndOfRange) ? Status::Ok() : status;
   }
   for (const std::vector<std::byte>& key : ChooseLeaves(&index->tree, leaves)) {

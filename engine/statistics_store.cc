@@ -46,9 +46,9 @@ Status DecodeStatistics(Bytes row, Table* table) {
   }
   CatalogFieldReader fields(row.subspan(1));
   Table::Statistics statistics;
-  for (uint64_t* number : {&statistics.rows, &statistics.clustered_pages,
-                           &statistics.secondary_pages, &statistics.file_pages,
-                           &statistics.used_pages}) {
+  for (uint64_t* number :
+       {&statistics.rows, &statistics.clustered_pages, &statistics.secondary_pages,
+        &statistics.file_pages, &statistics.used_pages}) {
     *number = fields.Number();
   }
   Cardinalities::RowsPerKey all;

@@ -35,19 +35,18 @@ void DescribeTransactions(const std::vector<TxnInfo>& infos, std::string* report
   for (size_t i = 0; i < infos.size() && i < kTransactionsShown; ++i) {
     const TxnInfo& info = infos[i];
     *report += Format("transaction {}, {}{}{}, {} undo records, {} row locks\n", info.id.value(),
-                   StateName(info.state), info.waiting ? ", waiting for a row lock" : "",
-                   info.recovered ? ", recovered" : "", info.undo_records, info.locks);
+                      StateName(info.state), info.waiting ? ", waiting for a row lock" : "",
+                      info.recovered ? ", recovered" : "", info.undo_records, info.locks);
   }
 }
 
 void DescribeLog(const EngineFigures& figures, std::string* report) {
-  *report += Format("tail LSN {}\nwritten up to {}\ndurable up to {}\ncheckpoint at {}\n"
-                    "checkpoint age {} of {} bytes, {} files\nsync method {}\n",
-                    figures.log_tail.value(), figures.log_written.value(),
-                    figures.log_durable.value(), figures.log_checkpoint.value(),
-                    figures.log_tail.value() - figures.log_checkpoint.value(),
-                    figures.log_capacity_bytes, figures.log_files,
-                    LogSyncMethodName(figures.log_sync_method));
+  *report += Format(
+      "tail LSN {}\nwritten up to {}\ndurable up to {}\ncheckpoint at {}\n"
+      "checkpoint age {} of {} bytes, {} files\nsync method {}\n",
+      figures.log_tail.value(), figures.log_written.value(), figures.log_durable.value(),
+      figures.log_checkpoint.value(), figures.log_tail.value() - figures.log_checkpoint.value(),
+      figures.log_capacity_bytes, figures.log_files, LogSyncMethodName(figures.log_sync_method));
 }
 
 void DescribeReaders(const Log& log, std::string* report) {
@@ -65,21 +64,23 @@ void DescribeSyncs(const Log& log, std::string* report) {
   const auto ratio = [](uint64_t part, uint64_t whole) {
     return whole == 0 ? 0.0 : static_cast<double>(part) / static_cast<double>(whole);
   };
-  *report += Format("{} log writes, {} log syncs, {} commits: {:.3f} syncs per commit, "
-                    "{:.2f} commits per sync\n",
-                    ReadCounter(Counter::kLogWrites), syncs, commits, ratio(syncs, commits),
-                    ratio(commits, syncs));
+  *report += Format(
+      "{} log writes, {} log syncs, {} commits: {:.3f} syncs per commit, "
+      "{:.2f} commits per sync\n",
+      ReadCounter(Counter::kLogWrites), syncs, commits, ratio(syncs, commits),
+      ratio(commits, syncs));
   for (size_t i = 0; i < kLogSyncMethods; ++i) {
     const auto method = static_cast<LogSyncMethod>(i);
     for (const LogPhase phase : {LogPhase::kWrite, LogPhase::kSync, LogPhase::kCommit}) {
       const LatencyHistogram& histogram = log.Latency(method, phase);
       const uint64_t count = histogram.TotalCount();
       if (count == 0) continue;
-      *report += Format("{} {}: {} times, {:.1f} us on average, median up to {} us, "
-                        "99 % up to {} us\n",
-                        LogSyncMethodName(method), LogPhaseName(phase), count,
-                        ratio(histogram.TotalMicros(), count), histogram.QuantileMicros(0.50),
-                        histogram.QuantileMicros(0.99));
+      *report += Format(
+          "{} {}: {} times, {:.1f} us on average, median up to {} us, "
+          "99 % up to {} us\n",
+          LogSyncMethodName(method), LogPhaseName(phase), count,
+          ratio(histogram.TotalMicros(), count), histogram.QuantileMicros(0.50),
+          histogram.QuantileMicros(0.99));
     }
   }
 }
@@ -90,10 +91,11 @@ void DescribePool(const EngineFigures& figures, std::string* report) {
                     figures.pool_frames_dirty, IoBackendName(figures.io_backend));
   const uint64_t checkpoints = ReadCounter(Counter::kCheckpoints);
   const uint64_t written = ReadCounter(Counter::kPageLsnsBytes);
-  *report += Format("page LSNs: {} bytes of memory, {} bytes written per checkpoint, {} stale "
-                    "pages found\n",
-                    figures.page_versions_bytes, checkpoints == 0 ? 0 : written / checkpoints,
-                    ReadCounter(Counter::kStalePages));
+  *report += Format(
+      "page LSNs: {} bytes of memory, {} bytes written per checkpoint, {} stale "
+      "pages found\n",
+      figures.page_versions_bytes, checkpoints == 0 ? 0 : written / checkpoints,
+      ReadCounter(Counter::kStalePages));
 }
 
 }  // namespace
@@ -156,7 +158,7 @@ std::string Engine::StatusReport() {
   Section(&report, "UNDO AND PURGE");
   const UndoStatistics undo = impl_->undo->Statistics();
   report += Format("{} streams, {} pages, history list length {}\n", undo.streams, undo.pages,
-                 undo.transactions_to_purge);
+                   undo.transactions_to_purge);
   Section(&report, "ROW LOCKS");
   report += Format("{} explicit row locks, {} bytes for row locks\n", figures.row_locks,
                    figures.row_lock_memory_bytes);
@@ -166,8 +168,7 @@ std::string Engine::StatusReport() {
   for (uint32_t i = 0; i < static_cast<uint32_t>(Counter::kCount); ++i) {
     const auto counter = static_cast<Counter>(i);
     const CounterInfo& info = CounterDescription(counter);
-    report += Format("{} {} {}\n", info.name, ReadCounter(counter),
-                   info.unit);
+    report += Format("{} {} {}\n", info.name, ReadCounter(counter), info.unit);
   }
   return report;
 }

@@ -36,8 +36,8 @@ Table::Table(TableDef definition, PageAllocator* allocator)
   index_created_by_.assign(definition_.indexes.size(), kNoTxn);
   indexes_.reserve(definition_.indexes.size());
   for (const IndexDef& index : definition_.indexes) {
-    indexes_.push_back(std::make_shared<Index>(allocator, definition_.space, index.root,
-                                                  index.id, definition_.id, index.clustered));
+    indexes_.push_back(std::make_shared<Index>(allocator, definition_.space, index.root, index.id,
+                                               definition_.id, index.clustered));
   }
 }
 

@@ -103,9 +103,7 @@ class Table : public std::enable_shared_from_this<Table> {
   void AddRows(int64_t delta);
   /// Seconds since the epoch of the newest commit in this run that changed rows; 0 = none.
   [[nodiscard]] int64_t update_time() const { return update_time_.load(std::memory_order_relaxed); }
-  void SetUpdateTime(int64_t seconds) {
-    update_time_.store(seconds, std::memory_order_relaxed);
-  }
+  void SetUpdateTime(int64_t seconds) { update_time_.store(seconds, std::memory_order_relaxed); }
   /// Changes since the last refresh: the background refresh looks at it.
   [[nodiscard]] uint64_t changes_since_refresh() const {
     return changes_.load(std::memory_order_relaxed);

@@ -285,8 +285,8 @@ Status TableCursor::FetchRow(void* record) {
 
 Status TableCursor::CheckStillMatches(const void* record) {
   uint32_t unique_bytes = 0;
-  const Status status = codec_->EncodeEntry(index_, record, row_key_, &check_key_,
-                                            &check_payload_, &unique_bytes);
+  const Status status =
+      codec_->EncodeEntry(index_, record, row_key_, &check_key_, &check_payload_, &unique_bytes);
   if (!status.ok()) return status;
   return EqualBytes(check_key_, view_.key) ? Status::Ok() : Status(Code::kNotFound);
 }
@@ -338,8 +338,7 @@ Result<Bytes> TableCursor::Read(const BlobRef& ref) {
   ByteBuffer& bytes = blobs_[blobs_used_++];
   bytes.resize(ref.size_bytes);
   const bool may_go = options_.mode == ReadMode::kReadUncommitted && !report_missing_blobs_;
-  const Status status =
-      may_go ? session_->TryReadBlob(ref, bytes) : session_->ReadBlob(ref, bytes);
+  const Status status = may_go ? session_->TryReadBlob(ref, bytes) : session_->ReadBlob(ref, bytes);
   if (status.Is(Code::kNotFound)) missing_blob_ = ref;
   if (!status.ok()) return status;
   if (keep_key_) off_page_.push_back({ref, bytes.data(), bytes.size()});

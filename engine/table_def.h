@@ -25,19 +25,27 @@ struct IndexDef {
 
 /// For a table that is to be created: ids and roots are filled in then.
 inline IndexDef ClusteredIndex(std::string name) {
-  return {.id = {}, .root = kNoPage, .name = std::move(name), .clustered = true, .unique = true,
+  return {.id = {},
+          .root = kNoPage,
+          .name = std::move(name),
+          .clustered = true,
+          .unique = true,
           .descriptor = {}};
 }
 inline IndexDef SecondaryIndex(std::string name, bool unique = false) {
-  return {.id = {}, .root = kNoPage, .name = std::move(name), .clustered = false, .unique = unique,
+  return {.id = {},
+          .root = kNoPage,
+          .name = std::move(name),
+          .clustered = false,
+          .unique = unique,
           .descriptor = {}};
 }
 
 struct TableDef {
   TableId id{};
   SpaceId space{};
-  std::string name;  ///< "schema/table" as the server spells it; for messages
-  std::string descriptor{};  ///< its user's; kept, and compared by whoever opens the table
+  std::string name;                 ///< "schema/table" as the server spells it; for messages
+  std::string descriptor{};         ///< its user's; kept, and compared by whoever opens the table
   std::vector<IndexDef> indexes{};  ///< [0] is the clustered one
 };
 

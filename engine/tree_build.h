@@ -13,8 +13,8 @@ namespace rowan {
 
 struct TreeBuild {
   Tree* tree = nullptr;
-  EntrySorter* entries = nullptr;  ///< all added
-  TxnId stamp;                     ///< of the builder, for the leaves
+  EntrySorter* entries = nullptr;       ///< all added
+  TxnId stamp;                          ///< of the builder, for the leaves
   std::function<bool()> interrupted{};  ///< by a kill or a shutdown; asked now and then
 };
 

@@ -14,10 +14,8 @@ constexpr uint32_t kDepthMax = 4096;
 Result<std::unique_ptr<WriteBatch>> Try(FileSystem* file_system, IoBackend backend, uint32_t depth,
                                         std::string* refusal) {
   switch (backend) {
-    case IoBackend::kUring:
-      return MakeQueueBatch(file_system, QueueKind::kUring, depth, refusal);
-    case IoBackend::kLibaio:
-      return MakeQueueBatch(file_system, QueueKind::kLibaio, depth, refusal);
+    case IoBackend::kUring: return MakeQueueBatch(file_system, QueueKind::kUring, depth, refusal);
+    case IoBackend::kLibaio: return MakeQueueBatch(file_system, QueueKind::kLibaio, depth, refusal);
     case IoBackend::kThreads: return MakeThreadBatch(depth);
     case IoBackend::kAuto: break;
   }
@@ -36,14 +34,12 @@ const char* IoBackendName(IoBackend backend) {
   return "unknown";
 }
 
-Result<std::unique_ptr<WriteBatch>> MakeWriteBatch(FileSystem* file_system,
-                                                   IoBackend backend, uint32_t depth,
-                                                   std::string* reason) {
+Result<std::unique_ptr<WriteBatch>> MakeWriteBatch(FileSystem* file_system, IoBackend backend,
+                                                   uint32_t depth, std::string* reason) {
   std::string ignored;
   if (reason == nullptr) reason = &ignored;
   if (depth == 0 || depth > kDepthMax) {
-    *reason =
-        Format("The depth of an I/O batch must be from 1 to {}, not {}.", kDepthMax, depth);
+    *reason = Format("The depth of an I/O batch must be from 1 to {}, not {}.", kDepthMax, depth);
     return Status(Code::kInvalidArgument, "bad depth of an I/O batch");
   }
   std::string refusal;
@@ -58,7 +54,7 @@ Result<std::unique_ptr<WriteBatch>> MakeWriteBatch(FileSystem* file_system,
     auto batch = Try(file_system, candidate, depth, &refusal);
     if (batch.ok()) {
       *reason = Format("Using {}{}.", IoBackendName(candidate),
-                            refusals.empty() ? ", the first choice" : " because" + refusals);
+                       refusals.empty() ? ", the first choice" : " because" + refusals);
       return batch;
     }
     refusals += (refusals.empty() ? " " : " and ") + refusal;

@@ -31,7 +31,7 @@ struct FileOptions {
   bool direct = false;         ///< O_DIRECT: offset, length and memory aligned to kDirectAlignment
   bool write_through = false;  ///< O_DSYNC
   bool read_only = false;
-  bool spare = false;  ///< when descriptors are used up: may take one of a few kept for this
+  bool spare = false;   ///< when descriptors are used up: may take one of a few kept for this
   bool atomic = false;  ///< every Write is untorn (RWF_ATOMIC) or fails; needs `direct` and sizes
                         ///< within AtomicWriteUnitMax
 };

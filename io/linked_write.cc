@@ -92,9 +92,8 @@ Status LinkedWriter::WriteAndSync(File* file, uint64_t offset, Bytes bytes) {
                    .write_flags = file->write_flags(),
                    .linked = true,
                    .mark = kWriteMark});
-  queue_->Prepare({.kind = QueueRequest::Kind::kSyncData,
-                   .descriptor = file->descriptor(),
-                   .mark = kSyncMark});
+  queue_->Prepare(
+      {.kind = QueueRequest::Kind::kSyncData, .descriptor = file->descriptor(), .mark = kSyncMark});
   const Answers answers = Run();
   const bool synced = answers.sync == 0;
   if (!synced && answers.sync != -ECANCELED) {

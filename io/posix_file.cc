@@ -66,9 +66,8 @@ Status PosixFile::Write(uint64_t offset, Bytes bytes) {
   while (!bytes.empty()) {
     const iovec piece{const_cast<std::byte*>(bytes.data()), bytes.size()};
     const ssize_t count =
-        flags == 0
-            ? ::pwrite(descriptor_, bytes.data(), bytes.size(), static_cast<off_t>(offset))
-            : ::pwritev2(descriptor_, &piece, 1, static_cast<off_t>(offset), flags);
+        flags == 0 ? ::pwrite(descriptor_, bytes.data(), bytes.size(), static_cast<off_t>(offset))
+                   : ::pwritev2(descriptor_, &piece, 1, static_cast<off_t>(offset), flags);
     if (count < 0 && errno == EINTR) continue;
     if (count < 0 && IsResourceShortage(errno) && wait.Again(errno)) continue;
     if (count < 0) return Failed(*this, "Write", offset, "cannot write file");

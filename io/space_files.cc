@@ -80,9 +80,7 @@ SpaceFiles::SpaceFiles(FileSystem* file_system, Options options)
 
 SpaceFiles::~SpaceFiles() = default;
 
-std::string SpaceFiles::PathOf(SpaceId space) const {
-  return impl_->PathOf(SpaceFileName(space));
-}
+std::string SpaceFiles::PathOf(SpaceId space) const { return impl_->PathOf(SpaceFileName(space)); }
 
 Status SpaceFiles::Impl::FillNewFile(const std::string& path, uint64_t size_bytes, bool durable) {
   Result<std::unique_ptr<File>> file = file_system->Open(path, {});

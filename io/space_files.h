@@ -28,9 +28,9 @@ class SpaceFiles {
   struct Options {
     std::string folder;
     uint32_t page_size_bytes = 16384;
-    bool direct = true;  ///< O_DIRECT for data files, silently off where the file system refuses
+    bool direct = true;   ///< O_DIRECT for data files, silently off where the file system refuses
     bool atomic = false;  ///< untorn page writes at first (FileOptions::atomic), see SetAtomic
-    uint32_t open_files_max = 0;  ///< 0: half of the descriptors the process may have
+    uint32_t open_files_max = 0;      ///< 0: half of the descriptors the process may have
     uint32_t pages_max = UINT32_MAX;  ///< of one file
   };
 

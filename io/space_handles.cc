@@ -219,8 +219,7 @@ Status SpaceHandles::Failure() {
   return failure_;
 }
 
-Status SpaceHandles::SyncLocked(Shard* shard, SpaceId space, Entry* entry,
-                                SyncMethod method) {
+Status SpaceHandles::SyncLocked(Shard* shard, SpaceId space, Entry* entry, SyncMethod method) {
   ROWAN_CHECK(!entry->syncing);
   std::shared_ptr<File> file = entry->file;
   // Exclusive: nobody can get a handle in between. Holders of one (count above ours and the

@@ -95,8 +95,7 @@ class SpaceHandles {
   void PutLocked(Shard* shard, SpaceId space, Entry* entry, std::shared_ptr<File> file)
       ROWAN_REQUIRES(shard->mutex);
   /// Takes the handle out of the table. The caller closes it without the lock.
-  std::shared_ptr<File> TakeLocked(Shard* shard, Entry* entry)
-      ROWAN_REQUIRES(shard->mutex);
+  std::shared_ptr<File> TakeLocked(Shard* shard, Entry* entry) ROWAN_REQUIRES(shard->mutex);
   /// Down to the limit, as far as handles are not in use.
   void CloseSome();
   bool CloseOne(Shard* shard, Victim victim);

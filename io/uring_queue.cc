@@ -21,9 +21,7 @@ class UringQueue final : public AsyncQueue {
 
   void Prepare(const QueueRequest& request) override;
   int Submit() override { return io_uring_submit(&ring_); }
-  int SubmitAndWait(uint32_t answers) override {
-    return io_uring_submit_and_wait(&ring_, answers);
-  }
+  int SubmitAndWait(uint32_t answers) override { return io_uring_submit_and_wait(&ring_, answers); }
   int Wait(uint32_t answers) override {
     io_uring_cqe* completion = nullptr;
     return io_uring_wait_cqe_nr(&ring_, &completion, answers);

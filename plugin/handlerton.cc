@@ -85,15 +85,19 @@ Result<uint64_t> CheckNothingIsMissing(const std::string& folder) {
   if (tables->names.empty()) return uint64_t{0};
   const size_t count = tables->names.size();
   if (NewInstanceWanted()) {
-    LogWarning("The Rowan tables in the server's dictionary ({}, among them '{}') are given up: a "
-               "new instance is created in '{}', as rowan_new_instance asks. DROP TABLE removes "
-               "what is left of them.", count, tables->names.front(), folder);
+    LogWarning(
+        "The Rowan tables in the server's dictionary ({}, among them '{}') are given up: a "
+        "new instance is created in '{}', as rowan_new_instance asks. DROP TABLE removes "
+        "what is left of them.",
+        count, tables->names.front(), folder);
     return tables->id_max + 1;
   }
-  LogError("The folder '{}' holds no Rowan instance, but the server's dictionary has Rowan tables "
-           "({}, among them '{}'). Bring the folder back or correct rowan_data_home_dir. To give "
-           "these tables up and begin with an empty instance, start once with "
-           "rowan_new_instance=ON. Nothing was created.", folder, count, tables->names.front());
+  LogError(
+      "The folder '{}' holds no Rowan instance, but the server's dictionary has Rowan tables "
+      "({}, among them '{}'). Bring the folder back or correct rowan_data_home_dir. To give "
+      "these tables up and begin with an empty instance, start once with "
+      "rowan_new_instance=ON. Nothing was created.",
+      folder, count, tables->names.front());
   return Status(Code::kInvalidArgument, "the instance is missing");
 }
 
@@ -126,8 +130,9 @@ Status JoinCoordinator() {
     return Status(Code::kIoError, "the server's coordinator log cannot be opened");
   }
   if (at_run_time && !ShowPreparedToServer()) {
-    LogWarning("Prepared XA transactions of an earlier run can be committed or rolled back only "
-               "after the next restart of the server.");
+    LogWarning(
+        "Prepared XA transactions of an earlier run can be committed or rolled back only "
+        "after the next restart of the server.");
   }
   return status;
 }

@@ -61,8 +61,7 @@ class BlobStore {
   Status ReadChain(const BlobRef& ref, uint64_t offset, MutableBytes target, FixHint hint,
                    PageId* id);
   Status WriteOnePage(MiniTxn* mini_txn, PageReservation* reservation, BlobRef* ref,
-                      uint32_t position, PageNumber* previous, Bytes data,
-                      LogUndo log_undo);
+                      uint32_t position, PageNumber* previous, Bytes data, LogUndo log_undo);
   Status FillNewPage(MiniTxn* mini_txn, PageId id, BlobRef* ref, uint32_t position, Bytes data,
                      LogUndo log_undo);
   Status FreeOnePage(MiniTxn* mini_txn, const BlobRef& ref, bool* done);

@@ -12,8 +12,8 @@
 #include "base/logging.h"
 #include "base/mutex.h"
 #include "space/space_format.h"
-#include "space/space_pages.h"
 #include "space/space_free_map.h"
+#include "space/space_pages.h"
 
 namespace rowan {
 namespace {
@@ -213,13 +213,13 @@ std::optional<uint32_t> ChooseBit(Bytes bitmap, uint32_t group, std::optional<ui
     if (bit.has_value()) return bit;
   }
   if (near.has_value() && hints.limit > 2 * extent) {
-    const std::optional<uint32_t> bit = FirstUsableExtent(
-        bitmap, group, state, {hints.extent, hints.limit, hints.any_withheld});
+    const std::optional<uint32_t> bit =
+        FirstUsableExtent(bitmap, group, state, {hints.extent, hints.limit, hints.any_withheld});
     state->NoExtentBelow(group, bit.has_value() ? *bit + 1 : hints.limit / extent * extent);
     if (bit.has_value()) return bit;
   }
-  std::optional<uint32_t> bit = FirstUsable(
-      bitmap, group, state, {hints.first_clear, hints.limit, hints.any_withheld});
+  std::optional<uint32_t> bit =
+      FirstUsable(bitmap, group, state, {hints.first_clear, hints.limit, hints.any_withheld});
   if (!bit.has_value()) {
     bit = FirstUsable(bitmap, group, state, {0, hints.limit, hints.any_withheld});
   }
@@ -308,8 +308,8 @@ Status PageAllocator::WriteCounter(SpaceId space, uint64_t value) {
 
 Result<SpaceStatistics> PageAllocator::Statistics(SpaceId space) {
   SpaceStatistics statistics;
-  const Status status = impl_->StateOf(pool_, space)->Counts(&statistics.file_pages,
-                                                             &statistics.used_pages);
+  const Status status =
+      impl_->StateOf(pool_, space)->Counts(&statistics.file_pages, &statistics.used_pages);
   if (!status.ok()) return status;
   return statistics;
 }

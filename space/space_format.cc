@@ -16,9 +16,10 @@ Status CheckSpaceFormat(Bytes page, const std::string& path) {
     return Status(Code::kCorrupt, "not a space header", 0);
   }
   if (PageVersionOf(bytes) > space_layout::kHeaderVersion) {
-    LogError("'{}' has space format {}, this build knows formats up to {}: a newer version of "
-             "Rowan wrote it.",
-             path, PageVersionOf(bytes), space_layout::kHeaderVersion);
+    LogError(
+        "'{}' has space format {}, this build knows formats up to {}: a newer version of "
+        "Rowan wrote it.",
+        path, PageVersionOf(bytes), space_layout::kHeaderVersion);
     return Status(Code::kNewerFormat, "space written by a newer version");
   }
   return CheckFeatures(LoadFeatures(bytes + space_layout::kFeaturesOffset), kSpaceFeatures, path);

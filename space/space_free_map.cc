@@ -123,8 +123,8 @@ Status SpaceFreeMap::LoadLocked() {
   Result<PageGuard> last =
       pool_->Fix({space_, BitmapPage(bitmap_pages - 1, page_size())}, LatchMode::kShared);
   if (!last.ok()) return last.status();
-  const uint32_t used_end = (bitmap_pages - 1) * GroupPages(page_size()) +
-                            BitmapEnd({last->page(), page_size()});
+  const uint32_t used_end =
+      (bitmap_pages - 1) * GroupPages(page_size()) + BitmapEnd({last->page(), page_size()});
   last->Release();
   if (used_end > file_pages) {
     const Status status = pool_->files()->Extend(space_, used_end);
@@ -138,8 +138,8 @@ Status SpaceFreeMap::LoadLocked() {
     withheld_pages_ = 0;
   }
   for (uint32_t group = 0; group < bitmap_pages; ++group) {
-    Result<PageGuard> guard = pool_->Fix({space_, BitmapPage(group, page_size())},
-                                         LatchMode::kShared);
+    Result<PageGuard> guard =
+        pool_->Fix({space_, BitmapPage(group, page_size())}, LatchMode::kShared);
     if (!guard.ok()) return guard.status();
     const uint32_t first = group * GroupPages(page_size());
     const uint32_t limit =

@@ -4,8 +4,8 @@
 // again begins with an initialising record.
 #include <algorithm>
 
-#include "space/space_pages.h"
 #include "space/space_free_map.h"
+#include "space/space_pages.h"
 #include "wal/log.h"
 
 namespace rowan {
@@ -25,8 +25,7 @@ void SpaceFreeMap::SetUse(Group* group, uint32_t extent, ExtentUse use) const {
   if (extent >= group->extents.size()) group->extents.resize(extent + 1, ExtentUse::kUsable);
   group->extents[extent] = use;
   const auto withheld = [](ExtentUse one) { return one != ExtentUse::kUsable; };
-  group->hints.any_withheld =
-      std::any_of(group->extents.begin(), group->extents.end(), withheld);
+  group->hints.any_withheld = std::any_of(group->extents.begin(), group->extents.end(), withheld);
 }
 
 /// After a restart: which of the free extents are holes is not known.
@@ -75,7 +74,7 @@ Result<bool> SpaceFreeMap::RefillLocked() {
 }
 
 Status SpaceFreeMap::ChooseHolesLocked(uint32_t keep_pages, uint32_t count,
-                                     std::vector<ExtentPlace>* chosen) {
+                                       std::vector<ExtentPlace>* chosen) {
   const uint32_t extent_pages = ExtentPages(page_size());
   uint32_t groups = 0;
   {
@@ -98,8 +97,7 @@ Status SpaceFreeMap::ChooseHolesLocked(uint32_t keep_pages, uint32_t count,
           extent < state.extents.size() ? state.extents[extent] : ExtentUse::kUsable;
       if (use == ExtentUse::kHole) continue;
       if (use == ExtentUse::kUsable) {
-        if (free_pages < keep_pages + extent_pages ||
-            state.clear < state.promised + extent_pages) {
+        if (free_pages < keep_pages + extent_pages || state.clear < state.promised + extent_pages) {
           continue;
         }
         const uint32_t bit = extent * extent_pages;

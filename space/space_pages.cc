@@ -47,8 +47,8 @@ uint64_t NextFileSize(uint32_t file_pages, uint32_t page_size_bytes) {
 
 }  // namespace
 
-std::optional<SpaceSize> PlanGrowth(const SpaceSize& now, uint32_t pages,
-                                    uint32_t page_size_bytes, uint32_t pages_max) {
+std::optional<SpaceSize> PlanGrowth(const SpaceSize& now, uint32_t pages, uint32_t page_size_bytes,
+                                    uint32_t pages_max) {
   if (now.file_pages >= pages_max) return std::nullopt;
   const uint64_t group_end = uint64_t{now.groups} * GroupPages(page_size_bytes);
   SpaceSize next = now;
@@ -59,8 +59,8 @@ std::optional<SpaceSize> PlanGrowth(const SpaceSize& now, uint32_t pages,
     if (target > pages_max) return std::nullopt;
     ++next.groups;
   } else {
-    target = std::min({group_end, NextFileSize(now.file_pages, page_size_bytes),
-                       uint64_t{pages_max}});
+    target =
+        std::min({group_end, NextFileSize(now.file_pages, page_size_bytes), uint64_t{pages_max}});
   }
   next.file_pages = static_cast<uint32_t>(target);
   return next;

@@ -92,8 +92,7 @@ Slot Encode(const ControlData& data, uint64_t sequence, Slot slot) {
 
 ControlData Decode(const SlotLayout& layout) {
   ControlData data;
-  std::copy(std::begin(layout.instance_id), std::end(layout.instance_id),
-            data.instance_id.begin());
+  std::copy(std::begin(layout.instance_id), std::end(layout.instance_id), data.instance_id.begin());
   data.format_version = layout.format_version;
   data.page_size_bytes = layout.page_size_bytes;
   data.epoch = layout.epoch;
@@ -137,7 +136,7 @@ struct ControlFile::Impl {
   /// The newer one when the file was opened: may hold more than is known.
   Slot slot ROWAN_GUARDED_BY(mutex){};
   uint64_t sequence ROWAN_GUARDED_BY(mutex) = 0;  // of the newer slot; slot = sequence modulo 2
-  bool broken ROWAN_GUARDED_BY(mutex) = false;  // a write failed: what is on disk is not known
+  bool broken ROWAN_GUARDED_BY(mutex) = false;    // a write failed: what is on disk is not known
 
   /// Makes `contents` the state, durably.
   Status WriteNextLocked(const ControlData& contents) ROWAN_REQUIRES(mutex);
@@ -194,9 +193,10 @@ Status ControlFile::Impl::LoadLocked() {
     return Status(Code::kCorrupt, "both slots of the control file are damaged");
   }
   if (newest.format_version > kFormatVersion) {
-    LogError("Control file '{}' has format version {}, this build knows versions up to {}: a newer "
-             "version of Rowan wrote it.",
-             file->path(), newest.format_version, kFormatVersion);
+    LogError(
+        "Control file '{}' has format version {}, this build knows versions up to {}: a newer "
+        "version of Rowan wrote it.",
+        file->path(), newest.format_version, kFormatVersion);
     return Status(Code::kNewerFormat, "the instance was written by a newer version of Rowan",
                   newest.format_version);
   }
@@ -204,10 +204,11 @@ Status ControlFile::Impl::LoadLocked() {
   const Status usable = CheckFeatures(data.features, kInstanceFeatures, file->path());
   if (!usable.ok()) return usable;
   if (bad > 0) {
-    LogWarning("A slot of control file '{}' has a wrong checksum; the other, number {}, is used. "
-               "After a crash that tore its last update this is in order, otherwise the disk "
-               "changed it.",
-               file->path(), newest.sequence);
+    LogWarning(
+        "A slot of control file '{}' has a wrong checksum; the other, number {}, is used. "
+        "After a crash that tore its last update this is in order, otherwise the disk "
+        "changed it.",
+        file->path(), newest.sequence);
   }
   sequence = newest.sequence;
   return Status::Ok();

@@ -27,18 +27,18 @@ struct ControlData {
   std::array<uint8_t, 16> instance_id{};  ///< random, also in every space header and log file
   uint32_t format_version = kFormatVersion;
   uint32_t page_size_bytes = 16384;
-  uint32_t epoch = 0;              ///< bumped at every start, stamped into each log group
+  uint32_t epoch = 0;  ///< bumped at every start, stamped into each log group
   bool clean_shutdown = false;
-  Lsn checkpoint_lsn{0};           ///< redo starts here
-  uint64_t log_file_bytes = 0;     ///< log bytes in its first file; 0: no log was made yet
-  uint64_t log_buffer_bytes = 0;   ///< largest log buffer so far: bounds the unsynced tail
+  Lsn checkpoint_lsn{0};          ///< redo starts here
+  uint64_t log_file_bytes = 0;    ///< log bytes in its first file; 0: no log was made yet
+  uint64_t log_buffer_bytes = 0;  ///< largest log buffer so far: bounds the unsynced tail
   /// Where the log was last opened for appending, and with which epoch: no group at or above the
   /// LSN has a smaller one. 0: not known.
   Lsn run_start_lsn{0};
   uint32_t run_epoch = 0;
   /// The log was durable at least up to here: one that ends before has lost its end. 0: not known.
   Lsn log_durable_lsn{0};
-  FormatFeatures features{};       ///< what the instance as a whole makes use of
+  FormatFeatures features{};  ///< what the instance as a whole makes use of
   // High-water marks, stored with head room: ids at or above them were never used.
   TxnId next_txn_id{1};
   Csn next_csn{1};

@@ -39,10 +39,10 @@ inline constexpr uint8_t kRecordVersionFlag = 0x80;
 enum class RecordType : uint8_t {
   kInvalid = 0,
   // buffer/
-  kPageImage = 1,      ///< body: whole page, run-length trimmed; initialises the page
-  kPageBytes = 2,      ///< body: offset u16, bytes: overwrite
+  kPageImage = 1,  ///< body: whole page, run-length trimmed; initialises the page
+  kPageBytes = 2,  ///< body: offset u16, bytes: overwrite
   // space/
-  kSpaceInit = 10,     ///< initialises a space header page
+  kSpaceInit = 10,  ///< initialises a space header page
   kSpaceBitmapInit = 11,
   kSpaceSetBits = 12,
   kSpaceClearBits = 13,
@@ -50,9 +50,9 @@ enum class RecordType : uint8_t {
   kBlobPage = 15,      ///< initialises an off-page value page
   kSpaceHeader = 16,   ///< body: offset u16, bytes, in a space header
   // btree/
-  kNodeInit = 30,      ///< initialises an empty node
+  kNodeInit = 30,  ///< initialises an empty node
   kNodeInsert = 31,
-  kNodeUpdate = 32,    ///< replaces a value by (prefix kept, suffix kept, middle)
+  kNodeUpdate = 32,  ///< replaces a value by (prefix kept, suffix kept, middle)
   kNodeRemove = 33,
   kNodeLoad = 34,      ///< initialises a node with a run of entries (right side of a split)
   kNodeTruncate = 35,  ///< drops the entries from a slot on (left side of a split)
@@ -63,7 +63,7 @@ enum class RecordType : uint8_t {
   kUndoTruncate = 52,  ///< moves the free offset back (rollback)
   kUndoSetState = 53,  ///< transaction state and CSN in a transaction header record
   kUndoLinks = 54,
-  kUndoDirectory = 55, ///< one slot of the undo directory
+  kUndoDirectory = 55,  ///< one slot of the undo directory
 };
 
 /// Collects one group. Reused: Clear keeps the capacity, so a warm builder does not allocate.

@@ -58,20 +58,15 @@ Status Log::WaitWritten(Lsn lsn) {
 
 Status Log::WaitCommitted(Lsn lsn, Durability durability) {
   switch (durability) {
-    case Durability::kDurable:
-      AddCounter(Counter::kCommitWaits);
-      return WaitDurable(lsn);
-    case Durability::kWrite:
-      return WaitWritten(lsn);
-    case Durability::kBackground:
-      break;
+    case Durability::kDurable: AddCounter(Counter::kCommitWaits); return WaitDurable(lsn);
+    case Durability::kWrite: return WaitWritten(lsn);
+    case Durability::kBackground: break;
   }
   if (impl_->pressure.RingIsHalfFull()) impl_->flush_thread.Wake();
   return stopped() ? Status(Code::kStopped) : Status::Ok();
 }
 
-Status Log::WaitDurableFor(Lsn lsn, uint64_t limit_nanos,
-                           FunctionRef<bool()> interrupted) {
+Status Log::WaitDurableFor(Lsn lsn, uint64_t limit_nanos, FunctionRef<bool()> interrupted) {
   return impl_->WaitDurableFor(lsn, limit_nanos, interrupted);
 }
 
@@ -107,8 +102,7 @@ bool LogHold::lost() const { return impl_->holds->lost(impl_->id); }
 
 Result<std::unique_ptr<LogHold>> Log::Hold(const std::string& name, Lsn from, uint64_t bytes_max) {
   ROWAN_CHECK(from <= tail());
-  Result<LogHolds::Id> id =
-      impl_->files->Hold({.name = name, .lsn = from, .bytes_max = bytes_max});
+  Result<LogHolds::Id> id = impl_->files->Hold({.name = name, .lsn = from, .bytes_max = bytes_max});
   if (!id.ok()) return id.status();
   auto impl = std::make_unique<LogHold::Impl>(&impl_->files->holds(), *id);
   return std::unique_ptr<LogHold>(new LogHold(std::move(impl)));

@@ -51,9 +51,7 @@ class LogBuffer {
   /// more.
   Lsn Skip(uint64_t size_bytes);
 
-  [[nodiscard]] Lsn tail() const {
-    return Lsn(tail_.load(std::memory_order_acquire) & ~kClosed);
-  }
+  [[nodiscard]] Lsn tail() const { return Lsn(tail_.load(std::memory_order_acquire) & ~kClosed); }
   /// What may be written to the files: at least all that was appended before the call. Waits for
   /// appenders that are copying (about a microsecond, or until the scheduler lets them go on).
   [[nodiscard]] Lsn AwaitContent();
@@ -94,8 +92,8 @@ class LogBuffer {
   AlignedBuffer ring_;
   const uint64_t mask_;
   const uint32_t epoch_;
-  alignas(64) std::atomic<uint64_t> tail_;  // changed by compare-and-exchange only
-  alignas(64) std::atomic<uint64_t> content_end_;  // raised by whoever looks
+  alignas(64) std::atomic<uint64_t> tail_;           // changed by compare-and-exchange only
+  alignas(64) std::atomic<uint64_t> content_end_;    // raised by whoever looks
   std::atomic<uint64_t> content_limit_{UINT64_MAX};  // stored before kClosed is
   std::atomic<uint64_t> mark_end_;  // of the newest empty group; stored by its appender
   std::array<Slot, kSlots> slots_;

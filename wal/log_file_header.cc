@@ -50,9 +50,7 @@ uint32_t TakeCrc(MutableBytes block) {
 
 }  // namespace
 
-std::string LogFileName(uint64_t number) {
-  return Format("{}{:0{}}", kPrefix, number, kDigits);
-}
+std::string LogFileName(uint64_t number) { return Format("{}{:0{}}", kPrefix, number, kDigits); }
 
 std::optional<uint64_t> ParseLogFileName(const std::string& name) {
   if (!name.starts_with(kPrefix) || name.size() < kPrefix.size() + kDigits) return std::nullopt;
@@ -82,9 +80,10 @@ namespace {
 /// What can be said of a block whose checksum is right.
 Status CheckVersion(const HeaderLayout& layout, const std::string& path) {
   if (layout.format_version > kLogFileVersion) {
-    LogError("Redo log file '{}' has format version {}, this build knows versions up to {}: a "
-             "newer version of Rowan wrote it.",
-             path, layout.format_version, kLogFileVersion);
+    LogError(
+        "Redo log file '{}' has format version {}, this build knows versions up to {}: a "
+        "newer version of Rowan wrote it.",
+        path, layout.format_version, kLogFileVersion);
     return Status(Code::kNewerFormat, "log file of a newer version of Rowan");
   }
   const auto* features = reinterpret_cast<const std::byte*>(layout.features);

@@ -15,7 +15,7 @@ namespace rowan {
 
 struct ListedLogFile {
   uint64_t number = 0;
-  Status status;          ///< kCorrupt: the header says nothing that could be relied on
+  Status status;  ///< kCorrupt: the header says nothing that could be relied on
   LogFileHeader header;
 };
 

@@ -49,9 +49,9 @@ class LogFileSet {
 
   /// What the background thread should aim at.
   struct Aim {
-    Lsn safe;                ///< recovery needs nothing below
-    Lsn tail;                ///< of the log
-    uint64_t wanted_end = 0; ///< files should be ready up to here
+    Lsn safe;                 ///< recovery needs nothing below
+    Lsn tail;                 ///< of the log
+    uint64_t wanted_end = 0;  ///< files should be ready up to here
   };
   /// Takes one step (recycles, removes or creates one file) towards the aim; false if there is none
   /// to take. kNoSpace and a shortage (io/resource_shortage.h) leave everything as it was.
@@ -107,7 +107,7 @@ class LogFileSet {
   const Options options_;
   std::atomic<uint64_t> capacity_;
   LogHolds holds_;
-  LogFileMap map_;    // changed with mutex_ held
+  LogFileMap map_;  // changed with mutex_ held
   /// Held while files are made; orders holds and the removal of files.
   Mutex mutex_{LatchRank::kLogFiles};
 };

@@ -130,20 +130,21 @@ Status LogGroups::Fill(uint64_t position, size_t size_bytes, Window* window) con
 }
 
 const LogGroups::Part& LogGroups::PartOf(uint64_t position) const {
-  const auto found = std::upper_bound(
-      parts_.begin(), parts_.end(), position,
-      [](uint64_t wanted, const Part& part) { return wanted < part.place.end; });
+  const auto found =
+      std::upper_bound(parts_.begin(), parts_.end(), position,
+                       [](uint64_t wanted, const Part& part) { return wanted < part.place.end; });
   ROWAN_CHECK(found != parts_.end());
   return *found;
 }
 
 Status LogGroups::Fail(Lsn start, const Status& status) const {
   const Part& part = PartOf(start.value());
-  LogError("Redo log file '{}' cannot be read again at offset {} (LSN {}), where changes are that "
-           "pages still lack: {} (error {}). No page is given up for it, and the log is kept: once "
-           "the file can be read, the next start goes on.",
-           part.file->path(), kLogFileHeaderBytes + start.value() - part.place.start,
-           start.value(), status.message(), status.detail());
+  LogError(
+      "Redo log file '{}' cannot be read again at offset {} (LSN {}), where changes are that "
+      "pages still lack: {} (error {}). No page is given up for it, and the log is kept: once "
+      "the file can be read, the next start goes on.",
+      part.file->path(), kLogFileHeaderBytes + start.value() - part.place.start, start.value(),
+      status.message(), status.detail());
   return Status(Code::kStopped, "the redo log could not be read again");
 }
 

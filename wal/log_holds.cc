@@ -35,10 +35,11 @@ Lsn LogHolds::Oldest(Lsn tail) {
   for (Reader& reader : readers_) {
     if (!reader.lost && tail.value() - std::min(tail, reader.lsn).value() > reader.bytes_max) {
       reader.lost = true;
-      LogWarning("The reader '{}' of the redo log is at LSN {}, more than {} bytes behind the end "
-                 "of the log at LSN {}: its part of the log is not kept any longer, it has to "
-                 "start over.",
-                 reader.name, reader.lsn.value(), reader.bytes_max, tail.value());
+      LogWarning(
+          "The reader '{}' of the redo log is at LSN {}, more than {} bytes behind the end "
+          "of the log at LSN {}: its part of the log is not kept any longer, it has to "
+          "start over.",
+          reader.name, reader.lsn.value(), reader.bytes_max, tail.value());
     }
     if (!reader.lost) oldest = std::min(oldest, reader.lsn);
   }
@@ -52,9 +53,10 @@ bool LogHolds::GiveUpBelow(Lsn lsn) {
     if (reader.lost || reader.lsn >= lsn) continue;
     reader.lost = true;
     any = true;
-    LogWarning("The disk is full, so the part of the redo log from LSN {} on is not kept any "
-               "longer for its reader '{}': it has to start over.",
-               reader.lsn.value(), reader.name);
+    LogWarning(
+        "The disk is full, so the part of the redo log from LSN {} on is not kept any "
+        "longer for its reader '{}': it has to start over.",
+        reader.lsn.value(), reader.name);
   }
   return any;
 }

@@ -21,8 +21,8 @@ class LogHolds {
  public:
   struct Reader {
     std::string name;
-    Lsn lsn;                  ///< nothing below is needed any more
-    uint64_t bytes_max = 0;   ///< the end of the log may be this far ahead of it
+    Lsn lsn;                 ///< nothing below is needed any more
+    uint64_t bytes_max = 0;  ///< the end of the log may be this far ahead of it
     bool lost = false;
   };
   using Id = std::list<Reader>::iterator;

@@ -64,8 +64,7 @@ void Log::Impl::StopThreads() {
 
 void Log::Impl::Fail(const char* what, Status status) {
   if (stopped.exchange(true, std::memory_order_acq_rel)) return;
-  LogError("The redo log stops at LSN {}: {}: {}", queue.durable().value(), what,
-           status.message());
+  LogError("The redo log stops at LSN {}: {}: {}", queue.durable().value(), what, status.message());
   queue.Stop();
   pressure.Stop();
   durable_signal.Raise();
@@ -86,8 +85,7 @@ Status Log::Impl::WaitDurable(Lsn lsn) {
   return queue.durable() >= lsn ? Status::Ok() : Status(Code::kStopped);
 }
 
-Status Log::Impl::WaitDurableFor(Lsn lsn, uint64_t limit_nanos,
-                                 FunctionRef<bool()> interrupted) {
+Status Log::Impl::WaitDurableFor(Lsn lsn, uint64_t limit_nanos, FunctionRef<bool()> interrupted) {
   const auto finished = [&] {
     return queue.durable() >= lsn || stopped.load(std::memory_order_acquire);
   };

@@ -61,19 +61,19 @@ struct Log::Impl {
   LogWriter writer;
   LogSpace pressure;
 
-  DurableSignal durable_signal;        // raised when the durable LSN moved or the log stopped
+  DurableSignal durable_signal;  // raised when the durable LSN moved or the log stopped
   std::atomic<bool> stopped{false};
-  std::atomic<uint64_t> flush_wanted{0};  // raised by WaitDurableFor, read by log-flush
+  std::atomic<uint64_t> flush_wanted{0};      // raised by WaitDurableFor, read by log-flush
   std::atomic<uint64_t> files_wanted_end{0};  // raised by waiters, read by log-files
   std::atomic<uint64_t> tail_file_end{0};     // stored by the leader: of the newest byte's file
 
   Mutex mark_mutex{LatchRank::kLogMark};
   bool closing ROWAN_GUARDED_BY(mark_mutex) = false;  // no marks any more
-  GroupBuilder mark;              // owned by log-flush, as all below
-  Lsn mark_candidate;             // the tail at the tick before
+  GroupBuilder mark;                                  // owned by log-flush, as all below
+  Lsn mark_candidate;                                 // the tail at the tick before
   uint64_t mark_considered_nanos = 0;
   uint64_t flushed_at_nanos = MonotonicNanos();
-  bool out_of_space = false;      // owned by log-files: the warning was given
+  bool out_of_space = false;  // owned by log-files: the warning was given
 
   ThreadLoop flush_thread;
   ThreadLoop files_thread;

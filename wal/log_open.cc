@@ -41,8 +41,8 @@ std::unique_ptr<SyncStrategy> ChooseStrategy(LogFileSet* files, LogSyncMethod me
     if (file.ok()) return std::move(strategy).value();
     reason = file.status().message();
   }
-  LogWarning("Log sync method {} refused: {}; fdatasync is used instead",
-             LogSyncMethodName(method), reason);
+  LogWarning("Log sync method {} refused: {}; fdatasync is used instead", LogSyncMethodName(method),
+             reason);
   return MakeSyncStrategy(file_system, LogSyncMethod::kFdatasync, &reason).value();
 }
 
@@ -54,8 +54,7 @@ Status RestoreLastBlock(LogFileSet* files, LogBuffer* buffer, Lsn end) {
   Result<std::shared_ptr<File>> file = files->Open(place.number, {});
   if (!file.ok()) return file.status();
   AlignedBuffer block(kLogBlockBytes);
-  const Status status =
-      file.value()->Read(kLogFileHeaderBytes + start - place.start, block.span());
+  const Status status = file.value()->Read(kLogFileHeaderBytes + start - place.start, block.span());
   if (!status.ok()) return status;
   buffer->Restore(start, block.span().first(end.value() - start));
   return Status::Ok();

@@ -44,11 +44,11 @@ struct LogReader::Impl {
 
   const ControlData control;
   LogSource source;
-  uint64_t end;            // behind the last good group
-  uint32_t epoch_last = 0; // of the last good group
-  uint64_t newer_run = 0;  // where a group has an epoch that the control file never heard of
+  uint64_t end;             // behind the last good group
+  uint32_t epoch_last = 0;  // of the last good group
+  uint64_t newer_run = 0;   // where a group has an epoch that the control file never heard of
   bool finished = false;
-  Status verdict;          // once finished
+  Status verdict;  // once finished
 };
 
 LogReader::LogReader(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -148,25 +148,28 @@ Status LogReader::Impl::JudgeEnd() {
     from = part_end;
   }
   if (found == 0) return CheckNothingIsMissing();
-  LogError("The redo log is damaged at LSN {} (file '{}', offset {}): a later group, at LSN {}, "
-           "proves that the log was durable beyond it",
-           end, source.PathOf(end), source.OffsetOf(end), found);
+  LogError(
+      "The redo log is damaged at LSN {} (file '{}', offset {}): a later group, at LSN {}, "
+      "proves that the log was durable beyond it",
+      end, source.PathOf(end), source.OffsetOf(end), found);
   return Status(Code::kCorrupt, "the redo log is damaged");
 }
 
 Status LogReader::Impl::CheckNothingIsMissing() {
   if (newer_run != 0) {
     // The epoch is raised in the control file, durably, before the first group of a run.
-    LogError("The control file is older than the redo log: file '{}' has at LSN {} a group of a "
-             "later run than any it knows. Its newest slot was lost, or it was restored from an "
-             "older copy. Nothing was changed.",
-             source.PathOf(newer_run), newer_run);
+    LogError(
+        "The control file is older than the redo log: file '{}' has at LSN {} a group of a "
+        "later run than any it knows. Its newest slot was lost, or it was restored from an "
+        "older copy. Nothing was changed.",
+        source.PathOf(newer_run), newer_run);
     return Status(Code::kCorrupt, "the control file is older than the redo log");
   }
   if (end < control.log_durable_lsn.value()) {
-    LogError("The redo log ends at LSN {} (file '{}', offset {}), but it was durable at least up "
-             "to LSN {}: its end is missing. Nothing was changed.",
-             end, source.PathOf(end), source.OffsetOf(end), control.log_durable_lsn.value());
+    LogError(
+        "The redo log ends at LSN {} (file '{}', offset {}), but it was durable at least up "
+        "to LSN {}: its end is missing. Nothing was changed.",
+        end, source.PathOf(end), source.OffsetOf(end), control.log_durable_lsn.value());
     return Status(Code::kCorrupt, "the redo log lost its end");
   }
   std::string missing;

@@ -18,8 +18,7 @@ namespace rowan {
 
 class LogReader {
  public:
-  static Result<std::unique_ptr<LogReader>> Open(FileSystem* file_system,
-                                                 const std::string& folder,
+  static Result<std::unique_ptr<LogReader>> Open(FileSystem* file_system, const std::string& folder,
                                                  const ControlData& control, Lsn start);
   ~LogReader();
 

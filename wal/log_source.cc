@@ -45,8 +45,7 @@ bool LogSource::AddGood(const ListedLogFile& file,
                         const std::vector<ListedLogFile>& damaged_before) {
   const uint64_t next = parts_.empty() ? 0 : parts_.back().place.end;
   const LogFileHeader& header = file.header;
-  const bool neighbours =
-      !parts_.empty() && parts_.back().place.number + 1 == header.number;
+  const bool neighbours = !parts_.empty() && parts_.back().place.number + 1 == header.number;
   if (header.start < next || (neighbours && header.start != next)) return false;
   if (header.start > next) {
     // What lies between is in files that are missing or cannot be read: one stands for all.
@@ -80,9 +79,9 @@ void LogSource::AddDamagedEnd(const std::vector<ListedLogFile>& damaged) {
 
 LogSource::Part LogSource::PartOf(uint64_t position) const {
   if (parts_.empty()) return {{0, 0, kEndUnknown}, kMissing};
-  const auto found = std::upper_bound(
-      parts_.begin(), parts_.end(), position,
-      [](uint64_t wanted, const Part& part) { return wanted < part.place.end; });
+  const auto found =
+      std::upper_bound(parts_.begin(), parts_.end(), position,
+                       [](uint64_t wanted, const Part& part) { return wanted < part.place.end; });
   if (found != parts_.end()) return *found;
   const LogFilePlace last = parts_.back().place;
   const uint64_t skipped = (position - last.end) / last.bytes();

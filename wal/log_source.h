@@ -58,12 +58,12 @@ class LogSource {
   FileSystem* const file_system_;
   const std::string folder_;
   const std::array<uint8_t, 16> instance_id_;
-  std::vector<Part> parts_;      // one behind the other, without gaps
-  std::unique_ptr<File> file_;   // the one read last
-  uint64_t file_number_ = 0;     // of file_
+  std::vector<Part> parts_;     // one behind the other, without gaps
+  std::unique_ptr<File> file_;  // the one read last
+  uint64_t file_number_ = 0;    // of file_
   AlignedBuffer window_;
-  uint64_t window_start_ = 0;    // stream position of the window's first byte
-  size_t window_bytes_ = 0;      // valid bytes in it
+  uint64_t window_start_ = 0;  // stream position of the window's first byte
+  size_t window_bytes_ = 0;    // valid bytes in it
 };
 
 }  // namespace rowan

@@ -29,7 +29,7 @@ struct LogSpace::Waiter {
 };
 
 LogSpace::LogSpace(const LogBuffer* buffer, const CommitQueue* queue, const LogFileSet* files,
-                         Hooks hooks)
+                   Hooks hooks)
     : buffer_(buffer), queue_(queue), files_(files), hooks_(std::move(hooks)) {}
 
 void LogSpace::Start(Lsn checkpoint, uint64_t capacity_bytes) {
@@ -114,8 +114,8 @@ Status LogSpace::WaitFirst(Waiter* self, uint32_t bytes) {
 
 void LogSpace::Relieve(uint64_t end) {
   if (end > files_->PreparedEnd()) hooks_.prepare_files(end);
-  const uint64_t limit = checkpoint_.load(std::memory_order_acquire) +
-                         capacity_.load(std::memory_order_acquire);
+  const uint64_t limit =
+      checkpoint_.load(std::memory_order_acquire) + capacity_.load(std::memory_order_acquire);
   // Files that cannot be made, because the disk is full, come from recycling too.
   const bool files_short = end > files_->PreparedEnd();
   const MutexLock lock(&callback_mutex_);

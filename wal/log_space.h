@@ -31,11 +31,10 @@ class LogSpace {
  public:
   /// What a waiter does to end its wait; all called without locks.
   struct Hooks {
-    std::function<Status()> make_durable;               ///< frees the ring
-    std::function<void(uint64_t end)> prepare_files;    ///< files are wanted up to `end`
+    std::function<Status()> make_durable;             ///< frees the ring
+    std::function<void(uint64_t end)> prepare_files;  ///< files are wanted up to `end`
   };
-  LogSpace(const LogBuffer* buffer, const CommitQueue* queue, const LogFileSet* files,
-              Hooks hooks);
+  LogSpace(const LogBuffer* buffer, const CommitQueue* queue, const LogFileSet* files, Hooks hooks);
 
   /// Before threads start.
   void Start(Lsn checkpoint, uint64_t capacity_bytes);

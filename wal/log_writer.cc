@@ -34,8 +34,8 @@ Status LogWriter::WriteUpTo(Lsn target) {
   const MutexLock lock(&mutex_);
   if (written() >= target) return Status::Ok();
   const uint64_t content_end = buffer_->AwaitContent().value();
-  const Status status = WriteRangeLocked(written_.load(std::memory_order_relaxed), content_end,
-                                         Via::kPlain);
+  const Status status =
+      WriteRangeLocked(written_.load(std::memory_order_relaxed), content_end, Via::kPlain);
   if (!status.ok()) return status;
   written_.store(content_end, std::memory_order_release);
   return Status::Ok();
@@ -104,8 +104,7 @@ Status LogWriter::WriteRangeLocked(uint64_t from, uint64_t target, Via via) {
   return Status::Ok();
 }
 
-Status LogWriter::WritePieceLocked(File* file, const Piece& piece, uint64_t offset,
-                                   Effect effect) {
+Status LogWriter::WritePieceLocked(File* file, const Piece& piece, uint64_t offset, Effect effect) {
   AddCounter(Counter::kLogWrites);
   const uint64_t begin_nanos = MonotonicNanos();
   const Status status = effect == Effect::kWriteAndSync
@@ -146,8 +145,7 @@ Result<std::shared_ptr<File>> LogWriter::OpenLogFile(uint64_t number, FileOption
 }
 
 Result<const LogWriter::Handle*> LogWriter::HandleLocked(uint64_t position, Via via) {
-  const bool special =
-      via == Via::kStrategy && strategy_->kind() == SyncStrategy::Kind::kThrough;
+  const bool special = via == Via::kStrategy && strategy_->kind() == SyncStrategy::Kind::kThrough;
   Handle& handle = special ? through_ : plain_;
   if (handle.file != nullptr && handle.place.Holds(position)) return &handle;
   Handle& next = special ? next_through_ : next_plain_;

@@ -93,8 +93,8 @@ class LogWriter {
   // Owned by the leader; the strategy is replaced under mutex_ too.
   std::unique_ptr<SyncStrategy> strategy_;
   uint64_t durable_;
-  uint64_t sync_nanos_ = 0;                      // what making durable took so far, this time
-  std::vector<std::shared_ptr<File>> syncing_;   // kept for its capacity
+  uint64_t sync_nanos_ = 0;                     // what making durable took so far, this time
+  std::vector<std::shared_ptr<File>> syncing_;  // kept for its capacity
 };
 
 }  // namespace rowan

@@ -64,8 +64,8 @@ Status MeasureOnce(Candidate* candidate, size_t size_index, int round, AlignedBu
   const uint64_t offset = static_cast<uint64_t>(round) * kWriteBytes.back() % kFileBytes;
   bytes->data()[0] = static_cast<std::byte>(round);
   const uint64_t begin = MonotonicNanos();
-  const Status status = candidate->strategy->WriteAndSync(candidate->file.get(), offset,
-                                                          bytes->span().first(size));
+  const Status status =
+      candidate->strategy->WriteAndSync(candidate->file.get(), offset, bytes->span().first(size));
   if (!status.ok()) return status;
   if (round > 0) candidate->nanos[size_index].push_back(MonotonicNanos() - begin);
   return Status::Ok();

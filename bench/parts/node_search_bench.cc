@@ -62,8 +62,8 @@ struct Forest {
 
 /// Memory as the pool gets it.
 std::byte* HugeMemory(size_t size_bytes) {
-  void* memory = mmap(nullptr, size_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
-                      -1, 0);
+  void* memory =
+      mmap(nullptr, size_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) std::abort();
   madvise(memory, size_bytes, MADV_HUGEPAGE);
   return static_cast<std::byte*>(memory);

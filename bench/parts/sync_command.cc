@@ -90,8 +90,7 @@ class Target {
     strategy_ = std::move(strategy).value();
     const Status status = Fill();
     if (!status.ok()) return status.message();
-    Result<std::unique_ptr<File>> file =
-        PosixFileSystem()->Open(path_, strategy_->open_options());
+    Result<std::unique_ptr<File>> file = PosixFileSystem()->Open(path_, strategy_->open_options());
     if (!file.ok()) return file.status().message();
     file_ = std::move(file).value();
     position_ = 0;
@@ -208,8 +207,8 @@ void PrintKind(const KindInfo& kind, const std::vector<LogSyncMethod>& methods,
 int RunSyncCommand(const std::vector<std::string>& arguments) {
   namespace po = boost::program_options;
   po::options_description options("options");
-  options.add_options()("help,h", "show this")(
-      "dir,d", po::value<std::string>()->required(), "folder on the disk to measure")(
+  options.add_options()("help,h", "show this")("dir,d", po::value<std::string>()->required(),
+                                               "folder on the disk to measure")(
       "seconds,s", po::value<double>()->default_value(0.5), "for each cell of the table")(
       "methods,m", po::value<std::string>()->default_value("all"),
       "comma-separated: fsync, fdatasync, dsync, direct_dsync, uring, all");

@@ -37,7 +37,6 @@
 namespace rowan {
 namespace {
 
-
 constexpr uint32_t kMagic = 0x57445752;  // "RWDW"
 constexpr uint32_t kDoublewriteVersion = 2;
 constexpr size_t kMagicOffset = 4;
@@ -95,8 +94,8 @@ bool ParseDirectory(Bytes bytes, uint32_t page_size, Directory* directory, Statu
     const PageHole hole{LoadLe<uint16_t>(entry + kEntryHoleBegin) * PageHole::kUnitBytes,
                         LoadLe<uint16_t>(entry + kEntryHoleLength) * PageHole::kUnitBytes};
     if (hole.begin + hole.bytes > page_size) return false;
-    directory->entries.push_back({PageId::Unpack(LoadLe<uint64_t>(entry)),
-                                  LoadLe<uint32_t>(entry + kEntryChecksum), hole});
+    directory->entries.push_back(
+        {PageId::Unpack(LoadLe<uint64_t>(entry)), LoadLe<uint32_t>(entry + kEntryChecksum), hole});
   }
   return true;
 }
@@ -307,8 +306,8 @@ Status DoublewriteFile::ReadDirectories(std::vector<PlacedDirectory>* directorie
   return Status::Ok();
 }
 
-Status DoublewriteFile::CollectImages(const std::vector<PlacedDirectory>& directories,
-                                      Lsn log_end, std::vector<Image>* images) {
+Status DoublewriteFile::CollectImages(const std::vector<PlacedDirectory>& directories, Lsn log_end,
+                                      std::vector<Image>* images) {
   const uint32_t page_size = files_->page_size_bytes();
   AlignedBuffer image(page_size);
   std::map<PageId, Image> newest;
@@ -324,10 +323,11 @@ Status DoublewriteFile::CollectImages(const std::vector<PlacedDirectory>& direct
       if (LoadLe<uint32_t>(image.data()) != checksum) continue;
       if (VerifyPage(image.span(), id) != PageVerdict::kGood) continue;
       if (PageLsnOf(image.data()) > log_end) {
-        LogError("The redo log ends at LSN {}, but page {} of {} was written at LSN {}: the end of "
-                 "the log is damaged. Nothing was changed.",
-                 log_end.value(), id.page.value(), files_->PathOf(id.space),
-                 PageLsnOf(image.data()).value());
+        LogError(
+            "The redo log ends at LSN {}, but page {} of {} was written at LSN {}: the end of "
+            "the log is damaged. Nothing was changed.",
+            log_end.value(), id.page.value(), files_->PathOf(id.space),
+            PageLsnOf(image.data()).value());
         return Status(Code::kCorrupt, "the redo log lost its end", id.page.value());
       }
       const auto [known, fresh] = newest.try_emplace(id, found);
@@ -424,9 +424,10 @@ Status DoublewriteFile::RewriteListed(const std::vector<PlacedDirectory>& direct
           home.value() == Home::kUnreachable) {
         continue;
       }
-      LogError("Page {} of {} is {}, and rowan_doublewrite = detect_only kept no image of it. "
-               "Unless the redo log holds all of the page, the instance cannot be opened.",
-               id.page.value(), files_->PathOf(id.space), Describe(home.value()));
+      LogError(
+          "Page {} of {} is {}, and rowan_doublewrite = detect_only kept no image of it. "
+          "Unless the redo log holds all of the page, the instance cannot be opened.",
+          id.page.value(), files_->PathOf(id.space), Describe(home.value()));
     }
   }
   return Status::Ok();
@@ -446,10 +447,11 @@ Status DoublewriteFile::Repair(Lsn log_end, std::set<SpaceId>* passed_over) {
     if (!status.ok()) break;
   }
   if (findings.torn + findings.unwritten + findings.stale != 0) {
-    LogInfo("Restored from the doublewrite file: pages that were torn: {}, older than their last "
-            "write: {}, never written to their place: {}. The first is page {} of {}.",
-            findings.torn, findings.stale, findings.unwritten, findings.first.page.value(),
-            files_->PathOf(findings.first.space));
+    LogInfo(
+        "Restored from the doublewrite file: pages that were torn: {}, older than their last "
+        "write: {}, never written to their place: {}. The first is page {} of {}.",
+        findings.torn, findings.stale, findings.unwritten, findings.first.page.value(),
+        files_->PathOf(findings.first.space));
   }
   if (!status.ok()) return status;
   status = RewriteListed(directories);

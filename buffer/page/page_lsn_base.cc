@@ -91,7 +91,7 @@ struct PageLsnBase::Seen {
 };
 
 Result<std::unique_ptr<PageLsnBase>> PageLsnBase::Open(std::unique_ptr<File> file,
-                                                         uint32_t instance) {
+                                                       uint32_t instance) {
   std::unique_ptr<PageLsnBase> base(new PageLsnBase(std::move(file), instance));
   switch (base->LoadDirectory()) {
     case Form::kDirectory: return base;
@@ -169,10 +169,11 @@ Status PageLsnBase::Search() {
 
 void PageLsnBase::LogSeen(const Seen& seen) const {
   if (seen.damaged != 0) {
-    LogWarning("'{}': {} blocks are damaged or were being written when the machine stopped, the "
-               "first at offset {}. What was written there before is used: of some pages it may go "
-               "unnoticed that they went back to an older state.",
-               file_->path(), seen.damaged, seen.first_damaged);
+    LogWarning(
+        "'{}': {} blocks are damaged or were being written when the machine stopped, the "
+        "first at offset {}. What was written there before is used: of some pages it may go "
+        "unnoticed that they went back to an older state.",
+        file_->path(), seen.damaged, seen.first_damaged);
   }
   if (seen.foreign != 0) {
     LogWarning("'{}': {} blocks belong to another instance and are ignored.", file_->path(),
@@ -202,9 +203,10 @@ PageLsnBase::Found PageLsnBase::Read(ChunkKey key, ChunkLsns* lsns) const {
   const uint64_t offset = uint64_t{*slot} * kPageLsnSlotBytes;
   const Status status = file_->Read(offset, block);
   if (!status.ok() || StateOf(block, instance_) != SlotState::kGood || KeyIn(block) != key) {
-    LogWarning("'{}': the block at offset {} {}: of some pages it may go unnoticed that they went "
-               "back to an older state.", file_->path(), offset,
-               status.ok() ? "is damaged" : "cannot be read");
+    LogWarning(
+        "'{}': the block at offset {} {}: of some pages it may go unnoticed that they went "
+        "back to an older state.",
+        file_->path(), offset, status.ok() ? "is damaged" : "cannot be read");
     return Found::kDamaged;
   }
   for (uint32_t i = 0; i < kPagesPerChunk; ++i) {

@@ -61,8 +61,10 @@ class Reader {
     block_.resize(bytes);
     const Status status = file_->Read(offset, block_);
     if (status.ok()) return true;
-    LogWarning("'{}' cannot be read at offset {}: {}. Of some pages it may go unnoticed that they "
-               "went back to an older state.", file_->path(), offset, status.message());
+    LogWarning(
+        "'{}' cannot be read at offset {}: {}. Of some pages it may go unnoticed that they "
+        "went back to an older state.",
+        file_->path(), offset, status.message());
     return false;
   }
 
@@ -108,9 +110,11 @@ class Reader {
 
   void LogSeen() const {
     if (damaged_ != 0) {
-      LogWarning("'{}': {} blocks are damaged or were being written when the machine stopped, the "
-                 "first at offset {}: of some pages it may go unnoticed that they went back to an "
-                 "older state.", file_->path(), damaged_, first_damaged_);
+      LogWarning(
+          "'{}': {} blocks are damaged or were being written when the machine stopped, the "
+          "first at offset {}: of some pages it may go unnoticed that they went back to an "
+          "older state.",
+          file_->path(), damaged_, first_damaged_);
     }
     if (foreign_ != 0) {
       LogWarning("'{}': {} blocks belong to another instance and are ignored.", file_->path(),
@@ -130,13 +134,12 @@ class Reader {
 }  // namespace
 
 Result<std::unique_ptr<PageLsnJournal>> PageLsnJournal::Create(FileSystem* file_system,
-                                                                 const std::string& path,
-                                                                 uint32_t instance) {
+                                                               const std::string& path,
+                                                               uint32_t instance) {
   Result<std::unique_ptr<File>> file =
       file_system->Open(path, {.create = true, .exclusive = true, .spare = true});
   if (!file.ok()) return file.status();
-  return std::unique_ptr<PageLsnJournal>(
-      new PageLsnJournal(std::move(file).value(), instance));
+  return std::unique_ptr<PageLsnJournal>(new PageLsnJournal(std::move(file).value(), instance));
 }
 
 Status PageLsnJournal::Append(const std::vector<PageLsnEntry>& versions) {
@@ -159,8 +162,7 @@ Status PageLsnJournal::Append(const std::vector<PageLsnEntry>& versions) {
     StoreLe<uint64_t>(entry + 8, version.lsn);
     entry += kEntryBytes;
   }
-  StoreLe<uint32_t>(block.data(),
-                    Crc32c(Bytes(block).first(used).subspan(kMagicOffset)));
+  StoreLe<uint32_t>(block.data(), Crc32c(Bytes(block).first(used).subspan(kMagicOffset)));
   AddCounter(Counter::kPageLsnsBytes, block.size());
   Status status = file_->Write(end_, block);
   if (!status.ok()) return status;
@@ -171,7 +173,7 @@ Status PageLsnJournal::Append(const std::vector<PageLsnEntry>& versions) {
 }
 
 Status PageLsnJournal::Read(FileSystem* file_system, const std::string& path, uint32_t instance,
-                             std::vector<PageLsnEntry>* versions) {
+                            std::vector<PageLsnEntry>* versions) {
   Result<std::unique_ptr<File>> file = file_system->Open(path, {.read_only = true, .spare = true});
   if (!file.ok()) return file.status();
   const Result<uint64_t> size = file.value()->Size();

@@ -26,8 +26,7 @@ class PageLsnJournal {
  public:
   /// A new, empty file.
   static Result<std::unique_ptr<PageLsnJournal>> Create(FileSystem* file_system,
-                                                         const std::string& path,
-                                                         uint32_t instance);
+                                                        const std::string& path, uint32_t instance);
   /// Writes one block and makes it durable. kNoSpace: nothing was written.
   Status Append(const std::vector<PageLsnEntry>& versions);
   /// Of the blocks so far.

@@ -137,8 +137,7 @@ PageLsns::Copies PageLsns::CopyChanged() {
       for (; pages != 0; pages &= pages - 1) {
         const uint32_t page = word * 64 + static_cast<uint32_t>(std::countr_zero(pages));
         const PageId id{key.space, PageNumber(key.number * kPagesPerChunk + page)};
-        copies.push_back(
-            {id.Packed(), chunk->lsns[page].load(std::memory_order_relaxed)});
+        copies.push_back({id.Packed(), chunk->lsns[page].load(std::memory_order_relaxed)});
       }
     }
   }

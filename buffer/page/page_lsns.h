@@ -43,8 +43,8 @@ class PageLsns {
   PageLsns(FileSystem* file_system, SpaceFiles* files);
 
   struct Origin {
-    uint32_t instance = 0;   ///< tells the files of two instances apart
-    bool expected = false;   ///< the instance is not new: a missing file is worth a warning
+    uint32_t instance = 0;  ///< tells the files of two instances apart
+    bool expected = false;  ///< the instance is not new: a missing file is worth a warning
   };
   /// Reads the base's directory and the journals, or makes an empty base. kNewerFormat (logged).
   Status Open(const Origin& origin);
@@ -137,12 +137,12 @@ class PageLsns {
   uint64_t next_journal_ ROWAN_GUARDED_BY(file_mutex_) = 1;
   bool full_logged_ ROWAN_GUARDED_BY(file_mutex_) = false;
 
-  std::atomic<uint64_t> journal_entries_{0};    // in all journals
+  std::atomic<uint64_t> journal_entries_{0};  // in all journals
   std::atomic<uint64_t> journal_files_{0};
   std::atomic<uint64_t> base_slots_{0};
-  std::atomic<uint64_t> recent_chunks_{0};      // an upper bound of those in OnDisk::recent
-  std::atomic<uint64_t> fold_not_before_{0};    // journal entries, after a failure
-  std::atomic<bool> rewrite_{false};            // the base is of the older form, or damaged
+  std::atomic<uint64_t> recent_chunks_{0};    // an upper bound of those in OnDisk::recent
+  std::atomic<uint64_t> fold_not_before_{0};  // journal entries, after a failure
+  std::atomic<bool> rewrite_{false};          // the base is of the older form, or damaged
 };
 
 }  // namespace rowan

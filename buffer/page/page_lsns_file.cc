@@ -113,8 +113,10 @@ Status PageLsns::OpenBase(const std::string& path) {
     if (base.ok()) on_disk->base = std::move(base).value();
   }
   if (on_disk->base == nullptr) {
-    LogWarning("'{}' cannot be read: of pages written before this start it goes unnoticed that "
-               "they went back to an older state.", path);
+    LogWarning(
+        "'{}' cannot be read: of pages written before this start it goes unnoticed that "
+        "they went back to an older state.",
+        path);
   }
   rewrite_.store(on_disk->base == nullptr || on_disk->base->outdated());
   base_slots_.store(on_disk->base == nullptr ? 0 : on_disk->base->slots());
@@ -138,8 +140,10 @@ Status PageLsns::Open(const Origin& origin) {
   }
   if (!exists.value()) {
     if (origin.expected) {
-      LogWarning("'{}' is missing and begins anew: pages that went back to an older state before "
-                 "this start are not noticed.", BasePath());
+      LogWarning(
+          "'{}' is missing and begins anew: pages that went back to an older state before "
+          "this start are not noticed.",
+          BasePath());
     }
     const Status status = RemoveJournals(numbers.value());
     if (!status.ok()) return status;
@@ -160,7 +164,7 @@ Status PageLsns::Open(const Origin& origin) {
 }
 
 Status PageLsns::ReadJournals(const std::vector<uint64_t>& numbers,
-                                  std::vector<PageLsnEntry>* versions) {
+                              std::vector<PageLsnEntry>* versions) {
   for (const uint64_t number : numbers) {
     const Status status =
         PageLsnJournal::Read(file_system_, JournalPath(number), origin_.instance, versions);
@@ -209,8 +213,10 @@ Status PageLsns::Write(Copies copies) {
   const Status status = AppendLocked(copies);
   if (!status.Is(Code::kNoSpace) && !IsResourceShortage(status)) return status;
   if (!std::exchange(full_logged_, true)) {
-    LogWarning("The disk is too full for '{}' to grow: of some pages it may go unnoticed that they "
-               "went back to an older state.", BasePath());
+    LogWarning(
+        "The disk is too full for '{}' to grow: of some pages it may go unnoticed that they "
+        "went back to an older state.",
+        BasePath());
   }
   const SharedLock lock(&mutex_);
   for (const PageLsnEntry& version : copies) {
@@ -228,8 +234,8 @@ bool PageLsns::WantsFold() const {
   if (rewrite_.load() || journal_files_.load() > kJournalFilesMax) return true;
   // What is in memory and in journals may be in the base too: rather too seldom than too often.
   const uint64_t chunks = base_slots_.load() + chunk_count_.load() + recent_chunks_.load();
-  return entries >= kFoldEntriesMin && entries * files_->page_size_bytes() >=
-                                           kPageBytesPerBaseByte * chunks * kPageLsnSlotBytes;
+  return entries >= kFoldEntriesMin &&
+         entries * files_->page_size_bytes() >= kPageBytesPerBaseByte * chunks * kPageLsnSlotBytes;
 }
 
 Status PageLsns::Fold(FunctionRef<bool()> interrupted) {
@@ -267,7 +273,7 @@ Status PageLsns::Fold(FunctionRef<bool()> interrupted) {
 }
 
 Status PageLsns::FoldInto(const std::string& path, FunctionRef<bool()> interrupted,
-                              const std::vector<PageLsnEntry>& versions) {
+                          const std::vector<PageLsnEntry>& versions) {
   Result<std::vector<SpaceId>> spaces = files_->ListFiles();
   if (!spaces.ok()) return spaces.status();
   const std::unordered_set<SpaceId> present(spaces->begin(), spaces->end());
@@ -285,8 +291,7 @@ Status PageLsns::FoldInto(const std::string& path, FunctionRef<bool()> interrupt
   auto entry = versions.begin();
   while (key != keys.end() || entry != versions.end()) {
     if (interrupted()) return Status(Code::kInterrupted);
-    const bool from_base =
-        key != keys.end() && (entry == versions.end() || *key <= KeyOf(*entry));
+    const bool from_base = key != keys.end() && (entry == versions.end() || *key <= KeyOf(*entry));
     const ChunkKey next = from_base ? *key++ : KeyOf(*entry);
     ChunkLsns lsns{};
     if (from_base) (void)on_disk->base->Read(next, &lsns);  // damage is logged there

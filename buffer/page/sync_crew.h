@@ -49,7 +49,7 @@ class SyncCrew {
 
   const uint32_t helpers_max_;
   Mutex mutex_{LatchRank::kSyncCrew};
-  Condition helped_;                               // a helper left a job
+  Condition helped_;                                // a helper left a job
   std::deque<Job*> jobs_ ROWAN_GUARDED_BY(mutex_);  // with numbers left to take
   Mutex helpers_mutex_{LatchRank::kSyncHelpers};
   /// Destroyed first.

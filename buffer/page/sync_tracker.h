@@ -58,8 +58,8 @@ class SyncTracker {
   Ticket last_ticket_ ROWAN_GUARDED_BY(mutex_) = 0;
   /// Absent: all is synced.
   std::unordered_map<uint32_t, Entry> unsynced_ ROWAN_GUARDED_BY(mutex_);
-  Status failure_ ROWAN_GUARDED_BY(mutex_);        // first failed sync, for good
-  SyncCrew crew_{kHelpers};                        // destroyed first
+  Status failure_ ROWAN_GUARDED_BY(mutex_);  // first failed sync, for good
+  SyncCrew crew_{kHelpers};                  // destroyed first
 };
 
 }  // namespace rowan

@@ -20,7 +20,7 @@ struct Deadlock {
     std::vector<LockInfo> held;  ///< the newest ones; folded and implicit locks are not among them
     bool victim = false;
   };
-  uint64_t number = 0;      ///< since the start; 0: there was none
+  uint64_t number = 0;  ///< since the start; 0: there was none
   int64_t unix_seconds = 0;
   std::vector<Member> members;
 };

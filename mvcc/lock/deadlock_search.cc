@@ -112,14 +112,12 @@ void DeadlockSearch::Remember(size_t last, const Txn* victim) {
   // From the end of the walk to its start, turned round: each waits for the next one.
   for (size_t node = last;; node = nodes_[node].parent) {
     const Txn& txn = *nodes_[node].txn;
-    last_.members.insert(
-        last_.members.begin(),
-        {.id = txn.txn_id(),
-         .undo_records = txn.undo_records,
-         .locks = LocksOf(txn),
-         .wanted = Describe(*nodes_[node].request),
-         .held = NewestHeld(txn),
-         .victim = &txn == victim});
+    last_.members.insert(last_.members.begin(), {.id = txn.txn_id(),
+                                                 .undo_records = txn.undo_records,
+                                                 .locks = LocksOf(txn),
+                                                 .wanted = Describe(*nodes_[node].request),
+                                                 .held = NewestHeld(txn),
+                                                 .victim = &txn == victim});
     if (node == 0) break;
   }
 }

@@ -125,9 +125,9 @@ void FoldedLocks::MakeRange(IndexLocks* locks, FoldedHoldings* holdings, LockMod
 /// True when an end moved. REQUIRES: they touch.
 bool FoldedLocks::Grow(IndexLocks* locks, KeyRange* range, const RangePiece& piece) {
   bool moved = false;
-  const int end = range->unbounded    ? 1
-                  : piece.unbounded   ? -1
-                                      : CompareBytes(AsBytes(range->high), piece.high);
+  const int end = range->unbounded  ? 1
+                  : piece.unbounded ? -1
+                                    : CompareBytes(AsBytes(range->high), piece.high);
   if (end < 0) {
     range->high = AsText(piece.high);
     range->unbounded = piece.unbounded;
@@ -155,13 +155,12 @@ void FoldedLocks::Join(IndexLocks* locks, FoldedHoldings* holdings, KeyRange* ra
   for (;;) {
     KeyRange* other = nullptr;
     const Bytes high = AsBytes(range->high);
-    locks->ranges.ForEachMeeting(AsBytes(range->low), range->unbounded ? nullptr : &high,
-                                 [&](KeyRange* met) {
-                                   if (met != range && met->owner == range->owner &&
-                                       met->mode == range->mode) {
-                                     other = met;
-                                   }
-                                 });
+    locks->ranges.ForEachMeeting(
+        AsBytes(range->low), range->unbounded ? nullptr : &high, [&](KeyRange* met) {
+          if (met != range && met->owner == range->owner && met->mode == range->mode) {
+            other = met;
+          }
+        });
     if (other == nullptr) return;
     const RangePiece piece{.low = AsBytes(other->low),
                            .high = AsBytes(other->high),

@@ -33,7 +33,7 @@ struct FoldedHoldings {
   size_t range_count = 0;
   std::array<KeyRange*, 2> newest{};  ///< by mode: the range that grew or was made last
   std::array<std::unique_ptr<RecordLockSet>, 2> records;  ///< by mode
-  FoldedHoldings* next = nullptr;  ///< the owner's, in other indexes
+  FoldedHoldings* next = nullptr;                         ///< the owner's, in other indexes
 };
 
 class FoldedLocks {
@@ -98,9 +98,7 @@ class FoldedLocks {
   [[nodiscard]] std::atomic<uint32_t>& CountOf(IndexId index) const {
     return counts_[index.value() % kCounters];
   }
-  [[nodiscard]] Shard* ShardOf(IndexId index) const {
-    return &shards_[index.value() % kShards];
-  }
+  [[nodiscard]] Shard* ShardOf(IndexId index) const { return &shards_[index.value() % kShards]; }
   static IndexLocks* Find(const Shard& shard, IndexId index) ROWAN_REQUIRES_SHARED(shard.latch);
   static FoldedHoldings* HoldingsOf(const Txn* txn, IndexId index);
   /// Exclusive latch held, as for all that follow.

@@ -16,8 +16,8 @@ bool CheckBelow(const KeyRange* node) {
   }
   if (node->left != nullptr && node->left->low > node->low) return false;
   if (node->right != nullptr && node->right->low < node->low) return false;
-  const bool reach = !EndsSooner(*furthest, *node->furthest) &&
-                     !EndsSooner(*node->furthest, *furthest);
+  const bool reach =
+      !EndsSooner(*furthest, *node->furthest) && !EndsSooner(*node->furthest, *furthest);
   return reach && CheckBelow(node->left) && CheckBelow(node->right);
 }
 

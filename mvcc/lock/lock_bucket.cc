@@ -41,9 +41,9 @@ void PopFromOwner(LockRequest* request) {
 }  // namespace
 
 LockBuckets::LockBuckets(uint64_t memory_bytes_max)
-    : mask_(std::clamp(std::bit_ceil(memory_bytes_max / kMemoryPerBucket), kBucketsMin,
-                       kBucketsMax) -
-            1),
+    : mask_(
+          std::clamp(std::bit_ceil(memory_bytes_max / kMemoryPerBucket), kBucketsMin, kBucketsMax) -
+          1),
       buckets_(std::make_unique<LockBucket[]>(mask_ + 1)) {}
 
 void LockBucket::Link(LockRequest* request, LockRequest* before) {

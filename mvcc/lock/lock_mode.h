@@ -35,9 +35,8 @@ enum class WaitPolicy : uint8_t { kWait, kNoWait, kSkipLocked };
                                            LockKind wanted) {
   if (wanted == LockKind::kInsertIntention) return HasGapPart(held);
   if (held == LockKind::kInsertIntention) return false;
-  const bool same_part =
-      (HasRecordPart(held) && HasRecordPart(wanted)) ||
-      (held == LockKind::kUniqueValue && wanted == LockKind::kUniqueValue);
+  const bool same_part = (HasRecordPart(held) && HasRecordPart(wanted)) ||
+                         (held == LockKind::kUniqueValue && wanted == LockKind::kUniqueValue);
   return same_part && ModesConflict(held_mode, wanted_mode);
 }
 
@@ -46,16 +45,11 @@ enum class WaitPolicy : uint8_t { kWait, kNoWait, kSkipLocked };
                                         LockKind wanted) {
   const bool strong = held_mode == LockMode::kExclusive || wanted_mode == LockMode::kShared;
   switch (wanted) {
-    case LockKind::kRecord:
-      return HasRecordPart(held) && strong;
-    case LockKind::kGap:
-      return HasGapPart(held);
-    case LockKind::kNextKey:
-      return held == LockKind::kNextKey && strong;
-    case LockKind::kUniqueValue:
-      return held == LockKind::kUniqueValue && strong;
-    case LockKind::kInsertIntention:
-      return false;
+    case LockKind::kRecord: return HasRecordPart(held) && strong;
+    case LockKind::kGap: return HasGapPart(held);
+    case LockKind::kNextKey: return held == LockKind::kNextKey && strong;
+    case LockKind::kUniqueValue: return held == LockKind::kUniqueValue && strong;
+    case LockKind::kInsertIntention: return false;
   }
   return false;
 }

@@ -223,8 +223,7 @@ Status LockTable::Check() const {
       if (request->chain_previous != previous) {
         return Status(Code::kCorrupt, "a lock queue's back link is wrong");
       }
-      for (LockRequest* other = request->chain_next; other != nullptr;
-           other = other->chain_next) {
+      for (LockRequest* other = request->chain_next; other != nullptr; other = other->chain_next) {
         if (other->key != request->key || !other->granted()) continue;
         if (!request->granted()) return Status(Code::kCorrupt, "a waiting lock stands too early");
         const bool intention = request->kind == LockKind::kInsertIntention ||

@@ -6,7 +6,6 @@
 // Thread safety: all members. Order: graph mutex -> bucket latch.
 #pragma once
 
-
 #include "base/mutex.h"
 #include "base/status.h"
 #include "base/work_budget.h"

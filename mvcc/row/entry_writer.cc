@@ -105,8 +105,7 @@ Status EntryWriter::Delete(Txn* txn, Index* index, Bytes key) {
   uint32_t repeat = 0;
   status = FindLastRepeat(index, key, &repeat);
   if (!status.ok()) return status;
-  status =
-      repeat == 0 ? Status(Code::kNotFound) : MarkAt(txn, index, key, WithRepeat(key, repeat));
+  status = repeat == 0 ? Status(Code::kNotFound) : MarkAt(txn, index, key, WithRepeat(key, repeat));
   if (!status.Is(Code::kNotFound)) return status;
   return index->ReportDamage(index->tree.root(), "the entry to delete is missing");
 }

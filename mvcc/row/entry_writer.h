@@ -78,9 +78,9 @@ class EntryWriter {
 
   TxnManager* const manager_;
   UniqueCheck unique_;
-  std::vector<std::byte> scratch_;  ///< the value being written, header first
+  std::vector<std::byte> scratch_;   ///< the value being written, header first
   std::vector<std::byte> tree_key_;  ///< key with repeat
-  std::unique_ptr<Cursor> cursor_;  ///< to find the last repeat of a key; made at first use
+  std::unique_ptr<Cursor> cursor_;   ///< to find the last repeat of a key; made at first use
 };
 
 }  // namespace rowan

@@ -12,8 +12,8 @@
 namespace rowan {
 
 struct Index {
-  Index(PageAllocator* allocator, SpaceId space, PageNumber root, IndexId index,
-           TableId table_id, bool is_clustered)
+  Index(PageAllocator* allocator, SpaceId space, PageNumber root, IndexId index, TableId table_id,
+        bool is_clustered)
       : tree(allocator, space, root, index), table(table_id), clustered(is_clustered) {}
 
   Tree tree;

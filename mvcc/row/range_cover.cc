@@ -42,7 +42,7 @@ Status RangeCover::LockWay(bool on_entry, bool at_end, bool* settled) {
   }
   const Bytes value = scan_->cursor->value();
   const bool has_repeat = !scan_->index->clustered && !value.empty() &&
-                           (static_cast<uint8_t>(value[0]) & kEntryHasRepeat) != 0;
+                          (static_cast<uint8_t>(value[0]) & kEntryHasRepeat) != 0;
   const Bytes key = StripRepeat(scan_->cursor->key(), has_repeat);
   *settled = stays_in_leaf ||
              (scan_->forward ? CompareBytes(covered_, key) >= 0

@@ -36,7 +36,7 @@ class RangeCover {
   /// not. `looked`: the same as a tree key.
   void Start(Bytes key, Bytes looked);
   void StartBehind(Bytes key, Bytes tree_key);  ///< forward, behind an entry
-  void StartFromLast();  ///< backward from the end of the index
+  void StartFromLast();                         ///< backward from the end of the index
   /// Before the entry under the tree cursor (`on_entry`) is looked at, or the scan ends (`at_end`):
   /// makes sure that the way there is locked, or will be with the entry under the present latch.
   /// `settled` false: the way led over leaves that are not latched any more; look again.

@@ -11,7 +11,7 @@
 namespace rowan {
 
 enum class ReadMode : uint8_t {
-  kSnapshot,  ///< consistent read with txn->snapshot
+  kSnapshot,         ///< consistent read with txn->snapshot
   kReadUncommitted,  ///< newest version, no locks
   kLockShared,
   kLockExclusive,

@@ -34,14 +34,11 @@ Status RowChange::Begin(MiniTxn* mini_txn) const {
 
 Status RowChange::Recover(Status failure) const {
   switch (failure.code()) {
-    case Code::kLockWait:
-      return locks->Wait(txn);
+    case Code::kLockWait: return locks->Wait(txn);
     case Code::kNoRoom:
       return index->tree.MakeRoom(tree_key, tree_key.size(), value_bytes, cleaner);
-    case Code::kRestart:
-      return Status::Ok();
-    default:
-      return failure;
+    case Code::kRestart: return Status::Ok();
+    default: return failure;
   }
 }
 

@@ -24,9 +24,9 @@ struct RowChange {
   TxnManager* manager = nullptr;
   Txn* txn = nullptr;
   Index* index = nullptr;
-  Bytes tree_key;  ///< room is made where this key belongs
+  Bytes tree_key;          ///< room is made where this key belongs
   size_t value_bytes = 0;  ///< size of the value to be stored
-  size_t undo_bytes = 0;  ///< undo payload for which room is ensured; 0 = no undo record
+  size_t undo_bytes = 0;   ///< undo payload for which room is ensured; 0 = no undo record
   LeafCleaner cleaner;
   LockTable* locks = nullptr;
 

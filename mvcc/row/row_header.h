@@ -50,8 +50,8 @@ struct ClusteredHeader {
 };
 
 struct SecondaryHeader {
-  TxnId creator;             ///< kNoTxn: visible to all
-  TxnId deleter;             ///< kNoTxn: not delete-marked
+  TxnId creator;            ///< kNoTxn: visible to all
+  TxnId deleter;            ///< kNoTxn: not delete-marked
   bool has_repeat = false;  ///< the tree key ends in an repeat
   size_t size_bytes = 1;
 };

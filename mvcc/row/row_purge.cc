@@ -69,18 +69,14 @@ Status PurgeEntry(Index* index, TxnId txn, const UndoRecordCopy& record) {
 
 Status RowPurge::Purge(TxnId txn, const UndoRecordCopy& record) {
   switch (record.type) {
-    case UndoType::kBlobDrop:
-      return FreeBlobOf(record, blobs_);
-    case UndoType::kExtension:
-      return extension_->PurgeExtension(record.payload);
+    case UndoType::kBlobDrop: return FreeBlobOf(record, blobs_);
+    case UndoType::kExtension: return extension_->PurgeExtension(record.payload);
     case UndoType::kClusteredUpdate:
       // Most updates delete nothing: no need to look for their index.
       if (!IsRowDelete(record.payload)) return Status::Ok();
       break;
-    case UndoType::kSecondaryDelete:
-      break;
-    default:
-      return Status::Ok();  // nothing that waited for old readers to go
+    case UndoType::kSecondaryDelete: break;
+    default: return Status::Ok();  // nothing that waited for old readers to go
   }
   const std::shared_ptr<Index> index = resolver_->FindIndex(record.index);
   if (index == nullptr) {

@@ -174,8 +174,7 @@ Status RowUndo::Undo(Txn* txn, const UndoRecordCopy& record, UndoPointer pointer
     case UndoType::kClusteredInsert:
     case UndoType::kClusteredUpdate:
     case UndoType::kSecondaryInsert:
-    case UndoType::kSecondaryDelete:
-      return UndoTreeChange(txn, record, pointer);
+    case UndoType::kSecondaryDelete: return UndoTreeChange(txn, record, pointer);
     case UndoType::kBlobWrite: {
       const Status status = FreeBlobOf(record, blobs_);
       if (!status.ok()) return status;
@@ -186,10 +185,8 @@ Status RowUndo::Undo(Txn* txn, const UndoRecordCopy& record, UndoPointer pointer
       if (!status.ok()) return status;
       break;
     }
-    case UndoType::kBlobDrop:
-      break;
-    default:
-      return DamagedRecord(record);
+    case UndoType::kBlobDrop: break;
+    default: return DamagedRecord(record);
   }
   return DropOnly(manager_, txn, pointer);
 }

@@ -96,8 +96,8 @@ struct ScanState {
   Place place = Place::kNowhere;
   bool forward = true;
   bool finished = false;  ///< nothing more in this direction
-  size_t limit = 1;  ///< entries in the next batch
-  size_t position = 0;  ///< current item
+  size_t limit = 1;       ///< entries in the next batch
+  size_t position = 0;    ///< current item
   std::vector<BatchItem> items;
   ByteArena arena;
 

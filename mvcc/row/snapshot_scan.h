@@ -69,7 +69,7 @@ class SnapshotScan {
   ScanState* const scan_;
   bool counting_ = false;  ///< Consider counts instead of copying
   uint64_t counted_ = 0;
-  size_t pending_ = 0;  ///< items of the batch that are pending
+  size_t pending_ = 0;       ///< items of the batch that are pending
   PageNumber counted_leaf_;  ///< last leaf that was counted as all-visible
   std::vector<std::byte> row_key_scratch_;
 };

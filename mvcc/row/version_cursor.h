@@ -29,7 +29,7 @@ namespace rowan {
 
 /// One row or entry handed out: valid until the next call on the cursor.
 struct VersionView {
-  Bytes key;  ///< full tree key without repeat
+  Bytes key;    ///< full tree key without repeat
   Bytes value;  ///< clustered: row bytes; secondary: payload
 };
 
@@ -85,7 +85,7 @@ class VersionCursor {
   }
   /// Ends a call: shows the current item, or remembers at which end we are.
   Status Deliver(Status status, VersionView* view);
-  Status Continue();  ///< next batch in the current direction
+  Status Continue();                    ///< next batch in the current direction
   Status TurnAround(bool forward_now);  ///< new batch from the current item in the other direction
   void Show(VersionView* view) const;
 

@@ -27,8 +27,7 @@ inline void Pause() {
 
 }  // namespace
 
-CommitRing::CommitRing(uint64_t size)
-    : mask_(size - 1), entries_(std::make_unique<Entry[]>(size)) {
+CommitRing::CommitRing(uint64_t size) : mask_(size - 1), entries_(std::make_unique<Entry[]>(size)) {
   ROWAN_CHECK(std::has_single_bit(size));
 }
 

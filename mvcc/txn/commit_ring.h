@@ -94,8 +94,8 @@ class CommitRing {
 
   mutable Mutex overflow_mutex_{LatchRank::kRingOverflow};
   std::map<uint64_t, TxnOutcome> overflow_ ROWAN_GUARDED_BY(overflow_mutex_);
-  std::atomic<uint64_t> overflow_size_{0};      ///< written under overflow_mutex_
-  std::atomic<uint64_t> overflow_running_{0};   ///< of these not finished; likewise
+  std::atomic<uint64_t> overflow_size_{0};     ///< written under overflow_mutex_
+  std::atomic<uint64_t> overflow_running_{0};  ///< of these not finished; likewise
 };
 
 }  // namespace rowan

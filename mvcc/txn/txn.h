@@ -51,19 +51,19 @@ struct Txn {
   TxnState state = TxnState::kIdle;
   IsolationLevel isolation = IsolationLevel::kRepeatableRead;
   Snapshot snapshot;
-  UndoStream* stream = nullptr;      ///< exclusively ours from the first write to the end
-  UndoPosition undo_start;           ///< where our header record stands
-  UndoPosition undo_end;             ///< behind our last record
+  UndoStream* stream = nullptr;  ///< exclusively ours from the first write to the end
+  UndoPosition undo_start;       ///< where our header record stands
+  UndoPosition undo_end;         ///< behind our last record
   uint64_t undo_records = 0;
-  uint64_t undo_bytes = 0;           ///< victim choice: the smaller one dies
-  Lsn commit_lsn{0};                 ///< end of the group that committed or prepared it
-  uint64_t commit_begin_nanos = 0;   ///< when its commit began with a prepare; 0 = it did not
-  std::string xid;                   ///< opaque bytes, empty unless prepared
+  uint64_t undo_bytes = 0;          ///< victim choice: the smaller one dies
+  Lsn commit_lsn{0};                ///< end of the group that committed or prepared it
+  uint64_t commit_begin_nanos = 0;  ///< when its commit began with a prepare; 0 = it did not
+  std::string xid;                  ///< opaque bytes, empty unless prepared
   /// Of a prepared transaction found by recovery: the indexes it changed, each once.
   std::vector<IndexId> changed_indexes;
-  bool recovered = false;            ///< found by recovery, has no session
-  bool half_undone = false;          ///< a statement's rollback was left: only rollback is possible
-  bool rollback_failed = false;      ///< damage stopped its rollback: it stays listed as unfinished
+  bool recovered = false;        ///< found by recovery, has no session
+  bool half_undone = false;      ///< a statement's rollback was left: only rollback is possible
+  bool rollback_failed = false;  ///< damage stopped its rollback: it stays listed as unfinished
   uint32_t lock_wait_timeout_s = 50;
   bool deadlock_detect = true;
   LockRequest* queued = nullptr;     ///< asked for by LockTable::TryLock, not waited for yet
@@ -71,18 +71,18 @@ struct Txn {
   uint32_t fold_at = kFoldAtFirst;   ///< entries at which the lock table folds the older ones
   SnapshotRegistry* snapshot_registry = nullptr;
   uint32_t snapshot_slot = UINT32_MAX;  ///< kept between snapshots
-  RowsAheadOfSnapshot rows_ahead;                 ///< written over versions that the snapshot lacks
+  RowsAheadOfSnapshot rows_ahead;       ///< written over versions that the snapshot lacks
 
   // Shared.
-  std::atomic<uint64_t> id{0};             ///< TxnId, 0 before the first write
+  std::atomic<uint64_t> id{0};  ///< TxnId, 0 before the first write
   /// killed: waits end with kInterrupted until it is cleared
   std::atomic<bool> interrupted{false};
   std::atomic<bool> chosen_as_victim{false};
   std::atomic<LockRequest*> waiting_for{nullptr};  ///< the published edge, set while it sleeps
-  std::atomic<LockRequest*> locks{nullptr};  ///< granted and waiting requests, newest first
-  std::atomic<uint32_t> lock_count{0};       ///< of these
-  std::atomic<uint64_t> folded_locks{0};     ///< records locked without an entry; its thread writes
-  uint64_t search_mark = 0;                ///< guarded by the lock table's wait-graph mutex
+  std::atomic<LockRequest*> locks{nullptr};        ///< granted and waiting requests, newest first
+  std::atomic<uint32_t> lock_count{0};             ///< of these
+  std::atomic<uint64_t> folded_locks{0};  ///< records locked without an entry; its thread writes
+  uint64_t search_mark = 0;               ///< guarded by the lock table's wait-graph mutex
 
   [[nodiscard]] TxnId txn_id() const { return TxnId(id.load(std::memory_order_relaxed)); }
   [[nodiscard]] bool is_writer() const { return id.load(std::memory_order_relaxed) != 0; }

@@ -3,7 +3,6 @@
 // Thread safety: one walk at a time; streams may be in use meanwhile.
 #pragma once
 
-
 #include "base/function_ref.h"
 #include "base/ids.h"
 #include "base/status.h"

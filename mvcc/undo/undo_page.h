@@ -73,15 +73,16 @@ inline constexpr uint8_t kDirectorySlotInside = 1;
 enum class UndoType : uint8_t {
   kInvalid = 0,
   kTxnHeader = 1,
-  kXid = 2,              ///< payload: XID bytes, written by prepare
-  kClusteredInsert = 10, ///< a new key: rollback removes it
-  kClusteredUpdate = 11, ///< rollback restores header and row from the delta (also delete marks and
-                         ///< inserts over a delete-marked row)
+  kXid = 2,               ///< payload: XID bytes, written by prepare
+  kClusteredInsert = 10,  ///< a new key: rollback removes it
+  kClusteredUpdate =
+      11,  ///< rollback restores header and row from the delta (also delete marks and
+           ///< inserts over a delete-marked row)
   kSecondaryInsert = 12,
   kSecondaryDelete = 13,
-  kBlobWrite = 14,       ///< rollback frees the blob
-  kBlobDrop = 15,        ///< purge frees the blob
-  kExtension = 20,       ///< payload interpreted by engine/ (files and indexes created or dropped)
+  kBlobWrite = 14,  ///< rollback frees the blob
+  kBlobDrop = 15,   ///< purge frees the blob
+  kExtension = 20,  ///< payload interpreted by engine/ (files and indexes created or dropped)
 };
 
 /// Numbers are on disk.
@@ -163,7 +164,7 @@ struct DirectorySlot {
   PageNumber head;
   PageNumber start_page;
   uint16_t start_offset = 0;
-  PageNumber tail;              ///< kNoPage: written by an older version, to be found
+  PageNumber tail;  ///< kNoPage: written by an older version, to be found
   bool start_is_inside = false;
 };
 [[nodiscard]] inline uint32_t DirectorySlotsPerPage(size_t page_size_bytes) {

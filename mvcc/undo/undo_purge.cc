@@ -26,12 +26,12 @@ bool MustNotRunTwice(UndoType type) {
 struct UndoPurge::Scratch {
   std::vector<std::byte> bytes;  ///< the rest of the transaction's records on one page
   UndoRecordCopy record;
-  PageNumber next;  ///< where the transaction goes on; kNoPage: it ends here
+  PageNumber next;         ///< where the transaction goes on; kNoPage: it ends here
   bool resumable = false;  ///< the page's summary lets a restart begin inside of it
 };
 
-Result<UndoPurge::Step> UndoPurge::PurgeOldest(uint32_t stream_number, Csn horizon,
-                                               Visit visit, WorkBudget* budget) {
+Result<UndoPurge::Step> UndoPurge::PurgeOldest(uint32_t stream_number, Csn horizon, Visit visit,
+                                               WorkBudget* budget) {
   UndoStream* stream = streams_->At(stream_number);
   if (stream->history.load(std::memory_order_acquire) == 0) return Step::kNothing;
   if (stream->purging.exchange(true, std::memory_order_acquire)) return Step::kNothing;
@@ -93,8 +93,8 @@ Result<bool> UndoPurge::EnterOldest(UndoStream* stream, Csn horizon) {
   return true;
 }
 
-Result<UndoPurge::Step> UndoPurge::PurgeAcquired(UndoStream* stream, Csn horizon,
-                                                 Visit visit, WorkBudget* budget) {
+Result<UndoPurge::Step> UndoPurge::PurgeAcquired(UndoStream* stream, Csn horizon, Visit visit,
+                                                 WorkBudget* budget) {
   if (stream->purge_txn == kNoTxn) {
     const Result<bool> entered = EnterOldest(stream, horizon);
     if (!entered.ok()) return entered.status();
@@ -111,8 +111,8 @@ Result<UndoPurge::Step> UndoPurge::PurgeAcquired(UndoStream* stream, Csn horizon
 }
 
 /// Page by page until the transaction ends or the budget is used up.
-Result<UndoPurge::Step> UndoPurge::PurgePages(UndoStream* stream, Visit visit,
-                                              WorkBudget* budget, Scratch* scratch) {
+Result<UndoPurge::Step> UndoPurge::PurgePages(UndoStream* stream, Visit visit, WorkBudget* budget,
+                                              Scratch* scratch) {
   for (size_t pages = 1;; ++pages) {
     Status status = CopyRecords(stream, scratch);
     if (!status.ok()) return status;

@@ -22,8 +22,8 @@ class UndoPurge {
   /// Called for each record, no latch held.
   using Visit = FunctionRef<Status(TxnId txn, const UndoRecordCopy& record)>;
   enum class Step : uint8_t {
-    kNothing,  ///< nothing that may be purged
-    kPart,  ///< the budget was used up inside of a transaction
+    kNothing,      ///< nothing that may be purged
+    kPart,         ///< the budget was used up inside of a transaction
     kTransaction,  ///< the rest of one transaction
   };
 
@@ -40,10 +40,8 @@ class UndoPurge {
 
  private:
   struct Scratch;
-  Result<Step> PurgeAcquired(UndoStream* stream, Csn horizon, Visit visit,
-                             WorkBudget* budget);
-  Result<Step> PurgePages(UndoStream* stream, Visit visit, WorkBudget* budget,
-                          Scratch* scratch);
+  Result<Step> PurgeAcquired(UndoStream* stream, Csn horizon, Visit visit, WorkBudget* budget);
+  Result<Step> PurgePages(UndoStream* stream, Visit visit, WorkBudget* budget, Scratch* scratch);
   Result<bool> EnterOldest(UndoStream* stream, Csn horizon);
   Status MoveToNextPage(UndoStream* stream, PageGuard* guard);
   Status CopyRecords(UndoStream* stream, Scratch* scratch);

@@ -22,7 +22,7 @@ struct UndoStream {
   uint32_t number = 0;
   // The owner's.
   PageNumber tail;
-  uint16_t free = 0;  ///< free offset of the tail page
+  uint16_t free = 0;   ///< free offset of the tail page
   uint16_t begin = 0;  ///< of the tail page's records
   uint64_t begun = 0;  ///< transactions whose headers were written here, not counting rolled back
   // Purge's.
@@ -30,9 +30,9 @@ struct UndoStream {
   /// Behind what is purged: a header, or a record of `purge_txn`; or where the next header will
   /// stand.
   UndoPointer start;
-  TxnId purge_txn;  ///< `start` lies inside of this one; kNoTxn = between two
+  TxnId purge_txn;          ///< `start` lies inside of this one; kNoTxn = between two
   uint64_t oldest_csn = 0;  ///< of the transaction at `start`, once looked at; 0 = not known
-  bool damaged = false;  ///< purge met damage here: nothing more can be purged
+  bool damaged = false;     ///< purge met damage here: nothing more can be purged
   std::atomic<bool> purging{false};
   std::atomic<uint64_t> history{0};  ///< committed transactions from `start` on
 };

@@ -32,8 +32,8 @@ namespace rowan {
 
 struct UndoStatistics {
   uint64_t streams = 0;
-  uint64_t pages = 0;  ///< in use by streams
-  uint64_t file_pages = 0;  ///< of the undo space's file
+  uint64_t pages = 0;                  ///< in use by streams
+  uint64_t file_pages = 0;             ///< of the undo space's file
   uint64_t transactions_to_purge = 0;  ///< the history list length
 };
 

@@ -18,9 +18,9 @@ CollationWeights::CollationWeights(const CHARSET_INFO* charset, Bytes text) {
   const auto* source = reinterpret_cast<const uint8_t*>(text.data());
   const char* begin = reinterpret_cast<const char*>(text.data());
   // Exactly as many code points as the text has, so that PAD SPACE collations add no padding.
-  const size_t characters =
-      charset->mbmaxlen == 1 ? text.size()
-                             : charset->cset->numchars(charset, begin, begin + text.size());
+  const size_t characters = charset->mbmaxlen == 1
+                                ? text.size()
+                                : charset->cset->numchars(charset, begin, begin + text.size());
   size_ = charset->coll->strnxfrm(charset, reinterpret_cast<uint8_t*>(data_), room,
                                   static_cast<unsigned>(characters), source, text.size(), 0);
 }

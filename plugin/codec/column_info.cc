@@ -125,33 +125,22 @@ bool DescribeColumn(const Field* field, const unsigned char* record0, ColumnInfo
     case MYSQL_TYPE_YEAR:
     case MYSQL_TYPE_ENUM:
     case MYSQL_TYPE_SET:
-    case MYSQL_TYPE_NEWDATE:
-      column->kind = ColumnKind::kUnsigned;
-      return true;
+    case MYSQL_TYPE_NEWDATE: column->kind = ColumnKind::kUnsigned; return true;
     case MYSQL_TYPE_NEWDECIMAL:
     case MYSQL_TYPE_DATETIME2:
     case MYSQL_TYPE_TIMESTAMP2:
     case MYSQL_TYPE_TIME2:
-    case MYSQL_TYPE_BIT:
-      column->kind = ColumnKind::kOrdered;
-      return true;
-    case MYSQL_TYPE_FLOAT:
-      column->kind = ColumnKind::kFloat;
-      return true;
-    case MYSQL_TYPE_DOUBLE:
-      column->kind = ColumnKind::kDouble;
-      return true;
+    case MYSQL_TYPE_BIT: column->kind = ColumnKind::kOrdered; return true;
+    case MYSQL_TYPE_FLOAT: column->kind = ColumnKind::kFloat; return true;
+    case MYSQL_TYPE_DOUBLE: column->kind = ColumnKind::kDouble; return true;
     case MYSQL_TYPE_STRING:
-    case MYSQL_TYPE_VARCHAR:
-      return DescribeString(field, column);
+    case MYSQL_TYPE_VARCHAR: return DescribeString(field, column);
     case MYSQL_TYPE_TINY_BLOB:
     case MYSQL_TYPE_BLOB:
     case MYSQL_TYPE_MEDIUM_BLOB:
     case MYSQL_TYPE_LONG_BLOB:
-    case MYSQL_TYPE_JSON:
-      return DescribeBlob(field, column);
-    default:
-      return Refuse(field, "this data type", refusal);
+    case MYSQL_TYPE_JSON: return DescribeBlob(field, column);
+    default: return Refuse(field, "this data type", refusal);
   }
 }
 

@@ -14,21 +14,21 @@ struct CHARSET_INFO;
 namespace rowan {
 
 enum class ColumnKind : uint8_t {
-  kSigned,      ///< little-endian two's complement, 1-8 bytes
-  kUnsigned,    ///< little-endian, 1-8 bytes (also YEAR, ENUM, SET, DATE)
-  kOrdered,     ///< raw bytes already in memcmp order: DECIMAL, DATETIME, TIMESTAMP, TIME, BIT
+  kSigned,    ///< little-endian two's complement, 1-8 bytes
+  kUnsigned,  ///< little-endian, 1-8 bytes (also YEAR, ENUM, SET, DATE)
+  kOrdered,   ///< raw bytes already in memcmp order: DECIMAL, DATETIME, TIMESTAMP, TIME, BIT
   kFloat,
   kDouble,
-  kFixedBinary, ///< BINARY(n)
-  kChar,        ///< CHAR(n): space padded in the record, stored without padding
-  kVarchar,     ///< VARCHAR, VARBINARY: length prefix in the record
-  kBlob,        ///< TEXT, BLOB, JSON: length and pointer in the record
+  kFixedBinary,  ///< BINARY(n)
+  kChar,         ///< CHAR(n): space padded in the record, stored without padding
+  kVarchar,      ///< VARCHAR, VARBINARY: length prefix in the record
+  kBlob,         ///< TEXT, BLOB, JSON: length and pointer in the record
 };
 
 struct ColumnInfo {
-  uint32_t field = 0;         ///< position in the server's table
+  uint32_t field = 0;  ///< position in the server's table
   ColumnKind kind = ColumnKind::kOrdered;
-  uint32_t offset = 0;        ///< of the value in the record
+  uint32_t offset = 0;  ///< of the value in the record
   uint32_t null_offset = 0;
   uint8_t null_bit = 0;       ///< 0: NOT NULL
   uint32_t length = 0;        ///< bytes in the record; for kVarchar and kBlob the most data bytes

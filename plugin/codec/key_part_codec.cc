@@ -119,15 +119,9 @@ void KeyPartCodec::EncodeValue(Bytes value, std::vector<std::byte>* key) const {
       value = CutToPrefix(value);
       key->insert(key->end(), value.begin(), value.end());
       break;
-    case KeyEncoding::kFloat:
-      AppendReal<float, uint32_t>(value, key);
-      break;
-    case KeyEncoding::kDouble:
-      AppendReal<double, uint64_t>(value, key);
-      break;
-    case KeyEncoding::kEscaped:
-      AppendEscaped(CutToPrefix(value), key);
-      break;
+    case KeyEncoding::kFloat: AppendReal<float, uint32_t>(value, key); break;
+    case KeyEncoding::kDouble: AppendReal<double, uint64_t>(value, key); break;
+    case KeyEncoding::kEscaped: AppendEscaped(CutToPrefix(value), key); break;
     case KeyEncoding::kNoPadText: {
       Bytes text = CutToPrefix(value);
       if (prefix_of_char) text = WithoutPadding(charset, text);
@@ -284,8 +278,7 @@ bool MakeTextPart(const ColumnInfo& column, KeyPartCodec* part, std::string* ref
   const CollationWeights weights(charset, SpaceOf(charset));
   const size_t unit = weights.bytes().size();
   if (!IsPaddedUnitByUnit(charset) || unit == 0 || unit > part->space_unit.size()) {
-    *refusal = Format("an index on a column with collation {}",
-                      charset->m_coll_name);
+    *refusal = Format("an index on a column with collation {}", charset->m_coll_name);
     return false;
   }
   part->space_unit_bytes = static_cast<uint8_t>(unit);
@@ -305,12 +298,8 @@ bool MakeKeyPart(const ColumnInfo& column, uint32_t key_part_length, bool descen
   part->prefix_of_char = column.kind == ColumnKind::kChar && !part->whole_column;
   part->reversible = true;
   switch (column.kind) {
-    case ColumnKind::kSigned:
-      part->encoding = KeyEncoding::kSigned;
-      return true;
-    case ColumnKind::kUnsigned:
-      part->encoding = KeyEncoding::kUnsigned;
-      return true;
+    case ColumnKind::kSigned: part->encoding = KeyEncoding::kSigned; return true;
+    case ColumnKind::kUnsigned: part->encoding = KeyEncoding::kUnsigned; return true;
     case ColumnKind::kFloat:
     case ColumnKind::kDouble:
       part->encoding =
@@ -325,8 +314,7 @@ bool MakeKeyPart(const ColumnInfo& column, uint32_t key_part_length, bool descen
       return true;
     case ColumnKind::kChar:
     case ColumnKind::kVarchar:
-    case ColumnKind::kBlob:
-      return MakeTextPart(column, part, refusal);
+    case ColumnKind::kBlob: return MakeTextPart(column, part, refusal);
   }
   return false;
 }

@@ -31,25 +31,25 @@ namespace rowan {
 enum class KeyEncoding : uint8_t {
   kSigned,
   kUnsigned,
-  kRaw,       ///< fixed length, as is
+  kRaw,  ///< fixed length, as is
   kFloat,
   kDouble,
-  kEscaped,   ///< byte strings
+  kEscaped,  ///< byte strings
   kNoPadText,
   kPadText,
 };
 
 struct KeyPartCodec {
   KeyEncoding encoding = KeyEncoding::kRaw;
-  uint32_t column = 0;         ///< index into the codec's columns
-  uint32_t length = 0;         ///< encoded bytes of a fixed-length value
-  uint32_t prefix_bytes = 0;   ///< key image length: most bytes of the column that take part
+  uint32_t column = 0;        ///< index into the codec's columns
+  uint32_t length = 0;        ///< encoded bytes of a fixed-length value
+  uint32_t prefix_bytes = 0;  ///< key image length: most bytes of the column that take part
   bool nullable = false;
   bool descending = false;
-  bool whole_column = true;    ///< false: a prefix of the column
-  bool prefix_of_char = false; ///< spaces at the end of the prefix are padding, as in key images
-  bool reversible = true;      ///< the value can be had back from the encoded bytes
-  uint8_t space_unit_bytes = 0;               ///< kPadText: W
+  bool whole_column = true;      ///< false: a prefix of the column
+  bool prefix_of_char = false;   ///< spaces at the end of the prefix are padding, as in key images
+  bool reversible = true;        ///< the value can be had back from the encoded bytes
+  uint8_t space_unit_bytes = 0;  ///< kPadText: W
   std::array<std::byte, 4> space_unit{};
   const CHARSET_INFO* charset = nullptr;
 

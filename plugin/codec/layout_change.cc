@@ -39,8 +39,7 @@ bool PartStays(const KeyPartCodec& before, const KeyPartCodec& after) {
 }  // namespace
 
 bool RowsStay(const TableLayout& before, const TableLayout& after) {
-  return before.columns.size() <= after.columns.size() &&
-         before.null_bytes <= after.null_bytes &&
+  return before.columns.size() <= after.columns.size() && before.null_bytes <= after.null_bytes &&
          before.has_primary_key == after.has_primary_key &&
          std::equal(before.columns.begin(), before.columns.end(), after.columns.begin(),
                     ColumnStays) &&

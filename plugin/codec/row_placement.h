@@ -30,9 +30,9 @@ inline constexpr size_t kSharedBlobRowBytes = 1;
 
 /// Room for a row, version byte and null bitmap included.
 struct RowRoom {
-  size_t fixed_bytes = 0;      ///< taken by what is not variable
-  size_t wanted_bytes = 0;     ///< large values move until the row has no more
-  size_t most_bytes = 0;       ///< all values move until the row has no more
+  size_t fixed_bytes = 0;        ///< taken by what is not variable
+  size_t wanted_bytes = 0;       ///< large values move until the row has no more
+  size_t most_bytes = 0;         ///< all values move until the row has no more
   size_t large_value_bytes = 0;  ///< values of at least that size get a blob of their own
 };
 

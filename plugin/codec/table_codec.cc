@@ -51,9 +51,9 @@ Status TableCodec::CheckLimits() const { return CheckTableLimits(*layout_); }
 std::string TableCodec::TableDescriptor() const {
   std::string text = Format("v1 nulls={}", layout_->null_bytes);
   for (const ColumnInfo& column : layout_->columns) {
-    text += Format("|{}:{}:{}:{}:{}", static_cast<unsigned>(column.kind), column.length,
-                        column.length_bytes, column.null_bit,
-                        column.charset ? column.charset->number : 0);
+    text +=
+        Format("|{}:{}:{}:{}:{}", static_cast<unsigned>(column.kind), column.length,
+               column.length_bytes, column.null_bit, column.charset ? column.charset->number : 0);
   }
   return text + DescribeHistory(*layout_);
 }
@@ -70,12 +70,12 @@ bool TableCodec::InheritHistory(const TableCodec& before, const unsigned char* r
 
 std::string TableCodec::IndexDescriptor(uint32_t index) const {
   const IndexLayout& layout = layout_->indexes[index];
-  std::string text = Format("v1 declared={}{}", layout.declared_parts,
-                                 layout.unique ? " unique" : "");
+  std::string text =
+      Format("v1 declared={}{}", layout.declared_parts, layout.unique ? " unique" : "");
   for (const KeyPartCodec& part : layout.parts) {
     text += Format("|{}:{}:{}:{}{}", part.column == kNoColumn ? -1 : int64_t{part.column},
-                        static_cast<unsigned>(part.encoding), part.prefix_bytes,
-                        part.charset ? part.charset->number : 0, part.descending ? ":desc" : "");
+                   static_cast<unsigned>(part.encoding), part.prefix_bytes,
+                   part.charset ? part.charset->number : 0, part.descending ? ":desc" : "");
   }
   return text;
 }
@@ -138,8 +138,7 @@ Status TableCodec::EncodeEntry(uint32_t index_number, const void* source, Bytes 
     has_null = has_null || is_null;
     part.Encode(FieldImage(column, record), is_null, key);
   }
-  *unique_prefix_bytes =
-      index.unique && !has_null ? static_cast<uint32_t>(key->size()) : 0;
+  *unique_prefix_bytes = index.unique && !has_null ? static_cast<uint32_t>(key->size()) : 0;
   if (index.clustered_is_tail) {
     key->insert(key->end(), clustered_key.begin(), clustered_key.end());
   } else {
@@ -218,9 +217,9 @@ Status TableCodec::DecodeEntry(uint32_t index_number, Bytes key, Bytes payload, 
       }
     } else if (column.nullable()) {
       const bool is_null = (bytes[0] ^ part.mask()) == std::byte{0};
-      record[column.null_offset] = static_cast<unsigned char>(
-          is_null ? record[column.null_offset] | column.null_bit
-                  : record[column.null_offset] & ~column.null_bit);
+      record[column.null_offset] =
+          static_cast<unsigned char>(is_null ? record[column.null_offset] | column.null_bit
+                                             : record[column.null_offset] & ~column.null_bit);
     }
     if (column.IsNull(record)) layout_->FillNull(column, record);
   }

@@ -20,8 +20,7 @@ bool MakeColumns(const TABLE* table, TableLayout* layout, std::string* refusal) 
   for (uint32_t i = 0; i < table->s->fields; ++i) {
     const Field* field = table->field[i];
     if (field->is_virtual_gcol()) {
-      *refusal = Format("virtual generated columns (column '{}')",
-                             field->field_name);
+      *refusal = Format("virtual generated columns (column '{}')", field->field_name);
       return false;
     }
     if (!DescribeColumn(field, table->record[0], &layout->columns[i], refusal)) return false;
@@ -188,9 +187,9 @@ void MakeRuns(TableLayout* layout) {
       layout->variable_columns.push_back(i);
       continue;
     }
-    const bool adjacent = !layout->runs.empty() && layout->runs.back().record_offset +
-                                                           layout->runs.back().length ==
-                                                       column.offset;
+    const bool adjacent =
+        !layout->runs.empty() &&
+        layout->runs.back().record_offset + layout->runs.back().length == column.offset;
     if (adjacent) {
       layout->runs.back().length += column.length;
     } else {

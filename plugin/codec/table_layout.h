@@ -28,7 +28,7 @@ struct CopyRun {
 
 /// What rows consist of; see added_columns.h.
 struct RowShape {
-  uint32_t columns = 0;           ///< of the table
+  uint32_t columns = 0;  ///< of the table
   uint32_t null_bytes = 0;
   uint32_t fixed_bytes = 0;
   uint32_t variable_columns = 0;  ///< stored ones
@@ -55,7 +55,7 @@ enum class KeyOrder {
 };
 
 struct IndexLayout {
-  uint32_t server_key = 0;          ///< MAX_KEY when it is the hidden clustered index
+  uint32_t server_key = 0;  ///< MAX_KEY when it is the hidden clustered index
   std::string name;
   bool unique = false;
   std::vector<KeyPartCodec> parts;  ///< of the tree key; column kNoColumn: the hidden row id
@@ -66,26 +66,26 @@ struct IndexLayout {
   std::vector<uint32_t> payload_columns;  ///< columns whose original bytes the payload keeps
   /// Clustered key part i stands at tree part `clustered_parts[i]`.
   std::vector<uint32_t> clustered_parts;
-  bool clustered_is_tail = false;   ///< they are exactly the last parts, encoded alike
+  bool clustered_is_tail = false;  ///< they are exactly the last parts, encoded alike
 };
 
 struct TableLayout {
   uint32_t page_size_bytes = 0;
-  uint32_t null_bytes = 0;          ///< the record's null bitmap, copied to the row as it is
+  uint32_t null_bytes = 0;  ///< the record's null bitmap, copied to the row as it is
   uint32_t record_bytes = 0;
   std::vector<ColumnInfo> columns;  ///< in the order of the server's fields
   std::vector<NullGroup> null_groups;
   std::vector<std::byte> null_images;  ///< what NULL columns hold in a record, one after the other
-  std::vector<CopyRun> runs;        ///< fixed area
-  uint32_t fixed_bytes = 0;         ///< of the fixed area, after version byte and null bitmap
+  std::vector<CopyRun> runs;           ///< fixed area
+  uint32_t fixed_bytes = 0;            ///< of the fixed area, after version byte and null bitmap
   std::vector<uint32_t> variable_columns;  ///< stored ones, in row order
-  std::vector<IndexLayout> indexes; ///< [0] clustered
+  std::vector<IndexLayout> indexes;        ///< [0] clustered
   std::vector<uint32_t> index_number_of_key;
   bool has_primary_key = false;
-  RowShape shape;                   ///< of rows written now
-  uint32_t generation = 0;          ///< how many ALTERs have added columns at the end
+  RowShape shape;                     ///< of rows written now
+  uint32_t generation = 0;            ///< how many ALTERs have added columns at the end
   std::vector<RowShape> former_rows;  ///< what rows were like before each of them
-  std::vector<AddedValue> added;    ///< from the first column on that was added so
+  std::vector<AddedValue> added;      ///< from the first column on that was added so
 
   [[nodiscard]] uint32_t row_header_bytes() const { return 1 + null_bytes; }
   /// Puts into a record what a NULL column holds there.

@@ -22,8 +22,8 @@
 #include "sql/handler.h"
 #include "sql/table.h"
 
-#include "engine/table_cursor.h"
 #include "engine/bulk_load.h"
+#include "engine/table_cursor.h"
 #include "plugin/codec/table_codec.h"
 #include "plugin/handler/foreign_keys.h"
 #include "plugin/handler/table_share.h"
@@ -141,8 +141,8 @@ class ha_rowan final : public handler, private EntryFilter, private TableCodec::
                                                              Alter_inplace_info* info) override;
   bool prepare_inplace_alter_table(TABLE* altered_table, Alter_inplace_info* info,
                                    const dd::Table* old_def, dd::Table* new_def) override;
-  bool inplace_alter_table(TABLE* altered_table, Alter_inplace_info* info,
-                           const dd::Table* old_def, dd::Table* new_def) override;
+  bool inplace_alter_table(TABLE* altered_table, Alter_inplace_info* info, const dd::Table* old_def,
+                           dd::Table* new_def) override;
   bool commit_inplace_alter_table(TABLE* altered_table, Alter_inplace_info* alter_info, bool commit,
                                   const dd::Table* old_def, dd::Table* new_def) override;
 
@@ -263,7 +263,7 @@ class ha_rowan final : public handler, private EntryFilter, private TableCodec::
   /// What each secondary index should hold, by its number.
   Status FingerprintRows(std::vector<Fingerprint>* expected);
 
-  TableShare* share_ = nullptr;       ///< owned by the server's TABLE_SHARE
+  TableShare* share_ = nullptr;  ///< owned by the server's TABLE_SHARE
   std::unique_ptr<TableCursor> reader_;
   Session* session_ = nullptr;
   ReadOptions read_options_;
@@ -274,10 +274,10 @@ class ha_rowan final : public handler, private EntryFilter, private TableCodec::
   std::vector<my_bitmap_map> keyread_bits_;
   /// Exclusive: REPLACE, ON DUPLICATE KEY UPDATE.
   DuplicateLock duplicate_lock_ = DuplicateLock::kShared;
-  uint duplicate_key_ = MAX_KEY;         ///< server key number of the last duplicate
-  bool bounded_by_key_ = false;          ///< the scan's end is the end of an exact key
-  bool prepared_ = false;                ///< PrepareRead was done for what is asked for now
-  const key_range* range_end_ = nullptr; ///< of the range that is just being opened
+  uint duplicate_key_ = MAX_KEY;          ///< server key number of the last duplicate
+  bool bounded_by_key_ = false;           ///< the scan's end is the end of an exact key
+  bool prepared_ = false;                 ///< PrepareRead was done for what is asked for now
+  const key_range* range_end_ = nullptr;  ///< of the range that is just being opened
 
   DsMrr_impl sorted_ranges_;         ///< the server's; reads the index with a second handler
   bool sorted_ranges_used_ = false;  ///< since the last reset()
@@ -289,7 +289,7 @@ class ha_rowan final : public handler, private EntryFilter, private TableCodec::
   ByteBuffer position_key_;
 
   uint64_t published_cardinalities_ = 0;  ///< which state of them the server has from this handler
-  std::unique_ptr<BulkLoad> load_;  ///< while ALTER TABLE copies into this table
+  std::unique_ptr<BulkLoad> load_;        ///< while ALTER TABLE copies into this table
   bool load_failed_ = false;
   RowImage old_image_;
   RowImage new_image_;
@@ -297,12 +297,12 @@ class ha_rowan final : public handler, private EntryFilter, private TableCodec::
   std::vector<EntryChange> changes_;
   std::vector<bool> changed_indexes_;
   std::vector<BlobRef> old_blobs_;
-  std::vector<BlobRef> kept_blobs_;      ///< reused by the row being written
+  std::vector<BlobRef> kept_blobs_;  ///< reused by the row being written
   bool wrote_blobs_ = false;
   bool shared_blob_may_stay_ = false;  ///< the row being updated is the one read last
 
   UncheckedKeys unchecked_keys_ = UncheckedKeys::kNone;
-  bool cascades_may_return_ = false;     ///< to the row of this table that they began with
+  bool cascades_may_return_ = false;            ///< to the row of this table that they began with
   std::unique_ptr<TableCursor> stored_reader_;  ///< null until a row had to be read again
   std::vector<uchar> stored_record_;
   const TableCursor* row_source_ = nullptr;  ///< which reader knows the off-page values

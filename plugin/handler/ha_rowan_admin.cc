@@ -23,8 +23,8 @@ struct ha_rowan::Fingerprint {
 
   void Add(Bytes key, Bytes payload) {
     ++count;
-    sum += XXH3_64bits_withSeed(payload.data(), payload.size(),
-                                XXH3_64bits(key.data(), key.size()));
+    sum +=
+        XXH3_64bits_withSeed(payload.data(), payload.size(), XXH3_64bits(key.data(), key.size()));
   }
   bool operator==(const Fingerprint&) const = default;
 };
@@ -56,9 +56,8 @@ int ha_rowan::check(THD* thd, HA_CHECK_OPT*) {
     const Status status = g_engine->CheckIndex(engine_table(), i, {});
     if (status.ok()) continue;
     damaged = true;
-    Complain(thd, "index '" + engine_table()->definition().indexes[i].name +
-                      "' is damaged: " + status.message() + ", page " +
-                      std::to_string(status.detail()));
+    Complain(thd, "index '" + engine_table()->definition().indexes[i].name + "' is damaged: " +
+                      status.message() + ", page " + std::to_string(status.detail()));
   }
   const auto find_blobs = [this](Bytes row, std::vector<BlobRef>* blobs) {
     codec().BlobsOf(row, blobs);

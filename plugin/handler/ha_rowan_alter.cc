@@ -39,9 +39,8 @@ constexpr Changes::HA_ALTER_FLAGS kDictionaryChanges =
     Changes::ADD_CHECK_CONSTRAINT | Changes::DROP_CHECK_CONSTRAINT |
     Changes::SUSPEND_CHECK_CONSTRAINT | Changes::DROP_FOREIGN_KEY;
 /// What goes in place, though not instantly.
-constexpr Changes::HA_ALTER_FLAGS kIndexChanges =
-    Changes::ADD_INDEX | Changes::ADD_UNIQUE_INDEX | Changes::DROP_INDEX |
-    Changes::DROP_UNIQUE_INDEX;
+constexpr Changes::HA_ALTER_FLAGS kIndexChanges = Changes::ADD_INDEX | Changes::ADD_UNIQUE_INDEX |
+                                                  Changes::DROP_INDEX | Changes::DROP_UNIQUE_INDEX;
 
 /// Shared by the indexes of one statement.
 constexpr size_t kSortMemoryBytes = size_t{64} << 20;
@@ -114,7 +113,7 @@ const char* FormerName(const Alter_inplace_info& info, const char* name) {
 /// Number of the index that stays as the new definition's; 0: it has to be built. The server also
 /// lists indexes as dropped and added that stay, when a column becomes longer.
 uint32_t IndexNumberThatStays(const TABLE& table, const TableCodec& before, const char* former,
-                          const TableCodec& after, uint32_t after_number) {
+                              const TableCodec& after, uint32_t after_number) {
   for (uint i = 0; former != nullptr && i < table.s->keys; ++i) {
     if (!SameName(table.key_info[i].name, former)) continue;
     const uint32_t index_number = before.IndexNumberOfKey(i);
@@ -126,11 +125,11 @@ uint32_t IndexNumberThatStays(const TABLE& table, const TableCodec& before, cons
 /// What an ALTER does, between the server's calls.
 class AlterContext : public inplace_alter_handler_ctx {
  public:
-  std::unique_ptr<TableCodec> codec;    ///< of the new definition
-  std::vector<uint32_t> former;         ///< by its numbers: the index that stays, 0 = to be built
+  std::unique_ptr<TableCodec> codec;  ///< of the new definition
+  std::vector<uint32_t> former;       ///< by its numbers: the index that stays, 0 = to be built
   std::vector<my_bitmap_map> column_bits;
-  MY_BITMAP columns{};                  ///< that the build needs
-  std::unique_ptr<IndexBuild> build;    ///< null: nothing to build
+  MY_BITMAP columns{};                ///< that the build needs
+  std::unique_ptr<IndexBuild> build;  ///< null: nothing to build
 
   [[nodiscard]] bool builds() const {
     return std::find(former.begin() + 1, former.end(), 0u) != former.end();
@@ -267,8 +266,8 @@ bool ha_rowan::FailBuild(Status status, TABLE* altered_table, const Alter_inplac
   return true;
 }
 
-bool ha_rowan::inplace_alter_table(TABLE* altered_table, Alter_inplace_info* info,
-                                   const dd::Table*, dd::Table*) {
+bool ha_rowan::inplace_alter_table(TABLE* altered_table, Alter_inplace_info* info, const dd::Table*,
+                                   dd::Table*) {
   auto* context = static_cast<AlterContext*>(info->handler_ctx);
   if (context->build == nullptr) return false;
   const Status status = context->build->Build();

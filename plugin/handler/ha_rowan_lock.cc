@@ -56,8 +56,7 @@ ReadMode ha_rowan::ModeFor(THD* thd, thr_lock_type lock_type, bool writes) const
   if (writes) return ReadMode::kLockExclusive;
   if (lock_type == TL_READ_WITH_SHARED_LOCKS) return ReadMode::kLockShared;
   const IsolationLevel isolation = session_->isolation();
-  if (isolation >= IsolationLevel::kRepeatableRead &&
-      ChangesRowsByReading(thd_sql_command(thd))) {
+  if (isolation >= IsolationLevel::kRepeatableRead && ChangesRowsByReading(thd_sql_command(thd))) {
     return ReadMode::kLockShared;
   }
   if (isolation == IsolationLevel::kSerializable &&

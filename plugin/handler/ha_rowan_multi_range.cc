@@ -22,9 +22,8 @@ int ha_rowan::multi_range_read_next(char** range_info) {
 }
 
 ha_rows ha_rowan::multi_range_read_info_const(uint index, RANGE_SEQ_IF* sequence,
-                                              void* sequence_start, uint ranges,
-                                              uint* buffer_bytes, uint* flags, bool*,
-                                              Cost_estimate* cost) {
+                                              void* sequence_start, uint ranges, uint* buffer_bytes,
+                                              uint* flags, bool*, Cost_estimate* cost) {
   sorted_ranges_.init(table);
   return sorted_ranges_.dsmrr_info_const(index, sequence, sequence_start, ranges, buffer_bytes,
                                          flags, cost);

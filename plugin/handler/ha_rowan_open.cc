@@ -57,16 +57,16 @@ bool Agree(const TableDef& definition, TableCodec* made) {
 
 /// The optimizer is kept from indexes whose keys an early version put together in another order
 /// than the one in which it would search them. REQUIRES: LOCK_ha_data, the share is just opened.
-void LeaveOutUnsearchable(const TABLE& table, const TableDef& definition,
-                          const TableCodec& codec) {
+void LeaveOutUnsearchable(const TABLE& table, const TableDef& definition, const TableCodec& codec) {
   for (uint32_t i = 1; i < definition.indexes.size(); ++i) {
     if (codec.IsSearchable(i)) continue;
     const uint32_t key = codec.KeyOfIndexNumber(i);
     table.s->keys_in_use.clear_bit(key);
     table.s->keys_for_keyread.clear_bit(key);
-    LogWarning("Index '{}' of table '{}' was made by an early version of Rowan and is not used "
-               "until it is rebuilt: ALTER TABLE ... FORCE.",
-               definition.indexes[i].name, definition.name);
+    LogWarning(
+        "Index '{}' of table '{}' was made by an early version of Rowan and is not used "
+        "until it is rebuilt: ALTER TABLE ... FORCE.",
+        definition.indexes[i].name, definition.name);
   }
 }
 

@@ -151,8 +151,8 @@ int ha_rowan::index_read_map(uchar* record, const uchar* key, key_part_map keypa
     case HA_READ_AFTER_KEY:
       SetEndOf(range_end_);
       PrefixSuccessor(search_key_, &bound_key_);
-      status = bound_key_.empty() ? Status(Code::kEndOfRange)
-                                  : reader_->SeekAtLeast(bound_key_, record);
+      status =
+          bound_key_.empty() ? Status(Code::kEndOfRange) : reader_->SeekAtLeast(bound_key_, record);
       break;
     case HA_READ_BEFORE_KEY:
       SetStartOf(end_range);
@@ -179,8 +179,8 @@ int ha_rowan::ReadPrefix(uchar* record, bool last, bool exact) {
   } else {
     SetStartOf(end_range);
   }
-  const Status status = bound_key_.empty() ? reader_->SeekLast(record)
-                                           : reader_->SeekBefore(bound_key_, record);
+  const Status status =
+      bound_key_.empty() ? reader_->SeekLast(record) : reader_->SeekBefore(bound_key_, record);
   // Steps back from here may leave the key, but not in search of what passes the condition.
   if (exact && !HasCondition()) reader_->SetStart({});
   return Found(status, HA_ERR_KEY_NOT_FOUND);

@@ -239,8 +239,8 @@ Status ha_rowan::UpdateImage() {
   }
   Status status = StoredBlobs(old_image_.key, &old_blobs_);
   if (!status.ok()) return status;
-  status = session_->UpdateRow(engine_table(), old_image_.key, new_image_.key, new_image_.row,
-                               changes_);
+  status =
+      session_->UpdateRow(engine_table(), old_image_.key, new_image_.key, new_image_.row, changes_);
   if (!status.ok()) return status;
   return DropBlobs(old_blobs_);
 }

@@ -29,8 +29,10 @@ bool EnsureLoggingCoordinator() {
   const bool failed = tc_log_mmap.open(opt_tc_log_file) != 0;
   --total_ha_2pc;
   if (failed) {
-    LogError("The server's transaction coordinator log '{}' cannot be opened. Rowan needs it when "
-             "it is installed into a running server without a binary log.", opt_tc_log_file);
+    LogError(
+        "The server's transaction coordinator log '{}' cannot be opened. Rowan needs it when "
+        "it is installed into a running server without a binary log.",
+        opt_tc_log_file);
     return false;
   }
   tc_log = &tc_log_mmap;

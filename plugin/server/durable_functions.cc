@@ -9,9 +9,9 @@
 #include <cstring>
 #include <string>
 
+#include "my_sys.h"
 #include "mysql/components/my_service.h"
 #include "mysql/components/services/udf_registration.h"
-#include "my_sys.h"
 #include "mysql/plugin.h"
 #include "mysql/service_plugin_registry.h"
 #include "mysqld_error.h"
@@ -127,23 +127,21 @@ class Registration {
 
   bool Add(Function* function) {
     if (!service_.is_valid()) return false;
-    function->registered =
-        !service_->udf_register(function->name, INT_RESULT,
-                                reinterpret_cast<Udf_func_any>(function->body),
-                                function->initialize, nullptr);
+    function->registered = !service_->udf_register(function->name, INT_RESULT,
+                                                   reinterpret_cast<Udf_func_any>(function->body),
+                                                   function->initialize, nullptr);
     return function->registered;
   }
   /// False if a statement uses it.
   bool Remove(Function* function) {
     int present = 0;
     if (!service_.is_valid()) return false;
-    function->registered =
-        service_->udf_unregister(function->name, &present) && present != 0;
+    function->registered = service_->udf_unregister(function->name, &present) && present != 0;
     return !function->registered;
   }
 
  private:
-  SERVICE_TYPE(registry)* registry_;
+  SERVICE_TYPE(registry) * registry_;
   my_service<SERVICE_TYPE(udf_registration)> service_;
 };
 

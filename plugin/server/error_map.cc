@@ -59,9 +59,7 @@ int HandlerError(THD* thd, Status status) {
     case Code::kLockTimeout:
       thd_mark_transaction_to_rollback(thd, 0);
       return HA_ERR_LOCK_WAIT_TIMEOUT;
-    case Code::kDeadlock:
-      thd_mark_transaction_to_rollback(thd, 1);
-      return HA_ERR_LOCK_DEADLOCK;
+    case Code::kDeadlock: thd_mark_transaction_to_rollback(thd, 1); return HA_ERR_LOCK_DEADLOCK;
     case Code::kLockTableFull:
       thd_mark_transaction_to_rollback(thd, 1);
       return HA_ERR_LOCK_TABLE_FULL;
@@ -69,9 +67,7 @@ int HandlerError(THD* thd, Status status) {
       // The server has no message for this handler error: the engine raises it.
       my_error(ER_LOCK_NOWAIT, MYF(0));
       return HA_ERR_NO_WAIT_LOCK;
-    case Code::kTooBig:
-      RaiseTooBig(status);
-      return HA_ERR_TOO_BIG_ROW;
+    case Code::kTooBig: RaiseTooBig(status); return HA_ERR_TOO_BIG_ROW;
     default: return PlainError(status.code());
   }
 }

@@ -28,9 +28,9 @@ using DoubtsByRun = std::map<uint32_t, std::vector<Doubt>>;
 /// Where the outcome of a run's transactions stands.
 struct Verdict {
   bool server_decides = false;
-  bool known = false;     ///< `committed` holds the truth
+  bool known = false;  ///< `committed` holds the truth
   Outcomes committed;
-  std::string source;     ///< file, or what is missing
+  std::string source;  ///< file, or what is missing
 };
 
 Verdict ServerDecides() { return {.server_decides = true, .committed = {}, .source = {}}; }
@@ -77,8 +77,9 @@ Result<size_t> LastFileOfRun(const std::vector<BinlogFile>& files, uint32_t mark
 
 Result<Verdict> JudgeByBinlog(uint32_t mark, bool at_run_time) {
   if (!opt_bin_log) {
-    return Unknown("the binary log, which is switched off now: a start with the same --log-bin as "
-                   "before decides them");
+    return Unknown(
+        "the binary log, which is switched off now: a start with the same --log-bin as "
+        "before decides them");
   }
   Result<std::vector<BinlogFile>> files = ListBinlogFiles();
   if (!files.ok()) return files.status();
@@ -100,9 +101,11 @@ Result<Verdict> JudgeByBinlog(uint32_t mark, bool at_run_time) {
 }
 
 Status Refuse(size_t count, const std::string& source) {
-  LogError("Transactions ({}) were prepared when the server crashed, and whether they were "
-           "committed stood in {}. Bring that back, or decide it yourself: start once with "
-           "rowan_in_doubt=commit or with rowan_in_doubt=rollback.", count, source);
+  LogError(
+      "Transactions ({}) were prepared when the server crashed, and whether they were "
+      "committed stood in {}. Bring that back, or decide it yourself: start once with "
+      "rowan_in_doubt=commit or with rowan_in_doubt=rollback.",
+      count, source);
   return Status(Code::kInvalidArgument, "transactions in doubt");
 }
 
@@ -113,16 +116,18 @@ Status Apply(Engine* engine, const std::vector<Doubt>& doubts, const Verdict& ve
   }
   size_t commits = 0;
   for (const Doubt& doubt : doubts) {
-    const bool commit = verdict.known ? verdict.committed.contains(doubt.number)
-                                      : policy == InDoubtPolicy::kCommit;
+    const bool commit =
+        verdict.known ? verdict.committed.contains(doubt.number) : policy == InDoubtPolicy::kCommit;
     const Status status = commit ? engine->CommitPrepared(doubt.bytes, Durability::kDurable)
                                  : engine->RollbackPrepared(doubt.bytes);
     if (!status.ok()) return status;
     commits += commit ? 1 : 0;
   }
-  LogInfo("Transactions ({}) had been prepared when the server crashed, and it was started "
-          "without Rowan since: {} committed, {} rolled back, as {} says.", doubts.size(), commits,
-          doubts.size() - commits, verdict.known ? verdict.source : "rowan_in_doubt");
+  LogInfo(
+      "Transactions ({}) had been prepared when the server crashed, and it was started "
+      "without Rowan since: {} committed, {} rolled back, as {} says.",
+      doubts.size(), commits, doubts.size() - commits,
+      verdict.known ? verdict.source : "rowan_in_doubt");
   return Status::Ok();
 }
 
@@ -150,8 +155,8 @@ Status ResolveInDoubt(Engine* engine, InDoubtPolicy policy, bool at_run_time) {
   g_run_mark = *mark;
   for (const auto& [run, doubts] : InternalDoubts(engine)) {
     Result<Verdict> verdict = run == kMarkWithoutBinlog
-                                        ? Result<Verdict>(JudgeWithoutBinlog(at_run_time))
-                                        : JudgeByBinlog(run, at_run_time);
+                                  ? Result<Verdict>(JudgeWithoutBinlog(at_run_time))
+                                  : JudgeByBinlog(run, at_run_time);
     if (!verdict.ok()) return Refuse(doubts.size(), "a binary log file that cannot be read");
     if (verdict->server_decides) continue;
     const Status status = Apply(engine, doubts, *verdict, policy);

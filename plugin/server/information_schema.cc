@@ -60,9 +60,12 @@ const char* KindName(LockKind kind) {
   return "UNKNOWN";
 }
 
-ST_FIELD_INFO g_trx_columns[] = {NumberColumn("TRX_ID"),      TextColumn("TRX_STATE", 16),
-                                 NumberColumn("TRX_UNDO_RECORDS"), NumberColumn("TRX_ROW_LOCKS"),
-                                 TextColumn("TRX_WAITING", 4), TextColumn("TRX_RECOVERED", 4),
+ST_FIELD_INFO g_trx_columns[] = {NumberColumn("TRX_ID"),
+                                 TextColumn("TRX_STATE", 16),
+                                 NumberColumn("TRX_UNDO_RECORDS"),
+                                 NumberColumn("TRX_ROW_LOCKS"),
+                                 TextColumn("TRX_WAITING", 4),
+                                 TextColumn("TRX_RECOVERED", 4),
                                  LastColumn()};
 
 int FillTrx(THD* thd, Table_ref* tables, Item*) {
@@ -80,9 +83,12 @@ int FillTrx(THD* thd, Table_ref* tables, Item*) {
   return 0;
 }
 
-ST_FIELD_INFO g_locks_columns[] = {NumberColumn("LOCK_TRX_ID"), NumberColumn("LOCK_INDEX_ID"),
-                                   NumberColumn("LOCK_KEY_HASH"), TextColumn("LOCK_MODE", 4),
-                                   TextColumn("LOCK_TYPE", 20),  TextColumn("LOCK_STATUS", 8),
+ST_FIELD_INFO g_locks_columns[] = {NumberColumn("LOCK_TRX_ID"),
+                                   NumberColumn("LOCK_INDEX_ID"),
+                                   NumberColumn("LOCK_KEY_HASH"),
+                                   TextColumn("LOCK_MODE", 4),
+                                   TextColumn("LOCK_TYPE", 20),
+                                   TextColumn("LOCK_STATUS", 8),
                                    LastColumn()};
 
 int FillLocks(THD* thd, Table_ref* tables, Item*) {
@@ -100,10 +106,10 @@ int FillLocks(THD* thd, Table_ref* tables, Item*) {
   return 0;
 }
 
-ST_FIELD_INFO g_latency_columns[] = {TextColumn("METHOD", 16),      TextColumn("PHASE", 8),
-                                     NumberColumn("ABOVE_US"),      NumberColumn("UP_TO_US"),
-                                     NumberColumn("COUNT"),         NumberColumn("TOTAL_COUNT"),
-                                     NumberColumn("TOTAL_US"),      LastColumn()};
+ST_FIELD_INFO g_latency_columns[] = {TextColumn("METHOD", 16), TextColumn("PHASE", 8),
+                                     NumberColumn("ABOVE_US"), NumberColumn("UP_TO_US"),
+                                     NumberColumn("COUNT"),    NumberColumn("TOTAL_COUNT"),
+                                     NumberColumn("TOTAL_US"), LastColumn()};
 
 /// One row for each bucket with something in it; the totals are those of method and phase.
 int StoreHistogram(THD* thd, TABLE* table, LogSyncMethod method, LogPhase phase) {
@@ -137,8 +143,7 @@ int FillSyncLatency(THD* thd, Table_ref* tables, Item*) {
   return 0;
 }
 
-int Describe(void* schema_table, ST_FIELD_INFO* columns,
-             int (*fill)(THD*, Table_ref*, Item*)) {
+int Describe(void* schema_table, ST_FIELD_INFO* columns, int (*fill)(THD*, Table_ref*, Item*)) {
   auto* schema = static_cast<ST_SCHEMA_TABLE*>(schema_table);
   schema->fields_info = columns;
   schema->fill_table = fill;

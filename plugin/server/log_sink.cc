@@ -11,9 +11,9 @@
 
 #include "base/logging.h"
 
-SERVICE_TYPE(registry)* reg_srv = nullptr;
-SERVICE_TYPE(log_builtins)* log_bi = nullptr;
-SERVICE_TYPE(log_builtins_string)* log_bs = nullptr;
+SERVICE_TYPE(registry) * reg_srv = nullptr;
+SERVICE_TYPE(log_builtins) * log_bi = nullptr;
+SERVICE_TYPE(log_builtins_string) * log_bs = nullptr;
 
 namespace rowan {
 namespace {

@@ -23,8 +23,7 @@ namespace rowan {
 namespace {
 
 constexpr unsigned long long kMiB = 1ULL << 20;
-constexpr unsigned long long kRedoMin = kLogCapacityBytesMin,
-                             kRedoMax = kLogCapacityBytesMax;
+constexpr unsigned long long kRedoMin = kLogCapacityBytesMin, kRedoMax = kLogCapacityBytesMax;
 
 unsigned long long g_buffer_pool_size;
 unsigned int g_page_size;
@@ -161,15 +160,12 @@ Status ApplyBufferPool(unsigned long long bytes) {
   return status;
 }
 /// The pool has whole pages.
-unsigned long long PoolBytesInForce() {
-  return g_engine->Figures().pool_bytes();
-}
+unsigned long long PoolBytesInForce() { return g_engine->Figures().pool_bytes(); }
 Status ApplyRedoCapacity(unsigned long long bytes) { return g_engine->SetRedoLogCapacity(bytes); }
 /// The log rounds the wish up to whole files; the variable shows what is in force.
 int CheckRedoCapacity(THD* thd, SYS_VAR* variable, void* wanted, st_mysql_value* value) {
-  const int failed =
-      CheckNumber<unsigned long long, kRedoMin, kRedoMax, ApplyRedoCapacity>(thd, variable, wanted,
-                                                                             value);
+  const int failed = CheckNumber<unsigned long long, kRedoMin, kRedoMax, ApplyRedoCapacity>(
+      thd, variable, wanted, value);
   if (failed != 0) return failed;
   *static_cast<unsigned long long*>(wanted) = g_engine->Figures().log_capacity_bytes;
   return 0;
@@ -209,9 +205,8 @@ Status ApplyDoublewrite(unsigned long index) {
 constexpr unsigned long long kPoolMin = 64 * 4096, kPoolMax = 1ULL << 46;
 
 int CheckBufferPool(THD* thd, SYS_VAR* variable, void* wanted, st_mysql_value* value) {
-  const int failed =
-      CheckNumber<unsigned long long, kPoolMin, kPoolMax, ApplyBufferPool>(thd, variable, wanted,
-                                                                           value);
+  const int failed = CheckNumber<unsigned long long, kPoolMin, kPoolMax, ApplyBufferPool>(
+      thd, variable, wanted, value);
   if (failed == 0) *static_cast<unsigned long long*>(wanted) = PoolBytesInForce();
   return failed;
 }
@@ -220,8 +215,7 @@ constexpr unsigned int kIoCapacityMin = 100, kIoCapacityMax = 10000000;
 constexpr unsigned long long kLockMemoryMax = 1ULL << 40;
 
 MYSQL_SYSVAR_ULONGLONG(buffer_pool_size, g_buffer_pool_size, PLUGIN_VAR_RQCMDARG,
-                       "Memory for pages of Rowan tables, in bytes.",
-                       CheckBufferPool,
+                       "Memory for pages of Rowan tables, in bytes.", CheckBufferPool,
                        (UpdateTo<unsigned long long, ApplyBufferPool>), 128 * kMiB, kPoolMin,
                        kPoolMax, 0);
 MYSQL_SYSVAR_UINT(page_size, g_page_size, PLUGIN_VAR_RQCMDARG | PLUGIN_VAR_READONLY,
@@ -229,8 +223,7 @@ MYSQL_SYSVAR_UINT(page_size, g_page_size, PLUGIN_VAR_RQCMDARG | PLUGIN_VAR_READO
                   "is created.",
                   nullptr, nullptr, 16384, 4096, 65536, 0);
 MYSQL_SYSVAR_ULONGLONG(redo_log_capacity, g_redo_log_capacity, PLUGIN_VAR_RQCMDARG,
-                       "Most disk space the redo log takes, in bytes.",
-                       CheckRedoCapacity,
+                       "Most disk space the redo log takes, in bytes.", CheckRedoCapacity,
                        (UpdateTo<unsigned long long, ApplyRedoCapacity>), 256 * kMiB, kRedoMin,
                        kRedoMax, 0);
 MYSQL_SYSVAR_ULONGLONG(log_buffer_size, g_log_buffer_size,
@@ -278,8 +271,7 @@ MYSQL_SYSVAR_UINT(force_recovery, g_force_recovery, PLUGIN_VAR_RQCMDARG | PLUGIN
                   "1: a start after a crash gives up what cannot be read or redone and serves the "
                   "rest; 0: it does so for damaged tables only.",
                   nullptr, nullptr, 0, 0, 1, 0);
-MYSQL_SYSVAR_UINT(autoinc_lock_mode, g_autoinc_lock_mode,
-                  PLUGIN_VAR_RQCMDARG | PLUGIN_VAR_READONLY,
+MYSQL_SYSVAR_UINT(autoinc_lock_mode, g_autoinc_lock_mode, PLUGIN_VAR_RQCMDARG | PLUGIN_VAR_READONLY,
                   "AUTO_INCREMENT locking. Only 2 (interleaved, no table lock) exists.", nullptr,
                   nullptr, 2, 2, 2, 0);
 MYSQL_SYSVAR_BOOL(deadlock_detect, g_deadlock_detect, PLUGIN_VAR_OPCMDARG,
@@ -314,28 +306,18 @@ int Refuse(SYS_VAR*, Status status) {
 
 }  // namespace
 
-SYS_VAR* g_system_variables[] = {MYSQL_SYSVAR(buffer_pool_size),
-                                 MYSQL_SYSVAR(page_size),
-                                 MYSQL_SYSVAR(redo_log_capacity),
-                                 MYSQL_SYSVAR(log_buffer_size),
-                                 MYSQL_SYSVAR(log_sync_method),
-                                 MYSQL_SYSVAR(data_sync_method),
-                                 MYSQL_SYSVAR(doublewrite),
-                                 MYSQL_SYSVAR(io_backend),
-                                 MYSQL_SYSVAR(io_capacity),
-                                 MYSQL_SYSVAR(lock_memory_size),
-                                 MYSQL_SYSVAR(purge_threads),
-                                 MYSQL_SYSVAR(page_cleaners),
-                                 MYSQL_SYSVAR(force_recovery),
-                                 MYSQL_SYSVAR(shutdown_timeout),
-                                 MYSQL_SYSVAR(autoinc_lock_mode),
-                                 MYSQL_SYSVAR(deadlock_detect),
-                                 MYSQL_SYSVAR(data_home_dir),
-                                 MYSQL_SYSVAR(new_instance),
-                                 MYSQL_SYSVAR(in_doubt),
-                                 MYSQL_SYSVAR(flush_log_at_trx_commit),
-                                 MYSQL_SYSVAR(lock_wait_timeout),
-                                 nullptr};
+SYS_VAR* g_system_variables[] = {
+    MYSQL_SYSVAR(buffer_pool_size),  MYSQL_SYSVAR(page_size),
+    MYSQL_SYSVAR(redo_log_capacity), MYSQL_SYSVAR(log_buffer_size),
+    MYSQL_SYSVAR(log_sync_method),   MYSQL_SYSVAR(data_sync_method),
+    MYSQL_SYSVAR(doublewrite),       MYSQL_SYSVAR(io_backend),
+    MYSQL_SYSVAR(io_capacity),       MYSQL_SYSVAR(lock_memory_size),
+    MYSQL_SYSVAR(purge_threads),     MYSQL_SYSVAR(page_cleaners),
+    MYSQL_SYSVAR(force_recovery),    MYSQL_SYSVAR(shutdown_timeout),
+    MYSQL_SYSVAR(autoinc_lock_mode), MYSQL_SYSVAR(deadlock_detect),
+    MYSQL_SYSVAR(data_home_dir),     MYSQL_SYSVAR(new_instance),
+    MYSQL_SYSVAR(in_doubt),          MYSQL_SYSVAR(flush_log_at_trx_commit),
+    MYSQL_SYSVAR(lock_wait_timeout), nullptr};
 
 Status OptionsFromVariables(EngineOptions* options) {
   if (!std::has_single_bit(g_page_size)) {

@@ -33,8 +33,8 @@ void AppendRunMark(uint32_t mark, std::string* bytes) {
 }
 
 bool IsXid(const std::string& stored, const std::string& without_mark) {
-  const bool length_fits = stored.size() == without_mark.size() ||
-                           stored.size() == without_mark.size() + kMarkBytes;
+  const bool length_fits =
+      stored.size() == without_mark.size() || stored.size() == without_mark.size() + kMarkBytes;
   return length_fits && stored.starts_with(without_mark);
 }
 

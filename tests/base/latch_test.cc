@@ -295,8 +295,8 @@ TEST(LatchTest, WaitersGiveUpWhenTheTagChangesThoughTheLatchStaysTaken) {
   for (int i = 0; i < 6; ++i) {
     waiters.emplace_back([&, i] {
       ++started;
-      const bool got = i % 3 == 0 ? latch.LockSharedWhile(tag, 1)
-                                  : latch.LockExclusiveWhile(tag, 1);
+      const bool got =
+          i % 3 == 0 ? latch.LockSharedWhile(tag, 1) : latch.LockExclusiveWhile(tag, 1);
       if (got) {
         // Let in between the holder's release and its return: it sees the tag and leaves.
         EXPECT_EQ(tag.load(), 2u);

@@ -43,14 +43,10 @@ inline std::string KeyShape::Number(uint64_t number, size_t bytes) const {
 
 inline std::string KeyShape::Make(Random* random) const {
   switch (kind) {
-    case Kind::kShort:
-      return Number(random->Below(4096), random->Between(1, 3));
-    case Kind::kBigEndian:
-      return Number(random->Below(100000), 8);
-    case Kind::kLargeRow:
-      return Number(random->Below(1000), 8);
-    case Kind::kLongPrefix:
-      return std::string(300, 'p') + Number(random->Below(3000), 4);
+    case Kind::kShort: return Number(random->Below(4096), random->Between(1, 3));
+    case Kind::kBigEndian: return Number(random->Below(100000), 8);
+    case Kind::kLargeRow: return Number(random->Below(1000), 8);
+    case Kind::kLongPrefix: return std::string(300, 'p') + Number(random->Below(3000), 4);
     case Kind::kSharedPrefix:
       return std::string(random->Below(4) * 40, static_cast<char>('a' + random->Below(3))) +
              Number(random->Below(300), 2);
@@ -77,9 +73,8 @@ inline std::string KeyShape::MakeValue(Random* random) const {
     const size_t large = random->OneIn(2) ? largest : largest - random->Below(page_bytes / 16);
     return std::string(random->OneIn(8) ? random->Below(200) : large, 'r');
   }
-  const size_t limit = kind == Kind::kHuge
-                           ? NodeMaxEntryBytes(page_bytes) - NodeMaxKeyBytes(page_bytes)
-                           : 120;
+  const size_t limit =
+      kind == Kind::kHuge ? NodeMaxEntryBytes(page_bytes) - NodeMaxKeyBytes(page_bytes) : 120;
   const size_t size = random->OneIn(4) ? 0 : random->Below(limit + 1);
   return std::string(size, static_cast<char>('A' + random->Below(26)));
 }
@@ -87,10 +82,10 @@ inline std::string KeyShape::MakeValue(Random* random) const {
 inline const std::vector<KeyShape>& AllKeyShapes(uint32_t page_bytes) {
   using Kind = KeyShape::Kind;
   static const std::vector<KeyShape> shapes = {
-      {Kind::kShort, page_bytes},        {Kind::kBigEndian, page_bytes},
-      {Kind::kLongPrefix, page_bytes},   {Kind::kSharedPrefix, page_bytes},
-      {Kind::kUrl, page_bytes},          {Kind::kMixed, page_bytes},
-      {Kind::kHuge, page_bytes},         {Kind::kLargeRow, page_bytes}};
+      {Kind::kShort, page_bytes},      {Kind::kBigEndian, page_bytes},
+      {Kind::kLongPrefix, page_bytes}, {Kind::kSharedPrefix, page_bytes},
+      {Kind::kUrl, page_bytes},        {Kind::kMixed, page_bytes},
+      {Kind::kHuge, page_bytes},       {Kind::kLargeRow, page_bytes}};
   return shapes;
 }
 

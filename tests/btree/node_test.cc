@@ -91,8 +91,7 @@ TEST_P(NodeTest, behaves_like_a_map) {
       if (!Step(&page, &model, shape(), &random)) {
         ++full;
         if (model.empty()) continue;
-        auto victim = std::next(model.begin(),
-                                static_cast<ptrdiff_t>(random.Below(model.size())));
+        auto victim = std::next(model.begin(), static_cast<ptrdiff_t>(random.Below(model.size())));
         RemoveEntry(page.bytes, SearchNode(page.bytes, AsBytes(victim->first)).slot);
         model.erase(victim);
       }
@@ -122,8 +121,7 @@ TEST_P(NodeTest, splits_into_two_sound_halves) {
     for (int depth = 0; depth < 6 && page.view().count() >= 2; ++depth) {
       const NodeView node = page.view();
       SplitPlan plan = PlanSplit(node, AsBytes(key), 10);
-      SplitBounds bounds =
-          BoundsAfterSplit(node, AsBytes(lower), plan.separator, PageNumber(8));
+      SplitBounds bounds = BoundsAfterSplit(node, AsBytes(lower), plan.separator, PageNumber(8));
       if (!FitsAfterSplit(node, plan.slot, bounds.left)) {
         plan = PlanMiddleSplit(node);
         bounds = BoundsAfterSplit(node, AsBytes(lower), plan.separator, PageNumber(8));
@@ -197,9 +195,17 @@ TEST(NodeFuzzTest, any_bytes_are_searched_and_checked_without_a_crash) {
 
 TEST(NodeSearchTest, keys_that_only_differ_in_length_or_zeros_are_told_apart) {
   Page page(TestPageSizeBytes());
-  const std::vector<std::string> keys = {"",   std::string("\0", 1), std::string("\0\0", 2),
-                                         "a",  std::string("a\0", 2), std::string("a\0\0\0\0", 5),
-                                         "ab", "abcd", "abcde", "abcdf", "\xff\xff\xff\xff",
+  const std::vector<std::string> keys = {"",
+                                         std::string("\0", 1),
+                                         std::string("\0\0", 2),
+                                         "a",
+                                         std::string("a\0", 2),
+                                         std::string("a\0\0\0\0", 5),
+                                         "ab",
+                                         "abcd",
+                                         "abcde",
+                                         "abcdf",
+                                         "\xff\xff\xff\xff",
                                          "\xff\xff\xff\xff\xff"};
   Model model;
   for (const std::string& key : keys) {

@@ -141,8 +141,8 @@ TEST_P(TreeCrashTest, power_cuts_lose_nothing_that_was_durable) {
     // Or a sync fails first, and what it lost looks to the next start as if it were there.
     const bool process_dies = random.OneIn(3);
     if (process_dies) {
-      fixture.file_system().Inject({.call = FileCall::kSync, .path_part = "space_16",
-                                    .nth_call = random.Between(1, 3)});
+      fixture.file_system().Inject(
+          {.call = FileCall::kSync, .path_part = "space_16", .nth_call = random.Between(1, 3)});
     } else {
       fixture.file_system().PowerOffAfter(random.Below(400));
     }

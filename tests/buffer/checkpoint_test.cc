@@ -18,8 +18,8 @@ namespace {
 
 TEST(Checkpoint, ALogManyTimesOverwrittenNeverStarvesTheWriters) {
   FaultFileSystem fs(TestSeed());
-  PoolFixture fixture(&fs, {.pool_pages = 48, .background = true, .cleaners = 2,
-                            .space_pages = 100});
+  PoolFixture fixture(&fs,
+                      {.pool_pages = 48, .background = true, .cleaners = 2, .space_pages = 100});
   fixture.Create();
   const uint64_t wanted = 3 * fixture.log().capacity_bytes();
   std::vector<std::atomic<uint64_t>> sums(100);
@@ -29,8 +29,8 @@ TEST(Checkpoint, ALogManyTimesOverwrittenNeverStarvesTheWriters) {
       Random random(TestSeed() + t);
       while (fixture.log().tail().value() < wanted) {
         // Half of the changes hit two hot pages.
-        const auto page = static_cast<uint32_t>(random.OneIn(2) ? 1 + t % 2
-                                                                : random.Between(1, 99));
+        const auto page =
+            static_cast<uint32_t>(random.OneIn(2) ? 1 + t % 2 : random.Between(1, 99));
         ASSERT_TRUE(fixture.Add(page, 1).ok());
         ++sums[page];
         const PoolStatistics statistics = fixture.pool().Statistics();
@@ -79,8 +79,10 @@ TEST(Checkpoint, AnIdlePoolIsWrittenToTheEndOfItsLog) {
 TEST(Checkpoint, PagesAreCleanedWhileDataFilesAreSynced) {
   FaultFileSystem below(TestSeed());
   HookedFileSystem fs(&below);
-  PoolFixture fixture(&fs, {.doublewrite = DoublewriteMode::kOff, .background = true,
-                            .idle_round_micros = 20'000, .space_pages = 64});
+  PoolFixture fixture(&fs, {.doublewrite = DoublewriteMode::kOff,
+                            .background = true,
+                            .idle_round_micros = 20'000,
+                            .space_pages = 64});
   fixture.Create();
   std::atomic<bool> syncing{false};
   std::atomic<bool> go_on{false};

@@ -42,9 +42,7 @@ class Program {
   Program(PoolFixture* fixture, uint64_t seed) : fixture_(fixture), random_(seed) {}
 
   /// One group. False when the engine has stopped.
-  bool RunStep() {
-    return random_.OneIn(6) ? FreeAndInit() : Transfer();
-  }
+  bool RunStep() { return random_.OneIn(6) ? FreeAndInit() : Transfer(); }
   void MaybeDurable() {
     if (!random_.OneIn(5)) return;
     const Lsn end = steps.empty() ? kNoLsn : steps.back().end;
@@ -136,8 +134,11 @@ void CheckRecovered(PoolFixture* fixture, const Program& program,
 void RunCrashes(uint64_t seed, DoublewriteMode mode, bool background) {
   FaultFileSystem fs(seed);
   if (mode == DoublewriteMode::kAtomic) fs.SetAtomicWriteUnitMax(TestPageSizeBytes());
-  PoolFixture fixture(&fs, {.pool_pages = 24, .doublewrite = mode, .background = background,
-                            .session_writers = 2, .space_pages = kPages});
+  PoolFixture fixture(&fs, {.pool_pages = 24,
+                            .doublewrite = mode,
+                            .background = background,
+                            .session_writers = 2,
+                            .space_pages = kPages});
   fixture.Create();
   SetLogSink([](LogLevel, std::string_view) {});  // every crash is a long list of errors
   Random random(seed);
@@ -157,8 +158,8 @@ void RunCrashes(uint64_t seed, DoublewriteMode mode, bool background) {
     Program program(&fixture, random.Next());
     const bool process_dies = random.OneIn(3);
     if (process_dies) {
-      fs.Inject({.call = FileCall::kSync, .path_part = "space_16",
-                 .nth_call = random.Between(1, 3)});
+      fs.Inject(
+          {.call = FileCall::kSync, .path_part = "space_16", .nth_call = random.Between(1, 3)});
     } else {
       fs.PowerOffAfter(random.Between(1, 250));
     }

@@ -45,8 +45,8 @@ class Doublewrite : public ::testing::Test {
     std::vector<std::byte> packed(page.size());
     const std::byte* end = PackImage(page, FindHole(page), packed.data());
     packed.resize(static_cast<size_t>(end - packed.data()));
-    const auto found = std::search(doublewrite_.begin(), doublewrite_.end(), packed.begin(),
-                                   packed.end());
+    const auto found =
+        std::search(doublewrite_.begin(), doublewrite_.end(), packed.begin(), packed.end());
     return found == doublewrite_.end() ? nullptr : &*found;
   }
 
@@ -102,8 +102,9 @@ TEST_F(Doublewrite, AZeroOrForeignPageIsRepairedToo) {
   {
     const LogCapture log;
     StartWith(std::vector<std::byte>(TestPageSizeBytes()));
-    EXPECT_TRUE(log.Has("torn: 0, older than their last write: 0, never written to their "
-                        "place: 1. The first is page 5 of "));
+    EXPECT_TRUE(
+        log.Has("torn: 0, older than their last write: 0, never written to their "
+                "place: 1. The first is page 5 of "));
   }
   EXPECT_EQ(fixture_.Read(5).value(), 2u);
   StartWith(fixture_.ReadHome(6));
@@ -114,8 +115,9 @@ TEST_F(Doublewrite, AStalePageIsRepaired) {
   const uint64_t before = ReadCounter(Counter::kPagesRepaired);
   LogCapture log;
   StartWith(old_);
-  EXPECT_TRUE(log.Has("older than their last write: 1, never written to their place: 0. The first "
-                      "is page 5 of /instance/space_16.rws"))
+  EXPECT_TRUE(
+      log.Has("older than their last write: 1, never written to their place: 0. The first "
+              "is page 5 of /instance/space_16.rws"))
       << log.Text();
   EXPECT_EQ(ReadCounter(Counter::kPagesRepaired), before + 1);
   EXPECT_EQ(fixture_.Read(5).value(), 2u);

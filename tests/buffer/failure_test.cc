@@ -18,9 +18,8 @@ namespace {
 class LogCapture {
  public:
   LogCapture() {
-    SetLogSink([this](LogLevel, std::string_view message) {
-      text_ += std::string(message) + "\n";
-    });
+    SetLogSink(
+        [this](LogLevel, std::string_view message) { text_ += std::string(message) + "\n"; });
   }
   ~LogCapture() { SetLogSink({}); }
   [[nodiscard]] bool Has(const std::string& part) const {

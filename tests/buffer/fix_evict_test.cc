@@ -49,8 +49,11 @@ TEST(FixEvict, ASessionDoesNotWaitForTheBatchThatAnotherOneWrites) {
 
 TEST(FixEvict, ThreadsFindTheirOwnSumsThroughATinyPool) {
   FaultFileSystem fs(TestSeed());
-  PoolFixture fixture(&fs, {.pool_pages = 32, .background = true, .cleaners = 2,
-                            .session_writers = 2, .space_pages = 200});
+  PoolFixture fixture(&fs, {.pool_pages = 32,
+                            .background = true,
+                            .cleaners = 2,
+                            .session_writers = 2,
+                            .space_pages = 200});
   fixture.Create();
   constexpr uint32_t kThreads = 6;
   constexpr int kRounds = 1500;
@@ -133,8 +136,8 @@ TEST(FixEvict, OptimisticReadersSeeWholeChangesOnly) {
   uint64_t validated = 0;
   for (uint32_t i = 0; !stop || i < 1000; ++i) {
     OptimisticPage page;
-    ASSERT_TRUE(fixture.pool().FixOptimistic(PoolFixture::Id(1 + i % 60), FixHint::kNormal,
-                                             &page).ok());
+    ASSERT_TRUE(
+        fixture.pool().FixOptimistic(PoolFixture::Id(1 + i % 60), FixHint::kNormal, &page).ok());
     // The id is read from the frame, not from racing page bytes.
     const uint64_t id = page.frame->page_id.load(std::memory_order_relaxed);
     if (!page.Validate()) continue;

@@ -45,9 +45,7 @@ class HookedFileSystem final : public FileSystem {
     return below_->List(folder);
   }
   Status CreateFolder(const std::string& path) override { return below_->CreateFolder(path); }
-  Status SyncDirectory(const std::string& folder) override {
-    return below_->SyncDirectory(folder);
-  }
+  Status SyncDirectory(const std::string& folder) override { return below_->SyncDirectory(folder); }
   Result<uint32_t> AtomicWriteUnitMax(const std::string& path) override {
     return below_->AtomicWriteUnitMax(path);
   }

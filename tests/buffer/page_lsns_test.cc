@@ -373,10 +373,11 @@ TEST_F(PageVersionsFile, CostsLittleHoweverLargeTheDataAre) {
   const uint64_t bytes = ReadCounter(Counter::kPageLsnsBytes) - bytes_before;
   const double percent = 100.0 * static_cast<double>(bytes) /
                          static_cast<double>(checkpoints * kPagesPerCheckpoint * page_size);
-  std::printf("%u pages of data: %.2f %% more bytes, a write per checkpoint, and %llu folds in "
-              "%llu checkpoints\n", pages, percent,
-              static_cast<unsigned long long>(folds),
-              static_cast<unsigned long long>(checkpoints));
+  std::printf(
+      "%u pages of data: %.2f %% more bytes, a write per checkpoint, and %llu folds in "
+      "%llu checkpoints\n",
+      pages, percent, static_cast<unsigned long long>(folds),
+      static_cast<unsigned long long>(checkpoints));
   EXPECT_LE(percent, 2.0);
 }
 

@@ -89,8 +89,8 @@ TEST(PoolCoreTest, HotWordsHaveCacheLinesOfTheirOwn) {
   Result<std::unique_ptr<FrameArena>> arena = FrameArena::Create(kPageSize, kLarge, kLarge);
   ASSERT_TRUE(arena.ok());
   const PoolCore core(options, nullptr, nullptr, nullptr, nullptr, std::move(*arena));
-  const std::array<const void*, 4> words = {&core.frame_limit, &core.dirty_frames,
-                                            &core.clock_hand, &core.want_clean_frames};
+  const std::array<const void*, 4> words = {&core.frame_limit, &core.dirty_frames, &core.clock_hand,
+                                            &core.want_clean_frames};
   std::set<uintptr_t> lines;
   for (const void* word : words) lines.insert(reinterpret_cast<uintptr_t>(word) / 64);
   EXPECT_EQ(lines.size(), words.size());

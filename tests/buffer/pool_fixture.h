@@ -32,8 +32,7 @@ class PoolFixture : public StorageFixture {
   };
 
   PoolFixture(FileSystem* file_system, const Options& options)
-      : StorageFixture(file_system, StorageOptionsOf(options)),
-        space_pages_(options.space_pages) {}
+      : StorageFixture(file_system, StorageOptionsOf(options)), space_pages_(options.space_pages) {}
 
   static constexpr SpaceId kSpace = kFirstTableSpace;
   static PageId Id(uint32_t page) { return {kSpace, PageNumber(page)}; }

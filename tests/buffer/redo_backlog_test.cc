@@ -59,8 +59,7 @@ class ListedGroups : public ::testing::Test {
   LogRange Append(const std::vector<Change>& changes) {
     GroupBuilder group;
     for (const Change& change : changes) {
-      std::byte* body =
-          group.Add(change.type, PoolFixture::Id(change.page), change.body.size());
+      std::byte* body = group.Add(change.type, PoolFixture::Id(change.page), change.body.size());
       std::copy(change.body.begin(), change.body.end(), body);
     }
     Result<LogRange> range = fixture_.AppendGroup(&group);

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "base/random.h"
-#include "buffer/mini_txn_limiter.h"
 #include "buffer/checkpoint.h"
+#include "buffer/mini_txn_limiter.h"
 #include "buffer/pool_core.h"
 #include "tests/buffer/pool_fixture.h"
 #include "tests/support/fault_file_system.h"
@@ -24,8 +24,8 @@ std::unique_ptr<PoolCore> MakeCore(uint32_t frames, uint32_t frames_max) {
   options.page_size_bytes = kPageSize;
   Result<std::unique_ptr<FrameArena>> arena = FrameArena::Create(kPageSize, frames, frames_max);
   EXPECT_TRUE(arena.ok());
-  auto core = std::make_unique<PoolCore>(options, nullptr, nullptr, nullptr, nullptr,
-                                         std::move(*arena));
+  auto core =
+      std::make_unique<PoolCore>(options, nullptr, nullptr, nullptr, nullptr, std::move(*arena));
   core->EnlargeTable(frames);
   return core;
 }
@@ -91,8 +91,8 @@ TEST(Resize, TheGateFollowsAndLetsThoseInsideLeave) {
 TEST(Resize, NothingIsLostWhileThePoolGrowsAThousandfoldAndShrinksAgain) {
   constexpr uint32_t kPages = 200;
   FaultFileSystem fs(TestSeed());
-  PoolFixture fixture(&fs, {.pool_pages = 48, .background = true, .cleaners = 2,
-                            .space_pages = kPages});
+  PoolFixture fixture(&fs,
+                      {.pool_pages = 48, .background = true, .cleaners = 2, .space_pages = kPages});
   fixture.Create();
   std::vector<std::atomic<uint64_t>> sums(kPages);
   std::atomic<bool> stop{false};

@@ -46,8 +46,10 @@ TEST_F(StalePage, IsReportedByNameAtRunTimeAndAfterRestarts) {
   LogCapture log;
   const uint64_t before = ReadCounter(Counter::kStalePages);
   EXPECT_TRUE(fixture_.Read(5).status().Is(Code::kCorrupt));
-  EXPECT_TRUE(log.Has("Page 5 of /instance/space_16.rws is damaged: it is older than its last "
-                      "write (LSN ")) << log.Text();
+  EXPECT_TRUE(
+      log.Has("Page 5 of /instance/space_16.rws is damaged: it is older than its last "
+              "write (LSN "))
+      << log.Text();
   EXPECT_EQ(ReadCounter(Counter::kStalePages), before + 1);
   for (int start = 0; start < 2; ++start) {
     ASSERT_TRUE(fixture_.Start().ok());
@@ -57,10 +59,12 @@ TEST_F(StalePage, IsReportedByNameAtRunTimeAndAfterRestarts) {
 }
 
 TEST_F(StalePage, OfADroppedOrMisdirectedWriteIsReported) {
-  fs_.Inject({.call = FileCall::kWrite, .path_part = "space_16",
+  fs_.Inject({.call = FileCall::kWrite,
+              .path_part = "space_16",
               .effect = InjectedFault::Effect::kDropWrite});
   ASSERT_TRUE(Change(7).ok());
-  fs_.Inject({.call = FileCall::kWrite, .path_part = "space_16",
+  fs_.Inject({.call = FileCall::kWrite,
+              .path_part = "space_16",
               .effect = InjectedFault::Effect::kMisdirectWrite,
               .misdirect_bytes = TestPageSizeBytes()});
   ASSERT_TRUE(Change(8).ok());

@@ -53,10 +53,12 @@ TEST(SyncCrew, ServesSeveralCallersAtATime) {
   for (int i = 0; i < 4; ++i) {
     callers.emplace_back([&] {
       for (int round = 0; round < 200; ++round) {
-        EXPECT_TRUE(crew.Run(7, [&](size_t) {
-                          ++calls;
-                          return Status::Ok();
-                        }).ok());
+        EXPECT_TRUE(crew.Run(7,
+                             [&](size_t) {
+                               ++calls;
+                               return Status::Ok();
+                             })
+                        .ok());
       }
     });
   }

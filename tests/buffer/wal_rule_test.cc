@@ -48,8 +48,8 @@ TEST(WalRule, NoPageIsWrittenBeforeItsLogIsDurable) {
   FaultFileSystem disk(TestSeed());
   HookedFileSystem fs(&disk);
   const uint32_t page_size = TestPageSizeBytes();
-  PoolFixture fixture(&fs, {.pool_pages = 24, .background = true, .cleaners = 2,
-                            .space_pages = 120});
+  PoolFixture fixture(&fs,
+                      {.pool_pages = 24, .background = true, .cleaners = 2, .space_pages = 120});
   fixture.Create();
   std::atomic<uint64_t> images{0};
   std::atomic<uint64_t> broken{0};

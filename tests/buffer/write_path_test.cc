@@ -65,8 +65,7 @@ class WritePath : public ::testing::Test {
   }
   Lsn Append(Frame* frame) {
     GroupBuilder group;
-    std::byte* body = group.Add(
-        RecordType::kPageBytes, PageId::Unpack(frame->page_id.load()), 10);
+    std::byte* body = group.Add(RecordType::kPageBytes, PageId::Unpack(frame->page_id.load()), 10);
     std::memset(body, 0, 10);
     StoreLe<uint16_t>(body, kPageHeaderBytes);
     EXPECT_TRUE(fixture_.log().ReserveOrWait(256).ok());

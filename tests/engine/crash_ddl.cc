@@ -15,7 +15,7 @@ namespace {
 
 constexpr uint32_t kRowsMax = 12;
 constexpr uint32_t kManyRows = 300;  // now and then: trees of several pages
-constexpr size_t kSortBytes = 1;  // the least there is: tables of many rows spill
+constexpr size_t kSortBytes = 1;     // the least there is: tables of many rows spill
 
 ToyRow DdlRow(Random* random, uint64_t id) {
   return {static_cast<uint32_t>(random->Below(5)), static_cast<uint32_t>(id),
@@ -175,8 +175,8 @@ Status CrashDdl::Insert(EngineWorld* world, Session* session, const std::string&
   return Status::Ok();
 }
 
-Status CrashDdl::Rebuild(EngineWorld* world, Session* session, TableId old,
-                         const std::string& name, const ToyRows& rows) {
+Status CrashDdl::Rebuild(EngineWorld* world, Session* session, TableId old, const std::string& name,
+                         const ToyRows& rows) {
   Result<std::shared_ptr<Table>> table =
       world->engine->CreateTable(session, EngineWorld::ToyDefinition(name), 1);
   if (!table.ok()) return table.status();
@@ -219,8 +219,7 @@ void CrashDdl::Settle(EngineWorld* world, TableId other, CrashKind kind) {
   if (kind == CrashKind::kClean) least = committed_;
   const auto state =
       std::find(history_.begin() + static_cast<ptrdiff_t>(least), history_.end(), found);
-  EXPECT_NE(state, history_.end()) << "the tables are none of the "
-                                   << history_.size() - least
+  EXPECT_NE(state, history_.end()) << "the tables are none of the " << history_.size() - least
                                    << " states since the last acknowledged DDL";
   CheckFiles(world);
   history_ = {std::move(found)};

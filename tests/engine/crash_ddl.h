@@ -37,8 +37,8 @@ class CrashDdl {
   Status Create(EngineWorld* world, Session* session, const std::string& name, ToyRows* rows);
   Status Insert(EngineWorld* world, Session* session, const std::string& name, ToyRows* rows);
   /// ALTER TABLE and CREATE INDEX by copy.
-  static Status Rebuild(EngineWorld* world, Session* session, TableId old,
-                        const std::string& name, const ToyRows& rows);
+  static Status Rebuild(EngineWorld* world, Session* session, TableId old, const std::string& name,
+                        const ToyRows& rows);
   static Result<TableId> Find(EngineWorld* world, const std::string& name);
   static void CheckFiles(EngineWorld* world);
 
@@ -46,7 +46,7 @@ class CrashDdl {
   uint32_t next_name_ = 0;
   size_t tables_max_ = 4;
   std::vector<State> history_;
-  size_t durable_ = 0;    ///< positions in history_ that a crash of some kind must not undo
+  size_t durable_ = 0;  ///< positions in history_ that a crash of some kind must not undo
   size_t written_ = 0;
   size_t committed_ = 0;
   bool in_doubt_ = false;  ///< a commit failed: nothing can be said about what follows

@@ -96,13 +96,13 @@ std::string FaultsThatNeverFired() {
   for (uint32_t number = 0; number < static_cast<uint32_t>(QueueFault::kCount); ++number) {
     const auto fault = static_cast<QueueFault>(number);
     if (CountsOf(fault).fired != 0) continue;
-    text += Format("queue, {}: never, in {} chances\n", QueueFaultName(fault),
-                   CountsOf(fault).calls);
+    text +=
+        Format("queue, {}: never, in {} chances\n", QueueFaultName(fault), CountsOf(fault).calls);
   }
   for (const FaultKind& kind : kKinds) {
     if (CountsOf(kind.call, kind.file).fired != 0) continue;
-    text += Format("{} {}: never, in {} calls\n", FileCallName(kind.call),
-                   FileClassName(kind.file), CountsOf(kind.call, kind.file).calls);
+    text += Format("{} {}: never, in {} calls\n", FileCallName(kind.call), FileClassName(kind.file),
+                   CountsOf(kind.call, kind.file).calls);
   }
   return text;
 }

@@ -40,8 +40,12 @@ uint64_t AnyCapacity(Random* random) {
 }  // namespace
 
 CrashProgram::CrashProgram(uint64_t seed, const CrashProgramSettings& settings)
-    : seed_(seed), stale_before_(ReadCounter(Counter::kStalePages)), random_(seed),
-      settings_(DrawHugeUndo(settings, &random_)), world_(seed), context_(&world_),
+    : seed_(seed),
+      stale_before_(ReadCounter(Counter::kStalePages)),
+      random_(seed),
+      settings_(DrawHugeUndo(settings, &random_)),
+      world_(seed),
+      context_(&world_),
       ddl_(seed * 1000 + 999) {
   for (uint32_t i = 0; i < settings_.worker.workers; ++i) {
     workers_.emplace_back(i, seed * 1000 + i, settings_.worker);
@@ -50,8 +54,8 @@ CrashProgram::CrashProgram(uint64_t seed, const CrashProgramSettings& settings)
   // Small enough that checkpoints, recycling and eviction happen within one round.
   options.redo_log_capacity_bytes = uint64_t{1} << 20;
   options.log_buffer_bytes = uint64_t{1} << 16;
-  options.buffer_pool_bytes = std::min<uint64_t>(options.buffer_pool_bytes,
-                                                 uint64_t{256} * options.page_size_bytes);
+  options.buffer_pool_bytes =
+      std::min<uint64_t>(options.buffer_pool_bytes, uint64_t{256} * options.page_size_bytes);
   options.lock_memory_bytes_max = uint64_t{1} << 20;
   options.commit_ring_entries = 64;
   options.doublewrite = DoublewriteMode::kOn;
@@ -98,8 +102,9 @@ void CrashProgram::CreateTables() {
   std::unique_ptr<Session> session = world_.engine->NewSession();
   session->Begin(IsolationLevel::kRepeatableRead);
   for (uint32_t hot = 0; hot < kHotRows; ++hot) {
-    ASSERT_TRUE(EngineWorld::Insert(session.get(), table.get(), kHotRowFirst + hot,
-                                    MakeHotRow(hot, {})).ok());
+    ASSERT_TRUE(
+        EngineWorld::Insert(session.get(), table.get(), kHotRowFirst + hot, MakeHotRow(hot, {}))
+            .ok());
   }
   ASSERT_TRUE(session->Commit().ok());
 }
@@ -166,9 +171,8 @@ void CrashProgram::RunThreads(Table* table) {
   std::thread maintenance([this, table] { Maintain(table); });
   std::vector<std::thread> threads;
   for (CrashWorker& worker : workers_) {
-    threads.emplace_back([this, &worker, table] {
-      worker.Work(&context_, table, settings_.transactions);
-    });
+    threads.emplace_back(
+        [this, &worker, table] { worker.Work(&context_, table, settings_.transactions); });
   }
   if (settings_.ddl) {
     threads.emplace_back([this] { ddl_.Work(&context_, kDdlTransactions); });
@@ -218,9 +222,7 @@ Status CrashProgram::MakeHoles() {
 
 CrashKind CrashProgram::End(Ending ending) {
   switch (ending) {
-    case Ending::kProcess:
-      world_.engine.reset();
-      return CrashKind::kProcess;
+    case Ending::kProcess: world_.engine.reset(); return CrashKind::kProcess;
     case Ending::kClean: {
       const Status closed = world_.Shutdown();
       EXPECT_TRUE(closed.ok()) << closed.message();
@@ -304,8 +306,8 @@ void CrashProgram::WorkAtOnce() {
       status = engine->CheckIndex(table->get(), random_.Below((*table)->index_count()), {});
     }
   }
-  EXPECT_TRUE(status.ok() || context_.MayFail()) << "at once: " << CodeName(status.code()) << ": "
-                                                 << status.message();
+  EXPECT_TRUE(status.ok() || context_.MayFail())
+      << "at once: " << CodeName(status.code()) << ": " << status.message();
 }
 
 Status CrashProgram::ResolvePrepared() {

@@ -21,9 +21,7 @@ void RunPrograms(uint64_t count, const CrashProgramSettings& settings) {
   });
 }
 
-TEST(CrashProgramTest, WhatWasAcknowledgedIsThereAfterAnyCrash) {
-  RunPrograms(CrashSeeds(), {});
-}
+TEST(CrashProgramTest, WhatWasAcknowledgedIsThereAfterAnyCrash) { RunPrograms(CrashSeeds(), {}); }
 
 TEST(CrashProgramTest, LongRowsManyThreadsFewTransactions) {
   CrashProgramSettings settings;

@@ -49,8 +49,8 @@ void ForEachCrashSeed(uint64_t count, const std::function<void(uint64_t seed)>& 
 std::string CrashReplayCommand(uint64_t seed, const std::string& test) {
   return "to replay: ROWAN_TEST_PAGE_SIZE=" + std::to_string(TestPageSizeBytes()) +
          " ROWAN_TEST_POOL_PAGES=" + std::to_string(TestPoolPages()) +
-         " ROWAN_TEST_SEED=" + std::to_string(seed) +
-         " ROWAN_TEST_CRASH_SEEDS=1 build/tests/" + test;
+         " ROWAN_TEST_SEED=" + std::to_string(seed) + " ROWAN_TEST_CRASH_SEEDS=1 build/tests/" +
+         test;
 }
 
 }  // namespace rowan

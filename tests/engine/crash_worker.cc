@@ -175,8 +175,7 @@ Status CrashWorker::ChangeOne(Table* table, Session* session, uint64_t id, const
 
 Status CrashWorker::ChangeHot(Table* table, Session* session, uint32_t hot) {
   ToyRow before;
-  const Status status =
-      EngineWorld::ReadForUpdate(session, table, kHotRowFirst + hot, &before);
+  const Status status = EngineWorld::ReadForUpdate(session, table, kHotRowFirst + hot, &before);
   if (!status.ok()) return status;
   HotClock clock = ParseHotRow(before);
   clock[number_] = sequence_;

@@ -30,7 +30,7 @@ HotClock ParseHotRow(const ToyRow& row);
 
 struct CrashWorkerSettings {
   uint32_t workers = 3;
-  uint32_t ids = 24;             ///< of each
+  uint32_t ids = 24;  ///< of each
   uint32_t text_bytes_max = 600;
   uint32_t blob_bytes_max = 3 * TestPageSizeBytes();
   uint32_t long_operations = 80;  ///< of a transaction now and then: undo of many pages
@@ -76,11 +76,11 @@ class CrashWorker {
   const uint32_t number_;
   const CrashWorkerSettings settings_;
   Random random_;
-  uint32_t sequence_ = 0;          ///< of the newest transaction attempted
-  std::vector<State> history_;     ///< attempted commits, from the oldest that may be the last
-  uint32_t durable_ = 0;           ///< acknowledged as durable
-  uint32_t written_ = 0;           ///< acknowledged as safe from a crash of the process
-  uint32_t committed_ = 0;         ///< acknowledged
+  uint32_t sequence_ = 0;       ///< of the newest transaction attempted
+  std::vector<State> history_;  ///< attempted commits, from the oldest that may be the last
+  uint32_t durable_ = 0;        ///< acknowledged as durable
+  uint32_t written_ = 0;        ///< acknowledged as safe from a crash of the process
+  uint32_t committed_ = 0;      ///< acknowledged
   uint64_t commits_ = 0;
   std::set<std::string> decided_;  ///< prepared transactions that must commit
 };

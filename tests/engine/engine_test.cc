@@ -63,8 +63,7 @@ TEST(EngineTest, CommittedRowsSurviveACrashAndUncommittedOnesDoNot) {
     std::unique_ptr<Session> loser = world.engine->NewSession();
     loser->Begin(IsolationLevel::kRepeatableRead);
     EXPECT_TRUE(EngineWorld::Insert(loser.get(), table.get(), 10001, MakeRow(10001, 1)).ok());
-    EXPECT_TRUE(
-        EngineWorld::Update(loser.get(), table.get(), 5, model.at(5), MakeRow(5, 99)).ok());
+    EXPECT_TRUE(EngineWorld::Update(loser.get(), table.get(), 5, model.at(5), MakeRow(5, 99)).ok());
     EXPECT_TRUE(EngineWorld::Delete(loser.get(), table.get(), 6, model.at(6)).ok());
     ASSERT_TRUE(world.engine->FlushLog().ok());
     world.files.PowerOffAfter(0);
@@ -102,8 +101,8 @@ TEST(EngineTest, RolledBackCreateAndDropLeaveTheCatalogAsItWas) {
   const ToyRows model = Fill(&world, kept.get(), 50);
   std::unique_ptr<Session> session = world.engine->NewSession();
   session->Begin(IsolationLevel::kRepeatableRead);
-  ASSERT_TRUE(world.engine->CreateTable(session.get(), EngineWorld::ToyDefinition("test/new"), 1)
-                  .ok());
+  ASSERT_TRUE(
+      world.engine->CreateTable(session.get(), EngineWorld::ToyDefinition("test/new"), 1).ok());
   ASSERT_TRUE(world.engine->RenameTable(session.get(), kept->id(), "test/other").ok());
   ASSERT_TRUE(world.engine->DropTable(session.get(), kept->id()).ok());
   ASSERT_TRUE(session->Rollback().ok());
@@ -350,8 +349,7 @@ TEST(CatalogRowsTest, ADefinitionIsWholeOrPassedOver) {
   }
   const auto join = [&](uint32_t first, uint32_t last, size_t* tables) {
     CatalogRowJoiner joiner;
-    EXPECT_TRUE(
-        joiner.Add(AsBytes(CatalogKey(small.id, 0)), AsBytes(EncodeTableDef(small))).ok());
+    EXPECT_TRUE(joiner.Add(AsBytes(CatalogKey(small.id, 0)), AsBytes(EncodeTableDef(small))).ok());
     Status status;
     for (uint32_t piece = first; piece < last && status.ok(); ++piece) {
       status = joiner.Add(AsBytes(CatalogKey(large.id, piece)), AsBytes(rows[piece]));

@@ -54,8 +54,7 @@ TableDef EngineWorld::ToyDefinition(const std::string& name) {
 std::shared_ptr<Table> EngineWorld::CreateTable(const std::string& name) {
   std::unique_ptr<Session> session = engine->NewSession();
   session->Begin(IsolationLevel::kRepeatableRead);
-  Result<std::shared_ptr<Table>> table =
-      engine->CreateTable(session.get(), ToyDefinition(name));
+  Result<std::shared_ptr<Table>> table = engine->CreateTable(session.get(), ToyDefinition(name));
   EXPECT_TRUE(table.ok()) << table.status().message();
   if (!table.ok()) return nullptr;
   EXPECT_TRUE(session->Commit().ok());
@@ -99,8 +98,8 @@ Status EngineWorld::Update(Session* session, Table* table, uint64_t id, const To
     const std::string& new_key = keys[2 * (index - 1) + 1];
     const uint32_t unique_bytes = index == 2 ? kToyUniqueBytes : 0;
     if (old_key == new_key) continue;
-    changes.push_back({{index, AsBytes(old_key), {}, unique_bytes},
-                       {index, AsBytes(new_key), {}, unique_bytes}});
+    changes.push_back(
+        {{index, AsBytes(old_key), {}, unique_bytes}, {index, AsBytes(new_key), {}, unique_bytes}});
   }
   std::optional<BlobRef> old_blob;
   Status status = before.blob.empty() ? Status::Ok() : FindBlob(session, table, id, &old_blob);
@@ -145,8 +144,7 @@ Status EngineWorld::FindBlob(Session* session, Table* table, uint64_t id,
 
 Status EngineWorld::ReadStored(Session* session, Table* table, uint64_t id, std::string* stored) {
   ByteBuffer row;
-  const Status status =
-      TableCursor(session, table, &ToyCodec()).LockRow(AsBytes(ToyKey(id)), &row);
+  const Status status = TableCursor(session, table, &ToyCodec()).LockRow(AsBytes(ToyKey(id)), &row);
   if (status.ok()) *stored = AsText(row);
   return status;
 }

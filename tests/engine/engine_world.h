@@ -10,9 +10,9 @@
 #include <memory>
 #include <string>
 
+#include "engine/bulk_load.h"
 #include "engine/engine_impl.h"
 #include "engine/table_cursor.h"
-#include "engine/bulk_load.h"
 #include "tests/engine/toy_row.h"
 #include "tests/support/fault_file_system.h"
 #include "tests/support/test_settings.h"
@@ -63,8 +63,7 @@ class EngineWorld {
   static Status WriteBlob(Session* session, Table* table, const ToyRow& row,
                           std::optional<BlobRef>* blob);
   /// Where the newest version's blob is.
-  static Status FindBlob(Session* session, Table* table, uint64_t id,
-                         std::optional<BlobRef>* blob);
+  static Status FindBlob(Session* session, Table* table, uint64_t id, std::optional<BlobRef>* blob);
   /// What is stored of the newest version.
   static Status ReadStored(Session* session, Table* table, uint64_t id, std::string* stored);
   void CheckSecondary(Session* session, Table* table, uint32_t index, const ToyRows& rows);

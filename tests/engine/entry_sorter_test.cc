@@ -50,8 +50,8 @@ void ExpectSorted(EntrySorter* sorter, Model model) {
     const std::string key(AsText(entry.key));
     ASSERT_LE(last, key);
     last = key;
-    const auto wanted = std::make_pair(std::string(AsText(entry.payload)),
-                                       entry.unique_prefix_bytes);
+    const auto wanted =
+        std::make_pair(std::string(AsText(entry.payload)), entry.unique_prefix_bytes);
     auto [first, end] = model.equal_range(key);
     while (first != end && first->second != wanted) ++first;
     ASSERT_NE(first, end) << "an entry that was not added, or added less often";

@@ -96,8 +96,9 @@ class FeaturesTest : public ::testing::Test {
 TEST_F(FeaturesTest, OfTheControlFile) {
   Make(Ending::kCrash);
   SetControl({.incompatible = 8});
-  ExpectRefused("'/rowan/rowan.control'", "incompatible features that this version of Rowan does "
-                                          "not know (bit 3)");
+  ExpectRefused("'/rowan/rowan.control'",
+                "incompatible features that this version of Rowan does "
+                "not know (bit 3)");
   SetControl({.read_only_compatible = uint64_t{1} << 63 | 2});
   ExpectRefused("'/rowan/rowan.control'", "read-only compatible, bits 1, 63");
   SetControl({.compatible = 5});
@@ -114,8 +115,9 @@ TEST_F(FeaturesTest, OfTheControlFile) {
 TEST_F(FeaturesTest, OfLogFiles) {
   Make(Ending::kCrash);
   SetLogFiles({.incompatible = 1});
-  ExpectRefused("'/rowan/redo_0000000000'", "incompatible features that this version of Rowan does "
-                                            "not know (bit 0)");
+  ExpectRefused("'/rowan/redo_0000000000'",
+                "incompatible features that this version of Rowan does "
+                "not know (bit 0)");
   SetLogFiles({.read_only_compatible = 2});
   ExpectRefused("'/rowan/redo_0000000000'", "read-only compatible, bit 1");
   SetLogFiles({.compatible = 4});

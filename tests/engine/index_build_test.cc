@@ -265,7 +265,8 @@ TEST_F(IndexBuildTest, APreparedAlterIsWhatItsCoordinatorDecides) {
     table_.reset();
     Engine* engine = world_.engine.get();
     ASSERT_TRUE((commit ? engine->CommitPrepared("alter", Durability::kDurable)
-                        : engine->RollbackPrepared("alter")).ok());
+                        : engine->RollbackPrepared("alter"))
+                    .ok());
     table_ = engine->OpenTable(engine->ListTables().front().id).value();
     EXPECT_EQ(table_->index(1)->id(), commit ? built : old);
     Expect();

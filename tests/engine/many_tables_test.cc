@@ -13,9 +13,7 @@ namespace {
 constexpr uint32_t kTables = 60;
 constexpr uint32_t kHandles = 12;
 
-ToyRow RowOf(uint32_t table, uint64_t id) {
-  return {table, static_cast<uint32_t>(id), "row"};
-}
+ToyRow RowOf(uint32_t table, uint64_t id) { return {table, static_cast<uint32_t>(id), "row"}; }
 
 void InsertEverywhere(EngineWorld* world, const std::vector<std::shared_ptr<Table>>& tables,
                       uint64_t id) {

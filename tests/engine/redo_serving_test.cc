@@ -262,8 +262,7 @@ TEST_F(RedoServingTest, ADamagedTableHoldsUpNeitherRollbackNorPurgeOfOthers) {
   ChangeUncommitted(session.get(), held_, held_rows_);
   const auto row = std::next(good_rows_.begin(), 10);
   const auto held_row = std::next(held_rows_.begin(), 10);
-  ASSERT_TRUE(
-      EngineWorld::Delete(prepared.get(), Use(good_).get(), row->first, row->second).ok());
+  ASSERT_TRUE(EngineWorld::Delete(prepared.get(), Use(good_).get(), row->first, row->second).ok());
   ASSERT_TRUE(
       EngineWorld::Delete(prepared.get(), Use(held_).get(), held_row->first, held_row->second)
           .ok());
@@ -301,8 +300,8 @@ TEST_F(RedoServingTest, WhatIsToBePurgedOfADamagedTableIsPassedOverLater) {
 TEST_F(RedoServingTest, APageThatCannotBeBroughtInForAnyOtherReasonIsNotDamaged) {
   world_.engine.reset();
   // As without memory, or without room on the disk for a page that has to go.
-  world_.files.Inject({.call = FileCall::kRead, .path_part = Space(), .lasting = true,
-                       .code = Code::kNoSpace});
+  world_.files.Inject(
+      {.call = FileCall::kRead, .path_part = Space(), .lasting = true, .code = Code::kNoSpace});
   ASSERT_TRUE(world_.Open().ok());
   EXPECT_TRUE(WaitFor([this] { return log_.Has("rowan_force_recovery"); })) << log_.Text();
   world_.files.ClearFaults();

@@ -109,9 +109,8 @@ class TemporaryTest : public ::testing::Test {
     Result<std::vector<std::string>> names = world_.files.List(world_.options.folder);
     EXPECT_TRUE(names.ok());
     return static_cast<size_t>(
-        std::count_if(names->begin(), names->end(), [](const std::string& name) {
-          return name.ends_with(kTemporarySuffix);
-        }));
+        std::count_if(names->begin(), names->end(),
+                      [](const std::string& name) { return name.ends_with(kTemporarySuffix); }));
   }
 
   EngineWorld world_;
@@ -256,8 +255,7 @@ TEST_F(TemporaryTest, PagesOfBothKindsLeaveASmallPoolTogether) {
     for (uint64_t id = uint64_t(turn) * 100; id < uint64_t(turn) * 100 + 100; ++id) {
       lasting_rows[id] = MakeRow(id, static_cast<uint32_t>(random.Below(1000)));
       lasting_rows[id].text = std::string(200, 'l');
-      ASSERT_TRUE(
-          EngineWorld::Insert(session_.get(), lasting.get(), id, lasting_rows[id]).ok());
+      ASSERT_TRUE(EngineWorld::Insert(session_.get(), lasting.get(), id, lasting_rows[id]).ok());
     }
     Commit();
   }

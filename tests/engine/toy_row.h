@@ -54,8 +54,8 @@ class ToyEntries {
  private:
   const std::string value_;
   const std::string unique_;
-  const std::array<EntryImage, 2> images_{{{1, AsBytes(value_), {}, 0},
-                                           {2, AsBytes(unique_), {}, kToyUniqueBytes}}};
+  const std::array<EntryImage, 2> images_{
+      {{1, AsBytes(value_), {}, 0}, {2, AsBytes(unique_), {}, kToyUniqueBytes}}};
 };
 
 }  // namespace rowan

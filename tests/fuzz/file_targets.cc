@@ -70,8 +70,8 @@ void FuzzDoublewrite(Bytes input) {
   const LogCapture quiet;
   FaultFileSystem files(1);
   Put(&files, kDoublewriteFileName, input, 1, 0);
-  SpaceFiles spaces(&files, {.folder = "/rowan", .page_size_bytes = kFuzzPageBytes,
-                             .open_files_max = 16});
+  SpaceFiles spaces(&files,
+                    {.folder = "/rowan", .page_size_bytes = kFuzzPageBytes, .open_files_max = 16});
   (void)DoublewriteFile(&files, &spaces, nullptr, nullptr).Judge(Lsn(uint64_t{1} << 40));
 }
 
@@ -79,8 +79,8 @@ void FuzzPageVersions(Bytes input) {
   const LogCapture quiet;
   FaultFileSystem files(1);
   Put(&files, kVersionsFileName, input, SIZE_MAX, 0);
-  SpaceFiles spaces(&files, {.folder = "/rowan", .page_size_bytes = kFuzzPageBytes,
-                             .open_files_max = 16});
+  SpaceFiles spaces(&files,
+                    {.folder = "/rowan", .page_size_bytes = kFuzzPageBytes, .open_files_max = 16});
   PageLsns versions(&files, &spaces);
   if (!versions.Open({.instance = 0, .expected = true}).ok()) return;
   (void)versions.Expected({kFirstTableSpace, PageNumber(3)});

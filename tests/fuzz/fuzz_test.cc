@@ -4,10 +4,10 @@
 // seed: ROWAN_TEST_SEED and one round repeat it. Most is found in a build with -DROWAN_SANITIZE.
 #include <gtest/gtest.h>
 
+#include <unistd.h>
 #include <algorithm>
 #include <csignal>
 #include <cstring>
-#include <unistd.h>
 
 #include "base/random.h"
 #include "tests/fuzz/fuzz_target.h"
@@ -48,9 +48,10 @@ class Mutator {
       case 2: PutNumber(input, at); break;
       case 3: Splice(input, at); break;
       case 4: input->resize(at); break;
-      default: std::fill_n(input->begin() + static_cast<ptrdiff_t>(at),
-                           std::min<size_t>(random_.Below(64), input->size() - at),
-                           static_cast<std::byte>(random_.OneIn(2) ? 0xFF : 0));
+      default:
+        std::fill_n(input->begin() + static_cast<ptrdiff_t>(at),
+                    std::min<size_t>(random_.Below(64), input->size() - at),
+                    static_cast<std::byte>(random_.OneIn(2) ? 0xFF : 0));
     }
   }
 
@@ -61,8 +62,8 @@ class Mutator {
 
   /// A 16- or 32-bit number at the edges of what lengths and offsets can be.
   void PutNumber(FuzzInput* input, size_t at) {
-    constexpr uint32_t kEdges[] = {0, 1, 0x7F, 0xFF, 0x100, 0xFFF, 0x1000, 0x7FFF, 0xFFFF,
-                                   0x10000, 0x7FFFFFFF, 0xFFFFFFFF};
+    constexpr uint32_t kEdges[] = {0,      1,      0x7F,   0xFF,    0x100,      0xFFF,
+                                   0x1000, 0x7FFF, 0xFFFF, 0x10000, 0x7FFFFFFF, 0xFFFFFFFF};
     std::byte bytes[4];
     StoreLe<uint32_t>(bytes, kEdges[random_.Below(std::size(kEdges))]);
     const size_t length = std::min<size_t>(random_.OneIn(2) ? 2 : 4, input->size() - at);
@@ -104,8 +105,8 @@ TEST_P(Fuzz, ComesBackFromAnyBytes) {
   for (const int signal : {SIGSEGV, SIGBUS, SIGABRT, SIGFPE}) std::signal(signal, SIG_DFL);
 }
 
-INSTANTIATE_TEST_SUITE_P(Targets, Fuzz, testing::ValuesIn(FuzzTargets().begin(),
-                                                          FuzzTargets().end()),
+INSTANTIATE_TEST_SUITE_P(Targets, Fuzz,
+                         testing::ValuesIn(FuzzTargets().begin(), FuzzTargets().end()),
                          [](const auto& tested) { return std::string(tested.param.name); });
 
 }  // namespace

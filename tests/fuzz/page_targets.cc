@@ -50,8 +50,8 @@ void UseUndoPayload(const UndoRecordInPage& record) {
 
 void FuzzNode(Bytes input) {
   const FuzzInput page = PageOf(input);
-  const Bytes key = RestOf(input).empty() ? input.first(std::min<size_t>(input.size(), 40))
-                                          : RestOf(input);
+  const Bytes key =
+      RestOf(input).empty() ? input.first(std::min<size_t>(input.size(), 40)) : RestOf(input);
   // A reader without a latch may meet any bytes.
   (void)SearchNode(page, key);
   const IndexId index = PageIndexOf(page.data());

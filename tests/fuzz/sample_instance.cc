@@ -33,7 +33,8 @@ void Write(EngineWorld* world, const char* name) {
     ASSERT_TRUE(EngineWorld::Insert(session.get(), table.get(), id, row_of(id, value)).ok());
     if (id % 3 == 0) {
       ASSERT_TRUE(EngineWorld::Update(session.get(), table.get(), id, row_of(id, value),
-                                      row_of(id, value + 5)).ok());
+                                      row_of(id, value + 5))
+                      .ok());
     }
     if (id % 11 == 0) {
       const ToyRow now = row_of(id, id % 3 == 0 ? value + 5 : value);

@@ -78,9 +78,8 @@ TEST(FaultFileSystemTest, BehavesAsAFileSystemWhileNothingFails) {
   EXPECT_EQ(file->Size().value(), 8u);
   ASSERT_TRUE(file->Truncate(3).ok());
   EXPECT_EQ(Contents(files, "db/a"), std::string("\0\0x", 3));
-  EXPECT_TRUE(files.Open("db/a", {.create = true, .exclusive = true})
-                  .status()
-                  .Is(Code::kInvalidArgument));
+  EXPECT_TRUE(
+      files.Open("db/a", {.create = true, .exclusive = true}).status().Is(Code::kInvalidArgument));
   ASSERT_TRUE(files.Rename("db/a", "db/b").ok());
   Open(files, "other/c");
   EXPECT_EQ(files.List("db").value(), std::vector<std::string>{"b"});
@@ -234,7 +233,10 @@ TEST(FaultFileSystemTest, FaultsHitTheirCallAndPathOnly) {
   auto log = Open(files, "db/log");
   auto data = Open(files, "db/data");
   files.Inject({.call = FileCall::kWrite, .path_part = "data", .nth_call = 2});
-  files.Inject({.call = FileCall::kWrite, .path_part = "log", .nth_call = 3, .lasting = true,
+  files.Inject({.call = FileCall::kWrite,
+                .path_part = "log",
+                .nth_call = 3,
+                .lasting = true,
                 .code = Code::kNoSpace});
   EXPECT_TRUE(data->Write(0, AsBytes("1")).ok());
   EXPECT_TRUE(log->Write(0, AsBytes("1")).ok());

@@ -145,8 +145,8 @@ TEST_F(PosixFileTest, AllocateKeepsDataAndReadsAsZero) {
 }
 
 TEST_F(PosixFileTest, DirectWriteThroughFilesTakeAlignedBuffers) {
-  Result<std::unique_ptr<File>> opened = files_->Open(
-      dir_.File("a"), {.create = true, .direct = true, .write_through = true});
+  Result<std::unique_ptr<File>> opened =
+      files_->Open(dir_.File("a"), {.create = true, .direct = true, .write_through = true});
   if (!opened.ok() && opened.status().detail() == EINVAL) GTEST_SKIP() << "no direct I/O here";
   ASSERT_TRUE(opened.ok());
   AlignedBuffer page(2 * kDirectAlignment);

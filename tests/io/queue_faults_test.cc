@@ -23,10 +23,10 @@ constexpr uint32_t kPages = 40;
 
 /// What a caller has to live with.
 constexpr QueueFault kPassing[] = {
-    QueueFault::kPartialSubmit,    QueueFault::kSubmitInterrupted, QueueFault::kSubmitAgain,
-    QueueFault::kSubmitNoMemory,   QueueFault::kSubmitBusy,        QueueFault::kWaitInterrupted,
-    QueueFault::kOutOfOrder,       QueueFault::kAnswerShuffled,    QueueFault::kShortTransfer,
-    QueueFault::kAnswerInterrupted, QueueFault::kAnswerAgain,      QueueFault::kAnswerNoMemory};
+    QueueFault::kPartialSubmit,     QueueFault::kSubmitInterrupted, QueueFault::kSubmitAgain,
+    QueueFault::kSubmitNoMemory,    QueueFault::kSubmitBusy,        QueueFault::kWaitInterrupted,
+    QueueFault::kOutOfOrder,        QueueFault::kAnswerShuffled,    QueueFault::kShortTransfer,
+    QueueFault::kAnswerInterrupted, QueueFault::kAnswerAgain,       QueueFault::kAnswerNoMemory};
 
 class QueueFaultsTest : public ::testing::TestWithParam<IoBackend> {
  protected:

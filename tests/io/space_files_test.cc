@@ -319,7 +319,8 @@ TEST_F(SpaceFilesTest, ReadersWritersDropsAndEvictionsRunTogether) {
         Status status;
         switch (random.Below(8)) {
           case 0: status = spaces.WritePage(id, page.span()); break;
-          case 1: status = random.OneIn(4) ? spaces.Sync(space, SyncMethod::kFdatasync) : status;
+          case 1:
+            status = random.OneIn(4) ? spaces.Sync(space, SyncMethod::kFdatasync) : status;
             break;
           case 2: status = random.OneIn(40) ? spaces.Drop(space) : status; break;
           case 3: status = spaces.RemoveTrash().status(); break;

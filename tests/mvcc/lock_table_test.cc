@@ -15,8 +15,8 @@ class LockTableTest : public LockFixture {};
 TEST_F(LockTableTest, SharedLocksMeet) {
   EXPECT_TRUE(Lock(0, Key(1), kS).ok());
   EXPECT_TRUE(Lock(1, Key(1), kS).ok());
-  EXPECT_TRUE(Try(2, Key(1), kX, LockKind::kRecord, WaitPolicy::kNoWait)
-                  .Is(Code::kLockNotAvailable));
+  EXPECT_TRUE(
+      Try(2, Key(1), kX, LockKind::kRecord, WaitPolicy::kNoWait).Is(Code::kLockNotAvailable));
   EXPECT_TRUE(Try(2, Key(1), kX, LockKind::kRecord, WaitPolicy::kSkipLocked).Is(Code::kSkipped));
   EXPECT_TRUE(Lock(2, Key(2), kX).ok());
   EXPECT_EQ(table_.lock_count(), 3u);

@@ -89,7 +89,7 @@ class ModelTest : public ::testing::Test {
     txns_.push_back(std::make_unique<ModelTxn>(fixture_.manager()));
     ModelTxn& txn = *txns_.back();
     RowFixture::Begin(&txn.actor, random_->OneIn(3) ? IsolationLevel::kReadCommitted
-                                                  : IsolationLevel::kRepeatableRead);
+                                                    : IsolationLevel::kRepeatableRead);
     txn.actor.txn.lock_wait_timeout_s = 0;
   }
 

@@ -168,14 +168,18 @@ TEST_F(PhantomTest, SkippedRowsStayOutOfTheRange) {
   TestRow row;
   ASSERT_TRUE(fixture_.Get(holder.get(), 30, ReadMode::kLockExclusive, &row).ok());
   auto reader = NewActor();
-  EXPECT_EQ(ScanOk(reader.get(), {.low = 10, .high = 60, .mode = ReadMode::kLockExclusive,
+  EXPECT_EQ(ScanOk(reader.get(), {.low = 10,
+                                  .high = 60,
+                                  .mode = ReadMode::kLockExclusive,
                                   .policy = WaitPolicy::kSkipLocked})
                 .size(),
             4u);
   EXPECT_TRUE(
       fixture_.Update(holder.get(), 30, {30, 30, std::string(60, 't')}, {30, 30, "u"}).ok());
   auto other = NewActor();
-  EXPECT_EQ(ScanOk(other.get(), {.low = 0, .high = 100, .mode = ReadMode::kLockExclusive,
+  EXPECT_EQ(ScanOk(other.get(), {.low = 0,
+                                 .high = 100,
+                                 .mode = ReadMode::kLockExclusive,
                                  .policy = WaitPolicy::kSkipLocked})
                 .size(),
             5u);
@@ -233,8 +237,8 @@ TEST_F(PhantomTest, RandomScansFindTheSameTwice) {
       RowFixture::Begin(actor.get());
       Status status;
       for (uint64_t step = 1 + random.Below(4); step > 0 && status.ok(); --step) {
-        status = random.Below(2) == 0 ? scan_twice(actor.get(), &random)
-                                      : write(actor.get(), &random);
+        status =
+            random.Below(2) == 0 ? scan_twice(actor.get(), &random) : write(actor.get(), &random);
       }
       EXPECT_TRUE(status.ok() || status.Is(Code::kDeadlock)) << status.message();
       const bool commits = status.ok() && random.Below(4) != 0;

@@ -127,11 +127,11 @@ TEST_F(RangeLockTest, AUpgradePastWaitersIsSeenWhenTheFirstOfThemLeaves) {
 
 TEST_F(RangeLockTest, ADeadKeyAtTheEndIsAGapUntilItsRecordIsFound) {
   const std::string behind = Behind("c");
-  EXPECT_TRUE(table_
-                  .LockGap(&txns_[0], kIndex, kX,
-                           {.low = AsBytes("a"), .high = AsBytes(behind),
-                            .gap_edge = GapEdge::kLast})
-                  .ok());
+  EXPECT_TRUE(
+      table_
+          .LockGap(&txns_[0], kIndex, kX,
+                   {.low = AsBytes("a"), .high = AsBytes(behind), .gap_edge = GapEdge::kLast})
+          .ok());
   EXPECT_TRUE(TryInsert(1, "c").Is(Code::kLockWait));
   EXPECT_TRUE(TryRecord(1, "c").ok());
   EXPECT_TRUE(Scan(0, "c", "c").Is(Code::kLockWait));

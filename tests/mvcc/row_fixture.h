@@ -58,8 +58,7 @@ inline TestRow ParseTestRow(Bytes bytes) {
 
 /// A session's belongings.
 struct Actor {
-  explicit Actor(TxnManager* manager)
-      : writer(manager), entry_writer(manager), cursor(manager) {}
+  explicit Actor(TxnManager* manager) : writer(manager), entry_writer(manager), cursor(manager) {}
   Txn txn;
   RowWriter writer;
   EntryWriter entry_writer;
@@ -100,8 +99,8 @@ class RowFixture : public IndexResolver, public ExtensionApplier {
   Index* AddIndex(bool clustered) {
     const IndexId id(100 + indexes_.size());
     const PageNumber root = Take(Tree::Create(allocator(), kFirstTableSpace, id));
-    indexes_.push_back(std::make_shared<Index>(allocator(), kFirstTableSpace, root, id,
-                                                  TableId(1), clustered));
+    indexes_.push_back(
+        std::make_shared<Index>(allocator(), kFirstTableSpace, root, id, TableId(1), clustered));
     return indexes_.back().get();
   }
 
@@ -220,17 +219,17 @@ class RowFixture : public IndexResolver, public ExtensionApplier {
   }
   Status InsertA(Actor* actor, uint32_t id, const TestRow& row) {
     return actor->entry_writer.Insert(&actor->txn, index(1), AsBytes(KeyA(id, row)),
-                                     AsBytes(row.text), 0, false);
+                                      AsBytes(row.text), 0, false);
   }
   Status InsertB(Actor* actor, uint32_t id, const TestRow& row) {
     return actor->entry_writer.Insert(&actor->txn, index(2), AsBytes(KeyB(id, row)), Bytes(), 4,
-                                     false);
+                                      false);
   }
   Status ChangeA(Actor* actor, uint32_t id, const TestRow& old_row, const TestRow& row) {
     if (old_row.a == row.a && old_row.text == row.text) return Status::Ok();
     if (old_row.a == row.a) {
       return actor->entry_writer.ReplacePayload(&actor->txn, index(1), AsBytes(KeyA(id, row)),
-                                               AsBytes(row.text));
+                                                AsBytes(row.text));
     }
     const Status status =
         actor->entry_writer.Delete(&actor->txn, index(1), AsBytes(KeyA(id, old_row)));

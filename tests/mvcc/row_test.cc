@@ -274,9 +274,9 @@ TEST_F(RowTest, BlobsAreFreedByRollbackAndPurge) {
   const auto write = [&](Actor* actor) {
     EXPECT_TRUE(actor->writer.PrepareUndo(&actor->txn, kBlobRefBytes).ok());
     return fixture_.blobs()->Write(kFirstTableSpace, AsBytes(value),
-                                 [&](MiniTxn* mini_txn, const BlobRef& ref) {
-                                   return actor->writer.LogBlobWrite(&actor->txn, mini_txn, ref);
-                                 });
+                                   [&](MiniTxn* mini_txn, const BlobRef& ref) {
+                                     return actor->writer.LogBlobWrite(&actor->txn, mini_txn, ref);
+                                   });
   };
   auto writer = NewActor();
   ASSERT_TRUE(write(writer.get()).ok());

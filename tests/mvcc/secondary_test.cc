@@ -37,7 +37,7 @@ class SecondaryTest : public ::testing::Test {
   }
   Status PutUnique(Actor* actor, const char* key, bool exclusive = false) {
     return actor->entry_writer.Insert(&actor->txn, fixture_.index(2), AsBytes(key), Bytes(), 4,
-                                     exclusive);
+                                      exclusive);
   }
   RowFixture fixture_;
 };

@@ -197,8 +197,8 @@ class VisibilityModelTest : public ::testing::Test {};
 TEST_F(VisibilityModelTest, RandomProgramsAgreeWithTheSerialOrder) {
   Random random(TestSeed());
   for (const uint64_t ring_size : {64u, 1024u}) {
-    TxnManager manager(nullptr, nullptr, {.lock_memory_bytes_max = 1 << 20,
-                                          .ring_size = ring_size});
+    TxnManager manager(nullptr, nullptr,
+                       {.lock_memory_bytes_max = 1 << 20, .ring_size = ring_size});
     struct Reader {
       Txn txn;
       uint64_t step = 0;

@@ -63,8 +63,7 @@ class TxnCrashTest : public ::testing::Test {
   void WriteSome(UndoFixture* fixture, Random* random, SessionModel* session) {
     const auto index = static_cast<uint32_t>(session - sessions_.data());
     for (uint64_t count = random->Between(1, random->OneIn(20) ? 120 : 4); count > 0; --count) {
-      const uint32_t cell = index * kCellsEach +
-                            static_cast<uint32_t>(random->Below(kCellsEach));
+      const uint32_t cell = index * kCellsEach + static_cast<uint32_t>(random->Below(kCellsEach));
       const uint64_t value = ++value_;
       if (!fixture->Write(session->txn.get(), cell, value).ok()) return;
       session->working[cell] = value;
@@ -127,8 +126,8 @@ class TxnCrashTest : public ::testing::Test {
       // Or a sync fails, and what it lost looks to the next start as if it were there.
       const bool process_dies = random.OneIn(4);
       if (process_dies) {
-        fixture.file_system().Inject({.call = FileCall::kSync, .path_part = "space_",
-                                    .nth_call = random.Between(1, 6)});
+        fixture.file_system().Inject(
+            {.call = FileCall::kSync, .path_part = "space_", .nth_call = random.Between(1, 6)});
       } else if (!random.OneIn(4)) {
         fixture.file_system().PowerOffAfter(random.Between(5, 400));
       }

@@ -43,9 +43,9 @@ void UndoFixture::OpenTransactions() {
   shutting_down.store(false);
   manager_ = std::make_unique<TxnManager>(
       undo_.get(), &log(),
-      TxnManagerOptions{.lock_memory_bytes_max = 1u << 20,
-                        .ring_size = 1024,
-                        .shutdown_sign = [] { return shutting_down.load(); }});
+      TxnManagerOptions{.lock_memory_bytes_max = 1u << 20, .ring_size = 1024, .shutdown_sign = [] {
+                          return shutting_down.load();
+                        }});
   manager_->SetApplier(this);
   manager_->SetIdReserver([this](TxnId next_txn, Csn next_csn) {
     return storage_.control().Update([&](ControlData& data) {
@@ -136,11 +136,10 @@ Status UndoFixture::Write(Txn* txn, uint32_t cell, uint64_t value) {
   Result<MutablePage> page = mini_txn.Fix(kCellPage);
   if (!page.ok()) return page.status();
   const uint32_t offset = kFirstCell + cell * 8;
-  const std::vector<std::byte> payload =
-      CellPayload(cell, LoadLe<uint64_t>(page->bytes + offset));
+  const std::vector<std::byte> payload = CellPayload(cell, LoadLe<uint64_t>(page->bytes + offset));
   const Result<UndoPointer> pointer =
       undo_log().Append(&mini_txn, txn, UndoType::kClusteredUpdate, kIndex,
-                    {Bytes(payload).first(4), Bytes(payload).subspan(4)});
+                        {Bytes(payload).first(4), Bytes(payload).subspan(4)});
   if (!pointer.ok()) return pointer.status();
   std::byte bytes[8];
   StoreLe<uint64_t>(bytes, value);
@@ -197,8 +196,7 @@ Status UndoFixture::Undo(Txn* txn, const UndoRecordCopy& record, UndoPointer poi
     // Both or nothing: whatever can fail comes before the first change.
     status = undo_log().DropLast(&mini_txn, txn, pointer);
     if (!status.ok()) return status;
-    LogPageBytes(&mini_txn, *page, kFirstCell + cell * 8,
-                 Bytes(record.payload).subspan(4, 8));
+    LogPageBytes(&mini_txn, *page, kFirstCell + cell * 8, Bytes(record.payload).subspan(4, 8));
   } else {
     status = undo_log().DropLast(&mini_txn, txn, pointer);
     if (!status.ok()) return status;
@@ -213,8 +211,8 @@ Status UndoFixture::Purge(TxnId, const UndoRecordCopy& record) {
     purged.push_back(fmt::format("{}={}", LoadLe<uint32_t>(record.payload.data()),
                                  LoadLe<uint64_t>(record.payload.data() + 4)));
   } else {
-    purged.push_back(fmt::format("{}:{}", static_cast<int>(record.type),
-                                 AsText(Bytes(record.payload))));
+    purged.push_back(
+        fmt::format("{}:{}", static_cast<int>(record.type), AsText(Bytes(record.payload))));
   }
   return Status::Ok();
 }

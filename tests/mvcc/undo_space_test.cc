@@ -80,8 +80,10 @@ TEST_F(UndoSpaceTest, WhatIsInUseStays) {
 TEST_F(UndoSpaceTest, AFullDiskIsMetByWhoeverReserves) {
   WriteAndPurge(5);
   ASSERT_TRUE(GiveAllBack(&fixture_).ok());
-  fixture_.file_system().Inject({.call = FileCall::kAllocate, .path_part = "space_2",
-                               .lasting = true, .code = Code::kNoSpace});
+  fixture_.file_system().Inject({.call = FileCall::kAllocate,
+                                 .path_part = "space_2",
+                                 .lasting = true,
+                                 .code = Code::kNoSpace});
   Txn txn;
   Status status;
   uint64_t writes = 0;

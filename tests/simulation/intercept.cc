@@ -132,8 +132,8 @@ int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*
   Scheduler* const scheduler = Scheduler::Current();
   if (scheduler == nullptr) return ROWAN_REAL(pthread_create)(thread, attributes, body, argument);
   auto* start = new ThreadStart{scheduler, scheduler->Add(), body, argument};
-  const int result = ROWAN_REAL(pthread_create)(thread, attributes, rowan::simulation::RunThread,
-                                                start);
+  const int result =
+      ROWAN_REAL(pthread_create)(thread, attributes, rowan::simulation::RunThread, start);
   if (result != 0) abort();
   rowan::simulation::Started()[*thread] = start->thread;
   scheduler->Point();
@@ -238,10 +238,9 @@ long syscall(long number, ...) noexcept {
   va_end(list);
   Scheduler* const scheduler = Scheduler::Current();
   if (scheduler != nullptr && number == SYS_futex) {
-    return rowan::simulation::Futex(scheduler, reinterpret_cast<uint32_t*>(arguments[0]),
-                                    static_cast<int>(arguments[1]),
-                                    static_cast<uint32_t>(arguments[2]),
-                                    reinterpret_cast<const timespec*>(arguments[3]));
+    return rowan::simulation::Futex(
+        scheduler, reinterpret_cast<uint32_t*>(arguments[0]), static_cast<int>(arguments[1]),
+        static_cast<uint32_t>(arguments[2]), reinterpret_cast<const timespec*>(arguments[3]));
   }
   return ROWAN_REAL(syscall)(number, arguments[0], arguments[1], arguments[2], arguments[3],
                              arguments[4], arguments[5]);

@@ -111,8 +111,7 @@ void Scheduler::AwaitTurn(Thread* self) {
   }
   self->turn.store(0, std::memory_order_relaxed);
   // A thread that is ending still gives memory back; that must not happen beside us.
-  while (leaving_tid_ != 0 &&
-         ROWAN_REAL(syscall)(SYS_tgkill, getpid(), leaving_tid_, 0) == 0) {
+  while (leaving_tid_ != 0 && ROWAN_REAL(syscall)(SYS_tgkill, getpid(), leaving_tid_, 0) == 0) {
     ROWAN_REAL(syscall)(SYS_sched_yield);
   }
   leaving_tid_ = 0;

@@ -87,7 +87,7 @@ class Scheduler {
   uint64_t now_;
   uint64_t digest_;
   std::vector<std::unique_ptr<Thread>> threads_;
-  std::vector<Thread*> there_;  ///< those that have not left, oldest first
+  std::vector<Thread*> there_;            ///< those that have not left, oldest first
   std::array<uint32_t, 1024> waiters_{};  ///< how many wait, by a hash of where
   Thread* running_ = nullptr;
   int leaving_tid_ = 0;  ///< kernel id of the thread that left last, until it is gone

@@ -47,8 +47,8 @@ class BlobTest : public testing::Test {
 TEST_F(BlobTest, values_of_all_sizes_come_back_and_leave_no_pages) {
   const size_t capacity = BlobPageCapacity(TestPageSizeBytes());
   const uint32_t before = UsedPages();
-  for (const size_t size : {size_t{0}, size_t{1}, capacity - 1, capacity, capacity + 1,
-                            capacity * 5 + 17}) {
+  for (const size_t size :
+       {size_t{0}, size_t{1}, capacity - 1, capacity, capacity + 1, capacity * 5 + 17}) {
     SCOPED_TRACE(size);
     const std::string value = MakeValue(size, size);
     int undo_calls = 0;
@@ -107,9 +107,8 @@ TEST_F(BlobTest, a_value_that_may_be_gone_is_read_only_while_it_is_there) {
 
 TEST_F(BlobTest, a_failing_undo_record_leaves_nothing) {
   const uint32_t before = UsedPages();
-  Result<BlobRef> ref = store_->Write(kSpace, AsBytes(MakeValue(100, 1)), [](MiniTxn*, BlobRef) {
-    return Status(Code::kIoError);
-  });
+  Result<BlobRef> ref = store_->Write(kSpace, AsBytes(MakeValue(100, 1)),
+                                      [](MiniTxn*, BlobRef) { return Status(Code::kIoError); });
   EXPECT_TRUE(ref.status().Is(Code::kIoError));
   EXPECT_EQ(UsedPages(), before);
 }

@@ -195,9 +195,13 @@ TEST(PageAllocatorTest, a_full_disk_is_no_space_and_reserved_pages_still_come) {
   SpaceFixture fixture(&file_system, {});
   ASSERT_TRUE(fixture.Create().ok());
   ASSERT_TRUE(Take(&fixture, kNoPage).ok());
-  file_system.Inject({.call = FileCall::kAllocate, .path_part = "space_", .lasting = true,
+  file_system.Inject({.call = FileCall::kAllocate,
+                      .path_part = "space_",
+                      .lasting = true,
                       .code = Code::kNoSpace});
-  file_system.Inject({.call = FileCall::kTruncate, .path_part = "space_", .lasting = true,
+  file_system.Inject({.call = FileCall::kTruncate,
+                      .path_part = "space_",
+                      .lasting = true,
                       .code = Code::kNoSpace});
   Status status;
   for (int i = 0; i < 5000 && status.ok(); ++i) status = Take(&fixture, kNoPage).status();

@@ -33,8 +33,8 @@ class DescriptorTable {
   static constexpr int kFirst = 1 << 28;
 
   std::mutex mutex_;
-  int next_ = kFirst;            // guarded by mutex_
-  std::map<int, File*> files_;   // guarded by mutex_
+  int next_ = kFirst;           // guarded by mutex_
+  std::map<int, File*> files_;  // guarded by mutex_
 };
 
 }  // namespace rowan

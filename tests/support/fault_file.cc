@@ -57,8 +57,8 @@ Status FaultFile::CheckTransfer(uint64_t offset, Bytes bytes) const {
 SimulatedInode::Change FaultFile::ChangeFor(const Verdict& verdict) const {
   const bool through = options_.write_through && verdict.power == Power::kOn;
   return {.sequence = verdict.sequence,
-          .durability = through ? SimulatedInode::Durability::kThrough
-                                : SimulatedInode::Durability::kCached,
+          .durability =
+              through ? SimulatedInode::Durability::kThrough : SimulatedInode::Durability::kCached,
           .untorn = atomic_.load(std::memory_order_relaxed)};
 }
 

@@ -60,8 +60,8 @@ FaultFileSystem::~FaultFileSystem() {
 
 std::string FaultFileSystem::Describe() const {
   std::lock_guard lock(mutex_);
-  std::string text = Format("fault file system: seed {}, {} changes, crashes", seed_,
-                                 next_sequence_.load());
+  std::string text =
+      Format("fault file system: seed {}, {} changes, crashes", seed_, next_sequence_.load());
   constexpr size_t kShownMax = 8;
   const size_t first = crash_seeds_.size() > kShownMax ? crash_seeds_.size() - kShownMax : 0;
   if (first > 0) text += " ...";
@@ -120,9 +120,8 @@ void FaultFileSystem::SaveNameLocked(const NameChange& change) {
 void FaultFileSystem::LoseFoldersLocked() {
   std::erase_if(folders_, [&](const auto& folder) {
     if (folder.second) return false;
-    std::erase_if(durable_, [&](const auto& file) {
-      return file.first.starts_with(folder.first + "/");
-    });
+    std::erase_if(durable_,
+                  [&](const auto& file) { return file.first.starts_with(folder.first + "/"); });
     return true;
   });
 }
@@ -260,8 +259,8 @@ Result<std::unique_ptr<File>> FaultFileSystem::Open(const std::string& path, Fil
     const int64_t left = power_left_.fetch_sub(1);
     if (left < 0) return Status(Code::kIoError, "power is off", EIO);
     found = current_.emplace(path, std::make_shared<SimulatedInode>()).first;
-    name_changes_.push_back({NameChange::Kind::kCreate, next_sequence_.fetch_add(1), path, "",
-                             found->second});
+    name_changes_.push_back(
+        {NameChange::Kind::kCreate, next_sequence_.fetch_add(1), path, "", found->second});
     if (left == 0) return Status(Code::kIoError, "power is off", EIO);
   }
   return std::unique_ptr<File>(

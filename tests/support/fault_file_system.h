@@ -44,12 +44,12 @@ struct InjectedFault {
     kMisdirectWrite  ///< a write returns Ok and lands `misdirect_bytes` further on
   };
   FileCall call = FileCall::kWrite;
-  std::string path_part{};        ///< only calls whose path contains this; empty: all
-  uint64_t nth_call = 1;          ///< 1: the next matching call
-  bool lasting = false;           ///< all matching calls from the n-th on
+  std::string path_part{};  ///< only calls whose path contains this; empty: all
+  uint64_t nth_call = 1;    ///< 1: the next matching call
+  bool lasting = false;     ///< all matching calls from the n-th on
   Effect effect = Effect::kFail;
-  Code code = Code::kIoError;     ///< kNoSpace for a full disk
-  int error = 0;                  ///< errno in the status; 0: EIO, or ENOSPC with kNoSpace
+  Code code = Code::kIoError;  ///< kNoSpace for a full disk
+  int error = 0;               ///< errno in the status; 0: EIO, or ENOSPC with kNoSpace
   uint64_t misdirect_bytes = 0;
 };
 
@@ -154,10 +154,10 @@ class FaultFileSystem final : public FileSystem {
   std::array<std::atomic<uint64_t>, static_cast<size_t>(FileCall::kCount)> calls_{};
 
   mutable std::mutex mutex_;
-  Inodes current_;                        // guarded by mutex_, as all below
+  Inodes current_;  // guarded by mutex_, as all below
   Inodes durable_;
   std::vector<NameChange> name_changes_;
-  std::map<std::string, bool> folders_;   // made by CreateFolder; true: durably
+  std::map<std::string, bool> folders_;  // made by CreateFolder; true: durably
   std::vector<uint64_t> crash_seeds_;
   std::map<const SimulatedInode*, const FaultFile*> locks_;  // by holder; a crash ends them all
 

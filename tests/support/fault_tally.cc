@@ -65,8 +65,8 @@ FileClass FileClassOf(std::string_view path) {
 }
 
 const char* FileCallName(FileCall call) {
-  constexpr const char* kNames[kCalls] = {"open", "read", "write", "sync", "truncate",
-                                          "allocate", "rename", "remove",
+  constexpr const char* kNames[kCalls] = {"open",           "read",     "write",  "sync",
+                                          "truncate",       "allocate", "rename", "remove",
                                           "sync directory", "punch"};
   return kNames[static_cast<size_t>(call)];
 }
@@ -79,10 +79,10 @@ const char* FileClassName(FileClass file_class) {
 
 const char* QueueFaultName(QueueFault fault) {
   constexpr const char* kNames[kQueueFaults] = {
-      "partial submit", "submit interrupted", "submit again", "submit without memory",
-      "submit busy", "submit refused", "wait interrupted", "out of order", "answers shuffled",
-      "short transfer", "answer interrupted", "answer again", "answer without memory",
-      "answer failed", "link cut", "sync cancelled"};
+      "partial submit",        "submit interrupted", "submit again",       "submit without memory",
+      "submit busy",           "submit refused",     "wait interrupted",   "out of order",
+      "answers shuffled",      "short transfer",     "answer interrupted", "answer again",
+      "answer without memory", "answer failed",      "link cut",           "sync cancelled"};
   return kNames[static_cast<size_t>(fault)];
 }
 

@@ -14,13 +14,30 @@
 namespace rowan {
 
 enum class FileCall : uint32_t {
-  kOpen, kRead, kWrite, kSync, kTruncate, kAllocate, kRename, kRemove, kSyncDirectory, kPunch,
+  kOpen,
+  kRead,
+  kWrite,
+  kSync,
+  kTruncate,
+  kAllocate,
+  kRename,
+  kRemove,
+  kSyncDirectory,
+  kPunch,
   kCount
 };
 
 /// What a path names; kFolder for calls on the folder itself.
 enum class FileClass : uint32_t {
-  kRedo, kSpace, kDoublewrite, kVersions, kControl, kSort, kFolder, kOther, kCount
+  kRedo,
+  kSpace,
+  kDoublewrite,
+  kVersions,
+  kControl,
+  kSort,
+  kFolder,
+  kOther,
+  kCount
 };
 
 /// What a queue of asynchronous requests may do to its user.

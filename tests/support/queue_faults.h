@@ -30,7 +30,7 @@ class QueueFaults {
 
  private:
   std::mutex mutex_;
-  Random random_;            // guarded by mutex_, as all below
+  Random random_;  // guarded by mutex_, as all below
   uint32_t one_in_ = 0;
   std::array<uint32_t, static_cast<size_t>(QueueFault::kCount)> injected_{};
 };

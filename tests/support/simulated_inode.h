@@ -24,8 +24,8 @@ struct CrashPlan {
     kSubset,      ///< each unit of each write by its own throw of the dice
   };
   Keep keep = Keep::kSubset;
-  uint64_t last_kept = 0;        ///< kPrefix: sequence number of the torn one
-  uint32_t keep_percent = 50;    ///< kSubset: probability of a unit, and of the torn one's units
+  uint64_t last_kept = 0;      ///< kPrefix: sequence number of the torn one
+  uint32_t keep_percent = 50;  ///< kSubset: probability of a unit, and of the torn one's units
 };
 
 class SimulatedInode {
@@ -78,10 +78,10 @@ class SimulatedInode {
                         Random& random);
 
   mutable std::shared_mutex mutex_;
-  Image current_;                 // guarded by mutex_, as all below
+  Image current_;  // guarded by mutex_, as all below
   Image durable_;
   std::vector<Pending> pending_;
-  bool diverged_ = false;         // current_ may differ from durable_ with nothing pending
+  bool diverged_ = false;  // current_ may differ from durable_ with nothing pending
 };
 
 }  // namespace rowan

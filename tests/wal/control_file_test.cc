@@ -79,8 +79,7 @@ TEST(ControlFileTest, IsCreatedOnceAndMissedWhenAbsent) {
   FaultFileSystem files(1);
   EXPECT_TRUE(ControlFile::Open(&files, kFolder).status().Is(Code::kNotFound));
   ASSERT_TRUE(ControlFile::Create(&files, kFolder, SomeData()).ok());
-  EXPECT_TRUE(
-      ControlFile::Create(&files, kFolder, SomeData()).status().Is(Code::kInvalidArgument));
+  EXPECT_TRUE(ControlFile::Create(&files, kFolder, SomeData()).status().Is(Code::kInvalidArgument));
 }
 
 TEST(ControlFileTest, ATornUpdateLeavesTheOldOrTheNewState) {

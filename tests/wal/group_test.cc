@@ -30,8 +30,7 @@ std::vector<std::byte> RandomBytes(Random* random, size_t size) {
 void Build(GroupBuilder* builder, const std::vector<Record>& records) {
   builder->Clear();
   for (const Record& record : records) {
-    std::byte* body =
-        builder->Add(record.type, record.page, record.body.size(), record.version);
+    std::byte* body = builder->Add(record.type, record.page, record.body.size(), record.version);
     if (!record.body.empty()) std::memcpy(body, record.body.data(), record.body.size());
   }
   builder->Finish();

@@ -144,7 +144,9 @@ TEST_F(LogFilesTest, TheByteBeforeACheckpointAtTheEndOfAFileStays) {
 TEST_F(LogFilesTest, ACapacityOfATebibyteTakesTwoFilesAtFirst) {
   ASSERT_TRUE(world.Start().ok());
   // Not prepared by the background thread meanwhile: 128 MiB of zeros.
-  files.Inject({.call = FileCall::kWrite, .path_part = "redo_prepare", .lasting = true,
+  files.Inject({.call = FileCall::kWrite,
+                .path_part = "redo_prepare",
+                .lasting = true,
                 .code = Code::kNoSpace});
   ASSERT_TRUE(world.log->SetCapacity(kLogCapacityBytesMax).ok());
   EXPECT_EQ(world.log->capacity_bytes(), kLogCapacityBytesMax);
@@ -155,7 +157,9 @@ TEST_F(LogFilesTest, ACapacityOfATebibyteTakesTwoFilesAtFirst) {
 TEST_F(LogFilesTest, SmallFilesAreRecycledWhenThereIsNoRoomForLargeOnes) {
   ASSERT_TRUE(world.Start().ok());
   Fill(kMiB);
-  files.Inject({.call = FileCall::kWrite, .path_part = "redo_prepare", .lasting = true,
+  files.Inject({.call = FileCall::kWrite,
+                .path_part = "redo_prepare",
+                .lasting = true,
                 .code = Code::kNoSpace});
   ASSERT_TRUE(world.log->SetCapacity(64 * kMiB).ok());
   Fill(4 * kMiB);
@@ -218,7 +222,9 @@ TEST_F(LogFilesTest, AFullDiskEndsHoldsBeforeWritersWait) {
   Fill(2 * kMiB);
   auto hold = world.log->Hold("backup", world.log->tail(), kGiB);
   ASSERT_TRUE(hold.ok());
-  files.Inject({.call = FileCall::kWrite, .path_part = "redo_prepare", .lasting = true,
+  files.Inject({.call = FileCall::kWrite,
+                .path_part = "redo_prepare",
+                .lasting = true,
                 .code = Code::kNoSpace});
   const LogCapture log;
   Fill(4 * kMiB);

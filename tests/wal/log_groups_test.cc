@@ -51,15 +51,15 @@ class LogGroupsTest : public ::testing::Test {
   }
   Status Visit(const LogGroups& groups, std::span<const LogGroups::Wanted> wanted,
                size_t* visited) const {
-    return groups.Visit(wanted, [&](std::span<const LogGroups::Wanted> same,
-                                    const LogReader::Group& group) {
-      const NumberedGroup& expected = world_.found[same[0].purpose()];
-      EXPECT_EQ(group.start, expected.start);
-      EXPECT_EQ(group.end, expected.end);
-      EXPECT_EQ(NumberOfGroup(group.bytes), expected.number);
-      *visited += same.size();
-      return Status::Ok();
-    });
+    return groups.Visit(
+        wanted, [&](std::span<const LogGroups::Wanted> same, const LogReader::Group& group) {
+          const NumberedGroup& expected = world_.found[same[0].purpose()];
+          EXPECT_EQ(group.start, expected.start);
+          EXPECT_EQ(group.end, expected.end);
+          EXPECT_EQ(NumberOfGroup(group.bytes), expected.number);
+          *visited += same.size();
+          return Status::Ok();
+        });
   }
   void ExpectRefused(const std::vector<LogGroups::Wanted>& wanted, const LogGroups& groups) {
     size_t visited = 0;
@@ -115,8 +115,7 @@ TEST_F(LogGroupsTest, AreRefusedWhenTheyAreNotWhatTheyWere) {
     EXPECT_TRUE(Visit(*groups.value(), wanted, &visited).ok());
   }
   // The middle of a group is none.
-  ExpectRefused({groups.value()->Want(Lsn(world_.found[7].start.value() + 1), 7)},
-                *groups.value());
+  ExpectRefused({groups.value()->Want(Lsn(world_.found[7].start.value() + 1), 7)}, *groups.value());
 }
 
 TEST_F(LogGroupsTest, NeedTheirFiles) {

@@ -265,7 +265,9 @@ TEST_F(LogTest, StopFromAboveWakesEverybody) {
 
 TEST_F(LogTest, AFullDiskMakesWritersWaitForOldFiles) {
   ASSERT_TRUE(world.Start().ok());
-  files.Inject({.call = FileCall::kWrite, .path_part = "redo_prepare", .lasting = true,
+  files.Inject({.call = FileCall::kWrite,
+                .path_part = "redo_prepare",
+                .lasting = true,
                 .code = Code::kNoSpace});
   std::atomic<bool> stop{false};
   std::thread cleaner([&] {
@@ -354,7 +356,9 @@ TEST_F(LogTest, AStartOnAFullDiskRecyclesAnOldFile) {
     ASSERT_TRUE(files.Remove(world.LogPath(behind)).ok());
   }
   world.control.reset();
-  files.Inject({.call = FileCall::kWrite, .path_part = "redo_prepare", .lasting = true,
+  files.Inject({.call = FileCall::kWrite,
+                .path_part = "redo_prepare",
+                .lasting = true,
                 .code = Code::kNoSpace});
   ASSERT_TRUE(world.Start().ok());
   EXPECT_EQ(world.end, tail);
@@ -371,8 +375,8 @@ TEST_F(LogTest, AStartOnAFullDiskRecyclesAnOldFile) {
 
 TEST_F(LogTest, AFileThatCannotBePreparedStopsTheLog) {
   // All but the two files that the start makes: later would be too late for some of them.
-  files.Inject({.call = FileCall::kRename, .path_part = "redo_prepare", .nth_call = 3,
-                .lasting = true});
+  files.Inject(
+      {.call = FileCall::kRename, .path_part = "redo_prepare", .nth_call = 3, .lasting = true});
   ASSERT_TRUE(world.Start().ok());
   uint64_t number = 0;
   while (world.Append(++number, 3000) != kNoLsn) {

@@ -113,8 +113,7 @@ class LogWorld {
 
   /// Everything below is no longer needed; durably so.
   Status Checkpoint(Lsn lsn) {
-    const Status status =
-        control->Update([lsn](ControlData& data) { data.checkpoint_lsn = lsn; });
+    const Status status = control->Update([lsn](ControlData& data) { data.checkpoint_lsn = lsn; });
     if (status.ok()) log->SetCheckpoint(lsn);
     return status;
   }

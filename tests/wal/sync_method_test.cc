@@ -31,8 +31,7 @@ void RunCommitters(LogWorld* world, uint64_t threads, uint64_t commits) {
   for (uint64_t thread = 0; thread < threads; ++thread) {
     committers.emplace_back([=] {
       Random random(thread);
-      const auto durability =
-          thread % 4 == 3 ? Durability::kWrite : Durability::kDurable;
+      const auto durability = thread % 4 == 3 ? Durability::kWrite : Durability::kDurable;
       for (uint64_t i = 1; i <= commits; ++i) {
         const Lsn end = world->Append(thread * kThreadStride + i, random.Below(600));
         ASSERT_NE(end, kNoLsn);
@@ -196,9 +195,8 @@ TEST(WaitDurableForTest, GivesUpAfterItsLimitOrWhenInterrupted) {
   LogWorld world(&files, "log");
   ASSERT_TRUE(world.Start().ok());
   const Lsn beyond(world.log->tail().value() + 1000);
-  EXPECT_TRUE(
-      world.log->WaitDurableFor(beyond, kSecondNanos / 50, [] { return false; }).Is(
-          Code::kLockTimeout));
+  EXPECT_TRUE(world.log->WaitDurableFor(beyond, kSecondNanos / 50, [] { return false; })
+                  .Is(Code::kLockTimeout));
   int asked = 0;
   const auto third_time = [&asked] { return ++asked == 3; };
   EXPECT_TRUE(
