@@ -70,7 +70,8 @@ class TestRun:
     # --- the suites ---
 
     def _checks(self):
-        programs = [Program(path.stem, [sys.executable, str(path)], "lines", {}, _CHECK_LIMIT_S)
+        programs = [Program(path.stem, [sys.executable, str(path)], "lines",
+                            self._common, _CHECK_LIMIT_S * self._factor)
                     for folder in ("tidy", "arch", "scripts", "bench", "examples")
                     for path in sorted((ROOT / "tests" / folder).glob("*_test.py"))]
         self._run("checks", programs)
