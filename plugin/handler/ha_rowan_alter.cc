@@ -48,6 +48,7 @@ constexpr size_t kSortMemoryBytes = size_t{64} << 20;
 /// The server's word that values keep their meaning. It denies it of a VARCHAR that comes to need
 /// two length bytes in its records, which ours never have.
 bool ValuesStay(Field* before, const Create_field& after) {
+  if (before->is_gcol() != after.is_gcol()) return false;
   if (before->is_equal(&after) != IS_EQUAL_NO) return true;
   return before->real_type() == MYSQL_TYPE_VARCHAR && after.sql_type == MYSQL_TYPE_VARCHAR &&
          before->charset() == after.charset &&

@@ -45,6 +45,19 @@ _INSTANT = (
     "RENAME COLUMN k TO kk, RENAME TO b", "RENAME TO a, RENAME COLUMN kk TO k")
 
 
+def test_a_column_that_becomes_generated_is_computed(t):
+    t.run("CREATE TABLE g (id INT PRIMARY KEY, v INT, KEY v (v))", "INSERT INTO g VALUES (1, 3)",
+          "INSERT INTO g VALUES (2, NULL)")
+    t.error("ALTER TABLE g MODIFY v INT AS (id + 2) STORED, ALGORITHM=INSTANT", _NOT_SUPPORTED)
+    t.error("ALTER TABLE g MODIFY v INT AS (id + 2) STORED, ALGORITHM=INPLACE", _NOT_SUPPORTED)
+    t.run("ALTER TABLE g MODIFY v INT AS (id + 2) STORED")
+    t.rows("SELECT id, v FROM g ORDER BY id", [(1, 3), (2, 4)])
+    t.rows("SELECT v FROM g FORCE INDEX (v) ORDER BY v", [(3,), (4,)])
+    t.run("ALTER TABLE g MODIFY v INT")
+    t.rows("SELECT id, v FROM g ORDER BY id", [(1, 3), (2, 4)])
+    t.check_table("g")
+
+
 def test_instant(t):
     if t.engine != "ROWAN":
         t.skip("InnoDB does less at once")
