@@ -78,7 +78,12 @@ InjectedFault DrawFault(Random* random, uint32_t calls_max) {
   fault.lasting = random->OneIn(4);
   const bool takes_space = fault.call == FileCall::kWrite || fault.call == FileCall::kAllocate ||
                            fault.call == FileCall::kOpen;
-  if (takes_space && random->OneIn(2)) fault.code = Code::kNoSpace;
+  if (takes_space && random->OneIn(2)) {
+    fault.code = Code::kNoSpace;
+    // A disk may stay full, but files that are there can be opened: with every log file refused for
+    // lack of space writers would wait for ever, as they should.
+    if (fault.call == FileCall::kOpen) fault.lasting = false;
+  }
   if (random->OneIn(2)) fault.effect = InjectedFault::Effect::kShort;
   return fault;
 }
