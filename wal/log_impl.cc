@@ -110,14 +110,15 @@ bool Log::Impl::LeadRound(CommitQueue::Leader leader) {
     Fail("a write or sync failed", durable.status());
     return false;
   }
-  const bool again = queue.HandOn(durable.value(), leader);
-  durable_signal.Raise();
-  pressure.RoomFreed();
+  // Before the lead goes on: later leaders and a checkpoint may let go the file of this position.
   const uint64_t position = durable.value().value();
   if (position >= tail_file_end.load(std::memory_order_relaxed)) {
     tail_file_end.store(files->PlaceOf(position).end, std::memory_order_relaxed);
     files_thread.Wake();
   }
+  const bool again = queue.HandOn(durable.value(), leader);
+  durable_signal.Raise();
+  pressure.RoomFreed();
   return again;
 }
 
