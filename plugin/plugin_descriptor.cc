@@ -19,6 +19,25 @@ constexpr const char* kAuthor = "The Rowan authors";
 st_mysql_storage_engine g_engine_info = {MYSQL_HANDLERTON_INTERFACE_VERSION};
 st_mysql_information_schema g_schema_info = {MYSQL_INFORMATION_SCHEMA_INTERFACE_VERSION};
 
+/// A table of INFORMATION_SCHEMA.
+constexpr st_mysql_plugin SchemaTable(const char* name, const char* description,
+                                      int (*initialize)(MYSQL_PLUGIN)) {
+  return {MYSQL_INFORMATION_SCHEMA_PLUGIN,
+          &g_schema_info,
+          name,
+          kAuthor,
+          description,
+          PLUGIN_LICENSE_GPL,
+          initialize,
+          nullptr,
+          DeinitializeTable,
+          kVersion,
+          nullptr,
+          nullptr,
+          nullptr,
+          0};
+}
+
 }  // namespace
 }  // namespace rowan
 
@@ -40,47 +59,8 @@ mysql_declare_plugin(rowan){
     nullptr,
     0,
 },
-    // clang-format off: a line each would hide that they are alike
-    {MYSQL_INFORMATION_SCHEMA_PLUGIN,
-     &g_schema_info,
-     "ROWAN_TRX",
-     kAuthor,
-     "Writing and prepared Rowan transactions",
-     PLUGIN_LICENSE_GPL,
-     InitializeTrxTable,
-     nullptr,
-     DeinitializeTable,
-     kVersion,
-     nullptr,
-     nullptr,
-     nullptr,
-     0},
-    {MYSQL_INFORMATION_SCHEMA_PLUGIN,
-     &g_schema_info,
-     "ROWAN_LOCKS",
-     kAuthor,
-     "Explicit row locks of Rowan transactions",
-     PLUGIN_LICENSE_GPL,
-     InitializeLocksTable,
-     nullptr,
-     DeinitializeTable,
-     kVersion,
-     nullptr,
-     nullptr,
-     nullptr,
-     0},
-    {MYSQL_INFORMATION_SCHEMA_PLUGIN,
-     &g_schema_info,
-     "ROWAN_SYNC_LATENCY",
-     kAuthor,
-     "Latency of writes, syncs and commits of the Rowan log, by method",
-     PLUGIN_LICENSE_GPL,
-     InitializeSyncLatencyTable,
-     nullptr,
-     DeinitializeTable,
-     kVersion,
-     nullptr,
-     nullptr,
-     nullptr,
-     0} mysql_declare_plugin_end;
-// clang-format on
+    SchemaTable("ROWAN_TRX", "Writing and prepared Rowan transactions", InitializeTrxTable),
+    SchemaTable("ROWAN_LOCKS", "Explicit row locks of Rowan transactions", InitializeLocksTable),
+    SchemaTable("ROWAN_SYNC_LATENCY",
+                "Latency of writes, syncs and commits of the Rowan log, by method",
+                InitializeSyncLatencyTable) mysql_declare_plugin_end;
