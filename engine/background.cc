@@ -65,7 +65,6 @@ void Engine::Impl::StopBackground() {
 
 ThreadLoop::Next Engine::Impl::PurgeTick(uint32_t worker) {
   if (storage->stopped()) return ThreadLoop::Next::kWait;
-  if (worker == 0) txns->RefreshHorizon();
   WorkBudget budget(kRecordsPerUnit, &stopping);
   const Result<bool> more = txns->PurgeSome(worker, options.purge_workers, &budget);
   return more.ok() && more.value() ? ThreadLoop::Next::kAgain : ThreadLoop::Next::kWait;
