@@ -115,18 +115,11 @@ Result<PageNumber> BulkBuilder::Impl::NewPage(PageNumber near, size_t level) {
   MiniTxn mini_txn(tree->pool());
   Status status = mini_txn.Start(256);
   if (!status.ok()) return status;
-  Result<PageNumber> number = allocator->Allocate(&mini_txn, &*reservation, near);
-  if (!number.ok()) return number.status();
-  const PageId id{tree->space(), *number};
-  Result<MutablePage> page = mini_txn.FixNew(id);
-  if (page.ok()) {
-    LogInitNode(&mini_txn, *page, tree->index(), static_cast<uint8_t>(level));
-  } else {
-    allocator->Free(&mini_txn, id).Ignore();  // its bitmap page is held: cannot fail
-  }
-  mini_txn.Commit();
+  Result<MutablePage> page = allocator->AllocateNew(&mini_txn, &*reservation, near);
+  if (page.ok()) LogInitNode(&mini_txn, *page, tree->index(), static_cast<uint8_t>(level));
+  if (mini_txn.has_changes()) mini_txn.Commit();
   if (!page.ok()) return page.status();
-  return *number;
+  return page->id.page;
 }
 
 bool BulkBuilder::Impl::Overflows(const Level& node, bool leaf, Bytes key,

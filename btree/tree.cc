@@ -19,13 +19,11 @@ Result<PageNumber> Tree::Create(PageAllocator* allocator, SpaceId space, IndexId
   MiniTxn mini_txn(allocator->pool());
   const Status started = mini_txn.Start(256);
   if (!started.ok()) return started;
-  const Tree tree(allocator, space, kNoPage, index);
-  MutablePage root;
-  const Status status = tree.TakeNewPage(&mini_txn, &*reservation, kNoPage, &root);
-  if (status.ok()) LogInitNode(&mini_txn, root, index, 0);
+  Result<MutablePage> root = allocator->AllocateNew(&mini_txn, &*reservation, kNoPage);
+  if (root.ok()) LogInitNode(&mini_txn, *root, index, 0);
   if (mini_txn.has_changes()) mini_txn.Commit();
-  if (!status.ok()) return status;
-  return root.id.page;
+  if (!root.ok()) return root.status();
+  return root->id.page;
 }
 
 size_t Tree::MaxKeyBytes(uint32_t page_size_bytes) { return NodeMaxKeyBytes(page_size_bytes); }

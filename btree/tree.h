@@ -121,8 +121,6 @@ class Tree {
   Status SplitUnder(MiniTxn* mini_txn, PageReservation* reservation, const NodePair& pair,
                     Bytes key, const EntrySize& size);
   Status GrowRoot(MiniTxn* mini_txn, PageReservation* reservation, uint8_t level);
-  Status TakeNewPage(MiniTxn* mini_txn, PageReservation* reservation, PageNumber near,
-                     MutablePage* page) const;
   [[nodiscard]] Result<MutablePage> LatchAgain(MiniTxn* mini_txn, const OptimisticPage& page,
                                                PageNumber number) const;
   enum class MergeOutcome : uint8_t { kNothing, kMerged, kLookAbove, kTryOther };

@@ -143,20 +143,6 @@ Result<MutablePage> Tree::LatchAgain(MiniTxn* mini_txn, const OptimisticPage& pa
   return mini_txn->Adopt(std::move(guard));
 }
 
-Status Tree::TakeNewPage(MiniTxn* mini_txn, PageReservation* reservation, PageNumber near,
-                         MutablePage* page) const {
-  Result<PageNumber> number = allocator_->Allocate(mini_txn, reservation, near);
-  if (!number.ok()) return number.status();
-  Result<MutablePage> fresh = mini_txn->FixNew(Id(*number));
-  if (!fresh.ok()) {
-    // Committed as taken and given back.
-    allocator_->Free(mini_txn, Id(*number)).Ignore();  // its bitmap page is held: cannot fail
-    return fresh.status();
-  }
-  *page = *fresh;
-  return Status::Ok();
-}
-
 /// kNoRoom: the parent has no room for the separator; nothing was changed.
 Status Tree::SplitUnder(MiniTxn* mini_txn, PageReservation* reservation, const NodePair& pair,
                         Bytes key, const EntrySize& size) {
@@ -189,9 +175,9 @@ Status Tree::SplitUnder(MiniTxn* mini_txn, PageReservation* reservation, const N
   const Bytes separator = Bytes(plan.separator).subspan(parent.prefix_length());
   if (!NodeHasRoom(parent, separator.size(), 4)) return Status(Code::kNoRoom);
 
-  MutablePage right;
-  const Status taken = TakeNewPage(mini_txn, reservation, pair.node.id.page, &right);
-  if (!taken.ok()) return taken;
+  Result<MutablePage> taken = allocator_->AllocateNew(mini_txn, reservation, pair.node.id.page);
+  if (!taken.ok()) return taken.status();
+  const MutablePage right = *taken;
   NodeBuilder::Shape shape{right.id, index_, node.level(), kNoPage, node.newest_change()};
   size_t first = plan.slot;
   if (!node.is_leaf()) {
@@ -217,12 +203,12 @@ Status Tree::GrowRoot(MiniTxn* mini_txn, PageReservation* reservation, uint8_t l
   const NodeView node = ViewOf(*mini_txn, root);
   if (node.level() != level) return Status(Code::kRestart);
   if (level + 1 >= kLevelsMax) return Status(Code::kTooBig, "tree too high");
-  MutablePage child;
-  const Status taken = TakeNewPage(mini_txn, reservation, root_, &child);
+  Result<MutablePage> taken = allocator_->AllocateNew(mini_txn, reservation, root_);
   if (!taken.ok()) {
     if (mini_txn->has_changes()) mini_txn->Commit();
-    return taken;
+    return taken.status();
   }
+  const MutablePage child = *taken;
   NodeBounds whole;
   whole.rightmost = true;
   const MutableBytes image = NodeScratch(Scratch::kCaller, pool()->page_size_bytes());

@@ -268,6 +268,16 @@ Result<PageNumber> PageAllocator::Allocate(MiniTxn* mini_txn, PageReservation* r
   return PageNumber(group * group_pages + *bit);
 }
 
+Result<MutablePage> PageAllocator::AllocateNew(MiniTxn* mini_txn, PageReservation* reservation,
+                                               PageNumber near) {
+  Result<PageNumber> number = Allocate(mini_txn, reservation, near);
+  if (!number.ok()) return number.status();
+  const PageId id{reservation->space_, *number};
+  Result<MutablePage> page = mini_txn->FixNew(id);
+  if (!page.ok()) Free(mini_txn, id).Ignore();  // its bitmap page is held: cannot fail
+  return page;
+}
+
 Status PageAllocator::Free(MiniTxn* mini_txn, PageId id) {
   const uint32_t page_bytes = pool_->page_size_bytes();
   const uint32_t group = id.page.value() / GroupPages(page_bytes);

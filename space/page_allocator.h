@@ -75,6 +75,9 @@ class PageAllocator {
   /// Takes one page; `near` = 0 or the page whose neighbourhood is preferred. Latches bitmap pages
   /// in `mini_txn`. Never fails within a reservation except kIoError/kCorrupt/kStopped.
   Result<PageNumber> Allocate(MiniTxn* mini_txn, PageReservation* reservation, PageNumber near);
+  /// As Allocate, and the page fixed for its first contents. Where that fails the page is given
+  /// back: `mini_txn` has changes then that the caller commits, and nothing refers to the page.
+  Result<MutablePage> AllocateNew(MiniTxn* mini_txn, PageReservation* reservation, PageNumber near);
   Status Free(MiniTxn* mini_txn, PageId page);
 
   /// An 8-byte counter in the space header (the table's AUTO_INCREMENT high-water mark).

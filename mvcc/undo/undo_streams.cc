@@ -34,25 +34,21 @@ Result<UndoStream*> UndoStreams::CreateStream() {
   if (!status.ok()) return status;
   Result<MutablePage> directory_page = space_.FixDirectory(&mini_txn, number);
   if (!directory_page.ok()) return directory_page.status();
-  Result<PageNumber> page = space_.allocator()->Allocate(&mini_txn, &reservation.value(), kNoPage);
-  if (!page.ok()) return page.status();
-  Result<MutablePage> fixed = mini_txn.FixNew(space_.IdOf(page.value()));
+  Result<MutablePage> fixed =
+      space_.allocator()->AllocateNew(&mini_txn, &reservation.value(), kNoPage);
   if (!fixed.ok()) {
-    space_.allocator()
-        ->Free(&mini_txn, space_.IdOf(page.value()))
-        .Ignore();  // bitmap page is held: cannot fail
-    mini_txn.Commit();
+    if (mini_txn.has_changes()) mini_txn.Commit();
     return fixed.status();
   }
+  const PageNumber page = fixed->id.page;
   space_.InitPage(&mini_txn, fixed.value(), {number, kNoPage}, {});
-  space_.SetSlot(&mini_txn, directory_page.value(), number,
-                 {page.value(), page.value(), kUndoRecordsOffset, page.value()});
+  space_.SetSlot(&mini_txn, directory_page.value(), number, {page, page, kUndoRecordsOffset, page});
   mini_txn.Commit();
   auto stream = std::make_unique<UndoStream>();
   stream->number = number;
-  stream->tail = stream->head = page.value();
+  stream->tail = stream->head = page;
   stream->free = stream->begin = kUndoRecordsOffset;
-  stream->start = {page.value(), kUndoRecordsOffset};
+  stream->start = {page, kUndoRecordsOffset};
   UndoStream* created = stream.get();
   Add(std::move(stream));
   return created;
@@ -100,17 +96,13 @@ Status UndoStreams::AddPage(Txn* txn) {
   if (!tail.ok()) return tail.status();
   Result<MutablePage> directory_page = space_.FixDirectory(&mini_txn, stream->number);
   if (!directory_page.ok()) return directory_page.status();
-  Result<PageNumber> page =
-      space_.allocator()->Allocate(&mini_txn, &reservation.value(), stream->tail);
-  if (!page.ok()) return page.status();
-  Result<MutablePage> fixed = mini_txn.FixNew(space_.IdOf(page.value()));
+  Result<MutablePage> fixed =
+      space_.allocator()->AllocateNew(&mini_txn, &reservation.value(), stream->tail);
   if (!fixed.ok()) {
-    space_.allocator()
-        ->Free(&mini_txn, space_.IdOf(page.value()))
-        .Ignore();  // bitmap page is held: cannot fail
-    mini_txn.Commit();
+    if (mini_txn.has_changes()) mini_txn.Commit();
     return fixed.status();
   }
+  const PageNumber page = fixed->id.page;
   UndoSummary summary;
   summary.begun = stream->begun;
   if (txn->undo_start.page != kNoPage) {
@@ -119,10 +111,10 @@ Status UndoStreams::AddPage(Txn* txn) {
     summary.records = txn->undo_records;
   }
   space_.InitPage(&mini_txn, fixed.value(), {stream->number, stream->tail}, summary);
-  space_.SetLinks(&mini_txn, tail.value(), UndoPreviousOf(tail->bytes), page.value());
-  space_.SetTail(&mini_txn, directory_page.value(), stream->number, page.value());
+  space_.SetLinks(&mini_txn, tail.value(), UndoPreviousOf(tail->bytes), page);
+  space_.SetTail(&mini_txn, directory_page.value(), stream->number, page);
   mini_txn.Commit();
-  stream->tail = page.value();
+  stream->tail = page;
   stream->free = stream->begin = kUndoRecordsOffset;
   return Status::Ok();
 }
