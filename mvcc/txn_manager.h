@@ -162,6 +162,8 @@ class TxnManager {
   }
   /// Outcomes that the ring had to move aside for old snapshots. For tests.
   [[nodiscard]] uint64_t RememberedOutcomes() const { return ring_.overflow_size(); }
+  /// How often somebody asked for one of these under their mutex. For tests.
+  [[nodiscard]] uint64_t OutcomeMapLooks() const { return ring_.overflow_looks(); }
   [[nodiscard]] TxnId NextTxnId() const { return TxnId(next_txn_.load(std::memory_order_acquire)); }
 
   [[nodiscard]] LockTable* locks() { return &locks_; }

@@ -17,7 +17,11 @@ class SnapshotScan {
  public:
   explicit SnapshotScan(ScanState* scan) : scan_(scan) {}
 
-  void Open() { counted_leaf_ = kNoPage; }
+  void Open() {
+    counted_leaf_ = kNoPage;
+    asked_writer_ = kNoTxn;
+    asked_writer_visible_ = true;
+  }
   /// With ScanState::StartBatch.
   void StartBatch() { pending_ = 0; }
   /// `positioned` = result of the tree cursor's move onto the first candidate. Collects until at
@@ -56,9 +60,14 @@ class SnapshotScan {
   Status ResolvePending();
   Status BuildVisible(BatchItem* item, bool* exists);
 
-  [[nodiscard]] bool visible(TxnId writer) const {
+  /// For one snapshot the answer never changes, and one writer often wrote many rows in a row.
+  [[nodiscard]] bool visible(TxnId writer) {
     const Txn* txn = scan_->txn;
-    return writer == kNoTxn || scan_->manager->IsVisible(txn->snapshot, writer, txn->txn_id());
+    if (writer < txn->snapshot.low_txn) return true;  // also kNoTxn
+    if (writer == asked_writer_) return asked_writer_visible_;
+    asked_writer_ = writer;
+    asked_writer_visible_ = scan_->manager->IsVisible(txn->snapshot, writer, txn->txn_id());
+    return asked_writer_visible_;
   }
   /// Every entry of the latched leaf is decided by its delete mark alone.
   [[nodiscard]] bool LeafIsDecided() const {
@@ -70,6 +79,8 @@ class SnapshotScan {
   bool counting_ = false;  ///< Consider counts instead of copying
   uint64_t counted_ = 0;
   size_t pending_ = 0;       ///< items of the batch that are pending
+  TxnId asked_writer_;  ///< of the last question to the commit ring, with the answer
+  bool asked_writer_visible_ = true;
   PageNumber counted_leaf_;  ///< last leaf that was counted as all-visible
   std::vector<std::byte> row_key_scratch_;
 };

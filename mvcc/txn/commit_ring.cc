@@ -27,7 +27,10 @@ inline void Pause() {
 
 }  // namespace
 
-CommitRing::CommitRing(uint64_t size) : mask_(size - 1), entries_(std::make_unique<Entry[]>(size)) {
+CommitRing::CommitRing(uint64_t size)
+    : mask_(size - 1),
+      entries_(std::make_unique<Entry[]>(size)),
+      overflow_filter_(std::make_unique<std::atomic<uint32_t>[]>(kFilterSize)) {
   ROWAN_CHECK(std::has_single_bit(size));
 }
 
@@ -40,11 +43,16 @@ void CommitRing::Reset(TxnId next) {
   low_.store(low, std::memory_order_release);
 }
 
+void CommitRing::AddToOverflow(uint64_t id, TxnOutcome outcome) {
+  overflow_[id] = outcome;
+  if (!outcome.finished()) overflow_running_.fetch_add(1, std::memory_order_release);
+  overflow_size_.store(overflow_.size(), std::memory_order_release);
+  FilterOf(id).fetch_add(1, std::memory_order_release);
+}
+
 void CommitRing::AddUnfinished(TxnId id) {
   const MutexLock lock(&overflow_mutex_);
-  overflow_[id.value()] = TxnOutcome();
-  overflow_size_.store(overflow_.size(), std::memory_order_release);
-  overflow_running_.fetch_add(1, std::memory_order_release);
+  AddToOverflow(id.value(), TxnOutcome());
   if (id.value() < low_.load(std::memory_order_relaxed)) {
     low_.store(id.value(), std::memory_order_release);
   }
@@ -57,13 +65,7 @@ void CommitRing::Claim(TxnId id, Csn horizon) {
   const bool occupied = !old.finished();
   if (occupied || (old_id != 0 && old.csn() >= horizon)) {
     const MutexLock lock(&overflow_mutex_);
-    if (occupied) {
-      overflow_[id.value()] = TxnOutcome();
-      overflow_running_.fetch_add(1, std::memory_order_release);
-    } else {
-      overflow_[old_id] = old;
-    }
-    overflow_size_.store(overflow_.size(), std::memory_order_release);
+    AddToOverflow(occupied ? id.value() : old_id, occupied ? TxnOutcome() : old);
   }
   if (occupied) return;
   // A reader of the old id that sees the new outcome also sees that the id changed.
@@ -98,7 +100,9 @@ void CommitRing::Finish(TxnId id, TxnOutcome outcome, TxnId next) {
 }
 
 TxnOutcome CommitRing::LookInOverflow(uint64_t id) const {
+  if (FilterOf(id).load(std::memory_order_acquire) == 0) return kSeenByAll;
   const MutexLock lock(&overflow_mutex_);
+  overflow_looks_.fetch_add(1, std::memory_order_relaxed);
   const auto place = overflow_.find(id);
   return place == overflow_.end() ? kSeenByAll : place->second;
 }
@@ -153,7 +157,10 @@ void CommitRing::AdvanceLow(TxnId next, uint64_t steps_max) {
 void CommitRing::PruneOverflow(FunctionRef<bool(TxnId, TxnOutcome)> is_needed) {
   const MutexLock lock(&overflow_mutex_);
   std::erase_if(overflow_, [&](const auto& entry) {
-    return entry.second.finished() && !is_needed(TxnId(entry.first), entry.second);
+    const auto& [id, outcome] = entry;
+    if (!outcome.finished() || is_needed(TxnId(id), outcome)) return false;
+    FilterOf(id).fetch_sub(1, std::memory_order_release);
+    return true;
   });
   overflow_size_.store(overflow_.size(), std::memory_order_release);
 }

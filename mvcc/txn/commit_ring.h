@@ -7,6 +7,11 @@
 //   - it has finished: its outcome moves to the overflow map if a snapshot may still ask for it.
 // So an entry in the ring never moves while its owner may publish, and an id found nowhere has
 // finished and is visible to every snapshot that could ask.
+//
+// One writer that stays open holds low_txn back, and then readers ask about every id since. Most of
+// those are in neither place: a filter, counters of the ids in the map by their low bits, tells it
+// without the map's mutex. An id is counted before its slot changes hands, so who sees the slot with
+// another id sees the count.
 // "Committing" lasts from just before a CSN is taken until it is published; who meets it, waits.
 // Thread safety: all members; Claim is called by one thread at a time.
 #pragma once
@@ -73,6 +78,10 @@ class CommitRing {
   [[nodiscard]] uint64_t overflow_size() const {
     return overflow_size_.load(std::memory_order_relaxed);
   }
+  /// How often the overflow map was looked at, under its mutex. For tests.
+  [[nodiscard]] uint64_t overflow_looks() const {
+    return overflow_looks_.load(std::memory_order_relaxed);
+  }
 
  private:
   struct Entry {
@@ -81,11 +90,17 @@ class CommitRing {
   };
   /// No id has it: marks an entry that changes hands.
   static constexpr uint64_t kChanging = UINT64_MAX;
+  /// 256 KiB; many times the entries that pile up between two prunings.
+  static constexpr uint64_t kFilterSize = uint64_t{1} << 16;
 
   [[nodiscard]] Entry& EntryOf(uint64_t id) const { return entries_[id & mask_]; }
   [[nodiscard]] TxnOutcome Look(uint64_t id) const;
   [[nodiscard]] TxnOutcome LookInOverflow(uint64_t id) const;
   void StoreOutcome(uint64_t id, TxnOutcome outcome);
+  void AddToOverflow(uint64_t id, TxnOutcome outcome) ROWAN_REQUIRES(overflow_mutex_);
+  [[nodiscard]] std::atomic<uint32_t>& FilterOf(uint64_t id) const {
+    return overflow_filter_[id % kFilterSize];
+  }
 
   const uint64_t mask_;
   const std::unique_ptr<Entry[]> entries_;
@@ -94,8 +109,11 @@ class CommitRing {
 
   mutable Mutex overflow_mutex_{LatchRank::kRingOverflow};
   std::map<uint64_t, TxnOutcome> overflow_ ROWAN_GUARDED_BY(overflow_mutex_);
-  std::atomic<uint64_t> overflow_size_{0};     ///< written under overflow_mutex_
-  std::atomic<uint64_t> overflow_running_{0};  ///< of these not finished; likewise
+  /// Ids in the map that share their low bits; written under overflow_mutex_, as what follows.
+  const std::unique_ptr<std::atomic<uint32_t>[]> overflow_filter_;
+  std::atomic<uint64_t> overflow_size_{0};
+  std::atomic<uint64_t> overflow_running_{0};  ///< of these not finished
+  mutable std::atomic<uint64_t> overflow_looks_{0};
 };
 
 }  // namespace rowan
