@@ -83,6 +83,7 @@ void Engine::Impl::BuildUpperLayers() {
   lock_memory_bytes_max = options.lock_memory_bytes_max;
   const TxnManagerOptions txn_options{.lock_memory_bytes_max = LockMemoryBytesMax(),
                                       .ring_size = options.commit_ring_entries,
+                                      .wait_hooks = options.lock_wait_hooks,
                                       .shutdown_sign = options.shutdown_sign};
   txns = std::make_unique<TxnManager>(undo.get(), storage->log(), txn_options);
   temporary = std::make_unique<TemporaryTables>(storage->allocator(), storage->blobs(),

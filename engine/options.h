@@ -10,6 +10,7 @@
 #include "base/status.h"
 #include "base/work_budget.h"
 #include "buffer/buffer_pool.h"
+#include "mvcc/lock/lock_wait_hooks.h"
 #include "wal/log_options.h"
 
 namespace rowan {
@@ -43,7 +44,8 @@ struct EngineOptions {
   /// From when it says so, waits for row locks, index builds and long rollbacks end early; what is
   /// not rolled back is so after the next start. Null: it never does. Any thread.
   ShutdownSign shutdown_sign = nullptr;
-  bool background = true;  ///< false: tests drive purge, cleaning and rollback themselves
+  LockWaitHooks lock_wait_hooks{};  ///< what the host wants to know of waits for row locks
+  bool background = true;           ///< false: tests drive purge, cleaning and rollback themselves
 };
 
 }  // namespace rowan

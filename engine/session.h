@@ -73,6 +73,9 @@ class Session {
     txn_->lock_wait_timeout_s = settings.timeout_s;
     txn_->deadlock_detect = settings.detect_deadlocks;
   }
+  /// The replication worker that runs the session from now on, null for any other thread: given to
+  /// LockWaitHooks. When this returns, the one before is not used any more.
+  void SetReplicaWorker(void* worker) { txns_->locks()->SetReplicaWorker(txn_.get(), worker); }
   /// Marks the transaction active; no id and no snapshot yet. Fine if it is active already.
   void Begin(IsolationLevel isolation = IsolationLevel::kRepeatableRead);
   /// Takes the snapshot if none is open (REPEATABLE READ keeps it, READ COMMITTED closes it per

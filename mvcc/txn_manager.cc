@@ -41,6 +41,7 @@ TxnManager::TxnManager(UndoStreams* undo, Log* log, const TxnManagerOptions& opt
       ring_(options.ring_size),
       locks_(options.lock_memory_bytes_max) {
   locks_.SetShutdownSign(shutdown_sign_);
+  locks_.SetWaitHooks(options.wait_hooks);
 }
 
 void TxnManager::SetApplier(UndoApplier* applier) {
@@ -407,6 +408,7 @@ Status TxnManager::RollbackPrepared(const std::string& xid) {
 void TxnManager::KeepPrepared(std::unique_ptr<Txn> txn) {
   ROWAN_CHECK(txn->state == TxnState::kPrepared);
   CloseSnapshot(txn.get());
+  locks_.SetReplicaWorker(txn.get(), nullptr);
   detached_.Add(std::move(txn));
 }
 

@@ -59,6 +59,7 @@ struct TxnManagerOptions {
   /// Rows are seen by the session alone that writes them, without snapshots, and are gone with the
   /// engine: a commit waits for nothing and purges what it leaves behind itself.
   bool temporary = false;
+  LockWaitHooks wait_hooks{};
   /// A rollback that takes long, and waits for locks, end early when it says so. May be null.
   ShutdownSign shutdown_sign = nullptr;
 };

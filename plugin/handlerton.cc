@@ -24,6 +24,7 @@
 #include "plugin/server/durable_functions.h"
 #include "plugin/server/in_doubt.h"
 #include "plugin/server/instance.h"
+#include "plugin/server/lock_wait_hooks.h"
 #include "plugin/server/log_sink.h"
 #include "plugin/server/system_variables.h"
 #include "plugin/server/thd_context.h"
@@ -107,6 +108,7 @@ Status StartEngine() {
   if (!status.ok()) return status;
   options.before_creation = [&options] { return CheckNothingIsMissing(options.folder); };
   options.shutdown_sign = [] { return connection_events_loop_aborted(); };
+  options.lock_wait_hooks = ServerLockWaitHooks();
   Result<std::unique_ptr<Engine>> opened = Engine::Open(options);
   if (!opened.ok()) return opened.status();
   g_engine = std::move(opened).value().release();

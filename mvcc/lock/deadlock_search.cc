@@ -86,6 +86,19 @@ bool DeadlockSearch::Expand(size_t node) {
   return false;
 }
 
+void DeadlockSearch::ReportBlockers(const LockRequest* waiter,
+                                    void (*blocked)(void* waiter, void* holder)) const {
+  const ExclusiveLatchGuard guard(&buckets_->Of(waiter->key)->latch);
+  if (waiter->granted()) return;
+  const LockRequest* ahead = waiter->chain_previous;
+  for (; ahead != nullptr; ahead = ahead->chain_previous) {
+    void* holder = ahead->owner->replica_worker;
+    if (holder != nullptr && BlocksWaiter(ahead, waiter)) {
+      blocked(waiter->owner->replica_worker, holder);
+    }
+  }
+}
+
 size_t DeadlockSearch::FindCycle(Txn* start) {
   ++search_number_;
   nodes_.clear();

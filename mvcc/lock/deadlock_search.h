@@ -24,6 +24,9 @@ class DeadlockSearch {
 
   /// Resolves every cycle through `txn`. False if `txn` itself has to give up.
   bool Resolve(Txn* txn);
+  /// Tells of each replication worker that keeps the owner of this waiting request, one too,
+  /// waiting.
+  void ReportBlockers(const LockRequest* waiter, void (*blocked)(void* waiter, void* holder)) const;
   /// The deadlock found last.
   [[nodiscard]] const Deadlock& last() const { return last_; }
 

@@ -107,6 +107,11 @@ class LockTable {
 
   /// Waits end with kInterrupted when it says so; set once before use.
   void SetShutdownSign(ShutdownSign sign) { waits_.SetShutdownSign(sign); }
+  /// Set once before use.
+  void SetWaitHooks(const LockWaitHooks& hooks) { waits_.SetHooks(hooks); }
+  /// Sets txn->replica_worker; the one it had before is not used any more when this returns. Called
+  /// by the transaction's thread.
+  void SetReplicaWorker(Txn* txn, void* worker) { waits_.SetReplicaWorker(txn, worker); }
 
  private:
   /// Before a transaction's next request: withdraws one that it did not wait for, folds its older

@@ -18,6 +18,9 @@ constexpr uint64_t kNanosPerSecond = 1'000'000'000;
 bool LockWait::PublishAndSearch(Txn* txn, LockRequest* request) {
   const MutexLock lock(&graph_mutex_);
   txn->waiting_for.store(request, std::memory_order_relaxed);
+  if (txn->replica_worker != nullptr && hooks_.worker_blocked != nullptr) {
+    search_.ReportBlockers(request, hooks_.worker_blocked);
+  }
   return !txn->deadlock_detect || search_.Resolve(txn);
 }
 
@@ -43,8 +46,14 @@ Status LockWait::Sleep(Txn* txn, LockRequest* request) {
     }
     // Nobody wakes those who wait for rows of a rollback that a shutdown has left.
     const uint64_t next_look = std::min(next_search, now + kNanosPerSecond);
-    request->Sleep(word, std::min(deadline, next_look) - now);
+    SleepOnce(request, word, std::min(deadline, next_look) - now);
   }
+}
+
+void LockWait::SleepOnce(LockRequest* request, uint32_t word, uint64_t nanos) const {
+  if (hooks_.begin != nullptr) hooks_.begin();
+  request->Sleep(word, nanos);
+  if (hooks_.end != nullptr) hooks_.end();
 }
 
 Status LockWait::Finish(Txn* txn, LockRequest* request, Status verdict) {
@@ -91,6 +100,13 @@ void LockWait::Interrupt(Txn* txn) {
   const MutexLock lock(&graph_mutex_);
   LockRequest* request = txn->waiting_for.load(std::memory_order_relaxed);
   if (request != nullptr) request->WakeToLook();
+}
+
+void LockWait::SetReplicaWorker(Txn* txn, void* worker) {
+  if (txn->replica_worker == worker) return;
+  // Who reports it at this moment holds this mutex: the old worker may go when we are through.
+  const MutexLock lock(&graph_mutex_);
+  txn->replica_worker = worker;
 }
 
 Deadlock LockWait::LastDeadlock() const {

@@ -12,6 +12,7 @@
 #include "mvcc/lock/deadlock_search.h"
 #include "mvcc/lock/lock_bucket.h"
 #include "mvcc/lock/lock_request_pool.h"
+#include "mvcc/lock/lock_wait_hooks.h"
 
 namespace rowan {
 
@@ -24,20 +25,24 @@ class LockWait {
   Status Wait(Txn* txn);
   void Interrupt(Txn* txn);
   void SetShutdownSign(ShutdownSign sign) { shutdown_sign_ = sign; }
+  void SetHooks(const LockWaitHooks& hooks) { hooks_ = hooks; }
+  void SetReplicaWorker(Txn* txn, void* worker);
   [[nodiscard]] Deadlock LastDeadlock() const;
 
  private:
   Status WaitUnlessGranted(Txn* txn, LockRequest* request);
-  /// Publishes the edge and searches; again with `txn` published already. False: `txn` has to give
-  /// up.
+  /// Publishes the edge, tells whom it concerns, and searches; again with `txn` published already.
+  /// False: `txn` has to give up.
   bool PublishAndSearch(Txn* txn, LockRequest* request);
   /// Until granted (Ok) or given up.
   Status Sleep(Txn* txn, LockRequest* request);
+  void SleepOnce(LockRequest* request, uint32_t word, uint64_t nanos) const;
   Status Finish(Txn* txn, LockRequest* request, Status verdict);
 
   LockBuckets* const buckets_;
   LockRequestPool* const pool_;
   ShutdownSign shutdown_sign_ = nullptr;
+  LockWaitHooks hooks_;
 
   mutable Mutex graph_mutex_{LatchRank::kWaitGraph};
   DeadlockSearch search_ ROWAN_GUARDED_BY(graph_mutex_);

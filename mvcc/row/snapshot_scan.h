@@ -78,7 +78,7 @@ class SnapshotScan {
   ScanState* const scan_;
   bool counting_ = false;  ///< Consider counts instead of copying
   uint64_t counted_ = 0;
-  size_t pending_ = 0;       ///< items of the batch that are pending
+  size_t pending_ = 0;  ///< items of the batch that are pending
   TxnId asked_writer_;  ///< of the last question to the commit ring, with the answer
   bool asked_writer_visible_ = true;
   PageNumber counted_leaf_;  ///< last leaf that was counted as all-visible

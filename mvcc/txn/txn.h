@@ -82,7 +82,10 @@ struct Txn {
   std::atomic<LockRequest*> locks{nullptr};        ///< granted and waiting requests, newest first
   std::atomic<uint32_t> lock_count{0};             ///< of these
   std::atomic<uint64_t> folded_locks{0};  ///< records locked without an entry; its thread writes
-  uint64_t search_mark = 0;               ///< guarded by the lock table's wait-graph mutex
+  /// The replication worker that runs it, null for other sessions; only changed under the lock
+  /// table's wait-graph mutex, by LockTable::SetReplicaWorker.
+  void* replica_worker = nullptr;
+  uint64_t search_mark = 0;  ///< guarded by the lock table's wait-graph mutex
 
   [[nodiscard]] TxnId txn_id() const { return TxnId(id.load(std::memory_order_relaxed)); }
   [[nodiscard]] bool is_writer() const { return id.load(std::memory_order_relaxed) != 0; }

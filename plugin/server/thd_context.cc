@@ -12,6 +12,7 @@
 
 #include "engine/engine.h"
 #include "plugin/server/instance.h"
+#include "plugin/server/lock_wait_hooks.h"
 #include "plugin/server/system_variables.h"
 
 namespace rowan {
@@ -91,6 +92,7 @@ void DiscardContext(THD* thd, ThdContext* context) {
 
 ThdContext* SwapContext(THD* thd, ThdContext* context) {
   ThdContext* previous = FindContext(thd);
+  if (previous != nullptr) previous->session->SetReplicaWorker(nullptr);
   thd_set_ha_data(thd, g_hton, context);
   return previous;
 }
@@ -113,6 +115,7 @@ Status EnterStatement(THD* thd, ThdContext* context) {
     context->changed_catalog = false;
     context->savepoints.Clear();
   }
+  session->SetReplicaWorker(ReplicaWorkerOf(thd));
   session->SetLockWait({LockWaitTimeoutSeconds(thd), DeadlockDetect()});
   if (session->interrupted()) {
     // A kill that ended an earlier statement must not end this one; one that arrives now sets both.

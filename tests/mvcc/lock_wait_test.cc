@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "base/clock.h"
@@ -74,6 +75,45 @@ TEST_F(LockWaitTest, AKillEndsTheWait) {
   waiter.join();
   EXPECT_EQ(table_.lock_count(), 1u);
   EXPECT_TRUE(Lock(1, Key(1), kX).Is(Code::kInterrupted)) << "until the flag is cleared";
+}
+
+/// What the hooks were told.
+struct Told {
+  static inline std::atomic<int> begins{0};
+  static inline std::atomic<int> ends{0};
+  static inline std::vector<std::pair<void*, void*>> blocked;  // by one thread at a time
+};
+
+TEST_F(LockWaitTest, TheHostIsToldOfSleepsAndOfReplicationWorkersThatBlockOthers) {
+  table_.SetWaitHooks(
+      {.begin = [] { Told::begins.fetch_add(1); },
+       .end = [] { Told::ends.fetch_add(1); },
+       .worker_blocked = [](void* waiter,
+                            void* holder) { Told::blocked.emplace_back(waiter, holder); }});
+  int workers[3];
+  for (size_t i = 0; i < 3; ++i) table_.SetReplicaWorker(&txns_[i], &workers[i]);
+  const auto wait_behind = [this](size_t holder, size_t waiter) {
+    Told::blocked.clear();
+    ASSERT_TRUE(Lock(holder, Key(1), kS).ok());
+    ASSERT_TRUE(Lock(1, Key(1), kS).ok());
+    std::thread sleeper([this, waiter] { EXPECT_TRUE(Lock(waiter, Key(1), kX).ok()); });
+    while (Told::begins.load() == Told::ends.load()) std::this_thread::yield();
+    table_.ReleaseAll(&txns_[holder]);
+    table_.ReleaseAll(&txns_[1]);
+    sleeper.join();
+    EXPECT_EQ(Told::begins.load(), Told::ends.load());
+    table_.ReleaseAll(&txns_[waiter]);
+  };
+  wait_behind(2, 0);
+  using Pairs = std::vector<std::pair<void*, void*>>;
+  EXPECT_EQ(Told::blocked, (Pairs{{&workers[0], &workers[1]}, {&workers[0], &workers[2]}}));
+  wait_behind(3, 0);
+  EXPECT_EQ(Told::blocked, (Pairs{{&workers[0], &workers[1]}})) << "3 is an ordinary session";
+  wait_behind(2, 3);
+  EXPECT_TRUE(Told::blocked.empty());
+  table_.SetReplicaWorker(&txns_[1], nullptr);
+  wait_behind(2, 0);
+  EXPECT_EQ(Told::blocked, (Pairs{{&workers[0], &workers[2]}}));
 }
 
 TEST_F(LockWaitTest, EveryCircleHasOneVictimTheSmallestOne) {

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// What the server is told of waits for row locks. Thread safety: all functions.
+#pragma once
+
+#include "engine/options.h"
+
+class THD;
+
+namespace rowan {
+
+/// For Engine::Open.
+LockWaitHooks ServerLockWaitHooks();
+/// The session as a hook knows it: null unless it is a worker of a replica that applies
+/// transactions beside others.
+void* ReplicaWorkerOf(THD* thd);
+
+}  // namespace rowan
