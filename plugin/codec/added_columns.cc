@@ -49,7 +49,7 @@ RowShape ShapeWith(const TableLayout& layout, uint32_t columns, uint32_t null_by
   RowShape shape{columns, null_bytes, 0, 0};
   for (uint32_t i = 0; i < columns; ++i) {
     const ColumnInfo& column = layout.columns[i];
-    if (column.in_clustered_key) continue;
+    if (!column.in_row()) continue;
     if (column.variable()) {
       ++shape.variable_columns;
     } else {

@@ -110,6 +110,7 @@ bool DescribeColumn(const Field* field, const unsigned char* record0, ColumnInfo
   column->field = field->field_index();
   column->offset = static_cast<uint32_t>(field->field_ptr() - record0);
   column->length = field->pack_length();
+  column->is_virtual = field->is_virtual_gcol();
   if (field->is_nullable()) {
     column->null_offset = static_cast<uint32_t>(field->null_offset(record0));
     column->null_bit = field->null_bit;

@@ -37,9 +37,11 @@ struct ColumnInfo {
   uint32_t null_image_offset = 0;  ///< in TableLayout::null_images, when nullable
   uint32_t null_image_bytes = 0;
   bool in_clustered_key = false;  ///< the clustered key gives the value back: not in the row
+  bool is_virtual = false;        ///< a generated column that is computed when it is read
 
   [[nodiscard]] bool variable() const { return kind >= ColumnKind::kChar; }
   [[nodiscard]] bool nullable() const { return null_bit != 0; }
+  [[nodiscard]] bool in_row() const { return !in_clustered_key && !is_virtual; }
   [[nodiscard]] bool IsNull(const unsigned char* record) const {
     return null_bit != 0 && (record[null_offset] & null_bit) != 0;
   }

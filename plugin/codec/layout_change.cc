@@ -15,6 +15,7 @@ bool SameCharset(const CHARSET_INFO* one, const CHARSET_INFO* other) {
 }
 
 bool ColumnStays(const ColumnInfo& before, const ColumnInfo& after) {
+  if (before.is_virtual != after.is_virtual) return false;
   if (before.kind != after.kind || before.in_clustered_key != after.in_clustered_key) return false;
   if (before.null_offset != after.null_offset || before.null_bit != after.null_bit) return false;
   const bool in_place = before.kind == ColumnKind::kVarchar || before.kind == ColumnKind::kBlob;

@@ -54,6 +54,7 @@ std::string TableCodec::TableDescriptor() const {
     text +=
         Format("|{}:{}:{}:{}:{}", static_cast<unsigned>(column.kind), column.length,
                column.length_bytes, column.null_bit, column.charset ? column.charset->number : 0);
+    if (column.is_virtual) text += ":virtual";
   }
   return text + DescribeHistory(*layout_);
 }

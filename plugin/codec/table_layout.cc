@@ -19,10 +19,6 @@ bool MakeColumns(const TABLE* table, TableLayout* layout, std::string* refusal) 
   layout->columns.resize(table->s->fields);
   for (uint32_t i = 0; i < table->s->fields; ++i) {
     const Field* field = table->field[i];
-    if (field->is_virtual_gcol()) {
-      *refusal = Format("virtual generated columns (column '{}')", field->field_name);
-      return false;
-    }
     if (!DescribeColumn(field, table->record[0], &layout->columns[i], refusal)) return false;
   }
   return true;
@@ -182,7 +178,7 @@ bool MakeSecondaries(const TABLE* table, KeyOrder order, TableLayout* layout,
 void MakeRuns(TableLayout* layout) {
   for (uint32_t i = 0; i < layout->columns.size(); ++i) {
     const ColumnInfo& column = layout->columns[i];
-    if (column.in_clustered_key) continue;
+    if (!column.in_row()) continue;
     if (column.variable()) {
       layout->variable_columns.push_back(i);
       continue;

@@ -25,6 +25,7 @@
 #include "engine/bulk_load.h"
 #include "engine/table_cursor.h"
 #include "plugin/codec/table_codec.h"
+#include "plugin/handler/computed_columns.h"
 #include "plugin/handler/foreign_keys.h"
 #include "plugin/handler/table_share.h"
 #include "plugin/server/thd_context.h"
@@ -161,6 +162,11 @@ class ha_rowan final : public handler, private EntryFilter, private TableCodec::
   Status OpenShare(const dd::Table* table_def);
   void PrepareBuffers();
   [[nodiscard]] const TableCodec& codec() const { return share_->codec(); }
+  [[nodiscard]] const RowCodec* RowReadingCodec() const;
+  /// Whether rows are read from now on with what computed_columns.h is about.
+  void ComputeColumns(bool active) {
+    if (computed_columns_ != nullptr) computed_columns_->set_active(active);
+  }
   [[nodiscard]] Table* engine_table() const { return share_->table(); }
   [[nodiscard]] bool is_temporary() const { return IsTemporary(engine_table()->id()); }
   [[nodiscard]] int Fail(Status status);
@@ -263,7 +269,8 @@ class ha_rowan final : public handler, private EntryFilter, private TableCodec::
   /// What each secondary index should hold, by its number.
   Status FingerprintRows(std::vector<Fingerprint>* expected);
 
-  TableShare* share_ = nullptr;  ///< owned by the server's TABLE_SHARE
+  TableShare* share_ = nullptr;                        ///< owned by the server's TABLE_SHARE
+  std::unique_ptr<ComputedColumns> computed_columns_;  ///< null: no virtual column in an index
   std::unique_ptr<TableCursor> reader_;
   Session* session_ = nullptr;
   ReadOptions read_options_;

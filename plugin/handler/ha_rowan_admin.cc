@@ -101,6 +101,7 @@ int ha_rowan::CheckAgreement(THD* thd) {
 
 Status ha_rowan::FingerprintRows(std::vector<Fingerprint>* expected) {
   reader_->OpenScan(0);
+  ComputeColumns(true);
   reader_->SetColumns(nullptr, RowKeys::kKeep);
   Status moved = reader_->SeekFirst(table->record[0]);
   for (; moved.ok(); moved = reader_->Next(table->record[0])) {

@@ -129,8 +129,9 @@ class AlterContext : public inplace_alter_handler_ctx {
   std::unique_ptr<TableCodec> codec;  ///< of the new definition
   std::vector<uint32_t> former;       ///< by its numbers: the index that stays, 0 = to be built
   std::vector<my_bitmap_map> column_bits;
-  MY_BITMAP columns{};                ///< that the build needs
-  std::unique_ptr<IndexBuild> build;  ///< null: nothing to build
+  MY_BITMAP columns{};                                ///< that the build needs
+  std::unique_ptr<ComputedColumns> computed_columns;  ///< null: none is in an index
+  std::unique_ptr<IndexBuild> build;                  ///< null: nothing to build
 
   [[nodiscard]] bool builds() const {
     return std::find(former.begin() + 1, former.end(), 0u) != former.end();
@@ -158,6 +159,9 @@ void ChooseColumns(const TABLE& altered, AlterContext* context) {
   for (uint32_t i = 1; i < context->former.size(); ++i) {
     if (context->former[i] != 0) continue;
     NeedColumnsOf(altered.key_info[codec.KeyOfIndexNumber(i)], &context->columns);
+  }
+  if (context->computed_columns != nullptr) {
+    context->computed_columns->AddSources(&context->columns);
   }
 }
 
@@ -245,12 +249,18 @@ bool ha_rowan::prepare_inplace_alter_table(TABLE* altered_table, Alter_inplace_i
   ThdContext* connection = ContextOf(ha_thd());
   const Status entered = EnterCatalogChange(ha_thd(), connection);
   if (!entered.ok()) return FailAlter(entered);
+  const RowCodec* reads_rows = context->codec.get();
+  if (ComputedColumns::AreIn(*altered_table)) {
+    context->computed_columns =
+        std::make_unique<ComputedColumns>(altered_table, context->codec.get());
+    reads_rows = context->computed_columns.get();
+  }
   ChooseColumns(*altered_table, context);
   std::vector<IndexBuild::Index> wanted;
   for (uint32_t i = 1; i < context->former.size(); ++i) {
     if (context->former[i] == 0) wanted.push_back({.index_number = i});
   }
-  const IndexBuild::Rows rows{context->codec.get(), &context->columns, altered_table->record[0]};
+  const IndexBuild::Rows rows{reads_rows, &context->columns, altered_table->record[0]};
   context->build = std::make_unique<IndexBuild>(
       connection->session.get(), engine_table()->shared_from_this(), rows, kSortMemoryBytes);
   return FailAlter(context->build->Start(std::move(wanted)));

@@ -46,7 +46,7 @@ Status ha_rowan::RowAsStored(const uchar* read, const uchar** stored) {
   row_source_ = reader_.get();
   if (!cascades_may_return_) return Status::Ok();
   if (stored_reader_ == nullptr) {
-    stored_reader_ = std::make_unique<TableCursor>(g_engine, engine_table(), &codec());
+    stored_reader_ = std::make_unique<TableCursor>(g_engine, engine_table(), RowReadingCodec());
     const uchar* defaults = table->s->default_values;
     stored_record_.assign(defaults, defaults + table->s->rec_buff_length);
   }
@@ -55,8 +55,10 @@ Status ha_rowan::RowAsStored(const uchar* read, const uchar** stored) {
   stored_reader_->SetSession(session_, options);
   stored_reader_->SetColumns(nullptr, RowKeys::kKeep);
   stored_reader_->OpenScan(0);
+  ComputeColumns(true);
   const Status status = stored_reader_->GetRow(old_image_.key, stored_record_.data());
   stored_reader_->CloseScan();
+  prepared_ = false;  // the other reader computes what it did before
   if (!status.ok()) return status;
   *stored = stored_record_.data();
   // Values that stayed are recognized by the place where the first reader put them.

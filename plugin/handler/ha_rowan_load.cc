@@ -64,6 +64,7 @@ Status ha_rowan::ShowDuplicate(Status status) {
   ByteBuffer scratch;
   Result<Bytes> row_key = codec().ClusteredKeyOf(status.detail(), search_key_, &scratch);
   if (!row_key.ok()) return row_key.status();
+  ComputeColumns(true);
   reader_->SetColumns(nullptr, KeysFor(false));
   const Status read = reader_->GetRow(*row_key, table->record[0]);
   return read.ok() ? status : read;

@@ -23,7 +23,8 @@ constexpr handler::Table_flags kTableFlags =
     HA_NULL_IN_KEY | HA_CAN_INDEX_BLOBS | HA_CAN_SQL_HANDLER | HA_PRIMARY_KEY_IN_READ_INDEX |
     HA_PRIMARY_KEY_REQUIRED_FOR_POSITION | HA_PARTIAL_COLUMN_READ | HA_TABLE_SCAN_ON_INDEX |
     HA_BINLOG_ROW_CAPABLE | HA_NO_READ_LOCAL_LOCK | HA_GENERATED_COLUMNS | HA_DESCENDING_INDEX |
-    HA_SUPPORTS_DEFAULT_EXPRESSION | HA_ATTACHABLE_TRX_COMPATIBLE;
+    HA_CAN_INDEX_VIRTUAL_GENERATED_COLUMN | HA_SUPPORTS_DEFAULT_EXPRESSION |
+    HA_ATTACHABLE_TRX_COMPATIBLE;
 // HA_BINLOG_STMT_CAPABLE is missing on purpose: statements can be replayed in commit order only if
 // their reads lock gaps. Temporary tables have it: nobody else changes them.
 
@@ -154,8 +155,16 @@ Status ha_rowan::OpenShare(const dd::Table* table_def) {
   return Status::Ok();
 }
 
+const RowCodec* ha_rowan::RowReadingCodec() const {
+  if (computed_columns_ != nullptr) return computed_columns_.get();
+  return &codec();
+}
+
 void ha_rowan::PrepareBuffers() {
-  reader_ = std::make_unique<TableCursor>(g_engine, engine_table(), &codec());
+  if (ComputedColumns::AreIn(*table)) {
+    computed_columns_ = std::make_unique<ComputedColumns>(table, &codec());
+  }
+  reader_ = std::make_unique<TableCursor>(g_engine, engine_table(), RowReadingCodec());
   const bool has_primary_key = codec().has_primary_key();
   ref_length = has_primary_key ? table->key_info[codec().KeyOfIndexNumber(0)].key_length
                                : static_cast<uint>(sizeof(uint64_t));
@@ -174,6 +183,7 @@ int ha_rowan::close() {
   if (reader_ != nullptr) reader_->PublishCounts();
   stored_reader_.reset();
   reader_.reset();
+  computed_columns_.reset();
   share_ = nullptr;
   return 0;
 }

@@ -23,6 +23,9 @@ void ha_rowan::PrepareRead() {
   bool from_entry = keyread_ && !writes_ && reader_->index() != 0;
   const MY_BITMAP* columns = table->read_set;
   if (keyread_ && active_index < table->s->keys) columns = ColumnsOfKeyRead(&from_entry);
+  // The server expects values from the index, or the row will be compared with its entry.
+  const bool compared = read_options_.mode == ReadMode::kReadUncommitted && reader_->index() != 0;
+  ComputeColumns(keyread_ || compared);
   reader_->SetColumns(writes_ ? nullptr : columns, KeysFor(writes_));
   reader_->set_entry_only(from_entry);
   reader_->SetFilter(HasCondition() ? this : nullptr);

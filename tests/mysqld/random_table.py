@@ -15,13 +15,15 @@ class Column:
     def __init__(self, name, kind, nullable, suffix="", generated=""):
         self.name, self.kind, self.nullable = name, kind, nullable
         self.suffix = suffix        # DEFAULT and ON UPDATE
-        self.generated = generated  # the expression of a stored generated column
+        self.generated = generated  # the expression of a generated column
+        self.virtual = False
         self.base = ""              # the column that expression reads
 
     def definition(self):
         null = "NULL" if self.nullable else "NOT NULL"
         if self.generated:
-            return f"{self.name} {self.kind.sql} GENERATED ALWAYS AS ({self.generated}) STORED"
+            stored = "VIRTUAL" if self.virtual else "STORED"
+            return f"{self.name} {self.kind.sql} GENERATED ALWAYS AS ({self.generated}) {stored}"
         return f"{self.name} {self.kind.sql} {null}{self.suffix}"
 
     def literal(self, random):
@@ -59,9 +61,12 @@ class Table:
         self._next_column = self._next_index = 0
         self.columns = [self.new_column() for _ in range(random.randint(3, 8))]
         self.primary = self.new_primary()
-        if random.random() < 0.25:
-            self.columns.append(self.new_generated())
+        for _ in range(random.choice((0, 0, 1, 1, 2))):
+            self.columns.insert(random.randint(0, len(self.columns)), self.new_generated())
         self.indexes = [self.new_index() for _ in range(random.randint(1, 5))]
+        self.functional = []  # (name, definition) of indexes on expressions
+        if random.random() < 0.4:
+            self.functional.append(self._new_functional())
 
     def create(self):
         """One definition to a line: the shrinker takes lines away."""
@@ -69,6 +74,7 @@ class Table:
         if self.primary:
             lines.append(self.primary.definition())
         lines += [index.definition() for index in self.indexes]
+        lines += [definition for _, definition in self.functional]
         return f"CREATE TABLE {self.name} (\n  " + ",\n  ".join(lines) + "\n)"
 
     # --- questions ---
@@ -80,7 +86,8 @@ class Table:
         return ([self.primary] if self.primary else []) + self.indexes
 
     def key_names(self):
-        return (["PRIMARY"] if self.primary else []) + [index.name for index in self.indexes]
+        return ((["PRIMARY"] if self.primary else []) + [index.name for index in self.indexes]
+                + [name for name, _ in self.functional])
 
     def in_unique_key(self, column):
         return any(column in index.columns() or any(part.base == column.name
@@ -128,7 +135,19 @@ class Table:
             text, wanted = f"{ref} IS NULL", "TINYINT"
         column = self.new_column(self._kind_of(wanted))
         column.generated, column.base, column.nullable = text, base.name, True
+        column.virtual = random.random() < 0.7
         return column
+
+    def _new_functional(self):
+        """An index on what a generated column would compute, and sometimes a column behind it."""
+        column, name = self.new_generated(), f"k{self._next_index}"
+        self._next_index += 1
+        able = [other.name for other in self.columns
+                if other.kind.key_part and not other.kind.long]
+        parts = f"({column.generated})"
+        if able and self._random.random() < 0.4:
+            parts += f", {self._random.choice(able)}"
+        return name, f"KEY {name} ({parts})"
 
     def new_primary(self):
         """None, one column, several, or one with a prefix; its columns become NOT NULL."""

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "plugin/server/abi_guard.h"
+
+#include "plugin/handler/computed_columns.h"
+
+#include <algorithm>
+
+#include "my_bitmap.h"
+#include "sql/current_thd.h"
+#include "sql/field.h"
+#include "sql/item.h"
+#include "sql/sql_class.h"
+#include "sql/table.h"
+
+namespace rowan {
+namespace {
+
+bool IsBlob(const Field& field) { return field.is_flag_set(BLOB_FLAG) || field.is_array(); }
+
+/// A value that points to memory of its field stays, so that the values which the field has in
+/// other records stay as well.
+bool ComputeField(Field* field) {
+  Field_blob* blob = IsBlob(*field) ? down_cast<Field_blob*>(field) : nullptr;
+  if (blob != nullptr && blob->backup_blob_field()) return false;
+  const type_conversion_status status = field->gcol_info->expr_item->save_in_field(field, false);
+  if (blob != nullptr) blob->restore_blob_backup();
+  return status == TYPE_OK || !current_thd->is_error();
+}
+
+}  // namespace
+
+bool ComputedColumns::AreIn(const TABLE& table) {
+  if (table.vfield == nullptr) return false;
+  return std::any_of(table.key_info, table.key_info + table.s->keys,
+                     [](const KEY& key) { return (key.flags & HA_VIRTUAL_GEN_KEY) != 0; });
+}
+
+ComputedColumns::ComputedColumns(TABLE* table, const TableCodec* codec)
+    : table_(table), codec_(codec) {
+  std::vector<bool> wanted(table->s->fields);
+  for (uint i = 0; i < table->s->keys; ++i) {
+    const KEY& key = table->key_info[i];
+    for (uint part = 0; part < key.user_defined_key_parts; ++part) {
+      wanted[key.key_part[part].fieldnr - 1u] = true;
+    }
+  }
+  size_t count = 0;
+  while (table->vfield[count] != nullptr) ++count;
+  // A column is computed from columns before it only, where it is computed from generated ones.
+  while (count-- > 0) {
+    Field* field = table->vfield[count];
+    if (!field->is_virtual_gcol() || !wanted[field->field_index()]) continue;
+    fields_.insert(fields_.begin(), field);
+    for (uint i = 0; i < table->s->fields; ++i) {
+      if (bitmap_is_set(&field->gcol_info->base_columns_map, i)) wanted[i] = true;
+    }
+  }
+}
+
+void ComputedColumns::AddSources(MY_BITMAP* columns) const {
+  for (const Field* field : fields_) bitmap_union(columns, &field->gcol_info->base_columns_map);
+}
+
+Status ComputedColumns::DecodeRow(Bytes key, Bytes row, const void* columns, BlobReader* blobs,
+                                  void* record) const {
+  const Status status = codec_->DecodeRow(key, row, columns, blobs, record);
+  if (!status.ok() || !active_ || Compute(static_cast<unsigned char*>(record))) return status;
+  return Status(Code::kUnsupported, "a generated column cannot be computed");
+}
+
+bool ComputedColumns::Compute(unsigned char* record) const {
+  my_bitmap_map* maps[2];
+  dbug_tmp_use_all_columns(table_, maps, table_->read_set, table_->write_set);
+  unsigned char* const now = table_->record[0];
+  if (record != now) repoint_field_to_record(table_, now, record);
+  const bool computed = std::all_of(fields_.begin(), fields_.end(), ComputeField);
+  if (record != now) repoint_field_to_record(table_, record, now);
+  dbug_tmp_restore_column_maps(table_->read_set, table_->write_set, maps);
+  return computed;
+}
+
+}  // namespace rowan

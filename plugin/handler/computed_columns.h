@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// ComputedColumns: rows with the values of the virtual columns that are in indexes. Rows do not
+// hold them and the server computes them behind each read, but not where an index is expected to
+// give them, and not for reads that it knows nothing of: a row is read because its entry had no
+// room for the values, or to be compared with entries, or to become some.
+// Thread safety: the thread that uses the table.
+#pragma once
+
+#include <vector>
+
+#include "plugin/codec/table_codec.h"
+
+class Field;
+struct MY_BITMAP;
+struct TABLE;
+
+namespace rowan {
+
+class ComputedColumns final : public RowCodec {
+ public:
+  /// Both outlive it.
+  ComputedColumns(TABLE* table, const TableCodec* codec);
+
+  /// The table has such columns.
+  [[nodiscard]] static bool AreIn(const TABLE& table);
+  /// Adds the columns that they are computed from, as far as those are stored.
+  void AddSources(MY_BITMAP* columns) const;
+  /// Whether the next rows get the values; otherwise they are as the codec decodes them.
+  void set_active(bool active) { active_ = active; }
+
+  Status DecodeRow(Bytes key, Bytes row, const void* columns, BlobReader* blobs,
+                   void* record) const override;
+  Status DecodeEntry(uint32_t index, Bytes key, Bytes payload, const void* columns,
+                     void* record) const override {
+    return codec_->DecodeEntry(index, key, payload, columns, record);
+  }
+  Status EncodeEntry(uint32_t index, const void* record, Bytes clustered_key, ByteBuffer* key,
+                     ByteBuffer* payload, uint32_t* unique_prefix_bytes) const override {
+    return codec_->EncodeEntry(index, record, clustered_key, key, payload, unique_prefix_bytes);
+  }
+  Result<Bytes> ClusteredKeyOf(uint32_t index, Bytes entry_key,
+                               ByteBuffer* scratch) const override {
+    return codec_->ClusteredKeyOf(index, entry_key, scratch);
+  }
+  void BlobsOf(Bytes row, std::vector<BlobRef>* refs) const override { codec_->BlobsOf(row, refs); }
+
+ private:
+  [[nodiscard]] bool Compute(unsigned char* record) const;
+
+  TABLE* const table_;
+  const TableCodec* const codec_;
+  std::vector<Field*> fields_;  ///< in the order in which they depend on each other
+  bool active_ = true;
+};
+
+}  // namespace rowan
