@@ -140,7 +140,9 @@ bool DescribeColumn(const Field* field, const unsigned char* record0, ColumnInfo
     case MYSQL_TYPE_BLOB:
     case MYSQL_TYPE_MEDIUM_BLOB:
     case MYSQL_TYPE_LONG_BLOB:
-    case MYSQL_TYPE_JSON: return DescribeBlob(field, column);
+    case MYSQL_TYPE_JSON:
+    case MYSQL_TYPE_GEOMETRY:
+    case MYSQL_TYPE_VECTOR: return DescribeBlob(field, column);
     default: return Refuse(field, "this data type", refusal);
   }
 }

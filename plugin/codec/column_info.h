@@ -22,7 +22,7 @@ enum class ColumnKind : uint8_t {
   kFixedBinary,  ///< BINARY(n)
   kChar,         ///< CHAR(n): space padded in the record, stored without padding
   kVarchar,      ///< VARCHAR, VARBINARY: length prefix in the record
-  kBlob,         ///< TEXT, BLOB, JSON: length and pointer in the record
+  kBlob,         ///< TEXT, BLOB, JSON, GEOMETRY, VECTOR: length and pointer in the record
 };
 
 struct ColumnInfo {
