@@ -2,6 +2,7 @@
 // The ids and positions that all layers share. Sizes on disk are given where they differ.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 
@@ -9,6 +10,8 @@
 
 namespace rowan {
 
+/// One instance, random: what its files know each other by.
+using InstanceId = std::array<uint8_t, 16>;
 /// Byte offset in the endless redo log stream. 0 is "never": no byte of the log has it.
 using Lsn = StrongId<struct LsnTag, uint64_t>;
 /// One tablespace file. Never reused within the life of an instance.

@@ -54,8 +54,8 @@ class Instance {
     std::filesystem::remove_all(settings.folder);
     std::filesystem::create_directories(settings.folder);
     EngineOptions options;
-    options.folder = settings.folder;
-    options.log_sync_method = method;
+    options.storage.folder = settings.folder;
+    options.storage.log.sync_method = method;
     Result<std::unique_ptr<Engine>> opened = Engine::Open(options);
     Require(opened.status(), "opening the engine");
     engine_ = std::move(opened).value();

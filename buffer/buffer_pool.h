@@ -19,33 +19,13 @@
 
 #include "base/ids.h"
 #include "base/status.h"
+#include "buffer/buffer_options.h"
 #include "buffer/page/page_header.h"
 #include "buffer/page_guard.h"
 #include "io/space_files.h"
-#include "io/write_batch.h"
 #include "wal/log.h"
 
 namespace rowan {
-
-/// rowan_doublewrite.
-enum class DoublewriteMode { kOn, kDetectOnly, kAtomic, kOff };
-
-/// A smaller pool could not hold the pages that one operation latches.
-inline constexpr uint32_t kPoolPagesMin = 16;
-
-struct BufferOptions {
-  uint64_t pool_bytes = uint64_t{128} << 20;
-  uint32_t page_size_bytes = 16384;
-  DoublewriteMode doublewrite = DoublewriteMode::kOn;
-  SyncMethod data_sync_method = SyncMethod::kFdatasync;
-  IoBackend io_backend = IoBackend::kAuto;
-  uint32_t io_capacity_pages_per_second = 10000;
-  uint32_t cleaners = 0;         ///< 0: by the number of processors and the size of the pool
-  uint32_t session_writers = 0;  ///< for sessions that find no clean page; 0: by the pool's size
-  /// A pool that nothing happens to is written within twice this time.
-  uint64_t idle_round_micros = 30'000'000;
-  bool background = true;  ///< false: tests drive cleaning and checkpoints themselves
-};
 
 /// How likely the page is to be needed again, and what to do about damage.
 enum class FixHint : uint8_t {

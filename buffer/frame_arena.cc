@@ -4,9 +4,11 @@
 
 #include <sys/mman.h>
 
+#include <bit>
 #include <new>
 
 #include "base/assertions.h"
+#include "base/page_size.h"
 
 namespace rowan {
 namespace {
@@ -35,8 +37,7 @@ bool Commit(void* start, size_t bytes) {
 
 Result<std::unique_ptr<FrameArena>> FrameArena::Create(uint32_t page_size_bytes, uint32_t frames,
                                                        uint32_t frames_max) {
-  ROWAN_CHECK(std::has_single_bit(page_size_bytes));
-  ROWAN_CHECK(page_size_bytes >= kSystemPageBytes);
+  ROWAN_CHECK(IsPageSize(page_size_bytes));
   std::unique_ptr<FrameArena> arena(new FrameArena());
   arena->page_shift_ = static_cast<uint32_t>(std::countr_zero(page_size_bytes));
   Status status = arena->Reserve(frames_max < frames ? frames : frames_max);

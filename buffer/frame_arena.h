@@ -20,7 +20,7 @@ namespace rowan {
 class FrameArena {
  public:
   /// Reserves addresses for `frames_max` frames (fewer if the system refuses, but at least
-  /// `frames`) and makes the first `frames` usable. `page_size_bytes` is a power of two.
+  /// `frames`) and makes the first `frames` usable. REQUIRES: IsPageSize(page_size_bytes).
   static Result<std::unique_ptr<FrameArena>> Create(uint32_t page_size_bytes, uint32_t frames,
                                                     uint32_t frames_max);
   ~FrameArena();
@@ -36,6 +36,7 @@ class FrameArena {
     return frames_ever_.load(std::memory_order_acquire);
   }
   [[nodiscard]] uint32_t frames_max() const { return frames_max_; }
+  [[nodiscard]] uint32_t page_size_bytes() const { return uint32_t{1} << page_shift_; }
 
   /// Makes the first `frames` frames usable. kOutOfMemory.
   Status Grow(uint32_t frames);

@@ -36,8 +36,8 @@ PageWriter::PageWriter(PoolCore* core, DoublewriteFile* doublewrite, uint32_t sl
       segments_(SegmentsPerWriter(*core)),
       first_segment_(slot * segments_),
       capacity_(BatchPages(*core, core->arena->frames_ever())),
-      files_max_(std::max(
-          4u, core->files->OpenHandlesMax() / (2 * WriterSlots::Of(core->options).total()))),
+      files_max_(std::max(4u, core->files->OpenHandlesMax() /
+                                  (2 * WriterSlots::Of(core->options, core->page_size).total()))),
       gate_(&core->write_gate) {
   for (Batch& batch : batches_) batch.entries.reserve(capacity_);
   page_ids_.reserve(capacity_);

@@ -15,7 +15,7 @@ PoolCore::PoolCore(const BufferOptions& pool_options, SpaceFiles* space_files, F
                    Log* redo_log, ControlFile* control_file,
                    std::unique_ptr<FrameArena> frame_arena)
     : options(pool_options),
-      page_size(pool_options.page_size_bytes),
+      page_size(frame_arena->page_size_bytes()),
       files(space_files),
       file_system(fs),
       log(redo_log),

@@ -30,18 +30,19 @@ uint32_t FramesMax(uint32_t page_size, uint32_t frames) {
 }
 
 Status CheckOptions(const BufferOptions& options, const SpaceFiles& files) {
-  const uint32_t page_size = options.page_size_bytes;
-  if (page_size < kPageSizeMin || page_size > kPageSizeMax || (page_size & (page_size - 1)) != 0) {
-    return Status(Code::kInvalidArgument, "the page size is not 4, 8, 16, 32 or 64 KiB");
-  }
-  if (page_size != files.page_size_bytes()) {
-    return Status(Code::kInvalidArgument, "the pool and the files differ in page size");
-  }
+  const uint32_t page_size = files.page_size_bytes();
   if (options.pool_bytes / page_size < kPoolPagesMin) {
     return Status(Code::kInvalidArgument, "the buffer pool is smaller than 16 pages");
   }
-  if (options.pool_bytes / page_size > UINT32_MAX / 2) {
+  if (options.pool_bytes > kPoolBytesLimits.greatest ||
+      options.pool_bytes / page_size > UINT32_MAX / 2) {
     return Status(Code::kInvalidArgument, "the buffer pool has more pages than are supported");
+  }
+  if (!kIoCapacityLimits.Allow(options.io_capacity_pages_per_second)) {
+    return Status(Code::kInvalidArgument, "the I/O capacity is out of its limits");
+  }
+  if (!kCleanersLimits.Allow(options.cleaners)) {
+    return Status(Code::kInvalidArgument, "there are too many page cleaners");
   }
   return Status::Ok();
 }
@@ -79,7 +80,7 @@ Status CheckAtomicWrites(const PoolCore& core) {
 BufferPool::Impl::Impl(const BufferOptions& options, SpaceFiles* files, FileSystem* file_system,
                        Log* log, ControlFile* control, std::unique_ptr<FrameArena> arena)
     : core(options, files, file_system, log, control, std::move(arena)),
-      slots(WriterSlots::Of(options)),
+      slots(WriterSlots::Of(options, core.page_size)),
       doublewrite(file_system, files, &core.syncs, &core.versions),
       supply(&core, &doublewrite, WriterSlots::kSessions, slots.sessions),
       checkpointer(&core, control == nullptr ? kNoLsn : control->data().checkpoint_lsn),
@@ -111,9 +112,10 @@ Result<std::unique_ptr<BufferPool>> BufferPool::Open(const BufferOptions& option
                                                      Log* log, ControlFile* control) {
   Status status = CheckOptions(options, *files);
   if (!status.ok()) return status;
-  const auto frames = static_cast<uint32_t>(options.pool_bytes / options.page_size_bytes);
-  Result<std::unique_ptr<FrameArena>> arena = FrameArena::Create(
-      options.page_size_bytes, frames, FramesMax(options.page_size_bytes, frames));
+  const uint32_t page_size = files->page_size_bytes();
+  const auto frames = static_cast<uint32_t>(options.pool_bytes / page_size);
+  Result<std::unique_ptr<FrameArena>> arena =
+      FrameArena::Create(page_size, frames, FramesMax(page_size, frames));
   if (!arena.ok()) return arena.status();
   auto impl =
       std::make_unique<Impl>(options, files, file_system, log, control, std::move(arena).value());
@@ -124,6 +126,7 @@ Result<std::unique_ptr<BufferPool>> BufferPool::Open(const BufferOptions& option
   if (options.doublewrite == DoublewriteMode::kAtomic) {
     status = CheckAtomicWrites(impl->core);
     if (!status.ok()) return status;
+    files->SetAtomic(true);
   }
   std::string reason;
   Result<std::unique_ptr<WriteBatch>> probe =
@@ -149,7 +152,7 @@ void BufferPool::Close() {
 
 void BufferPool::StartBackground() {
   const MutexLock guard(&impl_->lifecycle_mutex);
-  if (impl_->background_running || !impl_->core.options.background) return;
+  if (impl_->background_running) return;
   {
     const MutexLock target(&impl_->pressure->mutex);
     impl_->pressure->cleaners = &impl_->cleaners;

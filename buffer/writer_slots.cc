@@ -24,8 +24,8 @@ uint32_t SessionWritersFor(uint64_t frames) {
 
 }  // namespace
 
-WriterSlots WriterSlots::Of(const BufferOptions& options) {
-  const uint64_t frames = options.pool_bytes / options.page_size_bytes;
+WriterSlots WriterSlots::Of(const BufferOptions& options, uint32_t page_size_bytes) {
+  const uint64_t frames = options.pool_bytes / page_size_bytes;
   WriterSlots slots;
   slots.sessions =
       options.session_writers != 0 ? options.session_writers : SessionWritersFor(frames);

@@ -6,7 +6,7 @@
 
 #include <cstdint>
 
-#include "buffer/buffer_pool.h"
+#include "buffer/buffer_options.h"
 
 namespace rowan {
 
@@ -15,7 +15,7 @@ struct WriterSlots {
   static constexpr uint32_t kSessions = 1;
 
   /// As the options say, else by processors and size of the pool at its opening.
-  static WriterSlots Of(const BufferOptions& options);
+  static WriterSlots Of(const BufferOptions& options, uint32_t page_size_bytes);
 
   [[nodiscard]] uint32_t first_cleaner() const { return kSessions + sessions; }
   [[nodiscard]] uint32_t total() const { return kSessions + sessions + cleaners; }

@@ -38,7 +38,7 @@ constexpr std::chrono::milliseconds kGiveBackTimePerTick{50};
 
 void Engine::Impl::StartBackground() {
   storage->StartBackground();
-  for (uint32_t worker = 0; worker < options.purge_workers; ++worker) {
+  for (uint32_t worker = 0; worker < options.purge.workers; ++worker) {
     threads.push_back(std::make_unique<ThreadLoop>("purge-" + std::to_string(worker), kPurgeTick,
                                                    [this, worker] { return PurgeTick(worker); }));
   }
@@ -66,7 +66,7 @@ void Engine::Impl::StopBackground() {
 ThreadLoop::Next Engine::Impl::PurgeTick(uint32_t worker) {
   if (storage->stopped()) return ThreadLoop::Next::kWait;
   WorkBudget budget(kRecordsPerUnit, &stopping);
-  const Result<bool> more = txns->PurgeSome(worker, options.purge_workers, &budget);
+  const Result<bool> more = txns->PurgeSome(worker, options.purge.workers, &budget);
   return more.ok() && more.value() ? ThreadLoop::Next::kAgain : ThreadLoop::Next::kWait;
 }
 
@@ -85,7 +85,7 @@ ThreadLoop::Next Engine::Impl::RollbackTick() {
 
 void Engine::Impl::GiveUndoBack(SpaceId undo_space) {
   const auto end = std::chrono::steady_clock::now() + kGiveBackTimePerTick;
-  const uint32_t keep_pages = kUndoBytesKept / options.page_size_bytes;
+  const uint32_t keep_pages = kUndoBytesKept / options.storage.page_size_bytes;
   while (gives_undo_back && !stopping.load(std::memory_order_relaxed)) {
     const Result<uint32_t> made =
         storage->allocator()->GiveBack(undo_space, keep_pages, kExtentsPerStep);

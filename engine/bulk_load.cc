@@ -36,7 +36,7 @@ BulkLoad::BulkLoad(Session* session, Table* table, size_t sort_memory_bytes)
   Engine* engine = session->engine();
   for (size_t i = 1; i < indexes; ++i) {
     sorters_[i] = std::make_unique<EntrySorter>(
-        engine->impl()->storage->file_system(), engine->options().folder,
+        engine->impl()->storage->file_system(), engine->options().storage.folder,
         Format("{}", table->index(i)->id().value()),
         std::max(kSortMemoryBytesMin, sort_memory_bytes / (indexes - 1)));
   }

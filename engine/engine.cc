@@ -100,11 +100,9 @@ void Engine::SetLockMemory(uint64_t bytes_max) {
 uint64_t Engine::Impl::LockMemoryBytesMax() const {
   const uint64_t wanted = lock_memory_bytes_max.load(std::memory_order_relaxed);
   if (wanted != 0) return wanted;
-  // Taken only while there are locks: enough for some forty million of them.
-  constexpr uint64_t kAutomaticMin = uint64_t{256} << 20;
   const uint64_t pool_bytes =
       storage->pool()->Statistics().frames * storage->pool()->page_size_bytes();
-  return std::max(kAutomaticMin, pool_bytes / 4);
+  return std::max(kLockMemoryBytesDefault, pool_bytes / 4);
 }
 Status Engine::SetDoublewrite(DoublewriteMode mode) {
   return impl_->storage->pool()->SetDoublewriteMode(mode);

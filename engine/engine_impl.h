@@ -41,7 +41,7 @@ struct Engine::Impl {
   bool gives_undo_back = true;         ///< housekeeping's
   bool closed = false;
 
-  std::atomic<uint64_t> lock_memory_bytes_max{0};  ///< as in EngineOptions, changed while running
+  std::atomic<uint64_t> lock_memory_bytes_max{0};  ///< of the options, changed while running
   [[nodiscard]] uint64_t LockMemoryBytesMax() const;
 
   /// What redo finds may come before the layers it is for.

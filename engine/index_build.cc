@@ -94,7 +94,7 @@ std::unique_ptr<IndexBuild::Snapshot> IndexBuild::TakeSnapshot() {
 std::unique_ptr<EntrySorter> IndexBuild::NewSorter(const Target& target) const {
   const Engine* engine = session_->engine();
   return std::make_unique<EntrySorter>(
-      engine->impl()->storage->file_system(), engine->options().folder,
+      engine->impl()->storage->file_system(), engine->options().storage.folder,
       Format("{}", target.index.id().value()),
       std::max(kSortMemoryBytesMin, sort_memory_bytes_ / targets_.size()));
 }
@@ -108,7 +108,7 @@ Status IndexBuild::Start(std::vector<Index> indexes) {
   }
   Engine* engine = session_->engine();
   changed_ = std::make_shared<ChangedRows>(engine->impl()->storage->file_system(),
-                                           engine->options().folder,
+                                           engine->options().storage.folder,
                                            Format("changes_{}", indexes_.front().id.value()),
                                            std::max(kSortMemoryBytesMin, sort_memory_bytes_ / 4));
   table_->CollectChanges(changed_);

@@ -10,32 +10,6 @@
 #include "mvcc/undo/undo_redo.h"
 
 namespace rowan {
-namespace {
-
-StorageOptions StorageOptionsOf(const EngineOptions& options) {
-  StorageOptions storage;
-  storage.folder = options.folder;
-  storage.page_size_bytes = options.page_size_bytes;
-  storage.open_files_max = options.open_files_max;
-  storage.log.capacity_bytes = options.redo_log_capacity_bytes;
-  storage.log.buffer_bytes = options.log_buffer_bytes;
-  storage.log.sync_method = options.log_sync_method;
-  storage.buffer.pool_bytes = options.buffer_pool_bytes;
-  storage.buffer.doublewrite = options.doublewrite;
-  storage.buffer.data_sync_method = options.data_sync_method;
-  storage.buffer.io_backend = options.io_backend;
-  storage.buffer.io_capacity_pages_per_second = options.io_capacity_pages_per_second;
-  storage.buffer.cleaners = options.page_cleaners;
-  storage.buffer.session_writers = options.session_writers;
-  storage.recovery.memory_bytes_max = options.redo_memory_bytes_max;
-  storage.recovery.workers = options.redo_workers;
-  storage.recovery.force = options.force_recovery > 0;
-  storage.background = options.background;
-  return storage;
-}
-
-}  // namespace
-
 Result<std::unique_ptr<Engine>> Engine::Open(FileSystem* file_system,
                                              const EngineOptions& options) {
   RegisterTreeRedo();
@@ -44,7 +18,7 @@ Result<std::unique_ptr<Engine>> Engine::Open(FileSystem* file_system,
   impl->options = options;
   const Status status = impl->Open(file_system);
   if (!status.ok()) return status;
-  if (options.background) impl->StartBackground();
+  if (options.storage.background) impl->StartBackground();
   return std::unique_ptr<Engine>(new Engine(std::move(impl)));
 }
 
@@ -53,7 +27,7 @@ Status Engine::Impl::Open(FileSystem* file_system) {
   if (!status.ok()) return status;
   BuildUpperLayers();
   status = storage->is_new() ? CreateContents()
-                             : EntrySorter::RemoveLeftovers(file_system, options.folder);
+                             : EntrySorter::RemoveLeftovers(file_system, options.storage.folder);
   if (!status.ok()) return status;
   return StartTransactions();
 }
@@ -63,11 +37,10 @@ Status Engine::Impl::OpenStorage(FileSystem* file_system) {
   if (options.before_creation) events.before_creation = [this] { return AskBeforeCreation(); };
   events.space_damaged = [this](SpaceId space) { NoteDamage(space); };
   events.redo_done = [this] { NoteRedoDone(); };
-  auto opened = Storage::Open(file_system, StorageOptionsOf(options), std::move(events));
+  auto opened = Storage::Open(file_system, options.storage, std::move(events));
   if (!opened.ok()) return opened.status();
   storage = std::move(*opened);
-  options.page_size_bytes = storage->options().page_size_bytes;
-  options.buffer_pool_bytes = storage->options().buffer.pool_bytes;
+  options.storage = storage->options();
   return Status::Ok();
 }
 
@@ -80,14 +53,12 @@ Status Engine::Impl::AskBeforeCreation() {
 
 void Engine::Impl::BuildUpperLayers() {
   undo = std::make_unique<UndoStreams>(storage->allocator());
-  lock_memory_bytes_max = options.lock_memory_bytes_max;
-  const TxnManagerOptions txn_options{.lock_memory_bytes_max = LockMemoryBytesMax(),
-                                      .ring_size = options.commit_ring_entries,
-                                      .wait_hooks = options.lock_wait_hooks,
-                                      .shutdown_sign = options.shutdown_sign};
+  lock_memory_bytes_max = options.txns.lock_memory_bytes_max;
+  TxnManagerOptions txn_options = options.txns;
+  txn_options.lock_memory_bytes_max = LockMemoryBytesMax();
   txns = std::make_unique<TxnManager>(undo.get(), storage->log(), txn_options);
   temporary = std::make_unique<TemporaryTables>(storage->allocator(), storage->blobs(),
-                                                storage->log(), options.shutdown_sign);
+                                                storage->log(), options.txns.shutdown_sign);
   txns->SetIdReserver([this](TxnId next_txn, Csn next_csn) {
     return ReserveInControlFile([=](ControlData& data) {
       data.next_txn_id = std::max(data.next_txn_id, next_txn);
@@ -165,7 +136,7 @@ Status Engine::Impl::StartTransactions() {
   Status status = OpenCatalog();
   if (!status.ok()) return status;
   UndoRecovery recovery(undo.get());
-  status = recovery.Run(options.force_recovery > 0);
+  status = recovery.Run(options.storage.recovery.force);
   if (!status.ok()) return status;
   std::vector<std::unique_ptr<Txn>>& unfinished = recovery.unfinished();
   std::unordered_set<uint64_t> unfinished_ids;
@@ -187,7 +158,7 @@ Status Engine::Impl::StartTransactions() {
                                   [](const auto& txn) { return txn->state == TxnState::kActive; });
   NoteServing();
   // Without background threads nobody would say so later.
-  if (!losers || !options.background) orphans->NoteRollbackDone().Ignore();
+  if (!losers || !options.storage.background) orphans->NoteRollbackDone().Ignore();
   txns->Adopt(std::move(unfinished));
   AdoptIds(control);
   return Status::Ok();

@@ -105,7 +105,7 @@ EngineFigures Engine::Figures() const {
   const PoolStatistics pool = impl_->storage->pool()->Statistics();
   EngineFigures figures;
   figures.stopped = stopped();
-  figures.page_size_bytes = impl_->options.page_size_bytes;
+  figures.page_size_bytes = impl_->options.storage.page_size_bytes;
   figures.pool_frames = pool.frames;
   figures.pool_frames_free = pool.free_frames;
   figures.pool_frames_dirty = pool.dirty_frames;

@@ -32,10 +32,9 @@ Status TemporaryTables::MakeTransactionsLocked() {
   const Status status = undo_->Create();
   if (!status.ok()) return status;
   const TxnManagerOptions options{.lock_memory_bytes_max = kLockMemoryBytesMax,
-                                  .ring_size = kRingEntries,
-                                  .temporary = true,
+                                  .commit_ring_entries = kRingEntries,
                                   .shutdown_sign = shutdown_sign_};
-  txns_ = std::make_unique<TxnManager>(undo_.get(), log_, options);
+  txns_ = std::make_unique<TxnManager>(undo_.get(), log_, options, TxnLifetime::kTemporary);
   row_undo_ = std::make_unique<RowUndo>(txns_.get(), this, blobs_, this);
   txns_->SetApplier(row_undo_.get());
   txns_pointer_.store(txns_.get(), std::memory_order_release);

@@ -100,7 +100,7 @@ void UseIndex(Engine* engine) {
 int Hello(const char* folder) {
   SetLogLevel(LogLevel::kError);
   EngineOptions options;
-  options.folder = folder;
+  options.storage.folder = folder;
   const std::unique_ptr<Engine> engine = Require(Engine::Open(options), "opening");
   UsePrimaryKey(engine.get());
   UseIndex(engine.get());

@@ -11,6 +11,7 @@
 #include "base/assertions.h"
 #include "base/format.h"
 #include "base/mutex.h"
+#include "base/page_size.h"
 #include "io/space_handles.h"
 #include "io/spare_descriptors.h"
 
@@ -49,23 +50,20 @@ uint32_t HandlesMax(uint32_t wanted) {
 
 struct SpaceFiles::Impl {
   FileSystem* const file_system;
-  const Options& options;
+  const std::string& folder;
   SpaceHandles handles;
   Mutex trash_mutex{LatchRank::kTrash};
   bool trash_scanned ROWAN_GUARDED_BY(trash_mutex) = false;
   std::vector<std::string> trash ROWAN_GUARDED_BY(trash_mutex);  // file names
 
-  Impl(FileSystem* files, const Options& space_options)
+  Impl(FileSystem* files, const std::string& space_folder, const SpaceFilesOptions& options)
       : file_system(files),
-        options(space_options),
-        handles(files, {.folder = space_options.folder,
-                        .open_max = HandlesMax(space_options.open_files_max),
-                        .direct = space_options.direct,
-                        .atomic = space_options.atomic}) {}
+        folder(space_folder),
+        handles(files, {.folder = space_folder,
+                        .open_max = HandlesMax(options.open_files_max),
+                        .direct = options.direct}) {}
 
-  std::string PathOf(std::string_view name) const {
-    return options.folder + "/" + std::string(name);
-  }
+  std::string PathOf(std::string_view name) const { return folder + "/" + std::string(name); }
 
   /// Nobody gets the file any more; it is renamed.
   Status Detach(SpaceId space, const std::string& target);
@@ -73,9 +71,13 @@ struct SpaceFiles::Impl {
   Result<bool> RemoveTrashFile(const std::string& path);
 };
 
-SpaceFiles::SpaceFiles(FileSystem* file_system, Options options)
-    : options_(std::move(options)), impl_(std::make_unique<Impl>(file_system, options_)) {
-  ROWAN_CHECK(file_system != nullptr && options_.page_size_bytes > 0);
+SpaceFiles::SpaceFiles(FileSystem* file_system, std::string folder, uint32_t page_size_bytes,
+                       const SpaceFilesOptions& options)
+    : folder_(std::move(folder)),
+      page_size_bytes_(page_size_bytes),
+      options_(options),
+      impl_(std::make_unique<Impl>(file_system, folder_, options)) {
+  ROWAN_CHECK(file_system != nullptr && IsPageSize(page_size_bytes));
 }
 
 SpaceFiles::~SpaceFiles() = default;
@@ -92,7 +94,7 @@ Status SpaceFiles::Impl::FillNewFile(const std::string& path, uint64_t size_byte
   if (!durable) return Status::Ok();
   const Status synced = file.value()->Sync(SyncMethod::kFsync);
   if (!synced.ok()) return synced;
-  return file_system->SyncDirectory(options.folder);
+  return file_system->SyncDirectory(folder);
 }
 
 Status SpaceFiles::Create(SpaceId space, uint32_t pages) {
@@ -101,7 +103,7 @@ Status SpaceFiles::Create(SpaceId space, uint32_t pages) {
   Result<std::shared_ptr<File>> file = impl_->handles.OpenFile(path, true);
   if (!file.ok()) return file.status();
   const Status status =
-      impl_->FillNewFile(path, uint64_t{pages} * options_.page_size_bytes, !IsTemporary(space));
+      impl_->FillNewFile(path, uint64_t{pages} * page_size_bytes_, !IsTemporary(space));
   if (!status.ok()) {
     impl_->file_system->Remove(path).Ignore();  // the first failure is the one to report
     return status;
@@ -129,7 +131,7 @@ uint32_t SpaceFiles::OpenHandles() const { return impl_->handles.open_count(); }
 uint32_t SpaceFiles::OpenHandlesMax() const { return impl_->handles.open_max(); }
 
 Result<std::vector<SpaceId>> SpaceFiles::ListFiles() {
-  Result<std::vector<std::string>> names = impl_->file_system->List(options_.folder);
+  Result<std::vector<std::string>> names = impl_->file_system->List(folder_);
   if (!names.ok()) return names.status();
   std::vector<SpaceId> spaces;
   for (const std::string& name : names.value()) {
@@ -155,7 +157,7 @@ Status SpaceFiles::Drop(SpaceId space) {
     const MutexLock lock(&impl_->trash_mutex);
     impl_->trash.push_back(trash_name);
   }
-  return impl_->file_system->SyncDirectory(options_.folder);
+  return impl_->file_system->SyncDirectory(folder_);
 }
 
 Status SpaceFiles::SetAside(SpaceId space, const std::string& path) {
@@ -164,13 +166,13 @@ Status SpaceFiles::SetAside(SpaceId space, const std::string& path) {
   // The new name first: a crash in between leaves two names, not none.
   status = impl_->file_system->SyncDirectory(path.substr(0, path.rfind('/')));
   if (!status.ok()) return status;
-  return impl_->file_system->SyncDirectory(options_.folder);
+  return impl_->file_system->SyncDirectory(folder_);
 }
 
 Result<bool> SpaceFiles::RemoveTrash() {
   MutexLock lock(&impl_->trash_mutex);
   if (!impl_->trash_scanned) {
-    Result<std::vector<std::string>> names = impl_->file_system->List(options_.folder);
+    Result<std::vector<std::string>> names = impl_->file_system->List(folder_);
     if (!names.ok()) return names.status();
     impl_->trash.clear();
     for (std::string& name : names.value()) {
@@ -190,7 +192,7 @@ Result<bool> SpaceFiles::RemoveTrash() {
 }
 
 Status SpaceFiles::RemoveTemporary() {
-  Result<std::vector<std::string>> names = impl_->file_system->List(options_.folder);
+  Result<std::vector<std::string>> names = impl_->file_system->List(folder_);
   if (!names.ok()) return names.status();
   for (const std::string& name : names.value()) {
     if (!ParseName(name, kTemporarySuffix)) continue;
@@ -217,19 +219,19 @@ Result<bool> SpaceFiles::Impl::RemoveTrashFile(const std::string& path) {
 }
 
 Status SpaceFiles::ReadPage(PageId id, MutableBytes buffer) {
-  ROWAN_DCHECK(buffer.size() == options_.page_size_bytes);
+  ROWAN_DCHECK(buffer.size() == page_size_bytes_);
   const Result<std::shared_ptr<File>> file = impl_->handles.Acquire(id.space, Use::kRead);
   if (!file.ok()) return file.status();
-  const uint64_t offset = uint64_t{id.page.value()} * options_.page_size_bytes;
+  const uint64_t offset = uint64_t{id.page.value()} * page_size_bytes_;
   const Status status = file.value()->Read(offset, buffer);
   return status.ok() || IsLive(id.space) ? status : DeadSpace();
 }
 
 Status SpaceFiles::WritePage(PageId id, Bytes page) {
-  ROWAN_DCHECK(page.size() == options_.page_size_bytes);
+  ROWAN_DCHECK(page.size() == page_size_bytes_);
   const Result<std::shared_ptr<File>> file = impl_->handles.Acquire(id.space, Use::kWrite);
   if (!file.ok()) return file.status();
-  const uint64_t offset = uint64_t{id.page.value()} * options_.page_size_bytes;
+  const uint64_t offset = uint64_t{id.page.value()} * page_size_bytes_;
   const Status status = file.value()->Write(offset, page);
   return status.ok() || IsLive(id.space) ? status : DeadSpace();
 }
@@ -237,7 +239,7 @@ Status SpaceFiles::WritePage(PageId id, Bytes page) {
 Result<SpaceFiles::Location> SpaceFiles::Locate(PageId id, Use use) {
   Result<std::shared_ptr<File>> file = impl_->handles.Acquire(id.space, use);
   if (!file.ok()) return file.status();
-  return Location{std::move(file).value(), uint64_t{id.page.value()} * options_.page_size_bytes};
+  return Location{std::move(file).value(), uint64_t{id.page.value()} * page_size_bytes_};
 }
 
 Result<uint32_t> SpaceFiles::PageCount(SpaceId space) {
@@ -245,7 +247,7 @@ Result<uint32_t> SpaceFiles::PageCount(SpaceId space) {
   if (!file.ok()) return file.status();
   const Result<uint64_t> size = file.value()->Size();
   if (!size.ok()) return size.status();
-  const uint64_t pages = size.value() / options_.page_size_bytes;
+  const uint64_t pages = size.value() / page_size_bytes_;
   if (pages > UINT32_MAX) return Status(Code::kCorrupt, "a file has more pages than numbers");
   return static_cast<uint32_t>(pages);
 }
@@ -260,8 +262,8 @@ Status SpaceFiles::Extend(SpaceId space, uint32_t pages) {
   const Result<uint64_t> size = file.value()->Size();
   if (!size.ok()) return size.status();
   // A partial page at the end can only be the remains of an extension that a crash cut off.
-  const uint64_t old_bytes = size.value() / options_.page_size_bytes * options_.page_size_bytes;
-  const uint64_t new_bytes = uint64_t{pages} * options_.page_size_bytes;
+  const uint64_t old_bytes = size.value() / page_size_bytes_ * page_size_bytes_;
+  const uint64_t new_bytes = uint64_t{pages} * page_size_bytes_;
   if (new_bytes <= old_bytes) return Status::Ok();
   if (size.value() != old_bytes) {
     const Status status = file.value()->Truncate(old_bytes);
@@ -273,15 +275,13 @@ Status SpaceFiles::Extend(SpaceId space, uint32_t pages) {
 Status SpaceFiles::Punch(PageId first, uint32_t pages) {
   const Result<Location> place = Locate(first, Use::kWrite);
   if (!place.ok()) return place.status();
-  return place.value().file->Punch(place.value().offset,
-                                   uint64_t{pages} * options_.page_size_bytes);
+  return place.value().file->Punch(place.value().offset, uint64_t{pages} * page_size_bytes_);
 }
 
 Status SpaceFiles::Refill(PageId first, uint32_t pages) {
   const Result<Location> place = Locate(first, Use::kWrite);
   if (!place.ok()) return place.status();
-  return place.value().file->Allocate(place.value().offset,
-                                      uint64_t{pages} * options_.page_size_bytes);
+  return place.value().file->Allocate(place.value().offset, uint64_t{pages} * page_size_bytes_);
 }
 
 Status SpaceFiles::Sync(SpaceId space, SyncMethod method) {

@@ -23,18 +23,16 @@
 
 namespace rowan {
 
+struct SpaceFilesOptions {
+  bool direct = true;  ///< O_DIRECT for data files, silently off where the file system refuses
+  uint32_t open_files_max = 0;      ///< handles; 0: half of the descriptors the process may have
+  uint32_t pages_max = UINT32_MAX;  ///< of one file
+};
+
 class SpaceFiles {
  public:
-  struct Options {
-    std::string folder;
-    uint32_t page_size_bytes = 16384;
-    bool direct = true;   ///< O_DIRECT for data files, silently off where the file system refuses
-    bool atomic = false;  ///< untorn page writes at first (FileOptions::atomic), see SetAtomic
-    uint32_t open_files_max = 0;      ///< 0: half of the descriptors the process may have
-    uint32_t pages_max = UINT32_MAX;  ///< of one file
-  };
-
-  SpaceFiles(FileSystem* file_system, Options options);
+  SpaceFiles(FileSystem* file_system, std::string folder, uint32_t page_size_bytes,
+             const SpaceFilesOptions& options = {});
   ~SpaceFiles();
 
   /// Creates the file with `pages` zeroed pages, syncs it and its folder. Fails if it exists.
@@ -76,7 +74,7 @@ class SpaceFiles {
   Status Punch(PageId first, uint32_t pages);
   /// Takes blocks for punched pages again, before they are used. kNoSpace when the disk is full.
   Status Refill(PageId first, uint32_t pages);
-  /// Whether page writes are untorn, from now on, of all files.
+  /// Whether page writes are untorn, from now on, of all files. At first they are not.
   void SetAtomic(bool atomic);
   /// Makes all writes of before to one space durable; a dead one is Ok.
   Status Sync(SpaceId space, SyncMethod method);
@@ -85,14 +83,16 @@ class SpaceFiles {
   [[nodiscard]] uint32_t OpenHandles() const;
   /// Beyond it handles that are not in use are closed.
   [[nodiscard]] uint32_t OpenHandlesMax() const;
-  [[nodiscard]] uint32_t page_size_bytes() const { return options_.page_size_bytes; }
+  [[nodiscard]] uint32_t page_size_bytes() const { return page_size_bytes_; }
   [[nodiscard]] uint32_t pages_max() const { return options_.pages_max; }
-  [[nodiscard]] const std::string& folder() const { return options_.folder; }
+  [[nodiscard]] const std::string& folder() const { return folder_; }
   [[nodiscard]] std::string PathOf(SpaceId space) const;
 
  private:
   struct Impl;
-  const Options options_;
+  const std::string folder_;
+  const uint32_t page_size_bytes_;
+  const SpaceFilesOptions options_;
   std::unique_ptr<Impl> impl_;
 };
 

@@ -32,7 +32,7 @@ std::string SpaceFileName(SpaceId space) {
 }
 
 SpaceHandles::SpaceHandles(FileSystem* file_system, Options options)
-    : file_system_(file_system), options_(std::move(options)), atomic_(options_.atomic) {}
+    : file_system_(file_system), options_(std::move(options)) {}
 
 Result<std::shared_ptr<File>> SpaceHandles::OpenOnce(const std::string& path, bool create) {
   FileOptions open_options{.create = create, .exclusive = create};

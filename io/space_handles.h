@@ -39,7 +39,6 @@ class SpaceHandles {
     std::string folder;
     uint32_t open_max = 0;
     bool direct = true;
-    bool atomic = false;
   };
   SpaceHandles(FileSystem* file_system, Options options);
 
@@ -115,7 +114,7 @@ class SpaceHandles {
   std::atomic<uint32_t> open_{0};
   std::atomic<uint32_t> next_victim_shard_{0};
   std::atomic<bool> direct_refused_{false};
-  std::atomic<bool> atomic_;  // stored before the handles are changed, shard by shard
+  std::atomic<bool> atomic_{false};  // stored before the handles are changed, shard by shard
   /// Of the last Sync: closing handles syncs in the same way.
   std::atomic<SyncMethod> sync_method_{SyncMethod::kFdatasync};
   std::atomic<bool> failed_{false};

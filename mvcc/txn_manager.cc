@@ -31,15 +31,17 @@ Status HalfUndone() {
 
 }  // namespace
 
-TxnManager::TxnManager(UndoStreams* undo, Log* log, const TxnManagerOptions& options)
+TxnManager::TxnManager(UndoStreams* undo, Log* log, const TxnManagerOptions& options,
+                       TxnLifetime lifetime)
     : log_(log),
-      temporary_(options.temporary),
+      temporary_(lifetime == TxnLifetime::kTemporary),
       shutdown_sign_(options.shutdown_sign),
       undo_(undo),
       rollback_(&undo_),
       purge_(undo),
-      ring_(options.ring_size),
-      locks_(options.lock_memory_bytes_max) {
+      ring_(options.commit_ring_entries),
+      locks_(options.lock_memory_bytes_max != 0 ? options.lock_memory_bytes_max
+                                                : kLockMemoryBytesDefault) {
   locks_.SetShutdownSign(shutdown_sign_);
   locks_.SetWaitHooks(options.wait_hooks);
 }

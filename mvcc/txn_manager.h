@@ -38,6 +38,7 @@
 #include "mvcc/txn/snapshot.h"
 #include "mvcc/txn/snapshot_registry.h"
 #include "mvcc/txn/txn.h"
+#include "mvcc/txn_manager_options.h"
 #include "mvcc/undo/undo_log.h"
 #include "mvcc/undo_applier.h"
 #include "wal/log.h"
@@ -53,21 +54,18 @@ struct TxnInfo {  ///< for INFORMATION_SCHEMA and SHOW ENGINE STATUS
   bool recovered = false;
 };
 
-struct TxnManagerOptions {
-  uint64_t lock_memory_bytes_max = uint64_t{256} << 20;
-  uint64_t ring_size = uint64_t{1} << 20;  ///< power of two; tests make it wrap
+enum class TxnLifetime : uint8_t {
+  kDurable,
   /// Rows are seen by the session alone that writes them, without snapshots, and are gone with the
   /// engine: a commit waits for nothing and purges what it leaves behind itself.
-  bool temporary = false;
-  LockWaitHooks wait_hooks{};
-  /// A rollback that takes long, and waits for locks, end early when it says so. May be null.
-  ShutdownSign shutdown_sign = nullptr;
+  kTemporary,
 };
 
 class TxnManager {
  public:
   /// `undo` and `log` may be null in tests of transactions that write nothing.
-  TxnManager(UndoStreams* undo, Log* log, const TxnManagerOptions& options = {});
+  TxnManager(UndoStreams* undo, Log* log, const TxnManagerOptions& options = {},
+             TxnLifetime lifetime = TxnLifetime::kDurable);
   ~TxnManager() = default;
   TxnManager(const TxnManager&) = delete;
   TxnManager& operator=(const TxnManager&) = delete;

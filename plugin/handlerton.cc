@@ -106,9 +106,9 @@ Status StartEngine() {
   EngineOptions options;
   const Status status = OptionsFromVariables(&options);
   if (!status.ok()) return status;
-  options.before_creation = [&options] { return CheckNothingIsMissing(options.folder); };
-  options.shutdown_sign = [] { return connection_events_loop_aborted(); };
-  options.lock_wait_hooks = ServerLockWaitHooks();
+  options.before_creation = [&options] { return CheckNothingIsMissing(options.storage.folder); };
+  options.txns.shutdown_sign = [] { return connection_events_loop_aborted(); };
+  options.txns.wait_hooks = ServerLockWaitHooks();
   Result<std::unique_ptr<Engine>> opened = Engine::Open(options);
   if (!opened.ok()) return opened.status();
   g_engine = std::move(opened).value().release();

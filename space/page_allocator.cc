@@ -70,7 +70,7 @@ PageReservation::~PageReservation() {
   if (pages_ > 0) allocator_->ReturnReservation(space_, group_, pages_);
 }
 
-PageAllocator::PageAllocator(BufferPool* pool, std::array<uint8_t, 16> instance_id)
+PageAllocator::PageAllocator(BufferPool* pool, InstanceId instance_id)
     : pool_(pool), impl_(std::make_unique<Impl>()) {
   impl_->instance_id = instance_id;
 }

@@ -53,7 +53,7 @@ struct SpaceStatistics {
 
 class PageAllocator {
  public:
-  PageAllocator(BufferPool* pool, std::array<uint8_t, 16> instance_id);
+  PageAllocator(BufferPool* pool, InstanceId instance_id);
   ~PageAllocator();
 
   /// Creates file, header and first bitmap page; durable as a file, its pages logged. A temporary

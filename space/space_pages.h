@@ -38,8 +38,6 @@
 
 namespace rowan {
 
-using InstanceId = std::array<uint8_t, 16>;
-
 namespace space_layout {
 inline constexpr uint8_t kHeaderVersion = 2;
 inline constexpr uint8_t kBitmapVersion = 1;

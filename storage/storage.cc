@@ -24,18 +24,16 @@ constexpr TableId kCreationUnfinished{0};
 constexpr std::chrono::milliseconds kRedoTick{1000};
 constexpr std::chrono::milliseconds kRedoPoll{5};
 
-bool IsPowerOfTwo(uint64_t value) { return value != 0 && (value & (value - 1)) == 0; }
-
 Status CheckOptions(const StorageOptions& options) {
-  const uint32_t page = options.page_size_bytes;
-  if (!IsPowerOfTwo(page) || page < kPageSizeMin || page > kPageSizeMax) {
-    LogError("The page size must be 4096, 8192, 16384, 32768 or 65536 bytes, not {}.", page);
+  if (!IsPageSize(options.page_size_bytes)) {
+    LogError("The page size must be 4096, 8192, 16384, 32768 or 65536 bytes, not {}.",
+             options.page_size_bytes);
     return Status(Code::kInvalidArgument, "bad page size");
   }
-  if (options.log.capacity_bytes < kLogCapacityBytesMin) {
-    LogError("The redo log capacity must be at least 1 MiB, not {} bytes.",
+  if (!kLogCapacityLimits.Allow(options.log.capacity_bytes)) {
+    LogError("The redo log capacity must be from 1 MiB to 1 TiB, not {} bytes.",
              options.log.capacity_bytes);
-    return Status(Code::kInvalidArgument, "redo log capacity too small");
+    return Status(Code::kInvalidArgument, "redo log capacity out of its limits");
   }
   return Status::Ok();
 }
@@ -69,9 +67,9 @@ RecoveryOptions RecoveryOptionsOf(const StorageOptions& options) {
   return recovery;
 }
 
-std::array<uint8_t, 16> NewInstanceId() {
+InstanceId NewInstanceId() {
   std::random_device source;
-  std::array<uint8_t, 16> id;
+  InstanceId id;
   for (uint8_t& byte : id) byte = static_cast<uint8_t>(source());
   return id;
 }
@@ -122,20 +120,13 @@ Status Storage::OpenOrCreate() {
 }
 
 void Storage::MakeFiles() {
-  SpaceFiles::Options options;
-  options.folder = options_.folder;
-  options.page_size_bytes = options_.page_size_bytes;
-  options.atomic = options_.buffer.doublewrite == DoublewriteMode::kAtomic;
-  options.open_files_max = options_.open_files_max;
-  options.pages_max = options_.file_pages_max;
-  files_ = std::make_unique<SpaceFiles>(file_system_, options);
+  files_ = std::make_unique<SpaceFiles>(file_system_, options_.folder, options_.page_size_bytes,
+                                        options_.files);
   damaged_ = std::make_unique<DamagedSpaces>(file_system_, options_.folder);
 }
 
 Status Storage::OpenLog(Lsn end) {
-  LogOptions options = options_.log;
-  options.folder = options_.folder;
-  auto opened = Log::Open(file_system_, options, control_.get(), end,
+  auto opened = Log::Open(file_system_, options_.log, control_.get(), end,
                           [this] { stopped_.store(true, std::memory_order_release); });
   if (!opened.ok()) return opened.status();
   log_ = std::move(*opened);
@@ -150,10 +141,8 @@ Status Storage::OpenPool() {
                options_.buffer.pool_bytes, kPoolPagesMin, options_.page_size_bytes, pool_bytes_min);
     options_.buffer.pool_bytes = pool_bytes_min;
   }
-  BufferOptions options = options_.buffer;
-  options.page_size_bytes = options_.page_size_bytes;
-  options.background = options_.background;
-  auto opened = BufferPool::Open(options, files_.get(), file_system_, log_.get(), control_.get());
+  auto opened =
+      BufferPool::Open(options_.buffer, files_.get(), file_system_, log_.get(), control_.get());
   if (!opened.ok()) return opened.status();
   pool_ = std::move(*opened);
   return Status::Ok();
@@ -293,7 +282,9 @@ Status Storage::LeaveRedo() {
   return Status::Ok();
 }
 
-void Storage::StartBackground() { pool_->StartBackground(); }
+void Storage::StartBackground() {
+  if (options_.background) pool_->StartBackground();
+}
 
 double Storage::RedoSeconds() const {
   return static_cast<double>(MonotonicNanos() - redo_begin_nanos_) / 1e9;

@@ -67,7 +67,7 @@ class Storage {
   /// next_table_id, which is not 0 in any finished instance.
   Status FinishCreation(ControlChange change);
 
-  /// Threads that write pages. Again: nothing happens.
+  /// Threads that write pages, unless the options are against them. Again: nothing happens.
   void StartBackground();
 
   /// Pages of the last run are still being redone in the background.

@@ -5,17 +5,18 @@
 #include <cstdint>
 #include <string>
 
-#include "buffer/buffer_pool.h"
+#include "base/page_size.h"
+#include "buffer/buffer_options.h"
+#include "io/space_files.h"
 #include "storage/recovery.h"
 #include "wal/log_options.h"
 
 namespace rowan {
 
 struct StorageOptions {
-  std::string folder;                ///< holds all files; created when missing
-  uint32_t page_size_bytes = 16384;  ///< used only when the instance is created
-  uint32_t open_files_max = 0;       ///< tablespace handles; 0: from what the process may open
-  uint32_t file_pages_max = UINT32_MAX;
+  std::string folder;                           ///< holds all files; created when missing
+  uint32_t page_size_bytes = kPageSizeDefault;  ///< used only when the instance is created
+  SpaceFilesOptions files;
   LogOptions log;
   BufferOptions buffer;
   RecoveryOptions recovery;

@@ -130,6 +130,7 @@ Status LockInstance(File* file) {
 }  // namespace
 
 struct ControlFile::Impl {
+  std::string folder;
   std::unique_ptr<File> file;
   mutable Mutex mutex{LatchRank::kControlFile};
   ControlData data ROWAN_GUARDED_BY(mutex);
@@ -201,6 +202,11 @@ Status ControlFile::Impl::LoadLocked() {
                   newest.format_version);
   }
   data = Decode(newest);
+  if (!IsPageSize(data.page_size_bytes)) {
+    LogError("Control file '{}' names a page size of {} bytes, which no instance has.",
+             file->path(), data.page_size_bytes);
+    return Status(Code::kCorrupt, "the control file names no page size");
+  }
   const Status usable = CheckFeatures(data.features, kInstanceFeatures, file->path());
   if (!usable.ok()) return usable;
   if (bad > 0) {
@@ -217,9 +223,12 @@ Status ControlFile::Impl::LoadLocked() {
 ControlFile::ControlFile(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 ControlFile::~ControlFile() = default;
 
+const std::string& ControlFile::folder() const { return impl_->folder; }
+
 Result<std::unique_ptr<ControlFile>> ControlFile::Open(FileSystem* file_system,
                                                        const std::string& folder) {
   auto impl = std::make_unique<Impl>();
+  impl->folder = folder;
   Result<std::unique_ptr<File>> file = file_system->Open(folder + "/" + kFileName, {});
   if (!file.ok()) return file.status();
   impl->file = std::move(file).value();

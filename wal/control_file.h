@@ -12,6 +12,7 @@
 #include "base/format_features.h"
 #include "base/function_ref.h"
 #include "base/ids.h"
+#include "base/page_size.h"
 #include "base/status.h"
 #include "io/file.h"
 
@@ -24,9 +25,9 @@ inline constexpr uint32_t kFormatVersion = 2;
 inline constexpr FormatFeatures kInstanceFeatures{};
 
 struct ControlData {
-  std::array<uint8_t, 16> instance_id{};  ///< random, also in every space header and log file
+  InstanceId instance_id{};  ///< random, also in every space header and log file
   uint32_t format_version = kFormatVersion;
-  uint32_t page_size_bytes = 16384;
+  uint32_t page_size_bytes = kPageSizeDefault;
   uint32_t epoch = 0;  ///< bumped at every start, stamped into each log group
   bool clean_shutdown = false;
   Lsn checkpoint_lsn{0};          ///< redo starts here
@@ -64,6 +65,8 @@ class ControlFile {
   ~ControlFile();
 
   [[nodiscard]] ControlData data() const;
+  /// The instance's.
+  [[nodiscard]] const std::string& folder() const;
   /// Applies `change` to a copy, writes it to the older slot, syncs, publishes. Any failure means
   /// the engine must stop.
   Status Update(FunctionRef<void(ControlData&)> change);

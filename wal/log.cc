@@ -80,7 +80,7 @@ Lsn Log::checkpoint() const { return impl_->pressure.checkpoint(); }
 uint64_t Log::capacity_bytes() const { return impl_->pressure.capacity_bytes(); }
 
 Status Log::SetCapacity(uint64_t capacity_bytes) {
-  if (capacity_bytes < kLogCapacityBytesMin || capacity_bytes > kLogCapacityBytesMax) {
+  if (!kLogCapacityLimits.Allow(capacity_bytes)) {
     return Status(Code::kInvalidArgument, "redo log capacity is out of bounds");
   }
   impl_->files->SetCapacity(capacity_bytes);

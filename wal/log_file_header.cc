@@ -102,7 +102,7 @@ LogFileHeader Decode(const HeaderLayout& layout) {
 
 }  // namespace
 
-Result<LogFileHeader> ReadLogFileHeader(File* file, const std::array<uint8_t, 16>& instance_id,
+Result<LogFileHeader> ReadLogFileHeader(File* file, const InstanceId& instance_id,
                                         uint64_t number) {
   const Result<uint64_t> size = file->Size();
   if (!size.ok()) return size.status();

@@ -17,13 +17,13 @@
 // The header is written and synced before the file gets its name. Thread safety: plain functions.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
 
 #include "base/bytes.h"
 #include "base/format_features.h"
+#include "base/ids.h"
 #include "base/status.h"
 #include "io/file.h"
 
@@ -36,7 +36,7 @@ inline constexpr uint32_t kLogFileVersion = 2;
 inline constexpr FormatFeatures kLogFileFeatures{};
 
 struct LogFileHeader {
-  std::array<uint8_t, 16> instance_id{};
+  InstanceId instance_id{};
   uint64_t number = 0;
   uint64_t file_bytes = 0;
   uint64_t start = 0;  ///< LSN of the first byte
@@ -52,7 +52,6 @@ struct LogFileHeader {
 Status WriteLogFileHeader(File* file, const LogFileHeader& header);
 /// Of the file `number` of an instance. kCorrupt: it is not, or cannot be used; kNewerFormat, with
 /// a sentence in the log: a newer build wrote it.
-Result<LogFileHeader> ReadLogFileHeader(File* file, const std::array<uint8_t, 16>& instance_id,
-                                        uint64_t number);
+Result<LogFileHeader> ReadLogFileHeader(File* file, const InstanceId& instance_id, uint64_t number);
 
 }  // namespace rowan

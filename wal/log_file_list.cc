@@ -8,8 +8,7 @@
 namespace rowan {
 
 Result<LogFileHeader> ReadHeaderOfLogFile(FileSystem* file_system, const std::string& folder,
-                                          const std::array<uint8_t, 16>& instance_id,
-                                          uint64_t number) {
+                                          const InstanceId& instance_id, uint64_t number) {
   Result<std::unique_ptr<File>> file =
       file_system->Open(folder + "/" + LogFileName(number), {.read_only = true});
   if (!file.ok()) return file.status();
@@ -17,7 +16,7 @@ Result<LogFileHeader> ReadHeaderOfLogFile(FileSystem* file_system, const std::st
 }
 
 Result<std::vector<ListedLogFile>> ListLogFiles(FileSystem* file_system, const std::string& folder,
-                                                const std::array<uint8_t, 16>& instance_id) {
+                                                const InstanceId& instance_id) {
   const Result<std::vector<std::string>> names = file_system->List(folder);
   if (!names.ok()) return names.status();
   std::vector<ListedLogFile> files;

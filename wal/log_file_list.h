@@ -2,11 +2,11 @@
 // The log files of a folder with what their headers say. Thread safety: plain functions.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <string>
 #include <vector>
 
+#include "base/ids.h"
 #include "base/status.h"
 #include "io/file.h"
 #include "wal/log_file_header.h"
@@ -22,11 +22,10 @@ struct ListedLogFile {
 /// By number. kNewerFormat, with a sentence in the log, if one of them is of a newer build;
 /// kIoError.
 Result<std::vector<ListedLogFile>> ListLogFiles(FileSystem* file_system, const std::string& folder,
-                                                const std::array<uint8_t, 16>& instance_id);
+                                                const InstanceId& instance_id);
 
 /// One file; kNotFound if it is not there.
 Result<LogFileHeader> ReadHeaderOfLogFile(FileSystem* file_system, const std::string& folder,
-                                          const std::array<uint8_t, 16>& instance_id,
-                                          uint64_t number);
+                                          const InstanceId& instance_id, uint64_t number);
 
 }  // namespace rowan

@@ -34,7 +34,7 @@ class LogFileSet {
   struct Options {
     FileSystem* file_system = nullptr;
     std::string folder;
-    std::array<uint8_t, 16> instance_id{};
+    InstanceId instance_id{};
     uint64_t capacity_bytes = 0;
   };
   explicit LogFileSet(Options options);

@@ -16,12 +16,11 @@ namespace {
 
 Status CheckOptions(const LogOptions& options) {
   const uint64_t buffer = options.buffer_bytes;
-  if (!std::has_single_bit(buffer) || buffer < kLogBufferBytesMin || buffer > kLogBufferBytesMax) {
+  if (!std::has_single_bit(buffer) || !kLogBufferLimits.Allow(buffer)) {
     return Status(Code::kInvalidArgument,
                   "log buffer must be a power of two between 64 KiB and 64 MiB");
   }
-  if (options.capacity_bytes < kLogCapacityBytesMin ||
-      options.capacity_bytes > kLogCapacityBytesMax) {
+  if (!kLogCapacityLimits.Allow(options.capacity_bytes)) {
     return Status(Code::kInvalidArgument, "redo log capacity must be from 1 MiB to 1 TiB");
   }
   return Status::Ok();
@@ -73,7 +72,7 @@ Result<std::unique_ptr<Log>> Log::Open(FileSystem* file_system, const LogOptions
   setup.buffer_bytes = options.buffer_bytes;
   setup.end = std::max(end, kFirstLsn);
   setup.checkpoint = std::clamp(before.checkpoint_lsn, kFirstLsn, setup.end);
-  setup.files = {file_system, options.folder, before.instance_id, options.capacity_bytes};
+  setup.files = {file_system, control->folder(), before.instance_id, options.capacity_bytes};
   auto files = std::make_unique<LogFileSet>(setup.files);
   status = before.log_file_bytes == 0 ? files->Create(setup.end)
                                       : files->Recover(setup.checkpoint, setup.end);

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Settings of the redo log. Units in the names. Plain data.
+// Settings of the redo log and their limits. Units in the names. Plain data.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
-#include <string>
+
+#include "base/setting_limits.h"
 
 namespace rowan {
 
@@ -27,16 +28,12 @@ enum class Durability : uint32_t {
   kWrite = 2,       ///< survives a mysqld crash, not an OS crash
 };
 
-/// Bounds of the settings below, for whoever offers them to users as well.
-inline constexpr uint64_t kLogBufferBytesMin = uint64_t{64} << 10;
 /// No group is larger than the buffer, and whoever searches behind the log's end looks this far.
-inline constexpr uint64_t kLogBufferBytesMax = uint64_t{64} << 20;
-inline constexpr uint64_t kLogCapacityBytesMin = uint64_t{1} << 20;
-inline constexpr uint64_t kLogCapacityBytesMax = uint64_t{1} << 40;
+inline constexpr SettingLimits<uint64_t> kLogBufferLimits{uint64_t{64} << 10, uint64_t{64} << 20};
+inline constexpr SettingLimits<uint64_t> kLogCapacityLimits{uint64_t{1} << 20, uint64_t{1} << 40};
 
 struct LogOptions {
-  std::string folder;
-  uint64_t capacity_bytes = uint64_t{256} << 20;  ///< sum of the live files; at least 1 MiB
+  uint64_t capacity_bytes = uint64_t{256} << 20;  ///< sum of the live files
   uint64_t buffer_bytes = uint64_t{16} << 20;     ///< power of two
   LogSyncMethod sync_method = LogSyncMethod::kAuto;
 };

@@ -17,8 +17,7 @@ const Status kMissing(Code::kNotFound, "it is missing");
 
 }  // namespace
 
-LogSource::LogSource(FileSystem* file_system, std::string folder,
-                     const std::array<uint8_t, 16>& instance_id)
+LogSource::LogSource(FileSystem* file_system, std::string folder, const InstanceId& instance_id)
     : file_system_(file_system),
       folder_(std::move(folder)),
       instance_id_(instance_id),

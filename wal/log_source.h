@@ -3,13 +3,13 @@
 // there (a file missing, cut short, or not of this log) ends what can be read. One thread.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "base/bytes.h"
+#include "base/ids.h"
 #include "base/status.h"
 #include "io/aligned_buffer.h"
 #include "io/file.h"
@@ -20,8 +20,7 @@ namespace rowan {
 
 class LogSource {
  public:
-  LogSource(FileSystem* file_system, std::string folder,
-            const std::array<uint8_t, 16>& instance_id);
+  LogSource(FileSystem* file_system, std::string folder, const InstanceId& instance_id);
   /// Before anything else; files that a log in use gets later are not seen. kNewerFormat, with a
   /// sentence in the log: a file of a newer build.
   Status FindFiles();
@@ -57,7 +56,7 @@ class LogSource {
 
   FileSystem* const file_system_;
   const std::string folder_;
-  const std::array<uint8_t, 16> instance_id_;
+  const InstanceId instance_id_;
   std::vector<Part> parts_;     // one behind the other, without gaps
   std::unique_ptr<File> file_;  // the one read last
   uint64_t file_number_ = 0;    // of file_

@@ -107,7 +107,6 @@ LogUnderTest OpenLog(const std::string& folder, LogSyncMethod method) {
   Check(control.status(), "control file");
   opened.control = std::move(control).value();
   LogOptions options;
-  options.folder = folder;
   options.sync_method = method;
   auto log = Log::Open(PosixFileSystem(), options, opened.control.get(), Lsn(0), [] {});
   Check(log.status(), "log");

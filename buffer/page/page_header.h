@@ -19,13 +19,12 @@
 
 #include "base/bytes.h"
 #include "base/ids.h"
+#include "base/page_size.h"
 #include "base/status.h"
 
 namespace rowan {
 
 inline constexpr size_t kPageHeaderBytes = 32;
-inline constexpr uint32_t kPageSizeMin = 4096;
-inline constexpr uint32_t kPageSizeMax = 65536;
 
 enum class PageType : uint8_t {
   kFree = 0,

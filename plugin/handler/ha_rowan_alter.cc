@@ -213,7 +213,7 @@ enum_alter_inplace_result ha_rowan::check_if_supported_inplace_alter(TABLE* alte
   if (!UnsupportedOption(thd, altered_table, *info->create_info).empty()) return unsupported();
   std::string refusal;
   Result<std::unique_ptr<TableCodec>> made =
-      TableCodec::Make(altered_table, g_engine->options().page_size_bytes, &refusal);
+      TableCodec::Make(altered_table, g_engine->options().storage.page_size_bytes, &refusal);
   if (!made.ok() || !codec().RowsStay(**made)) return unsupported();
   // The server has put the values of new columns into this record.
   if (!(*made)->InheritHistory(codec(), altered_table->record[0])) return unsupported();

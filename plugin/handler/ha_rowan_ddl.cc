@@ -55,7 +55,7 @@ int ha_rowan::create(const char* name, TABLE* form, HA_CREATE_INFO* create_info,
     NoteIgnoredOptions(thd, form, *create_info);
   }
   Result<std::unique_ptr<TableCodec>> made =
-      TableCodec::Make(form, g_engine->options().page_size_bytes, &refusal);
+      TableCodec::Make(form, g_engine->options().storage.page_size_bytes, &refusal);
   if (!made.ok()) {
     return made.status().Is(Code::kUnsupported) ? RefuseUnsupported(refusal)
                                                 : HandlerError(thd, made.status());

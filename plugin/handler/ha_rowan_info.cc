@@ -29,7 +29,7 @@ int ha_rowan::info(uint flag) {
 
 void ha_rowan::FillTableStatistics(uint flag) {
   const Table::Statistics now = engine_table()->statistics();
-  const uint64_t page = g_engine->options().page_size_bytes;
+  const uint64_t page = g_engine->options().storage.page_size_bytes;
   stats.records = now.rows;
   // 0 would let the optimizer treat the table as empty, which only a snapshot can tell.
   if (stats.records == 0 && (flag & HA_STATUS_TIME) == 0) stats.records = 1;

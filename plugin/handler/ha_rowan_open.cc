@@ -32,7 +32,7 @@ constexpr handler::Table_flags kTableFlags =
 /// The server's key length limit, or less when a small page cannot hold such a key.
 uint KeyLengthMax() {
   if (g_engine == nullptr) return MAX_KEY_LENGTH;
-  const size_t fits = KeyBytesMax(g_engine->options().page_size_bytes);
+  const size_t fits = KeyBytesMax(g_engine->options().storage.page_size_bytes);
   return static_cast<uint>(std::min<size_t>(MAX_KEY_LENGTH, fits));
 }
 
@@ -134,14 +134,14 @@ Status ha_rowan::OpenShare(const dd::Table* table_def) {
   if (!opened.ok()) return opened.status();
   std::string refusal;
   Result<std::unique_ptr<TableCodec>> made =
-      TableCodec::Make(table, g_engine->options().page_size_bytes, &refusal);
+      TableCodec::Make(table, g_engine->options().storage.page_size_bytes, &refusal);
   if (!made.ok()) {
     LogError("Rowan does not support {}.", refusal);
     return made.status();
   }
   const TableDef& definition = (*opened)->definition();
   if (!Agree(definition, made->get())) {
-    made = TableCodec::MakeForFormat1(table, g_engine->options().page_size_bytes, &refusal);
+    made = TableCodec::MakeForFormat1(table, g_engine->options().storage.page_size_bytes, &refusal);
     if (!made.ok() || !Agree(definition, made->get())) {
       return Status(Code::kTableChanged, "the server's definition differs from the stored one");
     }
@@ -175,7 +175,7 @@ void ha_rowan::PrepareBuffers() {
   entry_views_.reserve(indexes);
   changes_.reserve(indexes);
   changed_indexes_.assign(indexes, true);
-  stats.block_size = g_engine->options().page_size_bytes;
+  stats.block_size = g_engine->options().storage.page_size_bytes;
   row_source_ = reader_.get();
   cascades_may_return_ = CascadesMayReturn(*table_share);
 }

@@ -43,7 +43,7 @@ int PlainError(Code code) {
 
 /// The server's own sentences for this name no limit.
 void RaiseTooBig(Status status) {
-  const uint32_t page_size = g_engine->options().page_size_bytes;
+  const uint32_t page_size = g_engine->options().storage.page_size_bytes;
   if (status.message() == std::string_view(kKeyTooLong)) {
     my_error(ER_TOO_LONG_KEY, MYF(0), static_cast<int>(status.detail()));
     return;

@@ -22,8 +22,11 @@
 namespace rowan {
 namespace {
 
-constexpr unsigned long long kMiB = 1ULL << 20;
-constexpr unsigned long long kRedoMin = kLogCapacityBytesMin, kRedoMax = kLogCapacityBytesMax;
+// Defaults and limits are the parts' own.
+constexpr LogOptions kLog;
+constexpr BufferOptions kBuffer;
+constexpr TxnManagerOptions kTxns;
+constexpr PurgeOptions kPurge;
 
 unsigned long long g_buffer_pool_size;
 unsigned int g_page_size;
@@ -102,14 +105,14 @@ void UpdateTo(THD*, SYS_VAR*, void* target, const void* wanted) {
   *static_cast<T*>(target) = value;
 }
 
-template <typename T, T low, T high, Status (*apply)(T)>
+template <typename T, const auto& limits, Status (*apply)(T)>
 int CheckNumber(THD*, SYS_VAR* variable, void* wanted, st_mysql_value* value) {
   long long number = 0;
   if (value->val_int(value, &number) != 0) {
     return Refuse(variable, Status(Code::kInvalidArgument, "it is not a number"));
   }
-  if (number < 0 || static_cast<unsigned long long>(number) < low ||
-      static_cast<unsigned long long>(number) > high) {
+  if (number < 0 || static_cast<unsigned long long>(number) < limits.least ||
+      static_cast<unsigned long long>(number) > limits.greatest) {
     return Refuse(variable, Status(Code::kInvalidArgument, "the value is out of range"));
   }
   const Status status = apply(static_cast<T>(number));
@@ -164,7 +167,7 @@ unsigned long long PoolBytesInForce() { return g_engine->Figures().pool_bytes();
 Status ApplyRedoCapacity(unsigned long long bytes) { return g_engine->SetRedoLogCapacity(bytes); }
 /// The log rounds the wish up to whole files; the variable shows what is in force.
 int CheckRedoCapacity(THD* thd, SYS_VAR* variable, void* wanted, st_mysql_value* value) {
-  const int failed = CheckNumber<unsigned long long, kRedoMin, kRedoMax, ApplyRedoCapacity>(
+  const int failed = CheckNumber<unsigned long long, kLogCapacityLimits, ApplyRedoCapacity>(
       thd, variable, wanted, value);
   if (failed != 0) return failed;
   *static_cast<unsigned long long*>(wanted) = g_engine->Figures().log_capacity_bytes;
@@ -202,34 +205,30 @@ Status ApplyDoublewrite(unsigned long index) {
   return g_engine->SetDoublewrite(DoublewriteFromIndex(index));
 }
 
-constexpr unsigned long long kPoolMin = 64 * 4096, kPoolMax = 1ULL << 46;
-
 int CheckBufferPool(THD* thd, SYS_VAR* variable, void* wanted, st_mysql_value* value) {
-  const int failed = CheckNumber<unsigned long long, kPoolMin, kPoolMax, ApplyBufferPool>(
+  const int failed = CheckNumber<unsigned long long, kPoolBytesLimits, ApplyBufferPool>(
       thd, variable, wanted, value);
   if (failed == 0) *static_cast<unsigned long long*>(wanted) = PoolBytesInForce();
   return failed;
 }
 
-constexpr unsigned int kIoCapacityMin = 100, kIoCapacityMax = 10000000;
-constexpr unsigned long long kLockMemoryMax = 1ULL << 40;
-
 MYSQL_SYSVAR_ULONGLONG(buffer_pool_size, g_buffer_pool_size, PLUGIN_VAR_RQCMDARG,
                        "Memory for pages of Rowan tables, in bytes.", CheckBufferPool,
-                       (UpdateTo<unsigned long long, ApplyBufferPool>), 128 * kMiB, kPoolMin,
-                       kPoolMax, 0);
+                       (UpdateTo<unsigned long long, ApplyBufferPool>), kBuffer.pool_bytes,
+                       kPoolBytesLimits.least, kPoolBytesLimits.greatest, 0);
 MYSQL_SYSVAR_UINT(page_size, g_page_size, PLUGIN_VAR_RQCMDARG | PLUGIN_VAR_READONLY,
                   "Page size in bytes, a power of two from 4096 to 65536. Chosen when the instance "
                   "is created.",
-                  nullptr, nullptr, 16384, 4096, 65536, 0);
+                  nullptr, nullptr, kPageSizeDefault, kPageSizeMin, kPageSizeMax, 0);
 MYSQL_SYSVAR_ULONGLONG(redo_log_capacity, g_redo_log_capacity, PLUGIN_VAR_RQCMDARG,
                        "Most disk space the redo log takes, in bytes.", CheckRedoCapacity,
-                       (UpdateTo<unsigned long long, ApplyRedoCapacity>), 256 * kMiB, kRedoMin,
-                       kRedoMax, 0);
+                       (UpdateTo<unsigned long long, ApplyRedoCapacity>), kLog.capacity_bytes,
+                       kLogCapacityLimits.least, kLogCapacityLimits.greatest, 0);
 MYSQL_SYSVAR_ULONGLONG(log_buffer_size, g_log_buffer_size,
                        PLUGIN_VAR_RQCMDARG | PLUGIN_VAR_READONLY,
                        "Memory for redo log bytes not written yet; rounded up to a power of two.",
-                       nullptr, nullptr, 16 * kMiB, kLogBufferBytesMin, kLogBufferBytesMax, 0);
+                       nullptr, nullptr, kLog.buffer_bytes, kLogBufferLimits.least,
+                       kLogBufferLimits.greatest, 0);
 MYSQL_SYSVAR_ENUM(log_sync_method, g_log_sync_method, PLUGIN_VAR_RQCMDARG,
                   "How redo log bytes are made durable: auto, fsync, fdatasync, dsync, "
                   "direct_dsync, uring.",
@@ -249,24 +248,27 @@ MYSQL_SYSVAR_ENUM(io_backend, g_io_backend, PLUGIN_VAR_RQCMDARG | PLUGIN_VAR_REA
                   &g_io_backend_types);
 MYSQL_SYSVAR_UINT(io_capacity, g_io_capacity, PLUGIN_VAR_RQCMDARG,
                   "Page writes per second that background work may use.",
-                  (CheckNumber<unsigned int, kIoCapacityMin, kIoCapacityMax, ApplyIoCapacity>),
-                  (UpdateTo<unsigned int, ApplyIoCapacity>), 10000, kIoCapacityMin, kIoCapacityMax,
-                  0);
+                  (CheckNumber<unsigned int, kIoCapacityLimits, ApplyIoCapacity>),
+                  (UpdateTo<unsigned int, ApplyIoCapacity>), kBuffer.io_capacity_pages_per_second,
+                  kIoCapacityLimits.least, kIoCapacityLimits.greatest, 0);
 MYSQL_SYSVAR_ULONGLONG(lock_memory_size, g_lock_memory, PLUGIN_VAR_RQCMDARG,
                        "Most memory for row locks, in bytes; 0: a quarter of the buffer pool, at "
                        "least 256 MiB. Transactions with few locks are never refused.",
-                       (CheckNumber<unsigned long long, 0, kLockMemoryMax, ApplyLockMemory>),
-                       (UpdateTo<unsigned long long, ApplyLockMemory>), 0, 0, kLockMemoryMax, 0);
+                       (CheckNumber<unsigned long long, kLockMemoryLimits, ApplyLockMemory>),
+                       (UpdateTo<unsigned long long, ApplyLockMemory>), kTxns.lock_memory_bytes_max,
+                       kLockMemoryLimits.least, kLockMemoryLimits.greatest, 0);
 MYSQL_SYSVAR_UINT(shutdown_timeout, g_shutdown_timeout, PLUGIN_VAR_RQCMDARG,
                   "Seconds in which a shutdown writes changed pages. The redo log keeps what is "
                   "left for the next start, which redoes it while it serves. 0: all pages are "
                   "written, however long that takes.",
                   nullptr, nullptr, 3, 0, 86400, 0);
 MYSQL_SYSVAR_UINT(purge_threads, g_purge_threads, PLUGIN_VAR_RQCMDARG | PLUGIN_VAR_READONLY,
-                  "Threads that remove old row versions.", nullptr, nullptr, 1, 1, 32, 0);
+                  "Threads that remove old row versions.", nullptr, nullptr, kPurge.workers,
+                  kPurgeWorkersLimits.least, kPurgeWorkersLimits.greatest, 0);
 MYSQL_SYSVAR_UINT(page_cleaners, g_page_cleaners, PLUGIN_VAR_RQCMDARG | PLUGIN_VAR_READONLY,
                   "Threads that write changed pages; 0 chooses by processors and pool size.",
-                  nullptr, nullptr, 0, 0, 64, 0);
+                  nullptr, nullptr, kBuffer.cleaners, kCleanersLimits.least,
+                  kCleanersLimits.greatest, 0);
 MYSQL_SYSVAR_UINT(force_recovery, g_force_recovery, PLUGIN_VAR_RQCMDARG | PLUGIN_VAR_READONLY,
                   "1: a start after a crash gives up what cannot be read or redone and serves the "
                   "rest; 0: it does so for damaged tables only.",
@@ -320,10 +322,6 @@ SYS_VAR* g_system_variables[] = {
     MYSQL_SYSVAR(lock_wait_timeout), nullptr};
 
 Status OptionsFromVariables(EngineOptions* options) {
-  if (!std::has_single_bit(g_page_size)) {
-    LogError("rowan_page_size is {}; it must be a power of two from 4096 to 65536.", g_page_size);
-    return Status(Code::kInvalidArgument, "page size");
-  }
   const std::string folder = g_data_home_dir == nullptr ? "" : g_data_home_dir;
   if (folder.empty() || folder == "." || folder == "./") {
     LogError("rowan_data_home_dir must name a folder of its own.");
@@ -331,20 +329,20 @@ Status OptionsFromVariables(EngineOptions* options) {
   }
   std::string home(mysql_real_data_home);
   if (!home.ends_with('/')) home += '/';
-  options->folder = folder[0] == '/' ? folder : home + folder;
-  options->page_size_bytes = g_page_size;
-  options->buffer_pool_bytes = g_buffer_pool_size;
-  options->redo_log_capacity_bytes = g_redo_log_capacity;
-  options->log_buffer_bytes = std::bit_ceil(g_log_buffer_size);
-  options->log_sync_method = LogSyncFromIndex(g_log_sync_method);
-  options->data_sync_method = DataSyncFromIndex(g_data_sync_method);
-  options->doublewrite = DoublewriteFromIndex(g_doublewrite);
-  options->io_backend = IoBackendFromIndex(g_io_backend);
-  options->io_capacity_pages_per_second = g_io_capacity;
-  options->lock_memory_bytes_max = g_lock_memory;
-  options->purge_workers = g_purge_threads;
-  options->page_cleaners = g_page_cleaners;
-  options->force_recovery = g_force_recovery;
+  options->storage.folder = folder[0] == '/' ? folder : home + folder;
+  options->storage.page_size_bytes = g_page_size;
+  options->storage.buffer.pool_bytes = g_buffer_pool_size;
+  options->storage.log.capacity_bytes = g_redo_log_capacity;
+  options->storage.log.buffer_bytes = std::bit_ceil(g_log_buffer_size);
+  options->storage.log.sync_method = LogSyncFromIndex(g_log_sync_method);
+  options->storage.buffer.data_sync_method = DataSyncFromIndex(g_data_sync_method);
+  options->storage.buffer.doublewrite = DoublewriteFromIndex(g_doublewrite);
+  options->storage.buffer.io_backend = IoBackendFromIndex(g_io_backend);
+  options->storage.buffer.io_capacity_pages_per_second = g_io_capacity;
+  options->txns.lock_memory_bytes_max = g_lock_memory;
+  options->purge.workers = g_purge_threads;
+  options->storage.buffer.cleaners = g_page_cleaners;
+  options->storage.recovery.force = g_force_recovery > 0;
   return Status::Ok();
 }
 
@@ -360,8 +358,8 @@ bool DeadlockDetect() { return g_deadlock_detect; }
 bool NewInstanceWanted() { return g_new_instance; }
 void ShowSettingsInForce() {
   g_redo_log_capacity = g_engine->Figures().log_capacity_bytes;
-  g_log_buffer_size = g_engine->options().log_buffer_bytes;
-  g_page_size = g_engine->options().page_size_bytes;
+  g_log_buffer_size = g_engine->options().storage.log.buffer_bytes;
+  g_page_size = g_engine->options().storage.page_size_bytes;
   g_buffer_pool_size = PoolBytesInForce();
 }
 uint64_t BufferPoolBytes() { return g_buffer_pool_size; }

@@ -125,12 +125,11 @@ TEST(Failure, AtomicModeIsRefusedWhereUntornWritesAreNotPromised) {
   fixture.Create();
   LogCapture messages;
   BufferOptions options;
-  options.page_size_bytes = TestPageSizeBytes();
-  options.pool_bytes = 64 * uint64_t{options.page_size_bytes};
+  options.pool_bytes = 64 * uint64_t{TestPageSizeBytes()};
   options.doublewrite = DoublewriteMode::kAtomic;
   auto pool = BufferPool::Open(options, &fixture.files(), &fs, &fixture.log(), &fixture.control());
   EXPECT_TRUE(pool.status().Is(Code::kUnsupported));
-  fs.SetAtomicWriteUnitMax(options.page_size_bytes);
+  fs.SetAtomicWriteUnitMax(TestPageSizeBytes());
   pool = BufferPool::Open(options, &fixture.files(), &fs, &fixture.log(), &fixture.control());
   EXPECT_TRUE(pool.ok());
 }

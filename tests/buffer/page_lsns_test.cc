@@ -80,7 +80,7 @@ class PageVersionsFile : public ::testing::Test {
   }
 
   FaultFileSystem fs_{TestSeed()};
-  SpaceFiles files_{&fs_, {.folder = "/instance", .page_size_bytes = TestPageSizeBytes()}};
+  SpaceFiles files_{&fs_, "/instance", TestPageSizeBytes()};
   std::unique_ptr<PageLsns> versions_;
 };
 
@@ -350,8 +350,7 @@ TEST_F(PageVersionsFile, CostsLittleHoweverLargeTheDataAre) {
   const auto pages =
       static_cast<uint32_t>(large ? (uint64_t{1} << 40) / page_size : uint64_t{1} << 20);
   TempDir folder;
-  SpaceFiles files(PosixFileSystem(),
-                   {.folder = folder.path(), .page_size_bytes = TestPageSizeBytes()});
+  SpaceFiles files(PosixFileSystem(), folder.path(), TestPageSizeBytes());
   ASSERT_TRUE(files.Create(kSpace, 4).ok());
   PageLsns versions(PosixFileSystem(), &files);
   ASSERT_TRUE(versions.Open({.instance = 7}).ok());

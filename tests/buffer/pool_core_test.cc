@@ -19,11 +19,9 @@ constexpr uint32_t kSmall = 16;
 constexpr uint32_t kLarge = 24;
 
 TEST(PoolCoreTest, AFrameFreedWhileThePoolGrowsIsNotLost) {
-  BufferOptions options;
-  options.page_size_bytes = kPageSize;
   Result<std::unique_ptr<FrameArena>> arena = FrameArena::Create(kPageSize, kLarge, kLarge);
   ASSERT_TRUE(arena.ok());
-  PoolCore core(options, nullptr, nullptr, nullptr, nullptr, std::move(*arena));
+  PoolCore core(BufferOptions{}, nullptr, nullptr, nullptr, nullptr, std::move(*arena));
   core.EnlargeTable(kLarge);
   core.RaiseLimit(kLarge);
   // Between the look at the limit and the frame's new state the pool grows.
@@ -84,11 +82,9 @@ TEST(ClockHandTest, ASmallPoolIsWalkedFrameByFrame) {
 
 // What each fix reads must not lie beside what each eviction, miss or change writes.
 TEST(PoolCoreTest, HotWordsHaveCacheLinesOfTheirOwn) {
-  BufferOptions options;
-  options.page_size_bytes = kPageSize;
   Result<std::unique_ptr<FrameArena>> arena = FrameArena::Create(kPageSize, kLarge, kLarge);
   ASSERT_TRUE(arena.ok());
-  const PoolCore core(options, nullptr, nullptr, nullptr, nullptr, std::move(*arena));
+  const PoolCore core(BufferOptions{}, nullptr, nullptr, nullptr, nullptr, std::move(*arena));
   const std::array<const void*, 4> words = {&core.frame_limit, &core.dirty_frames, &core.clock_hand,
                                             &core.want_clean_frames};
   std::set<uintptr_t> lines;

@@ -20,12 +20,10 @@ namespace {
 constexpr uint32_t kPageSize = 4096;
 
 std::unique_ptr<PoolCore> MakeCore(uint32_t frames, uint32_t frames_max) {
-  BufferOptions options;
-  options.page_size_bytes = kPageSize;
   Result<std::unique_ptr<FrameArena>> arena = FrameArena::Create(kPageSize, frames, frames_max);
   EXPECT_TRUE(arena.ok());
-  auto core =
-      std::make_unique<PoolCore>(options, nullptr, nullptr, nullptr, nullptr, std::move(*arena));
+  auto core = std::make_unique<PoolCore>(BufferOptions{}, nullptr, nullptr, nullptr, nullptr,
+                                         std::move(*arena));
   core->EnlargeTable(frames);
   return core;
 }

@@ -71,7 +71,7 @@ TEST(SyncTracker, SyncsManyFilesInMuchLessThanTheSumOfTheirTimes) {
   constexpr uint32_t kSyncMicros = 20'000;
   FaultFileSystem fs(TestSeed());
   const uint32_t page_size = TestPageSizeBytes();
-  SpaceFiles files(&fs, {.folder = "/db", .page_size_bytes = page_size});
+  SpaceFiles files(&fs, "/db", page_size);
   SyncTracker tracker(&files, SyncMethod::kFdatasync);
   const AlignedBuffer page(page_size);
   for (uint32_t i = 0; i < kSpaces; ++i) {

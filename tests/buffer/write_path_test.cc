@@ -25,10 +25,9 @@ class WritePath : public ::testing::Test {
   void SetUp() override {
     fixture_.Create(false);
     BufferOptions options;
-    options.page_size_bytes = TestPageSizeBytes();
-    options.pool_bytes = kFrames * uint64_t{options.page_size_bytes};
+    options.pool_bytes = kFrames * uint64_t{TestPageSizeBytes()};
     options.io_backend = IoBackend::kThreads;
-    auto arena = FrameArena::Create(options.page_size_bytes, kFrames, kFrames);
+    auto arena = FrameArena::Create(TestPageSizeBytes(), kFrames, kFrames);
     ASSERT_TRUE(arena.ok());
     core_ = std::make_unique<PoolCore>(options, &fixture_.files(), &fs_, &fixture_.log(),
                                        &fixture_.control(), std::move(arena).value());

@@ -25,10 +25,10 @@ uint64_t Trials() { return TestSetting("ROWAN_TEST_ROT_TRIALS", kTrials); }
 class BitRot {
  public:
   explicit BitRot(uint64_t seed) : random_(seed), world_(seed) {
-    world_.options.redo_log_capacity_bytes = uint64_t{1} << 20;
-    world_.options.log_buffer_bytes = uint64_t{1} << 16;
-    world_.options.lock_memory_bytes_max = uint64_t{1} << 20;
-    world_.options.commit_ring_entries = 64;
+    world_.options.storage.log.capacity_bytes = uint64_t{1} << 20;
+    world_.options.storage.log.buffer_bytes = uint64_t{1} << 16;
+    world_.options.txns.lock_memory_bytes_max = uint64_t{1} << 20;
+    world_.options.txns.commit_ring_entries = 64;
   }
 
   /// True if the damage was noticed: by opening, by a statement, or by a repair.
@@ -86,7 +86,7 @@ class BitRot {
     const std::string path = "/rowan/" + ChooseFile();
     Result<std::unique_ptr<File>> file = world_.files.Open(path, {});
     const uint64_t size = file.value()->Size().value();
-    const uint64_t page = world_.options.page_size_bytes;
+    const uint64_t page = world_.options.storage.page_size_bytes;
     if (path.find("space_") != std::string::npos && random_.OneIn(3) && size > 2 * page) {
       // A page of this file in the place of another one.
       std::vector<std::byte> bytes(page);
@@ -110,7 +110,8 @@ class BitRot {
     uint64_t offset = 0;
     for (int i = 0; i < kTries; ++i) {
       const uint64_t reach =
-          random_.OneIn(2) ? size : std::min<uint64_t>(size, 16 * world_.options.page_size_bytes);
+          random_.OneIn(2) ? size
+                           : std::min<uint64_t>(size, 16 * world_.options.storage.page_size_bytes);
       offset = random_.Below(reach);
       std::byte byte{};
       EXPECT_TRUE(file->Read(offset, {&byte, 1}).ok());

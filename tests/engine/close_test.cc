@@ -13,9 +13,9 @@ constexpr uint64_t kRows = 4000;
 class CloseTest : public testing::Test {
  protected:
   CloseTest() : world_(TestSeed()) {
-    world_.options.redo_log_capacity_bytes = uint64_t{32} << 20;
-    world_.options.buffer_pool_bytes = uint64_t{32} << 20;
-    world_.options.background = false;  // every page stays dirty
+    world_.options.storage.log.capacity_bytes = uint64_t{32} << 20;
+    world_.options.storage.buffer.pool_bytes = uint64_t{32} << 20;
+    world_.options.storage.background = false;  // every page stays dirty
   }
 
   /// Commits rows that fill a few hundred pages.

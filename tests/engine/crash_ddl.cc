@@ -234,7 +234,7 @@ void CrashDdl::CheckFiles(EngineWorld* world) {
   }
   owned.insert("space_" + std::to_string(kSystemSpace.value()) + ".rws");
   owned.insert("space_" + std::to_string(kUndoSpace.value()) + ".rws");
-  Result<std::vector<std::string>> names = world->files.List(world->options.folder);
+  Result<std::vector<std::string>> names = world->files.List(world->options.storage.folder);
   if (!names.ok()) {
     ADD_FAILURE() << names.status().message();
     return;
@@ -245,7 +245,7 @@ void CrashDdl::CheckFiles(EngineWorld* world) {
   }
   // Nothing was restored by hand, so no file may come as a surprise.
   const Result<std::vector<std::string>> lost =
-      world->files.List(world->options.folder + "/" + kLostFolderName);
+      world->files.List(world->options.storage.folder + "/" + kLostFolderName);
   EXPECT_TRUE(!lost.ok() || lost.value().empty()) << lost.value().front();
 }
 

@@ -52,22 +52,23 @@ CrashProgram::CrashProgram(uint64_t seed, const CrashProgramSettings& settings)
   }
   EngineOptions& options = world_.options;
   // Small enough that checkpoints, recycling and eviction happen within one round.
-  options.redo_log_capacity_bytes = uint64_t{1} << 20;
-  options.log_buffer_bytes = uint64_t{1} << 16;
-  options.buffer_pool_bytes =
-      std::min<uint64_t>(options.buffer_pool_bytes, uint64_t{256} * options.page_size_bytes);
-  options.lock_memory_bytes_max = uint64_t{1} << 20;
-  options.commit_ring_entries = 64;
-  options.doublewrite = DoublewriteMode::kOn;
+  options.storage.log.capacity_bytes = uint64_t{1} << 20;
+  options.storage.log.buffer_bytes = uint64_t{1} << 16;
+  options.storage.buffer.pool_bytes = std::min<uint64_t>(
+      options.storage.buffer.pool_bytes, uint64_t{256} * options.storage.page_size_bytes);
+  options.txns.lock_memory_bytes_max = uint64_t{1} << 20;
+  options.txns.commit_ring_entries = 64;
+  options.storage.buffer.doublewrite = DoublewriteMode::kOn;
   if (random_.OneIn(8)) {
-    world_.files.SetAtomicWriteUnitMax(options.page_size_bytes);
-    options.doublewrite = DoublewriteMode::kAtomic;
+    world_.files.SetAtomicWriteUnitMax(options.storage.page_size_bytes);
+    options.storage.buffer.doublewrite = DoublewriteMode::kAtomic;
   }
   // What production chooses by the machine: from one thread and one handle upwards.
-  options.page_cleaners = static_cast<uint32_t>(random_.Below(4));
-  options.session_writers = options.page_cleaners;
-  options.purge_workers = static_cast<uint32_t>(1 + random_.Below(3));
-  options.open_files_max = random_.OneIn(3) ? static_cast<uint32_t>(1 + random_.Below(3)) : 0;
+  options.storage.buffer.cleaners = static_cast<uint32_t>(random_.Below(4));
+  options.storage.buffer.session_writers = options.storage.buffer.cleaners;
+  options.purge.workers = static_cast<uint32_t>(1 + random_.Below(3));
+  options.storage.files.open_files_max =
+      random_.OneIn(3) ? static_cast<uint32_t>(1 + random_.Below(3)) : 0;
   if (random_.OneIn(16)) ddl_.set_tables_max(kManyTables);
   if (random_.OneIn(3)) DoAsynchronousRequests();
 }
@@ -75,13 +76,15 @@ CrashProgram::CrashProgram(uint64_t seed, const CrashProgramSettings& settings)
 void CrashProgram::DoAsynchronousRequests() {
   world_.files.SetAsynchronous(true);
   world_.files.queue_faults()->SetOneIn(static_cast<uint32_t>(8 + random_.Below(56)));
-  world_.options.io_backend = random_.OneIn(2) ? IoBackend::kUring : IoBackend::kLibaio;
-  if (random_.OneIn(2)) world_.options.log_sync_method = LogSyncMethod::kUring;
+  world_.options.storage.buffer.io_backend =
+      random_.OneIn(2) ? IoBackend::kUring : IoBackend::kLibaio;
+  if (random_.OneIn(2)) world_.options.storage.log.sync_method = LogSyncMethod::kUring;
 }
 
 void CrashProgram::Run() {
-  SCOPED_TRACE(world_.options.doublewrite == DoublewriteMode::kAtomic ? "untorn writes"
-                                                                      : "with doublewrite");
+  SCOPED_TRACE(world_.options.storage.buffer.doublewrite == DoublewriteMode::kAtomic
+                   ? "untorn writes"
+                   : "with doublewrite");
   ASSERT_TRUE(world_.Open().ok());
   CreateTables();
   for (uint32_t round = 0; round < settings_.rounds && !::testing::Test::HasFailure(); ++round) {
@@ -201,7 +204,7 @@ void CrashProgram::Maintain(Table* table) {
       case 4: status = engine->SetRedoLogCapacity(AnyCapacity(&random)); break;
       case 5: {
         const uint64_t frames = 64 + random.Below(200);
-        status = engine->SetBufferPoolBytes(frames * engine->options().page_size_bytes);
+        status = engine->SetBufferPoolBytes(frames * engine->options().storage.page_size_bytes);
         if (status.Is(Code::kBusy)) status = Status::Ok();
         break;
       }
@@ -245,10 +248,11 @@ CrashKind CrashProgram::End(Ending ending) {
 
 void CrashProgram::ChooseRedo() {
   EngineOptions& options = world_.options;
-  options.redo_workers = static_cast<uint32_t>(random_.Below(4));
+  options.storage.recovery.workers = static_cast<uint32_t>(random_.Below(4));
   // From a stretch for each group of the log to one for all of it.
-  options.redo_memory_bytes_max = random_.OneIn(2) ? 0 : uint64_t{1024} << random_.Below(10);
-  options.redo_log_capacity_bytes = AnyCapacity(&random_);
+  options.storage.recovery.memory_bytes_max =
+      random_.OneIn(2) ? 0 : uint64_t{1024} << random_.Below(10);
+  options.storage.log.capacity_bytes = AnyCapacity(&random_);
 }
 
 uint64_t CrashProgram::ReopenThroughCrashes() {

@@ -21,7 +21,7 @@ class DamageTest : public ::testing::TestWithParam<bool> {
  protected:
   /// Two tables with rows on disk and changes of both in the log; the process vanishes.
   void SetUp() override {
-    world_.options.background = GetParam();
+    world_.options.storage.background = GetParam();
     ASSERT_TRUE(world_.Open().ok());
     good_ = Fill("test/good");
     bad_ = Fill("test/bad");
@@ -68,7 +68,7 @@ class DamageTest : public ::testing::TestWithParam<bool> {
   void FillWithGarbage(uint32_t first_page) {
     Result<std::unique_ptr<File>> file = world_.files.Open(Space(), {});
     ASSERT_TRUE(file.ok());
-    const uint64_t page = world_.options.page_size_bytes;
+    const uint64_t page = world_.options.storage.page_size_bytes;
     std::vector<std::byte> garbage((*file)->Size().value() - first_page * page, std::byte{0x5a});
     ASSERT_TRUE((*file)->Write(first_page * page, garbage).ok());
   }
@@ -145,13 +145,13 @@ TEST_P(DamageTest, AFileThatCannotBeOpenedIsGivenUpOnlyIfAskedTo) {
   if (opened.ok()) ExpectOnlyTheOther();
   world_.engine.reset();
   EXPECT_FALSE(world_.files.Exists(Mark()).value());
-  world_.options.force_recovery = 1;
+  world_.options.storage.recovery.force = true;
   ASSERT_TRUE(world_.Open().ok());
   WaitForRedo();
   ExpectOnlyTheOther();
   world_.engine.reset();
   world_.files.ClearFaults();
-  world_.options.force_recovery = 0;
+  world_.options.storage.recovery.force = false;
   ExpectMarkedForGood();
 }
 
@@ -186,12 +186,12 @@ TEST_P(DamageTest, AFileThatCannotBeReadForAWhileLosesNothing) {
 TEST_P(DamageTest, AnUndoSpaceThatRedoCannotBringUpToDateKeepsAllClosedUnlessForced) {
   path_ = "/rowan/space_2";
   // Behind the directory of the streams.
-  const uint32_t slots = DirectorySlotsPerPage(world_.options.page_size_bytes);
+  const uint32_t slots = DirectorySlotsPerPage(world_.options.storage.page_size_bytes);
   FillWithGarbage(2 + (kStreamsMax + slots - 1) / slots);
   EXPECT_TRUE(world_.Open().Is(Code::kCorrupt));
   EXPECT_TRUE(log_.Has("of /rowan/space_2.rws is damaged")) << log_.Text();
   world_.engine.reset();
-  world_.options.force_recovery = 1;
+  world_.options.storage.recovery.force = true;
   const Status forced = world_.Open();
   ASSERT_TRUE(forced.ok()) << CodeName(forced.code()) << forced.message() << log_.Text();
   WaitForRedo();

@@ -11,14 +11,14 @@ constexpr uint64_t kWorldPoolPagesMin = 64;
 }  // namespace
 
 EngineWorld::EngineWorld(uint64_t seed) : files(seed) {
-  options.folder = "/rowan";
-  options.page_size_bytes = TestPageSizeBytes();
+  options.storage.folder = "/rowan";
+  options.storage.page_size_bytes = TestPageSizeBytes();
   const uint64_t pages = std::max<uint64_t>(TestPoolPages(), kWorldPoolPagesMin);
-  options.buffer_pool_bytes = pages * options.page_size_bytes;
-  options.redo_log_capacity_bytes = uint64_t{4} << 20;
-  options.log_buffer_bytes = uint64_t{1} << 20;
-  options.log_sync_method = LogSyncMethod::kFdatasync;
-  options.io_backend = IoBackend::kThreads;
+  options.storage.buffer.pool_bytes = pages * options.storage.page_size_bytes;
+  options.storage.log.capacity_bytes = uint64_t{4} << 20;
+  options.storage.log.buffer_bytes = uint64_t{1} << 20;
+  options.storage.log.sync_method = LogSyncMethod::kFdatasync;
+  options.storage.buffer.io_backend = IoBackend::kThreads;
 }
 
 EngineWorld::~EngineWorld() { engine.reset(); }

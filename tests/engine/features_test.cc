@@ -62,9 +62,10 @@ class FeaturesTest : public ::testing::Test {
     }
   }
   void SetSpace(const std::string& path, const FormatFeatures& features) {
-    ChangeSpaceHeader(&world.files, path, world.options.page_size_bytes, [&](MutableBytes page) {
-      StoreFeatures(page.data() + space_layout::kFeaturesOffset, features);
-    });
+    ChangeSpaceHeader(&world.files, path, world.options.storage.page_size_bytes,
+                      [&](MutableBytes page) {
+                        StoreFeatures(page.data() + space_layout::kFeaturesOffset, features);
+                      });
   }
   FormatFeatures FeaturesAt(const std::string& path, size_t offset) {
     FormatFeatures features;

@@ -27,7 +27,7 @@ void InsertEverywhere(EngineWorld* world, const std::vector<std::shared_ptr<Tabl
 
 TEST(ManyTables, AreWrittenInTurnWithFewHandlesAndShortagesOfDescriptors) {
   EngineWorld world(TestSeed());
-  world.options.open_files_max = kHandles;
+  world.options.storage.files.open_files_max = kHandles;
   ASSERT_TRUE(world.Open().ok());
   std::vector<std::shared_ptr<Table>> tables;
   std::vector<TableId> ids;

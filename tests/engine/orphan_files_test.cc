@@ -100,9 +100,9 @@ TEST_F(OrphanFilesTest, AFileWithoutAWrittenPageGoesOneWithAByteIsKept) {
   world.Crash(TestSeed() + 1);
   const SpaceId blank(space.value() + 7);
   const SpaceId written(space.value() + 9);
-  std::vector<std::byte> bytes(4 * world.options.page_size_bytes);
+  std::vector<std::byte> bytes(4 * world.options.storage.page_size_bytes);
   Replace("/rowan/" + NameOf(blank), bytes);
-  bytes[3 * world.options.page_size_bytes + 100] = std::byte{1};
+  bytes[3 * world.options.storage.page_size_bytes + 100] = std::byte{1};
   Replace("/rowan/" + NameOf(written), bytes);
   Start();
   EXPECT_FALSE(Exists("/rowan/" + NameOf(blank)));

@@ -20,11 +20,11 @@ constexpr uint64_t kRows = 300;
 class RedoServingTest : public ::testing::Test {
  protected:
   RedoServingTest() {
-    world_.options.redo_log_capacity_bytes = uint64_t{1} << 20;
-    world_.options.log_buffer_bytes = uint64_t{1} << 16;
+    world_.options.storage.log.capacity_bytes = uint64_t{1} << 20;
+    world_.options.storage.log.buffer_bytes = uint64_t{1} << 16;
     // Without a doublewrite file, which would want to look at the held pages first.
-    world_.files.SetAtomicWriteUnitMax(world_.options.page_size_bytes);
-    world_.options.doublewrite = DoublewriteMode::kAtomic;
+    world_.files.SetAtomicWriteUnitMax(world_.options.storage.page_size_bytes);
+    world_.options.storage.buffer.doublewrite = DoublewriteMode::kAtomic;
   }
   /// Rows on disk and changes of both tables in the log.
   void SetUp() override {
@@ -111,7 +111,7 @@ class RedoServingTest : public ::testing::Test {
   void Damage() {
     Result<std::unique_ptr<File>> file = world_.files.Open(Space(), {});
     ASSERT_TRUE(file.ok());
-    const uint64_t page = world_.options.page_size_bytes;
+    const uint64_t page = world_.options.storage.page_size_bytes;
     std::vector<std::byte> garbage((*file)->Size().value() - 2 * page, std::byte{0x5a});
     ASSERT_TRUE((*file)->Write(2 * page, garbage).ok());
     ASSERT_TRUE((*file)->Sync(SyncMethod::kFsync).ok());
@@ -287,12 +287,12 @@ TEST_F(RedoServingTest, ADamagedTableHoldsUpNeitherRollbackNorPurgeOfOthers) {
 TEST_F(RedoServingTest, WhatIsToBePurgedOfADamagedTableIsPassedOverLater) {
   world_.engine.reset();
   Damage();
-  world_.options.purge_workers = 0;
+  world_.options.purge.workers = 0;
   ASSERT_TRUE(world_.Open().ok());
   ASSERT_TRUE(WaitFor([this] { return !world_.engine->redoing(); }));
   EXPECT_NE(world_.engine->Figures().history_length, 0U);
   ASSERT_TRUE(world_.Shutdown().ok());
-  world_.options.purge_workers = 1;
+  world_.options.purge.workers = 1;
   ASSERT_TRUE(world_.Open().ok());
   EXPECT_TRUE(WaitFor([this] { return world_.engine->Figures().history_length == 0; }));
 }

@@ -28,11 +28,12 @@ enum class Ending { kShutdown, kCrash };
 class StaleWorld {
  public:
   StaleWorld(uint64_t seed, uint32_t pool_pages) : random_(seed), world_(seed) {
-    world_.options.redo_log_capacity_bytes = uint64_t{1} << 20;
-    world_.options.log_buffer_bytes = uint64_t{1} << 16;
-    world_.options.lock_memory_bytes_max = uint64_t{1} << 20;
-    world_.options.commit_ring_entries = 64;
-    world_.options.buffer_pool_bytes = uint64_t{pool_pages} * world_.options.page_size_bytes;
+    world_.options.storage.log.capacity_bytes = uint64_t{1} << 20;
+    world_.options.storage.log.buffer_bytes = uint64_t{1} << 16;
+    world_.options.txns.lock_memory_bytes_max = uint64_t{1} << 20;
+    world_.options.txns.commit_ring_entries = 64;
+    world_.options.storage.buffer.pool_bytes =
+        uint64_t{pool_pages} * world_.options.storage.page_size_bytes;
   }
 
   /// A page is put back to what it was, while the instance is down.
@@ -131,7 +132,7 @@ class StaleWorld {
   template <typename Visit>
   void ForEachPage(Visit visit) {
     const std::vector<std::string> names = world_.files.List("/rowan").value();
-    const size_t page_size = world_.options.page_size_bytes;
+    const size_t page_size = world_.options.storage.page_size_bytes;
     std::vector<std::byte> bytes(page_size);
     for (const std::string& name : names) {
       if (!name.starts_with("space_")) continue;
@@ -169,7 +170,7 @@ class StaleWorld {
       fault.nth_call = random_.Between(1, 200);
       fault.effect = random_.OneIn(2) ? InjectedFault::Effect::kDropWrite
                                       : InjectedFault::Effect::kMisdirectWrite;
-      fault.misdirect_bytes = random_.Between(1, 8) * world_.options.page_size_bytes;
+      fault.misdirect_bytes = random_.Between(1, 8) * world_.options.storage.page_size_bytes;
       what_ += " write " + std::to_string(fault.nth_call) +
                (fault.effect == InjectedFault::Effect::kDropWrite ? " dropped" : " misdirected");
       world_.files.Inject(fault);

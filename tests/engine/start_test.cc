@@ -62,7 +62,7 @@ TEST(StartTest, TheNameOfTheFolderIsDurableWhenTheInstanceIsMade) {
 
 TEST(StartTest, PurgeWaitsForATableThatCannotBeOpenedJustNow) {
   EngineWorld world(TestSeed());
-  world.options.background = false;
+  world.options.storage.background = false;
   ASSERT_TRUE(world.Open().ok());
   std::shared_ptr<Table> table = world.CreateTable("test/t");
   const TableId id = table->id();
@@ -127,10 +127,10 @@ void WriteBack(FaultFileSystem* files, const std::string& folder, const Image& i
 class LostLogTest : public ::testing::Test {
  protected:
   LostLogTest() {
-    world.options.background = false;  // no checkpoint but that of the creation
-    world.options.redo_log_capacity_bytes = uint64_t{4} << 20;
-    world.options.log_buffer_bytes = uint64_t{64} << 10;
-    world.options.buffer_pool_bytes = uint64_t{64} * world.options.page_size_bytes;
+    world.options.storage.background = false;  // no checkpoint but that of the creation
+    world.options.storage.log.capacity_bytes = uint64_t{4} << 20;
+    world.options.storage.log.buffer_bytes = uint64_t{64} << 10;
+    world.options.storage.buffer.pool_bytes = uint64_t{64} * world.options.storage.page_size_bytes;
   }
   void SetUp() override {
     ASSERT_TRUE(world.Open().ok());
@@ -144,13 +144,13 @@ class LostLogTest : public ::testing::Test {
     table.reset();
     world.engine.reset();
     world.files.Crash({.keep = CrashPlan::Keep::kEverything}, 1);
-    auto control = ControlFile::Open(&world.files, world.options.folder);
+    auto control = ControlFile::Open(&world.files, world.options.storage.folder);
     ASSERT_TRUE(control.ok());
     data = control.value()->data();
     ASSERT_LT(data.checkpoint_lsn.value() + 4 * data.log_file_bytes, durable.value());
   }
   void SetDurableMark(Lsn lsn) {
-    auto control = ControlFile::Open(&world.files, world.options.folder);
+    auto control = ControlFile::Open(&world.files, world.options.storage.folder);
     ASSERT_TRUE(
         control.value()->Update([lsn](ControlData& next) { next.log_durable_lsn = lsn; }).ok());
   }
@@ -161,7 +161,7 @@ class LostLogTest : public ::testing::Test {
   void WipeLog() {
     const uint64_t from = (data.checkpoint_lsn.value() / 4096 + 1) * 4096;
     for (uint64_t lsn = from; lsn < durable.value(); lsn += 4096) {
-      auto file = world.files.Open(world.options.folder + "/" + LogName(lsn), {});
+      auto file = world.files.Open(world.options.storage.folder + "/" + LogName(lsn), {});
       ASSERT_TRUE(file.ok());
       const std::vector<std::byte> zeros(4096);
       ASSERT_TRUE(file.value()->Write(4096 + lsn % data.log_file_bytes, zeros).ok());
@@ -169,12 +169,12 @@ class LostLogTest : public ::testing::Test {
   }
   /// Opening says `sentence` and leaves every byte as it was.
   void ExpectRefused(const std::string& sentence) {
-    const Image before = TakeImage(&world.files, world.options.folder);
+    const Image before = TakeImage(&world.files, world.options.storage.folder);
     const LogCapture log;
     const Status status = world.Open();
     EXPECT_TRUE(status.Is(Code::kCorrupt)) << status.message();
     EXPECT_TRUE(log.Has(sentence)) << log.Text();
-    const Image after = TakeImage(&world.files, world.options.folder);
+    const Image after = TakeImage(&world.files, world.options.storage.folder);
     ASSERT_EQ(before.size(), after.size());
     for (const auto& [name, bytes] : before) EXPECT_TRUE(after.at(name) == bytes) << name;
   }
@@ -188,20 +188,20 @@ class LostLogTest : public ::testing::Test {
 
 TEST_F(LostLogTest, AnEndBelowTheDurableMarkIsRefusedUntilItIsBack) {
   SetDurableMark(durable);
-  const Image whole = TakeImage(&world.files, world.options.folder);
+  const Image whole = TakeImage(&world.files, world.options.storage.folder);
   WipeLog();
   ExpectRefused("its end is missing");
-  WriteBack(&world.files, world.options.folder, whole);
+  WriteBack(&world.files, world.options.storage.folder, whole);
   ASSERT_TRUE(world.Open().ok());
   world.ExpectTable(id, model);
 }
 
 TEST_F(LostLogTest, ImagesFromBehindTheEndAreJudgedBeforeAnythingIsWritten) {
   SetDurableMark(Lsn(0));
-  const Image whole = TakeImage(&world.files, world.options.folder);
+  const Image whole = TakeImage(&world.files, world.options.storage.folder);
   WipeLog();
   ExpectRefused("the end of the log is damaged");
-  WriteBack(&world.files, world.options.folder, whole);
+  WriteBack(&world.files, world.options.storage.folder, whole);
   ASSERT_TRUE(world.Open().ok());
   world.ExpectTable(id, model);
 }
@@ -233,7 +233,7 @@ TEST(StartTest, AShutdownAndEachCheckpointNoteHowFarTheLogWasDurable) {
   const Lsn durable = world.engine->durable_lsn();
   ASSERT_TRUE(world.engine->impl()->storage->pool()->FlushAndCheckpoint().ok());
   world.engine.reset();
-  auto control = ControlFile::Open(&world.files, world.options.folder);
+  auto control = ControlFile::Open(&world.files, world.options.storage.folder);
   EXPECT_GE(control.value()->data().log_durable_lsn, durable);
   EXPECT_GE(control.value()->data().log_durable_lsn, control.value()->data().checkpoint_lsn);
 }

@@ -106,7 +106,7 @@ class TemporaryTest : public ::testing::Test {
     EXPECT_TRUE(space.ok()) << space.message();
   }
   size_t TemporaryFiles() {
-    Result<std::vector<std::string>> names = world_.files.List(world_.options.folder);
+    Result<std::vector<std::string>> names = world_.files.List(world_.options.storage.folder);
     EXPECT_TRUE(names.ok());
     return static_cast<size_t>(
         std::count_if(names->begin(), names->end(),
@@ -120,7 +120,7 @@ class TemporaryTest : public ::testing::Test {
 };
 
 TEST_F(TemporaryTest, RowsAreThereUntilTheyAreRolledBack) {
-  const std::string blob(3 * world_.options.page_size_bytes, 'b');
+  const std::string blob(3 * world_.options.storage.page_size_bytes, 'b');
   Insert(1, 200);
   Insert(201, 210, blob);
   Commit();
@@ -174,7 +174,7 @@ TEST_F(TemporaryTest, ASavepointBeforeTheFirstChangeTakesAllBack) {
 }
 
 TEST_F(TemporaryTest, ACommitLeavesNoGarbage) {
-  const std::string blob(2 * world_.options.page_size_bytes, 'b');
+  const std::string blob(2 * world_.options.storage.page_size_bytes, 'b');
   Insert(1, 300);
   Insert(301, 305, blob);
   Commit();
@@ -210,7 +210,7 @@ TEST_F(TemporaryTest, StatisticsAreNotKept) {
 }
 
 TEST_F(TemporaryTest, TheirPagesLeaveAShrinkingPool) {
-  const uint64_t pool_bytes = world_.options.buffer_pool_bytes;
+  const uint64_t pool_bytes = world_.options.storage.buffer.pool_bytes;
   ASSERT_TRUE(world_.engine->SetBufferPoolBytes(4 * pool_bytes).ok());
   Insert(1, 2 * pool_bytes / 2048, std::string(1024, 'b'));
   ASSERT_TRUE(world_.engine->SetBufferPoolBytes(pool_bytes).ok());
@@ -227,8 +227,8 @@ TEST_F(TemporaryTest, MoreThanThePoolHolds) {
   const uint64_t written = ReadCounter(Counter::kPagesWritten);
   const uint64_t doublewritten = ReadCounter(Counter::kDoublewritePages);
   const uint64_t syncs = ReadCounter(Counter::kDataSyncs);
-  const uint64_t pool_bytes = world_.options.buffer_pool_bytes;
-  const std::string blob(world_.options.page_size_bytes / 2, 'x');
+  const uint64_t pool_bytes = world_.options.storage.buffer.pool_bytes;
+  const std::string blob(world_.options.storage.page_size_bytes / 2, 'x');
   const uint64_t rows = 3 * pool_bytes / (2 * blob.size());
   Insert(1, rows, blob);
   Commit();
@@ -270,7 +270,7 @@ TEST_F(TemporaryTest, PagesOfBothKindsLeaveASmallPoolTogether) {
 }
 
 TEST_F(TemporaryTest, ADroppedTableMeansNothingToItsTransaction) {
-  Insert(1, 100, std::string(world_.options.page_size_bytes, 'b'));
+  Insert(1, 100, std::string(world_.options.storage.page_size_bytes, 'b'));
   ASSERT_TRUE(world_.engine->DropTemporaryTable(table_->id()).ok());
   EXPECT_TRUE(world_.engine->OpenTable(table_->id()).status().Is(Code::kNotFound));
   ASSERT_TRUE(session_->Rollback().ok());

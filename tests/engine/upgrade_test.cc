@@ -22,11 +22,11 @@ constexpr uint32_t kTableIdsMax = 100;
 
 class UpgradeTest : public ::testing::Test {
  protected:
-  UpgradeTest() { world.options.redo_log_capacity_bytes = uint64_t{1} << 20; }
+  UpgradeTest() { world.options.storage.log.capacity_bytes = uint64_t{1} << 20; }
 
-  void Load(const char* name) { LoadInstance(&world.files, world.options.folder, name); }
+  void Load(const char* name) { LoadInstance(&world.files, world.options.storage.folder, name); }
   uint32_t VersionOnDisk() {
-    auto control = ControlFile::Open(&world.files, world.options.folder);
+    auto control = ControlFile::Open(&world.files, world.options.storage.folder);
     EXPECT_TRUE(control.ok());
     return control.ok() ? control.value()->data().format_version : 0;
   }
@@ -129,7 +129,7 @@ TEST_F(UpgradeTest, AnUpgradeMayBeCutShortAnywhere) {
       SCOPED_TRACE(std::string(name) + ", changes " + std::to_string(changes));
       EngineWorld other(changes);
       other.options = world.options;
-      LoadInstance(&other.files, other.options.folder, name);
+      LoadInstance(&other.files, other.options.storage.folder, name);
       other.files.PowerOffAfter(changes);
       if (other.Open().ok()) other.engine.reset();
       other.files.Crash(changes);
@@ -145,10 +145,10 @@ TEST_F(UpgradeTest, AnUpgradeMayBeCutShortAnywhere) {
 
 TEST_F(UpgradeTest, OldLogFilesAreReadBesideNewOnes) {
   Load(kKilled);
-  world.options.redo_log_capacity_bytes = uint64_t{64} << 20;
+  world.options.storage.log.capacity_bytes = uint64_t{64} << 20;
   ASSERT_TRUE(world.Open().ok());
   UseIt();
-  world.options.redo_log_capacity_bytes = uint64_t{1} << 20;
+  world.options.storage.log.capacity_bytes = uint64_t{1} << 20;
   ASSERT_TRUE(world.Shutdown().ok());
   ASSERT_TRUE(world.Open().ok());
   ExpectRows();

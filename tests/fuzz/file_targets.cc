@@ -58,7 +58,7 @@ void FuzzLogFileHeader(Bytes input) {
   Put(&files, name, input, 1, kLogHeaderChecksumAt);
   Result<std::unique_ptr<File>> file = files.Open("/rowan/" + name, {});
   // As the instance's own, so that the fields behind it are looked at.
-  std::array<uint8_t, 16> instance_id{};
+  InstanceId instance_id{};
   if (input.size() >= kLogHeaderInstanceAt + instance_id.size()) {
     std::memcpy(instance_id.data(), input.data() + kLogHeaderInstanceAt, instance_id.size());
   }
@@ -70,8 +70,7 @@ void FuzzDoublewrite(Bytes input) {
   const LogCapture quiet;
   FaultFileSystem files(1);
   Put(&files, kDoublewriteFileName, input, 1, 0);
-  SpaceFiles spaces(&files,
-                    {.folder = "/rowan", .page_size_bytes = kFuzzPageBytes, .open_files_max = 16});
+  SpaceFiles spaces(&files, "/rowan", kFuzzPageBytes, {.open_files_max = 16});
   (void)DoublewriteFile(&files, &spaces, nullptr, nullptr).Judge(Lsn(uint64_t{1} << 40));
 }
 
@@ -79,8 +78,7 @@ void FuzzPageVersions(Bytes input) {
   const LogCapture quiet;
   FaultFileSystem files(1);
   Put(&files, kVersionsFileName, input, SIZE_MAX, 0);
-  SpaceFiles spaces(&files,
-                    {.folder = "/rowan", .page_size_bytes = kFuzzPageBytes, .open_files_max = 16});
+  SpaceFiles spaces(&files, "/rowan", kFuzzPageBytes, {.open_files_max = 16});
   PageLsns versions(&files, &spaces);
   if (!versions.Open({.instance = 0, .expected = true}).ok()) return;
   (void)versions.Expected({kFirstTableSpace, PageNumber(3)});

@@ -67,17 +67,17 @@ const SampleInstance& SampleInstance::Get() {
 
 SampleInstance::SampleInstance() {
   EngineWorld world(kSampleSeed);
-  world.options.page_size_bytes = kFuzzPageBytes;
-  world.options.buffer_pool_bytes = 64 * kFuzzPageBytes;
-  world.options.log_buffer_bytes = uint64_t{1} << 16;
+  world.options.storage.page_size_bytes = kFuzzPageBytes;
+  world.options.storage.buffer.pool_bytes = 64 * kFuzzPageBytes;
+  world.options.storage.log.buffer_bytes = uint64_t{1} << 16;
   EXPECT_TRUE(world.Open().ok());
   Write(&world, "test/at_home");
   EXPECT_TRUE(world.Shutdown().ok());
   EXPECT_TRUE(world.Open().ok());
   Write(&world, "test/in_the_log");
   world.Crash(kSampleSeed);
-  CopyFiles(&world.files, world.options.folder);
-  CopyGroups(&world.files, world.options.folder);
+  CopyFiles(&world.files, world.options.storage.folder);
+  CopyGroups(&world.files, world.options.storage.folder);
 }
 
 void SampleInstance::CopyFiles(FileSystem* source, const std::string& folder) {

@@ -32,8 +32,8 @@ AlignedBuffer Filled(uint32_t size, uint8_t value) {
 
 class SpaceFilesTest : public ::testing::Test {
  protected:
-  SpaceFiles::Options OptionsFor(uint32_t open_files_max = 4000) {
-    return {.folder = dir_.path(), .page_size_bytes = size_, .open_files_max = open_files_max};
+  static SpaceFilesOptions OptionsFor(uint32_t open_files_max = 4000) {
+    return {.open_files_max = open_files_max};
   }
 
   TempDir dir_;
@@ -42,7 +42,7 @@ class SpaceFilesTest : public ::testing::Test {
 
 TEST_F(SpaceFilesTest, PagesSurviveReopening) {
   {
-    SpaceFiles spaces(PosixFileSystem(), OptionsFor());
+    SpaceFiles spaces(PosixFileSystem(), dir_.path(), size_, OptionsFor());
     ASSERT_TRUE(spaces.Create(kSpace, 4).ok());
     EXPECT_EQ(spaces.PageCount(kSpace).value(), 4u);
     AlignedBuffer page(size_);
@@ -52,7 +52,7 @@ TEST_F(SpaceFilesTest, PagesSurviveReopening) {
     ASSERT_TRUE(spaces.Sync(kSpace, SyncMethod::kFdatasync).ok());
     EXPECT_TRUE(spaces.Create(kSpace, 4).Is(Code::kInvalidArgument));
   }
-  SpaceFiles spaces(PosixFileSystem(), OptionsFor());
+  SpaceFiles spaces(PosixFileSystem(), dir_.path(), size_, OptionsFor());
   EXPECT_FALSE(spaces.IsLive(kSpace));
   EXPECT_EQ(spaces.ListFiles().value(), std::vector<SpaceId>{kSpace});
   EXPECT_TRUE(spaces.Create(kSpace, 4).Is(Code::kInvalidArgument));
@@ -66,7 +66,7 @@ TEST_F(SpaceFilesTest, PagesSurviveReopening) {
 }
 
 TEST_F(SpaceFilesTest, ExtendGrowsWithZerosAndNeverShrinks) {
-  SpaceFiles spaces(PosixFileSystem(), OptionsFor());
+  SpaceFiles spaces(PosixFileSystem(), dir_.path(), size_, OptionsFor());
   ASSERT_TRUE(spaces.Create(kSpace, 1).ok());
   AlignedBuffer page(size_);
   const Status beyond = spaces.ReadPage(Page(kSpace, 9), page.span());
@@ -80,7 +80,7 @@ TEST_F(SpaceFilesTest, ExtendGrowsWithZerosAndNeverShrinks) {
 
 TEST_F(SpaceFilesTest, ExtendClearsAPartialPageAtTheEnd) {
   FaultFileSystem files(1);
-  SpaceFiles spaces(&files, {.folder = "db", .page_size_bytes = size_});
+  SpaceFiles spaces(&files, "db", size_);
   ASSERT_TRUE(spaces.Create(kSpace, 1).ok());
   const auto raw = files.Open(spaces.PathOf(kSpace), {}).value();
   ASSERT_TRUE(raw->Write(size_, AsBytes("left over")).ok());
@@ -92,7 +92,7 @@ TEST_F(SpaceFilesTest, ExtendClearsAPartialPageAtTheEnd) {
 }
 
 TEST_F(SpaceFilesTest, DroppedSpacesAreDeadAtOnceAndTheirTrashGoesLater) {
-  SpaceFiles spaces(PosixFileSystem(), OptionsFor());
+  SpaceFiles spaces(PosixFileSystem(), dir_.path(), size_, OptionsFor());
   ASSERT_TRUE(spaces.Create(kSpace, 2).ok());
   const Result<SpaceFiles::Location> held = spaces.Locate(Page(kSpace, 1), SpaceFiles::Use::kWrite);
   ASSERT_TRUE(held.ok());
@@ -121,7 +121,7 @@ TEST_F(SpaceFilesTest, TrashOfAnEarlierRunIsFoundAndForeignFilesAreLeftAlone) {
                            "space_09.rws", "space_9.rws2", "space_99999999999.rws", "other"}) {
     ASSERT_TRUE(files->Open(dir_.File(name), {.create = true}).ok());
   }
-  SpaceFiles spaces(files, OptionsFor());
+  SpaceFiles spaces(files, dir_.path(), size_, OptionsFor());
   EXPECT_TRUE(spaces.ListFiles().value().empty());
   while (!spaces.RemoveTrash().value()) {
   }
@@ -130,17 +130,17 @@ TEST_F(SpaceFilesTest, TrashOfAnEarlierRunIsFoundAndForeignFilesAreLeftAlone) {
 
 TEST_F(SpaceFilesTest, DropOfAnUnopenedFileRenamesIt) {
   {
-    SpaceFiles spaces(PosixFileSystem(), OptionsFor());
+    SpaceFiles spaces(PosixFileSystem(), dir_.path(), size_, OptionsFor());
     ASSERT_TRUE(spaces.Create(kSpace, 2).ok());
   }
-  SpaceFiles spaces(PosixFileSystem(), OptionsFor());
+  SpaceFiles spaces(PosixFileSystem(), dir_.path(), size_, OptionsFor());
   EXPECT_TRUE(spaces.Drop(kSpace).ok());
   EXPECT_TRUE(spaces.Open(kSpace).Is(Code::kNotFound));
 }
 
 TEST_F(SpaceFilesTest, ManySpacesShareFewHandles) {
   constexpr uint32_t kSpaces = 200;
-  SpaceFiles spaces(PosixFileSystem(), OptionsFor(8));
+  SpaceFiles spaces(PosixFileSystem(), dir_.path(), size_, OptionsFor(8));
   for (uint32_t i = 0; i < kSpaces; ++i) {
     const SpaceId space(100 + i);
     ASSERT_TRUE(spaces.Create(space, 1).ok());
@@ -160,7 +160,7 @@ TEST_F(SpaceFilesTest, HandlesInUseStayOpenAndWrittenOnesAreSyncedBeforeTheyAreC
   constexpr uint32_t kSpaces = 200;
   FaultFileSystem files(TestSeed());
   {
-    SpaceFiles spaces(&files, {.folder = "db", .page_size_bytes = size_, .open_files_max = 4});
+    SpaceFiles spaces(&files, "db", size_, {.open_files_max = 4});
     for (uint32_t i = 0; i < kSpaces; ++i) ASSERT_TRUE(spaces.Create(SpaceId(100 + i), 1).ok());
     Result<SpaceFiles::Location> held =
         spaces.Locate(Page(SpaceId(100), 0), SpaceFiles::Use::kWrite);
@@ -180,7 +180,7 @@ TEST_F(SpaceFilesTest, HandlesInUseStayOpenAndWrittenOnesAreSyncedBeforeTheyAreC
     EXPECT_LE(files.Calls(FileCall::kSync), syncs + 5) << "those that were closed are durable";
   }
   files.Crash(CrashPlan{.keep = CrashPlan::Keep::kNothing}, 1);
-  SpaceFiles spaces(&files, {.folder = "db", .page_size_bytes = size_});
+  SpaceFiles spaces(&files, "db", size_);
   AlignedBuffer page(size_);
   for (uint32_t i = 0; i < kSpaces; ++i) {
     ASSERT_TRUE(spaces.Open(SpaceId(100 + i)).ok());
@@ -191,7 +191,7 @@ TEST_F(SpaceFilesTest, HandlesInUseStayOpenAndWrittenOnesAreSyncedBeforeTheyAreC
 
 TEST_F(SpaceFilesTest, AFailedSyncOfAClosedHandleIsToldToAllWhoAskLater) {
   FaultFileSystem files(TestSeed());
-  SpaceFiles spaces(&files, {.folder = "db", .page_size_bytes = size_, .open_files_max = 2});
+  SpaceFiles spaces(&files, "db", size_, {.open_files_max = 2});
   for (uint32_t i = 0; i < 8; ++i) ASSERT_TRUE(spaces.Create(SpaceId(100 + i), 1).ok());
   const AlignedBuffer page = Filled(size_, 1);
   ASSERT_TRUE(spaces.WritePage(Page(SpaceId(100), 0), page.span()).ok());
@@ -213,7 +213,7 @@ TEST_F(SpaceFilesTest, AFailedSyncOfAClosedHandleIsToldToAllWhoAskLater) {
 TEST_F(SpaceFilesTest, AShortageOfDescriptorsIsWaitedForAndOwnHandlesAreGivenUp) {
   constexpr uint32_t kSpaces = 40;
   FaultFileSystem files(TestSeed());
-  SpaceFiles spaces(&files, {.folder = "db", .page_size_bytes = size_, .open_files_max = 30});
+  SpaceFiles spaces(&files, "db", size_, {.open_files_max = 30});
   for (uint32_t i = 0; i < kSpaces; ++i) {
     ASSERT_TRUE(spaces.Create(SpaceId(100 + i), 1).ok());
     ASSERT_TRUE(spaces.WritePage(Page(SpaceId(100 + i), 0), Filled(size_, i).span()).ok());
@@ -245,17 +245,17 @@ TEST_F(SpaceFilesTest, AShortageOfDescriptorsIsWaitedForAndOwnHandlesAreGivenUp)
 }
 
 TEST_F(SpaceFilesTest, TheLimitFollowsFromWhatTheProcessMayOpen) {
-  SpaceFiles spaces(PosixFileSystem(), OptionsFor(0));
+  SpaceFiles spaces(PosixFileSystem(), dir_.path(), size_, OptionsFor(0));
   EXPECT_EQ(spaces.OpenHandlesMax(), std::clamp<uint64_t>(DescriptorLimit() / 2, 16, 32768));
 }
 
 TEST_F(SpaceFilesTest, OpeningVeryManySpacesOpensNoFile) {
   FaultFileSystem files(TestSeed());
   {
-    SpaceFiles spaces(&files, {.folder = "db", .page_size_bytes = size_});
+    SpaceFiles spaces(&files, "db", size_);
     for (uint32_t i = 0; i < 100; ++i) ASSERT_TRUE(spaces.Create(SpaceId(100 + i), 1).ok());
   }
-  SpaceFiles spaces(&files, {.folder = "db", .page_size_bytes = size_});
+  SpaceFiles spaces(&files, "db", size_);
   const uint64_t opens = files.Calls(FileCall::kOpen);
   for (uint32_t i = 0; i < 100; ++i) ASSERT_TRUE(spaces.Open(SpaceId(100 + i)).ok());
   EXPECT_EQ(files.Calls(FileCall::kOpen), opens);
@@ -264,7 +264,7 @@ TEST_F(SpaceFilesTest, OpeningVeryManySpacesOpensNoFile) {
 
 TEST_F(SpaceFilesTest, HandlesTakenToReadCanBeClosedWithoutASync) {
   constexpr uint32_t kSpaces = 20;
-  SpaceFiles spaces(PosixFileSystem(), OptionsFor(2));
+  SpaceFiles spaces(PosixFileSystem(), dir_.path(), size_, OptionsFor(2));
   for (uint32_t i = 0; i < kSpaces; ++i) {
     const SpaceId space(100 + i);
     ASSERT_TRUE(spaces.Create(space, 1).ok());
@@ -275,7 +275,7 @@ TEST_F(SpaceFilesTest, HandlesTakenToReadCanBeClosedWithoutASync) {
 
 TEST_F(SpaceFilesTest, FailedCreateLeavesNothingBehind) {
   FaultFileSystem files(1);
-  SpaceFiles spaces(&files, {.folder = "db", .page_size_bytes = size_});
+  SpaceFiles spaces(&files, "db", size_);
   files.Inject({.call = FileCall::kAllocate, .code = Code::kNoSpace});
   EXPECT_TRUE(spaces.Create(kSpace, 4).Is(Code::kNoSpace));
   EXPECT_FALSE(spaces.IsLive(kSpace));
@@ -287,13 +287,13 @@ TEST_F(SpaceFilesTest, CreatedAndSyncedSpacesSurviveACrash) {
   for (uint64_t seed = 0; seed < 200; ++seed) {
     FaultFileSystem files(TestSeed());
     {
-      SpaceFiles spaces(&files, {.folder = "db", .page_size_bytes = size_});
+      SpaceFiles spaces(&files, "db", size_);
       ASSERT_TRUE(spaces.Create(kSpace, 2).ok());
       ASSERT_TRUE(spaces.WritePage(Page(kSpace, 1), Filled(size_, 3).span()).ok());
       ASSERT_TRUE(spaces.Sync(kSpace, SyncMethod::kFdatasync).ok());
     }
     files.Crash(seed);
-    SpaceFiles spaces(&files, {.folder = "db", .page_size_bytes = size_});
+    SpaceFiles spaces(&files, "db", size_);
     ASSERT_TRUE(spaces.Open(kSpace).ok());
     AlignedBuffer page(size_);
     ASSERT_TRUE(spaces.ReadPage(Page(kSpace, 1), page.span()).ok());
@@ -306,7 +306,7 @@ TEST_F(SpaceFilesTest, CreatedAndSyncedSpacesSurviveACrash) {
 
 TEST_F(SpaceFilesTest, ReadersWritersDropsAndEvictionsRunTogether) {
   constexpr uint32_t kSpaces = 24;
-  SpaceFiles spaces(PosixFileSystem(), OptionsFor(6));
+  SpaceFiles spaces(PosixFileSystem(), dir_.path(), size_, OptionsFor(6));
   for (uint32_t i = 0; i < kSpaces; ++i) ASSERT_TRUE(spaces.Create(SpaceId(100 + i), 4).ok());
   std::vector<std::thread> threads;
   for (uint64_t thread = 0; thread < 4; ++thread) {

@@ -117,7 +117,7 @@ TEST(SnapshotRegistryTest, TheOldestSnapshotDecides) {
 class ManagerTest : public ::testing::Test {
  protected:
   static TxnManagerOptions SmallRing() {
-    return {.lock_memory_bytes_max = 1u << 20, .ring_size = 64};
+    return {.lock_memory_bytes_max = 1u << 20, .commit_ring_entries = 64};
   }
   TxnManager manager_{nullptr, nullptr, SmallRing()};
 };
@@ -226,7 +226,7 @@ TEST_F(VisibilityModelTest, RandomProgramsAgreeWithTheSerialOrder) {
   Random random(TestSeed());
   for (const uint64_t ring_size : {64u, 1024u}) {
     TxnManager manager(nullptr, nullptr,
-                       {.lock_memory_bytes_max = 1 << 20, .ring_size = ring_size});
+                       {.lock_memory_bytes_max = 1 << 20, .commit_ring_entries = ring_size});
     struct Reader {
       Txn txn;
       uint64_t step = 0;
@@ -371,7 +371,8 @@ TEST_F(VisibilityModelTest, ASnapshotSeesEachCommitWholeAndInOrder) {
 }
 
 TEST_F(VisibilityModelTest, ManyThreadsTakeIdsSnapshotsAndEnd) {
-  TxnManager manager(nullptr, nullptr, {.lock_memory_bytes_max = 1 << 20, .ring_size = 128});
+  TxnManager manager(nullptr, nullptr,
+                     {.lock_memory_bytes_max = 1 << 20, .commit_ring_entries = 128});
   const uint64_t seed = TestSeed();
   std::vector<std::thread> threads;
   for (uint64_t i = 0; i < 4; ++i) {

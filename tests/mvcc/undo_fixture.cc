@@ -43,9 +43,9 @@ void UndoFixture::OpenTransactions() {
   shutting_down.store(false);
   manager_ = std::make_unique<TxnManager>(
       undo_.get(), &log(),
-      TxnManagerOptions{.lock_memory_bytes_max = 1u << 20, .ring_size = 1024, .shutdown_sign = [] {
-                          return shutting_down.load();
-                        }});
+      TxnManagerOptions{.lock_memory_bytes_max = 1u << 20,
+                        .commit_ring_entries = 1024,
+                        .shutdown_sign = [] { return shutting_down.load(); }});
   manager_->SetApplier(this);
   manager_->SetIdReserver([this](TxnId next_txn, Csn next_csn) {
     return storage_.control().Update([&](ControlData& data) {

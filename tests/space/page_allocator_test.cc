@@ -272,7 +272,7 @@ TEST(PageAllocatorTest, a_file_of_another_instance_is_refused) {
   FaultFileSystem file_system(1);
   SpaceFixture fixture(&file_system, {});
   ASSERT_TRUE(fixture.Create().ok());
-  std::array<uint8_t, 16> other{};
+  InstanceId other{};
   other[5] = 9;
   PageAllocator stranger(&fixture.pool(), other);
   EXPECT_TRUE(stranger.OpenSpace(kSpace).Is(Code::kInvalidArgument));

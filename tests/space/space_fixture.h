@@ -38,7 +38,7 @@ class SpaceFixture : public StorageFixture {
   static StorageOptions StorageOptionsOf(const Options& options) {
     StorageOptions storage = SmallOptions();
     storage.page_size_bytes = options.page_bytes;
-    storage.file_pages_max = options.file_pages_max;
+    storage.files.pages_max = options.file_pages_max;
     storage.log.capacity_bytes = options.log_bytes;
     storage.buffer.pool_bytes = uint64_t{options.page_bytes} * options.pool_pages;
     storage.buffer.doublewrite = options.doublewrite;

@@ -48,6 +48,16 @@ uint32_t EpochOnDisk(FileSystem* files) {
   return opened.ok() ? opened.value()->data().epoch : 0;
 }
 
+TEST(ControlFileTest, APageSizeThatNoInstanceHasIsRefused) {
+  for (const uint32_t bytes : {0U, 2048U, 5000U, 131072U}) {
+    FaultFileSystem files(1);
+    ControlData data = SomeData();
+    data.page_size_bytes = bytes;
+    EXPECT_TRUE(ControlFile::Create(&files, kFolder, data).status().Is(Code::kCorrupt)) << bytes;
+    EXPECT_TRUE(ControlFile::Open(&files, kFolder).status().Is(Code::kCorrupt)) << bytes;
+  }
+}
+
 TEST(ControlFileTest, EveryFieldComesBack) {
   FaultFileSystem files(1);
   ASSERT_TRUE(ControlFile::Create(&files, kFolder, SomeData()).ok());

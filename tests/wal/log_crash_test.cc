@@ -83,7 +83,7 @@ class CrashProgram {
 
   /// Mostly the smallest, so that files are recycled within a round.
   static uint64_t RandomCapacity(Random* random) {
-    return kLogCapacityBytesMin << (random->OneIn(2) ? 0 : random->Below(7));
+    return kLogCapacityLimits.least << (random->OneIn(2) ? 0 : random->Below(7));
   }
 
   void RunCheckpoints(uint64_t seed) {

@@ -21,7 +21,8 @@ constexpr uint64_t kMiB = uint64_t{1} << 20;
 constexpr uint64_t kGiB = uint64_t{1} << 30;
 
 TEST(LogFileBytesTest, TheNumberOfFilesIsBoundedForEveryCapacity) {
-  for (uint64_t capacity = kLogCapacityBytesMin; capacity <= kLogCapacityBytesMax; capacity *= 2) {
+  for (uint64_t capacity = kLogCapacityLimits.least; capacity <= kLogCapacityLimits.greatest;
+       capacity *= 2) {
     SCOPED_TRACE(capacity);
     uint64_t ready = 0;
     uint64_t files = 0;
@@ -148,10 +149,10 @@ TEST_F(LogFilesTest, ACapacityOfATebibyteTakesTwoFilesAtFirst) {
                 .path_part = "redo_prepare",
                 .lasting = true,
                 .code = Code::kNoSpace});
-  ASSERT_TRUE(world.log->SetCapacity(kLogCapacityBytesMax).ok());
-  EXPECT_EQ(world.log->capacity_bytes(), kLogCapacityBytesMax);
-  EXPECT_TRUE(world.log->SetCapacity(kLogCapacityBytesMax + 1).Is(Code::kInvalidArgument));
-  EXPECT_TRUE(world.log->SetCapacity(kLogCapacityBytesMin - 1).Is(Code::kInvalidArgument));
+  ASSERT_TRUE(world.log->SetCapacity(kLogCapacityLimits.greatest).ok());
+  EXPECT_EQ(world.log->capacity_bytes(), kLogCapacityLimits.greatest);
+  EXPECT_TRUE(world.log->SetCapacity(kLogCapacityLimits.greatest + 1).Is(Code::kInvalidArgument));
+  EXPECT_TRUE(world.log->SetCapacity(kLogCapacityLimits.least - 1).Is(Code::kInvalidArgument));
 }
 
 TEST_F(LogFilesTest, SmallFilesAreRecycledWhenThereIsNoRoomForLargeOnes) {

@@ -50,7 +50,6 @@ class LogWorld {
  public:
   LogWorld(FileSystem* file_system, std::string folder)
       : file_system_(file_system), folder_(std::move(folder)) {
-    options.folder = folder_;
     options.capacity_bytes = uint64_t{1} << 20;
     options.buffer_bytes = uint64_t{64} << 10;
     options.sync_method = LogSyncMethod::kFdatasync;

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Settings of transactions and their limits. Units in the names. Plain data.
+#pragma once
+
+#include <cstdint>
+
+#include "base/setting_limits.h"
+#include "base/work_budget.h"
+#include "mvcc/lock/lock_wait_hooks.h"
+
+namespace rowan {
+
+inline constexpr SettingLimits<uint64_t> kLockMemoryLimits{0, uint64_t{1} << 40};
+/// Taken only while there are locks: enough for some forty million of them.
+inline constexpr uint64_t kLockMemoryBytesDefault = uint64_t{256} << 20;
+
+struct TxnManagerOptions {
+  uint64_t lock_memory_bytes_max = 0;  ///< for row locks; 0: kLockMemoryBytesDefault
+  /// Outcomes of transactions found without a lock; power of two.
+  uint64_t commit_ring_entries = uint64_t{1} << 20;
+  LockWaitHooks wait_hooks{};  ///< what the host wants to know of waits for row locks
+  /// From when it says so, waits for row locks, index builds and long rollbacks end early; what is
+  /// not rolled back is so after the next start. Null: it never does. Any thread.
+  ShutdownSign shutdown_sign = nullptr;
+};
+
+}  // namespace rowan
