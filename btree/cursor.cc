@@ -10,6 +10,12 @@
 #include "btree/node_split.h"
 
 namespace rowan {
+namespace {
+
+/// Leaves of one walk that enter the pool like those of any read: short ranges come back to them.
+constexpr uint32_t kLeavesOfAShortWalk = 16;
+
+}  // namespace
 
 Cursor::Cursor(Tree* tree, FixHint hint) : tree_(tree), hint_(hint), descent_(*tree) {}
 
@@ -19,6 +25,7 @@ void Cursor::Reset(Tree* tree, FixHint hint) {
   hint_ = hint;
   descent_ = Descent(*tree);
   remembered_ = {};
+  leaves_walked_ = 0;
   on_entry_ = false;
   key_valid_ = false;
 }
@@ -52,6 +59,12 @@ bool Cursor::KeyBelongsHere(Bytes key) const {
 }
 
 Status Cursor::SeekAtLeast(Bytes key) {
+  Status status = TrySeekAtLeast(key);
+  while (status.Is(Code::kRestart)) status = TrySeekAtLeast(key);
+  return status;
+}
+
+Status Cursor::TrySeekAtLeast(Bytes key) {
   if (TryRelatchHere()) {
     if (KeyBelongsHere(key)) {
       AddCounter(Counter::kLeafSeeksLocal);
@@ -59,6 +72,7 @@ Status Cursor::SeekAtLeast(Bytes key) {
     }
     leaf_.Release();
   }
+  leaves_walked_ = 0;
   const Status status = descent_.ToLeafNearby(key, LatchMode::kShared, &leaf_);
   if (!status.ok()) return status;
   return SeekInLeaf(key);
@@ -74,26 +88,54 @@ Status Cursor::SeekInLeaf(Bytes key) {
 Status Cursor::SkipEmptyForward() {
   key_valid_ = false;
   while (slot_ >= View().count()) {
-    const PageNumber right = View().right();
-    if (right == kNoPage) return AtEnd();
-    const PageId id{tree_->space(), right};
-    // The link is right as long as this leaf is held.
-    Result<PageGuard> next = tree_->pool()->Fix(id, LatchMode::kShared, hint_);
-    if (!next.ok()) {
-      AtEnd().Ignore();
-      return next.status();
-    }
-    if (!IsLeafOf({next->page(), tree_->pool()->page_size_bytes()}, tree_->index())) {
-      tree_->pool()->ReportDamage(id, "is linked as a leaf but is none of this index");
-      AtEnd().Ignore();
-      return Status(Code::kCorrupt, "bad right link", right.value());
-    }
-    leaf_ = std::move(*next);
-    slot_ = 0;
+    if (View().right() == kNoPage) return AtEnd();
+    const Status status = StepToRight();
+    if (!status.ok()) return status;
   }
   leaf_page_ = leaf_.id().page;
   on_entry_ = true;
   return Status::Ok();
+}
+
+Status Cursor::StepToRight() {
+  const PageId id{tree_->space(), View().right()};
+  if (!tree_->pool()->IsResident(id)) {
+    const Status read = ReadUnlatched(id);
+    if (!read.ok()) return read;
+  }
+  // The link is right as long as this leaf is held.
+  Result<PageGuard> next = tree_->pool()->Fix(id, LatchMode::kShared, HintForRight());
+  if (!next.ok()) {
+    AtEnd().Ignore();
+    return next.status();
+  }
+  if (!IsLeafOf({next->page(), tree_->pool()->page_size_bytes()}, tree_->index())) {
+    tree_->pool()->ReportDamage(id, "is linked as a leaf but is none of this index");
+    AtEnd().Ignore();
+    return Status(Code::kCorrupt, "bad right link", id.page.value());
+  }
+  leaf_ = std::move(*next);
+  slot_ = 0;
+  ++leaves_walked_;
+  return Status::Ok();
+}
+
+/// Writers of this leaf need not wait for the disk. Only a leaf that is still the same afterwards
+/// proves that its neighbour is still there; damage is found when it is fixed from there.
+Status Cursor::ReadUnlatched(PageId page) {
+  remembered_ = {leaf_.frame(), leaf_.page(), leaf_.frame()->latch.version()};
+  leaf_.Release();
+  const FixHint hint = HintForRight();
+  static_cast<void>(tree_->pool()->Fix(
+      page, LatchMode::kShared,
+      hint == FixHint::kScan ? FixHint::kSpeculativeScan : FixHint::kSpeculative));
+  if (TryRelatchHere()) return Status::Ok();
+  remembered_ = {};
+  return Status(Code::kRestart);
+}
+
+FixHint Cursor::HintForRight() const {
+  return leaves_walked_ < kLeavesOfAShortWalk ? hint_ : FixHint::kScan;
 }
 
 Status Cursor::SeekBefore(Bytes key) {
@@ -148,26 +190,37 @@ Status Cursor::DescendBefore(Aim aim, Bytes key) {
 }
 
 Status Cursor::SeekFirst() {
-  leaf_.Release();
-  const Status status = descent_.ToLeaf({Aim::kFirst, {}}, LatchMode::kShared, &leaf_);
-  if (!status.ok()) return status;
-  slot_ = 0;
-  return SkipEmptyForward();
+  Status status;
+  do {
+    leaf_.Release();
+    leaves_walked_ = 0;
+    status = descent_.ToLeaf({Aim::kFirst, {}}, LatchMode::kShared, &leaf_);
+    if (!status.ok()) return status;
+    slot_ = 0;
+    status = SkipEmptyForward();
+  } while (status.Is(Code::kRestart));
+  return status;
 }
 
 Status Cursor::SeekLast() { return DescendBefore(Aim::kLast, {}); }
 
 Status Cursor::Next() {
   if (!on_entry_) return Status(Code::kEndOfRange);
-  if (!TryRelatchHere()) {
-    ROWAN_CHECK(key_valid_);
-    seek_key_ = key_;
-    const Status status = SeekAtLeast(seek_key_);
-    if (!status.ok()) return status;
-    if (!EqualBytes(key(), seek_key_)) return Status::Ok();
+  for (;;) {
+    if (!TryRelatchHere()) {
+      ROWAN_CHECK(key_valid_);
+      seek_key_ = key_;
+      const Status status = SeekAtLeast(seek_key_);
+      if (!status.ok()) return status;
+      if (!EqualBytes(key(), seek_key_)) return Status::Ok();
+    }
+    // The way back, should the leaf change while the next one is read.
+    if (slot_ + 1u >= View().count()) static_cast<void>(key());
+    ++slot_;
+    const Status status = SkipEmptyForward();
+    if (!status.Is(Code::kRestart)) return status;
+    key_valid_ = true;  // no other key was assembled on the way
   }
-  ++slot_;
-  return SkipEmptyForward();
 }
 
 Status Cursor::Prev() {

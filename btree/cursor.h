@@ -7,6 +7,10 @@
 // parent, and only then descend from the root: a seek to the next group of a loose index scan costs
 // a binary search or two. There are no left links: going back over the start of a leaf is a descent
 // with that leaf's lower bound.
+//
+// A right neighbour that has to be read is read with no leaf latched; then the walk goes on if the
+// leaf is still the same, else from its key. A walk over many leaves leaves the pages that others
+// use often in the pool (FixHint::kScan).
 // Thread safety: one thread per cursor.
 #pragma once
 
@@ -76,7 +80,13 @@ class Cursor {
   };
 
   Status SeekInLeaf(Bytes key);
+  /// kRestart, here and in what follows: the leaf changed while its neighbour was read; nothing is
+  /// latched, and the way starts again from its key.
+  Status TrySeekAtLeast(Bytes key);
   Status SkipEmptyForward();
+  Status StepToRight();
+  Status ReadUnlatched(PageId page);
+  [[nodiscard]] FixHint HintForRight() const;
   Status DescendBefore(Aim aim, Bytes key);
   [[nodiscard]] bool TryRelatchHere();
   [[nodiscard]] bool KeyBelongsHere(Bytes key) const;
@@ -89,6 +99,7 @@ class Cursor {
   PageNumber leaf_page_{0};
   Remembered remembered_;
   uint16_t slot_ = 0;
+  uint32_t leaves_walked_ = 0;       ///< to the right since the last descent
   bool on_entry_ = false;            ///< slot_ is an entry of the latched or remembered leaf
   bool key_valid_ = false;           ///< key_ is the key of the current entry
   std::vector<std::byte> key_;       ///< capacity is kept

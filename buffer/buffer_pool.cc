@@ -21,7 +21,8 @@ void RaiseUsage(Frame* frame, uint8_t usage) {
   }
 }
 
-uint8_t UsageOnEntry(FixHint hint) { return hint == FixHint::kScan ? kUsageScan : kUsageEntered; }
+bool IsScan(FixHint hint) { return hint == FixHint::kScan || hint == FixHint::kSpeculativeScan; }
+uint8_t UsageOnEntry(FixHint hint) { return IsScan(hint) ? kUsageScan : kUsageEntered; }
 
 /// False when the frame got another page while waiting. Waiting for that page's latch is not ours
 /// to do: its holder may wait for a page that this thread holds.
@@ -59,7 +60,7 @@ Result<PageGuard> BufferPool::Fix(PageId id, LatchMode mode, FixHint hint) {
     Frame* frame = core.arena->frame(number);
     if (!LockAs(frame, mode, key)) continue;
     if (frame->page_id.load(std::memory_order_relaxed) == key) {
-      if (hint != FixHint::kScan) RaiseUsage(frame, kUsageHit);
+      if (!IsScan(hint)) RaiseUsage(frame, kUsageHit);
       return PageGuard(frame, core.arena->page(number), mode);
     }
     UnlockAs(frame, mode);
@@ -90,7 +91,7 @@ Status BufferPool::FixOptimistic(PageId id, FixHint hint, OptimisticPage* page) 
     // The id changes only under the exclusive latch: if it is right now, it is right as long as
     // `version` validates.
     if (frame->page_id.load(std::memory_order_acquire) != key) continue;
-    if (hint != FixHint::kScan) RaiseUsage(frame, kUsageInner);
+    if (!IsScan(hint)) RaiseUsage(frame, kUsageInner);
     *page = {frame, core.arena->page(number), version};
     return Status::Ok();
   }
@@ -193,7 +194,7 @@ void BufferPool::Impl::ForgetRedo(uint64_t key) {
 }
 
 Status BufferPool::Impl::Damaged(PageId id, FixHint hint, const char* what) {
-  if (hint != FixHint::kSpeculative) {
+  if (hint != FixHint::kSpeculative && hint != FixHint::kSpeculativeScan) {
     LogError("Page {} of {} is damaged: {}. Statements that need it fail; the rest works.",
              id.page.value(), core.files->PathOf(id.space), what);
   }

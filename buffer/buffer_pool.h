@@ -33,6 +33,7 @@ enum class FixHint : uint8_t {
   kScan,         ///< enters the pool with usage 0
   kSpeculative,  ///< page id came from an optimistic read: damage is returned but not logged,
                  ///< the caller validates its source and reports with ReportDamage if it is real
+  kSpeculativeScan,  ///< both
 };
 
 struct PoolStatistics {

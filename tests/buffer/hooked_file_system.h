@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// A file system that calls a function before each write of a file, and one after each sync: to
-// check a rule on what is written, or to force something to happen just then. Thread safety: all
+// A file system that calls a function before each write of a file, one before each read, and one
+// after each sync: to check a rule, or to force something to happen just then. Thread safety: all
 // members; a call of the hook that was replaced may still be under way.
 #pragma once
 
@@ -31,6 +31,12 @@ class HookedFileSystem final : public FileSystem {
     sync_hook_ = std::make_shared<const Hook>(std::move(hook));
   }
 
+  /// `hook` gets no bytes.
+  void SetReadHook(Hook hook) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    read_hook_ = std::make_shared<const Hook>(std::move(hook));
+  }
+
   Result<std::unique_ptr<File>> Open(const std::string& path, FileOptions options) override {
     auto opened = below_->Open(path, options);
     if (!opened.ok()) return opened.status();
@@ -55,6 +61,11 @@ class HookedFileSystem final : public FileSystem {
    public:
     HookedFile(HookedFileSystem* owner, std::unique_ptr<File> below)
         : ForwardingFile(std::move(below)), owner_(owner) {}
+    Status Read(uint64_t offset, MutableBytes buffer) override {
+      const std::shared_ptr<const Hook> hook = owner_->CurrentReadHook();
+      if (hook != nullptr && *hook) (*hook)(path(), {});
+      return ForwardingFile::Read(offset, buffer);
+    }
     Status Write(uint64_t offset, Bytes bytes) override {
       const std::shared_ptr<const Hook> hook = owner_->CurrentHook();
       if (hook != nullptr && *hook) (*hook)(path(), bytes);
@@ -78,6 +89,11 @@ class HookedFileSystem final : public FileSystem {
     return hook_;
   }
 
+  std::shared_ptr<const Hook> CurrentReadHook() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return read_hook_;
+  }
+
   std::shared_ptr<const Hook> CurrentSyncHook() {
     const std::lock_guard<std::mutex> lock(mutex_);
     return sync_hook_;
@@ -86,6 +102,7 @@ class HookedFileSystem final : public FileSystem {
   FileSystem* const below_;
   std::mutex mutex_;
   std::shared_ptr<const Hook> hook_;       // guarded by mutex_
+  std::shared_ptr<const Hook> read_hook_;  // guarded by mutex_
   std::shared_ptr<const Hook> sync_hook_;  // guarded by mutex_
 };
 
