@@ -145,6 +145,27 @@ void LockTable::AddImplicit(Txn* owner, LockKey key) {
   if (!covered) bucket->AddGranted(request);
 }
 
+void LockTable::DropImplicit(Txn* owner, const LockTarget& target) {
+  LockBucket* bucket = buckets_.Of(target);
+  if (bucket->first.load(std::memory_order_acquire) == nullptr) return;
+  LockRequest* request = nullptr;
+  WakeList wakes;
+  {
+    const ExclusiveLatchGuard guard(&bucket->latch);
+    request = bucket->FindCovering(owner, target, LockMode::kExclusive, LockKind::kRecord);
+    if (request == nullptr) return;
+    if (folded_.AnyIn(target.index)) {
+      // The entry may be the unfolded part of what has to stay (invariant 5).
+      const auto pass_over = [](Txn*, LockMode, LockKind) {};
+      const FoldedLocks::Own own =
+          folded_.LookAt(owner, target, LockMode::kExclusive, LockKind::kRecord, pass_over);
+      if (own.covers || own.weaker) return;
+    }
+    bucket->Remove(request, &wakes);
+  }
+  pool_.Release(request);
+}
+
 bool LockTable::Conflicts(const Txn* txn, const LockTarget& target, LockMode mode,
                           LockKind kind) const {
   LockBucket* bucket = buckets_.Of(target);

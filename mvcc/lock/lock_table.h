@@ -80,6 +80,9 @@ class LockTable {
   Status Wait(Txn* txn) { return waits_.Wait(txn); }
   /// Adds a granted exclusive record lock for an implicit holder (within TxnManager::WithActive).
   void AddImplicit(Txn* owner, LockKey key);
+  /// The entry that carried `owner`'s implicit lock of the key is undone and gone: who waits for it
+  /// goes on. What the owner has folded of the key stays locked. Called by the owner's thread.
+  void DropImplicit(Txn* owner, const LockTarget& target);
   /// True if another transaction than `txn` holds or waits for something that conflicts.
   [[nodiscard]] bool Conflicts(const Txn* txn, const LockTarget& target, LockMode mode,
                                LockKind kind) const;

@@ -83,14 +83,22 @@ Status UndoInTree(const UndoStep& step, Bytes tree_key, Check check) {
   return Status::Ok();
 }
 
+/// The row or entry with this key is not there any more: nobody need wait for it.
+void DropLock(const UndoStep& step, Bytes key) {
+  step.manager->locks()->DropImplicit(step.txn, MakeLockKey(step.index->id(), key));
+}
+
 Status UndoRowInsert(const UndoStep& step) {
-  return UndoInTree(step, step.record->payload,
-                    [&](const LeafPosition& position, std::vector<std::byte>* /*value*/) {
-                      ClusteredHeader header;
-                      Bytes row;
-                      return ParseClustered(step.index->tree.ValueAt(position), &header, &row) &&
-                             header.txn == step.txn->txn_id() && header.undo.IsNone();
-                    });
+  const Bytes key = step.record->payload;
+  const Status status =
+      UndoInTree(step, key, [&](const LeafPosition& position, std::vector<std::byte>* /*value*/) {
+        ClusteredHeader header;
+        Bytes row;
+        return ParseClustered(step.index->tree.ValueAt(position), &header, &row) &&
+               header.txn == step.txn->txn_id() && header.undo.IsNone();
+      });
+  if (status.ok()) DropLock(step, key);
+  return status;
 }
 
 Status UndoRowUpdate(const UndoStep& step) {
@@ -117,6 +125,7 @@ Status UndoRowUpdate(const UndoStep& step) {
   const TxnId own = step.txn->txn_id();
   if (update.old_header.txn != own) {
     step.txn->rows_ahead.Remove(own, step.index->table, update.key);
+    if (update.old_header.deleted) DropLock(step, update.key);
   }
   return Status::Ok();
 }
@@ -130,12 +139,14 @@ Status UndoEntry(const UndoStep& step) {
   const TxnId own = step.txn->txn_id();
   const bool inserted = step.record->type == UndoType::kSecondaryInsert;
   const bool cleared = inserted && (undo.flags & kUndoMarkCleared) != 0;
-  return UndoInTree(
+  bool has_repeat = false;
+  const Status status = UndoInTree(
       step, undo.tree_key, [&](const LeafPosition& position, std::vector<std::byte>* value) {
         SecondaryHeader header;
         Bytes payload;
         if (!ParseSecondary(step.index->tree.ValueAt(position), &header, &payload)) return false;
         if (header.deleter != (inserted ? kNoTxn : own)) return false;
+        has_repeat = header.has_repeat;
         if (inserted && !cleared) return header.creator == own;
         value->resize(kSecondaryHeaderBytesMax);
         value->resize(StoreSecondaryHeader(value->data(), header.creator, cleared ? own : kNoTxn,
@@ -143,6 +154,8 @@ Status UndoEntry(const UndoStep& step) {
         value->insert(value->end(), payload.begin(), payload.end());
         return true;
       });
+  if (status.ok() && inserted && !cleared) DropLock(step, StripRepeat(undo.tree_key, has_repeat));
+  return status;
 }
 
 /// A record that changes no tree, or whose index is gone.

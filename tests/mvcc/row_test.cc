@@ -251,6 +251,51 @@ TEST_F(RowTest, InsertersOfOneKeyWait) {
   }
 }
 
+// A row that was inserted and undone again, alone or over a deleted one, keeps nobody waiting.
+TEST_F(RowTest, WaitersForAnUndoneInsertGoOn) {
+  auto setter = NewActor();
+  ASSERT_TRUE(fixture_.Insert(setter.get(), 7, {1, 7, "t"}).ok());
+  ASSERT_TRUE(fixture_.Commit(setter.get()).ok());
+  auto old_reader = NewActor();  // keeps the deleted row
+  fixture_.manager()->OpenSnapshot(&old_reader->txn);
+  RowFixture::Begin(setter.get());
+  ASSERT_TRUE(fixture_.Delete(setter.get(), 7, {1, 7, "t"}).ok());
+  ASSERT_TRUE(fixture_.Commit(setter.get()).ok());
+
+  const auto undo_before = [this](uint32_t id, auto wait) {
+    auto owner = NewActor();
+    ASSERT_TRUE(fixture_.Insert(owner.get(), 100, {1, 100, "t"}).ok());
+    const UndoPosition before = fixture_.manager()->Savepoint(&owner->txn);
+    ASSERT_TRUE(fixture_.Insert(owner.get(), id, {1, 50, "t"}).ok());
+    auto waiter = NewActor();
+    waiter->txn.lock_wait_timeout_s = 5;
+    std::thread thread([&] {
+      const Status status = wait(waiter.get(), id);
+      EXPECT_FALSE(status.Is(Code::kLockTimeout)) << id;
+    });
+    while (waiter->txn.waiting_for.load() == nullptr) std::this_thread::yield();
+    ASSERT_TRUE(fixture_.manager()->RollbackTo(&owner->txn, before).ok());
+    thread.join();
+    ASSERT_TRUE(fixture_.Rollback(waiter.get()).ok());
+    ASSERT_TRUE(fixture_.Rollback(owner.get()).ok());
+  };
+  const auto read = [this](Actor* actor, uint32_t id) {
+    TestRow row;
+    return fixture_.Get(actor, id, ReadMode::kLockShared, &row);
+  };
+  const auto insert = [this](Actor* actor, uint32_t id) {
+    return fixture_.Insert(actor, id, {2, 51, "t"});
+  };
+  const auto insert_unique = [this](Actor* actor, uint32_t id) {
+    return fixture_.Insert(actor, id + 1, {2, 50, "t"});
+  };
+  for (const uint32_t id : {5u, 7u}) {
+    undo_before(id, read);
+    undo_before(id, insert);
+    undo_before(id, insert_unique);
+  }
+}
+
 TEST_F(RowTest, UncontendedWritesMakeNoLockEntries) {
   auto setup = NewActor();
   for (uint32_t id = 0; id < 20; ++id) {
