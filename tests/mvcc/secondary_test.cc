@@ -77,6 +77,33 @@ TEST_F(SecondaryTest, AwayAndBackWithSavepoints) {
   }
 }
 
+// An indexed flag that goes to and fro behind an old snapshot: each time one entry more, given back
+// when the snapshot goes (docs/isolation.md).
+TEST_F(SecondaryTest, AFlagBehindAnOldSnapshotCostsOneEntryAChange) {
+  auto writer = NewActor();
+  TestRow row{0, 7, ""};
+  ASSERT_TRUE(fixture_.Insert(writer.get(), 1, row).ok());
+  ASSERT_TRUE(fixture_.Commit(writer.get()).ok());
+  auto reader = NewActor();
+  fixture_.manager()->OpenSnapshot(&reader->txn);
+  constexpr uint32_t kChanges = 500;
+  for (uint32_t change = 0; change < kChanges; ++change) {
+    RowFixture::Begin(writer.get());
+    ASSERT_TRUE(fixture_.Update(writer.get(), 1, row, {1 - row.a, 7, ""}).ok());
+    row.a = 1 - row.a;
+    ASSERT_TRUE(fixture_.Commit(writer.get()).ok());
+    fixture_.Purge();
+  }
+  const std::vector<RowFixture::RawEntry> entries = fixture_.Raw(1);
+  EXPECT_EQ(entries.size(), kChanges + 1);
+  size_t bytes = 0;
+  for (const RowFixture::RawEntry& entry : entries) bytes += entry.key.size() + entry.value.size();
+  EXPECT_LE(bytes, entries.size() * 40) << "key, repeat, creator, deleter";
+  ASSERT_TRUE(fixture_.Commit(reader.get()).ok());
+  fixture_.Purge();
+  EXPECT_EQ(fixture_.Raw(1).size(), 1u);
+}
+
 TEST_F(SecondaryTest, EachSnapshotSeesItsInterval) {
   auto setup = NewActor();
   ASSERT_TRUE(Put(setup.get(), "A1", "0").ok());
