@@ -26,8 +26,12 @@ constexpr handler::Table_flags kTableFlags =
     HA_CAN_GEOMETRY | HA_SUPPORTS_GEOGRAPHIC_GEOMETRY_COLUMN |
     HA_CAN_INDEX_VIRTUAL_GENERATED_COLUMN | HA_SUPPORTS_DEFAULT_EXPRESSION |
     HA_ATTACHABLE_TRX_COMPATIBLE;
-// HA_BINLOG_STMT_CAPABLE is missing on purpose: statements can be replayed in commit order only if
-// their reads lock gaps. Temporary tables have it: nobody else changes them.
+
+/// Whether statements give the same rows when they are run again in the order of their commits:
+/// where their reads lock what they read, gaps included.
+bool StatementsCanBeReplayed(const THD* thd) {
+  return thd != nullptr && thd_tx_isolation(thd) > ISO_READ_COMMITTED;
+}
 
 /// The server's key length limit, or less when a small page cannot hold such a key.
 uint KeyLengthMax() {
@@ -81,7 +85,10 @@ ha_rowan::~ha_rowan() = default;
 
 handler::Table_flags ha_rowan::table_flags() const {
   Table_flags flags = kTableFlags;
-  if (share_ != nullptr && is_temporary()) flags |= HA_BINLOG_STMT_CAPABLE;
+  // Nobody else changes a temporary table.
+  if ((share_ != nullptr && is_temporary()) || StatementsCanBeReplayed(ha_thd())) {
+    flags |= HA_BINLOG_STMT_CAPABLE;
+  }
   // Unique keys are checked clustered index first: not in the server's order when that is not key
   // 0.
   if (share_ != nullptr && codec().has_primary_key() && codec().KeyOfIndexNumber(0) != 0) {

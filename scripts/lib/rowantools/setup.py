@@ -136,7 +136,7 @@ def _make_programs_start(folder, final, step):
     if not loaders:
         raise UserError("the fetched packages hold no dynamic loader")
     loader = final / loaders[0].relative_to(folder)
-    programs = [path for name in ("usr/bin", "usr/sbin")
+    programs = [path for name in ("usr/bin", "usr/sbin", "usr/lib/mysql-test/bin")
                 for path in sorted((folder / name).glob("*")) if _needs_loader(path)]
     for number, program in enumerate(programs):
         step.update(number, f"patching {program.name}", total=len(programs))
