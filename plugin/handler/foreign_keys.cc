@@ -116,8 +116,10 @@ UncheckedKeys UncheckedForeignKeys(THD* thd, const TABLE_SHARE& share) {
 
 bool CascadesMayReturn(const TABLE_SHARE& share) {
   const std::span keys(share.foreign_key, share.foreign_keys);
-  return std::any_of(keys.begin(), keys.end(), ChangesChildren<TABLE_SHARE_FOREIGN_KEY_INFO>) &&
-         ChangesItsChildren(share);
+  const bool cascades_arrive =
+      std::any_of(keys.begin(), keys.end(), ChangesChildren<TABLE_SHARE_FOREIGN_KEY_INFO>);
+  // They set out from this table's own row, or from a parent that a trigger of this table changes.
+  return cascades_arrive && (ChangesItsChildren(share) || share.triggers != nullptr);
 }
 
 }  // namespace rowan

@@ -22,8 +22,8 @@ enum class UncheckedKeys : uint8_t {
 };
 UncheckedKeys UncheckedForeignKeys(THD* thd, const TABLE_SHARE& share);
 
-/// Whether a change of a row can, through cascades, come back to the same table: it is both a
-/// parent and a child whose rows others change.
+/// Whether a change of a row can, through cascades, come back to the same table: it is a child
+/// whose rows others change, and a parent itself or one whose triggers may change a parent.
 bool CascadesMayReturn(const TABLE_SHARE& share);
 
 }  // namespace rowan

@@ -308,5 +308,26 @@ def test_a_stored_column_follows_a_cascade(t):
     t.check_table("c")
 
 
+def test_a_trigger_changes_the_parent_of_its_row(t):
+    same_on_both(t, """
+        CREATE TABLE p (id INT PRIMARY KEY);
+        CREATE TABLE c (id INT PRIMARY KEY, p INT, v INT, KEY (v), FOREIGN KEY (p) REFERENCES p (id)
+            ON DELETE CASCADE ON UPDATE CASCADE);
+        INSERT INTO p VALUES (10), (20), (30), (40), (140);
+        INSERT INTO c VALUES (1, 10, 1), (2, 20, 2), (3, 30, 3), (4, 30, 4);
+        CREATE TRIGGER d BEFORE DELETE ON c FOR EACH ROW DELETE FROM p WHERE id = OLD.p;
+        CREATE TRIGGER u BEFORE UPDATE ON c FOR EACH ROW UPDATE p SET id = NEW.p + 100
+            WHERE id = OLD.p + 10;
+        DELETE FROM c WHERE p = 10;
+        UPDATE c SET v = 40, p = 40 WHERE p = 20;
+        SELECT * FROM p ORDER BY id;
+        SELECT * FROM c ORDER BY id;
+        SELECT id FROM c FORCE INDEX (v) WHERE v > 0 ORDER BY v;
+        DELETE FROM c;
+        SELECT * FROM p ORDER BY id;
+        CHECK TABLE c;
+    """)
+
+
 if __name__ == "__main__":
     main(globals(), options=FAST)
