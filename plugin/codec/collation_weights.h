@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // CollationWeights: the weight string of a text in a collation, in a stack buffer for usual
-// lengths.
+// lengths. Comparing two of them byte by byte is comparing the texts, but for padding.
+//
+// Two collations compare character by character what they write as weights of different sizes:
+// there each character takes one number of a fixed size.
 #pragma once
 
 #include <array>
@@ -12,6 +15,13 @@ struct CHARSET_INFO;
 
 namespace rowan {
 
+/// How a collation with PAD SPACE compares two texts.
+enum class PadOrder : uint8_t {
+  kEndlessSpaces,  ///< by the weights, followed by weights of spaces without end
+  kTrimmed         ///< by all weights of the texts without their trailing spaces
+};
+PadOrder PadOrderOf(const CHARSET_INFO* charset);
+
 class CollationWeights {
  public:
   CollationWeights(const CHARSET_INFO* charset, Bytes text);
@@ -21,6 +31,12 @@ class CollationWeights {
   [[nodiscard]] Bytes bytes() const { return {data_, size_}; }
 
  private:
+  /// Room for `size` bytes.
+  void Reserve(size_t size);
+  void AppendWhole(const CHARSET_INFO* charset, Bytes text);
+  /// One number of `width` bytes per character.
+  void AppendCharacters(const CHARSET_INFO* charset, Bytes text, size_t width);
+
   std::array<std::byte, 2048> local_;  // not initialised: strnxfrm writes what is used
   std::unique_ptr<std::byte[]> large_;
   std::byte* data_ = nullptr;

@@ -124,7 +124,7 @@ void KeyPartCodec::EncodeValue(Bytes value, std::vector<std::byte>* key) const {
     case KeyEncoding::kEscaped: AppendEscaped(CutToPrefix(value), key); break;
     case KeyEncoding::kNoPadText: {
       Bytes text = CutToPrefix(value);
-      if (prefix_of_char) text = WithoutPadding(charset, text);
+      if (prefix_of_char || trims_spaces) text = WithoutPadding(charset, text);
       const CollationWeights weights(charset, text);
       AppendEscaped(weights.bytes(), key);
       break;
@@ -251,15 +251,6 @@ Bytes SpaceOf(const CHARSET_INFO* charset) {
   return Bytes(kBigEndian).last(charset->mbminlen);
 }
 
-/// Whether strings compare as their weights followed by weights of spaces without end. Not so where
-/// several levels of weights follow each other, or weights are compared in groups.
-bool IsPaddedUnitByUnit(const CHARSET_INFO* charset) {
-  constexpr std::string_view kOthers[] = {"cp1250_czech_cs", "latin2_czech_cs", "tis620_thai_ci",
-                                          "gb18030_chinese_ci", "big5_chinese_ci"};
-  const std::string_view name(charset->m_coll_name);
-  return std::find(std::begin(kOthers), std::end(kOthers), name) == std::end(kOthers);
-}
-
 bool MakeTextPart(const ColumnInfo& column, KeyPartCodec* part, std::string* refusal) {
   const CHARSET_INFO* charset = column.charset;
   part->charset = charset;
@@ -274,10 +265,15 @@ bool MakeTextPart(const ColumnInfo& column, KeyPartCodec* part, std::string* ref
     part->encoding = KeyEncoding::kNoPadText;
     return true;
   }
+  if (PadOrderOf(charset) == PadOrder::kTrimmed) {
+    part->encoding = KeyEncoding::kNoPadText;
+    part->trims_spaces = true;
+    return true;
+  }
   part->encoding = KeyEncoding::kPadText;
   const CollationWeights weights(charset, SpaceOf(charset));
   const size_t unit = weights.bytes().size();
-  if (!IsPaddedUnitByUnit(charset) || unit == 0 || unit > part->space_unit.size()) {
+  if (unit == 0 || unit > part->space_unit.size()) {
     *refusal = Format("an index on a column with collation {}", charset->m_coll_name);
     return false;
   }

@@ -47,6 +47,7 @@ struct KeyPartCodec {
   bool nullable = false;
   bool descending = false;
   bool whole_column = true;      ///< false: a prefix of the column
+  bool trims_spaces = false;     ///< of texts that compare without their trailing spaces
   bool prefix_of_char = false;   ///< spaces at the end of the prefix are padding, as in key images
   bool reversible = true;        ///< the value can be had back from the encoded bytes
   uint8_t space_unit_bytes = 0;  ///< kPadText: W

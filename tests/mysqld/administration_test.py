@@ -90,12 +90,8 @@ def test_refusals_are_sentences(t):
     if t.engine != "ROWAN":
         t.skip("about our messages")
     client = t.client()
-    for definition, sentence in (
-            ("a POINT NOT NULL, KEY (a)", "SPATIAL indexes"),
-            ("a INT, b VARCHAR(9) CHARACTER SET big5, KEY (b)",
-             "an index on a column with collation big5_chinese_ci")):
-        message = t.error(f"CREATE TABLE x ({definition})", _NOT_IMPLEMENTED, client)
-        t.equal(message.split("does not support ")[1], sentence)
+    message = t.error("CREATE TABLE x (a POINT NOT NULL, KEY (a))", _NOT_IMPLEMENTED, client)
+    t.equal(message.split("does not support ")[1], "SPATIAL indexes")
 
 
 def test_buffer_pool_size_shows_whole_pages(t):

@@ -26,7 +26,8 @@ def _statement(chance, number):
     low = chance.randrange(_ROWS)
     high = low + chance.randrange(12)
     return chance.choice((
-        f"INSERT INTO sums SELECT {number}, SUM(v), COUNT(*) FROM a WHERE k BETWEEN {low} AND {high}",
+        f"INSERT INTO sums SELECT {number}, SUM(v), COUNT(*) FROM a WHERE k BETWEEN {low} AND "
+        f"{high}",
         f"INSERT INTO sums SELECT {number}, SUM(v), COUNT(*) FROM b WHERE k >= {low}",
         f"UPDATE a SET v = v + (SELECT COUNT(*) FROM b WHERE k < {high}) WHERE k = {low}",
         f"UPDATE a SET k = k + 1 WHERE k BETWEEN {low} AND {high}",
@@ -111,8 +112,8 @@ def test_statements_are_refused_where_they_read_without_locks(t):
     server.start()
     client = t.client(server)
     client.execute("CREATE TABLE x (id INT PRIMARY KEY)")
-    for level, code in (("READ UNCOMMITTED", _ROW_FORMAT_ONLY), ("READ COMMITTED", _ROW_FORMAT_ONLY),
-                        ("REPEATABLE READ", 0), ("SERIALIZABLE", 0)):
+    for level, code in (("READ UNCOMMITTED", _ROW_FORMAT_ONLY), ("SERIALIZABLE", 0),
+                        ("READ COMMITTED", _ROW_FORMAT_ONLY), ("REPEATABLE READ", 0)):
         client.execute("SET SESSION binlog_format = STATEMENT")
         client.execute(f"SET SESSION TRANSACTION ISOLATION LEVEL {level}")
         t.equal(client.error_code("INSERT INTO x SELECT COUNT(*) FROM x"), code, level)
