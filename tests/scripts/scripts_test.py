@@ -10,7 +10,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "scripts" / "lib"))
 
 from rowantools import client, commit_latency, mysql_tree, private_apt, sysbench  # noqa: E402
-from rowantools import unit_tests  # noqa: E402
+from rowantools import mtr, unit_tests  # noqa: E402
 from rowantools.line_tests import Failure, require_equal, run  # noqa: E402
 from rowantools.paths import UserError  # noqa: E402
 
@@ -143,6 +143,53 @@ def test_every_script_explains_itself():
                                 text=True, env=dict(os.environ, PYTHON=sys.executable))
         if result.returncode != 0 or "usage:" not in result.stdout:
             raise Failure(f"scripts/{name} --help: status {result.returncode}, {result.stderr}")
+
+
+_MTR_OUTPUT = """Collecting tests
+[  9%] main.passes                              w1  [ pass ]    140
+[ 18%] main.twice 'row'                         [ pass ]   17
+[ 18%] main.wants                               [ skipped ]  Need debug
+[ 27%] main.name                                w2  [ fail ]
+        Test ended at 2026-11-22 10:25:48
+
+--- /suite/r/name.result 2026-09-30
++++ /var/name.reject 2026-11-22
+@@ -1,3 +1,3 @@
+ CREATE TABLE `t`
+-) ENGINE=InnoDB DEFAULT CHARSET=latin1
++) ENGINE=ROWAN DEFAULT CHARSET=latin1
+[ 36%] main.differs                             w1  [ fail ]
+
+--- /suite/r/differs.result 2026-09-30
++++ /var/differs.reject 2026-11-22
+-) ENGINE=InnoDB
+-1
++) ENGINE=ROWAN
++2
+
+mysqltest: Result content mismatch
+
+The result from queries just before the failure was:
+-3
+[ 45%] main.stops                               w1  [ fail ]
+mysqltest: At line 27: Query failed.
+Query: 'CREATE TABLE t (a INT)'
+Returned error: ER_X(1178) (42000): No
+
+The result from queries just before the failure was:
+[100%] shutdown_report                          w0  [ pass ]
+"""
+
+
+def test_what_the_test_driver_prints_is_understood():
+    outcomes = {result.name: (result.outcome, result.note)
+                for result in mtr.parse_output(_MTR_OUTPUT)}
+    require_equal(outcomes, {
+        "main.passes": (mtr.PASS, ""), "main.twice 'row'": (mtr.PASS, ""),
+        "main.wants": (mtr.SKIP, "Need debug"), "main.name": (mtr.NAME, ""),
+        "main.differs": (mtr.FAIL, "differs: -1"),
+        "main.stops": (mtr.FAIL, "At line 27: Query failed. Query: 'CREATE TABLE t (a INT)' "
+                                 "Returned error: ER_X(1178) (42000): No")})
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 
-from . import setup
+from . import mysql_tree, setup
 from .build import build, cores
 from .paths import BUILD, ROOT, UserError, run_main
 from .progress import format_duration, say
@@ -35,7 +35,7 @@ _CHECK_LIMIT_S = 120
 _CRASH_SEEDS, _CRASH_SHARDS = 2000, 4
 _CRASH_LIMIT_S, _CRASH_LONG_S = 900, 4 * 3600
 _CRASH_TESTS = "CrashSimulationTest.WhatWas*:CrashSimulationTest.NothingIsLost*"
-_SUITES = ("checks", "unit", "unit-small", "crash", "mysqld", "address", "thread")
+_SUITES = ("checks", "unit", "unit-small", "crash", "mysqld", "suites", "address", "thread")
 
 
 class TestRun:
@@ -49,7 +49,7 @@ class TestRun:
 
     def run(self):
         start = time.monotonic()
-        tree = setup.prepare()
+        tree = setup.prepare(with_testsuite=not mysql_tree.user_prefix())
         build(BUILD, ["-DROWAN_SANITIZE="], targets=["all", "rowan_header_check"],
               name="building everything", tree=tree)
         sanitizers = [kind for kind in ("address", "thread") if self._sanitizer_wanted(kind)]
@@ -63,6 +63,7 @@ class TestRun:
         self._units("unit-small", BUILD, SMALL_ENVIRONMENT)
         self._crash()
         self._mysqld(tree)
+        self._suites(tree)
         for kind in sanitizers:
             self._sanitized(kind)
         return self._close(start)
@@ -122,12 +123,22 @@ class TestRun:
             say(f"crash: {done} simulated programs, each crashed and recovered")
 
     def _mysqld(self, tree):
-        environment = dict(self._common, ROWAN_MYSQL_PREFIX=str(tree.prefix),
-                           ROWAN_MYSQL_SOURCE=str(tree.source))
+        environment = self._server_environment(tree)
         programs = [Program(path.stem, [sys.executable, str(path)], "lines", environment,
                             _MYSQLD_LIMIT_S * self._factor)
                     for path in sorted((ROOT / "tests" / "mysqld").glob("*_test.py"))]
         self._run("mysqld", programs, workers=max(1, min(4, cores())))
+
+    def _suites(self, tree):
+        """MySQL's own; the test driver takes all cores by itself."""
+        programs = [Program(path.stem, [sys.executable, str(path)], "lines",
+                            self._server_environment(tree), _MYSQLD_LIMIT_S * self._factor)
+                    for path in sorted((ROOT / "tests" / "suites").glob("*_test.py"))]
+        self._run("suites", programs, workers=1)
+
+    def _server_environment(self, tree):
+        return dict(self._common, ROWAN_MYSQL_PREFIX=str(tree.prefix),
+                    ROWAN_MYSQL_SOURCE=str(tree.source))
 
     def _sanitized(self, kind):
         folder = self._build_sanitized(kind)

@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""scripts/mysql-suites: MySQL's own test suites with Rowan as the default engine."""
+import argparse
+import sys
+
+from . import setup
+from .mtr import FAIL, Mtr, TestResult
+from .paths import UserError, run_main
+from .progress import Step, say
+from .suite_lists import ALSO_INNODB, Reasons, changes, summary, write_list
+
+# What mysql-test-run.pl is asked for.
+GROUPS = {
+    "engines_funcs": ["--suite=engines/funcs"],
+    "engines_iuds": ["--suite=engines/iuds"],
+    "main": ["--suite=main"],
+    "parts": ["--suite=parts"],
+    "gcol": ["--suite=gcol"],
+    "json": ["--suite=json"],
+    "gis": ["--suite=gis"],
+    "binlog": ["--suite=binlog,binlog_nogtid,binlog_gtid"],
+    "rpl": ["--suite=rpl,rpl_gtid,rpl_nogtid"],
+}
+# A minute of each kind.
+QUICK = {"engines_iuds": ["--suite=engines/iuds"],
+         "engines_funcs": ["--suite=engines/funcs", "--do-test=(ai_|de_|in_|rpl_row|up_|sf_)"]}
+
+
+class Run:
+    def __init__(self, options):
+        self._options = options
+        self._reasons = Reasons()
+        self._worse = self._better = 0
+
+    def run(self):
+        setup.prepare(with_testsuite=True)
+        if self._options.quick:
+            chosen = QUICK
+        else:
+            names = self._options.groups or list(GROUPS)
+            chosen = {name: GROUPS[name] for name in names}
+        for name, arguments in chosen.items():
+            self._group(name, arguments)
+        print(f"{self._worse} worse than recorded, {self._better} better", flush=True)
+        return 1 if self._worse else 0
+
+    def _group(self, name, arguments):
+        extra = [f"--do-test={self._options.tests}"] if self._options.tests else []
+        with Step(f"{name} with {self._options.engine}") as step:
+            results = Mtr(self._options.engine, name).run([*arguments, *extra], step)
+        results = [self._reasons.explain(result) for result in results]
+        say(f"{name}: {summary(results)}")
+        if self._options.engine != "rowan":
+            for result in results:
+                if result.outcome == FAIL:
+                    say(f"    {result.name}: {result.note}")
+            return
+        if self._options.record:
+            results = self._beside_innodb(name, results)
+            write_list(name, results, "MySQL's own tests with Rowan as the default engine "
+                                      f"(scripts/mysql-suites --record {name})")
+        worse, better = changes(name, results)
+        for line in worse:
+            say(f"    worse: {line}")
+        for line in better:
+            say(f"    better: {line}")
+        self._worse += len(worse)
+        self._better += len(better)
+
+    def _beside_innodb(self, name, results):
+        """Failures that InnoDB has here, too, are not ours."""
+        failed = [result.name for result in results if result.outcome == FAIL]
+        if not failed:
+            return results
+        names = sorted({test.split(" ")[0] for test in failed})
+        with Step(f"{name}: what failed, with innodb") as step:
+            other = Mtr("innodb", f"{name}-innodb").run(names, step)
+        theirs = {result.name for result in other if result.outcome == FAIL}
+        return [TestResult(result.name, FAIL, ALSO_INNODB) if result.name in theirs else result
+                for result in results]
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        prog="scripts/mysql-suites",
+        description="Runs MySQL's own test suites (fetched into .mysql/testsuite, 340 MB) with "
+                    "Rowan as the default engine and compares the outcomes with the lists in "
+                    "tests/suites. Needs a built plugin.")
+    parser.add_argument("groups", nargs="*", metavar="GROUP",
+                        help=f"some of: {', '.join(GROUPS)} (default: all, hours)")
+    parser.add_argument("--quick", action="store_true", help="the part that scripts/test runs")
+    parser.add_argument("--tests", help="only tests whose names begin with this expression")
+    parser.add_argument("--engine", choices=("rowan", "innodb"), default="rowan")
+    parser.add_argument("--record", action="store_true",
+                        help="write the lists anew; what fails is run with InnoDB, too")
+    options = parser.parse_args()
+    unknown = set(options.groups) - set(GROUPS)
+    if unknown:
+        raise UserError(f"unknown group {', '.join(sorted(unknown))}")
+    if options.record and (options.tests or options.quick):
+        raise UserError("--record wants whole groups")
+    return Run(options).run()
+
+
+if __name__ == "__main__":
+    sys.exit(run_main(main, "mysql-suites"))
