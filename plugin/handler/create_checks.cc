@@ -45,8 +45,10 @@ std::string RowFormatProblem(const HA_CREATE_INFO& info) {
   switch (info.row_type) {
     case ROW_TYPE_NOT_USED:
     case ROW_TYPE_DEFAULT:
+    case ROW_TYPE_COMPACT:
+    case ROW_TYPE_REDUNDANT:
     case ROW_TYPE_DYNAMIC: return {};
-    default: return "this ROW_FORMAT; DYNAMIC is the only one";
+    default: return "this ROW_FORMAT; rows are stored as in DYNAMIC";
   }
 }
 
@@ -98,6 +100,9 @@ bool HasMergeThreshold(const LEX_CSTRING& comment) {
 }  // namespace
 
 void NoteIgnoredOptions(THD* thd, const TABLE* form, const HA_CREATE_INFO& info) {
+  if (info.row_type == ROW_TYPE_COMPACT || info.row_type == ROW_TYPE_REDUNDANT) {
+    NoteIgnored(thd, "the ROW_FORMAT", "the table");
+  }
   if (HasMergeThreshold({info.comment.str, info.comment.length})) {
     NoteIgnored(thd, "MERGE_THRESHOLD in the comment", "the table");
   }

@@ -80,6 +80,9 @@ def test_options_are_not_ignored_silently(t):
             ("CREATE TABLE w (id INT PRIMARY KEY, a INT, KEY a (a) KEY_BLOCK_SIZE=4, "
              "KEY b (a) COMMENT 'MERGE_THRESHOLD=40') COMMENT 'MERGE_THRESHOLD=45'", 3),
             ("ALTER TABLE w COMMENT 'MERGE_THRESHOLD=41'", 3), ("TRUNCATE TABLE w", 0),
+            ("CREATE TABLE c (id INT PRIMARY KEY) ROW_FORMAT=COMPACT", 1),
+            ("CREATE TABLE r (id INT PRIMARY KEY) ROW_FORMAT=REDUNDANT", 1),
+            ("CREATE TABLE d (id INT PRIMARY KEY) ROW_FORMAT=DYNAMIC", 0),
             ("CREATE TABLE plain (id INT PRIMARY KEY) COMMENT 'ok' STATS_SAMPLE_PAGES=30", 0)):
         client.execute(statement)
         warnings = [row for row in client.query("SHOW WARNINGS") if row[1] == _IGNORED_OPTION]
