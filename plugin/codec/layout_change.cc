@@ -17,18 +17,24 @@ bool SameCharset(const CHARSET_INFO* one, const CHARSET_INFO* other) {
 bool ColumnStays(const ColumnInfo& before, const ColumnInfo& after) {
   if (before.is_virtual != after.is_virtual) return false;
   if (before.kind != after.kind || before.in_clustered_key != after.in_clustered_key) return false;
-  if (before.null_offset != after.null_offset || before.null_bit != after.null_bit) return false;
+  if (before.nullable() != after.nullable()) return false;
   const bool in_place = before.kind == ColumnKind::kVarchar || before.kind == ColumnKind::kBlob;
   if (in_place) return before.length <= after.length;
   return before.length == after.length && SameCharset(before.charset, after.charset);
 }
 
-bool PartStays(const KeyPartCodec& before, const KeyPartCodec& after) {
+uint32_t FormerColumn(const ColumnMap& former, uint32_t column) {
+  return column == kNoColumn ? kNoColumn : former[column];
+}
+
+bool PartStays(const KeyPartCodec& before, const ColumnMap& former, const KeyPartCodec& after) {
+  if (before.column != FormerColumn(former, after.column)) return false;
+  // A new column is none of before either, but no hidden row id.
+  if (before.column == kNoColumn && after.column != kNoColumn) return false;
   const auto form = [](const KeyPartCodec& part) {
     const uint32_t length = part.variable() ? 0 : part.length;
-    return std::tuple(part.encoding, part.column, length, part.nullable, part.descending,
-                      part.whole_column, part.prefix_of_char, part.reversible,
-                      part.space_unit_bytes, part.space_unit);
+    return std::tuple(part.encoding, length, part.nullable, part.descending, part.whole_column,
+                      part.prefix_of_char, part.reversible, part.space_unit_bytes, part.space_unit);
   };
   if (form(before) != form(after) || !SameCharset(before.charset, after.charset)) return false;
   // How long a whole value may be is not in its key.
@@ -39,20 +45,32 @@ bool PartStays(const KeyPartCodec& before, const KeyPartCodec& after) {
 
 }  // namespace
 
-bool RowsStay(const TableLayout& before, const TableLayout& after) {
-  return before.columns.size() <= after.columns.size() && before.null_bytes <= after.null_bytes &&
-         before.has_primary_key == after.has_primary_key &&
-         std::equal(before.columns.begin(), before.columns.end(), after.columns.begin(),
-                    ColumnStays) &&
-         EntriesStay(before.indexes[0], after.indexes[0]);
+bool RowsStay(const TableLayout& before, const ColumnMap& former, const TableLayout& after) {
+  uint32_t next = 0;  // those that stay are in the same order
+  for (uint32_t i = 0; i < after.columns.size(); ++i) {
+    if (former[i] == kNoColumn) continue;
+    if (former[i] < next || !ColumnStays(before.columns[former[i]], after.columns[i])) {
+      return false;
+    }
+    next = former[i] + 1;
+  }
+  return before.has_primary_key == after.has_primary_key &&
+         EntriesStay(before.indexes[0], former, after.indexes[0]);
 }
 
-bool EntriesStay(const IndexLayout& before, const IndexLayout& after) {
+bool EntriesStay(const IndexLayout& before, const ColumnMap& former, const IndexLayout& after) {
+  const auto part_stays = [&](const KeyPartCodec& one, const KeyPartCodec& other) {
+    return PartStays(one, former, other);
+  };
+  const auto column_stays = [&](uint32_t one, uint32_t other) {
+    return one == FormerColumn(former, other);
+  };
   return before.unique == after.unique && before.declared_parts == after.declared_parts &&
-         before.payload_columns == after.payload_columns &&
          before.clustered_parts == after.clustered_parts &&
+         std::equal(before.payload_columns.begin(), before.payload_columns.end(),
+                    after.payload_columns.begin(), after.payload_columns.end(), column_stays) &&
          std::equal(before.parts.begin(), before.parts.end(), after.parts.begin(),
-                    after.parts.end(), PartStays);
+                    after.parts.end(), part_stays);
 }
 
 }  // namespace rowan

@@ -8,11 +8,14 @@
 
 namespace rowan {
 
-/// Whether rows and clustered keys written under `before` read the same under `after`, which may
-/// have more columns behind them, provided that it inherits their history. Strings may become
-/// longer, and the character set of one may become another that has the same bytes.
-[[nodiscard]] bool RowsStay(const TableLayout& before, const TableLayout& after);
+/// Whether rows and clustered keys written under `before` read the same under `after`, provided
+/// that it inherits their history. Columns may come and go, `former` has for each of `after` the
+/// one that it was; those that stay do not change places. Strings may become longer, and the
+/// character set of one may become another that has the same bytes.
+[[nodiscard]] bool RowsStay(const TableLayout& before, const ColumnMap& former,
+                            const TableLayout& after);
 /// The same for the entries of an index. REQUIRES: RowsStay.
-[[nodiscard]] bool EntriesStay(const IndexLayout& before, const IndexLayout& after);
+[[nodiscard]] bool EntriesStay(const IndexLayout& before, const ColumnMap& former,
+                               const IndexLayout& after);
 
 }  // namespace rowan

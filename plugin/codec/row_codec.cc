@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Rows (docs/formats/rows.md):
 //
-//   u8: bit 0 = with a shared blob; the others: how many ALTERs that added columns at the end the
-//       row knows of (added_columns.h)
+//   u8: bit 0 = with a shared blob; the others: how many ALTERs that added or dropped columns at
+//       once the row knows of (row_history.h)
 //   null bitmap of the server's record
 //   fixed area: the fixed-size columns in field order; bytes of NULL columns mean nothing
 //   BlobRef of the shared blob, if there is one
@@ -15,17 +15,16 @@
 
 #include "engine/limits.h"
 #include "my_bitmap.h"
-#include "plugin/codec/added_columns.h"
 #include "plugin/codec/record_poison.h"
+#include "plugin/codec/row_history.h"
 #include "plugin/codec/row_placement.h"
+#include "plugin/codec/stored_values.h"
 #include "plugin/codec/table_codec.h"
 #include "plugin/codec/table_layout.h"
 #include "sql/table.h"
 
 namespace rowan {
 namespace {
-
-constexpr std::byte kSharedBit{1};
 
 /// Rows larger than a quarter of the page move their large values off it, where a large one is of
 /// a thirty-second: smaller ones would waste the page they move to.
@@ -95,92 +94,6 @@ Status WriteBlobs(TableCodec::BlobWriter* blobs, std::vector<PlacedValue>* value
   return status;
 }
 
-bool HasSharedBlob(Bytes row) { return (row[0] & kSharedBit) != std::byte{0}; }
-
-size_t BytesBeforeVariable(const RowShape& shape) {
-  return 1 + size_t{shape.null_bytes} + shape.fixed_bytes;
-}
-
-const std::byte* AfterFixed(const RowShape& shape, Bytes row) {
-  return row.data() + BytesBeforeVariable(shape);
-}
-
-/// Steps through the variable part of a stored row.
-class VariableReader {
- public:
-  using Place = PlacedValue::Place;
-
-  VariableReader(const RowShape& shape, Bytes row)
-      : position_(AfterFixed(shape, row) + (HasSharedBlob(row) ? kBlobRefBytes : 0)),
-        end_(row.data() + row.size()),
-        shares_(HasSharedBlob(row)) {}
-
-  /// `*value`: the bytes, the reference, or nothing, as `*place` says.
-  bool Next(Bytes* value, Place* place) {
-    uint64_t header = 0;
-    const std::byte* next = GetVarint(position_, end_, &header);
-    if (next == nullptr || (header >> 1) > static_cast<uint64_t>(end_ - next)) return false;
-    *value = {next, header >> 1};
-    position_ = next + (header >> 1);
-    *place = Place::kInRow;
-    if ((header & 1) == 0) return true;
-    *place = value->empty() ? Place::kSharedBlob : Place::kOwnBlob;
-    return value->empty() ? shares_ : value->size() == kBlobRefBytes;
-  }
-
- private:
-  const std::byte* position_;
-  const std::byte* const end_;
-  const bool shares_;
-};
-
-/// The values in a row's shared blob, which is read when the first of them is wanted.
-class SharedBlob {
- public:
-  SharedBlob(const RowShape& shape, Bytes row, TableCodec::BlobReader* blobs)
-      : reference_(AfterFixed(shape, row)), blobs_(blobs) {}
-
-  /// The next value of the row stands in the blob and is not wanted.
-  void Skip() { ++skipped_; }
-  /// It is wanted. kCorrupt, and errors of reading.
-  Status Next(Bytes* value) {
-    if (position_ == nullptr) {
-      Result<Bytes> read = blobs_->Read(LoadBlobRef(reference_));
-      if (!read.ok()) return read.status();
-      position_ = read->data();
-      end_ = read->data() + read->size();
-    }
-    for (++skipped_; skipped_ > 0; --skipped_) {
-      uint64_t size = 0;
-      position_ = GetVarint(position_, end_, &size);
-      if (position_ == nullptr || size > static_cast<uint64_t>(end_ - position_)) {
-        return Status(Code::kCorrupt, "malformed shared value");
-      }
-      *value = {position_, size};
-      position_ += size;
-    }
-    return Status::Ok();
-  }
-
- private:
-  const std::byte* const reference_;
-  TableCodec::BlobReader* const blobs_;
-  const std::byte* position_ = nullptr;
-  const std::byte* end_ = nullptr;
-  uint32_t skipped_ = 0;
-};
-
-/// The value of one column wherever it stands; `*value` is what the row says.
-Status FetchValue(PlacedValue::Place place, SharedBlob* shared, TableCodec::BlobReader* blobs,
-                  Bytes* value) {
-  if (place == PlacedValue::Place::kInRow) return Status::Ok();
-  if (place == PlacedValue::Place::kSharedBlob) return shared->Next(value);
-  Result<Bytes> blob = blobs->Read(LoadBlobRef(value->data()));
-  if (!blob.ok()) return blob.status();
-  *value = *blob;
-  return Status::Ok();
-}
-
 bool RowIsNull(const ColumnInfo& column, Bytes row) {
   return column.nullable() &&
          (static_cast<uint8_t>(row[1 + column.null_offset]) & column.null_bit) != 0;
@@ -235,7 +148,7 @@ Status TableCodec::EncodeLargeRow(const unsigned char* record, const RowRoom& ro
   const Status status = WriteBlobs(blobs, &values, &shared);
   if (!status.ok()) return status;
   if (shared.has_value()) {
-    (*row)[0] |= kSharedBit;
+    (*row)[0] |= kSharedBlobBit;
     AppendRef(*shared, row);
   }
   for (const PlacedValue& value : values) AppendVariable(value, row);
@@ -248,33 +161,27 @@ void TableCodec::BlobsOf(Bytes row, std::vector<BlobRef>* refs) const {
   if (shape == nullptr) return;
   if (HasSharedBlob(row)) refs->push_back(LoadBlobRef(AfterFixed(*shape, row)));
   VariableReader reader(*shape, row);
-  for (uint32_t i = 0; i < shape->variable_columns; ++i) {
-    if (RowIsNull(layout_->columns[layout_->variable_columns[i]], row)) continue;
+  const auto add_next = [&] {
     Bytes value;
     PlacedValue::Place place;
-    if (!reader.Next(&value, &place)) return;
+    if (!reader.Next(&value, &place)) return false;
     if (place == PlacedValue::Place::kOwnBlob) refs->push_back(LoadBlobRef(value.data()));
+    return true;
+  };
+  if (const FormerRow* former = AsFormerRow(*layout_, *shape); former != nullptr) {
+    for (const RowNullBit& variable : former->variables) {
+      if (!variable.IsSet(row) && !add_next()) return;
+    }
+    return;
+  }
+  for (const uint32_t c : layout_->variable_columns) {
+    if (!RowIsNull(layout_->columns[c], row) && !add_next()) return;
   }
 }
 
-Status TableCodec::DecodeRow(Bytes key, Bytes row, const void* columns, BlobReader* blobs,
-                             void* target) const {
-  const TableLayout& layout = *layout_;
-  const auto* wanted = static_cast<const MY_BITMAP*>(columns);
-  auto* record = static_cast<unsigned char*>(target);
-  const RowShape* shape = CompleteShapeOf(layout, row);
-  if (shape == nullptr) return Status(Code::kCorrupt, "malformed row");
-  PoisonRecord(record, layout.record_bytes);
-  std::memcpy(record, row.data() + 1, shape->null_bytes);
-  if (shape == &layout.shape) [[likely]] {
-    const size_t header = layout.row_header_bytes();
-    for (const CopyRun& run : layout.runs) {
-      std::memcpy(record + run.record_offset, row.data() + header + run.row_offset, run.length);
-    }
-  } else {
-    FillFromFormerRow(layout, *shape, row, record);
-  }
-  layout.FillNulls(record);  // the bytes just copied mean nothing for NULL columns
+namespace {
+
+Status DecodeKeyColumns(const TableLayout& layout, Bytes key, unsigned char* record) {
   size_t at = 0;
   for (const KeyPartCodec& part : layout.indexes[0].parts) {
     const size_t size = part.Size(key.subspan(at));
@@ -285,21 +192,81 @@ Status TableCodec::DecodeRow(Bytes key, Bytes row, const void* columns, BlobRead
     }
     at += size;
   }
-  VariableReader reader(*shape, row);
-  SharedBlob shared(*shape, row, blobs);
-  for (uint32_t i = 0; i < shape->variable_columns; ++i) {
-    const ColumnInfo& column = layout.columns[layout.variable_columns[i]];
-    if (column.IsNull(record)) continue;
+  return Status::Ok();
+}
+
+/// Puts the variable columns of a row into a record, one after the other.
+class VariableDecoder {
+ public:
+  VariableDecoder(const RowShape& shape, Bytes row, RowCodec::BlobReader* blobs,
+                  unsigned char* record)
+      : reader_(shape, row), shared_(shape, row, blobs), blobs_(blobs), record_(record) {}
+
+  /// The next one, which is not NULL. `column` null: it was dropped.
+  Status Next(const ColumnInfo* column, bool wanted) {
     Bytes value;
     PlacedValue::Place place;
-    if (!reader.Next(&value, &place)) return Status(Code::kCorrupt, "malformed row");
-    if (!Wanted(wanted, column)) {
-      if (place == PlacedValue::Place::kSharedBlob) shared.Skip();
-      continue;
+    if (!reader_.Next(&value, &place)) return Status(Code::kCorrupt, "malformed row");
+    if (!wanted) {
+      if (place == PlacedValue::Place::kSharedBlob) shared_.Skip();
+      return Status::Ok();
     }
-    const Status status = FetchValue(place, &shared, blobs, &value);
+    const Status status = FetchValue(place, &shared_, blobs_, &value);
+    if (!status.ok() || column == nullptr) return status;
+    return column->Store(value, record_) ? status : Status(Code::kCorrupt, "malformed row");
+  }
+
+ private:
+  VariableReader reader_;
+  SharedBlob shared_;
+  RowCodec::BlobReader* const blobs_;
+  unsigned char* const record_;
+};
+
+Status DecodeFormerVariables(const TableLayout& layout, const FormerRow& form, Bytes row,
+                             const MY_BITMAP* wanted, VariableDecoder* decoder) {
+  for (const RowNullBit& variable : form.variables) {
+    if (variable.IsSet(row)) continue;
+    const bool dropped = variable.column == kNoColumn;
+    const ColumnInfo* column = dropped ? nullptr : &layout.columns[variable.column];
+    // Who wants all of a row wants to know what it has off the page.
+    const bool read = dropped ? wanted == nullptr : Wanted(wanted, *column);
+    const Status status = decoder->Next(column, read);
     if (!status.ok()) return status;
-    if (!column.Store(value, record)) return Status(Code::kCorrupt, "malformed row");
+  }
+  return Status::Ok();
+}
+
+}  // namespace
+
+Status TableCodec::DecodeRow(Bytes key, Bytes row, const void* columns, BlobReader* blobs,
+                             void* target) const {
+  const TableLayout& layout = *layout_;
+  const auto* wanted = static_cast<const MY_BITMAP*>(columns);
+  auto* record = static_cast<unsigned char*>(target);
+  const RowShape* shape = CompleteShapeOf(layout, row);
+  if (shape == nullptr) return Status(Code::kCorrupt, "malformed row");
+  PoisonRecord(record, layout.record_bytes);
+  const FormerRow* former = AsFormerRow(layout, *shape);
+  if (former == nullptr) [[likely]] {
+    std::memcpy(record, row.data() + 1, layout.null_bytes);
+    const size_t header = layout.row_header_bytes();
+    for (const CopyRun& run : layout.runs) {
+      std::memcpy(record + run.record_offset, row.data() + header + run.row_offset, run.length);
+    }
+  } else {
+    FillFromFormerRow(layout, *former, row, record);
+  }
+  layout.FillNulls(record);  // the bytes just copied mean nothing for NULL columns
+  Status status = DecodeKeyColumns(layout, key, record);
+  if (!status.ok()) return status;
+  VariableDecoder decoder(*shape, row, blobs, record);
+  if (former != nullptr) return DecodeFormerVariables(layout, *former, row, wanted, &decoder);
+  for (const uint32_t c : layout.variable_columns) {
+    const ColumnInfo& column = layout.columns[c];
+    if (column.IsNull(record)) continue;
+    status = decoder.Next(&column, Wanted(wanted, column));
+    if (!status.ok()) return status;
   }
   return Status::Ok();
 }

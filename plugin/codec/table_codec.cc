@@ -8,9 +8,9 @@
 #include "engine/limits.h"
 #include "my_bitmap.h"
 #include "mysql/strings/m_ctype.h"
-#include "plugin/codec/added_columns.h"
 #include "plugin/codec/layout_change.h"
 #include "plugin/codec/record_poison.h"
+#include "plugin/codec/row_history.h"
 #include "plugin/codec/table_layout.h"
 #include "sql/table.h"
 
@@ -19,6 +19,17 @@ namespace {
 
 Bytes FieldImage(const ColumnInfo& column, const unsigned char* record) {
   return column.IsNull(record) ? Bytes() : column.Value(record);
+}
+
+std::string DescribeColumns(const TableLayout& layout) {
+  std::string text = Format("v1 nulls={}", layout.null_bytes);
+  for (const ColumnInfo& column : layout.columns) {
+    text +=
+        Format("|{}:{}:{}:{}:{}", static_cast<unsigned>(column.kind), column.length,
+               column.length_bytes, column.null_bit, column.charset ? column.charset->number : 0);
+    if (column.is_virtual) text += ":virtual";
+  }
+  return text;
 }
 
 }  // namespace
@@ -49,24 +60,19 @@ Result<std::unique_ptr<TableCodec>> TableCodec::Make(const TABLE* table, uint32_
 Status TableCodec::CheckLimits() const { return CheckTableLimits(*layout_); }
 
 std::string TableCodec::TableDescriptor() const {
-  std::string text = Format("v1 nulls={}", layout_->null_bytes);
-  for (const ColumnInfo& column : layout_->columns) {
-    text +=
-        Format("|{}:{}:{}:{}:{}", static_cast<unsigned>(column.kind), column.length,
-               column.length_bytes, column.null_bit, column.charset ? column.charset->number : 0);
-    if (column.is_virtual) text += ":virtual";
-  }
-  return text + DescribeHistory(*layout_);
+  return DescribeColumns(*layout_) + DescribeHistory(*layout_);
 }
 
 bool TableCodec::RestoreHistory(const std::string& descriptor) {
-  const size_t mark = descriptor.find(kHistoryMark);
-  if (mark == std::string::npos) return true;
-  return rowan::RestoreHistory(std::string_view(descriptor).substr(mark), layout_.get());
+  const std::string_view text = descriptor;
+  const size_t columns = std::min(text.find_first_of(kHistoryMarks), text.size());
+  return text.substr(0, columns) == DescribeColumns(*layout_) &&
+         rowan::RestoreHistory(text.substr(columns), layout_.get());
 }
 
-bool TableCodec::InheritHistory(const TableCodec& before, const unsigned char* record) {
-  return rowan::InheritHistory(*before.layout_, record, layout_.get());
+bool TableCodec::InheritHistory(const TableCodec& before, const ColumnMap& former,
+                                const unsigned char* record) {
+  return rowan::InheritHistory(*before.layout_, former, record, layout_.get());
 }
 
 std::string TableCodec::IndexDescriptor(uint32_t index) const {
@@ -81,13 +87,14 @@ std::string TableCodec::IndexDescriptor(uint32_t index) const {
   return text;
 }
 
-bool TableCodec::RowsStay(const TableCodec& after) const {
-  return rowan::RowsStay(*layout_, *after.layout_);
+bool TableCodec::RowsStay(const ColumnMap& former, const TableCodec& after) const {
+  return rowan::RowsStay(*layout_, former, *after.layout_);
 }
 
-bool TableCodec::EntriesStay(uint32_t index_number, const TableCodec& after,
-                             uint32_t after_number) const {
-  return rowan::EntriesStay(layout_->indexes[index_number], after.layout_->indexes[after_number]);
+bool TableCodec::EntriesStay(uint32_t index_number, const ColumnMap& former,
+                             const TableCodec& after, uint32_t after_number) const {
+  return rowan::EntriesStay(layout_->indexes[index_number], former,
+                            after.layout_->indexes[after_number]);
 }
 
 bool TableCodec::has_primary_key() const { return layout_->has_primary_key; }

@@ -58,13 +58,16 @@ class TableCodec final : public RowCodec, public KeyParts {
   [[nodiscard]] std::string TableDescriptor() const;
   [[nodiscard]] std::string IndexDescriptor(uint32_t index) const;
 
-  /// The part of a stored descriptor that only former definitions explain: see added_columns.h.
+  /// Takes the history from the stored descriptor of the table (row_history.h). False when it is
+  /// another table's.
   [[nodiscard]] bool RestoreHistory(const std::string& descriptor);
-  [[nodiscard]] bool InheritHistory(const TableCodec& before, const unsigned char* record);
+  /// `former`: for each column the one that it was.
+  [[nodiscard]] bool InheritHistory(const TableCodec& before, const std::vector<uint32_t>& former,
+                                    const unsigned char* record);
   /// See layout_change.h.
-  [[nodiscard]] bool RowsStay(const TableCodec& after) const;
-  [[nodiscard]] bool EntriesStay(uint32_t index_number, const TableCodec& after,
-                                 uint32_t after_number) const;
+  [[nodiscard]] bool RowsStay(const std::vector<uint32_t>& former, const TableCodec& after) const;
+  [[nodiscard]] bool EntriesStay(uint32_t index_number, const std::vector<uint32_t>& former,
+                                 const TableCodec& after, uint32_t after_number) const;
 
   [[nodiscard]] bool has_primary_key() const;
   /// Server key number -> number in the engine's table (0 = clustered) and back.

@@ -13,14 +13,29 @@
 namespace rowan {
 namespace {
 
+/// The server's null bitmap begins with the columns that are stored.
+uint32_t NullBytesOfStored(const TABLE& table, const TableLayout& layout) {
+  uint32_t stored = 0;
+  bool all = true;
+  for (const ColumnInfo& column : layout.columns) {
+    if (!column.nullable()) continue;
+    if (column.is_virtual) {
+      all = false;
+    } else {
+      stored = std::max(stored, column.null_offset + 1);
+    }
+  }
+  return all ? table.s->null_bytes : stored;
+}
+
 bool MakeColumns(const TABLE* table, TableLayout* layout, std::string* refusal) {
-  layout->null_bytes = table->s->null_bytes;
   layout->record_bytes = static_cast<uint32_t>(table->s->reclength);
   layout->columns.resize(table->s->fields);
   for (uint32_t i = 0; i < table->s->fields; ++i) {
     const Field* field = table->field[i];
     if (!DescribeColumn(field, table->record[0], &layout->columns[i], refusal)) return false;
   }
+  layout->null_bytes = NullBytesOfStored(*table, *layout);
   return true;
 }
 
@@ -39,6 +54,7 @@ void MakeNullImages(const TABLE* table, TableLayout* layout) {
     }
     const std::byte* image = defaults + column.offset;
     layout->null_images.insert(layout->null_images.end(), image, image + column.null_image_bytes);
+    if (column.is_virtual) continue;  // whether it is NULL is not known from a row
     auto& groups = layout->null_groups;
     if (groups.empty() || groups.back().null_offset != column.null_offset) {
       groups.push_back({column.null_offset, 0, i, i});
@@ -241,8 +257,7 @@ bool MakeTableLayout(const TABLE* table, uint32_t page_size_bytes, KeyOrder orde
   if (!MakeClustered(table, layout, refusal)) return false;
   if (!MakeSecondaries(table, order, layout, refusal)) return false;
   MakeRuns(layout);
-  layout->shape = {static_cast<uint32_t>(layout->columns.size()), layout->null_bytes,
-                   layout->fixed_bytes, static_cast<uint32_t>(layout->variable_columns.size())};
+  layout->shape = {layout->null_bytes, layout->fixed_bytes};
   return true;
 }
 

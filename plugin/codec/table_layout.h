@@ -26,12 +26,13 @@ struct CopyRun {
   uint32_t length = 0;
 };
 
-/// What rows consist of; see added_columns.h.
+/// For each column of a table the one that it was in an earlier definition; kNoColumn: none.
+using ColumnMap = std::vector<uint32_t>;
+
+/// How long the parts of a row are that stand before its variable columns.
 struct RowShape {
-  uint32_t columns = 0;  ///< of the table
   uint32_t null_bytes = 0;
   uint32_t fixed_bytes = 0;
-  uint32_t variable_columns = 0;  ///< stored ones
 };
 
 /// What rows that lack a column have in it.
@@ -40,7 +41,45 @@ struct AddedValue {
   std::vector<std::byte> bytes{};  ///< as ColumnInfo::Value gives them
 };
 
-/// The nullable columns whose null bits share a byte of the record's null bitmap.
+/// What a column has in rows.
+enum class SlotForm : uint8_t {
+  kNothing,  ///< its value is in the key or computed
+  kFixed,
+  kVariable,
+};
+
+/// A column that some rows of the table have; see row_history.h.
+struct ColumnSlot {
+  SlotForm form = SlotForm::kNothing;
+  bool nullable = false;         ///< it has a bit in the null bitmap
+  uint32_t length = 0;           ///< kFixed
+  uint32_t from = 0;             ///< the first generation of rows with it
+  uint32_t until = UINT32_MAX;   ///< the first one without it
+  uint32_t column = UINT32_MAX;  ///< of the table as it is; kNoColumn: it was dropped
+  AddedValue value{};            ///< of rows from before `from`
+};
+
+/// Where a row has the null bit of a column.
+struct RowNullBit {
+  bool nullable = false;  ///< it has one
+  uint32_t byte = 0;
+  uint8_t bit = 0;
+  uint32_t column = 0;  ///< or kNoColumn
+
+  [[nodiscard]] bool IsSet(Bytes row) const {
+    return nullable && (static_cast<uint8_t>(row[1 + byte]) & bit) != 0;
+  }
+};
+
+/// A row of an earlier generation.
+struct FormerRow : RowShape {
+  std::vector<RowNullBit> null_bits;  ///< of columns that the table still has
+  std::vector<CopyRun> runs;          ///< likewise
+  std::vector<RowNullBit> variables;  ///< all, in the row's order
+  std::vector<uint32_t> lacking;      ///< slots of columns that were added later
+};
+
+/// The nullable columns whose null bits share a byte of the record's null bitmap; no virtual ones.
 struct NullGroup {
   uint32_t null_offset = 0;
   uint8_t bits = 0;
@@ -71,7 +110,7 @@ struct IndexLayout {
 
 struct TableLayout {
   uint32_t page_size_bytes = 0;
-  uint32_t null_bytes = 0;  ///< the record's null bitmap, copied to the row as it is
+  uint32_t null_bytes = 0;  ///< of the record's null bitmap, what is copied to the row as it is
   uint32_t record_bytes = 0;
   std::vector<ColumnInfo> columns;  ///< in the order of the server's fields
   std::vector<NullGroup> null_groups;
@@ -82,10 +121,12 @@ struct TableLayout {
   std::vector<IndexLayout> indexes;        ///< [0] clustered
   std::vector<uint32_t> index_number_of_key;
   bool has_primary_key = false;
-  RowShape shape;                     ///< of rows written now
-  uint32_t generation = 0;            ///< how many ALTERs have added columns at the end
-  std::vector<RowShape> former_rows;  ///< what rows were like before each of them
-  std::vector<AddedValue> added;      ///< from the first column on that was added so
+  RowShape shape;           ///< of rows written now
+  uint32_t generation = 0;  ///< how many ALTERs have added or dropped columns at once
+  // Made by row_history.h, empty in generation 0.
+  std::vector<ColumnSlot> slots;         ///< in the order of the columns
+  std::vector<uint8_t> first_null_bits;  ///< of each former generation: 0 or 1
+  std::vector<FormerRow> former_rows;    ///< by generation
 
   [[nodiscard]] uint32_t row_header_bytes() const { return 1 + null_bytes; }
   /// Puts into a record what a NULL column holds there.

@@ -18,6 +18,7 @@
 #include "sql/sql_class.h"
 
 #include "engine/index_build.h"
+#include "plugin/codec/table_layout.h"
 #include "plugin/handler/create_checks.h"
 #include "plugin/handler/table_description.h"
 #include "plugin/server/error_map.h"
@@ -30,14 +31,16 @@ using Changes = Alter_inplace_info;
 
 /// What the dictionary alone knows of, or what the comparison decides about.
 constexpr Changes::HA_ALTER_FLAGS kDictionaryChanges =
-    Changes::ADD_STORED_BASE_COLUMN | Changes::ALTER_COLUMN_NAME | Changes::ALTER_COLUMN_DEFAULT |
-    Changes::ALTER_COLUMN_EQUAL_PACK_LENGTH | Changes::ALTER_STORED_COLUMN_TYPE |
-    Changes::ALTER_COLUMN_INDEX_LENGTH | Changes::ALTER_COLUMN_STORAGE_TYPE |
-    Changes::ALTER_COLUMN_COLUMN_FORMAT | Changes::ALTER_COLUMN_VISIBILITY |
-    Changes::ALTER_COLUMN_MASKING | Changes::CHANGE_CREATE_OPTION | Changes::ALTER_RENAME |
-    Changes::RENAME_INDEX | Changes::ALTER_INDEX_COMMENT | Changes::CHANGE_INDEX_OPTION |
-    Changes::ADD_CHECK_CONSTRAINT | Changes::DROP_CHECK_CONSTRAINT |
-    Changes::SUSPEND_CHECK_CONSTRAINT | Changes::DROP_FOREIGN_KEY;
+    Changes::ADD_STORED_BASE_COLUMN | Changes::ADD_VIRTUAL_COLUMN | Changes::DROP_STORED_COLUMN |
+    Changes::DROP_VIRTUAL_COLUMN | Changes::ALTER_STORED_COLUMN_ORDER |
+    Changes::ALTER_VIRTUAL_COLUMN_ORDER | Changes::ALTER_COLUMN_NAME |
+    Changes::ALTER_COLUMN_DEFAULT | Changes::ALTER_COLUMN_EQUAL_PACK_LENGTH |
+    Changes::ALTER_STORED_COLUMN_TYPE | Changes::ALTER_COLUMN_INDEX_LENGTH |
+    Changes::ALTER_COLUMN_STORAGE_TYPE | Changes::ALTER_COLUMN_COLUMN_FORMAT |
+    Changes::ALTER_COLUMN_VISIBILITY | Changes::ALTER_COLUMN_MASKING |
+    Changes::CHANGE_CREATE_OPTION | Changes::ALTER_RENAME | Changes::RENAME_INDEX |
+    Changes::ALTER_INDEX_COMMENT | Changes::CHANGE_INDEX_OPTION | Changes::ADD_CHECK_CONSTRAINT |
+    Changes::DROP_CHECK_CONSTRAINT | Changes::SUSPEND_CHECK_CONSTRAINT | Changes::DROP_FOREIGN_KEY;
 /// What goes in place, though not instantly.
 constexpr Changes::HA_ALTER_FLAGS kIndexChanges = Changes::ADD_INDEX | Changes::ADD_UNIQUE_INDEX |
                                                   Changes::DROP_INDEX | Changes::DROP_UNIQUE_INDEX;
@@ -56,25 +59,23 @@ bool ValuesStay(Field* before, const Create_field& after) {
          before->is_nullable() == after.is_nullable && !before->is_gcol();
 }
 
-/// A new column that has one value in all rows there are.
+/// A new column that has one value in all rows there are, or is computed from others.
 bool HasOneValue(const Create_field& column) {
+  if (column.is_virtual_gcol()) return true;
   return column.m_default_val_expr == nullptr && (column.auto_flags & Field::NEXT_NUMBER) == 0 &&
          column.gcol_info == nullptr;
 }
 
-/// All columns are where they were, and new ones behind them.
-bool ColumnsStay(const TABLE& table, const Alter_info& alter) {
-  uint position = 0;
+/// What each column was before. False when one means something else now, or has a value for each
+/// row.
+bool MapColumns(const TABLE& table, const Alter_info& alter, ColumnMap* former) {
   for (const Create_field& column : alter.create_list) {
-    if (position >= table.s->fields) {
-      if (column.field != nullptr || !HasOneValue(column)) return false;
-    } else {
-      if (column.field == nullptr || column.field->field_index() != position) return false;
-      if (!ValuesStay(table.field[position], column)) return false;
-    }
-    ++position;
+    const bool is_new = column.field == nullptr;
+    const uint32_t before = is_new ? kNoColumn : column.field->field_index();
+    former->push_back(before);
+    if (is_new ? !HasOneValue(column) : !ValuesStay(table.field[before], column)) return false;
   }
-  return position >= table.s->fields;
+  return true;
 }
 
 /// For the error that ALGORITHM=INPLACE, INSTANT or LOCK=NONE gets.
@@ -114,11 +115,13 @@ const char* FormerName(const Alter_inplace_info& info, const char* name) {
 /// Number of the index that stays as the new definition's; 0: it has to be built. The server also
 /// lists indexes as dropped and added that stay, when a column becomes longer.
 uint32_t IndexNumberThatStays(const TABLE& table, const TableCodec& before, const char* former,
-                              const TableCodec& after, uint32_t after_number) {
+                              const ColumnMap& columns, const TableCodec& after,
+                              uint32_t after_number) {
   for (uint i = 0; former != nullptr && i < table.s->keys; ++i) {
     if (!SameName(table.key_info[i].name, former)) continue;
     const uint32_t index_number = before.IndexNumberOfKey(i);
-    return before.EntriesStay(index_number, after, after_number) ? index_number : 0;
+    const bool stays = before.EntriesStay(index_number, columns, after, after_number);
+    return stays ? index_number : 0;
   }
   return 0;
 }
@@ -208,16 +211,19 @@ enum_alter_inplace_result ha_rowan::check_if_supported_inplace_alter(TABLE* alte
     possible |= Changes::ADD_FOREIGN_KEY;
   }
   if ((info->handler_flags & ~possible) != 0) return unsupported();
-  if (info->error_if_not_empty || !ColumnsStay(*table, *info->alter_info)) return unsupported();
+  ColumnMap columns;
+  if (info->error_if_not_empty || !MapColumns(*table, *info->alter_info, &columns)) {
+    return unsupported();
+  }
   // What would be refused goes through a copy, whose CREATE says why.
   if (!UnsupportedOption(thd, altered_table, *info->create_info).empty()) return unsupported();
   std::string refusal;
   Result<std::unique_ptr<TableCodec>> made =
       TableCodec::Make(altered_table, g_engine->options().storage.page_size_bytes, &refusal);
-  if (!made.ok() || !codec().RowsStay(**made)) return unsupported();
+  if (!made.ok() || !codec().RowsStay(columns, **made)) return unsupported();
   // The server has put the values of new columns into this record.
-  if (!(*made)->InheritHistory(codec(), altered_table->record[0])) return unsupported();
-  const bool grows = altered_table->s->fields > table->s->fields;
+  if (!(*made)->InheritHistory(codec(), columns, altered_table->record[0])) return unsupported();
+  const bool grows = std::find(columns.begin(), columns.end(), kNoColumn) != columns.end();
   if (altered_table->s->fields > kColumnsMax) return unsupported();
   auto* context = new (thd->mem_root) AlterContext();
   if (context == nullptr) return HA_ALTER_ERROR;
@@ -227,8 +233,8 @@ enum_alter_inplace_result ha_rowan::check_if_supported_inplace_alter(TABLE* alte
   context->former.assign(indexes, 0);
   for (uint32_t i = 1; i < indexes; ++i) {
     const KEY& key = altered_table->key_info[context->codec->KeyOfIndexNumber(i)];
-    context->former[i] =
-        IndexNumberThatStays(*table, codec(), FormerName(*info, key.name), *context->codec, i);
+    context->former[i] = IndexNumberThatStays(*table, codec(), FormerName(*info, key.name), columns,
+                                              *context->codec, i);
   }
   const bool checks = grows || context->builds();
   if (checks && !context->codec->CheckLimits().ok()) return unsupported();

@@ -54,7 +54,7 @@ Cardinalities::Settings StatisticsSettings(const TABLE_SHARE& share) {
 bool Agree(const TableDef& definition, TableCodec* made) {
   if (!made->RestoreHistory(definition.descriptor)) return false;
   const TableCodec& codec = *made;
-  bool same = definition.descriptor == codec.TableDescriptor();
+  bool same = true;
   for (uint32_t i = 0; same && i < definition.indexes.size(); ++i) {
     same = definition.indexes[i].descriptor == codec.IndexDescriptor(i);
   }

@@ -127,9 +127,9 @@ def test_columns_are_added_at_once(t):
             t.value("SELECT COUNT(*) FROM a"), "rows by the new index")
     t.check_table("a")
     t.error("ALTER TABLE a ADD COLUMN v INT NOT NULL DEFAULT 1 UNIQUE, ALGORITHM=INPLACE", 1062)
-    for change in ("ADD COLUMN y INT FIRST", "ADD COLUMN y INT AFTER s",
-                   "ADD COLUMN y INT DEFAULT (1)", "ADD COLUMN y INT AS (x + 1) STORED",
-                   "DROP COLUMN c9", "ADD COLUMN y INT NOT NULL AUTO_INCREMENT UNIQUE"):
+    for change in ("ADD COLUMN y INT DEFAULT (1)", "ADD COLUMN y INT AS (x + 1) STORED",
+                   "MODIFY s VARCHAR(20) CHARACTER SET latin1 FIRST", "DROP COLUMN x",
+                   "ADD COLUMN y INT NOT NULL AUTO_INCREMENT UNIQUE"):
         t.error(f"ALTER TABLE a {change}, ALGORITHM=INSTANT", _NOT_SUPPORTED)
     t.run("ALTER TABLE a DROP COLUMN c9, ALGORITHM=COPY")
     t.check_table("a")

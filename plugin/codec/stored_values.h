@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Reads the variable part of a stored row (docs/formats/rows.md), whatever columns it has.
+// Thread safety: one thread at a time.
+#pragma once
+
+#include "base/bytes.h"
+#include "base/status.h"
+#include "engine/row_codec.h"
+#include "plugin/codec/row_placement.h"
+#include "plugin/codec/table_layout.h"
+
+namespace rowan {
+
+/// In the first byte of a row.
+inline constexpr std::byte kSharedBlobBit{1};
+
+[[nodiscard]] inline bool HasSharedBlob(Bytes row) {
+  return (row[0] & kSharedBlobBit) != std::byte{0};
+}
+[[nodiscard]] inline size_t BytesBeforeVariable(const RowShape& shape) {
+  return 1 + size_t{shape.null_bytes} + shape.fixed_bytes;
+}
+/// Where the reference of the shared blob is, if there is one.
+[[nodiscard]] inline const std::byte* AfterFixed(const RowShape& shape, Bytes row) {
+  return row.data() + BytesBeforeVariable(shape);
+}
+
+/// Steps through the values.
+class VariableReader {
+ public:
+  using Place = PlacedValue::Place;
+
+  VariableReader(const RowShape& shape, Bytes row)
+      : position_(AfterFixed(shape, row) + (HasSharedBlob(row) ? kBlobRefBytes : 0)),
+        end_(row.data() + row.size()),
+        shares_(HasSharedBlob(row)) {}
+
+  /// `*value`: the bytes, the reference, or nothing, as `*place` says.
+  bool Next(Bytes* value, Place* place) {
+    uint64_t header = 0;
+    const std::byte* next = GetVarint(position_, end_, &header);
+    if (next == nullptr || (header >> 1) > static_cast<uint64_t>(end_ - next)) return false;
+    *value = {next, header >> 1};
+    position_ = next + (header >> 1);
+    *place = Place::kInRow;
+    if ((header & 1) == 0) return true;
+    *place = value->empty() ? Place::kSharedBlob : Place::kOwnBlob;
+    return value->empty() ? shares_ : value->size() == kBlobRefBytes;
+  }
+
+ private:
+  const std::byte* position_;
+  const std::byte* const end_;
+  const bool shares_;
+};
+
+/// The values in a row's shared blob, which is read when the first of them is wanted.
+class SharedBlob {
+ public:
+  SharedBlob(const RowShape& shape, Bytes row, RowCodec::BlobReader* blobs)
+      : reference_(AfterFixed(shape, row)), blobs_(blobs) {}
+
+  /// The next value of the row stands in the blob and is not wanted.
+  void Skip() { ++skipped_; }
+  /// It is wanted. kCorrupt, and errors of reading.
+  Status Next(Bytes* value);
+
+ private:
+  const std::byte* const reference_;
+  RowCodec::BlobReader* const blobs_;
+  const std::byte* position_ = nullptr;
+  const std::byte* end_ = nullptr;
+  uint32_t skipped_ = 0;
+};
+
+/// The value of one column wherever it stands; `*value` is what the row says.
+Status FetchValue(PlacedValue::Place place, SharedBlob* shared, RowCodec::BlobReader* blobs,
+                  Bytes* value);
+
+}  // namespace rowan
