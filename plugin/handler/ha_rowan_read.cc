@@ -206,6 +206,11 @@ int ha_rowan::index_next(uchar* record) {
   return Found(reader_->Next(record), HA_ERR_END_OF_FILE);
 }
 
+void ha_rowan::CountEnd(ulonglong System_status_var::* end) const {
+  ha_statistic_increment(end);
+  ha_statistic_increment(&System_status_var::ha_read_key_count);
+}
+
 int ha_rowan::index_prev(uchar* record) {
   ha_statistic_increment(&System_status_var::ha_read_prev_count);
   if (!prepared_) PrepareRead();
@@ -213,7 +218,7 @@ int ha_rowan::index_prev(uchar* record) {
 }
 
 int ha_rowan::index_first(uchar* record) {
-  ha_statistic_increment(&System_status_var::ha_read_first_count);
+  CountEnd(&System_status_var::ha_read_first_count);
   PrepareRead();
   bounded_by_key_ = false;
   reader_->SetStart({});
@@ -222,7 +227,7 @@ int ha_rowan::index_first(uchar* record) {
 }
 
 int ha_rowan::index_last(uchar* record) {
-  ha_statistic_increment(&System_status_var::ha_read_last_count);
+  CountEnd(&System_status_var::ha_read_last_count);
   PrepareRead();
   bounded_by_key_ = false;
   SetStartOf(end_range);
@@ -287,7 +292,8 @@ int ha_rowan::read_range_next() {
 
 // --- table scans and row references ---
 
-int ha_rowan::rnd_init(bool) {
+int ha_rowan::rnd_init(bool scan) {
+  if (scan) CountEnd(&System_status_var::ha_read_first_count);
   if (read_options_.mode == ReadMode::kSnapshot) {
     // Here already: CHECKSUM TABLE takes an error of the scan itself for the end of the rows.
     const Status status = session_->OpenSnapshotFor(*engine_table());
@@ -313,6 +319,7 @@ int ha_rowan::rnd_next(uchar* record) {
 
 int ha_rowan::rnd_pos(uchar* record, uchar* position) {
   ha_statistic_increment(&System_status_var::ha_read_rnd_count);
+  ha_statistic_increment(&System_status_var::ha_read_key_count);
   PrepareRead();
   reader_->SetFilter(nullptr);
   if (codec().has_primary_key()) {

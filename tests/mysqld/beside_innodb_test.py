@@ -93,6 +93,27 @@ def test_backward_range_with_a_condition_stops_at_its_start(t):
     t.equal(steps["ours"], steps["theirs"], read)
 
 
+def test_reads_are_counted_alike(t):
+    pair = Beside(t)
+    pair.run("CREATE TABLE {t} (id INT PRIMARY KEY, a INT, b INT, c TEXT, KEY k (a)) "
+             "ENGINE={engine}")
+    pair.run("INSERT INTO {t} VALUES " + ", ".join(
+        f"({i}, {i % 50}, {i % 7}, '{i}')" for i in range(1, 301)), "ANALYZE TABLE {t}")
+    for query in ("SELECT * FROM {t}", "SELECT * FROM {t} WHERE b = 3", "SELECT a FROM {t}",
+                  "SELECT * FROM {t} WHERE id = 5", "SELECT * FROM {t} ORDER BY id LIMIT 5",
+                  "SELECT * FROM {t} ORDER BY id DESC LIMIT 5", "SELECT b FROM {t} WHERE a = 5",
+                  "SELECT a FROM {t} FORCE INDEX (k) WHERE a BETWEEN 5 AND 9 ORDER BY a DESC",
+                  "SELECT b, c FROM {t} ORDER BY b", "SELECT * FROM {t} WHERE id = 555",
+                  "SELECT x.b FROM {t} x JOIN {t} y ON x.a = y.id WHERE x.id < 40",
+                  "UPDATE {t} SET b = b + 1 WHERE a = 7", "DELETE FROM {t} WHERE id > 290"):
+        counts = {}
+        for prefix in _TABLES:
+            pair.client.execute("FLUSH STATUS")
+            pair.client.execute(query.replace("{t}", prefix))
+            counts[prefix] = pair.client.query("SHOW SESSION STATUS LIKE 'Handler_read%'")
+        t.equal(counts["ours"], counts["theirs"], query)
+
+
 # --- NULL in the record ---
 
 def test_null_columns_are_not_changed_by_being_read(t):
