@@ -164,7 +164,7 @@ class ha_rowan final : public handler, private EntryFilter, private TableCodec::
   [[nodiscard]] const TableCodec& codec() const { return share_->codec(); }
   [[nodiscard]] const RowCodec* RowReadingCodec() const;
   /// Counts a row at an end of an index; as InnoDB counts, it was searched by key as well.
-  void CountEnd(ulonglong System_status_var::* end) const;
+  void CountEnd(ulonglong System_status_var::*end) const;
   /// Whether rows are read from now on with what computed_columns.h is about.
   void ComputeColumns(bool active) {
     if (computed_columns_ != nullptr) computed_columns_->set_active(active);

@@ -206,7 +206,7 @@ int ha_rowan::index_next(uchar* record) {
   return Found(reader_->Next(record), HA_ERR_END_OF_FILE);
 }
 
-void ha_rowan::CountEnd(ulonglong System_status_var::* end) const {
+void ha_rowan::CountEnd(ulonglong System_status_var::*end) const {
   ha_statistic_increment(end);
   ha_statistic_increment(&System_status_var::ha_read_key_count);
 }
