@@ -197,6 +197,7 @@ void Session::NoteCommit() {
 
 Status Session::InsertRow(Table* table, Bytes key, Bytes row, std::span<const EntryImage> entries,
                           DuplicateLock duplicate_lock) {
+  if (const Status usable = CheckUsable(); !usable.ok()) return usable;
   const UndoPosition before = Savepoint();
   const bool exclusive = duplicate_lock == DuplicateLock::kExclusive;
   Status status = AtIndex(writer_.InsertRow(txn_.get(), table->index(0), key, row, exclusive), 0);
@@ -214,6 +215,7 @@ Status Session::InsertRow(Table* table, Bytes key, Bytes row, std::span<const En
 
 Status Session::UpdateRow(Table* table, Bytes old_key, Bytes new_key, Bytes new_row,
                           std::span<const EntryChange> changes) {
+  if (const Status usable = CheckUsable(); !usable.ok()) return usable;
   const UndoPosition before = Savepoint();
   Status status;
   if (EqualBytes(old_key, new_key)) {
@@ -251,6 +253,7 @@ Status Session::ChangeEntry(Table* table, const EntryChange& change) {
 }
 
 Status Session::DeleteRow(Table* table, Bytes key, std::span<const EntryImage> entries) {
+  if (const Status usable = CheckUsable(); !usable.ok()) return usable;
   const UndoPosition before = Savepoint();
   Status status = writer_.DeleteRow(txn_.get(), table->index(0), key);
   if (!status.ok()) return UndoRow(status, before);
@@ -271,6 +274,7 @@ Status Session::UndoRow(Status cause, const UndoPosition& before) {
 }
 
 Result<BlobRef> Session::WriteBlob(Table* table, Bytes value) {
+  if (const Status usable = CheckUsable(); !usable.ok()) return usable;
   const Status status = writer_.PrepareUndo(txn_.get(), kBlobRefBytes);
   if (!status.ok()) return status;
   return engine_->impl()->storage->blobs()->Write(
@@ -279,7 +283,10 @@ Result<BlobRef> Session::WriteBlob(Table* table, Bytes value) {
       });
 }
 
-Status Session::DropBlob(const BlobRef& ref) { return writer_.LogBlobDrop(txn_.get(), ref); }
+Status Session::DropBlob(const BlobRef& ref) {
+  if (const Status usable = CheckUsable(); !usable.ok()) return usable;
+  return writer_.LogBlobDrop(txn_.get(), ref);
+}
 
 Status Session::ReadBlob(const BlobRef& ref, MutableBytes target) {
   return engine_->impl()->storage->blobs()->Read(ref, 0, target);

@@ -65,6 +65,9 @@ class Session {
   [[nodiscard]] bool in_transaction() const { return txn_->state == TxnState::kActive; }
   [[nodiscard]] bool idle() const { return txn_->state == TxnState::kIdle; }
   [[nodiscard]] bool prepared() const { return txn_->state == TxnState::kPrepared; }
+  /// kDeadlock after an operation that failed with it, kInterrupted after a statement's rollback
+  /// that was left: until Rollback, reads, changes, Prepare and Commit are refused with that.
+  [[nodiscard]] Status CheckUsable() const { return TxnManager::CheckUsable(*txn_); }
   /// The transaction has written something.
   [[nodiscard]] bool wrote() const { return txn_->is_writer(); }
   [[nodiscard]] IsolationLevel isolation() const { return txn_->isolation; }

@@ -73,7 +73,8 @@ void TableCursor::Suspend() {
   session_ = nullptr;
 }
 
-Status TableCursor::PrepareSnapshot(ReadMode mode, uint32_t index) {
+Status TableCursor::PrepareRead(ReadMode mode, uint32_t index) {
+  if (const Status usable = session_->CheckUsable(); !usable.ok()) return usable;
   return mode == ReadMode::kSnapshot ? session_->OpenSnapshotFor(*table_, index) : Status::Ok();
 }
 
@@ -86,7 +87,7 @@ void TableCursor::Open(VersionCursor* cursor, EntryKeys* keys, uint32_t index,
 
 Status TableCursor::OpenCursor() {
   if (cursor_open_) return Status::Ok();
-  if (const Status status = PrepareSnapshot(options_.mode, index_); !status.ok()) return status;
+  if (const Status status = PrepareRead(options_.mode, index_); !status.ok()) return status;
   Open(&cursor_, &entry_keys_, index_, options_);
   if (!end_.empty()) cursor_.SetEnd(end_);
   cursor_open_ = true;
@@ -95,7 +96,7 @@ Status TableCursor::OpenCursor() {
 
 Status TableCursor::OpenClustered() {
   if (clustered_open_) return Status::Ok();
-  if (const Status status = PrepareSnapshot(options_.mode, 0); !status.ok()) return status;
+  if (const Status status = PrepareRead(options_.mode, 0); !status.ok()) return status;
   ReadOptions options = options_;
   options.semi_consistent = false;  // a row that is looked up is wanted
   clustered_.Open(session_->txn(), table_->index(0), options);
@@ -350,6 +351,7 @@ Result<Bytes> TableCursor::Read(const BlobRef& ref) {
 Status TableCursor::LockRow(Bytes clustered_key, ByteBuffer* row) {
   ReadOptions options;
   options.mode = ReadMode::kLockExclusive;
+  if (const Status prepared = PrepareRead(options.mode, 0); !prepared.ok()) return prepared;
   VersionCursor cursor(txns_);
   cursor.Open(session_->txn(), table_->index(0), options);
   VersionView view;
@@ -359,7 +361,7 @@ Status TableCursor::LockRow(Bytes clustered_key, ByteBuffer* row) {
 }
 
 Result<uint64_t> TableCursor::CountEntries(uint32_t index) {
-  if (const Status status = PrepareSnapshot(options_.mode, index); !status.ok()) return status;
+  if (const Status status = PrepareRead(options_.mode, index); !status.ok()) return status;
   EntryKeys keys;
   VersionCursor cursor(txns_);
   Open(&cursor, &keys, index, options_);
@@ -367,7 +369,7 @@ Result<uint64_t> TableCursor::CountEntries(uint32_t index) {
 }
 
 Status TableCursor::VisitEntries(uint32_t index, EntryVisit visit) {
-  const Status prepared = PrepareSnapshot(ReadMode::kSnapshot, index);
+  const Status prepared = PrepareRead(ReadMode::kSnapshot, index);
   if (!prepared.ok()) return prepared;
   EntryKeys keys;
   VersionCursor cursor(txns_);

@@ -128,7 +128,7 @@ class TableCursor : private RowCodec::BlobReader {
   static bool FindRowKey(const void* entry_keys, Bytes entry_key, ByteBuffer* scratch,
                          Bytes* row_key);
   Result<Bytes> Read(const BlobRef& ref) override;
-  Status PrepareSnapshot(ReadMode mode, uint32_t index);
+  Status PrepareRead(ReadMode mode, uint32_t index);
   Status OpenCursor();
   Status OpenClustered();
   /// `keys` lives as long as the cursor is open.

@@ -192,6 +192,14 @@ bool TxnManager::WithActive(TxnId id, FunctionRef<void(Txn*)> action) {
   return writers_.With(id, action);
 }
 
+Status TxnManager::CheckUsable(const Txn& txn) {
+  switch (txn.only_rollback) {
+    case Code::kOk: return Status::Ok();
+    case Code::kInterrupted: return HalfUndone();
+    default: return Status(txn.only_rollback, "the transaction has to be rolled back");
+  }
+}
+
 // --- ends ---
 
 void TxnManager::Reset(Txn* txn, TxnState state) {
@@ -202,7 +210,6 @@ void TxnManager::Reset(Txn* txn, TxnState state) {
   txn->undo_end = {};
   txn->undo_records = 0;
   txn->undo_bytes = 0;
-  txn->half_undone = false;
   txn->commit_begin_nanos = 0;
   txn->xid.clear();
 }
@@ -232,12 +239,12 @@ Status TxnManager::NotCommitted(const Txn& txn, const Status& status) {
 }
 
 Status TxnManager::Commit(Txn* txn, Durability durability, bool wait) {
+  if (const Status usable = CheckUsable(*txn); !usable.ok()) return usable;
   CloseSnapshot(txn);
   if (txn->undo_start.page == kNoPage) {
     EndWithoutUndo(txn, TxnState::kCommitted);
     return Status::Ok();
   }
-  if (txn->half_undone) return HalfUndone();
   const uint64_t begin_nanos =
       txn->commit_begin_nanos != 0 ? txn->commit_begin_nanos : MonotonicNanos();
   Csn csn(0);
@@ -262,7 +269,7 @@ Status TxnManager::Commit(Txn* txn, Durability durability, bool wait) {
 
 Status TxnManager::Prepare(Txn* txn, Bytes xid) {
   CloseSnapshot(txn);
-  if (txn->half_undone) return HalfUndone();
+  if (const Status usable = CheckUsable(*txn); !usable.ok()) return usable;
   if (txn->undo_start.page != kNoPage) {
     txn->commit_begin_nanos = MonotonicNanos();
     const Result<Lsn> end = undo_.MarkPrepared(txn, xid);
@@ -287,7 +294,7 @@ Status TxnManager::RollbackTo(Txn* txn, const UndoPosition& position) {
   WorkBudget budget = WorkBudget::UntilShutdown(shutdown_sign_);
   const Status status = rollback_.DownTo(txn, position, &budget);
   if (!status.Is(Code::kBusy) || !budget.exhausted()) return status;
-  txn->half_undone = true;
+  txn->only_rollback = Code::kInterrupted;
   return HalfUndone();
 }
 

@@ -99,6 +99,8 @@ class TxnManager {
   void RefreshHorizon();
 
   // --- writers ---
+  /// kDeadlock or kInterrupted when the transaction can only be rolled back.
+  [[nodiscard]] static Status CheckUsable(const Txn& txn);
   /// Gives the transaction an id at its first write. kStopped, or what the reserver failed with.
   Status AssignId(Txn* txn);
   [[nodiscard]] bool IsActive(TxnId id) const { return ring_.IsRunning(id); }

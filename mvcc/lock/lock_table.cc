@@ -44,6 +44,7 @@ void LockTable::Remove(LockRequest* request) {
 }
 
 Status LockTable::Prepare(Txn* txn) {
+  if (txn->only_rollback != Code::kOk) return Status(txn->only_rollback);
   // A caller that started over instead of waiting.
   if (LockRequest* stale = std::exchange(txn->queued, nullptr)) Remove(stale);
   return folding_.FoldOld(txn);
@@ -210,6 +211,7 @@ void LockTable::ReleaseAll(Txn* txn) {
   }
   txn->folded_locks.store(0, std::memory_order_relaxed);
   txn->fold_at = kFoldAtFirst;
+  txn->only_rollback = Code::kOk;  // it is through
 }
 
 // Each bucket is looked at under its latch, one after the other: the picture as a whole is not of

@@ -92,6 +92,7 @@ Status LockWait::Wait(Txn* txn) {
   txn->queued = nullptr;
   const Status verdict = Finish(txn, request, WaitUnlessGranted(txn, request));
   if (verdict.Is(Code::kLockTimeout)) AddCounter(Counter::kLockTimeouts);
+  if (verdict.Is(Code::kDeadlock)) txn->only_rollback = Code::kDeadlock;
   return verdict;
 }
 

@@ -22,8 +22,9 @@ Status LockImplicit(TxnManager* manager, Txn* txn, TxnId holder, const LockTarge
   const Status status = locks->TryLock(txn, key, mode, LockKind::kRecord, policy);
   // Granted although the holder has it: only if it ended in between, or if two keys share a hash
   // and we hold the other one; then waiting is impossible.
-  if (status.ok() && manager->IsActive(holder)) return Status(Code::kDeadlock);
-  return status;
+  if (!status.ok() || !manager->IsActive(holder)) return status;
+  txn->only_rollback = Code::kDeadlock;
+  return Status(Code::kDeadlock);
 }
 
 Status LockExplicit(TxnManager* manager, Txn* txn, const LockTarget& key) {

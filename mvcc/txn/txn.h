@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/ids.h"
+#include "base/status.h"
 #include "mvcc/txn/rows_ahead_of_snapshot.h"
 #include "mvcc/txn/snapshot.h"
 
@@ -61,8 +62,10 @@ struct Txn {
   std::string xid;                  ///< opaque bytes, empty unless prepared
   /// Of a prepared transaction found by recovery: the indexes it changed, each once.
   std::vector<IndexId> changed_indexes;
-  bool recovered = false;        ///< found by recovery, has no session
-  bool half_undone = false;      ///< a statement's rollback was left: only rollback is possible
+  bool recovered = false;  ///< found by recovery, has no session
+  /// Not kOk: only a rollback is possible, all else fails with it. kDeadlock: it was chosen to end
+  /// a deadlock, or met a row newer than its snapshot; kInterrupted: a statement's rollback was left.
+  Code only_rollback = Code::kOk;
   bool rollback_failed = false;  ///< damage stopped its rollback: it stays listed as unfinished
   uint32_t lock_wait_timeout_s = 50;
   bool deadlock_detect = true;

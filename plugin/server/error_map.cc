@@ -9,11 +9,13 @@
 #include "my_sys.h"
 #include "mysql/plugin.h"
 #include "mysqld_error.h"
+#include "sql/sql_class.h"
 
 #include "engine/engine.h"
 #include "engine/limits.h"
 #include "plugin/codec/table_layout.h"
 #include "plugin/server/instance.h"
+#include "plugin/server/system_variables.h"
 
 namespace rowan {
 namespace {
@@ -26,7 +28,6 @@ int PlainError(Code code) {
     case Code::kSkipped: return HA_ERR_KEY_NOT_FOUND;
     case Code::kDuplicate: return HA_ERR_FOUND_DUPP_KEY;
     case Code::kEndOfRange: return HA_ERR_END_OF_FILE;
-    case Code::kInterrupted: return HA_ERR_QUERY_INTERRUPTED;
     case Code::kTooBig: return HA_ERR_TOO_BIG_ROW;
     case Code::kTableChanged: return HA_ERR_TABLE_DEF_CHANGED;
     case Code::kUnsupported: return HA_ERR_UNSUPPORTED;
@@ -57,9 +58,13 @@ void RaiseTooBig(Status status) {
 int HandlerError(THD* thd, Status status) {
   switch (status.code()) {
     case Code::kLockTimeout:
-      thd_mark_transaction_to_rollback(thd, 0);
+      thd_mark_transaction_to_rollback(thd, RollbackOnTimeout() ? 1 : 0);
       return HA_ERR_LOCK_WAIT_TIMEOUT;
     case Code::kDeadlock: thd_mark_transaction_to_rollback(thd, 1); return HA_ERR_LOCK_DEADLOCK;
+    case Code::kInterrupted:
+      // The server's own sentence for this handler error knows no limit on the execution time.
+      if (thd_killed(thd) != 0) thd->send_kill_message();
+      return HA_ERR_QUERY_INTERRUPTED;
     case Code::kLockTableFull:
       thd_mark_transaction_to_rollback(thd, 1);
       return HA_ERR_LOCK_TABLE_FULL;

@@ -19,6 +19,10 @@
 #include "engine/engine.h"
 #include "plugin/server/instance.h"
 
+// Of the built-in InnoDB: its settings that hold for row locks of both engines.
+std::chrono::seconds thd_lock_wait_timeout(THD* thd);
+extern bool row_rollback_on_timeout;
+
 namespace rowan {
 namespace {
 
@@ -297,8 +301,9 @@ MYSQL_THDVAR_UINT(flush_log_at_trx_commit, PLUGIN_VAR_RQCMDARG,
                   "server but not of the machine; 0: up to a second of commits may be lost.",
                   nullptr, nullptr, 1, 0, 2, 0);
 MYSQL_THDVAR_UINT(lock_wait_timeout, PLUGIN_VAR_RQCMDARG,
-                  "Seconds to wait for a row lock before the statement fails.", nullptr, nullptr,
-                  50, 1, 1024 * 1024 * 1024, 0);
+                  "Seconds to wait for a row lock before the statement fails; 0: as long as "
+                  "innodb_lock_wait_timeout says.",
+                  nullptr, nullptr, 0, 0, 1024 * 1024 * 1024, 0);
 
 int Refuse(SYS_VAR*, Status status) {
   my_printf_error(ER_WRONG_VALUE_FOR_VAR, "The Rowan variable was not changed: %s", MYF(0),
@@ -349,7 +354,11 @@ Status OptionsFromVariables(EngineOptions* options) {
 Durability FlushLogAtTrxCommit(THD* thd) {
   return static_cast<Durability>(THDVAR(thd, flush_log_at_trx_commit));
 }
-uint32_t LockWaitTimeoutSeconds(THD* thd) { return THDVAR(thd, lock_wait_timeout); }
+uint32_t LockWaitTimeoutSeconds(THD* thd) {
+  const uint32_t own = THDVAR(thd, lock_wait_timeout);
+  return own != 0 ? own : static_cast<uint32_t>(thd_lock_wait_timeout(thd).count());
+}
+bool RollbackOnTimeout() { return row_rollback_on_timeout; }
 uint64_t ShutdownLimitNanos() {
   return g_shutdown_timeout == 0 ? UINT64_MAX : uint64_t{g_shutdown_timeout} * 1'000'000'000;
 }

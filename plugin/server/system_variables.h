@@ -25,7 +25,10 @@ Status OptionsFromVariables(EngineOptions* options);
 void ShowSettingsInForce();
 
 Durability FlushLogAtTrxCommit(THD* thd);
+/// The session's rowan_lock_wait_timeout, or innodb_lock_wait_timeout where that is 0.
 uint32_t LockWaitTimeoutSeconds(THD* thd);
+/// innodb_rollback_on_timeout.
+bool RollbackOnTimeout();
 bool DeadlockDetect();
 /// UINT64_MAX: without end.
 uint64_t ShutdownLimitNanos();
