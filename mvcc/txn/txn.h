@@ -64,7 +64,8 @@ struct Txn {
   std::vector<IndexId> changed_indexes;
   bool recovered = false;  ///< found by recovery, has no session
   /// Not kOk: only a rollback is possible, all else fails with it. kDeadlock: it was chosen to end
-  /// a deadlock, or met a row newer than its snapshot; kInterrupted: a statement's rollback was left.
+  /// a deadlock, or met a row newer than its snapshot; kInterrupted: a statement's rollback was
+  /// left.
   Code only_rollback = Code::kOk;
   bool rollback_failed = false;  ///< damage stopped its rollback: it stays listed as unfinished
   uint32_t lock_wait_timeout_s = 50;
