@@ -30,6 +30,7 @@ using TableId = StrongId<struct TableIdTag, uint64_t>;
 
 inline constexpr Lsn kNoLsn{0};
 inline constexpr PageNumber kNoPage{0};
+inline constexpr IndexId kNoIndex{0};
 inline constexpr TxnId kNoTxn{0};
 inline constexpr uint64_t kTxnIdLimit = uint64_t{1} << 48;
 

@@ -68,6 +68,11 @@ class ROWAN_CAPABILITY("shared mutex") SharedMutex {
     mutex_.lock_shared();
     NoteLatchTaken(rank_);
   }
+  [[nodiscard]] bool TryLockShared() ROWAN_TRY_ACQUIRE_SHARED(true) {
+    if (!mutex_.try_lock_shared()) return false;
+    NoteLatchTaken(rank_);
+    return true;
+  }
   void UnlockShared() ROWAN_RELEASE_SHARED() {
     NoteLatchReleased(rank_);
     mutex_.unlock_shared();

@@ -110,9 +110,8 @@ Status Cursor::StepToRight() {
     return next.status();
   }
   if (!IsLeafOf({next->page(), tree_->pool()->page_size_bytes()}, tree_->index())) {
-    tree_->pool()->ReportDamage(id, "is linked as a leaf but is none of this index");
     AtEnd().Ignore();
-    return Status(Code::kCorrupt, "bad right link", id.page.value());
+    return tree_->ReportDamage(id.page, "it is linked as a leaf but is none of this index");
   }
   leaf_ = std::move(*next);
   slot_ = 0;

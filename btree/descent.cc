@@ -91,10 +91,11 @@ Status Descent::Choose(const DescentTarget& target, Step* step) {
   }
   if (!step->page.Validate()) return Status(Code::kRestart);
   const ChildChoice& choice = step->choice;
-  if (!choice.is_node) return Damaged(step->page, step->id, "is not a node of its index");
-  if (choice.level >= kLevelsMax) return Damaged(step->page, step->id, "has an impossible level");
+  if (!choice.is_node) return Damaged(step->page, step->id, "it is not a node of its index");
+  if (choice.level >= kLevelsMax)
+    return Damaged(step->page, step->id, "it has an impossible level");
   if (inner && (choice.child == kNoPage || choice.child == tree_->root())) {
-    return Damaged(step->page, step->id, "has an impossible child");
+    return Damaged(step->page, step->id, "it has an impossible child");
   }
   if (path_ != nullptr && inner) path_->push_back(choice);
   return Status::Ok();
@@ -107,15 +108,14 @@ Status Descent::StepDown(const DescentTarget& target, Step* step) {
   const Status fixed = pool->FixOptimistic(next.id, FixHint::kSpeculative, &next.page);
   if (!fixed.ok()) {
     if (!step->page.Validate()) return Status(Code::kRestart);
-    if (fixed.Is(Code::kCorrupt)) pool->ReportDamage(next.id, fixed.message());
-    return fixed;
+    return fixed.Is(Code::kCorrupt) ? Unreadable(next.id) : fixed;
   }
   // Now `next.page` has its version: if the parent still stands, that version is of the right node.
   if (!step->page.Validate()) return Status(Code::kRestart);
   const Status status = Choose(target, &next);
   if (!status.ok()) return status;
   if (next.choice.level + 1 != step->choice.level) {
-    return Damaged(next.page, next.id, "is on another level than its parent says");
+    return Damaged(next.page, next.id, "it is on another level than its parent says");
   }
   *step = next;
   return Status::Ok();
@@ -126,13 +126,9 @@ Status Descent::LatchLeaf(const Step& parent, LatchMode mode, PageGuard* leaf) {
   const PageId id = Id(parent.choice.child);
   Result<PageGuard> guard = pool->Fix(id, mode, FixHint::kSpeculative);
   if (!parent.page.Validate()) return Status(Code::kRestart);
-  if (!guard.ok()) {
-    if (guard.status().Is(Code::kCorrupt)) pool->ReportDamage(id, guard.status().message());
-    return guard.status();
-  }
+  if (!guard.ok()) return guard.status().Is(Code::kCorrupt) ? Unreadable(id) : guard.status();
   if (!IsLeafOf({guard->page(), pool->page_size_bytes()}, tree_->index())) {
-    pool->ReportDamage(id, "is not a leaf of its index");
-    return Status(Code::kCorrupt, "not a leaf", id.page.value());
+    return tree_->ReportDamage(id.page, "it is not a leaf of its index");
   }
   *leaf = std::move(*guard);
   return Status::Ok();
@@ -145,8 +141,7 @@ Status Descent::LatchRootLeaf(LatchMode mode, PageGuard* leaf) {
   const Bytes page(guard->page(), tree_->pool()->page_size_bytes());
   if (NodeView(page).level() != 0) return Status(Code::kRestart);  // the root was split meanwhile
   if (!IsLeafOf(page, tree_->index())) {
-    tree_->pool()->ReportDamage(id, "is not the root of its index");
-    return Status(Code::kCorrupt, "not a root", id.page.value());
+    return tree_->ReportDamage(id.page, "it is not the root of its index");
   }
   *leaf = std::move(*guard);
   parent_.frame = nullptr;
@@ -168,20 +163,23 @@ Status Descent::ToLevel(Bytes key, uint8_t level, OptimisticPage* parent, Optimi
   BufferPool* pool = tree_->pool();
   status = pool->FixOptimistic(Id(step.choice.child), FixHint::kSpeculative, node);
   if (!step.page.Validate()) return Status(Code::kRestart);
-  if (!status.ok()) {
-    if (status.Is(Code::kCorrupt)) pool->ReportDamage(Id(step.choice.child), status.message());
-    return status;
-  }
+  if (!status.ok()) return status.Is(Code::kCorrupt) ? Unreadable(Id(step.choice.child)) : status;
   *parent = step.page;
   *choice = step.choice;
   return Status::Ok();
 }
 
+/// A page that is really referred to, and was damaged when it was read without being sure of that:
+/// it is read once more, so that the sentence says what is wrong.
+Status Descent::Unreadable(PageId id) {
+  const Result<PageGuard> again = tree_->pool()->Fix(id, LatchMode::kShared);
+  return again.ok() ? Status(Code::kRestart) : again.status();
+}
+
 /// A page whose content is impossible: only real if it can still be seen.
 Status Descent::Damaged(const OptimisticPage& source, PageId id, const char* what) {
   if (!source.Validate()) return Status(Code::kRestart);
-  tree_->pool()->ReportDamage(id, what);
-  return Status(Code::kCorrupt, what, id.page.value());
+  return tree_->ReportDamage(id.page, what);
 }
 
 }  // namespace rowan

@@ -65,6 +65,7 @@ class Descent {
   Status StepDown(const DescentTarget& target, Step* step);
   Status LatchLeaf(const Step& parent, LatchMode mode, PageGuard* leaf);
   Status LatchRootLeaf(LatchMode mode, PageGuard* leaf);
+  Status Unreadable(PageId id);
   Status Damaged(const OptimisticPage& source, PageId id, const char* what);
   [[nodiscard]] PageId Id(PageNumber page) const { return {tree_->space(), page}; }
   [[nodiscard]] Bytes Whole(const OptimisticPage& page) const {

@@ -12,17 +12,17 @@ namespace {
 
 const char* CheckHeader(const NodeView& node) {
   const std::byte* page = node.page().data();
-  if (PageTypeOf(page) != PageType::kTreeNode) return "is not a tree node";
-  if (PageVersionOf(page) != kNodeVersion) return "has an unknown node version";
-  if (!node.HeaderIsSane()) return "has impossible sizes in its node header";
+  if (PageTypeOf(page) != PageType::kTreeNode) return "it is not a tree node";
+  if (PageVersionOf(page) != kNodeVersion) return "it has an unknown node version";
+  if (!node.HeaderIsSane()) return "it has impossible sizes in its node header";
   const bool stored = node.high_key_length() > 0;
-  if (stored != node.has_high_key()) return "disagrees with itself about its high key";
-  if (stored && node.rightmost()) return "is right-most and has a high key";
-  if (node.rightmost() && node.prefix_length() != 0) return "is right-most and has a prefix";
+  if (stored != node.has_high_key()) return "it disagrees with itself about its high key";
+  if (stored && node.rightmost()) return "it is right-most and has a high key";
+  if (node.rightmost() && node.prefix_length() != 0) return "it is right-most and has a prefix";
   if (stored && node.prefix_length() > node.high_key_length()) {
-    return "has a prefix longer than its high key";
+    return "it has a prefix longer than its high key";
   }
-  if (!node.is_leaf() && node.first_child() == kNoPage) return "has no first child";
+  if (!node.is_leaf() && node.first_child() == kNoPage) return "it has no first child";
   return nullptr;
 }
 
@@ -34,18 +34,18 @@ const char* CheckRecords(const NodeView& node) {
   size_t total = node.fence_bytes() + node.garbage_bytes();
   for (size_t slot = 0; slot < node.count(); ++slot) {
     const size_t begin = node.Offset(slot);
-    if (node.Suffix(slot).size() != node.SuffixLength(slot)) return "has a key outside the page";
+    if (node.Suffix(slot).size() != node.SuffixLength(slot)) return "it has a key outside the page";
     const size_t size = node.RecordBytes(slot);
-    if (begin < heap_begin || begin + size > fence_begin) return "has a record outside its heap";
-    if (node.Head(slot) != NodeHead(node.Suffix(slot))) return "has a wrong slot head";
-    if (!node.is_leaf() && node.Child(slot + 1) == kNoPage) return "has an empty child number";
+    if (begin < heap_begin || begin + size > fence_begin) return "it has a record outside its heap";
+    if (node.Head(slot) != NodeHead(node.Suffix(slot))) return "it has a wrong slot head";
+    if (!node.is_leaf() && node.Child(slot + 1) == kNoPage) return "it has an empty child number";
     ranges.emplace_back(begin, begin + size);
     total += size;
   }
-  if (total != node.heap_bytes()) return "has heap bytes that nobody accounts for";
+  if (total != node.heap_bytes()) return "it has heap bytes that nobody accounts for";
   std::sort(ranges.begin(), ranges.end());
   for (size_t i = 1; i < ranges.size(); ++i) {
-    if (ranges[i].first < ranges[i - 1].second) return "has overlapping records";
+    if (ranges[i].first < ranges[i - 1].second) return "it has overlapping records";
   }
   return nullptr;
 }
@@ -53,13 +53,13 @@ const char* CheckRecords(const NodeView& node) {
 const char* CheckOrder(const NodeView& node) {
   for (size_t slot = 1; slot < node.count(); ++slot) {
     if (CompareBytes(node.Suffix(slot - 1), node.Suffix(slot)) >= 0) {
-      return "has keys out of order";
+      return "it has keys out of order";
     }
   }
   if (node.has_high_key() && node.count() > 0) {
     const Bytes high = node.high_key().subspan(node.prefix_length());
     if (CompareBytes(node.Suffix(node.count() - 1), high) >= 0) {
-      return "has a key at or above its high key";
+      return "it has a key at or above its high key";
     }
   }
   return nullptr;

@@ -112,6 +112,11 @@ class Tree {
   [[nodiscard]] IndexId index() const { return index_; }
   [[nodiscard]] PageAllocator* allocator() const { return allocator_; }
   [[nodiscard]] BufferPool* pool() const { return allocator_->pool(); }
+  /// Logs and returns kCorrupt: the page is not what this tree needs there. `what`: a clause like
+  /// "it is not a leaf of its index".
+  Status ReportDamage(PageNumber page, const char* what) const {
+    return pool()->ReportDamage({space_, page}, what, index_);
+  }
 
  private:
   struct NodePair;

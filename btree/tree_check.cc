@@ -23,7 +23,7 @@ class Checker {
     const Status status = CheckNodeAt(tree_.root(), std::nullopt, {}, {});
     if (!status.ok()) return status;
     if (expected_leaf_.has_value() && *expected_leaf_ != kNoPage) {
-      return Bad(previous_leaf_.id().page, "is the last leaf but links to another one");
+      return Bad(previous_leaf_.id().page, "it is the last leaf but links to another one");
     }
     return Status::Ok();
   }
@@ -31,10 +31,7 @@ class Checker {
  private:
   [[nodiscard]] uint32_t page_bytes() const { return tree_.pool()->page_size_bytes(); }
 
-  Status Bad(PageNumber page, const char* what) {
-    tree_.pool()->ReportDamage({tree_.space(), page}, what);
-    return Status(Code::kCorrupt, what, page.value());
-  }
+  Status Bad(PageNumber page, const char* what) { return tree_.ReportDamage(page, what); }
 
   /// Recursion is as deep as the tree is high: a child's level is checked before it is entered.
   Status CheckNodeAt(PageNumber number, std::optional<uint8_t> level, const Bound& lower,
@@ -45,44 +42,44 @@ class Checker {
     const NodeView node({guard->page(), page_bytes()});
     const char* wrong = CheckNode(node.page());
     if (wrong == nullptr && PageIndexOf(guard->page()) != tree_.index()) {
-      wrong = "belongs to another index";
+      wrong = "it belongs to another index";
     }
     if (wrong == nullptr && level.has_value() && node.level() != *level) {
-      wrong = "is on another level than its parent says";
+      wrong = "it is on another level than its parent says";
     }
     if (wrong == nullptr) wrong = CheckBounds(node, lower, upper);
     if (wrong != nullptr) return Bad(number, wrong);
     Result<bool> allocated = tree_.allocator()->IsAllocated(id);
     if (!allocated.ok()) return allocated.status();
-    if (!*allocated) return Bad(number, "is in a tree but marked as free");
+    if (!*allocated) return Bad(number, "it is in a tree but marked as free");
     if (visit_page_) visit_page_(number);
     return node.is_leaf() ? CheckLeaf(std::move(*guard)) : CheckChildren(node, lower, upper);
   }
 
   static const char* CheckBounds(const NodeView& node, const Bound& lower, const Bound& upper) {
-    if (node.rightmost() != !upper.has_value()) return "is wrong about being right-most";
+    if (node.rightmost() != !upper.has_value()) return "it is wrong about being right-most";
     if (upper.has_value() && node.has_high_key() && !EqualBytes(node.high_key(), *upper)) {
-      return "has another high key than its parent says";
+      return "it has another high key than its parent says";
     }
     const bool must_store = upper.has_value() && upper->size() <= kHighKeyBytesMax;
     if (must_store && !node.has_high_key() && !node.is_leaf()) {
-      return "lacks its high key";
+      return "it lacks its high key";
     }
     const size_t prefix = node.prefix_length();
     const Bytes low = lower.has_value() ? Bytes(*lower) : Bytes();
     if (prefix > 0 && (low.size() < prefix || !EqualBytes(low.first(prefix), node.prefix()))) {
-      return "has a prefix that its lower bound lacks";
+      return "it has a prefix that its lower bound lacks";
     }
     if (prefix > 0 &&
         (upper->size() < prefix || !EqualBytes(Bytes(*upper).first(prefix), node.prefix()))) {
-      return "has a prefix that its upper bound lacks";
+      return "it has a prefix that its upper bound lacks";
     }
     if (node.count() == 0) return nullptr;
     KeyBuffer key;
     AssembleKey(node, 0, &key);
-    if (CompareBytes(key, low) < 0) return "has a key below its bounds";
+    if (CompareBytes(key, low) < 0) return "it has a key below its bounds";
     AssembleKey(node, node.count() - 1, &key);
-    if (upper.has_value() && CompareBytes(key, *upper) >= 0) return "has a key above its bounds";
+    if (upper.has_value() && CompareBytes(key, *upper) >= 0) return "it has a key above its bounds";
     return nullptr;
   }
 
@@ -105,7 +102,7 @@ class Checker {
   Status CheckLeaf(PageGuard guard) {
     const PageNumber number = guard.id().page;
     if (expected_leaf_.has_value() && *expected_leaf_ != number) {
-      return Bad(previous_leaf_.id().page, "does not link to the next leaf");
+      return Bad(previous_leaf_.id().page, "it does not link to the next leaf");
     }
     const NodeView leaf({guard.page(), page_bytes()});
     expected_leaf_ = leaf.right();
@@ -116,6 +113,7 @@ class Checker {
     for (size_t slot = 0; slot < leaf.count(); ++slot) {
       AssembleKey(leaf, slot, &key);
       const Status status = visit_(key, leaf.Value(slot));
+      if (status.Is(Code::kCorrupt)) return Bad(number, status.message());
       if (!status.ok()) return status;
     }
     return Status::Ok();

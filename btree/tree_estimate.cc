@@ -185,7 +185,7 @@ Status Tree::SamplePath(const SampleStart& start, uint64_t seed, std::vector<Chi
     if (!status.ok()) return status;
     page = child;
   }
-  return Status(Code::kCorrupt, "tree without leaves", root_.value());
+  return ReportDamage(root_, "it leads to no leaf");
 }
 
 }  // namespace rowan

@@ -155,8 +155,7 @@ Status Tree::MergePair(MiniTxn* mini_txn, const OptimisticPage& parent, uint16_t
   const NodeView right = ViewOf(*mini_txn, *right_page);
   const NodeView top = ViewOf(*mini_txn, above);
   if (!left.HeaderIsSane() || !right.HeaderIsSane() || left.level() != right.level()) {
-    pool()->ReportDamage(right_page->id, "is not the sibling its parent says");
-    return Status(Code::kCorrupt, "not a sibling", right_page->id.page.value());
+    return ReportDamage(right_page->id.page, "it is not the sibling its parent says");
   }
   KeyBuffer separator;
   AssembleKey(top, left_index, &separator);

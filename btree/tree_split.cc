@@ -149,8 +149,7 @@ Status Tree::SplitUnder(MiniTxn* mini_txn, PageReservation* reservation, const N
   const NodeView node = ViewOf(*mini_txn, pair.node);
   const NodeView parent = ViewOf(*mini_txn, pair.parent);
   if (!node.HeaderIsSane() || node.level() + 1 != parent.level()) {
-    pool()->ReportDamage(pair.node.id, "is not the node its parent says");
-    return Status(Code::kCorrupt, "not a node", pair.node.id.page.value());
+    return ReportDamage(pair.node.id.page, "it is not the node its parent says");
   }
   // Another session may have made room. Half a page takes any separator.
   const bool has_room =
@@ -161,8 +160,7 @@ Status Tree::SplitUnder(MiniTxn* mini_txn, PageReservation* reservation, const N
     return DropHighKey(mini_txn, pair.node);
   }
   if (node.count() < 2) {  // the limits of keys and entries exclude it
-    pool()->ReportDamage(pair.node.id, "is full with fewer than two entries");
-    return Status(Code::kCorrupt, "impossible node", pair.node.id.page.value());
+    return ReportDamage(pair.node.id.page, "it is full with fewer than two entries");
   }
   KeyBuffer lower;
   if (pair.index > 0) AssembleKey(parent, pair.index - 1u, &lower);

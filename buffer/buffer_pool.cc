@@ -184,7 +184,7 @@ Status BufferPool::Impl::ReadFile(Frame* frame, PageId id, FixHint hint) {
     return status;
   }
   const std::string wrong = core.Judge(page, id);
-  return wrong.empty() ? Status::Ok() : Damaged(id, hint, wrong.c_str());
+  return wrong.empty() ? Status::Ok() : Damaged(id, hint, wrong, page);
 }
 
 void BufferPool::Impl::ForgetRedo(uint64_t key) {
@@ -193,17 +193,20 @@ void BufferPool::Impl::ForgetRedo(uint64_t key) {
   if (RedoBacklog::Page* page = redo.Find(key)) redo.Remove(page);
 }
 
-Status BufferPool::Impl::Damaged(PageId id, FixHint hint, const char* what) {
+Status BufferPool::Impl::Damaged(PageId id, FixHint hint, std::string_view what, Bytes page) {
   if (hint != FixHint::kSpeculative && hint != FixHint::kSpeculativeScan) {
-    LogError("Page {} of {} is damaged: {}. Statements that need it fail; the rest works.",
-             id.page.value(), core.files->PathOf(id.space), what);
+    const bool own = !page.empty() && PageIdOf(page.data()) == id;
+    damage.Report(id, what, own ? PageIndexOf(page.data()) : kNoIndex);
   }
   return Status(Code::kCorrupt, "a page is damaged", id.page.value());
 }
 
-void BufferPool::ReportDamage(PageId id, const char* what) {
-  (void)impl_->Damaged(id, FixHint::kNormal, what);
+Status BufferPool::ReportDamage(PageId id, const char* what, IndexId index) {
+  impl_->damage.Report(id, what, index);
+  return Status(Code::kCorrupt, what, id.page.value());
 }
+
+void BufferPool::SetDamageNamer(DamageNamer namer) { impl_->damage.SetNamer(std::move(namer)); }
 
 void BufferPool::Discard(PageGuard guard) {
   ROWAN_CHECK(guard.mode() == LatchMode::kExclusive);

@@ -20,6 +20,7 @@
 #include "base/ids.h"
 #include "base/status.h"
 #include "buffer/buffer_options.h"
+#include "buffer/damage_reporter.h"
 #include "buffer/page/page_header.h"
 #include "buffer/page_guard.h"
 #include "io/space_files.h"
@@ -32,7 +33,8 @@ enum class FixHint : uint8_t {
   kNormal,
   kScan,         ///< enters the pool with usage 0
   kSpeculative,  ///< page id came from an optimistic read: damage is returned but not logged,
-                 ///< the caller validates its source and reports with ReportDamage if it is real
+                 ///< the caller validates its source and fixes it again, for the sentence, if it
+                 ///< is real
   kSpeculativeScan,  ///< both
 };
 
@@ -70,8 +72,11 @@ class BufferPool {
   /// Asks for pages to be read in the background; hints only.
   void Prefetch(std::span<const PageId> pages);
 
-  /// Logs the operator's sentence for a damaged page (file name, page, what is wrong).
-  void ReportDamage(PageId id, const char* what);
+  /// Logs the operator's sentence for a damaged page (buffer/damage_reporter.h) and returns
+  /// kCorrupt with `what`, which lives for ever.
+  Status ReportDamage(PageId id, const char* what, IndexId index = kNoIndex);
+  /// Before anybody else uses the pool.
+  void SetDamageNamer(DamageNamer namer);
 
   /// Before recovery, once the existing spaces are open in `files`: repairs torn and stale pages
   /// from the doublewrite file, then empties it. Until EndRedo a page that is older than its last

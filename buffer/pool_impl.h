@@ -11,6 +11,7 @@
 #include "buffer/buffer_pool.h"
 #include "buffer/checkpoint.h"
 #include "buffer/cleaner.h"
+#include "buffer/damage_reporter.h"
 #include "buffer/frame_supply.h"
 #include "buffer/mini_txn_limiter.h"
 #include "buffer/page/doublewrite.h"
@@ -37,6 +38,7 @@ struct BufferPool::Impl {
   };
 
   PoolCore core;
+  DamageReporter damage;
   const WriterSlots slots;
   DoublewriteFile doublewrite;
   FrameSupply supply;
@@ -75,8 +77,8 @@ struct BufferPool::Impl {
     frame->usage.store(usage, std::memory_order_relaxed);
     frame->state.store(FrameState::kResident, std::memory_order_release);
   }
-  /// Damage found while reading.
-  Status Damaged(PageId id, FixHint hint, const char* what);
+  /// Damage found while reading; `page`: what was read, may be empty.
+  Status Damaged(PageId id, FixHint hint, std::string_view what, Bytes page = {});
 
   ThreadLoop::Next EvictUnit();
   ThreadLoop::Next FoldVersions();

@@ -80,6 +80,7 @@ Status CheckAtomicWrites(const PoolCore& core) {
 BufferPool::Impl::Impl(const BufferOptions& options, SpaceFiles* files, FileSystem* file_system,
                        Log* log, ControlFile* control, std::unique_ptr<FrameArena> arena)
     : core(options, files, file_system, log, control, std::move(arena)),
+      damage(files),
       slots(WriterSlots::Of(options, core.page_size)),
       doublewrite(file_system, files, &core.syncs, &core.versions),
       supply(&core, &doublewrite, WriterSlots::kSessions, slots.sessions),

@@ -267,28 +267,6 @@ std::shared_ptr<Index> Catalog::FindIndex(IndexId index) {
   return nullptr;
 }
 
-std::string Catalog::NameOfTableWith(IndexId index) const {
-  const SharedLock lock(&mutex_);
-  const auto table = indexes_.find(index);
-  if (table == indexes_.end()) return {};
-  const auto found = tables_.find(table->second);
-  return found == tables_.end() ? std::string() : found->second.definition.name;
-}
-
-std::string Catalog::NameOfIndex(IndexId index) const {
-  const SharedLock lock(&mutex_);
-  const auto table = indexes_.find(index);
-  if (table == indexes_.end()) return {};
-  const auto found = tables_.find(table->second);
-  if (found == tables_.end()) return {};
-  const TableDef& definition = found->second.definition;
-  for (const IndexDef& candidate : definition.indexes) {
-    if (candidate.id != index) continue;
-    return Format("index {} of table {}", candidate.name, definition.name);
-  }
-  return {};
-}
-
 Status Catalog::OpenFailure(IndexId index) {
   TableId id;
   {

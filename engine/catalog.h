@@ -93,6 +93,8 @@ class Catalog : public IndexResolver {
   [[nodiscard]] std::string NameOfTableWith(IndexId index) const;
   /// "index NAME of table SCHEMA/NAME", or empty.
   [[nodiscard]] std::string NameOfIndex(IndexId index) const;
+  /// For the reports of damage. Without waiting for long: what is busy stays without a name.
+  [[nodiscard]] DamagedObject NamesOf(SpaceId space, IndexId index) const;
   Status OpenFailure(IndexId index) override;
   [[nodiscard]] Tree* tree() const { return &rows_->tree; }
 
@@ -114,6 +116,9 @@ class Catalog : public IndexResolver {
     TableId table;
     TxnId by;
   };
+  /// Of the table with the index, or of the space.
+  [[nodiscard]] const TableDef* DefinitionLocked(SpaceId space, IndexId index) const
+      ROWAN_REQUIRES_SHARED(mutex_);
   struct Loading;
   Status LoadRow(Loading* loading, Bytes key, Bytes value);
   void LoadPrepared(const Change& change);

@@ -18,13 +18,7 @@
 namespace rowan {
 
 Status Engine::CheckIndex(Table* table, size_t index, Tree::Visit visit) {
-  const Status status = table->index(index)->tree.Check(visit);
-  if (status.Is(Code::kCorrupt)) {
-    LogError("Index '{}' of table '{}' is damaged: {} (page {}).",
-             table->definition().indexes[index].name, table->name(), status.message(),
-             status.detail());
-  }
-  return status;
+  return table->index(index)->tree.Check(visit);
 }
 
 namespace {
@@ -75,18 +69,13 @@ Status Engine::CheckSpace(Table* table, FindBlobs find_blobs) {
   std::vector<IndexId> indexes;
   for (size_t i = 0; i < table->index_count(); ++i) indexes.push_back(table->index(i)->id());
   LeakSearch search(impl_->storage->allocator(), table->space(), std::move(indexes));
-  const Status status = search.Run([&](Tree::PageVisit reach, bool* quiet) {
+  return search.Run([&](Tree::PageVisit reach, bool* quiet) {
     const Activity before(*impl_->TxnsOf(*table));
     const Status walked = WalkTable(table, impl_->storage->blobs(), find_blobs, reach);
     const Activity after(*impl_->TxnsOf(*table));
     *quiet = before.quiet && after.quiet && before.next_id == after.next_id;
     return walked;
   });
-  if (!status.ok()) {
-    LogError("The space of table '{}' is damaged: {} (page {}).", table->name(), status.message(),
-             status.detail());
-  }
-  return status;
 }
 
 Status Engine::CheckSystem() {

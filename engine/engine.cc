@@ -23,6 +23,7 @@ Engine::Impl::~Impl() {
   StopBackground();
   // Whoever it tells about redo goes before it does.
   if (storage != nullptr) storage->Stop();
+  names.store(nullptr, std::memory_order_release);
 }
 
 Status Engine::Close(uint64_t limit_nanos) {

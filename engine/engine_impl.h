@@ -40,6 +40,8 @@ struct Engine::Impl {
   std::atomic<bool> stopping{false};   ///< background work is to be left where it stands
   bool gives_undo_back = true;         ///< housekeeping's
   bool closed = false;
+  /// Null until it is loaded: reports of damage until then have no names.
+  std::atomic<const Catalog*> names{nullptr};
 
   std::atomic<uint64_t> lock_memory_bytes_max{0};  ///< of the options, changed while running
   [[nodiscard]] uint64_t LockMemoryBytesMax() const;

@@ -37,6 +37,10 @@ Status Engine::Impl::OpenStorage(FileSystem* file_system) {
   if (options.before_creation) events.before_creation = [this] { return AskBeforeCreation(); };
   events.space_damaged = [this](SpaceId space) { NoteDamage(space); };
   events.redo_done = [this] { NoteRedoDone(); };
+  events.name_damaged = [this](SpaceId space, IndexId index) {
+    const Catalog* loaded = names.load(std::memory_order_acquire);
+    return loaded == nullptr ? DamagedObject{} : loaded->NamesOf(space, index);
+  };
   auto opened = Storage::Open(file_system, options.storage, std::move(events));
   if (!opened.ok()) return opened.status();
   storage = std::move(*opened);
@@ -146,6 +150,7 @@ Status Engine::Impl::StartTransactions() {
                    Csn(std::max(control.next_csn.value(), recovery.csn_max().value() + 1)));
   status = catalog->Load(unfinished_ids, txns->undo());
   if (!status.ok()) return status;
+  names.store(catalog.get(), std::memory_order_release);
   if (!unfinished.empty()) {
     LogInfo(
         "Crash recovery: {} unfinished transactions; those not prepared are rolled back in the "

@@ -41,8 +41,7 @@ void LinkTo(MiniTxn* mini_txn, const MutablePage& page, PageNumber next) {
 }
 
 Status BrokenChain(BufferPool* pool, PageId id) {
-  pool->ReportDamage(id, "is not the page of an off-page value that its row refers to");
-  return Status(Code::kCorrupt, "broken chain of an off-page value", id.page.value());
+  return pool->ReportDamage(id, "it is not the page of an off-page value that its row refers to");
 }
 
 }  // namespace

@@ -40,6 +40,7 @@ BlobRef LoadBlobRef(const std::byte* source);
 class BlobStore {
  public:
   explicit BlobStore(PageAllocator* allocator) : allocator_(allocator) {}
+  [[nodiscard]] BufferPool* pool() const { return allocator_->pool(); }
 
   /// Called inside the first page's mini-transaction to write the undo record.
   using LogUndo = FunctionRef<Status(MiniTxn*, const BlobRef&)>;

@@ -31,8 +31,9 @@ Status LeakSearch::Run(Walk walk) {
     if (quiet) break;
   }
   for (size_t i = 0; i < std::min(lost.size(), kNamedMax); ++i) {
-    allocator_->pool()->ReportDamage({space_, lost[i]},
-                                     "it is marked as in use, but nothing refers to it");
+    allocator_->pool()
+        ->ReportDamage({space_, lost[i]}, "it is marked as in use, but nothing refers to it")
+        .Ignore();
   }
   return Status(Code::kCorrupt, "pages are marked as in use that nothing refers to",
                 lost.front().value());

@@ -258,8 +258,7 @@ Result<PageNumber> PageAllocator::Allocate(MiniTxn* mini_txn, PageReservation* r
   const MutableBytes page(bitmap->bytes, page_bytes);
   const std::optional<uint32_t> bit = ChooseBit(page, group, near_bit, state.get());
   if (!bit.has_value()) {
-    pool_->ReportDamage(bitmap->id, "promises free pages that it does not have");
-    return Status(Code::kCorrupt, "no free page within a reservation", bitmap->id.page.value());
+    return pool_->ReportDamage(bitmap->id, "it promises free pages that it does not have");
   }
   LogBit(mini_txn, *bitmap, RecordType::kSpaceSetBits, *bit);
   BitmapSet(page, *bit, true);
@@ -287,8 +286,7 @@ Status PageAllocator::Free(MiniTxn* mini_txn, PageId id) {
   const MutableBytes page(bitmap->bytes, page_bytes);
   const bool ours = bit == 1 || id.page == kNoPage;  // header and bitmap pages are never freed
   if (ours || !BitmapTest(page, bit)) {
-    pool_->ReportDamage(id, "is freed but was not in use");
-    return Status(Code::kCorrupt, "freeing a page that is not in use", id.page.value());
+    return pool_->ReportDamage(id, "it is freed but was not in use");
   }
   LogBit(mini_txn, *bitmap, RecordType::kSpaceClearBits, bit);
   BitmapSet(page, bit, false);
@@ -335,8 +333,7 @@ Result<bool> PageAllocator::IsAllocated(PageId id) {
   Result<PageGuard> bitmap = pool_->Fix(bitmap_id, LatchMode::kShared);
   if (!bitmap.ok()) return bitmap.status();
   if (PageTypeOf(bitmap->page()) != PageType::kSpaceBitmap) {
-    pool_->ReportDamage(bitmap_id, "is not the bitmap page that belongs here");
-    return Status(Code::kCorrupt, "bad bitmap page", bitmap_id.page.value());
+    return pool_->ReportDamage(bitmap_id, "it is not the bitmap page that belongs here");
   }
   return BitmapTest({bitmap->page(), page_bytes}, id.page.value() % GroupPages(page_bytes));
 }
@@ -361,8 +358,7 @@ Result<uint32_t> PageAllocator::CheckSpace(SpaceId space, std::vector<uint64_t>*
                       LoadLe<uint32_t>(page.data() + space_layout::kGroupOffset) == group &&
                       BitmapTest(page, 1) && (group != 0 || BitmapTest(page, 0));
     if (!good) {
-      pool_->ReportDamage(id, "is not the bitmap page that belongs here");
-      return Status(Code::kCorrupt, "bad bitmap page", id.page.value());
+      return pool_->ReportDamage(id, "it is not the bitmap page that belongs here");
     }
     used += BitmapCount(page, GroupPages(page_bytes));
     if (allocated != nullptr) BitmapAppend(page, allocated);

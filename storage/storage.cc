@@ -145,6 +145,7 @@ Status Storage::OpenPool() {
       BufferPool::Open(options_.buffer, files_.get(), file_system_, log_.get(), control_.get());
   if (!opened.ok()) return opened.status();
   pool_ = std::move(*opened);
+  pool_->SetDamageNamer(events_.name_damaged);
   return Status::Ok();
 }
 

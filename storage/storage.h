@@ -37,6 +37,8 @@ namespace rowan {
 
 /// What the owner is asked and told. Any of them may be empty.
 struct StorageEvents {
+  /// The names of what is damaged; see buffer/damage_reporter.h.
+  DamageNamer name_damaged;
   /// Asked before a new instance is created in an empty folder: why it must not be, or Ok.
   std::function<Status()> before_creation;
   /// Redo has marked a space as damaged while others were served. From a background thread, maybe

@@ -10,7 +10,5 @@ namespace rowan {
 
 /// Frees the blob that the record names. Ok if its space is gone.
 Status FreeBlobOf(const UndoRecordCopy& record, BlobStore* blobs);
-/// Logs and returns kCorrupt: the record cannot be one.
-Status DamagedRecord(const UndoRecordCopy& record);
 
 }  // namespace rowan

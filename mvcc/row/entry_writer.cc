@@ -17,7 +17,8 @@ constexpr uint32_t kRepeatMax = UINT32_MAX - 1;  // UINT32_MAX bounds the search
 bool ParseEntry(const RowChange& change, const LeafPosition& position, SecondaryHeader* header,
                 Bytes* payload, Status* status) {
   if (ParseSecondary(change.index->tree.ValueAt(position), header, payload)) return true;
-  *status = change.index->ReportDamage(position.leaf.id.page, "entry shorter than its header");
+  *status =
+      change.index->ReportDamage(position.leaf.id.page, "an entry is shorter than its header");
   return false;
 }
 

@@ -23,8 +23,10 @@ struct Index {
 
   [[nodiscard]] IndexId id() const { return tree.index(); }
   /// Logs and returns kCorrupt: a row or entry on this page is not what the transaction's records
-  /// say.
-  Status ReportDamage(PageNumber page, const char* what) const;
+  /// say. `what`: a clause like "a row is shorter than its header".
+  Status ReportDamage(PageNumber page, const char* what) const {
+    return tree.ReportDamage(page, what);
+  }
 };
 
 }  // namespace rowan

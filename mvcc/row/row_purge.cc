@@ -7,6 +7,7 @@
 #include "mvcc/row/row_change.h"
 #include "mvcc/row/row_header.h"
 #include "mvcc/row/row_undo_format.h"
+#include "mvcc/undo/undo_damage.h"
 
 namespace rowan {
 namespace {
@@ -44,7 +45,7 @@ bool IsRowDelete(Bytes payload) {
 Status PurgeRow(Index* index, TxnId txn, const UndoRecordCopy& record) {
   RowUpdateUndo update;
   if (!DecodeRowUpdate(record.payload, &update)) {
-    return index->ReportDamage(index->tree.root(), "damaged undo record of a row");
+    return ReportDamagedRecord(index->tree.pool(), record);
   }
   return RemoveIf(index, update.key, [txn](Bytes value) {
     ClusteredHeader header;
@@ -56,7 +57,7 @@ Status PurgeRow(Index* index, TxnId txn, const UndoRecordCopy& record) {
 Status PurgeEntry(Index* index, TxnId txn, const UndoRecordCopy& record) {
   EntryUndo undo;
   if (!DecodeEntryUndo(record.payload, &undo)) {
-    return index->ReportDamage(index->tree.root(), "damaged undo record of an entry");
+    return ReportDamagedRecord(index->tree.pool(), record);
   }
   return RemoveIf(index, undo.tree_key, [txn](Bytes value) {
     SecondaryHeader header;

@@ -17,6 +17,7 @@
 #include "mvcc/row/row_change.h"
 #include "mvcc/row/row_header.h"
 #include "mvcc/row/row_undo_format.h"
+#include "mvcc/undo/undo_damage.h"
 
 namespace rowan {
 namespace {
@@ -104,7 +105,7 @@ Status UndoRowInsert(const UndoStep& step) {
 Status UndoRowUpdate(const UndoStep& step) {
   RowUpdateUndo update;
   if (!DecodeRowUpdate(step.record->payload, &update)) {
-    return step.index->ReportDamage(step.index->tree.root(), "damaged undo record of a row");
+    return ReportDamagedRecord(step.manager->undo()->pool(), *step.record);
   }
   const Status status = UndoInTree(
       step, update.key, [&](const LeafPosition& position, std::vector<std::byte>* value) {
@@ -134,7 +135,7 @@ Status UndoRowUpdate(const UndoStep& step) {
 Status UndoEntry(const UndoStep& step) {
   EntryUndo undo;
   if (!DecodeEntryUndo(step.record->payload, &undo)) {
-    return step.index->ReportDamage(step.index->tree.root(), "damaged undo record of an entry");
+    return ReportDamagedRecord(step.manager->undo()->pool(), *step.record);
   }
   const TxnId own = step.txn->txn_id();
   const bool inserted = step.record->type == UndoType::kSecondaryInsert;
@@ -199,7 +200,7 @@ Status RowUndo::Undo(Txn* txn, const UndoRecordCopy& record, UndoPointer pointer
       break;
     }
     case UndoType::kBlobDrop: break;
-    default: return DamagedRecord(record);
+    default: return ReportDamagedRecord(manager_->undo()->pool(), record);
   }
   return DropOnly(manager_, txn, pointer);
 }

@@ -69,7 +69,7 @@ Status RowWriter::InsertOver(RowChange* change, MiniTxn* mini_txn, const LeafPos
   ClusteredHeader header;
   Bytes old_row;
   if (!ParseClustered(change->index->tree.ValueAt(position), &header, &old_row)) {
-    return change->index->ReportDamage(position.leaf.id.page, "row shorter than its header");
+    return change->index->ReportDamage(position.leaf.id.page, "a row is shorter than its header");
   }
   Txn* txn = change->txn;
   if (header.txn != txn->txn_id()) {
@@ -119,7 +119,7 @@ Status RowWriter::UpdateLive(RowChange* change, MiniTxn* mini_txn, const LeafPos
   ClusteredHeader header;
   Bytes old_row;
   if (!ParseClustered(change->index->tree.ValueAt(position), &header, &old_row)) {
-    return change->index->ReportDamage(position.leaf.id.page, "row shorter than its header");
+    return change->index->ReportDamage(position.leaf.id.page, "a row is shorter than its header");
   }
   Txn* txn = change->txn;
   if (header.txn != txn->txn_id()) {

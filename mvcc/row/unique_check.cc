@@ -64,7 +64,7 @@ Status UniqueCheck::CheckEntry(Txn* txn, Index* index, LockMode mode) {
   SecondaryHeader header;
   Bytes payload;
   if (!ParseSecondary(cursor_->value(), &header, &payload)) {
-    return index->ReportDamage(cursor_->leaf(), "entry shorter than its header");
+    return index->ReportDamage(cursor_->leaf(), "an entry is shorter than its header");
   }
   const Bytes key = StripRepeat(cursor_->key(), header.has_repeat);
   const LockTarget lock_key = MakeLockKey(index->id(), key);

@@ -2,8 +2,8 @@
 #include "mvcc/row/version_chain.h"
 
 #include "base/counters.h"
-#include "base/logging.h"
 #include "mvcc/row/row_undo_format.h"
+#include "mvcc/undo/undo_damage.h"
 
 namespace rowan {
 
@@ -16,9 +16,7 @@ Status VersionChain::StepBack() {
   target.clear();
   if (record_.type != UndoType::kClusteredUpdate || !DecodeRowUpdate(record_.payload, &update) ||
       !AppendOldRow(update, row_, &target)) {
-    LogError("undo page {} offset {}: not the older version of the row that points to it",
-             header_.undo.page.value(), header_.undo.offset);
-    return Status(Code::kCorrupt, "damaged undo record", header_.undo.page.value());
+    return ReportDamagedRecord(undo_->pool(), record_);
   }
   next_buffer_ ^= 1;
   header_ = update.old_header;

@@ -47,7 +47,7 @@ Status UndoCheck::CheckLinks(UndoStream* stream, PageVisit visit_page) {
     Result<PageGuard> guard = space_->FixShared(page);
     if (!guard.ok()) return guard.status();
     if (UndoStreamOf(guard->page()) != stream->number) {
-      return space_->Damage(page, "the page belongs to another stream");
+      return space_->Damage(page, "it belongs to another stream");
     }
     if (visit_page) visit_page(page);
     page = UndoNextOf(guard->page());
@@ -83,7 +83,7 @@ Status UndoCheck::WalkStream(UndoStream* stream, PageVisit visit_page, bool in_u
     if (!guard.ok()) return guard.status();
     const std::byte* bytes = guard->page();
     if (UndoStreamOf(bytes) != stream->number) {
-      return space_->Damage(page, "the page belongs to another stream");
+      return space_->Damage(page, "it belongs to another stream");
     }
     Result<bool> allocated = space_->allocator()->IsAllocated(space_->IdOf(page));
     if (!allocated.ok()) return allocated.status();

@@ -56,6 +56,7 @@ Status UndoLog::Read(UndoPointer pointer, UndoRecordCopy* record) {
   }
   record->type = found.type;
   record->index = found.index;
+  record->page = guard->id();
   record->payload.assign(found.payload.begin(), found.payload.end());
   return Status::Ok();
 }
@@ -126,6 +127,7 @@ Status UndoLog::ReadLast(Txn* txn, const UndoPosition& down_to, UndoRecordCopy* 
   }
   record->type = found.type;
   record->index = found.index;
+  record->page = guard->id();
   record->payload.assign(found.payload.begin(), found.payload.end());
   *pointer = {page, static_cast<uint16_t>(offset)};
   return Status::Ok();

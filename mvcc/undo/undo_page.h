@@ -193,6 +193,7 @@ struct UndoRecordInPage {
 struct UndoRecordCopy {
   UndoType type = UndoType::kInvalid;
   IndexId index;
+  PageId page;  ///< that it was read from
   std::vector<std::byte> payload;
 };
 

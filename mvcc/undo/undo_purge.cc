@@ -174,6 +174,7 @@ Status UndoPurge::VisitRecords(UndoStream* stream, Visit visit, WorkBudget* budg
     if (!record.done && record.type != UndoType::kXid) {
       scratch->record.type = record.type;
       scratch->record.index = record.index;
+      scratch->record.page = space_->IdOf(page);
       scratch->record.payload.assign(record.payload.begin(), record.payload.end());
       Status status = visit(stream->purge_txn, scratch->record);
       if (!status.ok()) return status;

@@ -48,7 +48,7 @@ Result<bool> UndoRecovery::RecoverFromSummaries(const DirectorySlot& slot, UndoS
     if (!start.ok()) return start.status();
     if (!HasUndoSummary(start->page())) return false;
     if (UndoStreamOf(start->page()) != stream->number) {
-      return space_->Damage(slot.start_page, "the page belongs to another stream");
+      return space_->Damage(slot.start_page, "it belongs to another stream");
     }
     if (!ReadFront(start->page(), slot.start_offset, &front)) {
       return space_->Damage(slot.start_page, "a stream begins outside of the page's records");
@@ -62,7 +62,7 @@ Result<bool> UndoRecovery::RecoverFromSummaries(const DirectorySlot& slot, UndoS
     const std::byte* bytes = tail->page();
     if (!HasUndoSummary(bytes)) return false;
     if (UndoStreamOf(bytes) != stream->number || UndoNextOf(bytes) != kNoPage) {
-      return space_->Damage(slot.tail, "the page is not the tail of its undo stream");
+      return space_->Damage(slot.tail, "it is not the tail of its undo stream");
     }
     summary = LoadUndoSummary(bytes);
     // Until its header was looked at, what goes on here counts as committed.
@@ -115,10 +115,10 @@ Status UndoRecovery::RecoverByWalk(const DirectorySlot& slot, UndoStream* stream
     if (!guard.ok()) return guard.status();
     const std::byte* bytes = guard->page();
     if (UndoStreamOf(bytes) != stream->number) {
-      return space_->Damage(page, "the page belongs to another stream");
+      return space_->Damage(page, "it belongs to another stream");
     }
     if (previous != kNoPage && UndoPreviousOf(bytes) != previous) {
-      return space_->Damage(page, "the page's link to its predecessor is wrong");
+      return space_->Damage(page, "its link to its predecessor is wrong");
     }
     const bool at_start = page == slot.start_page;
     const uint16_t begin = at_start ? slot.start_offset : UndoRecordsBegin(bytes);

@@ -21,8 +21,7 @@ void LogInit(MiniTxn* mini_txn, const MutablePage& page, UndoInitKind kind, uint
 }  // namespace
 
 Status UndoSpace::Damage(PageNumber page, const char* what) const {
-  pool_->ReportDamage(IdOf(page), what);
-  return Status(Code::kCorrupt, what, page.value());
+  return pool_->ReportDamage(IdOf(page), what);
 }
 
 Result<MutablePage> UndoSpace::Fix(MiniTxn* mini_txn, PageNumber page) const {
@@ -30,7 +29,7 @@ Result<MutablePage> UndoSpace::Fix(MiniTxn* mini_txn, PageNumber page) const {
   if (held.valid()) return held;
   Result<MutablePage> fixed = mini_txn->Fix(IdOf(page));
   if (fixed.ok() && !IsUndoPage({fixed->bytes, page_size()})) {
-    return Damage(page, "the page is not an undo page, or its free offset is impossible");
+    return Damage(page, "it is not an undo page, or its free offset is impossible");
   }
   return fixed;
 }
@@ -38,7 +37,7 @@ Result<MutablePage> UndoSpace::Fix(MiniTxn* mini_txn, PageNumber page) const {
 Result<PageGuard> UndoSpace::FixShared(PageNumber page) const {
   Result<PageGuard> guard = pool_->Fix(IdOf(page), LatchMode::kShared);
   if (guard.ok() && !IsUndoPage({guard->page(), page_size()})) {
-    return Damage(page, "the page is not an undo page, or its free offset is impossible");
+    return Damage(page, "it is not an undo page, or its free offset is impossible");
   }
   return guard;
 }
@@ -88,7 +87,7 @@ Result<MutablePage> UndoSpace::FixDirectory(MiniTxn* mini_txn, uint32_t stream) 
   const PageNumber page = directory_[stream / per_page];
   Result<MutablePage> fixed = mini_txn->Fix(IdOf(page));
   if (fixed.ok() && !IsUndoDirectoryPage(fixed->bytes)) {
-    return Damage(page, "the page is not an undo directory page");
+    return Damage(page, "it is not an undo directory page");
   }
   return fixed;
 }
@@ -146,7 +145,7 @@ Status UndoSpace::LoadDirectory(std::vector<std::pair<uint32_t, DirectorySlot>>*
     }
     if (!IsUndoDirectoryPage(bytes) ||
         LoadLe<uint32_t>(bytes + kDirectoryFirstOffset) != slot_number) {
-      return Damage(page, "the page is not the next undo directory page");
+      return Damage(page, "it is not the next undo directory page");
     }
     directory_.push_back(page);
     for (uint32_t i = 0; i < DirectorySlotsPerPage(page_size()); ++i, ++slot_number) {

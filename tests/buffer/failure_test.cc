@@ -115,8 +115,34 @@ TEST(Failure, ASpeculativeFixOfADamagedPageIsSilent) {
   LogCapture messages;
   EXPECT_TRUE(fixture.Read(5000, FixHint::kSpeculative).status().Is(Code::kCorrupt));
   EXPECT_FALSE(messages.Has("5000"));
-  fixture.pool().ReportDamage(PoolFixture::Id(5000), "it is referred to but does not exist");
+  const Status reported =
+      fixture.pool().ReportDamage(PoolFixture::Id(5000), "it is referred to but does not exist");
+  EXPECT_TRUE(reported.Is(Code::kCorrupt));
   EXPECT_TRUE(messages.Has("Page 5000"));
+}
+
+TEST(Failure, ADamagedPageIsReportedWithTheNamesOfItsTableAndIndex) {
+  FaultFileSystem fs(TestSeed());
+  PoolFixture fixture(&fs, {.pool_pages = 16, .space_pages = 64});
+  fixture.Create();
+  std::vector<std::byte> image = fixture.ReadHome(40);
+  image[200] ^= std::byte{1};
+  fixture.WriteHome(40, image);
+  fixture.pool().SetDamageNamer([](SpaceId space, IndexId index) {
+    if (space != PoolFixture::kSpace) return DamagedObject{};
+    if (index != IndexId(1)) return DamagedObject{"db/t", "", false};
+    return DamagedObject{"db/t", "k", true};
+  });
+  LogCapture messages;
+  EXPECT_TRUE(fixture.Read(40).status().Is(Code::kCorrupt));  // its own header names the index
+  EXPECT_TRUE(messages.Has("Page 40 of /instance/space_16.rws is damaged: "));
+  EXPECT_TRUE(
+      messages.Has("It is of index 'k' of table 'db/t'. Statements that need it fail; the "
+                   "rest works. Dropping the index and adding it again mends it."));
+  EXPECT_TRUE(fixture.Read(5000).status().Is(Code::kCorrupt));
+  EXPECT_TRUE(messages.Has("It is of table 'db/t'. "));
+  fixture.pool().ReportDamage({kUndoSpace, PageNumber(3)}, "it is no undo page").Ignore();
+  EXPECT_TRUE(messages.Has("space_2.rws is damaged: it is no undo page. It is of the undo space."));
 }
 
 TEST(Failure, AtomicModeIsRefusedWhereUntornWritesAreNotPromised) {

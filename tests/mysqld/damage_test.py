@@ -106,11 +106,52 @@ def test_table_space(t):
     named = {int(number) for number in re.findall(r"Page (\d+) of \S*" + os.path.basename(path),
                                                   server.messages())}
     t.true(named and named <= set(pages), f"named: {named}, damaged: {pages}")
+    for query in ("SELECT SUM(LENGTH(v)) FROM bad FORCE INDEX (PRIMARY)",
+                  "SELECT v FROM bad WHERE id = 1", "SELECT v FROM bad WHERE id = 2900"):
+        _refused_and_named(t, server, client, path, "PRIMARY", query)
     t.true(server.stop(), "no orderly shutdown")
     after = open(path, "rb").read()
     for number in pages:
         start, end = number * _PAGE, (number + 1) * _PAGE
         t.true(after[start:end] == before[start:end], f"page {number} was overwritten")
+
+
+def _refused_and_named(t, server, client, path, index, query):
+    """The error is MySQL's own; the error log names file, table and index."""
+    before = len(server.messages())
+    try:
+        client.query(query)
+        t.true(False, f"answered although every page is damaged: {query}")
+    except MysqlError as error:
+        t.true(error.code in (_ER_TABLE_CORRUPT, _ER_CRASHED), f"{query}: {error}")
+    said = server.messages()[before:]
+    t.true(re.search(rf"Page \d+ of \S*{os.path.basename(path)} is damaged: wrong checksum\. "
+                     rf"It is of index '{index}' of table '[^']*/bad'\. ", said),
+           f"{query}: {said}")
+
+
+def test_secondary_index(t):
+    """Damage of a secondary index: the rows are served, and a new index mends it as promised."""
+    server = _prepare(t, True)
+    server.start()
+    t.true(server.stop(), "no orderly shutdown")
+    path = _newest_space(server)
+    leaves = [number for number in range(3, os.path.getsize(path) // _PAGE)
+              if _is_leaf(path, number)]
+    index_of = {number: _page(path, number)[24:32] for number in leaves}
+    of_k = [number for number in leaves if index_of[number] != index_of[leaves[0]]]
+    t.true(0 < len(of_k) < len(leaves) / 2, f"{len(of_k)} of {len(leaves)} leaves are of the index")
+    for number in of_k:
+        _damage(path, number * _PAGE + 5000)
+    server.start()
+    client = t.client(server)
+    by_k = "SELECT COUNT(k), SUM(k) FROM bad FORCE INDEX (k)"
+    _refused_and_named(t, server, client, path, "k", by_k)
+    t.true("Dropping the index and adding it again mends it." in server.messages(), "no advice")
+    client.query("SELECT SUM(LENGTH(v)) FROM bad FORCE INDEX (PRIMARY)")
+    client.execute("ALTER TABLE bad DROP INDEX k")
+    client.execute("ALTER TABLE bad ADD INDEX k (k)")
+    t.equal(int(client.query(by_k)[0][0]), _ROWS, "rows by the new index")
 
 
 def _page(path, number):
