@@ -92,7 +92,7 @@ class BufferPool {
   [[nodiscard]] bool IsResident(PageId id) const;
   /// All pages are redone. Until then no checkpoint is published.
   void EndRedo();
-  /// Checks what `rowan.versions` holds of the space; damage is logged and repaired by the next
+  /// Checks what `rowan.page_lsns` holds of the space; damage is logged and repaired by the next
   /// checkpoint.
   Status CheckPageVersions(SpaceId space);
   /// For MiniTxn: the page is about to be changed by a group that starts at or above `lower_bound`

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// PageLsnBase: the file `rowan.versions`, a sorted array of slots that is never changed: folding
+// PageLsnBase: the file `rowan.page_lsns`, a sorted array of slots that is never changed: folding
 // writes a new one and renames it into place. Opening reads a directory only; slots are read when
 // somebody asks. A file of the older form, or one whose directory is damaged, is searched once.
 // docs/formats/page_lsns.md has the byte tables.
@@ -21,7 +21,9 @@
 
 namespace rowan {
 
-inline constexpr char kVersionsFileName[] = "rowan.versions";
+inline constexpr char kPageLsnsFileName[] = "rowan.page_lsns";
+/// What the file was called before, see docs/formats/page_lsns.md.
+inline constexpr char kFormerPageLsnsFileName[] = "rowan.versions";
 /// A slot: header and one LSN per page. A chunk is what one slot holds.
 inline constexpr size_t kPageLsnSlotBytes = 4096;
 inline constexpr size_t kPageLsnHeaderBytes = 32;

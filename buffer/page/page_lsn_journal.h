@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// The journal of page LSNs: files `rowan.versions.<number>`, to which each checkpoint appends
+// The journal of page LSNs: files `rowan.page_lsns.<number>`, to which each checkpoint appends
 // one block with the pages written since the last one. Blocks start at multiples of 512 bytes, so a
 // torn or rotten one costs itself only. docs/formats/page_lsns.md has the byte table.
 // Not thread-safe.

@@ -46,7 +46,8 @@ class PageLsns {
     uint32_t instance = 0;  ///< tells the files of two instances apart
     bool expected = false;  ///< the instance is not new: a missing file is worth a warning
   };
-  /// Reads the base's directory and the journals, or makes an empty base. kNewerFormat (logged).
+  /// Gives the files their name of today, reads the base's directory and the journals, or makes an
+  /// empty base. kNewerFormat (logged).
   Status Open(const Origin& origin);
 
   /// An image with this LSN is at home. After SyncTracker::NoteWrite and before the frame becomes
@@ -103,6 +104,11 @@ class PageLsns {
   [[nodiscard]] Lsn LoadAndLook(PageId id) const;
   static void Merge(Chunk* chunk, ChunkKey key, const OnDisk& on_disk);
 
+  // page_lsns_rename.cc
+  Status TakeFormerNames();
+  Status TakeFormerName(const std::string& name);
+
+  // page_lsns_file.cc
   Status OpenBase(const std::string& path);
   Status MakeEmptyBase();
   Status ReadJournals(const std::vector<uint64_t>& numbers, std::vector<PageLsnEntry>* versions);

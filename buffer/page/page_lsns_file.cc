@@ -24,9 +24,9 @@ constexpr uint64_t kFoldEntriesMin = 65536;
 /// Each start adds a journal; more of them are folded whatever they hold.
 constexpr uint64_t kJournalFilesMax = 16;
 
-/// The number in `rowan.versions.<number>`.
+/// The number in `rowan.page_lsns.<number>`.
 std::optional<uint64_t> ParseJournalName(std::string_view name) {
-  const std::string prefix = std::string(kVersionsFileName) + ".";
+  const std::string prefix = std::string(kPageLsnsFileName) + ".";
   if (!name.starts_with(prefix)) return std::nullopt;
   name.remove_prefix(prefix.size());
   uint64_t number = 0;
@@ -60,7 +60,7 @@ uint64_t CountChunks(const std::vector<PageLsnEntry>& versions) {
 
 }  // namespace
 
-std::string PageLsns::BasePath() const { return files_->folder() + "/" + kVersionsFileName; }
+std::string PageLsns::BasePath() const { return files_->folder() + "/" + kPageLsnsFileName; }
 
 std::string PageLsns::JournalPath(uint64_t number) const {
   return Format("{}.{}", BasePath(), number);
@@ -128,6 +128,8 @@ Status PageLsns::OpenBase(const std::string& path) {
 
 Status PageLsns::Open(const Origin& origin) {
   origin_ = origin;
+  const Status named = TakeFormerNames();
+  if (!named.ok()) return named;
   const Result<bool> exists = file_system_->Exists(BasePath());
   if (!exists.ok()) return exists.status();
   Result<std::vector<uint64_t>> numbers = ListJournals();

@@ -125,7 +125,7 @@ TEST_F(Doublewrite, AStalePageIsRepaired) {
 
 TEST_F(Doublewrite, AWholePageIsLeftAlone) {
   // Without the file of versions an older page is one that redo takes from there: a lost write.
-  ASSERT_TRUE(fs_.Remove("/instance/" + std::string(kVersionsFileName)).ok());
+  ASSERT_TRUE(fs_.Remove("/instance/" + std::string(kPageLsnsFileName)).ok());
   const uint64_t before = ReadCounter(Counter::kPagesRepaired);
   StartWith(old_);
   EXPECT_EQ(ReadCounter(Counter::kPagesRepaired), before);

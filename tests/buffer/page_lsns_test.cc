@@ -44,7 +44,7 @@ class PageVersionsFile : public ::testing::Test {
   void Checkpoint() { ASSERT_TRUE(versions_->Write(versions_->CopyChanged()).ok()); }
   void Fold() { ASSERT_TRUE(versions_->Fold(Never).ok()); }
   uint64_t Expected(PageId id) const { return versions_->Expected(id).value(); }
-  static std::string Path() { return std::string("/instance/") + kVersionsFileName; }
+  static std::string Path() { return std::string("/instance/") + kPageLsnsFileName; }
   static std::string Journal(uint64_t number) { return Path() + "." + std::to_string(number); }
   std::vector<std::byte> Block(const std::string& path, uint64_t number) {
     std::vector<std::byte> block(kPageLsnSlotBytes);
@@ -73,7 +73,7 @@ class PageVersionsFile : public ::testing::Test {
   std::vector<std::string> Files() {
     std::vector<std::string> names;
     for (std::string& name : fs_.List("/instance").value()) {
-      if (name.starts_with(kVersionsFileName)) names.push_back(std::move(name));
+      if (name.starts_with(kPageLsnsFileName)) names.push_back(std::move(name));
     }
     std::sort(names.begin(), names.end());
     return names;
@@ -99,7 +99,7 @@ TEST_F(PageVersionsFile, KnowsAgainWhatACheckpointWrote) {
     EXPECT_FALSE(versions_->IsStale(ids[0], Lsn(100)));
     Fold();
     for (size_t i = 0; i < ids.size(); ++i) EXPECT_EQ(Expected(ids[i]), 100 + i) << i;
-    EXPECT_EQ(Files(), std::vector<std::string>{kVersionsFileName}) << "journals are folded";
+    EXPECT_EQ(Files(), std::vector<std::string>{kPageLsnsFileName}) << "journals are folded";
   }
 }
 
@@ -156,7 +156,7 @@ TEST_F(PageVersionsFile, ADamagedBlockOfTheJournalCostsItselfOnlyAndIsNamed) {
   EXPECT_EQ(Expected(At(kSpace, 1000)), 10u);
   EXPECT_EQ(Expected(At(kSpace, 2000)), 0u);
   EXPECT_EQ(Expected(At(kSpace, 3049)), 30u);
-  EXPECT_TRUE(log.Has("'/instance/rowan.versions.1': 1 blocks are damaged")) << log.Text();
+  EXPECT_TRUE(log.Has("'/instance/rowan.page_lsns.1': 1 blocks are damaged")) << log.Text();
   EXPECT_TRUE(log.Has("offset 1024")) << log.Text();
 }
 
@@ -171,7 +171,7 @@ TEST_F(PageVersionsFile, ABlockOfTheBaseThatRotsIsFoundByTheCheckAndWrittenAnew)
   EXPECT_FALSE(versions_->WantsFold());
   EXPECT_EQ(versions_->Check(kOther).value(), 0u);
   EXPECT_EQ(versions_->Check(kSpace).value(), 1u);
-  EXPECT_TRUE(log.Has("'/instance/rowan.versions': the block at offset 4096 is damaged"));
+  EXPECT_TRUE(log.Has("'/instance/rowan.page_lsns': the block at offset 4096 is damaged"));
   Checkpoint();
   EXPECT_TRUE(versions_->WantsFold());
   Fold();
@@ -187,7 +187,7 @@ TEST_F(PageVersionsFile, AnUnreadableOrDamagedBaseKeepsNothingClosed) {
   Fold();
   {
     // One block: the chunk is not known, the rest is.
-    fs_.Inject({.call = FileCall::kRead, .path_part = kVersionsFileName, .nth_call = 3});
+    fs_.Inject({.call = FileCall::kRead, .path_part = kPageLsnsFileName, .nth_call = 3});
     LogCapture log;
     ASSERT_TRUE(Reopen().ok());
     EXPECT_EQ(Expected(At(kSpace, 0)), 0u);
@@ -203,7 +203,7 @@ TEST_F(PageVersionsFile, AnUnreadableOrDamagedBaseKeepsNothingClosed) {
   EXPECT_FALSE(versions_->WantsFold());
   ASSERT_TRUE(Reopen().ok());
   EXPECT_EQ(Expected(At(kSpace, 2 * kPagesPerChunk)), 12u);
-  fs_.Inject({.call = FileCall::kOpen, .path_part = kVersionsFileName});
+  fs_.Inject({.call = FileCall::kOpen, .path_part = kPageLsnsFileName});
   ASSERT_TRUE(Reopen().ok());
   EXPECT_EQ(Expected(At(kSpace, 0)), 0u);
 }
@@ -227,6 +227,67 @@ TEST_F(PageVersionsFile, TheOlderFormIsReadAndReplaced) {
   EXPECT_EQ(Expected(At(kSpace, 0)), 20u);
   EXPECT_EQ(Expected(At(kOther, 2 * kPagesPerChunk)), 30u);
   EXPECT_EQ(Expected(At(kOther, 1)), 50u);
+}
+
+/// As a program of before left it: a base and journals.
+class FormerNames : public PageVersionsFile {
+ protected:
+  void SetUp() override {
+    PageVersionsFile::SetUp();
+    for (uint64_t lsn = 10; lsn <= 13; ++lsn) {
+      versions_->Note(At(kSpace, static_cast<uint32_t>(lsn)), Lsn(lsn));
+      Checkpoint();
+      if (lsn == 10) Fold();
+      ASSERT_TRUE(Reopen().ok());  // a journal for each
+    }
+    ASSERT_EQ(Files().size(), 4u);
+    GiveFormerNames();
+  }
+  void GiveFormerNames() {
+    versions_.reset();
+    for (const std::string& name : Files()) {
+      const std::string rest = name.substr(std::string(kPageLsnsFileName).size());
+      ASSERT_TRUE(fs_.Rename("/instance/" + name, Former() + rest).ok());
+    }
+    ASSERT_TRUE(fs_.SyncDirectory("/instance").ok());
+  }
+  static std::string Former() { return std::string("/instance/") + kFormerPageLsnsFileName; }
+  void ExpectAll() {
+    for (uint64_t lsn = 10; lsn <= 13; ++lsn) {
+      EXPECT_EQ(Expected(At(kSpace, static_cast<uint32_t>(lsn))), lsn);
+    }
+    for (const std::string& name : fs_.List("/instance").value()) {
+      EXPECT_FALSE(name.starts_with(kFormerPageLsnsFileName)) << name;
+    }
+  }
+};
+
+TEST_F(FormerNames, AreReplacedWhateverCutsThatShort) {
+  uint64_t cut_short = 0;
+  for (uint64_t changes = 0; changes < 12; ++changes) {
+    SCOPED_TRACE(changes);
+    fs_.PowerOffAfter(changes);
+    if (!Reopen().ok()) ++cut_short;
+    fs_.Crash(TestSeed() + changes);
+    ASSERT_TRUE(files_.Open(kSpace).ok());
+    ASSERT_TRUE(Reopen().ok());
+    ExpectAll();
+    GiveFormerNames();
+  }
+  EXPECT_GE(cut_short, 4u);
+}
+
+TEST_F(FormerNames, OfAProgramUsedInBetweenAreRemoved) {
+  ASSERT_TRUE(Reopen().ok());
+  // It did not know today's name and began anew.
+  for (const char* rest : {"", ".1", ".7"}) {
+    auto file = fs_.Open(Former() + rest, {.create = true});
+    ASSERT_TRUE((*file)->Write(0, std::vector<std::byte>(kPageLsnSlotBytes)).ok());
+  }
+  LogCapture log;
+  ASSERT_TRUE(Reopen().ok());
+  EXPECT_TRUE(log.Has("'/instance/rowan.versions' is of an earlier version")) << log.Text();
+  ExpectAll();
 }
 
 TEST_F(PageVersionsFile, DroppedSpacesAreForgottenAndLeaveTheFilesWithTheNextFold) {
@@ -264,7 +325,7 @@ TEST_F(PageVersionsFile, WhatIsMissingOrForeignIsNotBelievedAndNewerIsRefused) {
   StoreLe<uint32_t>(newer.data() + 8, 99);
   SetBlock(Path(), 0, newer);
   EXPECT_TRUE(Reopen().Is(Code::kNewerFormat));
-  EXPECT_TRUE(log.Has("'/instance/rowan.versions' was written by a newer version")) << log.Text();
+  EXPECT_TRUE(log.Has("'/instance/rowan.page_lsns' was written by a newer version")) << log.Text();
 
   log.Clear();
   ASSERT_TRUE(fs_.Remove(Path()).ok());
@@ -274,7 +335,7 @@ TEST_F(PageVersionsFile, WhatIsMissingOrForeignIsNotBelievedAndNewerIsRefused) {
   Checkpoint();
   ASSERT_TRUE(fs_.Remove(Path()).ok());
   ASSERT_TRUE(Reopen().ok());
-  EXPECT_TRUE(log.Has("'/instance/rowan.versions' is missing")) << log.Text();
+  EXPECT_TRUE(log.Has("'/instance/rowan.page_lsns' is missing")) << log.Text();
   EXPECT_EQ(Expected(At(kSpace, 1)), 0u) << "nor what its journals say";
   ASSERT_TRUE(Reopen().ok());
   EXPECT_EQ(Expected(At(kSpace, 1)), 0u);
@@ -282,12 +343,12 @@ TEST_F(PageVersionsFile, WhatIsMissingOrForeignIsNotBelievedAndNewerIsRefused) {
 
 TEST_F(PageVersionsFile, AFullDiskKeepsTheJournalFromGrowingOnly) {
   LogCapture log;
-  fs_.Inject({.call = FileCall::kAllocate, .path_part = kVersionsFileName, .code = Code::kNoSpace});
+  fs_.Inject({.call = FileCall::kAllocate, .path_part = kPageLsnsFileName, .code = Code::kNoSpace});
   versions_->Note(At(kSpace, 1), Lsn(10));
   Checkpoint();
-  EXPECT_TRUE(log.Has("too full for '/instance/rowan.versions'")) << log.Text();
+  EXPECT_TRUE(log.Has("too full for '/instance/rowan.page_lsns'")) << log.Text();
   Checkpoint();  // tried again
-  fs_.Inject({.call = FileCall::kWrite, .path_part = "versions.tmp", .code = Code::kNoSpace});
+  fs_.Inject({.call = FileCall::kWrite, .path_part = "page_lsns.tmp", .code = Code::kNoSpace});
   EXPECT_TRUE(versions_->Fold(Never).Is(Code::kNoSpace));
   versions_->Note(At(kSpace, 2), Lsn(11));
   Checkpoint();

@@ -115,7 +115,7 @@ TEST_F(StalePage, FailuresOfTheFileStopTheEngineBeforeTheCheckpointMoves) {
     ASSERT_TRUE(fixture_.Start().ok());
     const Lsn checkpoint = fixture_.control().data().checkpoint_lsn;
     ASSERT_TRUE(fixture_.Add(9, 1).ok());
-    fs_.Inject({.call = call, .path_part = kVersionsFileName});
+    fs_.Inject({.call = call, .path_part = kPageLsnsFileName});
     EXPECT_TRUE(fixture_.pool().FlushAndCheckpoint().Is(Code::kStopped));
     EXPECT_TRUE(fixture_.storage().stopped());
     EXPECT_EQ(fixture_.control().data().checkpoint_lsn, checkpoint);

@@ -48,7 +48,7 @@ class OrphanFilesTest : public ::testing::Test {
   }
   void ForgetVersions() {
     for (const std::string& name : world.files.List("/rowan").value()) {
-      if (!name.starts_with("rowan.versions")) continue;
+      if (!name.starts_with("rowan.page_lsns")) continue;
       ASSERT_TRUE(world.files.Remove("/rowan/" + name).ok());
     }
   }

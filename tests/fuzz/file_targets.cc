@@ -77,7 +77,7 @@ void FuzzDoublewrite(Bytes input) {
 void FuzzPageVersions(Bytes input) {
   const LogCapture quiet;
   FaultFileSystem files(1);
-  Put(&files, kVersionsFileName, input, SIZE_MAX, 0);
+  Put(&files, kPageLsnsFileName, input, SIZE_MAX, 0);
   SpaceFiles spaces(&files, "/rowan", kFuzzPageBytes, {.open_files_max = 16});
   PageLsns versions(&files, &spaces);
   if (!versions.Open({.instance = 0, .expected = true}).ok()) return;

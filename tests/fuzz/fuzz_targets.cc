@@ -62,7 +62,7 @@ std::vector<FuzzInput> DoublewriteFiles() {
   for (FuzzInput& file : files) file.resize(16 * kFuzzPageBytes);
   return files;
 }
-std::vector<FuzzInput> VersionsFiles() { return SampleInstance::Get().Files("rowan.versions"); }
+std::vector<FuzzInput> VersionsFiles() { return SampleInstance::Get().Files("rowan.page_lsns"); }
 
 constexpr std::array kTargets = {
     FuzzTarget{"Node", Nodes, FuzzNode},

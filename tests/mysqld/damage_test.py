@@ -200,9 +200,9 @@ def test_page_put_back(t):
     t.equal(int(rows[0][0]), _ROWS, "rows of the other table")
     t.true(server.stop(), "no orderly shutdown")
     # Without the file there is nothing to compare with: said at the start, and the page is read.
-    os.remove(os.path.join(_folder(server), "rowan.versions"))
+    os.remove(os.path.join(_folder(server), "rowan.page_lsns"))
     server.start()
-    t.true("rowan.versions' is missing" in server.messages(), "nobody says that it is missing")
+    t.true("rowan.page_lsns' is missing" in server.messages(), "nobody says that it is missing")
     client = t.client(server)
     rows = client.query("SELECT COUNT(*), SUM(v LIKE 'w%') < COUNT(*) FROM bad "
                         "FORCE INDEX (PRIMARY)")
@@ -260,11 +260,11 @@ def test_doublewrite_file(t):
 
 
 def test_page_versions_file(t):
-    _sweep(t, ["rowan.versions"], [20, 4096 + 100], True)
+    _sweep(t, ["rowan.page_lsns"], [20, 4096 + 100], True)
 
 
 def test_journal_of_page_versions(t):
-    _sweep(t, ["rowan.versions."], [20, 40, 600], False)
+    _sweep(t, ["rowan.page_lsns."], [20, 40, 600], False)
 
 
 def test_log(t):
