@@ -76,6 +76,11 @@ class Session {
     txn_->lock_wait_timeout_s = settings.timeout_s;
     txn_->deadlock_detect = settings.detect_deadlocks;
   }
+  /// True snapshot isolation at REPEATABLE READ, for the statements to come: who locks or changes a
+  /// row that was changed after the transaction's snapshot was taken fails with kDeadlock.
+  void SetSnapshotIsolation(bool on) {
+    txn_->refuses_newer_rows = on && txn_->isolation >= IsolationLevel::kRepeatableRead;
+  }
   /// The replication worker that runs the session from now on, null for any other thread: given to
   /// LockWaitHooks. When this returns, the one before is not used any more.
   void SetReplicaWorker(void* worker) { txns_->locks()->SetReplicaWorker(txn_.get(), worker); }

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "mvcc/row/implicit_lock.h"
+#include "mvcc/row/newer_row.h"
 
 namespace rowan {
 
@@ -109,14 +110,29 @@ Status LockingScan::TryEntry(const LockTarget& target, TxnId creator, TxnId dele
   if (!status.ok()) return status;
   status = LockImplicit(scan_->manager, scan_->txn, deleter, target, mode, policy);
   if (!status.ok()) return status;
-  if (deleter != kNoTxn) return PassDead(target.key);
+  if (deleter != kNoTxn) {
+    status = CheckDeadNotNewer(creator, deleter);
+    if (!status.ok()) return status;
+    return PassDead(target.key);
+  }
   const bool own = scan_->txn->is_writer() && creator == scan_->txn->txn_id();
-  if (cover_.covering()) return cover_.LockEntry(target, own, policy);
-  if (own) return Status::Ok();
-  status = scan_->manager->locks()->TryLock(scan_->txn, target, mode, LockKind::kRecord, policy);
+  if (cover_.covering()) {
+    status = cover_.LockEntry(target, own, policy);
+  } else if (!own) {
+    status = scan_->manager->locks()->TryLock(scan_->txn, target, mode, LockKind::kRecord, policy);
+    if (status.ok()) ++current_lock_asks_;
+  }
   if (!status.ok()) return status;
-  ++current_lock_asks_;
-  return Status::Ok();
+  return CheckNotNewer(*scan_->manager, scan_->txn, creator);
+}
+
+Status LockingScan::CheckDeadNotNewer(TxnId creator, TxnId deleter) {
+  // An entry that came and went after the snapshot is nothing to it. A row does not say who made
+  // it.
+  if (!scan_->index->clustered && IsNewerRow(*scan_->manager, *scan_->txn, creator)) {
+    return Status::Ok();
+  }
+  return CheckNotNewer(*scan_->manager, scan_->txn, deleter);
 }
 
 Status LockingScan::PassDead(Bytes key) {

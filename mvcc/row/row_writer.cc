@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "mvcc/row/implicit_lock.h"
+#include "mvcc/row/newer_row.h"
 #include "mvcc/row/row_change.h"
 #include "mvcc/row/row_header.h"
 #include "mvcc/row/row_undo_format.h"
@@ -80,6 +81,8 @@ Status RowWriter::InsertOver(RowChange* change, MiniTxn* mini_txn, const LeafPos
                             : change->locks->TryLock(txn, key, duplicate_mode, LockKind::kRecord,
                                                      WaitPolicy::kWait);
     if (!status.ok()) return status;
+    status = CheckNotNewer(*manager_, txn, header.txn);
+    if (!status.ok()) return status;
   }
   if (!header.deleted) return Status(Code::kDuplicate);
   return WriteVersion(change, mini_txn, position, header, old_row, false);
@@ -126,6 +129,8 @@ Status RowWriter::UpdateLive(RowChange* change, MiniTxn* mini_txn, const LeafPos
     const LockTarget key = MakeLockKey(change->index->id(), change->tree_key);
     Status status =
         LockImplicit(manager_, txn, header.txn, key, LockMode::kExclusive, WaitPolicy::kWait);
+    if (!status.ok()) return status;
+    status = CheckNotNewer(*manager_, txn, header.txn);
     if (!status.ok()) return status;
     if (header.deleted) return Status(Code::kNotFound);
     status = LockExplicit(manager_, txn, key);

@@ -3,6 +3,7 @@
 
 #include "btree/node.h"
 #include "mvcc/row/implicit_lock.h"
+#include "mvcc/row/newer_row.h"
 #include "mvcc/row/row_header.h"
 
 namespace rowan {
@@ -71,10 +72,14 @@ Status UniqueCheck::CheckEntry(Txn* txn, Index* index, LockMode mode) {
   Status status = LockImplicit(manager_, txn, header.creator, lock_key, mode, WaitPolicy::kWait);
   if (!status.ok()) return status;
   if (header.deleter != kNoTxn) {
-    return LockImplicit(manager_, txn, header.deleter, lock_key, mode, WaitPolicy::kWait);
+    status = LockImplicit(manager_, txn, header.deleter, lock_key, mode, WaitPolicy::kWait);
+    if (!status.ok() || IsNewerRow(*manager_, *txn, header.creator)) return status;
+    return CheckNotNewer(*manager_, txn, header.deleter);  // the snapshot still shows the value
   }
   if (header.creator != txn->txn_id()) {
     status = manager_->locks()->TryLock(txn, lock_key, mode, LockKind::kRecord, WaitPolicy::kWait);
+    if (!status.ok()) return status;
+    status = CheckNotNewer(*manager_, txn, header.creator);
     if (!status.ok()) return status;
   }
   return Status(Code::kDuplicate);

@@ -68,6 +68,8 @@ struct Txn {
   /// left.
   Code only_rollback = Code::kOk;
   bool rollback_failed = false;  ///< damage stopped its rollback: it stays listed as unfinished
+  /// Locking a row that others changed after `snapshot` was taken fails (mvcc/row/newer_row.h).
+  bool refuses_newer_rows = false;
   uint32_t lock_wait_timeout_s = 50;
   bool deadlock_detect = true;
   LockRequest* queued = nullptr;     ///< asked for by LockTable::TryLock, not waited for yet

@@ -94,6 +94,12 @@ static_assert(static_cast<int>(IoBackend::kThreads) == 3);
 // again for SET ... = DEFAULT, which is not checked.
 
 /// Raises the client error for a refused value.
+MYSQL_THDVAR_BOOL(snapshot_isolation, PLUGIN_VAR_OPCMDARG,
+                  "At REPEATABLE READ, locking or changing a row that was changed after the "
+                  "transaction's snapshot was taken fails with error 1213 and rolls the "
+                  "transaction back: no update is lost.",
+                  nullptr, nullptr, false);
+
 int Refuse(SYS_VAR* variable, Status status);
 
 template <typename T, Status (*apply)(T)>
@@ -313,18 +319,29 @@ int Refuse(SYS_VAR*, Status status) {
 
 }  // namespace
 
-SYS_VAR* g_system_variables[] = {
-    MYSQL_SYSVAR(buffer_pool_size),  MYSQL_SYSVAR(page_size),
-    MYSQL_SYSVAR(redo_log_capacity), MYSQL_SYSVAR(log_buffer_size),
-    MYSQL_SYSVAR(log_sync_method),   MYSQL_SYSVAR(data_sync_method),
-    MYSQL_SYSVAR(doublewrite),       MYSQL_SYSVAR(io_backend),
-    MYSQL_SYSVAR(io_capacity),       MYSQL_SYSVAR(lock_memory_size),
-    MYSQL_SYSVAR(purge_threads),     MYSQL_SYSVAR(page_cleaners),
-    MYSQL_SYSVAR(force_recovery),    MYSQL_SYSVAR(shutdown_timeout),
-    MYSQL_SYSVAR(autoinc_lock_mode), MYSQL_SYSVAR(deadlock_detect),
-    MYSQL_SYSVAR(data_home_dir),     MYSQL_SYSVAR(new_instance),
-    MYSQL_SYSVAR(in_doubt),          MYSQL_SYSVAR(flush_log_at_trx_commit),
-    MYSQL_SYSVAR(lock_wait_timeout), nullptr};
+SYS_VAR* g_system_variables[] = {MYSQL_SYSVAR(buffer_pool_size),
+                                 MYSQL_SYSVAR(page_size),
+                                 MYSQL_SYSVAR(redo_log_capacity),
+                                 MYSQL_SYSVAR(log_buffer_size),
+                                 MYSQL_SYSVAR(log_sync_method),
+                                 MYSQL_SYSVAR(data_sync_method),
+                                 MYSQL_SYSVAR(doublewrite),
+                                 MYSQL_SYSVAR(io_backend),
+                                 MYSQL_SYSVAR(io_capacity),
+                                 MYSQL_SYSVAR(lock_memory_size),
+                                 MYSQL_SYSVAR(purge_threads),
+                                 MYSQL_SYSVAR(page_cleaners),
+                                 MYSQL_SYSVAR(force_recovery),
+                                 MYSQL_SYSVAR(shutdown_timeout),
+                                 MYSQL_SYSVAR(autoinc_lock_mode),
+                                 MYSQL_SYSVAR(deadlock_detect),
+                                 MYSQL_SYSVAR(data_home_dir),
+                                 MYSQL_SYSVAR(new_instance),
+                                 MYSQL_SYSVAR(in_doubt),
+                                 MYSQL_SYSVAR(flush_log_at_trx_commit),
+                                 MYSQL_SYSVAR(lock_wait_timeout),
+                                 MYSQL_SYSVAR(snapshot_isolation),
+                                 nullptr};
 
 Status OptionsFromVariables(EngineOptions* options) {
   const std::string folder = g_data_home_dir == nullptr ? "" : g_data_home_dir;
@@ -354,6 +371,7 @@ Status OptionsFromVariables(EngineOptions* options) {
 Durability FlushLogAtTrxCommit(THD* thd) {
   return static_cast<Durability>(THDVAR(thd, flush_log_at_trx_commit));
 }
+bool SnapshotIsolation(THD* thd) { return THDVAR(thd, snapshot_isolation); }
 uint32_t LockWaitTimeoutSeconds(THD* thd) {
   const uint32_t own = THDVAR(thd, lock_wait_timeout);
   return own != 0 ? own : static_cast<uint32_t>(thd_lock_wait_timeout(thd).count());

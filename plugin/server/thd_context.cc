@@ -116,6 +116,7 @@ Status EnterStatement(THD* thd, ThdContext* context) {
     context->savepoints.Clear();
   }
   session->SetReplicaWorker(ReplicaWorkerOf(thd));
+  session->SetSnapshotIsolation(SnapshotIsolation(thd));
   session->SetLockWait({LockWaitTimeoutSeconds(thd), DeadlockDetect()});
   if (session->interrupted()) {
     // A kill that ended an earlier statement must not end this one; one that arrives now sets both.

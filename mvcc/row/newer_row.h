@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Rows newer than a transaction's snapshot, where Txn::refuses_newer_rows asks for it: who locks or
+// writes one would go by a state that the snapshot does not show, and undo what others did
+// meanwhile without having seen it. It fails with kDeadlock instead, and can only be rolled back,
+// so that its next try has a fresh snapshot: the first to commit wins. What was locked before the
+// snapshot was taken cannot be newer. Thread safety: the transaction's thread.
+#pragma once
+
+#include "base/ids.h"
+#include "base/status.h"
+#include "mvcc/txn/txn.h"
+#include "mvcc/txn_manager.h"
+
+namespace rowan {
+
+/// True if it matters that `writer`, which is not active unless it is `txn` itself, is not in the
+/// snapshot. kNoTxn is in every snapshot.
+inline bool IsNewerRow(const TxnManager& manager, const Txn& txn, TxnId writer) {
+  return txn.refuses_newer_rows && txn.snapshot.active() && writer != kNoTxn &&
+         !manager.IsVisible(txn.snapshot, writer, txn.txn_id());
+}
+
+/// What to answer then.
+inline Status RefuseNewerRow(Txn* txn) {
+  txn->only_rollback = Code::kDeadlock;
+  return Status(Code::kDeadlock, "the row was changed after the transaction's snapshot was taken");
+}
+
+/// Of a row that is locked now and whose last change `writer` made.
+inline Status CheckNotNewer(const TxnManager& manager, Txn* txn, TxnId writer) {
+  return IsNewerRow(manager, *txn, writer) ? RefuseNewerRow(txn) : Status::Ok();
+}
+
+}  // namespace rowan
