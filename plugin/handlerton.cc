@@ -12,12 +12,14 @@
 #include "sql/handler.h"
 #include "sql/mysqld.h"
 #include "sql/sql_class.h"
+#include "sql/sql_partition.h"
 #include "sql/sql_plugin_ref.h"
 
 #include "base/logging.h"
 #include "engine/engine.h"
 #include "plugin/handler/foreign_keys.h"
 #include "plugin/handler/ha_rowan.h"
+#include "plugin/partition/ha_rowan_part.h"
 #include "plugin/server/clone_guard.h"
 #include "plugin/server/coordinator.h"
 #include "plugin/server/dictionary_tables.h"
@@ -36,9 +38,15 @@ Engine* g_engine = nullptr;
 
 namespace {
 
-handler* CreateHandler(handlerton* hton, TABLE_SHARE* share, bool, MEM_ROOT* mem_root) {
-  return new (mem_root) ha_rowan(hton, share);
+handler* CreateHandler(handlerton* hton, TABLE_SHARE* share, bool partitioned, MEM_ROOT* mem_root) {
+  if (!partitioned) return new (mem_root) ha_rowan(hton, share);
+  auto* created = new (mem_root) ha_rowan_part(hton, share);
+  if (created == nullptr || !created->init_partitioning(mem_root)) return created;
+  ::destroy_at(created);
+  return nullptr;
 }
+
+uint PartitionFlags() { return HA_CAN_EXCHANGE_PARTITION | HA_CANNOT_PARTITION_FK; }
 
 bool ShowStatus(handlerton*, THD* thd, stat_print_fn* print, ha_stat_type type) {
   if (type != HA_ENGINE_STATUS) return false;
@@ -164,6 +172,7 @@ int InitializeEngine(void* hton_pointer) {
   hton->flags = HTON_CAN_RECREATE | HTON_SUPPORTS_EXTENDED_KEYS | HTON_SUPPORTS_ATOMIC_DDL |
                 HTON_SUPPORTS_GENERATED_INVISIBLE_PK;
   hton->create = CreateHandler;
+  hton->partition_flags = PartitionFlags;
   hton->show_status = ShowStatus;
   hton->post_ddl = PostDdl;
   hton->sdi_set = KeepDefinitionCopy;

@@ -7,6 +7,7 @@
 #include "plugin/handlerton.h"
 
 #include <atomic>
+#include <set>
 #include <unordered_set>
 
 #include "mysql/plugin.h"
@@ -23,6 +24,7 @@
 #include "base/logging.h"
 #include "base/mutex.h"
 #include "engine/engine.h"
+#include "plugin/handler/partition_names.h"
 #include "plugin/server/error_map.h"
 #include "plugin/server/in_doubt.h"
 #include "plugin/server/instance.h"
@@ -86,12 +88,21 @@ bool FlushLogs(handlerton*, bool binlog_group_flush) {
   return written > g_engine->written_lsn() && !g_engine->WaitWritten(written).ok();
 }
 
+/// "schema/table" of what a transaction changed, partitioned tables once.
+std::set<std::string> TablesOfServer(const std::string& stored_xid) {
+  std::set<std::string> tables;
+  for (const std::string& name : g_engine->TablesChangedBy(stored_xid)) {
+    tables.insert(NameWithoutPartition(name));
+  }
+  return tables;
+}
+
 /// The tables a transaction changed, for the server to keep DDL away from them until it is decided.
 /// Null when memory runs out.
 List<st_handler_tablename>* ChangedTables(const std::string& stored_xid, MEM_ROOT* mem_root) {
   auto* tables = new (mem_root) List<st_handler_tablename>();
   if (tables == nullptr) return nullptr;
-  for (const std::string& name : g_engine->TablesChangedBy(stored_xid)) {
+  for (const std::string& name : TablesOfServer(stored_xid)) {
     const size_t slash = name.find('/');
     auto* table = new (mem_root) st_handler_tablename();
     if (table == nullptr) return nullptr;
@@ -109,7 +120,7 @@ List<st_handler_tablename>* ChangedTables(const std::string& stored_xid, MEM_ROO
 bool LockChangedTables(const std::string& stored_xid, XID* xid) {
   MEM_ROOT mem_root(PSI_NOT_INSTRUMENTED, 1024);
   MDL_request_list requests;
-  for (const std::string& name : g_engine->TablesChangedBy(stored_xid)) {
+  for (const std::string& name : TablesOfServer(stored_xid)) {
     const size_t slash = name.find('/');
     char schema[NAME_LEN + 1];
     char table[NAME_LEN + 1];

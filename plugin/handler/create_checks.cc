@@ -67,7 +67,6 @@ std::string UnsupportedOption(THD* thd, const TABLE* form, const HA_CREATE_INFO&
   if (!is_sql_fk_checks_enabled(thd) && AsksForForeignKey(thd)) {
     return "foreign keys with innodb_native_foreign_keys=ON";
   }
-  if (form->part_info != nullptr) return "partitioned tables";
   // The server refuses those that are called so, but takes any index of a geometry for one.
   if (HasSpatialIndex(*form)) return "SPATIAL indexes";
   if (IsGiven(info.data_file_name)) return "DATA DIRECTORY";

@@ -27,6 +27,7 @@
 #include "plugin/codec/table_codec.h"
 #include "plugin/handler/computed_columns.h"
 #include "plugin/handler/foreign_keys.h"
+#include "plugin/handler/table_part.h"
 #include "plugin/handler/table_share.h"
 #include "plugin/server/thd_context.h"
 
@@ -50,7 +51,10 @@ struct RowImage {
   }
 };
 
-class ha_rowan final : public handler, private EntryFilter, private TableCodec::BlobWriter {
+class ha_rowan : public handler,
+                 protected TablePart,
+                 private EntryFilter,
+                 private TableCodec::BlobWriter {
  public:
   ha_rowan(handlerton* hton, TABLE_SHARE* table_share);
   ~ha_rowan() override;
@@ -147,6 +151,9 @@ class ha_rowan final : public handler, private EntryFilter, private TableCodec::
   bool commit_inplace_alter_table(TABLE* altered_table, Alter_inplace_info* alter_info, bool commit,
                                   const dd::Table* old_def, dd::Table* new_def) override;
 
+  /// Asked of a table that is to change places with a partition.
+  bool check_if_incompatible_data(HA_CREATE_INFO* create_info, uint changes) override;
+
   // --- statistics and administration ---
   int info(uint flag) override;
   ha_rows records_in_range(uint index, key_range* low, key_range* high) override;
@@ -157,10 +164,18 @@ class ha_rowan final : public handler, private EntryFilter, private TableCodec::
   int check(THD* thd, HA_CHECK_OPT* options) override;
   int optimize(THD* thd, HA_CHECK_OPT* options) override;
 
- private:
+ protected:
+  // What ha_rowan_part does to one partition after the other.
+
   // ha_rowan_open.cc
   Status OpenShare(const dd::Table* table_def);
+  /// For an engine table that the server's table stands on. kTableChanged: the definitions differ.
+  Result<std::unique_ptr<TableShare>> MakeShare(TableId id) const;
+  /// Writes to the log why the table cannot be opened; the handler error.
+  int FailOpen(const char* name, Status status);
   void PrepareBuffers();
+  /// Of the engine table that the handler stands on.
+  void MakeReader();
   [[nodiscard]] const TableCodec& codec() const { return share_->codec(); }
   [[nodiscard]] const RowCodec* RowReadingCodec() const;
   /// Counts a row at an end of an index; as InnoDB counts, it was searched by key as well.
@@ -174,6 +189,9 @@ class ha_rowan final : public handler, private EntryFilter, private TableCodec::
   [[nodiscard]] int Fail(Status status);
 
   // ha_rowan_ddl.cc
+  /// What the engine is to make of the server's definition. 0, or the handler error, raised.
+  int Describe(TABLE* form, const HA_CREATE_INFO& info, const std::string& name,
+               TableDef* definition) const;
   static int CreateTemporary(THD* thd, TableDef definition, uint64_t auto_increment,
                              dd::Table* table_def);
 
@@ -184,6 +202,12 @@ class ha_rowan final : public handler, private EntryFilter, private TableCodec::
 
   // ha_rowan_lock.cc
   int EnterStatementAs(THD* thd, thr_lock_type lock_type, bool writes);
+  /// 0, or the handler error of a table that is dropped or damaged.
+  static int CheckUsable(const Table& engine_table);
+  /// The connection's session and how it reads, for the statement that begins.
+  int BeginUse(THD* thd, thr_lock_type lock_type, bool writes);
+  /// The reader reads for the statement from now on.
+  void AttachReader();
   [[nodiscard]] ReadMode ModeFor(THD* thd, thr_lock_type lock_type, bool writes) const;
   /// From the next read on.
   void ReadAs(ReadMode mode);
@@ -204,6 +228,11 @@ class ha_rowan final : public handler, private EntryFilter, private TableCodec::
   [[nodiscard]] bool EntryHasRowReference() const;
   int Found(Status status, int error_at_end);
   int CountRows(uint32_t index_number, ha_rows* count);
+  /// COUNT(*) has to lock every row.
+  [[nodiscard]] bool CountsUnderLocks() const {
+    return read_options_.mode != ReadMode::kSnapshot &&
+           read_options_.mode != ReadMode::kReadUncommitted;
+  }
   bool Matches() override;
   [[nodiscard]] bool HasCondition() const;
   [[nodiscard]] key_part_map PartsInImage(uint index, key_part_map keypart_map) const;
@@ -211,6 +240,14 @@ class ha_rowan final : public handler, private EntryFilter, private TableCodec::
   /// First byte string behind, or at the start of, the entries that a range's end names.
   void EncodeBound(uint index, const key_range& range, bool behind, ByteBuffer* bound) const;
   int ReadPrefix(uchar* record, bool last, bool exact);
+  /// First row of a range, which the scan then ends with.
+  int OpenRange(uchar* record, const key_range* start_key, const key_range* end_key);
+  /// The start's flag for a range that is opened.
+  [[nodiscard]] ha_rkey_function StartFlag(const key_range& start_key) const;
+  // A reference to a row within its engine table: `row_reference_bytes_` of the handler's `ref`.
+  int ReadReferenced(uchar* record, const uchar* reference);
+  void PutReference(const uchar* record, uchar* reference) const;
+  [[nodiscard]] int CompareReferences(const uchar* left, const uchar* right) const;
   void SetEndOf(const key_range* range);
   void SetStartOf(const key_range* range);
 
@@ -248,7 +285,9 @@ class ha_rowan final : public handler, private EntryFilter, private TableCodec::
   static bool SameOffPageValues(const TableCursor& left, const TableCursor& right);
 
   // ha_rowan_load.cc
-  int BeginLoad();
+  /// Entries of all indexes that are sorted in memory before a run is written to a file.
+  static constexpr size_t kLoadMemoryBytes = size_t{64} << 20;
+  int BeginLoad(size_t sort_memory_bytes);
   Status ShowDuplicate(Status status);
 
   // ha_rowan_autoinc.cc
@@ -263,17 +302,18 @@ class ha_rowan final : public handler, private EntryFilter, private TableCodec::
   // ha_rowan_info.cc
   /// `always`: even if the handler published the same before.
   void PublishRowsPerKey(bool always);
-  void FillTableStatistics(uint flag);
+  void ShowStatistics(const Table::Statistics& now, uint flag);
+  /// By the primary key.
+  static double RowsReadTime(const Table::Statistics& now, uint ranges, ha_rows rows);
 
   // ha_rowan_admin.cc
   struct Fingerprint;
+  int AnalyzeTable(THD* thd);
+  void Complain(THD* thd, const std::string& sentence) const;
   int CheckAgreement(THD* thd);
   /// What each secondary index should hold, by its number.
   Status FingerprintRows(std::vector<Fingerprint>* expected);
 
-  TableShare* share_ = nullptr;                        ///< owned by the server's TABLE_SHARE
-  std::unique_ptr<ComputedColumns> computed_columns_;  ///< null: no virtual column in an index
-  std::unique_ptr<TableCursor> reader_;
   Session* session_ = nullptr;
   ReadOptions read_options_;
   thr_lock_type lock_type_ = TL_READ;
@@ -284,8 +324,6 @@ class ha_rowan final : public handler, private EntryFilter, private TableCodec::
   /// Exclusive: REPLACE, ON DUPLICATE KEY UPDATE.
   DuplicateLock duplicate_lock_ = DuplicateLock::kShared;
   uint duplicate_key_ = MAX_KEY;          ///< server key number of the last duplicate
-  bool bounded_by_key_ = false;           ///< the scan's end is the end of an exact key
-  bool prepared_ = false;                 ///< PrepareRead was done for what is asked for now
   const key_range* range_end_ = nullptr;  ///< of the range that is just being opened
 
   DsMrr_impl sorted_ranges_;         ///< the server's; reads the index with a second handler
@@ -294,11 +332,11 @@ class ha_rowan final : public handler, private EntryFilter, private TableCodec::
   ByteBuffer search_key_;
   ByteBuffer bound_key_;
   ByteBuffer range_key_;
-  bool search_complete_ = false;
   ByteBuffer position_key_;
+  uint row_reference_bytes_ = 0;
+  bool merges_ = false;  ///< the scan merges rows of several engine tables by their keys
 
   uint64_t published_cardinalities_ = 0;  ///< which state of them the server has from this handler
-  std::unique_ptr<BulkLoad> load_;        ///< while ALTER TABLE copies into this table
   bool load_failed_ = false;
   RowImage old_image_;
   RowImage new_image_;

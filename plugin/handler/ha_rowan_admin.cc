@@ -12,6 +12,7 @@
 #include "sql/sql_class.h"
 #include "sql/sql_error.h"
 
+#include "plugin/handler/partition_names.h"
 #include "plugin/server/error_map.h"
 #include "plugin/server/instance.h"
 
@@ -46,20 +47,27 @@ class WithoutWarnings : public Internal_error_handler {
   THD* const thd_;
 };
 
-void Complain(THD* thd, const std::string& sentence) {
-  push_warning_printf(thd, Sql_condition::SL_WARNING, ER_NOT_KEYFILE, "Rowan: %s",
+}  // namespace
+
+void ha_rowan::Complain(THD* thd, const std::string& sentence) const {
+  const std::string partition = PartitionInName(engine_table()->definition().name);
+  push_warning_printf(thd, Sql_condition::SL_WARNING, ER_NOT_KEYFILE, "Rowan: %s%s",
+                      partition.empty() ? "" : ("partition " + partition + ": ").c_str(),
                       sentence.c_str());
 }
 
-}  // namespace
-
 int ha_rowan::analyze(THD* thd, HA_CHECK_OPT*) {
+  const int result = AnalyzeTable(thd);
+  if (result == HA_ADMIN_OK) info(HA_STATUS_NO_LOCK | HA_STATUS_CONST | HA_STATUS_VARIABLE);
+  return result;
+}
+
+int ha_rowan::AnalyzeTable(THD* thd) {
   const Status status = g_engine->RefreshStatistics(engine_table());
   if (!status.ok()) {
     Complain(thd, std::string("statistics could not be sampled: ") + status.message());
     return HA_ADMIN_FAILED;
   }
-  info(HA_STATUS_NO_LOCK | HA_STATUS_CONST | HA_STATUS_VARIABLE);
   return HA_ADMIN_OK;
 }
 

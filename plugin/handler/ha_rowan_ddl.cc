@@ -10,6 +10,7 @@
 #include "mysql/plugin.h"
 #include "sql/dd/properties.h"
 #include "sql/dd/types/table.h"
+#include "sql/field.h"
 #include "sql/sql_class.h"
 #include "sql/sql_lex.h"
 
@@ -22,21 +23,6 @@
 namespace rowan {
 namespace {
 
-/// "./db/table" as the server hands it over -> "db/table".
-std::string CatalogName(const char* path) {
-  const std::string name(path);
-  return name.rfind("./", 0) == 0 ? name.substr(2) : name;
-}
-
-/// The value the new table's counter starts with; 0 = from the beginning.
-uint64_t FirstAutoIncrement(THD* thd, const HA_CREATE_INFO& info) {
-  const int command = thd_sql_command(thd);
-  const bool keeps = command == SQLCOM_ALTER_TABLE || command == SQLCOM_OPTIMIZE ||
-                     command == SQLCOM_CREATE_INDEX || command == SQLCOM_DROP_INDEX;
-  const bool given = (info.used_fields & HA_CREATE_USED_AUTO) != 0;
-  return keeps || given ? info.auto_increment_value : 0;
-}
-
 /// Of an existing table: its id tells.
 bool IsTemporary(const dd::Table* table_def) {
   const dd::Object_id id = table_def->se_private_id();
@@ -45,14 +31,14 @@ bool IsTemporary(const dd::Table* table_def) {
 
 }  // namespace
 
-int ha_rowan::create(const char* name, TABLE* form, HA_CREATE_INFO* create_info,
-                     dd::Table* table_def) {
+int ha_rowan::Describe(TABLE* form, const HA_CREATE_INFO& info, const std::string& name,
+                       TableDef* definition) const {
   THD* thd = ha_thd();
-  std::string refusal = UnsupportedOption(thd, form, *create_info);
+  std::string refusal = UnsupportedOption(thd, form, info);
   if (!refusal.empty()) return RefuseUnsupported(refusal);
   const int command = thd_sql_command(thd);
   if (command != SQLCOM_TRUNCATE && command != SQLCOM_OPTIMIZE) {
-    NoteIgnoredOptions(thd, form, *create_info);
+    NoteIgnoredOptions(thd, form, info);
   }
   Result<std::unique_ptr<TableCodec>> made =
       TableCodec::Make(form, g_engine->options().storage.page_size_bytes, &refusal);
@@ -61,15 +47,24 @@ int ha_rowan::create(const char* name, TABLE* form, HA_CREATE_INFO* create_info,
                                                 : HandlerError(thd, made.status());
   }
   if (form->s->fields > kColumnsMax) return HA_ERR_TOO_MANY_FIELDS;
-  Status status = (*made)->CheckLimits();
+  const Status status = (*made)->CheckLimits();
   if (!status.ok()) return HandlerError(thd, status);
-  TableDef definition = DescribeTable(form, **made, CatalogName(name));
+  *definition = DescribeTable(form, **made, name);
+  return 0;
+}
+
+int ha_rowan::create(const char* name, TABLE* form, HA_CREATE_INFO* create_info,
+                     dd::Table* table_def) {
+  THD* thd = ha_thd();
+  TableDef definition;
+  const int refused = Describe(form, *create_info, CatalogName(name), &definition);
+  if (refused != 0) return refused;
   const uint64_t auto_increment = FirstAutoIncrement(thd, *create_info);
   if ((create_info->options & HA_LEX_CREATE_TMP_TABLE) != 0 || IsTemporary(table_def)) {
     return CreateTemporary(thd, std::move(definition), auto_increment, table_def);
   }
   ThdContext* context = ContextOf(thd);
-  status = EnterCatalogChange(thd, context);
+  Status status = EnterCatalogChange(thd, context);
   if (!status.ok()) return HandlerError(thd, status);
   const dd::Object_id old_id = table_def->se_private_id();
   if (old_id != dd::INVALID_OBJECT_ID) {
@@ -113,6 +108,10 @@ int ha_rowan::delete_table(const char* name, const dd::Table* table_def) {
     return 0;
   }
   return HandlerError(thd, status);
+}
+
+bool ha_rowan::check_if_incompatible_data(HA_CREATE_INFO*, uint changes) {
+  return changes == IS_EQUAL_YES ? COMPATIBLE_DATA_YES : COMPATIBLE_DATA_NO;
 }
 
 int ha_rowan::rename_table(const char*, const char* to, const dd::Table* from_def, dd::Table*) {

@@ -19,7 +19,9 @@ int ha_rowan::info(uint flag) {
   if ((flag & (HA_STATUS_CONST | HA_STATUS_CONST_WHEN_UPDATED | HA_STATUS_VARIABLE)) != 0) {
     PublishRowsPerKey((flag & HA_STATUS_CONST) != 0);
   }
-  if ((flag & (HA_STATUS_VARIABLE | HA_STATUS_CONST)) != 0) FillTableStatistics(flag);
+  if ((flag & (HA_STATUS_VARIABLE | HA_STATUS_CONST)) != 0) {
+    ShowStatistics(engine_table()->statistics(), flag);
+  }
   if ((flag & HA_STATUS_TIME) != 0) stats.update_time = engine_table()->update_time();
   if ((flag & HA_STATUS_AUTO) != 0 && table->found_next_number_field != nullptr) {
     stats.auto_increment_value = engine_table()->auto_increment();
@@ -27,8 +29,7 @@ int ha_rowan::info(uint flag) {
   return 0;
 }
 
-void ha_rowan::FillTableStatistics(uint flag) {
-  const Table::Statistics now = engine_table()->statistics();
+void ha_rowan::ShowStatistics(const Table::Statistics& now, uint flag) {
   const uint64_t page = g_engine->options().storage.page_size_bytes;
   stats.records = now.rows;
   // 0 would let the optimizer treat the table as empty, which only a snapshot can tell.
@@ -77,11 +78,14 @@ double ha_rowan::read_time(uint index, uint ranges, ha_rows rows) {
   // MAX_KEY asks for the table itself.
   const bool secondary = index < table->s->keys && codec().IndexNumberOfKey(index) != 0;
   if (secondary) return handler::read_time(index, ranges, rows);
+  return RowsReadTime(engine_table()->statistics(), ranges, rows);
+}
+
+double ha_rowan::RowsReadTime(const Table::Statistics& now, uint ranges, ha_rows rows) {
   if (rows <= 2) return static_cast<double>(rows);
   // Neighbouring rows share pages: a share of the whole scan, plus a descent for each range.
-  const double scan = scan_time();
-  const uint64_t all_rows = engine_table()->statistics().rows;
-  const auto total = static_cast<double>(std::max<uint64_t>(all_rows, 1));
+  const auto scan = static_cast<double>(std::max<uint64_t>(now.clustered_pages, 1));
+  const auto total = static_cast<double>(std::max<uint64_t>(now.rows, 1));
   if (static_cast<double>(rows) >= total) return scan;
   return static_cast<double>(ranges) + static_cast<double>(rows) / total * scan;
 }

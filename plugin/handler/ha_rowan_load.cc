@@ -16,19 +16,14 @@
 #include "plugin/server/instance.h"
 
 namespace rowan {
-namespace {
-
-/// Entries of all indexes that are sorted in memory before a run is written to a file.
-constexpr size_t kSortMemoryBytes = size_t{64} << 20;
-
-}  // namespace
-
-int ha_rowan::BeginLoad() {
+int ha_rowan::BeginLoad(size_t sort_memory_bytes) {
   if (is_temporary()) return 0;  // nothing to save: its rows are not logged
   Result<bool> possible = BulkLoad::IsPossible(session_, engine_table());
   if (!possible.ok()) return Fail(possible.status());
   load_failed_ = false;
-  if (*possible) load_ = std::make_unique<BulkLoad>(session_, engine_table(), kSortMemoryBytes);
+  if (*possible) {
+    load_ = std::make_unique<BulkLoad>(session_, engine_table(), sort_memory_bytes);
+  }
   return 0;
 }
 

@@ -67,9 +67,20 @@ ReadMode ha_rowan::ModeFor(THD* thd, thr_lock_type lock_type, bool writes) const
                                                        : ReadMode::kSnapshot;
 }
 
+int ha_rowan::CheckUsable(const Table& engine_table) {
+  if (engine_table.dropped.load(std::memory_order_acquire)) return HA_ERR_TABLE_DEF_CHANGED;
+  if (engine_table.damaged.load(std::memory_order_relaxed)) return HA_ERR_TABLE_CORRUPT;
+  return 0;
+}
+
 int ha_rowan::EnterStatementAs(THD* thd, thr_lock_type lock_type, bool writes) {
-  if (engine_table()->dropped.load(std::memory_order_acquire)) return HA_ERR_TABLE_DEF_CHANGED;
-  if (engine_table()->damaged.load(std::memory_order_relaxed)) return HA_ERR_TABLE_CORRUPT;
+  int error = CheckUsable(*engine_table());
+  if (error == 0) error = BeginUse(thd, lock_type, writes);
+  if (error == 0) AttachReader();
+  return error;
+}
+
+int ha_rowan::BeginUse(THD* thd, thr_lock_type lock_type, bool writes) {
   ThdContext* context = ContextOf(thd);
   const Status status = EnterStatement(thd, context);
   if (!status.ok()) return HandlerError(thd, status);
@@ -81,13 +92,16 @@ int ha_rowan::EnterStatementAs(THD* thd, thr_lock_type lock_type, bool writes) {
   }
   writes_ = writes;
   unchecked_keys_ = writes ? UncheckedForeignKeys(thd, *table_share) : UncheckedKeys::kNone;
-  prepared_ = false;
   read_options_.mode = ModeFor(thd, lock_type, writes);
   read_options_.wait_policy = PolicyOf(table);
   read_options_.lock_gaps = session_->isolation() >= IsolationLevel::kRepeatableRead;
+  return 0;
+}
+
+void ha_rowan::AttachReader() {
+  prepared_ = false;
   if (reader_->scan_open()) reader_->Suspend();  // HANDLER under LOCK TABLES
   reader_->SetSession(session_, read_options_);
-  return 0;
 }
 
 int ha_rowan::external_lock(THD* thd, int lock_type) {
@@ -118,7 +132,7 @@ int ha_rowan::extra(ha_extra_function operation) {
     case HA_EXTRA_INSERT_WITH_UPDATE:
     case HA_EXTRA_WRITE_CAN_REPLACE: duplicate_lock_ = DuplicateLock::kExclusive; break;
     case HA_EXTRA_WRITE_CANNOT_REPLACE: duplicate_lock_ = DuplicateLock::kShared; break;
-    case HA_EXTRA_BEGIN_ALTER_COPY: return BeginLoad();
+    case HA_EXTRA_BEGIN_ALTER_COPY: return BeginLoad(kLoadMemoryBytes);
     case HA_EXTRA_ENABLE_LOCKING_RECORD: ReadAs(ReadMode::kLockShared); break;
     case HA_EXTRA_RESET_LOCKING_RECORD: ReadAs(ModeFor(ha_thd(), lock_type_, writes_)); break;
     default: break;

@@ -123,21 +123,31 @@ int ha_rowan::open(const char* name, int, uint, const dd::Table* table_def) {
   Status status;
   if (share_ == nullptr) status = OpenShare(table_def);
   unlock_shared_ha_data();
-  if (!status.ok()) {
-    LogError("Table '{}' cannot be opened: {}.", name, status.message());
-    if (status.Is(Code::kNotFound)) return HA_ERR_NO_SUCH_TABLE;
-    if (status.Is(Code::kIoError) && status.detail() == ENOENT) return HA_ERR_TABLESPACE_MISSING;
-    return status.Is(Code::kTableChanged) ? HA_ERR_TABLE_DEF_CHANGED : Fail(status);
-  }
+  if (!status.ok()) return FailOpen(name, status);
   PrepareBuffers();
   // A scan of the table walks the primary key: an UPDATE that changes it collects its rows first.
   key_used_on_scan = table->s->primary_key;
   return info(HA_STATUS_NO_LOCK | HA_STATUS_VARIABLE | HA_STATUS_CONST);
 }
 
+int ha_rowan::FailOpen(const char* name, Status status) {
+  LogError("Table '{}' cannot be opened: {}.", name, status.message());
+  if (status.Is(Code::kNotFound)) return HA_ERR_NO_SUCH_TABLE;
+  if (status.Is(Code::kIoError) && status.detail() == ENOENT) return HA_ERR_TABLESPACE_MISSING;
+  return status.Is(Code::kTableChanged) ? HA_ERR_TABLE_DEF_CHANGED : Fail(status);
+}
+
 Status ha_rowan::OpenShare(const dd::Table* table_def) {
   if (table_def == nullptr) return Status(Code::kNotFound, "it has no definition");
-  Result<std::shared_ptr<Table>> opened = g_engine->OpenTable(TableId(table_def->se_private_id()));
+  Result<std::unique_ptr<TableShare>> share = MakeShare(TableId(table_def->se_private_id()));
+  if (!share.ok()) return share.status();
+  share_ = share->release();
+  set_ha_share_ptr(share_);
+  return Status::Ok();
+}
+
+Result<std::unique_ptr<TableShare>> ha_rowan::MakeShare(TableId id) const {
+  Result<std::shared_ptr<Table>> opened = g_engine->OpenTable(id);
   if (!opened.ok()) return opened.status();
   std::string refusal;
   Result<std::unique_ptr<TableCodec>> made =
@@ -158,9 +168,7 @@ Status ha_rowan::OpenShare(const dd::Table* table_def) {
                                             StatisticsSettings(*table->s));
   const Status found = FindAutoIncrement(*share);
   if (!found.ok()) return found;
-  share_ = share.release();
-  set_ha_share_ptr(share_);
-  return Status::Ok();
+  return share;
 }
 
 const RowCodec* ha_rowan::RowReadingCodec() const {
@@ -168,14 +176,19 @@ const RowCodec* ha_rowan::RowReadingCodec() const {
   return &codec();
 }
 
-void ha_rowan::PrepareBuffers() {
+void ha_rowan::MakeReader() {
   if (ComputedColumns::AreIn(*table)) {
     computed_columns_ = std::make_unique<ComputedColumns>(table, &codec());
   }
   reader_ = std::make_unique<TableCursor>(g_engine, engine_table(), RowReadingCodec());
+}
+
+void ha_rowan::PrepareBuffers() {
+  MakeReader();
   const bool has_primary_key = codec().has_primary_key();
-  ref_length = has_primary_key ? table->key_info[codec().KeyOfIndexNumber(0)].key_length
-                               : static_cast<uint>(sizeof(uint64_t));
+  row_reference_bytes_ = has_primary_key ? table->key_info[codec().KeyOfIndexNumber(0)].key_length
+                                         : static_cast<uint>(sizeof(uint64_t));
+  ref_length = row_reference_bytes_;
   const size_t indexes = engine_table()->index_count();
   old_image_.entries.resize(indexes);
   new_image_.entries.resize(indexes);

@@ -25,7 +25,7 @@ void ha_rowan::PrepareRead() {
   if (keyread_ && active_index < table->s->keys) columns = ColumnsOfKeyRead(&from_entry);
   // The server expects values from the index, or the row will be compared with its entry.
   const bool compared = read_options_.mode == ReadMode::kReadUncommitted && reader_->index() != 0;
-  ComputeColumns(keyread_ || compared);
+  ComputeColumns(keyread_ || compared || merges_);
   reader_->SetColumns(writes_ ? nullptr : columns, KeysFor(writes_));
   reader_->set_entry_only(from_entry);
   reader_->SetFilter(HasCondition() ? this : nullptr);
@@ -135,7 +135,7 @@ int ha_rowan::index_end() {
 int ha_rowan::index_read_map(uchar* record, const uchar* key, key_part_map keypart_map,
                              ha_rkey_function find_flag) {
   ha_statistic_increment(&System_status_var::ha_read_key_count);
-  if (key == nullptr) return index_first(record);
+  if (key == nullptr) return ha_rowan::index_first(record);
   PrepareRead();
   bounded_by_key_ = false;
   reader_->SetStart({});
@@ -190,7 +190,7 @@ int ha_rowan::ReadPrefix(uchar* record, bool last, bool exact) {
 }
 
 int ha_rowan::index_read_last_map(uchar* record, const uchar* key, key_part_map keypart_map) {
-  return index_read_map(record, key, keypart_map, HA_READ_PREFIX_LAST);
+  return ha_rowan::index_read_map(record, key, keypart_map, HA_READ_PREFIX_LAST);
 }
 
 int ha_rowan::index_next(uchar* record) {
@@ -271,18 +271,29 @@ int ha_rowan::read_range_first(const key_range* start_key, const key_range* end_
   range_end_ = end_key;
   // Through the server's entry points, which count the rows for the performance schema.
   uchar* const record = table->record[0];
-  int error = 0;
-  if (start_key == nullptr) {
-    error = ha_index_first(record);
-  } else {
-    // A skip scan asks for NULL by an exact start of a range that it does not call one of equal
-    // keys: the range's end counts then, not the end of the key, behind which "next" would go on.
-    const bool from_start = !eq_range && start_key->flag == HA_READ_KEY_EXACT;
-    error = ha_index_read_map(record, start_key->key, start_key->keypart_map,
-                              from_start ? HA_READ_KEY_OR_NEXT : start_key->flag);
-  }
+  const int error = start_key == nullptr
+                        ? ha_index_first(record)
+                        : ha_index_read_map(record, start_key->key, start_key->keypart_map,
+                                            StartFlag(*start_key));
   range_end_ = nullptr;
   return error == HA_ERR_KEY_NOT_FOUND ? HA_ERR_END_OF_FILE : error;
+}
+
+int ha_rowan::OpenRange(uchar* record, const key_range* start_key, const key_range* end_key) {
+  range_end_ = end_key;
+  const int error = start_key == nullptr
+                        ? ha_rowan::index_first(record)
+                        : ha_rowan::index_read_map(record, start_key->key, start_key->keypart_map,
+                                                   StartFlag(*start_key));
+  range_end_ = nullptr;
+  return error == HA_ERR_KEY_NOT_FOUND ? HA_ERR_END_OF_FILE : error;
+}
+
+ha_rkey_function ha_rowan::StartFlag(const key_range& start_key) const {
+  // A skip scan asks for NULL by an exact start of a range that it does not call one of equal
+  // keys: the range's end counts then, not the end of the key, behind which "next" would go on.
+  const bool from_start = !eq_range && start_key.flag == HA_READ_KEY_EXACT;
+  return from_start ? HA_READ_KEY_OR_NEXT : start_key.flag;
 }
 
 int ha_rowan::read_range_next() {
@@ -317,32 +328,41 @@ int ha_rowan::rnd_next(uchar* record) {
   return Found(reader_->Next(record), HA_ERR_END_OF_FILE);
 }
 
-int ha_rowan::rnd_pos(uchar* record, uchar* position) {
+int ha_rowan::rnd_pos(uchar* record, uchar* position) { return ReadReferenced(record, position); }
+
+int ha_rowan::ReadReferenced(uchar* record, const uchar* reference) {
   ha_statistic_increment(&System_status_var::ha_read_rnd_count);
   ha_statistic_increment(&System_status_var::ha_read_key_count);
   PrepareRead();
   reader_->SetFilter(nullptr);
   if (codec().has_primary_key()) {
     bool complete = false;
-    codec().EncodeSearchKey(codec().KeyOfIndexNumber(0), position, HA_WHOLE_KEY, &position_key_,
+    codec().EncodeSearchKey(codec().KeyOfIndexNumber(0), reference, HA_WHOLE_KEY, &position_key_,
                             &complete);
   } else {
-    const auto* bytes = reinterpret_cast<const std::byte*>(position);
-    position_key_.assign(bytes, bytes + ref_length);
+    const auto* bytes = reinterpret_cast<const std::byte*>(reference);
+    position_key_.assign(bytes, bytes + row_reference_bytes_);
   }
   return Found(reader_->GetRow(position_key_, record), HA_ERR_KEY_NOT_FOUND);
 }
 
-void ha_rowan::position(const uchar* record) {
+void ha_rowan::position(const uchar* record) { PutReference(record, ref); }
+
+void ha_rowan::PutReference(const uchar* record, uchar* reference) const {
   if (codec().has_primary_key()) {
-    key_copy(ref, record, &table->key_info[codec().KeyOfIndexNumber(0)], ref_length);
+    key_copy(reference, record, &table->key_info[codec().KeyOfIndexNumber(0)],
+             row_reference_bytes_);
   } else {
-    memcpy(ref, reader_->row_key().data(), ref_length);
+    memcpy(reference, reader_->row_key().data(), row_reference_bytes_);
   }
 }
 
 int ha_rowan::cmp_ref(const uchar* left, const uchar* right) const {
-  if (!codec().has_primary_key()) return memcmp(left, right, ref_length);
+  return CompareReferences(left, right);
+}
+
+int ha_rowan::CompareReferences(const uchar* left, const uchar* right) const {
+  if (!codec().has_primary_key()) return memcmp(left, right, row_reference_bytes_);
   ByteBuffer left_key;
   ByteBuffer right_key;
   bool complete = false;
@@ -356,9 +376,7 @@ int ha_rowan::cmp_ref(const uchar* left, const uchar* right) const {
 
 int ha_rowan::CountRows(uint32_t index_number, ha_rows* count) {
   *count = HA_POS_ERROR;
-  if (read_options_.mode != ReadMode::kSnapshot &&
-      read_options_.mode != ReadMode::kReadUncommitted) {
-    // Counting under locks has to lock every row.
+  if (CountsUnderLocks()) {
     return index_number == 0
                ? handler::records(count)
                : handler::records_from_index(count, codec().KeyOfIndexNumber(index_number));

@@ -5,6 +5,8 @@
 
 #include <utility>
 
+#include "mysql/plugin.h"
+#include "sql/handler.h"
 #include "sql/key.h"
 #include "sql/table.h"
 
@@ -26,6 +28,19 @@ TableDef DescribeTable(const TABLE* form, const TableCodec& codec, const std::st
     definition.indexes.push_back(std::move(index));
   }
   return definition;
+}
+
+std::string CatalogName(const char* path) {
+  const std::string name(path);
+  return name.rfind("./", 0) == 0 ? name.substr(2) : name;
+}
+
+uint64_t FirstAutoIncrement(THD* thd, const HA_CREATE_INFO& info) {
+  const int command = thd_sql_command(thd);
+  const bool keeps = command == SQLCOM_ALTER_TABLE || command == SQLCOM_OPTIMIZE ||
+                     command == SQLCOM_CREATE_INDEX || command == SQLCOM_DROP_INDEX;
+  const bool given = (info.used_fields & HA_CREATE_USED_AUTO) != 0;
+  return keeps || given ? info.auto_increment_value : 0;
 }
 
 }  // namespace rowan

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// A server table as the engine's catalog is to know it. Thread safety: pure function.
+// A server table as the engine's catalog is to know it. Thread safety: pure functions.
 #pragma once
 
 #include <string>
@@ -7,7 +7,9 @@
 #include "engine/table_def.h"
 #include "plugin/codec/table_codec.h"
 
+struct HA_CREATE_INFO;
 struct TABLE;
+class THD;
 
 namespace rowan {
 
@@ -16,5 +18,11 @@ inline constexpr uint32_t kColumnsMax = 1017;
 
 /// Ids and roots are left open; indexes in the order of the codec's index numbers.
 TableDef DescribeTable(const TABLE* form, const TableCodec& codec, const std::string& name);
+
+/// "./db/table" as the server hands it over -> "db/table".
+std::string CatalogName(const char* path);
+
+/// The value the new table's counter starts with; 0 = from the beginning.
+uint64_t FirstAutoIncrement(THD* thd, const HA_CREATE_INFO& info);
 
 }  // namespace rowan

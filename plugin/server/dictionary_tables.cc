@@ -8,6 +8,7 @@
 #include "sql/current_thd.h"
 #include "sql/dd/cache/dictionary_client.h"
 #include "sql/dd/dd_schema.h"
+#include "sql/dd/types/partition.h"
 #include "sql/dd/types/schema.h"
 #include "sql/dd/types/table.h"
 #include "sql/sql_class.h"
@@ -16,6 +17,10 @@ namespace rowan {
 namespace {
 
 Status Unreadable() { return Status(Code::kIoError, "the server's dictionary cannot be read"); }
+
+void NoteId(dd::Object_id id, DictionaryTables* found) {
+  if (id != dd::INVALID_OBJECT_ID) found->id_max = std::max<uint64_t>(found->id_max, id);
+}
 
 Status AddSchema(THD* thd, const dd::String_type& name, DictionaryTables* found) {
   dd::cache::Dictionary_client* client = thd->dd_client();
@@ -30,8 +35,10 @@ Status AddSchema(THD* thd, const dd::String_type& name, DictionaryTables* found)
     if (client->acquire(name, table_name, &table)) return Unreadable();
     if (table == nullptr) continue;
     found->names.push_back(std::string(name.c_str()) + "." + table_name.c_str());
-    const uint64_t id = table->se_private_id();
-    if (id != dd::INVALID_OBJECT_ID) found->id_max = std::max(found->id_max, id);
+    NoteId(table->se_private_id(), found);
+    for (const dd::Partition* leaf : table->leaf_partitions()) {
+      NoteId(leaf->se_private_id(), found);
+    }
   }
   return Status::Ok();
 }

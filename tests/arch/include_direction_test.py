@@ -55,6 +55,9 @@ INNER = {
     "plugin/server": (frozenset({"base", "engine"}), {"plugin/codec", "plugin/server"}),
     "plugin/handler": (frozenset({"base", "engine"}),
                        {"plugin/codec", "plugin/server", "plugin/handler"}),
+    "plugin/partition": (frozenset({"base", "engine"}),
+                         {"plugin/codec", "plugin/server", "plugin/handler",
+                          "plugin/partition"}),
 }
 
 

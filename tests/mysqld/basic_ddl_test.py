@@ -40,7 +40,8 @@ def test_what_is_not_supported_is_refused(t):
     if t.engine != "ROWAN":
         t.skip("about Rowan's limits")
     for statement in (
-            "CREATE TABLE x (id INT PRIMARY KEY) PARTITION BY HASH (id) PARTITIONS 2",
+            "CREATE TABLE x (id INT PRIMARY KEY) PARTITION BY HASH (id)"
+            " (PARTITION p0 DATA DIRECTORY='/tmp', PARTITION p1)",
             "CREATE TABLE x (id INT PRIMARY KEY, v TEXT, FULLTEXT (v))",
             "CREATE TABLE x (id INT PRIMARY KEY, g GEOMETRY NOT NULL, SPATIAL KEY (g))",
             "CREATE TABLE x (id INT PRIMARY KEY) ROW_FORMAT=COMPRESSED",

@@ -42,7 +42,7 @@ class Side:
         if not isinstance(value, str):
             return value
         value = re.sub("#sql-[0-9a-f_]+", "#sql", value.replace(self._name, "database"))
-        return re.sub("ENGINE=(ROWAN|InnoDB)", "ENGINE=x", value)
+        return re.sub("ENGINE ?= ?(ROWAN|InnoDB)", "ENGINE=x", value)
 
 
 def same_on_both(t, script):

@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// ALTER TABLE of a partitioned table without a copy of the table. Changes of partitions: those that
+// stay keep their engine tables, new ones are created, rows that have to move are copied into them,
+// and what is left over is dropped in the server's commit phase, all in the transaction of the
+// server's dictionary. Other changes: what ha_rowan does to one table is done to each partition.
+#include "plugin/server/abi_guard.h"
+
+#include "plugin/partition/ha_rowan_part.h"
+
+#include <algorithm>
+
+#include "mysqld_error.h"
+#include "sql/dd/types/partition.h"
+#include "sql/dd/types/table.h"
+#include "sql/derror.h"
+#include "sql/partition_info.h"
+#include "sql/sql_class.h"
+
+#include "plugin/handler/table_description.h"
+#include "plugin/server/error_map.h"
+#include "plugin/server/instance.h"
+
+namespace rowan {
+namespace {
+
+using Changes = Alter_inplace_info;
+
+constexpr Changes::HA_ALTER_FLAGS kPartitionChanges =
+    Changes::ADD_PARTITION | Changes::DROP_PARTITION | Changes::COALESCE_PARTITION |
+    Changes::REORGANIZE_PARTITION | Changes::ALTER_TABLE_REORG | Changes::ALTER_REBUILD_PARTITION |
+    Changes::ALTER_ALL_PARTITION;
+
+/// A change of partitions, between the server's calls.
+class PartitionsContext : public inplace_alter_handler_ctx {
+ public:
+  std::vector<std::unique_ptr<TableShare>> created;  ///< by new number; null: the partition stays
+  std::vector<TableId> dropped;
+  std::shared_ptr<Table> staying;  ///< one of those that stay, or null
+};
+
+/// Another change: that of each partition.
+class EachPartContext : public inplace_alter_handler_ctx {
+ public:
+  ~EachPartContext() override {
+    for (inplace_alter_handler_ctx* part : parts) ::destroy_at(part);
+  }
+  std::vector<inplace_alter_handler_ctx*> parts;
+};
+
+bool ChangesPartitions(const Alter_inplace_info& info) {
+  return (info.handler_flags & kPartitionChanges) != 0;
+}
+
+/// Rows have to move between partitions.
+bool MovesRows(const Alter_inplace_info& info) {
+  if ((info.handler_flags & Changes::DROP_PARTITION) != 0) return false;
+  if ((info.handler_flags & Changes::ADD_PARTITION) == 0) return true;
+  const partition_type type = info.modified_part_info->part_type;
+  return type != partition_type::RANGE && type != partition_type::LIST;
+}
+
+bool Goes(partition_state state) {
+  return state == PART_TO_BE_DROPPED || state == PART_REORGED_DROPPED;
+}
+
+/// For each partition of the new definition, whether it stays as it is.
+std::vector<bool> WhatStays(partition_info* info) {
+  const uint each = info->is_sub_partitioned() ? info->num_subparts : 1;
+  std::vector<bool> stays;
+  List_iterator_fast<partition_element> partitions(info->partitions);
+  for (const partition_element* part = partitions++; part != nullptr; part = partitions++) {
+    if (!Goes(part->part_state)) {
+      stays.insert(stays.end(), each, part->part_state == PART_NORMAL);
+    }
+  }
+  return stays;
+}
+
+bool SameName(const dd::String_type& one, const dd::String_type& other) {
+  return my_strcasecmp(system_charset_info, one.c_str(), other.c_str()) == 0;
+}
+
+bool SamePartition(const dd::Partition& one, const dd::Partition& other) {
+  if (!SameName(one.name(), other.name())) return false;
+  return one.parent() == nullptr || SameName(one.parent()->name(), other.parent()->name());
+}
+
+const dd::Partition* FindPartition(const dd::Table& table, const dd::Partition& wanted) {
+  for (const dd::Partition* leaf : table.leaf_partitions()) {
+    if (SamePartition(*leaf, wanted)) return leaf;
+  }
+  return nullptr;
+}
+
+void TakeOver(const dd::Partition& before, dd::Partition* after) {
+  after->set_se_private_id(before.se_private_id());
+  after->set_se_private_data(before.se_private_data());
+}
+
+}  // namespace
+
+enum_alter_inplace_result ha_rowan_part::check_if_supported_inplace_alter(
+    TABLE* altered_table, Alter_inplace_info* info) {
+  if (ChangesPartitions(*info)) {
+    const bool alone = (info->handler_flags & ~kPartitionChanges) == 0;
+    if (!alone || !UnsupportedInPartitions(*info->modified_part_info).empty()) {
+      return HA_ALTER_INPLACE_NOT_SUPPORTED;
+    }
+    return MovesRows(*info) ? HA_ALTER_INPLACE_SHARED_LOCK_AFTER_PREPARE
+                            : HA_ALTER_INPLACE_NO_LOCK_AFTER_PREPARE;
+  }
+  auto* contexts = new (ha_thd()->mem_root) EachPartContext();
+  enum_alter_inplace_result result = HA_ALTER_INPLACE_INSTANT;
+  for (uint part = 0; part < parts_.size(); ++part) {
+    MoveTo(part);
+    info->handler_ctx = nullptr;
+    result = std::min(result, ha_rowan::check_if_supported_inplace_alter(altered_table, info));
+    if (result <= HA_ALTER_INPLACE_NOT_SUPPORTED) {
+      ::destroy_at(contexts);
+      info->handler_ctx = nullptr;
+      return result;
+    }
+    contexts->parts.push_back(info->handler_ctx);
+  }
+  info->handler_ctx = contexts;
+  return result;
+}
+
+template <typename Action>
+bool ha_rowan_part::AlterEachPart(Alter_inplace_info* info, Action action) {
+  auto* contexts = static_cast<EachPartContext*>(info->handler_ctx);
+  bool failed = false;
+  for (uint part = 0; part < contexts->parts.size() && !failed; ++part) {
+    Select(part);
+    info->handler_ctx = contexts->parts[part];
+    failed = action();
+  }
+  info->handler_ctx = contexts;
+  return failed;
+}
+
+bool ha_rowan_part::prepare_inplace_alter_table(TABLE* altered_table, Alter_inplace_info* info,
+                                                const dd::Table* old_def, dd::Table* new_def) {
+  if (ChangesPartitions(*info)) return PreparePartitions(altered_table, info, *old_def, new_def);
+  return AlterEachPart(info, [&] {
+    return ha_rowan::prepare_inplace_alter_table(altered_table, info, old_def, new_def);
+  });
+}
+
+bool ha_rowan_part::inplace_alter_table(TABLE* altered_table, Alter_inplace_info* info,
+                                        const dd::Table* old_def, dd::Table* new_def) {
+  if (ChangesPartitions(*info)) return MovesRows(*info) && CopyPartitions(info);
+  return AlterEachPart(
+      info, [&] { return ha_rowan::inplace_alter_table(altered_table, info, old_def, new_def); });
+}
+
+bool ha_rowan_part::commit_inplace_alter_table(TABLE* altered_table, Alter_inplace_info* info,
+                                               bool commit, const dd::Table* old_def,
+                                               dd::Table* new_def) {
+  if (ChangesPartitions(*info)) {
+    new_parts_.clear();
+    auto* context = static_cast<PartitionsContext*>(info->handler_ctx);
+    if (commit) return CommitPartitions(info);
+    // What it made goes with the transaction, which is about to be rolled back.
+    if (context != nullptr) context->created.clear();
+    return false;
+  }
+  if (info->handler_ctx == nullptr) return false;
+  const bool failed = AlterEachPart(info, [&] {
+    return ha_rowan::commit_inplace_alter_table(altered_table, info, commit, old_def, new_def);
+  });
+  if (!commit || failed) return failed;
+  auto after = new_def->leaf_partitions()->begin();
+  for (const dd::Partition* before : old_def->leaf_partitions()) TakeOver(*before, *after++);
+  return false;
+}
+
+// --- changes of partitions ---
+
+bool ha_rowan_part::PreparePartitions(TABLE* altered_table, Alter_inplace_info* info,
+                                      const dd::Table& old_def, dd::Table* new_def) {
+  auto* context = new (ha_thd()->mem_root) PartitionsContext();
+  info->handler_ctx = context;
+  TableDef definition;
+  const std::string name = CatalogName(table_share->normalized_path.str);
+  if (Describe(altered_table, *info->create_info, name, &definition) != 0) return true;
+  ThdContext* connection = ContextOf(ha_thd());
+  const Status entered = EnterCatalogChange(ha_thd(), connection);
+  if (!entered.ok()) return FailAlter(entered);
+  const std::vector<bool> stays = WhatStays(info->modified_part_info);
+  std::vector<dd::Object_id> staying;
+  for (dd::Partition* leaf : *new_def->leaf_partitions()) {
+    const size_t number = context->created.size();
+    context->created.emplace_back();
+    const dd::Partition* before = FindPartition(old_def, *leaf);
+    if (number < stays.size() && stays[number] && before != nullptr) {
+      TakeOver(*before, leaf);
+      staying.push_back(before->se_private_id());
+      continue;
+    }
+    Result<std::shared_ptr<Table>> created =
+        CreatePartition(connection->session.get(), definition, partitions_->AutoIncrement(), leaf);
+    if (!created.ok()) return FailAlter(created.status());
+    Result<std::unique_ptr<TableShare>> share = MakeShare((*created)->id());
+    if (!share.ok()) return FailAlter(share.status());
+    context->created.back() = std::move(*share);
+  }
+  uint number = 0;
+  for (const dd::Partition* leaf : old_def.leaf_partitions()) {
+    const bool kept =
+        std::find(staying.begin(), staying.end(), leaf->se_private_id()) != staying.end();
+    if (kept) context->staying = partitions_->table(number)->shared_from_this();
+    if (!kept) context->dropped.emplace_back(leaf->se_private_id());
+    ++number;
+  }
+  return false;
+}
+
+bool ha_rowan_part::CopyPartitions(Alter_inplace_info* info) {
+  const auto* context = static_cast<PartitionsContext*>(info->handler_ctx);
+  new_parts_.resize(context->created.size());
+  for (size_t i = 0; i < new_parts_.size(); ++i) new_parts_[i].share_ = context->created[i].get();
+  bitmap_set_all(table->read_set);
+  partition_info* const before = table->part_info;
+  set_part_info_low(info->modified_part_info, true);
+  prepare_change_partitions();
+  ulonglong rows_without_partition = 0;
+  int error = copy_partitions(&rows_without_partition);
+  set_part_info_low(before, false);
+  for (size_t i = 0; error == 0 && i < new_parts_.size(); ++i) {
+    std::swap(static_cast<TablePart&>(*this), new_parts_[i]);
+    error = ha_rowan::end_bulk_insert();
+    std::swap(static_cast<TablePart&>(*this), new_parts_[i]);
+  }
+  if (error != 0) print_error(error, MYF(0));
+  return error != 0;
+}
+
+int ha_rowan_part::write_row_in_new_part(uint new_part) {
+  m_last_part = new_part;
+  TablePart& target = new_parts_[new_part];
+  if (target.share_ == nullptr) {
+    m_err_rec = table->record[0];
+    return HA_ERR_ROW_IN_WRONG_PARTITION;
+  }
+  int error = 0;
+  std::swap(static_cast<TablePart&>(*this), target);
+  if (reader_ == nullptr) {
+    MakeReader();
+    AttachReader();
+    error = BeginLoad(kLoadMemoryBytes / new_parts_.size());
+  }
+  if (error == 0) error = ha_rowan::write_row(table->record[0]);
+  std::swap(static_cast<TablePart&>(*this), target);
+  return error;
+}
+
+bool ha_rowan_part::CommitPartitions(Alter_inplace_info* info) {
+  auto* context = static_cast<PartitionsContext*>(info->handler_ctx);
+  const std::vector<std::unique_ptr<TableShare>> created = std::move(context->created);
+  ThdContext* connection = ContextOf(ha_thd());
+  const Status entered = EnterCatalogChange(ha_thd(), connection);
+  if (!entered.ok()) return FailAlter(entered);
+  for (const TableId id : context->dropped) {
+    const Status dropped = g_engine->DropTable(connection->session.get(), id);
+    if (!dropped.ok()) return FailAlter(dropped);
+  }
+  if (table->found_next_number_field == nullptr || context->staying == nullptr) return false;
+  // The values of partitions that go are not handed out again.
+  return FailAlter(context->staying->KeepAutoIncrement(partitions_->AutoIncrement() - 1));
+}
+
+}  // namespace rowan

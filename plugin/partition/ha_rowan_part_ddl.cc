@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// CREATE, DROP, RENAME and TRUNCATE of a partitioned table, TRUNCATE and EXCHANGE PARTITION. All of
+// a statement's changes of the catalog are part of the session's transaction, as those of one table
+// are (ha_rowan_ddl.cc); the server's dictionary has an engine table's id for each partition.
+#include "plugin/server/abi_guard.h"
+
+#include "plugin/partition/ha_rowan_part.h"
+
+#include "mysql/plugin.h"
+#include "mysqld_error.h"
+#include "sql/dd/types/partition.h"
+#include "sql/dd/types/table.h"
+#include "sql/partition_info.h"
+#include "sql/sql_class.h"
+
+#include "base/logging.h"
+#include "plugin/handler/partition_names.h"
+#include "plugin/handler/table_description.h"
+#include "plugin/server/error_map.h"
+#include "plugin/server/instance.h"
+
+namespace rowan {
+namespace {
+
+bool HasDirectory(const partition_element& element) {
+  return element.data_file_name != nullptr || element.index_file_name != nullptr;
+}
+
+/// Empty, or what a partition asks for in vain.
+std::string UnsupportedInPartition(const partition_element& element) {
+  if (HasDirectory(element)) return "DATA DIRECTORY or INDEX DIRECTORY of a partition";
+  if (element.tablespace_name != nullptr && *element.tablespace_name != 0) {
+    return "TABLESPACE of a partition: each has a file of its own";
+  }
+  return {};
+}
+
+Status EnterCatalog(THD* thd, Session** session) {
+  ThdContext* context = ContextOf(thd);
+  const Status status = EnterCatalogChange(thd, context);
+  if (status.ok()) *session = context->session.get();
+  return status;
+}
+
+Status DropOne(Session* session, const dd::Partition& leaf, const char* name) {
+  const Status status = g_engine->DropTable(session, TableId(leaf.se_private_id()));
+  if (!status.Is(Code::kNotFound)) return status;
+  // The dictionary's row must go all the same, or the table could never be dropped.
+  LogWarning("Partition '{}' of table '{}' is dropped although the Rowan catalog does not have it.",
+             leaf.name().c_str(), name);
+  return Status::Ok();
+}
+
+}  // namespace
+
+std::string ha_rowan_part::UnsupportedInPartitions(const partition_info& info) {
+  List_iterator_fast<partition_element> partitions(
+      const_cast<List<partition_element>&>(info.partitions));
+  for (const partition_element* part = partitions++; part != nullptr; part = partitions++) {
+    std::string refusal = UnsupportedInPartition(*part);
+    List_iterator_fast<partition_element> subpartitions(
+        const_cast<List<partition_element>&>(part->subpartitions));
+    const partition_element* subpart = subpartitions++;
+    for (; refusal.empty() && subpart != nullptr; subpart = subpartitions++) {
+      refusal = UnsupportedInPartition(*subpart);
+    }
+    if (!refusal.empty()) return refusal;
+  }
+  return {};
+}
+
+Result<std::shared_ptr<Table>> ha_rowan_part::CreatePartition(Session* session, TableDef definition,
+                                                              uint64_t auto_increment,
+                                                              dd::Partition* leaf) {
+  definition.name = PartitionTableName(definition.name, *leaf);
+  Result<std::shared_ptr<Table>> created =
+      g_engine->CreateTable(session, std::move(definition), auto_increment);
+  if (created.ok()) leaf->set_se_private_id((*created)->id().value());
+  return created;
+}
+
+int ha_rowan_part::create(const char* name, TABLE* form, HA_CREATE_INFO* create_info,
+                          dd::Table* table_def) {
+  THD* thd = ha_thd();
+  const std::string refusal = UnsupportedInPartitions(*form->part_info);
+  if (!refusal.empty()) return RefuseUnsupported(refusal);
+  TableDef definition;
+  const int refused = Describe(form, *create_info, CatalogName(name), &definition);
+  if (refused != 0) return refused;
+  const uint64_t auto_increment = FirstAutoIncrement(thd, *create_info);
+  Session* session = nullptr;
+  Status status = EnterCatalog(thd, &session);
+  if (!status.ok()) return HandlerError(thd, status);
+  for (dd::Partition* leaf : *table_def->leaf_partitions()) {
+    if (leaf->se_private_id() != dd::INVALID_OBJECT_ID) {  // TRUNCATE
+      status = DropOne(session, *leaf, name);
+      if (!status.ok()) return HandlerError(thd, status);
+    }
+    status = CreatePartition(session, definition, auto_increment, leaf).status();
+    if (!status.ok()) return HandlerError(thd, status);
+  }
+  return 0;
+}
+
+int ha_rowan_part::delete_table(const char* name, const dd::Table* table_def) {
+  THD* thd = ha_thd();
+  Session* session = nullptr;
+  Status status = EnterCatalog(thd, &session);
+  for (const dd::Partition* leaf : table_def->leaf_partitions()) {
+    if (!status.ok()) break;
+    status = DropOne(session, *leaf, name);
+  }
+  return HandlerError(thd, status);
+}
+
+int ha_rowan_part::rename_table(const char*, const char* to, const dd::Table* from_def,
+                                dd::Table*) {
+  THD* thd = ha_thd();
+  Session* session = nullptr;
+  Status status = EnterCatalog(thd, &session);
+  for (const dd::Partition* leaf : from_def->leaf_partitions()) {
+    if (!status.ok()) break;
+    status = g_engine->RenameTable(session, TableId(leaf->se_private_id()),
+                                   PartitionTableName(CatalogName(to), *leaf));
+  }
+  return status.Is(Code::kNotFound) ? HA_ERR_NO_SUCH_TABLE : HandlerError(thd, status);
+}
+
+// --- single partitions ---
+
+int ha_rowan_part::truncate_partition_low(dd::Table* table_def) {
+  THD* thd = ha_thd();
+  HA_CREATE_INFO info;
+  TableDef definition;
+  const std::string name = CatalogName(table_share->normalized_path.str);
+  const int refused = Describe(table, info, name, &definition);
+  if (refused != 0) return refused;
+  Session* session = nullptr;
+  Status status = EnterCatalog(thd, &session);
+  uint number = 0;
+  for (dd::Partition* leaf : *table_def->leaf_partitions()) {
+    if (!status.ok()) break;
+    const uint part = number++;
+    if (!m_part_info->is_partition_used(part)) continue;
+    // The counter stays: values are not handed out twice.
+    const uint64_t auto_increment = partitions_->AutoIncrement();
+    status = DropOne(session, *leaf, name.c_str());
+    if (status.ok()) {
+      status = CreatePartition(session, definition, auto_increment, leaf).status();
+    }
+  }
+  return HandlerError(thd, status);
+}
+
+int ha_rowan_part::exchange_partition_low(uint part, dd::Table* part_table_def,
+                                          dd::Table* swap_table_def) {
+  THD* thd = ha_thd();
+  dd::Partition* leaf = nullptr;
+  for (dd::Partition* candidate : *part_table_def->leaf_partitions()) {
+    if (part-- == 0) leaf = candidate;
+  }
+  if (leaf == nullptr) return HA_ERR_INTERNAL_ERROR;
+  const TableId inside(leaf->se_private_id());
+  const TableId outside(swap_table_def->se_private_id());
+  // Opened here, so that a table which cannot stand for a partition is refused before it is one.
+  Result<std::unique_ptr<TableShare>> fits = MakeShare(outside);
+  if (!fits.ok()) {
+    if (!fits.status().Is(Code::kTableChanged)) return HandlerError(thd, fits.status());
+    my_error(ER_TABLES_DIFFERENT_METADATA, MYF(0));
+    return HA_ERR_TABLE_DEF_CHANGED;
+  }
+  Result<std::shared_ptr<Table>> former = g_engine->OpenTable(inside);
+  if (!former.ok()) return HandlerError(thd, former.status());
+  const std::string inside_name = (*former)->definition().name;
+  const std::string outside_name = (*fits)->table()->definition().name;
+  Session* session = nullptr;
+  Status status = EnterCatalog(thd, &session);
+  if (!status.ok()) return HandlerError(thd, status);
+  status = g_engine->RenameTable(session, inside, outside_name);
+  if (!status.ok()) return HandlerError(thd, status);
+  status = g_engine->RenameTable(session, outside, inside_name);
+  if (!status.ok()) return HandlerError(thd, status);
+  leaf->set_se_private_id(outside.value());
+  swap_table_def->set_se_private_id(inside.value());
+  return 0;
+}
+
+}  // namespace rowan

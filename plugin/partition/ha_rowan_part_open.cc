@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Opening a partitioned table, moving between its partitions, and where statements begin and end.
+#include "plugin/server/abi_guard.h"
+
+#include "plugin/partition/ha_rowan_part.h"
+
+#include "sql/dd/types/partition.h"
+#include "sql/dd/types/table.h"
+#include "sql/partition_info.h"
+#include "sql/sql_class.h"
+
+namespace rowan {
+
+ha_rowan_part::ha_rowan_part(handlerton* hton, TABLE_SHARE* table_share_arg)
+    : ha_rowan(hton, table_share_arg), Partition_helper(this) {}
+
+ha_rowan_part::~ha_rowan_part() = default;
+
+handler::Table_flags ha_rowan_part::table_flags() const {
+  return ha_rowan::table_flags() | HA_CAN_REPAIR;
+}
+
+uint ha_rowan_part::alter_flags(uint) const {
+  return HA_PARTITION_FUNCTION_SUPPORTED | HA_INPLACE_CHANGE_PARTITION;
+}
+
+bool ha_rowan_part::is_ignorable_error(int error) {
+  return handler::is_ignorable_error(error) || error == HA_ERR_NO_PARTITION_FOUND ||
+         error == HA_ERR_NOT_IN_LOCK_PARTITIONS;
+}
+
+void ha_rowan_part::print_error(int error, myf flags) {
+  if (print_partition_error(error)) ha_rowan::print_error(error, flags);
+}
+
+// --- open and close ---
+
+int ha_rowan_part::open(const char* name, int, uint, const dd::Table* table_def) {
+  if (m_part_info == nullptr) set_part_info_low(table->part_info, false);  // a clone
+  lock_shared_ha_data();
+  partitions_ = static_cast<PartitionedShare*>(get_ha_share_ptr());
+  Status status;
+  if (partitions_ == nullptr) status = OpenPartitions(table_def);
+  unlock_shared_ha_data();
+  if (!status.ok()) return FailOpen(name, status);
+  if (open_partitioning(partitions_)) return HA_ERR_OUT_OF_MEM;
+  parts_.clear();
+  parts_.resize(partitions_->count());
+  for (size_t i = 0; i < parts_.size(); ++i) parts_[i].share_ = partitions_->part(i);
+  uses_.assign(parts_.size(), Use());
+  selected_ = 0;
+  static_cast<TablePart&>(*this) = std::move(parts_[0]);
+  PrepareBuffers();
+  ref_length = row_reference_bytes_ + PARTITION_BYTES_IN_POS;
+  key_used_on_scan = table->s->primary_key;
+  return info(HA_STATUS_NO_LOCK | HA_STATUS_VARIABLE | HA_STATUS_CONST);
+}
+
+Status ha_rowan_part::OpenPartitions(const dd::Table* table_def) {
+  if (table_def == nullptr) return Status(Code::kNotFound, "it has no definition");
+  std::vector<std::unique_ptr<TableShare>> parts;
+  for (const dd::Partition* leaf : table_def->leaf_partitions()) {
+    Result<std::unique_ptr<TableShare>> part = MakeShare(TableId(leaf->se_private_id()));
+    if (!part.ok()) return part.status();
+    parts.push_back(std::move(*part));
+  }
+  if (parts.size() != m_part_info->get_tot_partitions()) {
+    return Status(Code::kTableChanged, "the number of its partitions differs");
+  }
+  auto share = std::make_unique<PartitionedShare>(std::move(parts));
+  const Status completed = CompleteShare(share.get());
+  if (!completed.ok()) return completed;
+  partitions_ = share.release();
+  set_ha_share_ptr(partitions_);
+  return Status::Ok();
+}
+
+Status ha_rowan_part::CompleteShare(PartitionedShare* share) {
+  const Status failed(Code::kOutOfMemory, "no memory for its partitions");
+  if (share->populate_partition_name_hash(m_part_info)) return failed;
+  if (table->found_next_number_field == nullptr) return Status::Ok();
+  if (share->init_auto_inc_mutex(table_share)) return failed;
+  // Nobody else has the share yet.
+  share->next_auto_inc_val = share->AutoIncrement();
+  share->auto_inc_initialized = true;
+  return Status::Ok();
+}
+
+int ha_rowan_part::close() {
+  MoveTo(0);
+  for (const TablePart& part : parts_) {
+    if (part.reader_ != nullptr) part.reader_->PublishCounts();
+  }
+  parts_.clear();
+  uses_.clear();
+  touched_.clear();
+  scanned_.clear();
+  close_partitioning();
+  partitions_ = nullptr;
+  return ha_rowan::close();
+}
+
+// --- from one partition to the other ---
+
+void ha_rowan_part::MoveTo(uint part) {
+  if (part == selected_) return;
+  auto& now = static_cast<TablePart&>(*this);
+  parts_[selected_] = std::move(now);
+  now = std::move(parts_[part]);
+  selected_ = part;
+  row_source_ = reader_.get();
+}
+
+void ha_rowan_part::Touch(uint part) {
+  uses_[part].statement = statement_;
+  touched_.push_back(part);
+  if (reader_ == nullptr) MakeReader();
+  row_source_ = reader_.get();
+  AttachReader();
+  reader_->SetSemiConsistent(semi_consistent_);
+}
+
+// --- statements ---
+
+int ha_rowan_part::EnterPartitions(THD* thd, thr_lock_type lock_type, bool writes) {
+  const MY_BITMAP* used = &m_part_info->lock_partitions;
+  for (uint i = bitmap_get_first_set(used); i != MY_BIT_NONE; i = bitmap_get_next_set(used, i)) {
+    const int error = CheckUsable(*partitions_->table(i));
+    if (error != 0) return error;
+  }
+  LeaveStatement();
+  return BeginUse(thd, lock_type, writes);
+}
+
+void ha_rowan_part::LeaveStatement() {
+  ForTouched([this] {
+    if (reader_->scan_open()) reader_->Suspend();
+  });
+  touched_.clear();
+  ++statement_;
+}
+
+int ha_rowan_part::external_lock(THD* thd, int lock_type) {
+  if (lock_type == F_UNLCK) {
+    ForTouched([this] {
+      if (reader_->scan_open()) reader_->Suspend();
+    });
+    session_ = nullptr;
+    return 0;
+  }
+  return EnterPartitions(thd, lock_type_, lock_type == F_WRLCK);
+}
+
+int ha_rowan_part::start_stmt(THD* thd, thr_lock_type lock_type) {
+  return EnterPartitions(thd, lock_type, lock_type >= TL_WRITE_ALLOW_WRITE);
+}
+
+int ha_rowan_part::extra(ha_extra_function operation) {
+  switch (operation) {
+    case HA_EXTRA_SECONDARY_SORT_ROWID: SortByReference(); return 0;
+    case HA_EXTRA_KEYREAD_PRESERVE_FIELDS: preserves_fields_ = true; break;
+    case HA_EXTRA_NO_KEYREAD:
+    case HA_EXTRA_RESET_STATE: preserves_fields_ = false; break;
+    case HA_EXTRA_BEGIN_ALTER_COPY: loading_ = true; return 0;
+    case HA_EXTRA_END_ALTER_COPY: loading_ = false; return 0;
+    default: break;
+  }
+  const int error = ha_rowan::extra(operation);
+  ForTouched([this] { prepared_ = false; });
+  return error;
+}
+
+int ha_rowan_part::reset() {
+  ForTouched([this] { ha_rowan::reset(); });
+  LeaveStatement();
+  loading_ = false;
+  semi_consistent_ = false;
+  preserves_fields_ = false;
+  for (Use& use : uses_) use.load_tried = false;
+  return ha_rowan::reset();
+}
+
+void ha_rowan_part::unlock_row() {
+  if (session_ == nullptr) return;
+  Select(m_last_part);
+  ha_rowan::unlock_row();
+}
+
+void ha_rowan_part::try_semi_consistent_read(bool yes) {
+  if (session_ == nullptr) return;
+  semi_consistent_ = yes && session_->isolation() <= IsolationLevel::kReadCommitted;
+  ForTouched([this] { reader_->SetSemiConsistent(semi_consistent_); });
+}
+
+bool ha_rowan_part::was_semi_consistent_read() {
+  if (session_ == nullptr) return false;
+  Select(m_last_part);
+  return ha_rowan::was_semi_consistent_read();
+}
+
+void ha_rowan_part::column_bitmaps_signal() {
+  if (session_ == nullptr) return;
+  ForTouched([this] { PrepareRead(); });
+}
+
+}  // namespace rowan

@@ -1,0 +1,316 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Reading and writing rows of a partitioned table: ha_rowan's code in the partition that the
+// server's Partition_helper names.
+#include "plugin/server/abi_guard.h"
+
+#include "plugin/partition/ha_rowan_part.h"
+
+#include <cstring>
+
+#include "my_bitmap.h"
+#include "my_byteorder.h"
+#include "mysql/plugin.h"
+#include "sql/field.h"
+#include "sql/key.h"
+#include "sql/partition_info.h"
+#include "sql/sql_class.h"
+#include "sql/sql_partition.h"
+
+#include "plugin/server/instance.h"
+
+namespace rowan {
+namespace {
+
+constexpr size_t kHiddenKeyBytes = sizeof(uint64_t);
+
+/// Order of two entries of the merge: by their keys, then by the hidden keys and the partitions'
+/// numbers, which stand before the records.
+int CompareWithReference(KEY** keys, uchar* left, uchar* right) {
+  const int by_key = key_rec_cmp(keys, left, right);
+  if (by_key != 0) return by_key;
+  const int by_row = memcmp(left - kHiddenKeyBytes, right - kHiddenKeyBytes, kHiddenKeyBytes);
+  if (by_row != 0) return by_row;
+  const size_t bytes = kHiddenKeyBytes + PARTITION_BYTES_IN_POS;
+  return static_cast<int>(uint2korr(left - bytes)) - static_cast<int>(uint2korr(right - bytes));
+}
+
+}  // namespace
+
+// --- index scans ---
+
+int ha_rowan_part::index_init(uint index, bool sorted) {
+  active_index = index;
+  if (m_part_info->get_first_used_partition() == MY_BIT_NONE) return 0;
+  ++scan_;
+  int error = ph_index_init_setup(index, sorted);
+  if (error == 0 && sorted) {
+    merges_ = true;
+    ReadWhatOrderNeeds();
+    error = init_record_priority_queue();
+  }
+  if (error != 0) destroy_record_priority_queue();
+  return error;
+}
+
+void ha_rowan_part::ReadWhatOrderNeeds() {
+  for (KEY** key = m_curr_key_info; *key != nullptr; ++key) {
+    for (uint i = 0; i < (*key)->user_defined_key_parts; ++i) {
+      Field* field = (*key)->key_part[i].field;
+      if (field->is_virtual_gcol()) {
+        table->mark_gcol_in_maps(field);
+      } else {
+        bitmap_set_bit(table->read_set, field->field_index());
+      }
+    }
+  }
+}
+
+int ha_rowan_part::index_end() {
+  destroy_record_priority_queue();
+  CloseScans();
+  merges_ = false;
+  active_index = MAX_KEY;
+  EndMultiRange();
+  return 0;
+}
+
+void ha_rowan_part::SelectForScan(uint part) {
+  Select(part);
+  if (uses_[part].scan == scan_) return;
+  uses_[part].scan = scan_;
+  scanned_.push_back(part);
+  ha_rowan::index_init(active_index, false);
+}
+
+void ha_rowan_part::CloseScans() {
+  for (const uint part : scanned_) {
+    MoveTo(part);
+    reader_->CloseScan();
+  }
+  scanned_.clear();
+}
+
+void ha_rowan_part::SortByReference() {
+  if (m_queue == nullptr || codec().has_primary_key()) return;
+  m_ref_usage = REF_USED_FOR_SORT;
+  m_queue->m_fun = CompareWithReference;
+}
+
+void ha_rowan_part::copy_cached_row(uchar* to, const uchar* from) {
+  if (!preserves_fields_) {
+    memcpy(to, from, m_rec_length);
+    return;
+  }
+  const MY_BITMAP* columns = table->read_set;
+  for (uint i = bitmap_get_first_set(columns); i != MY_BIT_NONE;
+       i = bitmap_get_next_set(columns, i)) {
+    const Field* field = table->field[i];
+    const ptrdiff_t offset = field->offset(table->record[0]);
+    memcpy(to + offset, from + offset, field->pack_length_in_rec());
+    if (!field->is_nullable()) continue;
+    uchar* const null_byte = to + field->null_offset();
+    *null_byte = static_cast<uchar>((*null_byte & ~field->null_bit) |
+                                    (from[field->null_offset()] & field->null_bit));
+  }
+}
+
+int ha_rowan_part::index_read_map(uchar* record, const uchar* key, key_part_map keypart_map,
+                                  ha_rkey_function find_flag) {
+  if (key == nullptr) return ph_index_first(record);
+  return ph_index_read_map(record, key, keypart_map, find_flag);
+}
+
+int ha_rowan_part::index_read_last_map(uchar* record, const uchar* key, key_part_map keypart_map) {
+  return ph_index_read_last_map(record, key, keypart_map);
+}
+
+int ha_rowan_part::index_first_in_part(uint part, uchar* record) {
+  SelectForScan(part);
+  return ha_rowan::index_first(record);
+}
+
+int ha_rowan_part::index_last_in_part(uint part, uchar* record) {
+  SelectForScan(part);
+  return ha_rowan::index_last(record);
+}
+
+int ha_rowan_part::index_prev_in_part(uint part, uchar* record) {
+  SelectForScan(part);
+  return ha_rowan::index_prev(record);
+}
+
+int ha_rowan_part::index_next_in_part(uint part, uchar* record) {
+  SelectForScan(part);
+  return ha_rowan::index_next(record);
+}
+
+int ha_rowan_part::index_next_same_in_part(uint part, uchar* record, const uchar* key,
+                                           uint length) {
+  SelectForScan(part);
+  return ha_rowan::index_next_same(record, key, length);
+}
+
+int ha_rowan_part::index_read_map_in_part(uint part, uchar* record, const uchar* key,
+                                          key_part_map keypart_map, ha_rkey_function find_flag) {
+  SelectForScan(part);
+  return ha_rowan::index_read_map(record, key, keypart_map, find_flag);
+}
+
+int ha_rowan_part::index_read_last_map_in_part(uint part, uchar* record, const uchar* key,
+                                               key_part_map keypart_map) {
+  SelectForScan(part);
+  return ha_rowan::index_read_last_map(record, key, keypart_map);
+}
+
+int ha_rowan_part::index_read_idx_map_in_part(uint part, uchar* record, uint index,
+                                              const uchar* key, key_part_map keypart_map,
+                                              ha_rkey_function find_flag) {
+  Select(part);
+  int error = ha_rowan::index_init(index, false);
+  if (error == 0) error = ha_rowan::index_read_map(record, key, keypart_map, find_flag);
+  ha_rowan::index_end();
+  return error;
+}
+
+int ha_rowan_part::read_range_first_in_part(uint part, uchar* record, const key_range* start_key,
+                                            const key_range* end_key, bool) {
+  SelectForScan(part);
+  return OpenRange(record != nullptr ? record : table->record[0], start_key, end_key);
+}
+
+int ha_rowan_part::read_range_next_in_part(uint part, uchar* record) {
+  SelectForScan(part);
+  uchar* const target = record != nullptr ? record : table->record[0];
+  return eq_range ? ha_rowan::index_next_same(target, end_range->key, end_range->length)
+                  : ha_rowan::index_next(target);
+}
+
+Item* ha_rowan_part::idx_cond_push(uint key_number, Item* condition) {
+  ForTouched([this] { prepared_ = false; });
+  return ha_rowan::idx_cond_push(key_number, condition);
+}
+
+void ha_rowan_part::cancel_pushed_idx_cond() {
+  ha_rowan::cancel_pushed_idx_cond();
+  ForTouched([this] { prepared_ = false; });
+}
+
+// --- table scans and row references ---
+
+int ha_rowan_part::rnd_init(bool scan) { return ph_rnd_init(scan); }
+
+int ha_rowan_part::rnd_end() {
+  EndMultiRange();
+  return ph_rnd_end();
+}
+
+int ha_rowan_part::rnd_init_in_part(uint part, bool table_scan) {
+  if (!table_scan) return 0;  // references name the partition that is read next
+  Select(part);
+  return ha_rowan::rnd_init(table_scan);
+}
+
+int ha_rowan_part::rnd_next_in_part(uint part, uchar* record) {
+  Select(part);
+  return ha_rowan::rnd_next(record);
+}
+
+int ha_rowan_part::rnd_end_in_part(uint part, bool table_scan) {
+  if (!table_scan) return 0;
+  MoveTo(part);
+  if (reader_ != nullptr) reader_->CloseScan();
+  return 0;
+}
+
+int ha_rowan_part::rnd_pos(uchar* record, uchar* position) {
+  m_last_part = uint2korr(position);
+  Select(m_last_part);
+  return ReadReferenced(record, position + PARTITION_BYTES_IN_POS);
+}
+
+int ha_rowan_part::rnd_pos_by_record(uchar* record) {
+  uint32 part = 0;
+  if (get_part_for_delete(record, table->record[0], m_part_info, &part) != 0) {
+    return HA_ERR_NO_PARTITION_FOUND;
+  }
+  m_last_part = part;
+  return handler::rnd_pos_by_record(record);
+}
+
+void ha_rowan_part::position_in_last_part(uchar* reference, const uchar* record) {
+  MoveTo(m_last_part);
+  PutReference(record, reference);
+}
+
+int ha_rowan_part::cmp_ref(const uchar* left, const uchar* right) const {
+  const int rows = CompareReferences(left + PARTITION_BYTES_IN_POS, right + PARTITION_BYTES_IN_POS);
+  if (rows != 0) return rows;
+  return static_cast<int>(uint2korr(left)) - static_cast<int>(uint2korr(right));
+}
+
+// --- writes ---
+
+int ha_rowan_part::write_row_in_part(uint part, uchar* record) {
+  Select(part);
+  if (loading_ && !uses_[part].load_tried) {
+    uses_[part].load_tried = true;
+    const int error = BeginLoad(kLoadMemoryBytes / parts_.size());
+    if (error != 0) return error;
+  }
+  // The value has been generated, for the choice of the partition may depend on it.
+  Field* const generated = table->next_number_field;
+  table->next_number_field = nullptr;
+  const int error = ha_rowan::write_row(record);
+  table->next_number_field = generated;
+  write_failed_ = error != 0;
+  return error;
+}
+
+int ha_rowan_part::update_row_in_part(uint part, const uchar* old_record, uchar* new_record) {
+  Select(part);
+  write_failed_ = false;
+  return ha_rowan::update_row(old_record, new_record);
+}
+
+int ha_rowan_part::delete_row_in_part(uint part, const uchar* record) {
+  Select(part);
+  return ha_rowan::delete_row(record);
+}
+
+int ha_rowan_part::end_bulk_insert() {
+  int error = 0;
+  ForTouched([this, &error] {
+    const int part_error = ha_rowan::end_bulk_insert();
+    if (error == 0) error = part_error;
+  });
+  return error;
+}
+
+// --- AUTO_INCREMENT: one counter in memory; each partition's is behind the values that it got ---
+
+void ha_rowan_part::get_auto_increment(ulonglong, ulonglong increment, ulonglong count,
+                                       ulonglong* first_value, ulonglong* reserved) {
+  get_auto_increment_first_field(increment, count, first_value, reserved);
+}
+
+int ha_rowan_part::initialize_auto_increment(bool) {
+  stats.auto_increment_value = partitions_->next_auto_inc_val;
+  return 0;  // done when the share was opened
+}
+
+void ha_rowan_part::save_auto_increment(ulonglong value) {
+  Table* const keeper = partitions_->table(m_last_part);
+  if (write_failed_ || value == 0 || value < keeper->auto_increment()) return;
+  const uint64_t most = table->found_next_number_field->get_max_int_value();
+  keeper->RaiseAutoIncrement(value < most ? value + 1 : most);
+}
+
+void ha_rowan_part::update_create_info(HA_CREATE_INFO* create_info) {
+  if ((create_info->used_fields & HA_CREATE_USED_AUTO) != 0) return;
+  create_info->auto_increment_value = 0;
+  if (table->found_next_number_field == nullptr) return;
+  info(HA_STATUS_AUTO);
+  create_info->auto_increment_value = stats.auto_increment_value;
+}
+
+}  // namespace rowan
