@@ -30,11 +30,18 @@ class BenchInstance {
   static constexpr SpaceId kSpace{16};
   static constexpr uint32_t kPageBytes = 16384;
 
-  /// `fill_percent` of each page is random bytes, half at its front and half at its end, as in a
-  /// B-tree node; the rest is zero. `background`: with the pool's own threads.
+  struct Settings {
+    /// Of each page: random bytes, half at its front and half at its end, as in a B-tree node; the
+    /// rest is zero.
+    uint32_t fill_percent = 0;
+    bool background = false;  ///< with the pool's own threads
+    IoBackend io_backend = IoBackend::kAuto;
+  };
   BenchInstance(const std::string& folder, uint32_t pool_pages, uint32_t space_pages,
-                uint32_t fill_percent = 0, bool background = false)
-      : folder_(folder + "/rowan-bench"), space_pages_(space_pages), fill_percent_(fill_percent) {
+                const Settings& settings)
+      : folder_(folder + "/rowan-bench"),
+        space_pages_(space_pages),
+        fill_percent_(settings.fill_percent) {
     SetLogLevel(LogLevel::kWarning);
     std::filesystem::remove_all(folder_);
     StorageOptions options;
@@ -43,7 +50,8 @@ class BenchInstance {
     options.log.capacity_bytes = uint64_t{64} << 20;
     options.log.sync_method = LogSyncMethod::kFdatasync;
     options.buffer.pool_bytes = uint64_t{pool_pages} * kPageBytes;
-    options.background = background;
+    options.buffer.io_backend = settings.io_backend;
+    options.background = settings.background;
     storage_ = Take(Storage::Open(PosixFileSystem(), options), "opening the instance");
     Require(storage_->files()->Create(kSpace, space_pages), "creating the space");
     for (uint32_t page = 1; page < space_pages; ++page) Init(page);

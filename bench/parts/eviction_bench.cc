@@ -79,7 +79,8 @@ int main(int argc, char** argv) {
   std::vector<uint32_t> counts;
   for (int i = 3; i < argc; ++i) counts.push_back(static_cast<uint32_t>(std::atoi(argv[i])));
   if (counts.empty()) counts = {1, 4, 16, 64};
-  BenchInstance instance(argv[1], kPoolPages, kSpacePages, kFilledPercent, true);
+  BenchInstance instance(argv[1], kPoolPages, kSpacePages,
+                         {.fill_percent = kFilledPercent, .background = true});
   std::printf("threads  changes/s  pages written/s  longest ms  waits\n");
   for (const uint32_t count : counts) Measure(&instance, std::max(1u, count), seconds);
   return 0;

@@ -74,7 +74,7 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "usage: %s <folder>\n", argv[0]);
     return 2;
   }
-  BenchInstance instance(argv[1], kPoolPages, kPoolPages - 1);
+  BenchInstance instance(argv[1], kPoolPages, kPoolPages - 1, {});
   PageTable table(kPoolPages);
   for (uint32_t page = 1; page < kPoolPages; ++page) {
     (void)table.InsertIfAbsent(BenchInstance::Id(page).Packed(), page);
