@@ -19,6 +19,7 @@
 #include "base/ids.h"
 #include "base/mutex.h"
 #include "base/status.h"
+#include "engine/index_names.h"
 #include "engine/table.h"
 #include "engine/table_def.h"
 #include "mvcc/row/index.h"
@@ -91,6 +92,8 @@ class Catalog : public IndexResolver {
   bool IndexExists(IndexId index) override;
   /// Empty when there is no such index, or it is the catalog's own.
   [[nodiscard]] std::string NameOfTableWith(IndexId index) const;
+  /// Both empty when there is no such index.
+  [[nodiscard]] IndexNames NamesOfIndex(IndexId index) const;
   /// "index NAME of table SCHEMA/NAME", or empty.
   [[nodiscard]] std::string NameOfIndex(IndexId index) const;
   /// For the reports of damage. Without waiting for long: what is busy stays without a name.

@@ -30,7 +30,7 @@ std::string Catalog::NameOfTableWith(IndexId index) const {
   return found == tables_.end() ? std::string() : found->second.definition.name;
 }
 
-std::string Catalog::NameOfIndex(IndexId index) const {
+IndexNames Catalog::NamesOfIndex(IndexId index) const {
   const SharedLock lock(&mutex_);
   const auto table = indexes_.find(index);
   if (table == indexes_.end()) return {};
@@ -38,8 +38,14 @@ std::string Catalog::NameOfIndex(IndexId index) const {
   if (found == tables_.end()) return {};
   const TableDef& definition = found->second.definition;
   const IndexDef* const named = IndexIn(definition, index);
-  return named == nullptr ? std::string()
-                          : Format("index {} of table {}", named->name, definition.name);
+  if (named == nullptr) return {};
+  return {definition.name, named->name};
+}
+
+std::string Catalog::NameOfIndex(IndexId index) const {
+  const IndexNames names = NamesOfIndex(index);
+  return names.index.empty() ? std::string()
+                             : Format("index {} of table {}", names.index, names.table);
 }
 
 const TableDef* Catalog::DefinitionLocked(SpaceId space, IndexId index) const {

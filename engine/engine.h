@@ -16,6 +16,7 @@
 #include "base/function_ref.h"
 #include "base/status.h"
 #include "engine/figures.h"
+#include "engine/index_names.h"
 #include "engine/options.h"
 #include "engine/session.h"
 #include "engine/table.h"
@@ -93,6 +94,10 @@ class Engine {
   [[nodiscard]] EngineFigures Figures() const;
   /// Transactions that have written or are prepared.
   [[nodiscard]] std::vector<TxnInfo> Transactions() const;
+  /// Of the index of a row lock; empty when the catalog does not know it (any more).
+  [[nodiscard]] IndexNames NamesOfIndex(IndexId index) const;
+  /// Who waits for whose row lock, at most `count_max`.
+  [[nodiscard]] std::vector<LockWaitInfo> RowLockWaits(size_t count_max) const;
   /// Explicit row locks, at most `count_max`.
   [[nodiscard]] std::vector<LockInfo> RowLocks(size_t count_max) const;
   /// Times of the log's writes and syncs since the start; lives as long as the engine.

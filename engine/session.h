@@ -81,9 +81,13 @@ class Session {
   void SetSnapshotIsolation(bool on) {
     txn_->refuses_newer_rows = on && txn_->isolation >= IsolationLevel::kRepeatableRead;
   }
-  /// The replication worker that runs the session from now on, null for any other thread: given to
-  /// LockWaitHooks. When this returns, the one before is not used any more.
-  void SetReplicaWorker(void* worker) { txns_->locks()->SetReplicaWorker(txn_.get(), worker); }
+  /// The host's thread that runs the session from now on: its number, shown to operators, and, if
+  /// it is a replication worker (else null), what LockWaitHooks are given. When this returns, the
+  /// worker before is not used any more.
+  void SetThread(uint64_t number, void* worker) {
+    txn_->thread.store(number, std::memory_order_relaxed);
+    txns_->locks()->SetReplicaWorker(txn_.get(), worker);
+  }
   /// Marks the transaction active; no id and no snapshot yet. Fine if it is active already.
   void Begin(IsolationLevel isolation = IsolationLevel::kRepeatableRead);
   /// Takes the snapshot if none is open (REPEATABLE READ keeps it, READ COMMITTED closes it per

@@ -135,6 +135,12 @@ EngineFigures Engine::Figures() const {
 
 std::vector<TxnInfo> Engine::Transactions() const { return impl_->txns->Describe(); }
 
+IndexNames Engine::NamesOfIndex(IndexId index) const { return impl_->catalog->NamesOfIndex(index); }
+
+std::vector<LockWaitInfo> Engine::RowLockWaits(size_t count_max) const {
+  return impl_->txns->locks()->DescribeWaits(count_max);
+}
+
 std::vector<LockInfo> Engine::RowLocks(size_t count_max) const {
   return impl_->txns->locks()->Describe(count_max);
 }

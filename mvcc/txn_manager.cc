@@ -418,6 +418,7 @@ void TxnManager::KeepPrepared(std::unique_ptr<Txn> txn) {
   ROWAN_CHECK(txn->state == TxnState::kPrepared);
   CloseSnapshot(txn.get());
   locks_.SetReplicaWorker(txn.get(), nullptr);
+  txn->thread.store(0, std::memory_order_relaxed);
   detached_.Add(std::move(txn));
 }
 
@@ -435,6 +436,7 @@ std::vector<TxnInfo> TxnManager::Describe() const {
     // The owner goes on meanwhile: each figure is right at some moment.
     infos.push_back(
         {.id = txn->txn_id(),
+         .thread = txn->thread.load(std::memory_order_relaxed),
          .state = std::atomic_ref(txn->state).load(std::memory_order_relaxed),
          .undo_records = std::atomic_ref(txn->undo_records).load(std::memory_order_relaxed),
          .locks = txn->lock_count.load(std::memory_order_relaxed) +

@@ -47,6 +47,7 @@ namespace rowan {
 
 struct TxnInfo {  ///< for INFORMATION_SCHEMA and SHOW ENGINE STATUS
   TxnId id;
+  uint64_t thread = 0;  ///< Txn::thread
   TxnState state = TxnState::kIdle;
   uint64_t undo_records = 0;
   uint64_t locks = 0;

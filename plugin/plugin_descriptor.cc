@@ -61,6 +61,7 @@ mysql_declare_plugin(rowan){
 },
     SchemaTable("ROWAN_TRX", "Writing and prepared Rowan transactions", InitializeTrxTable),
     SchemaTable("ROWAN_LOCKS", "Explicit row locks of Rowan transactions", InitializeLocksTable),
+    SchemaTable("ROWAN_LOCK_WAITS", "Who waits for whose row lock", InitializeLockWaitsTable),
     SchemaTable("ROWAN_SYNC_LATENCY",
                 "Latency of writes, syncs and commits of the Rowan log, by method",
                 InitializeSyncLatencyTable) mysql_declare_plugin_end;

@@ -13,14 +13,6 @@ namespace {
 /// Of one transaction in the report of a deadlock.
 constexpr size_t kLocksReported = 8;
 
-/// Does `ahead`, standing before `waiter`, keep it waiting?
-bool BlocksWaiter(const LockRequest* ahead, const LockRequest* waiter) {
-  if (ahead->key != waiter->key || ahead->owner == waiter->owner) return false;
-  const bool past_waiting = waiter->upgrade || waiter->kind == LockKind::kInsertIntention;
-  if (past_waiting && !ahead->granted()) return false;
-  return LocksConflict(ahead->mode, ahead->kind, waiter->mode, waiter->kind);
-}
-
 /// A blocker whose own expansion reaches everything before it that could block the same waiter.
 bool SpeaksForThoseBefore(const LockRequest* blocker) {
   const Txn* owner = blocker->owner;
@@ -42,6 +34,7 @@ uint64_t WorkDone(const Txn& txn) {
 
 LockInfo Describe(const LockRequest& request) {
   return {.owner = request.owner->txn_id(),
+          .thread = request.owner->thread.load(std::memory_order_relaxed),
           .index = request.key.index,
           .key_hash = request.key.key_hash,
           .mode = request.mode,
@@ -79,7 +72,7 @@ bool DeadlockSearch::Expand(size_t node) {
   if (waiter->granted()) return false;
   const LockRequest* ahead = waiter->chain_previous;
   for (; ahead != nullptr; ahead = ahead->chain_previous) {
-    if (!BlocksWaiter(ahead, waiter)) continue;
+    if (!ahead->Blocks(*waiter)) continue;
     if (AddBlocker(node, ahead)) return true;
     if (SpeaksForThoseBefore(ahead)) break;
   }
@@ -93,7 +86,7 @@ void DeadlockSearch::ReportBlockers(const LockRequest* waiter,
   const LockRequest* ahead = waiter->chain_previous;
   for (; ahead != nullptr; ahead = ahead->chain_previous) {
     void* holder = ahead->owner->replica_worker;
-    if (holder != nullptr && BlocksWaiter(ahead, waiter)) {
+    if (holder != nullptr && ahead->Blocks(*waiter)) {
       blocked(waiter->owner->replica_worker, holder);
     }
   }

@@ -254,8 +254,10 @@ void FoldedLocks::Describe(size_t count_max, std::vector<LockInfo>* infos) const
       locks->ranges.ForEachMeeting({}, nullptr, [&](const KeyRange* range) {
         if (infos->size() >= count_max) return;
         infos->push_back({.owner = range->owner->txn_id(),
+                          .thread = range->owner->thread.load(std::memory_order_relaxed),
                           .index = locks->index,
-                          .key_hash = 0,
+                          .key = range->low,
+                          .range_end = range->unbounded ? std::string() : range->high,
                           .mode = range->mode,
                           .kind = LockKind::kNextKey,
                           .granted = true});

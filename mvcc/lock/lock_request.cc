@@ -15,6 +15,13 @@ constexpr uint64_t kNanosPerSecond = 1'000'000'000;
 
 }  // namespace
 
+bool LockRequest::Blocks(const LockRequest& waiter) const {
+  if (key != waiter.key || owner == waiter.owner) return false;
+  const bool past_waiting = waiter.upgrade || waiter.kind == LockKind::kInsertIntention;
+  if (past_waiting && !granted()) return false;
+  return LocksConflict(mode, kind, waiter.mode, waiter.kind);
+}
+
 void LockRequest::Wake() {
   syscall(SYS_futex, reinterpret_cast<uint32_t*>(&word), FUTEX_WAKE_PRIVATE, INT_MAX, nullptr,
           nullptr, 0);

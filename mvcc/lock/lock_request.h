@@ -34,6 +34,8 @@ struct alignas(64) LockRequest {
   [[nodiscard]] bool granted() const {
     return (word.load(std::memory_order_acquire) & kGranted) != 0;
   }
+  /// Does it, standing before `waiter` in a queue, keep it waiting? Bucket latch.
+  [[nodiscard]] bool Blocks(const LockRequest& waiter) const;
   /// Wakes who sleeps on the request.
   void Wake();
   /// Wakes it although nothing was granted: a flag of the owner changed.

@@ -87,6 +87,7 @@ Status LockTable::TryQueue(LockBucket* bucket, const LockAttempt& attempt, bool*
   LockRequest* request = NewRequest(attempt.txn, attempt.target, attempt.mode, attempt.kind, false);
   if (request == nullptr) return Status(Code::kLockTableFull);
   request->upgrade = scan.owns_record;
+  attempt.txn->queued_key.assign(AsText(attempt.target.key));
   bucket->AddWaiting(request);
   attempt.txn->queued = request;
   return Status(Code::kLockWait);
@@ -214,6 +215,41 @@ void LockTable::ReleaseAll(Txn* txn) {
   txn->only_rollback = Code::kOk;  // it is through
 }
 
+namespace {
+
+/// Bucket latch held.
+LockInfo InfoOf(const LockRequest& request) {
+  LockInfo info{.owner = request.owner->txn_id(),
+                .thread = request.owner->thread.load(std::memory_order_relaxed),
+                .index = request.key.index,
+                .key_hash = request.key.key_hash,
+                .mode = request.mode,
+                .kind = request.kind,
+                .granted = request.granted()};
+  if (!info.granted) info.key = request.owner->queued_key;
+  return info;
+}
+
+}  // namespace
+
+std::vector<LockWaitInfo> LockTable::DescribeWaits(size_t count_max) const {
+  std::vector<LockWaitInfo> infos;
+  for (LockBucket& bucket : buckets_) {
+    if (infos.size() >= count_max) break;
+    if (bucket.first.load(std::memory_order_acquire) == nullptr) continue;
+    const ExclusiveLatchGuard guard(&bucket.latch);
+    LockRequest* request = bucket.first.load(std::memory_order_relaxed);
+    for (; request != nullptr && infos.size() < count_max; request = request->chain_next) {
+      if (request->granted()) continue;
+      const LockRequest* ahead = request->chain_previous;
+      for (; ahead != nullptr && infos.size() < count_max; ahead = ahead->chain_previous) {
+        if (ahead->Blocks(*request)) infos.push_back({InfoOf(*request), InfoOf(*ahead)});
+      }
+    }
+  }
+  return infos;
+}
+
 // Each bucket is looked at under its latch, one after the other: the picture as a whole is not of
 // one instant.
 std::vector<LockInfo> LockTable::Describe(size_t count_max) const {
@@ -224,12 +260,7 @@ std::vector<LockInfo> LockTable::Describe(size_t count_max) const {
     ExclusiveLatchGuard guard(&bucket.latch);
     LockRequest* request = bucket.first.load(std::memory_order_relaxed);
     for (; request != nullptr && infos.size() < count_max; request = request->chain_next) {
-      infos.push_back({.owner = request->owner->txn_id(),
-                       .index = request->key.index,
-                       .key_hash = request->key.key_hash,
-                       .mode = request->mode,
-                       .kind = request->kind,
-                       .granted = request->granted()});
+      infos.push_back(InfoOf(*request));
     }
   }
   folded_.Describe(count_max, &infos);

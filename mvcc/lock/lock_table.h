@@ -101,6 +101,8 @@ class LockTable {
   [[nodiscard]] uint64_t memory_bytes() const { return folding_.memory_bytes(); }
 
   [[nodiscard]] std::vector<LockInfo> Describe(size_t count_max) const;
+  /// Who waits for whom, each with everything that is in its way.
+  [[nodiscard]] std::vector<LockWaitInfo> DescribeWaits(size_t count_max) const;
   /// Entries, granted and waiting.
   [[nodiscard]] uint64_t lock_count() const { return pool_.in_use(); }
   /// The deadlock found last; its number is 0 if there was none.

@@ -72,6 +72,8 @@ struct Txn {
   bool refuses_newer_rows = false;
   uint32_t lock_wait_timeout_s = 50;
   bool deadlock_detect = true;
+  /// Key of the request it waits for last; written and read under its bucket's latch.
+  std::string queued_key;
   LockRequest* queued = nullptr;     ///< asked for by LockTable::TryLock, not waited for yet
   FoldedHoldings* folded = nullptr;  ///< its locks without entries, a list of indexes
   uint32_t fold_at = kFoldAtFirst;   ///< entries at which the lock table folds the older ones
@@ -84,6 +86,7 @@ struct Txn {
   /// killed: waits end with kInterrupted until it is cleared
   std::atomic<bool> interrupted{false};
   std::atomic<bool> chosen_as_victim{false};
+  std::atomic<uint64_t> thread{0};  ///< what the host calls its session's thread; 0: none
   std::atomic<LockRequest*> waiting_for{nullptr};  ///< the published edge, set while it sleeps
   std::atomic<LockRequest*> locks{nullptr};        ///< granted and waiting requests, newest first
   std::atomic<uint32_t> lock_count{0};             ///< of these

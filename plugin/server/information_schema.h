@@ -9,6 +9,7 @@ namespace rowan {
 
 int InitializeTrxTable(void* schema_table);
 int InitializeLocksTable(void* schema_table);
+int InitializeLockWaitsTable(void* schema_table);
 int InitializeSyncLatencyTable(void* schema_table);
 int DeinitializeTable(void* schema_table);
 

@@ -92,7 +92,7 @@ void DiscardContext(THD* thd, ThdContext* context) {
 
 ThdContext* SwapContext(THD* thd, ThdContext* context) {
   ThdContext* previous = FindContext(thd);
-  if (previous != nullptr) previous->session->SetReplicaWorker(nullptr);
+  if (previous != nullptr) previous->session->SetThread(0, nullptr);
   thd_set_ha_data(thd, g_hton, context);
   return previous;
 }
@@ -115,7 +115,7 @@ Status EnterStatement(THD* thd, ThdContext* context) {
     context->changed_catalog = false;
     context->savepoints.Clear();
   }
-  session->SetReplicaWorker(ReplicaWorkerOf(thd));
+  session->SetThread(thd->thread_id(), ReplicaWorkerOf(thd));
   session->SetSnapshotIsolation(SnapshotIsolation(thd));
   session->SetLockWait({LockWaitTimeoutSeconds(thd), DeadlockDetect()});
   if (session->interrupted()) {

@@ -234,6 +234,39 @@ def test_the_latest_deadlock_is_reported(t):
     other.execute("ROLLBACK")
 
 
+def test_operators_see_who_waits_for_whom(t):
+    _table(t)
+    if t.engine != "ROWAN":
+        t.skip("the tables are Rowan's own")
+    for name in ("rowan_trx", "rowan_locks", "rowan_lock_waits"):
+        t.client().error_code(f"INSTALL PLUGIN {name} SONAME 'ha_rowan.so'")
+    one, other = _sessions(t, "REPEATABLE READ")
+    threads = [session.value("SELECT CONNECTION_ID()") for session in (one, other)]
+    one.execute("BEGIN")
+    one.execute("UPDATE a SET v = 0 WHERE id = 30")
+    one.query("SELECT * FROM a WHERE id BETWEEN 10 AND 20 FOR UPDATE")
+    name, key = f"{t.database}/a", "8000001E"
+    for statement, kind in (("UPDATE a SET v = 1 WHERE id = 30", "RECORD"),
+                            ("INSERT INTO a (id) VALUES (15)", "INSERT INTENTION")):
+        waiting = Pending(other, statement).must_wait()
+        t.rows("SELECT waiting_thread_id, waiting_mode, waiting_type, blocking_thread_id, "
+               "blocking_mode, blocking_status, lock_table, lock_index, lock_key "
+               "FROM information_schema.rowan_lock_waits",
+               [(threads[1], "X", kind, threads[0], "X", "GRANTED", name, "PRIMARY", key)])
+        t.rows("SELECT lock_thread_id, lock_table, lock_index, lock_key FROM "
+               "information_schema.rowan_locks WHERE lock_status = 'WAITING'",
+               [(threads[1], name, "PRIMARY", key)])
+        t.client().execute(f"KILL QUERY {threads[1]}")
+        t.equal(waiting.error_code(), 1317)
+        key = "8000000F"
+    t.rows("SELECT lock_thread_id, lock_index, lock_key, lock_mode FROM "
+           "information_schema.rowan_locks WHERE lock_type = 'NEXT-KEY'",
+           [(threads[0], "PRIMARY", "[8000000A, 80000015)", "X")])
+    t.rows("SELECT trx_thread_id, info FROM information_schema.rowan_trx JOIN "
+           "information_schema.processlist ON id = trx_thread_id", [(threads[0], None)])
+    one.execute("ROLLBACK")
+
+
 def test_nowait_and_skip_locked_beside_ranges(t):
     _table(t)
     one, other = _sessions(t, "REPEATABLE READ")
