@@ -239,6 +239,8 @@ class ha_rowan : public handler,
   void EncodeSearch(const uchar* key, key_part_map keypart_map);
   /// First byte string behind, or at the start of, the entries that a range's end names.
   void EncodeBound(uint index, const key_range& range, bool behind, ByteBuffer* bound) const;
+  /// Rows between the ends, either of which may be null; 0 when there seem to be none.
+  Result<uint64_t> EstimateRange(uint index, const key_range* low, const key_range* high) const;
   int ReadPrefix(uchar* record, bool last, bool exact);
   /// First row of a range, which the scan then ends with.
   int OpenRange(uchar* record, const key_range* start_key, const key_range* end_key);

@@ -395,16 +395,21 @@ int ha_rowan::records_from_index(ha_rows* count, uint index) {
 }
 
 ha_rows ha_rowan::records_in_range(uint index, key_range* low, key_range* high) {
+  const Result<uint64_t> rows = EstimateRange(index, low, high);
+  if (!rows.ok()) return HA_POS_ERROR;
+  // 0 would promise the optimizer that there is none.
+  return std::max<ha_rows>(rows.value(), 1);
+}
+
+Result<uint64_t> ha_rowan::EstimateRange(uint index, const key_range* low,
+                                         const key_range* high) const {
   const uint32_t index_number = codec().IndexNumberOfKey(index);
   ByteBuffer from;
   ByteBuffer to;
   if (low != nullptr) EncodeBound(index, *low, low->flag == HA_READ_AFTER_KEY, &from);
   if (high != nullptr) EncodeBound(index, *high, high->flag == HA_READ_AFTER_KEY, &to);
-  if (!from.empty() && !to.empty() && CompareBytes(from, to) >= 0) return 1;
-  Result<uint64_t> rows = engine_table()->EstimateRange(index_number, from, to);
-  if (!rows.ok()) return HA_POS_ERROR;
-  // 0 would promise the optimizer that there is none.
-  return std::max<ha_rows>(*rows, 1);
+  if (!from.empty() && !to.empty() && CompareBytes(from, to) >= 0) return uint64_t{0};
+  return engine_table()->EstimateRange(index_number, from, to);
 }
 
 }  // namespace rowan

@@ -244,6 +244,7 @@ class ha_rowan_part final : public ha_rowan, public Partition_helper, public Par
   uint64_t statement_ = 1;
   uint64_t scan_ = 1;
   bool loading_ = false;       ///< ALTER TABLE copies into this table
+  bool scan_begins_ = false;   ///< the table scan has not read of this partition yet
   bool write_failed_ = false;  ///< of the row written last
   bool semi_consistent_ = false;
   bool preserves_fields_ = false;     ///< columns that are not read keep their values in the record

@@ -6,6 +6,8 @@
 
 #include "plugin/partition/ha_rowan_part.h"
 
+#include <string_view>
+
 #include "mysql/plugin.h"
 #include "mysqld_error.h"
 #include "sql/dd/types/partition.h"
@@ -29,7 +31,10 @@ bool HasDirectory(const partition_element& element) {
 /// Empty, or what a partition asks for in vain.
 std::string UnsupportedInPartition(const partition_element& element) {
   if (HasDirectory(element)) return "DATA DIRECTORY or INDEX DIRECTORY of a partition";
-  if (element.tablespace_name != nullptr && *element.tablespace_name != 0) {
+  const std::string_view tablespace =
+      element.tablespace_name == nullptr ? "" : element.tablespace_name;
+  // InnoDB's name for what every partition has.
+  if (!tablespace.empty() && tablespace != "innodb_file_per_table") {
     return "TABLESPACE of a partition: each has a file of its own";
   }
   return {};

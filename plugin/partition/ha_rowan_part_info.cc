@@ -97,9 +97,9 @@ ha_rows ha_rowan_part::records_in_range(uint index, key_range* low, key_range* h
   uint64_t measured_rows = 0;
   for (size_t i = 0; i < measured; ++i) {
     MoveTo(used[i].second);
-    const ha_rows rows = ha_rowan::records_in_range(index, low, high);
-    if (rows == HA_POS_ERROR) return rows;
-    found += rows;
+    Result<uint64_t> rows = EstimateRange(index, low, high);
+    if (!rows.ok()) return HA_POS_ERROR;
+    found += *rows;
     measured_rows += used[i].first;
   }
   if (measured_rows == 0) return std::max<ha_rows>(found, 1);

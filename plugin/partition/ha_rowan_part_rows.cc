@@ -207,12 +207,16 @@ int ha_rowan_part::rnd_end() {
 int ha_rowan_part::rnd_init_in_part(uint part, bool table_scan) {
   if (!table_scan) return 0;  // references name the partition that is read next
   Select(part);
+  scan_begins_ = true;
   return ha_rowan::rnd_init(table_scan);
 }
 
 int ha_rowan_part::rnd_next_in_part(uint part, uchar* record) {
   Select(part);
-  return ha_rowan::rnd_next(record);
+  if (!scan_begins_) return ha_rowan::rnd_next(record);
+  // Counted as the first row of an index, as InnoDB counts it in partitions.
+  scan_begins_ = false;
+  return Found(reader_->Next(record), HA_ERR_END_OF_FILE);
 }
 
 int ha_rowan_part::rnd_end_in_part(uint part, bool table_scan) {
