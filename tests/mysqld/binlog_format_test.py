@@ -4,12 +4,10 @@
 must then hold the same rows. In the formats STATEMENT and MIXED that needs locks on all that a
 statement reads, gaps included."""
 import random
-import subprocess
 
 from framework import SEED, main
+from log_replay import replay
 from rowantools.client import ER_LOCK_DEADLOCK, MysqlError
-from rowantools.mysql_tree import find_tree
-
 
 _ROWS = 60
 _SESSIONS = 4
@@ -60,16 +58,6 @@ def _contents(client, database):
     return [client.query(f"SELECT * FROM `{database}`.{table} ORDER BY 1") for table in _TABLES]
 
 
-def _replay(source, copy):
-    logs = [str(source.data / row[0]) for row in source.client().query("SHOW BINARY LOGS")]
-    tree = find_tree()
-    events = subprocess.run([tree.program("mysqlbinlog"), "--no-defaults", *logs], check=True,
-                            capture_output=True)
-    subprocess.run([tree.program("mysql"), "--no-defaults", f"--socket={copy.socket}", "-uroot"],
-                   input=events.stdout, check=True, capture_output=True)
-    return events.stdout
-
-
 def _replayed_alike(t, binlog_format, level):
     """Returns the events."""
     source, copy = t.new_server(binlog=True), t.new_server()
@@ -84,7 +72,7 @@ def _replayed_alike(t, binlog_format, level):
     t.threads([lambda c=client, n=number: _session(c, n)
                for number, client in enumerate(clients, 1)])
     copy.start()
-    events = _replay(source, copy)
+    events = replay(source, copy)
     t.equal(_contents(copy.client(), t.database), _contents(source.client(), t.database),
             f"{binlog_format}, {level}, seed {SEED}")
     source.destroy()
