@@ -41,13 +41,6 @@ struct IndexBuild::Snapshot {
 
 /// An index in the making.
 struct IndexBuild::Target {
-  struct Entry {
-    bool exists = false;
-    ByteBuffer key{};
-    ByteBuffer payload{};
-    uint32_t unique_prefix_bytes = 0;
-  };
-
   Target(const Table& table, const Index& made)
       : index_number(made.index_number),
         index(table.index(0)->tree.allocator(), table.space(), made.root, made.id, table.id(),
@@ -56,13 +49,12 @@ struct IndexBuild::Target {
   const uint32_t index_number;
   rowan::Index index;
   std::unique_ptr<EntrySorter> sorter{};  ///< entries to be inserted
-  Entry before{};                         ///< of the row being compared
-  Entry after{};
+  EncodedEntry buffer{};
+  std::vector<EncodedEntry> before{};  ///< of the row being compared, by their keys
+  std::vector<EncodedEntry> after{};
 
-  Status Encode(const RowCodec& codec, const void* record, Bytes row_key, Entry* entry) const {
-    entry->exists = true;
-    return codec.EncodeEntry(index_number, record, row_key, &entry->key, &entry->payload,
-                             &entry->unique_prefix_bytes);
+  Status Add(const EncodedEntry& entry) const {
+    return sorter->Add({entry.key, entry.payload, entry.unique_prefix_bytes});
   }
 };
 
@@ -178,10 +170,9 @@ Status IndexBuild::ScanRows() {
       return Status(Code::kInterrupted, "interrupted while an index was built");
     }
     for (const auto& target : targets_) {
-      Target::Entry& entry = target->after;
-      status = target->Encode(*rows_.codec, rows_.record, cursor.row_key(), &entry);
-      if (!status.ok()) return status;
-      status = target->sorter->Add({entry.key, entry.payload, entry.unique_prefix_bytes});
+      const auto add = [&](const EncodedEntry& entry) { return target->Add(entry); };
+      status = rows_.codec->EncodeEntries(target->index_number, rows_.record, cursor.row_key(),
+                                          &target->buffer, add);
       if (!status.ok()) return status;
     }
     status = cursor.Next(rows_.record);
@@ -248,14 +239,22 @@ Status IndexBuild::Compare(Bytes key, Snapshot* now, Round round) {
 }
 
 Status IndexBuild::ReadEntries(Bytes key, Snapshot* snapshot, bool after) {
-  for (const auto& target : targets_) (after ? target->after : target->before).exists = false;
+  for (const auto& target : targets_) (after ? target->after : target->before).clear();
   const Status found = snapshot->cursor.GetRow(key, rows_.record);
   if (found.Is(Code::kNotFound)) return Status::Ok();
   if (!found.ok()) return found;
   for (const auto& target : targets_) {
-    Target::Entry* entry = after ? &target->after : &target->before;
-    const Status status = target->Encode(*rows_.codec, rows_.record, key, entry);
+    std::vector<EncodedEntry>& entries = after ? target->after : target->before;
+    const auto keep = [&](const EncodedEntry& entry) {
+      entries.push_back(entry);
+      return Status::Ok();
+    };
+    const Status status =
+        rows_.codec->EncodeEntries(target->index_number, rows_.record, key, &target->buffer, keep);
     if (!status.ok()) return status;
+    std::sort(entries.begin(), entries.end(), [](const auto& left, const auto& right) {
+      return CompareBytes(left.key, right.key) < 0;
+    });
   }
   return Status::Ok();
 }
@@ -280,18 +279,25 @@ Status IndexBuild::NoteAgainIfOpen(Bytes key, const Snapshot& now) {
 }
 
 Status IndexBuild::ApplyDifference(Target* target) {
-  const Target::Entry& before = target->before;
-  const Target::Entry& after = target->after;
-  if (before.exists && after.exists && EqualBytes(before.key, after.key)) {
-    if (EqualBytes(before.payload, after.payload)) return Status::Ok();
-    return Put(target, after.key, after.payload);
-  }
-  if (before.exists) {
-    const Status status = Remove(target, before.key);
+  auto before = target->before.begin();
+  auto after = target->after.begin();
+  while (before != target->before.end() || after != target->after.end()) {
+    const int order = before == target->before.end() ? 1
+                      : after == target->after.end() ? -1
+                                                     : CompareBytes(before->key, after->key);
+    Status status;
+    if (order < 0) {
+      status = Remove(target, before->key);
+    } else if (order > 0) {
+      status = target->Add(*after);
+    } else if (!EqualBytes(before->payload, after->payload)) {
+      status = Put(target, after->key, after->payload);
+    }
     if (!status.ok()) return status;
+    if (order <= 0) ++before;
+    if (order >= 0) ++after;
   }
-  if (!after.exists) return Status::Ok();
-  return target->sorter->Add({after.key, after.payload, after.unique_prefix_bytes});
+  return Status::Ok();
 }
 
 Status IndexBuild::InsertEntries(Target* target) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/bytes.h"
+#include "base/function_ref.h"
 #include "base/status.h"
 #include "space/blob_store.h"
 
@@ -16,6 +17,13 @@ namespace rowan {
 
 /// Reused output buffer; capacity is kept.
 using ByteBuffer = std::vector<std::byte>;
+
+/// An entry of a secondary index, as in EntryImage.
+struct EncodedEntry {
+  ByteBuffer key{};
+  ByteBuffer payload{};
+  uint32_t unique_prefix_bytes = 0;
+};
 
 class RowCodec {
  public:
@@ -41,6 +49,17 @@ class RowCodec {
   virtual Status EncodeEntry(uint32_t index, const void* record, Bytes clustered_key,
                              ByteBuffer* key, ByteBuffer* payload,
                              uint32_t* unique_prefix_bytes) const = 0;
+  /// All entries that a whole record has in an index: one as a rule, but there may be several in an
+  /// index of a column with several values, and none. Each is put into `buffer` and visited; ends
+  /// with the first error.
+  using EntryVisit = FunctionRef<Status(const EncodedEntry& entry)>;
+  virtual Status EncodeEntries(uint32_t index, const void* record, Bytes clustered_key,
+                               EncodedEntry* buffer, EntryVisit visit) const {
+    const Status status = EncodeEntry(index, record, clustered_key, &buffer->key, &buffer->payload,
+                                      &buffer->unique_prefix_bytes);
+    if (!status.ok()) return status;
+    return visit(*buffer);
+  }
   /// The clustered key inside an entry's key: a part of it, or assembled in `*scratch`. kCorrupt.
   virtual Result<Bytes> ClusteredKeyOf(uint32_t index, Bytes entry_key,
                                        ByteBuffer* scratch) const = 0;

@@ -246,8 +246,10 @@ Status Session::ChangeEntry(Table* table, const EntryChange& change) {
   if (EqualBytes(change.before.key, change.after.key)) {
     return entry_writer_.ReplacePayload(txn_.get(), index, change.after.key, change.after.payload);
   }
-  const Status status = entry_writer_.Delete(txn_.get(), index, change.before.key);
-  if (!status.ok()) return status;
+  if (!change.before.key.empty()) {
+    const Status status = entry_writer_.Delete(txn_.get(), index, change.before.key);
+    if (!status.ok() || change.after.key.empty()) return status;
+  }
   return entry_writer_.Insert(txn_.get(), index, change.after.key, change.after.payload,
                               change.after.unique_prefix_bytes, false);
 }

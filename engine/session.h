@@ -32,7 +32,8 @@ struct EntryImage {
   uint32_t unique_prefix_bytes = 0;  ///< see EntryWriter::Insert; 0 = not unique or holds a NULL
 };
 
-/// How one secondary entry changes when its row is updated.
+/// How one secondary entry changes when its row is updated. Where the index has several entries of
+/// a row, one without a key says that the other just comes or goes; both name the index.
 struct EntryChange {
   EntryImage before;
   EntryImage after;

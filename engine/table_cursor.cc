@@ -285,11 +285,14 @@ Status TableCursor::FetchRow(void* record) {
 }
 
 Status TableCursor::CheckStillMatches(const void* record) {
-  uint32_t unique_bytes = 0;
-  const Status status =
-      codec_->EncodeEntry(index_, record, row_key_, &check_key_, &check_payload_, &unique_bytes);
+  bool matches = false;
+  const auto compare = [&](const EncodedEntry& entry) {
+    matches = matches || EqualBytes(entry.key, view_.key);
+    return Status::Ok();
+  };
+  const Status status = codec_->EncodeEntries(index_, record, row_key_, &check_entry_, compare);
   if (!status.ok()) return status;
-  return EqualBytes(check_key_, view_.key) ? Status::Ok() : Status(Code::kNotFound);
+  return matches ? Status::Ok() : Status(Code::kNotFound);
 }
 
 const void* TableCursor::ColumnsToDecode() const {

@@ -175,8 +175,7 @@ class TableCursor : private RowCodec::BlobReader {
   ByteBuffer resume_key_;
   ByteBuffer end_;
   ByteBuffer start_;
-  ByteBuffer check_key_;
-  ByteBuffer check_payload_;
+  EncodedEntry check_entry_;
   std::vector<OffPage> off_page_;
   std::vector<ByteBuffer> blobs_;  ///< off-page bytes of the current row; reused
   size_t blobs_used_ = 0;

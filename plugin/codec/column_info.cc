@@ -45,7 +45,24 @@ bool DescribeBlob(const Field* field, ColumnInfo* column) {
   return true;
 }
 
+/// JSON in the record, whatever the type of its values.
+bool DescribeArray(const Field* field, ColumnInfo* column) {
+  DescribeBlob(field, column);
+  column->charset = &my_charset_bin;
+  return true;
+}
+
 }  // namespace
+
+bool DescribeElement(Field* array, const ColumnInfo& array_column, ColumnInfo* element,
+                     std::string* refusal) {
+  const Field* converted = down_cast<Field_typed_array*>(array)->get_conv_field();
+  if (!DescribeColumn(converted, converted->field_ptr(), element, refusal)) return false;
+  // All of them are NULL, or none.
+  element->null_offset = array_column.null_offset;
+  element->null_bit = array_column.null_bit;
+  return true;
+}
 
 size_t LengthWithoutPadding(Bytes text) {
   // Eight at a time: a CHAR column of a character set with up to four bytes is mostly spaces.
@@ -115,6 +132,7 @@ bool DescribeColumn(const Field* field, const unsigned char* record0, ColumnInfo
     column->null_offset = static_cast<uint32_t>(field->null_offset(record0));
     column->null_bit = field->null_bit;
   }
+  if (field->is_array()) return DescribeArray(field, column);
   switch (field->real_type()) {
     case MYSQL_TYPE_TINY:
     case MYSQL_TYPE_SHORT:

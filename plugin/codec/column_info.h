@@ -55,6 +55,11 @@ struct ColumnInfo {
 bool DescribeColumn(const Field* field, const unsigned char* record0, ColumnInfo* column,
                     std::string* refusal);
 
+/// What a value of an array column (CAST ... AS ... ARRAY) looks like in the field to which the
+/// server converts it, at offset 0.
+bool DescribeElement(Field* array, const ColumnInfo& array_column, ColumnInfo* element,
+                     std::string* refusal);
+
 /// Length of `text` without trailing spaces.
 size_t LengthWithoutPadding(Bytes text);
 /// `text` without its trailing spaces, which can have several bytes each.

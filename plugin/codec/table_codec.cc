@@ -131,11 +131,33 @@ Status TableCodec::EncodeClusteredKey(const unsigned char* record, uint64_t row_
   return key->size() <= most ? Status::Ok() : Status(Code::kTooBig, kKeyTooLong, most);
 }
 
-Status TableCodec::EncodeEntry(uint32_t index_number, const void* source, Bytes clustered_key,
+Status TableCodec::EncodeEntry(uint32_t index_number, const void* record, Bytes clustered_key,
                                ByteBuffer* key, ByteBuffer* payload,
                                uint32_t* unique_prefix_bytes) const {
+  return EncodeEntryWith(index_number, static_cast<const unsigned char*>(record), nullptr,
+                         clustered_key, key, payload, unique_prefix_bytes);
+}
+
+Status TableCodec::EncodeElement(uint32_t index_number, const void* record, const Bytes* value,
+                                 Bytes clustered_key, EncodedEntry* entry) const {
+  return EncodeEntryWith(index_number, static_cast<const unsigned char*>(record), value,
+                         clustered_key, &entry->key, &entry->payload, &entry->unique_prefix_bytes);
+}
+
+const ColumnInfo* TableCodec::ElementOf(uint32_t index_number) const {
   const IndexLayout& index = layout_->indexes[index_number];
-  const auto* record = static_cast<const unsigned char*>(source);
+  return index.array_part == kNoColumn ? nullptr : &index.element;
+}
+
+uint32_t TableCodec::ArrayColumnOf(uint32_t index_number) const {
+  const IndexLayout& index = layout_->indexes[index_number];
+  return index.parts[index.array_part].column;
+}
+
+Status TableCodec::EncodeEntryWith(uint32_t index_number, const unsigned char* record,
+                                   const Bytes* element, Bytes clustered_key, ByteBuffer* key,
+                                   ByteBuffer* payload, uint32_t* unique_prefix_bytes) const {
+  const IndexLayout& index = layout_->indexes[index_number];
   key->clear();
   payload->clear();
   bool has_null = false;
@@ -144,7 +166,8 @@ Status TableCodec::EncodeEntry(uint32_t index_number, const void* source, Bytes 
     const ColumnInfo& column = layout_->columns[part.column];
     const bool is_null = column.IsNull(record);
     has_null = has_null || is_null;
-    part.Encode(FieldImage(column, record), is_null, key);
+    const bool is_element = i == index.array_part && element != nullptr;
+    part.Encode(is_element ? *element : FieldImage(column, record), is_null, key);
   }
   *unique_prefix_bytes = index.unique && !has_null ? static_cast<uint32_t>(key->size()) : 0;
   if (index.clustered_is_tail) {
@@ -211,12 +234,13 @@ Status TableCodec::DecodeEntry(uint32_t index_number, Bytes key, Bytes payload, 
   auto* record = static_cast<unsigned char*>(target);
   PoisonRecord(record, layout_->record_bytes);
   size_t at = 0;
-  for (const KeyPartCodec& part : index.parts) {
+  for (uint32_t i = 0; i < index.parts.size(); ++i) {
+    const KeyPartCodec& part = index.parts[i];
     const size_t size = part.Size(key.subspan(at));
     if (size == 0) return Status(Code::kCorrupt, "malformed index entry");
     const Bytes bytes = key.subspan(at, size);
     at += size;
-    if (part.column == kNoColumn) continue;
+    if (part.column == kNoColumn || i == index.array_part) continue;
     const ColumnInfo& column = layout_->columns[part.column];
     if (part.reversible) {
       if (wanted != nullptr && !bitmap_is_set(wanted, column.field)) continue;
@@ -258,8 +282,9 @@ void TableCodec::EncodeSearchKey(uint32_t server_key, const unsigned char* image
   for (const KeyPartCodec& part : index.parts) {
     if ((keypart_map & 1) == 0 || part.column == kNoColumn) break;
     keypart_map >>= 1;
+    const bool is_element = used == index.array_part;
     ++used;
-    const ColumnInfo& column = layout_->columns[part.column];
+    const ColumnInfo& column = is_element ? index.element : layout_->columns[part.column];
     bool is_null = false;
     if (part.nullable) is_null = *position++ != std::byte{0};
     Bytes value(position, part.prefix_bytes);

@@ -34,6 +34,7 @@ struct TABLE;
 namespace rowan {
 
 enum class KeyOrder;
+struct ColumnInfo;
 struct RowRoom;
 struct TableLayout;
 
@@ -84,6 +85,13 @@ class TableCodec final : public RowCodec, public KeyParts {
   Status EncodeEntry(uint32_t index_number, const void* record, Bytes clustered_key,
                      ByteBuffer* key, ByteBuffer* payload,
                      uint32_t* unique_prefix_bytes) const override;
+  /// An index on the values of an array column: how one looks (at offset 0), and the column. Null:
+  /// it is another index.
+  [[nodiscard]] const ColumnInfo* ElementOf(uint32_t index_number) const;
+  [[nodiscard]] uint32_t ArrayColumnOf(uint32_t index_number) const;
+  /// The entry in such an index for one value; null: for an array that is NULL itself.
+  Status EncodeElement(uint32_t index_number, const void* record, const Bytes* value,
+                       Bytes clustered_key, EncodedEntry* entry) const;
   /// Bytes that do not stay in the row; written by the caller.
   struct Outsourced {
     Bytes value;
@@ -128,6 +136,9 @@ class TableCodec final : public RowCodec, public KeyParts {
   TableCodec();
   static Result<std::unique_ptr<TableCodec>> Make(const TABLE* table, uint32_t page_size_bytes,
                                                   KeyOrder order, std::string* refusal);
+  Status EncodeEntryWith(uint32_t index_number, const unsigned char* record, const Bytes* element,
+                         Bytes clustered_key, ByteBuffer* key, ByteBuffer* payload,
+                         uint32_t* unique_prefix_bytes) const;
   Status EncodeLargeRow(const unsigned char* record, const RowRoom& room, BlobWriter* blobs,
                         ByteBuffer* row) const;
 

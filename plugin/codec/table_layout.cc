@@ -71,9 +71,13 @@ bool MakeParts(const KEY& key, const TableLayout& layout, IndexLayout* index,
     KeyPartCodec part;
     part.column = source.fieldnr - 1u;
     const bool descending = (source.key_part_flag & HA_REVERSE_SORT) != 0;
-    if (!MakeKeyPart(layout.columns[part.column], source.length, descending, &part, refusal)) {
-      return false;
+    const ColumnInfo* column = &layout.columns[part.column];
+    if (source.field->is_array()) {
+      if (!DescribeElement(source.field, *column, &index->element, refusal)) return false;
+      index->array_part = i;
+      column = &index->element;
     }
+    if (!MakeKeyPart(*column, source.length, descending, &part, refusal)) return false;
     index->parts.push_back(part);
   }
   index->declared_parts = static_cast<uint32_t>(index->parts.size());
@@ -165,7 +169,9 @@ void AppendClusteredParts(const KEY& key, const IndexLayout& clustered, KeyOrder
 }
 
 void ChoosePayload(IndexLayout* index) {
-  for (const KeyPartCodec& part : index->parts) {
+  for (uint32_t i = 0; i < index->parts.size(); ++i) {
+    const KeyPartCodec& part = index->parts[i];
+    if (i == index->array_part) continue;  // no entry has all of the column
     if (part.reversible || !part.whole_column || part.column == kNoColumn) continue;
     auto& columns = index->payload_columns;
     if (std::find(columns.begin(), columns.end(), part.column) == columns.end()) {

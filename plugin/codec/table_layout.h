@@ -106,6 +106,10 @@ struct IndexLayout {
   /// Clustered key part i stands at tree part `clustered_parts[i]`.
   std::vector<uint32_t> clustered_parts;
   bool clustered_is_tail = false;  ///< they are exactly the last parts, encoded alike
+  /// The part with a value of an array for each entry, and what such a value looks like where the
+  /// server converts it, at offset 0; kNoColumn: no part of the index is one.
+  uint32_t array_part = kNoColumn;
+  ColumnInfo element;
 };
 
 struct TableLayout {

@@ -6,11 +6,15 @@
 #include <algorithm>
 
 #include "my_bitmap.h"
+#include "sql-common/json_dom.h"
 #include "sql/current_thd.h"
 #include "sql/field.h"
 #include "sql/item.h"
+#include "sql/item_json_func.h"
 #include "sql/sql_class.h"
 #include "sql/table.h"
+
+#include "plugin/codec/column_info.h"
 
 namespace rowan {
 namespace {
@@ -66,6 +70,43 @@ Status ComputedColumns::DecodeRow(Bytes key, Bytes row, const void* columns, Blo
   const Status status = codec_->DecodeRow(key, row, columns, blobs, record);
   if (!status.ok() || !active_ || Compute(static_cast<unsigned char*>(record))) return status;
   return Status(Code::kUnsupported, "a generated column cannot be computed");
+}
+
+Field* ComputedColumns::FieldOf(uint32_t index) const {
+  return table_->field[codec_->ArrayColumnOf(index)];
+}
+
+Status ComputedColumns::EncodeEntries(uint32_t index, const void* record, Bytes clustered_key,
+                                      EncodedEntry* buffer, EntryVisit visit) const {
+  const ColumnInfo* element = codec_->ElementOf(index);
+  if (element == nullptr) {
+    return RowCodec::EncodeEntries(index, record, clustered_key, buffer, visit);
+  }
+  auto* field = down_cast<Field_typed_array*>(FieldOf(index));
+  const auto distance = static_cast<const unsigned char*>(record) - table_->record[0];
+  if (field->is_null(distance)) {
+    const Status status = codec_->EncodeElement(index, record, nullptr, clustered_key, buffer);
+    if (!status.ok()) return status;
+    return visit(*buffer);
+  }
+  Json_wrapper values;
+  field->move_field_offset(distance);
+  const bool unreadable = field->val_json(&values);
+  field->move_field_offset(-distance);
+  Field* converted = field->get_conv_field();
+  const size_t count = unreadable ? 0 : values.length();
+  for (size_t i = 0; i < count; ++i) {
+    const Json_wrapper one = values[i];
+    if (save_json_to_field(current_thd, converted, &one, true)) {
+      return Status(Code::kUnsupported, "a value of an array cannot be converted");
+    }
+    const Bytes value = element->Value(converted->field_ptr());
+    Status status = codec_->EncodeElement(index, record, &value, clustered_key, buffer);
+    if (!status.ok()) return status;
+    status = visit(*buffer);
+    if (!status.ok()) return status;
+  }
+  return unreadable ? Status(Code::kCorrupt, "an array cannot be read") : Status::Ok();
 }
 
 bool ComputedColumns::Compute(unsigned char* record) const {

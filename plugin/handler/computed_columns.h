@@ -2,7 +2,8 @@
 // ComputedColumns: rows with the values of the virtual columns that are in indexes. Rows do not
 // hold them and the server computes them behind each read, but not where an index is expected to
 // give them, and not for reads that it knows nothing of: a row is read because its entry had no
-// room for the values, or to be compared with entries, or to become some.
+// room for the values, or to be compared with entries, or to become some. Also the entries of
+// indexes on arrays (CAST ... AS ... ARRAY), of which a row has one for each value.
 // Thread safety: the thread that uses the table.
 #pragma once
 
@@ -38,6 +39,8 @@ class ComputedColumns final : public RowCodec {
                      ByteBuffer* payload, uint32_t* unique_prefix_bytes) const override {
     return codec_->EncodeEntry(index, record, clustered_key, key, payload, unique_prefix_bytes);
   }
+  Status EncodeEntries(uint32_t index, const void* record, Bytes clustered_key,
+                       EncodedEntry* buffer, EntryVisit visit) const override;
   Result<Bytes> ClusteredKeyOf(uint32_t index, Bytes entry_key,
                                ByteBuffer* scratch) const override {
     return codec_->ClusteredKeyOf(index, entry_key, scratch);
@@ -45,6 +48,7 @@ class ComputedColumns final : public RowCodec {
   void BlobsOf(Bytes row, std::vector<BlobRef>* refs) const override { codec_->BlobsOf(row, refs); }
 
  private:
+  [[nodiscard]] Field* FieldOf(uint32_t index) const;
   [[nodiscard]] bool Compute(unsigned char* record) const;
 
   TABLE* const table_;

@@ -6,6 +6,7 @@
 //   ha_rowan_read.cc   index and table scans          ha_rowan_info.cc   statistics, costs
 //   ha_rowan_multi_range.cc multi-range reads
 //   ha_rowan_foreign_keys.cc what cascades change
+//   ha_rowan_arrays.cc indexes on arrays
 //   ha_rowan_autoinc.cc AUTO_INCREMENT                ha_rowan_admin.cc  ANALYZE, CHECK, OPTIMIZE
 //
 // Between external_lock(F_RDLCK|F_WRLCK) (or start_stmt) and external_lock(F_UNLCK) `session_` is
@@ -36,18 +37,23 @@ namespace rowan {
 /// One row as the engine stores it: clustered key, row, and each secondary entry. Buffers are
 /// reused.
 struct RowImage {
-  struct Entry {
-    ByteBuffer key;
-    ByteBuffer payload;
-    uint32_t unique_prefix_bytes = 0;
+  struct Entry : EncodedEntry {
+    bool is_array = false;  ///< of an index that has `elements` instead
+  };
+  struct Element {
+    uint32_t index_number = 0;
+    EncodedEntry entry{};
   };
   ByteBuffer key;
   ByteBuffer row;
-  std::vector<Entry> entries;  ///< [0] unused: the clustered index
+  std::vector<Entry> entries;     ///< [0] unused: the clustered index
+  std::vector<Element> elements;  ///< entries of indexes on arrays, by index and key
 
-  [[nodiscard]] EntryImage View(uint32_t index_number) const {
-    const Entry& entry = entries[index_number];
+  [[nodiscard]] static EntryImage View(uint32_t index_number, const EncodedEntry& entry) {
     return {index_number, entry.key, entry.payload, entry.unique_prefix_bytes};
+  }
+  [[nodiscard]] EntryImage View(uint32_t index_number) const {
+    return View(index_number, entries[index_number]);
   }
 };
 
@@ -257,6 +263,7 @@ class ha_rowan : public handler,
   Status Write(TableCodec::Outsourced* value) override;
   Status EncodeImage(const uchar* record, bool with_row, RowImage* image);
   Status EncodeEntries(const uchar* record, const std::vector<bool>* only, RowImage* image);
+  void ViewEntries(const RowImage& image);
   Status InsertRecord(const uchar* record);
   /// `renumbers`: the AUTO_INCREMENT column may change.
   Status UpdateRecord(const uchar* old_record, const uchar* new_record, bool renumbers);
@@ -270,6 +277,11 @@ class ha_rowan : public handler,
   int NoteFailure(Status status, const UndoPosition& before);
   void ChooseChangedIndexes();
   bool SameRow(const uchar* old_record, const uchar* new_record);
+
+  // ha_rowan_arrays.cc
+  void mv_key_capacity(uint* keys, size_t* bytes) const override;
+  Status EncodeElements(uint32_t index_number, const uchar* record, RowImage* image) const;
+  void AddElementChanges();
 
   // ha_rowan_foreign_keys.cc
   /// The server reads an index of a child after counting and before it looks at the count.

@@ -133,8 +133,9 @@ Status ha_rowan::FingerprintRows(std::vector<Fingerprint>* expected) {
     old_image_.key.assign(key.begin(), key.end());
     const Status encoded = EncodeEntries(table->record[0], nullptr, &old_image_);
     if (!encoded.ok()) return encoded;
-    for (uint32_t i = 1; i < expected->size(); ++i) {
-      (*expected)[i].Add(old_image_.entries[i].key, old_image_.entries[i].payload);
+    ViewEntries(old_image_);
+    for (const EntryImage& entry : entry_views_) {
+      (*expected)[entry.index].Add(entry.key, entry.payload);
     }
   }
   return moved.Is(Code::kEndOfRange) ? Status::Ok() : moved;

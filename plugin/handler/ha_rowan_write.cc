@@ -55,14 +55,27 @@ Status ha_rowan::EncodeImage(const uchar* record, bool with_row, RowImage* image
 
 Status ha_rowan::EncodeEntries(const uchar* record, const std::vector<bool>* only,
                                RowImage* image) {
+  image->elements.clear();
   for (uint32_t i = 1; i < image->entries.size(); ++i) {
     if (only != nullptr && !(*only)[i]) continue;
     RowImage::Entry& entry = image->entries[i];
-    const Status status = codec().EncodeEntry(i, record, image->key, &entry.key, &entry.payload,
-                                              &entry.unique_prefix_bytes);
+    const Status status = entry.is_array
+                              ? EncodeElements(i, record, image)
+                              : codec().EncodeEntry(i, record, image->key, &entry.key,
+                                                    &entry.payload, &entry.unique_prefix_bytes);
     if (!status.ok()) return status;
   }
   return Status::Ok();
+}
+
+void ha_rowan::ViewEntries(const RowImage& image) {
+  entry_views_.clear();
+  for (uint32_t i = 1; i < image.entries.size(); ++i) {
+    if (!image.entries[i].is_array) entry_views_.push_back(image.View(i));
+  }
+  for (const RowImage::Element& element : image.elements) {
+    entry_views_.push_back(RowImage::View(element.index_number, element.entry));
+  }
 }
 
 int ha_rowan::NoteFailure(Status status, const UndoPosition& before) {
@@ -103,10 +116,7 @@ Status ha_rowan::InsertRecord(const uchar* record) {
   }
   status = EncodeEntries(record, nullptr, &new_image_);
   if (!status.ok()) return status;
-  entry_views_.clear();
-  for (uint32_t i = 1; i < new_image_.entries.size(); ++i) {
-    entry_views_.push_back(new_image_.View(i));
-  }
+  ViewEntries(new_image_);
   if (load_ != nullptr) return load_->Add(new_image_.key, new_image_.row, entry_views_);
   return session_->InsertRow(engine_table(), new_image_.key, new_image_.row, entry_views_,
                              duplicate_lock_);
@@ -231,12 +241,13 @@ Status ha_rowan::UpdateRecord(const uchar* old_record, const uchar* new_record, 
 Status ha_rowan::UpdateImage() {
   changes_.clear();
   for (uint32_t i = 1; i < new_image_.entries.size(); ++i) {
-    if (!changed_indexes_[i]) continue;
+    if (!changed_indexes_[i] || new_image_.entries[i].is_array) continue;
     const EntryChange change{old_image_.View(i), new_image_.View(i)};
     const bool same = EqualBytes(change.before.key, change.after.key) &&
                       EqualBytes(change.before.payload, change.after.payload);
     if (!same) changes_.push_back(change);
   }
+  AddElementChanges();
   Status status = StoredBlobs(old_image_.key, &old_blobs_);
   if (!status.ok()) return status;
   status =
@@ -268,10 +279,7 @@ Status ha_rowan::DeleteRecord(const uchar* record) {
   if (!status.ok()) return status;
   status = KeepAutoIncrement(record, nullptr);
   if (!status.ok()) return status;
-  entry_views_.clear();
-  for (uint32_t i = 1; i < old_image_.entries.size(); ++i) {
-    entry_views_.push_back(old_image_.View(i));
-  }
+  ViewEntries(old_image_);
   status = session_->DeleteRow(engine_table(), old_image_.key, entry_views_);
   if (!status.ok()) return status;
   return DropBlobs(old_blobs_);
