@@ -46,7 +46,6 @@ void ThreadLoop::Run() {
   while (!stopping()) {
     // Taken before the work: a request that arrives during it causes another round.
     wake_requested_.exchange(false, std::memory_order_acq_rel);
-    heartbeats_.fetch_add(1, std::memory_order_relaxed);
     if (work_() == Next::kAgain) continue;
     const auto end = std::chrono::steady_clock::now() + tick_;
     const MutexLock lock(&mutex_);

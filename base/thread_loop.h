@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Skeleton of every background thread: a name, a tick, a bounded unit of work, an interruptible
-// wait, a heartbeat and a clean stop. Thread safety: Wake and Stop from any thread; Stop is
+// wait and a clean stop. Thread safety: Wake and Stop from any thread; Stop is
 // idempotent and joins.
 #pragma once
 
 #include <atomic>
 #include <chrono>
-#include <cstdint>
 #include <functional>
 #include <string>
 #include <thread>
@@ -32,7 +31,6 @@ class ThreadLoop {
   /// Finishes the unit of work in progress and joins.
   void Stop();
   [[nodiscard]] bool stopping() const { return stopping_.load(std::memory_order_acquire); }
-  [[nodiscard]] uint64_t heartbeats() const { return heartbeats_.load(std::memory_order_relaxed); }
 
  private:
   void Run();
@@ -44,7 +42,6 @@ class ThreadLoop {
   Condition wake_;
   std::atomic<bool> wake_requested_{false};  // set by Wake, taken by the loop before its work
   std::atomic<bool> stopping_{false};
-  std::atomic<uint64_t> heartbeats_{0};
   Mutex lifecycle_mutex_{LatchRank::kThreadLifecycle};  // orders Start and Stop
   std::thread thread_ ROWAN_GUARDED_BY(lifecycle_mutex_);
 };
