@@ -29,6 +29,10 @@ using IndexId = StrongId<struct IndexIdTag, uint64_t>;
 using TableId = StrongId<struct TableIdTag, uint64_t>;
 
 inline constexpr Lsn kNoLsn{0};
+[[nodiscard]] constexpr Lsn operator+(Lsn lsn, uint64_t bytes) { return Lsn(lsn.value() + bytes); }
+[[nodiscard]] constexpr Lsn operator-(Lsn lsn, uint64_t bytes) { return Lsn(lsn.value() - bytes); }
+/// Bytes of the log from `from` to `to`.
+[[nodiscard]] constexpr uint64_t operator-(Lsn to, Lsn from) { return to.value() - from.value(); }
 inline constexpr PageNumber kNoPage{0};
 inline constexpr IndexId kNoIndex{0};
 inline constexpr TxnId kNoTxn{0};

@@ -2,57 +2,162 @@
 #include "wal/log.h"
 
 #include <algorithm>
+#include <chrono>
 #include <utility>
 
 #include "base/assertions.h"
+#include "base/clock.h"
 #include "base/counters.h"
 #include "base/logging.h"
-#include "wal/log_impl.h"
+#include "wal/log_opening.h"
 #include "wal/sync_probe.h"
 #include "wal/sync_strategy.h"
 
 namespace rowan {
+namespace {
 
-Log::Log(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
-Log::~Log() = default;
+/// How often one who waits with a limit is asked whether it still wants to.
+constexpr uint64_t kAskNanos = uint64_t{100} * 1000 * 1000;
 
-Status Log::ReserveOrWait(uint32_t bytes) {
-  const Status status = impl_->pressure.ReserveOrWait(bytes);
-  if (impl_->pressure.RingIsHalfFull()) impl_->flush_thread.Wake();
+}  // namespace
+
+Log::Log(LogOpening opening, std::function<void()> on_stop)
+    : on_stop_(std::move(on_stop)),
+      files_(std::move(opening.files)),
+      buffer_(opening.buffer_bytes, opening.end, opening.epoch),
+      queue_(opening.end, [this] { flusher_.Wake(); }),
+      writer_(files_.get(), &buffer_, opening.end, std::move(opening.strategy)),
+      space_(&buffer_, &queue_, files_.get(),
+             {.make_durable = [this] { return WaitDurable(buffer_.tail()); },
+              .prepare_files = [this](uint64_t end) { preparer_.WantUpTo(end); }}),
+      flusher_({.buffer = &buffer_, .queue = &queue_, .space = &space_, .stopped = &stopped_},
+               [this] { return LeadRound(CommitQueue::Leader::kFlusher); }),
+      preparer_({.files = files_.get(),
+                 .buffer = &buffer_,
+                 .queue = &queue_,
+                 .writer = &writer_,
+                 .space = &space_,
+                 .stopped = &stopped_},
+                [this](const char* what, Status status) { Fail(what, status); }) {
+  space_.Start(opening.checkpoint, opening.capacity_bytes);
+}
+
+Result<std::unique_ptr<Log>> Log::Open(FileSystem* file_system, const LogOptions& options,
+                                       ControlFile* control, Lsn end,
+                                       std::function<void()> on_stop) {
+  Result<LogOpening> opening = OpenLogFiles(file_system, options, control, end);
+  if (!opening.ok()) return opening.status();
+  const Lsn restored_end = opening->end;
+  std::unique_ptr<Log> log(new Log(std::move(opening).value(), std::move(on_stop)));
+  const Status status = RestoreLastBlock(log->files_.get(), &log->buffer_, restored_end);
+  if (!status.ok()) return status;
+  log->Start();
+  return log;
+}
+
+Log::~Log() { StopThreads(); }
+
+void Log::Start() {
+  flusher_.Start();
+  preparer_.Start();
+}
+
+void Log::StopThreads() {
+  queue_.Stop();
+  space_.Stop();
+  flusher_.Stop();
+  preparer_.Stop();
+}
+
+Status Log::Close() {
+  flusher_.EndMarks();
+  const Status status = WaitDurable(tail());
+  stopped_.store(true, std::memory_order_release);
+  StopThreads();
   return status;
 }
 
-void Log::Release(uint32_t bytes) { impl_->pressure.Release(bytes); }
+void Log::Fail(const char* what, Status status) {
+  if (stopped_.exchange(true, std::memory_order_acq_rel)) return;
+  LogError("The redo log stops at LSN {}: {}: {}", durable().value(), what, status.message());
+  queue_.Stop();
+  space_.Stop();
+  durable_signal_.Raise();
+  if (on_stop_) on_stop_();
+}
+
+Status Log::ReserveOrWait(uint32_t bytes) {
+  const Status status = space_.ReserveOrWait(bytes);
+  if (space_.RingIsHalfFull()) flusher_.Wake();
+  return status;
+}
 
 Lsn Log::Append(GroupBuilder* group) {
   const size_t size_bytes = group->size_bytes();
-  ROWAN_CHECK(size_bytes <= impl_->buffer.size_bytes() - kLogBlockBytes);
+  ROWAN_CHECK(size_bytes <= buffer_.size_bytes() - kLogBlockBytes);
   group->Finish();
   while (!stopped()) {
-    const Lsn end = impl_->buffer.TryAppend(group, impl_->queue.durable_word());
+    const Lsn end = buffer_.TryAppend(group, queue_.durable_word());
     if (end != kNoLsn) {
       AddCounter(Counter::kLogGroups);
       AddCounter(Counter::kLogBytes, size_bytes);
       return end;
     }
     // Only beyond a reservation. A failure shows as stopped().
-    impl_->WaitDurable(tail()).Ignore();
+    WaitDurable(tail()).Ignore();
   }
-  return impl_->buffer.Skip(size_bytes);
+  return buffer_.Skip(size_bytes);
 }
 
-Lsn Log::tail() const { return impl_->buffer.tail(); }
-Lsn Log::durable() const { return impl_->queue.durable(); }
-Lsn Log::written() const { return impl_->writer.written(); }
+Status Log::WaitDurable(Lsn lsn) {
+  if (stopped()) return Status(Code::kStopped);
+  if (durable() >= lsn) return Status::Ok();
+  ROWAN_CHECK(lsn <= tail());
+  switch (queue_.Wait(lsn)) {
+    case CommitQueue::Outcome::kDone: return Status::Ok();
+    case CommitQueue::Outcome::kStopped: return Status(Code::kStopped);
+    case CommitQueue::Outcome::kLead: break;
+  }
+  const bool again = LeadRound(CommitQueue::Leader::kSession);
+  ROWAN_CHECK(!again);
+  return durable() >= lsn ? Status::Ok() : Status(Code::kStopped);
+}
 
-Status Log::WaitDurable(Lsn lsn) { return impl_->WaitDurable(lsn); }
+bool Log::LeadRound(CommitQueue::Leader leader) {
+  // Whoever stops the log wakes all who wait for this leader.
+  if (stopped()) return false;
+  Result<Lsn> made_durable = writer_.MakeDurable();
+  if (!made_durable.ok()) {
+    Fail("a write or sync failed", made_durable.status());
+    return false;
+  }
+  preparer_.NoteDurable(made_durable->value());
+  const bool again = queue_.HandOn(*made_durable, leader);
+  durable_signal_.Raise();
+  space_.RoomFreed();
+  return again;
+}
+
+Status Log::WaitDurableFor(Lsn lsn, uint64_t limit_nanos, FunctionRef<bool()> interrupted) {
+  const auto finished = [&] { return durable() >= lsn || stopped(); };
+  const uint64_t begin_nanos = MonotonicNanos();
+  while (!finished()) {
+    if (interrupted()) return Status(Code::kInterrupted);
+    const uint64_t waited = MonotonicNanos() - begin_nanos;
+    if (waited >= limit_nanos) return Status(Code::kLockTimeout, "the log is not durable so far");
+    flusher_.WantDurable(std::min(lsn, tail()));
+    durable_signal_.WaitFor(std::chrono::nanoseconds(std::min(limit_nanos - waited, kAskNanos)),
+                            finished);
+  }
+  return durable() >= lsn ? Status::Ok() : Status(Code::kStopped);
+}
 
 Status Log::WaitWritten(Lsn lsn) {
   if (stopped()) return Status(Code::kStopped);
   ROWAN_CHECK(lsn <= tail());
-  const Status status = impl_->writer.WriteUpTo(lsn);
+  const Status status = writer_.WriteUpTo(lsn);
   if (status.ok()) return status;
-  impl_->Fail("write", status);
+  Fail("write", status);
   return Status(Code::kStopped);
 }
 
@@ -62,75 +167,48 @@ Status Log::WaitCommitted(Lsn lsn, Durability durability) {
     case Durability::kWrite: return WaitWritten(lsn);
     case Durability::kBackground: break;
   }
-  if (impl_->pressure.RingIsHalfFull()) impl_->flush_thread.Wake();
+  if (space_.RingIsHalfFull()) flusher_.Wake();
   return stopped() ? Status(Code::kStopped) : Status::Ok();
-}
-
-Status Log::WaitDurableFor(Lsn lsn, uint64_t limit_nanos, FunctionRef<bool()> interrupted) {
-  return impl_->WaitDurableFor(lsn, limit_nanos, interrupted);
 }
 
 void Log::SetCheckpoint(Lsn lsn) {
   ROWAN_CHECK(lsn <= tail());
-  impl_->pressure.SetCheckpoint(lsn);
-  if (lsn.value() > impl_->files->FirstEnd()) impl_->files_thread.Wake();
+  space_.SetCheckpoint(lsn);
+  if (lsn.value() > files_->FirstEnd()) preparer_.Wake();
 }
-
-Lsn Log::checkpoint() const { return impl_->pressure.checkpoint(); }
-uint64_t Log::capacity_bytes() const { return impl_->pressure.capacity_bytes(); }
 
 Status Log::SetCapacity(uint64_t capacity_bytes) {
   if (!kLogCapacityLimits.Allow(capacity_bytes)) {
     return Status(Code::kInvalidArgument, "redo log capacity is out of bounds");
   }
-  impl_->files->SetCapacity(capacity_bytes);
-  impl_->pressure.SetCapacity(capacity_bytes);
-  impl_->files_thread.Wake();
+  files_->SetCapacity(capacity_bytes);
+  space_.SetCapacity(capacity_bytes);
+  preparer_.Wake();
   return Status::Ok();
 }
 
-struct LogHold::Impl {
-  Impl(LogHolds* all, LogHolds::Id one) : holds(all), id(one) {}
-  LogHolds* const holds;
-  const LogHolds::Id id;
-};
-
-LogHold::LogHold(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
-LogHold::~LogHold() { impl_->holds->Remove(impl_->id); }
-bool LogHold::Advance(Lsn lsn) { return impl_->holds->Advance(impl_->id, lsn); }
-bool LogHold::lost() const { return impl_->holds->lost(impl_->id); }
-
 Result<std::unique_ptr<LogHold>> Log::Hold(const std::string& name, Lsn from, uint64_t bytes_max) {
   ROWAN_CHECK(from <= tail());
-  Result<LogHolds::Id> id = impl_->files->Hold({.name = name, .lsn = from, .bytes_max = bytes_max});
+  Result<LogHolds::Id> id = files_->Hold({.name = name, .lsn = from, .bytes_max = bytes_max});
   if (!id.ok()) return id.status();
-  auto impl = std::make_unique<LogHold::Impl>(&impl_->files->holds(), *id);
-  return std::unique_ptr<LogHold>(new LogHold(std::move(impl)));
-}
-
-uint64_t Log::files() const { return impl_->files->files(); }
-
-std::vector<LogHolds::Reader> Log::Readers() const { return impl_->files->holds().List(); }
-
-void Log::SetPressureCallback(std::function<void()> callback) {
-  impl_->pressure.SetPressureCallback(std::move(callback));
+  return std::unique_ptr<LogHold>(new LogHold(&files_->holds(), *id));
 }
 
 Status Log::SetSyncMethod(LogSyncMethod method) {
   if (stopped()) return Status(Code::kStopped);
   if (method == LogSyncMethod::kAuto) {
-    method = ProbeSyncMethod(impl_->files->file_system(), impl_->files->folder());
+    method = ProbeSyncMethod(files_->file_system(), files_->folder());
   }
   std::string reason;
   Result<std::unique_ptr<SyncStrategy>> strategy =
-      MakeSyncStrategy(impl_->files->file_system(), method, &reason);
+      MakeSyncStrategy(files_->file_system(), method, &reason);
   if (!strategy.ok()) {
     LogWarning("Log sync method {} refused: {}", LogSyncMethodName(method), reason);
     return strategy.status();
   }
-  if (impl_->queue.WaitForLead() == CommitQueue::Outcome::kStopped) return Status(Code::kStopped);
-  const Status status = impl_->writer.SwitchStrategy(std::move(strategy).value());
-  const bool again = impl_->queue.HandOn(impl_->queue.durable(), CommitQueue::Leader::kSession);
+  if (queue_.WaitForLead() == CommitQueue::Outcome::kStopped) return Status(Code::kStopped);
+  const Status status = writer_.SwitchStrategy(std::move(strategy).value());
+  const bool again = queue_.HandOn(durable(), CommitQueue::Leader::kSession);
   ROWAN_CHECK(!again);
   if (status.ok()) {
     LogInfo("Log sync method is now {}", LogSyncMethodName(method));
@@ -138,29 +216,6 @@ Status Log::SetSyncMethod(LogSyncMethod method) {
   }
   LogWarning("Log sync method {} refused: {}", LogSyncMethodName(method), status.message());
   return Status(Code::kUnsupported, status.message(), status.detail());
-}
-
-LogSyncMethod Log::sync_method() const { return impl_->writer.method(); }
-
-const LatencyHistogram& Log::Latency(LogSyncMethod method, LogPhase phase) const {
-  return impl_->writer.latency().Of(method, phase);
-}
-
-void Log::NoteCommit(uint64_t nanos) { impl_->writer.NoteCommit(nanos); }
-
-bool Log::stopped() const { return impl_->stopped.load(std::memory_order_acquire); }
-
-void Log::Stop(const char* reason) { impl_->Fail(reason, Status(Code::kStopped)); }
-
-Status Log::Close() {
-  {
-    const MutexLock lock(&impl_->mark_mutex);
-    impl_->closing = true;
-  }
-  const Status status = WaitDurable(tail());
-  impl_->stopped.store(true, std::memory_order_release);
-  impl_->StopThreads();
-  return status;
 }
 
 }  // namespace rowan

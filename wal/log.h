@@ -10,6 +10,8 @@
 //
 // Failure: a failed write or sync of the log stops it for good: every later call returns kStopped,
 // WaitDurable never reports success for bytes not proven durable, and `on_stop` was called once.
+// Locks: those of the parts; parts never call each other with a lock held, except the flusher (its
+// mark -> the space), the writer (its mutex -> the file set's).
 // Thread safety: everything from any thread unless said otherwise.
 #pragma once
 
@@ -18,33 +20,46 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/function_ref.h"
 #include "base/ids.h"
 #include "base/status.h"
 #include "io/file.h"
+#include "wal/commit_queue.h"
 #include "wal/control_file.h"
+#include "wal/durable_signal.h"
 #include "wal/group.h"
+#include "wal/log_buffer.h"
+#include "wal/log_file_preparer.h"
+#include "wal/log_file_set.h"
+#include "wal/log_flusher.h"
 #include "wal/log_holds.h"
 #include "wal/log_latency.h"
 #include "wal/log_options.h"
+#include "wal/log_space.h"
+#include "wal/log_writer.h"
 
 namespace rowan {
+
+struct LogOpening;
 
 /// A part of the log that is kept for a reader; see Log::Hold. Thread safety: all members.
 class LogHold {
  public:
-  ~LogHold();
+  ~LogHold() { holds_->Remove(id_); }
+  LogHold(const LogHold&) = delete;
+  LogHold& operator=(const LogHold&) = delete;
   /// The reader needs nothing below `lsn` any more. False if the hold was lost.
-  bool Advance(Lsn lsn);
-  [[nodiscard]] bool lost() const;
+  bool Advance(Lsn lsn) { return holds_->Advance(id_, lsn); }
+  [[nodiscard]] bool lost() const { return holds_->lost(id_); }
 
  private:
   friend class Log;
-  struct Impl;
-  explicit LogHold(std::unique_ptr<Impl> impl);
-  const std::unique_ptr<Impl> impl_;
+  LogHold(LogHolds* holds, LogHolds::Id id) : holds_(holds), id_(id) {}
+  LogHolds* const holds_;
+  const LogHolds::Id id_;
 };
 
 class Log {
@@ -65,16 +80,16 @@ class Log {
   /// Call before latching anything; give back with Release (Append does not). kStopped, or
   /// kTooBig when `bytes` could never fit.
   Status ReserveOrWait(uint32_t bytes);
-  void Release(uint32_t bytes);
+  void Release(uint32_t bytes) { space_.Release(bytes); }
 
   /// Appends a group and returns its end LSN. Never blocks on I/O within a reservation. When the
   /// log is stopped the group goes nowhere, which is harmless: nothing is written any more.
   Lsn Append(GroupBuilder* group);
 
   /// End of everything appended. A page dirtied before this was read has first_dirty_lsn below it.
-  [[nodiscard]] Lsn tail() const;
-  [[nodiscard]] Lsn durable() const;
-  [[nodiscard]] Lsn written() const;
+  [[nodiscard]] Lsn tail() const { return buffer_.tail(); }
+  [[nodiscard]] Lsn durable() const { return queue_.durable(); }
+  [[nodiscard]] Lsn written() const { return writer_.written(); }
 
   /// Returns Ok once the log is durable up to `lsn` (may be the leader and sync itself).
   Status WaitDurable(Lsn lsn);
@@ -89,10 +104,10 @@ class Log {
 
   /// Recovery will not need anything below `lsn`: older files may be recycled. Monotonic.
   void SetCheckpoint(Lsn lsn);
-  [[nodiscard]] Lsn checkpoint() const;
+  [[nodiscard]] Lsn checkpoint() const { return space_.checkpoint(); }
   /// How far the tail may be ahead of the checkpoint. The files take up to two files more, and what
   /// readers hold.
-  [[nodiscard]] uint64_t capacity_bytes() const;
+  [[nodiscard]] uint64_t capacity_bytes() const { return space_.capacity_bytes(); }
   /// Takes effect at once, also when smaller: writers then wait for the checkpoint. Files made from
   /// now on have a size that suits it. kInvalidArgument: not within the bounds of
   /// wal/log_options.h.
@@ -102,32 +117,54 @@ class Log {
   /// is `bytes_max` ahead of it, or the disk is full (wal/log_holds.h). LogReader reads the files.
   /// kNotFound: that part is gone already. The hold must not outlive the log.
   Result<std::unique_ptr<LogHold>> Hold(const std::string& name, Lsn from, uint64_t bytes_max);
-  [[nodiscard]] std::vector<LogHolds::Reader> Readers() const;
+  [[nodiscard]] std::vector<LogHolds::Reader> Readers() const { return files_->holds().List(); }
   /// How many files the log has.
-  [[nodiscard]] uint64_t files() const;
+  [[nodiscard]] uint64_t files() const { return files_->files(); }
   /// Called when the log is so full that a writer has to wait; wakes the cleaner. Must not call the
   /// log. An empty function takes it back; no call is in progress afterwards.
-  void SetPressureCallback(std::function<void()> callback);
+  void SetPressureCallback(std::function<void()> callback) {
+    space_.SetPressureCallback(std::move(callback));
+  }
 
   /// Switches the sync method, also under load. kUnsupported with the reason when refused.
   Status SetSyncMethod(LogSyncMethod method);
-  [[nodiscard]] LogSyncMethod sync_method() const;  ///< the one in use, never kAuto
-  [[nodiscard]] const LatencyHistogram& Latency(LogSyncMethod method, LogPhase phase) const;
+  /// The one in use, never kAuto.
+  [[nodiscard]] LogSyncMethod sync_method() const { return writer_.method(); }
+  [[nodiscard]] const LatencyHistogram& Latency(LogSyncMethod method, LogPhase phase) const {
+    return writer_.latency().Of(method, phase);
+  }
   /// A commit took so long, its wait included.
-  void NoteCommit(uint64_t nanos);
+  void NoteCommit(uint64_t nanos) { writer_.NoteCommit(nanos); }
 
-  [[nodiscard]] bool stopped() const;
+  [[nodiscard]] bool stopped() const { return stopped_.load(std::memory_order_acquire); }
   /// Stops the engine's log because something above failed (data file write or sync).
-  void Stop(const char* reason);
+  void Stop(const char* reason) { Fail(reason, Status(Code::kStopped)); }
 
   /// Flushes everything and joins the background threads. Ok only if all is durable. Nobody else
   /// may use the log any more. Destroying a log without Close leaves what is not durable to chance.
   Status Close();
 
  private:
-  struct Impl;
-  explicit Log(std::unique_ptr<Impl> impl);
-  std::unique_ptr<Impl> impl_;
+  Log(LogOpening opening, std::function<void()> on_stop);
+
+  void Start();
+  void StopThreads();
+  /// Once: stops everything and tells the engine. Later calls do nothing.
+  void Fail(const char* what, Status status);
+  /// Leader only. True if the caller, the flusher, must lead again.
+  [[nodiscard]] bool LeadRound(CommitQueue::Leader leader);
+
+  const std::function<void()> on_stop_;
+  std::atomic<bool> stopped_{false};  // stored once, read by anyone
+  const std::unique_ptr<LogFileSet> files_;
+  LogBuffer buffer_;
+  CommitQueue queue_;
+  LogWriter writer_;
+  LogSpace space_;
+  DurableSignal durable_signal_;  // raised when the durable LSN moved or the log stopped
+  // The background threads, last: they use all of the above.
+  LogFlusher flusher_;
+  LogFilePreparer preparer_;
 };
 
 }  // namespace rowan

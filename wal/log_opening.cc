@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Opening a log: files, sync method, the last block of the stream, a new epoch.
+#include "wal/log_opening.h"
+
 #include <algorithm>
 #include <bit>
+#include <string>
 #include <utility>
 
 #include "base/logging.h"
 #include "io/aligned_buffer.h"
 #include "wal/log.h"
-#include "wal/log_impl.h"
 #include "wal/sync_probe.h"
-#include "wal/sync_strategy.h"
 
 namespace rowan {
 namespace {
@@ -45,7 +45,41 @@ std::unique_ptr<SyncStrategy> ChooseStrategy(LogFileSet* files, LogSyncMethod me
   return MakeSyncStrategy(file_system, LogSyncMethod::kFdatasync, &reason).value();
 }
 
-/// The block that the next append rewrites must be in the ring with its old content.
+}  // namespace
+
+Result<LogOpening> OpenLogFiles(FileSystem* file_system, const LogOptions& options,
+                                ControlFile* control, Lsn end) {
+  Status status = CheckOptions(options);
+  if (!status.ok()) return status;
+  const ControlData before = control->data();
+  LogOpening opening;
+  opening.capacity_bytes = options.capacity_bytes;
+  opening.buffer_bytes = options.buffer_bytes;
+  opening.end = std::max(end, Log::kFirstLsn);
+  opening.checkpoint = std::clamp(before.checkpoint_lsn, Log::kFirstLsn, opening.end);
+  opening.files = std::make_unique<LogFileSet>(
+      LogFileSet::Options{file_system, control->folder(), before.instance_id, options.capacity_bytes});
+  status = before.log_file_bytes == 0 ? opening.files->Create(opening.end)
+                                      : opening.files->Recover(opening.checkpoint, opening.end);
+  if (!status.ok()) return status;
+  opening.strategy = ChooseStrategy(opening.files.get(), options.sync_method, opening.end);
+  const uint64_t first_file_bytes = before.log_file_bytes != 0
+                                        ? before.log_file_bytes
+                                        : opening.files->PlaceOf(opening.end.value()).bytes();
+  // Durable before the first group of the new epoch can be.
+  status = control->UpdateBothSlots([&](ControlData& data) {
+    data.epoch += 1;
+    data.run_start_lsn = opening.end;
+    data.run_epoch = data.epoch;
+    data.log_durable_lsn = opening.end;
+    data.log_file_bytes = first_file_bytes;
+    data.log_buffer_bytes = std::max(data.log_buffer_bytes, options.buffer_bytes);
+  });
+  if (!status.ok()) return status;
+  opening.epoch = control->data().epoch;
+  return opening;
+}
+
 Status RestoreLastBlock(LogFileSet* files, LogBuffer* buffer, Lsn end) {
   const uint64_t start = LogBlockStart(end.value());
   if (start == end.value()) return Status::Ok();
@@ -57,47 +91,6 @@ Status RestoreLastBlock(LogFileSet* files, LogBuffer* buffer, Lsn end) {
   if (!status.ok()) return status;
   buffer->Restore(start, block.span().first(end.value() - start));
   return Status::Ok();
-}
-
-}  // namespace
-
-Result<std::unique_ptr<Log>> Log::Open(FileSystem* file_system, const LogOptions& options,
-                                       ControlFile* control, Lsn end,
-                                       std::function<void()> on_stop) {
-  Status status = CheckOptions(options);
-  if (!status.ok()) return status;
-  const ControlData before = control->data();
-  Impl::Setup setup;
-  setup.capacity_bytes = options.capacity_bytes;
-  setup.buffer_bytes = options.buffer_bytes;
-  setup.end = std::max(end, kFirstLsn);
-  setup.checkpoint = std::clamp(before.checkpoint_lsn, kFirstLsn, setup.end);
-  setup.files = {file_system, control->folder(), before.instance_id, options.capacity_bytes};
-  auto files = std::make_unique<LogFileSet>(setup.files);
-  status = before.log_file_bytes == 0 ? files->Create(setup.end)
-                                      : files->Recover(setup.checkpoint, setup.end);
-  if (!status.ok()) return status;
-  setup.strategy = ChooseStrategy(files.get(), options.sync_method, setup.end);
-  const uint64_t first_file_bytes = before.log_file_bytes != 0
-                                        ? before.log_file_bytes
-                                        : files->PlaceOf(setup.end.value()).bytes();
-  // Durable before the first group of the new epoch can be.
-  status = control->UpdateBothSlots([&](ControlData& data) {
-    data.epoch += 1;
-    data.run_start_lsn = setup.end;
-    data.run_epoch = data.epoch;
-    data.log_durable_lsn = setup.end;
-    data.log_file_bytes = first_file_bytes;
-    data.log_buffer_bytes = std::max(data.log_buffer_bytes, options.buffer_bytes);
-  });
-  if (!status.ok()) return status;
-  setup.epoch = control->data().epoch;
-  const Lsn restored_end = setup.end;
-  auto impl = std::make_unique<Impl>(std::move(files), std::move(setup), std::move(on_stop));
-  status = RestoreLastBlock(impl->files.get(), &impl->buffer, restored_end);
-  if (!status.ok()) return status;
-  impl->Start();
-  return std::unique_ptr<Log>(new Log(std::move(impl)));
 }
 
 }  // namespace rowan

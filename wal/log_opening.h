@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// What a log begins with: its files, made sure of, the way to sync them, and an epoch that is
+// durable in the control file before the first group of it can be. One thread.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "base/ids.h"
+#include "base/status.h"
+#include "io/file.h"
+#include "wal/control_file.h"
+#include "wal/log_buffer.h"
+#include "wal/log_file_set.h"
+#include "wal/log_options.h"
+#include "wal/sync_strategy.h"
+
+namespace rowan {
+
+struct LogOpening {
+  std::unique_ptr<LogFileSet> files;
+  std::unique_ptr<SyncStrategy> strategy;
+  uint64_t capacity_bytes = 0;
+  uint64_t buffer_bytes = 0;
+  Lsn checkpoint;
+  Lsn end;  ///< where appending goes on
+  uint32_t epoch = 0;
+};
+
+/// Checks the options, finds or makes the files, makes everything up to `end` durable, chooses the
+/// sync method and bumps the epoch. See Log::Open.
+Result<LogOpening> OpenLogFiles(FileSystem* file_system, const LogOptions& options,
+                                ControlFile* control, Lsn end);
+
+/// The block that the next append rewrites must be in the ring with its old content.
+Status RestoreLastBlock(LogFileSet* files, LogBuffer* buffer, Lsn end);
+
+}  // namespace rowan
