@@ -5,48 +5,19 @@
 // start.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <memory>
+#include <string>
+#include <utility>
 
-#include "base/format_features.h"
 #include "base/function_ref.h"
-#include "base/ids.h"
-#include "base/page_size.h"
+#include "base/mutex.h"
 #include "base/status.h"
 #include "io/file.h"
+#include "wal/control_data.h"
+#include "wal/control_slot.h"
 
 namespace rowan {
-
-/// Format version this build writes; a larger one on disk is refused with kNewerFormat, a smaller
-/// one is read, and upgraded when the instance is opened (storage/upgrade.h).
-inline constexpr uint32_t kFormatVersion = 2;
-/// Features of whole instances that this build knows.
-inline constexpr FormatFeatures kInstanceFeatures{};
-
-struct ControlData {
-  InstanceId instance_id{};  ///< random, also in every space header and log file
-  uint32_t format_version = kFormatVersion;
-  uint32_t page_size_bytes = kPageSizeDefault;
-  uint32_t epoch = 0;  ///< bumped at every start, stamped into each log group
-  bool clean_shutdown = false;
-  Lsn checkpoint_lsn{0};          ///< redo starts here
-  uint64_t log_file_bytes = 0;    ///< log bytes in its first file; 0: no log was made yet
-  uint64_t log_buffer_bytes = 0;  ///< largest log buffer so far: bounds the unsynced tail
-  /// Where the log was last opened for appending, and with which epoch: no group at or above the
-  /// LSN has a smaller one. 0: not known.
-  Lsn run_start_lsn{0};
-  uint32_t run_epoch = 0;
-  /// The log was durable at least up to here: one that ends before has lost its end. 0: not known.
-  Lsn log_durable_lsn{0};
-  FormatFeatures features{};  ///< what the instance as a whole makes use of
-  // High-water marks, stored with head room: ids at or above them were never used.
-  TxnId next_txn_id{1};
-  Csn next_csn{1};
-  SpaceId next_space_id{kFirstTableSpace};
-  IndexId next_index_id{1};
-  TableId next_table_id{1};
-};
 
 class ControlFile {
  public:
@@ -62,11 +33,13 @@ class ControlFile {
   static Result<std::unique_ptr<ControlFile>> Create(FileSystem* file_system,
                                                      const std::string& folder,
                                                      const ControlData& data);
-  ~ControlFile();
 
-  [[nodiscard]] ControlData data() const;
+  [[nodiscard]] ControlData data() const {
+    const MutexLock lock(&mutex_);
+    return data_;
+  }
   /// The instance's.
-  [[nodiscard]] const std::string& folder() const;
+  [[nodiscard]] const std::string& folder() const { return folder_; }
   /// Applies `change` to a copy, writes it to the older slot, syncs, publishes. Any failure means
   /// the engine must stop.
   Status Update(FunctionRef<void(ControlData&)> change);
@@ -75,9 +48,27 @@ class ControlFile {
   Status UpdateBothSlots(FunctionRef<void(ControlData&)> change);
 
  private:
-  struct Impl;
-  explicit ControlFile(std::unique_ptr<Impl> impl);
-  std::unique_ptr<Impl> impl_;
+  ControlFile(std::string folder, std::unique_ptr<File> file)
+      : folder_(std::move(folder)), file_(std::move(file)) {}
+
+  /// Reads the file, which is locked, and makes the newer slot durable.
+  Status Load();
+  /// Chooses the newer good slot.
+  Status ReadLocked() ROWAN_REQUIRES(mutex_);
+  Status AdoptLocked(const ControlSlot& newest) ROWAN_REQUIRES(mutex_);
+  /// Makes `contents` the state, durably.
+  Status WriteNextLocked(const ControlData& contents) ROWAN_REQUIRES(mutex_);
+  /// Durable at return.
+  Status WriteSlotLocked(const ControlData& contents, uint64_t number) ROWAN_REQUIRES(mutex_);
+
+  const std::string folder_;
+  const std::unique_ptr<File> file_;
+  mutable Mutex mutex_{LatchRank::kControlFile};
+  ControlData data_ ROWAN_GUARDED_BY(mutex_);
+  /// The newer one when the file was opened: may hold more than is known.
+  ControlSlot slot_ ROWAN_GUARDED_BY(mutex_){};
+  uint64_t sequence_ ROWAN_GUARDED_BY(mutex_) = 0;  // of the newer slot; slot = sequence modulo 2
+  bool broken_ ROWAN_GUARDED_BY(mutex_) = false;    // a write failed: what is on disk is not known
 };
 
 }  // namespace rowan

@@ -4,15 +4,17 @@
 // log. One thread.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "base/bytes.h"
 #include "base/ids.h"
 #include "base/status.h"
 #include "io/file.h"
-#include "wal/control_file.h"
+#include "wal/control_data.h"
+#include "wal/group.h"
+#include "wal/log_source.h"
 
 namespace rowan {
 
@@ -20,8 +22,6 @@ class LogReader {
  public:
   static Result<std::unique_ptr<LogReader>> Open(FileSystem* file_system, const std::string& folder,
                                                  const ControlData& control, Lsn start);
-  ~LogReader();
-
   struct Group {
     Lsn start;
     Lsn end;
@@ -30,12 +30,31 @@ class LogReader {
   /// kEndOfRange at the end of the log (end() is then where to append); kCorrupt names file and
   /// offset in the log message; kIoError.
   Status Next(Group* group);
-  [[nodiscard]] Lsn end() const;
+  [[nodiscard]] Lsn end() const { return Lsn(end_); }
 
  private:
-  struct Impl;
-  explicit LogReader(std::unique_ptr<Impl> impl);
-  std::unique_ptr<Impl> impl_;
+  LogReader(FileSystem* file_system, const std::string& folder, const ControlData& control,
+            Lsn start);
+
+  /// No good group at the end read so far has a smaller epoch. Behind the place where the last run
+  /// began to append lies what earlier runs left of their torn tails, whole groups among it, and
+  /// nothing but the epoch tells them from what that run appended.
+  [[nodiscard]] uint32_t EpochMin() const;
+  Status ReadGroup(Group* group);
+  GroupCheck Check(uint64_t position, Bytes* group, Status* status);
+  Status JudgeEnd();
+  /// Once no later group proves damage: kEndOfRange, or kCorrupt when the log was longer once.
+  Status CheckNothingIsMissing();
+  Status SearchMark(uint64_t from, uint64_t to, uint64_t* found);
+  [[nodiscard]] bool MayProveDamage(uint64_t position, Bytes bytes) const;
+
+  const ControlData control_;
+  LogSource source_;
+  uint64_t end_;             // behind the last good group
+  uint32_t epoch_last_ = 0;  // of the last good group
+  uint64_t newer_run_ = 0;   // where a group has an epoch that the control file never heard of
+  bool finished_ = false;
+  Status verdict_;  // once finished
 };
 
 }  // namespace rowan

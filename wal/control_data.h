@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// What an instance's control file holds (wal/control_file.h). Plain data.
+#pragma once
+
+#include <cstdint>
+
+#include "base/format_features.h"
+#include "base/ids.h"
+#include "base/page_size.h"
+
+namespace rowan {
+
+/// Format version this build writes; a larger one on disk is refused with kNewerFormat, a smaller
+/// one is read, and upgraded when the instance is opened (storage/upgrade.h).
+inline constexpr uint32_t kFormatVersion = 2;
+/// Features of whole instances that this build knows.
+inline constexpr FormatFeatures kInstanceFeatures{};
+
+struct ControlData {
+  InstanceId instance_id{};  ///< random, also in every space header and log file
+  uint32_t format_version = kFormatVersion;
+  uint32_t page_size_bytes = kPageSizeDefault;
+  uint32_t epoch = 0;  ///< bumped at every start, stamped into each log group
+  bool clean_shutdown = false;
+  Lsn checkpoint_lsn{0};          ///< redo starts here
+  uint64_t log_file_bytes = 0;    ///< log bytes in its first file; 0: no log was made yet
+  uint64_t log_buffer_bytes = 0;  ///< largest log buffer so far: bounds the unsynced tail
+  /// Where the log was last opened for appending, and with which epoch: no group at or above the
+  /// LSN has a smaller one. 0: not known.
+  Lsn run_start_lsn{0};
+  uint32_t run_epoch = 0;
+  /// The log was durable at least up to here: one that ends before has lost its end. 0: not known.
+  Lsn log_durable_lsn{0};
+  FormatFeatures features{};  ///< what the instance as a whole makes use of
+  // High-water marks, stored with head room: ids at or above them were never used.
+  TxnId next_txn_id{1};
+  Csn next_csn{1};
+  SpaceId next_space_id{kFirstTableSpace};
+  IndexId next_index_id{1};
+  TableId next_table_id{1};
+};
+
+}  // namespace rowan

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// A slot of the control file: what it holds as bytes with a checksum and a sequence number, of two
+// good ones the newer is the larger. Format: docs/formats/control_file.md. Pure functions.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "wal/control_data.h"
+
+namespace rowan {
+
+inline constexpr size_t kControlSlotBytes = 4096;
+inline constexpr size_t kControlSlots = 2;
+using ControlSlot = std::array<std::byte, kControlSlotBytes>;
+
+/// Into `slot`, whose bytes behind the fields stay.
+ControlSlot EncodeControlSlot(const ControlData& data, uint64_t sequence, ControlSlot slot);
+/// REQUIRES: a good slot.
+ControlData DecodeControlSlot(const ControlSlot& slot);
+uint64_t ControlSlotSequence(const ControlSlot& slot);
+/// It is a control file's, be it damaged.
+bool HasControlMagic(const ControlSlot& slot);
+/// With a right checksum, too.
+bool IsGoodControlSlot(const ControlSlot& slot);
+
+}  // namespace rowan
