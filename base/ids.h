@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <functional>
 
@@ -31,8 +32,11 @@ using TableId = StrongId<struct TableIdTag, uint64_t>;
 inline constexpr Lsn kNoLsn{0};
 [[nodiscard]] constexpr Lsn operator+(Lsn lsn, uint64_t bytes) { return Lsn(lsn.value() + bytes); }
 [[nodiscard]] constexpr Lsn operator-(Lsn lsn, uint64_t bytes) { return Lsn(lsn.value() - bytes); }
+constexpr Lsn& operator+=(Lsn& lsn, uint64_t bytes) { return lsn = lsn + bytes; }
 /// Bytes of the log from `from` to `to`.
 [[nodiscard]] constexpr uint64_t operator-(Lsn to, Lsn from) { return to.value() - from.value(); }
+/// What an atomic costs as a number it costs as a position.
+static_assert(std::atomic<Lsn>::is_always_lock_free && sizeof(std::atomic<Lsn>) == 8);
 inline constexpr PageNumber kNoPage{0};
 inline constexpr IndexId kNoIndex{0};
 inline constexpr TxnId kNoTxn{0};

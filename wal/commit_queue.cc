@@ -23,7 +23,7 @@ constexpr uint32_t kGaveUp = 3;
 
 /// Lives on the stack of the waiting thread; linked and unlinked under the mutex.
 struct CommitQueue::Waiter {
-  uint64_t lsn;
+  Lsn lsn;
   Waiter* next = nullptr;
   std::atomic<uint32_t> state{kWaiting};
 };
@@ -43,18 +43,18 @@ CommitQueue::Waiter* CommitQueue::List::Pop() {
 }
 
 CommitQueue::CommitQueue(Lsn durable, std::function<void()> wake_flusher)
-    : wake_flusher_(std::move(wake_flusher)), durable_(durable.value()) {}
+    : wake_flusher_(std::move(wake_flusher)), durable_(durable) {}
 
 CommitQueue::Outcome CommitQueue::Wait(Lsn lsn) { return Sleep(Wish::kDurable, lsn); }
 
 CommitQueue::Outcome CommitQueue::WaitForLead() { return Sleep(Wish::kLead, kNoLsn); }
 
 CommitQueue::Outcome CommitQueue::Sleep(Wish wish, Lsn lsn) {
-  Waiter self{.lsn = lsn.value()};
+  Waiter self{.lsn = lsn};
   {
     const MutexLock lock(&mutex_);
     if (stopped_) return Outcome::kStopped;
-    if (wish == Wish::kDurable && durable_.load(std::memory_order_relaxed) >= lsn.value()) {
+    if (wish == Wish::kDurable && durable_.load(std::memory_order_relaxed) >= lsn) {
       return Outcome::kDone;
     }
     if (!led_) {
@@ -88,7 +88,7 @@ bool CommitQueue::TakeHanded() {
   return !stopped_ && std::exchange(handed_to_flusher_, false);
 }
 
-CommitQueue::Waiter* CommitQueue::TakeSatisfiedLocked(uint64_t durable, uint32_t* remaining) {
+CommitQueue::Waiter* CommitQueue::TakeSatisfiedLocked(Lsn durable, uint32_t* remaining) {
   // Those who stay queued while a batch is written are all in the next one, so each waiter is
   // looked at no more than twice.
   List satisfied;
@@ -125,9 +125,9 @@ bool CommitQueue::HandOn(Lsn durable, Leader leader) {
   {
     const MutexLock lock(&mutex_);
     ROWAN_CHECK(led_);
-    ROWAN_CHECK(durable.value() >= durable_.load(std::memory_order_relaxed));
-    durable_.store(durable.value(), std::memory_order_release);
-    satisfied = TakeSatisfiedLocked(durable.value(), &remaining);
+    ROWAN_CHECK(durable >= durable_.load(std::memory_order_relaxed));
+    durable_.store(durable, std::memory_order_release);
+    satisfied = TakeSatisfiedLocked(durable, &remaining);
   }
   // Woken first: what they append while leadership moves on is part of the next batch already.
   WakeAll(satisfied, kSatisfied);

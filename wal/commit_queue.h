@@ -28,8 +28,8 @@ class CommitQueue {
   /// `wake_flusher` is called, without locks, when leadership waits for TakeHanded.
   CommitQueue(Lsn durable, std::function<void()> wake_flusher);
 
-  [[nodiscard]] Lsn durable() const { return Lsn(durable_.load(std::memory_order_acquire)); }
-  [[nodiscard]] const std::atomic<uint64_t>& durable_word() const { return durable_; }
+  [[nodiscard]] Lsn durable() const { return durable_.load(std::memory_order_acquire); }
+  [[nodiscard]] const std::atomic<Lsn>& durable_word() const { return durable_; }
 
   /// Waits until `lsn` is durable (kDone) or this thread leads (kLead): it must then make the log
   /// durable and call HandOn.
@@ -63,13 +63,13 @@ class CommitQueue {
   /// Which list the thread queues in.
   enum class Wish { kDurable, kLead };
   Outcome Sleep(Wish wish, Lsn lsn);
-  Waiter* TakeSatisfiedLocked(uint64_t durable, uint32_t* remaining) ROWAN_REQUIRES(mutex_);
+  Waiter* TakeSatisfiedLocked(Lsn durable, uint32_t* remaining) ROWAN_REQUIRES(mutex_);
   Waiter* ChooseNextLocked(Leader leader, uint32_t remaining) ROWAN_REQUIRES(mutex_);
   static void Wake(Waiter* waiter, uint32_t state);
   static void WakeAll(Waiter* first, uint32_t state);
 
   const std::function<void()> wake_flusher_;
-  alignas(64) std::atomic<uint64_t> durable_;  // stored by the leader, read by anyone
+  alignas(64) std::atomic<Lsn> durable_;  // stored by the leader, read by anyone
 
   alignas(64) Mutex mutex_{LatchRank::kCommitQueue};
   List waiting_ ROWAN_GUARDED_BY(mutex_);

@@ -29,7 +29,7 @@ Log::Log(LogOpening opening, std::function<void()> on_stop)
       writer_(files_.get(), &buffer_, opening.end, std::move(opening.strategy)),
       space_(&buffer_, &queue_, files_.get(),
              {.make_durable = [this] { return WaitDurable(buffer_.tail()); },
-              .prepare_files = [this](uint64_t end) { preparer_.WantUpTo(end); }}),
+              .prepare_files = [this](Lsn end) { preparer_.WantUpTo(end); }}),
       flusher_({.buffer = &buffer_, .queue = &queue_, .space = &space_, .stopped = &stopped_},
                [this] { return LeadRound(CommitQueue::Leader::kFlusher); }),
       preparer_({.files = files_.get(),
@@ -131,7 +131,7 @@ bool Log::LeadRound(CommitQueue::Leader leader) {
     Fail("a write or sync failed", made_durable.status());
     return false;
   }
-  preparer_.NoteDurable(made_durable->value());
+  preparer_.NoteDurable(*made_durable);
   const bool again = queue_.HandOn(*made_durable, leader);
   durable_signal_.Raise();
   space_.RoomFreed();
@@ -174,7 +174,7 @@ Status Log::WaitCommitted(Lsn lsn, Durability durability) {
 void Log::SetCheckpoint(Lsn lsn) {
   ROWAN_CHECK(lsn <= tail());
   space_.SetCheckpoint(lsn);
-  if (lsn.value() > files_->FirstEnd()) preparer_.Wake();
+  if (lsn > files_->FirstEnd()) preparer_.Wake();
 }
 
 Status Log::SetCapacity(uint64_t capacity_bytes) {

@@ -65,10 +65,9 @@ class LogHold {
 class Log {
  public:
   /// Opens the log for appending at `end` (what recovery found, or 0 in a new instance: the first
-  /// LSN handed out is then kFirstLsn). `control` outlives the log, whose files
-  /// lie in its folder. Creates missing files, makes
-  /// everything up to `end` durable and bumps the epoch. `on_stop` runs on the thread that noticed,
-  /// without locks; it must not close the log itself.
+  /// LSN handed out is then kFirstLsn). `control` outlives the log, whose files lie in its folder.
+  /// Creates missing files, makes everything up to `end` durable and bumps the epoch. `on_stop`
+  /// runs on the thread that noticed, without locks; it must not close the log itself.
   static Result<std::unique_ptr<Log>> Open(FileSystem* file_system, const LogOptions& options,
                                            ControlFile* control, Lsn end,
                                            std::function<void()> on_stop);

@@ -35,40 +35,41 @@ LogBuffer::LogBuffer(uint64_t size_bytes, Lsn start, uint32_t epoch)
       mask_(size_bytes - 1),
       epoch_(epoch),
       tail_(start.value()),
-      content_end_(start.value()),
-      mark_end_(start.value()) {
+      content_end_(start),
+      mark_end_(start) {
   ROWAN_CHECK(std::has_single_bit(size_bytes));
   ROWAN_CHECK(size_bytes > kLogBlockBytes);
 }
 
-Lsn LogBuffer::TryAppend(GroupBuilder* group, const std::atomic<uint64_t>& durable) {
+Lsn LogBuffer::TryAppend(GroupBuilder* group, const std::atomic<Lsn>& durable) {
   const Bytes bytes = group->bytes();
   Slot* slot = TakeSlot();
-  uint64_t start = tail_.load(std::memory_order_relaxed);
-  uint64_t mark = 0;
+  uint64_t before = tail_.load(std::memory_order_relaxed);
+  Lsn mark;
   do {
     // Acquire: the ring's bytes below it were read for writing before it was published.
     mark = durable.load(std::memory_order_acquire);
-    if ((start & kClosed) != 0 || start + bytes.size() > EndOfRoom(mark)) {
+    if ((before & kClosed) != 0 || Lsn(before) + bytes.size() > EndOfRoom(mark)) {
       slot->position.store(kIdle, std::memory_order_release);
       return kNoLsn;
     }
     // seq_cst: invariant 2, the slot is announced before the place is taken.
-  } while (!tail_.compare_exchange_weak(start, start + bytes.size(), std::memory_order_seq_cst,
+  } while (!tail_.compare_exchange_weak(before, before + bytes.size(), std::memory_order_seq_cst,
                                         std::memory_order_relaxed));
-  const uint64_t end = start + bytes.size();
-  group->Seal(Lsn(start), epoch_, Lsn(mark));
+  const Lsn start(before);
+  const Lsn end = start + bytes.size();
+  group->Seal(start, epoch_, mark);
   CopyIn(start, bytes);
   if (group->empty()) mark_end_.store(end, std::memory_order_relaxed);
   slot->position.store(kIdle, std::memory_order_release);
-  return Lsn(end);
+  return end;
 }
 
 LogBuffer::Slot* LogBuffer::TakeSlot() {
   for (uint32_t look = 0;; ++look) {
     Slot* slot = &slots_[(ThreadShard() + look) % kSlots];
-    uint64_t idle = kIdle;
-    const uint64_t position = tail_.load(std::memory_order_relaxed) & ~kClosed;
+    Lsn idle = kIdle;
+    const Lsn position(tail_.load(std::memory_order_relaxed) & ~kClosed);
     if (slot->position.compare_exchange_strong(idle, position, std::memory_order_seq_cst,
                                                std::memory_order_relaxed)) {
       return slot;
@@ -78,17 +79,17 @@ LogBuffer::Slot* LogBuffer::TakeSlot() {
 }
 
 Lsn LogBuffer::AwaitContent() {
-  const uint64_t wanted = std::min(tail_.load(std::memory_order_seq_cst) & ~kClosed,
-                                   content_limit_.load(std::memory_order_acquire));
+  const Lsn wanted = std::min(Lsn(tail_.load(std::memory_order_seq_cst) & ~kClosed),
+                              content_limit_.load(std::memory_order_acquire));
   for (int look = 0;; ++look) {
-    const uint64_t end = SeenContentEnd();
-    if (end >= std::min(wanted, content_limit_.load(std::memory_order_acquire))) return Lsn(end);
+    const Lsn end = SeenContentEnd();
+    if (end >= std::min(wanted, content_limit_.load(std::memory_order_acquire))) return end;
     PauseOrYield(look);
   }
 }
 
-uint64_t LogBuffer::SeenContentEnd() {
-  uint64_t end = tail_.load(std::memory_order_seq_cst) & ~kClosed;
+Lsn LogBuffer::SeenContentEnd() {
+  Lsn end(tail_.load(std::memory_order_seq_cst) & ~kClosed);
   for (const Slot& slot : slots_) {
     end = std::min(end, slot.position.load(std::memory_order_seq_cst));
   }
@@ -102,15 +103,15 @@ Lsn LogBuffer::Skip(uint64_t size_bytes) {
   uint64_t after = 0;
   do {
     // The limit may end up before the last group: the log has stopped, nobody is promised anything.
-    if ((before & kClosed) == 0) content_limit_.store(before, std::memory_order_release);
+    if ((before & kClosed) == 0) content_limit_.store(Lsn(before), std::memory_order_release);
     after = ((before & ~kClosed) + size_bytes) | kClosed;
   } while (!tail_.compare_exchange_weak(before, after, std::memory_order_acq_rel,
                                         std::memory_order_relaxed));
   return Lsn(after & ~kClosed);
 }
 
-void LogBuffer::CopyIn(uint64_t position, Bytes bytes) {
-  const size_t offset = position & mask_;
+void LogBuffer::CopyIn(Lsn position, Bytes bytes) {
+  const size_t offset = position.value() & mask_;
   const size_t first = std::min(bytes.size(), ring_.size() - offset);
   std::memcpy(ring_.data() + offset, bytes.data(), first);
   if (first < bytes.size()) {
@@ -118,8 +119,8 @@ void LogBuffer::CopyIn(uint64_t position, Bytes bytes) {
   }
 }
 
-void LogBuffer::CopyOut(uint64_t position, MutableBytes target) const {
-  const size_t offset = position & mask_;
+void LogBuffer::CopyOut(Lsn position, MutableBytes target) const {
+  const size_t offset = position.value() & mask_;
   const size_t first = std::min(target.size(), ring_.size() - offset);
   std::memcpy(target.data(), ring_.data() + offset, first);
   if (first < target.size()) {
@@ -127,8 +128,8 @@ void LogBuffer::CopyOut(uint64_t position, MutableBytes target) const {
   }
 }
 
-Bytes LogBuffer::Contiguous(uint64_t position, uint64_t end) const {
-  const size_t offset = position & mask_;
+Bytes LogBuffer::Contiguous(Lsn position, Lsn end) const {
+  const size_t offset = position.value() & mask_;
   return {ring_.data() + offset, std::min<uint64_t>(end - position, ring_.size() - offset)};
 }
 

@@ -32,10 +32,10 @@ namespace rowan {
 /// Log writes start and end at multiples of this.
 inline constexpr uint64_t kLogBlockBytes = kDirectAlignment;
 
-[[nodiscard]] constexpr uint64_t LogBlockStart(uint64_t position) {
-  return position & ~(kLogBlockBytes - 1);
+[[nodiscard]] constexpr Lsn LogBlockStart(Lsn position) {
+  return Lsn(position.value() & ~(kLogBlockBytes - 1));
 }
-[[nodiscard]] constexpr uint64_t LogBlockEnd(uint64_t position) {
+[[nodiscard]] constexpr Lsn LogBlockEnd(Lsn position) {
   return LogBlockStart(position + kLogBlockBytes - 1);
 }
 
@@ -46,7 +46,7 @@ class LogBuffer {
 
   /// Gives the group its place and copies it in. kNoLsn when the ring has no room now, and
   /// always after a Skip. `durable` may be behind, never ahead. REQUIRES group->Finish().
-  Lsn TryAppend(GroupBuilder* group, const std::atomic<uint64_t>& durable);
+  Lsn TryAppend(GroupBuilder* group, const std::atomic<Lsn>& durable);
   /// Moves the tail without storing anything, for a log that stopped. Nothing can be appended any
   /// more.
   Lsn Skip(uint64_t size_bytes);
@@ -57,45 +57,44 @@ class LogBuffer {
   [[nodiscard]] Lsn AwaitContent();
   [[nodiscard]] uint64_t size_bytes() const { return ring_.size(); }
   /// First LSN that has no place while the log is durable up to `durable`.
-  [[nodiscard]] uint64_t EndOfRoom(uint64_t durable) const {
-    return LogBlockStart(durable) + ring_.size();
-  }
+  [[nodiscard]] Lsn EndOfRoom(Lsn durable) const { return LogBlockStart(durable) + ring_.size(); }
   /// The newest group carries no records: it only says how far the log is durable.
   [[nodiscard]] bool EndsWithMark() const {
-    return Lsn(mark_end_.load(std::memory_order_relaxed)) == tail();
+    return mark_end_.load(std::memory_order_relaxed) == tail();
   }
 
   /// Copies bytes of the stream out.
-  void CopyOut(uint64_t position, MutableBytes target) const;
+  void CopyOut(Lsn position, MutableBytes target) const;
   /// The bytes from `position` on, at most up to `end` and to where the ring wraps.
-  [[nodiscard]] Bytes Contiguous(uint64_t position, uint64_t end) const;
+  [[nodiscard]] Bytes Contiguous(Lsn position, Lsn end) const;
   /// For opening: puts back the bytes of the stream's last block.
-  void Restore(uint64_t position, Bytes bytes) { CopyIn(position, bytes); }
+  void Restore(Lsn position, Bytes bytes) { CopyIn(position, bytes); }
 
  private:
   /// Set in tail_ by the first Skip: nothing is appended any more.
   static constexpr uint64_t kClosed = uint64_t{1} << 63;
   /// More than there are cores; a thread that meets only taken slots waits for one.
   static constexpr size_t kSlots = 64;
-  static constexpr uint64_t kIdle = UINT64_MAX;
+  static constexpr Lsn kIdle{UINT64_MAX};
   struct alignas(64) Slot {
     /// Announced position or kIdle. Taken by the appender (exchange), given back with release after
     /// its bytes are in place; read by AwaitContent with acquire.
-    std::atomic<uint64_t> position{kIdle};
+    std::atomic<Lsn> position{kIdle};
   };
 
   Slot* TakeSlot();
   /// Where the content ends as far as can be seen now.
-  uint64_t SeenContentEnd();
-  void CopyIn(uint64_t position, Bytes bytes);
+  Lsn SeenContentEnd();
+  void CopyIn(Lsn position, Bytes bytes);
 
   AlignedBuffer ring_;
   const uint64_t mask_;
   const uint32_t epoch_;
-  alignas(64) std::atomic<uint64_t> tail_;           // changed by compare-and-exchange only
-  alignas(64) std::atomic<uint64_t> content_end_;    // raised by whoever looks
-  std::atomic<uint64_t> content_limit_{UINT64_MAX};  // stored before kClosed is
-  std::atomic<uint64_t> mark_end_;  // of the newest empty group; stored by its appender
+  /// An LSN and kClosed; changed by compare-and-exchange only.
+  alignas(64) std::atomic<uint64_t> tail_;
+  alignas(64) std::atomic<Lsn> content_end_;         // raised by whoever looks
+  std::atomic<Lsn> content_limit_{Lsn(UINT64_MAX)};  // stored before kClosed is
+  std::atomic<Lsn> mark_end_;  // of the newest empty group; stored by its appender
   std::array<Slot, kSlots> slots_;
 };
 

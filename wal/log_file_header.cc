@@ -19,7 +19,7 @@ constexpr std::string_view kMagic = "ROWANLOG";
 constexpr std::string_view kPrefix = "redo_";
 constexpr size_t kDigits = 10;
 /// More than any log ever gets.
-constexpr uint64_t kStartMax = uint64_t{1} << 62;
+constexpr Lsn kStartMax{uint64_t{1} << 62};
 
 /// The block as it lies on disk; little-endian, the rest is zero.
 struct HeaderLayout {
@@ -68,7 +68,7 @@ Status WriteLogFileHeader(File* file, const LogFileHeader& header) {
   std::copy(header.instance_id.begin(), header.instance_id.end(), layout.instance_id);
   layout.number = header.number;
   layout.file_bytes = header.file_bytes;
-  layout.start = header.start;
+  layout.start = header.start.value();
   AlignedBuffer block(kLogFileHeaderBytes);
   StoreLe(block.data(), layout);
   StoreLe<uint32_t>(block.data() + kCrcAt, Crc32c(block.span()));
@@ -96,7 +96,7 @@ LogFileHeader Decode(const HeaderLayout& layout) {
             header.instance_id.begin());
   header.number = layout.number;
   header.file_bytes = layout.file_bytes;
-  header.start = layout.format_version == 1 ? layout.number * layout.file_bytes : layout.start;
+  header.start = Lsn(layout.format_version == 1 ? layout.number * layout.file_bytes : layout.start);
   return header;
 }
 
@@ -122,7 +122,7 @@ Result<LogFileHeader> ReadLogFileHeader(File* file, const InstanceId& instance_i
   if (!status.ok()) return status;
   const LogFileHeader header = Decode(layout);
   const bool sound = header.file_bytes != 0 && header.file_bytes % kLogFileHeaderBytes == 0 &&
-                     header.start % kLogFileHeaderBytes == 0 && header.start <= kStartMax;
+                     header.start.value() % kLogFileHeaderBytes == 0 && header.start <= kStartMax;
   if (header.instance_id != instance_id || header.number != number || !sound) {
     return Status(Code::kCorrupt, "log file of another instance or place");
   }

@@ -39,9 +39,9 @@ struct LogFileHeader {
   InstanceId instance_id{};
   uint64_t number = 0;
   uint64_t file_bytes = 0;
-  uint64_t start = 0;  ///< LSN of the first byte
+  Lsn start;  ///< of the first byte
 
-  [[nodiscard]] uint64_t end() const { return start + file_bytes; }
+  [[nodiscard]] Lsn end() const { return start + file_bytes; }
   bool operator==(const LogFileHeader&) const = default;
 };
 

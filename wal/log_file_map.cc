@@ -7,7 +7,7 @@
 
 namespace rowan {
 
-void LogFileMap::Reset(uint64_t number, uint64_t start) {
+void LogFileMap::Reset(uint64_t number, Lsn start) {
   const MutexLock lock(&mutex_);
   first_number_ = number;
   first_start_ = start;
@@ -17,7 +17,7 @@ void LogFileMap::Reset(uint64_t number, uint64_t start) {
 
 void LogFileMap::Append(uint64_t file_bytes) {
   const MutexLock lock(&mutex_);
-  const uint64_t end = end_.load(std::memory_order_relaxed) + file_bytes;
+  const Lsn end = end_.load(std::memory_order_relaxed) + file_bytes;
   ends_.push_back(end);
   end_.store(end, std::memory_order_release);
 }
@@ -31,11 +31,11 @@ void LogFileMap::RemoveFirst() {
 }
 
 LogFilePlace LogFileMap::AtLocked(size_t index) const {
-  const uint64_t start = index == 0 ? first_start_ : ends_[index - 1];
+  const Lsn start = index == 0 ? first_start_ : ends_[index - 1];
   return {first_number_ + index, start, index == ends_.size() ? start : ends_[index]};
 }
 
-LogFilePlace LogFileMap::Of(uint64_t position) const {
+LogFilePlace LogFileMap::Of(Lsn position) const {
   const MutexLock lock(&mutex_);
   ROWAN_CHECK(position >= first_start_);
   const auto found = std::upper_bound(ends_.begin(), ends_.end(), position);

@@ -9,24 +9,30 @@
 #include <cstdint>
 #include <deque>
 
+#include "base/ids.h"
 #include "base/mutex.h"
+#include "wal/log_file_header.h"
 
 namespace rowan {
 
 /// A file of the log: the bytes [start, end) of the stream. Empty if the file is not ready yet.
 struct LogFilePlace {
   uint64_t number = 0;
-  uint64_t start = 0;
-  uint64_t end = 0;
+  Lsn start;
+  Lsn end;
 
-  [[nodiscard]] bool Holds(uint64_t position) const { return position >= start && position < end; }
+  [[nodiscard]] bool Holds(Lsn position) const { return position >= start && position < end; }
   [[nodiscard]] uint64_t bytes() const { return end - start; }
+  /// Where in the file the byte of `position` lies.
+  [[nodiscard]] uint64_t OffsetOf(Lsn position) const {
+    return kLogFileHeaderBytes + (position - start);
+  }
 };
 
 class LogFileMap {
  public:
   /// No files; the first will be `number` and begin at `start`.
-  void Reset(uint64_t number, uint64_t start);
+  void Reset(uint64_t number, Lsn start);
   /// One file more, behind the last one.
   void Append(uint64_t file_bytes);
   /// The first file goes. REQUIRES that there is one.
@@ -34,7 +40,7 @@ class LogFileMap {
 
   /// The file that a position lies in; the one that would come next, as an empty place, if the
   /// position is not below end(). REQUIRES: not below the first file.
-  [[nodiscard]] LogFilePlace Of(uint64_t position) const;
+  [[nodiscard]] LogFilePlace Of(Lsn position) const;
   /// REQUIRES: a file of the run, or the number that comes next.
   [[nodiscard]] LogFilePlace OfNumber(uint64_t number) const;
   [[nodiscard]] LogFilePlace First() const;
@@ -44,16 +50,16 @@ class LogFileMap {
   [[nodiscard]] uint64_t bytes() const;
   [[nodiscard]] uint64_t files() const;
   /// Behind the last byte of the last file.
-  [[nodiscard]] uint64_t end() const { return end_.load(std::memory_order_acquire); }
+  [[nodiscard]] Lsn end() const { return end_.load(std::memory_order_acquire); }
 
  private:
   [[nodiscard]] LogFilePlace AtLocked(size_t index) const ROWAN_REQUIRES(mutex_);
 
   mutable Mutex mutex_{LatchRank::kLogFileMap};  // never held during I/O
   uint64_t first_number_ ROWAN_GUARDED_BY(mutex_) = 0;
-  uint64_t first_start_ ROWAN_GUARDED_BY(mutex_) = 0;
-  std::deque<uint64_t> ends_ ROWAN_GUARDED_BY(mutex_);  // of each file
-  std::atomic<uint64_t> end_{0};                        // stored under mutex_
+  Lsn first_start_ ROWAN_GUARDED_BY(mutex_);
+  std::deque<Lsn> ends_ ROWAN_GUARDED_BY(mutex_);  // of each file
+  std::atomic<Lsn> end_{kNoLsn};                   // stored under mutex_
 };
 
 }  // namespace rowan

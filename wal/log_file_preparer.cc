@@ -24,15 +24,15 @@ LogFilePreparer::LogFilePreparer(Parts parts,
                                  std::function<void(const char* what, Status status)> fail)
     : parts_(parts),
       fail_(std::move(fail)),
-      tail_file_end_(parts.files->PlaceOf(parts.buffer->tail().value()).end),
+      tail_file_end_(parts.files->PlaceOf(parts.buffer->tail()).end),
       thread_("log-files", kTick, [this] { return Step(); }) {}
 
-void LogFilePreparer::WantUpTo(uint64_t end) {
+void LogFilePreparer::WantUpTo(Lsn end) {
   RaiseTo(&wanted_end_, end);
   thread_.Wake();
 }
 
-void LogFilePreparer::NoteDurable(uint64_t position) {
+void LogFilePreparer::NoteDurable(Lsn position) {
   if (position < tail_file_end_.load(std::memory_order_relaxed)) return;
   tail_file_end_.store(parts_.files->PlaceOf(position).end, std::memory_order_relaxed);
   thread_.Wake();
@@ -60,7 +60,7 @@ ThreadLoop::Next LogFilePreparer::Step() {
   const LogFileSet::Aim aim{
       .safe = SafeLsn(),
       .tail = tail,
-      .wanted_end = std::max(tail.value() + ahead, wanted_end_.load(std::memory_order_relaxed))};
+      .wanted_end = std::max(tail + ahead, wanted_end_.load(std::memory_order_relaxed))};
   const Result<bool> step = parts_.files->Step(aim);
   if (step.status().Is(Code::kNoSpace)) return HandleFullDisk(aim.safe);
   if (IsResourceShortage(step.status())) {

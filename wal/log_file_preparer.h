@@ -38,10 +38,10 @@ class LogFilePreparer {
   void Stop() { thread_.Stop(); }
   void Wake() { thread_.Wake(); }
   /// Files are wanted up to `end`, by one who waits for log space.
-  void WantUpTo(uint64_t end);
+  void WantUpTo(Lsn end);
   /// Leader only: the log is durable up to here. Wakes the thread when that is in another file.
   /// Before the lead goes on, as a later leader and a checkpoint may let go the file of this place.
-  void NoteDurable(uint64_t position);
+  void NoteDurable(Lsn position);
 
  private:
   ThreadLoop::Next Step();
@@ -52,9 +52,9 @@ class LogFilePreparer {
 
   const Parts parts_;
   const std::function<void(const char* what, Status status)> fail_;
-  std::atomic<uint64_t> wanted_end_{0};     // raised by waiters, read by the thread
-  std::atomic<uint64_t> tail_file_end_{0};  // stored by the leader: of the newest byte's file
-  bool out_of_space_ = false;               // owned by the thread: the warning was given
+  std::atomic<Lsn> wanted_end_{kNoLsn};  // raised by waiters, read by the thread
+  std::atomic<Lsn> tail_file_end_;       // stored by the leader: of the newest byte's file
+  bool out_of_space_ = false;            // owned by the thread: the warning was given
   ThreadLoop thread_;
 };
 

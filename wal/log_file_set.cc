@@ -60,28 +60,28 @@ Status LogFileSet::Create(Lsn end) {
   const MutexLock lock(&mutex_);
   const uint64_t file_bytes = NextFileBytes();
   const uint64_t number = (end.value() - 1) / file_bytes;
-  map_.Reset(number, number * file_bytes);
+  map_.Reset(number, Lsn(number * file_bytes));
   const Status status = RemoveStrays(files.value());
   if (!status.ok()) return status;
-  return PrepareTwoLocked(end.value(), end.value());
+  return PrepareTwoLocked(end, end);
 }
 
 Status LogFileSet::Recover(Lsn checkpoint, Lsn end) {
   const Result<std::vector<ListedLogFile>> files =
       ListLogFiles(options_.file_system, options_.folder, options_.instance_id);
   if (!files.ok()) return files.status();
-  const uint64_t oldest = std::min(checkpoint, end).value();
+  const Lsn oldest = std::min(checkpoint, end);
   const MutexLock lock(&mutex_);
   Status status = FindRun(files.value(), oldest, end);
   if (!status.ok()) return status;
   status = RemoveStrays(files.value());
   if (!status.ok()) return status;
-  status = MakeDurable(oldest, end.value());
+  status = MakeDurable(oldest, end);
   if (!status.ok()) return status;
-  return PrepareTwoLocked(end.value(), oldest);
+  return PrepareTwoLocked(end, oldest);
 }
 
-Status LogFileSet::PrepareTwoLocked(uint64_t end, uint64_t oldest) {
+Status LogFileSet::PrepareTwoLocked(Lsn end, Lsn oldest) {
   // The byte before stays, too: see SafeLsn of the log.
   const uint64_t oldest_needed = map_.Of(oldest - 1).number;
   while (map_.next_number() <= map_.Of(end).number + 1) {
@@ -93,13 +93,13 @@ Status LogFileSet::PrepareTwoLocked(uint64_t end, uint64_t oldest) {
   return Status::Ok();
 }
 
-Status LogFileSet::FindRun(const std::vector<ListedLogFile>& files, uint64_t oldest, Lsn end) {
+Status LogFileSet::FindRun(const std::vector<ListedLogFile>& files, Lsn oldest, Lsn end) {
   // The byte before the first one needed has a file, even when the log ends there.
   const auto anchor = std::find_if(files.begin(), files.end(), [oldest](const auto& file) {
     return file.status.ok() && file.header.start < oldest && oldest <= file.header.end();
   });
   if (anchor == files.end()) {
-    LogError("No redo log file in '{}' holds LSN {}", options_.folder, oldest - 1);
+    LogError("No redo log file in '{}' holds LSN {}", options_.folder, oldest.value() - 1);
     return Status(Code::kCorrupt, "a log file is missing");
   }
   const auto follows = [](const ListedLogFile& one, const ListedLogFile& other) {
@@ -110,7 +110,7 @@ Status LogFileSet::FindRun(const std::vector<ListedLogFile>& files, uint64_t old
   while (first != files.begin() && follows(*std::prev(first), *first)) --first;
   auto last = anchor;
   while (std::next(last) != files.end() && follows(*last, *std::next(last))) ++last;
-  if (last->header.end() < end.value()) {
+  if (last->header.end() < end) {
     const auto next = std::next(last);
     const bool damaged = next != files.end() && next->number == last->number + 1;
     const char* reason = damaged && !next->status.ok() ? next->status.message() : "it is missing";
@@ -143,18 +143,18 @@ Status LogFileSet::RemoveStrays(const std::vector<ListedLogFile>& files) {
   return status;
 }
 
-Status LogFileSet::MakeDurable(uint64_t oldest, uint64_t end) {
+Status LogFileSet::MakeDurable(Lsn oldest, Lsn end) {
   // Files behind the end count as ready, so their headers must be on disk as well.
   for (uint64_t number = map_.Of(oldest).number; number < map_.next_number(); ++number) {
     const LogFilePlace place = map_.OfNumber(number);
-    const uint64_t first = std::max(oldest, place.start);
+    const Lsn first = std::max(oldest, place.start);
     const Status status = RewriteFile(place, first, std::clamp(end, first, place.end));
     if (!status.ok()) return status;
   }
   return options_.file_system->SyncDirectory(options_.folder);
 }
 
-Status LogFileSet::RewriteFile(const LogFilePlace& place, uint64_t start, uint64_t end) {
+Status LogFileSet::RewriteFile(const LogFilePlace& place, Lsn start, Lsn end) {
   Result<std::shared_ptr<File>> file = Open(place.number, {});
   if (!file.ok()) return file.status();
   AlignedBuffer chunk(kRewriteChunkBytes);
@@ -166,11 +166,11 @@ Status LogFileSet::RewriteFile(const LogFilePlace& place, uint64_t start, uint64
   };
   Status status = rewrite(0, kLogFileHeaderBytes);
   if (!status.ok()) return status;
-  const uint64_t first = LogBlockStart(start);
-  const uint64_t last = std::min(LogBlockEnd(end), place.end);
-  for (uint64_t position = first; position < last; position += kRewriteChunkBytes) {
-    status = rewrite(kLogFileHeaderBytes + position - place.start,
-                     std::min<uint64_t>(kRewriteChunkBytes, last - position));
+  const Lsn first = LogBlockStart(start);
+  const Lsn last = std::min(LogBlockEnd(end), place.end);
+  for (Lsn position = first; position < last; position += kRewriteChunkBytes) {
+    status =
+        rewrite(place.OffsetOf(position), std::min<uint64_t>(kRewriteChunkBytes, last - position));
     if (!status.ok()) return status;
   }
   return (*file)->Sync(SyncMethod::kFsync);
@@ -185,10 +185,10 @@ Result<std::shared_ptr<File>> LogFileSet::Open(uint64_t number, FileOptions opti
 Result<bool> LogFileSet::Step(const Aim& aim) {
   const MutexLock lock(&mutex_);
   // The byte before a hold stays, as the one before the checkpoint does.
-  const uint64_t held = holds_.Oldest(aim.tail).value() - 1;
-  const uint64_t oldest_needed = map_.Of(std::min(aim.safe.value(), held)).number;
+  const Lsn held = holds_.Oldest(aim.tail) - 1;
+  const uint64_t oldest_needed = map_.Of(std::min(aim.safe, held)).number;
   // Not counting what is held for readers: writers do not wait for them.
-  const bool room = map_.end() < aim.safe.value() + capacity_.load(std::memory_order_acquire);
+  const bool room = map_.end() < aim.safe + capacity_.load(std::memory_order_acquire);
   Status status;
   if (map_.First().number < oldest_needed) {
     status = ReuseFirstLocked(aim, room);
@@ -216,13 +216,13 @@ Status LogFileSet::ReuseFirstLocked(const Aim& aim, bool room) {
 
 Result<LogHolds::Id> LogFileSet::Hold(LogHolds::Reader reader) {
   const MutexLock lock(&mutex_);
-  if (reader.lsn.value() <= map_.First().start) {
+  if (reader.lsn <= map_.First().start) {
     return Status(Code::kNotFound, "that part of the redo log is gone");
   }
   return holds_.Add(std::move(reader));
 }
 
-Result<LogFilePlace> LogFileSet::Require(uint64_t position) {
+Result<LogFilePlace> LogFileSet::Require(Lsn position) {
   if (position < PreparedEnd()) return map_.Of(position);
   const MutexLock lock(&mutex_);
   ShortageWait wait("Preparing a redo log file");

@@ -49,16 +49,16 @@ class LogFileSet {
 
   /// What the background thread should aim at.
   struct Aim {
-    Lsn safe;                 ///< recovery needs nothing below
-    Lsn tail;                 ///< of the log
-    uint64_t wanted_end = 0;  ///< files should be ready up to here
+    Lsn safe;        ///< recovery needs nothing below
+    Lsn tail;        ///< of the log
+    Lsn wanted_end;  ///< files should be ready up to here
   };
   /// Takes one step (recycles, removes or creates one file) towards the aim; false if there is none
   /// to take. kNoSpace and a shortage (io/resource_shortage.h) leave everything as it was.
   Result<bool> Step(const Aim& aim);
   /// Makes sure that the file of `position` is ready, whatever the aim, and returns it. Waits for a
   /// Step in progress.
-  Result<LogFilePlace> Require(uint64_t position);
+  Result<LogFilePlace> Require(Lsn position);
   /// Files made or recycled from now on suit it.
   void SetCapacity(uint64_t capacity_bytes) {
     capacity_.store(capacity_bytes, std::memory_order_release);
@@ -71,13 +71,13 @@ class LogFileSet {
   [[nodiscard]] uint64_t files() const { return map_.files(); }
 
   /// See LogFileMap::Of.
-  [[nodiscard]] LogFilePlace PlaceOf(uint64_t position) const { return map_.Of(position); }
+  [[nodiscard]] LogFilePlace PlaceOf(Lsn position) const { return map_.Of(position); }
   /// Bytes of the stream in the next new file.
   [[nodiscard]] uint64_t NextFileBytes() const;
   /// End of the oldest file there is.
-  [[nodiscard]] uint64_t FirstEnd() const { return map_.First().end; }
+  [[nodiscard]] Lsn FirstEnd() const { return map_.First().end; }
   /// End of the last ready file.
-  [[nodiscard]] uint64_t PreparedEnd() const { return map_.end(); }
+  [[nodiscard]] Lsn PreparedEnd() const { return map_.end(); }
   /// REQUIRES that the file is ready.
   Result<std::shared_ptr<File>> Open(uint64_t number, FileOptions options);
 
@@ -88,13 +88,13 @@ class LogFileSet {
   [[nodiscard]] std::string PathOf(uint64_t number) const;
   [[nodiscard]] std::string ScratchPath() const;
   [[nodiscard]] LogFileHeader NextHeader(uint64_t file_bytes) const;
-  Status FindRun(const std::vector<ListedLogFile>& files, uint64_t oldest, Lsn end);
+  Status FindRun(const std::vector<ListedLogFile>& files, Lsn oldest, Lsn end);
   Status RemoveStrays(const std::vector<ListedLogFile>& files);
-  Status MakeDurable(uint64_t oldest, uint64_t end);
-  Status RewriteFile(const LogFilePlace& place, uint64_t start, uint64_t end);
+  Status MakeDurable(Lsn oldest, Lsn end);
+  Status RewriteFile(const LogFilePlace& place, Lsn start, Lsn end);
   /// Makes sure of the file that `end` lies in and the next; those below the file of `oldest` are
   /// not needed.
-  Status PrepareTwoLocked(uint64_t end, uint64_t oldest) ROWAN_REQUIRES(mutex_);
+  Status PrepareTwoLocked(Lsn end, Lsn oldest) ROWAN_REQUIRES(mutex_);
   /// REQUIRES: the first file is not needed any more.
   Status ReuseFirstLocked(const Aim& aim, bool room) ROWAN_REQUIRES(mutex_);
   Status CreateLocked() ROWAN_REQUIRES(mutex_);

@@ -25,12 +25,12 @@ constexpr size_t kReadBytesMax = size_t{256} << 10;
 class LogGroups::Window {
  public:
   /// From `position` on; empty if it lies outside.
-  [[nodiscard]] Bytes View(uint64_t position) const {
+  [[nodiscard]] Bytes View(Lsn position) const {
     if (position < start_ || position >= start_ + used_) return {};
     const size_t skip = position - start_;
     return {bytes_.get() + skip, used_ - skip};
   }
-  void Reset(uint64_t position, size_t size_bytes) {
+  void Reset(Lsn position, size_t size_bytes) {
     if (size_bytes > size_) {
       size_ = std::max(size_bytes, 2 * size_);
       bytes_ = std::make_unique_for_overwrite<std::byte[]>(size_);
@@ -46,7 +46,7 @@ class LogGroups::Window {
  private:
   std::unique_ptr<std::byte[]> bytes_;
   size_t size_ = 0;
-  uint64_t start_ = 0;
+  Lsn start_;
   size_t used_ = 0;
 };
 
@@ -57,7 +57,7 @@ Result<std::unique_ptr<LogGroups>> LogGroups::Open(FileSystem* file_system,
   LogSource source(file_system, folder, control.instance_id);
   const Status status = source.FindFiles();
   if (!status.ok()) return status;
-  for (uint64_t position = range.begin.value(); position < range.end.value();) {
+  for (Lsn position = range.begin; position < range.end;) {
     const Status readable = source.CheckFileOf(position);
     if (!readable.ok()) return readable;
     Result<std::unique_ptr<File>> file =
@@ -74,10 +74,10 @@ Status LogGroups::Visit(std::span<const Wanted> wanted, const Visitor& visitor) 
   while (!wanted.empty()) {
     size_t same = 1;
     while (same < wanted.size() && wanted[same].distance() == wanted[0].distance()) ++same;
-    const Lsn start(StartOf(wanted[0]));
+    const Lsn start = StartOf(wanted[0]);
     const Result<Bytes> group = Check(wanted, &window);
     if (!group.ok()) return Fail(start, group.status());
-    const Lsn end(start.value() + group.value().size());
+    const Lsn end = start + group.value().size();
     const Status status = visitor(wanted.first(same), {start, end, group.value()});
     if (!status.ok()) return status;
     wanted = wanted.subspan(same);
@@ -86,65 +86,65 @@ Status LogGroups::Visit(std::span<const Wanted> wanted, const Visitor& visitor) 
 }
 
 size_t LogGroups::ReadBytes(std::span<const Wanted> wanted, size_t group_bytes) const {
-  const uint64_t first = StartOf(wanted.front());
-  uint64_t end = first + std::max(group_bytes, kReadBytesMin);
+  const Lsn first = StartOf(wanted.front());
+  Lsn end = first + std::max(group_bytes, kReadBytesMin);
   for (const Wanted one : wanted.subspan(1)) {
-    const uint64_t next = StartOf(one);
+    const Lsn next = StartOf(one);
     if (next > end + kGapBytesMax || next + kReadBytesMin > first + kReadBytesMax) break;
     end = std::max(end, next + kReadBytesMin);
   }
-  return std::min(end, range_.end.value()) - first;
+  return std::min(end, range_.end) - first;
 }
 
 Result<Bytes> LogGroups::Check(std::span<const Wanted> wanted, Window* window) const {
-  const Lsn start(StartOf(wanted.front()));
+  const Lsn start = StartOf(wanted.front());
   for (size_t read = 0;;) {
-    const Bytes view = window->View(start.value());
+    const Bytes view = window->View(start);
     uint32_t length = 0;
     const GroupCheck check = CheckGroup(view, start, EpochMin(start), &length);
     if (check == GroupCheck::kGood && LoadGroupHeader(view).epoch <= control_.epoch) {
       return view.first(length);
     }
     if (check != GroupCheck::kNeedMore || length > control_.log_buffer_bytes || length <= read ||
-        length > range_.end.value() - start.value()) {
+        length > range_.end - start) {
       return Status(Code::kCorrupt, "what it held is not there any more");
     }
     read = ReadBytes(wanted, length);
-    const Status status = Fill(start.value(), read, window);
+    const Status status = Fill(start, read, window);
     if (!status.ok()) return status;
   }
 }
 
-Status LogGroups::Fill(uint64_t position, size_t size_bytes, Window* window) const {
+Status LogGroups::Fill(Lsn position, size_t size_bytes, Window* window) const {
   window->Reset(position, size_bytes);
-  const uint64_t end = position + size_bytes;
+  const Lsn end = position + size_bytes;
   while (position < end) {
     const Part& part = PartOf(position);
-    const uint64_t part_end = std::min(end, part.place.end);
-    const uint64_t offset = kLogFileHeaderBytes + position - part.place.start;
-    const Status status = part.file->Read(offset, window->Extend(part_end - position));
+    const Lsn part_end = std::min(end, part.place.end);
+    const Status status =
+        part.file->Read(part.place.OffsetOf(position), window->Extend(part_end - position));
     if (!status.ok()) return status;
     position = part_end;
   }
   return Status::Ok();
 }
 
-const LogGroups::Part& LogGroups::PartOf(uint64_t position) const {
+const LogGroups::Part& LogGroups::PartOf(Lsn position) const {
   const auto found =
       std::upper_bound(parts_.begin(), parts_.end(), position,
-                       [](uint64_t wanted, const Part& part) { return wanted < part.place.end; });
+                       [](Lsn wanted, const Part& part) { return wanted < part.place.end; });
   ROWAN_CHECK(found != parts_.end());
   return *found;
 }
 
 Status LogGroups::Fail(Lsn start, const Status& status) const {
-  const Part& part = PartOf(start.value());
+  const Part& part = PartOf(start);
   LogError(
       "Redo log file '{}' cannot be read again at offset {} (LSN {}), where changes are that "
       "pages still lack: {} (error {}). No page is given up for it, and the log is kept: once "
       "the file can be read, the next start goes on.",
-      part.file->path(), kLogFileHeaderBytes + start.value() - part.place.start, start.value(),
-      status.message(), status.detail());
+      part.file->path(), part.place.OffsetOf(start), start.value(), status.message(),
+      status.detail());
   return Status(Code::kStopped, "the redo log could not be read again");
 }
 

@@ -52,7 +52,7 @@ class LogGroups {
   /// REQUIRES: within the range.
   [[nodiscard]] Wanted Want(Lsn group_start, uint32_t purpose) const {
     ROWAN_DCHECK(group_start >= range_.begin && group_start < range_.end);
-    return {(group_start.value() - range_.begin.value()) << Wanted::kPurposeBits | purpose};
+    return {(group_start - range_.begin) << Wanted::kPurposeBits | purpose};
   }
   /// All that is wanted of a group, whose bytes are valid during the call.
   using Visitor =
@@ -71,13 +71,11 @@ class LogGroups {
   [[nodiscard]] uint32_t EpochMin(Lsn start) const {
     return start >= control_.run_start_lsn ? control_.run_epoch : 0;
   }
-  [[nodiscard]] uint64_t StartOf(Wanted wanted) const {
-    return range_.begin.value() + wanted.distance();
-  }
+  [[nodiscard]] Lsn StartOf(Wanted wanted) const { return range_.begin + wanted.distance(); }
   [[nodiscard]] size_t ReadBytes(std::span<const Wanted> wanted, size_t group_bytes) const;
   Result<Bytes> Check(std::span<const Wanted> wanted, Window* window) const;
-  Status Fill(uint64_t position, size_t size_bytes, Window* window) const;
-  [[nodiscard]] const Part& PartOf(uint64_t position) const;
+  Status Fill(Lsn position, size_t size_bytes, Window* window) const;
+  [[nodiscard]] const Part& PartOf(Lsn position) const;
   Status Fail(Lsn start, const Status& status) const;
 
   const ControlData control_;

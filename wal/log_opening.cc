@@ -36,7 +36,7 @@ std::unique_ptr<SyncStrategy> ChooseStrategy(LogFileSet* files, LogSyncMethod me
   Result<std::unique_ptr<SyncStrategy>> strategy = MakeSyncStrategy(file_system, method, &reason);
   if (strategy.ok()) {
     const Result<std::shared_ptr<File>> file =
-        files->Open(files->PlaceOf(end.value()).number, strategy.value()->open_options());
+        files->Open(files->PlaceOf(end).number, strategy.value()->open_options());
     if (file.ok()) return std::move(strategy).value();
     reason = file.status().message();
   }
@@ -57,15 +57,15 @@ Result<LogOpening> OpenLogFiles(FileSystem* file_system, const LogOptions& optio
   opening.buffer_bytes = options.buffer_bytes;
   opening.end = std::max(end, Log::kFirstLsn);
   opening.checkpoint = std::clamp(before.checkpoint_lsn, Log::kFirstLsn, opening.end);
-  opening.files = std::make_unique<LogFileSet>(
-      LogFileSet::Options{file_system, control->folder(), before.instance_id, options.capacity_bytes});
+  opening.files = std::make_unique<LogFileSet>(LogFileSet::Options{
+      file_system, control->folder(), before.instance_id, options.capacity_bytes});
   status = before.log_file_bytes == 0 ? opening.files->Create(opening.end)
                                       : opening.files->Recover(opening.checkpoint, opening.end);
   if (!status.ok()) return status;
   opening.strategy = ChooseStrategy(opening.files.get(), options.sync_method, opening.end);
   const uint64_t first_file_bytes = before.log_file_bytes != 0
                                         ? before.log_file_bytes
-                                        : opening.files->PlaceOf(opening.end.value()).bytes();
+                                        : opening.files->PlaceOf(opening.end).bytes();
   // Durable before the first group of the new epoch can be.
   status = control->UpdateBothSlots([&](ControlData& data) {
     data.epoch += 1;
@@ -81,15 +81,15 @@ Result<LogOpening> OpenLogFiles(FileSystem* file_system, const LogOptions& optio
 }
 
 Status RestoreLastBlock(LogFileSet* files, LogBuffer* buffer, Lsn end) {
-  const uint64_t start = LogBlockStart(end.value());
-  if (start == end.value()) return Status::Ok();
+  const Lsn start = LogBlockStart(end);
+  if (start == end) return Status::Ok();
   const LogFilePlace place = files->PlaceOf(start);
   Result<std::shared_ptr<File>> file = files->Open(place.number, {});
   if (!file.ok()) return file.status();
   AlignedBuffer block(kLogBlockBytes);
-  const Status status = file.value()->Read(kLogFileHeaderBytes + start - place.start, block.span());
+  const Status status = file.value()->Read(place.OffsetOf(start), block.span());
   if (!status.ok()) return status;
-  buffer->Restore(start, block.span().first(end.value() - start));
+  buffer->Restore(start, block.span().first(end - start));
   return Status::Ok();
 }
 

@@ -23,7 +23,7 @@ constexpr size_t kSearchChunkBytes = size_t{512} << 10;
 
 LogReader::LogReader(FileSystem* file_system, const std::string& folder, const ControlData& control,
                      Lsn start)
-    : control_(control), source_(file_system, folder, control.instance_id), end_(start.value()) {}
+    : control_(control), source_(file_system, folder, control.instance_id), end_(start) {}
 
 Result<std::unique_ptr<LogReader>> LogReader::Open(FileSystem* file_system,
                                                    const std::string& folder,
@@ -40,7 +40,7 @@ Result<std::unique_ptr<LogReader>> LogReader::Open(FileSystem* file_system,
   Status status = source->FindFiles();
   if (!status.ok()) return status;
   // The file behind the last byte that must be there may be missing: then nothing was appended.
-  const uint64_t last = start.value() - 1;
+  const Lsn last = start - 1;
   status = source->CheckFileOf(last);
   if (!status.ok()) {
     LogError("Redo log file '{}' is needed for recovery from LSN {}: {}", source->PathOf(last),
@@ -51,8 +51,7 @@ Result<std::unique_ptr<LogReader>> LogReader::Open(FileSystem* file_system,
 }
 
 uint32_t LogReader::EpochMin() const {
-  return end_ >= control_.run_start_lsn.value() ? std::max(epoch_last_, control_.run_epoch)
-                                                : epoch_last_;
+  return end_ >= control_.run_start_lsn ? std::max(epoch_last_, control_.run_epoch) : epoch_last_;
 }
 
 Status LogReader::Next(Group* group) {
@@ -70,7 +69,7 @@ Status LogReader::ReadGroup(Group* group) {
   Status status;
   if (Check(end_, &bytes, &status) == GroupCheck::kGood) {
     epoch_last_ = LoadGroupHeader(bytes).epoch;
-    *group = {Lsn(end_), Lsn(end_ + bytes.size()), bytes};
+    *group = {end_, end_ + bytes.size(), bytes};
     end_ += bytes.size();
     return status;
   }
@@ -80,7 +79,7 @@ Status LogReader::ReadGroup(Group* group) {
   return Status::Ok();
 }
 
-GroupCheck LogReader::Check(uint64_t position, Bytes* group, Status* status) {
+GroupCheck LogReader::Check(Lsn position, Bytes* group, Status* status) {
   size_t wanted = kGroupHeaderBytes;
   for (;;) {
     size_t available = wanted;
@@ -88,11 +87,11 @@ GroupCheck LogReader::Check(uint64_t position, Bytes* group, Status* status) {
     *status = source_.View(position, &available, &view);
     if (!status->ok() || available < wanted) return GroupCheck::kBad;
     uint32_t length = 0;
-    const GroupCheck check = CheckGroup(view, Lsn(position), EpochMin(), &length);
+    const GroupCheck check = CheckGroup(view, position, EpochMin(), &length);
     if (check == GroupCheck::kGood) {
       *group = view.first(length);
       if (LoadGroupHeader(view).epoch <= control_.epoch) return check;
-      if (newer_run_ == 0) newer_run_ = position;
+      if (newer_run_ == kNoLsn) newer_run_ = position;
       return GroupCheck::kBad;
     }
     // No group is larger than the log buffer that it went through.
@@ -103,11 +102,11 @@ GroupCheck LogReader::Check(uint64_t position, Bytes* group, Status* status) {
 
 Status LogReader::JudgeEnd() {
   // One file more, in case that it is a file as a whole that cannot be read.
-  const uint64_t stop = end_ + control_.log_buffer_bytes + source_.PlaceOf(end_).bytes();
-  uint64_t found = 0;
-  uint64_t from = end_;
-  while (from < stop && found == 0) {
-    const uint64_t part_end = std::min(stop, source_.PlaceOf(from).end);
+  const Lsn stop = end_ + control_.log_buffer_bytes + source_.PlaceOf(end_).bytes();
+  Lsn found;
+  Lsn from = end_;
+  while (from < stop && found == kNoLsn) {
+    const Lsn part_end = std::min(stop, source_.PlaceOf(from).end);
     const Status readable = source_.CheckFileOf(from);
     if (readable.ok()) {
       const Status status = SearchMark(std::max(from, end_ + 1), part_end, &found);
@@ -122,29 +121,30 @@ Status LogReader::JudgeEnd() {
     }
     from = part_end;
   }
-  if (found == 0) return CheckNothingIsMissing();
+  if (found == kNoLsn) return CheckNothingIsMissing();
   LogError(
       "The redo log is damaged at LSN {} (file '{}', offset {}): a later group, at LSN {}, "
       "proves that the log was durable beyond it",
-      end_, source_.PathOf(end_), source_.OffsetOf(end_), found);
+      end_.value(), source_.PathOf(end_), source_.OffsetOf(end_), found.value());
   return Status(Code::kCorrupt, "the redo log is damaged");
 }
 
 Status LogReader::CheckNothingIsMissing() {
-  if (newer_run_ != 0) {
+  if (newer_run_ != kNoLsn) {
     // The epoch is raised in the control file, durably, before the first group of a run.
     LogError(
         "The control file is older than the redo log: file '{}' has at LSN {} a group of a "
         "later run than any it knows. Its newest slot was lost, or it was restored from an "
         "older copy. Nothing was changed.",
-        source_.PathOf(newer_run_), newer_run_);
+        source_.PathOf(newer_run_), newer_run_.value());
     return Status(Code::kCorrupt, "the control file is older than the redo log");
   }
-  if (end_ < control_.log_durable_lsn.value()) {
+  if (end_ < control_.log_durable_lsn) {
     LogError(
         "The redo log ends at LSN {} (file '{}', offset {}), but it was durable at least up "
         "to LSN {}: its end is missing. Nothing was changed.",
-        end_, source_.PathOf(end_), source_.OffsetOf(end_), control_.log_durable_lsn.value());
+        end_.value(), source_.PathOf(end_), source_.OffsetOf(end_),
+        control_.log_durable_lsn.value());
     return Status(Code::kCorrupt, "the redo log lost its end");
   }
   std::string missing;
@@ -157,10 +157,10 @@ Status LogReader::CheckNothingIsMissing() {
   return status;
 }
 
-Status LogReader::SearchMark(uint64_t from, uint64_t to, uint64_t* found) {
+Status LogReader::SearchMark(Lsn from, Lsn to, Lsn* found) {
   // Headers may reach beyond the chunk.
   constexpr size_t kOverlap = kGroupHeaderBytes - 1;
-  for (uint64_t position = from; position < to;) {
+  for (Lsn position = from; position < to;) {
     const size_t starts = std::min<uint64_t>(kSearchChunkBytes, to - position);
     size_t available = starts + kOverlap;
     Bytes view;
@@ -187,11 +187,11 @@ Status LogReader::SearchMark(uint64_t from, uint64_t to, uint64_t* found) {
   return Status::Ok();
 }
 
-bool LogReader::MayProveDamage(uint64_t position, Bytes bytes) const {
+bool LogReader::MayProveDamage(Lsn position, Bytes bytes) const {
   // The epoch keeps out what an earlier run left behind its own torn tail.
   const GroupHeader header = LoadGroupHeader(bytes);
-  return header.epoch >= EpochMin() && header.durable_mark.value() > end_ &&
-         header.durable_mark.value() <= position && header.length >= kGroupHeaderBytes &&
+  return header.epoch >= EpochMin() && header.durable_mark > end_ &&
+         header.durable_mark <= position && header.length >= kGroupHeaderBytes &&
          header.length <= control_.log_buffer_bytes;
 }
 

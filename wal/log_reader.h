@@ -30,7 +30,7 @@ class LogReader {
   /// kEndOfRange at the end of the log (end() is then where to append); kCorrupt names file and
   /// offset in the log message; kIoError.
   Status Next(Group* group);
-  [[nodiscard]] Lsn end() const { return Lsn(end_); }
+  [[nodiscard]] Lsn end() const { return end_; }
 
  private:
   LogReader(FileSystem* file_system, const std::string& folder, const ControlData& control,
@@ -41,18 +41,18 @@ class LogReader {
   /// nothing but the epoch tells them from what that run appended.
   [[nodiscard]] uint32_t EpochMin() const;
   Status ReadGroup(Group* group);
-  GroupCheck Check(uint64_t position, Bytes* group, Status* status);
+  GroupCheck Check(Lsn position, Bytes* group, Status* status);
   Status JudgeEnd();
   /// Once no later group proves damage: kEndOfRange, or kCorrupt when the log was longer once.
   Status CheckNothingIsMissing();
-  Status SearchMark(uint64_t from, uint64_t to, uint64_t* found);
-  [[nodiscard]] bool MayProveDamage(uint64_t position, Bytes bytes) const;
+  Status SearchMark(Lsn from, Lsn to, Lsn* found);
+  [[nodiscard]] bool MayProveDamage(Lsn position, Bytes bytes) const;
 
   const ControlData control_;
   LogSource source_;
-  uint64_t end_;             // behind the last good group
+  Lsn end_;                  // behind the last good group
   uint32_t epoch_last_ = 0;  // of the last good group
-  uint64_t newer_run_ = 0;   // where a group has an epoch that the control file never heard of
+  Lsn newer_run_;            // where a group has an epoch that the control file never heard of
   bool finished_ = false;
   Status verdict_;  // once finished
 };

@@ -11,7 +11,7 @@ namespace {
 
 constexpr size_t kWindowBytesMin = size_t{1} << 20;
 /// Where a file ends of which nothing can be told.
-constexpr uint64_t kEndUnknown = uint64_t{1} << 62;
+constexpr Lsn kEndUnknown{uint64_t{1} << 62};
 
 const Status kMissing(Code::kNotFound, "it is missing");
 
@@ -42,7 +42,7 @@ Status LogSource::FindFiles() {
 
 bool LogSource::AddGood(const ListedLogFile& file,
                         const std::vector<ListedLogFile>& damaged_before) {
-  const uint64_t next = parts_.empty() ? 0 : parts_.back().place.end;
+  const Lsn next = parts_.empty() ? kNoLsn : parts_.back().place.end;
   const LogFileHeader& header = file.header;
   const bool neighbours = !parts_.empty() && parts_.back().place.number + 1 == header.number;
   if (header.start < next || (neighbours && header.start != next)) return false;
@@ -62,7 +62,7 @@ bool LogSource::AddGood(const ListedLogFile& file,
 void LogSource::AddDamagedEnd(const std::vector<ListedLogFile>& damaged) {
   for (const ListedLogFile& file : damaged) {
     if (parts_.empty()) {
-      parts_.push_back({{file.number, 0, kEndUnknown}, file.status});
+      parts_.push_back({{file.number, kNoLsn, kEndUnknown}, file.status});
       return;
     }
     // As long as the one before, for want of a better guess.
@@ -76,25 +76,25 @@ void LogSource::AddDamagedEnd(const std::vector<ListedLogFile>& damaged) {
   }
 }
 
-LogSource::Part LogSource::PartOf(uint64_t position) const {
-  if (parts_.empty()) return {{0, 0, kEndUnknown}, kMissing};
+LogSource::Part LogSource::PartOf(Lsn position) const {
+  if (parts_.empty()) return {{0, kNoLsn, kEndUnknown}, kMissing};
   const auto found =
       std::upper_bound(parts_.begin(), parts_.end(), position,
-                       [](uint64_t wanted, const Part& part) { return wanted < part.place.end; });
+                       [](Lsn wanted, const Part& part) { return wanted < part.place.end; });
   if (found != parts_.end()) return *found;
   const LogFilePlace last = parts_.back().place;
   const uint64_t skipped = (position - last.end) / last.bytes();
-  const uint64_t start = last.end + skipped * last.bytes();
+  const Lsn start = last.end + skipped * last.bytes();
   return {{last.number + 1 + skipped, start, start + last.bytes()}, kMissing};
 }
 
-std::string LogSource::PathOf(uint64_t position) const {
+std::string LogSource::PathOf(Lsn position) const {
   return folder_ + "/" + LogFileName(PlaceOf(position).number);
 }
 
-Status LogSource::CheckFileOf(uint64_t position) { return OpenFileOf(position); }
+Status LogSource::CheckFileOf(Lsn position) { return OpenFileOf(position); }
 
-Status LogSource::FindGap(uint64_t position, std::string* missing) const {
+Status LogSource::FindGap(Lsn position, std::string* missing) const {
   for (const Part& part : parts_) {
     if (part.place.end <= position || !part.status.Is(Code::kNotFound)) continue;
     *missing = folder_ + "/" + LogFileName(part.place.number);
@@ -103,7 +103,7 @@ Status LogSource::FindGap(uint64_t position, std::string* missing) const {
   return Status::Ok();
 }
 
-Status LogSource::OpenFileOf(uint64_t position) {
+Status LogSource::OpenFileOf(Lsn position) {
   const Part part = PartOf(position);
   if (!part.status.ok()) return part.status;
   if (file_ != nullptr && file_number_ == part.place.number) return Status::Ok();
@@ -115,7 +115,7 @@ Status LogSource::OpenFileOf(uint64_t position) {
   return Status::Ok();
 }
 
-Status LogSource::View(uint64_t position, size_t* size_bytes, Bytes* view) {
+Status LogSource::View(Lsn position, size_t* size_bytes, Bytes* view) {
   const bool before = position < window_start_ || position > window_start_ + window_bytes_;
   if (before || window_start_ + window_bytes_ - position < *size_bytes) {
     const Status status = Fill(position, *size_bytes);
@@ -127,7 +127,7 @@ Status LogSource::View(uint64_t position, size_t* size_bytes, Bytes* view) {
   return Status::Ok();
 }
 
-Status LogSource::Fill(uint64_t position, size_t size_bytes) {
+Status LogSource::Fill(Lsn position, size_t size_bytes) {
   // Keeps what is valid already from `position` on.
   const bool inside = position >= window_start_ && position <= window_start_ + window_bytes_;
   const size_t kept = inside ? window_start_ + window_bytes_ - position : 0;
@@ -136,11 +136,11 @@ Status LogSource::Fill(uint64_t position, size_t size_bytes) {
   window_bytes_ = kept;
   if (size_bytes > window_.size()) Grow(size_bytes);
   while (window_bytes_ < window_.size()) {
-    const uint64_t next = window_start_ + window_bytes_;
+    const Lsn next = window_start_ + window_bytes_;
     const Status opened = OpenFileOf(next);
     if (opened.Is(Code::kNotFound) || opened.Is(Code::kCorrupt)) break;
     if (!opened.ok()) return opened;
-    const uint64_t file_end = PlaceOf(next).end;
+    const Lsn file_end = PlaceOf(next).end;
     const size_t chunk = std::min<uint64_t>(window_.size() - window_bytes_, file_end - next);
     const Status status =
         file_->Read(OffsetOf(next), MutableBytes(window_.data() + window_bytes_, chunk));

@@ -27,31 +27,31 @@ class LogSource {
 
   /// Makes at least `*size_bytes` bytes from `position` on visible; fewer (`*size_bytes` is then
   /// lowered) when the log's files end before. The view may hold more. Valid until the next call.
-  Status View(uint64_t position, size_t* size_bytes, Bytes* view);
+  Status View(Lsn position, size_t* size_bytes, Bytes* view);
 
   // Where a position lies; of what is missing or damaged, where it must have lain.
-  [[nodiscard]] std::string PathOf(uint64_t position) const;
-  [[nodiscard]] uint64_t OffsetOf(uint64_t position) const {
-    return kLogFileHeaderBytes + position - PartOf(position).place.start;
+  [[nodiscard]] std::string PathOf(Lsn position) const;
+  [[nodiscard]] uint64_t OffsetOf(Lsn position) const {
+    return PartOf(position).place.OffsetOf(position);
   }
-  [[nodiscard]] LogFilePlace PlaceOf(uint64_t position) const { return PartOf(position).place; }
+  [[nodiscard]] LogFilePlace PlaceOf(Lsn position) const { return PartOf(position).place; }
   /// Why the file of `position` cannot be read; Ok if it can.
-  Status CheckFileOf(uint64_t position);
+  Status CheckFileOf(Lsn position);
   /// kCorrupt when a file is missing at or behind `position` while a later one is there; `*missing`
   /// is then its path.
-  Status FindGap(uint64_t position, std::string* missing) const;
+  Status FindGap(Lsn position, std::string* missing) const;
 
  private:
   struct Part {
     LogFilePlace place;
     Status status;  // of its file
   };
-  [[nodiscard]] Part PartOf(uint64_t position) const;
+  [[nodiscard]] Part PartOf(Lsn position) const;
   /// False: the file does not go on where the one before ends.
   bool AddGood(const ListedLogFile& file, const std::vector<ListedLogFile>& damaged_before);
   void AddDamagedEnd(const std::vector<ListedLogFile>& damaged);
-  Status OpenFileOf(uint64_t position);
-  Status Fill(uint64_t position, size_t size_bytes);
+  Status OpenFileOf(Lsn position);
+  Status Fill(Lsn position, size_t size_bytes);
   void Grow(size_t size_bytes);
 
   FileSystem* const file_system_;
@@ -61,8 +61,8 @@ class LogSource {
   std::unique_ptr<File> file_;  // the one read last
   uint64_t file_number_ = 0;    // of file_
   AlignedBuffer window_;
-  uint64_t window_start_ = 0;  // stream position of the window's first byte
-  size_t window_bytes_ = 0;    // valid bytes in it
+  Lsn window_start_;         // of the window's first byte
+  size_t window_bytes_ = 0;  // valid bytes in it
 };
 
 }  // namespace rowan

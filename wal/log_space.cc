@@ -33,14 +33,14 @@ LogSpace::LogSpace(const LogBuffer* buffer, const CommitQueue* queue, const LogF
     : buffer_(buffer), queue_(queue), files_(files), hooks_(std::move(hooks)) {}
 
 void LogSpace::Start(Lsn checkpoint, uint64_t capacity_bytes) {
-  checkpoint_.store(checkpoint.value(), std::memory_order_release);
+  checkpoint_.store(checkpoint, std::memory_order_release);
   capacity_.store(capacity_bytes, std::memory_order_release);
 }
 
-bool LogSpace::Fits(uint64_t end) const {
+bool LogSpace::Fits(Lsn end) const {
   return end <= checkpoint_.load(std::memory_order_acquire) +
                     capacity_.load(std::memory_order_acquire) &&
-         end <= files_->PreparedEnd() && end <= buffer_->EndOfRoom(queue_->durable().value());
+         end <= files_->PreparedEnd() && end <= buffer_->EndOfRoom(queue_->durable());
 }
 
 bool LogSpace::CouldEverFit(uint32_t bytes) const {
@@ -52,7 +52,7 @@ bool LogSpace::TryReserve(uint32_t bytes) {
   // Reserved is read before the tail. A holder appends first and releases then, so what it appended
   // is seen in one of the two at least.
   const uint64_t reserved = reserved_.fetch_add(bytes, std::memory_order_acq_rel) + bytes;
-  if (Fits(buffer_->tail().value() + reserved)) return true;
+  if (Fits(buffer_->tail() + reserved)) return true;
   reserved_.fetch_sub(bytes, std::memory_order_seq_cst);
   return false;
 }
@@ -95,9 +95,8 @@ Status LogSpace::WaitFirst(Waiter* self, uint32_t bytes) {
     if (!CouldEverFit(bytes)) {
       return Status(Code::kTooBig, "the redo log capacity was lowered below what is needed");
     }
-    const uint64_t end =
-        buffer_->tail().value() + reserved_.load(std::memory_order_relaxed) + bytes;
-    const bool ring_full = end > buffer_->EndOfRoom(queue_->durable().value());
+    const Lsn end = buffer_->tail() + (reserved_.load(std::memory_order_relaxed) + bytes);
+    const bool ring_full = end > buffer_->EndOfRoom(queue_->durable());
     if (ring_full && queue_->durable() < buffer_->tail()) {
       const Status status = hooks_.make_durable();
       if (!status.ok()) return status;
@@ -112,9 +111,9 @@ Status LogSpace::WaitFirst(Waiter* self, uint32_t bytes) {
   }
 }
 
-void LogSpace::Relieve(uint64_t end) {
+void LogSpace::Relieve(Lsn end) {
   if (end > files_->PreparedEnd()) hooks_.prepare_files(end);
-  const uint64_t limit =
+  const Lsn limit =
       checkpoint_.load(std::memory_order_acquire) + capacity_.load(std::memory_order_acquire);
   // Files that cannot be made, because the disk is full, come from recycling too.
   const bool files_short = end > files_->PreparedEnd();
@@ -144,7 +143,7 @@ void LogSpace::Stop() {
 }
 
 void LogSpace::SetCheckpoint(Lsn lsn) {
-  RaiseTo(&checkpoint_, lsn.value());
+  RaiseTo(&checkpoint_, lsn);
   RoomFreed();
 }
 
@@ -159,7 +158,7 @@ void LogSpace::SetPressureCallback(std::function<void()> callback) {
 }
 
 bool LogSpace::RingIsHalfFull() const {
-  return buffer_->tail().value() - queue_->durable().value() > buffer_->size_bytes() / 2;
+  return buffer_->tail() - queue_->durable() > buffer_->size_bytes() / 2;
 }
 
 }  // namespace rowan

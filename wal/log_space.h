@@ -31,8 +31,8 @@ class LogSpace {
  public:
   /// What a waiter does to end its wait; all called without locks.
   struct Hooks {
-    std::function<Status()> make_durable;             ///< frees the ring
-    std::function<void(uint64_t end)> prepare_files;  ///< files are wanted up to `end`
+    std::function<Status()> make_durable;        ///< frees the ring
+    std::function<void(Lsn end)> prepare_files;  ///< files are wanted up to `end`
   };
   LogSpace(const LogBuffer* buffer, const CommitQueue* queue, const LogFileSet* files, Hooks hooks);
 
@@ -49,7 +49,7 @@ class LogSpace {
   void Stop();
 
   void SetCheckpoint(Lsn lsn);
-  [[nodiscard]] Lsn checkpoint() const { return Lsn(checkpoint_.load(std::memory_order_acquire)); }
+  [[nodiscard]] Lsn checkpoint() const { return checkpoint_.load(std::memory_order_acquire); }
   void SetCapacity(uint64_t capacity_bytes);
   [[nodiscard]] uint64_t capacity_bytes() const {
     return capacity_.load(std::memory_order_acquire);
@@ -62,10 +62,10 @@ class LogSpace {
  private:
   struct Waiter;
 
-  [[nodiscard]] bool Fits(uint64_t end) const;
+  [[nodiscard]] bool Fits(Lsn end) const;
   [[nodiscard]] bool CouldEverFit(uint32_t bytes) const;
   Status WaitFirst(Waiter* self, uint32_t bytes);
-  void Relieve(uint64_t end);
+  void Relieve(Lsn end);
   void Leave(Waiter* self);
   void WakeFirst();
 
@@ -73,7 +73,7 @@ class LogSpace {
   const CommitQueue* const queue_;
   const LogFileSet* const files_;
   const Hooks hooks_;
-  std::atomic<uint64_t> checkpoint_{0};
+  std::atomic<Lsn> checkpoint_{kNoLsn};
   std::atomic<uint64_t> capacity_{0};
   std::atomic<bool> stopped_{false};
 

@@ -24,16 +24,16 @@ LogWriter::LogWriter(LogFileSet* files, LogBuffer* buffer, Lsn durable,
     : files_(files),
       buffer_(buffer),
       method_(strategy->method()),
-      written_(durable.value()),
+      written_(durable),
       staging_(kStagingBytes),
       strategy_(std::move(strategy)),
-      durable_(durable.value()) {}
+      durable_(durable) {}
 
 Status LogWriter::WriteUpTo(Lsn target) {
   if (written() >= target) return Status::Ok();
   const MutexLock lock(&mutex_);
   if (written() >= target) return Status::Ok();
-  const uint64_t content_end = buffer_->AwaitContent().value();
+  const Lsn content_end = buffer_->AwaitContent();
   const Status status =
       WriteRangeLocked(written_.load(std::memory_order_relaxed), content_end, Via::kPlain);
   if (!status.ok()) return status;
@@ -42,11 +42,11 @@ Status LogWriter::WriteUpTo(Lsn target) {
 }
 
 Result<Lsn> LogWriter::MakeDurable() {
-  uint64_t target;
+  Lsn target;
   {
     const MutexLock lock(&mutex_);
-    target = buffer_->AwaitContent().value();
-    if (target == durable_) return Lsn(durable_);
+    target = buffer_->AwaitContent();
+    if (target == durable_) return durable_;
     const Status status = WritePendingLocked(target);
     if (!status.ok()) return status;
     written_.store(target, std::memory_order_release);
@@ -57,14 +57,14 @@ Result<Lsn> LogWriter::MakeDurable() {
   durable_ = target;
   latency_.Add(method(), LogPhase::kSync, std::exchange(sync_nanos_, 0));
   AddCounter(Counter::kLogSyncs);
-  return Lsn(target);
+  return target;
 }
 
-Status LogWriter::WritePendingLocked(uint64_t target) {
+Status LogWriter::WritePendingLocked(Lsn target) {
   // A write through covers its own bytes only: what WriteUpTo left with the kernel goes again.
   const bool through = strategy_->kind() == SyncStrategy::Kind::kThrough;
   if (through) touched_.clear();
-  const uint64_t from = through ? durable_ : written_.load(std::memory_order_relaxed);
+  const Lsn from = through ? durable_ : written_.load(std::memory_order_relaxed);
   return from < target ? WriteRangeLocked(from, target, Via::kStrategy) : Status::Ok();
 }
 
@@ -81,10 +81,10 @@ Status LogWriter::SyncTouched() {
   return status;
 }
 
-Status LogWriter::WriteRangeLocked(uint64_t from, uint64_t target, Via via) {
+Status LogWriter::WriteRangeLocked(Lsn from, Lsn target, Via via) {
   const SyncStrategy::Kind kind = strategy_->kind();
   const bool sync_needed = via == Via::kPlain || kind != SyncStrategy::Kind::kThrough;
-  for (uint64_t position = LogBlockStart(from); position < target;) {
+  for (Lsn position = LogBlockStart(from); position < target;) {
     Result<const Handle*> handle = HandleLocked(position, via);
     if (!handle.ok()) return handle.status();
     const std::shared_ptr<File>& file = (*handle)->file;
@@ -95,8 +95,7 @@ Status LogWriter::WriteRangeLocked(uint64_t from, uint64_t target, Via via) {
     const bool last = piece.end == target && via == Via::kStrategy;
     Effect effect = sync_needed ? Effect::kHandOver : Effect::kWriteThrough;
     if (last && kind == SyncStrategy::Kind::kCombined) effect = Effect::kWriteAndSync;
-    const uint64_t offset = kLogFileHeaderBytes + position - place.start;
-    const Status status = WritePieceLocked(file.get(), piece, offset, effect);
+    const Status status = WritePieceLocked(file.get(), piece, place.OffsetOf(position), effect);
     if (!status.ok()) return status;
     if (effect == Effect::kWriteAndSync) touched_.pop_back();
     position = piece.end;
@@ -119,8 +118,8 @@ Status LogWriter::WritePieceLocked(File* file, const Piece& piece, uint64_t offs
   return status;
 }
 
-LogWriter::Piece LogWriter::NextPieceLocked(uint64_t position, uint64_t stop) {
-  ROWAN_DCHECK(position % kLogBlockBytes == 0);
+LogWriter::Piece LogWriter::NextPieceLocked(Lsn position, Lsn stop) {
+  ROWAN_DCHECK(position == LogBlockStart(position));
   const uint64_t padded = LogBlockEnd(stop) - position;
   if (padded <= staging_.size()) {
     const MutableBytes target = staging_.span().first(padded);
@@ -144,7 +143,7 @@ Result<std::shared_ptr<File>> LogWriter::OpenLogFile(uint64_t number, FileOption
   }
 }
 
-Result<const LogWriter::Handle*> LogWriter::HandleLocked(uint64_t position, Via via) {
+Result<const LogWriter::Handle*> LogWriter::HandleLocked(Lsn position, Via via) {
   const bool special = via == Via::kStrategy && strategy_->kind() == SyncStrategy::Kind::kThrough;
   Handle& handle = special ? through_ : plain_;
   if (handle.file != nullptr && handle.place.Holds(position)) return &handle;
@@ -168,7 +167,7 @@ Status LogWriter::OpenAhead() {
   FileOptions options{};
   {
     const MutexLock lock(&mutex_);
-    const uint64_t end = files_->PlaceOf(written_.load(std::memory_order_relaxed)).end;
+    const Lsn end = files_->PlaceOf(written_.load(std::memory_order_relaxed)).end;
     place = files_->PlaceOf(end);
     through = strategy_->kind() == SyncStrategy::Kind::kThrough;
     options = strategy_->open_options();

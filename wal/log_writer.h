@@ -35,7 +35,7 @@ class LogWriter {
             std::unique_ptr<SyncStrategy> strategy);
 
   /// Everything below is with the kernel.
-  [[nodiscard]] Lsn written() const { return Lsn(written_.load(std::memory_order_acquire)); }
+  [[nodiscard]] Lsn written() const { return written_.load(std::memory_order_acquire); }
   /// Hands everything appended to the kernel unless `target` is there already.
   Status WriteUpTo(Lsn target);
 
@@ -61,25 +61,25 @@ class LogWriter {
   };
   struct Piece {
     Bytes bytes;
-    uint64_t end;  // of the stream's bytes in it; the padding lies behind
+    Lsn end;  // of the stream's bytes in it; the padding lies behind
   };
 
-  Status WriteRangeLocked(uint64_t from, uint64_t target, Via via) ROWAN_REQUIRES(mutex_);
+  Status WriteRangeLocked(Lsn from, Lsn target, Via via) ROWAN_REQUIRES(mutex_);
   Status WritePieceLocked(File* file, const Piece& piece, uint64_t offset, Effect effect)
       ROWAN_REQUIRES(mutex_);
-  Piece NextPieceLocked(uint64_t position, uint64_t stop) ROWAN_REQUIRES(mutex_);
+  Piece NextPieceLocked(Lsn position, Lsn stop) ROWAN_REQUIRES(mutex_);
   /// Of the file that `position` lies in.
-  Result<const Handle*> HandleLocked(uint64_t position, Via via) ROWAN_REQUIRES(mutex_);
+  Result<const Handle*> HandleLocked(Lsn position, Via via) ROWAN_REQUIRES(mutex_);
   /// With or without the strategy's options. Waits while descriptors are short.
   Result<std::shared_ptr<File>> OpenLogFile(uint64_t number, FileOptions options);
-  Status WritePendingLocked(uint64_t target) ROWAN_REQUIRES(mutex_);
+  Status WritePendingLocked(Lsn target) ROWAN_REQUIRES(mutex_);
   Status SyncTouched();
 
   LogFileSet* const files_;
   LogBuffer* const buffer_;
   LogLatency latency_;
   std::atomic<LogSyncMethod> method_;  // stored by the leader, read by anyone
-  std::atomic<uint64_t> written_;      // stored under mutex_
+  std::atomic<Lsn> written_;           // stored under mutex_
 
   Mutex mutex_{LatchRank::kLogWriter};
   AlignedBuffer staging_ ROWAN_GUARDED_BY(mutex_);
@@ -92,7 +92,7 @@ class LogWriter {
 
   // Owned by the leader; the strategy is replaced under mutex_ too.
   std::unique_ptr<SyncStrategy> strategy_;
-  uint64_t durable_;
+  Lsn durable_;
   uint64_t sync_nanos_ = 0;                     // what making durable took so far, this time
   std::vector<std::shared_ptr<File>> syncing_;  // kept for its capacity
 };

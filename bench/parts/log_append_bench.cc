@@ -42,7 +42,7 @@ struct alignas(64) Figures {
 
 struct Run {
   LogBuffer buffer{kRingBytes, Lsn(4096), 1};
-  std::atomic<uint64_t> durable{4096};
+  std::atomic<Lsn> durable{Lsn(4096)};
   std::atomic<bool> stop{false};
 
   Figures Append() {
@@ -64,10 +64,10 @@ struct Run {
   }
   void Drain() {
     while (!stop) {
-      durable.store(buffer.AwaitContent().value(), std::memory_order_release);
+      durable.store(buffer.AwaitContent(), std::memory_order_release);
       std::this_thread::sleep_for(std::chrono::microseconds(50));
     }
-    durable.store(uint64_t{1} << 60);
+    durable.store(Lsn(uint64_t{1} << 60));
   }
 };
 

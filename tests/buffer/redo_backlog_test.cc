@@ -338,8 +338,8 @@ TEST_F(PendingPages, AreLeftAloneWhenTheLogIsDamagedMeanwhile) {
   Begin();
   LogSource source(&files_, "/instance", fixture_.control().data().instance_id);
   ASSERT_TRUE(source.FindFiles().ok());
-  const uint64_t offset = source.OffsetOf(damaged.end.value() - 3);
-  const std::string path = source.PathOf(damaged.end.value() - 3);
+  const uint64_t offset = source.OffsetOf(damaged.end - 3);
+  const std::string path = source.PathOf(damaged.end - 3);
   ASSERT_TRUE(files_.FlipBit(path, offset, 3));
   EXPECT_EQ(fixture_.Read(7).value(), 21u) << "its group is good";
   std::vector<RedoWorker::Failure> failures;

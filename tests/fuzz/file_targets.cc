@@ -63,7 +63,7 @@ void FuzzLogFileHeader(Bytes input) {
     std::memcpy(instance_id.data(), input.data() + kLogHeaderInstanceAt, instance_id.size());
   }
   const Result<LogFileHeader> header = ReadLogFileHeader(file->get(), instance_id, 1);
-  if (header.ok()) ROWAN_CHECK(std::as_const(header).value().end() > 0);
+  if (header.ok()) ROWAN_CHECK(std::as_const(header).value().end() > kNoLsn);
 }
 
 void FuzzDoublewrite(Bytes input) {

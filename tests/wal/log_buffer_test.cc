@@ -28,7 +28,7 @@ class LogBufferTest : public ::testing::Test {
     return buffer_.TryAppend(&group_, durable_);
   }
   LogBuffer buffer_{kRingBytes, kStart, kEpoch};
-  std::atomic<uint64_t> durable_{kStart.value()};
+  std::atomic<Lsn> durable_{kStart};
   GroupBuilder group_;
 };
 
@@ -43,7 +43,7 @@ TEST_F(LogBufferTest, AFullRingRefusesUntilMoreIsDurable) {
   EXPECT_EQ(buffer_.tail(), end);
   EXPECT_EQ(buffer_.AwaitContent(), end);
   EXPECT_GT(end.value() + 1100, kStart.value() + kRingBytes);
-  durable_ = end.value();
+  durable_ = end;
   EXPECT_NE(Append(number, 1000), kNoLsn);
 }
 
@@ -71,18 +71,18 @@ TEST_F(LogBufferTest, BehindASkipTheTailGoesOnAndTheContentStays) {
 /// come in order.
 class Drain {
  public:
-  Drain(LogBuffer* buffer, std::atomic<uint64_t>* durable, size_t threads)
+  Drain(LogBuffer* buffer, std::atomic<Lsn>* durable, size_t threads)
       : buffer_(buffer), durable_(durable), next_(threads, 0) {}
 
   void Step() {
-    const uint64_t end = buffer_->AwaitContent().value();
+    const Lsn end = buffer_->AwaitContent();
     ASSERT_GE(end, position_);
     std::vector<std::byte> bytes(end - position_);
     buffer_->CopyOut(position_, bytes);
     Bytes rest = bytes;
     while (!rest.empty()) {
       uint32_t length = 0;
-      ASSERT_EQ(CheckGroup(rest, Lsn(end - rest.size()), kEpoch, &length), GroupCheck::kGood);
+      ASSERT_EQ(CheckGroup(rest, end - rest.size(), kEpoch, &length), GroupCheck::kGood);
       const uint64_t number = NumberOfGroup(rest.first(length));
       const size_t thread = number % next_.size();
       ASSERT_EQ(number / next_.size(), next_[thread]) << "thread " << thread;
@@ -100,8 +100,8 @@ class Drain {
 
  private:
   LogBuffer* const buffer_;
-  std::atomic<uint64_t>* const durable_;
-  uint64_t position_ = kStart.value();
+  std::atomic<Lsn>* const durable_;
+  Lsn position_ = kStart;
   std::vector<uint64_t> next_;
 };
 
@@ -134,7 +134,7 @@ TEST_F(LogBufferTest, ManyThreadsAppendWhileOneReadsWhatIsInPlace) {
     drain.Step();
     std::this_thread::yield();
   }
-  if (HasFatalFailure()) durable_ = UINT64_MAX / 2;  // lets the appenders end
+  if (HasFatalFailure()) durable_ = Lsn(UINT64_MAX / 2);  // lets the appenders end
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(drain.groups(), kThreads * kGroups);
 }

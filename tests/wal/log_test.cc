@@ -319,7 +319,7 @@ TEST(LogWriterTest, OpensNoFileThatWasOpenedAhead) {
     std::string reason;
     LogWriter writer(&set, &buffer, Log::kFirstLsn,
                      MakeSyncStrategy(&files, method, &reason).value());
-    const std::atomic<uint64_t> durable{0};
+    const std::atomic<Lsn> durable{kNoLsn};
     GroupBuilder group;
     const auto append_until = [&](uint64_t end) {
       while (buffer.tail().value() < end) {
