@@ -6,6 +6,7 @@
 
 #include "base/page_size.h"
 #include "base/setting_limits.h"
+#include "base/status.h"
 #include "io/file.h"
 #include "io/write_batch.h"
 
@@ -33,5 +34,8 @@ struct BufferOptions {
   /// A pool that nothing happens to is written within twice this time.
   uint64_t idle_round_micros = 30'000'000;
 };
+
+/// For pages of this size. kInvalidArgument: a setting is out of its limits.
+Status CheckBufferOptions(const BufferOptions& options, uint32_t page_size_bytes);
 
 }  // namespace rowan

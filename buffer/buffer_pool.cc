@@ -1,18 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// The hot path: fixing pages, and what happens on a miss. Opening, settings and threads are in
-// pool_lifecycle.cc.
 #include "buffer/buffer_pool.h"
 
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
 #include <cstring>
+#include <string>
+#include <utility>
 
 #include "base/assertions.h"
-#include "base/counters.h"
-#include "base/logging.h"
-#include "buffer/pool_impl.h"
-#include "buffer/redo_use.h"
+#include "base/crc32c.h"
+#include "buffer/eviction.h"
 
 namespace rowan {
 namespace {
+
+constexpr std::chrono::milliseconds kFoldTick{1000};
 
 void RaiseUsage(Frame* frame, uint8_t usage) {
   // Stored only if it changes: a hit on a hot page writes nothing shared but the latch.
@@ -20,9 +24,6 @@ void RaiseUsage(Frame* frame, uint8_t usage) {
     frame->usage.store(usage, std::memory_order_relaxed);
   }
 }
-
-bool IsScan(FixHint hint) { return hint == FixHint::kScan || hint == FixHint::kSpeculativeScan; }
-uint8_t UsageOnEntry(FixHint hint) { return IsScan(hint) ? kUsageScan : kUsageEntered; }
 
 /// False when the frame got another page while waiting. Waiting for that page's latch is not ours
 /// to do: its holder may wait for a page that this thread holds.
@@ -39,41 +40,54 @@ void UnlockAs(Frame* frame, LatchMode mode) {
   }
 }
 
+/// The pool may be resized up to the memory of the machine.
+uint32_t FramesMax(uint32_t page_size, uint32_t frames) {
+  const auto pages = static_cast<uint64_t>(::sysconf(_SC_PHYS_PAGES));
+  const uint64_t memory = pages * static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
+  const uint64_t most = std::min<uint64_t>(memory / page_size, UINT32_MAX / 2);
+  return std::max(frames, static_cast<uint32_t>(most));
+}
+
+PageLsns::Origin OriginOf(const ControlFile* control) {
+  if (control == nullptr) return {};
+  const ControlData data = control->data();
+  return {.instance = Crc32c(std::as_bytes(std::span(data.instance_id))),
+          .expected = data.checkpoint_lsn > Log::kFirstLsn};
+}
+
 }  // namespace
 
 Result<PageGuard> BufferPool::Fix(PageId id, LatchMode mode, FixHint hint) {
   ROWAN_DCHECK(mode != LatchMode::kNone);
-  PoolCore& core = impl_->core;
   const uint64_t key = id.Packed();
   for (;;) {
-    const uint32_t number = core.Lookup(key);
+    const uint32_t number = frames_.Lookup(key);
     if (number == PageTable::kNone) {
-      Result<Frame*> loaded = impl_->Load(id, hint);
+      Result<Frame*> loaded = loader_.Load(id, hint);
       if (!loaded.ok()) {
         if (loaded.status().Is(Code::kRestart)) continue;
         return loaded.status();
       }
       Frame* frame = loaded.value();
       if (mode == LatchMode::kShared) frame->latch.DowngradeToShared();
-      return PageGuard(frame, core.arena->page(frame->number), mode);
+      return PageGuard(frame, frames_.page(frame->number), mode);
     }
-    Frame* frame = core.arena->frame(number);
+    Frame* frame = frames_.frame(number);
     if (!LockAs(frame, mode, key)) continue;
     if (frame->page_id.load(std::memory_order_relaxed) == key) {
       if (!IsScan(hint)) RaiseUsage(frame, kUsageHit);
-      return PageGuard(frame, core.arena->page(number), mode);
+      return PageGuard(frame, frames_.page(number), mode);
     }
     UnlockAs(frame, mode);
   }
 }
 
 Status BufferPool::FixOptimistic(PageId id, FixHint hint, OptimisticPage* page) {
-  PoolCore& core = impl_->core;
   const uint64_t key = id.Packed();
   for (;;) {
-    const uint32_t number = core.Lookup(key);
+    const uint32_t number = frames_.Lookup(key);
     if (number == PageTable::kNone) {
-      Result<Frame*> loaded = impl_->Load(id, hint);
+      Result<Frame*> loaded = loader_.Load(id, hint);
       if (loaded.ok()) {
         loaded.value()->latch.UnlockExclusive();
       } else if (!loaded.status().Is(Code::kRestart)) {
@@ -81,7 +95,7 @@ Status BufferPool::FixOptimistic(PageId id, FixHint hint, OptimisticPage* page) 
       }
       continue;
     }
-    Frame* frame = core.arena->frame(number);
+    Frame* frame = frames_.frame(number);
     Latch::Version version;
     if (!frame->latch.TryOptimistic(&version)) {
       // Parks until the writer inside has left.
@@ -92,150 +106,228 @@ Status BufferPool::FixOptimistic(PageId id, FixHint hint, OptimisticPage* page) 
     // `version` validates.
     if (frame->page_id.load(std::memory_order_acquire) != key) continue;
     if (!IsScan(hint)) RaiseUsage(frame, kUsageInner);
-    *page = {frame, core.arena->page(number), version};
+    *page = {frame, frames_.page(number), version};
     return Status::Ok();
   }
 }
 
 Result<PageGuard> BufferPool::FixNew(PageId id) {
-  PoolCore& core = impl_->core;
   const uint64_t key = id.Packed();
   ROWAN_CHECK(key != 0);
   for (;;) {
     Frame* frame = nullptr;
-    const uint32_t number = core.Lookup(key);
-    if (number != PageTable::kNone) {
-      frame = core.arena->frame(number);
+    const uint32_t number = frames_.Lookup(key);
+    if (number == PageTable::kNone) {
+      const Result<Frame*> loaded = loader_.LoadNew(id);
+      if (loaded.status().Is(Code::kRestart)) continue;
+      if (!loaded.ok()) return loaded.status();
+      frame = loaded.value();
+    } else {
+      frame = frames_.frame(number);
       if (!LockAs(frame, LatchMode::kExclusive, key)) continue;
       if (frame->page_id.load(std::memory_order_relaxed) != key) {
         frame->latch.UnlockExclusive();
         continue;
       }
-    } else {
-      if (!core.files->IsLive(id.space)) {
-        return Status(Code::kNotFound, "the tablespace does not exist");
-      }
-      Result<Frame*> taken = impl_->supply.Take();
-      if (!taken.ok()) return taken.status();
-      frame = taken.value();
-      if (core.Publish(frame, key) != PageTable::kNone) {
-        core.Free(frame);
-        continue;
-      }
-      impl_->ForgetRedo(key);
-      impl_->EndLoad(frame, kUsageEntered);
     }
-    std::memset(core.PageOf(frame).data(), 0, core.page_size);
-    return PageGuard(frame, core.PageOf(frame).data(), LatchMode::kExclusive);
+    const MutableBytes page = frames_.PageOf(frame);
+    std::memset(page.data(), 0, page.size());
+    return PageGuard(frame, page.data(), LatchMode::kExclusive);
   }
 }
-
-Result<Frame*> BufferPool::Impl::Load(PageId id, FixHint hint) {
-  const uint64_t key = id.Packed();
-  if (key == 0) return Status(Code::kNotFound, "page 0 of space 0 does not exist");
-  Result<Frame*> taken = supply.Take();
-  if (!taken.ok()) return taken.status();
-  Frame* frame = taken.value();
-  if (core.Publish(frame, key) != PageTable::kNone) {
-    core.Free(frame);
-    return Status(Code::kRestart);
-  }
-  const Status status = ReadInto(frame, id, hint);
-  if (!status.ok()) {
-    core.Drop(frame);
-    return status;
-  }
-  AddCounter(Counter::kPagesRead);
-  EndLoad(frame, UsageOnEntry(hint));
-  return frame;
-}
-
-Status BufferPool::Impl::ReadInto(Frame* frame, PageId id, FixHint hint) {
-  return core.backlog.load(std::memory_order_acquire) == nullptr ? ReadFile(frame, id, hint)
-                                                                 : ReadAndRedo(frame, id, hint);
-}
-
-Status BufferPool::Impl::ReadAndRedo(Frame* frame, PageId id, FixHint hint) {
-  const RedoUse redo(&core);
-  RedoBacklog::Page* page = redo.Find(id.Packed());
-  if (page == nullptr) return ReadFile(frame, id, hint);
-  bool anew = redo.MakesAnew(*page);
-  if (!anew) {
-    const Status status = ReadFile(frame, id, page->fresh ? FixHint::kSpeculative : hint);
-    if (!status.ok() && !page->fresh) return status;
-    anew = !status.ok();
-  }
-  const Status status = redo.Apply(page, frame, anew);
-  if (status.ok() || status.Is(Code::kStopped)) return status;
-  return Damaged(id, hint, "the redo log does not fit it");
-}
-
-Status BufferPool::Impl::ReadFile(Frame* frame, PageId id, FixHint hint) {
-  const MutableBytes page = core.PageOf(frame);
-  const Status status = core.files->ReadPage(id, page);
-  if (status.Is(Code::kIoError) && status.detail() == 0) {
-    return Damaged(id, hint, "it lies beyond the end of the file");
-  }
-  if (!status.ok()) {
-    if (status.Is(Code::kIoError)) {
-      LogError("Reading page {} of {} failed with error {}. The statement fails, the rest works.",
-               id.page.value(), core.files->PathOf(id.space), status.detail());
-    }
-    return status;
-  }
-  const std::string wrong = core.Judge(page, id);
-  return wrong.empty() ? Status::Ok() : Damaged(id, hint, wrong, page);
-}
-
-void BufferPool::Impl::ForgetRedo(uint64_t key) {
-  if (core.backlog.load(std::memory_order_acquire) == nullptr) return;
-  const RedoUse redo(&core);
-  if (RedoBacklog::Page* page = redo.Find(key)) redo.Remove(page);
-}
-
-Status BufferPool::Impl::Damaged(PageId id, FixHint hint, std::string_view what, Bytes page) {
-  if (hint != FixHint::kSpeculative && hint != FixHint::kSpeculativeScan) {
-    const bool own = !page.empty() && PageIdOf(page.data()) == id;
-    damage.Report(id, what, own ? PageIndexOf(page.data()) : kNoIndex);
-  }
-  return Status(Code::kCorrupt, "a page is damaged", id.page.value());
-}
-
-Status BufferPool::ReportDamage(PageId id, const char* what, IndexId index) {
-  impl_->damage.Report(id, what, index);
-  return Status(Code::kCorrupt, what, id.page.value());
-}
-
-void BufferPool::SetDamageNamer(DamageNamer namer) { impl_->damage.SetNamer(std::move(namer)); }
 
 void BufferPool::Discard(PageGuard guard) {
   ROWAN_CHECK(guard.mode() == LatchMode::kExclusive);
-  PoolCore& core = impl_->core;
   Frame* frame = guard.frame();
   const uint64_t first_dirty = frame->FirstDirtyLsn();
   // Before the mark goes: a sweep that finds the frame clean then sees the floor.
-  if (first_dirty != 0) impl_->checkpointer.NoteDiscard(frame, first_dirty);
+  if (first_dirty != 0) checkpointer_.NoteDiscard(frame, first_dirty);
   if (frame->io_in_progress.load(std::memory_order_acquire) != 0) {
     // The old image may still land on disk: the frame keeps the page, clean and first to go, so
     // that no second copy of it is written beside the one in flight.
-    core.ClearDirty(frame);
+    frames_.ClearDirty(frame);
     frame->usage.store(0, std::memory_order_relaxed);
     guard.Release();
     return;
   }
   guard.Forget();  // Drop releases the latch
-  core.Drop(frame);
+  frames_.Drop(frame);
 }
 
 void BufferPool::MarkDirty(const PageGuard& guard, Lsn lower_bound) {
   ROWAN_DCHECK(guard.mode() == LatchMode::kExclusive);
   const bool logged = !IsTemporary(guard.id().space);
-  impl_->core.MarkDirty(guard.frame(), logged ? lower_bound.value() : kDirtyUnlogged);
+  frames_.MarkDirty(guard.frame(), logged ? lower_bound.value() : kDirtyUnlogged);
 }
 
-void BufferPool::EnterMiniTxn() { impl_->gate.Enter(); }
-void BufferPool::LeaveMiniTxn() { impl_->gate.Leave(); }
+BufferPool::BufferPool(const BufferOptions& options, SpaceFiles* files, FileSystem* file_system,
+                       Log* log, ControlFile* control, std::unique_ptr<FrameArena> arena)
+    : frames_(std::move(arena)),
+      files_(options, files, file_system, log, control),
+      damage_(files),
+      slots_(WriterSlots::Of(options, frames_.page_size())),
+      doublewrite_(file_system, files, files_.syncs(), files_.page_lsns()),
+      supply_(&frames_, &files_, &doublewrite_, slots_),
+      loader_(&frames_, &files_, &supply_, &damage_),
+      checkpointer_(&frames_, &files_,
+                    control == nullptr ? kNoLsn : control->data().checkpoint_lsn),
+      cleaners_(&frames_, &files_, &checkpointer_, &doublewrite_, slots_),
+      read_ahead_(&frames_, &files_, &supply_),
+      limiter_(frames_.frames_ever()),
+      dead_spaces_(&frames_, files),
+      evictor_(&frames_, &dead_spaces_, &cleaners_),
+      lsn_folder_("versions", kFoldTick, [this] { return FoldPageLsns(); }),
+      pressure_(std::make_shared<PressureTarget>()),
+      flush_writer_(&frames_, &files_, &doublewrite_, WriterSlots::kFlush),
+      resizer_(&frames_, &checkpointer_, &limiter_) {
+  supply_.SetWakeEvictor([this] { evictor_.Wake(); });
+}
 
-void BufferPool::Prefetch(std::span<const PageId> pages) { impl_->read_ahead.Request(pages); }
+BufferPool::~BufferPool() { Close(); }
+
+Result<std::unique_ptr<BufferPool>> BufferPool::Open(const BufferOptions& options,
+                                                     SpaceFiles* files, FileSystem* file_system,
+                                                     Log* log, ControlFile* control) {
+  const uint32_t page_size = files->page_size_bytes();
+  Status status = CheckBufferOptions(options, page_size);
+  if (!status.ok()) return status;
+  const auto frames = static_cast<uint32_t>(options.pool_bytes / page_size);
+  Result<std::unique_ptr<FrameArena>> arena =
+      FrameArena::Create(page_size, frames, FramesMax(page_size, frames));
+  if (!arena.ok()) return arena.status();
+  std::unique_ptr<BufferPool> pool(
+      new BufferPool(options, files, file_system, log, control, std::move(arena).value()));
+  status = pool->OpenFiles();
+  if (!status.ok()) return status;
+  return pool;
+}
+
+Status BufferPool::OpenFiles() {
+  const uint32_t segments = PageWriter::SegmentsPerWriter(frames_.frames_ever());
+  Status status = doublewrite_.Open(slots_.total() * segments);
+  if (!status.ok()) return status;
+  status = files_.page_lsns()->Open(OriginOf(files_.control()));
+  if (!status.ok()) return status;
+  if (files_.doublewrite_mode() == DoublewriteMode::kAtomic) {
+    status = files_.CheckAtomicWrites();
+    if (!status.ok()) return status;
+    files_.spaces()->SetAtomic(true);
+  }
+  std::string reason;
+  Result<std::unique_ptr<WriteBatch>> probe =
+      MakeWriteBatch(files_.file_system(), files_.options().io_backend, 8, &reason);
+  if (!probe.ok()) return probe.status();
+  backend_ = probe.value()->backend();
+  return Status::Ok();
+}
+
+void BufferPool::Close() {
+  const MutexLock guard(&lifecycle_mutex_);
+  if (!background_running_) return;
+  {
+    const MutexLock target(&pressure_->mutex);
+    pressure_->cleaners = nullptr;
+  }
+  read_ahead_.Stop();
+  evictor_.Stop();
+  lsn_folder_.Stop();
+  cleaners_.Stop();
+  background_running_ = false;
+}
+
+void BufferPool::StartBackground() {
+  const MutexLock guard(&lifecycle_mutex_);
+  if (background_running_) return;
+  {
+    const MutexLock target(&pressure_->mutex);
+    pressure_->cleaners = &cleaners_;
+  }
+  if (log() != nullptr) {
+    log()->SetPressureCallback([target = pressure_] {
+      const MutexLock lock(&target->mutex);
+      if (target->cleaners != nullptr) target->cleaners->OnLogPressure();
+    });
+  }
+  evictor_.Start();
+  lsn_folder_.Start();
+  cleaners_.Start();
+  read_ahead_.Start();
+  background_running_ = true;
+}
+
+ThreadLoop::Next BufferPool::FoldPageLsns() {
+  PageLsns* const lsns = files_.page_lsns();
+  if (files_.Stopped() || !lsns->WantsFold()) return ThreadLoop::Next::kWait;
+  // A failure is logged and changes nothing.
+  lsns->Fold([this] { return lsn_folder_.stopping() || files_.Stopped(); }).Ignore();
+  return ThreadLoop::Next::kWait;
+}
+
+void BufferPool::ForgetSpace(SpaceId space, uint32_t pages_max) {
+  files_.page_lsns()->Forget(space);
+  dead_spaces_.Add(space, pages_max);
+  const MutexLock guard(&lifecycle_mutex_);
+  if (background_running_) {
+    evictor_.Wake();
+  } else {
+    while (dead_spaces_.ForgetSome()) {
+    }
+  }
+}
+
+Status BufferPool::FlushAndCheckpoint(uint64_t deadline_nanos) {
+  const MutexLock guard(&flush_mutex_);
+  if (files_.Stopped()) return Status(Code::kStopped, "the log is stopped");
+  const Status status = checkpointer_.SweepAll(&flush_writer_, deadline_nanos);
+  if (!status.ok()) return status;
+  return checkpointer_.WriteCheckpoint();
+}
+
+Status BufferPool::Resize(uint64_t pool_bytes) {
+  const MutexLock guard(&flush_mutex_);
+  return resizer_.Resize(pool_bytes / page_size_bytes(), &flush_writer_);
+}
+
+Status BufferPool::RepairFromDoublewrite(std::set<SpaceId>* passed_over) {
+  if (files_.control() != nullptr) {
+    files_.page_lsns()->BeginRedo(files_.control()->data().checkpoint_lsn);
+  }
+  checkpointer_.BeginRedo();
+  return doublewrite_.Repair(log() == nullptr ? Lsn(UINT64_MAX) : log()->tail(), passed_over);
+}
+
+Status BufferPool::JudgeDoublewrite(FileSystem* file_system, SpaceFiles* files, Lsn log_end) {
+  return DoublewriteFile(file_system, files, nullptr, nullptr).Judge(log_end);
+}
+
+void BufferPool::EndRedo() {
+  files_.EndBacklog();
+  files_.page_lsns()->EndRedo();
+  checkpointer_.EndRedo();
+}
+
+Status BufferPool::SetDoublewriteMode(DoublewriteMode mode) {
+  if (mode == files_.doublewrite_mode()) return Status::Ok();
+  Status status = mode == DoublewriteMode::kAtomic ? files_.CheckAtomicWrites() : Status::Ok();
+  if (!status.ok()) return status;
+  const ClosedWriteGate gate(files_.write_gate());
+  // Emptied in between: images in it would be older than pages written without it.
+  status = doublewrite_.Reset();
+  if (!status.ok()) return files_.StopEngine("emptying the doublewrite file failed", status);
+  files_.SetDoublewriteMode(mode);
+  return Status::Ok();
+}
+
+PoolStatistics BufferPool::Statistics() const {
+  PoolStatistics statistics;
+  statistics.frames = frames_.limit();
+  statistics.free_frames = frames_.free_frames();
+  statistics.dirty_frames = frames_.dirty_frames();
+  statistics.page_versions_bytes = files_.page_lsns().MemoryBytes();
+  statistics.checkpoint_lsn = checkpointer_.published().value();
+  const uint64_t tail = log() == nullptr ? statistics.checkpoint_lsn : files_.LogTail();
+  statistics.checkpoint_age_bytes = tail - std::min(tail, statistics.checkpoint_lsn);
+  return statistics;
+}
 
 }  // namespace rowan

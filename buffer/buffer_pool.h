@@ -16,27 +16,35 @@
 #include <memory>
 #include <set>
 #include <span>
+#include <utility>
 
 #include "base/ids.h"
+#include "base/mutex.h"
 #include "base/status.h"
+#include "base/thread_loop.h"
 #include "buffer/buffer_options.h"
+#include "buffer/checkpoint.h"
+#include "buffer/cleaner.h"
 #include "buffer/damage_reporter.h"
+#include "buffer/dead_spaces.h"
+#include "buffer/evictor.h"
+#include "buffer/fix_hint.h"
+#include "buffer/frame_supply.h"
+#include "buffer/frame_table.h"
+#include "buffer/mini_txn_limiter.h"
+#include "buffer/page/doublewrite.h"
 #include "buffer/page/page_header.h"
+#include "buffer/page_files.h"
 #include "buffer/page_guard.h"
+#include "buffer/page_loader.h"
+#include "buffer/page_writer.h"
+#include "buffer/pool_resizer.h"
+#include "buffer/read_ahead.h"
+#include "buffer/writer_slots.h"
 #include "io/space_files.h"
 #include "wal/log.h"
 
 namespace rowan {
-
-/// How likely the page is to be needed again, and what to do about damage.
-enum class FixHint : uint8_t {
-  kNormal,
-  kScan,         ///< enters the pool with usage 0
-  kSpeculative,  ///< page id came from an optimistic read: damage is returned but not logged,
-                 ///< the caller validates its source and fixes it again, for the sentence, if it
-                 ///< is real
-  kSpeculativeScan,  ///< both
-};
 
 struct PoolStatistics {
   uint64_t frames = 0;
@@ -70,13 +78,16 @@ class BufferPool {
   /// before it is initialised anew. REQUIRES: exclusive guard, given up here.
   void Discard(PageGuard guard);
   /// Asks for pages to be read in the background; hints only.
-  void Prefetch(std::span<const PageId> pages);
+  void Prefetch(std::span<const PageId> pages) { read_ahead_.Request(pages); }
 
   /// Logs the operator's sentence for a damaged page (buffer/damage_reporter.h) and returns
   /// kCorrupt with `what`, which lives for ever.
-  Status ReportDamage(PageId id, const char* what, IndexId index = kNoIndex);
+  Status ReportDamage(PageId id, const char* what, IndexId index = kNoIndex) {
+    damage_.Report(id, what, index);
+    return Status(Code::kCorrupt, what, id.page.value());
+  }
   /// Before anybody else uses the pool.
-  void SetDamageNamer(DamageNamer namer);
+  void SetDamageNamer(DamageNamer namer) { damage_.SetNamer(std::move(namer)); }
 
   /// Before recovery, once the existing spaces are open in `files`: repairs torn and stale pages
   /// from the doublewrite file, then empties it. Until EndRedo a page that is older than its last
@@ -88,19 +99,21 @@ class BufferPool {
   static Status JudgeDoublewrite(FileSystem* file_system, SpaceFiles* files, Lsn log_end);
   /// From now on a page that comes in has its records applied, before anyone sees it. The caller
   /// keeps the backlog until EndRedo or the end of the pool.
-  void BeginRedo(RedoBacklog* backlog);
-  [[nodiscard]] bool IsResident(PageId id) const;
+  void BeginRedo(RedoBacklog* backlog) { files_.SetBacklog(backlog); }
+  [[nodiscard]] bool IsResident(PageId id) const {
+    return frames_.Lookup(id.Packed()) != PageTable::kNone;
+  }
   /// All pages are redone. Until then no checkpoint is published.
   void EndRedo();
   /// Checks what `rowan.page_lsns` holds of the space; damage is logged and repaired by the next
   /// checkpoint.
-  Status CheckPageVersions(SpaceId space);
+  Status CheckPageVersions(SpaceId space) { return files_.page_lsns()->Check(space).status(); }
   /// For MiniTxn: the page is about to be changed by a group that starts at or above `lower_bound`
   /// and is not appended yet. Recovery: it may not be durable as it is. REQUIRES: exclusive guard.
   void MarkDirty(const PageGuard& guard, Lsn lower_bound);
   /// For MiniTxn: in a tiny pool, bounds the number of mini-transactions that hold latches.
-  void EnterMiniTxn();
-  void LeaveMiniTxn();
+  void EnterMiniTxn() { limiter_.Enter(); }
+  void LeaveMiniTxn() { limiter_.Leave(); }
 
   /// Starts evictor, cleaners and checkpointer (after recovery).
   void StartBackground();
@@ -116,26 +129,51 @@ class BufferPool {
   /// Also while pages are written. kUnsupported for kAtomic unless every file promises it; the
   /// error log names the one that does not.
   Status SetDoublewriteMode(DoublewriteMode mode);
-  void SetDataSyncMethod(SyncMethod method);
-  void SetIoCapacity(uint32_t pages_per_second);
+  void SetDataSyncMethod(SyncMethod method) { files_.syncs()->SetMethod(method); }
+  void SetIoCapacity(uint32_t pages_per_second) { cleaners_.SetIoCapacity(pages_per_second); }
 
-  [[nodiscard]] uint32_t page_size_bytes() const { return page_size_bytes_; }
-  [[nodiscard]] Log* log() const;
-  [[nodiscard]] SpaceFiles* files() const;
+  [[nodiscard]] uint32_t page_size_bytes() const { return frames_.page_size(); }
+  [[nodiscard]] Log* log() const { return files_.log(); }
+  [[nodiscard]] SpaceFiles* files() const { return files_.spaces(); }
   [[nodiscard]] PoolStatistics Statistics() const;
-  [[nodiscard]] IoBackend io_backend() const;
+  [[nodiscard]] IoBackend io_backend() const { return backend_; }
 
   /// Stops background threads. FlushAndCheckpoint first for a clean shutdown.
   void Close();
 
-  struct Impl;
-  /// For the other parts of buffer/.
-  [[nodiscard]] Impl* impl() const { return impl_.get(); }
-
  private:
-  explicit BufferPool(std::unique_ptr<Impl> impl);
-  std::unique_ptr<Impl> impl_;
-  const uint32_t page_size_bytes_;  ///< here, because each look at a node asks for it
+  friend class RedoWorker;  // fills frames as this class does
+
+  BufferPool(const BufferOptions& options, SpaceFiles* files, FileSystem* file_system, Log* log,
+             ControlFile* control, std::unique_ptr<FrameArena> arena);
+  /// What may fail of opening.
+  Status OpenFiles();
+  ThreadLoop::Next FoldPageLsns();
+
+  // Thread-safe by themselves, in the order in which one builds on the other.
+  FrameTable frames_;
+  PageFiles files_;
+  DamageReporter damage_;
+  const WriterSlots slots_;
+  DoublewriteFile doublewrite_;
+  FrameSupply supply_;
+  PageLoader loader_;
+  Checkpointer checkpointer_;
+  Cleaners cleaners_;
+  ReadAhead read_ahead_;
+  MiniTxnLimiter limiter_;
+  DeadSpaces dead_spaces_;
+  Evictor evictor_;
+  ThreadLoop lsn_folder_;
+  IoBackend backend_ = IoBackend::kAuto;  // constant once open
+  const std::shared_ptr<PressureTarget> pressure_;
+
+  /// Serialises FlushAndCheckpoint and Resize.
+  Mutex flush_mutex_{LatchRank::kPoolFlush};
+  PageWriter flush_writer_ ROWAN_GUARDED_BY(flush_mutex_);
+  PoolResizer resizer_ ROWAN_GUARDED_BY(flush_mutex_);
+  Mutex lifecycle_mutex_{LatchRank::kPoolLifecycle};
+  bool background_running_ ROWAN_GUARDED_BY(lifecycle_mutex_) = false;
 };
 
 }  // namespace rowan

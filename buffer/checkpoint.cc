@@ -35,9 +35,10 @@ uint32_t DivideUp(uint32_t value, uint32_t unit) { return (value + unit - 1) / u
 
 }  // namespace
 
-Checkpointer::Checkpointer(PoolCore* core, Lsn start)
-    : core_(core),
-      shard_frames_(std::max(kShardFramesMin, DivideUp(core->arena->frames_ever(), kShardsWanted))),
+Checkpointer::Checkpointer(FrameTable* frames, PageFiles* files, Lsn start)
+    : frames_(frames),
+      files_(files),
+      shard_frames_(std::max(kShardFramesMin, DivideUp(frames->frames_ever(), kShardsWanted))),
       published_(start.value()) {
   for (Shard& shard : shards_) {
     shard.clean_upto.store(start.value(), std::memory_order_relaxed);
@@ -51,7 +52,7 @@ uint32_t Checkpointer::ShardsFor(uint32_t frames) const {
 
 uint32_t Checkpointer::shard_count() const {
   const MutexLock guard(&shards_mutex_);
-  return ShardsFor(core_->arena->frames_ever());
+  return ShardsFor(frames_->frames_ever());
 }
 
 void Checkpointer::NoteDiscard(const Frame* frame, uint64_t first_dirty) {
@@ -71,7 +72,7 @@ void Checkpointer::NoteGrowth(uint32_t frames_old, uint32_t frames_new) {
   // Shards without any frame yet have nothing unwritten; what redo brings there may be older.
   if (redoing()) return;
   for (uint32_t i = ShardsFor(frames_old); i < ShardsFor(frames_new); ++i) {
-    RaiseTo(&shards_[i].clean_upto, core_->LogTail());
+    RaiseTo(&shards_[i].clean_upto, files_->LogTail());
   }
 }
 
@@ -81,7 +82,7 @@ void Checkpointer::JoinShards() {
   }
   {
     const MutexLock guard(&shards_mutex_);
-    const uint32_t count = ShardsFor(core_->arena->frames_ever());
+    const uint32_t count = ShardsFor(frames_->frames_ever());
     const auto clean_upto = [&](uint32_t i) {  // those without frames say nothing
       return i < count ? shards_[i].clean_upto.load(std::memory_order_relaxed) : kNever;
     };
@@ -103,7 +104,7 @@ bool Checkpointer::IsLate(const Round& round) {
 bool Checkpointer::BeginShard(uint32_t number, SweepMode mode, std::vector<SweptShard>* swept) {
   Shard& shard = shards_[number];
   while (shard.busy.exchange(true, std::memory_order_acq_rel)) {
-    if (mode == SweepMode::kLazy || core_->Stopped()) return false;
+    if (mode == SweepMode::kLazy || files_->Stopped()) return false;
     // Whoever sweeps it may wait for us only if we hold shards: then leave it for the next run.
     if (!swept->empty()) return false;
     ::sched_yield();
@@ -112,7 +113,7 @@ bool Checkpointer::BeginShard(uint32_t number, SweepMode mode, std::vector<Swept
   // below the tail read here.
   shard.discard_floor.store(kNever, std::memory_order_release);
   const uint64_t left = redoing() ? 0 : kNever;
-  swept->push_back({number, core_->LogTail(), left});
+  swept->push_back({number, files_->LogTail(), left});
   return true;
 }
 
@@ -121,17 +122,18 @@ Status Checkpointer::SweepShard(PageWriter* writer, Round* round) {
   SweptShard& shard = round->swept.back();
   // A page changed within the last fraction of the log is probably hot: one write per round does.
   // Unless that was long ago: the log of an idle pool does not grow, and its end is written too.
-  const uint64_t young_bytes =
-      mode == SweepMode::kLazy && core_->log != nullptr ? core_->log->capacity_bytes() / 8 : 0;
+  const uint64_t young_bytes = mode == SweepMode::kLazy && files_->log() != nullptr
+                                   ? files_->log()->capacity_bytes() / 8
+                                   : 0;
   const uint64_t young_from = std::max(shard.start > young_bytes ? shard.start - young_bytes : 0,
                                        aged_.load(std::memory_order_relaxed));
   // Stands still while this shard is being swept.
   const uint64_t shard_frames = shard_frames_.load(std::memory_order_acquire);
-  const uint64_t frames = core_->arena->frames_ever();
+  const uint64_t frames = frames_->frames_ever();
   const auto first = static_cast<uint32_t>(std::min(shard.number * shard_frames, frames));
   const auto last = static_cast<uint32_t>(std::min(first + shard_frames, frames));
   for (uint32_t number = first; number < last; ++number) {
-    Frame* frame = core_->arena->frame(number);
+    Frame* frame = frames_->frame(number);
     const uint64_t dirty = frame->FirstDirtyLsn();
     if (dirty == 0 || dirty >= shard.start) continue;
     if (young_bytes != 0 && dirty > young_from) {
@@ -161,7 +163,7 @@ Status Checkpointer::WritePostponed(PageWriter* writer, Round* round) {
     // Flushed before waiting for a latch: its holder may be in need of the frames we hold.
     Status status = writer->Flush();
     if (!status.ok()) return status;
-    if (core_->Stopped()) return Status(Code::kStopped, "the log is stopped");
+    if (files_->Stopped()) return Status(Code::kStopped, "the log is stopped");
     if (IsLate(*round)) return Late();
     const Postponed waiting = postponed->back();
     const uint64_t dirty = waiting.frame->FirstDirtyLsn();
@@ -214,10 +216,29 @@ Status Checkpointer::Sweep(PageWriter* writer, uint32_t first, uint32_t count, S
   return status;
 }
 
+Status Checkpointer::SweepAll(PageWriter* writer, uint64_t deadline_nanos) {
+  // Several shards at a time, so that batches are full.
+  constexpr uint32_t kShardsPerSweep = 64;
+  const Lsn target(files_->LogTail());
+  const uint32_t shards = shard_count();
+  for (uint32_t first = 0; first < shards; first += kShardsPerSweep) {
+    const uint32_t count = std::min(kShardsPerSweep, shards - first);
+    const Status status = Sweep(writer, first, count, SweepMode::kUrgent, deadline_nanos);
+    if (!status.ok()) return status;
+  }
+  // Those that a cleaner was sweeping, one by one: then its end is waited for.
+  for (uint32_t shard = 0; shard < shards; ++shard) {
+    if (CleanUpto(shard) >= target) continue;
+    const Status status = Sweep(writer, shard, 1, SweepMode::kUrgent, deadline_nanos);
+    if (!status.ok()) return status;
+  }
+  return Status::Ok();
+}
+
 Lsn Checkpointer::Candidate() const {
   const MutexLock guard(&shards_mutex_);
   uint64_t lowest = kNever;
-  const uint32_t shards = ShardsFor(core_->arena->frames_ever());
+  const uint32_t shards = ShardsFor(frames_->frames_ever());
   for (uint32_t i = 0; i < shards; ++i) {
     lowest = std::min(lowest, shards_[i].clean_upto.load(std::memory_order_acquire));
   }
@@ -225,32 +246,32 @@ Lsn Checkpointer::Candidate() const {
 }
 
 Status Checkpointer::WriteCheckpoint() {
-  if (core_->log == nullptr || core_->control == nullptr) return Status::Ok();
+  if (files_->log() == nullptr || files_->control() == nullptr) return Status::Ok();
   if (Candidate() <= published()) return Status::Ok();
   const MutexLock guard(&publish_mutex_);
-  if (core_->Stopped()) return Status(Code::kStopped, "the log is stopped");
+  if (files_->Stopped()) return Status(Code::kStopped, "the log is stopped");
   const Lsn candidate = Candidate();
   if (candidate <= published()) return Status::Ok();
-  const Lsn discards_end(core_->LogTail());  // every page discarded so far was freed below
+  const Lsn discards_end(files_->LogTail());  // every page discarded so far was freed below
   // Taken after the candidate and before the sync: they have every write that the candidate relies
   // on, and no write that is not durable when they are.
-  PageLsns::Copies versions = core_->versions.CopyChanged();
-  Status status = core_->syncs.SyncAll();
-  if (!status.ok()) return core_->StopEngine("syncing a data file failed", status);
+  PageLsns::Copies versions = files_->page_lsns()->CopyChanged();
+  Status status = files_->syncs()->SyncAll();
+  if (!status.ok()) return files_->StopEngine("syncing a data file failed", status);
   // The candidate is the smallest of the shards' results and may lie in the gap of a page discarded
   // in another shard: its changes below the candidate are nowhere. That is right only if recovery
   // finds the group that freed it.
-  status = core_->log->WaitDurable(discards_end);
+  status = files_->log()->WaitDurable(discards_end);
   if (!status.ok()) return status;
-  status = core_->versions.Write(std::move(versions));
-  if (!status.ok()) return core_->StopEngine("writing the page LSNs failed", status);
-  status = core_->control->Update([this, candidate](ControlData& data) {
+  status = files_->page_lsns()->Write(std::move(versions));
+  if (!status.ok()) return files_->StopEngine("writing the page LSNs failed", status);
+  status = files_->control()->Update([this, candidate](ControlData& data) {
     data.checkpoint_lsn = candidate;
-    data.log_durable_lsn = std::max(data.log_durable_lsn, core_->log->durable());
+    data.log_durable_lsn = std::max(data.log_durable_lsn, files_->log()->durable());
   });
-  if (!status.ok()) return core_->StopEngine("writing the control file failed", status);
+  if (!status.ok()) return files_->StopEngine("writing the control file failed", status);
   published_.store(candidate.value(), std::memory_order_release);
-  core_->log->SetCheckpoint(candidate);
+  files_->log()->SetCheckpoint(candidate);
   AddCounter(Counter::kCheckpoints);
   return Status::Ok();
 }

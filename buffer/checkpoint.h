@@ -23,8 +23,9 @@
 #include <vector>
 
 #include "base/mutex.h"
+#include "buffer/frame_table.h"
+#include "buffer/page_files.h"
 #include "buffer/page_writer.h"
-#include "buffer/pool_core.h"
 
 namespace rowan {
 
@@ -36,7 +37,7 @@ enum class SweepMode {
 class Checkpointer {
  public:
   /// `start` is a checkpoint that holds for the (empty) pool.
-  Checkpointer(PoolCore* core, Lsn start);
+  Checkpointer(FrameTable* frames, PageFiles* files, Lsn start);
 
   [[nodiscard]] uint32_t shard_count() const;
 
@@ -50,6 +51,9 @@ class Checkpointer {
   /// which is looked at between batches; what is left stays dirty.
   Status Sweep(PageWriter* writer, uint32_t first, uint32_t count, SweepMode mode,
                uint64_t deadline_nanos = UINT64_MAX);
+
+  /// Sweeps all shards until everything below the log's tail of now is written. As Sweep.
+  Status SweepAll(PageWriter* writer, uint64_t deadline_nanos);
 
   /// Publishes the highest checkpoint that the sweeps have proven. Cheap when it did not move.
   Status WriteCheckpoint();
@@ -111,7 +115,8 @@ class Checkpointer {
   /// Twice as many as are wanted: then they are joined by twos.
   static constexpr uint32_t kShardsMax = 512;
 
-  PoolCore* const core_;
+  FrameTable* const frames_;
+  PageFiles* const files_;
   /// Changes only while no shard is being swept; stored under shards_mutex_.
   std::atomic<uint32_t> shard_frames_;
   std::array<Shard, kShardsMax> shards_;

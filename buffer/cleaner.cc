@@ -28,14 +28,16 @@ constexpr uint32_t kShardsPerRun = 16;
 
 }  // namespace
 
-Cleaners::Cleaners(PoolCore* core, Checkpointer* checkpointer, DoublewriteFile* doublewrite,
-                   uint32_t first_slot, uint32_t count)
-    : core_(core),
+Cleaners::Cleaners(FrameTable* frames, PageFiles* files, Checkpointer* checkpointer,
+                   DoublewriteFile* doublewrite, const WriterSlots& slots)
+    : frames_(frames),
+      files_(files),
       checkpointer_(checkpointer),
       checkpoint_loop_("checkpoint", kCheckpointTick, [this] { return RunCheckpoint(); }),
-      pages_per_second_(core->options.io_capacity_pages_per_second) {
-  for (uint32_t i = 0; i < count; ++i) {
-    writers_.push_back(std::make_unique<PageWriter>(core, doublewrite, first_slot + i));
+      pages_per_second_(files->options().io_capacity_pages_per_second) {
+  for (uint32_t i = 0; i < slots.cleaners; ++i) {
+    writers_.push_back(
+        std::make_unique<PageWriter>(frames, files, doublewrite, slots.first_cleaner() + i));
     PageWriter* writer = writers_.back().get();
     loops_.push_back(std::make_unique<ThreadLoop>("clean-" + std::to_string(i), kTick,
                                                   [this, writer] { return RunUnit(writer); }));
@@ -45,7 +47,7 @@ Cleaners::Cleaners(PoolCore* core, Checkpointer* checkpointer, DoublewriteFile* 
 void Cleaners::Start() {
   {
     const MutexLock guard(&mutex_);
-    paced_lsn_ = core_->LogTail();
+    paced_lsn_ = files_->LogTail();
     paced_micros_ = MonotonicMicros();
   }
   for (auto& loop : loops_) loop->Start();
@@ -63,28 +65,28 @@ void Cleaners::Wake() {
 }
 
 void Cleaners::OnLogPressure() {
-  pressure_lsn_.store(core_->LogTail(), std::memory_order_release);
+  pressure_lsn_.store(files_->LogTail(), std::memory_order_release);
   Wake();
 }
 
 bool Cleaners::UrgentAt(Lsn lsn) const {
   if (lsn.value() < pressure_lsn_.load(std::memory_order_acquire)) return true;
-  const uint64_t tail = core_->LogTail();
+  const uint64_t tail = files_->LogTail();
   const uint64_t age = tail - std::min(tail, lsn.value());
   return static_cast<double>(age) >
-         kUrgentFraction * static_cast<double>(core_->log->capacity_bytes());
+         kUrgentFraction * static_cast<double>(files_->log()->capacity_bytes());
 }
 
 void Cleaners::AdvancePace() {
   const uint64_t now = MonotonicMicros();
-  const uint64_t tail = core_->LogTail();
+  const uint64_t tail = files_->LogTail();
   const auto micros = static_cast<double>(now - paced_micros_);
   const auto bytes = static_cast<double>(tail - paced_lsn_);
   const auto shards = static_cast<double>(checkpointer_->shard_count());
-  const double round_bytes = kRoundFraction * static_cast<double>(core_->log->capacity_bytes());
+  const double round_bytes = kRoundFraction * static_cast<double>(files_->log()->capacity_bytes());
   shard_debt_ += shards * bytes / round_bytes;
   if (checkpointer_->published().value() != tail) {
-    shard_debt_ += shards * micros / static_cast<double>(core_->options.idle_round_micros);
+    shard_debt_ += shards * micros / static_cast<double>(files_->options().idle_round_micros);
   }
   shard_debt_ = std::min(shard_debt_, shards);
   const double capacity = pages_per_second_.load(std::memory_order_relaxed);
@@ -94,10 +96,10 @@ void Cleaners::AdvancePace() {
 }
 
 void Cleaners::AdvanceAge(uint64_t now_micros) {
-  if (now_micros - sampled_micros_ < core_->options.idle_round_micros / 2) return;
+  if (now_micros - sampled_micros_ < files_->options().idle_round_micros / 2) return;
   // What was there at the last look is half a round old by now.
   checkpointer_->SetAged(Lsn(sampled_lsn_));
-  sampled_lsn_ = core_->LogTail();
+  sampled_lsn_ = files_->LogTail();
   sampled_micros_ = now_micros;
 }
 
@@ -128,12 +130,12 @@ void Cleaners::SpendBudget(uint64_t pages) {
 }
 
 Status Cleaners::CleanAhead(PageWriter* writer) {
-  const uint32_t frames = core_->frame_limit.load(std::memory_order_acquire);
-  const uint64_t start = core_->clock_hand.position();
+  const uint32_t frames = frames_->limit();
+  const uint64_t start = frames_->clock_hand()->position();
   // The stretch that the hand will pass next, one to a few batches.
   const uint64_t stretch = std::clamp<uint64_t>(frames / 8, 64, 4096);
   for (uint64_t i = 0; i < std::min<uint64_t>(stretch, frames) && !writer->full(); ++i) {
-    Frame* frame = core_->arena->frame(static_cast<uint32_t>((start + i) % frames));
+    Frame* frame = frames_->frame(static_cast<uint32_t>((start + i) % frames));
     if (frame->usage.load(std::memory_order_relaxed) > kUsageEntered) continue;
     (void)writer->TryAdd(frame);
   }
@@ -141,14 +143,14 @@ Status Cleaners::CleanAhead(PageWriter* writer) {
 }
 
 ThreadLoop::Next Cleaners::RunCheckpoint() {
-  if (core_->log == nullptr || core_->Stopped()) return ThreadLoop::Next::kWait;
+  if (files_->log() == nullptr || files_->Stopped()) return ThreadLoop::Next::kWait;
   const Lsn published = checkpointer_->published();
   const Lsn candidate = checkpointer_->Candidate();
   if (candidate <= published) return ThreadLoop::Next::kWait;
   const uint64_t gain = candidate.value() - published.value();
   const uint64_t now = MonotonicMicros();
   const bool worth_it = UrgentAt(published) ||
-                        gain >= core_->log->capacity_bytes() / kCheckpointsPerCapacity ||
+                        gain >= files_->log()->capacity_bytes() / kCheckpointsPerCapacity ||
                         now - checkpoint_micros_ >= kCheckpointMicros;
   if (!worth_it) return ThreadLoop::Next::kWait;
   checkpoint_micros_ = now;
@@ -158,11 +160,11 @@ ThreadLoop::Next Cleaners::RunCheckpoint() {
 }
 
 ThreadLoop::Next Cleaners::RunUnit(PageWriter* writer) {
-  if (core_->log == nullptr || core_->Stopped()) return ThreadLoop::Next::kWait;
+  if (files_->log() == nullptr || files_->Stopped()) return ThreadLoop::Next::kWait;
   const uint64_t written_before = writer->pages_written();
   Status status;
   bool again = false;
-  if (core_->want_clean_frames.exchange(false, std::memory_order_relaxed)) {
+  if (frames_->TakeWantCleanFrames()) {
     status = CleanAhead(writer);
   }
   // While redo is under way a sweep proves nothing: only what makes room in the pool is written.

@@ -18,15 +18,18 @@
 #include "base/mutex.h"
 #include "base/thread_loop.h"
 #include "buffer/checkpoint.h"
+#include "buffer/frame_table.h"
+#include "buffer/page_files.h"
 #include "buffer/page_writer.h"
+#include "buffer/writer_slots.h"
 
 namespace rowan {
 
 class Cleaners {
  public:
-  /// Uses writer slots [first_slot, first_slot + count).
-  Cleaners(PoolCore* core, Checkpointer* checkpointer, DoublewriteFile* doublewrite,
-           uint32_t first_slot, uint32_t count);
+  /// Uses the cleaners' writer slots.
+  Cleaners(FrameTable* frames, PageFiles* files, Checkpointer* checkpointer,
+           DoublewriteFile* doublewrite, const WriterSlots& slots);
 
   void Start();
   void Stop();
@@ -56,7 +59,8 @@ class Cleaners {
   void AdvanceAge(uint64_t now_micros) ROWAN_REQUIRES(mutex_);
   void SpendBudget(uint64_t pages);
 
-  PoolCore* const core_;
+  FrameTable* const frames_;
+  PageFiles* const files_;
   Checkpointer* const checkpointer_;
   std::vector<std::unique_ptr<PageWriter>> writers_;
   std::vector<std::unique_ptr<ThreadLoop>> loops_;
@@ -74,6 +78,12 @@ class Cleaners {
   uint64_t sampled_lsn_ ROWAN_GUARDED_BY(mutex_) = 0;  // tail when the age was last looked at
   uint64_t sampled_micros_ ROWAN_GUARDED_BY(mutex_) = 0;
   uint64_t checkpoint_micros_ = 0;  // when the last one was tried, owned by checkpoint_loop_
+};
+
+/// What the log's pressure callback holds on to: it may outlive the pool.
+struct PressureTarget {
+  Mutex mutex{LatchRank::kPressureTarget};
+  Cleaners* cleaners ROWAN_GUARDED_BY(mutex) = nullptr;
 };
 
 }  // namespace rowan

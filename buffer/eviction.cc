@@ -5,6 +5,7 @@
 #include "base/counters.h"
 
 namespace rowan {
+
 bool ClockSelects(Frame* frame) {
   if (frame->state.load(std::memory_order_relaxed) != FrameState::kResident) return false;
   const uint8_t usage = frame->usage.load(std::memory_order_relaxed);
@@ -14,16 +15,16 @@ bool ClockSelects(Frame* frame) {
   return false;
 }
 
-Frame* EvictClean(PoolCore* core, uint64_t steps, uint64_t* dirty_seen) {
-  const uint32_t frames = core->frame_limit.load(std::memory_order_acquire);
+Frame* EvictClean(FrameTable* table, uint64_t steps, uint64_t* dirty_seen) {
+  const uint32_t frames = table->limit();
   for (uint64_t step = 0; step < steps; ++step) {
-    Frame* frame = core->arena->frame(core->clock_hand.Step(frames));
+    Frame* frame = table->frame(table->clock_hand()->Step(frames));
     if (!ClockSelects(frame)) continue;
     if (frame->first_dirty_lsn.load(std::memory_order_relaxed) != 0) {
       ++*dirty_seen;
       continue;
     }
-    if (!core->TryTakeClean(frame)) continue;
+    if (!table->TryTakeClean(frame)) continue;
     AddCounter(Counter::kPagesEvicted);
     return frame;
   }

@@ -11,7 +11,7 @@
 
 #include <cstdint>
 
-#include "buffer/pool_core.h"
+#include "buffer/frame_table.h"
 
 namespace rowan {
 
@@ -30,6 +30,6 @@ bool ClockSelects(Frame* frame);
 
 /// Moves the hand over at most `steps` frames until a clean one can be taken; returned latched and
 /// loading. nullptr when none was found; `*dirty_seen` counts those that were only too dirty.
-Frame* EvictClean(PoolCore* core, uint64_t steps, uint64_t* dirty_seen);
+Frame* EvictClean(FrameTable* table, uint64_t steps, uint64_t* dirty_seen);
 
 }  // namespace rowan

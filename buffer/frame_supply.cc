@@ -21,11 +21,12 @@ constexpr std::chrono::microseconds kPause{200};
 
 }  // namespace
 
-FrameSupply::FrameSupply(PoolCore* core, DoublewriteFile* doublewrite, uint32_t first_slot,
-                         uint32_t writers)
-    : core_(core) {
-  for (uint32_t i = 0; i < writers; ++i) {
-    writers_.push_back(std::make_unique<SharedWriter>(core, doublewrite, first_slot + i));
+FrameSupply::FrameSupply(FrameTable* frames, PageFiles* files, DoublewriteFile* doublewrite,
+                         const WriterSlots& slots)
+    : frames_(frames), files_(files) {
+  for (uint32_t i = 0; i < slots.sessions; ++i) {
+    const uint32_t slot = WriterSlots::kSessions + i;
+    writers_.push_back(std::make_unique<SharedWriter>(frames, files, doublewrite, slot));
   }
 }
 
@@ -40,25 +41,24 @@ FrameSupply::SharedWriter* FrameSupply::LockWriter() {
 }
 
 Frame* FrameSupply::TakeOrEvict(uint64_t steps) {
-  Frame* frame = core_->Claim();
-  if (wake_evictor_ &&
-      core_->free_list.size() < FreeFramesLow(core_->frame_limit.load(std::memory_order_relaxed))) {
+  Frame* frame = frames_->Claim();
+  if (wake_evictor_ && frames_->free_frames() < FreeFramesLow(frames_->limit())) {
     wake_evictor_();
   }
   if (frame != nullptr) return frame;
   uint64_t dirty_seen = 0;
-  frame = EvictClean(core_, steps, &dirty_seen);
-  if (dirty_seen != 0) core_->want_clean_frames.store(true, std::memory_order_relaxed);
+  frame = EvictClean(frames_, steps, &dirty_seen);
+  if (dirty_seen != 0) frames_->WantCleanFrames();
   return frame;
 }
 
 Frame* FrameSupply::TryTake() {
-  const uint64_t frames = core_->frame_limit.load(std::memory_order_relaxed);
+  const uint64_t frames = frames_->limit();
   return TakeOrEvict(std::min<uint64_t>(frames, 1024));
 }
 
 Result<Frame*> FrameSupply::Take() {
-  const uint64_t frames = core_->frame_limit.load(std::memory_order_relaxed);
+  const uint64_t frames = frames_->limit();
   Frame* frame = TakeOrEvict(std::min(4 * frames, kStepsMax));
   if (frame != nullptr) return frame;
   AddCounter(Counter::kFreeFrameWaits);
@@ -86,7 +86,7 @@ Result<Frame*> FrameSupply::TakeSlow() {
 }
 
 Result<Frame*> FrameSupply::TakeOrWrite(SharedWriter* shared, uint64_t* written) {
-  const uint64_t frames = core_->frame_limit.load(std::memory_order_relaxed);
+  const uint64_t frames = frames_->limit();
   Frame* frame = TakeOrEvict(std::min(4 * frames, kStepsMax));
   if (frame != nullptr) return frame;
   const Status status = WriteSome(&shared->writer, written);
@@ -96,12 +96,12 @@ Result<Frame*> FrameSupply::TakeOrWrite(SharedWriter* shared, uint64_t* written)
 
 Status FrameSupply::WriteSome(PageWriter* writer, uint64_t* written) {
   const uint64_t before = writer->pages_written();
-  const uint32_t frames = core_->frame_limit.load(std::memory_order_acquire);
-  const uint64_t start = core_->clock_hand.position();
+  const uint32_t frames = frames_->limit();
+  const uint64_t start = frames_->clock_hand()->position();
   // First what the clock will take next; failing that, anything dirty.
   for (const uint8_t usage_max : {uint8_t{0}, kUsageInner}) {
     for (uint64_t i = 0; i < frames && !writer->full(); ++i) {
-      Frame* frame = core_->arena->frame(static_cast<uint32_t>((start + i) % frames));
+      Frame* frame = frames_->frame(static_cast<uint32_t>((start + i) % frames));
       if (frame->usage.load(std::memory_order_relaxed) > usage_max) continue;
       (void)writer->TryAdd(frame);
     }

@@ -16,16 +16,18 @@
 
 #include "base/mutex.h"
 #include "buffer/eviction.h"
+#include "buffer/frame_table.h"
+#include "buffer/page_files.h"
 #include "buffer/page_writer.h"
-#include "buffer/pool_core.h"
+#include "buffer/writer_slots.h"
 
 namespace rowan {
 
 class FrameSupply {
  public:
-  /// Callers that write by themselves share `writers` page writers, with the slots from
-  /// `first_slot` on.
-  FrameSupply(PoolCore* core, DoublewriteFile* doublewrite, uint32_t first_slot, uint32_t writers);
+  /// Callers that write by themselves share the page writers of the sessions' slots.
+  FrameSupply(FrameTable* frames, PageFiles* files, DoublewriteFile* doublewrite,
+              const WriterSlots& slots);
 
   /// Called when free frames run low. Set before the pool is used by several threads.
   void SetWakeEvictor(std::function<void()> wake) { wake_evictor_ = std::move(wake); }
@@ -38,8 +40,8 @@ class FrameSupply {
 
  private:
   struct SharedWriter {
-    SharedWriter(PoolCore* core, DoublewriteFile* doublewrite, uint32_t slot)
-        : writer(core, doublewrite, slot) {}
+    SharedWriter(FrameTable* frames, PageFiles* files, DoublewriteFile* doublewrite, uint32_t slot)
+        : writer(frames, files, doublewrite, slot) {}
     Mutex mutex{LatchRank::kFrameSupply};
     PageWriter writer ROWAN_GUARDED_BY(mutex);
   };
@@ -54,7 +56,8 @@ class FrameSupply {
   Status WriteSome(PageWriter* writer, uint64_t* written);
   Result<Frame*> TakeSlow();
 
-  PoolCore* const core_;
+  FrameTable* const frames_;
+  PageFiles* const files_;
   std::function<void()> wake_evictor_;
   std::vector<std::unique_ptr<SharedWriter>> writers_;
   std::atomic<uint32_t> next_writer_{0};

@@ -18,9 +18,9 @@ namespace rowan {
 namespace {
 
 /// In a tiny pool three batches must not hold most of the frames.
-uint32_t BatchPages(const PoolCore& core, uint32_t frames) {
+uint32_t BatchPages(uint32_t page_size, uint32_t frames) {
   const uint32_t by_pool = std::max<uint32_t>(8, frames / 6);
-  return std::min(SegmentPages(core.page_size), by_pool);
+  return std::min(SegmentPages(page_size), by_pool);
 }
 
 void StoreIdentity(std::byte* image, PageId id) {
@@ -30,21 +30,24 @@ void StoreIdentity(std::byte* image, PageId id) {
 
 }  // namespace
 
-PageWriter::PageWriter(PoolCore* core, DoublewriteFile* doublewrite, uint32_t slot)
-    : core_(core),
+PageWriter::PageWriter(FrameTable* frames, PageFiles* files, DoublewriteFile* doublewrite,
+                       uint32_t slot)
+    : frames_(frames),
+      files_(files),
       doublewrite_(doublewrite),
-      segments_(SegmentsPerWriter(*core)),
+      segments_(SegmentsPerWriter(frames->frames_ever())),
       first_segment_(slot * segments_),
-      capacity_(BatchPages(*core, core->arena->frames_ever())),
-      files_max_(std::max(4u, core->files->OpenHandlesMax() /
-                                  (2 * WriterSlots::Of(core->options, core->page_size).total()))),
-      gate_(&core->write_gate) {
+      capacity_(BatchPages(frames->page_size(), frames->frames_ever())),
+      files_max_(
+          std::max(4u, files->spaces()->OpenHandlesMax() /
+                           (2 * WriterSlots::Of(files->options(), frames->page_size()).total()))),
+      gate_(files->write_gate()) {
   for (Batch& batch : batches_) batch.entries.reserve(capacity_);
   page_ids_.reserve(capacity_);
 }
 
 std::byte* PageWriter::ImageAt(const Batch& batch, size_t slot) const {
-  return const_cast<std::byte*>(batch.images.data()) + slot * core_->page_size;
+  return const_cast<std::byte*>(batch.images.data()) + slot * frames_->page_size();
 }
 
 PageWriter::Added PageWriter::TryAdd(Frame* frame) {
@@ -65,7 +68,7 @@ PageWriter::Added PageWriter::CopyShared(Frame* frame) {
   ROWAN_CHECK(!full());
   Batch& batch = *filling_;
   if (batch.images.size() == 0) {
-    batch.images = AlignedBuffer(size_t{capacity_} * core_->page_size);
+    batch.images = AlignedBuffer(size_t{capacity_} * frames_->page_size());
   }
   uint8_t idle = 0;
   if (!frame->io_in_progress.compare_exchange_strong(idle, 1, std::memory_order_acq_rel)) {
@@ -87,15 +90,15 @@ PageWriter::Added PageWriter::CopyShared(Frame* frame) {
   const size_t slot =
       temporary ? capacity_ - batch.temporary : batch.entries.size() - batch.temporary;
   std::byte* image = ImageAt(batch, slot);
-  std::memcpy(image, core_->PageOf(frame).data(), core_->page_size);
+  std::memcpy(image, frames_->PageOf(frame).data(), frames_->page_size());
   // Redo changes pages at LSNs far below the tail, also this one, if a later stretch of the log has
   // more of it: what it was dirty from stays the bound. Temporary pages have no other.
-  const bool redoing = core_->backlog.load(std::memory_order_acquire) != nullptr;
-  const uint64_t noted = redoing || temporary ? dirty : core_->LogTail();
+  const bool redoing = files_->backlog() != nullptr;
+  const uint64_t noted = redoing || temporary ? dirty : files_->LogTail();
   batch.entries.push_back({frame, id, dirty, noted, slot, false, {}});
   frame->latch.UnlockShared();
   StoreIdentity(image, id);
-  SealPage({image, core_->page_size});
+  SealPage({image, frames_->page_size()});
   batch.max_lsn = std::max(batch.max_lsn, PageLsnOf(image).value());
   return Added::kYes;
 }
@@ -103,7 +106,7 @@ PageWriter::Added PageWriter::CopyShared(Frame* frame) {
 Status PageWriter::Push() {
   if (empty()) return Status::Ok();
   gate_.Enter();
-  const DoublewriteMode mode = core_->doublewrite_mode.load(std::memory_order_acquire);
+  const DoublewriteMode mode = files_->doublewrite_mode();
   const bool all_temporary = filling_->temporary == filling_->entries.size();
   const bool doublewrite =
       !all_temporary && (mode == DoublewriteMode::kOn || mode == DoublewriteMode::kDetectOnly);
@@ -147,7 +150,7 @@ Status PageWriter::Flush() {
 }
 
 void PageWriter::Refit() {
-  const uint32_t pages = BatchPages(*core_, core_->frame_limit.load(std::memory_order_relaxed));
+  const uint32_t pages = BatchPages(frames_->page_size(), frames_->limit());
   if (pages == capacity_) return;
   capacity_ = pages;
   for (Batch& batch : batches_) {
@@ -161,7 +164,7 @@ void PageWriter::Refit() {
 
 Status PageWriter::Abort(Status failure) {
   if (!failure.Is(Code::kStopped)) {
-    failure = core_->StopEngine("a write or sync of a data file failed", failure);
+    failure = files_->StopEngine("a write or sync of a data file failed", failure);
   }
   // The engine has stopped already. Waited for all the same: buffers are in use until then.
   WaitDoublewritten().Ignore();
@@ -184,23 +187,23 @@ Status PageWriter::Advance() {
 }
 
 Status PageWriter::MakeLogDurable() {
-  if (core_->log == nullptr) return Status::Ok();
-  const Status status = core_->log->WaitDurable(Lsn(filling_->max_lsn));
+  if (files_->log() == nullptr) return Status::Ok();
+  const Status status = files_->log()->WaitDurable(Lsn(filling_->max_lsn));
   if (!status.ok()) return status.Is(Code::kStopped) ? status : Status(Code::kStopped);
   // Groups appended after a stop went nowhere, though their LSN may look durable. A page changed by
   // one was copied after the stop, so the stop is visible here.
-  return core_->log->stopped() ? Status(Code::kStopped, "the log is stopped") : Status::Ok();
+  return files_->log()->stopped() ? Status(Code::kStopped, "the log is stopped") : Status::Ok();
 }
 
 Result<WriteBatch*> PageWriter::Opened(std::unique_ptr<WriteBatch>* writes, uint32_t depth) {
   if (*writes == nullptr) {
     std::string reason;
     Result<std::unique_ptr<WriteBatch>> made =
-        MakeWriteBatch(core_->file_system, core_->options.io_backend, depth, &reason);
+        MakeWriteBatch(files_->file_system(), files_->options().io_backend, depth, &reason);
     if (!made.ok()) {
       // It was possible when the pool was opened: the system is short of something now.
       LogWarning("A page writer does its I/O with threads: {}", reason);
-      made = MakeWriteBatch(core_->file_system, IoBackend::kThreads, depth, &reason);
+      made = MakeWriteBatch(files_->file_system(), IoBackend::kThreads, depth, &reason);
     }
     if (!made.ok()) return made.status();
     *writes = std::move(made).value();
@@ -222,7 +225,7 @@ Status PageWriter::StartDoublewrite(DoublewriteMode mode) {
   const auto contents = mode == DoublewriteMode::kOn ? DoublewriteFile::Contents::kImages
                                                      : DoublewriteFile::Contents::kChecksums;
   if (packed_.size() == 0) {
-    packed_ = AlignedBuffer(DoublewriteFile::PackedBytesMax(capacity_, core_->page_size));
+    packed_ = AlignedBuffer(DoublewriteFile::PackedBytesMax(capacity_, frames_->page_size()));
   }
   return doublewrite_->StartSegment(batch.segment, {page_ids_, contents, batch.images.data()},
                                     packed_.span(), writes.value());
@@ -241,9 +244,9 @@ Status PageWriter::ReleaseHandles() {
 Result<SpaceFiles::Location> PageWriter::LocateHome(PageId id) {
   // Without end but for a stop: nothing is lost while this waits, and there is no other way.
   for (;;) {
-    Result<SpaceFiles::Location> location = core_->files->Locate(id, SpaceFiles::Use::kWrite);
+    Result<SpaceFiles::Location> location = files_->spaces()->Locate(id, SpaceFiles::Use::kWrite);
     if (location.ok() || !IsResourceShortage(location.status())) return location;
-    if (core_->Stopped()) return Status(Code::kStopped, "the log is stopped");
+    if (files_->Stopped()) return Status(Code::kStopped, "the log is stopped");
     const Status status = ReleaseHandles();
     if (!status.ok()) return status;
   }
@@ -267,8 +270,9 @@ Status PageWriter::SendHome() {
     if (!location.ok()) return location.status();
     entry.location = std::move(location).value();
     entry.sent = true;
-    const Status status = writes.value()->Submit(entry.location.file.get(), entry.location.offset,
-                                                 {ImageAt(batch, entry.slot), core_->page_size});
+    const Status status =
+        writes.value()->Submit(entry.location.file.get(), entry.location.offset,
+                               {ImageAt(batch, entry.slot), frames_->page_size()});
     if (!status.ok()) return status;
   }
   writes.value()->Send();
@@ -295,7 +299,7 @@ void PageWriter::EndBatch(Batch* batch, bool written) {
       const auto same = [space](const auto& item) { return item.first == space; };
       if (std::any_of(touched.begin(), touched.end(), same)) continue;
       // Noted before any frame becomes clean, so a checkpoint that finds it clean syncs the file.
-      touched.emplace_back(space, core_->syncs.NoteWrite(space));
+      touched.emplace_back(space, files_->syncs()->NoteWrite(space));
     }
     NoteVersions(*batch);
     if (batch->doublewritten) doublewrite_->NoteHome(batch->segment, std::move(touched));
@@ -311,7 +315,7 @@ void PageWriter::EndBatch(Batch* batch, bool written) {
 void PageWriter::NoteVersions(const Batch& batch) {
   for (const Entry& entry : batch.entries) {
     if (!entry.sent || IsTemporary(entry.id.space)) continue;
-    core_->versions.Note(entry.id, PageLsnOf(ImageAt(batch, entry.slot)));
+    files_->page_lsns()->Note(entry.id, PageLsnOf(ImageAt(batch, entry.slot)));
   }
 }
 
@@ -320,7 +324,7 @@ void PageWriter::EndEntry(const Entry& entry, bool written) {
   uint64_t unchanged = entry.dirty | kCopiedBit;
   if (word.compare_exchange_strong(unchanged, written ? 0 : entry.dirty,
                                    std::memory_order_acq_rel)) {
-    if (written) core_->dirty_frames.fetch_sub(1, std::memory_order_relaxed);
+    if (written) frames_->NoteCleaned();
   } else if (written) {
     // Changed since the copy: dirty from copy time on. If it was discarded the word is another
     // value (a later change's bound is above `dirty`) and stays as it is.

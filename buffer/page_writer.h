@@ -23,8 +23,9 @@
 #include <memory>
 #include <vector>
 
+#include "buffer/frame_table.h"
 #include "buffer/page/doublewrite.h"
-#include "buffer/pool_core.h"
+#include "buffer/page_files.h"
 #include "io/aligned_buffer.h"
 #include "io/write_batch.h"
 
@@ -33,13 +34,12 @@ namespace rowan {
 class PageWriter {
  public:
   /// `slot` numbers the writers of a pool; it determines the doublewrite segments.
-  PageWriter(PoolCore* core, DoublewriteFile* doublewrite, uint32_t slot);
+  PageWriter(FrameTable* frames, PageFiles* files, DoublewriteFile* doublewrite, uint32_t slot);
 
   /// Doublewrite segments of each writer. With more of them one sync of the data files settles
   /// several; a small pool need not pay for that in disk space. At least two, or the segment of
   /// the batch on its way home would be the next to be overwritten.
-  static uint32_t SegmentsPerWriter(const PoolCore& core) {
-    const uint32_t frames = core.arena->frames_ever();
+  static uint32_t SegmentsPerWriter(uint32_t frames) {
     return frames < 4096 ? 2 : (frames < 16384 ? 4 : 8);
   }
 
@@ -114,7 +114,8 @@ class PageWriter {
   void Refit();
   void EndEntry(const Entry& entry, bool written);
 
-  PoolCore* const core_;
+  FrameTable* const frames_;
+  PageFiles* const files_;
   DoublewriteFile* const doublewrite_;
   const uint32_t segments_;
   const uint32_t first_segment_;

@@ -10,8 +10,9 @@
 
 namespace rowan {
 
-ReadAhead::ReadAhead(PoolCore* core, FrameSupply* supply)
-    : core_(core),
+ReadAhead::ReadAhead(FrameTable* frames, PageFiles* files, FrameSupply* supply)
+    : frames_(frames),
+      files_(files),
       supply_(supply),
       loop_("read-ahead", std::chrono::milliseconds(1000), [this] { return RunUnit(); }) {
   loads_.reserve(kBatchPages);
@@ -42,7 +43,7 @@ void ReadAhead::Request(std::span<const PageId> pages) {
 
 size_t ReadAhead::TakeRequests(std::array<PageId, kBatchPages>* pages) {
   // Not more than an eighth of a small pool: the pages must survive until they are asked for.
-  const uint32_t frames = core_->frame_limit.load(std::memory_order_relaxed);
+  const uint32_t frames = frames_->limit();
   const size_t most = std::clamp<size_t>(frames / 8, 1, kBatchPages);
   const MutexLock guard(&mutex_);
   size_t taken = 0;
@@ -57,7 +58,7 @@ size_t ReadAhead::TakeRequests(std::array<PageId, kBatchPages>* pages) {
 ThreadLoop::Next ReadAhead::RunUnit() {
   if (batch_ == nullptr) {
     Result<std::unique_ptr<WriteBatch>> made =
-        MakeWriteBatch(core_->file_system, core_->options.io_backend, kBatchPages, nullptr);
+        MakeWriteBatch(files_->file_system(), files_->options().io_backend, kBatchPages, nullptr);
     if (!made.ok()) return ThreadLoop::Next::kWait;  // sessions read by themselves
     batch_ = std::move(made).value();
   }
@@ -69,7 +70,7 @@ ThreadLoop::Next ReadAhead::RunUnit() {
     if (!BeginLoad(pages[i])) continue;
     const Load& load = loads_.back();
     const Status status = batch_->SubmitRead(load.location.file.get(), load.location.offset,
-                                             core_->PageOf(load.frame));
+                                             frames_->PageOf(load.frame));
     submitted = submitted && status.ok();
   }
   // Which read failed is not known, and a frame may still hold an old image of the same page: after
@@ -81,15 +82,15 @@ ThreadLoop::Next ReadAhead::RunUnit() {
 
 bool ReadAhead::BeginLoad(PageId id) {
   const uint64_t key = id.Packed();
-  if (key == 0 || core_->Lookup(key) != PageTable::kNone) return false;
+  if (key == 0 || frames_->Lookup(key) != PageTable::kNone) return false;
   // While redo is under way sessions read by themselves: a page that comes in may lack records.
-  if (core_->backlog.load(std::memory_order_acquire) != nullptr) return false;
-  Result<SpaceFiles::Location> location = core_->files->Locate(id, SpaceFiles::Use::kRead);
+  if (files_->backlog() != nullptr) return false;
+  Result<SpaceFiles::Location> location = files_->spaces()->Locate(id, SpaceFiles::Use::kRead);
   if (!location.ok()) return false;
   Frame* frame = supply_->TryTake();
   if (frame == nullptr) return false;
-  if (core_->Publish(frame, key) != PageTable::kNone) {
-    core_->Free(frame);
+  if (frames_->Publish(frame, key) != PageTable::kNone) {
+    frames_->Free(frame);
     return false;
   }
   loads_.push_back({frame, id, std::move(location).value()});
@@ -98,8 +99,8 @@ bool ReadAhead::BeginLoad(PageId id) {
 
 void ReadAhead::FinishLoads(bool all_read) {
   for (Load& load : loads_) {
-    if (!all_read || !core_->Judge(core_->PageOf(load.frame), load.id).empty()) {
-      core_->Drop(load.frame);
+    if (!all_read || !files_->Check(frames_->PageOf(load.frame), load.id).empty()) {
+      frames_->Drop(load.frame);
       continue;
     }
     load.frame->usage.store(kUsageScan, std::memory_order_relaxed);

@@ -16,14 +16,15 @@
 #include "base/mutex.h"
 #include "base/thread_loop.h"
 #include "buffer/frame_supply.h"
-#include "buffer/pool_core.h"
+#include "buffer/frame_table.h"
+#include "buffer/page_files.h"
 #include "io/write_batch.h"
 
 namespace rowan {
 
 class ReadAhead {
  public:
-  ReadAhead(PoolCore* core, FrameSupply* supply);
+  ReadAhead(FrameTable* frames, PageFiles* files, FrameSupply* supply);
 
   void Start();
   void Stop();
@@ -44,7 +45,8 @@ class ReadAhead {
   bool BeginLoad(PageId id);
   void FinishLoads(bool all_read);
 
-  PoolCore* const core_;
+  FrameTable* const frames_;
+  PageFiles* const files_;
   FrameSupply* const supply_;
   ThreadLoop loop_;
   Mutex mutex_{LatchRank::kReadAhead};

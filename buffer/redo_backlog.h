@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // RedoBacklog: what pages still lack of the redo log, as a list per page of the groups that change
 // it. One pass over the log fills it; whoever brings a page into the pool applies its list first
-// (PoolCore::backlog). Lists only say where in the log the groups are, a byte or a few each, so
+// (PageFiles::backlog). Lists only say where in the log the groups are, a byte or a few each, so
 // that those of a long log fit into little memory; the records are read from the log, which is
 // still there, when they are applied: many pages' together (RedoPortion), or one page's.
 // Redo of a page looks at no other page, so pages are brought up to date independently of each

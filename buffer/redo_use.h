@@ -8,15 +8,17 @@
 #include <span>
 
 #include "base/mutex.h"
-#include "buffer/pool_core.h"
+#include "buffer/frame_table.h"
+#include "buffer/page_files.h"
 #include "buffer/redo_backlog.h"
 
 namespace rowan {
 
 class RedoUse {
  public:
-  explicit RedoUse(PoolCore* core) : core_(core), lock_(&core->backlog_mutex) {
-    backlog_ = core->backlog.load(std::memory_order_acquire);
+  RedoUse(FrameTable* frames, PageFiles* files)
+      : frames_(frames), files_(files), lock_(files->backlog_mutex()) {
+    backlog_ = files->backlog();
   }
 
   /// nullptr: the page lacks nothing of the log.
@@ -29,7 +31,7 @@ class RedoUse {
   /// would be written in an older state, and stay so if it is freed before that stretch is applied.
   [[nodiscard]] bool MakesAnew(const RedoBacklog::Page& page) const {
     return page.fresh &&
-           core_->versions.Expected(PageId::Unpack(page.key)) <= RedoBacklog::EndOf(page);
+           files_->page_lsns()->Expected(PageId::Unpack(page.key)) <= RedoBacklog::EndOf(page);
   }
 
   /// Brings the page in an exclusively latched frame up to date, from what was read or, if `anew`,
@@ -38,11 +40,11 @@ class RedoUse {
   /// because of it, and no checkpoint takes the log away.
   Status Apply(RedoBacklog::Page* page, Frame* frame, bool anew,
                const RedoPortion* portion = nullptr) const {
-    const MutableBytes bytes = core_->PageOf(frame);
+    const MutableBytes bytes = frames_->PageOf(frame);
     if (anew) std::memset(bytes.data(), 0, bytes.size());
     const Status status = backlog_->Apply(*page, bytes, portion);
     if (!status.ok()) return StoppedIfLogFailed(status);
-    core_->MarkDirty(frame, page->start);
+    frames_->MarkDirty(frame, page->start);
     backlog_->Remove(page);
     return Status::Ok();
   }
@@ -60,10 +62,11 @@ class RedoUse {
 
  private:
   [[nodiscard]] Status StoppedIfLogFailed(const Status& status) const {
-    return status.Is(Code::kStopped) ? core_->StopEngine("redo needs the log", status) : status;
+    return status.Is(Code::kStopped) ? files_->StopEngine("redo needs the log", status) : status;
   }
 
-  PoolCore* const core_;
+  FrameTable* const frames_;
+  PageFiles* const files_;
   SharedLock lock_;
   RedoBacklog* backlog_ = nullptr;
 };

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "base/counters.h"
-#include "buffer/pool_impl.h"
+#include "buffer/eviction.h"
 #include "buffer/redo_use.h"
 
 namespace rowan {
@@ -20,165 +20,139 @@ Status WithAbsentAsCorrupt(Status status) {
 
 }  // namespace
 
-struct RedoWorker::Impl {
-  struct Load {
-    Frame* frame = nullptr;
-    uint64_t key = 0;
-    SpaceFiles::Location location;
-  };
-  enum class Begun { kDone, kLoading, kLater, kNoFrame };
-
-  Impl(BufferPool* buffer_pool, BufferPool::Impl* pool_impl, uint32_t workers, uint64_t bytes_max)
-      : pool(buffer_pool),
-        parts(pool_impl),
-        core(&pool_impl->core),
-        worker_count(workers),
-        gathered_bytes_max(bytes_max) {}
-
-  [[nodiscard]] size_t LoadsMax() const;
-  Begun Begin(uint64_t key, std::vector<Failure>* failures);
-  Begun BeginRead(Frame* frame, uint64_t key);
-  void FinishLoads();
-  void RedoOne(uint64_t key, std::vector<Failure>* failures);
-  Status RedoPage(uint64_t key);
-
-  BufferPool* const pool;
-  BufferPool::Impl* const parts;
-  PoolCore* const core;
-  const uint32_t worker_count;
-  const uint64_t gathered_bytes_max;
-  std::unique_ptr<RedoPortion> portion;  ///< of the pages of this Run
-  std::unique_ptr<WriteBatch> batch;
-  std::vector<Load> loads;
-  std::vector<uint64_t> later;  ///< one by one, when no frame is held
-};
-
 RedoWorker::RedoWorker(BufferPool* pool, uint32_t workers, uint64_t gathered_bytes_max)
-    : impl_(std::make_unique<Impl>(pool, pool->impl(), workers, gathered_bytes_max)) {}
-RedoWorker::~RedoWorker() = default;
+    : pool_(pool),
+      frames_(&pool->frames_),
+      files_(&pool->files_),
+      supply_(&pool->supply_),
+      workers_(workers),
+      gathered_bytes_max_(gathered_bytes_max) {}
 
-size_t RedoWorker::Impl::LoadsMax() const {
+size_t RedoWorker::LoadsMax() const {
   // All workers together a quarter of a small pool: what they redid must find room beside it.
-  const uint32_t frames = core->frame_limit.load(std::memory_order_relaxed);
-  return std::clamp<size_t>(frames / 4 / worker_count, 1, kBatchPages);
+  const uint32_t frames = frames_->limit();
+  return std::clamp<size_t>(frames / 4 / workers_, 1, kBatchPages);
+}
+
+void RedoWorker::BeginSome(std::span<const uint64_t> pages, size_t* next,
+                           std::vector<Failure>* failures) {
+  const size_t loads_max = LoadsMax();
+  while (*next < pages.size() && loads_.size() < loads_max) {
+    const Begun begun = Begin(pages[*next], failures);
+    const bool no_frame = begun == Begun::kNoFrame;
+    if (no_frame && !loads_.empty()) return;
+    if (no_frame || begun == Begun::kLater) later_.push_back(pages[*next]);
+    ++*next;
+    if (no_frame) return;
+  }
 }
 
 Status RedoWorker::Run(std::span<const uint64_t> pages, std::vector<Failure>* failures) {
-  Impl& impl = *impl_;
-  if (impl.batch == nullptr) {
+  if (batch_ == nullptr) {
     Result<std::unique_ptr<WriteBatch>> made =
-        MakeWriteBatch(impl.core->file_system, impl.core->options.io_backend, kBatchPages, nullptr);
+        MakeWriteBatch(files_->file_system(), files_->options().io_backend, kBatchPages, nullptr);
     if (!made.ok()) return made.status();
-    impl.batch = std::move(made).value();
+    batch_ = std::move(made).value();
   }
-  impl.portion.reset();  // its memory first
+  portion_.reset();  // its memory first
   Result<std::unique_ptr<RedoPortion>> portion =
-      RedoUse(impl.core).Gather(pages, impl.gathered_bytes_max);
+      RedoUse(frames_, files_).Gather(pages, gathered_bytes_max_);
   if (!portion.ok()) return portion.status();
-  impl.portion = std::move(portion).value();
-  const size_t loads_max = impl.LoadsMax();
+  portion_ = std::move(portion).value();
   for (size_t next = 0; next < pages.size();) {
-    while (next < pages.size() && impl.loads.size() < loads_max) {
-      const Impl::Begun begun = impl.Begin(pages[next], failures);
-      if (begun == Impl::Begun::kNoFrame && !impl.loads.empty()) break;
-      if (begun == Impl::Begun::kNoFrame || begun == Impl::Begun::kLater) {
-        impl.later.push_back(pages[next]);
-      }
-      ++next;
-      if (begun == Impl::Begun::kNoFrame) break;
-    }
-    impl.FinishLoads();
-    for (const uint64_t key : impl.later) impl.RedoOne(key, failures);
-    impl.later.clear();
-    if (impl.core->Stopped()) return Status(Code::kStopped, "the log is stopped");
+    BeginSome(pages, &next, failures);
+    FinishLoads();
+    for (const uint64_t key : later_) RedoOne(key, failures);
+    later_.clear();
+    if (files_->Stopped()) return Status(Code::kStopped, "the log is stopped");
   }
   return Status::Ok();
 }
 
-RedoWorker::Impl::Begun RedoWorker::Impl::Begin(uint64_t key, std::vector<Failure>* failures) {
-  const RedoUse use(core);
+RedoWorker::Begun RedoWorker::Begin(uint64_t key, std::vector<Failure>* failures) {
+  const RedoUse use(frames_, files_);
   RedoBacklog::Page* page = use.Find(key);
   if (page == nullptr) return Begun::kDone;
-  if (!core->files->IsLive(PageId::Unpack(key).space)) {
+  if (!files_->spaces()->IsLive(PageId::Unpack(key).space)) {
     failures->push_back({key, Status(Code::kNotFound, "the tablespace does not exist")});
     return Begun::kDone;
   }
-  if (core->Lookup(key) != PageTable::kNone) return Begun::kLater;
-  Frame* frame = parts->supply.TryTake();
+  if (frames_->Lookup(key) != PageTable::kNone) return Begun::kLater;
+  Frame* frame = supply_->TryTake();
   if (frame == nullptr) return Begun::kNoFrame;
-  if (core->Publish(frame, key) != PageTable::kNone) {
-    core->Free(frame);
+  if (frames_->Publish(frame, key) != PageTable::kNone) {
+    frames_->Free(frame);
     return Begun::kLater;
   }
   page = use.Find(key);  // the page may have been here and gone in between
   if (page != nullptr && !use.MakesAnew(*page)) return BeginRead(frame, key);
   if (page == nullptr) {
-    core->Drop(frame);
+    frames_->Drop(frame);
     return Begun::kDone;
   }
-  if (!use.Apply(page, frame, true, portion.get()).ok()) {
-    core->Drop(frame);
+  if (!use.Apply(page, frame, true, portion_.get()).ok()) {
+    frames_->Drop(frame);
     return Begun::kLater;
   }
-  parts->EndLoad(frame, kUsageScan);
+  FrameTable::EndLoad(frame, kUsageScan);
   frame->latch.UnlockExclusive();
   return Begun::kDone;
 }
 
-RedoWorker::Impl::Begun RedoWorker::Impl::BeginRead(Frame* frame, uint64_t key) {
+RedoWorker::Begun RedoWorker::BeginRead(Frame* frame, uint64_t key) {
   Result<SpaceFiles::Location> location =
-      core->files->Locate(PageId::Unpack(key), SpaceFiles::Use::kRead);
+      files_->spaces()->Locate(PageId::Unpack(key), SpaceFiles::Use::kRead);
   if (!location.ok()) {
-    core->Drop(frame);
+    frames_->Drop(frame);
     return Begun::kLater;
   }
-  loads.push_back({frame, key, std::move(location).value()});
+  loads_.push_back({frame, key, std::move(location).value()});
   return Begun::kLoading;
 }
 
-void RedoWorker::Impl::FinishLoads() {
-  if (loads.empty()) return;
+void RedoWorker::FinishLoads() {
+  if (loads_.empty()) return;
   bool all_read = true;
-  for (const Load& load : loads) {
-    const Status status =
-        batch->SubmitRead(load.location.file.get(), load.location.offset, core->PageOf(load.frame));
+  for (const Load& load : loads_) {
+    const Status status = batch_->SubmitRead(load.location.file.get(), load.location.offset,
+                                             frames_->PageOf(load.frame));
     all_read = all_read && status.ok();
   }
   // Which read failed is not known: after a failure each page is read by itself.
-  all_read = batch->WaitAll().ok() && all_read;
-  const RedoUse use(core);
-  for (Load& load : loads) {
+  all_read = batch_->WaitAll().ok() && all_read;
+  const RedoUse use(frames_, files_);
+  for (Load& load : loads_) {
     RedoBacklog::Page* page = use.Find(load.key);
     const PageId id = PageId::Unpack(load.key);
-    if (!all_read || page == nullptr || !core->Judge(core->PageOf(load.frame), id).empty() ||
-        !use.Apply(page, load.frame, false, portion.get()).ok()) {
-      core->Drop(load.frame);
-      later.push_back(load.key);
+    if (!all_read || page == nullptr || !files_->Check(frames_->PageOf(load.frame), id).empty() ||
+        !use.Apply(page, load.frame, false, portion_.get()).ok()) {
+      frames_->Drop(load.frame);
+      later_.push_back(load.key);
       continue;
     }
     AddCounter(Counter::kPagesRead);
-    parts->EndLoad(load.frame, kUsageScan);
+    FrameTable::EndLoad(load.frame, kUsageScan);
     load.frame->latch.UnlockExclusive();
   }
-  loads.clear();
+  loads_.clear();
 }
 
-void RedoWorker::Impl::RedoOne(uint64_t key, std::vector<Failure>* failures) {
+void RedoWorker::RedoOne(uint64_t key, std::vector<Failure>* failures) {
   const Status status = WithAbsentAsCorrupt(RedoPage(key));
   if (!status.ok()) failures->push_back({key, status});
 }
 
-Status RedoWorker::Impl::RedoPage(uint64_t key) {
+Status RedoWorker::RedoPage(uint64_t key) {
   // Bringing the page in applies its records, unless it is here from an earlier stretch of the log.
   Result<PageGuard> guard =
-      pool->Fix(PageId::Unpack(key), LatchMode::kExclusive, FixHint::kSpeculative);
+      pool_->Fix(PageId::Unpack(key), LatchMode::kExclusive, FixHint::kSpeculative);
   if (!guard.ok()) return guard.status();
-  const RedoUse use(core);
+  const RedoUse use(frames_, files_);
   RedoBacklog::Page* page = use.Find(key);
   if (page == nullptr) return Status::Ok();
-  const Status status = use.Apply(page, guard->frame(), use.MakesAnew(*page), portion.get());
+  const Status status = use.Apply(page, guard->frame(), use.MakesAnew(*page), portion_.get());
   // Half of a group must not reach the disk: under its LSN it would look whole to the next start.
-  if (!status.ok()) pool->Discard(std::move(guard).value());
+  if (!status.ok()) pool_->Discard(std::move(guard).value());
   return status;
 }
 

@@ -9,6 +9,8 @@
 // that fix pages.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <vector>
@@ -16,6 +18,8 @@
 #include "base/ids.h"
 #include "base/status.h"
 #include "buffer/buffer_pool.h"
+#include "buffer/redo_portion.h"
+#include "io/write_batch.h"
 
 namespace rowan {
 
@@ -26,8 +30,6 @@ class RedoWorker {
 
   /// `workers`: how many share the pool. `gathered_bytes_max`: of records in memory, about.
   RedoWorker(BufferPool* pool, uint32_t workers, uint64_t gathered_bytes_max);
-  ~RedoWorker();
-
   /// A page that keeps its records, because they could not be applied.
   struct Failure {
     uint64_t page = 0;  ///< PageId::Packed
@@ -40,8 +42,32 @@ class RedoWorker {
   Status Run(std::span<const uint64_t> pages, std::vector<Failure>* failures);
 
  private:
-  struct Impl;
-  const std::unique_ptr<Impl> impl_;
+  struct Load {
+    Frame* frame = nullptr;
+    uint64_t key = 0;
+    SpaceFiles::Location location;
+  };
+  enum class Begun { kDone, kLoading, kLater, kNoFrame };
+
+  [[nodiscard]] size_t LoadsMax() const;
+  /// Takes frames for pages from `*next` on, as many as may be read at the same time.
+  void BeginSome(std::span<const uint64_t> pages, size_t* next, std::vector<Failure>* failures);
+  Begun Begin(uint64_t key, std::vector<Failure>* failures);
+  Begun BeginRead(Frame* frame, uint64_t key);
+  void FinishLoads();
+  void RedoOne(uint64_t key, std::vector<Failure>* failures);
+  Status RedoPage(uint64_t key);
+
+  BufferPool* const pool_;
+  FrameTable* const frames_;
+  PageFiles* const files_;
+  FrameSupply* const supply_;
+  const uint32_t workers_;
+  const uint64_t gathered_bytes_max_;
+  std::unique_ptr<RedoPortion> portion_;  ///< of the pages of this Run
+  std::unique_ptr<WriteBatch> batch_;
+  std::vector<Load> loads_;
+  std::vector<uint64_t> later_;  ///< one by one, when no frame is held
 };
 
 }  // namespace rowan

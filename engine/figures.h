@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include "base/ids.h"
-#include "buffer/buffer_pool.h"
+#include "io/write_batch.h"
 #include "wal/log_options.h"
 
 namespace rowan {

@@ -9,8 +9,9 @@
 
 #include "base/random.h"
 #include "buffer/checkpoint.h"
+#include "buffer/frame_table.h"
 #include "buffer/mini_txn_limiter.h"
-#include "buffer/pool_core.h"
+#include "buffer/page_files.h"
 #include "tests/buffer/pool_fixture.h"
 #include "tests/support/fault_file_system.h"
 
@@ -19,40 +20,39 @@ namespace {
 
 constexpr uint32_t kPageSize = 4096;
 
-std::unique_ptr<PoolCore> MakeCore(uint32_t frames, uint32_t frames_max) {
+std::unique_ptr<FrameTable> MakeFrames(uint32_t frames, uint32_t frames_max) {
   Result<std::unique_ptr<FrameArena>> arena = FrameArena::Create(kPageSize, frames, frames_max);
   EXPECT_TRUE(arena.ok());
-  auto core = std::make_unique<PoolCore>(BufferOptions{}, nullptr, nullptr, nullptr, nullptr,
-                                         std::move(*arena));
-  core->EnlargeTable(frames);
-  return core;
+  return std::make_unique<FrameTable>(std::move(*arena));
 }
 
 TEST(Resize, GrowingInManyStepsKeepsFewPageTables) {
   constexpr uint32_t kLast = 100'000;
-  const auto core = MakeCore(1000, kLast);
+  const auto table = MakeFrames(1000, kLast);
   for (uint32_t frames = 2000; frames <= kLast; frames += 1000) {
-    core->EnlargeTable(frames);
-    ASSERT_TRUE(core->arena->Grow(frames).ok());
-    EXPECT_LE(core->TableEntries(), 4 * uint64_t{frames});
+    table->EnlargeTable(frames);
+    ASSERT_TRUE(table->Grow(frames).ok());
+    EXPECT_LE(table->TableEntries(), 4 * uint64_t{frames});
   }
-  EXPECT_LE(core->TableEntries(), 3 * uint64_t{kLast}) << "all steps together had 50 times as many";
+  EXPECT_LE(table->TableEntries(), 3 * uint64_t{kLast})
+      << "all steps together had 50 times as many";
 }
 
 TEST(Resize, CheckpointShardsStayFewAndSayWhatTheySaidBefore) {
   constexpr uint32_t kLast = 300'000;
-  const auto core = MakeCore(64, kLast);
-  Checkpointer checkpointer(core.get(), Lsn(1000));
+  const auto table = MakeFrames(64, kLast);
+  PageFiles files(BufferOptions{}, nullptr, nullptr, nullptr, nullptr);
+  Checkpointer checkpointer(table.get(), &files, Lsn(1000));
   EXPECT_EQ(checkpointer.Candidate(), Lsn(1000));
   for (uint32_t frames = 64; frames < kLast; frames *= 2) {
     const uint32_t larger = std::min(2 * frames, kLast);
     checkpointer.NoteGrowth(frames, larger);
-    ASSERT_TRUE(core->arena->Grow(larger).ok());
+    ASSERT_TRUE(table->Grow(larger).ok());
     EXPECT_LE(checkpointer.shard_count(), 512u);
     EXPECT_EQ(checkpointer.Candidate(), Lsn(1000)) << larger;
   }
   // Discards of the last frame still find their shard.
-  checkpointer.NoteDiscard(core->arena->frame(kLast - 1), 5);
+  checkpointer.NoteDiscard(table->frame(kLast - 1), 5);
 }
 
 TEST(Resize, TheGateFollowsAndLetsThoseInsideLeave) {

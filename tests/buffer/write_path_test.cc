@@ -9,9 +9,10 @@
 #include <utility>
 
 #include "buffer/checkpoint.h"
+#include "buffer/frame_table.h"
 #include "buffer/page/page_header.h"
+#include "buffer/page_files.h"
 #include "buffer/page_writer.h"
-#include "buffer/pool_core.h"
 #include "buffer/redo_backlog.h"
 #include "tests/buffer/hooked_file_system.h"
 #include "tests/buffer/pool_fixture.h"
@@ -29,27 +30,28 @@ class WritePath : public ::testing::Test {
     options.io_backend = IoBackend::kThreads;
     auto arena = FrameArena::Create(TestPageSizeBytes(), kFrames, kFrames);
     ASSERT_TRUE(arena.ok());
-    core_ = std::make_unique<PoolCore>(options, &fixture_.files(), &fs_, &fixture_.log(),
-                                       &fixture_.control(), std::move(arena).value());
-    core_->EnlargeTable(kFrames);
-    core_->frame_limit.store(kFrames);
-    for (uint32_t i = 0; i < kFrames; ++i) {
-      core_->arena->frame(i)->state.store(FrameState::kFree);
-      core_->free_list.Push(core_->arena->frame(i));
-    }
-    doublewrite_ = std::make_unique<DoublewriteFile>(&hooked_, &fixture_.files(), &core_->syncs,
-                                                     &core_->versions);
-    ASSERT_TRUE(core_->versions.Open({}).ok());
-    ASSERT_TRUE(doublewrite_->Open(2 * PageWriter::SegmentsPerWriter(*core_)).ok());
-    writer_ = std::make_unique<PageWriter>(core_.get(), doublewrite_.get(), 0);
-    checkpointer_ = std::make_unique<Checkpointer>(core_.get(), Log::kFirstLsn);
+    frames_ = std::make_unique<FrameTable>(std::move(arena).value());
+    page_files_ = std::make_unique<PageFiles>(options, &fixture_.files(), &fs_, &fixture_.log(),
+                                              &fixture_.control());
+    doublewrite_ = std::make_unique<DoublewriteFile>(
+        &hooked_, &fixture_.files(), page_files_->syncs(), page_files_->page_lsns());
+    ASSERT_TRUE(page_files_->page_lsns()->Open({}).ok());
+    ASSERT_TRUE(doublewrite_->Open(2 * PageWriter::SegmentsPerWriter(kFrames)).ok());
+    writer_ = MakeWriter(0);
+    checkpointer_ =
+        std::make_unique<Checkpointer>(frames_.get(), page_files_.get(), Log::kFirstLsn);
+  }
+
+  std::unique_ptr<PageWriter> MakeWriter(uint32_t slot) {
+    return std::make_unique<PageWriter>(frames_.get(), page_files_.get(), doublewrite_.get(), slot);
   }
 
   /// A resident, unlatched, clean page.
   Frame* NewPage(uint32_t page) {
-    Frame* frame = core_->Claim();
-    EXPECT_EQ(core_->Publish(frame, PoolFixture::Id(page).Packed()), PageTable::kNone);
-    InitPageHeader(core_->PageOf(frame), PoolFixture::Id(page), PageType::kTreeNode, 1, IndexId(1));
+    Frame* frame = frames_->Claim();
+    EXPECT_EQ(frames_->Publish(frame, PoolFixture::Id(page).Packed()), PageTable::kNone);
+    InitPageHeader(frames_->PageOf(frame), PoolFixture::Id(page), PageType::kTreeNode, 1,
+                   IndexId(1));
     frame->state.store(FrameState::kResident);
     frame->latch.UnlockExclusive();
     return frame;
@@ -59,7 +61,7 @@ class WritePath : public ::testing::Test {
   uint64_t Mark(Frame* frame) {
     frame->latch.LockExclusive();
     const uint64_t lower_bound = fixture_.log().tail().value();
-    core_->MarkDirty(frame, lower_bound);
+    frames_->MarkDirty(frame, lower_bound);
     return lower_bound;
   }
   Lsn Append(Frame* frame) {
@@ -73,7 +75,7 @@ class WritePath : public ::testing::Test {
     return end;
   }
   void Stamp(Frame* frame, Lsn end) {
-    SetPageLsn(core_->PageOf(frame).data(), end);
+    SetPageLsn(frames_->PageOf(frame).data(), end);
     frame->latch.UnlockExclusive();
   }
   Lsn Change(Frame* frame) {
@@ -90,7 +92,8 @@ class WritePath : public ::testing::Test {
   FaultFileSystem fs_{TestSeed()};
   HookedFileSystem hooked_{&fs_};
   PoolFixture fixture_{&hooked_, {.space_pages = 64}};
-  std::unique_ptr<PoolCore> core_;
+  std::unique_ptr<FrameTable> frames_;
+  std::unique_ptr<PageFiles> page_files_;
   std::unique_ptr<DoublewriteFile> doublewrite_;
   std::unique_ptr<PageWriter> writer_;
   std::unique_ptr<Checkpointer> checkpointer_;
@@ -99,12 +102,12 @@ class WritePath : public ::testing::Test {
 TEST_F(WritePath, APageUnchangedSinceItsCopyBecomesClean) {
   Frame* frame = NewPage(1);
   (void)Change(frame);
-  EXPECT_EQ(core_->dirty_frames.load(), 1u);
+  EXPECT_EQ(frames_->dirty_frames(), 1u);
   ASSERT_EQ(writer_->TryAdd(frame), PageWriter::Added::kYes);
   EXPECT_NE(frame->FirstDirtyLsn(), 0u) << "dirty until written";
   ASSERT_TRUE(writer_->Flush().ok());
   EXPECT_EQ(frame->first_dirty_lsn.load(), 0u);
-  EXPECT_EQ(core_->dirty_frames.load(), 0u);
+  EXPECT_EQ(frames_->dirty_frames(), 0u);
   EXPECT_EQ(frame->io_in_progress.load(), 0);
 }
 
@@ -122,7 +125,7 @@ TEST_F(WritePath, APageChangedSinceItsCopyStaysDirtyFromCopyTimeOn) {
   ASSERT_TRUE(writer_->Flush().ok());
   EXPECT_EQ(frame->first_dirty_lsn.load(), copy_time);
   EXPECT_LE(frame->FirstDirtyLsn(), before_change);
-  EXPECT_EQ(core_->dirty_frames.load(), 2u);
+  EXPECT_EQ(frames_->dirty_frames(), 2u);
   ASSERT_EQ(writer_->TryAdd(frame), PageWriter::Added::kYes);
   ASSERT_TRUE(writer_->Flush().ok());
   EXPECT_EQ(frame->first_dirty_lsn.load(), 0u);
@@ -133,34 +136,34 @@ TEST_F(WritePath, APageRedoneFurtherSinceItsCopyStaysDirtyFromItsFirstRedoneChan
   Frame* other = NewPage(2);
   const auto redo = [&](uint64_t group_start) {
     frame->latch.LockExclusive();
-    core_->MarkDirty(frame, group_start);
+    frames_->MarkDirty(frame, group_start);
     frame->latch.UnlockExclusive();
   };
   const uint64_t first = Change(other).value();
   const uint64_t second = Change(other).value();
   (void)Change(other);
   RedoBacklog backlog;
-  core_->backlog.store(&backlog);
+  page_files_->SetBacklog(&backlog);
   redo(first);
   ASSERT_EQ(writer_->TryAdd(frame), PageWriter::Added::kYes);
   redo(second);  // of a later stretch of the log, which ends before its tail all the same
   ASSERT_TRUE(writer_->Flush().ok());
   EXPECT_NE(frame->FirstDirtyLsn(), 0u);
   EXPECT_LE(frame->FirstDirtyLsn(), second) << "a checkpoint would pass it over";
-  core_->backlog.store(nullptr);
+  page_files_->SetBacklog(nullptr);
 }
 
 TEST_F(WritePath, OnlyOneCopyOfAPageIsInFlight) {
-  PageWriter second(core_.get(), doublewrite_.get(), 1);
+  const std::unique_ptr<PageWriter> second = MakeWriter(1);
   Frame* frame = NewPage(1);
   (void)Change(frame);
   ASSERT_EQ(writer_->TryAdd(frame), PageWriter::Added::kYes);
   (void)Change(frame);
-  EXPECT_EQ(second.TryAdd(frame), PageWriter::Added::kBusy);
-  EXPECT_FALSE(core_->TryTakeClean(frame));
+  EXPECT_EQ(second->TryAdd(frame), PageWriter::Added::kBusy);
+  EXPECT_FALSE(frames_->TryTakeClean(frame));
   ASSERT_TRUE(writer_->Flush().ok());
-  EXPECT_EQ(second.TryAdd(frame), PageWriter::Added::kYes);
-  ASSERT_TRUE(second.Flush().ok());
+  EXPECT_EQ(second->TryAdd(frame), PageWriter::Added::kYes);
+  ASSERT_TRUE(second->Flush().ok());
 }
 
 TEST_F(WritePath, ALatchedPageIsNotWaitedFor) {
@@ -206,7 +209,7 @@ TEST_F(WritePath, ALateMarkNeverMovesTheCheckpointBack) {
   const Lsn proven = checkpointer_->Candidate();
   // A mini-transaction that read the tail long ago marks only now; its group is above the sweep.
   frame->latch.LockExclusive();
-  core_->MarkDirty(frame, early);
+  frames_->MarkDirty(frame, early);
   const Lsn end = Append(frame);
   SweepAll(SweepMode::kLazy);
   EXPECT_GE(checkpointer_->Candidate(), proven);
@@ -228,7 +231,7 @@ TEST_F(WritePath, ADiscardDuringASweepHoldsTheCheckpointBelowTheFirstUnwrittenCh
     if (path.find("space_") == std::string::npos || freeing_group != kNoLsn) return;
     freeing_group = Append(freed);
     checkpointer_->NoteDiscard(freed, first_dirty);
-    core_->Drop(freed);
+    frames_->Drop(freed);
   });
   SweepAll(SweepMode::kUrgent);
   ASSERT_NE(freeing_group, kNoLsn);
@@ -243,14 +246,14 @@ TEST_F(WritePath, ADiscardedPageWithACopyInFlightIsNotFreedEarly) {
   (void)Change(frame);
   ASSERT_EQ(writer_->TryAdd(frame), PageWriter::Added::kYes);
   frame->latch.LockExclusive();
-  (void)core_->ClearDirty(frame);
+  (void)frames_->ClearDirty(frame);
   frame->latch.UnlockExclusive();
-  EXPECT_FALSE(core_->TryTakeClean(frame));
+  EXPECT_FALSE(frames_->TryTakeClean(frame));
   ASSERT_TRUE(writer_->Flush().ok());
   EXPECT_EQ(frame->first_dirty_lsn.load(), 0u);
-  EXPECT_EQ(core_->dirty_frames.load(), 0u);
-  EXPECT_TRUE(core_->TryTakeClean(frame));
-  core_->Free(frame);
+  EXPECT_EQ(frames_->dirty_frames(), 0u);
+  EXPECT_TRUE(frames_->TryTakeClean(frame));
+  frames_->Free(frame);
 }
 
 TEST_F(WritePath, TheCheckpointIsPublishedAfterLogAndDataAreDurable) {
@@ -266,7 +269,8 @@ TEST_F(WritePath, TheCheckpointIsPublishedAfterLogAndDataAreDurable) {
 }
 
 TEST_F(WritePath, TheCheckpointsPageVersionsAreThoseThatAreDurableAtHome) {
-  core_->doublewrite_mode.store(DoublewriteMode::kOff);  // a segment in use would wait for the sync
+  page_files_->SetDoublewriteMode(
+      DoublewriteMode::kOff);  // a segment in use would wait for the sync
   const Lsn before = Change(NewPage(1));
   SweepAll(SweepMode::kUrgent);
   Frame* late = NewPage(2);
@@ -320,7 +324,7 @@ TEST_F(WritePath, EachBatchGoesHomeAfterItsDoublewriteWasWaitedFor) {
   ASSERT_TRUE(writer_->Flush().ok());
   EXPECT_EQ(order, "DHDDHH");
   for (Frame* frame : frames) EXPECT_EQ(frame->FirstDirtyLsn(), 0u);
-  EXPECT_EQ(core_->dirty_frames.load(), 0u);
+  EXPECT_EQ(frames_->dirty_frames(), 0u);
 }
 
 TEST_F(WritePath, AFailedDoublewriteSendsNothingHomeAndLeavesItsPagesDirty) {
@@ -342,10 +346,10 @@ TEST_F(WritePath, AFailedDoublewriteSendsNothingHomeAndLeavesItsPagesDirty) {
     EXPECT_NE(frame->FirstDirtyLsn(), 0u);
     EXPECT_EQ(frame->io_in_progress.load(), 0);
   }
-  EXPECT_EQ(core_->dirty_frames.load(), 2u);
+  EXPECT_EQ(frames_->dirty_frames(), 2u);
   EXPECT_TRUE(fixture_.log().stopped());
   EXPECT_TRUE(writer_->empty());
-  EXPECT_TRUE(core_->write_gate.empty());
+  EXPECT_TRUE(page_files_->write_gate()->empty());
 }
 
 TEST_F(WritePath, AFailedWriteHomeEndsTheBatchesBehindIt) {
@@ -363,11 +367,11 @@ TEST_F(WritePath, AFailedWriteHomeEndsTheBatchesBehindIt) {
     EXPECT_NE(frame->FirstDirtyLsn(), 0u);
     EXPECT_EQ(frame->io_in_progress.load(), 0);
   }
-  EXPECT_EQ(core_->dirty_frames.load(), 3u);
+  EXPECT_EQ(frames_->dirty_frames(), 3u);
 }
 
 TEST_F(WritePath, AnOlderImageInAnotherWritersSegmentIsNotUsed) {
-  PageWriter second(core_.get(), doublewrite_.get(), 1);
+  const std::unique_ptr<PageWriter> second = MakeWriter(1);
   const auto write = [](PageWriter* writer, Frame* frame) {
     ASSERT_EQ(writer->TryAdd(frame), PageWriter::Added::kYes);
     ASSERT_TRUE(writer->Flush().ok());
@@ -375,11 +379,11 @@ TEST_F(WritePath, AnOlderImageInAnotherWritersSegmentIsNotUsed) {
   Frame* frame = NewPage(1);
   Frame* other = NewPage(2);
   (void)Change(frame);
-  write(&second, frame);  // and this writer has nothing more to do
+  write(second.get(), frame);  // and this writer has nothing more to do
   (void)Change(frame);
   write(writer_.get(), frame);
-  ASSERT_TRUE(core_->syncs.SyncAll().ok());
-  for (uint32_t i = 0; i < PageWriter::SegmentsPerWriter(*core_); ++i) {
+  ASSERT_TRUE(page_files_->syncs()->SyncAll().ok());
+  for (uint32_t i = 0; i < PageWriter::SegmentsPerWriter(kFrames); ++i) {
     (void)Change(other);
     write(writer_.get(), other);
   }
@@ -388,8 +392,8 @@ TEST_F(WritePath, AnOlderImageInAnotherWritersSegmentIsNotUsed) {
   fixture_.WriteHome(1, damaged);
   PageLsns nothing_known(&fs_, &fixture_.files());
   ASSERT_TRUE(nothing_known.Open({}).ok());
-  DoublewriteFile next_start(&hooked_, &fixture_.files(), &core_->syncs, &nothing_known);
-  ASSERT_TRUE(next_start.Open(2 * PageWriter::SegmentsPerWriter(*core_)).ok());
+  DoublewriteFile next_start(&hooked_, &fixture_.files(), page_files_->syncs(), &nothing_known);
+  ASSERT_TRUE(next_start.Open(2 * PageWriter::SegmentsPerWriter(kFrames)).ok());
   ASSERT_TRUE(next_start.Repair(fixture_.log().tail()).ok());
   EXPECT_EQ(fixture_.ReadHome(1), damaged) << "bit rot is not a torn write";
 }
@@ -397,17 +401,17 @@ TEST_F(WritePath, AnOlderImageInAnotherWritersSegmentIsNotUsed) {
 TEST_F(WritePath, OneSyncServesAllWhoWaitForIt) {
   (void)Change(NewPage(1));
   SweepAll(SweepMode::kUrgent);
-  ASSERT_TRUE(core_->syncs.SyncAll().ok());
+  ASSERT_TRUE(page_files_->syncs()->SyncAll().ok());
   const uint64_t syncs = fs_.Calls(FileCall::kSync);
-  ASSERT_TRUE(core_->syncs.SyncAll().ok());
-  ASSERT_TRUE(core_->syncs.EnsureSynced(PoolFixture::kSpace, 1).ok());
+  ASSERT_TRUE(page_files_->syncs()->SyncAll().ok());
+  ASSERT_TRUE(page_files_->syncs()->EnsureSynced(PoolFixture::kSpace, 1).ok());
   EXPECT_EQ(fs_.Calls(FileCall::kSync), syncs);
   // An old ticket stays served when there are new writes.
   fixture_.WriteHome(1, fixture_.ReadHome(1));
-  const SyncTracker::Ticket ticket = core_->syncs.NoteWrite(PoolFixture::kSpace);
-  ASSERT_TRUE(core_->syncs.EnsureSynced(PoolFixture::kSpace, ticket - 1).ok());
+  const SyncTracker::Ticket ticket = page_files_->syncs()->NoteWrite(PoolFixture::kSpace);
+  ASSERT_TRUE(page_files_->syncs()->EnsureSynced(PoolFixture::kSpace, ticket - 1).ok());
   EXPECT_EQ(fs_.Calls(FileCall::kSync), syncs);
-  ASSERT_TRUE(core_->syncs.EnsureSynced(PoolFixture::kSpace, ticket).ok());
+  ASSERT_TRUE(page_files_->syncs()->EnsureSynced(PoolFixture::kSpace, ticket).ok());
   EXPECT_EQ(fs_.Calls(FileCall::kSync), syncs + 1);
 }
 

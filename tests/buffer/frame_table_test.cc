@@ -1,46 +1,59 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // A frame's life at the border of a pool that changes its size.
-#include "buffer/pool_core.h"
+#include "buffer/frame_table.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <set>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace rowan {
-namespace {
 
 constexpr uint32_t kPageSize = 4096;
 constexpr uint32_t kSmall = 16;
 constexpr uint32_t kLarge = 24;
 
-TEST(PoolCoreTest, AFrameFreedWhileThePoolGrowsIsNotLost) {
-  Result<std::unique_ptr<FrameArena>> arena = FrameArena::Create(kPageSize, kLarge, kLarge);
-  ASSERT_TRUE(arena.ok());
-  PoolCore core(BufferOptions{}, nullptr, nullptr, nullptr, nullptr, std::move(*arena));
-  core.EnlargeTable(kLarge);
-  core.RaiseLimit(kLarge);
+class FrameTableTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    Result<std::unique_ptr<FrameArena>> arena = FrameArena::Create(kPageSize, kLarge, kLarge);
+    ASSERT_TRUE(arena.ok());
+    frames_ = std::make_unique<FrameTable>(std::move(*arena));
+  }
+  [[nodiscard]] std::array<const void*, 5> HotWords() const {
+    return {&frames_->limit_, &frames_->dirty_frames_, &frames_->clock_hand_,
+            &frames_->want_clean_frames_, &frames_->table_};
+  }
+
+  std::unique_ptr<FrameTable> frames_;
+};
+
+namespace {
+
+TEST_F(FrameTableTest, AFrameFreedWhileThePoolGrowsIsNotLost) {
   // Between the look at the limit and the frame's new state the pool grows.
   std::vector<Frame*> all;
-  while (Frame* frame = core.Claim()) all.push_back(frame);
+  while (Frame* frame = frames_->Claim()) all.push_back(frame);
   ASSERT_EQ(all.size(), kLarge);
-  core.frame_limit.store(kSmall);
+  frames_->LowerLimit(kSmall);
   Frame* late = nullptr;
   for (Frame* frame : all) {
     if (frame->number == kSmall + 1) {
       late = frame;
     } else {
-      core.Free(frame);
+      frames_->Free(frame);
     }
   }
   ASSERT_NE(late, nullptr);
-  core.RaiseLimit(kLarge);
-  core.Retire(late);
-  EXPECT_EQ(core.free_list.size(), kLarge);
+  frames_->RaiseLimit(kLarge);
+  frames_->Retire(late);
+  EXPECT_EQ(frames_->free_frames(), kLarge);
 }
 
 TEST(ClockHandTest, ThreadsShareTheFramesWithoutPassingOverAny) {
@@ -81,12 +94,8 @@ TEST(ClockHandTest, ASmallPoolIsWalkedFrameByFrame) {
 }
 
 // What each fix reads must not lie beside what each eviction, miss or change writes.
-TEST(PoolCoreTest, HotWordsHaveCacheLinesOfTheirOwn) {
-  Result<std::unique_ptr<FrameArena>> arena = FrameArena::Create(kPageSize, kLarge, kLarge);
-  ASSERT_TRUE(arena.ok());
-  const PoolCore core(BufferOptions{}, nullptr, nullptr, nullptr, nullptr, std::move(*arena));
-  const std::array<const void*, 4> words = {&core.frame_limit, &core.dirty_frames, &core.clock_hand,
-                                            &core.want_clean_frames};
+TEST_F(FrameTableTest, HotWordsHaveCacheLinesOfTheirOwn) {
+  const std::array<const void*, 5> words = HotWords();
   std::set<uintptr_t> lines;
   for (const void* word : words) lines.insert(reinterpret_cast<uintptr_t>(word) / 64);
   EXPECT_EQ(lines.size(), words.size());

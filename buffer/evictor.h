@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Evictor: the thread "evict" of the pool, which keeps some frames free, so that whoever needs one
+// rarely looks for it, and frees those of dropped spaces.
+// Thread safety: Start and Stop by the owner; Wake from any thread.
+#pragma once
+
+#include "base/thread_loop.h"
+#include "buffer/cleaner.h"
+#include "buffer/dead_spaces.h"
+#include "buffer/frame_table.h"
+
+namespace rowan {
+
+class Evictor {
+ public:
+  Evictor(FrameTable* frames, DeadSpaces* dead_spaces, Cleaners* cleaners);
+
+  void Start() { thread_.Start(); }
+  void Stop() { thread_.Stop(); }
+  void Wake() { thread_.Wake(); }
+
+ private:
+  ThreadLoop::Next RunUnit();
+
+  FrameTable* const frames_;
+  DeadSpaces* const dead_spaces_;
+  Cleaners* const cleaners_;
+  ThreadLoop thread_;
+};
+
+}  // namespace rowan

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// FrameTable: the frames of the pool, which page is in which, and the transitions of a frame's life
+// that several parts of the pool perform. Knows no file and no log. Internal to buffer/.
+//
+// A frame's life: free -> (Claim) latched, loading -> (Publish) in the page table -> resident ->
+// (TryTakeClean / Drop) out of the table -> free. All transitions happen under the exclusive latch.
+// Stale holders: a thread with an old frame number may latch any frame for a moment, sees another
+// page id and lets go; one that waits for the latch gives up when the id changes (LockSharedWhile,
+// LockExclusiveWhile). So waiting for a frame that is in no one's table is always short, and no
+// thread waits for a page that it did not ask for.
+// Thread safety: all members from any thread unless said otherwise.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/ids.h"
+#include "base/mutex.h"
+#include "buffer/clock_hand.h"
+#include "buffer/frame_arena.h"
+#include "buffer/free_list.h"
+#include "buffer/page_table.h"
+
+namespace rowan {
+
+class FrameTable {
+ public:
+  /// All frames of the arena are in use and free.
+  explicit FrameTable(std::unique_ptr<FrameArena> arena);
+
+  // --- frames ---
+  [[nodiscard]] uint32_t page_size() const { return page_size_; }
+  [[nodiscard]] Frame* frame(uint32_t number) const { return arena_->frame(number); }
+  [[nodiscard]] std::byte* page(uint32_t number) const { return arena_->page(number); }
+  [[nodiscard]] MutableBytes PageOf(const Frame* frame) const {
+    return {arena_->page(frame->number), page_size_};
+  }
+  /// Frames that were ever usable; see FrameArena.
+  [[nodiscard]] uint32_t frames_ever() const { return arena_->frames_ever(); }
+  /// Frames [0, limit) are in use; the ones behind are retired or on their way.
+  [[nodiscard]] uint32_t limit() const { return limit_.load(std::memory_order_acquire); }
+  [[nodiscard]] uint32_t free_frames() const { return free_list_.size(); }
+  [[nodiscard]] uint64_t dirty_frames() const {
+    return dirty_frames_.load(std::memory_order_relaxed);
+  }
+  [[nodiscard]] ClockHand* clock_hand() { return &clock_hand_; }
+
+  // --- which page is in which ---
+  /// See PageTable::Lookup.
+  [[nodiscard]] uint32_t Lookup(uint64_t key) const {
+    return table_.load(std::memory_order_acquire)->Lookup(key);
+  }
+  /// Puts an exclusively latched, unlisted frame into the table as `key`. Returns kNone, or the
+  /// frame that holds the page already (then nothing changed).
+  uint32_t Publish(Frame* frame, uint64_t key);
+
+  // --- a frame's life ---
+  /// Takes a frame from the free list, latched and loading; nullptr when it is empty.
+  Frame* Claim();
+  /// The page in an exclusively latched, published frame may be seen, once its latch is released.
+  static void EndLoad(Frame* frame, uint8_t usage) {
+    frame->usage.store(usage, std::memory_order_relaxed);
+    frame->state.store(FrameState::kResident, std::memory_order_release);
+  }
+  /// If the frame holds a clean page that nobody uses: takes it out of the table and returns it
+  /// latched and loading, like Claim. Never waits for a latch.
+  bool TryTakeClean(Frame* frame);
+  /// Forgets the page in an exclusively latched frame whose copy is not in flight, releases the
+  /// latch and frees the frame.
+  void Drop(Frame* frame);
+  /// Gives an exclusively latched, unlisted frame back.
+  void Free(Frame* frame);
+  /// The second half of Free for a frame that was found to be behind the limit; by now it may not
+  /// be any more.
+  void Retire(Frame* frame);
+
+  // --- dirty pages ---
+  /// See BufferPool::MarkDirty.
+  void MarkDirty(Frame* frame, uint64_t lower_bound);
+  /// Makes the frame clean whatever it was; returns the old first dirty LSN.
+  uint64_t ClearDirty(Frame* frame);
+  /// A page writer made a frame clean that nobody changed meanwhile.
+  void NoteCleaned() { dirty_frames_.fetch_sub(1, std::memory_order_relaxed); }
+  /// Evicting threads met dirty frames where they wanted clean ones.
+  void WantCleanFrames() { want_clean_frames_.store(true, std::memory_order_relaxed); }
+  /// For the cleaner: true once after that.
+  bool TakeWantCleanFrames() {
+    return want_clean_frames_.exchange(false, std::memory_order_relaxed);
+  }
+
+  // --- changing the number of frames: one thread at a time; see PoolResizer ---
+  [[nodiscard]] uint32_t frames_max() const { return arena_->frames_max(); }
+  /// Makes room for `frames` frames in the table, without using them yet.
+  void EnlargeTable(uint32_t frames);
+  /// See FrameArena::Grow.
+  Status Grow(uint32_t frames) { return arena_->Grow(frames); }
+  /// Frames [0, frames) are in use from now on; those of them that are retired become free.
+  void RaiseLimit(uint32_t frames);
+  void LowerLimit(uint32_t frames) { limit_.store(frames, std::memory_order_release); }
+  /// REQUIRES: the frames behind are retired.
+  void Shrink(uint32_t frames) { arena_->Shrink(frames); }
+  /// Entries that all tables, old ones too, were made for.
+  uint64_t TableEntries();
+
+ private:
+  friend class FrameTableTest;
+  void Unlist(Frame* frame);
+
+  // Constant after construction.
+  const uint32_t page_size_;
+  const std::unique_ptr<FrameArena> arena_;
+
+  FreeList free_list_;
+  /// Read by each eviction: on another line than what changes all the time.
+  std::atomic<uint32_t> limit_{0};
+  alignas(64) std::atomic<uint64_t> dirty_frames_{0};
+  ClockHand clock_hand_;
+  alignas(64) std::atomic<bool> want_clean_frames_{false};
+
+  /// Published by EnlargeTable, read by each fix: on a line that hardly ever changes.
+  alignas(64) std::atomic<PageTable*> table_{nullptr};
+  /// Shared: changing entries. Exclusive: replacing the table. Never held while waiting.
+  alignas(64) SharedMutex table_mutex_{LatchRank::kPageTable};
+  /// All tables ever used: lookups may still be running in an old one. A larger one is made when
+  /// the current one is too small, and twice as large a one if the pool may become so large: the
+  /// old ones together have less than twice as many entries.
+  std::vector<std::unique_ptr<PageTable>> tables_ ROWAN_GUARDED_BY(table_mutex_);
+};
+
+}  // namespace rowan
