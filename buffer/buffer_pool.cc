@@ -139,9 +139,9 @@ Result<PageGuard> BufferPool::FixNew(PageId id) {
 void BufferPool::Discard(PageGuard guard) {
   ROWAN_CHECK(guard.mode() == LatchMode::kExclusive);
   Frame* frame = guard.frame();
-  const uint64_t first_dirty = frame->FirstDirtyLsn();
+  const Lsn first_dirty = frame->FirstDirtyLsn();
   // Before the mark goes: a sweep that finds the frame clean then sees the floor.
-  if (first_dirty != 0) checkpointer_.NoteDiscard(frame, first_dirty);
+  if (first_dirty != kNoLsn) checkpointer_.NoteDiscard(frame, first_dirty);
   if (frame->io_in_progress.load(std::memory_order_acquire) != 0) {
     // The old image may still land on disk: the frame keeps the page, clean and first to go, so
     // that no second copy of it is written beside the one in flight.
@@ -157,7 +157,7 @@ void BufferPool::Discard(PageGuard guard) {
 void BufferPool::MarkDirty(const PageGuard& guard, Lsn lower_bound) {
   ROWAN_DCHECK(guard.mode() == LatchMode::kExclusive);
   const bool logged = !IsTemporary(guard.id().space);
-  frames_.MarkDirty(guard.frame(), logged ? lower_bound.value() : kDirtyUnlogged);
+  frames_.MarkDirty(guard.frame(), logged ? lower_bound : kDirtyUnlogged);
 }
 
 BufferPool::BufferPool(const BufferOptions& options, SpaceFiles* files, FileSystem* file_system,
@@ -324,8 +324,8 @@ PoolStatistics BufferPool::Statistics() const {
   statistics.free_frames = frames_.free_frames();
   statistics.dirty_frames = frames_.dirty_frames();
   statistics.page_versions_bytes = files_.page_lsns().MemoryBytes();
-  statistics.checkpoint_lsn = checkpointer_.published().value();
-  const uint64_t tail = log() == nullptr ? statistics.checkpoint_lsn : files_.LogTail();
+  statistics.checkpoint_lsn = checkpointer_.published();
+  const Lsn tail = log() == nullptr ? statistics.checkpoint_lsn : files_.LogTail();
   statistics.checkpoint_age_bytes = tail - std::min(tail, statistics.checkpoint_lsn);
   return statistics;
 }

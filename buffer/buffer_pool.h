@@ -50,7 +50,7 @@ struct PoolStatistics {
   uint64_t frames = 0;
   uint64_t free_frames = 0;
   uint64_t dirty_frames = 0;
-  uint64_t checkpoint_lsn = 0;
+  Lsn checkpoint_lsn;
   uint64_t checkpoint_age_bytes = 0;
   uint64_t page_versions_bytes = 0;  ///< memory of buffer/page/page_lsns.h
 };

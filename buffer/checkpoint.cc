@@ -17,13 +17,13 @@
 namespace rowan {
 namespace {
 
-constexpr uint64_t kNever = std::numeric_limits<uint64_t>::max();
+constexpr Lsn kNever{std::numeric_limits<uint64_t>::max()};
 /// Shards of the pool as opened. More make the checkpoint finer but cost more to look through.
 constexpr uint32_t kShardsWanted = 256;
 constexpr uint32_t kShardFramesMin = 16;
 
-void StoreMin(std::atomic<uint64_t>* target, uint64_t value) {
-  uint64_t current = target->load(std::memory_order_relaxed);
+void StoreMin(std::atomic<Lsn>* target, Lsn value) {
+  Lsn current = target->load(std::memory_order_relaxed);
   while (current > value &&
          !target->compare_exchange_weak(current, value, std::memory_order_acq_rel)) {
   }
@@ -39,9 +39,9 @@ Checkpointer::Checkpointer(FrameTable* frames, PageFiles* files, Lsn start)
     : frames_(frames),
       files_(files),
       shard_frames_(std::max(kShardFramesMin, DivideUp(frames->frames_ever(), kShardsWanted))),
-      published_(start.value()) {
+      published_(start) {
   for (Shard& shard : shards_) {
-    shard.clean_upto.store(start.value(), std::memory_order_relaxed);
+    shard.clean_upto.store(start, std::memory_order_relaxed);
     shard.discard_floor.store(kNever, std::memory_order_relaxed);
   }
 }
@@ -55,7 +55,7 @@ uint32_t Checkpointer::shard_count() const {
   return ShardsFor(frames_->frames_ever());
 }
 
-void Checkpointer::NoteDiscard(const Frame* frame, uint64_t first_dirty) {
+void Checkpointer::NoteDiscard(const Frame* frame, Lsn first_dirty) {
   // Once more if shards were joined meanwhile: a sweep of the joined one may be under way. One that
   // begins after the second look is above the gap.
   uint32_t shard_frames;
@@ -87,9 +87,9 @@ void Checkpointer::JoinShards() {
       return i < count ? shards_[i].clean_upto.load(std::memory_order_relaxed) : kNever;
     };
     for (uint32_t i = 0; i < kShardsMax / 2; ++i) {
-      const uint64_t clean = std::min(clean_upto(2 * i), clean_upto(2 * i + 1));
+      const Lsn clean = std::min(clean_upto(2 * i), clean_upto(2 * i + 1));
       // Zero until NoteGrowth gives it frames.
-      shards_[i].clean_upto.store(clean == kNever ? 0 : clean, std::memory_order_release);
+      shards_[i].clean_upto.store(clean == kNever ? kNoLsn : clean, std::memory_order_release);
     }
     shard_frames_.store(2 * shard_frames_.load(std::memory_order_relaxed),
                         std::memory_order_seq_cst);
@@ -112,7 +112,7 @@ bool Checkpointer::BeginShard(uint32_t number, SweepMode mode, std::vector<Swept
   // The floor first, the tail second: a page discarded before this point was freed by a group
   // below the tail read here.
   shard.discard_floor.store(kNever, std::memory_order_release);
-  const uint64_t left = redoing() ? 0 : kNever;
+  const Lsn left = redoing() ? kNoLsn : kNever;
   swept->push_back({number, files_->LogTail(), left});
   return true;
 }
@@ -125,8 +125,9 @@ Status Checkpointer::SweepShard(PageWriter* writer, Round* round) {
   const uint64_t young_bytes = mode == SweepMode::kLazy && files_->log() != nullptr
                                    ? files_->log()->capacity_bytes() / 8
                                    : 0;
-  const uint64_t young_from = std::max(shard.start > young_bytes ? shard.start - young_bytes : 0,
-                                       aged_.load(std::memory_order_relaxed));
+  const Lsn young_from =
+      std::max(shard.start > Lsn(young_bytes) ? shard.start - young_bytes : kNoLsn,
+               aged_.load(std::memory_order_relaxed));
   // Stands still while this shard is being swept.
   const uint64_t shard_frames = shard_frames_.load(std::memory_order_acquire);
   const uint64_t frames = frames_->frames_ever();
@@ -134,8 +135,8 @@ Status Checkpointer::SweepShard(PageWriter* writer, Round* round) {
   const auto last = static_cast<uint32_t>(std::min(first + shard_frames, frames));
   for (uint32_t number = first; number < last; ++number) {
     Frame* frame = frames_->frame(number);
-    const uint64_t dirty = frame->FirstDirtyLsn();
-    if (dirty == 0 || dirty >= shard.start) continue;
+    const Lsn dirty = frame->FirstDirtyLsn();
+    if (dirty == kNoLsn || dirty >= shard.start) continue;
     if (young_bytes != 0 && dirty > young_from) {
       shard.left = std::min(shard.left, dirty);
       continue;
@@ -166,8 +167,8 @@ Status Checkpointer::WritePostponed(PageWriter* writer, Round* round) {
     if (files_->Stopped()) return Status(Code::kStopped, "the log is stopped");
     if (IsLate(*round)) return Late();
     const Postponed waiting = postponed->back();
-    const uint64_t dirty = waiting.frame->FirstDirtyLsn();
-    if (dirty == 0 || dirty >= swept[waiting.swept].start) {
+    const Lsn dirty = waiting.frame->FirstDirtyLsn();
+    if (dirty == kNoLsn || dirty >= swept[waiting.swept].start) {
       postponed->pop_back();
       continue;
     }
@@ -188,7 +189,7 @@ void Checkpointer::EndShards(const std::vector<SweptShard>& swept, bool written)
   for (const SweptShard& item : swept) {
     Shard& shard = shards_[item.number];
     if (written) {
-      const uint64_t floor = shard.discard_floor.load(std::memory_order_acquire);
+      const Lsn floor = shard.discard_floor.load(std::memory_order_acquire);
       RaiseTo(&shard.clean_upto, std::min({item.start, item.left, floor}));
     }
     shard.busy.store(false, std::memory_order_release);
@@ -219,7 +220,7 @@ Status Checkpointer::Sweep(PageWriter* writer, uint32_t first, uint32_t count, S
 Status Checkpointer::SweepAll(PageWriter* writer, uint64_t deadline_nanos) {
   // Several shards at a time, so that batches are full.
   constexpr uint32_t kShardsPerSweep = 64;
-  const Lsn target(files_->LogTail());
+  const Lsn target = files_->LogTail();
   const uint32_t shards = shard_count();
   for (uint32_t first = 0; first < shards; first += kShardsPerSweep) {
     const uint32_t count = std::min(kShardsPerSweep, shards - first);
@@ -237,12 +238,12 @@ Status Checkpointer::SweepAll(PageWriter* writer, uint64_t deadline_nanos) {
 
 Lsn Checkpointer::Candidate() const {
   const MutexLock guard(&shards_mutex_);
-  uint64_t lowest = kNever;
+  Lsn lowest = kNever;
   const uint32_t shards = ShardsFor(frames_->frames_ever());
   for (uint32_t i = 0; i < shards; ++i) {
     lowest = std::min(lowest, shards_[i].clean_upto.load(std::memory_order_acquire));
   }
-  return Lsn(lowest);
+  return lowest;
 }
 
 Status Checkpointer::WriteCheckpoint() {
@@ -252,7 +253,7 @@ Status Checkpointer::WriteCheckpoint() {
   if (files_->Stopped()) return Status(Code::kStopped, "the log is stopped");
   const Lsn candidate = Candidate();
   if (candidate <= published()) return Status::Ok();
-  const Lsn discards_end(files_->LogTail());  // every page discarded so far was freed below
+  const Lsn discards_end = files_->LogTail();  // every page discarded so far was freed below
   // Taken after the candidate and before the sync: they have every write that the candidate relies
   // on, and no write that is not durable when they are.
   PageLsns::Copies versions = files_->page_lsns()->CopyChanged();
@@ -270,7 +271,7 @@ Status Checkpointer::WriteCheckpoint() {
     data.log_durable_lsn = std::max(data.log_durable_lsn, files_->log()->durable());
   });
   if (!status.ok()) return files_->StopEngine("writing the control file failed", status);
-  published_.store(candidate.value(), std::memory_order_release);
+  published_.store(candidate, std::memory_order_release);
   files_->log()->SetCheckpoint(candidate);
   AddCounter(Counter::kCheckpoints);
   return Status::Ok();

@@ -43,7 +43,7 @@ class Checkpointer {
 
   /// Changes below are so old that their pages are not expected to change again soon: lazy sweeps
   /// write them even if the log has hardly grown since.
-  void SetAged(Lsn lsn) { aged_.store(lsn.value(), std::memory_order_relaxed); }
+  void SetAged(Lsn lsn) { aged_.store(lsn, std::memory_order_relaxed); }
 
   /// Sweeps `count` shards from `first` on (wrapping), in one or more batches of `writer`. Shards
   /// that someone else is sweeping are left out, but for an urgent sweep of one shard, which waits.
@@ -60,11 +60,11 @@ class Checkpointer {
 
   /// All changes below are written, as far as this shard goes.
   [[nodiscard]] Lsn CleanUpto(uint32_t shard) const {
-    return Lsn(shards_[shard].clean_upto.load(std::memory_order_acquire));
+    return shards_[shard].clean_upto.load(std::memory_order_acquire);
   }
   /// The checkpoint that WriteCheckpoint would publish now.
   [[nodiscard]] Lsn Candidate() const;
-  [[nodiscard]] Lsn published() const { return Lsn(published_.load(std::memory_order_acquire)); }
+  [[nodiscard]] Lsn published() const { return published_.load(std::memory_order_acquire); }
 
   /// Between these, pages become dirty since LSNs that sweeps have passed already: sweeps write but
   /// prove nothing, and the checkpoint stays where redo began. EndRedo after the last such mark.
@@ -73,21 +73,21 @@ class Checkpointer {
   [[nodiscard]] bool redoing() const { return redoing_.load(std::memory_order_acquire); }
 
   /// Before a page dirty since `first_dirty` is discarded from `frame`.
-  void NoteDiscard(const Frame* frame, uint64_t first_dirty);
+  void NoteDiscard(const Frame* frame, Lsn first_dirty);
   /// Before frames beyond the current ones become usable. Joins shards when there would be too
   /// many; waits for the sweeps in progress.
   void NoteGrowth(uint32_t frames_old, uint32_t frames_new);
 
  private:
   struct Shard {
-    std::atomic<uint64_t> clean_upto{0};     ///< all changes below are written
-    std::atomic<uint64_t> discard_floor{0};  ///< least first dirty LSN discarded since sweep start
+    std::atomic<Lsn> clean_upto{kNoLsn};     ///< all changes below are written
+    std::atomic<Lsn> discard_floor{kNoLsn};  ///< least first dirty LSN discarded since sweep start
     std::atomic<bool> busy{false};           ///< a sweep is under way
   };
   struct SweptShard {
     uint32_t number = 0;
-    uint64_t start = 0;  ///< log tail when the sweep began
-    uint64_t left = 0;   ///< smallest first dirty LSN left behind
+    Lsn start;  ///< log tail when the sweep began
+    Lsn left;   ///< smallest first dirty LSN left behind
   };
   struct Postponed {
     Frame* frame = nullptr;
@@ -123,8 +123,8 @@ class Checkpointer {
   /// Held while shards are joined, and while all of them are looked at.
   mutable Mutex shards_mutex_{LatchRank::kCheckpointShards};
   Mutex publish_mutex_{LatchRank::kCheckpoint};  ///< one at a time
-  std::atomic<uint64_t> published_{0};
-  std::atomic<uint64_t> aged_{0};  ///< stored by the cleaners, read by lazy sweeps
+  std::atomic<Lsn> published_{kNoLsn};
+  std::atomic<Lsn> aged_{kNoLsn};  ///< stored by the cleaners, read by lazy sweeps
   std::atomic<bool> redoing_{false};
 };
 

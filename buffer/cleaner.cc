@@ -70,22 +70,22 @@ void Cleaners::OnLogPressure() {
 }
 
 bool Cleaners::UrgentAt(Lsn lsn) const {
-  if (lsn.value() < pressure_lsn_.load(std::memory_order_acquire)) return true;
-  const uint64_t tail = files_->LogTail();
-  const uint64_t age = tail - std::min(tail, lsn.value());
+  if (lsn < pressure_lsn_.load(std::memory_order_acquire)) return true;
+  const Lsn tail = files_->LogTail();
+  const uint64_t age = tail - std::min(tail, lsn);
   return static_cast<double>(age) >
          kUrgentFraction * static_cast<double>(files_->log()->capacity_bytes());
 }
 
 void Cleaners::AdvancePace() {
   const uint64_t now = MonotonicMicros();
-  const uint64_t tail = files_->LogTail();
+  const Lsn tail = files_->LogTail();
   const auto micros = static_cast<double>(now - paced_micros_);
   const auto bytes = static_cast<double>(tail - paced_lsn_);
   const auto shards = static_cast<double>(checkpointer_->shard_count());
   const double round_bytes = kRoundFraction * static_cast<double>(files_->log()->capacity_bytes());
   shard_debt_ += shards * bytes / round_bytes;
-  if (checkpointer_->published().value() != tail) {
+  if (checkpointer_->published() != tail) {
     shard_debt_ += shards * micros / static_cast<double>(files_->options().idle_round_micros);
   }
   shard_debt_ = std::min(shard_debt_, shards);
@@ -98,7 +98,7 @@ void Cleaners::AdvancePace() {
 void Cleaners::AdvanceAge(uint64_t now_micros) {
   if (now_micros - sampled_micros_ < files_->options().idle_round_micros / 2) return;
   // What was there at the last look is half a round old by now.
-  checkpointer_->SetAged(Lsn(sampled_lsn_));
+  checkpointer_->SetAged(sampled_lsn_);
   sampled_lsn_ = files_->LogTail();
   sampled_micros_ = now_micros;
 }
@@ -147,7 +147,7 @@ ThreadLoop::Next Cleaners::RunCheckpoint() {
   const Lsn published = checkpointer_->published();
   const Lsn candidate = checkpointer_->Candidate();
   if (candidate <= published) return ThreadLoop::Next::kWait;
-  const uint64_t gain = candidate.value() - published.value();
+  const uint64_t gain = candidate - published;
   const uint64_t now = MonotonicMicros();
   const bool worth_it = UrgentAt(published) ||
                         gain >= files_->log()->capacity_bytes() / kCheckpointsPerCapacity ||

@@ -67,15 +67,15 @@ class Cleaners {
   ThreadLoop checkpoint_loop_;
   std::atomic<uint32_t> pages_per_second_;
   /// Tail when a session last had to wait: sweeps are urgent until the checkpoint gets there.
-  std::atomic<uint64_t> pressure_lsn_{0};
+  std::atomic<Lsn> pressure_lsn_{kNoLsn};
 
   Mutex mutex_{LatchRank::kCleanerPace};
   uint32_t next_shard_ ROWAN_GUARDED_BY(mutex_) = 0;
   double shard_debt_ ROWAN_GUARDED_BY(mutex_) = 0;
   double page_budget_ ROWAN_GUARDED_BY(mutex_) = 0;
-  uint64_t paced_lsn_ ROWAN_GUARDED_BY(mutex_) = 0;
+  Lsn paced_lsn_ ROWAN_GUARDED_BY(mutex_);
   uint64_t paced_micros_ ROWAN_GUARDED_BY(mutex_) = 0;
-  uint64_t sampled_lsn_ ROWAN_GUARDED_BY(mutex_) = 0;  // tail when the age was last looked at
+  Lsn sampled_lsn_ ROWAN_GUARDED_BY(mutex_);  // tail when the age was last looked at
   uint64_t sampled_micros_ ROWAN_GUARDED_BY(mutex_) = 0;
   uint64_t checkpoint_micros_ = 0;  // when the last one was tried, owned by checkpoint_loop_
 };

@@ -25,7 +25,7 @@ enum class FrameState : uint8_t {
 inline constexpr uint64_t kCopiedBit = uint64_t{1} << 63;
 /// first_dirty_lsn of a changed page of a temporary space. Above every LSN, so that no checkpoint
 /// waits for the page and no sweep writes it: it is written to make room, and not before.
-inline constexpr uint64_t kDirtyUnlogged = kCopiedBit - 1;
+inline constexpr Lsn kDirtyUnlogged{kCopiedBit - 1};
 
 struct alignas(64) Frame {
   PageLatch latch;
@@ -42,9 +42,9 @@ struct alignas(64) Frame {
   uint32_t number = 0;
   std::atomic<uint32_t> next_free{0};
 
-  /// 0 when clean.
-  [[nodiscard]] uint64_t FirstDirtyLsn() const {
-    return first_dirty_lsn.load(std::memory_order_acquire) & ~kCopiedBit;
+  /// kNoLsn when clean.
+  [[nodiscard]] Lsn FirstDirtyLsn() const {
+    return Lsn(first_dirty_lsn.load(std::memory_order_acquire) & ~kCopiedBit);
   }
 };
 static_assert(sizeof(Frame) == 64);

@@ -121,13 +121,13 @@ void FrameTable::RaiseLimit(uint32_t frames) {
   }
 }
 
-void FrameTable::MarkDirty(Frame* frame, uint64_t lower_bound) {
+void FrameTable::MarkDirty(Frame* frame, Lsn lower_bound) {
   ROWAN_DCHECK(frame->latch.IsLockedExclusive());
-  ROWAN_CHECK(lower_bound != 0 && (lower_bound & kCopiedBit) == 0);
+  ROWAN_CHECK(lower_bound != kNoLsn && lower_bound <= kDirtyUnlogged);
   uint64_t word = frame->first_dirty_lsn.load(std::memory_order_relaxed);
   for (;;) {
     uint64_t next = word;
-    if (word == 0) next = lower_bound;
+    if (word == 0) next = lower_bound.value();
     if ((word & kCopiedBit) != 0) next = word & ~kCopiedBit;
     if (next == word) return;
     // Release: a sweep that reads the log tail after this change's append sees the mark.
@@ -139,10 +139,10 @@ void FrameTable::MarkDirty(Frame* frame, uint64_t lower_bound) {
   }
 }
 
-uint64_t FrameTable::ClearDirty(Frame* frame) {
+Lsn FrameTable::ClearDirty(Frame* frame) {
   const uint64_t word = frame->first_dirty_lsn.exchange(0, std::memory_order_acq_rel);
   if (word != 0) dirty_frames_.fetch_sub(1, std::memory_order_relaxed);
-  return word & ~kCopiedBit;
+  return Lsn(word & ~kCopiedBit);
 }
 
 void FrameTable::EnlargeTable(uint32_t frames) {

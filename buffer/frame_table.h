@@ -79,9 +79,9 @@ class FrameTable {
 
   // --- dirty pages ---
   /// See BufferPool::MarkDirty.
-  void MarkDirty(Frame* frame, uint64_t lower_bound);
+  void MarkDirty(Frame* frame, Lsn lower_bound);
   /// Makes the frame clean whatever it was; returns the old first dirty LSN.
-  uint64_t ClearDirty(Frame* frame);
+  Lsn ClearDirty(Frame* frame);
   /// A page writer made a frame clean that nobody changed meanwhile.
   void NoteCleaned() { dirty_frames_.fetch_sub(1, std::memory_order_relaxed); }
   /// Evicting threads met dirty frames where they wanted clean ones.

@@ -31,7 +31,7 @@ std::string PageFiles::Check(Bytes page, PageId id) const {
   // A page is written when the log is durable up to its LSN. If the log ends before, the log lost
   // its end, or the page is another instance's.
   const Lsn lsn = PageLsnOf(page.data());
-  if (log_ != nullptr && lsn.value() > LogTail()) return "it is newer than the end of the redo log";
+  if (log_ != nullptr && lsn > LogTail()) return "it is newer than the end of the redo log";
   if (!page_lsns_.IsStale(id, lsn)) return {};
   AddCounter(Counter::kStalePages);
   return Format("it is older than its last write (LSN {}, expected at least {})", lsn.value(),

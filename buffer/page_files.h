@@ -43,7 +43,7 @@ class PageFiles {
 
   [[nodiscard]] bool Stopped() const { return log_ != nullptr && log_->stopped(); }
   /// Without a log: 1.
-  [[nodiscard]] uint64_t LogTail() const { return log_ == nullptr ? 1 : log_->tail().value(); }
+  [[nodiscard]] Lsn LogTail() const { return log_ == nullptr ? Lsn(1) : log_->tail(); }
   /// A write or sync of `what` failed: stops the engine for good. Returns the status to pass on.
   Status StopEngine(const char* reason, Status cause);
 

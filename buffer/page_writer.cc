@@ -51,7 +51,7 @@ std::byte* PageWriter::ImageAt(const Batch& batch, size_t slot) const {
 }
 
 PageWriter::Added PageWriter::TryAdd(Frame* frame) {
-  if (frame->FirstDirtyLsn() == 0) return Added::kClean;
+  if (frame->FirstDirtyLsn() == kNoLsn) return Added::kClean;
   if (!frame->latch.TryLockShared()) return Added::kBusy;
   return CopyShared(frame);
 }
@@ -59,7 +59,7 @@ PageWriter::Added PageWriter::TryAdd(Frame* frame) {
 PageWriter::Added PageWriter::AddWaiting(Frame* frame) {
   ROWAN_CHECK(empty());
   ROWAN_CHECK(doublewriting_->entries.empty() && flying_->entries.empty());
-  if (frame->FirstDirtyLsn() == 0) return Added::kClean;
+  if (frame->FirstDirtyLsn() == kNoLsn) return Added::kClean;
   frame->latch.LockShared();
   return CopyShared(frame);
 }
@@ -76,14 +76,15 @@ PageWriter::Added PageWriter::CopyShared(Frame* frame) {
     return Added::kBusy;
   }
   // No change can begin under the shared latch and no other writer finishes now.
-  const uint64_t dirty = frame->first_dirty_lsn.load(std::memory_order_acquire);
-  if (dirty == 0) {
+  const uint64_t word = frame->first_dirty_lsn.load(std::memory_order_acquire);
+  if (word == 0) {
     frame->io_in_progress.store(0, std::memory_order_release);
     frame->latch.UnlockShared();
     return Added::kClean;
   }
-  ROWAN_CHECK((dirty & kCopiedBit) == 0);
-  frame->first_dirty_lsn.store(dirty | kCopiedBit, std::memory_order_release);
+  ROWAN_CHECK((word & kCopiedBit) == 0);
+  frame->first_dirty_lsn.store(word | kCopiedBit, std::memory_order_release);
+  const Lsn dirty(word);
   const PageId id = PageId::Unpack(frame->page_id.load(std::memory_order_relaxed));
   const bool temporary = IsTemporary(id.space);
   if (temporary) ++batch.temporary;
@@ -94,12 +95,12 @@ PageWriter::Added PageWriter::CopyShared(Frame* frame) {
   // Redo changes pages at LSNs far below the tail, also this one, if a later stretch of the log has
   // more of it: what it was dirty from stays the bound. Temporary pages have no other.
   const bool redoing = files_->backlog() != nullptr;
-  const uint64_t noted = redoing || temporary ? dirty : files_->LogTail();
+  const Lsn noted = redoing || temporary ? dirty : files_->LogTail();
   batch.entries.push_back({frame, id, dirty, noted, slot, false, {}});
   frame->latch.UnlockShared();
   StoreIdentity(image, id);
   SealPage({image, frames_->page_size()});
-  batch.max_lsn = std::max(batch.max_lsn, PageLsnOf(image).value());
+  batch.max_lsn = std::max(batch.max_lsn, PageLsnOf(image));
   return Added::kYes;
 }
 
@@ -188,7 +189,7 @@ Status PageWriter::Advance() {
 
 Status PageWriter::MakeLogDurable() {
   if (files_->log() == nullptr) return Status::Ok();
-  const Status status = files_->log()->WaitDurable(Lsn(filling_->max_lsn));
+  const Status status = files_->log()->WaitDurable(filling_->max_lsn);
   if (!status.ok()) return status.Is(Code::kStopped) ? status : Status(Code::kStopped);
   // Groups appended after a stop went nowhere, though their LSN may look durable. A page changed by
   // one was copied after the stop, so the stop is visible here.
@@ -307,7 +308,7 @@ void PageWriter::EndBatch(Batch* batch, bool written) {
   for (const Entry& entry : batch->entries) EndEntry(entry, written);
   batch->entries.clear();
   batch->temporary = 0;
-  batch->max_lsn = 0;
+  batch->max_lsn = kNoLsn;
   batch->doublewritten = false;
   batch->submitted = Status::Ok();
 }
@@ -321,15 +322,15 @@ void PageWriter::NoteVersions(const Batch& batch) {
 
 void PageWriter::EndEntry(const Entry& entry, bool written) {
   std::atomic<uint64_t>& word = entry.frame->first_dirty_lsn;
-  uint64_t unchanged = entry.dirty | kCopiedBit;
-  if (word.compare_exchange_strong(unchanged, written ? 0 : entry.dirty,
+  uint64_t unchanged = entry.dirty.value() | kCopiedBit;
+  if (word.compare_exchange_strong(unchanged, written ? 0 : entry.dirty.value(),
                                    std::memory_order_acq_rel)) {
     if (written) frames_->NoteCleaned();
   } else if (written) {
     // Changed since the copy: dirty from copy time on. If it was discarded the word is another
     // value (a later change's bound is above `dirty`) and stays as it is.
-    uint64_t changed = entry.dirty;
-    word.compare_exchange_strong(changed, entry.noted, std::memory_order_acq_rel);
+    uint64_t changed = entry.dirty.value();
+    word.compare_exchange_strong(changed, entry.noted.value(), std::memory_order_acq_rel);
   }
   entry.frame->io_in_progress.store(0, std::memory_order_release);
 }

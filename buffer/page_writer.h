@@ -68,10 +68,10 @@ class PageWriter {
   struct Entry {
     Frame* frame = nullptr;
     PageId id;
-    uint64_t dirty = 0;  ///< first_dirty_lsn at copy time, without kCopiedBit
-    uint64_t noted = 0;  ///< later changes are at or above: the log tail at copy time
-    size_t slot = 0;     ///< of its image
-    bool sent = false;   ///< home; not so if the space is dead
+    Lsn dirty;          ///< first_dirty_lsn at copy time, without kCopiedBit
+    Lsn noted;          ///< later changes are at or above: the log tail at copy time
+    size_t slot = 0;    ///< of its image
+    bool sent = false;  ///< home; not so if the space is dead
     SpaceFiles::Location location;
   };
 
@@ -81,7 +81,7 @@ class PageWriter {
     /// side by side, as the doublewrite file wants them.
     AlignedBuffer images;
     uint32_t temporary = 0;  ///< entries that need neither log nor doublewrite nor sync
-    uint64_t max_lsn = 0;
+    Lsn max_lsn;
     uint32_t segment = 0;
     bool doublewritten = false;  ///< `segment` lists the pages
     Status submitted;            ///< first failure of sending pages home

@@ -58,7 +58,7 @@ class RedoBacklog::ListCursor {
     ROWAN_CHECK(next != nullptr);
     at_ = static_cast<size_t>(next - chunk_->bytes());
     position_ += distance;
-    *group_start = Lsn(position_);
+    *group_start = position_;
     return true;
   }
 
@@ -66,7 +66,7 @@ class RedoBacklog::ListCursor {
   const RedoBacklog* const backlog_;
   const Chunk* chunk_;
   size_t at_ = 0;
-  uint64_t position_;
+  Lsn position_;
 };
 
 RedoBacklog::RedoBacklog() { Clear(); }
@@ -100,8 +100,8 @@ void RedoBacklog::Add(const RecordView& record, Lsn group_start, Lsn group_end) 
   Arrival& place = arrivals_[next_arrival_++ % kArrivals];
   if (place.key != 0) Link(place);
   place = {.key = key,
-           .start = group_start.value(),
-           .group_bytes = static_cast<uint32_t>(group_end.value() - group_start.value()),
+           .start = group_start,
+           .group_bytes = static_cast<uint32_t>(group_end - group_start),
            .record_bytes = static_cast<uint32_t>(RedoPortion::kOverheadBytes + record.body.size()),
            .fresh = FindRedo(record.type, record.version)->initialises_page};
   __builtin_prefetch(&pages_[FirstSlotOf(key)], 1);
@@ -267,9 +267,9 @@ Status RedoBacklog::Apply(const Page& page, MutableBytes bytes, const RedoPortio
 }
 
 Status RedoBacklog::ApplyRecords(PageId id, const RedoPortion::Record* first, MutableBytes bytes) {
-  const uint64_t lsn = PageLsnOf(bytes.data()).value();
+  const Lsn lsn = PageLsnOf(bytes.data());
   uint64_t applied = 0;
-  uint64_t end = lsn;
+  Lsn end = lsn;
   for (const RedoPortion::Record* record = first; record != nullptr; record = record->next) {
     if (record->group_end <= lsn) continue;
     const RedoEntry* entry = FindRedo(record->type, record->version);
@@ -278,7 +278,7 @@ Status RedoBacklog::ApplyRecords(PageId id, const RedoPortion::Record* first, Mu
     end = record->group_end;
     ++applied;
   }
-  if (applied != 0) SetPageLsn(bytes.data(), Lsn(end));
+  if (applied != 0) SetPageLsn(bytes.data(), end);
   records_applied_.fetch_add(applied, std::memory_order_relaxed);
   return Status::Ok();
 }

@@ -40,9 +40,9 @@ namespace rowan {
 class RedoBacklog {
  public:
   struct Page {
-    uint64_t key = 0;     ///< PageId::Packed; 0: the slot is free
-    uint64_t start = 0;   ///< of the first group that mentions the page
-    uint64_t newest = 0;  ///< start of the last group in the list
+    uint64_t key = 0;  ///< PageId::Packed; 0: the slot is free
+    Lsn start;         ///< of the first group that mentions the page
+    Lsn newest;        ///< start of the last group in the list
     /// First chunk of the list; 0 once the list is applied or not needed any more.
     std::atomic<uint32_t> list{0};
     uint32_t tail = 0;               ///< last chunk
@@ -72,7 +72,7 @@ class RedoBacklog {
   /// nullptr when nothing of the page is pending.
   [[nodiscard]] Page* Find(uint64_t key) const;
   /// Of the newest group that has a record in the list.
-  [[nodiscard]] static Lsn EndOf(const Page& page) { return Lsn(page.newest + page.newest_bytes); }
+  [[nodiscard]] static Lsn EndOf(const Page& page) { return page.newest + page.newest_bytes; }
   /// Gathers the records of `keys`, which are sorted. Left out is what does not fit into
   /// `bytes_max`: Apply reads that by itself. kStopped: the log cannot be read (logged).
   Result<std::unique_ptr<RedoPortion>> Gather(std::span<const uint64_t> keys,
@@ -91,7 +91,7 @@ class RedoBacklog {
   /// A record whose page is not looked up yet: its slot is on the way into the cache meanwhile.
   struct Arrival {
     uint64_t key = 0;
-    uint64_t start = 0;
+    Lsn start;
     uint32_t group_bytes = 0;
     uint32_t record_bytes = 0;
     bool fresh = false;

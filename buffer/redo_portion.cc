@@ -65,9 +65,8 @@ RedoPortion::Record* RedoPortion::Copy(const RecordView& record, Lsn group_end) 
   }
   std::byte* place = blocks_.back().get() + block_used_;
   block_used_ += bytes;
-  auto* copy =
-      new (place) Record{nullptr, group_end.value(), static_cast<uint32_t>(record.body.size()),
-                         record.type, record.version};
+  auto* copy = new (place) Record{nullptr, group_end, static_cast<uint32_t>(record.body.size()),
+                                  record.type, record.version};
   if (!record.body.empty()) std::memcpy(copy + 1, record.body.data(), record.body.size());
   return copy;
 }

@@ -22,7 +22,7 @@ class RedoPortion {
   /// The body follows.
   struct Record {
     Record* next;  ///< of the same page, as in the log
-    uint64_t group_end;
+    Lsn group_end;
     uint32_t body_bytes;
     RecordType type;
     uint8_t version;

@@ -196,7 +196,7 @@ std::optional<uint32_t> PageLsnBase::SlotOf(ChunkKey key) const {
 }
 
 PageLsnBase::Found PageLsnBase::Read(ChunkKey key, ChunkLsns* lsns) const {
-  lsns->fill(0);
+  lsns->fill(kNoLsn);
   const std::optional<uint32_t> slot = SlotOf(key);
   if (!slot.has_value()) return Found::kAbsent;
   std::vector<std::byte> block(kPageLsnSlotBytes);
@@ -210,7 +210,7 @@ PageLsnBase::Found PageLsnBase::Read(ChunkKey key, ChunkLsns* lsns) const {
     return Found::kDamaged;
   }
   for (uint32_t i = 0; i < kPagesPerChunk; ++i) {
-    (*lsns)[i] = LoadLe<uint64_t>(block.data() + kPageLsnHeaderBytes + i * sizeof(uint64_t));
+    (*lsns)[i] = Lsn(LoadLe<uint64_t>(block.data() + kPageLsnHeaderBytes + i * sizeof(uint64_t)));
   }
   return Found::kGood;
 }
@@ -260,7 +260,7 @@ Status PageLsnBaseWriter::Add(ChunkKey key, const ChunkLsns& lsns) {
   StoreLe<uint32_t>(slot + kSpaceOffset, key.space.value());
   StoreLe<uint32_t>(slot + kChunkOffset, key.number);
   for (uint32_t i = 0; i < kPagesPerChunk; ++i) {
-    StoreLe<uint64_t>(slot + kPageLsnHeaderBytes + i * sizeof(uint64_t), lsns[i]);
+    StoreLe<uint64_t>(slot + kPageLsnHeaderBytes + i * sizeof(uint64_t), lsns[i].value());
   }
   Seal(slot);
   return buffer_.size() >= kPieceBytes ? WriteBuffer() : Status::Ok();

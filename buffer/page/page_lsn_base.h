@@ -36,7 +36,7 @@ struct ChunkKey {
   friend auto operator<=>(const ChunkKey&, const ChunkKey&) = default;
 };
 
-using ChunkLsns = std::array<uint64_t, kPagesPerChunk>;
+using ChunkLsns = std::array<Lsn, kPagesPerChunk>;
 
 class PageLsnBase {
  public:

@@ -94,7 +94,7 @@ class Reader {
     }
     for (uint64_t i = 0; i < count; ++i) {
       const std::byte* entry = block_.data() + kHeaderBytes + i * kEntryBytes;
-      versions->push_back({LoadLe<uint64_t>(entry), LoadLe<uint64_t>(entry + 8)});
+      versions->push_back({LoadLe<uint64_t>(entry), Lsn(LoadLe<uint64_t>(entry + 8))});
     }
     return Status::Ok();
   }
@@ -159,7 +159,7 @@ Status PageLsnJournal::Append(const std::vector<PageLsnEntry>& versions) {
   std::byte* entry = block.data() + kHeaderBytes;
   for (const PageLsnEntry& version : versions) {
     StoreLe<uint64_t>(entry, version.page);
-    StoreLe<uint64_t>(entry + 8, version.lsn);
+    StoreLe<uint64_t>(entry + 8, version.lsn.value());
     entry += kEntryBytes;
   }
   StoreLe<uint32_t>(block.data(), Crc32c(Bytes(block).first(used).subspan(kMagicOffset)));

@@ -19,7 +19,7 @@ namespace rowan {
 /// A page's image with this LSN is durable at home.
 struct PageLsnEntry {
   uint64_t page = 0;  ///< PageId::Packed
-  uint64_t lsn = 0;
+  Lsn lsn;
 };
 
 class PageLsnJournal {

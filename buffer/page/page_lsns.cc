@@ -49,7 +49,7 @@ void PageLsns::Note(PageId id, Lsn lsn) {
   const uint32_t page = id.page.value() % kPagesPerChunk;
   const auto store = [&](Chunk* chunk) {
     // Before the mark: a copy that takes the mark away has this LSN.
-    chunk->lsns[page].store(lsn.value(), std::memory_order_relaxed);
+    chunk->lsns[page].store(lsn, std::memory_order_relaxed);
     MarkChanged(key, chunk, page);
   };
   {
@@ -66,7 +66,7 @@ Lsn PageLsns::Expected(PageId id) const {
     const SharedLock lock(&mutex_);
     const Chunk* chunk = Find(KeyOf(id));
     if (chunk != nullptr && chunk->loaded.load(std::memory_order_acquire)) {
-      return Lsn(chunk->lsns[id.page.value() % kPagesPerChunk].load(std::memory_order_relaxed));
+      return chunk->lsns[id.page.value() % kPagesPerChunk].load(std::memory_order_relaxed);
     }
   }
   return LoadAndLook(id);
@@ -89,7 +89,7 @@ Lsn PageLsns::LoadAndLook(PageId id) const {
     RaiseTo(&chunk->lsns[page], found.lsns[page].load(std::memory_order_relaxed));
   }
   chunk->loaded.store(true, std::memory_order_release);
-  return Lsn(chunk->lsns[id.page.value() % kPagesPerChunk].load(std::memory_order_relaxed));
+  return chunk->lsns[id.page.value() % kPagesPerChunk].load(std::memory_order_relaxed);
 }
 
 void PageLsns::Merge(Chunk* chunk, ChunkKey key, const OnDisk& on_disk) {
@@ -106,7 +106,7 @@ void PageLsns::Merge(Chunk* chunk, ChunkKey key, const OnDisk& on_disk) {
 }
 
 bool PageLsns::IsStale(PageId id, Lsn lsn) const {
-  return lsn < Expected(id) && lsn.value() < redo_from_.load(std::memory_order_relaxed);
+  return lsn < Expected(id) && lsn < redo_from_.load(std::memory_order_relaxed);
 }
 
 void PageLsns::Forget(SpaceId space) {

@@ -62,8 +62,8 @@ class PageLsns {
 
   /// Until EndRedo a page not older than `from`, where redo begins, is no stale page: the log has
   /// all that it lacks.
-  void BeginRedo(Lsn from) { redo_from_.store(from.value(), std::memory_order_relaxed); }
-  void EndRedo() { redo_from_.store(UINT64_MAX, std::memory_order_relaxed); }
+  void BeginRedo(Lsn from) { redo_from_.store(from, std::memory_order_relaxed); }
+  void EndRedo() { redo_from_.store(Lsn(UINT64_MAX), std::memory_order_relaxed); }
 
   /// The pages noted since the last call, with their LSNs. Before the sync of the data files.
   using Copies = std::vector<PageLsnEntry>;
@@ -86,7 +86,7 @@ class PageLsns {
 
  private:
   struct Chunk {
-    std::array<std::atomic<uint64_t>, kPagesPerChunk> lsns{};
+    std::array<std::atomic<Lsn>, kPagesPerChunk> lsns{};
     std::array<std::atomic<uint64_t>, (kPagesPerChunk + 63) / 64> changed_pages{};
     std::atomic<bool> changed{false};  ///< in changed_, or about to be
     std::atomic<bool> loaded{false};   ///< has what the files say
@@ -125,7 +125,7 @@ class PageLsns {
   FileSystem* const file_system_;
   SpaceFiles* const files_;
   Origin origin_;
-  std::atomic<uint64_t> redo_from_{UINT64_MAX};
+  std::atomic<Lsn> redo_from_{Lsn(UINT64_MAX)};
 
   /// Shared: finding a chunk and using its LSNs. Exclusive: adding and removing chunks, and
   /// replacing on_disk_. The map is a cache, so readers add to it.

@@ -298,7 +298,7 @@ Status PageLsns::FoldInto(const std::string& path, FunctionRef<bool()> interrupt
     ChunkLsns lsns{};
     if (from_base) (void)on_disk->base->Read(next, &lsns);  // damage is logged there
     for (; entry != versions.end() && KeyOf(*entry) == next; ++entry) {
-      uint64_t& lsn = lsns[PageId::Unpack(entry->page).page.value() % kPagesPerChunk];
+      Lsn& lsn = lsns[PageId::Unpack(entry->page).page.value() % kPagesPerChunk];
       lsn = std::max(lsn, entry->lsn);
     }
     const Status status = present.contains(next.space) ? writer.Add(next, lsns) : Status::Ok();
@@ -324,7 +324,8 @@ Result<uint32_t> PageLsns::Check(SpaceId space) {
     const SharedLock lock(&mutex_);
     Chunk* chunk = Find(key);
     for (uint32_t page = 0; chunk != nullptr && page < kPagesPerChunk; ++page) {
-      if (chunk->lsns[page].load(std::memory_order_relaxed) != 0) MarkChanged(key, chunk, page);
+      if (chunk->lsns[page].load(std::memory_order_relaxed) != kNoLsn)
+        MarkChanged(key, chunk, page);
     }
   }
   return damaged;

@@ -105,7 +105,7 @@ TEST_F(RedoBacklogTest, AppliesWhatThePageLacksInTheOrderOfTheLog) {
   for (uint32_t number = 1; number <= kPages; ++number) {
     RedoBacklog::Page* page = Find(number);
     ASSERT_NE(page, nullptr);
-    EXPECT_EQ(Lsn(page->start), first[number].begin);
+    EXPECT_EQ(page->start, first[number].begin);
     std::vector<std::byte> bytes(kPageBytes);
     SetPageLsn(bytes.data(), first[number].end);  // the first group is there already
     ASSERT_TRUE(backlog_.Apply(*page, bytes).ok());
@@ -134,7 +134,7 @@ TEST_F(RedoBacklogTest, ARecordThatInitialisesThePageReplacesAllBeforeIt) {
   Finish();
   RedoBacklog::Page* page = Find(1);
   EXPECT_TRUE(page->fresh);
-  EXPECT_EQ(Lsn(page->start), first.begin) << "the page is named since then";
+  EXPECT_EQ(page->start, first.begin) << "the page is named since then";
   std::vector<std::byte> bytes(kPageBytes);  // what was there need not be read
   ASSERT_TRUE(backlog_.Apply(*page, bytes).ok());
   EXPECT_EQ(ValueOf(bytes), 9u);

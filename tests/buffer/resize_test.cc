@@ -52,7 +52,7 @@ TEST(Resize, CheckpointShardsStayFewAndSayWhatTheySaidBefore) {
     EXPECT_EQ(checkpointer.Candidate(), Lsn(1000)) << larger;
   }
   // Discards of the last frame still find their shard.
-  checkpointer.NoteDiscard(table->frame(kLast - 1), 5);
+  checkpointer.NoteDiscard(table->frame(kLast - 1), Lsn(5));
 }
 
 TEST(Resize, TheGateFollowsAndLetsThoseInsideLeave) {

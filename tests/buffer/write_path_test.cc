@@ -58,9 +58,9 @@ class WritePath : public ::testing::Test {
   }
 
   // The three steps of a mini-transaction's commit. The frame stays latched in between.
-  uint64_t Mark(Frame* frame) {
+  Lsn Mark(Frame* frame) {
     frame->latch.LockExclusive();
-    const uint64_t lower_bound = fixture_.log().tail().value();
+    const Lsn lower_bound = fixture_.log().tail();
     frames_->MarkDirty(frame, lower_bound);
     return lower_bound;
   }
@@ -104,7 +104,7 @@ TEST_F(WritePath, APageUnchangedSinceItsCopyBecomesClean) {
   (void)Change(frame);
   EXPECT_EQ(frames_->dirty_frames(), 1u);
   ASSERT_EQ(writer_->TryAdd(frame), PageWriter::Added::kYes);
-  EXPECT_NE(frame->FirstDirtyLsn(), 0u) << "dirty until written";
+  EXPECT_NE(frame->FirstDirtyLsn(), kNoLsn) << "dirty until written";
   ASSERT_TRUE(writer_->Flush().ok());
   EXPECT_EQ(frame->first_dirty_lsn.load(), 0u);
   EXPECT_EQ(frames_->dirty_frames(), 0u);
@@ -116,14 +116,14 @@ TEST_F(WritePath, APageChangedSinceItsCopyStaysDirtyFromCopyTimeOn) {
   Frame* other = NewPage(2);
   (void)Change(frame);
   (void)Change(other);
-  const uint64_t copy_time = fixture_.log().tail().value();
+  const Lsn copy_time = fixture_.log().tail();
   ASSERT_EQ(writer_->TryAdd(frame), PageWriter::Added::kYes);
   (void)Change(other);
-  const uint64_t before_change = fixture_.log().tail().value();
+  const Lsn before_change = fixture_.log().tail();
   (void)Change(frame);
   EXPECT_LT(frame->FirstDirtyLsn(), copy_time) << "the old change is not written yet";
   ASSERT_TRUE(writer_->Flush().ok());
-  EXPECT_EQ(frame->first_dirty_lsn.load(), copy_time);
+  EXPECT_EQ(frame->first_dirty_lsn.load(), copy_time.value());
   EXPECT_LE(frame->FirstDirtyLsn(), before_change);
   EXPECT_EQ(frames_->dirty_frames(), 2u);
   ASSERT_EQ(writer_->TryAdd(frame), PageWriter::Added::kYes);
@@ -134,13 +134,13 @@ TEST_F(WritePath, APageChangedSinceItsCopyStaysDirtyFromCopyTimeOn) {
 TEST_F(WritePath, APageRedoneFurtherSinceItsCopyStaysDirtyFromItsFirstRedoneChangeOn) {
   Frame* frame = NewPage(1);
   Frame* other = NewPage(2);
-  const auto redo = [&](uint64_t group_start) {
+  const auto redo = [&](Lsn group_start) {
     frame->latch.LockExclusive();
     frames_->MarkDirty(frame, group_start);
     frame->latch.UnlockExclusive();
   };
-  const uint64_t first = Change(other).value();
-  const uint64_t second = Change(other).value();
+  const Lsn first = Change(other);
+  const Lsn second = Change(other);
   (void)Change(other);
   RedoBacklog backlog;
   page_files_->SetBacklog(&backlog);
@@ -148,7 +148,7 @@ TEST_F(WritePath, APageRedoneFurtherSinceItsCopyStaysDirtyFromItsFirstRedoneChan
   ASSERT_EQ(writer_->TryAdd(frame), PageWriter::Added::kYes);
   redo(second);  // of a later stretch of the log, which ends before its tail all the same
   ASSERT_TRUE(writer_->Flush().ok());
-  EXPECT_NE(frame->FirstDirtyLsn(), 0u);
+  EXPECT_NE(frame->FirstDirtyLsn(), kNoLsn);
   EXPECT_LE(frame->FirstDirtyLsn(), second) << "a checkpoint would pass it over";
   page_files_->SetBacklog(nullptr);
 }
@@ -178,12 +178,12 @@ TEST_F(WritePath, ASweepBetweenMarkAndAppendLeavesTheChangeAboveTheCheckpoint) {
   Frame* frame = NewPage(1);
   (void)Change(NewPage(2));
   SweepAll(SweepMode::kUrgent);
-  const uint64_t mark = Mark(frame);
+  const Lsn mark = Mark(frame);
   SweepAll(SweepMode::kLazy);
   const Lsn candidate = checkpointer_->Candidate();
   const Lsn end = Append(frame);
   Stamp(frame, end);
-  EXPECT_LE(candidate.value(), mark) << "the group begins at or above its mark";
+  EXPECT_LE(candidate, mark) << "the group begins at or above its mark";
   EXPECT_GT(candidate, Log::kFirstLsn);
 }
 
@@ -191,11 +191,11 @@ TEST_F(WritePath, ASweepAfterTheAppendSeesTheMarkThoughThePageIsLatched) {
   Frame* frame = NewPage(1);
   (void)Change(NewPage(2));
   SweepAll(SweepMode::kUrgent);
-  const uint64_t mark = Mark(frame);
+  const Lsn mark = Mark(frame);
   const Lsn end = Append(frame);
   (void)Append(NewPage(3));
   SweepAll(SweepMode::kLazy);
-  EXPECT_LE(checkpointer_->Candidate().value(), mark);
+  EXPECT_LE(checkpointer_->Candidate(), mark);
   Stamp(frame, end);
   SweepAll(SweepMode::kUrgent);
   EXPECT_EQ(checkpointer_->Candidate(), fixture_.log().tail());
@@ -203,7 +203,7 @@ TEST_F(WritePath, ASweepAfterTheAppendSeesTheMarkThoughThePageIsLatched) {
 
 TEST_F(WritePath, ALateMarkNeverMovesTheCheckpointBack) {
   Frame* frame = NewPage(1);
-  const uint64_t early = fixture_.log().tail().value();
+  const Lsn early = fixture_.log().tail();
   (void)Change(NewPage(2));
   SweepAll(SweepMode::kUrgent);
   const Lsn proven = checkpointer_->Candidate();
@@ -221,7 +221,7 @@ TEST_F(WritePath, ADiscardDuringASweepHoldsTheCheckpointBelowTheFirstUnwrittenCh
   Frame* other = NewPage(2);
   (void)Change(other);
   (void)Change(freed);
-  const uint64_t first_dirty = freed->FirstDirtyLsn();
+  const Lsn first_dirty = freed->FirstDirtyLsn();
   (void)Change(other);
   // The sweep meets the page latched, so it writes the other one first and comes back. In between
   // the page is freed and discarded.
@@ -319,11 +319,11 @@ TEST_F(WritePath, EachBatchGoesHomeAfterItsDoublewriteWasWaitedFor) {
   }
   // The third is on its way to the doublewrite file, the second home, the first is there.
   EXPECT_EQ(order, "DHD");
-  EXPECT_EQ(frames[0]->FirstDirtyLsn(), 0u);
-  EXPECT_NE(frames[1]->FirstDirtyLsn(), 0u);
+  EXPECT_EQ(frames[0]->FirstDirtyLsn(), kNoLsn);
+  EXPECT_NE(frames[1]->FirstDirtyLsn(), kNoLsn);
   ASSERT_TRUE(writer_->Flush().ok());
   EXPECT_EQ(order, "DHDDHH");
-  for (Frame* frame : frames) EXPECT_EQ(frame->FirstDirtyLsn(), 0u);
+  for (Frame* frame : frames) EXPECT_EQ(frame->FirstDirtyLsn(), kNoLsn);
   EXPECT_EQ(frames_->dirty_frames(), 0u);
 }
 
@@ -341,9 +341,9 @@ TEST_F(WritePath, AFailedDoublewriteSendsNothingHomeAndLeavesItsPagesDirty) {
   // The failure of the second batch comes to light when the third is pushed.
   EXPECT_TRUE(writer_->Push().Is(Code::kStopped));
   EXPECT_EQ(order, "DHD") << "only the first batch went home";
-  EXPECT_EQ(frames[0]->FirstDirtyLsn(), 0u);
+  EXPECT_EQ(frames[0]->FirstDirtyLsn(), kNoLsn);
   for (Frame* frame : {frames[1], frames[2]}) {
-    EXPECT_NE(frame->FirstDirtyLsn(), 0u);
+    EXPECT_NE(frame->FirstDirtyLsn(), kNoLsn);
     EXPECT_EQ(frame->io_in_progress.load(), 0);
   }
   EXPECT_EQ(frames_->dirty_frames(), 2u);
@@ -364,7 +364,7 @@ TEST_F(WritePath, AFailedWriteHomeEndsTheBatchesBehindIt) {
   fs_.Inject({.call = FileCall::kWrite, .path_part = "space_"});
   EXPECT_TRUE(writer_->Flush().Is(Code::kStopped));
   for (Frame* frame : frames) {
-    EXPECT_NE(frame->FirstDirtyLsn(), 0u);
+    EXPECT_NE(frame->FirstDirtyLsn(), kNoLsn);
     EXPECT_EQ(frame->io_in_progress.load(), 0);
   }
   EXPECT_EQ(frames_->dirty_frames(), 3u);

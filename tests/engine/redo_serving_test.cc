@@ -141,7 +141,7 @@ class RedoServingTest : public ::testing::Test {
 TEST_F(RedoServingTest, NothingIsLostByCrashesWhileRedoing) {
   for (int round = 0; round < 4; ++round) {
     VanishAndHold();
-    const uint64_t checkpoint = world_.engine->impl()->storage->pool()->Statistics().checkpoint_lsn;
+    const Lsn checkpoint = world_.engine->impl()->storage->pool()->Statistics().checkpoint_lsn;
     Change(good_, &good_rows_);
     world_.ExpectTable(good_, good_rows_);
     ASSERT_TRUE(world_.engine->impl()->storage->pool()->FlushAndCheckpoint().ok());
