@@ -106,19 +106,4 @@ class Cursor {
   std::vector<std::byte> seek_key_;  ///< key of a seek in progress
 };
 
-/// Bottom-up build of an empty tree from entries in ascending key order: leaves are filled to 15/16
-/// and logged as whole-node loads. One thread; the tree must not be used by others meanwhile.
-class BulkBuilder {
- public:
-  explicit BulkBuilder(Tree* tree);
-  ~BulkBuilder();
-  /// kInvalidArgument when keys do not ascend strictly.
-  Status Add(Bytes key, Bytes value, TxnId stamp);
-  Status Finish();
-
- private:
-  struct Impl;
-  std::unique_ptr<Impl> impl_;
-};
-
 }  // namespace rowan

@@ -17,7 +17,7 @@
 
 #include "base/bytes.h"
 #include "base/status.h"
-#include "btree/cursor.h"
+#include "btree/bulk_builder.h"
 #include "engine/entry_sorter.h"
 #include "engine/session.h"
 #include "engine/table.h"

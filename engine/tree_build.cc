@@ -3,7 +3,7 @@
 
 #include <array>
 
-#include "btree/cursor.h"
+#include "btree/bulk_builder.h"
 #include "mvcc/row/row_header.h"
 
 namespace rowan {

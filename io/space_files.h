@@ -17,6 +17,7 @@
 
 #include "base/bytes.h"
 #include "base/ids.h"
+#include "base/mutex.h"
 #include "base/status.h"
 #include "io/file.h"
 #include "io/space_handles.h"
@@ -33,13 +34,12 @@ class SpaceFiles {
  public:
   SpaceFiles(FileSystem* file_system, std::string folder, uint32_t page_size_bytes,
              const SpaceFilesOptions& options = {});
-  ~SpaceFiles();
 
   /// Creates the file with `pages` zeroed pages, syncs it and its folder. Fails if it exists.
   Status Create(SpaceId space, uint32_t pages);
   /// Makes an existing file known as live. kNotFound when the file is missing.
   Status Open(SpaceId space);
-  [[nodiscard]] bool IsLive(SpaceId space) const;
+  [[nodiscard]] bool IsLive(SpaceId space) const { return handles_.IsLive(space); }
   /// All space ids that have a file in the folder (live or not yet opened).
   Result<std::vector<SpaceId>> ListFiles();
   /// Dead at once; the file is renamed to a trash name and the folder synced. kNotFound when there
@@ -75,25 +75,36 @@ class SpaceFiles {
   /// Takes blocks for punched pages again, before they are used. kNoSpace when the disk is full.
   Status Refill(PageId first, uint32_t pages);
   /// Whether page writes are untorn, from now on, of all files. At first they are not.
-  void SetAtomic(bool atomic);
+  void SetAtomic(bool atomic) { handles_.SetAtomic(atomic); }
   /// Makes all writes of before to one space durable; a dead one is Ok.
-  Status Sync(SpaceId space, SyncMethod method);
+  Status Sync(SpaceId space, SyncMethod method) { return handles_.Sync(space, method); }
 
   /// File handles open in the cache now.
-  [[nodiscard]] uint32_t OpenHandles() const;
+  [[nodiscard]] uint32_t OpenHandles() const { return handles_.open_count(); }
   /// Beyond it handles that are not in use are closed.
-  [[nodiscard]] uint32_t OpenHandlesMax() const;
+  [[nodiscard]] uint32_t OpenHandlesMax() const { return handles_.open_max(); }
   [[nodiscard]] uint32_t page_size_bytes() const { return page_size_bytes_; }
   [[nodiscard]] uint32_t pages_max() const { return options_.pages_max; }
   [[nodiscard]] const std::string& folder() const { return folder_; }
-  [[nodiscard]] std::string PathOf(SpaceId space) const;
+  [[nodiscard]] std::string PathOf(SpaceId space) const { return InFolder(SpaceFileName(space)); }
 
  private:
-  struct Impl;
+  [[nodiscard]] std::string InFolder(const std::string& name) const { return folder_ + "/" + name; }
+  /// Nobody gets the file any more; it is renamed.
+  Status Detach(SpaceId space, const std::string& target);
+  Status FillNewFile(const std::string& path, uint64_t size_bytes, bool durable);
+  Status ListTrash() ROWAN_REQUIRES(trash_mutex_);
+  /// False: a part of it is gone.
+  Result<bool> RemoveTrashFile(const std::string& path);
+
+  FileSystem* const file_system_;
   const std::string folder_;
   const uint32_t page_size_bytes_;
   const SpaceFilesOptions options_;
-  std::unique_ptr<Impl> impl_;
+  SpaceHandles handles_;
+  Mutex trash_mutex_{LatchRank::kTrash};
+  bool trash_scanned_ ROWAN_GUARDED_BY(trash_mutex_) = false;
+  std::vector<std::string> trash_ ROWAN_GUARDED_BY(trash_mutex_);  // file names
 };
 
 }  // namespace rowan

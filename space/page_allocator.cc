@@ -5,15 +5,11 @@
 #include <cstring>
 #include <optional>
 #include <string>
-#include <unordered_map>
 #include <utility>
 
 #include "base/assertions.h"
 #include "base/logging.h"
-#include "base/mutex.h"
 #include "space/space_format.h"
-#include "space/space_free_map.h"
-#include "space/space_pages.h"
 
 namespace rowan {
 namespace {
@@ -28,30 +24,26 @@ constexpr uint32_t kLogBytesMax = 256;
 
 }  // namespace
 
-struct PageAllocator::Impl {
-  InstanceId instance_id;
-  SharedMutex mutex{LatchRank::kSpaceTable};
-  // The states themselves live as long as someone uses them.
-  std::unordered_map<uint32_t, std::shared_ptr<SpaceFreeMap>> states ROWAN_GUARDED_BY(mutex);
+std::shared_ptr<SpaceFreeMap> PageAllocator::FindMap(SpaceId space) {
+  const SharedLock lock(&mutex_);
+  const auto found = maps_.find(space);
+  return found == maps_.end() ? nullptr : found->second;
+}
 
-  std::shared_ptr<SpaceFreeMap> StateOf(BufferPool* pool, SpaceId space) {
-    {
-      const SharedLock lock(&mutex);
-      const auto found = states.find(space.value());
-      if (found != states.end()) return found->second;
-    }
-    const ExclusiveLock lock(&mutex);
-    auto& state = states[space.value()];
-    // Tables keep what they have: they are refilled or rebuilt.
-    const bool gives_back = space == kUndoSpace || space == kTemporaryUndoSpace;
-    if (!state) state = std::make_shared<SpaceFreeMap>(pool, space, gives_back);
-    return state;
-  }
-  void Forget(SpaceId space) {
-    const ExclusiveLock lock(&mutex);
-    states.erase(space.value());
-  }
-};
+std::shared_ptr<SpaceFreeMap> PageAllocator::MapOf(SpaceId space) {
+  if (std::shared_ptr<SpaceFreeMap> found = FindMap(space)) return found;
+  const ExclusiveLock lock(&mutex_);
+  std::shared_ptr<SpaceFreeMap>& map = maps_[space];
+  // Tables keep what they have: they are refilled or rebuilt.
+  const bool gives_back = space == kUndoSpace || space == kTemporaryUndoSpace;
+  if (!map) map = std::make_shared<SpaceFreeMap>(pool_, space, gives_back);
+  return map;
+}
+
+void PageAllocator::ForgetMap(SpaceId space) {
+  const ExclusiveLock lock(&mutex_);
+  maps_.erase(space);
+}
 
 PageReservation::PageReservation(PageReservation&& other) noexcept { *this = std::move(other); }
 
@@ -70,18 +62,11 @@ PageReservation::~PageReservation() {
   if (pages_ > 0) allocator_->ReturnReservation(space_, group_, pages_);
 }
 
-PageAllocator::PageAllocator(BufferPool* pool, InstanceId instance_id)
-    : pool_(pool), impl_(std::make_unique<Impl>()) {
-  impl_->instance_id = instance_id;
-}
-
-PageAllocator::~PageAllocator() = default;
-
 Status PageAllocator::CreateSpace(SpaceId space) {
   const uint32_t page_bytes = pool_->page_size_bytes();
   Status status = pool_->files()->Create(space, FirstFilePages(page_bytes));
   if (!status.ok()) return status;
-  impl_->Forget(space);
+  ForgetMap(space);
   MiniTxn mini_txn(pool_);
   status = mini_txn.Start(kLogBytesMax);
   if (!status.ok()) return status;
@@ -91,9 +76,9 @@ Status PageAllocator::CreateSpace(SpaceId space) {
   if (!header.ok()) return header.status();
   Result<MutablePage> bitmap = mini_txn.FixNew(bitmap_id);
   if (!bitmap.ok()) return bitmap.status();
-  std::byte* body = mini_txn.Log(RecordType::kSpaceInit, *header, impl_->instance_id.size());
-  std::memcpy(body, impl_->instance_id.data(), impl_->instance_id.size());
-  InitSpaceHeader({header->bytes, page_bytes}, header_id, impl_->instance_id);
+  std::byte* body = mini_txn.Log(RecordType::kSpaceInit, *header, instance_id_.size());
+  std::memcpy(body, instance_id_.data(), instance_id_.size());
+  InitSpaceHeader({header->bytes, page_bytes}, header_id, instance_id_);
   StoreLe<uint32_t>(mini_txn.Log(RecordType::kSpaceBitmapInit, *bitmap, 4), 0);
   InitBitmap({bitmap->bytes, page_bytes}, bitmap_id, 0);
   mini_txn.Commit();
@@ -111,8 +96,8 @@ Status PageAllocator::OpenSpace(SpaceId space) {
   const std::string path = pool_->files()->PathOf(space);
   const Status usable = CheckSpaceFormat({page, pool_->page_size_bytes()}, path);
   if (!usable.ok()) return usable;
-  if (std::memcmp(page + space_layout::kInstanceOffset, impl_->instance_id.data(),
-                  impl_->instance_id.size()) != 0) {
+  if (std::memcmp(page + space_layout::kInstanceOffset, instance_id_.data(), instance_id_.size()) !=
+      0) {
     LogError("'{}' belongs to another Rowan instance.", path);
     return Status(Code::kInvalidArgument, "space belongs to another instance");
   }
@@ -139,7 +124,7 @@ Status PageAllocator::DropSpace(SpaceId space) {
   status = pool_->files()->Drop(space);
   if (!status.ok()) return status;
   pool_->ForgetSpace(space, pages.ok() ? pages.value() : UINT32_MAX);
-  impl_->Forget(space);
+  ForgetMap(space);
   return Status::Ok();
 }
 
@@ -147,25 +132,19 @@ Status PageAllocator::SetAsideSpace(SpaceId space, const std::string& path) {
   const Status status = pool_->files()->SetAside(space, path);
   if (!status.ok()) return status;
   pool_->ForgetSpace(space);
-  impl_->Forget(space);
+  ForgetMap(space);
   return status;
 }
 
 Result<PageReservation> PageAllocator::Reserve(SpaceId space, uint32_t pages) {
-  Result<uint32_t> group = impl_->StateOf(pool_, space)->Reserve(pages);
+  Result<uint32_t> group = MapOf(space)->Reserve(pages);
   if (!group.ok()) return group.status();
   return PageReservation(this, space, pages, *group);
 }
 
 void PageAllocator::ReturnReservation(SpaceId space, uint32_t group, uint32_t pages) {
-  std::shared_ptr<SpaceFreeMap> state;
-  {
-    const SharedLock lock(&impl_->mutex);
-    const auto found = impl_->states.find(space.value());
-    if (found == impl_->states.end()) return;  // dropped meanwhile
-    state = found->second;
-  }
-  state->Return(group, pages);
+  const std::shared_ptr<SpaceFreeMap> map = FindMap(space);
+  if (map != nullptr) map->Return(group, pages);  // else dropped meanwhile
 }
 
 namespace {
@@ -177,10 +156,10 @@ struct BitRange {
 };
 
 /// First clear bit in [first, last) of an extent that is not withheld.
-std::optional<uint32_t> FirstUsable(Bytes bitmap, uint32_t group, SpaceFreeMap* state,
+std::optional<uint32_t> FirstUsable(Bytes bitmap, uint32_t group, SpaceFreeMap* map,
                                     BitRange range) {
   std::optional<uint32_t> bit = FirstClear(bitmap, range.first, range.last);
-  while (bit.has_value() && range.any_withheld && state->IsWithheld(group, *bit)) {
+  while (bit.has_value() && range.any_withheld && map->IsWithheld(group, *bit)) {
     const uint32_t extent = ExtentPages(bitmap.size());
     bit = FirstClear(bitmap, (*bit / extent + 1) * extent, range.last);
   }
@@ -188,10 +167,10 @@ std::optional<uint32_t> FirstUsable(Bytes bitmap, uint32_t group, SpaceFreeMap* 
 }
 
 /// Likewise the first wholly clear extent.
-std::optional<uint32_t> FirstUsableExtent(Bytes bitmap, uint32_t group, SpaceFreeMap* state,
+std::optional<uint32_t> FirstUsableExtent(Bytes bitmap, uint32_t group, SpaceFreeMap* map,
                                           BitRange range) {
   std::optional<uint32_t> bit = FirstClearExtent(bitmap, range.first, range.last);
-  while (bit.has_value() && range.any_withheld && state->IsWithheld(group, *bit)) {
+  while (bit.has_value() && range.any_withheld && map->IsWithheld(group, *bit)) {
     bit = FirstClearExtent(bitmap, *bit + ExtentPages(bitmap.size()), range.last);
   }
   return bit;
@@ -199,29 +178,28 @@ std::optional<uint32_t> FirstUsableExtent(Bytes bitmap, uint32_t group, SpaceFre
 
 /// Chooses a clear bit: next to `near`, else the start of an unused extent, else anywhere.
 std::optional<uint32_t> ChooseBit(Bytes bitmap, uint32_t group, std::optional<uint32_t> near,
-                                  SpaceFreeMap* state) {
-  const SpaceFreeMap::SearchHints hints = state->Hints(group);
+                                  SpaceFreeMap* map) {
+  const SpaceFreeMap::SearchHints hints = map->Hints(group);
   const uint32_t extent = ExtentPages(bitmap.size());
   if (near.has_value()) {
     const uint32_t begin = *near / extent * extent;
     const uint32_t end = std::min(begin + extent, hints.limit);
-    std::optional<uint32_t> bit =
-        FirstUsable(bitmap, group, state, {*near, end, hints.any_withheld});
+    std::optional<uint32_t> bit = FirstUsable(bitmap, group, map, {*near, end, hints.any_withheld});
     if (!bit.has_value()) {
-      bit = FirstUsable(bitmap, group, state, {begin, end, hints.any_withheld});
+      bit = FirstUsable(bitmap, group, map, {begin, end, hints.any_withheld});
     }
     if (bit.has_value()) return bit;
   }
   if (near.has_value() && hints.limit > 2 * extent) {
     const std::optional<uint32_t> bit =
-        FirstUsableExtent(bitmap, group, state, {hints.extent, hints.limit, hints.any_withheld});
-    state->NoExtentBelow(group, bit.has_value() ? *bit + 1 : hints.limit / extent * extent);
+        FirstUsableExtent(bitmap, group, map, {hints.extent, hints.limit, hints.any_withheld});
+    map->NoExtentBelow(group, bit.has_value() ? *bit + 1 : hints.limit / extent * extent);
     if (bit.has_value()) return bit;
   }
   std::optional<uint32_t> bit =
-      FirstUsable(bitmap, group, state, {hints.first_clear, hints.limit, hints.any_withheld});
+      FirstUsable(bitmap, group, map, {hints.first_clear, hints.limit, hints.any_withheld});
   if (!bit.has_value()) {
-    bit = FirstUsable(bitmap, group, state, {0, hints.limit, hints.any_withheld});
+    bit = FirstUsable(bitmap, group, map, {0, hints.limit, hints.any_withheld});
   }
   return bit;
 }
@@ -246,7 +224,7 @@ Result<PageNumber> PageAllocator::Allocate(MiniTxn* mini_txn, PageReservation* r
   ROWAN_CHECK(reservation->allocator_ == this && reservation->pages_ > 0);
   const uint32_t page_bytes = pool_->page_size_bytes();
   const uint32_t group = reservation->group_;
-  const std::shared_ptr<SpaceFreeMap> state = impl_->StateOf(pool_, reservation->space_);
+  const std::shared_ptr<SpaceFreeMap> map = MapOf(reservation->space_);
   Result<MutablePage> bitmap =
       LatchBitmap(mini_txn, {reservation->space_, BitmapPage(group, page_bytes)});
   if (!bitmap.ok()) return bitmap.status();
@@ -256,13 +234,13 @@ Result<PageNumber> PageAllocator::Allocate(MiniTxn* mini_txn, PageReservation* r
     near_bit = near.value() % group_pages;
   }
   const MutableBytes page(bitmap->bytes, page_bytes);
-  const std::optional<uint32_t> bit = ChooseBit(page, group, near_bit, state.get());
+  const std::optional<uint32_t> bit = ChooseBit(page, group, near_bit, map.get());
   if (!bit.has_value()) {
     return pool_->ReportDamage(bitmap->id, "it promises free pages that it does not have");
   }
   LogBit(mini_txn, *bitmap, RecordType::kSpaceSetBits, *bit);
   BitmapSet(page, *bit, true);
-  state->Taken(group, *bit, true);
+  map->Taken(group, *bit, true);
   --reservation->pages_;
   return PageNumber(group * group_pages + *bit);
 }
@@ -290,7 +268,7 @@ Status PageAllocator::Free(MiniTxn* mini_txn, PageId id) {
   }
   LogBit(mini_txn, *bitmap, RecordType::kSpaceClearBits, bit);
   BitmapSet(page, bit, false);
-  impl_->StateOf(pool_, id.space)->Freed(group, bit);
+  MapOf(id.space)->Freed(group, bit);
   return Status::Ok();
 }
 
@@ -316,14 +294,13 @@ Status PageAllocator::WriteCounter(SpaceId space, uint64_t value) {
 
 Result<SpaceStatistics> PageAllocator::Statistics(SpaceId space) {
   SpaceStatistics statistics;
-  const Status status =
-      impl_->StateOf(pool_, space)->Counts(&statistics.file_pages, &statistics.used_pages);
+  const Status status = MapOf(space)->Counts(&statistics.file_pages, &statistics.used_pages);
   if (!status.ok()) return status;
   return statistics;
 }
 
 Result<uint32_t> PageAllocator::GiveBack(SpaceId space, uint32_t keep_pages, uint32_t extents_max) {
-  return impl_->StateOf(pool_, space)->GiveBack(keep_pages, extents_max);
+  return MapOf(space)->GiveBack(keep_pages, extents_max);
 }
 
 Result<bool> PageAllocator::IsAllocated(PageId id) {

@@ -12,15 +12,19 @@
 // Thread safety: all members.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <memory>
+#include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "base/ids.h"
+#include "base/mutex.h"
 #include "base/status.h"
 #include "buffer/buffer_pool.h"
 #include "buffer/mini_txn.h"
+#include "space/space_free_map.h"
+#include "space/space_pages.h"
 
 namespace rowan {
 
@@ -53,8 +57,8 @@ struct SpaceStatistics {
 
 class PageAllocator {
  public:
-  PageAllocator(BufferPool* pool, InstanceId instance_id);
-  ~PageAllocator();
+  PageAllocator(BufferPool* pool, const InstanceId& instance_id)
+      : pool_(pool), instance_id_(instance_id) {}
 
   /// Creates file, header and first bitmap page; durable as a file, its pages logged. A temporary
   /// space is neither.
@@ -102,9 +106,17 @@ class PageAllocator {
   friend class PageReservation;
   Status LogDrop(SpaceId space);
   void ReturnReservation(SpaceId space, uint32_t group, uint32_t pages);
-  struct Impl;
+  /// Found, or made.
+  std::shared_ptr<SpaceFreeMap> MapOf(SpaceId space);
+  /// Null if there is none.
+  std::shared_ptr<SpaceFreeMap> FindMap(SpaceId space);
+  void ForgetMap(SpaceId space);
+
   BufferPool* const pool_;
-  std::unique_ptr<Impl> impl_;
+  const InstanceId instance_id_;
+  SharedMutex mutex_{LatchRank::kSpaceTable};
+  /// Each lives as long as someone uses it.
+  std::unordered_map<SpaceId, std::shared_ptr<SpaceFreeMap>> maps_ ROWAN_GUARDED_BY(mutex_);
 };
 
 /// Registers the redo functions of this folder.

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/random.h"
+#include "btree/bulk_builder.h"
 #include "btree/cursor.h"
 #include "btree/tree.h"
 #include "tests/btree/key_shapes.h"
