@@ -9,7 +9,7 @@
 #include "base/logging.h"
 #include "btree/cursor.h"
 #include "engine/catalog_rows.h"
-#include "engine/statistics.h"
+#include "engine/statistics_row.h"
 
 namespace rowan {
 namespace {

@@ -1,26 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// CHECK TABLE's engine half: every page of a table's trees and of its space. What the entries mean
-// is checked by the caller through the visit function (it knows columns and visibility).
-//
-// Leaked pages: a page that the bitmap calls in use and that no walk from the roots reaches. Other
-// sessions go on changing the trees during the walk, so a page counts only if it was in use before
-// and after the walk, and only if several walks in a row miss it.
-#include "engine/engine.h"
+#include "engine/consistency_check.h"
 
 #include <algorithm>
 
-#include "base/logging.h"
-#include "engine/engine_impl.h"
 #include "mvcc/row/row_header.h"
 #include "mvcc/undo/undo_check.h"
 #include "space/leak_search.h"
 
 namespace rowan {
-
-Status Engine::CheckIndex(Table* table, size_t index, Tree::Visit visit) {
-  return table->index(index)->tree.Check(visit);
-}
-
 namespace {
 
 /// Changes whenever a transaction that writes begins; even if none runs, there may be old versions.
@@ -37,7 +24,7 @@ struct Activity {
 };
 
 /// Pages reached from the table's roots, off-page values included.
-Status WalkTable(Table* table, BlobStore* blobs, Engine::FindBlobs find_blobs,
+Status WalkTable(Table* table, BlobStore* blobs, ConsistencyCheck::FindBlobs find_blobs,
                  Tree::PageVisit reach) {
   std::vector<BlobRef> refs;
   const auto visit_row = [&](Bytes, Bytes value) {
@@ -63,40 +50,41 @@ Status WalkTable(Table* table, BlobStore* blobs, Engine::FindBlobs find_blobs,
 
 }  // namespace
 
-Status Engine::CheckSpace(Table* table, FindBlobs find_blobs) {
-  const Status versions = impl_->storage->pool()->CheckPageVersions(table->space());
+Status ConsistencyCheck::CheckSpace(Table* table, FindBlobs find_blobs) {
+  const Status versions = storage_->pool()->CheckPageVersions(table->space());
   if (!versions.ok()) return versions;
+  const TxnManager& txns = IsTemporary(table->id()) ? *temporary_->txns() : *txns_;
   std::vector<IndexId> indexes;
   for (size_t i = 0; i < table->index_count(); ++i) indexes.push_back(table->index(i)->id());
-  LeakSearch search(impl_->storage->allocator(), table->space(), std::move(indexes));
+  LeakSearch search(storage_->allocator(), table->space(), std::move(indexes));
   return search.Run([&](Tree::PageVisit reach, bool* quiet) {
-    const Activity before(*impl_->TxnsOf(*table));
-    const Status walked = WalkTable(table, impl_->storage->blobs(), find_blobs, reach);
-    const Activity after(*impl_->TxnsOf(*table));
+    const Activity before(txns);
+    const Status walked = WalkTable(table, storage_->blobs(), find_blobs, reach);
+    const Activity after(txns);
     *quiet = before.quiet && after.quiet && before.next_id == after.next_id;
     return walked;
   });
 }
 
-Status Engine::CheckSystem() {
+Status ConsistencyCheck::CheckSystem() {
   for (const SpaceId space : {kSystemSpace, kUndoSpace}) {
-    const Status versions = impl_->storage->pool()->CheckPageVersions(space);
+    const Status versions = storage_->pool()->CheckPageVersions(space);
     if (!versions.ok()) return versions;
   }
-  LeakSearch system(impl_->storage->allocator(), kSystemSpace, {kCatalogIndex});
+  LeakSearch system(storage_->allocator(), kSystemSpace, {kCatalogIndex});
   Status status = system.Run([&](Tree::PageVisit reach, bool* quiet) {
     *quiet = true;
-    return impl_->catalog->tree()->Check({}, reach);
+    return catalog_->tree()->Check({}, reach);
   });
   if (!status.ok()) return status;
-  LeakSearch undo(impl_->storage->allocator(), kUndoSpace);
+  LeakSearch undo(storage_->allocator(), kUndoSpace);
   return undo.Run([&](Tree::PageVisit reach, bool* quiet) {
     // The pages of a stream that was passed over would seem to be lost. Purge may still be giving
     // pages back when no history is left.
     bool passed_over = false;
-    const Activity before(*impl_->txns);
-    const Status walked = UndoCheck(impl_->undo.get()).Run(reach, &passed_over);
-    const Activity after(*impl_->txns);
+    const Activity before(*txns_);
+    const Status walked = UndoCheck(undo_).Run(reach, &passed_over);
+    const Activity after(*txns_);
     *quiet = !passed_over && before.quiet && after.quiet && before.next_id == after.next_id;
     return walked;
   });

@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Closing, and the calls that only pass on to one part.
+// The door: opening and closing, and the calls that pass on to one part.
 #include "engine/engine.h"
 
 #include <set>
 
 #include "base/clock.h"
+#include "btree/tree.h"
+#include "engine/consistency_check.h"
 #include "engine/engine_impl.h"
+#include "engine/status_report.h"
 #include "io/file.h"
+#include "mvcc/undo/undo_redo.h"
 
 namespace rowan {
 
@@ -16,15 +20,19 @@ Result<std::unique_ptr<Engine>> Engine::Open(const EngineOptions& options) {
   return Open(PosixFileSystem(), options);
 }
 
-Engine::~Engine() = default;
-
-Engine::Impl::~Impl() {
-  // As after a crash: threads end, nothing is flushed on purpose.
-  StopBackground();
-  // Whoever it tells about redo goes before it does.
-  if (storage != nullptr) storage->Stop();
-  names.store(nullptr, std::memory_order_release);
+Result<std::unique_ptr<Engine>> Engine::Open(FileSystem* file_system,
+                                             const EngineOptions& options) {
+  RegisterTreeRedo();
+  RegisterUndoRedo();
+  auto impl = std::make_unique<Impl>();
+  impl->options = options;
+  const Status status = impl->Open(file_system);
+  if (!status.ok()) return status;
+  if (options.storage.background) impl->StartBackground();
+  return std::unique_ptr<Engine>(new Engine(std::move(impl)));
 }
+
+Engine::~Engine() = default;
 
 Status Engine::Close(uint64_t limit_nanos) {
   if (impl_->closed) return Status::Ok();
@@ -33,18 +41,97 @@ Status Engine::Close(uint64_t limit_nanos) {
   Storage::Closing closing;
   closing.deadline_nanos = limit_nanos < UINT64_MAX - now ? now + limit_nanos : UINT64_MAX;
   closing.last_changes = [this] { return impl_->PersistCounters(); };
-  {
-    const MutexLock lock(&impl_->id_mutex);
-    closing.marks = [space = SpaceId(impl_->next_space), table = TableId(impl_->next_table),
-                     index = IndexId(impl_->next_index)](ControlData& data) {
-      data.next_space_id = space;
-      data.next_table_id = table;
-      data.next_index_id = index;
-    };
-  }
+  closing.marks = [next = impl_->table_ids->next()](ControlData& data) {
+    data.next_space_id = next.space;
+    data.next_table_id = next.table;
+    data.next_index_id = next.index;
+  };
   // Redo ends last: the others may wait for log space, which its end gives free.
-  impl_->StopBackground();
+  if (impl_->background != nullptr) impl_->background->Stop();
   return impl_->storage->Close(closing);
+}
+
+Result<std::shared_ptr<Table>> Engine::CreateTable(Session* session, TableDef definition,
+                                                   uint64_t auto_increment) {
+  return impl_->tables->Create(session, std::move(definition), auto_increment);
+}
+
+Status Engine::DropTable(Session* session, TableId table) {
+  return impl_->tables->Drop(session, table);
+}
+
+Status Engine::RenameTable(Session* session, TableId table, const std::string& new_name) {
+  return impl_->tables->Rename(session, table, new_name);
+}
+
+Result<std::shared_ptr<Table>> Engine::AlterTable(Session* session, TableDef changed) {
+  return impl_->tables->Alter(session, std::move(changed));
+}
+
+Result<std::shared_ptr<Table>> Engine::OpenTable(TableId table) {
+  return IsTemporary(table) ? impl_->temporary->Find(table) : impl_->catalog->Open(table);
+}
+
+Result<std::shared_ptr<Table>> Engine::CreateTemporaryTable(TableDef definition,
+                                                            uint64_t auto_increment) {
+  return impl_->temporary->Create(std::move(definition), auto_increment);
+}
+
+Status Engine::DropTemporaryTable(TableId table) { return impl_->temporary->Drop(table); }
+
+std::vector<TableDef> Engine::ListTables() { return impl_->catalog->Definitions(); }
+
+Status Engine::RemoveOrphanFiles() { return impl_->orphans->NoteCoordinatorDone(); }
+
+bool Engine::orphans_pending() const { return impl_->orphans->pending(); }
+
+Status Engine::RefreshStatistics(Table* table) { return impl_->statistics->Refresh(table); }
+
+void Engine::WantStatistics() {
+  if (impl_->background != nullptr) impl_->background->WakeHousekeeping();
+}
+
+namespace {
+
+ConsistencyCheck CheckOf(Engine::Impl* impl) {
+  return {impl->storage.get(), impl->undo.get(), impl->txns.get(), impl->catalog.get(),
+          impl->temporary.get()};
+}
+
+StatusReport ReportOf(Engine::Impl* impl) {
+  return {impl->storage.get(), impl->undo.get(), impl->txns.get(), impl->catalog.get()};
+}
+
+}  // namespace
+
+Status Engine::CheckIndex(Table* table, size_t index, Tree::Visit visit) {
+  return table->index(index)->tree.Check(visit);
+}
+
+Status Engine::CheckSpace(Table* table, FindBlobs find_blobs) {
+  return CheckOf(impl()).CheckSpace(table, find_blobs);
+}
+
+Status Engine::CheckSystem() { return CheckOf(impl()).CheckSystem(); }
+
+EngineFigures Engine::Figures() const { return ReportOf(impl()).Figures(); }
+
+std::string Engine::StatusReport() { return ReportOf(impl()).Text(); }
+
+std::vector<TxnInfo> Engine::Transactions() const { return impl_->txns->Describe(); }
+
+IndexNames Engine::NamesOfIndex(IndexId index) const { return impl_->catalog->NamesOfIndex(index); }
+
+std::vector<LockWaitInfo> Engine::RowLockWaits(size_t count_max) const {
+  return impl_->txns->locks()->DescribeWaits(count_max);
+}
+
+std::vector<LockInfo> Engine::RowLocks(size_t count_max) const {
+  return impl_->txns->locks()->Describe(count_max);
+}
+
+const LatencyHistogram& Engine::LogLatency(LogSyncMethod method, LogPhase phase) const {
+  return impl_->storage->log()->Latency(method, phase);
 }
 
 Status Engine::FlushLog() { return impl_->txns->MakeDurable(); }
@@ -97,13 +184,6 @@ Status Engine::SetBufferPoolBytes(uint64_t bytes) {
 void Engine::SetLockMemory(uint64_t bytes_max) {
   impl_->lock_memory_bytes_max.store(bytes_max, std::memory_order_relaxed);
   impl_->txns->locks()->SetMemoryMax(impl_->LockMemoryBytesMax());
-}
-uint64_t Engine::Impl::LockMemoryBytesMax() const {
-  const uint64_t wanted = lock_memory_bytes_max.load(std::memory_order_relaxed);
-  if (wanted != 0) return wanted;
-  const uint64_t pool_bytes =
-      storage->pool()->Statistics().frames * storage->pool()->page_size_bytes();
-  return std::max(kLockMemoryBytesDefault, pool_bytes / 4);
 }
 Status Engine::SetDoublewrite(DoublewriteMode mode) {
   return impl_->storage->pool()->SetDoublewriteMode(mode);

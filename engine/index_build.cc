@@ -110,12 +110,9 @@ Status IndexBuild::Start(std::vector<Index> indexes) {
 
 Status IndexBuild::CreateTree(Index* index) {
   Engine::Impl* impl = session_->engine()->impl();
-  {
-    const MutexLock lock(&impl->id_mutex);
-    const Status reserved = impl->ReserveIdsLocked(1);
-    if (!reserved.ok()) return reserved;
-    index->id = IndexId(impl->next_index++);
-  }
+  Result<IndexId> id = impl->table_ids->NewIndex();
+  if (!id.ok()) return id.status();
+  index->id = *id;
   const std::string payload = DdlLog::EncodeIndex(
       DdlLog::Kind::kIndexCreated, {table_->id(), table_->space(), index->id, kNoPage});
   const Status status = session_->LogExtension(AsBytes(payload));

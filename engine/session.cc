@@ -92,7 +92,7 @@ Status Session::Commit(Durability durability, CommitWait wait) {
   const Status status = txns_->Commit(txn_.get(), durability, wait == CommitWait::kAsDurability);
   if (status.ok()) {
     if (wrote) last_commit_lsn_ = txn_->commit_lsn;
-    engine_->impl()->CommitDdl(txn_.get());
+    engine_->impl()->ddl->OnCommit(txn_.get());
     NoteCommit();
     txn_->state = TxnState::kIdle;
     if (temporary_ != nullptr) CommitTemporary();
@@ -119,7 +119,7 @@ Status Session::Rollback() {
   statement_open_ = false;
   if (txn_->state == TxnState::kIdle) return Status::Ok();
   Status status = txns_->Rollback(txn_.get());
-  engine_->impl()->RollbackDdl(txn_.get());
+  engine_->impl()->ddl->OnRollback(txn_.get());
   changed_.clear();
   txn_->state = TxnState::kIdle;
   if (temporary_ != nullptr) KeepFirst(&status, temporary_->Rollback());
@@ -300,6 +300,6 @@ Status Session::TryReadBlob(const BlobRef& ref, MutableBytes target) {
 
 Status Session::LogExtension(Bytes payload) { return writer_.LogExtension(txn_.get(), payload); }
 
-void Session::FinishDdl() { engine_->impl()->FinishDdl(txn_.get()); }
+void Session::FinishDdl() { engine_->impl()->ddl->Finish(txn_.get()); }
 
 }  // namespace rowan

@@ -156,7 +156,7 @@ class Session {
   void FinishDdl();
 
  private:
-  friend class Engine;  // DDL
+  friend class TableDdl;
   friend class IndexBuild;
   friend class TableCursor;
   friend class BulkLoad;

@@ -6,13 +6,11 @@
 
 #include "base/random.h"
 #include "btree/cursor.h"
-#include "engine/engine_impl.h"
 #include "mvcc/row/row_header.h"
 
 namespace rowan {
 namespace {
 
-constexpr uint32_t kLeavesSampledByAnalyze = 200;
 constexpr std::chrono::seconds kRefreshInterval{10};
 constexpr uint64_t kRefreshShare = 10;
 
@@ -178,15 +176,5 @@ bool RefreshIsDue(Table* table, std::chrono::steady_clock::time_point now) {
   const bool small = known.clustered_pages + known.secondary_pages <= kLeavesCounted;
   return small || changes >= known.rows / kRefreshShare;
 }
-
-Status Engine::RefreshStatistics(Table* table) {
-  const Cardinalities::Settings settings = table->cardinalities()->settings();
-  const uint32_t leaves = settings.chosen ? settings.sample_leaves : kLeavesSampledByAnalyze;
-  const Status status = RefreshTableStatistics(impl_->storage->allocator(), table, leaves);
-  if (status.ok()) impl_->KeepStatistics(table);
-  return status;
-}
-
-void Engine::WantStatistics() { impl_->WakeHousekeeping(); }
 
 }  // namespace rowan

@@ -6,7 +6,6 @@
 
 #include <chrono>
 #include <cstdint>
-#include <string>
 
 #include "base/status.h"
 #include "engine/table.h"
@@ -24,10 +23,5 @@ Status RefreshTableStatistics(PageAllocator* allocator, Table* table, uint32_t l
 /// True when the background should refresh the table: never counted, outdated, or the last time is
 /// a while ago and a tenth of the rows changed (of a small table, any).
 bool RefreshIsDue(Table* table, std::chrono::steady_clock::time_point now);
-
-/// What is kept across restarts (docs/formats/catalog.md).
-std::string EncodeStatistics(Table* table);
-/// Publishes it in the table. kCorrupt, kNewerFormat: nothing is published.
-Status DecodeStatistics(Bytes row, Table* table);
 
 }  // namespace rowan

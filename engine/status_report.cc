@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// What operators look at: the figures of the moment, and SHOW ENGINE ROWAN STATUS, in sections to
-// be read top down.
+#include "engine/status_report.h"
+
 #include <algorithm>
 #include <iterator>
+#include <vector>
 
 #include "base/counters.h"
 #include "base/format.h"
 #include "engine/deadlock_report.h"
-#include "engine/engine.h"
-#include "engine/engine_impl.h"
 
 namespace rowan {
 namespace {
@@ -100,19 +99,19 @@ void DescribePool(const EngineFigures& figures, std::string* report) {
 
 }  // namespace
 
-EngineFigures Engine::Figures() const {
-  const Log& log = *impl_->storage->log();
-  const PoolStatistics pool = impl_->storage->pool()->Statistics();
+EngineFigures StatusReport::Figures() const {
+  const Log& log = *storage_->log();
+  const PoolStatistics pool = storage_->pool()->Statistics();
   EngineFigures figures;
-  figures.stopped = stopped();
-  figures.page_size_bytes = impl_->options.storage.page_size_bytes;
+  figures.stopped = storage_->stopped();
+  figures.page_size_bytes = storage_->options().page_size_bytes;
   figures.pool_frames = pool.frames;
   figures.pool_frames_free = pool.free_frames;
   figures.pool_frames_dirty = pool.dirty_frames;
   figures.page_versions_bytes = pool.page_versions_bytes;
-  figures.io_backend = impl_->storage->pool()->io_backend();
-  figures.open_files = impl_->storage->files()->OpenHandles();
-  figures.open_files_max = impl_->storage->files()->OpenHandlesMax();
+  figures.io_backend = storage_->pool()->io_backend();
+  figures.open_files = storage_->files()->OpenHandles();
+  figures.open_files_max = storage_->files()->OpenHandlesMax();
   figures.log_checkpoint = log.checkpoint();  // not behind what is read after it
   figures.log_durable = log.durable();
   figures.log_written = log.written();
@@ -127,49 +126,33 @@ EngineFigures Engine::Figures() const {
         std::max(figures.log_held_bytes, figures.log_tail.value() - reader.lsn.value());
   }
   figures.log_sync_method = log.sync_method();
-  figures.history_length = impl_->txns->HistoryLength();
-  figures.row_locks = impl_->txns->locks()->lock_count();
-  figures.row_lock_memory_bytes = impl_->txns->locks()->memory_bytes();
+  figures.history_length = txns_->HistoryLength();
+  figures.row_locks = txns_->locks()->lock_count();
+  figures.row_lock_memory_bytes = txns_->locks()->memory_bytes();
   return figures;
 }
 
-std::vector<TxnInfo> Engine::Transactions() const { return impl_->txns->Describe(); }
-
-IndexNames Engine::NamesOfIndex(IndexId index) const { return impl_->catalog->NamesOfIndex(index); }
-
-std::vector<LockWaitInfo> Engine::RowLockWaits(size_t count_max) const {
-  return impl_->txns->locks()->DescribeWaits(count_max);
-}
-
-std::vector<LockInfo> Engine::RowLocks(size_t count_max) const {
-  return impl_->txns->locks()->Describe(count_max);
-}
-
-const LatencyHistogram& Engine::LogLatency(LogSyncMethod method, LogPhase phase) const {
-  return impl_->storage->log()->Latency(method, phase);
-}
-
-std::string Engine::StatusReport() {
+std::string StatusReport::Text() const {
   const EngineFigures figures = Figures();
   std::string report = "ROWAN STATUS";
   if (figures.stopped) report += "\nTHE ENGINE IS STOPPED: a write or sync of log or data failed.";
   Section(&report, "TRANSACTIONS");
-  DescribeTransactions(Transactions(), &report);
+  DescribeTransactions(txns_->Describe(), &report);
   Section(&report, "LOG");
   DescribeLog(figures, &report);
-  DescribeReaders(*impl_->storage->log(), &report);
-  DescribeSyncs(*impl_->storage->log(), &report);
+  DescribeReaders(*storage_->log(), &report);
+  DescribeSyncs(*storage_->log(), &report);
   Section(&report, "BUFFER POOL");
   DescribePool(figures, &report);
   Section(&report, "UNDO AND PURGE");
-  const UndoStatistics undo = impl_->undo->Statistics();
+  const UndoStatistics undo = undo_->Statistics();
   report += Format("{} streams, {} pages, history list length {}\n", undo.streams, undo.pages,
                    undo.transactions_to_purge);
   Section(&report, "ROW LOCKS");
   report += Format("{} explicit row locks, {} bytes for row locks\n", figures.row_locks,
                    figures.row_lock_memory_bytes);
   Section(&report, "LATEST DEADLOCK");
-  report += DescribeDeadlock(impl_->txns->locks()->LastDeadlock(), *impl_->catalog);
+  report += DescribeDeadlock(txns_->locks()->LastDeadlock(), *catalog_);
   Section(&report, "COUNTERS");
   for (uint32_t i = 0; i < static_cast<uint32_t>(Counter::kCount); ++i) {
     const auto counter = static_cast<Counter>(i);

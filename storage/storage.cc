@@ -378,4 +378,13 @@ void Storage::Stop() {
   if (pool_ != nullptr) pool_->Close();
 }
 
+Status Storage::ReserveIds(ControlChange change) {
+  const Status status = control_->UpdateBothSlots([&](ControlData& data) {
+    change(data);
+    data.log_durable_lsn = std::max(data.log_durable_lsn, log_->durable());
+  });
+  if (!status.ok()) log_->Stop("writing the control file failed");
+  return status;
+}
+
 }  // namespace rowan

@@ -94,6 +94,10 @@ class Storage {
   /// As a crash: threads end, nothing is written on purpose.
   void Stop();
 
+  /// For ids that are handed out only when `change` is durable in both slots of the control file; a
+  /// failure stops the log.
+  Status ReserveIds(ControlChange change);
+
   [[nodiscard]] ControlFile* control() const { return control_.get(); }
   [[nodiscard]] SpaceFiles* files() const { return files_.get(); }
   [[nodiscard]] DamagedSpaces* damaged() const { return damaged_.get(); }

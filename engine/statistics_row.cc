@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Statistics across restarts: one row per table in the catalog's tree, written by small
-// transactions of their own. Nobody waits for them: what a crash loses is counted again.
-#include "base/logging.h"
+#include "engine/statistics_row.h"
+
+#include <utility>
+#include <vector>
+
+#include "engine/cardinalities.h"
 #include "engine/catalog_fields.h"
-#include "engine/engine_impl.h"
-#include "engine/statistics.h"
 
 namespace rowan {
 namespace {
@@ -74,24 +75,6 @@ Status DecodeStatistics(Bytes row, Table* table) {
   table->SetStatistics(statistics);
   table->cardinalities()->Publish(std::move(all), statistics.rows);
   return Status::Ok();
-}
-
-void Engine::Impl::KeepStatistics(Table* table) {
-  if (IsTemporary(table->id())) return;
-  const bool nothing = table->cardinalities()->version() == 0;
-  if (nothing || !table->cardinalities()->settings().persistent) return;
-  if (table->dropped.load(std::memory_order_acquire)) return;
-  RowWriter writer(txns.get());
-  Txn txn;
-  txn.state = TxnState::kActive;
-  txn.isolation = IsolationLevel::kReadCommitted;
-  txn.lock_wait_timeout_s = 0;  // a DROP of the table has the row: it goes
-  const std::string row = EncodeStatistics(table);
-  // What keeps statistics from being stored is met by those whose data it concerns.
-  if (!catalog->WriteStatistics(&writer, &txn, table->id(), row).ok() ||
-      !txns->Commit(&txn, Durability::kBackground, false).ok()) {
-    txns->Rollback(&txn).Ignore();
-  }
 }
 
 }  // namespace rowan

@@ -1,27 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Opening an instance: the storage, which creates or recovers it -> undo scan -> catalog.
+#include "engine/engine_impl.h"
+
 #include <algorithm>
 #include <unordered_set>
 
 #include "base/logging.h"
-#include "engine/engine_impl.h"
 #include "engine/entry_sorter.h"
 #include "mvcc/undo/undo_recovery.h"
 #include "mvcc/undo/undo_redo.h"
 
 namespace rowan {
-Result<std::unique_ptr<Engine>> Engine::Open(FileSystem* file_system,
-                                             const EngineOptions& options) {
-  RegisterTreeRedo();
-  RegisterUndoRedo();
-  auto impl = std::make_unique<Impl>();
-  impl->options = options;
-  const Status status = impl->Open(file_system);
-  if (!status.ok()) return status;
-  if (options.storage.background) impl->StartBackground();
-  return std::unique_ptr<Engine>(new Engine(std::move(impl)));
-}
-
 Status Engine::Impl::Open(FileSystem* file_system) {
   Status status = OpenStorage(file_system);
   if (!status.ok()) return status;
@@ -56,6 +45,7 @@ Status Engine::Impl::AskBeforeCreation() {
 }
 
 void Engine::Impl::BuildUpperLayers() {
+  table_ids = std::make_unique<TableIds>(storage.get());
   undo = std::make_unique<UndoStreams>(storage->allocator());
   lock_memory_bytes_max = options.txns.lock_memory_bytes_max;
   TxnManagerOptions txn_options = options.txns;
@@ -64,20 +54,11 @@ void Engine::Impl::BuildUpperLayers() {
   temporary = std::make_unique<TemporaryTables>(storage->allocator(), storage->blobs(),
                                                 storage->log(), options.txns.shutdown_sign);
   txns->SetIdReserver([this](TxnId next_txn, Csn next_csn) {
-    return ReserveInControlFile([=](ControlData& data) {
+    return storage->ReserveIds([=](ControlData& data) {
       data.next_txn_id = std::max(data.next_txn_id, next_txn);
       data.next_csn = std::max(data.next_csn, next_csn);
     });
   });
-}
-
-Status Engine::Impl::ReserveInControlFile(Storage::ControlChange change) {
-  const Status status = storage->control()->UpdateBothSlots([&](ControlData& data) {
-    change(data);
-    data.log_durable_lsn = std::max(data.log_durable_lsn, storage->log()->durable());
-  });
-  if (!status.ok()) storage->log()->Stop("writing the control file failed");
-  return status;
 }
 
 Status Engine::Impl::CreateContents() {
@@ -133,6 +114,9 @@ Status Engine::Impl::OpenCatalog() {
   row_undo = std::make_unique<RowUndo>(txns.get(), catalog.get(), storage->blobs(), ddl.get());
   txns->SetApplier(row_undo.get());
   orphans = std::make_unique<OrphanFiles>(storage->file_system(), allocator, catalog.get());
+  tables = std::make_unique<TableDdl>(allocator, catalog.get(), ddl.get(), table_ids.get());
+  statistics =
+      std::make_unique<StatisticsKeeper>(allocator, catalog.get(), txns.get(), temporary.get());
   return Status::Ok();
 }
 
@@ -165,15 +149,45 @@ Status Engine::Impl::StartTransactions() {
   // Without background threads nobody would say so later.
   if (!losers || !options.storage.background) orphans->NoteRollbackDone().Ignore();
   txns->Adopt(std::move(unfinished));
-  AdoptIds(control);
+  table_ids->Adopt(control);
   return Status::Ok();
 }
 
-void Engine::Impl::AdoptIds(const ControlData& control) {
-  const MutexLock lock(&id_mutex);
-  next_space = space_mark = control.next_space_id.value();
-  next_index = index_mark = control.next_index_id.value();
-  next_table = table_mark = control.next_table_id.value();
+void Engine::Impl::StartBackground() {
+  storage->StartBackground();
+  background = std::make_unique<Background>(Background::Parts{.options = &options,
+                                                              .storage = storage.get(),
+                                                              .txns = txns.get(),
+                                                              .temporary = temporary.get(),
+                                                              .orphans = orphans.get(),
+                                                              .statistics = statistics.get()});
+  background->Start();
+}
+
+Engine::Impl::~Impl() {
+  // As after a crash: threads end, nothing is flushed on purpose.
+  if (background != nullptr) background->Stop();
+  // Whoever it tells about redo goes before it does.
+  if (storage != nullptr) storage->Stop();
+  names.store(nullptr, std::memory_order_release);
+}
+
+uint64_t Engine::Impl::LockMemoryBytesMax() const {
+  const uint64_t wanted = lock_memory_bytes_max.load(std::memory_order_relaxed);
+  if (wanted != 0) return wanted;
+  const uint64_t pool_bytes =
+      storage->pool()->Statistics().frames * storage->pool()->page_size_bytes();
+  return std::max(kLockMemoryBytesDefault, pool_bytes / 4);
+}
+
+Status Engine::Impl::PersistCounters() {
+  for (const std::shared_ptr<Table>& table : catalog->OpenTables()) {
+    if (table->damaged.load(std::memory_order_acquire)) continue;
+    const Status status = table->PersistAutoIncrement();
+    if (!status.ok() && !status.Is(Code::kNotFound)) return status;
+    if (table->changes_since_refresh() != 0) statistics->Keep(table.get());
+  }
+  return Status::Ok();
 }
 
 }  // namespace rowan

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Background: the engine's own threads: purge workers, rollback of the last run's losers, and
+// housekeeping (trash files, holes in the undo file, statistics of changed tables). The buffer
+// pool, the log and the storage have theirs.
+// Purge and rollback work in units of undo records, not of transactions, and look at `stopping_`
+// before each record: closing never waits for a transaction to be through.
+// Thread safety: Start and Stop by the owner, WakeHousekeeping from any thread in between.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "base/ids.h"
+#include "base/thread_loop.h"
+#include "engine/options.h"
+#include "engine/orphan_files.h"
+#include "engine/statistics_keeper.h"
+#include "engine/temporary_tables.h"
+#include "mvcc/txn_manager.h"
+#include "storage/storage.h"
+
+namespace rowan {
+
+class Background {
+ public:
+  /// What it works on; outlives it.
+  struct Parts {
+    const EngineOptions* options = nullptr;
+    Storage* storage = nullptr;
+    TxnManager* txns = nullptr;
+    TemporaryTables* temporary = nullptr;
+    OrphanFiles* orphans = nullptr;
+    StatisticsKeeper* statistics = nullptr;
+  };
+  explicit Background(Parts parts) : parts_(parts) {}
+  ~Background() { Stop(); }
+
+  void Start();
+  /// Work is left where it stands.
+  void Stop();
+  /// Nothing happens while it is not started.
+  void WakeHousekeeping() {
+    if (housekeeping_ != nullptr) housekeeping_->Wake();
+  }
+
+ private:
+  ThreadLoop::Next PurgeTick(uint32_t worker);
+  ThreadLoop::Next RollbackTick();
+  ThreadLoop::Next HousekeepingTick();
+  void GiveUndoBack(SpaceId undo_space);
+
+  const Parts parts_;
+  std::atomic<bool> stopping_{false};
+  bool gives_undo_back_ = true;  // owned by housekeeping
+  std::vector<std::unique_ptr<ThreadLoop>> threads_;
+  ThreadLoop* housekeeping_ = nullptr;  // one of them
+};
+
+}  // namespace rowan

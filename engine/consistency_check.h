@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// ConsistencyCheck: CHECK TABLE's engine half: every page of a table's trees and of its space. What
+// the entries mean is checked by the caller through the visit function (it knows columns and
+// visibility).
+//
+// Leaked pages: a page that the bitmap calls in use and that no walk from the roots reaches. Other
+// sessions go on changing the trees during the walk, so a page counts only if it was in use before
+// and after the walk, and only if several walks in a row miss it.
+// Thread safety: all members, also beside other work.
+#pragma once
+
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/function_ref.h"
+#include "base/status.h"
+#include "btree/tree.h"
+#include "engine/catalog.h"
+#include "engine/table.h"
+#include "engine/temporary_tables.h"
+#include "mvcc/txn_manager.h"
+#include "mvcc/undo/undo_streams.h"
+#include "space/blob_store.h"
+#include "storage/storage.h"
+
+namespace rowan {
+
+class ConsistencyCheck {
+ public:
+  ConsistencyCheck(Storage* storage, UndoStreams* undo, TxnManager* txns, Catalog* catalog,
+                   TemporaryTables* temporary)
+      : storage_(storage), undo_(undo), txns_(txns), catalog_(catalog), temporary_(temporary) {}
+
+  // Contracts: engine/engine.h.
+  using FindBlobs = FunctionRef<void(Bytes row, std::vector<BlobRef>* blobs)>;
+  Status CheckSpace(Table* table, FindBlobs find_blobs);
+  Status CheckSystem();
+
+ private:
+  Storage* const storage_;
+  UndoStreams* const undo_;
+  TxnManager* const txns_;
+  Catalog* const catalog_;
+  TemporaryTables* const temporary_;
+};
+
+}  // namespace rowan

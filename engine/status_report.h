@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// StatusReport: what operators look at: the figures of the moment, and SHOW ENGINE ROWAN STATUS, in
+// sections to be read top down. Thread safety: all members.
+#pragma once
+
+#include <string>
+
+#include "engine/catalog.h"
+#include "engine/figures.h"
+#include "mvcc/txn_manager.h"
+#include "mvcc/undo/undo_streams.h"
+#include "storage/storage.h"
+
+namespace rowan {
+
+class StatusReport {
+ public:
+  StatusReport(const Storage* storage, UndoStreams* undo, TxnManager* txns, Catalog* catalog)
+      : storage_(storage), undo_(undo), txns_(txns), catalog_(catalog) {}
+
+  [[nodiscard]] EngineFigures Figures() const;
+  [[nodiscard]] std::string Text() const;
+
+ private:
+  const Storage* const storage_;
+  UndoStreams* const undo_;
+  TxnManager* const txns_;
+  Catalog* const catalog_;
+};
+
+}  // namespace rowan
