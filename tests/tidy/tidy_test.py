@@ -12,7 +12,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "scripts" / "lib"))
 
-from rowantools.cpp_source import functions_of, sources  # noqa: E402
+from rowantools.cpp_source import (CODE_FOLDERS, blank_out, functions_of,  # noqa: E402
+                                   sources)
 from rowantools.line_tests import Failure, require_equal, require_none, run  # noqa: E402
 
 FILE_LINES_MAX = 500
@@ -178,6 +179,46 @@ def test_errors_are_passed_on_by_early_returns():
     for chain in ("if (status.ok()) status = Next();", "return status.ok() ? Next() : status;"):
         if not _CHAIN.search(chain):
             raise Failure(f"not seen to be a chain: {chain}")
+
+
+# path: reason. Sources that may keep a FunctionRef: it dies with what it refers to.
+KEPT_REFERENCES = {
+    "btree/tree_check.cc": "Checker is a temporary of the call that passes its parameters on",
+    "tests/base/function_ref_test.cc": "what it refers to lives as long",
+}
+_REFERENCE_ALIAS = re.compile(r"\busing (\w+) = FunctionRef<")
+
+
+def _kept_references(text, aliases):
+    """Lines with a variable or member that is a FunctionRef, by its name or by an alias."""
+    names = "|".join([r"FunctionRef<[^;{}]*?>"] + sorted(aliases))
+    kept = re.compile(r"(?:^|[;{}:])\s*(?:(?:const|static|mutable|inline|constexpr)\s+)*"
+                      rf"(?:\w+::)*(?:{names})(?:\s+const)?\s+\w+\s*(?:;|=(?!=)|\{{|\(\s*\[)")
+    return [text.count("\n", 0, match.end()) + 1 for match in kept.finditer(blank_out(text))]
+
+
+def test_function_references_are_not_kept():
+    """A FunctionRef is a parameter: one that is kept dangles, be it bound to a lambda at once."""
+    texts = {path: path.read_text() for path in sources(CODE_FOLDERS + ("tests",))
+             if _name(path) != "base/function_ref.h"}
+    aliases = {alias for text in texts.values() for alias in _REFERENCE_ALIAS.findall(text)}
+    findings = []
+    unused = dict(KEPT_REFERENCES)
+    for path, text in texts.items():
+        lines = _kept_references(text, aliases)
+        if lines and unused.pop(_name(path), None):
+            continue
+        findings += [f"{_name(path)}:{line}: a FunctionRef is kept" for line in lines]
+    findings += [f"{name}: keeps no FunctionRef any more" for name in unused]
+    require_none(findings, "references to functions that may be gone")
+    for text, wanted in (
+            ("void F() {\n  const Tree::Visit visit = [&] { return 1; };\n}\n", [2]),
+            ("struct S {\n  FunctionRef<void(int, int)> call_;\n};\n", [2]),
+            ("void F() {\n  G();\n  Visit visit{lambda};\n}\n", [3]),
+            ("void F() {\n  FunctionRef<void()> visit([] {});\n}\n", [2]),
+            ("using Visit = FunctionRef<void()>;\nvoid F(int a,\n       Visit visit) {\n}\n", []),
+            ("void F(FunctionRef<bool()> done = {});\n  // Visit visit;\n", [])):
+        require_equal(_kept_references(text, {"Visit"}), wanted, f"kept references of {text!r}")
 
 
 def test_namespace_in_every_source():
