@@ -17,8 +17,8 @@ using Kind = DdlLog::Kind;
 
 struct Payload {
   Kind kind;
-  DdlLog::Index subject;  ///< of a table the first two fields alone
-  std::string old_name;   ///< renamed
+  DdlLog::IndexTree subject;  ///< of a table the first two fields alone
+  std::string old_name;       ///< renamed
 };
 
 constexpr size_t kTableEnd = 9;
@@ -47,7 +47,7 @@ Result<Payload> DecodePayload(Bytes payload) {
     return Status(Code::kCorrupt, "unknown or malformed DDL undo record");
   }
   Payload record{kind, {}, {}};
-  DdlLog::Index& subject = record.subject;
+  DdlLog::IndexTree& subject = record.subject;
   subject.table = TableId(LoadLe<uint64_t>(payload.data() + 1));
   if (kind == Kind::kRenamed) {
     record.old_name = AsText(payload.subspan(kTableEnd));
@@ -88,7 +88,7 @@ std::string DdlLog::EncodeAlter(TableId table) {
   return payload;
 }
 
-std::string DdlLog::EncodeIndex(Kind kind, const Index& index) {
+std::string DdlLog::EncodeIndex(Kind kind, const IndexTree& index) {
   std::array<std::byte, kRootEnd> payload;
   EncodePayload(payload.data(), kind, index.table, index.space);
   StoreLe<uint64_t>(payload.data() + kSpaceEnd, index.index.value());
@@ -106,7 +106,7 @@ void DdlLog::NoteAlter(const Txn* txn, TableId table) {
   pending_[txn].altered.push_back(table);
 }
 
-void DdlLog::NoteIndexDrop(const Txn* txn, const Index& index) {
+void DdlLog::NoteIndexDrop(const Txn* txn, const IndexTree& index) {
   const MutexLock lock(&mutex_);
   pending_[txn].index_drops.push_back(index);
 }
@@ -115,7 +115,8 @@ void DdlLog::ForgetIndexDrop(IndexId index) {
   const MutexLock lock(&mutex_);
   for (auto& [txn, pending] : pending_) {
     if (pending.committed) continue;
-    std::erase_if(pending.index_drops, [index](const Index& drop) { return drop.index == index; });
+    std::erase_if(pending.index_drops,
+                  [index](const IndexTree& drop) { return drop.index == index; });
   }
 }
 
@@ -162,13 +163,13 @@ void DdlLog::Finish(const Txn* txn) {
     }
   }
   // What cannot be done yet is left to purge.
-  for (const Index& drop : pending.index_drops) RemoveIndex(drop).Ignore();
+  for (const IndexTree& drop : pending.index_drops) RemoveIndex(drop).Ignore();
 }
 
 Status DdlLog::UndoExtension(Bytes payload) {
   Result<Payload> record = DecodePayload(payload);
   if (!record.ok()) return record.status();
-  const Index& subject = record->subject;
+  const IndexTree& subject = record->subject;
   switch (record->kind) {  // the catalog row has an undo record of its own
     case Kind::kCreated: return RemoveTable(subject.table, subject.space);
     case Kind::kDropped: ForgetDrop(subject.table); break;
@@ -186,7 +187,7 @@ Status DdlLog::UndoExtension(Bytes payload) {
 Status DdlLog::PurgeExtension(Bytes payload) {
   Result<Payload> record = DecodePayload(payload);
   if (!record.ok()) return record.status();
-  const Index& subject = record->subject;
+  const IndexTree& subject = record->subject;
   switch (record->kind) {
     case Kind::kDropped: return RemoveTable(subject.table, subject.space);
     case Kind::kIndexDropped: return RemoveIndex(subject);
@@ -194,7 +195,7 @@ Status DdlLog::PurgeExtension(Bytes payload) {
   }
 }
 
-Status DdlLog::RemoveIndex(const Index& index) {
+Status DdlLog::RemoveIndex(const IndexTree& index) {
   const MutexLock lock(&index_mutex_);
   if (!catalog_->ReleaseIndex(index.index)) return Status(Code::kBusy, "the index is used");
   const Status opened = allocator_->OpenSpace(index.space);
@@ -203,7 +204,7 @@ Status DdlLog::RemoveIndex(const Index& index) {
   return Tree(allocator_, index.space, index.root, index.index).Destroy();
 }
 
-Status DdlLog::SweepIndex(const Index& index) {
+Status DdlLog::SweepIndex(const IndexTree& index) {
   // Nobody but the altering session could read it, and whoever counts a table's rows in the
   // background, who can do without it. Who holds on to the table any longer is idle.
   for (int i = 0; i < kIndexUsePolls && !catalog_->ReleaseIndex(index.index); ++i) {

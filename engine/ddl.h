@@ -49,18 +49,18 @@ class DdlLog : public ExtensionApplier {
   static void EncodePayload(std::byte* payload, Kind kind, TableId table, SpaceId space);
   static std::string EncodeRename(TableId table, const std::string& old_name);
   static std::string EncodeAlter(TableId table);
-  struct Index {
+  struct IndexTree {
     TableId table;
     SpaceId space;
     IndexId index;
     PageNumber root;  ///< of a dropped one
   };
-  static std::string EncodeIndex(Kind kind, const Index& index);
+  static std::string EncodeIndex(Kind kind, const IndexTree& index);
 
   // --- memory of what open transactions did, keyed by transaction ---
   void NoteDrop(const Txn* txn, TableId table, SpaceId space);
   void NoteAlter(const Txn* txn, TableId table);
-  void NoteIndexDrop(const Txn* txn, const Index& index);
+  void NoteIndexDrop(const Txn* txn, const IndexTree& index);
   void OnCommit(const Txn* txn);
   void OnRollback(const Txn* txn);
   /// Removes the files and trees of this transaction's committed drops.
@@ -77,15 +77,15 @@ class DdlLog : public ExtensionApplier {
   struct Pending {
     std::vector<Dropped> drops;
     std::vector<TableId> altered;
-    std::vector<Index> index_drops;
+    std::vector<IndexTree> index_drops;
     bool committed = false;
   };
   void ForgetDrop(TableId table);
   void ForgetIndexDrop(IndexId index);
   Status RemoveTable(TableId table, SpaceId space);
   /// kBusy while somebody uses the index.
-  Status RemoveIndex(const Index& index);
-  Status SweepIndex(const Index& index);
+  Status RemoveIndex(const IndexTree& index);
+  Status SweepIndex(const IndexTree& index);
 
   Catalog* const catalog_;
   PageAllocator* const allocator_;

@@ -103,7 +103,7 @@ Result<std::shared_ptr<Table>> TableDdl::LogAndAlter(Session* session, const Tab
   for (const IndexDef& index : former.indexes) {
     const auto same = [&index](const IndexDef& other) { return other.id == index.id; };
     if (std::any_of(changed.indexes.begin(), changed.indexes.end(), same)) continue;
-    const DdlLog::Index dropped{former.id, former.space, index.id, index.root};
+    const DdlLog::IndexTree dropped{former.id, former.space, index.id, index.root};
     const std::string payload = DdlLog::EncodeIndex(DdlLog::Kind::kIndexDropped, dropped);
     const Status status = session->LogExtension(AsBytes(payload));
     if (!status.ok()) return status;

@@ -65,27 +65,33 @@ Status RowWriter::InsertFresh(RowChange* change, MiniTxn* mini_txn, const LeafPo
   return status;
 }
 
-Status RowWriter::InsertOver(RowChange* change, MiniTxn* mini_txn, const LeafPosition& position,
-                             LockMode duplicate_mode) {
-  ClusteredHeader header;
-  Bytes old_row;
-  if (!ParseClustered(change->index->tree.ValueAt(position), &header, &old_row)) {
+Status RowWriter::ReadEnded(RowChange* change, const LeafPosition& position, LockMode mode,
+                            Newest* newest) {
+  if (!ParseClustered(change->index->tree.ValueAt(position), &newest->header, &newest->row)) {
     return change->index->ReportDamage(position.leaf.id.page, "a row is shorter than its header");
   }
-  Txn* txn = change->txn;
-  if (header.txn != txn->txn_id()) {
-    const LockTarget key = MakeLockKey(change->index->id(), change->tree_key);
-    Status status = LockImplicit(manager_, txn, header.txn, key, duplicate_mode, WaitPolicy::kWait);
+  if (newest->header.txn == change->txn->txn_id()) return Status::Ok();
+  newest->lock = MakeLockKey(change->index->id(), change->tree_key);
+  return LockImplicit(manager_, change->txn, newest->header.txn, *newest->lock, mode,
+                      WaitPolicy::kWait);
+}
+
+Status RowWriter::InsertOver(RowChange* change, MiniTxn* mini_txn, const LeafPosition& position,
+                             LockMode duplicate_mode) {
+  Newest newest;
+  Status status = ReadEnded(change, position, duplicate_mode, &newest);
+  if (!status.ok()) return status;
+  const bool deleted = newest.header.deleted;
+  if (newest.lock.has_value()) {
+    status = deleted ? LockInsert(manager_, change->txn, *newest.lock)
+                     : change->locks->TryLock(change->txn, *newest.lock, duplicate_mode,
+                                              LockKind::kRecord, WaitPolicy::kWait);
     if (!status.ok()) return status;
-    status = header.deleted ? LockInsert(manager_, txn, key)
-                            : change->locks->TryLock(txn, key, duplicate_mode, LockKind::kRecord,
-                                                     WaitPolicy::kWait);
-    if (!status.ok()) return status;
-    status = CheckNotNewer(*manager_, txn, header.txn);
+    status = CheckNotNewer(*manager_, change->txn, newest.header.txn);
     if (!status.ok()) return status;
   }
-  if (!header.deleted) return Status(Code::kDuplicate);
-  return WriteVersion(change, mini_txn, position, header, old_row, false);
+  if (!deleted) return Status(Code::kDuplicate);
+  return WriteVersion(change, mini_txn, position, newest.header, newest.row, false);
 }
 
 Status RowWriter::UpdateRow(Txn* txn, Index* index, Bytes key, Bytes new_row) {
@@ -119,30 +125,24 @@ Status RowWriter::ChangeRow(Txn* txn, Index* index, Bytes key, const Bytes* new_
 
 Status RowWriter::UpdateLive(RowChange* change, MiniTxn* mini_txn, const LeafPosition& position,
                              const Bytes* new_row) {
-  ClusteredHeader header;
-  Bytes old_row;
-  if (!ParseClustered(change->index->tree.ValueAt(position), &header, &old_row)) {
-    return change->index->ReportDamage(position.leaf.id.page, "a row is shorter than its header");
-  }
-  Txn* txn = change->txn;
-  if (header.txn != txn->txn_id()) {
-    const LockTarget key = MakeLockKey(change->index->id(), change->tree_key);
-    Status status =
-        LockImplicit(manager_, txn, header.txn, key, LockMode::kExclusive, WaitPolicy::kWait);
-    if (!status.ok()) return status;
-    status = CheckNotNewer(*manager_, txn, header.txn);
-    if (!status.ok()) return status;
-    if (header.deleted) return Status(Code::kNotFound);
-    status = LockExplicit(manager_, txn, key);
+  Newest newest;
+  Status status = ReadEnded(change, position, LockMode::kExclusive, &newest);
+  if (!status.ok()) return status;
+  if (newest.lock.has_value()) {
+    status = CheckNotNewer(*manager_, change->txn, newest.header.txn);
     if (!status.ok()) return status;
   }
-  if (header.deleted) return Status(Code::kNotFound);
+  if (newest.header.deleted) return Status(Code::kNotFound);
+  if (newest.lock.has_value()) {
+    status = LockExplicit(manager_, change->txn, *newest.lock);
+    if (!status.ok()) return status;
+  }
   if (new_row == nullptr) {  // a delete keeps the row's bytes: older versions refer to them
     scratch_.resize(kClusteredHeaderBytes);
-    scratch_.insert(scratch_.end(), old_row.begin(), old_row.end());
+    scratch_.insert(scratch_.end(), newest.row.begin(), newest.row.end());
     change->value_bytes = scratch_.size();
   }
-  return WriteVersion(change, mini_txn, position, header, old_row, new_row == nullptr);
+  return WriteVersion(change, mini_txn, position, newest.header, newest.row, new_row == nullptr);
 }
 
 Status RowWriter::WriteVersion(RowChange* change, MiniTxn* mini_txn, const LeafPosition& position,

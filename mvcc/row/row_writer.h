@@ -10,11 +10,14 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "base/bytes.h"
 #include "base/ids.h"
 #include "base/status.h"
+#include "mvcc/lock/lock_key.h"
+#include "mvcc/lock/lock_mode.h"
 #include "mvcc/row/index.h"
 #include "mvcc/row/row_header.h"
 #include "mvcc/txn/txn.h"
@@ -46,6 +49,14 @@ class RowWriter {
   Status LogExtension(Txn* txn, Bytes payload);
 
  private:
+  /// The newest version of a row.
+  struct Newest {
+    ClusteredHeader header;
+    Bytes row;
+    std::optional<LockTarget> lock;  ///< of the row, if another transaction wrote the version
+  };
+  /// Reads it once its writer has ended: locks the row in `mode` as that transaction's until then.
+  Status ReadEnded(RowChange* change, const LeafPosition& position, LockMode mode, Newest* newest);
   Status InsertFresh(RowChange* change, MiniTxn* mini_txn, const LeafPosition& position);
   Status InsertOver(RowChange* change, MiniTxn* mini_txn, const LeafPosition& position,
                     LockMode duplicate_mode);

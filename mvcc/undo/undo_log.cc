@@ -190,22 +190,28 @@ void UndoLog::StoreHeader(MiniTxn* mini_txn, const MutablePage& page, const Txn*
   UndoSpace::SetBytes(mini_txn, page, offset, state);
 }
 
+Status UndoLog::FixState(MiniTxn* mini_txn, const Txn* txn, StatePages* pages) {
+  Result<MutablePage> header_page = space_->Fix(mini_txn, txn->undo_start.page);
+  if (!header_page.ok()) return header_page.status();
+  Result<MutablePage> tail = space_->Fix(mini_txn, txn->stream->tail);
+  if (!tail.ok()) return tail.status();
+  pages->header_page = *header_page;
+  pages->tail = *tail;
+  return LoadHeader(pages->header_page, txn, &pages->header);
+}
+
 Result<Lsn> UndoLog::MarkPrepared(Txn* txn, Bytes xid) {
   Status status = EnsureRoom(txn, xid.size());
   if (!status.ok()) return status;
   MiniTxn mini_txn(space_->pool());
   status = mini_txn.Start(kUndoStateGroupBytes + LogBytesMax(xid.size()));
   if (!status.ok()) return status;
-  Result<MutablePage> header_page = space_->Fix(&mini_txn, txn->undo_start.page);
-  if (!header_page.ok()) return header_page.status();
-  Result<MutablePage> tail = space_->Fix(&mini_txn, txn->stream->tail);
-  if (!tail.ok()) return tail.status();
-  TxnHeader header;
-  status = LoadHeader(header_page.value(), txn, &header);
+  StatePages pages;
+  status = FixState(&mini_txn, txn, &pages);
   if (!status.ok()) return status;
-  header.state = UndoTxnState::kPrepared;
-  header.xid = AppendAtTail(&mini_txn, tail.value(), txn, UndoType::kXid, IndexId(0), {xid});
-  StoreHeader(&mini_txn, header_page.value(), txn, header);
+  pages.header.state = UndoTxnState::kPrepared;
+  pages.header.xid = AppendAtTail(&mini_txn, pages.tail, txn, UndoType::kXid, IndexId(0), {xid});
+  StoreHeader(&mini_txn, pages.header_page, txn, pages.header);
   return mini_txn.Commit();
 }
 
@@ -214,23 +220,19 @@ Status UndoLog::CancelPrepare(Txn* txn) {
   MiniTxn mini_txn(space_->pool());
   Status status = mini_txn.Start(kUndoStateGroupBytes);
   if (!status.ok()) return status;
-  Result<MutablePage> header_page = space_->Fix(&mini_txn, txn->undo_start.page);
-  if (!header_page.ok()) return header_page.status();
-  Result<MutablePage> tail = space_->Fix(&mini_txn, txn->stream->tail);
-  if (!tail.ok()) return tail.status();
-  TxnHeader header;
-  status = LoadHeader(header_page.value(), txn, &header);
+  StatePages pages;
+  status = FixState(&mini_txn, txn, &pages);
   if (!status.ok()) return status;
-  if (header.xid.page != txn->stream->tail || header.xid.offset >= txn->stream->free) {
+  const UndoPointer xid = pages.header.xid;
+  if (xid.page != txn->stream->tail || xid.offset >= txn->stream->free) {
     return space_->Damage(txn->undo_start.page,
                           "a prepared transaction's XID is not its last "
                           "record");
   }
-  const uint16_t xid_offset = header.xid.offset;
-  header.state = UndoTxnState::kActive;
-  header.xid = {};
-  StoreHeader(&mini_txn, header_page.value(), txn, header);
-  Truncate(&mini_txn, tail.value(), txn->stream, xid_offset);
+  pages.header.state = UndoTxnState::kActive;
+  pages.header.xid = {};
+  StoreHeader(&mini_txn, pages.header_page, txn, pages.header);
+  Truncate(&mini_txn, pages.tail, txn->stream, xid.offset);
   mini_txn.Commit();
   return Status::Ok();
 }

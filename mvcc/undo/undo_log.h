@@ -80,6 +80,13 @@ class UndoLog {
                            IndexId index, std::initializer_list<Bytes> payload_parts);
   static void Truncate(MiniTxn* mini_txn, const MutablePage& page, UndoStream* stream,
                        uint16_t offset);
+  /// The pages that a change of a transaction's state changes, held exclusively, and its header.
+  struct StatePages {
+    MutablePage header_page;
+    MutablePage tail;
+    TxnHeader header;
+  };
+  Status FixState(MiniTxn* mini_txn, const Txn* txn, StatePages* pages);
   /// Reads the header record in a page held exclusively.
   Status LoadHeader(const MutablePage& page, const Txn* txn, TxnHeader* header) const;
   /// Logs and writes the changing part of it.

@@ -44,13 +44,13 @@ PARTS_OF_ENGINE = "engine/engine_impl.h"
 
 
 # Folders within folders: place -> (folders to the left it may include, places in its own folder).
-BELOW_BTREE = frozenset(LAYERS[:LAYERS.index("btree")])
+BELOW_STORAGE = frozenset(LAYERS[:LAYERS.index("storage")])
 INNER = {
     "buffer/page": (frozenset(LAYERS[:LAYERS.index("buffer")]), {"buffer/page"}),
     "mvcc/txn": (frozenset({"base"}), {"mvcc/txn"}),
     "mvcc/lock": (frozenset({"base"}), {"mvcc/txn", "mvcc/lock"}),
-    "mvcc/undo": (BELOW_BTREE, {"mvcc/txn", "mvcc/undo"}),
-    "mvcc": (BELOW_BTREE, {"mvcc/txn", "mvcc/lock", "mvcc/undo", "mvcc"}),
+    "mvcc/undo": (BELOW_STORAGE, {"mvcc/txn", "mvcc/undo"}),
+    "mvcc": (BELOW_STORAGE, {"mvcc/txn", "mvcc/lock", "mvcc/undo", "mvcc"}),
     "plugin/codec": (frozenset({"base", "engine"}), {"plugin/codec"}),
     "plugin/server": (frozenset({"base", "engine"}), {"plugin/codec", "plugin/server"}),
     "plugin/handler": (frozenset({"base", "engine"}),
