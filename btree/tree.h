@@ -94,8 +94,8 @@ class Tree {
 
   // --- estimates and checks ---
 
-  /// Entries in [low, high); empty high = unbounded. Two descents, no row access. Exact when both
-  /// ends are on one leaf or neighbours.
+  /// Entries in [low, high); empty high = unbounded. Two descents, no row access. Exact when not
+  /// more than ten leaves lie between its ends.
   Result<uint64_t> EstimateRange(Bytes low, Bytes high);
   Result<TreeStatistics> Statistics();
   /// Key of the first entry of a leaf chosen at random: every way down is equally likely. kRestart
@@ -144,7 +144,14 @@ class Tree {
   };
   Status SamplePath(const SampleStart& start, uint64_t seed, std::vector<ChildChoice>* path,
                     uint64_t* leaf_entries);
-  double MeanLeafEntries(const SampleStart& start, uint64_t seed, double guess);
+  /// The entries of some leaves that follow each other.
+  struct LeafRun {
+    uint64_t entries = 0;
+    uint32_t leaves = 0;
+    bool reached_end = false;
+  };
+  LeafRun CountLeaves(PageNumber first, PageNumber end);
+  double MeanLeafEntries(const SampleStart& start, uint64_t seed, const LeafRun& seen);
   [[nodiscard]] PageId Id(PageNumber page) const { return {space_, page}; }
 
   PageAllocator* const allocator_;

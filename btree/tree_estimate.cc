@@ -14,8 +14,10 @@ namespace {
 
 /// Random ways from root to leaf that Statistics averages over.
 constexpr uint32_t kSamples = 12;
-/// Leaves inside a range whose fill EstimateRange looks at, besides the two ends.
-constexpr uint32_t kRangeSamples = 4;
+/// Leaves inside a range that EstimateRange counts one after the other.
+constexpr uint32_t kCountedLeaves = 10;
+/// Leaves all over a longer range whose fill it looks at besides.
+constexpr uint32_t kRangeSamples = 6;
 
 /// Where one end of a range lies.
 struct RangeEnd {
@@ -72,15 +74,20 @@ Result<uint64_t> Tree::EstimateRange(Bytes low, Bytes high) {
   if (!status.ok()) return status;
   if (from.leaf == to.leaf) return to.slot > from.slot ? to.slot - from.slot : 0;
   if (from.right == to.leaf) return from.count - std::min(from.count, from.slot) + to.slot;
+  LeafRun between = CountLeaves(from.right, to.leaf);
+  if (between.reached_end) {
+    return from.count - std::min(from.count, from.slot) + between.entries + to.slot;
+  }
   if (from.path.size() != to.path.size()) return from.count + to.count;  // grown in between
   size_t depth = 0;
   while (depth < from.path.size() && from.path[depth].index == to.path[depth].index) ++depth;
   if (depth == from.path.size()) return from.count + to.count;
-  // Leaves differ in fill: look at a few in between.
-  const SampleStart between{depth == 0 ? root_ : from.path[depth - 1].child, from.path[depth].index,
-                            static_cast<uint16_t>(to.path[depth].index + 1)};
-  const double leaf_entries =
-      MeanLeafEntries(between, from.leaf.value(), static_cast<double>(from.count + to.count) / 2);
+  // Leaves differ in fill: look at a few more in between.
+  const SampleStart start{depth == 0 ? root_ : from.path[depth - 1].child, from.path[depth].index,
+                          static_cast<uint16_t>(to.path[depth].index + 1)};
+  between.entries += from.count + to.count;
+  between.leaves += 2;
+  const double leaf_entries = MeanLeafEntries(start, from.leaf.value(), between);
   const double per_child = EntriesPerChild(from, to, depth, leaf_entries);
   const double position_from = from.path[depth].index + ShareLeftOf(from, depth + 1);
   const double position_to = to.path[depth].index + ShareLeftOf(to, depth + 1);
@@ -141,19 +148,36 @@ Status Tree::SampleLeaf(uint64_t seed, std::vector<std::byte>* first_key) {
   return Status::Ok();
 }
 
-double Tree::MeanLeafEntries(const SampleStart& start, uint64_t seed, double guess) {
+Tree::LeafRun Tree::CountLeaves(PageNumber first, PageNumber end) {
+  LeafRun run;
+  PageNumber next = first;
+  while (next != end && next != kNoPage && run.leaves < kCountedLeaves) {
+    OptimisticPage page;
+    if (!pool()->FixOptimistic(Id(next), FixHint::kSpeculative, &page).ok()) return run;
+    const Bytes bytes(page.page, pool()->page_size_bytes());
+    const ChildChoice look = UnlatchedChild(bytes, index_, 0);
+    const uint64_t entries = UnlatchedUse(bytes).count;
+    next = NodeView(bytes).right();
+    if (!page.Validate() || !look.is_node || look.level != 0) return run;  // split or merged
+    run.entries += entries;
+    ++run.leaves;
+  }
+  run.reached_end = next == end;
+  return run;
+}
+
+/// Of the leaves seen and some more. A leaf that cannot be sampled is one fewer.
+double Tree::MeanLeafEntries(const SampleStart& start, uint64_t seed, const LeafRun& seen) {
   Random random(seed);
-  double sum = guess;
-  double samples = 1;
+  LeafRun all = seen;
   for (uint32_t i = 0; i < kRangeSamples; ++i) {
     std::vector<ChildChoice> path;
     uint64_t entries = 0;
-    // A failed sample is one fewer: the guess stands anyway.
     if (!SamplePath(start, random.Next(), &path, &entries).ok()) continue;
-    sum += static_cast<double>(entries);
-    samples += 1;
+    all.entries += entries;
+    ++all.leaves;
   }
-  return sum / samples;
+  return static_cast<double>(all.entries) / all.leaves;
 }
 
 /// kRestart when a writer came in between.

@@ -253,7 +253,7 @@ TEST(TreeSizeTest, rows_grow_to_the_limit_in_place_and_shrink_again) {
   EXPECT_LT(*used, kRows * 500 * 3 / page_bytes + 10);
 }
 
-TEST(TreeEstimateTest, is_exact_on_neighbours_and_near_elsewhere) {
+TEST(TreeEstimateTest, is_exact_on_short_ranges_and_near_elsewhere) {
   TreeFixture fixture({});
   constexpr uint64_t kEntries = 20000;
   Random random(1);
@@ -271,6 +271,11 @@ TEST(TreeEstimateTest, is_exact_on_neighbours_and_near_elsewhere) {
   EXPECT_EQ(estimate(Key(100), Key(110)), 10);
   EXPECT_EQ(estimate(Key(10), Key(10)), 0);
   EXPECT_EQ(estimate(Key(20), Key(10)), 0);
+  const uint64_t short_range = fixture.space().pool().page_size_bytes() / 20;  // on ten leaves
+  for (int i = 0; i < 50; ++i) {
+    const uint64_t low = random.Below(kEntries / 2);
+    EXPECT_EQ(estimate(Key(low), Key(low + short_range)), short_range);
+  }
   for (int i = 0; i < 200; ++i) {
     const uint64_t low = random.Below(kEntries / 2);
     const uint64_t size = 1000 + random.Below(kEntries / 2 - 1000);
