@@ -232,7 +232,7 @@ void TxnManager::EndWithoutUndo(Txn* txn, TxnState state) {
 
 Status TxnManager::NotCommitted(const Txn& txn, const Status& status) {
   if (txn.state != TxnState::kPrepared || status.Is(Code::kStopped)) return status;
-  // Others have committed tdetached part already and count on ours. It stays prepared, and the next
+  // Others have committed their part already and count on ours. It stays prepared, and the next
   // start asks them again.
   log_->Stop("a prepared transaction could not be committed");
   return Status(Code::kStopped, "a prepared transaction could not be committed");
