@@ -90,6 +90,7 @@ ha_rows ha_rowan_part::records_in_range(uint index, key_range* low, key_range* h
     all_rows += rows;
     used.emplace_back(rows, part);
   });
+  if (used.empty()) return 0;  // certainly
   const size_t measured = std::min(used.size(), kMeasuredPartitions);
   std::partial_sort(used.begin(), used.begin() + static_cast<ptrdiff_t>(measured), used.end(),
                     std::greater<>());
