@@ -41,6 +41,7 @@ void TableCursor::SetSession(Session* session, const ReadOptions& options) {
 void TableCursor::OpenScan(uint32_t index) {
   index_ = index;
   entry_only_ = false;
+  SetGate(nullptr);
   scan_open_ = true;
   cursor_open_ = false;
   place_ = Place::kNone;
@@ -58,6 +59,7 @@ void TableCursor::CloseScan() {
   place_ = Place::kNone;
   view_ = {};
   filter_ = nullptr;
+  SetGate(nullptr);
 }
 
 void TableCursor::Suspend() {
@@ -235,8 +237,13 @@ Status TableCursor::StepUntilRow(Status status, bool forward, void* record) {
       return status;
     }
     if (session_->interrupted()) return Status(Code::kInterrupted);
-    status = forward ? cursor_.Next(&view_) : cursor_.Prev(&view_);
+    status = forward ? Advance() : cursor_.Prev(&view_);
   }
+}
+
+Status TableCursor::Advance() {
+  if (go_on_.empty()) return cursor_.Next(&view_);
+  return cursor_.SeekAtLeast(std::exchange(go_on_, {}), &view_);
 }
 
 // --- entry to record; kNotFound: no row here, go on ---
@@ -244,6 +251,9 @@ Status TableCursor::StepUntilRow(Status status, bool forward, void* record) {
 Status TableCursor::PutRow(void* record) {
   source_ = Source::kScan;
   if (index_ == 0) return Decode(view_.key, view_.value, record);
+  if (gate_ != nullptr && !gate_->Admits(view_.key, view_.value, &go_on_)) {
+    return Status(Code::kNotFound);
+  }
   if (filter_ != nullptr) {
     const Status status = codec_->DecodeEntry(index_, view_.key, view_.value, nullptr, record);
     if (status.Is(Code::kUnsupported)) {  // only the row has the values

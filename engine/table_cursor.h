@@ -29,6 +29,15 @@ class EntryFilter {
   virtual bool Matches() = 0;
 };
 
+/// Decides on an entry by its bytes alone, before anything is decoded. For scans forwards.
+class EntryGate {
+ public:
+  virtual ~EntryGate() = default;
+  /// False: the entry is passed over. Then `*go_on`, if set, is a key behind it before which there
+  /// is nothing to find; its bytes stay until the next call.
+  virtual bool Admits(Bytes key, Bytes payload, Bytes* go_on) = 0;
+};
+
 /// Whether a cursor keeps each row's clustered key and off-page references; needed to change the
 /// row.
 enum class RowKeys : uint8_t { kForget, kKeep };
@@ -49,6 +58,11 @@ class TableCursor : private RowCodec::BlobReader {
     keep_key_ = keys == RowKeys::kKeep;
   }
   void SetFilter(EntryFilter* filter) { filter_ = filter; }
+  /// Of a secondary index. Until the scan is closed or another one opened.
+  void SetGate(EntryGate* gate) {
+    gate_ = gate;
+    go_on_ = {};
+  }
   void SetSession(Session* session, const ReadOptions& options);
 
   // --- scan; errors: kEndOfRange, kTableChanged (the snapshot is older than the table), and those
@@ -134,6 +148,7 @@ class TableCursor : private RowCodec::BlobReader {
   /// `keys` lives as long as the cursor is open.
   void Open(VersionCursor* cursor, EntryKeys* keys, uint32_t index, ReadOptions options);
   Status StepUntilRow(Status status, bool forward, void* record);
+  Status Advance();
   Status PutRow(void* record);
   Status PutFromEntry(void* record);
   Status FetchRow(void* record);
@@ -158,6 +173,8 @@ class TableCursor : private RowCodec::BlobReader {
   ReadOptions options_;
   const void* columns_ = nullptr;
   EntryFilter* filter_ = nullptr;
+  EntryGate* gate_ = nullptr;
+  Bytes go_on_;  ///< where the gate wants the scan to continue; empty: at the next entry
   EntryKeys entry_keys_;
   uint32_t index_ = 0;
   bool entry_only_ = false;

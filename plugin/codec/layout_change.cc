@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "mysql/strings/m_ctype.h"
+#include "plugin/codec/spatial_reference.h"
 
 namespace rowan {
 namespace {
@@ -59,6 +60,7 @@ bool RowsStay(const TableLayout& before, const ColumnMap& former, const TableLay
 }
 
 bool EntriesStay(const IndexLayout& before, const ColumnMap& former, const IndexLayout& after) {
+  if (!SameSpatialReference(before.spatial.get(), after.spatial.get())) return false;
   const auto part_stays = [&](const KeyPartCodec& one, const KeyPartCodec& other) {
     return PartStays(one, former, other);
   };

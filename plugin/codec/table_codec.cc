@@ -11,6 +11,8 @@
 #include "plugin/codec/layout_change.h"
 #include "plugin/codec/record_poison.h"
 #include "plugin/codec/row_history.h"
+#include "plugin/codec/spatial_entry.h"
+#include "plugin/codec/spatial_reference.h"
 #include "plugin/codec/table_layout.h"
 #include "sql/table.h"
 
@@ -79,6 +81,7 @@ std::string TableCodec::IndexDescriptor(uint32_t index) const {
   const IndexLayout& layout = layout_->indexes[index];
   std::string text =
       Format("v1 declared={}{}", layout.declared_parts, layout.unique ? " unique" : "");
+  if (layout.spatial != nullptr) text += layout.spatial->Describe();
   for (const KeyPartCodec& part : layout.parts) {
     text += Format("|{}:{}:{}:{}{}", part.column == kNoColumn ? -1 : int64_t{part.column},
                    static_cast<unsigned>(part.encoding), part.prefix_bytes,
@@ -105,6 +108,10 @@ uint32_t TableCodec::IndexNumberOfKey(uint32_t server_key) const {
 
 uint32_t TableCodec::KeyOfIndexNumber(uint32_t index_number) const {
   return layout_->indexes[index_number].server_key;
+}
+
+const SpatialReference* TableCodec::SpatialReferenceOf(uint32_t index_number) const {
+  return layout_->indexes[index_number].spatial.get();
 }
 
 bool TableCodec::IsSearchable(uint32_t index_number) const {
@@ -158,6 +165,10 @@ Status TableCodec::EncodeEntryWith(uint32_t index_number, const unsigned char* r
                                    const Bytes* element, Bytes clustered_key, ByteBuffer* key,
                                    ByteBuffer* payload, uint32_t* unique_prefix_bytes) const {
   const IndexLayout& index = layout_->indexes[index_number];
+  if (index.spatial != nullptr) [[unlikely]] {
+    *unique_prefix_bytes = 0;
+    return EncodeSpatialEntry(*layout_, index, record, clustered_key, key, payload);
+  }
   key->clear();
   payload->clear();
   bool has_null = false;

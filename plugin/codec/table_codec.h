@@ -34,6 +34,7 @@ struct TABLE;
 namespace rowan {
 
 enum class KeyOrder;
+class SpatialReference;
 struct ColumnInfo;
 struct RowRoom;
 struct TableLayout;
@@ -74,6 +75,8 @@ class TableCodec final : public RowCodec, public KeyParts {
   /// Server key number -> number in the engine's table (0 = clustered) and back.
   [[nodiscard]] uint32_t IndexNumberOfKey(uint32_t server_key) const;
   [[nodiscard]] uint32_t KeyOfIndexNumber(uint32_t index_number) const;
+  /// Null unless it is a SPATIAL index.
+  [[nodiscard]] const SpatialReference* SpatialReferenceOf(uint32_t index_number) const;
   /// Whether the server may search the index by all parts that it counts to it.
   [[nodiscard]] bool IsSearchable(uint32_t index_number) const;
 

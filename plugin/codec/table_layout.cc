@@ -6,6 +6,7 @@
 #include "base/format.h"
 #include "engine/limits.h"
 #include "plugin/codec/row_placement.h"
+#include "plugin/codec/spatial_entry.h"
 #include "sql/field.h"
 #include "sql/key.h"
 #include "sql/table.h"
@@ -66,7 +67,11 @@ void MakeNullImages(const TABLE* table, TableLayout* layout) {
 
 bool MakeParts(const KEY& key, const TableLayout& layout, IndexLayout* index,
                std::string* refusal) {
-  for (uint32_t i = 0; i < key.user_defined_key_parts; ++i) {
+  const bool spatial = (key.flags & HA_SPATIAL) != 0;
+  if (spatial && !MakeSpatialPart(key.table, key.key_part[0].fieldnr - 1u, index, refusal)) {
+    return false;
+  }
+  for (uint32_t i = 0; i < key.user_defined_key_parts && !spatial; ++i) {
     const KEY_PART_INFO& source = key.key_part[i];
     KeyPartCodec part;
     part.column = source.fieldnr - 1u;

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <cstring>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,8 @@
 struct TABLE;
 
 namespace rowan {
+
+class SpatialReference;
 
 inline constexpr uint32_t kNoColumn = UINT32_MAX;  ///< the hidden row id
 inline constexpr size_t kRowIdBytes = 8;
@@ -110,6 +113,8 @@ struct IndexLayout {
   /// server converts it, at offset 0; kNoColumn: no part of the index is one.
   uint32_t array_part = kNoColumn;
   ColumnInfo element;
+  /// Of a SPATIAL index (spatial_entry.h); null for others.
+  std::shared_ptr<const SpatialReference> spatial;
 };
 
 struct TableLayout {

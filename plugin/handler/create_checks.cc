@@ -67,8 +67,9 @@ std::string UnsupportedOption(THD* thd, const TABLE* form, const HA_CREATE_INFO&
   if (!is_sql_fk_checks_enabled(thd) && AsksForForeignKey(thd)) {
     return "foreign keys with innodb_native_foreign_keys=ON";
   }
-  // The server refuses those that are called so, but takes any index of a geometry for one.
-  if (HasSpatialIndex(*form)) return "SPATIAL indexes";
+  if (form->part_info != nullptr && HasSpatialIndex(*form)) {
+    return "SPATIAL indexes of partitioned tables";
+  }
   if (IsGiven(info.data_file_name)) return "DATA DIRECTORY";
   if (IsGiven(info.index_file_name)) return "INDEX DIRECTORY";
   if (IsGiven(info.tablespace)) return "TABLESPACE: each table has a file of its own";

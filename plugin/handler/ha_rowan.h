@@ -5,6 +5,7 @@
 //   ha_rowan_alter.cc  ALTER without a copy
 //   ha_rowan_read.cc   index and table scans          ha_rowan_info.cc   statistics, costs
 //   ha_rowan_multi_range.cc multi-range reads
+//   ha_rowan_spatial.cc searches of SPATIAL indexes
 //   ha_rowan_foreign_keys.cc what cascades change
 //   ha_rowan_arrays.cc indexes on arrays
 //   ha_rowan_autoinc.cc AUTO_INCREMENT                ha_rowan_admin.cc  ANALYZE, CHECK, OPTIMIZE
@@ -25,6 +26,7 @@
 
 #include "engine/bulk_load.h"
 #include "engine/table_cursor.h"
+#include "plugin/codec/spatial_scan.h"
 #include "plugin/codec/table_codec.h"
 #include "plugin/handler/computed_columns.h"
 #include "plugin/handler/foreign_keys.h"
@@ -259,6 +261,14 @@ class ha_rowan : public handler,
   void SetEndOf(const key_range* range);
   void SetStartOf(const key_range* range);
 
+  // ha_rowan_spatial.cc
+  void FindNothing();
+  int ReadSpatial(uchar* record, const uchar* key, ha_rkey_function find_flag);
+  int ReadNextSpatialRange(uchar* record);
+  /// kUnsupported: the range is not that of a box.
+  [[nodiscard]] Result<uint64_t> EstimateSpatial(uint32_t index_number,
+                                                 const key_range* range) const;
+
   // ha_rowan_write.cc
   Status Write(TableCodec::Outsourced* value) override;
   Status EncodeImage(const uchar* record, bool with_row, RowImage* image);
@@ -342,6 +352,8 @@ class ha_rowan : public handler,
 
   DsMrr_impl sorted_ranges_;         ///< the server's; reads the index with a second handler
   bool sorted_ranges_used_ = false;  ///< since the last reset()
+
+  std::unique_ptr<SpatialScan> spatial_scan_;  ///< of the active index, once it is searched
 
   ByteBuffer search_key_;
   ByteBuffer bound_key_;

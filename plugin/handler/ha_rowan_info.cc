@@ -53,6 +53,8 @@ void ha_rowan::PublishRowsPerKey(bool always) {
   // Statements never count: the background does, and the optimizer guesses until then.
   if (outdated) g_engine->WantStatistics();
   for (uint i = 0; i < table->s->keys; ++i) {
+    // How many values share a code says nothing about how many are equal.
+    if ((table->key_info[i].flags & HA_SPATIAL) != 0) continue;
     const std::vector<float> rows =
         outdated ? std::vector<float>() : cardinalities->Of(codec().IndexNumberOfKey(i));
     KEY& key = table->key_info[i];

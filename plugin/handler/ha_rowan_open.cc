@@ -23,7 +23,7 @@ constexpr handler::Table_flags kTableFlags =
     HA_NULL_IN_KEY | HA_CAN_INDEX_BLOBS | HA_CAN_SQL_HANDLER | HA_PRIMARY_KEY_IN_READ_INDEX |
     HA_PRIMARY_KEY_REQUIRED_FOR_POSITION | HA_PARTIAL_COLUMN_READ | HA_TABLE_SCAN_ON_INDEX |
     HA_BINLOG_ROW_CAPABLE | HA_NO_READ_LOCAL_LOCK | HA_GENERATED_COLUMNS | HA_DESCENDING_INDEX |
-    HA_CAN_GEOMETRY | HA_SUPPORTS_GEOGRAPHIC_GEOMETRY_COLUMN |
+    HA_CAN_GEOMETRY | HA_CAN_RTREEKEYS | HA_SUPPORTS_GEOGRAPHIC_GEOMETRY_COLUMN |
     HA_CAN_INDEX_VIRTUAL_GENERATED_COLUMN | HA_MULTI_VALUED_KEY_SUPPORT |
     HA_SUPPORTS_DEFAULT_EXPRESSION | HA_ATTACHABLE_TRX_COMPATIBLE;
 
@@ -98,6 +98,10 @@ handler::Table_flags ha_rowan::table_flags() const {
 }
 
 ulong ha_rowan::index_flags(uint index, uint, bool) const {
+  if (table_share != nullptr && (table_share->key_info[index].flags & HA_SPATIAL) != 0) {
+    // Of these the server takes reading forwards; it knows itself that the others say nothing here.
+    return HA_READ_NEXT | HA_READ_ORDER | HA_READ_RANGE | HA_KEYREAD_ONLY | HA_KEY_SCAN_NOT_ROR;
+  }
   ulong flags = HA_READ_NEXT | HA_READ_PREV | HA_READ_ORDER | HA_READ_RANGE | HA_KEYREAD_ONLY;
   if (table_share == nullptr || index != table_share->primary_key) {
     flags |= HA_DO_INDEX_COND_PUSHDOWN;

@@ -120,7 +120,10 @@ int ha_rowan::index_init(uint index, bool) {
   active_index = index;
   if (table_share->foreign_keys != 0) RepairCascadeCount();
   prepared_ = false;
-  reader_->OpenScan(codec().IndexNumberOfKey(index));
+  spatial_scan_.reset();
+  const uint32_t index_number = codec().IndexNumberOfKey(index);
+  reader_->OpenScan(index_number);
+  if (codec().SpatialReferenceOf(index_number) != nullptr) FindNothing();
   bounded_by_key_ = false;
   return 0;
 }
@@ -139,6 +142,7 @@ int ha_rowan::index_read_map(uchar* record, const uchar* key, key_part_map keypa
   PrepareRead();
   bounded_by_key_ = false;
   reader_->SetStart({});
+  if (find_flag >= HA_READ_MBR_CONTAIN) return ReadSpatial(record, key, find_flag);
   EncodeSearch(key, keypart_map);
   Status status;
   switch (find_flag) {
@@ -238,7 +242,9 @@ int ha_rowan::index_next_same(uchar* record, const uchar*, uint) {
   ha_statistic_increment(&System_status_var::ha_read_next_count);
   // The whole clustered key was given: there is no second row.
   if (search_complete_ && reader_->index() == 0) return HA_ERR_END_OF_FILE;
-  return RaiseInCascade(Found(reader_->Next(record), HA_ERR_END_OF_FILE));
+  int error = Found(reader_->Next(record), HA_ERR_END_OF_FILE);
+  if (error == HA_ERR_END_OF_FILE && spatial_scan_ != nullptr) error = ReadNextSpatialRange(record);
+  return RaiseInCascade(error);
 }
 
 // --- ranges ---
@@ -404,6 +410,9 @@ ha_rows ha_rowan::records_in_range(uint index, key_range* low, key_range* high) 
 Result<uint64_t> ha_rowan::EstimateRange(uint index, const key_range* low,
                                          const key_range* high) const {
   const uint32_t index_number = codec().IndexNumberOfKey(index);
+  if (codec().SpatialReferenceOf(index_number) != nullptr) {
+    return EstimateSpatial(index_number, low);
+  }
   ByteBuffer from;
   ByteBuffer to;
   if (low != nullptr) EncodeBound(index, *low, low->flag == HA_READ_AFTER_KEY, &from);

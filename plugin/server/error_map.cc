@@ -13,6 +13,7 @@
 
 #include "engine/engine.h"
 #include "engine/limits.h"
+#include "plugin/codec/spatial_entry.h"
 #include "plugin/codec/table_layout.h"
 #include "plugin/server/instance.h"
 #include "plugin/server/system_variables.h"
@@ -72,6 +73,9 @@ int HandlerError(THD* thd, Status status) {
       // The server has no message for this handler error: the engine raises it.
       my_error(ER_LOCK_NOWAIT, MYF(0));
       return HA_ERR_NO_WAIT_LOCK;
+    case Code::kInvalidArgument:
+      return status.message() == std::string_view(kNoGeometry) ? HA_ERR_NULL_IN_SPATIAL
+                                                               : kErrorInternal;
     case Code::kTooBig: RaiseTooBig(status); return HA_ERR_TOO_BIG_ROW;
     default: return PlainError(status.code());
   }

@@ -43,7 +43,8 @@ def test_what_is_not_supported_is_refused(t):
             "CREATE TABLE x (id INT PRIMARY KEY) PARTITION BY HASH (id)"
             " (PARTITION p0 DATA DIRECTORY='/tmp', PARTITION p1)",
             "CREATE TABLE x (id INT PRIMARY KEY, v TEXT, FULLTEXT (v))",
-            "CREATE TABLE x (id INT PRIMARY KEY, g GEOMETRY NOT NULL, SPATIAL KEY (g))",
+            "CREATE TABLE x (id INT PRIMARY KEY, g POINT NOT NULL SRID 0, SPATIAL KEY (g))"
+            " PARTITION BY KEY (id)",
             "CREATE TABLE x (id INT PRIMARY KEY) ROW_FORMAT=COMPRESSED",
             "CREATE TABLE x (id INT PRIMARY KEY) KEY_BLOCK_SIZE=8",
             "CREATE TABLE x (id INT PRIMARY KEY) ENCRYPTION='Y'",

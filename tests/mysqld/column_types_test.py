@@ -76,20 +76,5 @@ def test_vector(t):
     same_on_both(t, _VECTOR)
 
 
-def test_spatial_indexes_are_refused(t):
-    if t.engine != "ROWAN":
-        t.skip("about Rowan's limits")
-    t.run("CREATE TABLE g (id INT PRIMARY KEY, p POINT NOT NULL SRID 0, v VECTOR(3))",
-          "INSERT INTO g (id, p) VALUES (1, ST_GeomFromText('POINT(1 1)'))")
-    for statement in ("CREATE SPATIAL INDEX i ON g (p)", "ALTER TABLE g ADD SPATIAL KEY (p)"):
-        t.error(statement, 1464)
-    # Any index of one geometry column is taken for a spatial one by the server.
-    for statement in ("CREATE INDEX i ON g (p)", "CREATE TABLE h (p POINT NOT NULL, KEY (p))"):
-        message = t.error(statement, 1178)
-        t.true("SPATIAL indexes" in message, message)
-    t.rows("SELECT id, ST_AsText(p) FROM g", [(1, "POINT(1 1)")])
-    t.check_table("g")
-
-
 if __name__ == "__main__":
     main(globals(), options=FAST)

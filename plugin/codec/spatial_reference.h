@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// SpatialReference: what an index of a geometry column has to know of the column's spatial
+// reference system: bounding boxes of its values, and how they lie to each other. On a sphere a box
+// may reach over the line where longitudes begin anew; the index knows it as one around the globe.
+// Which boxes answer a search is the server's own decision, so that an index finds what the
+// server's functions do.
+// Thread safety: const.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "engine/spatial_curve.h"
+
+class Field;
+namespace dd {
+class Spatial_reference_system;
+}
+
+namespace rowan {
+
+/// Of a box in the index to the searched one, as the server asks.
+enum class BoxTest : uint8_t { kIntersects, kInside, kAround, kEqual, kDisjoint };
+
+class SpatialReference {
+ public:
+  /// REQUIRES: a geometry column, and a thread with a connection. Null with a sentence in
+  /// *refusal when the server does not know the system.
+  static std::shared_ptr<const SpatialReference> Make(const Field& field, std::string* refusal);
+  ~SpatialReference();
+  SpatialReference(const SpatialReference&) = delete;
+  SpatialReference& operator=(const SpatialReference&) = delete;
+
+  /// Without: values of several systems may be in the column, and all are taken for planes.
+  [[nodiscard]] std::optional<uint32_t> srid() const { return srid_; }
+  /// For the index's descriptor.
+  [[nodiscard]] std::string Describe() const;
+  /// The bounding box of a column's value. False: the bytes are no geometry.
+  [[nodiscard]] bool BoxOf(Bytes value, SpatialBox* box) const;
+  /// Under which the index has a value with this bounding box.
+  [[nodiscard]] SpatialCode CodeOf(const SpatialBox& box) const;
+  /// What to search for in order to find all boxes that pass `test`; several parts are one search.
+  [[nodiscard]] std::vector<SpatialSearch> SearchesFor(const SpatialBox& searched,
+                                                       BoxTest test) const;
+  [[nodiscard]] bool Passes(const SpatialBox& box, const SpatialBox& searched, BoxTest test) const;
+
+ private:
+  SpatialReference();
+  [[nodiscard]] bool PassesOnSphere(const SpatialBox& box, const SpatialBox& searched,
+                                    BoxTest test) const;
+
+  std::optional<uint32_t> srid_;
+  std::unique_ptr<const dd::Spatial_reference_system> system_;  ///< null: SRID 0, or none
+  double half_turn_ = 0;  ///< 180 degrees in its unit; 0: a plane
+};
+
+/// Whether what they make of values is the same. Null: no SPATIAL index.
+bool SameSpatialReference(const SpatialReference* one, const SpatialReference* other);
+
+}  // namespace rowan

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// SpatialScan: which entries of a SPATIAL index answer a search, and where the next of them can be.
+// Reads that lock nothing read the index as one range; entries that are in none of the ranges of
+// the search are passed over, and the next range is sought when there are several of them. Reads
+// that lock read each range by itself: nothing else is locked, and the empty ranges are as well.
+// Thread safety: one thread at a time.
+#pragma once
+
+#include <vector>
+
+#include "engine/table_cursor.h"
+#include "plugin/codec/spatial_reference.h"
+
+namespace rowan {
+
+enum class SpatialLocks : uint8_t { kNone, kRanges };
+
+class SpatialScan final : public EntryGate {
+ public:
+  /// `reference` outlives the scan.
+  SpatialScan(const SpatialReference* reference, const SpatialBox& searched, BoxTest test,
+              SpatialLocks locks);
+
+  /// What to read next: the keys from `*from` on and before `*to`. False: that was all.
+  bool NextRange(Bytes* from, Bytes* to);
+
+  bool Admits(Bytes key, Bytes payload, Bytes* go_on) override;
+
+ private:
+  void AddRanges(SpatialClass of);
+  void FindBoxRanges();
+
+  const SpatialReference* const reference_;
+  const SpatialBox searched_;
+  const BoxTest test_;
+  const SpatialLocks locks_;
+  std::vector<SpatialSearch> searches_;
+  std::vector<SpatialRange> ranges_;
+  SpatialCode end_{};
+  size_t ranges_read_ = 0;
+  size_t current_ = 0;  ///< the first range that does not end before the entry
+  size_t passed_ = 0;   ///< entries beside the ranges since the last one in them
+  bool boxes_wait_ = false;
+};
+
+}  // namespace rowan
