@@ -10,6 +10,7 @@
 #include <thread>
 #include <vector>
 
+#include "btree/bulk_builder.h"
 #include "btree/cursor.h"
 #include "btree/tree.h"
 #include "tests/buffer/hooked_file_system.h"
