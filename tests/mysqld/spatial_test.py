@@ -185,7 +185,8 @@ def _random_change(pair, rng):
 def test_changes_rollbacks_and_crashes(t):
     rng = random.Random(f"{SEED}/changes")
     pair = _Pair(t, PLANE, rng)
-    pair.client.execute("SET GLOBAL innodb_flush_log_at_trx_commit = 2")
+    durable = "SET GLOBAL innodb_flush_log_at_trx_commit = 2"  # the server is killed, no machine
+    pair.client.execute(durable)
     pair.insert(0, 200)
     for round_number in range(40 if t.long else 3):
         pair.client.execute("BEGIN")
@@ -200,6 +201,7 @@ def test_changes_rollbacks_and_crashes(t):
             t.server.kill()
             t.server.start()
             pair.client = t.client()
+            pair.client.execute(durable)
         else:
             pair.client.execute("COMMIT" if round_number % 3 == 0 else "ROLLBACK")
         pair.run("SELECT id, ST_AsText(g), v FROM @")
