@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <ctime>
+#include <utility>
 
 #include "base/counters.h"
 #include "base/logging.h"
@@ -64,6 +65,16 @@ Status Session::OpenSnapshotFor(const Table& table, size_t index_number) {
     }
   }
   return Status::Ok();
+}
+
+Status Session::ReadFresh(FunctionRef<Status()> read) {
+  Txn fresh;
+  txns_->OpenSnapshot(&fresh);
+  const Snapshot own = std::exchange(txn_->snapshot, fresh.snapshot);
+  const Status status = read();
+  txn_->snapshot = own;
+  txns_->CloseSnapshot(&fresh);
+  return status;
 }
 
 void Session::StartStatement() {

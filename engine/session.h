@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/bytes.h"
+#include "base/function_ref.h"
 #include "base/mutex.h"
 #include "base/status.h"
 #include "engine/table.h"
@@ -97,6 +98,9 @@ class Session {
   /// The same, for reading `table`: kTableChanged if the snapshot is older than the table, as when
   /// an ALTER or TRUNCATE committed after it was taken, or older than its index `index number`.
   Status OpenSnapshotFor(const Table& table, size_t index_number = 0);
+  /// Reads of the snapshot inside `read` see what is committed now, whatever the transaction's own
+  /// snapshot is, and the transaction's own changes.
+  Status ReadFresh(FunctionRef<Status()> read);
   void StartStatement();
   Status EndStatement(StatementEnd end);
   Status Commit(Durability durability = Durability::kDurable,

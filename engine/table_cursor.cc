@@ -381,14 +381,18 @@ Result<uint64_t> TableCursor::CountEntries(uint32_t index) {
   return cursor.CountAll(&session_->txn()->interrupted);
 }
 
-Status TableCursor::VisitEntries(uint32_t index, EntryVisit visit) {
-  const Status prepared = PrepareRead(ReadMode::kSnapshot, index);
+Status TableCursor::VisitEntries(uint32_t index, const EntryRange& range, EntryVisit visit) {
+  ReadOptions options;
+  if (options_.mode == ReadMode::kReadUncommitted) options.mode = options_.mode;
+  const Status prepared = PrepareRead(options.mode, index);
   if (!prepared.ok()) return prepared;
   EntryKeys keys;
   VersionCursor cursor(txns_);
-  Open(&cursor, &keys, index, ReadOptions{});
+  Open(&cursor, &keys, index, options);
+  if (!range.end.empty()) cursor.SetEnd(range.end);
   VersionView view;
-  Status moved = cursor.SeekFirst(&view);
+  Status moved =
+      range.from.empty() ? cursor.SeekFirst(&view) : cursor.SeekAtLeast(range.from, &view);
   for (; moved.ok(); moved = cursor.Next(&view)) {
     const Status visited = visit(view.key, view.value);
     if (!visited.ok()) return visited;

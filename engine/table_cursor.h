@@ -116,10 +116,16 @@ class TableCursor : private RowCodec::BlobReader {
   Status LockRow(Bytes clustered_key, ByteBuffer* row);
   /// Counts entries as ReadOptions say, without locks. REQUIRES: they do not ask for any.
   Result<uint64_t> CountEntries(uint32_t index);
-  /// All entries of an index in the session's snapshot, in order; for the clustered one, rows.
-  /// Ends with the first error of `visit`.
+  /// All entries of an index in the session's snapshot, in order; for the clustered one, rows. At
+  /// READ UNCOMMITTED the newest ones. Ends with the first error of `visit`.
   using EntryVisit = FunctionRef<Status(Bytes key, Bytes payload)>;
-  Status VisitEntries(uint32_t index, EntryVisit visit);
+  Status VisitEntries(uint32_t index, EntryVisit visit) { return VisitEntries(index, {}, visit); }
+  /// Those from a key on and before another one; empty: no bound.
+  struct EntryRange {
+    Bytes from{};
+    Bytes end{};
+  };
+  Status VisitEntries(uint32_t index, const EntryRange& range, EntryVisit visit);
 
   /// The statement is over: gives back the memory of large off-page values, and with it what the
   /// record of the last row points to.

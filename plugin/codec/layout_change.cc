@@ -59,6 +59,21 @@ bool RowsStay(const TableLayout& before, const ColumnMap& former, const TableLay
          EntriesStay(before.indexes[0], former, after.indexes[0]);
 }
 
+namespace {
+
+bool TextStays(const IndexLayout& before, const ColumnMap& former, const IndexLayout& after) {
+  if (before.text == nullptr || after.text == nullptr) return before.text == after.text;
+  const auto column_stays = [&](uint32_t one, uint32_t other) {
+    return one == FormerColumn(former, other);
+  };
+  return before.text->charset() == after.text->charset() &&
+         before.text->Describe() == after.text->Describe() &&
+         std::equal(before.text_columns.begin(), before.text_columns.end(),
+                    after.text_columns.begin(), after.text_columns.end(), column_stays);
+}
+
+}  // namespace
+
 bool EntriesStay(const IndexLayout& before, const ColumnMap& former, const IndexLayout& after) {
   if (!SameSpatialReference(before.spatial.get(), after.spatial.get())) return false;
   const auto part_stays = [&](const KeyPartCodec& one, const KeyPartCodec& other) {
@@ -67,6 +82,7 @@ bool EntriesStay(const IndexLayout& before, const ColumnMap& former, const Index
   const auto column_stays = [&](uint32_t one, uint32_t other) {
     return one == FormerColumn(former, other);
   };
+  if (!TextStays(before, former, after)) return false;
   return before.unique == after.unique && before.declared_parts == after.declared_parts &&
          before.clustered_parts == after.clustered_parts &&
          std::equal(before.payload_columns.begin(), before.payload_columns.end(),

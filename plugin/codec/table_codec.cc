@@ -77,6 +77,45 @@ bool TableCodec::InheritHistory(const TableCodec& before, const ColumnMap& forme
   return rowan::InheritHistory(*before.layout_, former, record, layout_.get());
 }
 
+bool TableCodec::RestoreIndex(uint32_t index_number, const std::string& descriptor) {
+  TextIndex* text = layout_->indexes[index_number].text.get();
+  return text == nullptr || text->Restore(descriptor);
+}
+
+const TextIndex* TableCodec::TextIndexAt(uint32_t index_number) const {
+  return layout_->indexes[index_number].text.get();
+}
+
+bool TableCodec::HasSeveralEntries(uint32_t index_number) const {
+  return ElementOf(index_number) != nullptr || TextIndexAt(index_number) != nullptr;
+}
+
+Status TableCodec::VisitText(uint32_t index_number, const unsigned char* record,
+                             FunctionRef<Status(Bytes text)> visit) const {
+  for (const uint32_t c : layout_->indexes[index_number].text_columns) {
+    const ColumnInfo& column = layout_->columns[c];
+    if (column.IsNull(record)) continue;
+    const Status status = visit(column.Value(record));
+    if (!status.ok()) return status;
+  }
+  return Status::Ok();
+}
+
+Status TableCodec::EncodeEntries(uint32_t index_number, const void* record, Bytes clustered_key,
+                                 EncodedEntry* buffer, EntryVisit visit) const {
+  const TextIndex* text = TextIndexAt(index_number);
+  if (text == nullptr) {
+    return RowCodec::EncodeEntries(index_number, record, clustered_key, buffer, visit);
+  }
+  RowWords words(text);
+  const auto add = [&](Bytes one) { return words.Add(one); };
+  const Status status = VisitText(index_number, static_cast<const unsigned char*>(record), add);
+  if (!status.ok()) return status;
+  const uint32_t page_bytes = layout_->page_size_bytes;
+  const EntryRoom room{KeyBytesMax(page_bytes), EntryBytesMax(page_bytes)};
+  return words.VisitEntries(clustered_key, room, buffer, visit);
+}
+
 std::string TableCodec::IndexDescriptor(uint32_t index) const {
   const IndexLayout& layout = layout_->indexes[index];
   std::string text =
@@ -86,6 +125,11 @@ std::string TableCodec::IndexDescriptor(uint32_t index) const {
     text += Format("|{}:{}:{}:{}{}", part.column == kNoColumn ? -1 : int64_t{part.column},
                    static_cast<unsigned>(part.encoding), part.prefix_bytes,
                    part.charset ? part.charset->number : 0, part.descending ? ":desc" : "");
+  }
+  if (layout.text != nullptr) {
+    text += "|columns";
+    for (const uint32_t column : layout.text_columns) text += Format(":{}", column);
+    text += layout.text->Describe();
   }
   return text;
 }

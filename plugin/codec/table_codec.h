@@ -38,6 +38,7 @@ class SpatialReference;
 struct ColumnInfo;
 struct RowRoom;
 struct TableLayout;
+class TextIndex;
 
 /// A record is the server's record, columns are one of its bitmaps.
 class TableCodec final : public RowCodec, public KeyParts {
@@ -63,6 +64,8 @@ class TableCodec final : public RowCodec, public KeyParts {
   /// Takes the history from the stored descriptor of the table (row_history.h). False when it is
   /// another table's.
   [[nodiscard]] bool RestoreHistory(const std::string& descriptor);
+  /// What of an index's stored descriptor the server does not know: see text_index.h.
+  [[nodiscard]] bool RestoreIndex(uint32_t index_number, const std::string& descriptor);
   /// `former`: for each column the one that it was.
   [[nodiscard]] bool InheritHistory(const TableCodec& before, const std::vector<uint32_t>& former,
                                     const unsigned char* record);
@@ -80,6 +83,14 @@ class TableCodec final : public RowCodec, public KeyParts {
   /// Whether the server may search the index by all parts that it counts to it.
   [[nodiscard]] bool IsSearchable(uint32_t index_number) const;
 
+  /// Null: not a FULLTEXT index.
+  [[nodiscard]] const TextIndex* TextIndexAt(uint32_t index_number) const;
+  /// The texts of a record that such an index is about. Ends with the first error of `visit`.
+  Status VisitText(uint32_t index_number, const unsigned char* record,
+                   FunctionRef<Status(Bytes text)> visit) const;
+  /// A row has any number of entries in the index.
+  [[nodiscard]] bool HasSeveralEntries(uint32_t index_number) const;
+
   // --- record -> Rowan. kTooBig when a limit is exceeded. `record` = record[0] or record[1] ---
   /// Clustered key. Tables without primary key: the 8-byte row id given.
   Status EncodeClusteredKey(const unsigned char* record, uint64_t row_id, ByteBuffer* key) const;
@@ -88,6 +99,9 @@ class TableCodec final : public RowCodec, public KeyParts {
   Status EncodeEntry(uint32_t index_number, const void* record, Bytes clustered_key,
                      ByteBuffer* key, ByteBuffer* payload,
                      uint32_t* unique_prefix_bytes) const override;
+  /// Those of an index on an array are made elsewhere: handler/computed_columns.h.
+  Status EncodeEntries(uint32_t index_number, const void* record, Bytes clustered_key,
+                       EncodedEntry* buffer, EntryVisit visit) const override;
   /// An index on the values of an array column: how one looks (at offset 0), and the column. Null:
   /// it is another index.
   [[nodiscard]] const ColumnInfo* ElementOf(uint32_t index_number) const;

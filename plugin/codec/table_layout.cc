@@ -185,6 +185,29 @@ void ChoosePayload(IndexLayout* index) {
   }
 }
 
+KeyPartCodec WordPart() {
+  KeyPartCodec part;
+  part.encoding = KeyEncoding::kEscaped;
+  part.column = kNoColumn;
+  part.prefix_bytes = TextIndex::kWordBytesMax;
+  part.reversible = false;
+  return part;
+}
+
+/// A FULLTEXT index. The server takes care that its columns have one collation.
+void MakeTextIndex(const KEY& key, const TableLayout& layout, IndexLayout* index) {
+  for (uint32_t i = 0; i < key.user_defined_key_parts; ++i) {
+    index->text_columns.push_back(key.key_part[i].fieldnr - 1u);
+  }
+  index->name = key.name;
+  index->text = std::make_shared<TextIndex>(key, layout.columns[index->text_columns[0]].charset,
+                                            WordLimitsNow());
+  index->parts.push_back(WordPart());
+  index->declared_parts = 1;
+  AppendMissingParts(layout.indexes[0], index);
+  index->clustered_is_tail = true;
+}
+
 bool MakeSecondaries(const TABLE* table, KeyOrder order, TableLayout* layout,
                      std::string* refusal) {
   layout->index_number_of_key.assign(table->s->keys, 0);
@@ -192,9 +215,13 @@ bool MakeSecondaries(const TABLE* table, KeyOrder order, TableLayout* layout,
     if (key == table->s->primary_key) continue;
     IndexLayout index;
     index.server_key = key;
-    if (!MakeParts(table->key_info[key], *layout, &index, refusal)) return false;
-    AppendClusteredParts(table->key_info[key], layout->indexes[0], order, &index);
-    ChoosePayload(&index);
+    if ((table->key_info[key].flags & HA_FULLTEXT) != 0) {
+      MakeTextIndex(table->key_info[key], *layout, &index);
+    } else {
+      if (!MakeParts(table->key_info[key], *layout, &index, refusal)) return false;
+      AppendClusteredParts(table->key_info[key], layout->indexes[0], order, &index);
+      ChoosePayload(&index);
+    }
     layout->index_number_of_key[key] = static_cast<uint32_t>(layout->indexes.size());
     layout->indexes.push_back(std::move(index));
   }

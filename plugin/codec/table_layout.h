@@ -12,6 +12,7 @@
 #include "base/status.h"
 #include "plugin/codec/column_info.h"
 #include "plugin/codec/key_part_codec.h"
+#include "plugin/codec/text_index.h"
 
 struct TABLE;
 
@@ -115,6 +116,8 @@ struct IndexLayout {
   ColumnInfo element;
   /// Of a SPATIAL index (spatial_entry.h); null for others.
   std::shared_ptr<const SpatialReference> spatial;
+  std::shared_ptr<TextIndex> text{};  ///< of a FULLTEXT index: its first part is a word
+  std::vector<uint32_t> text_columns{};
 };
 
 struct TableLayout {

@@ -80,7 +80,7 @@ Status ComputedColumns::EncodeEntries(uint32_t index, const void* record, Bytes 
                                       EncodedEntry* buffer, EntryVisit visit) const {
   const ColumnInfo* element = codec_->ElementOf(index);
   if (element == nullptr) {
-    return RowCodec::EncodeEntries(index, record, clustered_key, buffer, visit);
+    return codec_->EncodeEntries(index, record, clustered_key, buffer, visit);
   }
   auto* field = down_cast<Field_typed_array*>(FieldOf(index));
   const auto distance = static_cast<const unsigned char*>(record) - table_->record[0];

@@ -17,6 +17,8 @@
 #include "sql/sql_lex.h"
 #include "sql/table.h"
 
+#include "plugin/codec/server_variable.h"
+
 namespace rowan {
 namespace {
 
@@ -32,6 +34,27 @@ bool HasSpatialIndex(const TABLE& form) {
   const std::span<const KEY> keys(form.key_info, form.s->keys);
   return std::any_of(keys.begin(), keys.end(),
                      [](const KEY& key) { return (key.flags & HA_SPATIAL) != 0; });
+}
+
+bool IsTextIndex(const KEY& key) { return (key.flags & HA_FULLTEXT) != 0; }
+
+/// Nothing would compute the column where an entry's text is needed again.
+bool HasTextIndexOnVirtualColumn(const TABLE& form) {
+  const std::span<const KEY> keys(form.key_info, form.s->keys);
+  return std::any_of(keys.begin(), keys.end(), [](const KEY& key) {
+    const std::span<const KEY_PART_INFO> parts(key.key_part, key.user_defined_key_parts);
+    return IsTextIndex(key) &&
+           std::any_of(parts.begin(), parts.end(),
+                       [](const KEY_PART_INFO& part) { return part.field->is_virtual_gcol(); });
+  });
+}
+
+/// Their words would have to be kept with the index.
+bool AsksForStopwordTable(const TABLE& form) {
+  const std::span<const KEY> keys(form.key_info, form.s->keys);
+  return std::any_of(keys.begin(), keys.end(), IsTextIndex) &&
+         (!ServerVariable("innodb_ft_user_stopword_table").empty() ||
+          !ServerVariable("innodb_ft_server_stopword_table").empty());
 }
 
 /// LEX_STRING or LEX_CSTRING.
@@ -69,6 +92,11 @@ std::string UnsupportedOption(THD* thd, const TABLE* form, const HA_CREATE_INFO&
   }
   if (form->part_info != nullptr && HasSpatialIndex(*form)) {
     return "SPATIAL indexes of partitioned tables";
+  }
+  if (HasTextIndexOnVirtualColumn(*form)) return "FULLTEXT indexes on virtual columns";
+  if (AsksForStopwordTable(*form)) {
+    return "stopword tables: innodb_ft_user_stopword_table and innodb_ft_server_stopword_table "
+           "have to be empty";
   }
   if (IsGiven(info.data_file_name)) return "DATA DIRECTORY";
   if (IsGiven(info.index_file_name)) return "INDEX DIRECTORY";

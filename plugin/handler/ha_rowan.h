@@ -36,11 +36,13 @@
 
 namespace rowan {
 
+struct TextMatchState;
+
 /// One row as the engine stores it: clustered key, row, and each secondary entry. Buffers are
 /// reused.
 struct RowImage {
   struct Entry : EncodedEntry {
-    bool is_array = false;  ///< of an index that has `elements` instead
+    bool has_several = false;  ///< of an index that has `elements` instead
   };
   struct Element {
     uint32_t index_number = 0;
@@ -49,7 +51,7 @@ struct RowImage {
   ByteBuffer key;
   ByteBuffer row;
   std::vector<Entry> entries;     ///< [0] unused: the clustered index
-  std::vector<Element> elements;  ///< entries of indexes on arrays, by index and key
+  std::vector<Element> elements;  ///< entries of indexes that have several, by index and key
 
   [[nodiscard]] static EntryImage View(uint32_t index_number, const EncodedEntry& entry) {
     return {index_number, entry.key, entry.payload, entry.unique_prefix_bytes};
@@ -131,6 +133,10 @@ class ha_rowan : public handler,
                                       bool* force_default, Cost_estimate* cost) override;
   ha_rows multi_range_read_info(uint index, uint ranges, uint rows, uint* buffer_bytes, uint* flags,
                                 Cost_estimate* cost) override;
+  // MATCH ... AGAINST (ha_rowan_fulltext.cc).
+  FT_INFO* ft_init_ext(uint flags, uint key_number, String* key) override;
+  int ft_init() override;
+  int ft_read(uchar* record) override;
   int records(ha_rows* count) override;
   int records_from_index(ha_rows* count, uint index) override;
 
@@ -229,7 +235,8 @@ class ha_rowan : public handler,
   void PrepareRead();
   /// Rows without a primary key are found again by their hidden key, which no record holds.
   [[nodiscard]] RowKeys KeysFor(bool writes) const {
-    return writes || !codec().has_primary_key() ? RowKeys::kKeep : RowKeys::kForget;
+    const bool keeps = writes || searches_text_ || !codec().has_primary_key();
+    return keeps ? RowKeys::kKeep : RowKeys::kForget;
   }
   const MY_BITMAP* ColumnsOfKeyRead(bool* from_entry);
   /// Whether an entry of the active index gives all that position() takes from the record.
@@ -268,6 +275,13 @@ class ha_rowan : public handler,
   /// kUnsupported: the range is not that of a box.
   [[nodiscard]] Result<uint64_t> EstimateSpatial(uint32_t index_number,
                                                  const key_range* range) const;
+
+  // ha_rowan_fulltext.cc
+  Status FindMatches(TextMatchState* match);
+  /// kNotFound: the row is none of the matches any more.
+  Status ReadMatch(const TextMatchState& match, Bytes key, uchar* record);
+  /// Whether a row that was found in the index is one of the matches as it was read.
+  Status StillMatches(const TextMatchState& match, const uchar* record, bool* matches);
 
   // ha_rowan_write.cc
   Status Write(TableCodec::Outsourced* value) override;
@@ -349,6 +363,8 @@ class ha_rowan : public handler,
   DuplicateLock duplicate_lock_ = DuplicateLock::kShared;
   uint duplicate_key_ = MAX_KEY;          ///< server key number of the last duplicate
   const key_range* range_end_ = nullptr;  ///< of the range that is just being opened
+
+  bool searches_text_ = false;  ///< the statement asks how relevant rows are, by their keys
 
   DsMrr_impl sorted_ranges_;         ///< the server's; reads the index with a second handler
   bool sorted_ranges_used_ = false;  ///< since the last reset()

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Indexes on arrays (CAST ... AS ... ARRAY): a row has an entry for each value of its array, which
-// are all different, one if the array is NULL, and none if it is empty.
+// Indexes in which a row has any number of entries. Indexes on arrays (CAST ... AS ... ARRAY): one
+// for each value of its array, which are all different, one if the array is NULL, and none if it is
+// empty. FULLTEXT indexes: one for each word.
 #include "plugin/server/abi_guard.h"
 
 #include "plugin/handler/ha_rowan.h"
@@ -35,7 +36,7 @@ Status ha_rowan::EncodeElements(uint32_t index_number, const uchar* record, RowI
   EncodedEntry buffer;
   const size_t first = image->elements.size();
   const Status status =
-      computed_columns_->EncodeEntries(index_number, record, image->key, &buffer, keep);
+      RowReadingCodec()->EncodeEntries(index_number, record, image->key, &buffer, keep);
   std::sort(image->elements.begin() + static_cast<ptrdiff_t>(first), image->elements.end(),
             [](const auto& left, const auto& right) { return Compare(left, right) < 0; });
   return status;

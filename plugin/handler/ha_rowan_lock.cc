@@ -145,6 +145,7 @@ int ha_rowan::reset() {
   if (sorted_ranges_used_) sorted_ranges_.reset();
   sorted_ranges_used_ = false;
   keyread_ = false;
+  searches_text_ = false;
   duplicate_lock_ = DuplicateLock::kShared;
   prepared_ = false;
   if (reader_ != nullptr) {

@@ -24,8 +24,8 @@ constexpr handler::Table_flags kTableFlags =
     HA_PRIMARY_KEY_REQUIRED_FOR_POSITION | HA_PARTIAL_COLUMN_READ | HA_TABLE_SCAN_ON_INDEX |
     HA_BINLOG_ROW_CAPABLE | HA_NO_READ_LOCAL_LOCK | HA_GENERATED_COLUMNS | HA_DESCENDING_INDEX |
     HA_CAN_GEOMETRY | HA_CAN_RTREEKEYS | HA_SUPPORTS_GEOGRAPHIC_GEOMETRY_COLUMN |
-    HA_CAN_INDEX_VIRTUAL_GENERATED_COLUMN | HA_MULTI_VALUED_KEY_SUPPORT |
-    HA_SUPPORTS_DEFAULT_EXPRESSION | HA_ATTACHABLE_TRX_COMPATIBLE;
+    HA_CAN_INDEX_VIRTUAL_GENERATED_COLUMN | HA_MULTI_VALUED_KEY_SUPPORT | HA_CAN_FULLTEXT |
+    HA_CAN_FULLTEXT_EXT | HA_SUPPORTS_DEFAULT_EXPRESSION | HA_ATTACHABLE_TRX_COMPATIBLE;
 
 /// Whether statements give the same rows when they are run again in the order of their commits:
 /// where their reads lock what they read, gaps included.
@@ -56,6 +56,7 @@ bool Agree(const TableDef& definition, TableCodec* made) {
   const TableCodec& codec = *made;
   bool same = true;
   for (uint32_t i = 0; same && i < definition.indexes.size(); ++i) {
+    if (!made->RestoreIndex(i, definition.indexes[i].descriptor)) return false;
     same = definition.indexes[i].descriptor == codec.IndexDescriptor(i);
   }
   return same;
@@ -106,6 +107,7 @@ ulong ha_rowan::index_flags(uint index, uint, bool) const {
   if (table_share == nullptr || index != table_share->primary_key) {
     flags |= HA_DO_INDEX_COND_PUSHDOWN;
   }
+  if (table_share != nullptr && (table_share->key_info[index].flags & HA_FULLTEXT) != 0) return 0;
   // A row comes once for each value, and no entry has the column.
   if (table_share != nullptr && (table_share->key_info[index].flags & HA_MULTI_VALUED_KEY) != 0) {
     flags &= ~static_cast<ulong>(HA_READ_ORDER | HA_KEYREAD_ONLY);
@@ -201,8 +203,8 @@ void ha_rowan::PrepareBuffers() {
   old_image_.entries.resize(indexes);
   new_image_.entries.resize(indexes);
   for (uint32_t i = 1; i < indexes; ++i) {
-    const bool is_array = codec().ElementOf(i) != nullptr;
-    old_image_.entries[i].is_array = new_image_.entries[i].is_array = is_array;
+    const bool has_several = codec().HasSeveralEntries(i);
+    old_image_.entries[i].has_several = new_image_.entries[i].has_several = has_several;
   }
   entry_views_.reserve(indexes);
   changes_.reserve(indexes);

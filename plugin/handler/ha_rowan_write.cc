@@ -59,7 +59,7 @@ Status ha_rowan::EncodeEntries(const uchar* record, const std::vector<bool>* onl
   for (uint32_t i = 1; i < image->entries.size(); ++i) {
     if (only != nullptr && !(*only)[i]) continue;
     RowImage::Entry& entry = image->entries[i];
-    const Status status = entry.is_array
+    const Status status = entry.has_several
                               ? EncodeElements(i, record, image)
                               : codec().EncodeEntry(i, record, image->key, &entry.key,
                                                     &entry.payload, &entry.unique_prefix_bytes);
@@ -71,7 +71,7 @@ Status ha_rowan::EncodeEntries(const uchar* record, const std::vector<bool>* onl
 void ha_rowan::ViewEntries(const RowImage& image) {
   entry_views_.clear();
   for (uint32_t i = 1; i < image.entries.size(); ++i) {
-    if (!image.entries[i].is_array) entry_views_.push_back(image.View(i));
+    if (!image.entries[i].has_several) entry_views_.push_back(image.View(i));
   }
   for (const RowImage::Element& element : image.elements) {
     entry_views_.push_back(RowImage::View(element.index_number, element.entry));
@@ -241,7 +241,7 @@ Status ha_rowan::UpdateRecord(const uchar* old_record, const uchar* new_record, 
 Status ha_rowan::UpdateImage() {
   changes_.clear();
   for (uint32_t i = 1; i < new_image_.entries.size(); ++i) {
-    if (!changed_indexes_[i] || new_image_.entries[i].is_array) continue;
+    if (!changed_indexes_[i] || new_image_.entries[i].has_several) continue;
     const EntryChange change{old_image_.View(i), new_image_.View(i)};
     const bool same = EqualBytes(change.before.key, change.after.key) &&
                       EqualBytes(change.before.payload, change.after.payload);

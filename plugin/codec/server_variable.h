@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// System variables of others, by their names. Thread safety: any thread with a connection.
+#pragma once
+
+#include <string>
+
+namespace rowan {
+
+/// As the current connection has it; empty when there is none of this name.
+std::string ServerVariable(const char* name);
+
+}  // namespace rowan

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// TextIndex: what a FULLTEXT index makes of a text. It is fixed when the index is created and kept
+// in the index's descriptor, because an entry is removed under the key it was made with: which
+// words it leaves out, and what its parser, which may be a plugin with settings of its own, made of
+// a text that is always the same.
+//
+// An entry (docs/fulltext.md): the word's weights, escaped and ended, followed by the clustered
+// key; its payload is how often the word is in the row's text and where, counted in words. Words of
+// different columns are never near each other: each column's places begin far behind the last.
+// Thread safety: const; a parser plugin is asked by many threads at a time.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/function_ref.h"
+#include "base/status.h"
+#include "engine/row_codec.h"
+
+struct CHARSET_INFO;
+struct KEY;
+struct st_mysql_ftparser;
+
+namespace rowan {
+
+/// Which words an index has.
+struct WordLimits {
+  uint32_t characters_min = 0;
+  uint32_t characters_max = 0;
+  bool leaves_out_stopwords = true;  ///< those of INNODB_FT_DEFAULT_STOPWORD
+};
+
+/// As the server's settings ask for: innodb_ft_min_token_size, innodb_ft_max_token_size and
+/// innodb_ft_enable_stopword.
+WordLimits WordLimitsNow();
+
+class TextIndex {
+ public:
+  /// Words beyond this many bytes are in no index.
+  static constexpr size_t kWordBytesMax = 84 * 4;
+
+  TextIndex(const KEY& key, const CHARSET_INFO* charset, const WordLimits& limits);
+
+  [[nodiscard]] std::string Describe() const;
+  /// Takes the limits from what Describe gave. False when the text is not from there.
+  bool Restore(std::string_view description);
+
+  /// Each word of a text with its place, also those that the index leaves out. `in_index`: it does
+  /// not. Ends with the first error of `visit`.
+  struct Word {
+    std::string_view small;    ///< in small letters
+    std::string_view weights;  ///< see AppendWordWeights
+    uint32_t place = 0;
+    bool in_index = false;
+  };
+  using Visit = FunctionRef<Status(const Word& word)>;
+  /// `*place`: of the first word; afterwards where the next column begins.
+  Status VisitWords(Bytes text, uint32_t* place, Visit visit) const;
+
+  [[nodiscard]] const CHARSET_INFO* charset() const { return charset_; }
+  [[nodiscard]] st_mysql_ftparser* parser() const { return parser_; }
+  [[nodiscard]] const WordLimits& limits() const { return limits_; }
+  /// Whether a word is long enough and short enough and none of those that are left out.
+  [[nodiscard]] bool HasWord(Bytes small, std::string_view weights, uint32_t characters) const;
+
+ private:
+  struct Parse;
+
+  Status ParseByPlugin(Bytes text, Parse* parse) const;
+  [[nodiscard]] bool HasStopword(Bytes gram) const;
+  [[nodiscard]] uint64_t ParserFingerprint() const;
+
+  const CHARSET_INFO* const charset_;
+  st_mysql_ftparser* parser_ = nullptr;  ///< null: the built-in one
+  std::string parser_name_;
+  bool is_ngram_ = false;
+  WordLimits limits_;
+  std::vector<std::string> stopwords_;  ///< their weights, sorted
+};
+
+/// The most bytes of an entry's key and of an entry.
+struct EntryRoom {
+  size_t key_bytes = 0;
+  size_t entry_bytes = 0;
+};
+
+/// The words of one row, as they come from its columns.
+class RowWords {
+ public:
+  explicit RowWords(const TextIndex* index) : index_(index) {}
+  Status Add(Bytes text);
+  /// One entry for each word but those whose key has no room; as RowCodec::EncodeEntries.
+  Status VisitEntries(Bytes clustered_key, const EntryRoom& room, EncodedEntry* buffer,
+                      RowCodec::EntryVisit visit) const;
+
+ private:
+  const TextIndex* const index_;
+  uint32_t place_ = 0;
+  std::map<std::string, std::vector<uint32_t>, std::less<>> places_;  ///< by weights
+};
+
+/// The part of an entry's key that stands for a word; `prefix`: for all words that begin so.
+void AppendWordKey(std::string_view weights, bool prefix, ByteBuffer* key);
+/// The weights' end in an entry's key: where the clustered key begins. 0: malformed.
+size_t WordKeyBytes(Bytes key);
+/// How often the word is in the row. False: malformed.
+bool CountPlaces(Bytes payload, uint32_t* count);
+/// Where. An entry has no room for very many: `*complete` says whether these are all.
+bool ReadPlaces(Bytes payload, std::vector<uint32_t>* places, bool* complete);
+
+}  // namespace rowan

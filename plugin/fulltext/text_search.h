@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// TextSearch: which rows MATCH ... AGAINST finds, and how relevant they are.
+//
+// A word adds to a row's relevance how often it is there, times the square of the logarithm of how
+// much rarer it is than rows are. The parts of a query are gone through in three passes on each
+// level: first what finds rows by itself, then what rows must have (+), then what they must not
+// have (-). Relevance is a float throughout, as the server has it.
+// Thread safety: one thread.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/function_ref.h"
+#include "base/status.h"
+#include "plugin/codec/text_index.h"
+#include "plugin/fulltext/found_documents.h"
+
+namespace rowan {
+
+/// What a search reads.
+class TextSource {
+ public:
+  virtual ~TextSource() = default;
+  /// The rows that have a word, or any that begins so, in the order of their keys for each word.
+  using VisitEntry = FunctionRef<Status(Bytes row_key, Bytes payload)>;
+  virtual Status VisitWord(std::string_view weights, bool is_prefix, VisitEntry visit) = 0;
+  /// The words of one row. kNotFound.
+  virtual Status VisitRow(Bytes row_key, TextIndex::Visit visit) = 0;
+  /// About how many rows there are.
+  virtual uint64_t RowCount() = 0;
+};
+
+struct TextQuery {
+  Bytes text;
+  bool boolean_mode = false;
+  bool expand = false;  ///< WITH QUERY EXPANSION
+  size_t memory_bytes_max = SIZE_MAX;
+};
+
+struct TextMatch {
+  DocumentNumber document = 0;
+  float relevance = 0;
+};
+
+struct TextSearchResult {
+  DocumentKeys keys;
+  std::vector<TextMatch> matches;  ///< most relevant first, equal ones in the order of their keys
+  std::string problem;             ///< the query's: a sentence; then nothing is found
+
+  /// Of any row: 0 when it is not among the matches.
+  [[nodiscard]] float RelevanceOf(Bytes row_key);
+
+ private:
+  DocumentMap<float> relevances_;  ///< made when it is first asked for
+};
+
+/// kTooBig beyond memory_bytes_max; errors of the source.
+Result<TextSearchResult> SearchText(const TextIndex& index, const TextQuery& query,
+                                    TextSource* source);
+
+}  // namespace rowan
