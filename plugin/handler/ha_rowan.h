@@ -376,7 +376,7 @@ class ha_rowan : public handler,
   ByteBuffer range_key_;
   ByteBuffer position_key_;
   uint row_reference_bytes_ = 0;
-  bool merges_ = false;  ///< the scan merges rows of several engine tables by their keys
+  bool merges_ = false;  ///< the scan merges rows of several engine tables by computed columns
 
   uint64_t published_cardinalities_ = 0;  ///< which state of them the server has from this handler
   bool load_failed_ = false;

@@ -14,12 +14,15 @@
 // Thread safety: as ha_rowan.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "sql/partitioning/partition_handler.h"
 
 #include "plugin/handler/ha_rowan.h"
 #include "plugin/partition/partitioned_share.h"
+
+class Field_blob;
 
 namespace dd {
 class Partition;
@@ -135,6 +138,7 @@ class ha_rowan_part final : public ha_rowan, public Partition_helper, public Par
     uint64_t statement = 0;  ///< the last one that touched it
     uint64_t scan = 0;       ///< the last one that was opened in it
     bool load_tried = false;
+    std::vector<std::string> computed;  ///< see KeepComputed
   };
 
   // ha_rowan_part_open.cc
@@ -163,6 +167,9 @@ class ha_rowan_part final : public ha_rowan, public Partition_helper, public Par
   void SelectForScan(uint part);
   void CloseScans();
   void ReadWhatOrderNeeds();
+  /// Returns `error`. Of a row that was read for a merge, gives values of virtual BLOB columns in
+  /// the key a place of their own: the field's one is overwritten with the next row computed.
+  int KeepComputed(int error, uchar* record);
   /// Rows with equal keys come in the order of their references from now on.
   void SortByReference();
 
@@ -237,8 +244,9 @@ class ha_rowan_part final : public ha_rowan, public Partition_helper, public Par
   PartitionedShare* partitions_ = nullptr;  ///< owned by the server's TABLE_SHARE
   std::vector<TablePart> parts_;  ///< by number; that of the selected one is in *this meanwhile
   std::vector<Use> uses_;
-  std::vector<uint> touched_;  ///< by the statement
-  std::vector<uint> scanned_;  ///< index scans are open in them
+  std::vector<uint> touched_;                ///< by the statement
+  std::vector<Field_blob*> computed_blobs_;  ///< of the keys that a scan merges by
+  std::vector<uint> scanned_;                ///< index scans are open in them
   uint selected_ = 0;
   uint published_part_ = 0;  ///< whose rows per key the server has
   uint64_t statement_ = 1;

@@ -44,7 +44,6 @@ int ha_rowan_part::index_init(uint index, bool sorted) {
   ++scan_;
   int error = ph_index_init_setup(index, sorted);
   if (error == 0 && sorted) {
-    merges_ = true;
     ReadWhatOrderNeeds();
     error = init_record_priority_queue();
   }
@@ -55,20 +54,43 @@ int ha_rowan_part::index_init(uint index, bool sorted) {
 void ha_rowan_part::ReadWhatOrderNeeds() {
   for (KEY** key = m_curr_key_info; *key != nullptr; ++key) {
     for (uint i = 0; i < (*key)->user_defined_key_parts; ++i) {
-      Field* field = (*key)->key_part[i].field;
-      if (field->is_virtual_gcol()) {
-        table->mark_gcol_in_maps(field);
-      } else {
+      // Not the key part's own field: that of a prefix does not know how it is computed.
+      Field* field = table->field[(*key)->key_part[i].fieldnr - 1u];
+      if (!field->is_virtual_gcol()) {
         bitmap_set_bit(table->read_set, field->field_index());
+        continue;
       }
+      table->mark_gcol_in_maps(field);
+      merges_ = true;
+      if (field->is_flag_set(BLOB_FLAG)) computed_blobs_.push_back(down_cast<Field_blob*>(field));
     }
   }
+  if (!merges_) return;
+  Select(m_part_info->get_first_used_partition());
+  computed_columns_->AddSources(table->read_set);
+}
+
+int ha_rowan_part::KeepComputed(int error, uchar* record) {
+  if (error != 0 || computed_blobs_.empty()) return error;
+  std::vector<std::string>& kept = uses_[selected_].computed;
+  kept.resize(computed_blobs_.size());
+  const ptrdiff_t offset = record - table->record[0];
+  for (size_t i = 0; i < kept.size(); ++i) {
+    Field_blob* field = computed_blobs_[i];
+    if (field->is_null(offset)) continue;
+    kept[i].assign(reinterpret_cast<const char*>(field->get_blob_data(offset)),
+                   field->get_length(offset));
+    field->set_ptr_offset(offset, static_cast<uint32>(kept[i].size()),
+                          reinterpret_cast<const uchar*>(kept[i].data()));
+  }
+  return 0;
 }
 
 int ha_rowan_part::index_end() {
   destroy_record_priority_queue();
   CloseScans();
   merges_ = false;
+  computed_blobs_.clear();
   active_index = MAX_KEY;
   EndMultiRange();
   return 0;
@@ -126,40 +148,40 @@ int ha_rowan_part::index_read_last_map(uchar* record, const uchar* key, key_part
 
 int ha_rowan_part::index_first_in_part(uint part, uchar* record) {
   SelectForScan(part);
-  return ha_rowan::index_first(record);
+  return KeepComputed(ha_rowan::index_first(record), record);
 }
 
 int ha_rowan_part::index_last_in_part(uint part, uchar* record) {
   SelectForScan(part);
-  return ha_rowan::index_last(record);
+  return KeepComputed(ha_rowan::index_last(record), record);
 }
 
 int ha_rowan_part::index_prev_in_part(uint part, uchar* record) {
   SelectForScan(part);
-  return ha_rowan::index_prev(record);
+  return KeepComputed(ha_rowan::index_prev(record), record);
 }
 
 int ha_rowan_part::index_next_in_part(uint part, uchar* record) {
   SelectForScan(part);
-  return ha_rowan::index_next(record);
+  return KeepComputed(ha_rowan::index_next(record), record);
 }
 
 int ha_rowan_part::index_next_same_in_part(uint part, uchar* record, const uchar* key,
                                            uint length) {
   SelectForScan(part);
-  return ha_rowan::index_next_same(record, key, length);
+  return KeepComputed(ha_rowan::index_next_same(record, key, length), record);
 }
 
 int ha_rowan_part::index_read_map_in_part(uint part, uchar* record, const uchar* key,
                                           key_part_map keypart_map, ha_rkey_function find_flag) {
   SelectForScan(part);
-  return ha_rowan::index_read_map(record, key, keypart_map, find_flag);
+  return KeepComputed(ha_rowan::index_read_map(record, key, keypart_map, find_flag), record);
 }
 
 int ha_rowan_part::index_read_last_map_in_part(uint part, uchar* record, const uchar* key,
                                                key_part_map keypart_map) {
   SelectForScan(part);
-  return ha_rowan::index_read_last_map(record, key, keypart_map);
+  return KeepComputed(ha_rowan::index_read_last_map(record, key, keypart_map), record);
 }
 
 int ha_rowan_part::index_read_idx_map_in_part(uint part, uchar* record, uint index,
@@ -175,14 +197,16 @@ int ha_rowan_part::index_read_idx_map_in_part(uint part, uchar* record, uint ind
 int ha_rowan_part::read_range_first_in_part(uint part, uchar* record, const key_range* start_key,
                                             const key_range* end_key, bool) {
   SelectForScan(part);
-  return OpenRange(record != nullptr ? record : table->record[0], start_key, end_key);
+  uchar* const target = record != nullptr ? record : table->record[0];
+  return KeepComputed(OpenRange(target, start_key, end_key), target);
 }
 
 int ha_rowan_part::read_range_next_in_part(uint part, uchar* record) {
   SelectForScan(part);
   uchar* const target = record != nullptr ? record : table->record[0];
-  return eq_range ? ha_rowan::index_next_same(target, end_range->key, end_range->length)
-                  : ha_rowan::index_next(target);
+  const int error = eq_range ? ha_rowan::index_next_same(target, end_range->key, end_range->length)
+                             : ha_rowan::index_next(target);
+  return KeepComputed(error, target);
 }
 
 Item* ha_rowan_part::idx_cond_push(uint key_number, Item* condition) {

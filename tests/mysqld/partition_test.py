@@ -198,6 +198,31 @@ DROP TABLE o;
 """)
 
 
+def test_order_by_what_is_computed(t):
+    same_on_both(t, """
+CREATE TABLE g (id INT PRIMARY KEY, s TEXT, v TEXT AS (REVERSE(s)) VIRTUAL,
+  w INT AS (LENGTH(s)) VIRTUAL, n INT, KEY v (v(3)), KEY w (w), KEY n (n), KEY nv (n, v(2)))
+  PARTITION BY HASH (id) PARTITIONS 4;
+INSERT INTO g (id, s, n) VALUES (1, 'abc', 5), (2, 'xb', 4), (3, 'qqqa', 3), (4, 'cc', 2),
+  (5, 'zzd', 1), (6, NULL, 5), (7, 'aad', 5), (8, 'abe', 5), (9, REPEAT('x', 9000), 6);
+SELECT id FROM g FORCE INDEX (n) ORDER BY n, id;
+SELECT id, n FROM g FORCE INDEX (n) ORDER BY n DESC, id DESC LIMIT 3;
+SELECT id, v FROM g FORCE INDEX (v) WHERE v > 'a' ORDER BY v, id;
+SELECT id, w FROM g FORCE INDEX (w) ORDER BY w DESC, id DESC;
+SELECT id, n, v FROM g FORCE INDEX (nv) WHERE n = 5 AND v > 'a' ORDER BY id;
+SELECT MAX(w), MIN(w) FROM g;
+HANDLER g OPEN;
+HANDLER g READ v FIRST;
+HANDLER g READ v NEXT;
+HANDLER g READ v NEXT;
+HANDLER g READ nv LAST;
+HANDLER g READ nv PREV;
+HANDLER g READ nv PREV;
+HANDLER g CLOSE;
+DROP TABLE g;
+""")
+
+
 class _RandomRows:
     """Statements on `p (a, b, c, d)` with one right outcome: what they cut off is ordered."""
 
