@@ -62,8 +62,8 @@ class Boxes {
       case 2: return {x, x, y, y + Extent(y)};
       case 3: return {x, x + Extent(x), y, y};
       case 4: {
-        const auto [x_min, x_max] = std::minmax(x, Coordinate());
-        const auto [y_min, y_max] = std::minmax(y, Coordinate());
+        const auto [x_min, x_max] = std::minmax({x, Coordinate()});
+        const auto [y_min, y_max] = std::minmax({y, Coordinate()});
         return {x_min, x_max, y_min, y_max};
       }
       default: return {x, x + Extent(x), y, y + Extent(y)};
