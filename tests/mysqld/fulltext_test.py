@@ -225,17 +225,22 @@ def test_random_documents(t):
     def query():
         words = random.choices(vocabulary, k=random.randrange(1, 5))
         signs = random.choices(["", "", "+", "-", "~", ">", "<"], k=len(words))
-        terms = [sign + (word[:2] + "*" if random.random() < 0.2 else word)
+        # Not both: behind a phrase InnoDB takes no * for what it has not written to its index yet.
+        phrase = random.random() < 0.3
+        terms = [sign + (word[:2] + "*" if not phrase and random.random() < 0.2 else word)
                  for sign, word in zip(signs, words)]
-        if random.random() < 0.3:
+        if phrase:
             terms.append(f'"{words[0]} {random.choice(vocabulary)}"'
                          + random.choice(["", " @3", " @6"]))
         mode, against = random.choice([("", " ".join(words)),
                                        (" IN BOOLEAN MODE", " ".join(terms))])
         # Only which rows: what InnoDB deleted still counts for its relevance.
-        both(f"SELECT id FROM r WHERE MATCH (t, b) AGAINST ('{against}'{mode}) ORDER BY id")
+        # In one column: see docs/fulltext.md about distances.
+        columns = "b" if phrase else "t, b"
+        both(f"SELECT id FROM r WHERE MATCH ({columns}) AGAINST ('{against}'{mode}) ORDER BY id")
 
-    both("CREATE TABLE r (id INT PRIMARY KEY, t VARCHAR(300), b TEXT, FULLTEXT (t, b))")
+    both("CREATE TABLE r (id INT PRIMARY KEY, t VARCHAR(300), b TEXT, FULLTEXT (t, b),"
+         " FULLTEXT one (b))")
     for turn in range(160):
         change()
         if turn % 20 == 5:
@@ -252,7 +257,7 @@ def test_random_documents(t):
             server.start()
             current[:] = sides()
             both("CHECK TABLE r")
-    both("ALTER TABLE r ADD FULLTEXT (b)")
+    both("ALTER TABLE r DROP INDEX one, ADD FULLTEXT (b)")
     both("CHECK TABLE r")
 
 
