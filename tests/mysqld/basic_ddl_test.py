@@ -42,7 +42,6 @@ def test_what_is_not_supported_is_refused(t):
     for statement in (
             "CREATE TABLE x (id INT PRIMARY KEY) PARTITION BY HASH (id)"
             " (PARTITION p0 DATA DIRECTORY='/tmp', PARTITION p1)",
-            "CREATE TABLE x (id INT PRIMARY KEY, v TEXT, FULLTEXT (v))",
             "CREATE TABLE x (id INT PRIMARY KEY, g POINT NOT NULL SRID 0, SPATIAL KEY (g))"
             " PARTITION BY KEY (id)",
             "CREATE TABLE x (id INT PRIMARY KEY) ROW_FORMAT=COMPRESSED",
