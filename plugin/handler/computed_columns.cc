@@ -68,7 +68,8 @@ void ComputedColumns::AddSources(MY_BITMAP* columns) const {
 Status ComputedColumns::DecodeRow(Bytes key, Bytes row, const void* columns, BlobReader* blobs,
                                   void* record) const {
   const Status status = codec_->DecodeRow(key, row, columns, blobs, record);
-  if (!status.ok() || !active_ || Compute(static_cast<unsigned char*>(record))) return status;
+  if (!status.ok() || !active_ || Compute(columns, static_cast<unsigned char*>(record)))
+    return status;
   return Status(Code::kUnsupported, "a generated column cannot be computed");
 }
 
@@ -109,12 +110,18 @@ Status ComputedColumns::EncodeEntries(uint32_t index, const void* record, Bytes 
   return unreadable ? Status(Code::kCorrupt, "an array cannot be read") : Status::Ok();
 }
 
-bool ComputedColumns::Compute(unsigned char* record) const {
+bool ComputedColumns::Compute(const void* columns, unsigned char* record) const {
   my_bitmap_map* maps[2];
   dbug_tmp_use_all_columns(table_, maps, table_->read_set, table_->write_set);
   unsigned char* const now = table_->record[0];
   if (record != now) repoint_field_to_record(table_, now, record);
-  const bool computed = std::all_of(fields_.begin(), fields_.end(), ComputeField);
+  // What a column is computed from holds anything, unless it was asked for.
+  const auto* const read = static_cast<const MY_BITMAP*>(columns);
+  const bool computed = std::all_of(fields_.begin(), fields_.end(), [read](Field* field) {
+    const bool known =
+        read == nullptr || bitmap_is_subset(&field->gcol_info->base_columns_map, read);
+    return !known || ComputeField(field);
+  });
   if (record != now) repoint_field_to_record(table_, record, now);
   dbug_tmp_restore_column_maps(table_->read_set, table_->write_set, maps);
   return computed;

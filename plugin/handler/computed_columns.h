@@ -49,7 +49,7 @@ class ComputedColumns final : public RowCodec {
 
  private:
   [[nodiscard]] Field* FieldOf(uint32_t index) const;
-  [[nodiscard]] bool Compute(unsigned char* record) const;
+  [[nodiscard]] bool Compute(const void* columns, unsigned char* record) const;
 
   TABLE* const table_;
   const TableCodec* const codec_;
