@@ -144,6 +144,7 @@ int ha_rowan::index_read_map(uchar* record, const uchar* key, key_part_map keypa
   reader_->SetStart({});
   if (find_flag >= HA_READ_MBR_CONTAIN) return ReadSpatial(record, key, find_flag);
   EncodeSearch(key, keypart_map);
+  if (search_key_.empty()) return HA_ERR_KEY_NOT_FOUND;  // a FULLTEXT index has no such keys
   Status status;
   switch (find_flag) {
     case HA_READ_KEY_EXACT:
@@ -223,6 +224,7 @@ int ha_rowan::index_prev(uchar* record) {
 
 int ha_rowan::index_first(uchar* record) {
   CountEnd(&System_status_var::ha_read_first_count);
+  if (codec().TextIndexAt(reader_->index()) != nullptr) return HA_ERR_END_OF_FILE;
   PrepareRead();
   bounded_by_key_ = false;
   reader_->SetStart({});
@@ -232,6 +234,7 @@ int ha_rowan::index_first(uchar* record) {
 
 int ha_rowan::index_last(uchar* record) {
   CountEnd(&System_status_var::ha_read_last_count);
+  if (codec().TextIndexAt(reader_->index()) != nullptr) return HA_ERR_END_OF_FILE;
   PrepareRead();
   bounded_by_key_ = false;
   SetStartOf(end_range);

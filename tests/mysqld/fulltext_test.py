@@ -112,7 +112,8 @@ def test_plans(t):
 def test_definitions(t):
     find = "SELECT id FROM {} WHERE MATCH ({}) AGAINST ('{}') ORDER BY id"
     _same(t, _CREATE + [
-        "ALTER TABLE a DROP INDEX ob", find.format("a", "b", "apple"),
+        "HANDLER a OPEN", "HANDLER a READ tb = ('apple')", "HANDLER a READ tb FIRST",
+        "HANDLER a CLOSE", "ALTER TABLE a DROP INDEX ob", find.format("a", "b", "apple"),
         "ALTER TABLE a ADD FULLTEXT INDEX ob (b)", find.format("a", "b", "apple"),
         "CREATE FULLTEXT INDEX ot ON a (t)", find.format("a", "t", "apple"),
         "CREATE TABLE l LIKE a", "INSERT INTO l SELECT * FROM a", find.format("l", "t", "apple"),
