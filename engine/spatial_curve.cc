@@ -216,8 +216,8 @@ uint64_t SpatialAxis(double coordinate) {
     distance = static_cast<uint64_t>(size * kLinearScale);
   } else {
     // The bits of positive numbers are in their order.
-    distance = (uint64_t{1} << 62) + std::bit_cast<uint64_t>(size) -
-               std::bit_cast<uint64_t>(kLinearMax);
+    distance =
+        (uint64_t{1} << 62) + std::bit_cast<uint64_t>(size) - std::bit_cast<uint64_t>(kLinearMax);
   }
   return coordinate < 0 ? kMiddle - 1 - distance : kMiddle + distance;
 }
@@ -234,8 +234,8 @@ SpatialCode SpatialCodeOf(const SpatialBox& box) {
   };
   if (level < kLevels) {  // a smaller cell may do, depending on where in it the box begins
     const uint64_t span = Cell{0, 0, level + 1}.Span();
-    const bool fits = Reach(corner(x, level + 1), span) >= x_last &&
-                      Reach(corner(y, level + 1), span) >= y_last;
+    const bool fits =
+        Reach(corner(x, level + 1), span) >= x_last && Reach(corner(y, level + 1), span) >= y_last;
     if (fits) ++level;
   }
   return MakeCode(kBoxClass, corner(x, level), corner(y, level), level);
@@ -257,10 +257,9 @@ SpatialRange AllOfSpatialClass(SpatialClass of) {
 }
 
 void MergeSpatialRanges(std::vector<SpatialRange>* ranges) {
-  std::sort(ranges->begin(), ranges->end(),
-            [](const SpatialRange& one, const SpatialRange& other) {
-              return one.from < other.from;
-            });
+  std::sort(ranges->begin(), ranges->end(), [](const SpatialRange& one, const SpatialRange& other) {
+    return one.from < other.from;
+  });
   size_t kept = 0;
   for (const SpatialRange& range : *ranges) {
     if (kept > 0 && range.from <= (*ranges)[kept - 1].to) {

@@ -92,8 +92,7 @@ bool SpatialReference::BoxOf(Bytes value, SpatialBox* box) const {
 }
 
 SpatialCode SpatialReference::CodeOf(const SpatialBox& box) const {
-  const bool crosses =
-      half_turn_ != 0 && (box.x_max > half_turn_ || box.x_min < -half_turn_);
+  const bool crosses = half_turn_ != 0 && (box.x_max > half_turn_ || box.x_min < -half_turn_);
   if (!crosses) return SpatialCodeOf(box);
   return SpatialCodeOf({-half_turn_, half_turn_, box.y_min, box.y_max});
 }
@@ -129,8 +128,8 @@ bool SpatialReference::Passes(const SpatialBox& box, const SpatialBox& searched,
            box.y_min <= searched.y_max && box.y_max >= searched.y_min;
   };
   const auto covers = [](const SpatialBox& outer, const SpatialBox& inner) {
-    return inner.x_min >= outer.x_min && inner.x_max <= outer.x_max &&
-           inner.y_min >= outer.y_min && inner.y_max <= outer.y_max;
+    return inner.x_min >= outer.x_min && inner.x_max <= outer.x_max && inner.y_min >= outer.y_min &&
+           inner.y_max <= outer.y_max;
   };
   switch (test) {
     case BoxTest::kIntersects: return overlap();

@@ -43,8 +43,8 @@ constexpr Changes::HA_ALTER_FLAGS kDictionaryChanges =
     Changes::DROP_CHECK_CONSTRAINT | Changes::SUSPEND_CHECK_CONSTRAINT | Changes::DROP_FOREIGN_KEY;
 /// What goes in place, though not instantly.
 constexpr Changes::HA_ALTER_FLAGS kIndexChanges = Changes::ADD_INDEX | Changes::ADD_UNIQUE_INDEX |
-                                                  Changes::ADD_SPATIAL_INDEX |
-                                                  Changes::DROP_INDEX | Changes::DROP_UNIQUE_INDEX;
+                                                  Changes::ADD_SPATIAL_INDEX | Changes::DROP_INDEX |
+                                                  Changes::DROP_UNIQUE_INDEX;
 
 /// Shared by the indexes of one statement.
 constexpr size_t kSortMemoryBytes = size_t{64} << 20;

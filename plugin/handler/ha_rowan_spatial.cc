@@ -62,11 +62,10 @@ int ha_rowan::ReadSpatial(uchar* record, const uchar* key, ha_rkey_function find
       codec().SpatialReferenceOf(codec().IndexNumberOfKey(active_index));
   const std::optional<BoxTest> test = TestFor(find_flag);
   if (reference == nullptr || !test.has_value()) return HA_ERR_UNSUPPORTED;
-  const bool locks = read_options_.mode == ReadMode::kLockShared ||
-                     read_options_.mode == ReadMode::kLockExclusive;
-  spatial_scan_ =
-      std::make_unique<SpatialScan>(reference, SearchedBox(key), *test,
-                                    locks ? SpatialLocks::kRanges : SpatialLocks::kNone);
+  const bool locks =
+      read_options_.mode == ReadMode::kLockShared || read_options_.mode == ReadMode::kLockExclusive;
+  spatial_scan_ = std::make_unique<SpatialScan>(
+      reference, SearchedBox(key), *test, locks ? SpatialLocks::kRanges : SpatialLocks::kNone);
   reader_->SetGate(spatial_scan_.get());
   const int error = ReadNextSpatialRange(record);
   return error == HA_ERR_END_OF_FILE ? HA_ERR_KEY_NOT_FOUND : error;

@@ -9,7 +9,7 @@
 #include <map>
 
 #include "base/random.h"
-#include "tests/engine/engine_world.h"
+#include "tests/engine/engine_fixture.h"
 #include "tests/support/fault_tally.h"
 #include "tests/support/log_capture.h"
 
@@ -69,7 +69,7 @@ class BitRot {
       session->Begin(IsolationLevel::kRepeatableRead);
       rows_[id] = {static_cast<uint32_t>(id % 7), static_cast<uint32_t>(id),
                    std::string(300, static_cast<char>('a' + id % 26))};
-      ASSERT_TRUE(EngineWorld::Insert(session.get(), table.get(), id, rows_[id]).ok());
+      ASSERT_TRUE(EngineFixture::Insert(session.get(), table.get(), id, rows_[id]).ok());
       ASSERT_TRUE(session->Commit().ok());
       if (id != kRows / 2) continue;
       ASSERT_TRUE(world_.engine->impl()->storage->pool()->FlushAndCheckpoint().ok());
@@ -176,7 +176,7 @@ class BitRot {
   static constexpr size_t kTailMax = 1;
 
   Random random_;
-  EngineWorld world_;
+  EngineFixture world_;
   TableId table_;
   ToyRows rows_;
   std::string what_;

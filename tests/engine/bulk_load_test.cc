@@ -11,7 +11,7 @@
 #include <thread>
 #include <vector>
 
-#include "tests/engine/engine_world.h"
+#include "tests/engine/engine_fixture.h"
 
 namespace rowan {
 namespace {
@@ -30,7 +30,7 @@ class BulkLoadTest : public ::testing::Test {
     session_ = world_.engine->NewSession();
     session_->Begin(IsolationLevel::kRepeatableRead);
     Result<std::shared_ptr<Table>> created =
-        world_.engine->CreateTable(session_.get(), EngineWorld::ToyDefinition("test/load"), 1);
+        world_.engine->CreateTable(session_.get(), EngineFixture::ToyDefinition("test/load"), 1);
     ASSERT_TRUE(created.ok());
     table_ = *created;
     ASSERT_TRUE(BulkLoad::IsPossible(session_.get(), table_.get()).value());
@@ -38,7 +38,7 @@ class BulkLoadTest : public ::testing::Test {
   void Load(const std::vector<uint64_t>& ids, size_t sort_memory_bytes) {
     BulkLoad load(session_.get(), table_.get(), sort_memory_bytes);
     for (const uint64_t id : ids) {
-      ASSERT_TRUE(EngineWorld::Load(&load, id, MakeRow(id)).ok());
+      ASSERT_TRUE(EngineFixture::Load(&load, id, MakeRow(id)).ok());
       model_[id] = MakeRow(id);
     }
     ASSERT_TRUE(load.Finish().ok());
@@ -53,7 +53,7 @@ class BulkLoadTest : public ::testing::Test {
     return ids;
   }
 
-  EngineWorld world_;
+  EngineFixture world_;
   std::unique_ptr<Session> session_;
   std::shared_ptr<Table> table_;
   ToyRows model_;
@@ -71,8 +71,8 @@ TEST_F(BulkLoadTest, RowsInOrderAndChangesAfterwards) {
   CommitAndCheck();
   session_->Begin(IsolationLevel::kRepeatableRead);
   const ToyRow other{1, 2, "changed"};
-  ASSERT_TRUE(EngineWorld::Update(session_.get(), table_.get(), 17, model_[17], other).ok());
-  ASSERT_TRUE(EngineWorld::Delete(session_.get(), table_.get(), 4000, model_[4000]).ok());
+  ASSERT_TRUE(EngineFixture::Update(session_.get(), table_.get(), 17, model_[17], other).ok());
+  ASSERT_TRUE(EngineFixture::Delete(session_.get(), table_.get(), 4000, model_[4000]).ok());
   model_[17] = other;
   model_.erase(4000);
   CommitAndCheck();
@@ -93,14 +93,14 @@ TEST_F(BulkLoadTest, DuplicatesAreNamed) {
   Begin();
   BulkLoad load(session_.get(), table_.get(), 1 << 20);
   for (uint64_t id = 1; id <= 100; ++id) {
-    ASSERT_TRUE(EngineWorld::Load(&load, id, MakeRow(id)).ok());
+    ASSERT_TRUE(EngineFixture::Load(&load, id, MakeRow(id)).ok());
   }
-  const Status clustered = EngineWorld::Load(&load, 50, MakeRow(5000));
+  const Status clustered = EngineFixture::Load(&load, 50, MakeRow(5000));
   EXPECT_TRUE(clustered.Is(Code::kDuplicate));
   EXPECT_EQ(clustered.detail(), 0U);
   ToyRow taken = MakeRow(101);
   taken.unique = MakeRow(7).unique;
-  ASSERT_TRUE(EngineWorld::Load(&load, 101, taken).ok());  // found only when the index is built
+  ASSERT_TRUE(EngineFixture::Load(&load, 101, taken).ok());  // found only when the index is built
   const Status unique = load.Finish();
   EXPECT_TRUE(unique.Is(Code::kDuplicate));
   EXPECT_EQ(unique.detail(), 2U);
@@ -148,7 +148,7 @@ TEST_F(BulkLoadTest, OnlyTheCreatorMayLoadAndOnlyAnEmptyTable) {
   other->Begin(IsolationLevel::kRepeatableRead);
   EXPECT_FALSE(BulkLoad::IsPossible(other.get(), table_.get()).value());
   other.reset();
-  ASSERT_TRUE(EngineWorld::Insert(session_.get(), table_.get(), 1, MakeRow(1)).ok());
+  ASSERT_TRUE(EngineFixture::Insert(session_.get(), table_.get(), 1, MakeRow(1)).ok());
   EXPECT_FALSE(BulkLoad::IsPossible(session_.get(), table_.get()).value());
 }
 
@@ -170,7 +170,7 @@ TEST_F(BulkLoadTest, AnInterruptionEndsTheBuild) {
   Begin();
   BulkLoad load(session_.get(), table_.get(), 1 << 20);
   for (uint64_t id = 1; id <= 5000; ++id) {
-    ASSERT_TRUE(EngineWorld::Load(&load, id, MakeRow(id)).ok());
+    ASSERT_TRUE(EngineFixture::Load(&load, id, MakeRow(id)).ok());
   }
   session_->Interrupt();
   EXPECT_TRUE(load.Finish().Is(Code::kInterrupted));

@@ -2,7 +2,7 @@
 // A close with a time limit: what is not written is in the log, nothing is lost.
 #include <gtest/gtest.h>
 
-#include "tests/engine/engine_world.h"
+#include "tests/engine/engine_fixture.h"
 #include "tests/support/log_capture.h"
 
 namespace rowan {
@@ -30,7 +30,7 @@ class CloseTest : public testing::Test {
     });
   }
 
-  EngineWorld world_;
+  EngineFixture world_;
   TableId table_;
   ToyRows rows_;
 };

@@ -8,15 +8,15 @@
 #include <mutex>
 #include <vector>
 
-#include "tests/engine/engine_world.h"
+#include "tests/engine/engine_fixture.h"
 
 namespace rowan {
 
 class CrashContext {
  public:
-  explicit CrashContext(EngineWorld* world) : world_(world) {}
+  explicit CrashContext(EngineFixture* world) : world_(world) {}
 
-  [[nodiscard]] EngineWorld* world() const { return world_; }
+  [[nodiscard]] EngineFixture* world() const { return world_; }
   [[nodiscard]] Engine* engine() const { return world_->engine.get(); }
   /// Before a round: `faults` tells whether calls are made to fail in it.
   void Reset(bool faults) { faults_.store(faults); }
@@ -39,7 +39,7 @@ class CrashContext {
   }
 
  private:
-  EngineWorld* const world_;
+  EngineFixture* const world_;
   std::atomic<bool> faults_{false};
   std::mutex mutex_;
   std::vector<Session*> sessions_;  // guarded by mutex_

@@ -78,7 +78,7 @@ Status CrashDdl::AlterIndexes(CrashContext* context, Session* session) {
   auto chosen = history_.back().begin();
   std::advance(chosen, random_.Below(history_.back().size()));
   const std::string name = chosen->first;
-  EngineWorld* world = context->world();
+  EngineFixture* world = context->world();
   Result<TableId> id = Find(world, name);
   if (!id.ok()) return id.status();
   Result<std::shared_ptr<Table>> table = world->engine->OpenTable(*id);
@@ -113,7 +113,7 @@ Status CrashDdl::WriteMeanwhile(CrashContext* context, const std::string& name) 
   return Commit(context, session.get(), std::move(state)) ? Status::Ok() : Status(Code::kStopped);
 }
 
-Status CrashDdl::Step(EngineWorld* world, Session* session, State* state) {
+Status CrashDdl::Step(EngineFixture* world, Session* session, State* state) {
   const std::string fresh = "ddl/t" + std::to_string(++next_name_);
   if (state->size() < 2 || (state->size() < tables_max_ && random_.OneIn(3))) {
     return Create(world, session, fresh, &(*state)[fresh]);
@@ -151,14 +151,14 @@ Status CrashDdl::Step(EngineWorld* world, Session* session, State* state) {
   }
 }
 
-Status CrashDdl::Create(EngineWorld* world, Session* session, const std::string& name,
+Status CrashDdl::Create(EngineFixture* world, Session* session, const std::string& name,
                         ToyRows* rows) {
   Result<std::shared_ptr<Table>> table =
-      world->engine->CreateTable(session, EngineWorld::ToyDefinition(name), 1);
+      world->engine->CreateTable(session, EngineFixture::ToyDefinition(name), 1);
   return table.ok() ? Insert(world, session, name, rows) : table.status();
 }
 
-Status CrashDdl::Insert(EngineWorld* world, Session* session, const std::string& name,
+Status CrashDdl::Insert(EngineFixture* world, Session* session, const std::string& name,
                         ToyRows* rows) {
   Result<TableId> id = Find(world, name);
   if (!id.ok()) return id.status();
@@ -168,28 +168,28 @@ Status CrashDdl::Insert(EngineWorld* world, Session* session, const std::string&
   for (uint64_t count = random_.Below(rows_max); count > 0; --count) {
     const uint64_t row_id = rows->empty() ? 1 : rows->rbegin()->first + 1;
     const ToyRow row = DdlRow(&random_, row_id);
-    const Status status = EngineWorld::Insert(session, table->get(), row_id, row);
+    const Status status = EngineFixture::Insert(session, table->get(), row_id, row);
     if (!status.ok()) return status;
     (*rows)[row_id] = row;
   }
   return Status::Ok();
 }
 
-Status CrashDdl::Rebuild(EngineWorld* world, Session* session, TableId old, const std::string& name,
-                         const ToyRows& rows) {
+Status CrashDdl::Rebuild(EngineFixture* world, Session* session, TableId old,
+                         const std::string& name, const ToyRows& rows) {
   Result<std::shared_ptr<Table>> table =
-      world->engine->CreateTable(session, EngineWorld::ToyDefinition(name), 1);
+      world->engine->CreateTable(session, EngineFixture::ToyDefinition(name), 1);
   if (!table.ok()) return table.status();
   BulkLoad load(session, table->get(), kSortBytes);
   for (const auto& [id, row] : rows) {
-    const Status status = EngineWorld::Load(&load, id, row);
+    const Status status = EngineFixture::Load(&load, id, row);
     if (!status.ok()) return status;
   }
   const Status status = load.Finish();
   return status.ok() ? world->engine->DropTable(session, old) : status;
 }
 
-Result<TableId> CrashDdl::Find(EngineWorld* world, const std::string& name) {
+Result<TableId> CrashDdl::Find(EngineFixture* world, const std::string& name) {
   for (const TableDef& definition : world->engine->ListTables()) {
     if (definition.name == name) return definition.id;
   }
@@ -197,7 +197,7 @@ Result<TableId> CrashDdl::Find(EngineWorld* world, const std::string& name) {
   return Status(Code::kNotFound, "the program's table is gone");
 }
 
-void CrashDdl::Settle(EngineWorld* world, TableId other, CrashKind kind) {
+void CrashDdl::Settle(EngineFixture* world, TableId other, CrashKind kind) {
   EXPECT_TRUE(world->engine->RemoveOrphanFiles().ok());
   while (world->engine->orphans_pending() && !world->engine->stopped()) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
@@ -227,7 +227,7 @@ void CrashDdl::Settle(EngineWorld* world, TableId other, CrashKind kind) {
   in_doubt_ = false;
 }
 
-void CrashDdl::CheckFiles(EngineWorld* world) {
+void CrashDdl::CheckFiles(EngineFixture* world) {
   std::unordered_set<std::string> owned;
   for (const TableDef& definition : world->engine->ListTables()) {
     owned.insert("space_" + std::to_string(definition.space.value()) + ".rws");

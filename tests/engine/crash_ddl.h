@@ -22,25 +22,25 @@ class CrashDdl {
   /// Thread body: so many transactions, or until the engine or the power is gone.
   void Work(CrashContext* context, uint32_t transactions);
   /// Compares the tables there are, but for `other`, with the model, each checked as a whole.
-  void Settle(EngineWorld* world, TableId other, CrashKind kind);
+  void Settle(EngineFixture* world, TableId other, CrashKind kind);
 
  private:
   using State = std::map<std::string, ToyRows>;
 
   [[nodiscard]] bool Transaction(CrashContext* context, Session* session);
-  Status Step(EngineWorld* world, Session* session, State* state);
+  Status Step(EngineFixture* world, Session* session, State* state);
   /// Ends the transaction with a commit that is acknowledged as `state`.
   [[nodiscard]] bool Commit(CrashContext* context, Session* session, State state);
   Status AlterIndexes(CrashContext* context, Session* session);
   /// A transaction of another session on a table that is being altered.
   Status WriteMeanwhile(CrashContext* context, const std::string& name);
-  Status Create(EngineWorld* world, Session* session, const std::string& name, ToyRows* rows);
-  Status Insert(EngineWorld* world, Session* session, const std::string& name, ToyRows* rows);
+  Status Create(EngineFixture* world, Session* session, const std::string& name, ToyRows* rows);
+  Status Insert(EngineFixture* world, Session* session, const std::string& name, ToyRows* rows);
   /// ALTER TABLE and CREATE INDEX by copy.
-  static Status Rebuild(EngineWorld* world, Session* session, TableId old, const std::string& name,
-                        const ToyRows& rows);
-  static Result<TableId> Find(EngineWorld* world, const std::string& name);
-  static void CheckFiles(EngineWorld* world);
+  static Status Rebuild(EngineFixture* world, Session* session, TableId old,
+                        const std::string& name, const ToyRows& rows);
+  static Result<TableId> Find(EngineFixture* world, const std::string& name);
+  static void CheckFiles(EngineFixture* world);
 
   Random random_;
   uint32_t next_name_ = 0;

@@ -106,7 +106,7 @@ void CrashProgram::CreateTables() {
   session->Begin(IsolationLevel::kRepeatableRead);
   for (uint32_t hot = 0; hot < kHotRows; ++hot) {
     ASSERT_TRUE(
-        EngineWorld::Insert(session.get(), table.get(), kHotRowFirst + hot, MakeHotRow(hot, {}))
+        EngineFixture::Insert(session.get(), table.get(), kHotRowFirst + hot, MakeHotRow(hot, {}))
             .ok());
   }
   ASSERT_TRUE(session->Commit().ok());
@@ -295,11 +295,11 @@ void CrashProgram::WorkAtOnce() {
     session->Begin(IsolationLevel::kRepeatableRead);
     for (uint64_t row = random_.Below(kRows); row > 0 && status.ok(); --row) {
       const uint64_t id = kFreeIds + row;
-      status = EngineWorld::Insert(session.get(), table->get(), id,
-                                   {.value = 0,
-                                    .unique = static_cast<uint32_t>(id * 4),
-                                    .text = std::string(random_.Below(600), 'w'),
-                                    .blob = std::string(random_.OneIn(8) ? 5000 : 0, 'W')});
+      status = EngineFixture::Insert(session.get(), table->get(), id,
+                                     {.value = 0,
+                                      .unique = static_cast<uint32_t>(id * 4),
+                                      .text = std::string(random_.Below(600), 'w'),
+                                      .blob = std::string(random_.OneIn(8) ? 5000 : 0, 'W')});
     }
     const Status undone = session->Rollback();
     if (status.ok()) status = undone;

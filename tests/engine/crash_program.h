@@ -78,7 +78,7 @@ class CrashProgram {
   const uint64_t stale_before_;
   Random random_;
   const CrashProgramSettings settings_;
-  EngineWorld world_;
+  EngineFixture world_;
   CrashContext context_;
   TableId table_;
   std::vector<CrashWorker> workers_;

@@ -158,7 +158,7 @@ Status CrashWorker::Change(Table* table, Session* session, State* state) {
   if (found == state->rows.end() || !random_.OneIn(3)) {
     return ChangeOne(table, session, id, RandomRow(id), state);
   }
-  const Status status = EngineWorld::Delete(session, table, id, found->second);
+  const Status status = EngineFixture::Delete(session, table, id, found->second);
   if (status.ok()) state->rows.erase(found);
   return status;
 }
@@ -167,19 +167,19 @@ Status CrashWorker::ChangeOne(Table* table, Session* session, uint64_t id, const
                               State* state) {
   const auto found = state->rows.find(id);
   const Status status = found == state->rows.end()
-                            ? EngineWorld::Insert(session, table, id, row)
-                            : EngineWorld::Update(session, table, id, found->second, row);
+                            ? EngineFixture::Insert(session, table, id, row)
+                            : EngineFixture::Update(session, table, id, found->second, row);
   if (status.ok()) state->rows[id] = row;
   return status;
 }
 
 Status CrashWorker::ChangeHot(Table* table, Session* session, uint32_t hot) {
   ToyRow before;
-  const Status status = EngineWorld::ReadForUpdate(session, table, kHotRowFirst + hot, &before);
+  const Status status = EngineFixture::ReadForUpdate(session, table, kHotRowFirst + hot, &before);
   if (!status.ok()) return status;
   HotClock clock = ParseHotRow(before);
   clock[number_] = sequence_;
-  return EngineWorld::Update(session, table, kHotRowFirst + hot, before, MakeHotRow(hot, clock));
+  return EngineFixture::Update(session, table, kHotRowFirst + hot, before, MakeHotRow(hot, clock));
 }
 
 void CrashWorker::Settle(const ToyRows& all, CrashKind kind) {

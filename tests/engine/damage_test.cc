@@ -8,7 +8,7 @@
 #include <thread>
 
 #include "mvcc/undo/undo_page.h"
-#include "tests/engine/engine_world.h"
+#include "tests/engine/engine_fixture.h"
 #include "tests/support/log_capture.h"
 
 namespace rowan {
@@ -39,7 +39,7 @@ class DamageTest : public ::testing::TestWithParam<bool> {
     std::unique_ptr<Session> session = world_.engine->NewSession();
     session->Begin(IsolationLevel::kRepeatableRead);
     for (uint64_t id = 0; id < kRows; ++id) {
-      EXPECT_TRUE(EngineWorld::Insert(session.get(), table.get(), id, RowOf(id)).ok());
+      EXPECT_TRUE(EngineFixture::Insert(session.get(), table.get(), id, RowOf(id)).ok());
     }
     EXPECT_TRUE(session->Commit(Durability::kDurable).ok());
     return table->id();
@@ -50,7 +50,7 @@ class DamageTest : public ::testing::TestWithParam<bool> {
     std::unique_ptr<Session> session = world_.engine->NewSession();
     session->Begin(IsolationLevel::kRepeatableRead);
     for (uint64_t row = kRows; row < kRows + 5; ++row) {
-      ASSERT_TRUE(EngineWorld::Insert(session.get(), table->get(), row, RowOf(row)).ok());
+      ASSERT_TRUE(EngineFixture::Insert(session.get(), table->get(), row, RowOf(row)).ok());
     }
     ASSERT_TRUE(session->Commit(Durability::kDurable).ok());
   }
@@ -110,7 +110,7 @@ class DamageTest : public ::testing::TestWithParam<bool> {
   }
 
   LogCapture log_;
-  EngineWorld world_{TestSeed()};
+  EngineFixture world_{TestSeed()};
   TableId good_;
   TableId bad_;
   std::string path_;  ///< of the bad table's file, without its ending

@@ -4,13 +4,13 @@
 
 #include <thread>
 
-#include "tests/engine/engine_world.h"
+#include "tests/engine/engine_fixture.h"
 
 namespace rowan {
 namespace {
 
 TEST(DeadlockTest, TheVictimCanOnlyRollBack) {
-  EngineWorld world(TestSeed());
+  EngineFixture world(TestSeed());
   ASSERT_TRUE(world.Open().ok());
   std::shared_ptr<Table> table = world.CreateTable("test/t");
   ToyRows rows = world.Fill(table.get(), 3, [](uint64_t id) {
@@ -22,7 +22,7 @@ TEST(DeadlockTest, TheVictimCanOnlyRollBack) {
     return row;
   };
   const auto update = [&](Session* session, uint64_t id) {
-    return EngineWorld::Update(session, table.get(), id, rows[id], changed(id));
+    return EngineFixture::Update(session, table.get(), id, rows[id], changed(id));
   };
   Session other(world.engine.get());
   other.Begin();
@@ -37,10 +37,10 @@ TEST(DeadlockTest, TheVictimCanOnlyRollBack) {
 
   EXPECT_TRUE(victim.in_transaction());
   EXPECT_TRUE(update(&victim, 2).Is(Code::kDeadlock));
-  EXPECT_TRUE(EngineWorld::Insert(&victim, table.get(), 9, {}).Is(Code::kDeadlock));
-  EXPECT_TRUE(EngineWorld::Delete(&victim, table.get(), 2, changed(2)).Is(Code::kDeadlock));
+  EXPECT_TRUE(EngineFixture::Insert(&victim, table.get(), 9, {}).Is(Code::kDeadlock));
+  EXPECT_TRUE(EngineFixture::Delete(&victim, table.get(), 2, changed(2)).Is(Code::kDeadlock));
   ToyRow row;
-  EXPECT_TRUE(EngineWorld::ReadForUpdate(&victim, table.get(), 2, &row).Is(Code::kDeadlock));
+  EXPECT_TRUE(EngineFixture::ReadForUpdate(&victim, table.get(), 2, &row).Is(Code::kDeadlock));
   TableCursor cursor(&victim, table.get(), &ToyCodec());
   EXPECT_TRUE(cursor.CountEntries(0).status().Is(Code::kDeadlock));
   EXPECT_TRUE(victim.Prepare(AsBytes("xid")).status().Is(Code::kDeadlock));
@@ -52,7 +52,7 @@ TEST(DeadlockTest, TheVictimCanOnlyRollBack) {
   EXPECT_EQ(world.ReadAll(table.get()), rows);
 
   victim.Begin();
-  ASSERT_TRUE(EngineWorld::Delete(&victim, table.get(), 2, rows[2]).ok());
+  ASSERT_TRUE(EngineFixture::Delete(&victim, table.get(), 2, rows[2]).ok());
   ASSERT_TRUE(victim.Commit().ok());
 }
 

@@ -6,7 +6,7 @@
 #include <thread>
 
 #include "engine/catalog_rows.h"
-#include "tests/engine/engine_world.h"
+#include "tests/engine/engine_fixture.h"
 #include "tests/support/log_capture.h"
 
 namespace rowan {
@@ -18,13 +18,13 @@ ToyRow MakeRow(uint64_t id, uint32_t value) {
   return {value, static_cast<uint32_t>(id), "text of " + std::to_string(id)};
 }
 
-ToyRows Fill(EngineWorld* world, Table* table, uint64_t rows) {
+ToyRows Fill(EngineFixture* world, Table* table, uint64_t rows) {
   return world->Fill(table, rows,
                      [](uint64_t id) { return MakeRow(id, static_cast<uint32_t>(id % 7)); });
 }
 
 TEST(EngineTest, TheStatusReportListsReadersOfTheLog) {
-  EngineWorld world(TestSeed());
+  EngineFixture world(TestSeed());
   ASSERT_TRUE(world.Open().ok());
   Log* log = world.engine->impl()->storage->log();
   auto hold = log->Hold("backup", log->durable(), uint64_t{1} << 20);
@@ -38,7 +38,7 @@ TEST(EngineTest, TheStatusReportListsReadersOfTheLog) {
 }
 
 TEST(EngineTest, RowsSurviveACleanShutdown) {
-  EngineWorld world(TestSeed());
+  EngineFixture world(TestSeed());
   ASSERT_TRUE(world.Open().ok());
   std::shared_ptr<Table> table = world.CreateTable("test/t");
   ASSERT_NE(table, nullptr);
@@ -53,7 +53,7 @@ TEST(EngineTest, RowsSurviveACleanShutdown) {
 }
 
 TEST(EngineTest, CommittedRowsSurviveACrashAndUncommittedOnesDoNot) {
-  EngineWorld world(TestSeed());
+  EngineFixture world(TestSeed());
   ASSERT_TRUE(world.Open().ok());
   std::shared_ptr<Table> table = world.CreateTable("test/t");
   const TableId id = table->id();
@@ -62,9 +62,10 @@ TEST(EngineTest, CommittedRowsSurviveACrashAndUncommittedOnesDoNot) {
     // Still open when the power goes: its session is abandoned, not rolled back.
     std::unique_ptr<Session> loser = world.engine->NewSession();
     loser->Begin(IsolationLevel::kRepeatableRead);
-    EXPECT_TRUE(EngineWorld::Insert(loser.get(), table.get(), 10001, MakeRow(10001, 1)).ok());
-    EXPECT_TRUE(EngineWorld::Update(loser.get(), table.get(), 5, model.at(5), MakeRow(5, 99)).ok());
-    EXPECT_TRUE(EngineWorld::Delete(loser.get(), table.get(), 6, model.at(6)).ok());
+    EXPECT_TRUE(EngineFixture::Insert(loser.get(), table.get(), 10001, MakeRow(10001, 1)).ok());
+    EXPECT_TRUE(
+        EngineFixture::Update(loser.get(), table.get(), 5, model.at(5), MakeRow(5, 99)).ok());
+    EXPECT_TRUE(EngineFixture::Delete(loser.get(), table.get(), 6, model.at(6)).ok());
     ASSERT_TRUE(world.engine->FlushLog().ok());
     world.files.PowerOffAfter(0);
   }
@@ -75,7 +76,7 @@ TEST(EngineTest, CommittedRowsSurviveACrashAndUncommittedOnesDoNot) {
 }
 
 TEST(EngineTest, DuplicateLeavesNothingOfTheRow) {
-  EngineWorld world(TestSeed());
+  EngineFixture world(TestSeed());
   ASSERT_TRUE(world.Open().ok());
   const std::shared_ptr<Table> table = world.CreateTable("test/t");
   const ToyRows model = Fill(&world, table.get(), 10);
@@ -83,10 +84,10 @@ TEST(EngineTest, DuplicateLeavesNothingOfTheRow) {
   session->Begin(IsolationLevel::kRepeatableRead);
   ToyRow row = MakeRow(77, 1);
   row.unique = 5;  // taken by row 5
-  Status status = EngineWorld::Insert(session.get(), table.get(), 77, row);
+  Status status = EngineFixture::Insert(session.get(), table.get(), 77, row);
   EXPECT_EQ(status.code(), Code::kDuplicate);
   EXPECT_EQ(status.detail(), 2u);
-  status = EngineWorld::Insert(session.get(), table.get(), 5, MakeRow(5, 1));
+  status = EngineFixture::Insert(session.get(), table.get(), 5, MakeRow(5, 1));
   EXPECT_EQ(status.code(), Code::kDuplicate);
   EXPECT_EQ(status.detail(), 0u);
   EXPECT_TRUE(session->Commit().ok());
@@ -95,14 +96,14 @@ TEST(EngineTest, DuplicateLeavesNothingOfTheRow) {
 }
 
 TEST(EngineTest, RolledBackCreateAndDropLeaveTheCatalogAsItWas) {
-  EngineWorld world(TestSeed());
+  EngineFixture world(TestSeed());
   ASSERT_TRUE(world.Open().ok());
   const std::shared_ptr<Table> kept = world.CreateTable("test/kept");
   const ToyRows model = Fill(&world, kept.get(), 50);
   std::unique_ptr<Session> session = world.engine->NewSession();
   session->Begin(IsolationLevel::kRepeatableRead);
   ASSERT_TRUE(
-      world.engine->CreateTable(session.get(), EngineWorld::ToyDefinition("test/new"), 1).ok());
+      world.engine->CreateTable(session.get(), EngineFixture::ToyDefinition("test/new"), 1).ok());
   ASSERT_TRUE(world.engine->RenameTable(session.get(), kept->id(), "test/other").ok());
   ASSERT_TRUE(world.engine->DropTable(session.get(), kept->id()).ok());
   ASSERT_TRUE(session->Rollback().ok());
@@ -114,7 +115,7 @@ TEST(EngineTest, RolledBackCreateAndDropLeaveTheCatalogAsItWas) {
 }
 
 TEST(EngineTest, DroppedTableIsGoneAfterARestart) {
-  EngineWorld world(TestSeed());
+  EngineFixture world(TestSeed());
   ASSERT_TRUE(world.Open().ok());
   std::shared_ptr<Table> table = world.CreateTable("test/t");
   const TableId id = table->id();
@@ -134,7 +135,7 @@ TEST(EngineTest, DroppedTableIsGoneAfterARestart) {
 }
 
 TEST(EngineTest, AutoIncrementRemembersWhatLeftTheTable) {
-  EngineWorld world(TestSeed());
+  EngineFixture world(TestSeed());
   ASSERT_TRUE(world.Open().ok());
   std::shared_ptr<Table> table = world.CreateTable("test/t");
   const TableId id = table->id();
@@ -163,7 +164,7 @@ TEST(EngineTest, AutoIncrementRemembersWhatLeftTheTable) {
 }
 
 TEST(EngineTest, AutoIncrementStopsAtTheEndOfTheRange) {
-  EngineWorld world(TestSeed());
+  EngineFixture world(TestSeed());
   ASSERT_TRUE(world.Open().ok());
   const std::shared_ptr<Table> table = world.CreateTable("test/t");
   table->RaiseAutoIncrement(126);
@@ -176,7 +177,7 @@ TEST(EngineTest, AutoIncrementStopsAtTheEndOfTheRange) {
 }
 
 TEST(EngineTest, AcknowledgedEndOfAPreparedTransactionSurvivesACrash) {
-  EngineWorld world(TestSeed());
+  EngineFixture world(TestSeed());
   ASSERT_TRUE(world.Open().ok());
   std::shared_ptr<Table> table = world.CreateTable("test/t");
   const TableId id = table->id();
@@ -184,7 +185,7 @@ TEST(EngineTest, AcknowledgedEndOfAPreparedTransactionSurvivesACrash) {
   for (uint64_t row = 101; row <= 103; ++row) {
     std::unique_ptr<Session> session = world.engine->NewSession();
     session->Begin(IsolationLevel::kRepeatableRead);
-    EXPECT_TRUE(EngineWorld::Insert(session.get(), table.get(), row, MakeRow(row, 1)).ok());
+    EXPECT_TRUE(EngineFixture::Insert(session.get(), table.get(), row, MakeRow(row, 1)).ok());
     EXPECT_TRUE(session->Prepare(AsBytes("xid " + std::to_string(row))).ok());
     session->DetachPrepared();
   }
@@ -202,7 +203,7 @@ TEST(EngineTest, AcknowledgedEndOfAPreparedTransactionSurvivesACrash) {
 }
 
 TEST(EngineTest, ARenameThatIsRolledBackLeavesTheOldName) {
-  EngineWorld world(TestSeed());
+  EngineFixture world(TestSeed());
   ASSERT_TRUE(world.Open().ok());
   const TableId id = world.CreateTable("test/old")->id();
   const auto name = [&world, id] { return world.engine->OpenTable(id).value()->name(); };
@@ -237,7 +238,7 @@ TEST(EngineTest, ARenameThatIsRolledBackLeavesTheOldName) {
 }
 
 TEST(EngineTest, ADropThatIsRolledBackToASavepointIsForgotten) {
-  EngineWorld world(TestSeed());
+  EngineFixture world(TestSeed());
   ASSERT_TRUE(world.Open().ok());
   const std::shared_ptr<Table> table = world.CreateTable("test/t");
   const ToyRows model = Fill(&world, table.get(), 10);
@@ -255,7 +256,7 @@ TEST(EngineTest, ADropThatIsRolledBackToASavepointIsForgotten) {
 
 /// A definition of about 100 KB: many indexes with long names and descriptors.
 TableDef LargeDefinition(const std::string& name) {
-  TableDef definition = EngineWorld::ToyDefinition(name);
+  TableDef definition = EngineFixture::ToyDefinition(name);
   definition.descriptor = std::string(12000, 'd');
   for (int i = 0; i < 62; ++i) {
     IndexDef index;
@@ -271,7 +272,7 @@ bool SameDefinition(const TableDef& left, const TableDef& right) {
 }
 
 TEST(EngineTest, ADefinitionLargerThanAPageIsKept) {
-  EngineWorld world(TestSeed());
+  EngineFixture world(TestSeed());
   ASSERT_TRUE(world.Open().ok());
   world.CreateTable("test/small");
   TableId id;
@@ -334,7 +335,7 @@ TEST(CatalogRowsTest, ADefinitionIsWholeOrPassedOver) {
   const uint32_t page_bytes = TestPageSizeBytes();
   TableDef large = LargeDefinition("test/large");
   large.id = TableId(7);
-  TableDef small = EngineWorld::ToyDefinition("test/small");
+  TableDef small = EngineFixture::ToyDefinition("test/small");
   small.id = TableId(5);
   const std::vector<std::string> rows = EncodeCatalogRows(large, page_bytes);
   const auto count = static_cast<uint32_t>(rows.size());
@@ -370,7 +371,7 @@ TEST(CatalogRowsTest, ADefinitionIsWholeOrPassedOver) {
 }
 
 TEST(EngineTest, PagesThatNothingRefersToAreFound) {
-  EngineWorld world(TestSeed());
+  EngineFixture world(TestSeed());
   ASSERT_TRUE(world.Open().ok());
   const std::shared_ptr<Table> table = world.CreateTable("test/t");
   Fill(&world, table.get(), kRows);
@@ -395,7 +396,7 @@ TEST(EngineTest, PagesThatNothingRefersToAreFound) {
 }
 
 TEST(EngineTest, AForeignFolderIsRefusedAndLeftAlone) {
-  EngineWorld world(TestSeed());
+  EngineFixture world(TestSeed());
   FileOptions create;
   create.create = true;
   { ASSERT_TRUE(world.files.Open("/rowan/holiday.jpg", create).ok()); }
@@ -404,7 +405,7 @@ TEST(EngineTest, AForeignFolderIsRefusedAndLeftAlone) {
 }
 
 TEST(EngineTest, AMissingControlFileIsRefusedAndNothingIsOverwritten) {
-  EngineWorld world(TestSeed());
+  EngineFixture world(TestSeed());
   ASSERT_TRUE(world.Open().ok());
   world.CreateTable("test/t").reset();
   ASSERT_TRUE(world.Shutdown().ok());

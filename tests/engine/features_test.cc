@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "space/space_pages.h"
-#include "tests/engine/engine_world.h"
+#include "tests/engine/engine_fixture.h"
 #include "tests/engine/instance_image.h"
 #include "tests/support/log_capture.h"
 #include "wal/control_file.h"
@@ -33,7 +33,7 @@ class FeaturesTest : public ::testing::Test {
     session->Begin(IsolationLevel::kRepeatableRead);
     for (uint64_t row = 1; row <= 50; ++row) {
       rows[row] = {static_cast<uint32_t>(row % 7), static_cast<uint32_t>(row), "text", ""};
-      ASSERT_TRUE(EngineWorld::Insert(session.get(), table.get(), row, rows[row]).ok());
+      ASSERT_TRUE(EngineFixture::Insert(session.get(), table.get(), row, rows[row]).ok());
     }
     ASSERT_TRUE(session->Commit().ok());
     session.reset();
@@ -88,7 +88,7 @@ class FeaturesTest : public ::testing::Test {
     world.ExpectTable(id, rows);
   }
 
-  EngineWorld world{TestSeed()};
+  EngineFixture world{TestSeed()};
   TableId id;
   std::string space_path;
   ToyRows rows;

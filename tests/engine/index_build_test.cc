@@ -8,7 +8,7 @@
 #include <atomic>
 #include <thread>
 
-#include "tests/engine/engine_world.h"
+#include "tests/engine/engine_fixture.h"
 #include "tests/engine/toy_index_codec.h"
 
 namespace rowan {
@@ -90,11 +90,11 @@ class IndexBuildTest : public ::testing::Test {
     table_ = world_.engine->OpenTable(id).value();
   }
   void Change(Session* session, uint64_t id, const ToyRow& row) {
-    ASSERT_TRUE(EngineWorld::Update(session, table_.get(), id, model_[id], row).ok());
+    ASSERT_TRUE(EngineFixture::Update(session, table_.get(), id, model_[id], row).ok());
     model_[id] = row;
   }
 
-  EngineWorld world_;
+  EngineFixture world_;
   ToyIndexCodec codec_;
   StoredRow record_;
   std::shared_ptr<Table> table_;
@@ -128,12 +128,12 @@ TEST_F(IndexBuildTest, RowsThatAreChangedMeanwhileAreFollowed) {
   Change(other.get(), 5, third);
   Change(other.get(), 3, fifth);
   model_[kRows + 1] = {2, 1'000'001, "new"};
-  ASSERT_TRUE(EngineWorld::Insert(other.get(), table_.get(), kRows + 1, model_[kRows + 1]).ok());
-  ASSERT_TRUE(EngineWorld::Delete(other.get(), table_.get(), 11, model_[11]).ok());
+  ASSERT_TRUE(EngineFixture::Insert(other.get(), table_.get(), kRows + 1, model_[kRows + 1]).ok());
+  ASSERT_TRUE(EngineFixture::Delete(other.get(), table_.get(), 11, model_[11]).ok());
   model_.erase(11);
   ASSERT_TRUE(other->Commit().ok());
   other->Begin(IsolationLevel::kRepeatableRead);
-  ASSERT_TRUE(EngineWorld::Delete(other.get(), table_.get(), 12, model_[12]).ok());
+  ASSERT_TRUE(EngineFixture::Delete(other.get(), table_.get(), 12, model_[12]).ok());
   ASSERT_TRUE(other->Rollback().ok());
   Finish();
   Commit();

@@ -5,7 +5,7 @@
 
 #include <cerrno>
 
-#include "tests/engine/engine_world.h"
+#include "tests/engine/engine_fixture.h"
 
 namespace rowan {
 namespace {
@@ -15,18 +15,18 @@ constexpr uint32_t kHandles = 12;
 
 ToyRow RowOf(uint32_t table, uint64_t id) { return {table, static_cast<uint32_t>(id), "row"}; }
 
-void InsertEverywhere(EngineWorld* world, const std::vector<std::shared_ptr<Table>>& tables,
+void InsertEverywhere(EngineFixture* world, const std::vector<std::shared_ptr<Table>>& tables,
                       uint64_t id) {
   for (uint32_t i = 0; i < kTables; ++i) {
     std::unique_ptr<Session> session = world->engine->NewSession();
     session->Begin(IsolationLevel::kRepeatableRead);
-    ASSERT_TRUE(EngineWorld::Insert(session.get(), tables[i].get(), id, RowOf(i, id)).ok());
+    ASSERT_TRUE(EngineFixture::Insert(session.get(), tables[i].get(), id, RowOf(i, id)).ok());
     ASSERT_TRUE(session->Commit().ok());
   }
 }
 
 TEST(ManyTables, AreWrittenInTurnWithFewHandlesAndShortagesOfDescriptors) {
-  EngineWorld world(TestSeed());
+  EngineFixture world(TestSeed());
   world.options.storage.files.open_files_max = kHandles;
   ASSERT_TRUE(world.Open().ok());
   std::vector<std::shared_ptr<Table>> tables;

@@ -7,7 +7,7 @@
 #include <chrono>
 #include <thread>
 
-#include "tests/engine/engine_world.h"
+#include "tests/engine/engine_fixture.h"
 #include "tests/support/log_capture.h"
 
 namespace rowan {
@@ -57,7 +57,7 @@ class OrphanFilesTest : public ::testing::Test {
     return "space_" + std::to_string(space.value()) + ".rws";
   }
 
-  EngineWorld world{TestSeed()};
+  EngineFixture world{TestSeed()};
 };
 
 TEST_F(OrphanFilesTest, AnOlderCatalogCostsNoTableAndTheFilesCanBeBroughtBack) {
@@ -126,7 +126,7 @@ TEST_F(OrphanFilesTest, ACreateThatIsStillToBeRolledBackLosesItsFileAndNothingIs
     std::unique_ptr<Session> loser = world.engine->NewSession();
     loser->Begin(IsolationLevel::kRepeatableRead);
     Result<std::shared_ptr<Table>> table =
-        world.engine->CreateTable(loser.get(), EngineWorld::ToyDefinition("test/half"), 1);
+        world.engine->CreateTable(loser.get(), EngineFixture::ToyDefinition("test/half"), 1);
     ASSERT_TRUE(table.ok());
     space = (*table)->definition().space;
     ASSERT_TRUE(world.engine->impl()->storage->pool()->FlushAndCheckpoint().ok());

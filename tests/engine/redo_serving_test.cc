@@ -9,7 +9,7 @@
 #include <string>
 #include <thread>
 
-#include "tests/engine/engine_world.h"
+#include "tests/engine/engine_fixture.h"
 #include "tests/support/log_capture.h"
 
 namespace rowan {
@@ -44,7 +44,7 @@ class RedoServingTest : public ::testing::Test {
     for (uint64_t id = 0; id < kRows; ++id) (*rows)[id] = RowOf(id, 'x');
     std::unique_ptr<Session> session = Begin();
     for (const auto& [id, row] : *rows) {
-      EXPECT_TRUE(EngineWorld::Insert(session.get(), table.get(), id, row).ok());
+      EXPECT_TRUE(EngineFixture::Insert(session.get(), table.get(), id, row).ok());
     }
     EXPECT_TRUE(session->Commit(Durability::kDurable).ok());
     return table->id();
@@ -73,18 +73,19 @@ class RedoServingTest : public ::testing::Test {
     const uint64_t first = rows->begin()->first;
     const uint64_t behind = rows->rbegin()->first + 1;
     for (uint64_t row = first; row < first + 5; ++row) {
-      ASSERT_TRUE(EngineWorld::Delete(session.get(), table.get(), row, rows->at(row)).ok());
+      ASSERT_TRUE(EngineFixture::Delete(session.get(), table.get(), row, rows->at(row)).ok());
       rows->erase(row);
     }
     for (uint64_t row = first + 5; row < behind; row += 3) {
       ToyRow after = rows->at(row);
       ++after.text[0];
-      ASSERT_TRUE(EngineWorld::Update(session.get(), table.get(), row, rows->at(row), after).ok());
+      ASSERT_TRUE(
+          EngineFixture::Update(session.get(), table.get(), row, rows->at(row), after).ok());
       rows->at(row) = after;
     }
     for (uint64_t row = behind; row < behind + 5; ++row) {
       (*rows)[row] = RowOf(row, 'y');
-      ASSERT_TRUE(EngineWorld::Insert(session.get(), table.get(), row, rows->at(row)).ok());
+      ASSERT_TRUE(EngineFixture::Insert(session.get(), table.get(), row, rows->at(row)).ok());
     }
     ASSERT_TRUE(session->Commit(Durability::kDurable).ok());
   }
@@ -93,8 +94,9 @@ class RedoServingTest : public ::testing::Test {
     const auto& [row, before] = *rows.rbegin();
     ToyRow after = before;
     after.text = "uncommitted";
-    ASSERT_TRUE(EngineWorld::Update(session, table.get(), row, before, after).ok());
-    ASSERT_TRUE(EngineWorld::Insert(session, table.get(), row + 1000, RowOf(row + 1000, 'u')).ok());
+    ASSERT_TRUE(EngineFixture::Update(session, table.get(), row, before, after).ok());
+    ASSERT_TRUE(
+        EngineFixture::Insert(session, table.get(), row + 1000, RowOf(row + 1000, 'u')).ok());
   }
 
   std::string Space() const { return path_ + ".rws"; }
@@ -130,7 +132,7 @@ class RedoServingTest : public ::testing::Test {
   }
 
   LogCapture log_;
-  EngineWorld world_{TestSeed()};
+  EngineFixture world_{TestSeed()};
   TableId good_;
   TableId held_;
   ToyRows good_rows_;
@@ -186,7 +188,7 @@ TEST_F(RedoServingTest, ACrashWithTheLogFullOpensAgain) {
     Status status;
     while (status.ok()) {
       std::unique_ptr<Session> session = Begin();
-      status = EngineWorld::Insert(session.get(), table.get(), 1000000, RowOf(1000000, 'f'));
+      status = EngineFixture::Insert(session.get(), table.get(), 1000000, RowOf(1000000, 'f'));
       if (status.ok()) status = session->Rollback();
     }
   });
@@ -262,9 +264,10 @@ TEST_F(RedoServingTest, ADamagedTableHoldsUpNeitherRollbackNorPurgeOfOthers) {
   ChangeUncommitted(session.get(), held_, held_rows_);
   const auto row = std::next(good_rows_.begin(), 10);
   const auto held_row = std::next(held_rows_.begin(), 10);
-  ASSERT_TRUE(EngineWorld::Delete(prepared.get(), Use(good_).get(), row->first, row->second).ok());
   ASSERT_TRUE(
-      EngineWorld::Delete(prepared.get(), Use(held_).get(), held_row->first, held_row->second)
+      EngineFixture::Delete(prepared.get(), Use(good_).get(), row->first, row->second).ok());
+  ASSERT_TRUE(
+      EngineFixture::Delete(prepared.get(), Use(held_).get(), held_row->first, held_row->second)
           .ok());
   const std::string_view xid = "xid";
   ASSERT_TRUE(prepared->Prepare(AsBytes(xid)).ok());

@@ -72,8 +72,9 @@ class Boxes {
 
  private:
   double Coordinate() {
-    static constexpr double kSpecial[] = {0.0, -0.0, 1, -1, 180, -180, 0x1p24, -0x1p24, DBL_MAX,
-                                          -DBL_MAX, DBL_MIN, -DBL_MIN, 5e-324, 1e300, 512, 511.999};
+    static constexpr double kSpecial[] = {0.0,    -0.0,    1,       -1,       180,     -180,
+                                          0x1p24, -0x1p24, DBL_MAX, -DBL_MAX, DBL_MIN, -DBL_MIN,
+                                          5e-324, 1e300,   512,     511.999};
     switch (random_() % 5) {
       case 0: return kSpecial[random_() % std::size(kSpecial)];
       case 1: return std::uniform_real_distribution<double>(-1000, 1000)(random_);
@@ -95,9 +96,27 @@ class Boxes {
 };
 
 TEST(SpatialCurve, AxisKeepsTheOrderOfCoordinates) {
-  std::vector<double> values{-std::numeric_limits<double>::infinity(), -DBL_MAX, -1e300, -0x1p25,
-                             -0x1p24 - 1, -0x1p24, -180, -1, -1e-11, -DBL_MIN, 0, DBL_MIN, 1e-11,
-                             1, 180, 0x1p24 - 1, 0x1p24, 0x1p24 + 1, 1e9, 1e300, DBL_MAX,
+  std::vector<double> values{-std::numeric_limits<double>::infinity(),
+                             -DBL_MAX,
+                             -1e300,
+                             -0x1p25,
+                             -0x1p24 - 1,
+                             -0x1p24,
+                             -180,
+                             -1,
+                             -1e-11,
+                             -DBL_MIN,
+                             0,
+                             DBL_MIN,
+                             1e-11,
+                             1,
+                             180,
+                             0x1p24 - 1,
+                             0x1p24,
+                             0x1p24 + 1,
+                             1e9,
+                             1e300,
+                             DBL_MAX,
                              std::numeric_limits<double>::infinity()};
   for (size_t i = 0; i + 1 < values.size(); ++i) {
     EXPECT_LE(SpatialAxis(values[i]), SpatialAxis(values[i + 1])) << values[i];

@@ -11,7 +11,7 @@
 #include "base/counters.h"
 #include "base/random.h"
 #include "buffer/page/page_header.h"
-#include "tests/engine/engine_world.h"
+#include "tests/engine/engine_fixture.h"
 #include "tests/support/log_capture.h"
 
 namespace rowan {
@@ -25,9 +25,9 @@ uint64_t Trials() { return TestSetting("ROWAN_TEST_ROT_TRIALS", kTrials); }
 
 enum class Ending { kShutdown, kCrash };
 
-class StaleWorld {
+class StaleFixture {
  public:
-  StaleWorld(uint64_t seed, uint32_t pool_pages) : random_(seed), world_(seed) {
+  StaleFixture(uint64_t seed, uint32_t pool_pages) : random_(seed), world_(seed) {
     world_.options.storage.log.capacity_bytes = uint64_t{1} << 20;
     world_.options.storage.log.buffer_bytes = uint64_t{1} << 16;
     world_.options.txns.lock_memory_bytes_max = uint64_t{1} << 20;
@@ -82,7 +82,7 @@ class StaleWorld {
     session->Begin(IsolationLevel::kRepeatableRead);
     for (uint64_t id = 1; id <= rows; ++id) {
       rows_[id] = MakeRow(id);
-      ASSERT_TRUE(EngineWorld::Insert(session.get(), table_.get(), id, rows_[id]).ok());
+      ASSERT_TRUE(EngineFixture::Insert(session.get(), table_.get(), id, rows_[id]).ok());
     }
     ASSERT_TRUE(session->Commit().ok());
     session.reset();
@@ -101,11 +101,11 @@ class StaleWorld {
       session->Begin(IsolationLevel::kRepeatableRead);
       Status status;
       if (found == rows_.end()) {
-        status = EngineWorld::Insert(session.get(), table_.get(), id, row);
+        status = EngineFixture::Insert(session.get(), table_.get(), id, row);
       } else if (removes) {
-        status = EngineWorld::Delete(session.get(), table_.get(), id, found->second);
+        status = EngineFixture::Delete(session.get(), table_.get(), id, found->second);
       } else {
-        status = EngineWorld::Update(session.get(), table_.get(), id, found->second, row);
+        status = EngineFixture::Update(session.get(), table_.get(), id, found->second, row);
       }
       if (status.ok()) status = session->Commit();
       if (!status.ok()) {
@@ -235,7 +235,7 @@ class StaleWorld {
   }
 
   Random random_;
-  EngineWorld world_;
+  EngineFixture world_;
   std::shared_ptr<Table> table_;
   TableId table_id_;
   ToyRows rows_;                      ///< acknowledged
@@ -250,7 +250,7 @@ void RunTrials(uint64_t trials, uint32_t pool_pages, Run run) {
   for (uint64_t i = 0; i < std::max<uint64_t>(trials, 1) && !::testing::Test::HasFailure(); ++i) {
     SCOPED_TRACE("to replay: ROWAN_TEST_SEED=" + std::to_string(TestSeed() + i) +
                  " ROWAN_TEST_ROT_TRIALS=1");
-    StaleWorld world(TestSeed() + i, pool_pages);
+    StaleFixture world(TestSeed() + i, pool_pages);
     run(&world);
   }
   if (trials < kTrials / 4) return;
@@ -261,21 +261,21 @@ constexpr uint32_t kPool = 64;
 constexpr uint32_t kTinyPool = 20;
 
 TEST(StalePageTest, PutBackAfterACleanShutdown) {
-  RunTrials(Trials(), kPool, [](StaleWorld* world) { world->RunAtRest(Ending::kShutdown); });
+  RunTrials(Trials(), kPool, [](StaleFixture* world) { world->RunAtRest(Ending::kShutdown); });
 }
 
 TEST(StalePageTest, PutBackAfterACrash) {
-  RunTrials(Trials(), kPool, [](StaleWorld* world) { world->RunAtRest(Ending::kCrash); });
+  RunTrials(Trials(), kPool, [](StaleFixture* world) { world->RunAtRest(Ending::kCrash); });
 }
 
 TEST(StalePageTest, WritesLostWhileRunningThenAShutdown) {
   RunTrials(Trials() / 4, kTinyPool,
-            [](StaleWorld* world) { world->RunWithFaults(Ending::kShutdown); });
+            [](StaleFixture* world) { world->RunWithFaults(Ending::kShutdown); });
 }
 
 TEST(StalePageTest, WritesLostWhileRunningThenACrash) {
   RunTrials(Trials() / 4, kTinyPool,
-            [](StaleWorld* world) { world->RunWithFaults(Ending::kCrash); });
+            [](StaleFixture* world) { world->RunWithFaults(Ending::kCrash); });
 }
 
 }  // namespace

@@ -4,7 +4,7 @@
 
 #include <map>
 
-#include "tests/engine/engine_world.h"
+#include "tests/engine/engine_fixture.h"
 #include "tests/support/log_capture.h"
 #include "wal/control_file.h"
 #include "wal/log_file_header.h"
@@ -14,7 +14,7 @@ namespace {
 
 constexpr uint64_t kRows = 2000;
 
-ToyRows Fill(EngineWorld* world, Table* table, size_t text_bytes = 10) {
+ToyRows Fill(EngineFixture* world, Table* table, size_t text_bytes = 10) {
   return world->Fill(table, kRows, [text_bytes](uint64_t id) {
     return ToyRow{static_cast<uint32_t>(id % 7), static_cast<uint32_t>(id),
                   std::string(text_bytes, 't')};
@@ -22,7 +22,7 @@ ToyRows Fill(EngineWorld* world, Table* table, size_t text_bytes = 10) {
 }
 
 TEST(StartTest, ASecondEngineIsRefusedAndTheFirstGoesOn) {
-  EngineWorld world(TestSeed());
+  EngineFixture world(TestSeed());
   ASSERT_TRUE(world.Open().ok());
   std::shared_ptr<Table> table = world.CreateTable("test/t");
   const TableId id = table->id();
@@ -48,7 +48,7 @@ TEST(StartTest, ASecondEngineIsRefusedAndTheFirstGoesOn) {
 }
 
 TEST(StartTest, TheNameOfTheFolderIsDurableWhenTheInstanceIsMade) {
-  EngineWorld world(TestSeed());
+  EngineFixture world(TestSeed());
   ASSERT_TRUE(world.Open().ok());
   std::shared_ptr<Table> table = world.CreateTable("test/t");
   const TableId id = table->id();
@@ -61,7 +61,7 @@ TEST(StartTest, TheNameOfTheFolderIsDurableWhenTheInstanceIsMade) {
 }
 
 TEST(StartTest, PurgeWaitsForATableThatCannotBeOpenedJustNow) {
-  EngineWorld world(TestSeed());
+  EngineFixture world(TestSeed());
   world.options.storage.background = false;
   ASSERT_TRUE(world.Open().ok());
   std::shared_ptr<Table> table = world.CreateTable("test/t");
@@ -73,7 +73,7 @@ TEST(StartTest, PurgeWaitsForATableThatCannotBeOpenedJustNow) {
     std::unique_ptr<Session> session = world.engine->NewSession();
     session->Begin(IsolationLevel::kRepeatableRead);
     for (uint64_t row = 1; row <= 100; ++row) {
-      ASSERT_TRUE(EngineWorld::Delete(session.get(), table.get(), row, model.at(row)).ok());
+      ASSERT_TRUE(EngineFixture::Delete(session.get(), table.get(), row, model.at(row)).ok());
       model.erase(row);
     }
     ASSERT_TRUE(session->Commit().ok());
@@ -179,7 +179,7 @@ class LostLogTest : public ::testing::Test {
     for (const auto& [name, bytes] : before) EXPECT_TRUE(after.at(name) == bytes) << name;
   }
 
-  EngineWorld world{TestSeed()};
+  EngineFixture world{TestSeed()};
   TableId id;
   ToyRows model;
   Lsn durable;
@@ -225,7 +225,7 @@ TEST_F(LostLogTest, MissingFilesInTheMiddleAreRefusedUntilTheyAreBack) {
 }
 
 TEST(StartTest, AShutdownAndEachCheckpointNoteHowFarTheLogWasDurable) {
-  EngineWorld world(TestSeed());
+  EngineFixture world(TestSeed());
   ASSERT_TRUE(world.Open().ok());
   std::shared_ptr<Table> table = world.CreateTable("test/t");
   Fill(&world, table.get());

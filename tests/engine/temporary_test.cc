@@ -8,7 +8,7 @@
 #include "base/counters.h"
 #include "base/random.h"
 #include "engine/engine_impl.h"
-#include "tests/engine/engine_world.h"
+#include "tests/engine/engine_fixture.h"
 #include "tests/support/log_capture.h"
 
 namespace rowan {
@@ -38,7 +38,7 @@ class TemporaryTest : public ::testing::Test {
 
   std::shared_ptr<Table> NewTable() {
     Result<std::shared_ptr<Table>> table =
-        world_.engine->CreateTemporaryTable(EngineWorld::ToyDefinition("tmp"), 1);
+        world_.engine->CreateTemporaryTable(EngineFixture::ToyDefinition("tmp"), 1);
     EXPECT_TRUE(table.ok()) << table.status().message();
     return table.ok() ? *table : nullptr;
   }
@@ -56,16 +56,16 @@ class TemporaryTest : public ::testing::Test {
     for (uint64_t id = first; id <= last; ++id) {
       model_[id] = MakeRow(id, static_cast<uint32_t>(id % 7));
       model_[id].blob = blob;
-      ASSERT_TRUE(EngineWorld::Insert(part, table_.get(), id, model_[id]).ok());
+      ASSERT_TRUE(EngineFixture::Insert(part, table_.get(), id, model_[id]).ok());
     }
   }
   void Update(uint64_t id, uint32_t value) {
     ToyRow after = MakeRow(id, value);
-    ASSERT_TRUE(EngineWorld::Update(Enter(), table_.get(), id, model_.at(id), after).ok());
+    ASSERT_TRUE(EngineFixture::Update(Enter(), table_.get(), id, model_.at(id), after).ok());
     model_[id] = after;
   }
   void Delete(uint64_t id) {
-    ASSERT_TRUE(EngineWorld::Delete(Enter(), table_.get(), id, model_.at(id)).ok());
+    ASSERT_TRUE(EngineFixture::Delete(Enter(), table_.get(), id, model_.at(id)).ok());
     model_.erase(id);
   }
   void Commit() { ASSERT_TRUE(session_->Commit().ok()); }
@@ -85,7 +85,7 @@ class TemporaryTest : public ::testing::Test {
     Status status = cursor.SeekFirst(&stored);
     for (; status.ok(); status = cursor.Next(&stored)) {
       ToyRow* row = &rows[LoadBe64(stored.key.data())];
-      ASSERT_TRUE(EngineWorld::Decode(part, stored.value, row).ok());
+      ASSERT_TRUE(EngineFixture::Decode(part, stored.value, row).ok());
     }
     EXPECT_EQ(status.code(), Code::kEndOfRange);
     cursor.CloseScan();
@@ -113,7 +113,7 @@ class TemporaryTest : public ::testing::Test {
                       [](const std::string& name) { return name.ends_with(kTemporarySuffix); }));
   }
 
-  EngineWorld world_;
+  EngineFixture world_;
   std::unique_ptr<Session> session_;
   std::shared_ptr<Table> table_;
   ToyRows model_;
@@ -255,7 +255,7 @@ TEST_F(TemporaryTest, PagesOfBothKindsLeaveASmallPoolTogether) {
     for (uint64_t id = uint64_t(turn) * 100; id < uint64_t(turn) * 100 + 100; ++id) {
       lasting_rows[id] = MakeRow(id, static_cast<uint32_t>(random.Below(1000)));
       lasting_rows[id].text = std::string(200, 'l');
-      ASSERT_TRUE(EngineWorld::Insert(session_.get(), lasting.get(), id, lasting_rows[id]).ok());
+      ASSERT_TRUE(EngineFixture::Insert(session_.get(), lasting.get(), id, lasting_rows[id]).ok());
     }
     Commit();
   }

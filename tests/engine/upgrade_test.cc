@@ -7,7 +7,7 @@
 #include <set>
 
 #include "base/logging.h"
-#include "tests/engine/engine_world.h"
+#include "tests/engine/engine_fixture.h"
 #include "tests/engine/instance_image.h"
 #include "tests/support/log_capture.h"
 #include "wal/control_file.h"
@@ -76,7 +76,7 @@ class UpgradeTest : public ::testing::Test {
     ToyRows rows;
     for (uint64_t row = 1; row <= 200; ++row) {
       rows[row] = {static_cast<uint32_t>(row % 7), static_cast<uint32_t>(row), "text", ""};
-      ASSERT_TRUE(EngineWorld::Insert(session.get(), table.get(), row, rows[row]).ok());
+      ASSERT_TRUE(EngineFixture::Insert(session.get(), table.get(), row, rows[row]).ok());
     }
     ASSERT_TRUE(session->Commit().ok());
     session.reset();
@@ -91,7 +91,7 @@ class UpgradeTest : public ::testing::Test {
     ExpectRows();
   }
 
-  EngineWorld world{TestSeed()};
+  EngineFixture world{TestSeed()};
 };
 
 TEST_F(UpgradeTest, AnInstanceThatWasShutDownIsUpgradedWhenItIsOpened) {
@@ -127,7 +127,7 @@ TEST_F(UpgradeTest, AnUpgradeMayBeCutShortAnywhere) {
   for (const char* name : {kClean, kKilled}) {
     for (uint64_t changes = 0; changes < 60; changes += 3) {
       SCOPED_TRACE(std::string(name) + ", changes " + std::to_string(changes));
-      EngineWorld other(changes);
+      EngineFixture other(changes);
       other.options = world.options;
       LoadInstance(&other.files, other.options.storage.folder, name);
       other.files.PowerOffAfter(changes);

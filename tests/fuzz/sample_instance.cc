@@ -6,7 +6,7 @@
 
 #include "base/format.h"
 #include "buffer/page/page_header.h"
-#include "tests/engine/engine_world.h"
+#include "tests/engine/engine_fixture.h"
 #include "wal/control_file.h"
 #include "wal/group.h"
 #include "wal/log_reader.h"
@@ -19,7 +19,7 @@ constexpr uint64_t kSampleSeed = 1;
 constexpr uint64_t kRows = 400;
 
 /// Inserts, updates, deletes, a rollback and off-page values.
-void Write(EngineWorld* world, const char* name) {
+void Write(EngineFixture* world, const char* name) {
   const std::shared_ptr<Table> table = world->CreateTable(name);
   ASSERT_NE(table, nullptr);
   std::unique_ptr<Session> session = world->engine->NewSession();
@@ -30,15 +30,15 @@ void Write(EngineWorld* world, const char* name) {
   for (uint64_t id = 1; id <= kRows; ++id) {
     const auto value = static_cast<uint32_t>(id % 17);
     session->Begin(IsolationLevel::kRepeatableRead);
-    ASSERT_TRUE(EngineWorld::Insert(session.get(), table.get(), id, row_of(id, value)).ok());
+    ASSERT_TRUE(EngineFixture::Insert(session.get(), table.get(), id, row_of(id, value)).ok());
     if (id % 3 == 0) {
-      ASSERT_TRUE(EngineWorld::Update(session.get(), table.get(), id, row_of(id, value),
-                                      row_of(id, value + 5))
+      ASSERT_TRUE(EngineFixture::Update(session.get(), table.get(), id, row_of(id, value),
+                                        row_of(id, value + 5))
                       .ok());
     }
     if (id % 11 == 0) {
       const ToyRow now = row_of(id, id % 3 == 0 ? value + 5 : value);
-      ASSERT_TRUE(EngineWorld::Delete(session.get(), table.get(), id, now).ok());
+      ASSERT_TRUE(EngineFixture::Delete(session.get(), table.get(), id, now).ok());
     }
     if (id % 29 == 0) {
       ASSERT_TRUE(session->Rollback().ok());
@@ -66,7 +66,7 @@ const SampleInstance& SampleInstance::Get() {
 }
 
 SampleInstance::SampleInstance() {
-  EngineWorld world(kSampleSeed);
+  EngineFixture world(kSampleSeed);
   world.options.storage.page_size_bytes = kFuzzPageBytes;
   world.options.storage.buffer.pool_bytes = 64 * kFuzzPageBytes;
   world.options.storage.log.buffer_bytes = uint64_t{1} << 16;

@@ -10,7 +10,7 @@
 #include "tests/simulation/scheduler.h"
 #include "tests/support/fault_file_system.h"
 #include "tests/support/log_capture.h"
-#include "tests/wal/log_world.h"
+#include "tests/wal/log_fixture.h"
 
 namespace rowan {
 namespace {
@@ -21,7 +21,7 @@ constexpr int kSessions = 4;
 constexpr uint64_t kGroupsEach = 64;
 constexpr size_t kBodyBytes = 50'000;  // most of a file of the smallest log
 
-void Commit(LogWorld* world, uint64_t session) {
+void Commit(LogFixture* world, uint64_t session) {
   for (uint64_t i = 0; i < kGroupsEach; ++i) {
     const Lsn end = world->Append(session * kGroupsEach + i, kBodyBytes);
     ASSERT_NE(end, kNoLsn);
@@ -33,7 +33,7 @@ void CommitBesideACheckpoint(uint64_t seed) {
   SCOPED_TRACE(seed);
   LogCapture messages;
   FaultFileSystem files(seed);
-  LogWorld world(&files, "db");
+  LogFixture world(&files, "db");
   ASSERT_TRUE(files.CreateFolder("db").ok());
   ASSERT_TRUE(world.Start().ok());
   std::atomic<bool> done{false};

@@ -11,7 +11,7 @@
 
 #include "base/random.h"
 #include "tests/support/test_settings.h"
-#include "tests/wal/log_world.h"
+#include "tests/wal/log_fixture.h"
 
 namespace rowan {
 namespace {

@@ -13,7 +13,7 @@
 #include "base/random.h"
 #include "tests/support/fault_file_system.h"
 #include "tests/support/test_settings.h"
-#include "tests/wal/log_world.h"
+#include "tests/wal/log_fixture.h"
 
 namespace rowan {
 namespace {
@@ -139,7 +139,7 @@ class CrashProgram {
 
   Random random_;
   FaultFileSystem files_;
-  LogWorld world_;
+  LogFixture world_;
   uint64_t last_appended_[kThreads] = {};
   Progress kept_[kThreads];  // acknowledged, or found after a crash; each by its own thread
   Lsn checkpointed_;

@@ -10,7 +10,7 @@
 #include "tests/support/fault_file_system.h"
 #include "tests/support/log_capture.h"
 #include "tests/support/test_settings.h"
-#include "tests/wal/log_world.h"
+#include "tests/wal/log_fixture.h"
 #include "wal/log_file_set.h"
 
 namespace rowan {
@@ -87,7 +87,7 @@ class LogFilesTest : public ::testing::Test {
   [[nodiscard]] bool Exists(uint64_t file) { return files.Exists(world.LogPath(file)).value(); }
 
   FaultFileSystem files{TestSeed()};
-  LogWorld world{&files, "log"};
+  LogFixture world{&files, "log"};
   uint64_t number = 0;
 };
 

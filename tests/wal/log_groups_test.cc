@@ -13,7 +13,7 @@
 #include "tests/support/fault_file_system.h"
 #include "tests/support/log_capture.h"
 #include "tests/support/test_settings.h"
-#include "tests/wal/log_world.h"
+#include "tests/wal/log_fixture.h"
 #include "wal/log_read_ahead.h"
 
 namespace rowan {
@@ -71,7 +71,7 @@ class LogGroupsTest : public ::testing::Test {
 
   FaultFileSystem files_{TestSeed()};
   LogCapture messages_;
-  LogWorld world_{&files_, "log"};
+  LogFixture world_{&files_, "log"};
   LogRange range_;
 };
 

@@ -6,7 +6,7 @@
 
 #include "tests/support/fault_file_system.h"
 #include "tests/support/log_capture.h"
-#include "tests/wal/log_world.h"
+#include "tests/wal/log_fixture.h"
 
 namespace rowan {
 namespace {
@@ -34,7 +34,7 @@ class LogReaderTest : public ::testing::Test {
   void Flip(Lsn lsn) { ASSERT_TRUE(files.FlipBit(world.PathOf(lsn), world.OffsetOf(lsn), 2)); }
 
   FaultFileSystem files{1};
-  LogWorld world;
+  LogFixture world;
   uint64_t last_number = 0;
 };
 
@@ -55,7 +55,7 @@ TEST_F(LogReaderTest, TornAndReorderedWritesAreATailNotDamage) {
   uint64_t shorter = 0;
   for (uint64_t seed = 0; seed < 150; ++seed) {
     FaultFileSystem disk(seed);
-    LogWorld torn(&disk, "log");
+    LogFixture torn(&disk, "log");
     ASSERT_TRUE(torn.Start().ok());
     uint64_t number = 0;
     for (int i = 0; i < 3; ++i) {

@@ -12,7 +12,7 @@
 
 #include "tests/support/fault_file_system.h"
 #include "tests/support/test_settings.h"
-#include "tests/wal/log_world.h"
+#include "tests/wal/log_fixture.h"
 #include "wal/log_file_header.h"
 #include "wal/log_writer.h"
 
@@ -29,7 +29,7 @@ class LogTest : public ::testing::Test {
   }
 
   FaultFileSystem files{1};
-  LogWorld world;
+  LogFixture world;
 };
 
 TEST_F(LogTest, ANewLogStartsAtTheFirstLsn) {

@@ -12,7 +12,7 @@
 #include "base/random.h"
 #include "tests/support/fault_file_system.h"
 #include "tests/support/temp_dir.h"
-#include "tests/wal/log_world.h"
+#include "tests/wal/log_fixture.h"
 #include "wal/latency_histogram.h"
 #include "wal/sync_probe.h"
 
@@ -26,7 +26,7 @@ constexpr uint64_t kThreadStride = 1000000;
 constexpr uint64_t kSecondNanos = uint64_t{1000} * 1000 * 1000;
 
 /// Committers of different strictness; returns when each has done its share.
-void RunCommitters(LogWorld* world, uint64_t threads, uint64_t commits) {
+void RunCommitters(LogFixture* world, uint64_t threads, uint64_t commits) {
   std::vector<std::thread> committers;
   for (uint64_t thread = 0; thread < threads; ++thread) {
     committers.emplace_back([=] {
@@ -44,7 +44,7 @@ void RunCommitters(LogWorld* world, uint64_t threads, uint64_t commits) {
   for (std::thread& committer : committers) committer.join();
 }
 
-void ExpectAllFound(const LogWorld& world, uint64_t threads, uint64_t commits) {
+void ExpectAllFound(const LogFixture& world, uint64_t threads, uint64_t commits) {
   std::vector<uint64_t> last(threads, 0);
   for (const NumberedGroup& group : world.found) {
     const uint64_t thread = group.number / kThreadStride;
@@ -58,7 +58,7 @@ class SyncMethodTest : public ::testing::TestWithParam<LogSyncMethod> {};
 
 TEST_P(SyncMethodTest, ManyCommittersOnRealFiles) {
   TempDir folder;
-  LogWorld world(PosixFileSystem(), folder.path());
+  LogFixture world(PosixFileSystem(), folder.path());
   world.options.sync_method = GetParam();
   world.options.capacity_bytes = uint64_t{8} << 20;
   ASSERT_TRUE(world.Start().ok());
@@ -80,7 +80,7 @@ TEST_P(SyncMethodTest, ManyCommittersOnRealFiles) {
 TEST_P(SyncMethodTest, AcknowledgedIsDurableOnSimulatedFiles) {
   for (uint64_t seed = 0; seed < 10; ++seed) {
     FaultFileSystem files(seed);
-    LogWorld world(&files, "log");
+    LogFixture world(&files, "log");
     world.options.sync_method = GetParam();
     ASSERT_TRUE(world.Start().ok());
     ASSERT_EQ(world.log->sync_method(), GetParam());
@@ -96,7 +96,7 @@ TEST_P(SyncMethodTest, AcknowledgedIsDurableOnSimulatedFiles) {
 INSTANTIATE_TEST_SUITE_P(All, SyncMethodTest, ::testing::ValuesIn(kMethods),
                          [](const auto& test) { return LogSyncMethodName(test.param); });
 
-void SwitchUnderLoad(LogWorld* world) {
+void SwitchUnderLoad(LogFixture* world) {
   std::atomic<bool> done{false};
   std::thread switcher([&] {
     for (uint64_t round = 0; !done; ++round) {
@@ -111,7 +111,7 @@ void SwitchUnderLoad(LogWorld* world) {
 
 TEST(SyncSwitchTest, MethodsChangeUnderLoadOnRealFiles) {
   TempDir folder;
-  LogWorld world(PosixFileSystem(), folder.path());
+  LogFixture world(PosixFileSystem(), folder.path());
   world.options.capacity_bytes = uint64_t{8} << 20;
   ASSERT_TRUE(world.Start().ok());
   SwitchUnderLoad(&world);
@@ -123,7 +123,7 @@ TEST(SyncSwitchTest, MethodsChangeUnderLoadOnRealFiles) {
 
 TEST(SyncSwitchTest, MethodsChangeUnderLoadWithoutLosingACommit) {
   FaultFileSystem files(4);
-  LogWorld world(&files, "log");
+  LogFixture world(&files, "log");
   world.options.capacity_bytes = uint64_t{8} << 20;
   ASSERT_TRUE(world.Start().ok());
   SwitchUnderLoad(&world);
@@ -136,7 +136,7 @@ TEST(SyncSwitchTest, MethodsChangeUnderLoadWithoutLosingACommit) {
 
 TEST(SyncSwitchTest, AutoChoosesARealMethod) {
   TempDir folder;
-  LogWorld world(PosixFileSystem(), folder.path());
+  LogFixture world(PosixFileSystem(), folder.path());
   world.options.sync_method = LogSyncMethod::kAuto;
   ASSERT_TRUE(world.Start().ok());
   EXPECT_NE(world.log->sync_method(), LogSyncMethod::kAuto);
@@ -145,7 +145,7 @@ TEST(SyncSwitchTest, AutoChoosesARealMethod) {
   ASSERT_TRUE(world.log->SetSyncMethod(LogSyncMethod::kAuto).ok());
   EXPECT_NE(world.log->sync_method(), LogSyncMethod::kAuto);
   FaultFileSystem files(1);
-  LogWorld simulated(&files, "log");
+  LogFixture simulated(&files, "log");
   simulated.options.sync_method = LogSyncMethod::kAuto;
   ASSERT_TRUE(simulated.Start().ok());
   EXPECT_EQ(simulated.log->sync_method(), LogSyncMethod::kFdatasync);
@@ -153,7 +153,7 @@ TEST(SyncSwitchTest, AutoChoosesARealMethod) {
 
 TEST(SyncSwitchTest, ARefusedMethodChangesNothing) {
   FaultFileSystem files(1);
-  LogWorld world(&files, "log");
+  LogFixture world(&files, "log");
   ASSERT_TRUE(world.Start().ok());
   files.Inject({.call = FileCall::kOpen, .path_part = "redo_0"});
   EXPECT_TRUE(world.log->SetSyncMethod(LogSyncMethod::kDsync).Is(Code::kUnsupported));
@@ -179,7 +179,7 @@ TEST(SyncProbeTest, TheSimplerMethodStaysWithinTheNoise) {
 
 TEST(WaitDurableForTest, AsksForASyncAndReturnsOnceItIsDone) {
   FaultFileSystem files(1);
-  LogWorld world(&files, "log");
+  LogFixture world(&files, "log");
   ASSERT_TRUE(world.Start().ok());
   const auto never = [] { return false; };
   const Lsn end = world.Append(1);
@@ -192,7 +192,7 @@ TEST(WaitDurableForTest, AsksForASyncAndReturnsOnceItIsDone) {
 
 TEST(WaitDurableForTest, GivesUpAfterItsLimitOrWhenInterrupted) {
   FaultFileSystem files(1);
-  LogWorld world(&files, "log");
+  LogFixture world(&files, "log");
   ASSERT_TRUE(world.Start().ok());
   const Lsn beyond(world.log->tail().value() + 1000);
   EXPECT_TRUE(world.log->WaitDurableFor(beyond, kSecondNanos / 50, [] { return false; })
@@ -205,7 +205,7 @@ TEST(WaitDurableForTest, GivesUpAfterItsLimitOrWhenInterrupted) {
 
 TEST(WaitDurableForTest, AStoppedLogWakesTheWaiter) {
   FaultFileSystem files(1);
-  LogWorld world(&files, "log");
+  LogFixture world(&files, "log");
   ASSERT_TRUE(world.Start().ok());
   const Lsn beyond(world.log->tail().value() + 1000);
   std::atomic<bool> waits{false};
@@ -223,7 +223,7 @@ TEST(WaitDurableForTest, AStoppedLogWakesTheWaiter) {
 
 TEST(CommitQueueTest, ManyWaitersShareASync) {
   FaultFileSystem files(1);
-  LogWorld world(&files, "log");
+  LogFixture world(&files, "log");
   world.options.capacity_bytes = uint64_t{8} << 20;
   ASSERT_TRUE(world.Start().ok());
   files.SetSyncDelayMicros(500);

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "tests/engine/engine_world.h"
+#include "tests/engine/engine_fixture.h"
 
 #include <algorithm>
 
 namespace rowan {
 namespace {
 
-constexpr uint64_t kWorldPoolPagesMin = 64;
+constexpr uint64_t kFixturePoolPagesMin = 64;
 
 }  // namespace
 
-EngineWorld::EngineWorld(uint64_t seed) : files(seed) {
+EngineFixture::EngineFixture(uint64_t seed) : files(seed) {
   options.storage.folder = "/rowan";
   options.storage.page_size_bytes = TestPageSizeBytes();
-  const uint64_t pages = std::max<uint64_t>(TestPoolPages(), kWorldPoolPagesMin);
+  const uint64_t pages = std::max<uint64_t>(TestPoolPages(), kFixturePoolPagesMin);
   options.storage.buffer.pool_bytes = pages * options.storage.page_size_bytes;
   options.storage.log.capacity_bytes = uint64_t{4} << 20;
   options.storage.log.buffer_bytes = uint64_t{1} << 20;
@@ -21,27 +21,27 @@ EngineWorld::EngineWorld(uint64_t seed) : files(seed) {
   options.storage.buffer.io_backend = IoBackend::kThreads;
 }
 
-EngineWorld::~EngineWorld() { engine.reset(); }
+EngineFixture::~EngineFixture() { engine.reset(); }
 
-Status EngineWorld::Open() {
+Status EngineFixture::Open() {
   Result<std::unique_ptr<Engine>> opened = Engine::Open(&files, options);
   if (!opened.ok()) return opened.status();
   engine = std::move(*opened);
   return Status::Ok();
 }
 
-Status EngineWorld::Shutdown() {
+Status EngineFixture::Shutdown() {
   const Status status = engine->Close();
   engine.reset();
   return status;
 }
 
-void EngineWorld::Crash(uint64_t seed) {
+void EngineFixture::Crash(uint64_t seed) {
   engine.reset();
   files.Crash(seed);
 }
 
-TableDef EngineWorld::ToyDefinition(const std::string& name) {
+TableDef EngineFixture::ToyDefinition(const std::string& name) {
   TableDef definition;
   definition.name = name;
   definition.descriptor = "toy";
@@ -51,7 +51,7 @@ TableDef EngineWorld::ToyDefinition(const std::string& name) {
   return definition;
 }
 
-std::shared_ptr<Table> EngineWorld::CreateTable(const std::string& name) {
+std::shared_ptr<Table> EngineFixture::CreateTable(const std::string& name) {
   std::unique_ptr<Session> session = engine->NewSession();
   session->Begin(IsolationLevel::kRepeatableRead);
   Result<std::shared_ptr<Table>> table = engine->CreateTable(session.get(), ToyDefinition(name));
@@ -61,7 +61,7 @@ std::shared_ptr<Table> EngineWorld::CreateTable(const std::string& name) {
   return *table;
 }
 
-Status EngineWorld::Insert(Session* session, Table* table, uint64_t id, const ToyRow& row) {
+Status EngineFixture::Insert(Session* session, Table* table, uint64_t id, const ToyRow& row) {
   const ToyEntries entries(id, row);
   std::optional<BlobRef> blob;
   const Status status = WriteBlob(session, table, row, &blob);
@@ -70,8 +70,8 @@ Status EngineWorld::Insert(Session* session, Table* table, uint64_t id, const To
                             entries.images());
 }
 
-ToyRows EngineWorld::Fill(Table* table, uint64_t rows,
-                          const std::function<ToyRow(uint64_t id)>& row_of) {
+ToyRows EngineFixture::Fill(Table* table, uint64_t rows,
+                            const std::function<ToyRow(uint64_t id)>& row_of) {
   ToyRows model;
   std::unique_ptr<Session> session = engine->NewSession();
   session->Begin(IsolationLevel::kRepeatableRead);
@@ -83,13 +83,13 @@ ToyRows EngineWorld::Fill(Table* table, uint64_t rows,
   return model;
 }
 
-Status EngineWorld::Load(BulkLoad* load, uint64_t id, const ToyRow& row) {
+Status EngineFixture::Load(BulkLoad* load, uint64_t id, const ToyRow& row) {
   const ToyEntries entries(id, row);
   return load->Add(AsBytes(ToyKey(id)), AsBytes(ToyEncode(row)), entries.images());
 }
 
-Status EngineWorld::Update(Session* session, Table* table, uint64_t id, const ToyRow& before,
-                           const ToyRow& after) {
+Status EngineFixture::Update(Session* session, Table* table, uint64_t id, const ToyRow& before,
+                             const ToyRow& after) {
   const std::string keys[] = {ToyValueEntry(id, before), ToyValueEntry(id, after),
                               ToyUniqueEntry(id, before), ToyUniqueEntry(id, after)};
   std::vector<EntryChange> changes;
@@ -114,7 +114,7 @@ Status EngineWorld::Update(Session* session, Table* table, uint64_t id, const To
   return status;
 }
 
-Status EngineWorld::Delete(Session* session, Table* table, uint64_t id, const ToyRow& row) {
+Status EngineFixture::Delete(Session* session, Table* table, uint64_t id, const ToyRow& row) {
   const ToyEntries entries(id, row);
   std::optional<BlobRef> blob;
   Status status = row.blob.empty() ? Status::Ok() : FindBlob(session, table, id, &blob);
@@ -123,8 +123,8 @@ Status EngineWorld::Delete(Session* session, Table* table, uint64_t id, const To
   return status;
 }
 
-Status EngineWorld::WriteBlob(Session* session, Table* table, const ToyRow& row,
-                              std::optional<BlobRef>* blob) {
+Status EngineFixture::WriteBlob(Session* session, Table* table, const ToyRow& row,
+                                std::optional<BlobRef>* blob) {
   blob->reset();
   if (row.blob.empty()) return Status::Ok();
   const Result<BlobRef> written = session->WriteBlob(table, AsBytes(row.blob));
@@ -132,8 +132,8 @@ Status EngineWorld::WriteBlob(Session* session, Table* table, const ToyRow& row,
   return written.status();
 }
 
-Status EngineWorld::FindBlob(Session* session, Table* table, uint64_t id,
-                             std::optional<BlobRef>* blob) {
+Status EngineFixture::FindBlob(Session* session, Table* table, uint64_t id,
+                               std::optional<BlobRef>* blob) {
   std::string stored;
   const Status status = ReadStored(session, table, id, &stored);
   if (!status.ok()) return status;
@@ -142,20 +142,20 @@ Status EngineWorld::FindBlob(Session* session, Table* table, uint64_t id,
   return Status::Ok();
 }
 
-Status EngineWorld::ReadStored(Session* session, Table* table, uint64_t id, std::string* stored) {
+Status EngineFixture::ReadStored(Session* session, Table* table, uint64_t id, std::string* stored) {
   ByteBuffer row;
   const Status status = TableCursor(session, table, &ToyCodec()).LockRow(AsBytes(ToyKey(id)), &row);
   if (status.ok()) *stored = AsText(row);
   return status;
 }
 
-Status EngineWorld::ReadForUpdate(Session* session, Table* table, uint64_t id, ToyRow* row) {
+Status EngineFixture::ReadForUpdate(Session* session, Table* table, uint64_t id, ToyRow* row) {
   std::string stored;
   const Status status = ReadStored(session, table, id, &stored);
   return status.ok() ? Decode(session, AsBytes(stored), row) : status;
 }
 
-Status EngineWorld::Decode(Session* session, Bytes stored, ToyRow* row) {
+Status EngineFixture::Decode(Session* session, Bytes stored, ToyRow* row) {
   *row = ToyDecode(stored);
   const std::optional<BlobRef> blob = ToyBlobOf(stored);
   if (!blob.has_value()) return Status::Ok();
@@ -163,7 +163,7 @@ Status EngineWorld::Decode(Session* session, Bytes stored, ToyRow* row) {
   return session->ReadBlob(*blob, std::as_writable_bytes(std::span(row->blob)));
 }
 
-ToyRows EngineWorld::ReadAll(Table* table) {
+ToyRows EngineFixture::ReadAll(Table* table) {
   ToyRows rows;
   std::unique_ptr<Session> session = engine->NewSession();
   session->Begin(IsolationLevel::kRepeatableRead);
@@ -181,15 +181,15 @@ ToyRows EngineWorld::ReadAll(Table* table) {
   return rows;
 }
 
-void EngineWorld::ExpectTable(TableId id, const ToyRows& rows) {
+void EngineFixture::ExpectTable(TableId id, const ToyRows& rows) {
   Result<std::shared_ptr<Table>> opened = engine->OpenTable(id);
   ASSERT_TRUE(opened.ok()) << opened.status().message();
   EXPECT_EQ(ReadAll(opened->get()), rows);
   CheckTable(opened->get(), rows);
 }
 
-void EngineWorld::CheckSecondary(Session* session, Table* table, uint32_t index,
-                                 const ToyRows& rows) {
+void EngineFixture::CheckSecondary(Session* session, Table* table, uint32_t index,
+                                   const ToyRows& rows) {
   std::vector<std::string> expected;
   for (const auto& [id, row] : rows) {
     expected.push_back(index == 1 ? ToyValueEntry(id, row) : ToyUniqueEntry(id, row));
@@ -205,7 +205,7 @@ void EngineWorld::CheckSecondary(Session* session, Table* table, uint32_t index,
   EXPECT_EQ(found, expected) << "index " << index << " of " << table->name();
 }
 
-void EngineWorld::CheckTable(Table* table, const ToyRows& rows) {
+void EngineFixture::CheckTable(Table* table, const ToyRows& rows) {
   for (size_t i = 0; i < table->index_count(); ++i) {
     const Status status = engine->CheckIndex(table, i, {});
     EXPECT_TRUE(status.ok()) << "index " << i << ": " << status.message();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// EngineWorld: an engine on the fault double with a toy table format, for tests of the whole stack
-// below the plugin. Thread safety: the engine's own; Open, Crash and Shutdown only with no session
-// alive.
+// EngineFixture: an engine on the fault double with a toy table format, for tests of the whole
+// stack below the plugin. Thread safety: the engine's own; Open, Crash and Shutdown only with no
+// session alive.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -19,10 +19,10 @@
 
 namespace rowan {
 
-class EngineWorld {
+class EngineFixture {
  public:
-  explicit EngineWorld(uint64_t seed);
-  ~EngineWorld();
+  explicit EngineFixture(uint64_t seed);
+  ~EngineFixture();
 
   EngineOptions options;
   FaultFileSystem files;

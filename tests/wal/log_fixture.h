@@ -46,9 +46,9 @@ inline uint64_t NumberOfGroup(Bytes bytes) {
   return LoadLe<uint64_t>(record.body.data());
 }
 
-class LogWorld {
+class LogFixture {
  public:
-  LogWorld(FileSystem* file_system, std::string folder)
+  LogFixture(FileSystem* file_system, std::string folder)
       : file_system_(file_system), folder_(std::move(folder)) {
     options.capacity_bytes = uint64_t{1} << 20;
     options.buffer_bytes = uint64_t{64} << 10;
