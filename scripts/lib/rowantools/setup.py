@@ -61,12 +61,19 @@ class Setup:
             say("setup: a part of .mysql/ is missing; fetching server and source together again, "
                 "so that their versions agree")
             missing = self._parts
-        packages = [name for part in missing for name in part[1]]
+        # The suites want packages that cannot be installed beside sysbench's: each has its own.
+        suites = [part for part in missing if part[0] == _TESTSUITE_FOLDER]
+        for parts in ([part for part in missing if part not in suites], suites):
+            if parts:
+                self._fetch_together(parts)
+
+    def _fetch_together(self, parts):
+        packages = [name for part in parts for name in part[1]]
         with Step("reading the package lists of Debian unstable"):
             self._apt.prepare()
         total_mb = self._apt.planned_bytes(packages) >> 20
         self._download(packages, total_mb)
-        for target, names, unpack in missing:
+        for target, names, unpack in parts:
             with Step(f"unpacking {', '.join(names)}") as step:
                 _replace_folder(target, lambda folder, u=unpack, s=step: u(self._apt, folder, s))
         self._apt.remove()
