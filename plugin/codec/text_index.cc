@@ -23,8 +23,8 @@ extern unsigned long fts_max_token_size;
 namespace rowan {
 namespace {
 
-/// Between the places of two columns: no phrase is as long.
-constexpr uint32_t kColumnGap = 128;
+/// A column's end counts as a word, which no phrase has.
+constexpr uint32_t kColumnGap = 1;
 constexpr std::string_view kParserProbe = "The quick brown fox, said foxes_9 of 2010: abcdefgh";
 constexpr std::string_view kMark = "|text:";
 

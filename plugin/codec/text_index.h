@@ -5,8 +5,8 @@
 // a text that is always the same.
 //
 // An entry (docs/fulltext.md): the word's weights, escaped and ended, followed by the clustered
-// key; its payload is how often the word is in the row's text and where, counted in words. Words of
-// different columns are never near each other: each column's places begin far behind the last.
+// key; its payload is how often the word is in the row's text and where, counted in words. The
+// end of a column counts as a word, so that no phrase crosses it.
 // Thread safety: const; a parser plugin is asked by many threads at a time.
 #pragma once
 

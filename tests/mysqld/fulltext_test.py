@@ -66,6 +66,13 @@ def test_boolean_mode(t):
     _same(t, _CREATE + _queries(" IN BOOLEAN MODE", _NATURAL + _BOOLEAN))
 
 
+def test_columns_end_phrases(t):
+    find = "SELECT id FROM a WHERE MATCH (t, b) AGAINST ('{}' IN BOOLEAN MODE) ORDER BY id"
+    _same(t, _CREATE + [find.format(text) for text in (
+        '"banana cherry"', '"without only"', '"apple apple"', '"tutorial dbms" @3',
+        '"well after" @4', '"tricks run" @5', '"date elder" @1')])
+
+
 def test_query_expansion(t):
     mode = " WITH QUERY EXPANSION"
     _same(t, _CREATE + _queries(mode, ["database", "apple", "cherry tutorial", "nothing"])
@@ -236,7 +243,7 @@ def test_random_documents(t):
         mode, against = random.choice([("", " ".join(words)),
                                        (" IN BOOLEAN MODE", " ".join(terms))])
         # Only which rows: what InnoDB deleted still counts for its relevance.
-        # In one column: see docs/fulltext.md about distances.
+        # In one column: in distances a column's end counts as a word here.
         columns = "b" if phrase else "t, b"
         both(f"SELECT id FROM r WHERE MATCH ({columns}) AGAINST ('{against}'{mode}) ORDER BY id")
 
