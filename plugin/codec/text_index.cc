@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <utility>
 
 #include <xxhash.h>
 
@@ -23,8 +24,6 @@ extern unsigned long fts_max_token_size;
 namespace rowan {
 namespace {
 
-/// A column's end counts as a word, which no phrase has.
-constexpr uint32_t kColumnGap = 1;
 constexpr std::string_view kParserProbe = "The quick brown fox, said foxes_9 of 2010: abcdefgh";
 constexpr std::string_view kMark = "|text:";
 
@@ -69,19 +68,23 @@ struct TextIndex::Parse {
   Status status{};
   std::string small{};
   std::string weights{};
+  bool first = true;
 
   bool Add(Bytes word, uint32_t characters) {
     ToSmallLetters(index->charset_, word, &small);
     weights.clear();
     AppendWordWeights(index->charset_, AsBytes(small), &weights);
     const bool in_index = index->HasWord(AsBytes(small), weights, characters);
-    status = (*visit)({small, weights, (*place)++, in_index});
+    status = (*visit)({small, weights, (*place)++, in_index, std::exchange(first, false)});
     return status.ok();
   }
 };
 
 TextIndex::TextIndex(const KEY& key, const CHARSET_INFO* charset, const WordLimits& limits)
-    : charset_(charset), limits_(limits), stopwords_(DefaultStopwords(charset)) {
+    : charset_(charset),
+      columns_(key.user_defined_key_parts),
+      limits_(limits),
+      stopwords_(DefaultStopwords(charset)) {
   if ((key.flags & HA_USES_PARSER) == 0) return;
   parser_ = static_cast<st_mysql_ftparser*>(plugin_decl(key.parser)->info);
   parser_name_ = plugin_name(key.parser)->str;
@@ -164,16 +167,11 @@ bool TextIndex::HasStopword(Bytes gram) const {
 
 Status TextIndex::VisitWords(Bytes text, uint32_t* place, Visit visit) const {
   Parse parse{.index = this, .place = place, .visit = &visit};
-  if (parser_ != nullptr) {
-    const Status status = ParseByPlugin(text, &parse);
-    *place += kColumnGap;
-    return status;
-  }
+  if (parser_ != nullptr) return ParseByPlugin(text, &parse);
   WordPlace word;
   while (TakeWord(charset_, &text, &word)) {
     if (!parse.Add(word.bytes, word.characters)) return parse.status;
   }
-  *place += kColumnGap;
   return Status::Ok();
 }
 
@@ -215,11 +213,12 @@ Status TextIndex::ParseByPlugin(Bytes text, Parse* parse) const {
 // --- entries ---
 
 Status RowWords::Add(Bytes text) {
-  return index_->VisitWords(text, &place_, [this](const TextIndex::Word& word) {
+  const WordPosition column = WordPosition{column_++} << 32;
+  return index_->VisitWords(text, &place_, [&](const TextIndex::Word& word) {
     if (!word.in_index) return Status::Ok();
     auto found = places_.find(word.weights);
     if (found == places_.end()) found = places_.emplace(word.weights, 0).first;
-    found->second.push_back(word.place);
+    found->second.push_back(column | word.place);
     return Status::Ok();
   });
 }
@@ -240,10 +239,10 @@ Status RowWords::VisitEntries(Bytes clustered_key, const EntryRoom& room, Encode
     };
     put(places.size());
     uint32_t last = 0;
-    for (const uint32_t place : places) {
+    for (const WordPosition position : places) {
       if (buffer->key.size() + payload->size() + kVarintBytesMax > room.entry_bytes) break;
-      put(place - last);
-      last = place;
+      put(uint64_t{PlaceOf(position) - last} * index_->columns() + (position >> 32));
+      last = PlaceOf(position);
     }
     const Status status = visit(*buffer);
     if (!status.ok()) return status;
@@ -275,7 +274,8 @@ bool CountPlaces(Bytes payload, uint32_t* count) {
   return true;
 }
 
-bool ReadPlaces(Bytes payload, std::vector<uint32_t>* places, bool* complete) {
+bool ReadPlaces(Bytes payload, uint32_t columns, std::vector<WordPosition>* places,
+                bool* complete) {
   places->clear();
   const std::byte* end = payload.data() + payload.size();
   uint64_t count = 0;
@@ -284,8 +284,8 @@ bool ReadPlaces(Bytes payload, std::vector<uint32_t>* places, bool* complete) {
   while (position != nullptr && position < end) {
     uint64_t step = 0;
     position = GetVarint(position, end, &step);
-    place += step;
-    places->push_back(static_cast<uint32_t>(place));
+    place += step / columns;
+    places->push_back((step % columns) << 32 | place);
   }
   *complete = places->size() == count;
   return position != nullptr;

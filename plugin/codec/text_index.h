@@ -5,8 +5,8 @@
 // a text that is always the same.
 //
 // An entry (docs/fulltext.md): the word's weights, escaped and ended, followed by the clustered
-// key; its payload is how often the word is in the row's text and where, counted in words. The
-// end of a column counts as a word, so that no phrase crosses it.
+// key; its payload is how often the word is in the row's text and where, counted in words
+// through all columns, with the column.
 // Thread safety: const; a parser plugin is asked by many threads at a time.
 #pragma once
 
@@ -26,6 +26,11 @@ struct KEY;
 struct st_mysql_ftparser;
 
 namespace rowan {
+
+/// Where a word stands: its column, shifted by 32, and its place. So places in different columns do
+/// not follow each other.
+using WordPosition = uint64_t;
+inline uint32_t PlaceOf(WordPosition position) { return static_cast<uint32_t>(position); }
 
 /// Which words an index has.
 struct WordLimits {
@@ -56,6 +61,7 @@ class TextIndex {
     std::string_view weights;  ///< see AppendWordWeights
     uint32_t place = 0;
     bool in_index = false;
+    bool begins_column = false;
   };
   using Visit = FunctionRef<Status(const Word& word)>;
   /// `*place`: of the first word; afterwards where the next column begins.
@@ -64,6 +70,7 @@ class TextIndex {
   [[nodiscard]] const CHARSET_INFO* charset() const { return charset_; }
   [[nodiscard]] st_mysql_ftparser* parser() const { return parser_; }
   [[nodiscard]] const WordLimits& limits() const { return limits_; }
+  [[nodiscard]] uint32_t columns() const { return columns_; }
   /// Whether a word is long enough and short enough and none of those that are left out.
   [[nodiscard]] bool HasWord(Bytes small, std::string_view weights, uint32_t characters) const;
 
@@ -75,6 +82,7 @@ class TextIndex {
   [[nodiscard]] uint64_t ParserFingerprint() const;
 
   const CHARSET_INFO* const charset_;
+  const uint32_t columns_;
   st_mysql_ftparser* parser_ = nullptr;  ///< null: the built-in one
   std::string parser_name_;
   bool is_ngram_ = false;
@@ -100,7 +108,8 @@ class RowWords {
  private:
   const TextIndex* const index_;
   uint32_t place_ = 0;
-  std::map<std::string, std::vector<uint32_t>, std::less<>> places_;  ///< by weights
+  uint32_t column_ = 0;  ///< of those that are not NULL
+  std::map<std::string, std::vector<WordPosition>, std::less<>> places_;  ///< by weights
 };
 
 /// The part of an entry's key that stands for a word; `prefix`: for all words that begin so.
@@ -110,6 +119,6 @@ size_t WordKeyBytes(Bytes key);
 /// How often the word is in the row. False: malformed.
 bool CountPlaces(Bytes payload, uint32_t* count);
 /// Where. An entry has no room for very many: `*complete` says whether these are all.
-bool ReadPlaces(Bytes payload, std::vector<uint32_t>* places, bool* complete);
+bool ReadPlaces(Bytes payload, uint32_t columns, std::vector<WordPosition>* places, bool* complete);
 
 }  // namespace rowan

@@ -21,7 +21,7 @@ Status Phrase::AddRow(DocumentNumber document, Bytes payload) {
   if (row->places.size() != turn_) return Status::Ok();  // another word was not there
   bool complete = true;
   row->places.emplace_back();
-  if (!ReadPlaces(payload, &row->places.back(), &complete)) {
+  if (!ReadPlaces(payload, columns_, &row->places.back(), &complete)) {
     return Status(Code::kCorrupt, "malformed entry of a full-text index");
   }
   row->complete = row->complete && complete;
@@ -54,9 +54,9 @@ Status Phrase::VisitMatches(VisitRow visit_row, FunctionRef<void(DocumentNumber)
 }
 
 bool Phrase::FollowEachOther(const Row& row) const {
-  const auto starts_at = [&](uint32_t start) {
+  const auto starts_at = [&](WordPosition start) {
     for (size_t i = 1; i < indexed_.size(); ++i) {
-      const std::vector<uint32_t>& places = row.places[i];
+      const std::vector<WordPosition>& places = row.places[i];
       if (!std::binary_search(places.begin(), places.end(), start + indexed_[i].offset)) {
         return false;
       }
@@ -69,15 +69,16 @@ bool Phrase::FollowEachOther(const Row& row) const {
 bool Phrase::AreNear(const Row& row) const {
   // One place of each word at a time; the first of them moves on.
   std::vector<size_t> at(row.places.size(), 0);
+  const auto place = [&](size_t word) { return PlaceOf(row.places[word][at[word]]); };
   for (;;) {
     size_t first = 0;
     uint32_t last = 0;
     for (size_t i = 0; i < at.size(); ++i) {
       if (at[i] == row.places[i].size()) return false;
-      if (row.places[i][at[i]] < row.places[first][at[first]]) first = i;
-      last = std::max(last, row.places[i][at[i]]);
+      if (place(i) < place(first)) first = i;
+      last = std::max(last, place(i));
     }
-    if (last - row.places[first][at[first]] + 1 <= distance_) return true;
+    if (last - place(first) + 1 <= distance_) return true;
     ++at[first];
   }
 }
@@ -85,11 +86,9 @@ bool Phrase::AreNear(const Row& row) const {
 Status Phrase::IsInText(const Row& row, VisitRow visit_row, bool* found) const {
   // How many words of the phrase have been met, for each place where it may have begun.
   std::vector<size_t> begun;
-  uint32_t next_place = 0;
   *found = false;
   const auto take = [&](const TextIndex::Word& word) {
-    if (word.place != next_place) begun.clear();  // another column
-    next_place = word.place + 1;
+    if (word.begins_column) begun.clear();
     begun.push_back(0);
     size_t kept = 0;
     for (const size_t met : begun) {

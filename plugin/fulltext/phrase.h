@@ -26,7 +26,7 @@ class Phrase {
   };
 
   /// `distance`: most words that the phrase may span; 0: its words follow each other.
-  explicit Phrase(uint32_t distance) : distance_(distance) {}
+  Phrase(uint32_t distance, uint32_t columns) : distance_(distance), columns_(columns) {}
 
   /// In the order of the phrase. What is not in the index counts only behind what is.
   void Add(std::string weights, uint32_t number);
@@ -45,7 +45,7 @@ class Phrase {
   struct Row {
     DocumentNumber document = 0;
     bool complete = true;
-    std::vector<std::vector<uint32_t>> places{};  ///< of each indexed word
+    std::vector<std::vector<WordPosition>> places{};  ///< of each indexed word
   };
 
   [[nodiscard]] bool FollowEachOther(const Row& row) const;
@@ -53,6 +53,7 @@ class Phrase {
   [[nodiscard]] Status IsInText(const Row& row, VisitRow visit_row, bool* found) const;
 
   const uint32_t distance_;
+  const uint32_t columns_;  ///< of the index
   std::vector<Word> all_;
   std::vector<Word> indexed_;
   size_t turn_ = 0;

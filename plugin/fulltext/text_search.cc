@@ -194,7 +194,7 @@ class Search {
   // --- phrases ---
 
   Status VisitPhrase(const QueryNode& node, QueryOperator oper) {
-    Phrase phrase(node.distance);
+    Phrase phrase(node.distance, index_.columns());
     for (const QueryNode::Pointer& child : node.children) AddToPhrase(*child, &phrase);
     if (oper == QueryOperator::kRequire) matches_.BeginRequire();
     const Status status = phrase.indexed().empty() ? Status::Ok() : FindPhrase(&phrase, oper);

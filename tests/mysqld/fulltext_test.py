@@ -243,7 +243,7 @@ def test_random_documents(t):
         mode, against = random.choice([("", " ".join(words)),
                                        (" IN BOOLEAN MODE", " ".join(terms))])
         # Only which rows: what InnoDB deleted still counts for its relevance.
-        # In one column: in distances a column's end counts as a word here.
+        # Phrases in one column; test_columns_end_phrases is about several.
         columns = "b" if phrase else "t, b"
         both(f"SELECT id FROM r WHERE MATCH ({columns}) AGAINST ('{against}'{mode}) ORDER BY id")
 
