@@ -44,11 +44,11 @@ BulkLoad::BulkLoad(Session* session, Table* table, size_t sort_memory_bytes)
 
 BulkLoad::~BulkLoad() = default;
 
-Status BulkLoad::Add(Bytes key, Bytes row, std::span<const EntryImage> entries) {
+Status BulkLoad::Add(Bytes key, Bytes row, std::span<const IndexEntry> entries) {
   Status status = AddRow(key, row);
   if (!status.ok()) return status;
-  for (const EntryImage& entry : entries) {
-    status = sorters_[entry.index]->Add({entry.key, entry.payload, entry.unique_prefix_bytes});
+  for (const IndexEntry& entry : entries) {
+    status = sorters_[entry.index]->Add(entry);
     if (!status.ok()) return status;
   }
   table_->AddRows(1);

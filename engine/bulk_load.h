@@ -34,7 +34,7 @@ class BulkLoad {
   ~BulkLoad();
 
   /// kDuplicate with detail 0 for a clustered key that is there; else as Session::InsertRow.
-  Status Add(Bytes key, Bytes row, std::span<const EntryImage> entries);
+  Status Add(Bytes key, Bytes row, std::span<const IndexEntry> entries);
   /// Builds everything; nothing can be read before. kDuplicate: detail is the number of the index,
   /// duplicate_key() the later one of two entries. kInterrupted when the session was.
   Status Finish();

@@ -24,7 +24,7 @@ std::unique_ptr<EntrySorter> ChangedRows::NewSorterLocked() {
 void ChangedRows::Add(Bytes key) {
   const MutexLock lock(&mutex_);
   if (!failure_.ok()) return;
-  failure_ = keys_->Add({key, {}, 0});
+  failure_ = keys_->Add({.key = key});
   ++count_;
 }
 

@@ -17,15 +17,17 @@ constexpr size_t kWriteChunkBytes = size_t{1} << 20;
 constexpr size_t kReadChunkBytesMin = size_t{16} << 10;
 constexpr size_t kReadChunkBytesMax = size_t{1} << 20;
 
-size_t StoredBytes(const EntrySorter::Entry& entry) {
+size_t StoredBytes(const IndexEntry& entry) {
   return kHeaderBytes + entry.key.size() + entry.payload.size();
 }
 
-EntrySorter::Entry ParseEntry(const std::byte* stored) {
+IndexEntry ParseEntry(const std::byte* stored) {
   const size_t key_bytes = LoadLe<uint32_t>(stored);
   const size_t payload_bytes = LoadLe<uint32_t>(stored + 4);
   const std::byte* key = stored + kHeaderBytes;
-  return {{key, key_bytes}, {key + key_bytes, payload_bytes}, LoadLe<uint32_t>(stored + 8)};
+  return {.key = {key, key_bytes},
+          .payload = {key + key_bytes, payload_bytes},
+          .unique_prefix_bytes = LoadLe<uint32_t>(stored + 8)};
 }
 
 uint64_t HeadOf(Bytes key) {
@@ -44,7 +46,7 @@ struct EntrySorter::Run {
   size_t begin = 0;  ///< of the current entry in the window
   size_t chunk_bytes = 0;
   uint64_t head = 0;
-  Entry entry{};
+  IndexEntry entry{};
 
   /// Makes `bytes` of the current entry readable.
   Status Require(File* file, size_t bytes) {
@@ -101,11 +103,9 @@ Status EntrySorter::RemoveLeftovers(FileSystem* files, const std::string& folder
   return Status::Ok();
 }
 
-EntrySorter::Entry EntrySorter::At(uint64_t offset) const {
-  return ParseEntry(arena_.data() + offset);
-}
+IndexEntry EntrySorter::At(uint64_t offset) const { return ParseEntry(arena_.data() + offset); }
 
-Status EntrySorter::Add(const Entry& entry) {
+Status EntrySorter::Add(const IndexEntry& entry) {
   const size_t bytes = StoredBytes(entry);
   if (arena_.size() + bytes + (refs_.size() + 1) * sizeof(Ref) > memory_bytes_ && !refs_.empty()) {
     const Status status = WriteRun();
@@ -185,7 +185,7 @@ void EntrySorter::PushToHeap(Run* run) {
   std::push_heap(heap_.begin(), heap_.end(), Run::After);
 }
 
-Result<bool> EntrySorter::Next(Entry* entry) {
+Result<bool> EntrySorter::Next(IndexEntry* entry) {
   if (runs_.empty()) {
     if (next_ref_ == refs_.size()) return false;
     *entry = At(refs_[next_ref_++].offset);

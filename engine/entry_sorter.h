@@ -16,17 +16,12 @@
 #include "base/bytes.h"
 #include "base/status.h"
 #include "io/file.h"
+#include "mvcc/row/index_entry.h"
 
 namespace rowan {
 
 class EntrySorter {
  public:
-  struct Entry {
-    Bytes key;
-    Bytes payload;
-    uint32_t unique_prefix_bytes = 0;  ///< see EntryImage
-  };
-
   /// `name` tells sorters of one folder apart.
   EntrySorter(FileSystem* files, const std::string& folder, const std::string& name,
               size_t memory_bytes);
@@ -35,11 +30,11 @@ class EntrySorter {
   EntrySorter& operator=(const EntrySorter&) = delete;
 
   /// kNoSpace or kIoError when a run cannot be written.
-  Status Add(const Entry& entry);
+  Status Add(const IndexEntry& entry);
   /// After the last Add.
   Status StartReading();
   /// False at the end; else the next entry in ascending order of keys, valid until the next call.
-  Result<bool> Next(Entry* entry);
+  Result<bool> Next(IndexEntry* entry);
   [[nodiscard]] uint64_t runs() const { return runs_.size(); }
 
   static Status RemoveLeftovers(FileSystem* files, const std::string& folder);
@@ -52,7 +47,7 @@ class EntrySorter {
   };
   struct Run;
 
-  [[nodiscard]] Entry At(uint64_t offset) const;
+  [[nodiscard]] IndexEntry At(uint64_t offset) const;
   void SortRefs();
   Status WriteRun();
   Status OpenFile();

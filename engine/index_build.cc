@@ -41,21 +41,19 @@ struct IndexBuild::Snapshot {
 
 /// An index in the making.
 struct IndexBuild::Target {
-  Target(const Table& table, const Index& made)
+  Target(const Table& table, const NewIndex& made)
       : index_number(made.index_number),
         index(table.index(0)->tree.allocator(), table.space(), made.root, made.id, table.id(),
               false) {}
 
   const uint32_t index_number;
-  rowan::Index index;
+  Index index;
   std::unique_ptr<EntrySorter> sorter{};  ///< entries to be inserted
   EncodedEntry buffer{};
   std::vector<EncodedEntry> before{};  ///< of the row being compared, by their keys
   std::vector<EncodedEntry> after{};
 
-  Status Add(const EncodedEntry& entry) const {
-    return sorter->Add({entry.key, entry.payload, entry.unique_prefix_bytes});
-  }
+  Status Add(const EncodedEntry& entry) const { return sorter->Add(entry.View(index_number)); }
 };
 
 IndexBuild::IndexBuild(Session* session, std::shared_ptr<Table> table, const Rows& rows,
@@ -91,9 +89,9 @@ std::unique_ptr<EntrySorter> IndexBuild::NewSorter(const Target& target) const {
       std::max(kSortMemoryBytesMin, sort_memory_bytes_ / targets_.size()));
 }
 
-Status IndexBuild::Start(std::vector<Index> indexes) {
+Status IndexBuild::Start(std::vector<NewIndex> indexes) {
   indexes_ = std::move(indexes);
-  for (Index& index : indexes_) {
+  for (NewIndex& index : indexes_) {
     const Status status = CreateTree(&index);
     if (!status.ok()) return status;
     targets_.push_back(std::make_unique<Target>(*table_, index));
@@ -108,7 +106,7 @@ Status IndexBuild::Start(std::vector<Index> indexes) {
   return Status::Ok();
 }
 
-Status IndexBuild::CreateTree(Index* index) {
+Status IndexBuild::CreateTree(NewIndex* index) {
   Engine::Impl* impl = session_->engine()->impl();
   Result<IndexId> id = impl->table_ids->NewIndex();
   if (!id.ok()) return id.status();
@@ -190,7 +188,7 @@ Status IndexBuild::CatchUp(Round round) {
   if (!status.ok()) return status;
   for (const auto& target : targets_) target->sorter = NewSorter(*target);
   ByteBuffer last;
-  EntrySorter::Entry key;
+  IndexEntry key;
   for (uint64_t count = 0;; ++count) {
     Result<bool> more = (*keys)->Next(&key);
     if (!more.ok()) return more.status();
@@ -288,7 +286,7 @@ Status IndexBuild::ApplyDifference(Target* target) {
     } else if (order > 0) {
       status = target->Add(*after);
     } else if (!EqualBytes(before->payload, after->payload)) {
-      status = Put(target, after->key, after->payload);
+      status = Put(target, after->View());
     }
     if (!status.ok()) return status;
     if (order <= 0) ++before;
@@ -301,46 +299,46 @@ Status IndexBuild::InsertEntries(Target* target) {
   const std::unique_ptr<EntrySorter> sorter = std::move(target->sorter);
   Status status = sorter->StartReading();
   if (!status.ok()) return status;
-  for (EntrySorter::Entry entry;;) {
+  for (IndexEntry entry;;) {
     Result<bool> more = sorter->Next(&entry);
     if (!more.ok()) return more.status();
     if (!*more) return Status::Ok();
-    status = CheckUnique(target, entry.key, entry.unique_prefix_bytes);
+    status = CheckUnique(target, entry);
     if (!status.ok()) return status;
-    status = Put(target, entry.key, entry.payload);
+    status = Put(target, entry);
     if (!status.ok()) return status;
   }
 }
 
-Status IndexBuild::CheckUnique(Target* target, Bytes key, size_t unique_prefix_bytes) {
-  if (unique_prefix_bytes == 0) return Status::Ok();
+Status IndexBuild::CheckUnique(Target* target, const IndexEntry& entry) {
+  if (entry.unique_prefix_bytes == 0) return Status::Ok();
   Cursor cursor(&target->index.tree);
-  const Bytes value = key.first(unique_prefix_bytes);
+  const Bytes value = entry.key.first(entry.unique_prefix_bytes);
   const Status status = cursor.SeekAtLeast(value);
   if (status.Is(Code::kEndOfRange)) return Status::Ok();
   if (!status.ok()) return status;
   const Bytes found = cursor.key();
   const bool same = found.size() >= value.size() && EqualBytes(found.first(value.size()), value);
   if (!same) return Status::Ok();
-  duplicate_key_.assign(key.begin(), key.end());
+  duplicate_key_.assign(entry.key.begin(), entry.key.end());
   return Status(Code::kDuplicate);
 }
 
-Status IndexBuild::Put(Target* target, Bytes key, Bytes payload) {
+Status IndexBuild::Put(Target* target, const IndexEntry& entry) {
   std::array<std::byte, kSecondaryHeaderBytesMax> header;
   const size_t header_bytes = StoreSecondaryHeader(header.data(), kNoTxn, kNoTxn);
   ByteBuffer value(header.begin(), header.begin() + header_bytes);
-  value.insert(value.end(), payload.begin(), payload.end());
+  value.insert(value.end(), entry.payload.begin(), entry.payload.end());
   Txn* txn = session_->txn();
   Tree& tree = target->index.tree;
-  RowChange change(session_->engine()->impl()->txns.get(), txn, &target->index, key);
+  RowChange change(session_->engine()->impl()->txns.get(), txn, &target->index, entry.key);
   change.value_bytes = value.size();
   return RunChange(&change, [&](MiniTxn* mini_txn) {
     LeafPosition position;
-    const Status found = tree.FindForWrite(mini_txn, key, &position);
+    const Status found = tree.FindForWrite(mini_txn, entry.key, &position);
     if (!found.ok()) return found;
     return position.exact ? tree.UpdateAt(mini_txn, position, value, txn->txn_id())
-                          : tree.InsertAt(mini_txn, position, key, value, txn->txn_id());
+                          : tree.InsertAt(mini_txn, position, entry.key, value, txn->txn_id());
   });
 }
 

@@ -36,7 +36,7 @@ class IndexBuild {
     const void* columns = nullptr;    ///< at least those of the new indexes and the clustered one
     void* record = nullptr;           ///< scratch
   };
-  struct Index {
+  struct NewIndex {
     uint32_t index_number = 0;  ///< as the codec counts
     IndexId id{};               ///< filled in by Start, as is the root
     PageNumber root{};
@@ -47,12 +47,12 @@ class IndexBuild {
              size_t sort_memory_bytes);
   ~IndexBuild();
 
-  Status Start(std::vector<Index> indexes);
+  Status Start(std::vector<NewIndex> indexes);
   /// kDuplicate: the detail is the number of the index, duplicate_key() one of the entries.
   /// kInterrupted when the session was.
   Status Build();
   Status Finish();
-  [[nodiscard]] const std::vector<Index>& indexes() const { return indexes_; }
+  [[nodiscard]] const std::vector<NewIndex>& indexes() const { return indexes_; }
   [[nodiscard]] Bytes duplicate_key() const { return duplicate_key_; }
   /// After kDuplicate with this detail: puts the row of that entry into the record.
   Status ReadDuplicate(uint32_t index_number);
@@ -62,7 +62,7 @@ class IndexBuild {
   struct Target;
   enum class Round : uint8_t { kAmongWriters, kLast };
 
-  Status CreateTree(Index* index);
+  Status CreateTree(NewIndex* index);
   Status BuildTrees();
   Status ScanRows();
   Status CatchUp(Round round);
@@ -71,8 +71,8 @@ class IndexBuild {
   Status ApplyDifference(Target* target);
   Status NoteAgainIfOpen(Bytes key, const Snapshot& now);
   Status InsertEntries(Target* target);
-  Status CheckUnique(Target* target, Bytes key, size_t unique_prefix_bytes);
-  Status Put(Target* target, Bytes key, Bytes payload);
+  Status CheckUnique(Target* target, const IndexEntry& entry);
+  Status Put(Target* target, const IndexEntry& entry);
   Status Remove(Target* target, Bytes key);
   [[nodiscard]] Status AtIndex(Status status, const Target& target) const;
   [[nodiscard]] std::unique_ptr<Snapshot> TakeSnapshot();
@@ -84,7 +84,7 @@ class IndexBuild {
   const std::shared_ptr<Table> table_;
   const Rows rows_;
   const size_t sort_memory_bytes_;
-  std::vector<Index> indexes_;
+  std::vector<NewIndex> indexes_;
   std::vector<std::unique_ptr<Target>> targets_;
   std::shared_ptr<ChangedRows> changed_;
   std::unique_ptr<Snapshot> built_;  ///< what the trees hold

@@ -11,19 +11,13 @@
 #include "base/bytes.h"
 #include "base/function_ref.h"
 #include "base/status.h"
+#include "mvcc/row/index_entry.h"
 #include "space/blob_store.h"
 
 namespace rowan {
 
 /// Reused output buffer; capacity is kept.
 using ByteBuffer = std::vector<std::byte>;
-
-/// An entry of a secondary index, as in EntryImage.
-struct EncodedEntry {
-  ByteBuffer key{};
-  ByteBuffer payload{};
-  uint32_t unique_prefix_bytes = 0;
-};
 
 class RowCodec {
  public:
@@ -44,19 +38,16 @@ class RowCodec {
   /// The same from an entry of index `index` alone. kUnsupported: only the row has the values.
   virtual Status DecodeEntry(uint32_t index, Bytes key, Bytes payload, const void* columns,
                              void* record) const = 0;
-  /// The entry that a whole record has in index `index`: key (with the clustered key in it),
-  /// payload, and `*unique_prefix_bytes` as in EntryImage. kTooBig.
+  /// The entry that a whole record has in index `index`. kTooBig.
   virtual Status EncodeEntry(uint32_t index, const void* record, Bytes clustered_key,
-                             ByteBuffer* key, ByteBuffer* payload,
-                             uint32_t* unique_prefix_bytes) const = 0;
+                             EncodedEntry* entry) const = 0;
   /// All entries that a whole record has in an index: one as a rule, but there may be several in an
   /// index of a column with several values, and none. Each is put into `buffer` and visited; ends
   /// with the first error.
   using EntryVisit = FunctionRef<Status(const EncodedEntry& entry)>;
   virtual Status EncodeEntries(uint32_t index, const void* record, Bytes clustered_key,
                                EncodedEntry* buffer, EntryVisit visit) const {
-    const Status status = EncodeEntry(index, record, clustered_key, &buffer->key, &buffer->payload,
-                                      &buffer->unique_prefix_bytes);
+    const Status status = EncodeEntry(index, record, clustered_key, buffer);
     if (!status.ok()) return status;
     return visit(*buffer);
   }

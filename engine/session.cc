@@ -206,16 +206,15 @@ void Session::NoteCommit() {
   changed_.clear();
 }
 
-Status Session::InsertRow(Table* table, Bytes key, Bytes row, std::span<const EntryImage> entries,
+Status Session::InsertRow(Table* table, Bytes key, Bytes row, std::span<const IndexEntry> entries,
                           DuplicateLock duplicate_lock) {
   if (const Status usable = CheckUsable(); !usable.ok()) return usable;
   const UndoPosition before = Savepoint();
   const bool exclusive = duplicate_lock == DuplicateLock::kExclusive;
   Status status = AtIndex(writer_.InsertRow(txn_.get(), table->index(0), key, row, exclusive), 0);
   if (!status.ok()) return status;
-  for (const EntryImage& entry : entries) {
-    status = entry_writer_.Insert(txn_.get(), table->index(entry.index), entry.key, entry.payload,
-                                  entry.unique_prefix_bytes, exclusive);
+  for (const IndexEntry& entry : entries) {
+    status = entry_writer_.Insert(txn_.get(), table->index(entry.index), entry, exclusive);
     if (!status.ok()) return UndoRow(AtIndex(status, entry.index), before);
   }
   table->NoteChangedRow(key);
@@ -255,22 +254,21 @@ Status Session::MoveRow(Table* table, Bytes old_key, Bytes new_key, Bytes new_ro
 Status Session::ChangeEntry(Table* table, const EntryChange& change) {
   Index* index = table->index(change.after.index);
   if (EqualBytes(change.before.key, change.after.key)) {
-    return entry_writer_.ReplacePayload(txn_.get(), index, change.after.key, change.after.payload);
+    return entry_writer_.ReplacePayload(txn_.get(), index, change.after);
   }
   if (!change.before.key.empty()) {
     const Status status = entry_writer_.Delete(txn_.get(), index, change.before.key);
     if (!status.ok() || change.after.key.empty()) return status;
   }
-  return entry_writer_.Insert(txn_.get(), index, change.after.key, change.after.payload,
-                              change.after.unique_prefix_bytes, false);
+  return entry_writer_.Insert(txn_.get(), index, change.after, false);
 }
 
-Status Session::DeleteRow(Table* table, Bytes key, std::span<const EntryImage> entries) {
+Status Session::DeleteRow(Table* table, Bytes key, std::span<const IndexEntry> entries) {
   if (const Status usable = CheckUsable(); !usable.ok()) return usable;
   const UndoPosition before = Savepoint();
   Status status = writer_.DeleteRow(txn_.get(), table->index(0), key);
   if (!status.ok()) return UndoRow(status, before);
-  for (const EntryImage& entry : entries) {
+  for (const IndexEntry& entry : entries) {
     status = entry_writer_.Delete(txn_.get(), table->index(entry.index), entry.key);
     if (!status.ok()) return UndoRow(status, before);
   }

@@ -16,6 +16,7 @@
 #include "base/status.h"
 #include "engine/table.h"
 #include "mvcc/row/entry_writer.h"
+#include "mvcc/row/index_entry.h"
 #include "mvcc/row/row_writer.h"
 #include "mvcc/txn/txn.h"
 #include "mvcc/txn_manager.h"
@@ -25,19 +26,11 @@ namespace rowan {
 
 class Engine;
 
-/// One secondary entry to be written or removed.
-struct EntryImage {
-  uint32_t index = 0;                ///< number in the table, >= 1
-  Bytes key{};                       ///< index columns + primary key
-  Bytes payload{};                   ///< original bytes that the key loses
-  uint32_t unique_prefix_bytes = 0;  ///< see EntryWriter::Insert; 0 = not unique or holds a NULL
-};
-
 /// How one secondary entry changes when its row is updated. Where the index has several entries of
 /// a row, one without a key says that the other just comes or goes; both name the index.
 struct EntryChange {
-  EntryImage before;
-  EntryImage after;
+  IndexEntry before;
+  IndexEntry after;
 };
 
 /// How a statement ends.
@@ -142,12 +135,12 @@ class Session {
 
   // --- rows; errors as in mvcc/row/row_writer.h ---
   /// kDuplicate: detail = number of the index in its table.
-  Status InsertRow(Table* table, Bytes key, Bytes row, std::span<const EntryImage> entries = {},
+  Status InsertRow(Table* table, Bytes key, Bytes row, std::span<const IndexEntry> entries = {},
                    DuplicateLock duplicate_lock = DuplicateLock::kShared);
   /// `new_key` may equal `old_key`. `changes` lists only the entries that change.
   Status UpdateRow(Table* table, Bytes old_key, Bytes new_key, Bytes new_row,
                    std::span<const EntryChange> changes);
-  Status DeleteRow(Table* table, Bytes key, std::span<const EntryImage> entries);
+  Status DeleteRow(Table* table, Bytes key, std::span<const IndexEntry> entries);
 
   // --- off-page values ---
   Result<BlobRef> WriteBlob(Table* table, Bytes value);

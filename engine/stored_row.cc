@@ -15,8 +15,7 @@ Status StoredRowCodec::DecodeEntry(uint32_t, Bytes key, Bytes payload, const voi
   return Status::Ok();
 }
 
-Status StoredRowCodec::EncodeEntry(uint32_t, const void*, Bytes, ByteBuffer*, ByteBuffer*,
-                                   uint32_t*) const {
+Status StoredRowCodec::EncodeEntry(uint32_t, const void*, Bytes, EncodedEntry*) const {
   return Status(Code::kUnsupported, "the columns of stored rows are not known");
 }
 

@@ -29,8 +29,8 @@ class StoredRowCodec final : public RowCodec {
                      void* record) const override;
   /// Reads at READ UNCOMMITTED through a secondary index compare row and entry, which takes a codec
   /// that knows the columns: always kUnsupported.
-  Status EncodeEntry(uint32_t index, const void* record, Bytes clustered_key, ByteBuffer* key,
-                     ByteBuffer* payload, uint32_t* unique_prefix_bytes) const override;
+  Status EncodeEntry(uint32_t index, const void* record, Bytes clustered_key,
+                     EncodedEntry* entry) const override;
   Result<Bytes> ClusteredKeyOf(uint32_t index, Bytes entry_key, ByteBuffer* scratch) const override;
   /// None: what a row refers to is between its user and Session::ReadBlob.
   void BlobsOf(Bytes row, std::vector<BlobRef>* refs) const override;

@@ -13,7 +13,7 @@ namespace {
 constexpr uint64_t kInterruptionStride = 1024;
 
 /// Equal unique values, neither of them with a NULL.
-bool SameUniqueValue(Bytes key, const EntrySorter::Entry& next) {
+bool SameUniqueValue(Bytes key, const IndexEntry& next) {
   const size_t bytes = next.unique_prefix_bytes;
   return bytes != 0 && key.size() >= bytes && EqualBytes(key.first(bytes), next.key.first(bytes));
 }
@@ -28,7 +28,7 @@ Status BuildTree(const TreeBuild& build, ByteBuffer* duplicate_key) {
   const size_t header_bytes = StoreSecondaryHeader(header.data(), kNoTxn, kNoTxn);
   ByteBuffer value;
   ByteBuffer previous;
-  EntrySorter::Entry entry;
+  IndexEntry entry;
   for (uint64_t count = 0;; ++count) {
     Result<bool> more = build.entries->Next(&entry);
     if (!more.ok()) return more.status();

@@ -68,7 +68,7 @@ Bytes TownOf(uint32_t /*index*/, Bytes entry) {
 
 void PutTown(Session* session, Table* towns, std::string_view town, std::string_view country) {
   const std::string key = EntryOf(country, town);
-  const EntryImage entry{.index = 1, .key = AsBytes(key)};
+  const IndexEntry entry{.index = 1, .key = AsBytes(key)};
   Require(session->InsertRow(towns, AsBytes(town), AsBytes(country), {&entry, 1}), "putting");
 }
 

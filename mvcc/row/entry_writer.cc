@@ -50,31 +50,30 @@ Status CheckEntrySize(const Index& index, size_t tree_key_bytes, size_t payload_
 
 }  // namespace
 
-struct EntryWriter::Entry {
+struct EntryWriter::Insertion {
   Txn* txn = nullptr;
   Index* index = nullptr;
-  Bytes key;
-  Bytes payload;
+  const IndexEntry& entry;
   Bytes unproven;  ///< a unique value: insert only if the leaf alone proves that it is new
 };
 
-Status EntryWriter::Insert(Txn* txn, Index* index, Bytes key, Bytes payload,
-                           size_t unique_prefix_bytes, bool lock_duplicate_exclusive) {
+Status EntryWriter::Insert(Txn* txn, Index* index, const IndexEntry& entry,
+                           bool lock_duplicate_exclusive) {
   Status status = manager_->AssignId(txn);
   if (!status.ok()) return status;
-  Entry write{txn, index, key, payload, {}};
-  if (unique_prefix_bytes == 0) return PutEntry(write);
+  Insertion write{txn, index, entry, {}};
+  if (entry.unique_prefix_bytes == 0) return PutEntry(write);
 
-  const Bytes value = key.first(unique_prefix_bytes);
+  const Bytes value = entry.key.first(entry.unique_prefix_bytes);
   write.unproven = value;
-  status = PutAt(write, key, false);
+  status = PutAt(write, entry.key, false);
   if (!status.Is(Code::kBusy)) return status;
   write.unproven = {};
   return InsertUnique(write, value,
                       lock_duplicate_exclusive ? LockMode::kExclusive : LockMode::kShared);
 }
 
-Status EntryWriter::InsertUnique(const Entry& write, Bytes value, LockMode duplicate_mode) {
+Status EntryWriter::InsertUnique(const Insertion& write, Bytes value, LockMode duplicate_mode) {
   const LockTarget value_lock = MakeLockKey(write.index->id(), value);
   LockTable* locks = manager_->locks();
   for (;;) {
@@ -92,7 +91,7 @@ Status EntryWriter::InsertUnique(const Entry& write, Bytes value, LockMode dupli
   }
 }
 
-Status EntryWriter::CheckAndPut(const Entry& write, Bytes value, LockMode duplicate_mode) {
+Status EntryWriter::CheckAndPut(const Insertion& write, Bytes value, LockMode duplicate_mode) {
   const Status status = unique_.Run(write.txn, write.index, value, duplicate_mode);
   if (!status.ok()) return status;
   return PutEntry(write);
@@ -111,31 +110,31 @@ Status EntryWriter::Delete(Txn* txn, Index* index, Bytes key) {
   return index->ReportDamage(index->tree.root(), "the entry to delete is missing");
 }
 
-Status EntryWriter::ReplacePayload(Txn* txn, Index* index, Bytes key, Bytes payload) {
-  const Status status = Delete(txn, index, key);
+Status EntryWriter::ReplacePayload(Txn* txn, Index* index, const IndexEntry& entry) {
+  const Status status = Delete(txn, index, entry.key);
   if (!status.ok()) return status;
-  return PutEntry({txn, index, key, payload, {}});
+  return PutEntry({txn, index, entry, {}});
 }
 
-Status EntryWriter::PutEntry(const Entry& write) {
+Status EntryWriter::PutEntry(const Insertion& write) {
   // kSkipped: the place is taken by an interval that somebody may still need.
-  Status status = PutAt(write, write.key, false);
+  Status status = PutAt(write, write.entry.key, false);
   while (status.Is(Code::kSkipped)) {
     uint32_t repeat = 0;
-    status = FindLastRepeat(write.index, write.key, &repeat);
+    status = FindLastRepeat(write.index, write.entry.key, &repeat);
     if (!status.ok()) return status;
     if (repeat > 0) {
-      status = PutAt(write, WithRepeat(write.key, repeat), true);
+      status = PutAt(write, WithRepeat(write.entry.key, repeat), true);
       if (!status.Is(Code::kSkipped)) return status;
     }
     if (repeat == kRepeatMax) return Status(Code::kBusy, "too many versions of one index entry");
-    status = PutAt(write, WithRepeat(write.key, repeat + 1), true);
+    status = PutAt(write, WithRepeat(write.entry.key, repeat + 1), true);
   }
   return status;
 }
 
-Status EntryWriter::PutAt(const Entry& write, Bytes tree_key, bool has_repeat) {
-  Status status = CheckEntrySize(*write.index, tree_key.size(), write.payload.size());
+Status EntryWriter::PutAt(const Insertion& write, Bytes tree_key, bool has_repeat) {
+  Status status = CheckEntrySize(*write.index, tree_key.size(), write.entry.payload.size());
   if (!status.ok()) return status;
   Tree& tree = write.index->tree;
   const TxnId own = write.txn->txn_id();
@@ -143,7 +142,7 @@ Status EntryWriter::PutAt(const Entry& write, Bytes tree_key, bool has_repeat) {
   change.undo_bytes = 1 + tree_key.size();
   scratch_.resize(kSecondaryHeaderBytesMax);
   scratch_.resize(StoreSecondaryHeader(scratch_.data(), own, kNoTxn, has_repeat));
-  scratch_.insert(scratch_.end(), write.payload.begin(), write.payload.end());
+  scratch_.insert(scratch_.end(), write.entry.payload.begin(), write.entry.payload.end());
   change.value_bytes = scratch_.size();
 
   return RunChange(&change, [&](MiniTxn* mini_txn) {
@@ -155,7 +154,7 @@ Status EntryWriter::PutAt(const Entry& write, Bytes tree_key, bool has_repeat) {
       return Status(Code::kBusy);
     }
     if (position.exact) return PutOver(write, &change, mini_txn, position);
-    step = LockInsert(manager_, write.txn, MakeLockKey(tree.index(), write.key));
+    step = LockInsert(manager_, write.txn, MakeLockKey(tree.index(), write.entry.key));
     if (!step.ok()) return step;
     if (!tree.FitsAt(position, tree_key.size(), scratch_.size(), false)) {
       return Status(Code::kNoRoom);
@@ -168,20 +167,20 @@ Status EntryWriter::PutAt(const Entry& write, Bytes tree_key, bool has_repeat) {
   });
 }
 
-Status EntryWriter::PutOver(const Entry& write, RowChange* change, MiniTxn* mini_txn,
+Status EntryWriter::PutOver(const Insertion& write, RowChange* change, MiniTxn* mini_txn,
                             const LeafPosition& position) {
   SecondaryHeader header;
   Bytes old_payload;
   Status status;
   if (!ParseEntry(*change, position, &header, &old_payload, &status)) return status;
   const TxnId own = write.txn->txn_id();
-  const LockTarget lock_key = MakeLockKey(write.index->id(), write.key);
+  const LockTarget lock_key = MakeLockKey(write.index->id(), write.entry.key);
   status = LockBoth(change, lock_key, header);
   if (!status.ok()) return status;
   if (header.deleter == kNoTxn) {
     return write.index->ReportDamage(position.leaf.id.page, "the entry to insert exists already");
   }
-  const bool revives = header.deleter == own && EqualBytes(old_payload, write.payload);
+  const bool revives = header.deleter == own && EqualBytes(old_payload, write.entry.payload);
   if (!revives && !IsSeenByAll(*manager_, header.deleter)) return Status(Code::kSkipped);
   if (header.deleter != own) {
     status = LockInsert(manager_, write.txn, lock_key);
@@ -196,7 +195,7 @@ Status EntryWriter::PutOver(const Entry& write, RowChange* change, MiniTxn* mini
         StoreSecondaryHeader(revived, header.creator, kNoTxn, header.has_repeat);
     scratch_.clear();
     scratch_.insert(scratch_.end(), revived, revived + header_bytes);
-    scratch_.insert(scratch_.end(), write.payload.begin(), write.payload.end());
+    scratch_.insert(scratch_.end(), write.entry.payload.begin(), write.entry.payload.end());
     value = scratch_;
   }
   change->value_bytes = value.size();

@@ -39,6 +39,7 @@
 #include "base/status.h"
 #include "btree/cursor.h"
 #include "mvcc/row/index.h"
+#include "mvcc/row/index_entry.h"
 #include "mvcc/row/row_change.h"
 #include "mvcc/row/unique_check.h"
 #include "mvcc/txn/txn.h"
@@ -50,26 +51,24 @@ class EntryWriter {
  public:
   explicit EntryWriter(TxnManager* manager) : manager_(manager), unique_(manager) {}
 
-  /// `unique_prefix_bytes` > 0: the first that many bytes of the key are the unique value (and
-  /// contain no NULL); another live entry with the same value gives kDuplicate.
-  Status Insert(Txn* txn, Index* index, Bytes key, Bytes payload, size_t unique_prefix_bytes,
-                bool lock_duplicate_exclusive);
+  /// kDuplicate: another live entry has the same unique value.
+  Status Insert(Txn* txn, Index* index, const IndexEntry& entry, bool lock_duplicate_exclusive);
   /// Delete-marks the live entry with this key. kNotFound is damage: reported and kCorrupt.
   Status Delete(Txn* txn, Index* index, Bytes key);
 
   /// Replaces the payload of our own live entry whose key stays equal but whose original bytes
   /// change (collation-equal values): delete + insert beside it when others may still see the old
   /// payload.
-  Status ReplacePayload(Txn* txn, Index* index, Bytes key, Bytes payload);
+  Status ReplacePayload(Txn* txn, Index* index, const IndexEntry& entry);
 
  private:
-  struct Entry;
+  struct Insertion;
 
-  Status InsertUnique(const Entry& write, Bytes value, LockMode duplicate_mode);
-  Status CheckAndPut(const Entry& write, Bytes value, LockMode duplicate_mode);
-  Status PutEntry(const Entry& write);
-  Status PutAt(const Entry& write, Bytes tree_key, bool has_repeat);
-  Status PutOver(const Entry& write, RowChange* change, MiniTxn* mini_txn,
+  Status InsertUnique(const Insertion& write, Bytes value, LockMode duplicate_mode);
+  Status CheckAndPut(const Insertion& write, Bytes value, LockMode duplicate_mode);
+  Status PutEntry(const Insertion& write);
+  Status PutAt(const Insertion& write, Bytes tree_key, bool has_repeat);
+  Status PutOver(const Insertion& write, RowChange* change, MiniTxn* mini_txn,
                  const LeafPosition& position);
   Status MarkAt(Txn* txn, Index* index, Bytes key, Bytes tree_key);
   Status MarkEntry(RowChange* change, MiniTxn* mini_txn, const LeafPosition& position, Bytes key);

@@ -183,16 +183,15 @@ Status TableCodec::EncodeClusteredKey(const unsigned char* record, uint64_t row_
 }
 
 Status TableCodec::EncodeEntry(uint32_t index_number, const void* record, Bytes clustered_key,
-                               ByteBuffer* key, ByteBuffer* payload,
-                               uint32_t* unique_prefix_bytes) const {
+                               EncodedEntry* entry) const {
   return EncodeEntryWith(index_number, static_cast<const unsigned char*>(record), nullptr,
-                         clustered_key, key, payload, unique_prefix_bytes);
+                         clustered_key, entry);
 }
 
 Status TableCodec::EncodeElement(uint32_t index_number, const void* record, const Bytes* value,
                                  Bytes clustered_key, EncodedEntry* entry) const {
   return EncodeEntryWith(index_number, static_cast<const unsigned char*>(record), value,
-                         clustered_key, &entry->key, &entry->payload, &entry->unique_prefix_bytes);
+                         clustered_key, entry);
 }
 
 const ColumnInfo* TableCodec::ElementOf(uint32_t index_number) const {
@@ -206,11 +205,13 @@ uint32_t TableCodec::ArrayColumnOf(uint32_t index_number) const {
 }
 
 Status TableCodec::EncodeEntryWith(uint32_t index_number, const unsigned char* record,
-                                   const Bytes* element, Bytes clustered_key, ByteBuffer* key,
-                                   ByteBuffer* payload, uint32_t* unique_prefix_bytes) const {
+                                   const Bytes* element, Bytes clustered_key,
+                                   EncodedEntry* entry) const {
   const IndexLayout& index = layout_->indexes[index_number];
+  ByteBuffer* const key = &entry->key;
+  ByteBuffer* const payload = &entry->payload;
   if (index.spatial != nullptr) [[unlikely]] {
-    *unique_prefix_bytes = 0;
+    entry->unique_prefix_bytes = 0;
     return EncodeSpatialEntry(*layout_, index, record, clustered_key, key, payload);
   }
   key->clear();
@@ -224,7 +225,7 @@ Status TableCodec::EncodeEntryWith(uint32_t index_number, const unsigned char* r
     const bool is_element = i == index.array_part && element != nullptr;
     part.Encode(is_element ? *element : FieldImage(column, record), is_null, key);
   }
-  *unique_prefix_bytes = index.unique && !has_null ? static_cast<uint32_t>(key->size()) : 0;
+  entry->unique_prefix_bytes = index.unique && !has_null ? static_cast<uint32_t>(key->size()) : 0;
   if (index.clustered_is_tail) {
     key->insert(key->end(), clustered_key.begin(), clustered_key.end());
   } else {

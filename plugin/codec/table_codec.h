@@ -94,11 +94,9 @@ class TableCodec final : public RowCodec, public KeyParts {
   // --- record -> Rowan. kTooBig when a limit is exceeded. `record` = record[0] or record[1] ---
   /// Clustered key. Tables without primary key: the 8-byte row id given.
   Status EncodeClusteredKey(const unsigned char* record, uint64_t row_id, ByteBuffer* key) const;
-  /// Secondary key (with clustered key appended) and payload; `*unique_prefix_bytes` as in
-  /// EntryImage.
+  /// Secondary key, with the clustered key appended, and payload.
   Status EncodeEntry(uint32_t index_number, const void* record, Bytes clustered_key,
-                     ByteBuffer* key, ByteBuffer* payload,
-                     uint32_t* unique_prefix_bytes) const override;
+                     EncodedEntry* entry) const override;
   /// Those of an index on an array are made elsewhere: handler/computed_columns.h.
   Status EncodeEntries(uint32_t index_number, const void* record, Bytes clustered_key,
                        EncodedEntry* buffer, EntryVisit visit) const override;
@@ -154,8 +152,7 @@ class TableCodec final : public RowCodec, public KeyParts {
   static Result<std::unique_ptr<TableCodec>> Make(const TABLE* table, uint32_t page_size_bytes,
                                                   KeyOrder order, std::string* refusal);
   Status EncodeEntryWith(uint32_t index_number, const unsigned char* record, const Bytes* element,
-                         Bytes clustered_key, ByteBuffer* key, ByteBuffer* payload,
-                         uint32_t* unique_prefix_bytes) const;
+                         Bytes clustered_key, EncodedEntry* entry) const;
   Status EncodeLargeRow(const unsigned char* record, const RowRoom& room, BlobWriter* blobs,
                         ByteBuffer* row) const;
 

@@ -35,9 +35,9 @@ class ComputedColumns final : public RowCodec {
                      void* record) const override {
     return codec_->DecodeEntry(index, key, payload, columns, record);
   }
-  Status EncodeEntry(uint32_t index, const void* record, Bytes clustered_key, ByteBuffer* key,
-                     ByteBuffer* payload, uint32_t* unique_prefix_bytes) const override {
-    return codec_->EncodeEntry(index, record, clustered_key, key, payload, unique_prefix_bytes);
+  Status EncodeEntry(uint32_t index, const void* record, Bytes clustered_key,
+                     EncodedEntry* entry) const override {
+    return codec_->EncodeEntry(index, record, clustered_key, entry);
   }
   Status EncodeEntries(uint32_t index, const void* record, Bytes clustered_key,
                        EncodedEntry* buffer, EntryVisit visit) const override;

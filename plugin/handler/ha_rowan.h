@@ -53,11 +53,8 @@ struct RowImage {
   std::vector<Entry> entries;     ///< [0] unused: the clustered index
   std::vector<Element> elements;  ///< entries of indexes that have several, by index and key
 
-  [[nodiscard]] static EntryImage View(uint32_t index_number, const EncodedEntry& entry) {
-    return {index_number, entry.key, entry.payload, entry.unique_prefix_bytes};
-  }
-  [[nodiscard]] EntryImage View(uint32_t index_number) const {
-    return View(index_number, entries[index_number]);
+  [[nodiscard]] IndexEntry View(uint32_t index_number) const {
+    return entries[index_number].View(index_number);
   }
 };
 
@@ -382,7 +379,7 @@ class ha_rowan : public handler,
   bool load_failed_ = false;
   RowImage old_image_;
   RowImage new_image_;
-  std::vector<EntryImage> entry_views_;
+  std::vector<IndexEntry> entry_views_;
   std::vector<EntryChange> changes_;
   std::vector<bool> changed_indexes_;
   std::vector<BlobRef> old_blobs_;

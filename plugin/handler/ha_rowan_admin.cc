@@ -134,7 +134,7 @@ Status ha_rowan::FingerprintRows(std::vector<Fingerprint>* expected) {
     const Status encoded = EncodeEntries(table->record[0], nullptr, &old_image_);
     if (!encoded.ok()) return encoded;
     ViewEntries(old_image_);
-    for (const EntryImage& entry : entry_views_) {
+    for (const IndexEntry& entry : entry_views_) {
       (*expected)[entry.index].Add(entry.key, entry.payload);
     }
   }

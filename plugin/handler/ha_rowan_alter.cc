@@ -181,7 +181,7 @@ TableDef DefinitionAfter(const TableDef& before, const TABLE& altered,
     after.indexes[i].root = stays.root;
   }
   if (context.build == nullptr) return after;
-  for (const IndexBuild::Index& built : context.build->indexes()) {
+  for (const IndexBuild::NewIndex& built : context.build->indexes()) {
     after.indexes[built.index_number].id = built.id;
     after.indexes[built.index_number].root = built.root;
   }
@@ -263,7 +263,7 @@ bool ha_rowan::prepare_inplace_alter_table(TABLE* altered_table, Alter_inplace_i
     reads_rows = context->computed_columns.get();
   }
   ChooseColumns(*altered_table, context);
-  std::vector<IndexBuild::Index> wanted;
+  std::vector<IndexBuild::NewIndex> wanted;
   for (uint32_t i = 1; i < context->former.size(); ++i) {
     if (context->former[i] == 0) wanted.push_back({.index_number = i});
   }

@@ -52,8 +52,8 @@ void ha_rowan::AddElementChanges() {
     const int order = before == before_end ? 1 : after == after_end ? -1 : Compare(*before, *after);
     const uint32_t index_number = order <= 0 ? before->index_number : after->index_number;
     EntryChange change{{.index = index_number}, {.index = index_number}};
-    if (order <= 0) change.before = RowImage::View(index_number, before->entry);
-    if (order >= 0) change.after = RowImage::View(index_number, after->entry);
+    if (order <= 0) change.before = before->entry.View(index_number);
+    if (order >= 0) change.after = after->entry.View(index_number);
     const bool same = order == 0 && EqualBytes(change.before.payload, change.after.payload);
     if (!same) changes_.push_back(change);
     if (order <= 0) ++before;

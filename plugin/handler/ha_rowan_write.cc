@@ -59,10 +59,8 @@ Status ha_rowan::EncodeEntries(const uchar* record, const std::vector<bool>* onl
   for (uint32_t i = 1; i < image->entries.size(); ++i) {
     if (only != nullptr && !(*only)[i]) continue;
     RowImage::Entry& entry = image->entries[i];
-    const Status status = entry.has_several
-                              ? EncodeElements(i, record, image)
-                              : codec().EncodeEntry(i, record, image->key, &entry.key,
-                                                    &entry.payload, &entry.unique_prefix_bytes);
+    const Status status = entry.has_several ? EncodeElements(i, record, image)
+                                            : codec().EncodeEntry(i, record, image->key, &entry);
     if (!status.ok()) return status;
   }
   return Status::Ok();
@@ -74,7 +72,7 @@ void ha_rowan::ViewEntries(const RowImage& image) {
     if (!image.entries[i].has_several) entry_views_.push_back(image.View(i));
   }
   for (const RowImage::Element& element : image.elements) {
-    entry_views_.push_back(RowImage::View(element.index_number, element.entry));
+    entry_views_.push_back(element.entry.View(element.index_number));
   }
 }
 

@@ -86,7 +86,7 @@ Status CrashDdl::AlterIndexes(CrashContext* context, Session* session) {
   const ToyIndexCodec codec;
   StoredRow record;
   IndexBuild build(session, *table, {&codec, nullptr, &record}, kSortBytes);
-  std::vector<IndexBuild::Index> wanted{
+  std::vector<IndexBuild::NewIndex> wanted{
       {.index_number = static_cast<uint32_t>(1 + random_.Below(2))}};
   if (random_.OneIn(2)) wanted.push_back({.index_number = 3 - wanted[0].index_number});
   Status status = build.Start(std::move(wanted));
@@ -96,7 +96,7 @@ Status CrashDdl::AlterIndexes(CrashContext* context, Session* session) {
   if (status.ok()) status = build.Finish();
   if (!status.ok()) return status;
   TableDef changed = (*table)->definition();
-  for (const IndexBuild::Index& built : build.indexes()) {
+  for (const IndexBuild::NewIndex& built : build.indexes()) {
     changed.indexes[built.index_number].id = built.id;
     changed.indexes[built.index_number].root = built.root;
   }

@@ -32,7 +32,7 @@ Model Fill(EntrySorter* sorter, Random* random, uint64_t count) {
     const std::string key = RandomKey(random);
     const std::string payload(random->Below(50), static_cast<char>('a' + i % 26));
     const auto unique = static_cast<uint32_t>(random->Below(key.size() + 1));
-    EXPECT_TRUE(sorter->Add({AsBytes(key), AsBytes(payload), unique}).ok());
+    EXPECT_TRUE(sorter->Add({0, AsBytes(key), AsBytes(payload), unique}).ok());
     model.emplace(key, std::make_pair(payload, unique));
   }
   return model;
@@ -41,7 +41,7 @@ Model Fill(EntrySorter* sorter, Random* random, uint64_t count) {
 /// Everything comes out once, in order; entries of equal keys in any order.
 void ExpectSorted(EntrySorter* sorter, Model model) {
   ASSERT_TRUE(sorter->StartReading().ok());
-  EntrySorter::Entry entry;
+  IndexEntry entry;
   std::string last;
   while (!model.empty()) {
     Result<bool> more = sorter->Next(&entry);
@@ -95,7 +95,7 @@ TEST_F(EntrySorterTest, AnEntryLargerThanTheMemoryIsARunOfItsOwn) {
   Model model;
   for (const char letter : {'c', 'a', 'b'}) {
     const std::string key(5000, letter);
-    ASSERT_TRUE(sorter.Add({AsBytes(key), {}, 0}).ok());
+    ASSERT_TRUE(sorter.Add({.key = AsBytes(key)}).ok());
     model.emplace(key, std::make_pair(std::string(), 0));
   }
   ExpectSorted(&sorter, model);
@@ -115,7 +115,7 @@ TEST_F(EntrySorterTest, AFullDiskIsReported) {
   Status status;
   for (int i = 0; status.ok() && i < 1000; ++i) {
     const std::string key = Format("{:050}", i);
-    status = sorter.Add({AsBytes(key), {}, 0});
+    status = sorter.Add({.key = AsBytes(key)});
   }
   EXPECT_TRUE(status.Is(Code::kNoSpace));
 }

@@ -43,7 +43,7 @@ class IndexBuildTest : public ::testing::Test {
   }
   Status Alter() {
     TableDef changed = table_->definition();
-    for (const IndexBuild::Index& built : build_->indexes()) {
+    for (const IndexBuild::NewIndex& built : build_->indexes()) {
       changed.indexes[built.index_number].id = built.id;
       changed.indexes[built.index_number].root = built.root;
     }

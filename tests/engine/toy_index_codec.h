@@ -19,14 +19,14 @@ class ToyIndexCodec final : public RowCodec {
                      void* record) const override {
     return ToyCodec().DecodeEntry(index, key, payload, columns, record);
   }
-  Status EncodeEntry(uint32_t index, const void* record, Bytes clustered_key, ByteBuffer* key,
-                     ByteBuffer* payload, uint32_t* unique_prefix_bytes) const override {
+  Status EncodeEntry(uint32_t index, const void* record, Bytes clustered_key,
+                     EncodedEntry* entry) const override {
     const ToyRow row = ToyDecode(static_cast<const StoredRow*>(record)->value);
     const uint64_t id = LoadBe64(clustered_key.data());
-    const std::string entry = index == 1 ? ToyValueEntry(id, row) : ToyUniqueEntry(id, row);
-    key->assign(AsBytes(entry).begin(), AsBytes(entry).end());
-    payload->clear();
-    *unique_prefix_bytes = index == 1 ? 0 : kToyUniqueBytes;
+    const std::string key = index == 1 ? ToyValueEntry(id, row) : ToyUniqueEntry(id, row);
+    entry->key.assign(AsBytes(key).begin(), AsBytes(key).end());
+    entry->payload.clear();
+    entry->unique_prefix_bytes = index == 1 ? 0 : kToyUniqueBytes;
     return Status::Ok();
   }
   Result<Bytes> ClusteredKeyOf(uint32_t index, Bytes entry_key,

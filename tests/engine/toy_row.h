@@ -49,12 +49,12 @@ class ToyEntries {
       : value_(ToyValueEntry(id, row)), unique_(ToyUniqueEntry(id, row)) {}
   ToyEntries(const ToyEntries&) = delete;
   ToyEntries& operator=(const ToyEntries&) = delete;
-  [[nodiscard]] std::span<const EntryImage> images() const { return images_; }
+  [[nodiscard]] std::span<const IndexEntry> images() const { return images_; }
 
  private:
   const std::string value_;
   const std::string unique_;
-  const std::array<EntryImage, 2> images_{
+  const std::array<IndexEntry, 2> images_{
       {{1, AsBytes(value_), {}, 0}, {2, AsBytes(unique_), {}, kToyUniqueBytes}}};
 };
 

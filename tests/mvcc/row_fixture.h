@@ -218,18 +218,18 @@ class RowFixture : public IndexResolver, public ExtensionApplier {
     return options;
   }
   Status InsertA(Actor* actor, uint32_t id, const TestRow& row) {
-    return actor->entry_writer.Insert(&actor->txn, index(1), AsBytes(KeyA(id, row)),
-                                      AsBytes(row.text), 0, false);
+    return actor->entry_writer.Insert(&actor->txn, index(1),
+                                      {1, AsBytes(KeyA(id, row)), AsBytes(row.text), 0}, false);
   }
   Status InsertB(Actor* actor, uint32_t id, const TestRow& row) {
-    return actor->entry_writer.Insert(&actor->txn, index(2), AsBytes(KeyB(id, row)), Bytes(), 4,
+    return actor->entry_writer.Insert(&actor->txn, index(2), {2, AsBytes(KeyB(id, row)), {}, 4},
                                       false);
   }
   Status ChangeA(Actor* actor, uint32_t id, const TestRow& old_row, const TestRow& row) {
     if (old_row.a == row.a && old_row.text == row.text) return Status::Ok();
     if (old_row.a == row.a) {
-      return actor->entry_writer.ReplacePayload(&actor->txn, index(1), AsBytes(KeyA(id, row)),
-                                                AsBytes(row.text));
+      return actor->entry_writer.ReplacePayload(&actor->txn, index(1),
+                                                {1, AsBytes(KeyA(id, row)), AsBytes(row.text), 0});
     }
     const Status status =
         actor->entry_writer.Delete(&actor->txn, index(1), AsBytes(KeyA(id, old_row)));

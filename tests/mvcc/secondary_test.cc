@@ -29,14 +29,14 @@ class SecondaryTest : public ::testing::Test {
     return text;
   }
   Status Put(Actor* actor, const char* key, const char* payload) {
-    return actor->entry_writer.Insert(&actor->txn, fixture_.index(1), AsBytes(key),
-                                      AsBytes(payload), 0, false);
+    return actor->entry_writer.Insert(&actor->txn, fixture_.index(1),
+                                      {1, AsBytes(key), AsBytes(payload), 0}, false);
   }
   Status Drop(Actor* actor, const char* key) {
     return actor->entry_writer.Delete(&actor->txn, fixture_.index(1), AsBytes(key));
   }
   Status PutUnique(Actor* actor, const char* key, bool exclusive = false) {
-    return actor->entry_writer.Insert(&actor->txn, fixture_.index(2), AsBytes(key), Bytes(), 4,
+    return actor->entry_writer.Insert(&actor->txn, fixture_.index(2), {2, AsBytes(key), {}, 4},
                                       exclusive);
   }
   RowFixture fixture_;
@@ -229,8 +229,8 @@ TEST_F(SecondaryTest, UniqueHoldsBetweenThreads) {
         const auto value = static_cast<uint32_t>(random.Below(kValues));
         const auto id = static_cast<uint32_t>(thread * kTries + attempt);
         const std::string key = BigEndian(value) + BigEndian(id);
-        Status status = actor.entry_writer.Insert(&actor.txn, fixture_.index(2), AsBytes(key),
-                                                  Bytes(), 4, random.OneIn(2));
+        Status status = actor.entry_writer.Insert(&actor.txn, fixture_.index(2),
+                                                  {2, AsBytes(key), {}, 4}, random.OneIn(2));
         if (status.ok()) {
           EXPECT_EQ(wins[value].fetch_add(1), 0) << "two owners of one value";
           const bool keep = random.OneIn(2);

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// One entry of a secondary index, as its users encode it: what goes into the tree is this behind a
+// header (mvcc/row/row_header.h). Plain data.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "base/bytes.h"
+
+namespace rowan {
+
+struct IndexEntry {
+  uint32_t index = 0;  ///< number of the index in its table, >= 1; 0 where the index is given
+  Bytes key{};         ///< index columns + clustered key
+  Bytes payload{};     ///< original bytes that the key loses
+  /// So many first bytes of the key are the unique value; 0: not unique, or it holds a NULL.
+  uint32_t unique_prefix_bytes = 0;
+};
+
+/// The same with bytes of its own, which are reused.
+struct EncodedEntry {
+  std::vector<std::byte> key{};
+  std::vector<std::byte> payload{};
+  uint32_t unique_prefix_bytes = 0;
+
+  [[nodiscard]] IndexEntry View(uint32_t index = 0) const {
+    return {index, key, payload, unique_prefix_bytes};
+  }
+};
+
+}  // namespace rowan
