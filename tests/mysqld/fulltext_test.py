@@ -21,7 +21,8 @@ INSERT INTO a VALUES
  (12, 'apple banana', 'cherry apple apple banana'), (13, 'apple', 'apple cherry banana date'),
  (14, 'banana apple cherry', 'apple the banana of cherry date'), (15, 'date', 'elder fig grape');
 """
-_CREATE = _TABLE.strip().removesuffix(";").split(";\n")
+# InnoDB weighs with its number of rows as of the last statistics.
+_CREATE = _TABLE.strip().removesuffix(";").split(";\n") + ["ANALYZE TABLE a"]
 _NATURAL = """database|mysql|tutorial database|MySQL|optimizing|apple|the|of|well-known|under_score
 it's|cafe|\u00c9CLAIR|stra\u00dfe|strasse|nothing here||  |a|apple apple|apple banana cherry date
 "apple banana"|"never run"|1001|body*|* apple|apple % banana|(apple)|+apple -banana
@@ -233,13 +234,14 @@ def test_random_documents(t):
     def query():
         words = random.choices(vocabulary, k=random.randrange(1, 5))
         signs = random.choices(["", "", "+", "-", "~", ">", "<"], k=len(words))
-        # Not both: behind a phrase InnoDB takes no * for what it has not written to its index yet.
+        # By itself: beside a phrase InnoDB takes no * for what it has not written to its index yet,
+        # and leaves out rows that another word found where the phrase's words are far apart.
         phrase = random.random() < 0.3
-        terms = [sign + (word[:2] + "*" if not phrase and random.random() < 0.2 else word)
+        terms = [sign + (word[:2] + "*" if random.random() < 0.2 else word)
                  for sign, word in zip(signs, words)]
         if phrase:
-            terms.append(f'"{words[0]} {random.choice(vocabulary)}"'
-                         + random.choice(["", " @3", " @6"]))
+            distance = random.choice(["", " @3", " @6"])
+            terms = [f'"{words[0]} {random.choice(vocabulary)}"{distance}']
         mode, against = random.choice([("", " ".join(words)),
                                        (" IN BOOLEAN MODE", " ".join(terms))])
         # Only which rows: what InnoDB deleted still counts for its relevance.
