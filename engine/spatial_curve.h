@@ -8,8 +8,12 @@
 // A search becomes ranges of such codes. Their entries are candidates: all that are searched for
 // are among them. How well values spread over cells is a matter of speed only.
 //
-//   code (18 bytes): u8 0 = point, 1 = box; 16 bytes big-endian: bits of x and y in turn, x first;
-//   u8 level. A cell comes before the cells inside it, and these are one range.
+// The code of a cell:
+//   offset size
+//   0      1    0 = a point, 1 = another box
+//   1      16   of its lower corner, big-endian: bits of x and y in turn, x first
+//   17     1    level
+// A cell comes before the cells inside it, and these are one range.
 //
 // Thread safety: functions of their arguments.
 #pragma once

@@ -28,12 +28,12 @@ constexpr FaultKind kKinds[] = {
     {FileCall::kWrite, FileClass::kRedo, "redo", 200},
     {FileCall::kWrite, FileClass::kSpace, "space_", 200},
     {FileCall::kWrite, FileClass::kDoublewrite, "doublewrite", 40},
-    {FileCall::kWrite, FileClass::kVersions, "versions", 10},
+    {FileCall::kWrite, FileClass::kPageLsns, "page_lsns", 10},
     {FileCall::kWrite, FileClass::kControl, "control", 6},
     {FileCall::kWrite, FileClass::kSort, "sort", 3, 3},
     {FileCall::kSync, FileClass::kRedo, "redo", 150},
     {FileCall::kSync, FileClass::kSpace, "space_", 100},
-    {FileCall::kSync, FileClass::kVersions, "versions", 6},
+    {FileCall::kSync, FileClass::kPageLsns, "page_lsns", 6},
     {FileCall::kSync, FileClass::kControl, "control", 6},
     {FileCall::kAllocate, FileClass::kSpace, "space_", 20},
     {FileCall::kPunch, FileClass::kSpace, "space_", 2},
@@ -49,7 +49,7 @@ constexpr FaultKind kSyncs[] = {
     {FileCall::kSync, FileClass::kOther, "", UINT32_MAX},
     {FileCall::kSync, FileClass::kRedo, "redo", UINT32_MAX},
     {FileCall::kSync, FileClass::kSpace, "space_", UINT32_MAX},
-    {FileCall::kSync, FileClass::kVersions, "versions", 4},
+    {FileCall::kSync, FileClass::kPageLsns, "page_lsns", 4},
     {FileCall::kSync, FileClass::kControl, "control", 4},
 };
 

@@ -86,7 +86,8 @@ Status FaultFile::Write(uint64_t offset, Bytes bytes) {
   const Verdict verdict = owner_->Enter(FileCall::kWrite, path_);
   if (verdict.faulty && verdict.fault.effect == InjectedFault::Effect::kShort) {
     constexpr size_t kSector = 512;
-    if (options_.atomic) return verdict.status;  // all or nothing, also when it fails
+    // All or nothing, also when it fails.
+    if (atomic_.load(std::memory_order_relaxed)) return verdict.status;
     inode_->Write(offset, bytes.first(bytes.size() / 2 / kSector * kSector), ChangeFor(verdict));
     return verdict.status;
   }

@@ -58,7 +58,7 @@ FileClass FileClassOf(std::string_view path) {
   if (name.find("redo") != std::string_view::npos) return FileClass::kRedo;
   if (name.find("space_") != std::string_view::npos) return FileClass::kSpace;
   if (name.find("doublewrite") != std::string_view::npos) return FileClass::kDoublewrite;
-  if (name.find("versions") != std::string_view::npos) return FileClass::kVersions;
+  if (name.find("page_lsns") != std::string_view::npos) return FileClass::kPageLsns;
   if (name.find("control") != std::string_view::npos) return FileClass::kControl;
   if (name.find("sort") != std::string_view::npos) return FileClass::kSort;
   return name.find('.') == std::string_view::npos ? FileClass::kFolder : FileClass::kOther;
@@ -72,7 +72,7 @@ const char* FileCallName(FileCall call) {
 }
 
 const char* FileClassName(FileClass file_class) {
-  constexpr const char* kNames[kClasses] = {"redo log", "space", "doublewrite", "versions",
+  constexpr const char* kNames[kClasses] = {"redo log", "space", "doublewrite", "page LSNs",
                                             "control",  "sort",  "folder",      "other"};
   return kNames[static_cast<size_t>(file_class)];
 }

@@ -32,7 +32,7 @@ enum class FileClass : uint32_t {
   kRedo,
   kSpace,
   kDoublewrite,
-  kVersions,
+  kPageLsns,
   kControl,
   kSort,
   kFolder,
