@@ -16,6 +16,7 @@
 
 #include "base/logging.h"
 #include "base/mutex.h"
+#include "base/page_size.h"
 #include "engine/engine.h"
 #include "plugin/server/instance.h"
 
@@ -344,6 +345,10 @@ SYS_VAR* g_system_variables[] = {MYSQL_SYSVAR(buffer_pool_size),
                                  nullptr};
 
 Status OptionsFromVariables(EngineOptions* options) {
+  if (!IsPageSize(g_page_size)) {
+    LogError("rowan_page_size is {}; it must be a power of two from 4096 to 65536.", g_page_size);
+    return Status(Code::kInvalidArgument, "page size");
+  }
   const std::string folder = g_data_home_dir == nullptr ? "" : g_data_home_dir;
   if (folder.empty() || folder == "." || folder == "./") {
     LogError("rowan_data_home_dir must name a folder of its own.");
