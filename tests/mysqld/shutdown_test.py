@@ -161,7 +161,8 @@ def test_shutdown_during_long_statements(t):
     client.execute("INSERT INTO prepared VALUES (1)")
     client.execute("XA END 'x'")
     client.execute("XA PREPARE 'x'")
-    for statement in ("INSERT INTO target SELECT * FROM source",
+    for statement in ("INSERT INTO target SELECT id + n * 1000000, k, v FROM source, (SELECT 0 n "
+                      "UNION SELECT 1 UNION SELECT 2 UNION SELECT 3) times",
                       "ALTER TABLE source ADD COLUMN (more INT), ALGORITHM=COPY",
                       "CREATE INDEX by_all ON source (v, k, id)",
                       "DELETE FROM prepared WHERE id = 1"):  # waits for the prepared transaction
@@ -178,7 +179,8 @@ def test_shutdown_during_long_statements(t):
         "prepared, recovered", ""), "the rollbacks end", 120)
     client.execute("XA COMMIT 'x'")
     t.equal(client.query("SELECT COUNT(*) FROM prepared"), [(1,)])
-    t.equal(client.query("SELECT COUNT(*) FROM target"), [(0,)])
+    rows = client.query("SELECT COUNT(*) FROM target")[0][0]
+    t.true(rows in (0, 4 * _ROWS), f"{rows} rows")  # all of them where it ended before the shutdown
     t.check_table("source", client)
     t.check_table("target", client)
     server.destroy()
