@@ -212,7 +212,9 @@ class ha_rowan : public handler,
   bool FailBuild(Status status, TABLE* altered_table, const Alter_inplace_info& info);
 
   // ha_rowan_lock.cc
-  int EnterStatementAs(THD* thd, thr_lock_type lock_type, bool writes);
+  virtual int EnterStatementAs(THD* thd, thr_lock_type lock_type, bool writes);
+  /// At the end of a statement: scans that stay open hold no page.
+  virtual void SuspendScans();
   /// 0, or the handler error of a table that is dropped or damaged.
   static int CheckUsable(const Table& engine_table);
   /// The connection's session and how it reads, for the statement that begins.

@@ -104,9 +104,13 @@ void ha_rowan::AttachReader() {
   reader_->SetSession(session_, read_options_);
 }
 
+void ha_rowan::SuspendScans() {
+  if (reader_->scan_open()) reader_->Suspend();
+}
+
 int ha_rowan::external_lock(THD* thd, int lock_type) {
   if (lock_type == F_UNLCK) {
-    if (reader_->scan_open()) reader_->Suspend();
+    SuspendScans();
     session_ = nullptr;
     return 0;
   }

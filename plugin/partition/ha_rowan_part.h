@@ -49,8 +49,6 @@ class ha_rowan_part final : public ha_rowan, public Partition_helper, public Par
   enum row_type get_partition_row_type(const dd::Table*, uint) override { return ROW_TYPE_DYNAMIC; }
 
   // --- statements ---
-  int external_lock(THD* thd, int lock_type) override;
-  int start_stmt(THD* thd, thr_lock_type lock_type) override;
   int extra(ha_extra_function operation) override;
   int reset() override;
   void unlock_row() override;
@@ -159,7 +157,8 @@ class ha_rowan_part final : public ha_rowan, public Partition_helper, public Par
       action();
     }
   }
-  int EnterPartitions(THD* thd, thr_lock_type lock_type, bool writes);
+  int EnterStatementAs(THD* thd, thr_lock_type lock_type, bool writes) override;
+  void SuspendScans() override;
   void LeaveStatement();
 
   // ha_rowan_part_rows.cc

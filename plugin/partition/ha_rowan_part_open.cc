@@ -122,7 +122,7 @@ void ha_rowan_part::Touch(uint part) {
 
 // --- statements ---
 
-int ha_rowan_part::EnterPartitions(THD* thd, thr_lock_type lock_type, bool writes) {
+int ha_rowan_part::EnterStatementAs(THD* thd, thr_lock_type lock_type, bool writes) {
   const MY_BITMAP* used = &m_part_info->lock_partitions;
   for (uint i = bitmap_get_first_set(used); i != MY_BIT_NONE; i = bitmap_get_next_set(used, i)) {
     const int error = CheckUsable(*partitions_->table(i));
@@ -132,27 +132,14 @@ int ha_rowan_part::EnterPartitions(THD* thd, thr_lock_type lock_type, bool write
   return BeginUse(thd, lock_type, writes);
 }
 
+void ha_rowan_part::SuspendScans() {
+  ForTouched([this] { ha_rowan::SuspendScans(); });
+}
+
 void ha_rowan_part::LeaveStatement() {
-  ForTouched([this] {
-    if (reader_->scan_open()) reader_->Suspend();
-  });
+  SuspendScans();
   touched_.clear();
   ++statement_;
-}
-
-int ha_rowan_part::external_lock(THD* thd, int lock_type) {
-  if (lock_type == F_UNLCK) {
-    ForTouched([this] {
-      if (reader_->scan_open()) reader_->Suspend();
-    });
-    session_ = nullptr;
-    return 0;
-  }
-  return EnterPartitions(thd, lock_type_, lock_type == F_WRLCK);
-}
-
-int ha_rowan_part::start_stmt(THD* thd, thr_lock_type lock_type) {
-  return EnterPartitions(thd, lock_type, lock_type >= TL_WRITE_ALLOW_WRITE);
 }
 
 int ha_rowan_part::extra(ha_extra_function operation) {
