@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """MATCH ... AGAINST: which rows are found and how relevant they are, beside InnoDB; indexes that
 come and go; what transactions see."""
-from framework import Failure, main
-from side_by_side import FAST, Side, same_on_both
+from framework import main
+from side_by_side import FAST, Pair, same_on_both
 
 _TABLE = """
 CREATE TABLE a (id INT PRIMARY KEY, t VARCHAR(200), b TEXT, FULLTEXT KEY tb (t, b),
@@ -212,16 +212,8 @@ def test_random_documents(t):
     server = t.new_server(FAST[1:])  # commits survive a kill
     server.start()
 
-    def sides():
-        return [_ServerSide(t, server, t.engine, "one"), _ServerSide(t, server, "InnoDB", "two")]
-
-    current, history = sides(), []
-
-    def both(statement):
-        history.append(statement)
-        ours, theirs = (side.outcome(statement) for side in current)
-        if ours != theirs:
-            raise Failure(";\n".join(history[-40:]) + f"\nours   {ours}\ntheirs {theirs}")
+    pair = Pair(t, server)
+    both = pair.both
 
     def change():
         number = random.randrange(60)
@@ -261,23 +253,14 @@ def test_random_documents(t):
             for _ in range(8):
                 query()
         if turn in (79, 119):
-            current[0].outcome("BEGIN")
-            current[0].outcome("UPDATE r SET b = 'lost'")
+            pair.ours.outcome("BEGIN")
+            pair.ours.outcome("UPDATE r SET b = 'lost'")
             server.kill() if turn == 79 else server.stop()
             server.start()
-            current[:] = sides()
+            pair.open()
             both("CHECK TABLE r")
     both("ALTER TABLE r DROP INDEX one, ADD FULLTEXT (b)")
     both("CHECK TABLE r")
-
-
-class _ServerSide(Side):
-    """A side on a server of its own that is started again."""
-
-    def __init__(self, t, server, engine, name):  # pylint: disable=super-init-not-called
-        self._name = f"{t.database}_{name}"
-        self._client = t.client(server, database=self._name)
-        self._client.execute(f"SET default_storage_engine = {engine}")
 
 
 def test_transactions(t):

@@ -4,7 +4,7 @@
 must end alike. Then random changes with rollbacks, crashes, and reads that find no value where the
 server expects it."""
 from framework import main
-from side_by_side import FAST, Side, same_on_both
+from side_by_side import FAST, Pair, same_on_both
 
 _PLAIN = """
 CREATE TABLE g (id INT PRIMARY KEY, a INT, v INT AS (a + 1), b VARCHAR(20),
@@ -374,14 +374,8 @@ def _random_change(random):
 
 
 def test_random_changes(t):
-    sides = [Side(t, t.engine, f"{t.database}_a"), Side(t, "InnoDB", f"{t.database}_b")]
-    history = []
-
-    def both(statement):
-        history.append(statement)
-        ours, theirs = (side.outcome(statement) for side in sides)
-        t.equal(ours, theirs, "; ".join(history[-40:]))
-
+    pair = Pair(t)
+    both = pair.both
     both(_RANDOM)
     for turn in range(1500):
         both(_random_change(t.random))
@@ -393,8 +387,7 @@ def test_random_changes(t):
             both(f"SELECT id FROM r FORCE INDEX (m) WHERE {turn % 90} MEMBER OF (j->'$[0]')")
         if turn % 300 == 299:
             both("CHECK TABLE r")
-    for side in sides:
-        side.drop()
+    pair.drop()
 
 
 def test_kill_rolls_back_and_keeps_entries(t):

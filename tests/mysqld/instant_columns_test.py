@@ -3,10 +3,9 @@
 """Columns that come and go at once: rows of all times beside each other, with the same statements
 on a table of InnoDB; rollbacks and a kill between; what is not possible at once."""
 import os
-import re
 
-from framework import Failure, main
-from side_by_side import FAST, Side, same_on_both
+from framework import main
+from side_by_side import FAST, Pair, same_on_both
 
 _SCRIPT = """
 CREATE TABLE a (id INT, s VARCHAR(20) CHARACTER SET latin1, x INT, t TEXT, b VARBINARY(3000),
@@ -173,10 +172,6 @@ class _Program:
         return f"DROP COLUMN {self._columns.pop(number)[0]}"
 
 
-def _text(outcome):
-    return re.sub(r"(.)\1{30,}", r"\1...", str(outcome))[:3000]
-
-
 def _files(server):
     return sorted(name for name in os.listdir(server.data / "rowan") if name.endswith(".rws"))
 
@@ -185,18 +180,8 @@ def test_random_columns(t):
     server = t.new_server(FAST[1:])  # commits survive a kill
     server.start()
 
-    def sides():
-        return [_ServerSide(t, server, t.engine, "one"), _ServerSide(t, server, "InnoDB", "two")]
-
-    current, history = sides(), []
-
-    def both(statement):
-        history.append(statement)
-        ours, theirs = (side.outcome(statement) for side in current)
-        if ours != theirs:
-            raise Failure(";\n".join(history) + f"\nours   {_text(ours)}\ntheirs {_text(theirs)}")
-
-    program = _Program(t.random, both)
+    pair = Pair(t, server)
+    program = _Program(t.random, pair.both)
     program.create()
     before = _files(server) if t.engine == "ROWAN" else []
     for turn in range(240):
@@ -207,19 +192,10 @@ def test_random_columns(t):
             program.compare()
             server.kill() if turn == 100 else server.stop()
             server.start()
-            current[:] = sides()
+            pair.open()
             program.compare()
     if t.engine == "ROWAN":
         t.equal([name for name in _files(server) if name not in before], [], "copies")
-
-
-class _ServerSide(Side):
-    """A side on a server of its own that is started again."""
-
-    def __init__(self, t, server, engine, name):  # pylint: disable=super-init-not-called
-        self._name = f"{t.database}_{name}"
-        self._client = t.client(server, database=self._name)
-        self._client.execute(f"SET default_storage_engine = {engine}, timestamp = 1700000000")
 
 
 if __name__ == "__main__":

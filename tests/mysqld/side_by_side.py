@@ -14,11 +14,11 @@ FAST = ("--innodb-flush-log-at-trx-commit=0", "--innodb-flush-method=nosync",
 
 
 class Side:
-    """A session in a database of its own on one of the engines."""
+    """A session in a database of its own on one of the engines; the server is the test's."""
 
-    def __init__(self, t, engine, name):
+    def __init__(self, t, engine, name, server=None):
         self._name = name
-        self._client = t.client(database=name)
+        self._client = t.client(server, database=name)
         self._client.execute(f"SET default_storage_engine = {engine}, timestamp = 1700000000")
 
     def outcome(self, statement):
@@ -45,11 +45,33 @@ class Side:
         return re.sub("ENGINE ?= ?(ROWAN|InnoDB)", "ENGINE=x", value)
 
 
+class Pair:
+    """The same statements on both engines, one by one; `server` may be started again."""
+
+    def __init__(self, t, server=None):
+        self._t, self._server, self._history = t, server, []
+        self.open()
+
+    def open(self):
+        """New sessions, to the databases there are."""
+        self.ours, self.theirs = (
+            Side(self._t, engine, f"{self._t.database}_{name}", self._server)
+            for engine, name in ((self._t.engine, "a"), ("InnoDB", "b")))
+
+    def both(self, statement):
+        self._history.append(statement)
+        self._t.equal(self.ours.outcome(statement), self.theirs.outcome(statement),
+                      "; ".join(self._history[-40:]))
+
+    def drop(self):
+        self.ours.drop()
+        self.theirs.drop()
+
+
 def same_on_both(t, script):
     """Runs statements that end with a semicolon and a line on both engines."""
-    ours, theirs = Side(t, t.engine, f"{t.database}_a"), Side(t, "InnoDB", f"{t.database}_b")
+    pair = Pair(t)
     for statement in script.strip().removesuffix(";").split(";\n"):
         statement = statement.strip()
-        t.equal(ours.outcome(statement), theirs.outcome(statement), statement)
-    ours.drop()
-    theirs.drop()
+        t.equal(pair.ours.outcome(statement), pair.theirs.outcome(statement), statement)
+    pair.drop()
