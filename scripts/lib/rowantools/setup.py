@@ -25,6 +25,10 @@ _TESTSUITE_PACKAGE = "mysql-testsuite"
 # Parts of the source tree that neither a plugin's build nor reading about the handler needs.
 _SOURCE_LEFT_OUT = ["mysql-test", "storage/ndb", "router", "unittest", "builddir/router",
                     "builddir/unittest", "builddir/mysql-test"]
+# Old data folders and dumps (290 MB) that only tests of InnoDB's own upgrades read.
+_SUITES_LEFT_OUT = ["usr/lib/mysql-test/std_data/" + name for name in
+                    ("instant_ddl", "upgrade", "bug36444172")]
+_SPACE_WANTED_MB = 4096  # what is fetched and unpacked, a build and the servers of the tests
 _LOCATION = ".unpacked-at"
 _TESTSUITE_FOLDER = MYSQL / "testsuite"
 
@@ -42,12 +46,13 @@ class Setup:
         if not mysql_tree.user_source():
             self._parts.append((mysql_tree.PRIVATE_SOURCE, [_SOURCE_PACKAGE], _unpack_source))
         if with_testsuite:
-            self._parts.append((_TESTSUITE_FOLDER, [_TESTSUITE_PACKAGE], _unpack_programs))
+            self._parts.append((_TESTSUITE_FOLDER, [_TESTSUITE_PACKAGE], _unpack_suites))
 
     def run(self):
         with _one_at_a_time():
             missing = [part for part in self._parts if not part[0].is_dir()]
             if missing:
+                _warn_of_little_space()
                 self._fetch_and_unpack(missing)
             for folder in (mysql_tree.PRIVATE_PREFIX, mysql_tree.PRIVATE_TOOLS, _TESTSUITE_FOLDER):
                 _follow_a_move(folder)
@@ -101,6 +106,13 @@ def _one_at_a_time():
         yield
 
 
+def _warn_of_little_space():
+    free_mb = shutil.disk_usage(MYSQL).free >> 20
+    if free_mb < _SPACE_WANTED_MB:
+        say(f"setup: only {free_mb} MiB are free in {MYSQL}; fetching, building and testing take "
+            f"about {_SPACE_WANTED_MB}")
+
+
 def _watch(action, interval_s=0.5):
     """Calls `action` now and then in a thread; returns the function that stops it."""
     done = threading.Event()
@@ -135,6 +147,12 @@ def _unpack_programs(apt, folder, step):
         step.update(number, archive.name.split("_")[0], total=len(archives))
         _run(["dpkg", "-x", str(archive), str(folder)], f"unpacking {archive.name}")
     _make_programs_start(folder, folder.with_name(folder.name.replace(".partial", "")), step)
+
+
+def _unpack_suites(apt, folder, step):
+    _unpack_programs(apt, folder, step)
+    for name in _SUITES_LEFT_OUT:
+        shutil.rmtree(folder / name, ignore_errors=True)
 
 
 def _make_programs_start(folder, final, step):
