@@ -28,6 +28,7 @@
 #include "plugin/server/instance.h"
 #include "plugin/server/lock_wait_hooks.h"
 #include "plugin/server/log_sink.h"
+#include "plugin/server/schema_plugins.h"
 #include "plugin/server/system_variables.h"
 #include "plugin/server/thd_context.h"
 
@@ -76,6 +77,7 @@ void PostRecover() {
   if (!status.ok()) {
     LogWarning("Files left over from a crash could not be removed: {}.", status.message());
   }
+  InstallNewSchemaPlugins();
 }
 
 /// XA transactions that are prepared, in a session or without one.
@@ -184,6 +186,7 @@ int InitializeEngine(void* hton_pointer) {
   SetTwoPhaseHooks(hton);
   if (RegisterDurableFunctions()) {
     PutUpCloneGuard();
+    if (InstalledAtRunTime()) InstallSchemaPlugins();
     return 0;
   }
   DeinitializeEngine(nullptr);
@@ -204,6 +207,7 @@ int CheckUninstall(void* plugin) {
   } else if (CloneIsRunning()) {
     users = "A clone is running.";
   } else if (UnregisterDurableFunctions()) {
+    UninstallSchemaPlugins();
     return 0;
   } else {
     users = "A statement uses one of its functions.";

@@ -10,6 +10,7 @@
 #include "sql/auth/auth_common.h"
 #include "sql/field.h"
 #include "sql/sql_class.h"
+#include "sql/sql_plugin.h"
 #include "sql/sql_show.h"
 #include "sql/table.h"
 
@@ -39,8 +40,13 @@ void StoreText(TABLE* table, int column, const char* text) {
   table->field[column]->store(text, strlen(text), system_charset_info);
 }
 
-/// Other sessions' transactions concern only those who may see them.
-bool MayLook(THD* thd) { return g_engine != nullptr && !check_global_access(thd, PROCESS_ACL); }
+/// Other sessions' transactions concern only those who may see them. The engine stays until the
+/// statement has ended.
+bool MayLook(THD* thd) {
+  return plugin_lock_by_name(thd, {STRING_WITH_LEN("ROWAN")}, MYSQL_STORAGE_ENGINE_PLUGIN) !=
+             nullptr &&
+         !check_global_access(thd, PROCESS_ACL);
+}
 
 const char* StateName(TxnState state) {
   switch (state) {

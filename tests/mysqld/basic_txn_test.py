@@ -198,8 +198,6 @@ def test_status_and_engine_report(t):
 def test_information_schema(t):
     if t.engine != "ROWAN":
         t.skip("about Rowan's tables")
-    for name in ("ROWAN_TRX", "ROWAN_LOCKS", "ROWAN_SYNC_LATENCY"):
-        t.client().error_code(f"INSTALL PLUGIN {name} SONAME 'ha_rowan.so'")
     _table(t)
     t.run("BEGIN", "UPDATE a SET k = 5 WHERE id = 1", "SELECT * FROM a WHERE id = 2 FOR UPDATE")
     other = t.client()

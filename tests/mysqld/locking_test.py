@@ -31,8 +31,6 @@ class Prober:
         self._session, = _sessions(t, "READ COMMITTED", 1)
         self._observer = t.client()
         self._number = self._session.value("SELECT CONNECTION_ID()")
-        if t.engine == "ROWAN":
-            self._observer.error_code("INSTALL PLUGIN rowan_locks SONAME 'ha_rowan.so'")
         self._innodb = t.engine.lower() == "innodb"
 
     def _somebody_waits(self):
@@ -238,8 +236,6 @@ def test_operators_see_who_waits_for_whom(t):
     _table(t)
     if t.engine != "ROWAN":
         t.skip("the tables are Rowan's own")
-    for name in ("rowan_trx", "rowan_locks", "rowan_lock_waits"):
-        t.client().error_code(f"INSTALL PLUGIN {name} SONAME 'ha_rowan.so'")
     one, other = _sessions(t, "REPEATABLE READ")
     threads = [session.value("SELECT CONNECTION_ID()") for session in (one, other)]
     one.execute("BEGIN")

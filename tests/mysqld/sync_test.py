@@ -78,12 +78,6 @@ def _number(client, name):
     return int(_status(client, name))
 
 
-def _install_latency_table(client):
-    if not client.value("SELECT COUNT(*) FROM information_schema.plugins "
-                        "WHERE plugin_name = 'ROWAN_SYNC_LATENCY'"):
-        client.execute("INSTALL PLUGIN rowan_sync_latency SONAME 'ha_rowan.so'")
-
-
 def _latency(client):
     """{(method, phase): (count by buckets, total count)}"""
     rows = client.query("SELECT method, phase, SUM(count), MAX(total_count), MIN(total_us) FROM "
@@ -104,7 +98,6 @@ def _set_method(client, method):
 
 def test_every_method_under_load(t):
     client = t.client()
-    _install_latency_table(client)
     load = Load(t)
     used = []
     for method in (*_METHODS, *reversed(_METHODS)):
@@ -130,7 +123,6 @@ def test_every_method_under_load(t):
 
 def test_counters_agree_when_quiet(t):
     client = t.client()
-    _install_latency_table(client)
     Load(t).finish()
     t.wait_for(lambda: _status(client, "log_lsn") == _status(client, "log_durable_lsn"),
                "the log is quiet")
