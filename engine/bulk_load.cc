@@ -45,18 +45,28 @@ BulkLoad::BulkLoad(Session* session, Table* table, size_t sort_memory_bytes)
 BulkLoad::~BulkLoad() = default;
 
 Status BulkLoad::Add(Bytes key, Bytes row, std::span<const IndexEntry> entries) {
-  Status status = AddRow(key, row);
+  const Status status = AddRow(key, row);
   if (!status.ok()) return status;
+  return AddEntries(entries);
+}
+
+Status BulkLoad::AddEntries(std::span<const IndexEntry> entries) {
   for (const IndexEntry& entry : entries) {
-    status = sorters_[entry.index]->Add(entry);
+    const Status status = sorters_[entry.index]->Add(entry);
     if (!status.ok()) return status;
   }
+  return Status::Ok();
+}
+
+Status BulkLoad::AddRow(Bytes key, Bytes row) {
+  const Status status = PutRow(key, row);
+  if (!status.ok()) return status;
   table_->AddRows(1);
   AddCounter(Counter::kRowsInserted);
   return Status::Ok();
 }
 
-Status BulkLoad::AddRow(Bytes key, Bytes row) {
+Status BulkLoad::PutRow(Bytes key, Bytes row) {
   Txn* txn = session_->txn();
   if (rows_ != nullptr && !last_key_.empty() && CompareBytes(last_key_, key) >= 0) {
     const Status status = rows_->Finish();

@@ -35,13 +35,17 @@ class BulkLoad {
 
   /// kDuplicate with detail 0 for a clustered key that is there; else as Session::InsertRow.
   Status Add(Bytes key, Bytes row, std::span<const IndexEntry> entries);
+  /// The same in two parts, when rows are not at hand in the order of their keys: entries may come
+  /// before the rows that they belong to.
+  Status AddRow(Bytes key, Bytes row);
+  Status AddEntries(std::span<const IndexEntry> entries);
   /// Builds everything; nothing can be read before. kDuplicate: detail is the number of the index,
   /// duplicate_key() the later one of two entries. kInterrupted when the session was.
   Status Finish();
   [[nodiscard]] Bytes duplicate_key() const { return duplicate_key_; }
 
  private:
-  Status AddRow(Bytes key, Bytes row);
+  Status PutRow(Bytes key, Bytes row);
   Status BuildIndex(uint32_t index_number);
   /// By a kill or a shutdown.
   [[nodiscard]] bool IsInterrupted() const;

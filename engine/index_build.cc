@@ -8,7 +8,6 @@
 #include "base/format.h"
 #include "btree/cursor.h"
 #include "engine/engine_impl.h"
-#include "engine/table_cursor.h"
 #include "engine/tree_build.h"
 #include "mvcc/row/row_change.h"
 #include "mvcc/row/row_header.h"
@@ -18,26 +17,8 @@ namespace {
 
 /// Of one index.
 constexpr size_t kSortMemoryBytesMin = size_t{2} << 10;
-/// Rounds among writers: until so few changed rows are left that others hardly notice the last
-/// round, or as often as it helps against writers who are faster than the build.
-constexpr uint64_t kRowsOfLastRound = 1000;
-constexpr int kRoundsMax = 20;
-constexpr uint64_t kInterruptionStride = 1024;
 
 }  // namespace
-
-/// A state of the table and how to read it.
-struct IndexBuild::Snapshot {
-  Snapshot(Engine* engine, Table* table, const Rows& rows)
-      : session(engine->NewSession()), cursor(engine, table, rows.codec) {
-    session->Begin(IsolationLevel::kRepeatableRead);
-    session->OpenSnapshot();
-    cursor.SetSession(session.get(), ReadOptions{});
-    cursor.SetColumns(rows.columns, RowKeys::kKeep);
-  }
-  std::unique_ptr<Session> session;
-  TableCursor cursor;
-};
 
 /// An index in the making.
 struct IndexBuild::Target {
@@ -61,24 +42,15 @@ IndexBuild::IndexBuild(Session* session, std::shared_ptr<Table> table, const Row
     : session_(session),
       table_(std::move(table)),
       rows_(rows),
-      sort_memory_bytes_(sort_memory_bytes) {}
+      sort_memory_bytes_(sort_memory_bytes),
+      scan_(session, table_, rows) {}
 
-IndexBuild::~IndexBuild() {
-  if (changed_ != nullptr) table_->CollectChanges(nullptr);
-}
-
-bool IndexBuild::IsInterrupted() const {
-  return session_->interrupted() || session_->engine()->impl()->txns->ShuttingDown();
-}
+IndexBuild::~IndexBuild() = default;
 
 Status IndexBuild::AtIndex(Status status, const Target& target) const {
   return status.Is(Code::kDuplicate)
              ? Status(Code::kDuplicate, "duplicate entry", target.index_number)
              : status;
-}
-
-std::unique_ptr<IndexBuild::Snapshot> IndexBuild::TakeSnapshot() {
-  return std::make_unique<Snapshot>(session_->engine(), table_.get(), rows_);
 }
 
 std::unique_ptr<EntrySorter> IndexBuild::NewSorter(const Target& target) const {
@@ -96,13 +68,8 @@ Status IndexBuild::Start(std::vector<NewIndex> indexes) {
     if (!status.ok()) return status;
     targets_.push_back(std::make_unique<Target>(*table_, index));
   }
-  Engine* engine = session_->engine();
-  changed_ = std::make_shared<ChangedRows>(engine->impl()->storage->file_system(),
-                                           engine->options().storage.folder,
-                                           Format("changes_{}", indexes_.front().id.value()),
-                                           std::max(kSortMemoryBytesMin, sort_memory_bytes_ / 4));
-  table_->CollectChanges(changed_);
-  built_ = TakeSnapshot();
+  scan_.Start(Format("changes_{}", indexes_.front().id.value()),
+              std::max(kSortMemoryBytesMin, sort_memory_bytes_ / 4));
   return Status::Ok();
 }
 
@@ -122,33 +89,36 @@ Status IndexBuild::CreateTree(NewIndex* index) {
 }
 
 Status IndexBuild::Build() {
-  Status status = BuildTrees();
+  const Status status = BuildTrees();
   if (!status.ok()) return status;
-  for (int round = 0; round < kRoundsMax && changed_->count() > kRowsOfLastRound; ++round) {
-    status = CatchUp(Round::kAmongWriters);
-    if (!status.ok()) return status;
-  }
-  return Status::Ok();
+  StartRound();
+  return scan_.CatchUpAmongWriters([this](Bytes key) { return Compare(key); },
+                                   [this] {
+                                     const Status ended = EndRound();
+                                     StartRound();
+                                     return ended;
+                                   });
 }
 
 Status IndexBuild::Finish() {
-  const Status status = CatchUp(Round::kLast);
+  StartRound();
+  Status status =
+      scan_.CatchUp(OnlineScan::Round::kLast, [this](Bytes key) { return Compare(key); });
   if (!status.ok()) return status;
-  table_->CollectChanges(nullptr);
-  changed_.reset();
-  built_.reset();
-  return Status::Ok();
+  status = EndRound();
+  if (status.ok()) scan_.Stop();
+  return status;
 }
 
 // --- the first snapshot ---
 
 Status IndexBuild::BuildTrees() {
-  for (const auto& target : targets_) target->sorter = NewSorter(*target);
-  const Status scanned = ScanRows();
+  StartRound();
+  const Status scanned = scan_.ScanRows([this](Bytes key) { return AddEntries(key); });
   if (!scanned.ok()) return scanned;
   for (const auto& target : targets_) {
     const TreeBuild build{&target->index.tree, target->sorter.get(), session_->txn()->txn_id(),
-                          [this] { return IsInterrupted(); }};
+                          [this] { return scan_.IsInterrupted(); }};
     const Status status = BuildTree(build, &duplicate_key_);
     if (!status.ok()) return AtIndex(status, *target);
     target->sorter.reset();
@@ -156,55 +126,26 @@ Status IndexBuild::BuildTrees() {
   return Status::Ok();
 }
 
-Status IndexBuild::ScanRows() {
-  TableCursor& cursor = built_->cursor;
-  cursor.OpenScan(0);
-  Status status = cursor.SeekFirst(rows_.record);
-  for (uint64_t count = 0; status.ok(); ++count) {
-    if (count % kInterruptionStride == 0 && IsInterrupted()) {
-      return Status(Code::kInterrupted, "interrupted while an index was built");
-    }
-    for (const auto& target : targets_) {
-      const auto add = [&](const EncodedEntry& entry) { return target->Add(entry); };
-      status = rows_.codec->EncodeEntries(target->index_number, rows_.record, cursor.row_key(),
-                                          &target->buffer, add);
-      if (!status.ok()) return status;
-    }
-    status = cursor.Next(rows_.record);
+Status IndexBuild::AddEntries(Bytes key) {
+  for (const auto& target : targets_) {
+    const auto add = [&](const EncodedEntry& entry) { return target->Add(entry); };
+    const Status status =
+        rows_.codec->EncodeEntries(target->index_number, rows_.record, key, &target->buffer, add);
+    if (!status.ok()) return status;
   }
-  cursor.CloseScan();
-  cursor.PublishCounts();
-  return status.Is(Code::kEndOfRange) ? Status::Ok() : status;
+  return Status::Ok();
 }
 
 // --- from one snapshot to the next ---
 
-Status IndexBuild::CatchUp(Round round) {
-  // Snapshot first: what it sees was noted before its commit, hence before the keys are taken.
-  std::unique_ptr<Snapshot> now = TakeSnapshot();
-  Result<std::unique_ptr<EntrySorter>> keys = changed_->Take();
-  if (!keys.ok()) return keys.status();
-  Status status = (*keys)->StartReading();
-  if (!status.ok()) return status;
+void IndexBuild::StartRound() {
   for (const auto& target : targets_) target->sorter = NewSorter(*target);
-  ByteBuffer last;
-  IndexEntry key;
-  for (uint64_t count = 0;; ++count) {
-    Result<bool> more = (*keys)->Next(&key);
-    if (!more.ok()) return more.status();
-    if (!*more) break;
-    if (count % kInterruptionStride == 0 && IsInterrupted()) {
-      return Status(Code::kInterrupted, "interrupted while an index was built");
-    }
-    if (count > 0 && EqualBytes(last, key.key)) continue;
-    last.assign(key.key.begin(), key.key.end());
-    status = Compare(last, now.get(), round);
-    if (!status.ok()) return status;
-  }
-  built_ = std::move(now);
+}
+
+Status IndexBuild::EndRound() {
   // All that goes is gone: what is equal now are duplicates.
   for (const auto& target : targets_) {
-    status = InsertEntries(target.get());
+    const Status status = InsertEntries(target.get());
     if (!status.ok()) return AtIndex(status, *target);
   }
   return Status::Ok();
@@ -214,18 +155,14 @@ Status IndexBuild::ReadDuplicate(uint32_t index_number) {
   ByteBuffer scratch;
   Result<Bytes> key = rows_.codec->ClusteredKeyOf(index_number, duplicate_key_, &scratch);
   if (!key.ok()) return key.status();
-  return built_->cursor.GetRow(*key, rows_.record);
+  return scan_.ReadBefore(*key);
 }
 
-Status IndexBuild::Compare(Bytes key, Snapshot* now, Round round) {
-  Status status = ReadEntries(key, built_.get(), false);
+Status IndexBuild::Compare(Bytes key) {
+  Status status = KeepEntries(key, scan_.ReadBefore(key), false);
   if (!status.ok()) return status;
-  status = ReadEntries(key, now, true);
+  status = KeepEntries(key, scan_.ReadNow(key), true);
   if (!status.ok()) return status;
-  if (round == Round::kAmongWriters) {
-    status = NoteAgainIfOpen(key, *now);
-    if (!status.ok()) return status;
-  }
   for (const auto& target : targets_) {
     status = ApplyDifference(target.get());
     if (!status.ok()) return status;
@@ -233,9 +170,8 @@ Status IndexBuild::Compare(Bytes key, Snapshot* now, Round round) {
   return Status::Ok();
 }
 
-Status IndexBuild::ReadEntries(Bytes key, Snapshot* snapshot, bool after) {
+Status IndexBuild::KeepEntries(Bytes key, Status found, bool after) {
   for (const auto& target : targets_) (after ? target->after : target->before).clear();
-  const Status found = snapshot->cursor.GetRow(key, rows_.record);
   if (found.Is(Code::kNotFound)) return Status::Ok();
   if (!found.ok()) return found;
   for (const auto& target : targets_) {
@@ -251,25 +187,6 @@ Status IndexBuild::ReadEntries(Bytes key, Snapshot* snapshot, bool after) {
       return CompareBytes(left.key, right.key) < 0;
     });
   }
-  return Status::Ok();
-}
-
-/// A row whose newest version the snapshot does not see may be committed with that version later,
-/// by somebody who noted it already.
-Status IndexBuild::NoteAgainIfOpen(Bytes key, const Snapshot& now) {
-  Cursor cursor(&table_->index(0)->tree);
-  const Status status = cursor.SeekAtLeast(key);
-  if (status.Is(Code::kEndOfRange)) return Status::Ok();
-  if (!status.ok()) return status;
-  if (!EqualBytes(cursor.key(), key)) return Status::Ok();
-  ClusteredHeader header;
-  Bytes row;
-  if (!ParseClustered(cursor.value(), &header, &row)) {
-    return Status(Code::kCorrupt, "malformed row");
-  }
-  cursor.Unlatch();
-  const TxnManager& txns = *session_->engine()->impl()->txns;
-  if (!txns.IsVisible(now.session->txn()->snapshot, header.txn, kNoTxn)) changed_->Add(key);
   return Status::Ok();
 }
 

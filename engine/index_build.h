@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // IndexBuild: makes secondary indexes of a table that is in use (docs/decisions/0004). Others read
 // and change rows meanwhile; they do not know of the new indexes, but leave the keys of the rows
-// that they change (engine/changed_rows.h).
+// that they change (engine/online_scan.h).
 //
 //   Start    nobody uses the table: takes a snapshot, from here on changed rows are noted
 //   Build    the rows of that snapshot become sorted entries and trees built bottom-up; then, again
@@ -21,7 +21,7 @@
 
 #include "base/bytes.h"
 #include "base/status.h"
-#include "engine/changed_rows.h"
+#include "engine/online_scan.h"
 #include "engine/row_codec.h"
 #include "engine/session.h"
 #include "engine/table.h"
@@ -30,12 +30,9 @@ namespace rowan {
 
 class IndexBuild {
  public:
-  /// How rows are read and become entries.
-  struct Rows {
-    const RowCodec* codec = nullptr;  ///< of the table with its new indexes
-    const void* columns = nullptr;    ///< at least those of the new indexes and the clustered one
-    void* record = nullptr;           ///< scratch
-  };
+  /// How rows are read and become entries: the codec is that of the table with its new indexes, the
+  /// columns at least those of the new indexes and the clustered one.
+  using Rows = OnlineScan::Rows;
   struct NewIndex {
     uint32_t index_number = 0;  ///< as the codec counts
     IndexId id{};               ///< filled in by Start, as is the root
@@ -58,36 +55,31 @@ class IndexBuild {
   Status ReadDuplicate(uint32_t index_number);
 
  private:
-  struct Snapshot;
   struct Target;
-  enum class Round : uint8_t { kAmongWriters, kLast };
 
   Status CreateTree(NewIndex* index);
   Status BuildTrees();
-  Status ScanRows();
-  Status CatchUp(Round round);
-  Status Compare(Bytes key, Snapshot* now, Round round);
-  Status ReadEntries(Bytes key, Snapshot* snapshot, bool after);
+  Status AddEntries(Bytes key);
+  void StartRound();
+  Status EndRound();
+  Status Compare(Bytes key);
+  /// Of the row that a read found, or did not.
+  Status KeepEntries(Bytes key, Status found, bool after);
   Status ApplyDifference(Target* target);
-  Status NoteAgainIfOpen(Bytes key, const Snapshot& now);
   Status InsertEntries(Target* target);
   Status CheckUnique(Target* target, const IndexEntry& entry);
   Status Put(Target* target, const IndexEntry& entry);
   Status Remove(Target* target, Bytes key);
   [[nodiscard]] Status AtIndex(Status status, const Target& target) const;
-  [[nodiscard]] std::unique_ptr<Snapshot> TakeSnapshot();
   [[nodiscard]] std::unique_ptr<EntrySorter> NewSorter(const Target& target) const;
-  /// By a kill or a shutdown.
-  [[nodiscard]] bool IsInterrupted() const;
 
   Session* const session_;
   const std::shared_ptr<Table> table_;
   const Rows rows_;
   const size_t sort_memory_bytes_;
+  OnlineScan scan_;
   std::vector<NewIndex> indexes_;
   std::vector<std::unique_ptr<Target>> targets_;
-  std::shared_ptr<ChangedRows> changed_;
-  std::unique_ptr<Snapshot> built_;  ///< what the trees hold
   ByteBuffer duplicate_key_;
 };
 

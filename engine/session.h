@@ -155,6 +155,8 @@ class Session {
  private:
   friend class TableDdl;
   friend class IndexBuild;
+  friend class OnlineScan;
+  friend class TableRebuild;
   friend class TableCursor;
   friend class BulkLoad;
 

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "engine/online_scan.h"
+
+#include <utility>
+
+#include "btree/cursor.h"
+#include "engine/engine_impl.h"
+#include "engine/table_cursor.h"
+#include "mvcc/row/row_header.h"
+
+namespace rowan {
+namespace {
+
+/// Rounds among writers: until so few changed rows are left that others hardly notice the last
+/// round, or as often as it helps against writers who are faster than the build.
+constexpr uint64_t kRowsOfLastRound = 1000;
+constexpr int kRoundsMax = 20;
+constexpr uint64_t kInterruptionStride = 1024;
+
+Status Interrupted() { return Status(Code::kInterrupted, "interrupted while a table was altered"); }
+
+}  // namespace
+
+/// A state of the table and how to read it.
+struct OnlineScan::Snapshot {
+  Snapshot(Engine* engine, Table* table, const Rows& rows)
+      : session(engine->NewSession()), cursor(engine, table, rows.codec) {
+    session->Begin(IsolationLevel::kRepeatableRead);
+    session->OpenSnapshot();
+    cursor.SetSession(session.get(), ReadOptions{});
+    cursor.SetColumns(rows.columns, RowKeys::kKeep);
+  }
+  std::unique_ptr<Session> session;
+  TableCursor cursor;
+};
+
+OnlineScan::OnlineScan(Session* session, std::shared_ptr<Table> table, const Rows& rows)
+    : session_(session), table_(std::move(table)), rows_(rows) {}
+
+OnlineScan::~OnlineScan() {
+  if (changed_ != nullptr) table_->CollectChanges(nullptr);
+}
+
+bool OnlineScan::IsInterrupted() const {
+  return session_->interrupted() || session_->engine()->impl()->txns->ShuttingDown();
+}
+
+std::unique_ptr<OnlineScan::Snapshot> OnlineScan::TakeSnapshot() {
+  return std::make_unique<Snapshot>(session_->engine(), table_.get(), rows_);
+}
+
+void OnlineScan::Start(const std::string& name, size_t memory_bytes) {
+  Engine* engine = session_->engine();
+  changed_ = std::make_shared<ChangedRows>(engine->impl()->storage->file_system(),
+                                           engine->options().storage.folder, name, memory_bytes);
+  table_->CollectChanges(changed_);
+  built_ = TakeSnapshot();
+}
+
+void OnlineScan::Stop() {
+  table_->CollectChanges(nullptr);
+  changed_.reset();
+  built_.reset();
+}
+
+Status OnlineScan::ScanRows(KeyVisit visit) {
+  TableCursor& cursor = built_->cursor;
+  cursor.OpenScan(0);
+  Status status = cursor.SeekFirst(rows_.record);
+  for (uint64_t count = 0; status.ok(); ++count) {
+    if (count % kInterruptionStride == 0 && IsInterrupted()) return Interrupted();
+    status = visit(cursor.row_key());
+    if (!status.ok()) return status;
+    status = cursor.Next(rows_.record);
+  }
+  cursor.CloseScan();
+  cursor.PublishCounts();
+  return status.Is(Code::kEndOfRange) ? Status::Ok() : status;
+}
+
+Status OnlineScan::CatchUpAmongWriters(KeyVisit visit, FunctionRef<Status()> after_round) {
+  for (int round = 0; round < kRoundsMax && changed_->count() > kRowsOfLastRound; ++round) {
+    Status status = CatchUp(Round::kAmongWriters, visit);
+    if (!status.ok()) return status;
+    status = after_round();
+    if (!status.ok()) return status;
+  }
+  return Status::Ok();
+}
+
+Status OnlineScan::CatchUp(Round round, KeyVisit visit) {
+  // Snapshot first: what it sees was noted before its commit, hence before the keys are taken.
+  now_ = TakeSnapshot();
+  Result<std::unique_ptr<EntrySorter>> keys = changed_->Take();
+  if (!keys.ok()) return keys.status();
+  Status status = (*keys)->StartReading();
+  if (!status.ok()) return status;
+  status = VisitChanged(keys->get(), round, visit);
+  if (!status.ok()) return status;
+  built_ = std::move(now_);
+  return Status::Ok();
+}
+
+Status OnlineScan::VisitChanged(EntrySorter* keys, Round round, KeyVisit visit) {
+  ByteBuffer last;
+  IndexEntry key;
+  for (uint64_t count = 0;; ++count) {
+    Result<bool> more = keys->Next(&key);
+    if (!more.ok()) return more.status();
+    if (!*more) return Status::Ok();
+    if (count % kInterruptionStride == 0 && IsInterrupted()) return Interrupted();
+    if (count > 0 && EqualBytes(last, key.key)) continue;
+    last.assign(key.key.begin(), key.key.end());
+    if (round == Round::kAmongWriters) {
+      const Status noted = NoteAgainIfOpen(last);
+      if (!noted.ok()) return noted;
+    }
+    const Status status = visit(last);
+    if (!status.ok()) return status;
+  }
+}
+
+Status OnlineScan::ReadBefore(Bytes key) { return built_->cursor.GetRow(key, rows_.record); }
+
+Status OnlineScan::ReadNow(Bytes key) { return now_->cursor.GetRow(key, rows_.record); }
+
+/// A row whose newest version the snapshot does not see may be committed with that version later,
+/// by somebody who noted it already.
+Status OnlineScan::NoteAgainIfOpen(Bytes key) {
+  Cursor cursor(&table_->index(0)->tree);
+  const Status status = cursor.SeekAtLeast(key);
+  if (status.Is(Code::kEndOfRange)) return Status::Ok();
+  if (!status.ok()) return status;
+  if (!EqualBytes(cursor.key(), key)) return Status::Ok();
+  ClusteredHeader header;
+  Bytes row;
+  if (!ParseClustered(cursor.value(), &header, &row)) {
+    return Status(Code::kCorrupt, "malformed row");
+  }
+  cursor.Unlatch();
+  const TxnManager& txns = *session_->engine()->impl()->txns;
+  if (!txns.IsVisible(now_->session->txn()->snapshot, header.txn, kNoTxn)) changed_->Add(key);
+  return Status::Ok();
+}
+
+}  // namespace rowan

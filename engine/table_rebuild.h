@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// TableRebuild: makes a table anew, in another file, while it is in use: with another clustered
+// key, other columns, or just without what years have left in it. Others read and change the former
+// table meanwhile; what they change is noticed by its key (engine/online_scan.h).
+//
+//   Start    nobody uses the table: creates the new one, in the session's transaction
+//   Build    the rows of a snapshot go into the new table as in an ALTER that copies
+//            (engine/bulk_load.h); then, again and again, the difference to a newer snapshot does,
+//            by ordinary row changes of the session
+//   Finish   nobody uses the table: the last difference; the former table is dropped
+//
+// Both are one transaction's CREATE and DROP (engine/ddl.h): after a crash there is the former or
+// the new table, and of the other one nothing. Nobody sees the new table before the commit; a
+// snapshot taken before it must not read it (Table::created_by). Thread safety: one thread.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/status.h"
+#include "engine/bulk_load.h"
+#include "engine/entry_sorter.h"
+#include "engine/online_scan.h"
+#include "engine/row_codec.h"
+#include "engine/session.h"
+#include "engine/table.h"
+#include "engine/table_cursor.h"
+
+namespace rowan {
+
+/// What the user of a table knows of how its rows become those of another one.
+class RowConversion {
+ public:
+  virtual ~RowConversion() = default;
+  /// Makes a record of the new table of the record of the former one that was read last, whose
+  /// clustered key is given; puts its key in the new table into `*key`. Errors end the rebuild.
+  virtual Status Convert(Bytes former_key, ByteBuffer* key) = 0;
+  /// The converted record as a row of `table`, with its off-page values written there.
+  virtual Status EncodeRow(Session* session, Table* table, size_t key_bytes, ByteBuffer* row) = 0;
+  /// Of the new table; its records are what Convert makes.
+  [[nodiscard]] virtual const RowCodec& codec() const = 0;
+  [[nodiscard]] virtual void* record() const = 0;
+};
+
+class TableRebuild {
+ public:
+  /// Whether rows of both tables have the same clustered keys.
+  enum class Keys : uint8_t { kSame, kOther };
+
+  /// `sort_memory_bytes` is shared by the indexes. All that is pointed to outlives the rebuild.
+  TableRebuild(Session* session, std::shared_ptr<Table> former, const OnlineScan::Rows& rows,
+               RowConversion* conversion, Keys keys, size_t sort_memory_bytes);
+  ~TableRebuild();
+
+  /// The new table with its name; ids and roots are filled in.
+  Status Start(TableDef definition);
+  /// kDuplicate: the detail is the number of the index; ReadDuplicate tells the row. kInterrupted
+  /// when the session was. What the conversion returns.
+  Status Build();
+  /// As Build. AUTO_INCREMENT goes on at least at `auto_increment`.
+  Status Finish(uint64_t auto_increment);
+  [[nodiscard]] const std::shared_ptr<Table>& table() const { return table_; }
+  /// After kDuplicate: puts one of the rows into the conversion's record, as long as the rebuild
+  /// lives.
+  Status ReadDuplicate(uint32_t index_number);
+
+ private:
+  /// A row as it is to be in the new table.
+  struct Image;
+
+  Status LoadRows();
+  Status LoadRowsAsTheyCome(BulkLoad* load);
+  Status LoadSortedRows(BulkLoad* load);
+  Status LoadEntries(BulkLoad* load);
+  Status EncodeEntries(Image* image);
+  Status EncodeRow(Bytes former_key, Image* image);
+  Status Compare(Bytes former_key);
+  Status ReadImage(Bytes former_key, Status found, Image* image);
+  Status Replace(const Image& before, Image* after);
+  Status Delete(const Image& image);
+  Status StoredBlobs(Bytes key, std::vector<BlobRef>* blobs);
+  Status DropBlobs(const std::vector<BlobRef>& blobs);
+  void StartRound();
+  /// Inserts what waits until all that goes is gone.
+  Status EndRound();
+
+  Session* const session_;
+  const std::shared_ptr<Table> former_;
+  RowConversion* const conversion_;
+  const Keys keys_;
+  const size_t sort_memory_bytes_;
+  OnlineScan scan_;
+  std::shared_ptr<Table> table_;
+  std::unique_ptr<Image> before_;
+  std::unique_ptr<Image> after_;
+  std::unique_ptr<EntrySorter> waiting_;  ///< former keys of rows to be inserted
+  EncodedEntry buffer_;
+  ByteBuffer duplicate_key_;  ///< in the index, of a row that is not in the record
+  std::unique_ptr<TableCursor> duplicate_reader_;  ///< has the row's off-page values
+};
+
+}  // namespace rowan

@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// A table that is made anew while it is in use: what the new one holds, with the same keys and with
+// others, and that after a rollback or a crash there is nothing of it.
+#include "engine/table_rebuild.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <thread>
+
+#include "tests/engine/engine_fixture.h"
+#include "tests/engine/toy_index_codec.h"
+
+namespace rowan {
+namespace {
+
+constexpr uint64_t kRows = 600;
+constexpr uint64_t kMirror = 1'000'000;
+constexpr size_t kLeastSortBytes = 1;
+constexpr int kPhases = 3;
+using Keys = TableRebuild::Keys;
+
+ToyRow MakeRow(uint64_t id) {
+  return {static_cast<uint32_t>(id % 37), static_cast<uint32_t>(id * 4), std::string(id % 90, 't'),
+          std::string(id % 5 == 0 ? id * 20 : 0, 'b')};
+}
+
+class BlobCodec final : public RowCodec {
+ public:
+  Status DecodeRow(Bytes key, Bytes row, const void* columns, BlobReader* blobs,
+                   void* record) const override {
+    return toy_.DecodeRow(key, row, columns, blobs, record);
+  }
+  Status DecodeEntry(uint32_t index, Bytes key, Bytes payload, const void* columns,
+                     void* record) const override {
+    return toy_.DecodeEntry(index, key, payload, columns, record);
+  }
+  Status EncodeEntry(uint32_t index, const void* record, Bytes clustered_key,
+                     EncodedEntry* entry) const override {
+    return toy_.EncodeEntry(index, record, clustered_key, entry);
+  }
+  Result<Bytes> ClusteredKeyOf(uint32_t index, Bytes key, ByteBuffer* scratch) const override {
+    return toy_.ClusteredKeyOf(index, key, scratch);
+  }
+  void BlobsOf(Bytes row, std::vector<BlobRef>* refs) const override { FindToyBlobs(row, refs); }
+
+ private:
+  ToyIndexCodec toy_;
+};
+
+/// The same rows; with other keys the last one becomes the first.
+class ToyConversion final : public RowConversion {
+ public:
+  ToyConversion(Session* session, const StoredRow* former, Keys keys)
+      : session_(session), former_(former), keys_(keys) {}
+
+  Status Convert(Bytes former_key, ByteBuffer* key) override {
+    if (refuses) return Status(Code::kUnsupported, "refused");
+    row_ = ToyDecode(former_->value);
+    const std::optional<BlobRef> blob = ToyBlobOf(former_->value);
+    row_.blob.resize(blob.has_value() ? blob->size_bytes : 0);
+    Status status;
+    if (blob.has_value()) {
+      status = session_->ReadBlob(
+          *blob, {reinterpret_cast<std::byte*>(row_.blob.data()), row_.blob.size()});
+    }
+    const uint64_t id = LoadBe64(former_key.data());
+    const std::string now = ToyKey(keys_ == Keys::kSame ? id : kMirror - id);
+    key->assign(AsBytes(now).begin(), AsBytes(now).end());
+    stored_ = ToyEncode(row_);
+    record_ = {*key, AsBytes(stored_)};
+    return status;
+  }
+  Status EncodeRow(Session* session, Table* table, size_t, ByteBuffer* row) override {
+    std::optional<BlobRef> blob;
+    if (!row_.blob.empty()) blob = session->WriteBlob(table, AsBytes(row_.blob)).value();
+    const std::string encoded = ToyEncode(row_, blob);
+    row->assign(AsBytes(encoded).begin(), AsBytes(encoded).end());
+    return Status::Ok();
+  }
+  [[nodiscard]] const RowCodec& codec() const override { return codec_; }
+  [[nodiscard]] void* record() const override { return &record_; }
+
+  bool refuses = false;
+
+ private:
+  Session* const session_;
+  const StoredRow* const former_;
+  const Keys keys_;
+  BlobCodec codec_;
+  ToyRow row_;
+  std::string stored_;
+  mutable StoredRow record_;
+};
+
+class TableRebuildTest : public ::testing::TestWithParam<Keys> {
+ protected:
+  TableRebuildTest() : world_(TestSeed()) {
+    EXPECT_TRUE(world_.Open().ok());
+    table_ = world_.CreateTable("test/rebuild");
+    model_ = world_.Fill(table_.get(), kRows, MakeRow);
+  }
+
+  void Start() {
+    session_ = world_.engine->NewSession();
+    session_->Begin(IsolationLevel::kRepeatableRead);
+    conversion_ = std::make_unique<ToyConversion>(session_.get(), &record_, GetParam());
+    const OnlineScan::Rows rows{&codec_, nullptr, &record_};
+    rebuild_ = std::make_unique<TableRebuild>(session_.get(), table_, rows, conversion_.get(),
+                                              GetParam(), kLeastSortBytes);
+    ASSERT_TRUE(rebuild_->Start(EngineFixture::ToyDefinition("test/rebuild")).ok());
+  }
+  void Finish() {
+    ASSERT_TRUE(rebuild_->Finish(0).ok());
+    table_ = rebuild_->table();
+    rebuild_.reset();
+    ASSERT_TRUE(session_->Commit().ok());
+    session_->FinishDdl();
+    session_.reset();
+    if (GetParam() == Keys::kSame) return;
+    ToyRows mirrored;
+    for (const auto& [id, row] : model_) mirrored[kMirror - id] = row;
+    model_ = std::move(mirrored);
+  }
+  void Change(Session* session, uint64_t id, const ToyRow& row) {
+    ASSERT_TRUE(EngineFixture::Update(session, table_.get(), id, model_[id], row).ok());
+    model_[id] = row;
+  }
+  /// The only table there is.
+  void Expect() {
+    const TableId id = table_->id();
+    table_.reset();
+    rebuild_.reset();
+    while (world_.engine->Figures().history_length != 0) std::this_thread::yield();
+    ASSERT_EQ(world_.engine->ListTables().size(), 1u);
+    EXPECT_EQ(world_.engine->ListTables().front().id, id);
+    world_.ExpectTable(id, model_);
+    table_ = world_.engine->OpenTable(id).value();
+  }
+  void Reopen() {
+    rebuild_.reset();
+    table_.reset();
+    session_.reset();
+    world_.Crash(TestSeed());
+    ASSERT_TRUE(world_.Open().ok());
+    while (!world_.engine->Transactions().empty()) std::this_thread::yield();
+    table_ = world_.engine->OpenTable(world_.engine->ListTables().front().id).value();
+  }
+
+  EngineFixture world_;
+  BlobCodec codec_;
+  StoredRow record_;
+  std::shared_ptr<Table> table_;
+  ToyRows model_;
+  std::unique_ptr<Session> session_;
+  std::unique_ptr<ToyConversion> conversion_;
+  std::unique_ptr<TableRebuild> rebuild_;
+};
+INSTANTIATE_TEST_SUITE_P(Keys, TableRebuildTest, ::testing::Values(Keys::kSame, Keys::kOther));
+
+TEST_P(TableRebuildTest, HasTheRowsInAnotherFile) {
+  const SpaceId before = table_->space();
+  Start();
+  ASSERT_TRUE(rebuild_->Build().ok());
+  Finish();
+  EXPECT_NE(table_->space(), before);
+  Expect();
+  Reopen();
+  Expect();
+}
+
+TEST_P(TableRebuildTest, RowsThatAreChangedMeanwhileAreFollowed) {
+  std::unique_ptr<Session> other = world_.engine->NewSession();
+  Start();
+  other->Begin(IsolationLevel::kRepeatableRead);
+  Change(other.get(), 7, {50, 1'000'007, "before the scan", std::string(9000, 'l')});
+  ASSERT_TRUE(rebuild_->Build().ok());
+  // Two rows change places in the unique index, one comes, two go, blobs come and go.
+  const ToyRow third = model_[3];
+  const ToyRow fifth = model_[5];
+  Change(other.get(), 3, {1, 1'000'003, "away"});
+  Change(other.get(), 5, {third.value, third.unique, "5"});
+  Change(other.get(), 3, {fifth.value, fifth.unique, "3", std::string(700, 'x')});
+  Change(other.get(), 10, {model_[10].value, model_[10].unique, "10", std::string(12000, 'y')});
+  model_[kRows + 1] = {2, 1'000'001, "new"};
+  ASSERT_TRUE(EngineFixture::Insert(other.get(), table_.get(), kRows + 1, model_[kRows + 1]).ok());
+  for (const uint64_t id : {11, 15}) {
+    ASSERT_TRUE(EngineFixture::Delete(other.get(), table_.get(), id, model_[id]).ok());
+    model_.erase(id);
+  }
+  ASSERT_TRUE(other->Commit().ok());
+  other->Begin(IsolationLevel::kRepeatableRead);
+  ASSERT_TRUE(EngineFixture::Delete(other.get(), table_.get(), 12, model_[12]).ok());
+  ASSERT_TRUE(other->Rollback().ok());
+  Finish();
+  other.reset();
+  Expect();
+}
+
+TEST_P(TableRebuildTest, WritersAtWorkAreFollowedRoundByRound) {
+  std::atomic<bool> stop{false};
+  Start();
+  std::thread writer([&] {
+    std::unique_ptr<Session> session = world_.engine->NewSession();
+    for (uint32_t turn = 0; !stop.load() || turn < 24; ++turn) {
+      ToyRows before = model_;
+      session->Begin(IsolationLevel::kRepeatableRead);
+      for (uint64_t id = 1 + turn % 3; id <= kRows; id += 3) {
+        Change(session.get(), id, {turn, static_cast<uint32_t>(id * 4 + turn % 4), "w"});
+      }
+      if (turn % 4 == 3) {
+        model_ = std::move(before);
+        ASSERT_TRUE(session->Rollback().ok());
+      } else {
+        ASSERT_TRUE(session->Commit().ok());
+      }
+    }
+  });
+  ASSERT_TRUE(rebuild_->Build().ok());
+  stop.store(true);
+  writer.join();
+  Finish();
+  Expect();
+}
+
+TEST_P(TableRebuildTest, DuplicatesAreNamed) {
+  std::unique_ptr<Session> other = world_.engine->NewSession();
+  const ToyRow twice{1, model_[20].unique, "twice"};
+  for (const bool late : {true, false}) {
+    Start();
+    if (late) {
+      ASSERT_TRUE(rebuild_->Build().ok());
+      // As if the index were not there yet: the value of another row.
+      const std::string key = ToyKey(kRows + 5);
+      other->Begin(IsolationLevel::kRepeatableRead);
+      ASSERT_TRUE(other->InsertRow(table_.get(), AsBytes(key), AsBytes(ToyEncode(twice))).ok());
+      ASSERT_TRUE(other->Commit().ok());
+    }
+    const Status status = late ? rebuild_->Finish(0) : rebuild_->Build();
+    ASSERT_TRUE(status.Is(Code::kDuplicate));
+    EXPECT_EQ(status.detail(), 2u);
+    ASSERT_TRUE(rebuild_->ReadDuplicate(2).ok());
+    EXPECT_EQ(ToyDecode(static_cast<StoredRow*>(conversion_->record())->value).unique,
+              twice.unique);
+    rebuild_.reset();
+    ASSERT_TRUE(session_->Rollback().ok());
+  }
+  other->Begin(IsolationLevel::kRepeatableRead);
+  ASSERT_TRUE(other->DeleteRow(table_.get(), AsBytes(ToyKey(kRows + 5)), {}).ok());
+  ASSERT_TRUE(other->Commit().ok());
+  other.reset();
+  Expect();
+}
+
+TEST_P(TableRebuildTest, ARowThatCannotBeConvertedEndsIt) {
+  Start();
+  ASSERT_TRUE(rebuild_->Build().ok());
+  std::unique_ptr<Session> other = world_.engine->NewSession();
+  other->Begin(IsolationLevel::kRepeatableRead);
+  Change(other.get(), 4, {4, 4444, "late"});
+  ASSERT_TRUE(other->Commit().ok());
+  other.reset();
+  conversion_->refuses = true;
+  EXPECT_TRUE(rebuild_->Finish(0).Is(Code::kUnsupported));
+  rebuild_.reset();
+  ASSERT_TRUE(session_->Rollback().ok());
+  Expect();
+}
+
+TEST_P(TableRebuildTest, ARollbackOrACrashAtAnyPointLeavesTheFormerTable) {
+  const TableId former = table_->id();
+  for (int turn = 0; turn < 2 * kPhases; ++turn) {
+    const int phases = turn % kPhases;
+    Start();
+    Status status;
+    if (phases > 0) status = rebuild_->Build();
+    if (phases > 1 && status.ok()) status = rebuild_->Finish(0);
+    ASSERT_TRUE(status.ok()) << status.message();
+    if (turn < kPhases) {
+      rebuild_.reset();
+      ASSERT_TRUE(session_->Rollback().ok());
+    } else {
+      ASSERT_TRUE(world_.engine->FlushLog().ok());
+      Reopen();
+    }
+    EXPECT_EQ(table_->id(), former);
+    Expect();
+  }
+}
+
+TEST_P(TableRebuildTest, AnInterruptedOneIsNotFinished) {
+  Start();
+  session_->Interrupt();
+  EXPECT_TRUE(rebuild_->Build().Is(Code::kInterrupted));
+  rebuild_.reset();
+  ASSERT_TRUE(session_->Rollback().ok());
+  Expect();
+}
+
+}  // namespace
+}  // namespace rowan
