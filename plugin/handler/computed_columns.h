@@ -29,6 +29,10 @@ class ComputedColumns final : public RowCodec {
   /// Whether the next rows get the values; otherwise they are as the codec decodes them.
   void set_active(bool active) { active_ = active; }
 
+  /// In a record that has all the columns that they are computed from. False: the server's error
+  /// was raised.
+  [[nodiscard]] bool Compute(unsigned char* record) const { return Compute(nullptr, record); }
+
   Status DecodeRow(Bytes key, Bytes row, const void* columns, BlobReader* blobs,
                    void* record) const override;
   Status DecodeEntry(uint32_t index, Bytes key, Bytes payload, const void* columns,

@@ -2,7 +2,7 @@
 // ha_rowan: the server's handler for one open Rowan table. Split by what the server does with it:
 //   ha_rowan_open.cc   flags, open, close, clone      ha_rowan_write.cc  insert, update, delete
 //   ha_rowan_lock.cc   statements, lock modes, extra  ha_rowan_ddl.cc    create, drop, rename
-//   ha_rowan_alter.cc  ALTER without a copy
+//   ha_rowan_alter.cc  ALTER without a copy of the server's
 //   ha_rowan_read.cc   index and table scans          ha_rowan_info.cc   statistics, costs
 //   ha_rowan_multi_range.cc multi-range reads
 //   ha_rowan_spatial.cc searches of SPATIAL indexes
@@ -210,6 +210,10 @@ class ha_rowan : public handler,
   /// Raises the error; whether there was one.
   bool FailAlter(Status status);
   bool FailBuild(Status status, TABLE* altered_table, const Alter_inplace_info& info);
+  bool PrepareRebuild(TABLE* altered_table, Alter_inplace_info* info);
+  /// `*now` is the engine's table of the new definition.
+  bool FinishRebuild(TABLE* altered_table, Alter_inplace_info* info, std::shared_ptr<Table>* now);
+  bool FinishInPlace(TABLE* altered_table, Alter_inplace_info* info, std::shared_ptr<Table>* now);
 
   // ha_rowan_lock.cc
   virtual int EnterStatementAs(THD* thd, thr_lock_type lock_type, bool writes);

@@ -2,7 +2,9 @@
 // ALTER TABLE without a copy (docs/alter.md). What is possible is found by comparing what the old
 // and the new definition make of the stored bytes: rows that read the same stay, indexes whose
 // entries do stay, others are built in place while the table is in use. What needs neither is
-// INSTANT. The catalog changes in the server's commit phase, in the transaction of the dictionary.
+// INSTANT. Rows that do not read the same, but whose values keep their meaning, go into a new table
+// while the former one is in use. The catalog changes in the server's commit phase, in the
+// transaction of the dictionary.
 #include "plugin/server/abi_guard.h"
 
 #include "plugin/handler/ha_rowan.h"
@@ -12,14 +14,17 @@
 #include "my_bitmap.h"
 #include "mysqld_error.h"
 #include "sql/create_field.h"
+#include "sql/current_thd.h"
 #include "sql/dd/types/table.h"
 #include "sql/derror.h"
 #include "sql/sql_alter.h"
 #include "sql/sql_class.h"
 
 #include "engine/index_build.h"
+#include "engine/table_rebuild.h"
 #include "plugin/codec/table_layout.h"
 #include "plugin/handler/create_checks.h"
+#include "plugin/handler/field_conversion.h"
 #include "plugin/handler/table_description.h"
 #include "plugin/server/error_map.h"
 #include "plugin/server/instance.h"
@@ -45,6 +50,10 @@ constexpr Changes::HA_ALTER_FLAGS kDictionaryChanges =
 constexpr Changes::HA_ALTER_FLAGS kIndexChanges = Changes::ADD_INDEX | Changes::ADD_UNIQUE_INDEX |
                                                   Changes::ADD_SPATIAL_INDEX | Changes::DROP_INDEX |
                                                   Changes::DROP_UNIQUE_INDEX;
+/// What makes a new table of the rows as they are.
+constexpr Changes::HA_ALTER_FLAGS kRebuildChanges =
+    Changes::RECREATE_TABLE | Changes::ADD_PK_INDEX | Changes::DROP_PK_INDEX |
+    Changes::ALTER_COLUMN_NULLABLE | Changes::ALTER_COLUMN_NOT_NULLABLE;
 
 /// Shared by the indexes of one statement.
 constexpr size_t kSortMemoryBytes = size_t{64} << 20;
@@ -56,8 +65,7 @@ bool ValuesStay(Field* before, const Create_field& after) {
   if (before->is_equal(&after) != IS_EQUAL_NO) return true;
   return before->real_type() == MYSQL_TYPE_VARCHAR && after.sql_type == MYSQL_TYPE_VARCHAR &&
          before->charset() == after.charset &&
-         after.max_display_width_in_bytes() >= before->field_length &&
-         before->is_nullable() == after.is_nullable && !before->is_gcol();
+         after.max_display_width_in_bytes() >= before->field_length && !before->is_gcol();
 }
 
 /// A new column that has one value in all rows there are, or is computed from others.
@@ -94,6 +102,9 @@ const char* ReasonForCopy(THD* thd, const Alter_inplace_info& info) {
   const auto pk = flags & (Changes::ADD_PK_INDEX | Changes::DROP_PK_INDEX);
   if (pk == Changes::DROP_PK_INDEX) {
     return ER_THD(thd, ER_ALTER_OPERATION_NOT_SUPPORTED_REASON_NOPK);
+  }
+  if ((flags & Changes::ALTER_COLUMN_NOT_NULLABLE) != 0 && !thd->is_strict_mode()) {
+    return ER_THD(thd, ER_ALTER_OPERATION_NOT_SUPPORTED_REASON_NOT_NULL);
   }
   return "Rowan copies the table for this change";
 }
@@ -136,6 +147,10 @@ class AlterContext : public inplace_alter_handler_ctx {
   MY_BITMAP columns{};                                ///< that the build needs
   std::unique_ptr<ComputedColumns> computed_columns;  ///< null: none is in an index
   std::unique_ptr<IndexBuild> build;                  ///< null: nothing to build
+  bool rebuilds = false;                              ///< rows go into a new table
+  ColumnMap former_columns;
+  std::unique_ptr<FieldConversion> conversion;
+  std::unique_ptr<TableRebuild> rebuild;  ///< null unless it rebuilds
 
   [[nodiscard]] bool builds() const {
     return std::find(former.begin() + 1, former.end(), 0u) != former.end();
@@ -166,6 +181,26 @@ void ChooseColumns(const TABLE& altered, AlterContext* context) {
   }
   if (context->computed_columns != nullptr) {
     context->computed_columns->AddSources(&context->columns);
+  }
+}
+
+/// Rows keep their clustered key, or get one.
+bool CanRebuild(const Alter_inplace_info& info, const TableCodec& before, const TableCodec& after) {
+  // A NULL is an error in strict mode only.
+  const bool checks_nulls = (info.handler_flags & Changes::ALTER_COLUMN_NOT_NULLABLE) != 0;
+  if (checks_nulls && !current_thd->is_strict_mode()) return false;
+  return after.has_primary_key() || !before.has_primary_key();
+}
+
+void FindFormerIndexes(const Alter_inplace_info& info, const TABLE& table, const TableCodec& before,
+                       const TABLE& altered, AlterContext* context) {
+  const TableCodec& after = *context->codec;
+  const uint32_t indexes = altered.s->keys + (after.has_primary_key() ? 0 : 1);
+  context->former.assign(indexes, 0);
+  for (uint32_t i = 1; i < indexes && !context->rebuilds; ++i) {
+    const KEY& key = altered.key_info[after.KeyOfIndexNumber(i)];
+    context->former[i] = IndexNumberThatStays(table, before, FormerName(info, key.name),
+                                              context->former_columns, after, i);
   }
 }
 
@@ -206,7 +241,7 @@ enum_alter_inplace_result ha_rowan::check_if_supported_inplace_alter(TABLE* alte
     info->unsupported_reason = ReasonForCopy(thd, *info);
     return HA_ALTER_INPLACE_NOT_SUPPORTED;
   };
-  auto possible = kDictionaryChanges | kIndexChanges;
+  auto possible = kDictionaryChanges | kIndexChanges | kRebuildChanges;
   // Foreign keys are in the server's dictionary alone. Only rows that are to be checked are copied.
   if (thd_test_options(thd, OPTION_NO_FOREIGN_KEY_CHECKS) != 0) {
     possible |= Changes::ADD_FOREIGN_KEY;
@@ -221,37 +256,39 @@ enum_alter_inplace_result ha_rowan::check_if_supported_inplace_alter(TABLE* alte
   std::string refusal;
   Result<std::unique_ptr<TableCodec>> made =
       TableCodec::Make(altered_table, g_engine->options().storage.page_size_bytes, &refusal);
-  if (!made.ok() || !codec().RowsStay(columns, **made)) return unsupported();
-  // The server has put the values of new columns into this record.
-  if (!(*made)->InheritHistory(codec(), columns, altered_table->record[0])) return unsupported();
-  const bool grows = std::find(columns.begin(), columns.end(), kNoColumn) != columns.end();
-  if (altered_table->s->fields > kColumnsMax) return unsupported();
+  if (!made.ok() || altered_table->s->fields > kColumnsMax) return unsupported();
   auto* context = new (thd->mem_root) AlterContext();
   if (context == nullptr) return HA_ALTER_ERROR;
   info->handler_ctx = context;
   context->codec = std::move(*made);
-  const uint32_t indexes = altered_table->s->keys + (codec().has_primary_key() ? 0 : 1);
-  context->former.assign(indexes, 0);
-  for (uint32_t i = 1; i < indexes; ++i) {
-    const KEY& key = altered_table->key_info[context->codec->KeyOfIndexNumber(i)];
-    context->former[i] = IndexNumberThatStays(*table, codec(), FormerName(*info, key.name), columns,
-                                              *context->codec, i);
-  }
-  const bool checks = grows || context->builds();
+  // The server has put the values of new columns into this record.
+  context->rebuilds = (info->handler_flags & kRebuildChanges) != 0 ||
+                      !codec().RowsStay(columns, *context->codec) ||
+                      !context->codec->InheritHistory(codec(), columns, altered_table->record[0]);
+  const bool grows = std::find(columns.begin(), columns.end(), kNoColumn) != columns.end();
+  context->former_columns = std::move(columns);
+  if (context->rebuilds && !CanRebuild(*info, codec(), *context->codec)) return unsupported();
+  FindFormerIndexes(*info, *table, codec(), *altered_table, context);
+  const bool checks = grows || context->rebuilds || context->builds();
   if (checks && !context->codec->CheckLimits().ok()) return unsupported();
-  NoteIgnoredOptions(thd, altered_table, *info->create_info);  // otherwise CREATE does
-  const bool instant = !context->changes_indexes(engine_table()->index_count());
+  if (thd_sql_command(thd) != SQLCOM_OPTIMIZE) {  // otherwise CREATE does
+    NoteIgnoredOptions(thd, altered_table, *info->create_info);
+  }
+  const bool instant =
+      !context->rebuilds && !context->changes_indexes(engine_table()->index_count());
   return instant ? HA_ALTER_INPLACE_INSTANT : HA_ALTER_INPLACE_NO_LOCK_AFTER_PREPARE;
 }
 
 bool ha_rowan::FailAlter(Status status) {
-  if (!status.ok()) handler::print_error(Fail(status), MYF(0));
+  // The server's own error, of a value that cannot be converted, has been raised already.
+  if (!status.ok() && !ha_thd()->is_error()) handler::print_error(Fail(status), MYF(0));
   return !status.ok();
 }
 
 bool ha_rowan::prepare_inplace_alter_table(TABLE* altered_table, Alter_inplace_info* info,
                                            const dd::Table*, dd::Table*) {
   auto* context = static_cast<AlterContext*>(info->handler_ctx);
+  if (context->rebuilds) return PrepareRebuild(altered_table, info);
   if (!context->builds()) return false;
   ThdContext* connection = ContextOf(ha_thd());
   const Status entered = EnterCatalogChange(ha_thd(), connection);
@@ -273,10 +310,29 @@ bool ha_rowan::prepare_inplace_alter_table(TABLE* altered_table, Alter_inplace_i
   return FailAlter(context->build->Start(std::move(wanted)));
 }
 
+bool ha_rowan::PrepareRebuild(TABLE* altered_table, Alter_inplace_info* info) {
+  auto* context = static_cast<AlterContext*>(info->handler_ctx);
+  ThdContext* connection = ContextOf(ha_thd());
+  const Status entered = EnterCatalogChange(ha_thd(), connection);
+  if (!entered.ok()) return FailAlter(entered);
+  const TableCodec& after = *context->codec;
+  context->conversion =
+      std::make_unique<FieldConversion>(*table, altered_table, context->former_columns, &after);
+  const bool same_keys = codec().has_primary_key() == after.has_primary_key() &&
+                         codec().EntriesStay(0, context->former_columns, after, 0);
+  context->rebuild = std::make_unique<TableRebuild>(
+      connection->session.get(), engine_table()->shared_from_this(),
+      OnlineScan::Rows{&codec(), nullptr, table->record[0]}, context->conversion.get(),
+      same_keys ? TableRebuild::Keys::kSame : TableRebuild::Keys::kOther, kSortMemoryBytes);
+  return FailAlter(
+      context->rebuild->Start(DescribeTable(altered_table, after, engine_table()->name())));
+}
+
 bool ha_rowan::FailBuild(Status status, TABLE* altered_table, const Alter_inplace_info& info) {
   auto* context = static_cast<AlterContext*>(info.handler_ctx);
   if (!status.Is(Code::kDuplicate)) return FailAlter(status);
-  const Status shown = context->build->ReadDuplicate(status.detail());
+  const Status shown = context->rebuilds ? context->rebuild->ReadDuplicate(status.detail())
+                                         : context->build->ReadDuplicate(status.detail());
   if (!shown.ok()) return FailAlter(shown);
   KEY* key = &altered_table->key_info[context->codec->KeyOfIndexNumber(status.detail())];
   print_keydup_error(altered_table, key, ER_THD(ha_thd(), ER_DUP_ENTRY_WITH_KEY_NAME), MYF(0),
@@ -287,8 +343,9 @@ bool ha_rowan::FailBuild(Status status, TABLE* altered_table, const Alter_inplac
 bool ha_rowan::inplace_alter_table(TABLE* altered_table, Alter_inplace_info* info, const dd::Table*,
                                    dd::Table*) {
   auto* context = static_cast<AlterContext*>(info->handler_ctx);
-  if (context->build == nullptr) return false;
-  const Status status = context->build->Build();
+  Status status;
+  if (context->rebuild != nullptr) status = context->rebuild->Build();
+  if (context->build != nullptr) status = context->build->Build();
   return !status.ok() && FailBuild(status, altered_table, *info);
 }
 
@@ -299,8 +356,33 @@ bool ha_rowan::commit_inplace_alter_table(TABLE* altered_table, Alter_inplace_in
   if (!commit) {
     // What it made goes with the transaction, which is about to be rolled back.
     if (context != nullptr) context->build.reset();
+    if (context != nullptr) context->rebuild.reset();
     return false;
   }
+  std::shared_ptr<Table> now;
+  const bool failed = context->rebuilds ? FinishRebuild(altered_table, info, &now)
+                                        : FinishInPlace(altered_table, info, &now);
+  if (failed) return true;
+  new_def->set_se_private_id(now->id().value());
+  new_def->set_se_private_data(old_def->se_private_data());
+  return false;
+}
+
+bool ha_rowan::FinishRebuild(TABLE* altered_table, Alter_inplace_info* info,
+                             std::shared_ptr<Table>* now) {
+  auto* context = static_cast<AlterContext*>(info->handler_ctx);
+  const bool numbered = (info->create_info->used_fields & HA_CREATE_USED_AUTO) != 0;
+  const Status status =
+      context->rebuild->Finish(numbered ? info->create_info->auto_increment_value : 0);
+  if (!status.ok()) return FailBuild(status, altered_table, *info);
+  *now = context->rebuild->table();
+  context->rebuild.reset();
+  return false;
+}
+
+bool ha_rowan::FinishInPlace(TABLE* altered_table, Alter_inplace_info* info,
+                             std::shared_ptr<Table>* altered) {
+  auto* context = static_cast<AlterContext*>(info->handler_ctx);
   if (context->build != nullptr) {
     const Status status = context->build->Finish();
     if (!status.ok()) return FailBuild(status, altered_table, *info);
@@ -311,13 +393,12 @@ bool ha_rowan::commit_inplace_alter_table(TABLE* altered_table, Alter_inplace_in
     ThdContext* connection = ContextOf(ha_thd());
     const Status entered = EnterCatalogChange(ha_thd(), connection);
     if (!entered.ok()) return FailAlter(entered);
-    Result<std::shared_ptr<Table>> altered =
+    Result<std::shared_ptr<Table>> made =
         g_engine->AlterTable(connection->session.get(), std::move(after));
-    if (!altered.ok()) return FailAlter(altered.status());
-    now = std::move(*altered);
+    if (!made.ok()) return FailAlter(made.status());
+    now = std::move(*made);
   }
-  new_def->set_se_private_id(old_def->se_private_id());
-  new_def->set_se_private_data(old_def->se_private_data());
+  *altered = now;
   if ((info->create_info->used_fields & HA_CREATE_USED_AUTO) == 0) return false;
   // Too small a value is raised behind the column's largest one when the table is opened next.
   return FailAlter(now->SetAutoIncrement(info->create_info->auto_increment_value));

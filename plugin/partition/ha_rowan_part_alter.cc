@@ -92,6 +92,7 @@ const dd::Partition* FindPartition(const dd::Table& table, const dd::Partition& 
   return nullptr;
 }
 
+/// The same engine table stands for it.
 void TakeOver(const dd::Partition& before, dd::Partition* after) {
   after->set_se_private_id(before.se_private_id());
   after->set_se_private_data(before.se_private_data());
@@ -166,12 +167,21 @@ bool ha_rowan_part::commit_inplace_alter_table(TABLE* altered_table, Alter_inpla
     return false;
   }
   if (info->handler_ctx == nullptr) return false;
+  std::vector<dd::Object_id> ids;  // of the engine tables, as each is put into the definition
   const bool failed = AlterEachPart(info, [&] {
-    return ha_rowan::commit_inplace_alter_table(altered_table, info, commit, old_def, new_def);
+    const bool part_failed =
+        ha_rowan::commit_inplace_alter_table(altered_table, info, commit, old_def, new_def);
+    ids.push_back(new_def->se_private_id());
+    return part_failed;
   });
   if (!commit || failed) return failed;
+  new_def->set_se_private_id(old_def->se_private_id());
   auto after = new_def->leaf_partitions()->begin();
-  for (const dd::Partition* before : old_def->leaf_partitions()) TakeOver(*before, *after++);
+  auto id = ids.begin();
+  for (const dd::Partition* before : old_def->leaf_partitions()) {
+    TakeOver(*before, *after);
+    (*after++)->set_se_private_id(*id++);
+  }
   return false;
 }
 
