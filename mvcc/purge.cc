@@ -2,6 +2,7 @@
 #include "mvcc/purge.h"
 
 #include "base/counters.h"
+#include "mvcc/undo/undo_ahead.h"
 
 namespace rowan {
 namespace {
@@ -47,6 +48,26 @@ Result<bool> Purge::PurgeStream(uint32_t stream, Csn horizon, WorkBudget* budget
     ++*purged;
   }
   return true;
+}
+
+Result<bool> Purge::LookAhead(uint32_t worker, uint32_t workers, const OldSnapshots& old,
+                              WorkBudget* budget) {
+  const auto visit = [this, &old](TxnId txn, Csn csn, const UndoRecordCopy& record) {
+    const Status status = applier_->PurgeUnseen(txn, csn, record, old);
+    return status.Is(Code::kCorrupt) ? Status::Ok() : status;  // as in PurgeStream
+  };
+  UndoAhead ahead(streams_);
+  const uint32_t streams = streams_->stream_count();
+  const uint32_t own = streams > worker ? (streams - worker - 1) / workers + 1 : 0;
+  std::atomic<uint32_t>& cursor = ahead_cursors_[worker % kCursors];
+  for (uint32_t turn = 0; turn < own && !budget->exhausted(); ++turn) {
+    const uint32_t place = cursor.load(std::memory_order_relaxed) % own;
+    const Status status = ahead.Look(worker + place * workers, old.limit, visit, budget);
+    if (!status.ok()) return status;
+    // A stream whose turn was cut short goes first next time.
+    if (!budget->exhausted()) cursor.store(place + 1, std::memory_order_relaxed);
+  }
+  return budget->exhausted();
 }
 
 Status Purge::PurgeOwn(const Txn* txn) {

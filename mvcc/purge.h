@@ -13,6 +13,7 @@
 #include "base/ids.h"
 #include "base/status.h"
 #include "base/work_budget.h"
+#include "mvcc/txn/old_snapshots.h"
 #include "mvcc/txn/txn.h"
 #include "mvcc/undo/undo_purge.h"
 #include "mvcc/undo_applier.h"
@@ -28,6 +29,10 @@ class Purge {
   /// One unit for worker `worker` of `workers`, as much as the budget allows, of transactions with
   /// a CSN below `horizon`. True if there may be more to do.
   Result<bool> RunUnit(uint32_t worker, uint32_t workers, Csn horizon, WorkBudget* budget);
+  /// Where purge has to wait for old snapshots: removes what none of them sees. One unit like the
+  /// above; the caller keeps the horizon where it is meanwhile.
+  Result<bool> LookAhead(uint32_t worker, uint32_t workers, const OldSnapshots& old,
+                         WorkBudget* budget);
   /// What a committed transaction of a temporary instance left. REQUIRES: its stream not released.
   Status PurgeOwn(const Txn* txn);
 
@@ -38,7 +43,8 @@ class Purge {
   UndoStreams* const streams_;
   UndoApplier* applier_ = nullptr;
   static constexpr uint32_t kCursors = 64;
-  std::array<std::atomic<uint32_t>, kCursors> cursors_{};  ///< per worker: its next stream
+  std::array<std::atomic<uint32_t>, kCursors> cursors_{};        ///< per worker: its next stream
+  std::array<std::atomic<uint32_t>, kCursors> ahead_cursors_{};  ///< the same of LookAhead
 };
 
 }  // namespace rowan

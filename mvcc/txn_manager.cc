@@ -41,7 +41,8 @@ TxnManager::TxnManager(UndoStreams* undo, Log* log, const TxnManagerOptions& opt
       purge_(undo),
       ring_(options.commit_ring_entries),
       locks_(options.lock_memory_bytes_max != 0 ? options.lock_memory_bytes_max
-                                                : kLockMemoryBytesDefault) {
+                                                : kLockMemoryBytesDefault),
+      old_snapshots_(options.old_snapshot_ms * 1'000'000) {
   locks_.SetShutdownSign(shutdown_sign_);
   locks_.SetWaitHooks(options.wait_hooks);
 }
@@ -108,18 +109,24 @@ void TxnManager::RefreshHorizon() {
   const Csn announced = csn;  // a snapshot that is being opened now has this CSN or a later one
   const bool prune = ring_.overflow_size() != 0;
   open_snapshots_.clear();
-  snapshots_.FindOldest(&low_txn, &csn, prune ? &open_snapshots_ : nullptr);
+  snapshots_.FindOldest(&low_txn, &csn, &open_snapshots_);
+  SortOpenSnapshots();
   // A slot may show a snapshot that its owner is about to replace by a fresher one: never go back.
   RaiseTo(&visible_to_all_, low_txn.value());
-  RaiseTo(&purge_horizon_, csn.value());
+  horizon_must_move_ = looking_ahead_ != 0 && csn > PurgeHorizon();
+  if (!horizon_must_move_) RaiseTo(&purge_horizon_, csn.value());
+  old_snapshots_.Find(open_snapshots_, announced, MonotonicNanos());
   if (prune) PruneOutcomes(announced);
+}
+
+void TxnManager::SortOpenSnapshots() {
+  std::sort(open_snapshots_.begin(), open_snapshots_.end(),
+            [](const Snapshot& left, const Snapshot& right) { return left.csn < right.csn; });
 }
 
 void TxnManager::PruneOutcomes(Csn announced) {
   std::vector<Snapshot>& open = open_snapshots_;
   // A snapshot asks for ids below its high_txn, and cares only for outcomes not before its CSN.
-  std::sort(open.begin(), open.end(),
-            [](const Snapshot& left, const Snapshot& right) { return left.csn < right.csn; });
   for (size_t i = 1; i < open.size(); ++i) {
     open[i].high_txn = std::max(open[i].high_txn, open[i - 1].high_txn);
   }
@@ -427,7 +434,26 @@ void TxnManager::KeepPrepared(std::unique_ptr<Txn> txn) {
 Result<bool> TxnManager::PurgeSome(uint32_t worker, uint32_t workers, WorkBudget* budget) {
   if (HistoryLength() == 0 && worker != 0) return false;
   RefreshHorizon();
-  return purge_.RunUnit(worker, workers, PurgeHorizon(), budget);
+  Result<bool> more = purge_.RunUnit(worker, workers, PurgeHorizon(), budget);
+  if (!more.ok() || more.value() || HistoryLength() == 0) return more;
+  OldSnapshots old;
+  if (!BeginLookAhead(&old)) return false;
+  more = purge_.LookAhead(worker, workers, old, budget);
+  EndLookAhead();
+  return more;
+}
+
+bool TxnManager::BeginLookAhead(OldSnapshots* old) {
+  const MutexLock lock(&horizon_mutex_);
+  if (horizon_must_move_ || old_snapshots_.found().count == 0) return false;
+  *old = old_snapshots_.found();
+  ++looking_ahead_;
+  return true;
+}
+
+void TxnManager::EndLookAhead() {
+  const MutexLock lock(&horizon_mutex_);
+  --looking_ahead_;
 }
 
 std::vector<TxnInfo> TxnManager::Describe() const {

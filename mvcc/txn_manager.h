@@ -35,6 +35,7 @@
 #include "mvcc/txn/active_writers.h"
 #include "mvcc/txn/commit_ring.h"
 #include "mvcc/txn/detached_txns.h"
+#include "mvcc/txn/old_snapshots.h"
 #include "mvcc/txn/snapshot.h"
 #include "mvcc/txn/snapshot_registry.h"
 #include "mvcc/txn/txn.h"
@@ -154,7 +155,8 @@ class TxnManager {
 
   // --- purge ---
   /// One unit for worker `worker` of `workers`, as much as the budget allows: streams are shared
-  /// out by number. True if there may be more to do.
+  /// out by number. Where an old snapshot keeps purge from going on, removes what lies ahead of it
+  /// and no snapshot sees. True if there may be more to do.
   Result<bool> PurgeSome(uint32_t worker, uint32_t workers, WorkBudget* budget);
 
   /// Committed transactions that purge has not reached: what back-pressure on writers goes by.
@@ -180,7 +182,12 @@ class TxnManager {
   /// Next id, claimed in the ring; kNoTxn when ids have to be reserved first.
   TxnId TakeId(bool* reserve_soon);
   Status ReserveIds();
+  void SortOpenSnapshots() ROWAN_REQUIRES(horizon_mutex_);
   void PruneOutcomes(Csn announced) ROWAN_REQUIRES(horizon_mutex_);
+  /// False: there are no old snapshots, or the horizon has to move first. Until EndLookAhead the
+  /// horizon of purge stays, so that undo of versions above it can be read.
+  bool BeginLookAhead(OldSnapshots* old);
+  void EndLookAhead();
 
   /// After the commit record or the last undone record: outcome, registry, locks, in this order.
   void End(Txn* txn, TxnOutcome outcome);
@@ -218,6 +225,9 @@ class TxnManager {
 
   Mutex horizon_mutex_{LatchRank::kTxnHorizon};
   std::vector<Snapshot> open_snapshots_ ROWAN_GUARDED_BY(horizon_mutex_);  ///< scratch
+  OldSnapshotFinder old_snapshots_ ROWAN_GUARDED_BY(horizon_mutex_);
+  uint32_t looking_ahead_ ROWAN_GUARDED_BY(horizon_mutex_) = 0;      ///< workers
+  bool horizon_must_move_ ROWAN_GUARDED_BY(horizon_mutex_) = false;  ///< and could not for these
 
   Mutex reserve_mutex_{LatchRank::kTxnReserve};
   uint64_t first_txn_ = 1;  ///< of this run, with first_csn_: no more CSNs are used than ids

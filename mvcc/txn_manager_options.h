@@ -18,6 +18,9 @@ struct TxnManagerOptions {
   uint64_t lock_memory_bytes_max = 0;  ///< for row locks; 0: kLockMemoryBytesDefault
   /// Outcomes of transactions found without a lock; power of two.
   uint64_t commit_ring_entries = uint64_t{1} << 20;
+  /// A snapshot that has been open for so long is an old one: purge looks for what came and went
+  /// without it. Shorter, and more is looked at in vain that a moment later nobody sees.
+  uint64_t old_snapshot_ms = 1000;
   LockWaitHooks wait_hooks{};  ///< what the host wants to know of waits for row locks
   /// From when it says so, waits for row locks, index builds and long rollbacks end early; what is
   /// not rolled back is so after the next start. Null: it never does. Any thread.

@@ -5,6 +5,7 @@
 
 #include "base/ids.h"
 #include "base/status.h"
+#include "mvcc/txn/old_snapshots.h"
 #include "mvcc/txn/txn.h"
 #include "mvcc/undo/undo_page.h"
 #include "mvcc/undo/undo_pointer.h"
@@ -18,6 +19,10 @@ class UndoApplier {
   virtual Status Undo(Txn* txn, const UndoRecordCopy& record, UndoPointer pointer) = 0;
   /// Removes what a committed change left behind. Must be harmless when it is repeated.
   virtual Status Purge(TxnId txn, const UndoRecordCopy& record) = 0;
+  /// Removes what `txn`, which committed with `csn`, deleted and no snapshot sees, though those in
+  /// `old` do not see the deletion. Purge comes to the same record later in any case.
+  virtual Status PurgeUnseen(TxnId txn, Csn csn, const UndoRecordCopy& record,
+                             const OldSnapshots& old) = 0;
 };
 
 }  // namespace rowan

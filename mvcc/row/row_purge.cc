@@ -54,19 +54,34 @@ Status PurgeRow(Index* index, TxnId txn, const UndoRecordCopy& record) {
   });
 }
 
-Status PurgeEntry(Index* index, TxnId txn, const UndoRecordCopy& record) {
+Status PurgeEntry(Index* index, TxnId txn, const UndoRecordCopy& record, RowPurge::MayGo may_go) {
   EntryUndo undo;
   if (!DecodeEntryUndo(record.payload, &undo)) {
     return ReportDamagedRecord(index->tree.pool(), record);
   }
-  return RemoveIf(index, undo.tree_key, [txn](Bytes value) {
+  return RemoveIf(index, undo.tree_key, [txn, may_go](Bytes value) {
     SecondaryHeader header;
     Bytes payload;
-    return ParseSecondary(value, &header, &payload) && header.deleter == txn;
+    return ParseSecondary(value, &header, &payload) && header.deleter == txn &&
+           may_go(header.creator);
   });
 }
 
 }  // namespace
+
+template <typename InIndex>
+Status RowPurge::PurgeIn(IndexId id, InIndex purge) {
+  const std::shared_ptr<Index> index = resolver_->FindIndex(id);
+  if (index == nullptr) {
+    // What cannot be opened just now is still to be purged, a file that is gone has nothing.
+    const Status failure = resolver_->OpenFailure(id);
+    return failure.Is(Code::kNotFound) ? Status::Ok() : failure;
+  }
+  if (index->dropped.load(std::memory_order_acquire)) return Status::Ok();
+  const Status status = purge(index.get());
+  if (!status.ok() && index->dropped.load(std::memory_order_acquire)) return Status::Ok();
+  return status;
+}
 
 Status RowPurge::Purge(TxnId txn, const UndoRecordCopy& record) {
   switch (record.type) {
@@ -75,22 +90,16 @@ Status RowPurge::Purge(TxnId txn, const UndoRecordCopy& record) {
     case UndoType::kClusteredUpdate:
       // Most updates delete nothing: no need to look for their index.
       if (!IsRowDelete(record.payload)) return Status::Ok();
-      break;
-    case UndoType::kSecondaryDelete: break;
+      return PurgeIn(record.index, [&](Index* index) { return PurgeRow(index, txn, record); });
+    case UndoType::kSecondaryDelete:
+      return PurgeEntryIf(txn, record, [](TxnId /*creator*/) { return true; });
     default: return Status::Ok();  // nothing that waited for old readers to go
   }
-  const std::shared_ptr<Index> index = resolver_->FindIndex(record.index);
-  if (index == nullptr) {
-    // What cannot be opened just now is still to be purged, a file that is gone has nothing.
-    const Status failure = resolver_->OpenFailure(record.index);
-    return failure.Is(Code::kNotFound) ? Status::Ok() : failure;
-  }
-  if (index->dropped.load(std::memory_order_acquire)) return Status::Ok();
-  const Status status = record.type == UndoType::kClusteredUpdate
-                            ? PurgeRow(index.get(), txn, record)
-                            : PurgeEntry(index.get(), txn, record);
-  if (!status.ok() && index->dropped.load(std::memory_order_acquire)) return Status::Ok();
-  return status;
+}
+
+Status RowPurge::PurgeEntryIf(TxnId txn, const UndoRecordCopy& record, MayGo may_go) {
+  return PurgeIn(record.index,
+                 [&](Index* index) { return PurgeEntry(index, txn, record, may_go); });
 }
 
 }  // namespace rowan

@@ -8,6 +8,7 @@
 // An index that is gone (IndexResolver) makes a record a no-op. Thread safety: all members.
 #pragma once
 
+#include "base/function_ref.h"
 #include "base/ids.h"
 #include "base/status.h"
 #include "mvcc/row/extension_applier.h"
@@ -22,8 +23,15 @@ class RowPurge {
   RowPurge(IndexResolver* resolver, BlobStore* blobs, ExtensionApplier* extension)
       : resolver_(resolver), blobs_(blobs), extension_(extension) {}
   Status Purge(TxnId txn, const UndoRecordCopy& record);
+  /// The same of a kSecondaryDelete, if `may_go` says so of the entry's creator (kNoTxn: visible to
+  /// all), asked under the leaf's latch.
+  using MayGo = FunctionRef<bool(TxnId creator)>;
+  Status PurgeEntryIf(TxnId txn, const UndoRecordCopy& record, MayGo may_go);
 
  private:
+  template <typename InIndex>
+  Status PurgeIn(IndexId index, InIndex purge);
+
   IndexResolver* const resolver_;
   BlobStore* const blobs_;
   ExtensionApplier* const extension_;

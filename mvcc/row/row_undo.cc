@@ -181,7 +181,8 @@ RowUndo::RowUndo(TxnManager* manager, IndexResolver* resolver, BlobStore* blobs,
       resolver_(resolver),
       blobs_(blobs),
       extension_(extension),
-      purge_(resolver, blobs, extension) {}
+      purge_(resolver, blobs, extension),
+      unseen_(manager, &purge_) {}
 
 Status RowUndo::Undo(Txn* txn, const UndoRecordCopy& record, UndoPointer pointer) {
   switch (record.type) {

@@ -13,6 +13,7 @@
 #include "mvcc/row/extension_applier.h"
 #include "mvcc/row/index_resolver.h"
 #include "mvcc/row/row_purge.h"
+#include "mvcc/row/unseen_purge.h"
 #include "mvcc/txn_manager.h"
 #include "mvcc/undo_applier.h"
 #include "space/blob_store.h"
@@ -27,6 +28,10 @@ class RowUndo : public UndoApplier {
   Status Purge(TxnId txn, const UndoRecordCopy& record) override {
     return purge_.Purge(txn, record);
   }
+  Status PurgeUnseen(TxnId txn, Csn csn, const UndoRecordCopy& record,
+                     const OldSnapshots& old) override {
+    return unseen_.Purge(txn, csn, record, old);
+  }
 
  private:
   Status UndoTreeChange(Txn* txn, const UndoRecordCopy& record, UndoPointer pointer);
@@ -36,6 +41,7 @@ class RowUndo : public UndoApplier {
   BlobStore* const blobs_;
   ExtensionApplier* const extension_;
   RowPurge purge_;
+  UnseenPurge unseen_;
 };
 
 }  // namespace rowan

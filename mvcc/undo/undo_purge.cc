@@ -22,14 +22,6 @@ bool MustNotRunTwice(UndoType type) {
 
 }  // namespace
 
-/// Kept per thread so that a warm purge worker does not allocate.
-struct UndoPurge::Scratch {
-  std::vector<std::byte> bytes;  ///< the rest of the transaction's records on one page
-  UndoRecordCopy record;
-  PageNumber next;         ///< where the transaction goes on; kNoPage: it ends here
-  bool resumable = false;  ///< the page's summary lets a restart begin inside of it
-};
-
 Result<UndoPurge::Step> UndoPurge::PurgeOldest(uint32_t stream_number, Csn horizon, Visit visit,
                                                WorkBudget* budget) {
   UndoStream* stream = streams_->At(stream_number);
@@ -58,38 +50,25 @@ Status UndoPurge::PurgeOwn(const Txn* txn, Visit visit) {
   return Status::Ok();
 }
 
-Status UndoPurge::MoveToNextPage(UndoStream* stream, PageGuard* guard) {
-  // At the end of a page that has a successor: the next header is on the successor.
-  while (stream->start.offset == UndoFreeOf(guard->page())) {
-    const PageNumber next = UndoNextOf(guard->page());
-    if (next == kNoPage) break;
-    guard->Release();
-    Result<PageGuard> following = space_->FixShared(next);
-    if (!following.ok()) return following.status();
-    *guard = std::move(following.value());
-    stream->start = {next, UndoRecordsBegin(guard->page())};
-  }
-  return Status::Ok();
-}
-
 /// Steps behind the header of the oldest transaction, if it may be purged.
 Result<bool> UndoPurge::EnterOldest(UndoStream* stream, Csn horizon) {
   if (stream->oldest_csn != 0 && Csn(stream->oldest_csn) >= horizon) return false;
   Result<PageGuard> guard = space_->FixShared(stream->start.page);
   if (!guard.ok()) return guard.status();
-  const Status status = MoveToNextPage(stream, &guard.value());
+  Status status = MoveToNextUndoPage(space_, &stream->start, &guard.value());
   if (!status.ok()) return status;
-  UndoRecordInPage record;
   TxnHeader header;
-  if (!ParseUndoRecord(guard->page(), stream->start.offset, UndoFreeOf(guard->page()), &record) ||
-      !ParseTxnHeader(record, &header) || header.state != UndoTxnState::kCommitted) {
+  uint16_t length = 0;
+  status = ReadTxnHeader(space_, guard.value(), stream->start, &header, &length);
+  if (!status.ok()) return status;
+  if (header.state != UndoTxnState::kCommitted) {
     return space_->Damage(stream->start.page,
                           "an undo stream does not go on with a committed transaction");
   }
   stream->oldest_csn = header.csn.value();
   if (header.csn >= horizon) return false;
   stream->purge_txn = header.txn;
-  stream->start.offset = static_cast<uint16_t>(stream->start.offset + record.length);
+  stream->start.offset = static_cast<uint16_t>(stream->start.offset + length);
   return true;
 }
 
@@ -100,83 +79,58 @@ Result<UndoPurge::Step> UndoPurge::PurgeAcquired(UndoStream* stream, Csn horizon
     if (!entered.ok()) return entered.status();
     if (!entered.value()) return Step::kNothing;
   }
-  thread_local Scratch scratch;
-  scratch.resumable = false;
-  const Result<Step> step = PurgePages(stream, visit, budget, &scratch);
+  thread_local UndoRun run;
+  run.resumable = false;
+  const Result<Step> step = PurgePages(stream, visit, budget, &run);
   Status status = step.status();
   const bool ended = step.ok() && step.value() == Step::kTransaction;
-  if (ended || scratch.resumable) KeepFirst(&status, FreeBehind(stream));
+  if (ended || run.resumable) KeepFirst(&status, FreeBehind(stream));
   if (!status.ok()) return status;
   return step;
 }
 
 /// Page by page until the transaction ends or the budget is used up.
 Result<UndoPurge::Step> UndoPurge::PurgePages(UndoStream* stream, Visit visit, WorkBudget* budget,
-                                              Scratch* scratch) {
+                                              UndoRun* run) {
   for (size_t pages = 1;; ++pages) {
-    Status status = CopyRecords(stream, scratch);
+    Status status = CopyUndoRun(space_, stream->start, run);
     if (!status.ok()) return status;
-    status = VisitRecords(stream, visit, budget, scratch);
+    status = VisitRecords(stream, visit, budget, run);
     if (!status.ok()) return status;
-    if (!scratch->bytes.empty()) return Step::kPart;
-    if (scratch->next == kNoPage) {
+    if (!run->bytes.empty()) return Step::kPart;
+    if (run->next == kNoPage) {
       stream->purge_txn = kNoTxn;
       stream->oldest_csn = 0;
       stream->history.fetch_sub(1, std::memory_order_relaxed);
       streams_->SubtractHistory(1);
       return Step::kTransaction;
     }
-    Result<PageGuard> next = space_->FixShared(scratch->next);
+    Result<PageGuard> next = space_->FixShared(run->next);
     if (!next.ok()) return next.status();
-    stream->start = {scratch->next, UndoRecordsBegin(next->page())};
-    scratch->resumable = HasUndoSummary(next->page());
+    stream->start = {run->next, UndoRecordsBegin(next->page())};
+    run->resumable = HasUndoSummary(next->page());
     next->Release();
-    if (pages % kPagesPerGroup != 0 || !scratch->resumable) continue;
+    if (pages % kPagesPerGroup != 0 || !run->resumable) continue;
     status = FreeBehind(stream);
     if (!status.ok()) return status;
   }
 }
 
-/// The transaction's records on the start page from the start on, copied out under one latch.
-Status UndoPurge::CopyRecords(UndoStream* stream, Scratch* scratch) {
-  const PageNumber page = stream->start.page;
-  Result<PageGuard> guard = space_->FixShared(page);
-  if (!guard.ok()) return guard.status();
-  const std::byte* bytes = guard->page();
-  const size_t free = UndoFreeOf(bytes);
-  size_t stop = stream->start.offset;
-  bool found_header = false;
-  UndoRecordInPage record;
-  while (stop < free) {
-    if (!ParseUndoRecord(bytes, stop, free, &record)) {
-      return space_->Damage(page, "an undo record is damaged");
-    }
-    found_header = record.type == UndoType::kTxnHeader;
-    if (found_header) break;
-    stop += record.length;
-  }
-  scratch->bytes.assign(bytes + stream->start.offset, bytes + stop);
-  scratch->next = found_header ? kNoPage : UndoNextOf(bytes);
-  scratch->resumable = HasUndoSummary(bytes);
-  return Status::Ok();
-}
-
 /// Visits what was copied; the start moves behind each record. Leaves what the budget was not
 /// enough for.
-Status UndoPurge::VisitRecords(UndoStream* stream, Visit visit, WorkBudget* budget,
-                               Scratch* scratch) {
+Status UndoPurge::VisitRecords(UndoStream* stream, Visit visit, WorkBudget* budget, UndoRun* run) {
   const PageNumber page = stream->start.page;
-  const std::vector<std::byte>& bytes = scratch->bytes;
+  const std::vector<std::byte>& bytes = run->bytes;
   UndoRecordInPage record;
   for (size_t offset = 0; offset < bytes.size(); offset += record.length) {
     if (!budget->Spend()) return Status::Ok();
     ROWAN_CHECK(ParseUndoRecord(bytes.data(), offset, bytes.size(), &record));
     if (!record.done && record.type != UndoType::kXid) {
-      scratch->record.type = record.type;
-      scratch->record.index = record.index;
-      scratch->record.page = space_->IdOf(page);
-      scratch->record.payload.assign(record.payload.begin(), record.payload.end());
-      Status status = visit(stream->purge_txn, scratch->record);
+      run->record.type = record.type;
+      run->record.index = record.index;
+      run->record.page = space_->IdOf(page);
+      run->record.payload.assign(record.payload.begin(), record.payload.end());
+      Status status = visit(stream->purge_txn, run->record);
       if (!status.ok()) return status;
       if (MustNotRunTwice(record.type)) {
         status = MarkDone(page, stream->start.offset, record.type);
@@ -185,7 +139,7 @@ Status UndoPurge::VisitRecords(UndoStream* stream, Visit visit, WorkBudget* budg
     }
     stream->start.offset = static_cast<uint16_t>(stream->start.offset + record.length);
   }
-  scratch->bytes.clear();
+  run->bytes.clear();
   return Status::Ok();
 }
 

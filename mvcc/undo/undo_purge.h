@@ -14,6 +14,7 @@
 #include "base/status.h"
 #include "base/work_budget.h"
 #include "mvcc/undo/undo_streams.h"
+#include "mvcc/undo/undo_walk.h"
 
 namespace rowan {
 
@@ -39,13 +40,10 @@ class UndoPurge {
   Status PurgeOwn(const Txn* txn, Visit visit);
 
  private:
-  struct Scratch;
   Result<Step> PurgeAcquired(UndoStream* stream, Csn horizon, Visit visit, WorkBudget* budget);
-  Result<Step> PurgePages(UndoStream* stream, Visit visit, WorkBudget* budget, Scratch* scratch);
+  Result<Step> PurgePages(UndoStream* stream, Visit visit, WorkBudget* budget, UndoRun* run);
   Result<bool> EnterOldest(UndoStream* stream, Csn horizon);
-  Status MoveToNextPage(UndoStream* stream, PageGuard* guard);
-  Status CopyRecords(UndoStream* stream, Scratch* scratch);
-  Status VisitRecords(UndoStream* stream, Visit visit, WorkBudget* budget, Scratch* scratch);
+  Status VisitRecords(UndoStream* stream, Visit visit, WorkBudget* budget, UndoRun* run);
   Status MarkDone(PageNumber page, uint16_t offset, UndoType type);
   Status FreeBehind(UndoStream* stream);
 

@@ -32,6 +32,14 @@ struct UndoStream {
   UndoPointer start;
   TxnId purge_txn;          ///< `start` lies inside of this one; kNoTxn = between two
   uint64_t oldest_csn = 0;  ///< of the transaction at `start`, once looked at; 0 = not known
+  /// Where UndoAhead goes on: a header, or a record of `txn`. Means nothing once purge has
+  /// overtaken `csn`, that of the last transaction it entered.
+  struct Ahead {
+    UndoPointer position;
+    TxnId txn;
+    uint64_t csn = 0;
+  };
+  Ahead ahead;
   bool damaged = false;     ///< purge met damage here: nothing more can be purged
   std::atomic<bool> purging{false};
   std::atomic<uint64_t> history{0};  ///< committed transactions from `start` on

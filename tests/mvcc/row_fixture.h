@@ -75,7 +75,9 @@ class RowFixture : public IndexResolver, public ExtensionApplier {
       return undo_->Create();
     }));
     Expect(allocator()->CreateSpace(kFirstTableSpace));
-    manager_ = std::make_unique<TxnManager>(undo_.get(), &storage_.log());
+    TxnManagerOptions options;
+    options.old_snapshot_ms = 0;
+    manager_ = std::make_unique<TxnManager>(undo_.get(), &storage_.log(), options);
     row_undo_ = std::make_unique<RowUndo>(manager_.get(), this, blobs(), this);
     manager_->SetApplier(row_undo_.get());
     manager_->SetNextIds(TxnId(1), Csn(1));

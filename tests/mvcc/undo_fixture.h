@@ -62,6 +62,10 @@ class UndoFixture : public UndoApplier {
   // UndoApplier.
   Status Undo(Txn* txn, const UndoRecordCopy& record, UndoPointer pointer) override;
   Status Purge(TxnId txn, const UndoRecordCopy& record) override;
+  Status PurgeUnseen(TxnId /*txn*/, Csn /*csn*/, const UndoRecordCopy& /*record*/,
+                     const OldSnapshots& /*old*/) override {
+    return Status::Ok();
+  }
 
   FaultFileSystem& file_system() { return file_system_; }
   TxnManager& manager() { return *manager_; }

@@ -100,7 +100,7 @@ class Sysbench:
         else:
             self._make_default(engine)
         environment = dict(os.environ, LUA_PATH=f"{self._scripts}/?.lua;;")
-        environment.update(_client_plugins(self._program))
+        environment.update(client_environment(self._program))
         limit_s = 900 + 4 * time_s
         try:
             result = subprocess.run([*arguments, command], env=environment, text=True,
@@ -123,7 +123,7 @@ class Sysbench:
             client.execute(f"SET GLOBAL default_storage_engine = {engine}")
 
 
-def _client_plugins(program):
+def client_environment(program):
     """The unpacked client library looks for its authentication plugins beside itself."""
     for folder in sorted(program.parent.parent.glob("lib/*/libmariadb3/plugin")):
         return {"MARIADB_PLUGIN_DIR": str(folder)}

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "mvcc/txn/old_snapshots.h"
+
+#include <algorithm>
+
+namespace rowan {
+
+void OldSnapshotFinder::Find(const std::vector<Snapshot>& open, Csn announced, uint64_t now_nanos) {
+  if (now_nanos - marked_nanos_ >= age_nanos_) {
+    young_from_ = age_nanos_ == 0 ? announced : next_mark_;
+    next_mark_ = announced;
+    marked_nanos_ = now_nanos;
+  }
+  found_.count = 0;
+  found_.limit = announced;
+  for (const Snapshot& snapshot : open) {
+    if (snapshot.csn >= young_from_ || found_.count == OldSnapshots::kMax) {
+      found_.limit = std::min(found_.limit, snapshot.csn);
+      return;
+    }
+    found_.open[found_.count++] = snapshot;
+  }
+}
+
+}  // namespace rowan
