@@ -5,6 +5,7 @@
 
 #include "base/counters.h"
 #include "btree/node.h"
+#include "btree/node_search.h"
 
 namespace rowan {
 
@@ -81,27 +82,9 @@ Status SnapshotScan::CountLeaf(size_t stop) {
 
 size_t SnapshotScan::StopSlot() {
   const NodeView leaf = scan_->cursor->View();
-  const size_t count = leaf.count();
-  if (!scan_->has_end) return count;
-  const auto before_end = [&](size_t slot) {
-    const Bytes prefix = leaf.prefix();
-    const size_t shared = std::min(prefix.size(), scan_->end_key.size());
-    const int order = CompareBytes(prefix.first(shared), Bytes(scan_->end_key).first(shared));
-    if (order != 0 || shared < prefix.size()) return order < 0;
-    return CompareBytes(leaf.Suffix(slot), Bytes(scan_->end_key).subspan(shared)) < 0;
-  };
-  if (before_end(count - 1)) return count;
-  size_t low = scan_->cursor->slot();
-  size_t high = count - 1;  // not before the end
-  while (low < high) {
-    const size_t middle = (low + high) / 2;
-    if (before_end(middle)) {
-      low = middle + 1;
-    } else {
-      high = middle;
-    }
-  }
-  return low;
+  if (!scan_->has_end) return leaf.count();
+  // By the heads in the slots: the entries of a leaf met for a single one are not in the caches.
+  return std::max<size_t>(scan_->cursor->slot(), SearchNode(leaf.page(), scan_->end_key).slot);
 }
 
 Status SnapshotScan::Consider(bool decided) {
