@@ -17,15 +17,20 @@ constexpr uint32_t kLeavesOfAShortWalk = 16;
 
 }  // namespace
 
-Cursor::Cursor(Tree* tree, FixHint hint) : tree_(tree), hint_(hint), descent_(*tree) {}
+Cursor::Cursor(Tree* tree, FixHint hint) : tree_(tree), hint_(hint), descent_(*tree) {
+  descent_.Remember(&ancestors_);
+}
 
 void Cursor::Reset(Tree* tree, FixHint hint) {
   leaf_.Release();
   tree_ = tree;
   hint_ = hint;
+  ancestors_.Clear();
   descent_ = Descent(*tree);
+  descent_.Remember(&ancestors_);
   remembered_ = {};
   leaves_walked_ = 0;
+  to_neighbour_ = false;
   on_entry_ = false;
   key_valid_ = false;
 }
@@ -48,14 +53,16 @@ bool Cursor::TryRelatchHere() {
   return true;
 }
 
-/// True if the latched leaf certainly owns the key, judged by the leaf alone.
-bool Cursor::KeyBelongsHere(Bytes key) const {
+std::optional<uint16_t> Cursor::SlotHere(Aim aim, Bytes key) const {
   const NodeView leaf = View();
   const SlotSearch found = SearchNode(leaf.page(), key);
-  if (found.slot == 0 && !found.exact) return false;  // may belong further left
-  if (found.slot < leaf.count()) return true;
-  if (leaf.rightmost()) return true;
-  return leaf.has_high_key() && CompareBytes(key, leaf.high_key()) < 0;
+  const bool before = aim == Aim::kBefore;
+  if (found.slot == 0 && (before || !found.exact)) return {};  // it may be further left
+  const auto slot = static_cast<uint16_t>(found.slot - (before ? 1 : 0));
+  if (found.slot < leaf.count() || leaf.rightmost()) return slot;
+  if (!leaf.has_high_key()) return {};
+  const int order = CompareBytes(key, leaf.high_key());
+  return (before ? order <= 0 : order < 0) ? std::optional(slot) : std::nullopt;
 }
 
 Status Cursor::SeekAtLeast(Bytes key) {
@@ -66,22 +73,56 @@ Status Cursor::SeekAtLeast(Bytes key) {
 
 Status Cursor::TrySeekAtLeast(Bytes key) {
   if (TryRelatchHere()) {
-    if (KeyBelongsHere(key)) {
-      AddCounter(Counter::kLeafSeeksLocal);
-      return SeekInLeaf(key);
+    Result<uint16_t> slot = SlotHereOrNext(Aim::kOwner, key);
+    if (slot.ok()) {
+      slot_ = *slot;
+      return SkipEmptyForward();
     }
-    leaf_.Release();
+    if (!slot.status().Is(Code::kNotFound)) return slot.status();
   }
   leaves_walked_ = 0;
-  const Status status = descent_.ToLeafNearby(key, LatchMode::kShared, &leaf_);
+  const Status status = descent_.ToLeafNearby({Aim::kOwner, key}, LatchMode::kShared, &leaf_);
   if (!status.ok()) return status;
-  return SeekInLeaf(key);
-}
-
-/// The latched leaf owns the key: its lower bound is here or the first entry further right.
-Status Cursor::SeekInLeaf(Bytes key) {
+  CountWay();
+  // The leaf owns the key: its lower bound is here or the first entry further right.
   slot_ = SearchNode(View().page(), key).slot;
   return SkipEmptyForward();
+}
+
+/// The neighbour only where the seek before went that way: to find out in vain costs as much as the
+/// way through the parent.
+Result<uint16_t> Cursor::SlotHereOrNext(Aim aim, Bytes key) {
+  std::optional<uint16_t> slot = SlotHere(aim, key);
+  if (slot.has_value()) {
+    AddCounter(Counter::kLeafSeeksLocal);
+    return *slot;
+  }
+  const NodeView leaf = View();
+  const bool likely = to_neighbour_ && leaf.right() != kNoPage && leaf.has_high_key() &&
+                      CompareBytes(key, leaf.high_key()) >= 0 &&
+                      tree_->pool()->IsResident({tree_->space(), leaf.right()});
+  if (likely) {
+    const Status status = StepToRight();
+    if (!status.ok()) return status.Is(Code::kRestart) ? Status(Code::kNotFound) : status;
+    slot = SlotHere(aim, key);
+    if (slot.has_value()) {
+      AddCounter(Counter::kSeeksToNeighbour);
+      ++ancestors_.child_index;
+      return *slot;
+    }
+  }
+  leaf_.Release();
+  to_neighbour_ = false;
+  return Status(Code::kNotFound);
+}
+
+void Cursor::CountWay() {
+  to_neighbour_ = descent_.way() == Descent::Way::kToNeighbour;
+  switch (descent_.way()) {
+    case Descent::Way::kToNeighbour: return AddCounter(Counter::kSeeksToNeighbour);
+    case Descent::Way::kClimbed: return AddCounter(Counter::kSeeksClimbed);
+    case Descent::Way::kDescended: return AddCounter(Counter::kLeafSeeksDescend);
+  }
 }
 
 /// From a slot that may be the leaf's end to the next entry, left to right, latch by latch.
@@ -92,8 +133,7 @@ Status Cursor::SkipEmptyForward() {
     const Status status = StepToRight();
     if (!status.ok()) return status;
   }
-  leaf_page_ = leaf_.id().page;
-  on_entry_ = true;
+  StandOn(slot_);
   return Status::Ok();
 }
 
@@ -139,39 +179,41 @@ FixHint Cursor::HintForRight() const {
 
 Status Cursor::SeekBefore(Bytes key) {
   if (TryRelatchHere()) {
-    const SlotSearch found = SearchNode(View().page(), key);
-    if (found.slot > 0 && KeyBelongsHere(key)) {
-      AddCounter(Counter::kLeafSeeksLocal);
-      slot_ = static_cast<uint16_t>(found.slot - 1);
-      key_valid_ = false;
-      on_entry_ = true;
-      leaf_page_ = leaf_.id().page;
+    Result<uint16_t> slot = SlotHereOrNext(Aim::kBefore, key);
+    if (slot.ok()) {
+      StandOn(*slot);
       return Status::Ok();
     }
-    leaf_.Release();
+    if (!slot.status().Is(Code::kNotFound)) return slot.status();
   }
-  AddCounter(Counter::kLeafSeeksDescend);
-  return DescendBefore(Aim::kBefore, key);
+  const Status status = DescendBefore(Aim::kBefore, key);
+  CountWay();
+  return status;
+}
+
+void Cursor::StandOn(uint16_t slot) {
+  slot_ = slot;
+  key_valid_ = false;
+  leaf_page_ = leaf_.id().page;
+  on_entry_ = true;
 }
 
 /// Last entry below the key (kBefore) or of all (kLast). Leaves without such an entry are passed by
-/// descending again with their lower bound: entries below it cannot be in them.
+/// going down again with their lower bound: entries below it cannot be in them.
 Status Cursor::DescendBefore(Aim aim, Bytes key) {
   leaf_.Release();
   key_valid_ = false;
-  std::vector<std::byte> lower;
-  std::vector<std::byte> bound;
-  descent_.TrackLowerBound(&lower);
+  descent_.TrackLowerBound(&lower_);
   Status status;
   for (;;) {
-    status = descent_.ToLeaf({aim, key}, LatchMode::kShared, &leaf_);
+    const DescentTarget target{aim, key};
+    status = aim == Aim::kLast ? descent_.ToLeaf(target, LatchMode::kShared, &leaf_)
+                               : descent_.ToLeafNearby(target, LatchMode::kShared, &leaf_);
     if (!status.ok()) break;
     const size_t count = View().count();
     const size_t slot = aim == Aim::kLast ? count : SearchNode(View().page(), key).slot;
     if (slot > 0) {
-      slot_ = static_cast<uint16_t>(slot - 1);
-      leaf_page_ = leaf_.id().page;
-      on_entry_ = true;
+      StandOn(static_cast<uint16_t>(slot - 1));
       break;
     }
     leaf_.Release();
@@ -179,8 +221,8 @@ Status Cursor::DescendBefore(Aim aim, Bytes key) {
       status = AtEnd();
       break;
     }
-    bound.swap(lower);
-    key = bound;
+    bound_.swap(lower_);
+    key = bound_;
     aim = Aim::kBefore;
   }
   descent_.TrackLowerBound(nullptr);
@@ -233,6 +275,11 @@ Status Cursor::Prev() {
     --slot_;
     key_valid_ = false;
     return Status::Ok();
+  }
+  switch (descent_.LowerBoundOf(leaf_page_, key(), &bound_)) {
+    case Descent::LowerBound::kKnown: return DescendBefore(Aim::kBefore, bound_);
+    case Descent::LowerBound::kNone: return AtEnd();
+    case Descent::LowerBound::kUnknown: break;
   }
   const Bytes current = key();
   seek_key_.assign(current.begin(), current.end());

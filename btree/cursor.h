@@ -3,10 +3,11 @@
 // the cursor holds one leaf shared; entries it returns point into the page and are valid until the
 // next call. Do not keep it latched while waiting for anything, or across calls of the layer above.
 //
-// Seeks try the current leaf first (when it was not changed since), then the child of the same
-// parent, and only then descend from the root: a seek to the next group of a loose index scan costs
-// a binary search or two. There are no left links: going back over the start of a leaf is a descent
-// with that leaf's lower bound.
+// Seeks try the current leaf first (when it was not changed since); then its right neighbour, where
+// the seek before went that way; then they go down from the lowest inner page of the last way that
+// covers the key (Ancestors), and only then from the root: a seek to the next group of a loose
+// index scan costs a binary search or two, in both directions. There are no left links: the way
+// over the start of a leaf goes through its parent, by the leaf's lower bound.
 //
 // A right neighbour that has to be read is read with no leaf latched; then the walk goes on if the
 // leaf is still the same, else from its key. A walk over many leaves leaves the pages that others
@@ -16,6 +17,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "base/bytes.h"
@@ -79,7 +81,10 @@ class Cursor {
     Latch::Version version = 0;
   };
 
-  Status SeekInLeaf(Bytes key);
+  /// Slot of the first entry >= key (kOwner) or of the last one < key (kBefore), if the latched
+  /// leaf alone says that it is the one: it owns the key, or has that last entry.
+  [[nodiscard]] std::optional<uint16_t> SlotHere(Aim aim, Bytes key) const;
+  void StandOn(uint16_t slot);
   /// kRestart, here and in what follows: the leaf changed while its neighbour was read; nothing is
   /// latched, and the way starts again from its key.
   Status TrySeekAtLeast(Bytes key);
@@ -88,22 +93,29 @@ class Cursor {
   Status ReadUnlatched(PageId page);
   [[nodiscard]] FixHint HintForRight() const;
   Status DescendBefore(Aim aim, Bytes key);
+  /// SlotHere of the latched leaf, or of its right neighbour if that is likely; kNotFound: neither,
+  /// and nothing is latched.
+  Result<uint16_t> SlotHereOrNext(Aim aim, Bytes key);
+  void CountWay();
   [[nodiscard]] bool TryRelatchHere();
-  [[nodiscard]] bool KeyBelongsHere(Bytes key) const;
   Status AtEnd();
 
   Tree* tree_;
   FixHint hint_;
+  Ancestors ancestors_;
   Descent descent_;
   PageGuard leaf_;
   PageNumber leaf_page_{0};
   Remembered remembered_;
   uint16_t slot_ = 0;
-  uint32_t leaves_walked_ = 0;       ///< to the right since the last descent
-  bool on_entry_ = false;            ///< slot_ is an entry of the latched or remembered leaf
-  bool key_valid_ = false;           ///< key_ is the key of the current entry
-  std::vector<std::byte> key_;       ///< capacity is kept
+  uint32_t leaves_walked_ = 0;  ///< to the right since the last descent
+  bool to_neighbour_ = false;   ///< the last seek that left its leaf went to the right neighbour
+  bool on_entry_ = false;       ///< slot_ is an entry of the latched or remembered leaf
+  bool key_valid_ = false;      ///< key_ is the key of the current entry
+  std::vector<std::byte> key_;  ///< capacity is kept
   std::vector<std::byte> seek_key_;  ///< key of a seek in progress
+  std::vector<std::byte> lower_;     ///< lower bound of the leaf a descent came to
+  std::vector<std::byte> bound_;     ///< that of the leaf to the right of it
 };
 
 }  // namespace rowan

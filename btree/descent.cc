@@ -32,44 +32,88 @@ Status Descent::ToLeaf(const DescentTarget& target, LatchMode mode, PageGuard* l
   }
 }
 
-Status Descent::ToLeafNearby(Bytes key, LatchMode mode, PageGuard* leaf) {
-  const DescentTarget target{Aim::kOwner, key};
-  if (parent_.frame != nullptr && UnlatchedCovers(Whole(parent_), key)) {
-    const Status status = TryFromParent(target, mode, leaf);
-    if (!status.ok() && !status.Is(Code::kRestart)) return status;
-    if (status.ok() && leaf->held()) {
-      AddCounter(Counter::kLeafSeeksLocal);
-      return Status::Ok();
+Status Descent::ToLeafNearby(const DescentTarget& target, LatchMode mode, PageGuard* leaf) {
+  for (uint8_t level = 1; level <= ancestors_->levels(); ++level) {
+    const uint16_t child_before = ancestors_->child_index;
+    const Status status = TryFromAncestor(target, level, mode, leaf);
+    if (status.ok()) {
+      const bool next = level == 1 && ancestors_->child_index == child_before + 1u;
+      const bool from_root = level > 1 && level == ancestors_->root_level;
+      way_ = next ? Way::kToNeighbour : (from_root ? Way::kDescended : Way::kClimbed);
+      return status;
     }
+    if (status.Is(Code::kRestart)) break;
+    if (!status.Is(Code::kNotFound)) return status;
   }
-  AddCounter(Counter::kLeafSeeksDescend);
+  way_ = Way::kDescended;
   return ToLeaf(target, mode, leaf);
 }
 
-Status Descent::TryFromParent(const DescentTarget& target, LatchMode mode, PageGuard* leaf) {
-  Step step{parent_, parent_id_, {}};
+Status Descent::TryFromAncestor(const DescentTarget& target, uint8_t level, LatchMode mode,
+                                PageGuard* leaf) {
+  const Ancestors::Place& place = ancestors_->At(level);
+  if (!place.page.Validate()) return Status(Code::kNotFound);
+  Step step{place.page, place.id, {}};
+  has_lower_ = false;
   const Status status = Choose(target, &step);
-  if (!status.ok() || step.choice.level != 1) return status;
-  return LatchLeaf(step, mode, leaf);
+  if (status.Is(Code::kRestart)) return Status(Code::kNotFound);
+  if (!status.ok()) return status;
+  // Between two separators the target is certainly within; behind the last one the page says.
+  const ChildChoice& choice = step.choice;
+  if (level == ancestors_->root_level) return DownToLeaf(target, &step, mode, leaf);
+  if (choice.index == 0) return Status(Code::kNotFound);
+  if (choice.index + 1 == choice.children && !UnlatchedCovers(Whole(step.page), target.key)) {
+    return Status(Code::kNotFound);
+  }
+  return DownToLeaf(target, &step, mode, leaf);
+}
+
+Descent::LowerBound Descent::LowerBoundOf(PageNumber leaf, Bytes key,
+                                          std::vector<std::byte>* lower) {
+  PageNumber below = leaf;
+  for (uint8_t level = 1; level <= ancestors_->levels(); ++level) {
+    const Ancestors::Place& place = ancestors_->At(level);
+    const Bytes page = Whole(place.page);
+    const ChildChoice choice = UnlatchedChooseChild(page, tree_->index(), Aim::kOwner, key);
+    const bool found = choice.level == level && choice.index > 0;
+    if (found) UnlatchedCopyKey(page, static_cast<uint16_t>(choice.index - 1), lower);
+    if (!place.page.Validate() || choice.child != below) return LowerBound::kUnknown;
+    if (found) return LowerBound::kKnown;
+    below = place.id.page;
+  }
+  return below == tree_->root() ? LowerBound::kNone : LowerBound::kUnknown;
 }
 
 Status Descent::TryToLeaf(const DescentTarget& target, LatchMode mode, PageGuard* leaf) {
   if (path_ != nullptr) path_->clear();
+  if (ancestors_ != nullptr) ancestors_->Clear();
   has_lower_ = false;
   Step step;
   Status status = FixRoot(target, &step);
   if (!status.ok()) return status;
   root_level_ = step.choice.level;
   if (step.choice.level == 0) return LatchRootLeaf(mode, leaf);
-  while (step.choice.level > 1) {
-    status = StepDown(target, &step);
+  status = DownToLeaf(target, &step, mode, leaf);
+  if (status.ok() && ancestors_ != nullptr) ancestors_->root_level = root_level_;
+  return status;
+}
+
+Status Descent::DownToLeaf(const DescentTarget& target, Step* step, LatchMode mode,
+                           PageGuard* leaf) {
+  if (ancestors_ != nullptr) Keep(*step);
+  while (step->choice.level > 1) {
+    const Status status = StepDown(target, step);
     if (!status.ok()) return status;
+    if (ancestors_ != nullptr) Keep(*step);
   }
-  status = LatchLeaf(step, mode, leaf);
-  if (!status.ok()) return status;
-  parent_ = step.page;
-  parent_id_ = step.id;
-  return Status::Ok();
+  return LatchLeaf(*step, mode, leaf);
+}
+
+void Descent::Keep(const Step& step) {
+  const uint8_t level = step.choice.level;
+  if (level > Ancestors::kLevels) return;
+  ancestors_->At(level) = {step.page, step.id};
+  if (level == 1) ancestors_->child_index = step.choice.index;
 }
 
 Status Descent::FixRoot(const DescentTarget& target, Step* step) {
@@ -144,7 +188,6 @@ Status Descent::LatchRootLeaf(LatchMode mode, PageGuard* leaf) {
     return tree_->ReportDamage(id.page, "it is not the root of its index");
   }
   *leaf = std::move(*guard);
-  parent_.frame = nullptr;
   return Status::Ok();
 }
 

@@ -5,9 +5,18 @@
 // parent is trusted only when the parent still validates after the child's version or latch was
 // taken; until then the child may be any page, so damage seen there is real only if the parent
 // still validates. Restarts are explicit and happen in one loop here.
+//
+// Ancestors: a cursor remembers the inner pages of its last way with their versions. Such a page is
+// what it was as long as its version is the same: it is in the tree, at its level, with the bounds
+// it had. (The upper bound stands in the page; the lower one never changes while a node lives: a
+// split gives the upper part away, a merge takes from the right.) So the way to a leaf nearby
+// begins at the lowest one that covers the target. A page that was split, merged away, freed or
+// evicted has another version and is passed over.
 // Thread safety: one thread per object; the tree by any number of threads.
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <cstdint>
 #include <vector>
 
@@ -25,15 +34,46 @@ struct DescentTarget {
   Bytes key;
 };
 
+/// The inner pages of the way to a cursor's leaf.
+struct Ancestors {
+  struct Place {
+    OptimisticPage page;
+    PageId id;
+  };
+  /// Higher ones are not remembered: with pages of a few hundred children there are none.
+  static constexpr uint8_t kLevels = 6;
+
+  void Clear() { root_level = 0; }
+  [[nodiscard]] uint8_t levels() const { return std::min(root_level, kLevels); }
+  /// REQUIRES: 0 < level <= levels().
+  [[nodiscard]] Place& At(uint8_t level) { return places[level - 1u]; }
+
+  std::array<Place, kLevels> places;
+  uint16_t child_index = 0;  ///< of the leaf among the children of the lowest place
+  uint8_t root_level = 0;    ///< 0: nothing is remembered
+};
+
 class Descent {
  public:
   explicit Descent(const Tree& tree) : tree_(&tree) {}
 
   /// Latches the leaf. No other page is held afterwards.
   Status ToLeaf(const DescentTarget& target, LatchMode mode, PageGuard* leaf);
-  /// Like ToLeaf, but begins at the remembered parent of the last leaf, if that has not changed and
-  /// covers the key (kOwner only).
-  Status ToLeafNearby(Bytes key, LatchMode mode, PageGuard* leaf);
+  /// Like ToLeaf, but begins at the lowest remembered ancestor that has not changed and covers the
+  /// key (kOwner and kBefore only). REQUIRES: Remember.
+  Status ToLeafNearby(const DescentTarget& target, LatchMode mode, PageGuard* leaf);
+  /// How the last ToLeafNearby got there.
+  enum class Way : uint8_t {
+    kDescended,    ///< from the root, over more than one level
+    kClimbed,      ///< from another ancestor, or from the parent
+    kToNeighbour,  ///< from the parent, to the right neighbour of the leaf before
+  };
+  [[nodiscard]] Way way() const { return way_; }
+
+  /// What ancestors know of the lower bound of a leaf.
+  enum class LowerBound : uint8_t { kUnknown, kNone, kKnown };
+  /// Of the latched leaf, which owns `key`. REQUIRES: Remember.
+  LowerBound LowerBoundOf(PageNumber leaf, Bytes key, std::vector<std::byte>* lower);
   /// Finds the node at `level` that owns `key`, and its parent, both optimistically.
   /// kNotFound: the root is at that level or below it (then root_level() says at which).
   Status ToLevel(Bytes key, uint8_t level, OptimisticPage* parent, OptimisticPage* node,
@@ -47,8 +87,8 @@ class Descent {
   void TrackPath(std::vector<ChildChoice>* path) { path_ = path; }
   /// Level of the root at the last descent.
   [[nodiscard]] uint8_t root_level() const { return root_level_; }
-  /// Forgets the remembered parent.
-  void Forget() { parent_.frame = nullptr; }
+  /// Keeps the way of ToLeaf and ToLeafNearby there. Outlives the descent; set before them.
+  void Remember(Ancestors* ancestors) { ancestors_ = ancestors; }
 
  private:
   struct Step {
@@ -57,9 +97,12 @@ class Descent {
     ChildChoice choice;
   };
 
-  /// Without a leaf where the parent remembered is not one of leaves any more.
-  Status TryFromParent(const DescentTarget& target, LatchMode mode, PageGuard* leaf);
+  /// kNotFound: it has changed, or does not certainly cover the target.
+  Status TryFromAncestor(const DescentTarget& target, uint8_t level, LatchMode mode,
+                         PageGuard* leaf);
   Status TryToLeaf(const DescentTarget& target, LatchMode mode, PageGuard* leaf);
+  Status DownToLeaf(const DescentTarget& target, Step* step, LatchMode mode, PageGuard* leaf);
+  void Keep(const Step& step);
   Status FixRoot(const DescentTarget& target, Step* step);
   Status Choose(const DescentTarget& target, Step* step);
   Status StepDown(const DescentTarget& target, Step* step);
@@ -73,8 +116,8 @@ class Descent {
   }
 
   const Tree* tree_;
-  OptimisticPage parent_;  ///< of the last leaf; frame == nullptr: none
-  PageId parent_id_;
+  Ancestors* ancestors_ = nullptr;
+  Way way_ = Way::kDescended;
   std::vector<std::byte>* lower_ = nullptr;
   bool has_lower_ = false;
   std::vector<ChildChoice>* path_ = nullptr;

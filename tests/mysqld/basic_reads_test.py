@@ -96,6 +96,27 @@ def test_loose_scan_for_group_by(t):
     t.rows("SELECT DISTINCT j FROM g", [(0,), (1,), (2,), (3,), (4,)])
 
 
+def test_group_seeks_do_not_begin_at_the_root(t):
+    t.run("CREATE TABLE g (id INT PRIMARY KEY, a INT NOT NULL, b INT NOT NULL, KEY ab (a, b))",
+          "SET SESSION cte_max_recursion_depth = 1000000",
+          "INSERT INTO g WITH RECURSIVE n (i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE "
+          "i < 59999) SELECT i, i % 60, i FROM n", "ANALYZE TABLE g")
+
+    def descents():
+        return int(t.run("SHOW GLOBAL STATUS LIKE 'Rowan_seeks_descended'")[0][1])
+    for statement, expected in (
+            ("SELECT COUNT(*), SUM(m) FROM (SELECT a, MIN(b) m FROM g GROUP BY a) q",
+             (60, "1770")),
+            ("SELECT COUNT(*), SUM(m) FROM (SELECT a, MAX(b) m FROM g GROUP BY a) q",
+             (60, "3598170")),
+            ("SELECT COUNT(DISTINCT a), 0 FROM g", (60, 0)),
+            ("SELECT /*+ SKIP_SCAN(g ab) */ COUNT(*), MIN(a) FROM g WHERE b > 59990", (9, 51))):
+        before = descents()
+        t.rows(statement, [expected])
+        if t.engine == "ROWAN":  # other sessions of this server are quiet
+            t.true(descents() - before < 20, f"{statement}: {descents() - before} descents")
+
+
 def test_skip_scan_over_a_prefix_part(t):
     """The server takes the next group's prefix from the record: it must be the row's."""
     t.run("CREATE TABLE s (id INT AUTO_INCREMENT PRIMARY KEY, c CHAR(5) CHARACTER SET latin1 NOT "
