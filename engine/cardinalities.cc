@@ -48,6 +48,16 @@ Cardinalities::RowsPerKey Cardinalities::All() const {
   return rows_per_key_;
 }
 
+void Cardinalities::PublishTrees(std::vector<TreeStatistics> trees) {
+  const MutexLock lock(&mutex_);
+  trees_ = std::move(trees);
+}
+
+std::vector<TreeStatistics> Cardinalities::Trees() const {
+  const MutexLock lock(&mutex_);
+  return trees_;
+}
+
 bool Cardinalities::Outdated(uint64_t rows_now) const {
   if (version() == 0) return true;
   if (!automatic_.load(std::memory_order_relaxed)) return false;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Cardinalities: how many rows of a table share the same leading parts of each index, and what the
-// table's owner says about counting them. Published by whoever counted (engine/statistics.h), read
-// by anybody. The engine sees keys as bytes: KeyParts tells it where parts end.
+// Cardinalities: how many rows of a table share the same leading parts of each index, how large the
+// indexes are, and what the table's owner says about counting them. Published by whoever counted
+// (engine/statistics.h), read by anybody. The engine sees keys as bytes: KeyParts tells it where
+// parts end.
 // Thread safety: all members.
 #pragma once
 
@@ -13,6 +14,7 @@
 
 #include "base/bytes.h"
 #include "base/mutex.h"
+#include "btree/tree.h"
 
 namespace rowan {
 
@@ -48,6 +50,10 @@ class Cardinalities {
   void Publish(RowsPerKey rows_per_key, uint64_t rows);
   [[nodiscard]] std::vector<float> Of(uint32_t index_number) const;
   [[nodiscard]] RowsPerKey All() const;
+  /// Sizes by index number, when they were counted; they need no KeyParts.
+  void PublishTrees(std::vector<TreeStatistics> trees);
+  /// Empty: not counted yet.
+  [[nodiscard]] std::vector<TreeStatistics> Trees() const;
   /// Grows by one each time they are published; 0 = there are none.
   [[nodiscard]] uint64_t version() const { return version_.load(std::memory_order_acquire); }
   /// True when there are none, or the table has more than twice or less than half of the rows it
@@ -69,6 +75,7 @@ class Cardinalities {
   std::shared_ptr<const KeyParts> parts_ ROWAN_GUARDED_BY(mutex_);
   Settings settings_ ROWAN_GUARDED_BY(mutex_);
   RowsPerKey rows_per_key_ ROWAN_GUARDED_BY(mutex_);
+  std::vector<TreeStatistics> trees_ ROWAN_GUARDED_BY(mutex_);
   std::chrono::steady_clock::time_point counted_at_ ROWAN_GUARDED_BY(mutex_){};  // or tried
   bool failed_ ROWAN_GUARDED_BY(mutex_) = false;                                 // the last time
   std::atomic<uint64_t> rows_{0};      ///< written before version_ under mutex_

@@ -204,8 +204,9 @@ Result<std::shared_ptr<Table>> Catalog::Open(TableId table) {
       opened->SetName(found->second.definition.name);
     }
     if (const auto kept = statistics_.find(table); kept != statistics_.end()) {
-      // Of a table that looks otherwise now: they are counted again.
-      DecodeStatistics(AsBytes(kept->second), opened.get()).Ignore();
+      // Those that cannot be read, or are of a table that looks otherwise now, are counted again.
+      Result<StoredStatistics> stored = DecodeStatistics(AsBytes(kept->second));
+      if (stored.ok()) std::move(stored).value().PublishIn(opened.get());
       statistics_.erase(kept);
     }
     found->second.table = std::move(opened);

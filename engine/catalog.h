@@ -21,6 +21,7 @@
 #include "base/status.h"
 #include "engine/index_names.h"
 #include "engine/table.h"
+#include "engine/table_figures.h"
 #include "engine/table_def.h"
 #include "mvcc/row/index.h"
 #include "mvcc/row/index_resolver.h"
@@ -84,6 +85,10 @@ class Catalog : public IndexResolver {
   /// Opens the space and counters on first use.
   Result<std::shared_ptr<Table>> Open(TableId table);
   [[nodiscard]] std::vector<TableDef> Definitions() const;
+  /// Ascending.
+  [[nodiscard]] std::vector<TableId> ListTableIds() const;
+  /// kNotFound. Opens nothing.
+  [[nodiscard]] Result<TableFigures> FiguresOf(TableId table) const;
   /// Load met the row of the space's table, delete-marked by a finished transaction.
   [[nodiscard]] bool WasDropped(SpaceId space) const;
   [[nodiscard]] std::vector<std::shared_ptr<Table>> OpenTables() const;

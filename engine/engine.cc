@@ -120,6 +120,12 @@ std::string Engine::StatusReport() { return ReportOf(impl()).Text(); }
 
 std::vector<TxnInfo> Engine::Transactions() const { return impl_->txns->Describe(); }
 
+std::vector<TableId> Engine::ListTableIds() const { return impl_->catalog->ListTableIds(); }
+
+Result<TableFigures> Engine::FiguresOf(TableId table) const {
+  return impl_->catalog->FiguresOf(table);
+}
+
 IndexNames Engine::NamesOfIndex(IndexId index) const { return impl_->catalog->NamesOfIndex(index); }
 
 std::vector<LockWaitInfo> Engine::RowLockWaits(size_t count_max) const {

@@ -21,6 +21,7 @@
 #include "engine/session.h"
 #include "engine/table.h"
 #include "engine/table_def.h"
+#include "engine/table_figures.h"
 #include "space/blob_store.h"
 
 namespace rowan {
@@ -92,6 +93,10 @@ class Engine {
 
   // --- what operators look at ---
   [[nodiscard]] EngineFigures Figures() const;
+  /// Of all tables but temporary ones, ascending.
+  [[nodiscard]] std::vector<TableId> ListTableIds() const;
+  /// A table's size and place, without opening it or any other I/O. kNotFound.
+  [[nodiscard]] Result<TableFigures> FiguresOf(TableId table) const;
   /// Transactions that have written or are prepared.
   [[nodiscard]] std::vector<TxnInfo> Transactions() const;
   /// Of the index of a row lock; empty when the catalog does not know it (any more).

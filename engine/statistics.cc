@@ -137,6 +137,7 @@ Status RefreshTableStatistics(PageAllocator* allocator, Table* table, uint32_t l
   const std::shared_ptr<const KeyParts> parts = cardinalities->parts();
   Table::Statistics statistics;
   Cardinalities::RowsPerKey rows_per_key;
+  std::vector<TreeStatistics> trees;
   for (uint32_t i = 0; i < table->index_count(); ++i) {
     Index* index = table->index(i);
     Result<TreeStatistics> tree = index->tree.Statistics();
@@ -150,6 +151,8 @@ Status RefreshTableStatistics(PageAllocator* allocator, Table* table, uint32_t l
     const uint64_t pages = tree->leaf_pages + tree->inner_pages;
     (i == 0 ? statistics.clustered_pages : statistics.secondary_pages) += pages;
     if (i == 0) statistics.rows = whole ? counter.entries() : tree->entries;
+    trees.push_back(tree.value());
+    if (whole) trees.back().entries = counter.entries();
     rows_per_key.push_back(counter.RowsPerKey(whole ? counter.entries() : statistics.rows));
   }
   Result<SpaceStatistics> space = allocator->Statistics(table->space());
@@ -157,6 +160,7 @@ Status RefreshTableStatistics(PageAllocator* allocator, Table* table, uint32_t l
   statistics.file_pages = space->file_pages;
   statistics.used_pages = space->used_pages;
   table->SetStatistics(statistics);
+  cardinalities->PublishTrees(std::move(trees));
   if (parts != nullptr) cardinalities->Publish(std::move(rows_per_key), statistics.rows);
   return Status::Ok();
 }

@@ -10,8 +10,9 @@
 namespace rowan {
 namespace {
 
-/// Larger than any version of a table's definition, so that an older engine refuses the instance.
-constexpr uint8_t kStatisticsVersion = 0x41;
+// Larger than any version of a table's definition, so that an older engine refuses the instance.
+constexpr uint8_t kWithoutTrees = 0x41;
+constexpr uint8_t kStatisticsVersion = 0x42;
 constexpr uint64_t kPartsMax = 64;
 
 /// Parts from the first with one row per key on are not stored: all further ones have one, too.
@@ -21,60 +22,89 @@ size_t StoredParts(const std::vector<float>& rows_per_key) {
   return count;
 }
 
+Result<std::vector<float>> ReadRowsPerKey(CatalogFieldReader* fields) {
+  const Status malformed(Code::kCorrupt, "malformed statistics");
+  const uint64_t parts = fields->Number();
+  const uint64_t stored = fields->Number();
+  if (!fields->ok() || parts > kPartsMax || stored > parts) return malformed;
+  std::vector<float> rows_per_key(parts, 1.0F);
+  for (uint64_t part = 0; part < stored; ++part) {
+    rows_per_key[part] = fields->Float();
+    // So that no number that is none gets into the optimizer's sums.
+    if (!(rows_per_key[part] >= 1.0F)) return malformed;
+  }
+  return rows_per_key;
+}
+
+void PutTree(std::string* row, const TreeStatistics& tree) {
+  for (const uint64_t number :
+       {tree.leaf_pages, tree.inner_pages, tree.entries, uint64_t{tree.levels}}) {
+    PutNumber(row, number);
+  }
+}
+
+TreeStatistics ReadTree(CatalogFieldReader* fields) {
+  TreeStatistics tree;
+  for (uint64_t* number : {&tree.leaf_pages, &tree.inner_pages, &tree.entries}) {
+    *number = fields->Number();
+  }
+  tree.levels = static_cast<uint32_t>(fields->Number());
+  return tree;
+}
+
 }  // namespace
+
+bool StoredStatistics::PublishIn(Table* target) && {
+  if (rows_per_key.size() != target->index_count()) return false;
+  target->SetStatistics(table);
+  target->cardinalities()->PublishTrees(std::move(trees));
+  target->cardinalities()->Publish(std::move(rows_per_key), table.rows);
+  return true;
+}
 
 std::string EncodeStatistics(Table* table) {
   const Table::Statistics now = table->statistics();
   const Cardinalities::RowsPerKey all = table->cardinalities()->All();
+  std::vector<TreeStatistics> trees = table->cardinalities()->Trees();
+  trees.resize(all.size());  // equal, unless they are being counted
   std::string row(1, static_cast<char>(kStatisticsVersion));
   for (const uint64_t number : {now.rows, now.clustered_pages, now.secondary_pages, now.file_pages,
                                 now.used_pages, uint64_t{all.size()}}) {
     PutNumber(&row, number);
   }
-  for (const std::vector<float>& index : all) {
+  for (size_t i = 0; i < all.size(); ++i) {
+    const std::vector<float>& index = all[i];
     const size_t stored = StoredParts(index);
     PutNumber(&row, index.size());
     PutNumber(&row, stored);
-    for (size_t i = 0; i < stored; ++i) PutFloat(&row, index[i]);
+    for (size_t part = 0; part < stored; ++part) PutFloat(&row, index[part]);
+    PutTree(&row, trees[i]);
   }
   return row;
 }
 
-Status DecodeStatistics(Bytes row, Table* table) {
+Result<StoredStatistics> DecodeStatistics(Bytes row) {
   if (row.empty()) return Status(Code::kCorrupt, "empty statistics");
-  if (static_cast<uint8_t>(row[0]) != kStatisticsVersion) {
+  const auto version = static_cast<uint8_t>(row[0]);
+  if (version != kWithoutTrees && version != kStatisticsVersion) {
     return Status(Code::kNewerFormat, "statistics of another format");
   }
   CatalogFieldReader fields(row.subspan(1));
-  Table::Statistics statistics;
+  StoredStatistics result;
   for (uint64_t* number :
-       {&statistics.rows, &statistics.clustered_pages, &statistics.secondary_pages,
-        &statistics.file_pages, &statistics.used_pages}) {
+       {&result.table.rows, &result.table.clustered_pages, &result.table.secondary_pages,
+        &result.table.file_pages, &result.table.used_pages}) {
     *number = fields.Number();
   }
-  Cardinalities::RowsPerKey all;
   const uint64_t indexes = fields.Number();
-  if (!fields.ok() || indexes != table->index_count()) {
-    return Status(Code::kCorrupt, "malformed statistics");
-  }
-  for (uint64_t i = 0; i < indexes; ++i) {
-    const uint64_t parts = fields.Number();
-    const uint64_t stored = fields.Number();
-    if (!fields.ok() || parts > kPartsMax || stored > parts) {
-      return Status(Code::kCorrupt, "malformed statistics");
-    }
-    std::vector<float> index(parts, 1.0F);
-    for (uint64_t part = 0; part < stored; ++part) {
-      index[part] = fields.Float();
-      // So that no number that is none gets into the optimizer's sums.
-      if (!(index[part] >= 1.0F)) return Status(Code::kCorrupt, "malformed statistics");
-    }
-    all.push_back(std::move(index));
+  for (uint64_t i = 0; fields.ok() && i < indexes; ++i) {
+    Result<std::vector<float>> rows_per_key = ReadRowsPerKey(&fields);
+    if (!rows_per_key.ok()) return rows_per_key.status();
+    result.rows_per_key.push_back(std::move(rows_per_key).value());
+    if (version == kStatisticsVersion) result.trees.push_back(ReadTree(&fields));
   }
   if (!fields.ok()) return Status(Code::kCorrupt, "malformed statistics");
-  table->SetStatistics(statistics);
-  table->cardinalities()->Publish(std::move(all), statistics.rows);
-  return Status::Ok();
+  return result;
 }
 
 }  // namespace rowan

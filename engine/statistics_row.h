@@ -4,6 +4,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "base/bytes.h"
 #include "base/status.h"
@@ -11,8 +12,17 @@
 
 namespace rowan {
 
+struct StoredStatistics {
+  Table::Statistics table;
+  Cardinalities::RowsPerKey rows_per_key;
+  std::vector<TreeStatistics> trees;  ///< empty when an earlier version stored them
+
+  /// False: the table has other indexes, they say nothing about it.
+  bool PublishIn(Table* target) &&;
+};
+
 std::string EncodeStatistics(Table* table);
-/// Publishes it in the table. kCorrupt, kNewerFormat: nothing is published.
-Status DecodeStatistics(Bytes row, Table* table);
+/// kCorrupt, kNewerFormat.
+Result<StoredStatistics> DecodeStatistics(Bytes row);
 
 }  // namespace rowan

@@ -61,12 +61,13 @@ Table::Table(TableDef definition, PageAllocator* allocator, const Table& former)
 }
 
 void Table::KeepCardinalities(const Table& former) {
-  if (former.cardinalities_.version() == 0) return;
   const auto same = [](const IndexDef& one, const IndexDef& other) { return one.id == other.id; };
   const std::vector<IndexDef>& now = definition_.indexes;
   const std::vector<IndexDef>& then = former.definition_.indexes;
   // With other indexes they are counted anew.
   if (!std::equal(now.begin(), now.end(), then.begin(), then.end(), same)) return;
+  cardinalities_.PublishTrees(former.cardinalities_.Trees());
+  if (former.cardinalities_.version() == 0) return;
   cardinalities_.Publish(former.cardinalities_.All(), former.statistics().rows);
 }
 

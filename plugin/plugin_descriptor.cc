@@ -64,4 +64,7 @@ mysql_declare_plugin(rowan){
     SchemaTable("ROWAN_LOCK_WAITS", "Who waits for whose row lock", InitializeLockWaitsTable),
     SchemaTable("ROWAN_SYNC_LATENCY",
                 "Latency of writes, syncs and commits of the Rowan log, by method",
-                InitializeSyncLatencyTable) mysql_declare_plugin_end;
+                InitializeSyncLatencyTable),
+    SchemaTable("ROWAN_TABLES", "Rowan tables: place and size", InitializeTablesTable),
+    SchemaTable("ROWAN_INDEXES", "Indexes of Rowan tables: place and size",
+                InitializeIndexesTable) mysql_declare_plugin_end;

@@ -3,50 +3,19 @@
 
 #include "plugin/server/information_schema.h"
 
-#include <cstring>
 #include <string>
 
-#include "sql/auth/auth_acls.h"
-#include "sql/auth/auth_common.h"
-#include "sql/field.h"
 #include "sql/sql_class.h"
-#include "sql/sql_plugin.h"
-#include "sql/sql_show.h"
 #include "sql/table.h"
 
 #include "engine/engine.h"
 #include "plugin/server/instance.h"
+#include "plugin/server/schema_table.h"
 
 namespace rowan {
 namespace {
 
 constexpr size_t kLocksShownMax = 100000;
-
-ST_FIELD_INFO NumberColumn(const char* name) {
-  return {name, MY_INT64_NUM_DECIMAL_DIGITS, MYSQL_TYPE_LONGLONG, 0, MY_I_S_UNSIGNED, "", 0};
-}
-ST_FIELD_INFO TextColumn(const char* name, uint length) {
-  return {name, length, MYSQL_TYPE_STRING, 0, 0, "", 0};
-}
-ST_FIELD_INFO NullableTextColumn(const char* name, uint length) {
-  return {name, length, MYSQL_TYPE_STRING, 0, MY_I_S_MAYBE_NULL, "", 0};
-}
-ST_FIELD_INFO LastColumn() { return {nullptr, 0, MYSQL_TYPE_NULL, 0, 0, nullptr, 0}; }
-
-void StoreNumber(TABLE* table, int column, uint64_t value) {
-  table->field[column]->store(static_cast<longlong>(value), true);
-}
-void StoreText(TABLE* table, int column, const char* text) {
-  table->field[column]->store(text, strlen(text), system_charset_info);
-}
-
-/// Other sessions' transactions concern only those who may see them. The engine stays until the
-/// statement has ended.
-bool MayLook(THD* thd) {
-  return plugin_lock_by_name(thd, {STRING_WITH_LEN("ROWAN")}, MYSQL_STORAGE_ENGINE_PLUGIN) !=
-             nullptr &&
-         !check_global_access(thd, PROCESS_ACL);
-}
 
 const char* StateName(TxnState state) {
   switch (state) {
@@ -70,7 +39,6 @@ const char* KindName(LockKind kind) {
   return "UNKNOWN";
 }
 
-constexpr uint kNameBytesMax = 64 * 3;
 constexpr uint kKeyShownMax = 400;
 
 /// The bytes in hexadecimal digits, which are in the order of the index: of an INT, add 80000000.
@@ -86,23 +54,12 @@ std::string KeyText(const std::string& bytes) {
   return bytes.size() > kBytesShownMax ? text + "..." : text;
 }
 
-/// A key; [from, to) for a range; null when nobody waits for the lock, so that only a hash of its
+/// A key; [from, to) for a range; empty when nobody waits for the lock, so that only a hash of its
 /// key is kept.
-void StoreKey(TABLE* table, int column, const LockInfo& info) {
-  std::string text = KeyText(info.key);
-  if (info.kind == LockKind::kNextKey) text = "[" + text + ", " + KeyText(info.range_end) + ")";
-  if (text.empty()) {
-    table->field[column]->set_null();
-  } else {
-    table->field[column]->set_notnull();
-    StoreText(table, column, text.c_str());
-  }
-}
-
-void StoreNames(TABLE* table, int column, IndexId index) {
-  const IndexNames names = g_engine->NamesOfIndex(index);
-  StoreText(table, column, names.table.c_str());
-  StoreText(table, column + 1, names.index.c_str());
+std::string KeyOf(const LockInfo& info) {
+  const std::string text = KeyText(info.key);
+  if (info.kind != LockKind::kNextKey) return text;
+  return "[" + text + ", " + KeyText(info.range_end) + ")";
 }
 
 const char* ModeName(LockMode mode) { return mode == LockMode::kShared ? "S" : "X"; }
@@ -114,16 +71,11 @@ ST_FIELD_INFO g_trx_columns[] = {NumberColumn("TRX_ID"),           TextColumn("T
 
 int FillTrx(THD* thd, Table_ref* tables, Item*) {
   if (!MayLook(thd)) return 0;
-  TABLE* table = tables->table;
+  SchemaRows rows(thd, tables->table);
   for (const TxnInfo& info : g_engine->Transactions()) {
-    StoreNumber(table, 0, info.id.value());
-    StoreText(table, 1, StateName(info.state));
-    StoreNumber(table, 2, info.undo_records);
-    StoreNumber(table, 3, info.locks);
-    StoreText(table, 4, info.waiting ? "YES" : "NO");
-    StoreText(table, 5, info.recovered ? "YES" : "NO");
-    StoreNumber(table, 6, info.thread);
-    if (schema_table_store_record(thd, table)) return 1;
+    rows.Number(info.id.value()).Text(StateName(info.state)).Number(info.undo_records);
+    rows.Number(info.locks).YesOrNo(info.waiting).YesOrNo(info.recovered).Number(info.thread);
+    if (rows.Store()) return 1;
   }
   return 0;
 }
@@ -135,25 +87,21 @@ ST_FIELD_INFO g_locks_columns[] = {NumberColumn("LOCK_TRX_ID"),
                                    TextColumn("LOCK_TYPE", 20),
                                    TextColumn("LOCK_STATUS", 8),
                                    NumberColumn("LOCK_THREAD_ID"),
-                                   TextColumn("LOCK_TABLE", 2 * kNameBytesMax),
-                                   TextColumn("LOCK_INDEX", kNameBytesMax),
+                                   TextColumn("LOCK_TABLE", kTableNameCharactersMax),
+                                   TextColumn("LOCK_INDEX", kNameCharactersMax),
                                    NullableTextColumn("LOCK_KEY", kKeyShownMax),
                                    LastColumn()};
 
 int FillLocks(THD* thd, Table_ref* tables, Item*) {
   if (!MayLook(thd)) return 0;
-  TABLE* table = tables->table;
+  SchemaRows rows(thd, tables->table);
   for (const LockInfo& info : g_engine->RowLocks(kLocksShownMax)) {
-    StoreNumber(table, 0, info.owner.value());
-    StoreNumber(table, 1, info.index.value());
-    StoreNumber(table, 2, info.key_hash);
-    StoreText(table, 3, ModeName(info.mode));
-    StoreText(table, 4, KindName(info.kind));
-    StoreText(table, 5, info.granted ? "GRANTED" : "WAITING");
-    StoreNumber(table, 6, info.thread);
-    StoreNames(table, 7, info.index);
-    StoreKey(table, 9, info);
-    if (schema_table_store_record(thd, table)) return 1;
+    const IndexNames names = g_engine->NamesOfIndex(info.index);
+    rows.Number(info.owner.value()).Number(info.index.value()).Number(info.key_hash);
+    rows.Text(ModeName(info.mode)).Text(KindName(info.kind));
+    rows.Text(info.granted ? "GRANTED" : "WAITING").Number(info.thread);
+    rows.Text(names.table).Text(names.index).TextOrNull(KeyOf(info));
+    if (rows.Store()) return 1;
   }
   return 0;
 }
@@ -167,26 +115,23 @@ ST_FIELD_INFO g_lock_waits_columns[] = {NumberColumn("WAITING_TRX_ID"),
                                         TextColumn("BLOCKING_MODE", 4),
                                         TextColumn("BLOCKING_TYPE", 20),
                                         TextColumn("BLOCKING_STATUS", 8),
-                                        TextColumn("LOCK_TABLE", 2 * kNameBytesMax),
-                                        TextColumn("LOCK_INDEX", kNameBytesMax),
+                                        TextColumn("LOCK_TABLE", kTableNameCharactersMax),
+                                        TextColumn("LOCK_INDEX", kNameCharactersMax),
                                         NullableTextColumn("LOCK_KEY", kKeyShownMax),
                                         LastColumn()};
 
 int FillLockWaits(THD* thd, Table_ref* tables, Item*) {
   if (!MayLook(thd)) return 0;
-  TABLE* table = tables->table;
+  SchemaRows rows(thd, tables->table);
   for (const LockWaitInfo& info : g_engine->RowLockWaits(kLocksShownMax)) {
-    int column = 0;
     for (const LockInfo* lock : {&info.waiting, &info.blocking}) {
-      StoreNumber(table, column++, lock->owner.value());
-      StoreNumber(table, column++, lock->thread);
-      StoreText(table, column++, ModeName(lock->mode));
-      StoreText(table, column++, KindName(lock->kind));
+      rows.Number(lock->owner.value()).Number(lock->thread);
+      rows.Text(ModeName(lock->mode)).Text(KindName(lock->kind));
     }
-    StoreText(table, column++, info.blocking.granted ? "GRANTED" : "WAITING");
-    StoreNames(table, column, info.waiting.index);
-    StoreKey(table, column + 2, info.waiting);
-    if (schema_table_store_record(thd, table)) return 1;
+    const IndexNames names = g_engine->NamesOfIndex(info.waiting.index);
+    rows.Text(info.blocking.granted ? "GRANTED" : "WAITING");
+    rows.Text(names.table).Text(names.index).TextOrNull(KeyOf(info.waiting));
+    if (rows.Store()) return 1;
   }
   return 0;
 }
@@ -197,57 +142,47 @@ ST_FIELD_INFO g_latency_columns[] = {TextColumn("METHOD", 16), TextColumn("PHASE
                                      NumberColumn("TOTAL_US"), LastColumn()};
 
 /// One row for each bucket with something in it; the totals are those of method and phase.
-int StoreHistogram(THD* thd, TABLE* table, LogSyncMethod method, LogPhase phase) {
+bool StoreHistogram(SchemaRows* rows, LogSyncMethod method, LogPhase phase) {
   const LatencyHistogram& histogram = g_engine->LogLatency(method, phase);
   for (size_t bucket = 0; bucket < LatencyHistogram::kBuckets; ++bucket) {
     const uint64_t count = histogram.Count(bucket);
     if (count == 0) continue;
-    StoreText(table, 0, LogSyncMethodName(method));
-    StoreText(table, 1, LogPhaseName(phase));
-    StoreNumber(table, 2, bucket == 0 ? 0 : LatencyHistogram::UpperBoundMicros(bucket - 1));
-    StoreNumber(table, 3, LatencyHistogram::UpperBoundMicros(bucket));
-    StoreNumber(table, 4, count);
-    StoreNumber(table, 5, histogram.TotalCount());
-    StoreNumber(table, 6, histogram.TotalMicros());
-    if (schema_table_store_record(thd, table)) return 1;
+    rows->Text(LogSyncMethodName(method)).Text(LogPhaseName(phase));
+    rows->Number(bucket == 0 ? 0 : LatencyHistogram::UpperBoundMicros(bucket - 1));
+    rows->Number(LatencyHistogram::UpperBoundMicros(bucket)).Number(count);
+    rows->Number(histogram.TotalCount()).Number(histogram.TotalMicros());
+    if (rows->Store()) return true;
   }
-  return 0;
+  return false;
 }
 
 int FillSyncLatency(THD* thd, Table_ref* tables, Item*) {
   if (!MayLook(thd)) return 0;
-  TABLE* table = tables->table;
+  SchemaRows rows(thd, tables->table);
   constexpr LogSyncMethod kMethods[] = {LogSyncMethod::kFsync, LogSyncMethod::kFdatasync,
                                         LogSyncMethod::kDsync, LogSyncMethod::kDirectDsync,
                                         LogSyncMethod::kUring};
   for (const LogSyncMethod method : kMethods) {
     for (const LogPhase phase : {LogPhase::kWrite, LogPhase::kSync, LogPhase::kCommit}) {
-      if (StoreHistogram(thd, table, method, phase) != 0) return 1;
+      if (StoreHistogram(&rows, method, phase)) return 1;
     }
   }
-  return 0;
-}
-
-int Describe(void* schema_table, ST_FIELD_INFO* columns, int (*fill)(THD*, Table_ref*, Item*)) {
-  auto* schema = static_cast<ST_SCHEMA_TABLE*>(schema_table);
-  schema->fields_info = columns;
-  schema->fill_table = fill;
   return 0;
 }
 
 }  // namespace
 
 int InitializeTrxTable(void* schema_table) {
-  return Describe(schema_table, g_trx_columns, FillTrx);
+  return DescribeSchemaTable(schema_table, g_trx_columns, FillTrx);
 }
 int InitializeLocksTable(void* schema_table) {
-  return Describe(schema_table, g_locks_columns, FillLocks);
+  return DescribeSchemaTable(schema_table, g_locks_columns, FillLocks);
 }
 int InitializeLockWaitsTable(void* schema_table) {
-  return Describe(schema_table, g_lock_waits_columns, FillLockWaits);
+  return DescribeSchemaTable(schema_table, g_lock_waits_columns, FillLockWaits);
 }
 int InitializeSyncLatencyTable(void* schema_table) {
-  return Describe(schema_table, g_latency_columns, FillSyncLatency);
+  return DescribeSchemaTable(schema_table, g_latency_columns, FillSyncLatency);
 }
 int DeinitializeTable(void*) { return 0; }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // INFORMATION_SCHEMA tables: ROWAN_TRX (writing and prepared transactions), ROWAN_LOCKS (explicit
-// row locks), ROWAN_SYNC_LATENCY (histogram of log syncs by method). Read without holding anything
+// row locks), ROWAN_LOCK_WAITS, ROWAN_SYNC_LATENCY (histogram of log syncs by method), ROWAN_TABLES
+// and ROWAN_INDEXES (size_tables.cc). Read without holding anything
 // up: each row is right at some moment of the query. The functions are init callbacks for the
 // plugin descriptor.
 #pragma once
@@ -11,6 +12,8 @@ int InitializeTrxTable(void* schema_table);
 int InitializeLocksTable(void* schema_table);
 int InitializeLockWaitsTable(void* schema_table);
 int InitializeSyncLatencyTable(void* schema_table);
+int InitializeTablesTable(void* schema_table);
+int InitializeIndexesTable(void* schema_table);
 int DeinitializeTable(void* schema_table);
 
 }  // namespace rowan

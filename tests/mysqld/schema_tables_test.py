@@ -4,7 +4,8 @@
 from framework import main
 
 _UNKNOWN_TABLE = 1109
-_TABLES = ("ROWAN_LOCKS", "ROWAN_LOCK_WAITS", "ROWAN_SYNC_LATENCY", "ROWAN_TRX")
+_TABLES = ("ROWAN_INDEXES", "ROWAN_LOCKS", "ROWAN_LOCK_WAITS", "ROWAN_SYNC_LATENCY",
+           "ROWAN_TABLES", "ROWAN_TRX")
 
 
 def _installed(client):
@@ -73,6 +74,44 @@ def test_they_come_and_go_with_the_engine(t):
         client = server.client()
         t.equal(_installed(client), tables)
         t.equal(_remembered(client), [])
+
+
+def _sizes(t, client):
+    return client.query(
+        "SELECT table_name, partition_name, index_name, index_type, height, leaf_pages, entries, "
+        "size_bytes = (leaf_pages + inner_pages) * @@rowan_page_size "
+        "FROM information_schema.rowan_indexes WHERE table_schema = "
+        f"'{t.database}' ORDER BY table_id, index_id")
+
+
+def test_tables_and_indexes_are_known_before_they_are_opened(t):
+    if t.engine != "ROWAN":
+        t.skip("about Rowan's tables")
+    t.run("CREATE TABLE `a-b` (id INT PRIMARY KEY, k INT, u INT UNIQUE, KEY k (k))",
+          "CREATE TABLE parts (id INT PRIMARY KEY) PARTITION BY RANGE (id) "
+          "(PARTITION low VALUES LESS THAN (10), PARTITION high VALUES LESS THAN MAXVALUE)",
+          "INSERT INTO `a-b` WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n "
+          "WHERE i < 1000) SELECT i, i % 10, i FROM n", "ANALYZE TABLE `a-b`",
+          "INSERT INTO parts VALUES (1), (2), (3)", "ANALYZE TABLE parts")
+    client = t.client()
+    before = _sizes(t, client)
+    t.equal([row[:4] for row in before],
+            [("a-b", None, "PRIMARY", "CLUSTERED"), ("a-b", None, "u", "UNIQUE"),
+             ("a-b", None, "k", "SECONDARY"), ("parts", "low", "PRIMARY", "CLUSTERED"),
+             ("parts", "high", "PRIMARY", "CLUSTERED")])
+    t.equal([row[6] for row in before], [1000, 1000, 1000, 3, 0])
+    t.true(all(row[4] >= 1 and row[5] >= 1 and row[7] for row in before), before)
+    t.server.restart()
+    client = t.client()
+    t.equal(_sizes(t, client), before)
+    tables = ("SELECT table_name, partition_name, is_open, indexes, table_rows, file_pages > 0, "
+              "auto_increment FROM information_schema.rowan_tables "
+              f"WHERE table_schema = '{t.database}' ORDER BY table_id")
+    t.equal(client.query(tables), [("a-b", None, "NO", 3, 1000, 1, None),
+                                   ("parts", "low", "NO", 1, 3, 1, None),
+                                   ("parts", "high", "NO", 1, 0, 1, None)])
+    client.execute("DELETE FROM `a-b` WHERE id = 1")
+    t.equal(client.query(tables)[0], ("a-b", None, "YES", 3, 999, 1, 1))
 
 
 def test_an_installation_that_is_held_up_ends(t):

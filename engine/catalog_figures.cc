@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// The catalog as operators see it: no file is opened for it, and the mutex is held for one table at
+// a time.
+#include <algorithm>
+#include <utility>
+
+#include "engine/catalog.h"
+#include "engine/statistics_row.h"
+
+namespace rowan {
+namespace {
+
+void AddDefinition(const TableDef& definition, TableFigures* figures) {
+  figures->id = definition.id;
+  figures->space = definition.space;
+  figures->name = definition.name;
+  for (const IndexDef& index : definition.indexes) {
+    figures->indexes.push_back({.id = index.id,
+                                .name = index.name,
+                                .clustered = index.clustered,
+                                .unique = index.unique,
+                                .root = index.root,
+                                .tree = {},
+                                .rows_per_key = {}});
+  }
+}
+
+void AddCounted(const Cardinalities::RowsPerKey& rows_per_key,
+                const std::vector<TreeStatistics>& trees, TableFigures* figures) {
+  for (size_t i = 0; i < figures->indexes.size(); ++i) {
+    if (i < trees.size()) figures->indexes[i].tree = trees[i];
+    if (i < rows_per_key.size()) figures->indexes[i].rows_per_key = rows_per_key[i];
+  }
+}
+
+void AddOpen(Table* table, TableFigures* figures) {
+  figures->open = true;
+  figures->statistics = table->statistics();
+  figures->changes = table->changes_since_refresh();
+  figures->auto_increment = table->auto_increment();
+  figures->update_time = table->update_time();
+  Cardinalities* cardinalities = table->cardinalities();
+  const std::vector<TreeStatistics> trees = cardinalities->Trees();
+  figures->counted = cardinalities->version() > 0 || !trees.empty();
+  AddCounted(cardinalities->All(), trees, figures);
+}
+
+void AddStored(const std::string& row, TableFigures* figures) {
+  Result<StoredStatistics> stored = DecodeStatistics(AsBytes(row));
+  if (!stored.ok() || stored->rows_per_key.size() != figures->indexes.size()) return;
+  figures->counted = true;
+  figures->statistics = stored->table;
+  AddCounted(stored->rows_per_key, stored->trees, figures);
+}
+
+}  // namespace
+
+std::vector<TableId> Catalog::ListTableIds() const {
+  std::vector<TableId> ids;
+  {
+    const SharedLock lock(&mutex_);
+    ids.reserve(tables_.size());
+    for (const auto& [id, entry] : tables_) ids.push_back(id);
+  }
+  std::sort(ids.begin(), ids.end());
+  return ids;
+}
+
+Result<TableFigures> Catalog::FiguresOf(TableId table) const {
+  TableFigures figures;
+  std::shared_ptr<Table> open;
+  std::string stored;
+  {
+    const SharedLock lock(&mutex_);
+    const auto found = tables_.find(table);
+    if (found == tables_.end()) return Status(Code::kNotFound, "no such table in the catalog");
+    AddDefinition(found->second.definition, &figures);
+    open = found->second.table;
+    if (const auto kept = statistics_.find(table); kept != statistics_.end()) stored = kept->second;
+  }
+  if (open != nullptr) {
+    AddOpen(open.get(), &figures);
+  } else if (!stored.empty()) {
+    AddStored(stored, &figures);
+  }
+  return figures;
+}
+
+}  // namespace rowan
