@@ -242,6 +242,8 @@ class ha_rowan : public handler,
     return keeps ? RowKeys::kKeep : RowKeys::kForget;
   }
   const MY_BITMAP* ColumnsOfKeyRead(bool* from_entry);
+  /// Whether the entries of the active index hold every column the statement reads.
+  bool IndexCoversRead() const;
   /// Whether an entry of the active index gives all that position() takes from the record.
   [[nodiscard]] bool EntryHasRowReference() const;
   int Found(Status status, int error_at_end);

@@ -20,9 +20,11 @@ namespace rowan {
 
 void ha_rowan::PrepareRead() {
   // A row that may be changed is needed whole: its index entries and new version are made from it.
-  bool from_entry = keyread_ && !writes_ && reader_->index() != 0;
+  bool from_entry = !writes_ && reader_->index() != 0 && (keyread_ || IndexCoversRead());
   const MY_BITMAP* columns = table->read_set;
-  if (keyread_ && active_index < table->s->keys) columns = ColumnsOfKeyRead(&from_entry);
+  if ((keyread_ || from_entry) && active_index < table->s->keys) {
+    columns = ColumnsOfKeyRead(&from_entry);
+  }
   // The server expects values from the index, or the row will be compared with its entry.
   const bool compared = read_options_.mode == ReadMode::kReadUncommitted && reader_->index() != 0;
   ComputeColumns(keyread_ || compared || merges_);
@@ -30,6 +32,20 @@ void ha_rowan::PrepareRead() {
   reader_->set_entry_only(from_entry);
   reader_->SetFilter(HasCondition() ? this : nullptr);
   prepared_ = true;
+}
+
+bool ha_rowan::IndexCoversRead() const {
+  // Not every plan that is called covering says so: the hypergraph optimizer's lookups do not.
+  if (active_index >= table->s->keys || !table->s->keys_for_keyread.is_set(active_index)) {
+    return false;
+  }
+  for (uint number = bitmap_get_first_set(table->read_set); number != MY_BIT_NONE;
+       number = bitmap_get_next_set(table->read_set, number)) {
+    const Field& field = *table->field[number];
+    // The server computes virtual columns of rows that it did not ask for as index-only.
+    if (field.is_virtual_gcol() || !field.part_of_key.is_set(active_index)) return false;
+  }
+  return true;
 }
 
 const MY_BITMAP* ha_rowan::ColumnsOfKeyRead(bool* from_entry) {
