@@ -26,6 +26,18 @@ class KeyParts {
   /// How many leading parts two keys of an index share.
   [[nodiscard]] virtual uint32_t EqualParts(uint32_t index_number, Bytes left,
                                             Bytes right) const = 0;
+  /// Where leading parts of a key end (engine/group_scan.h).
+  struct GroupKey {
+    size_t group_bytes = 0;      ///< of the first parts
+    size_t ordered_bytes = 0;    ///< of these and the next ones
+    bool order_is_null = false;  ///< the first of the next ones
+  };
+  struct GroupParts {
+    uint32_t group = 0;
+    uint32_t order = 0;
+  };
+  [[nodiscard]] virtual GroupKey SplitKey(uint32_t index_number, Bytes key,
+                                          GroupParts parts) const = 0;
 };
 
 class Cardinalities {

@@ -100,6 +100,8 @@ class TableCursor : private RowCodec::BlobReader {
   bool WillReadAgain();
 
   // --- the row read last ---
+  /// Key of the index entry by which the scan found it. Until the scan moves.
+  [[nodiscard]] Bytes entry_key() const { return view_.key; }
   /// Clustered key. REQUIRES: kept.
   [[nodiscard]] Bytes row_key() const { return {row_key_.data(), row_key_.size()}; }
   /// An off-page value as it was handed to the codec.

@@ -20,6 +20,7 @@
 #include "plugin/handler/foreign_keys.h"
 #include "plugin/handler/ha_rowan.h"
 #include "plugin/partition/ha_rowan_part.h"
+#include "plugin/pushdown/push_to_engine.h"
 #include "plugin/server/clone_guard.h"
 #include "plugin/server/coordinator.h"
 #include "plugin/server/dictionary_tables.h"
@@ -181,6 +182,7 @@ int InitializeEngine(void* hton_pointer) {
   hton->sdi_get = GetDefinitionCopy;
   hton->sdi_delete = DropDefinitionCopy;
   hton->post_recover = PostRecover;
+  hton->push_to_engine = PushToEngine;
   SetForeignKeyHooks(hton);
   SetTransactionHooks(hton);
   SetTwoPhaseHooks(hton);

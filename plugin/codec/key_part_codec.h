@@ -65,6 +65,10 @@ struct KeyPartCodec {
     if (nullable || variable()) return SizeInside(key);
     return length > key.size() ? 0 : length;
   }
+  /// Whether the part at the start of `key` is NULL.
+  [[nodiscard]] bool IsNull(Bytes key) const {
+    return nullable && !key.empty() && (key[0] ^ mask()) == std::byte{0};
+  }
   /// Writes the value back into a record. REQUIRES: reversible. False when malformed.
   bool Decode(Bytes part, const ColumnInfo& target_column, unsigned char* record) const;
   /// The whole number in an encoded part of an integer or floating-point column; 0 if NULL or

@@ -372,12 +372,16 @@ uint32_t TableCodec::EqualParts(uint32_t index_number, Bytes left, Bytes right) 
   return equal;
 }
 
-void PrefixSuccessor(Bytes prefix, ByteBuffer* successor) {
-  if (successor->data() != prefix.data()) successor->assign(prefix.begin(), prefix.end());
-  while (!successor->empty() && successor->back() == std::byte{0xFF}) successor->pop_back();
-  if (!successor->empty()) {
-    successor->back() = static_cast<std::byte>(static_cast<uint8_t>(successor->back()) + 1);
+KeyParts::GroupKey TableCodec::SplitKey(uint32_t index_number, Bytes key, GroupParts parts) const {
+  const std::vector<KeyPartCodec>& all = layout_->indexes[index_number].parts;
+  GroupKey split;
+  for (uint32_t i = 0; i < parts.group + parts.order && i < all.size(); ++i) {
+    const Bytes rest = key.subspan(split.ordered_bytes);
+    if (i == parts.group) split.order_is_null = all[i].IsNull(rest);
+    split.ordered_bytes += all[i].Size(rest);
+    if (i < parts.group) split.group_bytes = split.ordered_bytes;
   }
+  return split;
 }
 
 }  // namespace rowan

@@ -146,6 +146,8 @@ class TableCodec final : public RowCodec, public KeyParts {
   /// How many leading parts (index parts, then clustered key parts) two keys of an index share.
   [[nodiscard]] uint32_t EqualParts(uint32_t index_number, Bytes left, Bytes right) const override;
   [[nodiscard]] uint32_t PartCount(uint32_t index_number) const override;
+  [[nodiscard]] GroupKey SplitKey(uint32_t index_number, Bytes key,
+                                  GroupParts parts) const override;
 
  private:
   TableCodec();
@@ -158,9 +160,5 @@ class TableCodec final : public RowCodec, public KeyParts {
 
   const std::unique_ptr<TableLayout> layout_;
 };
-
-/// First byte string that sorts behind every string with this prefix; empty = none. `prefix` may be
-/// the successor's own bytes.
-void PrefixSuccessor(Bytes prefix, ByteBuffer* successor);
 
 }  // namespace rowan

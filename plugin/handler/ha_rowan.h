@@ -5,6 +5,7 @@
 //   ha_rowan_alter.cc  ALTER without a copy of the server's
 //   ha_rowan_read.cc   index and table scans          ha_rowan_info.cc   statistics, costs
 //   ha_rowan_multi_range.cc multi-range reads
+//   ha_rowan_groups.cc of each group only the first rows
 //   ha_rowan_spatial.cc searches of SPATIAL indexes
 //   ha_rowan_foreign_keys.cc what cascades change
 //   ha_rowan_arrays.cc indexes on arrays
@@ -25,11 +26,13 @@
 #include "sql/table.h"
 
 #include "engine/bulk_load.h"
+#include "engine/group_scan.h"
 #include "engine/table_cursor.h"
 #include "plugin/codec/spatial_scan.h"
 #include "plugin/codec/table_codec.h"
 #include "plugin/handler/computed_columns.h"
 #include "plugin/handler/foreign_keys.h"
+#include "plugin/handler/group_plan.h"
 #include "plugin/handler/table_part.h"
 #include "plugin/handler/table_share.h"
 #include "plugin/server/thd_context.h"
@@ -130,6 +133,16 @@ class ha_rowan : public handler,
                                       bool* force_default, Cost_estimate* cost) override;
   ha_rows multi_range_read_info(uint index, uint ranges, uint rows, uint* buffer_bytes, uint* flags,
                                 Cost_estimate* cost) override;
+  // Parts of a query that the engine does (plugin/pushdown/, ha_rowan_groups.cc).
+  const handlerton* hton_supporting_engine_pushdown() override { return ht; }
+  std::string explain_extra() const override;
+  /// Index scans as the plan says deliver only the first rows of each group from now on, until the
+  /// statement's end or the next plan; null: none.
+  void SetGroupPlan(std::unique_ptr<const GroupPlan> plan) { group_plan_ = std::move(plan); }
+  /// Reads are of one snapshot and lock nothing.
+  [[nodiscard]] bool ReadsSnapshot() const;
+  /// The index as the engine numbers it; false: the server may not search it by its key parts.
+  [[nodiscard]] bool IsSearchableKey(uint key, uint32_t* index_number) const;
   // MATCH ... AGAINST (ha_rowan_fulltext.cc).
   FT_INFO* ft_init_ext(uint flags, uint key_number, String* key) override;
   int ft_init() override;
@@ -273,6 +286,24 @@ class ha_rowan : public handler,
   void SetEndOf(const key_range* range);
   void SetStartOf(const key_range* range);
 
+  // ha_rowan_groups.cc
+  [[nodiscard]] bool ReadsGroups(uint index) const {
+    return group_plan_ != nullptr && group_plan_->access_key == index;
+  }
+  int InitGroupScan();
+  void PrepareGroupRead();
+  struct KeySearch {
+    const uchar* key = nullptr;
+    key_part_map parts = 0;
+    ha_rkey_function flag = HA_READ_KEY_EXACT;
+  };
+  int ReadGroupsOf(uchar* record, const KeySearch& search);
+  int ReadFirstGroup(uchar* record, GroupScan::Direction direction);
+  int ReadNextOfGroups(uchar* record);
+  /// Of the range that the server opens; empty: none.
+  Bytes EndOfGroups();
+  int PassedCondition(Status found, uchar* record, int error_at_end);
+
   // ha_rowan_spatial.cc
   void FindNothing();
   int ReadSpatial(uchar* record, const uchar* key, ha_rkey_function find_flag);
@@ -373,6 +404,9 @@ class ha_rowan : public handler,
 
   DsMrr_impl sorted_ranges_;         ///< the server's; reads the index with a second handler
   bool sorted_ranges_used_ = false;  ///< since the last reset()
+
+  std::unique_ptr<const GroupPlan> group_plan_;  ///< of the statement; null: none
+  std::unique_ptr<GroupScan> group_scan_;        ///< of the open scan; null: it reads every row
 
   std::unique_ptr<SpatialScan> spatial_scan_;  ///< of the active index, once it is searched
 

@@ -152,6 +152,7 @@ int ha_rowan::reset() {
   searches_text_ = false;
   duplicate_lock_ = DuplicateLock::kShared;
   prepared_ = false;
+  group_plan_.reset();
   if (reader_ != nullptr) {
     reader_->GiveBackBuffers();
     reader_->PublishCounts();
@@ -175,6 +176,8 @@ bool ha_rowan::was_semi_consistent_read() {
 }
 
 void ha_rowan::column_bitmaps_signal() {
+  prepared_ = false;
+  if (group_scan_ != nullptr) return;  // prepares itself before it reads
   if (reader_ != nullptr && session_ != nullptr) PrepareRead();
 }
 

@@ -11,6 +11,7 @@
 #include "sql/sql_class.h"
 #include "sql/system_variables.h"
 
+#include "engine/key_prefix.h"
 #include "plugin/server/error_map.h"
 #include "plugin/server/instance.h"
 
@@ -134,6 +135,7 @@ bool ha_rowan::HasCondition() const {
 
 int ha_rowan::index_init(uint index, bool) {
   active_index = index;
+  if (ReadsGroups(index)) return InitGroupScan();
   if (table_share->foreign_keys != 0) RepairCascadeCount();
   prepared_ = false;
   spatial_scan_.reset();
@@ -146,6 +148,7 @@ int ha_rowan::index_init(uint index, bool) {
 
 int ha_rowan::index_end() {
   active_index = MAX_KEY;
+  group_scan_.reset();
   reader_->CloseScan();
   EndMultiRange();
   return 0;
@@ -155,6 +158,7 @@ int ha_rowan::index_read_map(uchar* record, const uchar* key, key_part_map keypa
                              ha_rkey_function find_flag) {
   ha_statistic_increment(&System_status_var::ha_read_key_count);
   if (key == nullptr) return ha_rowan::index_first(record);
+  if (group_scan_ != nullptr) return ReadGroupsOf(record, {key, keypart_map, find_flag});
   PrepareRead();
   bounded_by_key_ = false;
   reader_->SetStart({});
@@ -216,6 +220,7 @@ int ha_rowan::index_read_last_map(uchar* record, const uchar* key, key_part_map 
 
 int ha_rowan::index_next(uchar* record) {
   ha_statistic_increment(&System_status_var::ha_read_next_count);
+  if (group_scan_ != nullptr) return ReadNextOfGroups(record);
   if (!prepared_) PrepareRead();
   if (bounded_by_key_) {
     // After an exact read, "next" goes on behind that key's entries.
@@ -234,12 +239,14 @@ void ha_rowan::CountEnd(ulonglong System_status_var::*end) const {
 
 int ha_rowan::index_prev(uchar* record) {
   ha_statistic_increment(&System_status_var::ha_read_prev_count);
+  if (group_scan_ != nullptr) return ReadNextOfGroups(record);
   if (!prepared_) PrepareRead();
   return Found(reader_->Prev(record), HA_ERR_END_OF_FILE);
 }
 
 int ha_rowan::index_first(uchar* record) {
   CountEnd(&System_status_var::ha_read_first_count);
+  if (group_scan_ != nullptr) return ReadFirstGroup(record, GroupScan::Direction::kForward);
   if (codec().TextIndexAt(reader_->index()) != nullptr) return HA_ERR_END_OF_FILE;
   PrepareRead();
   bounded_by_key_ = false;
@@ -250,6 +257,7 @@ int ha_rowan::index_first(uchar* record) {
 
 int ha_rowan::index_last(uchar* record) {
   CountEnd(&System_status_var::ha_read_last_count);
+  if (group_scan_ != nullptr) return ReadFirstGroup(record, GroupScan::Direction::kBackward);
   if (codec().TextIndexAt(reader_->index()) != nullptr) return HA_ERR_END_OF_FILE;
   PrepareRead();
   bounded_by_key_ = false;
@@ -259,6 +267,7 @@ int ha_rowan::index_last(uchar* record) {
 
 int ha_rowan::index_next_same(uchar* record, const uchar*, uint) {
   ha_statistic_increment(&System_status_var::ha_read_next_count);
+  if (group_scan_ != nullptr) return ReadNextOfGroups(record);
   // The whole clustered key was given: there is no second row.
   if (search_complete_ && reader_->index() == 0) return HA_ERR_END_OF_FILE;
   int error = Found(reader_->Next(record), HA_ERR_END_OF_FILE);

@@ -3,6 +3,8 @@
 
 #include "plugin/handler/text_match.h"
 
+#include "engine/key_prefix.h"
+
 namespace rowan {
 namespace {
 

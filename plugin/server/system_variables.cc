@@ -312,6 +312,11 @@ MYSQL_THDVAR_UINT(lock_wait_timeout, PLUGIN_VAR_RQCMDARG,
                   "innodb_lock_wait_timeout says.",
                   nullptr, nullptr, 0, 0, 1024 * 1024 * 1024, 0);
 
+MYSQL_THDVAR_BOOL(pushdown_groupwise, PLUGIN_VAR_OPCMDARG,
+                  "Queries that need only the first rows of each group read only those, where an "
+                  "index has the groups in order.",
+                  nullptr, nullptr, true);
+
 int Refuse(SYS_VAR*, Status status) {
   my_printf_error(ER_WRONG_VALUE_FOR_VAR, "The Rowan variable was not changed: %s", MYF(0),
                   status.message());
@@ -342,6 +347,7 @@ SYS_VAR* g_system_variables[] = {MYSQL_SYSVAR(buffer_pool_size),
                                  MYSQL_SYSVAR(flush_log_at_trx_commit),
                                  MYSQL_SYSVAR(lock_wait_timeout),
                                  MYSQL_SYSVAR(snapshot_isolation),
+                                 MYSQL_SYSVAR(pushdown_groupwise),
                                  nullptr};
 
 Status OptionsFromVariables(EngineOptions* options) {
@@ -377,6 +383,7 @@ Durability FlushLogAtTrxCommit(THD* thd) {
   return static_cast<Durability>(THDVAR(thd, flush_log_at_trx_commit));
 }
 bool SnapshotIsolation(THD* thd) { return THDVAR(thd, snapshot_isolation); }
+bool PushdownGroupwise(THD* thd) { return THDVAR(thd, pushdown_groupwise); }
 uint32_t LockWaitTimeoutSeconds(THD* thd) {
   const uint32_t own = THDVAR(thd, lock_wait_timeout);
   return own != 0 ? own : static_cast<uint32_t>(thd_lock_wait_timeout(thd).count());

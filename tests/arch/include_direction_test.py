@@ -59,6 +59,9 @@ INNER = {
     "plugin/partition": (frozenset({"base", "engine"}),
                          {"plugin/codec", "plugin/server", "plugin/handler",
                           "plugin/partition"}),
+    "plugin/pushdown": (frozenset({"base", "engine"}),
+                        {"plugin/codec", "plugin/server", "plugin/handler",
+                         "plugin/pushdown"}),
 }
 
 

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "engine/group_scan.h"
+
+#include "engine/key_prefix.h"
+
+namespace rowan {
+
+Status GroupScan::Begin(const Range& range, Direction direction, void* record) {
+  forward_ = direction == Direction::kForward;
+  // A bound against the direction would stop the search for a group's first row.
+  cursor_->SetEnd(forward_ ? range.high : Bytes());
+  cursor_->SetStart(forward_ ? Bytes() : range.low);
+  Status found;
+  if (forward_) {
+    found =
+        range.low.empty() ? cursor_->SeekFirst(record) : cursor_->SeekAtLeast(range.low, record);
+  } else {
+    found =
+        range.high.empty() ? cursor_->SeekLast(record) : cursor_->SeekBefore(range.high, record);
+  }
+  return EnterGroup(found, record);
+}
+
+Status GroupScan::Next(void* record) {
+  if (winners_.count == GroupWinners::Count::kRows && rows_ >= winners_.most) {
+    return SeekNextGroup(record);
+  }
+  const Status moved = winners_.from_end ? cursor_->Prev(record) : cursor_->Next(record);
+  if (!moved.ok() && !moved.Is(Code::kEndOfRange)) return moved;
+  if (moved.ok() && HasPrefix(cursor_->entry_key(), group_)) {
+    return Wants() ? moved : SeekNextGroup(record);
+  }
+  // The step has left the group: where groups are come upon at this end, to the next one.
+  return aligned() ? EnterGroup(moved, record) : SeekNextGroup(record);
+}
+
+Status GroupScan::EnterGroup(Status found, void* record) {
+  if (!found.ok()) return found;
+  const Bytes key = cursor_->entry_key();
+  const Bytes group = key.first(Split().group_bytes);
+  group_.assign(group.begin(), group.end());
+  rows_ = 0;
+  values_ = 0;
+  if (!aligned()) found = SeekFirstOf(group_, !winners_.from_end, record);
+  if (found.ok() && winners_.passes_nulls && Split().order_is_null) found = SeekBehindNulls(record);
+  if (found.ok()) Wants();
+  return found;
+}
+
+Status GroupScan::SeekBehindNulls(void* record) {
+  const Bytes null = cursor_->entry_key().first(Split().ordered_bytes);
+  order_.assign(null.begin(), null.end());
+  const Status found = SeekBehind(order_, !winners_.from_end, record);
+  if (!found.ok() && !found.Is(Code::kEndOfRange)) return found;
+  if (found.ok() && HasPrefix(cursor_->entry_key(), group_)) return found;
+  return SeekFirstOf(order_, !winners_.from_end, record);
+}
+
+Status GroupScan::SeekNextGroup(void* record) {
+  return EnterGroup(SeekBehind(group_, forward_, record), record);
+}
+
+Status GroupScan::SeekBehind(Bytes prefix, bool forwards, void* record) {
+  if (!forwards) return cursor_->SeekBefore(prefix, record);
+  PrefixSuccessor(prefix, &seek_);
+  return seek_.empty() ? Status(Code::kEndOfRange) : cursor_->SeekAtLeast(seek_, record);
+}
+
+Status GroupScan::SeekFirstOf(Bytes prefix, bool forwards, void* record) {
+  if (forwards) return cursor_->SeekAtLeast(prefix, record);
+  PrefixSuccessor(prefix, &seek_);
+  return seek_.empty() ? cursor_->SeekLast(record) : cursor_->SeekBefore(seek_, record);
+}
+
+bool GroupScan::Wants() {
+  const Bytes value = cursor_->entry_key().first(Split().ordered_bytes);
+  const bool is_tie = rows_ > 0 && EqualBytes(value, order_);
+  const uint64_t before = winners_.count == GroupWinners::Count::kDenseRank ? values_ : rows_;
+  if (!is_tie && before >= winners_.most) return false;
+  if (winners_.count == GroupWinners::Count::kRows && rows_ >= winners_.most) return false;
+  ++rows_;
+  if (!is_tie) ++values_;
+  order_.assign(value.begin(), value.end());
+  return true;
+}
+
+KeyParts::GroupKey GroupScan::Split() const {
+  return parts_->SplitKey(winners_.index_number, cursor_->entry_key(),
+                          {winners_.group_parts, winners_.order_parts});
+}
+
+}  // namespace rowan

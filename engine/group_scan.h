@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// GroupScan: of each group of an index only its first (or last) rows. A group is all entries that
+// share the leading `group_parts` of the key; within a group the next `order_parts` are the order
+// in which its rows are ranked. The scan goes from group to group by seeks, so it reads as many
+// rows as it delivers and at most two more of a group, however large the groups are.
+//
+// Which row is the first is decided among the rows that the reader's snapshot shows: a seek of the
+// TableCursor passes over the others. A scan is of a range of whole groups, in either direction.
+// Thread safety: one thread at a time, as TableCursor.
+#pragma once
+
+#include <cstdint>
+
+#include "base/bytes.h"
+#include "base/status.h"
+#include "engine/cardinalities.h"
+#include "engine/row_codec.h"
+#include "engine/table_cursor.h"
+
+namespace rowan {
+
+/// Which rows of each group.
+struct GroupWinners {
+  enum class Count : uint8_t {
+    kRows,       ///< the first `most` rows
+    kRank,       ///< those before which there are fewer than `most` rows; ties have one rank
+    kDenseRank,  ///< those with the first `most` values of the order
+  };
+  uint32_t index_number = 0;
+  uint32_t group_parts = 0;
+  uint32_t order_parts = 0;  ///< at least 1 unless kRows
+  bool from_end = false;     ///< the last rows of the group in place of the first
+  Count count = Count::kRows;
+  uint64_t most = 1;  ///< at least 1
+  /// Rows whose order is NULL count only where the group has no others. REQUIRES: order_parts is 1.
+  bool passes_nulls = false;
+};
+
+class GroupScan {
+ public:
+  /// Entries from `low` on and before `high`, neither inside of a group; empty: no bound.
+  struct Range {
+    Bytes low{};
+    Bytes high{};
+  };
+  enum class Direction : uint8_t { kForward, kBackward };
+
+  /// Both outlive the scan. The cursor's scan is opened and closed by its owner, on the index.
+  GroupScan(TableCursor* cursor, const KeyParts* parts, const GroupWinners& winners)
+      : cursor_(cursor), parts_(parts), winners_(winners) {}
+
+  /// The first row of the first group in the direction. Errors: those of TableCursor.
+  Status Begin(const Range& range, Direction direction, void* record);
+  /// REQUIRES: Begin, and no error since. kEndOfRange: there are no more.
+  Status Next(void* record);
+
+ private:
+  /// Groups are come upon at the end where their first row is.
+  [[nodiscard]] bool aligned() const { return forward_ != winners_.from_end; }
+  Status EnterGroup(Status found, void* record);
+  Status SeekBehindNulls(void* record);
+  Status SeekNextGroup(void* record);
+  Status SeekBehind(Bytes prefix, bool forwards, void* record);
+  Status SeekFirstOf(Bytes prefix, bool forwards, void* record);
+  /// False: the row that the cursor is on has no rank that is wanted. Otherwise it is counted.
+  bool Wants();
+  [[nodiscard]] KeyParts::GroupKey Split() const;
+
+  TableCursor* const cursor_;
+  const KeyParts* const parts_;
+  const GroupWinners winners_;
+  bool forward_ = true;
+  ByteBuffer group_;  ///< key prefix of the group that is being delivered
+  ByteBuffer order_;  ///< of the row delivered last: its group and order parts
+  ByteBuffer seek_;
+  uint64_t rows_ = 0;    ///< of the group that were delivered
+  uint64_t values_ = 0;  ///< of the order among them
+};
+
+}  // namespace rowan

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Key prefixes: the entries that begin with one are those from it on and before its successor.
+#pragma once
+
+#include <vector>
+
+#include "base/bytes.h"
+
+namespace rowan {
+
+/// First byte string that sorts behind every string with this prefix; empty = none. `prefix` may be
+/// the successor's own bytes.
+void PrefixSuccessor(Bytes prefix, std::vector<std::byte>* successor);
+
+/// Whether `key` begins with `prefix`.
+[[nodiscard]] inline bool HasPrefix(Bytes key, Bytes prefix) {
+  return key.size() >= prefix.size() && EqualBytes(key.first(prefix.size()), prefix);
+}
+
+}  // namespace rowan

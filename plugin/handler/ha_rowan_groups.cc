@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Index scans that deliver only the first rows of each group (engine/group_scan.h), because the
+// statement was found to need no others (plugin/pushdown/). The server calls as for any index scan:
+// whatever range it asks for is one of whole groups, as the plan's maker has made sure.
+#include "plugin/server/abi_guard.h"
+
+#include "plugin/handler/ha_rowan.h"
+
+#include "sql/sql_class.h"
+#include "sql/system_variables.h"
+
+#include "engine/key_prefix.h"
+
+namespace rowan {
+
+bool ha_rowan::ReadsSnapshot() const {
+  return session_ != nullptr && read_options_.mode == ReadMode::kSnapshot &&
+         session_->isolation() != IsolationLevel::kSerializable;
+}
+
+bool ha_rowan::IsSearchableKey(uint key, uint32_t* index_number) const {
+  *index_number = codec().IndexNumberOfKey(key);
+  return codec().IsSearchable(*index_number) && !codec().HasSeveralEntries(*index_number) &&
+         codec().SpatialReferenceOf(*index_number) == nullptr;
+}
+
+std::string ha_rowan::explain_extra() const {
+  return group_plan_ == nullptr ? std::string() : group_plan_->description;
+}
+
+int ha_rowan::InitGroupScan() {
+  prepared_ = false;
+  spatial_scan_.reset();
+  bounded_by_key_ = false;
+  reader_->OpenScan(group_plan_->winners.index_number);
+  group_scan_ = std::make_unique<GroupScan>(reader_.get(), &codec(), group_plan_->winners);
+  return 0;
+}
+
+void ha_rowan::PrepareGroupRead() {
+  if (prepared_) return;
+  ComputeColumns(false);
+  reader_->SetColumns(table->read_set, KeysFor(false));
+  reader_->set_entry_only(group_plan_->is_covering && EntryHasRowReference());
+  // A row that does not pass the condition is the first of its group none the less.
+  reader_->SetFilter(nullptr);
+  prepared_ = true;
+}
+
+Bytes ha_rowan::EndOfGroups() {
+  if (range_end_ == nullptr) return {};
+  bool complete = false;
+  codec().EncodeSearchKey(group_plan_->group_key, range_end_->key,
+                          PartsInImage(active_index, range_end_->keypart_map), &range_key_,
+                          &complete);
+  if (range_end_->flag != HA_READ_BEFORE_KEY) PrefixSuccessor(range_key_, &range_key_);
+  return range_key_;
+}
+
+int ha_rowan::ReadFirstGroup(uchar* record, GroupScan::Direction direction) {
+  PrepareGroupRead();
+  return PassedCondition(group_scan_->Begin({{}, EndOfGroups()}, direction, record), record,
+                         HA_ERR_END_OF_FILE);
+}
+
+int ha_rowan::ReadGroupsOf(uchar* record, const KeySearch& search) {
+  PrepareGroupRead();
+  bool complete = false;
+  codec().EncodeSearchKey(group_plan_->group_key, search.key,
+                          PartsInImage(active_index, search.parts), &search_key_, &complete);
+  PrefixSuccessor(search_key_, &bound_key_);
+  GroupScan::Range range;
+  auto direction = GroupScan::Direction::kBackward;
+  switch (search.flag) {
+    case HA_READ_KEY_EXACT:
+    case HA_READ_PREFIX: direction = GroupScan::Direction::kForward; [[fallthrough]];
+    case HA_READ_PREFIX_LAST: range = {search_key_, bound_key_}; break;
+    case HA_READ_PREFIX_LAST_OR_PREV:
+    case HA_READ_KEY_OR_PREV: range.high = bound_key_; break;
+    case HA_READ_BEFORE_KEY: range.high = search_key_; break;
+    case HA_READ_AFTER_KEY:
+    case HA_READ_KEY_OR_NEXT:
+      direction = GroupScan::Direction::kForward;
+      range = {search.flag == HA_READ_AFTER_KEY ? bound_key_ : search_key_, EndOfGroups()};
+      if (range.low.empty()) return HA_ERR_KEY_NOT_FOUND;
+      break;
+    default: return HA_ERR_UNSUPPORTED;
+  }
+  return PassedCondition(group_scan_->Begin(range, direction, record), record,
+                         HA_ERR_KEY_NOT_FOUND);
+}
+
+int ha_rowan::ReadNextOfGroups(uchar* record) {
+  PrepareGroupRead();
+  return PassedCondition(group_scan_->Next(record), record, HA_ERR_END_OF_FILE);
+}
+
+int ha_rowan::PassedCondition(Status found, uchar* record, int error_at_end) {
+  while (found.ok() && HasCondition() && !Matches()) {
+    if (session_->interrupted()) return HA_ERR_QUERY_INTERRUPTED;
+    found = group_scan_->Next(record);
+  }
+  return Found(found, error_at_end);
+}
+
+}  // namespace rowan

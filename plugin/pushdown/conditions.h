@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// What can be read from the server's conditions (Items) about columns: conjuncts, equalities, upper
+// limits. Nothing is changed or evaluated but constants. What is not understood is reported as
+// such, so that a recogniser leaves the query alone.
+// Thread safety: one thread, the one that optimises the statement.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <vector>
+
+class Field;
+class Item;
+struct TABLE;
+
+namespace rowan {
+
+using Fields = std::vector<Field*>;
+
+/// The parts of a condition that must all hold; a null condition has none.
+std::vector<Item*> Conjuncts(Item* condition);
+
+/// The column that an item is, through views and references; null: it is something else.
+Field* FieldOf(Item* item);
+/// The same if the column is one of `table`.
+Field* FieldOf(Item* item, const TABLE* table);
+
+bool Contains(const Fields& fields, const Field* field);
+void AddOnce(Fields* fields, Field* field);
+
+/// The item depends on no column of `table` but those, gives the same result whenever it is
+/// evaluated, and runs no subquery and no stored program.
+bool DependsOnlyOn(Item* item, const TABLE* table, const Fields& fields);
+
+/// The conjunct is true for all rows of `table` that are equal in the columns `groups`, or for
+/// none of them. Equal is what an index on the columns takes for equal: 'a' and 'A' may be.
+bool HoldsForWholeGroups(Item* conjunct, const TABLE* table, const Fields& groups);
+
+/// A column of `table` that the conjunct makes equal to something that no row of `table` changes;
+/// `other`, if not null, is that. Null: it is another condition.
+Field* BoundField(Item* conjunct, const TABLE* table, Item** other);
+
+/// Two columns, one of each table, that the conjunct makes equal. Values of both compare by the
+/// same rules, and NULL equals nothing.
+struct EqualColumns {
+  Field* left = nullptr;
+  Field* right = nullptr;
+};
+std::optional<EqualColumns> EqualColumnsOf(Item* conjunct, const TABLE* left, const TABLE* right);
+
+/// The greatest whole number with which the conjunct may be true for an item that `is_counted`
+/// accepts: "rank <= 3", "3 >= rank", "rank = 1", "rank BETWEEN 1 AND 3".
+std::optional<uint64_t> UpperLimit(Item* conjunct, const std::function<bool(Item*)>& is_counted);
+
+}  // namespace rowan

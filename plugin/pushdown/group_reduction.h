@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// What a recogniser (ranked_rows.h and its neighbours) has found out: of a table only the first
+// rows of each group can matter to the query. Here a key is looked for in which groups stand
+// together with their rows in that order, and the plan's scan of the table is made one that
+// delivers only those rows (handler/group_plan.h). Everything else in the plan stays: what was to
+// filter, sort or rank the rows does it to fewer of them.
+//
+// The plan's access must ask for whole groups only:
+//   table scan          becomes a scan of the key
+//   index scan          becomes a scan of the key; only where its order is not used, or is the
+//   key's index look-up (ref), index range scan
+//                       by columns that are leading parts of the key and belong to the groups; may
+//                       be of another key that begins with them, too
+// Any other access is left alone, and so is the query then.
+// Thread safety: one thread, the one that optimises the statement.
+#pragma once
+
+#include <vector>
+
+#include "engine/group_scan.h"
+#include "plugin/pushdown/conditions.h"
+#include "plugin/pushdown/table_access.h"
+
+namespace rowan {
+
+struct OrderColumn {
+  Field* field = nullptr;
+  bool descending = false;
+};
+
+struct GroupWish {
+  TABLE* table = nullptr;
+  Fields groups;                   ///< in any order; none: the whole table is one group
+  std::vector<OrderColumn> order;  ///< the rows wanted are the first ones in it
+  GroupWinners::Count count = GroupWinners::Count::kRows;
+  uint64_t most = 1;
+  bool passes_nulls = false;  ///< see GroupWinners
+};
+
+/// A Rowan table, not partitioned or temporary, that the statement reads from a snapshot.
+bool IsReducible(const TABLE* table);
+
+/// Whether some key makes the wish possible under the access. Changes nothing.
+bool CanReduce(const TableAccess& access, const GroupWish& wish);
+/// Makes the scan deliver only the rows wished for. False: nothing was changed.
+bool Reduce(const TableAccess& access, const GroupWish& wish);
+
+}  // namespace rowan

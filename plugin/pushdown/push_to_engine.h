@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// The server's hook for query blocks that are planned: handlerton::push_to_engine. Each recogniser
+// looks for one shape of query of which the engine can do a part better than the plan, and leaves
+// everything else as it is.
+//   ranked_rows.h  limits on RANK(), ROW_NUMBER(), DENSE_RANK()
+// Only SELECT is looked at. The plan may be changed in place; what the engine is to do goes to the
+// table's handler, which forgets it at the end of the statement.
+#pragma once
+
+struct AccessPath;
+class JOIN;
+class THD;
+
+namespace rowan {
+
+/// Never fails.
+int PushToEngine(THD* thd, AccessPath* root, JOIN* join);
+
+}  // namespace rowan

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// How the plan of a query block reads one of its tables.
+// Thread safety: one thread, the one that optimises the statement.
+#pragma once
+
+class Field;
+class Item;
+struct AccessPath;
+struct TABLE;
+class JOIN;
+
+namespace rowan {
+
+struct TableAccess {
+  AccessPath* path = nullptr;  ///< null: the plan reads the table in no way or in several
+  /// Nothing above makes use of the order in which the rows come.
+  bool order_is_free = false;
+};
+
+/// The column of `table` that an item of the planned block is, also where the plan has made it a
+/// column of a temporary table between its steps. Null: it is something else.
+Field* SourceField(AccessPath* root, JOIN* join, Item* item, const TABLE* table);
+
+TableAccess FindAccess(AccessPath* root, JOIN* join, const TABLE* table);
+
+}  // namespace rowan
