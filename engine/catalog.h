@@ -25,6 +25,7 @@
 #include "engine/table_def.h"
 #include "mvcc/row/index.h"
 #include "mvcc/row/index_resolver.h"
+#include "mvcc/row/row_header.h"
 #include "mvcc/row/row_writer.h"
 #include "mvcc/undo/undo_log.h"
 #include "storage/damaged_spaces.h"
@@ -32,6 +33,13 @@
 namespace rowan {
 
 class CatalogRowJoiner;
+
+/// What a transaction that the last run did not finish did to tables.
+struct TableChanges {
+  std::vector<TableId> created{};
+  std::vector<TableId> dropped{};
+  std::vector<TableId> altered{};  ///< or renamed
+};
 
 inline constexpr IndexId kCatalogIndex{1};
 inline constexpr TableId kCatalogTable{1};
@@ -61,6 +69,8 @@ class Catalog : public IndexResolver {
   void SettleAlter(TableId table);
   /// The same for what a prepared transaction of an earlier run changed.
   void SettlePrepared(TxnId txn);
+  /// Of a transaction that was unfinished when Load was called.
+  [[nodiscard]] TableChanges ChangesBy(TxnId txn) const;
   /// False while a forgotten index is still used by somebody who found it before.
   bool ReleaseIndex(IndexId index);
 
@@ -129,6 +139,7 @@ class Catalog : public IndexResolver {
       ROWAN_REQUIRES_SHARED(mutex_);
   struct Loading;
   Status LoadRow(Loading* loading, Bytes key, Bytes value);
+  void NoteUnfinished(TableId table, const ClusteredHeader& newest, bool made_anew);
   void LoadPrepared(const Change& change);
   /// A version takes the place of the entry's own.
   void ReplaceLocked(Entry* entry, Version version) ROWAN_REQUIRES(mutex_);
@@ -152,6 +163,7 @@ class Catalog : public IndexResolver {
   std::unordered_map<TableId, std::string> statistics_ ROWAN_GUARDED_BY(mutex_);
   std::atomic<bool> strays_left_{true};  ///< in statistics_, without a table
   std::unordered_set<SpaceId> dropped_spaces_ ROWAN_GUARDED_BY(mutex_);  ///< from Load
+  std::unordered_map<uint64_t, TableChanges> unfinished_ ROWAN_GUARDED_BY(mutex_);  ///< from Load
 };
 
 }  // namespace rowan

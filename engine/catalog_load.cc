@@ -89,7 +89,24 @@ Status Catalog::LoadRow(Loading* loading, Bytes key, Bytes value) {
   const bool first = key.size() == CatalogKey(table, 0).size();
   if (status.ok() && first) loading->changes.push_back({table, header.txn});
   const bool made_anew = !status.ok() || versions.header().deleted;
+  if (first) NoteUnfinished(table, header, made_anew);
   return loading->joiner.Add(key, made_anew ? row : versions.row());
+}
+
+void Catalog::NoteUnfinished(TableId table, const ClusteredHeader& newest, bool made_anew) {
+  const ExclusiveLock lock(&mutex_);
+  TableChanges& changes = unfinished_[newest.txn.value()];
+  if (newest.deleted && made_anew) return;  // came and went
+  std::vector<TableId>& kind = made_anew        ? changes.created
+                               : newest.deleted ? changes.dropped
+                                                : changes.altered;
+  kind.push_back(table);
+}
+
+TableChanges Catalog::ChangesBy(TxnId txn) const {
+  const SharedLock lock(&mutex_);
+  const auto found = unfinished_.find(txn.value());
+  return found == unfinished_.end() ? TableChanges{} : found->second;
 }
 
 void Catalog::LoadPrepared(const Change& change) {

@@ -165,6 +165,14 @@ std::vector<std::string> Engine::TablesChangedBy(const std::string& xid) const {
   return {names.begin(), names.end()};
 }
 
+Engine::PreparedDdl Engine::DdlOf(const std::string& xid) const {
+  const TxnId txn = impl_->txns->PreparedId(xid);
+  if (txn == kNoTxn) return {};
+  TableChanges changes = impl_->catalog->ChangesBy(txn);
+  return {txn.value(), std::move(changes.created), std::move(changes.dropped),
+          std::move(changes.altered)};
+}
+
 Status Engine::CommitPrepared(const std::string& xid, Durability durability) {
   const TxnId txn = impl_->txns->PreparedId(xid);
   const Status status = impl_->txns->CommitPrepared(xid, durability);

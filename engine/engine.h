@@ -122,6 +122,14 @@ class Engine {
   [[nodiscard]] std::vector<std::string> PreparedXids() const;
   /// Names ("schema/table") of the tables that a prepared transaction of an earlier run changed.
   [[nodiscard]] std::vector<std::string> TablesChangedBy(const std::string& xid) const;
+  /// What a prepared transaction of an earlier run did to tables, and its number.
+  struct PreparedDdl {
+    uint64_t txn_number = 0;
+    std::vector<TableId> created{};
+    std::vector<TableId> dropped{};
+    std::vector<TableId> altered{};
+  };
+  [[nodiscard]] PreparedDdl DdlOf(const std::string& xid) const;
   Status CommitPrepared(const std::string& xid, Durability durability);
   Status RollbackPrepared(const std::string& xid);
 

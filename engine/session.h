@@ -66,6 +66,8 @@ class Session {
   /// The transaction has written something.
   [[nodiscard]] bool wrote() const { return txn_->is_writer(); }
   [[nodiscard]] IsolationLevel isolation() const { return txn_->isolation; }
+  /// Of the open transaction, never used again for another; 0 before it writes.
+  [[nodiscard]] uint64_t txn_number() const { return txn_->txn_id().value(); }
   /// From the next wait on.
   void SetLockWait(const LockWaitSettings& settings) {
     txn_->lock_wait_timeout_s = settings.timeout_s;

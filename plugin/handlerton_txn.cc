@@ -37,6 +37,11 @@ int CommitTxn(handlerton*, THD* thd, bool all) {
   const CommitWait wait = thd_get_durability_property(thd) == HA_IGNORE_DURABILITY
                               ? CommitWait::kNone
                               : CommitWait::kAsDurability;
+  // The dictionary's engine has committed before us, but in memory: were ours durable alone, a
+  // crash would leave a table that the dictionary does not know. See server/in_doubt.h.
+  if (session->prepared() && ChangesCatalogUnlogged(thd, *context) && ha_flush_logs(false)) {
+    LogWarning("The logs of the other engines could not be flushed before a change of tables.");
+  }
   const Status status = session->Commit(durability, wait);
   context->changed_catalog = false;
   if (!status.ok()) LogError("A commit failed: {}.", status.message());

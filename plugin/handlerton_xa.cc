@@ -76,7 +76,9 @@ int Prepare(handlerton*, THD* thd, bool all) {
       context->changed_catalog ? Durability::kDurable : FlushLogAtTrxCommit(thd);
   if (durability == Durability::kDurable) RaiseTo(&g_prepared_durable, prepared->value());
   if (durability == Durability::kWrite) RaiseTo(&g_prepared_written, prepared->value());
-  if (thd_get_durability_property(thd) == HA_IGNORE_DURABILITY) return 0;
+  const bool unlogged = ChangesCatalogUnlogged(thd, *context);
+  // Nobody flushes what goes to no binary log.
+  if (!unlogged && thd_get_durability_property(thd) == HA_IGNORE_DURABILITY) return 0;
   return HandlerError(thd, g_engine->WaitCommitted(*prepared, durability));
 }
 

@@ -15,6 +15,7 @@
 #include "mysqld_error.h"
 #include "sql/create_field.h"
 #include "sql/current_thd.h"
+#include "sql/dd/properties.h"
 #include "sql/dd/types/table.h"
 #include "sql/derror.h"
 #include "sql/sql_alter.h"
@@ -26,6 +27,7 @@
 #include "plugin/handler/create_checks.h"
 #include "plugin/handler/field_conversion.h"
 #include "plugin/handler/table_description.h"
+#include "plugin/server/dictionary_tables.h"
 #include "plugin/server/error_map.h"
 #include "plugin/server/instance.h"
 
@@ -148,6 +150,7 @@ class AlterContext : public inplace_alter_handler_ctx {
   std::unique_ptr<ComputedColumns> computed_columns;  ///< null: none is in an index
   std::unique_ptr<IndexBuild> build;                  ///< null: nothing to build
   bool rebuilds = false;                              ///< rows go into a new table
+  uint64_t changed_by = 0;  ///< the transaction that changed the engine's definition; 0: none
   ColumnMap former_columns;
   std::unique_ptr<FieldConversion> conversion;
   std::unique_ptr<TableRebuild> rebuild;  ///< null unless it rebuilds
@@ -365,6 +368,9 @@ bool ha_rowan::commit_inplace_alter_table(TABLE* altered_table, Alter_inplace_in
   if (failed) return true;
   new_def->set_se_private_id(now->id().value());
   new_def->set_se_private_data(old_def->se_private_data());
+  if (context->changed_by != 0) {
+    new_def->se_private_data().set(kChangedByProperty, context->changed_by);
+  }
   return false;
 }
 
@@ -397,6 +403,7 @@ bool ha_rowan::FinishInPlace(TABLE* altered_table, Alter_inplace_info* info,
         g_engine->AlterTable(connection->session.get(), std::move(after));
     if (!made.ok()) return FailAlter(made.status());
     now = std::move(*made);
+    context->changed_by = connection->session->txn_number();
   }
   *altered = now;
   if ((info->create_info->used_fields & HA_CREATE_USED_AUTO) == 0) return false;

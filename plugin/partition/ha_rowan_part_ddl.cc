@@ -10,6 +10,7 @@
 
 #include "mysql/plugin.h"
 #include "mysqld_error.h"
+#include "sql/dd/properties.h"
 #include "sql/dd/types/partition.h"
 #include "sql/dd/types/table.h"
 #include "sql/partition_info.h"
@@ -18,6 +19,7 @@
 #include "base/logging.h"
 #include "plugin/handler/partition_names.h"
 #include "plugin/handler/table_description.h"
+#include "plugin/server/dictionary_tables.h"
 #include "plugin/server/error_map.h"
 #include "plugin/server/instance.h"
 
@@ -119,7 +121,7 @@ int ha_rowan_part::delete_table(const char* name, const dd::Table* table_def) {
 }
 
 int ha_rowan_part::rename_table(const char*, const char* to, const dd::Table* from_def,
-                                dd::Table*) {
+                                dd::Table* to_def) {
   THD* thd = ha_thd();
   Session* session = nullptr;
   Status status = EnterCatalog(thd, &session);
@@ -128,6 +130,7 @@ int ha_rowan_part::rename_table(const char*, const char* to, const dd::Table* fr
     status = g_engine->RenameTable(session, TableId(leaf->se_private_id()),
                                    PartitionTableName(CatalogName(to), *leaf));
   }
+  if (status.ok()) to_def->se_private_data().set(kChangedByProperty, session->txn_number());
   return status.Is(Code::kNotFound) ? HA_ERR_NO_SUCH_TABLE : HandlerError(thd, status);
 }
 

@@ -8,6 +8,7 @@
 #include "sql/current_thd.h"
 #include "sql/dd/cache/dictionary_client.h"
 #include "sql/dd/dd_schema.h"
+#include "sql/dd/properties.h"
 #include "sql/dd/types/partition.h"
 #include "sql/dd/types/schema.h"
 #include "sql/dd/types/table.h"
@@ -19,7 +20,9 @@ namespace {
 Status Unreadable() { return Status(Code::kIoError, "the server's dictionary cannot be read"); }
 
 void NoteId(dd::Object_id id, DictionaryTables* found) {
-  if (id != dd::INVALID_OBJECT_ID) found->id_max = std::max<uint64_t>(found->id_max, id);
+  if (id == dd::INVALID_OBJECT_ID) return;
+  found->id_max = std::max<uint64_t>(found->id_max, id);
+  found->ids.insert(id);
 }
 
 Status AddSchema(THD* thd, const dd::String_type& name, DictionaryTables* found) {
@@ -36,6 +39,11 @@ Status AddSchema(THD* thd, const dd::String_type& name, DictionaryTables* found)
     if (table == nullptr) continue;
     found->names.push_back(std::string(name.c_str()) + "." + table_name.c_str());
     NoteId(table->se_private_id(), found);
+    uint64_t changed_by = 0;
+    const dd::Properties& properties = table->se_private_data();
+    if (properties.exists(kChangedByProperty) && !properties.get(kChangedByProperty, &changed_by)) {
+      found->changed_by.insert(changed_by);
+    }
     for (const dd::Partition* leaf : table->leaf_partitions()) {
       NoteId(leaf->se_private_id(), found);
     }

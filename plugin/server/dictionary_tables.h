@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <string>
+#include <unordered_set>
 #include <vector>
 
 #include "base/status.h"
@@ -14,7 +15,12 @@ namespace rowan {
 struct DictionaryTables {
   std::vector<std::string> names;  ///< "schema.table"
   uint64_t id_max = 0;             ///< largest table id among them
+  std::unordered_set<uint64_t> ids{};
+  /// Numbers of the engine's transactions that changed them last without making them anew.
+  std::unordered_set<uint64_t> changed_by{};
 };
+/// Where a definition in the dictionary has such a number.
+inline constexpr const char* kChangedByProperty = "rowan_changed_by";
 
 /// kIoError when the dictionary cannot be read.
 Result<DictionaryTables> TablesInDictionary();

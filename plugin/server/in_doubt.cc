@@ -3,7 +3,9 @@
 
 #include "plugin/server/in_doubt.h"
 
+#include <algorithm>
 #include <map>
+#include <optional>
 
 #include "mysql/plugin.h"
 #include "sql/mysqld.h"
@@ -12,6 +14,7 @@
 #include "base/format.h"
 #include "base/logging.h"
 #include "plugin/server/binlog_files.h"
+#include "plugin/server/dictionary_tables.h"
 #include "plugin/server/xid_bytes.h"
 
 namespace rowan {
@@ -145,6 +148,37 @@ Result<uint32_t> MarkOfThisRun(bool at_run_time) {
   return 0u;
 }
 
+/// The server's dictionary has what the transaction did, or lacks what it dropped.
+bool IsInDictionary(const Engine::PreparedDdl& ddl, const DictionaryTables& dictionary) {
+  const auto has = [&](TableId id) { return dictionary.ids.contains(id.value()); };
+  if (std::any_of(ddl.created.begin(), ddl.created.end(), has)) return true;
+  if (!ddl.altered.empty()) return dictionary.changed_by.contains(ddl.txn_number);
+  return ddl.created.empty() && !ddl.dropped.empty() &&
+         std::none_of(ddl.dropped.begin(), ddl.dropped.end(), has);
+}
+
+/// DDL that goes to no binary log, as OPTIMIZE and whatever a session with sql_log_bin=0 does: the
+/// server takes it for rolled back, although its dictionary, which commits first, may have it.
+Status CommitWhatDictionaryHas(Engine* engine, const DoubtsByRun& by_run) {
+  std::optional<DictionaryTables> dictionary;
+  for (const auto& [run, doubts] : by_run) {
+    for (const Doubt& doubt : doubts) {
+      const Engine::PreparedDdl ddl = engine->DdlOf(doubt.bytes);
+      if (ddl.created.empty() && ddl.dropped.empty() && ddl.altered.empty()) continue;
+      if (!dictionary.has_value()) {
+        Result<DictionaryTables> read = TablesInDictionary();
+        if (!read.ok()) return read.status();
+        dictionary = std::move(*read);
+      }
+      if (!IsInDictionary(ddl, *dictionary)) continue;
+      const Status status = engine->CommitPrepared(doubt.bytes, Durability::kDurable);
+      if (!status.ok()) return status;
+      LogInfo("A change of tables that the server's dictionary has is committed.");
+    }
+  }
+  return Status::Ok();
+}
+
 }  // namespace
 
 uint32_t RunMark() { return g_run_mark; }
@@ -153,6 +187,8 @@ Status ResolveInDoubt(Engine* engine, InDoubtPolicy policy, bool at_run_time) {
   Result<uint32_t> mark = MarkOfThisRun(at_run_time);
   if (!mark.ok()) return mark.status();
   g_run_mark = *mark;
+  const Status committed = CommitWhatDictionaryHas(engine, InternalDoubts(engine));
+  if (!committed.ok()) return committed;
   for (const auto& [run, doubts] : InternalDoubts(engine)) {
     Result<Verdict> verdict = run == kMarkWithoutBinlog
                                   ? Result<Verdict>(JudgeWithoutBinlog(at_run_time))

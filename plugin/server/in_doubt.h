@@ -8,6 +8,9 @@
 // last binary log file that is older than the run it belongs to. At our next start the mark leads
 // to the last file of that run, and the outcome stands in that one.
 //
+// DDL that goes to no binary log (OPTIMIZE, sql_log_bin=0) is decided by the server's dictionary:
+// it commits first, and durably (handlerton_txn.cc).
+//
 // Only transactions coordinated by the server itself are meant; XA transactions stay prepared
 // until their owner decides. Thread safety: plugin initialisation; RunMark afterwards from any.
 #pragma once

@@ -7,6 +7,7 @@
 #include "mysql/plugin.h"
 #include "mysqld_error.h"
 #include "sql/handler.h"
+#include "sql/mysqld.h"
 #include "sql/sql_class.h"
 #include "sql/sql_thd_internal_api.h"
 
@@ -133,6 +134,11 @@ Status EnterCatalogChange(THD* thd, ThdContext* context) {
   context->changed_catalog = true;
   thd->get_ha_data(g_hton->slot)->ha_info[0].set_trx_read_write();
   return status;
+}
+
+bool ChangesCatalogUnlogged(THD* thd, const ThdContext& context) {
+  return context.changed_catalog && opt_bin_log &&
+         (thd->variables.option_bits & OPTION_BIN_LOG) == 0;
 }
 
 bool EndsTransaction(THD* thd, bool all) {

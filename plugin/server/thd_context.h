@@ -69,6 +69,10 @@ Status EnterStatement(THD* thd, ThdContext* context);
 /// cannot see by itself because it asks before the method that does it.
 Status EnterCatalogChange(THD* thd, ThdContext* context);
 
+/// The transaction changed the catalog and the server's dictionary, and its outcome will stand in
+/// no log of the coordinator: its session writes no binary log.
+bool ChangesCatalogUnlogged(THD* thd, const ThdContext& context);
+
 /// True when "commit" or "rollback" means the transaction and not only the statement.
 bool EndsTransaction(THD* thd, bool all);
 

@@ -262,6 +262,7 @@ TEST_F(IndexBuildTest, APreparedAlterIsWhatItsCoordinatorDecides) {
     ASSERT_TRUE(world_.engine->FlushLog().ok());
     Reopen();
     EXPECT_EQ(table_->index(1)->id(), old);
+    EXPECT_EQ(world_.engine->DdlOf("alter").altered, std::vector<TableId>{table_->id()});
     table_.reset();
     Engine* engine = world_.engine.get();
     ASSERT_TRUE((commit ? engine->CommitPrepared("alter", Durability::kDurable)

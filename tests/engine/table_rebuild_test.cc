@@ -288,6 +288,37 @@ TEST_P(TableRebuildTest, ARollbackOrACrashAtAnyPointLeavesTheFormerTable) {
   }
 }
 
+TEST_P(TableRebuildTest, APreparedOneIsWhatItsCoordinatorDecides) {
+  for (const bool commit : {false, true}) {
+    const TableId former = table_->id();
+    Start();
+    ASSERT_TRUE(rebuild_->Build().ok());
+    ASSERT_TRUE(rebuild_->Finish(0).ok());
+    const TableId made = rebuild_->table()->id();
+    ASSERT_TRUE(session_->Prepare(AsBytes(std::string("rebuild"))).ok());
+    const uint64_t number = session_->txn_number();
+    ASSERT_TRUE(world_.engine->FlushLog().ok());
+    rebuild_.reset();
+    table_.reset();
+    session_.reset();
+    world_.Crash(TestSeed());
+    ASSERT_TRUE(world_.Open().ok());
+    Engine* engine = world_.engine.get();
+    const Engine::PreparedDdl ddl = engine->DdlOf("rebuild");
+    EXPECT_EQ(ddl.txn_number, number);
+    EXPECT_EQ(ddl.created, std::vector<TableId>{made});
+    EXPECT_EQ(ddl.dropped, std::vector<TableId>{former});
+    EXPECT_TRUE(ddl.altered.empty());
+    EXPECT_TRUE(engine->DdlOf("another").created.empty());
+    ASSERT_TRUE((commit ? engine->CommitPrepared("rebuild", Durability::kDurable)
+                        : engine->RollbackPrepared("rebuild"))
+                    .ok());
+    while (engine->ListTables().size() != 1) std::this_thread::yield();
+    EXPECT_EQ(engine->ListTables().front().id, commit ? made : former);
+    table_ = engine->OpenTable(engine->ListTables().front().id).value();
+  }
+}
+
 TEST_P(TableRebuildTest, AnInterruptedOneIsNotFinished) {
   Start();
   session_->Interrupt();

@@ -6,6 +6,9 @@ compares the database with the journal after the next start and takes over what 
 about the one step that was in flight. A difference is a Failure that says "lost" or "phantom".
 Each actor is used by one thread at a time.
 """
+import typing
+import zlib
+
 from framework import Failure
 from rowantools.client import ConnectionLost, MysqlError
 
@@ -216,69 +219,113 @@ class XaActor(Actor):
 
 
 class DdlActor(Actor):
-    """CREATE, DROP, RENAME, TRUNCATE and ALTER on tables of its own, each with known content.
+    """CREATE, DROP, RENAME, TRUNCATE, OPTIMIZE and ALTER by any algorithm on tables of its own,
+    each with known content. `logged`: its statements go to the binary log, if there is one."""
 
-    The model of a table is (rows, has the extra index, has the extra column).
-    """
-
-    NAMES = tuple(f"ddl{n}" for n in range(5))
-
-    def __init__(self, number, randomness):
+    def __init__(self, number, randomness, logged=True):
         super().__init__(number, randomness)
-        self.tables = {}
-        self._flying = None
+        self._logged = logged
+        self.names = tuple(f"ddl{number}_{n}" for n in range(4))
+        self.tables = {}  # name -> _Table
+        self.met = 0  # statements that a crash came upon
+        self._flying = self._statement = None
+
+    def run(self, client, stop):
+        if not self._logged:
+            client.execute("SET SESSION sql_log_bin = 0")
+        super().run(client, stop)
 
     def step(self, client):
-        after, statements = self._choose()
-        self._flying = after
-        for statement in statements:
-            client.execute(statement)
+        after, statement = self._choose()
+        self._flying, self._statement = after, statement
+        client.execute(statement)
         self.tables, self._flying = after, None
         self.commits += 1
 
     def _choose(self):
-        """(tables afterwards, statements): one statement that takes effect as a whole."""
-        after, name = dict(self.tables), self._random.choice(self.NAMES)
+        """(tables afterwards, statement): one statement that takes effect as a whole."""
+        random = self._random
+        after, name = dict(self.tables), random.choice(self.names)
         if name not in after:
-            after[name] = (0, False, False)
-            return after, [f"CREATE TABLE {name} (id INT AUTO_INCREMENT PRIMARY KEY, k INT, "
-                           "v VARCHAR(50), t TEXT, KEY (k))"]
-        rows, index, column = after[name]
-        kind = self._random.randrange(7)
+            after[name] = _Table()
+            return after, (f"CREATE TABLE {name} (id INT AUTO_INCREMENT, k INT NOT NULL,"
+                           " v VARCHAR(50), t TEXT, PRIMARY KEY (id), KEY id (id), KEY (k))")
+        table, other = after[name], random.choice(self.names)
+        kind = random.randrange(12)
         if kind == 0:
             del after[name]
-            return after, [f"DROP TABLE {name}"]
-        other = self._random.choice(self.NAMES)
+            return after, f"DROP TABLE {name}"
         if kind == 1 and other not in after:
             after[other] = after.pop(name)
-            return after, [f"RENAME TABLE {name} TO {other}"]
+            return after, f"RENAME TABLE {name} TO {other}"
         if kind == 2:
-            after[name] = (0, index, column)
-            return after, [f"TRUNCATE TABLE {name}"]
-        if kind == 3:
-            after[name] = (rows, not index, column)
-            change = "DROP INDEX extra" if index else "ADD INDEX extra (v, k)"
-            return after, [f"ALTER TABLE {name} {change}"]
-        if kind == 4:
-            after[name] = (rows, index, not column)
-            change = "DROP COLUMN more" if column else "ADD COLUMN more INT DEFAULT 5"
-            return after, [f"ALTER TABLE {name} {change}, ALGORITHM=COPY"]
-        if kind == 5 and other in after and other != name:
+            after[name] = table._replace(rows=0, content=0)
+            return after, f"TRUNCATE TABLE {name}"
+        if kind == 3 and other in after and other != name:
             after[name], after[other] = after[other], after[name]
-            return after, [f"RENAME TABLE {name} TO ddl_x, {other} TO {name}, ddl_x TO {other}"]
-        count = self._random.randint(1, 40)
-        after[name] = (rows + count, index, column)
-        values = ", ".join(f"({n % 9}, 'v{n}', REPEAT('t', {self._random.choice((3, 30, 9000))}))"
-                           for n in range(count))
-        return after, [f"INSERT INTO {name} (k, v, t) VALUES {values}"]
+            third = f"ddl{self.number}_x"
+            return after, f"RENAME TABLE {name} TO {third}, {other} TO {name}, {third} TO {other}"
+        if kind < 9:
+            after[name], change = table.altered(random, kind)
+            return after, f"ALTER TABLE {name} {change}" if change else f"OPTIMIZE TABLE {name}"
+        rows = [(n % 9, f"v{n}", "t" * random.choice((3, 30, 9000)))
+                for n in range(random.randint(1, 40))]
+        content = sum(zlib.crc32(f"{k}{v}{t}".encode()) for k, v, t in rows)
+        after[name] = table._replace(rows=table.rows + len(rows), content=table.content + content)
+        values = ", ".join(f"({k}, '{v}', '{t}')" for k, v, t in rows)
+        return after, f"INSERT INTO {name} (k, v, t) VALUES {values}"
 
     def settle(self, client):
         there = {}
-        for (name,) in client.query("SHOW TABLES LIKE 'ddl%'"):
-            definition = client.query(f"SHOW CREATE TABLE {name}")[0][1]
-            rows = client.value(f"SELECT COUNT(*) FROM {name}")
-            there[name] = (rows, "`extra`" in definition, "`more`" in definition)
+        try:
+            for (name,) in client.query(f"SHOW TABLES LIKE 'ddl{self.number}%'"):
+                there[name] = _table_there(client, name)
+        except MysqlError as error:
+            raise Failure(f"{name}: {error}; last statement: {self._statement}") from error
         if there != self.tables and there != self._flying:
             raise Failure(f"tables are {there}, the journal says {self.tables}"
-                          + (f" or {self._flying}" if self._flying is not None else ""))
+                          + (f" or {self._flying}" if self._flying is not None else "")
+                          + f"; last statement: {self._statement}")
+        self.met += self._flying is not None
         self.tables, self._flying = there, None
+
+
+class _Table(typing.NamedTuple):
+    rows: int = 0
+    content: int = 0  # sum over rows
+    index: bool = False
+    column: bool = False
+    long_key: bool = False  # PRIMARY KEY (k, id)
+
+    def altered(self, random, kind):
+        """(table afterwards, change, "" for OPTIMIZE)."""
+        if kind == 4:
+            change = "DROP INDEX extra" if self.index else "ADD INDEX extra (v, k)"
+            return self._replace(index=not self.index), change + _algorithm(random, "INPLACE")
+        if kind == 5:
+            change = "DROP COLUMN more" if self.column else "ADD COLUMN more INT DEFAULT 5 AFTER id"
+            algorithm = _algorithm(random, "INPLACE", "INSTANT")
+            return self._replace(column=not self.column), change + algorithm
+        if kind == 6:
+            key = "id" if self.long_key else "k, id"
+            change = f"DROP PRIMARY KEY, ADD PRIMARY KEY ({key})" + _algorithm(random, "INPLACE")
+            return self._replace(long_key=not self.long_key), change
+        if kind == 7:
+            index = "DROP INDEX extra" if self.index else "ADD INDEX extra (v, k)"
+            column = "DROP COLUMN more" if self.column else "ADD COLUMN more INT DEFAULT 5 FIRST"
+            change = f"FORCE, {index}, {column}" + _algorithm(random, "INPLACE")
+            return self._replace(index=not self.index, column=not self.column), change
+        return self, random.choice(("", "FORCE" + _algorithm(random, "INPLACE")))
+
+
+def _table_there(client, name):
+    definition = client.query(f"SHOW CREATE TABLE {name}")[0][1]
+    rows, content = client.query(
+        f"SELECT COUNT(*), IFNULL(SUM(CRC32(CONCAT(k, v, t))), 0) FROM {name}")[0]
+    return _Table(rows, int(content), "`extra`" in definition, "`more`" in definition,
+                  "PRIMARY KEY (`k`,`id`)" in definition)
+
+
+def _algorithm(random, *able):
+    algorithm = random.choice(("", "COPY") + able)
+    return f", ALGORITHM={algorithm}" if algorithm else ""

@@ -17,7 +17,7 @@ from framework import Failure, main
 from rowantools.client import ConnectionLost, MysqlError
 
 _CYCLES, _CYCLES_LONG = 4, 50
-_WRITERS, _XA_ACTORS = 4, 2
+_WRITERS, _XA_ACTORS, _DDL_ACTORS = 4, 2, 3
 _LOAD_S = 0.8
 _SYSTEM_FILES = 2  # the catalog's and the undo space
 
@@ -56,6 +56,13 @@ def _start_again(t, server):
 
 
 def _check_everything(t, server, actors, client):
+    _check_tables(t, server, actors, client)
+    wrong = client.query("SELECT h.id, h.n, COUNT(e.hot) FROM hot h LEFT JOIN evidence e "
+                         "ON e.hot = h.id GROUP BY h.id, h.n HAVING COUNT(e.hot) <> h.n")
+    t.equal(wrong, [], "shared counters and their evidence")
+
+
+def _check_tables(t, server, actors, client):
     for actor in actors:
         actor.settle(client)
     tables = [row[0] for row in client.query(
@@ -63,9 +70,6 @@ def _check_everything(t, server, actors, client):
     for table in tables:
         t.check_table(table, client)
         _compare_indexes(t, client, table)
-    wrong = client.query("SELECT h.id, h.n, COUNT(e.hot) FROM hot h LEFT JOIN evidence e "
-                         "ON e.hot = h.id GROUP BY h.id, h.n HAVING COUNT(e.hot) <> h.n")
-    t.equal(wrong, [], "shared counters and their evidence")
     _check_files(t, server, len(tables))
 
 
@@ -130,6 +134,27 @@ def _report(t, binlog, cycles, killed_starts, actors):
     print(f"binlog {'on' if binlog else 'off'}: {cycles} crashes and {killed_starts} killed starts,"
           f" acknowledged: {count[Writer]} commits, {count[XaActor]} XA PREPARE, "
           f"{count[DdlActor]} DDL steps; lost 0, phantom 0, {prepared} left prepared", flush=True)
+
+
+def test_crashes_amid_definitions(t):
+    """Nothing but DDL, so that nearly every crash comes upon some."""
+    server = t.new_server(binlog=True)
+    server.start()
+    actors = [DdlActor(number, t.random, logged=number > 0) for number in range(_DDL_ACTORS)]
+    cycles, killed_starts = _cycles(t), 0
+    for cycle in range(cycles):
+        try:
+            _kill_under_load(t, server, actors)
+            killed_starts += _start_again(t, server)
+            client = t.client(server)
+            _check_tables(t, server, actors, client)
+            client.close()
+        except (Failure, ConnectionLost, MysqlError) as error:
+            raise Failure(f"cycle {cycle + 1} of {cycles}: {error}") from error
+    done, met = sum(actor.commits for actor in actors), sum(actor.met for actor in actors)
+    t.true(done > 0, "no statement ever got done")
+    print(f"{cycles} crashes and {killed_starts} killed starts, statements: {done} done, {met} met"
+          " by a crash, each old or new; left-over files 0", flush=True)
 
 
 def test_crashes_without_binlog(t):
