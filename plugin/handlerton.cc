@@ -19,6 +19,7 @@
 #include "engine/engine.h"
 #include "plugin/handler/foreign_keys.h"
 #include "plugin/handler/ha_rowan.h"
+#include "plugin/handler/transport_rows.h"
 #include "plugin/partition/ha_rowan_part.h"
 #include "plugin/pushdown/push_to_engine.h"
 #include "plugin/server/clone_guard.h"
@@ -39,6 +40,9 @@ handlerton* g_hton = nullptr;
 Engine* g_engine = nullptr;
 
 namespace {
+
+/// Of files beside the server's own, which DROP DATABASE removes.
+const char* kFileExtensions[] = {kExportExtension, kUnfinishedExportExtension, nullptr};
 
 handler* CreateHandler(handlerton* hton, TABLE_SHARE* share, bool partitioned, MEM_ROOT* mem_root) {
   if (!partitioned) return new (mem_root) ha_rowan(hton, share);
@@ -176,6 +180,7 @@ int InitializeEngine(void* hton_pointer) {
                 HTON_SUPPORTS_GENERATED_INVISIBLE_PK;
   hton->create = CreateHandler;
   hton->partition_flags = PartitionFlags;
+  hton->file_extensions = kFileExtensions;
   hton->show_status = ShowStatus;
   hton->post_ddl = PostDdl;
   hton->sdi_set = KeepDefinitionCopy;

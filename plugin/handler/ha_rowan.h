@@ -3,6 +3,7 @@
 //   ha_rowan_open.cc   flags, open, close, clone      ha_rowan_write.cc  insert, update, delete
 //   ha_rowan_lock.cc   statements, lock modes, extra  ha_rowan_ddl.cc    create, drop, rename
 //   ha_rowan_alter.cc  ALTER without a copy of the server's
+//   ha_rowan_transport.cc tables from one server to another
 //   ha_rowan_read.cc   index and table scans          ha_rowan_info.cc   statistics, costs
 //   ha_rowan_multi_range.cc multi-range reads
 //   ha_rowan_groups.cc of each group only the first rows
@@ -40,6 +41,8 @@
 namespace rowan {
 
 struct TextMatchState;
+class ExportReader;
+class RowTransport;
 
 /// One row as the engine stores it: clustered key, row, and each secondary entry. Buffers are
 /// reused.
@@ -175,6 +178,8 @@ class ha_rowan : public handler,
   bool commit_inplace_alter_table(TABLE* altered_table, Alter_inplace_info* alter_info, bool commit,
                                   const dd::Table* old_def, dd::Table* new_def) override;
 
+  int discard_or_import_tablespace(bool discard, dd::Table* table_def) override;
+
   /// Asked of a table that is to change places with a partition.
   bool check_if_incompatible_data(HA_CREATE_INFO* create_info, uint changes) override;
 
@@ -227,6 +232,23 @@ class ha_rowan : public handler,
   /// `*now` is the engine's table of the new definition.
   bool FinishRebuild(TABLE* altered_table, Alter_inplace_info* info, std::shared_ptr<Table>* now);
   bool FinishInPlace(TABLE* altered_table, Alter_inplace_info* info, std::shared_ptr<Table>* now);
+
+  // ha_rowan_transport.cc
+  [[nodiscard]] static bool IsDiscarded(const dd::Table& table_def);
+  /// Raises the error; the handler error.
+  static int RefuseDiscarded(const TABLE_SHARE& share);
+  int Export();
+  Status WriteExport();
+  /// At UNLOCK TABLES.
+  void EndExport();
+  /// DROP TABLE takes files with it that lie under its name.
+  static void RemoveExports(const char* name);
+  /// An engine table in the place of this one; errors may have been raised.
+  Result<std::shared_ptr<Table>> MakeEmpty();
+  Result<std::shared_ptr<Table>> Import();
+  Status FillImported(ExportReader* reader, RowTransport* transport, Table* target);
+  Status ShowImportedDuplicate(Status status, const RowTransport& transport, const BulkLoad& load,
+                               Table* target);
 
   // ha_rowan_lock.cc
   virtual int EnterStatementAs(THD* thd, thr_lock_type lock_type, bool writes);
@@ -419,6 +441,7 @@ class ha_rowan : public handler,
 
   uint64_t published_cardinalities_ = 0;  ///< which state of them the server has from this handler
   bool load_failed_ = false;
+  std::string export_path_;  ///< of a file that UNLOCK TABLES removes; empty: none
   RowImage old_image_;
   RowImage new_image_;
   std::vector<IndexEntry> entry_views_;

@@ -17,6 +17,7 @@
 #include "base/logging.h"
 #include "plugin/handler/create_checks.h"
 #include "plugin/handler/table_description.h"
+#include "plugin/server/dictionary_tables.h"
 #include "plugin/server/error_map.h"
 #include "plugin/server/instance.h"
 
@@ -56,6 +57,7 @@ int ha_rowan::Describe(TABLE* form, const HA_CREATE_INFO& info, const std::strin
 int ha_rowan::create(const char* name, TABLE* form, HA_CREATE_INFO* create_info,
                      dd::Table* table_def) {
   THD* thd = ha_thd();
+  if (IsDiscarded(*table_def)) return RefuseDiscarded(*form->s);  // TRUNCATE
   TableDef definition;
   const int refused = Describe(form, *create_info, CatalogName(name), &definition);
   if (refused != 0) return refused;
@@ -97,6 +99,7 @@ int ha_rowan::delete_table(const char* name, const dd::Table* table_def) {
     const TableId id(table_def->se_private_id());
     return HandlerError(thd, g_engine->DropTemporaryTable(id));
   }
+  RemoveExports(name);
   ThdContext* context = ContextOf(thd);
   Status status = EnterCatalogChange(thd, context);
   if (status.ok()) {
@@ -114,13 +117,17 @@ bool ha_rowan::check_if_incompatible_data(HA_CREATE_INFO*, uint changes) {
   return changes == IS_EQUAL_YES ? COMPATIBLE_DATA_YES : COMPATIBLE_DATA_NO;
 }
 
-int ha_rowan::rename_table(const char*, const char* to, const dd::Table* from_def, dd::Table*) {
+int ha_rowan::rename_table(const char*, const char* to, const dd::Table* from_def,
+                           dd::Table* to_def) {
   THD* thd = ha_thd();
   ThdContext* context = ContextOf(thd);
   Status status = EnterCatalogChange(thd, context);
   if (status.ok()) {
     status = g_engine->RenameTable(context->session.get(), TableId(from_def->se_private_id()),
                                    CatalogName(to));
+  }
+  if (status.ok()) {
+    to_def->se_private_data().set(kChangedByProperty, context->session->txn_number());
   }
   return status.Is(Code::kNotFound) ? HA_ERR_NO_SUCH_TABLE : HandlerError(thd, status);
 }

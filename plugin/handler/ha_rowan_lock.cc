@@ -74,6 +74,7 @@ int ha_rowan::CheckUsable(const Table& engine_table) {
 }
 
 int ha_rowan::EnterStatementAs(THD* thd, thr_lock_type lock_type, bool writes) {
+  if (share_->discarded() && thd_tablespace_op(thd) == 0) return RefuseDiscarded(*table_share);
   int error = CheckUsable(*engine_table());
   if (error == 0) error = BeginUse(thd, lock_type, writes);
   if (error == 0) AttachReader();
@@ -111,6 +112,7 @@ void ha_rowan::SuspendScans() {
 int ha_rowan::external_lock(THD* thd, int lock_type) {
   if (lock_type == F_UNLCK) {
     SuspendScans();
+    EndExport();
     session_ = nullptr;
     return 0;
   }
@@ -136,6 +138,7 @@ int ha_rowan::extra(ha_extra_function operation) {
     case HA_EXTRA_INSERT_WITH_UPDATE:
     case HA_EXTRA_WRITE_CAN_REPLACE: duplicate_lock_ = DuplicateLock::kExclusive; break;
     case HA_EXTRA_WRITE_CANNOT_REPLACE: duplicate_lock_ = DuplicateLock::kShared; break;
+    case HA_EXTRA_EXPORT: return Export();
     case HA_EXTRA_BEGIN_ALTER_COPY: return BeginLoad(kLoadMemoryBytes);
     case HA_EXTRA_ENABLE_LOCKING_RECORD: ReadAs(ReadMode::kLockShared); break;
     case HA_EXTRA_RESET_LOCKING_RECORD: ReadAs(ModeFor(ha_thd(), lock_type_, writes_)); break;

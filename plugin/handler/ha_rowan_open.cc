@@ -7,6 +7,7 @@
 
 #include <algorithm>
 
+#include "sql/dd/properties.h"
 #include "sql/dd/types/table.h"
 #include "sql/sql_class.h"
 
@@ -26,7 +27,7 @@ constexpr handler::Table_flags kTableFlags =
     HA_CAN_GEOMETRY | HA_CAN_RTREEKEYS | HA_SUPPORTS_GEOGRAPHIC_GEOMETRY_COLUMN |
     HA_CAN_INDEX_VIRTUAL_GENERATED_COLUMN | HA_MULTI_VALUED_KEY_SUPPORT | HA_CAN_FULLTEXT |
     HA_CAN_FULLTEXT_EXT | HA_CAN_FULLTEXT_HINTS | HA_SUPPORTS_DEFAULT_EXPRESSION |
-    HA_ATTACHABLE_TRX_COMPATIBLE;
+    HA_ATTACHABLE_TRX_COMPATIBLE | HA_CAN_EXPORT;
 
 /// Whether statements give the same rows when they are run again in the order of their commits:
 /// where their reads lock what they read, gaps included.
@@ -87,6 +88,7 @@ ha_rowan::~ha_rowan() = default;
 
 handler::Table_flags ha_rowan::table_flags() const {
   Table_flags flags = kTableFlags;
+  if (share_ != nullptr && is_temporary()) flags &= ~HA_CAN_EXPORT;
   // Nobody else changes a temporary table.
   if ((share_ != nullptr && is_temporary()) || StatementsCanBeReplayed(ha_thd())) {
     flags |= HA_BINLOG_STMT_CAPABLE;
@@ -152,6 +154,7 @@ Status ha_rowan::OpenShare(const dd::Table* table_def) {
   if (table_def == nullptr) return Status(Code::kNotFound, "it has no definition");
   Result<std::unique_ptr<TableShare>> share = MakeShare(TableId(table_def->se_private_id()));
   if (!share.ok()) return share.status();
+  (*share)->SetDiscarded(IsDiscarded(*table_def));
   share_ = share->release();
   set_ha_share_ptr(share_);
   return Status::Ok();

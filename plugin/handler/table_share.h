@@ -24,10 +24,15 @@ class TableShare : public Handler_share {
 
   [[nodiscard]] Table* table() const { return table_.get(); }
   [[nodiscard]] const TableCodec& codec() const { return *codec_; }
+  /// DISCARD TABLESPACE: nobody may use the table before IMPORT TABLESPACE. Set before it is
+  /// shared.
+  [[nodiscard]] bool discarded() const { return discarded_; }
+  void SetDiscarded(bool discarded) { discarded_ = discarded; }
 
  private:
   const std::shared_ptr<Table> table_;
   const std::shared_ptr<const TableCodec> codec_;
+  bool discarded_ = false;
 };
 
 }  // namespace rowan

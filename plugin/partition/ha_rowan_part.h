@@ -105,6 +105,8 @@ class ha_rowan_part final : public ha_rowan, public Partition_helper, public Par
   int create(const char* name, TABLE* form, HA_CREATE_INFO* create_info,
              dd::Table* table_def) override;
   int delete_table(const char* name, const dd::Table* table_def) override;
+  /// Partitions are not moved one by one: EXCHANGE PARTITION makes a table of one.
+  int discard_or_import_tablespace(bool, dd::Table*) override { return HA_ERR_WRONG_COMMAND; }
   int rename_table(const char* from, const char* to, const dd::Table* from_def,
                    dd::Table* to_def) override;
   enum_alter_inplace_result check_if_supported_inplace_alter(TABLE* altered_table,

@@ -17,7 +17,7 @@ ha_rowan_part::ha_rowan_part(handlerton* hton, TABLE_SHARE* table_share_arg)
 ha_rowan_part::~ha_rowan_part() = default;
 
 handler::Table_flags ha_rowan_part::table_flags() const {
-  return ha_rowan::table_flags() | HA_CAN_REPAIR;
+  return (ha_rowan::table_flags() | HA_CAN_REPAIR) & ~HA_CAN_EXPORT;
 }
 
 uint ha_rowan_part::alter_flags(uint) const {

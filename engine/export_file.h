@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// A table's rows as a file that goes to another instance (docs/formats/export.md): a description of
+// the table, its rows in the order of their keys with their off-page values beside them, and their
+// number. Nothing in it depends on the instance that wrote it: no page, no id, no version of a row.
+// Every byte is under a checksum. Memory: a block, and the largest row. Thread safety: one thread.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/status.h"
+#include "engine/row_codec.h"
+#include "io/file.h"
+
+namespace rowan {
+
+class Engine;
+
+struct ExportHeader {
+  std::string schema;  ///< what the table's user calls its definition, for its eyes
+  std::string layout;  ///< how its rows are encoded
+};
+
+/// What a row is made of; bytes of someone else.
+struct ExportedRow {
+  Bytes key{};
+  Bytes row{};
+  std::vector<Bytes> values{};  ///< that lie off the page
+};
+
+struct ExportEnd {
+  uint64_t rows = 0;
+  uint64_t auto_increment = 0;
+};
+
+namespace export_layout {
+inline constexpr uint64_t kMagic = 0x5452'4f50'5845'5752;  // "RWEXPORT"
+inline constexpr uint32_t kVersion = 1;
+inline constexpr size_t kVersionOffset = 4;
+inline constexpr size_t kMagicOffset = 8;
+inline constexpr size_t kFeaturesOffset = 16;
+inline constexpr size_t kSchemaBytesOffset = 40;
+inline constexpr size_t kLayoutBytesOffset = 44;
+inline constexpr size_t kHeaderBytes = 64;
+inline constexpr size_t kBlockSizeOffset = 4;
+inline constexpr size_t kBlockNumberOffset = 8;
+inline constexpr size_t kBlockHeaderBytes = 16;
+inline constexpr size_t kBlockBytesMax = size_t{256} << 10;  ///< of contents
+}  // namespace export_layout
+
+class ExportWriter {
+ public:
+  /// The file appears under `path`, in place of one that is there, when Finish returns.
+  static Result<std::unique_ptr<ExportWriter>> Create(Engine* engine, const std::string& path,
+                                                      const ExportHeader& header);
+  /// An unfinished file goes.
+  ~ExportWriter();
+  ExportWriter(const ExportWriter&) = delete;
+  ExportWriter& operator=(const ExportWriter&) = delete;
+
+  /// kNoSpace, kIoError.
+  Status Add(const ExportedRow& row);
+  /// Everything is durable.
+  Status Finish(uint64_t auto_increment);
+  /// A finished one that is of no more use; fine when there is none.
+  static Status Remove(Engine* engine, const std::string& path);
+
+ private:
+  ExportWriter(FileSystem* files, std::string path);
+  Status WriteHeader(const ExportHeader& header);
+  Status Put(Bytes bytes);
+  Status PutNumber(uint64_t value);
+  Status WriteBlock();
+
+  FileSystem* const files_;
+  const std::string path_;
+  const std::string unfinished_path_;
+  std::unique_ptr<File> file_;
+  uint32_t seed_ = 0;  ///< of the blocks' checksums: that of the header
+  uint64_t offset_ = 0;
+  uint64_t blocks_ = 0;
+  uint64_t rows_ = 0;
+  ByteBuffer block_;
+};
+
+class ExportReader {
+ public:
+  /// kNotFound, kNewerFormat, kCorrupt and kIoError; the error log names the file.
+  static Result<std::unique_ptr<ExportReader>> Open(Engine* engine, const std::string& path);
+
+  [[nodiscard]] const ExportHeader& header() const { return header_; }
+  /// False at the end, which end() then tells. Bytes of the row are valid until the next call.
+  /// kCorrupt: the error log names file and offset.
+  Result<bool> Next(ExportedRow* row);
+  [[nodiscard]] const ExportEnd& end() const { return end_; }
+
+ private:
+  explicit ExportReader(std::string path) : path_(std::move(path)) {}
+  Status ReadHeader();
+  Status ReadBlock();
+  Status Take(uint64_t bytes, ByteBuffer* target);
+  Result<uint64_t> TakeNumber();
+  Status TakeEnd();
+  [[nodiscard]] Status Damaged(const char* what) const;
+
+  const std::string path_;
+  std::unique_ptr<File> file_;
+  uint64_t file_bytes_ = 0;
+  ExportHeader header_;
+  ExportEnd end_;
+  uint32_t seed_ = 0;
+  uint64_t offset_ = 0;  ///< of the next block
+  uint64_t blocks_ = 0;
+  uint64_t rows_ = 0;
+  ByteBuffer block_;
+  size_t taken_ = 0;  ///< of the block
+  ByteBuffer key_;
+  ByteBuffer row_;
+  std::vector<ByteBuffer> values_;
+};
+
+}  // namespace rowan

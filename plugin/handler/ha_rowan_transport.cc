@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// A table that goes from one server to another (docs/export.md): FLUSH TABLES ... FOR EXPORT writes
+// a file of its rows beside the server's own files and removes it again with UNLOCK TABLES; DISCARD
+// TABLESPACE puts an empty table in a table's place that nobody may use; IMPORT TABLESPACE fills a
+// new one from such a file. All but the files is part of the server's dictionary transaction.
+#include "plugin/server/abi_guard.h"
+
+#include "plugin/handler/ha_rowan.h"
+
+#include "mysql/plugin.h"
+#include "mysqld_error.h"
+#include "sql/dd/properties.h"
+#include "sql/dd/types/table.h"
+#include "sql/sql_base.h"
+#include "sql/sql_class.h"
+
+#include "engine/export_file.h"
+#include "plugin/handler/table_description.h"
+#include "plugin/handler/transport_rows.h"
+#include "plugin/server/error_map.h"
+#include "plugin/server/instance.h"
+
+namespace rowan {
+namespace {
+
+/// How many rows go by between two looks whether the statement was killed.
+constexpr uint64_t kInterruptionStride = 1024;
+
+std::string ExportPath(const TABLE& table) {
+  return std::string(table.s->normalized_path.str) + kExportExtension;
+}
+
+std::string NameOf(const TABLE_SHARE& share) {
+  return std::string("`") + share.db.str + "`.`" + share.table_name.str + "`";
+}
+
+Status CheckKilled(THD* thd) {
+  return thd_killed(thd) == 0 ? Status::Ok()
+                              : Status(Code::kInterrupted, "the statement was killed");
+}
+
+}  // namespace
+
+bool ha_rowan::IsDiscarded(const dd::Table& table_def) {
+  return table_def.se_private_data().exists(kDiscardedProperty);
+}
+
+int ha_rowan::RefuseDiscarded(const TABLE_SHARE& share) {
+  my_error(ER_TABLESPACE_DISCARDED, MYF(0), NameOf(share).c_str());
+  return HA_ERR_TABLESPACE_MISSING;
+}
+
+// --- FLUSH TABLES ... FOR EXPORT ---
+
+int ha_rowan::Export() {
+  export_path_ = ExportPath(*table);
+  return Fail(WriteExport());
+}
+
+Status ha_rowan::WriteExport() {
+  RowTransport transport(table);
+  Status status = transport.Prepare(g_engine->options().storage.page_size_bytes);
+  if (!status.ok()) return status;
+  Result<std::unique_ptr<ExportWriter>> writer =
+      ExportWriter::Create(g_engine, export_path_, transport.Header());
+  if (!writer.ok()) return writer.status();
+  // What is committed now; the metadata lock keeps writers away.
+  const std::unique_ptr<Session> session = g_engine->NewSession();
+  session->Begin(IsolationLevel::kRepeatableRead);
+  session->OpenSnapshot();
+  TableCursor cursor(session.get(), engine_table(), &codec());
+  cursor.SetColumns(nullptr, RowKeys::kKeep);
+  cursor.OpenScan(0);
+  status = cursor.SeekFirst(table->record[0]);
+  for (uint64_t count = 0; status.ok(); ++count) {
+    ExportedRow row;
+    status = transport.Pack(cursor.row_key(), &row);
+    if (!status.ok()) return status;
+    status = (*writer)->Add(row);
+    if (!status.ok()) return status;
+    if (count % kInterruptionStride == 0) {
+      status = CheckKilled(ha_thd());
+      if (!status.ok()) return status;
+    }
+    status = cursor.Next(table->record[0]);
+  }
+  if (!status.Is(Code::kEndOfRange)) return status;
+  return (*writer)->Finish(engine_table()->auto_increment());
+}
+
+void ha_rowan::RemoveExports(const char* name) {
+  for (const char* extension : {kExportExtension, kUnfinishedExportExtension}) {
+    // What cannot be removed is in nobody's way.
+    ExportWriter::Remove(g_engine, std::string(name) + extension).Ignore();
+  }
+}
+
+void ha_rowan::EndExport() {
+  if (export_path_.empty()) return;
+  ExportWriter::Remove(g_engine, export_path_).Ignore();  // the file system has logged why
+  export_path_.clear();
+}
+
+// --- ALTER TABLE ... DISCARD and IMPORT TABLESPACE ---
+
+int ha_rowan::discard_or_import_tablespace(bool discard, dd::Table* table_def) {
+  THD* thd = ha_thd();
+  if (is_temporary()) return HA_ERR_WRONG_COMMAND;
+  if (thd->locked_tables_mode != LTM_NONE) {
+    my_error(ER_LOCK_OR_ACTIVE_TRANSACTION, MYF(0));
+    return HA_ERR_WRONG_COMMAND;
+  }
+  const bool discarded = IsDiscarded(*table_def);
+  if (discard && discarded) return RefuseDiscarded(*table_share);
+  if (!discard && !discarded) {
+    my_error(ER_TABLESPACE_EXISTS, MYF(0), NameOf(*table_share).c_str());
+    return HA_ERR_TABLESPACE_EXISTS;
+  }
+  const bool unchecked = thd_test_options(thd, OPTION_NO_FOREIGN_KEY_CHECKS) != 0;
+  if (discard && !unchecked && table_share->is_referenced_by_foreign_key()) {
+    return HA_ERR_ROW_IS_REFERENCED;
+  }
+  ThdContext* context = ContextOf(thd);
+  Status status = EnterCatalogChange(thd, context);
+  if (!status.ok()) return Fail(status);
+  Result<std::shared_ptr<Table>> replaced = discard ? MakeEmpty() : Import();
+  if (!replaced.ok()) return thd->is_error() ? HA_ERR_GENERIC : Fail(replaced.status());
+  status = g_engine->DropTable(context->session.get(), engine_table()->id());
+  if (!status.ok()) return Fail(status);
+  table_def->set_se_private_id((*replaced)->id().value());
+  if (discard) {
+    table_def->se_private_data().set(kDiscardedProperty, true);
+  } else {
+    table_def->se_private_data().remove(kDiscardedProperty);
+  }
+  // Whoever opens the table next finds another one in the engine.
+  tdc_remove_table(thd, TDC_RT_REMOVE_NOT_OWN, table_share->db.str, table_share->table_name.str,
+                   false);
+  return 0;
+}
+
+Result<std::shared_ptr<Table>> ha_rowan::MakeEmpty() {
+  RowTransport transport(table);
+  const Status status = transport.Prepare(g_engine->options().storage.page_size_bytes);
+  if (!status.ok()) return status;
+  Session* session = ContextOf(ha_thd())->session.get();
+  return g_engine->CreateTable(session, transport.Definition(engine_table()->name()));
+}
+
+Result<std::shared_ptr<Table>> ha_rowan::Import() {
+  RowTransport transport(table);
+  Status status = transport.Prepare(g_engine->options().storage.page_size_bytes);
+  if (!status.ok()) return status;
+  Result<std::unique_ptr<ExportReader>> reader = ExportReader::Open(g_engine, ExportPath(*table));
+  if (reader.status().Is(Code::kNotFound)) {
+    my_error(ER_TABLESPACE_MISSING, MYF(0), NameOf(*table_share).c_str());
+  }
+  if (!reader.ok()) return reader.status();
+  const std::string difference = transport.Difference((*reader)->header());
+  if (!difference.empty()) {
+    my_error(ER_TABLE_SCHEMA_MISMATCH, MYF(0), difference.c_str());
+    return Status(Code::kInvalidArgument, "the exported table is another one");
+  }
+  Session* session = ContextOf(ha_thd())->session.get();
+  Result<std::shared_ptr<Table>> created =
+      g_engine->CreateTable(session, transport.Definition(engine_table()->name()));
+  if (!created.ok()) return created;
+  status = FillImported(reader->get(), &transport, created->get());
+  if (!status.ok()) return status;
+  return created;
+}
+
+Status ha_rowan::FillImported(ExportReader* reader, RowTransport* transport, Table* target) {
+  Session* session = ContextOf(ha_thd())->session.get();
+  BulkLoad load(session, target, kLoadMemoryBytes);
+  ExportedRow row;
+  for (uint64_t count = 0;; ++count) {
+    Result<bool> more = reader->Next(&row);
+    if (!more.ok()) return more.status();
+    if (!*more) break;
+    Status status = transport->Unpack(row, session, target, &load);
+    if (!status.ok()) return status;
+    if (count % kInterruptionStride != 0) continue;
+    status = CheckKilled(ha_thd());
+    if (!status.ok()) return status;
+  }
+  Status status = load.Finish();
+  if (status.Is(Code::kDuplicate)) return ShowImportedDuplicate(status, *transport, load, target);
+  if (!status.ok()) return status;
+  status = target->LoadCounters();
+  if (!status.ok()) return status;
+  return target->SetAutoIncrement(std::max<uint64_t>(reader->end().auto_increment, 1));
+}
+
+Status ha_rowan::ShowImportedDuplicate(Status status, const RowTransport& transport,
+                                       const BulkLoad& load, Table* target) {
+  ByteBuffer scratch;
+  const RowCodec& imported = transport.codec();
+  Result<Bytes> key = imported.ClusteredKeyOf(status.detail(), load.duplicate_key(), &scratch);
+  if (!key.ok()) return key.status();
+  TableCursor cursor(ContextOf(ha_thd())->session.get(), target, &imported);
+  const Status read = cursor.GetRow(*key, table->record[0]);
+  if (!read.ok()) return read;
+  KEY* duplicate = &table->key_info[codec().KeyOfIndexNumber(status.detail())];
+  print_keydup_error(table, duplicate, MYF(0), table_share->table_name.str);
+  return status;
+}
+
+}  // namespace rowan

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// RowTransport: a table's rows as an exported file has them (docs/formats/export.md), and back.
+// Rows are encoded as in the table, but for the history that ALTERs left in it and the places of
+// off-page values. Thread safety: the thread that uses the table.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "engine/bulk_load.h"
+#include "engine/export_file.h"
+#include "engine/table_def.h"
+#include "plugin/codec/table_codec.h"
+#include "plugin/handler/computed_columns.h"
+
+struct TABLE;
+
+namespace rowan {
+
+inline constexpr const char* kExportExtension = ".rwx";
+inline constexpr const char* kUnfinishedExportExtension = ".rwx_new";
+/// In the dictionary's private data of a table that is to be imported.
+inline constexpr const char* kDiscardedProperty = "rowan_discarded";
+
+class RowTransport final : private TableCodec::BlobWriter, private RowCodec::BlobReader {
+ public:
+  /// Rows pass through the table's first record.
+  explicit RowTransport(TABLE* table) : table_(table) {}
+
+  Status Prepare(uint32_t page_size_bytes);
+  [[nodiscard]] ExportHeader Header() const;
+  /// Empty when rows of a file with this header are rows of the table; else a clause that says why
+  /// not.
+  [[nodiscard]] std::string Difference(const ExportHeader& header) const;
+  /// Of a new table for the rows.
+  [[nodiscard]] TableDef Definition(const std::string& name) const;
+  [[nodiscard]] const RowCodec& codec() const;
+
+  /// The row in the record. Its bytes are valid until the next call.
+  Status Pack(Bytes key, ExportedRow* row);
+  /// Puts the row into the record and loads it into `target`.
+  Status Unpack(const ExportedRow& row, Session* session, Table* target, BulkLoad* load);
+
+ private:
+  Status Write(TableCodec::Outsourced* value) override;
+  Result<Bytes> Read(const BlobRef& ref) override;
+  Status LoadEntries(uint32_t index_count, BulkLoad* load);
+
+  TABLE* const table_;
+  std::unique_ptr<TableCodec> codec_;
+  std::unique_ptr<ComputedColumns> computed_columns_;  ///< null: none is in an index
+  ByteBuffer key_;
+  ByteBuffer row_;
+  EncodedEntry entry_;
+  std::vector<ByteBuffer> values_;  ///< packed, reused
+  size_t value_count_ = 0;
+  const ExportedRow* unpacked_ = nullptr;
+  Session* session_ = nullptr;  ///< null while rows are packed
+  Table* target_ = nullptr;
+};
+
+}  // namespace rowan

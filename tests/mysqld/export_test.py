@@ -1,0 +1,162 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only
+"""FLUSH TABLES ... FOR EXPORT, DISCARD and IMPORT TABLESPACE: tables that go from one server to
+another, files that are none, and what a crash leaves."""
+import os
+import shutil
+
+from framework import main
+
+_COLUMNS = ("(id INT PRIMARY KEY AUTO_INCREMENT, k INT, v VARCHAR(30) COLLATE utf8mb4_0900_ai_ci,"
+            " b LONGBLOB, d DATETIME(3), e ENUM('x','y'), f BIT(11), j JSON, g INT AS (k * 2),"
+            " s INT AS (k + 1) STORED")
+_INDEXES = ", KEY k (k, v), UNIQUE KEY v (v), KEY g (g), FULLTEXT KEY t (v))"
+_READ = "SELECT id, k, v, CRC32(b), d, e, f + 0, j, g, s FROM a ORDER BY id"
+
+
+def _fill(client, rows=300):
+    client.query(f"CREATE TABLE a {_COLUMNS}{_INDEXES} ENGINE=ROWAN")
+    client.query("SET SESSION cte_max_recursion_depth = 100000")
+    client.query("INSERT INTO a (k, v, b, d, e, f, j) WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL"
+                 f" SELECT i + 1 FROM n WHERE i < {rows}) SELECT NULLIF(i * 7 % 101, 3),"
+                 " IF(i % 11, CONCAT('word v', i), NULL), REPEAT(CHAR(65 + i % 26), i % 17 * 3000),"
+                 " '2020-02-29 10:00:00.125' + INTERVAL i HOUR, ELT(i % 3, 'x', 'y'), i % 2048,"
+                 " JSON_ARRAY(i, REPEAT('j', i % 7 * 900)) FROM n")
+
+
+def _path(t, server, table="a"):
+    folder = t.value("SELECT DATABASE()")
+    return server.data / folder / f"{table}.rwx"
+
+
+def _export(t, target):
+    """Copies the file of table a to the target server."""
+    t.run("FLUSH TABLES a FOR EXPORT")
+    shutil.copy(_path(t, t.server), _path(t, target))
+    t.run("UNLOCK TABLES")
+    t.true(not _path(t, t.server).exists(), "UNLOCK TABLES removes the file")
+
+
+def _rowan_only(t):
+    if t.engine != "ROWAN":
+        t.skip("about Rowan's files")
+
+
+def test_a_table_goes_to_another_server(t):
+    _rowan_only(t)
+    _fill(t.client())
+    t.run("DELETE FROM a WHERE id % 10 = 0", "UPDATE a SET b = 'short' WHERE id % 10 = 1",
+          "ALTER TABLE a ADD COLUMN n INT DEFAULT 9 AFTER k, ALGORITHM=INSTANT",
+          "ALTER TABLE a DROP COLUMN n, ALGORITHM=INSTANT")
+    rows = t.run(_READ)
+    target = t.new_server(["--loose-rowan-page-size=8K"])
+    target.start()
+    other = t.client(target)
+    # Other indexes than at the source.
+    other.query(f"CREATE TABLE a {_COLUMNS}, KEY d (d DESC, e), KEY ((k + 5)), UNIQUE KEY v (v))"
+                " ENGINE=ROWAN")
+    other.query("INSERT INTO a (k) VALUES (12345)")
+    t.error("ALTER TABLE a IMPORT TABLESPACE", 1813, client=other)
+    other.query("ALTER TABLE a DISCARD TABLESPACE")
+    t.error("SELECT * FROM a", 1814, client=other)
+    t.error("INSERT INTO a (k) VALUES (1)", 1814, client=other)
+    t.error("TRUNCATE TABLE a", 1814, client=other)
+    t.error("ALTER TABLE a FORCE", 1814, client=other)
+    t.error("ALTER TABLE a DISCARD TABLESPACE", 1814, client=other)
+    t.error("ALTER TABLE a IMPORT TABLESPACE", 1812, client=other)
+    _export(t, target)
+    other.query("ALTER TABLE a IMPORT TABLESPACE")
+    t.equal(other.query(_READ), rows, "rows")
+    t.equal(other.query("SELECT COUNT(*) FROM a FORCE INDEX (d) WHERE d > '2000-01-01'"),
+            [(270,)], "rows by an index that the source did not have")
+    t.check_table("a", client=other)
+    other.query("INSERT INTO a (k) VALUES (1)")
+    t.true(other.query("SELECT MAX(id) FROM a")[0][0] > 300, "AUTO_INCREMENT goes on")
+    target.kill()
+    target.start()
+    other = t.client(target)
+    t.equal(other.query(_READ)[:270], rows, "rows after a crash")
+    t.check_table("a", client=other)
+    t.run("INSERT INTO a (k) VALUES (1)")
+    t.check_table("a")
+
+
+def test_a_discarded_table_stays_so(t):
+    _rowan_only(t)
+    _fill(t.client(), 10)
+    t.run("ALTER TABLE a DISCARD TABLESPACE")
+    t.server.restart()
+    t._first = t.client()
+    t.error("SELECT * FROM a", 1814)
+    t.run("RENAME TABLE a TO b")
+    t.error("SELECT * FROM b", 1814)
+    t.run("DROP TABLE b")
+
+
+def test_files_that_are_not_the_table(t):
+    _rowan_only(t)
+    _fill(t.client(), 50)
+    path = _path(t, t.server)
+    t.run("FLUSH TABLES a FOR EXPORT")
+    whole = path.read_bytes()
+    t.run("UNLOCK TABLES", "CREATE TABLE original LIKE a", "INSERT INTO original (id, k, v) SELECT"
+          " id, k, v FROM a", "ALTER TABLE a DISCARD TABLESPACE")
+    middle = bytearray(whole)
+    middle[t.random.randrange(len(whole))] ^= 0x10
+    for bad in (bytes(middle), whole[:-1], whole + b"x", whole[:100], b"", b"nothing " * 40):
+        path.write_bytes(bad)
+        t.error("ALTER TABLE a IMPORT TABLESPACE", (1034, 1815, 1877, 126, 145, 1194))
+        t.error("SELECT * FROM a", 1814)
+    path.write_bytes(whole)
+    t.run("ALTER TABLE a IMPORT TABLESPACE")
+    t.rows("SELECT id, k, v FROM a ORDER BY id", t.run("SELECT id, k, v FROM original ORDER BY id"))
+    for number, (definition, reason) in enumerate((
+            ("(id INT PRIMARY KEY, k INT)", "column v varchar(30)"),
+            (_COLUMNS.replace("k INT,", "k BIGINT,") + ")", "bigint"),
+            (_COLUMNS.replace("k INT,", "k INT NOT NULL,") + ")", "k int NOT NULL"),
+            (_COLUMNS.replace("'x','y'", "'x','z'") + ")", "'z'"),
+            (_COLUMNS.replace("id INT PRIMARY KEY", "id INT") + ", PRIMARY KEY (id DESC))",
+             "DESC"))):
+        name = f"other{number}"
+        t.run(f"CREATE TABLE {name} {definition}", f"ALTER TABLE {name} DISCARD TABLESPACE")
+        _path(t, t.server, name).write_bytes(whole)
+        message = t.error(f"ALTER TABLE {name} IMPORT TABLESPACE", 1808)
+        t.true(reason in message, f"{definition}: {message}")
+    t.run(f"CREATE TABLE twice {_COLUMNS}, UNIQUE KEY e (e))",
+          "ALTER TABLE twice DISCARD TABLESPACE")
+    _path(t, t.server, "twice").write_bytes(whole)
+    error = t.error("ALTER TABLE twice IMPORT TABLESPACE", 1062)
+    t.true(error.endswith("for key 'twice.e'"), error)
+    t.check_table("a")
+    os.unlink(path)
+
+
+def test_exports_with_and_without_rows_and_keys(t):
+    _rowan_only(t)
+    t.run("CREATE TABLE a (x INT, y TEXT, KEY (x))", "CREATE TABLE p (id INT PRIMARY KEY)"
+          " PARTITION BY HASH (id) PARTITIONS 2", "CREATE TABLE par (id INT PRIMARY KEY)",
+          "CREATE TABLE chi (p INT, FOREIGN KEY (p) REFERENCES par (id))")
+    for rows in ("", "(1, 'one'), (NULL, NULL), (1, REPEAT('y', 60000))"):
+        if rows:
+            t.run(f"INSERT INTO a VALUES {rows}")
+        before = t.run("SELECT * FROM a")
+        t.run("FLUSH TABLES a FOR EXPORT")
+        t.rows("SELECT * FROM a", before)
+        whole = _path(t, t.server).read_bytes()
+        other = t.client()
+        other.query("SET SESSION lock_wait_timeout = 1")
+        t.error("INSERT INTO a VALUES (2, 'two')", 1205, client=other)
+        t.error("ALTER TABLE a DISCARD TABLESPACE", (1099, 1192))
+        t.run("UNLOCK TABLES", "ALTER TABLE a DISCARD TABLESPACE")
+        _path(t, t.server).write_bytes(whole)
+        t.run("ALTER TABLE a IMPORT TABLESPACE")
+        t.rows("SELECT * FROM a", before)
+        t.check_table("a")
+    t.error("FLUSH TABLES p FOR EXPORT", 1031)
+    t.error("ALTER TABLE p DISCARD TABLESPACE", 1031)
+    t.error("ALTER TABLE par DISCARD TABLESPACE", 1451)
+    t.run("SET foreign_key_checks = 0", "ALTER TABLE par DISCARD TABLESPACE")
+
+
+if __name__ == "__main__":
+    main(globals())
