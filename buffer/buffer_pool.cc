@@ -330,4 +330,18 @@ PoolStatistics BufferPool::Statistics() const {
   return statistics;
 }
 
+PoolPages BufferPool::PagesBySpace() const {
+  PoolPages spaces;
+  const uint32_t frames = frames_.frames_ever();
+  for (uint32_t number = 0; number < frames; ++number) {
+    const Frame* frame = frames_.frame(number);
+    const uint64_t packed = frame->page_id.load(std::memory_order_relaxed);
+    if (packed == 0) continue;
+    SpacePages& space = spaces[PageId::Unpack(packed).space];
+    ++space.pages;
+    if (frame->FirstDirtyLsn() != kNoLsn) ++space.dirty;
+  }
+  return spaces;
+}
+
 }  // namespace rowan

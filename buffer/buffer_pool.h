@@ -38,6 +38,7 @@
 #include "buffer/page_guard.h"
 #include "buffer/page_loader.h"
 #include "buffer/page_writer.h"
+#include "buffer/pool_pages.h"
 #include "buffer/pool_resizer.h"
 #include "buffer/read_ahead.h"
 #include "buffer/writer_slots.h"
@@ -136,6 +137,8 @@ class BufferPool {
   [[nodiscard]] Log* log() const { return files_.log(); }
   [[nodiscard]] SpaceFiles* files() const { return files_.spaces(); }
   [[nodiscard]] PoolStatistics Statistics() const;
+  /// Looks at every frame, without a latch: right for pages that do not move meanwhile.
+  [[nodiscard]] PoolPages PagesBySpace() const;
   [[nodiscard]] IoBackend io_backend() const { return backend_; }
 
   /// Stops background threads. FlushAndCheckpoint first for a clean shutdown.

@@ -120,6 +120,8 @@ std::string Engine::StatusReport() { return ReportOf(impl()).Text(); }
 
 std::vector<TxnInfo> Engine::Transactions() const { return impl_->txns->Describe(); }
 
+PoolPages Engine::PoolPagesBySpace() const { return impl_->storage->pool()->PagesBySpace(); }
+
 std::vector<TableId> Engine::ListTableIds() const { return impl_->catalog->ListTableIds(); }
 
 Result<TableFigures> Engine::FiguresOf(TableId table) const {

@@ -66,5 +66,8 @@ mysql_declare_plugin(rowan){
                 "Latency of writes, syncs and commits of the Rowan log, by method",
                 InitializeSyncLatencyTable),
     SchemaTable("ROWAN_TABLES", "Rowan tables: place and size", InitializeTablesTable),
-    SchemaTable("ROWAN_INDEXES", "Indexes of Rowan tables: place and size",
-                InitializeIndexesTable) mysql_declare_plugin_end;
+    SchemaTable("ROWAN_INDEXES", "Indexes of Rowan tables: place and size", InitializeIndexesTable),
+    SchemaTable("ROWAN_BUFFER_POOL", "Pages in the Rowan buffer pool, by table",
+                InitializeBufferPoolTable),
+    SchemaTable("ROWAN_METRICS", "Figures and counters of Rowan with unit and meaning",
+                InitializeMetricsTable) mysql_declare_plugin_end;

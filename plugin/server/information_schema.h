@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // INFORMATION_SCHEMA tables: ROWAN_TRX (writing and prepared transactions), ROWAN_LOCKS (explicit
 // row locks), ROWAN_LOCK_WAITS, ROWAN_SYNC_LATENCY (histogram of log syncs by method), ROWAN_TABLES
-// and ROWAN_INDEXES (size_tables.cc). Read without holding anything
+// ROWAN_INDEXES and ROWAN_BUFFER_POOL (size_tables.cc), ROWAN_METRICS (metrics_table.cc). Read without holding anything
 // up: each row is right at some moment of the query. The functions are init callbacks for the
 // plugin descriptor.
 #pragma once
@@ -14,6 +14,8 @@ int InitializeLockWaitsTable(void* schema_table);
 int InitializeSyncLatencyTable(void* schema_table);
 int InitializeTablesTable(void* schema_table);
 int InitializeIndexesTable(void* schema_table);
+int InitializeBufferPoolTable(void* schema_table);
+int InitializeMetricsTable(void* schema_table);
 int DeinitializeTable(void* schema_table);
 
 }  // namespace rowan

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // ROWAN_TABLES and ROWAN_INDEXES: what there is and how large it is, of tables that nobody has open
-// as well. The sizes are those of the statistics: no page is read for them.
+// as well. The sizes are those of the statistics: no page is read for them. ROWAN_BUFFER_POOL: what
+// of it is in memory.
 #include "plugin/server/abi_guard.h"
 
 #include <string>
@@ -31,6 +32,7 @@ std::string Decoded(const std::string& file_name) {
 struct Names {
   explicit Names(const std::string& name) {
     const size_t slash = name.find('/');
+    if (slash == std::string::npos) return;
     const size_t part = name.find(kPartition);
     schema = Decoded(name.substr(0, slash));
     table = Decoded(name.substr(slash + 1, part == std::string::npos ? part : part - slash - 1));
@@ -82,8 +84,8 @@ bool StoreTable(const TableFigures& figures, SchemaRows* rows) {
   AddNames(figures, rows);
   rows->YesOrNo(figures.open).Number(figures.indexes.size());
   rows->NumberOrNull(counted.rows, figures.counted || figures.open);
-  for (const uint64_t pages : {counted.clustered_pages, counted.secondary_pages,
-                               counted.file_pages, counted.used_pages}) {
+  for (const uint64_t pages :
+       {counted.clustered_pages, counted.secondary_pages, counted.file_pages, counted.used_pages}) {
     rows->NumberOrNull(pages, figures.counted);
   }
   rows->NumberOrNull(figures.changes, figures.open);
@@ -144,8 +146,59 @@ int FillIndexes(THD* thd, Table_ref* tables, Item*) {
   return FillFromTables(thd, tables, StoreIndexes);
 }
 
+ST_FIELD_INFO g_pool_columns[] = {NumberColumn("SPACE"),
+                                  TextColumn("SPACE_TYPE", 16),
+                                  NullableTextColumn("TABLE_SCHEMA", kNameCharactersMax),
+                                  NullableTextColumn("TABLE_NAME", kNameCharactersMax),
+                                  NullableTextColumn("PARTITION_NAME", 2 * kNameCharactersMax),
+                                  NumberColumn("PAGES"),
+                                  NumberColumn("DIRTY_PAGES"),
+                                  NumberColumn("BYTES"),
+                                  NullableNumberColumn("FILE_PAGES"),
+                                  LastColumn()};
+
+const char* TypeOf(SpaceId space) {
+  if (space == kSystemSpace) return "SYSTEM";
+  if (space == kUndoSpace) return "UNDO";
+  return IsTemporary(space) ? "TEMPORARY" : "TABLE";
+}
+
+bool StoreSpace(SpaceId space, const SpacePages& pages, const TableFigures* table,
+                SchemaRows* rows) {
+  const Names names(table == nullptr ? "" : table->name);
+  rows->Number(space.value()).Text(TypeOf(space));
+  rows->TextOrNull(names.schema).TextOrNull(names.table).TextOrNull(names.partition);
+  rows->Number(pages.pages).Number(pages.dirty);
+  rows->Number(pages.pages * g_engine->options().storage.page_size_bytes);
+  const bool counted = table != nullptr && table->counted;
+  rows->NumberOrNull(counted ? table->statistics.file_pages : 0, counted);
+  return rows->Store();
+}
+
+int FillBufferPool(THD* thd, Table_ref* tables, Item*) {
+  if (!MayLook(thd)) return 0;
+  SchemaRows rows(thd, tables->table);
+  PoolPages spaces = g_engine->PoolPagesBySpace();
+  for (const TableId id : g_engine->ListTableIds()) {
+    if (thd->killed) return 1;
+    Result<TableFigures> figures = g_engine->FiguresOf(id);
+    if (!figures.ok()) continue;  // dropped
+    const auto found = spaces.find(figures->space);
+    if (found == spaces.end()) continue;
+    if (StoreSpace(found->first, found->second, &*figures, &rows)) return 1;
+    spaces.erase(found);
+  }
+  for (const auto& [space, pages] : spaces) {
+    if (StoreSpace(space, pages, nullptr, &rows)) return 1;
+  }
+  return 0;
+}
+
 }  // namespace
 
+int InitializeBufferPoolTable(void* schema_table) {
+  return DescribeSchemaTable(schema_table, g_pool_columns, FillBufferPool);
+}
 int InitializeTablesTable(void* schema_table) {
   return DescribeSchemaTable(schema_table, g_tables_columns, FillTables);
 }

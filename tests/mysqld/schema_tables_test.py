@@ -4,8 +4,8 @@
 from framework import main
 
 _UNKNOWN_TABLE = 1109
-_TABLES = ("ROWAN_INDEXES", "ROWAN_LOCKS", "ROWAN_LOCK_WAITS", "ROWAN_SYNC_LATENCY",
-           "ROWAN_TABLES", "ROWAN_TRX")
+_TABLES = ("ROWAN_BUFFER_POOL", "ROWAN_INDEXES", "ROWAN_LOCKS", "ROWAN_LOCK_WAITS",
+           "ROWAN_METRICS", "ROWAN_SYNC_LATENCY", "ROWAN_TABLES", "ROWAN_TRX")
 
 
 def _installed(client):
@@ -111,6 +111,14 @@ def test_tables_and_indexes_are_known_before_they_are_opened(t):
                                    ("parts", "low", "NO", 1, 3, 1, None),
                                    ("parts", "high", "NO", 1, 0, 1, None)])
     client.execute("DELETE FROM `a-b` WHERE id = 1")
+    t.true(client.value("SELECT pages > 0 AND dirty_pages <= pages AND file_pages > 0 FROM "
+                        "information_schema.rowan_buffer_pool WHERE table_name = 'a-b'") == 1,
+           "pages of the table are in the pool")
+    t.equal([row[0] for row in client.query(
+        "SELECT space_type FROM information_schema.rowan_buffer_pool WHERE table_name IS NULL "
+        "AND space_type <> 'TEMPORARY' ORDER BY 1")], ["SYSTEM", "UNDO"])
+    t.equal(client.value("SELECT COUNT(*) FROM information_schema.rowan_metrics WHERE name IN "
+                         "('rows_deleted', 'log_capacity') AND count > 0 AND comment <> ''"), 2)
     t.equal(client.query(tables)[0], ("a-b", None, "YES", 3, 999, 1, 1))
 
 
