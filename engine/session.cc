@@ -89,6 +89,7 @@ Status Session::EndStatement(StatementEnd end) {
     status = txns_->RollbackTo(txn_.get(), statement_start_);
   }
   statement_open_ = false;
+  if (!auto_increment_locks_.empty()) UnlockAutoIncrement();
   if (txn_->isolation <= IsolationLevel::kReadCommitted) {
     txns_->CloseSnapshot(txn_.get());
   }
@@ -96,8 +97,44 @@ Status Session::EndStatement(StatementEnd end) {
   return status;
 }
 
+namespace {
+
+/// No row has this key: a lock of a value in the clustered index conflicts with its like only.
+LockTarget AutoIncrementLock(const Table& table) {
+  return MakeLockKey(table.index(0)->id(), AsBytes(std::string_view("AUTO_INCREMENT")));
+}
+
+}  // namespace
+
+Status Session::LockAutoIncrement(const Table& table) {
+  const LockTarget target = AutoIncrementLock(table);
+  if (std::find(auto_increment_locks_.begin(), auto_increment_locks_.end(), target) !=
+      auto_increment_locks_.end()) {
+    return Status::Ok();
+  }
+  LockTable* locks = txns_->locks();
+  Status status = locks->TryLock(txn_.get(), target, LockMode::kExclusive, LockKind::kUniqueValue,
+                                 WaitPolicy::kWait);
+  if (status.Is(Code::kLockWait)) status = locks->Wait(txn_.get());
+  if (status.ok()) auto_increment_locks_.push_back(target);
+  return status;
+}
+
+bool Session::AutoIncrementIsLocked(const Table& table) const {
+  return txns_->locks()->Conflicts(txn_.get(), AutoIncrementLock(table), LockMode::kExclusive,
+                                   LockKind::kUniqueValue);
+}
+
+void Session::UnlockAutoIncrement() {
+  for (const LockKey& key : auto_increment_locks_) {
+    txns_->locks()->Unlock(txn_.get(), key, LockMode::kExclusive, LockKind::kUniqueValue);
+  }
+  auto_increment_locks_.clear();
+}
+
 Status Session::Commit(Durability durability, CommitWait wait) {
   statement_open_ = false;
+  auto_increment_locks_.clear();  // they go with all others
   if (txn_->state == TxnState::kIdle) return Status::Ok();
   const bool wrote = txn_->undo_start.page != kNoPage;
   const Status status = txns_->Commit(txn_.get(), durability, wait == CommitWait::kAsDurability);
@@ -128,6 +165,7 @@ void Session::CommitTemporary() {
 
 Status Session::Rollback() {
   statement_open_ = false;
+  auto_increment_locks_.clear();  // they go with all others
   if (txn_->state == TxnState::kIdle) return Status::Ok();
   Status status = txns_->Rollback(txn_.get());
   engine_->impl()->ddl->OnRollback(txn_.get());

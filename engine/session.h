@@ -15,6 +15,7 @@
 #include "base/mutex.h"
 #include "base/status.h"
 #include "engine/table.h"
+#include "engine/work_progress.h"
 #include "mvcc/row/entry_writer.h"
 #include "mvcc/row/index_entry.h"
 #include "mvcc/row/row_writer.h"
@@ -135,6 +136,17 @@ class Session {
     if (temporary_ != nullptr) temporary_->ClearInterrupt();
   }
 
+  /// Who is told how far long work of this session is, from now on; null: nobody. Outlives that
+  /// work.
+  void ReportProgress(WorkProgress* progress) { progress_ = progress; }
+  [[nodiscard]] WorkProgress* progress() const { return progress_; }
+
+  /// Until the statement ends nobody else who asks for it gets the table's AUTO_INCREMENT lock. As
+  /// for a row's lock: kDeadlock, kLockTimeout, kInterrupted.
+  Status LockAutoIncrement(const Table& table);
+  /// Another transaction has it or waits for it.
+  [[nodiscard]] bool AutoIncrementIsLocked(const Table& table) const;
+
   // --- rows; errors as in mvcc/row/row_writer.h ---
   /// kDuplicate: detail = number of the index in its table.
   Status InsertRow(Table* table, Bytes key, Bytes row, std::span<const IndexEntry> entries = {},
@@ -172,6 +184,7 @@ class Session {
   /// A row of the table was changed: AddRows, and its commit is to be noted in the table.
   void NoteChange(Table* table, int64_t rows);
   void NoteCommit();
+  void UnlockAutoIncrement();
   void CommitTemporary();
   Status MoveRow(Table* table, Bytes old_key, Bytes new_key, Bytes new_row);
   Status ChangeEntry(Table* table, const EntryChange& change);
@@ -187,6 +200,8 @@ class Session {
   Lsn last_commit_lsn_{0};
   std::vector<std::shared_ptr<Table>> changed_;  ///< by the open transaction; kept alive: a DROP
   bool statement_open_ = false;
+  WorkProgress* progress_ = nullptr;
+  std::vector<LockKey> auto_increment_locks_;  ///< of the open statement
 };
 
 }  // namespace rowan

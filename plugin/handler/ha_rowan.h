@@ -390,6 +390,8 @@ class ha_rowan : public handler,
   /// The column's value in a record; 0 if negative.
   [[nodiscard]] uint64_t AutoIncrementOf(const uchar* record) const;
   void RaiseAutoIncrement(const uchar* record);
+  /// For an insert where rowan_autoinc_lock_mode is not "interleaved". Waits.
+  Status LockAutoIncrement();
   /// Before the stored row goes (`new_record` null) or changes.
   Status KeepAutoIncrement(const uchar* old_record, const uchar* new_record);
   /// Raises the counter of a table that is being opened behind the values in its index.

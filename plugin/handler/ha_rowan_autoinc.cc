@@ -1,12 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// AUTO_INCREMENT: the counter is the engine table's. Values are handed out in blocks without any
-// table lock, so concurrent statements interleave; explicit values push the counter up. When a
-// table is opened, the counter is raised behind the largest value in the column's index.
+// AUTO_INCREMENT: the counter is the engine table's. Values are handed out in blocks; explicit
+// values push the counter up. When a table is opened, the counter is raised behind the largest
+// value in the column's index. rowan_autoinc_lock_mode says who has the counter for itself until
+// the end of the statement, as innodb_autoinc_lock_mode does: 0 everybody, 1 those who do not know
+// how many rows they insert, 2 nobody.
 #include "plugin/server/abi_guard.h"
 
 #include "plugin/handler/ha_rowan.h"
 
+#include "mysql/plugin.h"
 #include "sql/field.h"
+#include "sql/sql_lex.h"
+
+#include "plugin/server/system_variables.h"
 
 namespace rowan {
 
@@ -14,8 +20,21 @@ void ha_rowan::get_auto_increment(ulonglong offset, ulonglong increment, ulonglo
                                   ulonglong* first_value, ulonglong* reserved) {
   // The server takes the largest number for "failed".
   const uint64_t most = table->next_number_field->get_max_int_value();
-  *first_value = engine_table()->TakeAutoIncrement({offset, increment, most}, count);
+  // Traditional: each row that was inserted pushes the counter up, so that nothing is left over.
+  const uint64_t taken = AutoIncrementLockMode() == kAutoIncrementTraditional ? 0 : count;
+  *first_value = engine_table()->TakeAutoIncrement({offset, increment, most}, taken);
   *reserved = count;
+}
+
+Status ha_rowan::LockAutoIncrement() {
+  if (is_temporary()) return Status::Ok();
+  if (AutoIncrementLockMode() == kAutoIncrementConsecutive) {
+    const int command = thd_sql_command(ha_thd());
+    const bool knows_count = command == SQLCOM_INSERT || command == SQLCOM_REPLACE;
+    // One that does not know is to get consecutive values.
+    if (knows_count && !session_->AutoIncrementIsLocked(*engine_table())) return Status::Ok();
+  }
+  return session_->LockAutoIncrement(*engine_table());
 }
 
 uint64_t ha_rowan::AutoIncrementOf(const uchar* record) const {

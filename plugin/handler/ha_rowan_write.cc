@@ -18,6 +18,7 @@
 
 #include "plugin/server/error_map.h"
 #include "plugin/server/instance.h"
+#include "plugin/server/system_variables.h"
 
 namespace rowan {
 
@@ -92,6 +93,10 @@ int ha_rowan::write_row(uchar* record) {
   if (!MayInsert()) return RefuseUnchecked();
   const bool generates = table->next_number_field != nullptr && record == table->record[0];
   if (generates) {
+    if (AutoIncrementLockMode() != kAutoIncrementInterleaved) {
+      const Status locked = LockAutoIncrement();
+      if (!locked.ok()) return Fail(locked);
+    }
     const int error = update_auto_increment();
     if (error != 0) return error;
   }

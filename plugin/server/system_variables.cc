@@ -284,9 +284,12 @@ MYSQL_SYSVAR_UINT(force_recovery, g_force_recovery, PLUGIN_VAR_RQCMDARG | PLUGIN
                   "1: a start after a crash gives up what cannot be read or redone and serves the "
                   "rest; 0: it does so for damaged tables only.",
                   nullptr, nullptr, 0, 0, 1, 0);
-MYSQL_SYSVAR_UINT(autoinc_lock_mode, g_autoinc_lock_mode, PLUGIN_VAR_RQCMDARG | PLUGIN_VAR_READONLY,
-                  "AUTO_INCREMENT locking. Only 2 (interleaved, no table lock) exists.", nullptr,
-                  nullptr, 2, 2, 2, 0);
+MYSQL_SYSVAR_UINT(
+    autoinc_lock_mode, g_autoinc_lock_mode, PLUGIN_VAR_RQCMDARG | PLUGIN_VAR_READONLY,
+    "Who has a table's AUTO_INCREMENT counter for itself until the statement ends. 0: "
+    "every insert; 1: inserts of an unknown number of rows; 2: nobody.",
+    nullptr, nullptr, kAutoIncrementInterleaved, kAutoIncrementTraditional,
+    kAutoIncrementInterleaved, 0);
 MYSQL_SYSVAR_BOOL(deadlock_detect, g_deadlock_detect, PLUGIN_VAR_OPCMDARG,
                   "Find deadlocks when a row lock wait starts; off: only the lock wait time-out "
                   "ends "
@@ -393,6 +396,7 @@ uint64_t ShutdownLimitNanos() {
   return g_shutdown_timeout == 0 ? UINT64_MAX : uint64_t{g_shutdown_timeout} * 1'000'000'000;
 }
 InDoubtPolicy InDoubtPolicyFromVariable() { return static_cast<InDoubtPolicy>(g_in_doubt); }
+unsigned int AutoIncrementLockMode() { return g_autoinc_lock_mode; }
 bool DeadlockDetect() { return g_deadlock_detect; }
 bool NewInstanceWanted() { return g_new_instance; }
 void ShowSettingsInForce() {

@@ -34,6 +34,11 @@ uint32_t LockWaitTimeoutSeconds(THD* thd);
 /// innodb_rollback_on_timeout.
 bool RollbackOnTimeout();
 bool DeadlockDetect();
+/// rowan_autoinc_lock_mode
+inline constexpr unsigned int kAutoIncrementTraditional = 0;
+inline constexpr unsigned int kAutoIncrementConsecutive = 1;
+inline constexpr unsigned int kAutoIncrementInterleaved = 2;
+unsigned int AutoIncrementLockMode();
 /// UINT64_MAX: without end.
 uint64_t ShutdownLimitNanos();
 InDoubtPolicy InDoubtPolicyFromVariable();
