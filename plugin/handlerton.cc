@@ -32,6 +32,7 @@
 #include "plugin/server/log_sink.h"
 #include "plugin/server/schema_plugins.h"
 #include "plugin/server/system_variables.h"
+#include "plugin/server/table_statistics.h"
 #include "plugin/server/thd_context.h"
 
 namespace rowan {
@@ -189,6 +190,7 @@ int InitializeEngine(void* hton_pointer) {
   hton->post_recover = PostRecover;
   hton->push_to_engine = PushToEngine;
   SetForeignKeyHooks(hton);
+  SetStatisticsHooks(hton);
   SetTransactionHooks(hton);
   SetTwoPhaseHooks(hton);
   if (RegisterDurableFunctions()) {

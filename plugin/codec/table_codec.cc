@@ -249,8 +249,12 @@ Status TableCodec::EncodeEntryWith(uint32_t index_number, const unsigned char* r
   return Status::Ok();
 }
 
+const KeyPartCodec& TableCodec::FirstPart(uint32_t index_number) const {
+  return layout_->indexes[index_number].parts[0];
+}
+
 Result<uint64_t> TableCodec::FirstPartAsNumber(uint32_t index_number, Bytes key) const {
-  const KeyPartCodec& part = layout_->indexes[index_number].parts[0];
+  const KeyPartCodec& part = FirstPart(index_number);
   const size_t size = part.Size(key);
   uint64_t number = 0;
   if (size == 0 || !part.DecodeNumber(key.first(size), &number)) {

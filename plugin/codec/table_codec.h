@@ -37,6 +37,7 @@ enum class KeyOrder;
 class SpatialReference;
 struct ColumnInfo;
 struct RowRoom;
+struct KeyPartCodec;
 struct TableLayout;
 class TextIndex;
 
@@ -132,6 +133,7 @@ class TableCodec final : public RowCodec, public KeyParts {
   Status DecodeEntry(uint32_t index_number, Bytes key, Bytes payload, const void* columns,
                      void* record) const override;
   /// The value of an AUTO_INCREMENT column that is an index's first part; 0 if negative.
+  [[nodiscard]] const KeyPartCodec& FirstPart(uint32_t index_number) const;
   [[nodiscard]] Result<uint64_t> FirstPartAsNumber(uint32_t index_number, Bytes key) const;
   /// The clustered key inside a secondary key: a part of `entry_key`, or assembled in `*scratch`
   /// when its columns are spread over the key.

@@ -30,6 +30,7 @@
 #include "plugin/server/dictionary_tables.h"
 #include "plugin/server/error_map.h"
 #include "plugin/server/instance.h"
+#include "plugin/server/table_statistics.h"
 
 namespace rowan {
 namespace {
@@ -371,6 +372,7 @@ bool ha_rowan::commit_inplace_alter_table(TABLE* altered_table, Alter_inplace_in
   if (context->changed_by != 0) {
     new_def->se_private_data().set(kChangedByProperty, context->changed_by);
   }
+  RememberForStatistics(*altered_table, new_def);
   return false;
 }
 

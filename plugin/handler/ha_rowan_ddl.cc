@@ -20,6 +20,7 @@
 #include "plugin/server/dictionary_tables.h"
 #include "plugin/server/error_map.h"
 #include "plugin/server/instance.h"
+#include "plugin/server/table_statistics.h"
 
 namespace rowan {
 namespace {
@@ -77,6 +78,7 @@ int ha_rowan::create(const char* name, TABLE* form, HA_CREATE_INFO* create_info,
       g_engine->CreateTable(context->session.get(), std::move(definition), auto_increment);
   if (!created.ok()) return HandlerError(thd, created.status());
   table_def->set_se_private_id((*created)->id().value());
+  RememberForStatistics(*form, table_def);
   return 0;
 }
 

@@ -10,13 +10,9 @@
 
 #include "plugin/server/instance.h"
 #include "plugin/server/system_variables.h"
+#include "plugin/server/table_statistics.h"
 
 namespace rowan {
-namespace {
-
-constexpr uint64_t kExtentBytes = 1024 * 1024;
-
-}  // namespace
 
 int ha_rowan::info(uint flag) {
   if ((flag & HA_STATUS_ERRKEY) != 0) errkey = duplicate_key_;
@@ -35,19 +31,11 @@ int ha_rowan::info(uint flag) {
 }
 
 void ha_rowan::ShowStatistics(const Table::Statistics& now, uint flag) {
-  const uint64_t page = g_engine->options().storage.page_size_bytes;
-  stats.records = now.rows;
+  FillStatistics(now, &stats);
   // 0 would let the optimizer treat the table as empty, which only a snapshot can tell.
   if (stats.records == 0 && (flag & HA_STATUS_TIME) == 0) stats.records = 1;
-  stats.data_file_length = std::max<uint64_t>(now.clustered_pages, 1) * page;
-  stats.index_file_length = now.secondary_pages * page;
-  const uint64_t unused = now.file_pages > now.used_pages ? now.file_pages - now.used_pages : 0;
-  // In whole extents of 1 MiB, as InnoDB counts: the few pages that a file keeps ready are in use.
-  stats.delete_length = unused * page / kExtentBytes * kExtentBytes;
-  stats.mean_rec_length =
-      now.rows == 0 ? 0 : static_cast<ulong>(now.clustered_pages * page / now.rows);
   stats.mrr_length_per_rec = ref_length + sizeof(void*);
-  stats.block_size = static_cast<uint>(page);
+  stats.block_size = static_cast<uint>(g_engine->options().storage.page_size_bytes);
 }
 
 void ha_rowan::PublishRowsPerKey(bool always) {

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Statistics of tables as the server wants them, also of tables that nobody has open: for
+// INFORMATION_SCHEMA.TABLES and STATISTICS. Thread safety: all functions.
+#pragma once
+
+#include "engine/table.h"
+
+struct handlerton;
+class ha_statistics;
+struct TABLE;
+
+namespace dd {
+class Table;
+}
+
+namespace rowan {
+
+/// Rows, sizes and what is derived from them.
+void FillStatistics(const Table::Statistics& now, ha_statistics* stats);
+
+/// The dictionary's definition of a table remembers what INFORMATION_SCHEMA needs to know and a
+/// table that is not open does not tell. At CREATE and ALTER.
+void RememberForStatistics(const TABLE& table, dd::Table* definition);
+
+void SetStatisticsHooks(handlerton* hton);
+
+}  // namespace rowan
