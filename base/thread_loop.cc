@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/assertions.h"
+#include "base/instruments.h"
 
 namespace rowan {
 
@@ -43,6 +44,13 @@ void ThreadLoop::Stop() {
 
 void ThreadLoop::Run() {
   pthread_setname_np(pthread_self(), ("rowan-" + name_).substr(0, 15).c_str());
+  const Instruments* instruments = CurrentInstruments();
+  if (instruments != nullptr) instruments->thread_begins(name_.c_str());
+  RunWork();
+  if (instruments != nullptr) instruments->thread_ends();
+}
+
+void ThreadLoop::RunWork() {
   while (!stopping()) {
     // Taken before the work: a request that arrives during it causes another round.
     wake_requested_.exchange(false, std::memory_order_acq_rel);

@@ -34,6 +34,7 @@ class ThreadLoop {
 
  private:
   void Run();
+  void RunWork();
 
   const std::string name_;
   const std::chrono::milliseconds tick_;

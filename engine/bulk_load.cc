@@ -103,7 +103,8 @@ bool BulkLoad::IsInterrupted() const {
 
 Status BulkLoad::BuildIndex(uint32_t index_number) {
   const TreeBuild build{&table_->index(index_number)->tree, sorters_[index_number].get(),
-                        session_->txn()->txn_id(), [this] { return IsInterrupted(); }};
+                        session_->txn()->txn_id(), [this] { return IsInterrupted(); },
+                        session_->progress()};
   const Status status = BuildTree(build, &duplicate_key_);
   return status.Is(Code::kDuplicate) ? Status(Code::kDuplicate, "duplicate entry", index_number)
                                      : status;

@@ -119,6 +119,7 @@ Status EntrySorter::Add(const IndexEntry& entry) {
   arena_.insert(arena_.end(), header.begin(), header.end());
   arena_.insert(arena_.end(), entry.key.begin(), entry.key.end());
   arena_.insert(arena_.end(), entry.payload.begin(), entry.payload.end());
+  ++entries_;
   refs_.push_back({HeadOf(entry.key), offset});
   return Status::Ok();
 }

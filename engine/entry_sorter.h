@@ -35,6 +35,7 @@ class EntrySorter {
   Status StartReading();
   /// False at the end; else the next entry in ascending order of keys, valid until the next call.
   Result<bool> Next(IndexEntry* entry);
+  [[nodiscard]] uint64_t entries() const { return entries_; }  ///< added so far
   [[nodiscard]] uint64_t runs() const { return runs_.size(); }
 
   static Status RemoveLeftovers(FileSystem* files, const std::string& folder);
@@ -58,6 +59,7 @@ class EntrySorter {
   const size_t memory_bytes_;
   std::vector<std::byte> arena_;  ///< entries one after another
   std::vector<Ref> refs_;
+  uint64_t entries_ = 0;
   size_t next_ref_ = 0;
   std::unique_ptr<File> file_;
   uint64_t file_bytes_ = 0;

@@ -118,7 +118,7 @@ Status IndexBuild::BuildTrees() {
   if (!scanned.ok()) return scanned;
   for (const auto& target : targets_) {
     const TreeBuild build{&target->index.tree, target->sorter.get(), session_->txn()->txn_id(),
-                          [this] { return scan_.IsInterrupted(); }};
+                          [this] { return scan_.IsInterrupted(); }, session_->progress()};
     const Status status = BuildTree(build, &duplicate_key_);
     if (!status.ok()) return AtIndex(status, *target);
     target->sorter.reset();

@@ -65,14 +65,21 @@ void OnlineScan::Stop() {
 
 Status OnlineScan::ScanRows(KeyVisit visit) {
   TableCursor& cursor = built_->cursor;
+  WorkProgress* progress = session_->progress();
+  if (progress != nullptr) progress->Begin(WorkPhase::kReadRows, table_->statistics().rows);
   cursor.OpenScan(0);
   Status status = cursor.SeekFirst(rows_.record);
-  for (uint64_t count = 0; status.ok(); ++count) {
-    if (count % kInterruptionStride == 0 && IsInterrupted()) return Interrupted();
+  uint64_t count = 0;
+  for (; status.ok(); ++count) {
+    if (count % kInterruptionStride == 0) {
+      if (IsInterrupted()) return Interrupted();
+      if (progress != nullptr) progress->Completed(count);
+    }
     status = visit(cursor.row_key());
     if (!status.ok()) return status;
     status = cursor.Next(rows_.record);
   }
+  if (progress != nullptr) progress->Completed(count);
   cursor.CloseScan();
   cursor.PublishCounts();
   return status.Is(Code::kEndOfRange) ? Status::Ok() : status;
@@ -89,6 +96,9 @@ Status OnlineScan::CatchUpAmongWriters(KeyVisit visit, FunctionRef<Status()> aft
 }
 
 Status OnlineScan::CatchUp(Round round, KeyVisit visit) {
+  if (session_->progress() != nullptr) {
+    session_->progress()->Begin(WorkPhase::kCatchUp, changed_->count());
+  }
   // Snapshot first: what it sees was noted before its commit, hence before the keys are taken.
   now_ = TakeSnapshot();
   Result<std::unique_ptr<EntrySorter>> keys = changed_->Take();
@@ -108,7 +118,10 @@ Status OnlineScan::VisitChanged(EntrySorter* keys, Round round, KeyVisit visit) 
     Result<bool> more = keys->Next(&key);
     if (!more.ok()) return more.status();
     if (!*more) return Status::Ok();
-    if (count % kInterruptionStride == 0 && IsInterrupted()) return Interrupted();
+    if (count % kInterruptionStride == 0) {
+      if (IsInterrupted()) return Interrupted();
+      if (session_->progress() != nullptr) session_->progress()->Completed(count);
+    }
     if (count > 0 && EqualBytes(last, key.key)) continue;
     last.assign(key.key.begin(), key.key.end());
     if (round == Round::kAmongWriters) {

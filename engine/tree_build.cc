@@ -23,6 +23,9 @@ bool SameUniqueValue(Bytes key, const IndexEntry& next) {
 Status BuildTree(const TreeBuild& build, ByteBuffer* duplicate_key) {
   Status status = build.entries->StartReading();
   if (!status.ok()) return status;
+  if (build.progress != nullptr) {
+    build.progress->Begin(WorkPhase::kBuildIndex, build.entries->entries());
+  }
   BulkBuilder builder(build.tree);
   std::array<std::byte, kSecondaryHeaderBytesMax> header;
   const size_t header_bytes = StoreSecondaryHeader(header.data(), kNoTxn, kNoTxn);
@@ -32,6 +35,9 @@ Status BuildTree(const TreeBuild& build, ByteBuffer* duplicate_key) {
   for (uint64_t count = 0;; ++count) {
     Result<bool> more = build.entries->Next(&entry);
     if (!more.ok()) return more.status();
+    if (build.progress != nullptr && (!*more || count % kInterruptionStride == 0)) {
+      build.progress->Completed(count);
+    }
     if (!*more) return builder.Finish();
     if (count > 0 && SameUniqueValue(previous, entry)) {
       duplicate_key->assign(entry.key.begin(), entry.key.end());

@@ -8,6 +8,7 @@
 #include "btree/tree.h"
 #include "engine/entry_sorter.h"
 #include "engine/row_codec.h"
+#include "engine/work_progress.h"
 
 namespace rowan {
 
@@ -16,6 +17,7 @@ struct TreeBuild {
   EntrySorter* entries = nullptr;       ///< all added
   TxnId stamp;                          ///< of the builder, for the leaves
   std::function<bool()> interrupted{};  ///< by a kill or a shutdown; asked now and then
+  WorkProgress* progress = nullptr;     ///< null: nobody wants to know
 };
 
 /// kDuplicate: two entries with equal unique values; the later one's key goes to `*duplicate_key`.

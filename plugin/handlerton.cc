@@ -28,6 +28,7 @@
 #include "plugin/server/durable_functions.h"
 #include "plugin/server/in_doubt.h"
 #include "plugin/server/instance.h"
+#include "plugin/server/instruments.h"
 #include "plugin/server/lock_wait_hooks.h"
 #include "plugin/server/log_sink.h"
 #include "plugin/server/schema_plugins.h"
@@ -125,6 +126,7 @@ Status StartEngine() {
   options.before_creation = [&options] { return CheckNothingIsMissing(options.storage.folder); };
   options.txns.shutdown_sign = [] { return connection_events_loop_aborted(); };
   options.txns.wait_hooks = ServerLockWaitHooks();
+  RegisterInstruments();
   Result<std::unique_ptr<Engine>> opened = Engine::Open(options);
   if (!opened.ok()) return opened.status();
   g_engine = std::move(opened).value().release();
@@ -137,6 +139,7 @@ void StopEngine() {
   g_engine->Close(ShutdownLimitNanos()).Ignore();
   delete g_engine;
   g_engine = nullptr;
+  ForgetInstruments();
 }
 
 /// Agrees with the server's transaction coordinator about the past and the future.

@@ -30,6 +30,7 @@
 #include "plugin/server/dictionary_tables.h"
 #include "plugin/server/error_map.h"
 #include "plugin/server/instance.h"
+#include "plugin/server/instruments.h"
 #include "plugin/server/table_statistics.h"
 
 namespace rowan {
@@ -347,6 +348,7 @@ bool ha_rowan::FailBuild(Status status, TABLE* altered_table, const Alter_inplac
 bool ha_rowan::inplace_alter_table(TABLE* altered_table, Alter_inplace_info* info, const dd::Table*,
                                    dd::Table*) {
   auto* context = static_cast<AlterContext*>(info->handler_ctx);
+  const StatementStages stages(ha_thd(), ContextOf(ha_thd())->session.get());
   Status status;
   if (context->rebuild != nullptr) status = context->rebuild->Build();
   if (context->build != nullptr) status = context->build->Build();

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "base/instruments.h"
+
+#include <atomic>
+
+namespace rowan {
+namespace {
+
+std::atomic<const Instruments*> g_instruments{nullptr};  // set before anybody reads it
+
+}  // namespace
+
+void SetInstruments(const Instruments* instruments) {
+  g_instruments.store(instruments, std::memory_order_release);
+}
+
+const Instruments* CurrentInstruments() { return g_instruments.load(std::memory_order_acquire); }
+
+}  // namespace rowan

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// What performance_schema learns of the engine: background threads (thread/rowan/...) and the
+// stages of ALTER TABLE with work completed and estimated (stage/rowan/...). Whether anybody looks
+// is the server's to know.
+#pragma once
+
+#include "engine/engine.h"
+
+class THD;
+
+namespace rowan {
+
+/// Before the engine is opened.
+void RegisterInstruments();
+/// After it is closed.
+void ForgetInstruments();
+
+/// Shows what the session's long work is at, for as long as it lives, as the statement's stage.
+/// Afterwards the stage is what it was before. Thread safety: the statement's thread.
+class StatementStages : public WorkProgress {
+ public:
+  StatementStages(THD* thd, Session* session);
+  ~StatementStages() override;
+  StatementStages(const StatementStages&) = delete;
+  StatementStages& operator=(const StatementStages&) = delete;
+
+  void Begin(WorkPhase phase, uint64_t estimated) override;
+  void Completed(uint64_t units) override;
+
+ private:
+  THD* const thd_;
+  Session* const session_;
+  const char* former_name_ = nullptr;  ///< of the stage to return to
+  unsigned int former_key_ = 0;
+  uint64_t estimated_ = 0;
+};
+
+}  // namespace rowan
