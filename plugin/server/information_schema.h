@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // INFORMATION_SCHEMA tables: ROWAN_TRX (writing and prepared transactions), ROWAN_LOCKS (explicit
-// row locks), ROWAN_LOCK_WAITS, ROWAN_SYNC_LATENCY (histogram of log syncs by method), ROWAN_TABLES
-// ROWAN_INDEXES and ROWAN_BUFFER_POOL (size_tables.cc), ROWAN_METRICS (metrics_table.cc). Read without holding anything
-// up: each row is right at some moment of the query. The functions are init callbacks for the
-// plugin descriptor.
+// row locks), ROWAN_LOCK_WAITS, ROWAN_SYNC_LATENCY (histogram of log syncs by method);
+// ROWAN_TABLES, ROWAN_INDEXES and ROWAN_BUFFER_POOL (size_tables.cc); ROWAN_METRICS
+// (metrics_table.cc). Read without holding anything up: each row is right at some moment of the
+// query. The functions are init callbacks for the plugin descriptor.
 #pragma once
 
 namespace rowan {
