@@ -179,6 +179,7 @@ Status BulkBuilder::Write(size_t level, const NodeBounds& bounds, bool as_root) 
   Result<MutablePage> page = mini_txn.Fix(id);
   if (!page.ok()) return page.status();
   LogLoadNode(&mini_txn, *page, image);
+  if (level == 0) tree_->NoteLeaf(id.page, ViewOf(mini_txn, *page));
   mini_txn.Commit();
   return Status::Ok();
 }

@@ -128,7 +128,7 @@ Status Descent::Choose(const DescentTarget& target, Step* step) {
   const Bytes page = Whole(step->page);
   step->choice = UnlatchedChooseChild(page, tree_->index(), target.aim, target.key);
   const bool inner = step->choice.level > 0;
-  if (lower_ != nullptr && inner && step->choice.index > 0) {
+  if (lower_ != nullptr && step->choice.level > lower_above_ && step->choice.index > 0) {
     // A deeper bound replaces a higher one; a restart begins anew.
     UnlatchedCopyKey(page, static_cast<uint16_t>(step->choice.index - 1), lower_);
     has_lower_ = true;
@@ -208,6 +208,36 @@ Status Descent::ToLevel(Bytes key, uint8_t level, OptimisticPage* parent, Optimi
   if (!step.page.Validate()) return Status(Code::kRestart);
   if (!status.ok()) return status.Is(Code::kCorrupt) ? Unreadable(Id(step.choice.child)) : status;
   *parent = step.page;
+  *choice = step.choice;
+  return Status::Ok();
+}
+
+Status Descent::ToLeafParent(const DescentTarget& target, PageGuard* parent, ChildChoice* choice) {
+  lower_above_ = 1;
+  Status status(Code::kRestart);
+  for (uint32_t restarts = 0; status.Is(Code::kRestart); ++restarts) {
+    status = TryToLeafParent(target, parent, choice);
+    if (status.Is(Code::kRestart)) CountRestart(restarts);
+  }
+  lower_above_ = 0;
+  return status;
+}
+
+Status Descent::TryToLeafParent(const DescentTarget& target, PageGuard* parent,
+                                ChildChoice* choice) {
+  has_lower_ = false;
+  Step step;
+  Status status = FixRoot(target, &step);
+  if (!status.ok()) return status;
+  root_level_ = step.choice.level;
+  if (root_level_ == 0) return Status(Code::kNotFound);
+  while (step.choice.level > 1) {
+    status = StepDown(target, &step);
+    if (!status.ok()) return status;
+  }
+  Frame* frame = step.page.frame;
+  if (!frame->latch.TryShareFromOptimistic(step.page.version)) return Status(Code::kRestart);
+  *parent = PageGuard(frame, const_cast<std::byte*>(step.page.page), LatchMode::kShared);
   *choice = step.choice;
   return Status::Ok();
 }

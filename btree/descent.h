@@ -79,6 +79,10 @@ class Descent {
   Status ToLevel(Bytes key, uint8_t level, OptimisticPage* parent, OptimisticPage* node,
                  ChildChoice* choice);
 
+  /// Latches the parent of the leaf, shared, and says which child that is. With TrackLowerBound,
+  /// the bound is the parent's. kNotFound: the root is a leaf.
+  Status ToLeafParent(const DescentTarget& target, PageGuard* parent, ChildChoice* choice);
+
   /// Records the lower bound of the leaf reached by ToLeaf. Set before it.
   void TrackLowerBound(std::vector<std::byte>* lower) { lower_ = lower; }
   /// After ToLeaf with TrackLowerBound: false if the leaf is the first one.
@@ -106,6 +110,7 @@ class Descent {
   Status FixRoot(const DescentTarget& target, Step* step);
   Status Choose(const DescentTarget& target, Step* step);
   Status StepDown(const DescentTarget& target, Step* step);
+  Status TryToLeafParent(const DescentTarget& target, PageGuard* parent, ChildChoice* choice);
   Status LatchLeaf(const Step& parent, LatchMode mode, PageGuard* leaf);
   Status LatchRootLeaf(LatchMode mode, PageGuard* leaf);
   Status Unreadable(PageId id);
@@ -120,6 +125,7 @@ class Descent {
   Way way_ = Way::kDescended;
   std::vector<std::byte>* lower_ = nullptr;
   bool has_lower_ = false;
+  uint8_t lower_above_ = 0;  ///< separators of this level and below do not count for it
   std::vector<ChildChoice>* path_ = nullptr;
   uint8_t root_level_ = 0;
 };

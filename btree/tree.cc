@@ -63,6 +63,7 @@ Status Tree::InsertAt(MiniTxn* mini_txn, const LeafPosition& position, Bytes key
   const Bytes suffix = key.subspan(leaf.prefix_length());
   if (!NodeHasRoom(leaf, suffix.size(), value.size())) return Status(Code::kNoRoom);
   LogInsertEntry(mini_txn, position.leaf, position.slot, suffix, value, stamp);
+  leaf_map_.Change(position.leaf.id.page, IsMarked(value) ? 0 : 1, leaf.count(), stamp);
   return Status::Ok();
 }
 
@@ -75,13 +76,18 @@ Status Tree::UpdateAt(MiniTxn* mini_txn, const LeafPosition& position, Bytes val
     return Status(Code::kTooBig, "entry larger than the page size permits");
   }
   if (!NodeHasRoomToReplace(leaf, position.slot, value.size())) return Status(Code::kNoRoom);
+  const int live_change = int{IsMarked(leaf.Value(position.slot))} - int{IsMarked(value)};
   LogReplaceValue(mini_txn, position.leaf, position.slot, value, stamp);
+  leaf_map_.Change(position.leaf.id.page, live_change, leaf.count(), stamp);
   return Status::Ok();
 }
 
 void Tree::RemoveAt(MiniTxn* mini_txn, const LeafPosition& position) {
   ROWAN_CHECK(position.exact);
+  const NodeView leaf = ViewOf(*mini_txn, position.leaf);
+  const int live_change = IsMarked(leaf.Value(position.slot)) ? 0 : -1;
   LogRemoveEntry(mini_txn, position.leaf, position.slot);
+  leaf_map_.Change(position.leaf.id.page, live_change, leaf.count(), kNoTxn);
 }
 
 Bytes Tree::ValueAt(const LeafPosition& position) const {

@@ -17,6 +17,7 @@
 #include "base/function_ref.h"
 #include "base/ids.h"
 #include "base/status.h"
+#include "btree/leaf_map.h"
 #include "buffer/mini_txn.h"
 #include "buffer/page_guard.h"
 #include "space/page_allocator.h"
@@ -107,6 +108,15 @@ class Tree {
   using PageVisit = FunctionRef<void(PageNumber page)>;
   Status Check(Visit visit, PageVisit visit_page = {});
 
+  /// What is known of the leaves without visiting them. One Tree per index does all its changes:
+  /// what another object of the same index changed, this one's map would not know.
+  [[nodiscard]] const LeafMap& leaf_map() const { return leaf_map_; }
+  /// By who looked at the whole of a leaf. REQUIRES: its latch is held.
+  void NoteLeaf(PageNumber page, LeafWord word) {
+    if (page != root_) leaf_map_.Note(page, word);
+  }
+  void NoteLeaf(PageNumber page, const NodeView& leaf) { NoteLeaf(page, WordOf(leaf)); }
+
   [[nodiscard]] SpaceId space() const { return space_; }
   [[nodiscard]] PageNumber root() const { return root_; }
   [[nodiscard]] IndexId index() const { return index_; }
@@ -158,6 +168,7 @@ class Tree {
   const SpaceId space_;
   const PageNumber root_;
   const IndexId index_;
+  LeafMap leaf_map_;
 };
 
 void RegisterTreeRedo();

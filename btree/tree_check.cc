@@ -105,6 +105,14 @@ class Checker {
       return Bad(previous_leaf_.id().page, "it does not link to the next leaf");
     }
     const NodeView leaf({guard.page(), page_bytes()});
+    const LeafWord noted = tree_.leaf_map().Get(number);
+    if (noted.known()) {
+      const LeafWord seen = WordOf(leaf);
+      if (number == tree_.root() || noted.live() != seen.live() ||
+          noted.clean() != seen.clean() || noted.stamp() > seen.stamp()) {
+        return Bad(number, "the visibility map says something else of it");
+      }
+    }
     expected_leaf_ = leaf.right();
     // Held until the next leaf is: a split in between would look like a wrong link.
     previous_leaf_ = std::move(guard);

@@ -182,6 +182,8 @@ Status Tree::MergePair(MiniTxn* mini_txn, const OptimisticPage& parent, uint16_t
     LogLoadNode(mini_txn, *left_page, image);
   }
   LogRemoveEntry(mini_txn, above, left_index);
+  if (left.is_leaf()) NoteLeaf(left_page->id.page, left);
+  leaf_map_.Forget(right_page->id.page);
   mini_txn->DiscardAtCommit(*right_page);
   AddCounter(Counter::kTreeMerges);
   *merged = true;
@@ -219,6 +221,7 @@ Status Tree::CollapseRoot() {
       image, {top.id, index_, node.level(), node.first_child(), node.newest_change()}, bounds);
   ROWAN_CHECK(builder.AppendFrom(node, 0, node.count()));
   LogLoadNode(&mini_txn, top, image);
+  leaf_map_.Forget(child->id.page);
   mini_txn.DiscardAtCommit(*child);
   mini_txn.Commit();
   AddCounter(Counter::kTreeMerges);
@@ -276,6 +279,7 @@ Status Tree::FreeChildren(PageNumber page) {
     if (!node.ok()) return node.status();
     status = allocator_->Free(&mini_txn, Id(last));
     if (!status.ok()) return status;
+    leaf_map_.Forget(last);
     const size_t count = ViewOf(mini_txn, *node).count();
     if (count > 0) {
       LogRemoveEntry(&mini_txn, *node, count - 1);

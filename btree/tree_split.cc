@@ -87,6 +87,7 @@ Status Tree::CleanLeaf(Bytes key, const EntrySize& size, const LeafCleaner& clea
   }
   if (garbage.empty()) return Status::Ok();
   LogRemoveEntries(&mini_txn, position.leaf, garbage);
+  NoteLeaf(position.leaf.id.page, leaf);
   *fits = FitsAt(leaf, key, size);
   mini_txn.Commit();
   return Status::Ok();
@@ -189,6 +190,10 @@ Status Tree::SplitUnder(MiniTxn* mini_txn, PageReservation* reservation, const N
   if (node.is_leaf()) bounds.left.right = right.id.page;
   LogReboundNode(mini_txn, pair.node, plan.slot, bounds.left);
   LogInsertEntry(mini_txn, pair.parent, pair.index, separator, ChildValue(right.id.page), kNoTxn);
+  if (node.is_leaf()) {
+    NoteLeaf(pair.node.id.page, node);
+    NoteLeaf(right.id.page, ViewOf(*mini_txn, right));
+  }
   AddCounter(Counter::kTreeSplits);
   return Status::Ok();
 }
@@ -215,6 +220,7 @@ Status Tree::GrowRoot(MiniTxn* mini_txn, PageReservation* reservation, uint8_t l
                         whole);
     ROWAN_CHECK(builder.AppendFrom(node, 0, node.count()));
     LogLoadNode(mini_txn, child, image);
+    if (level == 0) NoteLeaf(child.id.page, ViewOf(*mini_txn, child));
   }
   NodeBuilder top(image, {root.id, index_, static_cast<uint8_t>(level + 1), child.id.page, kNoTxn},
                   whole);

@@ -98,7 +98,7 @@ class Catalog : public IndexResolver {
   /// Ascending.
   [[nodiscard]] std::vector<TableId> ListTableIds() const;
   /// kNotFound. Opens nothing.
-  [[nodiscard]] Result<TableFigures> FiguresOf(TableId table) const;
+  [[nodiscard]] Result<TableFigures> FiguresOf(TableId table, TxnId visible_to_all) const;
   /// Load met the row of the space's table, delete-marked by a finished transaction.
   [[nodiscard]] bool WasDropped(SpaceId space) const;
   [[nodiscard]] std::vector<std::shared_ptr<Table>> OpenTables() const;

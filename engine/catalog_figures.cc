@@ -21,6 +21,7 @@ void AddDefinition(const TableDef& definition, TableFigures* figures) {
                                 .unique = index.unique,
                                 .root = index.root,
                                 .tree = {},
+                                .visibility = {},
                                 .rows_per_key = {}});
   }
 }
@@ -33,7 +34,7 @@ void AddCounted(const Cardinalities::RowsPerKey& rows_per_key,
   }
 }
 
-void AddOpen(Table* table, TableFigures* figures) {
+void AddOpen(Table* table, TxnId visible_to_all, TableFigures* figures) {
   figures->open = true;
   figures->statistics = table->statistics();
   figures->changes = table->changes_since_refresh();
@@ -43,6 +44,10 @@ void AddOpen(Table* table, TableFigures* figures) {
   const std::vector<TreeStatistics> trees = cardinalities->Trees();
   figures->counted = cardinalities->version() > 0 || !trees.empty();
   AddCounted(cardinalities->All(), trees, figures);
+  for (IndexFigures& index : figures->indexes) {
+    const std::shared_ptr<Index> open = table->FindIndex(index.id);
+    if (open != nullptr) index.visibility = open->tree.leaf_map().Summarize(visible_to_all);
+  }
 }
 
 void AddStored(const std::string& row, TableFigures* figures) {
@@ -66,7 +71,7 @@ std::vector<TableId> Catalog::ListTableIds() const {
   return ids;
 }
 
-Result<TableFigures> Catalog::FiguresOf(TableId table) const {
+Result<TableFigures> Catalog::FiguresOf(TableId table, TxnId visible_to_all) const {
   TableFigures figures;
   std::shared_ptr<Table> open;
   std::string stored;
@@ -79,7 +84,7 @@ Result<TableFigures> Catalog::FiguresOf(TableId table) const {
     if (const auto kept = statistics_.find(table); kept != statistics_.end()) stored = kept->second;
   }
   if (open != nullptr) {
-    AddOpen(open.get(), &figures);
+    AddOpen(open.get(), visible_to_all, &figures);
   } else if (!stored.empty()) {
     AddStored(stored, &figures);
   }

@@ -125,7 +125,7 @@ PoolPages Engine::PoolPagesBySpace() const { return impl_->storage->pool()->Page
 std::vector<TableId> Engine::ListTableIds() const { return impl_->catalog->ListTableIds(); }
 
 Result<TableFigures> Engine::FiguresOf(TableId table) const {
-  return impl_->catalog->FiguresOf(table);
+  return impl_->catalog->FiguresOf(table, impl_->txns->VisibleToAll());
 }
 
 IndexNames Engine::NamesOfIndex(IndexId index) const { return impl_->catalog->NamesOfIndex(index); }

@@ -142,6 +142,15 @@ Status TableCursor::SeekLast(void* record) {
   return status;
 }
 
+Status TableCursor::SeekNumber(Bytes from, Bytes end, const EntryOrdinal& ordinal, void* record) {
+  if (const Status opened = OpenCursor(); !opened.ok()) return opened;
+  end_.assign(end.begin(), end.end());
+  const Status status =
+      StepUntilRow(cursor_.SeekNumber(from, end, ordinal, &view_), ordinal.forward, record);
+  if (!status.ok()) StayOutside(ordinal.forward);
+  return status;
+}
+
 Status TableCursor::Next(void* record) {
   if (place_ != Place::kCursor || !cursor_open_) return Resume(true, record);
   const Status status = StepUntilRow(Step(true), true, record);
@@ -373,12 +382,12 @@ Status TableCursor::LockRow(Bytes clustered_key, ByteBuffer* row) {
   return status;
 }
 
-Result<uint64_t> TableCursor::CountEntries(uint32_t index) {
+Result<uint64_t> TableCursor::CountEntries(uint32_t index, Bytes from, Bytes end) {
   if (const Status status = PrepareRead(options_.mode, index); !status.ok()) return status;
   EntryKeys keys;
   VersionCursor cursor(txns_);
   Open(&cursor, &keys, index, options_);
-  return cursor.CountAll(&session_->txn()->interrupted);
+  return cursor.CountRange(from, end);
 }
 
 Status TableCursor::VisitEntries(uint32_t index, const EntryRange& range, EntryVisit visit) {

@@ -38,6 +38,9 @@ class EntryGate {
   virtual bool Admits(Bytes key, Bytes payload, Bytes* go_on) = 0;
 };
 
+/// An entry by its number from the start or the end of a range.
+using EntryOrdinal = SnapshotScan::Ordinal;
+
 /// Whether a cursor keeps each row's clustered key and off-page references; needed to change the
 /// row.
 enum class RowKeys : uint8_t { kForget, kKeep };
@@ -85,6 +88,10 @@ class TableCursor : private RowCodec::BlobReader {
   Status SeekBefore(Bytes key, void* record);
   Status SeekFirst(void* record);
   Status SeekLast(void* record);
+  /// The visible entry with this number in [from, end), counted from 0 at one of its ends; the scan
+  /// may go on from it in that direction, with `end` as SetEnd. Entries on the way are not looked
+  /// at, by no filter either. REQUIRES: no locks asked for, no gate.
+  Status SeekNumber(Bytes from, Bytes end, const EntryOrdinal& ordinal, void* record);
   Status Next(void* record);
   Status Prev(void* record);
   /// The row with exactly this clustered key; the scan may go on from it when it is of the
@@ -116,8 +123,9 @@ class TableCursor : private RowCodec::BlobReader {
   // --- without records; beside the scan, whose place they leave alone ---
   /// What is stored of the newest version of a row, which is locked exclusively. kNotFound.
   Status LockRow(Bytes clustered_key, ByteBuffer* row);
-  /// Counts entries as ReadOptions say, without locks. REQUIRES: they do not ask for any.
-  Result<uint64_t> CountEntries(uint32_t index);
+  /// Counts entries in [from, end) as ReadOptions say; empty: no bound. REQUIRES: they do not ask
+  /// for locks.
+  Result<uint64_t> CountEntries(uint32_t index, Bytes from = {}, Bytes end = {});
   /// All entries of an index in the session's snapshot, in order; for the clustered one, rows. At
   /// READ UNCOMMITTED the newest ones. Ends with the first error of `visit`.
   using EntryVisit = FunctionRef<Status(Bytes key, Bytes payload)>;

@@ -20,6 +20,8 @@ struct IndexFigures {
   PageNumber root = kNoPage;
   /// Estimates; of a small index exact, and without delete-marked entries. No leaf pages: unknown.
   TreeStatistics tree;
+  /// By the visibility map; nothing of a table that is not open, or of an index of one leaf.
+  LeafMap::Summary visibility{};
   std::vector<float> rows_per_key;  ///< by number of leading parts - 1; empty: unknown
 };
 

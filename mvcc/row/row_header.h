@@ -31,6 +31,7 @@
 
 #include "base/bytes.h"
 #include "base/ids.h"
+#include "btree/entry_mark.h"
 #include "mvcc/undo/undo_pointer.h"
 
 namespace rowan {
@@ -41,7 +42,8 @@ inline constexpr size_t kRepeatBytes = 4;
 
 enum ClusteredFlags : uint8_t { kRowDeleted = 1 };
 enum SecondaryFlags : uint8_t { kEntryDeleted = 1, kEntryHasCreator = 2, kEntryHasRepeat = 4 };
-static_assert(kRowDeleted == 1 && kEntryDeleted == 1, "scans test bit 0 of either header");
+static_assert(kRowDeleted == kEntryMarked && kEntryDeleted == kEntryMarked,
+              "scans and the visibility map test bit 0 of either header");
 
 struct ClusteredHeader {
   bool deleted = false;

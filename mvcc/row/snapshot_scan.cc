@@ -30,7 +30,7 @@ Status SnapshotScan::Collect(Status positioned) {
 }
 
 Status SnapshotScan::CollectLeaf() {
-  const bool decided = LeafIsDecided();
+  const bool decided = LeafIsDecided() || ProveLeaf();
   if (decided && scan_->cursor->leaf() != counted_leaf_) {
     counted_leaf_ = scan_->cursor->leaf();
     AddCounter(Counter::kLeavesAllVisible);
@@ -39,6 +39,9 @@ Status SnapshotScan::CollectLeaf() {
   if (scan_->forward && stop < scan_->cursor->leaf_entries()) scan_->finished = true;
   if (counting_ && decided) return CountLeaf(stop);
   if (scan_->forward && decided) return CopyLeaf(stop);
+  if (counting_ && scan_->cursor->slot() == 0 && stop == scan_->cursor->leaf_entries()) {
+    NoteLeaf(WordOf(scan_->cursor->View()).live());
+  }
   size_t slot = scan_->cursor->slot();
   if (scan_->forward && slot >= stop) return Status::Ok();
   for (;;) {
@@ -55,7 +58,9 @@ Status SnapshotScan::CollectLeaf() {
 
 Status SnapshotScan::CopyLeaf(size_t stop) {
   const NodeView leaf = scan_->cursor->View();
-  size_t slot = scan_->cursor->slot();
+  const size_t first = scan_->cursor->slot();
+  const size_t items_before = scan_->items.size();
+  size_t slot = first;
   for (; slot < stop; ++slot) {
     if (scan_->items.size() >= scan_->limit) {
       scan_->finished = false;  // the batch is full, the leaf is not done
@@ -64,19 +69,9 @@ Status SnapshotScan::CopyLeaf(size_t stop) {
     const Status status = CopyDecided(leaf, slot);
     if (!status.ok()) return status;
   }
+  if (first == 0 && slot == leaf.count()) NoteLeaf(scan_->items.size() - items_before);
   // The next batch goes on behind the last entry looked at.
   if (slot > scan_->cursor->slot()) scan_->cursor->MoveTo(static_cast<uint16_t>(slot - 1));
-  return Status::Ok();
-}
-
-Status SnapshotScan::CountLeaf(size_t stop) {
-  const NodeView leaf = scan_->cursor->View();
-  for (size_t slot = scan_->cursor->slot(); slot < stop; ++slot) {
-    const Bytes value = leaf.Value(slot);
-    if (value.empty()) return scan_->Damage("an entry without a header");
-    counted_ += (static_cast<uint8_t>(value[0]) & kRowDeleted) == 0 ? 1 : 0;
-  }
-  scan_->cursor->MoveTo(static_cast<uint16_t>(leaf.count() - 1));
   return Status::Ok();
 }
 
@@ -232,45 +227,6 @@ Status SnapshotScan::Get(Bytes key, Status positioned) {
     positioned = scan_->cursor->Next();
   }
   return positioned.ok() ? Status(Code::kNotFound) : positioned;
-}
-
-Result<uint64_t> SnapshotScan::Count(const std::atomic<bool>* interrupted) {
-  Status moved;
-  if (scan_->place == ScanState::Place::kOnItem) {
-    const Bytes key = scan_->KeyOf(scan_->items[scan_->position]);
-    scan_->seek_key.assign(key.begin(), key.end());
-    scan_->StartBatch(true);
-    moved = scan_->cursor->SeekAtLeast(scan_->seek_key);
-  } else {
-    scan_->StartBatch(true);
-    moved = scan_->cursor->SeekFirst();
-  }
-  pending_ = 0;
-  counting_ = true;
-  counted_ = 0;
-  scan_->limit = SIZE_MAX;
-  const Status status = CountFrom(moved, interrupted);
-  counting_ = false;
-  if (scan_->cursor->latched()) scan_->cursor->Unlatch();
-  if (!status.ok()) return status;
-  return counted_;
-}
-
-Status SnapshotScan::CountFrom(Status positioned, const std::atomic<bool>* stop_flag) {
-  for (; positioned.ok(); positioned = scan_->cursor->Next()) {
-    Status status = CollectLeaf();
-    scan_->cursor->Unlatch();
-    if (!status.ok()) return status;
-    status = ResolvePending();
-    if (!status.ok()) return status;
-    counted_ += scan_->items.size();
-    scan_->ClearBatch();
-    if (scan_->finished) return Status::Ok();
-    if (stop_flag != nullptr && stop_flag->load(std::memory_order_relaxed)) {
-      return Status(Code::kInterrupted);
-    }
-  }
-  return positioned.Is(Code::kEndOfRange) ? Status::Ok() : positioned;
 }
 
 }  // namespace rowan

@@ -29,7 +29,17 @@ class SnapshotScan {
   Status Collect(Status positioned);
   /// The entry with exactly this key. kNotFound.
   Status Get(Bytes key, Status positioned);
-  Result<uint64_t> Count(const std::atomic<bool>* interrupted);
+
+  // --- by the visibility map, where it says enough (snapshot_count.cc) ---
+  /// Visible entries in [from, end); empty: no bound.
+  Result<uint64_t> Count(Bytes from, Bytes end);
+  /// Which visible entry of the range, counted from 0 at its start (forward) or its end.
+  struct Ordinal {
+    uint64_t number = 0;
+    bool forward = true;
+  };
+  /// Its tree key goes to `key`. kEndOfRange: there are not so many.
+  Status Find(Bytes from, Bytes end, Ordinal ordinal, std::vector<std::byte>* key);
 
  private:
   /// Copies visible entries of the latched leaf; sets `finished` when the end key was met.
@@ -37,7 +47,18 @@ class SnapshotScan {
   /// Of a leaf whose entries are decided, forward: takes entries before slot `stop`.
   Status CopyLeaf(size_t stop);
   Status CountLeaf(size_t stop);
-  Status CountFrom(Status positioned, const std::atomic<bool>* interrupted);
+  /// A scan that takes the whole latched leaf looks whether every snapshot sees the same on it, and
+  /// tells the map: then it does not matter who keeps low_txn back.
+  bool ProveLeaf();
+  /// Tells the visibility map about the latched leaf, whose live entries are known.
+  void NoteLeaf(size_t live);
+  [[nodiscard]] TxnId map_horizon() const;
+  /// Counts [from, end) leaf by leaf. When there are more than `most` (true), `past_key_` is the
+  /// first key considered of the leaf with number `most`, and `*count` what came before it.
+  Result<bool> CountStretch(Bytes from, Bytes end, uint64_t most, uint64_t* count);
+  Status CountOneLeaf();
+  /// The entry `number` from `from` on, by collecting entries.
+  Status FindAmong(Bytes from, Bytes end, uint64_t number, std::vector<std::byte>* key);
   /// Slot behind the last entry of the latched leaf that is before the end key, looking from the
   /// current one on.
   size_t StopSlot();
@@ -72,7 +93,10 @@ class SnapshotScan {
   /// Every entry of the latched leaf is decided by its delete mark alone.
   [[nodiscard]] bool LeafIsDecided() const {
     return scan_->options.mode == ReadMode::kReadUncommitted ||
-           scan_->cursor->leaf_newest_change() < scan_->txn->snapshot.low_txn;
+           scan_->cursor->leaf_newest_change() < scan_->txn->snapshot.low_txn ||
+           scan_->index->tree.leaf_map()
+               .Get(scan_->cursor->leaf())
+               .HoldsFor(scan_->txn->snapshot.low_txn);
   }
 
   ScanState* const scan_;
@@ -83,6 +107,7 @@ class SnapshotScan {
   bool asked_writer_visible_ = true;
   PageNumber counted_leaf_;  ///< last leaf that was counted as all-visible
   std::vector<std::byte> row_key_scratch_;
+  std::vector<std::byte> past_key_;
 };
 
 }  // namespace rowan

@@ -116,9 +116,23 @@ Status VersionCursor::LockCurrent(VersionView* view) {
   return Deliver(locking_.CollectLocked(scan_.SeekAgain()), view);
 }
 
-Result<uint64_t> VersionCursor::CountAll(const std::atomic<bool>* interrupted) {
+Result<uint64_t> VersionCursor::CountRange(Bytes from, Bytes end) {
   ROWAN_CHECK(!scan_.locking());
-  return snapshot_.Count(interrupted);
+  Result<uint64_t> count = snapshot_.Count(from, end);
+  SetEnd({});
+  return count;
+}
+
+Status VersionCursor::SeekNumber(Bytes from, Bytes end, SnapshotScan::Ordinal ordinal,
+                                 VersionView* view) {
+  ROWAN_CHECK(!scan_.locking());
+  std::vector<std::byte> key;
+  const Status found = snapshot_.Find(from, end, ordinal, &key);
+  StartBatch(ordinal.forward);
+  SetEnd(end);
+  if (!found.ok()) return Deliver(found, view);
+  scan_.seek_key = key;
+  return Deliver(Collect(scan_.SeekAgain()), view);
 }
 
 Status VersionCursor::Deliver(Status status, VersionView* view) {

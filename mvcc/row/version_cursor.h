@@ -72,9 +72,15 @@ class VersionCursor {
   /// Waits for the lock of that row after all and reads it anew; if it is gone by then, goes on to
   /// the next one in the direction of the scan. kEndOfRange, and the errors of a lock wait.
   Status LockCurrent(VersionView* view);
-  /// COUNT(*): visible entries from the current position of a fresh cursor to the end, without
-  /// copying them. `interrupted` is polled once per leaf.
-  Result<uint64_t> CountAll(const std::atomic<bool>* interrupted);
+
+  // --- without copying entries, and where the visibility map says enough, without visiting their
+  // --- leaves. REQUIRES: no locks asked for. The scan's place and end are lost ---
+  /// Visible entries with from <= key < end; empty: no bound. kInterrupted.
+  Result<uint64_t> CountRange(Bytes from, Bytes end);
+  /// The visible entry with this number in the range, counted from 0 at its start (forward) or its
+  /// end (not forward). The scan may go on from it, forwards up to `end`. kEndOfRange: the range
+  /// has not so many.
+  Status SeekNumber(Bytes from, Bytes end, SnapshotScan::Ordinal ordinal, VersionView* view);
 
  private:
   using Place = ScanState::Place;

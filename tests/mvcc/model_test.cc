@@ -213,7 +213,7 @@ class ModelTest : public ::testing::Test {
       txn->actor.cursor.Open(raw, fixture_.index(number), {});
       Walk(&txn->actor.cursor, expected[number]);
       txn->actor.cursor.Open(raw, fixture_.index(number), {});
-      Result<uint64_t> count = txn->actor.cursor.CountAll(nullptr);
+      Result<uint64_t> count = txn->actor.cursor.CountRange({}, {});
       ASSERT_TRUE(count.ok());
       EXPECT_EQ(*count, view.size()) << "index " << number;
     }

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// The one thing that a tree knows of its values: an entry may be marked as gone, and then it only
+// keeps its place. Thread safety: pure functions.
+#pragma once
+
+#include <cstdint>
+
+#include "base/bytes.h"
+
+namespace rowan {
+
+/// In the first byte of a value: the layer above counts the entry as gone.
+inline constexpr uint8_t kEntryMarked = 1;
+
+[[nodiscard]] inline bool IsMarked(Bytes value) {
+  return !value.empty() && (static_cast<uint8_t>(value[0]) & kEntryMarked) != 0;
+}
+
+}  // namespace rowan

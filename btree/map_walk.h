@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// MapWalk: passes over a range of keys by what the visibility map says of its leaves, from parent
+// to parent: the leaves' own pages are not touched. Where the map does not say enough, or the
+// range's end lies inside a leaf, it stops and names a stretch of keys for its user to visit.
+//
+//   MapWalk walk(&tree, low_txn);
+//   walk.Start(from, end);
+//   while (!walk.done()) {
+//     status = walk.Forward(UINT64_MAX);
+//     total += walk.entries();
+//     if (walk.has_stretch()) { total += what is visible in [stretch_from, stretch_end);
+//                               walk.Visited(); }
+//   }
+//
+// The parent is latched shared while its children's words are read, so each of them is a leaf with
+// the bounds that the parent says at that moment. Between two parents nothing is held: the parts of
+// the range are looked at at different times, which is fine for who asks for what does not change,
+// the entries that one snapshot sees.
+// Thread safety: one thread; the tree by any number of threads.
+#pragma once
+
+#include <cstdint>
+
+#include "base/bytes.h"
+#include "base/ids.h"
+#include "base/status.h"
+#include "btree/descent.h"
+#include "btree/node_split.h"
+#include "btree/tree.h"
+
+namespace rowan {
+
+class MapWalk {
+ public:
+  /// Words that hold for a snapshot with this low_txn are used.
+  MapWalk(Tree* tree, TxnId low_txn) : tree_(tree), low_txn_(low_txn), descent_(*tree) {}
+
+  /// The range [from, end); empty: no bound.
+  void Start(Bytes from, Bytes end);
+  /// Passes leaves from the range's start on, as long as no more than `entries_max` entries are
+  /// passed in this call.
+  Status Forward(uint64_t entries_max) { return Walk(&MapWalk::PassForward, entries_max); }
+  /// The same from the range's end back. Its stretches are one leaf long.
+  Status Backward(uint64_t entries_max) { return Walk(&MapWalk::PassBackward, entries_max); }
+
+  /// Live entries of the leaves passed by the last call.
+  [[nodiscard]] uint64_t entries() const { return entries_; }
+  [[nodiscard]] bool done() const { return done_; }
+  /// What is to be visited next; empty bounds: none.
+  [[nodiscard]] bool has_stretch() const { return has_stretch_; }
+  [[nodiscard]] Bytes stretch_from() const { return stretch_from_; }
+  [[nodiscard]] Bytes stretch_end() const { return stretch_end_; }
+  /// The stretch is done with.
+  void Visited();
+
+ private:
+  using Pass = void (MapWalk::*)(const NodeView& parent, size_t child);
+  Status Walk(Pass pass, uint64_t entries_max);
+  void PassForward(const NodeView& parent, size_t child);
+  void PassBackward(const NodeView& parent, size_t child);
+  /// Counts the child's entries if its word holds and they are not too many.
+  bool TryPass(const NodeView& parent, size_t child);
+  [[nodiscard]] bool Holds(const NodeView& parent, size_t child) const {
+    return tree_->leaf_map().Get(parent.Child(child)).HoldsFor(low_txn_);
+  }
+  /// Children [0, n) that end before or at the range's end.
+  [[nodiscard]] size_t WholeChildrenEnd(const NodeView& parent) const;
+  /// Children [n, ...) that begin at or behind the range's start.
+  [[nodiscard]] size_t WholeChildrenBegin(const NodeView& parent) const;
+  /// False: nobody wrote it down. Empty: none.
+  [[nodiscard]] static bool UpperBound(const NodeView& parent, size_t child, KeyBuffer* bound);
+  void LowerBound(const NodeView& parent, size_t child, KeyBuffer* bound) const;
+  /// Ends the walk when nothing is left of the range.
+  void CheckDone();
+
+  Tree* const tree_;
+  const TxnId low_txn_;
+  Descent descent_;
+  KeyBuffer from_;  ///< what is left of the range
+  KeyBuffer end_;
+  KeyBuffer parent_lower_;
+  uint64_t entries_ = 0;
+  uint64_t entries_max_ = 0;
+  uint64_t leaves_ = 0;
+  bool forward_ = true;
+  bool done_ = false;
+  bool has_stretch_ = false;
+  KeyBuffer stretch_from_;
+  KeyBuffer stretch_end_;
+};
+
+}  // namespace rowan
