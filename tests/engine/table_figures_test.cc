@@ -18,6 +18,9 @@ class WholeKey : public KeyParts {
   [[nodiscard]] uint32_t EqualParts(uint32_t, Bytes left, Bytes right) const override {
     return CompareBytes(left, right) == 0 ? 1 : 0;
   }
+  [[nodiscard]] GroupKey SplitKey(uint32_t, Bytes key, GroupParts) const override {
+    return {key.size(), key.size(), false};
+  }
 };
 
 void ExpectCounted(const TableFigures& figures, const Table::Statistics& expected) {
