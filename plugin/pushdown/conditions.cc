@@ -21,12 +21,6 @@ Item_func::Functype KindOf(Item* item) { return down_cast<Item_func*>(item)->fun
 /// What no row of the table changes: other tables' columns, constants, outer references.
 bool IsFixedFor(Item* item, const TABLE* table) { return DependsOnlyOn(item, table, {}); }
 
-/// "=" of two columns is the order of an index on either of them.
-bool CompareAlike(const Field* left, const Field* right) {
-  return left->real_type() == right->real_type() && left->is_unsigned() == right->is_unsigned() &&
-         left->charset() == right->charset() && left->decimals() == right->decimals();
-}
-
 /// Values that are equal for an index are the same value.
 bool HasExactEquality(const Field* field) {
   switch (field->result_type()) {
@@ -71,6 +65,13 @@ Comparison ComparisonOf(Item_func* function, const std::function<bool(Item*)>& i
 }
 
 }  // namespace
+
+bool CompareAlike(const Field* left, const Field* right) {
+  // Those are compared by their names, and stand in an index by their numbers.
+  if (left->real_type() == MYSQL_TYPE_ENUM || left->real_type() == MYSQL_TYPE_SET) return false;
+  return left->real_type() == right->real_type() && left->is_unsigned() == right->is_unsigned() &&
+         left->charset() == right->charset() && left->decimals() == right->decimals();
+}
 
 std::vector<Item*> Conjuncts(Item* condition) {
   std::vector<Item*> parts;
@@ -189,6 +190,21 @@ std::optional<EqualColumns> EqualColumnsOf(Item* conjunct, const TABLE* left, co
   if (columns.left == nullptr || columns.right == nullptr) return std::nullopt;
   if (!CompareAlike(columns.left, columns.right)) return std::nullopt;
   return columns;
+}
+
+std::optional<GreaterColumns> GreaterColumnsOf(Item* conjunct, const TABLE* left,
+                                               const TABLE* right) {
+  if (!IsFunction(conjunct)) return std::nullopt;
+  const Item_func::Functype kind = KindOf(conjunct);
+  if (kind != Item_func::GT_FUNC && kind != Item_func::LT_FUNC) return std::nullopt;
+  Item** const arguments = down_cast<Item_func*>(conjunct)->arguments();
+  for (const int side : {0, 1}) {
+    Field* const one = FieldOf(arguments[side], left);
+    Field* const other = FieldOf(arguments[1 - side], right);
+    if (one == nullptr || other == nullptr || !CompareAlike(one, other)) continue;
+    return GreaterColumns{{one, other}, (kind == Item_func::GT_FUNC) == (side == 0)};
+  }
+  return std::nullopt;
 }
 
 std::optional<uint64_t> UpperLimit(Item* conjunct, const std::function<bool(Item*)>& is_counted) {

@@ -41,6 +41,9 @@ bool HoldsForWholeGroups(Item* conjunct, const TABLE* table, const Fields& group
 /// `other`, if not null, is that. Null: it is another condition.
 Field* BoundField(Item* conjunct, const TABLE* table, Item** other);
 
+/// "=" and "<" of the two columns are those of an index on either of them.
+bool CompareAlike(const Field* left, const Field* right);
+
 /// Two columns, one of each table, that the conjunct makes equal. Values of both compare by the
 /// same rules, and NULL equals nothing.
 struct EqualColumns {
@@ -48,6 +51,13 @@ struct EqualColumns {
   Field* right = nullptr;
 };
 std::optional<EqualColumns> EqualColumnsOf(Item* conjunct, const TABLE* left, const TABLE* right);
+
+/// The same of two columns of which the conjunct makes one the greater.
+struct GreaterColumns : EqualColumns {
+  bool left_is_greater = false;
+};
+std::optional<GreaterColumns> GreaterColumnsOf(Item* conjunct, const TABLE* left,
+                                               const TABLE* right);
 
 /// The greatest whole number with which the conjunct may be true for an item that `is_counted`
 /// accepts: "rank <= 3", "3 >= rank", "rank = 1", "rank BETWEEN 1 AND 3".

@@ -224,16 +224,14 @@ std::string Describe(const TABLE* table, const GroupKey& key, uint access_key) {
 }  // namespace
 
 bool IsReducible(const TABLE* table) {
-  // EXPLAIN of a locking read does not lock, but should tell what the statement itself would do.
-  const Table_ref* const reference = table->pos_in_table_list;
-  return table->file->ht == g_hton && table->part_info == nullptr && reference != nullptr &&
-         reference->lock_descriptor().type < TL_READ_WITH_SHARED_LOCKS &&
+  return table->file->ht == g_hton && table->part_info == nullptr &&
          HandlerOf(table)->ReadsSnapshot();
 }
 
-bool CanReduce(const TableAccess& access, const GroupWish& wish) {
-  Search search;
-  return KeyFor(access, wish, &search).has_value();
+std::optional<KeyChoice> FindKey(const GroupWish& wish) {
+  const std::optional<GroupKey> key = ChooseKey(wish, Search());
+  if (!key.has_value()) return std::nullopt;
+  return KeyChoice{key->key, key->winners.group_parts, key->winners.from_end};
 }
 
 bool Reduce(const TableAccess& access, const GroupWish& wish) {

@@ -15,6 +15,7 @@
 // Thread safety: one thread, the one that optimises the statement.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "engine/group_scan.h"
@@ -40,8 +41,14 @@ struct GroupWish {
 /// A Rowan table, not partitioned or temporary, that the statement reads from a snapshot.
 bool IsReducible(const TABLE* table);
 
-/// Whether some key makes the wish possible under the access. Changes nothing.
-bool CanReduce(const TableAccess& access, const GroupWish& wish);
+/// A key in which the groups wished for stand together, in the order wished for.
+struct KeyChoice {
+  uint key = 0;
+  uint group_parts = 0;
+  bool from_end = false;  ///< the first row of a group in the order is the last one in the key
+};
+std::optional<KeyChoice> FindKey(const GroupWish& wish);
+
 /// Makes the scan deliver only the rows wished for. False: nothing was changed.
 bool Reduce(const TableAccess& access, const GroupWish& wish);
 

@@ -9,6 +9,10 @@
 #include "sql/table.h"
 
 #include "plugin/handler/ha_rowan.h"
+#include "plugin/pushdown/anti_join.h"
+#include "plugin/pushdown/extreme_row.h"
+#include "plugin/pushdown/extremes_of_groups.h"
+#include "plugin/pushdown/first_rows.h"
 #include "plugin/pushdown/ranked_rows.h"
 #include "plugin/server/instance.h"
 #include "plugin/server/system_variables.h"
@@ -25,16 +29,27 @@ void ForgetPlans(const Query_block* block) {
   }
 }
 
-void ReduceGroups(AccessPath* root, JOIN* join) {
-  ForgetPlans(join->query_block);
-  ReduceRankedRows(root, join);
+/// None of the shapes fits a block without any of these, as most are.
+bool MayHaveGroups(const Query_block* block) {
+  return block->has_windows() || block->is_explicitly_grouped() || block->is_implicitly_grouped() ||
+         block->has_limit() || block->first_inner_query_expression() != nullptr ||
+         block->leaf_table_count > 1;
+}
+
+void ReduceGroups(THD* thd, AccessPath* root, JOIN* join) {
+  if (ReduceRankedRows(root, join) || ReduceToExtremesOfGroups(root, join)) return;
+  const Query_block* const block = join->query_block;
+  ReduceToFirstRows(thd, root, join);
+  if (block->first_inner_query_expression() != nullptr) ReduceToExtremeRows(root, join);
+  if (block->leaf_table_count > 1) ReduceAntiJoins(root, join);
 }
 
 }  // namespace
 
 int PushToEngine(THD* thd, AccessPath* root, JOIN* join) {
   if (thd->lex->sql_command != SQLCOM_SELECT || root == nullptr) return 0;
-  if (PushdownGroupwise(thd)) ReduceGroups(root, join);
+  ForgetPlans(join->query_block);
+  if (MayHaveGroups(join->query_block) && PushdownGroupwise(thd)) ReduceGroups(thd, root, join);
   return 0;
 }
 
