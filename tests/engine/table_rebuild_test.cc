@@ -319,6 +319,34 @@ TEST_P(TableRebuildTest, APreparedOneIsWhatItsCoordinatorDecides) {
   }
 }
 
+TEST_P(TableRebuildTest, AFullDiskEndsItAndNobodyElse) {
+  for (const std::string scratch : {"sort_", "sort_changes_", "sort_waiting_"}) {
+    Start();
+    std::unique_ptr<Session> other = world_.engine->NewSession();
+    other->Begin(IsolationLevel::kRepeatableRead);
+    Status status;
+    if (scratch != "sort_") status = rebuild_->Build();
+    ASSERT_TRUE(status.ok());
+    world_.files.Inject(
+        {.call = FileCall::kWrite, .path_part = scratch, .lasting = true, .code = Code::kNoSpace});
+    for (uint64_t id = 1; id <= kRows; ++id) {
+      Change(other.get(), id, {3, static_cast<uint32_t>(id * 4 + 1), "changed"});
+    }
+    ASSERT_TRUE(other->Commit().ok());
+    other.reset();
+    status = scratch == "sort_" ? rebuild_->Build() : rebuild_->Finish(0);
+    EXPECT_TRUE(status.Is(Code::kNoSpace)) << scratch << ": " << status.message();
+    world_.files.ClearFaults();
+    rebuild_.reset();
+    ASSERT_TRUE(session_->Rollback().ok());
+    Expect();
+    other = world_.engine->NewSession();
+    other->Begin(IsolationLevel::kRepeatableRead);
+    for (uint64_t id = 1; id <= kRows; ++id) Change(other.get(), id, MakeRow(id));
+    ASSERT_TRUE(other->Commit().ok());
+  }
+}
+
 TEST_P(TableRebuildTest, AnInterruptedOneIsNotFinished) {
   Start();
   session_->Interrupt();
