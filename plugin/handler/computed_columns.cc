@@ -65,6 +65,12 @@ void ComputedColumns::AddSources(MY_BITMAP* columns) const {
   for (const Field* field : fields_) bitmap_union(columns, &field->gcol_info->base_columns_map);
 }
 
+bool ComputedColumns::AreRead() const {
+  return std::all_of(fields_.begin(), fields_.end(), [this](const Field* field) {
+    return bitmap_is_set(table_->read_set, field->field_index());
+  });
+}
+
 Status ComputedColumns::DecodeRow(Bytes key, Bytes row, const void* columns, BlobReader* blobs,
                                   void* record) const {
   const Status status = codec_->DecodeRow(key, row, columns, blobs, record);

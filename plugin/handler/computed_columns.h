@@ -26,6 +26,8 @@ class ComputedColumns final : public RowCodec {
   [[nodiscard]] static bool AreIn(const TABLE& table);
   /// Adds the columns that they are computed from, as far as those are stored.
   void AddSources(MY_BITMAP* columns) const;
+  /// The statement reads all of them, so that the server computes them behind each read.
+  [[nodiscard]] bool AreRead() const;
   /// Whether the next rows get the values; otherwise they are as the codec decodes them.
   void set_active(bool active) { active_ = active; }
 

@@ -28,7 +28,9 @@ void ha_rowan::PrepareRead() {
   }
   // The server expects values from the index, or the row will be compared with its entry.
   const bool compared = read_options_.mode == ReadMode::kReadUncommitted && reader_->index() != 0;
-  ComputeColumns(keyread_ || compared || merges_);
+  // A replica applies DELETE events without asking for indexed virtual columns.
+  const bool entries_go = writes_ && computed_columns_ != nullptr && !computed_columns_->AreRead();
+  ComputeColumns(keyread_ || compared || merges_ || entries_go);
   reader_->SetColumns(writes_ ? nullptr : columns, KeysFor(writes_));
   reader_->set_entry_only(from_entry);
   reader_->SetFilter(HasCondition() ? this : nullptr);
