@@ -13,9 +13,9 @@
 //   36     2    high key length; 0 = not stored
 //   38     2    heap bytes: from heap begin to the end of the page, fence included
 //   40     2    garbage bytes: heap bytes that belong to no record and not to the fence
-//   42     2    slot of the last insert     } find ascending insert patterns; redo keeps
-//   44     1    level: 0 = leaf             } them equal because inserts are logged by slot
-//   45     1    ascending inserts in a row  }
+//   42     2    slot behind the last insert, 0 = none     } find insert patterns; redo keeps them
+//   44     1    level: 0 = leaf                           } equal because inserts are logged by
+//   45     1    insert run, signed: up or down so often   } slot; builds may use them otherwise
 //   46     6    newest change: largest id of a transaction that changed the node (leaves)
 //   52     4    right link: next leaf, 0 = none (leaves)
 //   56     4    first child: the child below separator 0 (inner nodes)
@@ -169,9 +169,11 @@ class NodeView {
   }
   [[nodiscard]] size_t heap_bytes() const { return U16(node_layout::kHeapBytes); }
   [[nodiscard]] size_t garbage_bytes() const { return U16(node_layout::kGarbageBytes); }
-  [[nodiscard]] uint16_t last_insert() const { return U16(node_layout::kLastInsert); }
-  [[nodiscard]] uint8_t insert_run() const {
-    return static_cast<uint8_t>(page_[node_layout::kInsertRun]);
+  /// Slot behind the last insert; 0: none since the node was made or split.
+  [[nodiscard]] uint16_t last_insert_end() const { return U16(node_layout::kLastInsert); }
+  /// More or less how many of the last inserts went up (positive) or down; see InsertRunAfter.
+  [[nodiscard]] int8_t insert_run() const {
+    return static_cast<int8_t>(page_[node_layout::kInsertRun]);
   }
   [[nodiscard]] TxnId newest_change() const {
     return TxnId(LoadLe48(page_.data() + node_layout::kNewestChange));

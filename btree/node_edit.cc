@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "base/assertions.h"
+#include "btree/insert_pattern.h"
 
 namespace rowan {
 namespace {
@@ -74,12 +75,10 @@ void CloseSlot(MutableBytes page, size_t slot) {
   SetU16(page, kCount, count - 1);
 }
 
+/// Before the slot is opened.
 void TrackInsert(MutableBytes page, size_t slot) {
-  const NodeView node(page);
-  const bool ascending = slot == size_t{node.last_insert()} + 1;
-  const uint8_t run = node.insert_run();
-  page[kInsertRun] = static_cast<std::byte>(ascending ? (run < UINT8_MAX ? run + 1 : run) : 0);
-  SetU16(page, kLastInsert, slot);
+  page[kInsertRun] = static_cast<std::byte>(InsertRunAfter(NodeView(page), slot));
+  SetU16(page, kLastInsert, slot + 1);
 }
 
 NodeBuilder::Shape ShapeOf(const NodeView& node) {
@@ -112,9 +111,9 @@ bool InsertEntry(MutableBytes page, size_t slot, Bytes suffix, Bytes value, TxnI
     if (node.ContiguousFree() < need) return false;
   }
   if (slot > node.count() || (!node.is_leaf() && value.size() != kInnerRecordHeader)) return false;
+  TrackInsert(page, slot);
   OpenSlot(page, slot);
   PutRecord(page, slot, suffix, value);
-  TrackInsert(page, slot);
   RaiseNewestChange(page, stamp);
   return true;
 }
@@ -157,9 +156,7 @@ void RemoveEntry(MutableBytes page, size_t slot) {
   const NodeView node(page);
   AddGarbage(page, node.RecordBytes(slot));
   CloseSlot(page, slot);
-  if (slot <= node.last_insert() && node.last_insert() > 0) {
-    SetU16(page, kLastInsert, node.last_insert() - 1u);
-  }
+  if (slot < node.last_insert_end()) SetU16(page, kLastInsert, node.last_insert_end() - 1u);
 }
 
 void RemoveEntries(MutableBytes page, std::span<const uint16_t> slots) {
@@ -174,7 +171,7 @@ void CompactNode(MutableBytes page) {
   MutableBytes image = NodeScratch(Scratch::kImage, page.size());
   NodeBuilder builder(image, ShapeOf(node), BoundsOf(node));
   if (!builder.AppendFrom(node, 0, node.count())) return;  // damaged: stays as it is
-  SetU16(image, kLastInsert, node.last_insert());
+  SetU16(image, kLastInsert, node.last_insert_end());
   image[kInsertRun] = page[kInsertRun];
   AssignNode(page, image);
 }
@@ -186,8 +183,8 @@ bool ReboundNode(MutableBytes page, size_t keep, const NodeBounds& bounds) {
   if (std::max(bounds.high.size(), bounds.prefix.size()) > page.size() / 2) return false;
   NodeBuilder builder(image, ShapeOf(node), bounds);
   if (!builder.AppendFrom(node, 0, keep)) return false;
-  if (keep > 0 && node.last_insert() < keep) {
-    SetU16(image, kLastInsert, node.last_insert());
+  if (node.last_insert_end() <= keep) {
+    SetU16(image, kLastInsert, node.last_insert_end());
     image[kInsertRun] = page[kInsertRun];
   }
   AssignNode(page, image);

@@ -4,26 +4,24 @@
 #include <algorithm>
 
 #include "base/assertions.h"
+#include "btree/insert_pattern.h"
 #include "btree/node_search.h"
 
 namespace rowan {
 namespace {
 
-/// Inserts in a row that make a pattern: random inserts reach it once in n^5 cases.
-constexpr uint8_t kAscendingRun = 5;
 /// Width of the window around the middle: an eighth of the bytes.
 constexpr size_t kWindowShare = 16;
-
-bool InsertsAscend(const NodeView& leaf, size_t position) {
-  // At the right end of the tree a few sessions may insert slightly out of order.
-  if (leaf.rightmost() && position * 16 >= leaf.count() * 15) return true;
-  return leaf.insert_run() >= kAscendingRun && position == size_t{leaf.last_insert()} + 1;
-}
 
 /// Length beyond the prefix of the shortest separator between two neighbours.
 size_t SeparatorCost(const NodeView& leaf, size_t slot) {
   return CommonPrefix(leaf.Suffix(slot - 1), leaf.Suffix(slot)) + 1;
 }
+
+struct NewEntry {
+  Bytes key;
+  size_t value_bytes;
+};
 
 struct Window {
   size_t first;
@@ -84,25 +82,44 @@ void SeparatorBetweenSlots(const NodeView& leaf, size_t slot, KeyBuffer* separat
   ShortestSeparator(left, right, separator);
 }
 
-/// Split where the ascending inserts happen. The new key goes to the end of the left leaf if it
-/// will have room there, else to the start of the right one.
-SplitPlan PlanAscendingSplit(const NodeView& leaf, size_t position, Bytes key, size_t value_bytes) {
+void SeparatorBefore(const NodeView& leaf, size_t slot, Bytes key, KeyBuffer* separator) {
+  KeyBuffer neighbour;
+  AssembleKey(leaf, slot, &neighbour);
+  ShortestSeparator(key, neighbour, separator);
+}
+
+void SeparatorBehind(const NodeView& leaf, size_t slot, Bytes key, KeyBuffer* separator) {
+  KeyBuffer neighbour;
+  AssembleKey(leaf, slot, &neighbour);
+  ShortestSeparator(neighbour, key, separator);
+}
+
+/// A leaf without these entries has room for the new one.
+bool HasRoomWithout(const NodeView& leaf, size_t first, size_t last, const NewEntry& added) {
+  size_t moved = 0;
+  for (size_t slot = first; slot < last; ++slot) {
+    moved += leaf.RecordBytes(slot) + node_layout::kSlotBytes;
+  }
+  return leaf.TotalFree() + moved >=
+         leaf.EntryBytes(added.key.size(), added.value_bytes) + kHighKeyBytesMax;
+}
+
+/// Split where the inserts of a stream happen. The half that the stream has filled stays so; the
+/// new key goes to the side from which the stream comes if there will be room, so that the stream
+/// fills that half first, else to the side where it goes.
+SplitPlan PlanStreamSplit(const NodeView& leaf, size_t position, InsertTrend trend,
+                          const NewEntry& added) {
   SplitPlan plan;
   plan.slot = position;
-  KeyBuffer neighbour;
-  if (position < leaf.count()) {
-    size_t moved = 0;
-    for (size_t slot = position; slot < leaf.count(); ++slot) {
-      moved += leaf.RecordBytes(slot) + node_layout::kSlotBytes;
-    }
-    if (leaf.TotalFree() + moved >= leaf.EntryBytes(key.size(), value_bytes) + kHighKeyBytesMax) {
-      AssembleKey(leaf, position, &neighbour);
-      ShortestSeparator(key, neighbour, &plan.separator);
-      return plan;
-    }
+  const size_t count = leaf.count();
+  const bool to_left = trend == InsertTrend::kAscending
+                           ? position < count && HasRoomWithout(leaf, position, count, added)
+                           : position == 0 || !HasRoomWithout(leaf, 0, position, added);
+  if (to_left) {
+    SeparatorBefore(leaf, position, added.key, &plan.separator);
+  } else {
+    SeparatorBehind(leaf, position - 1, added.key, &plan.separator);
   }
-  AssembleKey(leaf, position - 1, &neighbour);
-  ShortestSeparator(neighbour, key, &plan.separator);
   return plan;
 }
 
@@ -133,8 +150,9 @@ SplitPlan PlanSplit(const NodeView& node, Bytes key, size_t value_bytes) {
   ROWAN_CHECK(node.count() >= 2);
   const SlotSearch found = SearchNode(node.page(), key);
   if (node.is_leaf()) {
-    if (found.slot > 0 && !found.exact && InsertsAscend(node, found.slot)) {
-      return PlanAscendingSplit(node, found.slot, key, value_bytes);
+    const InsertTrend trend = InsertTrendAt(node, found.slot);
+    if (!found.exact && trend != InsertTrend::kNone) {
+      return PlanStreamSplit(node, found.slot, trend, {key, value_bytes});
     }
   } else if (node.rightmost() && found.slot == node.count()) {
     SplitPlan plan;

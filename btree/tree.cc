@@ -62,6 +62,8 @@ Status Tree::InsertAt(MiniTxn* mini_txn, const LeafPosition& position, Bytes key
   ROWAN_CHECK(key.size() >= leaf.prefix_length());
   const Bytes suffix = key.subspan(leaf.prefix_length());
   if (!NodeHasRoom(leaf, suffix.size(), value.size())) return Status(Code::kNoRoom);
+  const auto place = static_cast<size_t>(InsertPlaceOf(leaf, position.slot));
+  inserts_[place].fetch_add(1, std::memory_order_relaxed);
   LogInsertEntry(mini_txn, position.leaf, position.slot, suffix, value, stamp);
   leaf_map_.Change(position.leaf.id.page, IsMarked(value) ? 0 : 1, leaf.count(), stamp);
   return Status::Ok();
@@ -80,6 +82,14 @@ Status Tree::UpdateAt(MiniTxn* mini_txn, const LeafPosition& position, Bytes val
   LogReplaceValue(mini_txn, position.leaf, position.slot, value, stamp);
   leaf_map_.Change(position.leaf.id.page, live_change, leaf.count(), stamp);
   return Status::Ok();
+}
+
+InsertCounts Tree::insert_counts() const {
+  InsertCounts result;
+  for (size_t i = 0; i < inserts_.size(); ++i) {
+    result.counts[i] = inserts_[i].load(std::memory_order_relaxed);
+  }
+  return result;
 }
 
 void Tree::RemoveAt(MiniTxn* mini_txn, const LeafPosition& position) {

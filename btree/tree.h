@@ -10,6 +10,8 @@
 // Thread safety: all members, any thread.
 #pragma once
 
+#include <array>
+#include <atomic>
 #include <cstdint>
 #include <vector>
 
@@ -17,6 +19,7 @@
 #include "base/function_ref.h"
 #include "base/ids.h"
 #include "base/status.h"
+#include "btree/insert_pattern.h"
 #include "btree/leaf_map.h"
 #include "buffer/mini_txn.h"
 #include "buffer/page_guard.h"
@@ -92,6 +95,9 @@ class Tree {
   /// After removals: merges the leaf owning `key` with its right sibling when both fit in 80 % of a
   /// page, or unlinks it when empty. Best effort. No latch held.
   Status MergeIfSmall(Bytes key);
+
+  /// Entries inserted by InsertAt since the tree was opened, by where they went.
+  [[nodiscard]] InsertCounts insert_counts() const;
 
   // --- estimates and checks ---
 
@@ -169,6 +175,9 @@ class Tree {
   const PageNumber root_;
   const IndexId index_;
   LeafMap leaf_map_;
+  using PlaceCounts = std::array<std::atomic<uint64_t>, static_cast<size_t>(InsertPlace::kCount)>;
+  /// By InsertPlace; added to by whoever inserts, on a line of its own.
+  alignas(64) PlaceCounts inserts_{};
 };
 
 void RegisterTreeRedo();

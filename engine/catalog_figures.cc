@@ -22,6 +22,7 @@ void AddDefinition(const TableDef& definition, TableFigures* figures) {
                                 .root = index.root,
                                 .tree = {},
                                 .visibility = {},
+                                .inserts = {},
                                 .rows_per_key = {}});
   }
 }
@@ -46,7 +47,9 @@ void AddOpen(Table* table, TxnId visible_to_all, TableFigures* figures) {
   AddCounted(cardinalities->All(), trees, figures);
   for (IndexFigures& index : figures->indexes) {
     const std::shared_ptr<Index> open = table->FindIndex(index.id);
-    if (open != nullptr) index.visibility = open->tree.leaf_map().Summarize(visible_to_all);
+    if (open == nullptr) continue;
+    index.visibility = open->tree.leaf_map().Summarize(visible_to_all);
+    index.inserts = open->tree.insert_counts();
   }
 }
 

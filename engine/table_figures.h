@@ -22,6 +22,7 @@ struct IndexFigures {
   TreeStatistics tree;
   /// By the visibility map; nothing of a table that is not open, or of an index of one leaf.
   LeafMap::Summary visibility{};
+  InsertCounts inserts{};           ///< since the table was opened; 0 unless open
   std::vector<float> rows_per_key;  ///< by number of leading parts - 1; empty: unknown
 };
 

@@ -108,7 +108,17 @@ ST_FIELD_INFO g_indexes_columns[] = {NumberColumn("TABLE_ID"),
                                      NullableNumberColumn("INNER_PAGES"),
                                      NullableNumberColumn("SIZE_BYTES"),
                                      NullableNumberColumn("ENTRIES"),
+                                     NullableNumberColumn("INSERTS_ASCENDING"),
+                                     NullableNumberColumn("INSERTS_DESCENDING"),
+                                     NullableNumberColumn("INSERTS_LEFT"),
+                                     NullableNumberColumn("INSERTS_RIGHT"),
+                                     NullableNumberColumn("INSERTS_ELSEWHERE"),
+                                     NullableNumberColumn("INSERTS_UNKNOWN"),
                                      LastColumn()};
+
+constexpr InsertPlace kShownPlaces[] = {InsertPlace::kAscending, InsertPlace::kDescending,
+                                        InsertPlace::kLeft,      InsertPlace::kRight,
+                                        InsertPlace::kElsewhere, InsertPlace::kUnknown};
 
 bool StoreIndexes(const TableFigures& figures, SchemaRows* rows) {
   const uint64_t page_bytes = g_engine->options().storage.page_size_bytes;
@@ -121,6 +131,9 @@ bool StoreIndexes(const TableFigures& figures, SchemaRows* rows) {
     rows->NumberOrNull(tree.leaf_pages, counted).NumberOrNull(tree.inner_pages, counted);
     rows->NumberOrNull((tree.leaf_pages + tree.inner_pages) * page_bytes, counted);
     rows->NumberOrNull(tree.entries, counted);
+    for (const InsertPlace place : kShownPlaces) {
+      rows->NumberOrNull(index.inserts.Of(place), figures.open);
+    }
     if (rows->Store()) return true;
   }
   return false;

@@ -51,6 +51,7 @@ TEST(TableFiguresTest, TheyAreKnownBeforeATableIsOpened) {
   table->cardinalities()->Describe(std::make_shared<WholeKey>(), {});
   ASSERT_TRUE(world.engine->RefreshStatistics(table.get()).ok());
   const Table::Statistics expected = table->statistics();
+  EXPECT_GT(world.engine->FiguresOf(id)->indexes[0].inserts.Of(InsertPlace::kAscending), kRows / 2);
   ExpectCounted(world.engine->FiguresOf(id).value(), expected);
   EXPECT_TRUE(world.engine->FiguresOf(id)->open);
   table.reset();

@@ -84,6 +84,23 @@ def _sizes(t, client):
         f"'{t.database}' ORDER BY table_id, index_id")
 
 
+def test_where_inserts_go_is_told_by_index(t):
+    if t.engine != "ROWAN":
+        t.skip("about Rowan's tables")
+    t.run("CREATE TABLE p (id INT PRIMARY KEY, down INT, mixed INT, KEY (down), KEY (mixed))",
+          "INSERT INTO p WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n "
+          "WHERE i < 1000) SELECT i, -i, CRC32(i) % 100000 FROM n")
+    columns = [f"inserts_{place}" for place in ("ascending", "descending", "left", "right",
+                                                "elsewhere", "unknown")]
+    rows = t.run(f"SELECT index_name, {', '.join(columns)} FROM information_schema.rowan_indexes "
+                 f"WHERE table_schema = '{t.database}' ORDER BY index_id")
+    t.true(all(sum(row[1:]) == 1000 for row in rows), rows)
+    primary, down, mixed = rows
+    t.true(primary[1] > 900, primary)
+    t.true(down[2] > 900, down)
+    t.true(mixed[5] > 800 and mixed[6] > 0, mixed)
+
+
 def test_tables_and_indexes_are_known_before_they_are_opened(t):
     if t.engine != "ROWAN":
         t.skip("about Rowan's tables")
