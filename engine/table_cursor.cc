@@ -266,7 +266,7 @@ Status TableCursor::PutRow(void* record) {
   if (filter_ != nullptr) {
     const Status status = codec_->DecodeEntry(index_, view_.key, view_.value, nullptr, record);
     if (status.Is(Code::kUnsupported)) {  // only the row has the values
-      const Status fetched = FetchRow(record);
+      const Status fetched = FetchRowInstead(record);
       return !fetched.ok() || filter_->Matches() ? fetched : Status(Code::kNotFound);
     }
     if (!status.ok()) return status;
@@ -278,6 +278,7 @@ Status TableCursor::PutRow(void* record) {
 Status TableCursor::PutFromEntry(void* record) {
   ++covering_reads_;
   ++rows_read_;
+  returned_bytes_ += view_.key.size() + view_.value.size();
   if (keep_key_) {
     Result<Bytes> key = codec_->ClusteredKeyOf(index_, view_.key, &scratch_);
     if (!key.ok()) return key.status();
@@ -285,7 +286,14 @@ Status TableCursor::PutFromEntry(void* record) {
   }
   if (filter_ != nullptr) return Status::Ok();  // decoded already
   const Status status = codec_->DecodeEntry(index_, view_.key, view_.value, columns_, record);
-  return status.Is(Code::kUnsupported) ? FetchRow(record) : status;
+  return status.Is(Code::kUnsupported) ? FetchRowInstead(record) : status;
+}
+
+/// Of an entry that was expected to do without its row.
+Status TableCursor::FetchRowInstead(void* record) {
+  const Status status = FetchRow(record);
+  if (status.ok()) fallback_ += {1, row_view_.key.size() + row_view_.value.size()};
+  return status;
 }
 
 Status TableCursor::FetchRow(void* record) {
@@ -322,6 +330,7 @@ const void* TableCursor::ColumnsToDecode() const {
 
 Status TableCursor::Decode(Bytes key, Bytes row, void* record) {
   ++rows_read_;
+  returned_bytes_ += key.size() + row.size();
   const bool uncommitted = options_.mode == ReadMode::kReadUncommitted;
   if (keep_key_ || uncommitted) {
     row_key_.assign(key.begin(), key.end());
@@ -420,11 +429,22 @@ void TableCursor::GiveBackBuffers() {
   off_page_.clear();
 }
 
-void TableCursor::PublishCounts() {
+void TableCursor::PublishCounts(StatementKind kind, ReadMeter* session) {
   if (rows_read_ != 0) AddCounter(Counter::kRowsRead, rows_read_);
   if (clustered_lookups_ != 0) AddCounter(Counter::kClusteredLookups, clustered_lookups_);
   if (covering_reads_ != 0) AddCounter(Counter::kCoveringReads, covering_reads_);
+  ReadMeter read;
+  ReadAmount& examined = read.examined[static_cast<size_t>(kind)];
+  for (VersionCursor* cursor : {&cursor_, &clustered_}) {
+    const ReadCounts counts = cursor->TakeCounts();
+    examined += {counts.examined_entries, counts.examined_bytes};
+    read.co_located += {counts.unused_entries, counts.unused_bytes};
+  }
+  read.returned[static_cast<size_t>(kind)] = {rows_read_, std::exchange(returned_bytes_, 0)};
+  read.index_only_fallback = std::exchange(fallback_, {});
   rows_read_ = clustered_lookups_ = covering_reads_ = 0;
+  AddToTotals(read, kind);
+  if (session != nullptr) session->Add(read);
 }
 
 }  // namespace rowan

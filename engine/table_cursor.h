@@ -14,6 +14,7 @@
 #include "base/bytes.h"
 #include "base/function_ref.h"
 #include "base/status.h"
+#include "engine/read_meter.h"
 #include "engine/row_codec.h"
 #include "engine/session.h"
 #include "mvcc/row/version_cursor.h"
@@ -140,8 +141,14 @@ class TableCursor : private RowCodec::BlobReader {
   /// The statement is over: gives back the memory of large off-page values, and with it what the
   /// record of the last row points to.
   void GiveBackBuffers();
-  /// Adds what was read since the last call to the counters.
-  void PublishCounts();
+  /// PublishCounts has something to do.
+  [[nodiscard]] bool HasCounts() const {
+    return rows_read_ != 0 || cursor_.HasCounts() || clustered_.HasCounts();
+  }
+  /// Adds what was read since the last call to the counters of the engine and, unless null, to
+  /// those of a session. What the open scans copied counts when they move on or are closed.
+  void PublishCounts(StatementKind kind = StatementKind::kSingleTable,
+                     ReadMeter* session = nullptr);
 
  private:
   /// Where the next step starts from: nowhere yet, the cursor's entry, the entry with `resume_key_`
@@ -170,6 +177,7 @@ class TableCursor : private RowCodec::BlobReader {
   Status FetchRow(void* record);
   Status Decode(Bytes key, Bytes row, void* record);
   Status DecodeAgain(void* record);
+  Status FetchRowInstead(void* record);
   Status CheckStillMatches(const void* record);
   [[nodiscard]] const void* ColumnsToDecode() const;
   Status Resume(bool forward, void* record);
@@ -215,6 +223,8 @@ class TableCursor : private RowCodec::BlobReader {
   BlobRef missing_blob_;               ///< READ UNCOMMITTED: the value that was gone
   bool report_missing_blobs_ = false;  ///< it is known that it must be there
   uint64_t rows_read_ = 0;
+  uint64_t returned_bytes_ = 0;
+  ReadAmount fallback_;
   uint64_t clustered_lookups_ = 0;
   uint64_t covering_reads_ = 0;
 };

@@ -15,6 +15,7 @@ namespace rowan {
 class ByteArena {
  public:
   void Clear() { size_ = 0; }
+  [[nodiscard]] size_t size() const { return size_; }
   uint32_t Append(Bytes bytes) {
     if (size_ + bytes.size() > capacity_) Grow(bytes.size());
     const size_t offset = size_;

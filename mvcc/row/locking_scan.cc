@@ -44,6 +44,8 @@ Status LockingScan::Collect(Status positioned) {
 
 Status LockingScan::LockCandidate(bool semi_consistent) {
   current_is_unlocked_ = false;
+  ++scan_->counts.examined_entries;
+  scan_->counts.examined_bytes += scan_->cursor->value().size();
   if (scan_->index->clustered) return LockRow(semi_consistent);
   SecondaryHeader header;
   Bytes payload;

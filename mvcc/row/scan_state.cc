@@ -17,6 +17,7 @@ void ScanState::Open(Txn* new_txn, Index* new_index, const ReadOptions& new_opti
 
 void ScanState::StartBatch(bool scan_forward) {
   if (cursor.has_value() && cursor->latched()) cursor->Unlatch();
+  CountUnused();
   forward = scan_forward;
   finished = false;
   place = Place::kNowhere;

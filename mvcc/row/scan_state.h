@@ -11,6 +11,7 @@
 #include "btree/node.h"
 #include "mvcc/row/byte_arena.h"
 #include "mvcc/row/index.h"
+#include "mvcc/row/read_counts.h"
 #include "mvcc/row/read_options.h"
 #include "mvcc/row/row_header.h"
 #include "mvcc/row/version_chain.h"
@@ -58,6 +59,12 @@ struct ScanState {
     item.value_offset = item.key_offset + item.key_bytes;
     item.has_repeat = has_repeat;
   }
+  /// What is left of the batch was copied in vain.
+  void CountUnused() {
+    if (place != Place::kOnItem || position + 1 >= items.size()) return;
+    counts.unused_entries += items.size() - position - 1;
+    counts.unused_bytes += arena.size() - items[position + 1].key_offset;
+  }
   void StandOnFirst() {
     position = 0;
     place = Place::kOnItem;
@@ -98,6 +105,7 @@ struct ScanState {
   bool finished = false;  ///< nothing more in this direction
   size_t limit = 1;       ///< entries in the next batch
   size_t position = 0;    ///< current item
+  ReadCounts counts;      ///< since they were taken
   std::vector<BatchItem> items;
   ByteArena arena;
 

@@ -11,7 +11,9 @@ namespace rowan {
 
 Status SnapshotScan::Collect(Status positioned) {
   while (positioned.ok()) {
+    const uint16_t first = scan_->cursor->slot();
     Status status = CollectLeaf();
+    CountExamined(first);
     scan_->cursor->Unlatch();
     if (!status.ok()) return status;
     if (pending_ != 0) {
@@ -27,6 +29,12 @@ Status SnapshotScan::Collect(Status positioned) {
     positioned = scan_->Step();
   }
   return positioned;
+}
+
+void SnapshotScan::CountExamined(uint16_t first) {
+  const uint16_t last = scan_->cursor->slot();
+  scan_->counts.examined_entries += 1u + (last > first ? last - first : first - last);
+  scan_->counts.examined_bytes += scan_->arena.size();  // batches begin empty
 }
 
 Status SnapshotScan::CollectLeaf() {
@@ -214,6 +222,7 @@ Status SnapshotScan::Get(Bytes key, Status positioned) {
   while (positioned.ok() && scan_->AtKey(key)) {
     Status status = Consider(LeafIsDecided());
     if (!status.ok()) return status;
+    CountExamined(scan_->cursor->slot());
     scan_->cursor->Unlatch();
     if (pending_ != 0) {
       status = ResolvePending();

@@ -44,6 +44,8 @@ class SnapshotScan {
  private:
   /// Copies visible entries of the latched leaf; sets `finished` when the end key was met.
   Status CollectLeaf();
+  /// The entries of the latched leaf from this slot to the current one, and what was copied.
+  void CountExamined(uint16_t first);
   /// Of a leaf whose entries are decided, forward: takes entries before slot `stop`.
   Status CopyLeaf(size_t stop);
   Status CountLeaf(size_t stop);

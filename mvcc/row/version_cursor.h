@@ -13,6 +13,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <utility>
 
 #include "base/bytes.h"
 #include "base/ids.h"
@@ -63,6 +64,10 @@ class VersionCursor {
   /// Continues from the current entry in either direction. kEndOfRange.
   Status Next(VersionView* view);
   Status Prev(VersionView* view);
+
+  [[nodiscard]] bool HasCounts() const { return scan_.counts.examined_entries != 0; }
+  /// What was read since the last call; of a scan that goes on, with what is left of its batch.
+  ReadCounts TakeCounts() { return std::exchange(scan_.counts, {}); }
 
   /// READ COMMITTED: the row just read did not match; give its lock back.
   void UnlockCurrent();

@@ -271,6 +271,8 @@ class ha_rowan : public handler,
 
   // ha_rowan_read.cc
   void PrepareRead();
+  /// At the end of a statement: what the reader counted, to the session's meter and the totals.
+  void PublishReads(TableCursor* reader) const;
   /// Rows without a primary key are found again by their hidden key, which no record holds.
   [[nodiscard]] RowKeys KeysFor(bool writes) const {
     const bool keeps = writes || searches_text_ || !codec().has_primary_key();

@@ -11,6 +11,8 @@
 #include "plugin/handler/foreign_keys.h"
 #include "plugin/server/error_map.h"
 #include "plugin/server/instance.h"
+#include "plugin/server/statement_kind.h"
+#include "plugin/server/thd_context.h"
 
 namespace rowan {
 namespace {
@@ -147,6 +149,12 @@ int ha_rowan::extra(ha_extra_function operation) {
   return 0;
 }
 
+void ha_rowan::PublishReads(TableCursor* reader) const {
+  if (!reader->HasCounts()) return;
+  ThdContext* context = FindContext(ha_thd());
+  reader->PublishCounts(KindOfStatement(ha_thd()), context == nullptr ? nullptr : &context->reads);
+}
+
 int ha_rowan::reset() {
   load_.reset();
   if (sorted_ranges_used_) sorted_ranges_.reset();
@@ -158,7 +166,7 @@ int ha_rowan::reset() {
   group_plan_.reset();
   if (reader_ != nullptr) {
     reader_->GiveBackBuffers();
-    reader_->PublishCounts();
+    PublishReads(reader_.get());
   }
   if (stored_reader_ != nullptr) stored_reader_->GiveBackBuffers();
   return 0;

@@ -5,13 +5,17 @@
 
 #include <array>
 #include <iterator>
+#include <string>
+#include <vector>
 
 #include "mysql/plugin.h"
 #include "mysql/status_var.h"
+#include "sql/current_thd.h"
 
 #include "base/counters.h"
 #include "engine/engine.h"
 #include "plugin/server/instance.h"
+#include "plugin/server/thd_context.h"
 
 namespace rowan {
 namespace {
@@ -129,10 +133,55 @@ int ShowAll(MYSQL_THD, SHOW_VAR* variable, char*) {
   return 0;
 }
 
+constexpr std::array kKindNames = {"single_table", "join", "aggregation"};
+static_assert(kKindNames.size() == ReadMeter::kKinds);
+
+/// The session's meter as variables. Each thread that asks has its own.
+struct SessionReads {
+  void AddNumber(const std::string& name, uint64_t value) {
+    names.push_back(name);
+    values.push_back(static_cast<long long>(value));
+  }
+  void Add(const std::string& name, const ReadAmount& amount) {
+    AddNumber(name + "_entries", amount.entries);
+    AddNumber(name + "_bytes", amount.bytes);
+  }
+  void Fill(const ReadMeter& meter) {
+    names.clear();
+    values.clear();
+    variables.clear();
+    for (size_t i = 0; i < ReadMeter::kKinds; ++i) {
+      Add(std::string("examined_") + kKindNames[i], meter.examined[i]);
+      Add(std::string("returned_") + kKindNames[i], meter.returned[i]);
+    }
+    Add("examined_co_located", meter.co_located);
+    Add("examined_index_only_fallback", meter.index_only_fallback);
+    for (size_t i = 0; i < values.size(); ++i) {
+      variables.push_back({names[i].c_str(), reinterpret_cast<char*>(&values[i]), SHOW_LONGLONG,
+                           SHOW_SCOPE_SESSION});
+    }
+    variables.push_back({nullptr, nullptr, SHOW_UNDEF, SHOW_SCOPE_UNDEF});
+  }
+  std::vector<std::string> names;
+  std::vector<long long> values;
+  std::vector<SHOW_VAR> variables;
+};
+
+int ShowSession(MYSQL_THD thd, SHOW_VAR* variable, char*) {
+  static thread_local SessionReads reads;
+  // Another session's meter belongs to its thread.
+  const ThdContext* context = thd == current_thd ? FindContext(thd) : nullptr;
+  reads.Fill(context == nullptr ? ReadMeter{} : context->reads);
+  variable->type = SHOW_ARRAY;
+  variable->value = reinterpret_cast<char*>(reads.variables.data());
+  return 0;
+}
+
 }  // namespace
 
 SHOW_VAR g_status_variables[] = {
     {"Rowan", reinterpret_cast<char*>(&ShowAll), SHOW_FUNC, SHOW_SCOPE_GLOBAL},
+    {"Rowan_session", reinterpret_cast<char*>(&ShowSession), SHOW_FUNC, SHOW_SCOPE_SESSION},
     {nullptr, nullptr, SHOW_UNDEF, SHOW_SCOPE_UNDEF}};
 
 }  // namespace rowan

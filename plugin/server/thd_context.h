@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "engine/engine.h"
+#include "engine/read_meter.h"
 
 class THD;
 
@@ -40,6 +41,7 @@ struct ThdContext {
 
   std::unique_ptr<Session> session;
   Savepoints savepoints;
+  ReadMeter reads;               ///< of the session's statements so far
   bool changed_catalog = false;  ///< by the open transaction: its commit is made durable always
 };
 

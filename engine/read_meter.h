@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// ReadMeter: how much reads look at beside what they hand out, of one session. Cursors count in
+// plain members of their own; what they counted is added here, and to the counters of the engine,
+// when the statement is through with the table.
+//
+// Examined: entries and rows whose place in an index the statement came to, the row behind an entry
+// included; bytes are those of the keys and values that were taken from the page. Returned: rows
+// handed to the server, with their stored bytes. Two parts of what was examined are told apart:
+// what was copied along with its neighbours on the leaf and never asked for (co-located), and rows
+// that had to be read although the index was expected to do (index-only fallback).
+// Thread safety: one thread.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+namespace rowan {
+
+/// What a statement is, as far as the meter tells. The last one that applies.
+enum class StatementKind : uint8_t {
+  kSingleTable,
+  kJoin,         ///< names more than one table
+  kAggregation,  ///< groups, aggregates, or removes repeats
+  kCount
+};
+
+struct ReadAmount {
+  uint64_t entries = 0;
+  uint64_t bytes = 0;
+
+  ReadAmount& operator+=(const ReadAmount& other) {
+    entries += other.entries;
+    bytes += other.bytes;
+    return *this;
+  }
+};
+
+struct ReadMeter {
+  static constexpr size_t kKinds = static_cast<size_t>(StatementKind::kCount);
+  std::array<ReadAmount, kKinds> examined{};
+  std::array<ReadAmount, kKinds> returned{};
+  ReadAmount co_located;
+  ReadAmount index_only_fallback;
+
+  void Add(const ReadMeter& other);
+};
+
+/// To the counters of the engine: of a meter that has just this kind.
+void AddToTotals(const ReadMeter& read, StatementKind kind);
+
+}  // namespace rowan

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// ReadCounts: what a scan looked at, and what it copied with its neighbours for nothing.
+// Thread safety: plain values.
+#pragma once
+
+#include <cstdint>
+
+namespace rowan {
+
+struct ReadCounts {
+  uint64_t examined_entries = 0;
+  uint64_t examined_bytes = 0;  ///< of keys and values copied from pages
+  uint64_t unused_entries = 0;  ///< copied, never asked for
+  uint64_t unused_bytes = 0;
+};
+
+}  // namespace rowan
