@@ -194,12 +194,12 @@ Status Engine::SetRedoLogCapacity(uint64_t bytes) {
 }
 Status Engine::SetBufferPoolBytes(uint64_t bytes) {
   const Status status = impl_->storage->pool()->Resize(bytes);
-  if (status.ok()) impl_->txns->locks()->SetMemoryMax(impl_->LockMemoryBytesMax());
+  if (status.ok()) impl_->txns->SetLockMemoryMax(impl_->LockMemoryBytesMax());
   return status;
 }
 void Engine::SetLockMemory(uint64_t bytes_max) {
   impl_->lock_memory_bytes_max.store(bytes_max, std::memory_order_relaxed);
-  impl_->txns->locks()->SetMemoryMax(impl_->LockMemoryBytesMax());
+  impl_->txns->SetLockMemoryMax(impl_->LockMemoryBytesMax());
 }
 Status Engine::SetDoublewrite(DoublewriteMode mode) {
   return impl_->storage->pool()->SetDoublewriteMode(mode);

@@ -51,6 +51,7 @@ void Session::Begin(IsolationLevel isolation) {
   ROWAN_CHECK(txn_->state != TxnState::kPrepared);
   txn_->state = TxnState::kActive;
   txn_->isolation = isolation;
+  if (std::exchange(txn_->optimistic, false)) txn_->refuses_newer_rows = false;
   txn_->interrupted.store(false, std::memory_order_relaxed);
   statement_open_ = false;
 }

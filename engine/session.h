@@ -77,8 +77,15 @@ class Session {
   /// True snapshot isolation at REPEATABLE READ, for the statements to come: who locks or changes a
   /// row that was changed after the transaction's snapshot was taken fails with kDeadlock.
   void SetSnapshotIsolation(bool on) {
-    txn_->refuses_newer_rows = on && txn_->isolation >= IsolationLevel::kRepeatableRead;
+    txn_->refuses_newer_rows =
+        txn_->optimistic || (on && txn_->isolation >= IsolationLevel::kRepeatableRead);
   }
+  /// Before the transaction's first statement, at SERIALIZABLE: plain reads go by the snapshot and
+  /// keep nobody waiting; whoever could close a circle of reads and writes fails with kDeadlock, at
+  /// the latest at Prepare or Commit. `read_only`: it will not write. Holds among transactions that
+  /// say so.
+  void BeginOptimistic(bool read_only) { txns_->BeginOptimistic(txn_.get(), read_only); }
+  [[nodiscard]] bool optimistic() const { return txn_->optimistic; }
   /// The host's thread that runs the session from now on: its number, shown to operators, and, if
   /// it is a replication worker (else null), what LockWaitHooks are given. When this returns, the
   /// worker before is not used any more.

@@ -128,7 +128,7 @@ EngineFigures StatusReport::Figures() const {
   figures.log_sync_method = log.sync_method();
   figures.history_length = txns_->HistoryLength();
   figures.row_locks = txns_->locks()->lock_count();
-  figures.row_lock_memory_bytes = txns_->locks()->memory_bytes();
+  figures.row_lock_memory_bytes = txns_->locks()->memory_bytes() + txns_->serial()->memory_bytes();
   return figures;
 }
 

@@ -42,6 +42,8 @@ TxnManager::TxnManager(UndoStreams* undo, Log* log, const TxnManagerOptions& opt
       ring_(options.commit_ring_entries),
       locks_(options.lock_memory_bytes_max != 0 ? options.lock_memory_bytes_max
                                                 : kLockMemoryBytesDefault),
+      serial_(options.lock_memory_bytes_max != 0 ? options.lock_memory_bytes_max
+                                                 : kLockMemoryBytesDefault),
       old_snapshots_(options.old_snapshot_ms * 1'000'000) {
   locks_.SetShutdownSign(shutdown_sign_);
   locks_.SetWaitHooks(options.wait_hooks);
@@ -88,6 +90,18 @@ void TxnManager::OpenSnapshot(Txn* txn) {
   const TxnId high_txn(next_txn_.load(std::memory_order_acquire));
   snapshots_.SetHigh(slot, high_txn);
   txn->snapshot = {low_txn, high_txn, csn, slot};
+  if (txn->serial != nullptr) serial_.NoteSnapshot(txn);
+}
+
+void TxnManager::BeginOptimistic(Txn* txn, bool read_only) {
+  ROWAN_DCHECK(txn->serial == nullptr);
+  txn->optimistic = true;
+  txn->refuses_newer_rows = true;
+  if (read_only) {
+    serial_.BeginReadOnly(txn, [&] { OpenSnapshot(txn); });
+  } else {
+    serial_.Begin(txn);
+  }
 }
 
 void TxnManager::CloseSnapshot(Txn* txn) {
@@ -185,6 +199,7 @@ Status TxnManager::AssignId(Txn* txn) {
   txn->id.store(id.value(), std::memory_order_relaxed);
   if (txn->state != TxnState::kActive) txn->state = TxnState::kActive;
   writers_.Add(txn);
+  if (txn->serial != nullptr) serial_.SetId(txn);
   if (reserve_soon) {
     // Half a chunk is left: a failure comes back to whoever finds none left.
     ReserveIds().Ignore();
@@ -221,19 +236,24 @@ void TxnManager::Reset(Txn* txn, TxnState state) {
   txn->xid.clear();
 }
 
-void TxnManager::End(Txn* txn, TxnOutcome outcome) {
+void TxnManager::End(Txn* txn, TxnOutcome outcome, bool committed) {
   const TxnId id = txn->txn_id();
   if (id != kNoTxn) {
     ring_.Finish(id, outcome, TxnId(next_txn_.load(std::memory_order_acquire)));
     writers_.Remove(id);
   }
   locks_.ReleaseAll(txn);
+  if (txn->serial != nullptr) serial_.End(txn, committed);
+}
+
+Status TxnManager::CheckSerializable(Txn* txn) {
+  return txn->serial == nullptr ? Status::Ok() : serial_.Prepare(txn);
 }
 
 void TxnManager::EndWithoutUndo(Txn* txn, TxnState state) {
   if (txn->stream != nullptr) streams()->Release(txn);
   // No row carries the id: nobody will ever ask how it ended.
-  End(txn, TxnOutcome(TxnOutcome::kRolledBack, Csn(0)));
+  End(txn, TxnOutcome(TxnOutcome::kRolledBack, Csn(0)), state == TxnState::kCommitted);
   Reset(txn, state);
 }
 
@@ -252,6 +272,7 @@ Status TxnManager::Commit(Txn* txn, Durability durability, bool wait) {
     EndWithoutUndo(txn, TxnState::kCommitted);
     return Status::Ok();
   }
+  if (const Status allowed = CheckSerializable(txn); !allowed.ok()) return allowed;
   const uint64_t begin_nanos =
       txn->commit_begin_nanos != 0 ? txn->commit_begin_nanos : MonotonicNanos();
   Csn csn(0);
@@ -262,7 +283,7 @@ Status TxnManager::Commit(Txn* txn, Durability durability, bool wait) {
   });
   if (!end.ok()) return NotCommitted(*txn, end.status());
   txn->commit_lsn = end.value();
-  End(txn, TxnOutcome(TxnOutcome::kCommitted, csn));
+  End(txn, TxnOutcome(TxnOutcome::kCommitted, csn), true);
   // What cannot be removed now is garbage until its table goes: nobody sees it.
   if (temporary_) purge_.PurgeOwn(txn).Ignore();
   streams()->Release(txn);
@@ -278,6 +299,7 @@ Status TxnManager::Prepare(Txn* txn, Bytes xid) {
   CloseSnapshot(txn);
   if (const Status usable = CheckUsable(*txn); !usable.ok()) return usable;
   if (txn->undo_start.page != kNoPage) {
+    if (const Status allowed = CheckSerializable(txn); !allowed.ok()) return allowed;
     txn->commit_begin_nanos = MonotonicNanos();
     const Result<Lsn> end = undo_.MarkPrepared(txn, xid);
     if (!end.ok()) return end.status();
@@ -334,6 +356,7 @@ void TxnManager::Detach(Txn* txn, Status reason) {
   writers_.Replace(id, detached.get());
   // The rows themselves carry its locks.
   locks_.ReleaseAll(txn);
+  if (txn->serial != nullptr) serial_.End(txn, false);
   detached_.Add(std::move(detached));
 }
 
@@ -356,7 +379,7 @@ Status TxnManager::FinishRollback(Txn* txn, Status undone, bool was_prepared) {
   const bool left = undone.Is(Code::kInterrupted) && txn->state == TxnState::kActive;
   if (undone.ok()) {
     // A CSN too, so that snapshots taken before and after the end can be told apart.
-    End(txn, TxnOutcome(TxnOutcome::kRolledBack, TakeCsn()));
+    End(txn, TxnOutcome(TxnOutcome::kRolledBack, TakeCsn()), false);
     AddCounter(Counter::kRollbacks);
   } else {
     Detach(txn, undone);
@@ -436,6 +459,8 @@ Result<bool> TxnManager::PurgeSome(uint32_t worker, uint32_t workers, WorkBudget
   RefreshHorizon();
   Result<bool> more = purge_.RunUnit(worker, workers, PurgeHorizon(), budget);
   if (!more.ok() || more.value() || HistoryLength() == 0) return more;
+  // A read has to meet what it does not see, to know who wrote it.
+  if (serial_.size() != 0) return false;
   OldSnapshots old;
   if (!BeginLookAhead(&old)) return false;
   more = purge_.LookAhead(worker, workers, old, budget);

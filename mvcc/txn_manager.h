@@ -30,6 +30,7 @@
 #include "base/status.h"
 #include "base/work_budget.h"
 #include "mvcc/lock/lock_table.h"
+#include "mvcc/lock/serial_txns.h"
 #include "mvcc/purge.h"
 #include "mvcc/rollback.h"
 #include "mvcc/txn/active_writers.h"
@@ -100,6 +101,19 @@ class TxnManager {
   }
   void RefreshHorizon();
 
+  // --- optimistic serializability ---
+  /// The transaction, which has neither read nor written, is serializable with all others of its
+  /// kind without locks for what it reads. It fails with kDeadlock where that takes it, at the
+  /// latest in Prepare or Commit; nothing else fails then, and the next try can succeed.
+  /// `read_only`: it promises not to write, and gets its snapshot now.
+  void BeginOptimistic(Txn* txn, bool read_only);
+  [[nodiscard]] SerialTxns* serial() { return &serial_; }
+  /// Most memory for locks, and as much again for what optimistic transactions have read.
+  void SetLockMemoryMax(uint64_t memory_bytes_max) {
+    locks_.SetMemoryMax(memory_bytes_max);
+    serial_.SetMemoryMax(memory_bytes_max);
+  }
+
   // --- writers ---
   /// kDeadlock or kInterrupted when the transaction can only be rolled back.
   [[nodiscard]] static Status CheckUsable(const Txn& txn);
@@ -113,6 +127,7 @@ class TxnManager {
   /// Ends a read-only transaction too (closes the snapshot, releases locks). Waits for durability
   /// as asked, except that kBackground only nudges; `wait` = false (binlog group commit) never
   /// waits.
+  /// kDeadlock: an optimistic transaction is not serializable.
   /// After an error the caller rolls back, which is harmless if the commit had happened: kStopped
   /// from the wait for durability leaves the outcome to recovery.
   Status Commit(Txn* txn, Durability durability, bool wait);
@@ -190,10 +205,12 @@ class TxnManager {
   void EndLookAhead();
 
   /// After the commit record or the last undone record: outcome, registry, locks, in this order.
-  void End(Txn* txn, TxnOutcome outcome);
+  void End(Txn* txn, TxnOutcome outcome, bool committed);
   static void Reset(Txn* txn, TxnState state);
   /// Ends a transaction that left nothing in the undo log.
   void EndWithoutUndo(Txn* txn, TxnState state);
+  /// Of an optimistic transaction: it must be able to commit from here on.
+  Status CheckSerializable(Txn* txn);
   /// A commit that failed with `status`: stops the engine if it had been promised.
   Status NotCommitted(const Txn& txn, const Status& status);
   /// After Rollback::Everything.
@@ -221,6 +238,7 @@ class TxnManager {
   CommitRing ring_;
   ActiveWriters writers_;
   LockTable locks_;
+  SerialTxns serial_;
   SnapshotRegistry snapshots_;
 
   Mutex horizon_mutex_{LatchRank::kTxnHorizon};

@@ -156,6 +156,8 @@ Status EntryWriter::PutAt(const Insertion& write, Bytes tree_key, bool has_repea
     if (position.exact) return PutOver(write, &change, mini_txn, position);
     step = LockInsert(manager_, write.txn, MakeLockKey(tree.index(), write.entry.key));
     if (!step.ok()) return step;
+    step = CheckReaders(manager_, write.txn, tree.index(), write.entry.key);
+    if (!step.ok()) return step;
     if (!tree.FitsAt(position, tree_key.size(), scratch_.size(), false)) {
       return Status(Code::kNoRoom);
     }
@@ -186,6 +188,8 @@ Status EntryWriter::PutOver(const Insertion& write, RowChange* change, MiniTxn* 
     status = LockInsert(manager_, write.txn, lock_key);
     if (!status.ok()) return status;
   }
+  status = CheckReaders(manager_, write.txn, write.index->id(), write.entry.key);
+  if (!status.ok()) return status;
 
   // Reviving restores the interval of the old creator; else the entry starts a new one.
   std::byte revived[kSecondaryHeaderBytesMax];
@@ -240,6 +244,8 @@ Status EntryWriter::MarkEntry(RowChange* change, MiniTxn* mini_txn, const LeafPo
     status = LockExplicit(manager_, txn, lock_key);
     if (!status.ok()) return status;
   }
+  status = CheckReaders(manager_, txn, change->index->id(), key);
+  if (!status.ok()) return status;
 
   const TxnId creator = IsSeenByAll(*manager_, header.creator) ? kNoTxn : header.creator;
   scratch_.resize(kSecondaryHeaderBytesMax);

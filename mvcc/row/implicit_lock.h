@@ -27,4 +27,14 @@ Status LockExplicit(TxnManager* manager, Txn* txn, const LockTarget& key);
 /// scan that read the leaf before has covered its way there under the same latch.
 Status LockInsert(TxnManager* manager, Txn* txn, const LockTarget& key);
 
+/// Before a row or entry with this key (without repeat) is changed, and after its locks: whether
+/// the change is allowed to an optimistic transaction beside what others have read. Call under the
+/// exclusive latch of its leaf. Ok or kDeadlock.
+inline Status CheckReaders(TxnManager* manager, Txn* txn, IndexId index, Bytes key) {
+  return txn->serial == nullptr ? Status::Ok() : manager->serial()->CheckWrite(txn, index, key);
+}
+
+/// kDuplicate, which tells an optimistic transaction that the key is there: it has read it.
+Status NoteDuplicate(TxnManager* manager, Txn* txn, IndexId index, Bytes key);
+
 }  // namespace rowan

@@ -52,6 +52,8 @@ Status RowWriter::InsertFresh(RowChange* change, MiniTxn* mini_txn, const LeafPo
   Tree& tree = change->index->tree;
   Status status = LockInsert(manager_, change->txn, MakeLockKey(tree.index(), change->tree_key));
   if (!status.ok()) return status;
+  status = CheckReaders(manager_, change->txn, tree.index(), change->tree_key);
+  if (!status.ok()) return status;
   if (!tree.FitsAt(position, change->tree_key.size(), scratch_.size(), false)) {
     return Status(Code::kNoRoom);
   }
@@ -90,7 +92,7 @@ Status RowWriter::InsertOver(RowChange* change, MiniTxn* mini_txn, const LeafPos
     status = CheckNotNewer(*manager_, change->txn, newest.header.txn);
     if (!status.ok()) return status;
   }
-  if (!deleted) return Status(Code::kDuplicate);
+  if (!deleted) return NoteDuplicate(manager_, change->txn, change->index->id(), change->tree_key);
   return WriteVersion(change, mini_txn, position, newest.header, newest.row, false);
 }
 
@@ -159,6 +161,8 @@ Status RowWriter::WriteVersion(RowChange* change, MiniTxn* mini_txn, const LeafP
   update_undo_bytes_ = std::max<size_t>(64, update.old_middle.size());
 
   Tree& tree = change->index->tree;
+  status = CheckReaders(manager_, change->txn, tree.index(), change->tree_key);
+  if (!status.ok()) return status;
   if (!tree.FitsAt(position, change->tree_key.size(), scratch_.size(), true)) {
     return Status(Code::kNoRoom);
   }

@@ -11,6 +11,8 @@
 namespace rowan {
 
 TxnId SnapshotScan::map_horizon() const {
+  // Who has to know of changes beside it must latch the leaves that it counts.
+  if (scan_->txn->serial != nullptr) return kNoTxn;
   return scan_->options.mode == ReadMode::kReadUncommitted ? TxnId(kTxnIdLimit)
                                                            : scan_->txn->snapshot.low_txn;
 }

@@ -162,6 +162,10 @@ Status SnapshotScan::ConsiderEntry(Bytes value) {
   return Status::Ok();
 }
 
+void SnapshotScan::NoteNewer(TxnId writer) {
+  scan_->manager->serial()->NoteWriter(scan_->txn, writer).Ignore();
+}
+
 bool SnapshotScan::IsOfRowAheadOfSnapshot(Bytes entry_key) {
   if (scan_->options.row_key.find == nullptr) {
     return scan_->txn->rows_ahead.ContainsTail(scan_->index->table, entry_key);

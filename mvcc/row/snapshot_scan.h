@@ -82,6 +82,9 @@ class SnapshotScan {
   /// Builds the older versions of pending items, drops those that did not exist.
   Status ResolvePending();
   Status BuildVisible(BatchItem* item, bool* exists);
+  /// Optimistic serializability: what the writer did is not seen. A failure is left in the
+  /// transaction, for whoever asked for the read (ReadNote::Check).
+  void NoteNewer(TxnId writer);
 
   /// For one snapshot the answer never changes, and one writer often wrote many rows in a row.
   [[nodiscard]] bool visible(TxnId writer) {
@@ -90,6 +93,7 @@ class SnapshotScan {
     if (writer == asked_writer_) return asked_writer_visible_;
     asked_writer_ = writer;
     asked_writer_visible_ = scan_->manager->IsVisible(txn->snapshot, writer, txn->txn_id());
+    if (!asked_writer_visible_ && txn->serial != nullptr) NoteNewer(writer);
     return asked_writer_visible_;
   }
   /// Every entry of the latched leaf is decided by its delete mark alone.

@@ -82,7 +82,7 @@ Status UniqueCheck::CheckEntry(Txn* txn, Index* index, LockMode mode) {
     status = CheckNotNewer(*manager_, txn, header.creator);
     if (!status.ok()) return status;
   }
-  return Status(Code::kDuplicate);
+  return NoteDuplicate(manager_, txn, index->id(), key);
 }
 
 }  // namespace rowan

@@ -8,7 +8,7 @@
 namespace rowan {
 
 VersionCursor::VersionCursor(TxnManager* manager)
-    : scan_(manager), snapshot_(&scan_), locking_(&scan_) {}
+    : scan_(manager), snapshot_(&scan_), locking_(&scan_), note_(&scan_) {}
 
 void VersionCursor::Open(Txn* txn, Index* index, const ReadOptions& options) {
   ROWAN_DCHECK(options.mode != ReadMode::kSnapshot || txn->snapshot.active());
@@ -18,6 +18,11 @@ void VersionCursor::Open(Txn* txn, Index* index, const ReadOptions& options) {
 }
 
 void VersionCursor::StartBatch(bool forward) {
+  note_.Stop();
+  RestartBatch(forward);
+}
+
+void VersionCursor::RestartBatch(bool forward) {
   scan_.StartBatch(forward);
   snapshot_.StartBatch();
   locking_.StartBatch();
@@ -29,18 +34,25 @@ void VersionCursor::Close() {
 }
 
 void VersionCursor::SetEnd(Bytes end_key) {
+  note_.Stop();
+  KeepEnd(end_key);
+}
+
+void VersionCursor::KeepEnd(Bytes end_key) {
   scan_.has_end = !end_key.empty();
   scan_.end_key.assign(end_key.begin(), end_key.end());
 }
 
 Status VersionCursor::SeekAtLeast(Bytes key, VersionView* view) {
   StartBatch(true);
+  if (const Status noted = note_.Forward(key); !noted.ok()) return Deliver(noted, view);
   locking_.cover()->Start(key, key);
   return Deliver(Collect(scan_.cursor->SeekAtLeast(key)), view);
 }
 
 Status VersionCursor::SeekAfter(Bytes key, VersionView* view) {
   StartBatch(true);
+  if (const Status noted = note_.Forward(key); !noted.ok()) return Deliver(noted, view);
   // Behind every repeat; keys delimit themselves, so the next one is behind this, too.
   scan_.seek_key.assign(key.begin(), key.end());
   scan_.seek_key.insert(scan_.seek_key.end(), kRepeatBytes, std::byte{0xFF});
@@ -50,27 +62,33 @@ Status VersionCursor::SeekAfter(Bytes key, VersionView* view) {
 
 Status VersionCursor::SeekBefore(Bytes key, VersionView* view) {
   StartBatch(false);
+  if (const Status noted = note_.Backward(key); !noted.ok()) return Deliver(noted, view);
   locking_.cover()->Start(key, key);
   return Deliver(Collect(scan_.cursor->SeekBefore(key)), view);
 }
 
 Status VersionCursor::SeekFirst(VersionView* view) {
   StartBatch(true);
+  if (const Status noted = note_.Forward({}); !noted.ok()) return Deliver(noted, view);
   locking_.cover()->Start({}, {});
   return Deliver(Collect(scan_.cursor->SeekFirst()), view);
 }
 
 Status VersionCursor::SeekLast(VersionView* view) {
   StartBatch(false);
+  if (const Status noted = note_.BackwardFromLast(); !noted.ok()) return Deliver(noted, view);
   locking_.cover()->StartFromLast();
   return Deliver(Collect(scan_.cursor->SeekLast()), view);
 }
 
 Status VersionCursor::Get(Bytes key, VersionView* view) {
   StartBatch(true);
+  if (const Status noted = note_.Key(key); !noted.ok()) return Deliver(noted, view);
   const Status positioned = scan_.cursor->SeekAtLeast(key);
   const Status status = Deliver(
-      scan_.locking() ? locking_.Get(key, positioned) : snapshot_.Get(key, positioned), view);
+      note_.Check(scan_.locking() ? locking_.Get(key, positioned)
+                                  : snapshot_.Get(key, positioned)),
+      view);
   if (status.ok()) return status;
   scan_.place = Place::kNowhere;
   return status.Is(Code::kEndOfRange) ? Status(Code::kNotFound) : status;
@@ -118,18 +136,27 @@ Status VersionCursor::LockCurrent(VersionView* view) {
 
 Result<uint64_t> VersionCursor::CountRange(Bytes from, Bytes end) {
   ROWAN_CHECK(!scan_.locking());
+  note_.Stop();
+  const Status noted = note_.Range(from, end, true);
+  if (!noted.ok()) return noted;
   Result<uint64_t> count = snapshot_.Count(from, end);
+  const Status allowed = note_.Check(count.status());
   SetEnd({});
+  if (!allowed.ok()) return allowed;
   return count;
 }
 
 Status VersionCursor::SeekNumber(Bytes from, Bytes end, SnapshotScan::Ordinal ordinal,
                                  VersionView* view) {
   ROWAN_CHECK(!scan_.locking());
+  note_.Stop();
+  if (const Status noted = note_.Range(from, end, ordinal.forward); !noted.ok()) {
+    return Deliver(noted, view);
+  }
   std::vector<std::byte> key;
-  const Status found = snapshot_.Find(from, end, ordinal, &key);
-  StartBatch(ordinal.forward);
-  SetEnd(end);
+  const Status found = note_.Check(snapshot_.Find(from, end, ordinal, &key));
+  RestartBatch(ordinal.forward);
+  KeepEnd(end);
   if (!found.ok()) return Deliver(found, view);
   scan_.seek_key = key;
   return Deliver(Collect(scan_.SeekAgain()), view);
@@ -155,6 +182,7 @@ void VersionCursor::Show(VersionView* view) const {
 
 Status VersionCursor::Continue() {
   if (scan_.finished) return Status(Code::kEndOfRange);
+  if (const Status noted = note_.GoOn(); !noted.ok()) return noted;
   constexpr size_t kBatchGrowth = 4;
   constexpr size_t kBatchMax = 16384;  // more than any leaf holds
   scan_.limit = std::min(kBatchMax, scan_.limit * kBatchGrowth);
@@ -171,9 +199,11 @@ Status VersionCursor::TurnAround(bool forward_now) {
   StartBatch(forward_now);
   const Bytes plain_key = StripRepeat(scan_.seek_key, has_repeat);
   if (!forward_now) {
+    if (const Status noted = note_.Backward(plain_key); !noted.ok()) return noted;
     locking_.cover()->Start(plain_key, scan_.seek_key);
     return Collect(scan_.cursor->SeekBefore(scan_.seek_key));
   }
+  if (const Status noted = note_.Forward(plain_key); !noted.ok()) return noted;
   locking_.cover()->StartBehind(plain_key, scan_.seek_key);
   scan_.seek_key.push_back(std::byte{0});  // the least key behind it
   return Collect(scan_.cursor->SeekAtLeast(scan_.seek_key));

@@ -20,6 +20,7 @@
 #include "base/status.h"
 #include "mvcc/row/index.h"
 #include "mvcc/row/locking_scan.h"
+#include "mvcc/row/read_note.h"
 #include "mvcc/row/read_options.h"
 #include "mvcc/row/scan_state.h"
 #include "mvcc/row/snapshot_scan.h"
@@ -91,8 +92,11 @@ class VersionCursor {
   using Place = ScanState::Place;
 
   void StartBatch(bool forward);
+  void RestartBatch(bool forward);  ///< of the scan that is under way
+  void KeepEnd(Bytes end_key);
   Status Collect(Status positioned) {
-    return scan_.locking() ? locking_.Collect(positioned) : snapshot_.Collect(positioned);
+    return note_.Check(scan_.locking() ? locking_.Collect(positioned)
+                                       : snapshot_.Collect(positioned));
   }
   /// Ends a call: shows the current item, or remembers at which end we are.
   Status Deliver(Status status, VersionView* view);
@@ -103,6 +107,7 @@ class VersionCursor {
   ScanState scan_;
   SnapshotScan snapshot_;
   LockingScan locking_;
+  ReadNote note_;
 };
 
 }  // namespace rowan

@@ -20,6 +20,7 @@ namespace rowan {
 struct UndoStream;
 struct FoldedHoldings;
 struct LockRequest;
+struct SerialTxn;
 class SnapshotRegistry;
 
 enum class IsolationLevel : uint8_t {
@@ -70,6 +71,10 @@ struct Txn {
   bool rollback_failed = false;  ///< damage stopped its rollback: it stays listed as unfinished
   /// Locking a row that others changed after `snapshot` was taken fails (mvcc/row/newer_row.h).
   bool refuses_newer_rows = false;
+  /// Serializable by looking for conflicts and not by locks: plain reads go by the snapshot.
+  bool optimistic = false;
+  /// What is kept of it for that (mvcc/lock/serial_txns.h); null: nothing has to be.
+  SerialTxn* serial = nullptr;
   uint32_t lock_wait_timeout_s = 50;
   bool deadlock_detect = true;
   /// Key of the request it waits for last; written and read under its bucket's latch.

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// ConflictGraph: who read what another, concurrent transaction wrote over (an edge from the reader
+// to the writer, an rw-antidependency), and which commits that forbids. Cahill, Roehm and Fekete:
+// in every circle of a history under snapshot isolation stand two such edges in a row, T1 -> T2 ->
+// T3, and of the circle T3 commits first; T1 may be T3. Ports and Grittner: if T1 writes nothing,
+// T3 has committed before T1's snapshot was taken. So, whenever both edges are there and T3 is
+// prepared, one of the three is rolled back: T2 while that is possible, else T1. Then T3 has
+// committed, and trying T2 again meets no T3 any more.
+//
+// Invariants:
+//   1. a transaction that may be T3 (it is prepared) has told all its readers so (earliest_out);
+//   2. a committed transaction stays while another one is open that began before it committed: the
+//      partners of an edge are there or `gone` from both ends of it;
+//   3. of two edges that make such a pair, whoever adds the second one, or prepares T3, sees both
+//      under the mutex.
+// Order: page -> read ranges -> this -> snapshot slots. Thread safety: all members.
+#pragma once
+
+#include <cstdint>
+#include <unordered_map>
+#include <vector>
+
+#include "base/function_ref.h"
+#include "base/ids.h"
+#include "base/mutex.h"
+#include "mvcc/lock/serial_txn.h"
+
+namespace rowan {
+
+class ConflictGraph {
+ public:
+  ConflictGraph() = default;
+  ~ConflictGraph();
+  ConflictGraph(const ConflictGraph&) = delete;
+  ConflictGraph& operator=(const ConflictGraph&) = delete;
+
+  SerialTxn* Begin();
+  /// `take` takes its snapshot. Null: nothing can go wrong with it, because nobody who may write is
+  /// open, so nothing has to be noted of this transaction.
+  SerialTxn* BeginReadOnly(FunctionRef<void()> take);
+  /// It has its snapshot from now on.
+  void NoteSnapshot(SerialTxn* txn);
+  /// Before the first row carries the id.
+  void SetId(SerialTxn* txn, TxnId id);
+
+  /// `reader` did not see what `writer` wrote, concurrently. `own` is one of them, and open. False:
+  /// it has to be rolled back.
+  [[nodiscard]] bool Add(SerialTxn* reader, SerialTxn* writer, const SerialTxn* own);
+  /// As Add, of the transaction with this id, where anything is known of it.
+  [[nodiscard]] bool AddWriter(SerialTxn* reader, TxnId writer);
+  /// Before it commits. False: it has to be rolled back. True once: it may commit at any time.
+  [[nodiscard]] bool Prepare(SerialTxn* txn);
+  /// After its commit is visible, or all it wrote is undone. The caller must not use it any more.
+  /// Returns those that nobody can meet any more, for Delete.
+  std::vector<SerialTxn*> End(SerialTxn* txn, bool committed);
+  static void Delete(SerialTxn* txn) { delete txn; }
+
+  /// The oldest open one has to be rolled back, so that what was kept for it can go.
+  void DoomOldest();
+  /// Open and committed ones.
+  [[nodiscard]] size_t size() const;
+
+ private:
+  struct List {
+    SerialTxn* first = nullptr;
+    SerialTxn* last = nullptr;
+    size_t size = 0;
+    void Append(SerialTxn* txn);
+    void Remove(SerialTxn* txn);
+  };
+
+  SerialTxn* New() ROWAN_REQUIRES(mutex_);
+  bool AddLocked(SerialTxn* reader, SerialTxn* writer, const SerialTxn* own)
+      ROWAN_REQUIRES(mutex_);
+  static bool WriterIsPivot(const SerialTxn& reader, const SerialTxn& writer);
+  static bool ReaderIsPivot(const SerialTxn& reader, const SerialTxn& writer);
+  void TellWatchers(SerialTxn* txn, bool committed) ROWAN_REQUIRES(mutex_);
+  void Forget(SerialTxn* txn, std::vector<SerialTxn*>* forgotten) ROWAN_REQUIRES(mutex_);
+
+  mutable Mutex mutex_{LatchRank::kConflictGraph};
+  uint64_t time_ ROWAN_GUARDED_BY(mutex_) = 1;
+  uint64_t numbers_ ROWAN_GUARDED_BY(mutex_) = 0;
+  List open_ ROWAN_GUARDED_BY(mutex_);       ///< in the order they began
+  List committed_ ROWAN_GUARDED_BY(mutex_);  ///< in the order they ended
+  size_t open_writers_ ROWAN_GUARDED_BY(mutex_) = 0;  ///< not declared read only
+  std::unordered_map<uint64_t, SerialTxn*> by_id_ ROWAN_GUARDED_BY(mutex_);
+};
+
+}  // namespace rowan

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// SerialTxn: what optimistic serializability keeps of a transaction
+// (docs/decisions/0007-optimistic-serializability.md). It outlives the transaction's commit for as
+// long as a transaction that ran beside it is open. Times are numbers of commits and prepares, as
+// ConflictGraph counts them.
+// Thread safety: see the groups.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <limits>
+#include <unordered_set>
+#include <vector>
+
+#include "base/ids.h"
+
+namespace rowan {
+
+struct ReadHoldings;
+
+struct SerialTxn {
+  static constexpr uint64_t kNever = std::numeric_limits<uint64_t>::max();
+
+  // Constant after it began.
+  uint64_t number = 0;       ///< never used twice
+  uint64_t first_time = 0;   ///< what had ended by then is not concurrent with it
+  bool declared_read_only = false;
+
+  // Read by any thread, written by the graph.
+  std::atomic<uint64_t> commit_time{kNever};
+  /// It has to be rolled back, so that others can commit: its thread looks at each step.
+  std::atomic<bool> doomed{false};
+  /// Declared read only, and nothing can go wrong with its snapshot any more: it may stop noting
+  /// what it reads.
+  std::atomic<bool> safe{false};
+
+  // Guarded by the graph's mutex.
+  uint64_t snapshot_time = kNever;  ///< commits of its snapshot were prepared by then
+  uint64_t prepare_time = kNever;   ///< from then on it can only commit, or so it was promised
+  /// The first of those that wrote over what it had read was prepared then.
+  uint64_t earliest_out = kNever;
+  TxnId id;                          ///< kNoTxn before its first write
+  bool gone = false;                 ///< rolled back, or forgotten
+  std::vector<SerialTxn*> readers;   ///< of what it wrote over
+  std::vector<SerialTxn*> writers;   ///< over what it read
+  std::vector<SerialTxn*> watchers;  ///< declared read only; its end may make their snapshots safe
+  uint32_t watched = 0;              ///< the other way round: how many of these are open
+  SerialTxn* previous = nullptr;     ///< open ones in the order they began, or committed ones
+  SerialTxn* next = nullptr;
+
+  // Of the thread that runs it; when it is gone, of the one that forgets it.
+  ReadHoldings* holdings = nullptr;           ///< what it read, see ReadRanges
+  std::unordered_set<uint64_t> known_readers;  ///< numbers: the graph has heard of them
+};
+
+}  // namespace rowan

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "mvcc/lock/serial_txns.h"
+
+#include <vector>
+
+#include "base/counters.h"
+
+namespace rowan {
+
+Status SerialTxns::Refuse(Txn* txn) {
+  if (txn->only_rollback == Code::kOk) AddCounter(Counter::kSerializationFailures);
+  txn->only_rollback = Code::kDeadlock;
+  return Status(Code::kDeadlock, "reads and writes of concurrent transactions could form a circle");
+}
+
+Result<bool> SerialTxns::MustNote(Txn* txn) {
+  if (txn->serial->doomed.load(std::memory_order_acquire)) return Refuse(txn);
+  if (!txn->serial->safe.load(std::memory_order_acquire)) return true;
+  End(txn, false);  // as if it had never been
+  return false;
+}
+
+Status SerialTxns::NoteRead(Txn* txn, IndexId index, const ReadPiece& piece) {
+  Result<bool> must = MustNote(txn);
+  if (!must.ok() || !*must) return must.status();
+  reads_.Add(txn->serial, index, piece, MemoryIsShort());
+  return Status::Ok();
+}
+
+Status SerialTxns::Open(Txn* txn, IndexId index, const ReadPiece& piece, OpenRead* read) {
+  Result<bool> must = MustNote(txn);
+  if (!must.ok() || !*must) return must.status();
+  *read = reads_.Open(txn->serial, index, piece, MemoryIsShort());
+  return Status::Ok();
+}
+
+Status SerialTxns::NoteWriter(Txn* txn, TxnId writer) {
+  return graph_.AddWriter(txn->serial, writer) ? Status::Ok() : Refuse(txn);
+}
+
+Status SerialTxns::CheckWrite(Txn* txn, IndexId index, Bytes key) {
+  SerialTxn* own = txn->serial;
+  if (own->doomed.load(std::memory_order_acquire)) return Refuse(txn);
+  if (!reads_.AnyOfOthers(*own, index)) return Status::Ok();
+  bool allowed = true;
+  reads_.ForEachReader(index, key, [&](SerialTxn* reader) {
+    if (reader == own || own->known_readers.contains(reader->number)) return;
+    if (reader->commit_time.load(std::memory_order_acquire) <= own->first_time) return;
+    own->known_readers.insert(reader->number);
+    allowed = graph_.Add(reader, own, own) && allowed;
+  });
+  return allowed ? Status::Ok() : Refuse(txn);
+}
+
+Status SerialTxns::Prepare(Txn* txn) {
+  return graph_.Prepare(txn->serial) ? Status::Ok() : Refuse(txn);
+}
+
+void SerialTxns::End(Txn* txn, bool committed) {
+  SerialTxn* serial = txn->serial;
+  txn->serial = nullptr;
+  if (committed && MemoryIsShort()) reads_.Fold(serial);
+  for (SerialTxn* forgotten : graph_.End(serial, committed)) {
+    reads_.Release(forgotten);
+    ConflictGraph::Delete(forgotten);
+  }
+  // What is left is kept for the oldest one.
+  if (MemoryIsShort()) graph_.DoomOldest();
+}
+
+}  // namespace rowan
