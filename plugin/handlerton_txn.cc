@@ -44,6 +44,11 @@ int CommitTxn(handlerton*, THD* thd, bool all) {
   }
   const Status status = session->Commit(durability, wait);
   context->changed_catalog = false;
+  if (status.Is(Code::kDeadlock)) {
+    // Not serializable (rowan_serializable = optimistic). The server asks for no rollback here.
+    RaiseNotSerializable();
+    return session->Rollback().ok() ? HA_ERR_LOCK_DEADLOCK : kFailed;
+  }
   if (!status.ok()) LogError("A commit failed: {}.", status.message());
   return status.ok() ? 0 : kFailed;
 }

@@ -71,6 +71,7 @@ int Prepare(handlerton*, THD* thd, bool all) {
   if (IsInternal(xid)) AppendRunMark(RunMark(), &bytes);
   const Coordinator coordinator = IsInternal(xid) ? Coordinator::kInternal : Coordinator::kExternal;
   Result<Lsn> prepared = session->Prepare(AsBytes(bytes), coordinator);
+  if (prepared.status().Is(Code::kDeadlock)) RaiseNotSerializable();
   if (!prepared.ok()) return HandlerError(thd, prepared.status());
   const Durability durability =
       context->changed_catalog ? Durability::kDurable : FlushLogAtTrxCommit(thd);

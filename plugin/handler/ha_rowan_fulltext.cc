@@ -76,8 +76,9 @@ Status ha_rowan::FindMatches(TextMatchState* match) {
     match->result = std::move(found).value();
     return Status::Ok();
   };
-  // Locking reads see what is committed now.
-  return IsLocking(read_options_.mode) ? session_->ReadFresh(search) : search();
+  // Locking reads see what is committed now. Optimistic ones lock nothing newer than the snapshot.
+  const bool fresh = IsLocking(read_options_.mode) && !session_->optimistic();
+  return fresh ? session_->ReadFresh(search) : search();
 }
 
 int ha_rowan::ft_init() {

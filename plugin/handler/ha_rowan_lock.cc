@@ -61,7 +61,7 @@ ReadMode ha_rowan::ModeFor(THD* thd, thr_lock_type lock_type, bool writes) const
   if (isolation >= IsolationLevel::kRepeatableRead && ChangesRowsByReading(thd_sql_command(thd))) {
     return ReadMode::kLockShared;
   }
-  if (isolation == IsolationLevel::kSerializable &&
+  if (isolation == IsolationLevel::kSerializable && !session_->optimistic() &&
       thd_test_options(thd, OPTION_NOT_AUTOCOMMIT | OPTION_BEGIN) != 0) {
     return ReadMode::kLockShared;
   }

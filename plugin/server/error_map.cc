@@ -94,6 +94,8 @@ std::string ErrorText(int handler_error) {
   }
 }
 
+void RaiseNotSerializable() { my_error(ER_LOCK_DEADLOCK, MYF(0)); }
+
 int RefuseUnsupported(const std::string& sentence) {
   my_printf_error(ER_CHECK_NOT_IMPLEMENTED, "Rowan does not support %s", MYF(0), sentence.c_str());
   return HA_ERR_UNSUPPORTED;

@@ -31,4 +31,8 @@ std::string ErrorText(int handler_error);
 /// to pass on. Only the first message of a statement reaches the client.
 int RefuseUnsupported(const std::string& sentence);
 
+/// A commit or prepare is refused because the transaction is not serializable: for these the server
+/// has no message but that they failed.
+void RaiseNotSerializable();
+
 }  // namespace rowan

@@ -59,6 +59,7 @@ const char* const kLogSyncNames[] = {"auto",         "fsync", "fdatasync", "dsyn
 const char* const kDataSyncNames[] = {"auto", "fsync", "fdatasync", nullptr};
 const char* const kDoublewriteNames[] = {"off", "on", "detect_only", "atomic", nullptr};
 const char* const kIoBackendNames[] = {"auto", "uring", "libaio", "threads", nullptr};
+const char* const kSerializableNames[] = {"locking", "optimistic", nullptr};
 const char* const kInDoubtNames[] = {"refuse", "commit", "rollback", nullptr};
 
 TYPELIB MakeTypelib(const char* const* names, size_t count) {
@@ -69,6 +70,7 @@ TYPELIB g_data_sync_types = MakeTypelib(kDataSyncNames, 3);
 TYPELIB g_doublewrite_types = MakeTypelib(kDoublewriteNames, 4);
 TYPELIB g_io_backend_types = MakeTypelib(kIoBackendNames, 4);
 TYPELIB g_in_doubt_types = MakeTypelib(kInDoubtNames, 3);
+TYPELIB g_serializable_types = MakeTypelib(kSerializableNames, 2);
 
 LogSyncMethod LogSyncFromIndex(unsigned long index) { return static_cast<LogSyncMethod>(index); }
 static_assert(static_cast<int>(LogSyncMethod::kUring) == 5);
@@ -100,6 +102,13 @@ MYSQL_THDVAR_BOOL(snapshot_isolation, PLUGIN_VAR_OPCMDARG,
                   "transaction's snapshot was taken fails with error 1213 and rolls the "
                   "transaction back: no update is lost.",
                   nullptr, nullptr, false);
+
+MYSQL_THDVAR_ENUM(serializable, PLUGIN_VAR_RQCMDARG,
+                  "How transactions at SERIALIZABLE are kept serializable. locking: plain "
+                  "SELECTs lock what they read. optimistic: they read a snapshot and keep nobody "
+                  "waiting; a transaction that could contradict others fails with error 1213, at "
+                  "the latest at COMMIT. From the next transaction on.",
+                  nullptr, nullptr, 0, &g_serializable_types);
 
 int Refuse(SYS_VAR* variable, Status status);
 
@@ -351,6 +360,7 @@ SYS_VAR* g_system_variables[] = {MYSQL_SYSVAR(buffer_pool_size),
                                  MYSQL_SYSVAR(lock_wait_timeout),
                                  MYSQL_SYSVAR(snapshot_isolation),
                                  MYSQL_SYSVAR(pushdown_groupwise),
+                                 MYSQL_SYSVAR(serializable),
                                  nullptr};
 
 Status OptionsFromVariables(EngineOptions* options) {
@@ -385,6 +395,7 @@ Status OptionsFromVariables(EngineOptions* options) {
 Durability FlushLogAtTrxCommit(THD* thd) {
   return static_cast<Durability>(THDVAR(thd, flush_log_at_trx_commit));
 }
+bool OptimisticSerializable(THD* thd) { return THDVAR(thd, serializable) == 1; }
 bool SnapshotIsolation(THD* thd) { return THDVAR(thd, snapshot_isolation); }
 bool PushdownGroupwise(THD* thd) { return THDVAR(thd, pushdown_groupwise); }
 uint32_t LockWaitTimeoutSeconds(THD* thd) {

@@ -25,6 +25,8 @@ Status OptionsFromVariables(EngineOptions* options);
 void ShowSettingsInForce();
 
 Durability FlushLogAtTrxCommit(THD* thd);
+/// rowan_serializable is optimistic.
+bool OptimisticSerializable(THD* thd);
 /// rowan_snapshot_isolation.
 bool SnapshotIsolation(THD* thd);
 /// rowan_pushdown_groupwise.

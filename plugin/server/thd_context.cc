@@ -9,6 +9,8 @@
 #include "sql/handler.h"
 #include "sql/mysqld.h"
 #include "sql/sql_class.h"
+#include "sql/sql_lex.h"
+#include "sql/sql_parse.h"
 #include "sql/sql_thd_internal_api.h"
 
 #include "engine/engine.h"
@@ -30,6 +32,21 @@ IsolationLevel IsolationOf(THD* thd) {
     case ISO_REPEATABLE_READ: break;
   }
   return IsolationLevel::kRepeatableRead;
+}
+
+/// The transaction that begins with this statement promises not to change rows.
+bool WillNotWrite(THD* thd) {
+  if (thd->tx_read_only) return true;
+  const bool alone = thd_test_options(thd, OPTION_NOT_AUTOCOMMIT | OPTION_BEGIN) == 0;
+  return alone && thd_sql_command(thd) == SQLCOM_SELECT && !thd->lex->uses_stored_routines();
+}
+
+/// What appliers repeat was serializable where it ran; and a change of definitions must not fail in
+/// the end.
+void ChooseSerializability(THD* thd, Session* session) {
+  if (session->isolation() != IsolationLevel::kSerializable || !OptimisticSerializable(thd)) return;
+  if (thd->slave_thread || stmt_causes_implicit_commit(thd, CF_AUTO_COMMIT_TRANS)) return;
+  session->BeginOptimistic(WillNotWrite(thd));
 }
 
 void Register(THD* thd) {
@@ -113,6 +130,7 @@ Status EnterStatement(THD* thd, ThdContext* context) {
   Register(thd);
   if (!session->in_transaction()) {
     session->Begin(IsolationOf(thd));
+    ChooseSerializability(thd, session);
     context->changed_catalog = false;
     context->savepoints.Clear();
   }

@@ -18,7 +18,11 @@ MIXED, READS, WRITES = ("read", "read_one", "append", "set"), ("read", "read_one
 LEVELS = {"READ COMMITTED": ((("read", "read_one", "append"),), 0),
           "REPEATABLE READ": ((READS, WRITES), 1),
           "snapshot isolation": ((MIXED,), 1),
-          "SERIALIZABLE": ((MIXED,), None)}
+          "SERIALIZABLE": ((MIXED,), None),
+          "optimistic": ((MIXED, MIXED, MIXED, READS), None)}
+# Of these the server's level, and the setting.
+_OURS = {"snapshot isolation": ("REPEATABLE READ", "rowan_snapshot_isolation = ON"),
+         "optimistic": ("SERIALIZABLE", "rowan_serializable = optimistic")}
 
 
 class Round:
@@ -56,17 +60,18 @@ class Round:
 
 def _session(t, level):
     client = t.client()
-    snapshot = level == "snapshot isolation"
-    client.execute("SET SESSION TRANSACTION ISOLATION LEVEL "
-                   + ("REPEATABLE READ" if snapshot else level))
-    if snapshot:
-        client.execute("SET SESSION rowan_snapshot_isolation = ON")
+    name, setting = _OURS.get(level, (level, ""))
+    client.execute(f"SET SESSION TRANSACTION ISOLATION LEVEL {name}")
+    if setting:
+        client.execute(f"SET SESSION {setting}")
     return client
 
 
 def _run(t, level):
     kinds, anti_edges = LEVELS[level]
     clients = [_session(t, level) for _ in range(_SESSIONS)]
+    if level == "optimistic":  # the last one reads only, and says so
+        clients[-1].execute("SET SESSION TRANSACTION READ ONLY")
     end = time.monotonic() + (_SECONDS_LONG if t.long else _SECONDS)
     rounds = committed = anti = 0
     while time.monotonic() < end:
@@ -99,6 +104,12 @@ def test_snapshot_isolation(t):
 
 def test_serializable(t):
     _run(t, "SERIALIZABLE")
+
+
+def test_optimistic(t):
+    if t.engine != "ROWAN":
+        t.skip("InnoDB's SERIALIZABLE locks")
+    _run(t, "optimistic")
 
 
 def test_the_check_itself_finds_what_a_weaker_level_lets_through(t):
