@@ -246,10 +246,6 @@ void TxnManager::End(Txn* txn, TxnOutcome outcome, bool committed) {
   if (txn->serial != nullptr) serial_.End(txn, committed);
 }
 
-Status TxnManager::CheckSerializable(Txn* txn) {
-  return txn->serial == nullptr ? Status::Ok() : serial_.Prepare(txn);
-}
-
 void TxnManager::EndWithoutUndo(Txn* txn, TxnState state) {
   if (txn->stream != nullptr) streams()->Release(txn);
   // No row carries the id: nobody will ever ask how it ended.

@@ -210,7 +210,9 @@ class TxnManager {
   /// Ends a transaction that left nothing in the undo log.
   void EndWithoutUndo(Txn* txn, TxnState state);
   /// Of an optimistic transaction: it must be able to commit from here on.
-  Status CheckSerializable(Txn* txn);
+  Status CheckSerializable(Txn* txn) {
+    return txn->serial == nullptr ? Status::Ok() : serial_.Prepare(txn);
+  }
   /// A commit that failed with `status`: stops the engine if it had been promised.
   Status NotCommitted(const Txn& txn, const Status& status);
   /// After Rollback::Everything.

@@ -38,17 +38,6 @@ void ConflictGraph::List::Remove(SerialTxn* txn) {
   --size;
 }
 
-ConflictGraph::~ConflictGraph() {
-  // What is left belongs to transactions that nobody ends any more, as prepared ones at a shutdown.
-  for (const List* list : {&open_, &committed_}) {
-    for (SerialTxn* txn = list->first; txn != nullptr;) {
-      SerialTxn* next = txn->next;
-      Delete(txn);
-      txn = next;
-    }
-  }
-}
-
 SerialTxn* ConflictGraph::New() {
   auto* txn = new SerialTxn;
   txn->number = ++numbers_;
@@ -217,6 +206,16 @@ void ConflictGraph::DoomOldest() {
   if (oldest != nullptr && !IsPrepared(*oldest)) {
     oldest->doomed.store(true, std::memory_order_release);
   }
+}
+
+std::vector<SerialTxn*> ConflictGraph::TakeAll() {
+  std::vector<SerialTxn*> all;
+  const MutexLock lock(&mutex_);
+  for (List* list : {&open_, &committed_}) {
+    for (SerialTxn* txn = list->first; txn != nullptr; txn = txn->next) all.push_back(txn);
+    *list = {};
+  }
+  return all;
 }
 
 size_t ConflictGraph::size() const {

@@ -30,7 +30,7 @@ namespace rowan {
 class ConflictGraph {
  public:
   ConflictGraph() = default;
-  ~ConflictGraph();
+  ~ConflictGraph() = default;
   ConflictGraph(const ConflictGraph&) = delete;
   ConflictGraph& operator=(const ConflictGraph&) = delete;
 
@@ -53,6 +53,8 @@ class ConflictGraph {
   /// After its commit is visible, or all it wrote is undone. The caller must not use it any more.
   /// Returns those that nobody can meet any more, for Delete.
   std::vector<SerialTxn*> End(SerialTxn* txn, bool committed);
+  /// All there are, when nobody ends them any more (prepared ones at a shutdown).
+  std::vector<SerialTxn*> TakeAll();
   static void Delete(SerialTxn* txn) { delete txn; }
 
   /// The oldest open one has to be rolled back, so that what was kept for it can go.

@@ -7,6 +7,15 @@
 
 namespace rowan {
 
+SerialTxns::~SerialTxns() {
+  for (SerialTxn* txn : graph_.TakeAll()) Forget(txn);
+}
+
+void SerialTxns::Forget(SerialTxn* txn) {
+  reads_.Release(txn);
+  ConflictGraph::Delete(txn);
+}
+
 Status SerialTxns::Refuse(Txn* txn) {
   if (txn->only_rollback == Code::kOk) AddCounter(Counter::kSerializationFailures);
   txn->only_rollback = Code::kDeadlock;
@@ -60,10 +69,7 @@ void SerialTxns::End(Txn* txn, bool committed) {
   SerialTxn* serial = txn->serial;
   txn->serial = nullptr;
   if (committed && MemoryIsShort()) reads_.Fold(serial);
-  for (SerialTxn* forgotten : graph_.End(serial, committed)) {
-    reads_.Release(forgotten);
-    ConflictGraph::Delete(forgotten);
-  }
+  for (SerialTxn* forgotten : graph_.End(serial, committed)) Forget(forgotten);
   // What is left is kept for the oldest one.
   if (MemoryIsShort()) graph_.DoomOldest();
 }

@@ -28,6 +28,9 @@ namespace rowan {
 class SerialTxns {
  public:
   explicit SerialTxns(uint64_t memory_bytes_max) : memory_bytes_max_(memory_bytes_max) {}
+  ~SerialTxns();
+  SerialTxns(const SerialTxns&) = delete;
+  SerialTxns& operator=(const SerialTxns&) = delete;
 
   /// Before the transaction reads or writes.
   void Begin(Txn* txn) { txn->serial = graph_.Begin(); }
@@ -65,6 +68,7 @@ class SerialTxns {
 
  private:
   static Status Refuse(Txn* txn);
+  void Forget(SerialTxn* txn);
   /// Ok: go on. False: there is nothing to note any more.
   Result<bool> MustNote(Txn* txn);
   [[nodiscard]] bool MemoryIsShort() const {

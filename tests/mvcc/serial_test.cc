@@ -403,6 +403,30 @@ TEST_F(SerialTest, ManyReadsBecomeOneRange) {
   EXPECT_FALSE(fixture_.Commit(two.get()).ok());
 }
 
+/// T2 reads 1, T3 changes it and commits, T1 begins, T2 puts a row where T1 looks, and commits;
+/// then that row goes again. T1 must still learn of it.
+TEST_F(SerialTest, WhatCameAndWentIsMet) {
+  Fill({{1, 0}, {2, 0}});
+  auto two = NewActor();
+  auto three = NewActor();
+  std::optional<TestRow> row;
+  ASSERT_TRUE(Read(two.get(), 1, &row).ok());
+  ASSERT_TRUE(Put(three.get(), 1, 1).ok());
+  ASSERT_TRUE(fixture_.Commit(three.get()).ok());
+  auto one = NewActor();
+  ASSERT_TRUE(Read(one.get(), 2, &row).ok());
+  ASSERT_TRUE(Put(two.get(), 50, 1).ok());
+  ASSERT_TRUE(fixture_.Commit(two.get()).ok());
+  auto four = NewActor();
+  ASSERT_TRUE(Read(four.get(), 50, &row).ok());
+  ASSERT_TRUE(fixture_.Delete(four.get(), 50, *row).ok());
+  ASSERT_TRUE(fixture_.Commit(four.get()).ok());
+  fixture_.Purge();
+  Seen seen;
+  EXPECT_TRUE(Scan(one.get(), {.kind = OpKind::kScan, .low = 40, .high = 60, .limit = 9}, &seen)
+                  .Is(Code::kDeadlock));
+}
+
 TEST_F(SerialTest, WithoutMemoryTheOldestGivesWay) {
   Fill({{1, 0}, {2, 0}, {3, 0}});
   manager()->SetLockMemoryMax(1);
