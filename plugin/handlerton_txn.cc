@@ -53,15 +53,30 @@ int CommitTxn(handlerton*, THD* thd, bool all) {
   return status.ok() ? 0 : kFailed;
 }
 
+/// The transaction is over for its session, and nobody sees anything of it: what could not be
+/// undone keeps its rows locked until another start undoes it. A failure instead would make the
+/// server keep the transaction's events, and write them to the binary log with the session's next.
+void WarnOfRollbackLeft(THD* thd, const Status& status) {
+  push_warning_printf(
+      thd, Sql_condition::SL_WARNING, ER_ERROR_DURING_ROLLBACK,
+      "Rowan could not undo all of the transaction (%s): the error log says more. Rows that are "
+      "left stay locked until the next start, which tries again.",
+      status.message());
+}
+
 int RollbackTxn(handlerton*, THD* thd, bool all) {
   ThdContext* context = FindContext(thd);
   if (context == nullptr) return 0;
   Session* session = context->session.get();
   const bool whole = EndsTransaction(thd, all);
   const Status status = whole ? session->Rollback() : session->EndStatement(StatementEnd::kUndo);
-  if (whole) context->changed_catalog = false;
+  if (whole) {
+    context->changed_catalog = false;
+    if (!status.ok()) WarnOfRollbackLeft(thd, status);
+    return 0;
+  }
   // Half of a statement may be left: nothing of the transaction can stay.
-  if (!whole && !status.ok()) thd_mark_transaction_to_rollback(thd, 1);
+  if (!status.ok()) thd_mark_transaction_to_rollback(thd, 1);
   return HandlerError(thd, status);
 }
 

@@ -243,6 +243,33 @@ def _sweep(t, names, offsets, cleanly):
         break
 
 
+def test_a_rollback_that_fails_leaves_nothing_for_the_binary_log(t):
+    server = t.new_server(["--loose-rowan-buffer-pool-size=5M"], binlog=True, buffer_pool="5M")
+    server.start()
+    client = t.client(server)
+    for table in ("good", "bad"):
+        client.execute(f"CREATE TABLE {table} (id INT PRIMARY KEY, v VARCHAR(1000))")
+    for first in range(0, 16000, 1000):
+        rows = ", ".join(f"({n}, REPEAT('v', 800))" for n in range(first, first + 1000))
+        client.execute(f"INSERT INTO bad VALUES {rows}")
+    client.execute("FLUSH BINARY LOGS")
+    client.execute("BEGIN")
+    client.execute("UPDATE bad SET v = REPEAT('w', 800)")
+    space = _newest_space(server)
+    for page in range(20, os.path.getsize(space) // _PAGE):
+        _damage(space, page * _PAGE + 200)
+    client.execute("ROLLBACK")
+    warnings = client.query("SHOW WARNINGS")
+    t.true(any("could not undo" in row[2] for row in warnings), f"a warning tells: {warnings}")
+    client.execute("INSERT INTO good VALUES (1, 'x')")
+    log = client.query("SHOW BINARY LOG STATUS")[0][0]
+    events = [row[2] for row in client.query(f"SHOW BINLOG EVENTS IN '{log}'")]
+    t.true("Write_rows" in events, f"the insert is logged: {events}")
+    t.true("Update_rows" not in events, "what was rolled back is logged")
+    t.equal(client.query("SELECT * FROM good"), [(1, "x")])
+    server.kill()
+
+
 def test_control_file(t):
     _sweep(t, ["rowan.control"], [20, 4096 + 20], True)
 
