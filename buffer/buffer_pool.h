@@ -16,6 +16,7 @@
 #include <memory>
 #include <set>
 #include <span>
+#include <string>
 #include <utility>
 
 #include "base/ids.h"
@@ -86,6 +87,11 @@ class BufferPool {
   Status ReportDamage(PageId id, const char* what, IndexId index = kNoIndex) {
     damage_.Report(id, what, index);
     return Status(Code::kCorrupt, what, id.page.value());
+  }
+  /// What is wrong with an image that was read from disk past the pool; empty: nothing. While the
+  /// page is being written it may be anything, and is not reported.
+  [[nodiscard]] std::string WrongWith(Bytes image, PageId id) const {
+    return files_.WrongWith(image, id);
   }
   /// Before anybody else uses the pool.
   void SetDamageNamer(DamageNamer namer) { damage_.SetNamer(std::move(namer)); }

@@ -22,7 +22,7 @@ PageFiles::PageFiles(const BufferOptions& options, SpaceFiles* spaces, FileSyste
       page_lsns_(file_system, spaces),
       doublewrite_mode_(options.doublewrite) {}
 
-std::string PageFiles::Check(Bytes page, PageId id) const {
+std::string PageFiles::Look(Bytes page, PageId id, bool count) const {
   const PageVerdict verdict = VerifyPage(page, id);
   if (verdict != PageVerdict::kGood) return PageVerdictText(verdict);
   if (PageTypeOf(page.data()) == PageType::kPacked) {
@@ -33,7 +33,7 @@ std::string PageFiles::Check(Bytes page, PageId id) const {
   const Lsn lsn = PageLsnOf(page.data());
   if (log_ != nullptr && lsn > LogTail()) return "it is newer than the end of the redo log";
   if (!page_lsns_.IsStale(id, lsn)) return {};
-  AddCounter(Counter::kStalePages);
+  if (count) AddCounter(Counter::kStalePages);
   return Format("it is older than its last write (LSN {}, expected at least {})", lsn.value(),
                 page_lsns_.Expected(id).value());
 }

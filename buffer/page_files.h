@@ -48,7 +48,9 @@ class PageFiles {
   Status StopEngine(const char* reason, Status cause);
 
   /// Checks an image read from disk; empty: it is good, else what is wrong with it.
-  [[nodiscard]] std::string Check(Bytes page, PageId id) const;
+  [[nodiscard]] std::string Check(Bytes page, PageId id) const { return Look(page, id, true); }
+  /// The same of one that may be in the midst of being written: it is not counted.
+  [[nodiscard]] std::string WrongWith(Bytes page, PageId id) const { return Look(page, id, false); }
 
   [[nodiscard]] DoublewriteMode doublewrite_mode() const {
     return doublewrite_mode_.load(std::memory_order_acquire);
@@ -72,6 +74,8 @@ class PageFiles {
   [[nodiscard]] SharedMutex* backlog_mutex() { return &backlog_mutex_; }
 
  private:
+  [[nodiscard]] std::string Look(Bytes page, PageId id, bool count) const;
+
   // Constant after construction.
   const BufferOptions options_;
   SpaceFiles* const spaces_;

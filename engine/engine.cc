@@ -156,6 +156,12 @@ Status Engine::WaitDurableFor(Lsn lsn, uint64_t limit_nanos, FunctionRef<bool()>
   return impl_->storage->log()->WaitDurableFor(lsn, limit_nanos, interrupted);
 }
 
+Result<std::unique_ptr<Backup>> Engine::BeginBackup(const BackupOptions& options) {
+  return Backup::Begin(impl_->storage.get(), options);
+}
+bool Engine::restored() const { return impl_->storage->is_restored(); }
+Status Engine::EndRestore() { return impl_->storage->EndRestore(); }
+
 std::vector<std::string> Engine::PreparedXids() const { return impl_->txns->PreparedXids(); }
 
 std::vector<std::string> Engine::TablesChangedBy(const std::string& xid) const {

@@ -24,6 +24,7 @@
 #include "engine/table_def.h"
 #include "engine/table_figures.h"
 #include "space/blob_store.h"
+#include "storage/backup.h"
 
 namespace rowan {
 
@@ -120,6 +121,16 @@ class Engine {
   Status WaitWritten(Lsn lsn);
   Status WaitCommitted(Lsn lsn, Durability durability);
   Status WaitDurableFor(Lsn lsn, uint64_t limit_nanos, FunctionRef<bool()> interrupted);
+
+  // --- backup ---
+  /// The log is held from here on; see storage/backup.h. The engine outlives it.
+  Result<std::unique_ptr<Backup>> BeginBackup(const BackupOptions& options);
+  /// The instance was put back from a backup and has not been used since. The coordinator had
+  /// decided everything it knew of when the backup ended, so what is prepared here by it was never
+  /// committed.
+  [[nodiscard]] bool restored() const;
+  /// That has been seen to; durable at return.
+  Status EndRestore();
 
   // --- coordination ---
   [[nodiscard]] std::vector<std::string> PreparedXids() const;

@@ -25,13 +25,14 @@
 #include "plugin/server/clone_guard.h"
 #include "plugin/server/coordinator.h"
 #include "plugin/server/dictionary_tables.h"
-#include "plugin/server/durable_functions.h"
 #include "plugin/server/in_doubt.h"
 #include "plugin/server/instance.h"
 #include "plugin/server/instruments.h"
 #include "plugin/server/lock_wait_hooks.h"
 #include "plugin/server/log_sink.h"
+#include "plugin/server/log_status.h"
 #include "plugin/server/schema_plugins.h"
+#include "plugin/server/sql_functions.h"
 #include "plugin/server/system_variables.h"
 #include "plugin/server/table_statistics.h"
 #include "plugin/server/thd_context.h"
@@ -196,7 +197,8 @@ int InitializeEngine(void* hton_pointer) {
   SetStatisticsHooks(hton);
   SetTransactionHooks(hton);
   SetTwoPhaseHooks(hton);
-  if (RegisterDurableFunctions()) {
+  SetLogStatusHooks(hton);
+  if (RegisterFunctions()) {
     PutUpCloneGuard();
     if (InstalledAtRunTime()) InstallSchemaPlugins();
     return 0;
@@ -218,7 +220,7 @@ int CheckUninstall(void* plugin) {
     users = "Tables are open or sessions have used it: close those sessions, and FLUSH TABLES.";
   } else if (CloneIsRunning()) {
     users = "A clone is running.";
-  } else if (UnregisterDurableFunctions()) {
+  } else if (UnregisterFunctions()) {
     UninstallSchemaPlugins();
     return 0;
   } else {
@@ -231,7 +233,7 @@ int CheckUninstall(void* plugin) {
 int DeinitializeEngine(void*) {
   if (g_engine == nullptr) return 0;
   TakeAwayCloneGuard();
-  UnregisterDurableFunctions();  // at shutdown, when nobody can call them any more
+  UnregisterFunctions();  // at shutdown, when nobody can call them any more
   StopEngine();
   g_hton = nullptr;
   CloseLogSink();

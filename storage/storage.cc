@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/logging.h"
 #include "buffer/buffer_redo.h"
+#include "storage/backup_manifest.h"
 #include "storage/instance_folder.h"
 #include "storage/upgrade.h"
 
@@ -217,6 +218,31 @@ Status Storage::OpenSpaces() {
   return Status::Ok();
 }
 
+Status Storage::LookForBackup() {
+  Result<BackupManifest> manifest = ReadBackupManifest(file_system_, options_.folder);
+  if (manifest.status().Is(Code::kNotFound)) return Status::Ok();
+  if (!manifest.ok()) {
+    LogError("The backup in '{}' cannot be restored: {}. Nothing was changed.", options_.folder,
+             manifest.status().message());
+    return manifest.status();
+  }
+  is_restored_ = true;
+  LogInfo("The instance in '{}' was restored from a backup; it is as it was at LSN {}.",
+          options_.folder, manifest->end.value());
+  return Status::Ok();
+}
+
+Status Storage::EndRestore() {
+  Status status = log_->WaitDurable(log_->tail());
+  if (!status.ok()) return status;
+  status = file_system_->Remove(options_.folder + "/" + kBackupManifestName);
+  if (!status.ok()) return status;
+  status = file_system_->SyncDirectory(options_.folder);
+  if (!status.ok()) return status;
+  is_restored_ = false;
+  return status;
+}
+
 Status Storage::Recover() {
   const ControlData control_data = control_->data();
   AdoptPageSize(control_data.page_size_bytes);
@@ -224,7 +250,9 @@ Status Storage::Recover() {
   redo_begin_nanos_ = MonotonicNanos();
   recovery_ = std::make_unique<Recovery>(file_system_, options_.folder, control_data,
                                          RecoveryOptionsOf(options_), damaged_.get());
-  Status status = JudgeInstance();
+  Status status = LookForBackup();
+  if (!status.ok()) return status;
+  status = JudgeInstance();
   // Nothing has been changed up to here: whatever was found missing may still come back.
   if (!status.ok()) return status;
   status = UpgradeInstance(control_.get(), options_.folder);

@@ -69,6 +69,12 @@ class Storage {
   /// next_table_id, which is not 0 in any finished instance.
   Status FinishCreation(ControlChange change);
 
+  /// The instance was put back from a backup and has not been in use since (storage/backup.h).
+  [[nodiscard]] bool is_restored() const { return is_restored_; }
+  /// It is in use from here on: what was decided because it is restored is decided. Makes the log
+  /// durable first.
+  Status EndRestore();
+
   /// Threads that write pages, unless the options are against them. Again: nothing happens.
   void StartBackground();
 
@@ -119,6 +125,7 @@ class Storage {
   Status OpenOrCreate();
   Status Create();
   Status Recover();
+  Status LookForBackup();
   /// What the start may be refused for: nothing of the instance is changed.
   Status JudgeInstance();
   /// Repair, and redo of what cannot wait.
@@ -142,6 +149,7 @@ class Storage {
   StorageOptions options_;
   const StorageEvents events_;
   bool is_new_ = false;
+  bool is_restored_ = false;
   uint64_t redo_begin_nanos_ = 0;  ///< MonotonicNanos
   std::atomic<bool> stopped_{false};
   std::unique_ptr<ControlFile> control_;

@@ -13,6 +13,7 @@
 
 #include "engine/engine.h"
 #include "plugin/server/instance.h"
+#include "plugin/server/thd_context.h"
 
 namespace rowan {
 namespace {
@@ -21,20 +22,29 @@ namespace {
 Clone_begin_t g_begin = nullptr;
 Clone_copy_t g_copy = nullptr;
 std::atomic<int> g_inside{0};
+/// The clone, of which there is one at a time, was begun by a connection that makes a backup. Its
+/// helpers have sessions of their own.
+std::atomic<bool> g_of_backup{false};
 
 struct Inside {
   Inside() { g_inside.fetch_add(1); }
   ~Inside() { g_inside.fetch_sub(1); }
 };
 
+/// A connection that makes a backup copies Rowan's part, too: scripts/backup puts them together.
+bool BacksUp(THD* thd) {
+  const ThdContext* context = FindContext(thd);
+  return context != nullptr && context->backup != nullptr;
+}
+
 /// 0, or the error it raised.
 int RefuseIfTablesExist() {
+  if (g_of_backup.load()) return 0;
   const std::vector<TableDef> tables = g_engine->ListTables();
   if (tables.empty()) return 0;
   my_printf_error(ER_NOT_SUPPORTED_YET,
                   "CLONE copies InnoDB tables only, and this server has Rowan tables (%zu, among "
-                  "them '%s'): the copy would lack them. Use a logical dump, or a copy of the "
-                  "whole data directory of a stopped server.",
+                  "them '%s'): the copy would lack them. Use scripts/backup.",
                   MYF(0), tables.size(), tables.front().name.c_str());
   return ER_NOT_SUPPORTED_YET;
 }
@@ -42,6 +52,7 @@ int RefuseIfTablesExist() {
 int Begin(handlerton* hton, THD* thd, const uchar*& locator, uint& locator_bytes, uint& task,
           Ha_clone_type type, Ha_clone_mode mode) {
   const Inside inside;
+  g_of_backup.store(BacksUp(thd));
   const int refused = RefuseIfTablesExist();
   return refused != 0 ? refused : g_begin(hton, thd, locator, locator_bytes, task, type, mode);
 }

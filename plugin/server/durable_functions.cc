@@ -10,15 +10,11 @@
 #include <string>
 
 #include "my_sys.h"
-#include "mysql/components/my_service.h"
-#include "mysql/components/services/udf_registration.h"
 #include "mysql/plugin.h"
-#include "mysql/service_plugin_registry.h"
 #include "mysqld_error.h"
 #include "sql/current_thd.h"
 #include "sql/sql_class.h"
 
-#include "base/logging.h"
 #include "engine/engine.h"
 #include "plugin/server/instance.h"
 #include "plugin/server/thd_context.h"
@@ -29,14 +25,8 @@ namespace {
 /// Longer than any statement lives; keeps the arithmetic in nanoseconds within 64 bits.
 constexpr double kSecondsMax = 1e9;
 
-bool Refuse(char* message, const char* text) {
-  std::strncpy(message, text, MYSQL_ERRMSG_SIZE - 1);
-  message[MYSQL_ERRMSG_SIZE - 1] = '\0';
-  return true;
-}
-
 bool InitializeWithoutArguments(UDF_INIT* init, UDF_ARGS* arguments, char* message) {
-  if (arguments->arg_count != 0) return Refuse(message, "this function takes no arguments");
+  if (arguments->arg_count != 0) return RefuseCall(message, "this function takes no arguments");
   init->maybe_null = false;
   init->const_item = false;
   return false;
@@ -54,7 +44,7 @@ long long SessionLsn(UDF_INIT*, UDF_ARGS*, unsigned char*, unsigned char*) {
 
 bool InitializeWait(UDF_INIT* init, UDF_ARGS* arguments, char* message) {
   if (arguments->arg_count != 2) {
-    return Refuse(message, "ROWAN_WAIT_DURABLE takes an LSN and a number of seconds");
+    return RefuseCall(message, "ROWAN_WAIT_DURABLE takes an LSN and a number of seconds");
   }
   // Text stays text: the server would silently take what is no number for 0.
   if (arguments->arg_type[0] != STRING_RESULT) arguments->arg_type[0] = INT_RESULT;
@@ -104,73 +94,14 @@ long long WaitDurable(UDF_INIT*, UDF_ARGS* arguments, unsigned char* is_null,
   return status.ok() ? 1 : 0;
 }
 
-struct Function {
-  const char* name;
-  Udf_func_longlong body;
-  Udf_func_init initialize;
-  bool registered = false;
-};
-Function g_functions[] = {
+SqlFunction g_functions[] = {
     {"rowan_durable_lsn", DurableLsn, InitializeWithoutArguments},
     {"rowan_session_lsn", SessionLsn, InitializeWithoutArguments},
     {"rowan_wait_durable", WaitDurable, InitializeWait},
 };
 
-/// The server's registration service for as long as it is needed.
-class Registration {
- public:
-  Registration()
-      : registry_(mysql_plugin_registry_acquire()), service_("udf_registration", registry_) {}
-  ~Registration() { mysql_plugin_registry_release(registry_); }
-  Registration(const Registration&) = delete;
-  Registration& operator=(const Registration&) = delete;
-
-  bool Add(Function* function) {
-    if (!service_.is_valid()) return false;
-    function->registered = !service_->udf_register(function->name, INT_RESULT,
-                                                   reinterpret_cast<Udf_func_any>(function->body),
-                                                   function->initialize, nullptr);
-    return function->registered;
-  }
-  /// False if a statement uses it.
-  bool Remove(Function* function) {
-    int present = 0;
-    if (!service_.is_valid()) return false;
-    function->registered = service_->udf_unregister(function->name, &present) && present != 0;
-    return !function->registered;
-  }
-
- private:
-  SERVICE_TYPE(registry) * registry_;
-  my_service<SERVICE_TYPE(udf_registration)> service_;
-};
-
 }  // namespace
 
-bool RegisterDurableFunctions() {
-  Registration registration;
-  for (Function& function : g_functions) {
-    if (function.registered || registration.Add(&function)) continue;
-    LogError("The SQL function {} cannot be registered; a function of this name may exist.",
-             function.name);
-    for (Function& added : g_functions) {
-      if (added.registered) registration.Remove(&added);
-    }
-    return false;
-  }
-  return true;
-}
-
-bool UnregisterDurableFunctions() {
-  bool unused = true;
-  {
-    Registration registration;
-    for (Function& function : g_functions) {
-      if (unused && function.registered) unused = registration.Remove(&function);
-    }
-  }
-  if (!unused) RegisterDurableFunctions();
-  return unused;
-}
+std::span<SqlFunction> DurableFunctions() { return g_functions; }
 
 }  // namespace rowan

@@ -8,11 +8,12 @@
 // from plugin initialisation and deinitialisation only.
 #pragma once
 
+#include <span>
+
+#include "plugin/server/sql_functions.h"
+
 namespace rowan {
 
-/// False if the server refuses; nothing is registered then.
-bool RegisterDurableFunctions();
-/// False if a statement uses one of them at the moment; all of them are registered then.
-bool UnregisterDurableFunctions();
+std::span<SqlFunction> DurableFunctions();
 
 }  // namespace rowan

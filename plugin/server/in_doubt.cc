@@ -179,6 +179,24 @@ Status CommitWhatDictionaryHas(Engine* engine, const DoubtsByRun& by_run) {
   return Status::Ok();
 }
 
+/// The backup ended when the coordinator had committed all it had written to its log: what is
+/// prepared beyond was never acknowledged.
+Status EndRestore(Engine* engine) {
+  size_t count = 0;
+  for (const auto& [run, doubts] : InternalDoubts(engine)) {
+    count += doubts.size();
+    for (const Doubt& doubt : doubts) {
+      const Status status = engine->RollbackPrepared(doubt.bytes);
+      if (!status.ok()) return status;
+    }
+  }
+  if (count > 0) {
+    LogInfo("Transactions ({}) that were about to commit when the backup ended are rolled back.",
+            count);
+  }
+  return engine->EndRestore();
+}
+
 }  // namespace
 
 uint32_t RunMark() { return g_run_mark; }
@@ -189,6 +207,7 @@ Status ResolveInDoubt(Engine* engine, InDoubtPolicy policy, bool at_run_time) {
   g_run_mark = *mark;
   const Status committed = CommitWhatDictionaryHas(engine, InternalDoubts(engine));
   if (!committed.ok()) return committed;
+  if (engine->restored()) return EndRestore(engine);
   for (const auto& [run, doubts] : InternalDoubts(engine)) {
     Result<Verdict> verdict = run == kMarkWithoutBinlog
                                   ? Result<Verdict>(JudgeWithoutBinlog(at_run_time))

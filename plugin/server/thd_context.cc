@@ -117,7 +117,7 @@ ThdContext* SwapContext(THD* thd, ThdContext* context) {
 
 void ReleaseIdleContext(THD* thd) {
   ThdContext* context = FindContext(thd);
-  if (context != nullptr && !context->session->idle()) return;
+  if (context != nullptr && (!context->session->idle() || context->backup != nullptr)) return;
   DiscardContext(thd, SwapContext(thd, nullptr));
 }
 

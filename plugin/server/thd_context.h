@@ -41,8 +41,9 @@ struct ThdContext {
 
   std::unique_ptr<Session> session;
   Savepoints savepoints;
-  ReadMeter reads;               ///< of the session's statements so far
-  bool changed_catalog = false;  ///< by the open transaction: its commit is made durable always
+  ReadMeter reads;                 ///< of the session's statements so far
+  std::unique_ptr<Backup> backup;  ///< one that this connection began and has not ended
+  bool changed_catalog = false;    ///< by the open transaction: its commit is made durable always
 };
 
 /// Null when this connection has not used Rowan yet.

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""A small MySQL client in pure Python: text protocol over a unix socket, empty password.
+"""A small MySQL client in pure Python: text protocol over a unix socket.
 
 Made for tests and measurements: many sessions in one process, error numbers as exceptions,
 statements sent without waiting (send/receive), and no dependency on a driver package.
 A Client belongs to one thread at a time.
 """
+import hashlib
 import socket
 import struct
 
@@ -44,14 +45,14 @@ class Result:
 
 
 class Client:
-    def __init__(self, socket_path, database="", user="root", timeout_s=60.0):
+    def __init__(self, socket_path, database="", user="root", timeout_s=60.0, password=""):
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self._socket.settimeout(timeout_s)
         self._buffer = bytearray()
         self._sequence = 0
         try:
             self._socket.connect(str(socket_path))
-            self._handshake(user, database)
+            self._handshake(user, database, password.encode())
         except OSError as error:
             self._socket.close()
             raise ConnectionLost(f"{socket_path}: {error}") from error
@@ -169,13 +170,14 @@ class Client:
 
     # --- connection phase ---
 
-    def _handshake(self, user, database):
+    def _handshake(self, user, database, password):
         greeting = self._read_packet()
         if greeting[0] == 0xFF:
             raise _error_of(greeting)
         capabilities = _CAPABILITIES | (_CAPABILITY_WITH_DATABASE if database else 0)
         reply = struct.pack("<IIB23x", capabilities, 1 << 24, _CHARSET_UTF8MB4_BIN)
-        reply += user.encode() + b"\0" + b"\0"
+        proof = _password_proof(password, _nonce_of(greeting))
+        reply += user.encode() + b"\0" + bytes([len(proof)]) + proof
         if database:
             reply += database.encode() + b"\0"
         reply += b"caching_sha2_password\0"
@@ -186,8 +188,11 @@ class Client:
                 return
             if packet[0] == 0xFF:
                 raise _error_of(packet)
-            if packet[0] == 0xFE:
-                self._write_packet(b"")  # another method asks: an empty password is empty in all
+            if packet[0] == 0xFE:  # another proof is asked for, with a nonce behind the method
+                nonce = bytes(packet).split(b"\0", 1)[1].rstrip(b"\0")
+                self._write_packet(_password_proof(password, nonce))
+            if bytes(packet) == b"\x01\x04":  # the password itself: a unix socket keeps it here
+                self._write_packet(password + b"\0")
 
     # --- results ---
 
@@ -211,6 +216,21 @@ class Client:
                 names = [column[0] for column in columns]
                 return Result(names, rows, len(rows), warnings=warnings), status
             rows.append(_row_of(packet, columns))
+
+
+def _nonce_of(greeting):
+    """The random bytes of the server's first packet."""
+    first = bytes(greeting).index(b"\0", 1) + 5  # behind version and thread id
+    return bytes(greeting[first:first + 8]) + bytes(greeting[first + 27:first + 39])
+
+
+def _password_proof(password, nonce):
+    """What caching_sha2_password wants to see; nothing for an empty password."""
+    if not password:
+        return b""
+    once = hashlib.sha256(password).digest()
+    other = hashlib.sha256(hashlib.sha256(once).digest() + nonce).digest()
+    return bytes(a ^ b for a, b in zip(once, other))
 
 
 def _error_of(packet):

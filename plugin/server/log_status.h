@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// What performance_schema.log_status shows of Rowan: {"Rowan": {"LSN": n, "LSN_checkpoint": m}} in
+// STORAGE_ENGINES. The server has its binary log locked meanwhile and has waited until what it
+// wrote there is committed. So at that LSN Rowan has exactly the transactions up to the row's
+// position of the binary log; what else is prepared was never committed.
+#pragma once
+
+struct handlerton;
+
+namespace rowan {
+
+void SetLogStatusHooks(handlerton* hton);
+
+}  // namespace rowan

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// SQL functions of the plugin, registered with the server while it is installed: those of
+// durable_functions.h and backup_functions.h. All return an integer.
+// Thread safety: the two functions below from plugin initialisation and deinitialisation only.
+#pragma once
+
+#include <span>
+
+#include "mysql/udf_registration_types.h"
+
+namespace rowan {
+
+struct SqlFunction {
+  const char* name;
+  Udf_func_longlong body;
+  Udf_func_init initialize;
+  bool registered = false;
+};
+
+/// Leaves the message of a refusal that is known when the statement is prepared; true.
+bool RefuseCall(char* message, const char* text);
+
+/// False if the server refuses; nothing is registered then.
+bool RegisterFunctions();
+/// False if a statement uses one of them at the moment; all of them are registered then.
+bool UnregisterFunctions();
+
+}  // namespace rowan

@@ -1,0 +1,291 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""scripts/backup: a copy of a running server with all its writes going on.
+
+The server itself copies: Rowan's tablespaces and redo log through ROWAN_BACKUP_BEGIN and _END,
+InnoDB's files, which hold the dictionary, through CLONE LOCAL. This program takes the locks, asks
+for both, and notes the position of the binary log that belongs to the copy. docs/backup.md tells
+why the parts fit together."""
+import argparse
+import json
+import os
+import shutil
+import sys
+import threading
+import time
+from datetime import datetime, timezone
+from pathlib import Path
+
+from .backup_apply import apply_increment, base_folder
+from .client import Client, ConnectionLost, MysqlError
+from .paths import UserError, run_main
+from .progress import Step, say
+
+INFORMATION = "backup.json"
+_SYSTEM_SCHEMAS = "'mysql', 'sys', 'information_schema', 'performance_schema'"
+_POLL_S = 0.5
+_ER_CANT_OPEN_LIBRARY = 1126
+
+
+class Backup:
+    """One backup of one server."""
+
+    def __init__(self, options):
+        self._options = options
+        self.target = Path(options.target).absolute()
+        self._base = Path(options.base).absolute() if options.base else None
+        self._clients = []
+        self.facts = {"format": 1, "base": str(self._base) if self._base else None}
+
+    # --- the steps ---
+
+    def run(self):
+        self._check_target()
+        made = not self.target.exists()
+        try:
+            self._copy()
+        except BaseException:
+            for client in self._clients:
+                client.close()
+            if made:
+                shutil.rmtree(self.target, ignore_errors=True)
+            raise
+        for client in self._clients:
+            client.close()
+        self._put_together()
+        self._tell()
+
+    def _copy(self):
+        main = self._connect()
+        self._check_server(main)
+        lock = self._connect()
+        begin = time.monotonic()
+        with Step("waiting for running DDL (LOCK INSTANCE FOR BACKUP)"):
+            self._limit_waits(lock)
+            lock.execute("LOCK INSTANCE FOR BACKUP")
+        self._copy_rowan_pages(main)
+        self._copy_innodb_and_position(main)
+        with Step("copying the end of the redo log"):
+            end = main.value(f"SELECT ROWAN_BACKUP_END({self.facts['rowan_end_lsn']})")
+        lock.execute("UNLOCK INSTANCE")
+        self.facts["rowan_end_lsn"] = int(end)
+        self.facts["seconds"] = round(time.monotonic() - begin, 2)
+        self.facts["finished"] = datetime.now(timezone.utc).isoformat(timespec="seconds")
+
+    def _copy_rowan_pages(self, main):
+        base = f"'{base_folder(self._base)}'" if self._base else "NULL"
+        rate = int(self._options.rate * (1 << 20))
+        with Step("copying Rowan's tablespaces") as step, _Watch(self._connect(), step):
+            start = main.value(
+                f"SELECT ROWAN_BACKUP_BEGIN('{self.target / 'rowan'}', {base}, {rate})")
+        self.facts["rowan_start_lsn"] = int(start)
+
+    def _copy_innodb_and_position(self, main):
+        tables = main.query(
+            "SELECT table_schema, table_name FROM information_schema.tables WHERE engine = 'InnoDB'"
+            f" AND table_type = 'BASE TABLE' AND table_schema NOT IN ({_SYSTEM_SCHEMAS})")
+        tables = [f"{_quoted(schema)}.{_quoted(table)}" for schema, table in tables]
+        held = self._connect() if tables else None
+        appliers = self._stop_appliers(main)
+        begin = time.monotonic()
+        try:
+            if held:
+                with Step(f"locking {len(tables)} InnoDB tables against writes"):
+                    self._limit_waits(held)
+                    held.execute("LOCK TABLES " + ", ".join(f"{name} READ" for name in tables))
+            begin = time.monotonic()
+            with Step("copying InnoDB (CLONE LOCAL)"):
+                main.execute(f"CLONE LOCAL DATA DIRECTORY = '{self.target / 'data'}'")
+            self._note_position(main)
+        finally:
+            if held:
+                held.execute("UNLOCK TABLES")
+            for channel in appliers:
+                main.execute(f"START REPLICA SQL_THREAD FOR CHANNEL '{channel}'")
+        self.facts["innodb_tables_locked"] = len(tables)
+        self.facts["innodb_locked_seconds"] = round(time.monotonic() - begin, 2) if tables else 0
+
+    def _note_position(self, main):
+        """The moment that is restored: Rowan's LSN and the binary log's end belong together."""
+        local, replication, engines = main.query(
+            "SELECT local, replication, storage_engines FROM performance_schema.log_status")[0]
+        local, engines = json.loads(local), json.loads(engines)
+        self.facts["rowan_end_lsn"] = engines["Rowan"]["LSN"]
+        self.facts["binary_log_file"] = local.get("binary_log_file")
+        self.facts["binary_log_position"] = local.get("binary_log_position")
+        self.facts["gtid_executed"] = local.get("gtid_executed", "").replace("\n", "")
+        self.facts["replication"] = json.loads(replication)
+
+    def _put_together(self):
+        """A full backup becomes a data directory; an incremental one waits to be applied."""
+        if not self._base:
+            os.rename(self.target / "rowan", self.target / "data" / "rowan")
+        with open(self.target / INFORMATION, "w") as stream:
+            json.dump(self.facts, stream, indent=1)
+            stream.flush()
+            os.fsync(stream.fileno())
+
+    def _tell(self):
+        facts = self.facts
+        say(f"backup: {self.target}, {_megabytes(self.target):.0f} MiB on disk, "
+            f"{facts['seconds']} s")
+        if facts["binary_log_file"]:
+            say(f"backup: it is at {facts['binary_log_file']} position "
+                f"{facts['binary_log_position']}"
+                + (f", GTIDs {facts['gtid_executed']}" if facts["gtid_executed"] else ""))
+        if facts["innodb_tables_locked"]:
+            say(f"backup: {facts['innodb_tables_locked']} InnoDB tables were locked against writes "
+                f"for {facts['innodb_locked_seconds']} s")
+        if self._base:
+            say(f"backup: `scripts/backup --apply FULL {self.target}` puts it onto its base")
+        else:
+            say(f"backup: to restore, copy {self.target / 'data'} to the data directory of a "
+                "stopped server and start it")
+
+    # --- what they need ---
+
+    def _connect(self):
+        options = self._options
+        client = Client(options.socket, user=options.user, password=options.password,
+                        timeout_s=None)
+        self._clients.append(client)
+        return client
+
+    def _limit_waits(self, client):
+        client.execute(f"SET SESSION lock_wait_timeout = {self._options.lock_timeout}")
+
+    def _check_target(self):
+        if self.target.exists() and any(self.target.iterdir()):
+            raise UserError(f"{self.target} is not empty")
+        if "'" in str(self.target) or "\\" in str(self.target):
+            raise UserError("the folder's name must not have quotes or backslashes")
+        if self._base and not (self._base / INFORMATION).is_file():
+            raise UserError(f"{self._base} holds no backup")
+
+    def _check_server(self, main):
+        if main.value("SELECT plugin_status FROM information_schema.plugins "
+                      "WHERE plugin_name = 'ROWAN'") != "ACTIVE":
+            raise UserError("Rowan is not installed in this server")
+        if not int(main.value("SELECT @@performance_schema")):
+            raise UserError("the server runs with performance_schema = OFF, whose log_status table "
+                            "tells which position of the binary log belongs to a copy")
+        if main.value("SELECT plugin_status FROM information_schema.plugins "
+                      "WHERE plugin_name = 'clone'") != "ACTIVE":
+            main.execute("INSTALL PLUGIN clone SONAME 'mysql_clone.so'")
+            say("backup: the server's clone plugin, which copies InnoDB's files, is installed now")
+        others = main.query(
+            "SELECT CONCAT(table_schema, '.', table_name, ' (', engine, ')') FROM "
+            "information_schema.tables WHERE table_type = 'BASE TABLE' AND engine NOT IN "
+            f"('InnoDB', 'ROWAN') AND table_schema NOT IN ({_SYSTEM_SCHEMAS})")
+        if others:
+            say(f"backup: WARNING: the rows of {len(others)} tables of other engines are not "
+                f"copied, among them {others[0][0]}")
+        self.facts["server"] = main.value("SELECT CONCAT(@@version, ' ', @@server_uuid)")
+
+    def _stop_appliers(self, main):
+        """A replica keeps its positions in InnoDB: they stand still while that is copied."""
+        channels = [row[0] for row in main.query(
+            "SELECT channel_name FROM performance_schema.replication_applier_status "
+            "WHERE service_state = 'ON'")]
+        for channel in channels:
+            main.execute(f"STOP REPLICA SQL_THREAD FOR CHANNEL '{channel}'")
+        return channels
+
+
+class _Watch:
+    """Shows how far the pages are."""
+
+    def __init__(self, client, step):
+        self._client, self._step = client, step
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._loop, daemon=True)
+
+    def __enter__(self):
+        self._first = self._pages()
+        self._page_bytes = int(self._client.query(
+            "SHOW GLOBAL STATUS LIKE 'Rowan_page_size'")[0][1])
+        self._thread.start()
+
+    def __exit__(self, *ignored):
+        self._stop.set()
+        self._thread.join()
+
+    def _pages(self):
+        rows = dict(self._client.query("SHOW GLOBAL STATUS LIKE 'Rowan_backup_pages_%'"))
+        return int(rows["Rowan_backup_pages_read"]), int(rows["Rowan_backup_pages_written"])
+
+    def _loop(self):
+        while True:
+            last = self._stop.wait(_POLL_S)
+            try:
+                read, written = self._pages()
+            except (MysqlError, ConnectionLost):
+                return
+            scale = self._page_bytes / (1 << 20)
+            self._step.update(detail=f"{(read - self._first[0]) * scale:.0f} MiB read, "
+                                     f"{(written - self._first[1]) * scale:.0f} MiB kept")
+            if last:
+                return
+
+
+def _quoted(name):
+    return "`" + str(name).replace("`", "``") + "`"
+
+
+def _megabytes(folder):
+    files = (path for path in folder.rglob("*") if path.is_file())
+    return sum(path.stat().st_blocks * 512 for path in files) / (1 << 20)
+
+
+def _parse():
+    parser = argparse.ArgumentParser(
+        prog="scripts/backup",
+        description="Copies a running server into a folder, or, with --apply, puts incremental "
+                    "copies onto a full one. Run it on the server's machine as the user of mysqld "
+                    "or as root. See docs/backup.md.")
+    parser.add_argument("target",
+                        help="folder of the backup: new or empty; with --apply a full one")
+    parser.add_argument("increments", nargs="*", help="with --apply: incremental backups in order")
+    parser.add_argument("--apply", action="store_true",
+                        help="put the incremental backups onto the full one in TARGET")
+    parser.add_argument("--socket", help="the server's unix socket")
+    parser.add_argument("--user", default="root", help="an account with BACKUP_ADMIN, SELECT, LOCK "
+                        "TABLES, REPLICATION CLIENT (default root)")
+    parser.add_argument("--password", default=os.environ.get("MYSQL_PWD", ""),
+                        help="its password; better in the environment variable MYSQL_PWD")
+    parser.add_argument("--base", metavar="FOLDER",
+                        help="copy only Rowan pages that changed since this backup")
+    parser.add_argument("--rate", type=float, default=0, metavar="MIB",
+                        help="read at most so many MiB of tablespaces a second (default: no limit)")
+    parser.add_argument("--lock-timeout", type=int, default=60, metavar="S",
+                        help="seconds to wait for DDL and writers of InnoDB tables (default 60)")
+    options = parser.parse_args()
+    if options.apply != bool(options.increments):
+        parser.error("--apply wants incremental backups, and nothing else does")
+    if not options.apply and not options.socket:
+        parser.error("--socket names the server")
+    return options
+
+
+def main():
+    options = _parse()
+    if options.apply:
+        full = Path(options.target).absolute()
+        for increment in options.increments:
+            with Step(f"applying {increment}"):
+                apply_increment(full, Path(increment).absolute(), INFORMATION)
+        say(f"backup: to restore, copy {full / 'data'} to the data directory of a stopped server "
+            "and start it")
+        return 0
+    try:
+        Backup(options).run()
+    except MysqlError as error:
+        raise UserError(f"the server says: {error}")
+    except ConnectionLost as error:
+        raise UserError(f"no connection: {error}")
+    except OSError as error:
+        raise UserError(f"{error}; is this the user of mysqld?")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(run_main(main, "backup"))
