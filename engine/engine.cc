@@ -181,6 +181,10 @@ Engine::PreparedDdl Engine::DdlOf(const std::string& xid) const {
           std::move(changes.altered)};
 }
 
+Status Engine::RenamePrepared(const std::string& xid, const std::string& renamed) {
+  return impl_->txns->RenamePrepared(xid, renamed);
+}
+
 Status Engine::CommitPrepared(const std::string& xid, Durability durability) {
   const TxnId txn = impl_->txns->PreparedId(xid);
   const Status status = impl_->txns->CommitPrepared(xid, durability);

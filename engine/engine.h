@@ -144,6 +144,8 @@ class Engine {
     std::vector<TableId> altered{};
   };
   [[nodiscard]] PreparedDdl DdlOf(const std::string& xid) const;
+  /// A prepared transaction without session is known by `renamed`, which is as long, from here on.
+  Status RenamePrepared(const std::string& xid, const std::string& renamed);
   Status CommitPrepared(const std::string& xid, Durability durability);
   Status RollbackPrepared(const std::string& xid);
 

@@ -156,6 +156,8 @@ Result<Lsn> Session::Prepare(Bytes xid, Coordinator coordinator) {
   return txn_->commit_lsn;
 }
 
+Result<Lsn> Session::RenamePrepared(Bytes xid) { return txns_->RenamePrepared(txn_.get(), xid); }
+
 void Session::CommitTemporary() {
   const Status status = temporary_->Commit(Durability::kBackground, CommitWait::kNone);
   if (status.ok()) return;

@@ -60,6 +60,8 @@ class Session {
   [[nodiscard]] Engine* engine() const { return engine_; }
   [[nodiscard]] bool in_transaction() const { return txn_->state == TxnState::kActive; }
   [[nodiscard]] bool idle() const { return txn_->state == TxnState::kIdle; }
+  /// Empty unless prepared().
+  [[nodiscard]] const std::string& prepared_xid() const { return txn_->xid; }
   [[nodiscard]] bool prepared() const { return txn_->state == TxnState::kPrepared; }
   /// kDeadlock after an operation that failed with it, kInterrupted after a statement's rollback
   /// that was left: until Rollback, reads, changes, Prepare and Commit are refused with that.
@@ -112,6 +114,8 @@ class Session {
   [[nodiscard]] Lsn last_commit_lsn() const { return last_commit_lsn_; }
   /// End of what it logged, for WaitCommitted: prepared is the transaction only from then on.
   Result<Lsn> Prepare(Bytes xid, Coordinator coordinator = Coordinator::kInternal);
+  /// See TxnManager::RenamePrepared.
+  Result<Lsn> RenamePrepared(Bytes xid);
   Status Rollback();
   [[nodiscard]] UndoPosition Savepoint() const;
   Status RollbackTo(const UndoPosition& position);

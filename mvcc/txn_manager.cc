@@ -440,14 +440,6 @@ Status TxnManager::RollbackPrepared(const std::string& xid) {
   return Rollback(txn.get());
 }
 
-void TxnManager::KeepPrepared(std::unique_ptr<Txn> txn) {
-  ROWAN_CHECK(txn->state == TxnState::kPrepared);
-  CloseSnapshot(txn.get());
-  locks_.SetReplicaWorker(txn.get(), nullptr);
-  txn->thread.store(0, std::memory_order_relaxed);
-  detached_.Add(std::move(txn));
-}
-
 // --- purge ---
 
 Result<bool> TxnManager::PurgeSome(uint32_t worker, uint32_t workers, WorkBudget* budget) {

@@ -163,6 +163,11 @@ class TxnManager {
   [[nodiscard]] std::vector<IndexId> IndexesChangedBy(const std::string& xid) const {
     return detached_.IndexesChangedBy(xid);
   }
+  /// The prepared transaction is known by `xid`, as long as its XID of before, from here on.
+  /// Returns what makes that durable. kInvalidArgument: of another length.
+  Result<Lsn> RenamePrepared(Txn* txn, Bytes xid);
+  /// The same of one without session. kNotFound.
+  Status RenamePrepared(const std::string& xid, const std::string& renamed);
   Status CommitPrepared(const std::string& xid, Durability durability);
   Status RollbackPrepared(const std::string& xid);
   /// XA PREPARE detached from its session: the manager keeps the transaction.

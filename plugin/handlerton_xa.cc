@@ -14,6 +14,7 @@
 #include "sql/handler.h"
 #include "sql/mdl.h"
 #include "sql/mdl_context_backup.h"
+#include "sql/mysqld.h"
 #include "sql/sql_class.h"
 #include "sql/sql_table.h"
 #include "sql/sql_thd_internal_api.h"
@@ -68,7 +69,11 @@ int Prepare(handlerton*, THD* thd, bool all) {
   XID xid;
   thd_get_xid(thd, reinterpret_cast<MYSQL_XID*>(&xid));
   std::string bytes = XidToBytes(xid);
-  if (IsInternal(xid)) AppendRunMark(RunMark(), &bytes);
+  if (IsInternal(xid)) {
+    AppendMark(RunMark(), &bytes);
+  } else if (opt_bin_log && thd_test_options(thd, OPTION_BIN_LOG) != 0) {
+    AppendMark(kMarkNotInBinlog, &bytes);  // until SetPreparedInCoordinator
+  }
   const Coordinator coordinator = IsInternal(xid) ? Coordinator::kInternal : Coordinator::kExternal;
   Result<Lsn> prepared = session->Prepare(AsBytes(bytes), coordinator);
   if (prepared.status().Is(Code::kDeadlock)) RaiseNotSerializable();
@@ -157,14 +162,13 @@ int Recover(handlerton*, XA_recover_txn* list, uint capacity, MEM_ROOT* mem_root
   return static_cast<int>(count);
 }
 
-/// Every external transaction that is prepared here counts as prepared in the coordinator: its
-/// newest log may be silent because it was rotated since, and rolling back an acknowledged XA
-/// PREPARE would lose it. One that never was acknowledged shows in XA RECOVER, too, for its owner
-/// to resolve.
+/// Of clients' XA transactions those whose XA PREPARE the binary log has: its newest file may be
+/// silent of it, because it was rotated since. Of the others that file knows, and what it does not
+/// know is rolled back: it was never acknowledged, and a replica gets it once more.
 int RecoverPreparedInCoordinator(handlerton*, Xa_state_list& states) {
   for (const std::string& bytes : g_engine->PreparedXids()) {
     XID xid;
-    if (!BytesToXid(bytes, &xid, nullptr) || IsInternal(xid)) continue;
+    if (!BytesToXid(bytes, &xid, nullptr) || IsInternal(xid) || IsNotInBinlog(bytes)) continue;
     states.add(xid, enum_ha_recover_xa_state::PREPARED_IN_TC);  // keeps what is known already
   }
   return 0;
@@ -178,7 +182,6 @@ xa_status_code Outcome(Status status) {
 /// The XID as the engine keeps it.
 std::string StoredXid(const XID& xid) {
   std::string bytes = XidToBytes(xid);
-  if (!IsInternal(xid)) return bytes;
   for (std::string& stored : g_engine->PreparedXids()) {
     if (IsXid(stored, bytes)) return std::move(stored);
   }
@@ -193,8 +196,27 @@ xa_status_code RollbackByXid(handlerton*, XID* xid) {
   return Outcome(g_engine->RollbackPrepared(StoredXid(*xid)));
 }
 
-int SetPreparedInCoordinator(handlerton*, THD*) { return 0; }
-xa_status_code SetPreparedInCoordinatorByXid(handlerton*, XID*) { return XA_OK; }
+/// The binary log has the XA PREPARE. Durable before the log moves on to another file: the server
+/// asks for a flush then.
+int SetPreparedInCoordinator(handlerton*, THD* thd) {
+  ThdContext* context = FindContext(thd);
+  if (context == nullptr || !context->session->prepared()) return 0;
+  const std::string& stored = context->session->prepared_xid();
+  if (!IsNotInBinlog(stored)) return 0;
+  const std::string renamed = WithMarkInBinlog(stored);
+  const Result<Lsn> end = context->session->RenamePrepared(AsBytes(renamed));
+  if (!end.ok()) return HandlerError(thd, end.status());
+  RaiseTo(&g_prepared_durable, end.value().value());
+  return 0;
+}
+
+/// At a start: the newest file of the binary log has the XA PREPARE, and a new one begins.
+xa_status_code SetPreparedInCoordinatorByXid(handlerton*, XID* xid) {
+  const std::string stored = StoredXid(*xid);
+  if (!IsNotInBinlog(stored)) return XA_OK;
+  const Status renamed = g_engine->RenamePrepared(stored, WithMarkInBinlog(stored));
+  return Outcome(renamed.ok() ? g_engine->FlushLog() : renamed);
+}
 
 }  // namespace
 

@@ -215,6 +215,25 @@ Result<Lsn> UndoLog::MarkPrepared(Txn* txn, Bytes xid) {
   return mini_txn.Commit();
 }
 
+Result<Lsn> UndoLog::ReplaceXid(Txn* txn, Bytes xid) {
+  MiniTxn mini_txn(space_->pool());
+  Status status = mini_txn.Start(kUndoStateGroupBytes + LogBytesMax(xid.size()));
+  if (!status.ok()) return status;
+  StatePages pages;
+  status = FixState(&mini_txn, txn, &pages);
+  if (!status.ok()) return status;
+  const UndoPointer place = pages.header.xid;
+  UndoRecordInPage record;
+  if (place.page != txn->stream->tail ||
+      !ParseUndoRecord(pages.tail.bytes, place.offset, UndoFreeOf(pages.tail.bytes), &record) ||
+      record.type != UndoType::kXid || record.payload.size() != xid.size()) {
+    return space_->Damage(txn->stream->tail, "a prepared transaction's XID is not where it was");
+  }
+  const auto offset = static_cast<uint16_t>(record.payload.data() - pages.tail.bytes);
+  UndoSpace::SetBytes(&mini_txn, pages.tail, offset, xid);
+  return mini_txn.Commit();
+}
+
 Status UndoLog::CancelPrepare(Txn* txn) {
   if (txn->undo_start.page == kNoPage) return Status::Ok();
   MiniTxn mini_txn(space_->pool());

@@ -64,6 +64,8 @@ class UndoLog {
 
   /// State changes of the header record; each its own group, returns its end LSN.
   Result<Lsn> MarkPrepared(Txn* txn, Bytes xid);
+  /// Other bytes, as many as before, instead of a prepared transaction's XID.
+  Result<Lsn> ReplaceXid(Txn* txn, Bytes xid);
   /// Takes the header out of the prepared state, and the XID record away: rollback follows.
   Status CancelPrepare(Txn* txn);
   /// `take_csn` is called when nothing can fail any more, just before the group is appended.

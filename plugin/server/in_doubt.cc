@@ -179,6 +179,26 @@ Status CommitWhatDictionaryHas(Engine* engine, const DoubtsByRun& by_run) {
   return Status::Ok();
 }
 
+/// Clients' XA transactions whose XA PREPARE may not be in the binary log. Where the server does
+/// not look there any more they count as prepared: their owner decides.
+Status SettleExternal(Engine* engine, bool at_run_time) {
+  if (opt_bin_log && !at_run_time) {
+    Result<std::vector<BinlogFile>> files = ListBinlogFiles();
+    if (!files.ok()) return files.status();
+    if (!files->empty()) {
+      Result<BinlogState> state = StateOfBinlog(files->back());
+      if (!state.ok()) return state.status();
+      if (state->in_use) return Status::Ok();
+    }
+  }
+  for (const std::string& stored : engine->PreparedXids()) {
+    if (!IsNotInBinlog(stored)) continue;
+    const Status status = engine->RenamePrepared(stored, WithMarkInBinlog(stored));
+    if (!status.ok()) return status;
+  }
+  return Status::Ok();
+}
+
 /// The backup ended when the coordinator had committed all it had written to its log: what is
 /// prepared beyond was never acknowledged.
 Status EndRestore(Engine* engine) {
@@ -189,6 +209,12 @@ Status EndRestore(Engine* engine) {
       const Status status = engine->RollbackPrepared(doubt.bytes);
       if (!status.ok()) return status;
     }
+  }
+  for (const std::string& stored : engine->PreparedXids()) {
+    if (!IsNotInBinlog(stored)) continue;
+    ++count;
+    const Status status = engine->RollbackPrepared(stored);
+    if (!status.ok()) return status;
   }
   if (count > 0) {
     LogInfo("Transactions ({}) that were about to commit when the backup ended are rolled back.",
@@ -217,7 +243,7 @@ Status ResolveInDoubt(Engine* engine, InDoubtPolicy policy, bool at_run_time) {
     const Status status = Apply(engine, doubts, *verdict, policy);
     if (!status.ok()) return status;
   }
-  return Status::Ok();
+  return SettleExternal(engine, at_run_time);
 }
 
 }  // namespace rowan

@@ -26,10 +26,23 @@ std::string XidToBytes(const xid_t& xid) {
   return bytes;
 }
 
-void AppendRunMark(uint32_t mark, std::string* bytes) {
+void AppendMark(uint32_t mark, std::string* bytes) {
   std::byte encoded[kMarkBytes];
   StoreLe<uint32_t>(encoded, mark);
   bytes->append(reinterpret_cast<const char*>(encoded), kMarkBytes);
+}
+
+bool IsNotInBinlog(const std::string& stored) {
+  XID xid;
+  uint32_t mark = 0;
+  if (!BytesToXid(stored, &xid, &mark) || xid.get_my_xid() != 0) return false;
+  return stored.size() > XidToBytes(xid).size() && mark == kMarkNotInBinlog;
+}
+
+std::string WithMarkInBinlog(std::string stored) {
+  stored.resize(stored.size() - kMarkBytes);
+  AppendMark(kMarkInBinlog, &stored);
+  return stored;
 }
 
 bool IsXid(const std::string& stored, const std::string& without_mark) {

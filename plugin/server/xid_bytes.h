@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // XIDs of the server as the opaque bytes the engine keeps with a prepared transaction, and back:
-//   i64 format id | u8 gtrid length | u8 bqual length | data | [u32 run mark]
-// The run mark (plugin/server/in_doubt.h) is there for transactions that the server coordinates
-// itself.
+//   i64 format id | u8 gtrid length | u8 bqual length | data | [u32 mark]
+// The mark of a transaction that the server coordinates itself is its run's
+// (plugin/server/in_doubt.h). That of a client's XA transaction says whether the binary log has its
+// XA PREPARE; without a mark it has, or there is none.
 // Thread safety: pure functions.
 #pragma once
 
@@ -13,12 +14,19 @@ struct xid_t;
 
 namespace rowan {
 
-/// Without run mark.
+/// Without mark.
 std::string XidToBytes(const xid_t& xid);
-void AppendRunMark(uint32_t mark, std::string* bytes);
+void AppendMark(uint32_t mark, std::string* bytes);
+/// Marks of clients' XA transactions.
+inline constexpr uint32_t kMarkNotInBinlog = 0;
+inline constexpr uint32_t kMarkInBinlog = 1;
+/// Stored with kMarkNotInBinlog: a crash came, or may come, before its XA PREPARE was logged.
+bool IsNotInBinlog(const std::string& stored);
+/// The same with kMarkInBinlog.
+std::string WithMarkInBinlog(std::string stored);
 /// False when the bytes are malformed. `mark` (may be null): 0 when there is none.
 bool BytesToXid(const std::string& bytes, xid_t* xid, uint32_t* mark);
-/// `stored` are the bytes of this XID, with or without a run mark.
+/// `stored` are the bytes of this XID, with or without a mark.
 bool IsXid(const std::string& stored, const std::string& without_mark);
 
 }  // namespace rowan

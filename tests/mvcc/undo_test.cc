@@ -317,6 +317,32 @@ TEST_F(UndoTest, PreparedTransactionsWaitForTheirCoordinator) {
   fixture_.CheckAll();
 }
 
+TEST_F(UndoTest, APreparedTransactionMayGetAnotherXidOfItsLength) {
+  Txn txn;
+  auto detached = std::make_unique<Txn>();
+  ASSERT_TRUE(fixture_.Write(&txn, 1, 5).ok());
+  ASSERT_TRUE(fixture_.Write(detached.get(), 3, 7).ok());
+  ASSERT_TRUE(fixture_.manager().Prepare(&txn, AsBytes("one?")).ok());
+  ASSERT_TRUE(fixture_.manager().Prepare(detached.get(), AsBytes("two?")).ok());
+  EXPECT_TRUE(fixture_.manager()
+                  .RenamePrepared(&txn, AsBytes("longer"))
+                  .status()
+                  .Is(Code::kInvalidArgument));
+  EXPECT_TRUE(fixture_.manager().RenamePrepared(&txn, AsBytes("one!")).ok());
+  fixture_.manager().KeepPrepared(std::move(detached));
+  EXPECT_TRUE(fixture_.manager().RenamePrepared("two?", "two!").ok());
+  EXPECT_TRUE(fixture_.manager().RenamePrepared("two?", "two!").Is(Code::kNotFound));
+  KillAndStart();
+  std::vector<std::string> xids = fixture_.manager().PreparedXids();
+  std::sort(xids.begin(), xids.end());
+  EXPECT_EQ(xids, (std::vector<std::string>{"one!", "two!"}));
+  EXPECT_TRUE(fixture_.manager().RollbackPrepared("one!").ok());
+  EXPECT_TRUE(fixture_.manager().CommitPrepared("two!", Durability::kDurable).ok());
+  EXPECT_EQ(fixture_.Cell(1), 0u);
+  EXPECT_EQ(fixture_.Cell(3), 7u);
+  fixture_.CheckAll();
+}
+
 TEST_F(UndoTest, ADetachedPreparedTransactionLivesOn) {
   auto txn = std::make_unique<Txn>();
   ASSERT_TRUE(fixture_.Write(txn.get(), 1, 5).ok());

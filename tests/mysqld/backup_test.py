@@ -11,7 +11,8 @@ from framework import ROOT, MysqlError, find_tree, main
 from replication_load import Load, compare, create_tables
 
 _OPTIONS = ["--gtid-mode=ON", "--enforce-gtid-consistency=ON", "--sync-binlog=1",
-            "--performance-schema=ON", "--loose-rowan-redo-log-capacity=16M"]
+            "--performance-schema=ON", "--loose-rowan-redo-log-capacity=16M",
+            "--loose-rowan-lock-wait-timeout=10"]
 _MIXED_TABLES = ("acknowledged", "wide", "counted", "beside")
 
 
@@ -43,6 +44,11 @@ def _replay(t, source, restored, folder):
     """What the source wrote to its binary log behind the backup's position."""
     facts = json.loads((folder / "backup.json").read_text())
     client = t.client(restored)
+    client.execute("SET SESSION sql_log_bin = OFF")
+    prepared = len(client.query("XA RECOVER"))
+    ended = [statement for statement in facts["xa_ended"] if client.error_code(statement) == 0]
+    print(f"{prepared} XA transactions prepared in the copy, of them ended by the log {ended}")
+    client.execute("SET SESSION sql_log_bin = ON")
     client.execute("RESET BINARY LOGS AND GTIDS")
     client.execute(f"SET GLOBAL gtid_purged = '{facts['gtid_executed']}'")
     first = source.data / facts["binary_log_file"]
@@ -56,6 +62,10 @@ def _replay(t, source, restored, folder):
          "--user=root", "--binary-mode"], stdin=reader.stdout, capture_output=True, text=True,
         timeout=300)
     reader.stdout.close()
+    if reader.wait() != 0 or writer.returncode != 0:
+        print("XA RECOVER:", client.query("XA RECOVER"))
+        print(client.query("SELECT * FROM information_schema.rowan_trx"))
+        print(client.query("SELECT * FROM information_schema.rowan_lock_waits"))
     t.equal((reader.wait(), writer.returncode), (0, 0), writer.stderr)
 
 
@@ -90,7 +100,7 @@ class _MixedLoad(Load):
 def test_full_and_incremental_under_load(t):
     source, client = _source(t)
     create_tables(client)
-    load = Load(t, source, formats=("ROW",))
+    load = Load(t, source, formats=("ROW",), xa_share=0.4)
     load.start()
     folder = source.folder / "backups"
     folder.mkdir()
@@ -120,7 +130,7 @@ def test_beside_innodb_tables(t):
     create_tables(client)
     client.execute("CREATE TABLE beside (id INT AUTO_INCREMENT PRIMARY KEY, writer INT, v INT) "
                    "ENGINE=InnoDB")
-    load = _MixedLoad(t, source, formats=("ROW",), with_xa=False)
+    load = _MixedLoad(t, source, formats=("ROW",), xa_share=0)
     load.start()
     folder = source.folder / "backup"
     t.wait_for(lambda: load.acknowledged > 50, "transactions")

@@ -16,6 +16,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 
 from .backup_apply import apply_increment, base_folder
+from .binlog_xa import ended_xa
 from .client import Client, ConnectionLost, MysqlError
 from .paths import UserError, run_main
 from .progress import Step, say
@@ -23,7 +24,8 @@ from .progress import Step, say
 INFORMATION = "backup.json"
 _SYSTEM_SCHEMAS = "'mysql', 'sys', 'information_schema', 'performance_schema'"
 _POLL_S = 0.5
-_ER_CANT_OPEN_LIBRARY = 1126
+# More connections than could be ending an XA transaction at once.
+_XA_ON_THEIR_WAY_MAX = 10000
 
 
 class Backup:
@@ -67,6 +69,7 @@ class Backup:
         with Step("copying the end of the redo log"):
             end = main.value(f"SELECT ROWAN_BACKUP_END({self.facts['rowan_end_lsn']})")
         lock.execute("UNLOCK INSTANCE")
+        self._note_ended_xa(main)
         self.facts["rowan_end_lsn"] = int(end)
         self.facts["seconds"] = round(time.monotonic() - begin, 2)
         self.facts["finished"] = datetime.now(timezone.utc).isoformat(timespec="seconds")
@@ -114,6 +117,15 @@ class Backup:
         self.facts["binary_log_position"] = local.get("binary_log_position")
         self.facts["gtid_executed"] = local.get("gtid_executed", "").replace("\n", "")
         self.facts["replication"] = json.loads(replication)
+
+    def _note_ended_xa(self, main):
+        """XA COMMIT and XA ROLLBACK are in the binary log before they are in the engine."""
+        self.facts["xa_ended"] = []
+        if self.facts["binary_log_file"]:
+            folder = Path(main.value("SELECT @@log_bin_basename")).parent
+            ended = ended_xa(folder / self.facts["binary_log_file"],
+                             self.facts["binary_log_position"])
+            self.facts["xa_ended"] = list(ended.values())[-_XA_ON_THEIR_WAY_MAX:]
 
     def _put_together(self):
         """A full backup becomes a data directory; an incremental one waits to be applied."""
