@@ -16,4 +16,10 @@ void SetInstruments(const Instruments* instruments) {
 
 const Instruments* CurrentInstruments() { return g_instruments.load(std::memory_order_acquire); }
 
+void FileWait::Begin(void* file, FileWaitKind kind) {
+  CurrentInstruments()->file_wait_begins(file, kind, bytes_, &state_);
+}
+
+void FileWait::End() { CurrentInstruments()->file_wait_ends(&state_, bytes_); }
+
 }  // namespace rowan

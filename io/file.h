@@ -72,6 +72,8 @@ class File {
   /// As FileOptions::atomic, from the next write on; a write under way may be either.
   virtual void SetAtomic(bool atomic) = 0;
   [[nodiscard]] virtual const std::string& path() const = 0;
+  /// For FileWait (base/instruments.h); null: nobody wants to know.
+  [[nodiscard]] virtual void* instrument() const { return nullptr; }
 };
 
 class FileSystem {

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/assertions.h"
+#include "base/instruments.h"
 #include "base/logging.h"
 #include "io/posix_file.h"
 #include "io/resource_shortage.h"
@@ -94,7 +95,11 @@ Status LinkedWriter::WriteAndSync(File* file, uint64_t offset, Bytes bytes) {
                    .mark = kWriteMark});
   queue_->Prepare(
       {.kind = QueueRequest::Kind::kSyncData, .descriptor = file->descriptor(), .mark = kSyncMark});
-  const Answers answers = Run();
+  Answers answers;
+  {
+    const FileWait instrumented(file->instrument(), FileWaitKind::kSync, bytes.size());
+    answers = Run();
+  }
   const bool synced = answers.sync == 0;
   if (!synced && answers.sync != -ECANCELED) {
     return Failed(*file, "fdatasync", offset, answers.sync);  // also if the write has to be redone

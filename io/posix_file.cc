@@ -11,6 +11,7 @@
 #include <cstring>
 #include <utility>
 
+#include "base/instruments.h"
 #include "base/logging.h"
 #include "io/aligned_buffer.h"
 #include "io/atomic_write.h"
@@ -29,6 +30,11 @@ Status Failed(const PosixFile& file, const char* call, uint64_t offset, const ch
   return StatusFromErrno(error, message);
 }
 
+void* InstrumentOf(const std::string& path) {
+  const Instruments* instruments = CurrentInstruments();
+  return instruments == nullptr ? nullptr : instruments->file_opened(path.c_str());
+}
+
 }  // namespace
 
 Status StatusFromErrno(int error, const char* message) {
@@ -37,11 +43,18 @@ Status StatusFromErrno(int error, const char* message) {
 }
 
 PosixFile::PosixFile(std::string path, int descriptor, int write_flags)
-    : path_(std::move(path)), descriptor_(descriptor), write_flags_(write_flags) {}
+    : path_(std::move(path)),
+      descriptor_(descriptor),
+      instrument_(InstrumentOf(path_)),
+      write_flags_(write_flags) {}
 
-PosixFile::~PosixFile() { ::close(descriptor_); }
+PosixFile::~PosixFile() {
+  if (instrument_ != nullptr) CurrentInstruments()->file_closed(instrument_);
+  ::close(descriptor_);
+}
 
 Status PosixFile::Read(uint64_t offset, MutableBytes buffer) {
+  const FileWait instrumented(instrument_, FileWaitKind::kRead, buffer.size());
   ShortageWait wait("Reading a file");
   while (!buffer.empty()) {
     const ssize_t count =
@@ -62,6 +75,7 @@ void PosixFile::SetAtomic(bool atomic) {
 
 Status PosixFile::Write(uint64_t offset, Bytes bytes) {
   const int flags = write_flags();
+  const FileWait instrumented(instrument_, FileWaitKind::kWrite, bytes.size());
   ShortageWait wait("Writing a file");
   while (!bytes.empty()) {
     const iovec piece{const_cast<std::byte*>(bytes.data()), bytes.size()};
@@ -78,6 +92,7 @@ Status PosixFile::Write(uint64_t offset, Bytes bytes) {
 }
 
 Status PosixFile::Sync(SyncMethod method) {
+  const FileWait instrumented(instrument_, FileWaitKind::kSync, 0);
   const bool data_only = method == SyncMethod::kFdatasync;
   // Never retried: after a failure the kernel may have dropped the dirty pages.
   if ((data_only ? ::fdatasync(descriptor_) : ::fsync(descriptor_)) == 0) return Status::Ok();

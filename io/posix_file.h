@@ -31,12 +31,14 @@ class PosixFile final : public File {
   }
   void SetAtomic(bool atomic) override;
   [[nodiscard]] const std::string& path() const override { return path_; }
+  [[nodiscard]] void* instrument() const override { return instrument_; }
 
  private:
   Status WriteZeros(uint64_t offset, uint64_t end);
 
   const std::string path_;
   const int descriptor_;
+  void* const instrument_;
   std::atomic<int> write_flags_;
 };
 

@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <system_error>
 
+#include "base/instruments.h"
 #include "base/logging.h"
 #include "io/atomic_write.h"
 #include "io/posix_file.h"
@@ -67,7 +68,11 @@ class PosixFiles final : public FileSystem {
   }
 
   Status Remove(const std::string& path) override {
-    if (::unlink(path.c_str()) == 0) return Status::Ok();
+    if (::unlink(path.c_str()) == 0) {
+      const Instruments* instruments = CurrentInstruments();
+      if (instruments != nullptr) instruments->file_removed(path.c_str());
+      return Status::Ok();
+    }
     if (errno == ENOENT) return Status(Code::kNotFound, "no such file");
     return Failed("Remove", path, "cannot remove file");
   }

@@ -132,6 +132,8 @@ Status StartEngine() {
   if (!opened.ok()) return opened.status();
   g_engine = std::move(opened).value().release();
   ShowSettingsInForce();
+  AccountMemory(MemoryUse::kBufferPool, g_engine->Figures().pool_bytes());
+  AccountMemory(MemoryUse::kLogBuffer, g_engine->options().storage.log.buffer_bytes);
   return Status::Ok();
 }
 
@@ -141,6 +143,7 @@ void StopEngine() {
   delete g_engine;
   g_engine = nullptr;
   ForgetInstruments();
+  ForgetLockWaits();
 }
 
 /// Agrees with the server's transaction coordinator about the past and the future.

@@ -9,11 +9,13 @@
 
 #include "my_sys.h"
 #include "my_thread.h"
+#include "mysql/psi/mysql_memory.h"
 #include "mysql/psi/mysql_stage.h"
 #include "mysql/psi/mysql_thread.h"
 #include "sql/sql_class.h"
 
 #include "base/instruments.h"
+#include "plugin/server/file_instruments.h"
 
 namespace rowan {
 namespace {
@@ -66,7 +68,27 @@ void ThreadEnds() {
   my_thread_end();
 }
 
-constexpr Instruments kInstruments = {.thread_begins = ThreadBegins, .thread_ends = ThreadEnds};
+Instruments g_instruments = {.thread_begins = ThreadBegins, .thread_ends = ThreadEnds};
+
+// --- memory ---
+
+/// By MemoryUse.
+PSI_memory_key g_memory_keys[2];
+/// What performance_schema believes, and who it believes has it.
+struct Accounted {
+  PSI_memory_key key = 0;
+  uint64_t bytes = 0;
+  PSI_thread* owner = nullptr;
+};
+Accounted g_accounted[2];  // by the one who starts, stops or resizes
+
+void RegisterMemory() {
+  static PSI_memory_info infos[] = {
+      {&g_memory_keys[0], "buffer_pool", PSI_FLAG_ONLY_GLOBAL_STAT, 0, PSI_DOCUMENT_ME},
+      {&g_memory_keys[1], "log_buffer", PSI_FLAG_ONLY_GLOBAL_STAT, 0, PSI_DOCUMENT_ME},
+  };
+  mysql_memory_register(kCategory, infos, static_cast<int>(std::size(infos)));
+}
 
 // --- stages ---
 
@@ -88,10 +110,26 @@ void RegisterStages() {
 void RegisterInstruments() {
   RegisterThreads();
   RegisterStages();
-  SetInstruments(&kInstruments);
+  RegisterMemory();
+  RegisterFileInstruments();
+  AddFileInstruments(&g_instruments);
+  SetInstruments(&g_instruments);
 }
 
-void ForgetInstruments() { SetInstruments(nullptr); }
+void ForgetInstruments() {
+  AccountMemory(MemoryUse::kBufferPool, 0);
+  AccountMemory(MemoryUse::kLogBuffer, 0);
+  SetInstruments(nullptr);
+}
+
+void AccountMemory(MemoryUse use, uint64_t bytes) {
+  const auto place = static_cast<size_t>(use);
+  Accounted& now = g_accounted[place];
+  if (now.bytes != 0) PSI_MEMORY_CALL(memory_free)(now.key, now.bytes, now.owner);
+  now = {.key = 0, .bytes = bytes, .owner = nullptr};
+  if (bytes == 0) return;
+  now.key = PSI_MEMORY_CALL(memory_alloc)(g_memory_keys[place], bytes, &now.owner);
+}
 
 StatementStages::StatementStages(THD* thd, Session* session) : thd_(thd), session_(session) {
   PSI_stage_info former{};

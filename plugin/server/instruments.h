@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // What performance_schema learns of the engine: background threads (thread/rowan/...) and the
-// stages of ALTER TABLE with work completed and estimated (stage/rowan/...). Whether anybody looks
-// is the server's to know.
+// stages of ALTER TABLE with work completed and estimated (stage/rowan/...), large pieces of memory
+// (memory/rowan/...), waits for files (file_instruments.h). Whether anybody looks is the server's
+// to know.
 #pragma once
 
 #include "engine/engine.h"
@@ -14,6 +15,10 @@ namespace rowan {
 void RegisterInstruments();
 /// After it is closed.
 void ForgetInstruments();
+
+enum class MemoryUse : uint8_t { kBufferPool, kLogBuffer };
+/// As much is in use from now on (memory/rowan/...). Not from two threads at a time.
+void AccountMemory(MemoryUse use, uint64_t bytes);
 
 /// Shows what the session's long work is at, for as long as it lives, as the statement's stage.
 /// Afterwards the stage is what it was before. Thread safety: the statement's thread.

@@ -10,6 +10,8 @@ namespace rowan {
 
 /// For Engine::Open.
 LockWaitHooks ServerLockWaitHooks();
+/// After the engine is closed.
+void ForgetLockWaits();
 /// The session as a hook knows it: null unless it is a worker of a replica that applies
 /// transactions beside others.
 void* ReplicaWorkerOf(THD* thd);

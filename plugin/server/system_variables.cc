@@ -19,6 +19,7 @@
 #include "base/page_size.h"
 #include "engine/engine.h"
 #include "plugin/server/instance.h"
+#include "plugin/server/instruments.h"
 
 // Of the built-in InnoDB: its settings that hold for row locks of both engines.
 std::chrono::seconds thd_lock_wait_timeout(THD* thd);
@@ -180,6 +181,7 @@ Status ApplyBufferPool(unsigned long long bytes) {
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
     status = g_engine->SetBufferPoolBytes(bytes);
   }
+  AccountMemory(MemoryUse::kBufferPool, g_engine->Figures().pool_bytes());
   return status;
 }
 /// The pool has whole pages.

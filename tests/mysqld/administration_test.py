@@ -115,5 +115,16 @@ def test_wait_durable_takes_numbers_only(t):
         t.error(f"SELECT ROWAN_WAIT_DURABLE({arguments})", _WRONG_VALUE, client)
 
 
+def test_check_table_does_not_warn_of_values_it_computes(t):
+    t.run("SET SESSION sql_mode = ''",
+          "CREATE TABLE g (id INT PRIMARY KEY, a VARCHAR(10), j JSON, b TINYINT AS (a) VIRTUAL, "
+          "d DATE AS (a) VIRTUAL, KEY (b), KEY (d), KEY ((CAST(j->'$[*]' AS UNSIGNED ARRAY))))",
+          "INSERT INTO g (id, a, j) VALUES (1, 'xyz', '[1, 2]'), (2, '300', '[3]')")
+    for mode in ("", "STRICT_ALL_TABLES"):
+        t.run(f"SET SESSION sql_mode = '{mode}'")
+        t.equal([row[2:] for row in t.run("CHECK TABLE g EXTENDED")], [("status", "OK")])
+        t.equal(t.run("SHOW WARNINGS"), [])
+
+
 if __name__ == "__main__":
     main(globals())

@@ -48,5 +48,52 @@ def test_threads_and_stages(t):
     client.execute("DROP TABLE a")
 
 
+def test_waits_and_memory(t):
+    if t.engine != "ROWAN":
+        t.skip("about Rowan's instruments")
+    server = _server(t)
+    client = t.client(server)
+    client.execute("CREATE TABLE a (id INT PRIMARY KEY, k INT)")
+    client.execute("INSERT INTO a VALUES (1, 1)")
+
+    def waits():
+        return {row[0].removeprefix("wait/io/file/rowan/"): row[1:] for row in client.query(
+            "SELECT event_name, count_star, count_read + count_write + count_misc = count_star, "
+            "sum_number_of_bytes_write FROM performance_schema.file_summary_by_event_name "
+            "WHERE event_name LIKE 'wait/io/file/rowan/%'")}
+
+    before = waits()
+    for name in ("data_file", "log_file", "doublewrite_file", "control_file"):
+        t.true(before[name][0] > 0 and before[name][1], before)
+    for k in range(20):
+        client.execute(f"UPDATE a SET k = {k} + 100")
+    after = waits()
+    t.true(after["log_file"][0] >= before["log_file"][0] + 20, (before, after))
+    t.true(client.value("SELECT COUNT(*) FROM performance_schema.file_summary_by_instance WHERE "
+                        "file_name LIKE '%/space_%.rws' AND count_star > 0") > 0, "files by path")
+    t.equal(client.query("SELECT event_name, current_number_of_bytes_used FROM performance_schema"
+                         ".memory_summary_global_by_event_name WHERE event_name LIKE "
+                         "'memory/rowan/%' ORDER BY 1"),
+            [("memory/rowan/buffer_pool", client.value("SELECT @@rowan_buffer_pool_size")),
+             ("memory/rowan/log_buffer", client.value("SELECT @@rowan_log_buffer_size"))])
+    client.execute("BEGIN")
+    client.execute("UPDATE a SET k = 1")
+    other = t.client(server)
+    other.execute("SET SESSION innodb_lock_wait_timeout = 1")
+    other.error_code("UPDATE a SET k = 2")
+    client.execute("COMMIT")
+    t.equal(client.value("SELECT count_star FROM performance_schema"
+                         ".events_waits_summary_global_by_event_name WHERE event_name = "
+                         "'wait/synch/cond/rowan/row_lock'"), 1)
+    for session in (client, other):
+        session.close()
+    client = server.client()
+    client.execute("FLUSH TABLES")
+    t.wait_for(lambda: client.error_code("UNINSTALL PLUGIN rowan") == 0, "the plugin goes")
+    t.equal(client.value("SELECT COUNT(*) FROM performance_schema"
+                         ".memory_summary_global_by_event_name WHERE event_name LIKE "
+                         "'memory/rowan/%' AND current_number_of_bytes_used <> 0"), 0)
+
+
 if __name__ == "__main__":
     main(globals())
