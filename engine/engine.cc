@@ -116,7 +116,7 @@ Status Engine::CheckSystem() { return CheckOf(impl()).CheckSystem(); }
 
 EngineFigures Engine::Figures() const { return ReportOf(impl()).Figures(); }
 
-std::string Engine::StatusReport() { return ReportOf(impl()).Text(); }
+std::string Engine::StatusReport() { return ReportOf(impl()).Text(impl()->rates.Take()); }
 
 std::vector<TxnInfo> Engine::Transactions() const { return impl_->txns->Describe(); }
 

@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "base/mutex.h"
+#include "engine/attention.h"
 #include "engine/background.h"
 #include "engine/catalog.h"
 #include "engine/ddl.h"
@@ -38,6 +39,7 @@ struct Engine::Impl {
   std::unique_ptr<TableDdl> tables;
   std::unique_ptr<StatisticsKeeper> statistics;
   std::unique_ptr<Background> background;
+  CounterRates rates;  ///< between status reports
   bool closed = false;
   /// Null until it is loaded: reports of damage until then have no names.
   std::atomic<const Catalog*> names{nullptr};

@@ -13,6 +13,8 @@ namespace rowan {
 namespace {
 
 constexpr size_t kTransactionsShown = 100;
+/// Fewer say nothing about one in a hundred.
+constexpr uint64_t kSyncsThatTell = 100;
 
 const char* StateName(TxnState state) {
   switch (state) {
@@ -132,10 +134,31 @@ EngineFigures StatusReport::Figures() const {
   return figures;
 }
 
-std::string StatusReport::Text() const {
-  const EngineFigures figures = Figures();
+Situation StatusReport::SituationNow(const CounterDeltas& since) const {
+  const Log& log = *storage_->log();
+  Situation now{.figures = Figures(), .since = since, .oldest_reader = {}};
+  Lsn oldest = now.figures.log_tail;
+  for (const LogHolds::Reader& reader : log.Readers()) {
+    if (reader.lost || reader.lsn > oldest) continue;
+    oldest = reader.lsn;
+    now.oldest_reader = reader.name;
+  }
+  const LatencyHistogram& syncs = log.Latency(now.figures.log_sync_method, LogPhase::kSync);
+  if (syncs.TotalCount() >= kSyncsThatTell) now.sync_p99_micros = syncs.QuantileMicros(0.99);
+  const std::vector<TxnInfo> transactions = txns_->Describe();
+  now.waiting_for_rows = static_cast<uint64_t>(std::count_if(
+      transactions.begin(), transactions.end(), [](const TxnInfo& info) { return info.waiting; }));
+  return now;
+}
+
+std::string StatusReport::Text(const CounterDeltas& since) const {
+  const Situation now = SituationNow(since);
+  const EngineFigures& figures = now.figures;
   std::string report = "ROWAN STATUS";
-  if (figures.stopped) report += "\nTHE ENGINE IS STOPPED: a write or sync of log or data failed.";
+  Section(&report, "WHAT IS STUCK, SLOW OR FULL");
+  report += DescribeAttention(now);
+  Section(&report, "LOAD");
+  report += DescribeRates(since);
   Section(&report, "TRANSACTIONS");
   DescribeTransactions(txns_->Describe(), &report);
   Section(&report, "LOG");

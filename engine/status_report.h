@@ -5,6 +5,7 @@
 
 #include <string>
 
+#include "engine/attention.h"
 #include "engine/catalog.h"
 #include "engine/figures.h"
 #include "mvcc/txn_manager.h"
@@ -19,9 +20,12 @@ class StatusReport {
       : storage_(storage), undo_(undo), txns_(txns), catalog_(catalog) {}
 
   [[nodiscard]] EngineFigures Figures() const;
-  [[nodiscard]] std::string Text() const;
+  /// `since`: what was counted since the report before.
+  [[nodiscard]] std::string Text(const CounterDeltas& since) const;
 
  private:
+  [[nodiscard]] Situation SituationNow(const CounterDeltas& since) const;
+
   const Storage* const storage_;
   UndoStreams* const undo_;
   TxnManager* const txns_;
