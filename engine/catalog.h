@@ -21,8 +21,8 @@
 #include "base/status.h"
 #include "engine/index_names.h"
 #include "engine/table.h"
-#include "engine/table_figures.h"
 #include "engine/table_def.h"
+#include "engine/table_figures.h"
 #include "mvcc/row/index.h"
 #include "mvcc/row/index_resolver.h"
 #include "mvcc/row/row_header.h"
@@ -99,6 +99,7 @@ class Catalog : public IndexResolver {
   [[nodiscard]] std::vector<TableId> ListTableIds() const;
   /// kNotFound. Opens nothing.
   [[nodiscard]] Result<TableFigures> FiguresOf(TableId table, TxnId visible_to_all) const;
+  void NoteOnTable(TableId table, uint64_t note);
   /// Load met the row of the space's table, delete-marked by a finished transaction.
   [[nodiscard]] bool WasDropped(SpaceId space) const;
   [[nodiscard]] std::vector<std::shared_ptr<Table>> OpenTables() const;
@@ -121,6 +122,7 @@ class Catalog : public IndexResolver {
     TableDef definition;
     uint32_t rows = 1;             ///< of the catalog tree
     std::shared_ptr<Table> table;  ///< null until first opened
+    uint64_t note = 0;             ///< of its user; 0: none
   };
   struct Entry : Version {
     uint64_t silent_until_nanos = 0;  ///< no message about its opening before
@@ -162,7 +164,7 @@ class Catalog : public IndexResolver {
   /// Of tables not opened.
   std::unordered_map<TableId, std::string> statistics_ ROWAN_GUARDED_BY(mutex_);
   std::atomic<bool> strays_left_{true};  ///< in statistics_, without a table
-  std::unordered_set<SpaceId> dropped_spaces_ ROWAN_GUARDED_BY(mutex_);  ///< from Load
+  std::unordered_set<SpaceId> dropped_spaces_ ROWAN_GUARDED_BY(mutex_);             ///< from Load
   std::unordered_map<uint64_t, TableChanges> unfinished_ ROWAN_GUARDED_BY(mutex_);  ///< from Load
 };
 

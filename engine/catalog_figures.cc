@@ -74,6 +74,12 @@ std::vector<TableId> Catalog::ListTableIds() const {
   return ids;
 }
 
+void Catalog::NoteOnTable(TableId table, uint64_t note) {
+  const ExclusiveLock lock(&mutex_);
+  const auto found = tables_.find(table);
+  if (found != tables_.end()) found->second.note = note;
+}
+
 Result<TableFigures> Catalog::FiguresOf(TableId table, TxnId visible_to_all) const {
   TableFigures figures;
   std::shared_ptr<Table> open;
@@ -84,6 +90,7 @@ Result<TableFigures> Catalog::FiguresOf(TableId table, TxnId visible_to_all) con
     if (found == tables_.end()) return Status(Code::kNotFound, "no such table in the catalog");
     AddDefinition(found->second.definition, &figures);
     open = found->second.table;
+    figures.note = found->second.note;
     if (const auto kept = statistics_.find(table); kept != statistics_.end()) stored = kept->second;
   }
   if (open != nullptr) {

@@ -124,6 +124,8 @@ PoolPages Engine::PoolPagesBySpace() const { return impl_->storage->pool()->Page
 
 std::vector<TableId> Engine::ListTableIds() const { return impl_->catalog->ListTableIds(); }
 
+void Engine::NoteOnTable(TableId table, uint64_t note) { impl_->catalog->NoteOnTable(table, note); }
+
 Result<TableFigures> Engine::FiguresOf(TableId table) const {
   return impl_->catalog->FiguresOf(table, impl_->txns->VisibleToAll());
 }

@@ -101,6 +101,9 @@ class Engine {
   [[nodiscard]] std::vector<TableId> ListTableIds() const;
   /// A table's size and place, without opening it or any other I/O. kNotFound.
   [[nodiscard]] Result<TableFigures> FiguresOf(TableId table) const;
+  /// What the engine's user wants to find in the figures of a table, until its definition changes
+  /// or the engine is closed. Nothing if there is no such table.
+  void NoteOnTable(TableId table, uint64_t note);
   /// Transactions that have written or are prepared.
   [[nodiscard]] std::vector<TxnInfo> Transactions() const;
   /// Of the index of a row lock; empty when the catalog does not know it (any more).

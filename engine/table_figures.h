@@ -36,6 +36,7 @@ struct TableFigures {
   uint64_t changes = 0;         ///< of rows since they were counted, 0 unless open
   uint64_t auto_increment = 0;  ///< next value; 0 unless open
   int64_t update_time = 0;      ///< seconds since the epoch; 0: not in this run
+  uint64_t note = 0;            ///< Engine::NoteOnTable; 0: none
   std::vector<IndexFigures> indexes{};
 };
 

@@ -65,14 +65,12 @@ struct AutoIncrementPlace {
 };
 
 /// Counts the rows of one that was never counted: new, or the server crashed right after it came.
-Result<TableFigures> CountedFigures(TableId id) {
-  Result<TableFigures> figures = g_engine->FiguresOf(id);
-  if (!figures.ok() || figures->counted) return figures;
-  Result<std::shared_ptr<Table>> opened = g_engine->OpenTable(id);
+Status CountNow(TableFigures* figures) {
+  Result<std::shared_ptr<Table>> opened = g_engine->OpenTable(figures->id);
   if (!opened.ok()) return opened.status();
   const Status counted = g_engine->RefreshStatistics(opened->get());
-  if (!counted.ok()) return counted;
-  return g_engine->FiguresOf(id);
+  if (counted.ok()) figures->statistics = (*opened)->statistics();
+  return counted;
 }
 
 /// Opens the table in the engine, as its first user would, and counts on from its largest value. 0
@@ -92,40 +90,54 @@ uint64_t OpenCounter(TableId id, const AutoIncrementPlace& place) {
   return table->auto_increment();
 }
 
-/// Of a table that an earlier version of this plugin made.
-bool HasAutoIncrement(const char* schema, const char* table) {
+/// Notes on tables: 0 is none, these are not AutoIncrementPlace::Packed, which has a length.
+constexpr uint64_t kHasNoCounter = 1;
+constexpr uint64_t kPlaceUnknown = 2;
+
+/// What the dictionary knows of the counter. The server hands its private data over for some
+/// columns of TABLES only, and asks once for all.
+uint64_t LookUpCounter(const char* schema, const char* table) {
   dd::cache::Dictionary_client* client = current_thd->dd_client();
   const dd::cache::Dictionary_client::Auto_releaser releaser(client);
   const dd::Table* definition = nullptr;
-  if (client->acquire(schema, table, &definition) || definition == nullptr) return false;
-  return std::any_of(definition->columns().begin(), definition->columns().end(),
-                     [](const dd::Column* column) { return column->is_auto_increment(); });
+  if (client->acquire(schema, table, &definition) || definition == nullptr) return kHasNoCounter;
+  const dd::Properties& remembered = definition->se_private_data();
+  uint32_t packed = 0;
+  if (remembered.exists(kAutoIncrementPlace) && !remembered.get(kAutoIncrementPlace, &packed)) {
+    return packed == 0 ? kHasNoCounter : packed;
+  }
+  // A table that an earlier version of this plugin made.
+  const bool has =
+      std::any_of(definition->columns().begin(), definition->columns().end(),
+                  [](const dd::Column* column) { return column->is_auto_increment(); });
+  return has ? kPlaceUnknown : kHasNoCounter;
 }
 
 /// 0: there is none.
-uint64_t CounterOf(const char* schema, const char* table, const TableFigures& figures,
-                   const dd::Properties& remembered) {
-  uint32_t packed = 0;
-  if (remembered.exists(kAutoIncrementPlace)) {
-    if (remembered.get(kAutoIncrementPlace, &packed) || packed == 0) return 0;
-    if (figures.open) return figures.auto_increment;
-    return OpenCounter(figures.id, AutoIncrementPlace::Unpack(packed));
+uint64_t CounterOf(const char* schema, const char* table, const TableFigures& figures) {
+  uint64_t note = figures.note;
+  if (note == 0) {
+    note = LookUpCounter(schema, table);
+    g_engine->NoteOnTable(figures.id, note);
   }
-  if (!HasAutoIncrement(schema, table)) return 0;
+  if (note == kHasNoCounter) return 0;
   if (figures.open) return figures.auto_increment;
+  if (note != kPlaceUnknown) {
+    return OpenCounter(figures.id, AutoIncrementPlace::Unpack(static_cast<uint32_t>(note)));
+  }
   // After a crash it is known again when the table is used.
   Result<std::shared_ptr<Table>> opened = g_engine->OpenTable(figures.id);
   return opened.ok() ? (*opened)->auto_increment() : 0;
 }
 
 bool GetTableStatistics(const char* schema, const char* table, dd::Object_id id,
-                        const dd::Properties&, const dd::Properties& remembered, uint,
-                        ha_statistics* stats) {
-  Result<TableFigures> figures = CountedFigures(TableId(id));
+                        const dd::Properties&, const dd::Properties&, uint, ha_statistics* stats) {
+  Result<TableFigures> figures = g_engine->FiguresOf(TableId(id));
   if (!figures.ok()) return NoSuchTable(schema, table);
+  if (!figures->counted && !CountNow(&*figures).ok()) return NoSuchTable(schema, table);
   FillStatistics(figures->statistics, stats);
   stats->update_time = figures->update_time;
-  stats->auto_increment_value = CounterOf(schema, table, *figures, remembered);
+  stats->auto_increment_value = CounterOf(schema, table, *figures);
   return false;
 }
 
@@ -173,6 +185,8 @@ void RememberForStatistics(const TABLE& table, dd::Table* definition) {
     packed = place.Packed();
   }
   definition->se_private_data().set(kAutoIncrementPlace, packed);
+  g_engine->NoteOnTable(TableId(definition->se_private_id()),
+                        0);  // others may have seen the former
 }
 
 void SetStatisticsHooks(handlerton* hton) {
