@@ -7,6 +7,7 @@
 //   ha_rowan_read.cc   index and table scans          ha_rowan_info.cc   statistics, costs
 //   ha_rowan_multi_range.cc multi-range reads
 //   ha_rowan_groups.cc of each group only the first rows
+//   ha_rowan_count.cc rows counted or passed over
 //   ha_rowan_spatial.cc searches of SPATIAL indexes
 //   ha_rowan_foreign_keys.cc what cascades change
 //   ha_rowan_arrays.cc indexes on arrays
@@ -18,6 +19,7 @@
 // Thread safety: one thread at a time, as the server guarantees.
 #pragma once
 
+#include <array>
 #include <memory>
 #include <string>
 #include <vector>
@@ -34,6 +36,7 @@
 #include "plugin/handler/computed_columns.h"
 #include "plugin/handler/foreign_keys.h"
 #include "plugin/handler/group_plan.h"
+#include "plugin/handler/row_plan.h"
 #include "plugin/handler/table_part.h"
 #include "plugin/handler/table_share.h"
 #include "plugin/server/thd_context.h"
@@ -142,6 +145,11 @@ class ha_rowan : public handler,
   /// Index scans as the plan says deliver only the first rows of each group from now on, until the
   /// statement's end or the next plan; null: none.
   void SetGroupPlan(std::unique_ptr<const GroupPlan> plan) { group_plan_ = std::move(plan); }
+  /// For the scans of the statement, until its end or the next plan; null: none.
+  void SetRowPlan(std::unique_ptr<const RowPlan> plan);
+  /// The range between two ends, either of which may be null. False: it has no such form.
+  bool MakeRange(uint key, const key_range* low, const key_range* high,
+                 RowPlan::Range* range) const;
   /// Reads are of one snapshot and lock nothing.
   [[nodiscard]] bool ReadsSnapshot() const;
   /// The index as the engine numbers it; false: the server may not search it by its key parts.
@@ -284,7 +292,6 @@ class ha_rowan : public handler,
   /// Whether an entry of the active index gives all that position() takes from the record.
   [[nodiscard]] bool EntryHasRowReference() const;
   int Found(Status status, int error_at_end);
-  int CountRows(uint32_t index_number, ha_rows* count);
   /// COUNT(*) has to lock every row.
   [[nodiscard]] bool CountsUnderLocks() const {
     return read_options_.mode != ReadMode::kSnapshot &&
@@ -327,6 +334,25 @@ class ha_rowan : public handler,
   /// Of the range that the server opens; empty: none.
   Bytes EndOfGroups();
   int PassedCondition(Status found, uchar* record, int error_at_end);
+  // ha_rowan_count.cc
+  int CountRows(uint32_t index_number, ha_rows* count);
+  int CountPlanned(ha_rows* count);
+  Status CountRange(const RowPlan::Range& range, uint64_t* rows);
+  /// The conditions of the plan, for the row in the table's record.
+  [[nodiscard]] bool MatchesPlan() const;
+  /// Asks the conditions of two rows of the range; of none where there is none.
+  Status IsTrueBetween(const RowPlan::Range& range, const std::array<EntryOrdinal, 2>& ordinals,
+                       bool* is_true);
+  /// Rows that match, in the plan's direction, until `visit` says no.
+  Status ForEachRow(const RowPlan::Range& range, FunctionRef<bool()> visit);
+  [[nodiscard]] bool SkipsRows() const {
+    return row_plan_ != nullptr && row_plan_->kind == RowPlan::Kind::kSkip;
+  }
+  [[nodiscard]] std::string ExplainRowPlan() const;
+  /// Where a scan begins, if it skips rows.
+  int ReadBehindSkipped(uchar* record, int error_at_end);
+  Status SeekBehindSkipped(uchar* record, uint64_t* skipped);
+  Status PassRows(uchar* record, uint64_t* skipped);
 
   // ha_rowan_spatial.cc
   void FindNothing();
@@ -433,6 +459,8 @@ class ha_rowan : public handler,
 
   std::unique_ptr<const GroupPlan> group_plan_;  ///< of the statement; null: none
   std::unique_ptr<GroupScan> group_scan_;        ///< of the open scan; null: it reads every row
+  std::unique_ptr<const RowPlan> row_plan_;  ///< of the statement; null: none
+  bool skips_at_next_row_ = false;           ///< a table scan that has not begun
 
   std::unique_ptr<SpatialScan> spatial_scan_;  ///< of the active index, once it is searched
 

@@ -25,7 +25,7 @@ bool ha_rowan::IsSearchableKey(uint key, uint32_t* index_number) const {
 }
 
 std::string ha_rowan::explain_extra() const {
-  return group_plan_ == nullptr ? std::string() : group_plan_->description;
+  return group_plan_ == nullptr ? ExplainRowPlan() : group_plan_->description;
 }
 
 int ha_rowan::InitGroupScan() {

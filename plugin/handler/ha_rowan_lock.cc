@@ -164,6 +164,7 @@ int ha_rowan::reset() {
   duplicate_lock_ = DuplicateLock::kShared;
   prepared_ = false;
   group_plan_.reset();
+  row_plan_.reset();
   if (reader_ != nullptr) {
     reader_->GiveBackBuffers();
     PublishReads(reader_.get());

@@ -14,6 +14,8 @@ int ha_rowan::multi_range_read_init(RANGE_SEQ_IF* sequence, void* sequence_start
   if (read_options_.mode == ReadMode::kReadUncommitted) mode |= HA_MRR_USE_DEFAULT_IMPL;
   // The second handler would collect every row of the groups.
   if (group_plan_ != nullptr) mode |= HA_MRR_USE_DEFAULT_IMPL;
+  // The second handler would not know which rows to skip.
+  if (SkipsRows()) mode |= HA_MRR_USE_DEFAULT_IMPL;
   if ((mode & HA_MRR_USE_DEFAULT_IMPL) == 0) sorted_ranges_used_ = true;
   sorted_ranges_.init(table);
   return sorted_ranges_.dsmrr_init(sequence, sequence_start, ranges, mode, buffer);

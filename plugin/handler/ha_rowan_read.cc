@@ -161,6 +161,7 @@ int ha_rowan::index_read_map(uchar* record, const uchar* key, key_part_map keypa
   ha_statistic_increment(&System_status_var::ha_read_key_count);
   if (key == nullptr) return ha_rowan::index_first(record);
   if (group_scan_ != nullptr) return ReadGroupsOf(record, {key, keypart_map, find_flag});
+  if (SkipsRows()) return ReadBehindSkipped(record, HA_ERR_KEY_NOT_FOUND);
   PrepareRead();
   bounded_by_key_ = false;
   reader_->SetStart({});
@@ -249,6 +250,7 @@ int ha_rowan::index_prev(uchar* record) {
 int ha_rowan::index_first(uchar* record) {
   CountEnd(&System_status_var::ha_read_first_count);
   if (group_scan_ != nullptr) return ReadFirstGroup(record, GroupScan::Direction::kForward);
+  if (SkipsRows()) return ReadBehindSkipped(record, HA_ERR_END_OF_FILE);
   if (codec().TextIndexAt(reader_->index()) != nullptr) return HA_ERR_END_OF_FILE;
   PrepareRead();
   bounded_by_key_ = false;
@@ -260,6 +262,7 @@ int ha_rowan::index_first(uchar* record) {
 int ha_rowan::index_last(uchar* record) {
   CountEnd(&System_status_var::ha_read_last_count);
   if (group_scan_ != nullptr) return ReadFirstGroup(record, GroupScan::Direction::kBackward);
+  if (SkipsRows()) return ReadBehindSkipped(record, HA_ERR_END_OF_FILE);
   if (codec().TextIndexAt(reader_->index()) != nullptr) return HA_ERR_END_OF_FILE;
   PrepareRead();
   bounded_by_key_ = false;
@@ -349,6 +352,7 @@ int ha_rowan::rnd_init(bool scan) {
   reader_->OpenScan(0);
   search_complete_ = false;
   bounded_by_key_ = false;
+  skips_at_next_row_ = scan && SkipsRows();
   PrepareRead();
   return 0;
 }
@@ -361,6 +365,10 @@ int ha_rowan::rnd_end() {
 
 int ha_rowan::rnd_next(uchar* record) {
   ha_statistic_increment(&System_status_var::ha_read_rnd_next_count);
+  if (skips_at_next_row_) {
+    skips_at_next_row_ = false;
+    return ReadBehindSkipped(record, HA_ERR_END_OF_FILE);
+  }
   return Found(reader_->Next(record), HA_ERR_END_OF_FILE);
 }
 
@@ -409,20 +417,6 @@ int ha_rowan::CompareReferences(const uchar* left, const uchar* right) const {
 }
 
 // --- counts and estimates ---
-
-int ha_rowan::CountRows(uint32_t index_number, ha_rows* count) {
-  *count = HA_POS_ERROR;
-  if (CountsUnderLocks()) {
-    return index_number == 0
-               ? handler::records(count)
-               : handler::records_from_index(count, codec().KeyOfIndexNumber(index_number));
-  }
-  Result<uint64_t> counted = reader_->CountEntries(index_number);
-  if (!counted.ok()) return Fail(counted.status());
-  if (thd_killed(ha_thd()) != 0) return HA_ERR_QUERY_INTERRUPTED;
-  *count = *counted;
-  return 0;
-}
 
 int ha_rowan::records(ha_rows* count) { return CountRows(0, count); }
 

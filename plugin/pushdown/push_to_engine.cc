@@ -10,6 +10,7 @@
 
 #include "plugin/handler/ha_rowan.h"
 #include "plugin/pushdown/anti_join.h"
+#include "plugin/pushdown/counted_rows.h"
 #include "plugin/pushdown/extreme_row.h"
 #include "plugin/pushdown/extremes_of_groups.h"
 #include "plugin/pushdown/first_rows.h"
@@ -25,7 +26,9 @@ void ForgetPlans(const Query_block* block) {
   for (Table_ref* leaf = block->leaf_tables; leaf != nullptr; leaf = leaf->next_leaf) {
     const TABLE* const table = leaf->table;
     if (table == nullptr || table->file == nullptr || table->file->ht != g_hton) continue;
-    down_cast<ha_rowan*>(table->file)->SetGroupPlan(nullptr);
+    auto* file = down_cast<ha_rowan*>(table->file);
+    file->SetGroupPlan(nullptr);
+    file->SetRowPlan(nullptr);
   }
 }
 
@@ -50,6 +53,7 @@ int PushToEngine(THD* thd, AccessPath* root, JOIN* join) {
   if (thd->lex->sql_command != SQLCOM_SELECT || root == nullptr) return 0;
   ForgetPlans(join->query_block);
   if (MayHaveGroups(join->query_block) && PushdownGroupwise(thd)) ReduceGroups(thd, root, join);
+  CountOrSkipRows(root, join);
   return 0;
 }
 

@@ -2,6 +2,7 @@
 // The server's hook for query blocks that are planned: handlerton::push_to_engine. Each recogniser
 // looks for one shape of query of which the engine can do a part better than the plan, and leaves
 // everything else as it is.
+//   counted_rows.h        COUNT over ranges, LIMIT ... OFFSET
 //   ranked_rows.h         limits on RANK(), ROW_NUMBER(), DENSE_RANK()
 //   extremes_of_groups.h  MAX or MIN of each group
 //   extreme_row.h         rows that are equal to it: = (SELECT MAX ...), IN (SELECT ... GROUP BY)

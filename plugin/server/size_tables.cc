@@ -114,6 +114,8 @@ ST_FIELD_INFO g_indexes_columns[] = {NumberColumn("TABLE_ID"),
                                      NullableNumberColumn("INSERTS_RIGHT"),
                                      NullableNumberColumn("INSERTS_ELSEWHERE"),
                                      NullableNumberColumn("INSERTS_UNKNOWN"),
+                                     NullableNumberColumn("MAPPED_LEAVES"),
+                                     NullableNumberColumn("ALL_VISIBLE_LEAVES"),
                                      LastColumn()};
 
 constexpr InsertPlace kShownPlaces[] = {InsertPlace::kAscending, InsertPlace::kDescending,
@@ -134,6 +136,8 @@ bool StoreIndexes(const TableFigures& figures, SchemaRows* rows) {
     for (const InsertPlace place : kShownPlaces) {
       rows->NumberOrNull(index.inserts.Of(place), figures.open);
     }
+    rows->NumberOrNull(index.visibility.known, figures.open);
+    rows->NumberOrNull(index.visibility.all_visible, figures.open);
     if (rows->Store()) return true;
   }
   return false;

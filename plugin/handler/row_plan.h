@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// What a recogniser (plugin/pushdown/counted_rows.h) asks of a handler for one statement: to count
+// the rows of some ranges of an index instead of delivering them, or to pass over the first rows of
+// a scan. Thread safety: constant once the handler has it.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "base/bytes.h"
+
+#include "my_base.h"
+
+class Item;
+
+namespace rowan {
+
+struct RowPlan {
+  /// Of the index's keys: [from, end), empty: no bound.
+  struct Range {
+    ByteBuffer from;
+    ByteBuffer end;
+  };
+  enum class Kind : uint8_t { kCount, kSkip };
+
+  Kind kind = Kind::kCount;
+  uint key = MAX_KEY;  ///< the server's number; MAX_KEY: the rows themselves
+  std::vector<Range> ranges;
+  /// Conditions on the rows, each of which holds for all rows between two for which it does; null:
+  /// none. Rows for which one does not hold do not count.
+  Item* condition = nullptr;
+  Item* index_condition = nullptr;
+
+  // Of kSkip, which has one range.
+  uint64_t skip = 0;
+  bool forward = true;
+  ha_rows* skipped_rows = nullptr;  ///< how many were passed over is added
+};
+
+}  // namespace rowan

@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "plugin/server/abi_guard.h"
+
+#include "plugin/pushdown/counted_rows.h"
+
+#include <memory>
+#include <utility>
+
+#include "sql/item_sum.h"
+#include "sql/join_optimizer/access_path.h"
+#include "sql/range_optimizer/range_optimizer.h"
+#include "sql/sql_lex.h"
+#include "sql/sql_opt_exec_shared.h"
+#include "sql/sql_optimizer.h"
+
+#include "plugin/handler/ha_rowan.h"
+#include "plugin/pushdown/range_condition.h"
+#include "plugin/server/instance.h"
+
+namespace rowan {
+namespace {
+
+/// Fewer rows are passed over as fast by the server.
+constexpr ha_rows kSkipMin = 16;
+
+ha_rowan* SingleTableOf(const JOIN& join) {
+  const Query_block& block = *join.query_block;
+  if (block.leaf_table_count != 1) return nullptr;
+  TABLE* table = block.leaf_tables->table;
+  if (table == nullptr || table->part_info != nullptr || table->s->tmp_table != NO_TMP_TABLE) {
+    return nullptr;
+  }
+  if (table->file->ht != g_hton) return nullptr;
+  auto* file = down_cast<ha_rowan*>(table->file);
+  // One that delivers only some rows of each group has a plan already, and says so.
+  return file->ReadsSnapshot() && file->explain_extra().empty() ? file : nullptr;
+}
+
+const TABLE* TableOf(const JOIN& join) { return join.query_block->leaf_tables->table; }
+
+/// Leading parts of the key that have one value in all of the range.
+uint EqualParts(const KEY& key, const QUICK_RANGE& range) {
+  if ((range.flag & (NO_MIN_RANGE | NO_MAX_RANGE)) != 0) return 0;
+  uint part = 0;
+  uint offset = 0;
+  for (; part < key.user_defined_key_parts; ++part) {
+    const key_part_map bit = key_part_map{1} << part;
+    if ((range.min_keypart_map & bit) == 0 || (range.max_keypart_map & bit) == 0) break;
+    const uint bytes = key.key_part[part].store_length;
+    if (memcmp(range.min_key + offset, range.max_key + offset, bytes) != 0) break;
+    offset += bytes;
+  }
+  return part;
+}
+
+/// What the scan reads, as the plan tells it: filled in if it can be counted.
+class Recogniser {
+ public:
+  Recogniser(ha_rowan* file, const TABLE* table) : file_(file), table_(table) {}
+
+  std::unique_ptr<RowPlan> Recognise(AccessPath* path) {
+    if (path->type == AccessPath::FILTER) {
+      if (path->filter().materialize_subqueries) return nullptr;
+      plan_->condition = path->filter().condition;
+      path = path->filter().child;
+    }
+    return Scan(path) ? std::move(plan_) : nullptr;
+  }
+
+ private:
+  bool Scan(AccessPath* path) {
+    switch (path->type) {
+      case AccessPath::TABLE_SCAN: return AllRows(MAX_KEY);
+      case AccessPath::INDEX_SCAN:
+        plan_->forward = !path->index_scan().reverse;
+        return AllRows(static_cast<uint>(path->index_scan().idx));
+      case AccessPath::INDEX_RANGE_SCAN: return Ranges(*path);
+      case AccessPath::REF: return EqualKeys(*path);
+      default: return false;
+    }
+  }
+
+  bool AllRows(uint key) {
+    if (plan_->condition != nullptr || file_->pushed_idx_cond != nullptr) return false;
+    if (key != MAX_KEY && !HasEntryForEachRow(key)) return false;
+    plan_->key = key;
+    plan_->ranges.emplace_back();
+    return true;
+  }
+
+  [[nodiscard]] bool HasEntryForEachRow(uint key) const {
+    uint32_t index_number = 0;
+    return file_->IsSearchableKey(key, &index_number);
+  }
+
+  bool TakeKey(uint key) {
+    plan_->key = key;
+    if (!HasEntryForEachRow(key)) return false;
+    if (file_->pushed_idx_cond == nullptr) return true;
+    plan_->index_condition = file_->pushed_idx_cond;
+    return file_->pushed_idx_cond_keyno == key;
+  }
+
+  [[nodiscard]] bool ConditionsHoldBetween(uint equal_parts) const {
+    const KEY& key = table_->key_info[plan_->key];
+    return HoldsBetween(plan_->condition, key, equal_parts) &&
+           HoldsBetween(plan_->index_condition, key, equal_parts);
+  }
+
+  bool Ranges(const AccessPath& path) {
+    const auto& scan = path.index_range_scan();
+    if (scan.geometry || scan.need_rows_in_rowid_order || !TakeKey(scan.index)) return false;
+    plan_->forward = !scan.reverse;
+    for (unsigned i = 0; i < scan.num_ranges; ++i) {
+      QUICK_RANGE* range = scan.ranges[i];
+      if (!ConditionsHoldBetween(EqualParts(table_->key_info[scan.index], *range))) return false;
+      key_range low;
+      key_range high;
+      range->make_min_endpoint(&low);
+      range->make_max_endpoint(&high);
+      // Equal keys are read forwards where their order does not matter.
+      const bool equal = (range->flag & EQ_RANGE) != 0 && !scan.using_extended_key_parts;
+      plan_->forward = plan_->forward || equal;
+      const bool has_low = (range->flag & NO_MIN_RANGE) == 0 && low.keypart_map != 0;
+      const bool has_high = (range->flag & NO_MAX_RANGE) == 0 && high.keypart_map != 0;
+      if (!file_->MakeRange(scan.index, has_low ? &low : nullptr, has_high ? &high : nullptr,
+                            &plan_->ranges.emplace_back())) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  bool EqualKeys(const AccessPath& path) {
+    const Index_lookup& ref = *path.ref().ref;
+    if (ref.key_err || ref.depend_map != 0 || ref.null_ref_key != nullptr || ref.key < 0 ||
+        !TakeKey(static_cast<uint>(ref.key)) || !ConditionsHoldBetween(ref.key_parts)) {
+      return false;
+    }
+    for (uint part = 0; part < ref.key_parts; ++part) {
+      // Not known yet, or guarded, or NULL where nothing is equal to it.
+      if (ref.key_copy[part] != nullptr) return false;
+      if (ref.cond_guards != nullptr && ref.cond_guards[part] != nullptr) return false;
+      const bool rejects = (ref.null_rejecting & (key_part_map{1} << part)) != 0;
+      if (rejects && ref.items[part]->is_null()) return false;
+    }
+    plan_->forward = !path.ref().reverse;
+    key_range key;
+    key.key = ref.key_buff;
+    key.length = ref.key_length;
+    key.keypart_map = make_prev_keypart_map(ref.key_parts);
+    key.flag = HA_READ_KEY_EXACT;
+    key_range end = key;
+    end.flag = HA_READ_AFTER_KEY;
+    return file_->MakeRange(plan_->key, &key, &end, &plan_->ranges.emplace_back());
+  }
+
+  ha_rowan* const file_;
+  const TABLE* const table_;
+  std::unique_ptr<RowPlan> plan_ = std::make_unique<RowPlan>();
+};
+
+/// The number of rows, whatever they are.
+bool IsRowCount(Item* item) {
+  if (item->type() != Item::SUM_FUNC_ITEM || item->m_is_window_function) return false;
+  auto* sum = down_cast<Item_sum*>(item);
+  if (sum->sum_func() != Item_sum::COUNT_FUNC || sum->has_with_distinct()) return false;
+  Item* argument = sum->get_arg(0);
+  if (argument->const_item()) return !argument->is_nullable() && !argument->has_subquery();
+  return argument->type() == Item::FIELD_ITEM && !argument->is_nullable();
+}
+
+bool SelectsRowCounts(const JOIN& join) {
+  if (!join.implicit_grouping || join.having_cond != nullptr || join.m_windows.elements != 0) {
+    return false;
+  }
+  for (Item* item : *join.fields) {
+    if (!IsRowCount(item)) return false;
+  }
+  return true;
+}
+
+void CountRows(AccessPath* root, JOIN* join, ha_rowan* file) {
+  // Its iterator looks for the table there.
+  if (join->qep_tab == nullptr || join->const_tables != 0) return;
+  if (root->aggregate().olap != UNSPECIFIED_OLAP_TYPE || !SelectsRowCounts(*join)) return;
+  std::unique_ptr<RowPlan> plan =
+      Recogniser(file, TableOf(*join)).Recognise(root->aggregate().child);
+  if (plan == nullptr || plan->key == MAX_KEY) return;
+  plan->kind = RowPlan::Kind::kCount;
+  plan->forward = true;
+  file->SetRowPlan(std::move(plan));
+  root->type = AccessPath::UNQUALIFIED_COUNT;
+}
+
+void SkipRows(AccessPath* root, JOIN* join, ha_rowan* file) {
+  auto& limit = root->limit_offset();
+  if (limit.offset < kSkipMin || limit.count_all_rows || limit.reject_multiple_rows) return;
+  std::unique_ptr<RowPlan> plan = Recogniser(file, TableOf(*join)).Recognise(limit.child);
+  if (plan == nullptr || plan->ranges.size() != 1) return;
+  plan->kind = RowPlan::Kind::kSkip;
+  plan->skip = limit.offset;
+  plan->skipped_rows =
+      limit.send_records_override != nullptr ? limit.send_records_override : &join->send_records;
+  file->SetRowPlan(std::move(plan));
+  if (limit.limit != HA_POS_ERROR) limit.limit -= limit.offset;
+  limit.offset = 0;
+}
+
+}  // namespace
+
+void CountOrSkipRows(AccessPath* root, JOIN* join) {
+  ha_rowan* file = SingleTableOf(*join);
+  if (file == nullptr) return;
+  if (root->type == AccessPath::AGGREGATE) CountRows(root, join, file);
+  if (root->type == AccessPath::LIMIT_OFFSET) SkipRows(root, join, file);
+}
+
+}  // namespace rowan

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Recognises query blocks over one table of whose rows the server only wants the number, or the few
+// behind many:
+//   SELECT COUNT(*) FROM t WHERE ...        by ranges or equal values of an index
+//   SELECT ... FROM t ... LIMIT n OFFSET m  by a table scan, a scan or one range of an index
+// where nothing stands between that and the scan but conditions that hold for all rows of the range
+// (range_condition.h). The plan is changed in place: COUNT becomes the server's own way of asking
+// the engine for a number of rows (the old optimizer only, which has that way), and LIMIT passes
+// over nothing, because the handler does (handler/row_plan.h).
+//
+// Conditions, each of which has a test:
+//   - the table is Rowan's, not partitioned or temporary, and read from a snapshot without locks
+//   - the index has one entry for each row, with whole columns where conditions look at them
+//   - COUNT(*), or COUNT of what is never NULL, and nothing else is selected; no HAVING, no ROLLUP
+//   - no SQL_CALC_FOUND_ROWS
+#pragma once
+
+struct AccessPath;
+class JOIN;
+
+namespace rowan {
+
+/// Of a SELECT.
+void CountOrSkipRows(AccessPath* root, JOIN* join);
+
+}  // namespace rowan

@@ -1,0 +1,188 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only
+"""Rows that are counted or passed over without being read (docs/visibility_map.md)."""
+from framework import main
+
+_ROWS = 20000
+_BOUNDS = (-5, 0, 1, 77, 500, 501, 777, 998, 999, 1000, 2000)
+
+
+def _fill(t):
+    """One row in three of the first thousand values has the value NULL."""
+    t.run("CREATE TABLE n (i INT PRIMARY KEY)",
+          "INSERT INTO n WITH RECURSIVE s(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM s "
+          "WHERE i < 999) SELECT i FROM s",
+          "CREATE TABLE t (id INT PRIMARY KEY, k INT, a INT NOT NULL, s VARCHAR(20) NOT NULL, "
+          "d DATETIME NOT NULL, pad CHAR(60) NOT NULL DEFAULT 'x', "
+          "KEY k (k), KEY ak (a, k), KEY s (s), KEY kd (k DESC, a), KEY d (d))",
+          "INSERT INTO t (id, k, a, s, d) SELECT h.i * 1000 + n.i, "
+          "IF(n.i % 3 = 0 AND h.i = 0, NULL, (h.i * 1000 + n.i) * 7 % 1000), n.i % 5, "
+          "CONCAT('s', n.i), '2020-01-01' + INTERVAL n.i HOUR FROM n JOIN n h WHERE h.i < "
+          f"{_ROWS // 1000}")
+
+
+def _not_visited(t, client):
+    return int(client.query("SHOW GLOBAL STATUS LIKE 'Rowan_leaves_not_visited'")[0][1])
+
+
+def _same(t, client, counted, read):
+    """The counted answer equals that of a plan that reads every row."""
+    t.equal(client.query(counted), client.query(read))
+
+
+def _conditions(t):
+    low, high = sorted(t.random.sample(_BOUNDS, 2))
+    return t.random.choice([
+        f"k BETWEEN {low} AND {high}", f"k > {low}", f"k <= {high}", f"k >= {low} AND k < {high}",
+        f"k = {high}", f"k IN ({low}, {high}, 5)", "k IS NULL", "k IS NOT NULL", f"k <> {low}",
+        f"k < {high}.5", f"k BETWEEN {low} AND {high} AND k NOT BETWEEN 100 AND 200",
+        f"k BETWEEN {low} AND {high} AND k % 2 = 0", f"a = 3 AND k > {low}",
+        f"a = 3 AND k BETWEEN {low} AND {high}", f"a IN (1, 2) AND k >= {low}",
+        f"a > 1 AND k = {high}", f"a = 2 AND (k = {low} OR k = {high})", "s = 's77'",
+        "s > 's50'", "s BETWEEN 's1' AND 's500'", "s > 'S50' COLLATE utf8mb4_bin", "s LIKE 's7%'",
+        "s > 5", "d > '2020-01-10'", "d BETWEEN TIMESTAMP'2020-01-03 10:00:00' AND "
+        "TIMESTAMP'2020-01-20 00:00:00'", f"id > {low}", f"id BETWEEN {low} AND {high} AND k > 10"])
+
+
+def _check_counts(t, client, rounds):
+    for _ in range(rounds):
+        where = _conditions(t)
+        what = t.random.choice(["COUNT(*)", "COUNT(id)", "COUNT(*), COUNT(a)", "COUNT(k)",
+                                "COUNT(*) + 1"])
+        hint = t.random.choice(["", "", "FORCE INDEX (k)", "FORCE INDEX (ak)", "FORCE INDEX (kd)"])
+        # Every row is read for a condition on a column without an index.
+        _same(t, client, f"SELECT {what} FROM t {hint} WHERE {where}",
+              f"SELECT {what} FROM t IGNORE INDEX (k, ak, s, kd, d) WHERE ({where}) OR 0 * pad = 1")
+
+
+def _check_offsets(t, client, rounds):
+    for _ in range(rounds):
+        where = t.random.choice(["1", _conditions(t)])
+        order = t.random.choice(["id", "id DESC", "k, id", "k DESC, id DESC", "a, k, id",
+                                 "k DESC, a, id", "s, id", "d, id"])
+        hint = t.random.choice(["", "FORCE INDEX (k)", "FORCE INDEX (ak)", "FORCE INDEX (kd)",
+                                "FORCE INDEX (PRIMARY)"])
+        columns = t.random.choice(["id", "k, id", "*"])
+        offset = t.random.choice([16, 17, 100, 1000, 7777, _ROWS - 1, _ROWS, _ROWS + 10])
+        limit = t.random.choice([1, 5, 40])
+        every = f"SELECT {columns} FROM t {hint} WHERE {where} ORDER BY {order}"
+        t.equal(client.query(f"{every} LIMIT {limit} OFFSET {offset}"),
+                client.query(every)[offset:offset + limit], every)
+
+
+def test_counts_are_those_of_the_rows(t):
+    _fill(t)
+    client = t.client()
+    _check_counts(t, client, 120)
+    if t.engine == "ROWAN":
+        t.equal(client.query("SELECT COUNT(*) FROM t FORCE INDEX (k) WHERE k BETWEEN 100 AND 300"),
+                client.query("SELECT CAST(SUM(k BETWEEN 100 AND 300) AS SIGNED) FROM t"))
+        before = _not_visited(t, client)
+        client.query("SELECT COUNT(*) FROM t FORCE INDEX (k) WHERE k BETWEEN 100 AND 300")
+        t.true(_not_visited(t, client) > before, "the range was read")
+
+
+def test_offsets_are_those_of_the_rows(t):
+    _fill(t)
+    client = t.client()
+    _check_offsets(t, client, 60)
+    client.execute("SET optimizer_switch = 'hypergraph_optimizer=on'")
+    _check_offsets(t, client, 20)
+    client.execute("SET optimizer_switch = 'hypergraph_optimizer=off'")
+    if t.engine == "ROWAN":
+        before = _not_visited(t, client)
+        client.query(f"SELECT * FROM t ORDER BY id LIMIT 1 OFFSET {_ROWS // 2}")
+        t.true(_not_visited(t, client) > before, "the offset was read")
+
+
+def test_plans_tell(t):
+    if t.engine != "ROWAN":
+        t.skip("about our plans")
+    _fill(t)
+    client = t.client()
+
+    def plan(statement):
+        return client.query(f"EXPLAIN FORMAT=TREE {statement}")[0][0]
+
+    skips = "behind 1000 passed over"
+    for expected, text, statement in (
+            (True, "Count rows in t", "SELECT COUNT(*) FROM t FORCE INDEX (k) "
+                                      "WHERE k BETWEEN 5 AND 200"),
+            (False, "Count rows in t", "SELECT COUNT(*) FROM t FORCE INDEX (k) "
+                                       "WHERE k BETWEEN 5 AND 200 AND pad > 's'"),
+            (True, skips, "SELECT * FROM t ORDER BY id LIMIT 5 OFFSET 1000"),
+            (True, skips, "SELECT * FROM t FORCE INDEX (k) WHERE k BETWEEN 5 AND 200 "
+                          "ORDER BY k LIMIT 5 OFFSET 1000"),
+            (False, skips, "SELECT * FROM t WHERE pad > 'a' ORDER BY id LIMIT 5 OFFSET 1000"),
+            (False, skips, "SELECT * FROM t JOIN n ON n.i = t.a ORDER BY t.id "
+                           "LIMIT 5 OFFSET 1000")):
+        t.equal(text in plan(statement), expected, plan(statement))
+
+
+def test_prepared_counts_follow_their_parameters(t):
+    _fill(t)
+    client = t.client()
+    client.execute("PREPARE c FROM 'SELECT COUNT(*) FROM t WHERE k BETWEEN ? AND ?'",)
+    client.execute("PREPARE o FROM 'SELECT id FROM t ORDER BY id LIMIT ? OFFSET ?'")
+    for low, high in ((1, 5), (5, 900), (900, 1), (0, 0)):
+        client.execute(f"SET @low = {low}, @high = {high}")
+        t.equal(client.query("EXECUTE c USING @low, @high"),
+                client.query("SELECT CAST(SUM(IFNULL(k BETWEEN "
+                             f"{low} AND {high}, 0)) AS SIGNED) FROM t"))
+        client.execute("SET @limit = 3")
+        t.equal(client.query("EXECUTE o USING @limit, @high"), [(high + i,) for i in range(3)])
+
+
+def test_a_snapshot_counts_its_own_rows(t):
+    _fill(t)
+    old, writer, young = t.client(), t.client(), t.client()
+    ranges = ("SELECT COUNT(*) FROM t", "SELECT COUNT(*) FROM t WHERE k >= 100",
+              "SELECT id FROM t ORDER BY k, id LIMIT 1 OFFSET 9999")
+    old.execute("START TRANSACTION WITH CONSISTENT SNAPSHOT")
+    then = [old.query(statement) for statement in ranges]
+    writer.execute("BEGIN")
+    writer.execute("DELETE FROM t WHERE id % 10 = 3")
+    writer.execute("UPDATE t SET k = k + 1 WHERE id % 10 = 4")
+    now = [writer.query(statement) for statement in ranges]
+    t.equal(now[0], [(_ROWS - _ROWS // 10,)])
+    t.equal([young.query(statement) for statement in ranges], then)
+    writer.execute("COMMIT")
+    t.equal([young.query(statement) for statement in ranges], now)
+    t.equal([old.query(statement) for statement in ranges], then)
+    t.equal(old.query("SELECT id FROM t FORCE INDEX (k) ORDER BY k, id")[9999], then[2][0])
+    t.equal(young.query("SELECT id FROM t FORCE INDEX (k) ORDER BY k, id")[9999], now[2][0])
+    old.execute("COMMIT")
+    t.equal(young.query("CHECK TABLE t")[0][3], "OK")
+
+
+def test_what_is_left_to_the_server(t):
+    """Locking reads, other selects, found rows, subqueries, derived tables."""
+    _fill(t)
+    client, other = t.client(), t.client()
+    client.execute("BEGIN")
+    t.equal(client.query("SELECT COUNT(*) FROM t WHERE k = 5 FOR UPDATE"),
+            other.query("SELECT COUNT(*) FROM t WHERE k = 5"))
+    other.execute("SET innodb_lock_wait_timeout = 1, lock_wait_timeout = 1")
+    if t.engine == "ROWAN":
+        other.execute("SET rowan_lock_wait_timeout = 1")
+    t.error("UPDATE t SET a = 9 WHERE k = 5", 1205, other)
+    client.execute("ROLLBACK")
+    client.query("SELECT id FROM t ORDER BY id LIMIT 10 OFFSET 100")
+    t.equal(client.value("SELECT FOUND_ROWS()"), 110)
+    client.query("SELECT SQL_CALC_FOUND_ROWS id FROM t ORDER BY id LIMIT 10 OFFSET 100")
+    t.equal(client.value("SELECT FOUND_ROWS()"), _ROWS)
+    t.equal(client.query("SELECT (SELECT COUNT(*) FROM t WHERE k > 500) + COUNT(*) FROM n"),
+            client.query("SELECT CAST(SUM(IFNULL(k > 500, 0)) AS SIGNED) + 1000 FROM t"))
+    t.equal(client.query("SELECT n.i, (SELECT COUNT(*) FROM t WHERE k = n.i) FROM n WHERE i < 9"),
+            client.query("SELECT i, (SELECT CAST(SUM(IFNULL(k = i, 0)) AS SIGNED) FROM t) FROM n "
+                         "WHERE i < 9"))
+    t.equal(client.query("SELECT CAST(SUM(c) AS SIGNED) FROM (SELECT COUNT(*) c FROM t WHERE k < 9 "
+                         "UNION ALL SELECT COUNT(*) FROM t WHERE k < 20) u"),
+            client.query("SELECT CAST(SUM(IFNULL(k < 9, 0) + IFNULL(k < 20, 0)) AS SIGNED) FROM t"))
+    t.equal(client.query("SELECT MAX(id) FROM (SELECT id FROM t ORDER BY id LIMIT 5 OFFSET 1000) "
+                         "d"), [(1004,)])
+    t.equal(client.query("SELECT COUNT(*) c FROM t WHERE k > 10 HAVING c < 5"), [])
+
+
+if __name__ == "__main__":
+    main(globals())
