@@ -6,6 +6,7 @@
 #include <string>
 #include <thread>
 
+#include "base/clock.h"
 #include "base/work_budget.h"
 
 namespace rowan {
@@ -101,6 +102,7 @@ ThreadLoop::Next Background::HousekeepingTick() {
     parts_.temporary->txns()->RefreshHorizon();
     GiveUndoBack(kTemporaryUndoSpace);
   }
+  purge_watch_.Look(parts_.txns->DescribePurge(), MonotonicNanos());
   parts_.statistics->RefreshDue();
   return ThreadLoop::Next::kWait;
 }

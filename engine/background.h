@@ -16,6 +16,7 @@
 #include "base/thread_loop.h"
 #include "engine/options.h"
 #include "engine/orphan_files.h"
+#include "engine/purge_watch.h"
 #include "engine/statistics_keeper.h"
 #include "engine/temporary_tables.h"
 #include "mvcc/txn_manager.h"
@@ -34,7 +35,8 @@ class Background {
     OrphanFiles* orphans = nullptr;
     StatisticsKeeper* statistics = nullptr;
   };
-  explicit Background(Parts parts) : parts_(parts) {}
+  explicit Background(Parts parts)
+      : parts_(parts), purge_watch_(parts.options->statement_of_thread) {}
   ~Background() { Stop(); }
 
   void Start();
@@ -53,6 +55,7 @@ class Background {
 
   const Parts parts_;
   std::atomic<bool> stopping_{false};
+  PurgeWatch purge_watch_;       // owned by housekeeping
   bool gives_undo_back_ = true;  // owned by housekeeping
   std::vector<std::unique_ptr<ThreadLoop>> threads_;
   ThreadLoop* housekeeping_ = nullptr;  // one of them

@@ -99,7 +99,8 @@ ConsistencyCheck CheckOf(Engine::Impl* impl) {
 }
 
 StatusReport ReportOf(Engine::Impl* impl) {
-  return {impl->storage.get(), impl->undo.get(), impl->txns.get(), impl->catalog.get()};
+  return {impl->storage.get(), impl->undo.get(), impl->txns.get(), impl->catalog.get(),
+          impl->options.statement_of_thread};
 }
 
 }  // namespace
@@ -209,6 +210,7 @@ Status Engine::SetBufferPoolBytes(uint64_t bytes) {
   if (status.ok()) impl_->txns->SetLockMemoryMax(impl_->LockMemoryBytesMax());
   return status;
 }
+void Engine::SetMaxPurgeLag(uint64_t records) { impl_->txns->SetMaxPurgeLag(records); }
 void Engine::SetLockMemory(uint64_t bytes_max) {
   impl_->lock_memory_bytes_max.store(bytes_max, std::memory_order_relaxed);
   impl_->txns->SetLockMemoryMax(impl_->LockMemoryBytesMax());

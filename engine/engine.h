@@ -160,6 +160,7 @@ class Engine {
   void SetDataSyncMethod(SyncMethod method);
   void SetIoCapacity(uint32_t pages_per_second);
   /// Most memory for row locks; 0: by the size of the buffer pool.
+  void SetMaxPurgeLag(uint64_t records);
   void SetLockMemory(uint64_t bytes_max);
 
   [[nodiscard]] const EngineOptions& options() const;

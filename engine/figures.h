@@ -7,6 +7,7 @@
 
 #include "base/ids.h"
 #include "io/write_batch.h"
+#include "mvcc/purge_figures.h"
 #include "wal/log_options.h"
 
 namespace rowan {
@@ -37,7 +38,7 @@ struct EngineFigures {
   LogSyncMethod log_sync_method = LogSyncMethod::kAuto;
 
   // Transactions.
-  uint64_t history_length = 0;         ///< committed transactions that purge has not reached
+  PurgeFigures purge;
   uint64_t row_locks = 0;              ///< explicit ones
   uint64_t row_lock_memory_bytes = 0;  ///< of explicit ones, ranges and sets
 

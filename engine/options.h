@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <string>
 
 #include "base/page_size.h"
 #include "base/status.h"
@@ -22,6 +23,9 @@ struct EngineOptions {
   /// Without a size for row locks they have at least the default one, or a quarter of the pool.
   TxnManagerOptions txns;
   PurgeOptions purge;
+  /// For reports of who keeps old row versions: what the session of this thread (Txn::thread) does,
+  /// empty if nothing. May be empty. Any thread, at any time while the engine is open.
+  std::function<std::string(uint64_t thread)> statement_of_thread;
   /// Asked before a new instance is created: the smallest table id it may hand out, or why it must
   /// not be. May be empty: there is nothing against it.
   std::function<Result<uint64_t>()> before_creation;

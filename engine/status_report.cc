@@ -99,6 +99,23 @@ void DescribePool(const EngineFigures& figures, std::string* report) {
       ReadCounter(Counter::kStalePages));
 }
 
+void DescribePurge(const PurgeFigures& purge, const StatementOfThread& statement_of,
+                   std::string* report) {
+  *report += Format(
+      "{} row versions kept, {} of them could be purged\n"
+      "writers wait {} us for each page of undo\n",
+      purge.versions_kept, purge.lag, purge.writer_delay_us);
+  const OldestSnapshot& oldest = purge.oldest_snapshot;
+  if (!oldest.open) {
+    *report += "no snapshot is open\n";
+    return;
+  }
+  const std::string statement = statement_of ? statement_of(oldest.thread) : "";
+  *report += Format("oldest snapshot: thread {}, open for {:.1f} s, statement: {}\n", oldest.thread,
+                    static_cast<double>(oldest.age_ms) / 1000,
+                    statement.empty() ? "none at the moment" : statement);
+}
+
 }  // namespace
 
 EngineFigures StatusReport::Figures() const {
@@ -128,7 +145,7 @@ EngineFigures StatusReport::Figures() const {
         std::max(figures.log_held_bytes, figures.log_tail.value() - reader.lsn.value());
   }
   figures.log_sync_method = log.sync_method();
-  figures.history_length = txns_->HistoryLength();
+  figures.purge = txns_->DescribePurge();
   figures.row_locks = txns_->locks()->lock_count();
   figures.row_lock_memory_bytes = txns_->locks()->memory_bytes() + txns_->serial()->memory_bytes();
   return figures;
@@ -171,6 +188,7 @@ std::string StatusReport::Text(const CounterDeltas& since) const {
   const UndoStatistics undo = undo_->Statistics();
   report += Format("{} streams, {} pages, history list length {}\n", undo.streams, undo.pages,
                    undo.transactions_to_purge);
+  DescribePurge(figures.purge, statement_of_, &report);
   Section(&report, "ROW LOCKS");
   report += Format("{} explicit row locks, {} bytes for row locks\n", figures.row_locks,
                    figures.row_lock_memory_bytes);

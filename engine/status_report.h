@@ -8,6 +8,7 @@
 #include "engine/attention.h"
 #include "engine/catalog.h"
 #include "engine/figures.h"
+#include "engine/purge_watch.h"
 #include "mvcc/txn_manager.h"
 #include "mvcc/undo/undo_streams.h"
 #include "storage/storage.h"
@@ -16,8 +17,13 @@ namespace rowan {
 
 class StatusReport {
  public:
-  StatusReport(const Storage* storage, UndoStreams* undo, TxnManager* txns, Catalog* catalog)
-      : storage_(storage), undo_(undo), txns_(txns), catalog_(catalog) {}
+  StatusReport(const Storage* storage, UndoStreams* undo, TxnManager* txns, Catalog* catalog,
+               const StatementOfThread& statement_of)
+      : storage_(storage),
+        undo_(undo),
+        txns_(txns),
+        catalog_(catalog),
+        statement_of_(statement_of) {}
 
   [[nodiscard]] EngineFigures Figures() const;
   /// `since`: what was counted since the report before.
@@ -30,6 +36,7 @@ class StatusReport {
   UndoStreams* const undo_;
   TxnManager* const txns_;
   Catalog* const catalog_;
+  const StatementOfThread& statement_of_;
 };
 
 }  // namespace rowan

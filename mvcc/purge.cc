@@ -13,6 +13,16 @@ constexpr uint32_t kTransactionsPerUnit = 256;
 /// From one stream before the next one has its turn: neighbours in a stream share pages.
 constexpr uint32_t kTransactionsPerStream = 32;
 
+struct RecordVisit {
+  UndoApplier* applier;
+  Status operator()(TxnId txn, const UndoRecordCopy& record) const {
+    const Status status = applier->Purge(txn, record);
+    // What is on a damaged page stays there; its finder logged it. The rest of history must move
+    // on.
+    return status.Is(Code::kCorrupt) ? Status::Ok() : status;
+  }
+};
+
 }  // namespace
 
 Result<bool> Purge::RunUnit(uint32_t worker, uint32_t workers, Csn horizon, WorkBudget* budget) {
@@ -27,23 +37,37 @@ Result<bool> Purge::RunUnit(uint32_t worker, uint32_t workers, Csn horizon, Work
     if (!done.ok()) return done.status();
     if (!done.value()) return true;
   }
-  return purged != 0;
+  const Result<bool> helped = HelpOthers(budget);
+  if (!helped.ok()) return helped.status();
+  return purged != 0 || helped.value();
+}
+
+Result<bool> Purge::HelpOthers(WorkBudget* budget) {
+  bool helped = false;
+  UndoPurge undo_purge(streams_);
+  for (uint32_t stream = 0; stream < streams_->stream_count() && !budget->exhausted(); ++stream) {
+    if (!streams_->At(stream)->window.open()) continue;
+    const auto step = undo_purge.Help(stream, RecordVisit{applier_}, budget);
+    if (!step.ok()) return step.status();
+    helped = helped || step.value() != UndoPurge::Step::kNothing;
+    if (step.value() == UndoPurge::Step::kTransaction) AddCounter(Counter::kPurgedTxns);
+  }
+  return helped;
 }
 
 Result<bool> Purge::PurgeStream(uint32_t stream, Csn horizon, WorkBudget* budget,
                                 uint32_t* purged) {
-  const auto visit = [this](TxnId txn, const UndoRecordCopy& record) {
-    const Status status = applier_->Purge(txn, record);
-    // What is on a damaged page stays there; its finder logged it. The rest of history must move
-    // on.
-    return status.Is(Code::kCorrupt) ? Status::Ok() : status;
-  };
+  const RecordVisit visit{applier_};
   UndoPurge undo_purge(streams_);
   for (uint32_t i = 0; i < kTransactionsPerStream && streams_->HasHistory(stream); ++i) {
     const auto step = undo_purge.PurgeOldest(stream, horizon, visit, budget);
     if (!step.ok()) return step.status();
     if (step.value() == UndoPurge::Step::kPart) return false;
     if (step.value() == UndoPurge::Step::kNothing) break;
+    if (step.value() == UndoPurge::Step::kShared) {
+      ++*purged;
+      break;
+    }
     AddCounter(Counter::kPurgedTxns);
     ++*purged;
   }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Purge: removes what committed transactions left behind once every snapshot sees them. Workers
-// share the undo streams by number. Within a stream transactions are purged in commit order, across
-// streams in any order: each record's purge looks at the row itself and does nothing if somebody
-// else changed it since.
+// share the undo streams by number, and help with large transactions. In a stream they go in commit
+// order, across streams in any: each record's purge looks at the row itself and does nothing if
+// somebody else changed it since.
 // Thread safety: all members; a worker number is used by one thread at a time.
 #pragma once
 
@@ -37,6 +37,8 @@ class Purge {
   Status PurgeOwn(const Txn* txn);
 
  private:
+  /// With the large transactions of other workers' streams. True if it did.
+  Result<bool> HelpOthers(WorkBudget* budget);
   /// In one stream; adds to `*purged`. False: the budget was used up inside of a transaction.
   Result<bool> PurgeStream(uint32_t stream, Csn horizon, WorkBudget* budget, uint32_t* purged);
 

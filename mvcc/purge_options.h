@@ -11,7 +11,9 @@ namespace rowan {
 inline constexpr SettingLimits<uint32_t> kPurgeWorkersLimits{1, 32};
 
 struct PurgeOptions {
-  uint32_t workers = 1;  ///< below the limit, 0: tests drive purge themselves
+  /// Below the limit, 0: tests drive purge themselves. Two, because one gets too little time to
+  /// keep up where more sessions write than there are processors.
+  uint32_t workers = 2;
 };
 
 }  // namespace rowan

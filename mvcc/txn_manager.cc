@@ -25,6 +25,8 @@ constexpr uint64_t kRefreshSteps = uint64_t{1} << 20;
 /// Outcomes in the ring's overflow map before a look at what can go.
 constexpr uint64_t kOverflowPrune = 4096;
 
+constexpr uint64_t kNanosPerMilli = 1'000'000;
+
 Status HalfUndone() {
   return Status(Code::kInterrupted, "the server shuts down; rollback goes on at its next start");
 }
@@ -39,12 +41,14 @@ TxnManager::TxnManager(UndoStreams* undo, Log* log, const TxnManagerOptions& opt
       undo_(undo),
       rollback_(&undo_),
       purge_(undo),
+      pressure_(undo, options.max_purge_lag),
       ring_(options.commit_ring_entries),
       locks_(options.lock_memory_bytes_max != 0 ? options.lock_memory_bytes_max
                                                 : kLockMemoryBytesDefault),
       serial_(options.lock_memory_bytes_max != 0 ? options.lock_memory_bytes_max
                                                  : kLockMemoryBytesDefault),
-      old_snapshots_(options.old_snapshot_ms * 1'000'000) {
+      old_snapshots_(options.old_snapshot_ms * kNanosPerMilli) {
+  snapshots_.SetClock(MonotonicNanos() / kNanosPerMilli);
   locks_.SetShutdownSign(shutdown_sign_);
   locks_.SetWaitHooks(options.wait_hooks);
 }
@@ -88,7 +92,7 @@ void TxnManager::OpenSnapshot(Txn* txn) {
   } while (!snapshots_.Publish(slot, low_txn, csn));
   // Last: an id handed out later can only commit with a later CSN.
   const TxnId high_txn(next_txn_.load(std::memory_order_acquire));
-  snapshots_.SetHigh(slot, high_txn);
+  snapshots_.SetHigh(slot, high_txn, txn->thread.load(std::memory_order_relaxed));
   txn->snapshot = {low_txn, high_txn, csn, slot};
   if (txn->serial != nullptr) serial_.NoteSnapshot(txn);
 }
@@ -129,7 +133,9 @@ void TxnManager::RefreshHorizon() {
   RaiseTo(&visible_to_all_, low_txn.value());
   horizon_must_move_ = looking_ahead_ != 0 && csn > PurgeHorizon();
   if (!horizon_must_move_) RaiseTo(&purge_horizon_, csn.value());
-  old_snapshots_.Find(open_snapshots_, announced, MonotonicNanos());
+  const uint64_t now_nanos = MonotonicNanos();
+  snapshots_.SetClock(now_nanos / kNanosPerMilli);
+  old_snapshots_.Find(open_snapshots_, announced, now_nanos);
   if (prune) PruneOutcomes(announced);
 }
 
@@ -438,35 +444,6 @@ Status TxnManager::RollbackPrepared(const std::string& xid) {
   std::unique_ptr<Txn> txn = detached_.TakePrepared(xid);
   if (txn == nullptr) return Status(Code::kNotFound);
   return Rollback(txn.get());
-}
-
-// --- purge ---
-
-Result<bool> TxnManager::PurgeSome(uint32_t worker, uint32_t workers, WorkBudget* budget) {
-  if (HistoryLength() == 0 && worker != 0) return false;
-  RefreshHorizon();
-  Result<bool> more = purge_.RunUnit(worker, workers, PurgeHorizon(), budget);
-  if (!more.ok() || more.value() || HistoryLength() == 0) return more;
-  // A read has to meet what it does not see, to know who wrote it.
-  if (serial_.size() != 0) return false;
-  OldSnapshots old;
-  if (!BeginLookAhead(&old)) return false;
-  more = purge_.LookAhead(worker, workers, old, budget);
-  EndLookAhead();
-  return more;
-}
-
-bool TxnManager::BeginLookAhead(OldSnapshots* old) {
-  const MutexLock lock(&horizon_mutex_);
-  if (horizon_must_move_ || old_snapshots_.found().count == 0) return false;
-  *old = old_snapshots_.found();
-  ++looking_ahead_;
-  return true;
-}
-
-void TxnManager::EndLookAhead() {
-  const MutexLock lock(&horizon_mutex_);
-  --looking_ahead_;
 }
 
 std::vector<TxnInfo> TxnManager::Describe() const {

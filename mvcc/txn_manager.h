@@ -32,6 +32,8 @@
 #include "mvcc/lock/lock_table.h"
 #include "mvcc/lock/serial_txns.h"
 #include "mvcc/purge.h"
+#include "mvcc/purge_figures.h"
+#include "mvcc/purge_pressure.h"
 #include "mvcc/rollback.h"
 #include "mvcc/txn/active_writers.h"
 #include "mvcc/txn/commit_ring.h"
@@ -184,6 +186,9 @@ class TxnManager {
   [[nodiscard]] uint64_t HistoryLength() const {
     return streams() == nullptr ? 0 : streams()->HistoryLength();
   }
+  [[nodiscard]] PurgeFigures DescribePurge() const;
+  /// In undo records; 0: writers are never delayed.
+  void SetMaxPurgeLag(uint64_t records) { pressure_.SetLagMax(records); }
   /// Outcomes that the ring had to move aside for old snapshots. For tests.
   [[nodiscard]] uint64_t RememberedOutcomes() const { return ring_.overflow_size(); }
   /// How often somebody asked for one of these under their mutex. For tests.
@@ -232,6 +237,7 @@ class TxnManager {
   UndoLog undo_;
   rowan::Rollback rollback_;
   Purge purge_;
+  PurgePressure pressure_;  ///< looked at by purge worker 0
 
   // Written at every first write and every commit: a line each.
   alignas(64) RankedLatch<LatchRank::kTxnIds> assign_latch_;

@@ -11,6 +11,7 @@
 namespace rowan {
 
 inline constexpr SettingLimits<uint64_t> kLockMemoryLimits{0, uint64_t{1} << 40};
+inline constexpr SettingLimits<uint64_t> kMaxPurgeLagLimits{0, uint64_t{1} << 40};
 /// Taken only while there are locks: enough for some forty million of them.
 inline constexpr uint64_t kLockMemoryBytesDefault = uint64_t{256} << 20;
 
@@ -18,6 +19,9 @@ struct TxnManagerOptions {
   uint64_t lock_memory_bytes_max = 0;  ///< for row locks; 0: kLockMemoryBytesDefault
   /// Outcomes of transactions found without a lock; power of two.
   uint64_t commit_ring_entries = uint64_t{1} << 20;
+  /// Undo records that purge may be behind before writers are delayed; 0: they never are. A second
+  /// or two of purge, some hundred MiB of undo.
+  uint64_t max_purge_lag = 1'000'000;
   /// A snapshot that has been open for so long is an old one: purge looks for what came and went
   /// without it. Shorter, and more is looked at in vain that a moment later nobody sees.
   uint64_t old_snapshot_ms = 1000;

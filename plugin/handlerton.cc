@@ -32,6 +32,7 @@
 #include "plugin/server/log_sink.h"
 #include "plugin/server/log_status.h"
 #include "plugin/server/schema_plugins.h"
+#include "plugin/server/session_statement.h"
 #include "plugin/server/sql_functions.h"
 #include "plugin/server/system_variables.h"
 #include "plugin/server/table_statistics.h"
@@ -127,6 +128,7 @@ Status StartEngine() {
   options.before_creation = [&options] { return CheckNothingIsMissing(options.storage.folder); };
   options.txns.shutdown_sign = [] { return connection_events_loop_aborted(); };
   options.txns.wait_hooks = ServerLockWaitHooks();
+  options.statement_of_thread = StatementOfThread;
   RegisterInstruments();
   Result<std::unique_ptr<Engine>> opened = Engine::Open(options);
   if (!opened.ok()) return opened.status();

@@ -35,6 +35,23 @@ void SnapshotRegistry::ReleaseSlot(uint32_t slot) {
   free_.push_back(slot);
 }
 
+OldestSnapshot SnapshotRegistry::Oldest(uint64_t now_ms) const {
+  OldestSnapshot oldest;
+  uint64_t oldest_csn = UINT64_MAX;
+  const uint32_t count = slot_count_.load(std::memory_order_acquire);
+  for (uint32_t i = 0; i < count; ++i) {
+    const Slot& slot = At(i);
+    const uint64_t csn = slot.csn.load(std::memory_order_acquire);
+    if (csn == 0 || csn >= oldest_csn) continue;
+    oldest_csn = csn;
+    const uint64_t opened_ms = slot.opened_ms.load(std::memory_order_relaxed);
+    oldest.open = true;
+    oldest.age_ms = now_ms > opened_ms ? now_ms - opened_ms : 0;
+    oldest.thread = slot.thread.load(std::memory_order_relaxed);
+  }
+  return oldest;
+}
+
 void SnapshotRegistry::FindOldest(TxnId* low_txn, Csn* csn, std::vector<Snapshot>* snapshots) {
   announced_low_.store(low_txn->value(), std::memory_order_seq_cst);
   announced_csn_.store(csn->value(), std::memory_order_seq_cst);

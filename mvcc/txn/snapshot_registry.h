@@ -16,6 +16,7 @@
 
 #include "base/ids.h"
 #include "base/mutex.h"
+#include "mvcc/txn/oldest_snapshot.h"
 #include "mvcc/txn/snapshot.h"
 
 namespace rowan {
@@ -39,10 +40,17 @@ class SnapshotRegistry {
     return announced_csn_.load(std::memory_order_seq_cst) <= csn.value() &&
            announced_low_.load(std::memory_order_seq_cst) <= low_txn.value();
   }
-  /// Completes it with the first id that was not assigned yet.
-  void SetHigh(uint32_t slot, TxnId high_txn) {
-    At(slot).high.store(high_txn.value(), std::memory_order_release);
+  /// Completes it with the first id that was not assigned yet, and whose it is (Txn::thread).
+  void SetHigh(uint32_t slot, TxnId high_txn, uint64_t thread) {
+    Slot& place = At(slot);
+    place.opened_ms.store(clock_ms_.load(std::memory_order_relaxed), std::memory_order_relaxed);
+    place.thread.store(thread, std::memory_order_relaxed);
+    place.high.store(high_txn.value(), std::memory_order_release);
   }
+  /// Snapshots opened from now on are of this time: nobody reads a clock to open one.
+  void SetClock(uint64_t now_ms) { clock_ms_.store(now_ms, std::memory_order_relaxed); }
+  /// Of the open snapshot with the least CSN. Each figure is right at some moment.
+  [[nodiscard]] OldestSnapshot Oldest(uint64_t now_ms) const;
   void Withdraw(uint32_t slot) { At(slot).csn.store(0, std::memory_order_release); }
 
   /// Announces the present low_txn and next CSN, then lowers both to those of the oldest snapshot.
@@ -54,6 +62,8 @@ class SnapshotRegistry {
     std::atomic<uint64_t> csn{0};  ///< 0 = no snapshot: CSNs start at 1
     std::atomic<uint64_t> low{0};
     std::atomic<uint64_t> high{0};
+    std::atomic<uint64_t> opened_ms{0};  // for operators, as is the next one
+    std::atomic<uint64_t> thread{0};
   };
   static constexpr uint32_t kChunkSlots = 256;
   static constexpr uint32_t kChunksMax = 4096;  ///< a million sessions
@@ -65,6 +75,7 @@ class SnapshotRegistry {
 
   std::atomic<uint64_t> announced_csn_{0};
   std::atomic<uint64_t> announced_low_{0};
+  std::atomic<uint64_t> clock_ms_{0};
   std::atomic<uint32_t> slot_count_{0};  ///< slots ever handed out
   std::array<std::atomic<Chunk*>, kChunksMax> chunks_{};
   Mutex free_mutex_{LatchRank::kSnapshotSlots};

@@ -11,15 +11,15 @@ Status UndoAhead::Look(uint32_t stream_number, Csn limit, Visit visit, WorkBudge
   if (stream->purging.exchange(true, std::memory_order_acquire)) return Status::Ok();
   Status status;
   // A CSN that is known says that purge waits in front of this transaction.
-  const bool waits = stream->purge_txn == kNoTxn && stream->oldest_csn != 0;
-  if (waits && !stream->damaged) status = LookAcquired(stream, limit, visit, budget);
+  const bool waits = stream->purge_txn == kNoTxn && stream->oldest_csn.load() != 0;
+  if (waits && !stream->damaged.load()) status = LookAcquired(stream, limit, visit, budget);
   stream->purging.store(false, std::memory_order_release);
   return status;
 }
 
 Status UndoAhead::LookAcquired(UndoStream* stream, Csn limit, Visit visit, WorkBudget* budget) {
   UndoStream::Ahead& ahead = stream->ahead;
-  if (ahead.csn < stream->oldest_csn) {
+  if (ahead.csn < stream->oldest_csn.load(std::memory_order_relaxed)) {
     // Purge has overtaken, and freed the pages that this led to.
     ahead = {.position = stream->start, .txn = kNoTxn, .csn = 0};
   }

@@ -270,6 +270,7 @@ Result<Lsn> UndoLog::MarkCommitted(Txn* txn, TakeCsn take_csn) {
   StoreHeader(&mini_txn, page.value(), txn, header);
   const Lsn end = mini_txn.Commit();
   streams_->AddHistory(1);
+  txn->stream->records.fetch_add(txn->undo_records, std::memory_order_relaxed);
   txn->stream->history.fetch_add(1, std::memory_order_release);
   return end;
 }

@@ -16,6 +16,15 @@ constexpr uint32_t kMarkGroupBytes = 256;
 constexpr size_t kPagesPerGroup = 6;
 constexpr uint32_t kFreeGroupBytes = 2048;
 
+/// A transaction longer than this is worth sharing; for most others nobody would come in time.
+constexpr size_t kPagesAlone = 4;
+
+/// Kept per thread so that a warm purge worker does not allocate.
+UndoRun& ThreadRun() {
+  thread_local UndoRun run;
+  return run;
+}
+
 bool MustNotRunTwice(UndoType type) {
   return type == UndoType::kBlobDrop || type == UndoType::kExtension;
 }
@@ -28,22 +37,37 @@ Result<UndoPurge::Step> UndoPurge::PurgeOldest(uint32_t stream_number, Csn horiz
   if (stream->history.load(std::memory_order_acquire) == 0) return Step::kNothing;
   if (stream->purging.exchange(true, std::memory_order_acquire)) return Step::kNothing;
   Result<Step> result = Step::kNothing;
-  if (!stream->damaged) result = PurgeAcquired(stream, horizon, visit, budget);
-  if (!result.ok() && result.status().Is(Code::kCorrupt)) {
-    stream->damaged = true;
-    LogError(
-        "An undo page of stream {} is damaged: what was deleted by the {} transactions from "
-        "there on is not removed.",
-        stream_number, stream->history.load(std::memory_order_relaxed));
+  bool shared = false;
+  if (!stream->damaged.load(std::memory_order_relaxed)) {
+    result = PurgeAcquired(stream, horizon, visit, budget, &shared);
   }
+  if (shared) return result;  // whoever was the last one in the window has given it back
+  if (!result.ok()) NoteDamage(stream, result.status()).Ignore();
   stream->purging.store(false, std::memory_order_release);
   return result;
+}
+
+Result<UndoPurge::Step> UndoPurge::Help(uint32_t stream_number, Visit visit, WorkBudget* budget) {
+  UndoStream* stream = streams_->At(stream_number);
+  if (!stream->window.Join()) return Step::kNothing;
+  return PurgeShared(stream, visit, budget, &ThreadRun());
+}
+
+Status UndoPurge::NoteDamage(UndoStream* stream, Status status) {
+  if (!status.Is(Code::kCorrupt)) return status;
+  stream->damaged.store(true, std::memory_order_relaxed);
+  LogError(
+      "An undo page of stream {} is damaged: what was deleted by the {} transactions from "
+      "there on is not removed.",
+      stream->number, stream->history.load(std::memory_order_relaxed));
+  return status;
 }
 
 Status UndoPurge::PurgeOwn(const Txn* txn, Visit visit) {
   WorkBudget unlimited(UINT64_MAX);
   const UndoStream* stream = txn->stream;
-  while (stream->history.load(std::memory_order_relaxed) != 0 && !stream->damaged) {
+  while (stream->history.load(std::memory_order_relaxed) != 0 &&
+         !stream->damaged.load(std::memory_order_relaxed)) {
     const Result<Step> step = PurgeOldest(stream->number, Csn(UINT64_MAX), visit, &unlimited);
     if (!step.ok()) return step.status();
   }
@@ -52,7 +76,8 @@ Status UndoPurge::PurgeOwn(const Txn* txn, Visit visit) {
 
 /// Steps behind the header of the oldest transaction, if it may be purged.
 Result<bool> UndoPurge::EnterOldest(UndoStream* stream, Csn horizon) {
-  if (stream->oldest_csn != 0 && Csn(stream->oldest_csn) >= horizon) return false;
+  const uint64_t known = stream->oldest_csn.load(std::memory_order_relaxed);
+  if (known != 0 && Csn(known) >= horizon) return false;
   Result<PageGuard> guard = space_->FixShared(stream->start.page);
   if (!guard.ok()) return guard.status();
   Status status = MoveToNextUndoPage(space_, &stream->start, &guard.value());
@@ -65,23 +90,30 @@ Result<bool> UndoPurge::EnterOldest(UndoStream* stream, Csn horizon) {
     return space_->Damage(stream->start.page,
                           "an undo stream does not go on with a committed transaction");
   }
-  stream->oldest_csn = header.csn.value();
+  stream->oldest_csn.store(header.csn.value(), std::memory_order_relaxed);
   if (header.csn >= horizon) return false;
   stream->purge_txn = header.txn;
   stream->start.offset = static_cast<uint16_t>(stream->start.offset + length);
   return true;
 }
 
+/// *shared: the stream is not the caller's any more.
 Result<UndoPurge::Step> UndoPurge::PurgeAcquired(UndoStream* stream, Csn horizon, Visit visit,
-                                                 WorkBudget* budget) {
-  if (stream->purge_txn == kNoTxn) {
+                                                 WorkBudget* budget, bool* shared) {
+  const bool resumed = stream->purge_txn != kNoTxn;
+  if (!resumed) {
     const Result<bool> entered = EnterOldest(stream, horizon);
     if (!entered.ok()) return entered.status();
     if (!entered.value()) return Step::kNothing;
   }
-  thread_local UndoRun run;
+  UndoRun& run = ThreadRun();
   run.resumable = false;
   const Result<Step> step = PurgePages(stream, visit, budget, &run);
+  if (step.ok() && step.value() == Step::kShared) {
+    *shared = true;
+    stream->window.Open(stream->start, run.resumable);
+    return PurgeShared(stream, visit, budget, &run);
+  }
   Status status = step.status();
   const bool ended = step.ok() && step.value() == Step::kTransaction;
   if (ended || run.resumable) KeepFirst(&status, FreeBehind(stream));
@@ -89,20 +121,17 @@ Result<UndoPurge::Step> UndoPurge::PurgeAcquired(UndoStream* stream, Csn horizon
   return step;
 }
 
-/// Page by page until the transaction ends or the budget is used up.
+/// Page by page until the transaction ends, the budget is used up, or it turns out to be long.
 Result<UndoPurge::Step> UndoPurge::PurgePages(UndoStream* stream, Visit visit, WorkBudget* budget,
                                               UndoRun* run) {
   for (size_t pages = 1;; ++pages) {
     Status status = CopyUndoRun(space_, stream->start, run);
     if (!status.ok()) return status;
-    status = VisitRecords(stream, visit, budget, run);
+    status = VisitRun(stream, &stream->start, visit, budget, run);
     if (!status.ok()) return status;
     if (!run->bytes.empty()) return Step::kPart;
     if (run->next == kNoPage) {
-      stream->purge_txn = kNoTxn;
-      stream->oldest_csn = 0;
-      stream->history.fetch_sub(1, std::memory_order_relaxed);
-      streams_->SubtractHistory(1);
+      EndTransaction(stream);
       return Step::kTransaction;
     }
     Result<PageGuard> next = space_->FixShared(run->next);
@@ -110,35 +139,86 @@ Result<UndoPurge::Step> UndoPurge::PurgePages(UndoStream* stream, Visit visit, W
     stream->start = {run->next, UndoRecordsBegin(next->page())};
     run->resumable = HasUndoSummary(next->page());
     next->Release();
-    if (pages % kPagesPerGroup != 0 || !run->resumable) continue;
-    status = FreeBehind(stream);
-    if (!status.ok()) return status;
+    if (pages >= kPagesAlone) return Step::kShared;
   }
 }
 
-/// Visits what was copied; the start moves behind each record. Leaves what the budget was not
-/// enough for.
-Status UndoPurge::VisitRecords(UndoStream* stream, Visit visit, WorkBudget* budget, UndoRun* run) {
-  const PageNumber page = stream->start.page;
+/// With the others in the window, which the caller is one of.
+Result<UndoPurge::Step> UndoPurge::PurgeShared(UndoStream* stream, Visit visit, WorkBudget* budget,
+                                               UndoRun* run) {
+  Status status = PurgeWindowPages(stream, visit, budget, run);
+  PurgeWindow::Outcome outcome;
+  if (stream->window.Leave(&outcome)) {
+    const Result<Step> closed = CloseWindow(stream, outcome);
+    KeepFirst(&status, closed.status());
+    if (status.ok()) return closed;
+  }
+  if (!status.ok()) return status;
+  return budget->exhausted() ? Step::kPart : Step::kShared;
+}
+
+Status UndoPurge::PurgeWindowPages(UndoStream* stream, Visit visit, WorkBudget* budget,
+                                   UndoRun* run) {
+  while (!budget->exhausted()) {
+    UndoPointer position;
+    const Result<bool> taken = stream->window.Take(space_, run, &position);
+    if (!taken.ok() || !taken.value()) return taken.status();
+    const Status status = VisitRun(stream, &position, visit, budget, run);
+    stream->window.GiveBack(position, status.ok() && run->bytes.empty());
+    if (!status.ok()) return status;
+  }
+  return Status::Ok();
+}
+
+/// By the last one in the window, who has the stream now and gives it back.
+Result<UndoPurge::Step> UndoPurge::CloseWindow(UndoStream* stream,
+                                               const PurgeWindow::Outcome& outcome) {
+  stream->start = outcome.start;
+  Status status = NoteDamage(stream, outcome.status);
+  if (outcome.ended) EndTransaction(stream);
+  if (outcome.ended || outcome.resumable) KeepFirst(&status, FreeBehind(stream));
+  stream->purging.store(false, std::memory_order_release);
+  if (!status.ok()) return status;
+  return outcome.ended ? Step::kTransaction : Step::kShared;
+}
+
+void UndoPurge::EndTransaction(UndoStream* stream) {
+  stream->purge_txn = kNoTxn;
+  stream->oldest_csn.store(0, std::memory_order_relaxed);
+  stream->history.fetch_sub(1, std::memory_order_relaxed);
+  streams_->SubtractHistory(1);
+}
+
+/// Visits what was copied from `*position` on, which moves behind each record. Leaves what the
+/// budget was not enough for.
+Status UndoPurge::VisitRun(UndoStream* stream, UndoPointer* position, Visit visit,
+                           WorkBudget* budget, UndoRun* run) {
   const std::vector<std::byte>& bytes = run->bytes;
+  run->record.page = space_->IdOf(position->page);
+  uint64_t visited = 0;
   UndoRecordInPage record;
   for (size_t offset = 0; offset < bytes.size(); offset += record.length) {
-    if (!budget->Spend()) return Status::Ok();
+    if (!budget->Spend()) {
+      UndoStreams::SubtractRecords(stream, visited);
+      run->bytes.erase(bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(offset));
+      return Status::Ok();
+    }
     ROWAN_CHECK(ParseUndoRecord(bytes.data(), offset, bytes.size(), &record));
     if (!record.done && record.type != UndoType::kXid) {
       run->record.type = record.type;
       run->record.index = record.index;
-      run->record.page = space_->IdOf(page);
       run->record.payload.assign(record.payload.begin(), record.payload.end());
       Status status = visit(stream->purge_txn, run->record);
       if (!status.ok()) return status;
       if (MustNotRunTwice(record.type)) {
-        status = MarkDone(page, stream->start.offset, record.type);
+        status = MarkDone(position->page, position->offset, record.type);
         if (!status.ok()) return status;
       }
     }
-    stream->start.offset = static_cast<uint16_t>(stream->start.offset + record.length);
+    ++visited;
+    position->offset = static_cast<uint16_t>(position->offset + record.length);
   }
+  UndoStreams::SubtractRecords(stream, visited);
   run->bytes.clear();
   return Status::Ok();
 }

@@ -14,6 +14,7 @@
 #include <cstdint>
 
 #include "base/ids.h"
+#include "mvcc/undo/purge_window.h"
 #include "mvcc/undo/undo_pointer.h"
 
 namespace rowan {
@@ -30,8 +31,9 @@ struct UndoStream {
   /// Behind what is purged: a header, or a record of `purge_txn`; or where the next header will
   /// stand.
   UndoPointer start;
-  TxnId purge_txn;          ///< `start` lies inside of this one; kNoTxn = between two
-  uint64_t oldest_csn = 0;  ///< of the transaction at `start`, once looked at; 0 = not known
+  TxnId purge_txn;  ///< `start` lies inside of this one; kNoTxn = between two
+  /// Of the transaction at `start`, once looked at; 0 = not known. Others look at it for figures.
+  std::atomic<uint64_t> oldest_csn{0};
   /// Where UndoAhead goes on: a header, or a record of `txn`. Means nothing once purge has
   /// overtaken `csn`, that of the last transaction it entered.
   struct Ahead {
@@ -40,9 +42,13 @@ struct UndoStream {
     uint64_t csn = 0;
   };
   Ahead ahead;
-  bool damaged = false;     ///< purge met damage here: nothing more can be purged
+  /// Purge met damage here: nothing more can be purged. Written by who has the stream.
+  std::atomic<bool> damaged{false};
+  PurgeWindow window;  ///< open: those inside have the stream together
   std::atomic<bool> purging{false};
   std::atomic<uint64_t> history{0};  ///< committed transactions from `start` on
+  /// Their undo records, as far as they were committed in this run; added to by the owner.
+  std::atomic<uint64_t> records{0};
 };
 
 }  // namespace rowan

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "mvcc/undo/undo_streams.h"
 
+#include <algorithm>
+#include <chrono>
+#include <thread>
+
 #include "base/assertions.h"
 #include "base/thread_shard.h"
 #include "space/space_pages.h"
@@ -85,7 +89,35 @@ void UndoStreams::Release(Txn* txn) {
   txn->stream = nullptr;
 }
 
+void UndoStreams::SubtractRecords(UndoStream* stream, uint64_t records) {
+  uint64_t before = stream->records.load(std::memory_order_relaxed);
+  while (before != 0 &&
+         !stream->records.compare_exchange_weak(before, before - std::min(before, records),
+                                                std::memory_order_relaxed)) {
+  }
+}
+
+UndoStreams::Backlog UndoStreams::FindBacklog(Csn horizon) const {
+  Backlog backlog;
+  for (uint32_t i = 0; i < stream_count(); ++i) {
+    const UndoStream* stream = At(i);
+    const uint64_t records = stream->records.load(std::memory_order_relaxed);
+    backlog.kept += records;
+    if (Csn(stream->oldest_csn.load(std::memory_order_relaxed)) >= horizon) continue;
+    if (!stream->damaged.load(std::memory_order_relaxed)) backlog.purgeable += records;
+  }
+  return backlog;
+}
+
+void UndoStreams::DelayWriter() {
+  const uint32_t delay_us = writer_delay_us_.load(std::memory_order_relaxed);
+  if (delay_us == 0) return;
+  writer_delays_.fetch_add(1, std::memory_order_relaxed);
+  std::this_thread::sleep_for(std::chrono::microseconds(delay_us));
+}
+
 Status UndoStreams::AddPage(Txn* txn) {
+  DelayWriter();
   UndoStream* stream = txn->stream;
   Result<PageReservation> reservation = space_.allocator()->Reserve(space_.id(), 1);
   if (!reservation.ok()) return reservation.status();

@@ -80,11 +80,31 @@ class UndoStreams {
     history_.fetch_sub(transactions, std::memory_order_relaxed);
   }
 
+  /// Of undo records of the stream that purge has passed; those of earlier runs are not counted.
+  static void SubtractRecords(UndoStream* stream, uint64_t records);
+  /// Records of transactions that committed in this run and are not purged.
+  struct Backlog {
+    uint64_t kept = 0;       ///< all
+    uint64_t purgeable = 0;  ///< of streams where no snapshot is in purge's way
+  };
+  [[nodiscard]] Backlog FindBacklog(Csn horizon) const;
+  /// How long a transaction waits for each page that it adds to its undo: what keeps writers from
+  /// outrunning purge. Any thread.
+  void SetWriterDelay(uint32_t delay_us) {
+    writer_delay_us_.store(delay_us, std::memory_order_relaxed);
+  }
+
+  /// How often one waited.
+  [[nodiscard]] uint64_t WriterDelays() const {
+    return writer_delays_.load(std::memory_order_relaxed);
+  }
+
   [[nodiscard]] UndoSpace* space() { return &space_; }
   [[nodiscard]] UndoStatistics Statistics() const;
 
  private:
   Result<UndoStream*> CreateStream();
+  void DelayWriter();
 
   static constexpr uint32_t kFreeShards = 16;
   struct alignas(64) FreeShard {
@@ -99,6 +119,8 @@ class UndoStreams {
   std::array<FreeShard, kFreeShards> free_shards_;
   Mutex create_mutex_{LatchRank::kUndoCreate};
   std::atomic<uint64_t> history_{0};
+  std::atomic<uint32_t> writer_delay_us_{0};
+  std::atomic<uint64_t> writer_delays_{0};
 };
 
 }  // namespace rowan

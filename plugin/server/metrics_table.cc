@@ -63,8 +63,10 @@ bool StoreLogAndTransactions(const EngineFigures& now, SchemaRows* rows) {
       {"log_files", now.log_files, "files", "Files of the redo log."},
       {"log_readers", now.log_readers, "readers", "Who holds a part of the log."},
       {"log_held", now.log_held_bytes, "bytes", "From the oldest of them to the end of the log."},
-      {"history_list_length", now.history_length, "transactions",
+      {"history_list_length", now.purge.history_length, "transactions",
        "Committed transactions whose old versions purge has not removed."},
+      {"row_versions_kept", now.purge.versions_kept, "versions", "Their undo records."},
+      {"purge_lag", now.purge.lag, "versions", "Of these, what no snapshot is in the way of."},
       {"row_locks", now.row_locks, "locks", "Explicit row locks."},
       {"row_lock_memory", now.row_lock_memory_bytes, "bytes", "Memory of row locks."},
   };

@@ -3,6 +3,7 @@
 
 #include "plugin/server/status_variables.h"
 
+#include <algorithm>
 #include <array>
 #include <iterator>
 #include <string>
@@ -15,6 +16,7 @@
 #include "base/counters.h"
 #include "engine/engine.h"
 #include "plugin/server/instance.h"
+#include "plugin/server/session_statement.h"
 #include "plugin/server/thd_context.h"
 
 namespace rowan {
@@ -36,6 +38,12 @@ struct Gauges {
   long long log_readers;
   long long log_held_bytes;
   long long history_list_length;
+  long long versions_kept;
+  long long purge_lag;
+  long long purge_delay_us;
+  long long purge_delays;
+  long long oldest_snapshot_age;
+  long long oldest_snapshot_thread;
   long long row_locks;
   long long row_lock_memory_bytes;
   long long stopped;
@@ -43,6 +51,7 @@ struct Gauges {
   long long open_files_max;
   double log_syncs_per_commit;
   double commits_per_log_sync;
+  const char* oldest_snapshot_statement;
   const char* io_backend;
   const char* log_sync_method;
 };
@@ -50,9 +59,25 @@ struct Gauges {
 // Filled anew by each SHOW STATUS; the server serialises those calls (LOCK_status).
 Gauges g_gauges;
 std::array<long long, kCounters> g_counters;
+std::array<char, 1024> g_statement;  // the server's limit for the value of a status variable
 
 double Ratio(uint64_t part, uint64_t whole) {
   return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
+}
+
+void ReadPurge(const PurgeFigures& purge) {
+  g_gauges.versions_kept = static_cast<long long>(purge.versions_kept);
+  g_gauges.purge_lag = static_cast<long long>(purge.lag);
+  g_gauges.purge_delay_us = purge.writer_delay_us;
+  g_gauges.purge_delays = static_cast<long long>(purge.writer_delays);
+  const OldestSnapshot& oldest = purge.oldest_snapshot;
+  g_gauges.oldest_snapshot_age = static_cast<long long>(oldest.age_ms / 1000);
+  g_gauges.oldest_snapshot_thread = static_cast<long long>(oldest.thread);
+  const std::string statement = oldest.open ? StatementOfThread(oldest.thread) : std::string();
+  const size_t length = std::min(statement.size(), g_statement.size() - 1);
+  std::copy_n(statement.begin(), length, g_statement.begin());
+  g_statement[length] = '\0';
+  g_gauges.oldest_snapshot_statement = g_statement.data();
 }
 
 void ReadGauges() {
@@ -68,7 +93,8 @@ void ReadGauges() {
   g_gauges.log_files = static_cast<long long>(figures.log_files);
   g_gauges.log_readers = static_cast<long long>(figures.log_readers);
   g_gauges.log_held_bytes = static_cast<long long>(figures.log_held_bytes);
-  g_gauges.history_list_length = static_cast<long long>(figures.history_length);
+  g_gauges.history_list_length = static_cast<long long>(figures.purge.history_length);
+  ReadPurge(figures.purge);
   g_gauges.row_locks = static_cast<long long>(figures.row_locks);
   g_gauges.row_lock_memory_bytes = static_cast<long long>(figures.row_lock_memory_bytes);
   g_gauges.stopped = figures.stopped ? 1 : 0;
@@ -105,6 +131,13 @@ SHOW_VAR g_gauge_variables[] = {
     Number("log_readers", &g_gauges.log_readers),
     Number("log_held_bytes", &g_gauges.log_held_bytes),
     Number("history_list_length", &g_gauges.history_list_length),
+    Number("row_versions_kept", &g_gauges.versions_kept),
+    Number("purge_lag", &g_gauges.purge_lag),
+    Number("purge_delay_us", &g_gauges.purge_delay_us),
+    Number("purge_delays", &g_gauges.purge_delays),
+    Number("oldest_snapshot_age", &g_gauges.oldest_snapshot_age),
+    Number("oldest_snapshot_thread", &g_gauges.oldest_snapshot_thread),
+    Text("oldest_snapshot_statement", &g_gauges.oldest_snapshot_statement),
     Number("row_locks", &g_gauges.row_locks),
     Number("row_lock_memory_bytes", &g_gauges.row_lock_memory_bytes),
     Number("stopped", &g_gauges.stopped),

@@ -41,6 +41,7 @@ unsigned long long g_log_buffer_size;
 unsigned int g_io_capacity;
 unsigned long long g_lock_memory;
 unsigned int g_purge_threads;
+unsigned long long g_max_purge_lag;
 unsigned int g_page_cleaners;
 unsigned int g_force_recovery;
 unsigned int g_shutdown_timeout;
@@ -199,6 +200,10 @@ Status ApplyIoCapacity(unsigned int pages) {
   g_engine->SetIoCapacity(pages);
   return Status::Ok();
 }
+Status ApplyMaxPurgeLag(unsigned long long records) {
+  g_engine->SetMaxPurgeLag(records);
+  return Status::Ok();
+}
 Status ApplyLockMemory(unsigned long long bytes) {
   g_engine->SetLockMemory(bytes);
   return Status::Ok();
@@ -287,6 +292,13 @@ MYSQL_SYSVAR_UINT(shutdown_timeout, g_shutdown_timeout, PLUGIN_VAR_RQCMDARG,
 MYSQL_SYSVAR_UINT(purge_threads, g_purge_threads, PLUGIN_VAR_RQCMDARG | PLUGIN_VAR_READONLY,
                   "Threads that remove old row versions.", nullptr, nullptr, kPurge.workers,
                   kPurgeWorkersLimits.least, kPurgeWorkersLimits.greatest, 0);
+MYSQL_SYSVAR_ULONGLONG(max_purge_lag, g_max_purge_lag, PLUGIN_VAR_RQCMDARG,
+                       "Old row versions that purge may be behind before sessions that write are "
+                       "slowed down to its rate; 0: they never are. What an old snapshot keeps "
+                       "does not count.",
+                       (CheckNumber<unsigned long long, kMaxPurgeLagLimits, ApplyMaxPurgeLag>),
+                       (UpdateTo<unsigned long long, ApplyMaxPurgeLag>), kTxns.max_purge_lag,
+                       kMaxPurgeLagLimits.least, kMaxPurgeLagLimits.greatest, 0);
 MYSQL_SYSVAR_UINT(page_cleaners, g_page_cleaners, PLUGIN_VAR_RQCMDARG | PLUGIN_VAR_READONLY,
                   "Threads that write changed pages; 0 chooses by processors and pool size.",
                   nullptr, nullptr, kBuffer.cleaners, kCleanersLimits.least,
@@ -350,6 +362,7 @@ SYS_VAR* g_system_variables[] = {MYSQL_SYSVAR(buffer_pool_size),
                                  MYSQL_SYSVAR(io_capacity),
                                  MYSQL_SYSVAR(lock_memory_size),
                                  MYSQL_SYSVAR(purge_threads),
+                                 MYSQL_SYSVAR(max_purge_lag),
                                  MYSQL_SYSVAR(page_cleaners),
                                  MYSQL_SYSVAR(force_recovery),
                                  MYSQL_SYSVAR(shutdown_timeout),
@@ -389,6 +402,7 @@ Status OptionsFromVariables(EngineOptions* options) {
   options->storage.buffer.io_capacity_pages_per_second = g_io_capacity;
   options->txns.lock_memory_bytes_max = g_lock_memory;
   options->purge.workers = g_purge_threads;
+  options->txns.max_purge_lag = g_max_purge_lag;
   options->storage.buffer.cleaners = g_page_cleaners;
   options->storage.recovery.force = g_force_recovery > 0;
   return Status::Ok();

@@ -341,7 +341,7 @@ void CrashProgram::WaitForRollback() {
 }
 
 void CrashProgram::WaitForPurge() {
-  for (int i = 0; i < 20000 && world_.engine->Figures().history_length != 0; ++i) {
+  for (int i = 0; i < 20000 && world_.engine->Figures().purge.history_length != 0; ++i) {
     std::this_thread::sleep_for(std::chrono::microseconds(500));
   }
 }

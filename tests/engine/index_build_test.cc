@@ -76,7 +76,7 @@ class IndexBuildTest : public ::testing::Test {
     table_.reset();
     build_.reset();
     // Until then nobody can tell lost pages from those that purge is to free.
-    while (world_.engine->Figures().history_length != 0) std::this_thread::yield();
+    while (world_.engine->Figures().purge.history_length != 0) std::this_thread::yield();
     world_.ExpectTable(id, model_);
     table_ = world_.engine->OpenTable(id).value();
   }

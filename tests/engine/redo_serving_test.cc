@@ -281,7 +281,7 @@ TEST_F(RedoServingTest, ADamagedTableHoldsUpNeitherRollbackNorPurgeOfOthers) {
   // May meet the damage before redo has judged it.
   world_.engine->RollbackPrepared("xid").Ignore();
   EXPECT_TRUE(WaitFor([this] { return world_.engine->Transactions().empty(); }));
-  EXPECT_TRUE(WaitFor([this] { return world_.engine->Figures().history_length == 0; }));
+  EXPECT_TRUE(WaitFor([this] { return world_.engine->Figures().purge.history_length == 0; }));
   world_.ExpectTable(good_, good_rows_);
   EXPECT_TRUE(world_.engine->OpenTable(held_).status().Is(Code::kCorrupt));
   ASSERT_TRUE(world_.Shutdown().ok());
@@ -293,11 +293,11 @@ TEST_F(RedoServingTest, WhatIsToBePurgedOfADamagedTableIsPassedOverLater) {
   world_.options.purge.workers = 0;
   ASSERT_TRUE(world_.Open().ok());
   ASSERT_TRUE(WaitFor([this] { return !world_.engine->redoing(); }));
-  EXPECT_NE(world_.engine->Figures().history_length, 0U);
+  EXPECT_NE(world_.engine->Figures().purge.history_length, 0U);
   ASSERT_TRUE(world_.Shutdown().ok());
   world_.options.purge.workers = 1;
   ASSERT_TRUE(world_.Open().ok());
-  EXPECT_TRUE(WaitFor([this] { return world_.engine->Figures().history_length == 0; }));
+  EXPECT_TRUE(WaitFor([this] { return world_.engine->Figures().purge.history_length == 0; }));
 }
 
 TEST_F(RedoServingTest, APageThatCannotBeBroughtInForAnyOtherReasonIsNotDamaged) {

@@ -131,7 +131,7 @@ class TableRebuildTest : public ::testing::TestWithParam<Keys> {
     const TableId id = table_->id();
     table_.reset();
     rebuild_.reset();
-    while (world_.engine->Figures().history_length != 0) std::this_thread::yield();
+    while (world_.engine->Figures().purge.history_length != 0) std::this_thread::yield();
     ASSERT_EQ(world_.engine->ListTables().size(), 1u);
     EXPECT_EQ(world_.engine->ListTables().front().id, id);
     world_.ExpectTable(id, model_);

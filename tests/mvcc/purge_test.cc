@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
 #include <set>
 #include <string>
 #include <thread>
@@ -56,6 +57,126 @@ TEST_F(PurgeTest, OneUnitIsBounded) {
   EXPECT_LT(fixture_.purged.size(), 300u);
   fixture_.Purge();
   EXPECT_EQ(fixture_.purged.size(), 1000u);
+}
+
+TEST_F(PurgeTest, WorkersShareALargeTransaction) {
+  constexpr uint64_t kRecords = 6000;
+  Txn txn;
+  for (uint64_t i = 0; i < kRecords; ++i) {
+    ASSERT_TRUE(fixture_.Write(&txn, static_cast<uint32_t>(i % 400), i + 1).ok());
+  }
+  ASSERT_TRUE(fixture_.manager().Commit(&txn, Durability::kBackground, true).ok());
+  // Whoever has the stream waits in the middle of it until another worker has come to help.
+  std::atomic<uint64_t> records{0};
+  std::atomic<uint64_t> by_helper{0};
+  thread_local bool is_helper = false;
+  fixture_.on_purge = [&] {
+    if (is_helper) by_helper.fetch_add(1);
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    while (records.fetch_add(1) >= kRecords / 2 && by_helper.load() == 0) {
+      records.fetch_sub(1);
+      if (std::chrono::steady_clock::now() > end) break;
+      std::this_thread::yield();
+    }
+  };
+  std::thread helper([&] {
+    is_helper = true;
+    while (fixture_.manager().HistoryLength() != 0) ASSERT_TRUE(fixture_.PurgeUnit(1, 2).ok());
+  });
+  while (fixture_.manager().HistoryLength() != 0) {
+    ASSERT_TRUE(fixture_.PurgeUnit(0, 2).ok());
+  }
+  helper.join();
+  fixture_.on_purge = {};
+  EXPECT_GT(by_helper.load(), 0u);
+  EXPECT_EQ(fixture_.purged.size(), kRecords) << "each once";
+  const std::set<std::string> different(fixture_.purged.begin(), fixture_.purged.end());
+  EXPECT_EQ(different.size(), kRecords);
+  EXPECT_EQ(fixture_.undo().Statistics().pages, fixture_.undo().stream_count());
+  fixture_.CheckAll();
+}
+
+TEST_F(PurgeTest, HelpersThatStopAnywhereLeaveNothingOut) {
+  constexpr uint64_t kRecords = 6000;
+  Txn txn;
+  for (uint64_t i = 0; i < kRecords; ++i) {
+    ASSERT_TRUE(fixture_.Write(&txn, static_cast<uint32_t>(i % 400), i + 1).ok());
+  }
+  ASSERT_TRUE(fixture_.manager().Commit(&txn, Durability::kBackground, true).ok());
+  std::vector<std::thread> workers;
+  for (uint32_t worker = 0; worker < 4; ++worker) {
+    workers.emplace_back([&, worker] {
+      Random random(TestSeed() + worker);
+      while (fixture_.manager().HistoryLength() != 0) {
+        ASSERT_TRUE(fixture_.PurgeUnit(worker, 4, random.Between(1, 700)).ok());
+      }
+    });
+  }
+  for (std::thread& worker : workers) worker.join();
+  // Behind a gap records come again, which is harmless.
+  const std::set<std::string> different(fixture_.purged.begin(), fixture_.purged.end());
+  EXPECT_EQ(different.size(), kRecords);
+  EXPECT_EQ(fixture_.undo().Statistics().pages, fixture_.undo().stream_count());
+  fixture_.CheckAll();
+}
+
+TEST_F(PurgeTest, WritersWaitWhilePurgeFallsBehind) {
+  constexpr uint64_t kStep = 100'000'000;  // nanoseconds
+  PurgePressure pressure(&fixture_.undo(), 1000);
+  const auto write = [&](uint64_t records) {
+    Txn txn;
+    for (uint64_t i = 0; i < records; ++i) ASSERT_TRUE(fixture_.Write(&txn, 1, i).ok());
+    ASSERT_TRUE(fixture_.manager().Commit(&txn, Durability::kBackground, true).ok());
+  };
+  const auto look = [&](uint64_t step) {
+    fixture_.manager().RefreshHorizon();
+    pressure.Update(fixture_.manager().PurgeHorizon(), step * kStep);
+    return pressure.delay_us();
+  };
+  write(900);
+  EXPECT_EQ(look(1), 0u) << "within the limit";
+  write(1100);
+  const uint32_t first = look(2);
+  EXPECT_NE(first, 0u);
+  EXPECT_EQ(pressure.lag(), 2000u);
+  EXPECT_EQ(fixture_.undo().WriterDelays(), 0u);
+  write(1100);
+  EXPECT_NE(fixture_.undo().WriterDelays(), 0u) << "for each page of undo";
+  const uint32_t second = look(3);
+  EXPECT_GT(second, first) << "it still grows";
+  ASSERT_TRUE(fixture_.PurgeUnit(0, 1, 500).ok());
+  EXPECT_LT(look(4), second) << "it shrinks";
+  fixture_.Purge();
+  EXPECT_EQ(look(5), 0u);
+  EXPECT_EQ(pressure.lag(), 0u);
+  for (uint64_t step = 6; step < 20; ++step) {
+    write(200);
+    look(step);
+  }
+  EXPECT_LE(pressure.delay_us(), 100'000u);
+}
+
+TEST_F(PurgeTest, WhatAnOldSnapshotKeepsDelaysNobody) {
+  PurgePressure pressure(&fixture_.undo(), 100);
+  Txn reader;
+  reader.thread.store(42);
+  fixture_.manager().OpenSnapshot(&reader);
+  Txn txn;
+  for (uint64_t i = 0; i < 1000; ++i) ASSERT_TRUE(fixture_.Write(&txn, 1, i).ok());
+  ASSERT_TRUE(fixture_.manager().Commit(&txn, Durability::kBackground, true).ok());
+  fixture_.Purge();
+  pressure.Update(fixture_.manager().PurgeHorizon(), 1'000'000'000);
+  EXPECT_EQ(pressure.lag(), 0u);
+  EXPECT_EQ(pressure.kept(), 1000u);
+  EXPECT_EQ(pressure.delay_us(), 0u);
+  const OldestSnapshot oldest = fixture_.manager().DescribePurge().oldest_snapshot;
+  EXPECT_TRUE(oldest.open);
+  EXPECT_EQ(oldest.thread, 42u);
+  ASSERT_TRUE(fixture_.manager().Commit(&reader, Durability::kBackground, true).ok());
+  EXPECT_FALSE(fixture_.manager().DescribePurge().oldest_snapshot.open);
+  fixture_.Purge();
+  pressure.Update(fixture_.manager().PurgeHorizon(), 2'000'000'000);
+  EXPECT_EQ(pressure.kept(), 0u);
 }
 
 TEST_F(PurgeTest, EverythingAtOnce) {

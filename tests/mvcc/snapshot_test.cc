@@ -298,7 +298,7 @@ class RingFixture {
         snapshot.csn = Csn(next_csn_.load());
       } while (!registry_.Publish(slot, snapshot.low_txn, snapshot.csn));
       snapshot.high_txn = TxnId(next_txn_.load());
-      registry_.SetHigh(slot, snapshot.high_txn);
+      registry_.SetHigh(slot, snapshot.high_txn, 0);
       for (int look = 0; look < 20; ++look) AskTwice(&random, snapshot);
       registry_.Withdraw(slot);
     }

@@ -206,6 +206,7 @@ Status UndoFixture::Undo(Txn* txn, const UndoRecordCopy& record, UndoPointer poi
 }
 
 Status UndoFixture::Purge(TxnId, const UndoRecordCopy& record) {
+  if (on_purge) on_purge();
   std::lock_guard lock(purged_mutex_);
   if (record.type == UndoType::kClusteredUpdate) {
     purged.push_back(fmt::format("{}={}", LoadLe<uint32_t>(record.payload.data()),

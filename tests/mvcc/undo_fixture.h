@@ -77,6 +77,7 @@ class UndoFixture : public UndoApplier {
 
   /// "type:payload" of everything purged in this run, cells as "cell=old value".
   std::vector<std::string> purged;
+  std::function<void()> on_purge;  ///< before each record, by the thread that purges it
   std::function<Status(const UndoRecordCopy&)> on_undo;  ///< fails the undo of chosen records
   static inline std::atomic<bool> shutting_down{false};  ///< for the manager; down at every start
 

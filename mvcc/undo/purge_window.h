@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// PurgeWindow: some pages of one large transaction that several workers purge at the same time.
+// Whoever has the stream (`purging`) opens it where the transaction goes on; others join while it
+// is open and take pages, each alone, in the order of the chain. Neighbours in a transaction are
+// mostly neighbours in a tree, so that workers seldom meet on a leaf. After so many pages nobody
+// gets another one, everybody leaves, and the last one closes it and has the stream: purge goes on
+// behind the pages that were done without a gap. Pages behind a gap are purged again, which finds
+// nothing to do.
+// Thread safety: all members, from Open to Close.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <vector>
+
+#include "base/mutex.h"
+#include "base/status.h"
+#include "mvcc/undo/undo_pointer.h"
+#include "mvcc/undo/undo_space.h"
+#include "mvcc/undo/undo_walk.h"
+
+namespace rowan {
+
+class PurgeWindow {
+ public:
+  struct Outcome {
+    UndoPointer start;      ///< everything before is done
+    bool ended = false;     ///< the transaction is
+    bool resumable = true;  ///< a restart may begin at `start`
+    Status status;          ///< the first damage of a page
+  };
+
+  /// The caller is inside. `start`: a record of the transaction, or the end of a page of it.
+  /// `resumable`: a restart may begin there.
+  void Open(UndoPointer start, bool resumable);
+  /// False: it is not open.
+  [[nodiscard]] bool Join();
+  /// Cheap, may be outdated.
+  [[nodiscard]] bool open() const { return open_.load(std::memory_order_relaxed); }
+
+  /// A page for the caller alone: its records are in `run`, the first one stands at `*position`.
+  /// False: there is none to be had.
+  Result<bool> Take(UndoSpace* space, UndoRun* run, UndoPointer* position);
+  /// The caller is through with the page, up to `position`.
+  void GiveBack(UndoPointer position, bool done);
+  /// The caller is not inside any more. True: it was the last one; the window is closed.
+  [[nodiscard]] bool Leave(Outcome* outcome);
+
+ private:
+  struct Page {
+    UndoPointer from;
+    uint16_t end = 0;
+    bool taken = false;
+    bool done = false;
+  };
+  Status Extend(UndoSpace* space, UndoRun* run, UndoPointer* position) ROWAN_REQUIRES(mutex_);
+
+  Mutex mutex_{LatchRank::kUndoCreate};  ///< never together with the other one of this rank
+  std::atomic<bool> open_{false};        ///< written under mutex_
+  uint32_t inside_ ROWAN_GUARDED_BY(mutex_) = 0;
+  std::vector<Page> pages_ ROWAN_GUARDED_BY(mutex_);  ///< in the order of the chain
+  UndoPointer next_ ROWAN_GUARDED_BY(mutex_);  ///< behind pages_; offset 0: where its page begins
+  bool at_end_ ROWAN_GUARDED_BY(mutex_) = false;
+  Outcome outcome_ ROWAN_GUARDED_BY(mutex_);
+};
+
+}  // namespace rowan

@@ -1,0 +1,68 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only
+"""Who keeps old row versions, and what goes although somebody does."""
+from framework import main
+
+
+def _status(t, name):
+    return t.run(f"SHOW GLOBAL STATUS LIKE 'Rowan_{name}'")[0][1]
+
+
+def _fill(t, rows):
+    t.run(f"CREATE TABLE q (id INT PRIMARY KEY, k INT, KEY (k)) ENGINE = {t.engine}",
+          "INSERT INTO q VALUES " + ", ".join(f"({n}, {n % 10})" for n in range(rows)))
+
+
+def test_the_oldest_snapshot_is_named(t):
+    _fill(t, 100)
+    reader = t.client()
+    reader.execute("SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+    reader.execute("BEGIN")
+    t.equal(reader.value("SELECT COUNT(*) FROM q"), 100)
+    thread = reader.value("SELECT CONNECTION_ID()")
+    t.run("UPDATE q SET k = k + 1")
+    t.wait_for(lambda: int(_status(t, "row_versions_kept")) >= 100, "versions that are kept")
+    t.wait_for(lambda: int(_status(t, "oldest_snapshot_age")) >= 1, "the snapshot's age")
+    t.equal(int(_status(t, "oldest_snapshot_thread")), thread)
+    t.equal(int(_status(t, "purge_lag")), 0, "what a snapshot keeps is no lag")
+    reader.send("SELECT SLEEP(3), 'a report' FROM q LIMIT 1")
+    t.wait_for(lambda: "a report" in _status(t, "oldest_snapshot_statement"), "its statement")
+    report = t.run("SHOW ENGINE ROWAN STATUS")[0][2]
+    t.true(f"oldest snapshot: thread {thread}, open for" in report, "the report names it")
+    t.true("a report" in report, "the report has its statement")
+    reader.receive()
+    reader.execute("COMMIT")
+    t.wait_for(lambda: int(_status(t, "row_versions_kept")) == 0, "purge")
+    t.wait_for(lambda: int(_status(t, "history_list_length")) == 0, "purge of all")
+
+
+def test_what_came_and_went_beside_it_goes(t):
+    _fill(t, 10)
+    reader = t.client()
+    reader.execute("SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+    reader.execute("BEGIN")
+    t.equal(reader.value("SELECT COUNT(*) FROM q"), 10)
+    before = int(_status(t, "purged_entries"))
+    for number in range(50):
+        t.run(f"INSERT INTO q VALUES ({1000 + number}, 1)",
+              f"DELETE FROM q WHERE id = {1000 + number}")
+    t.wait_for(lambda: int(_status(t, "purged_entries")) >= before + 100,
+               "50 rows and their entries are gone before the snapshot")
+    t.equal(reader.query("SELECT COUNT(*), SUM(k) FROM q FORCE INDEX (k)"), [(10, "45")])
+    t.run("DELETE FROM q")
+    t.equal(reader.query("SELECT COUNT(*), SUM(k) FROM q FORCE INDEX (k)"), [(10, "45")])
+    reader.execute("COMMIT")
+
+
+def test_the_lag_that_slows_writers_is_set(t):
+    t.equal(t.value("SELECT @@GLOBAL.rowan_max_purge_lag"), 1000000)
+    t.run("SET GLOBAL rowan_max_purge_lag = 1000")
+    _fill(t, 2000)
+    t.run("UPDATE q SET k = k + 1", "DELETE FROM q")
+    t.wait_for(lambda: int(_status(t, "purge_lag")) == 0, "purge catches up")
+    t.run("SET GLOBAL rowan_max_purge_lag = DEFAULT")
+    t.error("SET GLOBAL rowan_max_purge_lag = -1", 1231)
+
+
+if __name__ == "__main__":
+    main(globals())
