@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SerialTxn: what optimistic serializability keeps of a transaction
-// (docs/decisions/0007-optimistic-serializability.md). It outlives the transaction's commit for as
+// (docs/decisions/0008-optimistic-serializability.md). It outlives the transaction's commit for as
 // long as a transaction that ran beside it is open. Times are numbers of commits and prepares, as
 // ConflictGraph counts them.
 // Thread safety: see the groups.

@@ -3,7 +3,7 @@
 // isolation with first-committer-wins (mvcc/row/newer_row.h), and beside it: who read what
 // (ReadRanges), who wrote over what another had read (ConflictGraph), and the roll back of one
 // transaction wherever a circle could come of it. Design and proof:
-// docs/decisions/0007-optimistic-serializability.md.
+// docs/decisions/0008-optimistic-serializability.md.
 //
 // Txn::serial is what is kept of a transaction; null: nothing has to be noted of it, and none of
 // this may be called.
