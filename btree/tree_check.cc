@@ -108,8 +108,8 @@ class Checker {
     const LeafWord noted = tree_.leaf_map().Get(number);
     if (noted.known()) {
       const LeafWord seen = WordOf(leaf);
-      if (number == tree_.root() || noted.live() != seen.live() ||
-          noted.clean() != seen.clean() || noted.stamp() > seen.stamp()) {
+      if (number == tree_.root() || noted.live() != seen.live() || noted.clean() != seen.clean() ||
+          noted.stamp() > seen.stamp()) {
         return Bad(number, "the visibility map says something else of it");
       }
     }

@@ -83,11 +83,11 @@ std::string AboutTransactions(const Situation& now) {
         "ROWAN_LOCK_WAITS\n",
         now.waiting_for_rows);
   }
-  if (now.figures.history_length >= kHistoryLong) {
+  if (now.figures.purge.history_length >= kHistoryLong) {
     text += Format(
         "slow: old versions of {} transactions wait for purge, which the oldest "
         "snapshot or the rate of writes holds up\n",
-        now.figures.history_length);
+        now.figures.purge.history_length);
   }
   return text;
 }

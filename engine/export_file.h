@@ -36,6 +36,22 @@ struct ExportEnd {
   uint64_t auto_increment = 0;
 };
 
+// Bytes of the file, little-endian: a header,
+//   offset size
+//   0      4    CRC-32C over the rest of the header, schema and layout included
+//   4      4    format version
+//   8      8    magic
+//   16     24   feature masks
+//   40     4    n: bytes of the schema
+//   44     4    m: bytes of the layout
+//   48     16   zero
+//   64     n    schema; the layout stands behind it
+// then blocks, each with
+//   offset size
+//   0      4    CRC-32C over the rest of the block, begun with the header's
+//   4      4    n: bytes of contents
+//   8      8    number of the block, from 0
+//   16     n    contents
 namespace export_layout {
 inline constexpr uint64_t kMagic = 0x5452'4f50'5845'5752;  // "RWEXPORT"
 inline constexpr uint32_t kVersion = 1;

@@ -15,7 +15,22 @@
 
 namespace rowan {
 
-/// Bytes of a delta file: one header, then runs of neighbouring pages.
+// Bytes of a delta file, little-endian: one header,
+//   offset size
+//   0      8    magic, its last character is the format version
+//   8      4    CRC-32C over the header with this field zero
+//   12     4    space id
+//   16     4    page size in bytes
+//   20     4    number of pages of the tablespace
+//   24     16   instance id
+//   40     8    since which LSN
+// then runs of neighbouring pages, each with
+//   offset size
+//   0      4    RunKind
+//   4      4    number of the first page
+//   8      4    number of pages
+//   12     4    CRC-32C over the 12 bytes before
+//   16     -    the pages, unless they are zero
 namespace backup_delta_layout {
 inline constexpr char kMagic[] = "RWDELTA1";
 inline constexpr size_t kMagicBytes = 8;

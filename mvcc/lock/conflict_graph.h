@@ -72,8 +72,7 @@ class ConflictGraph {
   };
 
   SerialTxn* New() ROWAN_REQUIRES(mutex_);
-  bool AddLocked(SerialTxn* reader, SerialTxn* writer, const SerialTxn* own)
-      ROWAN_REQUIRES(mutex_);
+  bool AddLocked(SerialTxn* reader, SerialTxn* writer, const SerialTxn* own) ROWAN_REQUIRES(mutex_);
   static bool WriterIsPivot(const SerialTxn& reader, const SerialTxn& writer);
   static bool ReaderIsPivot(const SerialTxn& reader, const SerialTxn& writer);
   void TellWatchers(SerialTxn* txn, bool committed) ROWAN_REQUIRES(mutex_);
@@ -82,8 +81,8 @@ class ConflictGraph {
   mutable Mutex mutex_{LatchRank::kConflictGraph};
   uint64_t time_ ROWAN_GUARDED_BY(mutex_) = 1;
   uint64_t numbers_ ROWAN_GUARDED_BY(mutex_) = 0;
-  List open_ ROWAN_GUARDED_BY(mutex_);       ///< in the order they began
-  List committed_ ROWAN_GUARDED_BY(mutex_);  ///< in the order they ended
+  List open_ ROWAN_GUARDED_BY(mutex_);                ///< in the order they began
+  List committed_ ROWAN_GUARDED_BY(mutex_);           ///< in the order they ended
   size_t open_writers_ ROWAN_GUARDED_BY(mutex_) = 0;  ///< not declared read only
   std::unordered_map<uint64_t, SerialTxn*> by_id_ ROWAN_GUARDED_BY(mutex_);
 };

@@ -22,8 +22,8 @@ struct SerialTxn {
   static constexpr uint64_t kNever = std::numeric_limits<uint64_t>::max();
 
   // Constant after it began.
-  uint64_t number = 0;       ///< never used twice
-  uint64_t first_time = 0;   ///< what had ended by then is not concurrent with it
+  uint64_t number = 0;      ///< never used twice
+  uint64_t first_time = 0;  ///< what had ended by then is not concurrent with it
   bool declared_read_only = false;
 
   // Read by any thread, written by the graph.
@@ -49,7 +49,7 @@ struct SerialTxn {
   SerialTxn* next = nullptr;
 
   // Of the thread that runs it; when it is gone, of the one that forgets it.
-  ReadHoldings* holdings = nullptr;           ///< what it read, see ReadRanges
+  ReadHoldings* holdings = nullptr;            ///< what it read, see ReadRanges
   std::unordered_set<uint64_t> known_readers;  ///< numbers: the graph has heard of them
 };
 

@@ -16,9 +16,9 @@ Status ReadNote::Open(const ReadPiece& piece, bool forward) {
   unbounded_ = piece.unbounded;
   if (!unbounded_ && CompareBytes(low_, high_) >= 0) return Status::Ok();
   number_ = scan_->txn->serial->number;
-  const Status status = scan_->manager->serial()->Open(
-      scan_->txn, scan_->index->id(), {.low = low_, .high = high_, .unbounded = unbounded_},
-      &read_);
+  const Status status =
+      scan_->manager->serial()->Open(scan_->txn, scan_->index->id(),
+                                     {.low = low_, .high = high_, .unbounded = unbounded_}, &read_);
   open_ = status.ok() && scan_->txn->serial != nullptr;
   return status;
 }

@@ -30,18 +30,14 @@ class ReadNote {
     return scan_->txn->serial == nullptr ? Status::Ok() : Start({}, nullptr);
   }
   /// One key, be it there or not.
-  Status Key(Bytes key) {
-    return scan_->txn->serial == nullptr ? Status::Ok() : StartKey(key);
-  }
+  Status Key(Bytes key) { return scan_->txn->serial == nullptr ? Status::Ok() : StartKey(key); }
   /// [from, end) of a scan in this direction; empty: no bound.
   Status Range(Bytes from, Bytes end, bool forward) {
     if (scan_->txn->serial == nullptr) return Status::Ok();
     return Open({.low = from, .high = end, .unbounded = end.empty()}, forward);
   }
   /// The scan goes on after Stop.
-  Status GoOn() {
-    return scan_->txn->serial == nullptr || open_ ? Status::Ok() : StartAgain();
-  }
+  Status GoOn() { return scan_->txn->serial == nullptr || open_ ? Status::Ok() : StartAgain(); }
   /// The place of the scan is still known.
   void Stop() {
     if (open_) Shorten();

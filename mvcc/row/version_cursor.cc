@@ -86,8 +86,7 @@ Status VersionCursor::Get(Bytes key, VersionView* view) {
   if (const Status noted = note_.Key(key); !noted.ok()) return Deliver(noted, view);
   const Status positioned = scan_.cursor->SeekAtLeast(key);
   const Status status = Deliver(
-      note_.Check(scan_.locking() ? locking_.Get(key, positioned)
-                                  : snapshot_.Get(key, positioned)),
+      note_.Check(scan_.locking() ? locking_.Get(key, positioned) : snapshot_.Get(key, positioned)),
       view);
   if (status.ok()) return status;
   scan_.place = Place::kNowhere;

@@ -459,8 +459,8 @@ class ha_rowan : public handler,
 
   std::unique_ptr<const GroupPlan> group_plan_;  ///< of the statement; null: none
   std::unique_ptr<GroupScan> group_scan_;        ///< of the open scan; null: it reads every row
-  std::unique_ptr<const RowPlan> row_plan_;  ///< of the statement; null: none
-  bool skips_at_next_row_ = false;           ///< a table scan that has not begun
+  std::unique_ptr<const RowPlan> row_plan_;      ///< of the statement; null: none
+  bool skips_at_next_row_ = false;               ///< a table scan that has not begun
 
   std::unique_ptr<SpatialScan> spatial_scan_;  ///< of the active index, once it is searched
 

@@ -18,12 +18,8 @@ ST_FIELD_INFO NumberColumn(const char* name) {
   return {name, MY_INT64_NUM_DECIMAL_DIGITS, MYSQL_TYPE_LONGLONG, 0, MY_I_S_UNSIGNED, "", 0};
 }
 ST_FIELD_INFO NullableNumberColumn(const char* name) {
-  return {name,
-          MY_INT64_NUM_DECIMAL_DIGITS,
-          MYSQL_TYPE_LONGLONG,
-          0,
-          MY_I_S_UNSIGNED | MY_I_S_MAYBE_NULL,
-          "",
+  return {name, MY_INT64_NUM_DECIMAL_DIGITS,         MYSQL_TYPE_LONGLONG,
+          0,    MY_I_S_UNSIGNED | MY_I_S_MAYBE_NULL, "",
           0};
 }
 ST_FIELD_INFO FractionColumn(const char* name) {

@@ -56,7 +56,7 @@ TEST(AttentionTest, WhatIsStuckComesFirst) {
   Situation now = Quiet();
   Count(&now, Counter::kLogWaits, 3);
   now.sync_p99_micros = 200'000;
-  now.figures.history_length = 2'000'000;
+  now.figures.purge.history_length = 2'000'000;
   now.waiting_for_rows = 4;
   now.figures.stopped = true;
   const std::string text = DescribeAttention(now);

@@ -120,8 +120,8 @@ class SerialTest : public ::testing::Test {
                 {.mode = locks ? ReadMode::kLockShared : ReadMode::kSnapshot, .lock_gaps = locks});
     if (forward) cursor.SetEnd(AsBytes(high));
     VersionView view;
-    Status status = forward ? cursor.SeekAtLeast(AsBytes(low), &view)
-                            : cursor.SeekBefore(AsBytes(high), &view);
+    Status status =
+        forward ? cursor.SeekAtLeast(AsBytes(low), &view) : cursor.SeekBefore(AsBytes(high), &view);
     while (status.ok() && AsText(view.key) >= low) {
       const uint32_t first = LoadBe32(view.key.data());
       seen->push_back(by_a ? LoadBe32(view.key.data() + 4) : first);
