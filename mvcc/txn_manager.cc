@@ -131,32 +131,14 @@ void TxnManager::RefreshHorizon() {
   SortOpenSnapshots();
   // A slot may show a snapshot that its owner is about to replace by a fresher one: never go back.
   RaiseTo(&visible_to_all_, low_txn.value());
+  // Before anything is forgotten that snapshots do not see, and behind all with a CSN below `csn`.
+  forgotten_seen_below_.store(LeastHighTxn(NextTxnId()).value(), std::memory_order_seq_cst);
   horizon_must_move_ = looking_ahead_ != 0 && csn > PurgeHorizon();
   if (!horizon_must_move_) RaiseTo(&purge_horizon_, csn.value());
   const uint64_t now_nanos = MonotonicNanos();
   snapshots_.SetClock(now_nanos / kNanosPerMilli);
   old_snapshots_.Find(open_snapshots_, announced, now_nanos);
   if (prune) PruneOutcomes(announced);
-}
-
-void TxnManager::SortOpenSnapshots() {
-  std::sort(open_snapshots_.begin(), open_snapshots_.end(),
-            [](const Snapshot& left, const Snapshot& right) { return left.csn < right.csn; });
-}
-
-void TxnManager::PruneOutcomes(Csn announced) {
-  std::vector<Snapshot>& open = open_snapshots_;
-  // A snapshot asks for ids below its high_txn, and cares only for outcomes not before its CSN.
-  for (size_t i = 1; i < open.size(); ++i) {
-    open[i].high_txn = std::max(open[i].high_txn, open[i - 1].high_txn);
-  }
-  ring_.PruneOverflow([&](TxnId id, TxnOutcome outcome) {
-    horizon_mutex_.AssertHeld();
-    if (outcome.csn() >= announced) return true;
-    auto above = std::upper_bound(open.begin(), open.end(), outcome.csn(),
-                                  [](Csn value, const Snapshot& s) { return value < s.csn; });
-    return above != open.begin() && id < std::prev(above)->high_txn;
-  });
 }
 
 // --- ids ---
@@ -270,11 +252,11 @@ Status TxnManager::NotCommitted(const Txn& txn, const Status& status) {
 Status TxnManager::Commit(Txn* txn, Durability durability, bool wait) {
   if (const Status usable = CheckUsable(*txn); !usable.ok()) return usable;
   CloseSnapshot(txn);
+  if (const Status allowed = CheckSerializable(txn); !allowed.ok()) return allowed;
   if (txn->undo_start.page == kNoPage) {
     EndWithoutUndo(txn, TxnState::kCommitted);
     return Status::Ok();
   }
-  if (const Status allowed = CheckSerializable(txn); !allowed.ok()) return allowed;
   const uint64_t begin_nanos =
       txn->commit_begin_nanos != 0 ? txn->commit_begin_nanos : MonotonicNanos();
   Csn csn(0);

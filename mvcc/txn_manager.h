@@ -97,6 +97,10 @@ class TxnManager {
   [[nodiscard]] TxnId VisibleToAll() const {
     return TxnId(visible_to_all_.load(std::memory_order_acquire));
   }
+  /// Every snapshot, present or future, sees what `writer` did. False for active transactions, and
+  /// now and then without need. Exact with respect to purge: when it is false for one that deleted
+  /// something, purge has not been there yet, and will come.
+  [[nodiscard]] bool IsSeenByAll(TxnId writer) const;
   /// Transactions with a CSN below may be purged. Recomputed by RefreshHorizon.
   [[nodiscard]] Csn PurgeHorizon() const {
     return Csn(purge_horizon_.load(std::memory_order_acquire));
@@ -209,6 +213,8 @@ class TxnManager {
   Status ReserveIds();
   void SortOpenSnapshots() ROWAN_REQUIRES(horizon_mutex_);
   void PruneOutcomes(Csn announced) ROWAN_REQUIRES(horizon_mutex_);
+  /// Of the open snapshots; `next` if there are none.
+  [[nodiscard]] TxnId LeastHighTxn(TxnId next) const ROWAN_REQUIRES(horizon_mutex_);
   /// False: there are no old snapshots, or the horizon has to move first. Until EndLookAhead the
   /// horizon of purge stays, so that undo of versions above it can be read.
   bool BeginLookAhead(OldSnapshots* old);
@@ -246,6 +252,9 @@ class TxnManager {
   // Read by every cleaning and scan, rarely written.
   alignas(64) std::atomic<uint64_t> visible_to_all_{1};
   std::atomic<uint64_t> purge_horizon_{1};
+  /// Ids that the ring forgot are seen by every open snapshot if they are below. At or above it, a
+  /// snapshot may be older than they are, which never asks about them itself.
+  std::atomic<uint64_t> forgotten_seen_below_{UINT64_MAX};
   std::atomic<uint64_t> reserved_txn_{UINT64_MAX};  ///< ids below are reserved on disk
 
   CommitRing ring_;

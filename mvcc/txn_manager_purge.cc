@@ -1,10 +1,52 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// TxnManager's part of purge: who may look ahead of the horizon, and figures.
+// TxnManager's part of purge: what all snapshots see, who may look ahead of the horizon, figures.
 #include "mvcc/txn_manager.h"
+
+#include <algorithm>
 
 #include "base/clock.h"
 
 namespace rowan {
+
+bool TxnManager::IsSeenByAll(TxnId writer) const {
+  if (writer < VisibleToAll()) return true;
+  const TxnOutcome outcome = ring_.Find(writer);
+  if (outcome.state() != TxnOutcome::kCommitted) return false;
+  // Looked at behind the ring: whoever meets a forgotten id meets the bound that came before it.
+  if (outcome.csn() == Csn(0)) {
+    return writer.value() < forgotten_seen_below_.load(std::memory_order_seq_cst);
+  }
+  // The horizon is published before purge acts on it, and both look under the same leaf latch, so
+  // "not below the horizon" here means that purge has yet to come.
+  return outcome.csn() < PurgeHorizon();
+}
+
+TxnId TxnManager::LeastHighTxn(TxnId next) const {
+  TxnId least = next;
+  // Of one that is being opened it is the greatest id still, and nothing it cares for is forgotten.
+  for (const Snapshot& snapshot : open_snapshots_) least = std::min(least, snapshot.high_txn);
+  return least;
+}
+
+void TxnManager::SortOpenSnapshots() {
+  std::sort(open_snapshots_.begin(), open_snapshots_.end(),
+            [](const Snapshot& left, const Snapshot& right) { return left.csn < right.csn; });
+}
+
+void TxnManager::PruneOutcomes(Csn announced) {
+  std::vector<Snapshot>& open = open_snapshots_;
+  // A snapshot asks for ids below its high_txn, and cares only for outcomes not before its CSN.
+  for (size_t i = 1; i < open.size(); ++i) {
+    open[i].high_txn = std::max(open[i].high_txn, open[i - 1].high_txn);
+  }
+  ring_.PruneOverflow([&](TxnId id, TxnOutcome outcome) {
+    horizon_mutex_.AssertHeld();
+    if (outcome.csn() >= announced) return true;
+    auto above = std::upper_bound(open.begin(), open.end(), outcome.csn(),
+                                  [](Csn value, const Snapshot& s) { return value < s.csn; });
+    return above != open.begin() && id < std::prev(above)->high_txn;
+  });
+}
 
 Result<bool> TxnManager::PurgeSome(uint32_t worker, uint32_t workers, WorkBudget* budget) {
   if (HistoryLength() == 0 && worker != 0) return false;
@@ -12,11 +54,11 @@ Result<bool> TxnManager::PurgeSome(uint32_t worker, uint32_t workers, WorkBudget
   Result<bool> more = purge_.RunUnit(worker, workers, PurgeHorizon(), budget);
   if (worker == 0) pressure_.Update(PurgeHorizon(), MonotonicNanos());
   if (!more.ok() || more.value() || HistoryLength() == 0) return more;
-  // A read has to meet what it does not see, to know who wrote it.
-  if (serial_.size() != 0) return false;
   OldSnapshots old;
   if (!BeginLookAhead(&old)) return false;
-  more = purge_.LookAhead(worker, workers, old, budget);
+  // A read of an optimistic transaction has to meet what it does not see, to know who wrote it;
+  // the snapshot of one that begins now is younger than those in `old`.
+  if (serial_.size() == 0) more = purge_.LookAhead(worker, workers, old, budget);
   EndLookAhead();
   return more;
 }

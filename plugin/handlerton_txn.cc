@@ -72,7 +72,12 @@ int RollbackTxn(handlerton*, THD* thd, bool all) {
   const Status status = whole ? session->Rollback() : session->EndStatement(StatementEnd::kUndo);
   if (whole) {
     context->changed_catalog = false;
-    if (!status.ok()) WarnOfRollbackLeft(thd, status);
+    if (status.ok()) return 0;
+    // Its events are in the binary log already, and it may have stayed prepared.
+    if (thd->get_transaction()->xid_state()->has_state(XID_STATE::XA_PREPARED)) {
+      return HandlerError(thd, status);
+    }
+    WarnOfRollbackLeft(thd, status);
     return 0;
   }
   // Half of a statement may be left: nothing of the transaction can stay.

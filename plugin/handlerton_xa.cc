@@ -58,6 +58,14 @@ Reported g_reported;
 
 bool IsInternal(const XID& xid) { return const_cast<XID&>(xid).get_my_xid() != 0; }
 
+/// The binary log has events of the transaction, so that it will say when it is prepared there.
+bool GoesToBinlog(THD* thd) {
+  for (const Ha_trx_info& part : thd->get_transaction()->ha_trx_info(Transaction_ctx::SESSION)) {
+    if (part.ht()->db_type == DB_TYPE_BINLOG) return true;
+  }
+  return false;
+}
+
 int Prepare(handlerton*, THD* thd, bool all) {
   ThdContext* context = FindContext(thd);
   if (context == nullptr) return 0;
@@ -71,7 +79,7 @@ int Prepare(handlerton*, THD* thd, bool all) {
   std::string bytes = XidToBytes(xid);
   if (IsInternal(xid)) {
     AppendMark(RunMark(), &bytes);
-  } else if (opt_bin_log && thd_test_options(thd, OPTION_BIN_LOG) != 0) {
+  } else if (GoesToBinlog(thd)) {
     AppendMark(kMarkNotInBinlog, &bytes);  // until SetPreparedInCoordinator
   }
   const Coordinator coordinator = IsInternal(xid) ? Coordinator::kInternal : Coordinator::kExternal;

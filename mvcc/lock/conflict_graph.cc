@@ -191,7 +191,8 @@ std::vector<SerialTxn*> ConflictGraph::End(SerialTxn* txn, bool committed) {
   } else {
     Forget(txn, &forgotten);
   }
-  const uint64_t oldest = open_.first == nullptr ? SerialTxn::kNever : open_.first->first_time;
+  const SerialTxn* const first = FirstThatMayCommit();
+  const uint64_t oldest = first == nullptr ? SerialTxn::kNever : first->first_time;
   while (committed_.first != nullptr && CommitTime(*committed_.first) <= oldest) {
     SerialTxn* ended = committed_.first;
     committed_.Remove(ended);
@@ -200,9 +201,15 @@ std::vector<SerialTxn*> ConflictGraph::End(SerialTxn* txn, bool committed) {
   return forgotten;
 }
 
+SerialTxn* ConflictGraph::FirstThatMayCommit() const {
+  SerialTxn* txn = open_.first;
+  while (txn != nullptr && IsDoomed(*txn)) txn = txn->next;
+  return txn;
+}
+
 void ConflictGraph::DoomOldest() {
   const MutexLock lock(&mutex_);
-  SerialTxn* oldest = open_.first;
+  SerialTxn* oldest = FirstThatMayCommit();
   if (oldest != nullptr && !IsPrepared(*oldest)) {
     oldest->doomed.store(true, std::memory_order_release);
   }

@@ -75,6 +75,8 @@ class ConflictGraph {
   bool AddLocked(SerialTxn* reader, SerialTxn* writer, const SerialTxn* own) ROWAN_REQUIRES(mutex_);
   static bool WriterIsPivot(const SerialTxn& reader, const SerialTxn& writer);
   static bool ReaderIsPivot(const SerialTxn& reader, const SerialTxn& writer);
+  /// The oldest open one that is not doomed: what committed before it is of no use any more.
+  [[nodiscard]] SerialTxn* FirstThatMayCommit() const ROWAN_REQUIRES(mutex_);
   void TellWatchers(SerialTxn* txn, bool committed) ROWAN_REQUIRES(mutex_);
   void Forget(SerialTxn* txn, std::vector<SerialTxn*>* forgotten) ROWAN_REQUIRES(mutex_);
 

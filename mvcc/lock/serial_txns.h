@@ -72,7 +72,8 @@ class SerialTxns {
   /// Ok: go on. False: there is nothing to note any more.
   Result<bool> MustNote(Txn* txn);
   [[nodiscard]] bool MemoryIsShort() const {
-    return reads_.memory_bytes() >= memory_bytes_max_.load(std::memory_order_relaxed);
+    return reads_.memory_bytes() + graph_.size() * sizeof(SerialTxn) >=
+           memory_bytes_max_.load(std::memory_order_relaxed);
   }
 
   std::atomic<uint64_t> memory_bytes_max_;

@@ -7,11 +7,7 @@ namespace rowan {
 
 bool IsSeenByAll(const TxnManager& manager, TxnId writer) {
   if (writer == kNoTxn) return true;
-  const TxnId low = manager.VisibleToAll();
-  if (writer < low) return true;
-  // The horizon is published before purge acts on it, and both look under the same leaf latch, so
-  // "not below the horizon" here means that purge has yet to come.
-  return manager.IsVisible({low, TxnId(kTxnIdLimit), manager.PurgeHorizon()}, writer, kNoTxn);
+  return manager.IsSeenByAll(writer);
 }
 
 bool IsGarbageRow(void* txn_manager, Bytes /*key*/, Bytes value) {

@@ -34,6 +34,8 @@ void VersionCursor::Close() {
 }
 
 void VersionCursor::SetEnd(Bytes end_key) {
+  // What is collected already was noted as far as it goes; with the same end it goes on being so.
+  if (scan_.has_end == !end_key.empty() && EqualBytes(scan_.end_key, end_key)) return;
   note_.Stop();
   KeepEnd(end_key);
 }

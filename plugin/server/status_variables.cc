@@ -16,7 +16,6 @@
 #include "base/counters.h"
 #include "engine/engine.h"
 #include "plugin/server/instance.h"
-#include "plugin/server/session_statement.h"
 #include "plugin/server/thd_context.h"
 
 namespace rowan {
@@ -51,7 +50,6 @@ struct Gauges {
   long long open_files_max;
   double log_syncs_per_commit;
   double commits_per_log_sync;
-  const char* oldest_snapshot_statement;
   const char* io_backend;
   const char* log_sync_method;
 };
@@ -59,12 +57,13 @@ struct Gauges {
 // Filled anew by each SHOW STATUS; the server serialises those calls (LOCK_status).
 Gauges g_gauges;
 std::array<long long, kCounters> g_counters;
-std::array<char, 1024> g_statement;  // the server's limit for the value of a status variable
 
 double Ratio(uint64_t part, uint64_t whole) {
   return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
 }
 
+/// What the oldest snapshot's session runs is for those who may see it (SHOW ENGINE ROWAN STATUS);
+/// the server also holds a lock here that looking for a session takes.
 void ReadPurge(const PurgeFigures& purge) {
   g_gauges.versions_kept = static_cast<long long>(purge.versions_kept);
   g_gauges.purge_lag = static_cast<long long>(purge.lag);
@@ -73,11 +72,6 @@ void ReadPurge(const PurgeFigures& purge) {
   const OldestSnapshot& oldest = purge.oldest_snapshot;
   g_gauges.oldest_snapshot_age = static_cast<long long>(oldest.age_ms / 1000);
   g_gauges.oldest_snapshot_thread = static_cast<long long>(oldest.thread);
-  const std::string statement = oldest.open ? StatementOfThread(oldest.thread) : std::string();
-  const size_t length = std::min(statement.size(), g_statement.size() - 1);
-  std::copy_n(statement.begin(), length, g_statement.begin());
-  g_statement[length] = '\0';
-  g_gauges.oldest_snapshot_statement = g_statement.data();
 }
 
 void ReadGauges() {
@@ -137,7 +131,6 @@ SHOW_VAR g_gauge_variables[] = {
     Number("purge_delays", &g_gauges.purge_delays),
     Number("oldest_snapshot_age", &g_gauges.oldest_snapshot_age),
     Number("oldest_snapshot_thread", &g_gauges.oldest_snapshot_thread),
-    Text("oldest_snapshot_statement", &g_gauges.oldest_snapshot_statement),
     Number("row_locks", &g_gauges.row_locks),
     Number("row_lock_memory_bytes", &g_gauges.row_lock_memory_bytes),
     Number("stopped", &g_gauges.stopped),

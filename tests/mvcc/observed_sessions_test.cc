@@ -64,8 +64,8 @@ class BusySession {
 
   Status ReadIndex() {
     VersionView view;
-    actor_.cursor.Open(&actor_.txn, fixture_->index(1), {.mode = ReadMode::kSnapshot});
     fixture_->manager()->OpenSnapshot(&actor_.txn);
+    actor_.cursor.Open(&actor_.txn, fixture_->index(1), {.mode = ReadMode::kSnapshot});
     Status status = actor_.cursor.SeekFirst(&view);
     while (status.ok()) status = actor_.cursor.Next(&view);
     return status.Is(Code::kEndOfRange) ? Status::Ok() : status;

@@ -76,6 +76,7 @@ class RowFixture : public IndexResolver, public ExtensionApplier {
     }));
     Expect(allocator()->CreateSpace(kFirstTableSpace));
     TxnManagerOptions options;
+    options.commit_ring_entries = 1024;  // few, so that it wraps
     options.old_snapshot_ms = 0;
     manager_ = std::make_unique<TxnManager>(undo_.get(), &storage_.log(), options);
     row_undo_ = std::make_unique<RowUndo>(manager_.get(), this, blobs(), this);

@@ -7,8 +7,7 @@ SWITCHES = ("index_merge", "index_merge_union", "index_merge_sort_union",
             "firstmatch", "duplicateweedout", "subquery_materialization_cost_based",
             "use_index_extensions", "condition_fanout_filter", "derived_merge",
             "use_invisible_indexes", "skip_scan", "hash_join", "subquery_to_derived",
-            "prefer_ordering_index", "derived_condition_pushdown", "hash_set_operations",
-            "hypergraph_optimizer")
+            "prefer_ordering_index", "derived_condition_pushdown", "hash_set_operations")
 _VARIABLES = (("join_buffer_size", ("128", "4096", "DEFAULT")),
               ("sort_buffer_size", ("32768", "DEFAULT")),
               ("read_rnd_buffer_size", ("1", "DEFAULT")),
