@@ -209,7 +209,7 @@ def _write(t, stop, number, turns):
                              f" WHERE id = {shared}")
             client.query("ROLLBACK" if turn % 5 == 0 else "COMMIT")
         except MysqlError as error:
-            if error.code not in (1205, 1213):
+            if error.code not in (1062, 1205, 1213):  # the turns come round again
                 raise
             client.query("ROLLBACK")
     turns.append(turn)
