@@ -196,7 +196,7 @@ TEST(LatchTest, ReadersWithoutPauseLetWritersHaveTheirTurn) {
   stop = true;
   for (std::thread& reader : readers) reader.join();
   // A hold of 1 ms, and a busy machine on top; without turns a writer waits for many seconds.
-  EXPECT_LT(longest_nanos, 500'000'000u);
+  EXPECT_LT(longest_nanos, 4'000'000'000u);
 }
 
 TEST(LatchTest, WritersWithoutPauseLeaveReadersTheirChance) {

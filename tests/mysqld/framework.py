@@ -32,6 +32,9 @@ from rowantools.server import Server  # noqa: E402
 ENGINE = os.environ.get("ROWAN_TEST_ENGINE", "ROWAN")
 LONG = os.environ.get("ROWAN_TEST_LONG") == "1"
 SEED = int(os.environ.get("ROWAN_TEST_SEED", random.SystemRandom().randrange(1 << 31)))
+# What takes no time worth naming may take this long where the machine is busy or slow. A test
+# that a time decides compares it with this and prints it; figures are held to --long and to docs/.
+HUNG_S = 30
 _FOLDER = BUILD / "mysqld-tests"
 _OPTIONS = ["--innodb-redo-log-capacity=16M", "--innodb-flush-log-at-trx-commit=1",
             "--performance-schema=OFF", "--max-connections=400"]
@@ -121,7 +124,7 @@ class Test:
         if [row[3] for row in rows][-1] != "OK":
             raise Failure(f"CHECK TABLE {table}: {rows}")
 
-    def wait_for(self, condition, what, limit_s=30.0):
+    def wait_for(self, condition, what, limit_s=120.0):
         """Polls until condition() is true."""
         deadline = time.monotonic() + limit_s
         while not condition():
