@@ -63,7 +63,8 @@ class Ring:
             self.start_replica(server)
         client = self.connect(self.source)
         create_tables(client)
-        # A restart forgets the engine until the plugin is loaded, and tables are to be there then.
+        # A restart forgets the engine, because servers without an option file (framework.py) do not
+        # read persisted variables: the tables are to be there then.
         for server in self.servers[1:]:
             await_replica(t, client, self.connect(server, database=""))
 

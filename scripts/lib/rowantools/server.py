@@ -29,13 +29,15 @@ class Server:
     """One instance. `options` are mysqld arguments for every start of this object."""
 
     def __init__(self, folder, tree=None, plugin=None, options=(), binlog=False,
-                 buffer_pool="256M", port=None, install_plugin=True):
+                 buffer_pool="256M", port=None, install_plugin=True, option_file=None):
         self.folder = Path(folder).resolve()
         self.tree = tree or find_tree()
         self.plugin = Path(plugin) if plugin else plugin_path()
         self.options = list(options)
         self.binlog, self.buffer_pool, self.port = binlog, buffer_pool, port
         self.install_plugin = install_plugin
+        # A my.cnf; without one the server reads none, and no variables set by SET PERSIST either.
+        self.option_file = option_file
         self.data = self.folder / "data"
         self.error_log = self.folder / "error.log"
         self.socket = self._socket_path()
@@ -175,7 +177,8 @@ class Server:
         binlog = ["--log-bin=binlog", "--server-id=1"] if self.binlog else ["--disable-log-bin"]
         network = [f"--port={self.port}", "--bind-address=127.0.0.1"] if self.port else \
             ["--skip-networking"]
-        return [*self._launcher(), str(self.tree.mysqld), "--no-defaults",
+        defaults = f"--defaults-file={self.option_file}" if self.option_file else "--no-defaults"
+        return [*self._launcher(), str(self.tree.mysqld), defaults,
                 f"--basedir={self.tree.basedir}",
                 f"--datadir={self.data}", f"--socket={self.socket}",
                 f"--pid-file={self.folder / 'mysqld.pid'}", f"--log-error={self.error_log}",
