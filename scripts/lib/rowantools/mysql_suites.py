@@ -7,7 +7,7 @@ from . import setup
 from .mtr import FAIL, Mtr, TestResult
 from .paths import UserError, run_main
 from .progress import Step, say
-from .suite_lists import ALSO_INNODB, Reasons, changes, summary, write_list
+from .suite_lists import ALSO_INNODB, Reasons, changes, read_list, summary, update_list
 
 # What mysql-test-run.pl is asked for.
 GROUPS = {
@@ -47,6 +47,12 @@ class Run:
 
     def _group(self, name, arguments):
         extra = [f"--do-test={self._options.tests}"] if self._options.tests else []
+        if self._options.failing:
+            extra = recorded_failures(name)
+            arguments = []
+            if not extra:
+                say(f"{name}: no test is recorded as failing")
+                return
         with Step(f"{name} with {self._options.engine}") as step:
             results = Mtr(self._options.engine, name).run([*arguments, *extra], step)
         results = [self._reasons.explain(result) for result in results]
@@ -58,8 +64,7 @@ class Run:
             return
         if self._options.record:
             results = self._beside_innodb(name, results)
-            write_list(name, results, "MySQL's own tests with Rowan as the default engine "
-                                      f"(scripts/mysql-suites --record {name})")
+            update_list(name, results, whole=not (self._options.tests or self._options.failing))
         worse, better = changes(name, results)
         for line in worse:
             say(f"    worse: {line}")
@@ -73,12 +78,21 @@ class Run:
         failed = [result.name for result in results if result.outcome == FAIL]
         if not failed:
             return results
-        names = sorted({test.split(" ")[0] for test in failed})
+        names = names_of(failed)
         with Step(f"{name}: what failed, with innodb") as step:
             other = Mtr("innodb", f"{name}-innodb").run(names, step)
         theirs = {result.name for result in other if result.outcome == FAIL}
         return [TestResult(result.name, FAIL, ALSO_INNODB) if result.name in theirs else result
                 for result in results]
+
+
+def names_of(tests):
+    """As mysql-test-run.pl takes them: without the kind of binary log that a test was run with."""
+    return sorted({test.split(" ")[0] for test in tests})
+
+
+def recorded_failures(group):
+    return names_of(name for name, (outcome, _) in read_list(group).items() if outcome == FAIL)
 
 
 def main():
@@ -91,15 +105,18 @@ def main():
                         help=f"some of: {', '.join(GROUPS)} (default: all, hours)")
     parser.add_argument("--quick", action="store_true", help="the part that scripts/test runs")
     parser.add_argument("--tests", help="only tests whose names begin with this expression")
+    parser.add_argument("--failing", action="store_true",
+                        help="only tests that are recorded as failing")
     parser.add_argument("--engine", choices=("rowan", "innodb"), default="rowan")
     parser.add_argument("--record", action="store_true",
-                        help="write the lists anew; what fails is run with InnoDB, too")
+                        help="write the results into the lists; what fails is run with InnoDB, "
+                             "too")
     options = parser.parse_args()
     unknown = set(options.groups) - set(GROUPS)
     if unknown:
         raise UserError(f"unknown group {', '.join(sorted(unknown))}")
-    if options.record and (options.tests or options.quick):
-        raise UserError("--record wants whole groups")
+    if options.quick and (options.record or options.failing):
+        raise UserError("--quick is for comparing only")
     return Run(options).run()
 
 

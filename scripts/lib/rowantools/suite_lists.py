@@ -29,10 +29,20 @@ def read_list(group):
     return entries
 
 
-def write_list(group, results, heading):
+def update_list(group, results, whole):
+    """Writes the list anew; unless the group was run as a `whole`, what was not run stays."""
+    found = {result.name: result for result in results}
+    if not whole:
+        for name, (outcome, reason) in read_list(group).items():
+            found.setdefault(name, TestResult(name, outcome, reason))
+    _write_list(group, [found[name] for name in sorted(found)])
+
+
+def _write_list(group, results):
     FOLDER.mkdir(parents=True, exist_ok=True)
     width = max(len(result.name) for result in results) + 2
-    lines = [f"# {heading}", f"# {summary(results)}"]
+    lines = ["# MySQL's own tests with Rowan as the default engine "
+             f"(scripts/mysql-suites --record {group})", f"# {summary(results)}"]
     for result in results:
         lines.append(f"{result.name:<{width}}{result.outcome}  {result.note}".rstrip())
     (FOLDER / f"{group}.txt").write_text("\n".join(lines) + "\n")
