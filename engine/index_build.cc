@@ -90,25 +90,10 @@ Status IndexBuild::CreateTree(NewIndex* index) {
 
 Status IndexBuild::Build() {
   const Status status = BuildTrees();
-  if (!status.ok()) return status;
-  StartRound();
-  return scan_.CatchUpAmongWriters([this](Bytes key) { return Compare(key); },
-                                   [this] {
-                                     const Status ended = EndRound();
-                                     StartRound();
-                                     return ended;
-                                   });
+  return status.ok() ? scan_.CatchUpAmongWriters(this) : status;
 }
 
-Status IndexBuild::Finish() {
-  StartRound();
-  Status status =
-      scan_.CatchUp(OnlineScan::Round::kLast, [this](Bytes key) { return Compare(key); });
-  if (!status.ok()) return status;
-  status = EndRound();
-  if (status.ok()) scan_.Stop();
-  return status;
-}
+Status IndexBuild::Finish() { return scan_.CatchUpForGood(this); }
 
 // --- the first snapshot ---
 
@@ -143,7 +128,6 @@ void IndexBuild::StartRound() {
 }
 
 Status IndexBuild::EndRound() {
-  // All that goes is gone: what is equal now are duplicates.
   for (const auto& target : targets_) {
     const Status status = InsertEntries(target.get());
     if (!status.ok()) return AtIndex(status, *target);

@@ -28,7 +28,7 @@
 
 namespace rowan {
 
-class IndexBuild {
+class IndexBuild final : private SnapshotFollower {
  public:
   /// How rows are read and become entries: the codec is that of the table with its new indexes, the
   /// columns at least those of the new indexes and the clustered one.
@@ -42,7 +42,7 @@ class IndexBuild {
   /// `sort_memory_bytes` is shared by the indexes. All that is pointed to outlives the build.
   IndexBuild(Session* session, std::shared_ptr<Table> table, const Rows& rows,
              size_t sort_memory_bytes);
-  ~IndexBuild();
+  ~IndexBuild() override;
 
   Status Start(std::vector<NewIndex> indexes);
   /// kDuplicate: the detail is the number of the index, duplicate_key() one of the entries.
@@ -60,9 +60,10 @@ class IndexBuild {
   Status CreateTree(NewIndex* index);
   Status BuildTrees();
   Status AddEntries(Bytes key);
-  void StartRound();
-  Status EndRound();
-  Status Compare(Bytes key);
+  // SnapshotFollower.
+  void StartRound() override;
+  Status Compare(Bytes key) override;
+  Status EndRound() override;
   /// Of the row that a read found, or did not.
   Status KeepEntries(Bytes key, Status found, bool after);
   Status ApplyDifference(Target* target);

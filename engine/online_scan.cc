@@ -57,12 +57,6 @@ void OnlineScan::Start(const std::string& name, size_t memory_bytes) {
   built_ = TakeSnapshot();
 }
 
-void OnlineScan::Stop() {
-  table_->CollectChanges(nullptr);
-  changed_.reset();
-  built_.reset();
-}
-
 Status OnlineScan::ScanRows(KeyVisit visit) {
   TableCursor& cursor = built_->cursor;
   WorkProgress* progress = session_->progress();
@@ -85,17 +79,24 @@ Status OnlineScan::ScanRows(KeyVisit visit) {
   return status.Is(Code::kEndOfRange) ? Status::Ok() : status;
 }
 
-Status OnlineScan::CatchUpAmongWriters(KeyVisit visit, FunctionRef<Status()> after_round) {
+Status OnlineScan::CatchUpAmongWriters(SnapshotFollower* follower) {
   for (int round = 0; round < kRoundsMax && changed_->count() > kRowsOfLastRound; ++round) {
-    Status status = CatchUp(Round::kAmongWriters, visit);
-    if (!status.ok()) return status;
-    status = after_round();
+    const Status status = CatchUp(Round::kAmongWriters, follower);
     if (!status.ok()) return status;
   }
   return Status::Ok();
 }
 
-Status OnlineScan::CatchUp(Round round, KeyVisit visit) {
+Status OnlineScan::CatchUpForGood(SnapshotFollower* follower) {
+  const Status status = CatchUp(Round::kLast, follower);
+  if (!status.ok()) return status;
+  table_->CollectChanges(nullptr);
+  changed_.reset();
+  built_.reset();
+  return Status::Ok();
+}
+
+Status OnlineScan::CatchUp(Round round, SnapshotFollower* follower) {
   if (session_->progress() != nullptr) {
     session_->progress()->Begin(WorkPhase::kCatchUp, changed_->count());
   }
@@ -105,13 +106,14 @@ Status OnlineScan::CatchUp(Round round, KeyVisit visit) {
   if (!keys.ok()) return keys.status();
   Status status = (*keys)->StartReading();
   if (!status.ok()) return status;
-  status = VisitChanged(keys->get(), round, visit);
+  follower->StartRound();
+  status = CompareChanged(keys->get(), round, follower);
   if (!status.ok()) return status;
   built_ = std::move(now_);
-  return Status::Ok();
+  return follower->EndRound();
 }
 
-Status OnlineScan::VisitChanged(EntrySorter* keys, Round round, KeyVisit visit) {
+Status OnlineScan::CompareChanged(EntrySorter* keys, Round round, SnapshotFollower* follower) {
   ByteBuffer last;
   IndexEntry key;
   for (uint64_t count = 0;; ++count) {
@@ -128,7 +130,7 @@ Status OnlineScan::VisitChanged(EntrySorter* keys, Round round, KeyVisit visit) 
       const Status noted = NoteAgainIfOpen(last);
       if (!noted.ok()) return noted;
     }
-    const Status status = visit(last);
+    const Status status = follower->Compare(last);
     if (!status.ok()) return status;
   }
 }

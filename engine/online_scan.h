@@ -5,8 +5,8 @@
 //   Start     nobody uses the table: takes a snapshot, from here on the keys of changed rows are
 //             noted (engine/changed_rows.h)
 //   ScanRows  the rows of that snapshot
-//   CatchUp   takes a new snapshot and visits the rows noted until then, each of which can be read
-//             as it was in the snapshot before and as it is in the new one
+//   CatchUp   rounds: each takes a new snapshot and has the rows noted until then compared, which
+//             can be read as they were in the snapshot before and as they are in the new one
 //
 // What is made of the rows so always has exactly the state of one snapshot, and what a writer has
 // not committed never gets into it. Thread safety: one thread.
@@ -26,6 +26,18 @@
 
 namespace rowan {
 
+/// What is made of the rows, as a round of catching up sees it.
+class SnapshotFollower {
+ public:
+  virtual ~SnapshotFollower() = default;
+  virtual void StartRound() = 0;
+  /// The row with this clustered key may differ between the two snapshots. In the order of keys.
+  virtual Status Compare(Bytes key) = 0;
+  /// All rows were compared; reads are now of the newer snapshot. All that goes is gone, so what is
+  /// unique may be inserted.
+  virtual Status EndRound() = 0;
+};
+
 class OnlineScan {
  public:
   /// How rows are read.
@@ -34,7 +46,6 @@ class OnlineScan {
     const void* columns = nullptr;  ///< null: all
     void* record = nullptr;         ///< scratch
   };
-  enum class Round : uint8_t { kAmongWriters, kLast };
   /// The row with this clustered key.
   using KeyVisit = FunctionRef<Status(Bytes key)>;
 
@@ -47,25 +58,24 @@ class OnlineScan {
   void Start(const std::string& name, size_t memory_bytes);
   /// Each row is in the record when it is visited. Ends with the first error; kInterrupted.
   Status ScanRows(KeyVisit visit);
-  /// Visits rows that may differ between two snapshots, in the order of their keys; nothing is in
-  /// the record. kInterrupted.
-  Status CatchUp(Round round, KeyVisit visit);
-  /// CatchUp among writers as often as it helps, then `after_round` each time.
-  Status CatchUpAmongWriters(KeyVisit visit, FunctionRef<Status()> after_round);
-  /// While a row is visited by CatchUp: puts it into the record as it was; kNotFound. Otherwise as
-  /// it is in the newest snapshot.
+  /// Rounds among writers, as many as help. Ends with the first error; kInterrupted.
+  Status CatchUpAmongWriters(SnapshotFollower* follower);
+  /// The last round, after which nothing is noted any more; nobody else uses the table. As above.
+  Status CatchUpForGood(SnapshotFollower* follower);
+  /// While a row is compared: puts it into the record as it was; kNotFound. Otherwise as it is in
+  /// the newest snapshot.
   Status ReadBefore(Bytes key);
-  /// While a row is visited by CatchUp: puts it into the record as it is now; kNotFound.
+  /// While a row is compared: puts it into the record as it is now; kNotFound.
   Status ReadNow(Bytes key);
-  /// Nothing is noted any more. After the last round.
-  void Stop();
   /// By a kill or a shutdown.
   [[nodiscard]] bool IsInterrupted() const;
 
  private:
+  enum class Round : uint8_t { kAmongWriters, kLast };
   struct Snapshot;
 
-  Status VisitChanged(EntrySorter* keys, Round round, KeyVisit visit);
+  Status CatchUp(Round round, SnapshotFollower* follower);
+  Status CompareChanged(EntrySorter* keys, Round round, SnapshotFollower* follower);
   Status NoteAgainIfOpen(Bytes key);
   [[nodiscard]] std::unique_ptr<Snapshot> TakeSnapshot();
 

@@ -105,24 +105,12 @@ Status TableRebuild::Start(TableDef definition) {
 
 Status TableRebuild::Build() {
   const Status status = LoadRows();
-  if (!status.ok()) return status;
-  StartRound();
-  return scan_.CatchUpAmongWriters([this](Bytes key) { return Compare(key); },
-                                   [this] {
-                                     const Status ended = EndRound();
-                                     StartRound();
-                                     return ended;
-                                   });
+  return status.ok() ? scan_.CatchUpAmongWriters(this) : status;
 }
 
 Status TableRebuild::Finish(uint64_t auto_increment) {
-  StartRound();
-  Status status =
-      scan_.CatchUp(OnlineScan::Round::kLast, [this](Bytes key) { return Compare(key); });
+  Status status = scan_.CatchUpForGood(this);
   if (!status.ok()) return status;
-  status = EndRound();
-  if (!status.ok()) return status;
-  scan_.Stop();
   status = table_->LoadCounters();
   if (!status.ok()) return status;
   status = table_->SetAutoIncrement(std::max(auto_increment, former_->auto_increment()));

@@ -44,7 +44,7 @@ class RowConversion {
   [[nodiscard]] virtual void* record() const = 0;
 };
 
-class TableRebuild {
+class TableRebuild final : private SnapshotFollower {
  public:
   /// Whether rows of both tables have the same clustered keys.
   enum class Keys : uint8_t { kSame, kOther };
@@ -52,7 +52,7 @@ class TableRebuild {
   /// `sort_memory_bytes` is shared by the indexes. All that is pointed to outlives the rebuild.
   TableRebuild(Session* session, std::shared_ptr<Table> former, const OnlineScan::Rows& rows,
                RowConversion* conversion, Keys keys, size_t sort_memory_bytes);
-  ~TableRebuild();
+  ~TableRebuild() override;
 
   /// The new table with its name; ids and roots are filled in.
   Status Start(TableDef definition);
@@ -70,21 +70,22 @@ class TableRebuild {
   /// A row as it is to be in the new table.
   struct Image;
 
+  // SnapshotFollower.
+  void StartRound() override;
+  Status Compare(Bytes former_key) override;
+  Status EndRound() override;
+
   Status LoadRows();
   Status LoadRowsAsTheyCome(BulkLoad* load);
   Status LoadSortedRows(BulkLoad* load);
   Status LoadEntries(BulkLoad* load);
   Status EncodeEntries(Image* image);
   Status EncodeRow(Bytes former_key, Image* image);
-  Status Compare(Bytes former_key);
   Status ReadImage(Bytes former_key, Status found, Image* image);
   Status Replace(const Image& before, Image* after);
   Status Delete(const Image& image);
   Status StoredBlobs(Bytes key, std::vector<BlobRef>* blobs);
   Status DropBlobs(const std::vector<BlobRef>& blobs);
-  void StartRound();
-  /// Inserts what waits until all that goes is gone.
-  Status EndRound();
 
   Session* const session_;
   const std::shared_ptr<Table> former_;
