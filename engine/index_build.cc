@@ -90,7 +90,8 @@ Status IndexBuild::CreateTree(NewIndex* index) {
 
 Status IndexBuild::Build() {
   const Status status = BuildTrees();
-  return status.ok() ? scan_.CatchUpAmongWriters(this) : status;
+  if (!status.ok()) return status;
+  return scan_.CatchUpAmongWriters(this);
 }
 
 Status IndexBuild::Finish() { return scan_.CatchUpForGood(this); }

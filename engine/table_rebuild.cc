@@ -105,7 +105,8 @@ Status TableRebuild::Start(TableDef definition) {
 
 Status TableRebuild::Build() {
   const Status status = LoadRows();
-  return status.ok() ? scan_.CatchUpAmongWriters(this) : status;
+  if (!status.ok()) return status;
+  return scan_.CatchUpAmongWriters(this);
 }
 
 Status TableRebuild::Finish(uint64_t auto_increment) {

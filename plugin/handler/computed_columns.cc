@@ -66,8 +66,6 @@ void ComputedColumns::AddSources(MY_BITMAP* columns) const {
 }
 
 bool ComputedColumns::AreRead() const {
-  // A sort of rows to be changed reads them with no columns marked at all.
-  if (table_->read_set == nullptr || table_->read_set->bitmap == nullptr) return false;
   return std::all_of(fields_.begin(), fields_.end(), [this](const Field* field) {
     return bitmap_is_set(table_->read_set, field->field_index());
   });

@@ -189,6 +189,9 @@ bool ha_rowan::was_semi_consistent_read() {
 
 void ha_rowan::column_bitmaps_signal() {
   prepared_ = false;
+  // IndexRangeScanIterator::init_ror_merged_scan() sets, and signals, its set of columns before it
+  // has any memory; another signal follows before the next read.
+  if (table->read_set->bitmap == nullptr) return;
   if (group_scan_ != nullptr) return;  // prepares itself before it reads
   if (reader_ != nullptr && session_ != nullptr) PrepareRead();
 }

@@ -373,6 +373,25 @@ def _random_change(random):
         "SAVEPOINT s", "ROLLBACK TO s", "BEGIN", "BEGIN", "COMMIT", "ROLLBACK", "ROLLBACK"))
 
 
+def test_changes_found_by_two_indexes(t):
+    """The server announces columns for the merged scans before it has marked any."""
+    t.run("CREATE TABLE a (id INT PRIMARY KEY, b INT, c INT, d INT AS (b + c) VIRTUAL, v INT, "
+          "KEY (b), KEY (c), KEY (d))",
+          "INSERT INTO a (id, b, c, v) WITH RECURSIVE n (i) AS (SELECT 0 UNION ALL SELECT i + 1 "
+          "FROM n WHERE i < 999) SELECT i, i % 10, i % 7, 0 FROM n", "ANALYZE TABLE a")
+    found = "FROM a WHERE b = 3 AND c = 4"
+    hint = "/*+ INDEX_MERGE(a b, c) NO_INDEX_MERGE(a d) */"
+    plan = t.client().query(
+        f"EXPLAIN FORMAT=TRADITIONAL UPDATE {hint} a SET v = 1, c = 5 WHERE b = 3 AND c = 4")
+    t.true("Using intersect(" in plan[0][-1], plan[0])
+    count = t.client().value(f"SELECT COUNT(*) {found}")
+    t.run(f"UPDATE {hint} a SET v = 1, c = 5 WHERE b = 3 AND c = 4")
+    t.rows(f"SELECT COUNT(*) {found}", [(0,)])
+    t.rows("SELECT COUNT(*) FROM a FORCE INDEX (d) WHERE d = 8 AND v = 1", [(count,)])
+    t.run(f"DELETE {hint} FROM a WHERE b = 3 AND c = 5 AND v = 1")
+    t.check_table("a")
+
+
 def test_random_changes(t):
     pair = Pair(t)
     both = pair.both
