@@ -18,6 +18,7 @@
 #include "sql/table.h"
 
 #include "plugin/handler/ha_rowan.h"
+#include "plugin/pushdown/index_order.h"
 #include "plugin/server/instance.h"
 
 namespace rowan {
@@ -30,6 +31,8 @@ struct GroupKey {
   uint key = 0;
   GroupWinners winners;
   bool is_covering = false;
+  /// False: it has only the first columns of the order, and all rows that tie in those are taken.
+  bool is_exact = true;
 };
 
 bool IsWhole(const KEY_PART_INFO& part) { return (part.key_part_flag & HA_PART_KEY_SEG) == 0; }
@@ -60,25 +63,52 @@ bool StartsWithGroups(const KEY& key, const Fields& groups) {
   return seen.size() == groups.size();
 }
 
-/// How the wished order lies in the key behind the groups; false: it does not.
-bool PlaceOrder(const TABLE* table, const KEY& key, const GroupWish& wish, GroupWinners* winners) {
+double RowsAlike(const TABLE* table, const KEY& key, uint parts) {
+  if (parts == 0) return static_cast<double>(table->file->stats.records);
+  return key.has_records_per_key(parts - 1) ? key.records_per_key(parts - 1) : 1;
+}
+
+/// Few enough rows tie in the part of the order that the key has.
+bool HasFewTies(const TABLE* table, const KEY& key, const GroupWinners& winners) {
+  // A row found by an index costs some times as much as one of a scan.
+  constexpr double kFoundCost = 4;
+  const double ties = RowsAlike(table, key, winners.group_parts + winners.order_parts);
+  return ties * static_cast<double>(winners.most) * kFoundCost <=
+         RowsAlike(table, key, winners.group_parts);
+}
+
+/// Whether the column may be the next of the order, as far as the key goes.
+bool IsNext(const KEY& key, uint next, const OrderColumn& column, GroupWinners* winners) {
+  if (next >= key.actual_key_parts) return false;
+  const KEY_PART_INFO& part = key.key_part[next];
+  if (part.field != column.field || !IsWhole(part)) return false;
+  const bool from_end = ((part.key_part_flag & HA_REVERSE_SORT) != 0) != column.descending;
+  if (next > winners->group_parts && from_end != winners->from_end) return false;
+  winners->from_end = from_end;
+  return true;
+}
+
+/// How the wished order, or the beginning of it, lies in the key behind the groups; false: it does
+/// not. A row that is among the first by more columns is so by fewer, if ties are all taken.
+bool PlaceOrder(const TABLE* table, const KEY& key, const GroupWish& wish, GroupKey* found) {
+  GroupWinners* const winners = &found->winners;
   Fields seen = wish.groups;
-  const auto group_parts = static_cast<uint>(wish.groups.size());
-  uint next = group_parts;
+  winners->group_parts = static_cast<uint>(wish.groups.size());
+  uint next = winners->group_parts;
+  found->is_exact = true;
   for (const OrderColumn& column : wish.order) {
     if (Contains(seen, column.field)) continue;  // it is the same in all rows that are compared
     if (AreUnique(table, key, next)) break;
-    if (next >= key.actual_key_parts) return false;
-    const KEY_PART_INFO& part = key.key_part[next];
-    if (part.field != column.field || !IsWhole(part)) return false;
-    const bool from_end = ((part.key_part_flag & HA_REVERSE_SORT) != 0) != column.descending;
-    if (next > group_parts && from_end != winners->from_end) return false;
-    winners->from_end = from_end;
+    found->is_exact = IsNext(key, next, column, winners);
+    if (!found->is_exact) break;
     AddOnce(&seen, column.field);
     ++next;
   }
-  winners->group_parts = group_parts;
-  winners->order_parts = next - group_parts;
+  winners->order_parts = next - winners->group_parts;
+  if (!found->is_exact) {
+    if (winners->count == GroupWinners::Count::kRows) winners->count = GroupWinners::Count::kRank;
+    return winners->order_parts > 0 && HasFewTies(table, key, *winners);
+  }
   if (AreUnique(table, key, next)) winners->count = GroupWinners::Count::kRows;  // no ties
   return winners->order_parts > 0 || winners->count == GroupWinners::Count::kRows;
 }
@@ -89,11 +119,13 @@ std::optional<GroupKey> TryKey(const TABLE* table, uint number, const GroupWish&
   if (!table->keys_in_use_for_query.is_set(number)) return std::nullopt;  // hints, invisible keys
   GroupKey found;
   found.key = number;
-  found.winners.count = wish.count;
+  found.winners.count = wish.takes_ties && wish.count == GroupWinners::Count::kRows
+                            ? GroupWinners::Count::kRank
+                            : wish.count;
   found.winners.most = wish.most;
   if (!HandlerOf(table)->IsSearchableKey(number, &found.winners.index_number)) return std::nullopt;
   if (!StartsWithGroups(key, wish.groups)) return std::nullopt;
-  if (!PlaceOrder(table, key, wish, &found.winners)) return std::nullopt;
+  if (!PlaceOrder(table, key, wish, &found)) return std::nullopt;
   const bool has_null = wish.passes_nulls && found.winners.order_parts == 1 &&
                         key.key_part[found.winners.group_parts].field->is_nullable();
   found.winners.passes_nulls = has_null;
@@ -122,6 +154,11 @@ bool SearchAlike(const TABLE* table, const Search& search, uint other) {
                     });
 }
 
+bool IsBetter(const GroupKey& key, const GroupKey& other) {
+  if (key.is_exact != other.is_exact) return key.is_exact;
+  return key.is_covering && !other.is_covering;
+}
+
 /// The key to use in place of the one that the plan searches.
 std::optional<GroupKey> ChooseKey(const GroupWish& wish, const Search& search) {
   const TABLE* const table = wish.table;
@@ -130,9 +167,9 @@ std::optional<GroupKey> ChooseKey(const GroupWish& wish, const Search& search) {
   for (uint number = 0; number < table->s->keys; ++number) {
     const std::optional<GroupKey> key = TryKey(table, number, wish);
     if (!key.has_value()) continue;
-    if (number == search.key) return key;
+    if (number == search.key && key->is_exact) return key;
     if (!SearchAlike(table, search, number)) continue;
-    if (!chosen.has_value() || (key->is_covering && !chosen->is_covering)) chosen = key;
+    if (!chosen.has_value() || IsBetter(*key, *chosen)) chosen = key;
   }
   return chosen;
 }
@@ -175,6 +212,17 @@ bool KeepsOrder(const Search& search, const GroupKey& key) {
   return one_row || search.reverse == key.winners.from_end;
 }
 
+/// A sort of the first rows of all groups is better than reading every row in order, unless a LIMIT
+/// is reached sooner.
+bool IsWorthSorting(const TableAccess& access, const GroupWish& wish, const GroupKey& key) {
+  if (!access.is_sortable) return false;
+  const auto rows = static_cast<double>(wish.table->file->stats.records);
+  const double in_group =
+      RowsAlike(wish.table, wish.table->key_info[key.key], key.winners.group_parts);
+  const double groups = rows / std::max(in_group, 1.0);
+  return in_group >= 2 && static_cast<double>(access.limit) * in_group > groups;
+}
+
 std::optional<GroupKey> KeyFor(const TableAccess& access, const GroupWish& wish, Search* search) {
   if (access.path == nullptr || !IsReducible(wish.table)) return std::nullopt;
   const std::optional<Search> found = SearchOf(access.path);
@@ -182,7 +230,8 @@ std::optional<GroupKey> KeyFor(const TableAccess& access, const GroupWish& wish,
   *search = *found;
   const std::optional<GroupKey> key = ChooseKey(wish, *search);
   if (!key.has_value()) return std::nullopt;
-  if (!access.order_is_free && !KeepsOrder(*search, *key)) return std::nullopt;
+  const bool keeps_order = access.order_is_free || KeepsOrder(*search, *key);
+  if (!keeps_order && !IsWorthSorting(access, wish, *key)) return std::nullopt;
   if (key->key == search->key) return key;
   // The server takes the values of virtual columns from the index that it thinks it reads.
   const bool reads_index_alone = wish.table->key_read && wish.table->vfield != nullptr;
@@ -230,7 +279,7 @@ bool IsReducible(const TABLE* table) {
 
 std::optional<KeyChoice> FindKey(const GroupWish& wish) {
   const std::optional<GroupKey> key = ChooseKey(wish, Search());
-  if (!key.has_value()) return std::nullopt;
+  if (!key.has_value() || !key->is_exact) return std::nullopt;
   return KeyChoice{key->key, key->winners.group_parts, key->winners.from_end};
 }
 
@@ -238,9 +287,12 @@ bool Reduce(const TableAccess& access, const GroupWish& wish) {
   Search search;
   const std::optional<GroupKey> key = KeyFor(access, wish, &search);
   if (!key.has_value()) return false;
-  AccessPath* const path = access.path;
+  AccessPath* path = access.path;
+  const bool is_sorted = !access.order_is_free && !KeepsOrder(search, *key);
+  if (is_sorted) path = SortInIndexOrder(access.join, path);
+  if (path == nullptr) return false;
   const bool is_scan = path->type == AccessPath::TABLE_SCAN || path->type == AccessPath::INDEX_SCAN;
-  if (is_scan && (access.order_is_free || key->key != search.key)) {
+  if (is_scan && (access.order_is_free || is_sorted)) {
     ScanKey(path, wish.table, *key);
     search.key = key->key;
   }

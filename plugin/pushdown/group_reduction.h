@@ -7,8 +7,9 @@
 //
 // The plan's access must ask for whole groups only:
 //   table scan          becomes a scan of the key
-//   index scan          becomes a scan of the key; only where its order is not used, or is the
-//   key's index look-up (ref), index range scan
+//   index scan          becomes a scan of the key; where its order is used and is not the key's, a
+//                       sort of those rows comes above it (index_order.h)
+//   index look-up (ref), index range scan
 //                       by columns that are leading parts of the key and belong to the groups; may
 //                       be of another key that begins with them, too
 // Any other access is left alone, and so is the query then.
@@ -31,11 +32,14 @@ struct OrderColumn {
 
 struct GroupWish {
   TABLE* table = nullptr;
-  Fields groups;                   ///< in any order; none: the whole table is one group
-  std::vector<OrderColumn> order;  ///< the rows wanted are the first ones in it
+  Fields groups;  ///< in any order; none: the whole table is one group
+  /// The rows wanted are the first ones in it. Others may come as well, but only behind them.
+  std::vector<OrderColumn> order;
   GroupWinners::Count count = GroupWinners::Count::kRows;
   uint64_t most = 1;
   bool passes_nulls = false;  ///< see GroupWinners
+  /// All rows equal to one of those in the whole order are wanted as well.
+  bool takes_ties = false;
 };
 
 /// A Rowan table, not partitioned or temporary, that the statement reads from a snapshot.

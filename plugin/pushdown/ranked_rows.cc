@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <vector>
 
 #include "sql/field.h"
 #include "sql/item.h"
@@ -54,15 +55,20 @@ bool ReadWindow(const Block& plan, const Window& window, GroupWish* wish) {
   return true;
 }
 
-bool RankAlike(const GroupWish& left, const GroupWish& right) {
+bool GroupAlike(const GroupWish& left, const GroupWish& right) {
+  return left.groups.size() == right.groups.size() &&
+         std::all_of(left.groups.begin(), left.groups.end(),
+                     [&](const Field* field) { return Contains(right.groups, field); });
+}
+
+/// Columns that both begin with.
+size_t CommonLength(const std::vector<OrderColumn>& left, const std::vector<OrderColumn>& right) {
   const auto same_column = [](const OrderColumn& one, const OrderColumn& other) {
     return one.field == other.field && one.descending == other.descending;
   };
-  return left.groups.size() == right.groups.size() &&
-         std::all_of(left.groups.begin(), left.groups.end(),
-                     [&](const Field* field) { return Contains(right.groups, field); }) &&
-         std::equal(left.order.begin(), left.order.end(), right.order.begin(), right.order.end(),
-                    same_column);
+  const auto [end, other_end] =
+      std::mismatch(left.begin(), left.end(), right.begin(), right.end(), same_column);
+  return static_cast<size_t>(end - left.begin());
 }
 
 bool HasOnlyRanks(Window* window) {
@@ -73,8 +79,8 @@ bool HasOnlyRanks(Window* window) {
   return true;
 }
 
-/// Groups and order of all the block's windows; false: they are not alike, or compute something
-/// else.
+/// Groups of all the block's windows, and what their orders begin with; false: those are not alike,
+/// or something else is computed.
 bool ReadWindows(const Block& plan, GroupWish* wish) {
   List_iterator<Window> windows(plan.join->m_windows);
   bool first = true;
@@ -84,7 +90,12 @@ bool ReadWindows(const Block& plan, GroupWish* wish) {
     read.table = wish->table;
     if (!ReadWindow(plan, *window, &read)) return false;
     if (first) *wish = read;
-    if (!RankAlike(*wish, read)) return false;
+    if (!GroupAlike(*wish, read)) return false;
+    const size_t common = CommonLength(wish->order, read.order);
+    const bool differ = common < std::max(wish->order.size(), read.order.size());
+    // Rows that tie in what is common may stand in any order by what is not: all are needed.
+    wish->takes_ties = wish->takes_ties || differ;
+    wish->order.resize(common);
     first = false;
   }
   return !first;

@@ -3,6 +3,7 @@
 
 #include "plugin/pushdown/table_access.h"
 
+#include "sql/handler.h"
 #include "sql/join_optimizer/access_path.h"
 #include "sql/join_optimizer/walk_access_paths.h"
 #include "sql/sql_lex.h"
@@ -41,6 +42,20 @@ bool IsSortedAbove(AccessPath* root, JOIN* join, const AccessPath* leaf) {
     return sorted;
   });
   return sorted;
+}
+
+/// The plan tells the handler whether it wants the order of the index. Of a range not all plans say
+/// it: there the shape of the plan counts as well.
+bool IsOrderFree(AccessPath* root, JOIN* join, const AccessPath* path) {
+  switch (path->type) {
+    case AccessPath::TABLE_SCAN: return true;
+    case AccessPath::INDEX_SCAN: return !path->index_scan().use_order;
+    case AccessPath::REF: return !path->ref().use_order;
+    case AccessPath::INDEX_RANGE_SCAN:
+      return (path->index_range_scan().mrr_flags & HA_MRR_SORTED) == 0 &&
+             (!WantsOrder(join) || IsSortedAbove(root, join, path));
+    default: return false;
+  }
 }
 
 const Temp_table_param* TemporaryOf(const AccessPath* path) {
@@ -93,8 +108,10 @@ TableAccess FindAccess(AccessPath* root, JOIN* join, const TABLE* table) {
     return false;
   });
   if (found != 1) return {};
-  access.order_is_free =
-      !removes_duplicates && (!WantsOrder(join) || IsSortedAbove(root, join, access.path));
+  access.join = join;
+  access.order_is_free = !removes_duplicates && IsOrderFree(root, join, access.path);
+  access.is_sortable = !removes_duplicates && access.path->type == AccessPath::INDEX_SCAN;
+  if (join->query_block->has_limit()) access.limit = join->query_expression()->select_limit_cnt;
   return access;
 }
 

@@ -3,6 +3,8 @@
 // Thread safety: one thread, the one that optimises the statement.
 #pragma once
 
+#include <cstdint>
+
 class Field;
 class Item;
 struct AccessPath;
@@ -13,8 +15,13 @@ namespace rowan {
 
 struct TableAccess {
   AccessPath* path = nullptr;  ///< null: the plan reads the table in no way or in several
+  JOIN* join = nullptr;
   /// Nothing above makes use of the order in which the rows come.
   bool order_is_free = false;
+  /// An index scan for its order, which a sort of the rows that it delivers would do as well.
+  bool is_sortable = false;
+  /// How many rows of the block are wanted; UINT64_MAX: all.
+  uint64_t limit = UINT64_MAX;
 };
 
 /// The column of `table` that an item of the planned block is, also where the plan has made it a

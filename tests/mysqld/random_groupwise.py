@@ -75,12 +75,33 @@ class RandomTable:
     def _ranked(self):
         groups = ", ".join(self._groups())
         way = self._direction()
-        order = self.random.choice((f"o{way}", f"o{way}, pk{way}", f"pk{way}", f"o, pk DESC"))
+        order = self.random.choice((f"o{way}", f"o{way}, pk{way}", f"pk{way}", "o, pk DESC",
+                                    f"o{way}, v, pk", f"o{way}, v"))
         functions = ("RANK()", "DENSE_RANK()") + (("ROW_NUMBER()",) if "pk" in order else ())
         limit = self.random.choice(("= 1", "<= 2", "< 4", "BETWEEN 2 AND 3"))
-        return (f"SELECT pk, a, b, o, n FROM (SELECT *, {self.random.choice(functions)} OVER "
-                f"(PARTITION BY {groups} ORDER BY {order}) AS n FROM r WHERE TRUE"
-                f"{self._condition('r')}) d WHERE n {limit}{self._condition('d')}")
+        window = f"PARTITION BY {groups} ORDER BY {order}"
+        others = "".join(f", {function} OVER (PARTITION BY {groups} ORDER BY {more}) AS n{i}"
+                         for i, (function, more) in enumerate(self._other_windows(order)))
+        return (f"SELECT * FROM (SELECT *, {self.random.choice(functions)} OVER ({window}) AS n"
+                f"{others} FROM r WHERE TRUE{self._condition('r')}) d WHERE n {limit}"
+                f"{self._condition('d')}")
+
+    def _other_windows(self, order):
+        """Orders that begin alike, mostly."""
+        if self.random.random() < 0.7:
+            return ()
+        first = order.split(",")[0]
+        return ((self.random.choice(("RANK()", "DENSE_RANK()")),
+                 self.random.choice((first, f"{first}, pk", f"{first}, v DESC", "pk"))),)
+
+    def _order(self):
+        """Of the answer, all of it determined."""
+        if self.random.random() < 0.6:
+            return ""
+        way = self._direction()
+        limit = self.random.choice(("", "", " LIMIT 5", " LIMIT 300"))
+        return " ORDER BY " + self.random.choice(("r.pk", "r.a{0}, r.pk", "r.a{0}, r.o{0}, r.pk",
+                                                  "r.v, r.pk")).format(way) + way + limit
 
     def _correlation(self, groups, inner="s", outer="r"):
         return " AND ".join(f"{inner}.{name} = {outer}.{name}" for name in groups)
@@ -90,7 +111,8 @@ class RandomTable:
         function = self.random.choice(("MAX", "MIN"))
         extra = self._condition("s") if self.random.random() < 0.4 else ""
         return (f"SELECT pk, a, b, o FROM r WHERE {column} = (SELECT {function}(s.{column}) FROM r "
-                f"s WHERE {self._correlation(self._groups())}{extra}){self._condition('r')}")
+                f"s WHERE {self._correlation(self._groups())}{extra}){self._condition('r')}"
+                f"{self._order()}")
 
     def _in_list(self):
         groups = self._groups()
@@ -100,7 +122,7 @@ class RandomTable:
         negated = "NOT " if self.random.random() < 0.2 else ""
         return (f"SELECT pk, a, b, o FROM r WHERE ({names}, {column}) {negated}IN (SELECT {names}, "
                 f"{function}({column}) FROM r s WHERE TRUE{self._condition('s')} GROUP BY {names})"
-                f"{self._condition('r')}")
+                f"{self._condition('r')}{self._order()}")
 
     def _anti(self):
         on = (f"{self._correlation(self._groups())} AND s.{self.random.choice(('pk', 'o'))} "
@@ -110,9 +132,9 @@ class RandomTable:
             on += self._condition("s")
         if self.random.random() < 0.5:
             return (f"SELECT r.pk, r.a, r.b FROM r WHERE NOT EXISTS (SELECT 1 FROM r s WHERE {on})"
-                    f"{self._condition('r')}")
+                    f"{self._condition('r')}{self._order()}")
         return (f"SELECT r.pk, r.a, r.b FROM r LEFT JOIN r s ON {on} WHERE s.pk IS NULL"
-                f"{self._condition('r')}")
+                f"{self._condition('r')}{self._order()}")
 
     def _lateral(self):
         groups = self._groups()
