@@ -110,13 +110,6 @@ long long End(UDF_INIT*, UDF_ARGS* arguments, unsigned char*, unsigned char* err
   return static_cast<long long>(backup->end().value());
 }
 
-bool InitializeAbandon(UDF_INIT* init, UDF_ARGS* arguments, char* message) {
-  if (arguments->arg_count != 0) return RefuseCall(message, "this function takes no arguments");
-  init->maybe_null = false;
-  init->const_item = false;
-  return false;
-}
-
 long long Abandon(UDF_INIT*, UDF_ARGS*, unsigned char*, unsigned char*) {
   ThdContext* context = FindContext(current_thd);
   if (context == nullptr || context->backup == nullptr) return 0;
@@ -127,7 +120,7 @@ long long Abandon(UDF_INIT*, UDF_ARGS*, unsigned char*, unsigned char*) {
 SqlFunction g_functions[] = {
     {"rowan_backup_begin", Begin, InitializeBegin},
     {"rowan_backup_end", End, InitializeEnd},
-    {"rowan_backup_abandon", Abandon, InitializeAbandon},
+    {"rowan_backup_abandon", Abandon, InitializeWithoutArguments},
 };
 
 }  // namespace

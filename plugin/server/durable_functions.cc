@@ -25,13 +25,6 @@ namespace {
 /// Longer than any statement lives; keeps the arithmetic in nanoseconds within 64 bits.
 constexpr double kSecondsMax = 1e9;
 
-bool InitializeWithoutArguments(UDF_INIT* init, UDF_ARGS* arguments, char* message) {
-  if (arguments->arg_count != 0) return RefuseCall(message, "this function takes no arguments");
-  init->maybe_null = false;
-  init->const_item = false;
-  return false;
-}
-
 long long DurableLsn(UDF_INIT*, UDF_ARGS*, unsigned char*, unsigned char*) {
   return static_cast<long long>(g_engine->durable_lsn().value());
 }

@@ -68,6 +68,13 @@ bool RefuseCall(char* message, const char* text) {
   return true;
 }
 
+bool InitializeWithoutArguments(UDF_INIT* init, UDF_ARGS* arguments, char* message) {
+  if (arguments->arg_count != 0) return RefuseCall(message, "this function takes no arguments");
+  init->maybe_null = false;
+  init->const_item = false;
+  return false;
+}
+
 bool RegisterFunctions() {
   Registration registration;
   for (const std::span<SqlFunction> functions : AllFunctions()) {

@@ -20,6 +20,9 @@ struct SqlFunction {
 /// Leaves the message of a refusal that is known when the statement is prepared; true.
 bool RefuseCall(char* message, const char* text);
 
+/// Of functions without arguments, whose result is not NULL and not the same each time.
+bool InitializeWithoutArguments(UDF_INIT* init, UDF_ARGS* arguments, char* message);
+
 /// False if the server refuses; nothing is registered then.
 bool RegisterFunctions();
 /// False if a statement uses one of them at the moment; all of them are registered then.

@@ -5,9 +5,9 @@
 
 #include <gtest/gtest.h>
 
-#include <atomic>
 #include <thread>
 
+#include "tests/engine/changing_rows.h"
 #include "tests/engine/engine_fixture.h"
 #include "tests/engine/toy_index_codec.h"
 
@@ -123,8 +123,7 @@ class TableRebuildTest : public ::testing::TestWithParam<Keys> {
     model_ = std::move(mirrored);
   }
   void Change(Session* session, uint64_t id, const ToyRow& row) {
-    ASSERT_TRUE(EngineFixture::Update(session, table_.get(), id, model_[id], row).ok());
-    model_[id] = row;
+    ChangeRow(session, table_.get(), &model_, id, row);
   }
   /// The only table there is.
   void Expect() {
@@ -198,27 +197,10 @@ TEST_P(TableRebuildTest, RowsThatAreChangedMeanwhileAreFollowed) {
 }
 
 TEST_P(TableRebuildTest, WritersAtWorkAreFollowedRoundByRound) {
-  std::atomic<bool> stop{false};
   Start();
-  std::thread writer([&] {
-    std::unique_ptr<Session> session = world_.engine->NewSession();
-    for (uint32_t turn = 0; !stop.load() || turn < 24; ++turn) {
-      ToyRows before = model_;
-      session->Begin(IsolationLevel::kRepeatableRead);
-      for (uint64_t id = 1 + turn % 3; id <= kRows; id += 3) {
-        Change(session.get(), id, {turn, static_cast<uint32_t>(id * 4 + turn % 4), "w"});
-      }
-      if (turn % 4 == 3) {
-        model_ = std::move(before);
-        ASSERT_TRUE(session->Rollback().ok());
-      } else {
-        ASSERT_TRUE(session->Commit().ok());
-      }
-    }
-  });
+  WriterAtWork writer(world_.engine.get(), table_.get(), &model_, kRows, 24);
   ASSERT_TRUE(rebuild_->Build().ok());
-  stop.store(true);
-  writer.join();
+  writer.Join();
   Finish();
   Expect();
 }

@@ -5,9 +5,8 @@ are built while others write; all of it or nothing when the server dies."""
 import itertools
 import os
 import threading
-import time
 
-from framework import ConnectionLost, MysqlError, main
+from framework import MysqlError, main
 
 _NOT_SUPPORTED = (1845, 1846)
 _TABLE = ("CREATE TABLE a (id INT PRIMARY KEY AUTO_INCREMENT, k INT, v VARCHAR(20),"
@@ -296,20 +295,8 @@ def test_kill_while_an_index_is_built(t):
     _fill(t, 20000)
     worker = t.client()
     number = worker.query("SELECT CONNECTION_ID()")[0][0]
-    failed = []
-
-    def build():
-        try:
-            worker.query("ALTER TABLE a ADD INDEX n1 (v, k), ADD INDEX n2 (e, v),"
-                         " ADD INDEX n3 (k, e)")
-        except (MysqlError, ConnectionLost) as error:
-            failed.append(error)
-
-    thread = threading.Thread(target=build)
-    thread.start()
-    time.sleep(t.random.random() * 0.15)
-    t.run(f"KILL QUERY {number}")
-    thread.join()
+    failed = t.amid(worker, ["ALTER TABLE a ADD INDEX n1 (v, k), ADD INDEX n2 (e, v),"
+                             " ADD INDEX n3 (k, e)"], 0.15, lambda: t.run(f"KILL QUERY {number}"))
     t.check_table("a")
     t.equal(t.value(_INDEXES), 4 if failed else 7, "indexes")
 
@@ -328,18 +315,7 @@ def test_kill_9_leaves_the_old_or_the_new_table(t):
                   6: "DROP INDEX n1, DROP INDEX n2, ADD INDEX n3 (e)",
                   5: "ADD INDEX n1 (v, k), DROP INDEX n3, ADD UNIQUE INDEX n2 (id, v)",
                   }[client.query(_INDEXES)[0][0]]
-
-        def alter():
-            try:
-                client.query("ALTER TABLE a " + change)
-            except (MysqlError, ConnectionLost):
-                pass
-
-        thread = threading.Thread(target=alter)
-        thread.start()
-        time.sleep(t.random.random() * 0.25)
-        server.kill()
-        thread.join()
+        t.amid(client, ["ALTER TABLE a " + change], 0.25, server.kill)
         server.start()
         after = t.client(server)
         t.check_table("a", client=after)

@@ -103,6 +103,21 @@ def _check_files(t, server, tables):
         raise Failure(f"{tables} tables, but files {files()}") from error
 
 
+def _crash_again_and_again(t, server, actors, check):
+    """Returns the number of crashes and of killed starts."""
+    cycles, killed_starts = _cycles(t), 0
+    for cycle in range(cycles):
+        try:
+            _kill_under_load(t, server, actors)
+            killed_starts += _start_again(t, server)
+            client = t.client(server)
+            check(t, server, actors, client)
+            client.close()
+        except (Failure, ConnectionLost, MysqlError) as error:
+            raise Failure(f"cycle {cycle + 1} of {cycles}: {error}") from error
+    return cycles, killed_starts
+
+
 def _loop(t, binlog):
     server = t.new_server(binlog=binlog)
     server.start()
@@ -112,16 +127,7 @@ def _loop(t, binlog):
     actors = [Writer(number, t.random) for number in range(_WRITERS)]
     actors += [XaActor(number, t.random) for number in range(_XA_ACTORS)]
     actors.append(DdlActor(0, t.random))
-    cycles, killed_starts = _cycles(t), 0
-    for cycle in range(cycles):
-        try:
-            _kill_under_load(t, server, actors)
-            killed_starts += _start_again(t, server)
-            client = t.client(server)
-            _check_everything(t, server, actors, client)
-            client.close()
-        except (Failure, ConnectionLost, MysqlError) as error:
-            raise Failure(f"cycle {cycle + 1} of {cycles}: {error}") from error
+    cycles, killed_starts = _crash_again_and_again(t, server, actors, _check_everything)
     _report(t, binlog, cycles, killed_starts, actors)
 
 
@@ -141,16 +147,7 @@ def test_crashes_amid_definitions(t):
     server = t.new_server(binlog=True)
     server.start()
     actors = [DdlActor(number, t.random, logged=number > 0) for number in range(_DDL_ACTORS)]
-    cycles, killed_starts = _cycles(t), 0
-    for cycle in range(cycles):
-        try:
-            _kill_under_load(t, server, actors)
-            killed_starts += _start_again(t, server)
-            client = t.client(server)
-            _check_tables(t, server, actors, client)
-            client.close()
-        except (Failure, ConnectionLost, MysqlError) as error:
-            raise Failure(f"cycle {cycle + 1} of {cycles}: {error}") from error
+    cycles, killed_starts = _crash_again_and_again(t, server, actors, _check_tables)
     done, met = sum(actor.commits for actor in actors), sum(actor.met for actor in actors)
     t.true(done > 0, "no statement ever got done")
     print(f"{cycles} crashes and {killed_starts} killed starts, statements: {done} done, {met} met"

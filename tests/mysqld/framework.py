@@ -152,6 +152,26 @@ class Test:
         if failures:
             raise failures[0]
 
+    def amid(self, client, statements, within_s, strike):
+        """Calls strike() at some time while the client runs these; returns how they failed. What
+        comes after a connection is lost is not run."""
+        failed = []
+
+        def run():
+            for statement in statements:
+                try:
+                    client.query(statement)
+                except (MysqlError, ConnectionLost) as error:
+                    failed.append(error)
+                    if isinstance(error, ConnectionLost):
+                        return
+        worker = threading.Thread(target=run)
+        worker.start()
+        time.sleep(self.random.random() * within_s)
+        strike()
+        worker.join()
+        return failed
+
     def skip(self, reason):
         raise Skip(reason)
 

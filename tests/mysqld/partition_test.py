@@ -4,10 +4,9 @@
 partitions in place, exchange with a table, and nothing left behind when the server dies."""
 import itertools
 import os
-import threading
 import time
 
-from framework import ConnectionLost, MysqlError, main
+from framework import MysqlError, main
 from side_by_side import FAST, Side, same_on_both
 
 _ROWS = """
@@ -379,21 +378,7 @@ def test_kill_9_leaves_the_old_or_the_new_partitions(t):
         client = t.client(server)
         order = list(_DDL_UNDER_FIRE)
         t.random.shuffle(order)
-
-        def change():
-            for statement in order:
-                try:
-                    client.query(statement)
-                except MysqlError:
-                    pass  # as the state of the table is not known
-                except ConnectionLost:
-                    return
-
-        thread = threading.Thread(target=change)
-        thread.start()
-        time.sleep(t.random.random() * 0.6)
-        server.kill()
-        thread.join()
+        t.amid(client, order, 0.6, server.kill)  # some fail, the table's state is not known
         server.start()
         after = t.client(server)
         parts = after.query("SELECT COUNT(*) FROM information_schema.PARTITIONS"

@@ -4,9 +4,8 @@
 row by row; errors that values raise; all of it or nothing when the server dies."""
 import os
 import threading
-import time
 
-from framework import ConnectionLost, MysqlError, main
+from framework import MysqlError, main
 
 _INPLACE = ", ALGORITHM=INPLACE, LOCK=NONE"
 _REFUSED = (1845, 1846)
@@ -245,19 +244,8 @@ def test_kill_while_a_table_is_rebuilt(t):
     files = len(_files(t))
     worker = t.client()
     number = worker.query("SELECT CONNECTION_ID()")[0][0]
-    failed = []
-
-    def rebuild():
-        try:
-            worker.query("ALTER TABLE a DROP PRIMARY KEY, ADD PRIMARY KEY (n, id), ADD KEY (id)")
-        except (MysqlError, ConnectionLost) as error:
-            failed.append(error)
-
-    thread = threading.Thread(target=rebuild)
-    thread.start()
-    time.sleep(t.random.random() * 0.2)
-    t.run(f"KILL QUERY {number}")
-    thread.join()
+    t.amid(worker, ["ALTER TABLE a DROP PRIMARY KEY, ADD PRIMARY KEY (n, id), ADD KEY (id)"], 0.2,
+           lambda: t.run(f"KILL QUERY {number}"))
     t.check_table("a")
     t.rows("SELECT COUNT(*) FROM a", [(8000,)])
     t.wait_for(lambda: len(_files(t)) == files, "the file that is left over is gone")
@@ -278,18 +266,7 @@ def test_kill_9_leaves_the_old_or_the_new_table(t):
     for turn in range(20 if t.long else 3):
         change = ("FORCE", "DROP PRIMARY KEY, ADD PRIMARY KEY (k, id)",
                   "DROP PRIMARY KEY, ADD PRIMARY KEY (id)")[turn % 3]
-
-        def alter():
-            try:
-                client.query(f"ALTER TABLE a {change}{_INPLACE}")
-            except (MysqlError, ConnectionLost):
-                pass
-
-        thread = threading.Thread(target=alter)
-        thread.start()
-        time.sleep(t.random.random() * 0.3)
-        server.kill()
-        thread.join()
+        t.amid(client, [f"ALTER TABLE a {change}{_INPLACE}"], 0.3, server.kill)
         server.start()
         client = t.client(server)
         t.check_table("a", client=client)
