@@ -51,7 +51,12 @@ Status ha_rowan::IsTrueBetween(const RowPlan::Range& range,
   }
   reader_->SetFilter(nullptr);
   for (const EntryOrdinal& ordinal : ordinals) {
-    const Status status = reader_->SeekNumber(range.from, range.end, ordinal, table->record[0]);
+    Status status = reader_->SeekNumber(range.from, range.end, ordinal, table->record[0]);
+    if (status.Is(Code::kEndOfRange)) {
+      // Fewer rows than asked for: the last one there is.
+      const EntryOrdinal last{0, !ordinal.forward};
+      status = reader_->SeekNumber(range.from, range.end, last, table->record[0]);
+    }
     if (status.Is(Code::kEndOfRange)) return Status::Ok();
     if (!status.ok()) return status;
     *is_true = MatchesPlan();

@@ -133,7 +133,8 @@ class Recogniser {
 
   bool EqualKeys(const AccessPath& path) {
     const Index_lookup& ref = *path.ref().ref;
-    if (ref.key_err || ref.depend_map != 0 || ref.null_ref_key != nullptr || ref.key < 0 ||
+    // Index_lookup::key_err only tells that nothing was looked up yet.
+    if (ref.depend_map != 0 || ref.null_ref_key != nullptr || ref.key < 0 ||
         !TakeKey(static_cast<uint>(ref.key)) || !ConditionsHoldBetween(ref.key_parts)) {
       return false;
     }

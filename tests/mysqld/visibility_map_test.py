@@ -4,10 +4,12 @@
 from framework import main
 
 _ROWS = 20000
+_FEW_ROWS = 2000
+_FOUND_OFFSETS = (16, 60, 99, 100, 101, 500, 1999, 2000, 5000)
 _BOUNDS = (-5, 0, 1, 77, 500, 501, 777, 998, 999, 1000, 2000)
 
 
-def _fill(t):
+def _fill(t, rows=_ROWS):
     """One row in three of the first thousand values has the value NULL."""
     t.run("CREATE TABLE n (i INT PRIMARY KEY)",
           "INSERT INTO n WITH RECURSIVE s(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM s "
@@ -18,7 +20,7 @@ def _fill(t):
           "INSERT INTO t (id, k, a, s, d) SELECT h.i * 1000 + n.i, "
           "IF(n.i % 3 = 0 AND h.i = 0, NULL, (h.i * 1000 + n.i) * 7 % 1000), n.i % 5, "
           "CONCAT('s', n.i), '2020-01-01' + INTERVAL n.i HOUR FROM n JOIN n h WHERE h.i < "
-          f"{_ROWS // 1000}")
+          f"{rows // 1000}")
 
 
 def _not_visited(t, client):
@@ -93,6 +95,38 @@ def test_offsets_are_those_of_the_rows(t):
         before = _not_visited(t, client)
         client.query(f"SELECT * FROM t ORDER BY id LIMIT 1 OFFSET {_ROWS // 2}")
         t.true(_not_visited(t, client) > before, "the offset was read")
+
+
+def _found_rows(t, client, what, where, order, offset):
+    """A statement with LIMIT on both engines: the rows, and FOUND_ROWS() behind them."""
+    outcomes = []
+    limit = t.random.choice([1, 7, 900])
+    for table in ("t", "theirs"):
+        rows = client.query(f"SELECT {what} k, id FROM {table} {where} ORDER BY {order} "
+                            f"LIMIT {limit} OFFSET {offset}")
+        outcomes.append((rows, client.value("SELECT FOUND_ROWS()")))
+    t.equal(outcomes[0], outcomes[1], f"{what} {where} {order} {limit}, {offset}")
+
+
+def test_found_rows_are_those_that_match(t):
+    _fill(t, _FEW_ROWS)
+    client = t.client()
+    client.execute("CREATE TABLE theirs LIKE t")
+    client.execute("ALTER TABLE theirs ENGINE = InnoDB")
+    client.execute("INSERT INTO theirs SELECT * FROM t")
+    # Without ranges, a look-up of `a` keeps conditions on `k`. The first row that it comes to has
+    # the condition, others before the offset have not.
+    client.execute("SET range_optimizer_max_mem_size = 1")
+    _found_rows(t, client, "", "FORCE INDEX (ak) WHERE a = 2 AND k > 300", "k DESC, id DESC", 1900)
+    for setting in ("off", "on"):
+        client.execute(f"SET optimizer_switch = 'hypergraph_optimizer={setting}'")
+        for number in range(100):
+            client.execute(f"SET range_optimizer_max_mem_size = {number % 2 * 8000000 or 1}")
+            what = "SQL_CALC_FOUND_ROWS" if number % 3 == 0 else ""
+            hint = t.random.choice(["", "FORCE INDEX (k)", "FORCE INDEX (ak)", "FORCE INDEX (kd)"])
+            order = t.random.choice(["id", "id DESC", "k, id", "k DESC, id DESC", "a, k, id"])
+            _found_rows(t, client, what, f"{hint} WHERE {t.random.choice(['1', _conditions(t)])}",
+                        order, t.random.choice(_FOUND_OFFSETS))
 
 
 def test_plans_tell(t):
