@@ -112,7 +112,10 @@ class Tree {
   /// be empty) for each leaf entry in key order. kCorrupt with a logged sentence naming the page.
   using Visit = FunctionRef<Status(Bytes key, Bytes value)>;
   using PageVisit = FunctionRef<void(PageNumber page)>;
-  Status Check(Visit visit, PageVisit visit_page = {});
+  /// Whether every snapshot whose low_txn is above `stamp` sees of the entry what its delete mark
+  /// says (mvcc/ supplies the rule). Asked with what the visibility map, or the leaf, claims.
+  using IsDecided = FunctionRef<bool(Bytes value, TxnId stamp)>;
+  Status Check(Visit visit, PageVisit visit_page = {}, IsDecided is_decided = {});
 
   /// What is known of the leaves without visiting them. One Tree per index does all its changes:
   /// what another object of the same index changed, this one's map would not know.

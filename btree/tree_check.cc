@@ -16,8 +16,9 @@ using Bound = std::optional<KeyBuffer>;
 
 class Checker {
  public:
-  Checker(const Tree& tree, Tree::Visit visit, Tree::PageVisit visit_page)
-      : tree_(tree), visit_(visit), visit_page_(visit_page) {}
+  Checker(const Tree& tree, Tree::Visit visit, Tree::PageVisit visit_page,
+          Tree::IsDecided is_decided)
+      : tree_(tree), visit_(visit), visit_page_(visit_page), is_decided_(is_decided) {}
 
   Status Run() {
     const Status status = CheckNodeAt(tree_.root(), std::nullopt, {}, {});
@@ -105,14 +106,7 @@ class Checker {
       return Bad(previous_leaf_.id().page, "it does not link to the next leaf");
     }
     const NodeView leaf({guard.page(), page_bytes()});
-    const LeafWord noted = tree_.leaf_map().Get(number);
-    if (noted.known()) {
-      const LeafWord seen = WordOf(leaf);
-      if (number == tree_.root() || noted.live() != seen.live() || noted.clean() != seen.clean() ||
-          noted.stamp() > seen.stamp()) {
-        return Bad(number, "the visibility map says something else of it");
-      }
-    }
+    if (const char* wrong = CheckWord(number, leaf); wrong != nullptr) return Bad(number, wrong);
     expected_leaf_ = leaf.right();
     // Held until the next leaf is: a split in between would look like a wrong link.
     previous_leaf_ = std::move(guard);
@@ -127,17 +121,39 @@ class Checker {
     return Status::Ok();
   }
 
+  /// What the visibility map says of a latched leaf.
+  const char* CheckWord(PageNumber number, const NodeView& leaf) {
+    const LeafWord noted = tree_.leaf_map().Get(number);
+    TxnId stamp = leaf.newest_change();
+    if (noted.known()) {
+      const LeafWord seen = WordOf(leaf);
+      if (number == tree_.root() || noted.live() != seen.live() || noted.clean() != seen.clean() ||
+          noted.stamp() > seen.stamp()) {
+        return "the visibility map says something else of it";
+      }
+      stamp = noted.stamp();
+    }
+    if (!is_decided_) return nullptr;
+    for (size_t slot = 0; slot < leaf.count(); ++slot) {
+      if (is_decided_(leaf.Value(slot), stamp)) continue;
+      return noted.known() ? "the visibility map shows changes on it to who must not see them"
+                           : "it has a change that is newer than its newest one";
+    }
+    return nullptr;
+  }
+
   const Tree& tree_;
   Tree::Visit visit_;
   Tree::PageVisit visit_page_;
+  Tree::IsDecided is_decided_;
   PageGuard previous_leaf_;
   std::optional<PageNumber> expected_leaf_;
 };
 
 }  // namespace
 
-Status Tree::Check(Visit visit, PageVisit visit_page) {
-  return Checker(*this, visit, visit_page).Run();
+Status Tree::Check(Visit visit, PageVisit visit_page, IsDecided is_decided) {
+  return Checker(*this, visit, visit_page, is_decided).Run();
 }
 
 }  // namespace rowan

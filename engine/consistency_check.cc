@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "mvcc/row/garbage.h"
 #include "mvcc/row/row_header.h"
 #include "mvcc/undo/undo_check.h"
 #include "space/leak_search.h"
@@ -50,10 +51,18 @@ Status WalkTable(Table* table, BlobStore* blobs, ConsistencyCheck::FindBlobs fin
 
 }  // namespace
 
+Status ConsistencyCheck::CheckIndex(Table* table, size_t index, Tree::Visit visit) {
+  const TxnManager& txns = TxnsOf(*table);
+  const bool clustered = table->index(index)->clustered;
+  return table->index(index)->tree.Check(visit, {}, [&](Bytes value, TxnId stamp) {
+    return IsDecidedAbove(stamp, txns, clustered, value);
+  });
+}
+
 Status ConsistencyCheck::CheckSpace(Table* table, FindBlobs find_blobs) {
   const Status versions = storage_->pool()->CheckPageVersions(table->space());
   if (!versions.ok()) return versions;
-  const TxnManager& txns = IsTemporary(table->id()) ? *temporary_->txns() : *txns_;
+  const TxnManager& txns = TxnsOf(*table);
   std::vector<IndexId> indexes;
   for (size_t i = 0; i < table->index_count(); ++i) indexes.push_back(table->index(i)->id());
   LeakSearch search(storage_->allocator(), table->space(), std::move(indexes));

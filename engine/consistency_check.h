@@ -32,11 +32,16 @@ class ConsistencyCheck {
       : storage_(storage), undo_(undo), txns_(txns), catalog_(catalog), temporary_(temporary) {}
 
   // Contracts: engine/engine.h.
+  Status CheckIndex(Table* table, size_t index, Tree::Visit visit);
   using FindBlobs = FunctionRef<void(Bytes row, std::vector<BlobRef>* blobs)>;
   Status CheckSpace(Table* table, FindBlobs find_blobs);
   Status CheckSystem();
 
  private:
+  [[nodiscard]] const TxnManager& TxnsOf(const Table& table) const {
+    return IsTemporary(table.id()) ? *temporary_->txns() : *txns_;
+  }
+
   Storage* const storage_;
   UndoStreams* const undo_;
   TxnManager* const txns_;

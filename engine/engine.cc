@@ -106,7 +106,7 @@ StatusReport ReportOf(Engine::Impl* impl) {
 }  // namespace
 
 Status Engine::CheckIndex(Table* table, size_t index, Tree::Visit visit) {
-  return table->index(index)->tree.Check(visit);
+  return CheckOf(impl()).CheckIndex(table, index, visit);
 }
 
 Status Engine::CheckSpace(Table* table, FindBlobs find_blobs) {

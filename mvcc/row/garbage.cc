@@ -10,6 +10,20 @@ bool IsSeenByAll(const TxnManager& manager, TxnId writer) {
   return manager.IsSeenByAll(writer);
 }
 
+bool IsDecidedAbove(TxnId stamp, const TxnManager& manager, bool clustered, Bytes value) {
+  const auto settled = [&](TxnId writer) {
+    return writer <= stamp || IsSeenByAll(manager, writer);
+  };
+  Bytes rest;
+  if (clustered) {
+    ClusteredHeader row;
+    return !ParseClustered(value, &row, &rest) || settled(row.txn);
+  }
+  SecondaryHeader entry;
+  return !ParseSecondary(value, &entry, &rest) ||
+         (settled(entry.creator) && settled(entry.deleter));
+}
+
 bool IsGarbageRow(void* txn_manager, Bytes /*key*/, Bytes value) {
   ClusteredHeader header;
   Bytes row;

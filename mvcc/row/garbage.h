@@ -14,6 +14,10 @@ namespace rowan {
 /// been where `writer` deleted something, and will come. False for active transactions.
 bool IsSeenByAll(const TxnManager& manager, TxnId writer);
 
+/// Of an entry of a clustered index (or a secondary one): every snapshot whose low_txn is above
+/// `stamp` sees what its delete mark says. Of bytes that are no entry: true.
+bool IsDecidedAbove(TxnId stamp, const TxnManager& manager, bool clustered, Bytes value);
+
 /// LeafCleaner rules (context = TxnManager): rows and entries nobody can see any more.
 bool IsGarbageRow(void* txn_manager, Bytes key, Bytes value);
 bool IsGarbageEntry(void* txn_manager, Bytes key, Bytes value);

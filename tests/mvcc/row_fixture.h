@@ -23,6 +23,7 @@
 #include "btree/tree.h"
 #include "io/posix_file.h"
 #include "mvcc/row/entry_writer.h"
+#include "mvcc/row/garbage.h"
 #include "mvcc/row/row_header.h"
 #include "mvcc/row/row_undo.h"
 #include "mvcc/row/row_writer.h"
@@ -194,11 +195,17 @@ class RowFixture : public IndexResolver, public ExtensionApplier {
   };
   std::vector<RawEntry> Raw(uint32_t number) {
     std::vector<RawEntry> entries;
-    Expect(index(number)->tree.Check([&](Bytes key, Bytes value) {
+    Expect(Check(number, [&](Bytes key, Bytes value) {
       entries.push_back({std::string(AsText(key)), std::string(AsText(value))});
       return Status::Ok();
     }));
     return entries;
+  }
+  /// As CHECK TABLE does: with what the visibility map says.
+  Status Check(uint32_t number, Tree::Visit visit) {
+    return index(number)->tree.Check(visit, {}, [&](Bytes value, TxnId stamp) {
+      return IsDecidedAbove(stamp, *manager(), index(number)->clustered, value);
+    });
   }
 
   [[nodiscard]] Index* index(uint32_t number) const { return indexes_[number].get(); }

@@ -192,6 +192,33 @@ TEST_F(VisibilityMapTest, OpenWriterDoesNotHideWhatAllSee) {
   CheckTrees();
 }
 
+TEST_F(VisibilityMapTest, CheckFindsStampsThatAreTooLow) {
+  Fill(3000);
+  Reader old(&fixture_);
+  Do([&](Actor* writer) { return fixture_.Delete(writer, 1000, RowOf(1000)); });
+  Actor open(fixture_.manager());
+  RowFixture::Begin(&open);
+  RowFixture::Expect(fixture_.Insert(&open, 9050, RowOf(9050)));
+  for (uint32_t index = 0; index < 2; ++index) {
+    RowFixture::Expect(fixture_.Check(index, {}));
+    Tree& tree = fixture_.index(index)->tree;
+    std::vector<PageNumber> changed;
+    RowFixture::Expect(tree.Check({}, [&](PageNumber page) {
+      const LeafWord word = tree.leaf_map().Get(page);
+      if (word.known() && !word.HoldsFor(old.actor.txn.snapshot.low_txn)) changed.push_back(page);
+    }));
+    EXPECT_GE(changed.size(), 2U);
+    for (const PageNumber page : changed) {
+      const LeafWord word = tree.leaf_map().Get(page);
+      tree.NoteLeaf(page, {word.live(), word.live() + (word.clean() ? 0 : 1), kNoTxn});
+      EXPECT_TRUE(fixture_.Check(index, {}).Is(Code::kCorrupt));
+      tree.NoteLeaf(page, word);
+    }
+    RowFixture::Expect(fixture_.Check(index, {}));
+  }
+  RowFixture::Expect(fixture_.Rollback(&open));
+}
+
 TEST_F(VisibilityMapTest, OwnChangesCount) {
   Fill(2000);
   Reader reader(&fixture_);
