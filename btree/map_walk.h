@@ -53,6 +53,9 @@ class MapWalk {
   /// The stretch is done with.
   void Visited();
 
+  /// Where the keys of a parent's child end. False: nobody wrote it down. Empty: no bound.
+  [[nodiscard]] static bool UpperBound(const NodeView& parent, size_t child, KeyBuffer* bound);
+
  private:
   using Pass = void (MapWalk::*)(const NodeView& parent, size_t child);
   Status Walk(Pass pass, uint64_t entries_max);
@@ -67,8 +70,6 @@ class MapWalk {
   [[nodiscard]] size_t WholeChildrenEnd(const NodeView& parent) const;
   /// Children [n, ...) that begin at or behind the range's start.
   [[nodiscard]] size_t WholeChildrenBegin(const NodeView& parent) const;
-  /// False: nobody wrote it down. Empty: none.
-  [[nodiscard]] static bool UpperBound(const NodeView& parent, size_t child, KeyBuffer* bound);
   void LowerBound(const NodeView& parent, size_t child, KeyBuffer* bound) const;
   /// Ends the walk when nothing is left of the range.
   void CheckDone();

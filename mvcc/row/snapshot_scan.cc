@@ -44,7 +44,9 @@ Status SnapshotScan::CollectLeaf() {
     AddCounter(Counter::kLeavesAllVisible);
   }
   const size_t stop = scan_->forward ? StopSlot() : 0;
-  if (scan_->forward && stop < scan_->cursor->leaf_entries()) scan_->finished = true;
+  if (scan_->forward && (stop < scan_->cursor->leaf_entries() || LeafReachesEnd())) {
+    scan_->finished = true;
+  }
   if (counting_ && decided) return CountLeaf(stop);
   if (scan_->forward && decided) return CopyLeaf(stop);
   if (counting_ && scan_->cursor->slot() == 0 && stop == scan_->cursor->leaf_entries()) {
@@ -88,6 +90,12 @@ size_t SnapshotScan::StopSlot() {
   if (!scan_->has_end) return leaf.count();
   // By the heads in the slots: the entries of a leaf met for a single one are not in the caches.
   return std::max<size_t>(scan_->cursor->slot(), SearchNode(leaf.page(), scan_->end_key).slot);
+}
+
+bool SnapshotScan::LeafReachesEnd() const {
+  if (!scan_->has_end) return false;
+  const NodeView leaf = scan_->cursor->View();
+  return leaf.has_high_key() && CompareBytes(leaf.high_key(), scan_->end_key) >= 0;
 }
 
 Status SnapshotScan::Consider(bool decided) {

@@ -64,6 +64,8 @@ class SnapshotScan {
   /// Slot behind the last entry of the latched leaf that is before the end key, looking from the
   /// current one on.
   size_t StopSlot();
+  /// No entry behind the latched leaf is before the end key: its neighbour need not be read.
+  [[nodiscard]] bool LeafReachesEnd() const;
   /// Decides on the entry under the tree cursor and copies (or counts) it.
   Status Consider(bool decided);
   Status CopyDecided(const NodeView& leaf, size_t slot);

@@ -7,7 +7,7 @@
 //   ha_rowan_read.cc   index and table scans          ha_rowan_info.cc   statistics, costs
 //   ha_rowan_multi_range.cc multi-range reads
 //   ha_rowan_groups.cc of each group only the first rows
-//   ha_rowan_count.cc rows counted or passed over
+//   ha_rowan_count.cc rows counted or passed over    ha_rowan_sample.cc  samples for histograms
 //   ha_rowan_spatial.cc searches of SPATIAL indexes
 //   ha_rowan_foreign_keys.cc what cascades change
 //   ha_rowan_arrays.cc indexes on arrays
@@ -127,6 +127,10 @@ class ha_rowan : public handler,
   int rnd_pos(uchar* record, uchar* position) override;
   void position(const uchar* record) override;
   int cmp_ref(const uchar* left, const uchar* right) const override;
+  int sample_init(void*& scan, double percentage, int seed, enum_sampling_method method,
+                  bool tablesample) override;
+  int sample_next(void* scan, uchar* record) override;
+  int sample_end(void* scan) override;
   void use_hidden_primary_key() override {}
   Item* idx_cond_push(uint key_number, Item* condition) override;
   void cancel_pushed_idx_cond() override;

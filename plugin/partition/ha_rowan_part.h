@@ -30,6 +30,8 @@ class Partition;
 
 namespace rowan {
 
+class RowSample;
+
 class ha_rowan_part final : public ha_rowan, public Partition_helper, public Partition_handler {
  public:
   ha_rowan_part(handlerton* hton, TABLE_SHARE* table_share);
@@ -81,6 +83,9 @@ class ha_rowan_part final : public ha_rowan, public Partition_helper, public Par
   int rnd_pos_by_record(uchar* record) override;
   void position(const uchar* record) override { ph_position(record); }
   int cmp_ref(const uchar* left, const uchar* right) const override;
+  int sample_init(void*& scan, double percentage, int seed, enum_sampling_method method,
+                  bool tablesample) override;
+  int sample_next(void* scan, uchar* record) override;
   Item* idx_cond_push(uint key_number, Item* condition) override;
   void cancel_pushed_idx_cond() override;
   int records(ha_rows* count) override;
@@ -171,6 +176,8 @@ class ha_rowan_part final : public ha_rowan, public Partition_helper, public Par
   /// Returns `error`. Of a row that was read for a merge, gives values of virtual BLOB columns in
   /// the key a place of their own: the field's one is overwritten with the next row computed.
   int KeepComputed(int error, uchar* record);
+  /// HA_ERR_END_OF_FILE: there is no such partition.
+  int SampleFrom(uint part, RowSample* sample);
   /// Rows with equal keys come in the order of their references from now on.
   void SortByReference();
 

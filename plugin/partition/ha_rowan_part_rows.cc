@@ -16,6 +16,7 @@
 #include "sql/sql_class.h"
 #include "sql/sql_partition.h"
 
+#include "plugin/handler/row_sample.h"
 #include "plugin/server/instance.h"
 
 namespace rowan {
@@ -248,6 +249,34 @@ int ha_rowan_part::rnd_end_in_part(uint part, bool table_scan) {
   MoveTo(part);
   if (reader_ != nullptr) reader_->CloseScan();
   return 0;
+}
+
+int ha_rowan_part::sample_init(void*& scan, double percentage, int seed,
+                               enum_sampling_method method, bool) {
+  if (method != enum_sampling_method::SYSTEM) return HA_ERR_UNSUPPORTED;
+  auto sample = std::make_unique<RowSample>(percentage, seed);
+  const int error = SampleFrom(m_part_info->get_first_used_partition(), sample.get());
+  if (error == 0) scan = sample.release();
+  return error;
+}
+
+int ha_rowan_part::SampleFrom(uint part, RowSample* sample) {
+  if (part >= parts_.size()) return HA_ERR_END_OF_FILE;
+  Select(part);
+  const int error = ha_rowan::rnd_init(false);
+  if (error == 0) sample->Enter(reader_.get(), engine_table());
+  return error;
+}
+
+int ha_rowan_part::sample_next(void* scan, uchar* record) {
+  for (;;) {
+    int error = ha_rowan::sample_next(scan, record);
+    if (error != HA_ERR_END_OF_FILE) return error;
+    reader_->CloseScan();
+    const uint next = m_part_info->get_next_used_partition(selected_);
+    error = SampleFrom(next, static_cast<RowSample*>(scan));
+    if (error != 0) return error;
+  }
 }
 
 int ha_rowan_part::rnd_pos(uchar* record, uchar* position) {

@@ -121,6 +121,63 @@ def test_multi_range_read(t):
     t.true("Using MRR" not in plan[-1][-1], f"chosen for a table in memory: {plan}")
 
 
+_HISTOGRAM = ("SELECT JSON_REMOVE(histogram, '$.\"last-updated\"') FROM "
+              "information_schema.column_statistics WHERE schema_name = DATABASE() AND "
+              "table_name = '{}' ORDER BY column_name")
+
+
+def _reads_of(client, statement):
+    """How many rows and leaves it reads."""
+    def counters():
+        return [int(client.query(f"SHOW GLOBAL STATUS LIKE 'Rowan_{name}'")[0][1])
+                for name in ("rows_read", "leaves_all_visible")]
+    before = counters()
+    client.query(statement)
+    return [after - first for after, first in zip(counters(), before)]
+
+
+def test_histograms_of_whole_tables(t):
+    """The same as InnoDB's, of one leaf, of many and of partitions."""
+    client = t.client()
+    for rows, options in ((0, ""), (50, ""), (8000, ""), (3000, "PARTITION BY HASH (id) "
+                                                                "PARTITIONS 4")):
+        found = []
+        for engine in (t.engine, "InnoDB"):
+            client.execute("DROP TABLE IF EXISTS h")
+            _fill(client, "h", rows, f"ENGINE={engine} {options}")
+            if rows == 0:
+                client.execute("DELETE FROM h")
+            client.execute("ANALYZE TABLE h UPDATE HISTOGRAM ON few, many, v WITH 20 BUCKETS")
+            found.append(client.query(_HISTOGRAM.format("h")))
+        t.equal(found[0], found[1], f"{rows} rows {options}")
+
+
+def test_histograms_by_samples(t):
+    """Of a large table the share of leaves is read that the server has memory for."""
+    if t.engine != "ROWAN":
+        t.skip("about our counters")
+    client = t.client()
+    rows = 24000
+    client.execute("SET SESSION cte_max_recursion_depth = 1000000, "
+                   "histogram_generation_max_mem_size = 1000000")
+    for table, options in (("one", ""), ("parts", "PARTITION BY KEY (id) PARTITIONS 3")):
+        client.execute(f"CREATE TABLE {table} (id INT PRIMARY KEY, k BIGINT, l BIGINT, "
+                       f"pad VARCHAR(500)) {options}")
+        client.execute(f"INSERT INTO {table} WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT "
+                       f"i + 1 FROM n WHERE i < {rows}) SELECT i, i % 1000, i % 7, "
+                       "REPEAT('p', 400) FROM n")
+        client.execute(f"ANALYZE TABLE {table}")
+        _, all_leaves = _reads_of(client, f"SELECT SUM(LENGTH(pad)) FROM {table}")
+        read, leaves = _reads_of(client, f"ANALYZE TABLE {table} UPDATE HISTOGRAM ON k, l")
+        share = float(client.value(
+            "SELECT histogram->>'$.\"sampling-rate\"' FROM information_schema.column_statistics "
+            f"WHERE schema_name = DATABASE() AND table_name = '{table}' AND column_name = 'k'"))
+        t.true(share < 0.7, f"the server samples: {share}")
+        for what, count, of in (("rows", read, rows), ("leaves", leaves, all_leaves)):
+            t.true(share / 2 < count / of < share * 1.4,
+                   f"{table}: {count} of {of} {what} read for a share of {share}")
+
+
 def test_no_definition_files(t):
     """Nothing per table outside of the engine's folder, which a crash could leave there."""
     if t.engine != "ROWAN":
