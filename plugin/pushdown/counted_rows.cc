@@ -9,12 +9,15 @@
 #include "sql/item_sum.h"
 #include "sql/join_optimizer/access_path.h"
 #include "sql/range_optimizer/range_optimizer.h"
+#include "sql/sql_class.h"
+#include "sql/sql_executor.h"
 #include "sql/sql_lex.h"
 #include "sql/sql_opt_exec_shared.h"
 #include "sql/sql_optimizer.h"
 
 #include "plugin/handler/ha_rowan.h"
 #include "plugin/pushdown/range_condition.h"
+#include "plugin/pushdown/range_of_condition.h"
 #include "plugin/server/instance.h"
 
 namespace rowan {
@@ -36,8 +39,6 @@ ha_rowan* SingleTableOf(const JOIN& join) {
   return file->ReadsSnapshot() && file->explain_extra().empty() ? file : nullptr;
 }
 
-const TABLE* TableOf(const JOIN& join) { return join.query_block->leaf_tables->table; }
-
 /// Leading parts of the key that have one value in all of the range.
 uint EqualParts(const KEY& key, const QUICK_RANGE& range) {
   if ((range.flag & (NO_MIN_RANGE | NO_MAX_RANGE)) != 0) return 0;
@@ -56,7 +57,8 @@ uint EqualParts(const KEY& key, const QUICK_RANGE& range) {
 /// What the scan reads, as the plan tells it: filled in if it can be counted.
 class Recogniser {
  public:
-  Recogniser(ha_rowan* file, const TABLE* table) : file_(file), table_(table) {}
+  Recogniser(ha_rowan* file, const TABLE* table)
+      : file_(file), table_(table), index_condition_(file->pushed_idx_cond) {}
 
   std::unique_ptr<RowPlan> Recognise(AccessPath* path) {
     if (path->type == AccessPath::FILTER) {
@@ -65,6 +67,12 @@ class Recogniser {
       path = path->filter().child;
     }
     return Scan(path) ? std::move(plan_) : nullptr;
+  }
+  /// The same with ranges that the plan of the statement does not have, of all its conditions.
+  std::unique_ptr<RowPlan> RecogniseRanges(const AccessPath& ranges, Item* condition) {
+    plan_->condition = condition;
+    index_condition_ = nullptr;
+    return Ranges(ranges) ? std::move(plan_) : nullptr;
   }
 
  private:
@@ -81,7 +89,7 @@ class Recogniser {
   }
 
   bool AllRows(uint key) {
-    if (plan_->condition != nullptr || file_->pushed_idx_cond != nullptr) return false;
+    if (plan_->condition != nullptr || index_condition_ != nullptr) return false;
     if (key != MAX_KEY && !HasEntryForEachRow(key)) return false;
     plan_->key = key;
     plan_->ranges.emplace_back();
@@ -96,8 +104,8 @@ class Recogniser {
   bool TakeKey(uint key) {
     plan_->key = key;
     if (!HasEntryForEachRow(key)) return false;
-    if (file_->pushed_idx_cond == nullptr) return true;
-    plan_->index_condition = file_->pushed_idx_cond;
+    if (index_condition_ == nullptr) return true;
+    plan_->index_condition = index_condition_;
     return file_->pushed_idx_cond_keyno == key;
   }
 
@@ -158,6 +166,7 @@ class Recogniser {
 
   ha_rowan* const file_;
   const TABLE* const table_;
+  Item* index_condition_;
   std::unique_ptr<RowPlan> plan_ = std::make_unique<RowPlan>();
 };
 
@@ -181,40 +190,115 @@ bool SelectsRowCounts(const JOIN& join) {
   return true;
 }
 
-void CountRows(AccessPath* root, JOIN* join, ha_rowan* file) {
-  // Its iterator looks for the table there.
-  if (join->qep_tab == nullptr || join->const_tables != 0) return;
+/// The one table of a block.
+struct Reading {
+  THD* thd;
+  ha_rowan* file;
+  TABLE* table;
+};
+
+/// The iterator of a count looks for the table among those of the old optimizer's plan. The other
+/// one makes no such list: it gets one with nothing but the table.
+bool HasTableToCount(const Reading& reading, JOIN* join) {
+  if (join->qep_tab != nullptr) return true;
+  THD* const thd = reading.thd;
+  if (!thd->lex->using_hypergraph_optimizer() || !join->temp_tables.empty()) return false;
+  auto* const shared = new (thd->mem_root) QEP_shared;
+  auto* const tab = new (thd->mem_root) QEP_TAB;
+  if (shared == nullptr || tab == nullptr) return false;
+  shared->set_table(reading.table);
+  shared->set_join(join);
+  shared->set_type(JT_ALL);
+  tab->set_qs(shared);
+  join->qep_tab = tab;
+  join->tables = 1;
+  join->primary_tables = 1;
+  return true;
+}
+
+/// By the ranges of `key` that the condition asks for, however the plan reads the table.
+std::unique_ptr<RowPlan> RangesBehind(const Reading& reading, uint key, Item* condition) {
+  TABLE* const table = reading.table;
+  const KEY& info = table->key_info[key];
+  uint32_t index_number = 0;
+  // Whether it is about the parts of the key at all, before much is done for it.
+  if (!HoldsBetween(condition, info, info.user_defined_key_parts)) return nullptr;
+  if (!reading.file->IsSearchableKey(key, &index_number)) return nullptr;
+  const AccessPath* ranges = RangesOfCondition(reading.thd, table, key, condition);
+  if (ranges == nullptr) return nullptr;
+  return Recogniser(reading.file, table).RecogniseRanges(*ranges, condition);
+}
+
+std::unique_ptr<RowPlan> RangesOfAnyKey(const Reading& reading, Item* condition) {
+  const TABLE& table = *reading.table;
+  for (uint key = 0; condition != nullptr && key < table.s->keys; ++key) {
+    if (!table.keys_in_use_for_query.is_set(key)) continue;
+    std::unique_ptr<RowPlan> plan = RangesBehind(reading, key, condition);
+    if (plan != nullptr) return plan;
+  }
+  return nullptr;
+}
+
+/// How the rows below an aggregate can be counted.
+std::unique_ptr<RowPlan> CountablePlan(const Reading& reading, AccessPath* path, const JOIN& join) {
+  std::unique_ptr<RowPlan> planned = Recogniser(reading.file, reading.table).Recognise(path);
+  const AccessPath* const scan = path->type == AccessPath::FILTER ? path->filter().child : path;
+  // Scans and look-ups leave parts of the condition that ranges do not.
+  const bool has_ranges = scan == path || scan->type == AccessPath::INDEX_RANGE_SCAN;
+  if (planned != nullptr && has_ranges) return planned;
+  std::unique_ptr<RowPlan> ranges = RangesOfAnyKey(reading, join.where_cond);
+  return ranges != nullptr ? std::move(ranges) : std::move(planned);
+}
+
+void CountRows(const Reading& reading, AccessPath* root, JOIN* join) {
   if (root->aggregate().olap != UNSPECIFIED_OLAP_TYPE || !SelectsRowCounts(*join)) return;
-  std::unique_ptr<RowPlan> plan =
-      Recogniser(file, TableOf(*join)).Recognise(root->aggregate().child);
-  if (plan == nullptr || plan->key == MAX_KEY) return;
-  plan->kind = RowPlan::Kind::kCount;
-  plan->forward = true;
-  file->SetRowPlan(std::move(plan));
+  if (join->const_tables != 0) return;
+  std::unique_ptr<RowPlan> plan = CountablePlan(reading, root->aggregate().child, *join);
+  if (plan == nullptr || !HasTableToCount(reading, join)) return;
+  // Rows of the whole table are what the handler counts without a plan.
+  if (plan->key != MAX_KEY) {
+    plan->kind = RowPlan::Kind::kCount;
+    plan->forward = true;
+    reading.file->SetRowPlan(std::move(plan));
+  }
   root->type = AccessPath::UNQUALIFIED_COUNT;
 }
 
-void SkipRows(AccessPath* root, JOIN* join, ha_rowan* file) {
+/// An index scan of many rows in order, with a condition that is a range of that index.
+std::unique_ptr<RowPlan> ScannedRange(const Reading& reading, AccessPath* path) {
+  if (path->type != AccessPath::FILTER || path->filter().materialize_subqueries) return nullptr;
+  const AccessPath* const scan = path->filter().child;
+  if (scan->type != AccessPath::INDEX_SCAN || reading.file->pushed_idx_cond != nullptr)
+    return nullptr;
+  std::unique_ptr<RowPlan> plan =
+      RangesBehind(reading, static_cast<uint>(scan->index_scan().idx), path->filter().condition);
+  if (plan != nullptr) plan->forward = !scan->index_scan().reverse;
+  return plan;
+}
+
+void SkipRows(const Reading& reading, AccessPath* root, JOIN* join) {
   auto& limit = root->limit_offset();
   if (limit.offset < kSkipMin || limit.count_all_rows || limit.reject_multiple_rows) return;
-  std::unique_ptr<RowPlan> plan = Recogniser(file, TableOf(*join)).Recognise(limit.child);
+  std::unique_ptr<RowPlan> plan = Recogniser(reading.file, reading.table).Recognise(limit.child);
+  if (plan == nullptr) plan = ScannedRange(reading, limit.child);
   if (plan == nullptr || plan->ranges.size() != 1) return;
   plan->kind = RowPlan::Kind::kSkip;
   plan->skip = limit.offset;
   plan->skipped_rows =
       limit.send_records_override != nullptr ? limit.send_records_override : &join->send_records;
-  file->SetRowPlan(std::move(plan));
+  reading.file->SetRowPlan(std::move(plan));
   if (limit.limit != HA_POS_ERROR) limit.limit -= limit.offset;
   limit.offset = 0;
 }
 
 }  // namespace
 
-void CountOrSkipRows(AccessPath* root, JOIN* join) {
+void CountOrSkipRows(THD* thd, AccessPath* root, JOIN* join) {
   ha_rowan* file = SingleTableOf(*join);
   if (file == nullptr) return;
-  if (root->type == AccessPath::AGGREGATE) CountRows(root, join, file);
-  if (root->type == AccessPath::LIMIT_OFFSET) SkipRows(root, join, file);
+  const Reading reading{thd, file, join->query_block->leaf_tables->table};
+  if (root->type == AccessPath::AGGREGATE) CountRows(reading, root, join);
+  if (root->type == AccessPath::LIMIT_OFFSET) SkipRows(reading, root, join);
 }
 
 }  // namespace rowan

@@ -5,8 +5,9 @@
 //   SELECT ... FROM t ... LIMIT n OFFSET m  by a table scan, a scan or one range of an index
 // where nothing stands between that and the scan but conditions that hold for all rows of the range
 // (range_condition.h). The plan is changed in place: COUNT becomes the server's own way of asking
-// the engine for a number of rows (the old optimizer only, which has that way), and LIMIT passes
-// over nothing, because the handler does (handler/row_plan.h).
+// the engine for a number of rows, and LIMIT passes over nothing, because the handler does
+// (handler/row_plan.h). Where the plan reads the whole table, or another index than the one that
+// the conditions are about, the ranges are found here (range_of_condition.h).
 //
 // Conditions, each of which has a test:
 //   - the table is Rowan's, not partitioned or temporary, and read from a snapshot without locks
@@ -17,10 +18,11 @@
 
 struct AccessPath;
 class JOIN;
+class THD;
 
 namespace rowan {
 
 /// Of a SELECT.
-void CountOrSkipRows(AccessPath* root, JOIN* join);
+void CountOrSkipRows(THD* thd, AccessPath* root, JOIN* join);
 
 }  // namespace rowan

@@ -54,7 +54,7 @@ int PushToEngine(THD* thd, AccessPath* root, JOIN* join) {
   ForgetPlans(join->query_block);
   if (MayHaveGroups(join->query_block) && PushdownGroupwise(thd)) ReduceGroups(thd, root, join);
   // A serializable transaction notes or locks each row it passes.
-  if (thd->tx_isolation != ISO_SERIALIZABLE) CountOrSkipRows(root, join);
+  if (thd->tx_isolation != ISO_SERIALIZABLE) CountOrSkipRows(thd, root, join);
   return 0;
 }
 

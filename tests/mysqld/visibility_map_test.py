@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
 """Rows that are counted or passed over without being read (docs/visibility_map.md)."""
+import json
+
 from framework import main
 
 _ROWS = 20000
@@ -76,6 +78,9 @@ def test_counts_are_those_of_the_rows(t):
     _fill(t)
     client = t.client()
     _check_counts(t, client, 120)
+    client.execute("SET optimizer_switch = 'hypergraph_optimizer=on'")
+    _check_counts(t, client, 40)
+    client.execute("SET optimizer_switch = 'hypergraph_optimizer=off'")
     if t.engine == "ROWAN":
         t.equal(client.query("SELECT COUNT(*) FROM t FORCE INDEX (k) WHERE k BETWEEN 100 AND 300"),
                 client.query("SELECT CAST(SUM(k BETWEEN 100 AND 300) AS SIGNED) FROM t"))
@@ -138,6 +143,21 @@ def test_plans_tell(t):
     def plan(statement):
         return client.query(f"EXPLAIN FORMAT=TREE {statement}")[0][0]
 
+    # Whatever the rows would be read by: skip scan, look-up, index scan with a condition.
+    counts = ("SELECT COUNT(*) FROM t WHERE k < 900 AND k > 20",
+              "SELECT COUNT(*) FROM t WHERE id > -10", "SELECT COUNT(*) FROM t WHERE a >= 0",
+              "SELECT COUNT(*) FROM t FORCE INDEX (ak) WHERE a = 3")
+    for statement in counts:
+        t.true("Count rows in t" in plan(statement), plan(statement))
+    client.execute("SET optimizer_switch = 'hypergraph_optimizer=on'")
+    for statement in (*counts, "SELECT COUNT(*) FROM t", "SELECT COUNT(*), COUNT(id) FROM t"):
+        t.true("Count rows in t" in plan(statement), plan(statement))
+        t.true("Count rows in t" in client.query(f"EXPLAIN ANALYZE {statement}")[0][0], statement)
+    client.execute("SET optimizer_switch = 'hypergraph_optimizer=off', optimizer_trace = "
+                   "'enabled=on'")
+    client.query(counts[0])
+    json.loads(client.value("SELECT trace FROM information_schema.optimizer_trace"))
+    client.execute("SET optimizer_trace = 'enabled=off'")
     skips = "behind 1000 passed over"
     for expected, text, statement in (
             (True, "Count rows in t", "SELECT COUNT(*) FROM t FORCE INDEX (k) "
@@ -147,6 +167,7 @@ def test_plans_tell(t):
             (True, skips, "SELECT * FROM t ORDER BY id LIMIT 5 OFFSET 1000"),
             (True, skips, "SELECT * FROM t FORCE INDEX (k) WHERE k BETWEEN 5 AND 200 "
                           "ORDER BY k LIMIT 5 OFFSET 1000"),
+            (True, skips, "SELECT * FROM t WHERE id > 5 ORDER BY id LIMIT 5 OFFSET 1000"),
             (False, skips, "SELECT * FROM t WHERE pad > 'a' ORDER BY id LIMIT 5 OFFSET 1000"),
             (False, skips, "SELECT * FROM t JOIN n ON n.i = t.a ORDER BY t.id "
                            "LIMIT 5 OFFSET 1000")):
@@ -154,11 +175,17 @@ def test_plans_tell(t):
 
 
 def test_prepared_counts_follow_their_parameters(t):
-    _fill(t)
-    client = t.client()
+    _fill(t, _FEW_ROWS)
+    for setting in ("off", "on"):
+        client = t.client()
+        client.execute(f"SET optimizer_switch = 'hypergraph_optimizer={setting}'")
+        _check_prepared(t, client)
+
+
+def _check_prepared(t, client):
     client.execute("PREPARE c FROM 'SELECT COUNT(*) FROM t WHERE k BETWEEN ? AND ?'",)
     client.execute("PREPARE o FROM 'SELECT id FROM t ORDER BY id LIMIT ? OFFSET ?'")
-    for low, high in ((1, 5), (5, 900), (900, 1), (0, 0)):
+    for low, high in ((1, 5), (5, 900), (900, 1), (0, 0), (5, 900)):
         client.execute(f"SET @low = {low}, @high = {high}")
         t.equal(client.query("EXECUTE c USING @low, @high"),
                 client.query("SELECT CAST(SUM(IFNULL(k BETWEEN "
@@ -205,6 +232,12 @@ def test_what_is_left_to_the_server(t):
     t.equal(client.value("SELECT FOUND_ROWS()"), 110)
     client.query("SELECT SQL_CALC_FOUND_ROWS id FROM t ORDER BY id LIMIT 10 OFFSET 100")
     t.equal(client.value("SELECT FOUND_ROWS()"), _ROWS)
+    for setting in ("off", "on"):
+        client.execute(f"SET optimizer_switch = 'hypergraph_optimizer={setting}'")
+        _check_inner_counts(t, client)
+
+
+def _check_inner_counts(t, client):
     t.equal(client.query("SELECT (SELECT COUNT(*) FROM t WHERE k > 500) + COUNT(*) FROM n"),
             client.query("SELECT CAST(SUM(IFNULL(k > 500, 0)) AS SIGNED) + 1000 FROM t"))
     t.equal(client.query("SELECT n.i, (SELECT COUNT(*) FROM t WHERE k = n.i) FROM n WHERE i < 9"),
