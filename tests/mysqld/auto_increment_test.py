@@ -37,6 +37,45 @@ def _values(client, engine, mode):
     return seen
 
 
+def _values_in_partitions(client, engine, mode):
+    """As _values; unique keys would have to have the partitions' column in them."""
+    name = f"p_{engine}_{mode}".lower()
+    client.execute(f"CREATE TABLE {name} (id INT PRIMARY KEY AUTO_INCREMENT, v INT, "
+                   f"CHECK (v <> 99)) ENGINE={engine} PARTITION BY HASH (id) PARTITIONS 3")
+    statements = (f"INSERT INTO {name} (v) VALUES (1), (2), (3)",
+                  f"INSERT INTO {name} (v) SELECT v + 10 FROM {name}",
+                  f"INSERT INTO {name} (v) VALUES (99)",
+                  f"INSERT IGNORE INTO {name} VALUES (1, 2), (NULL, 30), (NULL, 99)",
+                  f"INSERT INTO {name} VALUES (40, 40), (NULL, 41), (50, 50)",
+                  f"REPLACE INTO {name} VALUES (50, 51), (NULL, 52)",
+                  f"INSERT INTO {name} VALUES (2, 2), (NULL, 3) ON DUPLICATE KEY UPDATE v = 70",
+                  f"UPDATE {name} SET id = 200 WHERE id = 50",
+                  f"INSERT INTO {name} (v) VALUES (80)")
+    return [(client.error_code(statement), client.query(f"SELECT id, v FROM {name} ORDER BY id"),
+             _counter(client, name)) for statement in statements]
+
+
+def _ids_of_inserts_beside_each_other(t, server, engine, mode):
+    """Of a partitioned table: no mode makes an insert wait for the counter."""
+    owner, first, second = (t.client(server) for _ in range(3))
+    name = f"b_{engine}_{mode}".lower()
+    owner.execute(f"CREATE TABLE {name} (id INT PRIMARY KEY AUTO_INCREMENT, v INT) "
+                  f"ENGINE={engine} PARTITION BY HASH (id) PARTITIONS 3")
+    owner.execute(f"CREATE TRIGGER {name}_stop BEFORE INSERT ON {name} FOR EACH ROW "
+                  "SET NEW.v = IF(NEW.v = 3, 3 * GET_LOCK('stop', 60), NEW.v)")
+    owner.query("SELECT GET_LOCK('stop', 60)")
+    rows = "SELECT 1 UNION ALL SELECT 2 UNION ALL SELECT 3 UNION ALL SELECT 4"
+    thread = threading.Thread(target=lambda: first.execute(f"INSERT INTO {name} (v) {rows}"))
+    thread.start()
+    t.wait_for(lambda: owner.value("SELECT COUNT(*) FROM information_schema.processlist "
+                                   "WHERE state = 'User lock'") == 1, "the first insert has begun")
+    second.execute(f"INSERT INTO {name} (v) VALUES (9)")
+    owner.query("SELECT RELEASE_LOCK('stop')")
+    thread.join()
+    first.query("SELECT RELEASE_LOCK('stop')")
+    return owner.query(f"SELECT id, v FROM {name} ORDER BY id")
+
+
 def _waits(t, server, engine, mode, blocked):
     """Whether a second insert waits for the AUTO_INCREMENT lock of one that waits for a row."""
     owner, first, second = (t.client(server) for _ in range(3))
@@ -72,6 +111,11 @@ def test_lock_modes(t):
         t.equal(client.value("SELECT @@rowan_autoinc_lock_mode"), mode)
         rowan, innodb = (_values(client, engine, mode) for engine in _ENGINES)
         t.equal(rowan, innodb, f"mode {mode}")
+        rowan, innodb = (_values_in_partitions(client, engine, mode) for engine in _ENGINES)
+        t.equal(rowan, innodb, f"mode {mode}, partitions")
+        for engine in _ENGINES:
+            t.equal(_ids_of_inserts_beside_each_other(t, server, engine, mode),
+                    [(1, 1), (2, 2), (3, 3), (4, 9), (5, 4)], f"{engine}, mode {mode}, beside")
         for blocked, expected in (("simple", mode == 0), ("bulk", mode != 2)):
             for engine in _ENGINES if t.long else _ENGINES[:1]:
                 t.equal(_waits(t, server, engine, mode, blocked), expected,
