@@ -4,6 +4,8 @@
 Names are unique in a round (c0, c1, ... and k0, k1, ... per table), so that a statement's text
 alone says what it touches.
 """
+from random import Random
+
 from random_types import Kind, random_kind
 
 _DEFAULTS = {"int": "1", "float": "1.5", "decimal": "0", "bit": "1", "date": "'2020-02-02'",
@@ -67,15 +69,19 @@ class Table:
         self.functional = []  # (name, definition) of indexes on expressions
         if random.random() < 0.4:
             self.functional.append(self._new_functional())
+        self.partitioning = self._new_partitioning()
 
     def create(self):
         """One definition to a line: the shrinker takes lines away."""
+        return (f"CREATE TABLE {self.name} (\n  " + ",\n  ".join(self._lines())
+                + f"\n){self.partitioning}")
+
+    def _lines(self):
         lines = [column.definition() for column in self.columns]
         if self.primary:
             lines.append(self.primary.definition())
         lines += [index.definition() for index in self.indexes]
-        lines += [definition for _, definition in self.functional]
-        return f"CREATE TABLE {self.name} (\n  " + ",\n  ".join(lines) + "\n)"
+        return lines + [definition for _, definition in self.functional]
 
     # --- questions ---
 
@@ -128,7 +134,8 @@ class Table:
             "int": ((f"{ref} DIV 2", "BIGINT"), (f"{ref} IS NULL", "TINYINT")),
             "string": ((f"LEFT({ref}, 3)", base.kind.sql), (f"CHAR_LENGTH({ref})", "INT")),
             "binary": ((f"HEX(LEFT({ref}, 3))", "VARCHAR(40)"), (f"LENGTH({ref})", "INT")),
-            "datetime": ((f"YEAR({ref})", "INT"), (f"DATE({ref})", "DATE")),
+            # Not DATE(): of a zero date it is another value under another sql_mode.
+            "datetime": ((f"YEAR({ref})", "INT"), (f"MONTH({ref})", "INT")),
             "json": ((f"JSON_LENGTH({ref})", "INT"),),
         }.get(family, ((f"{ref} IS NULL", "TINYINT"), (f"COALESCE({ref}, 1) + 0", "DOUBLE"))))
         if family in ("enum", "set", "time", "date") and wanted == "DOUBLE":
@@ -189,10 +196,28 @@ class Table:
         """The kind with this type text; generated columns get few types."""
         if sql in self._pools:
             return self._pools[sql]
-        family = {"DOUBLE": "float", "DATE": "date"}.get(sql, "int")
+        family = "float" if sql == "DOUBLE" else "int"
         if sql.startswith("VARCHAR"):
             sql += " CHARACTER SET utf8mb4 COLLATE utf8mb4_bin"
             return self._pools.setdefault(sql, Kind(
                 sql, "string", lambda random: f"'{random.randint(0, 99)}'", "utf8mb4_bin", True))
-        return self._pools.setdefault(sql, Kind(sql, family, lambda random: (
-            "'2020-02-02'" if family == "date" else str(random.randint(-3, 40)))))
+        return self._pools.setdefault(sql, Kind(
+            sql, family, lambda random: str(random.randint(-3, 40))))
+
+    def _new_partitioning(self):
+        """The clause, for some of the tables that can be partitioned by their primary key."""
+        unique = any(index.unique for index in self.indexes)
+        if not self.primary or not self.primary.whole or unique:
+            return ""
+        # Of the definition alone: a program is the same one with and without partitions.
+        random = Random("\n".join(self._lines()))
+        if random.random() < 0.6:
+            return ""
+        clauses = [f"KEY () PARTITIONS {random.randint(1, 5)}", "LINEAR KEY () PARTITIONS 3"]
+        first = self.primary.columns()[0]
+        if first.kind.family == "int":
+            clauses += [f"HASH ({first.name}) PARTITIONS {random.randint(2, 4)}",
+                        f"RANGE ({first.name}) (PARTITION p0 VALUES LESS THAN (5),"
+                        " PARTITION p1 VALUES LESS THAN (20),"
+                        " PARTITION p2 VALUES LESS THAN MAXVALUE)"]
+        return f" PARTITION BY {random.choice(clauses)}"
