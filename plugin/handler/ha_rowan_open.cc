@@ -27,7 +27,7 @@ constexpr handler::Table_flags kTableFlags =
     HA_CAN_GEOMETRY | HA_CAN_RTREEKEYS | HA_SUPPORTS_GEOGRAPHIC_GEOMETRY_COLUMN |
     HA_CAN_INDEX_VIRTUAL_GENERATED_COLUMN | HA_MULTI_VALUED_KEY_SUPPORT | HA_CAN_FULLTEXT |
     HA_CAN_FULLTEXT_EXT | HA_CAN_FULLTEXT_HINTS | HA_SUPPORTS_DEFAULT_EXPRESSION |
-    HA_ATTACHABLE_TRX_COMPATIBLE | HA_CAN_EXPORT;
+    HA_ATTACHABLE_TRX_COMPATIBLE | HA_CAN_EXPORT | HA_BLOB_PARTIAL_UPDATE;
 
 /// Whether statements give the same rows when they are run again in the order of their commits:
 /// where their reads lock what they read, gaps included.

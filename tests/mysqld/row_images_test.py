@@ -60,5 +60,26 @@ def test_images_of_rows(t):
                 [(1, "longer than before", 2, None), (2, "longer than before", 9, 30000)])
 
 
+def test_small_changes_of_large_documents_are_small_events(t):
+    server = t.new_server(binlog=True)
+    server.start()
+    client = t.client(server)
+    client.execute("SET binlog_row_image = MINIMAL, binlog_format = ROW,"
+                   " binlog_row_value_options = PARTIAL_JSON")
+    client.execute("CREATE TABLE j (id INT PRIMARY KEY, d JSON)")
+    client.execute("INSERT INTO j VALUES (1, JSON_OBJECT('s', 'first', 'n', 1, 'pad', REPEAT('p',"
+                   " 300000)))")
+
+    def position():
+        return int(client.query("SHOW BINARY LOG STATUS")[0][1])
+    for change in ("JSON_SET(d, '$.s', 'other')", "JSON_REPLACE(d, '$.n', 2, '$.s', 'longer one')",
+                   "JSON_SET(d, '$.new', JSON_ARRAY(1, 2))", "JSON_REMOVE(d, '$.new')"):
+        before = position()
+        client.execute(f"UPDATE j SET d = {change}")
+        t.true(position() - before < 10000, f"{change}: {position() - before} bytes")
+    t.equal(client.query("SELECT d->>'$.s', d->'$.n', LENGTH(d->>'$.pad'), JSON_LENGTH(d) FROM j"),
+            [("longer one", "2", 300000, 3)])
+
+
 if __name__ == "__main__":
     main(globals())
