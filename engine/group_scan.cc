@@ -1,12 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "engine/group_scan.h"
 
+#include <algorithm>
+#include <utility>
+
 #include "engine/key_prefix.h"
 
 namespace rowan {
+namespace {
+
+/// How many groups are sought after steps were in vain: what was tried costs a part of a seek.
+constexpr uint32_t kSeeksBetweenTries = 16;
+
+}  // namespace
 
 Status GroupScan::Begin(const Range& range, Direction direction, void* record) {
-  forward_ = direction == Direction::kForward;
+  // Of one group the direction does not matter: its rows come in their order.
+  is_group_ = range.is_group;
+  forward_ = is_group_ ? !winners_.from_end : direction == Direction::kForward;
+  cursor_->SetGate(this);
   // A bound against the direction would stop the search for a group's first row.
   cursor_->SetEnd(forward_ ? range.high : Bytes());
   cursor_->SetStart(forward_ ? Bytes() : range.low);
@@ -23,15 +35,15 @@ Status GroupScan::Begin(const Range& range, Direction direction, void* record) {
 
 Status GroupScan::Next(void* record) {
   if (winners_.count == GroupWinners::Count::kRows && rows_ >= winners_.most) {
-    return SeekNextGroup(record);
+    return GoToNextGroup(record);
   }
   const Status moved = winners_.from_end ? cursor_->Prev(record) : cursor_->Next(record);
   if (!moved.ok() && !moved.Is(Code::kEndOfRange)) return moved;
   if (moved.ok() && HasPrefix(cursor_->entry_key(), group_)) {
-    return Wants() ? moved : SeekNextGroup(record);
+    return Wants() ? moved : GoToNextGroup(record);
   }
   // The step has left the group: where groups are come upon at this end, to the next one.
-  return aligned() ? EnterGroup(moved, record) : SeekNextGroup(record);
+  return aligned() ? EnterGroup(moved, record) : GoToNextGroup(record);
 }
 
 Status GroupScan::EnterGroup(Status found, void* record) {
@@ -56,8 +68,39 @@ Status GroupScan::SeekBehindNulls(void* record) {
   return SeekFirstOf(order_, !winners_.from_end, record);
 }
 
-Status GroupScan::SeekNextGroup(void* record) {
+Status GroupScan::GoToNextGroup(void* record) {
+  if (is_group_) return Status(Code::kEndOfRange);
+  const bool may_step = aligned() && steps_most_ > 0;
+  if (may_step) return StepToNextGroup(record);
+  if (seeks_to_come_ == 0 || --seeks_to_come_ == 0) steps_most_ = 2;
   return EnterGroup(SeekBehind(group_, forward_, record), record);
+}
+
+Status GroupScan::StepToNextGroup(void* record) {
+  // Behind the last of all prefixes there is no group, and no key to go on from.
+  const bool is_last = std::all_of(group_.begin(), group_.end(),
+                                   [](std::byte byte) { return byte == std::byte{0xFF}; });
+  if (forward_ && is_last) return Status(Code::kEndOfRange);
+  stepping_ = true;
+  stepped_ = 0;
+  const Status moved = forward_ ? cursor_->Next(record) : cursor_->Prev(record);
+  stepping_ = false;
+  if (stepped_ <= steps_most_) {
+    steps_most_ = std::min(kStepsMax, 2 * steps_most_);
+  } else {
+    steps_most_ /= 2;
+    seeks_to_come_ = kSeeksBetweenTries;
+  }
+  return EnterGroup(moved, record);
+}
+
+bool GroupScan::Admits(Bytes key, Bytes, Bytes* go_on) {
+  if (!stepping_ || !HasPrefix(key, group_)) return true;
+  if (++stepped_ > steps_most_) {
+    if (forward_) PrefixSuccessor(group_, &seek_);
+    *go_on = forward_ ? Bytes(seek_) : Bytes(group_);
+  }
+  return false;
 }
 
 Status GroupScan::SeekBehind(Bytes prefix, bool forwards, void* record) {
@@ -73,11 +116,11 @@ Status GroupScan::SeekFirstOf(Bytes prefix, bool forwards, void* record) {
 }
 
 bool GroupScan::Wants() {
+  if (winners_.count == GroupWinners::Count::kRows) return rows_++ < winners_.most;
   const Bytes value = cursor_->entry_key().first(Split().ordered_bytes);
   const bool is_tie = rows_ > 0 && EqualBytes(value, order_);
   const uint64_t before = winners_.count == GroupWinners::Count::kDenseRank ? values_ : rows_;
   if (!is_tie && before >= winners_.most) return false;
-  if (winners_.count == GroupWinners::Count::kRows && rows_ >= winners_.most) return false;
   ++rows_;
   if (!is_tie) ++values_;
   order_.assign(value.begin(), value.end());

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // GroupScan: of each group of an index only its first (or last) rows. A group is all entries that
 // share the leading `group_parts` of the key; within a group the next `order_parts` are the order
-// in which its rows are ranked. The scan goes from group to group by seeks, so it reads as many
-// rows as it delivers and at most two more of a group, however large the groups are.
+// in which its rows are ranked. The scan goes from group to group by seeks, so what it reads of a
+// group does not depend on how large it is. Where groups turn out to be small it steps over what is
+// left of one: that reads whole leaves, and no more than `kStepsMax` entries that are not wanted
+// before it seeks after all.
 //
 // Which row is the first is decided among the rows that the reader's snapshot shows: a seek of the
 // TableCursor passes over the others. A scan is of a range of whole groups, in either direction.
@@ -36,12 +38,15 @@ struct GroupWinners {
   bool passes_nulls = false;
 };
 
-class GroupScan {
+class GroupScan : private EntryGate {
  public:
+  static constexpr uint32_t kStepsMax = 8;  // a seek on the leaf costs as much as 5 to 10 of them
+
   /// Entries from `low` on and before `high`, neither inside of a group; empty: no bound.
   struct Range {
     Bytes low{};
     Bytes high{};
+    bool is_group = false;  ///< `low` is the prefix of one whole group, and `high` is behind that
   };
   enum class Direction : uint8_t { kForward, kBackward };
 
@@ -57,9 +62,11 @@ class GroupScan {
  private:
   /// Groups are come upon at the end where their first row is.
   [[nodiscard]] bool aligned() const { return forward_ != winners_.from_end; }
+  bool Admits(Bytes key, Bytes payload, Bytes* go_on) override;
   Status EnterGroup(Status found, void* record);
   Status SeekBehindNulls(void* record);
-  Status SeekNextGroup(void* record);
+  Status GoToNextGroup(void* record);
+  Status StepToNextGroup(void* record);
   Status SeekBehind(Bytes prefix, bool forwards, void* record);
   Status SeekFirstOf(Bytes prefix, bool forwards, void* record);
   /// False: the row that the cursor is on has no rank that is wanted. Otherwise it is counted.
@@ -70,8 +77,13 @@ class GroupScan {
   const KeyParts* const parts_;
   const GroupWinners winners_;
   bool forward_ = true;
-  ByteBuffer group_;  ///< key prefix of the group that is being delivered
-  ByteBuffer order_;  ///< of the row delivered last: its group and order parts
+  bool is_group_ = false;       ///< the range is one group
+  bool stepping_ = false;       ///< to the next group: entries of this one are not admitted
+  uint32_t stepped_ = 0;        ///< entries that were not admitted
+  uint32_t steps_most_ = 2;     ///< entries of a group to step over before a seek
+  uint32_t seeks_to_come_ = 0;  ///< groups to seek to before steps are tried again
+  ByteBuffer group_;            ///< key prefix of the group that is being delivered
+  ByteBuffer order_;            ///< of the row delivered last: its group and order parts
   ByteBuffer seek_;
   uint64_t rows_ = 0;    ///< of the group that were delivered
   uint64_t values_ = 0;  ///< of the order among them

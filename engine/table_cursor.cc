@@ -246,23 +246,24 @@ Status TableCursor::StepUntilRow(Status status, bool forward, void* record) {
       return status;
     }
     if (session_->interrupted()) return Status(Code::kInterrupted);
-    status = forward ? Advance() : cursor_.Prev(&view_);
+    status = Advance(forward);
   }
 }
 
-Status TableCursor::Advance() {
-  if (go_on_.empty()) return cursor_.Next(&view_);
-  return cursor_.SeekAtLeast(std::exchange(go_on_, {}), &view_);
+Status TableCursor::Advance(bool forward) {
+  if (go_on_.empty()) return forward ? cursor_.Next(&view_) : cursor_.Prev(&view_);
+  const Bytes key = std::exchange(go_on_, {});
+  return forward ? cursor_.SeekAtLeast(key, &view_) : cursor_.SeekBefore(key, &view_);
 }
 
 // --- entry to record; kNotFound: no row here, go on ---
 
 Status TableCursor::PutRow(void* record) {
   source_ = Source::kScan;
-  if (index_ == 0) return Decode(view_.key, view_.value, record);
   if (gate_ != nullptr && !gate_->Admits(view_.key, view_.value, &go_on_)) {
     return Status(Code::kNotFound);
   }
+  if (index_ == 0) return Decode(view_.key, view_.value, record);
   if (filter_ != nullptr) {
     const Status status = codec_->DecodeEntry(index_, view_.key, view_.value, nullptr, record);
     if (status.Is(Code::kUnsupported)) {  // only the row has the values

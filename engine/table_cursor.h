@@ -30,12 +30,13 @@ class EntryFilter {
   virtual bool Matches() = 0;
 };
 
-/// Decides on an entry by its bytes alone, before anything is decoded. For scans forwards.
+/// Decides on an entry by its bytes alone, before anything is decoded.
 class EntryGate {
  public:
   virtual ~EntryGate() = default;
-  /// False: the entry is passed over. Then `*go_on`, if set, is a key behind it before which there
-  /// is nothing to find; its bytes stay until the next call.
+  /// False: the entry is passed over. Then `*go_on`, if set, is a key to seek from in the direction
+  /// of the scan: nothing is to be found between the entry and it. Its bytes stay until the next
+  /// call.
   virtual bool Admits(Bytes key, Bytes payload, Bytes* go_on) = 0;
 };
 
@@ -62,7 +63,7 @@ class TableCursor : private RowCodec::BlobReader {
     keep_key_ = keys == RowKeys::kKeep;
   }
   void SetFilter(EntryFilter* filter) { filter_ = filter; }
-  /// Of a secondary index. Until the scan is closed or another one opened.
+  /// Until the scan is closed or another one opened.
   void SetGate(EntryGate* gate) {
     gate_ = gate;
     go_on_ = {};
@@ -171,7 +172,7 @@ class TableCursor : private RowCodec::BlobReader {
   /// `keys` lives as long as the cursor is open.
   void Open(VersionCursor* cursor, EntryKeys* keys, uint32_t index, ReadOptions options);
   Status StepUntilRow(Status status, bool forward, void* record);
-  Status Advance();
+  Status Advance(bool forward);
   Status PutRow(void* record);
   Status PutFromEntry(void* record);
   Status FetchRow(void* record);

@@ -6,6 +6,8 @@
 
 #include "plugin/handler/ha_rowan.h"
 
+#include <bit>
+
 #include "sql/sql_class.h"
 #include "sql/system_variables.h"
 
@@ -74,7 +76,11 @@ int ha_rowan::ReadGroupsOf(uchar* record, const KeySearch& search) {
   switch (search.flag) {
     case HA_READ_KEY_EXACT:
     case HA_READ_PREFIX: direction = GroupScan::Direction::kForward; [[fallthrough]];
-    case HA_READ_PREFIX_LAST: range = {search_key_, bound_key_}; break;
+    case HA_READ_PREFIX_LAST:
+      range = {search_key_, bound_key_};
+      range.is_group = std::popcount(PartsInImage(active_index, search.parts)) ==
+                       static_cast<int>(group_plan_->winners.group_parts);
+      break;
     case HA_READ_PREFIX_LAST_OR_PREV:
     case HA_READ_KEY_OR_PREV: range.high = bound_key_; break;
     case HA_READ_BEFORE_KEY: range.high = search_key_; break;

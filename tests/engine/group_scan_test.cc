@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "base/counters.h"
 #include "base/random.h"
 #include "engine/stored_row.h"
 #include "tests/engine/engine_fixture.h"
@@ -38,6 +39,11 @@ struct Entry {
   uint64_t id = 0;
   auto operator<=>(const Entry&) const = default;
 };
+
+uint64_t Seeks() {
+  return ReadCounter(Counter::kLeafSeeksLocal) + ReadCounter(Counter::kSeeksToNeighbour) +
+         ReadCounter(Counter::kSeeksClimbed) + ReadCounter(Counter::kLeafSeeksDescend);
+}
 
 uint32_t ValueOf(const Entry& entry) { return entry.group << 16 | entry.order; }
 
@@ -85,7 +91,9 @@ class GroupScanTest : public ::testing::Test {
     table_ = fixture_.CreateTable("t");
     std::vector<Entry> all;
     for (uint64_t id = 1; id <= kRows; ++id) {
-      const auto group = static_cast<uint32_t>(random_.Below(20));
+      // Groups of some dozen rows among groups of a few.
+      const auto group =
+          static_cast<uint32_t>(random_.Below(2) != 0 ? random_.Below(60) + 4 : random_.Below(8));
       all.push_back({group, static_cast<uint32_t>(random_.Below(group == 3 ? 1 : 6)), id});
     }
     fixture_.Fill(table_.get(), kRows, [&](uint64_t id) {
@@ -182,6 +190,64 @@ TEST_F(GroupScanTest, KeepsToARangeOfWholeGroups) {
     EXPECT_EQ(Scan(winners, {AsBytes(low), AsBytes(high)}, direction),
               Expected(inside, winners, direction))
         << choice;
+  }
+}
+
+TEST_F(GroupScanTest, ReadsOneGroupFromEitherEnd) {
+  for (const uint32_t group : {3, 5, 40}) {
+    const std::string low = GroupStart(group);
+    const std::string high = GroupStart(group + 1);
+    std::vector<Entry> inside;
+    std::copy_if(shown_.begin(), shown_.end(), std::back_inserter(inside),
+                 [&](const Entry& entry) { return entry.group == group; });
+    for (const bool from_end : {false, true}) {
+      GroupWinners winners{.index_number = kIndex, .group_parts = 1, .order_parts = 1};
+      winners.most = 2;
+      winners.from_end = from_end;
+      const auto direction = GroupScan::Direction::kForward;
+      EXPECT_EQ(Scan(winners, {AsBytes(low), AsBytes(high), true}, direction),
+                Expected(inside, winners, direction));
+    }
+  }
+}
+
+/// How often the tree is searched for the first rows of groups that have so many rows.
+uint64_t SeeksFor(uint32_t rows_of_group, bool from_end) {
+  constexpr uint64_t kAll = 2000;
+  EngineFixture fixture(1);
+  EXPECT_TRUE(fixture.Open().ok());
+  const auto table = fixture.CreateTable("t");
+  fixture.Fill(table.get(), kAll, [&](uint64_t id) {
+    const auto group = static_cast<uint32_t>(id / rows_of_group);
+    return ToyRow{.value = group << 16 | static_cast<uint32_t>(id % rows_of_group + 1),
+                  .unique = static_cast<uint32_t>(id),
+                  .text = ""};
+  });
+  const auto session = fixture.engine->NewSession();
+  session->Begin(IsolationLevel::kRepeatableRead);
+  TableCursor cursor(session.get(), table.get(), &ToyCodec());
+  cursor.OpenScan(kIndex);
+  cursor.set_entry_only(true);
+  const HalvesOfValue parts;
+  GroupWinners winners{.index_number = kIndex, .group_parts = 1, .order_parts = 1};
+  winners.from_end = from_end;
+  GroupScan scan(&cursor, &parts, winners);
+  const uint64_t before = Seeks();
+  const auto direction =
+      from_end ? GroupScan::Direction::kBackward : GroupScan::Direction::kForward;
+  StoredRow record;
+  uint64_t groups = 0;
+  Status status = scan.Begin({}, direction, &record);
+  for (; status.ok(); status = scan.Next(&record)) ++groups;
+  EXPECT_EQ(groups, kAll / rows_of_group + 1);
+  return Seeks() - before;
+}
+
+TEST(GroupScanCost, SmallGroupsAreSteppedOver) {
+  for (const bool from_end : {false, true}) {
+    EXPECT_LE(SeeksFor(2, from_end), 40);    // of 1001 groups: one for each leaf at most
+    EXPECT_GE(SeeksFor(100, from_end), 15);  // of 21 groups
+    EXPECT_LE(SeeksFor(100, from_end), 60);
   }
 }
 
