@@ -98,7 +98,7 @@ def _check_files(t, server, tables):
     if t.engine != "ROWAN":
         return
     try:
-        t.wait_for(lambda: len(files()) == tables + _SYSTEM_FILES, "no orphaned files", 10)
+        t.wait_for(lambda: len(files()) == tables + _SYSTEM_FILES, "no orphaned files")
     except Failure as error:
         raise Failure(f"{tables} tables, but files {files()}") from error
 
