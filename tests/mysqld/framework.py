@@ -66,7 +66,7 @@ class Test:
         self._servers.append(server)
         return server
 
-    def client(self, server=None, database=None, timeout_s=60.0):
+    def client(self, server=None, database=None, timeout_s=180.0):
         """A new session in the test's database; tables without ENGINE get the engine under test."""
         server = server or self.server
         client = server.client(timeout_s=timeout_s)

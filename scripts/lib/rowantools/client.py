@@ -45,7 +45,7 @@ class Result:
 
 
 class Client:
-    def __init__(self, socket_path, database="", user="root", timeout_s=60.0, password=""):
+    def __init__(self, socket_path, database="", user="root", timeout_s=180.0, password=""):
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self._socket.settimeout(timeout_s)
         self._buffer = bytearray()
