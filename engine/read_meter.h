@@ -15,6 +15,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/counter_batch.h"
+
 namespace rowan {
 
 /// What a statement is, as far as the meter tells. The last one that applies.
@@ -36,6 +38,14 @@ struct ReadAmount {
   }
 };
 
+/// What one statement, whose kind is known, read.
+struct StatementReads {
+  ReadAmount examined;
+  ReadAmount returned;
+  ReadAmount co_located;
+  ReadAmount index_only_fallback;
+};
+
 struct ReadMeter {
   static constexpr size_t kKinds = static_cast<size_t>(StatementKind::kCount);
   std::array<ReadAmount, kKinds> examined{};
@@ -43,10 +53,15 @@ struct ReadMeter {
   ReadAmount co_located;
   ReadAmount index_only_fallback;
 
-  void Add(const ReadMeter& other);
+  void Add(const StatementReads& read, StatementKind kind) {
+    examined[static_cast<size_t>(kind)] += read.examined;
+    returned[static_cast<size_t>(kind)] += read.returned;
+    co_located += read.co_located;
+    index_only_fallback += read.index_only_fallback;
+  }
 };
 
-/// To the counters of the engine: of a meter that has just this kind.
-void AddToTotals(const ReadMeter& read, StatementKind kind);
+/// To the counters of the engine.
+void AddToTotals(const StatementReads& read, StatementKind kind, CounterBatch* totals);
 
 }  // namespace rowan

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/counter_batch.h"
 #include "base/counters.h"
 #include "engine/engine_impl.h"
 
@@ -431,21 +432,21 @@ void TableCursor::GiveBackBuffers() {
 }
 
 void TableCursor::PublishCounts(StatementKind kind, ReadMeter* session) {
-  if (rows_read_ != 0) AddCounter(Counter::kRowsRead, rows_read_);
-  if (clustered_lookups_ != 0) AddCounter(Counter::kClusteredLookups, clustered_lookups_);
-  if (covering_reads_ != 0) AddCounter(Counter::kCoveringReads, covering_reads_);
-  ReadMeter read;
-  ReadAmount& examined = read.examined[static_cast<size_t>(kind)];
+  CounterBatch totals;
+  totals.Add(Counter::kRowsRead, rows_read_);
+  totals.Add(Counter::kClusteredLookups, clustered_lookups_);
+  totals.Add(Counter::kCoveringReads, covering_reads_);
+  StatementReads read;
   for (VersionCursor* cursor : {&cursor_, &clustered_}) {
     const ReadCounts counts = cursor->TakeCounts();
-    examined += {counts.examined_entries, counts.examined_bytes};
+    read.examined += {counts.examined_entries, counts.examined_bytes};
     read.co_located += {counts.unused_entries, counts.unused_bytes};
   }
-  read.returned[static_cast<size_t>(kind)] = {rows_read_, std::exchange(returned_bytes_, 0)};
+  read.returned = {rows_read_, std::exchange(returned_bytes_, 0)};
   read.index_only_fallback = std::exchange(fallback_, {});
   rows_read_ = clustered_lookups_ = covering_reads_ = 0;
-  AddToTotals(read, kind);
-  if (session != nullptr) session->Add(read);
+  AddToTotals(read, kind, &totals);
+  if (session != nullptr) session->Add(read, kind);
 }
 
 }  // namespace rowan
