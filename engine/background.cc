@@ -15,7 +15,9 @@ namespace {
 /// Undo records in one unit of purge or rollback: milliseconds when warm, so that workers take
 /// turns and look at the horizon often.
 constexpr uint64_t kRecordsPerUnit = 4096;
-/// Losers that are rolled back at the same time, at most: they wait for each other's pages only.
+/// Longer for rollback: workers that share a transaction meet at the end of a unit.
+constexpr uint64_t kRecordsPerRollbackUnit = 65536;
+/// Threads at most that roll back: they wait for each other's pages only.
 constexpr uint32_t kRollbackWorkersMax = 4;
 constexpr std::chrono::milliseconds kPurgeTick{20};
 constexpr std::chrono::milliseconds kRollbackTick{100};
@@ -69,7 +71,7 @@ ThreadLoop::Next Background::RollbackTick() {
   if (parts_.txns->LoserCount() == 0 || parts_.storage->stopped()) {
     return ThreadLoop::Next::kWait;
   }
-  WorkBudget budget(kRecordsPerUnit, &stopping_);
+  WorkBudget budget(kRecordsPerRollbackUnit, &stopping_);
   const Result<bool> more = parts_.txns->RollbackSome(&budget);
   if (!more.ok()) return ThreadLoop::Next::kWait;
   // Whoever ended the last one says so. Files that stay all the same are tried again at the next

@@ -2,10 +2,28 @@
 #include "mvcc/rollback.h"
 
 #include <atomic>
+#include <chrono>
 
 #include "base/assertions.h"
 
 namespace rowan {
+namespace {
+
+/// Between two windows a worker that helps waits for the next one, which comes in a millisecond.
+constexpr std::chrono::milliseconds kHelpWait{5};
+
+/// Kept per thread so that a warm worker does not allocate.
+struct Scratch {
+  UndoUnit unit;
+  UndoRecordCopy record;
+  std::vector<std::byte> bytes;
+};
+Scratch& ThreadScratch() {
+  thread_local Scratch scratch;
+  return scratch;
+}
+
+}  // namespace
 
 Status Rollback::DownTo(Txn* txn, const UndoPosition& position, WorkBudget* budget) {
   UndoRecordCopy record;
@@ -16,7 +34,8 @@ Status Rollback::DownTo(Txn* txn, const UndoPosition& position, WorkBudget* budg
     if (status.Is(Code::kEndOfRange)) return Status::Ok();
     if (!status.ok()) return status;
     const uint64_t records = txn->undo_records;
-    status = applier_->Undo(txn, record, pointer);
+    status =
+        record.rolled_back ? undo_->DropLast(txn, pointer) : applier_->Undo(txn, record, pointer);
     if (!status.ok()) return status;
     ROWAN_CHECK(txn->undo_records < records);  // the applier dropped the record in its own group
   }
@@ -31,6 +50,70 @@ Status Rollback::Everything(Txn* txn, WorkBudget* budget) {
   const Status status = DownTo(txn, UndoPosition{}, budget);
   if (!status.ok()) return status;
   return undo_->FinishRollback(txn);
+}
+
+void Rollback::Share(std::unique_ptr<Txn>* txn, WorkBudget* budget, SharedOutcome* outcome) {
+  Txn* const shared = txn->get();
+  if (window_.TryOpen(txn)) RollBackUnits(shared, budget, outcome);
+}
+
+void Rollback::Help(WorkBudget* budget, SharedOutcome* outcome) {
+  Txn* const shared = window_.JoinOrWait(kHelpWait);
+  if (shared != nullptr) RollBackUnits(shared, budget, outcome);
+}
+
+void Rollback::RollBackUnits(Txn* txn, WorkBudget* budget, SharedOutcome* outcome) {
+  UndoUnit& unit = ThreadScratch().unit;
+  const auto share_of = [this](const UndoRecordInPage& record) {
+    return applier_->ShareOf(record);
+  };
+  while (!budget->exhausted()) {
+    const Result<bool> taken = window_.Take(*undo_->streams()->space(), share_of, &unit);
+    if (!taken.ok() || !taken.value()) break;
+    const Status status = RollBackUnit(txn, unit, budget);
+    window_.GiveBack(unit, status);
+    if (!status.ok()) break;
+  }
+  if (!window_.Leave(outcome)) return;
+  if (!outcome->end.IsNone()) {
+    KeepFirst(&outcome->status, undo_->DropBehind(outcome->txn.get(), outcome->end));
+  }
+}
+
+Status Rollback::RollBackUnit(Txn* txn, const UndoUnit& unit, WorkBudget* budget) {
+  for (const UndoSlice& slice : unit.slices) {
+    const Status status = RollBackSlice(txn, slice, budget);
+    if (!status.ok()) return status;
+  }
+  return Status::Ok();
+}
+
+Status Rollback::RollBackSlice(Txn* txn, const UndoSlice& slice, WorkBudget* budget) {
+  Scratch& scratch = ThreadScratch();
+  const UndoSpace& space = *undo_->streams()->space();
+  {
+    Result<PageGuard> guard = space.FixShared(slice.page);
+    if (!guard.ok()) return guard.status();
+    ROWAN_CHECK(slice.end <= UndoFreeOf(guard->page()));
+    scratch.bytes.assign(guard->page() + slice.begin, guard->page() + slice.end);
+  }
+  const size_t size = scratch.bytes.size();
+  UndoRecordInPage record;
+  for (size_t end = size; end != 0; end -= record.length) {
+    // The window has parsed these records: no other lengths can be here.
+    const size_t length = LoadLe<uint16_t>(scratch.bytes.data() + end - 2);
+    ROWAN_CHECK(length <= end && ParseUndoRecord(scratch.bytes.data(), end - length, end, &record));
+    if (record.rolled_back) continue;
+    if (!budget->Spend()) return Status(Code::kBusy);
+    scratch.record.type = record.type;
+    scratch.record.index = record.index;
+    scratch.record.page = space.IdOf(slice.page);
+    scratch.record.payload.assign(record.payload.begin(), record.payload.end());
+    const auto offset = static_cast<uint16_t>(slice.begin + end - length);
+    const Status status = applier_->Undo(txn, scratch.record, {slice.page, offset});
+    if (!status.ok()) return status;
+  }
+  return Status::Ok();
 }
 
 }  // namespace rowan

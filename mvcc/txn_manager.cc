@@ -38,6 +38,7 @@ TxnManager::TxnManager(UndoStreams* undo, Log* log, const TxnManagerOptions& opt
     : log_(log),
       temporary_(lifetime == TxnLifetime::kTemporary),
       shutdown_sign_(options.shutdown_sign),
+      rollback_records_alone_(options.rollback_records_alone),
       undo_(undo),
       rollback_(&undo_),
       purge_(undo),
@@ -388,9 +389,18 @@ void TxnManager::Adopt(std::vector<std::unique_ptr<Txn>> unfinished) {
 
 Result<bool> TxnManager::RollbackSome(WorkBudget* budget) {
   std::unique_ptr<Txn> txn = detached_.TakeLoser();
-  if (txn == nullptr) return false;
-  Status status = rollback_.Everything(txn.get(), budget);
-  if (status.Is(Code::kBusy) && budget->exhausted()) {
+  if (txn == nullptr && LoserCount() == 0) return false;
+  rowan::Rollback::SharedOutcome shared;
+  if (txn == nullptr) {
+    rollback_.Help(budget, &shared);
+  } else if (txn->undo_records > rollback_records_alone_) {
+    rollback_.Share(&txn, budget, &shared);
+  }
+  Status status = shared.status;
+  if (shared.txn != nullptr) txn = std::move(shared.txn);
+  if (txn == nullptr) return true;  // others are at it
+  if (shared.units == 0 && status.ok()) status = rollback_.Everything(txn.get(), budget);
+  if (shared.units != 0 ? status.ok() : status.Is(Code::kBusy) && budget->exhausted()) {
     detached_.Add(std::move(txn));
     return true;
   }

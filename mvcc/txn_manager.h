@@ -156,7 +156,7 @@ class TxnManager {
   void Adopt(std::vector<std::unique_ptr<Txn>> unfinished);
   /// One unit of the rollback of recovered losers, as much as the budget allows; the rest of a
   /// transaction stays listed and locked until a later call. Any number of threads, each with a
-  /// loser of its own. False when there was none to take.
+  /// loser of its own, or several with a long one. False when there was none to take.
   Result<bool> RollbackSome(WorkBudget* budget);
   /// Rollbacks that failed become losers again: what they met may be there now, or given up.
   void RetryFailedRollbacks();
@@ -239,6 +239,7 @@ class TxnManager {
   Log* const log_;
   const bool temporary_;
   const ShutdownSign shutdown_sign_;
+  const uint64_t rollback_records_alone_;
   std::function<Status(TxnId, Csn)> reserve_;
   UndoLog undo_;
   rowan::Rollback rollback_;

@@ -25,6 +25,8 @@ struct TxnManagerOptions {
   /// A snapshot that has been open for so long is an old one: purge looks for what came and went
   /// without it. Shorter, and more is looked at in vain that a moment later nobody sees.
   uint64_t old_snapshot_ms = 1000;
+  /// A loser of more undo records than this is rolled back by several workers.
+  uint64_t rollback_records_alone = 4096;
   LockWaitHooks wait_hooks{};  ///< what the host wants to know of waits for row locks
   /// From when it says so, waits for row locks, index builds and long rollbacks end early; what is
   /// not rolled back is so after the next start. Null: it never does. Any thread.

@@ -9,14 +9,17 @@
 #include "mvcc/txn/txn.h"
 #include "mvcc/undo/undo_page.h"
 #include "mvcc/undo/undo_pointer.h"
+#include "mvcc/undo/undo_share.h"
 
 namespace rowan {
 
 class UndoApplier {
  public:
   virtual ~UndoApplier() = default;
-  /// Undoes one record inside its own mini-transaction (which also calls UndoLog::DropLast).
+  /// Undoes one record inside its own mini-transaction (which also calls UndoLog::DropUndone).
   virtual Status Undo(Txn* txn, const UndoRecordCopy& record, UndoPointer pointer) = 0;
+  /// How workers may share the rollback of a transaction with this record.
+  [[nodiscard]] virtual UndoShare ShareOf(const UndoRecordInPage& record) const = 0;
   /// Removes what a committed change left behind. Must be harmless when it is repeated.
   virtual Status Purge(TxnId txn, const UndoRecordCopy& record) = 0;
   /// Removes what `txn`, which committed with `csn`, deleted and no snapshot sees, though those in

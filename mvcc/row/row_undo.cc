@@ -7,6 +7,8 @@
 // purge of X may have been here already and found the mark gone.
 #include "mvcc/row/row_undo.h"
 
+#include <xxhash.h>
+
 #include <algorithm>
 #include <vector>
 
@@ -31,8 +33,8 @@ struct UndoStep {
   UndoPointer pointer;
 };
 
-Status DropLast(const UndoStep& step, MiniTxn* mini_txn) {
-  return step.manager->undo()->DropLast(mini_txn, step.txn, step.pointer);
+Status DropUndone(const UndoStep& step, MiniTxn* mini_txn) {
+  return step.manager->undo()->DropUndone(mini_txn, step.txn, step.pointer);
 }
 
 Status Damage(const UndoStep& step, const LeafPosition& position) {
@@ -50,7 +52,7 @@ Status PutBack(const UndoStep& step, RowChange* change, MiniTxn* mini_txn,
       return Status(Code::kNoRoom);
     }
   }
-  Status status = DropLast(step, mini_txn);
+  Status status = DropUndone(step, mini_txn);
   if (!status.ok()) return status;
   if (value.empty()) {
     tree.RemoveAt(mini_txn, position);
@@ -86,7 +88,15 @@ Status UndoInTree(const UndoStep& step, Bytes tree_key, Check check) {
 
 /// The row or entry with this key is not there any more: nobody need wait for it.
 void DropLock(const UndoStep& step, Bytes key) {
-  step.manager->locks()->DropImplicit(step.txn, MakeLockKey(step.index->id(), key));
+  const LockTarget target = MakeLockKey(step.index->id(), key);
+  LockTable* locks = step.manager->locks();
+  const auto drop = [&](Txn* /*owner*/) { locks->DropImplicit(step.txn, target); };
+  // A transaction's list of locks is for one thread at a time.
+  if (step.txn->rollback_shared) {
+    step.manager->WithActive(step.txn->txn_id(), drop);
+  } else {
+    drop(step.txn);
+  }
 }
 
 Status UndoRowInsert(const UndoStep& step) {
@@ -159,20 +169,6 @@ Status UndoEntry(const UndoStep& step) {
   return status;
 }
 
-/// A record that changes no tree, or whose index is gone.
-Status DropOnly(TxnManager* manager, Txn* txn, UndoPointer pointer) {
-  MiniTxn mini_txn(manager->undo()->pool());
-  Status status = mini_txn.Start(1024);
-  if (!status.ok()) return status;
-  status = manager->undo()->DropLast(&mini_txn, txn, pointer);
-  if (!status.ok()) {
-    mini_txn.Abandon();
-    return status;
-  }
-  mini_txn.Commit();
-  return status;
-}
-
 }  // namespace
 
 RowUndo::RowUndo(TxnManager* manager, IndexResolver* resolver, BlobStore* blobs,
@@ -203,7 +199,25 @@ Status RowUndo::Undo(Txn* txn, const UndoRecordCopy& record, UndoPointer pointer
     case UndoType::kBlobDrop: break;
     default: return ReportDamagedRecord(manager_->undo()->pool(), record);
   }
-  return DropOnly(manager_, txn, pointer);
+  return manager_->undo()->DropLast(txn, pointer);
+}
+
+UndoShare RowUndo::ShareOf(const UndoRecordInPage& record) const {
+  Bytes key = record.payload;
+  switch (record.type) {
+    case UndoType::kClusteredUpdate: {
+      RowUpdateUndo update;
+      if (!DecodeRowUpdate(record.payload, &update)) return {};
+      key = update.key;
+      break;
+    }
+    case UndoType::kClusteredInsert: break;
+    case UndoType::kSecondaryInsert:
+    case UndoType::kSecondaryDelete:
+    case UndoType::kBlobDrop: return {UndoShare::kFollows, 0};
+    default: return {};
+  }
+  return {UndoShare::kRow, XXH3_64bits_withSeed(key.data(), key.size(), record.index.value())};
 }
 
 Status RowUndo::UndoTreeChange(Txn* txn, const UndoRecordCopy& record, UndoPointer pointer) {
@@ -213,7 +227,7 @@ Status RowUndo::UndoTreeChange(Txn* txn, const UndoRecordCopy& record, UndoPoint
     return Status(Code::kIoError, "a table to roll back in cannot be opened");
   }
   if (index == nullptr || index->dropped.load(std::memory_order_acquire)) {
-    return DropOnly(manager_, txn, pointer);
+    return manager_->undo()->DropLast(txn, pointer);
   }
   const UndoStep step{manager_, txn, index.get(), &record, pointer};
   Status status;
@@ -225,7 +239,7 @@ Status RowUndo::UndoTreeChange(Txn* txn, const UndoRecordCopy& record, UndoPoint
     status = UndoEntry(step);
   }
   if (!status.ok() && index->dropped.load(std::memory_order_acquire)) {
-    return DropOnly(manager_, txn, pointer);  // dropped while we were at it
+    return manager_->undo()->DropLast(txn, pointer);  // dropped while we were at it
   }
   return status;
 }

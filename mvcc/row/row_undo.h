@@ -25,6 +25,7 @@ class RowUndo : public UndoApplier {
   RowUndo(TxnManager* manager, IndexResolver* resolver, BlobStore* blobs,
           ExtensionApplier* extension);
   Status Undo(Txn* txn, const UndoRecordCopy& record, UndoPointer pointer) override;
+  UndoShare ShareOf(const UndoRecordInPage& record) const override;
   Status Purge(TxnId txn, const UndoRecordCopy& record) override {
     return purge_.Purge(txn, record);
   }

@@ -69,6 +69,8 @@ struct Txn {
   /// left.
   Code only_rollback = Code::kOk;
   bool rollback_failed = false;  ///< damage stopped its rollback: it stays listed as unfinished
+  /// Workers share its rollback (mvcc/undo/rollback_window.h): its members stay as they are.
+  bool rollback_shared = false;
   /// Locking a row that others changed after `snapshot` was taken fails (mvcc/row/newer_row.h).
   bool refuses_newer_rows = false;
   /// Serializable by looking for conflicts and not by locks: plain reads go by the snapshot.

@@ -126,6 +126,7 @@ Status UndoLog::ReadLast(Txn* txn, const UndoPosition& down_to, UndoRecordCopy* 
     return space_->Damage(page, "the newest undo record is damaged");
   }
   record->type = found.type;
+  record->rolled_back = found.rolled_back;
   record->index = found.index;
   record->page = guard->id();
   record->payload.assign(found.payload.begin(), found.payload.end());
@@ -140,7 +141,17 @@ void UndoLog::Truncate(MiniTxn* mini_txn, const MutablePage& page, UndoStream* s
   stream->free = offset;
 }
 
-Status UndoLog::DropLast(MiniTxn* mini_txn, Txn* txn, UndoPointer pointer) {
+Status UndoLog::MarkRolledBack(MiniTxn* mini_txn, UndoPointer pointer) {
+  Result<MutablePage> page = space_->Fix(mini_txn, pointer.page);
+  if (!page.ok()) return page.status();
+  const auto offset = static_cast<uint16_t>(pointer.offset + kUndoTypeOffset);
+  const std::array mark{page->bytes[offset] | static_cast<std::byte>(kUndoRolledBackBit)};
+  UndoSpace::SetBytes(mini_txn, page.value(), offset, mark);
+  return Status::Ok();
+}
+
+Status UndoLog::DropUndone(MiniTxn* mini_txn, Txn* txn, UndoPointer pointer) {
+  if (txn->rollback_shared) return MarkRolledBack(mini_txn, pointer);
   UndoStream* stream = txn->stream;
   ROWAN_CHECK(pointer.page == stream->tail && pointer.offset < stream->free);
   Result<MutablePage> page = space_->Fix(mini_txn, stream->tail);
@@ -149,6 +160,55 @@ Status UndoLog::DropLast(MiniTxn* mini_txn, Txn* txn, UndoPointer pointer) {
   txn->undo_bytes -= std::min<uint64_t>(txn->undo_bytes, stream->free - pointer.offset);
   Truncate(mini_txn, page.value(), stream, pointer.offset);
   SetUndoRecords(txn, txn->undo_records - 1);
+  txn->undo_end = {stream->tail, stream->free, txn->undo_records};
+  return Status::Ok();
+}
+
+Status UndoLog::DropLast(Txn* txn, UndoPointer pointer) {
+  MiniTxn mini_txn(space_->pool());
+  Status status = mini_txn.Start(kUndoStateGroupBytes);
+  if (!status.ok()) return status;
+  status = DropUndone(&mini_txn, txn, pointer);
+  if (!status.ok()) return status;
+  mini_txn.Commit();
+  return status;
+}
+
+Status UndoLog::ForgetTail(Txn* txn, uint16_t offset) {
+  UndoStream* stream = txn->stream;
+  Result<PageGuard> guard = space_->FixShared(stream->tail);
+  if (!guard.ok()) return guard.status();
+  uint64_t records = 0;
+  UndoRecordInPage record;
+  for (size_t at = offset; at < stream->free; at += record.length) {
+    if (!ParseUndoRecord(guard->page(), at, stream->free, &record)) {
+      return space_->Damage(stream->tail, "an undo record is damaged");
+    }
+    ++records;
+  }
+  ROWAN_CHECK(records <= txn->undo_records);
+  SetUndoRecords(txn, txn->undo_records - records);
+  txn->undo_bytes -= std::min<uint64_t>(txn->undo_bytes, stream->free - offset);
+  return Status::Ok();
+}
+
+Status UndoLog::DropBehind(Txn* txn, UndoPointer end) {
+  UndoStream* stream = txn->stream;
+  while (stream->tail != end.page) {
+    Status status = ForgetTail(txn, stream->begin);
+    if (!status.ok()) return status;
+    status = streams_->DropEmptyTail(stream);
+    if (!status.ok()) return status;
+  }
+  Status status = ForgetTail(txn, end.offset);
+  if (!status.ok()) return status;
+  MiniTxn mini_txn(space_->pool());
+  status = mini_txn.Start(kUndoStateGroupBytes);
+  if (!status.ok()) return status;
+  Result<MutablePage> page = space_->Fix(&mini_txn, stream->tail);
+  if (!page.ok()) return page.status();
+  Truncate(&mini_txn, page.value(), stream, end.offset);
+  mini_txn.Commit();
   txn->undo_end = {stream->tail, stream->free, txn->undo_records};
   return Status::Ok();
 }

@@ -57,8 +57,14 @@ class UndoLog {
   /// the position is reached.
   Status ReadLast(Txn* txn, const UndoPosition& down_to, UndoRecordCopy* record,
                   UndoPointer* pointer);
-  /// Inside the group that undid it: moves the end back over the newest record.
-  Status DropLast(MiniTxn* mini_txn, Txn* txn, UndoPointer pointer);
+  /// Inside the group that undid it: moves the end back over the newest record; marks any record
+  /// while workers share the rollback (Txn::rollback_shared), each of them another one.
+  Status DropUndone(MiniTxn* mini_txn, Txn* txn, UndoPointer pointer);
+  /// Moves the end back over the newest record, which is rolled back. Its own group.
+  Status DropLast(Txn* txn, UndoPointer pointer);
+  /// Moves the end back to `end`, behind which everything is rolled back. Groups of its own; what
+  /// an error leaves is dropped by whoever goes on.
+  Status DropBehind(Txn* txn, UndoPointer end);
   /// After the last record: removes the header and returns the stream. Frees emptied pages.
   Status FinishRollback(Txn* txn);
 
@@ -82,6 +88,9 @@ class UndoLog {
                            IndexId index, std::initializer_list<Bytes> payload_parts);
   static void Truncate(MiniTxn* mini_txn, const MutablePage& page, UndoStream* stream,
                        uint16_t offset);
+  Status MarkRolledBack(MiniTxn* mini_txn, UndoPointer pointer);
+  /// The tail page's records from `offset` on are none of the transaction's any more.
+  Status ForgetTail(Txn* txn, uint16_t offset);
   /// The pages that a change of a transaction's state changes, held exclusively, and its header.
   struct StatePages {
     MutablePage header_page;

@@ -98,9 +98,10 @@ bool ParseUndoRecord(const std::byte* page, size_t offset, size_t end, UndoRecor
   const auto type = static_cast<uint8_t>(start[kUndoTypeOffset]);
   uint64_t index = 0;
   const std::byte* payload = GetVarint(start + kUndoTypeOffset + 1, behind, &index);
-  if (payload == nullptr || (type & ~kUndoDoneBit) == 0) return false;
-  record->type = static_cast<UndoType>(type & ~kUndoDoneBit);
+  if (payload == nullptr || (type & kUndoTypeMask) == 0) return false;
+  record->type = static_cast<UndoType>(type & kUndoTypeMask);
   record->done = (type & kUndoDoneBit) != 0;
+  record->rolled_back = (type & kUndoRolledBackBit) != 0;
   record->index = IndexId(index);
   record->payload = {payload, static_cast<size_t>(behind - payload)};
   record->length = static_cast<uint16_t>(length);

@@ -22,7 +22,8 @@
 //   2      1    type
 //   3      v    index id, varint
 //   4      ..   payload, if the index id takes one byte; then the length again, 2 bytes
-// Bit 7 of the type is set when purge is through with the record (those that must not run twice).
+// Bit 7 of the type is set when purge is through with the record (those that must not run twice),
+// bit 6 when it is rolled back and younger ones may not be yet.
 // Payload of a kTxnHeader: transaction id 6 | state 1 | CSN 8 | undo pointer of the XID record 6.
 //
 // Directory page (PageType::kUndoDirectory, version 2):
@@ -89,6 +90,8 @@ enum class UndoType : uint8_t {
 enum class UndoTxnState : uint8_t { kActive = 1, kPrepared = 2, kCommitted = 3 };
 
 inline constexpr uint8_t kUndoDoneBit = 0x80;
+inline constexpr uint8_t kUndoRolledBackBit = 0x40;
+inline constexpr uint8_t kUndoTypeMask = 0x3f;
 inline constexpr size_t kUndoFixedBytes = 5;  ///< both lengths and the type
 inline constexpr size_t kUndoTypeOffset = 2;
 /// Of a header record, whose index varint is one byte.
@@ -184,7 +187,8 @@ inline constexpr size_t kUndoInitBytes = 9;
 /// A record as it stands in a page (or a copy of part of one).
 struct UndoRecordInPage {
   UndoType type = UndoType::kInvalid;
-  bool done = false;
+  bool done = false;         ///< purge is through with it
+  bool rolled_back = false;  ///< by workers that share a rollback
   IndexId index;
   Bytes payload;
   uint16_t length = 0;
@@ -192,6 +196,7 @@ struct UndoRecordInPage {
 /// A copy of one record's payload, owned; reused between reads.
 struct UndoRecordCopy {
   UndoType type = UndoType::kInvalid;
+  bool rolled_back = false;
   IndexId index;
   PageId page;  ///< that it was read from
   std::vector<std::byte> payload;

@@ -59,6 +59,7 @@ CrashProgram::CrashProgram(uint64_t seed, const CrashProgramSettings& settings)
   options.txns.lock_memory_bytes_max = uint64_t{1} << 20;
   options.txns.commit_ring_entries = 64;
   options.txns.old_snapshot_ms = seed % 2 == 0 ? 0 : 50;
+  if (seed % 3 != 0) options.txns.rollback_records_alone = seed % 3 * 4;
   options.storage.buffer.doublewrite = DoublewriteMode::kOn;
   if (random_.OneIn(8)) {
     world_.files.SetAtomicWriteUnitMax(options.storage.page_size_bytes);

@@ -45,6 +45,7 @@ void UndoFixture::OpenTransactions() {
       undo_.get(), &log(),
       TxnManagerOptions{.lock_memory_bytes_max = 1u << 20,
                         .commit_ring_entries = 1024,
+                        .rollback_records_alone = records_alone,
                         .shutdown_sign = [] { return shutting_down.load(); }});
   manager_->SetApplier(this);
   manager_->SetIdReserver([this](TxnId next_txn, Csn next_csn) {
@@ -194,15 +195,21 @@ Status UndoFixture::Undo(Txn* txn, const UndoRecordCopy& record, UndoPointer poi
     if (!page.ok()) return page.status();
     const auto cell = LoadLe<uint32_t>(record.payload.data());
     // Both or nothing: whatever can fail comes before the first change.
-    status = undo_log().DropLast(&mini_txn, txn, pointer);
+    status = undo_log().DropUndone(&mini_txn, txn, pointer);
     if (!status.ok()) return status;
     LogPageBytes(&mini_txn, *page, kFirstCell + cell * 8, Bytes(record.payload).subspan(4, 8));
   } else {
-    status = undo_log().DropLast(&mini_txn, txn, pointer);
+    status = undo_log().DropUndone(&mini_txn, txn, pointer);
     if (!status.ok()) return status;
   }
   mini_txn.Commit();
   return Status::Ok();
+}
+
+UndoShare UndoFixture::ShareOf(const UndoRecordInPage& record) const {
+  if (record.type != UndoType::kClusteredUpdate) return {};
+  // The low bits of a row's hash are the window's.
+  return {UndoShare::kRow, (uint64_t{LoadLe<uint32_t>(record.payload.data())} + 1) << 16};
 }
 
 Status UndoFixture::Purge(TxnId, const UndoRecordCopy& record) {

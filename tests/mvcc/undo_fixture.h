@@ -61,6 +61,7 @@ class UndoFixture : public UndoApplier {
 
   // UndoApplier.
   Status Undo(Txn* txn, const UndoRecordCopy& record, UndoPointer pointer) override;
+  UndoShare ShareOf(const UndoRecordInPage& record) const override;
   Status Purge(TxnId txn, const UndoRecordCopy& record) override;
   Status PurgeUnseen(TxnId /*txn*/, Csn /*csn*/, const UndoRecordCopy& /*record*/,
                      const OldSnapshots& /*old*/) override {
@@ -78,6 +79,7 @@ class UndoFixture : public UndoApplier {
   /// "type:payload" of everything purged in this run, cells as "cell=old value".
   std::vector<std::string> purged;
   std::function<void()> on_purge;  ///< before each record, by the thread that purges it
+  uint64_t records_alone = 4096;   ///< of the manager, from the next start on
   std::function<Status(const UndoRecordCopy&)> on_undo;  ///< fails the undo of chosen records
   static inline std::atomic<bool> shutting_down{false};  ///< for the manager; down at every start
 

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// RollbackWindow: the newest pages of undo of one transaction that several workers roll back at the
+// same time. Whoever took the transaction opens it; others join while it is open. Units are handed
+// out from the end of the stream backwards, a page or so each; within a unit records are undone
+// newest first. A record that is undone is marked in the group that undid it, so that nothing is
+// undone twice, also after a crash. When no more units can be had everybody leaves, and the last
+// one drops the marked records at the end of the stream.
+//
+// Invariants:
+//   1. The records of one row are undone newest first: all that are left in the window are in one
+//      unit. Where an older page has a record of a row that a unit has already, the window ends.
+//   2. Entries are undone before the row that they belong to: a unit begins with a row, and never
+//      between a row and the entries written with it. (A row that moves to another key is two rows
+//      in succession, and then the entries of both.)
+//   3. What is neither (UndoShare::kAlone), and the page of the transaction's header, is in no
+//      window.
+//   4. While it is open nobody changes the transaction, or its stream but for the marks.
+// Thread safety: all members; Take, GiveBack and Leave by those who are inside.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "base/function_ref.h"
+#include "base/mutex.h"
+#include "base/status.h"
+#include "mvcc/txn/txn.h"
+#include "mvcc/undo/undo_pointer.h"
+#include "mvcc/undo/undo_share.h"
+#include "mvcc/undo/undo_space.h"
+
+namespace rowan {
+
+/// Records of a page, from offset to offset.
+struct UndoSlice {
+  PageNumber page;
+  uint16_t begin = 0;
+  uint16_t end = 0;
+};
+
+/// What one worker rolls back at a time: slices, newest first.
+struct UndoUnit {
+  size_t number = 0;
+  std::vector<UndoSlice> slices;
+};
+
+class RollbackWindow {
+ public:
+  using ShareOf = FunctionRef<UndoShare(const UndoRecordInPage&)>;
+
+  struct Outcome {
+    std::unique_ptr<Txn> txn;
+    size_t units = 0;  ///< how many there were
+    UndoPointer end;   ///< everything behind is rolled back; none: nothing is
+    Status status;     ///< the first failure
+  };
+
+  /// The caller is inside. False: it is open already.
+  [[nodiscard]] bool TryOpen(std::unique_ptr<Txn>* txn);
+  /// Waits for so long until there is one; null: there was none.
+  [[nodiscard]] Txn* JoinOrWait(std::chrono::milliseconds limit);
+
+  /// A unit for the caller alone. False: there is none to be had.
+  Result<bool> Take(const UndoSpace& space, ShareOf share_of, UndoUnit* unit);
+  /// `status`: kOk = rolled back, kBusy = a part of it.
+  void GiveBack(const UndoUnit& unit, Status status);
+  /// The caller is not inside any more. True: it was the last one; the window is closed.
+  [[nodiscard]] bool Leave(Outcome* outcome);
+
+ private:
+  enum class State : uint8_t { kFree, kTaken, kDone };
+  struct Unit {
+    std::vector<UndoSlice> slices;
+    State state = State::kFree;
+  };
+  struct Record {
+    uint16_t offset = 0;
+    UndoShare share;
+    bool rolled_back = false;
+  };
+  /// Records that belong together and are not handed out yet.
+  struct Pile {
+    std::vector<UndoSlice> slices;
+    std::vector<uint64_t> rows;  ///< not rolled back
+    bool has_work = false;
+  };
+
+  Status Extend(const UndoSpace& space, ShareOf share_of) ROWAN_REQUIRES(mutex_);
+  Status ReadPage(const UndoSpace& space, ShareOf share_of, PageNumber* previous)
+      ROWAN_REQUIRES(mutex_);
+  /// Index of the first record of page_ that a unit may begin with; 0: there is none.
+  [[nodiscard]] size_t FindBegin() const ROWAN_REQUIRES(mutex_);
+  void AddToPile(PageNumber page, size_t begin, size_t end) ROWAN_REQUIRES(mutex_);
+  /// False: a row is in another unit, or there are too many of them.
+  bool AddRows(size_t unit) ROWAN_REQUIRES(mutex_);
+
+  Mutex mutex_{LatchRank::kUndoCreate};  ///< never together with another one of this rank
+  Condition opened_;
+  std::unique_ptr<Txn> txn_ ROWAN_GUARDED_BY(mutex_);  ///< null: it is not open
+  uint32_t inside_ ROWAN_GUARDED_BY(mutex_) = 0;
+  std::vector<Unit> units_ ROWAN_GUARDED_BY(mutex_);  ///< newest first
+  Pile pile_ ROWAN_GUARDED_BY(mutex_);
+  std::vector<Record> page_ ROWAN_GUARDED_BY(mutex_);    ///< of the page being read, with its end
+  std::vector<uint64_t> rows_ ROWAN_GUARDED_BY(mutex_);  ///< hash table: row, unit in low bits
+  size_t row_count_ ROWAN_GUARDED_BY(mutex_) = 0;
+  PageNumber next_ ROWAN_GUARDED_BY(mutex_);  ///< page to read next
+  bool at_end_ ROWAN_GUARDED_BY(mutex_) = false;
+  Status status_ ROWAN_GUARDED_BY(mutex_);
+};
+
+}  // namespace rowan

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// UndoShare: what has to be undone before what, where several workers roll one transaction back.
+#pragma once
+
+#include <cstdint>
+
+namespace rowan {
+
+struct UndoShare {
+  enum Kind : uint8_t {
+    kRow,      ///< of a row, in the order of all records of this row
+    kFollows,  ///< undone before the row's record in front of it
+    kAlone,    ///< behind everything younger and in front of everything older
+  };
+  Kind kind = kAlone;
+  uint64_t row = 0;  ///< kRow: equal for equal rows, and hardly for others
+};
+
+}  // namespace rowan
