@@ -82,6 +82,28 @@ bool TableCodec::RestoreIndex(uint32_t index_number, const std::string& descript
   return text == nullptr || text->Restore(descriptor);
 }
 
+bool TableCodec::HasTextIndex() const {
+  return std::any_of(layout_->indexes.begin(), layout_->indexes.end(),
+                     [](const IndexLayout& index) { return index.text != nullptr; });
+}
+
+void TableCodec::SetWordLimits(const WordLimits& limits) {
+  for (const IndexLayout& index : layout_->indexes) {
+    if (index.text != nullptr) index.text->SetLimits(limits);
+  }
+}
+
+void TableCodec::TakeWordLimits(uint32_t index_number, const TableCodec& before,
+                                uint32_t before_number) {
+  TextIndex* text = layout_->indexes[index_number].text.get();
+  const TextIndex* former = before.TextIndexAt(before_number);
+  if (text != nullptr && former != nullptr) text->SetLimits(former->limits());
+}
+
+void TableCodec::TakeWordLimits(const TableCodec& same) {
+  for (uint32_t i = 1; i < layout_->indexes.size(); ++i) TakeWordLimits(i, same, i);
+}
+
 const TextIndex* TableCodec::TextIndexAt(uint32_t index_number) const {
   return layout_->indexes[index_number].text.get();
 }

@@ -40,6 +40,7 @@ struct RowRoom;
 struct KeyPartCodec;
 struct TableLayout;
 class TextIndex;
+struct WordLimits;
 
 /// A record is the server's record, columns are one of its bitmaps.
 class TableCodec final : public RowCodec, public KeyParts {
@@ -84,6 +85,14 @@ class TableCodec final : public RowCodec, public KeyParts {
   /// Whether the server may search the index by all parts that it counts to it.
   [[nodiscard]] bool IsSearchable(uint32_t index_number) const;
 
+  /// Whether there is a FULLTEXT index.
+  [[nodiscard]] bool HasTextIndex() const;
+  /// Of all FULLTEXT indexes; they have the server's word sizes and default stopwords otherwise.
+  void SetWordLimits(const WordLimits& limits);
+  /// Of one that goes on as an index of `before` was.
+  void TakeWordLimits(uint32_t index_number, const TableCodec& before, uint32_t before_number);
+  /// Of all, as another codec of the same definition has them.
+  void TakeWordLimits(const TableCodec& same);
   /// Null: not a FULLTEXT index.
   [[nodiscard]] const TextIndex* TextIndexAt(uint32_t index_number) const;
   /// The texts of a record that such an index is about. Ends with the first error of `visit`.

@@ -201,7 +201,7 @@ void MakeTextIndex(const KEY& key, const TableLayout& layout, IndexLayout* index
   }
   index->name = key.name;
   index->text = std::make_shared<TextIndex>(key, layout.columns[index->text_columns[0]].charset,
-                                            WordLimitsNow());
+                                            ServerWordSizes());
   index->parts.push_back(WordPart());
   index->declared_parts = 1;
   AppendMissingParts(layout.indexes[0], index);

@@ -11,13 +11,11 @@
 #include "mysql/plugin.h"
 #include "mysql/plugin_ftparser.h"
 #include "mysql/strings/m_ctype.h"
-#include "plugin/codec/server_variable.h"
 #include "plugin/codec/word_break.h"
 #include "sql/key.h"
 #include "sql/sql_plugin.h"
 
-// What INNODB_FT_DEFAULT_STOPWORD shows, innodb_ft_min_token_size and innodb_ft_max_token_size.
-extern const char* fts_default_stopword[];
+// innodb_ft_min_token_size and innodb_ft_max_token_size.
 extern unsigned long fts_min_token_size;
 extern unsigned long fts_max_token_size;
 
@@ -26,25 +24,8 @@ namespace {
 
 constexpr std::string_view kParserProbe = "The quick brown fox, said foxes_9 of 2010: abcdefgh";
 constexpr std::string_view kMark = "|text:";
-
-std::vector<std::string> DefaultStopwords(const CHARSET_INFO* charset) {
-  std::vector<std::string> all;
-  for (const char** word = fts_default_stopword; *word != nullptr; ++word) {
-    std::string text = *word;
-    if (charset->mbminlen > 1) {
-      uint32_t errors = 0;
-      std::string wide(text.size() * charset->mbmaxlen, '\0');
-      wide.resize(my_convert(wide.data(), wide.size(), charset, text.data(), text.size(),
-                             &my_charset_latin1, &errors));
-      text = wide;
-    }
-    std::string weights;
-    AppendWordWeights(charset, AsBytes(text), &weights);
-    all.push_back(std::move(weights));
-  }
-  std::sort(all.begin(), all.end());
-  return all;
-}
+constexpr std::string_view kStopwordsMark = "|stopwords:";
+constexpr uint64_t kOwnStopwords = 2;
 
 bool TakeNumber(std::string_view* text, uint64_t* number) {
   const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), *number);
@@ -55,9 +36,9 @@ bool TakeNumber(std::string_view* text, uint64_t* number) {
 
 }  // namespace
 
-WordLimits WordLimitsNow() {
+WordLimits ServerWordSizes() {
   return {static_cast<uint32_t>(fts_min_token_size), static_cast<uint32_t>(fts_max_token_size),
-          ServerVariable("innodb_ft_enable_stopword") != "OFF"};
+          true, nullptr};
 }
 
 /// What goes through the callbacks of a parser plugin, which knows nothing of Status.
@@ -81,19 +62,34 @@ struct TextIndex::Parse {
 };
 
 TextIndex::TextIndex(const KEY& key, const CHARSET_INFO* charset, const WordLimits& limits)
-    : charset_(charset),
-      columns_(key.user_defined_key_parts),
-      limits_(limits),
-      stopwords_(DefaultStopwords(charset)) {
+    : charset_(charset), columns_(key.user_defined_key_parts), compares_(charset) {
+  SetLimits(limits);
   if ((key.flags & HA_USES_PARSER) == 0) return;
   parser_ = static_cast<st_mysql_ftparser*>(plugin_decl(key.parser)->info);
   parser_name_ = plugin_name(key.parser)->str;
   is_ngram_ = my_strcasecmp(&my_charset_latin1, parser_name_.c_str(), "ngram") == 0;
 }
 
+void TextIndex::SetLimits(WordLimits limits) {
+  limits_ = std::move(limits);
+  stopwords_.clear();
+  compares_ = charset_;
+  if (!limits_.leaves_out_stopwords) return;
+  if (limits_.stopwords == nullptr) {
+    stopwords_ = DefaultStopwordWeights(charset_);
+    return;
+  }
+  compares_ = limits_.stopwords->ComparedIn(charset_);
+  stopwords_ = limits_.stopwords->Weights(charset_);
+}
+
 std::string TextIndex::Describe() const {
-  return Format("{}{}:{}:{}:{}:{}", kMark, limits_.characters_min, limits_.characters_max,
-                limits_.leaves_out_stopwords ? 1 : 0, ParserFingerprint(), parser_name_);
+  const bool has_own = limits_.leaves_out_stopwords && limits_.stopwords != nullptr;
+  const uint64_t leaves_out = has_own ? kOwnStopwords : uint64_t{limits_.leaves_out_stopwords};
+  std::string text = Format("{}{}:{}:{}:{}:{}", kMark, limits_.characters_min,
+                            limits_.characters_max, leaves_out, ParserFingerprint(), parser_name_);
+  if (has_own) text.append(kStopwordsMark).append(limits_.stopwords->Describe());
+  return text;
 }
 
 bool TextIndex::Restore(std::string_view description) {
@@ -107,7 +103,15 @@ bool TextIndex::Restore(std::string_view description) {
       !TakeNumber(&description, &leaves_out)) {
     return false;
   }
-  limits_ = {static_cast<uint32_t>(shortest), static_cast<uint32_t>(longest), leaves_out != 0};
+  WordLimits limits{static_cast<uint32_t>(shortest), static_cast<uint32_t>(longest),
+                    leaves_out != 0, nullptr};
+  if (leaves_out == kOwnStopwords) {
+    const size_t words = description.rfind(kStopwordsMark);
+    if (words == std::string_view::npos) return false;
+    limits.stopwords = Stopwords::Parse(description.substr(words + kStopwordsMark.size()));
+    if (limits.stopwords == nullptr) return false;
+  }
+  SetLimits(std::move(limits));
   return true;
 }
 
@@ -134,8 +138,16 @@ bool TextIndex::HasWord(Bytes small, std::string_view weights, uint32_t characte
   if (small.empty() || small.size() > kWordBytesMax) return false;
   if (is_ngram_) return !limits_.leaves_out_stopwords || !HasStopword(small);
   if (characters < limits_.characters_min || characters > limits_.characters_max) return false;
-  return !limits_.leaves_out_stopwords ||
-         !std::binary_search(stopwords_.begin(), stopwords_.end(), weights);
+  return !limits_.leaves_out_stopwords || !IsStopword(small, weights);
+}
+
+bool TextIndex::IsStopword(Bytes small, std::string_view weights) const {
+  if (compares_ == charset_) {
+    return std::binary_search(stopwords_.begin(), stopwords_.end(), weights);
+  }
+  std::string compared;
+  AppendWordWeights(compares_, small, &compared);
+  return std::binary_search(stopwords_.begin(), stopwords_.end(), compared);
 }
 
 /// A gram is left out when any part of it between spaces is a word to be left out.
@@ -143,7 +155,7 @@ bool TextIndex::HasStopword(Bytes gram) const {
   std::string weights;
   const auto is_stopword = [&](Bytes part) {
     weights.clear();
-    AppendWordWeights(charset_, part, &weights);
+    AppendWordWeights(compares_, part, &weights);
     return std::binary_search(stopwords_.begin(), stopwords_.end(), weights);
   };
   const std::string_view text = AsText(gram);

@@ -12,6 +12,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,6 +21,7 @@
 #include "base/function_ref.h"
 #include "base/status.h"
 #include "engine/row_codec.h"
+#include "plugin/codec/stopwords.h"
 
 struct CHARSET_INFO;
 struct KEY;
@@ -36,12 +38,12 @@ inline uint32_t PlaceOf(WordPosition position) { return static_cast<uint32_t>(po
 struct WordLimits {
   uint32_t characters_min = 0;
   uint32_t characters_max = 0;
-  bool leaves_out_stopwords = true;  ///< those of INNODB_FT_DEFAULT_STOPWORD
+  bool leaves_out_stopwords = true;
+  std::shared_ptr<const Stopwords> stopwords;  ///< null: those of INNODB_FT_DEFAULT_STOPWORD
 };
 
-/// As the server's settings ask for: innodb_ft_min_token_size, innodb_ft_max_token_size and
-/// innodb_ft_enable_stopword.
-WordLimits WordLimitsNow();
+/// innodb_ft_min_token_size and innodb_ft_max_token_size.
+WordLimits ServerWordSizes();
 
 class TextIndex {
  public:
@@ -53,6 +55,7 @@ class TextIndex {
   [[nodiscard]] std::string Describe() const;
   /// Takes the limits from what Describe gave. False when the text is not from there.
   bool Restore(std::string_view description);
+  void SetLimits(WordLimits limits);
 
   /// Each word of a text with its place, also those that the index leaves out. `in_index`: it does
   /// not. Ends with the first error of `visit`.
@@ -78,6 +81,8 @@ class TextIndex {
   struct Parse;
 
   Status ParseByPlugin(Bytes text, Parse* parse) const;
+  /// `weights`: of the word as an entry has them.
+  [[nodiscard]] bool IsStopword(Bytes small, std::string_view weights) const;
   [[nodiscard]] bool HasStopword(Bytes gram) const;
   [[nodiscard]] uint64_t ParserFingerprint() const;
 
@@ -87,6 +92,7 @@ class TextIndex {
   std::string parser_name_;
   bool is_ngram_ = false;
   WordLimits limits_;
+  const CHARSET_INFO* compares_;        ///< stopwords are compared in this collation
   std::vector<std::string> stopwords_;  ///< their weights, sorted
 };
 

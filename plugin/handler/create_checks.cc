@@ -17,8 +17,6 @@
 #include "sql/sql_lex.h"
 #include "sql/table.h"
 
-#include "plugin/codec/server_variable.h"
-
 namespace rowan {
 namespace {
 
@@ -47,14 +45,6 @@ bool HasTextIndexOnVirtualColumn(const TABLE& form) {
            std::any_of(parts.begin(), parts.end(),
                        [](const KEY_PART_INFO& part) { return part.field->is_virtual_gcol(); });
   });
-}
-
-/// Their words would have to be kept with the index.
-bool AsksForStopwordTable(const TABLE& form) {
-  const std::span<const KEY> keys(form.key_info, form.s->keys);
-  return std::any_of(keys.begin(), keys.end(), IsTextIndex) &&
-         (!ServerVariable("innodb_ft_user_stopword_table").empty() ||
-          !ServerVariable("innodb_ft_server_stopword_table").empty());
 }
 
 /// LEX_STRING or LEX_CSTRING.
@@ -94,10 +84,6 @@ std::string UnsupportedOption(THD* thd, const TABLE* form, const HA_CREATE_INFO&
     return "SPATIAL indexes of partitioned tables";
   }
   if (HasTextIndexOnVirtualColumn(*form)) return "FULLTEXT indexes on virtual columns";
-  if (AsksForStopwordTable(*form)) {
-    return "stopword tables: innodb_ft_user_stopword_table and innodb_ft_server_stopword_table "
-           "have to be empty";
-  }
   if (IsGiven(info.data_file_name)) return "DATA DIRECTORY";
   if (IsGiven(info.index_file_name)) return "INDEX DIRECTORY";
   if (IsGiven(info.tablespace)) return "TABLESPACE: each table has a file of its own";

@@ -26,6 +26,7 @@
 #include "plugin/codec/table_layout.h"
 #include "plugin/handler/create_checks.h"
 #include "plugin/handler/field_conversion.h"
+#include "plugin/handler/stopword_table.h"
 #include "plugin/handler/table_description.h"
 #include "plugin/server/dictionary_tables.h"
 #include "plugin/server/error_map.h"
@@ -131,12 +132,12 @@ const char* FormerName(const Alter_inplace_info& info, const char* name) {
 /// Number of the index that stays as the new definition's; 0: it has to be built. The server also
 /// lists indexes as dropped and added that stay, when a column becomes longer.
 uint32_t IndexNumberThatStays(const TABLE& table, const TableCodec& before, const char* former,
-                              const ColumnMap& columns, const TableCodec& after,
-                              uint32_t after_number) {
+                              const ColumnMap& columns, uint32_t after_number, TableCodec* after) {
   for (uint i = 0; former != nullptr && i < table.s->keys; ++i) {
     if (!SameName(table.key_info[i].name, former)) continue;
     const uint32_t index_number = before.IndexNumberOfKey(i);
-    const bool stays = before.EntriesStay(index_number, columns, after, after_number);
+    after->TakeWordLimits(after_number, before, index_number);
+    const bool stays = before.EntriesStay(index_number, columns, *after, after_number);
     return stays ? index_number : 0;
   }
   return 0;
@@ -199,13 +200,13 @@ bool CanRebuild(const Alter_inplace_info& info, const TableCodec& before, const 
 
 void FindFormerIndexes(const Alter_inplace_info& info, const TABLE& table, const TableCodec& before,
                        const TABLE& altered, AlterContext* context) {
-  const TableCodec& after = *context->codec;
+  TableCodec& after = *context->codec;
   const uint32_t indexes = altered.s->keys + (after.has_primary_key() ? 0 : 1);
   context->former.assign(indexes, 0);
   for (uint32_t i = 1; i < indexes && !context->rebuilds; ++i) {
     const KEY& key = altered.key_info[after.KeyOfIndexNumber(i)];
     context->former[i] = IndexNumberThatStays(table, before, FormerName(info, key.name),
-                                              context->former_columns, after, i);
+                                              context->former_columns, i, &after);
   }
 }
 
@@ -262,6 +263,11 @@ enum_alter_inplace_result ha_rowan::check_if_supported_inplace_alter(TABLE* alte
   Result<std::unique_ptr<TableCodec>> made =
       TableCodec::Make(altered_table, g_engine->options().storage.page_size_bytes, &refusal);
   if (!made.ok() || altered_table->s->fields > kColumnsMax) return unsupported();
+  if ((*made)->HasTextIndex()) {
+    WordLimits limits;
+    if (!WordLimitsNow(thd, &limits, &refusal)) return unsupported();
+    (*made)->SetWordLimits(limits);
+  }
   auto* context = new (thd->mem_root) AlterContext();
   if (context == nullptr) return HA_ALTER_ERROR;
   info->handler_ctx = context;

@@ -16,6 +16,7 @@
 
 #include "base/logging.h"
 #include "plugin/handler/create_checks.h"
+#include "plugin/handler/stopword_table.h"
 #include "plugin/handler/table_description.h"
 #include "plugin/server/dictionary_tables.h"
 #include "plugin/server/error_map.h"
@@ -49,6 +50,11 @@ int ha_rowan::Describe(TABLE* form, const HA_CREATE_INFO& info, const std::strin
                                                 : HandlerError(thd, made.status());
   }
   if (form->s->fields > kColumnsMax) return HA_ERR_TOO_MANY_FIELDS;
+  if ((*made)->HasTextIndex()) {
+    WordLimits limits;
+    if (!WordLimitsNow(thd, &limits, &refusal)) return RefuseUnsupported(refusal);
+    (*made)->SetWordLimits(limits);
+  }
   const Status status = (*made)->CheckLimits();
   if (!status.ok()) return HandlerError(thd, status);
   *definition = DescribeTable(form, **made, name);

@@ -59,7 +59,7 @@ int ha_rowan::Export() {
 
 Status ha_rowan::WriteExport() {
   RowTransport transport(table);
-  Status status = transport.Prepare(g_engine->options().storage.page_size_bytes);
+  Status status = transport.Prepare(g_engine->options().storage.page_size_bytes, codec());
   if (!status.ok()) return status;
   Result<std::unique_ptr<ExportWriter>> writer =
       ExportWriter::Create(g_engine, export_path_, transport.Header());
@@ -141,7 +141,7 @@ int ha_rowan::discard_or_import_tablespace(bool discard, dd::Table* table_def) {
 
 Result<std::shared_ptr<Table>> ha_rowan::MakeEmpty() {
   RowTransport transport(table);
-  const Status status = transport.Prepare(g_engine->options().storage.page_size_bytes);
+  const Status status = transport.Prepare(g_engine->options().storage.page_size_bytes, codec());
   if (!status.ok()) return status;
   Session* session = ContextOf(ha_thd())->session.get();
   return g_engine->CreateTable(session, transport.Definition(engine_table()->name()));
@@ -149,7 +149,7 @@ Result<std::shared_ptr<Table>> ha_rowan::MakeEmpty() {
 
 Result<std::shared_ptr<Table>> ha_rowan::Import() {
   RowTransport transport(table);
-  Status status = transport.Prepare(g_engine->options().storage.page_size_bytes);
+  Status status = transport.Prepare(g_engine->options().storage.page_size_bytes, codec());
   if (!status.ok()) return status;
   Result<std::unique_ptr<ExportReader>> reader = ExportReader::Open(g_engine, ExportPath(*table));
   if (reader.status().Is(Code::kNotFound)) {

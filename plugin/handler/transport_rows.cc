@@ -51,7 +51,7 @@ std::string TakeLine(std::string_view* text) {
 
 }  // namespace
 
-Status RowTransport::Prepare(uint32_t page_size_bytes) {
+Status RowTransport::Prepare(uint32_t page_size_bytes, const TableCodec& own) {
   std::string refusal;
   Result<std::unique_ptr<TableCodec>> made = TableCodec::Make(table_, page_size_bytes, &refusal);
   if (!made.ok()) {
@@ -59,6 +59,7 @@ Status RowTransport::Prepare(uint32_t page_size_bytes) {
     return made.status();
   }
   codec_ = std::move(*made);
+  codec_->TakeWordLimits(own);
   if (ComputedColumns::AreIn(*table_)) {
     computed_columns_ = std::make_unique<ComputedColumns>(table_, codec_.get());
   }

@@ -28,7 +28,8 @@ class RowTransport final : private TableCodec::BlobWriter, private RowCodec::Blo
   /// Rows pass through the table's first record.
   explicit RowTransport(TABLE* table) : table_(table) {}
 
-  Status Prepare(uint32_t page_size_bytes);
+  /// `own`: of the table as it is.
+  Status Prepare(uint32_t page_size_bytes, const TableCodec& own);
   [[nodiscard]] ExportHeader Header() const;
   /// Empty when rows of a file with this header are rows of the table; else a clause that says why
   /// not.

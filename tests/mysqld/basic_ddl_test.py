@@ -51,6 +51,10 @@ def test_what_is_not_supported_is_refused(t):
             "CREATE TABLE x (id INT PRIMARY KEY) DATA DIRECTORY='/tmp'"):
         t.error(statement, _ER_NOT_SUPPORTED)
         t.error("SELECT * FROM x", _NO_SUCH_TABLE)
+    t.run("SET sql_mode = 'NO_DIR_IN_CREATE'",
+          "CREATE TABLE x (id INT PRIMARY KEY) DATA DIRECTORY='/tmp'",
+          "CREATE TABLE y (id INT PRIMARY KEY) PARTITION BY HASH (id)"
+          " (PARTITION p0 DATA DIRECTORY='/tmp', PARTITION p1)", "SET sql_mode = DEFAULT")
 
 
 def test_alter_copies(t):

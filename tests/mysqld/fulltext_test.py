@@ -158,6 +158,73 @@ def test_stopwords(t):
     _same(t, script)
 
 
+def _found(table, column, texts, mode=""):
+    return [f"SELECT id FROM {table} WHERE MATCH ({column}) AGAINST ('{text}'{mode}) ORDER BY id"
+            for text in texts]
+
+
+def test_stopword_tables(t):
+    """The table is read when an index is made; what it leaves out stays with the index."""
+    t.run("CREATE TABLE own (value VARCHAR(30)) ENGINE=InnoDB DEFAULT CHARSET utf8mb4",
+          "INSERT INTO own VALUES ('Apple'), ('\u00c9T\u00c9'), (NULL), ('two words'), ('apple')",
+          "CREATE TABLE general (value VARCHAR(30)) ENGINE=InnoDB CHARSET latin1",
+          "INSERT INTO general VALUES ('banana'), ('the')",
+          "CREATE TABLE bare (value VARCHAR(30) COLLATE utf8mb4_bin) ENGINE=InnoDB",
+          "CREATE TABLE cased (value VARCHAR(30) COLLATE utf8mb4_0900_as_cs) ENGINE=InnoDB",
+          "INSERT INTO cased VALUES ('Apple'), ('banana')")
+    words = ["apple", "banana", "the", "ete", "words", "that", "apple that banana"]
+    script = []
+    for number, (name, collation) in enumerate((
+            ("own", "utf8mb4_0900_ai_ci"), ("own", "utf8mb4_bin"), ("general", "latin1_bin"),
+            ("cased", "utf8mb4_0900_ai_ci"), ("cased", "utf8mb4_0900_as_cs"),
+            ("bare", "utf8mb4_0900_ai_ci"))):
+        table = f"s{number}"
+        script += [
+            f"SET innodb_ft_user_stopword_table = '{t.database}/{name}'",
+            f"CREATE TABLE {table} (id INT PRIMARY KEY, b TEXT COLLATE {collation}, FULLTEXT (b))",
+            f"INSERT INTO {table} VALUES (1, 'an apple that day'), (2, 'the banana'),"
+            " (3, 'Apple Banana \u00e9t\u00e9 ete'), (4, 'two words of that'), (5, 'ETE')",
+            "SET innodb_ft_user_stopword_table = NULL"]
+        script += _found(table, "b", words)
+        script += _found(table, "b", ["+the +banana", "app*", '"apple banana"'], " IN BOOLEAN MODE")
+        script += [f"UPDATE {table} SET b = CONCAT(b, ' apple the') WHERE id > 3",
+                   f"DELETE FROM {table} WHERE id = 2",
+                   f"INSERT INTO {table} VALUES (6, 'the apple banana ete that')"]
+        script += _found(table, "b", words) + [f"CHECK TABLE {table}"]
+    # A table made anew, or another index, takes the words of today.
+    script += ["ALTER TABLE s0 FORCE", *_found("s0", "b", words), "CHECK TABLE s0",
+               f"SET innodb_ft_user_stopword_table = '{t.database}/own'",
+               "ALTER TABLE s5 DROP INDEX b", "ALTER TABLE s5 ADD FULLTEXT INDEX e (b)",
+               *_found("s5", "b", words), "TRUNCATE TABLE s1", "DROP TABLE s2"]
+    _same(t, script)
+
+
+def test_stopword_tables_outlive_their_table(t):
+    server = t.new_server()
+    server.start()
+    client = t.client(server)
+    client.execute("CREATE TABLE words (value VARCHAR(30)) ENGINE=InnoDB")
+    client.execute("INSERT INTO words VALUES ('apple')")
+    client.execute(f"SET GLOBAL innodb_ft_server_stopword_table = '{t.database}/words'")
+    client.execute("CREATE TABLE s (id INT PRIMARY KEY, b TEXT, FULLTEXT (b))")
+    client.execute("INSERT INTO s VALUES (1, 'the apple'), (2, 'the banana')")
+    client.execute("DROP TABLE words")
+    t.error("ALTER TABLE s ADD FULLTEXT INDEX e (b)", 1178, client)
+    t.error("CREATE TABLE n (b TEXT, FULLTEXT (b))", 1178, client)
+    client.execute("CREATE VIEW words AS SELECT 'the' AS value")
+    t.error("CREATE TABLE n (b TEXT, FULLTEXT (b))", 1178, client)
+    server.kill()
+    server.start()  # without the variable
+    client = t.client(server)
+    client.execute("ALTER TABLE s ADD COLUMN c INT, ALGORITHM=INSTANT")
+    client.execute("ALTER TABLE s RENAME INDEX b TO d, ALGORITHM=INSTANT")
+    client.execute("INSERT INTO s VALUES (3, 'the apple again', 1)")
+    for word, ids in (("apple", []), ("the", [1, 2, 3]), ("again", [3])):
+        rows = client.query(f"SELECT id FROM s WHERE MATCH (b) AGAINST ('{word}') ORDER BY id")
+        t.equal([row[0] for row in rows], ids, word)
+    t.check_table("s", client)
+
+
 _LETTERS = ("utf8mb4_0900_ai_ci", "utf8mb4_general_ci", "utf8mb4_bin", "utf8mb4_0900_as_cs",
             "utf8mb4_unicode_ci", "latin1_swedish_ci", "latin1_general_cs", "utf8mb3_general_ci",
             "utf8mb4_de_pb_0900_ai_ci", "cp1251_general_ci", "ucs2_general_ci", "utf32_unicode_ci",

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Tables of words that new FULLTEXT indexes leave out. Thread safety: the session's thread.
+#pragma once
+
+#include <string>
+
+#include "plugin/codec/text_index.h"
+
+class THD;
+
+namespace rowan {
+
+/// Which words a FULLTEXT index is to have that the session makes now: the server's word sizes, and
+/// no stopwords, the default ones or, as InnoDB's, those of the table that the session's
+/// innodb_ft_user_stopword_table or else innodb_ft_server_stopword_table names ("database/table").
+/// False with what is not supported in `*refusal`: the table cannot be read.
+bool WordLimitsNow(THD* thd, WordLimits* limits, std::string* refusal);
+
+}  // namespace rowan
