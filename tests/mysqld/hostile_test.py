@@ -8,14 +8,12 @@ may be lost. Missing, empty and foreign files in the data folder are here; damag
 import os
 import shutil
 import struct
-import subprocess
 import threading
-import time
-from pathlib import Path
 
 from framework import Failure, main
 from rowantools.client import ConnectionLost, MysqlError
 from rowantools.paths import UserError
+from small_disk import SmallDisk
 
 _EXPECTED_UNDER_LOAD = (1062, 1205, 1213)
 
@@ -97,31 +95,6 @@ def test_more_data_than_memory(t):
 
 
 # --- a full disk ---
-
-class SmallDisk:
-    """A file system of its own, mounted where Rowan keeps its files."""
-
-    def __init__(self, t, megabytes):
-        self.folder = Path(t.server.folder) / "small-disk"
-        self.folder.mkdir(exist_ok=True)
-        result = subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={megabytes}m", "tmpfs",
-                                 str(self.folder)], capture_output=True, text=True)
-        if result.returncode != 0:
-            t.skip(f"mounting a small file system needs root: {result.stderr.strip()[:80]}")
-
-    def resize(self, megabytes):
-        subprocess.run(["mount", "-o", f"remount,size={megabytes}m", str(self.folder)], check=True)
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *ignored):
-        for _ in range(50):
-            if subprocess.run(["umount", str(self.folder)], capture_output=True).returncode == 0:
-                return
-            time.sleep(0.1)
-        subprocess.run(["umount", "-l", str(self.folder)], capture_output=True)
-
 
 def _fill_until_error(client, start):
     """Inserts until a statement fails; returns (rows acknowledged, the error)."""
