@@ -112,6 +112,9 @@ class ExportReader {
   /// kCorrupt: the error log names file and offset.
   Result<bool> Next(ExportedRow* row);
   [[nodiscard]] const ExportEnd& end() const { return end_; }
+  /// How far it is: bytes of the file, and those that were read, the header's at least.
+  [[nodiscard]] uint64_t file_bytes() const { return file_bytes_; }
+  [[nodiscard]] uint64_t read_bytes() const { return offset_; }
 
  private:
   explicit ExportReader(std::string path) : path_(std::move(path)) {}

@@ -184,15 +184,27 @@ Status TableRebuild::LoadSortedRows(BulkLoad* load) {
   if (!status.ok()) return status;
   status = rows.StartReading();
   if (!status.ok()) return status;
+  return AddSorted(&rows, load);
+}
+
+Status TableRebuild::AddSorted(EntrySorter* rows, BulkLoad* load) {
+  WorkProgress* progress = session_->progress();
+  if (progress != nullptr) progress->Begin(WorkPhase::kBuildIndex, rows->entries());
   IndexEntry row;
   for (uint64_t count = 0;; ++count) {
-    if (count % kInterruptionStride == 0 && scan_.IsInterrupted()) {
-      return Status(Code::kInterrupted, "interrupted while a table was altered");
+    if (count % kInterruptionStride == 0) {
+      if (scan_.IsInterrupted()) {
+        return Status(Code::kInterrupted, "interrupted while a table was altered");
+      }
+      if (progress != nullptr) progress->Completed(count);
     }
-    Result<bool> more = rows.Next(&row);
+    Result<bool> more = rows->Next(&row);
     if (!more.ok()) return more.status();
-    if (!*more) return Status::Ok();
-    status = load->AddRow(row.key, row.payload);
+    if (!*more) {
+      if (progress != nullptr) progress->Completed(count);
+      return Status::Ok();
+    }
+    const Status status = load->AddRow(row.key, row.payload);
     if (status.Is(Code::kDuplicate)) duplicate_key_.assign(row.key.begin(), row.key.end());
     if (!status.ok()) return status;
   }

@@ -78,6 +78,7 @@ class TableRebuild final : private SnapshotFollower {
   Status LoadRows();
   Status LoadRowsAsTheyCome(BulkLoad* load);
   Status LoadSortedRows(BulkLoad* load);
+  Status AddSorted(EntrySorter* rows, BulkLoad* load);
   Status LoadEntries(BulkLoad* load);
   Status EncodeEntries(Image* image);
   Status EncodeRow(Bytes former_key, Image* image);

@@ -19,6 +19,7 @@
 #include "plugin/handler/transport_rows.h"
 #include "plugin/server/error_map.h"
 #include "plugin/server/instance.h"
+#include "plugin/server/instruments.h"
 
 namespace rowan {
 namespace {
@@ -33,6 +34,24 @@ std::string ExportPath(const TABLE& table) {
 std::string NameOf(const TABLE_SHARE& share) {
   return std::string("`") + share.db.str + "`.`" + share.table_name.str + "`";
 }
+
+/// How many of a file's rows are in, for the statement's stage.
+class ImportProgress {
+ public:
+  explicit ImportProgress(WorkProgress* shown) : shown_(shown) {}
+
+  void Show(const ExportReader& reader, uint64_t rows) {
+    // The file tells their number at its end only: from the part that was read.
+    if (!begun_)
+      shown_->Begin(WorkPhase::kReadRows, rows * reader.file_bytes() / reader.read_bytes());
+    begun_ = true;
+    shown_->Completed(rows);
+  }
+
+ private:
+  WorkProgress* const shown_;
+  bool begun_ = false;
+};
 
 Status CheckKilled(THD* thd) {
   return thd_killed(thd) == 0 ? Status::Ok()
@@ -172,9 +191,12 @@ Result<std::shared_ptr<Table>> ha_rowan::Import() {
 
 Status ha_rowan::FillImported(ExportReader* reader, RowTransport* transport, Table* target) {
   Session* session = ContextOf(ha_thd())->session.get();
+  const StatementStages stages(ha_thd(), session);
+  ImportProgress progress(session->progress());
   BulkLoad load(session, target, kLoadMemoryBytes);
   ExportedRow row;
-  for (uint64_t count = 0;; ++count) {
+  uint64_t count = 0;
+  for (;; ++count) {
     Result<bool> more = reader->Next(&row);
     if (!more.ok()) return more.status();
     if (!*more) break;
@@ -183,7 +205,9 @@ Status ha_rowan::FillImported(ExportReader* reader, RowTransport* transport, Tab
     if (count % kInterruptionStride != 0) continue;
     status = CheckKilled(ha_thd());
     if (!status.ok()) return status;
+    if (count != 0) progress.Show(*reader, count);
   }
+  progress.Show(*reader, count);
   Status status = load.Finish();
   if (status.Is(Code::kDuplicate)) return ShowImportedDuplicate(status, *transport, load, target);
   if (!status.ok()) return status;
