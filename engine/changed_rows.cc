@@ -8,23 +8,30 @@
 namespace rowan {
 
 ChangedRows::ChangedRows(FileSystem* files, std::string folder, std::string name,
-                         size_t memory_bytes)
+                         const Limits& limits)
     : files_(files),
       folder_(std::move(folder)),
       name_(std::move(name)),
-      memory_bytes_(memory_bytes),
+      limits_(limits),
       keys_(NewSorterLocked()) {}
 
 std::unique_ptr<EntrySorter> ChangedRows::NewSorterLocked() {
   // The one that was taken has a file of its own.
   return std::make_unique<EntrySorter>(files_, folder_, Format("{}_{}", name_, turn_++ % 2),
-                                       memory_bytes_);
+                                       limits_.memory_bytes);
 }
 
 void ChangedRows::Add(Bytes key) {
   const MutexLock lock(&mutex_);
   if (!failure_.ok()) return;
-  failure_ = keys_->Add({.key = key});
+  const IndexEntry entry{.key = key};
+  bytes_ += EntrySorter::StoredBytes(entry);
+  if (bytes_ > limits_.bytes_max) {
+    failure_ = Status(Code::kTooBig, kTooManyChanges);
+    keys_ = NewSorterLocked();  // the builder gives up: no need to keep a file until it looks
+    return;
+  }
+  failure_ = keys_->Add(entry);
   ++count_;
 }
 
@@ -32,7 +39,13 @@ Result<std::unique_ptr<EntrySorter>> ChangedRows::Take() {
   const MutexLock lock(&mutex_);
   if (!failure_.ok()) return failure_;
   count_ = 0;
+  bytes_ = 0;
   return std::exchange(keys_, NewSorterLocked());
+}
+
+Status ChangedRows::failure() const {
+  const MutexLock lock(&mutex_);
+  return failure_;
 }
 
 uint64_t ChangedRows::count() const {

@@ -17,10 +17,6 @@ constexpr size_t kWriteChunkBytes = size_t{1} << 20;
 constexpr size_t kReadChunkBytesMin = size_t{16} << 10;
 constexpr size_t kReadChunkBytesMax = size_t{1} << 20;
 
-size_t StoredBytes(const IndexEntry& entry) {
-  return kHeaderBytes + entry.key.size() + entry.payload.size();
-}
-
 IndexEntry ParseEntry(const std::byte* stored) {
   const size_t key_bytes = LoadLe<uint32_t>(stored);
   const size_t payload_bytes = LoadLe<uint32_t>(stored + 4);
@@ -37,6 +33,10 @@ uint64_t HeadOf(Bytes key) {
 }
 
 }  // namespace
+
+size_t EntrySorter::StoredBytes(const IndexEntry& entry) {
+  return kHeaderBytes + entry.key.size() + entry.payload.size();
+}
 
 /// A sorted part of the file and the window of it that is in memory.
 struct EntrySorter::Run {

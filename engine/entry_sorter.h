@@ -39,6 +39,8 @@ class EntrySorter {
   [[nodiscard]] uint64_t runs() const { return runs_.size(); }
 
   static Status RemoveLeftovers(FileSystem* files, const std::string& folder);
+  /// What an entry takes in the file.
+  static size_t StoredBytes(const IndexEntry& entry);
 
  private:
   /// First bytes of the key as a number, so that most comparisons look at nothing else.

@@ -38,11 +38,11 @@ struct IndexBuild::Target {
 };
 
 IndexBuild::IndexBuild(Session* session, std::shared_ptr<Table> table, const Rows& rows,
-                       size_t sort_memory_bytes)
+                       const BuildLimits& limits)
     : session_(session),
       table_(std::move(table)),
       rows_(rows),
-      sort_memory_bytes_(sort_memory_bytes),
+      limits_(limits),
       scan_(session, table_, rows) {}
 
 IndexBuild::~IndexBuild() = default;
@@ -58,7 +58,7 @@ std::unique_ptr<EntrySorter> IndexBuild::NewSorter(const Target& target) const {
   return std::make_unique<EntrySorter>(
       engine->impl()->storage->file_system(), engine->options().storage.folder,
       Format("{}", target.index.id().value()),
-      std::max(kSortMemoryBytesMin, sort_memory_bytes_ / targets_.size()));
+      std::max(kSortMemoryBytesMin, limits_.sort_memory_bytes / targets_.size()));
 }
 
 Status IndexBuild::Start(std::vector<NewIndex> indexes) {
@@ -68,8 +68,7 @@ Status IndexBuild::Start(std::vector<NewIndex> indexes) {
     if (!status.ok()) return status;
     targets_.push_back(std::make_unique<Target>(*table_, index));
   }
-  scan_.Start(Format("changes_{}", indexes_.front().id.value()),
-              std::max(kSortMemoryBytesMin, sort_memory_bytes_ / 4));
+  scan_.Start(Format("changes_{}", indexes_.front().id.value()), limits_);
   return Status::Ok();
 }
 

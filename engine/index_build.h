@@ -39,9 +39,9 @@ class IndexBuild final : private SnapshotFollower {
     PageNumber root{};
   };
 
-  /// `sort_memory_bytes` is shared by the indexes. All that is pointed to outlives the build.
+  /// All that is pointed to outlives the build.
   IndexBuild(Session* session, std::shared_ptr<Table> table, const Rows& rows,
-             size_t sort_memory_bytes);
+             const BuildLimits& limits);
   ~IndexBuild() override;
 
   Status Start(std::vector<NewIndex> indexes);
@@ -77,7 +77,7 @@ class IndexBuild final : private SnapshotFollower {
   Session* const session_;
   const std::shared_ptr<Table> table_;
   const Rows rows_;
-  const size_t sort_memory_bytes_;
+  const BuildLimits limits_;
   OnlineScan scan_;
   std::vector<NewIndex> indexes_;
   std::vector<std::unique_ptr<Target>> targets_;

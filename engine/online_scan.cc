@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "engine/online_scan.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "btree/cursor.h"
@@ -16,8 +17,8 @@ namespace {
 constexpr uint64_t kRowsOfLastRound = 1000;
 constexpr int kRoundsMax = 20;
 constexpr uint64_t kInterruptionStride = 1024;
-
-Status Interrupted() { return Status(Code::kInterrupted, "interrupted while a table was altered"); }
+/// Small, so that tests of a few hundred rows note them in files, too.
+constexpr size_t kNotesMemoryBytesMin = size_t{2} << 10;
 
 }  // namespace
 
@@ -45,14 +46,21 @@ bool OnlineScan::IsInterrupted() const {
   return session_->interrupted() || session_->engine()->impl()->txns->ShuttingDown();
 }
 
+Status OnlineScan::CheckGoOn() const {
+  if (IsInterrupted()) return Status(Code::kInterrupted, "interrupted while a table was altered");
+  return changed_->failure();
+}
+
 std::unique_ptr<OnlineScan::Snapshot> OnlineScan::TakeSnapshot() {
   return std::make_unique<Snapshot>(session_->engine(), table_.get(), rows_);
 }
 
-void OnlineScan::Start(const std::string& name, size_t memory_bytes) {
+void OnlineScan::Start(const std::string& name, const BuildLimits& limits) {
   Engine* engine = session_->engine();
-  changed_ = std::make_shared<ChangedRows>(engine->impl()->storage->file_system(),
-                                           engine->options().storage.folder, name, memory_bytes);
+  const size_t memory_bytes = std::max(kNotesMemoryBytesMin, limits.sort_memory_bytes / 4);
+  changed_ = std::make_shared<ChangedRows>(
+      engine->impl()->storage->file_system(), engine->options().storage.folder, name,
+      ChangedRows::Limits{memory_bytes, limits.changes_bytes_max});
   table_->CollectChanges(changed_);
   built_ = TakeSnapshot();
 }
@@ -66,7 +74,8 @@ Status OnlineScan::ScanRows(KeyVisit visit) {
   uint64_t count = 0;
   for (; status.ok(); ++count) {
     if (count % kInterruptionStride == 0) {
-      if (IsInterrupted()) return Interrupted();
+      const Status go_on = CheckGoOn();
+      if (!go_on.ok()) return go_on;
       if (progress != nullptr) progress->Completed(count);
     }
     status = visit(cursor.row_key());
@@ -121,7 +130,8 @@ Status OnlineScan::CompareChanged(EntrySorter* keys, Round round, SnapshotFollow
     if (!more.ok()) return more.status();
     if (!*more) return Status::Ok();
     if (count % kInterruptionStride == 0) {
-      if (IsInterrupted()) return Interrupted();
+      const Status go_on = CheckGoOn();
+      if (!go_on.ok()) return go_on;
       if (session_->progress() != nullptr) session_->progress()->Completed(count);
     }
     if (count > 0 && EqualBytes(last, key.key)) continue;

@@ -26,6 +26,12 @@
 
 namespace rowan {
 
+/// What a build may take.
+struct BuildLimits {
+  size_t sort_memory_bytes = 0;             ///< shared by the indexes
+  uint64_t changes_bytes_max = UINT64_MAX;  ///< of the keys of rows changed meanwhile
+};
+
 /// What is made of the rows, as a round of catching up sees it.
 class SnapshotFollower {
  public:
@@ -53,10 +59,10 @@ class OnlineScan {
   OnlineScan(Session* session, std::shared_ptr<Table> table, const Rows& rows);
   ~OnlineScan();
 
-  /// `name` tells the scratch files of one folder apart; `memory_bytes` are for keys of changed
-  /// rows before they go to a file. REQUIRES: nobody else uses the table.
-  void Start(const std::string& name, size_t memory_bytes);
-  /// Each row is in the record when it is visited. Ends with the first error; kInterrupted.
+  /// `name` tells the scratch files of one folder apart. REQUIRES: nobody else uses the table.
+  void Start(const std::string& name, const BuildLimits& limits);
+  /// Each row is in the record when it is visited. Ends with the first error; kInterrupted, kTooBig
+  /// with kTooManyChanges when writers were faster, here and in what follows.
   Status ScanRows(KeyVisit visit);
   /// Rounds among writers, as many as help. Ends with the first error; kInterrupted.
   Status CatchUpAmongWriters(SnapshotFollower* follower);
@@ -74,6 +80,8 @@ class OnlineScan {
   enum class Round : uint8_t { kAmongWriters, kLast };
   struct Snapshot;
 
+  /// Whether to go on: not after a kill, a shutdown or too many changes.
+  [[nodiscard]] Status CheckGoOn() const;
   Status CatchUp(Round round, SnapshotFollower* follower);
   Status CompareChanged(EntrySorter* keys, Round round, SnapshotFollower* follower);
   Status NoteAgainIfOpen(Bytes key);

@@ -81,12 +81,12 @@ bool TakesUniqueValue(const std::vector<EntryChange>& changes) {
 
 TableRebuild::TableRebuild(Session* session, std::shared_ptr<Table> former,
                            const OnlineScan::Rows& rows, RowConversion* conversion, Keys keys,
-                           size_t sort_memory_bytes)
+                           const BuildLimits& limits)
     : session_(session),
       former_(std::move(former)),
       conversion_(conversion),
       keys_(keys),
-      sort_memory_bytes_(sort_memory_bytes),
+      limits_(limits),
       scan_(session, former_, rows),
       before_(std::make_unique<Image>()),
       after_(std::make_unique<Image>()) {}
@@ -98,8 +98,7 @@ Status TableRebuild::Start(TableDef definition) {
       session_->engine()->CreateTable(session_, std::move(definition));
   if (!created.ok()) return created.status();
   table_ = std::move(*created);
-  scan_.Start(Format("changes_{}", table_->id().value()),
-              std::max(kSortMemoryBytesMin, sort_memory_bytes_ / 4));
+  scan_.Start(Format("changes_{}", table_->id().value()), limits_);
   return Status::Ok();
 }
 
@@ -135,7 +134,7 @@ Status TableRebuild::ReadDuplicate(uint32_t index_number) {
 // --- the first snapshot ---
 
 Status TableRebuild::LoadRows() {
-  BulkLoad load(session_, table_.get(), sort_memory_bytes_);
+  BulkLoad load(session_, table_.get(), limits_.sort_memory_bytes);
   Status status = keys_ == Keys::kSame ? LoadRowsAsTheyCome(&load) : LoadSortedRows(&load);
   if (!status.ok()) return status;
   status = load.Finish();
@@ -173,7 +172,7 @@ Status TableRebuild::LoadSortedRows(BulkLoad* load) {
   Engine* engine = session_->engine();
   EntrySorter rows(engine->impl()->storage->file_system(), engine->options().storage.folder,
                    Format("rows_{}", table_->id().value()),
-                   std::max(kSortMemoryBytesMin, sort_memory_bytes_));
+                   std::max(kSortMemoryBytesMin, limits_.sort_memory_bytes));
   Status status = scan_.ScanRows([&](Bytes former_key) {
     Status added = EncodeRow(former_key, after_.get());
     if (!added.ok()) return added;
@@ -235,10 +234,10 @@ Status TableRebuild::EncodeRow(Bytes former_key, Image* image) {
 
 void TableRebuild::StartRound() {
   Engine* engine = session_->engine();
-  waiting_ = std::make_unique<EntrySorter>(engine->impl()->storage->file_system(),
-                                           engine->options().storage.folder,
-                                           Format("waiting_{}", table_->id().value()),
-                                           std::max(kSortMemoryBytesMin, sort_memory_bytes_ / 4));
+  waiting_ = std::make_unique<EntrySorter>(
+      engine->impl()->storage->file_system(), engine->options().storage.folder,
+      Format("waiting_{}", table_->id().value()),
+      std::max(kSortMemoryBytesMin, limits_.sort_memory_bytes / 4));
 }
 
 Status TableRebuild::EndRound() {

@@ -49,9 +49,9 @@ class TableRebuild final : private SnapshotFollower {
   /// Whether rows of both tables have the same clustered keys.
   enum class Keys : uint8_t { kSame, kOther };
 
-  /// `sort_memory_bytes` is shared by the indexes. All that is pointed to outlives the rebuild.
+  /// All that is pointed to outlives the rebuild.
   TableRebuild(Session* session, std::shared_ptr<Table> former, const OnlineScan::Rows& rows,
-               RowConversion* conversion, Keys keys, size_t sort_memory_bytes);
+               RowConversion* conversion, Keys keys, const BuildLimits& limits);
   ~TableRebuild() override;
 
   /// The new table with its name; ids and roots are filled in.
@@ -92,7 +92,7 @@ class TableRebuild final : private SnapshotFollower {
   const std::shared_ptr<Table> former_;
   RowConversion* const conversion_;
   const Keys keys_;
-  const size_t sort_memory_bytes_;
+  const BuildLimits limits_;
   OnlineScan scan_;
   std::shared_ptr<Table> table_;
   std::unique_ptr<Image> before_;

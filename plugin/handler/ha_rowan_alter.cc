@@ -32,6 +32,7 @@
 #include "plugin/server/error_map.h"
 #include "plugin/server/instance.h"
 #include "plugin/server/instruments.h"
+#include "plugin/server/system_variables.h"
 #include "plugin/server/table_statistics.h"
 
 namespace rowan {
@@ -142,6 +143,8 @@ uint32_t IndexNumberThatStays(const TABLE& table, const TableCodec& before, cons
   }
   return 0;
 }
+
+BuildLimits LimitsOfBuild() { return {kSortMemoryBytes, OnlineAlterLogBytesMax()}; }
 
 /// What an ALTER does, between the server's calls.
 class AlterContext : public inplace_alter_handler_ctx {
@@ -317,7 +320,7 @@ bool ha_rowan::prepare_inplace_alter_table(TABLE* altered_table, Alter_inplace_i
   }
   const IndexBuild::Rows rows{reads_rows, &context->columns, altered_table->record[0]};
   context->build = std::make_unique<IndexBuild>(
-      connection->session.get(), engine_table()->shared_from_this(), rows, kSortMemoryBytes);
+      connection->session.get(), engine_table()->shared_from_this(), rows, LimitsOfBuild());
   return FailAlter(context->build->Start(std::move(wanted)));
 }
 
@@ -334,7 +337,7 @@ bool ha_rowan::PrepareRebuild(TABLE* altered_table, Alter_inplace_info* info) {
   context->rebuild = std::make_unique<TableRebuild>(
       connection->session.get(), engine_table()->shared_from_this(),
       OnlineScan::Rows{&codec(), nullptr, table->record[0]}, context->conversion.get(),
-      same_keys ? TableRebuild::Keys::kSame : TableRebuild::Keys::kOther, kSortMemoryBytes);
+      same_keys ? TableRebuild::Keys::kSame : TableRebuild::Keys::kOther, LimitsOfBuild());
   return FailAlter(
       context->rebuild->Start(DescribeTable(altered_table, after, engine_table()->name())));
 }

@@ -11,6 +11,7 @@
 #include "mysqld_error.h"
 #include "sql/sql_class.h"
 
+#include "engine/changed_rows.h"
 #include "engine/engine.h"
 #include "engine/limits.h"
 #include "plugin/codec/spatial_entry.h"
@@ -48,6 +49,13 @@ void RaiseTooBig(Status status) {
   const uint32_t page_size = g_engine->options().storage.page_size_bytes;
   if (status.message() == std::string_view(kKeyTooLong)) {
     my_error(ER_TOO_LONG_KEY, MYF(0), static_cast<int>(status.detail()));
+    return;
+  }
+  if (status.message() == std::string_view(kTooManyChanges)) {
+    my_printf_error(ER_INNODB_ONLINE_LOG_TOO_BIG,
+                    "What others changed beside the ALTER took more than "
+                    "rowan_online_alter_log_max_size (%llu bytes). Please try again.",
+                    MYF(0), static_cast<unsigned long long>(OnlineAlterLogBytesMax()));
     return;
   }
   const size_t most = RowBytesMax(page_size);

@@ -5,6 +5,7 @@
 
 #include <bit>
 #include <chrono>
+#include <climits>
 #include <string>
 #include <thread>
 
@@ -45,6 +46,7 @@ unsigned long long g_max_purge_lag;
 unsigned int g_page_cleaners;
 unsigned int g_force_recovery;
 unsigned int g_shutdown_timeout;
+unsigned long long g_online_alter_log_max_size;
 unsigned int g_autoinc_lock_mode;
 unsigned long g_log_sync_method;
 unsigned long g_data_sync_method;
@@ -289,6 +291,11 @@ MYSQL_SYSVAR_UINT(shutdown_timeout, g_shutdown_timeout, PLUGIN_VAR_RQCMDARG,
                   "left for the next start, which redoes it while it serves. 0: all pages are "
                   "written, however long that takes.",
                   nullptr, nullptr, 3, 0, 86400, 0);
+MYSQL_SYSVAR_ULONGLONG(online_alter_log_max_size, g_online_alter_log_max_size, PLUGIN_VAR_RQCMDARG,
+                       "Most bytes of keys of rows that others change while an index is built or a "
+                       "table made anew, kept in a scratch file until the ALTER has followed. "
+                       "Beyond it the ALTER fails.",
+                       nullptr, nullptr, 1ull << 30, 1ull << 16, ULLONG_MAX, 0);
 MYSQL_SYSVAR_UINT(purge_threads, g_purge_threads, PLUGIN_VAR_RQCMDARG | PLUGIN_VAR_READONLY,
                   "Threads that remove old row versions.", nullptr, nullptr, kPurge.workers,
                   kPurgeWorkersLimits.least, kPurgeWorkersLimits.greatest, 0);
@@ -366,6 +373,7 @@ SYS_VAR* g_system_variables[] = {MYSQL_SYSVAR(buffer_pool_size),
                                  MYSQL_SYSVAR(page_cleaners),
                                  MYSQL_SYSVAR(force_recovery),
                                  MYSQL_SYSVAR(shutdown_timeout),
+                                 MYSQL_SYSVAR(online_alter_log_max_size),
                                  MYSQL_SYSVAR(autoinc_lock_mode),
                                  MYSQL_SYSVAR(deadlock_detect),
                                  MYSQL_SYSVAR(data_home_dir),
@@ -419,6 +427,7 @@ uint32_t LockWaitTimeoutSeconds(THD* thd) {
   return own != 0 ? own : static_cast<uint32_t>(thd_lock_wait_timeout(thd).count());
 }
 bool RollbackOnTimeout() { return row_rollback_on_timeout; }
+uint64_t OnlineAlterLogBytesMax() { return g_online_alter_log_max_size; }
 uint64_t ShutdownLimitNanos() {
   return g_shutdown_timeout == 0 ? UINT64_MAX : uint64_t{g_shutdown_timeout} * 1'000'000'000;
 }

@@ -41,6 +41,8 @@ inline constexpr unsigned int kAutoIncrementTraditional = 0;
 inline constexpr unsigned int kAutoIncrementConsecutive = 1;
 inline constexpr unsigned int kAutoIncrementInterleaved = 2;
 unsigned int AutoIncrementLockMode();
+/// rowan_online_alter_log_max_size.
+uint64_t OnlineAlterLogBytesMax();
 /// UINT64_MAX: without end.
 uint64_t ShutdownLimitNanos();
 InDoubtPolicy InDoubtPolicyFromVariable();

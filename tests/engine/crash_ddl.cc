@@ -85,7 +85,7 @@ Status CrashDdl::AlterIndexes(CrashContext* context, Session* session) {
   if (!table.ok()) return table.status();
   const ToyIndexCodec codec;
   StoredRow record;
-  IndexBuild build(session, *table, {&codec, nullptr, &record}, kSortBytes);
+  IndexBuild build(session, *table, {&codec, nullptr, &record}, {kSortBytes});
   std::vector<IndexBuild::NewIndex> wanted{
       {.index_number = static_cast<uint32_t>(1 + random_.Below(2))}};
   if (random_.OneIn(2)) wanted.push_back({.index_number = 3 - wanted[0].index_number});

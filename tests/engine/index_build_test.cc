@@ -38,7 +38,7 @@ class IndexBuildTest : public ::testing::Test {
   /// Both secondary indexes again, built from the rows.
   void Start() {
     const IndexBuild::Rows rows{&codec_, nullptr, &record_};
-    build_ = std::make_unique<IndexBuild>(session_.get(), table_, rows, kLeastSortBytes);
+    build_ = std::make_unique<IndexBuild>(session_.get(), table_, rows, limits_);
     ASSERT_TRUE(build_->Start({{.index_number = 1}, {.index_number = 2}}).ok());
   }
   Status Alter() {
@@ -94,6 +94,7 @@ class IndexBuildTest : public ::testing::Test {
   }
 
   EngineFixture world_;
+  BuildLimits limits_{kLeastSortBytes};
   ToyIndexCodec codec_;
   StoredRow record_;
   std::shared_ptr<Table> table_;
@@ -111,6 +112,36 @@ TEST_F(IndexBuildTest, ReplacesTheIndexesItIsToldTo) {
   EXPECT_NE(table_->index(1)->id(), old);
   Expect();  // finds pages of the old ones, too, should they still be in use
   Reopen();
+  Expect();
+}
+
+/// Writers go on, the build fails, and nothing of it stays.
+TEST_F(IndexBuildTest, FailsWhenMoreIsChangedThanMayBeNoted) {
+  limits_.changes_bytes_max = 2000;
+  std::unique_ptr<Session> other = world_.engine->NewSession();
+  for (const bool in_last_round : {false, true}) {
+    Start();
+    if (in_last_round) {
+      ASSERT_TRUE(build_->Build().ok());
+    }
+    for (uint64_t id = 1; id <= kRows / 2; ++id) {
+      other->Begin(IsolationLevel::kRepeatableRead);
+      Change(other.get(), id, {1, model_[id].unique + 1'000'000, "changed"});
+      ASSERT_TRUE(other->Commit().ok());
+    }
+    const Status status = in_last_round ? build_->Finish() : build_->Build();
+    EXPECT_TRUE(status.Is(Code::kTooBig)) << status.message();
+    EXPECT_STREQ(status.message(), kTooManyChanges);
+    build_.reset();
+    ASSERT_TRUE(session_->Rollback().ok());
+    session_->FinishDdl();
+    Begin();
+  }
+  for (const std::string& name : world_.files.List(world_.options.storage.folder).value()) {
+    EXPECT_FALSE(name.starts_with("rowan.sort_")) << name;
+  }
+  session_.reset();
+  other.reset();
   Expect();
 }
 

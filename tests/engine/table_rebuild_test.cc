@@ -107,7 +107,7 @@ class TableRebuildTest : public ::testing::TestWithParam<Keys> {
     conversion_ = std::make_unique<ToyConversion>(session_.get(), &record_, GetParam());
     const OnlineScan::Rows rows{&codec_, nullptr, &record_};
     rebuild_ = std::make_unique<TableRebuild>(session_.get(), table_, rows, conversion_.get(),
-                                              GetParam(), kLeastSortBytes);
+                                              GetParam(), BuildLimits{kLeastSortBytes});
     ASSERT_TRUE(rebuild_->Start(EngineFixture::ToyDefinition("test/rebuild")).ok());
   }
   void Finish() {

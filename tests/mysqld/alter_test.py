@@ -291,6 +291,40 @@ def test_indexes_are_built_among_writers(t):
     t.check_table("a")
 
 
+def test_more_changes_than_may_be_noted(t):
+    if t.engine != "ROWAN":
+        t.skip("about our variable")
+    _fill(t, 6000)
+    stop = threading.Event()
+
+    def write():
+        client = t.client()
+        while not stop.is_set():  # each notes more than may be
+            client.query("UPDATE a SET e = IF(e = 'x', 'y', 'x')")
+    writers = [threading.Thread(target=write) for _ in range(2)]
+    t.run("SET GLOBAL rowan_online_alter_log_max_size = 65536")
+    for writer in writers:
+        writer.start()
+    try:
+        codes = []
+        for change in ("ADD INDEX n1 (v, k)", "FORCE"):
+            def fails():
+                codes.append(t.client().error_code(f"ALTER TABLE a {change}, ALGORITHM=INPLACE"))
+                if codes[-1] == 0 and change != "FORCE":
+                    t.run("ALTER TABLE a DROP INDEX n1")
+                return codes[-1] != 0
+            t.wait_for(fails, f"{change} fails")
+            t.equal(codes[-1], 1799, change)
+    finally:
+        stop.set()
+        for writer in writers:
+            writer.join()
+        t.run("SET GLOBAL rowan_online_alter_log_max_size = DEFAULT")
+    t.equal(t.value(_INDEXES), 4, "indexes")
+    t.check_table("a")
+    t.run("ALTER TABLE a ADD INDEX n1 (v, k), ALGORITHM=INPLACE")
+
+
 def test_kill_while_an_index_is_built(t):
     _fill(t, 20000)
     worker = t.client()
