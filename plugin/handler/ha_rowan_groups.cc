@@ -41,9 +41,13 @@ int ha_rowan::InitGroupScan() {
 
 void ha_rowan::PrepareGroupRead() {
   if (prepared_) return;
-  ComputeColumns(false);
-  reader_->SetColumns(table->read_set, KeysFor(false));
-  reader_->set_entry_only(group_plan_->is_covering && EntryHasRowReference());
+  // The server expects virtual columns from an index that it reads alone.
+  const bool key_read = keyread_ && group_plan_->access_key == group_plan_->group_key;
+  bool from_entry = key_read || (group_plan_->is_covering && EntryHasRowReference());
+  const MY_BITMAP* const columns = key_read ? ColumnsOfKeyRead(&from_entry) : table->read_set;
+  ComputeColumns(keyread_);
+  reader_->SetColumns(columns, KeysFor(false));
+  reader_->set_entry_only(from_entry && reader_->index() != 0);
   // A row that does not pass the condition is the first of its group none the less.
   reader_->SetFilter(nullptr);
   prepared_ = true;
