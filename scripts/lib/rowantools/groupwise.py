@@ -105,7 +105,12 @@ def main():
                         help="size of the table, may be repeated (default 100000 10)")
     parser.add_argument("--runs", type=int, default=5, help="runs of each query (default 5)")
     parser.add_argument("--limit", type=int, default=20, help="seconds of a query (default 20)")
+    parser.add_argument("--print", metavar="TABLE", dest="printed",
+                        help="only print the queries on a table of that name, for another server")
     options = parser.parse_args()
+    if options.printed:
+        print("\n".join(f"{query.format(options.printed)};" for _, query in FORMS))
+        return 0
     folder = Path(tempfile.mkdtemp(prefix="groupwise-", dir=options.dir))
     server = Server(folder / "server", buffer_pool="512M",
                     options=["--innodb-buffer-pool-size=512M", "--cte-max-recursion-depth=200000"])
