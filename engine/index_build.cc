@@ -246,7 +246,7 @@ Status IndexBuild::Put(Target* target, const IndexEntry& entry) {
 Status IndexBuild::Remove(Target* target, Bytes key) {
   Tree& tree = target->index.tree;
   RowChange change(session_->engine()->impl()->txns.get(), session_->txn(), &target->index, key);
-  size_t entries_left = 0;
+  bool merge_is_due = false;
   const Status status = RunChange(&change, [&](MiniTxn* mini_txn) {
     LeafPosition position;
     const Status found = tree.FindForWrite(mini_txn, key, &position);
@@ -255,11 +255,12 @@ Status IndexBuild::Remove(Target* target, Bytes key) {
       return target->index.ReportDamage(position.leaf.id.page,
                                         "an entry of the index being built is missing");
     }
+    const LeafShrinkage shrinkage(tree, position);
     tree.RemoveAt(mini_txn, position);
-    entries_left = tree.EntryCountAt(position);
+    merge_is_due = shrinkage.MergeIsDue();
     return Status::Ok();
   });
-  if (status.ok()) MergeAfterRemoval(&target->index, key, entries_left);
+  if (merge_is_due) MergeAfterRemoval(&target->index, key);
   return status;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "mvcc/row/row_change.h"
 
+#include "btree/node.h"
 #include "mvcc/row/garbage.h"
 
 namespace rowan {
@@ -8,9 +9,11 @@ namespace {
 
 /// Group header, record headers, a leaf compaction: what does not grow with key and value.
 constexpr size_t kGroupOverheadBytes = 1024;
-/// A leaf this small is looked at for a merge at once; others every 32nd removal of a thread.
-constexpr size_t kSmallLeafEntries = 3;
-constexpr uint32_t kRemovalsPerLook = 32;
+/// Of a page: how much emptier a leaf is at the next look. A merge leaves a fifth of a page free:
+/// finer steps would not find more.
+constexpr size_t kLookSteps = 16;
+/// Fuller leaves are not merged.
+constexpr size_t kStepsWhenSmall = 10;
 
 }  // namespace
 
@@ -51,9 +54,22 @@ Status RowChange::NeedUndo(size_t payload_bytes) {
   return Status(Code::kRestart);
 }
 
-void MergeAfterRemoval(Index* index, Bytes tree_key, size_t entries_left) {
-  static thread_local uint32_t removals = 0;
-  if (entries_left > kSmallLeafEntries && ++removals % kRemovalsPerLook != 0) return;
+LeafShrinkage::LeafShrinkage(const Tree& tree, const LeafPosition& position)
+    : tree_(tree), position_(position), before_bytes_(UsedBytes()) {}
+
+size_t LeafShrinkage::UsedBytes() const {
+  const Bytes page(position_.leaf.bytes, tree_.pool()->page_size_bytes());
+  return page.size() - NodeView(page).TotalFree();
+}
+
+bool LeafShrinkage::MergeIsDue() const {
+  if (tree_.EntryCountAt(position_) == 0) return true;
+  const size_t step_bytes = tree_.pool()->page_size_bytes() / kLookSteps;
+  const size_t after = UsedBytes() / step_bytes;
+  return after < kStepsWhenSmall && after != before_bytes_ / step_bytes;
+}
+
+void MergeAfterRemoval(Index* index, Bytes tree_key) {
   // An error here costs space, not correctness; whoever needs the page will report it.
   index->tree.MergeIfSmall(tree_key).Ignore();
 }

@@ -65,7 +65,25 @@ Status RunChange(RowChange* change, Attempt attempt) {
   }
 }
 
-/// Now and then after a removal: gives leaves that became small back. Best effort.
-void MergeAfterRemoval(Index* index, Bytes tree_key, size_t entries_left);
+/// A leaf before and after an entry goes, under its latch: tells when it should be looked at for a
+/// merge, which is each time that it has become emptier by a sixteenth of the page. So a leaf that
+/// shrinks is looked at ten times at most, and in time, however many entries it has.
+class LeafShrinkage {
+ public:
+  /// Before the removal.
+  LeafShrinkage(const Tree& tree, const LeafPosition& position);
+  /// After it.
+  [[nodiscard]] bool MergeIsDue() const;
+
+ private:
+  [[nodiscard]] size_t UsedBytes() const;
+
+  const Tree& tree_;
+  const LeafPosition& position_;
+  const size_t before_bytes_;
+};
+
+/// Gives a leaf that became small back, if it fits a neighbour. Best effort. No latch held.
+void MergeAfterRemoval(Index* index, Bytes tree_key);
 
 }  // namespace rowan

@@ -17,7 +17,7 @@ constexpr uint32_t kRemoveGroupBytes = 1024;
 /// Removes the entry with this key if `is_ours(value)`.
 template <typename IsOurs>
 Status RemoveIf(Index* index, Bytes tree_key, IsOurs is_ours) {
-  size_t entries_left = 0;
+  bool merge_is_due = false;
   {
     MiniTxn mini_txn(index->tree.pool());
     Status status = mini_txn.Start(static_cast<uint32_t>(kRemoveGroupBytes + 2 * tree_key.size()));
@@ -28,12 +28,13 @@ Status RemoveIf(Index* index, Bytes tree_key, IsOurs is_ours) {
       mini_txn.Abandon();
       return status;
     }
+    const LeafShrinkage shrinkage(index->tree, position);
     index->tree.RemoveAt(&mini_txn, position);
-    entries_left = index->tree.EntryCountAt(position);
+    merge_is_due = shrinkage.MergeIsDue();
     mini_txn.Commit();
   }
   AddCounter(Counter::kPurgedEntries);
-  MergeAfterRemoval(index, tree_key, entries_left);
+  if (merge_is_due) MergeAfterRemoval(index, tree_key);
   return Status::Ok();
 }
 

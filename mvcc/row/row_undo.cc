@@ -44,7 +44,7 @@ Status Damage(const UndoStep& step, const LeafPosition& position) {
 
 /// Removes the entry at `position`, or stores `value` there (empty = remove).
 Status PutBack(const UndoStep& step, RowChange* change, MiniTxn* mini_txn,
-               const LeafPosition& position, Bytes value, size_t* entries_left) {
+               const LeafPosition& position, Bytes value, bool* merge_is_due) {
   Tree& tree = step.index->tree;
   if (!value.empty()) {
     change->value_bytes = value.size();
@@ -55,8 +55,9 @@ Status PutBack(const UndoStep& step, RowChange* change, MiniTxn* mini_txn,
   Status status = DropUndone(step, mini_txn);
   if (!status.ok()) return status;
   if (value.empty()) {
+    const LeafShrinkage shrinkage(tree, position);
     tree.RemoveAt(mini_txn, position);
-    *entries_left = tree.EntryCountAt(position);
+    *merge_is_due = shrinkage.MergeIsDue();
   } else {
     status = tree.UpdateAt(mini_txn, position, value, step.txn->txn_id());
     ROWAN_CHECK(status.ok());
@@ -68,8 +69,7 @@ Status PutBack(const UndoStep& step, RowChange* change, MiniTxn* mini_txn,
 template <typename Check>
 Status UndoInTree(const UndoStep& step, Bytes tree_key, Check check) {
   RowChange change(step.manager, step.txn, step.index, tree_key);
-  const size_t unchanged = SIZE_MAX;
-  size_t entries_left = unchanged;
+  bool merge_is_due = false;
   std::vector<std::byte> value;
   // The group may hold a whole old row: room for the largest entry.
   change.value_bytes = Tree::MaxEntryBytes(step.index->tree.pool()->page_size_bytes());
@@ -79,10 +79,10 @@ Status UndoInTree(const UndoStep& step, Bytes tree_key, Check check) {
     if (!found.ok()) return found;
     value.clear();
     if (!position.exact || !check(position, &value)) return Damage(step, position);
-    return PutBack(step, &change, mini_txn, position, value, &entries_left);
+    return PutBack(step, &change, mini_txn, position, value, &merge_is_due);
   });
   if (!status.ok()) return status;
-  if (entries_left != unchanged) MergeAfterRemoval(step.index, tree_key, entries_left);
+  if (merge_is_due) MergeAfterRemoval(step.index, tree_key);
   return Status::Ok();
 }
 
