@@ -34,8 +34,8 @@ struct LeafPosition {
   bool exact = false;  ///< an entry with exactly this key is at `slot`
 };
 
-/// Entries that nobody needs any more (mvcc/ supplies the rule): asked under the exclusive leaf
-/// latch, before a leaf is split. Must not latch or wait.
+/// Entries that nobody needs any more, of those with the delete mark (mvcc/ supplies the rule):
+/// asked under the exclusive leaf latch, before a leaf is split. Must not latch or wait.
 struct LeafCleaner {
   using IsGarbage = bool (*)(void* context, Bytes key, Bytes value);
   IsGarbage is_garbage = nullptr;

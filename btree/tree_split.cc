@@ -77,9 +77,12 @@ Status Tree::CleanLeaf(Bytes key, const EntrySize& size, const LeafCleaner& clea
   const NodeView leaf = ViewOf(mini_txn, position.leaf);
   *fits = FitsAt(leaf, key, size);
   if (*fits || cleaner.is_garbage == nullptr) return Status::Ok();
+  const LeafWord word = leaf_map_.Get(position.leaf.id.page);
+  if (word.known() && word.clean()) return Status::Ok();
   std::vector<uint16_t> garbage;
   KeyBuffer entry_key;
   for (size_t slot = 0; slot < leaf.count(); ++slot) {
+    if (!IsMarked(leaf.Value(slot))) continue;
     AssembleKey(leaf, slot, &entry_key);
     if (cleaner.is_garbage(cleaner.context, entry_key, leaf.Value(slot))) {
       garbage.push_back(static_cast<uint16_t>(slot));

@@ -302,6 +302,21 @@ TEST(TreeCleanTest, garbage_is_removed_before_a_leaf_is_split) {
   EXPECT_EQ(statistics->levels, 1u);
 }
 
+TEST(TreeCleanTest, entries_without_the_mark_are_not_asked_about) {
+  TreeFixture fixture({});
+  uint64_t asked = 0;
+  const LeafCleaner cleaner{[](void* context, Bytes, Bytes) {
+                              ++*static_cast<uint64_t*>(context);
+                              return false;
+                            },
+                            &asked};
+  fixture.SetCleaner(cleaner);
+  for (uint64_t i = 0; i < 20000; ++i) {
+    ASSERT_TRUE(fixture.Put(Key(i * 7919 % 20000), std::string(30, 'v')).ok());
+  }
+  EXPECT_EQ(asked, 0U);
+}
+
 TEST(TreeAscendingTest, ascending_inserts_fill_leaves) {
   TreeFixture fixture({});
   constexpr uint64_t kEntries = 20000;
