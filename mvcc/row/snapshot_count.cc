@@ -104,8 +104,9 @@ Status SnapshotScan::FindAmong(Bytes from, Bytes end, uint64_t number,
   scan_->end_key.assign(end.begin(), end.end());
   Status moved = scan_->cursor->SeekAtLeast(from);
   for (;; moved = scan_->Step()) {
-    scan_->limit = SIZE_MAX;
     scan_->ClearBatch();
+    if (moved.ok()) PassEntries(&number);
+    scan_->limit = number + 1;
     moved = Collect(moved);
     if (!moved.ok()) return moved;
     if (number < scan_->items.size()) {
@@ -118,6 +119,19 @@ Status SnapshotScan::FindAmong(Bytes from, Bytes end, uint64_t number,
   }
 }
 
+void SnapshotScan::PassEntries(uint64_t* number) {
+  if (!LeafIsDecided()) return;
+  const NodeView leaf = scan_->cursor->View();
+  const size_t stop = StopSlot();
+  size_t slot = scan_->cursor->slot();
+  for (; *number != 0 && slot + 1 < stop; ++slot) {
+    const Bytes value = leaf.Value(slot);
+    if (value.empty()) break;  // damage, which whoever collects it tells of
+    *number -= IsMarked(value) ? 0 : 1;
+  }
+  scan_->cursor->MoveTo(static_cast<uint16_t>(slot));
+}
+
 Status SnapshotScan::CountLeaf(size_t stop) {
   const NodeView leaf = scan_->cursor->View();
   const size_t first = scan_->cursor->slot();
@@ -128,6 +142,43 @@ Status SnapshotScan::CountLeaf(size_t stop) {
     counted_ += IsMarked(value) ? 0 : 1;
   }
   if (first == 0 && stop == leaf.count()) NoteLeaf(counted_ - counted_before);
+  scan_->cursor->MoveTo(static_cast<uint16_t>(leaf.count() - 1));
+  return Status::Ok();
+}
+
+bool SnapshotScan::IsDecided(Bytes value, bool* counts) {
+  Bytes rest;
+  if (scan_->index->clustered) {
+    ClusteredHeader row;
+    if (!ParseClustered(value, &row, &rest) || !visible(row.txn)) return false;
+    *counts = !row.deleted;
+    return true;
+  }
+  SecondaryHeader entry;
+  if (!ParseSecondary(value, &entry, &rest)) return false;
+  const bool created = visible(entry.creator);
+  const bool deleted = entry.deleter != kNoTxn && visible(entry.deleter);
+  *counts = created && !deleted;
+  const bool settled = created && (deleted || entry.deleter == kNoTxn);
+  return settled || scan_->txn->rows_ahead.empty(scan_->txn->txn_id());
+}
+
+Status SnapshotScan::CountUndecided(size_t stop) {
+  const NodeView leaf = scan_->cursor->View();
+  const size_t first = scan_->cursor->slot();
+  const bool notes = scan_->forward && first == 0 && stop == leaf.count() &&
+                     !scan_->index->tree.leaf_map().Get(scan_->cursor->leaf()).known();
+  if (notes) NoteLeaf(WordOf(leaf).live());
+  for (size_t slot = first; slot < stop; ++slot) {
+    bool counts = false;
+    if (IsDecided(leaf.Value(slot), &counts)) {
+      counted_ += counts ? 1 : 0;
+      continue;
+    }
+    scan_->cursor->MoveTo(static_cast<uint16_t>(slot));
+    const Status status = Consider(false);
+    if (!status.ok()) return status;
+  }
   scan_->cursor->MoveTo(static_cast<uint16_t>(leaf.count() - 1));
   return Status::Ok();
 }

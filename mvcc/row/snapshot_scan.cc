@@ -49,9 +49,7 @@ Status SnapshotScan::CollectLeaf() {
   }
   if (counting_ && decided) return CountLeaf(stop);
   if (scan_->forward && decided) return CopyLeaf(stop);
-  if (counting_ && scan_->cursor->slot() == 0 && stop == scan_->cursor->leaf_entries()) {
-    NoteLeaf(WordOf(scan_->cursor->View()).live());
-  }
+  if (counting_) return CountUndecided(stop);
   size_t slot = scan_->cursor->slot();
   if (scan_->forward && slot >= stop) return Status::Ok();
   for (;;) {

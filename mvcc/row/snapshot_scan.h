@@ -49,6 +49,11 @@ class SnapshotScan {
   /// Of a leaf whose entries are decided, forward: takes entries before slot `stop`.
   Status CopyLeaf(size_t stop);
   Status CountLeaf(size_t stop);
+  /// Of a leaf with changes that the snapshot may not see: most entries need no more than a look at
+  /// their ids.
+  Status CountUndecided(size_t stop);
+  /// Whether the snapshot sees the entry, as far as its ids alone tell. False: they do not.
+  bool IsDecided(Bytes value, bool* counts);
   /// A scan that takes the whole latched leaf looks whether every snapshot sees the same on it, and
   /// tells the map: then it does not matter who keeps low_txn back.
   bool ProveLeaf();
@@ -61,6 +66,9 @@ class SnapshotScan {
   Status CountOneLeaf();
   /// The entry `number` from `from` on, by collecting entries.
   Status FindAmong(Bytes from, Bytes end, uint64_t number, std::vector<std::byte>* key);
+  /// Of the latched leaf, if its entries are decided: steps over visible entries, at most `*number`
+  /// and not over the last one before the end key.
+  void PassEntries(uint64_t* number);
   /// Slot behind the last entry of the latched leaf that is before the end key, looking from the
   /// current one on.
   size_t StopSlot();

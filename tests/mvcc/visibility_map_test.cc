@@ -122,6 +122,18 @@ TEST_F(VisibilityMapTest, QuietTableIsCountedWithoutVisits) {
   }
 }
 
+TEST_F(VisibilityMapTest, EntryIsFoundWithoutCopiesOfItsNeighbours) {
+  Fill(5000);
+  Reader reader(&fixture_);
+  for (const bool forward : {true, false}) {
+    std::string key;
+    reader.actor.cursor.TakeCounts();
+    RowFixture::Expect(reader.Number(0, {}, {}, {2345, forward}, &key));
+    // The one that is found, and the same one by its key.
+    EXPECT_LE(reader.actor.cursor.TakeCounts().examined_entries, 4U);
+  }
+}
+
 TEST_F(VisibilityMapTest, MapIsRebuiltByReaders) {
   Fill(3000);
   const Index& built = *fixture_.index(1);
