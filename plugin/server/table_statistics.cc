@@ -145,7 +145,7 @@ bool GetCardinality(const char* schema, const char* table, const char* index_nam
                     uint column, dd::Object_id id, ulonglong* cardinality) {
   Result<TableFigures> figures = g_engine->FiguresOf(TableId(id));
   if (!figures.ok()) return NoSuchTable(schema, table);
-  *cardinality = kUnknown;
+  *cardinality = figures->statistics.rows == 0 ? 0 : kUnknown;  // no row, no value
   const auto found = std::find_if(
       figures->indexes.begin(), figures->indexes.end(), [index_name](const IndexFigures& index) {
         return my_strcasecmp(system_charset_info, index.name.c_str(), index_name) == 0;

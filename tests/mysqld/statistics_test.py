@@ -24,6 +24,16 @@ def _fill(client, table, rows, options=""):
                    f"FROM n WHERE i < {rows}) SELECT i, i % 10, i DIV 4, 'v' FROM n")
 
 
+def test_an_empty_table_has_cardinalities_of_zero(t):
+    for engine in (t.engine, "InnoDB"):
+        t.run("DROP TABLE IF EXISTS e",
+              "CREATE TABLE e (id INT PRIMARY KEY, a INT, b VARCHAR(20), c TEXT, "
+              "g POINT NOT NULL SRID 0, UNIQUE (a), KEY (b, a), FULLTEXT (c), SPATIAL (g), "
+              f"KEY ((a + 1))) ENGINE={engine}")
+        cardinalities = [row[6] for row in t.run("SHOW INDEX FROM e")]
+        t.equal(cardinalities, [0] * 7, engine)
+
+
 def test_small_tables_are_counted_and_kept(t):
     server = t.new_server(options=_OPTIONS)
     server.start()
