@@ -11,6 +11,7 @@ sys.path.insert(0, str(ROOT / "scripts" / "lib"))
 
 from rowantools import client, commit_latency, mysql_tree, private_apt, sysbench  # noqa: E402
 from rowantools import mtr, unit_tests  # noqa: E402
+from rowantools.suite_lists import Reasons  # noqa: E402
 from rowantools.line_tests import Failure, require_equal, run  # noqa: E402
 from rowantools.paths import UserError  # noqa: E402
 
@@ -177,6 +178,28 @@ Query: 'CREATE TABLE t (a INT)'
 Returned error: ER_X(1178) (42000): No
 
 The result from queries just before the failure was:
+[ 54%] main.plan                                w1  [ fail ]
+--- /suite/r/plan.result 2026-09-30
++++ /var/plan.reject 2026-11-22
+-1\tSIMPLE\tt1\tNULL\tALL\tNULL\t5\t100.00\tNULL
++1\tSIMPLE\tt1\tNULL\tALL\tNULL\t6\t100.00\tNULL
+-    -> Table scan on t1  (rows=5)
++    -> Table scan on t1  (rows=6)
+
+mysqltest: Result content mismatch
+[ 63%] main.plan_and_row                        w1  [ fail ]
+--- /suite/r/plan_and_row.result 2026-09-30
++++ /var/plan_and_row.reject 2026-11-22
+-1\tSIMPLE\tt1\tNULL\tALL\tNULL\t5\t100.00\tNULL
++1\tSIMPLE\tt1\tNULL\tALL\tNULL\t6\t100.00\tNULL
+-1\ta
++1\tb
+
+mysqltest: Result content mismatch
+[ 72%] main.range_ends                          w1  [ fail ]
+mysqltest: At line 9: Query failed.
+Returned error: CR_SERVER_LOST(2013) (HY000): Lost connection to MySQL server during query
+
 [100%] shutdown_report                          w0  [ pass ]
 """
 
@@ -189,7 +212,19 @@ def test_what_the_test_driver_prints_is_understood():
         "main.wants": (mtr.SKIP, "Need debug"), "main.name": (mtr.NAME, ""),
         "main.differs": (mtr.FAIL, "differs: -1"),
         "main.stops": (mtr.FAIL, "At line 27: Query failed. Query: 'CREATE TABLE t (a INT)' "
-                                 "Returned error: ER_X(1178) (42000): No")})
+                                 "Returned error: ER_X(1178) (42000): No"),
+        "main.plan": (mtr.FAIL, "plans alone differ: -1\tSIMPLE\tt1\tNULL\tALL\tNULL\t5\t100.00"
+                                "\tNULL"),
+        "main.plan_and_row": (mtr.FAIL, "differs: -1\tSIMPLE\tt1\tNULL\tALL\tNULL\t5\t100.00"
+                                        "\tNULL"),
+        "main.range_ends": (mtr.FAIL, "the server ended: At line 9: Query failed. Returned error: "
+                                      "CR_SERVER_LOST(2013) (HY000): Lost connection to MySQL "
+                                      "server during query")})
+
+
+def test_a_server_that_ends_is_never_explained():
+    crash = mtr.TestResult("main.lost", mtr.FAIL, f"{mtr.CRASHED} SELECT 1 FROM innodb_tables")
+    require_equal(Reasons().explain(crash).note, f"? {crash.note}")
 
 
 if __name__ == "__main__":

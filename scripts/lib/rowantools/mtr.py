@@ -23,6 +23,14 @@ _HEAD = re.compile(r"^\[ *\d+%\] (\S+(?: '\w+')?) +(?:w\d+ +)?\[ (\w+) \] *(.*)"
 _PROGRESS = re.compile(r"^\[ *(\d+)%\]")
 _ENGINE_NAME = re.compile(r"\b(ROWAN|InnoDB)\b", re.IGNORECASE)
 _END_OF_DIFF = "mysqltest: Result content mismatch"
+# Lines of EXPLAIN in its three forms, of what it says about them, and of SHOW INDEX.
+_PLAN_LINE = re.compile(
+    r"(\d+|NULL|x)\t(SIMPLE|PRIMARY|UNION|DERIVED|SUBQUERY|DEPENDENT|MATERIALIZED|INSERT|UPDATE|"
+    r"DELETE|REPLACE|LATERAL|x)\b|\s*\"\w+\"|\s*[\]\[{}]+,?$|\s*-?> |Note\t1003\t|(#\t){5}|"
+    r"Handler_read|Last_query_cost|.*\t(BTREE|FULLTEXT|SPATIAL)\t.*\t(YES|NO)\t\S+$")
+PLANS_DIFFER = "plans alone differ:"
+CRASHED = "the server ended:"
+_CRASH = re.compile(r"CR_SERVER_LOST|CR_SERVER_GONE|signal (6|11)\b")
 _TEST_LIMIT_MINUTES = 6
 _NOTE_CHARACTERS = 220
 
@@ -131,6 +139,8 @@ def _failure(name, lines):
     stop = re.search(r"mysqltest: (At line .*?)(?:\n\n|\Z)", text, re.DOTALL)
     if stop:
         note = " ".join(stop.group(1).split())
+        if _CRASH.search(note):
+            note = f"{CRASHED} {note}"
         return TestResult(name, FAIL, note[:_NOTE_CHARACTERS])
     compared = lines[:lines.index(_END_OF_DIFF)] if _END_OF_DIFF in lines else lines
     changed = [line for line in compared if re.match(r"[-+](?![-+]{2} )", line)]
@@ -139,9 +149,10 @@ def _failure(name, lines):
                               if line[0] == sign) for sign in "-+")
         if gone == come:
             return TestResult(name, NAME)
-        first = next(line for line in changed
-                     if _ENGINE_NAME.sub("ENGINE", line[1:]) in (gone - come) + (come - gone))
-        return TestResult(name, FAIL, f"differs: {first}"[:_NOTE_CHARACTERS])
+        differing = (gone - come) + (come - gone)
+        first = next(line for line in changed if _ENGINE_NAME.sub("ENGINE", line[1:]) in differing)
+        kind = PLANS_DIFFER if all(map(_PLAN_LINE.match, differing)) else "differs:"
+        return TestResult(name, FAIL, f"{kind} {first}"[:_NOTE_CHARACTERS])
     errors = [line.split("[ERROR]", 1)[1].strip() for line in lines if "[ERROR]" in line]
     said = errors or [line.strip() for line in lines if line.strip()]
     return TestResult(name, FAIL, " ".join(said)[:_NOTE_CHARACTERS])

@@ -7,7 +7,7 @@ name, outcome (mtr.py) and, where it is not a pass, why. `reasons.txt` gives the
 `reason <- regular expression` over what the test said, tried in order."""
 import re
 
-from .mtr import FAIL, NAME, PASS, SKIP, TestResult
+from .mtr import CRASHED, FAIL, NAME, PASS, SKIP, TestResult
 from .paths import ROOT, UserError
 
 FOLDER = ROOT / "tests" / "suites"
@@ -72,7 +72,7 @@ class Reasons:
             return result
         text = f"{result.name} {result.note}"
         for reason, pattern in self._rules:
-            if pattern.search(text):
+            if pattern.search(text) and not result.note.startswith(CRASHED):
                 return TestResult(result.name, FAIL, reason)
         return TestResult(result.name, FAIL, f"{UNEXPLAINED} {result.note}")
 
