@@ -102,9 +102,9 @@ void DescribePool(const EngineFigures& figures, std::string* report) {
 void DescribePurge(const PurgeFigures& purge, const StatementOfThread& statement_of,
                    std::string* report) {
   *report += Format(
-      "{} row versions kept, {} of them could be purged\n"
+      "{} row versions kept, {} of them could be purged, {} cannot: damage is in the way\n"
       "writers wait {} us for each page of undo\n",
-      purge.versions_kept, purge.lag, purge.writer_delay_us);
+      purge.versions_kept, purge.lag, purge.blocked, purge.writer_delay_us);
   const OldestSnapshot& oldest = purge.oldest_snapshot;
   if (!oldest.open) {
     *report += "no snapshot is open\n";

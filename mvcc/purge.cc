@@ -30,15 +30,18 @@ Result<bool> Purge::RunUnit(uint32_t worker, uint32_t workers, Csn horizon, Work
   const uint32_t streams = streams_->stream_count();
   const uint32_t own = streams > worker ? (streams - worker - 1) / workers + 1 : 0;
   uint32_t purged = 0;
+  Status failure;
   for (uint32_t turn = 0; turn < own && purged < kTransactionsPerUnit; ++turn) {
     if (budget->exhausted()) return true;
     const uint32_t place = cursor.fetch_add(1, std::memory_order_relaxed) % own;
     const Result<bool> done = PurgeStream(worker + place * workers, horizon, budget, &purged);
-    if (!done.ok()) return done.status();
-    if (!done.value()) return true;
+    if (done.status().Is(Code::kStopped)) return done.status();
+    KeepFirst(&failure, done.status());  // the others go on
+    if (done.ok() && !done.value()) return true;
   }
   const Result<bool> helped = HelpOthers(budget);
   if (!helped.ok()) return helped.status();
+  if (!failure.ok() && purged == 0) return failure;
   return purged != 0 || helped.value();
 }
 

@@ -30,6 +30,7 @@ void PurgePressure::Update(Csn horizon, uint64_t now_nanos) {
     delay_us = delay_us < kDelayUsMin ? 0 : delay_us - delay_us / 4;
   }
   lag_.store(backlog.purgeable, std::memory_order_relaxed);
+  blocked_.store(backlog.blocked, std::memory_order_relaxed);
   kept_.store(backlog.kept, std::memory_order_relaxed);
   delay_us_.store(delay_us, std::memory_order_relaxed);
   streams_->SetWriterDelay(delay_us);

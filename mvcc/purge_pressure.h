@@ -28,6 +28,7 @@ class PurgePressure {
 
   /// At the last look.
   [[nodiscard]] uint64_t lag() const { return lag_.load(std::memory_order_relaxed); }
+  [[nodiscard]] uint64_t blocked() const { return blocked_.load(std::memory_order_relaxed); }
   [[nodiscard]] uint64_t kept() const { return kept_.load(std::memory_order_relaxed); }
   [[nodiscard]] uint32_t delay_us() const { return delay_us_.load(std::memory_order_relaxed); }
 
@@ -35,6 +36,7 @@ class PurgePressure {
   UndoStreams* const streams_;
   std::atomic<uint64_t> lag_max_;
   std::atomic<uint64_t> lag_{0};
+  std::atomic<uint64_t> blocked_{0};
   std::atomic<uint64_t> kept_{0};
   std::atomic<uint32_t> delay_us_{0};
   uint64_t looked_nanos_ = 0;  ///< Update's

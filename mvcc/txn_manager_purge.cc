@@ -80,6 +80,7 @@ PurgeFigures TxnManager::DescribePurge() const {
   return {.history_length = HistoryLength(),
           .versions_kept = pressure_.kept(),
           .lag = pressure_.lag(),
+          .blocked = pressure_.blocked(),
           .writer_delay_us = pressure_.delay_us(),
           .writer_delays = streams() == nullptr ? 0 : streams()->WriterDelays(),
           .oldest_snapshot = snapshots_.Oldest(MonotonicNanos() / 1'000'000)};

@@ -43,6 +43,7 @@ Result<UndoPurge::Step> UndoPurge::PurgeOldest(uint32_t stream_number, Csn horiz
   }
   if (shared) return result;  // whoever was the last one in the window has given it back
   if (!result.ok()) NoteDamage(stream, result.status()).Ignore();
+  stream->blocked.store(!result.ok(), std::memory_order_relaxed);
   stream->purging.store(false, std::memory_order_release);
   return result;
 }
@@ -147,6 +148,7 @@ Result<UndoPurge::Step> UndoPurge::PurgePages(UndoStream* stream, Visit visit, W
 Result<UndoPurge::Step> UndoPurge::PurgeShared(UndoStream* stream, Visit visit, WorkBudget* budget,
                                                UndoRun* run) {
   Status status = PurgeWindowPages(stream, visit, budget, run);
+  if (!status.ok()) stream->blocked.store(true, std::memory_order_relaxed);
   PurgeWindow::Outcome outcome;
   if (stream->window.Leave(&outcome)) {
     const Result<Step> closed = CloseWindow(stream, outcome);

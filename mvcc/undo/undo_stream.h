@@ -44,6 +44,8 @@ struct UndoStream {
   Ahead ahead;
   /// Purge met damage here: nothing more can be purged. Written by who has the stream.
   std::atomic<bool> damaged{false};
+  /// The last try failed, as of a table that cannot be opened: waiting for purge would not help.
+  std::atomic<bool> blocked{false};
   PurgeWindow window;  ///< open: those inside have the stream together
   std::atomic<bool> purging{false};
   std::atomic<uint64_t> history{0};  ///< committed transactions from `start` on

@@ -103,8 +103,13 @@ UndoStreams::Backlog UndoStreams::FindBacklog(Csn horizon) const {
     const UndoStream* stream = At(i);
     const uint64_t records = stream->records.load(std::memory_order_relaxed);
     backlog.kept += records;
-    if (Csn(stream->oldest_csn.load(std::memory_order_relaxed)) >= horizon) continue;
-    if (!stream->damaged.load(std::memory_order_relaxed)) backlog.purgeable += records;
+    const bool blocked = stream->damaged.load(std::memory_order_relaxed) ||
+                         stream->blocked.load(std::memory_order_relaxed);
+    if (blocked) {
+      backlog.blocked += records;
+    } else if (Csn(stream->oldest_csn.load(std::memory_order_relaxed)) < horizon) {
+      backlog.purgeable += records;
+    }
   }
   return backlog;
 }

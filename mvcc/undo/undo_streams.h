@@ -85,7 +85,8 @@ class UndoStreams {
   /// Records of transactions that committed in this run and are not purged.
   struct Backlog {
     uint64_t kept = 0;       ///< all
-    uint64_t purgeable = 0;  ///< of streams where no snapshot is in purge's way
+    uint64_t blocked = 0;    ///< of streams that purge cannot go on with
+    uint64_t purgeable = 0;  ///< of others, where no snapshot is in purge's way
   };
   [[nodiscard]] Backlog FindBacklog(Csn horizon) const;
   /// How long a transaction waits for each page that it adds to its undo: what keeps writers from

@@ -66,7 +66,9 @@ bool StoreLogAndTransactions(const EngineFigures& now, SchemaRows* rows) {
       {"history_list_length", now.purge.history_length, "transactions",
        "Committed transactions whose old versions purge has not removed."},
       {"row_versions_kept", now.purge.versions_kept, "versions", "Their undo records."},
-      {"purge_lag", now.purge.lag, "versions", "Of these, what no snapshot is in the way of."},
+      {"purge_lag", now.purge.lag, "versions", "Of these, what nothing is in the way of."},
+      {"purge_blocked", now.purge.blocked, "versions",
+       "Of these, what is behind something damaged or that cannot be opened."},
       {"row_locks", now.row_locks, "locks", "Explicit row locks."},
       {"row_lock_memory", now.row_lock_memory_bytes, "bytes", "Memory of row locks."},
   };

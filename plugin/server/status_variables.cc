@@ -39,6 +39,7 @@ struct Gauges {
   long long history_list_length;
   long long versions_kept;
   long long purge_lag;
+  long long purge_blocked;
   long long purge_delay_us;
   long long purge_delays;
   long long oldest_snapshot_age;
@@ -67,6 +68,7 @@ double Ratio(uint64_t part, uint64_t whole) {
 void ReadPurge(const PurgeFigures& purge) {
   g_gauges.versions_kept = static_cast<long long>(purge.versions_kept);
   g_gauges.purge_lag = static_cast<long long>(purge.lag);
+  g_gauges.purge_blocked = static_cast<long long>(purge.blocked);
   g_gauges.purge_delay_us = purge.writer_delay_us;
   g_gauges.purge_delays = static_cast<long long>(purge.writer_delays);
   const OldestSnapshot& oldest = purge.oldest_snapshot;
@@ -127,6 +129,7 @@ SHOW_VAR g_gauge_variables[] = {
     Number("history_list_length", &g_gauges.history_list_length),
     Number("row_versions_kept", &g_gauges.versions_kept),
     Number("purge_lag", &g_gauges.purge_lag),
+    Number("purge_blocked", &g_gauges.purge_blocked),
     Number("purge_delay_us", &g_gauges.purge_delay_us),
     Number("purge_delays", &g_gauges.purge_delays),
     Number("oldest_snapshot_age", &g_gauges.oldest_snapshot_age),

@@ -179,6 +179,41 @@ TEST_F(PurgeTest, WhatAnOldSnapshotKeepsDelaysNobody) {
   EXPECT_EQ(pressure.kept(), 0u);
 }
 
+TEST_F(PurgeTest, WhatCannotBePurgedDelaysNobodyAndIsCountedApart) {
+  PurgePressure pressure(&fixture_.undo(), 100);
+  uint64_t now_nanos = 0;
+  const auto look = [&] {
+    fixture_.manager().RefreshHorizon();
+    pressure.Update(fixture_.manager().PurgeHorizon(), now_nanos += 1'000'000'000);
+  };
+  {
+    Txn blocked;
+    Txn other;
+    for (uint64_t i = 0; i < 2000; ++i) ASSERT_TRUE(fixture_.Write(&blocked, 9, i).ok());
+    for (uint64_t i = 0; i < 300; ++i) ASSERT_TRUE(fixture_.Write(&other, 1, i).ok());
+    ASSERT_TRUE(fixture_.manager().Commit(&blocked, Durability::kBackground, true).ok());
+    ASSERT_TRUE(fixture_.manager().Commit(&other, Durability::kBackground, true).ok());
+  }
+  look();
+  EXPECT_EQ(pressure.lag(), 2300u);
+  EXPECT_NE(pressure.delay_us(), 0u);
+  // As of a table that cannot be opened just now.
+  fixture_.may_purge = [](const UndoRecordCopy& record) {
+    return LoadLe<uint32_t>(record.payload.data()) == 9 ? Status(Code::kIoError) : Status::Ok();
+  };
+  for (int unit = 0; unit < 10; ++unit) fixture_.PurgeUnit(0, 1).status().Ignore();
+  EXPECT_EQ(fixture_.purged.size(), 300u) << "the other stream goes on";
+  look();
+  EXPECT_EQ(pressure.lag(), 0u);
+  EXPECT_EQ(pressure.blocked(), 2000u);
+  EXPECT_EQ(pressure.delay_us(), 0u);
+  fixture_.may_purge = {};
+  fixture_.Purge();
+  look();
+  EXPECT_EQ(pressure.blocked(), 0u);
+  EXPECT_EQ(pressure.kept(), 0u);
+}
+
 TEST_F(PurgeTest, EverythingAtOnce) {
   constexpr uint32_t kSessions = 4;
   constexpr uint32_t kCellsEach = UndoFixture::kCells / kSessions;

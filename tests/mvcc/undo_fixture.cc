@@ -214,6 +214,10 @@ UndoShare UndoFixture::ShareOf(const UndoRecordInPage& record) const {
 
 Status UndoFixture::Purge(TxnId, const UndoRecordCopy& record) {
   if (on_purge) on_purge();
+  if (may_purge) {
+    const Status status = may_purge(record);
+    if (!status.ok()) return status;
+  }
   std::lock_guard lock(purged_mutex_);
   if (record.type == UndoType::kClusteredUpdate) {
     purged.push_back(fmt::format("{}={}", LoadLe<uint32_t>(record.payload.data()),

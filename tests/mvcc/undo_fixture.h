@@ -79,7 +79,8 @@ class UndoFixture : public UndoApplier {
   /// "type:payload" of everything purged in this run, cells as "cell=old value".
   std::vector<std::string> purged;
   std::function<void()> on_purge;  ///< before each record, by the thread that purges it
-  uint64_t records_alone = 4096;   ///< of the manager, from the next start on
+  std::function<Status(const UndoRecordCopy&)> may_purge;  ///< fails the purge of chosen records
+  uint64_t records_alone = 4096;                         ///< of the manager, from the next start on
   std::function<Status(const UndoRecordCopy&)> on_undo;  ///< fails the undo of chosen records
   static inline std::atomic<bool> shutting_down{false};  ///< for the manager; down at every start
 
