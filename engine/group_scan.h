@@ -36,6 +36,8 @@ struct GroupWinners {
   uint64_t most = 1;  ///< at least 1
   /// Rows whose order is NULL count only where the group has no others. REQUIRES: order_parts is 1.
   bool passes_nulls = false;
+
+  bool operator==(const GroupWinners&) const = default;
 };
 
 class GroupScan : private EntryGate {
@@ -54,6 +56,7 @@ class GroupScan : private EntryGate {
   GroupScan(TableCursor* cursor, const KeyParts* parts, const GroupWinners& winners)
       : cursor_(cursor), parts_(parts), winners_(winners) {}
 
+  [[nodiscard]] const GroupWinners& winners() const { return winners_; }
   /// The first row of the first group in the direction. Errors: those of TableCursor.
   Status Begin(const Range& range, Direction direction, void* record);
   /// REQUIRES: Begin, and no error since. kEndOfRange: there are no more.

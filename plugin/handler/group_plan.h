@@ -3,6 +3,7 @@
 // only the first ones of each group.
 #pragma once
 
+#include <memory>
 #include <string>
 
 #include "engine/group_scan.h"
@@ -19,6 +20,9 @@ struct GroupPlan {
   uint group_key = 0;
   bool is_covering = false;  ///< its entries have all columns that the statement reads
   std::string description;   ///< for EXPLAIN
+  /// The scan that was closed last, for the next one: a subquery opens one for each outer row. Used
+  /// by the statement's thread alone.
+  mutable std::unique_ptr<GroupScan> closed_scan;
 };
 
 }  // namespace rowan

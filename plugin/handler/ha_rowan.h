@@ -326,6 +326,7 @@ class ha_rowan : public handler,
     return group_plan_ != nullptr && group_plan_->access_key == index;
   }
   int InitGroupScan();
+  void KeepGroupScan();  ///< closes it, for the next InitGroupScan of the plan
   void PrepareGroupRead();
   struct KeySearch {
     const uchar* key = nullptr;

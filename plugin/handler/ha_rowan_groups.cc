@@ -7,6 +7,7 @@
 #include "plugin/handler/ha_rowan.h"
 
 #include <bit>
+#include <utility>
 
 #include "sql/sql_class.h"
 #include "sql/system_variables.h"
@@ -35,8 +36,18 @@ int ha_rowan::InitGroupScan() {
   spatial_scan_.reset();
   bounded_by_key_ = false;
   reader_->OpenScan(group_plan_->winners.index_number);
-  group_scan_ = std::make_unique<GroupScan>(reader_.get(), &codec(), group_plan_->winners);
+  group_scan_ = std::move(group_plan_->closed_scan);
+  if (group_scan_ == nullptr) {
+    group_scan_ = std::make_unique<GroupScan>(reader_.get(), &codec(), group_plan_->winners);
+  }
   return 0;
+}
+
+void ha_rowan::KeepGroupScan() {
+  const bool is_of_plan = group_plan_ != nullptr && group_scan_ != nullptr &&
+                          group_scan_->winners() == group_plan_->winners;
+  if (is_of_plan) group_plan_->closed_scan = std::move(group_scan_);
+  group_scan_.reset();
 }
 
 void ha_rowan::PrepareGroupRead() {

@@ -150,7 +150,7 @@ int ha_rowan::index_init(uint index, bool) {
 
 int ha_rowan::index_end() {
   active_index = MAX_KEY;
-  group_scan_.reset();
+  KeepGroupScan();
   reader_->CloseScan();
   EndMultiRange();
   return 0;
