@@ -41,7 +41,7 @@ Result<bool> Purge::RunUnit(uint32_t worker, uint32_t workers, Csn horizon, Work
   }
   const Result<bool> helped = HelpOthers(budget);
   if (!helped.ok()) return helped.status();
-  if (!failure.ok() && purged == 0) return failure;
+  if (!failure.ok()) return failure;
   return purged != 0 || helped.value();
 }
 
