@@ -46,9 +46,7 @@ bool ha_rowan::MatchesPlan() const {
 Status ha_rowan::IsTrueBetween(const RowPlan::Range& range,
                                const std::array<EntryOrdinal, 2>& ordinals, bool* is_true) {
   *is_true = true;
-  if (row_plan_->condition == nullptr && row_plan_->index_condition == nullptr) {
-    return Status::Ok();
-  }
+  if (!row_plan_->has_condition()) return Status::Ok();
   reader_->SetFilter(nullptr);
   for (const EntryOrdinal& ordinal : ordinals) {
     Status status = reader_->SeekNumber(range.from, range.end, ordinal, table->record[0]);

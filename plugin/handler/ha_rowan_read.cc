@@ -30,7 +30,9 @@ void ha_rowan::PrepareRead() {
   const bool compared = read_options_.mode == ReadMode::kReadUncommitted && reader_->index() != 0;
   // A replica applies DELETE events without asking for indexed virtual columns.
   const bool entries_go = writes_ && computed_columns_ != nullptr && !computed_columns_->AreRead();
-  ComputeColumns(keyread_ || compared || merges_ || entries_go);
+  // A plan asks its condition of rows that the server does not get to see.
+  const bool judged = row_plan_ != nullptr && row_plan_->has_condition();
+  ComputeColumns(keyread_ || compared || merges_ || entries_go || judged);
   reader_->SetColumns(writes_ ? nullptr : columns, KeysFor(writes_));
   reader_->set_entry_only(from_entry);
   reader_->SetFilter(HasCondition() ? this : nullptr);

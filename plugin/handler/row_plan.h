@@ -30,6 +30,9 @@ struct RowPlan {
   /// none. Rows for which one does not hold do not count.
   Item* condition = nullptr;
   Item* index_condition = nullptr;
+  [[nodiscard]] bool has_condition() const {
+    return condition != nullptr || index_condition != nullptr;
+  }
 
   // Of kSkip, which has one range.
   uint64_t skip = 0;

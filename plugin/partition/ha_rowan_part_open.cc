@@ -186,7 +186,8 @@ bool ha_rowan_part::was_semi_consistent_read() {
 }
 
 void ha_rowan_part::column_bitmaps_signal() {
-  if (session_ == nullptr) return;
+  // Merged scans announce columns without memory, as ha_rowan's function tells.
+  if (session_ == nullptr || table->read_set->bitmap == nullptr) return;
   ForTouched([this] { PrepareRead(); });
 }
 

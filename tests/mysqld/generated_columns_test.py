@@ -375,8 +375,14 @@ def _random_change(random):
 
 def test_changes_found_by_two_indexes(t):
     """The server announces columns for the merged scans before it has marked any."""
-    t.run("CREATE TABLE a (id INT PRIMARY KEY, b INT, c INT, d INT AS (b + c) VIRTUAL, v INT, "
-          "KEY (b), KEY (c), KEY (d))",
+    for partitions in ("", " PARTITION BY HASH (id) PARTITIONS 3"):
+        _change_what_two_indexes_find(t, partitions)
+
+
+def _change_what_two_indexes_find(t, partitions):
+    t.run("DROP TABLE IF EXISTS a",
+          "CREATE TABLE a (id INT PRIMARY KEY, b INT, c INT, d INT AS (b + c) VIRTUAL, v INT, "
+          "KEY (b), KEY (c), KEY (d))" + partitions,
           "INSERT INTO a (id, b, c, v) WITH RECURSIVE n (i) AS (SELECT 0 UNION ALL SELECT i + 1 "
           "FROM n WHERE i < 999) SELECT i, i % 10, i % 7, 0 FROM n", "ANALYZE TABLE a")
     found = "FROM a WHERE b = 3 AND c = 4"

@@ -60,6 +60,25 @@ def test_images_of_rows(t):
                 [(1, "longer than before", 2, None), (2, "longer than before", 9, 30000)])
 
 
+def test_documents_that_triggers_change_are_logged_whole(t):
+    source, copy = t.new_server(binlog=True), t.new_server()
+    source.start()
+    client = t.client(source, database="d")
+    client.execute("SET binlog_format = ROW, binlog_row_value_options = PARTIAL_JSON")
+    for statement in (
+            "CREATE TABLE d (id INT PRIMARY KEY, k JSON, l JSON)",
+            "INSERT INTO d VALUES (1, JSON_OBJECT('a', 1, 's', REPEAT('x', 900)), '[1, 2]')",
+            "CREATE TRIGGER changes BEFORE UPDATE ON d FOR EACH ROW"
+            " SET NEW.k = JSON_SET(NEW.k, '$.more', 7)",
+            "UPDATE d SET k = JSON_SET(k, '$.a', 5), l = JSON_SET(l, '$[0]', 8)"):
+        client.execute(statement)
+    copy.start()
+    replay(source, copy)
+    select = "SELECT id, k, l FROM d"
+    t.equal(t.client(copy, database="d").query(select), client.query(select))
+    t.equal(client.query("SELECT k->'$.more', k->'$.a' FROM d"), [("7", "5")])
+
+
 def test_small_changes_of_large_documents_are_small_events(t):
     server = t.new_server(binlog=True)
     server.start()
