@@ -31,31 +31,37 @@ Result<bool> Purge::RunUnit(uint32_t worker, uint32_t workers, Csn horizon, Work
   const uint32_t own = streams > worker ? (streams - worker - 1) / workers + 1 : 0;
   uint32_t purged = 0;
   Status failure;
+  Status known_failure;
   for (uint32_t turn = 0; turn < own && purged < kTransactionsPerUnit; ++turn) {
     if (budget->exhausted()) return true;
     const uint32_t place = cursor.fetch_add(1, std::memory_order_relaxed) % own;
-    const Result<bool> done = PurgeStream(worker + place * workers, horizon, budget, &purged);
+    const uint32_t stream = worker + place * workers;
+    const bool known = streams_->At(stream)->blocked.load(std::memory_order_relaxed);
+    const Result<bool> done = PurgeStream(stream, horizon, budget, &purged);
     if (done.status().Is(Code::kStopped)) return done.status();
-    KeepFirst(&failure, done.status());  // the others go on
+    KeepFirst(known ? &known_failure : &failure, done.status());  // the others go on
     if (done.ok() && !done.value()) return true;
   }
-  const Result<bool> helped = HelpOthers(budget);
-  if (!helped.ok()) return helped.status();
+  bool helped = false;
+  KeepFirst(&known_failure, HelpOthers(budget, &helped));  // whoever has the stream meets it, too
   if (!failure.ok()) return failure;
-  return purged != 0 || helped.value();
+  if (purged != 0 || helped) return true;
+  if (!known_failure.ok()) return known_failure;
+  return false;
 }
 
-Result<bool> Purge::HelpOthers(WorkBudget* budget) {
-  bool helped = false;
+Status Purge::HelpOthers(WorkBudget* budget, bool* helped) {
+  Status failure;
   UndoPurge undo_purge(streams_);
   for (uint32_t stream = 0; stream < streams_->stream_count() && !budget->exhausted(); ++stream) {
     if (!streams_->At(stream)->window.open()) continue;
     const auto step = undo_purge.Help(stream, RecordVisit{applier_}, budget);
-    if (!step.ok()) return step.status();
-    helped = helped || step.value() != UndoPurge::Step::kNothing;
+    KeepFirst(&failure, step.status());  // the others go on
+    if (!step.ok() || step.value() == UndoPurge::Step::kNothing) continue;
+    *helped = true;
     if (step.value() == UndoPurge::Step::kTransaction) AddCounter(Counter::kPurgedTxns);
   }
-  return helped;
+  return failure;
 }
 
 Result<bool> Purge::PurgeStream(uint32_t stream, Csn horizon, WorkBudget* budget,
@@ -87,14 +93,18 @@ Result<bool> Purge::LookAhead(uint32_t worker, uint32_t workers, const OldSnapsh
   const uint32_t streams = streams_->stream_count();
   const uint32_t own = streams > worker ? (streams - worker - 1) / workers + 1 : 0;
   std::atomic<uint32_t>& cursor = ahead_cursors_[worker % kCursors];
+  Status failure;
   for (uint32_t turn = 0; turn < own && !budget->exhausted(); ++turn) {
     const uint32_t place = cursor.load(std::memory_order_relaxed) % own;
     const Status status = ahead.Look(worker + place * workers, old.limit, visit, budget);
-    if (!status.ok()) return status;
+    if (status.Is(Code::kStopped)) return status;
+    KeepFirst(&failure, status);  // the others go on
     // A stream whose turn was cut short goes first next time.
     if (!budget->exhausted()) cursor.store(place + 1, std::memory_order_relaxed);
   }
-  return budget->exhausted();
+  if (budget->exhausted()) return true;
+  if (!failure.ok()) return failure;
+  return false;
 }
 
 Status Purge::PurgeOwn(const Txn* txn) {

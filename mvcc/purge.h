@@ -27,7 +27,8 @@ class Purge {
   void SetApplier(UndoApplier* applier) { applier_ = applier; }
 
   /// One unit for worker `worker` of `workers`, as much as the budget allows, of transactions with
-  /// a CSN below `horizon`. True if there may be more to do.
+  /// a CSN below `horizon`. True if there may be more to do. A stream that fails keeps no other one
+  /// from its turn. Its failure is returned once, and again by units that get on nowhere else.
   Result<bool> RunUnit(uint32_t worker, uint32_t workers, Csn horizon, WorkBudget* budget);
   /// Where purge has to wait for old snapshots: removes what none of them sees. One unit like the
   /// above; the caller keeps the horizon where it is meanwhile.
@@ -37,8 +38,9 @@ class Purge {
   Status PurgeOwn(const Txn* txn);
 
  private:
-  /// With the large transactions of other workers' streams. True if it did.
-  Result<bool> HelpOthers(WorkBudget* budget);
+  /// With the large transactions of other workers' streams; `*helped`: with one at least. The first
+  /// failure.
+  Status HelpOthers(WorkBudget* budget, bool* helped);
   /// In one stream; adds to `*purged`. False: the budget was used up inside of a transaction.
   Result<bool> PurgeStream(uint32_t stream, Csn horizon, WorkBudget* budget, uint32_t* purged);
 

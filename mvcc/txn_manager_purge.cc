@@ -53,12 +53,17 @@ Result<bool> TxnManager::PurgeSome(uint32_t worker, uint32_t workers, WorkBudget
   RefreshHorizon();
   Result<bool> more = purge_.RunUnit(worker, workers, PurgeHorizon(), budget);
   if (worker == 0) pressure_.Update(PurgeHorizon(), MonotonicNanos());
-  if (!more.ok() || more.value() || HistoryLength() == 0) return more;
+  if (more.status().Is(Code::kStopped)) return more;
+  if ((more.ok() && more.value()) || HistoryLength() == 0) return more;
   OldSnapshots old;
-  if (!BeginLookAhead(&old)) return false;
+  if (!BeginLookAhead(&old)) return more;
   // A read of an optimistic transaction has to meet what it does not see, to know who wrote it;
   // the snapshot of one that begins now is younger than those in `old`.
-  if (serial_.size() == 0) more = purge_.LookAhead(worker, workers, old, budget);
+  if (serial_.size() == 0) {
+    const Result<bool> ahead = purge_.LookAhead(worker, workers, old, budget);
+    // A failure of above is told behind the look at everything.
+    if (more.ok() || (ahead.ok() && ahead.value())) more = ahead;
+  }
   EndLookAhead();
   return more;
 }

@@ -2,6 +2,7 @@
 // Sessions, purge workers, snapshots and observers at the same time; and how purge shares its work.
 #include <gtest/gtest.h>
 
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <set>
@@ -21,6 +22,11 @@ class PurgeTest : public ::testing::Test {
   void SetUp() override { fixture_.Create(); }
   UndoFixture fixture_;
 };
+
+/// Fails the purge of cell 9, as of a table that cannot be opened just now.
+Status AllButCell9(const UndoRecordCopy& record) {
+  return LoadLe<uint32_t>(record.payload.data()) == 9 ? Status(Code::kIoError) : Status::Ok();
+}
 
 TEST_F(PurgeTest, WorkersShareTheStreamsByNumber) {
   constexpr size_t kWriters = 7;
@@ -198,9 +204,7 @@ TEST_F(PurgeTest, WhatCannotBePurgedDelaysNobodyAndIsCountedApart) {
   EXPECT_EQ(pressure.lag(), 2300u);
   EXPECT_NE(pressure.delay_us(), 0u);
   // As of a table that cannot be opened just now.
-  fixture_.may_purge = [](const UndoRecordCopy& record) {
-    return LoadLe<uint32_t>(record.payload.data()) == 9 ? Status(Code::kIoError) : Status::Ok();
-  };
+  fixture_.may_purge = AllButCell9;
   for (int unit = 0; unit < 10; ++unit) fixture_.PurgeUnit(0, 1).status().Ignore();
   EXPECT_EQ(fixture_.purged.size(), 300u) << "the other stream goes on";
   look();
@@ -212,6 +216,108 @@ TEST_F(PurgeTest, WhatCannotBePurgedDelaysNobodyAndIsCountedApart) {
   look();
   EXPECT_EQ(pressure.blocked(), 0u);
   EXPECT_EQ(pressure.kept(), 0u);
+}
+
+TEST_F(PurgeTest, AFailingStreamIsToldOfOnceWhileOthersGoOn) {
+  constexpr uint64_t kShort = 1000;
+  {
+    Txn blocked;
+    Txn other;
+    ASSERT_TRUE(fixture_.Write(&blocked, 9, 1).ok());
+    for (uint64_t i = 0; i < kShort; ++i) {
+      ASSERT_TRUE(fixture_.Write(&other, 1, i).ok());
+      ASSERT_TRUE(fixture_.manager().Commit(&other, Durability::kBackground, true).ok());
+    }
+    ASSERT_TRUE(fixture_.manager().Commit(&blocked, Durability::kBackground, true).ok());
+  }
+  fixture_.may_purge = AllButCell9;
+  uint64_t failures = 0;
+  while (fixture_.purged.size() < kShort) {
+    const size_t before = fixture_.purged.size();
+    const Result<bool> more = fixture_.PurgeUnit(0, 1);
+    failures += more.ok() ? 0 : 1;
+    EXPECT_TRUE(!more.ok() || more.value());
+    ASSERT_GT(fixture_.purged.size(), before);
+  }
+  EXPECT_EQ(failures, 1u) << "the worker would wait behind each";
+  EXPECT_TRUE(fixture_.PurgeUnit(0, 1).status().Is(Code::kIoError));
+  fixture_.may_purge = {};
+  fixture_.Purge();
+  EXPECT_EQ(fixture_.manager().HistoryLength(), 0u);
+}
+
+TEST_F(PurgeTest, AFailingStreamDoesNotKeepOthersFromLookingAhead) {
+  fixture_.old_snapshot_ms = 0;
+  ASSERT_TRUE(fixture_.Start().ok());
+  Txn reader;
+  {
+    Txn blocked;
+    Txn other;
+    ASSERT_TRUE(fixture_.Write(&blocked, 9, 1).ok());
+    for (uint64_t i = 0; i < 20; ++i) ASSERT_TRUE(fixture_.Write(&other, 1, i).ok());
+    ASSERT_TRUE(fixture_.manager().Commit(&blocked, Durability::kBackground, true).ok());
+    fixture_.manager().OpenSnapshot(&reader);
+    ASSERT_TRUE(fixture_.manager().Commit(&other, Durability::kBackground, true).ok());
+  }
+  fixture_.may_purge = AllButCell9;
+  EXPECT_TRUE(fixture_.PurgeUnit(0, 1).status().Is(Code::kIoError));
+  EXPECT_EQ(fixture_.looked_ahead.load(), 20u);
+  ASSERT_TRUE(fixture_.manager().Commit(&reader, Durability::kBackground, true).ok());
+}
+
+TEST_F(PurgeTest, AHelperThatFailsWithOneTransactionHelpsWithTheNext) {
+  constexpr uint64_t kRecords = 6000;
+  constexpr uint32_t kStreams = 2;
+  {
+    std::array<Txn, kStreams> txns;
+    for (uint64_t i = 0; i < kRecords; ++i) {
+      for (uint32_t n = 0; n < kStreams; ++n) {
+        const auto cell = static_cast<uint32_t>(n * 200 + i % 200);
+        ASSERT_TRUE(fixture_.Write(&txns.at(n), cell, i + 1).ok());
+      }
+    }
+    for (uint32_t n = 0; n < kStreams; ++n) {
+      ASSERT_EQ(txns.at(n).stream->number, n);
+      ASSERT_TRUE(fixture_.manager().Commit(&txns.at(n), Durability::kBackground, true).ok());
+    }
+  }
+  // Whoever has a stream waits inside of its window until the helper is through with both.
+  thread_local bool is_helper = false;
+  std::array<std::atomic<bool>, kStreams> waits{};
+  std::atomic<bool> helper_is_through{false};
+  std::atomic<uint64_t> by_helper{0};
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+  const auto wait_for = [&](const std::atomic<bool>& sign) {
+    while (!sign.load() && std::chrono::steady_clock::now() < end) std::this_thread::yield();
+  };
+  fixture_.may_purge = [&](const UndoRecordCopy& record) {
+    const uint32_t n = LoadLe<uint32_t>(record.payload.data()) / 200;
+    if (is_helper) {
+      if (n == 0) return Status(Code::kIoError);
+      by_helper.fetch_add(1);
+    } else if (fixture_.undo().At(n)->window.open()) {
+      waits.at(n).store(true);
+      wait_for(helper_is_through);
+    }
+    return Status::Ok();
+  };
+  std::vector<std::thread> owners;
+  for (uint32_t n = 0; n < kStreams; ++n) {
+    owners.emplace_back([&, n] { ASSERT_TRUE(fixture_.PurgeUnit(n, kStreams + 1).ok()); });
+  }
+  for (const std::atomic<bool>& sign : waits) wait_for(sign);
+  is_helper = true;
+  const Result<bool> more = fixture_.PurgeUnit(kStreams, kStreams + 1, 100);
+  is_helper = false;
+  helper_is_through.store(true);
+  for (std::thread& owner : owners) owner.join();
+  EXPECT_TRUE(more.ok() && more.value());
+  EXPECT_EQ(by_helper.load(), 99u) << "all the budget but one";
+  fixture_.may_purge = {};
+  fixture_.Purge();
+  EXPECT_EQ(fixture_.undo().FindBacklog(Csn(UINT64_MAX)).kept, 0u);
+  EXPECT_EQ(fixture_.purged.size(), kStreams * kRecords);
+  fixture_.CheckAll();
 }
 
 TEST_F(PurgeTest, EverythingAtOnce) {

@@ -45,6 +45,7 @@ void UndoFixture::OpenTransactions() {
       undo_.get(), &log(),
       TxnManagerOptions{.lock_memory_bytes_max = 1u << 20,
                         .commit_ring_entries = 1024,
+                        .old_snapshot_ms = old_snapshot_ms,
                         .rollback_records_alone = records_alone,
                         .shutdown_sign = [] { return shutting_down.load(); }});
   manager_->SetApplier(this);

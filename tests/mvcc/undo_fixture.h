@@ -65,6 +65,7 @@ class UndoFixture : public UndoApplier {
   Status Purge(TxnId txn, const UndoRecordCopy& record) override;
   Status PurgeUnseen(TxnId /*txn*/, Csn /*csn*/, const UndoRecordCopy& /*record*/,
                      const OldSnapshots& /*old*/) override {
+    looked_ahead.fetch_add(1);
     return Status::Ok();
   }
 
@@ -80,6 +81,8 @@ class UndoFixture : public UndoApplier {
   std::vector<std::string> purged;
   std::function<void()> on_purge;  ///< before each record, by the thread that purges it
   std::function<Status(const UndoRecordCopy&)> may_purge;  ///< fails the purge of chosen records
+  std::atomic<uint64_t> looked_ahead{0};                   ///< records in front of the horizon
+  uint64_t old_snapshot_ms = 1000;                       ///< of the manager, from the next start on
   uint64_t records_alone = 4096;                         ///< of the manager, from the next start on
   std::function<Status(const UndoRecordCopy&)> on_undo;  ///< fails the undo of chosen records
   static inline std::atomic<bool> shutting_down{false};  ///< for the manager; down at every start
