@@ -21,7 +21,9 @@ void PurgeWindow::Open(UndoPointer start, bool resumable) {
   pages_.clear();
   next_ = start;
   at_end_ = false;
-  outcome_ = {.start = start, .ended = false, .resumable = resumable, .status = {}};
+  outcome_ = {};
+  outcome_.start = start;
+  outcome_.resumable = resumable;
   inside_ = 1;
   open_.store(true, std::memory_order_relaxed);
 }
@@ -85,8 +87,9 @@ void PurgeWindow::GiveBack(UndoPointer position, bool done) {
   page->done = done;
 }
 
-bool PurgeWindow::Leave(Outcome* outcome) {
+bool PurgeWindow::Leave(bool failed, Outcome* outcome) {
   const MutexLock lock(&mutex_);
+  outcome_.failed = outcome_.failed || failed;
   if (--inside_ != 0) return false;
   open_.store(false, std::memory_order_relaxed);
   outcome_.ended = at_end_;

@@ -27,6 +27,7 @@ class PurgeWindow {
     UndoPointer start;      ///< everything before is done
     bool ended = false;     ///< the transaction is
     bool resumable = true;  ///< a restart may begin at `start`
+    bool failed = false;    ///< somebody could not go on
     Status status;          ///< the first damage of a page
   };
 
@@ -43,8 +44,9 @@ class PurgeWindow {
   Result<bool> Take(UndoSpace* space, UndoRun* run, UndoPointer* position);
   /// The caller is through with the page, up to `position`.
   void GiveBack(UndoPointer position, bool done);
-  /// The caller is not inside any more. True: it was the last one; the window is closed.
-  [[nodiscard]] bool Leave(Outcome* outcome);
+  /// The caller is not inside any more; `failed`: because it could not go on. True: it was the last
+  /// one; the window is closed.
+  [[nodiscard]] bool Leave(bool failed, Outcome* outcome);
 
  private:
   struct Page {

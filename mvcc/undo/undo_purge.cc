@@ -148,9 +148,8 @@ Result<UndoPurge::Step> UndoPurge::PurgePages(UndoStream* stream, Visit visit, W
 Result<UndoPurge::Step> UndoPurge::PurgeShared(UndoStream* stream, Visit visit, WorkBudget* budget,
                                                UndoRun* run) {
   Status status = PurgeWindowPages(stream, visit, budget, run);
-  if (!status.ok()) stream->blocked.store(true, std::memory_order_relaxed);
   PurgeWindow::Outcome outcome;
-  if (stream->window.Leave(&outcome)) {
+  if (stream->window.Leave(!status.ok(), &outcome)) {
     const Result<Step> closed = CloseWindow(stream, outcome);
     KeepFirst(&status, closed.status());
     if (status.ok()) return closed;
@@ -179,6 +178,9 @@ Result<UndoPurge::Step> UndoPurge::CloseWindow(UndoStream* stream,
   Status status = NoteDamage(stream, outcome.status);
   if (outcome.ended) EndTransaction(stream);
   if (outcome.ended || outcome.resumable) KeepFirst(&status, FreeBehind(stream));
+  // What one could not do another may have done.
+  const bool blocked = !status.ok() || (outcome.failed && !outcome.ended);
+  stream->blocked.store(blocked, std::memory_order_relaxed);
   stream->purging.store(false, std::memory_order_release);
   if (!status.ok()) return status;
   return outcome.ended ? Step::kTransaction : Step::kShared;
@@ -195,13 +197,19 @@ void UndoPurge::EndTransaction(UndoStream* stream) {
 /// budget was not enough for.
 Status UndoPurge::VisitRun(UndoStream* stream, UndoPointer* position, Visit visit,
                            WorkBudget* budget, UndoRun* run) {
+  uint64_t visited = 0;
+  const Status status = VisitRecords(stream, position, visit, budget, run, &visited);
+  UndoStreams::SubtractRecords(stream, visited);
+  return status;
+}
+
+Status UndoPurge::VisitRecords(UndoStream* stream, UndoPointer* position, Visit visit,
+                               WorkBudget* budget, UndoRun* run, uint64_t* visited) {
   const std::vector<std::byte>& bytes = run->bytes;
   run->record.page = space_->IdOf(position->page);
-  uint64_t visited = 0;
   UndoRecordInPage record;
   for (size_t offset = 0; offset < bytes.size(); offset += record.length) {
     if (!budget->Spend()) {
-      UndoStreams::SubtractRecords(stream, visited);
       run->bytes.erase(bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(offset));
       return Status::Ok();
     }
@@ -217,10 +225,9 @@ Status UndoPurge::VisitRun(UndoStream* stream, UndoPointer* position, Visit visi
         if (!status.ok()) return status;
       }
     }
-    ++visited;
+    ++*visited;
     position->offset = static_cast<uint16_t>(position->offset + record.length);
   }
-  UndoStreams::SubtractRecords(stream, visited);
   run->bytes.clear();
   return Status::Ok();
 }

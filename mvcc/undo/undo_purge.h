@@ -50,6 +50,8 @@ class UndoPurge {
   Result<bool> EnterOldest(UndoStream* stream, Csn horizon);
   Status VisitRun(UndoStream* stream, UndoPointer* position, Visit visit, WorkBudget* budget,
                   UndoRun* run);
+  Status VisitRecords(UndoStream* stream, UndoPointer* position, Visit visit, WorkBudget* budget,
+                      UndoRun* run, uint64_t* visited);
   Result<Step> PurgeShared(UndoStream* stream, Visit visit, WorkBudget* budget, UndoRun* run);
   Status PurgeWindowPages(UndoStream* stream, Visit visit, WorkBudget* budget, UndoRun* run);
   Result<Step> CloseWindow(UndoStream* stream, const PurgeWindow::Outcome& outcome);

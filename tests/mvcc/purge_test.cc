@@ -218,6 +218,36 @@ TEST_F(PurgeTest, WhatCannotBePurgedDelaysNobodyAndIsCountedApart) {
   EXPECT_EQ(pressure.kept(), 0u);
 }
 
+TEST(PurgeBlockedTest, NothingIsBlockedOncePurgeGetsOnWithALargeTransaction) {
+  constexpr uint64_t kRecords = 4000;
+  constexpr uint64_t kUnit = 300;  // four pages alone, then shared ones
+  for (const uint64_t good : {2 * kUnit, 3 * kUnit - 10}) {
+    UndoFixture fixture(TestSeed(), 4096);
+    fixture.Create();
+    Txn txn;
+    for (uint64_t i = 0; i < kRecords; ++i) {
+      ASSERT_TRUE(fixture.Write(&txn, static_cast<uint32_t>(i % 400), i + 1).ok());
+    }
+    ASSERT_TRUE(fixture.manager().Commit(&txn, Durability::kBackground, true).ok());
+    fixture.may_purge = [&](const UndoRecordCopy&) {
+      return fixture.purged.size() >= good ? Status(Code::kIoError) : Status::Ok();
+    };
+    for (int unit = 0; unit < 5; ++unit) fixture.PurgeUnit(0, 1, kUnit).status().Ignore();
+    EXPECT_EQ(fixture.purged.size(), good);
+    UndoStreams::Backlog backlog = fixture.undo().FindBacklog(Csn(UINT64_MAX));
+    EXPECT_EQ(backlog.blocked, kRecords - good);
+    fixture.may_purge = {};
+    while (fixture.manager().HistoryLength() != 0) {
+      ASSERT_TRUE(fixture.PurgeUnit(0, 1, kUnit).ok());
+      backlog = fixture.undo().FindBacklog(Csn(UINT64_MAX));
+      EXPECT_EQ(backlog.blocked, 0u);
+      EXPECT_EQ(backlog.kept, kRecords - fixture.purged.size());
+      EXPECT_EQ(backlog.purgeable, backlog.kept);
+    }
+    EXPECT_EQ(fixture.purged.size(), kRecords);
+  }
+}
+
 TEST_F(PurgeTest, AFailingStreamIsToldOfOnceWhileOthersGoOn) {
   constexpr uint64_t kShort = 1000;
   {
