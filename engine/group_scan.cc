@@ -69,7 +69,8 @@ Status GroupScan::SeekBehindNulls(void* record) {
 }
 
 Status GroupScan::GoToNextGroup(void* record) {
-  if (is_group_) return Status(Code::kEndOfRange);
+  // One group is all there is where the scan is of one, or rows are not grouped at all.
+  if (is_group_ || group_.empty()) return Status(Code::kEndOfRange);
   const bool may_step = aligned() && steps_most_ > 0;
   if (may_step) return StepToNextGroup(record);
   if (seeks_to_come_ == 0 || --seeks_to_come_ == 0) steps_most_ = 2;

@@ -28,8 +28,9 @@ class HalvesOfValue final : public KeyParts {
   uint32_t PartCount(uint32_t) const override { return 3; }
   uint32_t EqualParts(uint32_t, Bytes, Bytes) const override { return 0; }
   GroupKey SplitKey(uint32_t, Bytes key, GroupParts parts) const override {
-    const size_t ordered = 2 + 2 * size_t{parts.order};
-    return {2, ordered, key[2] == std::byte{0} && key[3] == std::byte{0}};
+    const size_t group = 2 * size_t{parts.group};
+    const bool is_null = key[group] == std::byte{0} && key[group + 1] == std::byte{0};
+    return {group, group + 2 * size_t{parts.order}, is_null};
   }
 };
 
@@ -208,6 +209,26 @@ TEST_F(GroupScanTest, ReadsOneGroupFromEitherEnd) {
       EXPECT_EQ(Scan(winners, {AsBytes(low), AsBytes(high), true}, direction),
                 Expected(inside, winners, direction));
     }
+  }
+}
+
+TEST_F(GroupScanTest, ReadsNoMoreOfTheWholeTableThanIsWanted) {
+  for (const bool backward : {false, true}) {
+    GroupWinners winners{.index_number = kIndex, .group_parts = 0, .order_parts = 1};
+    winners.most = 2;
+    winners.from_end = backward;
+    TableCursor cursor(session_.get(), table_.get(), &ToyCodec());
+    cursor.OpenScan(kIndex);
+    GroupScan scan(&cursor, &parts_, winners);
+    const uint64_t before = ReadCounter(Counter::kExaminedSingleTableEntries);
+    StoredRow record;
+    const auto direction =
+        backward ? GroupScan::Direction::kBackward : GroupScan::Direction::kForward;
+    uint32_t rows = 0;
+    for (Status at = scan.Begin({}, direction, &record); at.ok(); at = scan.Next(&record)) ++rows;
+    cursor.PublishCounts();
+    EXPECT_EQ(rows, 2u);
+    EXPECT_LT(ReadCounter(Counter::kExaminedSingleTableEntries) - before, kRows / 4);
   }
 }
 
