@@ -207,6 +207,7 @@ Result<std::shared_ptr<Table>> Catalog::Open(TableId table) {
       // Those that cannot be read, or are of a table that looks otherwise now, are counted again.
       Result<StoredStatistics> stored = DecodeStatistics(AsBytes(kept->second));
       if (stored.ok()) std::move(stored).value().PublishIn(opened.get());
+      if (statistics_are_late_) opened->ExpectChanges();
       statistics_.erase(kept);
     }
     found->second.table = std::move(opened);

@@ -50,7 +50,7 @@ class Catalog : public IndexResolver {
 
   /// Reads all definitions as they were before `unfinished` changed them, and those that these
   /// transactions made.
-  Status Load(const std::unordered_set<uint64_t>& unfinished, UndoLog* undo);
+  Status Load(const std::unordered_set<uint64_t>& unfinished, UndoLog* undo, bool after_crash);
 
   // --- rows, in the caller's transaction ---
   Status InsertRows(RowWriter* writer, Txn* txn, const TableDef& definition);
@@ -141,7 +141,8 @@ class Catalog : public IndexResolver {
       ROWAN_REQUIRES_SHARED(mutex_);
   struct Loading;
   Status LoadRow(Loading* loading, Bytes key, Bytes value);
-  void NoteUnfinished(TableId table, const ClusteredHeader& newest, bool made_anew);
+  static void NoteUnfinished(Loading* loading, TableId table, const ClusteredHeader& newest,
+                             bool made_anew);
   void LoadPrepared(const Change& change);
   /// A version takes the place of the entry's own.
   void ReplaceLocked(Entry* entry, Version version) ROWAN_REQUIRES(mutex_);
@@ -161,6 +162,8 @@ class Catalog : public IndexResolver {
   std::unordered_map<TableId, Entry> tables_ ROWAN_GUARDED_BY(mutex_);
   std::unordered_map<IndexId, TableId> indexes_ ROWAN_GUARDED_BY(mutex_);
   std::unordered_map<IndexId, std::shared_ptr<Index>> leaving_ ROWAN_GUARDED_BY(mutex_);
+  /// Those kept are from before a crash, and what changed since is not known. Set by Load.
+  bool statistics_are_late_ = false;
   /// Of tables not opened.
   std::unordered_map<TableId, std::string> statistics_ ROWAN_GUARDED_BY(mutex_);
   std::atomic<bool> strays_left_{true};  ///< in statistics_, without a table

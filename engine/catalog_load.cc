@@ -29,13 +29,18 @@ struct Catalog::Loading {
   CatalogRowJoiner joiner{};
   CatalogRowJoiner dropped{};
   std::vector<Change> changes{};  ///< definitions that an unfinished transaction changed
+  // What becomes the members of these names, whose mutex comes before the pages being read.
+  decltype(Catalog::statistics_) statistics{};
+  decltype(Catalog::unfinished_) unfinished_changes{};
 
   [[nodiscard]] bool IsUnfinished(const ClusteredHeader& header) const {
     return unfinished.contains(header.txn.value());
   }
 };
 
-Status Catalog::Load(const std::unordered_set<uint64_t>& unfinished, UndoLog* undo) {
+Status Catalog::Load(const std::unordered_set<uint64_t>& unfinished, UndoLog* undo,
+                     bool after_crash) {
+  statistics_are_late_ = after_crash;
   Loading loading{unfinished, VersionChain(undo)};
   Cursor cursor(&rows_->tree);
   Status status = cursor.SeekFirst();
@@ -49,6 +54,8 @@ Status Catalog::Load(const std::unordered_set<uint64_t>& unfinished, UndoLog* un
   loading.dropped.Finish().Ignore();  // as in NoteDropped
   {
     const ExclusiveLock lock(&mutex_);
+    statistics_ = std::move(loading.statistics);
+    unfinished_ = std::move(loading.unfinished_changes);
     for (const CatalogRowJoiner::Joined& joined : loading.dropped.joined()) {
       dropped_spaces_.insert(joined.definition.space);
     }
@@ -71,8 +78,7 @@ Status Catalog::LoadRow(Loading* loading, Bytes key, Bytes value) {
   const TableId table(LoadBe64(key.data()));
   if (key.size() == StatisticsKeyOf({}).size()) {
     if (header.deleted) return Status::Ok();
-    const ExclusiveLock lock(&mutex_);
-    statistics_[table] = AsText(row);
+    loading->statistics[table] = AsText(row);
     return Status::Ok();
   }
   if (!loading->IsUnfinished(header)) {
@@ -89,13 +95,13 @@ Status Catalog::LoadRow(Loading* loading, Bytes key, Bytes value) {
   const bool first = key.size() == CatalogKey(table, 0).size();
   if (status.ok() && first) loading->changes.push_back({table, header.txn});
   const bool made_anew = !status.ok() || versions.header().deleted;
-  if (first) NoteUnfinished(table, header, made_anew);
+  if (first) NoteUnfinished(loading, table, header, made_anew);
   return loading->joiner.Add(key, made_anew ? row : versions.row());
 }
 
-void Catalog::NoteUnfinished(TableId table, const ClusteredHeader& newest, bool made_anew) {
-  const ExclusiveLock lock(&mutex_);
-  TableChanges& changes = unfinished_[newest.txn.value()];
+void Catalog::NoteUnfinished(Loading* loading, TableId table, const ClusteredHeader& newest,
+                             bool made_anew) {
+  TableChanges& changes = loading->unfinished_changes[newest.txn.value()];
   if (newest.deleted && made_anew) return;  // came and went
   std::vector<TableId>& kind = made_anew        ? changes.created
                                : newest.deleted ? changes.dropped

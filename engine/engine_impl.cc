@@ -132,7 +132,7 @@ Status Engine::Impl::StartTransactions() {
   const ControlData control = storage->control()->data();
   txns->SetNextIds(TxnId(std::max(control.next_txn_id.value(), recovery.txn_max().value() + 1)),
                    Csn(std::max(control.next_csn.value(), recovery.csn_max().value() + 1)));
-  status = catalog->Load(unfinished_ids, txns->undo());
+  status = catalog->Load(unfinished_ids, txns->undo(), storage->is_after_crash());
   if (!status.ok()) return status;
   names.store(catalog.get(), std::memory_order_release);
   if (!unfinished.empty()) {

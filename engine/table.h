@@ -109,6 +109,9 @@ class Table : public std::enable_shared_from_this<Table> {
     return changes_.load(std::memory_order_relaxed);
   }
 
+  /// The statistics say nothing certain: they are due.
+  void ExpectChanges() { changes_.store(statistics().rows + 1, std::memory_order_relaxed); }
+
   [[nodiscard]] Cardinalities* cardinalities() { return &cardinalities_; }
 
   /// The transaction that created the table in this run of the engine; kNoTxn for tables of earlier

@@ -259,7 +259,8 @@ Status Storage::Recover() {
   if (!status.ok()) return status;
   status = RedoFirst();
   if (!status.ok()) return status;
-  if (!control_data.clean_shutdown) {
+  is_after_crash_ = !control_data.clean_shutdown;
+  if (is_after_crash_) {
     LogInfo("Crash recovery: the redo log was read from LSN {} to {} in {:.2f} s.",
             control_data.checkpoint_lsn.value(), recovery_->end().value(), RedoSeconds());
   }

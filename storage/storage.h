@@ -71,6 +71,8 @@ class Storage {
 
   /// The instance was put back from a backup and has not been in use since (storage/backup.h).
   [[nodiscard]] bool is_restored() const { return is_restored_; }
+  /// The last run did not end by Close.
+  [[nodiscard]] bool is_after_crash() const { return is_after_crash_; }
   /// It is in use from here on: what was decided because it is restored is decided. Makes the log
   /// durable first.
   Status EndRestore();
@@ -150,6 +152,7 @@ class Storage {
   const StorageEvents events_;
   bool is_new_ = false;
   bool is_restored_ = false;
+  bool is_after_crash_ = false;
   uint64_t redo_begin_nanos_ = 0;  ///< MonotonicNanos
   std::atomic<bool> stopped_{false};
   std::unique_ptr<ControlFile> control_;

@@ -59,6 +59,22 @@ def test_small_tables_are_counted_and_kept(t):
     t.equal(_figures(client, "small")[0], 0)
 
 
+def test_what_a_crash_loses_is_counted_again(t):
+    server = t.new_server(options=_OPTIONS)
+    server.start()
+    client = t.client(server)
+    client.execute("CREATE TABLE young (id INT PRIMARY KEY, k INT, KEY (k))")
+    client.execute("ANALYZE TABLE young")
+    client.execute("INSERT INTO young WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 "
+                   "FROM n WHERE i < 900) SELECT i, i % 10 FROM n")
+    server.kill()
+    server.start()
+    client = t.client(server)
+    t.equal(client.value("SELECT COUNT(*) FROM young"), 900)
+    counted = (900, [("k", 1, 10), ("PRIMARY", 1, 900)])
+    t.wait_for(lambda: _figures(client, "young") == counted, "they are counted")
+
+
 def test_background_counts_changed_tables(t):
     client = t.client()
     _fill(client, "grown", 2000)
