@@ -132,6 +132,10 @@ class Test:
                 raise Failure(f"not within {limit_s} s: {what}")
             time.sleep(0.02)
 
+    def uninstall(self, client):
+        """UNINSTALL PLUGIN, once sessions that were closed a moment ago have left."""
+        self.wait_for(lambda: client.error_code("UNINSTALL PLUGIN rowan") == 0, "the plugin goes")
+
     def threads(self, functions, limit_s=120.0):
         """Runs functions in threads and raises the first exception of any of them."""
         failures = []

@@ -44,7 +44,7 @@ def test_they_come_and_go_with_the_engine(t):
     _check_present(t, client)
     t.equal(_remembered(client), ["ROWAN", *_TABLES])
     t.equal(client.query("SHOW BINLOG EVENTS LIMIT 3, 10"), [])
-    client.execute("UNINSTALL PLUGIN rowan")
+    t.uninstall(client)
     t.equal(_installed(client), [])
     t.equal(_remembered(client), [])
     t.error("SELECT * FROM information_schema.rowan_trx", _UNKNOWN_TABLE, client)
@@ -63,7 +63,7 @@ def test_they_come_and_go_with_the_engine(t):
     reader = server.client()
     reader.execute("BEGIN")
     reader.query("SELECT * FROM information_schema.rowan_trx")
-    client.execute("UNINSTALL PLUGIN rowan")
+    t.uninstall(client)
     t.equal(_installed(client), [])
     t.error("SELECT * FROM information_schema.rowan_trx", _UNKNOWN_TABLE, reader)
     # What an option loads is not remembered.
@@ -144,7 +144,7 @@ def test_an_installation_that_is_held_up_ends(t):
     if t.engine != "ROWAN":
         t.skip("about our plugin")
     client, other = t.server.client(), t.server.client()
-    client.execute("UNINSTALL PLUGIN rowan")
+    t.uninstall(client)
 
     def lock():
         other.execute("FLUSH TABLES WITH READ LOCK")
@@ -154,7 +154,7 @@ def test_an_installation_that_is_held_up_ends(t):
     t.equal(client.value("SELECT COUNT(*) FROM information_schema.engines "
                          "WHERE engine = 'ROWAN'"), 1)
     # Nobody is left behind, whichever of them were refused.
-    client.execute("UNINSTALL PLUGIN rowan")
+    t.uninstall(client)
     t.equal(_remembered(client), [])
     client.execute("INSTALL PLUGIN rowan SONAME 'ha_rowan.so'")
     _check_present(t, client)

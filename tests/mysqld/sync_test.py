@@ -243,7 +243,7 @@ def test_functions_come_and_go_with_the_plugin(t):
     for _ in range(3):
         with server.client() as client:  # not t.client(): its default engine keeps the plugin
             t.true(client.value("SELECT ROWAN_DURABLE_LSN()") > 0, "the durable LSN")
-            client.execute("UNINSTALL PLUGIN rowan")
+            t.uninstall(client)
             t.error("SELECT ROWAN_DURABLE_LSN()", (_NO_FUNCTION, _NO_DATABASE), client)
         server.install_rowan()
 

@@ -93,7 +93,7 @@ def test_plugin_stays_while_it_is_used(t):
     client.execute("CREATE DATABASE r")
     client.execute("CREATE TABLE r.t (id INT PRIMARY KEY) ENGINE=ROWAN")
     client.execute("FLUSH TABLES")
-    client.execute("UNINSTALL PLUGIN rowan")  # the session that says it does not keep it
+    t.uninstall(client)  # the session that says it does not keep it
     server.install_rowan()
     _prepare(client, "x1", "INSERT INTO r.t VALUES (7)")
     client.execute("FLUSH TABLES")
@@ -109,7 +109,7 @@ def test_plugin_stays_while_it_is_used(t):
         other.execute("INSERT INTO r.t VALUES (8)")
         t.error("UNINSTALL PLUGIN rowan", _IN_USE, client)
     client.execute("FLUSH TABLES")
-    t.wait_for(lambda: client.error_code("UNINSTALL PLUGIN rowan") == 0, "the plugin goes")
+    t.uninstall(client)
     server.install_rowan()
     t.equal(client.query("SELECT * FROM r.t"), [(7,)])
 
