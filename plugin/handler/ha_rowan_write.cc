@@ -15,30 +15,13 @@
 #include "sql/field.h"
 #include "sql/sql_class.h"
 #include "sql/sql_lex.h"
-#include "sql/table_trigger_dispatcher.h"
 
+#include "plugin/handler/logged_documents.h"
 #include "plugin/server/error_map.h"
 #include "plugin/server/instance.h"
 #include "plugin/server/system_variables.h"
 
 namespace rowan {
-namespace {
-
-/// The binary log gets a JSON document whole where a trigger may have changed it: the server notes
-/// what the statement changes of it only.
-void LogWholeDocuments(TABLE* table) {
-  if (table->triggers == nullptr ||
-      !table->triggers->has_triggers(TRG_EVENT_UPDATE, TRG_ACTION_BEFORE)) {
-    return;
-  }
-  for (uint i = 0; i < table->s->fields; ++i) {
-    const Field* field = table->field[i];
-    if (table->is_logical_diff_enabled(field)) table->disable_logical_diffs_for_current_row(field);
-  }
-}
-
-}  // namespace
-
 bool ha_rowan::SameBlob(const BlobRef& left, const BlobRef& right) {
   return left.space == right.space && left.first_page == right.first_page &&
          left.birth == right.birth;

@@ -20,6 +20,7 @@
 #include "sql/partitioning/partition_handler.h"
 
 #include "plugin/handler/ha_rowan.h"
+#include "plugin/handler/logged_documents.h"
 #include "plugin/partition/partitioned_share.h"
 
 class Field_blob;
@@ -94,6 +95,7 @@ class ha_rowan_part final : public ha_rowan, public Partition_helper, public Par
   // --- writes ---
   int write_row(uchar* record) override { return ph_write_row(record); }
   int update_row(const uchar* old_record, uchar* new_record) override {
+    LogWholeDocuments(table);  // a row that moves is deleted and inserted
     return ph_update_row(old_record, new_record);
   }
   int delete_row(const uchar* record) override { return ph_delete_row(record); }

@@ -17,7 +17,10 @@ ha_rowan_part::ha_rowan_part(handlerton* hton, TABLE_SHARE* table_share_arg)
 ha_rowan_part::~ha_rowan_part() = default;
 
 handler::Table_flags ha_rowan_part::table_flags() const {
-  return (ha_rowan::table_flags() | HA_CAN_REPAIR) & ~HA_CAN_EXPORT;
+  // Words are searched in one index at a time, and each partition has its own.
+  constexpr Table_flags kWhole =
+      HA_CAN_EXPORT | HA_CAN_FULLTEXT | HA_CAN_FULLTEXT_EXT | HA_CAN_FULLTEXT_HINTS;
+  return (ha_rowan::table_flags() | HA_CAN_REPAIR) & ~kWhole;
 }
 
 uint ha_rowan_part::alter_flags(uint) const {

@@ -362,6 +362,17 @@ def _files_settle(t, server, wanted):
     t.equal(len(files), wanted, f"files {sorted(files)}")
 
 
+def test_full_text_is_refused(t):
+    """As InnoDB does: words would be searched in one partition only."""
+    parts = " PARTITION BY HASH (id) PARTITIONS 3"
+    t.error(f"CREATE TABLE f (id INT PRIMARY KEY, b TEXT, FULLTEXT (b)){parts}", 1214)
+    t.run(f"CREATE TABLE f (id INT PRIMARY KEY, b TEXT){parts}")
+    t.error("ALTER TABLE f ADD FULLTEXT (b)", 1214)
+    t.run("CREATE TABLE g (id INT PRIMARY KEY, b TEXT, FULLTEXT (b))")
+    t.error("ALTER TABLE g" + parts, 1214)
+    t.rows("SELECT COUNT(*) FROM g WHERE MATCH (b) AGAINST ('word')", [(0,)])
+
+
 def test_kill_9_leaves_the_old_or_the_new_partitions(t):
     server = t.new_server(binlog=True)
     server.start()
