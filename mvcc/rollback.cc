@@ -68,8 +68,7 @@ void Rollback::RollBackUnits(Txn* txn, WorkBudget* budget, SharedOutcome* outcom
     return applier_->ShareOf(record);
   };
   while (!budget->exhausted()) {
-    const Result<bool> taken = window_.Take(*undo_->streams()->space(), share_of, &unit);
-    if (!taken.ok() || !taken.value()) break;
+    if (!window_.Take(*undo_->streams()->space(), share_of, *budget, &unit)) break;
     const Status status = RollBackUnit(txn, unit, budget);
     window_.GiveBack(unit, status);
     if (!status.ok()) break;

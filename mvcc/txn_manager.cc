@@ -399,7 +399,7 @@ Result<bool> TxnManager::RollbackSome(WorkBudget* budget) {
   Status status = shared.status;
   if (shared.txn != nullptr) txn = std::move(shared.txn);
   if (txn == nullptr) return true;  // others are at it
-  if (shared.units == 0 && status.ok()) status = rollback_.Everything(txn.get(), budget);
+  if (shared.units == 0) status = rollback_.Everything(txn.get(), budget);
   if (shared.units != 0 ? status.ok() : status.Is(Code::kBusy) && budget->exhausted()) {
     detached_.Add(std::move(txn));
     return true;

@@ -13,6 +13,9 @@ namespace {
 /// Some hundred thousand records: where other programs want the processors, whoever waits for the
 /// last one to leave waits for tens of milliseconds.
 constexpr size_t kUnitsPerWindow = 1024;
+/// Pages that are read in search of a unit's begin: more than the records of most rows and their
+/// entries take.
+constexpr size_t kPagesPerPile = 16;
 /// Slots of the hash table, half of them used at most: 4 MiB while workers share a rollback.
 constexpr size_t kRowSlots = size_t{1} << 19;
 /// Low bits of a slot: the unit's number, from 1 on.
@@ -35,29 +38,36 @@ bool RollbackWindow::TryOpen(std::unique_ptr<Txn>* txn) {
   next_ = txn_->stream->tail;
   at_end_ = false;
   status_ = Status::Ok();
-  opened_.NotifyAll();
+  // Nothing is behind the newest record, as if a row was.
+  page_.assign(1, {.offset = 0, .share = {UndoShare::kRow, 0}, .rolled_back = true});
+  has_work_.NotifyAll();
   return true;
+}
+
+bool RollbackWindow::HasWork() const {
+  if (txn_ == nullptr || !status_.ok()) return false;
+  return !at_end_ || std::any_of(units_.begin(), units_.end(),
+                                 [](const Unit& unit) { return unit.state == State::kFree; });
 }
 
 Txn* RollbackWindow::JoinOrWait(std::chrono::milliseconds limit) {
   const MutexLock lock(&mutex_);
-  if (txn_ == nullptr) opened_.WaitFor(&mutex_, limit);
-  if (txn_ == nullptr) return nullptr;
+  // While others undo the last units there is nothing to be had: who joined would be back at once.
+  if (!HasWork()) has_work_.WaitFor(&mutex_, limit);
+  if (!HasWork()) return nullptr;
   ++inside_;
   return txn_.get();
 }
 
-Result<bool> RollbackWindow::Take(const UndoSpace& space, ShareOf share_of, UndoUnit* unit) {
+bool RollbackWindow::Take(const UndoSpace& space, ShareOf share_of, const WorkBudget& budget,
+                          UndoUnit* unit) {
   const MutexLock lock(&mutex_);
   if (!status_.ok()) return false;
   for (size_t i = 0;; ++i) {
     // Under the mutex, though it may read pages: whoever waits for it needs the page behind.
     while (i == units_.size() && !at_end_) {
-      const Status status = Extend(space, share_of);
-      if (!status.ok()) {
-        status_ = status;
-        return status;
-      }
+      if (budget.exhausted()) return false;
+      Extend(space, share_of);
     }
     if (i == units_.size()) return false;
     if (units_[i].state != State::kFree) continue;
@@ -69,23 +79,21 @@ Result<bool> RollbackWindow::Take(const UndoSpace& space, ShareOf share_of, Undo
 }
 
 /// Reads one page more, which may make one unit more.
-Status RollbackWindow::Extend(const UndoSpace& space, ShareOf share_of) {
+void RollbackWindow::Extend(const UndoSpace& space, ShareOf share_of) {
   const PageNumber page = next_;
-  at_end_ = page == txn_->undo_start.page || units_.size() == kUnitsPerWindow;
-  if (at_end_) return Status::Ok();
-  const Status status = ReadPage(space, share_of, &next_);
-  if (!status.ok() || at_end_) return status;
-  const size_t end = page_.size() - 1;
-  const size_t begin = FindBegin();
-  AddToPile(page, begin, end);
-  if (begin != 0) {
-    at_end_ = !AddRows(units_.size() + 1);
-    if (at_end_) return Status::Ok();
-    units_.push_back({std::move(pile_.slices), pile_.has_work ? State::kFree : State::kDone});
-    pile_ = {};
-    AddToPile(page, 0, begin);
-  }
-  return Status::Ok();
+  at_end_ = page == txn_->undo_start.page || units_.size() == kUnitsPerWindow ||
+            pile_.slices.size() == kPagesPerPile;
+  if (at_end_) return;
+  if (!ReadPage(space, share_of, &next_).ok()) at_end_ = true;
+  if (at_end_) return;
+  const std::optional<size_t> begin = FindBegin();
+  AddToPile(page, begin.value_or(0), page_.size() - 1);
+  if (!begin.has_value()) return;
+  at_end_ = !AddRows(units_.size() + 1);
+  if (at_end_) return;
+  units_.push_back({std::move(pile_.slices), pile_.has_work ? State::kFree : State::kDone});
+  pile_ = {};
+  AddToPile(page, 0, begin.value());
 }
 
 Status RollbackWindow::ReadPage(const UndoSpace& space, ShareOf share_of, PageNumber* previous) {
@@ -94,6 +102,7 @@ Status RollbackWindow::ReadPage(const UndoSpace& space, ShareOf share_of, PageNu
   if (!guard.ok()) return guard.status();
   *previous = UndoPreviousOf(guard->page());
   const uint16_t free = UndoFreeOf(guard->page());
+  const UndoShare behind = page_.front().share;
   page_.clear();
   UndoRecordInPage record;
   uint16_t offset = UndoRecordsBegin(guard->page());
@@ -105,19 +114,25 @@ Status RollbackWindow::ReadPage(const UndoSpace& space, ShareOf share_of, PageNu
     if (share.kind == UndoShare::kAlone && !record.rolled_back) at_end_ = true;
     page_.push_back({offset, share, record.rolled_back});
   }
-  page_.push_back({.offset = free, .share = {}, .rolled_back = true});
+  page_.push_back({.offset = free, .share = behind, .rolled_back = true});
   return Status::Ok();
 }
 
-size_t RollbackWindow::FindBegin() const {
-  const auto is_row = [this](size_t i)
-                          ROWAN_REQUIRES(mutex_) { return page_[i].share.kind == UndoShare::kRow; };
+std::optional<size_t> RollbackWindow::FindBegin() const {
+  const auto is = [this](size_t i, UndoShare::Kind kind)
+                      ROWAN_REQUIRES(mutex_) { return page_[i].share.kind == kind; };
+  const size_t end = page_.size() - 1;
   // Behind an entry a row is the next one for certain; in front of another row it is no row that
-  // came with the one before. What stands at the page's edges belongs to what is not in sight.
-  for (size_t i = 1; i + 1 < page_.size(); ++i) {
-    if (is_row(i) && (page_[i - 1].share.kind == UndoShare::kFollows || is_row(i + 1))) return i;
+  // entries behind it share with the one before.
+  for (size_t i = 0; i < end; ++i) {
+    if (!is(i, UndoShare::kRow)) continue;
+    if (is(i + 1, UndoShare::kRow) || (i != 0 && is(i - 1, UndoShare::kFollows))) return i;
   }
-  return 0;
+  if (end != 0 && is(end - 1, UndoShare::kFollows) && is(end, UndoShare::kRow) &&
+      !pile_.slices.empty()) {
+    return end;
+  }
+  return std::nullopt;
 }
 
 void RollbackWindow::AddToPile(PageNumber page, size_t begin, size_t end) {
@@ -150,7 +165,11 @@ void RollbackWindow::GiveBack(const UndoUnit& unit, Status status) {
   Unit& given = units_[unit.number];
   ROWAN_CHECK(given.state == State::kTaken);
   given.state = status.ok() ? State::kDone : State::kFree;
-  if (!status.Is(Code::kBusy)) KeepFirst(&status_, status);
+  if (status.Is(Code::kBusy)) {
+    has_work_.NotifyAll();
+  } else {
+    KeepFirst(&status_, status);
+  }
 }
 
 bool RollbackWindow::Leave(Outcome* outcome) {

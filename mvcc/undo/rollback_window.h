@@ -11,10 +11,15 @@
 //      unit. Where an older page has a record of a row that a unit has already, the window ends.
 //   2. Entries are undone before the row that they belong to: a unit begins with a row, and never
 //      between a row and the entries written with it. (A row that moves to another key is two rows
-//      in succession, and then the entries of both.)
+//      in succession, and then the entries of both.) So a unit may begin with a row behind an entry
+//      or in front of another row: in front of the second of two rows no entries are cut off, as
+//      there are none. Where pages meet does not matter.
 //   3. What is neither (UndoShare::kAlone), and the page of the transaction's header, is in no
 //      window.
 //   4. While it is open nobody changes the transaction, or its stream but for the marks.
+//   5. What is read and not handed out stays below a few pages, so all windows of a transaction
+//      together read little more than its undo. Where a change has more, and at a page that cannot
+//      be read, the window ends: whoever goes on alone meets the damage in its place.
 // Thread safety: all members; Take, GiveBack and Leave by those who are inside.
 #pragma once
 
@@ -22,11 +27,13 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "base/function_ref.h"
 #include "base/mutex.h"
 #include "base/status.h"
+#include "base/work_budget.h"
 #include "mvcc/txn/txn.h"
 #include "mvcc/undo/undo_pointer.h"
 #include "mvcc/undo/undo_share.h"
@@ -55,16 +62,17 @@ class RollbackWindow {
     std::unique_ptr<Txn> txn;
     size_t units = 0;  ///< how many there were
     UndoPointer end;   ///< everything behind is rolled back; none: nothing is
-    Status status;     ///< the first failure
+    Status status;     ///< the first failure of a unit
   };
 
   /// The caller is inside. False: it is open already.
   [[nodiscard]] bool TryOpen(std::unique_ptr<Txn>* txn);
-  /// Waits for so long until there is one; null: there was none.
+  /// Waits for so long until there is one with units to be had; null: there was none.
   [[nodiscard]] Txn* JoinOrWait(std::chrono::milliseconds limit);
 
-  /// A unit for the caller alone. False: there is none to be had.
-  Result<bool> Take(const UndoSpace& space, ShareOf share_of, UndoUnit* unit);
+  /// A unit for the caller alone. False: there is none to be had, or the budget is exhausted.
+  [[nodiscard]] bool Take(const UndoSpace& space, ShareOf share_of, const WorkBudget& budget,
+                          UndoUnit* unit);
   /// `status`: kOk = rolled back, kBusy = a part of it.
   void GiveBack(const UndoUnit& unit, Status status);
   /// The caller is not inside any more. True: it was the last one; the window is closed.
@@ -88,22 +96,25 @@ class RollbackWindow {
     bool has_work = false;
   };
 
-  Status Extend(const UndoSpace& space, ShareOf share_of) ROWAN_REQUIRES(mutex_);
+  [[nodiscard]] bool HasWork() const ROWAN_REQUIRES(mutex_);
+  void Extend(const UndoSpace& space, ShareOf share_of) ROWAN_REQUIRES(mutex_);
   Status ReadPage(const UndoSpace& space, ShareOf share_of, PageNumber* previous)
       ROWAN_REQUIRES(mutex_);
-  /// Index of the first record of page_ that a unit may begin with; 0: there is none.
-  [[nodiscard]] size_t FindBegin() const ROWAN_REQUIRES(mutex_);
+  /// Index of the first record of page_ that a unit may begin with; that of its end: it may begin
+  /// with what is in the pile.
+  [[nodiscard]] std::optional<size_t> FindBegin() const ROWAN_REQUIRES(mutex_);
   void AddToPile(PageNumber page, size_t begin, size_t end) ROWAN_REQUIRES(mutex_);
   /// False: a row is in another unit, or there are too many of them.
   bool AddRows(size_t unit) ROWAN_REQUIRES(mutex_);
 
   Mutex mutex_{LatchRank::kUndoCreate};  ///< never together with another one of this rank
-  Condition opened_;
+  Condition has_work_;
   std::unique_ptr<Txn> txn_ ROWAN_GUARDED_BY(mutex_);  ///< null: it is not open
   uint32_t inside_ ROWAN_GUARDED_BY(mutex_) = 0;
   std::vector<Unit> units_ ROWAN_GUARDED_BY(mutex_);  ///< newest first
   Pile pile_ ROWAN_GUARDED_BY(mutex_);
-  std::vector<Record> page_ ROWAN_GUARDED_BY(mutex_);    ///< of the page being read, with its end
+  /// Of the page being read, and the first one of the page behind it.
+  std::vector<Record> page_ ROWAN_GUARDED_BY(mutex_);
   std::vector<uint64_t> rows_ ROWAN_GUARDED_BY(mutex_);  ///< hash table: row, unit in low bits
   size_t row_count_ ROWAN_GUARDED_BY(mutex_) = 0;
   PageNumber next_ ROWAN_GUARDED_BY(mutex_);  ///< page to read next
