@@ -174,8 +174,8 @@ Status UndoLog::DropLast(Txn* txn, UndoPointer pointer) {
   return status;
 }
 
-Status UndoLog::ForgetTail(Txn* txn, uint16_t offset) {
-  UndoStream* stream = txn->stream;
+Result<uint64_t> UndoLog::CountTail(const Txn& txn, uint16_t offset) const {
+  const UndoStream* stream = txn.stream;
   Result<PageGuard> guard = space_->FixShared(stream->tail);
   if (!guard.ok()) return guard.status();
   uint64_t records = 0;
@@ -186,40 +186,55 @@ Status UndoLog::ForgetTail(Txn* txn, uint16_t offset) {
     }
     ++records;
   }
-  ROWAN_CHECK(records <= txn->undo_records);
+  if (records > txn.undo_records) {
+    return space_->Damage(stream->tail, "there are more undo records than the transaction has");
+  }
+  return records;
+}
+
+void UndoLog::Forget(Txn* txn, uint64_t records, uint64_t bytes) {
+  const UndoStream* stream = txn->stream;
   SetUndoRecords(txn, txn->undo_records - records);
-  txn->undo_bytes -= std::min<uint64_t>(txn->undo_bytes, stream->free - offset);
-  return Status::Ok();
+  txn->undo_bytes -= std::min(txn->undo_bytes, bytes);
+  txn->undo_end = {stream->tail, stream->free, txn->undo_records};
 }
 
 Status UndoLog::DropBehind(Txn* txn, UndoPointer end) {
   UndoStream* stream = txn->stream;
   while (stream->tail != end.page) {
-    Status status = ForgetTail(txn, stream->begin);
+    const uint64_t bytes = stream->free - stream->begin;
+    const Result<uint64_t> records = CountTail(*txn, stream->begin);
+    if (!records.ok()) return records.status();
+    const Status status = streams_->DropEmptyTail(stream);
     if (!status.ok()) return status;
-    status = streams_->DropEmptyTail(stream);
-    if (!status.ok()) return status;
+    Forget(txn, records.value(), bytes);
   }
-  Status status = ForgetTail(txn, end.offset);
-  if (!status.ok()) return status;
+  const uint64_t bytes = stream->free - end.offset;
+  const Result<uint64_t> records = CountTail(*txn, end.offset);
+  if (!records.ok()) return records.status();
   MiniTxn mini_txn(space_->pool());
-  status = mini_txn.Start(kUndoStateGroupBytes);
+  const Status status = mini_txn.Start(kUndoStateGroupBytes);
   if (!status.ok()) return status;
   Result<MutablePage> page = space_->Fix(&mini_txn, stream->tail);
   if (!page.ok()) return page.status();
   Truncate(&mini_txn, page.value(), stream, end.offset);
   mini_txn.Commit();
-  txn->undo_end = {stream->tail, stream->free, txn->undo_records};
+  Forget(txn, records.value(), bytes);
   return Status::Ok();
 }
 
 Status UndoLog::FinishRollback(Txn* txn) {
   ROWAN_CHECK(txn->undo_records == 0);
   UndoStream* stream = txn->stream;
+  // Whatever still stands behind the header would stay in the tables for good.
+  constexpr const char* kLeft = "undo records are left of a transaction that has none any more";
   while (stream->tail != txn->undo_start.page) {
-    ROWAN_CHECK(stream->free == stream->begin);
+    if (stream->free != stream->begin) return space_->Damage(stream->tail, kLeft);
     const Status status = streams_->DropEmptyTail(stream);
     if (!status.ok()) return status;
+  }
+  if (stream->free != txn->undo_start.offset + kTxnHeaderBytes) {
+    return space_->Damage(stream->tail, kLeft);
   }
   MiniTxn mini_txn(space_->pool());
   const Status status = mini_txn.Start(kUndoStateGroupBytes);

@@ -62,8 +62,8 @@ class UndoLog {
   Status DropUndone(MiniTxn* mini_txn, Txn* txn, UndoPointer pointer);
   /// Moves the end back over the newest record, which is rolled back. Its own group.
   Status DropLast(Txn* txn, UndoPointer pointer);
-  /// Moves the end back to `end`, behind which everything is rolled back. Groups of its own; what
-  /// an error leaves is dropped by whoever goes on.
+  /// Moves the end back to `end`, behind which everything is rolled back. Groups of its own, the
+  /// counts with each of them: what an error leaves is dropped by whoever goes on.
   Status DropBehind(Txn* txn, UndoPointer end);
   /// After the last record: removes the header and returns the stream. Frees emptied pages.
   Status FinishRollback(Txn* txn);
@@ -89,8 +89,10 @@ class UndoLog {
   static void Truncate(MiniTxn* mini_txn, const MutablePage& page, UndoStream* stream,
                        uint16_t offset);
   Status MarkRolledBack(MiniTxn* mini_txn, UndoPointer pointer);
-  /// The tail page's records from `offset` on are none of the transaction's any more.
-  Status ForgetTail(Txn* txn, uint16_t offset);
+  /// How many records the tail page has from `offset` on. kCorrupt: more than the transaction.
+  Result<uint64_t> CountTail(const Txn& txn, uint16_t offset) const;
+  /// So many newest ones are none of the transaction's any more.
+  static void Forget(Txn* txn, uint64_t records, uint64_t bytes);
   /// The pages that a change of a transaction's state changes, held exclusively, and its header.
   struct StatePages {
     MutablePage header_page;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // What workers that share a rollback are given: units that keep the order, whatever the records are
-// like, little reading in search of them, and nothing to join when there are none.
+// like, little reading in search of them, nothing to join when there are none; and nothing is lost
+// when reading fails while the undo is dropped.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -14,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/logging.h"
 #include "base/random.h"
 #include "mvcc/undo/rollback_window.h"
 #include "tests/mvcc/undo_fixture.h"
@@ -246,6 +248,32 @@ TEST(RollbackOfLargeRecordsTest, LittleIsReadInSearchOfUnits) {
     while (fixture.manager().LoserCount() != 0) ASSERT_TRUE(fixture.RollbackUnit(100).ok());
     EXPECT_EQ(fixture.undone.size(), kRows);
     EXPECT_LT(fixture.looks.load(), 2 * kRows);
+    fixture.CheckAll();
+  }
+}
+
+TEST(RollbackOfLargeRecordsTest, AReadErrorWhileUndoIsDroppedLosesNothing) {
+  constexpr uint32_t kRows = 3600;
+  // More pages than the pool has: they are read again when they are dropped.
+  for (const uint64_t nth : {1u, 2u, 5u, 20u, 90u}) {
+    SCOPED_TRACE(nth);
+    RecordFixture fixture;
+    fixture.PutRowsAndStart(kRows, 300);
+    fixture.before_undo = [&](const Record& record) {
+      if (record.row != 20) return;
+      fixture.file_system().Inject(
+          {.call = FileCall::kRead, .path_part = "space_2", .nth_call = nth});
+    };
+    SetLogSink([](LogLevel, std::string_view) {});
+    while (fixture.manager().LoserCount() != 0) ASSERT_TRUE(fixture.RollbackUnit(kEnough).ok());
+    fixture.file_system().ClearFaults();
+    SetLogSink({});
+    EXPECT_EQ(fixture.manager().Describe().size(), 1u) << "no read failed";
+    fixture.manager().RetryFailedRollbacks();
+    while (fixture.manager().LoserCount() != 0) ASSERT_TRUE(fixture.RollbackUnit(kEnough).ok());
+    EXPECT_TRUE(fixture.manager().Describe().empty());
+    EXPECT_EQ(fixture.undone.size(), kRows);
+    EXPECT_EQ(fixture.undo().Statistics().pages, fixture.undo().stream_count());
     fixture.CheckAll();
   }
 }
