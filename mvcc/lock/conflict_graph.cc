@@ -20,6 +20,9 @@ uint64_t CommitTime(const SerialTxn& txn) {
   return txn.commit_time.load(std::memory_order_relaxed);
 }
 bool IsDoomed(const SerialTxn& txn) { return txn.doomed.load(std::memory_order_relaxed); }
+/// It writes nothing, so it could only be T1, and of its snapshot that is out of the question: no
+/// edge of it matters.
+bool IsSafe(const SerialTxn& txn) { return txn.safe.load(std::memory_order_relaxed); }
 
 }  // namespace
 
@@ -185,7 +188,7 @@ std::vector<SerialTxn*> ConflictGraph::End(SerialTxn* txn, bool committed) {
     --open_writers_;
     TellWatchers(txn, committed);
   }
-  if (committed) {
+  if (committed && !IsSafe(*txn)) {
     txn->commit_time.store(++time_, std::memory_order_release);
     committed_.Append(txn);
   } else {
@@ -203,7 +206,7 @@ std::vector<SerialTxn*> ConflictGraph::End(SerialTxn* txn, bool committed) {
 
 SerialTxn* ConflictGraph::FirstThatMayCommit() const {
   SerialTxn* txn = open_.first;
-  while (txn != nullptr && IsDoomed(*txn)) txn = txn->next;
+  while (txn != nullptr && (IsDoomed(*txn) || IsSafe(*txn))) txn = txn->next;
   return txn;
 }
 

@@ -9,8 +9,8 @@
 //
 // Invariants:
 //   1. a transaction that may be T3 (it is prepared) has told all its readers so (earliest_out);
-//   2. a committed transaction stays while another one is open that began before it committed: the
-//      partners of an edge are there or `gone` from both ends of it;
+//   2. a committed transaction stays while another one is open that began before it committed and
+//      is neither doomed nor safe: the partners of an edge are there or `gone` from both its ends;
 //   3. of two edges that make such a pair, whoever adds the second one, or prepares T3, sees both
 //      under the mutex.
 // Order: page -> read ranges -> this -> snapshot slots. Thread safety: all members.
@@ -75,7 +75,8 @@ class ConflictGraph {
   bool AddLocked(SerialTxn* reader, SerialTxn* writer, const SerialTxn* own) ROWAN_REQUIRES(mutex_);
   static bool WriterIsPivot(const SerialTxn& reader, const SerialTxn& writer);
   static bool ReaderIsPivot(const SerialTxn& reader, const SerialTxn& writer);
-  /// The oldest open one that is not doomed: what committed before it is of no use any more.
+  /// The oldest open one that is neither doomed nor safe: what committed before it is of no use any
+  /// more.
   [[nodiscard]] SerialTxn* FirstThatMayCommit() const ROWAN_REQUIRES(mutex_);
   void TellWatchers(SerialTxn* txn, bool committed) ROWAN_REQUIRES(mutex_);
   void Forget(SerialTxn* txn, std::vector<SerialTxn*>* forgotten) ROWAN_REQUIRES(mutex_);
