@@ -88,16 +88,18 @@ bool TableCodec::HasTextIndex() const {
 }
 
 void TableCodec::SetWordLimits(const WordLimits& limits) {
-  for (const IndexLayout& index : layout_->indexes) {
-    if (index.text != nullptr) index.text->SetLimits(limits);
-  }
+  for (uint32_t i = 1; i < layout_->indexes.size(); ++i) SetWordLimits(i, limits);
+}
+
+void TableCodec::SetWordLimits(uint32_t index_number, const WordLimits& limits) {
+  TextIndex* text = layout_->indexes[index_number].text.get();
+  if (text != nullptr) text->SetLimits(limits);
 }
 
 void TableCodec::TakeWordLimits(uint32_t index_number, const TableCodec& before,
                                 uint32_t before_number) {
-  TextIndex* text = layout_->indexes[index_number].text.get();
   const TextIndex* former = before.TextIndexAt(before_number);
-  if (text != nullptr && former != nullptr) text->SetLimits(former->limits());
+  if (former != nullptr) SetWordLimits(index_number, former->limits());
 }
 
 void TableCodec::TakeWordLimits(const TableCodec& same) {

@@ -89,6 +89,8 @@ class TableCodec final : public RowCodec, public KeyParts {
   [[nodiscard]] bool HasTextIndex() const;
   /// Of all FULLTEXT indexes; they have the server's word sizes and default stopwords otherwise.
   void SetWordLimits(const WordLimits& limits);
+  /// Of one; nothing happens to an index of another kind.
+  void SetWordLimits(uint32_t index_number, const WordLimits& limits);
   /// Of one that goes on as an index of `before` was.
   void TakeWordLimits(uint32_t index_number, const TableCodec& before, uint32_t before_number);
   /// Of all, as another codec of the same definition has them.

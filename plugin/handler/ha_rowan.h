@@ -231,8 +231,9 @@ class ha_rowan : public handler,
 
   // ha_rowan_ddl.cc
   /// What the engine is to make of the server's definition. 0, or the handler error, raised.
+  /// `former`: the engine's table that TRUNCATE replaces, whose words FULLTEXT indexes keep.
   int Describe(TABLE* form, const HA_CREATE_INFO& info, const std::string& name,
-               TableDef* definition) const;
+               TableDef* definition, dd::Object_id former = dd::INVALID_OBJECT_ID) const;
   static int CreateTemporary(THD* thd, TableDef definition, uint64_t auto_increment,
                              dd::Table* table_def);
 

@@ -130,8 +130,9 @@ const char* FormerName(const Alter_inplace_info& info, const char* name) {
   return former;
 }
 
-/// Number of the index that stays as the new definition's; 0: it has to be built. The server also
-/// lists indexes as dropped and added that stay, when a column becomes longer.
+/// Number of the index that stays as the new definition's, with its words; 0: it has to be built,
+/// with those that ChooseWords finds. The server also lists indexes as dropped and added that stay,
+/// when a column becomes longer.
 uint32_t IndexNumberThatStays(const TABLE& table, const TableCodec& before, const char* former,
                               const ColumnMap& columns, uint32_t after_number, TableCodec* after) {
   for (uint i = 0; former != nullptr && i < table.s->keys; ++i) {
@@ -213,6 +214,22 @@ void FindFormerIndexes(const Alter_inplace_info& info, const TABLE& table, const
   }
 }
 
+/// FULLTEXT indexes that are to be built get the words of today's settings. Where all stay, a
+/// stopword table is not looked at.
+Status ChooseWords(THD* thd, AlterContext* context, std::string* refusal) {
+  TableCodec* after = context->codec.get();
+  std::vector<uint32_t> built;
+  for (uint32_t i = 1; i < context->former.size(); ++i) {
+    if (context->former[i] == 0 && after->TextIndexAt(i) != nullptr) built.push_back(i);
+  }
+  if (built.empty()) return Status::Ok();
+  WordLimits limits;
+  const Status status = WordLimitsNow(thd, &limits, refusal);
+  if (!status.ok()) return status;
+  for (const uint32_t i : built) after->SetWordLimits(i, limits);
+  return Status::Ok();
+}
+
 /// The table with its new names and indexes.
 TableDef DefinitionAfter(const TableDef& before, const TABLE& altered,
                          const AlterContext& context) {
@@ -266,11 +283,6 @@ enum_alter_inplace_result ha_rowan::check_if_supported_inplace_alter(TABLE* alte
   Result<std::unique_ptr<TableCodec>> made =
       TableCodec::Make(altered_table, g_engine->options().storage.page_size_bytes, &refusal);
   if (!made.ok() || altered_table->s->fields > kColumnsMax) return unsupported();
-  if ((*made)->HasTextIndex()) {
-    WordLimits limits;
-    if (!WordLimitsNow(thd, &limits, &refusal)) return unsupported();
-    (*made)->SetWordLimits(limits);
-  }
   auto* context = new (thd->mem_root) AlterContext();
   if (context == nullptr) return HA_ALTER_ERROR;
   info->handler_ctx = context;
@@ -283,6 +295,9 @@ enum_alter_inplace_result ha_rowan::check_if_supported_inplace_alter(TABLE* alte
   context->former_columns = std::move(columns);
   if (context->rebuilds && !CanRebuild(*info, codec(), *context->codec)) return unsupported();
   FindFormerIndexes(*info, *table, codec(), *altered_table, context);
+  const Status chosen = ChooseWords(thd, context, &refusal);
+  if (chosen.Is(Code::kUnsupported)) return unsupported();
+  if (FailAlter(chosen)) return HA_ALTER_ERROR;
   const bool checks = grows || context->rebuilds || context->builds();
   if (checks && !context->codec->CheckLimits().ok()) return unsupported();
   if (thd_sql_command(thd) != SQLCOM_OPTIMIZE) {  // otherwise CREATE does

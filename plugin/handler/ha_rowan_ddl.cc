@@ -32,10 +32,32 @@ bool IsTemporary(const dd::Table* table_def) {
   return id != dd::INVALID_OBJECT_ID && rowan::IsTemporary(TableId(id));
 }
 
+/// The words that the FULLTEXT indexes of an existing table have. False: it cannot be opened.
+bool TakeWords(TableId former, TableCodec* codec) {
+  Result<std::shared_ptr<Table>> opened = g_engine->OpenTable(former);
+  if (!opened.ok()) return false;
+  const std::vector<IndexDef>& indexes = (*opened)->definition().indexes;
+  for (uint32_t i = 0; i < indexes.size(); ++i) {
+    if (!codec->RestoreIndex(i, indexes[i].descriptor)) return false;
+  }
+  return true;
+}
+
+/// The words of a new table's FULLTEXT indexes: as the settings are, or, where TRUNCATE empties a
+/// table, as they were. `former`: that table's id.
+Status ChooseWords(THD* thd, dd::Object_id former, TableCodec* codec, std::string* refusal) {
+  if (!codec->HasTextIndex()) return Status::Ok();
+  if (former != dd::INVALID_OBJECT_ID && TakeWords(TableId(former), codec)) return Status::Ok();
+  WordLimits limits;
+  const Status status = WordLimitsNow(thd, &limits, refusal);
+  if (status.ok()) codec->SetWordLimits(limits);
+  return status;
+}
+
 }  // namespace
 
 int ha_rowan::Describe(TABLE* form, const HA_CREATE_INFO& info, const std::string& name,
-                       TableDef* definition) const {
+                       TableDef* definition, dd::Object_id former) const {
   THD* thd = ha_thd();
   std::string refusal = UnsupportedOption(thd, form, info);
   if (!refusal.empty()) return RefuseUnsupported(refusal);
@@ -50,11 +72,9 @@ int ha_rowan::Describe(TABLE* form, const HA_CREATE_INFO& info, const std::strin
                                                 : HandlerError(thd, made.status());
   }
   if (form->s->fields > kColumnsMax) return HA_ERR_TOO_MANY_FIELDS;
-  if ((*made)->HasTextIndex()) {
-    WordLimits limits;
-    if (!WordLimitsNow(thd, &limits, &refusal)) return RefuseUnsupported(refusal);
-    (*made)->SetWordLimits(limits);
-  }
+  const Status chosen = ChooseWords(thd, former, made->get(), &refusal);
+  if (chosen.Is(Code::kUnsupported)) return RefuseUnsupported(refusal);
+  if (!chosen.ok()) return HandlerError(thd, chosen);
   const Status status = (*made)->CheckLimits();
   if (!status.ok()) return HandlerError(thd, status);
   *definition = DescribeTable(form, **made, name);
@@ -65,8 +85,9 @@ int ha_rowan::create(const char* name, TABLE* form, HA_CREATE_INFO* create_info,
                      dd::Table* table_def) {
   THD* thd = ha_thd();
   if (IsDiscarded(*table_def)) return RefuseDiscarded(*form->s);  // TRUNCATE
+  const dd::Object_id old_id = table_def->se_private_id();
   TableDef definition;
-  const int refused = Describe(form, *create_info, CatalogName(name), &definition);
+  const int refused = Describe(form, *create_info, CatalogName(name), &definition, old_id);
   if (refused != 0) return refused;
   const uint64_t auto_increment = FirstAutoIncrement(thd, *create_info);
   if ((create_info->options & HA_LEX_CREATE_TMP_TABLE) != 0 || IsTemporary(table_def)) {
@@ -75,7 +96,6 @@ int ha_rowan::create(const char* name, TABLE* form, HA_CREATE_INFO* create_info,
   ThdContext* context = ContextOf(thd);
   Status status = EnterCatalogChange(thd, context);
   if (!status.ok()) return HandlerError(thd, status);
-  const dd::Object_id old_id = table_def->se_private_id();
   if (old_id != dd::INVALID_OBJECT_ID) {
     status = g_engine->DropTable(context->session.get(), TableId(old_id));
     if (!status.ok()) return HandlerError(thd, status);

@@ -8,10 +8,15 @@
 #include <utility>
 #include <vector>
 
+#include "mysql/plugin.h"
+#include "mysqld_error.h"
+#include "sql/dd/cache/dictionary_client.h"
 #include "sql/dd/types/abstract_table.h"
+#include "sql/dd/types/table.h"
 #include "sql/error_handler.h"
 #include "sql/field.h"
 #include "sql/handler.h"
+#include "sql/mdl.h"
 #include "sql/sql_base.h"
 #include "sql/sql_class.h"
 #include "sql/sql_table.h"
@@ -56,46 +61,114 @@ bool ReadWords(TABLE* table, std::vector<std::string>* words) {
   return error == HA_ERR_END_OF_FILE;
 }
 
+/// Keeps errors from the client, which gets the caller's, and remembers the first one.
+class ErrorCatcher : public Internal_error_handler {
+ public:
+  explicit ErrorCatcher(THD* thd) : thd_(thd) { thd_->push_internal_handler(this); }
+  ~ErrorCatcher() override { thd_->pop_internal_handler(); }
+  ErrorCatcher(const ErrorCatcher&) = delete;
+  ErrorCatcher& operator=(const ErrorCatcher&) = delete;
+
+  bool handle_condition(THD*, uint error, const char*, Sql_condition::enum_severity_level* level,
+                        const char*) override {
+    if (error_ == 0 && *level == Sql_condition::SL_ERROR) error_ = error;
+    return true;
+  }
+
+  /// Why the table could not be read: what ended the wait for it, or else kUnsupported.
+  [[nodiscard]] Status Reason() const {
+    if (thd_killed(thd_) != 0) return Status(Code::kInterrupted);
+    switch (error_) {
+      case ER_LOCK_WAIT_TIMEOUT: return Status(Code::kLockTimeout);
+      case ER_LOCK_DEADLOCK: return Status(Code::kDeadlock);
+      case ER_QUERY_INTERRUPTED:
+      case ER_QUERY_TIMEOUT: return Status(Code::kInterrupted);
+      default: return Status(Code::kUnsupported);
+    }
+  }
+
+ private:
+  THD* const thd_;
+  uint error_ = 0;
+};
+
+/// The metadata lock of a table that is read: waits for as long as the session's lock_wait_timeout
+/// says.
+class SharedTableLock {
+ public:
+  SharedTableLock(THD* thd, const char* database, const char* name) : thd_(thd) {
+    MDL_REQUEST_INIT(&request_, MDL_key::TABLE, database, name, MDL_SHARED_READ, MDL_EXPLICIT);
+    granted_ = !thd->mdl_context.acquire_lock(&request_, thd->variables.lock_wait_timeout);
+  }
+  ~SharedTableLock() {
+    if (granted_) thd_->mdl_context.release_lock(request_.ticket);
+  }
+  SharedTableLock(const SharedTableLock&) = delete;
+  SharedTableLock& operator=(const SharedTableLock&) = delete;
+
+  [[nodiscard]] bool granted() const { return granted_; }
+
+ private:
+  THD* const thd_;
+  MDL_request request_;
+  bool granted_ = false;
+};
+
+/// Before it is opened, as a table that has such an index itself may be in the middle of an ALTER.
+/// REQUIRES: its metadata lock.
+bool IsInnodbTable(THD* thd, const char* database, const char* name) {
+  const dd::cache::Dictionary_client::Auto_releaser releaser(thd->dd_client());
+  const dd::Table* table = nullptr;
+  return !thd->dd_client()->acquire(database, name, &table) && table != nullptr &&
+         table->engine() == "InnoDB";
+}
+
 /// Null: it cannot be read, or has no such words. In a transaction of its own, which does not touch
-/// the one of the statement.
-std::shared_ptr<const Stopwords> ReadStopwords(THD* thd, const std::string& name) {
+/// the one of the statement. REQUIRES: its metadata lock, for which opening it would wait without
+/// end.
+std::shared_ptr<const Stopwords> ReadStopwords(THD* thd, const char* database, const char* name) {
+  Table_ref reference(database, name, TL_READ);
+  reference.required_type = dd::enum_table_type::BASE_TABLE;
+  if (open_trans_system_tables_for_read(thd, &reference)) return nullptr;
+  std::shared_ptr<const Stopwords> stopwords;
+  std::vector<std::string> words;
+  if (HasStopwordColumn(*reference.table) && ReadWords(reference.table, &words)) {
+    const CHARSET_INFO* collation = reference.table->field[0]->charset();
+    stopwords = std::make_shared<const Stopwords>(collation, std::move(words));
+  }
+  close_trans_system_tables(thd);
+  return stopwords;
+}
+
+Status ReadStopwords(THD* thd, const std::string& name, std::shared_ptr<const Stopwords>* words) {
   const size_t slash = name.find('/');
-  if (slash == std::string::npos) return nullptr;
+  if (slash == std::string::npos) return Status(Code::kUnsupported);
   const TableName database = NameIn(name.substr(0, slash));
   const TableName table_name = NameIn(name.substr(slash + 1));
-  Table_ref reference(database.data(), table_name.data(), TL_READ);
-  reference.required_type = dd::enum_table_type::BASE_TABLE;
-  Dummy_error_handler refused;  // the caller has a sentence of its own
-  thd->push_internal_handler(&refused);
-  std::shared_ptr<const Stopwords> stopwords;
-  if (!open_trans_system_tables_for_read(thd, &reference)) {
-    std::vector<std::string> words;
-    if (HasStopwordColumn(*reference.table) && ReadWords(reference.table, &words)) {
-      const CHARSET_INFO* collation = reference.table->field[0]->charset();
-      stopwords = std::make_shared<const Stopwords>(collation, std::move(words));
-    }
-    close_trans_system_tables(thd);
+  const ErrorCatcher errors(thd);
+  const SharedTableLock lock(thd, database.data(), table_name.data());
+  if (lock.granted() && IsInnodbTable(thd, database.data(), table_name.data())) {
+    *words = ReadStopwords(thd, database.data(), table_name.data());
   }
-  thd->pop_internal_handler();
-  return stopwords;
+  return *words != nullptr ? Status::Ok() : errors.Reason();
 }
 
 }  // namespace
 
-bool WordLimitsNow(THD* thd, WordLimits* limits, std::string* refusal) {
+Status WordLimitsNow(THD* thd, WordLimits* limits, std::string* refusal) {
   *limits = ServerWordSizes();
   limits->leaves_out_stopwords = ServerVariable("innodb_ft_enable_stopword") != "OFF";
-  if (!limits->leaves_out_stopwords) return true;
+  if (!limits->leaves_out_stopwords) return Status::Ok();
   std::string name = ServerVariable("innodb_ft_user_stopword_table");
   if (name.empty()) name = ServerVariable("innodb_ft_server_stopword_table");
-  if (name.empty()) return true;
-  limits->stopwords = ReadStopwords(thd, name);
-  if (limits->stopwords == nullptr) {
+  if (name.empty()) return Status::Ok();
+  const Status status = ReadStopwords(thd, name, &limits->stopwords);
+  if (status.Is(Code::kUnsupported)) {
     *refusal = "the stopword table '" + name +
                "': an InnoDB table is wanted with a first column 'value' of type VARCHAR, "
                "of at most 64 KiB";
   }
-  return limits->stopwords != nullptr;
+  return status;
 }
 
 }  // namespace rowan

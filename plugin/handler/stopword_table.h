@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "base/status.h"
 #include "plugin/codec/text_index.h"
 
 class THD;
@@ -13,7 +14,9 @@ namespace rowan {
 /// Which words a FULLTEXT index is to have that the session makes now: the server's word sizes, and
 /// no stopwords, the default ones or, as InnoDB's, those of the table that the session's
 /// innodb_ft_user_stopword_table or else innodb_ft_server_stopword_table names ("database/table").
-/// False with what is not supported in `*refusal`: the table cannot be read.
-bool WordLimitsNow(THD* thd, WordLimits* limits, std::string* refusal);
+/// kUnsupported with what is not supported in `*refusal`: the table cannot be read. Waits for the
+/// table's metadata lock: kLockTimeout after lock_wait_timeout seconds, kDeadlock, kInterrupted.
+/// Raises no error.
+Status WordLimitsNow(THD* thd, WordLimits* limits, std::string* refusal);
 
 }  // namespace rowan

@@ -210,19 +210,89 @@ def test_stopword_tables_outlive_their_table(t):
     client.execute("INSERT INTO s VALUES (1, 'the apple'), (2, 'the banana')")
     client.execute("DROP TABLE words")
     t.error("ALTER TABLE s ADD FULLTEXT INDEX e (b)", 1178, client)
+    t.error("ALTER TABLE s FORCE", 1178, client)
     t.error("CREATE TABLE n (b TEXT, FULLTEXT (b))", 1178, client)
     client.execute("CREATE VIEW words AS SELECT 'the' AS value")
     t.error("CREATE TABLE n (b TEXT, FULLTEXT (b))", 1178, client)
+
+    def check(number):
+        client.execute(f"INSERT INTO s (id, b) VALUES ({number}, 'the apple again')")
+        for word, found in (("apple", []), ("the", [number]), ("again", [number])):
+            rows = client.query(f"{_found('s', 'b', [word])[0]} DESC LIMIT 1")
+            t.equal([row[0] for row in rows], found, word)
+        t.check_table("s", client)
+
+    for change in ("ADD COLUMN c INT, ALGORITHM=INSTANT", "COMMENT 'x', ALGORITHM=INSTANT",
+                   "ADD INDEX (c)", "DROP COLUMN c", "RENAME INDEX b TO d, ALGORITHM=INSTANT"):
+        client.execute(f"ALTER TABLE s {change}")
+    check(3)
+    client.execute("TRUNCATE TABLE s")
+    check(4)
+    client.execute("CREATE TABLE n (i INT)")
+    client.execute("ALTER TABLE n COMMENT 'no words', ADD COLUMN j INT")
     server.kill()
     server.start()  # without the variable
     client = t.client(server)
-    client.execute("ALTER TABLE s ADD COLUMN c INT, ALGORITHM=INSTANT")
-    client.execute("ALTER TABLE s RENAME INDEX b TO d, ALGORITHM=INSTANT")
-    client.execute("INSERT INTO s VALUES (3, 'the apple again', 1)")
-    for word, ids in (("apple", []), ("the", [1, 2, 3]), ("again", [3])):
-        rows = client.query(f"SELECT id FROM s WHERE MATCH (b) AGAINST ('{word}') ORDER BY id")
-        t.equal([row[0] for row in rows], ids, word)
-    t.check_table("s", client)
+    check(5)
+
+
+def test_stopword_tables_at_changes(t):
+    """An index that is replaced under its name; a table that is InnoDB's no more."""
+    t.run("CREATE TABLE words (value VARCHAR(30)) ENGINE=InnoDB",
+          "INSERT INTO words VALUES ('apple')",
+          f"SET innodb_ft_user_stopword_table = '{t.database}/words'",
+          "CREATE TABLE s (id INT PRIMARY KEY, b TEXT, c TEXT, FULLTEXT INDEX b (b))",
+          "INSERT INTO s VALUES (1, 'the apple', 'pear')",
+          "SET innodb_ft_user_stopword_table = NULL",
+          "ALTER TABLE s DROP INDEX b, ADD FULLTEXT INDEX b (b, c)")
+    t.rows(_found("s", "b, c", ["apple"])[0], [(1,)])
+    t.rows(_found("s", "b, c", ["the"])[0], [])
+    t.run(f"SET innodb_ft_user_stopword_table = '{t.database}/words'",
+          "ALTER TABLE words ENGINE=ROWAN, ADD FULLTEXT INDEX (value)")
+    t.error("CREATE TABLE n (b TEXT, FULLTEXT (b))", 1178)
+    t.error("ALTER TABLE words FORCE", 1178)
+    t.run("TRUNCATE TABLE words", "INSERT INTO words VALUES ('apple pear')")
+    t.rows("SELECT * FROM words WHERE MATCH (value) AGAINST ('apple')", [])
+    t.rows("SELECT * FROM words WHERE MATCH (value) AGAINST ('pear')", [("apple pear",)])
+    t.check_table("words, s")
+
+
+def test_stopword_tables_are_waited_for(t):
+    """As for any table: not beyond lock_wait_timeout, a KILL, or a deadlock."""
+    t.run("CREATE TABLE words (value VARCHAR(30)) ENGINE=InnoDB", "CREATE TABLE x (b TEXT)",
+          "CREATE TABLE s (b TEXT, FULLTEXT (b))")
+    client, owner = t.client(), t.client()
+    connection = client.query("SELECT CONNECTION_ID()")[0][0]
+    waits = ("SELECT COUNT(*) FROM information_schema.processlist"
+             " WHERE state = 'Waiting for table metadata lock' AND id = {}")
+
+    def strike(session, statement):
+        t.wait_for(lambda: t.value(waits.format(session)) == 1, "nobody waits")
+        t.run(statement)
+
+    client.execute(f"SET innodb_ft_user_stopword_table = '{t.database}/words',"
+                   " lock_wait_timeout = 1")
+    owner.execute("LOCK TABLES words WRITE")
+    create = "CREATE TABLE n (b TEXT, FULLTEXT (b))"
+    t.error(create, 1205, client)
+    t.error("ALTER TABLE s ADD COLUMN c TEXT, ADD FULLTEXT INDEX (c)", 1205, client)
+    client.execute("ALTER TABLE s ADD COLUMN c TEXT")
+    client.execute("SET lock_wait_timeout = 3600")
+    t.threads([lambda: t.error(create, 1317, client),
+               lambda: strike(connection, f"KILL QUERY {connection}")])
+    owner.execute("UNLOCK TABLES")
+    # The owner has the words and waits for x, in the order of the names.
+    client.execute("LOCK TABLES x WRITE")
+    other = owner.query("SELECT CONNECTION_ID()")[0][0]
+
+    def deadlock():
+        strike(other, "DO 0")
+        t.error("ALTER TABLE x ADD FULLTEXT INDEX (b)", 1213, client)
+        client.execute("UNLOCK TABLES")
+
+    t.threads([lambda: owner.execute("RENAME TABLE words TO gone, x TO y"), deadlock])
+    t.rows("SELECT COUNT(*) FROM y", [(0,)])
+    t.error(create, 1178, client)
 
 
 _LETTERS = ("utf8mb4_0900_ai_ci", "utf8mb4_general_ci", "utf8mb4_bin", "utf8mb4_0900_as_cs",
