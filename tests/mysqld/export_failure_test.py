@@ -142,12 +142,9 @@ def test_an_import_that_finds_no_room(t):
             client.query(_DISCARD)
             files.expect_none_left()
             shutil.copy(kept, files.export)
-            with open(disk.folder / "filler", "wb") as filler:
-                free = os.statvfs(disk.folder)
-                os.posix_fallocate(filler.fileno(), 0, free.f_bavail * free.f_bsize - (3 << 20))
-            t.error(_IMPORT, _FULL, client=client)
-            t.equal(_read(client), None, "after an IMPORT that found no room")
-            os.unlink(disk.folder / "filler")
+            with disk.full(left_bytes=3 << 20):
+                t.error(_IMPORT, _FULL, client=client)
+                t.equal(_read(client), None, "after an IMPORT that found no room")
             client.query(_IMPORT)
             files.export.unlink()
             t.equal(_read(client), rows)

@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """A disk that is soon full, for tests with a server."""
+import contextlib
+import os
 import subprocess
+import threading
 import time
 from pathlib import Path
 
@@ -18,6 +21,33 @@ class SmallDisk:
 
     def resize(self, megabytes):
         subprocess.run(["mount", "-o", f"remount,size={megabytes}m", str(self.folder)], check=True)
+
+    @contextlib.contextmanager
+    def full(self, left_bytes):
+        """Never more than left_bytes are free within `with`, whatever is given back meanwhile."""
+        filler = self.folder / "filler"
+        filled, ended = threading.Event(), threading.Event()
+
+        def fill():
+            with open(filler, "wb") as file:
+                while not ended.is_set():
+                    disk = os.statvfs(self.folder)
+                    surplus = disk.f_bavail * disk.f_frsize - left_bytes
+                    with contextlib.suppress(OSError):  # others may have taken it meanwhile
+                        if surplus > 0:
+                            os.posix_fallocate(file.fileno(), file.seek(0, os.SEEK_END), surplus)
+                    filled.set()
+                    ended.wait(0.005)
+
+        thread = threading.Thread(target=fill)
+        thread.start()
+        try:
+            filled.wait()
+            yield
+        finally:
+            ended.set()
+            thread.join()
+            filler.unlink()
 
     def __enter__(self):
         return self
