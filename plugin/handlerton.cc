@@ -187,7 +187,7 @@ int InitializeEngine(void* hton_pointer) {
   hton->state = SHOW_OPTION_YES;
   hton->db_type = DB_TYPE_UNKNOWN;
   hton->flags = HTON_CAN_RECREATE | HTON_SUPPORTS_EXTENDED_KEYS | HTON_SUPPORTS_ATOMIC_DDL |
-                HTON_SUPPORTS_GENERATED_INVISIBLE_PK;
+                HTON_SUPPORTS_GENERATED_INVISIBLE_PK | HTON_SUPPORTS_SECONDARY_ENGINE;
   hton->create = CreateHandler;
   hton->partition_flags = PartitionFlags;
   hton->file_extensions = kFileExtensions;

@@ -17,6 +17,8 @@
 #include "sql/sql_lex.h"
 #include "sql/table.h"
 
+#include "plugin/server/error_map.h"
+
 namespace rowan {
 namespace {
 
@@ -54,14 +56,14 @@ bool IsGiven(const Text& text) {
 }
 bool IsGiven(const char* text) { return text != nullptr && *text != 0; }
 
-std::string RowFormatProblem(const HA_CREATE_INFO& info) {
+Refusal RowFormatProblem(const HA_CREATE_INFO& info) {
   switch (info.row_type) {
     case ROW_TYPE_NOT_USED:
     case ROW_TYPE_DEFAULT:
     case ROW_TYPE_COMPACT:
     case ROW_TYPE_REDUNDANT:
     case ROW_TYPE_DYNAMIC: return {};
-    default: return "this ROW_FORMAT; rows are stored as in DYNAMIC";
+    default: return {"ROW_TYPE", "this ROW_FORMAT; rows are stored as in DYNAMIC"};
   }
 }
 
@@ -76,26 +78,52 @@ bool WantsCompression(const HA_CREATE_INFO& info) {
 
 }  // namespace
 
-std::string UnsupportedOption(THD* thd, const TABLE* form, const HA_CREATE_INFO& info) {
+namespace {
+
+Refusal TableOptionProblem(const HA_CREATE_INFO& info) {
+  if (IsGiven(info.data_file_name)) {
+    return {"DATA DIRECTORY", "DATA DIRECTORY: all files are in rowan_data_home_dir"};
+  }
+  if (IsGiven(info.index_file_name)) {
+    return {"INDEX DIRECTORY", "INDEX DIRECTORY: all files are in rowan_data_home_dir"};
+  }
+  if (IsGiven(info.tablespace)) {
+    return {"TABLESPACE", "TABLESPACE: each table has a file of its own"};
+  }
+  if (WantsEncryption(info)) return {"ENCRYPTION", "ENCRYPTION"};
+  if (WantsCompression(info)) return {"COMPRESSION", "COMPRESSION"};
+  // Also one that an ALTER ... ENGINE=ROWAN takes over from the old table.
+  if (info.key_block_size != 0) {
+    return {"KEY_BLOCK_SIZE", "KEY_BLOCK_SIZE; an ALTER can set it to 0"};
+  }
+  if (info.m_implicit_tablespace_autoextend_size != 0) {
+    return {"AUTOEXTEND_SIZE",
+            "AUTOEXTEND_SIZE: files grow in steps of their own; an ALTER can set it to 0"};
+  }
+  return RowFormatProblem(info);
+}
+
+}  // namespace
+
+Refusal UnsupportedOption(THD* thd, const TABLE* form, const HA_CREATE_INFO& info) {
   if (!is_sql_fk_checks_enabled(thd) && AsksForForeignKey(thd)) {
-    return "foreign keys with innodb_native_foreign_keys=ON";
+    return {nullptr, "foreign keys with innodb_native_foreign_keys=ON"};
   }
   if (form->part_info != nullptr && HasSpatialIndex(*form)) {
-    return "SPATIAL indexes of partitioned tables";
+    return {nullptr, "SPATIAL indexes of partitioned tables"};
   }
-  if (HasTextIndexOnVirtualColumn(*form)) return "FULLTEXT indexes on virtual columns";
-  if (IsGiven(info.data_file_name)) return "DATA DIRECTORY";
-  if (IsGiven(info.index_file_name)) return "INDEX DIRECTORY";
-  if (IsGiven(info.tablespace)) return "TABLESPACE: each table has a file of its own";
-  if (WantsEncryption(info)) return "ENCRYPTION";
-  if (WantsCompression(info)) return "COMPRESSION";
-  // Also one that an ALTER ... ENGINE=ROWAN takes over from the old table.
-  if (info.key_block_size != 0) return "KEY_BLOCK_SIZE; an ALTER can set it to 0";
-  if (info.m_implicit_tablespace_autoextend_size != 0) {
-    return "AUTOEXTEND_SIZE: files grow in steps of their own; an ALTER can set it to 0";
+  if (HasTextIndexOnVirtualColumn(*form)) {
+    return {nullptr, "FULLTEXT indexes on virtual columns"};
   }
-  if (IsGiven(info.secondary_engine)) return "SECONDARY_ENGINE";
-  return RowFormatProblem(info);
+  return TableOptionProblem(info);
+}
+
+int Refuse(THD* thd, const Refusal& refusal) {
+  if (refusal.option == nullptr) return RefuseUnsupported(refusal.sentence);
+  push_warning_printf(thd, Sql_condition::SL_WARNING, ER_ILLEGAL_HA_CREATE_OPTION,
+                      "Rowan does not support %s", refusal.sentence.c_str());
+  my_error(ER_ILLEGAL_HA_CREATE_OPTION, MYF(0), "ROWAN", refusal.option);
+  return HA_ERR_UNSUPPORTED;
 }
 
 namespace {
@@ -121,14 +149,10 @@ void NoteIgnoredOptions(THD* thd, const TABLE* form, const HA_CREATE_INFO& info)
     NoteIgnored(thd, "MERGE_THRESHOLD in the comment", "the table");
   }
   for (uint i = 0; i < form->s->keys; ++i) {
+    // KEY_BLOCK_SIZE of an index is a hint, of which InnoDB does not speak either.
     const KEY& key = form->key_info[i];
-    const std::string where = std::string("index '") + key.name + "'";
-    if ((key.flags & HA_USES_BLOCK_SIZE) != 0 && key.block_size != 0) {
-      NoteIgnored(thd, "KEY_BLOCK_SIZE", where);
-    }
-    if (HasMergeThreshold({key.comment.str, key.comment.length})) {
-      NoteIgnored(thd, "MERGE_THRESHOLD in the comment", where);
-    }
+    if (!HasMergeThreshold({key.comment.str, key.comment.length})) continue;
+    NoteIgnored(thd, "MERGE_THRESHOLD in the comment", std::string("index '") + key.name + "'");
   }
 }
 

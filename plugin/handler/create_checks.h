@@ -11,9 +11,17 @@ class THD;
 
 namespace rowan {
 
-/// Empty when the table can be created, else what is not supported (completes "Rowan does not
-/// support ...").
-std::string UnsupportedOption(THD* thd, const TABLE* form, const HA_CREATE_INFO& info);
+/// Why a table cannot be created.
+struct Refusal {
+  const char* option = nullptr;  ///< for the server's error 1478; null: it is about something else
+  std::string sentence;  ///< completes "Rowan does not support ..."; empty: it can be created
+};
+
+Refusal UnsupportedOption(THD* thd, const TABLE* form, const HA_CREATE_INFO& info);
+
+/// Raises the error, of an option with the sentence as a warning before it. Returns the handler's
+/// error.
+int Refuse(THD* thd, const Refusal& refusal);
 
 /// Warns of options that have no effect and would be a surprise, without refusing the statement.
 void NoteIgnoredOptions(THD* thd, const TABLE* form, const HA_CREATE_INFO& info);

@@ -247,11 +247,11 @@ class ha_rowan : public handler,
   bool FinishInPlace(TABLE* altered_table, Alter_inplace_info* info, std::shared_ptr<Table>* now);
 
   // ha_rowan_transport.cc
-  [[nodiscard]] static bool IsDiscarded(const dd::Table& table_def);
-  /// Raises the error; the handler error.
-  static int RefuseDiscarded(const TABLE_SHARE& share);
+  /// Of the engine table that the handler stands on, as the next two functions.
   int Export();
-  Status WriteExport();
+  Status WriteExport(const std::string& path);
+  /// `*id`: of the engine table in its place. `properties`: its private ones in the dictionary.
+  int DiscardOrImport(bool discard, dd::Properties* properties, uint64_t* id);
   /// At UNLOCK TABLES.
   void EndExport();
   /// DROP TABLE takes files with it that lie under its name.
@@ -479,7 +479,7 @@ class ha_rowan : public handler,
 
   uint64_t published_cardinalities_ = 0;  ///< which state of them the server has from this handler
   bool load_failed_ = false;
-  std::string export_path_;  ///< of a file that UNLOCK TABLES removes; empty: none
+  std::vector<std::string> export_paths_;  ///< of files that UNLOCK TABLES removes
   RowImage old_image_;
   RowImage new_image_;
   std::vector<IndexEntry> entry_views_;

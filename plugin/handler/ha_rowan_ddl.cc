@@ -16,6 +16,7 @@
 
 #include "base/logging.h"
 #include "plugin/handler/create_checks.h"
+#include "plugin/handler/discarded_table.h"
 #include "plugin/handler/stopword_table.h"
 #include "plugin/handler/table_description.h"
 #include "plugin/server/dictionary_tables.h"
@@ -59,12 +60,13 @@ Status ChooseWords(THD* thd, dd::Object_id former, TableCodec* codec, std::strin
 int ha_rowan::Describe(TABLE* form, const HA_CREATE_INFO& info, const std::string& name,
                        TableDef* definition, dd::Object_id former) const {
   THD* thd = ha_thd();
-  std::string refusal = UnsupportedOption(thd, form, info);
-  if (!refusal.empty()) return RefuseUnsupported(refusal);
+  const Refusal option = UnsupportedOption(thd, form, info);
+  if (!option.sentence.empty()) return Refuse(thd, option);
   const int command = thd_sql_command(thd);
   if (command != SQLCOM_TRUNCATE && command != SQLCOM_OPTIMIZE) {
     NoteIgnoredOptions(thd, form, info);
   }
+  std::string refusal;
   Result<std::unique_ptr<TableCodec>> made =
       TableCodec::Make(form, g_engine->options().storage.page_size_bytes, &refusal);
   if (!made.ok()) {
@@ -84,7 +86,7 @@ int ha_rowan::Describe(TABLE* form, const HA_CREATE_INFO& info, const std::strin
 int ha_rowan::create(const char* name, TABLE* form, HA_CREATE_INFO* create_info,
                      dd::Table* table_def) {
   THD* thd = ha_thd();
-  if (IsDiscarded(*table_def)) return RefuseDiscarded(*form->s);  // TRUNCATE
+  if (IsDiscarded(table_def->se_private_data())) return RefuseDiscarded(*form->s);  // TRUNCATE
   const dd::Object_id old_id = table_def->se_private_id();
   TableDef definition;
   const int refused = Describe(form, *create_info, CatalogName(name), &definition, old_id);

@@ -8,6 +8,7 @@
 #include "sql/sql_class.h"
 #include "sql/sql_lex.h"
 
+#include "plugin/handler/discarded_table.h"
 #include "plugin/handler/foreign_keys.h"
 #include "plugin/server/error_map.h"
 #include "plugin/server/instance.h"

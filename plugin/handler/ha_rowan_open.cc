@@ -13,6 +13,7 @@
 
 #include "base/logging.h"
 #include "engine/limits.h"
+#include "plugin/handler/discarded_table.h"
 #include "plugin/handler/foreign_keys.h"
 #include "plugin/server/error_map.h"
 #include "plugin/server/instance.h"
@@ -154,7 +155,7 @@ Status ha_rowan::OpenShare(const dd::Table* table_def) {
   if (table_def == nullptr) return Status(Code::kNotFound, "it has no definition");
   Result<std::unique_ptr<TableShare>> share = MakeShare(TableId(table_def->se_private_id()));
   if (!share.ok()) return share.status();
-  (*share)->SetDiscarded(IsDiscarded(*table_def));
+  (*share)->SetDiscarded(IsDiscarded(table_def->se_private_data()));
   share_ = share->release();
   set_ha_share_ptr(share_);
   return Status::Ok();

@@ -15,6 +15,8 @@
 #include "sql/sql_class.h"
 
 #include "engine/export_file.h"
+#include "plugin/handler/discarded_table.h"
+#include "plugin/handler/partition_names.h"
 #include "plugin/handler/table_description.h"
 #include "plugin/handler/transport_rows.h"
 #include "plugin/server/error_map.h"
@@ -27,12 +29,17 @@ namespace {
 /// How many rows go by between two looks whether the statement was killed.
 constexpr uint64_t kInterruptionStride = 1024;
 
-std::string ExportPath(const TABLE& table) {
-  return std::string(table.s->normalized_path.str) + kExportExtension;
+/// Beside the server's files of the table; that of a partition has its name behind the table's.
+std::string ExportPath(const TABLE& table, const Table& engine_table) {
+  const std::string name = engine_table.name();
+  return std::string(table.s->normalized_path.str) +
+         name.substr(NameWithoutPartition(name).size()) + kExportExtension;
 }
 
-std::string NameOf(const TABLE_SHARE& share) {
-  return std::string("`") + share.db.str + "`.`" + share.table_name.str + "`";
+std::string NameOf(const TABLE_SHARE& share, const Table& engine_table) {
+  const std::string partition = PartitionInName(engine_table.name());
+  return std::string("`") + share.db.str + "`.`" + share.table_name.str + "`" +
+         (partition.empty() ? "" : " partition " + partition);
 }
 
 /// How many of a file's rows are in, for the statement's stage.
@@ -60,28 +67,19 @@ Status CheckKilled(THD* thd) {
 
 }  // namespace
 
-bool ha_rowan::IsDiscarded(const dd::Table& table_def) {
-  return table_def.se_private_data().exists(kDiscardedProperty);
-}
-
-int ha_rowan::RefuseDiscarded(const TABLE_SHARE& share) {
-  my_error(ER_TABLESPACE_DISCARDED, MYF(0), NameOf(share).c_str());
-  return HA_ERR_TABLESPACE_MISSING;
-}
-
 // --- FLUSH TABLES ... FOR EXPORT ---
 
 int ha_rowan::Export() {
-  export_path_ = ExportPath(*table);
-  return Fail(WriteExport());
+  export_paths_.push_back(ExportPath(*table, *engine_table()));
+  return Fail(WriteExport(export_paths_.back()));
 }
 
-Status ha_rowan::WriteExport() {
+Status ha_rowan::WriteExport(const std::string& path) {
   RowTransport transport(table);
   Status status = transport.Prepare(g_engine->options().storage.page_size_bytes, codec());
   if (!status.ok()) return status;
   Result<std::unique_ptr<ExportWriter>> writer =
-      ExportWriter::Create(g_engine, export_path_, transport.Header());
+      ExportWriter::Create(g_engine, path, transport.Header());
   if (!writer.ok()) return writer.status();
   // What is committed now; the metadata lock keeps writers away.
   const std::unique_ptr<Session> session = g_engine->NewSession();
@@ -115,29 +113,38 @@ void ha_rowan::RemoveExports(const char* name) {
 }
 
 void ha_rowan::EndExport() {
-  if (export_path_.empty()) return;
-  ExportWriter::Remove(g_engine, export_path_).Ignore();  // the file system has logged why
-  export_path_.clear();
+  for (const std::string& path : export_paths_) {
+    ExportWriter::Remove(g_engine, path).Ignore();  // the file system has logged why
+  }
+  export_paths_.clear();
 }
 
 // --- ALTER TABLE ... DISCARD and IMPORT TABLESPACE ---
 
 int ha_rowan::discard_or_import_tablespace(bool discard, dd::Table* table_def) {
-  THD* thd = ha_thd();
   if (is_temporary()) return HA_ERR_WRONG_COMMAND;
+  const bool unchecked = thd_test_options(ha_thd(), OPTION_NO_FOREIGN_KEY_CHECKS) != 0;
+  if (discard && !unchecked && !share_->discarded() &&
+      table_share->is_referenced_by_foreign_key()) {
+    return HA_ERR_ROW_IS_REFERENCED;
+  }
+  uint64_t id = 0;
+  const int error = DiscardOrImport(discard, &table_def->se_private_data(), &id);
+  if (error == 0) table_def->set_se_private_id(id);
+  return error;
+}
+
+int ha_rowan::DiscardOrImport(bool discard, dd::Properties* properties, uint64_t* id) {
+  THD* thd = ha_thd();
   if (thd->locked_tables_mode != LTM_NONE) {
     my_error(ER_LOCK_OR_ACTIVE_TRANSACTION, MYF(0));
     return HA_ERR_WRONG_COMMAND;
   }
-  const bool discarded = IsDiscarded(*table_def);
+  const bool discarded = IsDiscarded(*properties);
   if (discard && discarded) return RefuseDiscarded(*table_share);
   if (!discard && !discarded) {
-    my_error(ER_TABLESPACE_EXISTS, MYF(0), NameOf(*table_share).c_str());
+    my_error(ER_TABLESPACE_EXISTS, MYF(0), NameOf(*table_share, *engine_table()).c_str());
     return HA_ERR_TABLESPACE_EXISTS;
-  }
-  const bool unchecked = thd_test_options(thd, OPTION_NO_FOREIGN_KEY_CHECKS) != 0;
-  if (discard && !unchecked && table_share->is_referenced_by_foreign_key()) {
-    return HA_ERR_ROW_IS_REFERENCED;
   }
   ThdContext* context = ContextOf(thd);
   Status status = EnterCatalogChange(thd, context);
@@ -146,12 +153,8 @@ int ha_rowan::discard_or_import_tablespace(bool discard, dd::Table* table_def) {
   if (!replaced.ok()) return thd->is_error() ? HA_ERR_GENERIC : Fail(replaced.status());
   status = g_engine->DropTable(context->session.get(), engine_table()->id());
   if (!status.ok()) return Fail(status);
-  table_def->set_se_private_id((*replaced)->id().value());
-  if (discard) {
-    table_def->se_private_data().set(kDiscardedProperty, true);
-  } else {
-    table_def->se_private_data().remove(kDiscardedProperty);
-  }
+  *id = (*replaced)->id().value();
+  SetDiscarded(discard, properties);
   // Whoever opens the table next finds another one in the engine.
   tdc_remove_table(thd, TDC_RT_REMOVE_NOT_OWN, table_share->db.str, table_share->table_name.str,
                    false);
@@ -170,9 +173,10 @@ Result<std::shared_ptr<Table>> ha_rowan::Import() {
   RowTransport transport(table);
   Status status = transport.Prepare(g_engine->options().storage.page_size_bytes, codec());
   if (!status.ok()) return status;
-  Result<std::unique_ptr<ExportReader>> reader = ExportReader::Open(g_engine, ExportPath(*table));
+  Result<std::unique_ptr<ExportReader>> reader =
+      ExportReader::Open(g_engine, ExportPath(*table, *engine_table()));
   if (reader.status().Is(Code::kNotFound)) {
-    my_error(ER_TABLESPACE_MISSING, MYF(0), NameOf(*table_share).c_str());
+    my_error(ER_TABLESPACE_MISSING, MYF(0), NameOf(*table_share, *engine_table()).c_str());
   }
   if (!reader.ok()) return reader.status();
   const std::string difference = transport.Difference((*reader)->header());

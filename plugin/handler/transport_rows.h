@@ -20,8 +20,6 @@ namespace rowan {
 
 inline constexpr const char* kExportExtension = ".rwx";
 inline constexpr const char* kUnfinishedExportExtension = ".rwx_new";
-/// In the dictionary's private data of a table that is to be imported.
-inline constexpr const char* kDiscardedProperty = "rowan_discarded";
 
 class RowTransport final : private TableCodec::BlobWriter, private RowCodec::BlobReader {
  public:

@@ -32,6 +32,7 @@ class Partition;
 namespace rowan {
 
 class RowSample;
+struct Refusal;
 
 class ha_rowan_part final : public ha_rowan, public Partition_helper, public Partition_handler {
  public:
@@ -112,8 +113,8 @@ class ha_rowan_part final : public ha_rowan, public Partition_helper, public Par
   int create(const char* name, TABLE* form, HA_CREATE_INFO* create_info,
              dd::Table* table_def) override;
   int delete_table(const char* name, const dd::Table* table_def) override;
-  /// Partitions are not moved one by one: EXCHANGE PARTITION makes a table of one.
-  int discard_or_import_tablespace(bool, dd::Table*) override { return HA_ERR_WRONG_COMMAND; }
+  /// Of the partitions that the statement names, or of all.
+  int discard_or_import_tablespace(bool discard, dd::Table* table_def) override;
   int rename_table(const char* from, const char* to, const dd::Table* from_def,
                    dd::Table* to_def) override;
   enum_alter_inplace_result check_if_supported_inplace_alter(TABLE* altered_table,
@@ -222,8 +223,9 @@ class ha_rowan_part final : public ha_rowan, public Partition_helper, public Par
                              dd::Table* swap_table_def) override;
 
   // ha_rowan_part_ddl.cc
-  /// Empty, or what a partition asks for in vain.
-  static std::string UnsupportedInPartitions(const partition_info& info);
+  /// What a partition asks for in vain.
+  static Refusal UnsupportedInPartitions(const partition_info& info);
+  int ExportPartitions();
   /// `definition` as of the whole table. The dictionary's partition gets the id.
   static Result<std::shared_ptr<Table>> CreatePartition(Session* session, TableDef definition,
                                                         uint64_t auto_increment,

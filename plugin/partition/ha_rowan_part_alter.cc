@@ -16,6 +16,7 @@
 #include "sql/partition_info.h"
 #include "sql/sql_class.h"
 
+#include "plugin/handler/create_checks.h"
 #include "plugin/handler/table_description.h"
 #include "plugin/server/error_map.h"
 #include "plugin/server/instance.h"
@@ -104,7 +105,7 @@ enum_alter_inplace_result ha_rowan_part::check_if_supported_inplace_alter(
     TABLE* altered_table, Alter_inplace_info* info) {
   if (ChangesPartitions(*info)) {
     const bool alone = (info->handler_flags & ~kPartitionChanges) == 0;
-    if (!alone || !UnsupportedInPartitions(*info->modified_part_info).empty()) {
+    if (!alone || !UnsupportedInPartitions(*info->modified_part_info).sentence.empty()) {
       return HA_ALTER_INPLACE_NOT_SUPPORTED;
     }
     return MovesRows(*info) ? HA_ALTER_INPLACE_SHARED_LOCK_AFTER_PREPARE

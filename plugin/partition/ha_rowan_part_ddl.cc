@@ -17,6 +17,8 @@
 #include "sql/sql_class.h"
 
 #include "base/logging.h"
+#include "plugin/handler/create_checks.h"
+#include "plugin/handler/discarded_table.h"
 #include "plugin/handler/partition_names.h"
 #include "plugin/handler/table_description.h"
 #include "plugin/server/dictionary_tables.h"
@@ -30,14 +32,16 @@ bool HasDirectory(const partition_element& element) {
   return element.data_file_name != nullptr || element.index_file_name != nullptr;
 }
 
-/// Empty, or what a partition asks for in vain.
-std::string UnsupportedInPartition(const partition_element& element) {
-  if (HasDirectory(element)) return "DATA DIRECTORY or INDEX DIRECTORY of a partition";
+/// What a partition asks for in vain.
+Refusal UnsupportedInPartition(const partition_element& element) {
+  if (HasDirectory(element)) {
+    return {"DATA DIRECTORY", "DATA DIRECTORY or INDEX DIRECTORY of a partition"};
+  }
   const std::string_view tablespace =
       element.tablespace_name == nullptr ? "" : element.tablespace_name;
   // InnoDB's name for what every partition has.
   if (!tablespace.empty() && tablespace != "innodb_file_per_table") {
-    return "TABLESPACE of a partition: each has a file of its own";
+    return {"TABLESPACE", "TABLESPACE of a partition: each has a file of its own"};
   }
   return {};
 }
@@ -60,18 +64,18 @@ Status DropOne(Session* session, const dd::Partition& leaf, const char* name) {
 
 }  // namespace
 
-std::string ha_rowan_part::UnsupportedInPartitions(const partition_info& info) {
+Refusal ha_rowan_part::UnsupportedInPartitions(const partition_info& info) {
   List_iterator_fast<partition_element> partitions(
       const_cast<List<partition_element>&>(info.partitions));
   for (const partition_element* part = partitions++; part != nullptr; part = partitions++) {
-    std::string refusal = UnsupportedInPartition(*part);
+    Refusal refusal = UnsupportedInPartition(*part);
     List_iterator_fast<partition_element> subpartitions(
         const_cast<List<partition_element>&>(part->subpartitions));
     const partition_element* subpart = subpartitions++;
-    for (; refusal.empty() && subpart != nullptr; subpart = subpartitions++) {
+    for (; refusal.sentence.empty() && subpart != nullptr; subpart = subpartitions++) {
       refusal = UnsupportedInPartition(*subpart);
     }
-    if (!refusal.empty()) return refusal;
+    if (!refusal.sentence.empty()) return refusal;
   }
   return {};
 }
@@ -89,8 +93,8 @@ Result<std::shared_ptr<Table>> ha_rowan_part::CreatePartition(Session* session, 
 int ha_rowan_part::create(const char* name, TABLE* form, HA_CREATE_INFO* create_info,
                           dd::Table* table_def) {
   THD* thd = ha_thd();
-  const std::string refusal = UnsupportedInPartitions(*form->part_info);
-  if (!refusal.empty()) return RefuseUnsupported(refusal);
+  const Refusal refusal = UnsupportedInPartitions(*form->part_info);
+  if (!refusal.sentence.empty()) return Refuse(thd, refusal);
   TableDef definition;
   const int refused = Describe(form, *create_info, CatalogName(name), &definition);
   if (refused != 0) return refused;
@@ -99,7 +103,8 @@ int ha_rowan_part::create(const char* name, TABLE* form, HA_CREATE_INFO* create_
   Status status = EnterCatalog(thd, &session);
   if (!status.ok()) return HandlerError(thd, status);
   for (dd::Partition* leaf : *table_def->leaf_partitions()) {
-    if (leaf->se_private_id() != dd::INVALID_OBJECT_ID) {  // TRUNCATE
+    if (IsDiscarded(leaf->se_private_data())) return RefuseDiscarded(*form->s);  // TRUNCATE
+    if (leaf->se_private_id() != dd::INVALID_OBJECT_ID) {                        // the same
       status = DropOne(session, *leaf, name);
       if (!status.ok()) return HandlerError(thd, status);
     }
@@ -115,6 +120,7 @@ int ha_rowan_part::delete_table(const char* name, const dd::Table* table_def) {
   Status status = EnterCatalog(thd, &session);
   for (const dd::Partition* leaf : table_def->leaf_partitions()) {
     if (!status.ok()) break;
+    RemoveExports(PartitionTableName(name, *leaf).c_str());
     status = DropOne(session, *leaf, name);
   }
   return HandlerError(thd, status);
@@ -158,6 +164,29 @@ int ha_rowan_part::truncate_partition_low(dd::Table* table_def) {
     }
   }
   return HandlerError(thd, status);
+}
+
+int ha_rowan_part::discard_or_import_tablespace(bool discard, dd::Table* table_def) {
+  uint number = 0;
+  for (dd::Partition* leaf : *table_def->leaf_partitions()) {
+    const uint part = number++;
+    if (!m_part_info->is_partition_used(part)) continue;
+    MoveTo(part);
+    uint64_t id = 0;
+    const int error = DiscardOrImport(discard, &leaf->se_private_data(), &id);
+    if (error != 0) return error;
+    leaf->set_se_private_id(id);
+  }
+  return 0;
+}
+
+int ha_rowan_part::ExportPartitions() {
+  for (uint part = 0; part < parts_.size(); ++part) {
+    MoveTo(part);
+    const int error = Export();
+    if (error != 0) return error;
+  }
+  return 0;
 }
 
 int ha_rowan_part::exchange_partition_low(uint part, dd::Table* part_table_def,

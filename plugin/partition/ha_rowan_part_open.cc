@@ -4,10 +4,14 @@
 
 #include "plugin/partition/ha_rowan_part.h"
 
+#include "mysql/plugin.h"
+#include "sql/dd/properties.h"
 #include "sql/dd/types/partition.h"
 #include "sql/dd/types/table.h"
 #include "sql/partition_info.h"
 #include "sql/sql_class.h"
+
+#include "plugin/handler/discarded_table.h"
 
 namespace rowan {
 
@@ -18,8 +22,7 @@ ha_rowan_part::~ha_rowan_part() = default;
 
 handler::Table_flags ha_rowan_part::table_flags() const {
   // Words are searched in one index at a time, and each partition has its own.
-  constexpr Table_flags kWhole =
-      HA_CAN_EXPORT | HA_CAN_FULLTEXT | HA_CAN_FULLTEXT_EXT | HA_CAN_FULLTEXT_HINTS;
+  constexpr Table_flags kWhole = HA_CAN_FULLTEXT | HA_CAN_FULLTEXT_EXT | HA_CAN_FULLTEXT_HINTS;
   return (ha_rowan::table_flags() | HA_CAN_REPAIR) & ~kWhole;
 }
 
@@ -65,6 +68,7 @@ Status ha_rowan_part::OpenPartitions(const dd::Table* table_def) {
   for (const dd::Partition* leaf : table_def->leaf_partitions()) {
     Result<std::unique_ptr<TableShare>> part = MakeShare(TableId(leaf->se_private_id()));
     if (!part.ok()) return part.status();
+    (*part)->SetDiscarded(IsDiscarded(leaf->se_private_data()));
     parts.push_back(std::move(*part));
   }
   if (parts.size() != m_part_info->get_tot_partitions()) {
@@ -128,6 +132,9 @@ void ha_rowan_part::Touch(uint part) {
 int ha_rowan_part::EnterStatementAs(THD* thd, thr_lock_type lock_type, bool writes) {
   const MY_BITMAP* used = &m_part_info->lock_partitions;
   for (uint i = bitmap_get_first_set(used); i != MY_BIT_NONE; i = bitmap_get_next_set(used, i)) {
+    if (partitions_->part(i)->discarded() && thd_tablespace_op(thd) == 0) {
+      return RefuseDiscarded(*table_share);
+    }
     const int error = CheckUsable(*partitions_->table(i));
     if (error != 0) return error;
   }
@@ -153,6 +160,7 @@ int ha_rowan_part::extra(ha_extra_function operation) {
     case HA_EXTRA_RESET_STATE: preserves_fields_ = false; break;
     case HA_EXTRA_BEGIN_ALTER_COPY: loading_ = true; return 0;
     case HA_EXTRA_END_ALTER_COPY: loading_ = false; return 0;
+    case HA_EXTRA_EXPORT: return ExportPartitions();
     default: break;
   }
   const int error = ha_rowan::extra(operation);

@@ -6,7 +6,7 @@ import shutil
 
 from framework import main
 
-_NOT_IMPLEMENTED, _NOT_SUPPORTED_YET, _UNKNOWN_ENGINE, _WRONG_VALUE = 1178, 1235, 1286, 1525
+_NOT_SUPPORTED_YET, _UNKNOWN_ENGINE, _WRONG_VALUE = 1235, 1286, 1525
 _IGNORED_OPTION = 1478
 
 
@@ -73,13 +73,15 @@ def test_options_are_not_ignored_silently(t):
     for statement in ("CREATE TABLE x (id INT PRIMARY KEY) KEY_BLOCK_SIZE=8",
                       "CREATE TABLE x (id INT PRIMARY KEY) AUTOEXTEND_SIZE=4M",
                       "ALTER TABLE old ENGINE=ROWAN ROW_FORMAT=DYNAMIC"):
-        message = t.error(statement, _NOT_IMPLEMENTED, client)
+        message = t.error(statement, _IGNORED_OPTION, client)
         t.true("_SIZE" in message, message)
+        warnings = [row[2] for row in client.query("SHOW WARNINGS")]
+        t.true(any("an ALTER can set it to 0" in text for text in warnings), str(warnings))
     client.execute("ALTER TABLE old ENGINE=ROWAN ROW_FORMAT=DYNAMIC KEY_BLOCK_SIZE=0")
     for statement, count in (
             ("CREATE TABLE w (id INT PRIMARY KEY, a INT, KEY a (a) KEY_BLOCK_SIZE=4, "
-             "KEY b (a) COMMENT 'MERGE_THRESHOLD=40') COMMENT 'MERGE_THRESHOLD=45'", 3),
-            ("ALTER TABLE w COMMENT 'MERGE_THRESHOLD=41'", 3), ("TRUNCATE TABLE w", 0),
+             "KEY b (a) COMMENT 'MERGE_THRESHOLD=40') COMMENT 'MERGE_THRESHOLD=45'", 2),
+            ("ALTER TABLE w COMMENT 'MERGE_THRESHOLD=41'", 2), ("TRUNCATE TABLE w", 0),
             ("CREATE TABLE c (id INT PRIMARY KEY) ROW_FORMAT=COMPACT", 1),
             ("CREATE TABLE r (id INT PRIMARY KEY) ROW_FORMAT=REDUNDANT", 1),
             ("CREATE TABLE d (id INT PRIMARY KEY) ROW_FORMAT=DYNAMIC", 0),
@@ -93,8 +95,21 @@ def test_refusals_are_sentences(t):
     if t.engine != "ROWAN":
         t.skip("about our messages")
     client = t.client()
-    message = t.error("CREATE TABLE x (a INT) COMPRESSION='zlib'", _NOT_IMPLEMENTED, client)
-    t.equal(message.split("does not support ")[1], "COMPRESSION")
+    message = t.error("CREATE TABLE x (a INT) COMPRESSION='zlib'", _IGNORED_OPTION, client)
+    t.equal(message.split("does not support ")[1], "the create option 'COMPRESSION'")
+    t.error("CREATE TABLE x (a INT) ROW_FORMAT=FIXED", _IGNORED_OPTION, client)
+    t.true("as in DYNAMIC" in client.query("SHOW WARNINGS")[0][2], "the sentence is a warning")
+
+
+def test_a_secondary_engine_can_be_named(t):
+    t.run("CREATE TABLE s (id INT PRIMARY KEY, v INT NOT SECONDARY) SECONDARY_ENGINE=gizmo",
+          "INSERT INTO s VALUES (1, 10)", "ALTER TABLE s SECONDARY_ENGINE=NULL",
+          "ALTER TABLE s SECONDARY_ENGINE=gadget")
+    t.true("SECONDARY_ENGINE=gadget" in t.run("SHOW CREATE TABLE s")[0][1], "the definition")
+    t.run("ALTER TABLE s SECONDARY_LOAD")
+    t.equal(t.run("SHOW WARNINGS")[0][1], _UNKNOWN_ENGINE)
+    t.run("UPDATE s SET v = 11")
+    t.rows("SELECT * FROM s", [(1, 11)])
 
 
 def test_buffer_pool_size_shows_whole_pages(t):

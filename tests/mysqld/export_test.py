@@ -133,8 +133,7 @@ def test_files_that_are_not_the_table(t):
 
 def test_exports_with_and_without_rows_and_keys(t):
     _rowan_only(t)
-    t.run("CREATE TABLE a (x INT, y TEXT, KEY (x))", "CREATE TABLE p (id INT PRIMARY KEY)"
-          " PARTITION BY HASH (id) PARTITIONS 2", "CREATE TABLE par (id INT PRIMARY KEY)",
+    t.run("CREATE TABLE a (x INT, y TEXT, KEY (x))", "CREATE TABLE par (id INT PRIMARY KEY)",
           "CREATE TABLE chi (p INT, FOREIGN KEY (p) REFERENCES par (id))")
     for rows in ("", "(1, 'one'), (NULL, NULL), (1, REPEAT('y', 60000))"):
         if rows:
@@ -152,10 +151,74 @@ def test_exports_with_and_without_rows_and_keys(t):
         t.run("ALTER TABLE a IMPORT TABLESPACE")
         t.rows("SELECT * FROM a", before)
         t.check_table("a")
-    t.error("FLUSH TABLES p FOR EXPORT", 1031)
-    t.error("ALTER TABLE p DISCARD TABLESPACE", 1031)
     t.error("ALTER TABLE par DISCARD TABLESPACE", 1451)
     t.run("SET foreign_key_checks = 0", "ALTER TABLE par DISCARD TABLESPACE")
+
+
+_PARTITIONED = ("CREATE TABLE p (id INT AUTO_INCREMENT, v VARCHAR(20), PRIMARY KEY (id), KEY (v))"
+                " ENGINE=ROWAN PARTITION BY RANGE (id) SUBPARTITION BY HASH (id) SUBPARTITIONS 2"
+                " (PARTITION low VALUES LESS THAN (100), PARTITION high VALUES LESS THAN MAXVALUE)")
+_LOW, _HIGH = ("low#sp#lowsp0", "low#sp#lowsp1"), ("high#sp#highsp0", "high#sp#highsp1")
+
+
+def _copy_partitions(t, target, names):
+    for name in names:
+        shutil.copy(_path(t, t.server, f"p#p#{name}"), _path(t, target, f"p#p#{name}"))
+
+
+def _check_finds_rows_of_another_partition(t, target, other):
+    files = [_path(t, target, f"p#p#{name}") for name in (_LOW[0], _HIGH[0])]
+    right = files[0].read_bytes()
+    files[0].write_bytes(files[1].read_bytes())
+    other.query("ALTER TABLE p DISCARD PARTITION lowsp0 TABLESPACE")
+    other.query("ALTER TABLE p IMPORT PARTITION lowsp0 TABLESPACE")
+    found = other.query("CHECK TABLE p")
+    t.true(any(row[2] == "error" for row in found), f"rows of another partition: {found}")
+    files[0].write_bytes(right)
+    other.query("ALTER TABLE p DISCARD PARTITION lowsp0 TABLESPACE")
+    other.query("ALTER TABLE p IMPORT PARTITION lowsp0 TABLESPACE")
+    t.check_table("p", client=other)
+
+
+def test_partitions_go_to_another_server(t):
+    _rowan_only(t)
+    t.run(_PARTITIONED, "INSERT INTO p VALUES (1, 'one'), (2, 'two'), (101, 'far'), (102, NULL)")
+    target = t.new_server([])
+    target.start()
+    other = t.client(target)
+    other.query(_PARTITIONED)
+    other.query("INSERT INTO p VALUES (3, 'stays'), (150, 'goes'), (151, 'goes')")
+    t.error("ALTER TABLE p IMPORT PARTITION high TABLESPACE", 1813, client=other)
+    other.query("ALTER TABLE p DISCARD PARTITION high TABLESPACE")
+    t.error("SELECT * FROM p", 1814, client=other)
+    t.error("ALTER TABLE p TRUNCATE PARTITION high", 1814, client=other)
+    t.error("TRUNCATE TABLE p", 1814, client=other)
+    t.equal(other.query("SELECT * FROM p PARTITION (low)"), [(3, "stays")], "the others")
+    t.error("ALTER TABLE p DISCARD TABLESPACE", 1814, client=other)  # all or none
+    t.equal(other.query("SELECT * FROM p PARTITION (low)"), [(3, "stays")], "after a failure")
+    message = t.error("ALTER TABLE p IMPORT PARTITION high TABLESPACE", 1812, client=other)
+    t.true("partition high" in message, message)
+    t.run("FLUSH TABLES p FOR EXPORT")
+    _copy_partitions(t, target, _LOW + _HIGH)
+    t.run("UNLOCK TABLES")
+    t.true(not _path(t, t.server, f"p#p#{_LOW[0]}").exists(), "UNLOCK TABLES removes the files")
+    target.kill()
+    target.start()
+    other = t.client(target)
+    other.query("ALTER TABLE p IMPORT PARTITION high TABLESPACE")
+    rows = other.query("SELECT id, v FROM p ORDER BY id")
+    t.equal(rows, [(3, "stays"), (101, "far"), (102, None)], "rows of the partition")
+    other.query("ALTER TABLE p DISCARD TABLESPACE")
+    other.query("ALTER TABLE p IMPORT TABLESPACE")
+    rows = other.query("SELECT id, v FROM p ORDER BY id")
+    t.equal(rows, t.run("SELECT id, v FROM p ORDER BY id"), "rows of all partitions")
+    t.equal(other.query("SELECT id FROM p WHERE v = 'far'"), [(101,)], "by an index")
+    t.check_table("p", client=other)
+    _check_finds_rows_of_another_partition(t, target, other)
+    other.query("INSERT INTO p (v) VALUES ('next')")
+    t.equal(other.query("SELECT id FROM p WHERE v = 'next'"), [(103,)], "AUTO_INCREMENT goes on")
+    other.query("DROP TABLE p")
+    t.true(not _path(t, target, f"p#p#{_LOW[0]}").exists(), "DROP TABLE takes the files with it")
 
 
 if __name__ == "__main__":
