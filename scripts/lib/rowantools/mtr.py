@@ -18,6 +18,7 @@ from .paths import BUILD, MYSQL, UserError, plugin_path
 
 _PREFIX = MYSQL / "testsuite"
 _TREE = _PREFIX / "usr" / "lib"
+TESTS = _TREE / "mysql-test"
 _PLUGIN = "ha_rowan.so"
 _HEAD = re.compile(r"^\[ *\d+%\] (\S+(?: '\w+')?) +(?:w\d+ +)?\[ (\w+) \] *(.*)")
 _PROGRESS = re.compile(r"^\[ *(\d+)%\]")
@@ -125,6 +126,7 @@ def _take(block, results):
     if not match or match.group(1) in ("shutdown_report", "end"):
         return
     name, word, rest = match.groups()
+    name = name.rsplit("/", 1)[-1]  # of a suite that was given as a folder
     if word in ("skipped", "disabled"):
         results[name] = TestResult(name, SKIP, rest.strip())
     elif word == "pass":

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """scripts/mysql-suites: MySQL's own test suites with Rowan as the default engine."""
 import argparse
+import re
 import sys
 
 from . import setup
-from .mtr import FAIL, Mtr, TestResult
-from .paths import UserError, run_main
+from .mtr import FAIL, TESTS, Mtr, TestResult
+from .one_engine import copy_tests, listed
+from .paths import BUILD, UserError, run_main
 from .progress import Step, say
 from .suite_lists import ALSO_INNODB, Reasons, changes, read_list, summary, update_list
 
@@ -47,14 +49,16 @@ class Run:
 
     def _group(self, name, arguments):
         extra = [f"--do-test={self._options.tests}"] if self._options.tests else []
+        copied = listed(arguments) if self._options.engine == "rowan" else []
         if self._options.failing:
-            extra = recorded_failures(name)
-            arguments = []
-            if not extra:
+            failures = recorded_failures(name)
+            if not failures:
                 say(f"{name}: no test is recorded as failing")
                 return
+            copied = [test for test in copied if test in failures]
+            arguments = [test for test in failures if test not in copied]
         with Step(f"{name} with {self._options.engine}") as step:
-            results = Mtr(self._options.engine, name).run([*arguments, *extra], step)
+            results = self._outcomes(name, arguments, copied, extra, step)
         results = [self._reasons.explain(result) for result in results]
         say(f"{name}: {summary(results)}")
         if self._options.engine != "rowan":
@@ -72,6 +76,18 @@ class Run:
             say(f"    better: {line}")
         self._worse += len(worse)
         self._better += len(better)
+
+    def _outcomes(self, name, arguments, copied, extra, step):
+        mtr = Mtr(self._options.engine, name)
+        results = mtr.run([*arguments, *extra], step) if arguments else []
+        wanted = re.compile(self._options.tests or "")
+        copied = [test for test in copied if wanted.match(test.split(".")[1])]
+        if not copied:
+            return results
+        folders = copy_tests(copied, TESTS, BUILD / "mysql-suites" / f"{name}-one-engine")
+        copies = mtr.run([folders], step)
+        found = {result.name: result for result in [*results, *copies]}
+        return [found[test] for test in sorted(found)]
 
     def _beside_innodb(self, name, results):
         """Failures that InnoDB has here, too, are not ours."""
