@@ -387,6 +387,8 @@ void TableCodec::EncodeSearchKey(uint32_t server_key, const unsigned char* image
 }
 
 uint32_t TableCodec::EqualParts(uint32_t index_number, Bytes left, Bytes right) const {
+  // Documents are found by their words, not by equal values: each counts as one of its own.
+  if (TextIndexAt(index_number) != nullptr) return 0;
   uint32_t equal = 0;
   for (const KeyPartCodec& part : layout_->indexes[index_number].parts) {
     const size_t left_size = part.Size(left);

@@ -34,6 +34,15 @@ def test_an_empty_table_has_cardinalities_of_zero(t):
         t.equal(cardinalities, [0] * 7, engine)
 
 
+def test_each_document_counts_in_a_fulltext_index(t):
+    for engine in (t.engine, "InnoDB"):
+        t.run("DROP TABLE IF EXISTS d", "CREATE TABLE d (id INT PRIMARY KEY, a TEXT, b TEXT, "
+              f"FULLTEXT (a, b)) ENGINE={engine}",
+              "INSERT INTO d VALUES (1, 'same', 'word'), (2, 'same', 'word'), (3, 'same', NULL)",
+              "ANALYZE TABLE d")
+        t.equal([row[6] for row in t.run("SHOW INDEX FROM d")], [3] * 3, engine)
+
+
 def test_small_tables_are_counted_and_kept(t):
     server = t.new_server(options=_OPTIONS)
     server.start()
