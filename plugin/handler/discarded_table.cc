@@ -7,7 +7,6 @@
 #include "my_sys.h"
 #include "mysqld_error.h"
 #include "sql/dd/properties.h"
-#include "sql/table.h"
 
 namespace rowan {
 namespace {
@@ -26,8 +25,8 @@ void SetDiscarded(bool discarded, dd::Properties* properties) {
   }
 }
 
-int RefuseDiscarded(const TABLE_SHARE& share) {
-  my_error(ER_TABLESPACE_DISCARDED, MYF(0), share.normalized_path.str);
+int RefuseDiscarded(const char* table) {
+  my_error(ER_TABLESPACE_DISCARDED, MYF(0), table);
   return HA_ERR_TABLESPACE_MISSING;
 }
 

@@ -6,7 +6,6 @@
 namespace dd {
 class Properties;
 }
-struct TABLE_SHARE;
 
 namespace rowan {
 
@@ -14,7 +13,7 @@ namespace rowan {
 bool IsDiscarded(const dd::Properties& properties);
 void SetDiscarded(bool discarded, dd::Properties* properties);
 
-/// Raises the error; the handler error.
-int RefuseDiscarded(const TABLE_SHARE& share);
+/// Raises the error, which names the table; the handler error.
+int RefuseDiscarded(const char* table);
 
 }  // namespace rowan

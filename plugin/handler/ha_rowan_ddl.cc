@@ -86,7 +86,8 @@ int ha_rowan::Describe(TABLE* form, const HA_CREATE_INFO& info, const std::strin
 int ha_rowan::create(const char* name, TABLE* form, HA_CREATE_INFO* create_info,
                      dd::Table* table_def) {
   THD* thd = ha_thd();
-  if (IsDiscarded(table_def->se_private_data())) return RefuseDiscarded(*form->s);  // TRUNCATE
+  if (IsDiscarded(table_def->se_private_data()))
+    return RefuseDiscarded(form->s->table_name.str);  // TRUNCATE
   const dd::Object_id old_id = table_def->se_private_id();
   TableDef definition;
   const int refused = Describe(form, *create_info, CatalogName(name), &definition, old_id);

@@ -122,7 +122,10 @@ void ha_rowan::EndExport() {
 // --- ALTER TABLE ... DISCARD and IMPORT TABLESPACE ---
 
 int ha_rowan::discard_or_import_tablespace(bool discard, dd::Table* table_def) {
-  if (is_temporary()) return HA_ERR_WRONG_COMMAND;
+  if (is_temporary()) {
+    my_error(ER_CANNOT_DISCARD_TEMPORARY_TABLE, MYF(0));
+    return HA_ERR_WRONG_COMMAND;
+  }
   const bool unchecked = thd_test_options(ha_thd(), OPTION_NO_FOREIGN_KEY_CHECKS) != 0;
   if (discard && !unchecked && !share_->discarded() &&
       table_share->is_referenced_by_foreign_key()) {
@@ -141,7 +144,7 @@ int ha_rowan::DiscardOrImport(bool discard, dd::Properties* properties, uint64_t
     return HA_ERR_WRONG_COMMAND;
   }
   const bool discarded = IsDiscarded(*properties);
-  if (discard && discarded) return RefuseDiscarded(*table_share);
+  if (discard && discarded) return RefuseDiscarded(table_share->table_name.str);
   if (!discard && !discarded) {
     my_error(ER_TABLESPACE_EXISTS, MYF(0), NameOf(*table_share, *engine_table()).c_str());
     return HA_ERR_TABLESPACE_EXISTS;

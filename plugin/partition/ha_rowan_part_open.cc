@@ -133,7 +133,7 @@ int ha_rowan_part::EnterStatementAs(THD* thd, thr_lock_type lock_type, bool writ
   const MY_BITMAP* used = &m_part_info->lock_partitions;
   for (uint i = bitmap_get_first_set(used); i != MY_BIT_NONE; i = bitmap_get_next_set(used, i)) {
     if (partitions_->part(i)->discarded() && thd_tablespace_op(thd) == 0) {
-      return RefuseDiscarded(*table_share);
+      return RefuseDiscarded(table_share->normalized_path.str);
     }
     const int error = CheckUsable(*partitions_->table(i));
     if (error != 0) return error;

@@ -152,6 +152,8 @@ def test_exports_with_and_without_rows_and_keys(t):
         t.rows("SELECT * FROM a", before)
         t.check_table("a")
     t.error("ALTER TABLE par DISCARD TABLESPACE", 1451)
+    t.run("CREATE TEMPORARY TABLE tmp (id INT PRIMARY KEY)")
+    t.error("ALTER TABLE tmp DISCARD TABLESPACE", 3007)
     t.run("SET foreign_key_checks = 0", "ALTER TABLE par DISCARD TABLESPACE")
 
 
