@@ -27,9 +27,10 @@ Result<bool> BulkLoad::IsPossible(Session* session, Table* table) {
   return false;
 }
 
-BulkLoad::BulkLoad(Session* session, Table* table, size_t sort_memory_bytes)
+BulkLoad::BulkLoad(Session* session, Table* table, const BuildLimits& limits)
     : session_(session),
       table_(table),
+      limits_(limits),
       rows_(std::make_unique<BulkBuilder>(&table->index(0)->tree)) {
   const size_t indexes = table->index_count();
   sorters_.resize(indexes);
@@ -38,7 +39,7 @@ BulkLoad::BulkLoad(Session* session, Table* table, size_t sort_memory_bytes)
     sorters_[i] = std::make_unique<EntrySorter>(
         engine->impl()->storage->file_system(), engine->options().storage.folder,
         Format("{}", table->index(i)->id().value()),
-        std::max(kSortMemoryBytesMin, sort_memory_bytes / (indexes - 1)));
+        std::max(kSortMemoryBytesMin, limits.sort_memory_bytes / (indexes - 1)));
   }
 }
 
@@ -89,25 +90,28 @@ Status BulkLoad::Finish() {
     rows_.reset();
     if (!status.ok()) return status;
   }
-  for (uint32_t i = 1; i < sorters_.size(); ++i) {
-    const Status status = BuildIndex(i);
-    if (!status.ok()) return status;
-    sorters_[i].reset();
-  }
-  return Status::Ok();
+  return BuildIndexes();
 }
 
 bool BulkLoad::IsInterrupted() const {
   return session_->interrupted() || session_->engine()->impl()->txns->ShuttingDown();
 }
 
-Status BulkLoad::BuildIndex(uint32_t index_number) {
-  const TreeBuild build{&table_->index(index_number)->tree, sorters_[index_number].get(),
-                        session_->txn()->txn_id(), [this] { return IsInterrupted(); },
-                        session_->progress()};
-  const Status status = BuildTree(build, &duplicate_key_);
-  return status.Is(Code::kDuplicate) ? Status(Code::kDuplicate, "duplicate entry", index_number)
-                                     : status;
+Status BulkLoad::BuildIndexes() {
+  std::vector<TreeBuild> builds;
+  for (uint32_t i = 1; i < sorters_.size(); ++i) {
+    builds.push_back({&table_->index(i)->tree, std::move(sorters_[i])});
+  }
+  TreeBuildFailure failure;
+  const Status status = BuildTrees(builds,
+                                   {.stamp = session_->txn()->txn_id(),
+                                    .interrupted = [this] { return IsInterrupted(); },
+                                    .progress = session_->progress(),
+                                    .threads = limits_.threads},
+                                   &failure);
+  duplicate_key_ = std::move(failure.duplicate_key);
+  if (!status.Is(Code::kDuplicate)) return status;
+  return Status(Code::kDuplicate, "duplicate entry", static_cast<uint32_t>(failure.tree + 1));
 }
 
 }  // namespace rowan

@@ -7,7 +7,7 @@
 // Rows are expected in key order. From the first one that is not, clustered rows go the ordinary
 // way (with undo), which also finds duplicates; entries are still sorted.
 // Snapshots taken before the transaction commits do not see the table (RequireVisible), so entries
-// need no creator. Thread safety: one thread.
+// need no creator. Thread safety: one thread, which has others build indexes in Finish.
 #pragma once
 
 #include <cstdint>
@@ -18,6 +18,7 @@
 #include "base/bytes.h"
 #include "base/status.h"
 #include "btree/bulk_builder.h"
+#include "engine/build_limits.h"
 #include "engine/entry_sorter.h"
 #include "engine/session.h"
 #include "engine/table.h"
@@ -29,8 +30,7 @@ class BulkLoad {
   /// True if the table was created by the session's open transaction and is still empty.
   static Result<bool> IsPossible(Session* session, Table* table);
 
-  /// `sort_memory_bytes` is shared by the secondary indexes.
-  BulkLoad(Session* session, Table* table, size_t sort_memory_bytes);
+  BulkLoad(Session* session, Table* table, const BuildLimits& limits);
   ~BulkLoad();
 
   /// kDuplicate with detail 0 for a clustered key that is there; else as Session::InsertRow.
@@ -39,19 +39,21 @@ class BulkLoad {
   /// before the rows that they belong to.
   Status AddRow(Bytes key, Bytes row);
   Status AddEntries(std::span<const IndexEntry> entries);
-  /// Builds everything; nothing can be read before. kDuplicate: detail is the number of the index,
-  /// duplicate_key() the later one of two entries. kInterrupted when the session was.
+  /// Builds everything, by several threads as the limits say; nothing can be read before.
+  /// kDuplicate: detail is the number of the index, duplicate_key() the later one of two entries.
+  /// kInterrupted when the session was.
   Status Finish();
   [[nodiscard]] Bytes duplicate_key() const { return duplicate_key_; }
 
  private:
   Status PutRow(Bytes key, Bytes row);
-  Status BuildIndex(uint32_t index_number);
+  Status BuildIndexes();
   /// By a kill or a shutdown.
   [[nodiscard]] bool IsInterrupted() const;
 
   Session* const session_;
   Table* const table_;
+  const BuildLimits limits_;
   std::unique_ptr<BulkBuilder> rows_;  ///< null once rows went out of order
   std::vector<std::byte> last_key_;
   std::vector<std::byte> value_;

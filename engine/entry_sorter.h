@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // EntrySorter: external merge sort of index entries by key, for building an index bottom-up.
-// Entries collect in memory; whenever the memory is full they are sorted and written out as one run
-// of a temporary file, and reading merges the runs. A sort that fits in memory writes nothing.
+// Several threads may add at once, each to a lane of its own (engine/sort_lane.h); reading merges
+// what the lanes have in memory and in the runs of their files.
 //
-// The file is scratch: never synced, removed by the destructor, and by RemoveLeftovers after a
-// crash. Memory: about `memory_bytes` while adding; while merging 16 KiB to 1 MiB for each run.
-// Thread safety: one thread.
+// Files are scratch: removed by the destructor, and by RemoveLeftovers after a crash. Memory: about
+// `memory_bytes` while adding, whatever the number of lanes; while merging as much, or 16 KiB for
+// each run where there are more runs than that.
+// Thread safety: one thread; Add to different lanes and FinishLane of them by several.
 #pragma once
 
 #include <cstdint>
@@ -15,6 +16,7 @@
 
 #include "base/bytes.h"
 #include "base/status.h"
+#include "engine/sort_lane.h"
 #include "io/file.h"
 #include "mvcc/row/index_entry.h"
 
@@ -22,52 +24,39 @@ namespace rowan {
 
 class EntrySorter {
  public:
-  /// `name` tells sorters of one folder apart.
+  /// `name` tells sorters of one folder apart. The memory is shared by the lanes.
   EntrySorter(FileSystem* files, const std::string& folder, const std::string& name,
-              size_t memory_bytes);
+              size_t memory_bytes, uint32_t lanes = 1);
   ~EntrySorter();
   EntrySorter(const EntrySorter&) = delete;
   EntrySorter& operator=(const EntrySorter&) = delete;
 
   /// kNoSpace or kIoError when a run cannot be written.
-  Status Add(const IndexEntry& entry);
+  Status Add(const IndexEntry& entry, uint32_t lane = 0) { return lanes_[lane]->Add(entry); }
+  /// Nothing more will be added to the lane, which the thread that did sorts now. Errors as for
+  /// Add.
+  Status FinishLane(uint32_t lane) { return lanes_[lane]->Finish(); }
   /// After the last Add.
   Status StartReading();
   /// False at the end; else the next entry in ascending order of keys, valid until the next call.
   Result<bool> Next(IndexEntry* entry);
-  [[nodiscard]] uint64_t entries() const { return entries_; }  ///< added so far
-  [[nodiscard]] uint64_t runs() const { return runs_.size(); }
+  [[nodiscard]] uint64_t entries() const;  ///< added so far
+  [[nodiscard]] uint64_t runs() const;     ///< in files
 
   static Status RemoveLeftovers(FileSystem* files, const std::string& folder);
   /// What an entry takes in the file.
-  static size_t StoredBytes(const IndexEntry& entry);
+  static size_t StoredBytes(const IndexEntry& entry) { return SortLane::StoredBytes(entry); }
 
  private:
-  /// First bytes of the key as a number, so that most comparisons look at nothing else.
-  struct Ref {
-    uint64_t head;
-    uint64_t offset;
-  };
-  struct Run;
+  class Source;
 
-  [[nodiscard]] IndexEntry At(uint64_t offset) const;
-  void SortRefs();
-  Status WriteRun();
-  Status OpenFile();
-  void PushToHeap(Run* run);
+  Status AddSource(std::unique_ptr<Source> source);
+  void SinkTop();
 
-  FileSystem* const files_;
-  const std::string path_;
-  const size_t memory_bytes_;
-  std::vector<std::byte> arena_;  ///< entries one after another
-  std::vector<Ref> refs_;
-  uint64_t entries_ = 0;
-  size_t next_ref_ = 0;
-  std::unique_ptr<File> file_;
-  uint64_t file_bytes_ = 0;
-  std::vector<std::unique_ptr<Run>> runs_;
-  std::vector<Run*> heap_;  ///< runs with an entry at hand, smallest key first
-  Run* last_ = nullptr;     ///< whose entry was handed out last
+  std::vector<std::unique_ptr<SortLane>> lanes_;
+  std::vector<std::unique_ptr<Source>> sources_;
+  std::vector<Source*> heap_;  ///< with an entry at hand, smallest key first
+  bool top_was_read_ = false;  ///< the entry of heap_[0] was handed out
 };
 
 }  // namespace rowan

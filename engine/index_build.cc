@@ -18,6 +18,11 @@ namespace {
 /// Of one index.
 constexpr size_t kSortMemoryBytesMin = size_t{2} << 10;
 
+/// Of one worker; on a line of its own.
+struct alignas(64) SortingWorker {
+  EncodedEntry buffer;
+};
+
 }  // namespace
 
 /// An index in the making.
@@ -53,12 +58,12 @@ Status IndexBuild::AtIndex(Status status, const Target& target) const {
              : status;
 }
 
-std::unique_ptr<EntrySorter> IndexBuild::NewSorter(const Target& target) const {
+std::unique_ptr<EntrySorter> IndexBuild::NewSorter(const Target& target, uint32_t lanes) const {
   const Engine* engine = session_->engine();
   return std::make_unique<EntrySorter>(
       engine->impl()->storage->file_system(), engine->options().storage.folder,
       Format("{}", target.index.id().value()),
-      std::max(kSortMemoryBytesMin, limits_.sort_memory_bytes / targets_.size()));
+      std::max(kSortMemoryBytesMin, limits_.sort_memory_bytes / targets_.size()), lanes);
 }
 
 Status IndexBuild::Start(std::vector<NewIndex> indexes) {
@@ -98,24 +103,50 @@ Status IndexBuild::Finish() { return scan_.CatchUpForGood(this); }
 // --- the first snapshot ---
 
 Status IndexBuild::BuildTrees() {
-  StartRound();
-  const Status scanned = scan_.ScanRows([this](Bytes key) { return AddEntries(key); });
+  Result<uint32_t> workers = scan_.WorkersFor(limits_.threads);
+  if (!workers.ok()) return workers.status();
+  for (const auto& target : targets_) target->sorter = NewSorter(*target, *workers);
+  const Status scanned = SortEntries(*workers);
   if (!scanned.ok()) return scanned;
+  std::vector<TreeBuild> builds;
   for (const auto& target : targets_) {
-    const TreeBuild build{&target->index.tree, target->sorter.get(), session_->txn()->txn_id(),
-                          [this] { return scan_.IsInterrupted(); }, session_->progress()};
-    const Status status = BuildTree(build, &duplicate_key_);
-    if (!status.ok()) return AtIndex(status, *target);
-    target->sorter.reset();
+    builds.push_back({&target->index.tree, std::move(target->sorter)});
   }
-  return Status::Ok();
+  TreeBuildFailure failure;
+  const Status status = rowan::BuildTrees(builds,
+                                          {.stamp = session_->txn()->txn_id(),
+                                           .interrupted = [this] { return scan_.IsInterrupted(); },
+                                           .progress = session_->progress(),
+                                           .threads = limits_.threads},
+                                          &failure);
+  duplicate_key_ = std::move(failure.duplicate_key);
+  return AtIndex(status, *targets_[failure.tree]);
 }
 
-Status IndexBuild::AddEntries(Bytes key) {
+/// Each worker adds to a lane of its own, which it sorts before it is through.
+Status IndexBuild::SortEntries(uint32_t workers) {
+  std::vector<SortingWorker> sorting(workers);
+  const auto add = [&](uint32_t worker, const void* record, Bytes key) {
+    return AddEntries(worker, record, key, &sorting[worker].buffer);
+  };
+  const auto finish = [&](uint32_t worker) {
+    for (const auto& target : targets_) {
+      const Status status = target->sorter->FinishLane(worker);
+      if (!status.ok()) return status;
+    }
+    return Status::Ok();
+  };
+  return scan_.ScanRows(workers, add, finish);
+}
+
+Status IndexBuild::AddEntries(uint32_t worker, const void* record, Bytes key,
+                              EncodedEntry* buffer) {
   for (const auto& target : targets_) {
-    const auto add = [&](const EncodedEntry& entry) { return target->Add(entry); };
+    const auto add = [&](const EncodedEntry& entry) {
+      return target->sorter->Add(entry.View(target->index_number), worker);
+    };
     const Status status =
-        rows_.codec->EncodeEntries(target->index_number, rows_.record, key, &target->buffer, add);
+        rows_.codec->EncodeEntries(target->index_number, record, key, buffer, add);
     if (!status.ok()) return status;
   }
   return Status::Ok();
@@ -124,7 +155,7 @@ Status IndexBuild::AddEntries(Bytes key) {
 // --- from one snapshot to the next ---
 
 void IndexBuild::StartRound() {
-  for (const auto& target : targets_) target->sorter = NewSorter(*target);
+  for (const auto& target : targets_) target->sorter = NewSorter(*target, 1);
 }
 
 Status IndexBuild::EndRound() {

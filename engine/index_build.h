@@ -4,15 +4,16 @@
 // that they change (engine/online_scan.h).
 //
 //   Start    nobody uses the table: takes a snapshot, from here on changed rows are noted
-//   Build    the rows of that snapshot become sorted entries and trees built bottom-up; then, again
-//            and again, a new snapshot is taken, and of the rows noted until then the difference
-//            between the two is put into the trees
+//   Build    the rows of that snapshot become sorted entries, read by several threads at once, and
+//            trees built bottom-up, several at once; then, again and again, a new snapshot is
+//            taken, and of the rows noted until then the difference between the two is put into
+//            the trees
 //   Finish   nobody uses the table: the last differences
 //
 // So at any time the trees hold exactly the entries of one snapshot, without any visibility of
 // their own, and what a writer has not committed never gets into them. The result belongs into the
 // definition given to Engine::AlterTable. Everything is undone with the session's transaction, also
-// after a crash: the trees' pages are freed. Thread safety: one thread.
+// after a crash: the trees' pages are freed. Thread safety: one thread, which has others help.
 #pragma once
 
 #include <cstdint>
@@ -59,7 +60,8 @@ class IndexBuild final : private SnapshotFollower {
 
   Status CreateTree(NewIndex* index);
   Status BuildTrees();
-  Status AddEntries(Bytes key);
+  Status SortEntries(uint32_t workers);
+  Status AddEntries(uint32_t worker, const void* record, Bytes key, EncodedEntry* buffer);
   // SnapshotFollower.
   void StartRound() override;
   Status Compare(Bytes key) override;
@@ -72,7 +74,7 @@ class IndexBuild final : private SnapshotFollower {
   Status Put(Target* target, const IndexEntry& entry);
   Status Remove(Target* target, Bytes key);
   [[nodiscard]] Status AtIndex(Status status, const Target& target) const;
-  [[nodiscard]] std::unique_ptr<EntrySorter> NewSorter(const Target& target) const;
+  [[nodiscard]] std::unique_ptr<EntrySorter> NewSorter(const Target& target, uint32_t lanes) const;
 
   Session* const session_;
   const std::shared_ptr<Table> table_;

@@ -2,8 +2,11 @@
 #include "engine/online_scan.h"
 
 #include <algorithm>
+#include <atomic>
 #include <utility>
 
+#include "base/random.h"
+#include "base/workers.h"
 #include "btree/cursor.h"
 #include "engine/engine_impl.h"
 #include "engine/table_cursor.h"
@@ -19,15 +22,40 @@ constexpr int kRoundsMax = 20;
 constexpr uint64_t kInterruptionStride = 1024;
 /// Small, so that tests of a few hundred rows note them in files, too.
 constexpr size_t kNotesMemoryBytesMin = size_t{2} << 10;
+/// Ranges that a scan is cut into for each worker: whoever is through takes another one, so that
+/// all end at about the same time although ranges differ in size.
+constexpr uint32_t kRangesPerWorker = 32;
+/// Fewer leaves are read sooner than a thread is started.
+constexpr size_t kLeavesPerWorkerMin = 4;
+
+/// First keys of leaves chosen at random, in order, each once.
+Result<std::vector<ByteBuffer>> SampleLeaves(Tree* tree, size_t samples) {
+  std::vector<ByteBuffer> keys;
+  Random random(tree->index().value());
+  for (size_t i = 0; i < samples; ++i) {
+    ByteBuffer key;
+    const Status status = tree->SampleLeaf(random.Next(), &key);
+    if (status.Is(Code::kRestart)) continue;
+    if (!status.ok()) return status;
+    keys.push_back(std::move(key));
+  }
+  std::sort(keys.begin(), keys.end(), [](const ByteBuffer& left, const ByteBuffer& right) {
+    return CompareBytes(left, right) < 0;
+  });
+  keys.erase(std::unique(keys.begin(), keys.end()), keys.end());
+  return keys;
+}
 
 }  // namespace
 
 /// A state of the table and how to read it.
 struct OnlineScan::Snapshot {
-  Snapshot(Engine* engine, Table* table, const Rows& rows)
+  /// `same`: as another one, which stays as long; null: a new one.
+  Snapshot(Engine* engine, Table* table, const Rows& rows, const Snapshot* same = nullptr)
       : session(engine->NewSession()), cursor(engine, table, rows.codec) {
     session->Begin(IsolationLevel::kRepeatableRead);
     session->OpenSnapshot();
+    if (same != nullptr) session->ShareSnapshot(*same->session);
     cursor.SetSession(session.get(), ReadOptions{});
     cursor.SetColumns(rows.columns, RowKeys::kKeep);
   }
@@ -65,27 +93,83 @@ void OnlineScan::Start(const std::string& name, const BuildLimits& limits) {
   built_ = TakeSnapshot();
 }
 
+Result<uint32_t> OnlineScan::WorkersFor(uint32_t threads) {
+  range_starts_.clear();
+  const auto records = static_cast<uint32_t>(rows_.more_records.size()) + 1;
+  const uint32_t wanted = std::min(threads, records);
+  if (wanted <= 1) return 1;
+  Result<std::vector<ByteBuffer>> keys =
+      SampleLeaves(&table_->index(0)->tree, size_t{wanted} * kRangesPerWorker);
+  if (!keys.ok()) return keys.status();
+  const size_t workers = std::min<size_t>(wanted, keys->size() / kLeavesPerWorkerMin);
+  if (workers <= 1) return 1;
+  range_starts_ = std::move(*keys);
+  return static_cast<uint32_t>(workers);
+}
+
+/// What the workers of a scan have in common.
+struct OnlineScan::SharedScan {
+  SharedScan(std::string name, uint32_t count) : workers(std::move(name), count) {}
+
+  Workers workers;
+  std::atomic<size_t> next_range{0};  ///< taken by nobody yet
+  std::atomic<uint64_t> rows{0};      ///< visited so far, now and then; for the progress
+};
+
 Status OnlineScan::ScanRows(KeyVisit visit) {
-  TableCursor& cursor = built_->cursor;
+  range_starts_.clear();
+  return ScanRows(
+      1, [&](uint32_t, const void*, Bytes key) { return visit(key); },
+      [](uint32_t) { return Status::Ok(); });
+}
+
+Status OnlineScan::ScanRows(uint32_t workers, WorkerVisit visit, WorkerFinish finish) {
   WorkProgress* progress = session_->progress();
   if (progress != nullptr) progress->Begin(WorkPhase::kReadRows, table_->statistics().rows);
-  cursor.OpenScan(0);
-  Status status = cursor.SeekFirst(rows_.record);
-  uint64_t count = 0;
-  for (; status.ok(); ++count) {
-    if (count % kInterruptionStride == 0) {
-      const Status go_on = CheckGoOn();
-      if (!go_on.ok()) return go_on;
-      if (progress != nullptr) progress->Completed(count);
-    }
-    status = visit(cursor.row_key());
-    if (!status.ok()) return status;
-    status = cursor.Next(rows_.record);
+  SharedScan shared("ddl-", workers);
+  const Status status = shared.workers.Run([&](uint32_t worker) {
+    const Status scanned = ScanRanges(&shared, worker, visit);
+    return scanned.ok() ? finish(worker) : scanned;
+  });
+  if (progress != nullptr) progress->Completed(shared.rows.load());
+  return status;
+}
+
+Status OnlineScan::ScanRanges(SharedScan* shared, uint32_t worker, WorkerVisit visit) {
+  std::unique_ptr<Snapshot> own;
+  if (worker != 0) {
+    own = std::make_unique<Snapshot>(session_->engine(), table_.get(), rows_, built_.get());
   }
-  if (progress != nullptr) progress->Completed(count);
-  cursor.CloseScan();
+  TableCursor& cursor = (worker == 0 ? *built_ : *own).cursor;
+  void* const record = worker == 0 ? rows_.record : rows_.more_records[worker - 1];
+  uint64_t count = 0;
+  const auto go_on = [&] {
+    const uint64_t rows = shared->rows += std::exchange(count, 0);
+    if (worker == 0 && session_->progress() != nullptr) session_->progress()->Completed(rows);
+    return shared->workers.failed() ? Status(Code::kInterrupted) : CheckGoOn();
+  };
+  for (size_t range; (range = shared->next_range++) <= range_starts_.size();) {
+    cursor.OpenScan(0);
+    if (range < range_starts_.size()) cursor.SetEnd(range_starts_[range]);
+    Status status = go_on();
+    if (!status.ok()) return status;
+    status = range == 0 ? cursor.SeekFirst(record)
+                        : cursor.SeekAtLeast(range_starts_[range - 1], record);
+    while (status.ok()) {
+      status = visit(worker, record, cursor.row_key());
+      if (!status.ok()) return status;
+      if (++count == kInterruptionStride) {
+        status = go_on();
+        if (!status.ok()) return status;
+      }
+      status = cursor.Next(record);
+    }
+    cursor.CloseScan();
+    if (!status.Is(Code::kEndOfRange)) return status;
+  }
+  shared->rows += count;
   cursor.PublishCounts();
-  return status.Is(Code::kEndOfRange) ? Status::Ok() : status;
+  return Status::Ok();
 }
 
 Status OnlineScan::CatchUpAmongWriters(SnapshotFollower* follower) {

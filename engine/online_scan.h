@@ -4,33 +4,30 @@
 //
 //   Start     nobody uses the table: takes a snapshot, from here on the keys of changed rows are
 //             noted (engine/changed_rows.h)
-//   ScanRows  the rows of that snapshot
+//   ScanRows  the rows of that snapshot, by several threads if wanted, each with ranges of the keys
 //   CatchUp   rounds: each takes a new snapshot and has the rows noted until then compared, which
 //             can be read as they were in the snapshot before and as they are in the new one
 //
 // What is made of the rows so always has exactly the state of one snapshot, and what a writer has
-// not committed never gets into it. Thread safety: one thread.
+// not committed never gets into it. Threads that scan together read the same snapshot.
+// Thread safety: one thread.
 #pragma once
 
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "base/bytes.h"
 #include "base/function_ref.h"
 #include "base/status.h"
+#include "engine/build_limits.h"
 #include "engine/changed_rows.h"
 #include "engine/row_codec.h"
 #include "engine/session.h"
 #include "engine/table.h"
 
 namespace rowan {
-
-/// What a build may take.
-struct BuildLimits {
-  size_t sort_memory_bytes = 0;             ///< shared by the indexes
-  uint64_t changes_bytes_max = UINT64_MAX;  ///< of the keys of rows changed meanwhile
-};
 
 /// What is made of the rows, as a round of catching up sees it.
 class SnapshotFollower {
@@ -51,9 +48,15 @@ class OnlineScan {
     const RowCodec* codec = nullptr;
     const void* columns = nullptr;  ///< null: all
     void* record = nullptr;         ///< scratch
+    /// The same for further threads, which use the codec at the same time. None: the scan keeps to
+    /// its caller's thread.
+    std::vector<void*> more_records{};
   };
   /// The row with this clustered key.
   using KeyVisit = FunctionRef<Status(Bytes key)>;
+  /// The same, in the record given. Called by workers at the same time, of which each has a number,
+  /// the caller's being 0.
+  using WorkerVisit = FunctionRef<Status(uint32_t worker, const void* record, Bytes key)>;
 
   /// `session` is asked whether it was interrupted. All that is pointed to outlives the scan.
   OnlineScan(Session* session, std::shared_ptr<Table> table, const Rows& rows);
@@ -64,6 +67,13 @@ class OnlineScan {
   /// Each row is in the record when it is visited. Ends with the first error; kInterrupted, kTooBig
   /// with kTooManyChanges when writers were faster, here and in what follows.
   Status ScanRows(KeyVisit visit);
+  /// How many workers a scan may have that is given `threads`: fewer where there are no records for
+  /// them, or too few rows.
+  Result<uint32_t> WorkersFor(uint32_t threads);
+  /// As above, by so many workers; each calls `finish` when no row is left for it. Rows come in the
+  /// order of their keys to a single worker only.
+  using WorkerFinish = FunctionRef<Status(uint32_t worker)>;
+  Status ScanRows(uint32_t workers, WorkerVisit visit, WorkerFinish finish);
   /// Rounds among writers, as many as help. Ends with the first error; kInterrupted.
   Status CatchUpAmongWriters(SnapshotFollower* follower);
   /// The last round, after which nothing is noted any more; nobody else uses the table. As above.
@@ -79,6 +89,7 @@ class OnlineScan {
  private:
   enum class Round : uint8_t { kAmongWriters, kLast };
   struct Snapshot;
+  struct SharedScan;
 
   /// Whether to go on: not after a kill, a shutdown or too many changes.
   [[nodiscard]] Status CheckGoOn() const;
@@ -86,10 +97,13 @@ class OnlineScan {
   Status CompareChanged(EntrySorter* keys, Round round, SnapshotFollower* follower);
   Status NoteAgainIfOpen(Bytes key);
   [[nodiscard]] std::unique_ptr<Snapshot> TakeSnapshot();
+  /// The part of one worker.
+  Status ScanRanges(SharedScan* shared, uint32_t worker, WorkerVisit visit);
 
   Session* const session_;
   const std::shared_ptr<Table> table_;
   const Rows rows_;
+  std::vector<ByteBuffer> range_starts_;  ///< of the clustered index, cut for a scan by workers
   std::shared_ptr<ChangedRows> changed_;
   std::unique_ptr<Snapshot> built_;  ///< whose rows were visited
   std::unique_ptr<Snapshot> now_;    ///< of the round

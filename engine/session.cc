@@ -58,6 +58,15 @@ void Session::Begin(IsolationLevel isolation) {
 
 void Session::OpenSnapshot() { txns_->OpenSnapshot(txn_.get()); }
 
+void Session::ShareSnapshot(const Session& other) {
+  ROWAN_CHECK(other.txn_->snapshot.active());
+  OpenSnapshot();
+  // The other one's keeps back what is needed; the place of ours is given back when it is closed.
+  const uint32_t slot = txn_->snapshot.slot;
+  txn_->snapshot = other.txn_->snapshot;
+  txn_->snapshot.slot = slot;
+}
+
 Status Session::OpenSnapshotFor(const Table& table, size_t index_number) {
   OpenSnapshot();
   for (const TxnId creator : {table.created_by(), table.index_created_by(index_number)}) {

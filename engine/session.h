@@ -100,8 +100,10 @@ class Session {
   /// Takes the snapshot if none is open (REPEATABLE READ keeps it, READ COMMITTED closes it per
   /// statement through EndStatement).
   void OpenSnapshot();
-  /// The same, for reading `table`: kTableChanged if the snapshot is older than the table, as when
-  /// an ALTER or TRUNCATE committed after it was taken, or older than its index `index number`.
+  /// Sees what another session's open snapshot shows, which stays open as long.
+  void ShareSnapshot(const Session& other);
+  /// As OpenSnapshot, for reading `table`: kTableChanged if the snapshot is older than the table,
+  /// as when an ALTER or TRUNCATE committed after it was taken, or than its index `index number`.
   Status OpenSnapshotFor(const Table& table, size_t index_number = 0);
   /// Reads of the snapshot inside `read` see what is committed now, whatever the transaction's own
   /// snapshot is, and the transaction's own changes.

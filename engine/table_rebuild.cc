@@ -134,7 +134,7 @@ Status TableRebuild::ReadDuplicate(uint32_t index_number) {
 // --- the first snapshot ---
 
 Status TableRebuild::LoadRows() {
-  BulkLoad load(session_, table_.get(), limits_.sort_memory_bytes);
+  BulkLoad load(session_, table_.get(), limits_);
   Status status = keys_ == Keys::kSame ? LoadRowsAsTheyCome(&load) : LoadSortedRows(&load);
   if (!status.ok()) return status;
   status = load.Finish();

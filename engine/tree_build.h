@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Builds the tree of a secondary index bottom-up from sorted entries that every reader of the index
-// may see. Thread safety: one thread; nobody else uses the tree.
+// Builds the trees of secondary indexes bottom-up from sorted entries that every reader of the
+// index may see, several of them at once. Thread safety: one thread; nobody else uses the trees.
 #pragma once
 
 #include <functional>
+#include <memory>
+#include <span>
 
 #include "btree/tree.h"
 #include "engine/entry_sorter.h"
@@ -14,14 +16,27 @@ namespace rowan {
 
 struct TreeBuild {
   Tree* tree = nullptr;
-  EntrySorter* entries = nullptr;       ///< all added
-  TxnId stamp;                          ///< of the builder, for the leaves
-  std::function<bool()> interrupted{};  ///< by a kill or a shutdown; asked now and then
-  WorkProgress* progress = nullptr;     ///< null: nobody wants to know
+  std::unique_ptr<EntrySorter> entries{};  ///< all added; goes when the tree is built
 };
 
-/// kDuplicate: two entries with equal unique values; the later one's key goes to `*duplicate_key`.
-/// kInterrupted.
-Status BuildTree(const TreeBuild& build, ByteBuffer* duplicate_key);
+/// How trees are built, all of them.
+struct TreeBuildOptions {
+  TxnId stamp;                          ///< of the builder, for the leaves
+  std::function<bool()> interrupted{};  ///< by a kill or a shutdown; asked now and then, by any
+                                        ///< thread
+  WorkProgress* progress = nullptr;     ///< null: nobody wants to know
+  uint32_t threads = 1;                 ///< at once, the caller's included
+};
+
+/// Which tree could not be built.
+struct TreeBuildFailure {
+  size_t tree = 0;           ///< its place among them
+  ByteBuffer duplicate_key;  ///< the later one of two entries
+};
+
+/// kDuplicate: two entries of a tree with equal unique values. When there are such in several
+/// trees, the first of these is named, however many threads there are. kInterrupted.
+Status BuildTrees(std::span<TreeBuild> builds, const TreeBuildOptions& options,
+                  TreeBuildFailure* failure);
 
 }  // namespace rowan

@@ -145,7 +145,9 @@ uint32_t IndexNumberThatStays(const TABLE& table, const TableCodec& before, cons
   return 0;
 }
 
-BuildLimits LimitsOfBuild() { return {kSortMemoryBytes, OnlineAlterLogBytesMax()}; }
+BuildLimits LimitsOfBuild(THD* thd) {
+  return {kSortMemoryBytes, OnlineAlterLogBytesMax(), DdlThreads(thd)};
+}
 
 /// What an ALTER does, between the server's calls.
 class AlterContext : public inplace_alter_handler_ctx {
@@ -155,6 +157,7 @@ class AlterContext : public inplace_alter_handler_ctx {
   std::vector<my_bitmap_map> column_bits;
   MY_BITMAP columns{};                                ///< that the build needs
   std::unique_ptr<ComputedColumns> computed_columns;  ///< null: none is in an index
+  std::vector<std::vector<uchar>> records;            ///< for further threads that build
   std::unique_ptr<IndexBuild> build;                  ///< null: nothing to build
   bool rebuilds = false;                              ///< rows go into a new table
   uint64_t changed_by = 0;  ///< the transaction that changed the engine's definition; 0: none
@@ -192,6 +195,17 @@ void ChooseColumns(const TABLE& altered, AlterContext* context) {
   if (context->computed_columns != nullptr) {
     context->computed_columns->AddSources(&context->columns);
   }
+}
+
+/// One for each thread but the server's. None where rows have columns that are computed: only the
+/// server's thread can do that, in the table's own record.
+std::vector<void*> MakeRecords(const TABLE& altered, uint32_t threads, AlterContext* context) {
+  if (context->computed_columns != nullptr) return {};
+  const uchar* record = altered.record[0];
+  context->records.assign(threads - 1, {record, record + altered.s->rec_buff_length});
+  std::vector<void*> records;
+  for (std::vector<uchar>& made : context->records) records.push_back(made.data());
+  return records;
 }
 
 /// Rows keep their clustered key, or get one.
@@ -335,9 +349,11 @@ bool ha_rowan::prepare_inplace_alter_table(TABLE* altered_table, Alter_inplace_i
   for (uint32_t i = 1; i < context->former.size(); ++i) {
     if (context->former[i] == 0) wanted.push_back({.index_number = i});
   }
-  const IndexBuild::Rows rows{reads_rows, &context->columns, altered_table->record[0]};
-  context->build = std::make_unique<IndexBuild>(
-      connection->session.get(), engine_table()->shared_from_this(), rows, LimitsOfBuild());
+  const BuildLimits limits = LimitsOfBuild(ha_thd());
+  const IndexBuild::Rows rows{reads_rows, &context->columns, altered_table->record[0],
+                              MakeRecords(*altered_table, limits.threads, context)};
+  context->build = std::make_unique<IndexBuild>(connection->session.get(),
+                                                engine_table()->shared_from_this(), rows, limits);
   return FailAlter(context->build->Start(std::move(wanted)));
 }
 
@@ -354,7 +370,7 @@ bool ha_rowan::PrepareRebuild(TABLE* altered_table, Alter_inplace_info* info) {
   context->rebuild = std::make_unique<TableRebuild>(
       connection->session.get(), engine_table()->shared_from_this(),
       OnlineScan::Rows{&codec(), nullptr, table->record[0]}, context->conversion.get(),
-      same_keys ? TableRebuild::Keys::kSame : TableRebuild::Keys::kOther, LimitsOfBuild());
+      same_keys ? TableRebuild::Keys::kSame : TableRebuild::Keys::kOther, LimitsOfBuild(ha_thd()));
   return FailAlter(
       context->rebuild->Start(DescribeTable(altered_table, after, engine_table()->name())));
 }

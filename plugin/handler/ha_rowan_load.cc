@@ -14,6 +14,7 @@
 #include "engine/bulk_load.h"
 #include "plugin/server/error_map.h"
 #include "plugin/server/instance.h"
+#include "plugin/server/system_variables.h"
 
 namespace rowan {
 int ha_rowan::BeginLoad(size_t sort_memory_bytes) {
@@ -22,7 +23,9 @@ int ha_rowan::BeginLoad(size_t sort_memory_bytes) {
   if (!possible.ok()) return Fail(possible.status());
   load_failed_ = false;
   if (*possible) {
-    load_ = std::make_unique<BulkLoad>(session_, engine_table(), sort_memory_bytes);
+    const BuildLimits limits{.sort_memory_bytes = sort_memory_bytes,
+                             .threads = DdlThreads(ha_thd())};
+    load_ = std::make_unique<BulkLoad>(session_, engine_table(), limits);
   }
   return 0;
 }

@@ -22,6 +22,7 @@
 #include "plugin/server/error_map.h"
 #include "plugin/server/instance.h"
 #include "plugin/server/instruments.h"
+#include "plugin/server/system_variables.h"
 
 namespace rowan {
 namespace {
@@ -200,7 +201,8 @@ Status ha_rowan::FillImported(ExportReader* reader, RowTransport* transport, Tab
   Session* session = ContextOf(ha_thd())->session.get();
   const StatementStages stages(ha_thd(), session);
   ImportProgress progress(session->progress());
-  BulkLoad load(session, target, kLoadMemoryBytes);
+  BulkLoad load(session, target,
+                {.sort_memory_bytes = kLoadMemoryBytes, .threads = DdlThreads(ha_thd())});
   ExportedRow row;
   uint64_t count = 0;
   for (;; ++count) {

@@ -31,12 +31,19 @@ struct BackgroundThread {
   PSI_thread_key key = 0;
 };
 BackgroundThread g_threads[] = {
-    {"purge-", "purge"},           {"clean-", "page_cleaner"},
-    {"sync-", "data_sync"},        {"checkpoint", "checkpoint"},
-    {"evict", "evictor"},          {"read-ahead", "read_ahead"},
-    {"versions", "page_lsns"},     {"log-flush", "log_flusher"},
-    {"log-files", "log_files"},    {"redo", "redo"},
-    {"housekeep", "housekeeping"}, {"", "background"},
+    {"purge-", "purge"},
+    {"clean-", "page_cleaner"},
+    {"sync-", "data_sync"},
+    {"checkpoint", "checkpoint"},
+    {"evict", "evictor"},
+    {"read-ahead", "read_ahead"},
+    {"versions", "page_lsns"},
+    {"log-flush", "log_flusher"},
+    {"log-files", "log_files"},
+    {"redo", "redo"},
+    {"housekeep", "housekeeping"},
+    {"ddl-", "ddl"},
+    {"", "background"},
 };
 
 void RegisterThreads() {

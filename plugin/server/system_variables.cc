@@ -3,6 +3,7 @@
 
 #include "plugin/server/system_variables.h"
 
+#include <algorithm>
 #include <bit>
 #include <chrono>
 #include <climits>
@@ -345,6 +346,10 @@ MYSQL_THDVAR_UINT(lock_wait_timeout, PLUGIN_VAR_RQCMDARG,
                   "innodb_lock_wait_timeout says.",
                   nullptr, nullptr, 0, 0, 1024 * 1024 * 1024, 0);
 
+MYSQL_THDVAR_UINT(ddl_threads, PLUGIN_VAR_RQCMDARG,
+                  "Threads that an ALTER TABLE or CREATE INDEX builds indexes with, its own "
+                  "included; 0: as many as there are processors, at most 4.",
+                  nullptr, nullptr, 0, 0, 64, 0);
 MYSQL_THDVAR_BOOL(pushdown_groupwise, PLUGIN_VAR_OPCMDARG,
                   "Queries that need only the first rows of each group read only those, where an "
                   "index has the groups in order.",
@@ -358,33 +363,21 @@ int Refuse(SYS_VAR*, Status status) {
 
 }  // namespace
 
-SYS_VAR* g_system_variables[] = {MYSQL_SYSVAR(buffer_pool_size),
-                                 MYSQL_SYSVAR(page_size),
-                                 MYSQL_SYSVAR(redo_log_capacity),
-                                 MYSQL_SYSVAR(log_buffer_size),
-                                 MYSQL_SYSVAR(log_sync_method),
-                                 MYSQL_SYSVAR(data_sync_method),
-                                 MYSQL_SYSVAR(doublewrite),
-                                 MYSQL_SYSVAR(io_backend),
-                                 MYSQL_SYSVAR(io_capacity),
-                                 MYSQL_SYSVAR(lock_memory_size),
-                                 MYSQL_SYSVAR(purge_threads),
-                                 MYSQL_SYSVAR(max_purge_lag),
-                                 MYSQL_SYSVAR(page_cleaners),
-                                 MYSQL_SYSVAR(force_recovery),
-                                 MYSQL_SYSVAR(shutdown_timeout),
-                                 MYSQL_SYSVAR(online_alter_log_max_size),
-                                 MYSQL_SYSVAR(autoinc_lock_mode),
-                                 MYSQL_SYSVAR(deadlock_detect),
-                                 MYSQL_SYSVAR(data_home_dir),
-                                 MYSQL_SYSVAR(new_instance),
-                                 MYSQL_SYSVAR(in_doubt),
-                                 MYSQL_SYSVAR(flush_log_at_trx_commit),
-                                 MYSQL_SYSVAR(lock_wait_timeout),
-                                 MYSQL_SYSVAR(snapshot_isolation),
-                                 MYSQL_SYSVAR(pushdown_groupwise),
-                                 MYSQL_SYSVAR(serializable),
-                                 nullptr};
+SYS_VAR* g_system_variables[] = {
+    MYSQL_SYSVAR(buffer_pool_size),   MYSQL_SYSVAR(page_size),
+    MYSQL_SYSVAR(redo_log_capacity),  MYSQL_SYSVAR(log_buffer_size),
+    MYSQL_SYSVAR(log_sync_method),    MYSQL_SYSVAR(data_sync_method),
+    MYSQL_SYSVAR(doublewrite),        MYSQL_SYSVAR(io_backend),
+    MYSQL_SYSVAR(io_capacity),        MYSQL_SYSVAR(lock_memory_size),
+    MYSQL_SYSVAR(purge_threads),      MYSQL_SYSVAR(max_purge_lag),
+    MYSQL_SYSVAR(page_cleaners),      MYSQL_SYSVAR(force_recovery),
+    MYSQL_SYSVAR(shutdown_timeout),   MYSQL_SYSVAR(online_alter_log_max_size),
+    MYSQL_SYSVAR(autoinc_lock_mode),  MYSQL_SYSVAR(deadlock_detect),
+    MYSQL_SYSVAR(data_home_dir),      MYSQL_SYSVAR(new_instance),
+    MYSQL_SYSVAR(in_doubt),           MYSQL_SYSVAR(flush_log_at_trx_commit),
+    MYSQL_SYSVAR(lock_wait_timeout),  MYSQL_SYSVAR(ddl_threads),
+    MYSQL_SYSVAR(snapshot_isolation), MYSQL_SYSVAR(pushdown_groupwise),
+    MYSQL_SYSVAR(serializable),       nullptr};
 
 Status OptionsFromVariables(EngineOptions* options) {
   if (!IsPageSize(g_page_size)) {
@@ -425,6 +418,10 @@ bool PushdownGroupwise(THD* thd) { return THDVAR(thd, pushdown_groupwise); }
 uint32_t LockWaitTimeoutSeconds(THD* thd) {
   const uint32_t own = THDVAR(thd, lock_wait_timeout);
   return own != 0 ? own : static_cast<uint32_t>(thd_lock_wait_timeout(thd).count());
+}
+uint32_t DdlThreads(THD* thd) {
+  const uint32_t wanted = THDVAR(thd, ddl_threads);
+  return wanted != 0 ? wanted : std::clamp(std::thread::hardware_concurrency(), 1u, 4u);
 }
 bool RollbackOnTimeout() { return row_rollback_on_timeout; }
 uint64_t OnlineAlterLogBytesMax() { return g_online_alter_log_max_size; }

@@ -43,6 +43,8 @@ inline constexpr unsigned int kAutoIncrementInterleaved = 2;
 unsigned int AutoIncrementLockMode();
 /// rowan_online_alter_log_max_size.
 uint64_t OnlineAlterLogBytesMax();
+/// The session's rowan_ddl_threads, or what the machine has; at least 1.
+uint32_t DdlThreads(THD* thd);
 /// UINT64_MAX: without end.
 uint64_t ShutdownLimitNanos();
 InDoubtPolicy InDoubtPolicyFromVariable();

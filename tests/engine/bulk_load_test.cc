@@ -36,7 +36,7 @@ class BulkLoadTest : public ::testing::Test {
     ASSERT_TRUE(BulkLoad::IsPossible(session_.get(), table_.get()).value());
   }
   void Load(const std::vector<uint64_t>& ids, size_t sort_memory_bytes) {
-    BulkLoad load(session_.get(), table_.get(), sort_memory_bytes);
+    BulkLoad load(session_.get(), table_.get(), {.sort_memory_bytes = sort_memory_bytes});
     for (const uint64_t id : ids) {
       ASSERT_TRUE(EngineFixture::Load(&load, id, MakeRow(id)).ok());
       model_[id] = MakeRow(id);
@@ -91,7 +91,7 @@ TEST_F(BulkLoadTest, RowsOutOfOrderAreTakenToo) {
 
 TEST_F(BulkLoadTest, DuplicatesAreNamed) {
   Begin();
-  BulkLoad load(session_.get(), table_.get(), 1 << 20);
+  BulkLoad load(session_.get(), table_.get(), {.sort_memory_bytes = 1 << 20});
   for (uint64_t id = 1; id <= 100; ++id) {
     ASSERT_TRUE(EngineFixture::Load(&load, id, MakeRow(id)).ok());
   }
@@ -168,7 +168,7 @@ TEST_F(BulkLoadTest, AnOlderSnapshotMustNotReadTheTable) {
 
 TEST_F(BulkLoadTest, AnInterruptionEndsTheBuild) {
   Begin();
-  BulkLoad load(session_.get(), table_.get(), 1 << 20);
+  BulkLoad load(session_.get(), table_.get(), {.sort_memory_bytes = 1 << 20});
   for (uint64_t id = 1; id <= 5000; ++id) {
     ASSERT_TRUE(EngineFixture::Load(&load, id, MakeRow(id)).ok());
   }

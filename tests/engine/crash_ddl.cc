@@ -180,7 +180,7 @@ Status CrashDdl::Rebuild(EngineFixture* world, Session* session, TableId old,
   Result<std::shared_ptr<Table>> table =
       world->engine->CreateTable(session, EngineFixture::ToyDefinition(name), 1);
   if (!table.ok()) return table.status();
-  BulkLoad load(session, table->get(), kSortBytes);
+  BulkLoad load(session, table->get(), {kSortBytes});
   for (const auto& [id, row] : rows) {
     const Status status = EngineFixture::Load(&load, id, row);
     if (!status.ok()) return status;

@@ -26,13 +26,14 @@ std::string RandomKey(Random* random) {
   return key;
 }
 
-Model Fill(EntrySorter* sorter, Random* random, uint64_t count) {
+Model Fill(EntrySorter* sorter, Random* random, uint64_t count, uint32_t lanes = 1) {
   Model model;
   for (uint64_t i = 0; i < count; ++i) {
     const std::string key = RandomKey(random);
     const std::string payload(random->Below(50), static_cast<char>('a' + i % 26));
     const auto unique = static_cast<uint32_t>(random->Below(key.size() + 1));
-    EXPECT_TRUE(sorter->Add({0, AsBytes(key), AsBytes(payload), unique}).ok());
+    const auto lane = static_cast<uint32_t>(random->Below(lanes));
+    EXPECT_TRUE(sorter->Add({0, AsBytes(key), AsBytes(payload), unique}, lane).ok());
     model.emplace(key, std::make_pair(payload, unique));
   }
   return model;
@@ -90,6 +91,42 @@ TEST_F(EntrySorterTest, RunsAreMergedAndTheFileGoes) {
   EXPECT_TRUE(files_.List(kFolder).value().empty());
 }
 
+TEST_F(EntrySorterTest, LanesAreMergedWhetherTheyFitInMemoryOrNot) {
+  for (const uint64_t count : {0, 3, 100, 20000}) {
+    const uint32_t lanes = 2 + static_cast<uint32_t>(random_.Below(6));
+    {
+      EntrySorter sorter(&files_, kFolder, "1", 60000, lanes);
+      // One lane has few entries or none, which stay in memory beside the others' runs.
+      Model model = Fill(&sorter, &random_, count, lanes - 1);
+      for (const char letter : {'a', 'z'}) {
+        if (random_.OneIn(2)) continue;
+        const std::string key(random_.Below(20), letter);
+        ASSERT_TRUE(sorter.Add({.key = AsBytes(key)}, lanes - 1).ok());
+        model.emplace(key, std::make_pair(std::string(), 0));
+      }
+      for (uint32_t lane = 0; lane < lanes; ++lane) {
+        if (random_.OneIn(2)) {
+          ASSERT_TRUE(sorter.FinishLane(lane).ok());
+        }
+      }
+      EXPECT_EQ(sorter.entries(), model.size());
+      ExpectSorted(&sorter, model);
+      EXPECT_EQ(files_.List(kFolder).value().size(), count == 20000 ? lanes - 1 : 0);
+    }
+    EXPECT_TRUE(files_.List(kFolder).value().empty());
+  }
+}
+
+TEST_F(EntrySorterTest, LanesShareTheMemory) {
+  uint64_t runs[2];
+  for (const uint32_t lanes : {1U, 4U}) {
+    EntrySorter sorter(&files_, kFolder, "1", 100000, lanes);
+    ExpectSorted(&sorter, Fill(&sorter, &random_, 30000, lanes));
+    runs[lanes / 4] = sorter.runs();
+  }
+  EXPECT_GT(runs[1], 3 * runs[0]);  // each of a fourth of the size
+}
+
 TEST_F(EntrySorterTest, AnEntryLargerThanTheMemoryIsARunOfItsOwn) {
   EntrySorter sorter(&files_, kFolder, "1", 100);
   Model model;
@@ -102,7 +139,7 @@ TEST_F(EntrySorterTest, AnEntryLargerThanTheMemoryIsARunOfItsOwn) {
 }
 
 TEST_F(EntrySorterTest, LeftoversAreRemovedAndOtherFilesStay) {
-  for (const char* name : {"rowan.sort_7", "rowan.sort_8", "space_7.rws"}) {
+  for (const char* name : {"rowan.sort_7", "rowan.sort_7_lane1", "space_7.rws"}) {
     ASSERT_TRUE(files_.Open(std::string(kFolder) + "/" + name, {.create = true}).ok());
   }
   ASSERT_TRUE(EntrySorter::RemoveLeftovers(&files_, kFolder).ok());

@@ -52,9 +52,10 @@ def test_threads_and_stages(t):
     read, build, catch_up = (f"stage/rowan/alter table ({name})"
                              for name in ("read rows", "build index", "catch up"))
     t.equal([row for row in stages if row[0] != catch_up],
-            [(read, 5000, 1), (build, 5000, 1), (build, 5000, 1)] * 2 +
-            [(read, 5000, 1)] + [(build, 5000, 1)] * 3 +  # rows of another order are sorted, too
-            [(read, 5000, 1)] + [(build, 5000, 1)] * 2)
+            [(read, 5000, 1), (build, 10000, 1)] * 2 +  # entries of both indexes
+            # Rows of another order are sorted, too.
+            [(read, 5000, 1), (build, 5000, 1), (build, 10000, 1)] +
+            [(read, 5000, 1), (build, 10000, 1)])
     # The stage is over with the statement's part that has it.
     t.equal(client.value("SELECT COUNT(*) FROM performance_schema.events_stages_history_long "
                          "WHERE event_name LIKE 'stage/rowan/%' AND timer_end IS NULL"), 0)

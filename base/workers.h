@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Workers: one piece of work that several threads do together, the caller being one of them, until
+// all are through. They take parts of the work from what they share, so that it gets done by
+// however many there are. What goes on in the background is a ThreadLoop instead.
+// Thread safety: Run by one thread; failed() by any.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <string>
+
+#include "base/function_ref.h"
+#include "base/status.h"
+
+namespace rowan {
+
+class Workers {
+ public:
+  /// `count`: the caller included, at least 1. Threads show as "rowan-<name><number>", see
+  /// ThreadLoop.
+  Workers(std::string name, uint32_t count);
+
+  /// Each of them calls `work` with its number, the caller's being 0. Returns when all have ended,
+  /// with what failed first. A thread that the system does not give is one fewer.
+  Status Run(FunctionRef<Status(uint32_t worker)> work);
+  /// One of them has failed: the others had better end, however they like.
+  [[nodiscard]] bool failed() const { return failed_.load(std::memory_order_acquire); }
+
+ private:
+  void RunThread(uint32_t worker, FunctionRef<Status(uint32_t worker)> work);
+  void RunOne(uint32_t worker, FunctionRef<Status(uint32_t worker)> work);
+
+  const std::string name_;
+  const uint32_t count_;
+  std::atomic<bool> failed_{false};  ///< set by whoever fails first, read by all
+  Status failure_;                   ///< written by whoever set it, read when all have ended
+};
+
+}  // namespace rowan

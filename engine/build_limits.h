@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// BuildLimits: what the building of indexes or of a table may take.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace rowan {
+
+struct BuildLimits {
+  size_t sort_memory_bytes = 0;             ///< shared by the indexes and the threads
+  uint64_t changes_bytes_max = UINT64_MAX;  ///< of the keys of rows changed meanwhile
+  uint32_t threads = 1;                     ///< at once, the caller's included
+};
+
+}  // namespace rowan
