@@ -73,6 +73,11 @@ bool CompareAlike(const Field* left, const Field* right) {
          left->charset() == right->charset() && left->decimals() == right->decimals();
 }
 
+bool SortsAsIndexed(const Field* field) {
+  // The 64th member of a SET is a sign for a sort, and the greatest number in an index.
+  return field->real_type() != MYSQL_TYPE_SET || field->pack_length() < sizeof(longlong);
+}
+
 std::vector<Item*> Conjuncts(Item* condition) {
   std::vector<Item*> parts;
   if (condition == nullptr) return parts;

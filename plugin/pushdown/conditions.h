@@ -44,6 +44,9 @@ Field* BoundField(Item* conjunct, const TABLE* table, Item** other);
 /// "=" and "<" of the two columns are those of an index on either of them.
 bool CompareAlike(const Field* left, const Field* right);
 
+/// A sort of the server puts the column's values in the order of an index.
+bool SortsAsIndexed(const Field* field);
+
 /// Two columns, one of each table, that the conjunct makes equal. Values of both compare by the
 /// same rules, and NULL equals nothing.
 struct EqualColumns {

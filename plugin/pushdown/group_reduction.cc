@@ -81,7 +81,7 @@ bool HasFewTies(const TABLE* table, const KEY& key, const GroupWinners& winners)
 bool IsNext(const KEY& key, uint next, const OrderColumn& column, GroupWinners* winners) {
   if (next >= key.actual_key_parts) return false;
   const KEY_PART_INFO& part = key.key_part[next];
-  if (part.field != column.field || !IsWhole(part)) return false;
+  if (part.field != column.field || !IsWhole(part) || !SortsAsIndexed(part.field)) return false;
   const bool from_end = ((part.key_part_flag & HA_REVERSE_SORT) != 0) != column.descending;
   if (next > winners->group_parts && from_end != winners->from_end) return false;
   winners->from_end = from_end;

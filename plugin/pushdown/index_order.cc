@@ -15,6 +15,8 @@
 #include "sql/sql_optimizer.h"
 #include "sql/table.h"
 
+#include "plugin/pushdown/conditions.h"
+
 namespace rowan {
 namespace {
 
@@ -28,6 +30,7 @@ ORDER* OrderOf(THD* thd, const TABLE* table, const AccessPath& path) {
     const KEY_PART_INFO& part = key.key_part[i];
     if (!bitmap_is_set(table->read_set, part.field->field_index())) break;
     if ((part.key_part_flag & HA_PART_KEY_SEG) != 0 || part.field->is_array()) return nullptr;
+    if (!SortsAsIndexed(part.field)) return nullptr;
     auto* const item = new (thd->mem_root) Item_field(part.field);
     if (item == nullptr) return nullptr;
     auto* const order = new (thd->mem_root) ORDER(item);
