@@ -5,7 +5,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[3]
 BUILD = Path(os.environ.get("ROWAN_BUILD_DIR", ROOT / "build")).resolve()
-MYSQL = ROOT / ".mysql"
+# Programs in it name their loader by its full path: the same from all checkouts that share it.
+MYSQL = (ROOT / ".mysql").resolve()
 PLUGIN_LIBRARY = "ha_rowan.so"
 
 
