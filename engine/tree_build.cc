@@ -16,6 +16,8 @@ namespace {
 
 /// How many entries are built between two looks at the interruption.
 constexpr uint64_t kInterruptionStride = 1024;
+/// Fewer are built sooner than a thread is started.
+constexpr uint64_t kEntriesPerWorkerMin = 2048;
 
 /// Equal unique values, neither of them with a NULL.
 bool SameUniqueValue(Bytes key, const IndexEntry& next) {
@@ -29,13 +31,13 @@ class TreesInTheMaking {
   TreesInTheMaking(std::span<TreeBuild> builds, const TreeBuildOptions& options)
       : builds_(builds),
         options_(options),
-        workers_("ddl-",
-                 static_cast<uint32_t>(std::clamp<size_t>(builds.size(), 1, options.threads))),
+        entries_(CountEntries(builds)),
+        workers_("ddl-", WorkersFor(builds.size(), options.threads)),
         duplicate_keys_(builds.size()),
         first_duplicate_(builds.size()) {}
 
   Status Build(TreeBuildFailure* failure) {
-    if (options_.progress != nullptr) options_.progress->Begin(WorkPhase::kBuildIndex, Entries());
+    if (options_.progress != nullptr) options_.progress->Begin(WorkPhase::kBuildIndex, entries_);
     const Status status = workers_.Run([this](uint32_t worker) { return Work(worker); });
     if (!status.ok()) return status;
     if (first_duplicate_ < builds_.size()) {
@@ -48,10 +50,14 @@ class TreesInTheMaking {
   }
 
  private:
-  [[nodiscard]] uint64_t Entries() const {
+  static uint64_t CountEntries(std::span<const TreeBuild> builds) {
     uint64_t entries = 0;
-    for (const TreeBuild& build : builds_) entries += build.entries->entries();
+    for (const TreeBuild& build : builds) entries += build.entries->entries();
     return entries;
+  }
+  [[nodiscard]] uint32_t WorkersFor(size_t trees, uint32_t threads) const {
+    const uint64_t useful = std::min<uint64_t>(trees, entries_ / kEntriesPerWorkerMin);
+    return static_cast<uint32_t>(std::clamp<uint64_t>(useful, 1, std::max(threads, 1U)));
   }
   Status Work(uint32_t worker) {
     for (size_t tree; (tree = next_tree_++) < builds_.size();) {
@@ -81,6 +87,7 @@ class TreesInTheMaking {
 
   const std::span<TreeBuild> builds_;
   const TreeBuildOptions& options_;
+  const uint64_t entries_;  ///< of all trees
   Workers workers_;
   std::vector<ByteBuffer> duplicate_keys_;  ///< each written by the thread that builds the tree
   std::atomic<size_t> first_duplicate_;     ///< the least tree with one

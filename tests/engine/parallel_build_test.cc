@@ -253,6 +253,27 @@ TEST_P(ParallelBuildTest, AKillEndsTheBuild) {
   ExpectNothingIsLeft();
 }
 
+TEST_P(ParallelBuildTest, ACrashLeavesNeitherPagesNorFiles) {
+  Start();
+  // As if some were being sorted at that moment, too.
+  const std::string file = world_.options.storage.folder + "/rowan.sort_9_lane1";
+  ASSERT_TRUE(world_.files.Open(file, {.create = true}).ok());
+  ASSERT_TRUE(world_.files.SyncDirectory(world_.options.storage.folder).ok());
+  ASSERT_TRUE(build_->Build().ok());
+  ASSERT_TRUE(world_.engine->FlushLog().ok());
+  const TableId id = table_->id();
+  world_.files.PowerOffAfter(0);
+  build_.reset();
+  table_.reset();
+  session_.reset();
+  world_.Crash(TestSeed());
+  ASSERT_TRUE(world_.Open().ok());
+  while (!world_.engine->Transactions().empty()) std::this_thread::yield();
+  table_ = world_.engine->OpenTable(id).value();
+  EXPECT_EQ(SortFiles(), 0);
+  Expect();
+}
+
 INSTANTIATE_TEST_SUITE_P(Threads, ParallelBuildTest, ::testing::Values(1u, 2u, 4u));
 
 }  // namespace
