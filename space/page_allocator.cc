@@ -279,15 +279,32 @@ Result<uint64_t> PageAllocator::ReadCounter(SpaceId space) {
 }
 
 Status PageAllocator::WriteCounter(SpaceId space, uint64_t value) {
+  return WriteHeader(space, space_layout::kCounterOffset, sizeof(value),
+                     [value](std::byte* field) { StoreLe<uint64_t>(field, value); });
+}
+
+Status PageAllocator::UseFeatures(SpaceId space, const FormatFeatures& features) {
+  return WriteHeader(space, space_layout::kFeaturesOffset, kFormatFeaturesBytes,
+                     [&features](std::byte* field) {
+                       FormatFeatures all = LoadFeatures(field);
+                       all.compatible |= features.compatible;
+                       all.read_only_compatible |= features.read_only_compatible;
+                       all.incompatible |= features.incompatible;
+                       StoreFeatures(field, all);
+                     });
+}
+
+Status PageAllocator::WriteHeader(SpaceId space, size_t offset, size_t size,
+                                  FunctionRef<void(std::byte* field)> change) {
   MiniTxn mini_txn(pool_);
   const Status status = mini_txn.Start(kLogBytesMax);
   if (!status.ok()) return status;
   Result<MutablePage> header = mini_txn.Fix({space, PageNumber(0)});
   if (!header.ok()) return header.status();
-  std::byte* body = mini_txn.Log(RecordType::kSpaceHeader, *header, 2 + sizeof(value));
-  StoreLe<uint16_t>(body, static_cast<uint16_t>(space_layout::kCounterOffset));
-  StoreLe<uint64_t>(body + 2, value);
-  StoreLe<uint64_t>(header->bytes + space_layout::kCounterOffset, value);
+  change(header->bytes + offset);
+  std::byte* body = mini_txn.Log(RecordType::kSpaceHeader, *header, 2 + size);
+  StoreLe<uint16_t>(body, static_cast<uint16_t>(offset));
+  std::memcpy(body + 2, header->bytes + offset, size);
   mini_txn.Commit();
   return Status::Ok();
 }

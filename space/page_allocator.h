@@ -18,6 +18,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/function_ref.h"
 #include "base/ids.h"
 #include "base/mutex.h"
 #include "base/status.h"
@@ -89,6 +90,10 @@ class PageAllocator {
   /// Its own mini-transaction; not durable by itself.
   Status WriteCounter(SpaceId space, uint64_t value);
 
+  /// From now on the space's header says that these features are in use, too. Its own
+  /// mini-transaction, logged before whatever the caller logs next; not durable by itself.
+  Status UseFeatures(SpaceId space, const FormatFeatures& features);
+
   Result<SpaceStatistics> Statistics(SpaceId space);
   /// For the undo space: gives free extents beyond `keep_pages` free pages back to the file system,
   /// at most `extents_max`, and returns how many. They are taken back before the file grows.
@@ -105,6 +110,9 @@ class PageAllocator {
  private:
   friend class PageReservation;
   Status LogDrop(SpaceId space);
+  /// Changes a field of the space header, `size` bytes at `offset`, in a mini-transaction.
+  Status WriteHeader(SpaceId space, size_t offset, size_t size,
+                     FunctionRef<void(std::byte* field)> change);
   void ReturnReservation(SpaceId space, uint32_t group, uint32_t pages);
   /// Found, or made.
   std::shared_ptr<SpaceFreeMap> MapOf(SpaceId space);

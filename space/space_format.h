@@ -12,8 +12,10 @@
 
 namespace rowan {
 
+/// Rows may have off-page values that were changed in part (space/off_page_value.h).
+inline constexpr FormatFeatures kChangedValuesFeature{.incompatible = 1};
 /// Features of tablespaces that this build knows.
-inline constexpr FormatFeatures kSpaceFeatures{};
+inline constexpr FormatFeatures kSpaceFeatures{.incompatible = kChangedValuesFeature.incompatible};
 
 /// Of a header page whose checksum is right. kCorrupt when it is none; kNewerFormat. Both with a
 /// sentence in the log that names `path`.

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// OffPageValue: what a row keeps of a value that stands off its page. A value is a blob, its base,
+// as it was last written whole. One that was changed in part since, at the same size, has changes
+// over it (space/value_changes.h): those of the patch, a blob as well, then the recent ones, which
+// stand in the row itself. Every blob is immutable and belongs to the rows that name it: a new
+// version of a row shares base and patch with the version before, or names others.
+//
+// The reference in a row (docs/formats/blob.md), which knows its length; the first field alone is a
+// value that was not changed in part:
+//   offset size
+//   0      16   reference of the base
+//   16     16   reference of the patch, zeros = none
+//   32     ..   recent changes
+// Thread safety: pure functions but for AssembleValue, which is as `read` is.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/function_ref.h"
+#include "base/status.h"
+#include "space/blob_store.h"
+
+namespace rowan {
+
+struct OffPageValue {
+  BlobRef base{};
+  BlobRef patch{};                  ///< see has_patch
+  std::vector<std::byte> recent{};  ///< changes behind those of the patch
+
+  [[nodiscard]] bool has_patch() const { return patch.first_page != kNoPage; }
+  [[nodiscard]] bool is_changed() const { return has_patch() || !recent.empty(); }
+  [[nodiscard]] uint64_t size_bytes() const { return base.size_bytes; }
+};
+
+/// Of the reference of a value that was changed in part, without the recent changes.
+inline constexpr size_t kChangedReferenceBytes = 2 * kBlobRefBytes;
+
+/// Bytes of the reference in the row.
+[[nodiscard]] inline size_t ReferenceBytes(const OffPageValue& value) {
+  return value.is_changed() ? kChangedReferenceBytes + value.recent.size() : kBlobRefBytes;
+}
+[[nodiscard]] constexpr bool CanBeReference(size_t bytes) {
+  return bytes == kBlobRefBytes || bytes >= kChangedReferenceBytes;
+}
+void AppendReference(const OffPageValue& value, std::vector<std::byte>* row);
+/// REQUIRES: CanBeReference of its size.
+OffPageValue LoadReference(Bytes reference);
+
+[[nodiscard]] bool SameBlob(const BlobRef& left, const BlobRef& right);
+/// The same bytes, because the same blobs and changes make them.
+[[nodiscard]] bool SameValue(const OffPageValue& left, const OffPageValue& right);
+/// Appends the blobs that the value consists of.
+void AppendBlobsOf(const OffPageValue& value, std::vector<BlobRef>* blobs);
+
+/// Reads a whole blob.
+using ReadWholeBlob = FunctionRef<Status(const BlobRef& blob, MutableBytes target)>;
+/// Puts a value into `target`, which has its size. kCorrupt when its changes do not fit it; errors
+/// of `read` as they are.
+Status AssembleValue(const OffPageValue& value, ReadWholeBlob read, MutableBytes target);
+
+}  // namespace rowan
