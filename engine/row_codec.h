@@ -12,7 +12,7 @@
 #include "base/function_ref.h"
 #include "base/status.h"
 #include "mvcc/row/index_entry.h"
-#include "space/blob_store.h"
+#include "space/off_page_value.h"
 
 namespace rowan {
 
@@ -27,8 +27,9 @@ class RowCodec {
   class BlobReader {
    public:
     virtual ~BlobReader() = default;
-    /// Bytes valid until the next row is read through the same cursor.
-    virtual Result<Bytes> Read(const BlobRef& ref) = 0;
+    /// Bytes valid until the next row is read through the same cursor. `column` is the codec's own
+    /// number for what the value belongs to; who changes the row later finds the value by it.
+    virtual Result<Bytes> Read(const OffPageValue& value, uint32_t column) = 0;
   };
 
   /// Puts a row into `record`; only what `columns` names is guaranteed. kCorrupt, and errors of

@@ -21,7 +21,8 @@
 #include "mvcc/row/row_writer.h"
 #include "mvcc/txn/txn.h"
 #include "mvcc/txn_manager.h"
-#include "space/blob_store.h"
+#include "space/off_page_value.h"
+#include "space/value_changes.h"
 
 namespace rowan {
 
@@ -43,6 +44,14 @@ enum class CommitWait : uint8_t { kAsDurability, kNone };
 enum class Coordinator : uint8_t { kInternal, kExternal };
 /// How an existing row is locked that an insert meets as a duplicate.
 enum class DuplicateLock : uint8_t { kShared, kExclusive };
+
+/// An off-page value of a row that is to have other bytes.
+struct ValueChange {
+  const OffPageValue* stored = nullptr;
+  Bytes before;                    ///< its bytes
+  Bytes after;                     ///< of any size
+  size_t reference_bytes_max = 0;  ///< room in the row, kBlobRefBytes at least
+};
 
 /// How a session waits for row locks.
 struct LockWaitSettings {
@@ -171,8 +180,13 @@ class Session {
 
   // --- off-page values ---
   Result<BlobRef> WriteBlob(Table* table, Bytes value);
+  /// The value `change.after` for a new version of the row: a few changes of what is stored share
+  /// its base, others are written whole. What `stored` consists of and the result does not is the
+  /// caller's to drop, once the row is changed.
+  Result<OffPageValue> ChangeValue(Table* table, const ValueChange& change);
   Status DropBlob(const BlobRef& ref);
   Status ReadBlob(const BlobRef& ref, MutableBytes target);
+  Status ReadValue(const OffPageValue& value, MutableBytes target);
   /// Without a snapshot or a lock that keeps the value: kNotFound when it is gone.
   Status TryReadBlob(const BlobRef& ref, MutableBytes target);
 
@@ -199,6 +213,10 @@ class Session {
   void NoteCommit();
   void UnlockAutoIncrement();
   void CommitTemporary();
+  Result<bool> WritePatch(Table* table, const ValueChange& change, uint64_t most,
+                          ByteRanges* ranges, BlobRef* written);
+  Result<OffPageValue> WriteWhole(Table* table, Bytes value);
+  Status NoteChangedValues(Table* table);
   Status MoveRow(Table* table, Bytes old_key, Bytes new_key, Bytes new_row);
   Status ChangeEntry(Table* table, const EntryChange& change);
 

@@ -128,6 +128,8 @@ class Table : public std::enable_shared_from_this<Table> {
 
   /// Set when the table was dropped; late users get kTableChanged.
   std::atomic<bool> dropped{false};
+  /// The space's header says that off-page values may be changed in part.
+  std::atomic<bool> notes_changed_values{false};
   /// Set when redo found the table damaged while it was open; users get kCorrupt.
   std::atomic<bool> damaged{false};
 

@@ -367,15 +367,20 @@ Status TableCursor::DecodeAgain(void* record) {
   return Status(Code::kNotFound);
 }
 
-Result<Bytes> TableCursor::Read(const BlobRef& ref) {
+Result<Bytes> TableCursor::Read(const OffPageValue& value, uint32_t column) {
   if (blobs_used_ == blobs_.size()) blobs_.emplace_back();
   ByteBuffer& bytes = blobs_[blobs_used_++];
-  bytes.resize(ref.size_bytes);
+  bytes.resize(value.size_bytes());
   const bool may_go = options_.mode == ReadMode::kReadUncommitted && !report_missing_blobs_;
-  const Status status = may_go ? session_->TryReadBlob(ref, bytes) : session_->ReadBlob(ref, bytes);
-  if (status.Is(Code::kNotFound)) missing_blob_ = ref;
+  const auto read = [this, may_go](const BlobRef& ref, MutableBytes target) {
+    const Status status =
+        may_go ? session_->TryReadBlob(ref, target) : session_->ReadBlob(ref, target);
+    if (status.Is(Code::kNotFound)) missing_blob_ = ref;
+    return status;
+  };
+  const Status status = AssembleValue(value, read, bytes);
   if (!status.ok()) return status;
-  if (keep_key_) off_page_.push_back({ref, bytes.data(), bytes.size()});
+  if (keep_key_) off_page_.push_back({value, column, bytes.data(), bytes.size()});
   return Bytes(bytes);
 }
 

@@ -115,7 +115,8 @@ class TableCursor : private RowCodec::BlobReader {
   [[nodiscard]] Bytes row_key() const { return {row_key_.data(), row_key_.size()}; }
   /// An off-page value as it was handed to the codec.
   struct OffPage {
-    BlobRef ref;
+    OffPageValue stored;
+    uint32_t column = 0;  ///< as the codec said
     const std::byte* data = nullptr;
     size_t size = 0;
   };
@@ -165,7 +166,7 @@ class TableCursor : private RowCodec::BlobReader {
 
   static bool FindRowKey(const void* entry_keys, Bytes entry_key, ByteBuffer* scratch,
                          Bytes* row_key);
-  Result<Bytes> Read(const BlobRef& ref) override;
+  Result<Bytes> Read(const OffPageValue& value, uint32_t column) override;
   Status PrepareRead(ReadMode mode, uint32_t index);
   Status OpenCursor();
   Status OpenClustered();

@@ -7,11 +7,13 @@
 //   fixed area: the fixed-size columns in field order; bytes of NULL columns mean nothing
 //   BlobRef of the shared blob, if there is one
 //   variable columns in field order, not NULL: varint (length << 1 | off-page), then the bytes or,
-//   when off-page, a BlobRef; off-page with length 0: the value is in the shared blob
+//   when off-page, a reference (space/off_page_value.h); off-page with length 0: the value is in
+//   the shared blob
 // The shared blob: varint length and bytes of each such column, in field order.
 // Columns that the clustered key gives back are not stored.
 #include <algorithm>
 #include <optional>
+#include <utility>
 
 #include "engine/limits.h"
 #include "my_bitmap.h"
@@ -50,11 +52,6 @@ void AppendNumber(uint64_t number, ByteBuffer* target) {
   target->insert(target->end(), bytes, PutVarint(bytes, number));
 }
 
-void AppendRef(const BlobRef& ref, ByteBuffer* row) {
-  row->resize(row->size() + kBlobRefBytes);
-  StoreBlobRef(row->data() + row->size() - kBlobRefBytes, ref);
-}
-
 void AppendInRow(Bytes value, ByteBuffer* row) {
   AppendNumber(uint64_t{value.size()} << 1, row);
   row->insert(row->end(), value.begin(), value.end());
@@ -64,23 +61,29 @@ void AppendVariable(const PlacedValue& value, ByteBuffer* row) {
   switch (value.place) {
     case PlacedValue::Place::kInRow: AppendInRow(value.value, row); break;
     case PlacedValue::Place::kOwnBlob:
-      AppendNumber((uint64_t{kBlobRefBytes} << 1) | 1, row);
-      AppendRef(value.ref, row);
+      AppendNumber((uint64_t{ReferenceBytes(value.stored)} << 1) | 1, row);
+      AppendReference(value.stored, row);
       break;
     case PlacedValue::Place::kSharedBlob: AppendNumber(1, row); break;
   }
 }
 
-/// Writes what is to stand off the page; `*shared` is null if nothing is shared.
-Status WriteBlobs(TableCodec::BlobWriter* blobs, std::vector<PlacedValue>* values,
-                  std::optional<BlobRef>* shared) {
+/// Writes what is to stand off the page; `*shared` is null if nothing is shared. References may be
+/// `spare_bytes` longer, together, than those of whole values.
+Status WriteBlobs(TableCodec::BlobWriter* blobs, size_t spare_bytes,
+                  std::vector<PlacedValue>* values, std::optional<OffPageValue>* shared) {
   ByteBuffer together;
   for (PlacedValue& value : *values) {
     if (value.place == PlacedValue::Place::kOwnBlob) {
-      TableCodec::Outsourced request{value.value, false, {}};
+      // The length of a longer one may take a byte more.
+      TableCodec::Outsourced request{
+          .value = value.value,
+          .column = value.column,
+          .reference_bytes_max = kBlobRefBytes + std::max<size_t>(spare_bytes, 1) - 1};
       const Status status = blobs->Write(&request);
       if (!status.ok()) return status;
-      value.ref = request.ref;
+      spare_bytes -= InRowBytes(ReferenceBytes(request.stored)) - kOwnBlobRowBytes;
+      value.stored = std::move(request.stored);
     } else if (value.place == PlacedValue::Place::kSharedBlob) {
       AppendNumber(value.value.size(), &together);
       together.insert(together.end(), value.value.begin(), value.value.end());
@@ -88,9 +91,9 @@ Status WriteBlobs(TableCodec::BlobWriter* blobs, std::vector<PlacedValue>* value
   }
   if (together.empty()) return Status::Ok();
   if (together.size() > UINT32_MAX) return Status(Code::kTooBig, "row too large");
-  TableCodec::Outsourced request{together, true, {}};
+  TableCodec::Outsourced request{.value = together, .shared = true};
   const Status status = blobs->Write(&request);
-  *shared = request.ref;
+  *shared = std::move(request.stored);
   return status;
 }
 
@@ -143,13 +146,14 @@ Status TableCodec::EncodeLargeRow(const unsigned char* record, const RowRoom& ro
     value.column = c;
     value.value = column.Value(record);
   }
-  if (!PlaceValues(room, &values)) return Status(Code::kTooBig, "row too large");
-  std::optional<BlobRef> shared;
-  const Status status = WriteBlobs(blobs, &values, &shared);
+  const std::optional<size_t> bytes = PlaceValues(room, &values);
+  if (!bytes.has_value()) return Status(Code::kTooBig, "row too large");
+  std::optional<OffPageValue> shared;
+  const Status status = WriteBlobs(blobs, room.most_bytes - *bytes, &values, &shared);
   if (!status.ok()) return status;
   if (shared.has_value()) {
     (*row)[0] |= kSharedBlobBit;
-    AppendRef(*shared, row);
+    AppendReference(*shared, row);
   }
   for (const PlacedValue& value : values) AppendVariable(value, row);
   return Status::Ok();
@@ -165,7 +169,7 @@ void TableCodec::BlobsOf(Bytes row, std::vector<BlobRef>* refs) const {
     Bytes value;
     PlacedValue::Place place;
     if (!reader.Next(&value, &place)) return false;
-    if (place == PlacedValue::Place::kOwnBlob) refs->push_back(LoadBlobRef(value.data()));
+    if (place == PlacedValue::Place::kOwnBlob) AppendBlobsOf(LoadReference(value), refs);
     return true;
   };
   if (const FormerRow* former = AsFormerRow(*layout_, *shape); former != nullptr) {
@@ -202,18 +206,19 @@ class VariableDecoder {
                   unsigned char* record)
       : reader_(shape, row), shared_(shape, row, blobs), blobs_(blobs), record_(record) {}
 
-  /// The next one, which is not NULL. `column` null: it was dropped.
-  Status Next(const ColumnInfo* column, bool wanted) {
+  /// The next one, which is not NULL. `column` kNoColumn: it was dropped.
+  Status Next(const TableLayout& layout, uint32_t column, bool wanted) {
     Bytes value;
-    PlacedValue::Place place;
-    if (!reader_.Next(&value, &place)) return Status(Code::kCorrupt, "malformed row");
+    ValuePlace at{.column = column};
+    if (!reader_.Next(&value, &at.place)) return Status(Code::kCorrupt, "malformed row");
     if (!wanted) {
-      if (place == PlacedValue::Place::kSharedBlob) shared_.Skip();
+      if (at.place == PlacedValue::Place::kSharedBlob) shared_.Skip();
       return Status::Ok();
     }
-    const Status status = FetchValue(place, &shared_, blobs_, &value);
-    if (!status.ok() || column == nullptr) return status;
-    return column->Store(value, record_) ? status : Status(Code::kCorrupt, "malformed row");
+    const Status status = FetchValue(at, &shared_, blobs_, &value);
+    if (!status.ok() || column == kNoColumn) return status;
+    return layout.columns[column].Store(value, record_) ? status
+                                                        : Status(Code::kCorrupt, "malformed row");
   }
 
  private:
@@ -228,10 +233,9 @@ Status DecodeFormerVariables(const TableLayout& layout, const FormerRow& form, B
   for (const RowNullBit& variable : form.variables) {
     if (variable.IsSet(row)) continue;
     const bool dropped = variable.column == kNoColumn;
-    const ColumnInfo* column = dropped ? nullptr : &layout.columns[variable.column];
     // Who wants all of a row wants to know what it has off the page.
-    const bool read = dropped ? wanted == nullptr : Wanted(wanted, *column);
-    const Status status = decoder->Next(column, read);
+    const bool read = dropped ? wanted == nullptr : Wanted(wanted, layout.columns[variable.column]);
+    const Status status = decoder->Next(layout, variable.column, read);
     if (!status.ok()) return status;
   }
   return Status::Ok();
@@ -265,7 +269,7 @@ Status TableCodec::DecodeRow(Bytes key, Bytes row, const void* columns, BlobRead
   for (const uint32_t c : layout.variable_columns) {
     const ColumnInfo& column = layout.columns[c];
     if (column.IsNull(record)) continue;
-    status = decoder.Next(&column, Wanted(wanted, column));
+    status = decoder.Next(layout, c, Wanted(wanted, column));
     if (!status.ok()) return status;
   }
   return Status::Ok();

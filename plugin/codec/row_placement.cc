@@ -9,8 +9,8 @@ namespace {
 /// Each blob of its own takes a page at least: rows of very many large columns share one instead.
 constexpr uint32_t kOwnBlobsMax = 16;
 
-bool PlaceWith(const RowRoom& room, uint32_t own_blobs_max,
-               const std::vector<PlacedValue*>& longest_first) {
+std::optional<size_t> PlaceWith(const RowRoom& room, uint32_t own_blobs_max,
+                                const std::vector<PlacedValue*>& longest_first) {
   using Place = PlacedValue::Place;
   size_t bytes = room.fixed_bytes;
   for (PlacedValue* value : longest_first) {
@@ -34,12 +34,13 @@ bool PlaceWith(const RowRoom& room, uint32_t own_blobs_max,
       shares = true;
     }
   }
-  return bytes <= room.most_bytes;
+  if (bytes > room.most_bytes) return std::nullopt;
+  return bytes;
 }
 
 }  // namespace
 
-bool PlaceValues(const RowRoom& room, std::vector<PlacedValue>* values) {
+std::optional<size_t> PlaceValues(const RowRoom& room, std::vector<PlacedValue>* values) {
   std::vector<PlacedValue*> longest_first;
   longest_first.reserve(values->size());
   for (PlacedValue& value : *values) longest_first.push_back(&value);
@@ -48,7 +49,8 @@ bool PlaceValues(const RowRoom& room, std::vector<PlacedValue>* values) {
                      return left->value.size() > right->value.size();
                    });
   // A reference for each takes more of the row than one for all.
-  return PlaceWith(room, kOwnBlobsMax, longest_first) || PlaceWith(room, 0, longest_first);
+  const std::optional<size_t> bytes = PlaceWith(room, kOwnBlobsMax, longest_first);
+  return bytes.has_value() ? bytes : PlaceWith(room, 0, longest_first);
 }
 
 }  // namespace rowan

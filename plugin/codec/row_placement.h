@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "base/bytes.h"
@@ -18,7 +19,7 @@ struct PlacedValue {
   uint32_t column = 0;
   Bytes value;
   Place place = Place::kInRow;
-  BlobRef ref;  ///< kOwnBlob
+  OffPageValue stored{};  ///< kOwnBlob
 };
 
 /// Bytes a value takes in the row, and what is left of it there when it has moved.
@@ -36,7 +37,8 @@ struct RowRoom {
   size_t large_value_bytes = 0;  ///< values of at least that size get a blob of their own
 };
 
-/// Chooses the longest values first. False when the row does not fit however many move.
-bool PlaceValues(const RowRoom& room, std::vector<PlacedValue>* values);
+/// Chooses the longest values first; the bytes of the row then. nullopt when it does not fit
+/// however many move.
+std::optional<size_t> PlaceValues(const RowRoom& room, std::vector<PlacedValue>* values);
 
 }  // namespace rowan

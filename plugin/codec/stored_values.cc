@@ -5,7 +5,7 @@ namespace rowan {
 
 Status SharedBlob::Next(Bytes* value) {
   if (position_ == nullptr) {
-    Result<Bytes> read = blobs_->Read(LoadBlobRef(reference_));
+    Result<Bytes> read = blobs_->Read({.base = LoadBlobRef(reference_)}, kNoColumn);
     if (!read.ok()) return read.status();
     position_ = read->data();
     end_ = read->data() + read->size();
@@ -22,11 +22,11 @@ Status SharedBlob::Next(Bytes* value) {
   return Status::Ok();
 }
 
-Status FetchValue(PlacedValue::Place place, SharedBlob* shared, RowCodec::BlobReader* blobs,
+Status FetchValue(const ValuePlace& at, SharedBlob* shared, RowCodec::BlobReader* blobs,
                   Bytes* value) {
-  if (place == PlacedValue::Place::kInRow) return Status::Ok();
-  if (place == PlacedValue::Place::kSharedBlob) return shared->Next(value);
-  Result<Bytes> blob = blobs->Read(LoadBlobRef(value->data()));
+  if (at.place == PlacedValue::Place::kInRow) return Status::Ok();
+  if (at.place == PlacedValue::Place::kSharedBlob) return shared->Next(value);
+  Result<Bytes> blob = blobs->Read(LoadReference(*value), at.column);
   if (!blob.ok()) return blob.status();
   *value = *blob;
   return Status::Ok();

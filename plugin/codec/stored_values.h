@@ -45,7 +45,7 @@ class VariableReader {
     *place = Place::kInRow;
     if ((header & 1) == 0) return true;
     *place = value->empty() ? Place::kSharedBlob : Place::kOwnBlob;
-    return value->empty() ? shares_ : value->size() == kBlobRefBytes;
+    return value->empty() ? shares_ : CanBeReference(value->size());
   }
 
  private:
@@ -73,8 +73,13 @@ class SharedBlob {
   uint32_t skipped_ = 0;
 };
 
+/// What is where a value of a row stands.
+struct ValuePlace {
+  PlacedValue::Place place = PlacedValue::Place::kInRow;
+  uint32_t column = kNoColumn;  ///< kNoColumn: it was dropped
+};
 /// The value of one column wherever it stands; `*value` is what the row says.
-Status FetchValue(PlacedValue::Place place, SharedBlob* shared, RowCodec::BlobReader* blobs,
+Status FetchValue(const ValuePlace& at, SharedBlob* shared, RowCodec::BlobReader* blobs,
                   Bytes* value);
 
 }  // namespace rowan

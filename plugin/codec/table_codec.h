@@ -123,7 +123,10 @@ class TableCodec final : public RowCodec, public KeyParts {
   struct Outsourced {
     Bytes value;
     bool shared = false;  ///< several values made into one for this row
-    BlobRef ref;          ///< set by `Write`
+    /// As RowCodec::BlobReader is told when it is read; of one that is shared nothing.
+    uint32_t column = UINT32_MAX;
+    size_t reference_bytes_max = kBlobRefBytes;  ///< in the row
+    OffPageValue stored{};                       ///< set by `Write`
   };
   class BlobWriter {
    public:

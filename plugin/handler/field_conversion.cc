@@ -100,7 +100,7 @@ Status FieldConversion::EncodeRow(Session* session, Table* table, size_t key_byt
 Status FieldConversion::Write(TableCodec::Outsourced* value) {
   Result<BlobRef> written = session_->WriteBlob(target_, value->value);
   if (!written.ok()) return written.status();
-  value->ref = *written;
+  value->stored = {.base = *written};
   return Status::Ok();
 }
 

@@ -389,7 +389,7 @@ class ha_rowan : public handler,
   Status KeyOfStoredRow(const uchar* record, ByteBuffer* key);
   Status StoredBlobs(Bytes key, std::vector<BlobRef>* blobs);
   Status DropBlobs(const std::vector<BlobRef>& blobs);
-  static bool SameBlob(const BlobRef& left, const BlobRef& right);
+  Status ChangeOffPage(const TableCursor::OffPage& stored, TableCodec::Outsourced* value);
   int NoteFailure(Status status, const UndoPosition& before);
   void ChooseChangedIndexes();
   bool SameRow(const uchar* old_record, const uchar* new_record);
@@ -488,7 +488,7 @@ class ha_rowan : public handler,
   std::vector<BlobRef> old_blobs_;
   std::vector<BlobRef> kept_blobs_;  ///< reused by the row being written
   bool wrote_blobs_ = false;
-  bool shared_blob_may_stay_ = false;  ///< the row being updated is the one read last
+  bool changes_row_read_ = false;  ///< the row being updated is the one read last
 
   UncheckedKeys unchecked_keys_ = UncheckedKeys::kNone;
   bool cascades_may_return_ = false;            ///< to the row of this table that they began with

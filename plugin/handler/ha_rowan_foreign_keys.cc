@@ -71,7 +71,7 @@ bool ha_rowan::SameOffPageValues(const TableCursor& left, const TableCursor& rig
   const std::vector<TableCursor::OffPage>& other = right.off_page_values();
   return std::equal(mine.begin(), mine.end(), other.begin(), other.end(),
                     [](const TableCursor::OffPage& one, const TableCursor::OffPage& two) {
-                      return SameBlob(one.ref, two.ref);
+                      return SameValue(one.stored, two.stored);
                     });
 }
 

@@ -22,29 +22,38 @@
 #include "plugin/server/system_variables.h"
 
 namespace rowan {
-bool ha_rowan::SameBlob(const BlobRef& left, const BlobRef& right) {
-  return left.space == right.space && left.first_page == right.first_page &&
-         left.birth == right.birth;
-}
-
 // --- record to image ---
 
 Status ha_rowan::Write(TableCodec::Outsourced* value) {
   for (const TableCursor::OffPage& stored : row_source_->off_page_values()) {
-    const bool same = stored.data == value->value.data() && stored.size == value->value.size();
-    // A shared one was put together anew: it stays if it is the same row's with the same bytes.
-    const bool equal = value->shared && shared_blob_may_stay_ &&
-                       EqualBytes(value->value, Bytes(stored.data, stored.size));
-    if (same || equal) {
-      value->ref = stored.ref;
-      kept_blobs_.push_back(stored.ref);
+    if (stored.column != value->column) continue;
+    const Bytes before(stored.data, stored.size);
+    const bool same = before.data() == value->value.data() && before.size() == value->value.size();
+    // One that was put together anew stays if it is the same row's with the same bytes.
+    if (same || (value->shared && changes_row_read_ && EqualBytes(value->value, before))) {
+      value->stored = stored.stored;
+      AppendBlobsOf(value->stored, &kept_blobs_);
       return Status::Ok();
     }
+    if (value->shared || !changes_row_read_) break;
+    return ChangeOffPage(stored, value);
   }
-  Result<BlobRef> written = session_->WriteBlob(engine_table(), value->value);
-  if (!written.ok()) return written.status();
   wrote_blobs_ = true;
-  value->ref = *written;
+  const Result<BlobRef> written = session_->WriteBlob(engine_table(), value->value);
+  if (written.ok()) value->stored.base = written.value();
+  return written.status();
+}
+
+Status ha_rowan::ChangeOffPage(const TableCursor::OffPage& stored, TableCodec::Outsourced* value) {
+  wrote_blobs_ = true;
+  const ValueChange change{.stored = &stored.stored,
+                           .before = {stored.data, stored.size},
+                           .after = value->value,
+                           .reference_bytes_max = value->reference_bytes_max};
+  Result<OffPageValue> changed = session_->ChangeValue(engine_table(), change);
+  if (!changed.ok()) return changed.status();
+  value->stored = std::move(*changed);
+  AppendBlobsOf(value->stored, &kept_blobs_);  // those that it shares with the version before
   return Status::Ok();
 }
 
@@ -102,7 +111,7 @@ int ha_rowan::write_row(uchar* record) {
   }
   const UndoPosition before = session_->Savepoint();
   wrote_blobs_ = false;
-  shared_blob_may_stay_ = false;
+  changes_row_read_ = false;
   row_source_ = reader_.get();
   const Status status = InsertRecord(record);
   if (!status.ok()) return NoteFailure(status, before);
@@ -138,7 +147,7 @@ Status ha_rowan::StoredBlobs(Bytes key, std::vector<BlobRef>* blobs) {
   blobs->clear();
   if (EqualBytes(key, row_source_->row_key())) {
     for (const TableCursor::OffPage& value : row_source_->off_page_values()) {
-      blobs->push_back(value.ref);
+      AppendBlobsOf(value.stored, blobs);
     }
     return Status::Ok();
   }
@@ -230,7 +239,7 @@ Status ha_rowan::UpdateRecord(const uchar* old_record, const uchar* new_record, 
   if (!status.ok()) return status;
   status = RowAsStored(old_record, &stored);
   if (!status.ok()) return status;
-  shared_blob_may_stay_ = EqualBytes(old_image_.key, reader_->row_key());
+  changes_row_read_ = EqualBytes(old_image_.key, reader_->row_key());
   status = EncodeImage(new_record, true, &new_image_);
   if (!status.ok()) return status;
   if (!codec().has_primary_key()) new_image_.key = old_image_.key;

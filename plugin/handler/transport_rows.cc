@@ -152,19 +152,20 @@ Status RowTransport::Write(TableCodec::Outsourced* value) {
   if (session_ == nullptr) {
     if (values_.size() == value_count_) values_.emplace_back();
     values_[value_count_].assign(value->value.begin(), value->value.end());
-    value->ref = {SpaceId(0), PageNumber(static_cast<uint32_t>(value_count_++)),
-                  value->value.size(), 0};
+    value->stored.base = {SpaceId(0), PageNumber(static_cast<uint32_t>(value_count_++)),
+                          value->value.size(), 0};
     return Status::Ok();
   }
   Result<BlobRef> written = session_->WriteBlob(target_, value->value);
   if (!written.ok()) return written.status();
-  value->ref = *written;
+  value->stored.base = *written;
   return Status::Ok();
 }
 
-Result<Bytes> RowTransport::Read(const BlobRef& ref) {
-  const size_t number = ref.first_page.value();
-  if (number >= unpacked_->values.size() || unpacked_->values[number].size() != ref.size_bytes) {
+Result<Bytes> RowTransport::Read(const OffPageValue& value, uint32_t /*column*/) {
+  const size_t number = value.base.first_page.value();
+  if (number >= unpacked_->values.size() || value.is_changed() ||
+      unpacked_->values[number].size() != value.size_bytes()) {
     return Status(Code::kCorrupt, "an exported row lacks a value");
   }
   return unpacked_->values[number];

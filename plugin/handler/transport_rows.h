@@ -43,7 +43,7 @@ class RowTransport final : private TableCodec::BlobWriter, private RowCodec::Blo
 
  private:
   Status Write(TableCodec::Outsourced* value) override;
-  Result<Bytes> Read(const BlobRef& ref) override;
+  Result<Bytes> Read(const OffPageValue& value, uint32_t column) override;
   Status LoadEntries(uint32_t index_count, BulkLoad* load);
 
   TABLE* const table_;

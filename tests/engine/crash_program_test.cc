@@ -36,7 +36,7 @@ TEST(CrashProgramTest, LongRowsManyThreadsFewTransactions) {
 TEST(CrashProgramTest, RowsUpToTheLargestSize) {
   CrashProgramSettings settings;
   settings.worker.workers = 2;
-  constexpr size_t kKeyAndNumbersBytes = 16;
+  constexpr size_t kKeyAndNumbersBytes = 16 + 2;  // and the length of the reference
   const size_t beside = kKeyAndNumbersBytes + kClusteredHeaderBytes + kBlobRefBytes;
   const size_t most = Tree::MaxEntryBytes(TestPageSizeBytes()) - beside;
   settings.worker.text_bytes_max = static_cast<uint32_t>(most + 1);

@@ -9,6 +9,7 @@ namespace {
 constexpr uint32_t kOperationsMax = 8;
 constexpr uint32_t kLockWaitSeconds = 10;
 constexpr uint32_t kBlobOneIn = 12;
+constexpr uint32_t kChangedBytesMax = 40;
 
 }  // namespace
 
@@ -152,9 +153,21 @@ ToyRow CrashWorker::RandomRow(uint64_t id) {
   return row;
 }
 
+ToyRow CrashWorker::WithChangedBlob(ToyRow row) {
+  for (uint64_t changes = 1 + random_.Below(3); changes > 0; --changes) {
+    const size_t at = random_.Below(row.blob.size());
+    const size_t size = std::min(row.blob.size() - at, 1 + random_.Below(kChangedBytesMax));
+    row.blob.replace(at, size, size, static_cast<char>('a' + random_.Below(26)));
+  }
+  return row;
+}
+
 Status CrashWorker::Change(Table* table, Session* session, State* state) {
   const uint64_t id = IdAt(1 + static_cast<uint32_t>(random_.Below(settings_.ids)));
   const auto found = state->rows.find(id);
+  if (found != state->rows.end() && !found->second.blob.empty() && !random_.OneIn(3)) {
+    return ChangeOne(table, session, id, WithChangedBlob(found->second), state);
+  }
   if (found == state->rows.end() || !random_.OneIn(3)) {
     return ChangeOne(table, session, id, RandomRow(id), state);
   }

@@ -32,7 +32,7 @@ struct CrashWorkerSettings {
   uint32_t workers = 3;
   uint32_t ids = 24;  ///< of each
   uint32_t text_bytes_max = 600;
-  uint32_t blob_bytes_max = 3 * TestPageSizeBytes();
+  uint32_t blob_bytes_max = 5 * TestPageSizeBytes();  ///< some large enough for a patch
   uint32_t long_operations = 80;  ///< of a transaction now and then: undo of many pages
 };
 
@@ -69,6 +69,8 @@ class CrashWorker {
   Outcome CommitInTwoPhases(CrashContext* context, Session* session, State state);
   Status Resolve(CrashContext* context, Session* session, const std::string& xid, bool commit);
   ToyRow RandomRow(uint64_t id);
+  /// In a few places.
+  ToyRow WithChangedBlob(ToyRow row);
   [[nodiscard]] uint64_t IdAt(uint32_t position) const {
     return 1 + number_ + uint64_t{settings_.workers} * position;
   }

@@ -63,7 +63,7 @@ std::shared_ptr<Table> EngineFixture::CreateTable(const std::string& name) {
 
 Status EngineFixture::Insert(Session* session, Table* table, uint64_t id, const ToyRow& row) {
   const ToyEntries entries(id, row);
-  std::optional<BlobRef> blob;
+  std::optional<OffPageValue> blob;
   const Status status = WriteBlob(session, table, row, &blob);
   if (!status.ok()) return status;
   return session->InsertRow(table, AsBytes(ToyKey(id)), AsBytes(ToyEncode(row, blob)),
@@ -101,39 +101,68 @@ Status EngineFixture::Update(Session* session, Table* table, uint64_t id, const 
     changes.push_back(
         {{index, AsBytes(old_key), {}, unique_bytes}, {index, AsBytes(new_key), {}, unique_bytes}});
   }
-  std::optional<BlobRef> old_blob;
+  std::optional<OffPageValue> old_blob;
   Status status = before.blob.empty() ? Status::Ok() : FindBlob(session, table, id, &old_blob);
-  std::optional<BlobRef> new_blob = old_blob;
+  std::optional<OffPageValue> new_blob = old_blob;
   const bool replaced = before.blob != after.blob;
-  if (status.ok() && replaced) status = WriteBlob(session, table, after, &new_blob);
+  if (status.ok() && replaced) status = ChangeBlob(session, table, before, after, &new_blob);
   if (!status.ok()) return status;
   const std::string key = ToyKey(id);
   status = session->UpdateRow(table, AsBytes(key), AsBytes(key),
                               AsBytes(ToyEncode(after, new_blob)), changes);
-  if (status.ok() && replaced && old_blob.has_value()) status = session->DropBlob(*old_blob);
-  return status;
+  if (!status.ok() || !replaced || !old_blob.has_value()) return status;
+  return DropBlobs(session, *old_blob, new_blob);
 }
 
 Status EngineFixture::Delete(Session* session, Table* table, uint64_t id, const ToyRow& row) {
   const ToyEntries entries(id, row);
-  std::optional<BlobRef> blob;
+  std::optional<OffPageValue> blob;
   Status status = row.blob.empty() ? Status::Ok() : FindBlob(session, table, id, &blob);
   if (status.ok()) status = session->DeleteRow(table, AsBytes(ToyKey(id)), entries.images());
-  if (status.ok() && blob.has_value()) status = session->DropBlob(*blob);
-  return status;
+  if (!status.ok() || !blob.has_value()) return status;
+  return DropBlobs(session, *blob, std::nullopt);
+}
+
+Status EngineFixture::ChangeBlob(Session* session, Table* table, const ToyRow& before,
+                                 const ToyRow& after, std::optional<OffPageValue>* blob) {
+  if (!blob->has_value() || after.blob.empty()) return WriteBlob(session, table, after, blob);
+  const uint32_t page_size_bytes = session->engine()->options().storage.page_size_bytes;
+  const OffPageValue stored = **blob;
+  Result<OffPageValue> changed = session->ChangeValue(
+      table, {.stored = &stored,
+              .before = AsBytes(before.blob),
+              .after = AsBytes(after.blob),
+              .reference_bytes_max = ToyReferenceRoom(after, page_size_bytes)});
+  if (changed.ok()) *blob = *changed;
+  return changed.status();
+}
+
+Status EngineFixture::DropBlobs(Session* session, const OffPageValue& before,
+                                const std::optional<OffPageValue>& now) {
+  std::vector<BlobRef> old_blobs;
+  std::vector<BlobRef> new_blobs;
+  AppendBlobsOf(before, &old_blobs);
+  if (now.has_value()) AppendBlobsOf(*now, &new_blobs);
+  for (const BlobRef& blob : old_blobs) {
+    const auto is_same = [&blob](const BlobRef& other) { return SameBlob(blob, other); };
+    if (std::any_of(new_blobs.begin(), new_blobs.end(), is_same)) continue;
+    const Status status = session->DropBlob(blob);
+    if (!status.ok()) return status;
+  }
+  return Status::Ok();
 }
 
 Status EngineFixture::WriteBlob(Session* session, Table* table, const ToyRow& row,
-                                std::optional<BlobRef>* blob) {
+                                std::optional<OffPageValue>* blob) {
   blob->reset();
   if (row.blob.empty()) return Status::Ok();
   const Result<BlobRef> written = session->WriteBlob(table, AsBytes(row.blob));
-  if (written.ok()) *blob = written.value();
+  if (written.ok()) *blob = OffPageValue{.base = written.value()};
   return written.status();
 }
 
 Status EngineFixture::FindBlob(Session* session, Table* table, uint64_t id,
-                               std::optional<BlobRef>* blob) {
+                               std::optional<OffPageValue>* blob) {
   std::string stored;
   const Status status = ReadStored(session, table, id, &stored);
   if (!status.ok()) return status;
@@ -157,10 +186,10 @@ Status EngineFixture::ReadForUpdate(Session* session, Table* table, uint64_t id,
 
 Status EngineFixture::Decode(Session* session, Bytes stored, ToyRow* row) {
   *row = ToyDecode(stored);
-  const std::optional<BlobRef> blob = ToyBlobOf(stored);
+  const std::optional<OffPageValue> blob = ToyBlobOf(stored);
   if (!blob.has_value()) return Status::Ok();
-  row->blob.resize(blob->size_bytes);
-  return session->ReadBlob(*blob, std::as_writable_bytes(std::span(row->blob)));
+  row->blob.resize(blob->size_bytes());
+  return session->ReadValue(*blob, std::as_writable_bytes(std::span(row->blob)));
 }
 
 ToyRows EngineFixture::ReadAll(Table* table) {

@@ -61,9 +61,16 @@ class EngineFixture {
  private:
   /// Stores the blob, if the row has one.
   static Status WriteBlob(Session* session, Table* table, const ToyRow& row,
-                          std::optional<BlobRef>* blob);
+                          std::optional<OffPageValue>* blob);
+  /// Stores the blob of `after` instead of `*blob`, in part where it can.
+  static Status ChangeBlob(Session* session, Table* table, const ToyRow& before,
+                           const ToyRow& after, std::optional<OffPageValue>* blob);
+  /// The row consists of `now`, which it did not: what `before` alone consists of goes.
+  static Status DropBlobs(Session* session, const OffPageValue& before,
+                          const std::optional<OffPageValue>& now);
   /// Where the newest version's blob is.
-  static Status FindBlob(Session* session, Table* table, uint64_t id, std::optional<BlobRef>* blob);
+  static Status FindBlob(Session* session, Table* table, uint64_t id,
+                         std::optional<OffPageValue>* blob);
   /// What is stored of the newest version.
   static Status ReadStored(Session* session, Table* table, uint64_t id, std::string* stored);
   void CheckSecondary(Session* session, Table* table, uint32_t index, const ToyRows& rows);

@@ -57,11 +57,11 @@ class ToyConversion final : public RowConversion {
   Status Convert(Bytes former_key, ByteBuffer* key) override {
     if (refuses) return Status(Code::kUnsupported, "refused");
     row_ = ToyDecode(former_->value);
-    const std::optional<BlobRef> blob = ToyBlobOf(former_->value);
-    row_.blob.resize(blob.has_value() ? blob->size_bytes : 0);
+    const std::optional<OffPageValue> blob = ToyBlobOf(former_->value);
+    row_.blob.resize(blob.has_value() ? blob->size_bytes() : 0);
     Status status;
     if (blob.has_value()) {
-      status = session_->ReadBlob(
+      status = session_->ReadValue(
           *blob, {reinterpret_cast<std::byte*>(row_.blob.data()), row_.blob.size()});
     }
     const uint64_t id = LoadBe64(former_key.data());
@@ -72,8 +72,10 @@ class ToyConversion final : public RowConversion {
     return status;
   }
   Status EncodeRow(Session* session, Table* table, size_t, ByteBuffer* row) override {
-    std::optional<BlobRef> blob;
-    if (!row_.blob.empty()) blob = session->WriteBlob(table, AsBytes(row_.blob)).value();
+    std::optional<OffPageValue> blob;
+    if (!row_.blob.empty()) {
+      blob = OffPageValue{.base = session->WriteBlob(table, AsBytes(row_.blob)).value()};
+    }
     const std::string encoded = ToyEncode(row_, blob);
     row->assign(AsBytes(encoded).begin(), AsBytes(encoded).end());
     return Status::Ok();

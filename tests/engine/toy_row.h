@@ -14,7 +14,7 @@
 #include "base/bytes.h"
 #include "engine/session.h"
 #include "engine/stored_row.h"
-#include "space/blob_store.h"
+#include "space/off_page_value.h"
 
 namespace rowan {
 
@@ -33,10 +33,12 @@ std::string ToyKey(uint64_t id);
 /// Toy rows as they are stored.
 const RowCodec& ToyCodec();
 /// `blob` is where the row's blob went.
-std::string ToyEncode(const ToyRow& row, const std::optional<BlobRef>& blob = std::nullopt);
+std::string ToyEncode(const ToyRow& row, const std::optional<OffPageValue>& blob = std::nullopt);
+/// What a row of `table`'s page size may still take of a blob's reference beside the rest of it.
+size_t ToyReferenceRoom(const ToyRow& row, uint32_t page_size_bytes);
 /// All but the blob.
 ToyRow ToyDecode(Bytes row);
-std::optional<BlobRef> ToyBlobOf(Bytes row);
+std::optional<OffPageValue> ToyBlobOf(Bytes row);
 /// For Engine::CheckSpace.
 void FindToyBlobs(Bytes row, std::vector<BlobRef>* blobs);
 std::string ToyValueEntry(uint64_t id, const ToyRow& row);
