@@ -151,6 +151,31 @@ Status RedoCompact(PageId, MutableBytes page, Bytes body) {
   return Status::Ok();
 }
 
+Status RedoShorten(PageId, MutableBytes page, Bytes body) {
+  BodyReader reader(body);
+  const Bytes cut_bytes = reader.Take(3);
+  const uint64_t number = reader.Varint();
+  if (!reader.good() || !IsSane(page)) return Malformed();
+  const size_t count = NodeView(page).count();
+  if (!NodeView(page).is_leaf() || number > count) return Malformed();
+  SlotRuns runs;
+  size_t behind = 0;
+  for (uint64_t i = 0; i < number; ++i) {
+    const uint64_t passed = reader.Varint();
+    const uint64_t entries = reader.Varint();
+    if (!reader.good() || passed > count - behind) return Malformed();
+    const size_t first = behind + passed;
+    if (entries > count - first) return Malformed();
+    runs.push_back({static_cast<uint16_t>(first), static_cast<uint16_t>(entries)});
+    behind = first + entries;
+  }
+  const ValueCut cut{static_cast<uint8_t>(cut_bytes[0]), static_cast<uint8_t>(cut_bytes[1]),
+                     static_cast<uint8_t>(cut_bytes[2])};
+  if (cut.offset == 0 || cut.bytes == 0 || !ShortenValues(page, runs, cut) || !IsSane(page))
+    return Malformed();
+  return Status::Ok();
+}
+
 }  // namespace
 
 void RegisterTreeRedo() {
@@ -161,6 +186,7 @@ void RegisterTreeRedo() {
   RegisterRedo(RecordType::kNodeLoad, {.apply = RedoLoad, .initialises_page = true});
   RegisterRedo(RecordType::kNodeTruncate, {.apply = RedoTruncate});
   RegisterRedo(RecordType::kNodeCompact, {.apply = RedoCompact});
+  RegisterRedo(RecordType::kNodeShorten, {.apply = RedoShorten});
 }
 
 }  // namespace rowan

@@ -21,6 +21,10 @@ std::byte* SlotPointer(MutableBytes page, size_t slot) {
   return page.data() + kSlots + kSlotBytes * slot;
 }
 
+const std::byte* SlotPointer(Bytes page, size_t slot) {
+  return page.data() + kSlots + kSlotBytes * slot;
+}
+
 void RaiseNewestChange(MutableBytes page, TxnId stamp) {
   if (stamp > NodeView(page).newest_change()) {
     StoreLe48(page.data() + kNewestChange, stamp.value());
@@ -81,9 +85,38 @@ void TrackInsert(MutableBytes page, size_t slot) {
   SetU16(page, kLastInsert, slot + 1);
 }
 
+void KeepInsertPattern(MutableBytes page, MutableBytes image) {
+  SetU16(image, kLastInsert, NodeView(page).last_insert_end());
+  image[kInsertRun] = page[kInsertRun];
+}
+
 NodeBuilder::Shape ShapeOf(const NodeView& node) {
   return {PageIdOf(node.page().data()), PageIndexOf(node.page().data()), node.level(),
           node.first_child(), node.newest_change()};
+}
+
+/// As memcpy; most records are so short that the call would cost more than the copy.
+inline void CopyRecord(std::byte* target, const std::byte* source, size_t size_bytes) {
+  const auto copy_ends = [&](size_t end_bytes) {
+    std::memcpy(target, source, end_bytes);
+    std::memcpy(target + size_bytes - end_bytes, source + size_bytes - end_bytes, end_bytes);
+  };
+  if (size_bytes >= 16 && size_bytes <= 32) {
+    copy_ends(16);
+  } else if (size_bytes >= 8 && size_bytes < 16) {
+    copy_ends(8);
+  } else if (size_bytes != 0) {
+    std::memcpy(target, source, size_bytes);
+  }
+}
+
+/// Copies a leaf's record without what is cut.
+void CopyShortened(std::byte* target, Bytes record, size_t value_offset, const ValueCut& cut) {
+  const size_t front = value_offset + cut.offset;
+  CopyRecord(target, record.data(), front);
+  CopyRecord(target + front, record.data() + front + cut.bytes, record.size() - front - cut.bytes);
+  StoreLe<uint16_t>(target, static_cast<uint16_t>(record.size() - value_offset - cut.bytes));
+  target[value_offset] &= static_cast<std::byte>(~cut.flags);
 }
 
 }  // namespace
@@ -166,13 +199,30 @@ void RemoveEntries(MutableBytes page, std::span<const uint16_t> slots) {
   CompactNode(page);
 }
 
+bool ShortenValues(MutableBytes page, std::span<const SlotRun> runs, const ValueCut& cut) {
+  const NodeView node(page);
+  MutableBytes image = NodeScratch(Scratch::kImage, page.size());
+  NodeBuilder builder(image, ShapeOf(node), BoundsOf(node));
+  size_t behind = 0;
+  for (const SlotRun& run : runs) {
+    const size_t end = size_t{run.first} + run.count;
+    if (run.first < behind || end > node.count()) return false;
+    if (!builder.AppendFrom(node, behind, run.first)) return false;
+    if (!builder.AppendShortened(node, run.first, end, cut)) return false;
+    behind = end;
+  }
+  if (!builder.AppendFrom(node, behind, node.count())) return false;
+  KeepInsertPattern(page, image);
+  AssignNode(page, image);
+  return true;
+}
+
 void CompactNode(MutableBytes page) {
   const NodeView node(page);
   MutableBytes image = NodeScratch(Scratch::kImage, page.size());
   NodeBuilder builder(image, ShapeOf(node), BoundsOf(node));
   if (!builder.AppendFrom(node, 0, node.count())) return;  // damaged: stays as it is
-  SetU16(image, kLastInsert, node.last_insert_end());
-  image[kInsertRun] = page[kInsertRun];
+  KeepInsertPattern(page, image);
   AssignNode(page, image);
 }
 
@@ -183,10 +233,7 @@ bool ReboundNode(MutableBytes page, size_t keep, const NodeBounds& bounds) {
   if (std::max(bounds.high.size(), bounds.prefix.size()) > page.size() / 2) return false;
   NodeBuilder builder(image, ShapeOf(node), bounds);
   if (!builder.AppendFrom(node, 0, keep)) return false;
-  if (node.last_insert_end() <= keep) {
-    SetU16(image, kLastInsert, node.last_insert_end());
-    image[kInsertRun] = page[kInsertRun];
-  }
+  if (node.last_insert_end() <= keep) KeepInsertPattern(page, image);
   AssignNode(page, image);
   return true;
 }
@@ -233,10 +280,53 @@ bool NodeBuilder::Append(Bytes key_head, Bytes key_tail, Bytes value) {
 }
 
 bool NodeBuilder::AppendFrom(const NodeView& source, size_t first, size_t last) {
+  const bool copied =
+      source.prefix_length() == prefix_bytes_ && CopyFrom(source, first, last, nullptr);
+  if (copied) return true;
+  // Or records are damaged: they are taken along as the accessors show them.
   const Bytes prefix = source.prefix();
   for (size_t slot = first; slot < last; ++slot) {
     if (!Append(prefix, source.Suffix(slot), source.Value(slot))) return false;
   }
+  return true;
+}
+
+bool NodeBuilder::AppendShortened(const NodeView& source, size_t first, size_t last,
+                                  const ValueCut& cut) {
+  return source.prefix_length() == prefix_bytes_ && CopyFrom(source, first, last, &cut);
+}
+
+/// Of a source with our prefix: its records and slots are ours, too, but for where they are.
+bool NodeBuilder::CopyFrom(const NodeView& source, size_t first, size_t last, const ValueCut* cut) {
+  const Bytes page = source.page();
+  const bool leaf = source.is_leaf();
+  const size_t header_bytes = source.RecordHeaderBytes();
+  const size_t lost_bytes = cut == nullptr ? 0 : cut->bytes;
+  size_t count = NodeView(page_).count();
+  size_t heap_bytes = NodeView(page_).heap_bytes();
+  for (size_t slot = first; slot < last; ++slot) {
+    const std::byte* const from = SlotPointer(page, slot);
+    const size_t offset = LoadLe<uint16_t>(from);
+    const size_t value_offset = header_bytes + LoadLe<uint16_t>(from + kSlotSuffixLength);
+    if (offset + value_offset > page.size()) return false;
+    const size_t value_bytes = leaf ? LoadLe<uint16_t>(page.data() + offset) : 0;
+    const size_t record_bytes = value_offset + value_bytes;
+    if (offset + record_bytes > page.size()) return false;
+    if (cut != nullptr && value_bytes < lost_bytes + cut->offset) return false;
+    heap_bytes += record_bytes - lost_bytes;
+    if (kSlots + kSlotBytes * (count + 1) + heap_bytes > page_.size()) return false;
+    const size_t target = page_.size() - heap_bytes;
+    if (cut == nullptr) {
+      CopyRecord(page_.data() + target, page.data() + offset, record_bytes);
+    } else {
+      CopyShortened(page_.data() + target, page.subspan(offset, record_bytes), value_offset, *cut);
+    }
+    std::byte* const to = SlotPointer(page_, count++);
+    std::memcpy(to, from, kSlotBytes);
+    StoreLe<uint16_t>(to, static_cast<uint16_t>(target));
+  }
+  SetU16(page_, kCount, count);
+  SetU16(page_, kHeapBytes, heap_bytes);
   return true;
 }
 

@@ -14,6 +14,7 @@
 #include "base/bytes.h"
 #include "base/ids.h"
 #include "btree/node.h"
+#include "btree/value_cut.h"
 
 namespace rowan {
 
@@ -39,6 +40,10 @@ void InitNode(MutableBytes page, PageId id, IndexId index, uint8_t level);
 void RemoveEntry(MutableBytes page, size_t slot);
 /// Removes the entries at ascending `slots` and compacts.
 void RemoveEntries(MutableBytes page, std::span<const uint16_t> slots);
+/// Takes `cut` out of the values at ascending `runs` and compacts. False if a value is too short
+/// for it: the page is unchanged.
+[[nodiscard]] bool ShortenValues(MutableBytes page, std::span<const SlotRun> runs,
+                                 const ValueCut& cut);
 /// Moves the records together; slots stay as they are.
 void CompactNode(MutableBytes page);
 
@@ -76,9 +81,15 @@ class NodeBuilder {
   [[nodiscard]] bool Append(Bytes key_head, Bytes key_tail, Bytes value);
   /// All entries [first, last) of a node.
   [[nodiscard]] bool AppendFrom(const NodeView& source, size_t first, size_t last);
+  /// The same of a leaf with our prefix, without what is cut of each value. False as well if a
+  /// value is too short for it.
+  [[nodiscard]] bool AppendShortened(const NodeView& source, size_t first, size_t last,
+                                     const ValueCut& cut);
   [[nodiscard]] size_t used_bytes() const { return page_.size() - NodeView(page_).TotalFree(); }
 
  private:
+  bool CopyFrom(const NodeView& source, size_t first, size_t last, const ValueCut* cut);
+
   MutableBytes page_;
   size_t prefix_bytes_;
 };

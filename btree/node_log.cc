@@ -82,6 +82,29 @@ void LogRemoveEntries(MiniTxn* mini_txn, const MutablePage& page, std::span<cons
   RemoveEntries(BytesOf(mini_txn, page), slots);
 }
 
+bool LogShortenValues(MiniTxn* mini_txn, const MutablePage& page, std::span<const SlotRun> runs,
+                      const ValueCut& cut) {
+  if (!ShortenValues(BytesOf(mini_txn, page), runs, cut)) return false;
+  size_t size = 3 + VarintSize(runs.size());
+  size_t behind = 0;
+  for (const SlotRun& run : runs) {
+    size += VarintSize(run.first - behind) + VarintSize(run.count);
+    behind = size_t{run.first} + run.count;
+  }
+  std::byte* body = mini_txn->Log(RecordType::kNodeShorten, page, size);
+  body[0] = static_cast<std::byte>(cut.flags);
+  body[1] = static_cast<std::byte>(cut.offset);
+  body[2] = static_cast<std::byte>(cut.bytes);
+  body = PutVarint(body + 3, runs.size());
+  behind = 0;
+  for (const SlotRun& run : runs) {
+    body = PutVarint(body, run.first - behind);
+    body = PutVarint(body, run.count);
+    behind = size_t{run.first} + run.count;
+  }
+  return true;
+}
+
 void LogLoadNode(MiniTxn* mini_txn, const MutablePage& page, Bytes image) {
   const NodeView node(image);
   const size_t front =

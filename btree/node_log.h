@@ -10,6 +10,8 @@
 //   kNodeLoad      index u64, flags u16, node header and slots, heap (initialises the page)
 //   kNodeTruncate  entries kept v, right link v, flags v, prefix length v, fence bytes
 //   kNodeCompact   number of slots v, then each slot minus the one before v: removes them
+//   kNodeShorten   flags u8, offset u8, bytes u8 of the cut, number of runs v, then for each the
+//                  entries passed over v and its entries v
 // Thread safety: the mini-transaction's thread; the pages are held by it.
 #pragma once
 
@@ -40,6 +42,9 @@ void LogReplaceValue(MiniTxn* mini_txn, const MutablePage& page, size_t slot, By
                      TxnId stamp);
 void LogRemoveEntry(MiniTxn* mini_txn, const MutablePage& page, size_t slot);
 void LogRemoveEntries(MiniTxn* mini_txn, const MutablePage& page, std::span<const uint16_t> slots);
+/// False: a value lacks what is cut, or the page is damaged. Then nothing is changed or logged.
+[[nodiscard]] bool LogShortenValues(MiniTxn* mini_txn, const MutablePage& page,
+                                    std::span<const SlotRun> runs, const ValueCut& cut);
 /// Gives the page the content of `image` (a whole page made by NodeBuilder for this page id).
 void LogLoadNode(MiniTxn* mini_txn, const MutablePage& page, Bytes image);
 /// REQUIRES: the node fits with these bounds (FitsAfterSplit).

@@ -21,6 +21,7 @@
 #include "base/status.h"
 #include "btree/insert_pattern.h"
 #include "btree/leaf_map.h"
+#include "btree/value_cut.h"
 #include "buffer/mini_txn.h"
 #include "buffer/page_guard.h"
 #include "space/page_allocator.h"
@@ -34,12 +35,14 @@ struct LeafPosition {
   bool exact = false;  ///< an entry with exactly this key is at `slot`
 };
 
-/// Entries that nobody needs any more, of those with the delete mark (mvcc/ supplies the rule):
-/// asked under the exclusive leaf latch, before a leaf is split. Must not latch or wait.
+/// What nobody needs any more (mvcc/ supplies the rules): entries, of those with the delete mark,
+/// and parts of values. Asked under the exclusive leaf latch, before a leaf is split. Must not
+/// latch or wait.
 struct LeafCleaner {
   using IsGarbage = bool (*)(void* context, Bytes key, Bytes value);
   IsGarbage is_garbage = nullptr;
   void* context = nullptr;
+  const ValueShortener* shortener = nullptr;  ///< outlives the tree's use; null: values stay
 };
 
 /// Bytes of an entry about to be written.
@@ -141,6 +144,7 @@ class Tree {
   struct NodePair;
   [[nodiscard]] bool FitsAt(const NodeView& leaf, Bytes key, const EntrySize& size) const;
   Status CleanLeaf(Bytes key, const EntrySize& size, const LeafCleaner& cleaner, bool* fits);
+  void RemoveGarbage(MiniTxn* mini_txn, const MutablePage& page, const LeafCleaner& cleaner);
   Status SplitAt(Bytes key, const EntrySize& size, uint8_t level);
   Status SplitUnder(MiniTxn* mini_txn, PageReservation* reservation, const NodePair& pair,
                     Bytes key, const EntrySize& size);

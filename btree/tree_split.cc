@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Making room in a tree: cleaning a leaf, splitting nodes, growing the root. Each step is one
-// mini-transaction that leaves the tree whole; a full parent is split in a step before.
+// Making room in a tree: cleaning a leaf (entries and parts of values that nobody needs), splitting
+// nodes, growing the root. Each step is one mini-transaction that leaves the tree whole; a full
+// parent is split in a step before.
 //
 // Latches of a split: parent, node, bitmap page, new right node. The parent is taken from its
 // optimistic version; the child then cannot move, so it may be waited for.
@@ -19,6 +20,13 @@
 namespace rowan {
 namespace {
 
+/// Of a leaf's entries and of its page: how many shortening must concern, and what it must free.
+/// It costs as much as a compaction, and for less the leaf would soon be full again.
+constexpr size_t kShortenEntriesShare = 3;
+constexpr size_t kShortenBytesShare = 32;
+/// One value in so many is looked at first: many leaves are full of short ones.
+constexpr size_t kSampleStep = 16;
+
 /// A split logs the right node, the left node's bounds, a separator and bitmap bits.
 uint32_t SplitLogBytes(uint32_t page_bytes) {
   return LoadRecordBytesMax(page_bytes) + 2 * static_cast<uint32_t>(NodeMaxKeyBytes(page_bytes)) +
@@ -30,6 +38,36 @@ std::array<std::byte, 4> ChildValue(PageNumber child) {
   std::array<std::byte, 4> value;
   StoreLe<uint32_t>(value.data(), child.value());
   return value;
+}
+
+bool ShorteningPays(const NodeView& leaf, size_t entries, const ValueCut& cut) {
+  return entries * kShortenEntriesShare >= leaf.count() &&
+         entries * cut.bytes * kShortenBytesShare >= leaf.page().size();
+}
+
+size_t EstimateLongValues(const NodeView& leaf, const ValueCut& cut) {
+  size_t sampled = 0;
+  for (size_t slot = kSampleStep / 2; slot < leaf.count(); slot += kSampleStep) {
+    const Bytes value = leaf.Value(slot);
+    sampled += !value.empty() && (static_cast<uint8_t>(value[0]) & cut.flags) != 0 ? 1 : 0;
+  }
+  return sampled * kSampleStep;
+}
+
+/// What values lose is neither seen nor counted by anybody: newest change and visibility map stay.
+void ShortenWhereItPays(MiniTxn* mini_txn, const MutablePage& page, const LeafCleaner& cleaner) {
+  const NodeView leaf = ViewOf(*mini_txn, page);
+  const ValueCut& cut = cleaner.shortener->cut;
+  const size_t estimate = EstimateLongValues(leaf, cut);
+  if (!ShorteningPays(leaf, estimate + estimate / 2, cut)) return;
+  SlotRuns runs;
+  cleaner.shortener->find(cleaner.context, leaf, &runs);
+  size_t entries = 0;
+  for (const SlotRun& run : runs) entries += run.count;
+  if (!ShorteningPays(leaf, entries, cut)) return;
+  if (LogShortenValues(mini_txn, page, runs, cut)) {
+    AddCounter(Counter::kEntriesShortened, entries);
+  }
 }
 
 Status DropHighKey(MiniTxn* mini_txn, const MutablePage& page) {
@@ -76,9 +114,19 @@ Status Tree::CleanLeaf(Bytes key, const EntrySize& size, const LeafCleaner& clea
   if (!status.ok()) return status;
   const NodeView leaf = ViewOf(mini_txn, position.leaf);
   *fits = FitsAt(leaf, key, size);
-  if (*fits || cleaner.is_garbage == nullptr) return Status::Ok();
-  const LeafWord word = leaf_map_.Get(position.leaf.id.page);
-  if (word.known() && word.clean()) return Status::Ok();
+  if (*fits) return Status::Ok();
+  if (cleaner.is_garbage != nullptr) RemoveGarbage(&mini_txn, position.leaf, cleaner);
+  if (cleaner.shortener != nullptr) ShortenWhereItPays(&mini_txn, position.leaf, cleaner);
+  if (!mini_txn.has_changes()) return Status::Ok();
+  *fits = FitsAt(leaf, key, size);
+  mini_txn.Commit();
+  return Status::Ok();
+}
+
+void Tree::RemoveGarbage(MiniTxn* mini_txn, const MutablePage& page, const LeafCleaner& cleaner) {
+  const LeafWord word = leaf_map_.Get(page.id.page);
+  if (word.known() && word.clean()) return;
+  const NodeView leaf = ViewOf(*mini_txn, page);
   std::vector<uint16_t> garbage;
   KeyBuffer entry_key;
   for (size_t slot = 0; slot < leaf.count(); ++slot) {
@@ -88,12 +136,9 @@ Status Tree::CleanLeaf(Bytes key, const EntrySize& size, const LeafCleaner& clea
       garbage.push_back(static_cast<uint16_t>(slot));
     }
   }
-  if (garbage.empty()) return Status::Ok();
-  LogRemoveEntries(&mini_txn, position.leaf, garbage);
-  NoteLeaf(position.leaf.id.page, leaf);
-  *fits = FitsAt(leaf, key, size);
-  mini_txn.Commit();
-  return Status::Ok();
+  if (garbage.empty()) return;
+  LogRemoveEntries(mini_txn, page, garbage);
+  NoteLeaf(page.id.page, leaf);
 }
 
 struct Tree::NodePair {

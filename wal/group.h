@@ -57,6 +57,7 @@ enum class RecordType : uint8_t {
   kNodeLoad = 34,      ///< initialises a node with a run of entries (right side of a split)
   kNodeTruncate = 35,  ///< drops the entries from a slot on (left side of a split)
   kNodeCompact = 37,   ///< 36 was never written
+  kNodeShorten = 38,   ///< takes the same piece out of the values of some slots
   // mvcc/
   kUndoPageInit = 50,
   kUndoAppend = 51,

@@ -1,9 +1,37 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "mvcc/row/garbage.h"
 
+#include "btree/node.h"
 #include "mvcc/row/row_header.h"
 
 namespace rowan {
+namespace {
+
+void FindSettledCreators(void* txn_manager, const NodeView& leaf, SlotRuns* runs) {
+  const auto& manager = *static_cast<const TxnManager*>(txn_manager);
+  const TxnId seen_below = manager.VisibleToAll();
+  // Neighbours are often of one transaction; of a large one whole leaves.
+  TxnId last;
+  bool last_is_seen = false;
+  const size_t count = leaf.count();
+  for (size_t slot = 0; slot < count; ++slot) {
+    const TxnId creator = CreatorOf(leaf.Value(slot));
+    if (creator == kNoTxn) continue;
+    if (creator >= seen_below) {
+      if (creator != last) last_is_seen = IsSeenByAll(manager, creator);
+      last = creator;
+      if (!last_is_seen) continue;
+    }
+    if (runs->empty() || size_t{runs->back().first} + runs->back().count != slot) {
+      runs->push_back({static_cast<uint16_t>(slot), 0});
+    }
+    ++runs->back().count;
+  }
+}
+
+}  // namespace
+
+constexpr ValueShortener kCreatorShortener{FindSettledCreators, kCreatorCut};
 
 bool IsSeenByAll(const TxnManager& manager, TxnId writer) {
   if (writer == kNoTxn) return true;

@@ -5,6 +5,7 @@
 
 #include "base/bytes.h"
 #include "base/ids.h"
+#include "btree/value_cut.h"
 #include "mvcc/txn_manager.h"
 
 namespace rowan {
@@ -17,6 +18,10 @@ bool IsSeenByAll(const TxnManager& manager, TxnId writer);
 /// Of an entry of a clustered index (or a secondary one): every snapshot whose low_txn is above
 /// `stamp` sees what its delete mark says. Of bytes that are no entry: true.
 bool IsDecidedAbove(TxnId stamp, const TxnManager& manager, bool clustered, Bytes value);
+
+/// LeafCleaner's rules for values of a secondary index (context = TxnManager): an entry needs no
+/// creator once every snapshot sees what that transaction did.
+extern const ValueShortener kCreatorShortener;
 
 /// LeafCleaner rules (context = TxnManager): rows and entries nobody can see any more.
 bool IsGarbageRow(void* txn_manager, Bytes key, Bytes value);

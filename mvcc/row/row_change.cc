@@ -22,7 +22,8 @@ RowChange::RowChange(TxnManager* manager_, Txn* txn_, Index* index_, Bytes tree_
       txn(txn_),
       index(index_),
       tree_key(tree_key_),
-      cleaner{index_->clustered ? IsGarbageRow : IsGarbageEntry, manager_},
+      cleaner{index_->clustered ? IsGarbageRow : IsGarbageEntry, manager_,
+              index_->clustered ? nullptr : &kCreatorShortener},
       locks(manager_->locks()) {}
 
 Status RowChange::Begin(MiniTxn* mini_txn) const {

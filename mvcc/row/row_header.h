@@ -32,6 +32,7 @@
 #include "base/bytes.h"
 #include "base/ids.h"
 #include "btree/entry_mark.h"
+#include "btree/value_cut.h"
 #include "mvcc/undo/undo_pointer.h"
 
 namespace rowan {
@@ -42,6 +43,8 @@ inline constexpr size_t kRepeatBytes = 4;
 
 enum ClusteredFlags : uint8_t { kRowDeleted = 1 };
 enum SecondaryFlags : uint8_t { kEntryDeleted = 1, kEntryHasCreator = 2, kEntryHasRepeat = 4 };
+/// An entry that does not need its creator any more.
+inline constexpr ValueCut kCreatorCut{kEntryHasCreator, 1, 6};
 static_assert(kRowDeleted == kEntryMarked && kEntryDeleted == kEntryMarked,
               "scans and the visibility map test bit 0 of either header");
 
@@ -66,6 +69,15 @@ inline bool ParseClustered(Bytes value, ClusteredHeader* header, Bytes* row) {
   header->undo = LoadUndoPointer(value.data() + 7);
   *row = value.subspan(kClusteredHeaderBytes);
   return true;
+}
+
+/// Of a secondary value: kNoTxn if it has none, or is shorter than its header.
+inline TxnId CreatorOf(Bytes value) {
+  constexpr size_t kEnd = kCreatorCut.offset + kCreatorCut.bytes;
+  if (value.size() < kEnd || (static_cast<uint8_t>(value[0]) & kEntryHasCreator) == 0) {
+    return kNoTxn;
+  }
+  return TxnId(LoadLe48(value.data() + kCreatorCut.offset));
 }
 
 inline void StoreClusteredHeader(std::byte* target, const ClusteredHeader& header) {

@@ -105,6 +105,56 @@ TEST_P(NodeTest, behaves_like_a_map) {
   }
 }
 
+TEST_P(NodeTest, compaction_is_as_a_new_node_of_the_same_entries) {
+  Random random(7 + GetParam());
+  Page page(TestPageSizeBytes());
+  Model model;
+  while (Step(&page, &model, shape(), &random)) {
+  }
+  const NodeView node = page.view();
+  Page built(TestPageSizeBytes());
+  NodeBuilder builder(built.bytes, {kId, kIndex, 0, kNoPage, node.newest_change()}, BoundsOf(node));
+  ASSERT_TRUE(builder.AppendFrom(node, 0, node.count()));
+  CompactNode(page.bytes);
+  const auto content = [](const Page& of) { return Bytes(of.bytes).subspan(node_layout::kSlots); };
+  EXPECT_TRUE(EqualBytes(content(page), content(built)));
+}
+
+TEST_P(NodeTest, values_lose_a_piece) {
+  constexpr ValueCut kCut{0x40, 2, 5};
+  for (uint64_t seed = 1; seed <= 12; ++seed) {
+    SCOPED_TRACE(seed);
+    Random random(seed * 31 + GetParam());
+    Page page(TestPageSizeBytes());
+    Model model;
+    while (Step(&page, &model, shape(), &random)) {
+    }
+    SlotRuns runs;
+    size_t slot = 0;
+    for (auto& [key, value] : model) {
+      if (value.size() >= 7 && !random.OneIn(4)) {
+        value[0] = static_cast<char>(value[0] & ~kCut.flags);
+        value.erase(kCut.offset, kCut.bytes);
+        runs.push_back({static_cast<uint16_t>(slot), 1});
+        if (runs.size() > 1 && runs[runs.size() - 2].first + 1U == slot && random.OneIn(2)) {
+          runs.pop_back();
+          ++runs.back().count;
+        }
+      }
+      ++slot;
+    }
+    ASSERT_TRUE(ShortenValues(page.bytes, runs, kCut));
+    EXPECT_EQ(page.view().garbage_bytes(), 0U);
+    ExpectEqual(page, model);
+    // One that is too short for it: nothing happens.
+    if (page.view().Value(0).size() >= 256) continue;
+    const std::vector<std::byte> before = page.bytes;
+    const auto all = static_cast<uint16_t>(model.size());
+    EXPECT_FALSE(ShortenValues(page.bytes, std::vector<SlotRun>{{0, all}}, {0x40, 1, 255}));
+    EXPECT_TRUE(page.bytes == before);
+  }
+}
+
 TEST_P(NodeTest, splits_into_two_sound_halves) {
   for (uint64_t seed = 1; seed <= 20; ++seed) {
     SCOPED_TRACE(seed);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 
+#include "base/counters.h"
 #include "base/random.h"
 #include "mvcc/undo/undo_check.h"
 #include "tests/mvcc/row_fixture.h"
@@ -15,9 +16,12 @@ namespace {
 using Rows = std::map<uint32_t, TestRow>;
 using Changes = std::map<uint32_t, std::optional<TestRow>>;
 
-constexpr uint32_t kIds = 24;
-constexpr uint32_t kValuesA = 6;
-constexpr uint32_t kValuesB = 32;
+/// How many different ones there are: few, so that transactions meet.
+struct Domain {
+  uint32_t ids = 24;
+  uint32_t values_a = 6;
+  uint32_t values_b = 32;
+};
 
 struct ModelTxn {
   explicit ModelTxn(TxnManager* manager) : actor(manager) {}
@@ -52,6 +56,10 @@ Rows Overlay(Rows rows, const Changes& changes) {
 
 class ModelTest : public ::testing::Test {
  protected:
+  ModelTest() = default;
+  ModelTest(uint32_t page_bytes, const Domain& domain)
+      : fixture_(page_bytes, std::max(TestPoolPages(), 512U)), domain_(domain) {}
+
   void Run(uint64_t seed, int rounds, int steps) {
     random_.emplace(seed);
     SCOPED_TRACE(seed);
@@ -75,11 +83,11 @@ class ModelTest : public ::testing::Test {
     } else if (choice < 20) {
       fixture_.Purge();
     } else if (choice < 45) {
-      Write(&txn, random_->Below(kIds));
+      Write(&txn, random_->Below(domain_.ids));
     } else if (choice < 70) {
       Write(&txn, random_->Below(4));  // hot rows: long chains, entries that come and go
     } else if (choice < 80) {
-      LockingGet(&txn, random_->Below(kIds));
+      LockingGet(&txn, random_->Below(domain_.ids));
     } else {
       CheckView(&txn);
     }
@@ -116,8 +124,8 @@ class ModelTest : public ::testing::Test {
 
   TestRow RandomRow() {
     TestRow row;
-    row.a = static_cast<uint32_t>(random_->Below(kValuesA));
-    row.b = static_cast<uint32_t>(random_->Below(kValuesB));
+    row.a = static_cast<uint32_t>(random_->Below(domain_.values_a));
+    row.b = static_cast<uint32_t>(random_->Below(domain_.values_b));
     const size_t length = random_->OneIn(8) ? random_->Below(400) : random_->Below(3);
     row.text.assign(length, static_cast<char>('a' + random_->Below(3)));
     return row;
@@ -252,7 +260,7 @@ class ModelTest : public ::testing::Test {
   }
 
   void CheckGets(ModelTxn* txn, const Rows& view) {
-    for (uint32_t id = 0; id < kIds; ++id) {
+    for (uint32_t id = 0; id < domain_.ids; ++id) {
       TestRow row;
       const Status status = fixture_.Get(&txn->actor, id, ReadMode::kSnapshot, &row);
       const auto found = view.find(id);
@@ -288,6 +296,7 @@ class ModelTest : public ::testing::Test {
   }
 
   RowFixture fixture_;
+  const Domain domain_;
   std::optional<Random> random_;
   Rows committed_;
   std::vector<std::unique_ptr<ModelTxn>> txns_;
@@ -296,6 +305,27 @@ class ModelTest : public ::testing::Test {
 TEST_F(ModelTest, RandomProgramsReadAndEndLikeTheModel) { Run(TestSeed(), 30, 300); }
 
 TEST_F(ModelTest, ManyShortRounds) { Run(TestSeed() + 1, 200, 30); }
+
+/// Leaves that fill up, so that entries lose their creators before they would be split.
+class CrowdedModelTest : public ModelTest {
+ protected:
+  CrowdedModelTest() : ModelTest(4096, {.ids = 500, .values_a = 40, .values_b = 1U << 20}) {}
+
+  void Fill() {
+    Start();
+    for (uint32_t id = 0; id < domain_.ids; ++id) Write(txns_.back().get(), id);
+    End(txns_.size() - 1, false);
+    fixture_.Purge();
+  }
+};
+
+TEST_F(CrowdedModelTest, EntriesLoseTheirCreatorsUnnoticed) {
+  random_.emplace(TestSeed() + 2);
+  Fill();
+  ResetCounters();
+  Run(TestSeed() + 2, 5, 400);
+  EXPECT_GT(ReadCounter(Counter::kEntriesShortened), 0U);
+}
 
 }  // namespace
 }  // namespace rowan

@@ -55,6 +55,40 @@ def test_what_came_and_went_beside_it_goes(t):
     reader.execute("COMMIT")
 
 
+def _leaves(t, index):
+    return int(t.value("SELECT LEAF_PAGES FROM INFORMATION_SCHEMA.ROWAN_INDEXES WHERE "
+                       f"TABLE_NAME = 'w' AND INDEX_NAME = '{index}'"))
+
+
+def test_entries_lose_the_ids_of_their_creators(t):
+    t.run("CREATE TABLE w (id INT PRIMARY KEY, k INT NOT NULL, v INT NOT NULL, KEY loaded (k)) "
+          f"ENGINE = {t.engine}")
+    before = int(_status(t, "entries_shortened"))
+    reader = t.client()
+    for batch in range(12):
+        t.run("INSERT INTO w VALUES " + ", ".join(
+            f"({1000 * batch + n}, {t.random.randrange(1 << 30)}, 1)" for n in range(1000)))
+        if batch == 8:
+            reader.execute("SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+            reader.execute("BEGIN")
+            t.equal(reader.value("SELECT COUNT(*) FROM w FORCE INDEX (loaded)"), 9000)
+        elif batch < 8:
+            # Every snapshot, also those that come, sees what this batch did.
+            t.wait_for(lambda: int(_status(t, "history_list_length")) == 0, "purge")
+    shortened = int(_status(t, "entries_shortened")) - before
+    t.true(shortened > 2000, f"{shortened} entries lost an id")
+    # What the snapshot does not see it does not see without ids either.
+    t.equal(reader.query("SELECT COUNT(*) FROM w FORCE INDEX (loaded) WHERE k >= 0"), [(9000,)])
+    t.equal(reader.query("SELECT COUNT(k + v) FROM w FORCE INDEX (loaded)"), [(9000,)])
+    reader.execute("COMMIT")
+    t.run("ALTER TABLE w ADD INDEX built (k)", "ANALYZE TABLE w")
+    print(f"{shortened} of 12000 entries lost an id; leaves: {_leaves(t, 'loaded')} loaded, "
+          f"{_leaves(t, 'built')} built")
+    t.equal(t.run("SELECT COUNT(*), SUM(k) FROM w FORCE INDEX (loaded)"),
+            t.run("SELECT COUNT(*), SUM(k) FROM w FORCE INDEX (PRIMARY)"))
+    t.equal(t.run("CHECK TABLE w")[0][3], "OK")
+
+
 def test_the_lag_that_slows_writers_is_set(t):
     t.equal(t.value("SELECT @@GLOBAL.rowan_max_purge_lag"), 1000000)
     t.run("SET GLOBAL rowan_max_purge_lag = 1000")
