@@ -10,10 +10,13 @@
 #include <algorithm>
 
 #include "mysqld_error.h"
+#include "sql/create_field.h"
 #include "sql/dd/types/partition.h"
 #include "sql/dd/types/table.h"
 #include "sql/derror.h"
+#include "sql/field.h"
 #include "sql/partition_info.h"
+#include "sql/sql_alter.h"
 #include "sql/sql_class.h"
 
 #include "plugin/handler/create_checks.h"
@@ -58,6 +61,54 @@ bool MovesRows(const Alter_inplace_info& info) {
   if ((info.handler_flags & Changes::ADD_PARTITION) == 0) return true;
   const partition_type type = info.modified_part_info->part_type;
   return type != partition_type::RANGE && type != partition_type::LIST;
+}
+
+std::vector<const Field*> ColumnsOf(Field* const* columns) {
+  std::vector<const Field*> found;
+  for (; columns != nullptr && *columns != nullptr; ++columns) found.push_back(*columns);
+  return found;
+}
+
+/// The column that the ALTER makes of `column`; null: it is dropped.
+const Field* ColumnAfter(const Field* column, const TABLE& altered,
+                         const Alter_inplace_info& info) {
+  List_iterator_fast<Create_field> definitions(info.alter_info->create_list);
+  for (uint i = 0; const Create_field* definition = definitions++; ++i) {
+    if (definition->field == column && i < altered.s->fields) return altered.field[i];
+  }
+  return nullptr;
+}
+
+/// Values of both are put into the same partitions.
+bool PlaceAlike(const Field* before, const Field* after) {
+  return after != nullptr && before->real_type() == after->real_type() &&
+         before->charset() == after->charset() && before->is_unsigned() == after->is_unsigned() &&
+         before->is_gcol() == after->is_gcol();
+}
+
+/// By these columns every row stays in its partition. KEY hashes them one after the other, in the
+/// table's order; without a list it takes those of the primary key.
+bool KeepPartitions(Field* const* before, Field* const* after, bool by_key, const TABLE& altered,
+                    const Alter_inplace_info& info) {
+  const std::vector<const Field*> columns = ColumnsOf(before);
+  std::vector<const Field*> wanted;
+  for (const Field* column : columns) {
+    const Field* const changed = ColumnAfter(column, altered, info);
+    if (!PlaceAlike(column, changed)) return false;
+    wanted.push_back(changed);
+  }
+  return !by_key || wanted == ColumnsOf(after);
+}
+
+/// The partitions stay as they are, but not the rows in them.
+bool PlacesRowsAnew(const partition_info& before, const TABLE& altered,
+                    const Alter_inplace_info& info) {
+  const partition_info* const after = altered.part_info;
+  if (after == nullptr) return true;
+  const bool by_key = before.list_of_part_fields && !before.column_list;
+  return !KeepPartitions(before.part_field_array, after->part_field_array, by_key, altered, info) ||
+         !KeepPartitions(before.subpart_field_array, after->subpart_field_array,
+                         before.list_of_subpart_fields, altered, info);
 }
 
 bool Goes(partition_state state) {
@@ -110,6 +161,9 @@ enum_alter_inplace_result ha_rowan_part::check_if_supported_inplace_alter(
     }
     return MovesRows(*info) ? HA_ALTER_INPLACE_SHARED_LOCK_AFTER_PREPARE
                             : HA_ALTER_INPLACE_NO_LOCK_AFTER_PREPARE;
+  }
+  if (PlacesRowsAnew(*table->part_info, *altered_table, *info)) {
+    return HA_ALTER_INPLACE_NOT_SUPPORTED;
   }
   auto* contexts = new (ha_thd()->mem_root) EachPartContext();
   enum_alter_inplace_result result = HA_ALTER_INPLACE_INSTANT;

@@ -197,6 +197,32 @@ DROP TABLE o;
 """)
 
 
+def test_changes_that_move_rows(t):
+    """KEY hashes the columns of the primary key, in the table's order and by their collations: the
+    partition of every row may be another one behind these."""
+    row = "(id INT NOT NULL, a INT NOT NULL, b VARCHAR(9) CHARACTER SET utf8mb3"
+    keys = f"{row}, UNIQUE KEY u (id), UNIQUE KEY v (id, a))"
+    for definition, change in (
+            (f"{row}, PRIMARY KEY (id)) PARTITION BY KEY ()",
+             "DROP PRIMARY KEY, ADD PRIMARY KEY (id, a)"),
+            (f"{row}, PRIMARY KEY (id, a)) PARTITION BY KEY ()", "MODIFY a INT NOT NULL FIRST"),
+            (f"{row}, PRIMARY KEY (id, a)) PARTITION BY RANGE (id) SUBPARTITION BY KEY "
+             "(id, a) SUBPARTITIONS 4 (PARTITION p VALUES LESS THAN MAXVALUE)",
+             "MODIFY a INT NOT NULL FIRST"),
+            (f"{keys} PARTITION BY KEY ()", "DROP KEY u"),
+            (f"{row}) PARTITION BY KEY (b)", "MODIFY b VARCHAR(9) CHARACTER SET utf8mb4")):
+        parts = "" if "SUBPARTITION" in definition else " PARTITIONS 4"
+        t.run("DROP TABLE IF EXISTS moved", f"CREATE TABLE moved {definition}{parts}",
+              "INSERT INTO moved (id, a, b) VALUES "
+              + ", ".join(f"({i}, {i % 7}, 'v{i % 7}')" for i in range(90)))
+        t.error(f"ALTER TABLE moved {change}, ALGORITHM = INPLACE", (1845, 1846))
+        t.run(f"ALTER TABLE moved {change}")
+        t.check_table("moved")
+    t.run("DROP TABLE moved", f"CREATE TABLE moved {row}, PRIMARY KEY (id, a)) PARTITION BY KEY () "
+          "PARTITIONS 4", "ALTER TABLE moved ADD x INT FIRST, DROP b, ALGORITHM = INPLACE",
+          "ALTER TABLE moved ADD KEY (x), FORCE, ALGORITHM = INPLACE")
+
+
 def test_order_by_what_is_computed(t):
     same_on_both(t, """
 CREATE TABLE g (id INT PRIMARY KEY, s TEXT, v TEXT AS (REVERSE(s)) VIRTUAL,
