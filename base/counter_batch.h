@@ -15,13 +15,7 @@ class CounterBatch {
         owned_(shard_.owned.load(std::memory_order_relaxed)) {}
 
   void Add(Counter counter, uint64_t amount) {
-    if (amount == 0) return;
-    std::atomic<uint64_t>& value = shard_.values[static_cast<size_t>(counter)];
-    if (owned_) {
-      value.store(value.load(std::memory_order_relaxed) + amount, std::memory_order_relaxed);
-    } else {
-      value.fetch_add(amount, std::memory_order_relaxed);
-    }
+    if (amount != 0) shard_.Add(counter, amount, owned_);
   }
 
  private:

@@ -40,6 +40,16 @@ inline constexpr size_t kCounters = static_cast<size_t>(Counter::kCount);
 struct alignas(64) Shard {
   std::array<std::atomic<uint64_t>, kCounters> values{};
   std::atomic<bool> owned{false};  // written by the owning thread only
+
+  /// `is_owned`: what `owned` says.
+  void Add(Counter counter, uint64_t amount, bool is_owned) {
+    std::atomic<uint64_t>& value = values[static_cast<size_t>(counter)];
+    if (is_owned) {
+      value.store(value.load(std::memory_order_relaxed) + amount, std::memory_order_relaxed);
+    } else {
+      value.fetch_add(amount, std::memory_order_relaxed);
+    }
+  }
 };
 /// The calling thread's shard; with `owned` set, no other thread writes it.
 Shard& ThisThreadShard();
@@ -47,12 +57,7 @@ Shard& ThisThreadShard();
 
 inline void AddCounter(Counter counter, uint64_t amount = 1) {
   counters_internal::Shard& shard = counters_internal::ThisThreadShard();
-  std::atomic<uint64_t>& value = shard.values[static_cast<size_t>(counter)];
-  if (shard.owned.load(std::memory_order_relaxed)) {
-    value.store(value.load(std::memory_order_relaxed) + amount, std::memory_order_relaxed);
-  } else {
-    value.fetch_add(amount, std::memory_order_relaxed);
-  }
+  shard.Add(counter, amount, shard.owned.load(std::memory_order_relaxed));
 }
 
 }  // namespace rowan

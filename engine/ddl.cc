@@ -96,19 +96,30 @@ std::string DdlLog::EncodeIndex(Kind kind, const IndexTree& index) {
   return std::string(AsText(Bytes(payload).first(PayloadBytes(kind, 0))));
 }
 
+DdlLog::Pending& DdlLog::PendingOf(const Txn* txn) {
+  Pending& pending = pending_[txn];
+  pending_count_.store(pending_.size(), std::memory_order_relaxed);
+  return pending;
+}
+
+void DdlLog::Forget(PendingMap::iterator pending) {
+  pending_.erase(pending);
+  pending_count_.store(pending_.size(), std::memory_order_relaxed);
+}
+
 void DdlLog::NoteDrop(const Txn* txn, TableId table, SpaceId space) {
   const MutexLock lock(&mutex_);
-  pending_[txn].drops.push_back({table, space});
+  PendingOf(txn).drops.push_back({table, space});
 }
 
 void DdlLog::NoteAlter(const Txn* txn, TableId table) {
   const MutexLock lock(&mutex_);
-  pending_[txn].altered.push_back(table);
+  PendingOf(txn).altered.push_back(table);
 }
 
 void DdlLog::NoteIndexDrop(const Txn* txn, const IndexTree& index) {
   const MutexLock lock(&mutex_);
-  pending_[txn].index_drops.push_back(index);
+  PendingOf(txn).index_drops.push_back(index);
 }
 
 void DdlLog::ForgetIndexDrop(IndexId index) {
@@ -129,6 +140,7 @@ void DdlLog::ForgetDrop(TableId table) {
 }
 
 void DdlLog::OnCommit(const Txn* txn) {
+  if (NothingPending()) return;
   const MutexLock lock(&mutex_);
   const auto found = pending_.find(txn);
   if (found == pending_.end()) return;
@@ -137,11 +149,12 @@ void DdlLog::OnCommit(const Txn* txn) {
 }
 
 void DdlLog::OnRollback(const Txn* txn) {
+  if (NothingPending()) return;
   const MutexLock lock(&mutex_);
   const auto found = pending_.find(txn);
   // A committed drop that waits for Finish stays, even if the session rolls back later work.
   if (found == pending_.end() || found->second.committed) return;
-  pending_.erase(found);
+  Forget(found);
 }
 
 void DdlLog::Finish(const Txn* txn) {
@@ -151,7 +164,7 @@ void DdlLog::Finish(const Txn* txn) {
     const auto found = pending_.find(txn);
     if (found == pending_.end() || !found->second.committed) return;
     pending = std::move(found->second);
-    pending_.erase(found);
+    Forget(found);
   }
   for (const Dropped& drop : pending.drops) {
     const Status status = RemoveTable(drop.table, drop.space);

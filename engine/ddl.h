@@ -19,6 +19,7 @@
 // log record. Thread safety: all members.
 #pragma once
 
+#include <atomic>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -80,6 +81,13 @@ class DdlLog : public ExtensionApplier {
     std::vector<IndexTree> index_drops;
     bool committed = false;
   };
+  using PendingMap = std::unordered_map<const Txn*, Pending>;
+
+  /// For commits and rollbacks without DDL, so that they meet in no mutex. A transaction that has
+  /// something pending noted it in this thread, or came to it through a mutex: it sees its own.
+  bool NothingPending() const { return pending_count_.load(std::memory_order_relaxed) == 0; }
+  Pending& PendingOf(const Txn* txn) ROWAN_REQUIRES(mutex_);
+  void Forget(PendingMap::iterator pending) ROWAN_REQUIRES(mutex_);
   void ForgetDrop(TableId table);
   void ForgetIndexDrop(IndexId index);
   Status RemoveTable(TableId table, SpaceId space);
@@ -90,7 +98,8 @@ class DdlLog : public ExtensionApplier {
   Catalog* const catalog_;
   PageAllocator* const allocator_;
   Mutex mutex_{LatchRank::kDdlPending};
-  std::unordered_map<const Txn*, Pending> pending_ ROWAN_GUARDED_BY(mutex_);
+  PendingMap pending_ ROWAN_GUARDED_BY(mutex_);
+  std::atomic<size_t> pending_count_{0};  ///< of pending_, changed with it
   /// One file removal at a time: purge and FinishDdl may meet.
   Mutex remove_mutex_{LatchRank::kFileRemoval};
   /// The same for trees, which may take longer.

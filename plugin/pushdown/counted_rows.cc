@@ -295,6 +295,7 @@ void SkipRows(const Reading& reading, AccessPath* root, JOIN* join) {
 }  // namespace
 
 void CountOrSkipRows(THD* thd, AccessPath* root, JOIN* join) {
+  if (root->type != AccessPath::AGGREGATE && root->type != AccessPath::LIMIT_OFFSET) return;
   ha_rowan* file = SingleTableOf(*join);
   if (file == nullptr) return;
   const Reading reading{thd, file, join->query_block->leaf_tables->table};

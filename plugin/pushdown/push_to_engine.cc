@@ -53,8 +53,7 @@ int PushToEngine(THD* thd, AccessPath* root, JOIN* join) {
   if (thd->lex->sql_command != SQLCOM_SELECT || root == nullptr) return 0;
   ForgetPlans(join->query_block);
   if (MayHaveGroups(join->query_block) && PushdownGroupwise(thd)) ReduceGroups(thd, root, join);
-  // A serializable transaction notes or locks each row it passes.
-  if (thd->tx_isolation != ISO_SERIALIZABLE) CountOrSkipRows(thd, root, join);
+  CountOrSkipRows(thd, root, join);
   return 0;
 }
 
