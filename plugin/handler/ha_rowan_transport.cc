@@ -170,7 +170,9 @@ Result<std::shared_ptr<Table>> ha_rowan::MakeEmpty() {
   const Status status = transport.Prepare(g_engine->options().storage.page_size_bytes, codec());
   if (!status.ok()) return status;
   Session* session = ContextOf(ha_thd())->session.get();
-  return g_engine->CreateTable(session, transport.Definition(engine_table()->name()));
+  // Values that were handed out are not handed out again, here or in the other partitions.
+  return g_engine->CreateTable(session, transport.Definition(engine_table()->name()),
+                               engine_table()->auto_increment());
 }
 
 Result<std::shared_ptr<Table>> ha_rowan::Import() {
@@ -222,7 +224,8 @@ Status ha_rowan::FillImported(ExportReader* reader, RowTransport* transport, Tab
   if (!status.ok()) return status;
   status = target->LoadCounters();
   if (!status.ok()) return status;
-  return target->SetAutoIncrement(std::max<uint64_t>(reader->end().auto_increment, 1));
+  return target->SetAutoIncrement(
+      std::max(reader->end().auto_increment, engine_table()->auto_increment()));
 }
 
 Status ha_rowan::ShowImportedDuplicate(Status status, const RowTransport& transport,

@@ -218,9 +218,34 @@ def test_partitions_go_to_another_server(t):
     t.check_table("p", client=other)
     _check_finds_rows_of_another_partition(t, target, other)
     other.query("INSERT INTO p (v) VALUES ('next')")
-    t.equal(other.query("SELECT id FROM p WHERE v = 'next'"), [(103,)], "AUTO_INCREMENT goes on")
+    t.equal(other.query("SELECT id FROM p WHERE v = 'next'"), [(152,)], "AUTO_INCREMENT goes on")
     other.query("DROP TABLE p")
     t.true(not _path(t, target, f"p#p#{_LOW[0]}").exists(), "DROP TABLE takes the files with it")
+
+
+def test_discarded_values_are_not_handed_out_again(t):
+    _rowan_only(t)
+    for engine in ("InnoDB", "ROWAN"):
+        t.run("CREATE TABLE p (id INT AUTO_INCREMENT, r INT, PRIMARY KEY (id, r))"
+              f" ENGINE={engine} PARTITION BY LIST (r) (PARTITION p1 VALUES IN (1),"
+              " PARTITION p2 VALUES IN (2))", "INSERT INTO p VALUES (1, 1), (100, 2)",
+              "ALTER TABLE p DISCARD PARTITION p2 TABLESPACE", "INSERT INTO p (r) VALUES (1)",
+              f"CREATE TABLE a (id INT PRIMARY KEY AUTO_INCREMENT) ENGINE={engine}",
+              "INSERT INTO a VALUES (500)", "ALTER TABLE a DISCARD TABLESPACE")
+        t.rows("SELECT id FROM p PARTITION (p1)", [(1,), (101,)])
+        definition = t.run("SHOW CREATE TABLE a")[0][1]
+        t.true(" AUTO_INCREMENT=501 " in definition, definition)
+        if engine == "InnoDB":
+            t.run("DROP TABLE a, p")
+    t.run("CREATE TABLE b LIKE a", "INSERT INTO b VALUES (7)", "FLUSH TABLES b FOR EXPORT")
+    shutil.copy(_path(t, t.server, "b"), _path(t, t.server))
+    t.run("UNLOCK TABLES", "ALTER TABLE a IMPORT TABLESPACE", "INSERT INTO a VALUES ()")
+    t.rows("SELECT id FROM a", [(7,), (501,)])
+    t.server.kill()
+    t.server.start()
+    t._first = t.client()
+    t.run("INSERT INTO p PARTITION (p1) (r) VALUES (1)")
+    t.rows("SELECT id FROM p PARTITION (p1)", [(1,), (101,), (102,)])
 
 
 if __name__ == "__main__":
