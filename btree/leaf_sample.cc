@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "btree/leaf_sample.h"
 
+#include <algorithm>
+#include <utility>
+
 #include "btree/cursor.h"
 #include "btree/map_walk.h"
 
@@ -64,6 +67,18 @@ Status LeafSample::PassLeaf() {
   }
   done_ = status.Is(Code::kEndOfRange);
   return done_ ? Status::Ok() : status;
+}
+
+std::vector<KeyBuffer> SampleLeaves(Tree* tree, uint32_t count, Random* random) {
+  std::vector<KeyBuffer> keys;
+  for (uint32_t i = 0; i < count; ++i) {
+    KeyBuffer key;
+    if (tree->SampleLeaf(random->Next(), &key).ok()) keys.push_back(std::move(key));
+  }
+  std::sort(keys.begin(), keys.end(),
+            [](Bytes left, Bytes right) { return CompareBytes(left, right) < 0; });
+  keys.erase(std::unique(keys.begin(), keys.end()), keys.end());
+  return keys;
 }
 
 }  // namespace rowan

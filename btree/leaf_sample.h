@@ -12,6 +12,9 @@
 // Thread safety: one thread; the tree by any number of threads.
 #pragma once
 
+#include <cstdint>
+#include <vector>
+
 #include "base/bytes.h"
 #include "base/random.h"
 #include "base/status.h"
@@ -51,5 +54,9 @@ class LeafSample {
   bool bound_unknown_ = false;  ///< where the leaf at `next_` ends
   bool done_ = false;
 };
+
+/// First keys of `count` leaves chosen one by one, each once, in order: fewer where a leaf was
+/// chosen again or could not be read, because a writer came in between or because it is damaged.
+std::vector<KeyBuffer> SampleLeaves(Tree* tree, uint32_t count, Random* random);
 
 }  // namespace rowan

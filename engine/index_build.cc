@@ -103,10 +103,11 @@ Status IndexBuild::Finish() { return scan_.CatchUpForGood(this); }
 // --- the first snapshot ---
 
 Status IndexBuild::BuildTrees() {
-  Result<uint32_t> workers = scan_.WorkersFor(limits_.threads);
-  if (!workers.ok()) return workers.status();
-  for (const auto& target : targets_) target->sorter = NewSorter(*target, *workers);
-  const Status scanned = SortEntries(*workers);
+  const size_t lanes_max = limits_.sort_memory_bytes / targets_.size() / limits_.lane_bytes_min;
+  const uint32_t workers =
+      scan_.WorkersFor(static_cast<uint32_t>(std::min<size_t>(limits_.threads, lanes_max)));
+  for (const auto& target : targets_) target->sorter = NewSorter(*target, workers);
+  const Status scanned = SortEntries(workers);
   if (!scanned.ok()) return scanned;
   std::vector<TreeBuild> builds;
   for (const auto& target : targets_) {

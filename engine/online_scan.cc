@@ -8,6 +8,7 @@
 #include "base/random.h"
 #include "base/workers.h"
 #include "btree/cursor.h"
+#include "btree/leaf_sample.h"
 #include "engine/engine_impl.h"
 #include "engine/table_cursor.h"
 #include "mvcc/row/row_header.h"
@@ -27,24 +28,6 @@ constexpr size_t kNotesMemoryBytesMin = size_t{2} << 10;
 constexpr uint32_t kRangesPerWorker = 32;
 /// Fewer leaves are read sooner than a thread is started.
 constexpr size_t kLeavesPerWorkerMin = 4;
-
-/// First keys of leaves chosen at random, in order, each once.
-Result<std::vector<ByteBuffer>> SampleLeaves(Tree* tree, size_t samples) {
-  std::vector<ByteBuffer> keys;
-  Random random(tree->index().value());
-  for (size_t i = 0; i < samples; ++i) {
-    ByteBuffer key;
-    const Status status = tree->SampleLeaf(random.Next(), &key);
-    if (status.Is(Code::kRestart)) continue;
-    if (!status.ok()) return status;
-    keys.push_back(std::move(key));
-  }
-  std::sort(keys.begin(), keys.end(), [](const ByteBuffer& left, const ByteBuffer& right) {
-    return CompareBytes(left, right) < 0;
-  });
-  keys.erase(std::unique(keys.begin(), keys.end()), keys.end());
-  return keys;
-}
 
 }  // namespace
 
@@ -93,17 +76,15 @@ void OnlineScan::Start(const std::string& name, const BuildLimits& limits) {
   built_ = TakeSnapshot();
 }
 
-Result<uint32_t> OnlineScan::WorkersFor(uint32_t threads) {
+uint32_t OnlineScan::WorkersFor(uint32_t threads) {
   range_starts_.clear();
-  const auto records = static_cast<uint32_t>(rows_.more_records.size()) + 1;
-  const uint32_t wanted = std::min(threads, records);
-  if (wanted <= 1) return 1;
-  Result<std::vector<ByteBuffer>> keys =
-      SampleLeaves(&table_->index(0)->tree, size_t{wanted} * kRangesPerWorker);
-  if (!keys.ok()) return keys.status();
-  const size_t workers = std::min<size_t>(wanted, keys->size() / kLeavesPerWorkerMin);
+  if (threads <= 1 || rows_.new_record == nullptr) return 1;
+  Tree* tree = &table_->index(0)->tree;
+  Random random(tree->index().value());
+  std::vector<ByteBuffer> keys = SampleLeaves(tree, threads * kRangesPerWorker, &random);
+  const size_t workers = std::min<size_t>(threads, keys.size() / kLeavesPerWorkerMin);
   if (workers <= 1) return 1;
-  range_starts_ = std::move(*keys);
+  range_starts_ = std::move(keys);
   return static_cast<uint32_t>(workers);
 }
 
@@ -137,11 +118,13 @@ Status OnlineScan::ScanRows(uint32_t workers, WorkerVisit visit, WorkerFinish fi
 
 Status OnlineScan::ScanRanges(SharedScan* shared, uint32_t worker, WorkerVisit visit) {
   std::unique_ptr<Snapshot> own;
+  std::shared_ptr<void> own_record;
   if (worker != 0) {
+    own_record = rows_.new_record();
     own = std::make_unique<Snapshot>(session_->engine(), table_.get(), rows_, built_.get());
   }
   TableCursor& cursor = (worker == 0 ? *built_ : *own).cursor;
-  void* const record = worker == 0 ? rows_.record : rows_.more_records[worker - 1];
+  void* const record = worker == 0 ? rows_.record : own_record.get();
   uint64_t count = 0;
   const auto go_on = [&] {
     const uint64_t rows = shared->rows += std::exchange(count, 0);

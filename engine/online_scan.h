@@ -14,6 +14,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -48,9 +49,9 @@ class OnlineScan {
     const RowCodec* codec = nullptr;
     const void* columns = nullptr;  ///< null: all
     void* record = nullptr;         ///< scratch
-    /// The same for further threads, which use the codec at the same time. None: the scan keeps to
-    /// its caller's thread.
-    std::vector<void*> more_records{};
+    /// Makes another one for a thread of its own, which calls this and uses the codec at the same
+    /// time as others. Null: the scan keeps to its caller's thread.
+    std::function<std::shared_ptr<void>()> new_record{};
   };
   /// The row with this clustered key.
   using KeyVisit = FunctionRef<Status(Bytes key)>;
@@ -69,7 +70,7 @@ class OnlineScan {
   Status ScanRows(KeyVisit visit);
   /// How many workers a scan may have that is given `threads`: fewer where there are no records for
   /// them, or too few rows.
-  Result<uint32_t> WorkersFor(uint32_t threads);
+  [[nodiscard]] uint32_t WorkersFor(uint32_t threads);
   /// As above, by so many workers; each calls `finish` when no row is left for it. Rows come in the
   /// order of their keys to a single worker only.
   using WorkerFinish = FunctionRef<Status(uint32_t worker)>;

@@ -6,6 +6,8 @@
 #include <cstring>
 #include <utility>
 
+#include "base/logging.h"
+
 namespace rowan {
 namespace {
 
@@ -79,7 +81,10 @@ void SortLane::SortRefs() {
 Status SortLane::OpenFile() {
   if (file_ != nullptr) return Status::Ok();
   Result<std::unique_ptr<File>> opened = files_->Open(path_, {.create = true});
-  if (!opened.ok()) return opened.status();
+  if (!opened.ok()) {
+    LogError("A sort cannot open its scratch file '{}': {}.", path_, opened.status().message());
+    return opened.status();
+  }
   file_ = std::move(opened).value();
   return file_->Truncate(0);
 }

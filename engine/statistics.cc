@@ -6,6 +6,7 @@
 
 #include "base/random.h"
 #include "btree/cursor.h"
+#include "btree/leaf_sample.h"
 #include "mvcc/row/row_header.h"
 
 namespace rowan {
@@ -62,20 +63,6 @@ class GroupCounter {
   std::vector<std::byte> last_;
 };
 
-/// Places to sample, in key order: first keys of leaves chosen at random, without repetition.
-std::vector<std::vector<std::byte>> ChooseLeaves(Tree* tree, uint32_t count) {
-  std::vector<std::vector<std::byte>> keys;
-  Random random(uint64_t{tree->index().value()} + 1);
-  for (uint32_t i = 0; i < count; ++i) {
-    std::vector<std::byte> key;
-    // A sample that a writer spoiled is one fewer.
-    if (tree->SampleLeaf(random.Next(), &key).ok()) keys.push_back(std::move(key));
-  }
-  std::sort(keys.begin(), keys.end(), [](Bytes a, Bytes b) { return CompareBytes(a, b) < 0; });
-  keys.erase(std::unique(keys.begin(), keys.end()), keys.end());
-  return keys;
-}
-
 bool IsLive(Bytes value, bool clustered) {
   Bytes rest;
   if (clustered) {
@@ -120,7 +107,8 @@ Status CountIndex(Index* index, bool whole, uint32_t leaves, GroupCounter* count
         AddAfter([&] { return cursor.SeekFirst(); }, &cursor, true, index->clustered, counter);
     return status.Is(Code::kEndOfRange) ? Status::Ok() : status;
   }
-  for (const std::vector<std::byte>& key : ChooseLeaves(&index->tree, leaves)) {
+  Random random(uint64_t{index->tree.index().value()} + 1);
+  for (const KeyBuffer& key : SampleLeaves(&index->tree, leaves, &random)) {
     const Status status = AddAfter([&] { return cursor.SeekAtLeast(key); }, &cursor, false,
                                    index->clustered, counter);
     cursor.Unlatch();

@@ -10,6 +10,8 @@
 #include "plugin/handler/ha_rowan.h"
 
 #include <algorithm>
+#include <functional>
+#include <memory>
 
 #include "my_bitmap.h"
 #include "mysqld_error.h"
@@ -157,7 +159,6 @@ class AlterContext : public inplace_alter_handler_ctx {
   std::vector<my_bitmap_map> column_bits;
   MY_BITMAP columns{};                                ///< that the build needs
   std::unique_ptr<ComputedColumns> computed_columns;  ///< null: none is in an index
-  std::vector<std::vector<uchar>> records;            ///< for further threads that build
   std::unique_ptr<IndexBuild> build;                  ///< null: nothing to build
   bool rebuilds = false;                              ///< rows go into a new table
   uint64_t changed_by = 0;  ///< the transaction that changed the engine's definition; 0: none
@@ -197,15 +198,16 @@ void ChooseColumns(const TABLE& altered, AlterContext* context) {
   }
 }
 
-/// One for each thread but the server's. None where rows have columns that are computed: only the
+/// For threads other than the server's. Null where rows have columns that are computed: only the
 /// server's thread can do that, in the table's own record.
-std::vector<void*> MakeRecords(const TABLE& altered, uint32_t threads, AlterContext* context) {
-  if (context->computed_columns != nullptr) return {};
-  const uchar* record = altered.record[0];
-  context->records.assign(threads - 1, {record, record + altered.s->rec_buff_length});
-  std::vector<void*> records;
-  for (std::vector<uchar>& made : context->records) records.push_back(made.data());
-  return records;
+std::function<std::shared_ptr<void>()> RecordMaker(const TABLE& altered,
+                                                   const AlterContext& context) {
+  if (context.computed_columns != nullptr) return nullptr;
+  return [share = altered.s]() -> std::shared_ptr<void> {
+    const std::shared_ptr<uchar[]> record(new uchar[share->rec_buff_length]);
+    std::copy_n(share->default_values, share->reclength, record.get());
+    return {record, record.get()};
+  };
 }
 
 /// Rows keep their clustered key, or get one.
@@ -349,11 +351,10 @@ bool ha_rowan::prepare_inplace_alter_table(TABLE* altered_table, Alter_inplace_i
   for (uint32_t i = 1; i < context->former.size(); ++i) {
     if (context->former[i] == 0) wanted.push_back({.index_number = i});
   }
-  const BuildLimits limits = LimitsOfBuild(ha_thd());
   const IndexBuild::Rows rows{reads_rows, &context->columns, altered_table->record[0],
-                              MakeRecords(*altered_table, limits.threads, context)};
-  context->build = std::make_unique<IndexBuild>(connection->session.get(),
-                                                engine_table()->shared_from_this(), rows, limits);
+                              RecordMaker(*altered_table, *context)};
+  context->build = std::make_unique<IndexBuild>(
+      connection->session.get(), engine_table()->shared_from_this(), rows, LimitsOfBuild(ha_thd()));
   return FailAlter(context->build->Start(std::move(wanted)));
 }
 

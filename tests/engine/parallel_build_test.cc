@@ -106,12 +106,11 @@ class ParallelBuildTest : public ::testing::TestWithParam<uint32_t> {
     session_->Begin(IsolationLevel::kRepeatableRead);
   }
   void Start() {
-    more_records_.resize(threads() - 1);
-    IndexBuild::Rows rows{&codec_, nullptr, &record_};
-    for (StoredRow& record : more_records_) rows.more_records.push_back(&record);
+    const IndexBuild::Rows rows{&codec_, nullptr, &record_,
+                                [] { return std::make_shared<StoredRow>(); }};
     build_ = std::make_unique<IndexBuild>(
         session_.get(), table_, rows,
-        BuildLimits{.sort_memory_bytes = kSortBytes, .threads = threads()});
+        BuildLimits{.sort_memory_bytes = kSortBytes, .threads = threads(), .lane_bytes_min = 1});
     ASSERT_TRUE(build_->Start({{.index_number = 1}, {.index_number = 2}}).ok());
   }
   void Commit() {
@@ -152,7 +151,6 @@ class ParallelBuildTest : public ::testing::TestWithParam<uint32_t> {
   EngineFixture world_;
   WatchingCodec codec_;
   StoredRow record_;
-  std::vector<StoredRow> more_records_;
   std::shared_ptr<Table> table_;
   ToyRows model_;
   std::unique_ptr<Session> session_;
