@@ -21,6 +21,13 @@ constexpr uint64_t kRecentShare = 32;
 constexpr uint64_t kPatchShare = 4;
 constexpr uint64_t kPatchedPagesMin = 4;
 
+/// Most bytes that all changes may take: what a patch may have at most, or else the row.
+uint64_t ChangesBytesMax(uint64_t value_bytes, uint64_t page_bytes) {
+  const bool may_patch = value_bytes >= kPatchedPagesMin * page_bytes;
+  return may_patch ? value_bytes / kPatchShare
+                   : std::min(value_bytes / kPatchShare, page_bytes / kRecentShare);
+}
+
 /// Most bytes of a patch. The larger, the more is written each time that recent changes move into
 /// it, and the less often the base is written anew: with `moved` bytes at a time the cost is least
 /// where the patch grows to the root of 2 x base x moved.
@@ -37,16 +44,18 @@ Status Malformed() { return Status(Code::kCorrupt, "malformed changes of an off-
 Result<OffPageValue> Session::ChangeValue(Table* table, const ValueChange& change) {
   const OffPageValue& stored = *change.stored;
   const uint64_t size = stored.size_bytes();
+  const uint64_t page_bytes = engine_->options().storage.page_size_bytes;
   ByteRanges ranges;
-  const bool few = change.before.size() == size && change.after.size() == size &&
-                   FindDifferences(change.before, change.after, size / kPatchShare, &ranges);
+  const bool few =
+      change.before.size() == size && change.after.size() == size &&
+      FindDifferences(change.before, change.after, ChangesBytesMax(size, page_bytes), &ranges);
+  const bool same = few && ranges.empty();
+  if (same && ReferenceBytes(stored) <= change.reference_bytes_max) return stored;
   if (!few || change.reference_bytes_max < kChangedReferenceBytes) {
     return WriteWhole(table, change.after);
   }
-  if (ranges.empty()) return stored;
   if (!AppendRangesOf(stored.recent, size, &ranges)) return Malformed();
   JoinRanges(&ranges);
-  const uint64_t page_bytes = engine_->options().storage.page_size_bytes;
   const uint64_t recent_bytes_max = std::min({page_bytes / kRecentShare, size / kPatchShare,
                                               change.reference_bytes_max - kChangedReferenceBytes});
   OffPageValue value{.base = stored.base};

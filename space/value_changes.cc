@@ -9,6 +9,8 @@ namespace {
 
 /// Equal bytes are passed over in steps of this size, which memcmp is fast at.
 constexpr size_t kStepBytes = 512;
+/// Memory that ranges may always take.
+constexpr uint64_t kRangesBytesMin = 4096;
 /// A change of its own costs two numbers, two to eight bytes: so few equal ones come along.
 constexpr uint64_t kJoinedGapMax = 3;
 
@@ -48,21 +50,33 @@ void AddDifferencesIn(Bytes before, Bytes after, uint64_t offset, ByteRanges* ra
   }
 }
 
+/// What the ranges from one on take in the list.
+uint64_t ChangesBytesFrom(const ByteRanges& ranges, size_t first) {
+  uint64_t bytes = 0;
+  uint64_t end = first == 0 ? 0 : ranges[first - 1].end;
+  for (size_t i = first; i < ranges.size(); ++i) {
+    const uint64_t size = ranges[i].end - ranges[i].begin;
+    bytes += VarintSize(ranges[i].begin - end) + VarintSize(size) + size;
+    end = ranges[i].end;
+  }
+  return bytes;
+}
+
 }  // namespace
 
 bool FindDifferences(Bytes before, Bytes after, uint64_t bytes_max, ByteRanges* ranges) {
-  ByteRanges found;
-  uint64_t found_bytes = 0;
+  uint64_t list_bytes = 0;
   for (size_t offset = 0; offset < before.size(); offset += kStepBytes) {
     const size_t size = std::min(kStepBytes, before.size() - offset);
     if (std::memcmp(before.data() + offset, after.data() + offset, size) == 0) continue;
-    const size_t known = found.empty() ? 0 : found.size() - 1;
-    for (size_t i = known; i < found.size(); ++i) found_bytes -= found[i].end - found[i].begin;
-    AddDifferencesIn(before.subspan(offset, size), after.subspan(offset, size), offset, &found);
-    for (size_t i = known; i < found.size(); ++i) found_bytes += found[i].end - found[i].begin;
-    if (found_bytes > bytes_max) return false;
+    // The last one may grow.
+    const size_t known = ranges->empty() ? 0 : ranges->size() - 1;
+    list_bytes -= ChangesBytesFrom(*ranges, known);
+    AddDifferencesIn(before.subspan(offset, size), after.subspan(offset, size), offset, ranges);
+    list_bytes += ChangesBytesFrom(*ranges, known);
+    const uint64_t memory_bytes = ranges->size() * sizeof(ByteRange);
+    if (list_bytes > bytes_max || memory_bytes > std::max(bytes_max, kRangesBytesMin)) return false;
   }
-  ranges->insert(ranges->end(), found.begin(), found.end());
   return true;
 }
 
@@ -86,16 +100,7 @@ void JoinRanges(ByteRanges* ranges) {
   ranges->resize(kept);
 }
 
-uint64_t ChangesBytes(const ByteRanges& ranges) {
-  uint64_t bytes = 0;
-  uint64_t end = 0;
-  for (const ByteRange& range : ranges) {
-    const uint64_t size = range.end - range.begin;
-    bytes += VarintSize(range.begin - end) + VarintSize(size) + size;
-    end = range.end;
-  }
-  return bytes;
-}
+uint64_t ChangesBytes(const ByteRanges& ranges) { return ChangesBytesFrom(ranges, 0); }
 
 void AppendChanges(const ByteRanges& ranges, Bytes value, std::vector<std::byte>* changes) {
   uint64_t end = 0;

@@ -24,8 +24,8 @@ struct ByteRange {
 };
 using ByteRanges = std::vector<ByteRange>;
 
-/// Appends where two values of one size differ. False: in more than `bytes_max` bytes, and
-/// `*ranges` may lack some of them.
+/// Where two values of one size differ. False: their list, or `*ranges` beyond a few KB, would take
+/// more than `bytes_max` bytes, and `*ranges` lack some of them. REQUIRES: `*ranges` is empty.
 bool FindDifferences(Bytes before, Bytes after, uint64_t bytes_max, ByteRanges* ranges);
 /// Appends what a list is about. False: it is malformed, or reaches beyond the value.
 bool AppendRangesOf(Bytes changes, uint64_t value_bytes, ByteRanges* ranges);

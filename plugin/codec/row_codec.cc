@@ -15,6 +15,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/assertions.h"
 #include "engine/limits.h"
 #include "my_bitmap.h"
 #include "plugin/codec/record_poison.h"
@@ -68,8 +69,20 @@ void AppendVariable(const PlacedValue& value, ByteBuffer* row) {
   }
 }
 
-/// Writes what is to stand off the page; `*shared` is null if nothing is shared. References may be
-/// `spare_bytes` longer, together, than those of whole values.
+/// By how many bytes, together, references may be longer than those of whole values: by what the
+/// row has left of what is wanted, and where it has room by two large values and what a patch takes
+/// of each: three such rows to a leaf still, as a rule.
+size_t SpareBytes(const RowRoom& room, size_t bytes, const std::vector<PlacedValue>& values) {
+  const auto own_blobs = std::count_if(values.begin(), values.end(), [](const PlacedValue& value) {
+    return value.place == PlacedValue::Place::kOwnBlob;
+  });
+  const size_t least =
+      2 * room.large_value_bytes + static_cast<size_t>(own_blobs) * (kBlobRefBytes + 1);
+  return std::min(std::max(room.wanted_bytes, bytes + least), room.most_bytes) - bytes;
+}
+
+/// Writes what is to stand off the page; `*shared` is null if nothing is shared. References are
+/// at most `spare_bytes` longer, together, than those of whole values.
 Status WriteBlobs(TableCodec::BlobWriter* blobs, size_t spare_bytes,
                   std::vector<PlacedValue>* values, std::optional<OffPageValue>* shared) {
   ByteBuffer together;
@@ -82,7 +95,9 @@ Status WriteBlobs(TableCodec::BlobWriter* blobs, size_t spare_bytes,
           .reference_bytes_max = kBlobRefBytes + std::max<size_t>(spare_bytes, 1) - 1};
       const Status status = blobs->Write(&request);
       if (!status.ok()) return status;
-      spare_bytes -= InRowBytes(ReferenceBytes(request.stored)) - kOwnBlobRowBytes;
+      const size_t taken = InRowBytes(ReferenceBytes(request.stored)) - kOwnBlobRowBytes;
+      ROWAN_CHECK(taken <= spare_bytes);
+      spare_bytes -= taken;
       value.stored = std::move(request.stored);
     } else if (value.place == PlacedValue::Place::kSharedBlob) {
       AppendNumber(value.value.size(), &together);
@@ -91,8 +106,9 @@ Status WriteBlobs(TableCodec::BlobWriter* blobs, size_t spare_bytes,
   }
   if (together.empty()) return Status::Ok();
   if (together.size() > UINT32_MAX) return Status(Code::kTooBig, "row too large");
-  TableCodec::Outsourced request{.value = together, .shared = true};
+  TableCodec::Outsourced request{.value = together, .shared = true, .column = kSharedColumn};
   const Status status = blobs->Write(&request);
+  ROWAN_CHECK(!status.ok() || ReferenceBytes(request.stored) == kBlobRefBytes);
   *shared = std::move(request.stored);
   return status;
 }
@@ -149,7 +165,7 @@ Status TableCodec::EncodeLargeRow(const unsigned char* record, const RowRoom& ro
   const std::optional<size_t> bytes = PlaceValues(room, &values);
   if (!bytes.has_value()) return Status(Code::kTooBig, "row too large");
   std::optional<OffPageValue> shared;
-  const Status status = WriteBlobs(blobs, room.most_bytes - *bytes, &values, &shared);
+  const Status status = WriteBlobs(blobs, SpareBytes(room, *bytes, values), &values, &shared);
   if (!status.ok()) return status;
   if (shared.has_value()) {
     (*row)[0] |= kSharedBlobBit;

@@ -5,7 +5,7 @@ namespace rowan {
 
 Status SharedBlob::Next(Bytes* value) {
   if (position_ == nullptr) {
-    Result<Bytes> read = blobs_->Read({.base = LoadBlobRef(reference_)}, kNoColumn);
+    Result<Bytes> read = blobs_->Read({.base = LoadBlobRef(reference_)}, kSharedColumn);
     if (!read.ok()) return read.status();
     position_ = read->data();
     end_ = read->data() + read->size();

@@ -123,10 +123,9 @@ class TableCodec final : public RowCodec, public KeyParts {
   struct Outsourced {
     Bytes value;
     bool shared = false;  ///< several values made into one for this row
-    /// As RowCodec::BlobReader is told when it is read; of one that is shared nothing.
-    uint32_t column = UINT32_MAX;
+    uint32_t column = 0;  ///< as RowCodec::BlobReader is told when it is read
     size_t reference_bytes_max = kBlobRefBytes;  ///< in the row
-    OffPageValue stored{};                       ///< set by `Write`
+    OffPageValue stored{};                       ///< set by `Write`, within that
   };
   class BlobWriter {
    public:

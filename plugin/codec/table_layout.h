@@ -21,6 +21,8 @@ namespace rowan {
 class SpatialReference;
 
 inline constexpr uint32_t kNoColumn = UINT32_MAX;  ///< the hidden row id
+/// What RowCodec::BlobReader is told of a row's shared blob.
+inline constexpr uint32_t kSharedColumn = UINT32_MAX - 1;
 inline constexpr size_t kRowIdBytes = 8;
 
 /// Bytes that are adjacent both in the record and in the stored row.

@@ -29,8 +29,11 @@ Status ha_rowan::Write(TableCodec::Outsourced* value) {
     if (stored.column != value->column) continue;
     const Bytes before(stored.data, stored.size);
     const bool same = before.data() == value->value.data() && before.size() == value->value.size();
+    const bool fits = ReferenceBytes(stored.stored) <= value->reference_bytes_max;
     // One that was put together anew stays if it is the same row's with the same bytes.
-    if (same || (value->shared && changes_row_read_ && EqualBytes(value->value, before))) {
+    const bool equal =
+        same || (value->shared && changes_row_read_ && EqualBytes(value->value, before));
+    if (equal && fits) {
       value->stored = stored.stored;
       AppendBlobsOf(value->stored, &kept_blobs_);
       return Status::Ok();

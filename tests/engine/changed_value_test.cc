@@ -141,6 +141,37 @@ TEST_F(ChangedValueTest, OtherSizesAndLargeChangesAreWrittenWhole) {
   ExpectNothingLost({{1, row}});
 }
 
+TEST_F(ChangedValueTest, AReferenceThatHasNoRoomAnyMoreBecomesShorter) {
+  for (const size_t pages : {2, 20}) {
+    const std::string before(pages * kPage, 'a');
+    std::string after = before;
+    after.replace(kPage, kPage / 40, kPage / 40, 'b');
+    std::unique_ptr<Session> session = Begin();
+    const OffPageValue whole{.base = session->WriteBlob(table.get(), AsBytes(before)).value()};
+    const auto change = [&](const OffPageValue& stored, const std::string& old, size_t most) {
+      const ValueChange wanted{.stored = &stored,
+                               .before = AsBytes(old),
+                               .after = AsBytes(after),
+                               .reference_bytes_max = most};
+      OffPageValue value = session->ChangeValue(table.get(), wanted).value();
+      EXPECT_LE(ReferenceBytes(value), most);
+      std::string read(after.size(), '\0');
+      EXPECT_TRUE(
+          session->ReadValue(value, {reinterpret_cast<std::byte*>(read.data()), read.size()}).ok());
+      EXPECT_TRUE(read == after);
+      return value;
+    };
+    const OffPageValue changed = change(whole, before, kPage / 8);
+    EXPECT_FALSE(changed.recent.empty());
+    // The same bytes again: as they are stored, but where that is too long.
+    EXPECT_TRUE(SameValue(change(changed, after, ReferenceBytes(changed)), changed));
+    EXPECT_EQ(change(changed, after, ReferenceBytes(changed) - 1).has_patch(), pages > 4);
+    EXPECT_EQ(change(changed, after, kChangedReferenceBytes).has_patch(), pages > 4);
+    EXPECT_FALSE(change(changed, after, kBlobRefBytes).is_changed());
+    ASSERT_TRUE(session->Rollback().ok());
+  }
+}
+
 TEST_F(ChangedValueTest, TheTableSaysSoAfterACrashToo) {
   ToyRow row = RowWith(std::string(4 * kPage, 'a'));
   Insert(row);

@@ -183,6 +183,44 @@ def test_little_is_written_of_a_small_change(t):
     t.check_table("t")
 
 
+def _varchars(first, end, size, declare=""):
+    return ", ".join(f"v{i} {declare}" if declare else f"v{i} = REPEAT('x', {size})"
+                     for i in range(first, end))
+
+
+def test_what_is_in_the_row_of_changes_makes_room_for_other_values(t):
+    columns = _varchars(0, 16, 0, "VARCHAR(500) CHARACTER SET latin1")
+    t.run("CREATE TABLE t (id VARCHAR(800) CHARACTER SET latin1 PRIMARY KEY, a LONGBLOB,"
+          f" b LONGBLOB, {columns})")
+    change = "INSERT({0}, 500, 440, REPEAT('n', 440))"
+    for size in (20000, 300000):  # without and with a patch
+        for keep in ("", ", b = INSERT(b, 1, 1, 'c')"):
+            a, b = f"REPEAT('a', {size})", f"REPEAT('b', {size})"
+            t.run("DELETE FROM t", f"INSERT INTO t (id, a, b) VALUES ('k', {a}, {b})",
+                  f"UPDATE t SET a = {change.format('a')}, b = {change.format('b')}",
+                  f"UPDATE t SET {_varchars(0, 16, 500)}{keep}",
+                  "UPDATE t SET id = REPEAT('k', 700)")
+            a, b = change.format(a), change.format(b)
+            b = f"INSERT({b}, 1, 1, 'c')" if keep else b
+            t.rows("SELECT SHA2(a, 256), SHA2(b, 256), LENGTH(v15), LENGTH(id) FROM t", t.run(
+                f"SELECT SHA2({a}, 256), SHA2({b}, 256), 500, 700"))
+            t.check_table("t")
+
+
+def test_shared_values_are_not_taken_for_one_of_a_dropped_column(t):
+    columns = _varchars(0, 16, 0, "VARCHAR(511) CHARACTER SET latin1")
+    t.run(f"CREATE TABLE t (id INT PRIMARY KEY, d LONGBLOB, {columns}, n INT)",
+          "INSERT INTO t (id, d) VALUES (1, CONCAT(x'FF03', REPEAT('x', 510), 'y'))",
+          f"UPDATE t SET {_varchars(0, 9, 511)}",
+          # What is shared soon: the length of one value, and the value.
+          "UPDATE t SET d = CONCAT(x'FF03', REPEAT('x', 511))",
+          "ALTER TABLE t DROP COLUMN d, ALGORITHM=INSTANT",
+          f"UPDATE t SET {_varchars(9, 16, 511)}")
+    t.rows(f"SELECT {', '.join(f'SHA2(v{i}, 256)' for i in range(16))} FROM t",
+           [(t.run("SELECT SHA2(REPEAT('x', 511), 256)")[0][0],) * 16])
+    t.check_table("t")
+
+
 def _lsn(t):
     return int(t.run("SHOW GLOBAL STATUS LIKE 'Rowan_log_lsn'")[0][1])
 

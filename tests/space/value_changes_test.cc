@@ -44,7 +44,19 @@ TEST(ValueChangesTest, TooManyDifferencesAreNotCollected) {
   ByteRanges ranges;
   const std::string before(100000, 'x');
   EXPECT_FALSE(FindDifferences(BytesOf(before), BytesOf(std::string(100000, 'y')), 2000, &ranges));
-  EXPECT_TRUE(ranges.empty());
+  EXPECT_LE(ranges.size(), 1u);
+}
+
+TEST(ValueChangesTest, ManySmallDifferencesCountWithWhatTheyTakeInMemory) {
+  const std::string before(1000000, 'x');
+  std::string after = before;
+  for (size_t i = 0; i < after.size(); i += 5) after[i] = 'y';
+  ByteRanges ranges;
+  EXPECT_FALSE(FindDifferences(BytesOf(before), BytesOf(after), before.size(), &ranges));
+  EXPECT_LT(ranges.size() * sizeof(ByteRange), before.size() + 4096);
+  ranges.clear();
+  EXPECT_TRUE(FindDifferences(BytesOf(before), BytesOf(after), 4 * before.size(), &ranges));
+  EXPECT_EQ(ranges.size(), before.size() / 5);
 }
 
 TEST(ValueChangesTest, AListThatDoesNotFitIsNoticed) {
