@@ -116,6 +116,27 @@ Status ComputedColumns::EncodeEntries(uint32_t index, const void* record, Bytes 
   return unreadable ? Status(Code::kCorrupt, "an array cannot be read") : Status::Ok();
 }
 
+bool ComputedColumns::ComputeFrom(std::vector<bool> changed, TABLE* table, unsigned char* record) {
+  if (table->vfield == nullptr) return true;
+  my_bitmap_map* maps[2];
+  dbug_tmp_use_all_columns(table, maps, table->read_set, table->write_set);
+  unsigned char* const now = table->record[0];
+  if (record != now) repoint_field_to_record(table, now, record);
+  bool computed = true;
+  for (Field** next = table->vfield; computed && *next != nullptr; ++next) {
+    const MY_BITMAP& sources = (*next)->gcol_info->base_columns_map;
+    for (uint i = 0; i < table->s->fields; ++i) {
+      if (!changed[i] || !bitmap_is_set(&sources, i)) continue;
+      computed = ComputeField(*next);
+      changed[(*next)->field_index()] = true;
+      break;
+    }
+  }
+  if (record != now) repoint_field_to_record(table, record, now);
+  dbug_tmp_restore_column_maps(table->read_set, table->write_set, maps);
+  return computed;
+}
+
 bool ComputedColumns::Compute(const void* columns, unsigned char* record) const {
   my_bitmap_map* maps[2];
   dbug_tmp_use_all_columns(table_, maps, table_->read_set, table_->write_set);

@@ -35,6 +35,11 @@ class ComputedColumns final : public RowCodec {
   /// was raised.
   [[nodiscard]] bool Compute(unsigned char* record) const { return Compute(nullptr, record); }
 
+  /// Computes the generated columns, stored or not, that depend on `changed` ones (by field index)
+  /// in a record that has all columns. False: the server's error was raised.
+  [[nodiscard]] static bool ComputeFrom(std::vector<bool> changed, TABLE* table,
+                                        unsigned char* record);
+
   Status DecodeRow(Bytes key, Bytes row, const void* columns, BlobReader* blobs,
                    void* record) const override;
   Status DecodeEntry(uint32_t index, Bytes key, Bytes payload, const void* columns,

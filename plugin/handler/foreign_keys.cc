@@ -4,7 +4,10 @@
 #include "plugin/handler/foreign_keys.h"
 
 #include <algorithm>
+#include <cstring>
 #include <span>
+#include <utility>
+#include <vector>
 
 #include "sql/dd/types/column.h"
 #include "sql/dd/types/foreign_key.h"
@@ -12,6 +15,8 @@
 #include "sql/sql_class.h"
 #include "sql/sql_lex.h"
 #include "sql/table.h"
+
+#include "plugin/handler/computed_columns.h"
 
 namespace rowan {
 namespace {
@@ -90,6 +95,22 @@ bool ChangesItsChildren(const TABLE_SHARE& share) {
                      ChangesChildren<TABLE_SHARE_FOREIGN_KEY_PARENT_INFO>);
 }
 
+/// Of the values that a column has in two records, where they are seen from record[0].
+bool IsSame(Field* field, ptrdiff_t one, ptrdiff_t other) {
+  const bool null = field->is_null(one);
+  if (null != field->is_null(other)) return false;
+  return null || field->cmp_binary(field->field_ptr() + one, field->field_ptr() + other) == 0;
+}
+
+void CopyValue(Field* field, ptrdiff_t from, ptrdiff_t to) {
+  if (field->is_null(from)) {
+    field->set_null(to);
+  } else {
+    field->set_notnull(to);
+  }
+  memcpy(field->field_ptr() + to, field->field_ptr() + from, field->pack_length());
+}
+
 }  // namespace
 
 void SetForeignKeyHooks(handlerton* hton) {
@@ -120,6 +141,23 @@ bool CascadesMayReturn(const TABLE_SHARE& share) {
       std::any_of(keys.begin(), keys.end(), ChangesChildren<TABLE_SHARE_FOREIGN_KEY_INFO>);
   // They set out from this table's own row, or from a parent that a trigger of this table changes.
   return cascades_arrive && (ChangesItsChildren(share) || share.triggers != nullptr);
+}
+
+Status KeepStoredValues(TABLE* table, const uchar* read, const uchar* stored, uchar* changed) {
+  const ptrdiff_t read_offset = read - table->record[0];
+  const ptrdiff_t stored_offset = stored - table->record[0];
+  const ptrdiff_t changed_offset = changed - table->record[0];
+  std::vector<bool> kept(table->s->fields);
+  for (uint i = 0; i < table->s->fields; ++i) {
+    Field* field = table->field[i];
+    if (field->is_virtual_gcol() || !IsSame(field, read_offset, changed_offset)) continue;
+    // One that is still where it was read stays there: that is how it is recognized.
+    if (IsSame(field, read_offset, stored_offset)) continue;
+    CopyValue(field, stored_offset, changed_offset);
+    kept[i] = true;
+  }
+  if (ComputedColumns::ComputeFrom(std::move(kept), table, changed)) return Status::Ok();
+  return Status(Code::kUnsupported, "a generated column cannot be computed");
 }
 
 }  // namespace rowan

@@ -6,6 +6,8 @@
 
 #include "sql/handler.h"
 
+#include "base/status.h"
+
 class THD;
 
 namespace rowan {
@@ -25,5 +27,11 @@ UncheckedKeys UncheckedForeignKeys(THD* thd, const TABLE_SHARE& share);
 /// Whether a change of a row can, through cascades, come back to the same table: it is a child
 /// whose rows others change, and a parent itself or one whose triggers may change a parent.
 bool CascadesMayReturn(const TABLE_SHARE& share);
+
+/// An UPDATE changes what it changes in the row as it is stored now: the columns in which `changed`
+/// equals `read`, the row that the server has read, get the values of `stored`, and what is
+/// computed from them is computed anew. All three are records of `table`; long values of `changed`
+/// may point to the memory of `stored`'s then. kUnsupported: a column cannot be computed.
+Status KeepStoredValues(TABLE* table, const uchar* read, const uchar* stored, uchar* changed);
 
 }  // namespace rowan

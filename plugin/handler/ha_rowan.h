@@ -382,7 +382,7 @@ class ha_rowan : public handler,
   void ViewEntries(const RowImage& image);
   Status InsertRecord(const uchar* record);
   /// `renumbers`: the AUTO_INCREMENT column may change.
-  Status UpdateRecord(const uchar* old_record, const uchar* new_record, bool renumbers);
+  Status UpdateRecord(const uchar* old_record, uchar* new_record, bool renumbers);
   /// old_image_ becomes new_image_.
   Status UpdateImage();
   Status DeleteRecord(const uchar* record);

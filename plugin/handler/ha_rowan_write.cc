@@ -16,6 +16,7 @@
 #include "sql/sql_class.h"
 #include "sql/sql_lex.h"
 
+#include "plugin/handler/foreign_keys.h"
 #include "plugin/handler/logged_documents.h"
 #include "plugin/server/error_map.h"
 #include "plugin/server/instance.h"
@@ -230,7 +231,7 @@ int ha_rowan::update_row(const uchar* old_record, uchar* new_record) {
   return 0;
 }
 
-Status ha_rowan::UpdateRecord(const uchar* old_record, const uchar* new_record, bool renumbers) {
+Status ha_rowan::UpdateRecord(const uchar* old_record, uchar* new_record, bool renumbers) {
   Status status;
   if (renumbers) {
     status = KeepAutoIncrement(old_record, new_record);
@@ -243,12 +244,16 @@ Status ha_rowan::UpdateRecord(const uchar* old_record, const uchar* new_record, 
   status = RowAsStored(old_record, &stored);
   if (!status.ok()) return status;
   changes_row_read_ = EqualBytes(old_image_.key, reader_->row_key());
-  status = EncodeImage(new_record, true, &new_image_);
-  if (!status.ok()) return status;
-  if (!codec().has_primary_key()) new_image_.key = old_image_.key;
   ChooseChangedIndexes();
   status = EncodeEntries(stored, &changed_indexes_, &old_image_);
   if (!status.ok()) return status;
+  if (stored != old_record) {
+    status = KeepStoredValues(table, old_record, stored, new_record);
+    if (!status.ok()) return status;
+  }
+  status = EncodeImage(new_record, true, &new_image_);
+  if (!status.ok()) return status;
+  if (!codec().has_primary_key()) new_image_.key = old_image_.key;
   status = EncodeEntries(new_record, &changed_indexes_, &new_image_);
   if (!status.ok()) return status;
   return UpdateImage();
