@@ -23,6 +23,12 @@ std::string FileNameOf(const dd::Partition& partition) {
   return {file_name, bytes};
 }
 
+std::string NameOfFileName(const std::string& file_name) {
+  char name[FN_REFLEN];
+  const size_t bytes = filename_to_tablename(file_name.c_str(), name, sizeof(name));
+  return {name, bytes};
+}
+
 }  // namespace
 
 std::string PartitionTableName(const std::string& table_name, const dd::Partition& leaf) {
@@ -40,8 +46,9 @@ std::string PartitionInName(const std::string& name) {
   if (at == std::string::npos) return {};
   std::string partition = name.substr(at + 3);
   const size_t sub = partition.find(kSubpartition);
-  if (sub != std::string::npos) partition.replace(sub, 4, ", subpartition ");
-  return partition;
+  if (sub == std::string::npos) return NameOfFileName(partition);
+  return NameOfFileName(partition.substr(0, sub)) + ", subpartition " +
+         NameOfFileName(partition.substr(sub + 4));
 }
 
 }  // namespace rowan

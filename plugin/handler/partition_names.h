@@ -18,7 +18,7 @@ std::string PartitionTableName(const std::string& table_name, const dd::Partitio
 /// Of the table that the engine table is a part of; other names as they are.
 std::string NameWithoutPartition(const std::string& name);
 
-/// "p0", or "p0, subpartition s0", as the engine table's name has it; empty for a plain table.
+/// "p0", or "p0, subpartition s0", in lower case but as users spell it; empty for a plain table.
 std::string PartitionInName(const std::string& name);
 
 }  // namespace rowan

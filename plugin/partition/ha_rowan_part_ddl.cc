@@ -104,8 +104,8 @@ int ha_rowan_part::create(const char* name, TABLE* form, HA_CREATE_INFO* create_
   if (!status.ok()) return HandlerError(thd, status);
   for (dd::Partition* leaf : *table_def->leaf_partitions()) {
     if (IsDiscarded(leaf->se_private_data()))
-      return RefuseDiscarded(form->s->normalized_path.str);  // TRUNCATE
-    if (leaf->se_private_id() != dd::INVALID_OBJECT_ID) {    // the same
+      return RefuseDiscarded(form->s->table_name.str);     // TRUNCATE
+    if (leaf->se_private_id() != dd::INVALID_OBJECT_ID) {  // the same
       status = DropOne(session, *leaf, name);
       if (!status.ok()) return HandlerError(thd, status);
     }

@@ -9,11 +9,23 @@
 #include "sql/dd/types/partition.h"
 #include "sql/dd/types/table.h"
 #include "sql/partition_info.h"
+#include "sql/sql_alter.h"
 #include "sql/sql_class.h"
+#include "sql/sql_lex.h"
 
 #include "plugin/handler/discarded_table.h"
 
 namespace rowan {
+namespace {
+
+/// As InnoDB's messages have it: TRUNCATE PARTITION's alone names the file.
+const char* NameOfDiscarded(THD* thd, const TABLE_SHARE& share) {
+  const bool truncates = thd->lex->sql_command == SQLCOM_ALTER_TABLE &&
+                         (thd->lex->alter_info->flags & Alter_info::ALTER_TRUNCATE_PARTITION) != 0;
+  return truncates ? share.normalized_path.str : share.table_name.str;
+}
+
+}  // namespace
 
 ha_rowan_part::ha_rowan_part(handlerton* hton, TABLE_SHARE* table_share_arg)
     : ha_rowan(hton, table_share_arg), Partition_helper(this) {}
@@ -133,7 +145,7 @@ int ha_rowan_part::EnterStatementAs(THD* thd, thr_lock_type lock_type, bool writ
   const MY_BITMAP* used = &m_part_info->lock_partitions;
   for (uint i = bitmap_get_first_set(used); i != MY_BIT_NONE; i = bitmap_get_next_set(used, i)) {
     if (partitions_->part(i)->discarded() && thd_tablespace_op(thd) == 0) {
-      return RefuseDiscarded(table_share->normalized_path.str);
+      return RefuseDiscarded(NameOfDiscarded(thd, *table_share));
     }
     const int error = CheckUsable(*partitions_->table(i));
     if (error != 0) return error;

@@ -223,6 +223,23 @@ def test_partitions_go_to_another_server(t):
     t.true(not _path(t, target, f"p#p#{_LOW[0]}").exists(), "DROP TABLE takes the files with it")
 
 
+def test_messages_spell_names_as_users_do(t):
+    _rowan_only(t)
+    t.run("CREATE TABLE p (id INT PRIMARY KEY) PARTITION BY RANGE (id) SUBPARTITION BY HASH (id)"
+          " (PARTITION `l#p#w` VALUES LESS THAN (9) (SUBPARTITION `a#sp#b`, SUBPARTITION `ü`))",
+          "ALTER TABLE p DISCARD PARTITION `a#sp#b` TABLESPACE")
+    for statement in ("SELECT * FROM p", "INSERT INTO p VALUES (2)", "TRUNCATE TABLE p",
+                      "ALTER TABLE p FORCE"):
+        message = t.error(statement, 1814)
+        t.true(message.endswith("for table, 'p'"), message)
+    message = t.error("ALTER TABLE p TRUNCATE PARTITION `a#sp#b`", 1814)
+    t.true(message.endswith("/p'"), f"InnoDB names the file: {message}")
+    message = t.error("ALTER TABLE p IMPORT PARTITION `a#sp#b` TABLESPACE", 1812)
+    t.true("partition l#p#w, subpartition a#sp#b" in message, message)
+    message = t.error("ALTER TABLE p IMPORT PARTITION `ü` TABLESPACE", 1813)
+    t.true("partition l#p#w, subpartition ü" in message, message)
+
+
 def test_discarded_values_are_not_handed_out_again(t):
     _rowan_only(t)
     for engine in ("InnoDB", "ROWAN"):
