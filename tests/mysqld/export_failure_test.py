@@ -129,20 +129,20 @@ def test_an_export_that_finds_no_room(t):
 
 def test_an_import_that_finds_no_room(t):
     _rowan_only(t)
-    with SmallDisk(t, 150) as disk:
+    with SmallDisk(t, 250) as disk:
         server = t.new_server(options=["--loose-rowan-redo-log-capacity=16M",
                                        f"--loose-rowan-data-home-dir={disk.folder}/rowan"])
         try:
             server.start()
             client = t.client(server)
-            _fill(client)
+            _fill(client, 30000)  # more than the engine might give back meanwhile
             rows, files = _read(client), _Files(t, server, disk.folder / "rowan")
             kept = t.server.folder / "kept"
             _export(client, files, kept)
             client.query(_DISCARD)
             files.expect_none_left()
             shutil.copy(kept, files.export)
-            with disk.full(left_bytes=3 << 20):
+            with disk.full(left_bytes=1 << 19):
                 t.error(_IMPORT, _FULL, client=client)
                 t.equal(_read(client), None, "after an IMPORT that found no room")
             client.query(_IMPORT)

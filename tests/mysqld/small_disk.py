@@ -24,20 +24,23 @@ class SmallDisk:
 
     @contextlib.contextmanager
     def full(self, left_bytes):
-        """Never more than left_bytes are free within `with`, whatever is given back meanwhile."""
+        """Never more than left_bytes are free within `with`, whatever is given back meanwhile; it
+        begins when nothing has been given back for half a second."""
         filler = self.folder / "filler"
         filled, ended = threading.Event(), threading.Event()
 
         def fill():
+            quiet = 0
             with open(filler, "wb") as file:
-                while not ended.is_set():
+                while not ended.wait(0.005):
                     disk = os.statvfs(self.folder)
                     surplus = disk.f_bavail * disk.f_frsize - left_bytes
+                    quiet = quiet + 1 if surplus <= 0 else 0
+                    if quiet == 100:
+                        filled.set()
                     with contextlib.suppress(OSError):  # others may have taken it meanwhile
                         if surplus > 0:
                             os.posix_fallocate(file.fileno(), file.seek(0, os.SEEK_END), surplus)
-                    filled.set()
-                    ended.wait(0.005)
 
         thread = threading.Thread(target=fill)
         thread.start()
