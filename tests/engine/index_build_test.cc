@@ -7,6 +7,7 @@
 
 #include <thread>
 
+#include "tests/engine/built_indexes.h"
 #include "tests/engine/changing_rows.h"
 #include "tests/engine/engine_fixture.h"
 #include "tests/engine/toy_index_codec.h"
@@ -42,12 +43,8 @@ class IndexBuildTest : public ::testing::Test {
     ASSERT_TRUE(build_->Start({{.index_number = 1}, {.index_number = 2}}).ok());
   }
   Status Alter() {
-    TableDef changed = table_->definition();
-    for (const IndexBuild::NewIndex& built : build_->indexes()) {
-      changed.indexes[built.index_number].id = built.id;
-      changed.indexes[built.index_number].root = built.root;
-    }
-    Result<std::shared_ptr<Table>> altered = world_.engine->AlterTable(session_.get(), changed);
+    Result<std::shared_ptr<Table>> altered =
+        world_.engine->AlterTable(session_.get(), WithBuiltIndexes(*table_, *build_));
     if (altered.ok()) table_ = *altered;
     return altered.status();
   }

@@ -9,7 +9,7 @@
 #include <set>
 #include <thread>
 
-#include "engine/index_build.h"
+#include "tests/engine/built_indexes.h"
 #include "tests/engine/changing_rows.h"
 #include "tests/engine/engine_fixture.h"
 #include "tests/engine/toy_index_codec.h"
@@ -27,16 +27,8 @@ ToyRow MakeRow(uint64_t id) {
 }
 
 /// Knows which threads came, and has them do something at one row.
-class WatchingCodec final : public RowCodec {
+class WatchingCodec final : public ToyIndexCodec {
  public:
-  Status DecodeRow(Bytes key, Bytes row, const void* columns, BlobReader* blobs,
-                   void* record) const override {
-    return toy_.DecodeRow(key, row, columns, blobs, record);
-  }
-  Status DecodeEntry(uint32_t index, Bytes key, Bytes payload, const void* columns,
-                     void* record) const override {
-    return toy_.DecodeEntry(index, key, payload, columns, record);
-  }
   Status EncodeEntry(uint32_t index, const void* record, Bytes clustered_key,
                      EncodedEntry* entry) const override {
     Meet();
@@ -44,14 +36,10 @@ class WatchingCodec final : public RowCodec {
       if (interrupted != nullptr) interrupted->Interrupt();
       if (!failure.ok()) return failure;
     }
-    const Status status = toy_.EncodeEntry(index, record, clustered_key, entry);
+    const Status status = ToyIndexCodec::EncodeEntry(index, record, clustered_key, entry);
     if (all_unique) entry->unique_prefix_bytes = kToyUniqueBytes;
     return status;
   }
-  Result<Bytes> ClusteredKeyOf(uint32_t index, Bytes key, ByteBuffer* scratch) const override {
-    return toy_.ClusteredKeyOf(index, key, scratch);
-  }
-  void BlobsOf(Bytes row, std::vector<BlobRef>* refs) const override { toy_.BlobsOf(row, refs); }
 
   uint64_t special_row = kNoRow;
   Session* interrupted = nullptr;
@@ -70,7 +58,6 @@ class WatchingCodec final : public RowCodec {
     while (met_.load() < meeting) std::this_thread::yield();
   }
 
-  ToyIndexCodec toy_;
   mutable std::mutex mutex_;
   mutable std::set<std::thread::id> threads_;
   mutable std::atomic<size_t> met_{0};
@@ -115,12 +102,8 @@ class ParallelBuildTest : public ::testing::TestWithParam<uint32_t> {
   }
   void Commit() {
     ASSERT_TRUE(build_->Finish().ok());
-    TableDef changed = table_->definition();
-    for (const IndexBuild::NewIndex& built : build_->indexes()) {
-      changed.indexes[built.index_number].id = built.id;
-      changed.indexes[built.index_number].root = built.root;
-    }
-    Result<std::shared_ptr<Table>> altered = world_.engine->AlterTable(session_.get(), changed);
+    Result<std::shared_ptr<Table>> altered =
+        world_.engine->AlterTable(session_.get(), WithBuiltIndexes(*table_, *build_));
     ASSERT_TRUE(altered.ok());
     table_ = *altered;
     build_.reset();

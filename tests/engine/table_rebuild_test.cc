@@ -25,27 +25,9 @@ ToyRow MakeRow(uint64_t id) {
           std::string(id % 5 == 0 ? id * 20 : 0, 'b')};
 }
 
-class BlobCodec final : public RowCodec {
+class BlobCodec final : public ToyIndexCodec {
  public:
-  Status DecodeRow(Bytes key, Bytes row, const void* columns, BlobReader* blobs,
-                   void* record) const override {
-    return toy_.DecodeRow(key, row, columns, blobs, record);
-  }
-  Status DecodeEntry(uint32_t index, Bytes key, Bytes payload, const void* columns,
-                     void* record) const override {
-    return toy_.DecodeEntry(index, key, payload, columns, record);
-  }
-  Status EncodeEntry(uint32_t index, const void* record, Bytes clustered_key,
-                     EncodedEntry* entry) const override {
-    return toy_.EncodeEntry(index, record, clustered_key, entry);
-  }
-  Result<Bytes> ClusteredKeyOf(uint32_t index, Bytes key, ByteBuffer* scratch) const override {
-    return toy_.ClusteredKeyOf(index, key, scratch);
-  }
   void BlobsOf(Bytes row, std::vector<BlobRef>* refs) const override { FindToyBlobs(row, refs); }
-
- private:
-  ToyIndexCodec toy_;
 };
 
 /// The same rows; with other keys the last one becomes the first.

@@ -9,7 +9,7 @@
 
 namespace rowan {
 
-class ToyIndexCodec final : public RowCodec {
+class ToyIndexCodec : public RowCodec {
  public:
   Status DecodeRow(Bytes key, Bytes row, const void* columns, BlobReader* blobs,
                    void* record) const override {
