@@ -106,7 +106,7 @@ Status WriteBlobs(TableCodec::BlobWriter* blobs, size_t spare_bytes,
   }
   if (together.empty()) return Status::Ok();
   if (together.size() > UINT32_MAX) return Status(Code::kTooBig, "row too large");
-  TableCodec::Outsourced request{.value = together, .shared = true, .column = kSharedColumn};
+  TableCodec::Outsourced request{.value = together, .column = kSharedColumn};
   const Status status = blobs->Write(&request);
   ROWAN_CHECK(!status.ok() || ReferenceBytes(request.stored) == kBlobRefBytes);
   *shared = std::move(request.stored);

@@ -122,8 +122,9 @@ class TableCodec final : public RowCodec, public KeyParts {
   /// Bytes that do not stay in the row; written by the caller.
   struct Outsourced {
     Bytes value;
-    bool shared = false;  ///< several values made into one for this row
-    uint32_t column = 0;  ///< as RowCodec::BlobReader is told when it is read
+    /// As RowCodec::BlobReader is told when it is read; kSharedColumn: several values made into one
+    /// for this row.
+    uint32_t column = 0;
     size_t reference_bytes_max = kBlobRefBytes;  ///< in the row
     OffPageValue stored{};                       ///< set by `Write`, within that
   };

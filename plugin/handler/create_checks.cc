@@ -76,10 +76,6 @@ bool WantsCompression(const HA_CREATE_INFO& info) {
   return IsGiven(info.compress) && strcasecmp(info.compress.str, "none") != 0;
 }
 
-}  // namespace
-
-namespace {
-
 Refusal TableOptionProblem(const HA_CREATE_INFO& info) {
   if (IsGiven(info.data_file_name)) {
     return {"DATA DIRECTORY", "DATA DIRECTORY: all files are in rowan_data_home_dir"};

@@ -16,6 +16,7 @@
 #include "sql/sql_class.h"
 #include "sql/sql_lex.h"
 
+#include "plugin/codec/table_layout.h"
 #include "plugin/handler/foreign_keys.h"
 #include "plugin/handler/logged_documents.h"
 #include "plugin/server/error_map.h"
@@ -26,20 +27,20 @@ namespace rowan {
 // --- record to image ---
 
 Status ha_rowan::Write(TableCodec::Outsourced* value) {
+  const bool shared = value->column == kSharedColumn;
   for (const TableCursor::OffPage& stored : row_source_->off_page_values()) {
     if (stored.column != value->column) continue;
     const Bytes before(stored.data, stored.size);
     const bool same = before.data() == value->value.data() && before.size() == value->value.size();
     const bool fits = ReferenceBytes(stored.stored) <= value->reference_bytes_max;
     // One that was put together anew stays if it is the same row's with the same bytes.
-    const bool equal =
-        same || (value->shared && changes_row_read_ && EqualBytes(value->value, before));
+    const bool equal = same || (shared && changes_row_read_ && EqualBytes(value->value, before));
     if (equal && fits) {
       value->stored = stored.stored;
       AppendBlobsOf(value->stored, &kept_blobs_);
       return Status::Ok();
     }
-    if (value->shared || !changes_row_read_) break;
+    if (shared || !changes_row_read_) break;
     return ChangeOffPage(stored, value);
   }
   wrote_blobs_ = true;
