@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/assertions.h"
+#include "base/futex.h"
 
 namespace rowan {
 namespace {
@@ -13,11 +14,12 @@ constexpr uint32_t kDeepQueue = 32;
 /// The flusher keeps leading while at least this many wait, so that leadership does not flutter.
 constexpr uint32_t kShallowQueue = 8;
 
-// States of a waiter.
+// States of a waiter: on its way to sleep, asleep or nearly, and how it ended.
 constexpr uint32_t kWaiting = 0;
-constexpr uint32_t kSatisfied = 1;
-constexpr uint32_t kLeads = 2;
-constexpr uint32_t kGaveUp = 3;
+constexpr uint32_t kAsleep = 1;
+constexpr uint32_t kSatisfied = 2;
+constexpr uint32_t kLeads = 3;
+constexpr uint32_t kGaveUp = 4;
 
 }  // namespace
 
@@ -26,7 +28,20 @@ struct CommitQueue::Waiter {
   Lsn lsn;
   Waiter* next = nullptr;
   std::atomic<uint32_t> state{kWaiting};
+
+  /// Sleeps until the wait has ended, and returns how.
+  uint32_t Await();
 };
+
+uint32_t CommitQueue::Waiter::Await() {
+  uint32_t seen = kWaiting;
+  // Fails if the wait is over already: then nobody has been told to wake this thread.
+  if (!state.compare_exchange_strong(seen, kAsleep, std::memory_order_acquire)) return seen;
+  do {
+    FutexWait(&state, kAsleep);
+  } while ((seen = state.load(std::memory_order_acquire)) == kAsleep);
+  return seen;
+}
 
 void CommitQueue::List::Push(Waiter* waiter) {
   waiter->next = nullptr;
@@ -63,10 +78,7 @@ CommitQueue::Outcome CommitQueue::Sleep(Wish wish, Lsn lsn) {
     }
     (wish == Wish::kDurable ? waiting_ : wanting_lead_).Push(&self);
   }
-  uint32_t state;
-  while ((state = self.state.load(std::memory_order_acquire)) == kWaiting) {
-    self.state.wait(kWaiting, std::memory_order_acquire);
-  }
+  const uint32_t state = self.Await();
   if (state == kSatisfied) return Outcome::kDone;
   return state == kLeads ? Outcome::kLead : Outcome::kStopped;
 }
@@ -149,12 +161,9 @@ bool CommitQueue::HandOn(Lsn durable, Leader leader) {
 }
 
 void CommitQueue::Wake(Waiter* waiter, uint32_t state) {
-  // The waiter may be gone as soon as it sees the state; the notification only uses its address.
-  std::atomic<uint32_t>& word = waiter->state;
-  // Sequentially consistent: the notification looks whether anybody sleeps, and must not do so
-  // before the store is visible to one who is about to.
-  word.store(state, std::memory_order_seq_cst);
-  word.notify_one();
+  // The waiter may be gone as soon as it sees the state; waking only uses its address.
+  std::atomic<uint32_t>* const word = &waiter->state;
+  if (word->exchange(state, std::memory_order_acq_rel) == kAsleep) FutexWakeAll(word);
 }
 
 void CommitQueue::WakeAll(Waiter* first, uint32_t state) {

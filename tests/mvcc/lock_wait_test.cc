@@ -138,6 +138,19 @@ TEST_F(LockWaitTest, EveryCircleHasOneVictimTheSmallestOne) {
   }
 }
 
+TEST_F(LockWaitTest, LocksCountAsWork) {
+  constexpr uint64_t kLocks = 500;
+  for (const size_t reader : {0u, 1u}) {
+    for (uint64_t key = 100; key < 100 + kLocks; ++key) {
+      ASSERT_TRUE(Lock(reader, Key(key), kS).ok());
+    }
+    std::vector<uint64_t> undo_bytes(2, 0);
+    undo_bytes[1 - reader] = 100;  // one small change
+    EXPECT_EQ(RunCircle(2, undo_bytes), 1u);
+    EXPECT_EQ(victim_.load(), 1 - reader) << "the one that has locked little";
+  }
+}
+
 TEST_F(LockWaitTest, OnATieTheOneThatClosesTheCircleGivesUp) {
   EXPECT_EQ(RunCircle(5, std::vector<uint64_t>(5, 100)), 1u);
   EXPECT_EQ(victim_.load(), 4u);
