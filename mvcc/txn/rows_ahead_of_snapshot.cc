@@ -15,7 +15,7 @@ void RowsAheadOfSnapshot::Add(TxnId owner, TableId table, Bytes row_key) {
     rows_ = {};
     key_sizes_.clear();
   }
-  rows_.insert(HashOf(table, row_key));
+  rows_.Add(HashOf(table, row_key));
   const auto place = std::lower_bound(key_sizes_.begin(), key_sizes_.end(), row_key.size());
   if (place == key_sizes_.end() || *place != row_key.size()) {
     key_sizes_.insert(place, row_key.size());
@@ -23,11 +23,11 @@ void RowsAheadOfSnapshot::Add(TxnId owner, TableId table, Bytes row_key) {
 }
 
 void RowsAheadOfSnapshot::Remove(TxnId owner, TableId table, Bytes row_key) {
-  if (!empty(owner)) rows_.erase(HashOf(table, row_key));
+  if (!empty(owner)) rows_.Remove(HashOf(table, row_key));
 }
 
 bool RowsAheadOfSnapshot::Contains(TableId table, Bytes row_key) const {
-  return rows_.count(HashOf(table, row_key)) != 0;
+  return rows_.Contains(HashOf(table, row_key));
 }
 
 bool RowsAheadOfSnapshot::ContainsTail(TableId table, Bytes entry_key) const {

@@ -11,20 +11,25 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <unordered_set>
 #include <vector>
 
 #include "base/bytes.h"
 #include "base/ids.h"
+#include "mvcc/txn/row_hash_set.h"
 
 namespace rowan {
 
 class RowsAheadOfSnapshot {
  public:
-  /// The set belongs to one transaction id and is forgotten with it.
+  /// The set belongs to one transaction id.
   void Add(TxnId owner, TableId table, Bytes row_key);
   /// The write was rolled back.
   void Remove(TxnId owner, TableId table, Bytes row_key);
+  /// The transaction is over: gives the memory back.
+  void Forget() {
+    if (owner_ != kNoTxn) *this = {};
+  }
+  [[nodiscard]] size_t memory_bytes() const { return rows_.memory_bytes(); }
   [[nodiscard]] bool empty(TxnId owner) const { return owner_ != owner || rows_.empty(); }
   [[nodiscard]] bool Contains(TableId table, Bytes row_key) const;
   /// True if the last bytes of `entry_key` are the key of such a row: for callers that cannot tell
@@ -35,7 +40,7 @@ class RowsAheadOfSnapshot {
   static uint64_t HashOf(TableId table, Bytes row_key);
 
   TxnId owner_;
-  std::unordered_set<uint64_t> rows_;
+  RowHashSet rows_;
   std::vector<size_t> key_sizes_;  ///< distinct ones, ascending
 };
 
