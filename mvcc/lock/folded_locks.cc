@@ -11,6 +11,8 @@ namespace {
 
 /// A range with two keys of usual length, and its share of the allocator's overhead.
 constexpr uint64_t kRangeMemoryBytes = sizeof(KeyRange) + 64;
+/// In each shard, in which nothing may be locked any more.
+constexpr size_t kIndexesKept = 4;
 
 bool Touches(const KeyRange& range, const RangePiece& piece) {
   if (!piece.unbounded && CompareBytes(AsBytes(range.low), piece.high) > 0) return false;
@@ -231,9 +233,10 @@ void FoldedLocks::ReleaseIn(Shard* shard, FoldedHoldings* holdings) {
     done = holdings->ranges == nullptr;
     if (!done) continue;
     Forget(&locks->holdings, holdings);
-    Forget(&locks->with_records, holdings);
+    if (!locks->with_records.empty()) Forget(&locks->with_records, holdings);
     CountOf(holdings->index).fetch_sub(1, std::memory_order_release);
-    if (!locks->holdings.empty()) continue;
+    // Where one transaction locked something, the next one does soon: a few stay without holdings.
+    if (!locks->holdings.empty() || shard->indexes.size() <= kIndexesKept) continue;
     const auto place = std::find_if(shard->indexes.begin(), shard->indexes.end(),
                                     [&](const auto& known) { return known.get() == locks; });
     *place = std::move(shard->indexes.back());

@@ -7,6 +7,15 @@
 #include "mvcc/row/newer_row.h"
 
 namespace rowan {
+namespace {
+
+/// SeekAtLeast(key) has just latched a leaf that would hold the key, and does not: an insert of it
+/// would go between two entries there (range_cover.h).
+bool IsAbsentFromLeaf(ScanState* scan, Bytes key) {
+  return scan->cursor->slot() > 0 && !scan->AtKey(key);
+}
+
+}  // namespace
 
 Status LockingScan::Collect(Status positioned) {
   for (;;) {
@@ -174,6 +183,11 @@ Status LockingScan::CollectLocked(Status positioned) {
 }
 
 Status LockingScan::Get(Bytes key, Status positioned) {
+  if (scan_->options.lock_gaps && positioned.ok() && IsAbsentFromLeaf(scan_, key)) {
+    const Status status = cover_.LockAbsent(key);
+    if (!status.ok()) return status;
+    return Status(Code::kNotFound);
+  }
   const Status found = GetExisting(key, positioned);
   if (!scan_->options.lock_gaps) return found;
   if (!found.Is(Code::kNotFound) && !found.Is(Code::kEndOfRange)) return found;
