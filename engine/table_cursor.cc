@@ -154,7 +154,15 @@ Status TableCursor::SeekNumber(Bytes from, Bytes end, const EntryOrdinal& ordina
 
 Status TableCursor::Next(void* record) {
   if (place_ != Place::kCursor || !cursor_open_) return Resume(true, record);
-  const Status status = StepUntilRow(Step(true), true, record);
+  Status status = Step(true);
+  if (status.ok()) [[likely]] {  // as a rule the row is here: without the loop
+    status = PutRow(record);
+    if (status.ok()) [[likely]]
+      return status;
+    if (status.Is(Code::kNotFound)) status = StepUntilRow(LeaveEntry(), true, record);
+  } else {
+    status = StepUntilRow(status, true, record);
+  }
   if (!status.ok()) StayOutside(true);
   return status;
 }
@@ -167,8 +175,9 @@ Status TableCursor::Prev(void* record) {
 }
 
 Status TableCursor::Step(bool forward) {
-  if (std::exchange(lock_current_, false) && cursor_.current_is_unlocked()) {
-    return cursor_.LockCurrent(&view_);
+  if (lock_current_) [[unlikely]] {
+    lock_current_ = false;
+    if (cursor_.current_is_unlocked()) return cursor_.LockCurrent(&view_);
   }
   return forward ? cursor_.Next(&view_) : cursor_.Prev(&view_);
 }
@@ -240,8 +249,7 @@ Status TableCursor::StepUntilRow(Status status, bool forward, void* record) {
       }
       status = PutRow(record);
       if (!status.Is(Code::kNotFound)) return status;
-      // No row here: at READ COMMITTED the entry's lock is not kept either.
-      if (session_->isolation() <= IsolationLevel::kReadCommitted) cursor_.UnlockCurrent();
+      LeaveEntry().Ignore();  // the way goes on below
     } else if (!status.Is(Code::kSkipped)) {
       view_ = {};
       return status;
@@ -249,6 +257,12 @@ Status TableCursor::StepUntilRow(Status status, bool forward, void* record) {
     if (session_->interrupted()) return Status(Code::kInterrupted);
     status = Advance(forward);
   }
+}
+
+Status TableCursor::LeaveEntry() {
+  // No row here: at READ COMMITTED the entry's lock is not kept either.
+  if (session_->isolation() <= IsolationLevel::kReadCommitted) cursor_.UnlockCurrent();
+  return Status(Code::kSkipped);
 }
 
 Status TableCursor::Advance(bool forward) {
@@ -261,6 +275,12 @@ Status TableCursor::Advance(bool forward) {
 
 Status TableCursor::PutRow(void* record) {
   source_ = Source::kScan;
+  if (index_ == 0 && gate_ == nullptr) [[likely]]
+    return Decode(view_.key, view_.value, record);
+  return PutRowOfEntry(record);
+}
+
+Status TableCursor::PutRowOfEntry(void* record) {
   if (gate_ != nullptr && !gate_->Admits(view_.key, view_.value, &go_on_)) {
     return Status(Code::kNotFound);
   }
@@ -334,10 +354,8 @@ Status TableCursor::Decode(Bytes key, Bytes row, void* record) {
   ++rows_read_;
   returned_bytes_ += key.size() + row.size();
   const bool uncommitted = options_.mode == ReadMode::kReadUncommitted;
-  if (keep_key_ || uncommitted) {
-    row_key_.assign(key.begin(), key.end());
-  }
-  off_page_.clear();
+  if (keep_key_ || uncommitted) row_key_.assign(key.begin(), key.end());
+  if (!off_page_.empty()) off_page_.clear();
   blobs_used_ = 0;
   const Status status = codec_->DecodeRow(key, row, ColumnsToDecode(), this, record);
   return uncommitted && status.Is(Code::kNotFound) ? DecodeAgain(record) : status;

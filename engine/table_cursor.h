@@ -174,7 +174,9 @@ class TableCursor : private RowCodec::BlobReader {
   void Open(VersionCursor* cursor, EntryKeys* keys, uint32_t index, ReadOptions options);
   Status StepUntilRow(Status status, bool forward, void* record);
   Status Advance(bool forward);
+  Status LeaveEntry();  ///< which has no row; kSkipped: go on
   Status PutRow(void* record);
+  Status PutRowOfEntry(void* record);
   Status PutFromEntry(void* record);
   Status FetchRow(void* record);
   Status Decode(Bytes key, Bytes row, void* record);

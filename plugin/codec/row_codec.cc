@@ -13,6 +13,7 @@
 // Columns that the clustered key gives back are not stored.
 #include <algorithm>
 #include <optional>
+#include <span>
 #include <utility>
 
 #include "base/assertions.h"
@@ -225,6 +226,14 @@ class VariableDecoder {
   /// The next one, which is not NULL. `column` kNoColumn: it was dropped.
   Status Next(const TableLayout& layout, uint32_t column, bool wanted) {
     Bytes value;
+    if (!reader_.TryNextShort(&value)) [[unlikely]]
+      return NextAnywhere(layout, column, wanted);
+    return wanted ? Store(layout, column, value) : Status::Ok();
+  }
+
+ private:
+  [[gnu::noinline]] Status NextAnywhere(const TableLayout& layout, uint32_t column, bool wanted) {
+    Bytes value;
     ValuePlace at{.column = column};
     if (!reader_.Next(&value, &at.place)) return Status(Code::kCorrupt, "malformed row");
     if (!wanted) {
@@ -232,12 +241,14 @@ class VariableDecoder {
       return Status::Ok();
     }
     const Status status = FetchValue(at, &shared_, blobs_, &value);
-    if (!status.ok() || column == kNoColumn) return status;
-    return layout.columns[column].Store(value, record_) ? status
-                                                        : Status(Code::kCorrupt, "malformed row");
+    if (!status.ok()) return status;
+    return Store(layout, column, value);
+  }
+  Status Store(const TableLayout& layout, uint32_t column, Bytes value) const {
+    if (column == kNoColumn || layout.columns[column].Store(value, record_)) return Status::Ok();
+    return Status(Code::kCorrupt, "malformed row");
   }
 
- private:
   VariableReader reader_;
   SharedBlob shared_;
   RowCodec::BlobReader* const blobs_;
@@ -252,6 +263,22 @@ Status DecodeFormerVariables(const TableLayout& layout, const FormerRow& form, B
     // Who wants all of a row wants to know what it has off the page.
     const bool read = dropped ? wanted == nullptr : Wanted(wanted, layout.columns[variable.column]);
     const Status status = decoder->Next(layout, variable.column, read);
+    if (!status.ok()) return status;
+  }
+  return Status::Ok();
+}
+
+Status DecodeVariables(const TableLayout& layout, const MY_BITMAP* wanted,
+                       const unsigned char* record, VariableDecoder* decoder) {
+  std::span<const uint32_t> columns = layout.variable_columns;
+  // What stands behind the last one wanted need not be passed over.
+  while (!columns.empty() && !Wanted(wanted, layout.columns[columns.back()])) {
+    columns = columns.first(columns.size() - 1);
+  }
+  for (const uint32_t c : columns) {
+    const ColumnInfo& column = layout.columns[c];
+    if (column.IsNull(record)) continue;
+    const Status status = decoder->Next(layout, c, Wanted(wanted, column));
     if (!status.ok()) return status;
   }
   return Status::Ok();
@@ -282,13 +309,7 @@ Status TableCodec::DecodeRow(Bytes key, Bytes row, const void* columns, BlobRead
   if (!status.ok()) return status;
   VariableDecoder decoder(*shape, row, blobs, record);
   if (former != nullptr) return DecodeFormerVariables(layout, *former, row, wanted, &decoder);
-  for (const uint32_t c : layout.variable_columns) {
-    const ColumnInfo& column = layout.columns[c];
-    if (column.IsNull(record)) continue;
-    status = decoder.Next(layout, c, Wanted(wanted, column));
-    if (!status.ok()) return status;
-  }
-  return Status::Ok();
+  return DecodeVariables(layout, wanted, record, &decoder);
 }
 
 }  // namespace rowan

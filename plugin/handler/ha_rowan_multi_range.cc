@@ -16,18 +16,28 @@ int ha_rowan::multi_range_read_init(RANGE_SEQ_IF* sequence, void* sequence_start
   if (group_plan_ != nullptr) mode |= HA_MRR_USE_DEFAULT_IMPL;
   // The second handler would not know which rows to skip.
   if (SkipsRows()) mode |= HA_MRR_USE_DEFAULT_IMPL;
-  if ((mode & HA_MRR_USE_DEFAULT_IMPL) == 0) sorted_ranges_used_ = true;
+  if ((mode & (HA_MRR_USE_DEFAULT_IMPL | HA_MRR_SORTED)) == 0) sorted_ranges_used_ = true;
+  if (!sorted_ranges_used_) {
+    return handler::multi_range_read_init(sequence, sequence_start, ranges, mode, buffer);
+  }
   sorted_ranges_.init(table);
   return sorted_ranges_.dsmrr_init(sequence, sequence_start, ranges, mode, buffer);
 }
 
 int ha_rowan::multi_range_read_next(char** range_info) {
+  if (!sorted_ranges_used_) return handler::multi_range_read_next(range_info);
   return sorted_ranges_.dsmrr_next(range_info);
 }
 
 ha_rows ha_rowan::multi_range_read_info_const(uint index, RANGE_SEQ_IF* sequence,
                                               void* sequence_start, uint ranges, uint* buffer_bytes,
-                                              uint* flags, bool*, Cost_estimate* cost) {
+                                              uint* flags, bool* force_default,
+                                              Cost_estimate* cost) {
+  // Rows that the clustered index gives in its order need no sorting of references.
+  if (index == table->s->primary_key && primary_key_is_clustered()) {
+    return handler::multi_range_read_info_const(index, sequence, sequence_start, ranges,
+                                                buffer_bytes, flags, force_default, cost);
+  }
   sorted_ranges_.init(table);
   return sorted_ranges_.dsmrr_info_const(index, sequence, sequence_start, ranges, buffer_bytes,
                                          flags, cost);
