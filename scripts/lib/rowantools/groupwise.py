@@ -3,15 +3,13 @@
 with pushdown and without it and on InnoDB (docs/groupwise.md). Prints milliseconds and how many
 rows the server asked the handlers for."""
 import argparse
-import shutil
 import statistics
 import sys
-import tempfile
 import time
-from pathlib import Path
 
 from .client import MysqlError
 from .paths import run_main
+from .scratch_folder import add_folder_option, scratch_folder
 from .server import Server
 
 _WINDOW = ("SELECT COUNT(*) FROM (SELECT pk, j, {} OVER (PARTITION BY j ORDER BY pk DESC) AS r "
@@ -97,21 +95,7 @@ class Measurement:
         return answer, f"{statistics.median(samples):,.2f} ({read:,})"
 
 
-def main():
-    parser = argparse.ArgumentParser(
-        prog="scripts/groupwise", description="The first rows of each group in every form of SQL.")
-    parser.add_argument("--dir", type=Path, help="folder for the server; default: a temporary one")
-    parser.add_argument("--size", nargs=2, type=int, action="append", metavar=("ROWS", "GROUPS"),
-                        help="size of the table, may be repeated (default 100000 10)")
-    parser.add_argument("--runs", type=int, default=5, help="runs of each query (default 5)")
-    parser.add_argument("--limit", type=int, default=20, help="seconds of a query (default 20)")
-    parser.add_argument("--print", metavar="TABLE", dest="printed",
-                        help="only print the queries on a table of that name, for another server")
-    options = parser.parse_args()
-    if options.printed:
-        print("\n".join(f"{query.format(options.printed)};" for _, query in FORMS))
-        return 0
-    folder = Path(tempfile.mkdtemp(prefix="groupwise-", dir=options.dir))
+def _measure(folder, options):
     server = Server(folder / "server", buffer_pool="512M",
                     options=["--innodb-buffer-pool-size=512M", "--cte-max-recursion-depth=200000"])
     try:
@@ -123,7 +107,24 @@ def main():
                 print("\n".join(Measurement(client, options).run(rows, groups)), flush=True)
     finally:
         server.destroy()
-        shutil.rmtree(folder, ignore_errors=True)
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        prog="scripts/groupwise", description="The first rows of each group in every form of SQL.")
+    add_folder_option(parser)
+    parser.add_argument("--size", nargs=2, type=int, action="append", metavar=("ROWS", "GROUPS"),
+                        help="size of the table, may be repeated (default 100000 10)")
+    parser.add_argument("--runs", type=int, default=5, help="runs of each query (default 5)")
+    parser.add_argument("--limit", type=int, default=20, help="seconds of a query (default 20)")
+    parser.add_argument("--print", metavar="TABLE", dest="printed",
+                        help="only print the queries on a table of that name, for another server")
+    options = parser.parse_args()
+    if options.printed:
+        print("\n".join(f"{query.format(options.printed)};" for _, query in FORMS))
+        return 0
+    with scratch_folder(parser, options) as folder:
+        _measure(folder, options)
     return 0
 
 

@@ -6,15 +6,13 @@ For each engine and size: the time of an update, the redo it appends, and the pa
 written or are still to be written behind it, the latter two divided by the number of updates."""
 import argparse
 import random
-import shutil
 import statistics
 import sys
-import tempfile
 import time
 from dataclasses import dataclass
-from pathlib import Path
 
 from .paths import run_main
+from .scratch_folder import add_folder_option, scratch_folder
 from .server import Server
 
 _DATABASE = "json_update"
@@ -108,17 +106,14 @@ def main():
         prog="scripts/json-update",
         description="JSON_SET of ten bytes in large documents: time, redo and pages written of an "
                     "update, Rowan and InnoDB.")
-    parser.add_argument("--dir", type=Path, help="folder for the server; default: a temporary one")
+    add_folder_option(parser)
     parser.add_argument("--sizes", type=int, nargs="+", default=[100, 1000, 10000],
                         help="kilobytes of a document (default 100 1000 10000)")
     parser.add_argument("--updates", type=int, default=200, help="of a round (default 200)")
     parser.add_argument("--rounds", type=int, default=3, help="rounds (default 3)")
     options = parser.parse_args()
-    folder = Path(tempfile.mkdtemp(prefix="json-update-", dir=options.dir))
-    try:
+    with scratch_folder(parser, options) as folder:
         print(_table(JsonUpdate(folder, options).run()))
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
     return 0
 
 

@@ -9,16 +9,14 @@ whether reads and takes from the front become slower the longer it is open."""
 import argparse
 import os
 import re
-import shutil
 import statistics
 import subprocess
 import sys
-import tempfile
 import time
 from dataclasses import dataclass
-from pathlib import Path
 
 from .paths import ROOT, UserError, run_main
+from .scratch_folder import add_folder_option, scratch_folder
 from .server import Server
 from .sysbench import client_environment
 
@@ -163,16 +161,13 @@ def main():
         prog="scripts/queue-table",
         description="A table used as a queue: events a second (a put and a take) and latency of "
                     "reads of its front, with and without an old snapshot, Rowan and InnoDB.")
-    parser.add_argument("--dir", type=Path, help="folder for the server; default: a temporary one")
+    add_folder_option(parser)
     parser.add_argument("--time", type=int, default=10, help="seconds of a run (default 10)")
     parser.add_argument("--threads", type=int, default=4, help="sysbench clients (default 4)")
     parser.add_argument("--rounds", type=int, default=3, help="rounds (default 3)")
     options = parser.parse_args()
-    folder = Path(tempfile.mkdtemp(prefix="queue-table-", dir=options.dir))
-    try:
+    with scratch_folder(parser, options) as folder:
         print(_table(QueueTable(folder, options).run()))
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
     return 0
 
 
