@@ -12,14 +12,10 @@ namespace rowan {
 namespace {
 
 /// Changes whenever a transaction that writes begins; even if none runs, there may be old versions.
+/// Whoever has an id may write at any moment, though nothing is written yet.
 struct Activity {
   explicit Activity(const TxnManager& txns)
-      : next_id(txns.NextTxnId()), quiet(txns.HistoryLength() == 0 && Idle(txns)) {}
-  static bool Idle(const TxnManager& txns) {
-    const std::vector<TxnInfo> all = txns.Describe();
-    return std::none_of(all.begin(), all.end(),
-                        [](const TxnInfo& txn) { return txn.undo_records > 0; });
-  }
+      : next_id(txns.NextTxnId()), quiet(txns.HistoryLength() == 0 && txns.Describe().empty()) {}
   TxnId next_id;
   bool quiet;
 };
@@ -82,8 +78,11 @@ Status ConsistencyCheck::CheckSystem() {
   }
   LeakSearch system(storage_->allocator(), kSystemSpace, {kCatalogIndex});
   Status status = system.Run([&](Tree::PageVisit reach, bool* quiet) {
-    *quiet = true;
-    return catalog_->tree()->Check({}, reach);
+    const Activity before(*txns_);
+    const Status walked = catalog_->tree()->Check({}, reach);
+    const Activity after(*txns_);
+    *quiet = before.quiet && after.quiet && before.next_id == after.next_id;
+    return walked;
   });
   if (!status.ok()) return status;
   LeakSearch undo(storage_->allocator(), kUndoSpace);

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// LeakSearch: finds pages of a space that its bitmap calls in use and that nothing refers to.
-// Exact when nobody writes; beside writers it errs on the side of silence: a page must be in use
-// before and after a walk, be missed by it, and that in each of several walks. Pages that only old
-// versions or unfinished transactions may refer to (off-page values, undo, trees of indexes that
-// are being built or were dropped) are judged only if the walk was quiet. Thread safety: one
-// thread; others may use the space.
+// LeakSearch: finds pages of a space that its bitmap calls in use and that nothing refers to, and
+// pages that two owners have: met twice, so that whoever frees such a page takes it from the other.
+// Exact when nobody writes; beside writers it errs on the side of silence: a lost page must be in
+// use before and after a walk, be missed by it, and that in each of several walks. Pages that only
+// old versions or unfinished transactions may refer to (off-page values, undo, trees of indexes
+// that are being built or were dropped) are judged only if the walk was quiet, those that are met
+// twice only if two walks were. Thread safety: one thread; others may use the space.
 #pragma once
 
 #include <utility>
@@ -27,13 +28,20 @@ class LeakSearch {
   /// Calls `reach` for all pages in use; sets `*quiet` when nothing wrote meanwhile and no old
   /// version is kept.
   using Walk = FunctionRef<Status(PageVisit reach, bool* quiet)>;
-  /// kCorrupt (pages named in the log) when pages are lost, or what the walk or the bitmap fail
-  /// with.
+  /// kCorrupt (pages named in the log) when pages are lost or shared, or what the walk or the
+  /// bitmap fail with.
   Status Run(Walk walk);
 
  private:
-  /// One walk: what it missed goes to `lost`.
-  Status Round(Walk walk, std::vector<PageNumber>* lost, bool* quiet);
+  /// Ascending.
+  struct Found {
+    std::vector<PageNumber> lost;    ///< in use, but not reached
+    std::vector<PageNumber> shared;  ///< reached more than once
+  };
+
+  /// One walk.
+  Status Round(Walk walk, Found* found, bool* quiet);
+  Status Report(const std::vector<PageNumber>& pages, const char* what, const char* summary);
   [[nodiscard]] bool MayBeOld(PageNumber page) const;
 
   PageAllocator* const allocator_;

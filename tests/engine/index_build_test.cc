@@ -7,6 +7,7 @@
 
 #include <thread>
 
+#include "tests/engine/await_purge.h"
 #include "tests/engine/built_indexes.h"
 #include "tests/engine/changing_rows.h"
 #include "tests/engine/engine_fixture.h"
@@ -72,8 +73,7 @@ class IndexBuildTest : public ::testing::Test {
     const TableId id = table_->id();
     table_.reset();
     build_.reset();
-    // Until then nobody can tell lost pages from those that purge is to free.
-    while (world_.engine->Figures().purge.history_length != 0) std::this_thread::yield();
+    AwaitPurge(*world_.engine);
     world_.ExpectTable(id, model_);
     table_ = world_.engine->OpenTable(id).value();
   }

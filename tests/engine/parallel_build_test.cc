@@ -9,6 +9,7 @@
 #include <set>
 #include <thread>
 
+#include "tests/engine/await_purge.h"
 #include "tests/engine/built_indexes.h"
 #include "tests/engine/changing_rows.h"
 #include "tests/engine/engine_fixture.h"
@@ -126,7 +127,7 @@ class ParallelBuildTest : public ::testing::TestWithParam<uint32_t> {
   void Expect() {
     const TableId id = table_->id();
     table_.reset();
-    while (world_.engine->Figures().purge.history_length != 0) std::this_thread::yield();
+    AwaitPurge(*world_.engine);
     world_.ExpectTable(id, model_);
     table_ = world_.engine->OpenTable(id).value();
   }

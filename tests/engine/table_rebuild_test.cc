@@ -7,6 +7,7 @@
 
 #include <thread>
 
+#include "tests/engine/await_purge.h"
 #include "tests/engine/changing_rows.h"
 #include "tests/engine/engine_fixture.h"
 #include "tests/engine/toy_index_codec.h"
@@ -114,7 +115,7 @@ class TableRebuildTest : public ::testing::TestWithParam<Keys> {
     const TableId id = table_->id();
     table_.reset();
     rebuild_.reset();
-    while (world_.engine->Figures().purge.history_length != 0) std::this_thread::yield();
+    AwaitPurge(*world_.engine);
     ASSERT_EQ(world_.engine->ListTables().size(), 1u);
     EXPECT_EQ(world_.engine->ListTables().front().id, id);
     world_.ExpectTable(id, model_);
