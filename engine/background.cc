@@ -97,7 +97,7 @@ ThreadLoop::Next Background::HousekeepingTick() {
   const auto trash_end = std::chrono::steady_clock::now() + kTrashTimePerTick;
   Result<bool> all_gone = false;
   do {
-    all_gone = parts_.storage->files()->RemoveTrash();  // a failure: tried again at the next tick
+    all_gone = parts_.storage->files()->RemoveTrash();  // a failure: again at the next tick
   } while (all_gone.ok() && !all_gone.value() && std::chrono::steady_clock::now() < trash_end);
   GiveUndoBack(kUndoSpace);
   if (parts_.temporary->txns() != nullptr) {

@@ -184,8 +184,9 @@ Result<std::shared_ptr<Table>> Catalog::Open(TableId table) {
   Status status = allocator_->OpenSpace(definition.space);
   if (!status.ok()) {
     if (MayComplain(table)) {
-      LogError("Table '{}' cannot be opened: its file 'space_{}.rws' is {} ({}).", definition.name,
-               definition.space.value(), CodeName(status.code()), status.message());
+      LogError("Table '{}' cannot be opened: its file '{}' is {} ({}).", definition.name,
+               allocator_->pool()->files()->PlaceOf(definition.space), CodeName(status.code()),
+               status.message());
     }
     // Not "no such table": the catalog has it.
     return status.Is(Code::kNotFound) ? Status(Code::kIoError, "its file is missing", ENOENT)

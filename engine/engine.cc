@@ -68,6 +68,10 @@ Result<std::shared_ptr<Table>> Engine::AlterTable(Session* session, TableDef cha
   return impl_->tables->Alter(session, std::move(changed));
 }
 
+Result<std::string> Engine::DirectoryOf(TableId table) const {
+  return IsTemporary(table) ? std::string() : impl_->tables->DirectoryOf(table);
+}
+
 Result<std::shared_ptr<Table>> Engine::OpenTable(TableId table) {
   return IsTemporary(table) ? impl_->temporary->Find(table) : impl_->catalog->Open(table);
 }

@@ -61,6 +61,9 @@ class Engine {
   /// on; after a rollback the former one is back. REQUIRES: nobody else uses the table until the
   /// transaction has ended.
   Result<std::shared_ptr<Table>> AlterTable(Session* session, TableDef changed);
+  /// The TableDef::directory that the table's file lies under now; empty: the instance's folder.
+  /// Reads a link of the file system. kNotFound.
+  [[nodiscard]] Result<std::string> DirectoryOf(TableId table) const;
   /// kNotFound. Opens the file on first use: kCorrupt, kIoError name it.
   Result<std::shared_ptr<Table>> OpenTable(TableId table);
   /// A table for Session::Temporary, in no transaction and in no list (engine/temporary_tables.h).

@@ -19,14 +19,13 @@ bool BelongsTo(const std::byte* page, IndexId index) {
 Status FreeIfOf(PageAllocator* allocator, PageId id, IndexId index) {
   BufferPool* pool = allocator->pool();
   {
-    Result<PageGuard> page = pool->Fix(id, LatchMode::kShared, FixHint::kScan);
-    // A damaged page is lost, be it this index's or another's.
-    if (!page.ok()) return page.status().Is(Code::kCorrupt) ? Status::Ok() : page.status();
+    Result<PageGuard> page = allocator->FixInUse(id);
+    const Status status = page.status();
+    // Freed by somebody else meanwhile, or damaged: then it is lost, whosever it was.
+    if (status.Is(Code::kNotFound) || status.Is(Code::kCorrupt)) return Status::Ok();
+    if (!status.ok()) return status;
     if (!BelongsTo(page->page(), index)) return Status::Ok();
   }
-  Result<bool> allocated = allocator->IsAllocated(id);
-  if (!allocated.ok()) return allocated.status();
-  if (!*allocated) return Status::Ok();
   MiniTxn mini_txn(pool);
   Status status = mini_txn.Start(kFreeGroupBytes);
   if (!status.ok()) return status;

@@ -7,6 +7,7 @@
 #include "base/logging.h"
 #include "buffer/buffer_pool.h"
 #include "io/aligned_buffer.h"
+#include "io/placed_file.h"
 #include "io/space_files.h"
 
 namespace rowan {
@@ -65,16 +66,34 @@ Status OrphanFiles::JudgeLocked() {
     const SpaceId space = files_.back();
     const Status status = JudgeFile(space, &flushed);
     // Not found: purge or the rollback was quicker.
-    if (!status.ok() && !status.Is(Code::kNotFound)) return status;
+    if (!status.ok() && !status.Is(Code::kNotFound)) {
+      const SpaceFiles* const files = allocator_->pool()->files();
+      const std::string place = files->PlaceOf(space);
+      if (place == files->PathOf(space)) return status;
+      // Another disk's trouble is no reason to leave the others.
+      LogWarning("'{}', which no table owns, is left as it is until the next start: {}.", place,
+                 status.message());
+    }
     files_.pop_back();
   }
   return Status::Ok();
 }
 
 Status OrphanFiles::JudgeFile(SpaceId space, bool* flushed) {
-  const std::string path = allocator_->pool()->files()->PathOf(space);
-  if (!allocator_->pool()->files()->IsLive(space)) return Status(Code::kNotFound);
-  if (catalog_->WasDropped(space)) {
+  SpaceFiles* const files = allocator_->pool()->files();
+  const std::string path = files->PlaceOf(space);
+  const bool dropped = catalog_->WasDropped(space);
+  if (!files->IsLive(space)) {
+    if (path == files->PathOf(space)) return Status(Code::kNotFound);
+    if (!dropped) {
+      // A link to nothing: of a CREATE that was cut short, or its disk is away.
+      const Status opened = files->Open(space);
+      if (IsPlaceMissing(opened)) return files->RemoveDeadLink(space);
+      if (!opened.ok()) return opened;
+      // Its disk is back meanwhile: as one that was there.
+    }
+  }
+  if (dropped) {
     LogInfo("Removing '{}', left over from a DROP that a crash cut short.", path);
     return allocator_->DropSpace(space);
   }

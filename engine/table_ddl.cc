@@ -7,13 +7,26 @@
 
 #include "base/assertions.h"
 #include "engine/session.h"
+#include "io/placed_file.h"
+#include "io/space_files.h"
 
 namespace rowan {
 namespace {
 
+/// Where the file of a table with a directory goes: into a folder of its schema.
+std::string FolderFor(const TableDef& definition) {
+  const size_t slash = definition.name.find('/');
+  const std::string schema =
+      slash == std::string::npos ? std::string("rowan") : definition.name.substr(0, slash);
+  std::string directory = definition.directory;
+  while (directory.ends_with('/')) directory.pop_back();
+  return directory + "/" + schema;
+}
+
 /// Space file and empty trees of a new table; fills in the roots.
 Status BuildFile(PageAllocator* allocator, TableDef* definition) {
-  const Status status = allocator->CreateSpace(definition->space);
+  const std::string folder = definition->directory.empty() ? std::string() : FolderFor(*definition);
+  const Status status = allocator->CreateSpace(definition->space, folder);
   if (!status.ok()) return status;
   for (IndexDef& index : definition->indexes) {
     Result<PageNumber> root = Tree::Create(allocator, definition->space, index.id);
@@ -84,6 +97,16 @@ Status TableDdl::Rename(Session* session, TableId table, const std::string& new_
   status = catalog_->UpdateName(session->writer(), session->txn(), *definition);
   if (!status.ok()) return status;
   return catalog_->Rename(table, new_name);
+}
+
+Result<std::string> TableDdl::DirectoryOf(TableId table) const {
+  const Result<TableDef> definition = catalog_->Definition(table);
+  if (!definition.ok()) return definition.status();
+  const SpaceFiles* files = allocator_->pool()->files();
+  const SpaceId space = definition.value().space;
+  const std::string place = files->PlaceOf(space);
+  if (place == files->PathOf(space)) return std::string();
+  return FolderOf(FolderOf(place));  // see FolderFor
 }
 
 Result<std::shared_ptr<Table>> TableDdl::Alter(Session* session, TableDef changed) {

@@ -32,6 +32,7 @@ class TableDdl {
   Status Drop(Session* session, TableId table);
   Status Rename(Session* session, TableId table, const std::string& new_name);
   Result<std::shared_ptr<Table>> Alter(Session* session, TableDef changed);
+  [[nodiscard]] Result<std::string> DirectoryOf(TableId table) const;
 
  private:
   /// A table's file, catalog rows and counter. Undone by the caller when it fails.

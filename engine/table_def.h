@@ -47,6 +47,9 @@ struct TableDef {
   std::string name;                 ///< "schema/table" as the server spells it; for messages
   std::string descriptor{};         ///< its user's; kept, and compared by whoever opens the table
   std::vector<IndexDef> indexes{};  ///< [0] is the clustered one
+  /// For a table that is to be created: the folder its file is to lie under instead of the
+  /// instance's, an absolute path. Not kept in the catalog: the file knows (Engine::DirectoryOf).
+  std::string directory{};
 };
 
 /// Catalog row format (docs/formats/catalog.md): versioned, checksummed by its page.

@@ -94,6 +94,9 @@ TableRebuild::TableRebuild(Session* session, std::shared_ptr<Table> former,
 TableRebuild::~TableRebuild() = default;
 
 Status TableRebuild::Start(TableDef definition) {
+  Result<std::string> directory = session_->engine()->DirectoryOf(former_->id());
+  if (!directory.ok()) return directory.status();
+  definition.directory = std::move(directory).value();
   Result<std::shared_ptr<Table>> created =
       session_->engine()->CreateTable(session_, std::move(definition));
   if (!created.ok()) return created.status();

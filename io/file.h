@@ -6,7 +6,7 @@
 //   - Write returns when the kernel has the bytes; they survive a process kill, not power loss.
 //   - Bytes are durable after a Sync of the same file that began after the Write returned, or, for
 //     a file opened with WriteThrough, when Write returns.
-//   - Create, Rename and Remove are durable after SyncDirectory of their folder.
+//   - Create, CreateLink, Rename and Remove are durable after SyncDirectory of their folder.
 //   - A failed Sync leaves the durability of all earlier writes unknown; the caller stops the
 //     engine.
 // Thread safety: File calls on disjoint ranges may run concurrently; Sync may run beside them.
@@ -89,6 +89,11 @@ class FileSystem {
   virtual Result<bool> Exists(const std::string& path) = 0;
   /// File names (no folders, no path) in a folder, unordered.
   virtual Result<std::vector<std::string>> List(const std::string& folder) = 0;
+  /// Makes `path` a symbolic link that leads to `target`, be there a file or not. Open and Exists
+  /// follow links, Rename and Remove take the link itself. kInvalidArgument when `path` exists.
+  virtual Status CreateLink(const std::string& target, const std::string& path) = 0;
+  /// Where the link leads; empty when `path` is no link. kNotFound when missing.
+  virtual Result<std::string> ReadLink(const std::string& path) = 0;
   /// Creates one folder; fine if it exists already.
   virtual Status CreateFolder(const std::string& path) = 0;
   virtual Status SyncDirectory(const std::string& folder) = 0;

@@ -4,7 +4,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
+#include <climits>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
@@ -13,6 +15,7 @@
 #include "base/instruments.h"
 #include "base/logging.h"
 #include "io/atomic_write.h"
+#include "io/placed_file.h"
 #include "io/posix_file.h"
 #include "io/resource_shortage.h"
 #include "io/spare_descriptors.h"
@@ -96,6 +99,24 @@ class PosixFiles final : public FileSystem {
     if (error.value() == ENOENT) return Status(Code::kNotFound, "no such folder");
     errno = error.value();
     return Failed("List", folder, "cannot list folder");
+  }
+
+  Status CreateLink(const std::string& target, const std::string& path) override {
+    if (::symlink(target.c_str(), path.c_str()) == 0) return Status::Ok();
+    if (errno == EEXIST) return Status(Code::kInvalidArgument, "file exists already", EEXIST);
+    return Failed("symlink", path, "cannot create link");
+  }
+
+  Result<std::string> ReadLink(const std::string& path) override {
+    std::array<char, PATH_MAX> target;
+    const ssize_t bytes = ::readlink(path.c_str(), target.data(), target.size());
+    if (bytes >= 0) {
+      std::string where(target.data(), static_cast<size_t>(bytes));
+      return where.starts_with('/') ? where : FolderOf(path) + "/" + where;
+    }
+    if (errno == EINVAL) return std::string();
+    if (errno == ENOENT) return Status(Code::kNotFound, "no such file");
+    return Failed("readlink", path, "cannot read link");
   }
 
   Status CreateFolder(const std::string& path) override {

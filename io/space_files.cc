@@ -3,6 +3,7 @@
 #include "io/space_files.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
 #include <optional>
 #include <string_view>
@@ -10,7 +11,9 @@
 
 #include "base/assertions.h"
 #include "base/format.h"
+#include "base/logging.h"
 #include "base/page_size.h"
+#include "io/placed_file.h"
 #include "io/spare_descriptors.h"
 
 namespace rowan {
@@ -21,6 +24,8 @@ constexpr std::string_view kSuffix = ".rws";
 constexpr std::string_view kTrashSuffix = ".rws.trash";
 /// Trash is cut down by this much per step: freeing many gigabytes at once stalls file systems.
 constexpr uint64_t kTrashStepBytes = uint64_t{256} << 20;
+/// About a day, of calls that come every second.
+constexpr uint32_t kTrashPauseCallsMax = 1 << 16;
 
 /// The id in `space_<id><suffix>`, or nullopt if the name is not exactly of that form.
 std::optional<SpaceId> ParseName(std::string_view name, std::string_view suffix) {
@@ -68,15 +73,43 @@ Status SpaceFiles::FillNewFile(const std::string& path, uint64_t size_bytes, boo
   if (!durable) return Status::Ok();
   const Status synced = file.value()->Sync(SyncMethod::kFsync);
   if (!synced.ok()) return synced;
-  return file_system_->SyncDirectory(folder_);
+  return file_system_->SyncDirectory(FolderOf(path));
 }
 
-Status SpaceFiles::Create(SpaceId space, uint32_t pages) {
-  const std::string path = PathOf(space);
+Status SpaceFiles::Create(SpaceId space, uint32_t pages, const std::string& place) {
   if (IsLive(space)) return Status(Code::kInvalidArgument, "the tablespace exists already");
+  const std::string path = PathOf(space);
+  if (place.empty()) return CreateFile(space, pages, path);
+  Status status = LinkToPlace(file_system_, place, path);
+  if (!status.ok()) return status;
+  status = CreateFile(space, pages, place);
+  if (!status.ok()) {
+    // One that was there before us is left alone.
+    const bool taken = status.Is(Code::kInvalidArgument) && status.detail() == EEXIST;
+    (taken ? file_system_->Remove(path) : RemovePlaced(file_system_, path)).Ignore();
+  }
+  return status;
+}
+
+Status SpaceFiles::CheckUntorn(const std::string& path) const {
+  if (!handles_.atomic()) return Status::Ok();
+  const Result<uint32_t> most = file_system_->AtomicWriteUnitMax(path);
+  if (!most.ok()) return most.status();
+  if (most.value() >= page_size_bytes_) return Status::Ok();
+  LogError(
+      "'{}' cannot be used with rowan_doublewrite = atomic: its disk does not promise untorn "
+      "writes of a page.",
+      path);
+  return Status(Code::kUnsupported, "the place does not promise untorn writes of a page");
+}
+
+Status SpaceFiles::CreateFile(SpaceId space, uint32_t pages, const std::string& path) {
   Result<std::shared_ptr<File>> file = handles_.OpenFile(path, true);
   if (!file.ok()) return file.status();
-  const Status status = FillNewFile(path, uint64_t{pages} * page_size_bytes_, !IsTemporary(space));
+  Status status = CheckUntorn(path);
+  if (status.ok()) {
+    status = FillNewFile(path, uint64_t{pages} * page_size_bytes_, !IsTemporary(space));
+  }
   if (!status.ok()) {
     file_system_->Remove(path).Ignore();  // the first failure is the one to report
     return status;
@@ -90,9 +123,28 @@ Status SpaceFiles::Open(SpaceId space) {
   // Opened when it is needed: a start with very many tables opens few of them.
   const Result<bool> exists = file_system_->Exists(PathOf(space));
   if (!exists.ok()) return exists.status();
-  if (!exists.value()) return Status(Code::kNotFound, "no such file");
-  handles_.Add(space, nullptr);
-  return Status::Ok();
+  if (!exists.value()) {
+    const Result<std::string> target = file_system_->ReadLink(PathOf(space));
+    if (!target.ok()) return target.status();
+    return target.value().empty() ? Status(Code::kNotFound, "no such file") : PlaceMissing();
+  }
+  const Status usable = CheckUntorn(PathOf(space));
+  if (usable.ok()) handles_.Add(space, nullptr);
+  return usable;
+}
+
+std::string SpaceFiles::PlaceOf(SpaceId space) const {
+  std::string path = PathOf(space);
+  Result<std::string> target = file_system_->ReadLink(path);
+  return target.ok() && !target.value().empty() ? std::move(target).value() : path;
+}
+
+Status SpaceFiles::RemoveDeadLink(SpaceId space) {
+  const std::string path = PathOf(space);
+  const Result<std::string> target = file_system_->ReadLink(path);
+  if (!target.ok()) return target.status();
+  return target.value().empty() ? Status(Code::kNotFound)
+                                : rowan::RemoveDeadLink(file_system_, path);
 }
 
 Result<std::vector<SpaceId>> SpaceFiles::ListFiles() {
@@ -150,15 +202,30 @@ Result<bool> SpaceFiles::RemoveTrash() {
   MutexLock lock(&trash_mutex_);
   const Status listed = ListTrash();
   if (!listed.ok()) return listed;
-  if (trash_.empty()) return true;
+  if (trash_.empty()) {
+    if (trash_kept_.empty() || --trash_calls_left_ != 0) return true;
+    trash_.swap(trash_kept_);
+  }
   const std::string name = std::move(trash_.back());
   trash_.pop_back();
   lock.Unlock();  // Drop does not wait for the file system's work
   const Result<bool> gone = RemoveTrashFile(InFolder(name));
   lock.Lock();
-  if (!gone.ok() || !gone.value()) trash_.push_back(name);
-  if (!gone.ok()) return gone;
+  if (!gone.ok()) {
+    KeepTrash(name);
+  } else if (!gone.value()) {
+    trash_.push_back(name);
+  }
+  if (trash_.empty() && trash_kept_.empty()) trash_pause_calls_ = kTrashPauseCallsMin;
   return trash_.empty();
+}
+
+void SpaceFiles::KeepTrash(const std::string& name) {
+  if (trash_kept_.empty()) {
+    trash_calls_left_ = trash_pause_calls_;
+    trash_pause_calls_ = std::min(trash_pause_calls_ * 2, kTrashPauseCallsMax);
+  }
+  trash_kept_.push_back(name);
 }
 
 Status SpaceFiles::RemoveTemporary() {
@@ -173,8 +240,14 @@ Status SpaceFiles::RemoveTemporary() {
 }
 
 Result<bool> SpaceFiles::RemoveTrashFile(const std::string& path) {
+  const Result<std::string> target = file_system_->ReadLink(path);
+  if (target.status().Is(Code::kNotFound)) return true;
+  if (!target.ok()) return target.status();
   Result<std::unique_ptr<File>> file = file_system_->Open(path, {});
-  if (file.status().Is(Code::kNotFound)) return true;
+  if (file.status().Is(Code::kNotFound)) {
+    const Status removed = target.value().empty() ? Status::Ok() : RemovePlaced(file_system_, path);
+    return removed.ok() ? Result<bool>(true) : removed;
+  }
   if (!file.ok()) return file.status();
   const Result<uint64_t> size = file.value()->Size();
   if (!size.ok()) return size.status();
@@ -183,7 +256,8 @@ Result<bool> SpaceFiles::RemoveTrashFile(const std::string& path) {
     if (!status.ok()) return status;
     return false;
   }
-  const Status removed = file_system_->Remove(path);
+  const Status removed =
+      target.value().empty() ? file_system_->Remove(path) : RemovePlaced(file_system_, path);
   if (!removed.ok() && !removed.Is(Code::kNotFound)) return removed;
   return true;
 }

@@ -36,8 +36,11 @@ class SpaceFiles {
              const SpaceFilesOptions& options = {});
 
   /// Creates the file with `pages` zeroed pages, syncs it and its folder. Fails if it exists.
-  Status Create(SpaceId space, uint32_t pages);
-  /// Makes an existing file known as live. kNotFound when the file is missing.
+  /// `place`: the path where it is to lie instead, see io/placed_file.h; kUnsupported where page
+  /// writes have to be untorn and are not there.
+  Status Create(SpaceId space, uint32_t pages, const std::string& place = {});
+  /// Makes an existing file known as live. kNotFound when the file is missing; of one that lies
+  /// elsewhere IsPlaceMissing.
   Status Open(SpaceId space);
   [[nodiscard]] bool IsLive(SpaceId space) const { return handles_.IsLive(space); }
   /// All space ids that have a file in the folder (live or not yet opened).
@@ -47,7 +50,12 @@ class SpaceFiles {
   Status Drop(SpaceId space);
   /// Dead at once, like Drop; the file is kept and durably has the name `path`. kNotFound as there.
   Status SetAside(SpaceId space, const std::string& path);
-  /// Unlinks some trash files; true when none is left. Called by a background thread and at start.
+  /// Of a space that is not live: removes a link whose file never came to be. The link stays if
+  /// its disk may only be away. kNotFound when there is none.
+  Status RemoveDeadLink(SpaceId space);
+  /// Unlinks some trash files; true when none is left for now. One that cannot be removed, of which
+  /// the log tells, keeps no other one: it is tried again after a pause, counted in calls that have
+  /// nothing else to do and longer each time. Called by a background thread and at start.
   Result<bool> RemoveTrash();
   /// Unlinks what an earlier run left of temporary spaces. Before the first one is created.
   Status RemoveTemporary();
@@ -87,13 +95,20 @@ class SpaceFiles {
   [[nodiscard]] uint32_t pages_max() const { return options_.pages_max; }
   [[nodiscard]] const std::string& folder() const { return folder_; }
   [[nodiscard]] std::string PathOf(SpaceId space) const { return InFolder(SpaceFileName(space)); }
+  /// Where the file lies that PathOf names: elsewhere, if it was created with a place.
+  [[nodiscard]] std::string PlaceOf(SpaceId space) const;
 
  private:
   [[nodiscard]] std::string InFolder(const std::string& name) const { return folder_ + "/" + name; }
   /// Nobody gets the file any more; it is renamed.
   Status Detach(SpaceId space, const std::string& target);
   Status FillNewFile(const std::string& path, uint64_t size_bytes, bool durable);
+  /// What Create does, but for the link of one that lies elsewhere.
+  Status CreateFile(SpaceId space, uint32_t pages, const std::string& path);
+  /// kUnsupported where the file system of `path` does not promise what pages need.
+  Status CheckUntorn(const std::string& path) const;
   Status ListTrash() ROWAN_REQUIRES(trash_mutex_);
+  void KeepTrash(const std::string& name) ROWAN_REQUIRES(trash_mutex_);
   /// False: a part of it is gone.
   Result<bool> RemoveTrashFile(const std::string& path);
 
@@ -104,7 +119,11 @@ class SpaceFiles {
   SpaceHandles handles_;
   Mutex trash_mutex_{LatchRank::kTrash};
   bool trash_scanned_ ROWAN_GUARDED_BY(trash_mutex_) = false;
-  std::vector<std::string> trash_ ROWAN_GUARDED_BY(trash_mutex_);  // file names
+  std::vector<std::string> trash_ ROWAN_GUARDED_BY(trash_mutex_);       // file names
+  std::vector<std::string> trash_kept_ ROWAN_GUARDED_BY(trash_mutex_);  // could not be removed
+  static constexpr uint32_t kTrashPauseCallsMin = 64;
+  uint32_t trash_pause_calls_ ROWAN_GUARDED_BY(trash_mutex_) = kTrashPauseCallsMin;
+  uint32_t trash_calls_left_ ROWAN_GUARDED_BY(trash_mutex_) = 0;  // of the pause, if any is kept
 };
 
 }  // namespace rowan

@@ -11,6 +11,7 @@
 #include "base/assertions.h"
 #include "base/format.h"
 #include "base/logging.h"
+#include "io/placed_file.h"
 #include "io/resource_shortage.h"
 
 namespace rowan {
@@ -34,6 +35,15 @@ std::string SpaceFileName(SpaceId space) {
 SpaceHandles::SpaceHandles(FileSystem* file_system, Options options)
     : file_system_(file_system), options_(std::move(options)) {}
 
+void SpaceHandles::NoteDirectRefused(const std::string& path) {
+  const Result<std::string> target = file_system_->ReadLink(path);
+  const bool elsewhere =
+      FolderOf(path) != options_.folder || (target.ok() && !target.value().empty());
+  std::atomic<bool>* const noted = elsewhere ? &direct_refused_elsewhere_ : &direct_refused_;
+  if (noted->exchange(true, std::memory_order_relaxed)) return;
+  LogInfo("The file system of '{}' refuses direct I/O; its page cache is used.", path);
+}
+
 Result<std::shared_ptr<File>> SpaceHandles::OpenOnce(const std::string& path, bool create) {
   FileOptions open_options{.create = create, .exclusive = create};
   open_options.direct = options_.direct && !direct_refused_.load(std::memory_order_relaxed);
@@ -41,8 +51,7 @@ Result<std::shared_ptr<File>> SpaceHandles::OpenOnce(const std::string& path, bo
   Result<std::unique_ptr<File>> opened = file_system_->Open(path, open_options);
   if (!opened.ok() && open_options.direct && opened.status().Is(Code::kIoError) &&
       opened.status().detail() == EINVAL) {
-    LogInfo("The file system of '{}' refuses direct I/O; its page cache is used.", path);
-    direct_refused_.store(true, std::memory_order_relaxed);
+    NoteDirectRefused(path);
     // The refused attempt may have created the file already.
     open_options.direct = open_options.exclusive = false;
     opened = file_system_->Open(path, open_options);
@@ -133,7 +142,14 @@ Result<std::shared_ptr<File>> SpaceHandles::Acquire(SpaceId space, Use use) {
   if (use == Use::kWrite && failed_.load(std::memory_order_acquire)) return Failure();
   Result<std::shared_ptr<File>> opened =
       OpenFile(options_.folder + "/" + SpaceFileName(space), false);
-  if (!opened.ok()) return IsLive(space) ? opened.status() : DeadSpace();
+  if (!opened.ok()) {
+    if (!IsLive(space)) return DeadSpace();
+    // Nothing to be passed over as if the space had been dropped: pages may be on their way to it.
+    if (opened.status().Is(Code::kNotFound)) {
+      return Status(Code::kIoError, "the file of a tablespace is gone", ENOENT);
+    }
+    return opened.status();
+  }
   std::shared_ptr<File> file;
   {
     const ExclusiveLock lock(&shard.mutex);

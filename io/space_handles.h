@@ -60,6 +60,7 @@ class SpaceHandles {
   /// Makes all writes of before durable; nothing to do if that was done to close the handle.
   Status Sync(SpaceId space, SyncMethod method);
   void SetAtomic(bool atomic);
+  [[nodiscard]] bool atomic() const { return atomic_.load(std::memory_order_relaxed); }
 
   [[nodiscard]] uint32_t open_count() const { return open_.load(std::memory_order_relaxed); }
   [[nodiscard]] uint32_t open_max() const { return options_.open_max; }
@@ -90,6 +91,8 @@ class SpaceHandles {
   [[nodiscard]] const Shard& ShardOf(SpaceId space) const {
     return shards_[space.value() % kShards];
   }
+  /// Logs it once. Files that lie elsewhere (io/placed_file.h) say nothing of the others.
+  void NoteDirectRefused(const std::string& path);
   Result<std::shared_ptr<File>> OpenOnce(const std::string& path, bool create);
   void PutLocked(Shard* shard, SpaceId space, Entry* entry, std::shared_ptr<File> file)
       ROWAN_REQUIRES(shard->mutex);
@@ -114,6 +117,7 @@ class SpaceHandles {
   std::atomic<uint32_t> open_{0};
   std::atomic<uint32_t> next_victim_shard_{0};
   std::atomic<bool> direct_refused_{false};
+  std::atomic<bool> direct_refused_elsewhere_{false};  // logged; each such file is tried anew
   std::atomic<bool> atomic_{false};  // stored before the handles are changed, shard by shard
   /// Of the last Sync: closing handles syncs in the same way.
   std::atomic<SyncMethod> sync_method_{SyncMethod::kFdatasync};

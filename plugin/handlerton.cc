@@ -17,6 +17,7 @@
 
 #include "base/logging.h"
 #include "engine/engine.h"
+#include "plugin/handler/discarded_table.h"
 #include "plugin/handler/foreign_keys.h"
 #include "plugin/handler/ha_rowan.h"
 #include "plugin/handler/transport_rows.h"
@@ -59,7 +60,12 @@ handler* CreateHandler(handlerton* hton, TABLE_SHARE* share, bool partitioned, M
 uint PartitionFlags() { return HA_CAN_EXCHANGE_PARTITION | HA_CANNOT_PARTITION_FK; }
 
 bool ShowStatus(handlerton*, THD* thd, stat_print_fn* print, ha_stat_type type) {
-  if (type != HA_ENGINE_STATUS) return false;
+  if (type != HA_ENGINE_STATUS) {
+    push_warning(thd, Sql_condition::SL_NOTE, ER_NOT_SUPPORTED_YET,
+                 "Rowan has no MUTEX and LOGS of its own: waits for latches and the state of the "
+                 "log are in SHOW ENGINE ROWAN STATUS and INFORMATION_SCHEMA.ROWAN_METRICS");
+    return false;
+  }
   const std::string report = g_engine->StatusReport();
   return print(thd, "ROWAN", 5, "", 0, report.data(), report.size());
 }
@@ -78,6 +84,7 @@ bool GetDefinitionCopy(const dd::Tablespace&, const sdi_key_t*, void*, uint64*) 
 void PostDdl(THD* thd) {
   ThdContext* context = FindContext(thd);
   if (context != nullptr) context->session->FinishDdl();
+  CloseTransportedTable(thd);
 }
 
 /// The coordinator has resolved every prepared transaction.

@@ -220,10 +220,8 @@ Status BlobStore::VisitPages(const BlobRef& ref, FunctionRef<void(PageNumber)> v
   const size_t page_bytes = pool->page_size_bytes();
   PageId id{ref.space, ref.first_page};
   for (uint32_t position = 0; id.page != kNoPage; ++position) {
-    Result<bool> allocated = allocator_->IsAllocated(id);
-    if (!allocated.ok()) return allocated.status();
-    if (!*allocated) return Status::Ok();
-    Result<PageGuard> guard = pool->Fix(id, LatchMode::kShared, FixHint::kScan);
+    Result<PageGuard> guard = allocator_->FixInUse(id);
+    if (guard.status().Is(Code::kNotFound)) return Status::Ok();
     if (!guard.ok()) return guard.status();
     const BlobPageView page({guard->page(), page_bytes});
     // A chain that is being freed lacks pages between its first one and the rest.

@@ -4,11 +4,14 @@
 #include <algorithm>
 #include <cstring>
 #include <optional>
+#include <random>
 #include <string>
 #include <utility>
 
 #include "base/assertions.h"
+#include "base/format.h"
 #include "base/logging.h"
+#include "io/aligned_buffer.h"
 #include "space/space_format.h"
 
 namespace rowan {
@@ -21,6 +24,9 @@ uint32_t FirstFilePages(uint32_t page_size_bytes) {
 
 /// Group header plus the few short records that every function here logs.
 constexpr uint32_t kLogBytesMax = 256;
+
+/// In the name of a file outside the instance folder.
+constexpr size_t kRandomBytesInNames = 8;
 
 }  // namespace
 
@@ -62,9 +68,19 @@ PageReservation::~PageReservation() {
   if (pages_ > 0) allocator_->ReturnReservation(space_, group_, pages_);
 }
 
-Status PageAllocator::CreateSpace(SpaceId space) {
+std::string PageAllocator::PlaceIn(const std::string& folder, SpaceId space) const {
+  // Not of the instance's id: a restored backup and a copied folder have the same one, and may
+  // have been told the same directory.
+  std::random_device source;
+  std::string random;
+  for (size_t i = 0; i < kRandomBytesInNames; ++i) random += Format("{:02x}", source() & 0xFF);
+  return Format("{}/space_{}_{}.rws", folder, space.value(), random);
+}
+
+Status PageAllocator::CreateSpace(SpaceId space, const std::string& folder) {
   const uint32_t page_bytes = pool_->page_size_bytes();
-  Status status = pool_->files()->Create(space, FirstFilePages(page_bytes));
+  Status status = pool_->files()->Create(space, FirstFilePages(page_bytes),
+                                         folder.empty() ? folder : PlaceIn(folder, space));
   if (!status.ok()) return status;
   ForgetMap(space);
   MiniTxn mini_txn(pool_);
@@ -320,16 +336,54 @@ Result<uint32_t> PageAllocator::GiveBack(SpaceId space, uint32_t keep_pages, uin
   return MapOf(space)->GiveBack(keep_pages, extents_max);
 }
 
-Result<bool> PageAllocator::IsAllocated(PageId id) {
+Result<PageGuard> PageAllocator::FixBitmapOf(PageId id) {
   const uint32_t page_bytes = pool_->page_size_bytes();
   const uint32_t group = id.page.value() / GroupPages(page_bytes);
   const PageId bitmap_id{id.space, BitmapPage(group, page_bytes)};
   Result<PageGuard> bitmap = pool_->Fix(bitmap_id, LatchMode::kShared);
-  if (!bitmap.ok()) return bitmap.status();
-  if (PageTypeOf(bitmap->page()) != PageType::kSpaceBitmap) {
+  if (bitmap.ok() && PageTypeOf(bitmap->page()) != PageType::kSpaceBitmap) {
     return pool_->ReportDamage(bitmap_id, "it is not the bitmap page that belongs here");
   }
-  return BitmapTest({bitmap->page(), page_bytes}, id.page.value() % GroupPages(page_bytes));
+  return bitmap;
+}
+
+bool PageAllocator::IsSetIn(const PageGuard& bitmap, PageId id) const {
+  const uint32_t page_bytes = pool_->page_size_bytes();
+  return BitmapTest({bitmap.page(), page_bytes}, id.page.value() % GroupPages(page_bytes));
+}
+
+Result<bool> PageAllocator::IsAllocated(PageId id) {
+  Result<PageGuard> bitmap = FixBitmapOf(id);
+  if (!bitmap.ok()) return bitmap.status();
+  return IsSetIn(*bitmap, id);
+}
+
+Result<PageGuard> PageAllocator::FixInUse(PageId id) {
+  for (;;) {
+    Result<bool> allocated = IsAllocated(id);
+    if (!allocated.ok()) return allocated.status();
+    if (!*allocated) return Status(Code::kNotFound, "the page is free");
+    Result<PageGuard> page = pool_->Fix(id, LatchMode::kShared, FixHint::kSpeculativeScan);
+    if (!page.status().Is(Code::kCorrupt)) return page;
+    const Status really = JudgeInUse(id);
+    if (!really.ok()) return really;
+  }
+}
+
+Status PageAllocator::JudgeInUse(PageId id) {
+  AlignedBuffer image(pool_->page_size_bytes());
+  // Held throughout: nobody frees the page, or takes it, meanwhile.
+  Result<PageGuard> bitmap = FixBitmapOf(id);
+  if (!bitmap.ok()) return bitmap.status();
+  if (!IsSetIn(*bitmap, id) || pool_->IsResident(id)) return Status::Ok();
+  const Status read = pool_->files()->ReadPage(id, image.span());
+  const bool beyond_end = read.Is(Code::kIoError) && read.detail() == 0;
+  if (!read.ok() && !beyond_end) return read;
+  const bool wrong = beyond_end || !pool_->WrongWith(image.span(), id).empty();
+  // What came in meanwhile may have been written meanwhile.
+  if (!wrong || pool_->IsResident(id)) return Status::Ok();
+  return pool_->ReportDamage(id, beyond_end ? "it lies beyond the end of the file"
+                                            : "its image on disk is not what was written there");
 }
 
 Result<uint32_t> PageAllocator::CheckSpace(SpaceId space, std::vector<uint64_t>* allocated) {

@@ -62,8 +62,9 @@ class PageAllocator {
       : pool_(pool), instance_id_(instance_id) {}
 
   /// Creates file, header and first bitmap page; durable as a file, its pages logged. A temporary
-  /// space is neither.
-  Status CreateSpace(SpaceId space);
+  /// space is neither. `folder`: where the file is to lie instead of in the instance folder; made
+  /// if missing (io/placed_file.h).
+  Status CreateSpace(SpaceId space, const std::string& folder = {});
   /// Checks the header (instance id, page size, format) and reads the counters. kCorrupt,
   /// kNewerFormat, kInvalidArgument (belongs to another instance), kNotFound (no file).
   Status OpenSpace(SpaceId space);
@@ -101,6 +102,10 @@ class PageAllocator {
   Result<uint32_t> GiveBack(SpaceId space, uint32_t keep_pages, uint32_t extents_max);
   /// True if the page's bit is set. For checks.
   Result<bool> IsAllocated(PageId page);
+  /// Fixes a page that others may be freeing, shared, for a look; kNotFound if it is free. Damage
+  /// is logged only if the page is in use: one that was freed before it was ever written reads as
+  /// zeros.
+  Result<PageGuard> FixInUse(PageId page);
   /// Checks header and bitmap pages; returns the number of allocated pages. `allocated`, if given,
   /// gets a bit per page, the lowest of each word first.
   Result<uint32_t> CheckSpace(SpaceId space, std::vector<uint64_t>* allocated = nullptr);
@@ -119,6 +124,15 @@ class PageAllocator {
   /// Null if there is none.
   std::shared_ptr<SpaceFreeMap> FindMap(SpaceId space);
   void ForgetMap(SpaceId space);
+
+  /// A name that no other instance uses in a folder which both may have been told.
+  [[nodiscard]] std::string PlaceIn(const std::string& folder, SpaceId space) const;
+  /// The bitmap page that has the page's bit, latched shared.
+  Result<PageGuard> FixBitmapOf(PageId page);
+  [[nodiscard]] bool IsSetIn(const PageGuard& bitmap, PageId page) const;
+  /// For a page that could not be read: kCorrupt (logged) if it is in use and its image on disk is
+  /// damaged; ok if it is free, or others brought it in meanwhile.
+  Status JudgeInUse(PageId page);
 
   BufferPool* const pool_;
   const InstanceId instance_id_;

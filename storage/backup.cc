@@ -14,6 +14,7 @@
 #include "base/logging.h"
 #include "buffer/page/page_header.h"
 #include "buffer/page/page_lsn_base.h"
+#include "io/placed_file.h"
 
 namespace rowan {
 namespace {
@@ -109,12 +110,29 @@ Status Backup::CopyPages(FunctionRef<bool()> interrupted) {
   Result<std::vector<SpaceId>> spaces = storage_->files()->ListFiles();
   if (!spaces.ok()) return spaces.status();
   for (const SpaceId space : spaces.value()) {
+    if (manifest_.spaces.contains(space)) continue;
+    Status status = CheckPlace(space);
+    if (!status.ok()) return status;
     // A file that nobody opened belongs to no table.
-    if (manifest_.spaces.contains(space) || !storage_->files()->IsLive(space)) continue;
-    const Status status = CopySpace(space, interrupted);
+    if (!storage_->files()->IsLive(space)) continue;
+    status = CopySpace(space, interrupted);
     if (!status.ok() && !status.Is(Code::kNotFound)) return status;  // or dropped meanwhile
   }
   return Status::Ok();
+}
+
+Status Backup::CheckPlace(SpaceId space) const {
+  SpaceFiles* const files = storage_->files();
+  const std::string place = files->PlaceOf(space);
+  if (files->IsLive(space) || place == files->PathOf(space)) return Status::Ok();
+  // It may be there by now, though no statement has used it.
+  const Status status = files->Open(space);
+  if (!IsPlaceMissing(status)) return Status::Ok();
+  const Result<bool> reachable = storage_->file_system()->Exists(FolderOf(place));
+  const bool away = reachable.ok() && !reachable.value();
+  LogError("The backup to '{}' fails: the file '{}' is missing.{}", options_.folder, place,
+           away ? " Is its disk mounted?" : "");
+  return status;
 }
 
 Status Backup::CopySpace(SpaceId space, FunctionRef<bool()> interrupted) {

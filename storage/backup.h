@@ -68,6 +68,8 @@ class Backup {
 
   Status Prepare();
   Status ReadBase();
+  /// IsPlaceMissing (logged): the space's file is on a disk that is not there.
+  [[nodiscard]] Status CheckPlace(SpaceId space) const;
   Status CopySpace(SpaceId space, FunctionRef<bool()> interrupted);
   Status ReadBatch(SpaceId space, PageNumber first, MutableBytes images);
   /// `image` becomes a good one of the page, or what there is of a page that nobody uses.

@@ -11,6 +11,7 @@
 #include "base/format.h"
 #include "base/logging.h"
 #include "base/mutex.h"
+#include "io/placed_file.h"
 #include "wal/group.h"
 #include "wal/log.h"
 #include "wal/log_read_ahead.h"
@@ -189,6 +190,22 @@ Status Recovery::GatherStretch() {
   backlog_.Finish();
   if (!status.Is(Code::kEndOfRange)) return status;
   gathered_end_ = end_;  // behind the last group with records may be some without
+  return Status::Ok();
+}
+
+Status Recovery::CheckPlaces(SpaceFiles* files) const {
+  if (options_.force) return Status::Ok();  // JudgeMissing gives the table up
+  for (const SpaceId space : spaces_) {
+    if (files->IsLive(space) || dropped_.contains(space) || damaged_->Contains(space)) continue;
+    const Status status = files->Open(space);
+    if (!IsPlaceMissing(status)) continue;  // others are judged when their pages are redone
+    LogError(
+        "The file '{}' is missing, and the redo log has changes of it. Nothing was changed; mount "
+        "its disk and start again. rowan_force_recovery = 1 gives its table up and serves the "
+        "others.",
+        files->PlaceOf(space));
+    return status;
+  }
   return Status::Ok();
 }
 

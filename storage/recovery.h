@@ -84,6 +84,9 @@ class Recovery {
   /// REQUIRES: Scan. Those that the log mentions.
   [[nodiscard]] const std::unordered_set<SpaceId>& spaces() const { return spaces_; }
 
+  /// REQUIRES: Scan. IsPlaceMissing (logged): a file that the log has changes of is on a disk that
+  /// is not there. Changes nothing.
+  [[nodiscard]] Status CheckPlaces(SpaceFiles* files) const;
   /// Torn pages, from the doublewrite file. `files`: spaces found on disk are open in it. Both
   /// outlive Finish.
   Status Repair(BufferPool* pool, SpaceFiles* files);

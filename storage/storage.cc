@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/logging.h"
 #include "buffer/buffer_redo.h"
+#include "io/placed_file.h"
 #include "storage/backup_manifest.h"
 #include "storage/instance_folder.h"
 #include "storage/upgrade.h"
@@ -204,8 +205,15 @@ Status Storage::OpenSpaces() {
   for (const SpaceId space : *spaces) {
     const Status status = files_->Open(space);
     if (status.ok()) continue;
-    LogError("The file '{}' cannot be opened: {} (error {}).", files_->PathOf(space),
-             status.message(), status.detail());
+    const std::string place = files_->PlaceOf(space);
+    // One that is missing from a folder which is there is no matter of a disk.
+    const Result<bool> reachable = file_system_->Exists(FolderOf(place));
+    const bool away = IsPlaceMissing(status) && reachable.ok() && !reachable.value();
+    LogError("The file '{}' cannot be opened: {} (error {}).{}", place, status.message(),
+             status.detail(),
+             away ? " Is its disk mounted? Until it is there its table cannot be used; the others "
+                    "can."
+                  : "");
     // A table's file: the others can be served.
     if (space < kFirstTableSpace) return status;
   }
@@ -273,6 +281,8 @@ Status Storage::JudgeInstance() {
   status = OpenSpaces();
   if (!status.ok()) return status;
   status = recovery_->Scan();
+  if (!status.ok()) return status;
+  status = recovery_->CheckPlaces(files_.get());
   if (!status.ok()) return status;
   status = CheckFormatsBeforeRedo(files_.get(), recovery_->spaces());
   if (!status.ok()) return status;

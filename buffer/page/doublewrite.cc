@@ -33,6 +33,7 @@
 #include "base/logging.h"
 #include "buffer/page/page_header.h"
 #include "buffer/page/page_hole.h"
+#include "io/placed_file.h"
 
 namespace rowan {
 namespace {
@@ -360,7 +361,9 @@ Result<DoublewriteFile::Home> DoublewriteFile::LookAtHome(PageId id, MutableByte
     return files_->ReadPage(id, page);
   };
   const Status status = read();
-  if (status.Is(Code::kNotFound)) return Home::kDropped;
+  // A file whose disk is away has no torn page: its changes would be in the log, and then the start
+  // is refused before (Recovery::CheckPlaces), unless its table is given up.
+  if (status.Is(Code::kNotFound) || IsPlaceMissing(status)) return Home::kDropped;
   const bool beyond_end = status.Is(Code::kIoError) && status.detail() == 0;
   if (!status.ok() && !beyond_end) {
     if (id.space < kFirstTableSpace || passed_over_ == nullptr) return status;

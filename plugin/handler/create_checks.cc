@@ -4,11 +4,13 @@
 #include "plugin/handler/create_checks.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <span>
 #include <string_view>
 
 #include "mysqld_error.h"
+#include "sql/derror.h"
 #include "sql/handler.h"
 #include "sql/key_spec.h"
 #include "sql/sql_alter.h"
@@ -17,6 +19,7 @@
 #include "sql/sql_lex.h"
 #include "sql/table.h"
 
+#include "plugin/handler/data_directory.h"
 #include "plugin/server/error_map.h"
 
 namespace rowan {
@@ -56,15 +59,16 @@ bool IsGiven(const Text& text) {
 }
 bool IsGiven(const char* text) { return text != nullptr && *text != 0; }
 
-Refusal RowFormatProblem(const HA_CREATE_INFO& info) {
-  switch (info.row_type) {
-    case ROW_TYPE_NOT_USED:
-    case ROW_TYPE_DEFAULT:
-    case ROW_TYPE_COMPACT:
-    case ROW_TYPE_REDUNDANT:
-    case ROW_TYPE_DYNAMIC: return {};
-    default: return {"ROW_TYPE", "this ROW_FORMAT; rows are stored as in DYNAMIC"};
-  }
+/// A row format that InnoDB does not have either.
+bool IsForeignRowFormat(row_type format) {
+  return format == ROW_TYPE_FIXED || format == ROW_TYPE_PAGED;
+}
+
+bool IsKnownCompression(const LEX_STRING& name) {
+  constexpr std::array<const char*, 3> kKnown = {"none", "zlib", "lz4"};
+  return !IsGiven(name) || std::any_of(kKnown.begin(), kKnown.end(), [&](const char* known) {
+    return strcasecmp(name.str, known) == 0;
+  });
 }
 
 bool WantsEncryption(const HA_CREATE_INFO& info) {
@@ -76,30 +80,37 @@ bool WantsCompression(const HA_CREATE_INFO& info) {
   return IsGiven(info.compress) && strcasecmp(info.compress.str, "none") != 0;
 }
 
+/// What makes no sense, so that it is no hint either. What an ALTER takes over was let in before.
+Refusal SenselessOption(const HA_CREATE_INFO& info) {
+  const bool format =
+      (info.used_fields & HA_CREATE_USED_ROW_FORMAT) != 0 && IsForeignRowFormat(info.row_type);
+  const bool compression =
+      (info.used_fields & HA_CREATE_USED_COMPRESS) != 0 && !IsKnownCompression(info.compress);
+  if ((!format && !compression) || !RefusesOptions()) return {};
+  if (format) return {"ROW_TYPE", "this ROW_FORMAT; rows are stored as in DYNAMIC"};
+  return {"COMPRESSION", "this COMPRESSION"};
+}
+
 Refusal TableOptionProblem(const HA_CREATE_INFO& info) {
-  if (IsGiven(info.data_file_name)) {
-    return {"DATA DIRECTORY", "DATA DIRECTORY: all files are in rowan_data_home_dir"};
+  const bool is_temporary = (info.options & HA_LEX_CREATE_TMP_TABLE) != 0;
+  if (is_temporary && IsGiven(info.data_file_name) && RefusesOptions()) {
+    return {"DATA DIRECTORY", "DATA DIRECTORY for temporary tables"};
   }
-  if (IsGiven(info.index_file_name)) {
-    return {"INDEX DIRECTORY", "INDEX DIRECTORY: all files are in rowan_data_home_dir"};
+  if (IsGiven(info.index_file_name) && RefusesOptions()) {
+    return {"INDEX DIRECTORY", "INDEX DIRECTORY: a table's indexes are in its file"};
   }
-  if (IsGiven(info.tablespace)) {
+  if (IsGiven(info.tablespace) && !IsFilePerTable(info.tablespace)) {
     return {"TABLESPACE", "TABLESPACE: each table has a file of its own"};
   }
   if (WantsEncryption(info)) return {"ENCRYPTION", "ENCRYPTION"};
-  if (WantsCompression(info)) return {"COMPRESSION", "COMPRESSION"};
-  // Also one that an ALTER ... ENGINE=ROWAN takes over from the old table.
-  if (info.key_block_size != 0) {
-    return {"KEY_BLOCK_SIZE", "KEY_BLOCK_SIZE; an ALTER can set it to 0"};
-  }
-  if (info.m_implicit_tablespace_autoextend_size != 0) {
-    return {"AUTOEXTEND_SIZE",
-            "AUTOEXTEND_SIZE: files grow in steps of their own; an ALTER can set it to 0"};
-  }
-  return RowFormatProblem(info);
+  return SenselessOption(info);
 }
 
 }  // namespace
+
+bool IsFilePerTable(const char* tablespace) {
+  return tablespace != nullptr && strcmp(tablespace, "innodb_file_per_table") == 0;
+}
 
 Refusal UnsupportedOption(THD* thd, const TABLE* form, const HA_CREATE_INFO& info) {
   if (!is_sql_fk_checks_enabled(thd) && AsksForForeignKey(thd)) {
@@ -129,6 +140,12 @@ void NoteIgnored(THD* thd, const char* option, const std::string& where) {
                       "Rowan ignores %s of %s", option, where.c_str());
 }
 
+/// As the server notes it.
+void NoteOptionIgnored(THD* thd, const char* option) {
+  push_warning_printf(thd, Sql_condition::SL_WARNING, WARN_OPTION_IGNORED,
+                      ER_THD(thd, WARN_OPTION_IGNORED), option);
+}
+
 bool HasMergeThreshold(const LEX_CSTRING& comment) {
   return IsGiven(comment) &&
          std::string_view(comment.str, comment.length).find("MERGE_THRESHOLD=") !=
@@ -138,12 +155,18 @@ bool HasMergeThreshold(const LEX_CSTRING& comment) {
 }  // namespace
 
 void NoteIgnoredOptions(THD* thd, const TABLE* form, const HA_CREATE_INFO& info) {
-  if (info.row_type == ROW_TYPE_COMPACT || info.row_type == ROW_TYPE_REDUNDANT) {
-    NoteIgnored(thd, "the ROW_FORMAT", "the table");
-  }
-  if (HasMergeThreshold({info.comment.str, info.comment.length})) {
-    NoteIgnored(thd, "MERGE_THRESHOLD in the comment", "the table");
-  }
+  const auto note = [&](bool given, const char* option) {
+    if (given) NoteIgnored(thd, option, "the table");
+  };
+  note(info.row_type != ROW_TYPE_NOT_USED && info.row_type != ROW_TYPE_DEFAULT &&
+           info.row_type != ROW_TYPE_DYNAMIC,
+       "the ROW_FORMAT");
+  note(info.key_block_size != 0, "the KEY_BLOCK_SIZE");
+  note(WantsCompression(info), "the COMPRESSION");
+  note(info.m_implicit_tablespace_autoextend_size != 0, "the AUTOEXTEND_SIZE");
+  note(HasMergeThreshold({info.comment.str, info.comment.length}),
+       "MERGE_THRESHOLD in the comment");
+  if (IsGiven(info.index_file_name)) NoteOptionIgnored(thd, "INDEX DIRECTORY");
   for (uint i = 0; i < form->s->keys; ++i) {
     // KEY_BLOCK_SIZE of an index is a hint, of which InnoDB does not speak either.
     const KEY& key = form->key_info[i];

@@ -6,14 +6,43 @@
 namespace dd {
 class Properties;
 }
+class THD;
+struct TABLE_SHARE;
 
 namespace rowan {
 
+class TableShare;
+
 /// `properties`: the private ones of the table or partition.
 bool IsDiscarded(const dd::Properties& properties);
+/// Once it is imported its counter is known again.
 void SetDiscarded(bool discarded, dd::Properties* properties);
+
+/// It was discarded when its file was lost: what values of AUTO_INCREMENT it had is not known, and
+/// the file may yet be imported.
+bool IsCounterLost(const dd::Properties& properties);
+void SetCounterLost(dd::Properties* properties);
+
+/// Whether the statement may open and lock a discarded table: it reads no rows, or refuses to where
+/// it would (as an ALTER TABLE that copies does).
+bool MayUseDiscarded(const THD* thd);
 
 /// Raises the error, which names the table; the handler error.
 int RefuseDiscarded(const char* table);
+
+/// The same of a table or partition that is discarded, or whose file is lost or damaged.
+int RefuseUnreadable(const TableShare& share, const TABLE_SHARE& table);
+
+/// In place, an ALTER TABLE may change everything but the rows of a discarded table, as which an
+/// exported file is to be read. `changes`: Alter_inplace_info's flags.
+bool LeavesDiscardedRows(unsigned long long changes);
+
+/// Warns that what is to be discarded is so already.
+void NoteDiscarded(THD* thd, const char* table);
+
+/// After DISCARD or IMPORT under LOCK TABLES: closes the table, so that the server opens it anew
+/// with what stands for it now. REQUIRES: the statement's transaction has ended, its metadata lock
+/// has not.
+void CloseTransportedTable(THD* thd);
 
 }  // namespace rowan

@@ -27,6 +27,7 @@
 #include "engine/table_rebuild.h"
 #include "plugin/codec/table_layout.h"
 #include "plugin/handler/create_checks.h"
+#include "plugin/handler/discarded_table.h"
 #include "plugin/handler/field_conversion.h"
 #include "plugin/handler/stopword_table.h"
 #include "plugin/handler/table_description.h"
@@ -279,6 +280,10 @@ bool SameDefinition(const TableDef& one, const TableDef& other) {
 enum_alter_inplace_result ha_rowan::check_if_supported_inplace_alter(TABLE* altered_table,
                                                                      Alter_inplace_info* info) {
   THD* thd = ha_thd();
+  if (!share_->lost().ok() || (share_->discarded() && !LeavesDiscardedRows(info->handler_flags))) {
+    RefuseUnreadable(*share_, *table_share);
+    return HA_ALTER_ERROR;
+  }
   const auto unsupported = [&] {
     info->unsupported_reason = ReasonForCopy(thd, *info);
     return HA_ALTER_INPLACE_NOT_SUPPORTED;
@@ -290,11 +295,9 @@ enum_alter_inplace_result ha_rowan::check_if_supported_inplace_alter(TABLE* alte
   }
   if ((info->handler_flags & ~possible) != 0) return unsupported();
   ColumnMap columns;
-  if (info->error_if_not_empty || !MapColumns(*table, *info->alter_info, &columns)) {
-    return unsupported();
-  }
+  if (!MapColumns(*table, *info->alter_info, &columns)) return unsupported();
   // What would be refused goes through a copy, whose CREATE says why.
-  if (!UnsupportedOption(thd, altered_table, *info->create_info).sentence.empty()) {
+  if (UnsupportedOption(thd, altered_table, *info->create_info).refuses()) {
     return unsupported();
   }
   std::string refusal;
@@ -305,8 +308,10 @@ enum_alter_inplace_result ha_rowan::check_if_supported_inplace_alter(TABLE* alte
   if (context == nullptr) return HA_ALTER_ERROR;
   info->handler_ctx = context;
   context->codec = std::move(*made);
-  // The server has put the values of new columns into this record.
-  context->rebuilds = (info->handler_flags & kRebuildChanges) != 0 ||
+  // The server has put the values of new columns into this record. Those that no row may have are
+  // not to be seen in deleted rows either, which older snapshots read; the server itself looks
+  // whether the table is empty.
+  context->rebuilds = (info->handler_flags & kRebuildChanges) != 0 || info->error_if_not_empty ||
                       !codec().RowsStay(columns, *context->codec) ||
                       !context->codec->InheritHistory(codec(), columns, altered_table->record[0]);
   const bool grows = std::find(columns.begin(), columns.end(), kNoColumn) != columns.end();

@@ -10,8 +10,12 @@
 
 #include "mysql/plugin.h"
 #include "sql/field.h"
+#include "sql/sql_class.h"
 #include "sql/sql_lex.h"
+#include "sql/table.h"
 
+#include "engine/engine.h"
+#include "plugin/server/instance.h"
 #include "plugin/server/system_variables.h"
 
 namespace rowan {
@@ -79,6 +83,13 @@ Status ha_rowan::FindAutoIncrement(const TableShare& share) const {
 }
 
 void ha_rowan::update_create_info(HA_CREATE_INFO* create_info) {
+  const Result<std::string> directory = g_engine->DirectoryOf(engine_table()->id());
+  if (directory.ok() && !directory.value().empty()) {
+    // The server wants a file's name there, and takes what precedes the last slash. A fixed one: a
+    // table's name may have slashes of its own, and be of a user who must not name directories.
+    const std::string file = directory.value() + "/table";
+    create_info->data_file_name = ha_thd()->mem_strdup(file.c_str());
+  }
   if ((create_info->used_fields & HA_CREATE_USED_AUTO) != 0) return;
   create_info->auto_increment_value =
       table->found_next_number_field != nullptr ? engine_table()->auto_increment() : 0;

@@ -16,6 +16,7 @@
 
 #include "base/logging.h"
 #include "plugin/handler/create_checks.h"
+#include "plugin/handler/data_directory.h"
 #include "plugin/handler/discarded_table.h"
 #include "plugin/handler/stopword_table.h"
 #include "plugin/handler/table_description.h"
@@ -55,13 +56,21 @@ Status ChooseWords(THD* thd, dd::Object_id former, TableCodec* codec, std::strin
   return status;
 }
 
+/// Where a table is to lie: where TRUNCATE found it, or where it is wanted. `former`: its id.
+int Place(THD* thd, const HA_CREATE_INFO& info, dd::Object_id former, TableDef* definition) {
+  if (former != dd::INVALID_OBJECT_ID) {
+    return HandlerError(thd, KeepDirectory(TableId(former), definition));
+  }
+  return ChooseDirectory(thd, DirectoryOf(info), &definition->directory);
+}
+
 }  // namespace
 
 int ha_rowan::Describe(TABLE* form, const HA_CREATE_INFO& info, const std::string& name,
                        TableDef* definition, dd::Object_id former) const {
   THD* thd = ha_thd();
   const Refusal option = UnsupportedOption(thd, form, info);
-  if (!option.sentence.empty()) return Refuse(thd, option);
+  if (option.refuses()) return Refuse(thd, option);
   const int command = thd_sql_command(thd);
   if (command != SQLCOM_TRUNCATE && command != SQLCOM_OPTIMIZE) {
     NoteIgnoredOptions(thd, form, info);
@@ -96,6 +105,8 @@ int ha_rowan::create(const char* name, TABLE* form, HA_CREATE_INFO* create_info,
   if ((create_info->options & HA_LEX_CREATE_TMP_TABLE) != 0 || IsTemporary(table_def)) {
     return CreateTemporary(thd, std::move(definition), auto_increment, table_def);
   }
+  const int misplaced = Place(thd, *create_info, old_id, &definition);
+  if (misplaced != 0) return misplaced;
   ThdContext* context = ContextOf(thd);
   Status status = EnterCatalogChange(thd, context);
   if (!status.ok()) return HandlerError(thd, status);
@@ -103,9 +114,10 @@ int ha_rowan::create(const char* name, TABLE* form, HA_CREATE_INFO* create_info,
     status = g_engine->DropTable(context->session.get(), TableId(old_id));
     if (!status.ok()) return HandlerError(thd, status);
   }
+  const std::string directory = definition.directory;
   Result<std::shared_ptr<Table>> created =
       g_engine->CreateTable(context->session.get(), std::move(definition), auto_increment);
-  if (!created.ok()) return HandlerError(thd, created.status());
+  if (!created.ok()) return FailCreate(thd, directory, created.status());
   table_def->set_se_private_id((*created)->id().value());
   RememberForStatistics(*form, table_def);
   return 0;

@@ -14,6 +14,20 @@
 
 namespace rowan {
 
+namespace {
+
+/// How many rows share the first `part` + 1 parts of a key, by what was counted, if it was. Parts
+/// of the primary key behind the declared ones never stay unknown: the server's guess for declared
+/// parts goes on below 1 there, and a skip scan divides by its whole part.
+float RowsPerKey(const KEY& key, uint part, const std::vector<float>& counted) {
+  const bool unique = (key.flags & HA_NOSAME) != 0 && (key.flags & HA_NULL_PART_KEY) == 0;
+  if (unique && part + 1 >= key.user_defined_key_parts) return 1.0F;
+  if (part < counted.size()) return std::max(counted[part], 1.0F);
+  return part < key.user_defined_key_parts ? REC_PER_KEY_UNKNOWN : 1.0F;
+}
+
+}  // namespace
+
 int ha_rowan::info(uint flag) {
   if ((flag & HA_STATUS_ERRKEY) != 0) errkey = duplicate_key_;
   // Also with the variable part: INFORMATION_SCHEMA asks for nothing else of a cached table.
@@ -53,11 +67,7 @@ void ha_rowan::PublishRowsPerKey(bool always) {
         outdated ? std::vector<float>() : cardinalities->Of(codec().IndexNumberOfKey(i));
     KEY& key = table->key_info[i];
     for (uint part = 0; part < key.actual_key_parts; ++part) {
-      float per_key = part < rows.size() ? std::max(rows[part], 1.0F) : REC_PER_KEY_UNKNOWN;
-      const bool all_parts = part + 1 >= key.user_defined_key_parts;
-      if (all_parts && (key.flags & HA_NOSAME) != 0 && (key.flags & HA_NULL_PART_KEY) == 0) {
-        per_key = 1.0F;
-      }
+      const float per_key = RowsPerKey(key, part, rows);
       key.set_records_per_key(part, per_key);
       if (key.rec_per_key == nullptr) continue;
       key.rec_per_key[part] =

@@ -77,8 +77,9 @@ int ha_rowan::CheckUsable(const Table& engine_table) {
 }
 
 int ha_rowan::EnterStatementAs(THD* thd, thr_lock_type lock_type, bool writes) {
-  if (share_->discarded() && thd_tablespace_op(thd) == 0)
+  if (share_->discarded() && !MayUseDiscarded(thd)) {
     return RefuseDiscarded(table_share->table_name.str);
+  }
   int error = CheckUsable(*engine_table());
   if (error == 0) error = BeginUse(thd, lock_type, writes);
   if (error == 0) AttachReader();

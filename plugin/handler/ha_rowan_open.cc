@@ -161,9 +161,7 @@ Status ha_rowan::OpenShare(const dd::Table* table_def) {
   return Status::Ok();
 }
 
-Result<std::unique_ptr<TableShare>> ha_rowan::MakeShare(TableId id) const {
-  Result<std::shared_ptr<Table>> opened = g_engine->OpenTable(id);
-  if (!opened.ok()) return opened.status();
+Result<std::unique_ptr<TableShare>> ShareOf(TABLE* table, std::shared_ptr<Table> opened) {
   std::string refusal;
   Result<std::unique_ptr<TableCodec>> made =
       TableCodec::Make(table, g_engine->options().storage.page_size_bytes, &refusal);
@@ -171,7 +169,7 @@ Result<std::unique_ptr<TableShare>> ha_rowan::MakeShare(TableId id) const {
     LogError("Rowan does not support {}.", refusal);
     return made.status();
   }
-  const TableDef& definition = (*opened)->definition();
+  const TableDef& definition = opened->definition();
   if (!Agree(definition, made->get())) {
     made = TableCodec::MakeForFormat1(table, g_engine->options().storage.page_size_bytes, &refusal);
     if (!made.ok() || !Agree(definition, made->get())) {
@@ -179,9 +177,16 @@ Result<std::unique_ptr<TableShare>> ha_rowan::MakeShare(TableId id) const {
     }
     LeaveOutUnsearchable(*table, definition, **made);
   }
-  auto share = std::make_unique<TableShare>(std::move(opened).value(), std::move(made).value(),
-                                            StatisticsSettings(*table->s));
-  const Status found = FindAutoIncrement(*share);
+  return std::make_unique<TableShare>(std::move(opened), std::move(made).value(),
+                                      StatisticsSettings(*table->s));
+}
+
+Result<std::unique_ptr<TableShare>> ha_rowan::MakeShare(TableId id) const {
+  Result<std::shared_ptr<Table>> opened = g_engine->OpenTable(id);
+  if (!opened.ok()) return opened.status();
+  Result<std::unique_ptr<TableShare>> share = ShareOf(table, std::move(opened).value());
+  if (!share.ok()) return share;
+  const Status found = FindAutoIncrement(**share);
   if (!found.ok()) return found;
   return share;
 }

@@ -12,6 +12,7 @@
 #include "sql/system_variables.h"
 
 #include "engine/key_prefix.h"
+#include "plugin/handler/discarded_table.h"
 #include "plugin/server/error_map.h"
 #include "plugin/server/instance.h"
 
@@ -138,6 +139,7 @@ bool ha_rowan::HasCondition() const {
 // --- index scans ---
 
 int ha_rowan::index_init(uint index, bool) {
+  if (!share_->readable()) return RefuseUnreadable(*share_, *table_share);
   active_index = index;
   if (ReadsGroups(index)) return InitGroupScan();
   if (table_share->foreign_keys != 0) RepairCascadeCount();
@@ -345,6 +347,7 @@ int ha_rowan::read_range_next() {
 // --- table scans and row references ---
 
 int ha_rowan::rnd_init(bool scan) {
+  if (!share_->readable()) return RefuseUnreadable(*share_, *table_share);
   if (scan) CountEnd(&System_status_var::ha_read_first_count);
   if (read_options_.mode == ReadMode::kSnapshot) {
     // Here already: CHECKSUM TABLE takes an error of the scan itself for the end of the rows.

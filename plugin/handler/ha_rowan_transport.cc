@@ -7,6 +7,8 @@
 
 #include "plugin/handler/ha_rowan.h"
 
+#include <cstring>
+
 #include "mysql/plugin.h"
 #include "mysqld_error.h"
 #include "sql/dd/properties.h"
@@ -15,6 +17,7 @@
 #include "sql/sql_class.h"
 
 #include "engine/export_file.h"
+#include "plugin/handler/data_directory.h"
 #include "plugin/handler/discarded_table.h"
 #include "plugin/handler/partition_names.h"
 #include "plugin/handler/table_description.h"
@@ -35,6 +38,21 @@ std::string ExportPath(const TABLE& table, const Table& engine_table) {
   const std::string name = engine_table.name();
   return std::string(table.s->normalized_path.str) +
          name.substr(NameWithoutPartition(name).size()) + kExportExtension;
+}
+
+/// Of one name in a path, as file systems have it.
+constexpr size_t kFileNameBytesMax = 255;
+
+/// Names of partitions are in those of exported files only, so a table can be without having one.
+bool HasExportPath(const std::string& path) {
+  const std::string name = path.substr(path.rfind('/') + 1);
+  const std::string stem = name.substr(0, name.rfind('.'));
+  return stem.size() + std::strlen(kUnfinishedExportExtension) <= kFileNameBytesMax;
+}
+
+int RefuseExportPath(const std::string& table) {
+  my_error(ER_PATH_LENGTH, MYF(0), table.c_str());
+  return HA_ERR_GENERIC;
 }
 
 std::string NameOf(const TABLE_SHARE& share, const Table& engine_table) {
@@ -71,7 +89,9 @@ Status CheckKilled(THD* thd) {
 // --- FLUSH TABLES ... FOR EXPORT ---
 
 int ha_rowan::Export() {
-  export_paths_.push_back(ExportPath(*table, *engine_table()));
+  const std::string path = ExportPath(*table, *engine_table());
+  if (!HasExportPath(path)) return RefuseExportPath(NameOf(*table_share, *engine_table()));
+  export_paths_.push_back(path);
   return Fail(WriteExport(export_paths_.back()));
 }
 
@@ -107,6 +127,7 @@ Status ha_rowan::WriteExport(const std::string& path) {
 }
 
 void ha_rowan::RemoveExports(const char* name) {
+  if (!HasExportPath(std::string(name) + kExportExtension)) return;
   for (const char* extension : {kExportExtension, kUnfinishedExportExtension}) {
     // What cannot be removed is in nobody's way.
     ExportWriter::Remove(g_engine, std::string(name) + extension).Ignore();
@@ -140,12 +161,15 @@ int ha_rowan::discard_or_import_tablespace(bool discard, dd::Table* table_def) {
 
 int ha_rowan::DiscardOrImport(bool discard, dd::Properties* properties, uint64_t* id) {
   THD* thd = ha_thd();
-  if (thd->locked_tables_mode != LTM_NONE) {
-    my_error(ER_LOCK_OR_ACTIVE_TRANSACTION, MYF(0));
-    return HA_ERR_WRONG_COMMAND;
+  if (!HasExportPath(ExportPath(*table, *engine_table()))) {
+    return RefuseExportPath(NameOf(*table_share, *engine_table()));
   }
   const bool discarded = IsDiscarded(*properties);
-  if (discard && discarded) return RefuseDiscarded(table_share->table_name.str);
+  if (discard && discarded) {
+    NoteDiscarded(thd, NameOf(*table_share, *engine_table()).c_str());
+    *id = engine_table()->id().value();
+    return 0;
+  }
   if (!discard && !discarded) {
     my_error(ER_TABLESPACE_EXISTS, MYF(0), NameOf(*table_share, *engine_table()).c_str());
     return HA_ERR_TABLESPACE_EXISTS;
@@ -159,6 +183,7 @@ int ha_rowan::DiscardOrImport(bool discard, dd::Properties* properties, uint64_t
   if (!status.ok()) return Fail(status);
   *id = (*replaced)->id().value();
   SetDiscarded(discard, properties);
+  if (discard && !share_->counted()) SetCounterLost(properties);
   // Whoever opens the table next finds another one in the engine.
   tdc_remove_table(thd, TDC_RT_REMOVE_NOT_OWN, table_share->db.str, table_share->table_name.str,
                    false);
@@ -171,8 +196,10 @@ Result<std::shared_ptr<Table>> ha_rowan::MakeEmpty() {
   if (!status.ok()) return status;
   Session* session = ContextOf(ha_thd())->session.get();
   // Values that were handed out are not handed out again, here or in the other partitions.
-  return g_engine->CreateTable(session, transport.Definition(engine_table()->name()),
-                               engine_table()->auto_increment());
+  TableDef definition = transport.Definition(engine_table()->name());
+  const Status placed = KeepDirectory(engine_table()->id(), &definition);
+  if (!placed.ok()) return placed;
+  return g_engine->CreateTable(session, std::move(definition), engine_table()->auto_increment());
 }
 
 Result<std::shared_ptr<Table>> ha_rowan::Import() {
@@ -191,8 +218,10 @@ Result<std::shared_ptr<Table>> ha_rowan::Import() {
     return Status(Code::kInvalidArgument, "the exported table is another one");
   }
   Session* session = ContextOf(ha_thd())->session.get();
-  Result<std::shared_ptr<Table>> created =
-      g_engine->CreateTable(session, transport.Definition(engine_table()->name()));
+  TableDef definition = transport.Definition(engine_table()->name());
+  status = KeepDirectory(engine_table()->id(), &definition);
+  if (!status.ok()) return status;
+  Result<std::shared_ptr<Table>> created = g_engine->CreateTable(session, std::move(definition));
   if (!created.ok()) return created;
   status = FillImported(reader->get(), &transport, created->get());
   if (!status.ok()) return status;

@@ -28,11 +28,26 @@ class TableShare : public Handler_share {
   /// shared.
   [[nodiscard]] bool discarded() const { return discarded_; }
   void SetDiscarded(bool discarded) { discarded_ = discarded; }
+  /// Why the file of a partition cannot be read, for which a stand-in was opened. Set before it is
+  /// shared.
+  [[nodiscard]] const Status& lost() const { return lost_; }
+  void SetLost(Status why) { lost_ = why; }
+  /// The AUTO_INCREMENT counter is that of the rows: not of a partition whose file is lost, nor of
+  /// one that was discarded so. Set before it is shared.
+  [[nodiscard]] bool counted() const { return counter_known_ && lost_.ok(); }
+  void SetCounterLost() { counter_known_ = false; }
+  /// Rows can be read and changed.
+  [[nodiscard]] bool readable() const { return !discarded_ && lost_.ok(); }
 
  private:
   const std::shared_ptr<Table> table_;
   const std::shared_ptr<const TableCodec> codec_;
   bool discarded_ = false;
+  bool counter_known_ = true;
+  Status lost_;
 };
+
+/// Of an open engine table and what the server knows of it. kTableChanged: they differ.
+Result<std::unique_ptr<TableShare>> ShareOf(TABLE* table, std::shared_ptr<Table> opened);
 
 }  // namespace rowan

@@ -34,6 +34,10 @@ namespace rowan {
 class RowSample;
 struct Refusal;
 
+/// If the file of a lost partition is there again, its disk was mounted perhaps, the next statement
+/// opens the table anew.
+void OpenAnewIfFound(THD* thd, const TableShare& part, const TABLE_SHARE& table);
+
 class ha_rowan_part final : public ha_rowan, public Partition_helper, public Partition_handler {
  public:
   ha_rowan_part(handlerton* hton, TABLE_SHARE* table_share);
@@ -150,8 +154,11 @@ class ha_rowan_part final : public ha_rowan, public Partition_helper, public Par
   };
 
   // ha_rowan_part_open.cc
+  Result<std::unique_ptr<TableShare>> OpenPartition(TableId id) const;
   Status OpenPartitions(const dd::Table* table_def);
   Status CompleteShare(PartitionedShare* share);
+  /// CHECK PARTITION and the like lock all partitions, and touch those that they name.
+  bool LeavesOut(THD* thd, uint part);
   /// Moves the handler to a partition.
   void Select(uint part) {
     if (part != selected_) MoveTo(part);
@@ -226,6 +233,10 @@ class ha_rowan_part final : public ha_rowan, public Partition_helper, public Par
   /// What a partition asks for in vain.
   static Refusal UnsupportedInPartitions(const partition_info& info);
   int ExportPartitions();
+  /// Where a new partition is to lie: where it wants to, or the whole table (empty: nowhere). As
+  /// ChooseDirectory.
+  static int PlacePartition(THD* thd, const std::string& of_table, dd::Partition* leaf,
+                            TableDef* definition);
   /// `definition` as of the whole table. The dictionary's partition gets the id.
   static Result<std::shared_ptr<Table>> CreatePartition(Session* session, TableDef definition,
                                                         uint64_t auto_increment,

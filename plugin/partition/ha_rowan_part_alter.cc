@@ -20,6 +20,7 @@
 #include "sql/sql_class.h"
 
 #include "plugin/handler/create_checks.h"
+#include "plugin/handler/data_directory.h"
 #include "plugin/handler/table_description.h"
 #include "plugin/server/error_map.h"
 #include "plugin/server/instance.h"
@@ -156,7 +157,7 @@ enum_alter_inplace_result ha_rowan_part::check_if_supported_inplace_alter(
     TABLE* altered_table, Alter_inplace_info* info) {
   if (ChangesPartitions(*info)) {
     const bool alone = (info->handler_flags & ~kPartitionChanges) == 0;
-    if (!alone || !UnsupportedInPartitions(*info->modified_part_info).sentence.empty()) {
+    if (!alone || UnsupportedInPartitions(*info->modified_part_info).refuses()) {
       return HA_ALTER_INPLACE_NOT_SUPPORTED;
     }
     return MovesRows(*info) ? HA_ALTER_INPLACE_SHARED_LOCK_AFTER_PREPARE
@@ -263,9 +264,13 @@ bool ha_rowan_part::PreparePartitions(TABLE* altered_table, Alter_inplace_info* 
       staying.push_back(before->se_private_id());
       continue;
     }
+    if (PlacePartition(ha_thd(), {}, leaf, &definition) != 0) return true;
     Result<std::shared_ptr<Table>> created =
         CreatePartition(connection->session.get(), definition, partitions_->AutoIncrement(), leaf);
-    if (!created.ok()) return FailAlter(created.status());
+    if (!created.ok()) {
+      (void)FailCreate(ha_thd(), definition.directory, created.status());
+      return FailAlter(created.status());
+    }
     Result<std::unique_ptr<TableShare>> share = MakeShare((*created)->id());
     if (!share.ok()) return FailAlter(share.status());
     context->created.back() = std::move(*share);
@@ -274,7 +279,9 @@ bool ha_rowan_part::PreparePartitions(TABLE* altered_table, Alter_inplace_info* 
   for (const dd::Partition* leaf : old_def.leaf_partitions()) {
     const bool kept =
         std::find(staying.begin(), staying.end(), leaf->se_private_id()) != staying.end();
-    if (kept) context->staying = partitions_->table(number)->shared_from_this();
+    if (kept && partitions_->part(number)->lost().ok()) {
+      context->staying = partitions_->table(number)->shared_from_this();
+    }
     if (!kept) context->dropped.emplace_back(leaf->se_private_id());
     ++number;
   }

@@ -6,8 +6,6 @@
 
 #include "plugin/partition/ha_rowan_part.h"
 
-#include <string_view>
-
 #include "mysql/plugin.h"
 #include "mysqld_error.h"
 #include "sql/dd/properties.h"
@@ -18,6 +16,7 @@
 
 #include "base/logging.h"
 #include "plugin/handler/create_checks.h"
+#include "plugin/handler/data_directory.h"
 #include "plugin/handler/discarded_table.h"
 #include "plugin/handler/partition_names.h"
 #include "plugin/handler/table_description.h"
@@ -28,19 +27,13 @@
 namespace rowan {
 namespace {
 
-bool HasDirectory(const partition_element& element) {
-  return element.data_file_name != nullptr || element.index_file_name != nullptr;
-}
-
 /// What a partition asks for in vain.
 Refusal UnsupportedInPartition(const partition_element& element) {
-  if (HasDirectory(element)) {
-    return {"DATA DIRECTORY", "DATA DIRECTORY or INDEX DIRECTORY of a partition"};
+  if (element.index_file_name != nullptr && RefusesOptions()) {
+    return {"INDEX DIRECTORY", "INDEX DIRECTORY: a partition's indexes are in its file"};
   }
-  const std::string_view tablespace =
-      element.tablespace_name == nullptr ? "" : element.tablespace_name;
-  // InnoDB's name for what every partition has.
-  if (!tablespace.empty() && tablespace != "innodb_file_per_table") {
+  const char* const tablespace = element.tablespace_name;
+  if (tablespace != nullptr && *tablespace != 0 && !IsFilePerTable(tablespace)) {
     return {"TABLESPACE", "TABLESPACE of a partition: each has a file of its own"};
   }
   return {};
@@ -62,6 +55,14 @@ Status DropOne(Session* session, const dd::Partition& leaf, const char* name) {
   return Status::Ok();
 }
 
+/// Of a partition that is made anew from `definition`, where it lies now.
+Status DropFormer(Session* session, const dd::Partition& leaf, const char* name,
+                  TableDef* definition) {
+  const Status status = KeepDirectory(TableId(leaf.se_private_id()), definition);
+  if (!status.ok()) return status;
+  return DropOne(session, leaf, name);
+}
+
 }  // namespace
 
 Refusal ha_rowan_part::UnsupportedInPartitions(const partition_info& info) {
@@ -72,12 +73,24 @@ Refusal ha_rowan_part::UnsupportedInPartitions(const partition_info& info) {
     List_iterator_fast<partition_element> subpartitions(
         const_cast<List<partition_element>&>(part->subpartitions));
     const partition_element* subpart = subpartitions++;
-    for (; refusal.sentence.empty() && subpart != nullptr; subpart = subpartitions++) {
+    for (; !refusal.refuses() && subpart != nullptr; subpart = subpartitions++) {
       refusal = UnsupportedInPartition(*subpart);
     }
-    if (!refusal.sentence.empty()) return refusal;
+    if (refusal.refuses()) return refusal;
   }
   return {};
+}
+
+int ha_rowan_part::PlacePartition(THD* thd, const std::string& of_table, dd::Partition* leaf,
+                                  TableDef* definition) {
+  NoteIndexDirectory(thd, *leaf);
+  std::string wanted = DirectoryOf(*leaf);
+  if (wanted.empty() && !of_table.empty()) {
+    // The dictionary does not keep that of a partitioned table.
+    wanted = of_table.size() > 1 ? of_table.substr(0, of_table.rfind('/')) : of_table;
+    SetDirectory(wanted, leaf);
+  }
+  return ChooseDirectory(thd, wanted, &definition->directory);
 }
 
 Result<std::shared_ptr<Table>> ha_rowan_part::CreatePartition(Session* session, TableDef definition,
@@ -94,11 +107,12 @@ int ha_rowan_part::create(const char* name, TABLE* form, HA_CREATE_INFO* create_
                           dd::Table* table_def) {
   THD* thd = ha_thd();
   const Refusal refusal = UnsupportedInPartitions(*form->part_info);
-  if (!refusal.sentence.empty()) return Refuse(thd, refusal);
+  if (refusal.refuses()) return Refuse(thd, refusal);
   TableDef definition;
   const int refused = Describe(form, *create_info, CatalogName(name), &definition);
   if (refused != 0) return refused;
   const uint64_t auto_increment = FirstAutoIncrement(thd, *create_info);
+  const std::string of_table = DirectoryOf(*create_info);
   Session* session = nullptr;
   Status status = EnterCatalog(thd, &session);
   if (!status.ok()) return HandlerError(thd, status);
@@ -106,11 +120,13 @@ int ha_rowan_part::create(const char* name, TABLE* form, HA_CREATE_INFO* create_
     if (IsDiscarded(leaf->se_private_data()))
       return RefuseDiscarded(form->s->table_name.str);     // TRUNCATE
     if (leaf->se_private_id() != dd::INVALID_OBJECT_ID) {  // the same
-      status = DropOne(session, *leaf, name);
+      status = DropFormer(session, *leaf, name, &definition);
       if (!status.ok()) return HandlerError(thd, status);
+    } else if (const int misplaced = PlacePartition(thd, of_table, leaf, &definition)) {
+      return misplaced;
     }
     status = CreatePartition(session, definition, auto_increment, leaf).status();
-    if (!status.ok()) return HandlerError(thd, status);
+    if (!status.ok()) return FailCreate(thd, definition.directory, status);
   }
   return 0;
 }
@@ -157,9 +173,13 @@ int ha_rowan_part::truncate_partition_low(dd::Table* table_def) {
     if (!status.ok()) break;
     const uint part = number++;
     if (!m_part_info->is_partition_used(part)) continue;
+    // The path, as InnoDB's message has it.
+    if (IsDiscarded(leaf->se_private_data())) {
+      return RefuseDiscarded(table_share->normalized_path.str);
+    }
     // The counter stays: values are not handed out twice.
     const uint64_t auto_increment = partitions_->AutoIncrement();
-    status = DropOne(session, *leaf, name.c_str());
+    status = DropFormer(session, *leaf, name.c_str(), &definition);
     if (status.ok()) {
       status = CreatePartition(session, definition, auto_increment, leaf).status();
     }
@@ -193,11 +213,16 @@ int ha_rowan_part::ExportPartitions() {
 int ha_rowan_part::exchange_partition_low(uint part, dd::Table* part_table_def,
                                           dd::Table* swap_table_def) {
   THD* thd = ha_thd();
+  const TableShare& former_share = *partitions_->part(part);
   dd::Partition* leaf = nullptr;
   for (dd::Partition* candidate : *part_table_def->leaf_partitions()) {
     if (part-- == 0) leaf = candidate;
   }
   if (leaf == nullptr) return HA_ERR_INTERNAL_ERROR;
+  if (IsDiscarded(leaf->se_private_data()) || IsDiscarded(swap_table_def->se_private_data())) {
+    return RefuseDiscarded(table_share->table_name.str);
+  }
+  if (!former_share.lost().ok()) return RefuseUnreadable(former_share, *table_share);
   const TableId inside(leaf->se_private_id());
   const TableId outside(swap_table_def->se_private_id());
   // Opened here, so that a table which cannot stand for a partition is refused before it is one.
@@ -218,6 +243,9 @@ int ha_rowan_part::exchange_partition_low(uint part, dd::Table* part_table_def,
   if (!status.ok()) return HandlerError(thd, status);
   status = g_engine->RenameTable(session, outside, inside_name);
   if (!status.ok()) return HandlerError(thd, status);
+  Result<std::string> directory = g_engine->DirectoryOf(outside);
+  if (!directory.ok()) return HandlerError(thd, directory.status());
+  SetDirectory(*directory, leaf);
   leaf->set_se_private_id(outside.value());
   swap_table_def->set_se_private_id(inside.value());
   return 0;

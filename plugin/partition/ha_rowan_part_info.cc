@@ -76,7 +76,9 @@ int ha_rowan_part::info(uint flag) {
   }
   if ((flag & HA_STATUS_AUTO) != 0 && table->found_next_number_field != nullptr) {
     partitions_->lock_auto_inc();
-    stats.auto_increment_value = partitions_->next_auto_inc_val;
+    // Unless it may be a wrong one.
+    const bool known = partitions_->uncounted() == nullptr;
+    stats.auto_increment_value = known ? partitions_->next_auto_inc_val : 0;
     partitions_->unlock_auto_inc();
   }
   return 0;

@@ -4,28 +4,28 @@
 
 #include "plugin/partition/ha_rowan_part.h"
 
+#include <cerrno>
+
 #include "mysql/plugin.h"
 #include "sql/dd/properties.h"
 #include "sql/dd/types/partition.h"
 #include "sql/dd/types/table.h"
 #include "sql/partition_info.h"
 #include "sql/sql_alter.h"
+#include "sql/sql_base.h"
 #include "sql/sql_class.h"
 #include "sql/sql_lex.h"
 
+#include "engine/stand_in.h"
 #include "plugin/handler/discarded_table.h"
+#include "plugin/server/instance.h"
 
 namespace rowan {
-namespace {
 
-/// As InnoDB's messages have it: TRUNCATE PARTITION's alone names the file.
-const char* NameOfDiscarded(THD* thd, const TABLE_SHARE& share) {
-  const bool truncates = thd->lex->sql_command == SQLCOM_ALTER_TABLE &&
-                         (thd->lex->alter_info->flags & Alter_info::ALTER_TRUNCATE_PARTITION) != 0;
-  return truncates ? share.normalized_path.str : share.table_name.str;
+void OpenAnewIfFound(THD* thd, const TableShare& part, const TABLE_SHARE& table) {
+  if (part.lost().ok() || !g_engine->OpenTable(part.table()->id()).ok()) return;
+  tdc_remove_table(thd, TDC_RT_REMOVE_UNUSED, table.db.str, table.table_name.str, false);
 }
-
-}  // namespace
 
 ha_rowan_part::ha_rowan_part(handlerton* hton, TABLE_SHARE* table_share_arg)
     : ha_rowan(hton, table_share_arg), Partition_helper(this) {}
@@ -48,6 +48,10 @@ bool ha_rowan_part::is_ignorable_error(int error) {
 }
 
 void ha_rowan_part::print_error(int error, myf flags) {
+  if (error == HA_ERR_AUTOINC_READ_FAILED && partitions_->uncounted() != nullptr) {
+    RefuseUnreadable(*partitions_->uncounted(), *table_share);
+    return;
+  }
   if (print_partition_error(error)) ha_rowan::print_error(error, flags);
 }
 
@@ -74,13 +78,29 @@ int ha_rowan_part::open(const char* name, int, uint, const dd::Table* table_def)
   return info(HA_STATUS_NO_LOCK | HA_STATUS_VARIABLE | HA_STATUS_CONST);
 }
 
+Result<std::unique_ptr<TableShare>> ha_rowan_part::OpenPartition(TableId id) const {
+  Result<std::unique_ptr<TableShare>> part = MakeShare(id);
+  const Status why = part.status();
+  // Or on a disk that is away, which is lost until the table is opened anew.
+  const bool missing = why.detail() == ENOENT || why.detail() == ENODEV;
+  const bool lost = (why.Is(Code::kIoError) && missing) || why.Is(Code::kCorrupt);
+  if (!lost) return part;
+  // The others need not be given up for it, and it can be dropped or replaced.
+  Result<std::shared_ptr<Table>> stand_in = MakeStandIn(g_engine, id);
+  if (!stand_in.ok()) return why;
+  Result<std::unique_ptr<TableShare>> made = ShareOf(table, std::move(stand_in).value());
+  if (made.ok()) (*made)->SetLost(why);
+  return made;
+}
+
 Status ha_rowan_part::OpenPartitions(const dd::Table* table_def) {
   if (table_def == nullptr) return Status(Code::kNotFound, "it has no definition");
   std::vector<std::unique_ptr<TableShare>> parts;
   for (const dd::Partition* leaf : table_def->leaf_partitions()) {
-    Result<std::unique_ptr<TableShare>> part = MakeShare(TableId(leaf->se_private_id()));
+    Result<std::unique_ptr<TableShare>> part = OpenPartition(TableId(leaf->se_private_id()));
     if (!part.ok()) return part.status();
     (*part)->SetDiscarded(IsDiscarded(leaf->se_private_data()));
+    if (IsCounterLost(leaf->se_private_data())) (*part)->SetCounterLost();
     parts.push_back(std::move(*part));
   }
   if (parts.size() != m_part_info->get_tot_partitions()) {
@@ -141,13 +161,21 @@ void ha_rowan_part::Touch(uint part) {
 
 // --- statements ---
 
+bool ha_rowan_part::LeavesOut(THD* thd, uint part) {
+  const bool named = thd_sql_command(thd) == SQLCOM_ALTER_TABLE &&
+                     (thd->lex->alter_info->flags & Alter_info::ALTER_ADMIN_PARTITION) != 0;
+  return named && !set_altered_partitions() && !m_part_info->is_partition_used(part);
+}
+
 int ha_rowan_part::EnterStatementAs(THD* thd, thr_lock_type lock_type, bool writes) {
   const MY_BITMAP* used = &m_part_info->lock_partitions;
   for (uint i = bitmap_get_first_set(used); i != MY_BIT_NONE; i = bitmap_get_next_set(used, i)) {
-    if (partitions_->part(i)->discarded() && thd_tablespace_op(thd) == 0) {
-      return RefuseDiscarded(NameOfDiscarded(thd, *table_share));
+    const TableShare& part = *partitions_->part(i);
+    if (!part.readable() && !MayUseDiscarded(thd) && !LeavesOut(thd, i)) {
+      OpenAnewIfFound(thd, part, *table_share);
+      return RefuseUnreadable(part, *table_share);
     }
-    const int error = CheckUsable(*partitions_->table(i));
+    const int error = part.lost().ok() ? CheckUsable(*part.table()) : 0;
     if (error != 0) return error;
   }
   LeaveStatement();

@@ -347,6 +347,11 @@ int ha_rowan_part::end_bulk_insert() {
 
 void ha_rowan_part::get_auto_increment(ulonglong, ulonglong increment, ulonglong count,
                                        ulonglong* first_value, ulonglong* reserved) {
+  if (partitions_->uncounted() != nullptr) {
+    OpenAnewIfFound(ha_thd(), *partitions_->uncounted(), *table_share);
+    *first_value = ULLONG_MAX;  // fails the statement; print_error tells why
+    return;
+  }
   get_auto_increment_first_field(increment, count, first_value, reserved);
 }
 

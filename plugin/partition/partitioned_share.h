@@ -20,12 +20,20 @@ class PartitionedShare : public Partition_share {
  public:
   /// In the order of the partitions' numbers.
   explicit PartitionedShare(std::vector<std::unique_ptr<TableShare>> parts)
-      : parts_(std::move(parts)) {}
+      : parts_(std::move(parts)) {
+    for (const auto& part : parts_) {
+      if (!part->counted()) uncounted_ = part.get();
+    }
+  }
 
   [[nodiscard]] size_t count() const { return parts_.size(); }
   [[nodiscard]] TableShare* part(size_t number) const { return parts_[number].get(); }
   [[nodiscard]] Table* table(size_t number) const { return parts_[number]->table(); }
-  /// The next value as the partitions know it: behind the largest that is or was in any of them.
+  /// A partition whose AUTO_INCREMENT counter is not known, null if there is none: until it is
+  /// known, no value can be generated that the partition does not have.
+  [[nodiscard]] const TableShare* uncounted() const { return uncounted_; }
+  /// The next value as the partitions know it: behind the largest that is or was in any of them
+  /// but uncounted ones.
   [[nodiscard]] uint64_t AutoIncrement() const {
     uint64_t next = 1;
     for (const auto& part : parts_) next = std::max(next, part->table()->auto_increment());
@@ -34,6 +42,7 @@ class PartitionedShare : public Partition_share {
 
  private:
   const std::vector<std::unique_ptr<TableShare>> parts_;
+  const TableShare* uncounted_ = nullptr;
 };
 
 }  // namespace rowan

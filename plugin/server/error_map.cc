@@ -3,6 +3,7 @@
 
 #include "plugin/server/error_map.h"
 
+#include <cerrno>
 #include <string_view>
 
 #include "my_base.h"
@@ -33,7 +34,6 @@ int PlainError(Code code) {
     case Code::kTooBig: return HA_ERR_TOO_BIG_ROW;
     case Code::kTableChanged: return HA_ERR_TABLE_DEF_CHANGED;
     case Code::kUnsupported: return HA_ERR_UNSUPPORTED;
-    case Code::kIoError: return kErrorIo;
     case Code::kNoSpace: return HA_ERR_RECORD_FILE_FULL;
     case Code::kOutOfMemory: return HA_ERR_OUT_OF_MEM;
     case Code::kCorrupt: return HA_ERR_TABLE_CORRUPT;
@@ -74,6 +74,9 @@ int HandlerError(THD* thd, Status status) {
       // The server's own sentence for this handler error knows no limit on the execution time.
       if (thd_killed(thd) != 0) thd->send_kill_message();
       return HA_ERR_QUERY_INTERRUPTED;
+    case Code::kIoError:
+      // The disk of a DATA DIRECTORY is away (Engine::OpenTable); the error log has the path.
+      return status.detail() == ENODEV ? HA_ERR_TABLESPACE_MISSING : kErrorIo;
     case Code::kLockTableFull:
       thd_mark_transaction_to_rollback(thd, 1);
       return HA_ERR_LOCK_TABLE_FULL;

@@ -34,8 +34,8 @@ EXCEPTIONS = {
     ("buffer/frame_arena.cc", "sys/mman.h"): "the arena maps memory, not files",
     ("buffer/huge_memory.cc", "sys/mman.h"): "maps memory, not files",
     ("bench/parts/node_search_bench.cc", "sys/mman.h"): "maps cold memory to measure on",
-    ("mvcc/lock/lock_request.cc", "linux/futex.h"): "sleeps until a lock is granted or time is up",
-    ("mvcc/lock/lock_request.cc", "sys/syscall.h"): "the futex call has no other name",
+    ("base/futex.cc", "linux/futex.h"): "committers and lock waiters sleep on a word",
+    ("base/futex.cc", "sys/syscall.h"): "the futex call has no other name",
 }
 
 

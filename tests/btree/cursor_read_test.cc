@@ -7,7 +7,6 @@
 #include <future>
 #include <memory>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "btree/bulk_builder.h"
@@ -94,21 +93,17 @@ TEST_F(CursorReadTest, WritersOfALeafDoNotWaitForTheReadOfItsNeighbour) {
     Restart();
     Cursor cursor(tree_.get());
     const std::string last = ToEndOfLeaf(&cursor);
-    std::atomic<bool> reading{false};
-    std::promise<void> go_on;
-    std::shared_future<void> gate(go_on.get_future());
-    hooked_.SetReadHook([&](const std::string&, Bytes) {
-      reading = true;
-      gate.wait();
-    });
-    std::thread walker([&] { EXPECT_TRUE(cursor.Next().ok()); });
-    while (!reading) std::this_thread::yield();
-    // Into the leaf that the walker came from: behind all its entries, or before them.
+    // Into the leaf that the cursor comes from: behind all its entries, or before them.
     const std::string key = before_the_neighbour ? last + "x" : Key(1000) + "x";
-    auto inserted = std::async(std::launch::async, [&] { return Insert(key); });
-    EXPECT_EQ(inserted.wait_for(std::chrono::seconds(5)), std::future_status::ready);
-    go_on.set_value();
-    walker.join();
+    std::atomic<bool> reading{false};
+    std::future<Status> inserted;
+    hooked_.SetReadHook([&](const std::string&, Bytes) {
+      if (reading.exchange(true)) return;
+      inserted = std::async(std::launch::async, [&] { return Insert(key); });
+      EXPECT_EQ(inserted.wait_for(std::chrono::seconds(60)), std::future_status::ready);
+    });
+    EXPECT_TRUE(cursor.Next().ok());
+    ASSERT_TRUE(reading);
     EXPECT_TRUE(inserted.get().ok());
     const std::string expected =
         before_the_neighbour ? key : Key(static_cast<uint32_t>(std::stoul(last)) + 1);

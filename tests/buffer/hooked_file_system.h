@@ -50,6 +50,10 @@ class HookedFileSystem final : public FileSystem {
   Result<std::vector<std::string>> List(const std::string& folder) override {
     return below_->List(folder);
   }
+  Status CreateLink(const std::string& target, const std::string& path) override {
+    return below_->CreateLink(target, path);
+  }
+  Result<std::string> ReadLink(const std::string& path) override { return below_->ReadLink(path); }
   Status CreateFolder(const std::string& path) override { return below_->CreateFolder(path); }
   Status SyncDirectory(const std::string& folder) override { return below_->SyncDirectory(folder); }
   Result<uint32_t> AtomicWriteUnitMax(const std::string& path) override {

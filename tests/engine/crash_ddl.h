@@ -41,6 +41,8 @@ class CrashDdl {
                         const std::string& name, const ToyRows& rows);
   static Result<TableId> Find(EngineFixture* world, const std::string& name);
   static void CheckFiles(EngineFixture* world);
+  /// That each file outside of the instance folder has its link there.
+  static void CheckPlacedFiles(EngineFixture* world);
 
   Random random_;
   uint32_t next_name_ = 0;

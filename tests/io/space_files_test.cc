@@ -128,6 +128,27 @@ TEST_F(SpaceFilesTest, TrashOfAnEarlierRunIsFoundAndForeignFilesAreLeftAlone) {
   EXPECT_EQ(files->List(dir_.path()).value().size(), 6u);
 }
 
+TEST_F(SpaceFilesTest, TrashThatCannotBeRemovedKeepsNoOtherAndIsTriedAgainLater) {
+  FaultFileSystem files(TestSeed());
+  SpaceFiles spaces(&files, "db", size_);
+  constexpr SpaceId kStuck{21};
+  for (const SpaceId space : {kSpace, kStuck}) {
+    ASSERT_TRUE(spaces.Create(space, 2).ok());
+    ASSERT_TRUE(spaces.Drop(space).ok());
+  }
+  files.Inject({.call = FileCall::kRemove, .path_part = "space_21", .lasting = true});
+  constexpr uint64_t kCalls = 1000;
+  const uint64_t removals_before = files.Calls(FileCall::kRemove);
+  for (uint64_t i = 0; i < kCalls; ++i) ASSERT_TRUE(spaces.RemoveTrash().ok());
+  EXPECT_EQ(files.List("db").value(), std::vector<std::string>{"space_21.rws.trash"});
+  const uint64_t removals = files.Calls(FileCall::kRemove) - removals_before;
+  EXPECT_GT(removals, 2u);
+  EXPECT_LT(removals, 10u);
+  files.ClearFaults();
+  for (uint64_t i = 0; i < 2 * kCalls; ++i) ASSERT_TRUE(spaces.RemoveTrash().ok());
+  EXPECT_TRUE(files.List("db").value().empty());
+}
+
 TEST_F(SpaceFilesTest, DropOfAnUnopenedFileRenamesIt) {
   {
     SpaceFiles spaces(PosixFileSystem(), dir_.path(), size_, OptionsFor());

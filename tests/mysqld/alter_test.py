@@ -213,6 +213,39 @@ def test_what_is_refused(t):
     t.check_table("a")
 
 
+def test_columns_whose_default_no_row_may_have(t):
+    """The server lets them come to empty tables only."""
+    old, client = t.client(), t.client()
+    client.query("SET SESSION sql_mode = 'STRICT_TRANS_TABLES,NO_ZERO_DATE,NO_ZERO_IN_DATE'")
+    for partitions in ("", " PARTITION BY HASH (id) PARTITIONS 2"):
+        client.query("CREATE TABLE e (id INT PRIMARY KEY)" + partitions)
+        client.query("INSERT INTO e VALUES (1)")
+        old.query("START TRANSACTION WITH CONSISTENT SNAPSHOT")
+        t.error("ALTER TABLE e ADD COLUMN d DATETIME NOT NULL, ALGORITHM=INPLACE", 1292, client)
+        client.query("DELETE FROM e")
+        t.error("ALTER TABLE e ADD COLUMN d DATE NOT NULL, ALGORITHM=INSTANT", 1845, client)
+        client.query("ALTER TABLE e ADD COLUMN d DATETIME NOT NULL, ALGORITHM=INPLACE")
+        t.error("SELECT * FROM e", 1412, old)
+        old.query("COMMIT")
+        client.query("ALTER TABLE e ADD COLUMN f DATE NOT NULL FIRST, ADD KEY (f),"
+                     " ALGORITHM=INPLACE")
+        client.query("INSERT INTO e VALUES ('2026-01-02', 3, '2026-01-01')")
+        client.query("SET SESSION sql_mode = ''")
+        client.query("ALTER TABLE e ADD COLUMN z DATE NOT NULL, ALGORITHM=INPLACE")
+        t.equal(client.query("SELECT * FROM e FORCE INDEX (f) ORDER BY f"),
+                [("2026-01-02", 3, "2026-01-01 00:00:00", "0000-00-00")])
+        client.query("SET SESSION sql_mode = DEFAULT")
+        t.check_table("e", client=client)
+        client.query("DROP TABLE e")
+    client.query("CREATE TABLE e (id INT PRIMARY KEY)")
+    client.query("ALTER TABLE e ADD COLUMN g POINT NOT NULL SRID 0, ADD SPATIAL KEY (g),"
+                 " ALGORITHM=INPLACE")
+    client.query("INSERT INTO e VALUES (1, POINT(1, 2))")
+    t.equal(client.query("SELECT ST_AsText(g) FROM e"), [("POINT(1 2)",)])
+    t.error("ALTER TABLE e ADD COLUMN h POINT NOT NULL, ALGORITHM=INPLACE", 1138, client)
+    t.check_table("e", client=client)
+
+
 def test_an_older_snapshot_does_not_read_a_new_index(t):
     _fill(t, 50)
     old = t.client()

@@ -8,6 +8,7 @@ nothing crashes. The file with the damage is left as it is.
 """
 import os
 import re
+import shutil
 
 from framework import main
 from rowantools.client import MysqlError
@@ -331,6 +332,98 @@ def test_table_that_redo_cannot_bring_up_to_date(t):
                "file and mark go")
     client.execute("CREATE TABLE bad (id INT PRIMARY KEY)")
     client.execute("INSERT INTO bad VALUES (1)")
+
+
+def _partition_file(client, partition):
+    return client.query("SELECT file_name FROM information_schema.rowan_tables WHERE table_name"
+                        f" = 'p' AND partition_name = '{partition}'")[0][0]
+
+
+def test_a_partition_whose_file_is_lost_leaves_the_others(t):
+    server = t.new_server()
+    server.start()
+    client = t.client(server)
+    client.execute("CREATE TABLE p (id INT PRIMARY KEY AUTO_INCREMENT, k INT, KEY (k)) PARTITION BY"
+                   " RANGE (id) (PARTITION a VALUES LESS THAN (10), PARTITION b VALUES LESS THAN"
+                   " (20), PARTITION c VALUES LESS THAN (30), PARTITION d VALUES LESS THAN (40))")
+    client.execute("INSERT INTO p VALUES (1, 1), (11, 2), (21, 3), (31, 4)")
+    files = [_partition_file(client, name) for name in "abc"]
+    t.true(server.stop(), "no orderly shutdown")
+    paths = [os.path.join(_folder(server), name) for name in files]
+    away = [os.path.join(str(server.folder), name) for name in files]
+    for path, other in zip(paths, away):
+        os.rename(path, other)
+    server.start()
+    client = t.client(server)
+    t.equal(client.query("SELECT * FROM p PARTITION (d)"), [(31, 4)])
+    for statement in ("SELECT COUNT(*) FROM p", "INSERT INTO p VALUES (2, 2)", "CHECK TABLE p",
+                      "UPDATE p SET k = 1 WHERE id = 11", "FLUSH TABLES p FOR EXPORT",
+                      "ALTER TABLE p ADD COLUMN n INT", "ALTER TABLE p DROP INDEX k",
+                      "ALTER TABLE p COMMENT 'c', ALGORITHM=COPY",
+                      "ALTER TABLE p REBUILD PARTITION b"):
+        if statement.startswith("CHECK"):
+            t.true(client.query(statement)[-1][3] != "OK", "CHECK TABLE says OK")
+        else:
+            t.error(statement, 1812, client)
+    os.rename(away[0], paths[0])
+    t.error("SELECT * FROM p PARTITION (a)", 1812, client)
+    t.equal(client.query("SELECT * FROM p PARTITION (a)"), [(1, 1)], "the file is back")
+    client.execute("ALTER TABLE p TRUNCATE PARTITION b")
+    client.execute("ALTER TABLE p DISCARD PARTITION c TABLESPACE")
+    client.execute("ALTER TABLE p DROP PARTITION c")
+    client.execute("INSERT INTO p (k) VALUES (5)")
+    client.execute("INSERT INTO p VALUES (11, 6)")
+    rows = client.query("SELECT * FROM p FORCE INDEX (k) ORDER BY k")
+    t.equal(rows, [(1, 1), (31, 4), (32, 5), (11, 6)])
+    t.check_table("p", client=client)
+
+
+def test_no_value_is_generated_while_a_partition_is_lost(t):
+    server = t.new_server()
+    server.start()
+    client = t.client(server)
+    client.execute("CREATE TABLE p (id INT AUTO_INCREMENT, k INT, PRIMARY KEY (id, k)) PARTITION BY"
+                   " RANGE (k) (PARTITION a VALUES LESS THAN (10), PARTITION b VALUES LESS THAN"
+                   " (20))")
+    client.execute("INSERT INTO p VALUES (1, 1), (1001, 11)")
+    path = os.path.join(_folder(server), _partition_file(client, "b"))
+    t.true(server.stop(), "no orderly shutdown")
+    away = os.path.join(str(server.folder), "away")
+    os.rename(path, away)
+    server.start()
+    client = t.client(server)
+    insert = "INSERT INTO p PARTITION (a) (k) VALUES (2)"
+    t.true("partition b" in t.error(insert, 1812, client), "the error names no partition")
+    client.execute("INSERT INTO p PARTITION (a) VALUES (5, 5)")
+    t.true("AUTO_INCREMENT=" not in client.query("SHOW CREATE TABLE p")[0][1], "a wrong counter")
+    t.error("ALTER TABLE p AUTO_INCREMENT = 7", 1812, client)
+    client.execute("ALTER TABLE p ADD PARTITION (PARTITION c VALUES LESS THAN (30))")
+    t.error("ALTER TABLE p EXCHANGE PARTITION b WITH TABLE x", 1146, client)
+    client.execute("CREATE TABLE x (id INT AUTO_INCREMENT, k INT, PRIMARY KEY (id, k))")
+    t.error("ALTER TABLE p EXCHANGE PARTITION b WITH TABLE x", 1812, client)
+    for partition, healthy in (("a", True), ("b", False), ("a, b", False), ("ALL", False)):
+        status = client.query(f"ALTER TABLE p CHECK PARTITION {partition}")[-1][3]
+        t.equal(status == "OK", healthy, partition)
+    os.rename(away, path)
+    t.error(insert, 1812, client)
+    client.execute(insert)
+    t.equal(client.query("SELECT id FROM p ORDER BY id"), [(1,), (5,), (1001,), (1002,)])
+    client.execute("FLUSH TABLES p FOR EXPORT")
+    exported = os.path.join(str(server.data), client.query("SELECT DATABASE()")[0][0], "p#p#b.rwx")
+    copy = os.path.join(str(server.folder), "copy")
+    shutil.copy(exported, copy)
+    client.execute("UNLOCK TABLES")
+    t.true(server.stop(), "no orderly shutdown")
+    os.rename(path, away)
+    server.start()
+    client = t.client(server)
+    client.execute("ALTER TABLE p DISCARD PARTITION b TABLESPACE")
+    t.error(insert, 1814, client)
+    shutil.copy(copy, exported)
+    client.execute("ALTER TABLE p IMPORT PARTITION b TABLESPACE")
+    client.execute(insert)
+    t.equal(client.query("SELECT MAX(id), COUNT(*) FROM p"), [(1003, 5)])
+    t.check_table("p", client=client)
 
 
 if __name__ == "__main__":

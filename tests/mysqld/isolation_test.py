@@ -288,6 +288,30 @@ def test_read_committed_keeps_the_locks_of_rows_that_matched(t):
         t.run(f"UPDATE {table} SET v = 1 WHERE v = 9")
 
 
+def test_read_committed_keeps_no_locks_of_rows_it_did_not_deliver(t):
+    """The entry of a row that died meanwhile, or was left out, is free. InnoDB keeps these."""
+    if t.engine != "ROWAN":
+        t.skip("InnoDB keeps them")
+    t.run("CREATE TABLE a (id INT PRIMARY KEY, k INT, KEY (k))", "INSERT INTO a VALUES (1, 10), "
+          "(2, 20)")
+    one, other, third = _sessions(t, "READ COMMITTED", 3)
+    one.execute("BEGIN")
+    one.execute("DELETE FROM a WHERE id = 1")
+    other.execute("BEGIN")
+    died = "SELECT * FROM a FORCE INDEX (k) WHERE k = 10 FOR UPDATE"
+    waiting = Pending(other, died).must_wait()
+    one.execute("COMMIT")
+    waiting.must_finish()
+    Pending(third, "INSERT INTO a VALUES (1, 10)").must_finish()
+    one.execute("BEGIN")
+    one.query("SELECT * FROM a WHERE id = 2 FOR UPDATE")
+    t.equal(other.query("SELECT * FROM a FORCE INDEX (k) WHERE k = 20 FOR UPDATE SKIP LOCKED"), [])
+    Pending(one, "UPDATE a SET k = 21 WHERE id = 2").must_finish()
+    for session in (one, other):
+        session.execute("COMMIT")
+    t.rows("SELECT * FROM a", [(1, 10), (2, 21)])
+
+
 def test_update_at_read_committed_waits_only_for_rows_that_match(t):
     """Without an index on v the scan meets locked rows; their last commit decides."""
     _table(t)

@@ -445,6 +445,8 @@ def test_lock_memory_that_is_used_up_is_missed_by_one_session_only(t):
         other.execute("UPDATE a SET v = 2 WHERE id <= 10")
         other.execute("COMMIT")
         one.execute("ROLLBACK")
+        copier, = _sessions(t, "REPEATABLE READ", 1)  # one range is enough for all rows
+        copier.execute("CREATE TABLE copied AS SELECT * FROM a")
     finally:
         t.run("SET GLOBAL rowan_lock_memory_size = DEFAULT")
     one.execute("UPDATE a SET v = 1 WHERE id > 10")

@@ -34,6 +34,14 @@ def test_an_empty_table_has_cardinalities_of_zero(t):
         t.equal(cardinalities, [0] * 7, engine)
 
 
+def test_skip_scans_before_anything_is_counted(t):
+    """The parts of the primary key behind an index's own: the server guesses them to be none."""
+    for rows in (120, 150, 200, 250, 290):
+        t.run("DROP TABLE IF EXISTS young")
+        _fill(t.client(), "young", rows)
+        t.equal(len(t.run("SELECT /*+ SKIP_SCAN(young few) */ id FROM young WHERE id < 45")), 44)
+
+
 def test_each_document_counts_in_a_fulltext_index(t):
     for engine in (t.engine, "InnoDB"):
         t.run("DROP TABLE IF EXISTS d", "CREATE TABLE d (id INT PRIMARY KEY, a TEXT, b TEXT, "
@@ -66,6 +74,26 @@ def test_small_tables_are_counted_and_kept(t):
     client.execute("DROP TABLE small")
     client.execute("CREATE TABLE small (id INT PRIMARY KEY)")
     t.equal(_figures(client, "small")[0], 0)
+
+
+def test_statements_count_nothing(t):
+    """A table that nobody has counted yet, and nothing of it in memory: who uses it reads what it
+    asks for, not the leaves of all indexes."""
+    if t.engine != "ROWAN":
+        t.skip("counts reads of Rowan's files")
+    server = t.new_server(options=("--performance-schema=ON",))
+    server.start()
+    _fill(t.client(server), "cold", 20000, "STATS_PERSISTENT=0")
+    server.restart()
+    client = t.client(server)
+    client.query("SELECT v FROM cold WHERE id = 5")
+    client.query("SELECT COUNT(*) FROM cold WHERE few = 3 AND many = 7")
+    reads = int(client.value(
+        "SELECT SUM(count_star) FROM "
+        "performance_schema.events_waits_summary_by_thread_by_event_name"
+        " JOIN performance_schema.threads USING (thread_id) WHERE processlist_id = CONNECTION_ID() "
+        "AND event_name = 'wait/io/file/rowan/data_file'"))
+    t.true(reads < 40, f"{reads} reads")  # whoever counts may have read them all before
 
 
 def test_what_a_crash_loses_is_counted_again(t):

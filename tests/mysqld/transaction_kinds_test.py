@@ -7,6 +7,7 @@ from framework import main
 from isolation_test import Pending
 from side_by_side import same_on_both
 
+_READ_ONLY_SERVER = 1290
 _TXNS = 200
 # What a transaction that only reads must not move, by engine.
 _LEFT_ALONE = {"ROWAN": ("Rowan_log_lsn", "Rowan_log_durable_lsn", "Rowan_log_written",
@@ -106,6 +107,29 @@ def test_what_a_read_only_transaction_may_do(t):
         ROLLBACK;
         SELECT * FROM a;
     """)
+
+
+def test_a_server_that_is_read_only(t):
+    """Refused as on InnoDB; what is open then cannot commit, reads and temporary tables go on."""
+    t.run("CREATE TABLE r (id INT PRIMARY KEY, v INT)", "INSERT INTO r VALUES (1, 1), (2, 2)")
+    client, early, other = t.client(), t.client(), t.client()
+    early.execute("BEGIN")
+    early.execute("UPDATE r SET v = 9 WHERE id = 1")
+    t.run("SET GLOBAL super_read_only = ON")
+    try:
+        for statement in ("INSERT INTO r VALUES (3, 3)", "UPDATE r SET v = 0 WHERE id = 2",
+                          "DELETE FROM r", "TRUNCATE TABLE r", "ALTER TABLE r ADD w INT",
+                          "CREATE TABLE s (id INT)", "DROP TABLE r",
+                          "SELECT * FROM r FOR UPDATE"):
+            t.error(statement, _READ_ONLY_SERVER, client)
+        t.error("COMMIT", _READ_ONLY_SERVER, early)
+        early.execute("ROLLBACK")
+        t.equal(client.query("SELECT v FROM r WHERE id = 1"), [(1,)])
+        other.execute("CREATE TEMPORARY TABLE x (id INT PRIMARY KEY)")
+        other.execute("INSERT INTO x VALUES (1)")
+    finally:
+        t.run("SET GLOBAL super_read_only = OFF", "SET GLOBAL read_only = OFF")
+    t.rows("SELECT * FROM r", [(1, 1), (2, 2)])
 
 
 def test_a_consistent_snapshot_is_taken_at_start_in_both_engines(t):

@@ -243,6 +243,31 @@ def test_a_snapshot_counts_its_own_rows(t):
     t.equal(young.query("CHECK TABLE t")[0][3], "OK")
 
 
+def test_visible_leaves_are_told(t):
+    if t.engine != "ROWAN":
+        t.skip("about Rowan's tables")
+    _fill(t)
+    t.run("ANALYZE TABLE t")
+    client, writer = t.client(), t.client()
+
+    def leaves():
+        client.query("SELECT COUNT(*), SUM(a) FROM t FORCE INDEX (PRIMARY)")
+        return client.query(
+            "SELECT leaf_pages, mapped_leaves, all_visible_leaves FROM information_schema"
+            ".rowan_indexes WHERE index_name = 'PRIMARY' AND table_name = 't' AND "
+            f"table_schema = '{t.database}'")[0]
+
+    def all_visible():
+        return leaves()[1] == leaves()[0] == leaves()[2]
+    t.wait_for(all_visible, "all leaves are mapped and visible")
+    writer.execute("BEGIN")
+    writer.execute("UPDATE t SET a = 9 WHERE id = 7")
+    pages, mapped, visible = leaves()
+    t.true((pages, mapped) == (pages, pages) and visible == pages - 1, (pages, mapped, visible))
+    writer.execute("ROLLBACK")
+    t.wait_for(all_visible, "all leaves are visible again")
+
+
 def test_what_is_left_to_the_server(t):
     """Locking reads, other selects, found rows, subqueries, derived tables."""
     _fill(t)

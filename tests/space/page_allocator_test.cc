@@ -279,6 +279,23 @@ TEST(PageAllocatorTest, a_file_of_another_instance_is_refused) {
   EXPECT_TRUE(fixture.allocator().OpenSpace(SpaceId(99)).Is(Code::kNotFound));
 }
 
+TEST(PageAllocatorTest, no_two_files_want_the_same_name_in_a_directory) {
+  FaultFileSystem file_system(1);
+  SpaceFixture::Options options;
+  options.background = false;  // nothing removes what is dropped
+  SpaceFixture fixture(&file_system, options);
+  ASSERT_TRUE(fixture.Create().ok());
+  const SpaceId space(SpaceFixture::kSpace.value() + 1);
+  // As two copies of an instance do, with the ids that both have.
+  for (size_t copy = 0; copy < 3; ++copy) {
+    ASSERT_TRUE(fixture.allocator().CreateSpace(space, "/disk/shop").ok());
+    ASSERT_TRUE(fixture.allocator().DropSpace(space).ok());
+    EXPECT_EQ(file_system.List("/disk/shop").value().size(), copy + 1);
+    const std::string trash = fixture.files().PathOf(space) + ".trash";
+    ASSERT_TRUE(file_system.Rename(trash, trash + std::to_string(copy)).ok());
+  }
+}
+
 TEST(PageAllocatorTest, a_dropped_space_is_gone) {
   FaultFileSystem file_system(1);
   SpaceFixture fixture(&file_system, {});

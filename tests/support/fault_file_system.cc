@@ -164,15 +164,27 @@ uint64_t FaultFileSystem::Calls(FileCall call) const {
   return calls_[static_cast<size_t>(call)].load();
 }
 
+std::string FaultFileSystem::FollowLocked(const std::string& path) const {
+  const auto found = current_.find(path);
+  const bool is_link = found != current_.end() && !found->second->link_target().empty();
+  const std::string& place = is_link ? found->second->link_target() : path;
+  return IsAwayLocked(place) ? std::string() : place;  // nobody makes a link to a link
+}
+
+void FaultFileSystem::Unmount(const std::string& folder) {
+  std::lock_guard lock(mutex_);
+  unmounted_ = folder;
+}
+
 bool FaultFileSystem::FlipBit(const std::string& path, uint64_t offset, unsigned bit) {
   std::lock_guard lock(mutex_);
-  const auto found = current_.find(path);
+  const auto found = current_.find(FollowLocked(path));
   return found != current_.end() && found->second->FlipBit(offset, bit);
 }
 
 uint64_t FaultFileSystem::AllocatedBytes(const std::string& path) const {
   std::lock_guard lock(mutex_);
-  const auto found = current_.find(path);
+  const auto found = current_.find(FollowLocked(path));
   return found == current_.end() ? 0 : found->second->AllocatedBytes();
 }
 
@@ -180,7 +192,8 @@ uint64_t FaultFileSystem::Digest() const {
   std::lock_guard lock(mutex_);
   uint64_t digest = 0;
   for (const auto& [path, inode] : current_) {
-    digest = digest * 31 + inode->Digest() + Crc32c(AsBytes(path));
+    digest = digest * 31 + inode->Digest() + Crc32c(AsBytes(path)) +
+             Crc32c(AsBytes(inode->link_target()));
   }
   return digest;
 }
@@ -248,19 +261,21 @@ Result<std::unique_ptr<File>> FaultFileSystem::Open(const std::string& path, Fil
   const Verdict verdict = Enter(FileCall::kOpen, path);
   if (!verdict.status.ok()) return verdict.status;
   std::lock_guard lock(mutex_);
-  auto found = current_.find(path);
-  const bool exists = found != current_.end();
-  if (!exists && !options.create) return Status(Code::kNotFound, "no such file");
-  if (exists && options.create && options.exclusive) {
+  if (current_.contains(path) && options.create && options.exclusive) {
     return Status(Code::kInvalidArgument, "file exists already", EEXIST);
   }
+  const std::string place = FollowLocked(path);
+  auto found = current_.find(place);
+  const bool exists = found != current_.end();
+  if (!exists && !options.create) return Status(Code::kNotFound, "no such file");
+  if (place.empty()) return Status(Code::kIoError, "no such folder", ENOENT);
   if (!exists) {
     // Creating is a change, so the power may end here; opening is not.
     const int64_t left = power_left_.fetch_sub(1);
     if (left < 0) return Status(Code::kIoError, "power is off", EIO);
-    found = current_.emplace(path, std::make_shared<SimulatedInode>()).first;
+    found = current_.emplace(place, std::make_shared<SimulatedInode>()).first;
     name_changes_.push_back(
-        {NameChange::Kind::kCreate, next_sequence_.fetch_add(1), path, "", found->second});
+        {NameChange::Kind::kCreate, next_sequence_.fetch_add(1), place, "", found->second});
     if (left == 0) return Status(Code::kIoError, "power is off", EIO);
   }
   return std::unique_ptr<File>(
@@ -281,7 +296,9 @@ Status FaultFileSystem::Remove(const std::string& path) {
   const Verdict verdict = Enter(FileCall::kRemove, path);
   if (!verdict.status.ok() && verdict.power != Power::kCutNow) return verdict.status;
   std::lock_guard lock(mutex_);
-  if (!current_.contains(path)) return Status(Code::kNotFound, "no such file");
+  if (!current_.contains(path) || IsAwayLocked(path)) {
+    return Status(Code::kNotFound, "no such file");
+  }
   name_changes_.push_back({NameChange::Kind::kRemove, verdict.sequence, path, "", nullptr});
   ApplyName(current_, name_changes_.back());
   return verdict.status;
@@ -290,7 +307,7 @@ Status FaultFileSystem::Remove(const std::string& path) {
 Result<bool> FaultFileSystem::Exists(const std::string& path) {
   if (powered_off()) return Status(Code::kIoError, "power is off", EIO);
   std::lock_guard lock(mutex_);
-  return current_.contains(path) || folders_.contains(path);
+  return current_.contains(FollowLocked(path)) || (folders_.contains(path) && !IsAwayLocked(path));
 }
 
 Result<std::vector<std::string>> FaultFileSystem::List(const std::string& folder) {
@@ -302,6 +319,27 @@ Result<std::vector<std::string>> FaultFileSystem::List(const std::string& folder
     names.push_back(path.substr(path.rfind('/') + 1));
   }
   return names;
+}
+
+Status FaultFileSystem::CreateLink(const std::string& target, const std::string& path) {
+  const Verdict verdict = Enter(FileCall::kLink, path);
+  if (!verdict.status.ok() && verdict.power != Power::kCutNow) return verdict.status;
+  std::lock_guard lock(mutex_);
+  if (current_.contains(path)) {
+    return Status(Code::kInvalidArgument, "file exists already", EEXIST);
+  }
+  name_changes_.push_back({NameChange::Kind::kCreate, verdict.sequence, path, "",
+                           std::make_shared<SimulatedInode>(target)});
+  ApplyName(current_, name_changes_.back());
+  return verdict.status;
+}
+
+Result<std::string> FaultFileSystem::ReadLink(const std::string& path) {
+  if (powered_off()) return Status(Code::kIoError, "power is off", EIO);
+  std::lock_guard lock(mutex_);
+  const auto found = current_.find(path);
+  if (found == current_.end()) return Status(Code::kNotFound, "no such file");
+  return found->second->link_target();
 }
 
 Status FaultFileSystem::CreateFolder(const std::string& path) {

@@ -74,6 +74,8 @@ class FaultFileSystem final : public FileSystem {
   void ClearFaults();
   /// Bit rot, seen by programs and on disk. False if there is no such byte.
   bool FlipBit(const std::string& path, uint64_t offset, unsigned bit);
+  /// The disk that is mounted at `folder` is away: nothing below it is there. Empty: it is back.
+  void Unmount(const std::string& folder);
   /// What AtomicWriteUnitMax answers; 0 at first.
   void SetAtomicWriteUnitMax(uint32_t bytes) { atomic_unit_max_.store(bytes); }
   /// Every Sync takes at least this long, as on a real device.
@@ -103,6 +105,8 @@ class FaultFileSystem final : public FileSystem {
   Status Remove(const std::string& path) override;
   Result<bool> Exists(const std::string& path) override;
   Result<std::vector<std::string>> List(const std::string& folder) override;
+  Status CreateLink(const std::string& target, const std::string& path) override;
+  Result<std::string> ReadLink(const std::string& path) override;
   Status CreateFolder(const std::string& path) override;
   Status SyncDirectory(const std::string& folder) override;
   Result<uint32_t> AtomicWriteUnitMax(const std::string& path) override;
@@ -136,6 +140,11 @@ class FaultFileSystem final : public FileSystem {
   void FailSync(SimulatedInode& inode);
   bool TryLock(const SimulatedInode* inode, const FaultFile* holder);
   void Unlock(const SimulatedInode* inode, const FaultFile* holder);
+  [[nodiscard]] bool IsAwayLocked(const std::string& path) const {
+    return !unmounted_.empty() && path.starts_with(unmounted_ + "/");
+  }
+  /// Where links lead from here; other paths as they are. Empty: there nothing can be.
+  [[nodiscard]] std::string FollowLocked(const std::string& path) const;
   static void ApplyName(Inodes& names, const NameChange& change);
   void SaveNameLocked(const NameChange& change);
   void LoseFoldersLocked();
@@ -157,6 +166,7 @@ class FaultFileSystem final : public FileSystem {
   Inodes current_;  // guarded by mutex_, as all below
   Inodes durable_;
   std::vector<NameChange> name_changes_;
+  std::string unmounted_;
   std::map<std::string, bool> folders_;  // made by CreateFolder; true: durably
   std::vector<uint64_t> crash_seeds_;
   std::map<const SimulatedInode*, const FaultFile*> locks_;  // by holder; a crash ends them all

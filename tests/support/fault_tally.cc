@@ -67,7 +67,7 @@ FileClass FileClassOf(std::string_view path) {
 const char* FileCallName(FileCall call) {
   constexpr const char* kNames[kCalls] = {"open",           "read",     "write",  "sync",
                                           "truncate",       "allocate", "rename", "remove",
-                                          "sync directory", "punch"};
+                                          "sync directory", "punch",    "link"};
   return kNames[static_cast<size_t>(call)];
 }
 

@@ -24,6 +24,7 @@ enum class FileCall : uint32_t {
   kRemove,
   kSyncDirectory,
   kPunch,
+  kLink,
   kCount
 };
 

@@ -7,6 +7,8 @@
 
 #include <cstdint>
 #include <shared_mutex>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "base/bytes.h"
@@ -40,6 +42,12 @@ class SimulatedInode {
     bool untorn = false;
   };
 
+  SimulatedInode() = default;
+  /// A symbolic link; it has no bytes.
+  explicit SimulatedInode(std::string link_target) : link_target_(std::move(link_target)) {}
+
+  /// Empty of a file.
+  [[nodiscard]] const std::string& link_target() const { return link_target_; }
   /// False if the range ends beyond the file.
   bool Read(uint64_t offset, MutableBytes buffer) const;
   void Write(uint64_t offset, Bytes bytes, Change change);
@@ -77,6 +85,7 @@ class SimulatedInode {
   static void ApplyTorn(Image& image, const Pending& pending, uint32_t keep_percent,
                         Random& random);
 
+  const std::string link_target_;
   mutable std::shared_mutex mutex_;
   Image current_;  // guarded by mutex_, as all below
   Image durable_;

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// A stand-in for a table whose file is lost or damaged: it has the definition, so that the table
+// can be dropped or replaced, and no pages. The other partitions of a partitioned table can be used
+// beside it. Thread safety: the engine's.
+#pragma once
+
+#include <memory>
+
+#include "base/ids.h"
+#include "base/status.h"
+
+namespace rowan {
+
+class Engine;
+class Table;
+
+/// Of a table that OpenTable fails for. kNotFound: the catalog does not have it. REQUIRES: nobody
+/// reads or changes rows or counters of what is returned.
+Result<std::shared_ptr<Table>> MakeStandIn(Engine* engine, TableId table);
+
+}  // namespace rowan

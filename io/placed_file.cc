@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "io/placed_file.h"
+
+#include <unordered_set>
+#include <vector>
+
+#include "base/logging.h"
+
+namespace rowan {
+namespace {
+
+/// Makes what is missing of `folder`, each level durable before the next one.
+Status MakeFolders(FileSystem* file_system, const std::string& folder) {
+  std::vector<std::string> missing;
+  for (std::string at = folder; at != "/"; at = FolderOf(at)) {
+    const Result<bool> exists = file_system->Exists(at);
+    if (!exists.ok()) return exists.status();
+    if (exists.value()) break;
+    missing.push_back(at);
+  }
+  // The lowest one may be another session's, who has not come to sync it yet; or no folder.
+  if (missing.empty()) missing.push_back(folder);
+  for (; !missing.empty(); missing.pop_back()) {
+    Status status = file_system->CreateFolder(missing.back());
+    if (!status.ok()) return status;
+    status = file_system->SyncDirectory(FolderOf(missing.back()));
+    if (!status.ok()) return status;
+  }
+  return Status::Ok();
+}
+
+/// The lowest one at or above `folder` that is there; "/" at last.
+Result<std::string> LowestFolder(FileSystem* file_system, const std::string& folder) {
+  std::string at = folder;
+  for (; at != "/"; at = FolderOf(at)) {
+    const Result<bool> exists = file_system->Exists(at);
+    if (!exists.ok()) return exists.status();
+    if (exists.value()) break;
+  }
+  return at;
+}
+
+/// Whether `folder` can be made: not in what may be the empty mount point of a disk that another
+/// file is on. That file's folder must not be there without it (invariant 2), and what were made
+/// would be hidden once the disk is back. `links`: the folder of all links.
+Status CheckMounted(FileSystem* file_system, const std::string& folder, const std::string& links) {
+  const Result<std::string> lowest = LowestFolder(file_system, folder);
+  if (!lowest.ok()) return lowest.status();
+  if (lowest.value() == folder) return Status::Ok();
+  const Result<std::vector<std::string>> names = file_system->List(links);
+  if (!names.ok()) return names.status();
+  std::unordered_set<std::string> seen;
+  for (const std::string& name : names.value()) {
+    const Result<std::string> target = file_system->ReadLink(links + "/" + name);
+    if (target.status().Is(Code::kNotFound)) continue;  // dropped meanwhile
+    if (!target.ok()) return target.status();
+    if (target.value().empty() || !seen.insert(FolderOf(target.value())).second) continue;
+    const Result<std::string> other = LowestFolder(file_system, FolderOf(target.value()));
+    if (!other.ok()) return other.status();
+    if (other.value() != lowest.value() || other.value() == FolderOf(target.value())) continue;
+    LogError("Nothing is made in '{}': the file '{}' is not there. Is its disk mounted?", folder,
+             target.value());
+    return Status(Code::kUnsupported, "a file of another table is missing: is its disk mounted?");
+  }
+  return Status::Ok();
+}
+
+}  // namespace
+
+std::string FolderOf(const std::string& path) {
+  const size_t slash = path.rfind('/');
+  if (slash == std::string::npos) return ".";
+  return slash == 0 ? "/" : path.substr(0, slash);
+}
+
+Status LinkToPlace(FileSystem* file_system, const std::string& file, const std::string& path) {
+  const Result<bool> taken = file_system->Exists(file);
+  if (!taken.ok()) return taken.status();
+  // Not ours, and no link may say so for a moment.
+  if (taken.value()) return Status(Code::kInvalidArgument, "file exists already", EEXIST);
+  Status status = CheckMounted(file_system, FolderOf(file), FolderOf(path));
+  if (!status.ok()) return status;
+  status = MakeFolders(file_system, FolderOf(file));
+  if (!status.ok()) return status;
+  status = file_system->CreateLink(file, path);
+  if (!status.ok()) return status;
+  return file_system->SyncDirectory(FolderOf(path));
+}
+
+Status RemovePlaced(FileSystem* file_system, const std::string& path) {
+  const Result<std::string> file = file_system->ReadLink(path);
+  if (!file.ok()) return file.status();
+  const std::string folder = FolderOf(file.value());
+  const Result<bool> reachable = file_system->Exists(folder);
+  if (!reachable.ok()) return reachable.status();
+  if (!reachable.value()) {
+    LogWarning(
+        "'{}' of a dropped table is not removed: there is no '{}'. It is tried again at "
+        "the next start.",
+        file.value(), folder);
+    return Status::Ok();
+  }
+  const Status removed = file_system->Remove(file.value());
+  if (!removed.ok() && !removed.Is(Code::kNotFound)) return removed;
+  // Also where it was gone already: its going may not be durable yet.
+  const Status synced = file_system->SyncDirectory(folder);
+  if (!synced.ok()) return synced;
+  return file_system->Remove(path);
+}
+
+Status RemoveDeadLink(FileSystem* file_system, const std::string& path) {
+  const Result<std::string> file = file_system->ReadLink(path);
+  if (!file.ok()) return file.status();
+  const std::string folder = FolderOf(file.value());
+  const Result<bool> reachable = file_system->Exists(folder);
+  if (!reachable.ok()) return reachable.status();
+  if (!reachable.value()) return Status::Ok();
+  const Result<bool> exists = file_system->Exists(file.value());
+  if (!exists.ok()) return exists.status();
+  if (exists.value()) return Status(Code::kInvalidArgument, "its file is there", EEXIST);
+  // Its going may not be durable yet.
+  const Status synced = file_system->SyncDirectory(folder);
+  if (!synced.ok()) return synced;
+  return file_system->Remove(path);
+}
+
+}  // namespace rowan
