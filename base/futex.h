@@ -9,9 +9,10 @@
 
 namespace rowan {
 
+constexpr uint64_t kNoTimeLimit = UINT64_MAX;
+
 /// Sleeps while `word` is `expected`. Returns on a wake-up, after `nanos` (kNoTimeLimit: never), or
 /// for no reason: callers look again.
-constexpr uint64_t kNoTimeLimit = UINT64_MAX;
 void FutexWait(std::atomic<uint32_t>* word, uint32_t expected, uint64_t nanos = kNoTimeLimit);
 
 /// Wakes all who sleep on the word. Only its address is used: the word may be gone.

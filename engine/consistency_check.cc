@@ -11,13 +11,26 @@
 namespace rowan {
 namespace {
 
-/// Changes whenever a transaction that writes begins; even if none runs, there may be old versions.
-/// Whoever has an id may write at any moment, though nothing is written yet.
-struct Activity {
-  explicit Activity(const TxnManager& txns)
-      : next_id(txns.NextTxnId()), quiet(txns.HistoryLength() == 0 && txns.Describe().empty()) {}
-  TxnId next_id;
-  bool quiet;
+/// Whether anybody writes or may: whoever has an id may write at any moment, though nothing is
+/// written yet, and even if none runs, there may be old versions.
+class Quiet {
+ public:
+  explicit Quiet(const TxnManager& txns)
+      : txns_(txns), next_id_(txns.NextTxnId()), begins_(IsNow()) {}
+
+  /// From the making of this until now.
+  [[nodiscard]] bool LastsUntilNow() const {
+    return begins_ && IsNow() && txns_.NextTxnId() == next_id_;
+  }
+
+ private:
+  [[nodiscard]] bool IsNow() const {
+    return txns_.HistoryLength() == 0 && txns_.Describe().empty();
+  }
+
+  const TxnManager& txns_;
+  const TxnId next_id_;
+  const bool begins_;
 };
 
 /// Pages reached from the table's roots, off-page values included.
@@ -63,10 +76,9 @@ Status ConsistencyCheck::CheckSpace(Table* table, FindBlobs find_blobs) {
   for (size_t i = 0; i < table->index_count(); ++i) indexes.push_back(table->index(i)->id());
   LeakSearch search(storage_->allocator(), table->space(), std::move(indexes));
   return search.Run([&](Tree::PageVisit reach, bool* quiet) {
-    const Activity before(txns);
+    const Quiet all_quiet(txns);
     const Status walked = WalkTable(table, storage_->blobs(), find_blobs, reach);
-    const Activity after(txns);
-    *quiet = before.quiet && after.quiet && before.next_id == after.next_id;
+    *quiet = all_quiet.LastsUntilNow();
     return walked;
   });
 }
@@ -78,10 +90,9 @@ Status ConsistencyCheck::CheckSystem() {
   }
   LeakSearch system(storage_->allocator(), kSystemSpace, {kCatalogIndex});
   Status status = system.Run([&](Tree::PageVisit reach, bool* quiet) {
-    const Activity before(*txns_);
+    const Quiet all_quiet(*txns_);
     const Status walked = catalog_->tree()->Check({}, reach);
-    const Activity after(*txns_);
-    *quiet = before.quiet && after.quiet && before.next_id == after.next_id;
+    *quiet = all_quiet.LastsUntilNow();
     return walked;
   });
   if (!status.ok()) return status;
@@ -90,10 +101,9 @@ Status ConsistencyCheck::CheckSystem() {
     // The pages of a stream that was passed over would seem to be lost. Purge may still be giving
     // pages back when no history is left.
     bool passed_over = false;
-    const Activity before(*txns_);
+    const Quiet all_quiet(*txns_);
     const Status walked = UndoCheck(undo_).Run(reach, &passed_over);
-    const Activity after(*txns_);
-    *quiet = !passed_over && before.quiet && after.quiet && before.next_id == after.next_id;
+    *quiet = !passed_over && all_quiet.LastsUntilNow();
     return walked;
   });
 }

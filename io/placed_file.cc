@@ -65,6 +65,30 @@ Status CheckMounted(FileSystem* file_system, const std::string& folder, const st
   return Status::Ok();
 }
 
+/// Where a link leads to.
+struct LinkEnd {
+  std::string file;
+  std::string folder;  ///< of the file
+  bool reachable;      ///< the folder is there
+};
+
+Result<LinkEnd> Follow(FileSystem* file_system, const std::string& path) {
+  const Result<std::string> file = file_system->ReadLink(path);
+  if (!file.ok()) return file.status();
+  LinkEnd end{file.value(), FolderOf(file.value()), false};
+  const Result<bool> reachable = file_system->Exists(end.folder);
+  if (!reachable.ok()) return reachable.status();
+  end.reachable = reachable.value();
+  return end;
+}
+
+/// REQUIRES: its file is gone, though perhaps not durably.
+Status RemoveLink(FileSystem* file_system, const std::string& path, const LinkEnd& end) {
+  const Status synced = file_system->SyncDirectory(end.folder);
+  if (!synced.ok()) return synced;
+  return file_system->Remove(path);
+}
+
 }  // namespace
 
 std::string FolderOf(const std::string& path) {
@@ -88,40 +112,28 @@ Status LinkToPlace(FileSystem* file_system, const std::string& file, const std::
 }
 
 Status RemovePlaced(FileSystem* file_system, const std::string& path) {
-  const Result<std::string> file = file_system->ReadLink(path);
-  if (!file.ok()) return file.status();
-  const std::string folder = FolderOf(file.value());
-  const Result<bool> reachable = file_system->Exists(folder);
-  if (!reachable.ok()) return reachable.status();
-  if (!reachable.value()) {
+  Result<LinkEnd> end = Follow(file_system, path);
+  if (!end.ok()) return end.status();
+  if (!end->reachable) {
     LogWarning(
         "'{}' of a dropped table is not removed: there is no '{}'. It is tried again at "
         "the next start.",
-        file.value(), folder);
+        end->file, end->folder);
     return Status::Ok();
   }
-  const Status removed = file_system->Remove(file.value());
+  const Status removed = file_system->Remove(end->file);
   if (!removed.ok() && !removed.Is(Code::kNotFound)) return removed;
-  // Also where it was gone already: its going may not be durable yet.
-  const Status synced = file_system->SyncDirectory(folder);
-  if (!synced.ok()) return synced;
-  return file_system->Remove(path);
+  return RemoveLink(file_system, path, *end);
 }
 
 Status RemoveDeadLink(FileSystem* file_system, const std::string& path) {
-  const Result<std::string> file = file_system->ReadLink(path);
-  if (!file.ok()) return file.status();
-  const std::string folder = FolderOf(file.value());
-  const Result<bool> reachable = file_system->Exists(folder);
-  if (!reachable.ok()) return reachable.status();
-  if (!reachable.value()) return Status::Ok();
-  const Result<bool> exists = file_system->Exists(file.value());
+  Result<LinkEnd> end = Follow(file_system, path);
+  if (!end.ok()) return end.status();
+  if (!end->reachable) return Status::Ok();
+  const Result<bool> exists = file_system->Exists(end->file);
   if (!exists.ok()) return exists.status();
   if (exists.value()) return Status(Code::kInvalidArgument, "its file is there", EEXIST);
-  // Its going may not be durable yet.
-  const Status synced = file_system->SyncDirectory(folder);
-  if (!synced.ok()) return synced;
-  return file_system->Remove(path);
+  return RemoveLink(file_system, path, *end);
 }
 
 }  // namespace rowan

@@ -11,6 +11,7 @@ ROWAN_TEST_CYCLES asks for another number of crashes.
 import os
 import threading
 import time
+from functools import partial
 
 from crash_actors import DdlActor, Writer, XaActor
 from framework import Failure, main
@@ -28,16 +29,8 @@ def _cycles(t):
 
 def _kill_under_load(t, server, actors):
     stop = threading.Event()
-    threads = [threading.Thread(target=actor.run, args=(t.client(server), stop), daemon=True)
-               for actor in actors]
-    for thread in threads:
-        thread.start()
-    time.sleep(_LOAD_S * t.random.uniform(0.2, 1.8))
-    server.kill()
-    stop.set()
-    for thread in threads:
-        thread.join(60)
-        t.true(not thread.is_alive(), "a session hangs after the server died")
+    runs = [partial(actor.run, t.client(server), stop) for actor in actors]
+    t.kill_among(server, runs, stop, _LOAD_S * t.random.uniform(0.2, 1.8))
     for actor in actors:
         if actor.unexpected:
             raise Failure(f"{type(actor).__name__} {actor.number}: {actor.unexpected}")

@@ -339,6 +339,15 @@ def _partition_file(client, partition):
                         f" = 'p' AND partition_name = '{partition}'")[0][0]
 
 
+def _restart_without(t, server, moves):
+    """Restarts with files moved away, pairs of paths; returns a new session."""
+    t.true(server.stop(), "no orderly shutdown")
+    for path, away in moves:
+        os.rename(path, away)
+    server.start()
+    return t.client(server)
+
+
 def test_a_partition_whose_file_is_lost_leaves_the_others(t):
     server = t.new_server()
     server.start()
@@ -348,13 +357,9 @@ def test_a_partition_whose_file_is_lost_leaves_the_others(t):
                    " (20), PARTITION c VALUES LESS THAN (30), PARTITION d VALUES LESS THAN (40))")
     client.execute("INSERT INTO p VALUES (1, 1), (11, 2), (21, 3), (31, 4)")
     files = [_partition_file(client, name) for name in "abc"]
-    t.true(server.stop(), "no orderly shutdown")
     paths = [os.path.join(_folder(server), name) for name in files]
     away = [os.path.join(str(server.folder), name) for name in files]
-    for path, other in zip(paths, away):
-        os.rename(path, other)
-    server.start()
-    client = t.client(server)
+    client = _restart_without(t, server, zip(paths, away))
     t.equal(client.query("SELECT * FROM p PARTITION (d)"), [(31, 4)])
     for statement in ("SELECT COUNT(*) FROM p", "INSERT INTO p VALUES (2, 2)", "CHECK TABLE p",
                       "UPDATE p SET k = 1 WHERE id = 11", "FLUSH TABLES p FOR EXPORT",
@@ -387,11 +392,8 @@ def test_no_value_is_generated_while_a_partition_is_lost(t):
                    " (20))")
     client.execute("INSERT INTO p VALUES (1, 1), (1001, 11)")
     path = os.path.join(_folder(server), _partition_file(client, "b"))
-    t.true(server.stop(), "no orderly shutdown")
     away = os.path.join(str(server.folder), "away")
-    os.rename(path, away)
-    server.start()
-    client = t.client(server)
+    client = _restart_without(t, server, [(path, away)])
     insert = "INSERT INTO p PARTITION (a) (k) VALUES (2)"
     t.true("partition b" in t.error(insert, 1812, client), "the error names no partition")
     client.execute("INSERT INTO p PARTITION (a) VALUES (5, 5)")
@@ -413,10 +415,7 @@ def test_no_value_is_generated_while_a_partition_is_lost(t):
     copy = os.path.join(str(server.folder), "copy")
     shutil.copy(exported, copy)
     client.execute("UNLOCK TABLES")
-    t.true(server.stop(), "no orderly shutdown")
-    os.rename(path, away)
-    server.start()
-    client = t.client(server)
+    client = _restart_without(t, server, [(path, away)])
     client.execute("ALTER TABLE p DISCARD PARTITION b TABLESPACE")
     t.error(insert, 1814, client)
     shutil.copy(copy, exported)

@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import tempfile
 import threading
-import time
+from functools import partial
 from pathlib import Path
 
 from framework import ENGINE, ROOT, main
@@ -269,15 +269,8 @@ def test_kill_in_the_midst(t):
     server.start()
     for cycle in range(_CYCLES):
         stop = threading.Event()
-        threads = [threading.Thread(target=_change, args=(t, server, folder, n, stop), daemon=True)
-                   for n in range(2)]
-        for thread in threads:
-            thread.start()
-        time.sleep(t.random.uniform(0.2, 0.9))
-        server.kill()
-        stop.set()
-        for thread in threads:
-            thread.join(60)
+        changes = [partial(_change, t, server, folder, n, stop) for n in range(2)]
+        t.kill_among(server, changes, stop, t.random.uniform(0.2, 0.9))
         server.start()
         client = t.client(server)
         tables = [row[0] for row in client.query("SHOW TABLES")]

@@ -176,6 +176,19 @@ class Test:
         worker.join()
         return failed
 
+    def kill_among(self, server, functions, stop, seconds):
+        """Kills the server while the functions run in threads, which end when they lose it or see
+        the event `stop`, set then."""
+        threads = [threading.Thread(target=function, daemon=True) for function in functions]
+        for thread in threads:
+            thread.start()
+        time.sleep(seconds)
+        server.kill()
+        stop.set()
+        for thread in threads:
+            thread.join(60)
+            self.true(not thread.is_alive(), "a session hangs after the server died")
+
     def skip(self, reason):
         raise Skip(reason)
 

@@ -7,7 +7,7 @@ transactions any more: Rowan must find their outcome itself, in the file of the 
 refuse to start with a sentence that says what to do. The clients' journals are the judge.
 """
 import threading
-import time
+from functools import partial
 
 from crash_actors import Writer
 from framework import Failure, main
@@ -30,15 +30,8 @@ class World:
 
     def load(self):
         stop = threading.Event()
-        threads = [threading.Thread(target=writer.run, args=(self.t.client(self.server), stop),
-                                    daemon=True) for writer in self.writers]
-        for thread in threads:
-            thread.start()
-        time.sleep(0.7)
-        self.server.kill()
-        stop.set()
-        for thread in threads:
-            thread.join(60)
+        runs = [partial(writer.run, self.t.client(self.server), stop) for writer in self.writers]
+        self.t.kill_among(self.server, runs, stop, 0.7)
         for writer in self.writers:
             if writer.unexpected:
                 raise Failure(str(writer.unexpected))
@@ -188,15 +181,8 @@ def test_two_engines_without_binlog(t):
     client.execute("CREATE TABLE ours (w INT, n INT, PRIMARY KEY (w, n))")
     client.execute("CREATE TABLE theirs (w INT, n INT, PRIMARY KEY (w, n)) ENGINE=InnoDB")
     journal, stop = [0] * 4, threading.Event()
-    threads = [threading.Thread(target=_mixed_writer, daemon=True,
-                                args=(t.client(server), n, stop, journal)) for n in range(4)]
-    for thread in threads:
-        thread.start()
-    time.sleep(0.7)
-    server.kill()
-    stop.set()
-    for thread in threads:
-        thread.join(60)
+    t.kill_among(server, [partial(_mixed_writer, t.client(server), n, stop, journal)
+                          for n in range(4)], stop, 0.7)
     server.start()
     client = t.client(server)
     for table in ("ours", "theirs"):
