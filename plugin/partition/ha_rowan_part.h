@@ -182,6 +182,9 @@ class ha_rowan_part final : public ha_rowan, public Partition_helper, public Par
   /// Select(), and opens the index scan there if it is not.
   void SelectForScan(uint part);
   void CloseScans();
+  /// The server leaves marks on columns in whose expressions it met them when it opened the table.
+  /// A lookup takes a marked column for one that its key gives, and would read one partition of all.
+  void UnmarkColumns();
   void ReadWhatOrderNeeds();
   /// Returns `error`. Of a row that was read for a merge, gives values of virtual BLOB columns in
   /// the key a place of their own: the field's one is overwritten with the next row computed.

@@ -43,6 +43,7 @@ int ha_rowan_part::index_init(uint index, bool sorted) {
   active_index = index;
   if (m_part_info->get_first_used_partition() == MY_BIT_NONE) return 0;
   ++scan_;
+  UnmarkColumns();
   int error = ph_index_init_setup(index, sorted);
   if (error == 0 && sorted) {
     ReadWhatOrderNeeds();
@@ -50,6 +51,13 @@ int ha_rowan_part::index_init(uint index, bool sorted) {
   }
   if (error != 0) destroy_record_priority_queue();
   return error;
+}
+
+void ha_rowan_part::UnmarkColumns() {
+  if (m_part_info->full_part_field_array == nullptr) return;
+  for (Field** field = m_part_info->full_part_field_array; *field != nullptr; ++field) {
+    (*field)->clear_flag(GET_FIXED_FIELDS_FLAG);
+  }
 }
 
 void ha_rowan_part::ReadWhatOrderNeeds() {
