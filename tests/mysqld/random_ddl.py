@@ -92,7 +92,7 @@ class Definitions:
         definitely = {column: column.nullable for column in table.columns}
         for column, was in nullable.items():
             column.nullable = was
-        if index is None:
+        if index is None or table.partitioning and table.misleads_lookups(index):
             return self._analyze(table)
         drop = "DROP PRIMARY KEY, " if table.primary else ""
 
