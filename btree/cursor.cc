@@ -53,16 +53,17 @@ bool Cursor::TryRelatchHere() {
   return true;
 }
 
-std::optional<uint16_t> Cursor::SlotHere(Aim aim, Bytes key) const {
+std::optional<SlotSearch> Cursor::SlotHere(Aim aim, Bytes key) const {
   const NodeView leaf = View();
-  const SlotSearch found = SearchNode(leaf.page(), key);
+  SlotSearch found = SearchNode(leaf.page(), key);
   const bool before = aim == Aim::kBefore;
   if (found.slot == 0 && (before || !found.exact)) return {};  // it may be further left
-  const auto slot = static_cast<uint16_t>(found.slot - (before ? 1 : 0));
-  if (found.slot < leaf.count() || leaf.rightmost()) return slot;
+  const bool at_end = found.slot >= leaf.count() && !leaf.rightmost();
+  if (before) --found.slot;
+  if (!at_end) return found;
   if (!leaf.has_high_key()) return {};
   const int order = CompareBytes(key, leaf.high_key());
-  return (before ? order <= 0 : order < 0) ? std::optional(slot) : std::nullopt;
+  return (before ? order <= 0 : order < 0) ? std::optional(found) : std::nullopt;
 }
 
 Status Cursor::SeekAtLeast(Bytes key) {
@@ -72,30 +73,43 @@ Status Cursor::SeekAtLeast(Bytes key) {
 }
 
 Status Cursor::TrySeekAtLeast(Bytes key) {
+  Result<SlotSearch> found = ToOwner(key);
+  if (!found.ok()) return found.status();
+  slot_ = found->slot;
+  // Its lower bound is here or the first entry further right.
+  return SkipEmptyForward();
+}
+
+Status Cursor::SeekExactly(Bytes key) {
+  Result<SlotSearch> found = ToOwner(key);
+  if (!found.ok()) return found.status();
+  if (found->exact) {
+    StandOn(found->slot);
+    return Status::Ok();
+  }
+  on_entry_ = false;
+  return Status(Code::kNotFound);
+}
+
+Result<SlotSearch> Cursor::ToOwner(Bytes key) {
   if (TryRelatchHere()) {
-    Result<uint16_t> slot = SlotHereOrNext(Aim::kOwner, key);
-    if (slot.ok()) {
-      slot_ = *slot;
-      return SkipEmptyForward();
-    }
-    if (!slot.status().Is(Code::kNotFound)) return slot.status();
+    Result<SlotSearch> found = SlotHereOrNext(Aim::kOwner, key);
+    if (found.ok() || !found.status().Is(Code::kNotFound)) return found;
   }
   leaves_walked_ = 0;
   const Status status = descent_.ToLeafNearby({Aim::kOwner, key}, LatchMode::kShared, &leaf_);
   if (!status.ok()) return status;
   CountWay();
-  // The leaf owns the key: its lower bound is here or the first entry further right.
-  slot_ = SearchNode(View().page(), key).slot;
-  return SkipEmptyForward();
+  return SearchNode(View().page(), key);
 }
 
 /// The neighbour only where the seek before went that way: to find out in vain costs as much as the
 /// way through the parent.
-Result<uint16_t> Cursor::SlotHereOrNext(Aim aim, Bytes key) {
-  std::optional<uint16_t> slot = SlotHere(aim, key);
-  if (slot.has_value()) {
+Result<SlotSearch> Cursor::SlotHereOrNext(Aim aim, Bytes key) {
+  std::optional<SlotSearch> found = SlotHere(aim, key);
+  if (found.has_value()) {
     AddCounter(Counter::kLeafSeeksLocal);
-    return *slot;
+    return *found;
   }
   const NodeView leaf = View();
   const bool likely = to_neighbour_ && leaf.right() != kNoPage && leaf.has_high_key() &&
@@ -104,11 +118,11 @@ Result<uint16_t> Cursor::SlotHereOrNext(Aim aim, Bytes key) {
   if (likely) {
     const Status status = StepToRight();
     if (!status.ok()) return status.Is(Code::kRestart) ? Status(Code::kNotFound) : status;
-    slot = SlotHere(aim, key);
-    if (slot.has_value()) {
+    found = SlotHere(aim, key);
+    if (found.has_value()) {
       AddCounter(Counter::kSeeksToNeighbour);
       ++ancestors_.child_index;
-      return *slot;
+      return *found;
     }
   }
   leaf_.Release();
@@ -179,12 +193,12 @@ FixHint Cursor::HintForRight() const {
 
 Status Cursor::SeekBefore(Bytes key) {
   if (TryRelatchHere()) {
-    Result<uint16_t> slot = SlotHereOrNext(Aim::kBefore, key);
-    if (slot.ok()) {
-      StandOn(*slot);
+    Result<SlotSearch> found = SlotHereOrNext(Aim::kBefore, key);
+    if (found.ok()) {
+      StandOn(found->slot);
       return Status::Ok();
     }
-    if (!slot.status().Is(Code::kNotFound)) return slot.status();
+    if (!found.status().Is(Code::kNotFound)) return found.status();
   }
   const Status status = DescendBefore(Aim::kBefore, key);
   CountWay();
@@ -304,11 +318,9 @@ uint16_t Cursor::leaf_entries() const { return static_cast<uint16_t>(View().coun
 
 void Cursor::Unlatch() {
   if (!leaf_.held()) return;
-  if (on_entry_) {
-    static_cast<void>(key());
-    // No writer is inside while we share the latch: this version is that of the bytes seen.
-    remembered_ = {leaf_.frame(), leaf_.page(), leaf_.frame()->latch.version()};
-  }
+  if (on_entry_) static_cast<void>(key());
+  // No writer is inside while we share the latch: this version is that of the bytes seen.
+  remembered_ = {leaf_.frame(), leaf_.page(), leaf_.frame()->latch.version()};
   leaf_.Release();
 }
 

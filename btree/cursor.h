@@ -25,6 +25,7 @@
 #include "base/status.h"
 #include "btree/descent.h"
 #include "btree/node.h"
+#include "btree/node_search.h"
 #include "btree/tree.h"
 #include "buffer/page_guard.h"
 
@@ -40,6 +41,9 @@ class Cursor {
 
   /// Positions on the first entry >= key. kEndOfRange: none (the cursor is then past the end).
   Status SeekAtLeast(Bytes key);
+  /// Positions on the entry `key`. kNotFound: there is none, and the cursor, which stands nowhere,
+  /// holds the leaf that an insert of the key would go to (no leaf: the index is gone).
+  Status SeekExactly(Bytes key);
   /// Positions on the last entry < key. kEndOfRange: none.
   Status SeekBefore(Bytes key);
   Status SeekFirst();
@@ -81,9 +85,9 @@ class Cursor {
     Latch::Version version = 0;
   };
 
-  /// Slot of the first entry >= key (kOwner) or of the last one < key (kBefore), if the latched
-  /// leaf alone says that it is the one: it owns the key, or has that last entry.
-  [[nodiscard]] std::optional<uint16_t> SlotHere(Aim aim, Bytes key) const;
+  /// The first entry >= key (kOwner) or the last one < key (kBefore), if the latched leaf alone
+  /// says that it is the one: it owns the key, or has that last entry.
+  [[nodiscard]] std::optional<SlotSearch> SlotHere(Aim aim, Bytes key) const;
   void StandOn(uint16_t slot);
   /// kRestart, here and in what follows: the leaf changed while its neighbour was read; nothing is
   /// latched, and the way starts again from its key.
@@ -95,7 +99,9 @@ class Cursor {
   Status DescendBefore(Aim aim, Bytes key);
   /// SlotHere of the latched leaf, or of its right neighbour if that is likely; kNotFound: neither,
   /// and nothing is latched.
-  Result<uint16_t> SlotHereOrNext(Aim aim, Bytes key);
+  Result<SlotSearch> SlotHereOrNext(Aim aim, Bytes key);
+  /// The leaf that owns the key is latched; its first entry >= key, which may be its end.
+  Result<SlotSearch> ToOwner(Bytes key);
   void CountWay();
   [[nodiscard]] bool TryRelatchHere();
   Status AtEnd();

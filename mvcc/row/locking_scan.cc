@@ -9,10 +9,11 @@
 namespace rowan {
 namespace {
 
-/// SeekAtLeast(key) has just latched a leaf that would hold the key, and does not: an insert of it
-/// would go between two entries there (range_cover.h).
-bool IsAbsentFromLeaf(ScanState* scan, Bytes key) {
-  return scan->cursor->slot() > 0 && !scan->AtKey(key);
+/// SeekTo(key) has just latched the leaf that an insert of the key would go to (range_cover.h), and
+/// the key is not there.
+bool IsAbsentFromLeaf(ScanState* scan, Bytes key, const Status& positioned) {
+  if (positioned.Is(Code::kNotFound)) return scan->cursor->latched();
+  return positioned.ok() && !scan->index->clustered && scan->cursor->slot() > 0 && !scan->AtKey(key);
 }
 
 }  // namespace
@@ -183,7 +184,7 @@ Status LockingScan::CollectLocked(Status positioned) {
 }
 
 Status LockingScan::Get(Bytes key, Status positioned) {
-  if (scan_->options.lock_gaps && positioned.ok() && IsAbsentFromLeaf(scan_, key)) {
+  if (scan_->options.lock_gaps && IsAbsentFromLeaf(scan_, key, positioned)) {
     const Status status = cover_.LockAbsent(key);
     if (!status.ok()) return status;
     return Status(Code::kNotFound);
@@ -195,7 +196,7 @@ Status LockingScan::Get(Bytes key, Status positioned) {
   const Status status = cover_.LockAbsent(key);
   if (!status.ok()) return status;
   // What came in before the key was locked.
-  return GetExisting(key, scan_->cursor->SeekAtLeast(key));
+  return GetExisting(key, scan_->SeekTo(key));
 }
 
 Status LockingScan::GetExisting(Bytes key, Status positioned) {

@@ -26,6 +26,10 @@ void ScanState::StartBatch(bool scan_forward) {
   ClearBatch();
 }
 
+Status ScanState::SeekTo(Bytes key) {
+  return index->clustered ? cursor->SeekExactly(key) : cursor->SeekAtLeast(key);
+}
+
 bool ScanState::AtKey(Bytes key) {
   const Bytes tree_key = cursor->key();
   if (tree_key.size() == key.size()) return EqualBytes(tree_key, key);

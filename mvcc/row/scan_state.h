@@ -72,6 +72,10 @@ struct ScanState {
   [[nodiscard]] Bytes KeyOf(const BatchItem& item) const {
     return arena.At(item.key_offset, item.key_bytes);
   }
+  /// Positions the tree cursor on the first entry of `key`, if there is one. kNotFound: there is
+  /// none, and what Cursor::SeekExactly says of its leaf; not found in a secondary index: ok and
+  /// !AtKey, or kEndOfRange.
+  Status SeekTo(Bytes key);
   /// True when the tree cursor stands on an entry of `key`, with a repeat number or without.
   [[nodiscard]] bool AtKey(Bytes key);
   /// To `seek_key`, or what is next to it in the direction of the scan.

@@ -86,7 +86,7 @@ Status VersionCursor::SeekLast(VersionView* view) {
 Status VersionCursor::Get(Bytes key, VersionView* view) {
   StartBatch(true);
   if (const Status noted = note_.Key(key); !noted.ok()) return Deliver(noted, view);
-  const Status positioned = scan_.cursor->SeekAtLeast(key);
+  const Status positioned = scan_.SeekTo(key);
   const Status status = Deliver(
       note_.Check(scan_.locking() ? locking_.Get(key, positioned) : snapshot_.Get(key, positioned)),
       view);

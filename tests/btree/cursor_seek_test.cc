@@ -13,6 +13,8 @@
 
 #include "base/counters.h"
 #include "base/random.h"
+#include "btree/node_search.h"
+#include "btree/node_split.h"
 #include "tests/btree/tree_fixture.h"
 
 namespace rowan {
@@ -129,9 +131,43 @@ class Targets {
   uint32_t group_ = 0;
 };
 
+using Model = std::map<std::string, std::string>;
+
+/// The leaf that is held owns the absent key: the entries next to its place are the model's.
+void ExpectAbsent(const Cursor& cursor, const std::string& key, const Model& model) {
+  ASSERT_TRUE(cursor.latched());
+  const NodeView leaf = cursor.View();
+  ASSERT_TRUE(!leaf.has_high_key() || CompareBytes(AsBytes(key), leaf.high_key()) < 0);
+  const auto next = model.lower_bound(key);
+  const uint16_t slot = SearchNode(leaf.page(), AsBytes(key)).slot;
+  std::vector<std::byte> entry;
+  if (slot < leaf.count()) {
+    AssembleKey(leaf, slot, &entry);
+    ASSERT_TRUE(next != model.end() && AsText(entry) == next->first);
+  }
+  if (slot > 0) {
+    AssembleKey(leaf, slot - 1u, &entry);
+    ASSERT_TRUE(next != model.begin() && AsText(entry) == std::prev(next)->first);
+  }
+}
+
+void ExpectExactly(Cursor* cursor, const std::string& key, const Model& model) {
+  const Status status = cursor->SeekExactly(AsBytes(key));
+  const auto expected = model.find(key);
+  if (expected == model.end()) {
+    ASSERT_TRUE(status.Is(Code::kNotFound)) << status.message();
+    ExpectAbsent(*cursor, key, model);
+  } else {
+    ASSERT_TRUE(status.ok()) << status.message();
+    ASSERT_EQ(AsText(cursor->key()), key);
+    ASSERT_EQ(AsText(cursor->value()), expected->second);
+  }
+  cursor->Unlatch();
+}
+
 TEST(CursorSeekTest, seeks_find_what_a_map_finds_while_the_tree_changes) {
   TreeFixture fixture(SmallPages());
-  std::map<std::string, std::string> model;
+  Model model;
   Targets targets(TestSeed());
   Random* random = targets.random();
   Cursor cursor(&fixture.tree());
@@ -148,6 +184,10 @@ TEST(CursorSeekTest, seeks_find_what_a_map_finds_while_the_tree_changes) {
       continue;
     }
     const std::string target = targets.Next();
+    if (random->OneIn(4)) {
+      ExpectExactly(&cursor, target, model);
+      continue;
+    }
     const bool before = random->OneIn(2);
     auto expected = model.lower_bound(target);
     Status status =

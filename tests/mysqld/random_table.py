@@ -150,6 +150,9 @@ class Table:
         }.get(family, ((f"{ref} IS NULL", "TINYINT"), (f"COALESCE({ref}, 1) + 0", "DOUBLE"))))
         if family in ("enum", "set", "time", "date") and wanted == "DOUBLE":
             text, wanted = f"{ref} IS NULL", "TINYINT"
+        # With PAD_CHAR_TO_FULL_LENGTH it would be another value (docs/generated_columns.md).
+        if base.kind.sql.startswith("CHAR("):
+            text, wanted = f"{ref} IS NULL", "TINYINT"
         column = self.new_column(self._kind_of(wanted))
         column.generated, column.base, column.nullable = text, base.name, True
         column.virtual = random.random() < 0.7
