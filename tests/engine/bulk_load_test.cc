@@ -6,12 +6,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <chrono>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "tests/engine/engine_fixture.h"
+#include "tests/support/await.h"
 
 namespace rowan {
 namespace {
@@ -123,10 +122,7 @@ TEST_F(BulkLoadTest, RollbackAndCrashLeaveNoTableAndNoFile) {
   world_.Crash(TestSeed());
   ASSERT_TRUE(world_.Open().ok());
   // The loser is rolled back in the background.
-  for (int i = 0; i < 1000 && !world_.engine->ListTables().empty(); ++i) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));
-  }
-  EXPECT_TRUE(world_.engine->ListTables().empty());
+  EXPECT_TRUE(Await([&] { return world_.engine->ListTables().empty(); }));
 }
 
 TEST_F(BulkLoadTest, CommittedRowsSurviveACrash) {

@@ -2,14 +2,13 @@
 // Off-page values that are changed in part: what is written of them, and a model of many versions.
 #include <gtest/gtest.h>
 
-#include <chrono>
 #include <list>
-#include <thread>
 
 #include "base/counters.h"
 #include "base/random.h"
 #include "space/space_format.h"
 #include "tests/engine/engine_fixture.h"
+#include "tests/support/await.h"
 
 namespace rowan {
 namespace {
@@ -62,10 +61,7 @@ class ChangedValueTest : public ::testing::Test {
   }
   /// All old versions are gone: every page in use is one that a row leads to.
   void ExpectNothingLost(const ToyRows& rows) {
-    for (int i = 0; i < 40000 && world.engine->Figures().purge.history_length != 0; ++i) {
-      std::this_thread::sleep_for(std::chrono::microseconds(500));
-    }
-    ASSERT_EQ(world.engine->Figures().purge.history_length, 0u);
+    ASSERT_TRUE(Await([&] { return world.engine->Figures().purge.history_length == 0; }));
     world.CheckTable(table.get(), rows);
   }
 

@@ -11,6 +11,8 @@ namespace rowan {
 namespace {
 
 constexpr uint32_t kCrashesDuringRecoveryMax = 2;
+/// Looks at rollback, each half a millisecond: a minute, which no machine is too busy for.
+constexpr int kRollbackLooksMax = 120'000;
 /// Changes that a start makes at least; a cut is chosen below.
 constexpr uint64_t kChangesOfRecovery = 60;
 /// Far enough for the power to go in the work behind it.
@@ -335,7 +337,7 @@ void CrashProgram::WaitForRollback() {
     }
     return false;
   };
-  for (int i = 0; i < 20000 && unfinished(); ++i) {
+  for (int i = 0; i < kRollbackLooksMax && unfinished(); ++i) {
     std::this_thread::sleep_for(std::chrono::microseconds(500));
   }
   EXPECT_FALSE(unfinished()) << "a loser was not rolled back";

@@ -3,12 +3,11 @@
 // others are served, and it can be dropped.
 #include <gtest/gtest.h>
 
-#include <chrono>
 #include <string>
-#include <thread>
 
 #include "mvcc/undo/undo_page.h"
 #include "tests/engine/engine_fixture.h"
+#include "tests/support/await.h"
 #include "tests/support/log_capture.h"
 
 namespace rowan {
@@ -73,10 +72,7 @@ class DamageTest : public ::testing::TestWithParam<bool> {
     ASSERT_TRUE((*file)->Write(first_page * page, garbage).ok());
   }
   void WaitForRedo() {
-    for (int i = 0; i < 5000 && world_.engine->redoing(); ++i) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    }
-    ASSERT_FALSE(world_.engine->redoing());
+    ASSERT_TRUE(Await([&] { return !world_.engine->redoing(); }));
   }
   /// The bad table is refused, the good one whole.
   void ExpectOnlyTheOther() {
@@ -138,10 +134,7 @@ TEST_P(DamageTest, AFileThatCannotBeOpenedIsGivenUpOnlyIfAskedTo) {
   // served, and the table is tried again.
   const Status opened = world_.Open();
   EXPECT_EQ(opened.ok(), GetParam()) << CodeName(opened.code()) << opened.message();
-  for (int i = 0; i < 5000 && !log_.Has("rowan_force_recovery"); ++i) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  }
-  EXPECT_TRUE(log_.Has("rowan_force_recovery")) << log_.Text();
+  EXPECT_TRUE(Await([&] { return log_.Has("rowan_force_recovery"); })) << log_.Text();
   if (opened.ok()) ExpectOnlyTheOther();
   world_.engine.reset();
   EXPECT_FALSE(world_.files.Exists(Mark()).value());

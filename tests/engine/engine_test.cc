@@ -2,11 +2,9 @@
 // The engine as its users see it: create, write, read, shut down, crash, come back.
 #include <gtest/gtest.h>
 
-#include <chrono>
-#include <thread>
-
 #include "engine/catalog_rows.h"
 #include "tests/engine/engine_fixture.h"
+#include "tests/support/await.h"
 #include "tests/support/log_capture.h"
 
 namespace rowan {
@@ -230,10 +228,7 @@ TEST(EngineTest, ARenameThatIsRolledBackLeavesTheOldName) {
   }
   world.Crash(TestSeed() + 1);
   ASSERT_TRUE(world.Open().ok());
-  for (int i = 0; i < 2000 && name() != "test/old"; ++i) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));
-  }
-  EXPECT_EQ(name(), "test/old");
+  EXPECT_TRUE(Await([&] { return name() == "test/old"; })) << name();
   EXPECT_EQ(world.engine->ListTables().front().name, "test/old");
 }
 
@@ -312,9 +307,7 @@ TEST(EngineTest, ADefinitionLargerThanAPageIsKept) {
   }
   world.Crash(TestSeed() + 2);
   ASSERT_TRUE(world.Open().ok());
-  for (int i = 0; i < 2000 && world.engine->OpenTable(id).value()->name() == "test/new"; ++i) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));
-  }
+  EXPECT_TRUE(Await([&] { return world.engine->OpenTable(id).value()->name() != "test/new"; }));
   ASSERT_TRUE(world.Shutdown().ok());
   ASSERT_TRUE(world.Open().ok());
   expect_kept(std::string(600, 'n'));

@@ -4,10 +4,8 @@
 
 #include <gtest/gtest.h>
 
-#include <chrono>
-#include <thread>
-
 #include "tests/engine/engine_fixture.h"
+#include "tests/support/await.h"
 #include "tests/support/log_capture.h"
 
 namespace rowan {
@@ -21,10 +19,8 @@ class OrphanFilesTest : public ::testing::Test {
   void Start() {
     ASSERT_TRUE(world.Open().ok());
     ASSERT_TRUE(world.engine->RemoveOrphanFiles().ok());
-    for (int i = 0; i < 5000 && world.engine->orphans_pending(); ++i) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(1));  // until redo is through
-    }
-    ASSERT_FALSE(world.engine->orphans_pending());
+    // Until redo is through.
+    ASSERT_TRUE(Await([&] { return !world.engine->orphans_pending(); }));
   }
   ToyRows CreateAndFill(const std::string& name, TableId* id, SpaceId* space) {
     std::shared_ptr<Table> table = world.CreateTable(name);
@@ -136,7 +132,7 @@ TEST_F(OrphanFilesTest, ACreateThatIsStillToBeRolledBackLosesItsFileAndNothingIs
   world.files.Crash({.keep = CrashPlan::Keep::kEverything}, 1);
   ASSERT_TRUE(world.Open().ok());
   ASSERT_TRUE(world.engine->RemoveOrphanFiles().ok());
-  while (Exists("/rowan/" + NameOf(space))) std::this_thread::yield();
+  EXPECT_TRUE(Await([&] { return !Exists("/rowan/" + NameOf(space)); }));
   EXPECT_FALSE(Exists("/rowan/lost/" + NameOf(space)));
 }
 

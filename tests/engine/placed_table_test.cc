@@ -3,11 +3,9 @@
 // when the disk with such a file is not there.
 #include <gtest/gtest.h>
 
-#include <chrono>
-#include <thread>
-
 #include "io/placed_file.h"
 #include "tests/engine/engine_fixture.h"
+#include "tests/support/await.h"
 #include "tests/support/log_capture.h"
 
 namespace rowan {
@@ -52,10 +50,7 @@ class PlacedTableTest : public ::testing::Test {
     world_.files.Crash({.keep = CrashPlan::Keep::kEverything}, ++crashes_);
   }
   void WaitForRollback() {
-    for (int i = 0; i < 5000 && world_.engine->impl()->txns->LoserCount() > 0; ++i) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    }
-    EXPECT_EQ(world_.engine->impl()->txns->LoserCount(), 0u);
+    EXPECT_TRUE(Await([&] { return world_.engine->impl()->txns->LoserCount() == 0; }));
   }
   [[nodiscard]] std::vector<std::string> PlacedFiles() {
     return world_.files.List(kFolder).value();
@@ -93,10 +88,7 @@ TEST_F(PlacedTableTest, DroppingItLeavesNothing) {
   session->FinishDdl();
   session.reset();
   ASSERT_TRUE(world_.engine->impl()->storage->files()->RemoveTrash().ok());
-  for (int i = 0; i < 5000 && !PlacedFiles().empty(); ++i) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));  // housekeeping was quicker
-  }
-  EXPECT_TRUE(PlacedFiles().empty());
+  EXPECT_TRUE(Await([&] { return PlacedFiles().empty(); })) << "housekeeping may be at it";
   EXPECT_TRUE(world_.files.ReadLink(LinkPath()).status().Is(Code::kNotFound));
 }
 
@@ -177,10 +169,7 @@ TEST_F(PlacedTableTest, ATableDroppedWithoutItsDiskGoesWhenTheDiskIsBack) {
   EXPECT_EQ(PlacedFiles().size(), 1u);
   ASSERT_TRUE(world_.Open().ok());
   ASSERT_TRUE(world_.engine->impl()->storage->files()->RemoveTrash().ok());
-  for (int i = 0; i < 5000 && !PlacedFiles().empty(); ++i) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  }
-  EXPECT_TRUE(PlacedFiles().empty());
+  EXPECT_TRUE(Await([&] { return PlacedFiles().empty(); }));
   world_.ExpectTable(plain_, plain_rows_);
 }
 
@@ -198,9 +187,7 @@ TEST_F(PlacedTableTest, AFileWhoseDiskIsBackBeforeItIsJudgedIsKept) {
   ASSERT_TRUE(world_.Open().ok());
   world_.files.Unmount("");
   ASSERT_TRUE(world_.engine->RemoveOrphanFiles().ok());
-  for (int i = 0; i < 5000 && world_.engine->orphans_pending(); ++i) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  }
+  EXPECT_TRUE(Await([&] { return !world_.engine->orphans_pending(); }));
   EXPECT_TRUE(world_.files.Exists(file).value());
   EXPECT_EQ(world_.files.ReadLink("/rowan/lost/space_900.rws").value(), file);
   EXPECT_TRUE(world_.files.Exists("/rowan/lost/space_901.rws").value());

@@ -5,11 +5,11 @@
 
 #include <atomic>
 #include <chrono>
-#include <functional>
 #include <string>
 #include <thread>
 
 #include "tests/engine/engine_fixture.h"
+#include "tests/support/await.h"
 #include "tests/support/log_capture.h"
 
 namespace rowan {
@@ -118,14 +118,8 @@ class RedoServingTest : public ::testing::Test {
     ASSERT_TRUE((*file)->Write(2 * page, garbage).ok());
     ASSERT_TRUE((*file)->Sync(SyncMethod::kFsync).ok());
   }
-  static bool WaitFor(const std::function<bool()>& done) {
-    for (int i = 0; i < 10000 && !done(); ++i) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    }
-    return done();
-  }
   void ExpectBoth() {
-    ASSERT_TRUE(WaitFor([this] { return !world_.engine->redoing(); }));
+    ASSERT_TRUE(Await([this] { return !world_.engine->redoing(); }));
     world_.ExpectTable(good_, good_rows_);
     world_.ExpectTable(held_, held_rows_);
     EXPECT_FALSE(world_.files.Exists(path_ + ".damaged").value());
@@ -172,7 +166,7 @@ TEST_F(RedoServingTest, WritersWaitForTheEndOfRedoWhenTheLogIsFull) {
   EXPECT_LT(seen, 200U);
   EXPECT_TRUE(world_.engine->redoing());
   world_.files.ClearFaults();
-  EXPECT_TRUE(WaitFor([&] { return rounds > seen + 1; }));
+  EXPECT_TRUE(Await([&] { return rounds > seen + 1; }));
   stop = true;
   writer.join();
   ExpectBoth();
@@ -216,7 +210,7 @@ TEST_F(RedoServingTest, ATableThatIsNotRedoneCanBeDropped) {
   ASSERT_TRUE(session->Commit(Durability::kDurable).ok());
   session->FinishDdl();
   session.reset();
-  EXPECT_TRUE(WaitFor([this] { return !world_.engine->redoing(); }));
+  EXPECT_TRUE(Await([this] { return !world_.engine->redoing(); }));
   EXPECT_FALSE(world_.files.Exists(Space()).value());
   world_.Crash(TestSeed());
   ASSERT_TRUE(world_.Open().ok());
@@ -250,9 +244,9 @@ TEST_F(RedoServingTest, ALoserOfATableThatCannotBeReadIsRolledBackWhenItCan) {
   ASSERT_TRUE(world_.engine->FlushLog().ok());
   session.release();  // NOLINT: it dies with the process, not before
   VanishAndHold();
-  EXPECT_TRUE(WaitFor([this] { return log_.Has("Rolling back transaction"); }));
+  EXPECT_TRUE(Await([this] { return log_.Has("Rolling back transaction"); }));
   world_.files.ClearFaults();
-  EXPECT_TRUE(WaitFor([this] { return world_.engine->Transactions().empty(); }));
+  EXPECT_TRUE(Await([this] { return world_.engine->Transactions().empty(); }));
   ExpectBoth();
 }
 
@@ -280,8 +274,8 @@ TEST_F(RedoServingTest, ADamagedTableHoldsUpNeitherRollbackNorPurgeOfOthers) {
   ASSERT_EQ(world_.engine->PreparedXids().size(), 1U);
   // May meet the damage before redo has judged it.
   world_.engine->RollbackPrepared("xid").Ignore();
-  EXPECT_TRUE(WaitFor([this] { return world_.engine->Transactions().empty(); }));
-  EXPECT_TRUE(WaitFor([this] { return world_.engine->Figures().purge.history_length == 0; }));
+  EXPECT_TRUE(Await([this] { return world_.engine->Transactions().empty(); }));
+  EXPECT_TRUE(Await([this] { return world_.engine->Figures().purge.history_length == 0; }));
   world_.ExpectTable(good_, good_rows_);
   EXPECT_TRUE(world_.engine->OpenTable(held_).status().Is(Code::kCorrupt));
   ASSERT_TRUE(world_.Shutdown().ok());
@@ -292,12 +286,12 @@ TEST_F(RedoServingTest, WhatIsToBePurgedOfADamagedTableIsPassedOverLater) {
   Damage();
   world_.options.purge.workers = 0;
   ASSERT_TRUE(world_.Open().ok());
-  ASSERT_TRUE(WaitFor([this] { return !world_.engine->redoing(); }));
+  ASSERT_TRUE(Await([this] { return !world_.engine->redoing(); }));
   EXPECT_NE(world_.engine->Figures().purge.history_length, 0U);
   ASSERT_TRUE(world_.Shutdown().ok());
   world_.options.purge.workers = 1;
   ASSERT_TRUE(world_.Open().ok());
-  EXPECT_TRUE(WaitFor([this] { return world_.engine->Figures().purge.history_length == 0; }));
+  EXPECT_TRUE(Await([this] { return world_.engine->Figures().purge.history_length == 0; }));
 }
 
 TEST_F(RedoServingTest, APageThatCannotBeBroughtInForAnyOtherReasonIsNotDamaged) {
@@ -306,7 +300,7 @@ TEST_F(RedoServingTest, APageThatCannotBeBroughtInForAnyOtherReasonIsNotDamaged)
   world_.files.Inject(
       {.call = FileCall::kRead, .path_part = Space(), .lasting = true, .code = Code::kNoSpace});
   ASSERT_TRUE(world_.Open().ok());
-  EXPECT_TRUE(WaitFor([this] { return log_.Has("rowan_force_recovery"); })) << log_.Text();
+  EXPECT_TRUE(Await([this] { return log_.Has("rowan_force_recovery"); })) << log_.Text();
   world_.files.ClearFaults();
   ExpectBoth();
 }
@@ -317,13 +311,13 @@ TEST_F(RedoServingTest, AMarkThatCannotBeMadeDurableStopsTheEngine) {
   world_.files.Inject({.call = FileCall::kSync, .path_part = ".damaged"});
   // Redo may be quicker than the rest of the start, which then fails.
   if (world_.Open().ok()) {
-    EXPECT_TRUE(WaitFor([this] { return world_.engine->stopped(); }));
+    EXPECT_TRUE(Await([this] { return world_.engine->stopped(); }));
     EXPECT_TRUE(world_.engine->redoing());
   }
   world_.Crash(TestSeed());
   world_.files.ClearFaults();
   ASSERT_TRUE(world_.Open().ok());
-  ASSERT_TRUE(WaitFor([this] { return !world_.engine->redoing(); }));
+  ASSERT_TRUE(Await([this] { return !world_.engine->redoing(); }));
   EXPECT_TRUE(world_.engine->OpenTable(held_).status().Is(Code::kCorrupt));
   EXPECT_TRUE(world_.files.Exists(path_ + ".damaged").value());
 }
@@ -331,12 +325,12 @@ TEST_F(RedoServingTest, AMarkThatCannotBeMadeDurableStopsTheEngine) {
 TEST_F(RedoServingTest, ATableThatIsOpenWhenItIsMarkedIsRefusedToo) {
   VanishAndHold();
   // The first try of redo has failed, the next one comes a second later.
-  ASSERT_TRUE(WaitFor([this] { return log_.Has("rowan_force_recovery"); }));
+  ASSERT_TRUE(Await([this] { return log_.Has("rowan_force_recovery"); }));
   world_.files.ClearFaults();
   const std::shared_ptr<Table> table = Use(held_);
   ASSERT_NE(table, nullptr);
   Damage();
-  EXPECT_TRUE(WaitFor([this] { return !world_.engine->redoing(); }));
+  EXPECT_TRUE(Await([this] { return !world_.engine->redoing(); }));
   ASSERT_TRUE(world_.files.Exists(path_ + ".damaged").value()) << log_.Text();
   EXPECT_TRUE(table->damaged.load());
   EXPECT_TRUE(world_.engine->OpenTable(held_).status().Is(Code::kCorrupt));
@@ -353,7 +347,7 @@ TEST_F(RedoServingTest, NoReadOfTheLogThatFailsCostsATableOrARow) {
     failed = !world_.Open().ok();
     if (!failed) {
       const auto stopped = [this] { return world_.engine->stopped(); };
-      ASSERT_TRUE(WaitFor([&] { return !world_.engine->redoing() || stopped(); }));
+      ASSERT_TRUE(Await([&] { return !world_.engine->redoing() || stopped(); }));
       failed = stopped();
     }
     failures += failed ? 1 : 0;

@@ -6,13 +6,12 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <chrono>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "base/random.h"
 #include "io/aligned_buffer.h"
+#include "tests/support/await.h"
 #include "tests/support/fault_file_system.h"
 #include "tests/support/temp_dir.h"
 #include "tests/support/test_settings.h"
@@ -139,10 +138,7 @@ TEST_P(WriteBatchTest, SentRequestsFinishWithoutWaiting) {
   const auto file = Create({});
   ASSERT_TRUE(batch_->Submit(file.get(), 0, AsBytes("abc")).ok());
   batch_->Send();
-  for (int i = 0; i < 5000 && file->Size().value() != 3; ++i) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  }
-  EXPECT_EQ(file->Size().value(), 3u);
+  EXPECT_TRUE(Await([&] { return file->Size().value() == 3; }));
   EXPECT_TRUE(batch_->WaitAll().ok());
 }
 

@@ -268,7 +268,7 @@ TEST_F(RowTest, WaitersForAnUndoneInsertGoOn) {
     const UndoPosition before = fixture_.manager()->Savepoint(&owner->txn);
     ASSERT_TRUE(fixture_.Insert(owner.get(), id, {1, 50, "t"}).ok());
     auto waiter = NewActor();
-    waiter->txn.lock_wait_timeout_s = 5;
+    waiter->txn.lock_wait_timeout_s = 60;
     std::thread thread([&] {
       const Status status = wait(waiter.get(), id);
       EXPECT_FALSE(status.Is(Code::kLockTimeout)) << id;

@@ -7,6 +7,7 @@
 #include <set>
 #include <thread>
 
+#include "tests/support/await.h"
 #include "tests/support/fault_file_system.h"
 #include "tests/support/log_capture.h"
 #include "tests/support/test_settings.h"
@@ -81,8 +82,10 @@ class LogFilesTest : public ::testing::Test {
   }
   /// Appends a little until the files are as they should be: a thread of the log sees to that.
   void FillUntil(const std::function<bool()>& done) {
-    for (int i = 0; i < 2000 && !done(); ++i) Fill(16 * kKiB);
-    EXPECT_TRUE(done()) << ::testing::PrintToString(Sizes());
+    EXPECT_TRUE(Await([&] {
+      Fill(16 * kKiB);
+      return done();
+    })) << ::testing::PrintToString(Sizes());
   }
   [[nodiscard]] bool Exists(uint64_t file) { return files.Exists(world.LogPath(file)).value(); }
 
