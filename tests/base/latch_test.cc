@@ -86,7 +86,9 @@ void AwaitParks(uint64_t parks_before, uint64_t wanted, const std::atomic<uint32
   EXPECT_EQ(ReadCounter(Counter::kLatchParks), parks_before);
 }
 
-TEST(LatchTest, ParkedReadersAndWritersAreWokenByTheWriter) {
+/// Three readers and three writers ask for a latch that is held. Returns how often one of them
+/// slept.
+uint64_t ParkSix() {
   Latch latch;
   std::atomic<uint32_t> arrived{0};
   std::atomic<uint32_t> entered{0};
@@ -112,9 +114,16 @@ TEST(LatchTest, ParkedReadersAndWritersAreWokenByTheWriter) {
   latch.UnlockExclusive();
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(entered.load(), 6u);
-  EXPECT_GE(ReadCounter(Counter::kLatchParks), parks_before + 6);
   EXPECT_TRUE(latch.TryLockExclusive());
   latch.UnlockExclusive();
+  return ReadCounter(Counter::kLatchParks) - parks_before;
+}
+
+TEST(LatchTest, ParkedReadersAndWritersAreWokenByTheWriter) {
+  // On a busy machine one of them may get to the latch only when it is free again.
+  uint64_t parks = 0;
+  for (int round = 0; round < 200 && parks < 6; ++round) parks = ParkSix();
+  EXPECT_GE(parks, 6u);
 }
 
 TEST(LatchTest, DowngradeLetsParkedReadersInAndTheWriterAfterThem) {

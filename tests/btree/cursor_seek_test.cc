@@ -221,7 +221,9 @@ class MovingTree {
 
   void Write(uint64_t seed) {
     Random random(seed);
-    while (readers_ > 0 && !testing::Test::HasFailure()) {
+    // Some also when the readers are through before the writers get a core.
+    constexpr int kStretchesMin = 40;
+    for (int i = 0; (readers_ > 0 || i < kStretchesMin) && !testing::Test::HasFailure(); ++i) {
       // Whole stretches come and go, so that pages split, merge and are used again.
       const uint32_t first = random.Below(Targets::kGroups);
       const bool put = random.OneIn(2);

@@ -75,7 +75,7 @@ class Stress {
   void ScanForward() {
     Random random(TestSeed() + 100);
     Cursor cursor(&fixture_->tree());
-    while (!Over()) {
+    do {
       auto expected = fixed_.begin();
       std::string last;
       Status status = cursor.SeekFirst();
@@ -91,13 +91,13 @@ class Stress {
       ASSERT_TRUE(status.Is(Code::kEndOfRange)) << status.message();
       ASSERT_TRUE(expected == fixed_.end());
       ++scans;
-    }
+    } while (!Over());
   }
 
   void ScanBackward() {
     Random random(TestSeed() + 200);
     Cursor cursor(&fixture_->tree());
-    while (!Over()) {
+    do {
       auto expected = fixed_.rbegin();
       std::string last;
       Status status = cursor.SeekLast();
@@ -113,7 +113,7 @@ class Stress {
       ASSERT_TRUE(status.Is(Code::kEndOfRange)) << status.message();
       ASSERT_TRUE(expected == fixed_.rend());
       ++scans;
-    }
+    } while (!Over());
   }
 
   void Read() {

@@ -4,13 +4,13 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
-#include <chrono>
 #include <thread>
 #include <vector>
 
 #include "base/random.h"
 #include "tests/buffer/hooked_file_system.h"
 #include "tests/buffer/pool_fixture.h"
+#include "tests/support/await.h"
 #include "tests/support/fault_file_system.h"
 
 namespace rowan {
@@ -67,13 +67,13 @@ TEST(Checkpoint, AnIdlePoolIsWrittenToTheEndOfItsLog) {
   // Far less than an eighth of the log: to a lazy sweep all of it is young.
   for (uint32_t page = 1; page < 64; ++page) ASSERT_TRUE(fixture.Add(page, 1).ok());
   ASSERT_TRUE(fixture.log().WaitDurable(fixture.log().tail()).ok());
-  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
-  while (fixture.pool().Statistics().checkpoint_age_bytes != 0) {
-    ASSERT_LT(std::chrono::steady_clock::now(), deadline)
-        << fixture.pool().Statistics().checkpoint_age_bytes << " bytes would be redone";
-    std::this_thread::yield();
-  }
-  EXPECT_EQ(fixture.pool().Statistics().dirty_frames, 0u);
+  // A page is clean a moment before it is not counted any more.
+  const auto all_written = [&fixture] {
+    const PoolStatistics statistics = fixture.pool().Statistics();
+    return statistics.checkpoint_age_bytes == 0 && statistics.dirty_frames == 0;
+  };
+  EXPECT_TRUE(Await(all_written)) << fixture.pool().Statistics().checkpoint_age_bytes
+                                  << " bytes would be redone";
 }
 
 TEST(Checkpoint, PagesAreCleanedWhileDataFilesAreSynced) {
@@ -91,15 +91,11 @@ TEST(Checkpoint, PagesAreCleanedWhileDataFilesAreSynced) {
     syncing = true;
     while (!go_on) std::this_thread::yield();
   });
-  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
-  ASSERT_TRUE(fixture.Add(1, 1).ok());
-  while (!syncing) ASSERT_LT(std::chrono::steady_clock::now(), deadline);
-  for (uint32_t page = 2; page < 64; ++page) ASSERT_TRUE(fixture.Add(page, 1).ok());
-  while (fixture.pool().Statistics().dirty_frames != 0) {
-    if (std::chrono::steady_clock::now() < deadline) continue;
-    ADD_FAILURE() << "no page was written during the sync";
-    break;
-  }
+  EXPECT_TRUE(fixture.Add(1, 1).ok());
+  EXPECT_TRUE(Await([&] { return syncing.load(); }));
+  for (uint32_t page = 2; page < 64; ++page) EXPECT_TRUE(fixture.Add(page, 1).ok());
+  EXPECT_TRUE(Await([&] { return fixture.pool().Statistics().dirty_frames == 0; }))
+      << "no page was written during the sync";
   go_on = true;
   fs.SetSyncHook({});
 }

@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "base/counters.h"
+#include "tests/engine/await_purge.h"
 #include "tests/engine/engine_fixture.h"
 #include "tests/support/log_capture.h"
 
@@ -156,6 +157,7 @@ TEST_F(BackupTest, OfWhatChangedIsSmall) {
   ASSERT_TRUE(table.ok());
   ASSERT_NO_FATAL_FAILURE(UpdateSome(table->get(), 3, 1));
   table.value().reset();
+  AwaitPurge(*world_.engine);  // its changes would be in the second one
   ASSERT_NO_FATAL_FAILURE(Flush());
   const auto written_by = [this](const std::string& folder, const std::string& base) {
     const uint64_t before = ReadCounter(Counter::kBackupPagesWritten);

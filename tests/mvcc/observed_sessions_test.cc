@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -84,8 +85,8 @@ TEST(ObservedSessionsTest, NobodyIsDisturbed) {
     sessions.emplace_back([&, number] { BusySession(&fixture, TestSeed() * 10 + number).Run(); });
   }
   std::vector<std::thread> observers;
+  uint64_t seen = 0;
   observers.emplace_back([&] {
-    uint64_t seen = 0;
     while (!stop.load()) {
       seen += fixture.manager()->locks()->DescribeWaits(100).size();
       seen += fixture.manager()->locks()->Describe(100).size();
@@ -93,7 +94,6 @@ TEST(ObservedSessionsTest, NobodyIsDisturbed) {
       seen += fixture.manager()->Describe().size();
       seen += fixture.manager()->DescribePurge().oldest_snapshot.thread;
     }
-    EXPECT_GT(seen, 0u);
   });
   for (uint32_t worker = 0; worker < 2; ++worker) {
     observers.emplace_back([&, worker] {
@@ -107,6 +107,8 @@ TEST(ObservedSessionsTest, NobodyIsDisturbed) {
   for (std::thread& session : sessions) session.join();
   stop.store(true);
   for (std::thread& observer : observers) observer.join();
+  // How much depends on who runs when.
+  RecordProperty("seen", std::to_string(seen));
   fixture.Purge();
   EXPECT_EQ(fixture.manager()->HistoryLength(), 0u);
   EXPECT_EQ(fixture.manager()->locks()->lock_count(), 0u);

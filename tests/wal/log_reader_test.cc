@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/support/await.h"
 #include "tests/support/fault_file_system.h"
 #include "tests/support/log_capture.h"
 #include "tests/wal/log_fixture.h"
@@ -116,11 +117,10 @@ TEST_F(LogReaderTest, DamageToTheLastGroupLooksLikeATail) {
 
 TEST_F(LogReaderTest, AnIdleLogProtectsItsLastGroupToo) {
   ASSERT_TRUE(world.Start().ok());
-  Commit(20);
-  const Lsn tail = world.log->tail();
-  while (world.log->tail() == tail || world.log->durable() < world.log->tail()) {
-    std::this_thread::yield();
-  }
+  Commit(19);
+  const Lsn tail = world.Append(++last_number);
+  ASSERT_TRUE(world.log->WaitDurable(tail).ok());
+  EXPECT_TRUE(Await([&] { return world.log->durable() > tail; }));
   ASSERT_TRUE(ReadAgain().ok());
   ASSERT_EQ(world.found.size(), 20u);
   EXPECT_EQ(world.end.value(), tail.value() + kGroupHeaderBytes);

@@ -28,8 +28,12 @@ constexpr uint64_t kSecondNanos = uint64_t{1000} * 1000 * 1000;
 /// Committers of different strictness; returns when each has done its share.
 void RunCommitters(LogFixture* world, uint64_t threads, uint64_t commits) {
   std::vector<std::thread> committers;
+  std::atomic<uint64_t> begun{0};
   for (uint64_t thread = 0; thread < threads; ++thread) {
-    committers.emplace_back([=] {
+    committers.emplace_back([=, &begun] {
+      // All at once, however long a busy machine takes to start them.
+      ++begun;
+      while (begun.load() < threads) std::this_thread::yield();
       Random random(thread);
       const auto durability = thread % 4 == 3 ? Durability::kWrite : Durability::kDurable;
       for (uint64_t i = 1; i <= commits; ++i) {
@@ -67,11 +71,11 @@ TEST_P(SyncMethodTest, ManyCommittersOnRealFiles) {
   const uint64_t syncs_before = ReadCounter(Counter::kLogSyncs);
   RunCommitters(&world, 12, 60);
   EXPECT_GT(ReadCounter(Counter::kCommitWaits), waits);
+  ASSERT_TRUE(world.log->Close().ok());  // nobody syncs any more
   const LatencyHistogram& syncs = world.log->Latency(GetParam(), LogPhase::kSync);
   EXPECT_EQ(syncs.TotalCount(), ReadCounter(Counter::kLogSyncs) - syncs_before);
   EXPECT_GT(syncs.TotalMicros(), 0u);
   EXPECT_GT(world.log->Latency(GetParam(), LogPhase::kWrite).TotalCount(), 0u);
-  ASSERT_TRUE(world.log->Close().ok());
   world.Vanish();
   ASSERT_TRUE(world.Start().ok());
   ExpectAllFound(world, 12, 60);
