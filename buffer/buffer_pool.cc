@@ -82,6 +82,15 @@ Result<PageGuard> BufferPool::Fix(PageId id, LatchMode mode, FixHint hint) {
   }
 }
 
+Result<PageGuard> BufferPool::FixAbsent(PageId id, FixHint hint) {
+  if (IsResident(id)) return Status(Code::kRestart);
+  const Result<Frame*> loaded = loader_.Load(id, hint);
+  if (!loaded.ok()) return loaded.status();
+  Frame* frame = loaded.value();
+  frame->latch.DowngradeToShared();
+  return PageGuard(frame, frames_.page(frame->number), LatchMode::kShared);
+}
+
 Status BufferPool::FixOptimistic(PageId id, FixHint hint, OptimisticPage* page) {
   const uint64_t key = id.Packed();
   for (;;) {

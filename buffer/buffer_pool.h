@@ -71,6 +71,9 @@ class BufferPool {
   /// Latches the page, reading it if needed. kNotFound: dead space. kCorrupt: checksum, identity
   /// or an older state than the last one written (logged with file and page). kIoError.
   Result<PageGuard> Fix(PageId id, LatchMode mode, FixHint hint = FixHint::kNormal);
+  /// Reads a page that is in no frame, and latches it shared; waits for no page's latch, so the
+  /// caller may hold any. kRestart: a frame has it, or somebody is reading it. Else as Fix.
+  Result<PageGuard> FixAbsent(PageId id, FixHint hint);
   /// Optimistic hold: waits while a writer is inside. Same errors as Fix.
   Status FixOptimistic(PageId id, FixHint hint, OptimisticPage* page);
   /// Exclusive latch on a page whose old content does not matter (it will be initialised in the

@@ -11,7 +11,6 @@
 #include "base/assertions.h"
 #include "base/format.h"
 #include "base/logging.h"
-#include "io/aligned_buffer.h"
 #include "space/space_format.h"
 
 namespace rowan {
@@ -365,25 +364,17 @@ Result<PageGuard> PageAllocator::FixInUse(PageId id) {
     if (!*allocated) return Status(Code::kNotFound, "the page is free");
     Result<PageGuard> page = pool_->Fix(id, LatchMode::kShared, FixHint::kSpeculativeScan);
     if (!page.status().Is(Code::kCorrupt)) return page;
-    const Status really = JudgeInUse(id);
-    if (!really.ok()) return really;
+    page = FixUnderBitmap(id);
+    if (!page.status().Is(Code::kRestart)) return page;
   }
 }
 
-Status PageAllocator::JudgeInUse(PageId id) {
-  AlignedBuffer image(pool_->page_size_bytes());
+Result<PageGuard> PageAllocator::FixUnderBitmap(PageId id) {
   // Held throughout: nobody frees the page, or takes it, meanwhile.
   Result<PageGuard> bitmap = FixBitmapOf(id);
   if (!bitmap.ok()) return bitmap.status();
-  if (!IsSetIn(*bitmap, id) || pool_->IsResident(id)) return Status::Ok();
-  const Status read = pool_->files()->ReadPage(id, image.span());
-  const bool beyond_end = read.Is(Code::kIoError) && read.detail() == 0;
-  if (!read.ok() && !beyond_end) return read;
-  const bool wrong = beyond_end || !pool_->WrongWith(image.span(), id).empty();
-  // What came in meanwhile may have been written meanwhile.
-  if (!wrong || pool_->IsResident(id)) return Status::Ok();
-  return pool_->ReportDamage(id, beyond_end ? "it lies beyond the end of the file"
-                                            : "its image on disk is not what was written there");
+  if (!IsSetIn(*bitmap, id)) return Status(Code::kNotFound, "the page is free");
+  return pool_->FixAbsent(id, FixHint::kScan);
 }
 
 Result<uint32_t> PageAllocator::CheckSpace(SpaceId space, std::vector<uint64_t>* allocated) {

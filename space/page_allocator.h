@@ -130,9 +130,9 @@ class PageAllocator {
   /// The bitmap page that has the page's bit, latched shared.
   Result<PageGuard> FixBitmapOf(PageId page);
   [[nodiscard]] bool IsSetIn(const PageGuard& bitmap, PageId page) const;
-  /// For a page that could not be read: kCorrupt (logged) if it is in use and its image on disk is
-  /// damaged; ok if it is free, or others brought it in meanwhile.
-  Status JudgeInUse(PageId page);
+  /// For a page that could not be read: reads it again while nobody can free or take it. Damage is
+  /// logged. kNotFound: it is free; kRestart: others have brought it in, or are about to.
+  Result<PageGuard> FixUnderBitmap(PageId page);
 
   BufferPool* const pool_;
   const InstanceId instance_id_;

@@ -14,6 +14,7 @@
 #include "buffer/buffer_redo.h"
 #include "buffer/page/page_header.h"
 #include "buffer/redo_worker.h"
+#include "space/blob_store.h"
 #include "tests/buffer/pool_fixture.h"
 #include "tests/support/fault_file_system.h"
 #include "tests/support/log_capture.h"
@@ -310,6 +311,27 @@ TEST_F(PendingPages, OfADamagedFileAreReportedAndTheOthersRedone) {
   EXPECT_TRUE(failures[0].status.Is(Code::kCorrupt));
   EXPECT_TRUE(fixture_.Read(77).status().Is(Code::kCorrupt)) << "on first use as well";
   EXPECT_EQ(backlog_.PendingPages(), std::vector<uint64_t>{PoolFixture::Id(77).Packed()});
+  fixture_.pool().EndRedo();
+}
+
+TEST_F(PendingPages, WhoseRecordsDoNotFitAreReportedToWhoeverTakesALook) {
+  constexpr SpaceId kTable(PoolFixture::kSpace.value() + 1);
+  ASSERT_TRUE(fixture_.allocator().CreateSpace(kTable).ok());
+  Result<BlobRef> value = BlobStore(&fixture_.allocator()).Write(kTable, AsBytes("value"), {});
+  ASSERT_TRUE(value.ok());
+  const PageId id{kTable, value->first_page};
+  ASSERT_TRUE(fixture_.pool().FlushAndCheckpoint().ok());
+  for (uint32_t page = 1; page < kPages; ++page) ASSERT_TRUE(fixture_.Read(page).ok());
+  ASSERT_FALSE(fixture_.pool().IsResident(id));
+  const Change change = Malformed(0);
+  GroupBuilder group;
+  *group.Add(change.type, id, change.body.size()) = change.body[0];
+  Result<LogRange> range = fixture_.AppendGroup(&group);
+  ASSERT_TRUE(range.ok());
+  backlog_.Add({change.type, id, change.body}, range->begin, range->end);
+  Begin();
+  EXPECT_TRUE(fixture_.allocator().FixInUse(id).status().Is(Code::kCorrupt));
+  EXPECT_TRUE(messages_.Has("the redo log does not fit it")) << messages_.Text();
   fixture_.pool().EndRedo();
 }
 
