@@ -25,12 +25,14 @@ def test_threads_and_stages(t):
         t.skip("about Rowan's instruments")
     server = _server(t)
     client = t.client(server)
-    threads = {row[0]: row[1:] for row in client.query(
-        "SELECT name, COUNT(*), COUNT(thread_os_id) FROM performance_schema.threads "
-        "WHERE name LIKE 'thread/rowan/%' GROUP BY name")}
-    for name in ("purge", "page_cleaner", "checkpoint", "evictor", "log_flusher", "housekeeping"):
-        count, with_id = threads[f"thread/rowan/{name}"]
-        t.true(count == with_id and count > 0, threads)
+
+    def threads():
+        """With the system's number of each: a thread begins with its name."""
+        return {row[0].removeprefix("thread/rowan/") for row in client.query(
+            "SELECT name, COUNT(*), COUNT(thread_os_id) FROM performance_schema.threads "
+            "WHERE name LIKE 'thread/rowan/%' GROUP BY name") if row[1] == row[2]}
+    t.wait_for(lambda: threads() >= {"purge", "page_cleaner", "checkpoint", "evictor",
+                                     "log_flusher", "housekeeping"}, "all threads are known")
     client.execute("SET SESSION cte_max_recursion_depth = 10000")
     client.execute("CREATE TABLE a (id INT PRIMARY KEY, k INT)")
     client.execute("INSERT INTO a " + _NUMBERS.format(5000))

@@ -4,9 +4,8 @@
 partitions in place, exchange with a table, and nothing left behind when the server dies."""
 import itertools
 import os
-import time
 
-from framework import MysqlError, main
+from framework import Failure, MysqlError, main
 from side_by_side import FAST, Side, same_on_both
 
 _ROWS = """
@@ -396,12 +395,13 @@ _DDL_UNDER_FIRE = (
 
 def _files_settle(t, server, wanted):
     """Waits until the tables have as many files as they should, and no more."""
-    for _ in range(100):
-        files = [name for name in os.listdir(server.data / "rowan") if name.startswith("space_")]
-        if len(files) == wanted:
-            return
-        time.sleep(0.1)
-    t.equal(len(files), wanted, f"files {sorted(files)}")
+    def files():
+        return sorted(name for name in os.listdir(server.data / "rowan")
+                      if name.startswith("space_"))
+    try:
+        t.wait_for(lambda: len(files()) == wanted, "no file is left over")
+    except Failure as error:
+        raise Failure(f"{wanted} files are wanted, not {files()}") from error
 
 
 def test_full_text_is_refused(t):

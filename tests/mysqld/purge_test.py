@@ -24,11 +24,13 @@ def test_the_oldest_snapshot_is_named(t):
     t.wait_for(lambda: int(_status(t, "row_versions_kept")) >= 100, "versions that are kept")
     t.wait_for(lambda: int(_status(t, "oldest_snapshot_age")) >= 1, "the snapshot's age")
     t.equal(int(_status(t, "oldest_snapshot_thread")), thread)
-    t.equal(int(_status(t, "purge_lag")), 0, "what a snapshot keeps is no lag")
-    reader.send("SELECT SLEEP(3), 'a report' FROM q LIMIT 1")
+    t.wait_for(lambda: int(_status(t, "purge_lag")) == 0, "what a snapshot keeps is no lag")
+    t.run("SELECT GET_LOCK('report', 0)")
+    reader.send("SELECT GET_LOCK('report', 600), 'a report' FROM q LIMIT 1")
     t.wait_for(lambda: "a report" in t.run("SHOW ENGINE ROWAN STATUS")[0][2], "its statement")
     report = t.run("SHOW ENGINE ROWAN STATUS")[0][2]
     t.true(f"oldest snapshot: thread {thread}, open for" in report, "the report names it")
+    t.run("SELECT RELEASE_LOCK('report')")
     reader.receive()
     # The server holds the session's own lock meanwhile.
     t.equal(reader.query("SHOW STATUS LIKE 'Rowan_oldest_snapshot_thread'")[0][1], str(thread))

@@ -158,6 +158,7 @@ def test_distributed_transactions(t):
 
 
 def test_definition_changes(t):
+    t.wait_for(lambda: not _table_files(t), "files of sessions of other tests go")
     pair = Beside(t)
     pair.run("CREATE TABLE base (id INT AUTO_INCREMENT PRIMARY KEY, k INT, KEY (k))",
              "INSERT INTO base (k) VALUES (5), (6), (7)",
@@ -222,19 +223,19 @@ def test_in_procedures_and_prepared_statements(t):
 def test_what_ends_a_session_ends_its_tables(t):
     if t.engine != "ROWAN":
         t.skip("looks at our files")
-    before = len(_table_files(t))
+    t.wait_for(lambda: not _table_files(t), "files of sessions of other tests go")
     clients = [_client(t) for _ in range(3)]
     for client in clients:
         client.execute("CREATE TEMPORARY TABLE x (id INT PRIMARY KEY, b MEDIUMBLOB)")
         client.execute("START TRANSACTION")
         client.execute("INSERT INTO x VALUES (1, REPEAT('x', 100000))")
-    t.equal(len(_table_files(t)), before + 3)
+    t.equal(len(_table_files(t)), 3)
     clients[0].close()
     killed = clients[1].query("SELECT CONNECTION_ID()")[0][0]
     t.run(f"KILL {killed}")
-    t.wait_for(lambda: len(_table_files(t)) == before + 1, "files of ended sessions go")
+    t.wait_for(lambda: len(_table_files(t)) == 1, "files of ended sessions go")
     clients[2].execute("DROP TABLE x")
-    t.equal(len(_table_files(t)), before)
+    t.equal(len(_table_files(t)), 0)
 
 
 def test_a_reset_connection_has_no_tables(t):
