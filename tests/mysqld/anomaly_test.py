@@ -3,14 +3,15 @@
 """Which anomalies each isolation level lets through, on Rowan and on InnoDB, by fixed schedules.
 
 The names are Adya's; the schedules are those of the Hermitage tests. A step is (session, SQL);
-one that does not end soon waits for a lock, and the next step of another session goes on."""
+while one waits for a lock, the next step of another session goes on."""
 import queue
 import threading
+import time
 
-from framework import Failure, main
+from framework import HUNG_S, Failure, main
 from rowantools.client import MysqlError
 
-_BLOCKED_S = 0.4
+_LOOK_S, _BLOCKED_S = 0.02, 0.4
 _AT_A_TIME = 12
 SNAPSHOT_ISOLATION, OPTIMISTIC = "snapshot isolation", "optimistic"
 # What Rowan alone has: the server's level, and the setting.
@@ -18,13 +19,17 @@ OURS = {SNAPSHOT_ISOLATION: ("REPEATABLE READ", "rowan_snapshot_isolation = ON")
         OPTIMISTIC: ("SERIALIZABLE", "rowan_serializable = optimistic")}
 LEVELS = ("READ UNCOMMITTED", "READ COMMITTED", "REPEATABLE READ", SNAPSHOT_ISOLATION,
           "SERIALIZABLE", OPTIMISTIC)
+_WAITS = ("SELECT COUNT(*) FROM information_schema.rowan_locks WHERE lock_status = 'WAITING' AND "
+          "lock_thread_id = {}")
 
 
 class Actor:
-    """One session with a thread that runs its statements in order."""
+    """One session with a thread that runs its statements in order. Without an observer, who sees
+    on which statements it waits, those are they that do not end soon."""
 
-    def __init__(self, client):
+    def __init__(self, client, observer=None):
         self._client, self._steps, self.failed, self.results = client, queue.Queue(), None, []
+        self._observer = observer
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()
 
@@ -49,7 +54,14 @@ class Actor:
     def start(self, statement):
         done = threading.Event()
         self._steps.put((statement, done))
-        done.wait(_BLOCKED_S)
+        if self._observer is None:
+            done.wait(_BLOCKED_S)
+            return done
+        deadline = time.monotonic() + 4 * HUNG_S
+        while not done.wait(_LOOK_S) and not self._observer.value(
+                _WAITS.format(self._client.connection_id)):
+            if time.monotonic() > deadline:
+                raise Failure(f"neither done nor waiting: {statement}")
         return done
 
     def stop(self):
@@ -153,10 +165,11 @@ def _play(t, engine, level, name):
     setup = t.client()
     setup.execute(f"CREATE TABLE {table} (id INT PRIMARY KEY, v INT) ENGINE={engine}")
     setup.execute(f"INSERT INTO {table} VALUES (1, 10), (2, 20)")
-    actors = [Actor(_session(t, engine, level)) for _ in range(1 + max(who for who, _ in steps))]
+    actors = [Actor(_session(t, engine, level), setup if engine == "ROWAN" else None)
+              for _ in range(1 + max(who for who, _ in steps))]
     waiting = [actors[who].start(statement.format(t=table)) for who, statement in steps]
     for done in waiting:
-        if not done.wait(30):
+        if not done.wait(4 * HUNG_S):
             raise Failure(f"{table}: a step does not end")
     for actor in actors:
         actor.stop()

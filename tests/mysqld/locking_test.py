@@ -245,6 +245,7 @@ def test_operators_see_who_waits_for_whom(t):
     for statement, kind in (("UPDATE a SET v = 1 WHERE id = 30", "RECORD"),
                             ("INSERT INTO a (id) VALUES (15)", "INSERT INTENTION")):
         waiting = Pending(other, statement).must_wait()
+        t.wait_for(lambda: t.run("SELECT * FROM information_schema.rowan_lock_waits"), "a wait")
         t.rows("SELECT waiting_thread_id, waiting_mode, waiting_type, blocking_thread_id, "
                "blocking_mode, blocking_status, lock_table, lock_index, lock_key "
                "FROM information_schema.rowan_lock_waits",

@@ -46,6 +46,8 @@ class Result:
 
 class Client:
     def __init__(self, socket_path, database="", user="root", timeout_s=180.0, password=""):
+        self.socket_path = socket_path
+        self.connection_id = 0  # as CONNECTION_ID() has it
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self._socket.settimeout(timeout_s)
         self._buffer = bytearray()
@@ -174,6 +176,7 @@ class Client:
         greeting = self._read_packet()
         if greeting[0] == 0xFF:
             raise _error_of(greeting)
+        self.connection_id = struct.unpack_from("<I", greeting, greeting.index(b"\0", 1) + 1)[0]
         capabilities = _CAPABILITIES | (_CAPABILITY_WITH_DATABASE if database else 0)
         reply = struct.pack("<IIB23x", capabilities, 1 << 24, _CHARSET_UTF8MB4_BIN)
         proof = _password_proof(password, _nonce_of(greeting))
