@@ -30,7 +30,11 @@ def _cycles(t):
 def _kill_under_load(t, server, actors):
     stop = threading.Event()
     runs = [partial(actor.run, t.client(server), stop) for actor in actors]
-    t.kill_among(server, runs, stop, _LOAD_S * t.random.uniform(0.2, 1.8))
+
+    def each_kind_got_on():
+        return {type(actor) for actor in actors} == {
+            type(actor) for actor in actors if actor.commits or actor.unexpected}
+    t.kill_among(server, runs, stop, _LOAD_S * t.random.uniform(0.2, 1.8), each_kind_got_on)
     for actor in actors:
         if actor.unexpected:
             raise Failure(f"{type(actor).__name__} {actor.number}: {actor.unexpected}")

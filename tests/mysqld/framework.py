@@ -176,12 +176,13 @@ class Test:
         worker.join()
         return failed
 
-    def kill_among(self, server, functions, stop, seconds):
+    def kill_among(self, server, functions, stop, seconds, begun=lambda: True):
         """Kills the server while the functions run in threads, which end when they lose it or see
-        the event `stop`, set then."""
+        the event `stop`, set then; so many seconds after begun() is true."""
         threads = [threading.Thread(target=function, daemon=True) for function in functions]
         for thread in threads:
             thread.start()
+        self.wait_for(begun, "the sessions get on")
         time.sleep(seconds)
         server.kill()
         stop.set()

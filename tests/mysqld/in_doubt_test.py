@@ -10,7 +10,7 @@ import threading
 from functools import partial
 
 from crash_actors import Writer
-from framework import Failure, main
+from framework import HUNG_S, Failure, main
 from rowantools.client import ConnectionLost, MysqlError
 
 _WRITERS, _CRASHES_MAX = 6, 8
@@ -31,7 +31,12 @@ class World:
     def load(self):
         stop = threading.Event()
         runs = [partial(writer.run, self.t.client(self.server), stop) for writer in self.writers]
-        self.t.kill_among(self.server, runs, stop, 0.7)
+        before = sum(writer.commits for writer in self.writers)
+
+        def something_committed():
+            return any(writer.unexpected for writer in self.writers) or \
+                sum(writer.commits for writer in self.writers) > before
+        self.t.kill_among(self.server, runs, stop, 0.7, something_committed)
         for writer in self.writers:
             if writer.unexpected:
                 raise Failure(str(writer.unexpected))
@@ -65,7 +70,7 @@ class World:
         for table in Writer.TABLES:
             self.t.check_table(table, client)
         # Nothing is locked by a transaction that nobody can end.
-        client.execute("SET SESSION rowan_lock_wait_timeout = 2")
+        client.execute(f"SET SESSION rowan_lock_wait_timeout = {HUNG_S}")
         for table in Writer.TABLES:
             client.execute(f"SELECT * FROM {table} FOR UPDATE")
 

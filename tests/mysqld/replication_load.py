@@ -162,7 +162,7 @@ class Load:
         self._threads = []
 
     def connect(self):
-        client = self.source.client(timeout_s=60)
+        client = self.source.client()
         client.execute(f"USE `{self._test.database}`")
         return client
 
@@ -171,6 +171,11 @@ class Load:
             thread = threading.Thread(target=self._guard, args=(writer,), daemon=True)
             thread.start()
             self._threads.append(thread)
+
+    def await_some(self, transactions=20):
+        """Until so many are acknowledged, or a writer failed, which finish() tells."""
+        self._test.wait_for(lambda: self._failures or self.acknowledged > transactions,
+                            "something is written")
 
     def _guard(self, writer):
         try:

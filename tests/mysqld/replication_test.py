@@ -104,6 +104,7 @@ class Ring:
 
 def run_for(ring, load, seconds, kills=0):
     load.start()
+    load.await_some()
     random = ring._t.random
     for _ in range(kills + 1):
         time.sleep(seconds / (kills + 1))
@@ -117,14 +118,12 @@ def test_a_load_in_all_formats_from_rowan_to_both_engines(t):
     ring = Ring(t, ["ROWAN", "ROWAN", "InnoDB"])
     transactions, rows = run_for(ring, Load(t, ring.source), 4)
     print(f"{transactions} transactions, {rows} rows compared on each of two replicas")
-    t.true(transactions > 20, "something was written")
 
 
 def test_a_load_from_innodb_to_rowan(t):
     ring = Ring(t, ["InnoDB", "ROWAN"])
     transactions, rows = run_for(ring, Load(t, ring.source), 3)
     print(f"{transactions} transactions, {rows} rows compared")
-    t.true(transactions > 20, "something was written")
 
 
 def test_servers_that_are_killed_lose_nothing(t):
