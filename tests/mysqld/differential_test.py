@@ -75,7 +75,7 @@ class Run:
 
     def _judge_crash(self, seed, lost):
         history, server = list(self._twins.history), self._t.server
-        if server.is_running():
+        if not server.has_died():
             raise lost
         log = server.messages()
         self._twins.close()

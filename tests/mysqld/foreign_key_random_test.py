@@ -110,7 +110,7 @@ def test_random_statements(t):
             miscounted += 1
         except ConnectionLost:
             # Cascades stop InnoDB now and then.
-            if t.server.is_running() or _INNODB_CRASH not in t.server.messages():
+            if not t.server.has_died() or _INNODB_CRASH not in t.server.messages():
                 raise
             crashes += 1
             t.server.start()

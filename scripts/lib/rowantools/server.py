@@ -156,7 +156,11 @@ class Server:
     def is_running(self):
         return self.pid() != 0
 
-    def client(self, database="", timeout_s=60.0):
+    def has_died(self, limit_s=30):
+        """Whether it is gone: a connection that is lost for that may end a moment before."""
+        return self._wait_gone(limit_s)
+
+    def client(self, database="", timeout_s=180.0):
         return Client(self.socket, database=database, timeout_s=timeout_s)
 
     def messages(self):
