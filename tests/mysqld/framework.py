@@ -10,10 +10,12 @@ Environment: ROWAN_TEST_ENGINE=InnoDB runs the same tests on InnoDB, to check th
 themselves; ROWAN_TEST_LONG=1 asks for long runs; ROWAN_TEST_SEED fixes the random seed;
 ROWAN_TEST_KEEP=1 keeps the server's folder of a failed test.
 """
+import contextlib
 import os
 import random
 import shutil
 import signal
+import socket
 import sys
 import tempfile
 import threading
@@ -136,7 +138,7 @@ class Test:
         """UNINSTALL PLUGIN, once sessions that were closed a moment ago have left."""
         self.wait_for(lambda: client.error_code("UNINSTALL PLUGIN rowan") == 0, "the plugin goes")
 
-    def threads(self, functions, limit_s=120.0):
+    def threads(self, functions, limit_s=240.0):
         """Runs functions in threads and raises the first exception of any of them."""
         failures = []
 
@@ -229,6 +231,16 @@ def make_server(name, options=(), binlog=False, buffer_pool="64M"):
     for unique in ("auto.cnf",):
         (server.data / unique).unlink(missing_ok=True)
     return server
+
+
+def free_port():
+    """One below those that the system gives to connections: none of them takes it before the server
+    does, or while that is killed and started again."""
+    while True:
+        port = random.SystemRandom().randrange(10_000, 32_000)
+        with socket.socket() as probe, contextlib.suppress(OSError):  # somebody has it
+            probe.bind(("127.0.0.1", port))
+            return port
 
 
 def _template():

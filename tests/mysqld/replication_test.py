@@ -6,12 +6,11 @@ transactions, appliers beside each other, servers killed; dumps and loads betwee
 ROWAN_TEST_LONG=1 makes the run with kills ROWAN_REPLICATION_MINUTES long (60)."""
 import os
 import re
-import socket
 import subprocess
 import threading
 import time
 
-from framework import ConnectionLost, find_tree, main
+from framework import ConnectionLost, find_tree, free_port, main
 from replication_load import Load, await_replica, compare, create_tables
 
 _SEMI_SYNC = ("INSTALL PLUGIN rpl_semi_sync_source SONAME 'semisync_source.so'",
@@ -24,12 +23,6 @@ _OPTIONS = ["--gtid-mode=ON", "--enforce-gtid-consistency=ON", "--sync-binlog=1"
             "--replica-parallel-workers=4", "--replica-preserve-commit-order=ON",
             "--replica-transaction-retries=100", "--innodb-lock-wait-timeout=5",
             "--loose-rowan-lock-wait-timeout=5"]
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 class Ring:
