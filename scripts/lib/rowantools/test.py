@@ -28,7 +28,7 @@ _SANITIZER_SLOWDOWN = {"address": 4, "thread": 8}
 # Half the compile time of the normal flags; the sanitizers slow things down more than -O1 does.
 _LIGHT = "-O1 -g1 -DNDEBUG"
 _UNIT_LIMIT_S = 240
-_MYSQLD_LIMIT_S = 420
+_MYSQLD_LIMIT_S = 1200
 _LONG_FACTOR = 12
 _CHECK_LIMIT_S = 120
 # Crash simulation: so many programs, each from its own seed, shared out to so many processes.
