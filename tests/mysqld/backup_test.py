@@ -18,7 +18,7 @@ _MIXED_TABLES = ("acknowledged", "wide", "counted", "beside")
 
 def _backup(t, *arguments):
     result = subprocess.run([str(ROOT / "scripts" / "backup"), *map(str, arguments)], text=True,
-                            capture_output=True, timeout=300)
+                            capture_output=True, timeout=900)
     t.true(result.returncode == 0, f"scripts/backup {arguments}: {result.stdout}{result.stderr}")
     print(result.stderr.strip().splitlines()[-1])
     return result.stderr
@@ -60,7 +60,7 @@ def _replay(t, source, restored, folder):
     writer = subprocess.run(
         [str(find_tree().program("mysql")), "--no-defaults", f"--socket={restored.socket}",
          "--user=root", "--binary-mode"], stdin=reader.stdout, capture_output=True, text=True,
-        timeout=300)
+        timeout=900)
     reader.stdout.close()
     if reader.wait() != 0 or writer.returncode != 0:
         print("XA RECOVER:", client.query("XA RECOVER"))

@@ -341,7 +341,7 @@ def _share_a_directory(t, client, copy, folder):
 
 def _backup(t, *arguments):
     result = subprocess.run([str(ROOT / "scripts" / "backup"), *map(str, arguments)], text=True,
-                            capture_output=True, timeout=300)
+                            capture_output=True, timeout=900)
     t.true(result.returncode == 0, f"scripts/backup {arguments}: {result.stdout}{result.stderr}")
 
 

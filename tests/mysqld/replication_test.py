@@ -155,7 +155,7 @@ def test_a_dump_of_one_engine_is_one_of_the_other(t):
         result = subprocess.run(
             [str(program), "--no-defaults", f"--socket={server.socket}", "--user=root",
              "--single-transaction", "--source-data", "--set-gtid-purged=ON", "--databases",
-             t.database], capture_output=True, text=True, timeout=120)
+             t.database], capture_output=True, text=True, timeout=600)
         t.true(result.returncode == 0, result.stderr)
         return result.stdout
     text = dump(ring.source)
@@ -180,7 +180,7 @@ def test_a_dump_of_one_engine_is_one_of_the_other(t):
 def _feed(t, server, text):
     result = subprocess.run([str(find_tree().program("mysql")), "--no-defaults",
                              f"--socket={server.socket}", "--user=root"], input=text,
-                            capture_output=True, text=True, timeout=120)
+                            capture_output=True, text=True, timeout=600)
     t.true(result.returncode == 0, result.stderr)
 
 

@@ -18,8 +18,8 @@ from .client import Client, ConnectionLost, MysqlError
 from .mysql_tree import find_tree
 from .paths import PLUGIN_LIBRARY, UserError, plugin_path
 
-START_LIMIT_S = 120
-STOP_LIMIT_S = 120
+START_LIMIT_S = 300
+STOP_LIMIT_S = 300
 _SOCKET_PATH_BYTES_MAX = 100  # the kernel's limit is 107
 ER_UDF_EXISTS = 1125
 ER_PLUGIN_INSTALLED = 1968
