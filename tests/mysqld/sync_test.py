@@ -283,7 +283,7 @@ def test_redo_capacity_under_load(t):
         client.execute(f"SET GLOBAL rowan_redo_log_capacity = {64 << 20}")
     load = Load(t, server)
     load.progress()
-    for mebibytes in (128, 16, 32, 8, 256, 8):
+    for mebibytes in (80, 16, 32, 8, 96, 8):
         client.execute(f"SET GLOBAL rowan_redo_log_capacity = {mebibytes << 20}")
         load.progress()
     client.execute("SET SESSION rowan_flush_log_at_trx_commit = 0")
@@ -292,7 +292,7 @@ def test_redo_capacity_under_load(t):
 
     def are_small():
         """Ready files are written through first. Two more than the capacity, of 512 KiB."""
-        client.execute("UPDATE bulk SET v = REPEAT(UUID(), 30000)")
+        client.execute("UPDATE bulk SET v = REPEAT(UUID(), 100000)")
         return _redo_bytes(server) <= (8 << 20) + (2 << 20)
     t.wait_for(are_small, "the files shrink to 8 MiB")
     for bad in (1000, 1 << 50):
