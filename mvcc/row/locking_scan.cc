@@ -13,7 +13,8 @@ namespace {
 /// the key is not there.
 bool IsAbsentFromLeaf(ScanState* scan, Bytes key, const Status& positioned) {
   if (positioned.Is(Code::kNotFound)) return scan->cursor->latched();
-  return positioned.ok() && !scan->index->clustered && scan->cursor->slot() > 0 && !scan->AtKey(key);
+  return positioned.ok() && !scan->index->clustered && scan->cursor->slot() > 0 &&
+         !scan->AtKey(key);
 }
 
 }  // namespace

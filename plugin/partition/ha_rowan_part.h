@@ -182,8 +182,9 @@ class ha_rowan_part final : public ha_rowan, public Partition_helper, public Par
   /// Select(), and opens the index scan there if it is not.
   void SelectForScan(uint part);
   void CloseScans();
-  /// The server leaves marks on columns in whose expressions it met them when it opened the table.
-  /// A lookup takes a marked column for one that its key gives, and would read one partition of all.
+  /// The server marks columns that it meets in expressions when it opens the table, and leaves the
+  /// marks. A lookup takes a marked column for one that its key gives: it would read one partition
+  /// of all that may have its rows.
   void UnmarkColumns();
   void ReadWhatOrderNeeds();
   /// Returns `error`. Of a row that was read for a merge, gives values of virtual BLOB columns in
