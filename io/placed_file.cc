@@ -9,26 +9,6 @@
 namespace rowan {
 namespace {
 
-/// Makes what is missing of `folder`, each level durable before the next one.
-Status MakeFolders(FileSystem* file_system, const std::string& folder) {
-  std::vector<std::string> missing;
-  for (std::string at = folder; at != "/"; at = FolderOf(at)) {
-    const Result<bool> exists = file_system->Exists(at);
-    if (!exists.ok()) return exists.status();
-    if (exists.value()) break;
-    missing.push_back(at);
-  }
-  // The lowest one may be another session's, who has not come to sync it yet; or no folder.
-  if (missing.empty()) missing.push_back(folder);
-  for (; !missing.empty(); missing.pop_back()) {
-    Status status = file_system->CreateFolder(missing.back());
-    if (!status.ok()) return status;
-    status = file_system->SyncDirectory(FolderOf(missing.back()));
-    if (!status.ok()) return status;
-  }
-  return Status::Ok();
-}
-
 /// The lowest one at or above `folder` that is there; "/" at last.
 Result<std::string> LowestFolder(FileSystem* file_system, const std::string& folder) {
   std::string at = folder;
@@ -38,6 +18,23 @@ Result<std::string> LowestFolder(FileSystem* file_system, const std::string& fol
     if (exists.value()) break;
   }
   return at;
+}
+
+/// Makes what is missing of `folder`, each level durable before the next one.
+Status MakeFolders(FileSystem* file_system, const std::string& folder) {
+  const Result<std::string> lowest = LowestFolder(file_system, folder);
+  if (!lowest.ok()) return lowest.status();
+  std::vector<std::string> missing;
+  for (std::string at = folder; at != lowest.value(); at = FolderOf(at)) missing.push_back(at);
+  // The lowest one may be another session's, who has not come to sync it yet; or no folder.
+  if (missing.empty()) missing.push_back(folder);
+  for (; !missing.empty(); missing.pop_back()) {
+    Status status = file_system->CreateFolder(missing.back());
+    if (!status.ok()) return status;
+    status = file_system->SyncDirectory(FolderOf(missing.back()));
+    if (!status.ok()) return status;
+  }
+  return Status::Ok();
 }
 
 /// Whether `folder` can be made: not in what may be the empty mount point of a disk that another
