@@ -223,6 +223,7 @@ void TxnManager::Reset(Txn* txn, TxnState state) {
   txn->undo_bytes = 0;
   txn->commit_begin_nanos = 0;
   txn->xid.clear();
+  txn->changed_indexes.Clear();
   txn->rows_ahead.Forget();
 }
 

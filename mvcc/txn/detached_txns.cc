@@ -49,7 +49,7 @@ TxnId DetachedTxns::PreparedId(const std::string& xid) const {
 std::vector<IndexId> DetachedTxns::IndexesChangedBy(const std::string& xid) const {
   const MutexLock lock(&mutex_);
   for (const auto& txn : txns_) {
-    if (txn->state == TxnState::kPrepared && txn->xid == xid) return txn->changed_indexes;
+    if (txn->state == TxnState::kPrepared && txn->xid == xid) return txn->changed_indexes.All();
   }
   return {};
 }

@@ -12,6 +12,7 @@
 
 #include "base/ids.h"
 #include "base/status.h"
+#include "mvcc/txn/changed_indexes.h"
 #include "mvcc/txn/rows_ahead_of_snapshot.h"
 #include "mvcc/txn/snapshot.h"
 
@@ -61,8 +62,7 @@ struct Txn {
   Lsn commit_lsn{0};                ///< end of the group that committed or prepared it
   uint64_t commit_begin_nanos = 0;  ///< when its commit began with a prepare; 0 = it did not
   std::string xid;                  ///< opaque bytes, empty unless prepared
-  /// Of a prepared transaction found by recovery: the indexes it changed, each once.
-  std::vector<IndexId> changed_indexes;
+  ChangedIndexes changed_indexes;   ///< its own, or those of a prepared one found by recovery
   bool recovered = false;  ///< found by recovery, has no session
   /// Not kOk: only a rollback is possible, all else fails with it. kDeadlock: it was chosen to end
   /// a deadlock, or met a row newer than its snapshot; kInterrupted: a statement's rollback was

@@ -101,6 +101,7 @@ Result<UndoPointer> UndoLog::Append(MiniTxn* mini_txn, Txn* txn, UndoType type, 
   if (!page.ok()) return page.status();
   const UndoPointer pointer = AppendAtTail(mini_txn, page.value(), txn, type, index, payload_parts);
   const UndoStream* stream = txn->stream;
+  txn->changed_indexes.Note(index);
   SetUndoRecords(txn, txn->undo_records + 1);
   txn->undo_bytes += stream->free - pointer.offset;
   txn->undo_end = {stream->tail, stream->free, txn->undo_records};
@@ -275,17 +276,31 @@ Status UndoLog::FixState(MiniTxn* mini_txn, const Txn* txn, StatePages* pages) {
   return LoadHeader(pages->header_page, txn, &pages->header);
 }
 
+std::vector<std::byte> UndoLog::IndexesForStart(Txn* txn, size_t xid_bytes) const {
+  if (txn->undo_start.page == txn->stream->tail) return {};
+  std::vector<std::byte> indexes = txn->changed_indexes.Encode();
+  const size_t together = xid_bytes + UndoRecordBytes(kXidIndexes, indexes.size());
+  if (together > MaxPayloadBytes(static_cast<uint32_t>(space_->page_size()))) return {};
+  return indexes;
+}
+
 Result<Lsn> UndoLog::MarkPrepared(Txn* txn, Bytes xid) {
-  Status status = EnsureRoom(txn, xid.size());
+  const std::vector<std::byte> indexes = IndexesForStart(txn, xid.size());
+  const size_t bytes = xid.size() + UndoRecordBytes(kXidIndexes, indexes.size());
+  Status status = EnsureRoom(txn, bytes);
   if (!status.ok()) return status;
   MiniTxn mini_txn(space_->pool());
-  status = mini_txn.Start(kUndoStateGroupBytes + LogBytesMax(xid.size()));
+  status = mini_txn.Start(kUndoStateGroupBytes + 2 * LogBytesMax(0) +
+                          static_cast<uint32_t>(bytes));
   if (!status.ok()) return status;
   StatePages pages;
   status = FixState(&mini_txn, txn, &pages);
   if (!status.ok()) return status;
   pages.header.state = UndoTxnState::kPrepared;
   pages.header.xid = AppendAtTail(&mini_txn, pages.tail, txn, UndoType::kXid, IndexId(0), {xid});
+  if (!indexes.empty()) {
+    AppendAtTail(&mini_txn, pages.tail, txn, UndoType::kXid, kXidIndexes, {Bytes(indexes)});
+  }
   StoreHeader(&mini_txn, pages.header_page, txn, pages.header);
   return mini_txn.Commit();
 }

@@ -16,6 +16,7 @@
 
 #include <cstdint>
 #include <initializer_list>
+#include <vector>
 
 #include "base/bytes.h"
 #include "base/function_ref.h"
@@ -100,6 +101,9 @@ class UndoLog {
     TxnHeader header;
   };
   Status FixState(MiniTxn* mini_txn, const Txn* txn, StatePages* pages);
+  /// What a start would have to read a transaction's pages for. Empty: there is one page, or no
+  /// room for so many ids beside the XID.
+  [[nodiscard]] std::vector<std::byte> IndexesForStart(Txn* txn, size_t xid_bytes) const;
   /// Reads the header record in a page held exclusively.
   Status LoadHeader(const MutablePage& page, const Txn* txn, TxnHeader* header) const;
   /// Logs and writes the changing part of it.

@@ -74,7 +74,7 @@ inline constexpr uint8_t kDirectorySlotInside = 1;
 enum class UndoType : uint8_t {
   kInvalid = 0,
   kTxnHeader = 1,
-  kXid = 2,               ///< payload: XID bytes, written by prepare
+  kXid = 2,               ///< written by prepare, see kXidIndexes
   kClusteredInsert = 10,  ///< a new key: rollback removes it
   kClusteredUpdate =
       11,  ///< rollback restores header and row from the delta (also delete marks and
@@ -85,6 +85,11 @@ enum class UndoType : uint8_t {
   kBlobDrop = 15,   ///< purge frees the blob
   kExtension = 20,  ///< payload interpreted by engine/ (files and indexes created or dropped)
 };
+
+/// Index id of a second record of type kXid, right after the first one, whose payload is what the
+/// coordinator gave: ChangedIndexes::Encode of the transaction. Builds that know the first record
+/// only pass over it wherever they meet it, and rollback removes both.
+inline constexpr IndexId kXidIndexes{1};
 
 /// Numbers are on disk.
 enum class UndoTxnState : uint8_t { kActive = 1, kPrepared = 2, kCommitted = 3 };

@@ -185,8 +185,29 @@ Status UndoRecovery::RecoverStream(uint32_t number, const DirectorySlot& slot) {
   return Status::Ok();
 }
 
+Status UndoRecovery::LoadXid(UndoPointer pointer, Txn* txn) const {
+  Result<PageGuard> guard = space_->FixShared(pointer.page);
+  if (!guard.ok()) return guard.status();
+  const std::byte* bytes = guard->page();
+  const size_t end = UndoFreeOf(bytes);
+  UndoRecordInPage record;
+  if (!ParseUndoRecord(bytes, pointer.offset, end, &record) || record.type != UndoType::kXid) {
+    return space_->Damage(pointer.page, "a prepared transaction has no XID");
+  }
+  txn->xid.assign(AsText(record.payload));
+  const size_t behind = pointer.offset + record.length;
+  if (behind == end) {
+    guard->Release();
+    return CollectIndexes(txn);
+  }
+  if (!ParseUndoRecord(bytes, behind, end, &record) || record.type != UndoType::kXid ||
+      record.index != kXidIndexes || !txn->changed_indexes.Decode(record.payload)) {
+    return space_->Damage(pointer.page, "the list of what a transaction changed is damaged");
+  }
+  return Status::Ok();
+}
+
 Status UndoRecovery::CollectIndexes(Txn* txn) const {
-  std::vector<IndexId>& indexes = txn->changed_indexes;
   size_t offset = txn->undo_start.offset;
   for (PageNumber page = txn->undo_start.page; page != kNoPage;) {
     Result<PageGuard> guard = space_->FixShared(page);
@@ -198,12 +219,7 @@ Status UndoRecovery::CollectIndexes(Txn* txn) const {
       if (!ParseUndoRecord(bytes, offset, UndoFreeOf(bytes), &record)) {
         return space_->Damage(page, "an undo record is damaged");
       }
-      // Neighbouring records mostly belong to the same few indexes.
-      if (record.index == IndexId(0) ||
-          std::find(indexes.rbegin(), indexes.rend(), record.index) != indexes.rend()) {
-        continue;
-      }
-      indexes.push_back(record.index);
+      txn->changed_indexes.Note(record.index);
     }
     offset = 0;
     page = UndoNextOf(bytes);
@@ -223,17 +239,7 @@ Status UndoRecovery::MakeUnfinished(UndoStream* stream, const UndoScan& scan) {
   txn->recovered = true;
   if (scan.header.state == UndoTxnState::kPrepared) {
     txn->state = TxnState::kPrepared;
-    Result<PageGuard> guard = space_->FixShared(scan.header.xid.page);
-    if (!guard.ok()) return guard.status();
-    UndoRecordInPage record;
-    if (!ParseUndoRecord(guard->page(), scan.header.xid.offset, UndoFreeOf(guard->page()),
-                         &record) ||
-        record.type != UndoType::kXid) {
-      return space_->Damage(scan.header.xid.page, "a prepared transaction has no XID");
-    }
-    txn->xid.assign(AsText(record.payload));
-    guard->Release();
-    const Status status = CollectIndexes(txn.get());
+    const Status status = LoadXid(scan.header.xid, txn.get());
     if (!status.ok()) return status;
   }
   unfinished_.push_back(std::move(txn));

@@ -41,7 +41,10 @@ class UndoRecovery {
   Status RecoverByWalk(const DirectorySlot& slot, UndoStream* stream, UndoScan* scan);
   /// The tail was found by walking: the next start shall know it.
   Status CompleteSlot(UndoStream* stream);
-  /// Walks over a prepared transaction, as its coordinator will ask which tables it holds.
+  /// The XID of a prepared transaction, and which indexes it changed: its coordinator will ask
+  /// which tables it holds.
+  Status LoadXid(UndoPointer pointer, Txn* txn) const;
+  /// Walks over one that has no list of them: it is short, has very many, or is of an older build.
   Status CollectIndexes(Txn* txn) const;
   Status MakeUnfinished(UndoStream* stream, const UndoScan& scan);
 

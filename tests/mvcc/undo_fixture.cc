@@ -150,7 +150,7 @@ Status UndoFixture::Write(Txn* txn, uint32_t cell, uint64_t value) {
   return Status::Ok();
 }
 
-Status UndoFixture::LogDrop(Txn* txn, UndoType type, const std::string& payload) {
+Status UndoFixture::LogDrop(Txn* txn, UndoType type, const std::string& payload, IndexId index) {
   Status status = manager_->AssignId(txn);
   if (status.ok()) status = undo_log().EnsureRoom(txn, payload.size());
   if (!status.ok()) return status;
@@ -158,7 +158,7 @@ Status UndoFixture::LogDrop(Txn* txn, UndoType type, const std::string& payload)
   status = mini_txn.Start(UndoLog::LogBytesMax(payload.size()) + 100);
   if (!status.ok()) return status;
   const Result<UndoPointer> pointer =
-      undo_log().Append(&mini_txn, txn, type, IndexId(0), {AsBytes(payload)});
+      undo_log().Append(&mini_txn, txn, type, index, {AsBytes(payload)});
   if (!pointer.ok()) return pointer.status();
   mini_txn.Commit();
   return Status::Ok();

@@ -55,7 +55,7 @@ class UndoFixture : public UndoApplier {
 
   Status Write(Txn* txn, uint32_t cell, uint64_t value);
   /// A record that does something at purge only.
-  Status LogDrop(Txn* txn, UndoType type, const std::string& payload);
+  Status LogDrop(Txn* txn, UndoType type, const std::string& payload, IndexId index = kNoIndex);
   uint64_t Cell(uint32_t cell);
   void CheckAll();
 

@@ -339,6 +339,58 @@ TEST_F(UndoResumeTest, APreparedTransactionOfManyPagesIsFound) {
   ExpectNothingLeft();
 }
 
+TEST_F(UndoResumeTest, AStartReadsTheEndsOfAPreparedTransactionOnly) {
+  Txn txn;
+  WriteMany(&txn, 8, 3000);
+  ASSERT_TRUE(fixture_.undo().Statistics().pages > 200);
+  ASSERT_TRUE(fixture_.manager().Prepare(&txn, AsBytes("xid")).ok());
+  ASSERT_TRUE(fixture_.pool().FlushAndCheckpoint().ok());
+  KillAndStart();
+  const uint64_t before = ReadCounter(Counter::kPagesRead);
+  KillAndStart();
+  // The directory has 65 pages of this size.
+  EXPECT_LT(ReadCounter(Counter::kPagesRead) - before, 65u + 10u);
+  EXPECT_EQ(fixture_.manager().IndexesChangedBy("xid"),
+            (std::vector<IndexId>{UndoFixture::kIndex}));
+  // The list goes with the XID.
+  ASSERT_TRUE(fixture_.manager().RenamePrepared("xid", "xyz").ok());
+  ASSERT_TRUE(fixture_.manager().RollbackPrepared("xyz").ok());
+  EXPECT_EQ(fixture_.Cell(8), 0u);
+  ExpectNothingLeft();
+}
+
+TEST_F(UndoResumeTest, APreparedTransactionOfMoreIndexesThanAPageHasRoomForIsFound) {
+  constexpr uint64_t kIndexes = 20'000;
+  Txn txn;
+  ASSERT_TRUE(fixture_.Write(&txn, 8, 1).ok());
+  for (uint64_t index = 0; index < kIndexes; ++index) {
+    ASSERT_TRUE(
+        fixture_.LogDrop(&txn, UndoType::kExtension, "x", IndexId(1000 + index * 3)).ok());
+  }
+  ASSERT_TRUE(fixture_.manager().Prepare(&txn, AsBytes("xid")).ok());
+  KillAndStart();
+  const std::vector<IndexId> found = fixture_.manager().IndexesChangedBy("xid");
+  ASSERT_EQ(found.size(), kIndexes + 1);
+  EXPECT_EQ(found.front(), UndoFixture::kIndex);
+  EXPECT_EQ(found.back(), IndexId(1000 + (kIndexes - 1) * 3));
+  ASSERT_TRUE(fixture_.manager().CommitPrepared("xid", Durability::kDurable).ok());
+  fixture_.CheckAll();
+  fixture_.Purge();
+  ExpectNothingLeft();
+}
+
+TEST_F(UndoResumeTest, APreparedTransactionWithoutAListIsReadWhole) {
+  Txn txn;
+  WriteMany(&txn, 8);
+  txn.changed_indexes.Clear();  // as older builds left it
+  ASSERT_TRUE(fixture_.manager().Prepare(&txn, AsBytes("xid")).ok());
+  KillAndStart();
+  EXPECT_EQ(fixture_.manager().IndexesChangedBy("xid"),
+            (std::vector<IndexId>{UndoFixture::kIndex}));
+  ASSERT_TRUE(fixture_.manager().RollbackPrepared("xid").ok());
+  ExpectNothingLeft();
+}
+
 void UndoResumeTest::MakeBare() {
   Txn txn;
   ASSERT_TRUE(fixture_.Write(&txn, 1, 1).ok());
