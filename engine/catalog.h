@@ -67,7 +67,7 @@ class Catalog : public IndexResolver {
   void UndoAlter(TableId table);
   /// Committed: indexes that are no more in the definition are forgotten.
   void SettleAlter(TableId table);
-  /// The same for what a prepared transaction of an earlier run changed.
+  /// The same for what a prepared transaction of an earlier run altered. Looks at nothing else.
   void SettlePrepared(TxnId txn);
   /// Of a transaction that was unfinished when Load was called.
   [[nodiscard]] TableChanges ChangesBy(TxnId txn) const;

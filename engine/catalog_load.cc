@@ -28,7 +28,7 @@ struct Catalog::Loading {
   VersionChain versions;
   CatalogRowJoiner joiner{};
   CatalogRowJoiner dropped{};
-  std::vector<Change> changes{};  ///< definitions that an unfinished transaction changed
+  std::vector<Change> changes{};  ///< definitions that an unfinished transaction altered
   // What becomes the members of these names, whose mutex comes before the pages being read.
   decltype(Catalog::statistics_) statistics{};
   decltype(Catalog::unfinished_) unfinished_changes{};
@@ -93,8 +93,8 @@ Status Catalog::LoadRow(Loading* loading, Bytes key, Bytes value) {
   while (status.ok() && loading->IsUnfinished(versions.header())) status = versions.StepBack();
   // Of one whose undo is damaged what it is now: whoever opens the table compares.
   const bool first = key.size() == CatalogKey(table, 0).size();
-  if (status.ok() && first) loading->changes.push_back({table, header.txn});
   const bool made_anew = !status.ok() || versions.header().deleted;
+  if (first && !made_anew && !header.deleted) loading->changes.push_back({table, header.txn});
   if (first) NoteUnfinished(loading, table, header, made_anew);
   return loading->joiner.Add(key, made_anew ? row : versions.row());
 }

@@ -72,9 +72,14 @@ void Catalog::SettleAlter(TableId table) {
 }
 
 void Catalog::SettlePrepared(TxnId txn) {
+  // Most have none, and disturb nobody then.
+  const std::vector<TableId> altered = ChangesBy(txn).altered;
+  if (altered.empty()) return;
   const ExclusiveLock lock(&mutex_);
-  for (auto& [id, entry] : tables_) {
-    if (txn == kNoTxn || entry.prepared_by != txn) continue;
+  for (const TableId table : altered) {
+    const auto found = tables_.find(table);
+    if (found == tables_.end() || found->second.prepared_by != txn) continue;
+    Entry& entry = found->second;
     entry.prepared_by = kNoTxn;
     const Version former = entry;
     Version now = std::move(entry.prepared);

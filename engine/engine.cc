@@ -171,6 +171,10 @@ Status Engine::EndRestore() { return impl_->storage->EndRestore(); }
 
 std::vector<std::string> Engine::PreparedXids() const { return impl_->txns->PreparedXids(); }
 
+std::string Engine::PreparedXidFrom(const std::string& first) const {
+  return impl_->txns->PreparedXidFrom(first);
+}
+
 std::vector<std::string> Engine::TablesChangedBy(const std::string& xid) const {
   std::set<std::string> names;  // a table's indexes come one by one
   for (const IndexId index : impl_->txns->IndexesChangedBy(xid)) {

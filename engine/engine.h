@@ -140,7 +140,9 @@ class Engine {
 
   // --- coordination ---
   [[nodiscard]] std::vector<std::string> PreparedXids() const;
-  /// Names ("schema/table") of the tables that a prepared transaction of an earlier run changed.
+  /// The least of them, by bytes, that is not less than `first`; empty: there is none.
+  [[nodiscard]] std::string PreparedXidFrom(const std::string& first) const;
+  /// Names ("schema/table") of the tables that such a transaction changed.
   [[nodiscard]] std::vector<std::string> TablesChangedBy(const std::string& xid) const;
   /// What a prepared transaction of an earlier run did to tables, and its number.
   struct PreparedDdl {

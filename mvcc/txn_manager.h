@@ -165,7 +165,11 @@ class TxnManager {
   [[nodiscard]] std::vector<std::string> PreparedXids() const { return detached_.PreparedXids(); }
   /// kNoTxn when there is no such prepared transaction without session.
   [[nodiscard]] TxnId PreparedId(const std::string& xid) const { return detached_.PreparedId(xid); }
-  /// Indexes changed by a prepared transaction that recovery found; empty for any other.
+  /// The least of them, by bytes, that is not less than `first`; empty: there is none.
+  [[nodiscard]] std::string PreparedXidFrom(const std::string& first) const {
+    return detached_.PreparedXidFrom(first);
+  }
+  /// Indexes that such a transaction changed, each once.
   [[nodiscard]] std::vector<IndexId> IndexesChangedBy(const std::string& xid) const {
     return detached_.IndexesChangedBy(xid);
   }

@@ -190,10 +190,9 @@ xa_status_code Outcome(Status status) {
 /// The XID as the engine keeps it.
 std::string StoredXid(const XID& xid) {
   std::string bytes = XidToBytes(xid);
-  for (std::string& stored : g_engine->PreparedXids()) {
-    if (IsXid(stored, bytes)) return std::move(stored);
-  }
-  return bytes;
+  // Lengths come first in the bytes, so what may stand between is the same XID with a mark.
+  std::string stored = g_engine->PreparedXidFrom(bytes);
+  return IsXid(stored, bytes) ? stored : bytes;
 }
 
 xa_status_code CommitByXid(handlerton*, XID* xid) {

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <utility>
@@ -28,25 +29,16 @@ class DetachedTxns {
   [[nodiscard]] std::vector<std::string> PreparedXids() const;
   /// kNoTxn when there is no such prepared transaction.
   [[nodiscard]] TxnId PreparedId(const std::string& xid) const;
-  /// Indexes changed by a prepared transaction that recovery found; empty for any other.
+  /// The least XID of a prepared one, by bytes, that is not less than `first`; empty: none is.
+  [[nodiscard]] std::string PreparedXidFrom(const std::string& first) const;
+  /// Indexes that a prepared transaction changed, each once.
   [[nodiscard]] std::vector<IndexId> IndexesChangedBy(const std::string& xid) const;
 
  private:
-  template <typename Predicate>
-  std::unique_ptr<Txn> Take(const Predicate& wanted) {
-    const MutexLock lock(&mutex_);
-    for (std::unique_ptr<Txn>& candidate : txns_) {
-      if (!wanted(*candidate)) continue;
-      std::unique_ptr<Txn> taken = std::move(candidate);
-      candidate = std::move(txns_.back());
-      txns_.pop_back();
-      return taken;
-    }
-    return nullptr;
-  }
-
   mutable Mutex mutex_{LatchRank::kDetachedTxns};
-  std::vector<std::unique_ptr<Txn>> txns_ ROWAN_GUARDED_BY(mutex_);
+  std::vector<std::unique_ptr<Txn>> losers_ ROWAN_GUARDED_BY(mutex_);
+  /// By XID, which changes while it is out of here only.
+  std::multimap<std::string, std::unique_ptr<Txn>> prepared_ ROWAN_GUARDED_BY(mutex_);
 };
 
 }  // namespace rowan
