@@ -8,6 +8,7 @@
 #include "base/setting_limits.h"
 #include "base/status.h"
 #include "io/file.h"
+#include "io/machine_memory.h"
 #include "io/write_batch.h"
 
 namespace rowan {
@@ -23,6 +24,9 @@ inline constexpr SettingLimits<uint64_t> kPoolBytesLimits{
 inline constexpr SettingLimits<uint32_t> kIoCapacityLimits{100, 10'000'000};
 inline constexpr SettingLimits<uint32_t> kCleanersLimits{0, 64};
 
+/// What memory there is; see io/machine_memory.h.
+using FindMemory = MachineMemory (*)();
+
 struct BufferOptions {
   uint64_t pool_bytes = uint64_t{128} << 20;
   DoublewriteMode doublewrite = DoublewriteMode::kOn;
@@ -33,6 +37,7 @@ struct BufferOptions {
   uint32_t session_writers = 0;  ///< for sessions that find no clean page; 0: by the pool's size
   /// A pool that nothing happens to is written within twice this time.
   uint64_t idle_round_micros = 30'000'000;
+  FindMemory memory = FindMachineMemory;  ///< tests have another one
 };
 
 /// For pages of this size. kInvalidArgument: a setting is out of its limits.

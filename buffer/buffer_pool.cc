@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "buffer/buffer_pool.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <chrono>
 #include <cstring>
@@ -12,6 +10,7 @@
 #include "base/assertions.h"
 #include "base/crc32c.h"
 #include "buffer/eviction.h"
+#include "buffer/pool_memory.h"
 
 namespace rowan {
 namespace {
@@ -40,13 +39,14 @@ void UnlockAs(Frame* frame, LatchMode mode) {
   }
 }
 
-/// The pool may be resized up to the memory of the machine.
-uint32_t FramesMax(uint32_t page_size, uint32_t frames) {
-  const auto pages = static_cast<uint64_t>(::sysconf(_SC_PHYS_PAGES));
-  const uint64_t memory = pages * static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
-  const uint64_t most = std::min<uint64_t>(memory / page_size, UINT32_MAX / 2);
-  return std::max(frames, static_cast<uint32_t>(most));
+/// The pool may be resized up to what a start would take. The limits of control groups may be
+/// raised meanwhile.
+uint32_t FramesMax(uint32_t page_size, uint64_t machine_bytes) {
+  const uint64_t most = std::min(PoolBytesMax(page_size, {.machine_bytes = machine_bytes}),
+                                 kPoolBytesLimits.greatest);
+  return static_cast<uint32_t>(std::min<uint64_t>(most / page_size, UINT32_MAX / 2));
 }
+
 
 PageLsns::Origin OriginOf(const ControlFile* control) {
   if (control == nullptr) return {};
@@ -200,9 +200,13 @@ Result<std::unique_ptr<BufferPool>> BufferPool::Open(const BufferOptions& option
   const uint32_t page_size = files->page_size_bytes();
   Status status = CheckBufferOptions(options, page_size);
   if (!status.ok()) return status;
+  const MachineMemory memory = options.memory();
+  status = RefusePoolBeyondMemory(options.pool_bytes, page_size, memory);
+  if (!status.ok()) return status;
+  WarnOfPoolBeyondMemory(options.pool_bytes, page_size, memory);
   const auto frames = static_cast<uint32_t>(options.pool_bytes / page_size);
   Result<std::unique_ptr<FrameArena>> arena =
-      FrameArena::Create(page_size, frames, FramesMax(page_size, frames));
+      FrameArena::Create(page_size, frames, FramesMax(page_size, memory.machine_bytes));
   if (!arena.ok()) return arena.status();
   std::unique_ptr<BufferPool> pool(
       new BufferPool(options, files, file_system, log, control, std::move(arena).value()));
@@ -294,6 +298,11 @@ Status BufferPool::FlushAndCheckpoint(uint64_t deadline_nanos) {
 
 Status BufferPool::Resize(uint64_t pool_bytes) {
   const MutexLock guard(&flush_mutex_);
+  const MachineMemory memory = files_.options().memory();
+  const Status status = RefusePoolBeyondMemory(pool_bytes, page_size_bytes(), memory);
+  if (!status.ok()) return status;
+  const uint64_t bytes_before = uint64_t{frames_.limit()} * page_size_bytes();
+  if (pool_bytes > bytes_before) WarnOfPoolBeyondMemory(pool_bytes, page_size_bytes(), memory);
   return resizer_.Resize(pool_bytes / page_size_bytes(), &flush_writer_);
 }
 
@@ -341,7 +350,7 @@ PoolStatistics BufferPool::Statistics() const {
 
 PoolPages BufferPool::PagesBySpace() const {
   PoolPages spaces;
-  const uint32_t frames = frames_.frames_ever();
+  const uint32_t frames = frames_.frames_used();
   for (uint32_t number = 0; number < frames; ++number) {
     const Frame* frame = frames_.frame(number);
     const uint64_t packed = frame->page_id.load(std::memory_order_relaxed);

@@ -133,8 +133,9 @@ class BufferPool {
   /// Forgets all frames of a dead space without I/O (may be lazy). A file that had few pages is
   /// done in as many steps; without its number of pages the whole pool is searched, bit by bit.
   void ForgetSpace(SpaceId space, uint32_t pages_max = UINT32_MAX);
-  /// Grows at once, up to the machine's memory; shrinks by writing and dropping pages. kBusy when
-  /// some frames could not be emptied yet (call again), kInvalidArgument beyond the limits.
+  /// Grows at once, as far as a start would let it (buffer/pool_memory.h); shrinks by writing and
+  /// dropping pages. kBusy when some frames could not be emptied yet (call again), kInvalidArgument
+  /// beyond the limits.
   Status Resize(uint64_t pool_bytes);
   /// Also while pages are written. kUnsupported for kAtomic unless every file promises it; the
   /// error log names the one that does not.

@@ -130,7 +130,8 @@ Status Checkpointer::SweepShard(PageWriter* writer, Round* round) {
                aged_.load(std::memory_order_relaxed));
   // Stands still while this shard is being swept.
   const uint64_t shard_frames = shard_frames_.load(std::memory_order_acquire);
-  const uint64_t frames = frames_->frames_ever();
+  // Read after BeginShard has read the tail, so it counts the frames of all that is below.
+  const uint64_t frames = frames_->frames_used();
   const auto first = static_cast<uint32_t>(std::min(shard.number * shard_frames, frames));
   const auto last = static_cast<uint32_t>(std::min(first + shard_frames, frames));
   for (uint32_t number = first; number < last; ++number) {

@@ -41,7 +41,7 @@ bool DeadSpaces::ForgetSome() {
     const MutexLock guard(&mutex_);
     added.swap(added_);
   }
-  const uint32_t frames = frames_->frames_ever();
+  const uint32_t frames = frames_->frames_used();
   for (const Dead& dead : added) {
     if (dead.pages_max <= std::min(frames, kStep)) {
       ForgetPages(dead.space, dead.pages_max);

@@ -48,5 +48,7 @@ struct alignas(64) Frame {
   }
 };
 static_assert(sizeof(Frame) == 64);
+// Headers of frames that nobody has used are zeros (buffer/frame_arena.h).
+static_assert(static_cast<uint8_t>(FrameState::kFree) == 0);
 
 }  // namespace rowan

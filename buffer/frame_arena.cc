@@ -4,8 +4,8 @@
 
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <bit>
-#include <new>
 
 #include "base/assertions.h"
 #include "base/page_size.h"
@@ -40,8 +40,13 @@ Result<std::unique_ptr<FrameArena>> FrameArena::Create(uint32_t page_size_bytes,
   ROWAN_CHECK(IsPageSize(page_size_bytes));
   std::unique_ptr<FrameArena> arena(new FrameArena());
   arena->page_shift_ = static_cast<uint32_t>(std::countr_zero(page_size_bytes));
-  Status status = arena->Reserve(frames_max < frames ? frames : frames_max);
-  if (!status.ok()) status = arena->Reserve(frames);
+  uint64_t reserved = std::max(frames, frames_max);
+  Status status = arena->Reserve(static_cast<uint32_t>(reserved));
+  // The process may have less address space than it wants.
+  while (!status.ok() && reserved > frames) {
+    reserved = std::max<uint64_t>(frames, reserved / 2);
+    status = arena->Reserve(static_cast<uint32_t>(reserved));
+  }
   if (!status.ok()) return status;
   status = arena->Grow(frames);
   if (!status.ok()) return status;
@@ -86,11 +91,6 @@ Status FrameArena::Grow(uint32_t frames) {
   }
   if (!Commit(page(ever), size_t{frames - ever} << page_shift_)) {
     return Status(Code::kOutOfMemory, "the system has no memory for a larger buffer pool");
-  }
-  for (uint32_t number = ever; number < frames; ++number) {
-    new (headers_ + number) Frame();
-    headers_[number].number = number;
-    headers_[number].state.store(FrameState::kRetired, std::memory_order_relaxed);
   }
   frames_ever_.store(frames, std::memory_order_release);
   return Status::Ok();

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// FrameArena: the memory of the pool. Two address ranges reserved once for the largest pool the
-// machine could hold, pages and headers, of which a prefix is usable; so header and page follow
-// from the frame number by one addition, and resizing moves nothing.
+// FrameArena: the memory of the pool. Two address ranges reserved once for the largest pool that
+// is allowed, pages and headers, of which a prefix is usable; so header and page follow from the
+// frame number by one addition, and resizing moves nothing. Memory is taken when it is first
+// written: a frame that nobody has used costs none.
 //
-// Invariants: a frame's addresses never change; header memory, once usable, stays so; page memory
-// given back by Shrink stays readable (as zeros), so stale optimistic readers never fault.
+// Invariants: a frame's addresses never change; header memory is zero at first, which is what a
+// Frame begins with, and once usable stays so; page memory given back by Shrink stays readable (as
+// zeros), so stale optimistic readers never fault.
 // Thread safety: frame() and page() from any thread; Grow and Shrink serialised by the caller.
 #pragma once
 
@@ -31,7 +33,7 @@ class FrameArena {
   [[nodiscard]] std::byte* page(uint32_t number) const {
     return pages_ + (size_t{number} << page_shift_);
   }
-  /// Frames that were ever usable: their headers are initialised.
+  /// Frames that were ever usable.
   [[nodiscard]] uint32_t frames_ever() const {
     return frames_ever_.load(std::memory_order_acquire);
   }

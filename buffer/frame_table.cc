@@ -14,11 +14,6 @@ FrameTable::FrameTable(std::unique_ptr<FrameArena> arena)
   const uint32_t frames = frames_ever();
   EnlargeTable(frames);
   limit_.store(frames, std::memory_order_release);
-  // Pushed from the end, so that the pool fills from its start.
-  for (uint32_t number = frames; number > 0; --number) {
-    frame(number - 1)->state.store(FrameState::kFree, std::memory_order_relaxed);
-    free_list_.Push(frame(number - 1));
-  }
 }
 
 uint32_t FrameTable::Publish(Frame* frame, uint64_t key) {
@@ -32,9 +27,23 @@ uint32_t FrameTable::Publish(Frame* frame, uint64_t key) {
   return present;
 }
 
-Frame* FrameTable::Claim() {
+Frame* FrameTable::TakeUnused() {
+  uint32_t number = frames_used_.load(std::memory_order_relaxed);
+  do {
+    if (number >= limit_.load(std::memory_order_acquire)) return nullptr;
+  } while (!frames_used_.compare_exchange_weak(number, number + 1, std::memory_order_acq_rel,
+                                               std::memory_order_relaxed));
+  // Others read it of frames with a page only.
+  frame(number)->number = number;
+  return frame(number);
+}
+
+Frame* FrameTable::Claim() { return Claim(Unused::kTake); }
+
+Frame* FrameTable::Claim(Unused unused) {
   for (;;) {
     Frame* frame = free_list_.Pop();
+    if (frame == nullptr && unused == Unused::kTake) frame = TakeUnused();
     if (frame == nullptr) return nullptr;
     frame->latch.LockExclusiveUnused();
     ROWAN_CHECK(frame->page_id.load(std::memory_order_relaxed) == 0);
@@ -110,8 +119,10 @@ void FrameTable::Retire(Frame* frame) {
 
 void FrameTable::RaiseLimit(uint32_t frames) {
   const uint32_t before = limit_.exchange(frames, std::memory_order_seq_cst);
-  // Frames still full from an unfinished shrink just stay.
-  for (uint32_t number = before; number < frames; ++number) {
+  // Those that were never used are at hand from now on. Frames still full from an unfinished shrink
+  // just stay.
+  const uint32_t used = std::min(frames, frames_used_.load(std::memory_order_seq_cst));
+  for (uint32_t number = before; number < used; ++number) {
     Frame* frame = arena_->frame(number);
     FrameState retired = FrameState::kRetired;
     if (frame->state.compare_exchange_strong(retired, FrameState::kFree,
@@ -155,8 +166,8 @@ void FrameTable::EnlargeTable(uint32_t frames) {
     frames = std::max(frames, static_cast<uint32_t>(doubled));
   }
   auto larger = std::make_unique<PageTable>(frames);
-  const uint32_t initialised = current == nullptr ? 0 : arena_->frames_ever();
-  for (uint32_t number = 0; number < initialised; ++number) {
+  const uint32_t used = current == nullptr ? 0 : frames_used();
+  for (uint32_t number = 0; number < used; ++number) {
     const uint64_t key = arena_->frame(number)->page_id.load(std::memory_order_relaxed);
     // A frame whose id is set but which lost the race to be published is not in the old table.
     if (key != 0 && current->Lookup(key) == number) larger->InsertIfAbsent(key, number);

@@ -11,6 +11,7 @@
 // Thread safety: all members from any thread unless said otherwise.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -38,11 +39,19 @@ class FrameTable {
   [[nodiscard]] MutableBytes PageOf(const Frame* frame) const {
     return {arena_->page(frame->number), page_size_};
   }
+  /// The frames from this one on have never been claimed: no page, no change, no memory. Whoever
+  /// sees a page's frame in any way sees it counted here.
+  [[nodiscard]] uint32_t frames_used() const {
+    return frames_used_.load(std::memory_order_acquire);
+  }
   /// Frames that were ever usable; see FrameArena.
   [[nodiscard]] uint32_t frames_ever() const { return arena_->frames_ever(); }
   /// Frames [0, limit) are in use; the ones behind are retired or on their way.
   [[nodiscard]] uint32_t limit() const { return limit_.load(std::memory_order_acquire); }
-  [[nodiscard]] uint32_t free_frames() const { return free_list_.size(); }
+  [[nodiscard]] uint32_t free_frames() const {
+    const uint32_t limit = this->limit();
+    return free_list_.size() + limit - std::min(limit, frames_used());
+  }
   [[nodiscard]] uint64_t dirty_frames() const {
     return dirty_frames_.load(std::memory_order_relaxed);
   }
@@ -58,8 +67,11 @@ class FrameTable {
   uint32_t Publish(Frame* frame, uint64_t key);
 
   // --- a frame's life ---
-  /// Takes a frame from the free list, latched and loading; nullptr when it is empty.
+  /// Takes a frame from the free list, or one that was never used, latched and loading; nullptr
+  /// when there is none.
   Frame* Claim();
+  /// The same from the free list only.
+  Frame* ClaimListed() { return Claim(Unused::kLeave); }
   /// The page in an exclusively latched, published frame may be seen, once its latch is released.
   static void EndLoad(Frame* frame, uint8_t usage) {
     frame->usage.store(usage, std::memory_order_relaxed);
@@ -97,7 +109,7 @@ class FrameTable {
   void EnlargeTable(uint32_t frames);
   /// See FrameArena::Grow.
   Status Grow(uint32_t frames) { return arena_->Grow(frames); }
-  /// Frames [0, frames) are in use from now on; those of them that are retired become free.
+  /// Frames [0, frames) may be used from now on; those of them that are retired become free.
   void RaiseLimit(uint32_t frames);
   void LowerLimit(uint32_t frames) { limit_.store(frames, std::memory_order_release); }
   /// REQUIRES: the frames behind are retired.
@@ -107,6 +119,10 @@ class FrameTable {
 
  private:
   friend class FrameTableTest;
+  enum class Unused { kTake, kLeave };
+  Frame* Claim(Unused unused);
+  /// Null when all frames up to the limit were used.
+  Frame* TakeUnused();
   void Unlist(Frame* frame);
 
   // Constant after construction.
@@ -114,6 +130,8 @@ class FrameTable {
   const std::unique_ptr<FrameArena> arena_;
 
   FreeList free_list_;
+  /// Beside what changes when a frame is claimed anyway.
+  std::atomic<uint32_t> frames_used_{0};
   /// Read by each eviction: on another line than what changes all the time.
   std::atomic<uint32_t> limit_{0};
   alignas(64) std::atomic<uint64_t> dirty_frames_{0};

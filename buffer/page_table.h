@@ -30,6 +30,9 @@ namespace rowan {
 class PageTable {
  public:
   static constexpr uint32_t kNone = UINT32_MAX;
+  /// Memory that a full table takes for an entry, at most: a bucket for each two entries, their
+  /// number rounded up to a power of two, and a node.
+  static constexpr uint64_t kBytesPerEntryMax = 64 + 16;
 
   /// For at most `frames` entries.
   explicit PageTable(uint32_t frames);
@@ -81,6 +84,7 @@ class PageTable {
     std::atomic<uint32_t> frame;
     std::atomic<uint32_t> next;
   };
+  static_assert(sizeof(Bucket) + sizeof(Node) == kBytesPerEntryMax);
 
   /// Holds the bucket's lock bit for a scope and bumps the version at the end.
   class BucketLock;

@@ -21,7 +21,8 @@ Status PoolResizer::Resize(uint64_t frames, PageWriter* writer) {
     return Status(Code::kInvalidArgument, "the buffer pool would be smaller than 16 pages");
   }
   if (frames > frames_->frames_max()) {
-    return Status(Code::kInvalidArgument, "the buffer pool would be larger than the memory");
+    return Status(Code::kInvalidArgument,
+                  "the pool can grow so far only when the server starts with that size");
   }
   const auto wanted = static_cast<uint32_t>(frames);
   return wanted >= frames_->limit() ? Grow(wanted) : Shrink(wanted, writer);
@@ -49,13 +50,13 @@ void PoolResizer::RetireFreeFrames() {
   // Free frames behind the limit retire when they are claimed: draw all of them once. Sessions
   // evict pages meanwhile.
   std::vector<Frame*> kept;
-  while (Frame* frame = frames_->Claim()) kept.push_back(frame);
+  while (Frame* frame = frames_->ClaimListed()) kept.push_back(frame);
   for (Frame* frame : kept) frames_->Free(frame);
 }
 
 Status PoolResizer::EmptyFrames(uint32_t frames, PageWriter* writer, Left* left) {
   *left = {};
-  for (uint32_t number = frames; number < frames_->frames_ever(); ++number) {
+  for (uint32_t number = frames; number < frames_->frames_used(); ++number) {
     Frame* frame = frames_->frame(number);
     if (RetireFrame(frame)) continue;
     ++left->frames;

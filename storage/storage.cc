@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "storage/storage.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <chrono>
 #include <random>
@@ -12,6 +10,7 @@
 #include "base/assertions.h"
 #include "base/clock.h"
 #include "base/logging.h"
+#include "buffer/pool_memory.h"
 #include "buffer/buffer_redo.h"
 #include "io/placed_file.h"
 #include "storage/backup_manifest.h"
@@ -37,19 +36,19 @@ Status CheckOptions(const StorageOptions& options) {
              options.log.capacity_bytes);
     return Status(Code::kInvalidArgument, "redo log capacity out of its limits");
   }
-  return Status::Ok();
+  // Before anything is created. The pool asks again, for the pages of an existing instance.
+  return RefusePoolBeyondMemory(options.buffer.pool_bytes, options.page_size_bytes,
+                                options.buffer.memory());
 }
 
 /// Lists take two bytes for a record of a bulk change and up to ten for one at a random place, and
 /// some dozens a page. Where they list all of the log, nothing is redone before serving, and each
 /// page is read once; half a pool is what the pool itself does not need yet.
-uint64_t RedoMemoryBytesMax(uint64_t pool_bytes) {
+uint64_t RedoMemoryBytesMax(const BufferOptions& buffer) {
   constexpr uint64_t kMemoryMin = uint64_t{16} << 20;
   constexpr uint64_t kMemoryUsual = uint64_t{256} << 20;
-  const uint64_t machine = static_cast<uint64_t>(::sysconf(_SC_PHYS_PAGES)) *
-                           static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
-  const uint64_t wanted = std::max(kMemoryUsual, pool_bytes / 2);
-  return std::max(kMemoryMin, std::min(wanted, machine / 8));
+  const uint64_t wanted = std::max(kMemoryUsual, buffer.pool_bytes / 2);
+  return std::max(kMemoryMin, std::min(wanted, buffer.memory().bytes() / 8));
 }
 
 /// They wait for reads most of the time.
@@ -62,7 +61,7 @@ RecoveryOptions RecoveryOptionsOf(const StorageOptions& options) {
   constexpr uint64_t kMemoryMax = uint64_t{16} << 30;  // what RedoBacklog can address, halved
   RecoveryOptions recovery = options.recovery;
   if (recovery.memory_bytes_max == 0) {
-    recovery.memory_bytes_max = RedoMemoryBytesMax(options.buffer.pool_bytes);
+    recovery.memory_bytes_max = RedoMemoryBytesMax(options.buffer);
   }
   recovery.memory_bytes_max = std::min(recovery.memory_bytes_max, kMemoryMax);
   if (recovery.workers == 0) recovery.workers = RedoWorkers(options.background);

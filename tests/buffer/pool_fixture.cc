@@ -27,6 +27,7 @@ StorageOptions PoolFixture::StorageOptionsOf(const Options& options) {
   storage.buffer.cleaners = options.cleaners;
   storage.buffer.session_writers = options.session_writers;
   storage.buffer.idle_round_micros = options.idle_round_micros;
+  storage.buffer.memory = options.memory;
   storage.background = options.background;
   return storage;
 }

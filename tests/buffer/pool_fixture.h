@@ -29,6 +29,7 @@ class PoolFixture : public StorageFixture {
     uint32_t session_writers = 0;
     uint64_t idle_round_micros = 30'000'000;
     uint32_t space_pages = 256;
+    FindMemory memory = FindMachineMemory;
   };
 
   PoolFixture(FileSystem* file_system, const Options& options)

@@ -2,10 +2,13 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """What keeps a server's Rowan instance from opening, and that the refusal harms nothing."""
 import os
+import re
 import shutil
 
 from framework import main
 from rowantools.client import MysqlError
+
+_WRONG_VALUE_FOR_VAR = 1231
 
 
 def _rowan_runs(server):
@@ -84,6 +87,38 @@ def test_default_engine_after_restart(t):
     server.kill()
     server.start()
     t.equal(_default_engines(server), ("ROWAN", "ROWAN", "InnoDB"), "option file")
+
+
+def test_a_pool_larger_than_the_memory(t):
+    if t.engine != "ROWAN":
+        t.skip("about our messages")
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    far_too_much = max(4 << 40, 16 * memory)
+    server = t.new_server()
+    t.true(not _try_to_start(server, [f"--loose-rowan-buffer-pool-size={far_too_much}"]),
+           "Rowan runs without the memory for its descriptors")
+    refusal = re.search(rf"rowan_buffer_pool_size = {far_too_much} \([0-9.]+ GiB\) is refused.*"
+                        r"(?:machine has|process may take) ([0-9.]+) GiB", server.messages())
+    t.true(refusal, server.messages())
+    t.true(not (server.data / "rowan").exists(), "an instance was created")
+    server.stop()
+    # What control groups allow counts, too, so the figure is the server's.
+    much = int(2 * float(refusal[1]) * 2**30) >> 20 << 20
+    t.true(_try_to_start(server, [f"--loose-rowan-buffer-pool-size={much}"]), server.messages())
+    t.true(f"rowan_buffer_pool_size = {much}" in server.messages()
+           and "is more than there is" in server.messages(), server.messages())
+    with server.client() as client:
+        t.equal(int(client.value("SELECT @@rowan_buffer_pool_size")), much)
+        client.execute("CREATE DATABASE beyond")
+        client.execute("CREATE TABLE beyond.t (id INT PRIMARY KEY) ENGINE=ROWAN")
+        client.execute("INSERT INTO beyond.t VALUES (1), (2)")
+        t.error(f"SET GLOBAL rowan_buffer_pool_size = {far_too_much}", _WRONG_VALUE_FOR_VAR, client)
+        t.equal(int(client.value("SELECT @@rowan_buffer_pool_size")), much)
+        client.execute("SET GLOBAL rowan_buffer_pool_size = 67108864")
+        t.equal(int(client.value("SELECT SUM(id) FROM beyond.t")), 3)
+        warned = server.messages().count("is more than there is")
+        client.execute(f"SET GLOBAL rowan_buffer_pool_size = {much}")
+        t.equal(server.messages().count("is more than there is"), warned + 1, "a warning again")
 
 
 if __name__ == "__main__":
