@@ -4,21 +4,29 @@
 namespace rowan {
 namespace {
 
-/// The object that `place` points to, made if there is none. Of two that make one, one wins.
-template <typename Object, typename Make, typename Drop>
-Object* FindOrMake(std::atomic<Object*>* place, Make make, Drop drop) {
-  Object* present = place->load(std::memory_order_acquire);
-  if (present != nullptr) return present;
-  Object* made = make();
-  if (place->compare_exchange_strong(present, made, std::memory_order_acq_rel)) return made;
-  drop(made);
-  return present;
-}
+/// What the heap adds to a block.
+constexpr uint64_t kHeapBytes = 16;
 
 }  // namespace
 
-LeafMap::~LeafMap() {
-  Directory* directory = directory_.load(std::memory_order_relaxed);
+template <typename Object, typename Make, typename Drop>
+Object* LeafMap::FindOrMake(std::atomic<Object*>* place, uint64_t bytes, Make make, Drop drop) {
+  Object* present = place->load(std::memory_order_acquire);
+  if (present != nullptr) return present;
+  if (!memory_->TryTake(bytes + kHeapBytes)) return nullptr;
+  // Of two that make one, one wins.
+  Object* made = make();
+  if (place->compare_exchange_strong(present, made, std::memory_order_acq_rel)) {
+    bytes_.fetch_add(bytes + kHeapBytes, std::memory_order_relaxed);
+    return made;
+  }
+  drop(made);
+  memory_->GiveBack(bytes + kHeapBytes);
+  return present;
+}
+
+void LeafMap::Clear() {
+  Directory* directory = directory_.exchange(nullptr, std::memory_order_relaxed);
   if (directory == nullptr) return;
   for (uint32_t s = 0; s < kSegments; ++s) {
     ChunkPointer* segment = directory->segments[s].load(std::memory_order_relaxed);
@@ -29,6 +37,7 @@ LeafMap::~LeafMap() {
     delete[] segment;
   }
   delete directory;
+  memory_->GiveBack(bytes_.exchange(0, std::memory_order_relaxed));
 }
 
 LeafMap::Summary LeafMap::Summarize(TxnId low_txn) const {
@@ -54,13 +63,18 @@ LeafMap::Summary LeafMap::Summarize(TxnId low_txn) const {
 void LeafMap::Note(PageNumber page, LeafWord word) {
   const Place place = PlaceOf(page);
   Directory* directory = FindOrMake(
-      &directory_, [] { return new Directory; }, [](Directory* made) { delete made; });
+      &directory_, sizeof(Directory), [] { return new Directory; },
+      [](Directory* made) { delete made; });
+  if (directory == nullptr) return;
+  const size_t chunks = size_t{1} << place.segment;
   ChunkPointer* segment = FindOrMake(
-      &directory->segments[place.segment],
-      [&place] { return new ChunkPointer[size_t{1} << place.segment](); },
-      [](ChunkPointer* made) { delete[] made; });
+      &directory->segments[place.segment], chunks * sizeof(ChunkPointer),
+      [chunks] { return new ChunkPointer[chunks](); }, [](ChunkPointer* made) { delete[] made; });
+  if (segment == nullptr) return;
   Chunk* chunk = FindOrMake(
-      &segment[place.chunk], [] { return new Chunk; }, [](Chunk* made) { delete made; });
+      &segment[place.chunk], sizeof(Chunk), [] { return new Chunk; },
+      [](Chunk* made) { delete made; });
+  if (chunk == nullptr) return;
   chunk->words[page.value() % kChunkWords].store(word.bits(), std::memory_order_relaxed);
 }
 

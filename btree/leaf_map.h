@@ -16,7 +16,10 @@
 // Words change under the latch of their leaf: exclusive by who changes the leaf (Tree), shared by
 // who looked at all of it. So a word never disagrees with the bytes that its latch protects.
 //
-// Thread safety: all members. Words are read without any latch; each is one atomic.
+// All maps of an instance have a share of memory together (base/memory_share.h). Where it is used
+// up a leaf without a word gets none: it is visited then, which is what a map saves.
+//
+// Thread safety: all members but Clear. Words are read without any latch; each is one atomic.
 #pragma once
 
 #include <array>
@@ -24,8 +27,10 @@
 #include <bit>
 #include <cstdint>
 #include <memory>
+#include <utility>
 
 #include "base/ids.h"
+#include "base/memory_share.h"
 #include "btree/entry_mark.h"
 #include "btree/node.h"
 
@@ -67,8 +72,8 @@ class LeafWord {
 
 class LeafMap {
  public:
-  LeafMap() = default;
-  ~LeafMap();
+  explicit LeafMap(std::shared_ptr<MemoryShare> memory) : memory_(std::move(memory)) {}
+  ~LeafMap() { Clear(); }
   LeafMap(const LeafMap&) = delete;
   LeafMap& operator=(const LeafMap&) = delete;
 
@@ -87,6 +92,8 @@ class LeafMap {
   /// counted as they were or as they are.
   [[nodiscard]] Summary Summarize(TxnId low_txn) const;
 
+  /// Forgets everything and gives its memory back. REQUIRES: nobody else uses the map.
+  void Clear();
   /// Notes what a leaf holds. REQUIRES: its latch is held, and it is not the root.
   void Note(PageNumber page, LeafWord word);
   /// The page is no leaf any more. REQUIRES: exclusive latch.
@@ -132,6 +139,9 @@ class LeafMap {
     const auto segment = static_cast<uint32_t>(std::bit_width(chunk)) - 1;
     return {segment, static_cast<uint32_t>(chunk - (uint64_t{1} << segment))};
   }
+  /// The object that `place` points to, made if there is none and memory for it. Null without.
+  template <typename Object, typename Make, typename Drop>
+  Object* FindOrMake(std::atomic<Object*>* place, uint64_t bytes, Make make, Drop drop);
   [[nodiscard]] Word* Find(PageNumber page) const {
     const Directory* directory = directory_.load(std::memory_order_acquire);
     if (directory == nullptr) return nullptr;
@@ -143,6 +153,8 @@ class LeafMap {
     return chunk == nullptr ? nullptr : &chunk->words[page.value() % kChunkWords];
   }
 
+  const std::shared_ptr<MemoryShare> memory_;  ///< a table may outlive the pool
+  std::atomic<uint64_t> bytes_{0};  ///< taken of it
   /// Published by who needs it first; null for the many indexes of a single leaf.
   std::atomic<Directory*> directory_{nullptr};
 };

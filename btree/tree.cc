@@ -11,7 +11,11 @@
 namespace rowan {
 
 Tree::Tree(PageAllocator* allocator, SpaceId space, PageNumber root, IndexId index)
-    : allocator_(allocator), space_(space), root_(root), index_(index) {}
+    : allocator_(allocator),
+      space_(space),
+      root_(root),
+      index_(index),
+      leaf_map_(allocator->pool()->map_memory()) {}
 
 Result<PageNumber> Tree::Create(PageAllocator* allocator, SpaceId space, IndexId index) {
   Result<PageReservation> reservation = allocator->Reserve(space, 1);

@@ -123,6 +123,8 @@ class Tree {
   /// What is known of the leaves without visiting them. One Tree per index does all its changes:
   /// what another object of the same index changed, this one's map would not know.
   [[nodiscard]] const LeafMap& leaf_map() const { return leaf_map_; }
+  /// REQUIRES: nobody else uses the tree.
+  void ForgetLeafMap() { leaf_map_.Clear(); }
   /// By who looked at the whole of a leaf. REQUIRES: its latch is held.
   void NoteLeaf(PageNumber page, LeafWord word) {
     if (page != root_) leaf_map_.Note(page, word);

@@ -16,6 +16,13 @@ namespace rowan {
 namespace {
 
 constexpr std::chrono::milliseconds kFoldTick{1000};
+/// What may be kept of pages that are not in the pool: the page LSNs and the visibility maps a
+/// 32nd of its size each, which is enough for all pages of data 60 times as large, with pages of 16
+/// KiB. A small pool has what does not matter to a machine.
+constexpr uint64_t kPoolShareOfMaps = 32;
+constexpr uint64_t kMapBytesMin = uint64_t{4} << 20;
+/// Of the page LSNs' journals, which are folded then: a mebipage.
+constexpr uint64_t kJournalBytesMin = uint64_t{16} << 20;
 
 void RaiseUsage(Frame* frame, uint8_t usage) {
   // Stored only if it changes: a hit on a hot page writes nothing shared but the latch.
@@ -190,6 +197,15 @@ BufferPool::BufferPool(const BufferOptions& options, SpaceFiles* files, FileSyst
       flush_writer_(&frames_, &files_, &doublewrite_, WriterSlots::kFlush),
       resizer_(&frames_, &checkpointer_, &limiter_) {
   supply_.SetWakeEvictor([this] { evictor_.Wake(); });
+  ShareMemory(options.pool_bytes);
+}
+
+/// What is kept of pages outside of the pool goes by its size, too.
+void BufferPool::ShareMemory(uint64_t pool_bytes) {
+  const uint64_t share = pool_bytes / kPoolShareOfMaps;
+  map_memory_->SetMax(std::max(kMapBytesMin, share));
+  files_.page_lsns()->SetMemoryMax({.chunk_bytes = std::max(kMapBytesMin, share),
+                                    .journal_bytes = std::max(kJournalBytesMin, share)});
 }
 
 BufferPool::~BufferPool() { Close(); }
@@ -303,7 +319,9 @@ Status BufferPool::Resize(uint64_t pool_bytes) {
   if (!status.ok()) return status;
   const uint64_t bytes_before = uint64_t{frames_.limit()} * page_size_bytes();
   if (pool_bytes > bytes_before) WarnOfPoolBeyondMemory(pool_bytes, page_size_bytes(), memory);
-  return resizer_.Resize(pool_bytes / page_size_bytes(), &flush_writer_);
+  const Status resized = resizer_.Resize(pool_bytes / page_size_bytes(), &flush_writer_);
+  ShareMemory(uint64_t{frames_.limit()} * page_size_bytes());
+  return resized;
 }
 
 Status BufferPool::RepairFromDoublewrite(std::set<SpaceId>* passed_over) {
@@ -342,6 +360,7 @@ PoolStatistics BufferPool::Statistics() const {
   statistics.free_frames = frames_.free_frames();
   statistics.dirty_frames = frames_.dirty_frames();
   statistics.page_versions_bytes = files_.page_lsns().MemoryBytes();
+  statistics.map_bytes = map_memory_->bytes();
   statistics.checkpoint_lsn = checkpointer_.published();
   const Lsn tail = log() == nullptr ? statistics.checkpoint_lsn : files_.LogTail();
   statistics.checkpoint_age_bytes = tail - std::min(tail, statistics.checkpoint_lsn);

@@ -20,6 +20,7 @@
 #include <utility>
 
 #include "base/ids.h"
+#include "base/memory_share.h"
 #include "base/mutex.h"
 #include "base/status.h"
 #include "base/thread_loop.h"
@@ -55,6 +56,7 @@ struct PoolStatistics {
   Lsn checkpoint_lsn;
   uint64_t checkpoint_age_bytes = 0;
   uint64_t page_versions_bytes = 0;  ///< memory of buffer/page/page_lsns.h
+  uint64_t map_bytes = 0;            ///< of map_memory()
 };
 
 class RedoBacklog;
@@ -150,6 +152,8 @@ class BufferPool {
   /// Looks at every frame, without a latch: right for pages that do not move meanwhile.
   [[nodiscard]] PoolPages PagesBySpace() const;
   [[nodiscard]] IoBackend io_backend() const { return backend_; }
+  /// For what is known of pages that need not be in the pool, and can be found out again.
+  [[nodiscard]] const std::shared_ptr<MemoryShare>& map_memory() const { return map_memory_; }
 
   /// Stops background threads. FlushAndCheckpoint first for a clean shutdown.
   void Close();
@@ -163,6 +167,9 @@ class BufferPool {
   Status OpenFiles();
   ThreadLoop::Next FoldPageLsns();
 
+  void ShareMemory(uint64_t pool_bytes);
+
+  const std::shared_ptr<MemoryShare> map_memory_ = std::make_shared<MemoryShare>(UINT64_MAX);
   // Thread-safe by themselves, in the order in which one builds on the other.
   FrameTable frames_;
   PageFiles files_;

@@ -106,6 +106,7 @@ ThreadLoop::Next Background::HousekeepingTick() {
   }
   purge_watch_.Look(parts_.txns->DescribePurge(), MonotonicNanos());
   parts_.statistics->RefreshDue();
+  if (parts_.storage->pool()->map_memory()->TakeRefused()) parts_.catalog->ForgetUnusedLeafMaps();
   return ThreadLoop::Next::kWait;
 }
 

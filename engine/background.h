@@ -14,6 +14,7 @@
 
 #include "base/ids.h"
 #include "base/thread_loop.h"
+#include "engine/catalog.h"
 #include "engine/options.h"
 #include "engine/orphan_files.h"
 #include "engine/purge_watch.h"
@@ -34,6 +35,7 @@ class Background {
     TemporaryTables* temporary = nullptr;
     OrphanFiles* orphans = nullptr;
     StatisticsKeeper* statistics = nullptr;
+    Catalog* catalog = nullptr;
   };
   explicit Background(Parts parts)
       : parts_(parts), purge_watch_(parts.options->statement_of_thread) {}

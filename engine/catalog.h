@@ -100,6 +100,8 @@ class Catalog : public IndexResolver {
   /// kNotFound. Opens nothing.
   [[nodiscard]] Result<TableFigures> FiguresOf(TableId table, TxnId visible_to_all) const;
   void NoteOnTable(TableId table, uint64_t note);
+  /// Gives back the memory of the visibility maps of tables that nobody has open.
+  void ForgetUnusedLeafMaps();
   /// Load met the row of the space's table, delete-marked by a finished transaction.
   [[nodiscard]] bool WasDropped(SpaceId space) const;
   [[nodiscard]] std::vector<std::shared_ptr<Table>> OpenTables() const;

@@ -2,6 +2,7 @@
 // The catalog as operators see it: no file is opened for it, and the mutex is held for one table at
 // a time.
 #include <algorithm>
+#include <atomic>
 #include <utility>
 
 #include "engine/catalog.h"
@@ -99,6 +100,28 @@ Result<TableFigures> Catalog::FiguresOf(TableId table, TxnId visible_to_all) con
     AddStored(stored, &figures);
   }
   return figures;
+}
+
+void Catalog::ForgetUnusedLeafMaps() {
+  std::vector<TableId> unused;
+  {
+    const SharedLock lock(&mutex_);
+    for (const auto& [id, entry] : tables_) {
+      if (entry.table.use_count() == 1) unused.push_back(id);
+    }
+  }
+  for (const TableId id : unused) {
+    const ExclusiveLock lock(&mutex_);  // who opens a table gets it from here
+    const auto found = tables_.find(id);
+    if (found == tables_.end() || found->second.table.use_count() != 1) continue;
+    // What those who have let go did there comes before.
+    std::atomic_thread_fence(std::memory_order_acquire);
+    const Table& table = *found->second.table;
+    for (size_t i = 0; i < table.index_count(); ++i) {
+      const std::shared_ptr<Index>& index = table.shared_index(i);
+      if (index.use_count() == 1) index->tree.ForgetLeafMap();
+    }
+  }
 }
 
 }  // namespace rowan

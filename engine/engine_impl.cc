@@ -160,7 +160,8 @@ void Engine::Impl::StartBackground() {
                                                               .txns = txns.get(),
                                                               .temporary = temporary.get(),
                                                               .orphans = orphans.get(),
-                                                              .statistics = statistics.get()});
+                                                              .statistics = statistics.get(),
+                                                              .catalog = catalog.get()});
   background->Start();
 }
 

@@ -21,6 +21,7 @@ struct EngineFigures {
   uint64_t pool_frames_free = 0;
   uint64_t pool_frames_dirty = 0;
   uint64_t page_versions_bytes = 0;  ///< memory of the last written LSN of each page
+  uint64_t visibility_map_bytes = 0;
   IoBackend io_backend = IoBackend::kAuto;
   uint64_t open_files = 0;  ///< handles of tablespaces
   uint64_t open_files_max = 0;

@@ -128,6 +128,7 @@ EngineFigures StatusReport::Figures() const {
   figures.pool_frames_free = pool.free_frames;
   figures.pool_frames_dirty = pool.dirty_frames;
   figures.page_versions_bytes = pool.page_versions_bytes;
+  figures.visibility_map_bytes = pool.map_bytes;
   figures.io_backend = storage_->pool()->io_backend();
   figures.open_files = storage_->files()->OpenHandles();
   figures.open_files_max = storage_->files()->OpenHandlesMax();

@@ -2,8 +2,9 @@
 // PageLsns: for each page, the LSN of the image last written home. A page that is read with a
 // smaller one is stale: whole, with the right identity, but a write that the device acknowledged
 // never reached it. On disk a base (page_lsn_base.h) and journals (page_lsn_journal.h), to which
-// each checkpoint appends what is new; Fold makes a new base of both. In memory the chunks of pages
-// that were read or written since the start. docs/formats/page_lsns.md tells it all.
+// each checkpoint appends what is new; Fold makes a new base of both. In memory some of the chunks
+// of pages that were read or written since the start (page_lsn_chunks.h), within a bound.
+// docs/formats/page_lsns.md tells it all.
 //
 // Invariants:
 //   1. what is in the files is durable at home: a checkpoint copies what changed, syncs the data
@@ -19,12 +20,10 @@
 // checkpoint at a time, Fold by one thread.
 #pragma once
 
-#include <array>
 #include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "base/function_ref.h"
@@ -32,6 +31,7 @@
 #include "base/mutex.h"
 #include "base/status.h"
 #include "buffer/page/page_lsn_base.h"
+#include "buffer/page/page_lsn_chunks.h"
 #include "buffer/page/page_lsn_journal.h"
 #include "io/file.h"
 #include "io/space_files.h"
@@ -83,26 +83,28 @@ class PageLsns {
   /// memory goes to the journal with the next checkpoint. Returns how many there were.
   Result<uint32_t> Check(SpaceId space);
   [[nodiscard]] uint64_t MemoryBytes() const;
+  struct MemoryMax {
+    uint64_t chunk_bytes = UINT64_MAX;
+    /// Of what a start reads from journals, and of what waits for a fold: it begins then, and while
+    /// it fails they grow on.
+    uint64_t journal_bytes = UINT64_MAX;
+  };
+  void SetMemoryMax(const MemoryMax& most);
 
  private:
-  struct Chunk {
-    std::array<std::atomic<Lsn>, kPagesPerChunk> lsns{};
-    std::array<std::atomic<uint64_t>, (kPagesPerChunk + 63) / 64> changed_pages{};
-    std::atomic<bool> changed{false};  ///< in changed_, or about to be
-    std::atomic<bool> loaded{false};   ///< has what the files say
-  };
-  using Chunks = std::vector<std::unique_ptr<Chunk>>;  ///< by number; null: not in memory
   /// What the files said when they were last read; replaced as a whole.
   struct OnDisk {
     std::unique_ptr<PageLsnBase> base;
     std::vector<PageLsnEntry> recent;  ///< from journals found by Open, by page, each once
   };
 
-  [[nodiscard]] Chunk* Find(ChunkKey key) const ROWAN_REQUIRES_SHARED(mutex_);
-  Chunk* FindOrCreate(ChunkKey key) const ROWAN_REQUIRES(mutex_);
-  void MarkChanged(ChunkKey key, Chunk* chunk, uint32_t page);
+  void MarkChanged(ChunkKey key, PageLsnChunk* chunk, uint32_t page);
+  void ListChanged(ChunkKey key);
+  static void CopyChunk(ChunkKey key, PageLsnChunk* chunk, Copies* copies);
   [[nodiscard]] Lsn LoadAndLook(PageId id) const;
-  static void Merge(Chunk* chunk, ChunkKey key, const OnDisk& on_disk);
+  /// False if another base is in place meanwhile.
+  bool TryLoad(PageId id, const std::shared_ptr<const OnDisk>& on_disk, Lsn* lsn) const;
+  static void Merge(PageLsnChunk* chunk, ChunkKey key, const OnDisk& on_disk);
 
   // page_lsns_rename.cc
   Status TakeFormerNames();
@@ -118,6 +120,10 @@ class PageLsns {
   [[nodiscard]] std::string JournalPath(uint64_t number) const;
   [[nodiscard]] std::string BasePath() const;
   Status AppendLocked(const Copies& copies) ROWAN_REQUIRES(file_mutex_);
+  /// The copies are in this journal.
+  void NoteAppended(const Copies& copies, uint64_t journal) const;
+  /// They are in none.
+  void PutBack(const Copies& copies);
   Status FoldInto(const std::string& path, FunctionRef<bool()> interrupted,
                   const std::vector<PageLsnEntry>& versions);
   Status Install(const std::string& path);
@@ -128,11 +134,10 @@ class PageLsns {
   std::atomic<Lsn> redo_from_{Lsn(UINT64_MAX)};
 
   /// Shared: finding a chunk and using its LSNs. Exclusive: adding and removing chunks, and
-  /// replacing on_disk_. The map is a cache, so readers add to it.
+  /// replacing on_disk_. The chunks are a cache, so readers add to them.
   mutable SharedMutex mutex_{LatchRank::kPageVersions};
-  mutable std::unordered_map<SpaceId, Chunks> spaces_ ROWAN_GUARDED_BY(mutex_);
+  mutable PageLsnChunks chunks_ ROWAN_GUARDED_BY(mutex_);
   std::shared_ptr<const OnDisk> on_disk_ ROWAN_GUARDED_BY(mutex_);
-  mutable std::atomic<uint64_t> chunk_count_{0};
 
   Mutex changed_mutex_{LatchRank::kChangedVersions};
   std::vector<ChunkKey> changed_ ROWAN_GUARDED_BY(changed_mutex_);
@@ -147,6 +152,7 @@ class PageLsns {
   std::atomic<uint64_t> journal_files_{0};
   std::atomic<uint64_t> base_slots_{0};
   std::atomic<uint64_t> recent_chunks_{0};    // an upper bound of those in OnDisk::recent
+  std::atomic<uint64_t> journal_bytes_max_{UINT64_MAX};
   std::atomic<uint64_t> fold_not_before_{0};  // journal entries, after a failure
   std::atomic<bool> rewrite_{false};          // the base is of the older form, or damaged
 };

@@ -8,6 +8,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "base/atomic_max.h"
 #include "base/counters.h"
 #include "base/format.h"
 #include "base/logging.h"
@@ -200,7 +201,9 @@ Status PageLsns::AppendLocked(const Copies& copies) {
     if (!status.ok()) return status;
   }
   const Status status = journal_->Append(copies);
-  if (status.ok()) journal_entries_.fetch_add(copies.size());
+  if (!status.ok()) return status;
+  journal_entries_.fetch_add(copies.size());
+  NoteAppended(copies, next_journal_ - 1);
   return status;
 }
 
@@ -220,22 +223,48 @@ Status PageLsns::Write(Copies copies) {
         "went back to an older state.",
         BasePath());
   }
+  PutBack(copies);
+  return Status::Ok();
+}
+
+void PageLsns::NoteAppended(const Copies& copies, uint64_t journal) const {
   const SharedLock lock(&mutex_);
+  for (size_t i = 0; i < copies.size(); ++i) {
+    const ChunkKey key = KeyOf(copies[i]);
+    if (i == 0 || key != KeyOf(copies[i - 1])) chunks_.NoteJournal(key, journal);
+  }
+}
+
+void PageLsns::PutBack(const Copies& copies) {
+  const ExclusiveLock lock(&mutex_);
   for (const PageLsnEntry& version : copies) {
     const ChunkKey key = KeyOf(version);
-    Chunk* chunk = Find(key);
-    if (chunk == nullptr) continue;
-    MarkChanged(key, chunk, PageId::Unpack(version.page).page.value() % kPagesPerChunk);
+    PageLsnChunk* chunk = chunks_.Find(key);
+    if (chunk != nullptr) {
+      MarkChanged(key, chunk, PageId::Unpack(version.page).page.value() % kPagesPerChunk);
+      RaiseTo(&chunk->lsns[PageId::Unpack(version.page).page.value() % kPagesPerChunk],
+              version.lsn);
+    } else if (files_->IsLive(key.space)) {
+      chunks_.MarkKeptChanged(key, version);
+      ListChanged(key);
+    }
   }
-  return Status::Ok();
 }
 
 bool PageLsns::WantsFold() const {
   const uint64_t entries = journal_entries_.load();
   if (entries < fold_not_before_.load()) return false;
   if (rewrite_.load() || journal_files_.load() > kJournalFilesMax) return true;
+  uint64_t chunks = 0;
+  uint64_t waiting_bytes = entries * sizeof(PageLsnEntry);
+  {
+    const SharedLock lock(&mutex_);
+    chunks = chunks_.chunks() + chunks_.kept_chunks();
+    waiting_bytes = std::max(waiting_bytes, chunks_.kept_bytes());
+  }
+  if (waiting_bytes >= journal_bytes_max_.load()) return true;
   // What is in memory and in journals may be in the base too: rather too seldom than too often.
-  const uint64_t chunks = base_slots_.load() + chunk_count_.load() + recent_chunks_.load();
+  chunks += base_slots_.load() + recent_chunks_.load();
   return entries >= kFoldEntriesMin &&
          entries * files_->page_size_bytes() >= kPageBytesPerBaseByte * chunks * kPageLsnSlotBytes;
 }
@@ -256,7 +285,11 @@ Status PageLsns::Fold(FunctionRef<bool()> interrupted) {
     if (!read.ok()) return read;
     const Status folded = FoldInto(path, interrupted, versions);
     if (!folded.ok()) return folded;
-    return Install(path);
+    const Status installed = Install(path);
+    if (!installed.ok() || numbers->empty()) return installed;
+    const ExclusiveLock lock(&mutex_);
+    chunks_.NoteFolded(numbers->back());
+    return installed;
   };
   const Status status = fold();
   if (!status.ok()) {
@@ -322,7 +355,7 @@ Result<uint32_t> PageLsns::Check(SpaceId space) {
     ++damaged;
     rewrite_.store(true);
     const SharedLock lock(&mutex_);
-    Chunk* chunk = Find(key);
+    PageLsnChunk* chunk = chunks_.Find(key);
     for (uint32_t page = 0; chunk != nullptr && page < kPagesPerChunk; ++page) {
       if (chunk->lsns[page].load(std::memory_order_relaxed) != kNoLsn)
         MarkChanged(key, chunk, page);

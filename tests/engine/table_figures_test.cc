@@ -5,6 +5,7 @@
 #include "engine/catalog_fields.h"
 #include "engine/statistics_row.h"
 #include "tests/engine/engine_fixture.h"
+#include "tests/support/await.h"
 
 namespace rowan {
 namespace {
@@ -85,6 +86,31 @@ TEST(TableFiguresTest, StatisticsOfTheFirstVersionAreRead) {
   EXPECT_TRUE(DecodeStatistics(AsBytes(row)).status().Is(Code::kNewerFormat));
   row[0] = 0x42;
   EXPECT_TRUE(DecodeStatistics(AsBytes(row)).status().Is(Code::kCorrupt));
+}
+
+TEST(TableFiguresTest, MapsOfTablesThatNobodyHasOpenGiveTheirMemoryBack) {
+  EngineFixture world(TestSeed());
+  ASSERT_TRUE(world.Open().ok());
+  std::shared_ptr<Table> table = world.CreateTable("test/mapped");
+  const TableId id = table->id();
+  const ToyRows model = world.Fill(table.get(), kRows, [](uint64_t row) {
+    return ToyRow{static_cast<uint32_t>(row % 7), static_cast<uint32_t>(row), "text"};
+  });
+  Catalog* const catalog = world.engine->impl()->catalog.get();
+  const auto known = [&] { return world.engine->FiguresOf(id)->indexes[0].visibility.known; };
+  const uint64_t leaves = known();
+  EXPECT_GT(leaves, 2u);
+  EXPECT_NE(world.engine->Figures().visibility_map_bytes, 0u);
+  catalog->ForgetUnusedLeafMaps();
+  EXPECT_EQ(known(), leaves) << "it is open";
+  table.reset();
+  // Purge may have it for a moment.
+  EXPECT_TRUE(Await([&] {
+    catalog->ForgetUnusedLeafMaps();
+    return known() == 0;
+  }));
+  EXPECT_EQ(world.engine->Figures().visibility_map_bytes, 0u);
+  world.ExpectTable(id, model);
 }
 
 }  // namespace
