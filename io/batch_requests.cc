@@ -2,10 +2,9 @@
 #include "io/batch_requests.h"
 
 #include <cerrno>
-#include <cstring>
 
 #include "base/assertions.h"
-#include "base/logging.h"
+#include "io/full_disk_log.h"
 #include "io/posix_file.h"
 
 namespace rowan {
@@ -39,9 +38,8 @@ BatchRequests::Outcome BatchRequests::Complete(uint32_t slot, int64_t answer) {
   } else if (request.remaining_bytes > 0) {
     const int error = static_cast<int>(-answer);
     if (error != 0 || request.write) {
-      LogError("Asynchronous {} of file '{}' at offset {} failed: {} (errno {})",
-               request.write ? "write" : "read", request.file->path(), request.offset,
-               std::strerror(error), error);
+      LogFailedCall(request.write ? "Asynchronous write" : "Asynchronous read",
+                    request.file->path(), request.offset, error);
     }
     Remember(error == 0 ? Status(Code::kIoError, "read beyond the end of the file", 0)
                         : StatusFromErrno(error, "asynchronous input or output failed"));

@@ -8,6 +8,7 @@
 #include "base/assertions.h"
 #include "base/instruments.h"
 #include "base/logging.h"
+#include "io/full_disk_log.h"
 #include "io/posix_file.h"
 #include "io/resource_shortage.h"
 
@@ -23,8 +24,7 @@ constexpr size_t kLinkedBytesMax = size_t{1} << 30;
 
 Status Failed(const File& file, const char* call, uint64_t offset, int64_t answer) {
   const int error = static_cast<int>(-answer);
-  LogError("io_uring {} of file '{}' at offset {} failed: {} (errno {})", call, file.path(), offset,
-           std::strerror(error), error);
+  LogFailedCall(call, file.path(), offset, error);
   return StatusFromErrno(error, "io_uring cannot write or sync file");
 }
 
@@ -102,11 +102,12 @@ Status LinkedWriter::WriteAndSync(File* file, uint64_t offset, Bytes bytes) {
   }
   const bool synced = answers.sync == 0;
   if (!synced && answers.sync != -ECANCELED) {
-    return Failed(*file, "fdatasync", offset, answers.sync);  // also if the write has to be redone
+    // Also if the write has to be redone.
+    return Failed(*file, "io_uring fdatasync", offset, answers.sync);
   }
   if (answers.write < 0 && answers.write != -EINTR && answers.write != -ECANCELED &&
       !IsResourceShortage(static_cast<int>(-answers.write))) {
-    return Failed(*file, "write", offset, answers.write);
+    return Failed(*file, "io_uring write", offset, answers.write);
   }
   // What was not written, or not taken by the kernel at all, goes the plain way; the sync must then
   // come again, because it was cancelled or came too early.

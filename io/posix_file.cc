@@ -8,13 +8,12 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 #include <utility>
 
 #include "base/instruments.h"
-#include "base/logging.h"
 #include "io/aligned_buffer.h"
 #include "io/atomic_write.h"
+#include "io/full_disk_log.h"
 #include "io/resource_shortage.h"
 
 namespace rowan {
@@ -25,8 +24,7 @@ constexpr size_t kZeroChunkBytes = size_t{1} << 20;
 
 Status Failed(const PosixFile& file, const char* call, uint64_t offset, const char* message) {
   const int error = errno;
-  LogError("{} of file '{}' at offset {} failed: {} (errno {})", call, file.path(), offset,
-           std::strerror(error), error);
+  LogFailedCall(call, file.path(), offset, error);
   return StatusFromErrno(error, message);
 }
 

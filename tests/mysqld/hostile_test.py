@@ -5,7 +5,10 @@
 An error must be a sentence, the server must go on or stop in good order, and nothing acknowledged
 may be lost. Missing, empty and foreign files in the data folder are here; damaged bytes are not.
 """
+import collections
+import contextlib
 import os
+import re
 import shutil
 import struct
 import threading
@@ -110,6 +113,18 @@ def _fill_until_error(client, start):
         return row, error
 
 
+def _check_full_disk_messages(t, messages):
+    """One line for a file; a further one, a minute later, says how many were left out."""
+    told = collections.Counter()
+    for line in messages.splitlines():
+        found = re.search(r"of file '([^']+)' at offset \d+ failed: No space left on device "
+                          r"\(errno 28\)(?!;)", line)
+        if found:
+            told[found[1]] += 1
+    t.true(told, "nothing was said of the full disk")
+    t.equal({file: count for file, count in told.items() if count > 1}, {}, "told more than once")
+
+
 def test_full_disk(t):
     if t.engine != "ROWAN":
         t.skip("about our folder")
@@ -129,6 +144,11 @@ def test_full_disk(t):
             client = t.client(server)
             t.equal(client.value("SELECT COUNT(*) FROM information_schema.engines WHERE engine = "
                                  "'InnoDB'"), 1)
+            for _ in range(20):
+                with contextlib.suppress(MysqlError):
+                    client.execute(f"INSERT INTO fill VALUES ({rows}, 1, REPEAT('f', 4000)), "
+                                   f"({rows}, 1, 'a duplicate: nothing is inserted')")
+            _check_full_disk_messages(t, server.messages())
             server.kill()
             disk.resize(400)
             server.start()

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// FullDiskLog: which failures of calls on files have been told of. A full disk fails each try of
+// each statement: one line for a file and cause, and another one when a minute has passed, with the
+// number of those left out.
+// Thread safety: all members.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <unordered_map>
+
+#include "base/mutex.h"
+
+namespace rowan {
+
+class FullDiskLog {
+ public:
+  /// How many failures of this file with this error were left out since the last one that was told
+  /// of; nothing if this one is to be left out, too.
+  std::optional<uint64_t> Note(const std::string& path, int error, uint64_t now_micros);
+
+ private:
+  struct Told {
+    int error = 0;
+    uint64_t micros = 0;
+    uint64_t left_out = 0;  ///< since then
+  };
+  Mutex mutex_{LatchRank::kFullDiskLog};
+  std::unordered_map<std::string, Told> told_ ROWAN_GUARDED_BY(mutex_);
+};
+
+/// The operator's sentence of a failed call; errno is left as it was. ENOSPC and EDQUOT as above.
+void LogFailedCall(const char* call, const std::string& path, uint64_t offset, int error);
+
+}  // namespace rowan
