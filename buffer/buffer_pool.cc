@@ -324,12 +324,12 @@ Status BufferPool::Resize(uint64_t pool_bytes) {
   return resized;
 }
 
-Status BufferPool::RepairFromDoublewrite(std::set<SpaceId>* passed_over) {
+Status BufferPool::RepairFromDoublewrite(const DoublewriteFile::Absent& absent) {
   if (files_.control() != nullptr) {
     files_.page_lsns()->BeginRedo(files_.control()->data().checkpoint_lsn);
   }
   checkpointer_.BeginRedo();
-  return doublewrite_.Repair(log() == nullptr ? Lsn(UINT64_MAX) : log()->tail(), passed_over);
+  return doublewrite_.Repair(log() == nullptr ? Lsn(UINT64_MAX) : log()->tail(), absent);
 }
 
 Status BufferPool::JudgeDoublewrite(FileSystem* file_system, SpaceFiles* files, Lsn log_end) {
@@ -337,7 +337,7 @@ Status BufferPool::JudgeDoublewrite(FileSystem* file_system, SpaceFiles* files, 
 }
 
 void BufferPool::EndRedo() {
-  files_.EndBacklog();
+  files_.EndRedo();
   files_.page_lsns()->EndRedo();
   checkpointer_.EndRedo();
 }

@@ -14,7 +14,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <set>
 #include <span>
 #include <string>
 #include <utility>
@@ -104,8 +103,10 @@ class BufferPool {
   /// Before recovery, once the existing spaces are open in `files`: repairs torn and stale pages
   /// from the doublewrite file, then empties it. Until EndRedo a page that is older than its last
   /// write passes if redo, from the checkpoint on, has all that it lacks.
-  /// `passed_over`: see DoublewriteFile::Repair.
-  Status RepairFromDoublewrite(std::set<SpaceId>* passed_over = nullptr);
+  Status RepairFromDoublewrite(const DoublewriteFile::Absent& absent = DoublewriteFile::Absent());
+  /// Instead, after a clean shutdown: all that the file lists is durable at home, and no page is
+  /// looked at. Also when everything is written at a shutdown, so that no later start looks.
+  Status EmptyDoublewrite() { return doublewrite_.Reset(); }
   /// Before anything of an instance is changed, and without a pool: kCorrupt when the doublewrite
   /// file has a page from behind `log_end`, so that the log must have lost its end. Reads only.
   static Status JudgeDoublewrite(FileSystem* file_system, SpaceFiles* files, Lsn log_end);
@@ -115,7 +116,8 @@ class BufferPool {
   [[nodiscard]] bool IsResident(PageId id) const {
     return frames_.Lookup(id.Packed()) != PageTable::kNone;
   }
-  /// All pages are redone. Until then no checkpoint is published.
+  /// No page needs the log any more: until then no checkpoint is published. Pages with something
+  /// kept stay listed; called again once they are up to date.
   void EndRedo();
   /// Checks what `rowan.page_lsns` holds of the space; damage is logged and repaired by the next
   /// checkpoint.

@@ -8,6 +8,7 @@
 #include "base/logging.h"
 #include "buffer/page/doublewrite.h"
 #include "buffer/page/page_header.h"
+#include "buffer/redo_backlog.h"
 
 namespace rowan {
 
@@ -74,11 +75,14 @@ void PageFiles::SetDoublewriteMode(DoublewriteMode mode) {
   doublewrite_mode_.store(mode, std::memory_order_release);
 }
 
-void PageFiles::EndBacklog() {
-  // Nobody begins a use any more, and who looks at it now is waited for: a checkpoint would take
-  // the log away that is read there.
-  backlog_.store(nullptr, std::memory_order_seq_cst);
+void PageFiles::EndRedo() {
+  // Who looks at it now is waited for: a checkpoint would take the log away that is read there.
   const ExclusiveLock guard(&backlog_mutex_);
+  RedoBacklog* const backlog = this->backlog();
+  if (backlog != nullptr && !backlog->EndLog()) {
+    backlog_.store(nullptr, std::memory_order_seq_cst);
+  }
+  redoing_.store(false, std::memory_order_release);
 }
 
 }  // namespace rowan

@@ -47,6 +47,10 @@ class PageFiles {
   /// A write or sync of `what` failed: stops the engine for good. Returns the status to pass on.
   Status StopEngine(const char* reason, Status cause);
 
+  /// A page of the file that is made without being read could not be written otherwise.
+  [[nodiscard]] Status CheckUsable(PageId id) const {
+    return spaces_->Locate(id, SpaceFiles::Use::kRead).status();
+  }
   /// Checks an image read from disk; empty: it is good, else what is wrong with it.
   [[nodiscard]] std::string Check(Bytes page, PageId id) const { return Look(page, id, true); }
   /// The same of one that may be in the midst of being written: it is not counted.
@@ -66,11 +70,16 @@ class PageFiles {
   /// What pages lack of the redo log until redo is through, else null; read where a page comes in,
   /// never where one is found. Used through buffer/redo_use.h.
   [[nodiscard]] RedoBacklog* backlog() const { return backlog_.load(std::memory_order_acquire); }
-  void SetBacklog(RedoBacklog* backlog) { backlog_.store(backlog, std::memory_order_release); }
-  /// Takes it away; nobody uses it any more at return.
-  void EndBacklog();
-  /// Shared while the backlog is used, also while a page is read; exclusive to wait for its users
-  /// once it was taken away.
+  void SetBacklog(RedoBacklog* backlog) {
+    redoing_.store(true, std::memory_order_release);
+    backlog_.store(backlog, std::memory_order_release);
+  }
+  /// Pages do not lack anything of the log any more, or it is kept; nobody looks for it in the log
+  /// any more at return. The backlog goes if nothing is pending.
+  void EndRedo();
+  /// From SetBacklog to EndRedo.
+  [[nodiscard]] bool redoing() const { return redoing_.load(std::memory_order_acquire); }
+  /// Shared while the backlog is used, also while a page is read; exclusive to end it.
   [[nodiscard]] SharedMutex* backlog_mutex() { return &backlog_mutex_; }
 
  private:
@@ -88,6 +97,7 @@ class PageFiles {
   std::atomic<DoublewriteMode> doublewrite_mode_;  // changed with the write gate closed
   WriteGate write_gate_;
   std::atomic<RedoBacklog*> backlog_{nullptr};
+  std::atomic<bool> redoing_{false};
   SharedMutex backlog_mutex_{LatchRank::kRedoBacklog};
 };
 

@@ -57,15 +57,23 @@ Status PageLoader::ReadAndRedo(Frame* frame, PageId id, FixHint hint) {
   const RedoUse redo(frames_, files_);
   RedoBacklog::Page* page = redo.Find(id.Packed());
   if (page == nullptr) return ReadFile(frame, id, hint);
-  bool anew = redo.MakesAnew(*page);
-  if (!anew) {
-    const Status status = ReadFile(frame, id, page->fresh ? FixHint::kSpeculative : hint);
-    if (!status.ok() && !page->fresh) return status;
-    anew = !status.ok();
+  auto how = redo.MakesAnew(*page) ? RedoUse::How::kAnew : RedoUse::How::kRead;
+  if (how == RedoUse::How::kAnew) {
+    const Status usable = files_->CheckUsable(id);
+    if (!usable.ok()) return usable;
   }
-  const Status status = redo.Apply(page, frame, anew);
-  if (status.ok() || status.Is(Code::kStopped)) return status;
-  return Damaged(id, hint, "the redo log does not fit it");
+  if (how == RedoUse::How::kRead) {
+    const bool kept = redo.HasKept(*page);
+    const Status status = ReadFile(frame, id, page->fresh || kept ? FixHint::kSpeculative : hint);
+    const bool unread = kept && status.Is(Code::kCorrupt);
+    if (!status.ok() && !page->fresh && !unread) return status;
+    if (!status.ok()) how = page->fresh ? RedoUse::How::kAnew : RedoUse::How::kUnread;
+  }
+  const Status status = redo.Apply(page, frame, how);
+  if (!status.Is(Code::kCorrupt)) return status;
+  return Damaged(id, hint, how == RedoUse::How::kUnread
+                               ? "it cannot be repaired from what was kept of the redo log"
+                               : "the redo log does not fit it");
 }
 
 Status PageLoader::ReadFile(Frame* frame, PageId id, FixHint hint) {

@@ -94,7 +94,7 @@ PageWriter::Added PageWriter::CopyShared(Frame* frame) {
   std::memcpy(image, frames_->PageOf(frame).data(), frames_->page_size());
   // Redo changes pages at LSNs far below the tail, also this one, if a later stretch of the log has
   // more of it: what it was dirty from stays the bound. Temporary pages have no other.
-  const bool redoing = files_->backlog() != nullptr;
+  const bool redoing = files_->redoing();
   const Lsn noted = redoing || temporary ? dirty : files_->LogTail();
   batch.entries.push_back({frame, id, dirty, noted, slot, false, {}});
   frame->latch.UnlockShared();

@@ -207,6 +207,38 @@ void RedoBacklog::Enlarge() {
   }
 }
 
+void RedoBacklog::AddKept(const KeptRedo* kept, std::span<const uint64_t> pages) {
+  kept_ = kept;
+  for (const uint64_t key : pages) AddKeptPage(key);
+}
+
+void RedoBacklog::AddKeptPage(uint64_t key) {
+  if (4 * (used_ + 1) > 3 * capacity_) Enlarge();
+  Page& page = pages_[SlotOf(key)];
+  if (page.key != 0) return;
+  page.key = key;
+  page.list.store(Page::kKeptOnly, std::memory_order_relaxed);
+  ++used_;
+}
+
+bool RedoBacklog::EndLog() {
+  bool any = false;
+  for (size_t i = 0; i < capacity_; ++i) {
+    Page& page = pages_[i];
+    if (!page.pending()) continue;
+    const bool kept = HasKept(PageId::Unpack(page.key));
+    page.fresh = 0;
+    page.list.store(kept ? Page::kKeptOnly : 0, std::memory_order_release);
+    any = any || kept;
+  }
+  log_ = nullptr;
+  return any;
+}
+
+Status RedoBacklog::ApplyKept(PageId id, MutableBytes bytes, bool readable) const {
+  return kept_->Apply(id, bytes, readable);
+}
+
 std::vector<uint64_t> RedoBacklog::PendingPages() const {
   std::vector<uint64_t> keys;
   keys.reserve(used_);
@@ -224,13 +256,14 @@ RedoBacklog::Page* RedoBacklog::Find(uint64_t key) const {
 
 Result<std::unique_ptr<RedoPortion>> RedoBacklog::Gather(std::span<const uint64_t> keys,
                                                          uint64_t bytes_max) const {
-  ROWAN_CHECK(log_ != nullptr);
+  if (log_ == nullptr) return std::unique_ptr<RedoPortion>();  // what is left is kept
   auto portion = std::make_unique<RedoPortion>(log_);
   uint64_t bytes = 0;
   for (const uint64_t key : keys.first(std::min(keys.size(), RedoPortion::kPagesMax))) {
     const Page& page = pages_[SlotOf(key)];
     const uint32_t list = page.list.load(std::memory_order_acquire);
-    if (page.key != key || list == 0 || bytes + page.record_bytes > bytes_max) continue;
+    if (page.key != key || list == 0 || list == Page::kKeptOnly) continue;
+    if (bytes + page.record_bytes > bytes_max) continue;
     bytes += page.record_bytes;
     portion->AddPage(key);
     ListCursor cursor(this, page, list);
@@ -245,8 +278,10 @@ Status RedoBacklog::Apply(const Page& page, MutableBytes bytes, const RedoPortio
   const PageId id = PageId::Unpack(page.key);
   const RedoPortion::Record* first = nullptr;
   if (portion != nullptr && portion->Find(page.key, &first)) return ApplyRecords(id, first, bytes);
+  const uint32_t list = page.list.load(std::memory_order_acquire);
+  if (list == Page::kKeptOnly) return Status::Ok();
   ROWAN_CHECK(log_ != nullptr);
-  ListCursor cursor(this, page, page.list.load(std::memory_order_acquire));
+  ListCursor cursor(this, page, list);
   Lsn start;
   for (bool more = cursor.Next(&start); more;) {
     RedoPortion slice(log_);

@@ -14,7 +14,8 @@
 //     follows from that: its thread holds the latch of the frame that the page is coming into;
 //   - a page with a list counts as dirty since the first record, whether it lacks any or not: see
 //     storage/recovery.h;
-//   - no checkpoint is published before all lists are applied, so the log keeps what they name.
+//   - no checkpoint is published before all lists are applied or kept aside, so the log keeps what
+//     they name.
 // A list: chunks of varints, each the distance of a group's start from the one before, the first
 // from `start`.
 // Thread safety: Add, Finish, SetLog and Clear by one thread while nobody else uses it; after
@@ -31,6 +32,7 @@
 #include "base/bytes.h"
 #include "base/ids.h"
 #include "base/status.h"
+#include "buffer/kept_redo.h"
 #include "buffer/redo_portion.h"
 #include "wal/group.h"
 #include "wal/log_groups.h"
@@ -43,13 +45,18 @@ class RedoBacklog {
     uint64_t key = 0;  ///< PageId::Packed; 0: the slot is free
     Lsn start;         ///< of the first group that mentions the page
     Lsn newest;        ///< start of the last group in the list
-    /// First chunk of the list; 0 once the list is applied or not needed any more.
+    /// First chunk of the list; 0 once the list is applied or not needed any more; kKeptOnly.
     std::atomic<uint32_t> list{0};
     uint32_t tail = 0;               ///< last chunk
     uint32_t record_bytes = 0;       ///< that RedoPortion needs for the list; UINT32_MAX: or more
     uint32_t newest_bytes : 31 = 0;  ///< of the last group
     uint32_t fresh : 1 = 0;          ///< the first record initialises the page: it need not be read
 
+    /// What the page lacks is kept (buffer/kept_redo.h), and nothing of it is in the log.
+    static constexpr uint32_t kKeptOnly = UINT32_MAX;
+    [[nodiscard]] bool kept_only() const {
+      return list.load(std::memory_order_acquire) == kKeptOnly;
+    }
     [[nodiscard]] bool pending() const { return list.load(std::memory_order_acquire) != 0; }
   };
 
@@ -60,6 +67,8 @@ class RedoBacklog {
   /// REQUIRES: FindRedo knows the record's type and version, and it names a page.
   void Add(const RecordView& record, Lsn group_start, Lsn group_end);
   void Finish();
+  /// These pages lack first what `kept`, which outlives it, has of them. After Finish.
+  void AddKept(const KeptRedo* kept, std::span<const uint64_t> pages);
   void Clear();
   /// Of lists and their directory.
   [[nodiscard]] uint64_t MemoryBytes() const;
@@ -67,6 +76,9 @@ class RedoBacklog {
   // --- redoing ---
   /// Where the groups are; outlives what is done here.
   void SetLog(const LogGroups* log) { log_ = log; }
+  /// Nobody looks into the log any more: pages that have something kept stay listed for that, all
+  /// others are taken for brought up to date. False: none is listed. REQUIRES: nobody uses lists.
+  bool EndLog();
   /// The pages with lists, in the order in which they lie on disk.
   [[nodiscard]] std::vector<uint64_t> PendingPages() const;
   /// nullptr when nothing of the page is pending.
@@ -74,14 +86,19 @@ class RedoBacklog {
   /// Of the newest group that has a record in the list.
   [[nodiscard]] static Lsn EndOf(const Page& page) { return page.newest + page.newest_bytes; }
   /// Gathers the records of `keys`, which are sorted. Left out is what does not fit into
-  /// `bytes_max`: Apply reads that by itself. kStopped: the log cannot be read (logged).
+  /// `bytes_max`: Apply reads that by itself. Null after EndLog. kStopped: the log cannot be read
+  /// (logged).
   Result<std::unique_ptr<RedoPortion>> Gather(std::span<const uint64_t> keys,
                                               uint64_t bytes_max) const;
   /// Applies what the page lacks of the list by its LSN, and stamps its LSN: the page as it was
-  /// read, or zero bytes if `page.fresh`. After a failure the bytes are of no use: part of a group
+  /// read, or zero bytes if `page.fresh`. What is kept comes first (ApplyKept). After a failure the
+  /// bytes are of no use: part of a group
   /// may have been applied. kStopped: the log cannot be read (logged), which says nothing about the
   /// page. `portion`: may have the page's records; null: read from the log.
   Status Apply(const Page& page, MutableBytes bytes, const RedoPortion* portion = nullptr);
+  /// Brings the page up to where its list begins, if something is kept of it: see KeptRedo::Apply.
+  Status ApplyKept(PageId id, MutableBytes bytes, bool readable) const;
+  [[nodiscard]] bool HasKept(PageId id) const { return kept_ != nullptr && kept_->Has(id); }
   void Remove(Page* page) { page->list.store(0, std::memory_order_release); }
   [[nodiscard]] uint64_t records_applied() const {
     return records_applied_.load(std::memory_order_relaxed);
@@ -105,12 +122,14 @@ class RedoBacklog {
   uint32_t AddChunk(uint32_t bytes);
   [[nodiscard]] Chunk* ChunkAt(uint32_t place) const;
   void Enlarge();
+  void AddKeptPage(uint64_t key);
   [[nodiscard]] size_t FirstSlotOf(uint64_t key) const;
   [[nodiscard]] size_t SlotOf(uint64_t key) const;
   void PrefetchTail(uint64_t key) const;
   Status ApplyRecords(PageId id, const RedoPortion::Record* first, MutableBytes bytes);
 
   const LogGroups* log_ = nullptr;
+  const KeptRedo* kept_ = nullptr;
   std::unique_ptr<Page[]> pages_;  ///< hash table, linear probing, at most three quarters full
   size_t capacity_ = 0;            ///< a power of two
   size_t used_ = 0;

@@ -37,16 +37,31 @@ class RedoUse {
   /// Brings the page in an exclusively latched frame up to date, from what was read or, if `anew`,
   /// from nothing. After a failure its bytes are of no use, and its records stay. kStopped: the log
   /// could not be read, which stops the engine: no page may be taken for damaged or lacking nothing
-  /// because of it, and no checkpoint takes the log away.
-  Status Apply(RedoBacklog::Page* page, Frame* frame, bool anew,
+  /// because of it, and no checkpoint takes the log away. `How::kUnread`: nothing good was read,
+  /// which helps only if an image is kept.
+  enum class How { kRead, kUnread, kAnew };
+  Status Apply(RedoBacklog::Page* page, Frame* frame, How how,
                const RedoPortion* portion = nullptr) const {
     const MutableBytes bytes = frames_->PageOf(frame);
-    if (anew) std::memset(bytes.data(), 0, bytes.size());
+    if (how == How::kAnew) {
+      std::memset(bytes.data(), 0, bytes.size());
+    } else if (HasKept(*page)) {
+      const Status mended =
+          backlog_->ApplyKept(PageId::Unpack(page->key), bytes, how == How::kRead);
+      if (!mended.ok()) return mended;
+    }
+    const bool kept_only = page->kept_only();
     const Status status = backlog_->Apply(*page, bytes, portion);
     if (!status.ok()) return StoppedIfLogFailed(status);
-    frames_->MarkDirty(frame, page->start);
+    // What is kept is older than what checkpoints have passed, and outlives the page's next write.
+    // Below the tail, so that a sweep which begins now writes the page.
+    frames_->MarkDirty(frame, kept_only ? files_->LogTail() - 1 : page->start);
     backlog_->Remove(page);
     return Status::Ok();
+  }
+
+  [[nodiscard]] bool HasKept(const RedoBacklog::Page& page) const {
+    return backlog_->HasKept(PageId::Unpack(page.key));
   }
 
   void Remove(RedoBacklog::Page* page) const { backlog_->Remove(page); }

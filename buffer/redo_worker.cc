@@ -90,7 +90,12 @@ RedoWorker::Begun RedoWorker::Begin(uint64_t key, std::vector<Failure>* failures
     frames_->Drop(frame);
     return Begun::kDone;
   }
-  if (!use.Apply(page, frame, true, portion_.get()).ok()) {
+  if (const Status usable = files_->CheckUsable(PageId::Unpack(key)); !usable.ok()) {
+    frames_->Drop(frame);
+    failures->push_back({key, usable});
+    return Begun::kDone;
+  }
+  if (!use.Apply(page, frame, RedoUse::How::kAnew, portion_.get()).ok()) {
     frames_->Drop(frame);
     return Begun::kLater;
   }
@@ -125,7 +130,7 @@ void RedoWorker::FinishLoads() {
     RedoBacklog::Page* page = use.Find(load.key);
     const PageId id = PageId::Unpack(load.key);
     if (!all_read || page == nullptr || !files_->Check(frames_->PageOf(load.frame), id).empty() ||
-        !use.Apply(page, load.frame, false, portion_.get()).ok()) {
+        !use.Apply(page, load.frame, RedoUse::How::kRead, portion_.get()).ok()) {
       frames_->Drop(load.frame);
       later_.push_back(load.key);
       continue;
@@ -150,7 +155,8 @@ Status RedoWorker::RedoPage(uint64_t key) {
   const RedoUse use(frames_, files_);
   RedoBacklog::Page* page = use.Find(key);
   if (page == nullptr) return Status::Ok();
-  const Status status = use.Apply(page, guard->frame(), use.MakesAnew(*page), portion_.get());
+  const auto how = use.MakesAnew(*page) ? RedoUse::How::kAnew : RedoUse::How::kRead;
+  const Status status = use.Apply(page, guard->frame(), how, portion_.get());
   // Half of a group must not reach the disk: under its LSN it would look whole to the next start.
   if (!status.ok()) pool_->Discard(std::move(guard).value());
   return status;

@@ -163,6 +163,19 @@ void Catalog::NoteDamage(SpaceId space) {
   damaged_->Forget(space);
 }
 
+void Catalog::NoteWaiting(SpaceId space) {
+  const SharedLock lock(&mutex_);
+  const TableDef* definition = DefinitionLocked(space, kNoIndex);
+  if (definition == nullptr) {
+    damaged_->Forget(space);
+    return;
+  }
+  LogWarning(
+      "Changes of table '{}' in the redo log wait until its file '{}' can be read. Nothing of it "
+      "is lost; statements that need them fail until then.",
+      definition->name, allocator_->pool()->files()->PlaceOf(space));
+}
+
 Result<TableDef> Catalog::Definition(TableId table) const {
   const SharedLock lock(&mutex_);
   const auto found = tables_.find(table);
@@ -280,8 +293,16 @@ Status Catalog::OpenFailure(IndexId index) {
   }
   const Status status = Open(id).status();
   // Of an open that failed: "its file is missing". A table dropped meanwhile has no index left.
-  if (status.Is(Code::kIoError) && status.detail() == ENOENT) return Status(Code::kNotFound);
+  if (status.Is(Code::kIoError) && status.detail() == ENOENT && !Waits(id)) {
+    return Status(Code::kNotFound);
+  }
   return status.Is(Code::kNotFound) ? Status::Ok() : status;
+}
+
+bool Catalog::Waits(TableId table) const {
+  const SharedLock lock(&mutex_);
+  const auto found = tables_.find(table);
+  return found != tables_.end() && damaged_->Waits(found->second.definition.space);
 }
 
 bool Catalog::IndexExists(IndexId index) {

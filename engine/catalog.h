@@ -89,6 +89,9 @@ class Catalog : public IndexResolver {
   /// The space is marked as damaged: its table is named in the error log and refused from now on;
   /// rollback and purge take it for dropped. A mark of a table that is gone is removed.
   void NoteDamage(SpaceId space);
+  /// The space waits for its file: the error log names its table. Of one that is gone nothing
+  /// waits.
+  void NoteWaiting(SpaceId space);
   /// After the table's file was dropped.
   void ForgetDamage(SpaceId space) { damaged_->Forget(space); }
   Result<TableDef> Definition(TableId table) const;
@@ -108,6 +111,8 @@ class Catalog : public IndexResolver {
 
   std::shared_ptr<Index> FindIndex(IndexId index) override;
   bool IndexExists(IndexId index) override;
+  /// The table's file is missing, and will be what it was when it is back.
+  [[nodiscard]] bool Waits(TableId table) const;
   /// Empty when there is no such index, or it is the catalog's own.
   [[nodiscard]] std::string NameOfTableWith(IndexId index) const;
   /// Both empty when there is no such index.

@@ -27,19 +27,6 @@ constexpr uint64_t kTrashStepBytes = uint64_t{256} << 20;
 /// About a day, of calls that come every second.
 constexpr uint32_t kTrashPauseCallsMax = 1 << 16;
 
-/// The id in `space_<id><suffix>`, or nullopt if the name is not exactly of that form.
-std::optional<SpaceId> ParseName(std::string_view name, std::string_view suffix) {
-  if (!name.starts_with(kPrefix) || !name.ends_with(suffix)) return std::nullopt;
-  if (name.size() <= kPrefix.size() + suffix.size()) return std::nullopt;
-  name.remove_prefix(kPrefix.size());
-  name.remove_suffix(suffix.size());
-  uint32_t id = 0;
-  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), id);
-  if (error != std::errc() || end != name.data() + name.size()) return std::nullopt;
-  if (name.size() > 1 && name[0] == '0') return std::nullopt;
-  return SpaceId(id);
-}
-
 Status DeadSpace() { return Status(Code::kNotFound, "the tablespace does not exist"); }
 
 /// Half of what the process may open: the other half is for connections, the log, and the server's
@@ -50,6 +37,18 @@ uint32_t HandlesMax(uint32_t wanted) {
 }
 
 }  // namespace
+
+std::optional<SpaceId> ParseSpaceName(std::string_view name, std::string_view suffix) {
+  if (!name.starts_with(kPrefix) || !name.ends_with(suffix)) return std::nullopt;
+  if (name.size() <= kPrefix.size() + suffix.size()) return std::nullopt;
+  name.remove_prefix(kPrefix.size());
+  name.remove_suffix(suffix.size());
+  uint32_t id = 0;
+  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), id);
+  if (error != std::errc() || end != name.data() + name.size()) return std::nullopt;
+  if (name.size() > 1 && name[0] == '0') return std::nullopt;
+  return SpaceId(id);
+}
 
 SpaceFiles::SpaceFiles(FileSystem* file_system, std::string folder, uint32_t page_size_bytes,
                        const SpaceFilesOptions& options)
@@ -152,7 +151,8 @@ Result<std::vector<SpaceId>> SpaceFiles::ListFiles() {
   if (!names.ok()) return names.status();
   std::vector<SpaceId> spaces;
   for (const std::string& name : names.value()) {
-    if (const std::optional<SpaceId> space = ParseName(name, kSuffix)) spaces.push_back(*space);
+    const std::optional<SpaceId> space = ParseSpaceName(name, kSuffix);
+    if (space.has_value()) spaces.push_back(*space);
   }
   return spaces;
 }
@@ -192,7 +192,7 @@ Status SpaceFiles::ListTrash() {
   if (!names.ok()) return names.status();
   trash_.clear();
   for (std::string& name : names.value()) {
-    if (ParseName(name, kTrashSuffix)) trash_.push_back(std::move(name));
+    if (ParseSpaceName(name, kTrashSuffix)) trash_.push_back(std::move(name));
   }
   trash_scanned_ = true;
   return Status::Ok();
@@ -232,7 +232,7 @@ Status SpaceFiles::RemoveTemporary() {
   Result<std::vector<std::string>> names = file_system_->List(folder_);
   if (!names.ok()) return names.status();
   for (const std::string& name : names.value()) {
-    if (!ParseName(name, kTemporarySuffix)) continue;
+    if (!ParseSpaceName(name, kTemporarySuffix)) continue;
     const Status removed = file_system_->Remove(InFolder(name));
     if (!removed.ok() && !removed.Is(Code::kNotFound)) return removed;
   }

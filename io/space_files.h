@@ -30,6 +30,9 @@ struct SpaceFilesOptions {
   uint32_t pages_max = UINT32_MAX;  ///< of one file
 };
 
+/// The id in `space_<id><suffix>`, or nullopt if the name is not exactly of that form.
+std::optional<SpaceId> ParseSpaceName(std::string_view name, std::string_view suffix);
+
 class SpaceFiles {
  public:
   SpaceFiles(FileSystem* file_system, std::string folder, uint32_t page_size_bytes,

@@ -107,6 +107,11 @@ Status Backup::ReadBase() {
 Status Backup::CopyPages(FunctionRef<bool()> interrupted) {
   begin_nanos_ = MonotonicNanos();
   bytes_read_ = 0;
+  for (const SpaceId space : storage_->damaged()->Waiting()) {
+    LogError("The backup to '{}' fails: changes of the file '{}' wait until it can be read.",
+             options_.folder, storage_->files()->PlaceOf(space));
+    return Status(Code::kBusy, "changes of a table's file wait until it can be read");
+  }
   Result<std::vector<SpaceId>> spaces = storage_->files()->ListFiles();
   if (!spaces.ok()) return spaces.status();
   for (const SpaceId space : spaces.value()) {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "storage/damaged_spaces.h"
 
-#include <charconv>
 #include <memory>
 #include <optional>
 #include <string_view>
@@ -9,22 +8,13 @@
 #include "base/bytes.h"
 #include "base/format.h"
 #include "base/logging.h"
+#include "io/space_files.h"
 
 namespace rowan {
 namespace {
 
 constexpr std::string_view kPrefix = "space_";
 constexpr std::string_view kSuffix = ".damaged";
-
-std::optional<SpaceId> ParseName(std::string_view name) {
-  if (!name.starts_with(kPrefix) || !name.ends_with(kSuffix)) return std::nullopt;
-  name.remove_prefix(kPrefix.size());
-  name.remove_suffix(kSuffix.size());
-  uint32_t id = 0;
-  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), id);
-  if (error != std::errc() || end != name.data() + name.size()) return std::nullopt;
-  return SpaceId(id);
-}
 
 }  // namespace
 
@@ -37,7 +27,7 @@ Status DamagedSpaces::Load() {
   if (!names.ok()) return names.status();
   const ExclusiveLock lock(&mutex_);
   for (const std::string& name : *names) {
-    if (const std::optional<SpaceId> space = ParseName(name)) spaces_.insert(*space);
+    if (const std::optional<SpaceId> space = ParseSpaceName(name, kSuffix)) spaces_.insert(*space);
   }
   return Status::Ok();
 }
@@ -50,6 +40,25 @@ bool DamagedSpaces::Contains(SpaceId space) const {
 std::vector<SpaceId> DamagedSpaces::All() const {
   const SharedLock lock(&mutex_);
   return {spaces_.begin(), spaces_.end()};
+}
+
+bool DamagedSpaces::Waits(SpaceId space) const {
+  const SharedLock lock(&mutex_);
+  return waiting_.contains(space);
+}
+
+std::vector<SpaceId> DamagedSpaces::Waiting() const {
+  const SharedLock lock(&mutex_);
+  return {waiting_.begin(), waiting_.end()};
+}
+
+void DamagedSpaces::SetWaits(SpaceId space, bool waits) {
+  const ExclusiveLock lock(&mutex_);
+  if (waits) {
+    waiting_.insert(space);
+  } else {
+    waiting_.erase(space);
+  }
 }
 
 Status DamagedSpaces::Mark(SpaceId space, const std::string& why) {
@@ -77,6 +86,7 @@ Status DamagedSpaces::Mark(SpaceId space, const std::string& why) {
 void DamagedSpaces::Forget(SpaceId space) {
   {
     const ExclusiveLock lock(&mutex_);
+    waiting_.erase(space);  // redo removes what it kept of a space that waits no more
     if (spaces_.erase(space) == 0) return;
   }
   file_system_->Remove(PathOf(space)).Ignore();

@@ -2,7 +2,8 @@
 // DamagedSpaces: tablespaces that lack changes for good, because redo could not apply what the log
 // had for them. The log is recycled afterwards, so the mark must outlive it: a file
 // `space_<id>.damaged` beside the space's own, which holds a sentence for the operator. Whoever has
-// one is refused until the table is dropped.
+// one is refused until the table is dropped. Beside them spaces that wait: nothing of them is lost,
+// but what they lack cannot be applied now (storage/recovery.h).
 //
 // Invariant: the mark is durable before a checkpoint takes the records away.
 // Thread safety: all members, but Load before all others.
@@ -27,6 +28,9 @@ class DamagedSpaces {
   Status Load();
   [[nodiscard]] bool Contains(SpaceId space) const;
   [[nodiscard]] std::vector<SpaceId> All() const;
+  [[nodiscard]] bool Waits(SpaceId space) const;
+  [[nodiscard]] std::vector<SpaceId> Waiting() const;
+  void SetWaits(SpaceId space, bool waits);
   /// Durable on return. `why` is a sentence.
   Status Mark(SpaceId space, const std::string& why);
   /// The space was dropped. A mark that stays behind, because of a failure, is of no consequence:
@@ -39,6 +43,7 @@ class DamagedSpaces {
   const std::string folder_;
   mutable SharedMutex mutex_{LatchRank::kDamagedSpaces};
   std::unordered_set<SpaceId> spaces_ ROWAN_GUARDED_BY(mutex_);
+  std::unordered_set<SpaceId> waiting_ ROWAN_GUARDED_BY(mutex_);
 };
 
 }  // namespace rowan

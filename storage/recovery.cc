@@ -20,10 +20,6 @@
 namespace rowan {
 namespace {
 
-/// A page that cannot be read is tried again by Finish, which is called once a second, this often.
-/// Meanwhile no checkpoint is possible.
-constexpr uint32_t kUnreadableTries = 60;
-
 /// Hands the pages of a stretch to the workers, a portion at a time.
 class SharedPages {
  public:
@@ -164,11 +160,6 @@ Status Recovery::GatherGroup(const LogReader::Group& group) {
 
 void Recovery::Gather(const RecordView& record, const LogReader::Group& group) {
   if (dropped_.contains(record.page.space)) return;
-  const uint64_t key = record.page.Packed();
-  if (suspended_.contains(key)) {
-    if (!FindRedo(record.type, record.version)->initialises_page) return;
-    suspended_.erase(key);
-  }
   backlog_.Add(record, group.start, group.end);
 }
 
@@ -188,46 +179,61 @@ Status Recovery::GatherStretch() {
     gathered_end_ = group.end;
   } while (gathered_end_ < end_ && !Full());
   backlog_.Finish();
+  AddKept();
   if (!status.Is(Code::kEndOfRange)) return status;
   gathered_end_ = end_;  // behind the last group with records may be some without
   return Status::Ok();
 }
 
 Status Recovery::CheckPlaces(SpaceFiles* files) const {
-  if (options_.force) return Status::Ok();  // JudgeMissing gives the table up
+  if (options_.force) return Status::Ok();  // it waits
   for (const SpaceId space : spaces_) {
     if (files->IsLive(space) || dropped_.contains(space) || damaged_->Contains(space)) continue;
     const Status status = files->Open(space);
     if (!IsPlaceMissing(status)) continue;  // others are judged when their pages are redone
     LogError(
         "The file '{}' is missing, and the redo log has changes of it. Nothing was changed; mount "
-        "its disk and start again. rowan_force_recovery = 1 gives its table up and serves the "
-        "others.",
+        "its disk and start again. rowan_force_recovery = 1 serves the others until it is there.",
         files->PlaceOf(space));
     return status;
   }
   return Status::Ok();
 }
 
-Status Recovery::Repair(BufferPool* pool, SpaceFiles* files) {
+Status Recovery::Repair(BufferPool* pool, SpaceFiles* files, ControlFile* control_file) {
   pool_ = pool;
   files_ = files;
-  std::set<SpaceId> passed_over;
-  Status status = pool->RepairFromDoublewrite(options_.force ? &passed_over : nullptr);
-  if (status.Is(Code::kIoError)) {
-    LogError(
-        "A page that the doublewrite file holds could not be looked at in its file ({}, error "
-        "{}). If it is a table's, rowan_force_recovery = 1 gives that table up.",
-        status.message(), status.detail());
+  control_file_ = control_file;
+  kept_.RemoveDrafts();
+  if (kept_.empty()) {
+    const Status noted = NoteFeature(false);
+    if (!noted.ok()) return noted;
   }
-  if (!status.ok()) return status;
-  for (const SpaceId space : passed_over) {
-    status = MarkDamaged(space, Format("The file '{}' could not be read when its pages were to be "
-                                       "repaired.",
-                                       files->PathOf(space)));
-    if (!status.ok()) return status;
+  for (const SpaceId space : kept_.broken()) {
+    const Status marked =
+        MarkDamaged(space, Format("'{}' is damaged, which has changes that its pages lack.",
+                                  kept_.PathOf(space)));
+    if (!marked.ok()) return marked;
   }
-  return Status::Ok();
+  // Whatever a clean shutdown left in the file is at home.
+  if (control_.clean_shutdown) {
+    const Status emptied = pool->EmptyDoublewrite();
+    if (!emptied.ok()) return emptied;
+  }
+  return pool->RepairFromDoublewrite(
+      {.keep =
+           [this](PageId page, Bytes image) {
+             damaged_->SetWaits(page.space, true);
+             return kept_.AddImage(page, image);
+           },
+       .end =
+           [this] {
+             const Status sealed = kept_.Seal();
+             return sealed.ok() && !kept_.empty() ? NoteFeature(true) : sealed;
+           },
+       .has_changes_in_log =
+           [this](SpaceId space) { return spaces_.contains(space) && !dropped_.contains(space); },
+       .unreadable = options_.force});
 }
 
 Status Recovery::Redo() {
@@ -236,16 +242,25 @@ Status Recovery::Redo() {
     const Status status = files_->Drop(space);
     if (!status.ok() && !status.Is(Code::kNotFound)) return status;
     pool_->ForgetSpace(space);
+    damaged_->SetWaits(space, false);
+    const Status removed = kept_.Remove(space);
+    if (!removed.ok()) return removed;
   }
+  AddKept();
   pool_->BeginRedo(&backlog_);
-  Status status = MarkMissing();
+  Status status = LookForMissing();
   if (!status.ok()) return status;
   while (gathered_end_ < end_) {
     status = RedoPages(backlog_.PendingPages());
     if (!status.ok()) return status;
+    // The next stretch takes the place of these lists.
+    std::vector<uint64_t> left;
+    for (const auto& [page, failure] : suspended_) left.push_back(page);
+    status = KeepAside(left);
+    if (!status.ok()) return status;
     status = GatherStretch();
     if (!status.ok()) return status;
-    status = MarkMissing();
+    status = LookForMissing();
     if (!status.ok()) return status;
   }
   return RedoFirst();
@@ -262,28 +277,42 @@ Status Recovery::RedoFirst() {
   return RedoPages(std::move(pages));
 }
 
-Status Recovery::Finish(PageAllocator* allocator) {
-  Status status = RedoPages(backlog_.PendingPages());
-  ++unreadable_tries_;
+Status Recovery::Finish(PageAllocator* allocator, Try which) {
+  Status status = RedoPages(PagesToTry());
+  ++tries_;
   if (!status.ok()) return status;
   status = JudgeSuspended(allocator, true);
   if (!status.ok()) return status;
+  std::vector<uint64_t> waiting;
+  for (const auto& [page, failure] : suspended_) {
+    const RedoBacklog::Page* listed = backlog_.Find(page);
+    if (listed != nullptr && !listed->kept_only()) waiting.push_back(page);
+  }
+  waits_.store(!waiting.empty(), std::memory_order_release);
+  if (waits() && which != Try::kLast) {
+    return Status(Code::kBusy, "a page to redo cannot be read");
+  }
+  status = KeepAside(waiting);
+  if (status.Is(Code::kStopped)) return status;
+  if (!status.ok()) return Status(Code::kBusy, "what pages lack cannot be kept");
   statistics_.records_applied = backlog_.records_applied();
-  pool_->EndRedo();
-  backlog_.Clear();
-  backlog_.SetLog(nullptr);
+  EndRedo();
+  for (const SpaceId space : damaged_->Waiting()) {
+    if (PendingOf(space).empty()) damaged_->SetWaits(space, false);
+  }
   log_groups_.reset();
   finished_.store(true, std::memory_order_release);
   return status;
 }
 
-Status Recovery::RedoPages(std::vector<uint64_t> keys) {
+Status Recovery::RedoPages(const std::vector<uint64_t>& keys) {
+  if (keys.empty()) return Status::Ok();
   statistics_.pages += keys.size();
   const uint64_t memory = std::max(
       options_.memory_bytes_max / 4,
       options_.memory_bytes_max - std::min(options_.memory_bytes_max, backlog_.MemoryBytes()));
   const uint64_t portion_bytes_max = memory / options_.workers;
-  SharedPages pages(std::move(keys), backlog_, portion_bytes_max, options_.workers);
+  SharedPages pages(keys, backlog_, portion_bytes_max, options_.workers);
   const auto work = [&] {
     RedoWorker worker(pool_, options_.workers, portion_bytes_max);
     Work(&worker, abandoned_, &pages);
@@ -293,20 +322,22 @@ Status Recovery::RedoPages(std::vector<uint64_t> keys) {
   work();
   for (std::thread& helper : helpers) helper.join();
   if (!pages.status().ok()) return pages.status();
+  for (const uint64_t key : keys) suspended_.erase(key);
   for (const RedoWorker::Failure& failure : pages.failures()) {
-    // What is dropped by now, or was missing before, has been judged.
-    if (!failure.status.Is(Code::kNotFound)) suspended_[failure.page] = failure.status;
+    // What was dropped meanwhile lacks nothing any more.
+    const bool waits = damaged_->Waits(PageId::Unpack(failure.page).space);
+    if (waits || !failure.status.Is(Code::kNotFound)) suspended_[failure.page] = failure.status;
   }
   return Status::Ok();
 }
 
-Status Recovery::MarkMissing() {
+Status Recovery::LookForMissing() {
   SpaceId last{0};
   for (const uint64_t key : backlog_.PendingPages()) {
     const SpaceId space = PageId::Unpack(key).space;
     if (space == last) continue;
     last = space;
-    if (files_->IsLive(space) || dropped_.contains(space) || damaged_->Contains(space)) continue;
+    if (files_->IsLive(space) || damaged_->Contains(space) || damaged_->Waits(space)) continue;
     const Status status = JudgeMissing(space);
     if (!status.ok()) return status;
   }
@@ -320,19 +351,31 @@ Status Recovery::JudgeMissing(SpaceId space) {
   if (!opened.Is(Code::kNotFound) && !options_.force) {
     LogError(
         "The file '{}' cannot be opened ({}, error {}), and the redo log has changes of it. "
-        "Make it readable; rowan_force_recovery = 1 gives its table up and serves the others.",
+        "Make it readable and start again; rowan_force_recovery = 1 serves the others until it "
+        "can be read.",
         path, opened.message(), opened.detail());
     return opened;
   }
-  return MarkDamaged(space, Format("The file '{}' was missing or could not be opened when changes "
-                                   "of it in the redo log were to be redone.",
-                                   path));
+  LogError(
+      "The file '{}' is missing or cannot be opened ({}), and the redo log has changes of it. They "
+      "wait for it: its table can be used once the file is back.",
+      path, opened.message());
+  damaged_->SetWaits(space, true);
+  return Status::Ok();
 }
 
 Status Recovery::MarkDamaged(SpaceId space, const std::string& why) {
-  LogError("{} Its table lacks these changes for good and can only be dropped.", why);
-  const Status status = damaged_->Mark(space, why);
-  if (status.ok() && on_damage_) on_damage_(space);
+  // What the log has of its other pages must not be lost with it.
+  Status status = KeepAside(PendingOf(space));
+  if (!status.ok()) return status;
+  LogError("{} Its table can only be dropped, or read with rowan_force_recovery.", why);
+  status = damaged_->Mark(space, why);
+  if (!status.ok()) return status;
+  if (on_damage_) on_damage_(space);
+  // Nobody gets to see them any more, unless to read what is left.
+  for (const uint64_t page : PendingOf(space)) {
+    if (!options_.force) backlog_.Remove(backlog_.Find(page));
+  }
   return status;
 }
 
@@ -341,51 +384,63 @@ Status Recovery::ResolveSuspended(PageAllocator* allocator) {
 }
 
 Status Recovery::JudgeSuspended(PageAllocator* allocator, bool serving) {
-  for (const auto& [packed, failure] : suspended_) {
-    const Status status = JudgePage(allocator, PageId::Unpack(packed), failure, serving);
-    if (!status.ok()) return status;
+  for (auto next = suspended_.begin(); next != suspended_.end();) {
+    const auto suspended = next++;
+    const PageId page = PageId::Unpack(suspended->first);
+    const Result<bool> judged = JudgePage(allocator, page, suspended->second, serving);
+    if (!judged.ok()) return judged.status();
+    if (!judged.value()) continue;
+    RedoBacklog::Page* listed = backlog_.Find(suspended->first);
+    if (listed != nullptr && !damaged_->Contains(page.space)) backlog_.Remove(listed);
+    suspended_.erase(suspended);
   }
-  suspended_.clear();
   return Status::Ok();
 }
 
-Status Recovery::JudgePage(PageAllocator* allocator, PageId id, const Status& failure,
-                           bool serving) {
-  if (!files_->IsLive(id.space) || damaged_->Contains(id.space)) return Status::Ok();
+Result<bool> Recovery::JudgePage(PageAllocator* allocator, PageId id, const Status& failure,
+                                 bool serving) {
+  if (damaged_->Contains(id.space)) return true;
+  if (!files_->IsLive(id.space)) return !damaged_->Waits(id.space);
   const Result<bool> allocated = allocator->IsAllocated(id);
   if (allocated.status().Is(Code::kStopped)) return allocated.status();
-  if (allocated.ok() && !allocated.value()) return Status::Ok();
+  if (allocated.ok() && !allocated.value()) return true;
   // Asked last: whoever allocated it since has begun it anew before the bitmap could be read.
-  if (serving && backlog_.Find(id.Packed()) == nullptr) return Status::Ok();
-  if (!files_->IsLive(id.space)) return Status::Ok();
-  const std::string path = files_->PathOf(id.space);
+  if (serving && backlog_.Find(id.Packed()) == nullptr) return true;
+  if (!files_->IsLive(id.space)) return !damaged_->Waits(id.space);
   const Status unreadable = allocated.ok() ? failure : allocated.status();
-  // Only damage says anything about the page. Whatever else kept it away, it may be whole: another
-  // try, or another start, may find that.
-  if (!unreadable.Is(Code::kCorrupt) && !options_.force &&
-      !(serving && unreadable_tries_ > kUnreadableTries)) {
-    if (unreadable_tries_ <= 1) {
-      LogError(
-          "Page {} of '{}' cannot be read ({}, error {}), and the redo log has changes of it. "
-          "rowan_force_recovery = 1 gives its table up.",
-          id.page.value(), path, unreadable.message(), unreadable.detail());
-    }
-    return serving ? Status(Code::kBusy, "a page to redo cannot be read") : unreadable;
+  const bool forced_undo = options_.force && id.space == kUndoSpace;
+  // Only damage says anything about the page. Whatever else kept it away, it may be whole.
+  if (!unreadable.Is(Code::kCorrupt) && !forced_undo) {
+    if (told_.insert(id.space).second) TellWaiting(id, unreadable);
+    if (!serving && !IsTable(id.space)) return unreadable;
+    return false;
   }
   // Read once more for its sentence, if it is the page itself that is wrong.
   (void)pool_->Fix(id, LatchMode::kShared);
-  const std::string why = Format(
-      "Page {} of '{}' is damaged: the redo log could not be applied to "
-      "it.",
-      id.page.value(), path);
-  if (IsTable(id.space)) return MarkDamaged(id.space, why);
-  if (options_.force && id.space == kUndoSpace) {
+  const std::string why =
+      Format("Page {} of '{}' is damaged: the redo log could not be applied to it.",
+             id.page.value(), files_->PathOf(id.space));
+  if (IsTable(id.space)) {
+    const Status marked = MarkDamaged(id.space, why);
+    if (!marked.ok()) return marked;
+    return true;
+  }
+  if (forced_undo) {
     LogError("{} It stays as it is, because rowan_force_recovery says so.", why);
-    return Status::Ok();
+    return true;
   }
   LogError("{} The instance is not opened, so that nothing is lost; restore it from a backup.",
            why);
   return Status(Code::kCorrupt, "redo does not fit a page", id.page.value());
+}
+
+void Recovery::TellWaiting(PageId page, const Status& failure) const {
+  LogError(
+      "Page {} of '{}' cannot be read ({}, error {}), and the redo log has changes of it. {}",
+      page.page.value(), files_->PathOf(page.space), failure.message(), failure.detail(),
+      IsTable(page.space) ? "They are kept until it can be read; statements that need the page "
+                            "fail until then."
+                          : "Rowan needs it: make the file readable and start again.");
 }
 
 }  // namespace rowan

@@ -17,11 +17,14 @@
 // Suspended pages: a freed page is never written (buffer/buffer_pool.h, Discard), so the disk may
 // hold an older incarnation when the log still has records of its last life. A record that cannot
 // be applied suspends its page until a record initialises it anew. A page still suspended at the
-// end of the log must be free in the space's bitmap. Otherwise it is damaged, and what the log has
-// for it is lost with the log: the table is marked (storage/damaged_spaces.h) and the others are
-// served. A page or file that cannot be read may be whole: opening fails, or redo tries again, or
-// options.force gives it up. Damage of the system space keeps the instance closed, and damage of
-// the undo space does unless options.force passes it over.
+// end of the log must be free in the space's bitmap. Otherwise it is damaged: the table is marked
+// (storage/damaged_spaces.h) and the others are served. Damage of the system space keeps the
+// instance closed, and damage of the undo space does unless options.force passes it over.
+//
+// Pages that wait: one that cannot be read, or whose file is away, may be whole, whatever keeps it
+// away. Finish tries again for as long as the log has room; then what the log has for these pages
+// is kept in a file (buffer/kept_redo.h), the log goes on without them, and RetryKept tries again.
+// A page that waits fails the statements that need it and no others.
 // Thread safety: Scan, Redo and Finish by one thread at a time, Abandon from any.
 #pragma once
 
@@ -29,6 +32,7 @@
 #include <atomic>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
@@ -37,6 +41,7 @@
 #include "base/ids.h"
 #include "base/status.h"
 #include "buffer/buffer_pool.h"
+#include "buffer/kept_redo.h"
 #include "buffer/redo_backlog.h"
 #include "buffer/redo_worker.h"
 #include "io/space_files.h"
@@ -52,7 +57,8 @@ struct RecoveryOptions {
   /// Of lists of what is not yet applied, and records while they are; 0: by the memory at hand.
   uint64_t memory_bytes_max = 0;
   uint32_t workers = 0;  ///< 0: by the number of processors
-  /// Damage of the undo space is passed over, and so are tables' files that cannot be read.
+  /// Damage of the undo space is passed over, and tables' files that cannot be read are waited for
+  /// while the others are served.
   bool force = false;
 };
 
@@ -74,7 +80,8 @@ class Recovery {
         control_(control),
         options_(options),
         damaged_(damaged),
-        gathered_end_(control.checkpoint_lsn) {}
+        gathered_end_(control.checkpoint_lsn),
+        kept_(file_system, folder_, control.page_size_bytes) {}
 
   /// kCorrupt: damage below the durable mark (logged). kNewerFormat: a record of unknown type.
   Status Scan();
@@ -87,9 +94,11 @@ class Recovery {
   /// REQUIRES: Scan. IsPlaceMissing (logged): a file that the log has changes of is on a disk that
   /// is not there. Changes nothing.
   [[nodiscard]] Status CheckPlaces(SpaceFiles* files) const;
-  /// Torn pages, from the doublewrite file. `files`: spaces found on disk are open in it. Both
+  /// Finds what earlier runs kept. Changes nothing.
+  [[nodiscard]] Status LoadKept();
+  /// Torn pages, from the doublewrite file. `files`: spaces found on disk are open in it. All
   /// outlive Finish.
-  Status Repair(BufferPool* pool, SpaceFiles* files);
+  Status Repair(BufferPool* pool, SpaceFiles* files, ControlFile* control_file);
   /// REQUIRES: Repair.
   Status Redo();
   /// REQUIRES: Redo, and the allocator is usable. Judges the pages suspended so far. kCorrupt if
@@ -98,15 +107,25 @@ class Recovery {
   /// REQUIRES: Redo. Finish has more to do than to let checkpoints go on.
   [[nodiscard]] bool HasPending() const { return !backlog_.PendingPages().empty(); }
   /// REQUIRES: ResolveSuspended. Redoes what Redo left, judges it, and lets checkpoints go on.
-  /// kInterrupted: abandoned. kBusy: a page cannot be read now, to be called again later.
-  Status Finish(PageAllocator* allocator);
+  /// kInterrupted: abandoned. kBusy: a page cannot be read now, to be called again later. On the
+  /// last try that is kept instead, unless it cannot be written.
+  enum class Try { kOneOfSome, kLast };
+  Status Finish(PageAllocator* allocator, Try which);
+  /// After Finish: something is kept.
+  [[nodiscard]] bool keeps() const { return finished() && !kept_.empty(); }
+  /// REQUIRES: keeps. Tries pages that wait, and removes what is kept of spaces whose pages are
+  /// all up to date.
+  Status RetryKept(PageAllocator* allocator);
   /// Ends Finish early, for good.
   void Abandon() { abandoned_.store(true, std::memory_order_release); }
+  /// Finish has nothing to do but to wait for what cannot be read.
+  [[nodiscard]] bool waits() const { return waits_.load(std::memory_order_acquire); }
   [[nodiscard]] bool finished() const { return finished_.load(std::memory_order_acquire); }
   /// Called when Finish has marked a space. Set before it runs.
   void SetOnDamage(std::function<void(SpaceId)> callback) { on_damage_ = std::move(callback); }
 
   [[nodiscard]] const RedoBacklog& backlog() const { return backlog_; }
+  [[nodiscard]] const KeptRedo& kept() const { return kept_; }
   [[nodiscard]] const RecoveryStatistics& statistics() const { return statistics_; }
 
  private:
@@ -120,14 +139,31 @@ class Recovery {
   }
   /// From where the last stretch ended.
   Status GatherStretch();
-  Status RedoPages(std::vector<uint64_t> pages);
+  Status RedoPages(const std::vector<uint64_t>& pages);
   /// Pages of the last stretch that cannot wait.
   Status RedoFirst();
-  Status MarkMissing();
+  Status LookForMissing();
   Status JudgeMissing(SpaceId space);
+  /// What is kept, and is to be applied.
+  void AddKept();
+  void EndRedo();
+  /// Spaces that nothing need be kept of any more, once what is in the pool is written.
+  [[nodiscard]] std::vector<SpaceId> Applied() const;
+  Status RemoveApplied();
+  /// What is worth another try: all pages, or one of each space where pages wait.
+  std::vector<uint64_t> PagesToTry();
+  /// Durably, what the log has for pages that are listed.
+  Status KeepAside(const std::vector<uint64_t>& pages);
+  Status KeepPortion(std::span<const uint64_t> pages, uint64_t bytes_max);
+  [[nodiscard]] std::vector<uint64_t> PendingOf(SpaceId space) const;
+  /// The instance has kept records, which older builds do not know of.
+  Status NoteFeature(bool kept);
   Status MarkDamaged(SpaceId space, const std::string& why);
-  Status JudgePage(PageAllocator* allocator, PageId page, const Status& failure, bool serving);
+  /// False: it waits.
+  Result<bool> JudgePage(PageAllocator* allocator, PageId page, const Status& failure,
+                         bool serving);
   Status JudgeSuspended(PageAllocator* allocator, bool serving);
+  void TellWaiting(PageId page, const Status& failure) const;
   [[nodiscard]] static bool IsTable(SpaceId space) { return space >= kFirstTableSpace; }
 
   FileSystem* const file_system_;
@@ -145,10 +181,14 @@ class Recovery {
   std::unordered_set<SpaceId> spaces_;
   std::array<SpaceId, 2> last_spaces_{};  ///< in spaces_: mostly the undo space and a table's
   std::unordered_set<SpaceId> dropped_;
-  std::unordered_map<uint64_t, Status> suspended_;  ///< by PageId::Packed; why
-  uint32_t unreadable_tries_ = 0;                   ///< of Finish
+  std::unordered_map<uint64_t, Status> suspended_;  ///< by PageId::Packed; why. These wait, too
+  std::unordered_set<SpaceId> told_;  ///< of which the error log has a page that waits
+  uint32_t tries_ = 0;                              ///< of Finish and RetryKept
+  KeptRedo kept_;
+  ControlFile* control_file_ = nullptr;
   std::function<void(SpaceId)> on_damage_;
   std::atomic<bool> abandoned_{false};
+  std::atomic<bool> waits_{false};
   std::atomic<bool> finished_{false};
 };
 

@@ -13,6 +13,8 @@
 #include "buffer/pool_memory.h"
 #include "buffer/buffer_redo.h"
 #include "io/placed_file.h"
+#include "io/process_user.h"
+#include "io/shadow_file_system.h"
 #include "storage/backup_manifest.h"
 #include "storage/instance_folder.h"
 #include "storage/upgrade.h"
@@ -78,7 +80,17 @@ InstanceId NewInstanceId() {
 }  // namespace
 
 Storage::Storage(FileSystem* file_system, const StorageOptions& options, StorageEvents events)
-    : file_system_(file_system), options_(options), events_(std::move(events)) {}
+    : shadow_(options.read_only ? std::make_unique<ShadowFileSystem>(file_system) : nullptr),
+      file_system_(shadow_ != nullptr ? shadow_.get() : file_system),
+      options_(options),
+      events_(std::move(events)) {
+  if (!options_.read_only) return;
+  // Nothing becomes durable anyway, and shadows have no descriptors.
+  options_.buffer.doublewrite = DoublewriteMode::kOff;
+  options_.buffer.io_backend = IoBackend::kThreads;
+  options_.log.sync_method = LogSyncMethod::kFdatasync;
+  options_.recovery.force = true;
+}
 
 Storage::~Storage() { Stop(); }
 
@@ -98,6 +110,13 @@ Result<std::unique_ptr<Storage>> Storage::Open(FileSystem* file_system,
 Status Storage::OpenOrCreate() {
   if (events_.before_creation) {
     Result<std::vector<std::string>> present = file_system_->List(options_.folder);
+    if (!present.ok() && !present.status().Is(Code::kNotFound)) {
+      LogError(
+          "The folder '{}' cannot be read by user {} (error {}): whether it holds an instance is "
+          "not known. Nothing was changed; make it readable and start again.",
+          options_.folder, ProcessUser(), present.status().detail());
+      return present.status();
+    }
     // An instance, or one whose control file was lost, which is refused later.
     const bool there = present.ok() && !present->empty();
     const Status allowed = there ? Status::Ok() : events_.before_creation();
@@ -114,6 +133,10 @@ Status Storage::OpenOrCreate() {
     LogError("The control file in '{}' cannot be used: {}. Nothing was changed.", options_.folder,
              control.status().message());
     return control.status();
+  }
+  if (options_.read_only) {
+    LogError("The folder '{}' holds no Rowan instance that could be read.", options_.folder);
+    return Status(Code::kReadOnly, "no instance to read");
   }
   const Status cleared = ClearInstanceFolder(file_system_, options_.folder, *made);
   if (!cleared.ok()) return cleared;
@@ -277,6 +300,8 @@ Status Storage::Recover() {
 Status Storage::JudgeInstance() {
   Status status = damaged_->Load();
   if (!status.ok()) return status;
+  status = recovery_->LoadKept();
+  if (!status.ok()) return status;
   status = OpenSpaces();
   if (!status.ok()) return status;
   status = recovery_->Scan();
@@ -298,7 +323,7 @@ Status Storage::RedoFirst() {
   if (!status.ok()) return status;
   status = OpenPool();
   if (!status.ok()) return status;
-  status = recovery_->Repair(pool_.get(), files_.get());
+  status = recovery_->Repair(pool_.get(), files_.get(), control_.get());
   if (!status.ok()) return status;
   // Redo makes pages dirty faster than it could write them by itself.
   StartBackground();
@@ -314,7 +339,11 @@ Status Storage::LeaveRedo() {
   recovery_->SetOnDamage([this](SpaceId space) {
     if (events_.space_damaged) events_.space_damaged(space);
   });
-  if (!options_.background || !recovery_->HasPending()) return FinishRedo();
+  // What is kept of a marked table goes when that is dropped.
+  const bool pending = recovery_->HasPending() || !recovery_->kept().empty();
+  if (!options_.background || !pending) {
+    return FinishRedo(options_.recovery.force ? Recovery::Try::kLast : Recovery::Try::kOneOfSome);
+  }
   // Before anything is logged: with the log full, only the end of redo makes room in it.
   redo_thread_ = std::make_unique<ThreadLoop>("redo", kRedoTick, [this] { return RedoTick(); });
   redo_thread_->Start();
@@ -339,12 +368,17 @@ void Storage::LogRedoDone() const {
       recovery_->end().value(), RedoSeconds());
 }
 
-Status Storage::FinishRedo() {
+bool Storage::IsLogShort() const {
+  return log_->tail() - recovery_->begin() > log_->capacity_bytes() / 4 * 3;
+}
+
+Status Storage::FinishRedo(Recovery::Try which) {
   if (!redoing()) return Status::Ok();
   {
     const MutexLock lock(&redo_mutex_);
     if (recovery_->finished()) return Status::Ok();
-    const Status status = recovery_->Finish(allocator_.get());
+    if (IsLogShort()) which = Recovery::Try::kLast;
+    const Status status = recovery_->Finish(allocator_.get(), which);
     const bool later = status.Is(Code::kBusy) || status.Is(Code::kOutOfMemory) ||
                        status.Is(Code::kInterrupted) || status.Is(Code::kStopped);
     // Logged by its finder: damage of the system or undo space, or no mark could be made.
@@ -358,24 +392,29 @@ Status Storage::FinishRedo() {
 
 ThreadLoop::Next Storage::RedoTick() {
   // A failure has stopped the log, or the storage is closing: the next start begins again.
-  if (!stopped()) FinishRedo().Ignore();
+  if (stopped()) return ThreadLoop::Next::kWait;
+  FinishRedo().Ignore();
+  const MutexLock lock(&redo_mutex_);
+  if (recovery_->keeps()) recovery_->RetryKept(allocator_.get()).Ignore();  // tried again
   return ThreadLoop::Next::kWait;
 }
 
 void Storage::StopRedo(uint64_t deadline_nanos) {
   if (redo_thread_ == nullptr) return;
   if (deadline_nanos != UINT64_MAX) {
-    while (redoing() && !stopped() && MonotonicNanos() < deadline_nanos) {
-      std::this_thread::sleep_for(kRedoPoll);
-    }
-    recovery_->Abandon();
+    const auto works = [this] { return redoing() && !stopped() && !recovery_->waits(); };
+    while (works() && MonotonicNanos() < deadline_nanos) std::this_thread::sleep_for(kRedoPoll);
+    if (works()) recovery_->Abandon();
   }
   redo_thread_.reset();
 }
 
 Status Storage::WriteAll(const Closing& closing) {
-  Status status = FinishRedo();
+  Status status = FinishRedo(Recovery::Try::kLast);
   if (!status.ok()) return status;
+  if (recovery_ != nullptr && recovery_->keeps()) {
+    recovery_->RetryKept(allocator_.get()).Ignore();  // the next start tries again
+  }
   if (closing.last_changes) status = closing.last_changes();
   if (!status.ok()) return status;
   return pool_->FlushAndCheckpoint(closing.deadline_nanos);
@@ -399,9 +438,15 @@ Status Storage::CloseLog(const Status& written, const std::function<void(Control
 }
 
 Status Storage::Close(const Closing& closing) {
+  if (options_.read_only) {
+    Stop();
+    return Status::Ok();
+  }
   StopRedo(closing.deadline_nanos);
-  const Status written = WriteAll(closing);
+  Status written = WriteAll(closing);
   pool_->Close();
+  // Its pages are home: a start that looks at them there would need files that nothing is lost of.
+  if (written.ok()) written = pool_->EmptyDoublewrite();
   files_->RemoveTemporary().Ignore();  // the next start tries again
   const Status status = CloseLog(written, closing.marks);
   if (!status.ok()) {

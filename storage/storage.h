@@ -83,8 +83,9 @@ class Storage {
   /// Pages of the last run are still being redone in the background.
   [[nodiscard]] bool redoing() const { return recovery_ != nullptr && !recovery_->finished(); }
   /// Redoes the pages that were left for later. Any thread. kBusy: a page cannot be read now, the
-  /// background tries again. A failure that no later try can mend stops the log.
-  Status FinishRedo();
+  /// background tries again; not on the last try, see Recovery. A failure that no later try can
+  /// mend stops the log.
+  Status FinishRedo(Recovery::Try which = Recovery::Try::kOneOfSome);
   /// Ends redo in the background: when it is through, or at the deadline (MonotonicNanos), where it
   /// is abandoned as by a crash. UINT64_MAX: it goes on to where its unit of work ends.
   void StopRedo(uint64_t deadline_nanos);
@@ -141,12 +142,15 @@ class Storage {
   /// Finishes redo, or leaves that to a thread.
   Status LeaveRedo();
   ThreadLoop::Next RedoTick();
+  /// Redo holds so much of the log that writers will have to wait for it.
+  [[nodiscard]] bool IsLogShort() const;
   Status WriteAll(const Closing& closing);
   /// `written`: how writing the pages went. What is to be said of both.
   Status CloseLog(const Status& written, const std::function<void(ControlData&)>& marks);
   [[nodiscard]] double RedoSeconds() const;
   void LogRedoDone() const;
 
+  const std::unique_ptr<FileSystem> shadow_;  ///< null unless nothing may be written
   FileSystem* const file_system_;
   StorageOptions options_;
   const StorageEvents events_;

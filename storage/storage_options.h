@@ -20,6 +20,9 @@ struct StorageOptions {
   LogOptions log;
   BufferOptions buffer;
   RecoveryOptions recovery;
+  /// Nothing on disk is changed: what redo and others write stays in memory (io/
+  /// shadow_file_system.h), and Close writes nothing. A new instance is not created.
+  bool read_only = false;
   bool background = true;  ///< false: tests drive cleaning and checkpoints, and redo ends in Open
 };
 

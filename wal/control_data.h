@@ -13,8 +13,10 @@ namespace rowan {
 /// Format version this build writes; a larger one on disk is refused with kNewerFormat, a smaller
 /// one is read, and upgraded when the instance is opened (storage/upgrade.h).
 inline constexpr uint32_t kFormatVersion = 2;
+/// Files of kept redo (buffer/kept_redo.h) have changes that pages lack.
+inline constexpr FormatFeatures kKeptRedoFeature{.incompatible = 1};
 /// Features of whole instances that this build knows.
-inline constexpr FormatFeatures kInstanceFeatures{};
+inline constexpr FormatFeatures kInstanceFeatures{.incompatible = kKeptRedoFeature.incompatible};
 
 struct ControlData {
   InstanceId instance_id{};  ///< random, also in every space header and log file

@@ -361,14 +361,20 @@ Result<DoublewriteFile::Home> DoublewriteFile::LookAtHome(PageId id, MutableByte
     return files_->ReadPage(id, page);
   };
   const Status status = read();
-  // A file whose disk is away has no torn page: its changes would be in the log, and then the start
-  // is refused before (Recovery::CheckPlaces), unless its table is given up.
-  if (status.Is(Code::kNotFound) || IsPlaceMissing(status)) return Home::kDropped;
+  if (status.Is(Code::kNotFound) || IsPlaceMissing(status)) {
+    // A page that may be torn has changes in the log. Of a file without any nothing is missed.
+    const bool changed = absent_.has_changes_in_log && absent_.has_changes_in_log(id.space);
+    return changed ? Home::kUnreachable : Home::kDropped;
+  }
   const bool beyond_end = status.Is(Code::kIoError) && status.detail() == 0;
   if (!status.ok() && !beyond_end) {
-    if (id.space < kFirstTableSpace || passed_over_ == nullptr) return status;
-    passed_over_->insert(id.space);
-    return Home::kUnreachable;
+    if (id.space >= kFirstTableSpace && absent_.unreadable) return Home::kUnreachable;
+    LogError(
+        "Page {} of '{}' cannot be looked at ({}, error {}), and 'rowan.doublewrite' may have to "
+        "repair it. Make the file readable and start again; if it is a table's, "
+        "rowan_force_recovery = 1 serves the others until it can be read.",
+        id.page.value(), files_->PathOf(id.space), status.message(), status.detail());
+    return status;
   }
   if (beyond_end || IsAllZero(page)) return Home::kUnwritten;
   if (VerifyPage(page, id) != PageVerdict::kGood) return Home::kTorn;
@@ -393,10 +399,11 @@ Status DoublewriteFile::RepairPage(const Image& image, Findings* findings) {
   AlignedBuffer page(files_->page_size_bytes());
   const Result<Home> home = LookAtHome(id, page.span());
   if (!home.ok()) return home.status();
-  if (home.value() == Home::kDropped || home.value() == Home::kUnreachable) return Status::Ok();
+  if (home.value() == Home::kDropped) return Status::Ok();
   if (home.value() == Home::kWhole) return WriteHome(id, page.span());
   Status status = ReadImage(image, page.span());
   if (!status.ok()) return status;
+  if (home.value() == Home::kUnreachable) return absent_.keep(id, page.span());
   const Lsn lsn = PageLsnOf(page.data());
   if (versions_->IsStale(id, lsn)) return Status::Ok();  // no better; whoever reads it reports it
   status = WriteHome(id, page.span());
@@ -436,8 +443,8 @@ Status DoublewriteFile::RewriteListed(const std::vector<PlacedDirectory>& direct
   return Status::Ok();
 }
 
-Status DoublewriteFile::Repair(Lsn log_end, std::set<SpaceId>* passed_over) {
-  passed_over_ = passed_over;
+Status DoublewriteFile::Repair(Lsn log_end, const Absent& absent) {
+  absent_ = absent;
   std::vector<PlacedDirectory> directories;
   std::vector<Image> images;
   Status status = ReadDirectories(&directories);
@@ -458,6 +465,8 @@ Status DoublewriteFile::Repair(Lsn log_end, std::set<SpaceId>* passed_over) {
   }
   if (!status.ok()) return status;
   status = RewriteListed(directories);
+  if (!status.ok()) return status;
+  if (absent_.end) status = absent_.end();
   if (!status.ok()) return status;
   return Reset();
 }

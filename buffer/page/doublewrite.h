@@ -21,8 +21,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -67,9 +67,16 @@ class DoublewriteFile {
   /// the file. Whole ones are written again: the sync of an earlier process may have failed, and
   /// then the kernel takes for clean what never reached the disk. Pages torn or stale without an
   /// image are named in the log and left. kCorrupt if a page is from behind `log_end`. A table's
-  /// file that cannot be opened or read is passed over and added to `*passed_over` if that is
-  /// given, else a failure, which leaves the images as they are.
-  Status Repair(Lsn log_end, std::set<SpaceId>* passed_over = nullptr);
+  /// page that cannot be looked at is passed over as `absent` says, its image kept durably;
+  /// otherwise it is a failure (logged), which leaves the images as they are.
+  struct Absent {
+    std::function<Status(PageId page, Bytes image)> keep;
+    std::function<Status()> end;                      ///< makes what was kept durable
+    std::function<bool(SpaceId)> has_changes_in_log;  ///< empty: none has
+    bool unreadable = false;  ///< also what is there and cannot be read, not only what is missing
+  };
+  Status Repair(Lsn log_end, const Absent& absent);
+  Status Repair(Lsn log_end) { return Repair(log_end, Absent()); }
   /// Makes everything at home durable and empties the file. No write may be under way.
   Status Reset();
 
@@ -124,7 +131,7 @@ class DoublewriteFile {
   /// `page` gets the home page. Torn: it fails its checksum. Unwritten: it is zero or lies behind
   /// the end of its file, as when the end came between the two writes of a batch.
   /// Stale: older than its last write, and redo does not have what it lacks.
-  /// Unreachable: the file of a table cannot be opened or read there.
+  /// Unreachable: the file of a table is away, or cannot be opened or read there.
   Result<Home> LookAtHome(PageId id, MutableBytes page);
   /// Of a torn, unwritten or stale page.
   static const char* Describe(Home home);
@@ -139,7 +146,7 @@ class DoublewriteFile {
   SyncTracker* const syncs_;
   PageLsns* const versions_;
   std::unique_ptr<File> file_;
-  std::set<SpaceId>* passed_over_ = nullptr;  ///< while repairing
+  Absent absent_;  ///< while repairing
   Mutex mutex_{LatchRank::kDoublewrite};
   std::vector<Segment> segments_ ROWAN_GUARDED_BY(mutex_);
   uint64_t last_sequence_ ROWAN_GUARDED_BY(mutex_) = 0;

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// KeptRedo: what pages lack of a redo log that is recycled before they could be read. A tablespace
+// whose file is away, or of which some pages cannot be read, gets a file `space_<id>.redo` beside
+// it with the log records of these pages, and with images of the doublewrite file that could not be
+// written home. docs/formats/kept_redo.md has the byte tables.
+//
+// Invariants:
+//   1. a page that has something kept is brought up to date from it before anybody sees it
+//      (RedoBacklog lists it), so it never gets log records beyond what is kept, but for one that
+//      makes it anew;
+//   2. what is kept is durable before the log or the doublewrite file gives its own copy up;
+//   3. a file appears under its name only when it is whole: until then it is a draft, which a start
+//      removes, because the log is still there.
+// Thread safety: Load, AddRecords, AddImage, Seal and Remove by one thread at a time, which Storage
+// sees to; the rest from any.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/ids.h"
+#include "base/mutex.h"
+#include "base/status.h"
+#include "buffer/redo_portion.h"
+#include "io/file.h"
+
+namespace rowan {
+
+class KeptRedo {
+ public:
+  KeptRedo(FileSystem* file_system, std::string folder, uint32_t page_size_bytes)
+      : file_system_(file_system), folder_(std::move(folder)), page_size_bytes_(page_size_bytes) {}
+
+  /// Finds the files of earlier runs; changes nothing. kNewerFormat; kIoError: one cannot be read.
+  /// One that is damaged is logged and listed in broken().
+  Status Load();
+  /// Of a run that died.
+  void RemoveDrafts();
+  /// Spaces that lack changes for good: what was kept of them is damaged.
+  [[nodiscard]] const std::vector<SpaceId>& broken() const { return broken_; }
+
+  /// A page's records, from the oldest; after those that are kept of it already. Durable after
+  /// Seal.
+  Status AddRecords(PageId page, const RedoPortion::Record* first);
+  /// The image is used if the page is found torn, stale or never written. Before records of it.
+  Status AddImage(PageId page, Bytes image);
+  Status Seal();
+  /// All that was kept of the space is at home, or it was dropped.
+  Status Remove(SpaceId space);
+
+  [[nodiscard]] bool empty() const { return page_count_.load(std::memory_order_acquire) == 0; }
+  [[nodiscard]] bool Has(PageId page) const;
+  [[nodiscard]] std::vector<uint64_t> Pages() const;  ///< PageId::Packed
+  [[nodiscard]] std::vector<SpaceId> Spaces() const;
+  /// Brings the page up to date as far as what is kept reaches; fine when nothing is. `readable`:
+  /// `bytes` is the page as it was read, else anything. kCorrupt: the page, or what is kept, is
+  /// damaged; then the bytes are of no use.
+  Status Apply(PageId page, MutableBytes bytes, bool readable) const;
+
+  [[nodiscard]] std::string PathOf(SpaceId space) const;
+
+ private:
+  enum class Kind : uint32_t { kRecords = 1, kImage = 2 };  ///< numbers are on disk
+  struct Block {
+    Kind kind = Kind::kRecords;
+    uint64_t offset = 0;  ///< of its body
+    uint32_t bytes = 0;
+    uint32_t checksum = 0;
+  };
+  struct Kept {
+    std::shared_ptr<File> file;
+    uint64_t end = 0;
+    uint32_t blocks = 0;
+    bool draft = false;
+  };
+  struct PageBlocks {
+    std::shared_ptr<File> file;
+    std::vector<Block> blocks;
+  };
+
+  [[nodiscard]] std::string PathOf(SpaceId space, std::string_view suffix) const;
+  Status LoadFile(SpaceId space, const std::string& path);
+  Status LoadBlocks(SpaceId space, Kept* kept, uint32_t blocks);
+  /// The space's draft; begins it with what is kept already.
+  Result<Kept*> DraftOf(SpaceId space);
+  Status Add(PageId page, Kind kind, Bytes body);
+  Status SealOne(SpaceId space, const Kept& kept);
+  Status WriteHeader(SpaceId space, const Kept& kept) const;
+  [[nodiscard]] PageBlocks BlocksOf(PageId page) const;
+  static Status ApplyRecords(PageId page, Bytes body, MutableBytes bytes, bool* readable);
+
+  FileSystem* const file_system_;
+  const std::string folder_;
+  const uint32_t page_size_bytes_;
+  std::vector<SpaceId> broken_;  ///< by Load
+  std::atomic<size_t> page_count_{0};
+  mutable SharedMutex mutex_{LatchRank::kKeptRedo};
+  std::map<SpaceId, Kept> spaces_ ROWAN_GUARDED_BY(mutex_);
+  std::unordered_map<uint64_t, std::vector<Block>> pages_ ROWAN_GUARDED_BY(mutex_);
+};
+
+}  // namespace rowan
