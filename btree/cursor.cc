@@ -29,6 +29,7 @@ void Cursor::Reset(Tree* tree, FixHint hint) {
   descent_ = Descent(*tree);
   descent_.Remember(&ancestors_);
   remembered_ = {};
+  detour_ = nullptr;
   leaves_walked_ = 0;
   to_neighbour_ = false;
   on_entry_ = false;
@@ -97,7 +98,8 @@ Result<SlotSearch> Cursor::ToOwner(Bytes key) {
     if (found.ok() || !found.status().Is(Code::kNotFound)) return found;
   }
   leaves_walked_ = 0;
-  const Status status = descent_.ToLeafNearby({Aim::kOwner, key}, LatchMode::kShared, &leaf_);
+  Status status = descent_.ToLeafNearby({Aim::kOwner, key}, LatchMode::kShared, &leaf_);
+  if (HasDetour(status)) status = ToListed(detour_->OwnerOf(key));
   if (!status.ok()) return status;
   CountWay();
   return SearchNode(View().page(), key);
@@ -153,12 +155,14 @@ Status Cursor::SkipEmptyForward() {
 
 Status Cursor::StepToRight() {
   const PageId id{tree_->space(), View().right()};
+  if (detour_ != nullptr) AssembleBehind(&bound_);
   if (!tree_->pool()->IsResident(id)) {
     const Status read = ReadUnlatched(id);
     if (!read.ok()) return read;
   }
   // The link is right as long as this leaf is held.
   Result<PageGuard> next = tree_->pool()->Fix(id, LatchMode::kShared, HintForRight());
+  if (HasDetour(next.status())) return DetourToRight(bound_);
   if (!next.ok()) {
     AtEnd().Ignore();
     return next.status();
@@ -223,6 +227,10 @@ Status Cursor::DescendBefore(Aim aim, Bytes key) {
     const DescentTarget target{aim, key};
     status = aim == Aim::kLast ? descent_.ToLeaf(target, LatchMode::kShared, &leaf_)
                                : descent_.ToLeafNearby(target, LatchMode::kShared, &leaf_);
+    if (HasDetour(status)) {
+      descent_.TrackLowerBound(nullptr);
+      return DetourBefore(aim, key);
+    }
     if (!status.ok()) break;
     const size_t count = View().count();
     const size_t slot = aim == Aim::kLast ? count : SearchNode(View().page(), key).slot;
@@ -250,10 +258,49 @@ Status Cursor::SeekFirst() {
     leaf_.Release();
     leaves_walked_ = 0;
     status = descent_.ToLeaf({Aim::kFirst, {}}, LatchMode::kShared, &leaf_);
+    if (HasDetour(status)) status = ToListed(detour_->First());
     if (!status.ok()) return status;
     slot_ = 0;
     status = SkipEmptyForward();
   } while (status.Is(Code::kRestart));
+  return status;
+}
+
+Status Cursor::ToListed(const LeafDirectory::Leaf* leaf) {
+  leaf_.Release();
+  ancestors_.Clear();
+  if (leaf == nullptr) return AtEnd();
+  Result<PageGuard> page =
+      tree_->pool()->Fix({tree_->space(), leaf->page}, LatchMode::kShared, FixHint::kScan);
+  if (!page.ok()) return page.status();
+  leaf_ = std::move(*page);
+  return Status::Ok();
+}
+
+/// The last key of the latched leaf, or where it ends.
+void Cursor::AssembleBehind(std::vector<std::byte>* key) const {
+  const NodeView leaf = View();
+  if (leaf.count() != 0) {
+    AssembleKey(leaf, leaf.count() - 1, key);
+  } else if (leaf.has_high_key()) {
+    key->assign(leaf.high_key().begin(), leaf.high_key().end());
+  }
+}
+
+Status Cursor::DetourToRight(Bytes behind) {
+  const Status status = ToListed(detour_->After(behind));
+  if (!status.ok()) return status;
+  slot_ = 0;
+  ++leaves_walked_;
+  return status;
+}
+
+Status Cursor::DetourBefore(Aim aim, Bytes key) {
+  const Status status = ToListed(aim == Aim::kLast ? detour_->Last() : detour_->Before(key));
+  if (!status.ok()) return status;
+  const size_t slot = aim == Aim::kLast ? View().count() : SearchNode(View().page(), key).slot;
+  if (slot == 0) return AtEnd();  // the leaf has changed
+  StandOn(static_cast<uint16_t>(slot - 1));
   return status;
 }
 

@@ -24,6 +24,7 @@
 #include "base/ids.h"
 #include "base/status.h"
 #include "btree/descent.h"
+#include "btree/leaf_directory.h"
 #include "btree/node.h"
 #include "btree/node_search.h"
 #include "btree/tree.h"
@@ -38,6 +39,10 @@ class Cursor {
   Cursor& operator=(const Cursor&) = delete;
   /// Forget everything and walk another tree.
   void Reset(Tree* tree, FixHint hint = FixHint::kNormal);
+
+  /// Goes around pages that cannot be read, by what this tells of the others; null: it fails there.
+  /// Until Reset; outlives that.
+  void SetDetour(const LeafDirectory* detour) { detour_ = detour; }
 
   /// Positions on the first entry >= key. kEndOfRange: none (the cursor is then past the end).
   Status SeekAtLeast(Bytes key);
@@ -105,11 +110,21 @@ class Cursor {
   void CountWay();
   [[nodiscard]] bool TryRelatchHere();
   Status AtEnd();
+  /// Damage that there is a way around.
+  [[nodiscard]] bool HasDetour(const Status& status) const {
+    return detour_ != nullptr && (status.Is(Code::kCorrupt) || status.Is(Code::kIoError));
+  }
+  /// Latches it; kEndOfRange: it is null.
+  Status ToListed(const LeafDirectory::Leaf* leaf);
+  void AssembleBehind(std::vector<std::byte>* key) const;
+  Status DetourToRight(Bytes behind);
+  Status DetourBefore(Aim aim, Bytes key);
 
   Tree* tree_;
   FixHint hint_;
   Ancestors ancestors_;
   Descent descent_;
+  const LeafDirectory* detour_ = nullptr;
   PageGuard leaf_;
   PageNumber leaf_page_{0};
   Remembered remembered_;

@@ -35,12 +35,15 @@ constexpr std::chrono::milliseconds kGiveBackTimePerTick{50};
 }  // namespace
 
 void Background::Start() {
-  for (uint32_t worker = 0; worker < parts_.options->purge.workers; ++worker) {
+  const uint32_t purge_workers = parts_.options->purges ? parts_.options->purge.workers : 0;
+  for (uint32_t worker = 0; worker < purge_workers; ++worker) {
     threads_.push_back(std::make_unique<ThreadLoop>("purge-" + std::to_string(worker), kPurgeTick,
                                                     [this, worker] { return PurgeTick(worker); }));
   }
   const uint32_t rollback_workers =
-      std::clamp(std::thread::hardware_concurrency(), 1u, kRollbackWorkersMax);
+      parts_.options->rolls_back
+          ? std::clamp(std::thread::hardware_concurrency(), 1u, kRollbackWorkersMax)
+          : 0;
   for (uint32_t worker = 0; worker < rollback_workers; ++worker) {
     // One for rollbacks that fail until redo is through.
     if (parts_.txns->LoserCount() == 0 && (worker != 0 || !parts_.storage->redoing())) break;

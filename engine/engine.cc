@@ -8,6 +8,8 @@
 #include "btree/tree.h"
 #include "engine/consistency_check.h"
 #include "engine/engine_impl.h"
+#include "engine/stand_in.h"
+#include "engine/salvage.h"
 #include "engine/status_report.h"
 #include "io/file.h"
 #include "mvcc/undo/undo_redo.h"
@@ -73,7 +75,12 @@ Result<std::string> Engine::DirectoryOf(TableId table) const {
 }
 
 Result<std::shared_ptr<Table>> Engine::OpenTable(TableId table) {
-  return IsTemporary(table) ? impl_->temporary->Find(table) : impl_->catalog->Open(table);
+  if (IsTemporary(table)) return impl_->temporary->Find(table);
+  Result<std::shared_ptr<Table>> opened = impl_->catalog->Open(table);
+  if (opened.ok() || !impl_->options.storage.recovery.force) return opened;
+  if (!Salvage::IsDamage(opened.status())) return opened;
+  Result<std::shared_ptr<Table>> damaged = OpenDamagedTable(this, table);
+  return damaged.ok() ? damaged : opened;
 }
 
 Result<std::shared_ptr<Table>> Engine::CreateTemporaryTable(TableDef definition,
@@ -85,7 +92,11 @@ Status Engine::DropTemporaryTable(TableId table) { return impl_->temporary->Drop
 
 std::vector<TableDef> Engine::ListTables() { return impl_->catalog->Definitions(); }
 
-Status Engine::RemoveOrphanFiles() { return impl_->orphans->NoteCoordinatorDone(); }
+Status Engine::RemoveOrphanFiles() {
+  // Not where that might be on account of what cannot be read.
+  if (impl_->options.storage.read_only) return Status::Ok();
+  return impl_->orphans->NoteCoordinatorDone();
+}
 
 bool Engine::orphans_pending() const { return impl_->orphans->pending(); }
 

@@ -16,7 +16,8 @@ Status Engine::Impl::Open(FileSystem* file_system) {
   if (!status.ok()) return status;
   BuildUpperLayers();
   status = storage->is_new() ? CreateContents()
-                             : EntrySorter::RemoveLeftovers(file_system, options.storage.folder);
+                             : EntrySorter::RemoveLeftovers(storage->file_system(),
+                                                            options.storage.folder);
   if (!status.ok()) return status;
   return StartTransactions();
 }
@@ -49,6 +50,7 @@ void Engine::Impl::BuildUpperLayers() {
   undo = std::make_unique<UndoStreams>(storage->allocator());
   lock_memory_bytes_max = options.txns.lock_memory_bytes_max;
   TxnManagerOptions txn_options = options.txns;
+  txn_options.read_only = options.storage.read_only;
   txn_options.lock_memory_bytes_max = LockMemoryBytesMax();
   txns = std::make_unique<TxnManager>(undo.get(), storage->log(), txn_options);
   temporary = std::make_unique<TemporaryTables>(storage->allocator(), storage->blobs(),
@@ -97,6 +99,7 @@ void Engine::Impl::NoteServing() {
   const MutexLock lock(&redo_mutex);
   serving = true;
   for (const SpaceId space : storage->damaged()->All()) catalog->NoteDamage(space);
+  for (const SpaceId space : storage->damaged()->Waiting()) catalog->NoteWaiting(space);
   if (redo_done || storage->is_new()) orphans->NoteRedoDone().Ignore();
 }
 
@@ -155,6 +158,7 @@ Status Engine::Impl::StartTransactions() {
 
 void Engine::Impl::StartBackground() {
   storage->StartBackground();
+  if (options.storage.read_only) return;
   background = std::make_unique<Background>(Background::Parts{.options = &options,
                                                               .storage = storage.get(),
                                                               .txns = txns.get(),

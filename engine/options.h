@@ -18,11 +18,14 @@ namespace rowan {
 
 struct EngineOptions {
   /// With recovery.force, what redo finds damaged in the undo space does not keep the instance
-  /// closed either. Without `background`, tests drive purge and rollback too.
+  /// closed either, and what is readable of damaged tables can be read (engine/salvage.h). Without
+  /// `background`, tests drive purge and rollback too.
   StorageOptions storage;
   /// Without a size for row locks they have at least the default one, or a quarter of the pool.
   TxnManagerOptions txns;
   PurgeOptions purge;
+  bool purges = true;      ///< false: what is deleted stays, for a start that changes little
+  bool rolls_back = true;  ///< false: losers of the last run stay as they are, their rows locked
   /// For reports of who keeps old row versions: what the session of this thread (Txn::thread) does,
   /// empty if nothing. May be empty. Any thread, at any time while the engine is open.
   std::function<std::string(uint64_t thread)> statement_of_thread;

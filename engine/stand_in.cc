@@ -18,4 +18,19 @@ Result<std::shared_ptr<Table>> MakeStandIn(Engine* engine, TableId table) {
   return stand_in;
 }
 
+Result<std::shared_ptr<Table>> OpenDamagedTable(Engine* engine, TableId table) {
+  Result<TableDef> definition = engine->impl()->catalog->Definition(table);
+  if (!definition.ok()) return definition.status();
+  Storage* const storage = engine->impl()->storage.get();
+  const Status live = storage->files()->Open(definition->space);
+  if (!live.ok()) return live;
+  // Without its header there is no telling which pages are in use; they are read all the same.
+  storage->allocator()->OpenSpace(definition->space).Ignore();
+  auto opened = std::make_shared<Table>(std::move(definition).value(), storage->allocator());
+  opened->damaged.store(true, std::memory_order_relaxed);
+  opened->readable.store(true, std::memory_order_relaxed);
+  opened->LoadCounters().Ignore();
+  return opened;
+}
+
 }  // namespace rowan

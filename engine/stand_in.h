@@ -18,4 +18,8 @@ class Table;
 /// reads or changes rows or counters of what is returned.
 Result<std::shared_ptr<Table>> MakeStandIn(Engine* engine, TableId table);
 
+/// Of a table that OpenTable fails for because something of it cannot be read: what is readable
+/// can be read, and nothing changed. kNotFound: the catalog, or the folder, does not have it.
+Result<std::shared_ptr<Table>> OpenDamagedTable(Engine* engine, TableId table);
+
 }  // namespace rowan

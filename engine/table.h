@@ -132,6 +132,8 @@ class Table : public std::enable_shared_from_this<Table> {
   std::atomic<bool> notes_changed_values{false};
   /// Set when redo found the table damaged while it was open; users get kCorrupt.
   std::atomic<bool> damaged{false};
+  /// With `damaged`: opened to read what is left of it (engine/salvage.h).
+  std::atomic<bool> readable{false};
 
  private:
   Status WriteAutoIncrementMark(uint64_t next) ROWAN_REQUIRES(auto_increment_mutex_);

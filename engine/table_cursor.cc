@@ -12,6 +12,7 @@ namespace rowan {
 
 TableCursor::TableCursor(Engine* engine, Table* table, const RowCodec* codec)
     : txns_(engine->impl()->TxnsOf(*table)),
+      salvage_(engine->options().storage.recovery.force ? std::make_unique<Salvage>() : nullptr),
       table_(table),
       codec_(codec),
       cursor_(txns_),
@@ -85,6 +86,7 @@ void TableCursor::Open(VersionCursor* cursor, EntryKeys* keys, uint32_t index,
                        ReadOptions options) {
   *keys = {codec_, index};
   if (index != 0) options.row_key = {FindRowKey, keys};
+  if (salvage_ != nullptr) options.detour = salvage_->DetourOf(index);
   cursor->Open(session_->txn(), table_->index(index), options);
 }
 
@@ -102,6 +104,7 @@ Status TableCursor::OpenClustered() {
   if (const Status status = PrepareRead(options_.mode, 0); !status.ok()) return status;
   ReadOptions options = options_;
   options.semi_consistent = false;  // a row that is looked up is wanted
+  if (salvage_ != nullptr) options.detour = salvage_->DetourOf(0);
   clustered_.Open(session_->txn(), table_->index(0), options);
   clustered_open_ = true;
   return Status::Ok();
@@ -115,28 +118,28 @@ void TableCursor::SetEnd(Bytes end) {
 
 // --- moving ---
 
-Status TableCursor::SeekAtLeast(Bytes key, void* record) {
+Status TableCursor::TrySeekAtLeast(Bytes key, void* record) {
   if (const Status opened = OpenCursor(); !opened.ok()) return opened;
   const Status status = StepUntilRow(cursor_.SeekAtLeast(key, &view_), true, record);
   if (!status.ok()) StayInGap(key);
   return status;
 }
 
-Status TableCursor::SeekBefore(Bytes key, void* record) {
+Status TableCursor::TrySeekBefore(Bytes key, void* record) {
   if (const Status opened = OpenCursor(); !opened.ok()) return opened;
   const Status status = StepUntilRow(cursor_.SeekBefore(key, &view_), false, record);
   if (!status.ok()) StayInGap(key);
   return status;
 }
 
-Status TableCursor::SeekFirst(void* record) {
+Status TableCursor::TrySeekFirst(void* record) {
   if (const Status opened = OpenCursor(); !opened.ok()) return opened;
   const Status status = StepUntilRow(cursor_.SeekFirst(&view_), true, record);
   if (!status.ok()) StayOutside(true);
   return status;
 }
 
-Status TableCursor::SeekLast(void* record) {
+Status TableCursor::TrySeekLast(void* record) {
   if (const Status opened = OpenCursor(); !opened.ok()) return opened;
   const Status status = StepUntilRow(cursor_.SeekLast(&view_), false, record);
   if (!status.ok()) StayOutside(false);
@@ -152,13 +155,14 @@ Status TableCursor::SeekNumber(Bytes from, Bytes end, const EntryOrdinal& ordina
   return status;
 }
 
-Status TableCursor::Next(void* record) {
+Status TableCursor::TryNext(void* record) {
   if (place_ != Place::kCursor || !cursor_open_) return Resume(true, record);
   Status status = Step(true);
   if (status.ok()) [[likely]] {  // as a rule the row is here: without the loop
     status = PutRow(record);
     if (status.ok()) [[likely]]
       return status;
+    if (PassesRow(&status, record)) status = Status(Code::kNotFound);
     if (status.Is(Code::kNotFound)) status = StepUntilRow(LeaveEntry(), true, record);
   } else {
     status = StepUntilRow(status, true, record);
@@ -167,7 +171,7 @@ Status TableCursor::Next(void* record) {
   return status;
 }
 
-Status TableCursor::Prev(void* record) {
+Status TableCursor::TryPrev(void* record) {
   if (place_ != Place::kCursor || !cursor_open_) return Resume(false, record);
   const Status status = StepUntilRow(Step(false), false, record);
   if (!status.ok()) StayOutside(false);
@@ -248,6 +252,7 @@ Status TableCursor::StepUntilRow(Status status, bool forward, void* record) {
         return Status(Code::kEndOfRange);
       }
       status = PutRow(record);
+      if (PassesRow(&status, record)) status = Status(Code::kNotFound);
       if (!status.Is(Code::kNotFound)) return status;
       LeaveEntry().Ignore();  // the way goes on below
     } else if (!status.Is(Code::kSkipped)) {
@@ -420,6 +425,11 @@ Result<uint64_t> TableCursor::CountEntries(uint32_t index, Bytes from, Bytes end
   if (const Status status = PrepareRead(options_.mode, index); !status.ok()) return status;
   EntryKeys keys;
   VersionCursor cursor(txns_);
+  Open(&cursor, &keys, index, options_);
+  Result<uint64_t> count = cursor.CountRange(from, end);
+  if (!Salvages(count.status())) return count;
+  const Result<bool> found = FindDetour(index);
+  if (!found.ok()) return found.status();
   Open(&cursor, &keys, index, options_);
   return cursor.CountRange(from, end);
 }

@@ -9,6 +9,8 @@
 // Thread safety: one thread at a time.
 #pragma once
 
+#include <memory>
+#include <string>
 #include <vector>
 
 #include "base/bytes.h"
@@ -16,6 +18,7 @@
 #include "base/status.h"
 #include "engine/read_meter.h"
 #include "engine/row_codec.h"
+#include "engine/salvage.h"
 #include "engine/session.h"
 #include "mvcc/row/version_cursor.h"
 
@@ -140,6 +143,14 @@ class TableCursor : private RowCodec::BlobReader {
   };
   Status VisitEntries(uint32_t index, const EntryRange& range, EntryVisit visit);
 
+  /// It goes on behind damage; TakeSalvageReport may have something to say.
+  [[nodiscard]] bool salvages() const { return salvage_ != nullptr; }
+  /// What was passed over because it cannot be read, as a sentence; empty: nothing. Once.
+  [[nodiscard]] std::string TakeSalvageReport() {
+    return salvage_ == nullptr ? std::string() : salvage_->TakeReport(*table_);
+  }
+  /// The statement is over: the next one looks anew what cannot be read.
+  void ForgetSalvage();
   /// The statement is over: gives back the memory of large off-page values, and with it what the
   /// record of the last row points to.
   void GiveBackBuffers();
@@ -163,6 +174,26 @@ class TableCursor : private RowCodec::BlobReader {
     const RowCodec* codec = nullptr;
     uint32_t index = 0;
   };
+
+  /// The steps as they are without damage; those above go on behind it.
+  Status TrySeekAtLeast(Bytes key, void* record);
+  Status TrySeekBefore(Bytes key, void* record);
+  Status TrySeekFirst(void* record);
+  Status TrySeekLast(void* record);
+  Status TryNext(void* record);
+  Status TryPrev(void* record);
+  /// Damage that is to be passed over.
+  [[nodiscard]] bool Salvages(const Status& status) const {
+    return salvage_ != nullptr && Salvage::IsDamage(status) &&
+           options_.mode != ReadMode::kLockExclusive;
+  }
+  Result<bool> FindDetour(uint32_t index);
+  /// From where to go on when a step meets damage; empty: from the end of the index.
+  void NotePlace();
+  /// A step met damage: goes on behind it from the place noted.
+  Status PassDamage(bool forward, void* record);
+  /// The row cannot be read though its entry can: true if it is left out.
+  bool PassesRow(Status* status, void* record);
 
   static bool FindRowKey(const void* entry_keys, Bytes entry_key, ByteBuffer* scratch,
                          Bytes* row_key);
@@ -193,6 +224,7 @@ class TableCursor : private RowCodec::BlobReader {
   }
 
   TxnManager* const txns_;
+  const std::unique_ptr<Salvage> salvage_;  ///< null, but with RecoveryOptions::force
   Table* const table_;
   const RowCodec* const codec_;
   VersionCursor cursor_;     ///< on the scanned index
@@ -226,6 +258,8 @@ class TableCursor : private RowCodec::BlobReader {
   size_t blobs_used_ = 0;
   BlobRef missing_blob_;               ///< READ UNCOMMITTED: the value that was gone
   bool report_missing_blobs_ = false;  ///< it is known that it must be there
+  ByteBuffer place_key_;       ///< see NotePlace
+  bool place_is_read_ = false;  ///< the entry there was delivered
   uint64_t rows_read_ = 0;
   uint64_t returned_bytes_ = 0;
   ReadAmount fallback_;

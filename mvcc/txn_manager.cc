@@ -39,6 +39,7 @@ TxnManager::TxnManager(UndoStreams* undo, Log* log, const TxnManagerOptions& opt
       temporary_(lifetime == TxnLifetime::kTemporary),
       shutdown_sign_(options.shutdown_sign),
       rollback_records_alone_(options.rollback_records_alone),
+      read_only_(options.read_only),
       undo_(undo),
       rollback_(&undo_),
       purge_(undo),
@@ -178,6 +179,7 @@ Status TxnManager::ReserveIds() {
 Status TxnManager::AssignId(Txn* txn) {
   if (txn->is_writer()) return Status::Ok();
   if (log_ != nullptr && log_->stopped()) return Status(Code::kStopped);
+  if (read_only_) return Status(Code::kReadOnly, "the instance is only read");
   bool reserve_soon = false;
   TxnId id = TakeId(&reserve_soon);
   while (id == kNoTxn) {

@@ -123,7 +123,8 @@ class TxnManager {
   // --- writers ---
   /// kDeadlock or kInterrupted when the transaction can only be rolled back.
   [[nodiscard]] static Status CheckUsable(const Txn& txn);
-  /// Gives the transaction an id at its first write. kStopped, or what the reserver failed with.
+  /// Gives the transaction an id at its first write. kStopped, kReadOnly, or what the reserver
+  /// failed with.
   Status AssignId(Txn* txn);
   [[nodiscard]] bool IsActive(TxnId id) const { return ring_.IsRunning(id); }
   /// Runs `action` with the active transaction `id` while it is kept from finishing; false if it is
@@ -244,6 +245,7 @@ class TxnManager {
   const bool temporary_;
   const ShutdownSign shutdown_sign_;
   const uint64_t rollback_records_alone_;
+  const bool read_only_;
   std::function<Status(TxnId, Csn)> reserve_;
   UndoLog undo_;
   rowan::Rollback rollback_;

@@ -15,6 +15,7 @@
 #include "sql/sql_partition.h"
 #include "sql/sql_plugin_ref.h"
 
+#include "base/format.h"
 #include "base/logging.h"
 #include "engine/engine.h"
 #include "plugin/handler/discarded_table.h"
@@ -106,15 +107,16 @@ size_t CountPrepared() {
 
 /// A folder without an instance is right at the first start. Later it is a mistake in the settings
 /// or a lost disk: then the dictionary has tables whose rows a new instance would not have.
-Result<uint64_t> CheckNothingIsMissing(const std::string& folder) {
+/// `*given_up`: what is to be said of them once there is one all the same.
+Result<uint64_t> CheckNothingIsMissing(const std::string& folder, std::string* given_up) {
   Result<DictionaryTables> tables = TablesInDictionary();
   if (!tables.ok()) return tables.status();
   if (tables->names.empty()) return uint64_t{0};
   const size_t count = tables->names.size();
   if (NewInstanceWanted()) {
-    LogWarning(
+    *given_up = Format(
         "The Rowan tables in the server's dictionary ({}, among them '{}') are given up: a "
-        "new instance is created in '{}', as rowan_new_instance asks. DROP TABLE removes "
+        "new instance was created in '{}', as rowan_new_instance asks. DROP TABLE removes "
         "what is left of them.",
         count, tables->names.front(), folder);
     return tables->id_max + 1;
@@ -132,7 +134,10 @@ Status StartEngine() {
   EngineOptions options;
   const Status status = OptionsFromVariables(&options);
   if (!status.ok()) return status;
-  options.before_creation = [&options] { return CheckNothingIsMissing(options.storage.folder); };
+  std::string given_up;
+  options.before_creation = [&] {
+    return CheckNothingIsMissing(options.storage.folder, &given_up);
+  };
   options.txns.shutdown_sign = [] { return connection_events_loop_aborted(); };
   options.txns.wait_hooks = ServerLockWaitHooks();
   options.statement_of_thread = StatementOfThread;
@@ -140,6 +145,7 @@ Status StartEngine() {
   Result<std::unique_ptr<Engine>> opened = Engine::Open(options);
   if (!opened.ok()) return opened.status();
   g_engine = std::move(opened).value().release();
+  if (!given_up.empty()) LogWarning("{}", given_up);
   ShowSettingsInForce();
   AccountMemory(MemoryUse::kBufferPool, g_engine->Figures().pool_bytes());
   AccountMemory(MemoryUse::kLogBuffer, g_engine->options().storage.log.buffer_bytes);

@@ -10,6 +10,8 @@
 
 namespace rowan {
 
+class LeafDirectory;
+
 enum class ReadMode : uint8_t {
   kSnapshot,         ///< consistent read with txn->snapshot
   kReadUncommitted,  ///< newest version, no locks
@@ -39,6 +41,8 @@ struct ReadOptions {
   /// clustered key is taken to be the last part of the entry's key: ambiguous when its length
   /// varies.
   RowKeyFinder row_key{};
+  /// Of the index, if pages of it cannot be read and are to be gone around; outlives the scan.
+  const LeafDirectory* detour = nullptr;
 };
 
 }  // namespace rowan

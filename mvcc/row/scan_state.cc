@@ -12,6 +12,7 @@ void ScanState::Open(Txn* new_txn, Index* new_index, const ReadOptions& new_opti
   } else {
     cursor.emplace(&new_index->tree);
   }
+  cursor->SetDetour(new_options.detour);
   has_end = false;
 }
 

@@ -18,6 +18,12 @@ TxnId SnapshotScan::map_horizon() const {
 }
 
 Result<uint64_t> SnapshotScan::Count(Bytes from, Bytes end) {
+  if (scan_->options.detour != nullptr) {  // the map's way is by inner pages
+    uint64_t count = 0;
+    const Result<bool> more = CountStretch(from, end, UINT64_MAX, &count);
+    if (!more.ok()) return more.status();
+    return count;
+  }
   MapWalk walk(&scan_->index->tree, map_horizon());
   walk.Start(from, end);
   uint64_t total = 0;

@@ -268,14 +268,14 @@ class ha_rowan : public handler,
   /// At the end of a statement: scans that stay open hold no page.
   virtual void SuspendScans();
   /// 0, or the handler error of a table that is dropped or damaged.
-  static int CheckUsable(const Table& engine_table);
+  static int CheckUsable(const Table& engine_table, bool writes);
+  void ReportSalvage();  ///< to client and error log: what the result lacks
   /// The connection's session and how it reads, for the statement that begins.
   int BeginUse(THD* thd, thr_lock_type lock_type, bool writes);
   /// The reader reads for the statement from now on.
   void AttachReader();
   [[nodiscard]] ReadMode ModeFor(THD* thd, thr_lock_type lock_type, bool writes) const;
-  /// From the next read on.
-  void ReadAs(ReadMode mode);
+  void ReadAs(ReadMode mode);  ///< from the next read on
 
   // ha_rowan_multi_range.cc
   void EndMultiRange() {

@@ -21,6 +21,7 @@ int ha_rowan::CountRows(uint32_t index_number, ha_rows* count) {
   if (row_plan_ != nullptr && row_plan_->kind == RowPlan::Kind::kCount) return CountPlanned(count);
   Result<uint64_t> counted = reader_->CountEntries(index_number);
   if (!counted.ok()) return Fail(counted.status());
+  ReportSalvage();
   if (thd_killed(ha_thd()) != 0) return HA_ERR_QUERY_INTERRUPTED;
   *count = *counted;
   return 0;

@@ -5,9 +5,12 @@
 #include "plugin/handler/ha_rowan.h"
 
 #include "mysql/plugin.h"
+#include "mysqld_error.h"
 #include "sql/sql_class.h"
+#include "sql/sql_error.h"
 #include "sql/sql_lex.h"
 
+#include "base/logging.h"
 #include "plugin/handler/discarded_table.h"
 #include "plugin/handler/foreign_keys.h"
 #include "plugin/server/error_map.h"
@@ -70,17 +73,25 @@ ReadMode ha_rowan::ModeFor(THD* thd, thr_lock_type lock_type, bool writes) const
                                                        : ReadMode::kSnapshot;
 }
 
-int ha_rowan::CheckUsable(const Table& engine_table) {
+int ha_rowan::CheckUsable(const Table& engine_table, bool writes) {
   if (engine_table.dropped.load(std::memory_order_acquire)) return HA_ERR_TABLE_DEF_CHANGED;
-  if (engine_table.damaged.load(std::memory_order_relaxed)) return HA_ERR_TABLE_CORRUPT;
-  return 0;
+  if (!engine_table.damaged.load(std::memory_order_relaxed)) return 0;
+  const bool readable = engine_table.readable.load(std::memory_order_relaxed) && !writes;
+  return readable ? 0 : HA_ERR_TABLE_CORRUPT;
+}
+
+void ha_rowan::ReportSalvage() {
+  const std::string report = reader_->TakeSalvageReport();
+  if (report.empty()) return;
+  LogWarning("{}", report);
+  push_warning(ha_thd(), Sql_condition::SL_WARNING, ER_TABLE_CORRUPT, report.c_str());
 }
 
 int ha_rowan::EnterStatementAs(THD* thd, thr_lock_type lock_type, bool writes) {
   if (share_->discarded() && !MayUseDiscarded(thd)) {
     return RefuseDiscarded(table_share->table_name.str);
   }
-  int error = CheckUsable(*engine_table());
+  int error = CheckUsable(*engine_table(), writes);
   if (error == 0) error = BeginUse(thd, lock_type, writes);
   if (error == 0) AttachReader();
   return error;
@@ -170,6 +181,8 @@ int ha_rowan::reset() {
   row_plan_.reset();
   if (reader_ != nullptr) {
     reader_->GiveBackBuffers();
+    ReportSalvage();
+    reader_->ForgetSalvage();
     PublishReads(reader_.get());
   }
   if (stored_reader_ != nullptr) stored_reader_->GiveBackBuffers();

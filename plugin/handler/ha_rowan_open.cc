@@ -187,7 +187,7 @@ Result<std::unique_ptr<TableShare>> ha_rowan::MakeShare(TableId id) const {
   Result<std::unique_ptr<TableShare>> share = ShareOf(table, std::move(opened).value());
   if (!share.ok()) return share;
   const Status found = FindAutoIncrement(**share);
-  if (!found.ok()) return found;
+  if (!found.ok() && !(*share)->table()->readable.load(std::memory_order_relaxed)) return found;
   return share;
 }
 

@@ -90,7 +90,10 @@ bool ha_rowan::EntryHasRowReference() const {
 
 int ha_rowan::Found(Status status, int error_at_end) {
   if (status.ok()) return 0;
-  if (status.Is(Code::kEndOfRange) || status.Is(Code::kNotFound)) return error_at_end;
+  if (status.Is(Code::kEndOfRange) || status.Is(Code::kNotFound)) {
+    if (reader_->salvages()) ReportSalvage();  // before the server counts the warnings
+    return error_at_end;
+  }
   return Fail(status);
 }
 

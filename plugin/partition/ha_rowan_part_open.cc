@@ -175,7 +175,7 @@ int ha_rowan_part::EnterStatementAs(THD* thd, thr_lock_type lock_type, bool writ
       OpenAnewIfFound(thd, part, *table_share);
       return RefuseUnreadable(part, *table_share);
     }
-    const int error = part.lost().ok() ? CheckUsable(*part.table()) : 0;
+    const int error = part.lost().ok() ? CheckUsable(*part.table(), writes) : 0;
     if (error != 0) return error;
   }
   LeaveStatement();

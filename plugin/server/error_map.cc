@@ -88,6 +88,11 @@ int HandlerError(THD* thd, Status status) {
       return status.message() == std::string_view(kNoGeometry) ? HA_ERR_NULL_IN_SPATIAL
                                                                : kErrorInternal;
     case Code::kTooBig: RaiseTooBig(status); return HA_ERR_TOO_BIG_ROW;
+    case Code::kReadOnly:
+      my_printf_error(ER_READ_ONLY_MODE, "Running in read-only mode: Rowan was started with "
+                      "rowan_force_recovery = 4, which changes nothing. Start it without to write.",
+                      MYF(0));
+      return kErrorReadOnly;
     default: return PlainError(status.code());
   }
 }

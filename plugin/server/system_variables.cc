@@ -46,6 +46,11 @@ unsigned int g_purge_threads;
 unsigned long long g_max_purge_lag;
 unsigned int g_page_cleaners;
 unsigned int g_force_recovery;
+/// Its levels; each does what those below it do. docs/force_recovery.md
+constexpr unsigned int kForceReadable = 1;
+constexpr unsigned int kForceNoPurge = 2;
+constexpr unsigned int kForceNoRollback = 3;
+constexpr unsigned int kForceReadOnly = 4;
 unsigned int g_shutdown_timeout;
 unsigned long long g_online_alter_log_max_size;
 unsigned int g_autoinc_lock_mode;
@@ -312,9 +317,11 @@ MYSQL_SYSVAR_UINT(page_cleaners, g_page_cleaners, PLUGIN_VAR_RQCMDARG | PLUGIN_V
                   nullptr, nullptr, kBuffer.cleaners, kCleanersLimits.least,
                   kCleanersLimits.greatest, 0);
 MYSQL_SYSVAR_UINT(force_recovery, g_force_recovery, PLUGIN_VAR_RQCMDARG | PLUGIN_VAR_READONLY,
-                  "1: a start after a crash gives up what cannot be read or redone and serves the "
-                  "rest; 0: it does so for damaged tables only.",
-                  nullptr, nullptr, 0, 0, 1, 0);
+                  "For a start that something stands in the way of. 1: files and pages that cannot "
+                  "be read are passed over, and queries read what is left of damaged tables; 2: no "
+                  "purge either; 3: no rollback of unfinished transactions; 4: read-only, nothing "
+                  "on disk is changed.",
+                  nullptr, nullptr, 0, 0, kForceReadOnly, 0);
 MYSQL_SYSVAR_UINT(
     autoinc_lock_mode, g_autoinc_lock_mode, PLUGIN_VAR_RQCMDARG | PLUGIN_VAR_READONLY,
     "Who has a table's AUTO_INCREMENT counter for itself until the statement ends. 0: "
@@ -405,7 +412,10 @@ Status OptionsFromVariables(EngineOptions* options) {
   options->purge.workers = g_purge_threads;
   options->txns.max_purge_lag = g_max_purge_lag;
   options->storage.buffer.cleaners = g_page_cleaners;
-  options->storage.recovery.force = g_force_recovery > 0;
+  options->storage.recovery.force = g_force_recovery >= kForceReadable;
+  options->purges = g_force_recovery < kForceNoPurge;
+  options->rolls_back = g_force_recovery < kForceNoRollback;
+  options->storage.read_only = g_force_recovery >= kForceReadOnly;
   return Status::Ok();
 }
 

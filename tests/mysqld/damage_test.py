@@ -10,10 +10,10 @@ import os
 import re
 import shutil
 
+from damaged_files import PAGE, damage, folder_of, is_leaf, newest_space, page_of
 from framework import main
 from rowantools.client import MysqlError
 
-_PAGE = 16384
 _ROWS = 3000
 _ER_TABLE_CORRUPT, _ER_CRASHED = 1877, 1194
 
@@ -31,18 +31,6 @@ def _prepare(t, cleanly):
     else:
         server.kill()
     return server
-
-
-def _folder(server):
-    return os.path.join(str(server.data), "rowan")
-
-
-def _damage(path, offset):
-    with open(path, "r+b") as file:
-        file.seek(offset)
-        byte = file.read(1)[0] ^ 0x10
-        file.seek(offset)
-        file.write(bytes([byte]))
 
 
 def _start(t, server):
@@ -82,22 +70,17 @@ def _judge(t, server, path, what):
     return True
 
 
-def _newest_space(server):
-    names = [name for name in os.listdir(_folder(server)) if name.startswith("space_")]
-    return os.path.join(_folder(server), max(names, key=lambda name: int(name[6:-4])))
-
-
 def test_table_space(t):
     server = _prepare(t, True)
     # The last batch of pages could still be restored; a further start empties the doublewrite file.
     server.start()
     t.true(server.stop(), "no orderly shutdown")
-    path = _newest_space(server)
-    pages = [number for number in range(3, os.path.getsize(path) // _PAGE)
-             if _is_leaf(path, number)]
+    path = newest_space(server)
+    pages = [number for number in range(3, os.path.getsize(path) // PAGE)
+             if is_leaf(path, number)]
     t.true(len(pages) > 10, f"{path} has {len(pages)} pages with entries")
     for number in pages:
-        _damage(path, number * _PAGE + 5000)
+        damage(path, number * PAGE + 5000)
     before = open(path, "rb").read()
     t.true(_judge(t, server, path, "table space"), "one damaged table keeps the server from work")
     client = t.client(server)
@@ -113,7 +96,7 @@ def test_table_space(t):
     t.true(server.stop(), "no orderly shutdown")
     after = open(path, "rb").read()
     for number in pages:
-        start, end = number * _PAGE, (number + 1) * _PAGE
+        start, end = number * PAGE, (number + 1) * PAGE
         t.true(after[start:end] == before[start:end], f"page {number} was overwritten")
 
 
@@ -136,14 +119,14 @@ def test_secondary_index(t):
     server = _prepare(t, True)
     server.start()
     t.true(server.stop(), "no orderly shutdown")
-    path = _newest_space(server)
-    leaves = [number for number in range(3, os.path.getsize(path) // _PAGE)
-              if _is_leaf(path, number)]
-    index_of = {number: _page(path, number)[24:32] for number in leaves}
+    path = newest_space(server)
+    leaves = [number for number in range(3, os.path.getsize(path) // PAGE)
+              if is_leaf(path, number)]
+    index_of = {number: page_of(path, number)[24:32] for number in leaves}
     of_k = [number for number in leaves if index_of[number] != index_of[leaves[0]]]
     t.true(0 < len(of_k) < len(leaves) / 2, f"{len(of_k)} of {len(leaves)} leaves are of the index")
     for number in of_k:
-        _damage(path, number * _PAGE + 5000)
+        damage(path, number * PAGE + 5000)
     server.start()
     client = t.client(server)
     by_k = "SELECT COUNT(k), SUM(k) FROM bad FORCE INDEX (k)"
@@ -155,18 +138,12 @@ def test_secondary_index(t):
     t.equal(int(client.query(by_k)[0][0]), _ROWS, "rows by the new index")
 
 
-def _page(path, number):
-    with open(path, "rb") as file:
-        file.seek(number * _PAGE)
-        return file.read(_PAGE)
-
-
 def test_page_put_back(t):
     """Pages put back to what they were before an update: whole, but older than their last write."""
     server = _prepare(t, True)
-    path = _newest_space(server)
-    kept = {number: _page(path, number) for number in range(3, os.path.getsize(path) // _PAGE)
-            if _is_leaf(path, number)}
+    path = newest_space(server)
+    kept = {number: page_of(path, number) for number in range(3, os.path.getsize(path) // PAGE)
+            if is_leaf(path, number)}
     server.start()
     t.client(server).execute("UPDATE bad SET v = REPEAT('w', 100)")
     t.true(server.stop(), "no orderly shutdown")
@@ -174,11 +151,11 @@ def test_page_put_back(t):
     server.start()
     t.true(server.stop(), "no orderly shutdown")
     changed = [number for number, page in kept.items()
-               if _page(path, number)[8:16] != page[8:16] and _is_leaf(path, number)]
+               if page_of(path, number)[8:16] != page[8:16] and is_leaf(path, number)]
     t.true(len(changed) > 10, f"{len(changed)} pages of {path} were changed by the update")
     put_back = changed[len(changed) // 2]
     with open(path, "r+b") as file:
-        file.seek(put_back * _PAGE)
+        file.seek(put_back * PAGE)
         file.write(kept[put_back])
     server.start()
     client = t.client(server)
@@ -201,7 +178,7 @@ def test_page_put_back(t):
     t.equal(int(rows[0][0]), _ROWS, "rows of the other table")
     t.true(server.stop(), "no orderly shutdown")
     # Without the file there is nothing to compare with: said at the start, and the page is read.
-    os.remove(os.path.join(_folder(server), "rowan.page_lsns"))
+    os.remove(os.path.join(folder_of(server), "rowan.page_lsns"))
     server.start()
     t.true("rowan.page_lsns' is missing" in server.messages(), "nobody says that it is missing")
     client = t.client(server)
@@ -211,15 +188,10 @@ def test_page_put_back(t):
     t.true(server.stop(), "no orderly shutdown")
 
 
-def _is_leaf(path, number):
-    page = _page(path, number)
-    return page[4] == 3 and any(page[4000:6000])
-
-
 def _sweep(t, names, offsets, cleanly):
     """Looks at one damage after the other; each time all files are put back."""
     server = _prepare(t, cleanly)
-    folder = _folder(server)
+    folder = folder_of(server)
     for name in sorted(os.listdir(folder)):
         if not any(name.startswith(prefix) for prefix in names):
             continue
@@ -231,7 +203,7 @@ def _sweep(t, names, offsets, cleanly):
             for other in os.listdir(folder):
                 with open(os.path.join(folder, other), "rb") as file:
                     saved[other] = file.read()
-            _damage(path, offset)
+            damage(path, offset)
             _judge(t, server, path, f"{name} at {offset}")
             if server.is_running():
                 server.kill()
@@ -256,9 +228,9 @@ def test_a_rollback_that_fails_leaves_nothing_for_the_binary_log(t):
     client.execute("FLUSH BINARY LOGS")
     client.execute("BEGIN")
     client.execute("UPDATE bad SET v = REPEAT('w', 800)")
-    space = _newest_space(server)
-    for page in range(20, os.path.getsize(space) // _PAGE):
-        _damage(space, page * _PAGE + 200)
+    space = newest_space(server)
+    for page in range(20, os.path.getsize(space) // PAGE):
+        damage(space, page * PAGE + 200)
     client.execute("ROLLBACK")
     warnings = client.query("SHOW WARNINGS")
     t.true(any("could not undo" in row[2] for row in warnings), f"a warning tells: {warnings}")
@@ -276,11 +248,11 @@ def test_control_file(t):
 
 
 def test_system_space(t):
-    _sweep(t, ["space_1"], [40, 3 * _PAGE + 100], True)
+    _sweep(t, ["space_1"], [40, 3 * PAGE + 100], True)
 
 
 def test_undo_space(t):
-    _sweep(t, ["space_2"], [40, 2 * _PAGE + 60], True)
+    _sweep(t, ["space_2"], [40, 2 * PAGE + 60], True)
 
 
 def test_doublewrite_file(t):
@@ -303,7 +275,7 @@ def test_table_that_redo_cannot_bring_up_to_date(t):
     """One table's pages are garbage when redo needs them: it is refused by name, the other works,
     and it can be dropped."""
     server = _prepare(t, True)
-    path = _newest_space(server)
+    path = newest_space(server)
     # A further start empties the doublewrite file, which could restore the pages.
     for _ in range(2):
         server.start()
@@ -314,8 +286,8 @@ def test_table_that_redo_cannot_bring_up_to_date(t):
         client.execute(f"INSERT INTO {table} VALUES ({_ROWS}, 0, REPEAT('v', 100))")
     server.kill()
     with open(path, "r+b") as file:
-        file.seek(2 * _PAGE)
-        file.write(b"\x5a" * (os.path.getsize(path) - 2 * _PAGE))
+        file.seek(2 * PAGE)
+        file.write(b"\x5a" * (os.path.getsize(path) - 2 * PAGE))
     for start in range(2):
         server.start()
         client = t.client(server)
@@ -327,7 +299,7 @@ def test_table_that_redo_cannot_bring_up_to_date(t):
         if start == 0:
             t.true(server.stop(), "no orderly shutdown")
     client.execute("DROP TABLE bad")
-    t.wait_for(lambda: not [name for name in os.listdir(_folder(server))
+    t.wait_for(lambda: not [name for name in os.listdir(folder_of(server))
                             if name.startswith(os.path.basename(path)[:-4] + ".")],
                "file and mark go")
     client.execute("CREATE TABLE bad (id INT PRIMARY KEY)")
@@ -357,7 +329,7 @@ def test_a_partition_whose_file_is_lost_leaves_the_others(t):
                    " (20), PARTITION c VALUES LESS THAN (30), PARTITION d VALUES LESS THAN (40))")
     client.execute("INSERT INTO p VALUES (1, 1), (11, 2), (21, 3), (31, 4)")
     files = [_partition_file(client, name) for name in "abc"]
-    paths = [os.path.join(_folder(server), name) for name in files]
+    paths = [os.path.join(folder_of(server), name) for name in files]
     away = [os.path.join(str(server.folder), name) for name in files]
     client = _restart_without(t, server, zip(paths, away))
     t.equal(client.query("SELECT * FROM p PARTITION (d)"), [(31, 4)])
@@ -391,7 +363,7 @@ def test_no_value_is_generated_while_a_partition_is_lost(t):
                    " RANGE (k) (PARTITION a VALUES LESS THAN (10), PARTITION b VALUES LESS THAN"
                    " (20))")
     client.execute("INSERT INTO p VALUES (1, 1), (1001, 11)")
-    path = os.path.join(_folder(server), _partition_file(client, "b"))
+    path = os.path.join(folder_of(server), _partition_file(client, "b"))
     away = os.path.join(str(server.folder), "away")
     client = _restart_without(t, server, [(path, away)])
     insert = "INSERT INTO p PARTITION (a) (k) VALUES (2)"

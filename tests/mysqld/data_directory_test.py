@@ -249,6 +249,78 @@ def test_without_its_disk(t):
     t.true(server.stop(), "no orderly shutdown")
 
 
+class _Unreadable:
+    """A directory that cannot be looked into, not even by root: a link that leads to itself."""
+
+    def __init__(self, folder):
+        self._folder = folder
+        self._away = folder.parent / "away"
+
+    def __enter__(self):
+        self._folder.rename(self._away)
+        self._folder.symlink_to(self._folder)
+
+    def __exit__(self, *_):
+        self._folder.unlink()
+        self._away.rename(self._folder)
+
+
+def _expect_beside(t, server, rows):
+    """Table b can be used, table a cannot, and nobody says that it is damaged."""
+    client = t.client(server)
+    client.execute("INSERT INTO b VALUES (NULL)")
+    t.equal(int(client.value("SELECT COUNT(*) FROM b")), rows, "the other table")
+    message = t.error("SELECT * FROM a", (1296, 1030, 1812), client)
+    t.true("corrupt" not in message, message)
+
+
+def _expect_whole(t, server, rows):
+    server.start()
+    client = t.client(server)
+    t.equal(int(client.value("SELECT COUNT(*) FROM a")), rows, "rows once it can be read")
+    t.check_table("a", client)
+    names = os.listdir(os.path.join(str(server.data), "rowan"))
+    t.true(not [name for name in names if name.endswith(".damaged")], f"marked: {names}")
+    client.execute(f"INSERT INTO a VALUES ({rows + 1}, 1)")
+
+
+def test_with_a_directory_that_cannot_be_read(t):
+    server = t.new_server()
+    folder = _place(t, server)
+    known = folder / "known"
+    server.start([f"--innodb-directories={known}"])
+    client = t.client(server)
+    client.execute(f"CREATE TABLE a (id INT PRIMARY KEY, v INT) DATA DIRECTORY='{known}/deep'")
+    client.execute("CREATE TABLE b (id INT AUTO_INCREMENT PRIMARY KEY)")
+    client.execute("INSERT INTO a VALUES (1, 1), (2, 2)")
+    t.true(server.stop(), "no orderly shutdown")
+    count = 0
+    for options in ([], ["--loose-rowan-force-recovery=1"]):
+        with _Unreadable(folder):
+            count += 1
+            server.start(options)
+            _expect_beside(t, server, count)
+            t.true(server.stop(), "no orderly shutdown")
+        _expect_whole(t, server, 1 + count)
+        t.true(server.stop(), "no orderly shutdown")
+    server.start()
+    t.client(server).execute("INSERT INTO a VALUES (5, 5)")
+    server.kill()
+    with _Unreadable(folder):
+        server.start(wait=False)
+        t.wait_for(lambda: "rowan_force_recovery = 1 serves the others" in server.messages(),
+                   "a refusal to start")
+        server.kill()
+        t.true("rowan_new_instance" not in server.messages(), "the wrong advice")
+        for _ in range(2):
+            count += 1
+            server.start(["--loose-rowan-force-recovery=1"])
+            _expect_beside(t, server, count)
+            t.true(server.stop(), "no orderly shutdown")
+    _expect_whole(t, server, 5)
+    t.true(server.stop(), "no orderly shutdown")
+
+
 def _change(t, server, folder, number, stop):
     """CREATE, TRUNCATE, rebuild and DROP, over and over, until the server dies."""
     try:

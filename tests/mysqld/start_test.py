@@ -55,6 +55,28 @@ def test_two_servers_one_folder(t):
         shutil.rmtree(shared, ignore_errors=True)
 
 
+def test_a_folder_that_cannot_be_read_is_not_called_empty(t):
+    server = t.new_server()
+    server.start()
+    client = t.client(server)
+    client.execute("CREATE TABLE kept (id INT PRIMARY KEY)")
+    client.execute("INSERT INTO kept VALUES (1)")
+    t.true(server.stop(), "no orderly shutdown")
+    folder = os.path.join(str(server.data), "rowan")
+    os.rename(folder, folder + "_away")
+    os.symlink(folder, folder)  # leads to itself: not even root can look into it
+    for options in ([], ["--loose-rowan-new-instance=ON"]):
+        t.true(not _try_to_start(server, options), "started without its folder")
+        said = server.messages()
+        t.true(f"'{folder}' cannot be read by user" in said, said)
+        t.true("rowan_new_instance" not in said and "given up" not in said, said)
+        server.kill()
+    os.remove(folder)
+    os.rename(folder + "_away", folder)
+    server.start()
+    t.equal(int(t.client(server).value("SELECT COUNT(*) FROM kept")), 1)
+
+
 def _default_engines(server):
     with server.client() as client:
         return client.query("SELECT @@global.default_storage_engine, @@default_storage_engine, "

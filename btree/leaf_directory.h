@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// LeafDirectory: the leaves of a damaged tree, found by looking at every page of its file, in the
+// order of their keys. A Cursor that has one goes around pages that cannot be read, inner ones as
+// well as leaves (Cursor::SetDetour), so that what the other leaves hold can be saved.
+//
+// It is as of when it was made; nobody changes the tree meanwhile. A page that is free by its
+// space's bitmap is left out, if the bitmap can be read: it may have been a leaf once.
+// Thread safety: constant once built.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/function_ref.h"
+#include "base/ids.h"
+#include "base/status.h"
+#include "btree/tree.h"
+
+namespace rowan {
+
+class LeafDirectory {
+ public:
+  struct Leaf {
+    std::string first_key;
+    PageNumber page{0};
+  };
+
+  /// Reads the whole file. kInterrupted; kNotFound: the space is not live.
+  static Result<std::shared_ptr<const LeafDirectory>> Build(Tree* tree,
+                                                            FunctionRef<bool()> interrupted);
+
+  /// The one that owns the key, or the first of all; null: there is none.
+  [[nodiscard]] const Leaf* OwnerOf(Bytes key) const;
+  /// The next one whose first key is above the key; null: none.
+  [[nodiscard]] const Leaf* After(Bytes key) const;
+  /// The last one whose first key is below the key; null: none.
+  [[nodiscard]] const Leaf* Before(Bytes key) const;
+  [[nodiscard]] const Leaf* First() const { return leaves_.empty() ? nullptr : &leaves_.front(); }
+  [[nodiscard]] const Leaf* Last() const { return leaves_.empty() ? nullptr : &leaves_.back(); }
+
+  /// Pages of the file, of whatever index, that are in use and cannot be read; ascending.
+  [[nodiscard]] const std::vector<PageNumber>& unreadable() const { return unreadable_; }
+
+ private:
+  LeafDirectory() = default;
+  void Look(Tree* tree, PageNumber page);
+  void Sort();
+
+  std::vector<Leaf> leaves_;
+  std::vector<PageNumber> unreadable_;
+};
+
+}  // namespace rowan

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Salvage: what one cursor passes over in a damaged table, with RecoveryOptions::force. A scan that
+// meets a page that cannot be read looks at the whole file once and goes on with the next page that
+// can; a row of which something cannot be read is left out. Both are counted, so that whoever asked
+// is told what the answer lacks. Reads that lock rows for changes fail as ever: nothing is changed
+// on the strength of a part.
+// Thread safety: one thread.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "base/function_ref.h"
+#include "base/ids.h"
+#include "base/status.h"
+#include "btree/leaf_directory.h"
+#include "engine/table.h"
+
+namespace rowan {
+
+class Salvage {
+ public:
+  [[nodiscard]] static bool IsDamage(const Status& status) {
+    return status.Is(Code::kCorrupt) || status.Is(Code::kIoError);
+  }
+
+  /// Null until damage was met there.
+  [[nodiscard]] const LeafDirectory* DetourOf(uint32_t index) const;
+  /// Finds the way around the damage of an index. False: it is known already.
+  Result<bool> FindDetour(Table* table, uint32_t index, FunctionRef<bool()> interrupted);
+  void NoteRow();
+  /// The next statement looks anew.
+  void Forget() { detours_.clear(); }
+
+  /// What was passed over since the last call, as a sentence; empty: nothing.
+  [[nodiscard]] std::string TakeReport(const Table& table);
+
+ private:
+  std::unordered_map<uint32_t, std::shared_ptr<const LeafDirectory>> detours_;
+  std::vector<PageNumber> pages_;  ///< not yet reported
+  uint64_t rows_ = 0;              ///< likewise
+};
+
+}  // namespace rowan
