@@ -52,6 +52,8 @@ class RowCodec {
     if (!status.ok()) return status;
     return visit(*buffer);
   }
+  /// Whether entries of an index are made of more than the row (IndexEntry::computed).
+  [[nodiscard]] virtual bool IsComputed(uint32_t /*index*/) const { return false; }
   /// The clustered key inside an entry's key: a part of it, or assembled in `*scratch`. kCorrupt.
   virtual Result<Bytes> ClusteredKeyOf(uint32_t index, Bytes entry_key,
                                        ByteBuffer* scratch) const = 0;

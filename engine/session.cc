@@ -18,6 +18,13 @@ Status AtIndex(Status status, uint32_t index_number) {
   return status.Is(Code::kDuplicate) ? Status(Code::kDuplicate, nullptr, index_number) : status;
 }
 
+/// What it is that an entry which should go is not there.
+Status MissingEntry(Table* table, const IndexEntry& entry) {
+  if (entry.computed) return Status(Code::kNotFound, nullptr, entry.index);
+  Index* index = table->index(entry.index);
+  return index->ReportDamage(index->tree.root(), "the entry to delete is missing");
+}
+
 /// Failures after which the whole transaction is rolled back anyway.
 bool EndsTransaction(Status status) {
   return status.Is(Code::kDeadlock) || status.Is(Code::kStopped);
@@ -304,13 +311,19 @@ Status Session::MoveRow(Table* table, Bytes old_key, Bytes new_key, Bytes new_ro
 Status Session::ChangeEntry(Table* table, const EntryChange& change) {
   Index* index = table->index(change.after.index);
   if (EqualBytes(change.before.key, change.after.key)) {
-    return entry_writer_.ReplacePayload(txn_.get(), index, change.after);
+    const Status status = entry_writer_.ReplacePayload(txn_.get(), index, change.after);
+    return status.Is(Code::kNotFound) ? MissingEntry(table, change.before) : status;
   }
   if (!change.before.key.empty()) {
-    const Status status = entry_writer_.Delete(txn_.get(), index, change.before.key);
+    const Status status = DeleteEntry(table, change.before);
     if (!status.ok() || change.after.key.empty()) return status;
   }
   return entry_writer_.Insert(txn_.get(), index, change.after, false);
+}
+
+Status Session::DeleteEntry(Table* table, const IndexEntry& entry) {
+  const Status status = entry_writer_.Delete(txn_.get(), table->index(entry.index), entry.key);
+  return status.Is(Code::kNotFound) ? MissingEntry(table, entry) : status;
 }
 
 Status Session::DeleteRow(Table* table, Bytes key, std::span<const IndexEntry> entries) {
@@ -319,7 +332,7 @@ Status Session::DeleteRow(Table* table, Bytes key, std::span<const IndexEntry> e
   Status status = writer_.DeleteRow(txn_.get(), table->index(0), key);
   if (!status.ok()) return UndoRow(status, before);
   for (const IndexEntry& entry : entries) {
-    status = entry_writer_.Delete(txn_.get(), table->index(entry.index), entry.key);
+    status = DeleteEntry(table, entry);
     if (!status.ok()) return UndoRow(status, before);
   }
   table->NoteChangedRow(key);

@@ -35,6 +35,12 @@ struct EntryChange {
   IndexEntry after;
 };
 
+/// After a change of a row: it failed because a computed entry (IndexEntry::computed) is not the
+/// row's in the index whose number is the detail.
+inline bool IsOtherEntry(Status status) {
+  return status.Is(Code::kNotFound) && status.detail() != 0;
+}
+
 /// How a statement ends.
 enum class StatementEnd : uint8_t { kKeep, kUndo };
 /// Whether a commit waits for what its durability asks for; kNone: someone else will.
@@ -173,7 +179,8 @@ class Session {
   /// kDuplicate: detail = number of the index in its table.
   Status InsertRow(Table* table, Bytes key, Bytes row, std::span<const IndexEntry> entries = {},
                    DuplicateLock duplicate_lock = DuplicateLock::kShared);
-  /// `new_key` may equal `old_key`. `changes` lists only the entries that change.
+  /// `new_key` may equal `old_key`. `changes` lists only the entries that change. IsOtherEntry here
+  /// and below: engine/entry_search.h finds the row's.
   Status UpdateRow(Table* table, Bytes old_key, Bytes new_key, Bytes new_row,
                    std::span<const EntryChange> changes);
   Status DeleteRow(Table* table, Bytes key, std::span<const IndexEntry> entries);
@@ -219,6 +226,7 @@ class Session {
   Status NoteChangedValues(Table* table);
   Status MoveRow(Table* table, Bytes old_key, Bytes new_key, Bytes new_row);
   Status ChangeEntry(Table* table, const EntryChange& change);
+  Status DeleteEntry(Table* table, const IndexEntry& entry);
 
   Engine* const engine_;
   TxnManager* const txns_;

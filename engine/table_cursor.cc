@@ -345,8 +345,17 @@ Status TableCursor::CheckStillMatches(const void* record) {
     return Status::Ok();
   };
   const Status status = codec_->EncodeEntries(index_, record, row_key_, &check_entry_, compare);
-  if (!status.ok()) return status;
-  return matches ? Status::Ok() : Status(Code::kNotFound);
+  if (!status.ok() || matches) return status;
+  // Made of more than the row, the entry may be the row's although another one is made now.
+  return codec_->IsComputed(index_) ? CheckStillThere() : Status(Code::kNotFound);
+}
+
+Status TableCursor::CheckStillThere() {
+  EntryKeys keys;
+  VersionCursor cursor(txns_);
+  Open(&cursor, &keys, index_, options_);
+  VersionView view;
+  return cursor.Get(view_.key, &view);
 }
 
 const void* TableCursor::ColumnsToDecode() const {

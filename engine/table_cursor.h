@@ -214,6 +214,7 @@ class TableCursor : private RowCodec::BlobReader {
   Status DecodeAgain(void* record);
   Status FetchRowInstead(void* record);
   Status CheckStillMatches(const void* record);
+  Status CheckStillThere();
   [[nodiscard]] const void* ColumnsToDecode() const;
   Status Resume(bool forward, void* record);
   Status Step(bool forward);

@@ -62,7 +62,10 @@ Status EntryWriter::Insert(Txn* txn, Index* index, const IndexEntry& entry,
   Status status = manager_->AssignId(txn);
   if (!status.ok()) return status;
   Insertion write{txn, index, entry, {}};
-  if (entry.unique_prefix_bytes == 0) return PutEntry(write);
+  if (entry.unique_prefix_bytes == 0) {
+    status = PutEntry(write);
+    return status.Is(Code::kDuplicate) ? ReplacePayload(txn, index, entry) : status;
+  }
 
   const Bytes value = entry.key.first(entry.unique_prefix_bytes);
   write.unproven = value;
@@ -105,9 +108,7 @@ Status EntryWriter::Delete(Txn* txn, Index* index, Bytes key) {
   uint32_t repeat = 0;
   status = FindLastRepeat(index, key, &repeat);
   if (!status.ok()) return status;
-  status = repeat == 0 ? Status(Code::kNotFound) : MarkAt(txn, index, key, WithRepeat(key, repeat));
-  if (!status.Is(Code::kNotFound)) return status;
-  return index->ReportDamage(index->tree.root(), "the entry to delete is missing");
+  return repeat == 0 ? Status(Code::kNotFound) : MarkAt(txn, index, key, WithRepeat(key, repeat));
 }
 
 Status EntryWriter::ReplacePayload(Txn* txn, Index* index, const IndexEntry& entry) {
@@ -180,6 +181,7 @@ Status EntryWriter::PutOver(const Insertion& write, RowChange* change, MiniTxn* 
   status = LockBoth(change, lock_key, header);
   if (!status.ok()) return status;
   if (header.deleter == kNoTxn) {
+    if (write.entry.computed) return Status(Code::kDuplicate);
     return write.index->ReportDamage(position.leaf.id.page, "the entry to insert exists already");
   }
   const bool revives = header.deleter == own && EqualBytes(old_payload, write.entry.payload);

@@ -51,14 +51,15 @@ class EntryWriter {
  public:
   explicit EntryWriter(TxnManager* manager) : manager_(manager), unique_(manager) {}
 
-  /// kDuplicate: another live entry has the same unique value.
+  /// kDuplicate: another live entry has the same unique value. A computed entry that the row has
+  /// already stays.
   Status Insert(Txn* txn, Index* index, const IndexEntry& entry, bool lock_duplicate_exclusive);
-  /// Delete-marks the live entry with this key. kNotFound is damage: reported and kCorrupt.
+  /// Delete-marks the live entry with this key. kNotFound.
   Status Delete(Txn* txn, Index* index, Bytes key);
 
   /// Replaces the payload of our own live entry whose key stays equal but whose original bytes
   /// change (collation-equal values): delete + insert beside it when others may still see the old
-  /// payload.
+  /// payload. kNotFound.
   Status ReplacePayload(Txn* txn, Index* index, const IndexEntry& entry);
 
  private:

@@ -16,6 +16,9 @@ struct IndexEntry {
   Bytes payload{};     ///< original bytes that the key loses
   /// So many first bytes of the key are the unique value; 0: not unique, or it holds a NULL.
   uint32_t unique_prefix_bytes = 0;
+  /// Made of more than the row: the row may have another one, which was made under other conditions
+  /// (in MySQL: an expression that depends on settings of the session).
+  bool computed = false;
 };
 
 /// The same with bytes of its own, which are reused.
@@ -23,9 +26,10 @@ struct EncodedEntry {
   std::vector<std::byte> key{};
   std::vector<std::byte> payload{};
   uint32_t unique_prefix_bytes = 0;
+  bool computed = false;
 
   [[nodiscard]] IndexEntry View(uint32_t index = 0) const {
-    return {index, key, payload, unique_prefix_bytes};
+    return {index, key, payload, unique_prefix_bytes, computed};
   }
 };
 

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// EntrySearch: finds the entries that a row has in a secondary index by the clustered key in them.
+// For indexes whose entries are made of more than the row (IndexEntry::computed), when those that
+// are made now are not the ones that were stored.
+//
+// A search walks the index from its start. Where many entries share a value it seeks the row's
+// place among them, so an index with few values costs few pages, whatever its size. If a search
+// took long, the next one first keeps the keys of all entries in memory, as far as there is room.
+// Thread safety: one thread.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/function_ref.h"
+#include "base/status.h"
+#include "btree/cursor.h"
+#include "engine/row_codec.h"
+#include "engine/session.h"
+#include "engine/table.h"
+
+namespace rowan {
+
+class EntrySearch {
+ public:
+  static constexpr size_t kMemoryBytesMax = size_t{64} << 20;
+  /// Entries that searches of one index walk over before the next one keeps all of them.
+  static constexpr uint64_t kWalkedMany = 4096;
+
+  explicit EntrySearch(size_t memory_bytes_max = kMemoryBytesMax)
+      : memory_bytes_max_(memory_bytes_max) {}
+
+  /// Whose entries in which index. REQUIRES: the session has locked the row, or nobody else has the
+  /// table; so nobody changes its entries meanwhile.
+  struct Target {
+    Session* session = nullptr;
+    Table* table = nullptr;
+    const RowCodec* codec = nullptr;
+    uint32_t index_number = 0;
+    Bytes row_key{};
+  };
+
+  /// Of an index in which each row has one entry: that one, without `unique_prefix_bytes`. That
+  /// there is none is damage: reported and kCorrupt. kInterrupted, here and below.
+  Status FindOne(const Target& target, EncodedEntry* entry);
+  /// The same in the order of keys, of an index in which a row may have any number of entries.
+  Status FindAll(const Target& target, std::vector<EncodedEntry>* entries);
+  /// Entries looked at so far.
+  [[nodiscard]] uint64_t walked_entries() const { return walked_entries_; }
+
+ private:
+  /// An entry under a cursor, until that moves.
+  struct Entry {
+    Bytes key;  ///< without its repeat
+    Bytes payload;
+    Bytes row_key;
+    bool live = false;
+  };
+  struct KeptEntry {
+    uint64_t row_key_hash = 0;
+    uint32_t place = 0;  ///< of its key in kept_keys_
+    uint32_t key_bytes = 0;
+  };
+  enum class Steps : uint8_t { kAll, kTowardsRow };
+
+  using Visit = FunctionRef<bool(const Entry& entry)>;
+  /// Live entries until `visit` says no.
+  Status Walk(const Target& target, Steps steps, Visit visit);
+  Status Look(const Target& target, Cursor* cursor, Entry* entry);
+  Status StepTowards(Bytes row_key, const Entry& entry, Cursor* cursor);
+  Status KeepAll(const Target& target);
+  /// kNotFound: unknown, or no longer the row's.
+  Status FindKept(const Target& target, EncodedEntry* entry);
+  Status FindLive(const Target& target, Bytes key, EncodedEntry* entry);
+
+  const size_t memory_bytes_max_;
+  uint64_t walked_entries_ = 0;
+  // Of the index searched last.
+  const Table* table_ = nullptr;
+  uint32_t index_number_ = 0;
+  uint64_t walked_here_ = 0;
+  bool too_many_to_keep_ = false;
+  std::vector<KeptEntry> kept_;  ///< by hash
+  ByteBuffer kept_keys_;
+  // Of the walk.
+  ByteBuffer value_;  ///< what the entry walked over last has before its clustered key
+  uint32_t steps_in_value_ = 0;
+  ByteBuffer seek_key_;
+  ByteBuffer scratch_;
+};
+
+}  // namespace rowan
