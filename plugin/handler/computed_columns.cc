@@ -79,6 +79,11 @@ Status ComputedColumns::DecodeRow(Bytes key, Bytes row, const void* columns, Blo
   return Status(Code::kUnsupported, "a generated column cannot be computed");
 }
 
+bool ComputedColumns::IsComputed(uint32_t index) const {
+  const uint32_t key = codec_->KeyOfIndexNumber(index);
+  return key < table_->s->keys && (table_->key_info[key].flags & HA_VIRTUAL_GEN_KEY) != 0;
+}
+
 Field* ComputedColumns::FieldOf(uint32_t index) const {
   return table_->field[codec_->ArrayColumnOf(index)];
 }

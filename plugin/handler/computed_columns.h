@@ -52,6 +52,8 @@ class ComputedColumns final : public RowCodec {
   }
   Status EncodeEntries(uint32_t index, const void* record, Bytes clustered_key,
                        EncodedEntry* buffer, EntryVisit visit) const override;
+  /// What expressions give depends on settings of the session.
+  [[nodiscard]] bool IsComputed(uint32_t index) const override;
   Result<Bytes> ClusteredKeyOf(uint32_t index, Bytes entry_key,
                                ByteBuffer* scratch) const override {
     return codec_->ClusteredKeyOf(index, entry_key, scratch);

@@ -11,6 +11,7 @@
 //   ha_rowan_spatial.cc searches of SPATIAL indexes
 //   ha_rowan_foreign_keys.cc what cascades change
 //   ha_rowan_arrays.cc indexes on arrays
+//   ha_rowan_stored_entries.cc entries that were computed under other settings
 //   ha_rowan_autoinc.cc AUTO_INCREMENT                ha_rowan_admin.cc  ANALYZE, CHECK, OPTIMIZE
 //
 // Between external_lock(F_RDLCK|F_WRLCK) (or start_stmt) and external_lock(F_UNLCK) `session_` is
@@ -29,6 +30,7 @@
 #include "sql/table.h"
 
 #include "engine/bulk_load.h"
+#include "engine/entry_search.h"
 #include "engine/group_scan.h"
 #include "engine/table_cursor.h"
 #include "plugin/codec/spatial_scan.h"
@@ -36,6 +38,7 @@
 #include "plugin/handler/computed_columns.h"
 #include "plugin/handler/foreign_keys.h"
 #include "plugin/handler/group_plan.h"
+#include "plugin/handler/row_image.h"
 #include "plugin/handler/row_plan.h"
 #include "plugin/handler/table_part.h"
 #include "plugin/handler/table_share.h"
@@ -46,26 +49,6 @@ namespace rowan {
 struct TextMatchState;
 class ExportReader;
 class RowTransport;
-
-/// One row as the engine stores it: clustered key, row, and each secondary entry. Buffers are
-/// reused.
-struct RowImage {
-  struct Entry : EncodedEntry {
-    bool has_several = false;  ///< of an index that has `elements` instead
-  };
-  struct Element {
-    uint32_t index_number = 0;
-    EncodedEntry entry{};
-  };
-  ByteBuffer key;
-  ByteBuffer row;
-  std::vector<Entry> entries;     ///< [0] unused: the clustered index
-  std::vector<Element> elements;  ///< entries of indexes that have several, by index and key
-
-  [[nodiscard]] IndexEntry View(uint32_t index_number) const {
-    return entries[index_number].View(index_number);
-  }
-};
 
 class ha_rowan : public handler,
                  protected TablePart,
@@ -385,6 +368,7 @@ class ha_rowan : public handler,
   Status UpdateRecord(const uchar* old_record, uchar* new_record, bool renumbers);
   /// old_image_ becomes new_image_.
   Status UpdateImage();
+  void ListChanges();
   Status DeleteRecord(const uchar* record);
   Status KeyOfStoredRow(const uchar* record, ByteBuffer* key);
   Status StoredBlobs(Bytes key, std::vector<BlobRef>* blobs);
@@ -398,6 +382,13 @@ class ha_rowan : public handler,
   void mv_key_capacity(uint* keys, size_t* bytes) const override;
   Status EncodeElements(uint32_t index_number, const uchar* record, RowImage* image) const;
   void AddElementChanges();
+
+  // ha_rowan_stored_entries.cc
+  /// After a change of the row in old_image_ failed as `status` says: tries it again with the
+  /// entries that the row really has.
+  Status ChangeAsStored(Status status, FunctionRef<Status()> change);
+  Status TakeStoredEntries(uint32_t index_number);
+  void TellOfOtherSettings(uint32_t index_number) const;
 
   // ha_rowan_foreign_keys.cc
   /// The server reads an index of a child after counting and before it looks at the count.
@@ -443,7 +434,11 @@ class ha_rowan : public handler,
   int AnalyzeTable(THD* thd);
   void Complain(THD* thd, const std::string& sentence) const;
   int CheckAgreement(THD* thd);
-  /// What each secondary index should hold, by its number.
+  /// Of an index whose entries differ from those that the rows call for: whether they are the rows'
+  /// all the same, computed otherwise.
+  Status FitsRows(uint32_t index_number, const Fingerprint& rows, bool* fits);
+  void ComplainOfOtherSettings(THD* thd, uint32_t index_number) const;
+  /// What each secondary index should hold, by its number; at 0, clustered keys.
   Status FingerprintRows(std::vector<Fingerprint>* expected);
 
   Session* session_ = nullptr;
@@ -482,6 +477,7 @@ class ha_rowan : public handler,
   std::vector<std::string> export_paths_;  ///< of files that UNLOCK TABLES removes
   RowImage old_image_;
   RowImage new_image_;
+  std::unique_ptr<EntrySearch> entry_search_;  ///< of the statement; null: nothing was sought yet
   std::vector<IndexEntry> entry_views_;
   std::vector<EntryChange> changes_;
   std::vector<bool> changed_indexes_;

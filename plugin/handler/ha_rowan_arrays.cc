@@ -33,7 +33,7 @@ Status ha_rowan::EncodeElements(uint32_t index_number, const uchar* record, RowI
     image->elements.push_back({index_number, entry});
     return Status::Ok();
   };
-  EncodedEntry buffer;
+  EncodedEntry buffer{.computed = image->entries[index_number].computed};
   const size_t first = image->elements.size();
   const Status status =
       RowReadingCodec()->EncodeEntries(index_number, record, image->key, &buffer, keep);

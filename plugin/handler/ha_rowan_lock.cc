@@ -171,6 +171,7 @@ void ha_rowan::PublishReads(TableCursor* reader) const {
 
 int ha_rowan::reset() {
   load_.reset();
+  entry_search_.reset();
   if (sorted_ranges_used_) sorted_ranges_.reset();
   sorted_ranges_used_ = false;
   keyread_ = false;

@@ -213,8 +213,10 @@ void ha_rowan::PrepareBuffers() {
   old_image_.entries.resize(indexes);
   new_image_.entries.resize(indexes);
   for (uint32_t i = 1; i < indexes; ++i) {
-    const bool has_several = codec().HasSeveralEntries(i);
-    old_image_.entries[i].has_several = new_image_.entries[i].has_several = has_several;
+    for (RowImage* image : {&old_image_, &new_image_}) {
+      image->entries[i].has_several = codec().HasSeveralEntries(i);
+      image->entries[i].computed = RowReadingCodec()->IsComputed(i);
+    }
   }
   entry_views_.reserve(indexes);
   changes_.reserve(indexes);

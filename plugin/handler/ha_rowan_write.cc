@@ -261,6 +261,21 @@ Status ha_rowan::UpdateRecord(const uchar* old_record, uchar* new_record, bool r
 }
 
 Status ha_rowan::UpdateImage() {
+  Status status = StoredBlobs(old_image_.key, &old_blobs_);
+  if (!status.ok()) return status;
+  const auto update = [this] {
+    ListChanges();
+    return session_->UpdateRow(engine_table(), old_image_.key, new_image_.key, new_image_.row,
+                               changes_);
+  };
+  status = update();
+  if (IsOtherEntry(status)) [[unlikely]]
+    status = ChangeAsStored(status, update);
+  if (!status.ok()) return status;
+  return DropBlobs(old_blobs_);
+}
+
+void ha_rowan::ListChanges() {
   changes_.clear();
   for (uint32_t i = 1; i < new_image_.entries.size(); ++i) {
     if (!changed_indexes_[i] || new_image_.entries[i].has_several) continue;
@@ -270,12 +285,6 @@ Status ha_rowan::UpdateImage() {
     if (!same) changes_.push_back(change);
   }
   AddElementChanges();
-  Status status = StoredBlobs(old_image_.key, &old_blobs_);
-  if (!status.ok()) return status;
-  status =
-      session_->UpdateRow(engine_table(), old_image_.key, new_image_.key, new_image_.row, changes_);
-  if (!status.ok()) return status;
-  return DropBlobs(old_blobs_);
 }
 
 int ha_rowan::delete_row(const uchar* record) {
@@ -301,8 +310,13 @@ Status ha_rowan::DeleteRecord(const uchar* record) {
   if (!status.ok()) return status;
   status = KeepAutoIncrement(record, nullptr);
   if (!status.ok()) return status;
-  ViewEntries(old_image_);
-  status = session_->DeleteRow(engine_table(), old_image_.key, entry_views_);
+  const auto remove = [this] {
+    ViewEntries(old_image_);
+    return session_->DeleteRow(engine_table(), old_image_.key, entry_views_);
+  };
+  status = remove();
+  if (IsOtherEntry(status)) [[unlikely]]
+    status = ChangeAsStored(status, remove);
   if (!status.ok()) return status;
   return DropBlobs(old_blobs_);
 }

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // TableShare: what all handlers of one server table share: the engine's table and the codec
 // compiled from the table's definition, which also tells the engine where key parts end. Lives as
-// long as the server's TABLE_SHARE. Thread safety: constant after creation.
+// long as the server's TABLE_SHARE. Thread safety: constant after creation; what is told once is
+// asked by any thread.
 #pragma once
 
+#include <atomic>
 #include <memory>
 
 #include "sql/handler.h"
@@ -36,6 +38,8 @@ class TableShare : public Handler_share {
   /// one that was discarded so. Set before it is shared.
   [[nodiscard]] bool counted() const { return counter_known_ && lost_.ok(); }
   void SetCounterLost() { counter_known_ = false; }
+  /// True once for all handlers: that entries differ from what expressions give now is to be told.
+  [[nodiscard]] bool MayTellOfOtherSettings() { return !told_of_other_settings_.exchange(true); }
   /// Rows can be read and changed.
   [[nodiscard]] bool readable() const { return !discarded_ && lost_.ok(); }
 
@@ -45,6 +49,7 @@ class TableShare : public Handler_share {
   bool discarded_ = false;
   bool counter_known_ = true;
   Status lost_;
+  std::atomic<bool> told_of_other_settings_{false};
 };
 
 /// Of an open engine table and what the server knows of it. kTableChanged: they differ.
