@@ -225,6 +225,26 @@ int InitializeEngine(void* hton_pointer) {
   return 1;
 }
 
+namespace {
+
+bool IsDefaultIn(const System_variables& variables, const st_plugin_int* plugin) {
+  for (const plugin_ref engine : {variables.table_plugin, variables.temp_table_plugin}) {
+    if (engine != nullptr && plugin_data<handlerton*>(engine) == plugin->data) return true;
+  }
+  return false;
+}
+
+/// Whose default engine this is, of those that can be asked; empty: nobody's.
+std::string WhoseDefault(const THD* thd, const st_plugin_int* plugin) {
+  mysql_mutex_lock(&LOCK_global_system_variables);
+  const bool is_global = IsDefaultIn(global_system_variables, plugin);
+  mysql_mutex_unlock(&LOCK_global_system_variables);
+  if (is_global) return "the global";
+  return thd != nullptr && IsDefaultIn(thd->variables, plugin) ? "this session's" : "";
+}
+
+}  // namespace
+
 int CheckUninstall(void* plugin) {
   ReleaseIdleContext(current_thd);
   // Nobody can take hold of the plugin any more while this is asked. Letting it go later, when the
@@ -234,8 +254,13 @@ int CheckUninstall(void* plugin) {
   if (const size_t prepared = CountPrepared(); prepared > 0) {
     users = "XA transactions are prepared (" + std::to_string(prepared) +
             "): commit them or roll them back.";
-  } else if (static_cast<st_plugin_int*>(plugin)->ref_count > 0) {
-    users = "Tables are open or sessions have used it: close those sessions, and FLUSH TABLES.";
+  } else if (auto* self = static_cast<st_plugin_int*>(plugin); self->ref_count > 0) {
+    const std::string whose = WhoseDefault(current_thd, self);
+    users = whose.empty() ? "Tables are open, or sessions have used it or have it as "
+                            "default_storage_engine: close those sessions, and FLUSH TABLES."
+                          : "It is " + whose +
+                                " default_storage_engine or default_tmp_storage_engine: set these "
+                                "to another engine.";
   } else if (CloneIsRunning()) {
     users = "A clone is running.";
   } else if (UnregisterFunctions()) {

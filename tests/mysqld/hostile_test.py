@@ -327,6 +327,44 @@ def test_missing_table_file(t):
 
 # --- the plugin comes and goes ---
 
+def test_uninstall_names_the_default_engine(t):
+    if t.engine != "ROWAN":
+        t.skip("about our plugin")
+    server = t.new_server()
+    server.start()
+    client = server.client()
+    for variable in ("default_storage_engine", "default_tmp_storage_engine"):
+        for scope, whose in (("GLOBAL", "the global"), ("SESSION", "this session's")):
+            client.execute(f"SET {scope} {variable} = ROWAN")
+            message = t.error("UNINSTALL PLUGIN rowan", 1883, client)
+            t.true(whose in message and variable in message, message)
+            client.execute(f"SET {scope} {variable} = InnoDB")
+        with server.client() as other:
+            other.execute(f"SET {variable} = ROWAN")
+            message = t.error("UNINSTALL PLUGIN rowan", 1883, client)
+            t.true("default_storage_engine: close those sessions" in message, message)
+    t.uninstall(client)
+
+
+def test_tools_that_name_innodb(t):
+    """As docs/migrating.md says: the server replaces InnoDB, but not for its own tables."""
+    server = t.new_server(("--disabled-storage-engines=InnoDB", "--sql-mode=STRICT_TRANS_TABLES"))
+    server.start()
+    client = t.client(server)
+    for statement in ("SET default_tmp_storage_engine = ROWAN",
+                      "CREATE TABLE p (id INT PRIMARY KEY) ENGINE=InnoDB",
+                      "CREATE TABLE c (id INT PRIMARY KEY, p INT, FOREIGN KEY (p) REFERENCES p"
+                      " (id)) ENGINE=InnoDB",
+                      "CREATE TEMPORARY TABLE i (id INT) ENGINE=InnoDB",
+                      "ALTER TABLE p ENGINE=InnoDB", "CREATE USER u", "DROP USER u"):
+        client.execute(statement)
+    t.equal(client.query("SELECT DISTINCT engine FROM information_schema.tables WHERE"
+                         " table_schema = DATABASE()"), [(t.engine,)])
+    t.error("INSERT INTO c VALUES (1, 1)", 1452, client)
+    client.execute("SET sql_mode = 'NO_ENGINE_SUBSTITUTION'")
+    t.error("CREATE TABLE e (id INT) ENGINE=InnoDB", 3161, client)
+
+
 def test_uninstall_and_install(t):
     if t.engine != "ROWAN":
         t.skip("about our plugin")
