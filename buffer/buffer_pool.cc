@@ -170,6 +170,14 @@ void BufferPool::Discard(PageGuard guard) {
   frames_.Drop(frame);
 }
 
+bool BufferPool::IsDirty(PageId id) const {
+  const uint32_t number = frames_.Lookup(id.Packed());
+  if (number == PageTable::kNone) return false;
+  const Frame* frame = frames_.frame(number);
+  return frame->page_id.load(std::memory_order_acquire) == id.Packed() &&
+         frame->FirstDirtyLsn() != kNoLsn;
+}
+
 void BufferPool::MarkDirty(const PageGuard& guard, Lsn lower_bound) {
   ROWAN_DCHECK(guard.mode() == LatchMode::kExclusive);
   const bool logged = !IsTemporary(guard.id().space);

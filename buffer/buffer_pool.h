@@ -116,6 +116,8 @@ class BufferPool {
   [[nodiscard]] bool IsResident(PageId id) const {
     return frames_.Lookup(id.Packed()) != PageTable::kNone;
   }
+  /// The pool has changes of the page that are not on disk yet. At this moment: a hint.
+  [[nodiscard]] bool IsDirty(PageId id) const;
   /// No page needs the log any more: until then no checkpoint is published. Pages with something
   /// kept stay listed; called again once they are up to date.
   void EndRedo();
@@ -123,7 +125,8 @@ class BufferPool {
   /// checkpoint.
   Status CheckPageVersions(SpaceId space) { return files_.page_lsns()->Check(space).status(); }
   /// For MiniTxn: the page is about to be changed by a group that starts at or above `lower_bound`
-  /// and is not appended yet. Recovery: it may not be durable as it is. REQUIRES: exclusive guard.
+  /// and is not appended yet. Recovery, scrubbing: it may not be on disk as it is. REQUIRES:
+  /// exclusive guard.
   void MarkDirty(const PageGuard& guard, Lsn lower_bound);
   /// For MiniTxn: in a tiny pool, bounds the number of mini-transactions that hold latches.
   void EnterMiniTxn() { limiter_.Enter(); }

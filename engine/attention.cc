@@ -66,6 +66,9 @@ std::string AboutPool(const Situation& now) {
     text += Format("full: {} of {} pages in the buffer pool are dirty\n", figures.pool_frames_dirty,
                    figures.pool_frames);
   }
+  if (!figures.scrub.last_finding.empty()) {
+    text += Format("damaged: {}\n", figures.scrub.last_finding);
+  }
   if (figures.open_files_max > 0 && figures.open_files >= figures.open_files_max) {
     text += Format(
         "full: {} tablespaces are open, as many as may be; others are opened again and "

@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/work_budget.h"
+#include "storage/scrubber.h"
 
 namespace rowan {
 namespace {
@@ -22,6 +23,7 @@ constexpr uint32_t kRollbackWorkersMax = 4;
 constexpr std::chrono::milliseconds kPurgeTick{20};
 constexpr std::chrono::milliseconds kRollbackTick{100};
 constexpr std::chrono::milliseconds kHousekeepingTick{1000};
+constexpr std::chrono::milliseconds kScrubTick{250};
 /// Removing files may take this share of a tick, so that many dropped tables are gone soon and one
 /// huge one does not keep the file system busy.
 constexpr std::chrono::milliseconds kTrashTimePerTick{50};
@@ -53,6 +55,10 @@ void Background::Start() {
   threads_.push_back(std::make_unique<ThreadLoop>("housekeep", kHousekeepingTick,
                                                   [this] { return HousekeepingTick(); }));
   housekeeping_ = threads_.back().get();
+  threads_.push_back(std::make_unique<ThreadLoop>("scrub", kScrubTick, [this] {
+    parts_.storage->scrubber()->Step(stopping_);
+    return ThreadLoop::Next::kWait;
+  }));
   for (const auto& thread : threads_) thread->Start();
 }
 

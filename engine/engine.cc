@@ -13,6 +13,7 @@
 #include "engine/status_report.h"
 #include "io/file.h"
 #include "mvcc/undo/undo_redo.h"
+#include "storage/scrubber.h"
 
 namespace rowan {
 
@@ -242,6 +243,9 @@ void Engine::SetDataSyncMethod(SyncMethod method) {
 }
 void Engine::SetIoCapacity(uint32_t pages_per_second) {
   impl_->storage->pool()->SetIoCapacity(pages_per_second);
+}
+void Engine::SetScrubRate(uint64_t bytes_per_second) {
+  impl_->storage->scrubber()->SetRate(bytes_per_second);
 }
 
 const EngineOptions& Engine::options() const { return impl_->options; }

@@ -164,6 +164,7 @@ class Engine {
   Status SetDoublewrite(DoublewriteMode mode);
   void SetDataSyncMethod(SyncMethod method);
   void SetIoCapacity(uint32_t pages_per_second);
+  void SetScrubRate(uint64_t bytes_per_second);  ///< 0: off
   /// Most memory for row locks; 0: by the size of the buffer pool.
   void SetMaxPurgeLag(uint64_t records);
   void SetLockMemory(uint64_t bytes_max);

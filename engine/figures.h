@@ -8,6 +8,7 @@
 #include "base/ids.h"
 #include "io/write_batch.h"
 #include "mvcc/purge_figures.h"
+#include "storage/scrub_figures.h"
 #include "wal/log_options.h"
 
 namespace rowan {
@@ -22,6 +23,7 @@ struct EngineFigures {
   uint64_t pool_frames_dirty = 0;
   uint64_t page_versions_bytes = 0;  ///< memory of the last written LSN of each page
   uint64_t visibility_map_bytes = 0;
+  ScrubFigures scrub;
   IoBackend io_backend = IoBackend::kAuto;
   uint64_t open_files = 0;  ///< handles of tablespaces
   uint64_t open_files_max = 0;

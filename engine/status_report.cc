@@ -8,6 +8,7 @@
 #include "base/counters.h"
 #include "base/format.h"
 #include "engine/deadlock_report.h"
+#include "storage/scrubber.h"
 
 namespace rowan {
 namespace {
@@ -99,6 +100,17 @@ void DescribePool(const EngineFigures& figures, std::string* report) {
       ReadCounter(Counter::kStalePages));
 }
 
+void DescribeScrubbing(const ScrubFigures& scrub, std::string* report) {
+  *report += Format("at most {} bytes per second, {} rounds complete\n", scrub.bytes_per_second,
+                    scrub.rounds);
+  *report += Format("this round: {} of {} pages in {} s\n", scrub.pages_done, scrub.pages_total,
+                    scrub.round_seconds);
+  *report += Format("{} pages damaged, {} damaged on disk and written again\n",
+                    ReadCounter(Counter::kScrubPagesDamaged),
+                    ReadCounter(Counter::kScrubPagesRewritten));
+  if (!scrub.last_finding.empty()) *report += Format("last finding: {}\n", scrub.last_finding);
+}
+
 void DescribePurge(const PurgeFigures& purge, const StatementOfThread& statement_of,
                    std::string* report) {
   *report += Format(
@@ -132,6 +144,7 @@ EngineFigures StatusReport::Figures() const {
   figures.io_backend = storage_->pool()->io_backend();
   figures.open_files = storage_->files()->OpenHandles();
   figures.open_files_max = storage_->files()->OpenHandlesMax();
+  figures.scrub = storage_->scrubber()->Figures();
   figures.log_checkpoint = log.checkpoint();  // not behind what is read after it
   figures.log_durable = log.durable();
   figures.log_written = log.written();
@@ -185,6 +198,8 @@ std::string StatusReport::Text(const CounterDeltas& since) const {
   DescribeSyncs(*storage_->log(), &report);
   Section(&report, "BUFFER POOL");
   DescribePool(figures, &report);
+  Section(&report, "SCRUBBING");
+  DescribeScrubbing(figures.scrub, &report);
   Section(&report, "UNDO AND PURGE");
   const UndoStatistics undo = undo_->Statistics();
   report += Format("{} streams, {} pages, history list length {}\n", undo.streams, undo.pages,

@@ -17,6 +17,7 @@
 #include "io/shadow_file_system.h"
 #include "storage/backup_manifest.h"
 #include "storage/instance_folder.h"
+#include "storage/scrubber.h"
 #include "storage/upgrade.h"
 
 namespace rowan {
@@ -176,6 +177,7 @@ Status Storage::OpenPool() {
 void Storage::MakeAllocator() {
   allocator_ = std::make_unique<PageAllocator>(pool_.get(), control_->data().instance_id);
   blobs_ = std::make_unique<BlobStore>(allocator_.get());
+  scrubber_ = std::make_unique<Scrubber>(this);
 }
 
 Status Storage::Create() {

@@ -35,6 +35,8 @@
 
 namespace rowan {
 
+class Scrubber;
+
 /// What the owner is asked and told. Any of them may be empty.
 struct StorageEvents {
   /// The names of what is damaged; see buffer/damage_reporter.h.
@@ -115,6 +117,7 @@ class Storage {
   [[nodiscard]] PageAllocator* allocator() const { return allocator_.get(); }
   [[nodiscard]] BlobStore* blobs() const { return blobs_.get(); }
   [[nodiscard]] FileSystem* file_system() const { return file_system_; }
+  [[nodiscard]] Scrubber* scrubber() const { return scrubber_.get(); }
   /// With the instance's page size, and a pool of at least kPoolPagesMin of them.
   [[nodiscard]] const StorageOptions& options() const { return options_; }
   /// Null in a new instance.
@@ -167,6 +170,7 @@ class Storage {
   std::unique_ptr<BufferPool> pool_;
   std::unique_ptr<PageAllocator> allocator_;
   std::unique_ptr<BlobStore> blobs_;
+  std::unique_ptr<Scrubber> scrubber_;
   Mutex redo_mutex_{LatchRank::kRedoFinish};  ///< held while Finish runs
   std::unique_ptr<ThreadLoop> redo_thread_;   ///< null: redo is finished before anyone is served
 };

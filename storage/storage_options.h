@@ -6,12 +6,16 @@
 #include <string>
 
 #include "base/page_size.h"
+#include "base/setting_limits.h"
 #include "buffer/buffer_options.h"
 #include "io/space_files.h"
 #include "storage/recovery.h"
 #include "wal/log_options.h"
 
 namespace rowan {
+
+inline constexpr uint64_t kScrubRateDefault = uint64_t{4} << 20;
+inline constexpr SettingLimits<uint64_t> kScrubRateLimits{0, uint64_t{1} << 40};
 
 struct StorageOptions {
   std::string folder;                           ///< holds all files; created when missing
@@ -23,6 +27,7 @@ struct StorageOptions {
   /// Nothing on disk is changed: what redo and others write stays in memory (io/
   /// shadow_file_system.h), and Close writes nothing. A new instance is not created.
   bool read_only = false;
+  uint64_t scrub_bytes_per_second = kScrubRateDefault;  ///< see storage/scrubber.h; 0: off
   bool background = true;  ///< false: tests drive cleaning and checkpoints, and redo ends in Open
 };
 

@@ -45,6 +45,14 @@ bool StorePoolAndFiles(const EngineFigures& now, SchemaRows* rows) {
        "Memory of the visibility maps of all indexes."},
       {"open_files", now.open_files, "files", "Open handles of tablespaces."},
       {"open_files_max", now.open_files_max, "files", "As many may be open."},
+      {"scrub_round_pages_done", now.scrub.pages_done, "pages",
+       "Pages that scrubbing has read in the round under way."},
+      {"scrub_round_pages_total", now.scrub.pages_total, "pages",
+       "Pages that a round of scrubbing reads."},
+      {"scrub_round_seconds", now.scrub.round_seconds, "seconds",
+       "Since the round of scrubbing under way began."},
+      {"scrub_rounds", now.scrub.rounds, "rounds",
+       "Complete rounds of scrubbing since the start."},
       {"stopped", now.stopped ? 1U : 0U, "", "1: a write or sync failed, the engine stopped."},
   };
   for (const Gauge& gauge : gauges) {

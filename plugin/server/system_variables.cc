@@ -41,6 +41,7 @@ unsigned int g_page_size;
 unsigned long long g_redo_log_capacity;
 unsigned long long g_log_buffer_size;
 unsigned int g_io_capacity;
+unsigned long long g_scrub_rate;
 unsigned long long g_lock_memory;
 unsigned int g_purge_threads;
 unsigned long long g_max_purge_lag;
@@ -204,6 +205,10 @@ int CheckRedoCapacity(THD* thd, SYS_VAR* variable, void* wanted, st_mysql_value*
   *static_cast<unsigned long long*>(wanted) = g_engine->Figures().log_capacity_bytes;
   return 0;
 }
+Status ApplyScrubRate(unsigned long long bytes_per_second) {
+  g_engine->SetScrubRate(bytes_per_second);
+  return Status::Ok();
+}
 Status ApplyIoCapacity(unsigned int pages) {
   g_engine->SetIoCapacity(pages);
   return Status::Ok();
@@ -286,6 +291,12 @@ MYSQL_SYSVAR_UINT(io_capacity, g_io_capacity, PLUGIN_VAR_RQCMDARG,
                   (CheckNumber<unsigned int, kIoCapacityLimits, ApplyIoCapacity>),
                   (UpdateTo<unsigned int, ApplyIoCapacity>), kBuffer.io_capacity_pages_per_second,
                   kIoCapacityLimits.least, kIoCapacityLimits.greatest, 0);
+MYSQL_SYSVAR_ULONGLONG(scrub_bytes_per_second, g_scrub_rate, PLUGIN_VAR_RQCMDARG,
+                       "How fast a background thread reads all pages from disk, over and over, to "
+                       "find damage early; it rests while others keep the disk busy. 0: off.",
+                       (CheckNumber<unsigned long long, kScrubRateLimits, ApplyScrubRate>),
+                       (UpdateTo<unsigned long long, ApplyScrubRate>), kScrubRateDefault,
+                       kScrubRateLimits.least, kScrubRateLimits.greatest, 0);
 MYSQL_SYSVAR_ULONGLONG(lock_memory_size, g_lock_memory, PLUGIN_VAR_RQCMDARG,
                        "Most memory for row locks, in bytes; 0: a quarter of the buffer pool, at "
                        "least 256 MiB. Transactions with few locks are never refused.",
@@ -384,7 +395,8 @@ SYS_VAR* g_system_variables[] = {
     MYSQL_SYSVAR(in_doubt),           MYSQL_SYSVAR(flush_log_at_trx_commit),
     MYSQL_SYSVAR(lock_wait_timeout),  MYSQL_SYSVAR(ddl_threads),
     MYSQL_SYSVAR(snapshot_isolation), MYSQL_SYSVAR(pushdown_groupwise),
-    MYSQL_SYSVAR(serializable),       nullptr};
+    MYSQL_SYSVAR(serializable),       MYSQL_SYSVAR(scrub_bytes_per_second),
+    nullptr};
 
 Status OptionsFromVariables(EngineOptions* options) {
   if (!IsPageSize(g_page_size)) {
@@ -408,6 +420,7 @@ Status OptionsFromVariables(EngineOptions* options) {
   options->storage.buffer.doublewrite = DoublewriteFromIndex(g_doublewrite);
   options->storage.buffer.io_backend = IoBackendFromIndex(g_io_backend);
   options->storage.buffer.io_capacity_pages_per_second = g_io_capacity;
+  options->storage.scrub_bytes_per_second = g_scrub_rate;
   options->txns.lock_memory_bytes_max = g_lock_memory;
   options->purge.workers = g_purge_threads;
   options->txns.max_purge_lag = g_max_purge_lag;
