@@ -5,7 +5,7 @@
 #include <functional>
 #include <string_view>
 
-#include "engine/key_prefix.h"
+#include "base/key_prefix.h"
 #include "mvcc/row/row_header.h"
 
 namespace rowan {

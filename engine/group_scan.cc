@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "engine/key_prefix.h"
+#include "base/key_prefix.h"
 
 namespace rowan {
 namespace {

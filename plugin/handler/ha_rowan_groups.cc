@@ -12,7 +12,7 @@
 #include "sql/sql_class.h"
 #include "sql/system_variables.h"
 
-#include "engine/key_prefix.h"
+#include "base/key_prefix.h"
 
 namespace rowan {
 

@@ -11,7 +11,7 @@
 #include "sql/sql_class.h"
 #include "sql/system_variables.h"
 
-#include "engine/key_prefix.h"
+#include "base/key_prefix.h"
 #include "plugin/handler/discarded_table.h"
 #include "plugin/server/error_map.h"
 #include "plugin/server/instance.h"

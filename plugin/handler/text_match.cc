@@ -3,7 +3,7 @@
 
 #include "plugin/handler/text_match.h"
 
-#include "engine/key_prefix.h"
+#include "base/key_prefix.h"
 
 namespace rowan {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "engine/key_prefix.h"
+#include "base/key_prefix.h"
 
 #include <cstdint>
 
