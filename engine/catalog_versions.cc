@@ -21,6 +21,10 @@ Result<std::shared_ptr<Table>> Catalog::Alter(RowWriter* writer, Txn* txn, Table
     if ((*open)->FindIndex(table->index(i)->id()) != nullptr) continue;
     table->SetIndexCreatedBy(i, txn->txn_id());
   }
+  for (size_t i = 0; i < (*open)->index_count(); ++i) {
+    if (table->FindIndex((*open)->index(i)->id()) != nullptr) continue;
+    table->SetIndexDroppedBy(txn->txn_id());
+  }
   {
     const ExclusiveLock lock(&mutex_);
     Entry& entry = tables_[id];

@@ -84,6 +84,22 @@ Status Session::OpenSnapshotFor(const Table& table, size_t index_number) {
   return Status::Ok();
 }
 
+Status Session::CheckNotAltered(const Table& table) const {
+  if (!txn_->snapshot.active()) return Status::Ok();
+  const TxnId dropped_by = txn_->optimistic ? table.index_dropped_by() : kNoTxn;
+  for (const TxnId altered_by : {table.created_by(), dropped_by}) {
+    if (!txns_->IsVisible(txn_->snapshot, altered_by, txn_->txn_id())) {
+      return Status(Code::kTableChanged, "the table was altered after the snapshot was taken");
+    }
+  }
+  return Status::Ok();
+}
+
+Status Session::CheckMayChange(const Table& table) const {
+  if (const Status usable = CheckUsable(); !usable.ok()) return usable;
+  return CheckCanTellNewer(table);
+}
+
 Status Session::ReadFresh(FunctionRef<Status()> read) {
   Txn fresh;
   txns_->OpenSnapshot(&fresh);
@@ -265,7 +281,7 @@ void Session::NoteCommit() {
 
 Status Session::InsertRow(Table* table, Bytes key, Bytes row, std::span<const IndexEntry> entries,
                           DuplicateLock duplicate_lock) {
-  if (const Status usable = CheckUsable(); !usable.ok()) return usable;
+  if (const Status allowed = CheckMayChange(*table); !allowed.ok()) return allowed;
   const UndoPosition before = Savepoint();
   const bool exclusive = duplicate_lock == DuplicateLock::kExclusive;
   Status status = AtIndex(writer_.InsertRow(txn_.get(), table->index(0), key, row, exclusive), 0);
@@ -282,7 +298,7 @@ Status Session::InsertRow(Table* table, Bytes key, Bytes row, std::span<const In
 
 Status Session::UpdateRow(Table* table, Bytes old_key, Bytes new_key, Bytes new_row,
                           std::span<const EntryChange> changes) {
-  if (const Status usable = CheckUsable(); !usable.ok()) return usable;
+  if (const Status allowed = CheckMayChange(*table); !allowed.ok()) return allowed;
   const UndoPosition before = Savepoint();
   Status status;
   if (EqualBytes(old_key, new_key)) {
@@ -327,7 +343,7 @@ Status Session::DeleteEntry(Table* table, const IndexEntry& entry) {
 }
 
 Status Session::DeleteRow(Table* table, Bytes key, std::span<const IndexEntry> entries) {
-  if (const Status usable = CheckUsable(); !usable.ok()) return usable;
+  if (const Status allowed = CheckMayChange(*table); !allowed.ok()) return allowed;
   const UndoPosition before = Savepoint();
   Status status = writer_.DeleteRow(txn_.get(), table->index(0), key);
   if (!status.ok()) return UndoRow(status, before);

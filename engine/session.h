@@ -120,6 +120,11 @@ class Session {
   /// As OpenSnapshot, for reading `table`: kTableChanged if the snapshot is older than the table,
   /// as when an ALTER or TRUNCATE committed after it was taken, or than its index `index number`.
   Status OpenSnapshotFor(const Table& table, size_t index_number = 0);
+  /// For locking or changing what is newest in `table`: kTableChanged to a transaction that may not
+  /// overlook what was changed after its snapshot, if that cannot be told of the table any more.
+  [[nodiscard]] Status CheckCanTellNewer(const Table& table) const {
+    return txn_->refuses_newer_rows ? CheckNotAltered(table) : Status::Ok();
+  }
   /// Reads of the snapshot inside `read` see what is committed now, whatever the transaction's own
   /// snapshot is, and the transaction's own changes.
   Status ReadFresh(FunctionRef<Status()> read);
@@ -214,6 +219,8 @@ class Session {
   Status LogExtension(Bytes payload);
   Session(Engine* engine, TxnManager* txns);
   /// Rolls one row operation back after `cause` and returns it.
+  [[nodiscard]] Status CheckNotAltered(const Table& table) const;
+  [[nodiscard]] Status CheckMayChange(const Table& table) const;
   Status UndoRow(Status cause, const UndoPosition& before);
   /// A row of the table was changed: AddRows, and its commit is to be noted in the table.
   void NoteChange(Table* table, int64_t rows);

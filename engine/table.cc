@@ -51,6 +51,7 @@ Table::Table(TableDef definition, PageAllocator* allocator, const Table& former)
     }
   }
   created_by_ = former.created_by_;
+  index_dropped_by_ = former.index_dropped_by_;
   auto_increment_.store(former.auto_increment(), std::memory_order_relaxed);
   auto_increment_mark_.store(former.auto_increment_mark_.load(std::memory_order_relaxed),
                              std::memory_order_relaxed);

@@ -126,6 +126,12 @@ class Table : public std::enable_shared_from_this<Table> {
   }
   void SetIndexCreatedBy(size_t index_number, TxnId txn) { index_created_by_[index_number] = txn; }
 
+  /// The newest ALTER of this run that dropped an index: what had been read by it is not known any
+  /// more.
+  [[nodiscard]] TxnId index_dropped_by() const { return index_dropped_by_; }
+  /// Before the table is shared.
+  void SetIndexDroppedBy(TxnId txn) { index_dropped_by_ = txn; }
+
   /// Set when the table was dropped; late users get kTableChanged.
   std::atomic<bool> dropped{false};
   /// The space's header says that off-page values may be changed in part.
@@ -143,6 +149,7 @@ class Table : public std::enable_shared_from_this<Table> {
   const TableDef definition_;
   PageAllocator* const allocator_;
   TxnId created_by_ = kNoTxn;
+  TxnId index_dropped_by_ = kNoTxn;
   std::vector<TxnId> index_created_by_;  ///< by index number; constant once the table is shared
   std::vector<std::shared_ptr<Index>> indexes_;
   std::atomic<uint64_t> auto_increment_{1};

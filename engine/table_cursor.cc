@@ -79,7 +79,8 @@ void TableCursor::Suspend() {
 
 Status TableCursor::PrepareRead(ReadMode mode, uint32_t index) {
   if (const Status usable = session_->CheckUsable(); !usable.ok()) return usable;
-  return mode == ReadMode::kSnapshot ? session_->OpenSnapshotFor(*table_, index) : Status::Ok();
+  return mode == ReadMode::kSnapshot ? session_->OpenSnapshotFor(*table_, index)
+                                     : session_->CheckCanTellNewer(*table_);
 }
 
 void TableCursor::Open(VersionCursor* cursor, EntryKeys* keys, uint32_t index,
