@@ -287,8 +287,8 @@ Status TxnManager::Commit(Txn* txn, Durability durability, bool wait) {
 Status TxnManager::Prepare(Txn* txn, Bytes xid) {
   CloseSnapshot(txn);
   if (const Status usable = CheckUsable(*txn); !usable.ok()) return usable;
+  if (const Status allowed = CheckSerializable(txn); !allowed.ok()) return allowed;
   if (txn->undo_start.page != kNoPage) {
-    if (const Status allowed = CheckSerializable(txn); !allowed.ok()) return allowed;
     txn->commit_begin_nanos = MonotonicNanos();
     const Result<Lsn> end = undo_.MarkPrepared(txn, xid);
     if (!end.ok()) return end.status();
@@ -309,6 +309,9 @@ UndoPosition TxnManager::Savepoint(const Txn* txn) const {
 
 Status TxnManager::RollbackTo(Txn* txn, const UndoPosition& position) {
   if (txn->undo_records <= position.records) return Status::Ok();
+  // What was inserted was seen to be free, and others may take it from here on: that time is the
+  // latest for an optimistic transaction's snapshot.
+  if (txn->serial != nullptr) OpenSnapshot(txn);
   WorkBudget budget = WorkBudget::UntilShutdown(shutdown_sign_);
   const Status status = rollback_.DownTo(txn, position, &budget);
   if (!status.Is(Code::kBusy) || !budget.exhausted()) return status;
@@ -351,6 +354,7 @@ void TxnManager::Detach(Txn* txn, Status reason) {
 
 Status TxnManager::Rollback(Txn* txn) {
   CloseSnapshot(txn);
+  if (txn->serial != nullptr) serial_.End(txn, false);
   const bool wrote = txn->undo_start.page != kNoPage;
   if (!wrote) {
     EndWithoutUndo(txn, TxnState::kRolledBack);

@@ -50,7 +50,7 @@ class ConflictGraph {
   [[nodiscard]] bool AddWriter(SerialTxn* reader, TxnId writer);
   /// Before it commits. False: it has to be rolled back. True once: it may commit at any time.
   [[nodiscard]] bool Prepare(SerialTxn* txn);
-  /// After its commit is visible, or all it wrote is undone. The caller must not use it any more.
+  /// After its commit is visible, or when it is certain that it will be undone. The caller must not use it any more.
   /// Returns those that nobody can meet any more, for Delete.
   std::vector<SerialTxn*> End(SerialTxn* txn, bool committed);
   /// All there are, when nobody ends them any more (prepared ones at a shutdown).

@@ -36,6 +36,12 @@ Status SerialTxns::NoteRead(Txn* txn, IndexId index, const ReadPiece& piece) {
   return Status::Ok();
 }
 
+Status SerialTxns::NoteKey(Txn* txn, IndexId index, Bytes key) {
+  std::vector<std::byte> behind(key.begin(), key.end());
+  behind.push_back(std::byte{0});
+  return NoteRead(txn, index, {.low = key, .high = Bytes(behind)});
+}
+
 Status SerialTxns::Open(Txn* txn, IndexId index, const ReadPiece& piece, OpenRead* read) {
   Result<bool> must = MustNote(txn);
   if (!must.ok() || !*must) return must.status();

@@ -43,6 +43,8 @@ class SerialTxns {
 
   /// Before the first leaf of the piece is latched, or under the latch of the only one.
   Status NoteRead(Txn* txn, IndexId index, const ReadPiece& piece);
+  /// One key, be it there or not.
+  Status NoteKey(Txn* txn, IndexId index, Bytes key);
   /// The same of a scan that may end early: Close follows, or the end of the transaction.
   Status Open(Txn* txn, IndexId index, const ReadPiece& piece, OpenRead* read);
   void Close(const OpenRead& read, const ReadPiece& piece) { reads_.Close(read, piece); }
@@ -54,7 +56,7 @@ class SerialTxns {
 
   /// Before the commit record. After Ok the transaction can commit, whatever others do.
   Status Prepare(Txn* txn);
-  /// After its commit is visible, or all it wrote is undone.
+  /// After its commit is visible, or when it is certain that all it wrote will be undone.
   void End(Txn* txn, bool committed);
 
   void SetMemoryMax(uint64_t memory_bytes_max) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/assertions.h"
+#include "base/key_prefix.h"
 #include "mvcc/row/garbage.h"
 #include "mvcc/row/implicit_lock.h"
 #include "mvcc/row/row_header.h"
@@ -68,6 +69,14 @@ Status EntryWriter::Insert(Txn* txn, Index* index, const IndexEntry& entry,
   }
 
   const Bytes value = entry.key.first(entry.unique_prefix_bytes);
+  if (txn->serial != nullptr) {
+    // Before its leaves are looked at: whoever takes the value next, after this entry has gone
+    // again, has to know that it was free.
+    PrefixSuccessor(value, &value_end_);
+    status = manager_->serial()->NoteRead(
+        txn, index->id(), {.low = value, .high = value_end_, .unbounded = value_end_.empty()});
+    if (!status.ok()) return status;
+  }
   write.unproven = value;
   status = PutAt(write, entry.key, false);
   if (!status.Is(Code::kBusy)) return status;

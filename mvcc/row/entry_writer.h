@@ -80,6 +80,7 @@ class EntryWriter {
   UniqueCheck unique_;
   std::vector<std::byte> scratch_;   ///< the value being written, header first
   std::vector<std::byte> tree_key_;  ///< key with repeat
+  std::vector<std::byte> value_end_;
   std::unique_ptr<Cursor> cursor_;   ///< to find the last repeat of a key; made at first use
 };
 

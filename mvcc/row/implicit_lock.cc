@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "mvcc/row/implicit_lock.h"
 
-#include <vector>
-
 namespace rowan {
 
 Status LockImplicit(TxnManager* manager, Txn* txn, TxnId holder, const LockTarget& key,
@@ -47,10 +45,7 @@ Status LockInsert(TxnManager* manager, Txn* txn, const LockTarget& key) {
 
 Status NoteDuplicate(TxnManager* manager, Txn* txn, IndexId index, Bytes key) {
   if (txn->serial != nullptr) {
-    std::vector<std::byte> behind(key.begin(), key.end());
-    behind.push_back(std::byte{0});
-    const Status noted =
-        manager->serial()->NoteRead(txn, index, {.low = key, .high = Bytes(behind)});
+    const Status noted = manager->serial()->NoteKey(txn, index, key);
     if (!noted.ok()) return noted;
   }
   return Status(Code::kDuplicate);

@@ -124,7 +124,10 @@ Status LockingScan::TryEntry(const LockTarget& target, TxnId creator, TxnId dele
   status = LockImplicit(scan_->manager, scan_->txn, deleter, target, mode, policy);
   if (!status.ok()) return status;
   if (deleter != kNoTxn) {
-    status = CheckDeadNotNewer(creator, deleter);
+    // A row does not say who made it.
+    status = scan_->index->clustered
+                 ? CheckNotNewer(*scan_->manager, scan_->txn, deleter)
+                 : CheckGoneNotNewer(scan_->manager, scan_->txn, creator, deleter);
     if (!status.ok()) return status;
     return PassDead(target.key);
   }
@@ -137,15 +140,6 @@ Status LockingScan::TryEntry(const LockTarget& target, TxnId creator, TxnId dele
   }
   if (!status.ok()) return status;
   return CheckNotNewer(*scan_->manager, scan_->txn, creator);
-}
-
-Status LockingScan::CheckDeadNotNewer(TxnId creator, TxnId deleter) {
-  // An entry that came and went after the snapshot is nothing to it. A row does not say who made
-  // it.
-  if (!scan_->index->clustered && IsNewerRow(*scan_->manager, *scan_->txn, creator)) {
-    return Status::Ok();
-  }
-  return CheckNotNewer(*scan_->manager, scan_->txn, deleter);
 }
 
 Status LockingScan::PassDead(Bytes key) {

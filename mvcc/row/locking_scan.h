@@ -49,7 +49,6 @@ class LockingScan {
   Status LockEntry(const LockTarget& target, TxnId creator, TxnId deleter, WaitPolicy policy);
   Status TryEntry(const LockTarget& target, TxnId creator, TxnId deleter, WaitPolicy policy);
   /// kDeadlock: the transaction's snapshot shows the dead entry, and that matters (newer_row.h).
-  Status CheckDeadNotNewer(TxnId creator, TxnId deleter);
   /// A dead entry is under the tree cursor. kNotFound, unless covering its key fails.
   Status PassDead(Bytes key);
   Status WaitAndReturn();  ///< sleeps, then puts the tree cursor back to where it was

@@ -31,4 +31,14 @@ inline Status CheckNotNewer(const TxnManager& manager, Txn* txn, TxnId writer) {
   return IsNewerRow(manager, *txn, writer) ? RefuseNewerRow(txn) : Status::Ok();
 }
 
+/// Of an entry, locked too, that is marked as deleted: it is nothing to a snapshot after which it
+/// came and went, but an optimistic transaction that found nothing has to know who was there.
+inline Status CheckGoneNotNewer(TxnManager* manager, Txn* txn, TxnId creator, TxnId deleter) {
+  if (!IsNewerRow(*manager, *txn, creator)) return CheckNotNewer(*manager, txn, deleter);
+  if (txn->serial == nullptr) return Status::Ok();
+  const Status noted = manager->serial()->NoteWriter(txn, creator);
+  if (!noted.ok()) return noted;
+  return manager->serial()->NoteWriter(txn, deleter);
+}
+
 }  // namespace rowan

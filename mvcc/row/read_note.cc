@@ -24,10 +24,7 @@ Status ReadNote::Open(const ReadPiece& piece, bool forward) {
 }
 
 Status ReadNote::StartKey(Bytes key) {
-  high_.assign(key.begin(), key.end());
-  high_.push_back(std::byte{0});
-  return scan_->manager->serial()->NoteRead(scan_->txn, scan_->index->id(),
-                                            {.low = key, .high = high_});
+  return scan_->manager->serial()->NoteKey(scan_->txn, scan_->index->id(), key);
 }
 
 Status ReadNote::StartAgain() {

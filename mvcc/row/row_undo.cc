@@ -99,8 +99,18 @@ void DropLock(const UndoStep& step, Bytes key) {
   }
 }
 
+/// An optimistic transaction that goes back to a savepoint has seen that the key was free, which no
+/// row tells any more.
+void NoteWasFree(const UndoStep& step, Bytes key) {
+  // Failing, it can only be rolled back.
+  if (step.txn->serial != nullptr) {
+    step.manager->serial()->NoteKey(step.txn, step.index->id(), key).Ignore();
+  }
+}
+
 Status UndoRowInsert(const UndoStep& step) {
   const Bytes key = step.record->payload;
+  NoteWasFree(step, key);
   const Status status =
       UndoInTree(step, key, [&](const LeafPosition& position, std::vector<std::byte>* /*value*/) {
         ClusteredHeader header;
@@ -117,6 +127,7 @@ Status UndoRowUpdate(const UndoStep& step) {
   if (!DecodeRowUpdate(step.record->payload, &update)) {
     return ReportDamagedRecord(step.manager->undo()->pool(), *step.record);
   }
+  if (update.old_header.deleted) NoteWasFree(step, update.key);
   const Status status = UndoInTree(
       step, update.key, [&](const LeafPosition& position, std::vector<std::byte>* value) {
         ClusteredHeader header;

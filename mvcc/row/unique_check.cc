@@ -73,8 +73,11 @@ Status UniqueCheck::CheckEntry(Txn* txn, Index* index, LockMode mode) {
   if (!status.ok()) return status;
   if (header.deleter != kNoTxn) {
     status = LockImplicit(manager_, txn, header.deleter, lock_key, mode, WaitPolicy::kWait);
-    if (!status.ok() || IsNewerRow(*manager_, *txn, header.creator)) return status;
-    return CheckNotNewer(*manager_, txn, header.deleter);  // the snapshot still shows the value
+    if (!status.ok()) return status;
+    // The snapshot still shows the value, or the value came and went: whoever takes it comes after
+    // that, in an optimistic transaction's serial order, too.
+    const bool came = IsNewerRow(*manager_, *txn, header.creator);
+    return came && txn->serial == nullptr ? status : CheckNotNewer(*manager_, txn, header.deleter);
   }
   if (header.creator != txn->txn_id()) {
     status = manager_->locks()->TryLock(txn, lock_key, mode, LockKind::kRecord, WaitPolicy::kWait);

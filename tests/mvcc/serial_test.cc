@@ -1,288 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Optimistic serializable transactions. Random small histories, in one thread by turns, against
-// brute force: some serial order of what committed gives the same reads and the same last state.
-#include <algorithm>
-#include <set>
+// Optimistic serializable transactions: who is rolled back, and who is not.
 #include <thread>
 
 #include "base/random.h"
-#include "tests/mvcc/row_fixture.h"
+#include "tests/mvcc/serial_fixture.h"
 
 namespace rowan {
 namespace {
 
-constexpr uint32_t kIds = 6;
-constexpr uint32_t kValues = 4;
+using Model = std::map<uint32_t, uint32_t>;
 
-enum class OpKind : uint8_t { kGet, kScan, kScanBack, kScanA, kLockedScan, kPut, kDelete };
-
-struct Op {
-  OpKind kind = OpKind::kGet;
-  uint32_t low = 0;
-  uint32_t high = 0;
-  size_t limit = 1;
-  uint32_t value = 0;
-};
-using Model = std::map<uint32_t, uint32_t>;  ///< id -> a
-using Seen = std::vector<uint32_t>;          ///< of one operation
-
-bool Changes(OpKind kind) { return kind == OpKind::kPut || kind == OpKind::kDelete; }
-
-/// What the operation does to the model, and what it sees.
-Seen Apply(const Op& op, Model* model) {
-  Seen seen;
-  const auto add = [&](uint32_t id, uint32_t value) {
-    if (seen.size() < 2 * op.limit) seen.insert(seen.end(), {id, value});
-  };
-  switch (op.kind) {
-    case OpKind::kScan:
-    case OpKind::kLockedScan:
-      for (const auto& [id, value] : *model) {
-        if (id >= op.low && id < op.high) add(id, value);
-      }
-      break;
-    case OpKind::kScanBack:
-      for (auto at = model->rbegin(); at != model->rend(); ++at) {
-        if (at->first >= op.low && at->first < op.high) add(at->first, at->second);
-      }
-      break;
-    case OpKind::kScanA:
-      for (uint32_t a = op.low; a < op.high; ++a) {
-        for (const auto& [id, value] : *model) {
-          if (value == a) add(id, value);
-        }
-      }
-      break;
-    default:
-      if (const auto found = model->find(op.low); found != model->end()) {
-        seen = {op.low, found->second};
-      }
-      if (op.kind == OpKind::kPut) (*model)[op.low] = op.value;
-      if (op.kind == OpKind::kDelete) model->erase(op.low);
-  }
-  return seen;
-}
-
-struct Player {
-  explicit Player(TxnManager* manager) : actor(manager) {}
-  Actor actor;
-  std::vector<Op> ops;
-  std::vector<Seen> seen;
-  size_t next = 0;
-  bool ended = false;
-  bool committed = false;
-};
-
-class SerialTest : public ::testing::Test {
- protected:
-  [[nodiscard]] TxnManager* manager() const { return fixture_.manager(); }
-  void Begin(Actor* actor, bool read_only = false, bool optimistic = true) {
-    RowFixture::Begin(actor, IsolationLevel::kSerializable);
-    actor->txn.lock_wait_timeout_s = 0;
-    actor->txn.refuses_newer_rows = true;
-    if (optimistic) {
-      manager()->BeginOptimistic(&actor->txn, read_only);
-    } else {
-      actor->txn.optimistic = false;
-    }
-  }
-  std::unique_ptr<Actor> NewActor(bool read_only = false) {
-    auto actor = std::make_unique<Actor>(manager());
-    Begin(actor.get(), read_only);
-    return actor;
-  }
-  void Fill(const Model& model) {
-    auto writer = std::make_unique<Actor>(manager());
-    RowFixture::Begin(writer.get());
-    for (const auto& [id, a] : model) {
-      ASSERT_TRUE(fixture_.Insert(writer.get(), id, {a, ++last_b_, ""}).ok());
-    }
-    ASSERT_TRUE(fixture_.Commit(writer.get()).ok());
-  }
-
-  // --- operations ---
-  Status Read(Actor* actor, uint32_t id, std::optional<TestRow>* row) {
-    manager()->OpenSnapshot(&actor->txn);
-    TestRow found;
-    const Status status = fixture_.Get(actor, id, ReadMode::kSnapshot, &found);
-    if (status.ok()) *row = found;
-    return status.Is(Code::kNotFound) ? Status::Ok() : status;
-  }
-  Status Scan(Actor* actor, const Op& op, Seen* seen) {
-    const bool by_a = op.kind == OpKind::kScanA;
-    const bool locks = op.kind == OpKind::kLockedScan;
-    const bool forward = op.kind != OpKind::kScanBack;
-    if (!locks) manager()->OpenSnapshot(&actor->txn);
-    const std::string low = BigEndian(op.low);
-    const std::string high = BigEndian(op.high);
-    VersionCursor& cursor = actor->cursor;
-    cursor.Open(&actor->txn, fixture_.index(by_a ? 1 : 0),
-                {.mode = locks ? ReadMode::kLockShared : ReadMode::kSnapshot, .lock_gaps = locks});
-    if (forward) cursor.SetEnd(AsBytes(high));
-    VersionView view;
-    Status status =
-        forward ? cursor.SeekAtLeast(AsBytes(low), &view) : cursor.SeekBefore(AsBytes(high), &view);
-    while (status.ok() && AsText(view.key) >= low) {
-      const uint32_t first = LoadBe32(view.key.data());
-      seen->push_back(by_a ? LoadBe32(view.key.data() + 4) : first);
-      seen->push_back(by_a ? first : ParseTestRow(view.value).a);
-      if (seen->size() >= 2 * op.limit) break;
-      status = forward ? cursor.Next(&view) : cursor.Prev(&view);
-    }
-    cursor.Close();
-    return status.Is(Code::kEndOfRange) ? Status::Ok() : status;
-  }
-  Status Do(Actor* actor, const Op& op, Seen* seen) {
-    if (op.kind != OpKind::kGet && !Changes(op.kind)) return Scan(actor, op, seen);
-    std::optional<TestRow> row;
-    const Status status = Read(actor, op.low, &row);
-    if (!status.ok()) return status;
-    if (row.has_value()) *seen = {op.low, row->a};
-    if (op.kind == OpKind::kDelete && row.has_value()) return fixture_.Delete(actor, op.low, *row);
-    if (op.kind != OpKind::kPut) return status;
-    if (!row.has_value()) return fixture_.Insert(actor, op.low, {op.value, ++last_b_, ""});
-    TestRow changed = *row;
-    changed.a = op.value;
-    return fixture_.Update(actor, op.low, *row, changed);
-  }
-  Status Put(Actor* actor, uint32_t id, uint32_t value) {
-    Seen seen;
-    return Do(actor, {.kind = OpKind::kPut, .low = id, .value = value}, &seen);
-  }
-  Seen ScanOk(Actor* actor, const Op& op) {
-    Seen seen;
-    EXPECT_TRUE(Scan(actor, op, &seen).ok());
-    return seen;
-  }
-
-  // --- random histories ---
-  Op RandomOp() {
-    Op op;
-    constexpr OpKind kKinds[] = {OpKind::kGet,   OpKind::kScan,       OpKind::kScanBack,
-                                 OpKind::kScanA, OpKind::kLockedScan, OpKind::kPut,
-                                 OpKind::kPut,   OpKind::kPut,        OpKind::kDelete};
-    op.kind = kKinds[random_.Below(std::size(kKinds))];
-    const uint32_t limit = op.kind == OpKind::kScanA ? kValues : kIds;
-    op.low = static_cast<uint32_t>(random_.Below(limit));
-    op.high = op.low + 1 + static_cast<uint32_t>(random_.Below(limit - op.low));
-    if (op.kind != OpKind::kGet && !Changes(op.kind)) op.limit = 1 + random_.Below(4);
-    op.value = static_cast<uint32_t>(random_.Below(kValues));
-    return op;
-  }
-  void Step(Player* player) {
-    Actor* actor = &player->actor;
-    if (player->next == player->ops.size()) {
-      const Status status = fixture_.Commit(actor);
-      ASSERT_TRUE(status.ok() || status.Is(Code::kDeadlock)) << status.message();
-      player->committed = status.ok();
-      if (!status.ok()) {
-        ASSERT_TRUE(fixture_.Rollback(actor).ok());
-      }
-      player->ended = true;
-      return;
-    }
-    Seen seen;
-    const Status status = Do(actor, player->ops[player->next++], &seen);
-    player->seen.push_back(seen);
-    if (status.ok()) return;
-    ASSERT_TRUE(status.Is(Code::kDeadlock) || status.Is(Code::kLockTimeout))
-        << CodeName(status.code());
-    ASSERT_TRUE(fixture_.Rollback(actor).ok());
-    player->ended = true;
-  }
-  Model State() {
-    Actor reader(manager());
-    RowFixture::Begin(&reader);
-    const Seen seen = ScanOk(&reader, {.kind = OpKind::kScan, .high = kIds, .limit = kIds});
-    EXPECT_TRUE(fixture_.Commit(&reader).ok());
-    Model state;
-    for (size_t i = 0; i < seen.size(); i += 2) state[seen[i]] = seen[i + 1];
-    return state;
-  }
-  /// True if a serial order explains what they saw and left.
-  static bool IsSerializable(std::vector<const Player*> players, const Model& before,
-                             const Model& after) {
-    std::sort(players.begin(), players.end());
-    do {
-      Model model = before;
-      bool same = true;
-      for (const Player* player : players) {
-        for (size_t i = 0; i < player->ops.size() && same; ++i) {
-          same = Apply(player->ops[i], &model) == player->seen[i];
-        }
-      }
-      if (same && model == after) return true;
-    } while (std::next_permutation(players.begin(), players.end()));
-    return false;
-  }
-  /// One history; false: no serial order explains it.
-  bool PlayHistory(bool optimistic) {
-    const Model before = State();
-    std::vector<std::unique_ptr<Player>> players;
-    for (size_t i = 0, count = 2 + random_.Below(3); i < count; ++i) {
-      players.push_back(std::make_unique<Player>(manager()));
-      const size_t ops = 1 + random_.Below(4);
-      while (players.back()->ops.size() < ops) players.back()->ops.push_back(RandomOp());
-    }
-    std::vector<Player*> begun;
-    for (;;) {
-      std::vector<Player*> left;
-      for (const auto& player : players) {
-        if (!player->ended) left.push_back(player.get());
-      }
-      if (left.empty()) break;
-      Player* player = left[random_.Below(left.size())];
-      if (std::find(begun.begin(), begun.end(), player) == begun.end()) {
-        begun.push_back(player);
-        const bool reads = std::none_of(player->ops.begin(), player->ops.end(),
-                                        [](const Op& op) { return Changes(op.kind); });
-        Begin(&player->actor, reads && random_.OneIn(2), optimistic);
-      }
-      Step(player);
-      if (HasFatalFailure()) return false;
-      if (random_.OneIn(20)) fixture_.Purge();
-    }
-    EXPECT_EQ(manager()->serial()->size(), 0u);
-    EXPECT_EQ(manager()->serial()->memory_bytes(), 0u);
-    std::vector<const Player*> committed;
-    for (const auto& player : players) {
-      if (player->committed) committed.push_back(player.get());
-    }
-    committed_ += committed.size();
-    begun_ += begun.size();
-    return IsSerializable(committed, before, State());
-  }
-
-  RowFixture fixture_;
-  Random random_{TestSeed()};
-  uint32_t last_b_ = 0;
-  size_t committed_ = 0;
-  size_t begun_ = 0;
-};
-
-TEST_F(SerialTest, RandomHistoriesAreSerializable) {
-  Fill({{0, 0}, {2, 1}, {3, 1}, {5, 3}});
-  for (int round = 0; round < 3000; ++round) {
-    ASSERT_TRUE(PlayHistory(true)) << "round " << round;
-  }
-  std::printf("%zu of %zu transactions committed\n", committed_, begun_);
-}
-
-TEST_F(SerialTest, TheCheckFindsWhatSnapshotIsolationLetsThrough) {
-  Fill({{0, 0}, {2, 1}, {3, 1}, {5, 3}});
-  int found = 0;
-  for (int round = 0; round < 1000; ++round) found += PlayHistory(false) ? 0 : 1;
-  EXPECT_GT(found, 0);
-  std::printf("%d of 1000 histories are not serializable; %zu of %zu transactions committed\n",
-              found, committed_, begun_);
-}
+class SerialTest : public SerialFixture {};
 
 TEST_F(SerialTest, OneOfTwoThatSkewCommits) {
   Fill({{1, 0}, {2, 0}});
   auto one = NewActor();
   auto two = NewActor();
   for (Actor* actor : {one.get(), two.get()}) {
-    EXPECT_EQ(ScanOk(actor, {.kind = OpKind::kScan, .high = 3, .limit = 5}).size(), 4u);
+    EXPECT_EQ(ScanOk(actor, {.kind = OpKind::kScan, .high = 3, .limit = 5}).size(), 6u);
   }
   ASSERT_TRUE(Put(one.get(), 1, 1).ok());
   ASSERT_TRUE(Put(two.get(), 2, 1).ok()) << "nobody waits";
@@ -441,6 +176,91 @@ TEST_F(SerialTest, WithoutMemoryTheOldestGivesWay) {
   EXPECT_EQ(manager()->serial()->size(), 0u);
 }
 
+/// Two reads 1, which one changes; one takes the unique value that two had for a while.
+TEST_F(SerialTest, AUniqueValueThatCameAndWentWasSeen) {
+  Fill({{1, 0}, {2, 0}});
+  for (const bool by_another : {false, true}) {
+    const uint32_t value = by_another ? 6 : 5;
+    auto one = NewActor();
+    auto two = NewActor();
+    std::optional<TestRow> row;
+    ASSERT_TRUE(Read(one.get(), 1, &row).ok());
+    ASSERT_TRUE(DoOne(two.get(), {.kind = by_another ? OpKind::kPutB : OpKind::kTurnB,
+                                  .low = 2,
+                                  .value = value})
+                    .ok());
+    if (by_another) {
+      ASSERT_TRUE(Commits(two.get()));
+      Begin(two.get());
+      ASSERT_TRUE(DoOne(two.get(), {.kind = OpKind::kPutB, .low = 2, .value = 102}).ok());
+    }
+    ASSERT_TRUE(Put(two.get(), 1, row->a + 1).ok());
+    ASSERT_TRUE(Commits(two.get()));
+    fixture_.Purge();
+    const Status put = DoOne(one.get(), {.kind = OpKind::kPutB, .low = 9, .value = value});
+    EXPECT_FALSE(put.ok() && Commits(one.get())) << by_another;
+    ASSERT_TRUE(fixture_.Rollback(one.get()).ok());
+  }
+}
+
+/// The same where two went back to a savepoint: nothing of the value, or of the key, is left.
+TEST_F(SerialTest, WhatWasInsertedAndUndoneWasSeenToBeFree) {
+  Fill({{1, 0}, {2, 0}});
+  for (const uint32_t value : {5u, 6u}) {
+    auto one = NewActor();
+    auto two = NewActor();
+    std::optional<TestRow> row;
+    ASSERT_TRUE(Read(one.get(), 1, &row).ok());
+    const uint32_t id = value == 5 ? 8 : 9;
+    ASSERT_TRUE(
+        DoOne(two.get(), {.kind = OpKind::kUndoneInsert, .low = id, .value = value}).ok());
+    ASSERT_TRUE(Put(two.get(), 1, row->a + 1).ok());
+    ASSERT_TRUE(Commits(two.get()));
+    const uint32_t inserted = value == 5 ? 5 : 7;  // the same value, or the same key
+    const Status put = DoOne(one.get(), {.kind = OpKind::kPutB, .low = 9, .value = inserted});
+    EXPECT_FALSE(put.ok() && Commits(one.get())) << value;
+    ASSERT_TRUE(fixture_.Rollback(one.get()).ok());
+  }
+}
+
+/// Three changes 50 and four changes it back, where a locking read finds nothing before and after:
+/// it comes after three, which looked for its row, and before four, which changed what it read.
+TEST_F(SerialTest, ALockingReadMeetsWhatCameAndWent) {
+  Fill({{1, 0}, {2, 0}, {50, 1}});
+  auto one = NewActor();
+  std::optional<TestRow> row;
+  ASSERT_TRUE(Read(one.get(), 2, &row).ok());
+  auto three = NewActor();
+  ASSERT_TRUE(Read(three.get(), 60, &row).ok());
+  ASSERT_TRUE(Put(three.get(), 50, 7).ok());
+  ASSERT_TRUE(Commits(three.get()));
+  auto four = NewActor();
+  ASSERT_TRUE(Put(four.get(), 50, 1).ok());
+  ASSERT_TRUE(Put(four.get(), 2, 5).ok());
+  ASSERT_TRUE(Commits(four.get()));
+  Seen seen;
+  Status status =
+      Scan(one.get(), {.kind = OpKind::kLockedScanA, .low = 7, .high = 8, .limit = 9}, &seen);
+  EXPECT_TRUE(seen.empty());
+  if (status.ok()) status = Put(one.get(), 60, 1);
+  EXPECT_FALSE(status.ok() && Commits(one.get()));
+  ASSERT_TRUE(fixture_.Rollback(one.get()).ok());
+}
+
+/// Of one that only read, what it was promised counts as well.
+TEST_F(SerialTest, APreparedReaderCanCommitWhateverOthersDo) {
+  Fill({{1, 0}, {2, 0}});
+  auto one = NewActor();
+  auto two = NewActor();
+  std::optional<TestRow> row;
+  ASSERT_TRUE(Read(one.get(), 1, &row).ok());
+  ASSERT_TRUE(manager()->Prepare(&one->txn, AsBytes("xid")).ok());
+  manager()->SetLockMemoryMax(1);
+  ASSERT_TRUE(Read(two.get(), 2, &row).ok());
+  ASSERT_TRUE(fixture_.Commit(two.get()).ok());
+  EXPECT_TRUE(fixture_.Commit(one.get()).ok());
+}
+
 /// Of each pair of rows at most one is 1: a rule that only serializable transactions keep.
 TEST_F(SerialTest, ManyThreadsKeepTheRule) {
   constexpr uint32_t kPairs = 4;
@@ -482,7 +302,7 @@ TEST_F(SerialTest, ManyThreadsKeepTheRule) {
           Scan(&actor, {.kind = OpKind::kScan, .high = 2 * kPairs, .limit = 2 * kPairs}, &seen);
       EXPECT_TRUE(status.ok() || status.Is(Code::kDeadlock));
       for (size_t pair = 0; status.ok() && pair < kPairs; ++pair) {
-        EXPECT_FALSE(seen[4 * pair + 1] == 1 && seen[4 * pair + 3] == 1);
+        EXPECT_FALSE(seen[6 * pair + 1] == 1 && seen[6 * pair + 4] == 1);
       }
       EXPECT_TRUE(status.ok() ? fixture_.Commit(&actor).ok() : fixture_.Rollback(&actor).ok());
     }
