@@ -391,6 +391,7 @@ void TxnManager::Adopt(std::vector<std::unique_ptr<Txn>> unfinished) {
     writers_.Add(txn.get());
     adopted_.fetch_add(1, std::memory_order_relaxed);
     if (txn->state == TxnState::kActive) losers_.fetch_add(1, std::memory_order_relaxed);
+    if (txn->state == TxnState::kPrepared) serial_.Adopt(txn.get());
     detached_.Add(std::move(txn));
   }
 }

@@ -8,65 +8,82 @@
 namespace rowan {
 namespace {
 
-void Erase(std::vector<SerialTxn*>* list, SerialTxn* txn) {
-  const auto place = std::find(list->begin(), list->end(), txn);
-  if (place == list->end()) return;
-  *place = list->back();
-  list->pop_back();
-}
-
 bool IsPrepared(const SerialTxn& txn) { return txn.prepare_time != SerialTxn::kNever; }
 uint64_t CommitTime(const SerialTxn& txn) {
   return txn.commit_time.load(std::memory_order_relaxed);
 }
+bool IsOpen(const SerialTxn& txn) { return CommitTime(txn) == SerialTxn::kNever; }
 bool IsDoomed(const SerialTxn& txn) { return txn.doomed.load(std::memory_order_relaxed); }
 /// It writes nothing, so it could only be T1, and of its snapshot that is out of the question: no
 /// edge of it matters.
 bool IsSafe(const SerialTxn& txn) { return txn.safe.load(std::memory_order_relaxed); }
 
+ConflictSummary::Writer AsWriter(const SerialTxn& txn) {
+  return {txn.prepare_time, txn.earliest_out, CommitTime(txn)};
+}
+
 }  // namespace
 
-void ConflictGraph::List::Append(SerialTxn* txn) {
+void SerialTxnList::Append(SerialTxn* txn) {
+  txn->list = this;
   txn->previous = last;
   txn->next = nullptr;
   (last == nullptr ? first : last->next) = txn;
   last = txn;
-  ++size;
 }
 
-void ConflictGraph::List::Remove(SerialTxn* txn) {
+void SerialTxnList::Remove(SerialTxn* txn) {
   (txn->previous == nullptr ? first : txn->previous->next) = txn->next;
   (txn->next == nullptr ? last : txn->next->previous) = txn->previous;
   txn->previous = txn->next = nullptr;
-  --size;
+  txn->list = nullptr;
 }
 
-SerialTxn* ConflictGraph::New() {
+void ConflictGraph::Move(SerialTxn* txn, SerialTxnList* list) {
+  txn->list->Remove(txn);
+  list->Append(txn);
+}
+
+SerialTxn* ConflictGraph::New(SerialTxnList* list) {
   auto* txn = new SerialTxn;
   txn->number = ++numbers_;
   txn->first_time = time_;
-  open_.Append(txn);
+  list->Append(txn);
+  size_.fetch_add(1, std::memory_order_relaxed);
   return txn;
 }
 
 SerialTxn* ConflictGraph::Begin() {
   const MutexLock lock(&mutex_);
-  ++open_writers_;
-  return New();
+  return New(&writers_);
 }
 
 SerialTxn* ConflictGraph::BeginReadOnly(FunctionRef<void()> take) {
   const MutexLock lock(&mutex_);
   take();
-  if (open_writers_ == 0) return nullptr;
-  SerialTxn* txn = New();
+  if (writers_.first == nullptr && adopted_.first == nullptr) return nullptr;
+  SerialTxn* txn = New(&readers_);
   txn->declared_read_only = true;
   txn->snapshot_time = time_;
-  for (SerialTxn* other = open_.first; other != txn; other = other->next) {
-    if (other->declared_read_only) continue;
-    other->watchers.push_back(txn);
-    ++txn->watched;
+  for (const SerialTxnList* list : {&writers_, &adopted_}) {
+    for (SerialTxn* other = list->first; other != nullptr; other = other->next) {
+      ++steps_;
+      other->watchers.insert(txn);
+      txn->watched.insert(other);
+    }
   }
+  return txn;
+}
+
+SerialTxn* ConflictGraph::Adopt(TxnId id) {
+  const MutexLock lock(&mutex_);
+  SerialTxn* txn = New(&adopted_);
+  size_.fetch_sub(1, std::memory_order_relaxed);
+  txn->first_time = 0;
+  txn->prepare_time = time_;
+  txn->earliest_out = 0;
+  txn->id = id;
+  by_id_[id.value()] = txn;
   return txn;
 }
 
@@ -84,37 +101,42 @@ void ConflictGraph::SetId(SerialTxn* txn, TxnId id) {
 
 // --- edges ---
 
-bool ConflictGraph::WriterIsPivot(const SerialTxn& reader, const SerialTxn& writer) {
+bool ConflictGraph::WriterIsPivot(const SerialTxn& reader, const ConflictSummary::Writer& writer) {
   const uint64_t third = writer.earliest_out;
   if (third == SerialTxn::kNever) return false;
-  if (third > CommitTime(writer) || third > CommitTime(reader)) return false;
+  if (third > writer.commit_time || third > CommitTime(reader)) return false;
   return !reader.declared_read_only || third <= reader.snapshot_time;
 }
 
-bool ConflictGraph::ReaderIsPivot(const SerialTxn& reader, const SerialTxn& writer) {
-  if (!IsPrepared(writer) || reader.declared_read_only) return false;
-  return std::any_of(reader.readers.begin(), reader.readers.end(), [&](const SerialTxn* first) {
-    if (IsDoomed(*first) || CommitTime(*first) < writer.prepare_time) return false;
-    return !first->declared_read_only || first->snapshot_time >= writer.prepare_time;
-  });
+bool ConflictGraph::ReaderIsPivot(const SerialTxn& reader, const ConflictSummary::Writer& writer) {
+  if (writer.prepare_time == SerialTxn::kNever || reader.declared_read_only) return false;
+  return reader.open_in != 0 || reader.latest_in >= writer.prepare_time;
 }
 
 bool ConflictGraph::AddLocked(SerialTxn* reader, SerialTxn* writer, const SerialTxn* own) {
-  if (reader == writer || reader->gone || writer->gone) return true;
+  if (reader == writer || reader->gone || writer->gone || IsSafe(*reader)) return true;
   if (IsDoomed(*own)) return false;
   if (IsDoomed(*reader) || IsDoomed(*writer)) return true;
   if (CommitTime(*reader) <= writer->first_time || CommitTime(*writer) <= reader->first_time) {
     return true;  // not concurrent
   }
-  std::vector<SerialTxn*>& readers = writer->readers;
-  if (std::find(readers.begin(), readers.end(), reader) != readers.end()) return true;
-  readers.push_back(reader);
-  reader->writers.push_back(writer);
+  ++steps_;
+  if (reader->declared_read_only || !IsOpen(*reader)) {
+    const uint64_t until =
+        reader->declared_read_only ? reader->snapshot_time : CommitTime(*reader);
+    writer->latest_in = std::max(writer->latest_in, until);
+  }
+  if (IsOpen(*reader) && IsOpen(*writer)) {
+    if (!writer->readers.insert(reader).second) return true;
+    reader->writers.insert(writer);
+    if (!reader->declared_read_only) ++writer->open_in;
+  }
   reader->earliest_out = std::min(reader->earliest_out, writer->prepare_time);
-  const bool writer_is_pivot = WriterIsPivot(*reader, *writer);
-  if (!writer_is_pivot && !ReaderIsPivot(*reader, *writer)) return true;
+  const ConflictSummary::Writer facts = AsWriter(*writer);
+  const bool writer_is_pivot = WriterIsPivot(*reader, facts);
+  if (!writer_is_pivot && !ReaderIsPivot(*reader, facts)) return true;
   if (writer_is_pivot && writer != own && !IsPrepared(*writer)) {
-    writer->doomed.store(true, std::memory_order_release);
+    Doom(writer);
     return true;
   }
   return false;
@@ -128,7 +150,13 @@ bool ConflictGraph::Add(SerialTxn* reader, SerialTxn* writer, const SerialTxn* o
 bool ConflictGraph::AddWriter(SerialTxn* reader, TxnId writer) {
   const MutexLock lock(&mutex_);
   const auto found = by_id_.find(writer.value());
-  return found == by_id_.end() || AddLocked(reader, found->second, reader);
+  if (found != by_id_.end()) return AddLocked(reader, found->second, reader);
+  const ConflictSummary::Writer* summarised = summary_.Find(writer);
+  if (summarised == nullptr || IsSafe(*reader)) return true;
+  if (IsDoomed(*reader)) return false;
+  if (summarised->commit_time <= reader->first_time) return true;  // not concurrent
+  reader->earliest_out = std::min(reader->earliest_out, summarised->prepare_time);
+  return !WriterIsPivot(*reader, *summarised) && !ReaderIsPivot(*reader, *summarised);
 }
 
 // --- ends ---
@@ -137,17 +165,14 @@ bool ConflictGraph::Prepare(SerialTxn* txn) {
   const MutexLock lock(&mutex_);
   if (IsPrepared(*txn)) return true;
   if (IsDoomed(*txn)) return false;
+  std::vector<SerialTxn*> pivots;
   for (SerialTxn* second : txn->readers) {
-    if (CommitTime(*second) != SerialTxn::kNever || IsDoomed(*second)) continue;
-    const bool is_pivot =
-        std::any_of(second->readers.begin(), second->readers.end(), [&](const SerialTxn* first) {
-          return first == txn || (CommitTime(*first) == SerialTxn::kNever &&
-                                  !first->declared_read_only && !IsDoomed(*first));
-        });
-    if (!is_pivot) continue;
+    ++steps_;
+    if (second->open_in == 0) continue;
     if (IsPrepared(*second)) return false;
-    second->doomed.store(true, std::memory_order_release);
+    pivots.push_back(second);
   }
+  for (SerialTxn* second : pivots) Doom(second);
   txn->prepare_time = ++time_;
   for (SerialTxn* reader : txn->readers) {
     reader->earliest_out = std::min(reader->earliest_out, txn->prepare_time);
@@ -155,23 +180,44 @@ bool ConflictGraph::Prepare(SerialTxn* txn) {
   return true;
 }
 
+void ConflictGraph::Doom(SerialTxn* txn) {
+  txn->doomed.store(true, std::memory_order_release);
+  DropEdges(txn);
+  TellWatchers(txn, false);
+  Move(txn, &harmless_);
+}
+
+/// It has ended, or will not commit.
+void ConflictGraph::DropEdges(SerialTxn* txn) {
+  const bool committed = !IsOpen(*txn);
+  for (SerialTxn* reader : txn->readers) reader->writers.erase(txn);
+  for (SerialTxn* writer : txn->writers) {
+    writer->readers.erase(txn);
+    if (txn->declared_read_only) continue;
+    --writer->open_in;
+    if (committed) writer->latest_in = std::max(writer->latest_in, CommitTime(*txn));
+  }
+  steps_ += txn->readers.size() + txn->writers.size();
+  txn->readers.clear();
+  txn->writers.clear();
+}
+
 void ConflictGraph::TellWatchers(SerialTxn* txn, bool committed) {
+  steps_ += txn->watchers.size();
   for (SerialTxn* watcher : txn->watchers) {
-    --watcher->watched;
+    watcher->watched.erase(txn);
     // With such an edge this one stands between the watcher and a third that its snapshot shows.
-    const bool unsafe = committed && txn->earliest_out <= watcher->snapshot_time;
-    if (unsafe) watcher->watched = UINT32_MAX / 2;  // never comes to nothing
-    if (watcher->watched == 0) watcher->safe.store(true, std::memory_order_release);
+    if (committed && txn->earliest_out <= watcher->snapshot_time) watcher->never_safe = true;
+    if (!watcher->watched.empty() || watcher->never_safe || IsDoomed(*watcher)) continue;
+    watcher->safe.store(true, std::memory_order_release);
+    DropEdges(watcher);
+    Move(watcher, &harmless_);
   }
   txn->watchers.clear();
 }
 
 void ConflictGraph::Forget(SerialTxn* txn, std::vector<SerialTxn*>* forgotten) {
   txn->gone = true;
-  for (SerialTxn* reader : txn->readers) Erase(&reader->writers, txn);
-  for (SerialTxn* writer : txn->writers) Erase(&writer->readers, txn);
-  txn->readers.clear();
-  txn->writers.clear();
   if (txn->id != kNoTxn) by_id_.erase(txn->id.value());
   forgotten->push_back(txn);
 }
@@ -179,58 +225,95 @@ void ConflictGraph::Forget(SerialTxn* txn, std::vector<SerialTxn*>* forgotten) {
 std::vector<SerialTxn*> ConflictGraph::End(SerialTxn* txn, bool committed) {
   std::vector<SerialTxn*> forgotten;
   const MutexLock lock(&mutex_);
-  open_.Remove(txn);
-  if (txn->declared_read_only) {
-    for (SerialTxn* other = open_.first; other != nullptr; other = other->next) {
-      Erase(&other->watchers, txn);
-    }
+  if (txn->list == &adopted_) size_.fetch_add(1, std::memory_order_relaxed);
+  const bool stays = committed && !IsSafe(*txn);
+  if (stays) txn->commit_time.store(++time_, std::memory_order_release);
+  DropEdges(txn);
+  TellWatchers(txn, committed);
+  for (SerialTxn* other : txn->watched) other->watchers.erase(txn);
+  txn->watched.clear();
+  if (stays) {
+    Move(txn, &committed_);
   } else {
-    --open_writers_;
-    TellWatchers(txn, committed);
-  }
-  if (committed && !IsSafe(*txn)) {
-    txn->commit_time.store(++time_, std::memory_order_release);
-    committed_.Append(txn);
-  } else {
+    txn->list->Remove(txn);
     Forget(txn, &forgotten);
   }
-  const SerialTxn* const first = FirstThatMayCommit();
-  const uint64_t oldest = first == nullptr ? SerialTxn::kNever : first->first_time;
+  const uint64_t oldest = OldestTime();
   while (committed_.first != nullptr && CommitTime(*committed_.first) <= oldest) {
     SerialTxn* ended = committed_.first;
     committed_.Remove(ended);
     Forget(ended, &forgotten);
   }
+  size_.fetch_sub(forgotten.size(), std::memory_order_relaxed);
   return forgotten;
 }
 
 SerialTxn* ConflictGraph::FirstThatMayCommit() const {
-  SerialTxn* txn = open_.first;
-  while (txn != nullptr && (IsDoomed(*txn) || IsSafe(*txn))) txn = txn->next;
-  return txn;
+  SerialTxn* writer = writers_.first;
+  SerialTxn* reader = readers_.first;
+  if (writer == nullptr || reader == nullptr) return writer == nullptr ? reader : writer;
+  return writer->number < reader->number ? writer : reader;
 }
 
-void ConflictGraph::DoomOldest() {
-  const MutexLock lock(&mutex_);
-  SerialTxn* oldest = FirstThatMayCommit();
-  if (oldest != nullptr && !IsPrepared(*oldest)) {
-    oldest->doomed.store(true, std::memory_order_release);
-  }
+uint64_t ConflictGraph::OldestTime() const {
+  const SerialTxn* const first = FirstThatMayCommit();
+  return first == nullptr ? SerialTxn::kNever : first->first_time;
 }
 
 std::vector<SerialTxn*> ConflictGraph::TakeAll() {
   std::vector<SerialTxn*> all;
   const MutexLock lock(&mutex_);
-  for (List* list : {&open_, &committed_}) {
+  for (SerialTxnList* list : {&writers_, &readers_, &adopted_, &harmless_, &committed_}) {
     for (SerialTxn* txn = list->first; txn != nullptr; txn = txn->next) all.push_back(txn);
     *list = {};
   }
   return all;
 }
 
-size_t ConflictGraph::size() const {
+// --- when memory is short ---
+
+SerialTxn* ConflictGraph::Summarise(SerialTxn* summary) {
   const MutexLock lock(&mutex_);
-  return open_.size + committed_.size;
+  SerialTxn* txn = committed_.first;
+  if (txn == nullptr) return nullptr;
+  committed_.Remove(txn);
+  size_.fetch_sub(1, std::memory_order_relaxed);
+  summary->commit_time.store(CommitTime(*txn), std::memory_order_release);  // the last one so far
+  if (txn->id == kNoTxn) return txn;
+  by_id_.erase(txn->id.value());
+  ConflictSummary::Writer facts = AsWriter(*txn);
+  // A third that was prepared after this commit is of no importance.
+  if (facts.earliest_out > facts.commit_time) facts.earliest_out = SerialTxn::kNever;
+  summary_.Add(txn->id, facts);
+  summary_bytes_.store(summary_.memory_bytes(), std::memory_order_relaxed);
+  return txn;
+}
+
+bool ConflictGraph::ForgetSummary(const SerialTxn& summary) {
+  const MutexLock lock(&mutex_);
+  if (CommitTime(summary) > OldestTime()) return false;
+  summary_.Clear();
+  summary_bytes_.store(0, std::memory_order_relaxed);
+  return true;
+}
+
+bool ConflictGraph::FoldSummary() {
+  const MutexLock lock(&mutex_);
+  if (summary_.memory_bytes() == 0) return false;
+  summary_.Fold();
+  summary_bytes_.store(summary_.memory_bytes(), std::memory_order_relaxed);
+  return true;
+}
+
+void ConflictGraph::DoomOldest() {
+  const MutexLock lock(&mutex_);
+  SerialTxn* oldest = FirstThatMayCommit();
+  if (oldest != nullptr && !IsPrepared(*oldest)) Doom(oldest);
+}
+
+uint64_t ConflictGraph::steps() const {
+  const MutexLock lock(&mutex_);
+  return steps_;
 }
 
 }  // namespace rowan

@@ -7,15 +7,20 @@
 // prepared, one of the three is rolled back: T2 while that is possible, else T1. Then T3 has
 // committed, and trying T2 again meets no T3 any more.
 //
+// Edges are kept while both ends are open. What those to ended ones matter for are three numbers:
+// when the first T3 was prepared (earliest_out), and how late a T1 may still be committing (open_in
+// and latest_in). So each step costs as much as the open transactions it has to tell.
+//
 // Invariants:
 //   1. a transaction that may be T3 (it is prepared) has told all its readers so (earliest_out);
-//   2. a committed transaction stays while another one is open that began before it committed and
-//      is neither doomed nor safe: the partners of an edge are there or `gone` from both its ends;
-//   3. of two edges that make such a pair, whoever adds the second one, or prepares T3, sees both
-//      under the mutex.
+//   2. a committed transaction stays, itself or summarised, while another one is open that began
+//      before it committed and is neither doomed nor safe;
+//   3. of two edges that make such a pair, whoever adds the second one, or prepares T3, knows of
+//      both under the mutex.
 // Order: page -> read ranges -> this -> snapshot slots. Thread safety: all members.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <unordered_map>
 #include <vector>
@@ -23,9 +28,17 @@
 #include "base/function_ref.h"
 #include "base/ids.h"
 #include "base/mutex.h"
+#include "mvcc/lock/conflict_summary.h"
 #include "mvcc/lock/serial_txn.h"
 
 namespace rowan {
+
+struct SerialTxnList {
+  SerialTxn* first = nullptr;
+  SerialTxn* last = nullptr;
+  void Append(SerialTxn* txn);
+  void Remove(SerialTxn* txn);
+};
 
 class ConflictGraph {
  public:
@@ -38,6 +51,9 @@ class ConflictGraph {
   /// `take` takes its snapshot. Null: nothing can go wrong with it, because nobody who may write is
   /// open, so nothing has to be noted of this transaction.
   SerialTxn* BeginReadOnly(FunctionRef<void()> take);
+  /// One that was prepared before a crash: it can commit, and nobody knows what it read. Whoever
+  /// does not see what it wrote is T1, as if its T3 had committed long ago.
+  SerialTxn* Adopt(TxnId id);
   /// It has its snapshot from now on.
   void NoteSnapshot(SerialTxn* txn);
   /// Before the first row carries the id.
@@ -50,44 +66,61 @@ class ConflictGraph {
   [[nodiscard]] bool AddWriter(SerialTxn* reader, TxnId writer);
   /// Before it commits. False: it has to be rolled back. True once: it may commit at any time.
   [[nodiscard]] bool Prepare(SerialTxn* txn);
-  /// After its commit is visible, or when it is certain that it will be undone. The caller must not use it any more.
-  /// Returns those that nobody can meet any more, for Delete.
+  /// After its commit is visible, or when it is certain that it will be undone. The caller must not
+  /// use it any more. Returns those that nobody can meet any more, for Delete.
   std::vector<SerialTxn*> End(SerialTxn* txn, bool committed);
   /// All there are, when nobody ends them any more (prepared ones at a shutdown).
   std::vector<SerialTxn*> TakeAll();
   static void Delete(SerialTxn* txn) { delete txn; }
 
-  /// The oldest open one has to be rolled back, so that what was kept for it can go.
+  // --- when memory is short ---
+  /// Takes the one that committed first, for Delete: `summary` stands for it from now on as one who
+  /// reads, and its id is summarised. Null: there is none.
+  SerialTxn* Summarise(SerialTxn* summary);
+  /// Nobody can meet what `summary` stands for any more: then the ids are forgotten, too.
+  bool ForgetSummary(const SerialTxn& summary);
+  /// Less is kept of the ids. False: there is nothing to fold.
+  bool FoldSummary();
+  /// The oldest open one has to be rolled back.
   void DoomOldest();
-  /// Open and committed ones.
-  [[nodiscard]] size_t size() const;
+
+  /// Open and committed ones, without those adopted.
+  [[nodiscard]] size_t size() const { return size_.load(std::memory_order_relaxed); }
+  [[nodiscard]] uint64_t memory_bytes() const {
+    return size() * sizeof(SerialTxn) + summary_bytes_.load(std::memory_order_relaxed);
+  }
+  /// Transactions looked at beside the caller's. For tests.
+  [[nodiscard]] uint64_t steps() const;
 
  private:
-  struct List {
-    SerialTxn* first = nullptr;
-    SerialTxn* last = nullptr;
-    size_t size = 0;
-    void Append(SerialTxn* txn);
-    void Remove(SerialTxn* txn);
-  };
-
-  SerialTxn* New() ROWAN_REQUIRES(mutex_);
+  SerialTxn* New(SerialTxnList* list) ROWAN_REQUIRES(mutex_);
   bool AddLocked(SerialTxn* reader, SerialTxn* writer, const SerialTxn* own) ROWAN_REQUIRES(mutex_);
-  static bool WriterIsPivot(const SerialTxn& reader, const SerialTxn& writer);
-  static bool ReaderIsPivot(const SerialTxn& reader, const SerialTxn& writer);
+  static bool WriterIsPivot(const SerialTxn& reader, const ConflictSummary::Writer& writer);
+  static bool ReaderIsPivot(const SerialTxn& reader, const ConflictSummary::Writer& writer);
   /// The oldest open one that is neither doomed nor safe: what committed before it is of no use any
   /// more.
   [[nodiscard]] SerialTxn* FirstThatMayCommit() const ROWAN_REQUIRES(mutex_);
+  [[nodiscard]] uint64_t OldestTime() const ROWAN_REQUIRES(mutex_);
+  void Move(SerialTxn* txn, SerialTxnList* list) ROWAN_REQUIRES(mutex_);
+  void Doom(SerialTxn* txn) ROWAN_REQUIRES(mutex_);
+  void DropEdges(SerialTxn* txn) ROWAN_REQUIRES(mutex_);
   void TellWatchers(SerialTxn* txn, bool committed) ROWAN_REQUIRES(mutex_);
   void Forget(SerialTxn* txn, std::vector<SerialTxn*>* forgotten) ROWAN_REQUIRES(mutex_);
 
   mutable Mutex mutex_{LatchRank::kConflictGraph};
   uint64_t time_ ROWAN_GUARDED_BY(mutex_) = 1;
   uint64_t numbers_ ROWAN_GUARDED_BY(mutex_) = 0;
-  List open_ ROWAN_GUARDED_BY(mutex_);                ///< in the order they began
-  List committed_ ROWAN_GUARDED_BY(mutex_);           ///< in the order they ended
-  size_t open_writers_ ROWAN_GUARDED_BY(mutex_) = 0;  ///< not declared read only
+  uint64_t steps_ ROWAN_GUARDED_BY(mutex_) = 0;
+  // Open ones, in the order they began.
+  SerialTxnList writers_ ROWAN_GUARDED_BY(mutex_);  ///< not declared read only
+  SerialTxnList readers_ ROWAN_GUARDED_BY(mutex_);
+  SerialTxnList adopted_ ROWAN_GUARDED_BY(mutex_);
+  SerialTxnList harmless_ ROWAN_GUARDED_BY(mutex_);   ///< doomed or safe
+  SerialTxnList committed_ ROWAN_GUARDED_BY(mutex_);  ///< in the order they ended
   std::unordered_map<uint64_t, SerialTxn*> by_id_ ROWAN_GUARDED_BY(mutex_);
+  ConflictSummary summary_ ROWAN_GUARDED_BY(mutex_);
+  std::atomic<uint64_t> summary_bytes_{0};
+  std::atomic<size_t> size_{0};
 };
 
 }  // namespace rowan

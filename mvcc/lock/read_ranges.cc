@@ -3,83 +3,139 @@
 
 #include <algorithm>
 #include <string>
+#include <tuple>
 #include <utility>
+#include <vector>
 
 namespace rowan {
 namespace {
 
-/// A range with two keys of usual length, and its share of the allocator's overhead.
-constexpr uint64_t kRangeMemoryBytes = sizeof(ReadRange) + 64;
+/// A range with two keys of usual length, its place among its reader's ones, and its share of the
+/// allocator's overhead.
+constexpr uint64_t kRangeMemoryBytes = sizeof(ReadRange) + 128;
+
+ReadPiece PieceOf(const KeyRange& range) {
+  return {.low = AsBytes(range.low), .high = AsBytes(range.high), .unbounded = range.unbounded};
+}
+
+size_t SharedPrefix(std::string_view one, std::string_view other) {
+  const size_t most = std::min(one.size(), other.size());
+  size_t shared = 0;
+  while (shared < most && one[shared] == other[shared]) ++shared;
+  return shared;
+}
+
+/// The eight bytes of the key from `from` on, as a number that sorts alike.
+uint64_t NumberAt(std::string_view key, size_t from) {
+  uint64_t number = 0;
+  for (size_t i = from; i < from + sizeof(number); ++i) {
+    number = number << 8 | (i < key.size() ? static_cast<uint8_t>(key[i]) : 0u);
+  }
+  return number;
+}
+
+/// Between a range and the one before it.
+struct Gap {
+  uint64_t width = 0;
+  size_t shared_prefix = 0;  ///< of keys as near as that, those that begin alike are nearer
+  ReadRange* right = nullptr;
+
+  bool operator<(const Gap& other) const {
+    return std::tuple(width, other.shared_prefix) < std::tuple(other.width, shared_prefix);
+  }
+};
+
+std::vector<Gap> GapsOf(const ReadHoldings& holdings) {
+  // What all keys begin with tells nothing.
+  const size_t common =
+      SharedPrefix(holdings.ranges.begin()->first, holdings.ranges.rbegin()->first);
+  std::vector<Gap> gaps;
+  const ReadRange* left = nullptr;
+  for (const auto& [low, range] : holdings.ranges) {
+    if (left != nullptr) {
+      gaps.push_back({.width = NumberAt(low, common) - NumberAt(left->high, common),
+                      .shared_prefix = SharedPrefix(left->high, low),
+                      .right = range});
+    }
+    left = range;
+  }
+  return gaps;
+}
 
 }  // namespace
 
 ReadRanges::IndexReads* ReadRanges::Find(const Shard& shard, IndexId index) {
-  for (const std::unique_ptr<IndexReads>& reads : shard.indexes) {
-    if (reads->index == index) return reads.get();
-  }
-  return nullptr;
-}
-
-ReadHoldings* ReadRanges::HoldingsOf(const SerialTxn& reader, IndexId index) {
-  ReadHoldings* holdings = reader.holdings;
-  while (holdings != nullptr && holdings->index != index) holdings = holdings->next;
-  return holdings;
+  const auto found = shard.indexes.find(index.value());
+  return found == shard.indexes.end() ? nullptr : found->second.get();
 }
 
 bool ReadRanges::AnyOfOthers(const SerialTxn& own, IndexId index) const {
   const uint32_t count = CountOf(index).load(std::memory_order_acquire);
-  return count > 1 || (count == 1 && HoldingsOf(own, index) == nullptr);
+  return count > 1 || (count == 1 && !own.holdings.contains(index.value()));
 }
 
 ReadHoldings* ReadRanges::MakeHoldings(Shard* shard, SerialTxn* reader, IndexId index,
                                        IndexReads** reads) {
-  *reads = Find(*shard, index);
-  if (ReadHoldings* known = HoldingsOf(*reader, index); known != nullptr) return known;
-  if (*reads == nullptr) {
-    *reads = shard->indexes.emplace_back(std::make_unique<IndexReads>(index)).get();
-  }
-  auto* holdings = new ReadHoldings;
+  std::unique_ptr<IndexReads>& place = shard->indexes[index.value()];
+  if (place == nullptr) place = std::make_unique<IndexReads>();
+  *reads = place.get();
+  ReadHoldings*& holdings = reader->holdings[index.value()];
+  if (holdings != nullptr) return holdings;
+  holdings = new ReadHoldings;
   holdings->reader = reader;
   holdings->index = index;
-  holdings->next = std::exchange(reader->holdings, holdings);
   ++(*reads)->readers;
   CountOf(index).fetch_add(1, std::memory_order_release);
   return holdings;
 }
 
-bool ReadRanges::Covers(const IndexReads& reads, const SerialTxn& reader, const ReadPiece& piece) {
-  bool covered = false;
-  reads.ranges.ForEachAt(piece.low, [&](KeyRange* range) {
-    const auto* read = static_cast<ReadRange*>(range);
-    if (read->holdings->reader != &reader || read->open) return;
-    covered = covered || range->unbounded ||
-              (!piece.unbounded && CompareBytes(AsBytes(range->high), piece.high) >= 0);
-  });
-  return covered;
+bool ReadRanges::Covers(const ReadHoldings& holdings, const ReadPiece& piece) {
+  const auto after = holdings.ranges.upper_bound(AsText(piece.low));
+  if (after == holdings.ranges.begin()) return false;
+  const ReadRange* before = std::prev(after)->second;
+  return before->unbounded ||
+         (!piece.unbounded && CompareBytes(AsBytes(before->high), piece.high) >= 0);
 }
 
-OpenRead ReadRanges::AddIn(SerialTxn* reader, IndexId index, const ReadPiece& piece, bool fold) {
+void ReadRanges::Add(SerialTxn* reader, IndexId index, const ReadPiece& piece) {
   Shard* shard = ShardOf(index);
   const ExclusiveLatchGuard guard(&shard->latch);
   IndexReads* reads = nullptr;
   ReadHoldings* holdings = MakeHoldings(shard, reader, index, &reads);
-  if (Covers(*reads, *reader, piece)) return {};
-  if (fold || holdings->folded || holdings->count >= kRangesMax) {
-    FoldInto(reads, holdings, &piece);
-    return {};
-  }
-  return {.holdings = holdings, .range = Make(reads, holdings, piece)};
+  AddTo(reads, holdings, piece);
 }
 
-void ReadRanges::Add(SerialTxn* reader, IndexId index, const ReadPiece& piece, bool fold) {
-  AddIn(reader, index, piece, fold);
+OpenRead ReadRanges::Open(SerialTxn* reader, IndexId index, const ReadPiece& piece) {
+  Shard* shard = ShardOf(index);
+  const ExclusiveLatchGuard guard(&shard->latch);
+  IndexReads* reads = nullptr;
+  ReadHoldings* holdings = MakeHoldings(shard, reader, index, &reads);
+  if (Covers(*holdings, piece)) return {};
+  ReadRange* range = Make(reads, holdings, piece);
+  range->owner_next = holdings->open;
+  if (holdings->open != nullptr) holdings->open->owner_previous = range;
+  holdings->open = range;
+  return {.holdings = holdings, .range = range};
 }
 
-OpenRead ReadRanges::Open(SerialTxn* reader, IndexId index, const ReadPiece& piece, bool fold) {
-  const OpenRead read = AddIn(reader, index, piece, fold);
-  // Its thread alone asks.
-  if (read.range != nullptr) read.range->open = true;
-  return read;
+void ReadRanges::Resize(const OpenRead& read, const ReadPiece& piece) {
+  Shard* shard = ShardOf(read.holdings->index);
+  const ExclusiveLatchGuard guard(&shard->latch);
+  IndexReads* reads = Find(*shard, read.holdings->index);
+  reads->ranges.Remove(read.range);
+  read.range->low = AsText(piece.low);
+  read.range->high = AsText(piece.high);
+  read.range->unbounded = piece.unbounded;
+  reads->ranges.Insert(read.range);
+}
+
+void ReadRanges::Close(const OpenRead& read, const ReadPiece& piece) {
+  if (read.holdings == nullptr) return;
+  Shard* shard = ShardOf(read.holdings->index);
+  const ExclusiveLatchGuard guard(&shard->latch);
+  IndexReads* reads = Find(*shard, read.holdings->index);
+  AddTo(reads, read.holdings, piece);
+  DropOpen(reads, read.holdings, read.range);
 }
 
 ReadRange* ReadRanges::Make(IndexReads* reads, ReadHoldings* holdings, const ReadPiece& piece) {
@@ -88,99 +144,121 @@ ReadRange* ReadRanges::Make(IndexReads* reads, ReadHoldings* holdings, const Rea
   range->high = AsText(piece.high);
   range->unbounded = piece.unbounded;
   range->holdings = holdings;
-  range->owner_next = holdings->ranges;
-  if (holdings->ranges != nullptr) holdings->ranges->owner_previous = range;
-  holdings->ranges = range;
-  ++holdings->count;
   reads->ranges.Insert(range);
   memory_bytes_.fetch_add(kRangeMemoryBytes, std::memory_order_relaxed);
   return range;
 }
 
-void ReadRanges::Drop(IndexReads* reads, ReadHoldings* holdings, KeyRange* range) {
+void ReadRanges::Drop(IndexReads* reads, ReadRange* range) {
   reads->ranges.Remove(range);
-  (range->owner_previous == nullptr ? holdings->ranges : range->owner_previous->owner_next) =
+  memory_bytes_.fetch_sub(kRangeMemoryBytes, std::memory_order_relaxed);
+  delete range;
+}
+
+void ReadRanges::AddTo(IndexReads* reads, ReadHoldings* holdings, const ReadPiece& piece) {
+  if (Covers(*holdings, piece)) return;
+  auto& ranges = holdings->ranges;
+  auto after = ranges.upper_bound(AsText(piece.low));
+  ReadRange* range = nullptr;
+  if (after != ranges.begin()) {
+    ReadRange* before = std::prev(after)->second;
+    if (CompareBytes(AsBytes(before->high), piece.low) >= 0) range = before;
+  }
+  if (range == nullptr) {
+    range = Make(reads, holdings, piece);
+    ranges.emplace_hint(after, range->low, range);
+  } else {
+    range->high = AsText(piece.high);
+    range->unbounded = piece.unbounded;
+  }
+  // What the range meets now becomes part of it.
+  while (after != ranges.end() &&
+         (range->unbounded || CompareBytes(AsBytes(after->second->low), piece.high) <= 0)) {
+    ReadRange* met = after->second;
+    after = ranges.erase(after);
+    if (EndsSooner(*range, *met)) {
+      range->high = met->high;
+      range->unbounded = met->unbounded;
+    }
+    Drop(reads, met);
+  }
+  KeyRangeTree::EndMoved(range);
+}
+
+void ReadRanges::DropOpen(IndexReads* reads, ReadHoldings* holdings, ReadRange* range) {
+  (range->owner_previous == nullptr ? holdings->open : range->owner_previous->owner_next) =
       range->owner_next;
   if (range->owner_next != nullptr) range->owner_next->owner_previous = range->owner_previous;
-  --holdings->count;
-  memory_bytes_.fetch_sub(kRangeMemoryBytes, std::memory_order_relaxed);
-  delete static_cast<ReadRange*>(range);
+  Drop(reads, range);
 }
 
-void ReadRanges::Close(const OpenRead& read, const ReadPiece& piece) {
-  if (read.holdings == nullptr || read.holdings->folded) return;  // then the range is gone
-  ReadRange* range = read.range;
-  range->open = false;
-  const bool same = range->unbounded == piece.unbounded &&
-                    EqualBytes(AsBytes(range->low), piece.low) &&
-                    (piece.unbounded || EqualBytes(AsBytes(range->high), piece.high));
-  if (same) return;
-  Shard* shard = ShardOf(read.holdings->index);
-  const ExclusiveLatchGuard guard(&shard->latch);
-  IndexReads* reads = Find(*shard, read.holdings->index);
-  reads->ranges.Remove(range);
-  range->low = AsText(piece.low);
-  range->high = AsText(piece.high);
-  range->unbounded = piece.unbounded;
-  reads->ranges.Insert(range);
-}
-
-void ReadRanges::FoldInto(IndexReads* reads, ReadHoldings* holdings, const ReadPiece* piece) {
-  holdings->folded = true;
-  KeyRange all;
-  bool any = piece != nullptr;
-  if (any) {
-    all.low = AsText(piece->low);
-    all.high = AsText(piece->high);
-    all.unbounded = piece->unbounded;
+void ReadRanges::MergeIn(IndexReads* reads, ReadHoldings* holdings) {
+  std::vector<Gap> gaps = GapsOf(*holdings);
+  const auto merged = gaps.begin() + static_cast<ptrdiff_t>((gaps.size() + 1) / 2);
+  std::nth_element(gaps.begin(), merged - 1, gaps.end());
+  for (auto gap = gaps.begin(); gap != merged; ++gap) {
+    const auto right = holdings->ranges.find(gap->right->low);
+    ReadRange* left = std::prev(right)->second;
+    holdings->ranges.erase(right);
+    left->high = gap->right->high;
+    left->unbounded = gap->right->unbounded;
+    Drop(reads, gap->right);
+    KeyRangeTree::EndMoved(left);
   }
-  while (KeyRange* range = holdings->ranges) {
-    if (!any || range->low < all.low) all.low = range->low;
-    if (!any || EndsSooner(all, *range)) {
-      all.high = range->high;
-      all.unbounded = range->unbounded;
-    }
-    any = true;
-    Drop(reads, holdings, range);
-  }
-  if (!any) return;
-  Make(reads, holdings,
-       {.low = AsBytes(all.low), .high = AsBytes(all.high), .unbounded = all.unbounded});
 }
 
-void ReadRanges::Fold(SerialTxn* reader) {
-  for (ReadHoldings* holdings = reader->holdings; holdings != nullptr; holdings = holdings->next) {
-    if (holdings->folded) continue;
+bool ReadRanges::MergeNearest(SerialTxn* reader) {
+  bool any = false;
+  for (const auto& [index, holdings] : reader->holdings) {
+    if (holdings->ranges.size() < 2) continue;
     Shard* shard = ShardOf(holdings->index);
     const ExclusiveLatchGuard guard(&shard->latch);
-    FoldInto(Find(*shard, holdings->index), holdings, nullptr);
+    MergeIn(Find(*shard, holdings->index), holdings);
+    any = true;
   }
+  return any;
+}
+
+void ReadRanges::MoveTo(SerialTxn* into, SerialTxn* from) {
+  for (const auto& [index, holdings] : from->holdings) {
+    Shard* shard = ShardOf(holdings->index);
+    const ExclusiveLatchGuard guard(&shard->latch);
+    IndexReads* reads = nullptr;
+    ReadHoldings* target = MakeHoldings(shard, into, holdings->index, &reads);
+    for (const auto& [low, range] : holdings->ranges) AddTo(reads, target, PieceOf(*range));
+    for (const KeyRange* range = holdings->open; range != nullptr; range = range->owner_next) {
+      AddTo(reads, target, PieceOf(*range));
+    }
+    ReleaseIn(shard, holdings);
+  }
+  from->holdings.clear();
 }
 
 void ReadRanges::Release(SerialTxn* reader) {
-  while (ReadHoldings* holdings = reader->holdings) {
-    reader->holdings = holdings->next;
-    ReleaseIn(ShardOf(holdings->index), holdings);
-    delete holdings;
+  for (const auto& [index, holdings] : reader->holdings) {
+    Shard* shard = ShardOf(holdings->index);
+    const ExclusiveLatchGuard guard(&shard->latch);
+    ReleaseIn(shard, holdings);
   }
+  reader->holdings.clear();
 }
 
 void ReadRanges::ReleaseIn(Shard* shard, ReadHoldings* holdings) {
-  const ExclusiveLatchGuard guard(&shard->latch);
-  IndexReads* reads = Find(*shard, holdings->index);
-  while (holdings->ranges != nullptr) Drop(reads, holdings, holdings->ranges);
-  CountOf(holdings->index).fetch_sub(1, std::memory_order_release);
-  if (--reads->readers > 0) return;
-  const auto place = std::find_if(shard->indexes.begin(), shard->indexes.end(),
-                                  [&](const auto& known) { return known.get() == reads; });
-  *place = std::move(shard->indexes.back());
-  shard->indexes.pop_back();
+  const IndexId index = holdings->index;
+  IndexReads* reads = Find(*shard, index);
+  for (const auto& [low, range] : holdings->ranges) Drop(reads, range);
+  while (holdings->open != nullptr) {
+    DropOpen(reads, holdings, static_cast<ReadRange*>(holdings->open));
+  }
+  delete holdings;
+  CountOf(index).fetch_sub(1, std::memory_order_release);
+  if (--reads->readers == 0) shard->indexes.erase(index.value());
 }
 
 bool ReadRanges::Check() const {
   for (const Shard& shard : shards_) {
     const SharedLatchGuard guard(&shard.latch);
-    for (const std::unique_ptr<IndexReads>& reads : shard.indexes) {
+    for (const auto& [index, reads] : shard.indexes) {
       if (reads->readers == 0 || !reads->ranges.Check()) return false;
     }
   }

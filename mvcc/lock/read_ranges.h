@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // ReadRanges: which keys optimistic serializable transactions have read, and which they looked for
 // in vain: key ranges, in the trees that locked ranges use, too. Nobody waits for one; whoever
-// changes a key asks who has read it. A transaction with many ranges in an index gets one in their
-// place that spans them all.
+// changes a key asks who has read it. Ranges of one transaction that meet become one; when memory
+// is short, those that are next to each other do, the nearest ones first.
 //
 // Who changes an entry asks under the exclusive latch of its leaf; who reads notes the range before
 // it latches the first leaf. So either the change finds the range, or the read meets the change.
@@ -13,8 +13,10 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <map>
 #include <memory>
-#include <vector>
+#include <string_view>
+#include <unordered_map>
 
 #include "base/bytes.h"
 #include "base/ids.h"
@@ -28,17 +30,16 @@ struct ReadHoldings;
 
 struct ReadRange : KeyRange {
   ReadHoldings* holdings = nullptr;
-  bool open = false;  ///< a scan is under way, of which less may be left
 };
 
 /// What one transaction has read in one index.
 struct ReadHoldings {
   SerialTxn* reader = nullptr;
   IndexId index;
-  KeyRange* ranges = nullptr;  ///< list through owner_next, newest first
-  size_t count = 0;
-  bool folded = false;           ///< there is one range for everything
-  ReadHoldings* next = nullptr;  ///< the reader's, in other indexes
+  /// By where they begin; no two meet.
+  std::map<std::string_view, ReadRange*> ranges;
+  /// List through owner_next: scans under way, of which less may be left.
+  KeyRange* open = nullptr;
 };
 
 /// [low, high), keys without repeats.
@@ -56,18 +57,17 @@ struct OpenRead {
 
 class ReadRanges {
  public:
-  /// More ranges of one transaction in one index become one: 150 KiB.
-  static constexpr size_t kRangesMax = 512;
-
   ReadRanges() = default;
   ~ReadRanges() = default;
   ReadRanges(const ReadRanges&) = delete;
   ReadRanges& operator=(const ReadRanges&) = delete;
 
-  /// The piece is read. `fold`: memory is short.
-  void Add(SerialTxn* reader, IndexId index, const ReadPiece& piece, bool fold);
+  /// The piece is read.
+  void Add(SerialTxn* reader, IndexId index, const ReadPiece& piece);
   /// A scan of the piece begins, which may end early: Close follows.
-  OpenRead Open(SerialTxn* reader, IndexId index, const ReadPiece& piece, bool fold);
+  OpenRead Open(SerialTxn* reader, IndexId index, const ReadPiece& piece);
+  /// The scan comes to more, or to other bounds than it thought. REQUIRES: from Open, not null.
+  void Resize(const OpenRead& read, const ReadPiece& piece);
   /// What was read of it. REQUIRES: from Open of the same transaction, which has not ended.
   void Close(const OpenRead& read, const ReadPiece& piece);
   /// False: nobody but `own` has read in this index what a change would have to know of.
@@ -83,8 +83,11 @@ class ReadRanges {
     }
     shard->latch.UnlockShared();
   }
-  /// One range for each index in place of what there is.
-  void Fold(SerialTxn* reader);
+  /// In each index that has more than one range of the reader, half of the gaps between them count
+  /// as read, too: the smallest ones. False: there are none.
+  bool MergeNearest(SerialTxn* reader);
+  /// What `from` has read, `into` has read from now on; nobody who asks meanwhile misses both.
+  void MoveTo(SerialTxn* into, SerialTxn* from);
   /// Everything of it; nobody finds it from then on.
   void Release(SerialTxn* reader);
 
@@ -96,14 +99,12 @@ class ReadRanges {
 
  private:
   struct IndexReads {
-    explicit IndexReads(IndexId id) : index(id) {}
-    const IndexId index;
     KeyRangeTree ranges;
     size_t readers = 0;
   };
   struct alignas(64) Shard {
     mutable RankedLatch<LatchRank::kReadRanges> latch;
-    std::vector<std::unique_ptr<IndexReads>> indexes ROWAN_GUARDED_BY(latch);
+    std::unordered_map<uint64_t, std::unique_ptr<IndexReads>> indexes ROWAN_GUARDED_BY(latch);
   };
   static constexpr size_t kShards = 64;
   /// Indexes share a counter only where there are very many.
@@ -114,16 +115,15 @@ class ReadRanges {
   }
   [[nodiscard]] Shard* ShardOf(IndexId index) const { return &shards_[index.value() % kShards]; }
   static IndexReads* Find(const Shard& shard, IndexId index) ROWAN_REQUIRES_SHARED(shard.latch);
-  static ReadHoldings* HoldingsOf(const SerialTxn& reader, IndexId index);
   ReadHoldings* MakeHoldings(Shard* shard, SerialTxn* reader, IndexId index, IndexReads** reads)
       ROWAN_REQUIRES(shard->latch);
-  static bool Covers(const IndexReads& reads, const SerialTxn& reader, const ReadPiece& piece);
-  OpenRead AddIn(SerialTxn* reader, IndexId index, const ReadPiece& piece, bool fold);
+  static bool Covers(const ReadHoldings& holdings, const ReadPiece& piece);
   ReadRange* Make(IndexReads* reads, ReadHoldings* holdings, const ReadPiece& piece);
-  void Drop(IndexReads* reads, ReadHoldings* holdings, KeyRange* range);
-  /// Of all ranges, and `piece` if there is one.
-  void FoldInto(IndexReads* reads, ReadHoldings* holdings, const ReadPiece* piece);
-  void ReleaseIn(Shard* shard, ReadHoldings* holdings);
+  void Drop(IndexReads* reads, ReadRange* range);
+  void AddTo(IndexReads* reads, ReadHoldings* holdings, const ReadPiece& piece);
+  void DropOpen(IndexReads* reads, ReadHoldings* holdings, ReadRange* range);
+  void MergeIn(IndexReads* reads, ReadHoldings* holdings);
+  void ReleaseIn(Shard* shard, ReadHoldings* holdings) ROWAN_REQUIRES(shard->latch);
 
   mutable std::array<std::atomic<uint32_t>, kCounters> counts_{};
   mutable std::array<Shard, kShards> shards_;

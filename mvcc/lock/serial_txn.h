@@ -9,14 +9,15 @@
 #include <atomic>
 #include <cstdint>
 #include <limits>
+#include <unordered_map>
 #include <unordered_set>
-#include <vector>
 
 #include "base/ids.h"
 
 namespace rowan {
 
 struct ReadHoldings;
+struct SerialTxnList;
 
 struct SerialTxn {
   static constexpr uint64_t kNever = std::numeric_limits<uint64_t>::max();
@@ -39,18 +40,26 @@ struct SerialTxn {
   uint64_t prepare_time = kNever;   ///< from then on it can only commit, or so it was promised
   /// The first of those that wrote over what it had read was prepared then.
   uint64_t earliest_out = kNever;
-  TxnId id;                          ///< kNoTxn before its first write
-  bool gone = false;                 ///< rolled back, or forgotten
-  std::vector<SerialTxn*> readers;   ///< of what it wrote over
-  std::vector<SerialTxn*> writers;   ///< over what it read
-  std::vector<SerialTxn*> watchers;  ///< declared read only; its end may make their snapshots safe
-  uint32_t watched = 0;              ///< the other way round: how many of these are open
-  SerialTxn* previous = nullptr;     ///< open ones in the order they began, or committed ones
+  /// Of those that read what it wrote over, how many are open and may write...
+  uint32_t open_in = 0;
+  /// ...and the last time at which another one committed, or took its snapshot to only read.
+  uint64_t latest_in = 0;
+  TxnId id;           ///< kNoTxn before its first write
+  bool gone = false;  ///< rolled back, or forgotten
+  // Edges of open ones to open ones: what is gone is in the numbers above.
+  std::unordered_set<SerialTxn*> readers;  ///< of what it wrote over
+  std::unordered_set<SerialTxn*> writers;  ///< over what it read
+  // Until all that were open when it began have ended, of one that is declared read only.
+  std::unordered_set<SerialTxn*> watchers;  ///< its end may make their snapshots safe
+  std::unordered_set<SerialTxn*> watched;   ///< the other way round
+  bool never_safe = false;
+  SerialTxnList* list = nullptr;  ///< it is in
+  SerialTxn* previous = nullptr;
   SerialTxn* next = nullptr;
 
   // Of the thread that runs it; when it is gone, of the one that forgets it.
-  ReadHoldings* holdings = nullptr;            ///< what it read, see ReadRanges
-  std::unordered_set<uint64_t> known_readers;  ///< numbers: the graph has heard of them
+  std::unordered_map<uint64_t, ReadHoldings*> holdings;  ///< what it read, by index: ReadRanges
+  std::unordered_set<uint64_t> known_readers;            ///< numbers: the graph has heard of them
 };
 
 }  // namespace rowan

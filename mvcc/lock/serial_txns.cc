@@ -7,7 +7,12 @@
 
 namespace rowan {
 
+SerialTxns::SerialTxns(uint64_t memory_bytes_max) : memory_bytes_max_(memory_bytes_max) {
+  summary_.commit_time.store(0, std::memory_order_relaxed);
+}
+
 SerialTxns::~SerialTxns() {
+  reads_.Release(&summary_);
   for (SerialTxn* txn : graph_.TakeAll()) Forget(txn);
 }
 
@@ -32,7 +37,8 @@ Result<bool> SerialTxns::MustNote(Txn* txn) {
 Status SerialTxns::NoteRead(Txn* txn, IndexId index, const ReadPiece& piece) {
   Result<bool> must = MustNote(txn);
   if (!must.ok() || !*must) return must.status();
-  reads_.Add(txn->serial, index, piece, MemoryIsShort());
+  reads_.Add(txn->serial, index, piece);
+  if (MemoryIsShort()) reads_.MergeNearest(txn->serial);
   return Status::Ok();
 }
 
@@ -45,7 +51,12 @@ Status SerialTxns::NoteKey(Txn* txn, IndexId index, Bytes key) {
 Status SerialTxns::Open(Txn* txn, IndexId index, const ReadPiece& piece, OpenRead* read) {
   Result<bool> must = MustNote(txn);
   if (!must.ok() || !*must) return must.status();
-  *read = reads_.Open(txn->serial, index, piece, MemoryIsShort());
+  if (read->range != nullptr) {
+    reads_.Resize(*read, piece);
+  } else {
+    *read = reads_.Open(txn->serial, index, piece);
+  }
+  if (MemoryIsShort()) reads_.MergeNearest(txn->serial);
   return Status::Ok();
 }
 
@@ -61,7 +72,8 @@ Status SerialTxns::CheckWrite(Txn* txn, IndexId index, Bytes key) {
   reads_.ForEachReader(index, key, [&](SerialTxn* reader) {
     if (reader == own || own->known_readers.contains(reader->number)) return;
     if (reader->commit_time.load(std::memory_order_acquire) <= own->first_time) return;
-    own->known_readers.insert(reader->number);
+    // What the summary stands for changes.
+    if (reader != &summary_) own->known_readers.insert(reader->number);
     allowed = graph_.Add(reader, own, own) && allowed;
   });
   return allowed ? Status::Ok() : Refuse(txn);
@@ -74,10 +86,34 @@ Status SerialTxns::Prepare(Txn* txn) {
 void SerialTxns::End(Txn* txn, bool committed) {
   SerialTxn* serial = txn->serial;
   txn->serial = nullptr;
-  if (committed && MemoryIsShort()) reads_.Fold(serial);
   for (SerialTxn* forgotten : graph_.End(serial, committed)) Forget(forgotten);
-  // What is left is kept for the oldest one.
+  if (has_summary_.load(std::memory_order_relaxed) || MemoryIsShort()) TendSummary();
+}
+
+void SerialTxns::TendSummary() {
+  if (tended_.exchange(true, std::memory_order_acquire)) return;  // somebody is at it
+  if (has_summary_.load(std::memory_order_relaxed) && graph_.ForgetSummary(summary_)) {
+    reads_.Release(&summary_);
+    has_summary_.store(false, std::memory_order_relaxed);
+  }
+  if (MemoryIsShort()) Summarise();
+  // What is left is of open ones.
   if (MemoryIsShort()) graph_.DoomOldest();
+  tended_.store(false, std::memory_order_release);
+}
+
+void SerialTxns::Summarise() {
+  while (MemoryIsShort()) {
+    SerialTxn* committed = graph_.Summarise(&summary_);
+    if (committed == nullptr) break;
+    reads_.MoveTo(&summary_, committed);
+    ConflictGraph::Delete(committed);
+    has_summary_.store(true, std::memory_order_relaxed);
+  }
+  while (MemoryIsShort() && reads_.MergeNearest(&summary_)) {
+  }
+  while (MemoryIsShort() && graph_.FoldSummary()) {
+  }
 }
 
 }  // namespace rowan

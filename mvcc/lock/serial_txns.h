@@ -7,6 +7,12 @@
 //
 // Txn::serial is what is kept of a transaction; null: nothing has to be noted of it, and none of
 // this may be called.
+// Memory: what is kept of committed transactions is summarised before one that is open has to give
+// way, the oldest first: one reader stands for all of them, with their ranges, and a few numbers
+// for each of their ids (ConflictSummary). It may be in the way where none of them was. An open one
+// merges its own ranges when it notes more. Only when that is not enough, because open ones read in
+// very many indexes, the oldest of these is rolled back.
+//
 // Failures are kDeadlock, and then the transaction can only be rolled back; another try can
 // succeed. Nothing here waits for another transaction.
 // Thread safety: all members; a Txn is passed by the thread that runs it.
@@ -27,7 +33,7 @@ namespace rowan {
 
 class SerialTxns {
  public:
-  explicit SerialTxns(uint64_t memory_bytes_max) : memory_bytes_max_(memory_bytes_max) {}
+  explicit SerialTxns(uint64_t memory_bytes_max);
   ~SerialTxns();
   SerialTxns(const SerialTxns&) = delete;
   SerialTxns& operator=(const SerialTxns&) = delete;
@@ -38,14 +44,19 @@ class SerialTxns {
   void BeginReadOnly(Txn* txn, FunctionRef<void()> take) {
     txn->serial = graph_.BeginReadOnly(take);
   }
+  /// One that was prepared before a crash: whoever does not see what it wrote is rolled back,
+  /// because nobody knows any more what it had not seen.
+  void Adopt(Txn* txn) { txn->serial = graph_.Adopt(txn->txn_id()); }
   void NoteSnapshot(Txn* txn) { graph_.NoteSnapshot(txn->serial); }
   void SetId(Txn* txn) { graph_.SetId(txn->serial, txn->txn_id()); }
 
-  /// Before the first leaf of the piece is latched, or under the latch of the only one.
+  /// Before the first leaf of the piece is latched, or under the latch of the only one whose keys
+  /// were not noted before.
   Status NoteRead(Txn* txn, IndexId index, const ReadPiece& piece);
   /// One key, be it there or not.
   Status NoteKey(Txn* txn, IndexId index, Bytes key);
-  /// The same of a scan that may end early: Close follows, or the end of the transaction.
+  /// The same of a scan that may end early, or come to more: then once more, with the whole piece.
+  /// Close follows, or the end of the transaction.
   Status Open(Txn* txn, IndexId index, const ReadPiece& piece, OpenRead* read);
   void Close(const OpenRead& read, const ReadPiece& piece) { reads_.Close(read, piece); }
   /// A read met something that the snapshot does not show, because `writer` is not in it.
@@ -62,25 +73,35 @@ class SerialTxns {
   void SetMemoryMax(uint64_t memory_bytes_max) {
     memory_bytes_max_.store(memory_bytes_max, std::memory_order_relaxed);
   }
+  /// Of what was read.
   [[nodiscard]] uint64_t memory_bytes() const { return reads_.memory_bytes(); }
-  /// Transactions of which something is kept.
+  /// Transactions of this run that are kept one by one.
   [[nodiscard]] size_t size() const { return graph_.size(); }
   /// For tests.
   [[nodiscard]] bool Check() const { return reads_.Check(); }
+  [[nodiscard]] uint64_t steps() const { return graph_.steps(); }
 
  private:
   static Status Refuse(Txn* txn);
   void Forget(SerialTxn* txn);
+  /// Leaves nothing of the summary when nobody can meet it any more; makes it larger, and coarser,
+  /// while memory is short.
+  void TendSummary();
+  void Summarise();
   /// Ok: go on. False: there is nothing to note any more.
   Result<bool> MustNote(Txn* txn);
   [[nodiscard]] bool MemoryIsShort() const {
-    return reads_.memory_bytes() + graph_.size() * sizeof(SerialTxn) >=
+    return reads_.memory_bytes() + graph_.memory_bytes() >=
            memory_bytes_max_.load(std::memory_order_relaxed);
   }
 
   std::atomic<uint64_t> memory_bytes_max_;
   ConflictGraph graph_;
   ReadRanges reads_;
+  std::atomic<bool> tended_{false};  ///< the right to change the summary; nobody waits for it
+  /// Stands for committed ones as a reader; never written over, never committed itself.
+  SerialTxn summary_;
+  std::atomic<bool> has_summary_{false};  ///< written by whoever tends it
 };
 
 }  // namespace rowan

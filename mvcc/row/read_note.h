@@ -1,8 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // ReadNote: what a cursor's scan tells optimistic serializability (mvcc/lock/serial_txns.h) that it
-// reads. The whole piece of the index that the scan may come to is noted before the first leaf is
-// latched; when the scan ends or starts anew, what it did not come to is taken back. For other
-// transactions each call is one test of a pointer.
+// reads. For other transactions each call is one test of a pointer.
+//
+// Rule: before a leaf is latched, or under the latch of the one whose keys were not noted before, a
+// note covers all that is read by looking there: from where the scan stood up to the end of that
+// leaf. So a change of a key in between finds the note, or was made before the scan met its leaf.
+//   - A consistent scan that comes to a leaf beyond its note lets the note grow to the end of that
+//     leaf. If the entry before is in the leaf, too, no other leaf was passed, and the scan goes
+//     on; else it looks once more from where it stood. So it notes at most a leaf more than it
+//     returns.
+//   - Locking scans, and those that count, note their whole range beforehand.
+// When a scan ends or starts anew, what it did not come to is taken back.
 // Thread safety: one thread.
 #pragma once
 
@@ -18,19 +26,25 @@ class ReadNote {
  public:
   explicit ReadNote(ScanState* scan) : scan_(scan) {}
 
-  /// A scan forwards from `low` on, as far as the scan's end key. kDeadlock, as for all of these.
-  Status Forward(Bytes low) {
-    return scan_->txn->serial == nullptr ? Status::Ok() : Start(low, nullptr);
+  /// A scan forwards from `low` on, as far as the scan's end key; its first entry is the first one
+  /// not before the tree key `place`. kDeadlock, as for all of these.
+  Status Forward(Bytes low, Bytes place) {
+    return scan_->txn->serial == nullptr ? Status::Ok() : StartForward(low, place);
   }
-  /// Backwards, from what is before `high`; without it, from the end of the index.
-  Status Backward(Bytes high) {
-    return scan_->txn->serial == nullptr ? Status::Ok() : Start({}, &high);
+  /// Backwards, from what is before `high`; its first entry is the last one before `place`. Without
+  /// them, from the end of the index.
+  Status Backward(Bytes high, Bytes place) {
+    return scan_->txn->serial == nullptr ? Status::Ok() : StartBackward(&high, place);
   }
   Status BackwardFromLast() {
-    return scan_->txn->serial == nullptr ? Status::Ok() : Start({}, nullptr);
+    return scan_->txn->serial == nullptr ? Status::Ok() : StartBackward(nullptr, {});
   }
   /// One key, be it there or not.
-  Status Key(Bytes key) { return scan_->txn->serial == nullptr ? Status::Ok() : StartKey(key); }
+  Status Key(Bytes key) {
+    return scan_->txn->serial == nullptr
+               ? Status::Ok()
+               : scan_->manager->serial()->NoteKey(scan_->txn, scan_->index->id(), key);
+  }
   /// [from, end) of a scan in this direction; empty: no bound.
   Status Range(Bytes from, Bytes end, bool forward) {
     if (scan_->txn->serial == nullptr) return Status::Ok();
@@ -42,6 +56,14 @@ class ReadNote {
   void Stop() {
     if (open_) Shorten();
   }
+
+  /// The note grows with the scan: Cover at each leaf, Pass before its latch is given back.
+  [[nodiscard]] bool growing() const { return growing_; }
+  /// `*positioned`: the tree cursor's way to the next entry, which may be looked for once more.
+  Status Cover(Status* positioned);
+  /// The scan has taken all up to the entry under the tree cursor.
+  void Pass();
+
   /// After a part of a scan: kDeadlock if what it met forbids the transaction to go on.
   [[nodiscard]] Status Check(Status status) const {
     if (scan_->txn->serial == nullptr || scan_->txn->only_rollback == Code::kOk) return status;
@@ -49,20 +71,41 @@ class ReadNote {
   }
 
  private:
-  Status Start(Bytes low, const Bytes* high);
+  Status StartForward(Bytes low, Bytes place);
+  Status StartBackward(const Bytes* high, Bytes place);
   Status Open(const ReadPiece& piece, bool forward);
-  Status StartKey(Bytes key);
+  void Grow(const ReadPiece& start, Bytes place, bool forward);
   Status StartAgain();
   void Shorten();
+  /// What the note has to reach for the latched leaf, or for the end of the scan's range.
+  void FindReach(bool on_entry);
+  void FindLowReach();
+  void FindHighReach(bool on_entry);
+  [[nodiscard]] bool Reaches() const;
+  Status NoteReach();
+  [[nodiscard]] bool EntryBeforeIsInLeaf() const;
+  Status LookAgain();
+  [[nodiscard]] ReadPiece piece() const {
+    return {.low = low_, .high = high_, .unbounded = unbounded_};
+  }
 
   ScanState* const scan_;
   bool open_ = false;
+  bool growing_ = false;
   bool forward_ = true;
-  bool unbounded_ = false;
   uint64_t number_ = 0;  ///< of the transaction: it may have ended meanwhile
   OpenRead read_;
+  // What is noted; while nothing is, of a note that grows, where the scan starts.
+  bool noted_ = false;
+  bool unbounded_ = false;
   std::vector<std::byte> low_;
   std::vector<std::byte> high_;
+  // Of one that grows: the bound to reach in the direction of the scan, and the tree key from where
+  // to look on.
+  std::vector<std::byte> reach_;
+  bool reach_unbounded_ = false;
+  std::vector<std::byte> place_;
+  bool place_unbounded_ = false;
 };
 
 }  // namespace rowan

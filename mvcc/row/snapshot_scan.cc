@@ -10,10 +10,16 @@
 namespace rowan {
 
 Status SnapshotScan::Collect(Status positioned) {
-  while (positioned.ok()) {
+  for (;; positioned = scan_->Step()) {
+    if (note_->growing()) {
+      const Status noted = note_->Cover(&positioned);
+      if (!noted.ok()) return noted;
+    }
+    if (!positioned.ok()) return positioned;
     const uint16_t first = scan_->cursor->slot();
     Status status = CollectLeaf();
     CountExamined(first);
+    if (note_->growing()) note_->Pass();
     scan_->cursor->Unlatch();
     if (!status.ok()) return status;
     if (pending_ != 0) {
@@ -26,9 +32,7 @@ Status SnapshotScan::Collect(Status positioned) {
     }
     if (scan_->finished) return Status(Code::kEndOfRange);
     if (scan_->interrupted()) return Status(Code::kInterrupted);
-    positioned = scan_->Step();
   }
-  return positioned;
 }
 
 void SnapshotScan::CountExamined(uint16_t first) {

@@ -9,13 +9,14 @@
 #include <cstdint>
 #include <vector>
 
+#include "mvcc/row/read_note.h"
 #include "mvcc/row/scan_state.h"
 
 namespace rowan {
 
 class SnapshotScan {
  public:
-  explicit SnapshotScan(ScanState* scan) : scan_(scan) {}
+  SnapshotScan(ScanState* scan, ReadNote* note) : scan_(scan), note_(note) {}
 
   void Open() {
     counted_leaf_ = kNoPage;
@@ -116,6 +117,7 @@ class SnapshotScan {
   }
 
   ScanState* const scan_;
+  ReadNote* const note_;
   bool counting_ = false;  ///< Consider counts instead of copying
   uint64_t counted_ = 0;
   size_t pending_ = 0;  ///< items of the batch that are pending

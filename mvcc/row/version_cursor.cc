@@ -8,7 +8,7 @@
 namespace rowan {
 
 VersionCursor::VersionCursor(TxnManager* manager)
-    : scan_(manager), snapshot_(&scan_), locking_(&scan_), note_(&scan_) {}
+    : scan_(manager), snapshot_(&scan_, &note_), locking_(&scan_), note_(&scan_) {}
 
 void VersionCursor::Open(Txn* txn, Index* index, const ReadOptions& options) {
   ROWAN_DCHECK(options.mode != ReadMode::kSnapshot || txn->snapshot.active());
@@ -36,7 +36,7 @@ void VersionCursor::Close() {
 void VersionCursor::SetEnd(Bytes end_key) {
   // What is collected already was noted as far as it goes; with the same end it goes on being so.
   if (scan_.has_end == !end_key.empty() && EqualBytes(scan_.end_key, end_key)) return;
-  note_.Stop();
+  if (!note_.growing()) note_.Stop();
   KeepEnd(end_key);
 }
 
@@ -47,31 +47,33 @@ void VersionCursor::KeepEnd(Bytes end_key) {
 
 Status VersionCursor::SeekAtLeast(Bytes key, VersionView* view) {
   StartBatch(true);
-  if (const Status noted = note_.Forward(key); !noted.ok()) return Deliver(noted, view);
+  if (const Status noted = note_.Forward(key, key); !noted.ok()) return Deliver(noted, view);
   locking_.cover()->Start(key, key);
   return Deliver(Collect(scan_.cursor->SeekAtLeast(key)), view);
 }
 
 Status VersionCursor::SeekAfter(Bytes key, VersionView* view) {
   StartBatch(true);
-  if (const Status noted = note_.Forward(key); !noted.ok()) return Deliver(noted, view);
   // Behind every repeat; keys delimit themselves, so the next one is behind this, too.
   scan_.seek_key.assign(key.begin(), key.end());
   scan_.seek_key.insert(scan_.seek_key.end(), kRepeatBytes, std::byte{0xFF});
+  if (const Status noted = note_.Forward(key, scan_.seek_key); !noted.ok()) {
+    return Deliver(noted, view);
+  }
   locking_.cover()->StartBehind(key, scan_.seek_key);
   return Deliver(Collect(scan_.cursor->SeekAtLeast(scan_.seek_key)), view);
 }
 
 Status VersionCursor::SeekBefore(Bytes key, VersionView* view) {
   StartBatch(false);
-  if (const Status noted = note_.Backward(key); !noted.ok()) return Deliver(noted, view);
+  if (const Status noted = note_.Backward(key, key); !noted.ok()) return Deliver(noted, view);
   locking_.cover()->Start(key, key);
   return Deliver(Collect(scan_.cursor->SeekBefore(key)), view);
 }
 
 Status VersionCursor::SeekFirst(VersionView* view) {
   StartBatch(true);
-  if (const Status noted = note_.Forward({}); !noted.ok()) return Deliver(noted, view);
+  if (const Status noted = note_.Forward({}, {}); !noted.ok()) return Deliver(noted, view);
   locking_.cover()->Start({}, {});
   return Deliver(Collect(scan_.cursor->SeekFirst()), view);
 }
@@ -199,14 +201,18 @@ Status VersionCursor::TurnAround(bool forward_now) {
   const bool has_repeat = item.has_repeat;
   StartBatch(forward_now);
   const Bytes plain_key = StripRepeat(scan_.seek_key, has_repeat);
+  const size_t plain_bytes = plain_key.size();
   if (!forward_now) {
-    if (const Status noted = note_.Backward(plain_key); !noted.ok()) return noted;
+    if (const Status noted = note_.Backward(plain_key, scan_.seek_key); !noted.ok()) return noted;
     locking_.cover()->Start(plain_key, scan_.seek_key);
     return Collect(scan_.cursor->SeekBefore(scan_.seek_key));
   }
-  if (const Status noted = note_.Forward(plain_key); !noted.ok()) return noted;
   locking_.cover()->StartBehind(plain_key, scan_.seek_key);
   scan_.seek_key.push_back(std::byte{0});  // the least key behind it
+  const Bytes place = scan_.seek_key;
+  if (const Status noted = note_.Forward(place.first(plain_bytes), place); !noted.ok()) {
+    return noted;
+  }
   return Collect(scan_.cursor->SeekAtLeast(scan_.seek_key));
 }
 

@@ -24,7 +24,7 @@ void SerialFixture::Fill(const std::map<uint32_t, uint32_t>& rows) {
   auto writer = std::make_unique<Actor>(manager());
   RowFixture::Begin(writer.get());
   for (const auto& [id, a] : rows) {
-    ASSERT_TRUE(fixture_.Insert(writer.get(), id, {a, 100 + id, ""}).ok());
+    ASSERT_TRUE(fixture_.Insert(writer.get(), id, {a, 100 + id, text_}).ok());
   }
   ASSERT_TRUE(fixture_.Commit(writer.get()).ok());
 }
@@ -45,33 +45,44 @@ Status SerialFixture::Read(Actor* actor, uint32_t id, std::optional<TestRow>* ro
   return status.Is(Code::kNotFound) ? Status::Ok() : status;
 }
 
-Status SerialFixture::Scan(Actor* actor, const Op& op, Seen* seen) {
-  const uint32_t index = ScannedBy(op.kind);
+Status SerialFixture::StartScan(Actor* actor, const Op& op, VersionView* view) {
   const bool locks = Locks(op.kind);
-  const bool forward = op.kind != OpKind::kScanBack;
   if (!locks) manager()->OpenSnapshot(&actor->txn);
   const std::string low = BigEndian(op.low);
   const std::string high = BigEndian(op.high);
   VersionCursor& cursor = actor->cursor;
-  cursor.Open(&actor->txn, fixture_.index(index),
+  cursor.Open(&actor->txn, fixture_.index(ScannedBy(op.kind)),
               {.mode = locks ? ReadMode::kLockShared : ReadMode::kSnapshot, .lock_gaps = locks});
-  if (forward) cursor.SetEnd(AsBytes(high));
-  VersionView view;
-  Status status =
-      forward ? cursor.SeekAtLeast(AsBytes(low), &view) : cursor.SeekBefore(AsBytes(high), &view);
-  size_t rows = 0;
-  while (status.ok() && AsText(view.key) >= low) {
-    const uint32_t first = LoadBe32(view.key.data());
-    if (index == 0) {
-      const TestRow row = ParseTestRow(view.value);
-      seen->insert(seen->end(), {first, row.a, row.b});
-    } else {
-      seen->insert(seen->end(), {LoadBe32(view.key.data() + 4), first});
-    }
-    if (++rows >= op.limit) break;
-    status = forward ? cursor.Next(&view) : cursor.Prev(&view);
+  if (op.kind == OpKind::kScanBack) return cursor.SeekBefore(AsBytes(high), view);
+  cursor.SetEnd(AsBytes(high));
+  return cursor.SeekAtLeast(AsBytes(low), view);
+}
+
+Status SerialFixture::TakeRow(const Op& op, const VersionView& view, Seen* seen) {
+  const uint32_t first = LoadBe32(view.key.data());
+  if (first < op.low) return Status(Code::kEndOfRange);
+  const bool clustered = ScannedBy(op.kind) == 0;
+  if (clustered) {
+    const TestRow row = ParseTestRow(view.value);
+    seen->insert(seen->end(), {first, row.a, row.b});
+  } else {
+    seen->insert(seen->end(), {LoadBe32(view.key.data() + 4), first});
   }
-  cursor.Close();
+  return seen->size() / (clustered ? 3 : 2) >= op.limit ? Status(Code::kEndOfRange) : Status::Ok();
+}
+
+Status SerialFixture::GoOn(Actor* actor, const Op& op, VersionView* view) {
+  return op.kind == OpKind::kScanBack ? actor->cursor.Prev(view) : actor->cursor.Next(view);
+}
+
+Status SerialFixture::Scan(Actor* actor, const Op& op, Seen* seen) {
+  VersionView view;
+  Status status = StartScan(actor, op, &view);
+  while (status.ok()) {
+    status = TakeRow(op, view, seen);
+    if (status.ok()) status = GoOn(actor, op, &view);
+  }
+  actor->cursor.Close();
   return status.Is(Code::kEndOfRange) ? Status::Ok() : status;
 }
 
@@ -92,7 +103,7 @@ Status SerialFixture::Change(Actor* actor, const Op& op, const std::optional<Tes
     return row.has_value() ? fixture_.Delete(actor, op.low, *row) : Status::Ok();
   }
   if (op.kind != OpKind::kPut) return PutB(actor, op, row, seen);
-  if (!row.has_value()) return fixture_.Insert(actor, op.low, {op.value, 100 + op.low, ""});
+  if (!row.has_value()) return fixture_.Insert(actor, op.low, {op.value, 100 + op.low, text_});
   TestRow changed = *row;
   changed.a = op.value;
   return fixture_.Update(actor, op.low, *row, changed);
@@ -101,7 +112,7 @@ Status SerialFixture::Change(Actor* actor, const Op& op, const std::optional<Tes
 Status SerialFixture::PutB(Actor* actor, const Op& op, const std::optional<TestRow>& row,
                            Seen* seen) {
   if (op.kind == OpKind::kTurnB && !row.has_value()) return Status::Ok();
-  TestRow changed = row.value_or(TestRow{});
+  TestRow changed = row.value_or(TestRow{0, 0, text_});
   changed.b = op.value;
   Status status = row.has_value() ? fixture_.Update(actor, op.low, *row, changed)
                                   : fixture_.Insert(actor, op.low, changed);
@@ -115,7 +126,7 @@ Status SerialFixture::PutB(Actor* actor, const Op& op, const std::optional<TestR
 
 Status SerialFixture::UndoneInsert(Actor* actor, const Op& op, Seen* seen) {
   const UndoPosition before = manager()->Savepoint(&actor->txn);
-  const Status status = fixture_.Insert(actor, op.low, {0, op.value, ""});
+  const Status status = fixture_.Insert(actor, op.low, {0, op.value, text_});
   if (status.ok()) return manager()->RollbackTo(&actor->txn, before);
   if (!status.Is(Code::kDuplicate)) return status;
   seen->push_back(kTaken);
@@ -124,7 +135,7 @@ Status SerialFixture::UndoneInsert(Actor* actor, const Op& op, Seen* seen) {
 
 Status SerialFixture::Replace(Actor* actor, const Op& op, Seen* seen) {
   for (;;) {
-    const Status status = fixture_.Insert(actor, op.low, {0, op.value, ""});
+    const Status status = fixture_.Insert(actor, op.low, {0, op.value, text_});
     if (!status.Is(Code::kDuplicate)) return status;
     uint32_t id = op.low;
     Status removed = Remove(actor, id);

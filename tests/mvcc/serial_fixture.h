@@ -62,6 +62,10 @@ class SerialFixture : public ::testing::Test {
 
   Status Read(Actor* actor, uint32_t id, std::optional<TestRow>* row);
   Status Scan(Actor* actor, const Op& op, Seen* seen);
+  /// Its parts: positions the actor's cursor, takes a row, goes on. kEndOfRange: that was all.
+  Status StartScan(Actor* actor, const Op& op, VersionView* view);
+  static Status TakeRow(const Op& op, const VersionView& view, Seen* seen);
+  static Status GoOn(Actor* actor, const Op& op, VersionView* view);
   /// kLockTimeout and kDeadlock end the transaction; else Ok.
   Status Do(Actor* actor, const Op& op, Seen* seen);
   Status Put(Actor* actor, uint32_t id, uint32_t value) {
@@ -80,6 +84,7 @@ class SerialFixture : public ::testing::Test {
   bool Commits(Actor* actor);
 
   RowFixture fixture_;
+  std::string text_;  ///< of each row: how many are in a leaf
 
  private:
   Status Change(Actor* actor, const Op& op, const std::optional<TestRow>& row, Seen* seen);
