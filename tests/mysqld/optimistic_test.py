@@ -7,7 +7,7 @@ from framework import Skip, main
 from isolation_test import Pending
 from rowantools.client import ER_LOCK_DEADLOCK, MysqlError
 
-ER_XA_RBROLLBACK, ER_XA_RBDEADLOCK = 1402, 1614
+ER_TABLE_DEF_CHANGED, ER_XA_RBROLLBACK, ER_XA_RBDEADLOCK = 1412, 1402, 1614
 _SETTINGS = ("SET SESSION TRANSACTION ISOLATION LEVEL SERIALIZABLE",
              "SET SESSION rowan_serializable = optimistic")
 
@@ -154,6 +154,97 @@ def test_xa_prepare_decides(t):
     _run(one, "XA COMMIT 'one'")
     t.equal(one.query("SELECT v FROM a"), [(2,), (0,), (0,)])
     _run(two, "BEGIN", "UPDATE a SET v = 9 WHERE id = 2", "COMMIT")
+
+
+def test_a_prepared_transaction_keeps_its_conflicts_over_a_crash(t):
+    _session(t)
+    server = t.new_server()
+    server.start()
+    one, two = _session(t, server), _session(t, server)
+    _fill(one)
+    # It reads row 1, which another changes and commits, and changes row 2.
+    _run(one, "XA START 'one'", "SELECT v FROM a WHERE id = 1", "UPDATE a SET v = 1 WHERE id = 2",
+         "XA END 'one'", "XA PREPARE 'one'")
+    _run(two, "BEGIN", "UPDATE a SET v = 1 WHERE id = 1", "COMMIT")
+    server.kill()
+    server.start()
+    # Who sees the change of row 1 and not that of row 2 comes before and after the prepared one.
+    for statement in ("BEGIN", "START TRANSACTION READ ONLY"):
+        reader = _session(t, server)
+        _run(reader, statement, "SELECT v FROM a WHERE id = 1")
+        t.equal(reader.error_code("SELECT v FROM a WHERE id = 2"), ER_LOCK_DEADLOCK, statement)
+    plain = t.client(server)
+    t.equal(plain.query("SELECT v FROM a WHERE id < 3"), [(1,), (0,)], "no concern of its level")
+    reader = _session(t, server)
+    _run(reader, "BEGIN", "SELECT v FROM a WHERE id = 3", "UPDATE a SET v = 3 WHERE id = 3",
+         "COMMIT")
+    plain.execute("XA COMMIT 'one'")
+    t.equal(reader.query("SELECT v FROM a"), [(1,), (1,), (3,)])
+
+
+# A unique value that another has for a while, and then gives up.
+CAME_AND_WENT = (
+    ("UPDATE a SET u = 5 WHERE id = 2", "UPDATE a SET u = 20 WHERE id = 2"),
+    ("INSERT INTO a VALUES (9, 9, 5, 0)", "DELETE FROM a WHERE id = 9"),
+    ("REPLACE INTO a VALUES (2, 1, 5, 0)", "REPLACE INTO a VALUES (2, 1, 20, 0)"),
+    ("SAVEPOINT s", "INSERT INTO a VALUES (8, 8, 5, 0)", "ROLLBACK TO s"),
+    ("SAVEPOINT s", "INSERT INTO a VALUES (9, 9, 90, 0)", "ROLLBACK TO s"),
+)
+
+
+def test_what_came_and_went_was_seen(t):
+    one, two = _session(t), _session(t)
+    for steps in CAME_AND_WENT:
+        for insert in ("INSERT INTO", "INSERT IGNORE INTO", "REPLACE INTO"):
+            _fill(one)
+            _run(one, "BEGIN", "SELECT v FROM a WHERE id = 1")
+            # Before the savepoint: one that is older than an engine's part ends that part.
+            _run(two, "BEGIN", "SELECT v FROM a WHERE id = 3", *steps,
+                 "UPDATE a SET v = 1 WHERE id = 1", "COMMIT")
+            codes = [one.error_code(f"{insert} a VALUES (9, 9, 5, 0)"), one.error_code("COMMIT")]
+            t.equal(max(codes), ER_LOCK_DEADLOCK, f"{steps}, {insert}")
+
+
+def test_definitions_change_beside(t):
+    """What was read by an index that is gone, or in a table made anew, is not known any more."""
+    one, two, other = _session(t), _session(t), t.client()
+    for change in ("ALTER TABLE a DROP KEY k", "ALTER TABLE a FORCE", "TRUNCATE TABLE a",
+                   "ALTER TABLE a DROP COLUMN k"):
+        _fill(one)
+        _run(one, "DROP TABLE IF EXISTS x", "CREATE TABLE x (id INT PRIMARY KEY, v INT)",
+             "INSERT INTO x VALUES (1, 0)")
+        _run(two, "BEGIN", "SELECT v FROM x WHERE id = 1")
+        _run(one, "BEGIN", "SELECT COUNT(*) FROM a FORCE INDEX (k) WHERE k = 8",
+             "UPDATE x SET v = 1 WHERE id = 1", "COMMIT")
+        other.execute(change)
+        row = "(8, 80, 0)" if "COLUMN" in change else "(8, 8, 80, 0)"
+        code = two.error_code(f"INSERT INTO a VALUES {row}")
+        t.true(code in (ER_LOCK_DEADLOCK, ER_TABLE_DEF_CHANGED), f"{change}: {code}")
+        two.execute("ROLLBACK")
+        _run(two, "BEGIN", f"INSERT INTO a VALUES {row}", "COMMIT")
+    # What was changed before a table was made anew is not lost either.
+    for level in ("SERIALIZABLE", "REPEATABLE READ"):
+        _fill(one)
+        two.execute(f"SET SESSION TRANSACTION ISOLATION LEVEL {level}")
+        _run(two, "SET SESSION rowan_snapshot_isolation = ON", "BEGIN", "SELECT v FROM x")
+        _run(other, "UPDATE a SET v = v + 1", "ALTER TABLE a FORCE")
+        t.equal(two.error_code("UPDATE a SET v = v + 1"), ER_TABLE_DEF_CHANGED, level)
+        two.execute("ROLLBACK")
+
+
+def test_many_reads_are_in_nobodys_way(t):
+    one, two = _session(t), _session(t)
+    one.execute("CREATE TABLE b (id INT PRIMARY KEY, v INT)")
+    one.execute("INSERT INTO b WITH RECURSIVE n AS (SELECT 0 i UNION ALL SELECT i + 1 FROM n "
+                "WHERE i < 999) SELECT i * 10, 0 FROM n")
+    _fill(one)
+    one.execute("BEGIN")
+    for row in range(600):
+        one.execute(f"SELECT v FROM b WHERE id = {row * 10}")
+    _run(two, "BEGIN", "SELECT v FROM a WHERE id = 1", "UPDATE b SET v = 1 WHERE id = 9000",
+         "INSERT INTO b VALUES (15, 0)")
+    _run(one, "UPDATE a SET v = 1 WHERE id = 1", "COMMIT")
+    t.equal(two.error_code("COMMIT"), 0)
 
 
 def test_the_setting(t):
