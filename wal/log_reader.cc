@@ -39,7 +39,9 @@ Result<std::unique_ptr<LogReader>> LogReader::Open(FileSystem* file_system,
   LogSource* const source = &reader->source_;
   Status status = source->FindFiles();
   if (!status.ok()) return status;
-  // The file behind the last byte that must be there may be missing: then nothing was appended.
+  // On the edge of two files either one does: the one before may be recycled by now, or not have
+  // been copied, and the one behind is missing when nothing was appended.
+  if (source->CheckFileOf(start).ok()) return reader;
   const Lsn last = start - 1;
   status = source->CheckFileOf(last);
   if (!status.ok()) {

@@ -39,6 +39,27 @@ class LogReaderTest : public ::testing::Test {
   uint64_t last_number = 0;
 };
 
+TEST_F(LogReaderTest, TheFileBeforeTheFirstGroupNeedNotBeThere) {
+  ASSERT_TRUE(world.Start().ok());
+  const uint64_t file_bytes = world.control->data().log_file_bytes;
+  const auto left = [&] { return file_bytes - world.log->tail().value() % file_bytes; };
+  const Lsn before = world.log->tail();
+  Commit(1, 1000);
+  const uint64_t beside_body = world.log->tail() - before - 1000;
+  while (left() > 8000) Commit(1, 1000);
+  Commit(1, left() - beside_body);
+  const Lsn edge = world.log->tail();
+  ASSERT_EQ(edge.value() % file_bytes, 0U);
+  Commit(3);
+  ASSERT_TRUE(world.Checkpoint(edge).ok());
+  const std::string path = world.PathOf(edge - 1);
+  world.Vanish();
+  files.Remove(path).Ignore();  // recycled, perhaps
+  const Status read = ReadAgain();
+  EXPECT_TRUE(read.ok()) << read.message();
+  EXPECT_EQ(world.found.size(), 3U);
+}
+
 TEST_F(LogReaderTest, LostWritesEndTheLog) {
   ASSERT_TRUE(world.Start().ok());
   Commit(5);
