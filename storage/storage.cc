@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <random>
 #include <thread>
 #include <utility>
 
@@ -69,13 +68,6 @@ RecoveryOptions RecoveryOptionsOf(const StorageOptions& options) {
   recovery.memory_bytes_max = std::min(recovery.memory_bytes_max, kMemoryMax);
   if (recovery.workers == 0) recovery.workers = RedoWorkers(options.background);
   return recovery;
-}
-
-InstanceId NewInstanceId() {
-  std::random_device source;
-  InstanceId id;
-  for (uint8_t& byte : id) byte = static_cast<uint8_t>(source());
-  return id;
 }
 
 }  // namespace
@@ -183,7 +175,7 @@ void Storage::MakeAllocator() {
 Status Storage::Create() {
   is_new_ = true;
   ControlData data;
-  data.instance_id = NewInstanceId();
+  data.instance_id = DrawId();
   data.page_size_bytes = options_.page_size_bytes;
   data.epoch = 1;
   data.checkpoint_lsn = Log::kFirstLsn;

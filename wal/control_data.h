@@ -7,6 +7,7 @@
 #include "base/format_features.h"
 #include "base/ids.h"
 #include "base/page_size.h"
+#include "wal/log_history.h"
 
 namespace rowan {
 
@@ -34,6 +35,7 @@ struct ControlData {
   /// The log was durable at least up to here: one that ends before has lost its end. 0: not known.
   Lsn log_durable_lsn{0};
   FormatFeatures features{};  ///< what the instance as a whole makes use of
+  LogHistory history{};       ///< of the log; empty: an older build wrote it
   // High-water marks, stored with head room: ids at or above them were never used.
   TxnId next_txn_id{1};
   Csn next_csn{1};

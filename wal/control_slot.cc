@@ -38,8 +38,10 @@ struct SlotLayout {
   uint8_t unused_too[4];
   uint64_t log_durable_lsn;
   uint8_t features[kFormatFeaturesBytes];
+  uint8_t history[3072];
 };
-static_assert(sizeof(SlotLayout) == 160);
+static_assert(sizeof(SlotLayout) == 3232 && sizeof(SlotLayout) <= kControlSlotBytes);
+static_assert(sizeof(SlotLayout::history) == kLogRunsMax * kLogRunBytes);
 static_assert(offsetof(SlotLayout, crc) == 12);
 static_assert(offsetof(SlotLayout, instance_id) == 24);
 static_assert(offsetof(SlotLayout, checkpoint_lsn) == 48);
@@ -50,6 +52,7 @@ static_assert(offsetof(SlotLayout, run_start_lsn) == 112);
 static_assert(offsetof(SlotLayout, run_epoch) == 120);
 static_assert(offsetof(SlotLayout, log_durable_lsn) == 128);
 static_assert(offsetof(SlotLayout, features) == 136);
+static_assert(offsetof(SlotLayout, history) == 160);
 
 uint32_t SlotCrc(ControlSlot slot) {
   StoreLe<uint32_t>(slot.data() + offsetof(SlotLayout, crc), 0);
@@ -79,6 +82,7 @@ ControlSlot EncodeControlSlot(const ControlData& data, uint64_t sequence, Contro
   layout.run_epoch = data.run_epoch;
   layout.log_durable_lsn = data.log_durable_lsn.value();
   StoreFeatures(reinterpret_cast<std::byte*>(layout.features), data.features);
+  StoreHistory(reinterpret_cast<std::byte*>(layout.history), data.history);
   StoreLe(slot.data(), layout);
   StoreLe<uint32_t>(slot.data() + offsetof(SlotLayout, crc), SlotCrc(slot));
   return slot;
@@ -104,6 +108,7 @@ ControlData DecodeControlSlot(const ControlSlot& slot) {
   data.run_epoch = layout.run_epoch;
   data.log_durable_lsn = Lsn(layout.log_durable_lsn);
   data.features = LoadFeatures(reinterpret_cast<const std::byte*>(layout.features));
+  data.history = LoadHistory(reinterpret_cast<const std::byte*>(layout.history));
   return data;
 }
 

@@ -73,6 +73,7 @@ Result<LogOpening> OpenLogFiles(FileSystem* file_system, const LogOptions& optio
     data.run_epoch = data.epoch;
     data.log_durable_lsn = opening.end;
     data.log_file_bytes = first_file_bytes;
+    AddRun(&data.history, opening.end);
     data.log_buffer_bytes = std::max(data.log_buffer_bytes, options.buffer_bytes);
   });
   if (!status.ok()) return status;

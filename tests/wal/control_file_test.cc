@@ -30,6 +30,8 @@ ControlData SomeData() {
   data.run_epoch = 6;
   data.log_durable_lsn = Lsn(123460000);
   data.features.compatible = 5;
+  AddRun(&data.history, Lsn(4096));
+  AddRun(&data.history, Lsn(123450000));
   data.next_txn_id = TxnId(1001);
   data.next_csn = Csn(1002);
   data.next_space_id = SpaceId(1003);
@@ -70,6 +72,9 @@ TEST(ControlFileTest, EveryFieldComesBack) {
   EXPECT_EQ(data.format_version, kFormatVersion);
   EXPECT_EQ(data.page_size_bytes, expected.page_size_bytes);
   EXPECT_EQ(data.features, expected.features);
+  ASSERT_EQ(data.history.size(), 2U);
+  EXPECT_NE(data.history[0].id, data.history[1].id);
+  EXPECT_EQ(data.history[1].begin, Lsn(123450000));
   EXPECT_EQ(data.epoch, expected.epoch);
   EXPECT_EQ(data.log_durable_lsn, expected.log_durable_lsn);
   EXPECT_EQ(data.clean_shutdown, expected.clean_shutdown);
