@@ -2,6 +2,7 @@
 // The door: opening and closing, and the calls that pass on to one part.
 #include "engine/engine.h"
 
+#include <map>
 #include <set>
 
 #include "base/clock.h"
@@ -176,7 +177,13 @@ Status Engine::WaitDurableFor(Lsn lsn, uint64_t limit_nanos, FunctionRef<bool()>
 }
 
 Result<std::unique_ptr<Backup>> Engine::BeginBackup(const BackupOptions& options) {
-  return Backup::Begin(impl_->storage.get(), options);
+  const Catalog* const catalog = impl_->catalog.get();
+  const auto tables = [catalog] {
+    std::map<SpaceId, std::string> names;
+    for (const TableDef& table : catalog->Definitions()) names[table.space] = table.name;
+    return names;
+  };
+  return Backup::Begin({impl_->storage.get(), tables}, options);
 }
 bool Engine::restored() const { return impl_->storage->is_restored(); }
 Status Engine::EndRestore() { return impl_->storage->EndRestore(); }

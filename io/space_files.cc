@@ -50,6 +50,10 @@ std::optional<SpaceId> ParseSpaceName(std::string_view name, std::string_view su
   return SpaceId(id);
 }
 
+std::optional<SpaceId> ParseSpaceFileName(std::string_view name) {
+  return ParseSpaceName(name, kSuffix);
+}
+
 SpaceFiles::SpaceFiles(FileSystem* file_system, std::string folder, uint32_t page_size_bytes,
                        const SpaceFilesOptions& options)
     : file_system_(file_system),

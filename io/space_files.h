@@ -12,7 +12,9 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/bytes.h"
@@ -23,6 +25,9 @@
 #include "io/space_handles.h"
 
 namespace rowan {
+
+/// Of a name that SpaceFileName (io/space_handles.h) gives.
+[[nodiscard]] std::optional<SpaceId> ParseSpaceFileName(std::string_view name);
 
 struct SpaceFilesOptions {
   bool direct = true;  ///< O_DIRECT for data files, silently off where the file system refuses

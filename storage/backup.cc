@@ -2,6 +2,7 @@
 #include "storage/backup.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <cstring>
 #include <thread>
@@ -15,6 +16,7 @@
 #include "buffer/page/page_header.h"
 #include "buffer/page/page_lsn_base.h"
 #include "io/placed_file.h"
+#include "space/space_pages.h"
 
 namespace rowan {
 namespace {
@@ -24,41 +26,38 @@ constexpr size_t kBatchBytes = size_t{1} << 20;
 constexpr int kReadTries = 200;
 constexpr std::chrono::milliseconds kReadPause{5};
 constexpr std::chrono::milliseconds kPacePause{20};
-
-std::string ParentOf(const std::string& folder) {
-  const size_t slash = folder.find_last_of('/');
-  return slash == std::string::npos || slash == 0 ? std::string() : folder.substr(0, slash);
-}
-
-bool IsZero(Bytes page) {
-  return std::all_of(page.begin(), page.end(), [](std::byte byte) { return byte == std::byte{0}; });
-}
+/// Ends chosen for a backup while tables come; each but the last copies those that came.
+constexpr int kEndTries = 1000;
 
 }  // namespace
 
-Backup::Backup(Storage* storage, const BackupOptions& options)
-    : storage_(storage),
+Backup::Backup(BackupSource source, const BackupOptions& options)
+    : storage_(source.storage),
+      tables_(std::move(source.tables)),
       options_(options),
-      log_({.file_system = storage->file_system(),
-            .log = storage->log(),
-            .instance_id = storage->control()->data().instance_id,
-            .source = storage->options().folder,
+      log_({.file_system = storage_->file_system(),
+            .log = storage_->log(),
+            .instance_id = storage_->control()->data().instance_id,
+            .source = storage_->options().folder,
             .target = options.folder,
             // The checkpoint is behind the end of the log by up to its capacity.
-            .bytes_max = storage->log()->capacity_bytes() + options.log_bytes_max}),
-      buffer_(kBatchBytes) {
-  manifest_.instance_id = storage->control()->data().instance_id;
-  manifest_.page_size_bytes = storage->options().page_size_bytes;
+            .bytes_max = storage_->log()->capacity_bytes() + options.log_bytes_max}),
+      buffer_(kBatchBytes),
+      bitmap_(storage_->options().page_size_bytes) {
+  const ControlData control = storage_->control()->data();
+  manifest_.instance_id = control.instance_id;
+  manifest_.history = control.history;
+  manifest_.page_size_bytes = storage_->options().page_size_bytes;
 }
 
 Backup::~Backup() = default;
 
-Result<std::unique_ptr<Backup>> Backup::Begin(Storage* storage, const BackupOptions& options) {
-  if (storage->redoing()) {
+Result<std::unique_ptr<Backup>> Backup::Begin(BackupSource source, const BackupOptions& options) {
+  if (source.storage->redoing()) {
     LogError("A backup has to wait until the pages of the last run are redone.");
     return Status(Code::kBusy, "the pages of the last run are still being redone");
   }
-  std::unique_ptr<Backup> backup(new Backup(storage, options));
+  std::unique_ptr<Backup> backup(new Backup(std::move(source), options));
   Status status = backup->Prepare();
   if (!status.ok()) return status;
   const Result<Lsn> start = backup->log_.Start();
@@ -68,22 +67,32 @@ Result<std::unique_ptr<Backup>> Backup::Begin(Storage* storage, const BackupOpti
   return backup;
 }
 
+Status Backup::MakeFolder(const std::string& folder) {
+  FileSystem* const files = storage_->file_system();
+  const Result<bool> there = files->Exists(folder);
+  if (folder == "/" || (there.ok() && there.value())) return Status::Ok();
+  Status status = files->CreateFolder(folder);
+  if (status.ok()) {
+    status = files->SyncDirectory(FolderOf(folder));
+    if (status.ok()) return status;
+  }
+  LogError("The folder '{}' for a backup cannot be made: {} (error {}).", folder, status.message(),
+           status.detail());
+  return status;
+}
+
 Status Backup::Prepare() {
-  FileSystem* files = storage_->file_system();
   Status status = ReadBase();
   if (!status.ok()) return status;
-  for (const std::string& folder : {ParentOf(options_.folder), options_.folder}) {
-    if (folder.empty()) continue;
-    status = files->CreateFolder(folder);
-    if (status.ok()) continue;
-    LogError("The folder '{}' for a backup cannot be made: {} (error {}).", folder,
-             status.message(), status.detail());
-    return status;
+  const std::string& folder = options_.folder;
+  for (const std::string& made : {FolderOf(folder), folder}) {
+    status = MakeFolder(made);
+    if (!status.ok()) return status;
   }
-  const Result<std::vector<std::string>> present = files->List(options_.folder);
+  const Result<std::vector<std::string>> present = storage_->file_system()->List(folder);
   if (!present.ok()) return present.status();
   if (present.value().empty()) return Status::Ok();
-  LogError("The folder '{}' for a backup is not empty.", options_.folder);
+  LogError("The folder '{}' for a backup is not empty.", folder);
   return Status(Code::kInvalidArgument, "the folder for the backup is not empty");
 }
 
@@ -95,13 +104,34 @@ Status Backup::ReadBase() {
              options_.base, base.status().message());
     return base.status();
   }
-  if (base->instance_id != manifest_.instance_id) {
-    LogError("The backup in '{}' is one of another instance.", options_.base);
-    return Status(Code::kInvalidArgument, "the base is a backup of another instance");
-  }
+  const Status status = CheckBase(*base);
+  if (!status.ok()) return status;
   manifest_.since = base->start;
   base_ = std::move(base).value();
   return Status::Ok();
+}
+
+Status Backup::CheckBase(const BackupManifest& base) const {
+  if (base.instance_id != manifest_.instance_id) {
+    LogError("The backup in '{}' is one of another instance.", options_.base);
+    return Status(Code::kInvalidArgument, "the base is a backup of another instance");
+  }
+  if (base.version < kChecksummedManifest) {
+    LogError(
+        "An earlier version of Rowan made the backup in '{}' and did not note the history of the "
+        "instance: make a full backup.",
+        options_.base);
+    return Status(Code::kInvalidArgument, "the base does not tell the history of its instance");
+  }
+  if (IsPast(base.history, base.end, manifest_.history, storage_->log()->tail())) {
+    return Status::Ok();
+  }
+  LogError(
+      "The backup in '{}' is not in the past of this instance, which was restored from a backup, "
+      "was copied, lost the end of its log or was started more than {} times since: make a full "
+      "backup.",
+      options_.base, kLogRunsMax);
+  return Status(Code::kInvalidArgument, "the base is of another history of the instance");
 }
 
 Status Backup::CopyPages(FunctionRef<bool()> interrupted) {
@@ -112,37 +142,68 @@ Status Backup::CopyPages(FunctionRef<bool()> interrupted) {
              options_.folder, storage_->files()->PlaceOf(space));
     return Status(Code::kBusy, "changes of a table's file wait until it can be read");
   }
+  tables_now_ = tables_();
   Result<std::vector<SpaceId>> spaces = storage_->files()->ListFiles();
   if (!spaces.ok()) return spaces.status();
   for (const SpaceId space : spaces.value()) {
-    if (manifest_.spaces.contains(space)) continue;
-    Status status = CheckPlace(space);
+    // A file that nobody opened is being made, is a table's that is seen to below, or is nobody's.
+    if (IsDone(space) || !storage_->files()->IsLive(space)) continue;
+    const Status status = CopySpace(space, interrupted);
     if (!status.ok()) return status;
-    // A file that nobody opened belongs to no table.
-    if (!storage_->files()->IsLive(space)) continue;
-    status = CopySpace(space, interrupted);
-    if (!status.ok() && !status.Is(Code::kNotFound)) return status;  // or dropped meanwhile
+  }
+  for (const auto& [space, name] : tables_()) {
+    if (IsDone(space) || storage_->files()->IsLive(space)) continue;
+    const Status status = CopyTable(space, name, interrupted);
+    if (!status.ok()) return status;
   }
   return Status::Ok();
 }
 
-Status Backup::CheckPlace(SpaceId space) const {
-  SpaceFiles* const files = storage_->files();
-  const std::string place = files->PlaceOf(space);
-  if (files->IsLive(space) || place == files->PathOf(space)) return Status::Ok();
+Status Backup::CopyTable(SpaceId space, const std::string& name, FunctionRef<bool()> interrupted) {
   // It may be there by now, though no statement has used it.
-  const Status status = files->Open(space);
-  if (!IsPlaceMissing(status)) return Status::Ok();
+  const Status opened = storage_->files()->Open(space);
+  if (opened.ok()) return CopySpace(space, interrupted);
+  // A table is forgotten before its file goes.
+  if (!tables_().contains(space)) return Status::Ok();
+  if (storage_->damaged()->Contains(space)) {
+    manifest_.left_out[space] = name;  // as it is in the instance: it can only be dropped
+    return Status::Ok();
+  }
+  if (!IsPlaceMissing(opened)) return Unreadable(space, opened);
+  const std::string place = storage_->files()->PlaceOf(space);
   const Result<bool> reachable = storage_->file_system()->Exists(FolderOf(place));
   const bool away = reachable.ok() && !reachable.value();
-  LogError("The backup to '{}' fails: the file '{}' is missing.{}", options_.folder, place,
+  LogError("The file '{}' of table {} is missing.{}", place, name,
            away ? " Is its disk mounted?" : "");
-  return status;
+  return Unreadable(space, opened);
+}
+
+Status Backup::Unreadable(SpaceId space, const Status& why) {
+  const auto tables = tables_();
+  const auto table = tables.find(space);
+  const std::string name = table == tables.end() ? std::string() : table->second;
+  const std::string path = storage_->files()->PathOf(space);
+  const bool of_file = why.Is(Code::kIoError) || why.Is(Code::kNotFound) || why.Is(Code::kCorrupt);
+  if (!options_.leave_out_unreadable || !of_file || name.empty()) {
+    LogError("The backup to '{}' fails: the file '{}'{} cannot be read: {} (error {}).",
+             options_.folder, path, name.empty() ? name : " of table " + name, why.message(),
+             why.detail());
+    // A missing file is no reason to go on without it.
+    return why.Is(Code::kNotFound) ? Status(Code::kIoError, why.message(), ENOENT) : why;
+  }
+  LogWarning(
+      "The backup to '{}' leaves table {} out, as it was told to: the file '{}' cannot be read: {} "
+      "(error {}).",
+      options_.folder, name, path, why.message(), why.detail());
+  manifest_.left_out[space] = name;
+  return Status::Ok();
 }
 
 Status Backup::CopySpace(SpaceId space, FunctionRef<bool()> interrupted) {
   const Result<uint32_t> pages = storage_->files()->PageCount(space);
-  if (!pages.ok()) return pages.status();
+  if (!pages.ok()) {
+    return storage_->files()->IsLive(space) ? Unreadable(space, pages.status()) : Status::Ok();
+  }
   const BackupPages::Space about{
       storage_->file_system(),   options_.folder, manifest_.instance_id, space,
       manifest_.page_size_bytes, pages.value(),   manifest_.since};
@@ -150,19 +211,32 @@ Status Backup::CopySpace(SpaceId space, FunctionRef<bool()> interrupted) {
   Result<std::unique_ptr<BackupPages>> copy =
       changes_only ? MakeBackupDelta(about) : MakeBackupFile(about);
   if (!copy.ok()) return copy.status();
+  const Status status = CopySpaceTo(space, copy->get(), pages.value(), interrupted);
+  if (!status.ok()) return status;
+  if (manifest_.spaces.contains(space)) return status;
+  // Dropped, or not to be read: what is there of it is no tablespace.
+  return storage_->file_system()->Remove(options_.folder + "/" + copy.value()->name());
+}
+
+Status Backup::CopySpaceTo(SpaceId space, BackupPages* copy, uint32_t pages,
+                           FunctionRef<bool()> interrupted) {
   const auto batch = static_cast<uint32_t>(buffer_.size() / manifest_.page_size_bytes);
-  for (uint32_t first = 0; first < pages.value(); first += batch) {
-    const uint32_t count = std::min(batch, pages.value() - first);
+  uint32_t crc = 0;
+  for (uint32_t first = 0; first < pages; first += batch) {
+    const uint32_t count = std::min(batch, pages - first);
     const MutableBytes images = buffer_.span().first(size_t{count} * manifest_.page_size_bytes);
     Status status = ReadBatch(space, PageNumber(first), images);
-    if (!status.ok()) return status;
-    status = copy.value()->Add(PageNumber(first), images);
+    // A file that is dropped is cut down bit by bit before it goes.
+    if (!status.ok() && !storage_->files()->IsLive(space)) return Status::Ok();
+    if (!status.ok()) return Unreadable(space, status);
+    crc = Crc32c(images, crc);
+    status = copy->Add(PageNumber(first), images);
     if (!status.ok()) return status;
     status = WaitForPace(interrupted);
     if (!status.ok()) return status;
   }
-  const Status status = copy.value()->Finish();
-  if (status.ok()) manifest_.spaces[space] = pages.value();
+  const Status status = copy->Finish();
+  if (status.ok()) manifest_.spaces[space] = {pages, crc};
   return status;
 }
 
@@ -186,20 +260,48 @@ Status Backup::ReadBatch(SpaceId space, PageNumber first, MutableBytes images) {
 }
 
 std::string Backup::WrongWith(PageId page, Bytes image) const {
-  // Never written, or given back.
   return IsZero(image) ? std::string() : storage_->pool()->WrongWith(image, page);
 }
 
 Status Backup::MakeGood(PageId page, MutableBytes image) {
+  if (storage_->damaged()->Contains(page.space)) return Status::Ok();
   std::string wrong = WrongWith(page, image);
-  if (wrong.empty() || storage_->damaged()->Contains(page.space)) return Status::Ok();
-  const Status status = ReadAgain(page, image, &wrong);
-  if (!status.ok() || wrong.empty()) return status;
+  if (!wrong.empty()) {
+    const Status status = ReadAgain(page, image, &wrong);
+    if (!status.ok()) return status;
+  }
+  if (wrong.empty()) return IsZero(image) ? JudgeZeros(page) : Status::Ok();
   const Result<bool> used = storage_->allocator()->IsAllocated(page);
-  if (used.ok() && !used.value()) return Status::Ok();
+  if (used.status().Is(Code::kNotFound)) return used.status();  // dropped
+  if (used.ok() && !used.value()) {
+    // Redo begins the page anew before it uses it.
+    std::fill(image.begin(), image.end(), std::byte{0});
+    return Status::Ok();
+  }
   LogError("The backup to '{}' fails: page {} of '{}' is damaged: {}.", options_.folder,
            page.page.value(), storage_->files()->PathOf(page.space), wrong);
   return Status(Code::kCorrupt, "a page is damaged, the error log names it", page.page.value());
+}
+
+Status Backup::JudgeZeros(PageId page) {
+  if (!HasBitmap(page)) {
+    scan_.ExpectBeginning(page, BackupLogScan::When::kIfChanged);
+    return Status::Ok();
+  }
+  const Result<bool> used = storage_->allocator()->IsAllocated(page);
+  if (!used.ok()) return used.status();
+  // In use: it was taken since the checkpoint and not written yet, so that the log begins it, or
+  // its image is lost. The log tells.
+  if (used.value()) scan_.ExpectBeginning(page, BackupLogScan::When::kAlways);
+  return Status::Ok();
+}
+
+bool Backup::HasBitmap(PageId page) {
+  const uint32_t group = page.page.value() / GroupPages(manifest_.page_size_bytes);
+  // The catalog has a table when its first pages are made. Further groups come as it grows.
+  if (group == 0) return page.space < kFirstTableSpace || tables_now_.contains(page.space);
+  const PageId bitmap{page.space, BitmapPage(group, manifest_.page_size_bytes)};
+  return storage_->files()->ReadPage(bitmap, bitmap_.span()).ok() && !IsZero(bitmap_.span());
 }
 
 Status Backup::ReadAgain(PageId page, MutableBytes image, std::string* wrong) {
@@ -237,11 +339,23 @@ Status Backup::Finish(Lsn end) {
   return status;
 }
 
-Status Backup::WriteRest(Lsn end) {
-  if (end == kNoLsn) {
+Result<Lsn> Backup::EndNow() {
+  for (int i = 0; i < kEndTries; ++i) {
+    const Lsn end = storage_->log()->tail();
+    const size_t before = manifest_.spaces.size() + manifest_.left_out.size();
     const Status status = CopyPages([] { return false; });
     if (!status.ok()) return status;
-    end = storage_->log()->tail();
+    // A file is there before the log mentions it, so whatever the log has up to the end is copied.
+    if (before == manifest_.spaces.size() + manifest_.left_out.size()) return end;
+  }
+  return Status(Code::kBusy, "tables are created faster than they can be copied");
+}
+
+Status Backup::WriteRest(Lsn end) {
+  if (end == kNoLsn) {
+    const Result<Lsn> now = EndNow();
+    if (!now.ok()) return now.status();
+    end = now.value();
   }
   if (end > storage_->log()->tail() || end < manifest_.start) {
     return Status(Code::kInvalidArgument, "the end of a backup is not in the redo log");
@@ -251,7 +365,30 @@ Status Backup::WriteRest(Lsn end) {
   if (!status.ok()) return status;
   status = log_.Finish(end);
   if (!status.ok()) return status;
+  status = CheckLog();
+  if (!status.ok()) return status;
   return WriteSmallFiles();
+}
+
+Status Backup::CheckLog() {
+  const Status status =
+      scan_.Run(storage_->file_system(), options_.folder, ControlOfCopy(), manifest_.end);
+  if (!status.ok()) return status;
+  for (const SpaceId space : scan_.Changed()) {
+    if (IsDone(space) || storage_->damaged()->Contains(space)) continue;
+    LogError(
+        "Tablespace {} came while the backup to '{}' was made and is not in it. LOCK INSTANCE FOR "
+        "BACKUP keeps tables from being created.",
+        space.value(), options_.folder);
+    return Status(Code::kBusy, "tables were created while the backup was made");
+  }
+  for (const PageId page : scan_.NeverBegun()) {
+    if (manifest_.left_out.contains(page.space)) continue;
+    LogError("Page {} of '{}' is damaged: it has only zeros.", page.page.value(),
+             storage_->files()->PathOf(page.space));
+    return Status(Code::kCorrupt, "a page is damaged, the error log names it", page.page.value());
+  }
+  return status;
 }
 
 Status Backup::WriteSmallFiles() {
@@ -262,21 +399,39 @@ Status Backup::WriteSmallFiles() {
   status = WriteControlFile();
   if (!status.ok()) return status;
   FileSystem* files = storage_->file_system();
+  status = ChecksumFiles();
+  if (!status.ok()) return status;
   status = files->SyncDirectory(options_.folder);
   if (!status.ok()) return status;
   // Whoever finds it finds all the rest.
-  status = WriteBackupManifest(files, options_.folder, manifest_);
-  if (!status.ok()) return status;
-  return files->SyncDirectory(options_.folder);
+  return WriteBackupManifest(files, options_.folder, manifest_);
 }
 
-Status Backup::WriteControlFile() {
+Status Backup::ChecksumFiles() {
+  FileSystem* const files = storage_->file_system();
+  Result<std::vector<std::string>> names = files->List(options_.folder);
+  if (!names.ok()) return names.status();
+  for (const std::string& name : names.value()) {
+    if (ParseSpaceFileName(name).has_value()) continue;  // its pages have been summed up
+    const Result<BackupManifest::SmallFile> found =
+        ChecksumFile(files, options_.folder + "/" + name);
+    if (!found.ok()) return found.status();
+    manifest_.files[name] = found.value();
+  }
+  return Status::Ok();
+}
+
+ControlData Backup::ControlOfCopy() const {
   ControlData data = storage_->control()->data();
   // Ids that were handed out up to the end are below the marks of now.
   data.checkpoint_lsn = manifest_.start;
   data.log_durable_lsn = manifest_.end;
   data.clean_shutdown = false;
-  return ControlFile::Create(storage_->file_system(), options_.folder, data).status();
+  return data;
+}
+
+Status Backup::WriteControlFile() {
+  return ControlFile::Create(storage_->file_system(), options_.folder, ControlOfCopy()).status();
 }
 
 Status Backup::WriteEmptyPageLsns() {
@@ -294,6 +449,11 @@ Status Backup::CopyMarks() {
   for (const SpaceId space : damaged->All()) {
     const Status status =
         copies.Mark(space, "It was marked when the backup was made that this is restored from.");
+    if (!status.ok()) return status;
+  }
+  for (const auto& [space, name] : manifest_.left_out) {
+    const Status status = copies.Mark(
+        space, "Table " + name + " was left out of the backup that this is restored from.");
     if (!status.ok()) return status;
   }
   return Status::Ok();

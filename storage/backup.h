@@ -10,6 +10,13 @@
 // meanwhile is in the log. A page LSN is never behind the end, because a page is written when the
 // log is durable so far and the end is chosen after the last page was read.
 //
+// Invariants of a backup that is finished:
+//   1. every table of the catalog is in it, or named as left out;
+//   2. every tablespace that its log has changes of is in it, dropped by the log, marked as damaged
+//      or left out: Finish reads the log to the end to make sure;
+//   3. a page in use is whole. Zeros are an image only where the log begins the page anew;
+//   4. what is incremental has the base's past in its own (wal/log_history.h).
+//
 // An incremental backup has the pages whose LSN is behind the start of an earlier backup, which has
 // all changes below it. scripts/backup puts the two together; docs/backup.md tells how to use all
 // this, docs/formats/backup.md what the files hold.
@@ -17,6 +24,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -26,6 +35,7 @@
 #include "base/status.h"
 #include "io/aligned_buffer.h"
 #include "storage/backup_log.h"
+#include "storage/backup_log_scan.h"
 #include "storage/backup_manifest.h"
 #include "storage/backup_pages.h"
 #include "storage/storage.h"
@@ -34,61 +44,97 @@ namespace rowan {
 
 struct BackupOptions {
   std::string folder;  ///< made, its parent too; must be empty
-  std::string base;    ///< folder of the backup that this one is incremental to; empty: none
+  std::string base{};  ///< folder of the backup that this one is incremental to; empty: none
   /// How far the end of the log may get ahead of its copy before the backup is given up.
   uint64_t log_bytes_max = uint64_t{16} << 30;
   uint64_t bytes_per_second_max = 0;  ///< read of tablespaces; 0: as fast as can be
+  /// A table whose file cannot be read is left out, with a warning, instead of failing the backup.
+  bool leave_out_unreadable = false;
+};
+
+/// The tables there are now: names ("schema/table") by tablespace.
+using TablesOfInstance = std::function<std::map<SpaceId, std::string>()>;
+
+struct BackupSource {
+  Storage* storage = nullptr;
+  TablesOfInstance tables;
 };
 
 class Backup {
  public:
   /// From here on the log is held. Failures are logged as sentences. kBusy: the last run is still
-  /// being redone; kInvalidArgument: the folder is not empty, or the base is not of this instance.
-  /// The storage outlives the backup.
-  static Result<std::unique_ptr<Backup>> Begin(Storage* storage, const BackupOptions& options);
+  /// being redone; kInvalidArgument: the folder is not empty, or the base is not in the past of
+  /// this instance. The source outlives the backup.
+  static Result<std::unique_ptr<Backup>> Begin(BackupSource source, const BackupOptions& options);
   /// Without Finish: the folder holds what cannot be used, and is left to the caller.
   ~Backup();
   Backup(const Backup&) = delete;
   Backup& operator=(const Backup&) = delete;
 
-  /// Copies every tablespace that is not copied yet. kInterrupted, kCorrupt: a page is damaged
-  /// (logged with its name).
+  /// Copies every tablespace that is not copied yet. kInterrupted. kCorrupt: a page is damaged
+  /// (logged with its name). Any other failure: a table's file cannot be read (logged with both
+  /// names), or the copy cannot be written.
   Status CopyPages(FunctionRef<bool()> interrupted);
   /// The instance will be restored as it is at `end`, where a group of the log ends, not before
-  /// CopyPages ended; kNoLsn: as it is now. Durable at return. REQUIRES: no tablespace was created
-  /// since CopyPages, unless `end` is kNoLsn.
+  /// CopyPages ended; kNoLsn: as it is now. Durable at return. kBusy: a tablespace was created
+  /// since CopyPages (logged); with kNoLsn such are copied.
   Status Finish(Lsn end);
 
   [[nodiscard]] Lsn start() const { return manifest_.start; }
   /// REQUIRES: Finish.
   [[nodiscard]] Lsn end() const { return manifest_.end; }
+  [[nodiscard]] const BackupManifest& manifest() const { return manifest_; }
 
  private:
-  Backup(Storage* storage, const BackupOptions& options);
+  Backup(BackupSource source, const BackupOptions& options);
 
   Status Prepare();
+  Status MakeFolder(const std::string& folder);
   Status ReadBase();
-  /// IsPlaceMissing (logged): the space's file is on a disk that is not there.
-  [[nodiscard]] Status CheckPlace(SpaceId space) const;
+  [[nodiscard]] Status CheckBase(const BackupManifest& base) const;
+  [[nodiscard]] bool IsDone(SpaceId space) const {
+    return manifest_.spaces.contains(space) || manifest_.left_out.contains(space);
+  }
+  /// One whose file was not there to be listed, or not to be opened at the start.
+  Status CopyTable(SpaceId space, const std::string& name, FunctionRef<bool()> interrupted);
+  /// The space's file, which is live. A space that is dropped meanwhile leaves nothing: Ok.
   Status CopySpace(SpaceId space, FunctionRef<bool()> interrupted);
+  Status CopySpaceTo(SpaceId space, BackupPages* copy, uint32_t pages,
+                     FunctionRef<bool()> interrupted);
+  /// The file of a space that is still there could not be read.
+  Status Unreadable(SpaceId space, const Status& why);
   Status ReadBatch(SpaceId space, PageNumber first, MutableBytes images);
   /// `image` becomes a good one of the page, or what there is of a page that nobody uses.
   Status MakeGood(PageId page, MutableBytes image);
   Status ReadAgain(PageId page, MutableBytes image, std::string* wrong);
   [[nodiscard]] std::string WrongWith(PageId page, Bytes image) const;
+  /// The page's image is zeros.
+  Status JudgeZeros(PageId page);
+  /// The bitmap that has the page's bit can be asked: its group of pages is not just being made.
+  [[nodiscard]] bool HasBitmap(PageId page);
   Status WaitForPace(FunctionRef<bool()> interrupted);
   Status WriteRest(Lsn end);
+  /// An end behind which nothing was copied and before which no table came that was not.
+  Result<Lsn> EndNow();
+  /// That what was copied and the log make an instance.
+  Status CheckLog();
   Status WriteSmallFiles();
   Status WriteControlFile();
   Status WriteEmptyPageLsns();
   Status CopyMarks();
+  Status ChecksumFiles();
+  [[nodiscard]] ControlData ControlOfCopy() const;
 
   Storage* const storage_;
+  const TablesOfInstance tables_;
   const BackupOptions options_;
   BackupManifest manifest_;
   std::optional<BackupManifest> base_;
   BackupLog log_;
+  BackupLogScan scan_;
   AlignedBuffer buffer_;
+  AlignedBuffer bitmap_;
+  std::map<SpaceId, std::string> tables_now_;  ///< since CopyPages began
   uint64_t begin_nanos_ = 0;  ///< of CopyPages, for the pace
   uint64_t bytes_read_ = 0;
 };

@@ -18,10 +18,6 @@ namespace {
 namespace layout = backup_delta_layout;
 using layout::RunKind;
 
-bool IsZero(Bytes page) {
-  return std::all_of(page.begin(), page.end(), [](std::byte byte) { return byte == std::byte{0}; });
-}
-
 Result<std::unique_ptr<File>> Create(const BackupPages::Space& space, const std::string& name) {
   return space.file_system->Open(space.folder + "/" + name, {.create = true, .exclusive = true});
 }
@@ -46,7 +42,7 @@ Run NextRun(Bytes images, size_t page_size, KindOf kind_of) {
 class BackupFile : public BackupPages {
  public:
   BackupFile(const Space& space, std::unique_ptr<File> file)
-      : space_(space), file_(std::move(file)) {}
+      : BackupPages(SpaceFileName(space.space)), space_(space), file_(std::move(file)) {}
 
   Status Add(PageNumber first, Bytes images) override {
     const size_t page_size = space_.page_size_bytes;
@@ -76,7 +72,7 @@ class BackupFile : public BackupPages {
 class BackupDelta : public BackupPages {
  public:
   BackupDelta(const Space& space, std::unique_ptr<File> file)
-      : space_(space), file_(std::move(file)) {}
+      : BackupPages(BackupDeltaName(space.space)), space_(space), file_(std::move(file)) {}
 
   Status WriteHeader() {
     std::array<std::byte, layout::kHeaderBytes> header{};
@@ -146,6 +142,10 @@ class BackupDelta : public BackupPages {
 
 }  // namespace
 
+bool IsZero(Bytes page) {
+  return std::all_of(page.begin(), page.end(), [](std::byte byte) { return byte == std::byte{0}; });
+}
+
 Result<std::unique_ptr<BackupPages>> MakeBackupFile(const BackupPages::Space& space) {
   Result<std::unique_ptr<File>> file = Create(space, SpaceFileName(space.space));
   if (!file.ok()) return file.status();
@@ -154,8 +154,10 @@ Result<std::unique_ptr<BackupPages>> MakeBackupFile(const BackupPages::Space& sp
   return std::unique_ptr<BackupPages>(new BackupFile(space, std::move(file).value()));
 }
 
+std::string BackupDeltaName(SpaceId space) { return Format("space_{}.delta", space.value()); }
+
 Result<std::unique_ptr<BackupPages>> MakeBackupDelta(const BackupPages::Space& space) {
-  Result<std::unique_ptr<File>> file = Create(space, Format("space_{}.delta", space.space.value()));
+  Result<std::unique_ptr<File>> file = Create(space, BackupDeltaName(space.space));
   if (!file.ok()) return file.status();
   auto delta = std::make_unique<BackupDelta>(space, std::move(file).value());
   const Status status = delta->WriteHeader();

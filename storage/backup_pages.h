@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "base/bytes.h"
 #include "base/ids.h"
@@ -53,6 +54,9 @@ static_assert(kMagicBytes == kCrcOffset && kSpaceOffset == kCrcOffset + 4);
 static_assert(kRunCrcOffset + 4 == kRunBytes);
 }  // namespace backup_delta_layout
 
+/// Never written, or given back.
+[[nodiscard]] bool IsZero(Bytes page);
+
 class BackupPages {
  public:
   struct Space {
@@ -64,7 +68,6 @@ class BackupPages {
     uint32_t pages = 0;  ///< of the tablespace
     Lsn since;           ///< pages of smaller LSNs are in an earlier backup
   };
-  BackupPages() = default;
   virtual ~BackupPages() = default;
   BackupPages(const BackupPages&) = delete;
   BackupPages& operator=(const BackupPages&) = delete;
@@ -74,11 +77,20 @@ class BackupPages {
   virtual Status Add(PageNumber first, Bytes images) = 0;
   /// Makes it durable.
   virtual Status Finish() = 0;
+  /// Of the file that was written.
+  [[nodiscard]] const std::string& name() const { return name_; }
+
+ protected:
+  explicit BackupPages(std::string name) : name_(std::move(name)) {}
+
+ private:
+  const std::string name_;
 };
 
 /// All pages, in a file like the tablespace's own.
 Result<std::unique_ptr<BackupPages>> MakeBackupFile(const BackupPages::Space& space);
-/// Those that changed, in `space_<id>.delta`.
+[[nodiscard]] std::string BackupDeltaName(SpaceId space);
+/// Those that changed, in a file of that name.
 Result<std::unique_ptr<BackupPages>> MakeBackupDelta(const BackupPages::Space& space);
 
 }  // namespace rowan

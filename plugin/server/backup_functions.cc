@@ -55,14 +55,15 @@ uint64_t NumberOf(const UDF_ARGS* arguments, unsigned which) {
 }
 
 bool InitializeBegin(UDF_INIT* init, UDF_ARGS* arguments, char* message) {
-  if (arguments->arg_count != 3) {
+  if (arguments->arg_count != 3 && arguments->arg_count != 4) {
     return RefuseCall(message,
                       "ROWAN_BACKUP_BEGIN takes a folder, the folder of an earlier backup or NULL, "
-                      "and a number of bytes per second");
+                      "a number of bytes per second and perhaps whether to leave out what cannot "
+                      "be read");
   }
   arguments->arg_type[0] = STRING_RESULT;
   arguments->arg_type[1] = STRING_RESULT;
-  arguments->arg_type[2] = INT_RESULT;
+  for (unsigned i = 2; i < arguments->arg_count; ++i) arguments->arg_type[i] = INT_RESULT;
   init->maybe_null = false;
   init->const_item = false;
   return false;
@@ -76,6 +77,7 @@ long long Begin(UDF_INIT*, UDF_ARGS* arguments, unsigned char*, unsigned char* e
   options.folder = TextOf(arguments, 0);
   options.base = TextOf(arguments, 1);
   options.bytes_per_second_max = NumberOf(arguments, 2);
+  options.leave_out_unreadable = arguments->arg_count == 4 && NumberOf(arguments, 3) != 0;
   if (context->backup != nullptr || options.folder.empty()) {
     const Status status(Code::kInvalidArgument, options.folder.empty()
                                                     ? "no folder is named"

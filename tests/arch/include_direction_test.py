@@ -2,7 +2,7 @@
 """The line of folders: an include may only point to the left, and some headers have one home.
 
     base -> io -> wal -> buffer -> space -> storage -> btree -> mvcc -> engine
-         -> plugin | bench | examples
+         -> plugin | bench | examples | tools
 
 engine/ is a door: what stands to its right sees base/ and engine/ only, and of engine/ not the
 parts. Only bench/parts/ measures parts and looks behind the door. Folders within a folder have a
@@ -84,7 +84,7 @@ def _allowed(folder):
     """The folders a file in `folder` (a top-level one, or bench/parts) may include."""
     if folder == "bench/parts":
         return set(LAYERS[:LAYERS.index("plugin")]) | {"bench"}
-    if folder in ("plugin", "bench", "examples"):
+    if folder in ("plugin", "bench", "examples", "tools"):
         return {"base", "engine", folder}
     return set(LAYERS[:LAYERS.index(folder) + 1])
 

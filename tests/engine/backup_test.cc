@@ -9,66 +9,10 @@
 #include <thread>
 
 #include "base/counters.h"
-#include "tests/engine/await_purge.h"
-#include "tests/engine/engine_fixture.h"
-#include "tests/support/log_capture.h"
+#include "tests/engine/backup_fixture.h"
 
 namespace rowan {
 namespace {
-
-constexpr uint64_t kRows = 600;
-const char kCopy[] = "/copy";
-
-ToyRow RowOf(uint64_t id, uint32_t version) {
-  return {version, static_cast<uint32_t>(id), std::string(200 + version % 700, 'x')};
-}
-
-class BackupTest : public testing::Test {
- protected:
-  BackupTest() : world_(TestSeed()) {
-    world_.options.storage.log.capacity_bytes = uint64_t{4} << 20;
-  }
-
-  void Fill() {
-    ASSERT_TRUE(world_.Open().ok());
-    const std::shared_ptr<Table> table = world_.CreateTable("test/backup");
-    ASSERT_NE(table, nullptr);
-    table_ = table->id();
-    rows_ = world_.Fill(table.get(), kRows, [](uint64_t id) { return RowOf(id, 0); });
-  }
-
-  /// One transaction that brings every row with this remainder to the next version.
-  void UpdateSome(Table* table, uint64_t remainder, uint32_t version) {
-    const std::unique_ptr<Session> session = world_.engine->NewSession();
-    session->Begin();
-    for (uint64_t id = remainder + 1; id <= kRows; id += 10) {
-      ASSERT_TRUE(EngineFixture::Update(session.get(), table, id, RowOf(id, version - 1),
-                                        RowOf(id, version))
-                      .ok());
-    }
-    ASSERT_TRUE(session->Commit().ok());
-  }
-
-  void Flush() { ASSERT_TRUE(world_.engine->impl()->storage->pool()->FlushAndCheckpoint().ok()); }
-
-  std::unique_ptr<Backup> Begin(const std::string& folder, const std::string& base = "") {
-    Result<std::unique_ptr<Backup>> backup =
-        world_.engine->BeginBackup({.folder = folder, .base = base});
-    EXPECT_TRUE(backup.ok()) << backup.status().message();
-    return backup.ok() ? std::move(backup).value() : nullptr;
-  }
-
-  /// The instance and its backup change places.
-  void OpenCopy(const std::string& folder) {
-    ASSERT_TRUE(world_.Shutdown().ok());
-    world_.options.storage.folder = folder;
-    ASSERT_TRUE(world_.Open().ok());
-  }
-
-  EngineFixture world_;
-  TableId table_;
-  ToyRows rows_;
-};
 
 TEST_F(BackupTest, HasWhatWasCommittedWhenItEnded) {
   ASSERT_NO_FATAL_FAILURE(Fill());

@@ -4,7 +4,9 @@
 on replayed into it, has the rows of the server that went on. A transaction too many or too few in
 the copy would fail the replay or show in the rows."""
 import json
+import os
 import shutil
+import signal
 import subprocess
 
 from framework import ROOT, MysqlError, find_tree, main
@@ -13,6 +15,7 @@ from replication_load import Load, compare, create_tables
 _OPTIONS = ["--gtid-mode=ON", "--enforce-gtid-consistency=ON", "--sync-binlog=1",
             "--performance-schema=ON", "--loose-rowan-redo-log-capacity=16M",
             "--loose-rowan-lock-wait-timeout=10"]
+_CYCLES_LONG = 20
 _MIXED_TABLES = ("acknowledged", "wide", "counted", "beside")
 
 
@@ -22,6 +25,37 @@ def _backup(t, *arguments):
     t.true(result.returncode == 0, f"scripts/backup {arguments}: {result.stdout}{result.stderr}")
     print(result.stderr.strip().splitlines()[-1])
     return result.stderr
+
+
+def _refused(t, *arguments):
+    """The output of scripts/backup, which fails with a sentence."""
+    result = subprocess.run([str(ROOT / "scripts" / "backup"), *map(str, arguments)], text=True,
+                            capture_output=True, timeout=900)
+    t.equal(result.returncode, 1, f"scripts/backup {arguments}: {result.stdout}{result.stderr}")
+    t.true("Traceback" not in result.stderr, result.stderr)
+    return result.stdout + result.stderr
+
+
+def _flip(path):
+    with open(path, "r+b") as stream:
+        stream.seek(path.stat().st_size // 2)
+        byte = stream.read(1)[0]
+        stream.seek(path.stat().st_size // 2)
+        stream.write(bytes([byte ^ 1]))
+
+
+def _check_flips(t, folder):
+    """A byte that changes is found, whatever file it is in, and the file is named."""
+    paths = [path for path in sorted(folder.rglob("*")) if path.is_file() and path.stat().st_size]
+    several = [*paths[::len(paths) // 4], *folder.rglob("space_1.*"), *folder.rglob("redo_*"),
+               folder / "backup.json", folder / "backup.sums", *folder.rglob("rowan.backup")]
+    for path in several:
+        _flip(path)
+        said = _refused(t, "--verify", folder)
+        t.true(path.name in said, f"{path} was changed: {said}")
+        _flip(path)
+    _backup(t, "--verify", folder)
+    print(f"{len(several)} files with a changed byte were found")
 
 
 def _source(t):
@@ -120,7 +154,10 @@ def test_full_and_incremental_under_load(t):
     transactions = load.finish()
     tables = ("acknowledged", "wide", "counted", "made_later")
     rows = _check(t, source, folder / "first", tables)
+    _backup(t, "--verify", folder / "full", folder / "changes")
+    _check_flips(t, folder / "changes")
     _backup(t, "--apply", folder / "full", folder / "changes")
+    _backup(t, "--verify", folder / "full")
     _check(t, source, folder / "full", tables)
     print(f"{transactions} transactions, {rows} rows compared twice")
 
@@ -176,6 +213,112 @@ def test_who_may_not_and_what_is_refused(t):
     status = client.query("SELECT JSON_EXTRACT(storage_engines, '$.Rowan.LSN'), JSON_EXTRACT("
                           "storage_engines, '$.InnoDB.LSN') FROM performance_schema.log_status")
     t.true(int(status[0][0]) > 4096 and int(status[0][1]) > 0, f"log_status: {status}")
+
+
+def test_one_server_after_the_other_is_another_history(t):
+    source, client = _source(t)
+    client.execute("CREATE TABLE x (id INT PRIMARY KEY, v INT)")
+    client.execute("INSERT INTO x VALUES (1, 1)")
+    folder = source.folder / "backups"
+    folder.mkdir()
+    _backup(t, folder / "full", "--socket", source.socket)
+    client.execute("UPDATE x SET v = 2")
+    _backup(t, folder / "lost", "--socket", source.socket, "--base", folder / "full")
+    source.kill()
+    restored = _restore(t, folder / "full")
+    t.client(restored).execute("UPDATE x SET v = 3")
+    said = _refused(t, folder / "wrong", "--socket", restored.socket, "--base", folder / "lost")
+    t.true("another history" in said, said)
+    t.true("make a full backup" in restored.messages(), restored.messages()[-2000:])
+    t.true(not (folder / "wrong").exists(), "what failed leaves nothing")
+
+
+def test_ends_in_order(t):
+    """By a signal while appliers stand still, and with connections that say nothing for long."""
+    source, client = _source(t)
+    client.execute("CREATE TABLE beside (id INT PRIMARY KEY) ENGINE=InnoDB")
+    client.execute("CHANGE REPLICATION SOURCE TO SOURCE_HOST='127.0.0.1', SOURCE_PORT=1")
+    client.execute("START REPLICA SQL_THREAD")
+
+    def applier():
+        return client.value("SELECT service_state FROM "
+                            "performance_schema.replication_applier_status")
+    t.wait_for(lambda: applier() == "ON", "the applier")
+    other = t.client(source)
+    other.execute("LOCK TABLES beside WRITE")
+    target = source.folder / "ended"
+    running = subprocess.Popen(
+        [str(ROOT / "scripts" / "backup"), str(target), "--socket", str(source.socket)],
+        stderr=subprocess.PIPE, text=True)
+    t.wait_for(lambda: applier() == "OFF", "the backup stops the applier")
+    t.wait_for(lambda: int(client.value(
+        "SELECT COUNT(*) FROM information_schema.processlist WHERE info LIKE 'LOCK TABLES%'")) > 0,
+        "the backup waits")
+    running.send_signal(signal.SIGTERM)
+    said = running.communicate(timeout=300)[1]
+    t.equal(running.returncode, 128 + signal.SIGTERM, said)
+    t.wait_for(lambda: applier() == "ON", "the applier is started again")
+    t.true(not target.exists(), "what was ended leaves nothing")
+    other.execute("UNLOCK TABLES")
+    client.execute("CREATE TABLE made_after (id INT PRIMARY KEY)")
+    client.execute("STOP REPLICA")
+    client.execute("SET GLOBAL wait_timeout = 1")
+    _backup(t, source.folder / "slow", "--socket", source.socket, "--rate", "1")
+
+
+def test_a_table_that_cannot_be_read(t):
+    source, client = _source(t)
+    client.execute("CREATE TABLE good (id INT PRIMARY KEY)")
+    client.execute("INSERT INTO good VALUES (1), (2)")
+    client.execute("CREATE TABLE bad (id INT PRIMARY KEY)")
+    t.true(source.stop(), "stopped")
+    files = (source.data / "rowan").glob("space_*.rws")
+    path = max(files, key=lambda file: int(file.stem.split("_")[1]))
+    os.rename(path, source.folder / "lost")
+    source.start()
+    client = t.client(source)
+    t.equal(client.value("SELECT COUNT(*) FROM good"), 2)
+    said = _refused(t, source.folder / "whole", "--socket", source.socket)
+    log = source.messages()
+    t.true(f"'{path}' of table" in log and "bad cannot be read" in log, f"{said}{log[-2000:]}")
+    said = _backup(t, source.folder / "rest", "--socket", source.socket, "--leave-out")
+    t.true("bad is not in the backup" in said, said)
+    _backup(t, "--verify", source.folder / "rest")
+    restored = _restore(t, source.folder / "rest")
+    client = t.client(restored)
+    t.equal(client.value("SELECT COUNT(*) FROM good"), 2)
+    t.true(client.error_code("SELECT * FROM bad") != 0, "the table that was left out")
+    client.execute("DROP TABLE bad")
+    client.execute("CREATE TABLE bad (id INT PRIMARY KEY)")
+
+
+def test_chains_over_crashes(t):
+    """Long runs only: the server is killed between backups of a chain; each copy is restored."""
+    if not t.long:
+        return
+    source, client = _source(t)
+    create_tables(client)
+    folder = source.folder / "backups"
+    folder.mkdir()
+    tables = ("acknowledged", "wide", "counted")
+    _backup(t, folder / "full", "--socket", source.socket)
+    for cycle in range(_CYCLES_LONG):
+        load = Load(t, source, formats=("ROW",), xa_share=0.3)
+        load.start()
+        t.wait_for(lambda seen=load: seen.acknowledged > 100, "transactions")
+        increment = folder / f"increment{cycle}"
+        _backup(t, increment, "--socket", source.socket, "--base", folder / "full")
+        t.true(load.finish() > 0, "transactions")
+        source.kill()
+        source.start()
+        _backup(t, "--verify", folder / "full", increment)
+        _backup(t, "--apply", folder / "full", increment)
+        _backup(t, "--verify", folder / "full")
+        copy = folder / f"copy{cycle}"
+        shutil.copytree(folder / "full", copy)
+        _check(t, source, copy, tables)
+        shutil.rmtree(copy)
+        shutil.rmtree(increment)
 
 
 if __name__ == "__main__":

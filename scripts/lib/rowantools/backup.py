@@ -9,13 +9,15 @@ import argparse
 import json
 import os
 import shutil
+import signal
 import sys
 import threading
 import time
 from datetime import datetime, timezone
 from pathlib import Path
 
-from .backup_apply import apply_increment, base_folder
+from .backup_apply import apply_increment, base_folder, left_out, verify
+from .backup_files import write_sums
 from .binlog_xa import ended_xa
 from .client import Client, ConnectionLost, MysqlError
 from .paths import UserError, run_main
@@ -26,6 +28,9 @@ _SYSTEM_SCHEMAS = "'mysql', 'sys', 'information_schema', 'performance_schema'"
 _POLL_S = 0.5
 # More connections than could be ending an XA transaction at once.
 _XA_ON_THEIR_WAY_MAX = 10000
+# The largest that the server takes: a connection that holds a lock says nothing for hours.
+_WAIT_TIMEOUT_MAX_S = 31536000
+_KILL_WAIT_S = 60
 
 
 class Backup:
@@ -36,6 +41,7 @@ class Backup:
         self.target = Path(options.target).absolute()
         self._base = Path(options.base).absolute() if options.base else None
         self._clients = []
+        self._appliers = []  # channels to start again
         self.facts = {"format": 1, "base": str(self._base) if self._base else None}
 
     # --- the steps ---
@@ -46,8 +52,8 @@ class Backup:
         try:
             self._copy()
         except BaseException:
-            for client in self._clients:
-                client.close()
+            self._end_statements()
+            self._start_appliers()
             if made:
                 shutil.rmtree(self.target, ignore_errors=True)
             raise
@@ -61,14 +67,18 @@ class Backup:
         self._check_server(main)
         lock = self._connect()
         begin = time.monotonic()
+        self._stop_appliers(main)
         with Step("waiting for running DDL (LOCK INSTANCE FOR BACKUP)"):
             self._limit_waits(lock)
             lock.execute("LOCK INSTANCE FOR BACKUP")
         self._copy_rowan_pages(main)
         self._copy_innodb_and_position(main)
+        self._check_lock(lock)
         with Step("copying the end of the redo log"):
             end = main.value(f"SELECT ROWAN_BACKUP_END({self.facts['rowan_end_lsn']})")
-        lock.execute("UNLOCK INSTANCE")
+        lock.close()
+        self._start_appliers()
+        self._note_left_out()
         self._note_ended_xa(main)
         self.facts["rowan_end_lsn"] = int(end)
         self.facts["seconds"] = round(time.monotonic() - begin, 2)
@@ -79,7 +89,8 @@ class Backup:
         rate = int(self._options.rate * (1 << 20))
         with Step("copying Rowan's tablespaces") as step, _Watch(self._connect(), step):
             start = main.value(
-                f"SELECT ROWAN_BACKUP_BEGIN('{self.target / 'rowan'}', {base}, {rate})")
+                f"SELECT ROWAN_BACKUP_BEGIN('{self.target / 'rowan'}', {base}, {rate}, "
+                f"{int(self._options.leave_out)})")
         self.facts["rowan_start_lsn"] = int(start)
 
     def _copy_innodb_and_position(self, main):
@@ -88,7 +99,6 @@ class Backup:
             f" AND table_type = 'BASE TABLE' AND table_schema NOT IN ({_SYSTEM_SCHEMAS})")
         tables = [f"{_quoted(schema)}.{_quoted(table)}" for schema, table in tables]
         held = self._connect() if tables else None
-        appliers = self._stop_appliers(main)
         begin = time.monotonic()
         try:
             if held:
@@ -101,9 +111,7 @@ class Backup:
             self._note_position(main)
         finally:
             if held:
-                held.execute("UNLOCK TABLES")
-            for channel in appliers:
-                main.execute(f"START REPLICA SQL_THREAD FOR CHANNEL '{channel}'")
+                held.close()
         self.facts["innodb_tables_locked"] = len(tables)
         self.facts["innodb_locked_seconds"] = round(time.monotonic() - begin, 2) if tables else 0
 
@@ -117,6 +125,11 @@ class Backup:
         self.facts["binary_log_position"] = local.get("binary_log_position")
         self.facts["gtid_executed"] = local.get("gtid_executed", "").replace("\n", "")
         self.facts["replication"] = json.loads(replication)
+
+    def _note_left_out(self):
+        self.facts["left_out"] = left_out(self.target / "rowan")
+        for table in self.facts["left_out"]:
+            say(f"backup: WARNING: table {table} is not in the backup: its file cannot be read")
 
     def _note_ended_xa(self, main):
         """XA COMMIT and XA ROLLBACK are in the binary log before they are in the engine."""
@@ -133,8 +146,8 @@ class Backup:
             os.rename(self.target / "rowan", self.target / "data" / "rowan")
         with open(self.target / INFORMATION, "w") as stream:
             json.dump(self.facts, stream, indent=1)
-            stream.flush()
-            os.fsync(stream.fileno())
+        with Step("checksums of InnoDB's files"):
+            write_sums(self.target)
 
     def _tell(self):
         facts = self.facts
@@ -160,7 +173,37 @@ class Backup:
         client = Client(options.socket, user=options.user, password=options.password,
                         timeout_s=None)
         self._clients.append(client)
+        client.execute(f"SET SESSION wait_timeout = {_WAIT_TIMEOUT_MAX_S}")
         return client
+
+    @staticmethod
+    def _check_lock(lock):
+        """A connection never comes back by itself, so whoever answers still has the lock."""
+        try:
+            lock.value("SELECT CONNECTION_ID()")
+        except (MysqlError, ConnectionLost) as error:
+            raise UserError("the connection that had LOCK INSTANCE FOR BACKUP was lost "
+                            f"({error}), so tables may have changed: the backup is given up")
+
+    def _end_statements(self):
+        """What the server still does for this backup ends before its folder goes."""
+        ids = [client.connection_id for client in self._clients]
+        for client in self._clients:
+            client.close()
+        self._clients = []
+        try:
+            other = self._connect()
+            for connection in ids:
+                other.error_code(f"KILL {connection}")  # 1094: it is gone
+            wanted = ",".join(map(str, ids)) or "0"
+            deadline = time.monotonic() + _KILL_WAIT_S
+            while time.monotonic() < deadline and int(other.value(
+                    "SELECT COUNT(*) FROM performance_schema.threads WHERE processlist_id IN "
+                    f"({wanted})")):
+                time.sleep(_POLL_S)
+            other.close()
+        except (MysqlError, ConnectionLost) as error:
+            say(f"backup: the server cannot be told to end the backup: {error}")
 
     def _limit_waits(self, client):
         client.execute(f"SET SESSION lock_wait_timeout = {self._options.lock_timeout}")
@@ -194,13 +237,44 @@ class Backup:
         self.facts["server"] = main.value("SELECT CONCAT(@@version, ' ', @@server_uuid)")
 
     def _stop_appliers(self, main):
-        """A replica keeps its positions in InnoDB: they stand still while that is copied."""
-        channels = [row[0] for row in main.query(
-            "SELECT channel_name FROM performance_schema.replication_applier_status "
-            "WHERE service_state = 'ON'")]
-        for channel in channels:
+        """A replica keeps its positions in InnoDB: they stand still while that is copied. The
+        server refuses to stop them once the instance is locked."""
+        for (channel,) in main.query(
+                "SELECT channel_name FROM performance_schema.replication_applier_status "
+                "WHERE service_state = 'ON'"):
+            self._appliers.append(channel)
             main.execute(f"STOP REPLICA SQL_THREAD FOR CHANNEL '{channel}'")
-        return channels
+
+
+    def _start_appliers(self):
+        """By a connection of its own: others may be in the midst of a statement."""
+        channels, self._appliers = self._appliers, []
+        if not channels:
+            return
+        try:
+            other = self._connect()
+            for channel in channels:
+                other.execute(f"START REPLICA SQL_THREAD FOR CHANNEL '{channel}'")
+        except (MysqlError, ConnectionLost) as error:
+            say(f"backup: WARNING: the replica's appliers ({', '.join(map(repr, channels))}) are "
+                f"not all started again: {error}")
+
+
+class _Terminated(SystemExit):
+    """A signal asked for an end: what was stopped is started again on the way out."""
+
+
+def _end_on_signals():
+    endings = (signal.SIGTERM, signal.SIGHUP)
+
+    def end(number, _):
+        for ending in endings:
+            signal.signal(ending, signal.SIG_IGN)
+        say(f"backup: ended by {signal.Signals(number).name}")
+        raise _Terminated(128 + number)
+
+    for ending in endings:
+        signal.signal(ending, end)
 
 
 class _Watch:
@@ -252,13 +326,19 @@ def _parse():
     parser = argparse.ArgumentParser(
         prog="scripts/backup",
         description="Copies a running server into a folder, or, with --apply, puts incremental "
-                    "copies onto a full one. Run it on the server's machine as the user of mysqld "
-                    "or as root. See docs/backup.md.")
+                    "copies onto a full one, or, with --verify, reads copies through. Run it on "
+                    "the server's machine as the user of mysqld or as root. See docs/backup.md.")
     parser.add_argument("target",
-                        help="folder of the backup: new or empty; with --apply a full one")
-    parser.add_argument("increments", nargs="*", help="with --apply: incremental backups in order")
+                        help="folder of the backup: new or empty; with --apply a full one, with "
+                             "--verify any")
+    parser.add_argument("increments", nargs="*",
+                        help="with --apply and --verify: incremental backups in order")
     parser.add_argument("--apply", action="store_true",
                         help="put the incremental backups onto the full one in TARGET")
+    parser.add_argument("--verify", action="store_true",
+                        help="check every byte of the backup in TARGET, and of those onto it")
+    parser.add_argument("--leave-out", action="store_true",
+                        help="leave tables out whose files cannot be read, instead of failing")
     parser.add_argument("--socket", help="the server's unix socket")
     parser.add_argument("--user", default="root", help="an account with BACKUP_ADMIN, SELECT, LOCK "
                         "TABLES, REPLICATION CLIENT (default root)")
@@ -271,15 +351,23 @@ def _parse():
     parser.add_argument("--lock-timeout", type=int, default=60, metavar="S",
                         help="seconds to wait for DDL and writers of InnoDB tables (default 60)")
     options = parser.parse_args()
-    if options.apply != bool(options.increments):
-        parser.error("--apply wants incremental backups, and nothing else does")
-    if not options.apply and not options.socket:
+    if options.apply and options.verify:
+        parser.error("--apply or --verify, one after the other")
+    if options.apply and not options.increments:
+        parser.error("--apply wants incremental backups")
+    if options.increments and not options.apply and not options.verify:
+        parser.error("only --apply and --verify want incremental backups")
+    if not options.apply and not options.verify and not options.socket:
         parser.error("--socket names the server")
     return options
 
 
 def main():
     options = _parse()
+    _end_on_signals()
+    if options.verify:
+        verify([Path(name).absolute() for name in (options.target, *options.increments)])
+        return 0
     if options.apply:
         full = Path(options.target).absolute()
         for increment in options.increments:

@@ -14,7 +14,7 @@ from .paths import ROOT
 # The one line of folders; an include may only point to the left. bench and
 # examples stand beside plugin.
 LAYERS = ("base", "io", "wal", "buffer", "space", "storage", "btree", "mvcc", "engine", "plugin")
-CODE_FOLDERS = LAYERS + ("bench", "examples")
+CODE_FOLDERS = LAYERS + ("bench", "examples", "tools")
 _QUALIFIERS = re.compile(
     r"(\b(const|noexcept|override|final|mutable|try|volatile)\b|&&?|->[\w:<>,\s*&\[\]]+"
     r"|noexcept\s*\([^()]*\)|requires\b.*)\s*$", re.DOTALL)

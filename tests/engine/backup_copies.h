@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// What tests do with folders of backups on the fault double. Thread safety: none.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "tests/support/fault_file_system.h"
+
+namespace rowan {
+
+/// All files of a folder, links followed, into another one, durably; failures are test failures.
+void CopyFolder(FaultFileSystem* files, const std::string& from, const std::string& to);
+
+void RemoveFolder(FaultFileSystem* files, const std::string& folder);
+
+/// What is wrong with the backup, a line each; empty: nothing.
+std::string WrongWithBackup(FaultFileSystem* files, const std::string& folder,
+                            const std::string& base = {});
+
+/// Copies the first of a chain of backups to `folder` and puts the others onto it, each verified
+/// before and the result after each step; failures are test failures.
+void RestoreChain(FaultFileSystem* files, const std::vector<std::string>& chain,
+                  const std::string& folder);
+
+}  // namespace rowan
