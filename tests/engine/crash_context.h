@@ -18,6 +18,7 @@ class CrashContext {
 
   [[nodiscard]] EngineFixture* world() const { return world_; }
   [[nodiscard]] Engine* engine() const { return world_->engine.get(); }
+  [[nodiscard]] Lsn LogTail() const { return engine()->impl()->storage->log()->tail(); }
   /// Before a round: `faults` tells whether calls are made to fail in it.
   void Reset(bool faults) { faults_.store(faults); }
   /// An error is allowed: the power went, or a call was made to fail.

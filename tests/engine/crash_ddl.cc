@@ -67,8 +67,10 @@ bool CrashDdl::Transaction(CrashContext* context, Session* session) {
 bool CrashDdl::Commit(CrashContext* context, Session* session, State state) {
   const auto durability = static_cast<Durability>(random_.Below(3));
   history_.push_back(std::move(state));
+  moments_.push_back({context->LogTail(), Lsn(UINT64_MAX)});
   const Lsn before = session->last_commit_lsn();
   const Status status = session->Commit(durability);
+  if (status.ok()) moments_.back().by = context->LogTail();
   if (!status.ok()) {
     EXPECT_TRUE(context->MayFail()) << CodeName(status.code()) << ": " << status.message();
     session->Rollback().Ignore();
@@ -205,7 +207,7 @@ Result<TableId> CrashDdl::Find(EngineFixture* world, const std::string& name) {
   return Status(Code::kNotFound, "the program's table is gone");
 }
 
-void CrashDdl::Settle(EngineFixture* world, TableId other, CrashKind kind) {
+CrashDdl::State CrashDdl::Read(EngineFixture* world, TableId other) {
   EXPECT_TRUE(world->engine->RemoveOrphanFiles().ok());
   while (world->engine->orphans_pending() && !world->engine->stopped()) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
@@ -216,12 +218,32 @@ void CrashDdl::Settle(EngineFixture* world, TableId other, CrashKind kind) {
     Result<std::shared_ptr<Table>> table = world->engine->OpenTable(definition.id);
     if (!table.ok()) {
       ADD_FAILURE() << definition.name << ": " << table.status().message();
-      return;
+      return found;
     }
     const ToyRows rows = world->ReadAll(table->get());
     world->CheckTable(table->get(), rows);
     EXPECT_TRUE(found.emplace((*table)->name(), rows).second) << "two tables " << definition.name;
   }
+  return found;
+}
+
+void CrashDdl::CheckCopy(EngineFixture* world, TableId other, Lsn end) const {
+  const State found = Read(world, other);
+  size_t first = 0;
+  size_t behind_last = 0;
+  for (size_t i = 0; i < moments_.size(); ++i) {
+    if (moments_[i].by <= end) first = i;
+    // One that wrote nothing came and stayed at one position.
+    if (moments_[i].by <= end || moments_[i].from < end) behind_last = i + 1;
+  }
+  const auto begin = history_.begin() + static_cast<ptrdiff_t>(first);
+  const auto stop = history_.begin() + static_cast<ptrdiff_t>(behind_last);
+  EXPECT_NE(std::find(begin, stop, found), stop)
+      << "the tables of the copy are none of the " << stop - begin << " states at its end";
+}
+
+void CrashDdl::Settle(EngineFixture* world, TableId other, CrashKind kind) {
+  State found = Read(world, other);
   size_t least = durable_;
   if (kind == CrashKind::kProcess) least = std::max(least, written_);
   if (kind == CrashKind::kClean) least = committed_;
@@ -231,6 +253,7 @@ void CrashDdl::Settle(EngineFixture* world, TableId other, CrashKind kind) {
                                    << " states since the last acknowledged DDL";
   CheckFiles(world);
   history_ = {std::move(found)};
+  moments_ = {{}};
   durable_ = written_ = committed_ = 0;
   in_doubt_ = false;
 }

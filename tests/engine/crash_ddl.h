@@ -23,10 +23,20 @@ class CrashDdl {
   void Work(CrashContext* context, uint32_t transactions);
   /// Compares the tables there are, but for `other`, with the model, each checked as a whole.
   void Settle(EngineFixture* world, TableId other, CrashKind kind);
+  /// The same of a copy, opened in `world`, that ends at `end`; call before Settle.
+  void CheckCopy(EngineFixture* world, TableId other, Lsn end) const;
 
  private:
   using State = std::map<std::string, ToyRows>;
 
+  /// When a state came: not before `from`, and to stay by `by`.
+  struct Moment {
+    Lsn from;
+    Lsn by;
+  };
+
+  /// All tables there are but `other`.
+  static State Read(EngineFixture* world, TableId other);
   [[nodiscard]] bool Transaction(CrashContext* context, Session* session);
   Status Step(EngineFixture* world, Session* session, State* state);
   /// Ends the transaction with a commit that is acknowledged as `state`.
@@ -48,6 +58,7 @@ class CrashDdl {
   uint32_t next_name_ = 0;
   size_t tables_max_ = 4;
   std::vector<State> history_;
+  std::vector<Moment> moments_{1};  ///< of each of them
   size_t durable_ = 0;  ///< positions in history_ that a crash of some kind must not undo
   size_t written_ = 0;
   size_t committed_ = 0;

@@ -48,9 +48,11 @@ CrashProgram::CrashProgram(uint64_t seed, const CrashProgramSettings& settings)
       settings_(DrawHugeUndo(settings, &random_)),
       world_(seed),
       context_(&world_),
-      ddl_(seed * 1000 + 999) {
+      ddl_(seed * 1000 + 999),
+      backups_(seed * 1000 + 997, settings.backups != 0 ? settings.backups : seed % 8 == 5) {
   for (uint32_t i = 0; i < settings_.worker.workers; ++i) {
     workers_.emplace_back(i, seed * 1000 + i, settings_.worker);
+    if (backups_.wanted()) workers_.back().RememberForBackups();
   }
   EngineOptions& options = world_.options;
   // Small enough that checkpoints, recycling and eviction happen within one round.
@@ -131,6 +133,7 @@ void CrashProgram::Round(uint32_t round) {
   if (ReopenThroughCrashes() > 0 && kind == CrashKind::kProcess) kind = CrashKind::kPower;
   if (world_.engine == nullptr) return;
   WaitForRollback();
+  CheckBackups();
   Compare(kind);
 }
 
@@ -176,6 +179,8 @@ void CrashProgram::RunThreads(Table* table) {
     old_reader->OpenSnapshot();
   }
   std::thread maintenance([this, table] { Maintain(table); });
+  std::thread backups;
+  if (backups_.wanted()) backups = std::thread([this] { backups_.Work(&context_, working_); });
   std::vector<std::thread> threads;
   for (CrashWorker& worker : workers_) {
     threads.emplace_back(
@@ -187,6 +192,7 @@ void CrashProgram::RunThreads(Table* table) {
   for (std::thread& thread : threads) thread.join();
   working_.store(false);
   maintenance.join();
+  if (backups.joinable()) backups.join();
 }
 
 void CrashProgram::Maintain(Table* table) {
@@ -356,6 +362,45 @@ void CrashProgram::CheckHoles() {
   world_.files.ClearFaults();
   const Status holes = MakeHoles();
   EXPECT_TRUE(holes.ok()) << holes.message();
+}
+
+void CrashProgram::CheckBackups() {
+  const std::string folder = world_.options.storage.folder;
+  std::unique_ptr<Engine> original = std::move(world_.engine);
+  for (const CrashBackups::Finished& backup : backups_.TakeFinished()) {
+    SCOPED_TRACE("the copy in " + backup.chain.back());
+    // What a crash brings back of one that was removed is not in the way.
+    world_.options.storage.folder = "/restored_" + std::to_string(copies_made_++);
+    RestoreChain(&world_.files, backup.chain, world_.options.storage.folder);
+    if (::testing::Test::HasFailure()) break;
+    CheckCopy(backup.end);
+    RemoveFolder(&world_.files, world_.options.storage.folder);
+    ++copies_checked_;
+  }
+  world_.options.storage.folder = folder;
+  world_.engine = std::move(original);
+}
+
+void CrashProgram::CheckCopy(Lsn end) {
+  ASSERT_TRUE(world_.Open().ok());
+  EXPECT_TRUE(world_.engine->restored());
+  // What was about to commit was not committed when the backup ended.
+  for (const std::string& xid : world_.engine->PreparedXids()) {
+    EXPECT_TRUE(world_.engine->RollbackPrepared(xid).ok()) << xid;
+  }
+  EXPECT_TRUE(world_.engine->EndRestore().ok());
+  WaitForRollback();
+  {
+    Result<std::shared_ptr<Table>> table = world_.engine->OpenTable(table_);
+    ASSERT_TRUE(table.ok()) << table.status().message();
+    const ToyRows all = world_.ReadAll(table->get());
+    for (const CrashWorker& worker : workers_) worker.CheckCopy(all, end);
+    world_.CheckTable(table->get(), all);
+  }
+  ddl_.CheckCopy(&world_, table_, end);
+  const Status system = world_.engine->CheckSystem();
+  EXPECT_TRUE(system.ok()) << system.message();
+  EXPECT_TRUE(world_.Shutdown().ok());
 }
 
 void CrashProgram::Compare(CrashKind kind) {

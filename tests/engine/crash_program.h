@@ -11,6 +11,9 @@
 //   clean    a shutdown
 // Recovery is cut short or meets faults of its own before it may run to the end, in the work done
 // while it is redoing, too.
+//
+// Some programs make backups meanwhile, full ones and chains of incremental ones across the rounds;
+// each that was finished before the end of its round is restored and compared with the models, too.
 #pragma once
 
 #include <atomic>
@@ -19,6 +22,7 @@
 #include <vector>
 
 #include "base/random.h"
+#include "tests/engine/crash_backups.h"
 #include "tests/engine/crash_context.h"
 #include "tests/engine/crash_ddl.h"
 #include "tests/engine/crash_worker.h"
@@ -32,6 +36,8 @@ struct CrashProgramSettings {
   bool ddl = true;
   /// Every other round ends in a failed sync and a start with the power on, the next in a cut.
   bool failed_syncs = false;
+  /// Of each round, beside its other work; 0: the program decides by its seed.
+  uint32_t backups = 0;
   /// Transactions that fill extents with undo; the program decides by its seed.
   bool huge_undo = false;
 };
@@ -43,6 +49,8 @@ class CrashProgram {
   void Run();
   /// Of everything on the simulated disk.
   [[nodiscard]] uint64_t DigestOfFiles() const { return world_.files.Digest(); }
+  /// Backups that were restored and compared.
+  [[nodiscard]] uint64_t copies_checked() const { return copies_checked_; }
 
  private:
   enum class Ending { kPower, kProcess, kFaults, kFailedSync, kClean };
@@ -72,6 +80,9 @@ class CrashProgram {
   /// Makes holes of what recovery and purge have left free; the first of them fails.
   void CheckHoles();
   void Compare(CrashKind kind);
+  /// Restores what was backed up in the round, and compares it with the models of its end.
+  void CheckBackups();
+  void CheckCopy(Lsn end);
   void ExpectNoStalePage() const;
 
   const uint64_t seed_;
@@ -83,6 +94,9 @@ class CrashProgram {
   TableId table_;
   std::vector<CrashWorker> workers_;
   CrashDdl ddl_;
+  CrashBackups backups_;
+  uint64_t copies_made_ = 0;
+  uint64_t copies_checked_ = 0;
   std::atomic<bool> working_{false};
 };
 

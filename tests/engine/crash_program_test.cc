@@ -23,6 +23,27 @@ void RunPrograms(uint64_t count, const CrashProgramSettings& settings) {
 
 TEST(CrashProgramTest, WhatWasAcknowledgedIsThereAfterAnyCrash) { RunPrograms(CrashSeeds(), {}); }
 
+/// Each is verified, restored with what it is incremental to, and compared with what was committed
+/// up to its end.
+TEST(CrashProgramTest, BackupsAreWhatTheInstanceWasAtTheirEnd) {
+  const uint64_t wanted =
+      TestSetting("ROWAN_TEST_BACKUPS", TestSetting("ROWAN_TEST_LONG", 0) != 0 ? 500 : 25);
+  CrashProgramSettings settings;
+  settings.backups = 4;
+  settings.rounds = 3;
+  uint64_t checked = 0;
+  for (uint64_t seed = TestSeed(); checked < wanted && !::testing::Test::HasFailure(); ++seed) {
+    LogCapture log;
+    SCOPED_TRACE(CrashReplayCommand(seed, "rowan_engine_test --gtest_filter='*BackupsAre*'"));
+    CrashProgram program(seed, settings);
+    program.Run();
+    checked += program.copies_checked();
+    if (::testing::Test::HasFailure()) std::printf("%s", log.Text().c_str());
+  }
+  std::printf("%llu backups verified, restored and compared\n",
+              static_cast<unsigned long long>(checked));
+}
+
 TEST(CrashProgramTest, LongRowsManyThreadsFewTransactions) {
   CrashProgramSettings settings;
   settings.worker.workers = kCrashWorkersMax;

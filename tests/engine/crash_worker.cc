@@ -83,8 +83,10 @@ CrashWorker::Outcome CrashWorker::Failed(CrashContext* context, Session* session
 
 CrashWorker::Outcome CrashWorker::Commit(CrashContext* context, Session* session, State state) {
   const auto durability = static_cast<Durability>(random_.Below(3));
-  history_.push_back(std::move(state));
+  const Lsn from = context->LogTail();
   const Status status = session->Commit(durability);
+  Remember(context, state, from, status);
+  history_.push_back(std::move(state));
   if (!status.ok()) {
     // In doubt: nothing may be built on either outcome.
     Failed(context, session, status);
@@ -114,9 +116,11 @@ CrashWorker::Outcome CrashWorker::CommitInTwoPhases(CrashContext* context, Sessi
   }
   // From here on it commits, whatever happens.
   decided_.insert(xid);
-  history_ = {std::move(state)};
   durable_ = written_ = committed_ = sequence_;
+  const Lsn from = context->LogTail();
   status = Resolve(context, session, xid, true);
+  Remember(context, state, from, status);
+  history_ = {std::move(state)};
   if (status.ok()) {
     ++commits_;
     return Outcome::kGoOn;
@@ -195,13 +199,51 @@ Status CrashWorker::ChangeHot(Table* table, Session* session, uint32_t hot) {
   return EngineFixture::Update(session, table, kHotRowFirst + hot, before, MakeHotRow(hot, clock));
 }
 
-void CrashWorker::Settle(const ToyRows& all, CrashKind kind) {
+void CrashWorker::Remember(CrashContext* context, const State& state, Lsn from,
+                           const Status& status) {
+  if (!remembers_) return;
+  remembered_.push_back({state, from, status.ok() ? context->LogTail() : Lsn(UINT64_MAX)});
+}
+
+ToyRows CrashWorker::MineOf(const ToyRows& all) const {
   ToyRows mine;
   for (const auto& [id, row] : all) {
     if (id < kHotRowFirst && (id - 1) % settings_.workers == number_) mine[id] = row;
   }
+  return mine;
+}
+
+uint32_t CrashWorker::MarkerIn(const ToyRows& mine) const {
   const auto marker = mine.find(IdAt(0));
-  const uint32_t last = marker == mine.end() ? 0 : marker->second.value;
+  return marker == mine.end() ? 0 : marker->second.value;
+}
+
+void CrashWorker::CheckCopy(const ToyRows& all, Lsn end) const {
+  const ToyRows mine = MineOf(all);
+  const uint32_t last = MarkerIn(mine);
+  uint32_t least = 0;
+  for (const Remembered& one : remembered_) {
+    if (one.by <= end) least = one.state.sequence;
+  }
+  EXPECT_GE(last, least) << "worker " << number_ << ": transaction " << least
+                         << " was committed before the copy's end, the newest in it is " << last;
+  const auto found =
+      std::find_if(remembered_.begin(), remembered_.end(),
+                   [last](const Remembered& one) { return one.state.sequence == last; });
+  ASSERT_NE(found, remembered_.end())
+      << "worker " << number_ << ": the copy has transaction " << last << ", which is none";
+  EXPECT_TRUE(found->from == kNoLsn || found->from < end)
+      << "worker " << number_ << ": transaction " << last << " came after the copy's end";
+  EXPECT_EQ(found->state.rows, mine) << "worker " << number_ << " in a copy, transaction " << last;
+  for (uint32_t hot = 0; hot < kHotRows; ++hot) {
+    EXPECT_EQ(ParseHotRow(all.at(kHotRowFirst + hot))[number_], found->state.hot[hot])
+        << "hot row " << hot << " of a copy";
+  }
+}
+
+void CrashWorker::Settle(const ToyRows& all, CrashKind kind) {
+  ToyRows mine = MineOf(all);
+  const uint32_t last = MarkerIn(mine);
   uint32_t least = durable_;
   if (kind == CrashKind::kProcess) least = std::max(least, written_);
   if (kind == CrashKind::kClean) least = committed_;
@@ -218,6 +260,7 @@ void CrashWorker::Settle(const ToyRows& all, CrashKind kind) {
   EXPECT_EQ(state->rows, mine) << "worker " << number_ << ": not the rows after transaction "
                                << last;
   State kept = *state;
+  remembered_ = {{kept, kNoLsn, kNoLsn}};
   history_ = {std::move(kept)};
   durable_ = written_ = committed_ = last;
 }

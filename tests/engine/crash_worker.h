@@ -48,6 +48,10 @@ class CrashWorker {
   void Settle(const ToyRows& all, CrashKind kind);
   /// After Settle of all workers: the hot row agrees with what survived of this one.
   void CheckHot(uint32_t hot, const HotClock& clock) const;
+  /// From now on what a backup may have is remembered until Settle.
+  void RememberForBackups() { remembers_ = true; }
+  /// Compares with all rows of a copy that ends at `end`; call before Settle.
+  void CheckCopy(const ToyRows& all, Lsn end) const;
   /// As coordinator of the prepared transactions: whether it decided that this one commits.
   [[nodiscard]] bool Decided(const std::string& xid) const { return decided_.contains(xid); }
   [[nodiscard]] uint64_t commits() const { return commits_; }
@@ -57,6 +61,12 @@ class CrashWorker {
     uint32_t sequence = 0;
     ToyRows rows;
     std::array<uint32_t, kHotRows> hot{};  ///< newest transaction that changed it
+  };
+  /// A state, and when it came: not before `from`, and to stay by `by`.
+  struct Remembered {
+    State state;
+    Lsn from;
+    Lsn by;
   };
   enum class Outcome { kGoOn, kStop };
 
@@ -68,6 +78,9 @@ class CrashWorker {
   Outcome Commit(CrashContext* context, Session* session, State state);
   Outcome CommitInTwoPhases(CrashContext* context, Session* session, State state);
   Status Resolve(CrashContext* context, Session* session, const std::string& xid, bool commit);
+  void Remember(CrashContext* context, const State& state, Lsn from, const Status& status);
+  [[nodiscard]] ToyRows MineOf(const ToyRows& all) const;
+  [[nodiscard]] uint32_t MarkerIn(const ToyRows& mine) const;
   ToyRow RandomRow(uint64_t id);
   /// In a few places.
   ToyRow WithChangedBlob(ToyRow row);
@@ -84,6 +97,8 @@ class CrashWorker {
   uint32_t written_ = 0;        ///< acknowledged as safe from a crash of the process
   uint32_t committed_ = 0;      ///< acknowledged
   uint64_t commits_ = 0;
+  bool remembers_ = false;
+  std::vector<Remembered> remembered_{1};  ///< since the last Settle
   std::set<std::string> decided_;  ///< prepared transactions that must commit
 };
 
