@@ -94,7 +94,8 @@ class Tree {
   [[nodiscard]] size_t EntryCountAt(const LeafPosition& position) const;
 
   /// Splits (or cleans) so that an entry of this size fits where `key` belongs. No latch held.
-  Status MakeRoom(Bytes key, size_t key_bytes, size_t value_bytes, const LeafCleaner& cleaner);
+  Status MakeRoom(Bytes key, size_t key_bytes, size_t value_bytes, const LeafCleaner& cleaner,
+                  PageUse use = PageUse::kOrdinary);
   /// After removals: merges the leaf owning `key` with its right sibling when both fit in 80 % of a
   /// page, or unlinks it when empty. Best effort. No latch held.
   Status MergeIfSmall(Bytes key);
@@ -147,7 +148,7 @@ class Tree {
   [[nodiscard]] bool FitsAt(const NodeView& leaf, Bytes key, const EntrySize& size) const;
   Status CleanLeaf(Bytes key, const EntrySize& size, const LeafCleaner& cleaner, bool* fits);
   void RemoveGarbage(MiniTxn* mini_txn, const MutablePage& page, const LeafCleaner& cleaner);
-  Status SplitAt(Bytes key, const EntrySize& size, uint8_t level);
+  Status SplitAt(Bytes key, const EntrySize& size, uint8_t level, PageUse use);
   Status SplitUnder(MiniTxn* mini_txn, PageReservation* reservation, const NodePair& pair,
                     Bytes key, const EntrySize& size);
   Status GrowRoot(MiniTxn* mini_txn, PageReservation* reservation, uint8_t level);

@@ -82,7 +82,8 @@ Status DropHighKey(MiniTxn* mini_txn, const MutablePage& page) {
 
 }  // namespace
 
-Status Tree::MakeRoom(Bytes key, size_t key_bytes, size_t value_bytes, const LeafCleaner& cleaner) {
+Status Tree::MakeRoom(Bytes key, size_t key_bytes, size_t value_bytes, const LeafCleaner& cleaner,
+                      PageUse use) {
   const uint32_t page_bytes = pool()->page_size_bytes();
   if (key_bytes > MaxKeyBytes(page_bytes) || key_bytes + value_bytes > MaxEntryBytes(page_bytes)) {
     return Status(Code::kTooBig, "entry larger than the page size permits");
@@ -92,7 +93,7 @@ Status Tree::MakeRoom(Bytes key, size_t key_bytes, size_t value_bytes, const Lea
     bool fits = false;
     Status status = CleanLeaf(key, size, cleaner, &fits);
     if (!status.ok() || fits) return status;
-    status = SplitAt(key, size, 0);
+    status = SplitAt(key, size, 0, use);
     if (status.Is(Code::kRestart)) AddCounter(Counter::kTreeRestarts);
     if (!status.ok() && !status.Is(Code::kRestart)) return status;
   }
@@ -147,9 +148,9 @@ struct Tree::NodePair {
   uint16_t index = 0;  ///< of the node among the parent's children
 };
 
-Status Tree::SplitAt(Bytes key, const EntrySize& size, uint8_t level) {
+Status Tree::SplitAt(Bytes key, const EntrySize& size, uint8_t level, PageUse use) {
   const uint32_t page_bytes = pool()->page_size_bytes();
-  Result<PageReservation> reservation = allocator_->Reserve(space_, 1);
+  Result<PageReservation> reservation = allocator_->Reserve(space_, 1, use);
   if (!reservation.ok()) return reservation.status();
   MiniTxn mini_txn(pool());
   Status status = mini_txn.Start(std::max(SplitLogBytes(page_bytes), GrowLogBytes(page_bytes)));
@@ -177,7 +178,7 @@ Status Tree::SplitAt(Bytes key, const EntrySize& size, uint8_t level) {
   // The parent comes first; the caller then starts over.
   mini_txn.Abandon();
   *reservation = PageReservation();
-  return SplitAt(key, {}, static_cast<uint8_t>(level + 1));
+  return SplitAt(key, {}, static_cast<uint8_t>(level + 1), use);
 }
 
 Result<MutablePage> Tree::LatchAgain(MiniTxn* mini_txn, const OptimisticPage& page,

@@ -16,9 +16,10 @@
 namespace rowan {
 namespace {
 
-/// Pages of a new space's file: header, bitmap and two to start with; 64 KiB at least.
+/// Pages of a new space's file: header, bitmap, two to start with and two kept ahead
+/// (space_free_map.h); 64 KiB at least.
 uint32_t FirstFilePages(uint32_t page_size_bytes) {
-  return std::max<uint32_t>(4, 65536 / page_size_bytes);
+  return std::max<uint32_t>(6, 65536 / page_size_bytes);
 }
 
 /// Group header plus the few short records that every function here logs.
@@ -151,8 +152,8 @@ Status PageAllocator::SetAsideSpace(SpaceId space, const std::string& path) {
   return status;
 }
 
-Result<PageReservation> PageAllocator::Reserve(SpaceId space, uint32_t pages) {
-  Result<uint32_t> group = MapOf(space)->Reserve(pages);
+Result<PageReservation> PageAllocator::Reserve(SpaceId space, uint32_t pages, PageUse use) {
+  Result<uint32_t> group = MapOf(space)->Reserve(pages, use);
   if (!group.ok()) return group.status();
   return PageReservation(this, space, pages, *group);
 }

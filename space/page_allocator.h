@@ -77,7 +77,7 @@ class PageAllocator {
   Status SetAsideSpace(SpaceId space, const std::string& path);
 
   /// kNoSpace when the disk is full. No latch may be held.
-  Result<PageReservation> Reserve(SpaceId space, uint32_t pages);
+  Result<PageReservation> Reserve(SpaceId space, uint32_t pages, PageUse use = PageUse::kOrdinary);
   /// Takes one page; `near` = 0 or the page whose neighbourhood is preferred. Latches bitmap pages
   /// in `mini_txn`. Never fails within a reservation except kIoError/kCorrupt/kStopped.
   Result<PageNumber> Allocate(MiniTxn* mini_txn, PageReservation* reservation, PageNumber near);

@@ -16,13 +16,21 @@ constexpr uint32_t kMiB = uint32_t{1} << 20;
 /// Withheld extents taken back into use at once: as files of some size grow.
 constexpr uint32_t kRefillExtents = 4;
 
+/// Kept ahead of ordinary work: two pages, which let a tree of one leaf grow, and this share of the
+/// file, up to some extents.
+constexpr uint32_t kKeptPagesMin = 2;
+constexpr uint32_t kKeptShare = 16;
+constexpr uint32_t kKeptExtentsMax = 4;
+/// Of undo, which rollback needs no new pages of; smaller files than this keep none.
+constexpr uint32_t kUndoExtentsMin = 8;
+
 }  // namespace
 
-bool SpaceFreeMap::FindGroup(uint32_t pages, uint32_t slack, uint32_t* group) {
+bool SpaceFreeMap::FindGroup(uint32_t pages, uint32_t kept, uint32_t* group) {
   const MutexLock lock(&mutex_);
   for (size_t i = groups_.size(); i-- > 0;) {  // the newest has most room
     Group& candidate = groups_[i];
-    if (candidate.clear < candidate.promised + pages + slack) continue;
+    if (candidate.clear < candidate.promised + pages + kept) continue;
     candidate.promised += pages;
     *group = static_cast<uint32_t>(i);
     return true;
@@ -30,25 +38,29 @@ bool SpaceFreeMap::FindGroup(uint32_t pages, uint32_t slack, uint32_t* group) {
   return false;
 }
 
-Result<uint32_t> SpaceFreeMap::Reserve(uint32_t pages) {
-  // Free pages kept ahead, so that trees find whole extents instead of each other's gaps.
-  const auto slack = [this] {
-    const MutexLock lock(&mutex_);
-    const uint32_t extent = ExtentPages(page_size());
-    return file_pages_ < 8 * extent ? 0 : std::min(file_pages_ / 16, 4 * extent);
-  };
+uint32_t SpaceFreeMap::PagesKept() {
+  const MutexLock lock(&mutex_);
+  const uint32_t extent = ExtentPages(page_size());
+  if (gives_back_ && file_pages_ < kUndoExtentsMin * extent) return 0;
+  return kKeptPagesMin + std::min(file_pages_ / kKeptShare, kKeptExtentsMax * extent);
+}
+
+Result<uint32_t> SpaceFreeMap::Reserve(uint32_t pages, PageUse use) {
   uint32_t group = 0;
-  if (loaded_.load(std::memory_order_acquire) && FindGroup(pages, slack(), &group)) return group;
+  if (loaded_.load(std::memory_order_acquire) && FindGroup(pages, PagesKept(), &group)) {
+    return group;
+  }
   const MutexLock growth(&growth_);
   if (!loaded_.load(std::memory_order_relaxed)) {
     const Status status = LoadLocked();
     if (!status.ok()) return status;
   }
-  while (!FindGroup(pages, slack(), &group)) {
+  while (!FindGroup(pages, PagesKept(), &group)) {
     const Status status = GrowLocked(pages);
     if (status.ok()) continue;
-    // The disk is full: the pages kept ahead are there for this.
-    if (status.Is(Code::kNoSpace) && FindGroup(pages, 0, &group)) return group;
+    // The pages kept ahead are there for this. Undo has no other use for them.
+    const bool may_take = use == PageUse::kRollback || (gives_back_ && status.Is(Code::kNoSpace));
+    if (may_take && FindGroup(pages, 0, &group)) return group;
     return status;
   }
   return group;

@@ -8,6 +8,12 @@
 // beyond the end of the file: before they are used, the file system is asked for the space, so that
 // a full disk is met by whoever reserves, never by a page on its way home.
 //
+// Some free pages are kept ahead, so that trees find whole extents instead of each other's gaps,
+// and for rollback: when the file cannot grow, ordinary work gets none of them, and what has to put
+// longer rows back into leaves that others have filled meanwhile goes on. A rollback splits at most
+// one node of each level for a record, and gives pages back as it removes entries. Whoever reserves
+// next, once the file can grow again, makes up for what was used.
+//
 // Locks: `growth` is held while the file grows or counts are loaded (I/O, log waits), never while a
 // page latch is held; `mutex` only for a few instructions, also under page latches.
 // Order: growth -> page latches -> mutex.
@@ -24,6 +30,12 @@
 
 namespace rowan {
 
+/// What a page is for.
+enum class PageUse : uint8_t {
+  kOrdinary,
+  kRollback,  ///< gets the pages kept ahead, too
+};
+
 class SpaceFreeMap {
  public:
   /// `gives_back`: GiveBack will be called.
@@ -31,7 +43,7 @@ class SpaceFreeMap {
       : pool_(pool), space_(space), gives_back_(gives_back) {}
 
   /// Promises `pages` pages of one group; extends the file if needed. Returns the group.
-  Result<uint32_t> Reserve(uint32_t pages);
+  Result<uint32_t> Reserve(uint32_t pages, PageUse use);
   void Return(uint32_t group, uint32_t pages);
 
   /// Where to look for a free page of a group: pages of the file in it, and hints.
@@ -80,7 +92,9 @@ class SpaceFreeMap {
       ROWAN_REQUIRES(growth_);
   void SetUse(Group* group, uint32_t extent, ExtentUse use) const;
   [[nodiscard]] PageId FirstPage(ExtentPlace place) const;
-  [[nodiscard]] bool FindGroup(uint32_t pages, uint32_t slack, uint32_t* group);
+  /// Promises pages of a group in which at least `kept` stay free.
+  [[nodiscard]] bool FindGroup(uint32_t pages, uint32_t kept, uint32_t* group);
+  [[nodiscard]] uint32_t PagesKept();
   [[nodiscard]] uint32_t page_size() const { return pool_->page_size_bytes(); }
 
   BufferPool* const pool_;

@@ -40,7 +40,7 @@ Status RowChange::Recover(Status failure) const {
   switch (failure.code()) {
     case Code::kLockWait: return locks->Wait(txn);
     case Code::kNoRoom:
-      return index->tree.MakeRoom(tree_key, tree_key.size(), value_bytes, cleaner);
+      return index->tree.MakeRoom(tree_key, tree_key.size(), value_bytes, cleaner, pages);
     case Code::kRestart: return Status::Ok();
     default: return failure;
   }

@@ -27,6 +27,7 @@ struct RowChange {
   Bytes tree_key;          ///< room is made where this key belongs
   size_t value_bytes = 0;  ///< size of the value to be stored
   size_t undo_bytes = 0;   ///< undo payload for which room is ensured; 0 = no undo record
+  PageUse pages = PageUse::kOrdinary;
   LeafCleaner cleaner;
   LockTable* locks = nullptr;
 

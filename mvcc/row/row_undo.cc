@@ -69,6 +69,7 @@ Status PutBack(const UndoStep& step, RowChange* change, MiniTxn* mini_txn,
 template <typename Check>
 Status UndoInTree(const UndoStep& step, Bytes tree_key, Check check) {
   RowChange change(step.manager, step.txn, step.index, tree_key);
+  change.pages = PageUse::kRollback;
   bool merge_is_due = false;
   std::vector<std::byte> value;
   // The group may hold a whole old row: room for the largest entry.

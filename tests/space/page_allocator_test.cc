@@ -16,8 +16,9 @@ namespace {
 
 constexpr SpaceId kSpace = SpaceFixture::kSpace;
 
-Result<PageNumber> Take(SpaceFixture* fixture, PageNumber near) {
-  Result<PageReservation> reservation = fixture->allocator().Reserve(kSpace, 1);
+Result<PageNumber> Take(SpaceFixture* fixture, PageNumber near,
+                        PageUse use = PageUse::kOrdinary) {
+  Result<PageReservation> reservation = fixture->allocator().Reserve(kSpace, 1, use);
   if (!reservation.ok()) return reservation.status();
   MiniTxn mini_txn(&fixture->pool());
   const Status status = mini_txn.Start(256);
@@ -208,6 +209,28 @@ TEST(PageAllocatorTest, a_full_disk_is_no_space_and_reserved_pages_still_come) {
   EXPECT_TRUE(status.Is(Code::kNoSpace)) << status.message();
   ASSERT_TRUE(Give(&fixture, PageNumber(2)).ok());
   EXPECT_TRUE(Take(&fixture, kNoPage).ok()) << "a freed page can be had again";
+}
+
+TEST(PageAllocatorTest, rollback_gets_pages_that_ordinary_work_leaves_it) {
+  FaultFileSystem file_system(1);
+  SpaceFixture fixture(&file_system, {});
+  ASSERT_TRUE(fixture.Create().ok());
+  for (int pages = 0; pages < 300; ++pages) ASSERT_TRUE(Take(&fixture, kNoPage).ok());
+  for (const FileCall call : {FileCall::kAllocate, FileCall::kTruncate}) {
+    file_system.Inject(
+        {.call = call, .path_part = "space_", .lasting = true, .code = Code::kNoSpace});
+  }
+  Status status;
+  while (status.ok()) status = Take(&fixture, kNoPage).status();
+  EXPECT_TRUE(status.Is(Code::kNoSpace)) << status.message();
+  const uint32_t file_pages = fixture.allocator().Statistics(kSpace)->file_pages;
+  uint32_t kept = 0;
+  while (Take(&fixture, kNoPage, PageUse::kRollback).ok()) ++kept;
+  EXPECT_EQ(kept, 2 + std::min(file_pages / 16, 4 * ExtentPages(TestPageSizeBytes())));
+  file_system.ClearFaults();
+  ASSERT_TRUE(Take(&fixture, kNoPage).ok());
+  Result<SpaceStatistics> after = fixture.allocator().Statistics(kSpace);
+  EXPECT_GE(after->file_pages - after->used_pages, kept) << "they are kept again";
 }
 
 TEST(PageAllocatorTest, threads_get_different_pages) {
