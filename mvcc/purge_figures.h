@@ -14,6 +14,7 @@ struct PurgeFigures {
   uint64_t versions_kept = 0;    ///< their undo records, of this run
   uint64_t lag = 0;              ///< of these, those that nothing is in the way of
   uint64_t blocked = 0;          ///< of these, those behind what cannot be opened or is damaged
+  uint32_t damaged_streams = 0;  ///< streams of undo in which damage was met, in this run
   uint32_t writer_delay_us = 0;  ///< for each page of undo that a transaction fills
   uint64_t writer_delays = 0;    ///< how often one waited
   OldestSnapshot oldest_snapshot;

@@ -86,6 +86,7 @@ PurgeFigures TxnManager::DescribePurge() const {
           .versions_kept = pressure_.kept(),
           .lag = pressure_.lag(),
           .blocked = pressure_.blocked(),
+          .damaged_streams = streams() == nullptr ? 0 : streams()->damaged_count(),
           .writer_delay_us = pressure_.delay_us(),
           .writer_delays = streams() == nullptr ? 0 : streams()->WriterDelays(),
           .oldest_snapshot = snapshots_.Oldest(MonotonicNanos() / 1'000'000)};

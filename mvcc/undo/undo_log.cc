@@ -98,7 +98,7 @@ Result<UndoPointer> UndoLog::Append(MiniTxn* mini_txn, Txn* txn, UndoType type, 
                                     std::initializer_list<Bytes> payload_parts) {
   ROWAN_DCHECK(txn->stream != nullptr && txn->is_writer());
   Result<MutablePage> page = space_->Fix(mini_txn, txn->stream->tail);
-  if (!page.ok()) return page.status();
+  if (!page.ok()) return streams_->CannotAppend(txn, page.status());
   const UndoPointer pointer = AppendAtTail(mini_txn, page.value(), txn, type, index, payload_parts);
   const UndoStream* stream = txn->stream;
   txn->changed_indexes.Note(index);

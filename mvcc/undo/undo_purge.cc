@@ -55,11 +55,11 @@ Result<UndoPurge::Step> UndoPurge::Help(uint32_t stream_number, Visit visit, Wor
 }
 
 Status UndoPurge::NoteDamage(UndoStream* stream, Status status) {
-  if (!status.Is(Code::kCorrupt)) return status;
-  stream->damaged.store(true, std::memory_order_relaxed);
+  if (!status.Is(Code::kCorrupt) || !streams_->MarkDamaged(stream)) return status;
   LogError(
       "An undo page of stream {} is damaged: what was deleted by the {} transactions from "
-      "there on is not removed.",
+      "there on is not removed, and no more are written to the stream. See \"Damage in undo\" in "
+      "docs/durability.md.",
       stream->number, stream->history.load(std::memory_order_relaxed));
   return status;
 }

@@ -266,6 +266,7 @@ Status UndoRecovery::Run(bool passes_over_damage) {
     status = RecoverStream(number, slot);
     if (status.Is(Code::kCorrupt) && passes_over_damage) {
       // It stays listed, and out of use: it is given to nobody, and nothing of it is purged.
+      streams_->MarkDamaged(streams_->At(number));
       LogError(
           "Undo stream {} is left alone: the last transaction in it is not rolled back if it "
           "was unfinished.",

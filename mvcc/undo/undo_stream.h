@@ -42,7 +42,7 @@ struct UndoStream {
     uint64_t csn = 0;
   };
   Ahead ahead;
-  /// Purge met damage here: nothing more can be purged. Written by who has the stream.
+  /// Damage was met here: see UndoStreams::MarkDamaged. Written by who has the stream.
   std::atomic<bool> damaged{false};
   /// The last try failed, as of a table that cannot be opened: waiting for purge would not help.
   std::atomic<bool> blocked{false};

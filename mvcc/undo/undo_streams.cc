@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "base/assertions.h"
+#include "base/logging.h"
 #include "base/thread_shard.h"
 #include "space/space_pages.h"
 
@@ -64,9 +65,10 @@ Status UndoStreams::Acquire(Txn* txn) {
   for (uint32_t step = 0; step < kFreeShards && txn->stream == nullptr; ++step) {
     FreeShard& shard = free_shards_[(home + step) % kFreeShards];
     shard.latch.LockExclusive();
-    if (!shard.streams.empty()) {
-      txn->stream = shard.streams.back();
+    while (!shard.streams.empty() && txn->stream == nullptr) {
+      UndoStream* const free = shard.streams.back();
       shard.streams.pop_back();
+      if (!free->damaged.load(std::memory_order_relaxed)) txn->stream = free;
     }
     shard.latch.UnlockExclusive();
   }
@@ -87,6 +89,25 @@ void UndoStreams::Release(UndoStream* stream) {
 void UndoStreams::Release(Txn* txn) {
   Release(txn->stream);
   txn->stream = nullptr;
+}
+
+bool UndoStreams::MarkDamaged(UndoStream* stream) {
+  if (stream->damaged.exchange(true, std::memory_order_relaxed)) return false;
+  damaged_count_.fetch_add(1, std::memory_order_relaxed);
+  return true;
+}
+
+Status UndoStreams::CannotAppend(Txn* txn, Status status) {
+  if (!status.Is(Code::kCorrupt)) return status;
+  if (MarkDamaged(txn->stream)) {
+    LogError(
+        "The last page of undo stream {} is damaged: no more transactions are written to the "
+        "stream. See \"Damage in undo\" in docs/durability.md.",
+        txn->stream->number);
+  }
+  // Nothing of this transaction is there yet: its next write goes to another stream.
+  if (txn->undo_start.page == kNoPage) txn->stream = nullptr;
+  return status;
 }
 
 void UndoStreams::SubtractRecords(UndoStream* stream, uint64_t records) {
@@ -130,7 +151,7 @@ Status UndoStreams::AddPage(Txn* txn) {
   const Status status = mini_txn.Start(kUndoPageGroupBytes);
   if (!status.ok()) return status;
   Result<MutablePage> tail = space_.Fix(&mini_txn, stream->tail);
-  if (!tail.ok()) return tail.status();
+  if (!tail.ok()) return CannotAppend(txn, tail.status());
   Result<MutablePage> directory_page = space_.FixDirectory(&mini_txn, stream->number);
   if (!directory_page.ok()) return directory_page.status();
   Result<MutablePage> fixed =

@@ -48,7 +48,8 @@ class UndoStreams {
   /// existing one is found by UndoRecovery.
   Status Create() { return space_.Create(); }
 
-  /// A stream of the transaction's own until Release. REQUIRES: it has none. kBusy: too many.
+  /// A stream of the transaction's own until Release, in which no damage is known. REQUIRES: it has
+  /// none. kBusy: too many.
   Status Acquire(Txn* txn);
   /// The stream is free for the next transaction.
   void Release(Txn* txn);
@@ -67,6 +68,16 @@ class UndoStreams {
   }
   /// The next one. REQUIRES: recovery, or as Acquire creates one.
   void Add(std::unique_ptr<UndoStream> stream);
+
+  /// Damage was met in the stream: nothing more of it is purged, and once it is released no
+  /// transaction gets it again, so its history and its pages become no more. True the first time.
+  bool MarkDamaged(UndoStream* stream);
+  /// The last page of the transaction's stream cannot be had for the reason `status`, which is
+  /// returned. Damage is noted, and a transaction that has written nothing loses the stream.
+  Status CannotAppend(Txn* txn, Status status);
+  [[nodiscard]] uint32_t damaged_count() const {
+    return damaged_count_.load(std::memory_order_relaxed);
+  }
 
   /// Committed transactions not purged yet, in one stream and in all.
   [[nodiscard]] bool HasHistory(uint32_t stream) const {
@@ -117,6 +128,7 @@ class UndoStreams {
   UndoSpace space_;
   std::unique_ptr<std::atomic<UndoStream*>[]> streams_;
   std::atomic<uint32_t> stream_count_{0};
+  std::atomic<uint32_t> damaged_count_{0};
   std::array<FreeShard, kFreeShards> free_shards_;
   Mutex create_mutex_{LatchRank::kUndoCreate};
   std::atomic<uint64_t> history_{0};
