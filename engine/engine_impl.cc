@@ -189,7 +189,14 @@ Status Engine::Impl::PersistCounters() {
   for (const std::shared_ptr<Table>& table : catalog->OpenTables()) {
     if (table->damaged.load(std::memory_order_acquire)) continue;
     const Status status = table->PersistAutoIncrement();
-    if (!status.ok() && !status.Is(Code::kNotFound)) return status;
+    if (status.Is(Code::kStopped)) return status;
+    if (!status.ok() && !status.Is(Code::kNotFound)) {
+      LogWarning(
+          "The next AUTO_INCREMENT value of table '{}' could not be written: {}. At the next start "
+          "it follows from the rows, as after a crash.",
+          table->name(), status.message());
+      continue;
+    }
     if (table->changes_since_refresh() != 0) statistics->Keep(table.get());
   }
   return Status::Ok();
