@@ -86,6 +86,18 @@ std::string AboutTransactions(const Situation& now) {
         "ROWAN_LOCK_WAITS\n",
         now.waiting_for_rows);
   }
+  if (now.figures.failed_rollbacks > 0) {
+    text += Format(
+        "stuck: rollbacks of {} transactions failed, whose rows stay locked until they are "
+        "through; the error log says why\n  they are tried again, unless something is damaged\n",
+        now.figures.failed_rollbacks);
+  }
+  if (now.figures.purge.damaged_streams > 0) {
+    text += Format(
+        "stuck: {} streams of undo are damaged, what their transactions deleted is not removed; "
+        "\"Damage in undo\" in docs/durability.md\n",
+        now.figures.purge.damaged_streams);
+  }
   if (now.figures.purge.history_length >= kHistoryLong) {
     text += Format(
         "slow: old versions of {} transactions wait for purge, which the oldest "

@@ -47,10 +47,11 @@ void Background::Start() {
           ? std::clamp(std::thread::hardware_concurrency(), 1u, kRollbackWorkersMax)
           : 0;
   for (uint32_t worker = 0; worker < rollback_workers; ++worker) {
-    // One for rollbacks that fail until redo is through.
-    if (parts_.txns->LoserCount() == 0 && (worker != 0 || !parts_.storage->redoing())) break;
-    threads_.push_back(std::make_unique<ThreadLoop>(
-        "rollback-" + std::to_string(worker), kRollbackTick, [this] { return RollbackTick(); }));
+    // One for rollbacks that fail.
+    if (worker != 0 && parts_.txns->LoserCount() == 0) break;
+    threads_.push_back(
+        std::make_unique<ThreadLoop>("rollback-" + std::to_string(worker), kRollbackTick,
+                                     [this, worker] { return RollbackTick(worker); }));
   }
   threads_.push_back(std::make_unique<ThreadLoop>("housekeep", kHousekeepingTick,
                                                   [this] { return HousekeepingTick(); }));
@@ -76,17 +77,36 @@ ThreadLoop::Next Background::PurgeTick(uint32_t worker) {
   return more.ok() && more.value() ? ThreadLoop::Next::kAgain : ThreadLoop::Next::kWait;
 }
 
-ThreadLoop::Next Background::RollbackTick() {
-  if (parts_.txns->LoserCount() == 0 || parts_.storage->stopped()) {
-    return ThreadLoop::Next::kWait;
+ThreadLoop::Next Background::RollbackTick(uint32_t worker) {
+  if (parts_.storage->stopped()) return ThreadLoop::Next::kWait;
+  if (worker == 0) parts_.txns->RetryDueRollbacks(MonotonicNanos());
+  bool more = false;
+  if (parts_.txns->LoserCount() != 0) {
+    WorkBudget budget(kRecordsPerRollbackUnit, &stopping_);
+    const Result<bool> some = parts_.txns->RollbackSome(&budget);
+    more = some.ok() && some.value();
+    // Whoever ended the last one says so. Files that stay all the same are tried again at the next
+    // start.
+    if (some.ok()) NoteRollbackDone();
   }
+  if (worker == 0 && RollBackTemporary()) more = true;
+  return more ? ThreadLoop::Next::kAgain : ThreadLoop::Next::kWait;
+}
+
+void Background::NoteRollbackDone() {
+  const bool done = parts_.txns->LoserCount() == 0 && !parts_.txns->RollbacksWait();
+  if (done) parts_.orphans->NoteRollbackDone().Ignore();
+}
+
+/// Those of temporary tables that failed; all others are their sessions'.
+bool Background::RollBackTemporary() {
+  TxnManager* const txns = parts_.temporary->txns();
+  if (txns == nullptr) return false;
+  txns->RetryDueRollbacks(MonotonicNanos());
+  if (txns->LoserCount() == 0) return false;
   WorkBudget budget(kRecordsPerRollbackUnit, &stopping_);
-  const Result<bool> more = parts_.txns->RollbackSome(&budget);
-  if (!more.ok()) return ThreadLoop::Next::kWait;
-  // Whoever ended the last one says so. Files that stay all the same are tried again at the next
-  // start.
-  if (parts_.txns->LoserCount() == 0) parts_.orphans->NoteRollbackDone().Ignore();
-  return more.value() ? ThreadLoop::Next::kAgain : ThreadLoop::Next::kWait;
+  const Result<bool> some = txns->RollbackSome(&budget);
+  return some.ok() && some.value();
 }
 
 void Background::GiveUndoBack(SpaceId undo_space) {

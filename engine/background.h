@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Background: the engine's own threads: purge workers, rollback of the last run's losers,
-// housekeeping (trash files, holes in the undo file, statistics of changed tables), and scrubbing.
-// The buffer pool, the log and the storage have theirs.
+// Background: the engine's own threads: purge workers, rollback of the last run's losers and of
+// what sessions could not roll back, housekeeping (trash files, holes in the undo file, statistics
+// of changed tables), and scrubbing. The buffer pool, the log and the storage have theirs.
 // Purge and rollback work in units of undo records, not of transactions, and look at `stopping_`
 // before each record: closing never waits for a transaction to be through.
 // Thread safety: Start and Stop by the owner, WakeHousekeeping from any thread in between.
@@ -51,7 +51,9 @@ class Background {
 
  private:
   ThreadLoop::Next PurgeTick(uint32_t worker);
-  ThreadLoop::Next RollbackTick();
+  ThreadLoop::Next RollbackTick(uint32_t worker);
+  void NoteRollbackDone();
+  bool RollBackTemporary();
   ThreadLoop::Next HousekeepingTick();
   void GiveUndoBack(SpaceId undo_space);
 

@@ -41,6 +41,7 @@ struct EngineFigures {
   LogSyncMethod log_sync_method = LogSyncMethod::kAuto;
 
   // Transactions.
+  uint64_t failed_rollbacks = 0;      ///< that wait for their next try, with rows locked
   PurgeFigures purge;
   uint64_t row_locks = 0;              ///< explicit ones
   uint64_t row_lock_memory_bytes = 0;  ///< of explicit ones, ranges and sets

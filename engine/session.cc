@@ -166,6 +166,7 @@ void Session::UnlockAutoIncrement() {
 }
 
 Status Session::Commit(Durability durability, CommitWait wait) {
+  if (const Status usable = CheckTemporary(); !usable.ok()) return usable;
   statement_open_ = false;
   auto_increment_locks_.clear();  // they go with all others
   if (txn_->state == TxnState::kIdle) return Status::Ok();
@@ -181,7 +182,13 @@ Status Session::Commit(Durability durability, CommitWait wait) {
   return status;
 }
 
+Status Session::CheckTemporary() const {
+  const bool writes = temporary_ != nullptr && temporary_->in_transaction();
+  return writes ? temporary_->CheckUsable() : Status::Ok();
+}
+
 Result<Lsn> Session::Prepare(Bytes xid, Coordinator coordinator) {
+  if (const Status usable = CheckTemporary(); !usable.ok()) return usable;
   const Status status = txns_->Prepare(txn_.get(), xid);
   if (!status.ok()) return status;
   if (coordinator == Coordinator::kExternal) txn_->commit_begin_nanos = 0;
@@ -202,6 +209,7 @@ Status Session::Rollback() {
   statement_open_ = false;
   auto_increment_locks_.clear();  // they go with all others
   if (txn_->state == TxnState::kIdle) return Status::Ok();
+  rolled_back_ = txn_->txn_id();
   Status status = txns_->Rollback(txn_.get());
   engine_->impl()->ddl->OnRollback(txn_.get());
   changed_.clear();
@@ -238,6 +246,10 @@ Result<Session*> Session::Temporary() {
     if (!status.ok()) return status;
     const MutexLock lock(&interrupt_mutex_);
     temporary_.reset(new Session(engine_, tables->txns()));
+  }
+  // It reads without snapshots, so it would see what is to be undone.
+  if (temporary_->rolled_back_ != kNoTxn && temporary_->txns_->IsActive(temporary_->rolled_back_)) {
+    return Status(Code::kBusy, "changes of temporary tables are still being rolled back");
   }
   temporary_->Begin(txn_->isolation);
   if (interrupted()) temporary_->Interrupt();
@@ -388,6 +400,9 @@ Status Session::TryReadBlob(const BlobRef& ref, MutableBytes target) {
 
 Status Session::LogExtension(Bytes payload) { return writer_.LogExtension(txn_.get(), payload); }
 
-void Session::FinishDdl() { engine_->impl()->ddl->Finish(txn_.get()); }
+void Session::FinishDdl() {
+  engine_->impl()->ddl->Finish(txn_.get());
+  txns_->RetryFailedRollbacks();  // what they met may be dropped now
+}
 
 }  // namespace rowan

@@ -78,8 +78,10 @@ class Session {
   /// Empty unless prepared().
   [[nodiscard]] const std::string& prepared_xid() const { return txn_->xid; }
   [[nodiscard]] bool prepared() const { return txn_->state == TxnState::kPrepared; }
-  /// kDeadlock after an operation that failed with it, kInterrupted after a statement's rollback
-  /// that was left: until Rollback, reads, changes, Prepare and Commit are refused with that.
+  /// kDeadlock after an operation that failed with it, until Rollback; and what a rollback to a
+  /// savepoint or of a statement failed with, until one to there, or before, succeeds
+  /// (kInterrupted: it was left by a shutdown): reads, changes, Prepare and Commit are refused with
+  /// that.
   [[nodiscard]] Status CheckUsable() const { return TxnManager::CheckUsable(*txn_); }
   /// The transaction has written something.
   [[nodiscard]] bool wrote() const { return txn_->is_writer(); }
@@ -148,7 +150,7 @@ class Session {
   /// The part of this session that changes and reads temporary tables: a session whose transaction
   /// and statement begin here and end with this one's. REQUIRES: in a transaction. A prepared
   /// transaction has no part here until it is committed or rolled back. kInterrupted from the
-  /// shutdown sign on.
+  /// shutdown sign on; kBusy while a rollback that failed is tried again.
   Result<Session*> Temporary();
   /// Both parts' places, for savepoints.
   struct Place {
@@ -227,6 +229,8 @@ class Session {
   void NoteCommit();
   void UnlockAutoIncrement();
   void CommitTemporary();
+  /// That the part for temporary tables can be committed with this one.
+  [[nodiscard]] Status CheckTemporary() const;
   Result<bool> WritePatch(Table* table, const ValueChange& change, uint64_t most,
                           ByteRanges* ranges, BlobRef* written);
   Result<OffPageValue> WriteWhole(Table* table, Bytes value);
@@ -243,6 +247,7 @@ class Session {
   RowWriter writer_;
   EntryWriter entry_writer_;
   UndoPosition statement_start_;
+  TxnId rolled_back_;  ///< the last one that was; still active if that failed
   Lsn last_commit_lsn_{0};
   std::vector<std::shared_ptr<Table>> changed_;  ///< by the open transaction; kept alive: a DROP
   bool statement_open_ = false;

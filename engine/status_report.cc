@@ -159,6 +159,7 @@ EngineFigures StatusReport::Figures() const {
         std::max(figures.log_held_bytes, figures.log_tail.value() - reader.lsn.value());
   }
   figures.log_sync_method = log.sync_method();
+  figures.failed_rollbacks = txns_->FailedRollbacks();
   figures.purge = txns_->DescribePurge();
   figures.row_locks = txns_->locks()->lock_count();
   figures.row_lock_memory_bytes = txns_->locks()->memory_bytes() + txns_->serial()->memory_bytes();

@@ -27,10 +27,6 @@ constexpr uint64_t kOverflowPrune = 4096;
 
 constexpr uint64_t kNanosPerMilli = 1'000'000;
 
-Status HalfUndone() {
-  return Status(Code::kInterrupted, "the server shuts down; rollback goes on at its next start");
-}
-
 }  // namespace
 
 TxnManager::TxnManager(UndoStreams* undo, Log* log, const TxnManagerOptions& options,
@@ -205,14 +201,6 @@ bool TxnManager::WithActive(TxnId id, FunctionRef<void(Txn*)> action) {
   return writers_.With(id, action);
 }
 
-Status TxnManager::CheckUsable(const Txn& txn) {
-  switch (txn.only_rollback) {
-    case Code::kOk: return Status::Ok();
-    case Code::kInterrupted: return HalfUndone();
-    default: return Status(txn.only_rollback, "the transaction has to be rolled back");
-  }
-}
-
 // --- ends ---
 
 void TxnManager::Reset(Txn* txn, TxnState state) {
@@ -224,6 +212,8 @@ void TxnManager::Reset(Txn* txn, TxnState state) {
   txn->undo_records = 0;
   txn->undo_bytes = 0;
   txn->commit_begin_nanos = 0;
+  txn->half_undone = Code::kOk;
+  txn->failed_rollback = {};
   txn->xid.clear();
   txn->changed_indexes.Clear();
   txn->rows_ahead.Forget();
@@ -307,122 +297,7 @@ UndoPosition TxnManager::Savepoint(const Txn* txn) const {
   return position;
 }
 
-Status TxnManager::RollbackTo(Txn* txn, const UndoPosition& position) {
-  if (txn->undo_records <= position.records) return Status::Ok();
-  // What was inserted was seen to be free, and others may take it from here on: that time is the
-  // latest for an optimistic transaction's snapshot.
-  if (txn->serial != nullptr) OpenSnapshot(txn);
-  WorkBudget budget = WorkBudget::UntilShutdown(shutdown_sign_);
-  const Status status = rollback_.DownTo(txn, position, &budget);
-  if (!status.Is(Code::kBusy) || !budget.exhausted()) return status;
-  txn->only_rollback = Code::kInterrupted;
-  return HalfUndone();
-}
-
-void TxnManager::Detach(Txn* txn, Status reason) {
-  const TxnId id = txn->txn_id();
-  if (reason.Is(Code::kInterrupted)) {
-    if (!temporary_) {
-      LogInfo(
-          "The rollback of transaction {} goes on after the next start; {} undo records are "
-          "left.",
-          id.value(), txn->undo_records);
-    }
-  } else if (!reason.Is(Code::kStopped)) {
-    LogError(
-        "Rolling back transaction {} failed after {} undo records were left: {}. Its rows "
-        "stay locked; the next start tries again.",
-        id.value(), txn->undo_records, reason.message());
-  }
-  auto detached = std::make_unique<Txn>();
-  detached->state = txn->state;
-  detached->stream = txn->stream;
-  detached->undo_start = txn->undo_start;
-  detached->undo_end = txn->undo_end;
-  detached->undo_records = txn->undo_records;
-  detached->undo_bytes = txn->undo_bytes;
-  detached->xid = txn->xid;
-  detached->recovered = true;
-  detached->rollback_failed = true;
-  detached->id.store(id.value(), std::memory_order_relaxed);
-  writers_.Replace(id, detached.get());
-  // The rows themselves carry its locks.
-  locks_.ReleaseAll(txn);
-  if (txn->serial != nullptr) serial_.End(txn, false);
-  detached_.Add(std::move(detached));
-}
-
-Status TxnManager::Rollback(Txn* txn) {
-  CloseSnapshot(txn);
-  if (txn->serial != nullptr) serial_.End(txn, false);
-  const bool wrote = txn->undo_start.page != kNoPage;
-  if (!wrote) {
-    EndWithoutUndo(txn, TxnState::kRolledBack);
-    return Status::Ok();
-  }
-  const bool was_prepared = txn->state == TxnState::kPrepared;
-  WorkBudget budget = WorkBudget::UntilShutdown(shutdown_sign_);
-  Status status = rollback_.Everything(txn, &budget);
-  if (status.Is(Code::kBusy) && budget.exhausted()) status = HalfUndone();
-  return FinishRollback(txn, status, was_prepared);
-}
-
-Status TxnManager::FinishRollback(Txn* txn, Status undone, bool was_prepared) {
-  // By a shutdown: the rest is undone for certain.
-  const bool left = undone.Is(Code::kInterrupted) && txn->state == TxnState::kActive;
-  if (undone.ok()) {
-    // A CSN too, so that snapshots taken before and after the end can be told apart.
-    End(txn, TxnOutcome(TxnOutcome::kRolledBack, TakeCsn()), false);
-    AddCounter(Counter::kRollbacks);
-  } else {
-    Detach(txn, undone);
-  }
-  Reset(txn, TxnState::kRolledBack);
-  if (!undone.ok() && !left) return undone;
-  // The coordinator forgets the transaction now: it must not come back prepared after a crash.
-  return was_prepared ? log_->WaitDurable(log_->tail()) : Status::Ok();
-}
-
 // --- transactions without a session ---
-
-void TxnManager::Adopt(std::vector<std::unique_ptr<Txn>> unfinished) {
-  for (std::unique_ptr<Txn>& txn : unfinished) {
-    ring_.AddUnfinished(txn->txn_id());
-    writers_.Add(txn.get());
-    adopted_.fetch_add(1, std::memory_order_relaxed);
-    if (txn->state == TxnState::kActive) losers_.fetch_add(1, std::memory_order_relaxed);
-    if (txn->state == TxnState::kPrepared) serial_.Adopt(txn.get());
-    detached_.Add(std::move(txn));
-  }
-}
-
-Result<bool> TxnManager::RollbackSome(WorkBudget* budget) {
-  std::unique_ptr<Txn> txn = detached_.TakeLoser();
-  if (txn == nullptr && LoserCount() == 0) return false;
-  rowan::Rollback::SharedOutcome shared;
-  if (txn == nullptr) {
-    rollback_.Help(budget, &shared);
-  } else if (txn->undo_records > rollback_records_alone_) {
-    rollback_.Share(&txn, budget, &shared);
-  }
-  Status status = shared.status;
-  if (shared.txn != nullptr) txn = std::move(shared.txn);
-  if (txn == nullptr) return true;  // others are at it
-  if (shared.units == 0) status = rollback_.Everything(txn.get(), budget);
-  if (shared.units != 0 ? status.ok() : status.Is(Code::kBusy) && budget->exhausted()) {
-    detached_.Add(std::move(txn));
-    return true;
-  }
-  status = FinishRollback(txn.get(), status, false);
-  losers_.fetch_sub(1, std::memory_order_relaxed);
-  // Damage was logged, and the transaction is detached once more: go on with the next one.
-  if (status.Is(Code::kStopped)) return status;
-  return true;
-}
-
-void TxnManager::RetryFailedRollbacks() {
-  losers_.fetch_add(detached_.RetryFailed(), std::memory_order_relaxed);
-}
 
 Status TxnManager::CommitPrepared(const std::string& xid, Durability durability) {
   std::unique_ptr<Txn> txn = detached_.TakePrepared(xid);

@@ -141,13 +141,15 @@ class TxnManager {
   Status Prepare(Txn* txn, Bytes xid);
   /// All groups appended so far.
   Status MakeDurable();
-  /// Ends the transaction in any case. When damage or a stopped engine prevents undoing everything,
-  /// the error is returned, the rows stay locked by a transaction that the manager keeps and lists,
-  /// and the next start tries again. A shutdown leaves what it finds of a long rollback to the next
-  /// start in the same way, which is no error: the outcome is certain.
+  /// Ends the transaction in any case. When something prevents undoing everything, the error is
+  /// returned, and the rows stay locked by a transaction that the manager keeps and lists, until
+  /// RollbackSome has undone the rest: see RetryDueRollbacks. What damage or a stopped engine is in
+  /// the way of is tried again at the next start. A shutdown leaves what it finds of a long
+  /// rollback to the next start in the same way, which is no error: the outcome is certain.
   Status Rollback(Txn* txn);
-  /// After an error the whole transaction must be rolled back; after kInterrupted (a shutdown) it
-  /// cannot be committed or prepared any more.
+  /// After an error the transaction can only be rolled back as a whole, or to this position or an
+  /// earlier one: until that succeeds nothing else is done in it, and it cannot be committed or
+  /// prepared.
   Status RollbackTo(Txn* txn, const UndoPosition& position);
   [[nodiscard]] UndoPosition Savepoint(const Txn* txn) const;
 
@@ -161,8 +163,15 @@ class TxnManager {
   Result<bool> RollbackSome(WorkBudget* budget);
   /// Rollbacks that failed become losers again: what they met may be there now, or given up.
   void RetryFailedRollbacks();
-  /// Recovered losers not rolled back yet. Cheap.
+  /// The same for those that no damage was in the way of, each after a pause that grows with its
+  /// failures, from a tenth of a second to most of a minute. Not while the process shuts down.
+  void RetryDueRollbacks(uint64_t now_nanos);
+  /// Losers of the last run, and rollbacks that are tried again, not rolled back yet. Cheap.
   [[nodiscard]] uint64_t LoserCount() const { return losers_.load(std::memory_order_relaxed); }
+  /// Rollbacks that failed, wait for their next try, and may succeed then.
+  [[nodiscard]] bool RollbacksWait() const { return detached_.CountFailed().retried != 0; }
+  /// Rollbacks that failed and wait for their next try, or for a drop: their rows are locked.
+  [[nodiscard]] uint64_t FailedRollbacks() const { return detached_.CountFailed().count; }
   [[nodiscard]] std::vector<std::string> PreparedXids() const { return detached_.PreparedXids(); }
   /// kNoTxn when there is no such prepared transaction without session.
   [[nodiscard]] TxnId PreparedId(const std::string& xid) const { return detached_.PreparedId(xid); }
@@ -238,6 +247,7 @@ class TxnManager {
   Status NotCommitted(const Txn& txn, const Status& status);
   /// After Rollback::Everything.
   Status FinishRollback(Txn* txn, Status undone, bool was_prepared);
+  void LogFailedRollback(const Txn& txn, Status reason);
   /// The rollback of `txn` failed or was left: a detached transaction takes its place.
   void Detach(Txn* txn, Status reason);
 

@@ -49,18 +49,22 @@ int CommitTxn(handlerton*, THD* thd, bool all) {
     RaiseNotSerializable();
     return session->Rollback().ok() ? HA_ERR_LOCK_DEADLOCK : kFailed;
   }
-  if (!status.ok()) LogError("A commit failed: {}.", status.message());
+  if (!status.ok()) {
+    LogError("A commit failed: {}.", status.message());
+    // The server asks for no rollback here, either. What failed is told by the next statement.
+    if (!session->prepared() && !session->idle()) session->Rollback().Ignore();
+  }
   return status.ok() ? 0 : kFailed;
 }
 
 /// The transaction is over for its session, and nobody sees anything of it: what could not be
-/// undone keeps its rows locked until another start undoes it. A failure instead would make the
+/// undone keeps its rows locked until the engine has undone it. A failure instead would make the
 /// server keep the transaction's events, and write them to the binary log with the session's next.
 void WarnOfRollbackLeft(THD* thd, const Status& status) {
   push_warning_printf(
       thd, Sql_condition::SL_WARNING, ER_ERROR_DURING_ROLLBACK,
       "Rowan could not undo all of the transaction (%s): the error log says more. Rows that are "
-      "left stay locked until the next start, which tries again.",
+      "left stay locked until that is done, which is tried again.",
       status.message());
 }
 

@@ -2,10 +2,20 @@
 #include "mvcc/txn/detached_txns.h"
 
 namespace rowan {
+namespace {
+
+bool HasFailed(const Txn& txn) { return txn.failed_rollback.cause != Code::kOk; }
+
+/// Damage stays until something is dropped, and who shuts down or has stopped begins nothing.
+bool MayPass(Code cause) {
+  return cause != Code::kCorrupt && cause != Code::kInterrupted && cause != Code::kStopped;
+}
+
+}  // namespace
 
 void DetachedTxns::Add(std::unique_ptr<Txn> txn) {
   const MutexLock lock(&mutex_);
-  if (txn->state == TxnState::kPrepared) {
+  if (txn->state == TxnState::kPrepared && txn->failed_rollback.failures == 0) {
     prepared_.emplace(txn->xid, std::move(txn));
   } else {
     losers_.push_back(std::move(txn));
@@ -15,7 +25,7 @@ void DetachedTxns::Add(std::unique_ptr<Txn> txn) {
 std::unique_ptr<Txn> DetachedTxns::TakeLoser() {
   const MutexLock lock(&mutex_);
   for (std::unique_ptr<Txn>& candidate : losers_) {
-    if (candidate->rollback_failed) continue;
+    if (HasFailed(*candidate)) continue;
     std::unique_ptr<Txn> taken = std::move(candidate);
     candidate = std::move(losers_.back());
     losers_.pop_back();
@@ -33,14 +43,36 @@ std::unique_ptr<Txn> DetachedTxns::TakePrepared(const std::string& xid) {
   return taken;
 }
 
-uint64_t DetachedTxns::RetryFailed() {
+template <typename Predicate>
+void DetachedTxns::RetryIf(const Predicate& wanted, std::atomic<uint64_t>* losers) {
   const MutexLock lock(&mutex_);
-  uint64_t losers = 0;
   for (const auto& txn : losers_) {
-    losers += txn->rollback_failed ? 1 : 0;
-    txn->rollback_failed = false;
+    if (!HasFailed(*txn) || !wanted(txn->failed_rollback)) continue;
+    txn->failed_rollback.cause = Code::kOk;
+    losers->fetch_add(1, std::memory_order_relaxed);
   }
-  return losers;
+}
+
+void DetachedTxns::RetryFailed(std::atomic<uint64_t>* losers) {
+  RetryIf([](const FailedRollback&) { return true; }, losers);
+}
+
+void DetachedTxns::RetryDue(uint64_t now_nanos, std::atomic<uint64_t>* losers) {
+  const auto due = [now_nanos](const FailedRollback& failed) {
+    return MayPass(failed.cause) && failed.retry_at_nanos <= now_nanos;
+  };
+  RetryIf(due, losers);
+}
+
+DetachedTxns::Failed DetachedTxns::CountFailed() const {
+  const MutexLock lock(&mutex_);
+  Failed failed;
+  for (const auto& txn : losers_) {
+    if (!HasFailed(*txn)) continue;
+    ++failed.count;
+    if (MayPass(txn->failed_rollback.cause)) ++failed.retried;
+  }
+  return failed;
 }
 
 std::vector<std::string> DetachedTxns::PreparedXids() const {

@@ -4,6 +4,7 @@
 // Thread safety: all members.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -20,12 +21,20 @@ namespace rowan {
 class DetachedTxns {
  public:
   void Add(std::unique_ptr<Txn> txn);
-  /// One that is active and whose rollback did not fail; nullptr if there is none.
+  /// One that is to be rolled back and not waiting for its next try; nullptr if there is none.
   std::unique_ptr<Txn> TakeLoser();
-  /// The prepared one with this XID, or nullptr.
+  /// The prepared one with this XID, or nullptr. One whose rollback has begun is none any more.
   std::unique_ptr<Txn> TakePrepared(const std::string& xid);
-  /// Rollbacks that failed become losers again; returns how many.
-  uint64_t RetryFailed();
+  /// Rollbacks that failed become losers again, and are added to `*losers` before they can be
+  /// taken: all, or those whose time has come and which may succeed though nothing was dropped.
+  void RetryFailed(std::atomic<uint64_t>* losers);
+  void RetryDue(uint64_t now_nanos, std::atomic<uint64_t>* losers);
+  /// Rollbacks that failed and wait: all, and those that RetryDue will take.
+  struct Failed {
+    uint64_t count = 0;
+    uint64_t retried = 0;
+  };
+  [[nodiscard]] Failed CountFailed() const;
   [[nodiscard]] std::vector<std::string> PreparedXids() const;
   /// kNoTxn when there is no such prepared transaction.
   [[nodiscard]] TxnId PreparedId(const std::string& xid) const;
@@ -35,6 +44,9 @@ class DetachedTxns {
   [[nodiscard]] std::vector<IndexId> IndexesChangedBy(const std::string& xid) const;
 
  private:
+  template <typename Predicate>
+  void RetryIf(const Predicate& wanted, std::atomic<uint64_t>* losers);
+
   mutable Mutex mutex_{LatchRank::kDetachedTxns};
   std::vector<std::unique_ptr<Txn>> losers_ ROWAN_GUARDED_BY(mutex_);
   /// By XID, which changes while it is out of here only.

@@ -40,6 +40,13 @@ struct UndoPosition {
   uint64_t records = 0;  ///< how many undo records came before
 };
 
+/// Of a transaction whose rollback failed and which has no session any more.
+struct FailedRollback {
+  Code cause = Code::kOk;  ///< of the last failure; kOk: none, or it is tried again now
+  uint32_t failures = 0;   ///< not 0: it can only be rolled back, prepared or not
+  uint64_t retry_at_nanos = 0;  ///< MonotonicNanos
+};
+
 /// Entries of a transaction in the lock table before the older ones become a set of hashes: what
 /// short transactions never reach, and 64 KiB.
 inline constexpr uint32_t kFoldAtFirst = 1024;
@@ -65,10 +72,13 @@ struct Txn {
   ChangedIndexes changed_indexes;   ///< its own, or those of a prepared one found by recovery
   bool recovered = false;  ///< found by recovery, has no session
   /// Not kOk: only a rollback is possible, all else fails with it. kDeadlock: it was chosen to end
-  /// a deadlock, or met a row newer than its snapshot; kInterrupted: a statement's rollback was
-  /// left.
+  /// a deadlock, or met a row newer than its snapshot.
   Code only_rollback = Code::kOk;
-  bool rollback_failed = false;  ///< damage stopped its rollback: it stays listed as unfinished
+  /// Not kOk: a rollback to a savepoint of `half_undone_records` records failed with it. Until one
+  /// to there, or to before, succeeds, only a rollback is possible.
+  Code half_undone = Code::kOk;
+  uint64_t half_undone_records = 0;
+  FailedRollback failed_rollback;
   /// Workers share its rollback (mvcc/undo/rollback_window.h): its members stay as they are.
   bool rollback_shared = false;
   /// Locking a row that others changed after `snapshot` was taken fails (mvcc/row/newer_row.h).

@@ -79,6 +79,10 @@ bool StoreLogAndTransactions(const EngineFigures& now, SchemaRows* rows) {
       {"purge_lag", now.purge.lag, "versions", "Of these, what nothing is in the way of."},
       {"purge_blocked", now.purge.blocked, "versions",
        "Of these, what is behind something damaged or that cannot be opened."},
+      {"undo_streams_damaged", now.purge.damaged_streams, "streams",
+       "Streams of undo in which damage was met."},
+      {"rollbacks_failed", now.failed_rollbacks, "transactions",
+       "Rollbacks that failed and wait for their next try: their rows are locked."},
       {"row_locks", now.row_locks, "locks", "Explicit row locks."},
       {"row_lock_memory", now.row_lock_memory_bytes, "bytes", "Memory of row locks."},
   };

@@ -44,6 +44,8 @@ struct Gauges {
   long long purge_delays;
   long long oldest_snapshot_age;
   long long oldest_snapshot_thread;
+  long long undo_streams_damaged;
+  long long rollbacks_failed;
   long long row_locks;
   long long row_lock_memory_bytes;
   long long stopped;
@@ -91,6 +93,8 @@ void ReadGauges() {
   g_gauges.log_held_bytes = static_cast<long long>(figures.log_held_bytes);
   g_gauges.history_list_length = static_cast<long long>(figures.purge.history_length);
   ReadPurge(figures.purge);
+  g_gauges.undo_streams_damaged = figures.purge.damaged_streams;
+  g_gauges.rollbacks_failed = static_cast<long long>(figures.failed_rollbacks);
   g_gauges.row_locks = static_cast<long long>(figures.row_locks);
   g_gauges.row_lock_memory_bytes = static_cast<long long>(figures.row_lock_memory_bytes);
   g_gauges.stopped = figures.stopped ? 1 : 0;
@@ -134,6 +138,8 @@ SHOW_VAR g_gauge_variables[] = {
     Number("purge_delays", &g_gauges.purge_delays),
     Number("oldest_snapshot_age", &g_gauges.oldest_snapshot_age),
     Number("oldest_snapshot_thread", &g_gauges.oldest_snapshot_thread),
+    Number("undo_streams_damaged", &g_gauges.undo_streams_damaged),
+    Number("rollbacks_failed", &g_gauges.rollbacks_failed),
     Number("row_locks", &g_gauges.row_locks),
     Number("row_lock_memory_bytes", &g_gauges.row_lock_memory_bytes),
     Number("stopped", &g_gauges.stopped),

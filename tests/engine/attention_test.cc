@@ -58,10 +58,14 @@ TEST(AttentionTest, WhatIsStuckComesFirst) {
   now.sync_p99_micros = 200'000;
   now.figures.purge.history_length = 2'000'000;
   now.waiting_for_rows = 4;
+  now.figures.failed_rollbacks = 2;
+  now.figures.purge.damaged_streams = 3;
   now.figures.stopped = true;
   const std::string text = DescribeAttention(now);
   EXPECT_EQ(text.find("stuck: the engine is stopped"), 0U);
   EXPECT_LT(text.find("stuck: 4 transactions"), text.find("slow:"));
+  EXPECT_TRUE(Tells(now, "stuck: rollbacks of 2 transactions failed"));
+  EXPECT_TRUE(Tells(now, "stuck: 3 streams of undo are damaged"));
   EXPECT_TRUE(Tells(now, "waited 3 times for room in the log"));
   EXPECT_TRUE(Tells(now, "takes 200000 us or more"));
   EXPECT_TRUE(Tells(now, "of 2000000 transactions wait for purge"));

@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "base/clock.h"
+#include "buffer/buffer_redo.h"
 #include "mvcc/undo/undo_page.h"
 #include "tests/mvcc/undo_fixture.h"
 
@@ -259,13 +261,79 @@ TEST_F(UndoTest, DamageKeepsTheTransactionListedAndLocked) {
   Txn next;  // everybody else goes on
   ASSERT_TRUE(fixture_.Write(&next, 3, 9).ok());
   Commit(&next);
+  fixture_.manager().RetryDueRollbacks(UINT64_MAX);
   const Result<bool> more = fixture_.RollbackUnit();
   EXPECT_TRUE(more.ok() && !more.value()) << "it is not tried for ever";
+  EXPECT_EQ(fixture_.manager().FailedRollbacks(), 1u);
+  EXPECT_FALSE(fixture_.manager().RollbacksWait());
   fixture_.on_undo = nullptr;
   KillAndStart();
   fixture_.RollBackLosers();
   EXPECT_EQ(fixture_.Cell(1), 0u);
   EXPECT_EQ(fixture_.Cell(3), 9u);
+}
+
+TEST_F(UndoTest, AFailedRollbackIsTriedAgainAfterPausesThatGrow) {
+  Txn txn;
+  ASSERT_TRUE(fixture_.Write(&txn, 1, 5).ok());
+  ASSERT_TRUE(fixture_.Write(&txn, 2, 6).ok());
+  const TxnId id = txn.txn_id();
+  uint64_t tries = 0;
+  fixture_.on_undo = [&tries](const UndoRecordCopy&) {
+    return ++tries <= 4 ? Status(Code::kNoSpace) : Status::Ok();
+  };
+  TxnManager& manager = fixture_.manager();
+  uint64_t before = MonotonicNanos();
+  EXPECT_TRUE(manager.Rollback(&txn).Is(Code::kNoSpace));
+  uint64_t pause_nanos = 100'000'000;
+  for (uint64_t failed = 1; failed <= 4; ++failed, pause_nanos *= 2) {
+    const uint64_t after = MonotonicNanos();
+    EXPECT_EQ(manager.FailedRollbacks(), 1u);
+    EXPECT_TRUE(manager.RollbacksWait());
+    manager.RetryDueRollbacks(before + pause_nanos - 1);
+    EXPECT_EQ(manager.LoserCount(), 0u);
+    manager.RetryDueRollbacks(after + pause_nanos);
+    ASSERT_EQ(manager.LoserCount(), 1u);
+    EXPECT_EQ(tries, failed);
+    before = MonotonicNanos();
+    ASSERT_TRUE(fixture_.RollbackUnit().ok());
+    EXPECT_EQ(manager.LoserCount(), 0u);
+  }
+  EXPECT_EQ(manager.FailedRollbacks(), 0u);
+  EXPECT_FALSE(manager.IsActive(id));
+  EXPECT_EQ(fixture_.Cell(1), 0u);
+  EXPECT_EQ(fixture_.Cell(2), 0u);
+}
+
+TEST_F(UndoTest, ARollbackOfAPreparedTransactionThatFailedIsNoneToBeDecided) {
+  Txn txn;
+  ASSERT_TRUE(fixture_.Write(&txn, 1, 5).ok());
+  ASSERT_TRUE(fixture_.manager().Prepare(&txn, AsBytes(std::string_view("given up"))).ok());
+  const PageId header{kUndoSpace, txn.undo_start.page};
+  const auto offset = static_cast<uint16_t>(txn.undo_start.offset + 2);
+  const auto exchange = [&](const std::vector<std::byte>& bytes) {
+    MiniTxn mini_txn(&fixture_.pool());
+    EXPECT_TRUE(mini_txn.Start(4096).ok());
+    const Result<MutablePage> page = mini_txn.Fix(header);
+    EXPECT_TRUE(page.ok());
+    const std::vector<std::byte> before(page.value().bytes + offset,
+                                        page.value().bytes + offset + bytes.size());
+    LogPageBytes(&mini_txn, page.value(), offset, bytes);
+    mini_txn.Commit();
+    return before;
+  };
+  const std::vector<std::byte> good = exchange(std::vector<std::byte>(kTxnHeaderPayloadBytes));
+  TxnManager& manager = fixture_.manager();
+  EXPECT_TRUE(manager.Rollback(&txn).Is(Code::kCorrupt));
+  EXPECT_TRUE(manager.PreparedXids().empty());
+  EXPECT_TRUE(manager.CommitPrepared("given up", Durability::kDurable).Is(Code::kNotFound));
+  EXPECT_EQ(fixture_.Cell(1), 5u);
+  exchange(good);
+  manager.RetryFailedRollbacks();
+  EXPECT_EQ(manager.LoserCount(), 1u);
+  fixture_.RollBackLosers();
+  EXPECT_EQ(manager.LoserCount(), 0u);
+  EXPECT_EQ(fixture_.Cell(1), 0u);
 }
 
 TEST_F(UndoTest, APreparedTransactionThatCannotBeCommittedStopsTheLog) {

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// TxnManager's part of rollback: of whole transactions and to savepoints, by sessions and without
+// them, and what becomes of one that fails.
+#include <algorithm>
+
+#include "base/clock.h"
+#include "base/counters.h"
+#include "base/logging.h"
+#include "mvcc/txn_manager.h"
+
+namespace rowan {
+namespace {
+
+/// Pauses before a rollback that failed is tried again: doubled each time, so often at most.
+constexpr uint64_t kFirstRetryNanos = 100'000'000;
+constexpr uint32_t kRetryDoublingsMax = 9;
+
+Status HalfUndone() {
+  return Status(Code::kInterrupted, "the server shuts down; rollback goes on at its next start");
+}
+
+}  // namespace
+
+Status TxnManager::CheckUsable(const Txn& txn) {
+  if (txn.only_rollback != Code::kOk) {
+    return Status(txn.only_rollback, "the transaction has to be rolled back");
+  }
+  switch (txn.half_undone) {
+    case Code::kOk: return Status::Ok();
+    case Code::kInterrupted: return HalfUndone();
+    default: return Status(txn.half_undone, "a rollback to a savepoint failed half-way");
+  }
+}
+
+Status TxnManager::RollbackTo(Txn* txn, const UndoPosition& position) {
+  if (txn->undo_records <= position.records) return Status::Ok();
+  // What was inserted was seen to be free, and others may take it from here on: that time is the
+  // latest for an optimistic transaction's snapshot.
+  if (txn->serial != nullptr) OpenSnapshot(txn);
+  WorkBudget budget = WorkBudget::UntilShutdown(shutdown_sign_);
+  Status status = rollback_.DownTo(txn, position, &budget);
+  if (status.Is(Code::kBusy) && budget.exhausted()) status = HalfUndone();
+  const bool half_undone = txn->half_undone != Code::kOk;
+  if (!status.ok()) {
+    const uint64_t former = half_undone ? txn->half_undone_records : UINT64_MAX;
+    txn->half_undone_records = std::min(former, position.records);
+    txn->half_undone = status.code();
+  } else if (half_undone && position.records <= txn->half_undone_records) {
+    txn->half_undone = Code::kOk;
+  }
+  return status;
+}
+
+void TxnManager::LogFailedRollback(const Txn& txn, Status reason) {
+  if (reason.Is(Code::kInterrupted)) {
+    if (temporary_) return;
+    LogInfo(
+        "The rollback of transaction {} goes on after the next start; {} undo records are "
+        "left.",
+        txn.txn_id().value(), txn.undo_records);
+  } else if (!reason.Is(Code::kStopped) && txn.failed_rollback.failures == 0) {
+    // Of the tries that follow only the one that succeeds is told.
+    LogError(
+        "Rolling back transaction {} failed when {} undo records were left: {}. Its rows stay "
+        "locked. {}",
+        txn.txn_id().value(), txn.undo_records, reason.message(),
+        reason.Is(Code::kCorrupt)
+            ? "It is tried again when a table is dropped and at the next start: see \"Damage in "
+              "undo\" in docs/durability.md."
+            : "It is tried again until it succeeds; the disk may be full or away.");
+  }
+}
+
+void TxnManager::Detach(Txn* txn, Status reason) {
+  const TxnId id = txn->txn_id();
+  LogFailedRollback(*txn, reason);
+  const uint32_t failures = txn->failed_rollback.failures;
+  const uint64_t pause_nanos = kFirstRetryNanos << std::min(failures, kRetryDoublingsMax);
+  auto detached = std::make_unique<Txn>();
+  detached->state = txn->state;
+  detached->stream = txn->stream;
+  detached->undo_start = txn->undo_start;
+  detached->undo_end = txn->undo_end;
+  detached->undo_records = txn->undo_records;
+  detached->undo_bytes = txn->undo_bytes;
+  detached->xid = txn->xid;
+  detached->recovered = true;
+  detached->failed_rollback = {reason.code(), failures + 1, MonotonicNanos() + pause_nanos};
+  detached->id.store(id.value(), std::memory_order_relaxed);
+  writers_.Replace(id, detached.get());
+  // The rows themselves carry its locks.
+  locks_.ReleaseAll(txn);
+  if (txn->serial != nullptr) serial_.End(txn, false);
+  detached_.Add(std::move(detached));
+}
+
+Status TxnManager::Rollback(Txn* txn) {
+  CloseSnapshot(txn);
+  if (txn->serial != nullptr) serial_.End(txn, false);
+  const bool wrote = txn->undo_start.page != kNoPage;
+  if (!wrote) {
+    EndWithoutUndo(txn, TxnState::kRolledBack);
+    return Status::Ok();
+  }
+  const bool was_prepared = txn->state == TxnState::kPrepared;
+  WorkBudget budget = WorkBudget::UntilShutdown(shutdown_sign_);
+  Status status = rollback_.Everything(txn, &budget);
+  if (status.Is(Code::kBusy) && budget.exhausted()) status = HalfUndone();
+  return FinishRollback(txn, status, was_prepared);
+}
+
+Status TxnManager::FinishRollback(Txn* txn, Status undone, bool was_prepared) {
+  const TxnId id = txn->txn_id();
+  // By a shutdown: the rest is undone for certain.
+  const bool left = undone.Is(Code::kInterrupted) && txn->state == TxnState::kActive;
+  if (undone.ok()) {
+    // A CSN too, so that snapshots taken before and after the end can be told apart.
+    End(txn, TxnOutcome(TxnOutcome::kRolledBack, TakeCsn()), false);
+    AddCounter(Counter::kRollbacks);
+    if (txn->failed_rollback.failures != 0) {
+      LogInfo("The rollback of transaction {}, which had failed, is complete.", id.value());
+    }
+  } else {
+    Detach(txn, undone);
+  }
+  Reset(txn, TxnState::kRolledBack);
+  if (!undone.ok() && !left) return undone;
+  // The coordinator forgets the transaction now: it must not come back prepared after a crash.
+  return was_prepared ? log_->WaitDurable(log_->tail()) : Status::Ok();
+}
+
+void TxnManager::Adopt(std::vector<std::unique_ptr<Txn>> unfinished) {
+  for (std::unique_ptr<Txn>& txn : unfinished) {
+    ring_.AddUnfinished(txn->txn_id());
+    writers_.Add(txn.get());
+    adopted_.fetch_add(1, std::memory_order_relaxed);
+    if (txn->state == TxnState::kActive) losers_.fetch_add(1, std::memory_order_relaxed);
+    if (txn->state == TxnState::kPrepared) serial_.Adopt(txn.get());
+    detached_.Add(std::move(txn));
+  }
+}
+
+Result<bool> TxnManager::RollbackSome(WorkBudget* budget) {
+  std::unique_ptr<Txn> txn = detached_.TakeLoser();
+  if (txn == nullptr && LoserCount() == 0) return false;
+  rowan::Rollback::SharedOutcome shared;
+  if (txn == nullptr) {
+    rollback_.Help(budget, &shared);
+  } else if (txn->state == TxnState::kActive && txn->undo_records > rollback_records_alone_) {
+    rollback_.Share(&txn, budget, &shared);
+  }
+  Status status = shared.status;
+  const bool was_prepared = txn != nullptr && txn->state == TxnState::kPrepared;
+  if (shared.txn != nullptr) txn = std::move(shared.txn);
+  if (txn == nullptr) return true;  // others are at it
+  if (shared.units == 0) status = rollback_.Everything(txn.get(), budget);
+  if (shared.units != 0 ? status.ok() : status.Is(Code::kBusy) && budget->exhausted()) {
+    detached_.Add(std::move(txn));
+    return true;
+  }
+  status = FinishRollback(txn.get(), status, was_prepared);
+  losers_.fetch_sub(1, std::memory_order_relaxed);
+  // Damage was logged, and the transaction is detached once more: go on with the next one.
+  if (status.Is(Code::kStopped)) return status;
+  return true;
+}
+
+void TxnManager::RetryFailedRollbacks() { detached_.RetryFailed(&losers_); }
+
+void TxnManager::RetryDueRollbacks(uint64_t now_nanos) {
+  if (!ShuttingDown()) detached_.RetryDue(now_nanos, &losers_);
+}
+
+}  // namespace rowan
