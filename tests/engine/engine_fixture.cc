@@ -19,6 +19,7 @@ EngineFixture::EngineFixture(uint64_t seed) : files(seed) {
   options.storage.log.buffer_bytes = uint64_t{1} << 20;
   options.storage.log.sync_method = LogSyncMethod::kFdatasync;
   options.storage.buffer.io_backend = IoBackend::kThreads;
+  options.storage.scrub_bytes_per_second = 0;  // its reads would meet faults meant for others
 }
 
 EngineFixture::~EngineFixture() { engine.reset(); }
