@@ -160,6 +160,10 @@ Status Recovery::GatherGroup(const LogReader::Group& group) {
 
 void Recovery::Gather(const RecordView& record, const LogReader::Group& group) {
   if (dropped_.contains(record.page.space)) return;
+  // What kept it from being redone was of its former life.
+  if (!suspended_.empty() && FindRedo(record.type, record.version)->initialises_page) {
+    suspended_.erase(record.page.Packed());
+  }
   backlog_.Add(record, group.start, group.end);
 }
 
