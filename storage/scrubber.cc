@@ -160,7 +160,8 @@ void Scrubber::Judge(PageId page, const std::string& wrong) {
   const std::string path = storage_->files()->PathOf(page.space);
   const Result<PageGuard> guard = storage_->pool()->Fix(page, LatchMode::kExclusive);
   if (guard.ok()) {
-    storage_->pool()->MarkDirty(guard.value(), storage_->log()->tail());
+    // Below the tail, so that the next flush of everything writes it although nothing is logged.
+    storage_->pool()->MarkDirty(guard.value(), storage_->log()->tail() - 1);
     AddCounter(Counter::kScrubPagesRewritten);
     NoteFinding(Format("Page {} of '{}' was damaged on disk: {}. The buffer pool has it whole and "
                        "writes it again.",
