@@ -173,6 +173,11 @@ Status SpaceFiles::Drop(SpaceId space) {
   }
   const std::string trash_name = Format("{}{}{}", kPrefix, space.value(), kTrashSuffix);
   const Status renamed = Detach(space, InFolder(trash_name));
+  if (renamed.Is(Code::kNotFound)) {
+    // An earlier try may have renamed it and failed to make that durable.
+    const Status synced = file_system_->SyncDirectory(folder_);
+    return synced.ok() ? renamed : synced;
+  }
   if (!renamed.ok()) return renamed;
   {
     const MutexLock lock(&trash_mutex_);
