@@ -6,6 +6,7 @@
 
 #include <map>
 #include <string>
+#include <unordered_set>
 #include <vector>
 
 #include "base/random.h"
@@ -47,16 +48,20 @@ class CrashDdl {
   Status Create(EngineFixture* world, Session* session, const std::string& name, ToyRows* rows);
   Status Insert(EngineFixture* world, Session* session, const std::string& name, ToyRows* rows);
   /// ALTER TABLE and CREATE INDEX by copy.
-  static Status Rebuild(EngineFixture* world, Session* session, TableId old,
+  Status Rebuild(EngineFixture* world, Session* session, TableId old,
                         const std::string& name, const ToyRows& rows);
   static Result<TableId> Find(EngineFixture* world, const std::string& name);
-  static void CheckFiles(EngineFixture* world);
+  Status Drop(EngineFixture* world, Session* session, TableId table);
+  void CheckFiles(EngineFixture* world);
   /// That each file outside of the instance folder has its link there.
   static void CheckPlacedFiles(EngineFixture* world);
+  /// Where the links in the instance folder lead to.
+  static std::unordered_set<std::string> LinkedPlaces(EngineFixture* world);
 
   Random random_;
   uint32_t next_name_ = 0;
   size_t tables_max_ = 4;
+  std::unordered_set<std::string> dropped_files_;  ///< of tables that were to be dropped
   std::vector<State> history_;
   std::vector<Moment> moments_{1};  ///< of each of them
   size_t durable_ = 0;  ///< positions in history_ that a crash of some kind must not undo
