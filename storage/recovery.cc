@@ -341,7 +341,8 @@ Status Recovery::LookForMissing() {
     const SpaceId space = PageId::Unpack(key).space;
     if (space == last) continue;
     last = space;
-    if (files_->IsLive(space) || damaged_->Contains(space) || damaged_->Waits(space)) continue;
+    if (files_->IsLive(space) || dropped_.contains(space)) continue;
+    if (damaged_->Contains(space) || damaged_->Waits(space)) continue;
     const Status status = JudgeMissing(space);
     if (!status.ok()) return status;
   }
