@@ -311,17 +311,18 @@ void CrashDdl::CheckPlacedFiles(EngineFixture* world) {
 
 std::unordered_set<std::string> CrashDdl::LinkedPlaces(EngineFixture* world) {
   std::unordered_set<std::string> linked;
-  const std::string& folder = world->options.storage.folder;
-  const Result<std::vector<std::string>> links = world->files.List(folder);
-  EXPECT_TRUE(links.ok());
-  if (!links.ok()) return linked;
-  for (const std::string& name : links.value()) {
-    if (!name.starts_with("space_")) continue;
-    const Result<std::string> target = world->files.ReadLink(folder + "/" + name);
-    if (!target.ok() || target.value().empty()) continue;
-    linked.insert(target.value());
-    // Of a table of the catalog, which was read just now; trash may have lost its file already.
-    EXPECT_TRUE(name.ends_with(".trash") || world->files.Exists(target.value()).value()) << name;
+  const std::string& instance = world->options.storage.folder;
+  for (const std::string& folder : {instance, instance + "/" + kLostFolderName}) {
+    const Result<std::vector<std::string>> links = world->files.List(folder);
+    if (!links.ok()) continue;
+    for (const std::string& name : links.value()) {
+      if (!name.starts_with("space_")) continue;
+      const Result<std::string> target = world->files.ReadLink(folder + "/" + name);
+      if (!target.ok() || target.value().empty()) continue;
+      linked.insert(target.value());
+      // Of a table of the catalog, which was read just now; trash may have lost its file already.
+      EXPECT_TRUE(name.ends_with(".trash") || world->files.Exists(target.value()).value()) << name;
+    }
   }
   return linked;
 }

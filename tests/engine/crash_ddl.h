@@ -55,7 +55,7 @@ class CrashDdl {
   void CheckFiles(EngineFixture* world);
   /// That each file outside of the instance folder has its link there.
   static void CheckPlacedFiles(EngineFixture* world);
-  /// Where the links in the instance folder lead to.
+  /// Where the links in the instance folder, and those set aside, lead to.
   static std::unordered_set<std::string> LinkedPlaces(EngineFixture* world);
 
   Random random_;

@@ -11,7 +11,8 @@ from rowantools.client import MysqlError
 _ER_READ_ONLY = 1238
 
 # Only what no machine has is left out; the reason is printed.
-_LEFT_OUT = {("rowan_buffer_pool_size", "greatest"): "64 TiB of memory"}
+_LEFT_OUT = {("rowan_buffer_pool_size", "greatest"): "64 TiB of memory",
+             ("rowan_force_recovery", "greatest"): "read-only: no new instance"}
 
 
 def _bounds(client):

@@ -123,7 +123,7 @@ class Test:
     def check_table(self, table, client=None):
         """CHECK TABLE must say OK and nothing else."""
         rows = (client or self._first_client()).query(f"CHECK TABLE {table}")
-        if [row[3] for row in rows] != ["OK"]:
+        if {row[3] for row in rows} != {"OK"}:
             raise Failure(f"CHECK TABLE {table}: {rows}")
 
     def wait_for(self, condition, what, limit_s=120.0):
