@@ -54,7 +54,6 @@ uint32_t FramesMax(uint32_t page_size, uint64_t machine_bytes) {
   return static_cast<uint32_t>(std::min<uint64_t>(most / page_size, UINT32_MAX / 2));
 }
 
-
 PageLsns::Origin OriginOf(const ControlFile* control) {
   if (control == nullptr) return {};
   const ControlData data = control->data();

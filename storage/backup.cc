@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/bytes.h"
 #include "base/clock.h"
 #include "base/counters.h"
 #include "base/crc32c.h"
@@ -260,7 +261,7 @@ Status Backup::ReadBatch(SpaceId space, PageNumber first, MutableBytes images) {
 }
 
 std::string Backup::WrongWith(PageId page, Bytes image) const {
-  return IsZero(image) ? std::string() : storage_->pool()->WrongWith(image, page);
+  return IsAllZero(image) ? std::string() : storage_->pool()->WrongWith(image, page);
 }
 
 Status Backup::MakeGood(PageId page, MutableBytes image) {
@@ -270,7 +271,7 @@ Status Backup::MakeGood(PageId page, MutableBytes image) {
     const Status status = ReadAgain(page, image, &wrong);
     if (!status.ok()) return status;
   }
-  if (wrong.empty()) return IsZero(image) ? JudgeZeros(page) : Status::Ok();
+  if (wrong.empty()) return IsAllZero(image) ? JudgeZeros(page) : Status::Ok();
   const Result<bool> used = storage_->allocator()->IsAllocated(page);
   if (used.status().Is(Code::kNotFound)) return used.status();  // dropped
   if (used.ok() && !used.value()) {
@@ -301,7 +302,7 @@ bool Backup::HasBitmap(PageId page) {
   // The catalog has a table when its first pages are made. Further groups come as it grows.
   if (group == 0) return page.space < kFirstTableSpace || tables_now_.contains(page.space);
   const PageId bitmap{page.space, BitmapPage(group, manifest_.page_size_bytes)};
-  return storage_->files()->ReadPage(bitmap, bitmap_.span()).ok() && !IsZero(bitmap_.span());
+  return storage_->files()->ReadPage(bitmap, bitmap_.span()).ok() && !IsAllZero(bitmap_.span());
 }
 
 Status Backup::ReadAgain(PageId page, MutableBytes image, std::string* wrong) {

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/bytes.h"
 #include "base/format.h"
 #include "base/logging.h"
 #include "io/aligned_buffer.h"
@@ -171,7 +172,7 @@ Status BackupApply::CopyFile(const std::string& name, const std::string& target_
         buffer.span().first(std::min<uint64_t>(size.value() - at, kPieceBytes));
     Status status = source.value()->Read(at, piece);
     if (!status.ok()) return Fail(from, status);
-    if (IsZero(piece)) continue;
+    if (IsAllZero(piece)) continue;
     status = target.value()->Write(at, piece);
     if (!status.ok()) return Fail(to, status);
   }

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <utility>
 
+#include "base/bytes.h"
 #include "base/counters.h"
 #include "base/crc32c.h"
 #include "base/format.h"
@@ -47,7 +48,7 @@ class BackupFile : public BackupPages {
   Status Add(PageNumber first, Bytes images) override {
     const size_t page_size = space_.page_size_bytes;
     const auto kind_of = [](Bytes page) {
-      return IsZero(page) ? RunKind::kZeros : RunKind::kPages;
+      return IsAllZero(page) ? RunKind::kZeros : RunKind::kPages;
     };
     for (size_t at = 0; at < images.size();) {
       const Run run = NextRun(images.subspan(at), page_size, kind_of);
@@ -90,7 +91,7 @@ class BackupDelta : public BackupPages {
   Status Add(PageNumber first, Bytes images) override {
     const size_t page_size = space_.page_size_bytes;
     const auto kind_of = [this](Bytes page) {
-      if (IsZero(page)) return RunKind::kZeros;
+      if (IsAllZero(page)) return RunKind::kZeros;
       return PageLsnOf(page.data()) > space_.since ? RunKind::kPages : RunKind::kEnd;
     };
     for (size_t at = 0; at < images.size();) {
@@ -141,10 +142,6 @@ class BackupDelta : public BackupPages {
 };
 
 }  // namespace
-
-bool IsZero(Bytes page) {
-  return std::all_of(page.begin(), page.end(), [](std::byte byte) { return byte == std::byte{0}; });
-}
 
 Result<std::unique_ptr<BackupPages>> MakeBackupFile(const BackupPages::Space& space) {
   Result<std::unique_ptr<File>> file = Create(space, SpaceFileName(space.space));

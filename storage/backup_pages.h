@@ -54,9 +54,6 @@ static_assert(kMagicBytes == kCrcOffset && kSpaceOffset == kCrcOffset + 4);
 static_assert(kRunCrcOffset + 4 == kRunBytes);
 }  // namespace backup_delta_layout
 
-/// Never written, or given back.
-[[nodiscard]] bool IsZero(Bytes page);
-
 class BackupPages {
  public:
   struct Space {

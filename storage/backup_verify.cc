@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/bytes.h"
 #include "base/crc32c.h"
 #include "base/format.h"
 #include "buffer/page/page_header.h"
@@ -156,7 +157,7 @@ void BackupVerify::CheckImages(SpaceId space, PageNumber first, Bytes images,
   const size_t page_size = manifest_.page_size_bytes;
   for (size_t at = 0; at < images.size(); at += page_size) {
     const Bytes image = images.subspan(at, page_size);
-    if (IsZero(image)) continue;
+    if (IsAllZero(image)) continue;
     const PageId page{space, PageNumber(first.value() + static_cast<uint32_t>(at / page_size))};
     const PageVerdict verdict = VerifyPage(image, page);
     if (verdict != PageVerdict::kGood) {
