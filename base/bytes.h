@@ -79,7 +79,7 @@ inline void StoreBe64(std::byte* target, uint64_t value) {
 /// LEB128 variable-length integers, at most 10 bytes for 64 bits.
 inline constexpr size_t kVarintBytesMax = 10;
 
-/// Writes `value` at `target` (room for kVarintBytesMax) and returns the first byte behind it.
+/// Writes `value` at `target` (room for kVarintBytesMax) and returns the first byte after it.
 inline std::byte* PutVarint(std::byte* target, uint64_t value) {
   while (value >= 0x80) {
     *target++ = static_cast<std::byte>(value | 0x80);
@@ -89,7 +89,7 @@ inline std::byte* PutVarint(std::byte* target, uint64_t value) {
   return target;
 }
 
-/// Reads a varint from [source, end); returns the byte behind it, or nullptr if it is cut off or
+/// Reads a varint from [source, end); returns the byte after it, or nullptr if it is cut off or
 /// longer than 64 bits. `value` is untouched on failure.
 [[nodiscard]] inline const std::byte* GetVarint(const std::byte* source, const std::byte* end,
                                                 uint64_t* value) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// CounterBatch: several counters at once, for who ends something that happens very often: the
-// thread's shard is looked for once.
+// CounterBatch: several counters at once, for code that ends something very frequent: the thread's
+// shard is looked up once.
 // Thread safety: one thread, the one that made it.
 #pragma once
 

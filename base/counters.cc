@@ -21,7 +21,7 @@ const CounterInfo& CounterDescription(Counter counter) {
 namespace counters_internal {
 namespace {
 
-/// Owned shards, and at the end the one that the threads beyond them share.
+/// Owned shards, then the one that all further threads share.
 constinit std::array<Shard, kOwnedShards + 1> shards{};
 /// Shards from here up to the shared one were never owned.
 constinit std::atomic<uint32_t> shards_used{0};
@@ -57,7 +57,7 @@ class Ownership {
     current = &shards[index_];
   }
   ~Ownership() {
-    current = &shards[kOwnedShards];  // for what the thread still counts on its way out
+    current = &shards[kOwnedShards];  // for what the thread counts while it exits
     if (index_ == kOwnedShards) return;
     FreeShards& all = FreeShards::Get();
     const MutexLock lock(&all.mutex);

@@ -31,7 +31,7 @@ const CounterInfo& CounterDescription(Counter counter);
 
 /// Sum over all shards.
 uint64_t ReadCounter(Counter counter);
-/// For tests: sets all counters to zero; no other thread may count meanwhile.
+/// For tests: sets all counters to zero; no other thread may count at the same time.
 void ResetCounters();
 
 namespace counters_internal {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // The crc32 instruction has a latency of three cycles and a throughput of one, so three streams run
-// side by side. Their results are joined by multiplying with x^(8n) modulo the polynomial, which is
+// in parallel. Their results are joined by multiplying with x^(8n) modulo the polynomial, which is
 // linear and therefore four table look-ups per stream.
 #include "base/crc32c.h"
 

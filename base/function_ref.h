@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// FunctionRef: a parameter that is anything callable. It refers to what the caller has, copies and
-// allocates nothing, and is good until the call it was passed to returns: never keep one (what is
-// kept is a std::function). C++26 has std::function_ref.
+// FunctionRef: a parameter that is anything callable. It refers to the caller's object, copies and
+// allocates nothing, and is valid until the call it was passed to returns: never keep one (keep a
+// std::function instead). C++26 has std::function_ref.
 #pragma once
 
 #include <memory>
@@ -16,7 +16,7 @@ class FunctionRef;
 template <typename Result, typename... Arguments>
 class FunctionRef<Result(Arguments...)> {
  public:
-  FunctionRef() = default;        ///< refers to nothing; only to be asked by operator bool
+  FunctionRef() = default;        ///< refers to nothing; only operator bool may be called
   FunctionRef(std::nullptr_t) {}  // NOLINT: implicit, as for pointers
   template <typename Callable>
   requires(!std::is_same_v<std::remove_cvref_t<Callable>, FunctionRef> &&
@@ -33,7 +33,7 @@ class FunctionRef<Result(Arguments...)> {
   explicit operator bool() const { return call_ != nullptr; }
 
  private:
-  /// Of functions, too, which POSIX lets a void* hold.
+  /// Also for functions, which POSIX lets a void* hold.
   template <typename Object>
   static void* AddressOf(Object& object) {
     return const_cast<void*>(reinterpret_cast<const volatile void*>(std::addressof(object)));

@@ -11,7 +11,7 @@
 
 namespace rowan {
 
-/// One instance, random: what its files know each other by.
+/// One instance, random: identifies the files that belong together.
 using InstanceId = std::array<uint8_t, 16>;
 /// Byte offset in the endless redo log stream. 0 is "never": no byte of the log has it.
 using Lsn = StrongId<struct LsnTag, uint64_t>;
@@ -26,7 +26,7 @@ using TxnId = StrongId<struct TxnIdTag, uint64_t>;
 using Csn = StrongId<struct CsnTag, uint64_t>;
 /// One B-tree. Never reused within the life of an instance.
 using IndexId = StrongId<struct IndexIdTag, uint64_t>;
-/// One table: what the server calls se_private_id.
+/// One table; the server calls it se_private_id.
 using TableId = StrongId<struct TableIdTag, uint64_t>;
 
 inline constexpr Lsn kNoLsn{0};
@@ -35,7 +35,7 @@ inline constexpr Lsn kNoLsn{0};
 constexpr Lsn& operator+=(Lsn& lsn, uint64_t bytes) { return lsn = lsn + bytes; }
 /// Bytes of the log from `from` to `to`.
 [[nodiscard]] constexpr uint64_t operator-(Lsn to, Lsn from) { return to.value() - from.value(); }
-/// What an atomic costs as a number it costs as a position.
+/// An atomic position costs what an atomic number costs.
 static_assert(std::atomic<Lsn>::is_always_lock_free && sizeof(std::atomic<Lsn>) == 8);
 inline constexpr PageNumber kNoPage{0};
 inline constexpr IndexId kNoIndex{0};
@@ -62,8 +62,8 @@ struct PageId {
 inline constexpr SpaceId kSystemSpace{1};
 inline constexpr SpaceId kUndoSpace{2};
 inline constexpr SpaceId kFirstTableSpace{16};
-/// Spaces from here on are temporary: never logged, never synced, gone when the engine ends. Given
-/// out anew in each run.
+/// Spaces from here on are temporary: never logged, never synced, gone when the engine ends.
+/// Assigned again in each run.
 inline constexpr SpaceId kFirstTemporarySpace{0xF000'0000};
 /// Undo of changes in temporary tables.
 inline constexpr SpaceId kTemporaryUndoSpace = kFirstTemporarySpace;

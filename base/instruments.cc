@@ -6,7 +6,7 @@
 namespace rowan {
 namespace {
 
-std::atomic<const Instruments*> g_instruments{nullptr};  // set before anybody reads it
+std::atomic<const Instruments*> g_instruments{nullptr};  // set before anything reads it
 
 }  // namespace
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Instruments: who is told of threads that come and go and of waits for files. An embedder's own
-// monitoring is set once and learns of everything from then on; without one each place costs a
+// Instruments: callbacks for threads that start and end and for waits on files. An embedder sets
+// its own monitoring once and is told of everything from then on; without one each place costs a
 // predictable branch. Thread safety: all functions.
 #pragma once
 
@@ -15,27 +15,27 @@ enum class FileWaitKind : uint8_t { kRead, kWrite, kSync };
 /// One wait, on the stack of the thread that waits.
 struct FileWaitState {
   alignas(16) std::array<std::byte, 128> bytes;
-  void* wait = nullptr;  ///< null: nobody wants to know
+  void* wait = nullptr;  ///< null: not monitored
 };
 
 struct Instruments {
-  /// Called by a background thread at its begin and at its end. `name` as in ThreadLoop.
+  /// Called by a background thread when it starts and when it ends. `name` as in ThreadLoop.
   void (*thread_begins)(const char* name) = nullptr;
   void (*thread_ends)() = nullptr;
-  /// A file was opened: what it is called from now on; null if nobody wants to know of it.
+  /// A file was opened: returns its handle for the calls below; null if it is not monitored.
   void* (*file_opened)(const char* path) = nullptr;
   void (*file_closed)(void* file) = nullptr;
   void (*file_removed)(const char* path) = nullptr;
-  /// The calling thread transfers or syncs now. Not of null.
+  /// The calling thread starts a transfer or a sync. `file` is not null.
   void (*file_wait_begins)(void* file, FileWaitKind kind, size_t bytes,
                            FileWaitState* state) = nullptr;
   void (*file_wait_ends)(FileWaitState* state, size_t bytes) = nullptr;
 };
 
-/// Null: nobody is told. `instruments` lives until nothing of the engine runs any more. REQUIRES:
+/// Null: no monitoring. `instruments` lives until nothing of the engine runs any more. REQUIRES:
 /// nothing of the engine runs now.
 void SetInstruments(const Instruments* instruments);
-/// Null: nobody is to be told.
+/// Null: no monitoring.
 const Instruments* CurrentInstruments();
 
 /// A wait for a file while it lives. `file` as file_opened named it.

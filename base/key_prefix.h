@@ -8,7 +8,7 @@
 
 namespace rowan {
 
-/// First byte string that sorts behind every string with this prefix; empty = none. `prefix` may be
+/// First byte string that sorts after every string with this prefix; empty = none. `prefix` may be
 /// the successor's own bytes.
 void PrefixSuccessor(Bytes prefix, std::vector<std::byte>* successor);
 

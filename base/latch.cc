@@ -55,8 +55,8 @@ bool Latch::LockExclusiveSlow(const std::atomic<uint64_t>* tag, uint64_t expecte
   if (spin == Spin::kIn) return true;
   if (spin == Spin::kTagChanged) return GiveUp();
   for (;;) {
-    // Again in each round: whoever was in meanwhile has ended the turn. Behind a writer it would be
-    // of no use.
+    // Again in each round: a release in the meantime has ended the turn. While a writer is inside
+    // it would be of no use.
     uint64_t word = word_.load(std::memory_order_relaxed);
     if ((word & kWriter) == 0 && (word & kSharedMask) != 0 &&
         !word_.compare_exchange_weak(word, word | kTurn, std::memory_order_relaxed)) {
@@ -72,7 +72,7 @@ bool Latch::LockExclusiveSlow(const std::atomic<uint64_t>* tag, uint64_t expecte
     if (!word_.compare_exchange_weak(word, word | kWaiters, std::memory_order_relaxed)) continue;
     const bool slept = Park(this, ParkKind::kExclusive, [this, tag, expected] {
       const uint64_t now = word_.load(std::memory_order_acquire);
-      // Beside readers only with the turn: without it they need never leave a gap.
+      // While readers are inside only with the turn: without it they need never leave a gap.
       const bool blocked = (now & kWriter) != 0 || ((now & kSharedMask) != 0 && (now & kTurn) != 0);
       return (now & kWaiters) != 0 && blocked && !Changed(tag, expected);
     });

@@ -10,9 +10,9 @@
 //
 // Bit 62 is set by a waiter while it sees itself blocked and stays set as long as anyone is parked,
 // so the release that ends the blockade always sees it.
-// Bit 61 is set by a writer that spun in vain beside readers, and cleared by it when it is in or
-// gives up, and by any exclusive release, which gives readers their chance. While it is set no
-// reader enters, so that readers who overlap cannot keep a writer out for ever. So a shared
+// Bit 61 is set by a writer that spun in vain while readers were inside, and cleared by it when it
+// is in or gives up, and by any exclusive release, which gives readers their chance. While it is
+// set no reader enters, so that overlapping readers cannot keep a writer out forever. So a shared
 // acquisition may wait for a writer that waits for shared holders: the latch order binds shared
 // holders among themselves, too.
 //
@@ -76,8 +76,8 @@ class Latch {
 
   /// As LockShared and LockExclusive, but gives up and returns false when `tag` is no longer
   /// `expected` while waiting: for latches whose guarded object can be replaced by another one, for
-  /// which the caller must not wait. Whoever changes the tag does it as the exclusive holder and
-  /// releases the latch afterwards (it may take it again): then no one sleeps on a changed tag.
+  /// which the caller must not wait. The tag is changed by the exclusive holder, which then
+  /// releases the latch (and may take it again): no thread sleeps on a changed tag.
   /// A latch that is free is taken without looking at the tag; the caller checks it anyway.
   [[nodiscard]] bool LockSharedWhile(const std::atomic<uint64_t>& tag, uint64_t expected) {
     return TryLockShared() || LockSharedSlow(&tag, expected);
@@ -147,7 +147,8 @@ class Latch {
   /// this call is then consistent; everything read when it fails must be thrown away.
   [[nodiscard]] bool Validate(Version version) const {
 #if defined(__SANITIZE_THREAD__)
-    // ThreadSanitizer knows no fences; a read-modify-write orders the same and it understands it.
+    // ThreadSanitizer knows no fences; a read-modify-write gives the same order, and it understands
+    // that.
     const uint64_t word = word_.fetch_add(0, std::memory_order_acq_rel);
 #else
     std::atomic_thread_fence(std::memory_order_acquire);
@@ -159,7 +160,7 @@ class Latch {
   [[nodiscard]] bool IsLockedExclusive() const {
     return (word_.load(std::memory_order_relaxed) & kWriter) != 0;
   }
-  /// Version as of now, whoever holds the latch; meaningful to holders.
+  /// The current version, no matter which thread holds the latch; meaningful to holders.
   [[nodiscard]] Version version() const {
     return word_.load(std::memory_order_relaxed) & kVersionMask;
   }
@@ -181,7 +182,7 @@ class Latch {
   bool GiveUp();
   void WakeWaiters(Unpark selection);
 
-  /// Keeps the writer's data stores behind the store of the writer bit, which acquire alone does
+  /// Keeps the writer's data stores after the store of the writer bit, which acquire alone does
   /// not; pairs with the acquire fence in Validate. No instruction on x86.
   static void WriterEntered() {
 #if !defined(__SANITIZE_THREAD__)

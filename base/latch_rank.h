@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // LatchRank: the place of each mutex and latch in the order of acquisition. A thread that holds one
-// may only wait for those that come later in base/latch_rank.def; of equal rank for none, page
-// latches apart, which have an order of their own (docs/latches.md). Taking one without waiting
+// may only wait for those that come later in base/latch_rank.def; not for one of equal rank, except
+// page latches, which have an order of their own (docs/latches.md). Taking one without waiting
 // (Try...) is not bound by the order.
 //
-// Builds with ROWAN_DCHECK_ENABLED note what each thread holds and abort when it breaks the order,
-// also where the other order would need a rare race to meet. Elsewhere the functions are empty.
-// Thread safety: what is noted belongs to the calling thread.
+// Builds with ROWAN_DCHECK_ENABLED record what each thread holds and abort when it breaks the
+// order, even where a deadlock would need a rare race. Elsewhere the functions are empty. Thread
+// safety: the record belongs to the calling thread.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// MemoryShare: how much memory something that can do without may take, in bytes: what is asked for
-// beyond that is refused. Thread safety: all members.
+// MemoryShare: how much memory an optional use may take, in bytes; requests beyond that are
+// refused. Thread safety: all members.
 #pragma once
 
 #include <atomic>
@@ -12,7 +12,7 @@ class MemoryShare {
  public:
   explicit MemoryShare(uint64_t bytes_max) : bytes_max_(bytes_max) {}
 
-  /// False if less is left.
+  /// False if less than `bytes` is left.
   bool TryTake(uint64_t bytes) {
     const uint64_t taken = bytes_.fetch_add(bytes, std::memory_order_relaxed) + bytes;
     if (taken <= bytes_max_.load(std::memory_order_relaxed)) return true;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// The standard mutexes and condition variables with what theirs lack: Clang's thread-safety
-// analysis sees who holds them, and each has a rank that builds with ROWAN_DCHECK_ENABLED check
+// The standard mutexes and condition variables with what they lack: Clang's thread-safety analysis
+// sees who holds them, and each has a rank that builds with ROWAN_DCHECK_ENABLED check
 // (base/latch_rank.h). In other builds they cost what the standard ones do; the rank stays in the
 // object, so that its layout does not depend on the build.
 //
@@ -85,7 +85,7 @@ class ROWAN_CAPABILITY("shared mutex") SharedMutex {
   const LatchRank rank_;
 };
 
-/// Holds a Mutex while it lives, but for the time between Unlock and Lock.
+/// Holds a Mutex while it lives, except between Unlock and Lock.
 class ROWAN_SCOPED_CAPABILITY MutexLock {
  public:
   explicit MutexLock(Mutex* mutex) ROWAN_ACQUIRE(mutex) : mutex_(mutex) { mutex_->Lock(); }
@@ -109,7 +109,7 @@ class ROWAN_SCOPED_CAPABILITY MutexLock {
   bool held_ = true;
 };
 
-/// Holds a SharedMutex exclusively while it lives, but for the time between Unlock and Lock.
+/// Holds a SharedMutex exclusively while it lives, except between Unlock and Lock.
 class ROWAN_SCOPED_CAPABILITY ExclusiveLock {
  public:
   explicit ExclusiveLock(SharedMutex* mutex) ROWAN_ACQUIRE(mutex) : mutex_(mutex) {
@@ -177,7 +177,7 @@ class Condition {
  private:
   friend class SharedCondition;
 
-  /// A wait gives the mutex back and takes it anew, in its place in the order.
+  /// A wait releases the mutex and takes it again, at its place in the order.
   class Released {
    public:
     explicit Released(LatchRank rank) : rank_(rank) {

@@ -11,7 +11,7 @@ inline constexpr uint32_t kPageSizeMin = 4096;
 inline constexpr uint32_t kPageSizeMax = 65536;
 inline constexpr uint32_t kPageSizeDefault = 16384;
 
-/// The one check of it.
+/// The only check of page sizes.
 [[nodiscard]] constexpr bool IsPageSize(uint32_t bytes) {
   return std::has_single_bit(bytes) && bytes >= kPageSizeMin && bytes <= kPageSizeMax;
 }

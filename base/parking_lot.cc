@@ -33,7 +33,7 @@ Bucket& BucketOf(const void* address) {
   return buckets[hash >> 56];
 }
 
-/// Unlinks whom `address` and `selection` name; returns them as a list of their own.
+/// Unlinks the sleepers that `address` and `selection` name; returns them as a list of their own.
 Sleeper* TakeSelected(Bucket& bucket, const void* address, Unpark selection, bool* remain)
     ROWAN_REQUIRES(bucket.mutex) {
   Sleeper* taken = nullptr;

@@ -4,8 +4,8 @@
 // has its own condition variable, so neighbours in a bucket do not wake each other.
 //
 // No lost wake-ups: the sleeper's predicate and the waker's update both run under the bucket mutex.
-// Whoever changes the state first makes it visible, then calls Unpark; a thread that saw the old
-// state under the mutex is on the list by then.
+// The thread that changes the state first makes it visible, then calls Unpark; a thread that saw
+// the old state under the mutex is on the list by then.
 // Thread safety: all functions from any thread. Callbacks must not park or unpark.
 #pragma once
 
@@ -13,9 +13,10 @@
 
 namespace rowan {
 
-/// What a sleeper waits for; decides who is woken by UnparkSelected.
+/// What a sleeper waits for; decides which sleepers UnparkSelected wakes.
 enum class ParkKind : uint8_t { kShared, kExclusive };
-/// Whom to wake: the longest-waiting exclusive sleeper alone, or with it every shared one.
+/// Which sleepers to wake: the longest-waiting exclusive sleeper alone, or with it every shared
+/// one.
 enum class Unpark : uint8_t { kOneExclusive, kBoth };
 
 namespace parking_internal {
@@ -25,7 +26,7 @@ void UnparkErased(const void* address, Unpark selection, void (*before_wake)(voi
 }  // namespace parking_internal
 
 /// Sleeps until unparked, if `should_sleep()` holds under the bucket mutex. Returns true if it
-/// slept. A return says nothing about the state: the caller looks again.
+/// slept. A return says nothing about the state: the caller checks again.
 template <typename Predicate>
 bool Park(const void* address, ParkKind kind, Predicate should_sleep) {
   return parking_internal::ParkErased(
@@ -33,8 +34,8 @@ bool Park(const void* address, ParkKind kind, Predicate should_sleep) {
       &should_sleep);
 }
 
-/// Takes those whom `selection` names off the list, calls `before_wake(others_remain)` under the
-/// bucket mutex, then wakes those taken.
+/// Takes the sleepers that `selection` names off the list, calls `before_wake(others_remain)` under
+/// the bucket mutex, then wakes those taken.
 template <typename Update>
 void UnparkSelected(const void* address, Unpark selection, Update before_wake) {
   parking_internal::UnparkErased(

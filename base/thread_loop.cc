@@ -23,7 +23,7 @@ void ThreadLoop::Start() {
 }
 
 void ThreadLoop::Wake() {
-  // Already requested and not yet taken: the loop will run its work after this call anyway.
+  // Already requested and not yet consumed: the loop will run its work after this call anyway.
   if (wake_requested_.exchange(true, std::memory_order_acq_rel)) return;
   // The empty section keeps the notification from falling between the sleeper's test and its wait.
   { const MutexLock lock(&mutex_); }

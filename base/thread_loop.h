@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Skeleton of every background thread: a name, a tick, a bounded unit of work, an interruptible
+// The skeleton of every background thread: a name, a tick, a bounded unit of work, an interruptible
 // wait and a clean stop. Thread safety: Wake and Stop from any thread; Stop is
 // idempotent and joins.
 #pragma once

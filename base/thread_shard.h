@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// A small number per thread, for picking one of several copies of a structure so that threads
-// rarely meet on it. Thread-safe.
+// A small number per thread, for choosing one of several copies of a structure so that threads
+// rarely contend for it. Thread-safe.
 #pragma once
 
 #include <atomic>

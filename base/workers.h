@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Workers: one piece of work that several threads do together, the caller being one of them, until
-// all are through. They take parts of the work from what they share, so that it gets done by
-// however many there are. What goes on in the background is a ThreadLoop instead.
+// Workers: one piece of work that several threads, including the caller, do together until all have
+// finished. They take parts of it from shared state, so that any number of them gets it done.
+// Background work uses a ThreadLoop instead.
 // Thread safety: Run by one thread; failed() by any.
 #pragma once
 
@@ -20,10 +20,10 @@ class Workers {
   /// ThreadLoop.
   Workers(std::string name, uint32_t count);
 
-  /// Each of them calls `work` with its number, the caller's being 0. Returns when all have ended,
-  /// with what failed first. A thread that the system does not give is one fewer.
+  /// Each of them calls `work` with its number; the caller's is 0. Returns when all have ended,
+  /// with the first failure. If the system refuses a thread, there is one fewer.
   Status Run(FunctionRef<Status(uint32_t worker)> work);
-  /// One of them has failed: the others had better end, however they like.
+  /// One of them has failed: the others should stop.
   [[nodiscard]] bool failed() const { return failed_.load(std::memory_order_acquire); }
 
  private:
@@ -32,8 +32,8 @@ class Workers {
 
   const std::string name_;
   const uint32_t count_;
-  std::atomic<bool> failed_{false};  ///< set by whoever fails first, read by all
-  Status failure_;                   ///< written by whoever set it, read when all have ended
+  std::atomic<bool> failed_{false};  ///< set by the first that fails, read by all
+  Status failure_;                   ///< written by whichever set it, read when all have ended
 };
 
 }  // namespace rowan

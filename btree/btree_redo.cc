@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Redo of the tree's records: decodes what node_log.cc wrote and calls the same node functions.
-// Nothing here trusts body or page: whatever does not fit together is kCorrupt.
+// Nothing here trusts body or page: anything inconsistent is kCorrupt.
 #include <cstring>
 #include <vector>
 
@@ -14,7 +14,7 @@ namespace {
 
 Status Malformed() { return Status(Code::kCorrupt, "tree redo record does not fit its page"); }
 
-/// Reads varints from a body; any cut-off makes it bad for good.
+/// Reads varints from a body; once one is cut off the body stays bad.
 class BodyReader {
  public:
   explicit BodyReader(Bytes body) : position_(body.data()), end_(body.data() + body.size()) {}

@@ -75,7 +75,7 @@ Result<PageNumber> BulkBuilder::NewPage(PageNumber near, size_t level) {
 bool BulkBuilder::Overflows(const Level& node, bool leaf, Bytes key, size_t entry_bytes) const {
   if (node.entries.empty()) return false;
   const size_t prefix = CommonPrefix(node.lower, key);
-  // Two large rows share a leaf however full that makes it.
+  // Two large rows share a leaf, however full that makes it.
   if (leaf && node.entries.size() < kEntriesBeforeHighKey) {
     return node.BytesWith(prefix, 0, entry_bytes - prefix) > page_bytes();
   }

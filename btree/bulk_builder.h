@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // BulkBuilder: bottom-up build of an empty tree from entries in ascending key order, logged as
 // whole-node loads. Fills leaves left to right and hands (separator, page) upwards; every level has
-// one node in the making. A node is written when the next entry would take it over its share of a
+// one node in progress. A node is written when the next entry would take it over its share of a
 // page: only then are its upper bound and prefix known. The last node of the highest level becomes
 // the root's content.
 //
@@ -11,9 +11,9 @@
 // instead, and an inner node gives up its last separator. The same happens at the end, where no
 // upper bound means no prefix.
 //
-// A crash in the middle leaves the root as it was, and the pages taken so far in use but
+// A crash in the middle leaves the root as it was, and the pages taken so far allocated but
 // unreachable until the space is dropped.
-// Thread safety: one thread; the tree must not be used by others meanwhile.
+// Thread safety: one thread; the tree must not be used by others at the same time.
 #pragma once
 
 #include <cstddef>
@@ -44,7 +44,7 @@ class BulkBuilder {
     uint32_t key_bytes;
     uint32_t value_bytes;
   };
-  /// The node in the making of one level.
+  /// The node in progress of one level.
   struct Level {
     PageNumber page;         ///< none as long as the level has no other node
     PageNumber first_child;  ///< inner levels

@@ -12,7 +12,7 @@
 namespace rowan {
 namespace {
 
-/// Leaves of one walk that enter the pool like those of any read: short ranges come back to them.
+/// Leaves of one walk that enter the pool like those of any read: short ranges are read again.
 constexpr uint32_t kLeavesOfAShortWalk = 16;
 
 }  // namespace
@@ -77,7 +77,7 @@ Status Cursor::TrySeekAtLeast(Bytes key) {
   Result<SlotSearch> found = ToOwner(key);
   if (!found.ok()) return found.status();
   slot_ = found->slot;
-  // Its lower bound is here or the first entry further right.
+  // Its lower bound is here, or the first entry further right.
   return SkipEmptyForward();
 }
 
@@ -105,8 +105,8 @@ Result<SlotSearch> Cursor::ToOwner(Bytes key) {
   return SearchNode(View().page(), key);
 }
 
-/// The neighbour only where the seek before went that way: to find out in vain costs as much as the
-/// way through the parent.
+/// Try the neighbour only if the previous seek went that way: a vain try costs as much as going
+/// through the parent.
 Result<SlotSearch> Cursor::SlotHereOrNext(Aim aim, Bytes key) {
   std::optional<SlotSearch> found = SlotHere(aim, key);
   if (found.has_value()) {
@@ -177,8 +177,8 @@ Status Cursor::StepToRight() {
   return Status::Ok();
 }
 
-/// Writers of this leaf need not wait for the disk. Only a leaf that is still the same afterwards
-/// proves that its neighbour is still there; damage is found when it is fixed from there.
+/// Writers of this leaf need not wait for the disk. Only a leaf that is unchanged afterwards proves
+/// that its neighbour still exists; damage is found when it is fixed from there.
 Status Cursor::ReadUnlatched(PageId page) {
   remembered_ = {leaf_.frame(), leaf_.page(), leaf_.frame()->latch.version()};
   leaf_.Release();
@@ -217,7 +217,7 @@ void Cursor::StandOn(uint16_t slot) {
 }
 
 /// Last entry below the key (kBefore) or of all (kLast). Leaves without such an entry are passed by
-/// going down again with their lower bound: entries below it cannot be in them.
+/// descending again with their lower bound: entries below it cannot be in them.
 Status Cursor::DescendBefore(Aim aim, Bytes key) {
   leaf_.Release();
   key_valid_ = false;
@@ -316,12 +316,12 @@ Status Cursor::Next() {
       if (!status.ok()) return status;
       if (!EqualBytes(key(), seek_key_)) return Status::Ok();
     }
-    // The way back, should the leaf change while the next one is read.
+    // The way back, in case the leaf changes while the next one is read.
     if (slot_ + 1u >= View().count()) static_cast<void>(key());
     ++slot_;
     const Status status = SkipEmptyForward();
     if (!status.Is(Code::kRestart)) return status;
-    key_valid_ = true;  // no other key was assembled on the way
+    key_valid_ = true;  // no other key was assembled since
   }
 }
 

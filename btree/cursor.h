@@ -3,15 +3,15 @@
 // the cursor holds one leaf shared; entries it returns point into the page and are valid until the
 // next call. Do not keep it latched while waiting for anything, or across calls of the layer above.
 //
-// Seeks try the current leaf first (when it was not changed since); then its right neighbour, where
-// the seek before went that way; then they go down from the lowest inner page of the last way that
+// Seeks try the current leaf first (if it has not changed since); then its right neighbour, if the
+// previous seek went that way; then they descend from the lowest inner page of the last path that
 // covers the key (Ancestors), and only then from the root: a seek to the next group of a loose
-// index scan costs a binary search or two, in both directions. There are no left links: the way
-// over the start of a leaf goes through its parent, by the leaf's lower bound.
+// index scan costs a binary search or two, in both directions. There are no left links: to move
+// back over the start of a leaf they go through its parent, by the leaf's lower bound.
 //
-// A right neighbour that has to be read is read with no leaf latched; then the walk goes on if the
-// leaf is still the same, else from its key. A walk over many leaves leaves the pages that others
-// use often in the pool (FixHint::kScan).
+// A right neighbour that has to be read is read with no leaf latched; then the walk continues if
+// the leaf is unchanged, else from its key. A walk over many leaves keeps the pages that others use
+// often in the pool (FixHint::kScan).
 // Thread safety: one thread per cursor.
 #pragma once
 
@@ -37,16 +37,16 @@ class Cursor {
   explicit Cursor(Tree* tree, FixHint hint = FixHint::kNormal);
   Cursor(const Cursor&) = delete;
   Cursor& operator=(const Cursor&) = delete;
-  /// Forget everything and walk another tree.
+  /// Forgets everything and walks another tree.
   void Reset(Tree* tree, FixHint hint = FixHint::kNormal);
 
-  /// Goes around pages that cannot be read, by what this tells of the others; null: it fails there.
-  /// Until Reset; outlives that.
+  /// Bypasses unreadable pages with the help of `detour`; null: fails there. In force until Reset;
+  /// `detour` must live that long.
   void SetDetour(const LeafDirectory* detour) { detour_ = detour; }
 
   /// Positions on the first entry >= key. kEndOfRange: none (the cursor is then past the end).
   Status SeekAtLeast(Bytes key);
-  /// Positions on the entry `key`. kNotFound: there is none, and the cursor, which stands nowhere,
+  /// Positions on the entry `key`. kNotFound: there is none, and the cursor has no position but
   /// holds the leaf that an insert of the key would go to (no leaf: the index is gone).
   Status SeekExactly(Bytes key);
   /// Positions on the last entry < key. kEndOfRange: none.
@@ -73,17 +73,17 @@ class Cursor {
   [[nodiscard]] PageNumber leaf() const { return leaf_page_; }
   /// The latched leaf itself, for layers that take many entries under one latch.
   [[nodiscard]] NodeView View() const;
-  /// Stands on another entry of the latched leaf. REQUIRES: slot < leaf_entries().
+  /// Moves to another entry of the latched leaf. REQUIRES: slot < leaf_entries().
   void MoveTo(uint16_t slot) {
     slot_ = slot;
     key_valid_ = false;
   }
 
-  /// Gives the latch back; remembers key, frame and version for Next/Prev/Relatch.
+  /// Releases the latch; remembers key, frame and version for Next/Prev/Relatch.
   void Unlatch();
 
  private:
-  /// Where the cursor was when it gave its latch back.
+  /// Where the cursor was when it released its latch.
   struct Remembered {
     Frame* frame = nullptr;
     const std::byte* page = nullptr;
@@ -91,11 +91,11 @@ class Cursor {
   };
 
   /// The first entry >= key (kOwner) or the last one < key (kBefore), if the latched leaf alone
-  /// says that it is the one: it owns the key, or has that last entry.
+  /// proves it: it owns the key, or has that last entry.
   [[nodiscard]] std::optional<SlotSearch> SlotHere(Aim aim, Bytes key) const;
   void StandOn(uint16_t slot);
-  /// kRestart, here and in what follows: the leaf changed while its neighbour was read; nothing is
-  /// latched, and the way starts again from its key.
+  /// kRestart, here and below: the leaf changed while its neighbour was read; nothing is latched,
+  /// and the walk starts again from its key.
   Status TrySeekAtLeast(Bytes key);
   Status SkipEmptyForward();
   Status StepToRight();
@@ -110,11 +110,11 @@ class Cursor {
   void CountWay();
   [[nodiscard]] bool TryRelatchHere();
   Status AtEnd();
-  /// Damage that there is a way around.
+  /// Damage that can be bypassed.
   [[nodiscard]] bool HasDetour(const Status& status) const {
     return detour_ != nullptr && (status.Is(Code::kCorrupt) || status.Is(Code::kIoError));
   }
-  /// Latches it; kEndOfRange: it is null.
+  /// Latches the leaf; kEndOfRange: `leaf` is null.
   Status ToListed(const LeafDirectory::Leaf* leaf);
   void AssembleBehind(std::vector<std::byte>* key) const;
   Status DetourToRight(Bytes behind);
@@ -135,7 +135,7 @@ class Cursor {
   bool key_valid_ = false;      ///< key_ is the key of the current entry
   std::vector<std::byte> key_;  ///< capacity is kept
   std::vector<std::byte> seek_key_;  ///< key of a seek in progress
-  std::vector<std::byte> lower_;     ///< lower bound of the leaf a descent came to
+  std::vector<std::byte> lower_;     ///< lower bound of the leaf a descent reached
   std::vector<std::byte> bound_;     ///< that of the leaf to the right of it
 };
 

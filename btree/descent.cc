@@ -9,7 +9,7 @@
 namespace rowan {
 namespace {
 
-/// After so many restarts in a row a writer has probably lost its processor: let it run.
+/// After this many restarts in a row a writer has probably lost its processor: let it run.
 constexpr uint32_t kRestartsBeforeYield = 8;
 
 void CountRestart(uint32_t restarts) {
@@ -58,7 +58,7 @@ Status Descent::TryFromAncestor(const DescentTarget& target, uint8_t level, Latc
   const Status status = Choose(target, &step);
   if (status.Is(Code::kRestart)) return Status(Code::kNotFound);
   if (!status.ok()) return status;
-  // Between two separators the target is certainly within; behind the last one the page says.
+  // Between two separators the target is certainly within; after the last one the page decides.
   const ChildChoice& choice = step.choice;
   if (level == ancestors_->root_level) return DownToLeaf(target, &step, mode, leaf);
   if (choice.index == 0) return Status(Code::kNotFound);
@@ -129,7 +129,7 @@ Status Descent::Choose(const DescentTarget& target, Step* step) {
   step->choice = UnlatchedChooseChild(page, tree_->index(), target.aim, target.key);
   const bool inner = step->choice.level > 0;
   if (lower_ != nullptr && step->choice.level > lower_above_ && step->choice.index > 0) {
-    // A deeper bound replaces a higher one; a restart begins anew.
+    // A deeper bound replaces a higher one; a restart begins again.
     UnlatchedCopyKey(page, static_cast<uint16_t>(step->choice.index - 1), lower_);
     has_lower_ = true;
   }
@@ -154,7 +154,8 @@ Status Descent::StepDown(const DescentTarget& target, Step* step) {
     if (!step->page.Validate()) return Status(Code::kRestart);
     return fixed.Is(Code::kCorrupt) ? Unreadable(next.id) : fixed;
   }
-  // Now `next.page` has its version: if the parent still stands, that version is of the right node.
+  // Now `next.page` has its version: if the parent still validates, that version is of the right
+  // node.
   if (!step->page.Validate()) return Status(Code::kRestart);
   const Status status = Choose(target, &next);
   if (!status.ok()) return status;
@@ -183,7 +184,7 @@ Status Descent::LatchRootLeaf(LatchMode mode, PageGuard* leaf) {
   Result<PageGuard> guard = tree_->pool()->Fix(id, mode, FixHint::kNormal);
   if (!guard.ok()) return guard.status();
   const Bytes page(guard->page(), tree_->pool()->page_size_bytes());
-  if (NodeView(page).level() != 0) return Status(Code::kRestart);  // the root was split meanwhile
+  if (NodeView(page).level() != 0) return Status(Code::kRestart);  // the root was just split
   if (!IsLeafOf(page, tree_->index())) {
     return tree_->ReportDamage(id.page, "it is not the root of its index");
   }
@@ -242,14 +243,14 @@ Status Descent::TryToLeafParent(const DescentTarget& target, PageGuard* parent,
   return Status::Ok();
 }
 
-/// A page that is really referred to, and was damaged when it was read without being sure of that:
-/// it is read once more, so that the sentence says what is wrong.
+/// A page that really is referenced, and was damaged when read before that was certain: it is read
+/// once more, so that the log message says what is wrong.
 Status Descent::Unreadable(PageId id) {
   const Result<PageGuard> again = tree_->pool()->Fix(id, LatchMode::kShared);
   return again.ok() ? Status(Code::kRestart) : again.status();
 }
 
-/// A page whose content is impossible: only real if it can still be seen.
+/// A page whose content is impossible: the damage is real only if it can still be seen.
 Status Descent::Damaged(const OptimisticPage& source, PageId id, const char* what) {
   if (!source.Validate()) return Status(Code::kRestart);
   return tree_->ReportDamage(id.page, what);

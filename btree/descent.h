@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Descent: the way from the root to a leaf or to an inner node, by optimistic lock coupling.
+// Descent: the path from the root to a leaf or to an inner node, by optimistic lock coupling.
 //
 // Inner pages are read without latching: version, read, validate. A child's page number read from a
 // parent is trusted only when the parent still validates after the child's version or latch was
 // taken; until then the child may be any page, so damage seen there is real only if the parent
 // still validates. Restarts are explicit and happen in one loop here.
 //
-// Ancestors: a cursor remembers the inner pages of its last way with their versions. Such a page is
-// what it was as long as its version is the same: it is in the tree, at its level, with the bounds
-// it had. (The upper bound stands in the page; the lower one never changes while a node lives: a
-// split gives the upper part away, a merge takes from the right.) So the way to a leaf nearby
-// begins at the lowest one that covers the target. A page that was split, merged away, freed or
-// evicted has another version and is passed over.
+// Ancestors: a cursor remembers the inner pages of its last path with their versions. As long as
+// its version is the same, such a page is unchanged: it is in the tree, at its level, with the same
+// bounds. (The upper bound is in the page; the lower one never changes while a node lives: a split
+// gives the upper part away, a merge takes from the right.) So the path to a nearby leaf begins at
+// the lowest one that covers the target. A page that was split, merged away, freed or evicted has
+// another version and is skipped.
 // Thread safety: one thread per object; the tree by any number of threads.
 #pragma once
 
@@ -34,7 +34,7 @@ struct DescentTarget {
   Bytes key;
 };
 
-/// The inner pages of the way to a cursor's leaf.
+/// The inner pages on the path to a cursor's leaf.
 struct Ancestors {
   struct Place {
     OptimisticPage page;
@@ -59,39 +59,40 @@ class Descent {
 
   /// Latches the leaf. No other page is held afterwards.
   Status ToLeaf(const DescentTarget& target, LatchMode mode, PageGuard* leaf);
-  /// Like ToLeaf, but begins at the lowest remembered ancestor that has not changed and covers the
-  /// key (kOwner and kBefore only). REQUIRES: Remember.
+  /// Like ToLeaf, but begins at the lowest remembered ancestor that is unchanged and covers the key
+  /// (kOwner and kBefore only). REQUIRES: Remember.
   Status ToLeafNearby(const DescentTarget& target, LatchMode mode, PageGuard* leaf);
   /// How the last ToLeafNearby got there.
   enum class Way : uint8_t {
     kDescended,    ///< from the root, over more than one level
     kClimbed,      ///< from another ancestor, or from the parent
-    kToNeighbour,  ///< from the parent, to the right neighbour of the leaf before
+    kToNeighbour,  ///< from the parent, to the right neighbour of the previous leaf
   };
   [[nodiscard]] Way way() const { return way_; }
 
   /// What ancestors know of the lower bound of a leaf.
   enum class LowerBound : uint8_t { kUnknown, kNone, kKnown };
-  /// Of the latched leaf, which owns `key`. REQUIRES: Remember.
+  /// The lower bound of the latched leaf, which owns `key`. REQUIRES: Remember.
   LowerBound LowerBoundOf(PageNumber leaf, Bytes key, std::vector<std::byte>* lower);
   /// Finds the node at `level` that owns `key`, and its parent, both optimistically.
-  /// kNotFound: the root is at that level or below it (then root_level() says at which).
+  /// kNotFound: the root is at that level or below it (root_level() then says which).
   Status ToLevel(Bytes key, uint8_t level, OptimisticPage* parent, OptimisticPage* node,
                  ChildChoice* choice);
 
-  /// Latches the parent of the leaf, shared, and says which child that is. With TrackLowerBound,
-  /// the bound is the parent's. kNotFound: the root is a leaf.
+  /// Latches the parent of the leaf, shared, and returns which child the leaf is. With
+  /// TrackLowerBound, the bound is the parent's. kNotFound: the root is a leaf.
   Status ToLeafParent(const DescentTarget& target, PageGuard* parent, ChildChoice* choice);
 
-  /// Records the lower bound of the leaf reached by ToLeaf. Set before it.
+  /// Records the lower bound of the leaf reached by ToLeaf. Call it before ToLeaf.
   void TrackLowerBound(std::vector<std::byte>* lower) { lower_ = lower; }
   /// After ToLeaf with TrackLowerBound: false if the leaf is the first one.
   [[nodiscard]] bool has_lower() const { return has_lower_; }
-  /// Collects index and number of children on the way. Set before ToLeaf.
+  /// Collects index and number of children on the path. Call it before ToLeaf.
   void TrackPath(std::vector<ChildChoice>* path) { path_ = path; }
   /// Level of the root at the last descent.
   [[nodiscard]] uint8_t root_level() const { return root_level_; }
-  /// Keeps the way of ToLeaf and ToLeafNearby there. Outlives the descent; set before them.
+  /// Stores the path of ToLeaf and ToLeafNearby there. `ancestors` outlives the descent; call it
+  /// first.
   void Remember(Ancestors* ancestors) { ancestors_ = ancestors; }
 
  private:
@@ -130,7 +131,7 @@ class Descent {
   uint8_t root_level_ = 0;
 };
 
-/// True if a latched page is a sane leaf of the index; for pages reached by a validated way.
+/// True if a latched page is a sane leaf of the index; for pages reached by a validated path.
 bool IsLeafOf(Bytes page, IndexId index);
 
 }  // namespace rowan

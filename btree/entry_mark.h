@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// The one thing that a tree knows of its values: an entry may be marked as gone, and then it only
-// keeps its place. Thread safety: pure functions.
+// The one thing that a tree knows about its values: an entry may be marked as deleted, and then it
+// only keeps its place. Thread safety: pure functions.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace rowan {
 
-/// In the first byte of a value: the layer above counts the entry as gone.
+/// In the first byte of a value: the layer above regards the entry as deleted.
 inline constexpr uint8_t kEntryMarked = 1;
 
 [[nodiscard]] inline bool IsMarked(Bytes value) {

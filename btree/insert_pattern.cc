@@ -6,16 +6,16 @@
 namespace rowan {
 namespace {
 
-/// A stream has put so many entries, and so large a part of the leaf, in a row: short bursts at
-/// random places, which leave leaves emptier when they are split there, rarely have.
+/// A stream has put this many entries, and this large a part of the leaf, in a row: short bursts at
+/// random places, where splits leave leaves emptier, rarely do.
 constexpr int kTrendRun = 8;
 constexpr size_t kTrendShare = 4;
-/// Sessions that insert into one stream overtake each other by so many places; in a leaf of few
-/// entries that says nothing.
+/// Sessions that insert into one stream overtake each other by up to this many places; in a leaf of
+/// few entries that proves nothing.
 constexpr int kBeside = 4;
 constexpr size_t kBesideShare = 16;
 
-/// How far up from the last insert, whose slot is 0: 1 is next behind it, 0 next before it.
+/// How far up from the last insert, whose slot is 0: 1 is directly after it, 0 directly before it.
 int StepFromLast(const NodeView& node, size_t slot) {
   return static_cast<int>(slot) - static_cast<int>(node.last_insert_end()) + 1;
 }
@@ -41,8 +41,9 @@ InsertPlace InsertPlaceOf(const NodeView& node, size_t slot) {
 int8_t InsertRunAfter(const NodeView& node, size_t slot) {
   const int run = node.insert_run();
   if (!IsBeside(node, slot)) return static_cast<int8_t>(run / 4);
-  // Over n inserts the steps make the way from the first to the last one: n up an ascending stream,
-  // none down a descending one, whatever the order is in between. Hence the sum is n or -n.
+  // Over n inserts the steps add up to the distance from the first to the last one: n in an
+  // ascending stream, none in a descending one, whatever the order in between. Hence the sum is n
+  // or -n.
   const int sum = run + 2 * StepFromLast(node, slot) - 1;
   return static_cast<int8_t>(std::clamp(sum, -INT8_MAX, INT8_MAX));
 }

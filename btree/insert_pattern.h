@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Where the inserts into a leaf go: what a node remembers of its last ones tells streams of keys
-// that ascend or descend from random ones, any number of streams in one tree, as each has a leaf of
-// its own before long. Splits look at it (node_split.h), and each tree counts what it saw.
+// Where the inserts into a leaf go: what a node remembers of its last ones distinguishes streams of
+// ascending or descending keys from random ones, any number of streams in one tree, as each soon
+// has a leaf of its own. Splits use it (node_split.h), and each tree keeps counts.
 // Thread safety: pure functions, plain values.
 #pragma once
 
@@ -12,25 +12,25 @@
 
 namespace rowan {
 
-/// An insert against the one before it in its leaf. The first one that applies.
+/// An insert relative to the one before it in its leaf. The first value that applies.
 enum class InsertPlace : uint8_t {
   kUnknown,     ///< none before it since the leaf was made or split
-  kAscending,   ///< next behind the last one
-  kDescending,  ///< next before the last one
+  kAscending,   ///< directly after the last one
+  kDescending,  ///< directly before the last one
   kLeft,        ///< elsewhere, before all entries of the leaf
-  kRight,       ///< elsewhere, behind all entries of the leaf
+  kRight,       ///< elsewhere, after all entries of the leaf
   kElsewhere,
   kCount
 };
 
-/// Of an insert at `slot` of a node that does not have it yet.
+/// For an insert at `slot` of a node that does not have it yet.
 [[nodiscard]] InsertPlace InsertPlaceOf(const NodeView& node, size_t slot);
-/// The node's insert run after it: how many of the last inserts, more or less, went up (positive)
-/// or down in one stream, whose sessions may overtake each other by a few places.
+/// The node's insert run after it: roughly how many of the last inserts went up (positive) or down
+/// in one stream, whose sessions may overtake each other by a few places.
 [[nodiscard]] int8_t InsertRunAfter(const NodeView& node, size_t slot);
 
 enum class InsertTrend : uint8_t { kNone, kAscending, kDescending };
-/// What the inserts before one at `slot` make of it.
+/// The trend of the earlier inserts, for an insert at `slot`.
 [[nodiscard]] InsertTrend InsertTrendAt(const NodeView& node, size_t slot);
 
 /// Inserts into one tree since it was opened, by place.

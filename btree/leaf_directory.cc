@@ -14,13 +14,13 @@ namespace {
 
 /// Page 0 is the space's header.
 constexpr uint32_t kFirstTreePage = 1;
-/// Pages looked at between two looks at the sign.
+/// Pages read between two checks of the interruption.
 constexpr uint32_t kPagesBetweenSigns = 256;
 
 }  // namespace
 
-Result<std::shared_ptr<const LeafDirectory>> LeafDirectory::Build(
-    Tree* tree, FunctionRef<bool()> interrupted) {
+Result<std::shared_ptr<const LeafDirectory>> LeafDirectory::Build(Tree* tree,
+                                                                  FunctionRef<bool()> interrupted) {
   const Result<uint32_t> pages = tree->pool()->files()->PageCount(tree->space());
   if (!pages.ok()) return pages.status();
   std::shared_ptr<LeafDirectory> directory(new LeafDirectory);
@@ -36,8 +36,7 @@ void LeafDirectory::Look(Tree* tree, PageNumber page) {
   const PageId id{tree->space(), page};
   const Result<bool> allocated = tree->allocator()->IsAllocated(id);
   if (allocated.ok() && !allocated.value()) return;
-  Result<PageGuard> guard =
-      tree->pool()->Fix(id, LatchMode::kShared, FixHint::kSpeculativeScan);
+  Result<PageGuard> guard = tree->pool()->Fix(id, LatchMode::kShared, FixHint::kSpeculativeScan);
   if (!guard.ok()) {
     unreadable_.push_back(page);
     return;
@@ -76,10 +75,9 @@ const LeafDirectory::Leaf* LeafDirectory::After(Bytes key) const {
 
 const LeafDirectory::Leaf* LeafDirectory::Before(Bytes key) const {
   const auto next =
-      std::lower_bound(leaves_.begin(), leaves_.end(), key,
-                       [](const Leaf& leaf, Bytes wanted) {
-                         return CompareBytes(AsBytes(leaf.first_key), wanted) < 0;
-                       });
+      std::lower_bound(leaves_.begin(), leaves_.end(), key, [](const Leaf& leaf, Bytes wanted) {
+        return CompareBytes(AsBytes(leaf.first_key), wanted) < 0;
+      });
   return next == leaves_.begin() ? nullptr : &*std::prev(next);
 }
 

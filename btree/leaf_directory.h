@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// LeafDirectory: the leaves of a damaged tree, found by looking at every page of its file, in the
-// order of their keys. A Cursor that has one goes around pages that cannot be read, inner ones as
-// well as leaves (Cursor::SetDetour), so that what the other leaves hold can be saved.
+// LeafDirectory: the leaves of a damaged tree, found by reading every page of its file, in the
+// order of their keys. A Cursor that has one bypasses unreadable pages, inner ones as well as
+// leaves (Cursor::SetDetour), so that the contents of the other leaves can be saved.
 //
-// It is as of when it was made; nobody changes the tree meanwhile. A page that is free by its
-// space's bitmap is left out, if the bitmap can be read: it may have been a leaf once.
+// It shows the tree as of when it was made; the tree must not change while it is in use. A page
+// that is free by its space's bitmap is left out, if the bitmap can be read: it may once have been
+// a leaf.
 // Thread safety: constant once built.
 #pragma once
 
@@ -31,11 +32,11 @@ class LeafDirectory {
   static Result<std::shared_ptr<const LeafDirectory>> Build(Tree* tree,
                                                             FunctionRef<bool()> interrupted);
 
-  /// The one that owns the key, or the first of all; null: there is none.
+  /// The leaf that owns the key, or the first of all; null: there is none.
   [[nodiscard]] const Leaf* OwnerOf(Bytes key) const;
-  /// The next one whose first key is above the key; null: none.
+  /// The next leaf whose first key is above the key; null: none.
   [[nodiscard]] const Leaf* After(Bytes key) const;
-  /// The last one whose first key is below the key; null: none.
+  /// The last leaf whose first key is below the key; null: none.
   [[nodiscard]] const Leaf* Before(Bytes key) const;
   [[nodiscard]] const Leaf* First() const { return leaves_.empty() ? nullptr : &leaves_.front(); }
   [[nodiscard]] const Leaf* Last() const { return leaves_.empty() ? nullptr : &leaves_.back(); }

@@ -14,7 +14,7 @@ Object* LeafMap::FindOrMake(std::atomic<Object*>* place, uint64_t bytes, Make ma
   Object* present = place->load(std::memory_order_acquire);
   if (present != nullptr) return present;
   if (!memory_->TryTake(bytes + kHeapBytes)) return nullptr;
-  // Of two that make one, one wins.
+  // If two threads make one, one wins.
   Object* made = make();
   if (place->compare_exchange_strong(present, made, std::memory_order_acq_rel)) {
     bytes_.fetch_add(bytes + kHeapBytes, std::memory_order_relaxed);

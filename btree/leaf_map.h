@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // LeafMap: the visibility map of one index, a word for each leaf, keyed by page number and kept
-// outside the leaf, in memory only. It starts empty and fills itself: whoever has looked at a whole
-// leaf notes it. What it says of a leaf, it says without the leaf's page in the pool.
+// outside the leaf, in memory only. It starts empty and fills itself: a thread that has read a
+// whole leaf notes it. It answers for a leaf without the leaf's page in the pool.
 //
 //   bits 0..47   stamp: largest id of a transaction that changed the leaf, or 0 when it is proven
 //                that every snapshot, present and future, sees the same on it
@@ -13,13 +13,13 @@
 //  1. A known word belongs to a page that is a leaf of this index below the root.
 //  2. A snapshot whose low_txn is above the stamp of a known word sees exactly `live` entries in
 //     the key range of that leaf.
-// Words change under the latch of their leaf: exclusive by who changes the leaf (Tree), shared by
-// who looked at all of it. So a word never disagrees with the bytes that its latch protects.
+// Words change under the latch of their leaf: exclusive when the leaf changes (Tree), shared after
+// all of it was read. So a word never disagrees with the bytes that its latch protects.
 //
-// All maps of an instance have a share of memory together (base/memory_share.h). Where it is used
-// up a leaf without a word gets none: it is visited then, which is what a map saves.
+// All maps of an instance share an amount of memory (base/memory_share.h). When it is used up a
+// leaf without a word gets none: it is then visited, which is what a map saves.
 //
-// Thread safety: all members but Clear. Words are read without any latch; each is one atomic.
+// Thread safety: all members except Clear. Words are read without any latch; each is one atomic.
 #pragma once
 
 #include <array>
@@ -50,7 +50,7 @@ class LeafWord {
   [[nodiscard]] constexpr bool clean() const { return (bits_ & kClean) != 0; }
   [[nodiscard]] constexpr size_t live() const { return (bits_ >> kLiveShift) & kLiveMax; }
   [[nodiscard]] constexpr TxnId stamp() const { return TxnId(bits_ & kStampMask); }
-  /// Known, and what it says holds for a snapshot with this low_txn.
+  /// Known, and valid for a snapshot with this low_txn.
   [[nodiscard]] constexpr bool HoldsFor(TxnId low_txn) const {
     return known() && stamp() < low_txn;
   }
@@ -79,8 +79,8 @@ class LeafMap {
 
   [[nodiscard]] LeafWord Get(PageNumber page) const {
     const std::atomic<uint64_t>* word = Find(page);
-    // A word is all there is to read; what makes it visible to who must see it is the commit of
-    // who wrote it, or the latch of the parent.
+    // The word is the only data read; the commit of its writer, or the latch of the parent, makes
+    // it visible to those that must see it.
     return word == nullptr ? LeafWord() : LeafWord(word->load(std::memory_order_relaxed));
   }
 
@@ -88,21 +88,21 @@ class LeafMap {
     uint64_t known = 0;        ///< leaves of which something is known
     uint64_t all_visible = 0;  ///< of these: nothing on them is hidden from a snapshot
   };
-  /// `low_txn`: ids below are visible to the snapshot, or to all. Leaves that change meanwhile are
-  /// counted as they were or as they are.
+  /// `low_txn`: ids below are visible to the snapshot, or to all. Leaves that change during the
+  /// call are counted as before or after the change.
   [[nodiscard]] Summary Summarize(TxnId low_txn) const;
 
-  /// Forgets everything and gives its memory back. REQUIRES: nobody else uses the map.
+  /// Forgets everything and frees its memory. REQUIRES: no other thread uses the map.
   void Clear();
   /// Notes what a leaf holds. REQUIRES: its latch is held, and it is not the root.
   void Note(PageNumber page, LeafWord word);
-  /// The page is no leaf any more. REQUIRES: exclusive latch.
+  /// The page is not a leaf any more. REQUIRES: exclusive latch.
   void Forget(PageNumber page) {
     std::atomic<uint64_t>* word = Find(page);
     if (word != nullptr) word->store(0, std::memory_order_relaxed);
   }
-  /// An entry of the leaf was changed by `stamp` (kNoTxn: by nobody whom a snapshot could miss):
-  /// `live_change` = -1, 0, 1; the leaf has `entries` now. REQUIRES: exclusive latch.
+  /// An entry of the leaf was changed by `stamp` (kNoTxn: by no transaction that a snapshot could
+  /// miss): `live_change` = -1, 0, 1; the leaf has `entries` now. REQUIRES: exclusive latch.
   void Change(PageNumber page, int live_change, size_t entries, TxnId stamp) {
     std::atomic<uint64_t>* word = Find(page);
     if (word == nullptr) return;
@@ -114,8 +114,8 @@ class LeafMap {
   }
 
  private:
-  /// As many pages as an extent of a large index has, so that indexes which share a file do not
-  /// pay for each other's pages.
+  /// As many pages as an extent of a large index, so that indexes which share a file do not pay for
+  /// each other's pages.
   static constexpr uint32_t kChunkWords = 64;
   /// Segment s lists the chunks 2^s - 1 ... 2^(s+1) - 2: it grows with the file and never moves.
   static constexpr uint32_t kSegments = 27;
@@ -154,12 +154,12 @@ class LeafMap {
   }
 
   const std::shared_ptr<MemoryShare> memory_;  ///< a table may outlive the pool
-  std::atomic<uint64_t> bytes_{0};  ///< taken of it
-  /// Published by who needs it first; null for the many indexes of a single leaf.
+  std::atomic<uint64_t> bytes_{0};             ///< taken of it
+  /// Published by the thread that first needs it; null for the many indexes of a single leaf.
   std::atomic<Directory*> directory_{nullptr};
 };
 
-/// What a latched leaf says itself.
+/// The word according to the latched leaf itself.
 [[nodiscard]] LeafWord WordOf(const NodeView& leaf);
 
 }  // namespace rowan

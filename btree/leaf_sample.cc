@@ -69,9 +69,10 @@ Status LeafSample::PassLeaf() {
   return done_ ? Status::Ok() : status;
 }
 
-std::vector<KeyBuffer> SampleLeaves(Tree* tree, uint32_t count, Random* random) {
+std::vector<KeyBuffer> SampleLeaves(Tree* tree, uint32_t count, Random* random,
+                                    FunctionRef<bool()> interrupted) {
   std::vector<KeyBuffer> keys;
-  for (uint32_t i = 0; i < count; ++i) {
+  for (uint32_t i = 0; i < count && !(interrupted && interrupted()); ++i) {
     KeyBuffer key;
     if (tree->SampleLeaf(random->Next(), &key).ok()) keys.push_back(std::move(key));
   }

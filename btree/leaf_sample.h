@@ -57,6 +57,7 @@ class LeafSample {
 
 /// First keys of `count` leaves chosen one by one, each once, in order: fewer where a leaf was
 /// chosen again or could not be read, because a writer came in between or because it is damaged.
-std::vector<KeyBuffer> SampleLeaves(Tree* tree, uint32_t count, Random* random);
+std::vector<KeyBuffer> SampleLeaves(Tree* tree, uint32_t count, Random* random,
+                                    FunctionRef<bool()> interrupted = {});
 
 }  // namespace rowan

@@ -76,7 +76,7 @@ void MapWalk::PassForward(const NodeView& parent, size_t child) {
     CheckDone();
     if (done_ || next == parent.ChildCount()) return;
   }
-  // Leaves side by side of which the map knows nothing are visited in one go.
+  // Adjacent leaves unknown to the map are visited in one go.
   const size_t first = next++;
   if (first < whole_end && !Holds(parent, first)) {
     while (next < whole_end && !Holds(parent, next)) ++next;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// MapWalk: passes over a range of keys by what the visibility map says of its leaves, from parent
-// to parent: the leaves' own pages are not touched. Where the map does not say enough, or the
-// range's end lies inside a leaf, it stops and names a stretch of keys for its user to visit.
+// MapWalk: passes over a range of keys using the visibility map's words for its leaves, from parent
+// to parent: the leaves' own pages are not touched. Where the map does not say enough, or the range
+// ends inside a leaf, it stops and names a stretch of keys for the caller to visit.
 //
 //   MapWalk walk(&tree, low_txn);
 //   walk.Start(from, end);
@@ -14,8 +14,8 @@
 //
 // The parent is latched shared while its children's words are read, so each of them is a leaf with
 // the bounds that the parent says at that moment. Between two parents nothing is held: the parts of
-// the range are looked at at different times, which is fine for who asks for what does not change,
-// the entries that one snapshot sees.
+// the range are read at different times, which is fine for what does not change: the entries that
+// one snapshot sees.
 // Thread safety: one thread; the tree by any number of threads.
 #pragma once
 
@@ -46,14 +46,14 @@ class MapWalk {
   /// Live entries of the leaves passed by the last call.
   [[nodiscard]] uint64_t entries() const { return entries_; }
   [[nodiscard]] bool done() const { return done_; }
-  /// What is to be visited next; empty bounds: none.
+  /// The stretch to be visited next; empty bounds: none.
   [[nodiscard]] bool has_stretch() const { return has_stretch_; }
   [[nodiscard]] Bytes stretch_from() const { return stretch_from_; }
   [[nodiscard]] Bytes stretch_end() const { return stretch_end_; }
-  /// The stretch is done with.
+  /// The stretch has been visited.
   void Visited();
 
-  /// Where the keys of a parent's child end. False: nobody wrote it down. Empty: no bound.
+  /// Where the keys of a parent's child end. False: not stored anywhere. Empty: no bound.
   [[nodiscard]] static bool UpperBound(const NodeView& parent, size_t child, KeyBuffer* bound);
 
  private:
@@ -68,7 +68,7 @@ class MapWalk {
   }
   /// Children [0, n) that end before or at the range's end.
   [[nodiscard]] size_t WholeChildrenEnd(const NodeView& parent) const;
-  /// Children [n, ...) that begin at or behind the range's start.
+  /// Children [n, ...) that begin at or after the range's start.
   [[nodiscard]] size_t WholeChildrenBegin(const NodeView& parent) const;
   void LowerBound(const NodeView& parent, size_t child, KeyBuffer* bound) const;
   /// Ends the walk when nothing is left of the range.

@@ -5,7 +5,7 @@
 //   | page   | node      | slots         |                   | records  | fence    |
 //   | header | header    | 0 1 2 ...  -> |    free space     | <- grow  | bytes    |
 //
-// Node header, little-endian, behind the 32-byte page header:
+// Node header, little-endian, after the 32-byte page header:
 //
 //   offset size
 //   32     2    count: entries (leaf) or separators (inner)
@@ -13,7 +13,7 @@
 //   36     2    high key length; 0 = not stored
 //   38     2    heap bytes: from heap begin to the end of the page, fence included
 //   40     2    garbage bytes: heap bytes that belong to no record and not to the fence
-//   42     2    slot behind the last insert, 0 = none     } find insert patterns; redo keeps them
+//   42     2    slot after the last insert, 0 = none      } find insert patterns; redo keeps them
 //   44     1    level: 0 = leaf                           } equal because inserts are logged by
 //   45     1    insert run, signed: up or down so often   } slot; builds may use them otherwise
 //   46     6    newest change: largest id of a transaction that changed the node (leaves)
@@ -28,9 +28,9 @@
 // Bounds: a node owns the keys lower <= key < high. All of them start with the node's prefix, which
 // is stored once; slots hold the rest (the suffix). The fence bytes at the end of the page are the
 // whole high key if it has at most kHighKeyBytesMax bytes (the prefix is its beginning), else just
-// the prefix. Leaves of one or two entries leave out a high key that there is no room for. The
-// right-most node of a level has no high key and no prefix. Separators and the lower bound are not
-// stored in the node: parents know them.
+// the prefix. Leaves of one or two entries omit a high key that does not fit. The right-most node
+// of a level has no high key and no prefix. Separators and the lower bound are not stored in the
+// node: parents know them.
 //
 // Every accessor clamps what it reads to the page, so damaged bytes give wrong answers, never a
 // read outside the page. NodeView is for latched pages; racy reads are in node_search.cc alone.
@@ -111,7 +111,7 @@ static_assert(2 * (NodeMaxKeyBytes(kPageSizeMin) + 1 + node_layout::kSlotBytes +
               kPageSizeMin);
 static_assert(NodeMaxEntryBytes(kPageSizeMax) <= UINT16_MAX);
 
-/// First four bytes of a suffix as a number that compares like they do.
+/// First four bytes of a suffix as a number that compares as they do.
 [[nodiscard]] inline uint32_t NodeHead(Bytes suffix) {
   if (suffix.size() >= 4) return LoadBe32(suffix.data());
   uint32_t head = 0;
@@ -169,9 +169,9 @@ class NodeView {
   }
   [[nodiscard]] size_t heap_bytes() const { return U16(node_layout::kHeapBytes); }
   [[nodiscard]] size_t garbage_bytes() const { return U16(node_layout::kGarbageBytes); }
-  /// Slot behind the last insert; 0: none since the node was made or split.
+  /// Slot after the last insert; 0: none since the node was made or split.
   [[nodiscard]] uint16_t last_insert_end() const { return U16(node_layout::kLastInsert); }
-  /// More or less how many of the last inserts went up (positive) or down; see InsertRunAfter.
+  /// Roughly how many of the last inserts went up (positive) or down; see InsertRunAfter.
   [[nodiscard]] int8_t insert_run() const {
     return static_cast<int8_t>(page_[node_layout::kInsertRun]);
   }
@@ -255,7 +255,7 @@ class NodeView {
   [[nodiscard]] uint32_t U32(size_t offset) const {
     return LoadLe<uint32_t>(page_.data() + offset);
   }
-  /// Offset of a slot; slots that the page cannot have read as slot 0.
+  /// Offset of a slot; slots that the page cannot have are read as slot 0.
   [[nodiscard]] size_t SlotAt(size_t slot) const {
     return node_layout::kSlots + node_layout::kSlotBytes * (slot < CountMax() ? slot : 0);
   }

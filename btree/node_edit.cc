@@ -42,8 +42,8 @@ void AddGarbage(MutableBytes page, size_t size_bytes) {
   SetU16(page, kGarbageBytes, NodeView(page).garbage_bytes() + size_bytes);
 }
 
-/// Writes record and slot; the heap has room. Suffix and value may be parts of the page: of a
-/// damaged one even of the space that is written, which then holds rubbish as before.
+/// Writes record and slot; the heap has room. Suffix and value may be parts of the page: in a
+/// damaged one even of the space that is written, which then holds garbage as before.
 void PutRecord(MutableBytes page, size_t slot, Bytes suffix, Bytes value) {
   const NodeView node(page);
   const bool leaf = node.is_leaf();
@@ -283,7 +283,7 @@ bool NodeBuilder::AppendFrom(const NodeView& source, size_t first, size_t last) 
   const bool copied =
       source.prefix_length() == prefix_bytes_ && CopyFrom(source, first, last, nullptr);
   if (copied) return true;
-  // Or records are damaged: they are taken along as the accessors show them.
+  // Or records are damaged: they are copied as the accessors show them.
   const Bytes prefix = source.prefix();
   for (size_t slot = first; slot < last; ++slot) {
     if (!Append(prefix, source.Suffix(slot), source.Value(slot))) return false;
@@ -296,7 +296,7 @@ bool NodeBuilder::AppendShortened(const NodeView& source, size_t first, size_t l
   return source.prefix_length() == prefix_bytes_ && CopyFrom(source, first, last, &cut);
 }
 
-/// Of a source with our prefix: its records and slots are ours, too, but for where they are.
+/// For a source with our prefix: its records and slots can be copied, except for their offsets.
 bool NodeBuilder::CopyFrom(const NodeView& source, size_t first, size_t last, const ValueCut* cut) {
   const Bytes page = source.page();
   const bool leaf = source.is_leaf();

@@ -25,13 +25,13 @@ void InitNode(MutableBytes page, PageId id, IndexId index, uint8_t level);
                                       size_t value_bytes) {
   return node.TotalFree() >= node.EntryBytes(suffix_bytes, value_bytes);
 }
-/// Room for another value at `slot`?
+/// Whether another value at `slot` fits.
 [[nodiscard]] inline bool NodeHasRoomToReplace(const NodeView& node, size_t slot,
                                                size_t value_bytes) {
   return node.TotalFree() + node.Value(slot).size() >= value_bytes;
 }
 
-/// Inserts an entry so that it stands at `slot`. Inner nodes: `value` is the child number.
+/// Inserts an entry at `slot`. Inner nodes: `value` is the child number.
 /// `stamp` raises the newest change. REQUIRES: slot <= count; suffix without the node's prefix.
 [[nodiscard]] bool InsertEntry(MutableBytes page, size_t slot, Bytes suffix, Bytes value,
                                TxnId stamp);
@@ -44,7 +44,7 @@ void RemoveEntries(MutableBytes page, std::span<const uint16_t> slots);
 /// for it: the page is unchanged.
 [[nodiscard]] bool ShortenValues(MutableBytes page, std::span<const SlotRun> runs,
                                  const ValueCut& cut);
-/// Moves the records together; slots stay as they are.
+/// Moves the records together; the order of slots is unchanged.
 void CompactNode(MutableBytes page);
 
 /// Upper bound, prefix and links of a node.
@@ -55,14 +55,14 @@ struct NodeBounds {
   PageNumber right;
 };
 
-/// The bounds of a node as they are; points into the node.
+/// The current bounds of a node; points into the node.
 [[nodiscard]] NodeBounds BoundsOf(const NodeView& node);
 
-/// Keeps the first `keep` entries and gives the node other bounds. False if it would not fit then
+/// Keeps the first `keep` entries and gives the node other bounds. False if it would then not fit
 /// (a shorter prefix makes longer suffixes); the page is unchanged in this case.
 [[nodiscard]] bool ReboundNode(MutableBytes page, size_t keep, const NodeBounds& bounds);
 
-/// Builds the image of a node from keys in ascending order. The target is another buffer than the
+/// Builds the image of a node from keys in ascending order. The target is not the buffer of the
 /// keys' source.
 class NodeBuilder {
  public:
@@ -81,8 +81,8 @@ class NodeBuilder {
   [[nodiscard]] bool Append(Bytes key_head, Bytes key_tail, Bytes value);
   /// All entries [first, last) of a node.
   [[nodiscard]] bool AppendFrom(const NodeView& source, size_t first, size_t last);
-  /// The same of a leaf with our prefix, without what is cut of each value. False as well if a
-  /// value is too short for it.
+  /// The same for a leaf with our prefix, without the piece cut out of each value. Also false if a
+  /// value is too short for the cut.
   [[nodiscard]] bool AppendShortened(const NodeView& source, size_t first, size_t last,
                                      const ValueCut& cut);
   [[nodiscard]] size_t used_bytes() const { return page_.size() - NodeView(page_).TotalFree(); }
@@ -103,7 +103,7 @@ enum class Scratch : size_t {
   kCount
 };
 MutableBytes NodeScratch(Scratch which, size_t page_size_bytes);
-/// Replaces everything behind the page header (and the flags) by that of `image`.
+/// Replaces everything after the page header (and the flags) by that of `image`.
 void AssignNode(MutableBytes page, Bytes image);
 
 }  // namespace rowan

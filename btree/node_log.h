@@ -5,7 +5,7 @@
 // Record bodies (v = varint):
 //   kNodeInit      index u64, level u8
 //   kNodeInsert    slot v, stamp v, suffix length v, suffix, value
-//   kNodeUpdate    slot v, stamp v, bytes kept in front v, bytes kept behind v, middle
+//   kNodeUpdate    slot v, stamp v, bytes kept in front v, bytes kept at the end v, middle
 //   kNodeRemove    slot v
 //   kNodeLoad      index u64, flags u16, node header and slots, heap (initialises the page)
 //   kNodeTruncate  entries kept v, right link v, flags v, prefix length v, fence bytes
@@ -42,7 +42,8 @@ void LogReplaceValue(MiniTxn* mini_txn, const MutablePage& page, size_t slot, By
                      TxnId stamp);
 void LogRemoveEntry(MiniTxn* mini_txn, const MutablePage& page, size_t slot);
 void LogRemoveEntries(MiniTxn* mini_txn, const MutablePage& page, std::span<const uint16_t> slots);
-/// False: a value lacks what is cut, or the page is damaged. Then nothing is changed or logged.
+/// False: a value is too short for the cut, or the page is damaged. Nothing is then changed or
+/// logged.
 [[nodiscard]] bool LogShortenValues(MiniTxn* mini_txn, const MutablePage& page,
                                     std::span<const SlotRun> runs, const ValueCut& cut);
 /// Gives the page the content of `image` (a whole page made by NodeBuilder for this page id).

@@ -35,7 +35,7 @@ ROWAN_OPTIMISTIC_READ int RacyCompare(const std::byte* left, const std::byte* ri
 ROWAN_OPTIMISTIC_READ void RacyCopy(std::byte* target, const std::byte* source, size_t size_bytes) {
 #if defined(__SANITIZE_THREAD__)
   for (size_t i = 0; i < size_bytes; ++i) {
-    const_cast<volatile std::byte*>(target)[i] = source[i];  // keeps the loop a loop
+    const_cast<volatile std::byte*>(target)[i] = source[i];  // keeps the compiler from using memcpy
   }
 #else
   if (size_bytes != 0) std::memcpy(target, source, size_bytes);
@@ -103,7 +103,7 @@ ROWAN_OPTIMISTIC_READ int CompareSuffix(const NodeLook& look, size_t slot, Bytes
   return mine.size < other ? -1 : (mine.size > other ? 1 : 0);
 }
 
-/// Slots whose lines are fetched all at once: 16 cache lines, about what a core keeps in flight.
+/// Slots whose lines are all fetched at once: 16 cache lines, about what a core keeps in flight.
 constexpr size_t kFetchSlots = 128;
 constexpr size_t kSlotsPerLine = 8;
 
@@ -114,8 +114,8 @@ ROWAN_OPTIMISTIC_READ void PrefetchSlots(const NodeLook& look, size_t low, size_
 }
 
 /// First slot whose head is >= `head`. Branch-free: each step is one conditional move.
-/// Cache misses overlap: of a long range the lines of the next three steps are fetched together, of
-/// a short one all lines.
+/// Cache misses overlap: for a long range the lines of the next three steps are fetched together,
+/// for a short one all lines.
 ROWAN_OPTIMISTIC_READ size_t FirstHeadAtLeast(const NodeLook& look, uint32_t head) {
   size_t low = 0;
   size_t length = look.count;

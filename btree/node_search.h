@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Search inside a node: prefix, then heads, then bytes. Everything here may be run on a page that
-// nobody holds: offsets and lengths are clamped to the page, and the caller validates the page's
+// Search inside a node: prefix, then heads, then bytes. Everything here may run on a page that is
+// not held: offsets and lengths are clamped to the page, and the caller validates the page's
 // version before it trusts the answer. These are the only racy reads of node bytes (TSan-exempt).
 // Thread safety: pure functions of page bytes.
 #pragma once
@@ -14,7 +14,7 @@
 
 namespace rowan {
 
-/// Which leaf a descent looks for.
+/// The leaf that a descent looks for.
 enum class Aim : uint8_t {
   kOwner,   ///< the leaf whose bounds contain the key
   kBefore,  ///< the leaf that would contain the largest keys below the key
@@ -30,16 +30,16 @@ struct SlotSearch {
 /// Lower bound in a leaf or inner node.
 SlotSearch SearchNode(Bytes page, Bytes key);
 
-/// What one look at an inner node says.
+/// The result of one search of an inner node.
 struct ChildChoice {
   PageNumber child;
   uint16_t index = 0;     ///< of the child: 0 = first child, i = that of separator i - 1
   uint16_t children = 0;  ///< how many the node has
-  uint8_t level = 0;      ///< of the node; 0: it is a leaf and nothing else here is meant
-  bool is_node = false;   ///< the page is a tree node of the index asked for
+  uint8_t level = 0;      ///< of the node; 0: it is a leaf and no other field is valid
+  bool is_node = false;   ///< the page is a tree node of the given index
 };
 ChildChoice UnlatchedChooseChild(Bytes page, IndexId index, Aim aim, Bytes key);
-/// Child number `child_index` (clamped) instead of a searched one. For sampling.
+/// Child number `child_index` (clamped) instead of a search. For sampling.
 ChildChoice UnlatchedChild(Bytes page, IndexId index, uint64_t child_index);
 
 /// Copies the separator at `slot` (prefix and suffix) into `key`.

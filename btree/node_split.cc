@@ -104,9 +104,9 @@ bool HasRoomWithout(const NodeView& leaf, size_t first, size_t last, const NewEn
          leaf.EntryBytes(added.key.size(), added.value_bytes) + kHighKeyBytesMax;
 }
 
-/// Split where the inserts of a stream happen. The half that the stream has filled stays so; the
-/// new key goes to the side from which the stream comes if there will be room, so that the stream
-/// fills that half first, else to the side where it goes.
+/// Split where the inserts of a stream happen. The half that the stream has filled stays full; the
+/// new key goes to the side that the stream comes from if there will be room, so that the stream
+/// fills that half first, else to the side that it goes to.
 SplitPlan PlanStreamSplit(const NodeView& leaf, size_t position, InsertTrend trend,
                           const NewEntry& added) {
   SplitPlan plan;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Where to cut a node and with which separator; the two halves' bounds. Pure functions of a latched
-// node; tree_split.cc latches, logs and links.
+// Where to split a node and with which separator; the bounds of the two halves. Pure functions of a
+// latched node; tree_split.cc latches, logs and links.
 //
 // Leaves: entries [slot, count) move right, and the separator is the shortest key that is greater
 // than everything on the left and not greater than anything on the right. Inner nodes: the

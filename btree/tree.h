@@ -19,6 +19,7 @@
 #include "base/function_ref.h"
 #include "base/ids.h"
 #include "base/status.h"
+#include "base/work_budget.h"
 #include "btree/insert_pattern.h"
 #include "btree/leaf_map.h"
 #include "btree/value_cut.h"
@@ -67,8 +68,10 @@ class Tree {
 
   /// Allocates and initialises an empty root leaf; its own mini-transaction.
   static Result<PageNumber> Create(PageAllocator* allocator, SpaceId space, IndexId index);
-  /// Frees all pages of the tree (index drop), page by page in mini-transactions. The root last.
-  Status Destroy();
+  /// Frees all pages of the tree (index drop), page by page in mini-transactions. The root last. A
+  /// step of the budget for each page but one; kBusy when it is used up: the rest is a smaller tree
+  /// that Destroy goes on with.
+  Status Destroy(WorkBudget* budget);
 
   [[nodiscard]] static size_t MaxKeyBytes(uint32_t page_size_bytes);
   [[nodiscard]] static size_t MaxEntryBytes(uint32_t page_size_bytes);
@@ -119,7 +122,9 @@ class Tree {
   /// Whether every snapshot whose low_txn is above `stamp` sees of the entry what its delete mark
   /// says (mvcc/ supplies the rule). Asked with what the visibility map, or the leaf, claims.
   using IsDecided = FunctionRef<bool(Bytes value, TxnId stamp)>;
-  Status Check(Visit visit, PageVisit visit_page = {}, IsDecided is_decided = {});
+  /// kInterrupted: `interrupted` says so, which is asked for each page if it is given.
+  Status Check(Visit visit, PageVisit visit_page = {}, IsDecided is_decided = {},
+               FunctionRef<bool()> interrupted = {});
 
   /// What is known of the leaves without visiting them. One Tree per index does all its changes:
   /// what another object of the same index changed, this one's map would not know.
@@ -160,7 +165,7 @@ class Tree {
   Status MergePair(MiniTxn* mini_txn, const OptimisticPage& parent, uint16_t left_index,
                    bool* merged);
   Status CollapseRoot();
-  Status FreeChildren(PageNumber page);
+  Status FreeChildren(PageNumber page, WorkBudget* budget);
   /// One way down from a node; the first step takes one of the children [first, last), further ones
   /// any.
   struct SampleStart {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Tree::Check: a walk of every page with the bounds its parents give it. Shared latches on the way
-// down keep the part being checked as it is, so the check may run beside other work.
+// Tree::Check: a walk of every page with the bounds that its parents give it. Shared latches on the
+// way down keep the part being checked unchanged, so the check may run concurrently with other
+// work.
 #include <optional>
 #include <vector>
 
@@ -17,8 +18,12 @@ using Bound = std::optional<KeyBuffer>;
 class Checker {
  public:
   Checker(const Tree& tree, Tree::Visit visit, Tree::PageVisit visit_page,
-          Tree::IsDecided is_decided)
-      : tree_(tree), visit_(visit), visit_page_(visit_page), is_decided_(is_decided) {}
+          Tree::IsDecided is_decided, FunctionRef<bool()> interrupted)
+      : tree_(tree),
+        visit_(visit),
+        visit_page_(visit_page),
+        is_decided_(is_decided),
+        interrupted_(interrupted) {}
 
   Status Run() {
     const Status status = CheckNodeAt(tree_.root(), std::nullopt, {}, {});
@@ -37,6 +42,7 @@ class Checker {
   /// Recursion is as deep as the tree is high: a child's level is checked before it is entered.
   Status CheckNodeAt(PageNumber number, std::optional<uint8_t> level, const Bound& lower,
                      const Bound& upper) {
+    if (interrupted_ && interrupted_()) return Status(Code::kInterrupted);
     const PageId id{tree_.space(), number};
     Result<PageGuard> guard = tree_.pool()->Fix(id, LatchMode::kShared, FixHint::kScan);
     if (!guard.ok()) return guard.status();
@@ -108,7 +114,7 @@ class Checker {
     const NodeView leaf({guard.page(), page_bytes()});
     if (const char* wrong = CheckWord(number, leaf); wrong != nullptr) return Bad(number, wrong);
     expected_leaf_ = leaf.right();
-    // Held until the next leaf is: a split in between would look like a wrong link.
+    // Held until the next leaf is held: a split in between would look like a wrong link.
     previous_leaf_ = std::move(guard);
     if (!visit_) return Status::Ok();
     KeyBuffer key;
@@ -146,14 +152,16 @@ class Checker {
   Tree::Visit visit_;
   Tree::PageVisit visit_page_;
   Tree::IsDecided is_decided_;
+  FunctionRef<bool()> interrupted_;
   PageGuard previous_leaf_;
   std::optional<PageNumber> expected_leaf_;
 };
 
 }  // namespace
 
-Status Tree::Check(Visit visit, PageVisit visit_page, IsDecided is_decided) {
-  return Checker(*this, visit, visit_page, is_decided).Run();
+Status Tree::Check(Visit visit, PageVisit visit_page, IsDecided is_decided,
+                   FunctionRef<bool()> interrupted) {
+  return Checker(*this, visit, visit_page, is_decided, interrupted).Run();
 }
 
 }  // namespace rowan

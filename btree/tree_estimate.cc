@@ -12,11 +12,11 @@
 namespace rowan {
 namespace {
 
-/// Random ways from root to leaf that Statistics averages over.
+/// Random paths from root to leaf that Statistics averages over.
 constexpr uint32_t kSamples = 12;
 /// Leaves inside a range that EstimateRange counts one after the other.
 constexpr uint32_t kCountedLeaves = 10;
-/// Leaves all over a longer range whose fill it looks at besides.
+/// Leaves spread over a longer range whose fill it also samples.
 constexpr uint32_t kRangeSamples = 6;
 
 /// Where one end of a range lies.
@@ -42,7 +42,7 @@ Status FindEnd(const Tree& tree, const DescentTarget& target, RangeEnd* end) {
   return Status::Ok();
 }
 
-/// Entries below one child of the node at `depth` of the path, judged by both ways down.
+/// Entries below one child of the node at `depth` of the path, judged by both paths down.
 double EntriesPerChild(const RangeEnd& low, const RangeEnd& high, size_t depth,
                        double leaf_entries) {
   double entries = std::max(1.0, leaf_entries);
@@ -52,7 +52,7 @@ double EntriesPerChild(const RangeEnd& low, const RangeEnd& high, size_t depth,
   return entries;
 }
 
-/// Share of a subtree that lies left of the end, whose way goes on at `depth`.
+/// Share of a subtree that lies left of the end, whose path continues at `depth`.
 double ShareLeftOf(const RangeEnd& end, size_t depth) {
   const auto entries = static_cast<double>(std::max<uint64_t>(1, end.count));
   double share = static_cast<double>(end.slot) / entries;
@@ -82,7 +82,7 @@ Result<uint64_t> Tree::EstimateRange(Bytes low, Bytes high) {
   size_t depth = 0;
   while (depth < from.path.size() && from.path[depth].index == to.path[depth].index) ++depth;
   if (depth == from.path.size()) return from.count + to.count;
-  // Leaves differ in fill: look at a few more in between.
+  // Leaves differ in fill: sample a few more in between.
   const SampleStart start{depth == 0 ? root_ : from.path[depth - 1].child, from.path[depth].index,
                           static_cast<uint16_t>(to.path[depth].index + 1)};
   between.entries += from.count + to.count;
@@ -166,7 +166,7 @@ Tree::LeafRun Tree::CountLeaves(PageNumber first, PageNumber end) {
   return run;
 }
 
-/// Of the leaves seen and some more. A leaf that cannot be sampled is one fewer.
+/// Over the leaves seen and some more. A leaf that cannot be sampled is left out.
 double Tree::MeanLeafEntries(const SampleStart& start, uint64_t seed, const LeafRun& seen) {
   Random random(seed);
   LeafRun all = seen;
@@ -180,7 +180,7 @@ double Tree::MeanLeafEntries(const SampleStart& start, uint64_t seed, const Leaf
   return static_cast<double>(all.entries) / all.leaves;
 }
 
-/// kRestart when a writer came in between.
+/// kRestart when a writer interfered.
 Status Tree::SamplePath(const SampleStart& start, uint64_t seed, std::vector<ChildChoice>* path,
                         uint64_t* leaf_entries) {
   Random random(seed);
@@ -191,7 +191,7 @@ Status Tree::SamplePath(const SampleStart& start, uint64_t seed, std::vector<Chi
   for (uint32_t depth = 0; depth < kLevelsMax; ++depth) {
     const Bytes bytes(page.page, page_bytes);
     const ChildChoice look = UnlatchedChild(bytes, index_, 0);
-    if (!look.is_node) return Status(Code::kRestart);  // not ours any more
+    if (!look.is_node) return Status(Code::kRestart);  // no longer ours
     if (look.level == 0) {
       *leaf_entries = UnlatchedUse(bytes).count;
       return page.Validate() ? Status::Ok() : Status(Code::kRestart);

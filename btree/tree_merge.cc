@@ -228,7 +228,7 @@ Status Tree::CollapseRoot() {
   return Status::Ok();
 }
 
-Status Tree::Destroy() {
+Status Tree::Destroy(WorkBudget* budget) {
   {
     // Repeated after a crash, the root may be gone, or be another tree's page by now.
     Result<bool> allocated = allocator_->IsAllocated(Id(root_));
@@ -240,7 +240,7 @@ Status Tree::Destroy() {
       return Status::Ok();
     }
   }
-  Status status = FreeChildren(root_);
+  Status status = FreeChildren(root_, budget);
   if (!status.ok()) return status;
   MiniTxn mini_txn(pool());
   status = mini_txn.Start(256);
@@ -256,7 +256,7 @@ Status Tree::Destroy() {
 
 /// Frees everything below a node, last child first, and leaves it an empty leaf. Whatever a crash
 /// leaves is a smaller tree that Destroy can be called on again.
-Status Tree::FreeChildren(PageNumber page) {
+Status Tree::FreeChildren(PageNumber page, WorkBudget* budget) {
   for (;;) {
     PageNumber last;
     uint8_t level = 0;
@@ -269,7 +269,7 @@ Status Tree::FreeChildren(PageNumber page) {
       last = node.Child(node.count());
     }
     if (level > 1) {
-      const Status status = FreeChildren(last);
+      const Status status = FreeChildren(last, budget);
       if (!status.ok()) return status;
     }
     MiniTxn mini_txn(pool());
@@ -287,6 +287,7 @@ Status Tree::FreeChildren(PageNumber page) {
       LogInitNode(&mini_txn, *node, index_, 0);
     }
     mini_txn.Commit();
+    if (!budget->Spend()) return Status(Code::kBusy, "the rest of a tree is freed later");
   }
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Making room in a tree: cleaning a leaf (entries and parts of values that nobody needs), splitting
-// nodes, growing the root. Each step is one mini-transaction that leaves the tree whole; a full
-// parent is split in a step before.
+// Making room in a tree: cleaning a leaf (entries and parts of values that are not needed),
+// splitting nodes, growing the root. Each step is one mini-transaction that leaves the tree whole;
+// a full parent is split in an earlier step.
 //
 // Latches of a split: parent, node, bitmap page, new right node. The parent is taken from its
 // optimistic version; the child then cannot move, so it may be waited for.
@@ -20,11 +20,12 @@
 namespace rowan {
 namespace {
 
-/// Of a leaf's entries and of its page: how many shortening must concern, and what it must free.
-/// It costs as much as a compaction, and for less the leaf would soon be full again.
+/// Of a leaf's entries and of its page: how many entries shortening must affect, and how much it
+/// must free. It costs as much as a compaction, and if it freed less the leaf would soon be full
+/// again.
 constexpr size_t kShortenEntriesShare = 3;
 constexpr size_t kShortenBytesShare = 32;
-/// One value in so many is looked at first: many leaves are full of short ones.
+/// One value in this many is examined first: many leaves are full of short ones.
 constexpr size_t kSampleStep = 16;
 
 /// A split logs the right node, the left node's bounds, a separator and bitmap bits.
@@ -54,7 +55,7 @@ size_t EstimateLongValues(const NodeView& leaf, const ValueCut& cut) {
   return sampled * kSampleStep;
 }
 
-/// What values lose is neither seen nor counted by anybody: newest change and visibility map stay.
+/// What values lose is neither seen nor counted: newest change and visibility map stay.
 void ShortenWhereItPays(MiniTxn* mini_txn, const MutablePage& page, const LeafCleaner& cleaner) {
   const NodeView leaf = ViewOf(*mini_txn, page);
   const ValueCut& cut = cleaner.shortener->cut;
@@ -183,7 +184,7 @@ Status Tree::SplitAt(Bytes key, const EntrySize& size, uint8_t level, PageUse us
 
 Result<MutablePage> Tree::LatchAgain(MiniTxn* mini_txn, const OptimisticPage& page,
                                      PageNumber number) const {
-  // The frame may have been given to another page; its latch is valid for ever, but that page's
+  // The frame may have been given to another page; its latch is valid forever, but that page's
   // holder may wait for what we hold.
   if (!page.frame->latch.LockExclusiveWhile(page.frame->page_id, Id(number).Packed())) {
     return Status(Code::kRestart);

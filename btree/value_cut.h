@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// What values of a leaf may lose when the layer above needs it no more: the same piece of each.
+// What values of a leaf may lose when the layer above no longer needs it: the same piece of each.
 // Thread safety: plain values.
 #pragma once
 
@@ -10,14 +10,14 @@ namespace rowan {
 
 class NodeView;
 
-/// `bytes` bytes from `offset` on, and `flags` of the first byte, which said that they are there.
+/// `bytes` bytes from `offset` on, and `flags` of the first byte, which said that they exist.
 struct ValueCut {
   uint8_t flags = 0;
   uint8_t offset = 1;  ///< at least 1
   uint8_t bytes = 0;
 };
 
-/// Entries of a leaf side by side.
+/// Adjacent entries of a leaf.
 struct SlotRun {
   uint16_t first = 0;
   uint16_t count = 0;

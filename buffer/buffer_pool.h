@@ -18,6 +18,7 @@
 #include <string>
 #include <utility>
 
+#include "base/function_ref.h"
 #include "base/ids.h"
 #include "base/memory_share.h"
 #include "base/mutex.h"
@@ -81,7 +82,7 @@ class BufferPool {
   /// same mini-transaction); never reads. The bytes are zero.
   Result<PageGuard> FixNew(PageId id);
   /// The page was freed in a committed group: forget its dirty state, it is never written again
-  /// before it is initialised anew. REQUIRES: exclusive guard, given up here.
+  /// before it is initialised again. REQUIRES: exclusive guard, given up here.
   void Discard(PageGuard guard);
   /// Asks for pages to be read in the background; hints only.
   void Prefetch(std::span<const PageId> pages) { read_ahead_.Request(pages); }
@@ -108,7 +109,7 @@ class BufferPool {
   /// looked at. Also when everything is written at a shutdown, so that no later start looks.
   Status EmptyDoublewrite() { return doublewrite_.Reset(); }
   /// Before anything of an instance is changed, and without a pool: kCorrupt when the doublewrite
-  /// file has a page from behind `log_end`, so that the log must have lost its end. Reads only.
+  /// file has a page from beyond `log_end`, so that the log must have lost its end. Reads only.
   static Status JudgeDoublewrite(FileSystem* file_system, SpaceFiles* files, Lsn log_end);
   /// From now on a page that comes in has its records applied, before anyone sees it. The caller
   /// keeps the backlog until EndRedo or the end of the pool.
@@ -118,8 +119,8 @@ class BufferPool {
   }
   /// The pool has changes of the page that are not on disk yet. At this moment: a hint.
   [[nodiscard]] bool IsDirty(PageId id) const;
-  /// No page needs the log any more: until then no checkpoint is published. Pages with something
-  /// kept stay listed; called again once they are up to date.
+  /// No page needs the log from here on: until then no checkpoint is published. Pages with
+  /// something kept stay listed; called again once they are up to date.
   void EndRedo();
   /// Checks what `rowan.page_lsns` holds of the space; damage is logged and repaired by the next
   /// checkpoint.
@@ -135,8 +136,8 @@ class BufferPool {
   /// Starts evictor, cleaners and checkpointer (after recovery).
   void StartBackground();
   /// Writes all dirty pages and a checkpoint at the log tail. For shutdown, tests, and the end of
-  /// recovery. kInterrupted: not done at `deadline` (MonotonicNanos); pages are left dirty.
-  Status FlushAndCheckpoint(uint64_t deadline_nanos = UINT64_MAX);
+  /// recovery. kInterrupted: `is_over`, asked now and then, if it is given; pages are left dirty.
+  Status FlushAndCheckpoint(FunctionRef<bool()> is_over = {});
   /// Forgets all frames of a dead space without I/O (may be lazy). A file that had few pages is
   /// done in as many steps; without its number of pages the whole pool is searched, bit by bit.
   void ForgetSpace(SpaceId space, uint32_t pages_max = UINT32_MAX);
@@ -154,7 +155,7 @@ class BufferPool {
   [[nodiscard]] Log* log() const { return files_.log(); }
   [[nodiscard]] SpaceFiles* files() const { return files_.spaces(); }
   [[nodiscard]] PoolStatistics Statistics() const;
-  /// Looks at every frame, without a latch: right for pages that do not move meanwhile.
+  /// Looks at every frame, without a latch: right for pages that do not move.
   [[nodiscard]] PoolPages PagesBySpace() const;
   [[nodiscard]] IoBackend io_backend() const { return backend_; }
   /// For what is known of pages that need not be in the pool, and can be found out again.

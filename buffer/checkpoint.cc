@@ -97,9 +97,7 @@ void Checkpointer::JoinShards() {
   for (Shard& shard : shards_) shard.busy.store(false, std::memory_order_release);
 }
 
-bool Checkpointer::IsLate(const Round& round) {
-  return round.deadline_nanos != UINT64_MAX && MonotonicNanos() >= round.deadline_nanos;
-}
+bool Checkpointer::IsLate(const Round& round) { return round.is_over && round.is_over(); }
 
 bool Checkpointer::BeginShard(uint32_t number, SweepMode mode, std::vector<SweptShard>* swept) {
   Shard& shard = shards_[number];
@@ -198,9 +196,9 @@ void Checkpointer::EndShards(const std::vector<SweptShard>& swept, bool written)
 }
 
 Status Checkpointer::Sweep(PageWriter* writer, uint32_t first, uint32_t count, SweepMode mode,
-                           uint64_t deadline_nanos) {
+                           IsOver is_over) {
   const uint32_t shards = shard_count();
-  Round round{.mode = mode, .deadline_nanos = deadline_nanos};
+  Round round{.mode = mode, .is_over = is_over};
   const auto sweep = [&]() -> Status {
     for (uint32_t i = 0; i < count; ++i) {
       if (!BeginShard((first + i) % shards, mode, &round.swept)) continue;
@@ -218,20 +216,20 @@ Status Checkpointer::Sweep(PageWriter* writer, uint32_t first, uint32_t count, S
   return status;
 }
 
-Status Checkpointer::SweepAll(PageWriter* writer, uint64_t deadline_nanos) {
+Status Checkpointer::SweepAll(PageWriter* writer, IsOver is_over) {
   // Several shards at a time, so that batches are full.
   constexpr uint32_t kShardsPerSweep = 64;
   const Lsn target = files_->LogTail();
   const uint32_t shards = shard_count();
   for (uint32_t first = 0; first < shards; first += kShardsPerSweep) {
     const uint32_t count = std::min(kShardsPerSweep, shards - first);
-    const Status status = Sweep(writer, first, count, SweepMode::kUrgent, deadline_nanos);
+    const Status status = Sweep(writer, first, count, SweepMode::kUrgent, is_over);
     if (!status.ok()) return status;
   }
   // Those that a cleaner was sweeping, one by one: then its end is waited for.
   for (uint32_t shard = 0; shard < shards; ++shard) {
     if (CleanUpto(shard) >= target) continue;
-    const Status status = Sweep(writer, shard, 1, SweepMode::kUrgent, deadline_nanos);
+    const Status status = Sweep(writer, shard, 1, SweepMode::kUrgent, is_over);
     if (!status.ok()) return status;
   }
   return Status::Ok();

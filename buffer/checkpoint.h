@@ -22,6 +22,7 @@
 #include <memory>
 #include <vector>
 
+#include "base/function_ref.h"
 #include "base/mutex.h"
 #include "buffer/frame_table.h"
 #include "buffer/page_files.h"
@@ -47,13 +48,14 @@ class Checkpointer {
 
   /// Sweeps `count` shards from `first` on (wrapping), in one or more batches of `writer`. Shards
   /// that someone else is sweeping are left out, but for an urgent sweep of one shard, which waits.
-  /// The caller holds no latch. kStopped. kInterrupted: not done at `deadline` (MonotonicNanos),
-  /// which is looked at between batches; what is left stays dirty.
+  /// The caller holds no latch. kStopped. kInterrupted: `is_over`, which is asked between batches,
+  /// if it is given; what is left stays dirty.
+  using IsOver = FunctionRef<bool()>;
   Status Sweep(PageWriter* writer, uint32_t first, uint32_t count, SweepMode mode,
-               uint64_t deadline_nanos = UINT64_MAX);
+               IsOver is_over = {});
 
   /// Sweeps all shards until everything below the log's tail of now is written. As Sweep.
-  Status SweepAll(PageWriter* writer, uint64_t deadline_nanos);
+  Status SweepAll(PageWriter* writer, IsOver is_over);
 
   /// Publishes the highest checkpoint that the sweeps have proven. Cheap when it did not move.
   Status WriteCheckpoint();
@@ -97,7 +99,7 @@ class Checkpointer {
   /// One sweep of some shards.
   struct Round {
     SweepMode mode = SweepMode::kLazy;
-    uint64_t deadline_nanos = UINT64_MAX;
+    IsOver is_over{};
     std::vector<SweptShard> swept{};
     std::vector<Postponed> postponed{};
   };

@@ -11,7 +11,7 @@
 namespace rowan {
 namespace {
 
-constexpr std::chrono::milliseconds kTick{10};
+constexpr std::chrono::milliseconds kCleanTick{10};
 /// Woken after each sweep; the tick is for what sweeps proved too soon after the last checkpoint.
 constexpr std::chrono::milliseconds kCheckpointTick{100};
 /// One round of sweeps per this share of the log capacity.
@@ -39,7 +39,7 @@ Cleaners::Cleaners(FrameTable* frames, PageFiles* files, Checkpointer* checkpoin
     writers_.push_back(
         std::make_unique<PageWriter>(frames, files, doublewrite, slots.first_cleaner() + i));
     PageWriter* writer = writers_.back().get();
-    loops_.push_back(std::make_unique<ThreadLoop>("clean-" + std::to_string(i), kTick,
+    loops_.push_back(std::make_unique<ThreadLoop>("clean-" + std::to_string(i), kCleanTick,
                                                   [this, writer] { return RunUnit(writer); }));
   }
 }

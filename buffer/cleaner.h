@@ -7,7 +7,7 @@
 //
 // Pace: a full round of sweeps per kRoundFraction of the log capacity, so the checkpoint is at most
 // about three quarters of the capacity behind. By time a round per idle_round_micros: a pool that
-// nothing happens to any more is written to the last page, which keeps the next start short.
+// nothing more happens to is written to the last page, which keeps the next start short.
 // Thread safety: Start and Stop by the owner; Wake and the settings from any thread.
 #pragma once
 

@@ -37,7 +37,7 @@ class DeadSpaces {
   const SpaceFiles* const files_;
   Mutex mutex_{LatchRank::kDeadSpaces};
   std::vector<Dead> added_ ROWAN_GUARDED_BY(mutex_);
-  // Owned by whoever calls ForgetSome:
+  // Owned by the caller of ForgetSome:
   std::vector<SpaceId> walked_;  // sorted; their frames are looked for one after the other
   uint32_t walked_frames_ = 0;   // so far
 };

@@ -10,7 +10,7 @@
 namespace rowan {
 namespace {
 
-constexpr std::chrono::milliseconds kTick{50};
+constexpr std::chrono::milliseconds kEvictTick{50};
 /// Frames freed per unit of work.
 constexpr uint32_t kBatch = 64;
 
@@ -20,7 +20,7 @@ Evictor::Evictor(FrameTable* frames, DeadSpaces* dead_spaces, Cleaners* cleaners
     : frames_(frames),
       dead_spaces_(dead_spaces),
       cleaners_(cleaners),
-      thread_("evict", kTick, [this] { return RunUnit(); }) {}
+      thread_("evict", kEvictTick, [this] { return RunUnit(); }) {}
 
 ThreadLoop::Next Evictor::RunUnit() {
   const bool forgetting = dead_spaces_->ForgetSome();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// What whoever fixes a page knows about it.
+// What the caller of Fix knows about the page.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Frame header: 64 bytes beside each 16 KiB frame, in an array parallel to the arena, so header and
+// Frame header: 64 bytes for each 16 KiB frame, in an array parallel to the arena, so header and
 // page both follow from the frame number. Frames are type-stable memory: a stale optimistic reader
 // can only fail to validate.
 #pragma once

@@ -13,7 +13,6 @@
 namespace rowan {
 namespace {
 
-constexpr size_t kHugePageBytes = size_t{2} << 20;
 constexpr size_t kSystemPageBytes = 4096;
 
 void* ReserveAddresses(size_t bytes) {

@@ -14,7 +14,7 @@ namespace {
 
 /// Steps of the hand a session takes in a large pool before it asks for clean frames: enough to
 /// lower some thousand usages, cheap next to the read that follows.
-constexpr uint64_t kStepsMax = 16384;
+constexpr uint64_t kSearchStepsMax = 16384;
 /// How long a thread looks for a frame when all pages are latched.
 constexpr std::chrono::seconds kPatience{20};
 constexpr std::chrono::microseconds kPause{200};
@@ -59,7 +59,7 @@ Frame* FrameSupply::TryTake() {
 
 Result<Frame*> FrameSupply::Take() {
   const uint64_t frames = frames_->limit();
-  Frame* frame = TakeOrEvict(std::min(4 * frames, kStepsMax));
+  Frame* frame = TakeOrEvict(std::min(4 * frames, kSearchStepsMax));
   if (frame != nullptr) return frame;
   AddCounter(Counter::kFreeFrameWaits);
   return TakeSlow();
@@ -87,7 +87,7 @@ Result<Frame*> FrameSupply::TakeSlow() {
 
 Result<Frame*> FrameSupply::TakeOrWrite(SharedWriter* shared, uint64_t* written) {
   const uint64_t frames = frames_->limit();
-  Frame* frame = TakeOrEvict(std::min(4 * frames, kStepsMax));
+  Frame* frame = TakeOrEvict(std::min(4 * frames, kSearchStepsMax));
   if (frame != nullptr) return frame;
   const Status status = WriteSome(&shared->writer, written);
   if (!status.ok()) return status;

@@ -46,7 +46,7 @@ class FrameTable {
   }
   /// Frames that were ever usable; see FrameArena.
   [[nodiscard]] uint32_t frames_ever() const { return arena_->frames_ever(); }
-  /// Frames [0, limit) are in use; the ones behind are retired or on their way.
+  /// Frames [0, limit) are in use; the later ones are retired or on their way.
   [[nodiscard]] uint32_t limit() const { return limit_.load(std::memory_order_acquire); }
   [[nodiscard]] uint32_t free_frames() const {
     const uint32_t limit = this->limit();
@@ -85,8 +85,8 @@ class FrameTable {
   void Drop(Frame* frame);
   /// Gives an exclusively latched, unlisted frame back.
   void Free(Frame* frame);
-  /// The second half of Free for a frame that was found to be behind the limit; by now it may not
-  /// be any more.
+  /// The second half of Free for a frame that was found to be beyond the limit; it may no
+  /// longer be.
   void Retire(Frame* frame);
 
   // --- dirty pages ---
@@ -94,7 +94,7 @@ class FrameTable {
   void MarkDirty(Frame* frame, Lsn lower_bound);
   /// Makes the frame clean whatever it was; returns the old first dirty LSN.
   Lsn ClearDirty(Frame* frame);
-  /// A page writer made a frame clean that nobody changed meanwhile.
+  /// A page writer made a frame clean that was not changed in the meantime.
   void NoteCleaned() { dirty_frames_.fetch_sub(1, std::memory_order_relaxed); }
   /// Evicting threads met dirty frames where they wanted clean ones.
   void WantCleanFrames() { want_clean_frames_.store(true, std::memory_order_relaxed); }
@@ -112,7 +112,7 @@ class FrameTable {
   /// Frames [0, frames) may be used from now on; those of them that are retired become free.
   void RaiseLimit(uint32_t frames);
   void LowerLimit(uint32_t frames) { limit_.store(frames, std::memory_order_release); }
-  /// REQUIRES: the frames behind are retired.
+  /// REQUIRES: the frames after it are retired.
   void Shrink(uint32_t frames) { arena_->Shrink(frames); }
   /// Entries that all tables, old ones too, were made for.
   uint64_t TableEntries();

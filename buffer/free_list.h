@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // FreeList: a lock-free stack of frame numbers, linked through Frame::next_free. The head carries
-// a tag against a head that was popped and pushed again meanwhile.
+// a tag against a head that was popped and pushed again in between.
 // Thread safety: all members from any thread. Frames are type-stable, so reading the link of a
 // frame that was just taken by someone else is harmless: the tag makes the exchange fail.
 #pragma once

@@ -8,11 +8,7 @@
 #include "base/assertions.h"
 
 namespace rowan {
-namespace {
-
-constexpr size_t kHugePageBytes = size_t{2} << 20;
-
-}  // namespace
+namespace {}  // namespace
 
 HugeMemory::HugeMemory(size_t size_bytes) {
   const bool huge = size_bytes >= kHugePageBytes;

@@ -7,6 +7,8 @@
 
 namespace rowan {
 
+inline constexpr size_t kHugePageBytes = size_t{2} << 20;
+
 class HugeMemory {
  public:
   /// Ends the process when there are not even addresses: the caller cannot do without.

@@ -48,9 +48,9 @@ namespace {
 constexpr std::string_view kPrefix = "space_";
 constexpr std::string_view kSuffix = ".redo";
 constexpr std::string_view kDraftSuffix = ".redo.draft";
-constexpr uint32_t kMagic = 0x524b5752;  // "RWKR"
+constexpr uint32_t kKeptRedoMagic = 0x524b5752;  // "RWKR"
 constexpr uint32_t kKeptRedoVersion = 1;
-constexpr size_t kHeaderBytes = 64;
+constexpr size_t kKeptRedoHeaderBytes = 64;
 constexpr size_t kBlockHeaderBytes = 32;
 constexpr size_t kRecordHeaderBytes = 16;
 /// Larger lists of records take several blocks.
@@ -100,11 +100,11 @@ Status KeptRedo::LoadFile(SpaceId space, const std::string& path) {
   Kept kept{.file = std::move(opened).value()};
   const Result<uint64_t> size = kept.file->Size();
   if (!size.ok()) return size.status();
-  std::vector<std::byte> header(kHeaderBytes);
-  if (size.value() < kHeaderBytes) return Damaged();
+  std::vector<std::byte> header(kKeptRedoHeaderBytes);
+  if (size.value() < kKeptRedoHeaderBytes) return Damaged();
   const Status read = kept.file->Read(0, header);
   if (!read.ok()) return read;
-  if (LoadLe<uint32_t>(header.data() + 4) != kMagic) return Damaged();
+  if (LoadLe<uint32_t>(header.data() + 4) != kKeptRedoMagic) return Damaged();
   if (LoadLe<uint32_t>(header.data()) != Crc32c(Bytes(header).subspan(4))) return Damaged();
   if (LoadLe<uint32_t>(header.data() + 8) > kKeptRedoVersion) {
     return Status(Code::kNewerFormat, "a newer version of Rowan wrote it");
@@ -120,7 +120,7 @@ Status KeptRedo::LoadFile(SpaceId space, const std::string& path) {
 Status KeptRedo::LoadBlocks(SpaceId space, Kept* kept, uint32_t blocks) {
   std::vector<std::pair<uint64_t, Block>> found;
   std::vector<std::byte> header(kBlockHeaderBytes);
-  uint64_t offset = kHeaderBytes;
+  uint64_t offset = kKeptRedoHeaderBytes;
   while (kept->blocks < blocks) {
     if (offset + kBlockHeaderBytes > kept->end) return Damaged();
     const Status read = kept->file->Read(offset, header);
@@ -178,7 +178,7 @@ Result<KeptRedo::Kept*> KeptRedo::DraftOf(SpaceId space) {
   Result<std::unique_ptr<File>> draft = file_system_->Open(path, {.create = true});
   if (!draft.ok()) return draft.status();
   std::vector<std::byte> piece;
-  const uint64_t end = std::max<uint64_t>(kept.end, kHeaderBytes);
+  const uint64_t end = std::max<uint64_t>(kept.end, kKeptRedoHeaderBytes);
   for (uint64_t offset = 0; offset < kept.end; offset += piece.size()) {
     piece.resize(std::min<uint64_t>(kCopyBytes, kept.end - offset));
     const Status read = kept.file->Read(offset, piece);
@@ -218,8 +218,8 @@ Status KeptRedo::Add(PageId page, Kind kind, Bytes body) {
 }
 
 Status KeptRedo::WriteHeader(SpaceId space, const Kept& kept) const {
-  std::vector<std::byte> header(kHeaderBytes);
-  StoreLe<uint32_t>(header.data() + 4, kMagic);
+  std::vector<std::byte> header(kKeptRedoHeaderBytes);
+  StoreLe<uint32_t>(header.data() + 4, kKeptRedoMagic);
   StoreLe<uint32_t>(header.data() + 8, kKeptRedoVersion);
   StoreLe<uint32_t>(header.data() + 12, page_size_bytes_);
   StoreLe<uint32_t>(header.data() + 16, space.value());
@@ -257,9 +257,8 @@ Status KeptRedo::Remove(SpaceId space) {
   {
     const ExclusiveLock lock(&mutex_);
     if (spaces_.erase(space) == 0) return Status::Ok();
-    std::erase_if(pages_, [space](const auto& page) {
-      return PageId::Unpack(page.first).space == space;
-    });
+    std::erase_if(pages_,
+                  [space](const auto& page) { return PageId::Unpack(page.first).space == space; });
     page_count_.store(pages_.size(), std::memory_order_release);
   }
   const Status status = file_system_->Remove(PathOf(space));
@@ -321,8 +320,8 @@ Status KeptRedo::ApplyRecords(PageId page, Bytes body, MutableBytes bytes, bool*
     const uint32_t record_bytes = LoadLe<uint32_t>(body.data() + 8);
     if (body.size() - kRecordHeaderBytes < record_bytes) return Damaged();
     const Bytes record = body.subspan(kRecordHeaderBytes, record_bytes);
-    const RedoEntry* entry = FindRedo(static_cast<RecordType>(body[12]),
-                                      std::to_integer<uint8_t>(body[13]));
+    const RedoEntry* entry =
+        FindRedo(static_cast<RecordType>(body[12]), std::to_integer<uint8_t>(body[13]));
     if (entry == nullptr) return Status(Code::kNewerFormat, "unknown redo record type or version");
     body = body.subspan(kRecordHeaderBytes + record_bytes);
     if (!*readable && entry->initialises_page) {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // KeptRedo: what pages lack of a redo log that is recycled before they could be read. A tablespace
-// whose file is away, or of which some pages cannot be read, gets a file `space_<id>.redo` beside
+// whose file is away, or of which some pages cannot be read, gets a file `space_<id>.redo` next to
 // it with the log records of these pages, and with images of the doublewrite file that could not be
 // written home. docs/formats/kept_redo.md has the byte tables.
 //
 // Invariants:
 //   1. a page that has something kept is brought up to date from it before anybody sees it
 //      (RedoBacklog lists it), so it never gets log records beyond what is kept, but for one that
-//      makes it anew;
+//      makes it again;
 //   2. what is kept is durable before the log or the doublewrite file gives its own copy up;
 //   3. a file appears under its name only when it is whole: until then it is a draft, which a start
 //      removes, because the log is still there.

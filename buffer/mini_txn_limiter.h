@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // MiniTxnLimiter: in a tiny pool, bounds how many mini-transactions hold latches at once, so that
 // they do not latch every frame among them and wait for each other. Off (and free) in pools of
-// normal size. Follows the pool when it is resized: who entered with the gate off leaves so. Nested
-// mini-transactions of a thread pass; a wait ends after a while in any case, so the gate itself
-// cannot deadlock.
-// Thread safety: all members from any thread; Leave by the thread that entered.
+// normal size. Follows the pool when it is resized: one that entered with the gate off leaves so.
+// Nested mini-transactions of a thread pass; a wait ends after a while in any case, so the gate
+// itself cannot deadlock. Thread safety: all members from any thread; Leave by the thread that
+// entered.
 #pragma once
 
 #include <algorithm>

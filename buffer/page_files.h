@@ -74,8 +74,8 @@ class PageFiles {
     redoing_.store(true, std::memory_order_release);
     backlog_.store(backlog, std::memory_order_release);
   }
-  /// Pages do not lack anything of the log any more, or it is kept; nobody looks for it in the log
-  /// any more at return. The backlog goes if nothing is pending.
+  /// Pages no longer lack anything of the log, or it is kept; at return nobody looks for it in the
+  /// log. The backlog goes if nothing is pending.
   void EndRedo();
   /// From SetBacklog to EndRedo.
   [[nodiscard]] bool redoing() const { return redoing_.load(std::memory_order_acquire); }

@@ -25,8 +25,8 @@ class PageLatch {
     latch_.LockExclusive();
     NoteLatchTaken(LatchRank::kPage);
   }
-  /// Of a frame without a page. Who else has the latch came for a page that was there before and
-  /// lets go at once, so this wait is not bound by the order.
+  /// Of a frame without a page. Another holder of the latch came for a page that was there before
+  /// and lets go at once, so this wait is not bound by the order.
   void LockExclusiveUnused() {
     latch_.LockExclusive();
     NoteLatchTaken(LatchRank::kPage);

@@ -71,9 +71,10 @@ Status PageLoader::ReadAndRedo(Frame* frame, PageId id, FixHint hint) {
   }
   const Status status = redo.Apply(page, frame, how);
   if (!status.Is(Code::kCorrupt)) return status;
-  return Damaged(id, hint, how == RedoUse::How::kUnread
-                               ? "it cannot be repaired from what was kept of the redo log"
-                               : "the redo log does not fit it");
+  return Damaged(id, hint,
+                 how == RedoUse::How::kUnread
+                     ? "it cannot be repaired from what was kept of the redo log"
+                     : "the redo log does not fit it");
 }
 
 Status PageLoader::ReadFile(Frame* frame, PageId id, FixHint hint) {

@@ -28,7 +28,7 @@ class PageLoader {
   /// has the page now. Else as BufferPool::Fix.
   Result<Frame*> Load(PageId id, FixHint hint);
   /// The same without reading; what is in the frame does not matter. Whatever the page lacks of the
-  /// log does not matter any more either.
+  /// log no longer matters either.
   Result<Frame*> LoadNew(PageId id);
 
  private:

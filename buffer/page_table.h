@@ -43,7 +43,7 @@ class PageTable {
     for (unsigned spins = 0;; ++spins) {
       const uint64_t word = bucket.word.load(std::memory_order_acquire);
       for (size_t i = 0; i < kInlineEntries; ++i) {
-        // Acquire keeps the reload of the word below behind this load (a seqlock without fences).
+        // Acquire keeps the reload of the word below after this load (a seqlock without fences).
         if (bucket.keys[i].load(std::memory_order_acquire) == key) {
           return bucket.frames[i].load(std::memory_order_acquire);
         }

@@ -12,7 +12,7 @@
 //   5. no page of a batch is sent home before the batch's segment was waited for.
 // Pages of temporary spaces travel in the same batches, but need neither the log nor the
 // doublewrite file, and nobody syncs them.
-// Three batches overlap: one is on its way home, the one behind it on its way to its doublewrite
+// Three batches overlap: one is on its way home, the next one on its way to its doublewrite
 // segment, the next is being copied. With doublewrite off there is no middle one. A thread that has
 // copies in a writer must Flush before it waits for any latch: others may need the frames.
 // Thread safety: one thread at a time, Flush before another takes over.

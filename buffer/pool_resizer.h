@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // PoolResizer: changes the number of frames while the pool is in use. Growing commits more of the
-// reserved address range. Shrinking lowers the limit first, so that frames behind it are retired
+// reserved address range. Shrinking lowers the limit first, so that frames beyond it are retired
 // instead of freed, then empties them one after the other.
-// Thread safety: one caller at a time, who has the writer to himself; beside everything else.
+// Thread safety: one caller at a time, which has the writer to itself; concurrently with everything
+// else.
 #pragma once
 
 #include <cstdint>

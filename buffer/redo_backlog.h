@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // RedoBacklog: what pages still lack of the redo log, as a list per page of the groups that change
-// it. One pass over the log fills it; whoever brings a page into the pool applies its list first
+// it. One pass over the log fills it; a reader of a page into the pool applies its list first
 // (PageFiles::backlog). Lists only say where in the log the groups are, a byte or a few each, so
 // that those of a long log fit into little memory; the records are read from the log, which is
 // still there, when they are applied: many pages' together (RedoPortion), or one page's.
@@ -9,7 +9,7 @@
 //
 // Invariants:
 //   - a list is in log order and reaches from the page's first record in the stretch of the log
-//     gathered to its last. A record that initialises the page makes all before it superfluous;
+//     gathered to its last. A record that initialises the page supersedes everything before it;
 //   - a page in the pool has no list: it was applied when the page came in. Exclusive use of a list
 //     follows from that: its thread holds the latch of the frame that the page is coming into;
 //   - a page with a list counts as dirty since the first record, whether it lacks any or not: see
@@ -45,7 +45,7 @@ class RedoBacklog {
     uint64_t key = 0;  ///< PageId::Packed; 0: the slot is free
     Lsn start;         ///< of the first group that mentions the page
     Lsn newest;        ///< start of the last group in the list
-    /// First chunk of the list; 0 once the list is applied or not needed any more; kKeptOnly.
+    /// First chunk of the list; 0 once the list is applied or no longer needed; kKeptOnly.
     std::atomic<uint32_t> list{0};
     uint32_t tail = 0;               ///< last chunk
     uint32_t record_bytes = 0;       ///< that RedoPortion needs for the list; UINT32_MAX: or more
@@ -76,8 +76,9 @@ class RedoBacklog {
   // --- redoing ---
   /// Where the groups are; outlives what is done here.
   void SetLog(const LogGroups* log) { log_ = log; }
-  /// Nobody looks into the log any more: pages that have something kept stay listed for that, all
-  /// others are taken for brought up to date. False: none is listed. REQUIRES: nobody uses lists.
+  /// Nobody looks into the log from here on: pages that have something kept stay listed for that,
+  /// all others are taken for brought up to date. False: none is listed. REQUIRES: nobody uses
+  /// lists.
   bool EndLog();
   /// The pages with lists, in the order in which they lie on disk.
   [[nodiscard]] std::vector<uint64_t> PendingPages() const;
@@ -105,7 +106,7 @@ class RedoBacklog {
   }
 
  private:
-  /// A record whose page is not looked up yet: its slot is on the way into the cache meanwhile.
+  /// A record whose page is not looked up yet: its slot is on the way into the cache.
   struct Arrival {
     uint64_t key = 0;
     Lsn start;

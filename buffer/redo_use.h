@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// RedoUse: the pool's redo backlog while it is looked at, which keeps it from ending meanwhile.
+// RedoUse: the pool's redo backlog while it is looked at, which keeps it from ending.
 // Internal to buffer/. Thread safety: a use belongs to one thread, which has no other.
 #pragma once
 
@@ -26,7 +26,7 @@ class RedoUse {
     return backlog_ == nullptr ? nullptr : backlog_->Find(key);
   }
 
-  /// The list makes the page anew, so it need not be read. Not so if the page at home is known to
+  /// The list makes the page again, so it need not be read. Not so if the page at home is known to
   /// be newer than the whole list, which a later stretch of the log then goes on from: made anew it
   /// would be written in an older state, and stay so if it is freed before that stretch is applied.
   [[nodiscard]] bool MakesAnew(const RedoBacklog::Page& page) const {
@@ -66,7 +66,7 @@ class RedoUse {
 
   void Remove(RedoBacklog::Page* page) const { backlog_->Remove(page); }
 
-  /// See RedoBacklog::Gather; null if there is no backlog any more. kStopped as Apply.
+  /// See RedoBacklog::Gather; null if there is no longer a backlog. kStopped as Apply.
   Result<std::unique_ptr<RedoPortion>> Gather(std::span<const uint64_t> keys,
                                               uint64_t bytes_max) const {
     if (backlog_ == nullptr) return std::unique_ptr<RedoPortion>();

@@ -5,7 +5,7 @@
 //
 // Invariant: while a worker holds frames that are being loaded it waits for reads of them and of
 // the log only, as buffer/read_ahead.h.
-// Thread safety: a worker belongs to one thread; several work beside each other and beside sessions
+// Thread safety: a worker belongs to one thread; several work concurrently, also with sessions
 // that fix pages.
 #pragma once
 

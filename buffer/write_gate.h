@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // WriteGate: many are inside while they write pages, one closes it to change how pages are
 // written. Closing stops newcomers, so it waits no longer than those inside need: they wait for
-// I/O and the log only, never for one who wants to enter. (std::shared_mutex lets new holders pass
-// a waiting exclusive one, which then waits for ever behind writers that overlap.)
+// I/O and the log only, never for one that wants to enter. (std::shared_mutex lets new holders pass
+// a waiting exclusive one, which then waits for ever for writers that overlap.)
 // A thread is inside once, or closes it. Thread safety: all members from any thread.
 #pragma once
 
@@ -68,7 +68,7 @@ class WriteGate {
   bool closed_ ROWAN_GUARDED_BY(mutex_) = false;
 };
 
-/// One who may be inside, and is not any more when this ends. For one thread at a time.
+/// One that may be inside, and no longer is when this ends. For one thread at a time.
 class WriteGatePass {
  public:
   explicit WriteGatePass(WriteGate* gate) : gate_(gate) {}
@@ -76,7 +76,7 @@ class WriteGatePass {
   WriteGatePass(const WriteGatePass&) = delete;
   WriteGatePass& operator=(const WriteGatePass&) = delete;
 
-  /// Nothing to do for one who is inside.
+  /// Nothing to do for one that is inside.
   void Enter() {
     if (inside_) return;
     gate_->Enter();

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # rowan_find_mysql(): the server and source tree to build the plugin against, checked to be one version.
 # rowan_mysql_plugin(<name> <sources>...): a server plugin library <name>.so with the server's own settings.
+# rowan_mysql_strings(): library rowan_mysql_strings, some of the server's character sets, for unit tests.
 #
 # ROWAN_MYSQL_PREFIX and ROWAN_MYSQL_SOURCE (CMake or environment variables) name them; without either it
 # is the private copy under .mysql/ that scripts/setup makes.
@@ -136,4 +137,17 @@ function(rowan_mysql_plugin name)
   add_custom_command(TARGET ${name} POST_BUILD VERBATIM
     COMMAND ${CMAKE_COMMAND} -DNM=${CMAKE_NM} -DLIBRARY=$<TARGET_FILE:${name}>
             -P ${CMAKE_SOURCE_DIR}/cmake/CheckPluginSymbols.cmake)
+endfunction()
+
+# The packaged client library has them all, but may want a newer C library than this machine's. What is
+# not needed of these sources is dropped by the linker, with all that it asks for.
+function(rowan_mysql_strings)
+  list(TRANSFORM ARGN PREPEND ${ROWAN_MYSQL_SOURCE}/strings/)
+  add_library(rowan_mysql_strings STATIC ${ARGN})
+  rowan_server_includes(rowan_mysql_strings)
+  target_include_directories(rowan_mysql_strings PRIVATE ${ROWAN_MYSQL_SOURCE}/strings)
+  target_compile_definitions(rowan_mysql_strings PRIVATE NDEBUG HAVE_CONFIG_H)
+  target_compile_options(rowan_mysql_strings PRIVATE -w -O1 -g0 -ffunction-sections -fdata-sections)
+  set_target_properties(rowan_mysql_strings PROPERTIES UNITY_BUILD OFF)
+  target_link_options(rowan_mysql_strings INTERFACE -Wl,--gc-sections)
 endfunction()

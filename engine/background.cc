@@ -134,7 +134,7 @@ ThreadLoop::Next Background::HousekeepingTick() {
     GiveUndoBack(kTemporaryUndoSpace);
   }
   purge_watch_.Look(parts_.txns->DescribePurge(), MonotonicNanos());
-  parts_.statistics->RefreshDue();
+  parts_.statistics->RefreshDue([this] { return stopping_.load(std::memory_order_relaxed); });
   if (parts_.storage->pool()->map_memory()->TakeRefused()) parts_.catalog->ForgetUnusedLeafMaps();
   return ThreadLoop::Next::kWait;
 }

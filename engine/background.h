@@ -14,12 +14,12 @@
 
 #include "base/ids.h"
 #include "base/thread_loop.h"
-#include "engine/catalog.h"
+#include "engine/catalog/catalog.h"
+#include "engine/catalog/orphan_files.h"
+#include "engine/catalog/temporary_tables.h"
 #include "engine/options.h"
-#include "engine/orphan_files.h"
-#include "engine/purge_watch.h"
-#include "engine/statistics_keeper.h"
-#include "engine/temporary_tables.h"
+#include "engine/report/purge_watch.h"
+#include "engine/statistics/statistics_keeper.h"
 #include "mvcc/txn_manager.h"
 #include "storage/storage.h"
 

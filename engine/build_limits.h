@@ -9,7 +9,7 @@ namespace rowan {
 
 struct BuildLimits {
   size_t sort_memory_bytes = 0;             ///< shared by the indexes and the threads
-  uint64_t changes_bytes_max = UINT64_MAX;  ///< of the keys of rows changed meanwhile
+  uint64_t changes_bytes_max = UINT64_MAX;  ///< of the keys of rows changed during the build
   uint32_t threads = 1;                     ///< at once, the caller's included
   /// Of the memory, for each thread and index: with less, sorted pieces are so small and many that
   /// merging them takes more memory than sorting. Fewer threads sort then.

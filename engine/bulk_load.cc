@@ -11,11 +11,6 @@
 #include "mvcc/row/row_header.h"
 
 namespace rowan {
-namespace {
-
-/// Of one index. Small, so that tests of a few hundred rows sort through files, too.
-constexpr size_t kSortMemoryBytesMin = size_t{2} << 10;
-}  // namespace
 
 Result<bool> BulkLoad::IsPossible(Session* session, Table* table) {
   const TxnId own = session->txn()->txn_id();
@@ -27,47 +22,39 @@ Result<bool> BulkLoad::IsPossible(Session* session, Table* table) {
   return false;
 }
 
-BulkLoad::BulkLoad(Session* session, Table* table, const BuildLimits& limits)
+BulkLoad::BulkLoad(Session* session, Table* table, const BuildLimits& limits, RowOrder order)
     : session_(session),
       table_(table),
       limits_(limits),
       rows_(std::make_unique<BulkBuilder>(&table->index(0)->tree)) {
   const size_t indexes = table->index_count();
   sorters_.resize(indexes);
-  Engine* engine = session->engine();
+  const SortSpace space = session->engine()->impl()->sort_space();
   for (size_t i = 1; i < indexes; ++i) {
-    sorters_[i] = std::make_unique<EntrySorter>(
-        engine->impl()->storage->file_system(), engine->options().storage.folder,
-        Format("{}", table->index(i)->id().value()),
-        std::max(kSortMemoryBytesMin, limits.sort_memory_bytes / (indexes - 1)));
+    sorters_[i] = space.NewSorter(Format("{}", table->index(i)->id().value()),
+                                  limits.sort_memory_bytes / (indexes - 1));
+  }
+  if (order == RowOrder::kAny) {
+    sorters_[0] = space.NewSorter(Format("rows_{}", table->id().value()), limits.sort_memory_bytes);
   }
 }
 
 BulkLoad::~BulkLoad() = default;
 
-Status BulkLoad::Add(Bytes key, Bytes row, std::span<const IndexEntry> entries) {
-  const Status status = AddRow(key, row);
-  if (!status.ok()) return status;
-  return AddEntries(entries);
-}
-
-Status BulkLoad::AddEntries(std::span<const IndexEntry> entries) {
-  for (const IndexEntry& entry : entries) {
-    const Status status = sorters_[entry.index]->Add(entry);
-    if (!status.ok()) return status;
-  }
-  return Status::Ok();
-}
-
 Status BulkLoad::AddRow(Bytes key, Bytes row) {
-  const Status status = PutRow(key, row);
+  if (sorters_[0] != nullptr) return sorters_[0]->Add({.key = key, .payload = row});
+  return PutRow(key, row);
+}
+
+Status BulkLoad::PutRow(Bytes key, Bytes row) {
+  const Status status = PutInOrder(key, row);
   if (!status.ok()) return status;
   table_->AddRows(1);
   AddCounter(Counter::kRowsInserted);
   return Status::Ok();
 }
 
-Status BulkLoad::PutRow(Bytes key, Bytes row) {
+Status BulkLoad::PutInOrder(Bytes key, Bytes row) {
   Txn* txn = session_->txn();
   if (rows_ != nullptr && !last_key_.empty() && CompareBytes(last_key_, key) >= 0) {
     const Status status = rows_->Finish();
@@ -84,7 +71,35 @@ Status BulkLoad::PutRow(Bytes key, Bytes row) {
   return rows_->Add(key, value_, txn->txn_id());
 }
 
+Status BulkLoad::PutSortedRows() {
+  const std::unique_ptr<EntrySorter> rows = std::move(sorters_[0]);
+  Status status = rows->StartReading();
+  if (!status.ok()) return status;
+  WorkProgress* progress = session_->progress();
+  if (progress != nullptr) progress->Begin(WorkPhase::kBuildIndex, rows->entries());
+  IndexEntry row;
+  for (uint64_t count = 0;; ++count) {
+    if (count % kInterruptionStride == 0) {
+      if (IsInterrupted()) return Status(Code::kInterrupted, "interrupted while rows were loaded");
+      if (progress != nullptr) progress->Completed(count);
+    }
+    Result<bool> more = rows->Next(&row);
+    if (!more.ok()) return more.status();
+    if (!*more) {
+      if (progress != nullptr) progress->Completed(count);
+      return Status::Ok();
+    }
+    status = PutRow(row.key, row.payload);
+    if (status.Is(Code::kDuplicate)) duplicate_key_.assign(row.key.begin(), row.key.end());
+    if (!status.ok()) return status;
+  }
+}
+
 Status BulkLoad::Finish() {
+  if (sorters_[0] != nullptr) {
+    const Status status = PutSortedRows();
+    if (!status.ok()) return status;
+  }
   if (rows_ != nullptr) {
     const Status status = rows_->Finish();
     rows_.reset();

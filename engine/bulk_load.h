@@ -4,24 +4,24 @@
 // that are built bottom-up. No row is locked, nothing is undone row by row: rollback and recovery
 // remove the whole file, because the table's own creation is part of the same transaction.
 //
-// Rows are expected in key order. From the first one that is not, clustered rows go the ordinary
-// way (with undo), which also finds duplicates; entries are still sorted.
-// Snapshots taken before the transaction commits do not see the table (RequireVisible), so entries
-// need no creator. Thread safety: one thread, which has others build indexes in Finish.
+// Rows are expected in key order, or sorted first. From the first one that is not in order,
+// clustered rows go the ordinary way (with undo), which also finds duplicates; entries are still
+// sorted. Snapshots taken before the transaction commits do not see the table
+// (Session::OpenSnapshotFor), so entries need no creator.
+// Thread safety: one thread, which has others build indexes in Finish.
 #pragma once
 
 #include <cstdint>
 #include <memory>
-#include <span>
 #include <vector>
 
 #include "base/bytes.h"
 #include "base/status.h"
 #include "btree/bulk_builder.h"
 #include "engine/build_limits.h"
-#include "engine/entry_sorter.h"
+#include "engine/catalog/table.h"
 #include "engine/session.h"
-#include "engine/table.h"
+#include "engine/sort/entry_sorter.h"
 
 namespace rowan {
 
@@ -30,15 +30,15 @@ class BulkLoad {
   /// True if the table was created by the session's open transaction and is still empty.
   static Result<bool> IsPossible(Session* session, Table* table);
 
-  BulkLoad(Session* session, Table* table, const BuildLimits& limits);
+  enum class RowOrder : uint8_t { kByKey, kAny };
+  BulkLoad(Session* session, Table* table, const BuildLimits& limits,
+           RowOrder order = RowOrder::kByKey);
   ~BulkLoad();
 
-  /// kDuplicate with detail 0 for a clustered key that is there; else as Session::InsertRow.
-  Status Add(Bytes key, Bytes row, std::span<const IndexEntry> entries);
-  /// The same in two parts, when rows are not at hand in the order of their keys: entries may come
-  /// before the rows that they belong to.
+  /// kDuplicate with detail 0 for a clustered key that is there, by Finish where rows come in any
+  /// order; else as Session::InsertRow.
   Status AddRow(Bytes key, Bytes row);
-  Status AddEntries(std::span<const IndexEntry> entries);
+  Status AddEntry(const IndexEntry& entry) { return sorters_[entry.index]->Add(entry); }
   /// Builds everything, by several threads as the limits say; nothing can be read before.
   /// kDuplicate: detail is the number of the index, duplicate_key() the later one of two entries.
   /// kInterrupted when the session was.
@@ -47,6 +47,8 @@ class BulkLoad {
 
  private:
   Status PutRow(Bytes key, Bytes row);
+  Status PutInOrder(Bytes key, Bytes row);
+  Status PutSortedRows();
   Status BuildIndexes();
   /// By a kill or a shutdown.
   [[nodiscard]] bool IsInterrupted() const;
@@ -57,7 +59,8 @@ class BulkLoad {
   std::unique_ptr<BulkBuilder> rows_;  ///< null once rows went out of order
   std::vector<std::byte> last_key_;
   std::vector<std::byte> value_;
-  std::vector<std::unique_ptr<EntrySorter>> sorters_;  ///< by index number; [0] stays null
+  /// By index number; [0] is for rows in any order, else null.
+  std::vector<std::unique_ptr<EntrySorter>> sorters_;
   std::vector<std::byte> duplicate_key_;
 };
 

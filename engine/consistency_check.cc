@@ -35,24 +35,29 @@ class Quiet {
 
 /// Pages reached from the table's roots, off-page values included.
 Status WalkTable(Table* table, BlobStore* blobs, ConsistencyCheck::FindBlobs find_blobs,
-                 Tree::PageVisit reach) {
+                 Tree::PageVisit reach, FunctionRef<bool()> interrupted) {
   std::vector<BlobRef> refs;
   const auto visit_row = [&](Bytes, Bytes value) {
     ClusteredHeader header;
     Bytes row;
     if (!ParseClustered(value, &header, &row)) return Status(Code::kCorrupt, "malformed row");
+    const auto reach_and_go_on = [&](PageNumber page) {
+      reach(page);
+      return !interrupted || !interrupted();
+    };
     refs.clear();
     find_blobs(row, &refs);
     for (const BlobRef& ref : refs) {
       if (ref.space != table->space()) return Status(Code::kCorrupt, "value in another space");
-      const Status status = blobs->VisitPages(ref, reach);
+      const Status status = blobs->VisitPages(ref, reach_and_go_on);
       if (!status.ok()) return status;
     }
     return Status::Ok();
   };
   for (size_t i = 0; i < table->index_count(); ++i) {
     const bool rows = i == 0 && find_blobs;
-    const Status status = table->index(i)->tree.Check(rows ? visit_row : Tree::Visit{}, reach);
+    const Status status =
+        table->index(i)->tree.Check(rows ? visit_row : Tree::Visit{}, reach, {}, interrupted);
     if (!status.ok()) return status;
   }
   return Status::Ok();
@@ -60,15 +65,18 @@ Status WalkTable(Table* table, BlobStore* blobs, ConsistencyCheck::FindBlobs fin
 
 }  // namespace
 
-Status ConsistencyCheck::CheckIndex(Table* table, size_t index, Tree::Visit visit) {
+Status ConsistencyCheck::CheckIndex(Table* table, size_t index, Tree::Visit visit,
+                                    FunctionRef<bool()> interrupted) {
   const TxnManager& txns = TxnsOf(*table);
   const bool clustered = table->index(index)->clustered;
-  return table->index(index)->tree.Check(visit, {}, [&](Bytes value, TxnId stamp) {
+  const auto is_decided = [&](Bytes value, TxnId stamp) {
     return IsDecidedAbove(stamp, txns, clustered, value);
-  });
+  };
+  return table->index(index)->tree.Check(visit, {}, is_decided, interrupted);
 }
 
-Status ConsistencyCheck::CheckSpace(Table* table, FindBlobs find_blobs) {
+Status ConsistencyCheck::CheckSpace(Table* table, FindBlobs find_blobs,
+                                    FunctionRef<bool()> interrupted) {
   const Status versions = storage_->pool()->CheckPageVersions(table->space());
   if (!versions.ok()) return versions;
   const TxnManager& txns = TxnsOf(*table);
@@ -77,7 +85,7 @@ Status ConsistencyCheck::CheckSpace(Table* table, FindBlobs find_blobs) {
   LeakSearch search(storage_->allocator(), table->space(), std::move(indexes));
   return search.Run([&](Tree::PageVisit reach, bool* quiet) {
     const Quiet all_quiet(txns);
-    const Status walked = WalkTable(table, storage_->blobs(), find_blobs, reach);
+    const Status walked = WalkTable(table, storage_->blobs(), find_blobs, reach, interrupted);
     *quiet = all_quiet.LastsUntilNow();
     return walked;
   });

@@ -6,7 +6,7 @@
 // Leaked pages: a page that the bitmap calls in use and that no walk from the roots reaches. Other
 // sessions go on changing the trees during the walk, so a page counts only if it was in use before
 // and after the walk, and only if several walks in a row miss it.
-// Thread safety: all members, also beside other work.
+// Thread safety: all members, also concurrently with other work.
 #pragma once
 
 #include <vector>
@@ -15,9 +15,9 @@
 #include "base/function_ref.h"
 #include "base/status.h"
 #include "btree/tree.h"
-#include "engine/catalog.h"
-#include "engine/table.h"
-#include "engine/temporary_tables.h"
+#include "engine/catalog/catalog.h"
+#include "engine/catalog/table.h"
+#include "engine/catalog/temporary_tables.h"
 #include "mvcc/txn_manager.h"
 #include "mvcc/undo/undo_streams.h"
 #include "space/blob_store.h"
@@ -32,9 +32,9 @@ class ConsistencyCheck {
       : storage_(storage), undo_(undo), txns_(txns), catalog_(catalog), temporary_(temporary) {}
 
   // Contracts: engine/engine.h.
-  Status CheckIndex(Table* table, size_t index, Tree::Visit visit);
+  Status CheckIndex(Table* table, size_t index, Tree::Visit visit, FunctionRef<bool()> interrupted);
   using FindBlobs = FunctionRef<void(Bytes row, std::vector<BlobRef>* blobs)>;
-  Status CheckSpace(Table* table, FindBlobs find_blobs);
+  Status CheckSpace(Table* table, FindBlobs find_blobs, FunctionRef<bool()> interrupted);
   Status CheckSystem();
 
  private:

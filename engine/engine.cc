@@ -9,9 +9,9 @@
 #include "btree/tree.h"
 #include "engine/consistency_check.h"
 #include "engine/engine_impl.h"
-#include "engine/stand_in.h"
+#include "engine/report/status_report.h"
 #include "engine/salvage.h"
-#include "engine/status_report.h"
+#include "engine/stand_in.h"
 #include "io/file.h"
 #include "mvcc/undo/undo_redo.h"
 #include "storage/scrubber.h"
@@ -51,6 +51,7 @@ Status Engine::Close(uint64_t limit_nanos) {
     data.next_index_id = next.index;
   };
   // Redo ends last: the others may wait for log space, which its end gives free.
+  impl_->orphans->Stop();
   if (impl_->background != nullptr) impl_->background->Stop();
   return impl_->storage->Close(closing);
 }
@@ -102,7 +103,9 @@ Status Engine::RemoveOrphanFiles() {
 
 bool Engine::orphans_pending() const { return impl_->orphans->pending(); }
 
-Status Engine::RefreshStatistics(Table* table) { return impl_->statistics->Refresh(table); }
+Status Engine::RefreshStatistics(Table* table, FunctionRef<bool()> interrupted) {
+  return impl_->statistics->Refresh(table, interrupted);
+}
 
 void Engine::WantStatistics() {
   if (impl_->background != nullptr) impl_->background->WakeHousekeeping();
@@ -122,12 +125,13 @@ StatusReport ReportOf(Engine::Impl* impl) {
 
 }  // namespace
 
-Status Engine::CheckIndex(Table* table, size_t index, Tree::Visit visit) {
-  return CheckOf(impl()).CheckIndex(table, index, visit);
+Status Engine::CheckIndex(Table* table, size_t index, Tree::Visit visit,
+                          FunctionRef<bool()> interrupted) {
+  return CheckOf(impl()).CheckIndex(table, index, visit, interrupted);
 }
 
-Status Engine::CheckSpace(Table* table, FindBlobs find_blobs) {
-  return CheckOf(impl()).CheckSpace(table, find_blobs);
+Status Engine::CheckSpace(Table* table, FindBlobs find_blobs, FunctionRef<bool()> interrupted) {
+  return CheckOf(impl()).CheckSpace(table, find_blobs, interrupted);
 }
 
 Status Engine::CheckSystem() { return CheckOf(impl()).CheckSystem(); }

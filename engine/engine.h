@@ -16,13 +16,13 @@
 #include "base/function_ref.h"
 #include "base/status.h"
 #include "buffer/pool_pages.h"
-#include "engine/figures.h"
-#include "engine/index_names.h"
+#include "engine/catalog/index_names.h"
+#include "engine/catalog/table.h"
+#include "engine/catalog/table_def.h"
+#include "engine/catalog/table_figures.h"
 #include "engine/options.h"
+#include "engine/report/figures.h"
 #include "engine/session.h"
-#include "engine/table.h"
-#include "engine/table_def.h"
-#include "engine/table_figures.h"
 #include "space/blob_store.h"
 #include "storage/backup.h"
 
@@ -57,42 +57,44 @@ class Engine {
   Status RenameTable(Session* session, TableId table, const std::string& new_name);
   /// Changes a table's definition in place, in the session's transaction: `changed` has its id. Of
   /// the indexes those with ids stay, or come from an IndexBuild of this transaction; what is
-  /// missing goes after commit (Session::FinishDdl) or by purge. Returns the table to use from now
-  /// on; after a rollback the former one is back. REQUIRES: nobody else uses the table until the
-  /// transaction has ended.
+  /// missing goes after commit (Session::FinishDdl) or by purge. Returns the table to use from
+  /// then on; after a rollback the former one is back. REQUIRES: nobody else uses the table until
+  /// the transaction has ended.
   Result<std::shared_ptr<Table>> AlterTable(Session* session, TableDef changed);
-  /// The TableDef::directory that the table's file lies under now; empty: the instance's folder.
+  /// The TableDef::directory that the table's file lies under; empty: the instance's folder.
   /// Reads a link of the file system. kNotFound.
   [[nodiscard]] Result<std::string> DirectoryOf(TableId table) const;
   /// kNotFound. Opens the file on first use: kCorrupt, kIoError name it.
   Result<std::shared_ptr<Table>> OpenTable(TableId table);
-  /// A table for Session::Temporary, in no transaction and in no list (engine/temporary_tables.h).
+  /// A table for Session::Temporary, in no transaction and in no list (catalog/temporary_tables.h).
   Result<std::shared_ptr<Table>> CreateTemporaryTable(TableDef definition, uint64_t auto_increment);
   /// At once, with all that open transactions did in it.
   Status DropTemporaryTable(TableId table);
   [[nodiscard]] std::vector<TableDef> ListTables();
   /// Once the coordinator has resolved prepared transactions: files that no table owned at the
-  /// start are removed or moved to `lost` (engine/orphan_files.h), while unfinished transactions
-  /// are still being rolled back only when that is done.
+  /// start are removed or moved to `lost` (catalog/orphan_files.h), while unfinished
+  /// transactions are still being rolled back only when that is done.
   Status RemoveOrphanFiles();
-  /// Some of these files are still to be judged.
+  /// Some of these files are still to be examined.
   [[nodiscard]] bool orphans_pending() const;
 
   // --- statistics and checks ---
-  /// Counts or estimates now, as ANALYZE wants it, and keeps the result across restarts. Otherwise
-  /// the background does it as rows change.
-  Status RefreshStatistics(Table* table);
-  /// The background looks for tables that need it now instead of within a second. Cheap.
+  /// Counts or estimates at once, as ANALYZE wants it, and keeps the result across restarts.
+  /// Otherwise the background does it as rows change. kInterrupted: `interrupted`, here and below,
+  /// says so, which is asked for each page if it is given.
+  Status RefreshStatistics(Table* table, FunctionRef<bool()> interrupted = {});
+  /// The background looks for tables that need it at once instead of within a second. Cheap.
   void WantStatistics();
   /// Structure of every page of one index; `visit` gets raw tree entries (with headers) in order.
-  Status CheckIndex(Table* table, size_t index, Tree::Visit visit);
+  Status CheckIndex(Table* table, size_t index, Tree::Visit visit,
+                    FunctionRef<bool()> interrupted = {});
   /// Appends the off-page values that a stored row (without headers) refers to; the engine does not
   /// know columns.
   using FindBlobs = FunctionRef<void(Bytes row, std::vector<BlobRef>* blobs)>;
   /// Space header, bitmaps, and that every allocated page is reachable from a tree or a row. May
-  /// run beside other work; while there is some, pages of off-page values are not judged, because
+  /// run concurrently with other work; then pages of off-page values are not checked, because
   /// old versions may need them. `find_blobs` may be empty: rows have none then.
-  Status CheckSpace(Table* table, FindBlobs find_blobs = {});
+  Status CheckSpace(Table* table, FindBlobs find_blobs = {}, FunctionRef<bool()> interrupted = {});
   /// The same for what belongs to no table: the catalog's tree, the undo streams, their spaces.
   Status CheckSystem();
 
@@ -111,7 +113,7 @@ class Engine {
   [[nodiscard]] std::vector<TxnInfo> Transactions() const;
   /// Of the index of a row lock; empty when the catalog does not know it (any more).
   [[nodiscard]] IndexNames NamesOfIndex(IndexId index) const;
-  /// Who waits for whose row lock, at most `count_max`.
+  /// Which transactions wait for whose row locks, at most `count_max`.
   [[nodiscard]] std::vector<LockWaitInfo> RowLockWaits(size_t count_max) const;
   /// Explicit row locks, at most `count_max`.
   [[nodiscard]] std::vector<LockInfo> RowLocks(size_t count_max) const;
@@ -135,7 +137,7 @@ class Engine {
   /// decided everything it knew of when the backup ended, so what is prepared here by it was never
   /// committed.
   [[nodiscard]] bool restored() const;
-  /// That has been seen to; durable at return.
+  /// This was taken care of; durable at return.
   Status EndRestore();
 
   // --- coordination ---
@@ -165,8 +167,8 @@ class Engine {
   void SetDataSyncMethod(SyncMethod method);
   void SetIoCapacity(uint32_t pages_per_second);
   void SetScrubRate(uint64_t bytes_per_second);  ///< 0: off
-  /// Most memory for row locks; 0: by the size of the buffer pool.
   void SetMaxPurgeLag(uint64_t records);
+  /// Most memory for row locks; 0: by the size of the buffer pool.
   void SetLockMemory(uint64_t bytes_max);
 
   [[nodiscard]] const EngineOptions& options() const;

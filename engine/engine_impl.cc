@@ -6,7 +6,7 @@
 #include <unordered_set>
 
 #include "base/logging.h"
-#include "engine/entry_sorter.h"
+#include "engine/sort/entry_sorter.h"
 #include "mvcc/undo/undo_recovery.h"
 #include "mvcc/undo/undo_redo.h"
 
@@ -15,9 +15,9 @@ Status Engine::Impl::Open(FileSystem* file_system) {
   Status status = OpenStorage(file_system);
   if (!status.ok()) return status;
   BuildUpperLayers();
-  status = storage->is_new() ? CreateContents()
-                             : EntrySorter::RemoveLeftovers(storage->file_system(),
-                                                            options.storage.folder);
+  status = storage->is_new()
+               ? CreateContents()
+               : EntrySorter::RemoveLeftovers(storage->file_system(), options.storage.folder);
   if (!status.ok()) return status;
   return StartTransactions();
 }
@@ -116,7 +116,8 @@ Status Engine::Impl::OpenCatalog() {
   ddl = std::make_unique<DdlLog>(catalog.get(), allocator);
   row_undo = std::make_unique<RowUndo>(txns.get(), catalog.get(), storage->blobs(), ddl.get());
   txns->SetApplier(row_undo.get());
-  orphans = std::make_unique<OrphanFiles>(storage->file_system(), allocator, catalog.get());
+  orphans = std::make_unique<OrphanFiles>(storage->file_system(), allocator, catalog.get(),
+                                          options.txns.shutdown_sign);
   tables = std::make_unique<TableDdl>(allocator, catalog.get(), ddl.get(), table_ids.get());
   statistics =
       std::make_unique<StatisticsKeeper>(allocator, catalog.get(), txns.get(), temporary.get());
@@ -171,6 +172,7 @@ void Engine::Impl::StartBackground() {
 
 Engine::Impl::~Impl() {
   // As after a crash: threads end, nothing is flushed on purpose.
+  if (orphans != nullptr) orphans->Stop();
   if (background != nullptr) background->Stop();
   // Whoever it tells about redo goes before it does.
   if (storage != nullptr) storage->Stop();

@@ -7,17 +7,18 @@
 #include <memory>
 
 #include "base/mutex.h"
-#include "engine/attention.h"
 #include "engine/background.h"
-#include "engine/catalog.h"
-#include "engine/ddl.h"
+#include "engine/catalog/catalog.h"
+#include "engine/catalog/ddl.h"
+#include "engine/catalog/orphan_files.h"
+#include "engine/catalog/table_ids.h"
+#include "engine/catalog/temporary_tables.h"
 #include "engine/engine.h"
 #include "engine/options.h"
-#include "engine/orphan_files.h"
-#include "engine/statistics_keeper.h"
+#include "engine/report/attention.h"
+#include "engine/sort/entry_sorter.h"
+#include "engine/statistics/statistics_keeper.h"
 #include "engine/table_ddl.h"
-#include "engine/table_ids.h"
-#include "engine/temporary_tables.h"
 #include "mvcc/row/row_undo.h"
 #include "storage/storage.h"
 
@@ -71,6 +72,9 @@ struct Engine::Impl {
   /// Counters of tables and their statistics, before the instance is closed.
   Status PersistCounters();
 
+  [[nodiscard]] SortSpace sort_space() const {
+    return {storage->file_system(), options.storage.folder};
+  }
   /// Of the transactions that change this table.
   [[nodiscard]] TxnManager* TxnsOf(const Table& table) const {
     return IsTemporary(table.id()) ? temporary->txns() : txns.get();

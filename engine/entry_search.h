@@ -16,9 +16,9 @@
 #include "base/function_ref.h"
 #include "base/status.h"
 #include "btree/cursor.h"
+#include "engine/catalog/table.h"
 #include "engine/row_codec.h"
 #include "engine/session.h"
-#include "engine/table.h"
 
 namespace rowan {
 
@@ -32,7 +32,7 @@ class EntrySearch {
       : memory_bytes_max_(memory_bytes_max) {}
 
   /// Whose entries in which index. REQUIRES: the session has locked the row, or nobody else has the
-  /// table; so nobody changes its entries meanwhile.
+  /// table; so its entries do not change.
   struct Target {
     Session* session = nullptr;
     Table* table = nullptr;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // A table's rows as a file that goes to another instance (docs/formats/export.md): a description of
-// the table, its rows in the order of their keys with their off-page values beside them, and their
+// the table, its rows in the order of their keys with their off-page values, and their
 // number. Nothing in it depends on the instance that wrote it: no page, no id, no version of a row.
 // Every byte is under a checksum. Memory: a block, and the largest row. Thread safety: one thread.
 #pragma once

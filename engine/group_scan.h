@@ -3,7 +3,7 @@
 // share the leading `group_parts` of the key; within a group the next `order_parts` are the order
 // in which its rows are ranked. The scan goes from group to group by seeks, so what it reads of a
 // group does not depend on how large it is. Where groups turn out to be small it steps over what is
-// left of one: that reads whole leaves, and no more than `kStepsMax` entries that are not wanted
+// left of one: that reads whole leaves, and no more than `kStepsMax` superfluous entries
 // before it seeks after all.
 //
 // Which row is the first is decided among the rows that the reader's snapshot shows: a seek of the
@@ -15,7 +15,7 @@
 
 #include "base/bytes.h"
 #include "base/status.h"
-#include "engine/cardinalities.h"
+#include "engine/catalog/cardinalities.h"
 #include "engine/row_codec.h"
 #include "engine/table_cursor.h"
 
@@ -48,7 +48,7 @@ class GroupScan : private EntryGate {
   struct Range {
     Bytes low{};
     Bytes high{};
-    bool is_group = false;  ///< `low` is the prefix of one whole group, and `high` is behind that
+    bool is_group = false;  ///< `low` is the prefix of one whole group, and `high` is just after it
   };
   enum class Direction : uint8_t { kForward, kBackward };
 

@@ -10,7 +10,7 @@
 
 #include "base/page_size.h"
 #include "base/status.h"
-#include "mvcc/purge_options.h"
+#include "mvcc/purge/purge_options.h"
 #include "mvcc/txn_manager_options.h"
 #include "storage/storage_options.h"
 
@@ -26,8 +26,8 @@ struct EngineOptions {
   PurgeOptions purge;
   bool purges = true;      ///< false: what is deleted stays, for a start that changes little
   bool rolls_back = true;  ///< false: losers of the last run stay as they are, their rows locked
-  /// For reports of who keeps old row versions: what the session of this thread (Txn::thread) does,
-  /// empty if nothing. May be empty. Any thread, at any time while the engine is open.
+  /// For reports of what keeps old row versions: what the session of this thread (Txn::thread)
+  /// does, empty if nothing. May be empty. Any thread, at any time while the engine is open.
   std::function<std::string(uint64_t thread)> statement_of_thread;
   /// Asked before a new instance is created: the smallest table id it may hand out, or why it must
   /// not be. May be empty: there is nothing against it.

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// ReadMeter: how much reads look at beside what they hand out, of one session. Cursors count in
-// plain members of their own; what they counted is added here, and to the counters of the engine,
-// when the statement is through with the table.
+// ReadMeter: how much reads look at compared with what they hand out, of one session. Cursors count
+// in plain members of their own; what they counted is added here, and to the counters of the
+// engine, when the statement is through with the table.
 //
-// Examined: entries and rows whose place in an index the statement came to, the row behind an entry
+// Examined: entries and rows whose place in an index the statement came to, the row of an entry
 // included; bytes are those of the keys and values that were taken from the page. Returned: rows
 // handed to the server, with their stored bytes. Two parts of what was examined are told apart:
 // what was copied along with its neighbours on the leaf and never asked for (co-located), and rows

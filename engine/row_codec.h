@@ -19,6 +19,15 @@ namespace rowan {
 /// Reused output buffer; capacity is kept.
 using ByteBuffer = std::vector<std::byte>;
 
+/// A value that does not stay in its row, and where it went.
+struct OffPageWrite {
+  Bytes value;
+  uint32_t column = 0;                         ///< as BlobReader is told when it is read
+  bool is_shared = false;                      ///< several values made into one for this row
+  size_t reference_bytes_max = kBlobRefBytes;  ///< in the row
+  OffPageValue stored{};                       ///< set by the writer, within that
+};
+
 class RowCodec {
  public:
   virtual ~RowCodec() = default;
@@ -28,10 +37,26 @@ class RowCodec {
    public:
     virtual ~BlobReader() = default;
     /// Bytes valid until the next row is read through the same cursor. `column` is the codec's own
-    /// number for what the value belongs to; who changes the row later finds the value by it.
+    /// number for what the value belongs to; a later change of the row finds the value by it.
     virtual Result<Bytes> Read(const OffPageValue& value, uint32_t column) = 0;
   };
 
+  /// Takes values off the page while a row is encoded.
+  class BlobWriter {
+   public:
+    virtual ~BlobWriter() = default;
+    virtual Status Write(OffPageWrite* value) = 0;
+  };
+
+  /// Whether records hold the clustered key of their row; if not, it is a number of eight bytes
+  /// that Table::NextRowId gives and the row's user keeps.
+  [[nodiscard]] virtual bool has_primary_key() const { return true; }
+  /// The clustered key that a record holds. kTooBig.
+  virtual Status EncodeKey(const void* record, ByteBuffer* key) const = 0;
+  /// A whole record as a row, which shares an entry with `key_bytes` of its clustered key. kTooBig,
+  /// and errors of `blobs` as they are.
+  virtual Status EncodeRow(const void* record, size_t key_bytes, BlobWriter* blobs,
+                           ByteBuffer* row) const = 0;
   /// Puts a row into `record`; only what `columns` names is guaranteed. kCorrupt, and errors of
   /// `blobs` as they are.
   virtual Status DecodeRow(Bytes key, Bytes row, const void* columns, BlobReader* blobs,
@@ -52,6 +77,8 @@ class RowCodec {
     if (!status.ok()) return status;
     return visit(*buffer);
   }
+  /// A row may have any number of entries in the index.
+  [[nodiscard]] virtual bool HasSeveralEntries(uint32_t /*index*/) const { return false; }
   /// Whether entries of an index are made of more than the row (IndexEntry::computed).
   [[nodiscard]] virtual bool IsComputed(uint32_t /*index*/) const { return false; }
   /// The clustered key inside an entry's key: a part of it, or assembled in `*scratch`. kCorrupt.

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Salvage: what one cursor passes over in a damaged table, with RecoveryOptions::force. A scan that
 // meets a page that cannot be read looks at the whole file once and goes on with the next page that
-// can; a row of which something cannot be read is left out. Both are counted, so that whoever asked
-// is told what the answer lacks. Reads that lock rows for changes fail as ever: nothing is changed
-// on the strength of a part.
-// Thread safety: one thread.
+// can; a row of which something cannot be read is left out. Both are counted, so that the client
+// is told what the answer lacks. Reads that lock rows for changes fail as always: nothing is
+// changed on the strength of a part. Thread safety: one thread.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +16,7 @@
 #include "base/ids.h"
 #include "base/status.h"
 #include "btree/leaf_directory.h"
-#include "engine/table.h"
+#include "engine/catalog/table.h"
 
 namespace rowan {
 
@@ -32,7 +31,7 @@ class Salvage {
   /// Finds the way around the damage of an index. False: it is known already.
   Result<bool> FindDetour(Table* table, uint32_t index, FunctionRef<bool()> interrupted);
   void NoteRow();
-  /// The next statement looks anew.
+  /// The next statement looks again.
   void Forget() { detours_.clear(); }
 
   /// What was passed over since the last call, as a sentence; empty: nothing.

@@ -25,11 +25,6 @@ Status MissingEntry(Table* table, const IndexEntry& entry) {
   return index->ReportDamage(index->tree.root(), "the entry to delete is missing");
 }
 
-/// Failures after which the whole transaction is rolled back anyway.
-bool EndsTransaction(Status status) {
-  return status.Is(Code::kDeadlock) || status.Is(Code::kStopped);
-}
-
 }  // namespace
 
 Session::Session(Engine* engine) : Session(engine, engine->impl()->txns.get()) {}
@@ -118,8 +113,11 @@ void Session::StartStatement() {
 
 Status Session::EndStatement(StatementEnd end) {
   Status status;
-  if (statement_open_ && end == StatementEnd::kUndo && in_transaction()) {
+  if (statement_open_ && end != StatementEnd::kKeep && in_transaction()) {
+    const bool ends = txn_->session_ends;
+    if (end == StatementEnd::kGiveUp && interrupted()) txn_->session_ends = true;
     status = txns_->RollbackTo(txn_.get(), statement_start_);
+    if (!ends) txn_->session_ends = false;
   }
   statement_open_ = false;
   if (!auto_increment_locks_.empty()) UnlockAutoIncrement();
@@ -267,11 +265,13 @@ Status Session::ReturnTo(const Place& place) {
   return status;
 }
 
-void Session::Interrupt() {
+void Session::Interrupt(Interruption what) {
   const MutexLock lock(&interrupt_mutex_);
+  if (what == Interruption::kSession) txn_->session_ends.store(true, std::memory_order_seq_cst);
+  txn_->leaves_savepoint.store(true, std::memory_order_seq_cst);
   txn_->interrupted.store(true, std::memory_order_relaxed);
   txns_->locks()->Interrupt(txn_.get());
-  if (temporary_ != nullptr) temporary_->Interrupt();
+  if (temporary_ != nullptr) temporary_->Interrupt(what);
 }
 
 void Session::NoteChange(Table* table, int64_t rows) {
@@ -375,14 +375,18 @@ Status Session::UndoRow(Status cause, const UndoPosition& before) {
   return status.ok() ? cause : status;
 }
 
-Result<BlobRef> Session::WriteBlob(Table* table, Bytes value) {
+Result<BlobRef> Session::WriteBlob(Table* table, Bytes value, ValueUndo undo) {
   if (const Status usable = CheckUsable(); !usable.ok()) return usable;
+  if (undo == ValueUndo::kGoesWithTable) {
+    return engine_->impl()->storage->blobs()->Write(table->space(), value, {}, &txn_->interrupted);
+  }
   const Status status = writer_.PrepareUndo(txn_.get(), kBlobRefBytes);
   if (!status.ok()) return status;
-  return engine_->impl()->storage->blobs()->Write(
-      table->space(), value, [this](MiniTxn* mini_txn, const BlobRef& ref) {
-        return writer_.LogBlobWrite(txn_.get(), mini_txn, ref);
-      });
+  const auto log_undo = [this](MiniTxn* mini_txn, const BlobRef& ref) {
+    return writer_.LogBlobWrite(txn_.get(), mini_txn, ref);
+  };
+  return engine_->impl()->storage->blobs()->Write(table->space(), value, log_undo,
+                                                  &txn_->interrupted);
 }
 
 Status Session::DropBlob(const BlobRef& ref) {
@@ -391,7 +395,7 @@ Status Session::DropBlob(const BlobRef& ref) {
 }
 
 Status Session::ReadBlob(const BlobRef& ref, MutableBytes target) {
-  return engine_->impl()->storage->blobs()->Read(ref, 0, target);
+  return engine_->impl()->storage->blobs()->Read(ref, 0, target, &txn_->interrupted);
 }
 
 Status Session::TryReadBlob(const BlobRef& ref, MutableBytes target) {
@@ -401,7 +405,8 @@ Status Session::TryReadBlob(const BlobRef& ref, MutableBytes target) {
 Status Session::LogExtension(Bytes payload) { return writer_.LogExtension(txn_.get(), payload); }
 
 void Session::FinishDdl() {
-  engine_->impl()->ddl->Finish(txn_.get());
+  WorkBudget budget = txns_->BudgetOf(*txn_);
+  engine_->impl()->ddl->Finish(txn_.get(), &budget);
   txns_->RetryFailedRollbacks();  // what they met may be dropped now
 }
 

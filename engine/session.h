@@ -14,7 +14,7 @@
 #include "base/function_ref.h"
 #include "base/mutex.h"
 #include "base/status.h"
-#include "engine/table.h"
+#include "engine/catalog/table.h"
 #include "engine/work_progress.h"
 #include "mvcc/row/entry_writer.h"
 #include "mvcc/row/index_entry.h"
@@ -41,13 +41,23 @@ inline bool IsOtherEntry(Status status) {
   return status.Is(Code::kNotFound) && status.detail() != 0;
 }
 
-/// How a statement ends.
-enum class StatementEnd : uint8_t { kKeep, kUndo };
+/// Failures after which the whole transaction is rolled back anyway.
+inline bool EndsTransaction(Status status) {
+  return status.Is(Code::kDeadlock) || status.Is(Code::kStopped);
+}
+
+/// How a statement ends. kGiveUp: as kUndo, but the transaction is going to be rolled back anyway,
+/// so that the kill which ends the statement leaves its rollback, too: kInterrupted.
+enum class StatementEnd : uint8_t { kKeep, kUndo, kGiveUp };
 /// Whether a commit waits for what its durability asks for; kNone: someone else will.
 enum class CommitWait : uint8_t { kAsDurability, kNone };
-/// Who decides about a prepared transaction: we, at once, or an external coordinator at any time,
+/// What decides about a prepared transaction: we, at once, or an external coordinator at any time,
 /// which the log's latencies do not count.
 enum class Coordinator : uint8_t { kInternal, kExternal };
+/// What a kill ends: a statement, or the session with it.
+enum class Interruption : uint8_t { kStatement, kSession };
+/// Whether undo frees an off-page value, or the file of its table goes with it.
+enum class ValueUndo : uint8_t { kFreed, kGoesWithTable };
 /// How an existing row is locked that an insert meets as a duplicate.
 enum class DuplicateLock : uint8_t { kShared, kExclusive };
 
@@ -93,21 +103,21 @@ class Session {
     txn_->lock_wait_timeout_s = settings.timeout_s;
     txn_->deadlock_detect = settings.detect_deadlocks;
   }
-  /// True snapshot isolation at REPEATABLE READ, for the statements to come: who locks or changes a
+  /// True snapshot isolation at REPEATABLE READ, for the statements to come: locking or changing a
   /// row that was changed after the transaction's snapshot was taken fails with kDeadlock.
   void SetSnapshotIsolation(bool on) {
     txn_->refuses_newer_rows =
         txn_->optimistic || (on && txn_->isolation >= IsolationLevel::kRepeatableRead);
   }
   /// Before the transaction's first statement, at SERIALIZABLE: plain reads go by the snapshot and
-  /// keep nobody waiting; whoever could close a circle of reads and writes fails with kDeadlock, at
-  /// the latest at Prepare or Commit. `read_only`: it will not write. Holds among transactions that
-  /// say so.
+  /// keep nobody waiting; one that could close a circle of reads and writes fails with kDeadlock,
+  /// at the latest at Prepare or Commit. `read_only`: it will not write. Holds among transactions
+  /// that say so.
   void BeginOptimistic(bool read_only) { txns_->BeginOptimistic(txn_.get(), read_only); }
   [[nodiscard]] bool optimistic() const { return txn_->optimistic; }
   /// The host's thread that runs the session from now on: its number, shown to operators, and, if
   /// it is a replication worker (else null), what LockWaitHooks are given. When this returns, the
-  /// worker before is not used any more.
+  /// former worker is no longer used.
   void SetThread(uint64_t number, void* worker) {
     txn_->thread.store(number, std::memory_order_relaxed);
     txns_->locks()->SetReplicaWorker(txn_.get(), worker);
@@ -120,7 +130,7 @@ class Session {
   /// Sees what another session's open snapshot shows, which stays open as long.
   void ShareSnapshot(const Session& other);
   /// As OpenSnapshot, for reading `table`: kTableChanged if the snapshot is older than the table,
-  /// as when an ALTER or TRUNCATE committed after it was taken, or than its index `index number`.
+  /// as when an ALTER or TRUNCATE committed after it was taken, or than its index `index_number`.
   Status OpenSnapshotFor(const Table& table, size_t index_number = 0);
   /// For locking or changing what is newest in `table`: kTableChanged to a transaction that may not
   /// overlook what was changed after its snapshot, if that cannot be told of the table any more.
@@ -160,23 +170,25 @@ class Session {
   [[nodiscard]] Place CurrentPlace() const;
   Status ReturnTo(const Place& place);
   /// Kill: ends a lock wait, and every read and wait from here on until ClearInterrupt or the next
-  /// transaction, with kInterrupted. Any thread.
-  void Interrupt();
+  /// transaction, with kInterrupted. What is left of a long Rollback is done in the background.
+  /// RollbackTo and EndStatement fail with kInterrupted if they are under way, or if the session is
+  /// to end: docs/contracts/interruption.md. Any thread.
+  void Interrupt(Interruption what = Interruption::kStatement);
   [[nodiscard]] bool interrupted() const {
     return txn_->interrupted.load(std::memory_order_relaxed);
   }
-  /// An Interrupt that is under way meanwhile may be lost: look for its reason afterwards.
+  /// An Interrupt that is under way may be lost: look for its reason afterwards.
   void ClearInterrupt() {
     txn_->interrupted.store(false, std::memory_order_seq_cst);
     if (temporary_ != nullptr) temporary_->ClearInterrupt();
   }
 
-  /// Who is told how far long work of this session is, from now on; null: nobody. Outlives that
+  /// What is told how far long work of this session is, from then on; null: nothing. Outlives that
   /// work.
   void ReportProgress(WorkProgress* progress) { progress_ = progress; }
   [[nodiscard]] WorkProgress* progress() const { return progress_; }
 
-  /// Until the statement ends nobody else who asks for it gets the table's AUTO_INCREMENT lock. As
+  /// Until the statement ends no other session gets the table's AUTO_INCREMENT lock. As
   /// for a row's lock: kDeadlock, kLockTimeout, kInterrupted.
   Status LockAutoIncrement(const Table& table);
   /// Another transaction has it or waits for it.
@@ -193,7 +205,9 @@ class Session {
   Status DeleteRow(Table* table, Bytes key, std::span<const IndexEntry> entries);
 
   // --- off-page values ---
-  Result<BlobRef> WriteBlob(Table* table, Bytes value);
+  /// `undo`, kGoesWithTable: the table was created by this transaction, which cannot go on once
+  /// what refers to the value failed.
+  Result<BlobRef> WriteBlob(Table* table, Bytes value, ValueUndo undo = ValueUndo::kFreed);
   /// The value `change.after` for a new version of the row: a few changes of what is stored share
   /// its base, others are written whole. What `stored` consists of and the result does not is the
   /// caller's to drop, once the row is changed.
@@ -217,7 +231,7 @@ class Session {
 
   [[nodiscard]] Txn* txn() { return txn_.get(); }
   [[nodiscard]] RowWriter* writer() { return &writer_; }
-  /// Undo record of an engine extension (engine/ddl.cc), in its own group.
+  /// Undo record of an engine extension (engine/catalog/ddl.cc), in its own group.
   Status LogExtension(Bytes payload);
   Session(Engine* engine, TxnManager* txns);
   /// Rolls one row operation back after `cause` and returns it.

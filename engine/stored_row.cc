@@ -3,6 +3,18 @@
 
 namespace rowan {
 
+Status StoredRowCodec::EncodeKey(const void* record, ByteBuffer* key) const {
+  const Bytes bytes = static_cast<const StoredRow*>(record)->key;
+  key->assign(bytes.begin(), bytes.end());
+  return Status::Ok();
+}
+
+Status StoredRowCodec::EncodeRow(const void* record, size_t, BlobWriter*, ByteBuffer* row) const {
+  const Bytes bytes = static_cast<const StoredRow*>(record)->value;
+  row->assign(bytes.begin(), bytes.end());
+  return Status::Ok();
+}
+
 Status StoredRowCodec::DecodeRow(Bytes key, Bytes row, const void*, BlobReader*,
                                  void* record) const {
   *static_cast<StoredRow*>(record) = {key, row};
@@ -15,8 +27,11 @@ Status StoredRowCodec::DecodeEntry(uint32_t, Bytes key, Bytes payload, const voi
   return Status::Ok();
 }
 
-Status StoredRowCodec::EncodeEntry(uint32_t, const void*, Bytes, EncodedEntry*) const {
-  return Status(Code::kUnsupported, "the columns of stored rows are not known");
+Status StoredRowCodec::EncodeEntry(uint32_t index, const void* record, Bytes,
+                                   EncodedEntry* entry) const {
+  if (!make_entry_) return Status(Code::kUnsupported, "the columns of stored rows are not known");
+  *entry = make_entry_(index, *static_cast<const StoredRow*>(record));
+  return Status::Ok();
 }
 
 Result<Bytes> StoredRowCodec::ClusteredKeyOf(uint32_t index, Bytes entry_key, ByteBuffer*) const {

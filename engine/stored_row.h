@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// StoredRowCodec: for users who take rows as they are stored. A record is a StoredRow.
+// StoredRowCodec: for users who make and take rows as they are stored. A record is a StoredRow;
+// values in rows are never off the page.
 #pragma once
 
 #include <functional>
@@ -15,20 +16,28 @@ struct StoredRow {
   Bytes value;  ///< the row; entry only: the entry's payload
 };
 
-class StoredRowCodec final : public RowCodec {
+class StoredRowCodec : public RowCodec {
  public:
   /// The clustered key inside the key of an entry of index `index`; empty when it is malformed.
   using FindKey = std::function<Bytes(uint32_t index, Bytes entry_key)>;
 
-  /// `find_key` may be empty for tables without secondary indexes.
-  explicit StoredRowCodec(FindKey find_key = {}) : find_key_(std::move(find_key)) {}
+  /// The entry that a row has in index `index`.
+  using MakeEntry = std::function<EncodedEntry(uint32_t index, const StoredRow& row)>;
+
+  /// Both may be empty for tables without secondary indexes.
+  explicit StoredRowCodec(FindKey find_key = {}, MakeEntry make_entry = {})
+      : find_key_(std::move(find_key)), make_entry_(std::move(make_entry)) {}
+
+  Status EncodeKey(const void* record, ByteBuffer* key) const override;
+  Status EncodeRow(const void* record, size_t key_bytes, BlobWriter* blobs,
+                   ByteBuffer* row) const override;
 
   Status DecodeRow(Bytes key, Bytes row, const void* columns, BlobReader* blobs,
                    void* record) const override;
   Status DecodeEntry(uint32_t index, Bytes key, Bytes payload, const void* columns,
                      void* record) const override;
-  /// Reads at READ UNCOMMITTED through a secondary index compare row and entry, which takes a codec
-  /// that knows the columns: always kUnsupported.
+  /// kUnsupported if nothing makes entries: writing takes it, and reading at READ UNCOMMITTED
+  /// through a secondary index, which compares row and entry.
   Status EncodeEntry(uint32_t index, const void* record, Bytes clustered_key,
                      EncodedEntry* entry) const override;
   Result<Bytes> ClusteredKeyOf(uint32_t index, Bytes entry_key, ByteBuffer* scratch) const override;
@@ -37,6 +46,7 @@ class StoredRowCodec final : public RowCodec {
 
  private:
   const FindKey find_key_;
+  const MakeEntry make_entry_;
 };
 
 }  // namespace rowan

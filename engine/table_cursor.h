@@ -2,7 +2,7 @@
 // TableCursor: an ordered scan of one index of a table that puts whole rows into records of the
 // user (engine/row_codec.h). Through a secondary index it goes entry -> clustered row, or decodes
 // the entry alone (entry only: never a clustered visit). Reads and locks as ReadOptions say: entry
-// first, then row; an entry whose row is gone meanwhile is stepped over. Consistent reads open the
+// first, then row; an entry whose row is gone is stepped over. Consistent reads open the
 // session's snapshot when none is open.
 //
 // A scan survives the end of a statement: Suspend keeps the position as a key.
@@ -85,7 +85,7 @@ class TableCursor : private RowCodec::BlobReader {
 
   /// Forward scans stop before `end` (empty: no bound). Stays until changed or the scan is closed.
   void SetEnd(Bytes end);
-  /// Backward scans stop behind the last entry before `start` (empty: no bound). Stays likewise.
+  /// Backward scans stop after the last entry before `start` (empty: no bound). Stays likewise.
   void SetStart(Bytes start) {
     if (!start.empty() || !start_.empty()) start_.assign(start.begin(), start.end());
   }
@@ -126,7 +126,7 @@ class TableCursor : private RowCodec::BlobReader {
   /// Of the row read last. REQUIRES: kept, and all columns were asked for.
   [[nodiscard]] const std::vector<OffPage>& off_page_values() const { return off_page_; }
 
-  // --- without records; beside the scan, whose place they leave alone ---
+  // --- without records; they leave the place of the scan alone ---
   /// What is stored of the newest version of a row, which is locked exclusively. kNotFound.
   Status LockRow(Bytes clustered_key, ByteBuffer* row);
   /// Counts entries in [from, end) as ReadOptions say; empty: no bound. REQUIRES: they do not ask
@@ -143,13 +143,13 @@ class TableCursor : private RowCodec::BlobReader {
   };
   Status VisitEntries(uint32_t index, const EntryRange& range, EntryVisit visit);
 
-  /// It goes on behind damage; TakeSalvageReport may have something to say.
+  /// It goes on after damage; TakeSalvageReport may have something to say.
   [[nodiscard]] bool salvages() const { return salvage_ != nullptr; }
   /// What was passed over because it cannot be read, as a sentence; empty: nothing. Once.
   [[nodiscard]] std::string TakeSalvageReport() {
     return salvage_ == nullptr ? std::string() : salvage_->TakeReport(*table_);
   }
-  /// The statement is over: the next one looks anew what cannot be read.
+  /// The statement is over: the next one finds out again what cannot be read.
   void ForgetSalvage();
   /// The statement is over: gives back the memory of large off-page values, and with it what the
   /// record of the last row points to.
@@ -175,7 +175,7 @@ class TableCursor : private RowCodec::BlobReader {
     uint32_t index = 0;
   };
 
-  /// The steps as they are without damage; those above go on behind it.
+  /// The steps as they are without damage; those above go on after it.
   Status TrySeekAtLeast(Bytes key, void* record);
   Status TrySeekBefore(Bytes key, void* record);
   Status TrySeekFirst(void* record);
@@ -190,7 +190,7 @@ class TableCursor : private RowCodec::BlobReader {
   Result<bool> FindDetour(uint32_t index);
   /// From where to go on when a step meets damage; empty: from the end of the index.
   void NotePlace();
-  /// A step met damage: goes on behind it from the place noted.
+  /// A step met damage: goes on after it from the place noted.
   Status PassDamage(bool forward, void* record);
   /// The row cannot be read though its entry can: true if it is left out.
   bool PassesRow(Status* status, void* record);
@@ -259,8 +259,8 @@ class TableCursor : private RowCodec::BlobReader {
   size_t blobs_used_ = 0;
   BlobRef missing_blob_;               ///< READ UNCOMMITTED: the value that was gone
   bool report_missing_blobs_ = false;  ///< it is known that it must be there
-  ByteBuffer place_key_;       ///< see NotePlace
-  bool place_is_read_ = false;  ///< the entry there was delivered
+  ByteBuffer place_key_;               ///< see NotePlace
+  bool place_is_read_ = false;         ///< the entry there was delivered
   uint64_t rows_read_ = 0;
   uint64_t returned_bytes_ = 0;
   ReadAmount fallback_;

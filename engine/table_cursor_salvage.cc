@@ -115,8 +115,8 @@ Status TableCursor::PassDamage(bool forward, void* record) {
     const Bytes key = AsBytes(next->first_key);
     place_key_.assign(key.begin(), key.end());
     salvage_->NoteRow();
-    status = forward ? cursor_.SeekAtLeast(place_key_, &view_)
-                     : cursor_.SeekBefore(place_key_, &view_);
+    status =
+        forward ? cursor_.SeekAtLeast(place_key_, &view_) : cursor_.SeekBefore(place_key_, &view_);
     status = StepUntilRow(status, forward, record);
   }
   if (!status.ok()) StayOutside(forward);

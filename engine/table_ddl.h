@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // TableDdl: creates, drops, renames and alters tables, each in the transaction of its session: what
 // is logged, what changes in the catalog, what is noted for the end of the transaction. What is
-// undone, and when files go: engine/ddl.h. Thread safety: all members, a session by its thread.
+// undone, and when files go: engine/catalog/ddl.h. Thread safety: all members, a
+// session by its thread.
 #pragma once
 
 #include <cstdint>
@@ -10,11 +11,11 @@
 
 #include "base/ids.h"
 #include "base/status.h"
-#include "engine/catalog.h"
-#include "engine/ddl.h"
-#include "engine/table.h"
-#include "engine/table_def.h"
-#include "engine/table_ids.h"
+#include "engine/catalog/catalog.h"
+#include "engine/catalog/ddl.h"
+#include "engine/catalog/table.h"
+#include "engine/catalog/table_def.h"
+#include "engine/catalog/table_ids.h"
 #include "space/page_allocator.h"
 
 namespace rowan {

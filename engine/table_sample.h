@@ -6,7 +6,7 @@
 #include "base/random.h"
 #include "base/status.h"
 #include "btree/leaf_sample.h"
-#include "engine/table.h"
+#include "engine/catalog/table.h"
 #include "engine/table_cursor.h"
 
 namespace rowan {

@@ -14,8 +14,6 @@
 namespace rowan {
 namespace {
 
-/// How many entries are built between two looks at the interruption.
-constexpr uint64_t kInterruptionStride = 1024;
 /// Fewer are built sooner than a thread is started.
 constexpr uint64_t kEntriesPerWorkerMin = 2048;
 

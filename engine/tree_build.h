@@ -8,8 +8,8 @@
 #include <span>
 
 #include "btree/tree.h"
-#include "engine/entry_sorter.h"
 #include "engine/row_codec.h"
+#include "engine/sort/entry_sorter.h"
 #include "engine/work_progress.h"
 
 namespace rowan {

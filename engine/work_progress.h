@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// WorkProgress: how far a long piece of work is, for whoever shows it (Session::ReportProgress).
+// WorkProgress: how far a long piece of work is, for display (Session::ReportProgress),
+// and how often such work looks whether it is to end.
 // Thread safety: called by the thread that works.
 #pragma once
 
@@ -7,10 +8,13 @@
 
 namespace rowan {
 
+/// Rows or entries between two looks whether the work was interrupted.
+inline constexpr uint64_t kInterruptionStride = 64;
+
 enum class WorkPhase : uint8_t {
   kReadRows,    ///< rows of a table become entries or rows of another; in rows
   kBuildIndex,  ///< of sorted entries; in entries
-  kCatchUp,     ///< rows that others changed meanwhile; in rows
+  kCatchUp,     ///< rows that others changed; in rows
 };
 
 class WorkProgress {

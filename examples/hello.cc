@@ -13,6 +13,7 @@
 #include "engine/engine.h"
 #include "engine/stored_row.h"
 #include "engine/table_cursor.h"
+#include "engine/table_writer.h"
 
 namespace rowan {
 namespace {
@@ -42,12 +43,15 @@ void UsePrimaryKey(Engine* engine) {
   const TableDef definition{.name = "hello/towns", .indexes = {ClusteredIndex("PRIMARY")}};
   const std::shared_ptr<Table> towns =
       Require(engine->CreateTable(session.get(), definition), "creating a table");
-  Require(session->InsertRow(towns.get(), AsBytes("Lyon"), AsBytes("France")), "putting");
-  Require(session->InsertRow(towns.get(), AsBytes("Bern"), AsBytes("Switzerland")), "putting");
 
   const StoredRowCodec codec;
+  TableWriter writer(session.get(), towns.get(), &codec);
+  StoredRow row{AsBytes("Lyon"), AsBytes("France")};
+  Require(writer.Insert(&row), "putting");
+  row = {AsBytes("Bern"), AsBytes("Switzerland")};
+  Require(writer.Insert(&row), "putting");
+
   TableCursor cursor(session.get(), towns.get(), &codec);
-  StoredRow row;
   Require(cursor.GetRow(AsBytes("Lyon"), &row), "getting");
   Print(row);
   cursor.OpenScan(0);
@@ -57,19 +61,16 @@ void UsePrimaryKey(Engine* engine) {
 
 /// An entry of a secondary index is a key of its own: what it sorts by, then the row's key, by
 /// which the row is found.
-std::string EntryOf(std::string_view country, std::string_view town) {
-  return std::string(country) + '\0' + std::string(town);
+EncodedEntry EntryOf(uint32_t /*index*/, const StoredRow& row) {
+  EncodedEntry entry{.key = {row.value.begin(), row.value.end()}};
+  entry.key.push_back(std::byte{0});
+  entry.key.insert(entry.key.end(), row.key.begin(), row.key.end());
+  return entry;
 }
 
 Bytes TownOf(uint32_t /*index*/, Bytes entry) {
   const std::string_view text = AsText(entry);
   return AsBytes(text.substr(text.find('\0') + 1));
-}
-
-void PutTown(Session* session, Table* towns, std::string_view town, std::string_view country) {
-  const std::string key = EntryOf(country, town);
-  const IndexEntry entry{.index = 1, .key = AsBytes(key)};
-  Require(session->InsertRow(towns, AsBytes(town), AsBytes(country), {&entry, 1}), "putting");
 }
 
 void UseIndex(Engine* engine) {
@@ -79,13 +80,16 @@ void UseIndex(Engine* engine) {
                             .indexes = {ClusteredIndex("PRIMARY"), SecondaryIndex("country")}};
   const std::shared_ptr<Table> towns =
       Require(engine->CreateTable(session.get(), definition), "creating a table");
-  PutTown(session.get(), towns.get(), "Bern", "Switzerland");
-  PutTown(session.get(), towns.get(), "Genoa", "Italy");
-  PutTown(session.get(), towns.get(), "Basel", "Switzerland");
+  const StoredRowCodec codec(TownOf, EntryOf);
+  TableWriter writer(session.get(), towns.get(), &codec);
+  for (const auto& [town, country] : {std::pair{"Bern", "Switzerland"}, std::pair{"Genoa", "Italy"},
+                                      std::pair{"Basel", "Switzerland"}}) {
+    const StoredRow row{AsBytes(town), AsBytes(country)};
+    Require(writer.Insert(&row), "putting");
+  }
   Require(session->Commit(), "committing");
 
   session->Begin();
-  const StoredRowCodec codec(TownOf);
   TableCursor cursor(session.get(), towns.get(), &codec);
   StoredRow row;
   cursor.OpenScan(1);

@@ -68,7 +68,7 @@ int AioQueue::Submit() {
   if (prepared_.empty()) return 0;
   int taken = io_submit(context_, static_cast<long>(prepared_.size()), prepared_.data());
   if (taken < 0 && taken != -EINTR && !IsResourceShortage(-taken)) {
-    // It means the first request, and is only said of the first.
+    // The error concerns the first request, so only that one gets it.
     answers_.push_back({MarkOf(prepared_.front()->data), taken});
     taken = 1;
   }
@@ -101,7 +101,7 @@ bool AioQueue::Take(QueueAnswer* answer) {
   return true;
 }
 
-const char* Explain(int error) {
+const char* ExplainAioRefusal(int error) {
   switch (error) {
     case EAGAIN: return "the system-wide limit fs.aio-max-nr is reached";
     case EPERM: return "the system forbids it";
@@ -116,7 +116,7 @@ Result<std::unique_ptr<AsyncQueue>> MakeAioQueue(uint32_t entries, std::string* 
   auto queue = std::make_unique<AioQueue>(entries);
   const int error = queue->Initialise();
   if (error != 0) {
-    *refusal = Format("libaio is not usable: {} (errno {})", Explain(error), error);
+    *refusal = Format("libaio is not usable: {} (errno {})", ExplainAioRefusal(error), error);
     return Status(Code::kUnsupported, "libaio is not usable here", static_cast<uint32_t>(error));
   }
   return std::unique_ptr<AsyncQueue>(std::move(queue));

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // AsyncQueue: the few calls that asynchronous input and output needs of a kernel, as io_uring and
 // libaio have them. Batches and the linked write work on it; which one a file's descriptor belongs
-// to is the file system's business (FileSystem::MakeQueue), so a simulated one can stand in for the
+// to is the file system's business (FileSystem::MakeQueue), so a simulated one can replace the
 // kernel and be as short of memory, as late and as much out of order as a kernel may be.
 //
 // Requests are prepared, in order, and handed over by Submit, which may take a part: the rest stays
-// prepared. Each request that was taken gets one answer, in any order; one that makes no sense to
-// the kernel gets its -errno that way, too. Not thread-safe; may move between threads that order
-// their calls.
+// prepared. Each request that was taken gets one answer, in any order; an invalid request gets its
+// -errno that way, too. Not thread-safe; may move between threads that order their calls.
 #pragma once
 
 #include <cstddef>
@@ -22,13 +21,13 @@ struct QueueRequest {
   Kind kind = Kind::kRead;
   int descriptor = -1;
   uint64_t offset = 0;
-  std::byte* data = nullptr;  ///< only read from by a write
+  std::byte* data = nullptr;  ///< a write only reads it
   uint32_t size_bytes = 0;
   int write_flags = 0;  ///< RWF_* bits
   /// The next request starts when this one was answered in full, and is cancelled (-ECANCELED)
   /// if it was not. Holds only if one Submit took both. io_uring only.
   bool linked = false;
-  uint64_t mark = 0;  ///< comes back with the answer; with libaio less than the number of entries
+  uint64_t mark = 0;  ///< returned with the answer; with libaio less than the number of entries
 };
 
 struct QueueAnswer {

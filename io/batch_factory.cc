@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Chooses a backend by trying it: whether a kernel permits io_uring cannot be told by its version.
+// Chooses a backend by trying it: the version of a kernel does not tell whether it permits
+// io_uring.
 #include "base/format.h"
 #include "io/queue_batch.h"
 #include "io/thread_batch.h"

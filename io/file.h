@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Files and the file system as Rowan sees them: an interface, so that a fault double can stand
-// behind it. Everything above io/ reaches the disk through these two classes only.
+// Files and the file system as Rowan sees them: an interface, so that a fault double can implement
+// it. Everything above io/ reaches the disk through these two classes only.
 //
 // Durability contract, stated for every implementation:
 //   - Write returns when the kernel has the bytes; they survive a process kill, not power loss.
@@ -9,7 +9,8 @@
 //   - Create, CreateLink, Rename and Remove are durable after SyncDirectory of their folder.
 //   - A failed Sync leaves the durability of all earlier writes unknown; the caller stops the
 //     engine.
-// Thread safety: File calls on disjoint ranges may run concurrently; Sync may run beside them.
+// Thread safety: File calls on disjoint ranges may run concurrently; Sync may run concurrently with
+// them.
 #pragma once
 
 #include <cstdint>
@@ -51,28 +52,28 @@ class File {
   /// Writes all bytes, extending the file if needed. kNoSpace when the disk is full.
   virtual Status Write(uint64_t offset, Bytes bytes) = 0;
   virtual Status Sync(SyncMethod method) = 0;
-  /// Claims the file for this handle until it is closed, in whatever way, or its process ends.
-  /// kBusy: another handle, of this process or another, has it. Never waits. Transfers of others
-  /// are not hindered: only who asks for the lock learns of it.
+  /// Locks the file for this handle until it is closed, in whatever way, or its process ends.
+  /// kBusy: another handle, of this process or another, has it. Never waits. The lock is advisory:
+  /// it does not hinder transfers through other handles.
   virtual Status Lock() = 0;
   virtual Result<uint64_t> Size() = 0;
   /// Sets the size; new bytes read as zero.
   virtual Status Truncate(uint64_t size_bytes) = 0;
-  /// Makes [offset, offset+length) really written zeros or allocated blocks so that later writes
+  /// Fills [offset, offset+length) with written zeros or allocated blocks so that later writes
   /// there do not fail for lack of space. May extend the file.
   virtual Status Allocate(uint64_t offset, uint64_t length) = 0;
   /// Gives the blocks of [offset, offset+length) back to the file system; the bytes read as zero,
   /// the size stays. Like a write, durable by the next sync. kUnsupported where the file system
-  /// cannot. Before anything is written there again, Allocate makes sure of the space.
+  /// cannot. Before anything is written there again, call Allocate to ensure the space.
   virtual Status Punch(uint64_t offset, uint64_t length) = 0;
   /// OS descriptor for asynchronous batches; -1 when there is none (simulated files).
   [[nodiscard]] virtual int descriptor() const = 0;
   /// RWF_* bits that asynchronous batches must pass with writes to the descriptor.
   [[nodiscard]] virtual int write_flags() const { return 0; }
-  /// As FileOptions::atomic, from the next write on; a write under way may be either.
+  /// As FileOptions::atomic, from the next write on; a write in progress may be either.
   virtual void SetAtomic(bool atomic) = 0;
   [[nodiscard]] virtual const std::string& path() const = 0;
-  /// For FileWait (base/instruments.h); null: nobody wants to know.
+  /// For FileWait (base/instruments.h); null: not monitored.
   [[nodiscard]] virtual void* instrument() const { return nullptr; }
 };
 
@@ -89,12 +90,13 @@ class FileSystem {
   virtual Result<bool> Exists(const std::string& path) = 0;
   /// File names (no folders, no path) in a folder, unordered.
   virtual Result<std::vector<std::string>> List(const std::string& folder) = 0;
-  /// Makes `path` a symbolic link that leads to `target`, be there a file or not. Open and Exists
-  /// follow links, Rename and Remove take the link itself. kInvalidArgument when `path` exists.
+  /// Makes `path` a symbolic link that points to `target`, whether or not it exists. Open and
+  /// Exists follow links, Rename and Remove take the link itself. kInvalidArgument when `path`
+  /// exists.
   virtual Status CreateLink(const std::string& target, const std::string& path) = 0;
-  /// Where the link leads; empty when `path` is no link. kNotFound when missing.
+  /// Where the link points; empty when `path` is not a link. kNotFound when missing.
   virtual Result<std::string> ReadLink(const std::string& path) = 0;
-  /// Creates one folder; fine if it exists already.
+  /// Creates one folder; Ok if it exists already.
   virtual Status CreateFolder(const std::string& path) = 0;
   virtual Status SyncDirectory(const std::string& folder) = 0;
   /// Largest untorn (RWF_ATOMIC) write the file's file system promises, in bytes; 0 = none.

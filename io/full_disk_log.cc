@@ -12,7 +12,7 @@ namespace rowan {
 namespace {
 
 constexpr uint64_t kTellEveryMicros = 60'000'000;
-/// More files than this fail on the same disk: what is known of them is forgotten at once.
+/// More files than this fail on the same disk: the whole record of them is dropped.
 constexpr size_t kFilesMax = 256;
 
 bool IsFullDisk(int error) { return error == ENOSPC || error == EDQUOT; }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// FullDiskLog: which failures of calls on files have been told of. A full disk fails each try of
-// each statement: one line for a file and cause, and another one when a minute has passed, with the
+// FullDiskLog: which failed calls on files have been logged. A full disk fails each try of each
+// statement: one line for a file and cause, and another one when a minute has passed, with the
 // number of those left out.
 // Thread safety: all members.
 #pragma once
@@ -16,8 +16,8 @@ namespace rowan {
 
 class FullDiskLog {
  public:
-  /// How many failures of this file with this error were left out since the last one that was told
-  /// of; nothing if this one is to be left out, too.
+  /// How many failures of this file with this error were left out since the last one that was
+  /// logged; nothing if this one is to be left out, too.
   std::optional<uint64_t> Note(const std::string& path, int error, uint64_t now_micros);
 
  private:
@@ -30,7 +30,7 @@ class FullDiskLog {
   std::unordered_map<std::string, Told> told_ ROWAN_GUARDED_BY(mutex_);
 };
 
-/// The operator's sentence of a failed call; errno is left as it was. ENOSPC and EDQUOT as above.
+/// Logs a failed call for the operator; errno is left unchanged. ENOSPC and EDQUOT as above.
 void LogFailedCall(const char* call, const std::string& path, uint64_t offset, int error);
 
 }  // namespace rowan

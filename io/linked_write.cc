@@ -22,7 +22,7 @@ constexpr uint64_t kSyncMark = 2;
 /// More goes through plain calls: one request's length is 32 bits.
 constexpr size_t kLinkedBytesMax = size_t{1} << 30;
 
-Status Failed(const File& file, const char* call, uint64_t offset, int64_t answer) {
+Status LinkFailed(const File& file, const char* call, uint64_t offset, int64_t answer) {
   const int error = static_cast<int>(-answer);
   LogFailedCall(call, file.path(), offset, error);
   return StatusFromErrno(error, "io_uring cannot write or sync file");
@@ -103,17 +103,18 @@ Status LinkedWriter::WriteAndSync(File* file, uint64_t offset, Bytes bytes) {
   const bool synced = answers.sync == 0;
   if (!synced && answers.sync != -ECANCELED) {
     // Also if the write has to be redone.
-    return Failed(*file, "io_uring fdatasync", offset, answers.sync);
+    return LinkFailed(*file, "io_uring fdatasync", offset, answers.sync);
   }
   if (answers.write < 0 && answers.write != -EINTR && answers.write != -ECANCELED &&
       !IsResourceShortage(static_cast<int>(-answers.write))) {
-    return Failed(*file, "io_uring write", offset, answers.write);
+    return LinkFailed(*file, "io_uring write", offset, answers.write);
   }
-  // What was not written, or not taken by the kernel at all, goes the plain way; the sync must then
-  // come again, because it was cancelled or came too early.
+  // What was not written, or not taken by the kernel at all, goes through plain calls; the sync
+  // must then be repeated, because it was cancelled or came too early.
   const size_t done = answers.write < 0 ? 0 : static_cast<size_t>(answers.write);
   if (done < bytes.size()) return WriteAndSyncPlainly(file, offset + done, bytes.subspan(done));
-  // A chain ends with the submission: taken one by one, the sync may have overtaken the write.
+  // A chain ends with its submission: if the two were taken one by one, the sync may have overtaken
+  // the write.
   return synced && answers.linked ? Status::Ok() : file->Sync(SyncMethod::kFdatasync);
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// A write and the fdatasync behind it in one io_uring submission: one system call makes bytes
+// A write and the fdatasync after it in one io_uring submission: one system call makes bytes
 // durable. Whatever comes between the two (a write cut short, a link that was cut, a submission
-// taken in parts) is made good by plain calls. Not thread-safe; may move between threads that order
+// taken in parts) is repaired by plain calls. Not thread-safe; may move between threads that order
 // their calls.
 #pragma once
 

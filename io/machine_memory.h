@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// MachineMemory: what memory there is for the process: the machine's, and what its control group
-// and those above it may take at most (version 2: memory.max, version 1: memory.limit_in_bytes).
-// Thread safety: all functions.
+// MachineMemory: the memory available to the process: the machine's, and the limits of its control
+// group and those above it (version 2: memory.max, version 1: memory.limit_in_bytes). Thread
+// safety: all functions.
 #pragma once
 
 #include <algorithm>
@@ -18,8 +18,8 @@ struct MachineMemory {
   [[nodiscard]] uint64_t bytes() const { return std::min(machine_bytes, group_bytes); }
 };
 
-/// Looks now: limits of control groups change while the process runs. What cannot be read sets no
-/// limit.
+/// Reads the current values: limits of control groups change while the process runs. What cannot be
+/// read sets no limit.
 MachineMemory FindMachineMemory();
 /// The least limit of the control group that `root`/proc/self/cgroup names and of those above it,
 /// below `root`/sys/fs/cgroup. UINT64_MAX: there is none. For tests of another root than "".

@@ -9,7 +9,7 @@
 namespace rowan {
 namespace {
 
-/// The lowest one at or above `folder` that is there; "/" at last.
+/// The lowest existing folder at or above `folder`; ultimately "/".
 Result<std::string> LowestFolder(FileSystem* file_system, const std::string& folder) {
   std::string at = folder;
   for (; at != "/"; at = FolderOf(at)) {
@@ -20,13 +20,13 @@ Result<std::string> LowestFolder(FileSystem* file_system, const std::string& fol
   return at;
 }
 
-/// Makes what is missing of `folder`, each level durable before the next one.
+/// Creates the missing levels of `folder`, each durable before the next one.
 Status MakeFolders(FileSystem* file_system, const std::string& folder) {
   const Result<std::string> lowest = LowestFolder(file_system, folder);
   if (!lowest.ok()) return lowest.status();
   std::vector<std::string> missing;
   for (std::string at = folder; at != lowest.value(); at = FolderOf(at)) missing.push_back(at);
-  // The lowest one may be another session's, who has not come to sync it yet; or no folder.
+  // The lowest one may be another session's, which has not synced it yet; or not a folder.
   if (missing.empty()) missing.push_back(folder);
   for (; !missing.empty(); missing.pop_back()) {
     Status status = file_system->CreateFolder(missing.back());
@@ -37,9 +37,9 @@ Status MakeFolders(FileSystem* file_system, const std::string& folder) {
   return Status::Ok();
 }
 
-/// Whether `folder` can be made: not in what may be the empty mount point of a disk that another
-/// file is on. That file's folder must not be there without it (invariant 2), and what were made
-/// would be hidden once the disk is back. `links`: the folder of all links.
+/// Whether `folder` can be created: not in what may be the empty mount point of a disk that holds
+/// another file. That file's folder must not exist without it (invariant 2), and anything created
+/// there would be hidden once the disk is back. `links`: the folder of all links.
 Status CheckMounted(FileSystem* file_system, const std::string& folder, const std::string& links) {
   const Result<std::string> lowest = LowestFolder(file_system, folder);
   if (!lowest.ok()) return lowest.status();
@@ -49,7 +49,7 @@ Status CheckMounted(FileSystem* file_system, const std::string& folder, const st
   std::unordered_set<std::string> seen;
   for (const std::string& name : names.value()) {
     const Result<std::string> target = file_system->ReadLink(links + "/" + name);
-    if (target.status().Is(Code::kNotFound)) continue;  // dropped meanwhile
+    if (target.status().Is(Code::kNotFound)) continue;  // dropped in the meantime
     if (!target.ok()) return target.status();
     if (target.value().empty() || !seen.insert(FolderOf(target.value())).second) continue;
     const Result<std::string> other = LowestFolder(file_system, FolderOf(target.value()));
@@ -62,11 +62,11 @@ Status CheckMounted(FileSystem* file_system, const std::string& folder, const st
   return Status::Ok();
 }
 
-/// Where a link leads to.
+/// Where a link points.
 struct LinkEnd {
   std::string file;
   std::string folder;  ///< of the file
-  bool reachable;      ///< the folder is there
+  bool reachable;      ///< the folder exists
 };
 
 Result<LinkEnd> Follow(FileSystem* file_system, const std::string& path) {
@@ -97,7 +97,7 @@ std::string FolderOf(const std::string& path) {
 Status LinkToPlace(FileSystem* file_system, const std::string& file, const std::string& path) {
   const Result<bool> taken = file_system->Exists(file);
   if (!taken.ok()) return taken.status();
-  // Not ours, and no link may say so for a moment.
+  // Not ours, and no link may claim it even for a moment.
   if (taken.value()) return Status(Code::kInvalidArgument, "file exists already", EEXIST);
   Status status = CheckMounted(file_system, FolderOf(file), FolderOf(path));
   if (!status.ok()) return status;

@@ -22,7 +22,7 @@ namespace {
 /// Zeros written per call where the file system cannot allocate.
 constexpr size_t kZeroChunkBytes = size_t{1} << 20;
 
-Status Failed(const PosixFile& file, const char* call, uint64_t offset, const char* message) {
+Status CallFailed(const PosixFile& file, const char* call, uint64_t offset, const char* message) {
   const int error = errno;
   LogFailedCall(call, file.path(), offset, error);
   return StatusFromErrno(error, message);
@@ -59,7 +59,7 @@ Status PosixFile::Read(uint64_t offset, MutableBytes buffer) {
         ::pread(descriptor_, buffer.data(), buffer.size(), static_cast<off_t>(offset));
     if (count < 0 && errno == EINTR) continue;
     if (count < 0 && IsResourceShortage(errno) && wait.Again(errno)) continue;
-    if (count < 0) return Failed(*this, "Read", offset, "cannot read file");
+    if (count < 0) return CallFailed(*this, "Read", offset, "cannot read file");
     if (count == 0) return Status(Code::kIoError, "read beyond the end of the file", 0);
     buffer = buffer.subspan(static_cast<size_t>(count));
     offset += static_cast<uint64_t>(count);
@@ -82,7 +82,7 @@ Status PosixFile::Write(uint64_t offset, Bytes bytes) {
                    : ::pwritev2(descriptor_, &piece, 1, static_cast<off_t>(offset), flags);
     if (count < 0 && errno == EINTR) continue;
     if (count < 0 && IsResourceShortage(errno) && wait.Again(errno)) continue;
-    if (count < 0) return Failed(*this, "Write", offset, "cannot write file");
+    if (count < 0) return CallFailed(*this, "Write", offset, "cannot write file");
     bytes = bytes.subspan(static_cast<size_t>(count));
     offset += static_cast<uint64_t>(count);
   }
@@ -94,12 +94,12 @@ Status PosixFile::Sync(SyncMethod method) {
   const bool data_only = method == SyncMethod::kFdatasync;
   // Never retried: after a failure the kernel may have dropped the dirty pages.
   if ((data_only ? ::fdatasync(descriptor_) : ::fsync(descriptor_)) == 0) return Status::Ok();
-  return Failed(*this, data_only ? "fdatasync" : "fsync", 0, "cannot sync file");
+  return CallFailed(*this, data_only ? "fdatasync" : "fsync", 0, "cannot sync file");
 }
 
 Status PosixFile::Lock() {
-  // Of the open file description, not of the process: a second handle in this process meets it as
-  // well, and closing some other handle of the file does not release it.
+  // Of the open file description, not of the process: a second handle in this process conflicts
+  // with it as well, and closing another handle of the file does not release it.
   struct flock whole {};
   whole.l_type = F_WRLCK;
   whole.l_whence = SEEK_SET;
@@ -107,20 +107,20 @@ Status PosixFile::Lock() {
     if (errno == EAGAIN || errno == EACCES) {
       return Status(Code::kBusy, "another process has locked the file");
     }
-    if (errno != EINTR) return Failed(*this, "Lock", 0, "cannot lock file");
+    if (errno != EINTR) return CallFailed(*this, "Lock", 0, "cannot lock file");
   }
   return Status::Ok();
 }
 
 Result<uint64_t> PosixFile::Size() {
   struct stat facts;
-  if (::fstat(descriptor_, &facts) != 0) return Failed(*this, "stat", 0, "cannot stat file");
+  if (::fstat(descriptor_, &facts) != 0) return CallFailed(*this, "stat", 0, "cannot stat file");
   return static_cast<uint64_t>(facts.st_size);
 }
 
 Status PosixFile::Truncate(uint64_t size_bytes) {
   while (::ftruncate(descriptor_, static_cast<off_t>(size_bytes)) != 0) {
-    if (errno != EINTR) return Failed(*this, "Truncate", size_bytes, "cannot truncate file");
+    if (errno != EINTR) return CallFailed(*this, "Truncate", size_bytes, "cannot truncate file");
   }
   return Status::Ok();
 }
@@ -131,7 +131,7 @@ Status PosixFile::Punch(uint64_t offset, uint64_t length) {
          0) {
     if (errno == EINTR) continue;
     if (errno == EOPNOTSUPP || errno == ENOSYS) return Status(Code::kUnsupported);
-    return Failed(*this, "Punch", offset, "cannot give space back");
+    return CallFailed(*this, "Punch", offset, "cannot give space back");
   }
   return Status::Ok();
 }
@@ -143,7 +143,7 @@ Status PosixFile::Allocate(uint64_t offset, uint64_t length) {
       return Status::Ok();
     }
     if (errno == EINTR) continue;
-    if (errno != EOPNOTSUPP) return Failed(*this, "Allocate", offset, "cannot allocate space");
+    if (errno != EOPNOTSUPP) return CallFailed(*this, "Allocate", offset, "cannot allocate space");
     break;
   }
   // No fallocate here. Bytes inside the file may be in use, so only new ones are written.

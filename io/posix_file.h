@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // File over a POSIX descriptor. Short transfers and EINTR are handled here and nowhere else. Every
-// failure but end-of-file is logged here with path and offset, because the Status cannot hold them.
-// Thread safety: as io/file.h says; the descriptor is never changed after construction.
+// failure except end-of-file is logged here with path and offset, because the Status cannot hold
+// them. Thread safety: as io/file.h says; the descriptor is never changed after construction.
 #pragma once
 
 #include <atomic>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// The FileSystem over POSIX calls. Stateless but for the spare descriptors, hence thread-safe.
+// The FileSystem over POSIX calls. Stateless except for the spare descriptors, hence thread-safe.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -25,11 +25,11 @@ namespace {
 
 constexpr mode_t kFileMode = 0640;
 constexpr mode_t kFolderMode = 0750;
-/// The log opens two files at a time and a folder; twice that, for a neighbour that takes the one
-/// just given up.
+/// The log opens two files at a time and a folder; twice that, for another thread that takes the
+/// one just released.
 constexpr uint32_t kSpareDescriptors = 6;
 
-Status Failed(const char* call, const std::string& path, const char* message) {
+Status PathCallFailed(const char* call, const std::string& path, const char* message) {
   const int error = errno;
   LogError("{} of '{}' failed: {} (errno {})", call, path, std::strerror(error), error);
   return StatusFromErrno(error, message);
@@ -61,13 +61,13 @@ class PosixFiles final : public FileSystem {
     if (IsResourceShortage(errno)) {
       return StatusFromErrno(errno, "no descriptor or memory to open a file");
     }
-    return Failed("Open", path, "cannot open file");
+    return PathCallFailed("Open", path, "cannot open file");
   }
 
   Status Rename(const std::string& source, const std::string& target) override {
     if (::rename(source.c_str(), target.c_str()) == 0) return Status::Ok();
     if (errno == ENOENT) return Status(Code::kNotFound, "no such file");
-    return Failed("Rename", source, "cannot rename file");
+    return PathCallFailed("Rename", source, "cannot rename file");
   }
 
   Status Remove(const std::string& path) override {
@@ -77,14 +77,14 @@ class PosixFiles final : public FileSystem {
       return Status::Ok();
     }
     if (errno == ENOENT) return Status(Code::kNotFound, "no such file");
-    return Failed("Remove", path, "cannot remove file");
+    return PathCallFailed("Remove", path, "cannot remove file");
   }
 
   Result<bool> Exists(const std::string& path) override {
     struct stat facts;
     if (::stat(path.c_str(), &facts) == 0) return true;
     if (errno == ENOENT || errno == ENOTDIR) return false;
-    return Failed("stat", path, "cannot stat file");
+    return PathCallFailed("stat", path, "cannot stat file");
   }
 
   Result<std::vector<std::string>> List(const std::string& folder) override {
@@ -92,19 +92,19 @@ class PosixFiles final : public FileSystem {
     std::error_code error;
     std::filesystem::directory_iterator entry(folder, error);
     for (; !error && entry != std::filesystem::directory_iterator(); entry.increment(error)) {
-      std::error_code no_type;  // an entry that vanished meanwhile is no file of ours
+      std::error_code no_type;  // an entry that has just vanished is not ours
       if (!entry->is_directory(no_type)) names.push_back(entry->path().filename().string());
     }
     if (!error) return names;
     if (error.value() == ENOENT) return Status(Code::kNotFound, "no such folder");
     errno = error.value();
-    return Failed("List", folder, "cannot list folder");
+    return PathCallFailed("List", folder, "cannot list folder");
   }
 
   Status CreateLink(const std::string& target, const std::string& path) override {
     if (::symlink(target.c_str(), path.c_str()) == 0) return Status::Ok();
     if (errno == EEXIST) return Status(Code::kInvalidArgument, "file exists already", EEXIST);
-    return Failed("symlink", path, "cannot create link");
+    return PathCallFailed("symlink", path, "cannot create link");
   }
 
   Result<std::string> ReadLink(const std::string& path) override {
@@ -116,7 +116,7 @@ class PosixFiles final : public FileSystem {
     }
     if (errno == EINVAL) return std::string();
     if (errno == ENOENT) return Status(Code::kNotFound, "no such file");
-    return Failed("readlink", path, "cannot read link");
+    return PathCallFailed("readlink", path, "cannot read link");
   }
 
   Status CreateFolder(const std::string& path) override {
@@ -125,7 +125,7 @@ class PosixFiles final : public FileSystem {
     if (errno == EEXIST && ::stat(path.c_str(), &facts) == 0 && S_ISDIR(facts.st_mode)) {
       return Status::Ok();
     }
-    return Failed("mkdir", path, "cannot create folder");
+    return PathCallFailed("mkdir", path, "cannot create folder");
   }
 
   Status SyncDirectory(const std::string& folder) override {
@@ -134,9 +134,9 @@ class PosixFiles final : public FileSystem {
     do {
       descriptor = OpenDescriptor(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC, true);
     } while (descriptor < 0 && IsResourceShortage(errno) && wait.Again(errno));
-    if (descriptor < 0) return Failed("Open", folder, "cannot open folder");
+    if (descriptor < 0) return PathCallFailed("Open", folder, "cannot open folder");
     Status status;
-    if (::fsync(descriptor) != 0) status = Failed("fsync", folder, "cannot sync folder");
+    if (::fsync(descriptor) != 0) status = PathCallFailed("fsync", folder, "cannot sync folder");
     ::close(descriptor);
     return status;
   }

@@ -31,7 +31,7 @@ class QueueBatch final : public WriteBatch {
     prepared_.reserve(depth);
   }
   ~QueueBatch() override {
-    WaitAll().Ignore();  // nobody is left to hear of it; buffers must not be in use any more
+    WaitAll().Ignore();  // no caller is left to report to; buffers must not be in use any more
   }
 
   Status Submit(File* file, uint64_t offset, Bytes bytes) override {
@@ -60,7 +60,7 @@ class QueueBatch final : public WriteBatch {
   std::vector<uint32_t> prepared_;  // slots in the queue, not yet with the kernel
   uint32_t in_kernel_ = 0;
   ShortageWait wait_{"An asynchronous request"};
-  int broken_errno_ = 0;  // the kernel refused to take requests; the batch is of no more use
+  int broken_errno_ = 0;  // the kernel refused requests; the batch is unusable
 };
 
 Status QueueBatch::Queue(const BatchRequest& request) {
@@ -105,7 +105,7 @@ void QueueBatch::SubmitPrepared() {
     if (taken == -EINTR) continue;
     const bool passing = taken == 0 || taken == -EBUSY || IsResourceShortage(-taken);
     if (passing && in_kernel_ > 0) {
-      Reap(1);  // short of resources: room comes back with completions
+      Reap(1);  // short of resources: completions make room
     } else if (!passing || taken == 0 || !wait_.Again(-taken)) {
       AbandonPrepared(taken == 0 ? EIO : -taken);
     }

@@ -17,10 +17,10 @@ using Block = std::array<std::byte, kBlockBytes>;
 
 }  // namespace
 
-/// What a file has, here and below. Names come and go without it.
+/// The contents of a file, here and below, independent of its names.
 class ShadowFileSystem::Contents {
  public:
-  /// `below`: path of the file that it begins as; empty: of none.
+  /// `below`: path of the file whose contents it starts with; empty: none.
   Contents(std::string below, uint64_t size_bytes)
       : below_(std::move(below)), size_(size_bytes), below_bytes_(size_bytes) {}
 
@@ -103,7 +103,7 @@ class ShadowFileSystem::Contents {
   const std::string below_;
   Mutex mutex_{LatchRank::kShadowFile};
   uint64_t size_ ROWAN_GUARDED_BY(mutex_);
-  uint64_t below_bytes_ ROWAN_GUARDED_BY(mutex_);  ///< from the start; beyond is nothing of it
+  uint64_t below_bytes_ ROWAN_GUARDED_BY(mutex_);  ///< from the start; beyond, nothing of it shows
   std::map<uint64_t, std::unique_ptr<Block>> blocks_ ROWAN_GUARDED_BY(mutex_);  ///< null: zeros
 };
 
@@ -123,8 +123,8 @@ class ShadowFileSystem::ShadowFile : public File {
     return contents_->Write(file_.get(), offset, bytes);
   }
   Status Sync(SyncMethod /*method*/) override { return Status::Ok(); }
-  /// Of the file below, if it may be written: a lock needs that, and who may not write is in
-  /// nobody's way.
+  /// Locks the file below if it may be written: a lock needs that, and a reader without write
+  /// permission hinders no other process.
   Status Lock() override {
     if (contents_->below().empty()) return Status::Ok();
     Result<std::unique_ptr<File>> lock = below_->Open(contents_->below(), {});
@@ -167,8 +167,7 @@ Result<std::shared_ptr<ShadowFileSystem::Contents>> ShadowFileSystem::FindLocked
   return names_[path] = std::make_shared<Contents>(path, size.value());
 }
 
-Result<std::unique_ptr<File>> ShadowFileSystem::Open(const std::string& path,
-                                                     FileOptions options) {
+Result<std::unique_ptr<File>> ShadowFileSystem::Open(const std::string& path, FileOptions options) {
   const MutexLock lock(&mutex_);
   Result<std::shared_ptr<Contents>> found = FindLocked(path);
   if (!found.ok() && !found.status().Is(Code::kNotFound)) return found.status();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // ShadowFileSystem: an instance that is only read. Files below are opened for reading and never
-// changed; what is written, created, renamed or removed is so in memory, and is seen by whoever
-// looks through here. So an instance can be recovered and read without a byte of it being changed,
-// also on a disk that permits no writes.
+// changed; what is written, created, renamed or removed is changed in memory only, and seen through
+// this object. So an instance can be recovered and read without changing a byte of it, even on a
+// disk that permits no writes.
 //
 // Memory: what is written, in blocks of 4 KiB; blocks of zeros take next to none. Durability: none.
 // Thread safety: all members; of a file as File says.

@@ -22,12 +22,11 @@ namespace {
 constexpr std::string_view kPrefix = "space_";
 constexpr std::string_view kSuffix = ".rws";
 constexpr std::string_view kTrashSuffix = ".rws.trash";
-/// Trash is cut down by this much per step: freeing many gigabytes at once stalls file systems.
+/// A trash file is truncated by this much per step: freeing many gigabytes at once stalls file
+/// systems.
 constexpr uint64_t kTrashStepBytes = uint64_t{256} << 20;
-/// About a day, of calls that come every second.
+/// About a day, if calls come every second.
 constexpr uint32_t kTrashPauseCallsMax = 1 << 16;
-
-Status DeadSpace() { return Status(Code::kNotFound, "the tablespace does not exist"); }
 
 /// Half of what the process may open: the other half is for connections, the log, and the server's
 /// own tables. Each costs the kernel about 1.5 KiB, hence the upper bound of some 50 MB.
@@ -87,7 +86,7 @@ Status SpaceFiles::Create(SpaceId space, uint32_t pages, const std::string& plac
   if (!status.ok()) return status;
   status = CreateFile(space, pages, place);
   if (!status.ok()) {
-    // One that was there before us is left alone.
+    // A file that existed before is left alone.
     const bool taken = status.Is(Code::kInvalidArgument) && status.detail() == EEXIST;
     (taken ? file_system_->Remove(path) : RemovePlaced(file_system_, path)).Ignore();
   }
@@ -123,7 +122,7 @@ Status SpaceFiles::CreateFile(SpaceId space, uint32_t pages, const std::string& 
 
 Status SpaceFiles::Open(SpaceId space) {
   if (IsLive(space)) return Status::Ok();
-  // Opened when it is needed: a start with very many tables opens few of them.
+  // Opened on demand: a start with very many tables opens few of them.
   const Result<bool> exists = file_system_->Exists(PathOf(space));
   if (!exists.ok()) return exists.status();
   if (!exists.value()) {

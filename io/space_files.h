@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SpaceFiles: space id -> open file, and the only place outside space/ that turns a page number
 // into a file offset (page number x page size). Files are named by id, `space_<id>.rws`, in the
-// instance folder; the system and undo spaces too. Temporary spaces have files of another name that
-// nothing ever syncs; Drop unlinks them at once.
+// instance folder; the system and undo spaces too. The files of temporary spaces are named
+// differently and never synced; Drop unlinks them at once.
 //
 // A space is live from Create/Open until Drop. Drop marks it dead at once (reads and writes of a
-// dead space return kNotFound and are no error for the cleaner), renames the file to a trash name
-// and leaves the unlinking to RemoveTrash. How many handles are kept open: io/space_handles.h.
-// Thread safety: all members, from any thread; reads of open files take no exclusive lock.
+// dead space return kNotFound, which the cleaner does not treat as an error), renames the file to a
+// trash name and leaves the unlinking to RemoveTrash. How many handles are kept open:
+// io/space_handles.h. Thread safety: all members, from any thread; reads of open files take no
+// exclusive lock.
 #pragma once
 
 #include <cstdint>
@@ -45,10 +46,10 @@ class SpaceFiles {
 
   /// Creates the file with `pages` zeroed pages, syncs it and its folder. Fails if it exists.
   /// `place`: the path where it is to lie instead, see io/placed_file.h; kUnsupported where page
-  /// writes have to be untorn and are not there.
+  /// writes have to be untorn and that place does not promise it.
   Status Create(SpaceId space, uint32_t pages, const std::string& place = {});
-  /// Makes an existing file known as live. kNotFound when the file is missing; of one that lies
-  /// elsewhere IsPlaceMissing.
+  /// Makes an existing file known as live. kNotFound when the file is missing; IsPlaceMissing for
+  /// one that lies elsewhere.
   Status Open(SpaceId space);
   [[nodiscard]] bool IsLive(SpaceId space) const { return handles_.IsLive(space); }
   /// All space ids that have a file in the folder (live or not yet opened).
@@ -58,14 +59,14 @@ class SpaceFiles {
   Status Drop(SpaceId space);
   /// Dead at once, like Drop; the file is kept and durably has the name `path`. kNotFound as there.
   Status SetAside(SpaceId space, const std::string& path);
-  /// Of a space that is not live: removes a link whose file never came to be. The link stays if
+  /// For a space that is not live: removes a link whose file was never created. The link stays if
   /// its disk may only be away. kNotFound when there is none.
   Status RemoveDeadLink(SpaceId space);
-  /// Unlinks some trash files; true when none is left for now. One that cannot be removed, of which
-  /// the log tells, keeps no other one: it is tried again after a pause, counted in calls that have
+  /// Unlinks some trash files; true when none is left for now. One that cannot be removed is logged
+  /// and does not hold up the others: it is retried after a pause, counted in calls that have
   /// nothing else to do and longer each time. Called by a background thread and at start.
   Result<bool> RemoveTrash();
-  /// Unlinks what an earlier run left of temporary spaces. Before the first one is created.
+  /// Unlinks what an earlier run left of temporary spaces. Call before the first one is created.
   Status RemoveTemporary();
 
   /// A page beyond the end of the file is kIoError with detail 0 and not logged.
@@ -85,19 +86,20 @@ class SpaceFiles {
   /// Grows the file to at least `pages` pages; the new ones are allocated on disk and read as zero.
   /// kNoSpace beyond pages_max.
   Status Extend(SpaceId space, uint32_t pages);
-  /// Gives the blocks of pages that nobody uses back to the file system: they read as zero.
-  /// kUnsupported where the file system cannot.
+  /// Gives the blocks of unused pages back to the file system: they read as zero. kUnsupported
+  /// where the file system cannot.
   Status Punch(PageId first, uint32_t pages);
-  /// Takes blocks for punched pages again, before they are used. kNoSpace when the disk is full.
+  /// Allocates blocks for punched pages again, before they are used. kNoSpace when the disk is
+  /// full.
   Status Refill(PageId first, uint32_t pages);
   /// Whether page writes are untorn, from now on, of all files. At first they are not.
   void SetAtomic(bool atomic) { handles_.SetAtomic(atomic); }
-  /// Makes all writes of before to one space durable; a dead one is Ok.
+  /// Makes all earlier writes to one space durable; Ok for a dead one.
   Status Sync(SpaceId space, SyncMethod method) { return handles_.Sync(space, method); }
 
   /// File handles open in the cache now.
   [[nodiscard]] uint32_t OpenHandles() const { return handles_.open_count(); }
-  /// Beyond it handles that are not in use are closed.
+  /// Above this number, handles that are not in use are closed.
   [[nodiscard]] uint32_t OpenHandlesMax() const { return handles_.open_max(); }
   [[nodiscard]] uint32_t page_size_bytes() const { return page_size_bytes_; }
   [[nodiscard]] uint32_t pages_max() const { return options_.pages_max; }
@@ -108,10 +110,10 @@ class SpaceFiles {
 
  private:
   [[nodiscard]] std::string InFolder(const std::string& name) const { return folder_ + "/" + name; }
-  /// Nobody gets the file any more; it is renamed.
+  /// No caller gets the file any more; it is renamed.
   Status Detach(SpaceId space, const std::string& target);
   Status FillNewFile(const std::string& path, uint64_t size_bytes, bool durable);
-  /// What Create does, but for the link of one that lies elsewhere.
+  /// What Create does, except for the link of a file that lies elsewhere.
   Status CreateFile(SpaceId space, uint32_t pages, const std::string& path);
   /// kUnsupported where the file system of `path` does not promise what pages need.
   Status CheckUntorn(const std::string& path) const;

@@ -20,10 +20,9 @@ namespace {
 /// Handles looked at per shard: where most cannot be closed, looking at all of them for every file
 /// opened would cost more than the handles do.
 constexpr size_t kStepsMax = 64;
-/// Of the open handles that go when descriptors are short: enough for the neighbours too.
+/// Share of the open handles that is closed when descriptors are short: enough for other threads
+/// too.
 constexpr uint32_t kShortageShare = 8;
-
-Status DeadSpace() { return Status(Code::kNotFound, "the tablespace does not exist"); }
 
 }  // namespace
 
@@ -110,7 +109,7 @@ bool SpaceHandles::Remove(SpaceId space) {
   closing = TakeLocked(&shard, &found->second);
   shard.spaces.erase(found);
   lock.Unlock();
-  shard.sync_done.NotifyAll();  // who waits for a sync of it finds it gone
+  shard.sync_done.NotifyAll();  // a thread that waits for its sync finds it gone
   return true;
 }
 
@@ -144,7 +143,7 @@ Result<std::shared_ptr<File>> SpaceHandles::Acquire(SpaceId space, Use use) {
       OpenFile(options_.folder + "/" + SpaceFileName(space), false);
   if (!opened.ok()) {
     if (!IsLive(space)) return DeadSpace();
-    // Nothing to be passed over as if the space had been dropped: pages may be on their way to it.
+    // Not to be ignored as if the space had been dropped: pages may be about to be written to it.
     if (opened.status().Is(Code::kNotFound)) {
       return Status(Code::kIoError, "the file of a tablespace is gone", ENOENT);
     }
@@ -156,7 +155,7 @@ Result<std::shared_ptr<File>> SpaceHandles::Acquire(SpaceId space, Use use) {
     const auto found = shard.spaces.find(space);
     if (found == shard.spaces.end()) return DeadSpace();
     Entry& entry = found->second;
-    // Somebody may have been faster.
+    // Another thread may have been faster.
     if (entry.file == nullptr) PutLocked(&shard, space, &entry, std::move(opened).value());
     if (use == Use::kWrite) entry.unsynced.store(true, std::memory_order_relaxed);
     file = entry.file;
@@ -197,7 +196,7 @@ bool SpaceHandles::CloseShare() {
 }
 
 std::pair<SpaceId, SpaceHandles::Entry*> SpaceHandles::ChooseLocked(Shard* shard, Victim victim) {
-  // Two turns: the first takes the marks of use away.
+  // Two rounds: the first clears the marks of use.
   const size_t steps = std::min(2 * shard->open.size(), kStepsMax);
   for (size_t step = 0; step < steps; ++step) {
     shard->hand = (shard->hand + 1) % shard->open.size();
@@ -238,8 +237,8 @@ Status SpaceHandles::Failure() {
 Status SpaceHandles::SyncLocked(Shard* shard, SpaceId space, Entry* entry, SyncMethod method) {
   ROWAN_CHECK(!entry->syncing);
   std::shared_ptr<File> file = entry->file;
-  // Exclusive: nobody can get a handle in between. Holders of one (count above ours and the
-  // table's) may still write, then the mark has to stay.
+  // Exclusive: no thread can get a handle in between. If others hold one (count above ours and the
+  // table's), they may still write, and the mark has to stay.
   if (file.use_count() == 2) entry->unsynced.store(false, std::memory_order_relaxed);
   entry->syncing = true;
   shard->mutex.UnlockExclusive();
@@ -270,7 +269,8 @@ Status SpaceHandles::Sync(SpaceId space, SyncMethod method) {
     if (found == shard.spaces.end()) return Status::Ok();
     Entry& entry = found->second;
     if (!entry.syncing) {
-      // Without the mark all is durable: the last sync took it away, nobody could write since.
+      // Without the mark everything is durable: the last sync cleared it, and no write was possible
+      // since.
       if (!entry.unsynced.load(std::memory_order_relaxed)) return Status::Ok();
       const Status status = SyncLocked(&shard, space, &entry, method);
       lock.Unlock();

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// SpaceHandles: the live spaces and the open handles of their files, no more of them than a limit.
-// Over it handles go, roughly the least recently used first: those with nothing to sync at once,
+// SpaceHandles: the live spaces and the open handles of their files, up to a limit. Above it
+// handles are closed, roughly the least recently used first: those with nothing to sync at once,
 // written ones after a sync of their own. Only handles in use stay, so the limit is exceeded by no
-// more than what is in use.
+// more than these.
 //
 // Invariants:
 //   1. a handle is closed only when every write through it is durable, or none was made: no error
 //      of the kernel's delayed writing goes unseen. Files of temporary spaces are never synced;
-//   2. a file has at most one sync under way, so no failure is reported to one of two who wait;
+//   2. a file has at most one sync in progress, so no failure is reported to only one of two
+//      waiters;
 //   3. after a failed sync all later ones fail, here and for good.
 // Thread safety: all members, from any thread; handles that are open are found under a shared lock.
 #pragma once
@@ -28,10 +29,13 @@
 
 namespace rowan {
 
-/// Of the files of temporary spaces.
+/// For the files of temporary spaces.
 inline constexpr std::string_view kTemporarySuffix = ".temporary";
 /// `space_<id>.rws`; of a temporary space `space_<id>.temporary`.
 std::string SpaceFileName(SpaceId space);
+
+/// Of a space that was dropped, or never was.
+inline Status DeadSpace() { return Status(Code::kNotFound, "the tablespace does not exist"); }
 
 class SpaceHandles {
  public:
@@ -45,7 +49,7 @@ class SpaceHandles {
   /// Opens a file as the options say; without O_DIRECT where the file system refuses it. Waits
   /// while descriptors are short, after closing some of its own.
   Result<std::shared_ptr<File>> OpenFile(const std::string& path, bool create);
-  /// Makes a space live; `file` may be null: it is opened when it is needed.
+  /// Makes a space live; `file` may be null: it is opened on demand.
   void Add(SpaceId space, std::shared_ptr<File> file);
   /// Not live any more. False if it was not.
   bool Remove(SpaceId space);
@@ -55,9 +59,9 @@ class SpaceHandles {
   /// kNotFound: not live. To write: the handle has to be synced from now on before it is closed,
   /// unless the space is temporary.
   Result<std::shared_ptr<File>> Acquire(SpaceId space, Use use);
-  /// What serialises changes of the file's size; null if the space is not live.
+  /// Serialises changes of the file's size; null if the space is not live.
   std::shared_ptr<Mutex> Growing(SpaceId space);
-  /// Makes all writes of before durable; nothing to do if that was done to close the handle.
+  /// Makes all earlier writes durable; nothing to do if that was done to close the handle.
   Status Sync(SpaceId space, SyncMethod method);
   void SetAtomic(bool atomic);
   [[nodiscard]] bool atomic() const { return atomic_.load(std::memory_order_relaxed); }
@@ -73,7 +77,7 @@ class SpaceHandles {
     bool syncing = false;
 
     std::shared_ptr<Mutex> growing;     // constant
-    std::atomic<bool> used{false};      // since the hand last passed
+    std::atomic<bool> used{false};      // since the clock hand last passed
     std::atomic<bool> unsynced{false};  // written, or may still be, since the last sync
   };
   static constexpr size_t kShards = 64;
@@ -81,7 +85,7 @@ class SpaceHandles {
     mutable SharedMutex mutex{LatchRank::kSpaceHandles};
     SharedCondition sync_done;
     std::unordered_map<SpaceId, Entry> spaces ROWAN_GUARDED_BY(mutex);
-    // Those with a handle, for the hand.
+    // Entries with a handle, for the clock hand.
     std::vector<std::pair<SpaceId, Entry*>> open ROWAN_GUARDED_BY(mutex);
     size_t hand ROWAN_GUARDED_BY(mutex) = 0;
   };
@@ -91,22 +95,22 @@ class SpaceHandles {
   [[nodiscard]] const Shard& ShardOf(SpaceId space) const {
     return shards_[space.value() % kShards];
   }
-  /// Logs it once. Files that lie elsewhere (io/placed_file.h) say nothing of the others.
+  /// Logs it once. Files that lie elsewhere (io/placed_file.h) say nothing about the others.
   void NoteDirectRefused(const std::string& path);
   Result<std::shared_ptr<File>> OpenOnce(const std::string& path, bool create);
   void PutLocked(Shard* shard, SpaceId space, Entry* entry, std::shared_ptr<File> file)
       ROWAN_REQUIRES(shard->mutex);
   /// Takes the handle out of the table. The caller closes it without the lock.
   std::shared_ptr<File> TakeLocked(Shard* shard, Entry* entry) ROWAN_REQUIRES(shard->mutex);
-  /// Down to the limit, as far as handles are not in use.
+  /// Closes handles down to the limit, as far as they are not in use.
   void CloseSome();
   bool CloseOne(Shard* shard, Victim victim);
   static std::pair<SpaceId, Entry*> ChooseLocked(Shard* shard, Victim victim)
       ROWAN_REQUIRES(shard->mutex);
   /// Closes a share of the handles, whatever the limit says. False if none could be closed.
   bool CloseShare();
-  /// Syncs a handle; `entry` is marked as clean first if nobody else can write. Gives the mutex
-  /// back meanwhile; the entry may be gone at return.
+  /// Syncs a handle; `entry` is marked as clean first if no other thread can write. Releases the
+  /// mutex during the sync; the entry may be gone at return.
   Status SyncLocked(Shard* shard, SpaceId space, Entry* entry, SyncMethod method)
       ROWAN_REQUIRES(shard->mutex);
   Status Failure();
@@ -117,7 +121,7 @@ class SpaceHandles {
   std::atomic<uint32_t> open_{0};
   std::atomic<uint32_t> next_victim_shard_{0};
   std::atomic<bool> direct_refused_{false};
-  std::atomic<bool> direct_refused_elsewhere_{false};  // logged; each such file is tried anew
+  std::atomic<bool> direct_refused_elsewhere_{false};  // logged; each such file is tried again
   std::atomic<bool> atomic_{false};  // stored before the handles are changed, shard by shard
   /// Of the last Sync: closing handles syncs in the same way.
   std::atomic<SyncMethod> sync_method_{SyncMethod::kFdatasync};

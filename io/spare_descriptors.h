@@ -22,7 +22,7 @@ class SpareDescriptors {
   explicit SpareDescriptors(uint32_t count) : wanted_(count) {}
   ~SpareDescriptors();
 
-  /// Takes what is missing, as far as there are any. Cheap when nothing is missing.
+  /// Opens what is missing, as far as the system permits. Cheap when nothing is missing.
   void Refill();
   /// Closes one, so that the next open of this process finds a free one. False if none is left.
   bool GiveUpOne();

@@ -23,7 +23,7 @@ class ThreadBatch final : public WriteBatch {
  public:
   explicit ThreadBatch(uint32_t depth) : depth_(depth) {}
   ~ThreadBatch() override {
-    WaitAll().Ignore();  // nobody is left to hear of it
+    WaitAll().Ignore();  // no caller is left to report to
     {
       const MutexLock lock(&mutex_);
       stopping_ = true;

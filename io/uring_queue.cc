@@ -75,7 +75,7 @@ bool UringQueue::Take(QueueAnswer* answer) {
   return true;
 }
 
-const char* Explain(int error) {
+const char* ExplainUringRefusal(int error) {
   switch (error) {
     case EPERM: return "the system forbids it (kernel.io_uring_disabled or a seccomp filter)";
     case ENOSYS: return "the kernel is too old";
@@ -91,7 +91,7 @@ Result<std::unique_ptr<AsyncQueue>> MakeUringQueue(uint32_t entries, std::string
   auto queue = std::make_unique<UringQueue>();
   const int error = queue->Initialise(entries);
   if (error != 0) {
-    *refusal = Format("io_uring is not usable: {} (errno {})", Explain(error), error);
+    *refusal = Format("io_uring is not usable: {} (errno {})", ExplainUringRefusal(error), error);
     return Status(Code::kUnsupported, "io_uring is not usable here", static_cast<uint32_t>(error));
   }
   return std::unique_ptr<AsyncQueue>(std::move(queue));

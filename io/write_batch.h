@@ -3,7 +3,7 @@
 // instance belongs to one thread; sessions use File::Read directly. Backends: io_uring, libaio, a
 // small thread pool; MakeWriteBatch probes what the kernel permits. Requests for files without a
 // descriptor (simulated ones) run in order inside WaitAll with every backend: as on a real disk,
-// nothing may be counted on before it was waited for.
+// nothing may be relied on before WaitAll.
 #pragma once
 
 #include <cstdint>
@@ -27,8 +27,8 @@ class WriteBatch {
   virtual Status Submit(File* file, uint64_t offset, Bytes bytes) = 0;
   /// Queues one read into `buffer`, same rules.
   virtual Status SubmitRead(File* file, uint64_t offset, MutableBytes buffer) = 0;
-  /// Hands everything queued to the device and does not wait for it. Without it a part may be kept
-  /// back until WaitAll.
+  /// Hands everything queued to the device without waiting for it. Without this call a part may be
+  /// held back until WaitAll.
   virtual void Send() = 0;
   /// Waits for everything queued. The first failure is returned; all requests are finished anyway.
   virtual Status WaitAll() = 0;

@@ -34,8 +34,8 @@ Status Rollback::DownTo(Txn* txn, const UndoPosition& position, WorkBudget* budg
     if (status.Is(Code::kEndOfRange)) return Status::Ok();
     if (!status.ok()) return status;
     const uint64_t records = txn->undo_records;
-    status =
-        record.rolled_back ? undo_->DropLast(txn, pointer) : applier_->Undo(txn, record, pointer);
+    status = record.rolled_back ? undo_->DropLast(txn, pointer)
+                                : applier_->Undo(txn, record, pointer, budget);
     if (!status.ok()) return status;
     ROWAN_CHECK(txn->undo_records < records);  // the applier dropped the record in its own group
   }
@@ -109,7 +109,7 @@ Status Rollback::RollBackSlice(Txn* txn, const UndoSlice& slice, WorkBudget* bud
     scratch.record.page = space.IdOf(slice.page);
     scratch.record.payload.assign(record.payload.begin(), record.payload.end());
     const auto offset = static_cast<uint16_t>(slice.begin + end - length);
-    const Status status = applier_->Undo(txn, scratch.record, {slice.page, offset});
+    const Status status = applier_->Undo(txn, scratch.record, {slice.page, offset}, budget);
     if (!status.ok()) return status;
   }
   return Status::Ok();

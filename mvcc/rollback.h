@@ -12,8 +12,8 @@
 #include "base/work_budget.h"
 #include "mvcc/txn/txn.h"
 #include "mvcc/undo/rollback_window.h"
+#include "mvcc/undo/undo_applier.h"
 #include "mvcc/undo/undo_log.h"
-#include "mvcc/undo_applier.h"
 
 namespace rowan {
 
@@ -32,7 +32,7 @@ class Rollback {
 
   /// What is left of a transaction that workers shared, by the last one of them.
   using SharedOutcome = RollbackWindow::Outcome;
-  /// Some of it, with whoever comes to help. Takes the transaction, which is active, unless another
+  /// Some of it, with helpers that come. Takes the transaction, which is active, unless another
   /// one is shared just now; it is in `outcome` of the worker that leaves last. No units in there:
   /// its newest record has to be undone by one alone.
   void Share(std::unique_ptr<Txn>* txn, WorkBudget* budget, SharedOutcome* outcome);

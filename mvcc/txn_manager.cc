@@ -264,7 +264,10 @@ Status TxnManager::Commit(Txn* txn, Durability durability, bool wait) {
   txn->commit_lsn = end.value();
   End(txn, TxnOutcome(TxnOutcome::kCommitted, csn), true);
   // What cannot be removed now is garbage until its table goes: nobody sees it.
-  if (temporary_) purge_.PurgeOwn(txn).Ignore();
+  if (temporary_) {
+    WorkBudget budget = BudgetOf(*txn);
+    purge_.PurgeOwn(txn, &budget).Ignore();
+  }
   streams()->Release(txn);
   Reset(txn, TxnState::kCommitted);
   if (temporary_) return Status::Ok();

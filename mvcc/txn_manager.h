@@ -31,9 +31,9 @@
 #include "base/work_budget.h"
 #include "mvcc/lock/lock_table.h"
 #include "mvcc/lock/serial_txns.h"
-#include "mvcc/purge.h"
-#include "mvcc/purge_figures.h"
-#include "mvcc/purge_pressure.h"
+#include "mvcc/purge/purge.h"
+#include "mvcc/purge/purge_figures.h"
+#include "mvcc/purge/purge_pressure.h"
 #include "mvcc/rollback.h"
 #include "mvcc/txn/active_writers.h"
 #include "mvcc/txn/commit_ring.h"
@@ -43,8 +43,8 @@
 #include "mvcc/txn/snapshot_registry.h"
 #include "mvcc/txn/txn.h"
 #include "mvcc/txn_manager_options.h"
+#include "mvcc/undo/undo_applier.h"
 #include "mvcc/undo/undo_log.h"
-#include "mvcc/undo_applier.h"
 #include "wal/log.h"
 
 namespace rowan {
@@ -78,6 +78,10 @@ class TxnManager {
   void SetApplier(UndoApplier* applier);
   void SetNextIds(TxnId next_txn, Csn next_csn);
   [[nodiscard]] bool ShuttingDown() const { return shutdown_sign_ != nullptr && shutdown_sign_(); }
+  /// For long work of the transaction's session: until it is killed or the process shuts down.
+  [[nodiscard]] WorkBudget BudgetOf(const Txn& txn) const {
+    return WorkBudget::UntilInterrupted(shutdown_sign_, &txn.interrupted);
+  }
   /// Reserves ids on disk ahead of use; called with the new high-water marks, rarely. Without one,
   /// nothing is reserved.
   void SetIdReserver(std::function<Status(TxnId next_txn_id, Csn next_csn)> reserve);
@@ -144,9 +148,10 @@ class TxnManager {
   /// Ends the transaction in any case. When something prevents undoing everything, the error is
   /// returned, and the rows stay locked by a transaction that the manager keeps and lists, until
   /// RollbackSome has undone the rest: see RetryDueRollbacks. What damage or a stopped engine is in
-  /// the way of is tried again at the next start. A shutdown leaves what it finds of a long
-  /// rollback to the next start in the same way, which is no error: the outcome is certain.
+  /// the way of is tried again at the next start. A kill leaves what it finds of a long rollback to
+  /// RollbackSome, a shutdown to the next start, which is no error: the outcome is certain.
   Status Rollback(Txn* txn);
+  /// kInterrupted: a shutdown or a kill came in between (Txn::leaves_savepoint).
   /// After an error the transaction can only be rolled back as a whole, or to this position or an
   /// earlier one: until that succeeds nothing else is done in it, and it cannot be committed or
   /// prepared.

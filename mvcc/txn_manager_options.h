@@ -27,7 +27,7 @@ struct TxnManagerOptions {
   uint64_t old_snapshot_ms = 1000;
   /// A loser of more undo records than this is rolled back by several workers.
   uint64_t rollback_records_alone = 4096;
-  bool read_only = false;  ///< no transaction becomes a writer: kReadOnly
+  bool read_only = false;      ///< no transaction becomes a writer: kReadOnly
   LockWaitHooks wait_hooks{};  ///< what the host wants to know of waits for row locks
   /// From when it says so, waits for row locks, index builds and long rollbacks end early; what is
   /// not rolled back is so after the next start. Null: it never does. Any thread.

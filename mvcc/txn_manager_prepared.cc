@@ -13,6 +13,8 @@ void TxnManager::KeepPrepared(std::unique_ptr<Txn> txn) {
   CloseSnapshot(txn.get());
   locks_.SetReplicaWorker(txn.get(), nullptr);
   txn->thread.store(0, std::memory_order_relaxed);
+  txn->interrupted.store(false, std::memory_order_relaxed);  // that was for the session
+  txn->session_ends.store(false, std::memory_order_relaxed);
   detached_.Add(std::move(txn));
 }
 

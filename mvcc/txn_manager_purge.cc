@@ -61,7 +61,7 @@ Result<bool> TxnManager::PurgeSome(uint32_t worker, uint32_t workers, WorkBudget
   // the snapshot of one that begins now is younger than those in `old`.
   if (serial_.size() == 0) {
     const Result<bool> ahead = purge_.LookAhead(worker, workers, old, budget);
-    // A failure of above is told behind the look at everything.
+    // An earlier failure is returned after everything was tried.
     if (more.ok() || (ahead.ok() && ahead.value())) more = ahead;
   }
   EndLookAhead();

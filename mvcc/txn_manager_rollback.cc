@@ -16,7 +16,7 @@ constexpr uint64_t kFirstRetryNanos = 100'000'000;
 constexpr uint32_t kRetryDoublingsMax = 9;
 
 Status HalfUndone() {
-  return Status(Code::kInterrupted, "the server shuts down; rollback goes on at its next start");
+  return Status(Code::kInterrupted, "a rollback to a savepoint was interrupted half-way");
 }
 
 }  // namespace
@@ -37,9 +37,11 @@ Status TxnManager::RollbackTo(Txn* txn, const UndoPosition& position) {
   // What was inserted was seen to be free, and others may take it from here on: that time is the
   // latest for an optimistic transaction's snapshot.
   if (txn->serial != nullptr) OpenSnapshot(txn);
-  WorkBudget budget = WorkBudget::UntilShutdown(shutdown_sign_);
+  txn->leaves_savepoint.store(false, std::memory_order_seq_cst);
+  if (txn->session_ends.load(std::memory_order_seq_cst)) txn->leaves_savepoint = true;
+  WorkBudget budget = WorkBudget::UntilInterrupted(shutdown_sign_, &txn->leaves_savepoint);
   Status status = rollback_.DownTo(txn, position, &budget);
-  if (status.Is(Code::kBusy) && budget.exhausted()) status = HalfUndone();
+  if (budget.Left(status)) status = HalfUndone();
   const bool half_undone = txn->half_undone != Code::kOk;
   if (!status.ok()) {
     const uint64_t former = half_undone ? txn->half_undone_records : UINT64_MAX;
@@ -54,10 +56,9 @@ Status TxnManager::RollbackTo(Txn* txn, const UndoPosition& position) {
 void TxnManager::LogFailedRollback(const Txn& txn, Status reason) {
   if (reason.Is(Code::kInterrupted)) {
     if (temporary_) return;
-    LogInfo(
-        "The rollback of transaction {} goes on after the next start; {} undo records are "
-        "left.",
-        txn.txn_id().value(), txn.undo_records);
+    LogInfo("The rollback of transaction {} goes on {}; {} undo records are left.",
+            txn.txn_id().value(), ShuttingDown() ? "after the next start" : "in the background",
+            txn.undo_records);
   } else if (!reason.Is(Code::kStopped) && txn.failed_rollback.failures == 0) {
     // Of the tries that follow only the one that succeeds is told.
     LogError(
@@ -74,6 +75,8 @@ void TxnManager::LogFailedRollback(const Txn& txn, Status reason) {
 void TxnManager::Detach(Txn* txn, Status reason) {
   const TxnId id = txn->txn_id();
   LogFailedRollback(*txn, reason);
+  // Left by a session: nothing is in the way of the rest.
+  const bool goes_on = reason.Is(Code::kInterrupted) && !ShuttingDown();
   const uint32_t failures = txn->failed_rollback.failures;
   const uint64_t pause_nanos = kFirstRetryNanos << std::min(failures, kRetryDoublingsMax);
   auto detached = std::make_unique<Txn>();
@@ -85,7 +88,11 @@ void TxnManager::Detach(Txn* txn, Status reason) {
   detached->undo_bytes = txn->undo_bytes;
   detached->xid = txn->xid;
   detached->recovered = true;
-  detached->failed_rollback = {reason.code(), failures + 1, MonotonicNanos() + pause_nanos};
+  if (goes_on) {
+    losers_.fetch_add(1, std::memory_order_relaxed);
+  } else {
+    detached->failed_rollback = {reason.code(), failures + 1, MonotonicNanos() + pause_nanos};
+  }
   detached->id.store(id.value(), std::memory_order_relaxed);
   writers_.Replace(id, detached.get());
   // The rows themselves carry its locks.
@@ -103,15 +110,15 @@ Status TxnManager::Rollback(Txn* txn) {
     return Status::Ok();
   }
   const bool was_prepared = txn->state == TxnState::kPrepared;
-  WorkBudget budget = WorkBudget::UntilShutdown(shutdown_sign_);
+  WorkBudget budget = BudgetOf(*txn);
   Status status = rollback_.Everything(txn, &budget);
-  if (status.Is(Code::kBusy) && budget.exhausted()) status = HalfUndone();
+  if (budget.Left(status)) status = Status(Code::kInterrupted, "the rest is left to others");
   return FinishRollback(txn, status, was_prepared);
 }
 
 Status TxnManager::FinishRollback(Txn* txn, Status undone, bool was_prepared) {
   const TxnId id = txn->txn_id();
-  // By a shutdown: the rest is undone for certain.
+  // By a shutdown or a kill: the rest is undone for certain.
   const bool left = undone.Is(Code::kInterrupted) && txn->state == TxnState::kActive;
   if (undone.ok()) {
     // A CSN too, so that snapshots taken before and after the end can be told apart.
@@ -154,7 +161,7 @@ Result<bool> TxnManager::RollbackSome(WorkBudget* budget) {
   if (shared.txn != nullptr) txn = std::move(shared.txn);
   if (txn == nullptr) return true;  // others are at it
   if (shared.units == 0) status = rollback_.Everything(txn.get(), budget);
-  if (shared.units != 0 ? status.ok() : status.Is(Code::kBusy) && budget->exhausted()) {
+  if (shared.units != 0 ? status.ok() : budget->Left(status)) {
     detached_.Add(std::move(txn));
     return true;
   }

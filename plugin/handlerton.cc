@@ -47,7 +47,7 @@ Engine* g_engine = nullptr;
 
 namespace {
 
-/// Of files beside the server's own, which DROP DATABASE removes.
+/// Of files next to the server's own, which DROP DATABASE removes.
 const char* kFileExtensions[] = {kExportExtension, kUnfinishedExportExtension, nullptr};
 
 handler* CreateHandler(handlerton* hton, TABLE_SHARE* share, bool partitioned, MEM_ROOT* mem_root) {
@@ -71,8 +71,8 @@ bool ShowStatus(handlerton*, THD* thd, stat_print_fn* print, ha_stat_type type) 
   return print(thd, "ROWAN", 5, "", 0, report.data(), report.size());
 }
 
-// The server's serialized definitions: it would write one file per table beside the engine's,
-// outside of any transaction, which a crash leaves behind. The engine's catalog has what opening a
+// The server's serialized definitions: it would write one file per table next to the engine's,
+// outside of any transaction, which a crash would leave. The engine's catalog has what opening a
 // table needs, and such a file could not be imported.
 bool DropDefinitionCopy(const dd::Tablespace&, const dd::Table*, const sdi_key_t*) { return false; }
 bool KeepDefinitionCopy(handlerton*, const dd::Tablespace&, const dd::Table*, const sdi_key_t*,
@@ -234,7 +234,7 @@ bool IsDefaultIn(const System_variables& variables, const st_plugin_int* plugin)
   return false;
 }
 
-/// Whose default engine this is, of those that can be asked; empty: nobody's.
+/// The default engine setting, of those that can be checked, that names this engine; empty: none.
 std::string WhoseDefault(const THD* thd, const st_plugin_int* plugin) {
   mysql_mutex_lock(&LOCK_global_system_variables);
   const bool is_global = IsDefaultIn(global_system_variables, plugin);
@@ -247,9 +247,9 @@ std::string WhoseDefault(const THD* thd, const st_plugin_int* plugin) {
 
 int CheckUninstall(void* plugin) {
   ReleaseIdleContext(current_thd);
-  // Nobody can take hold of the plugin any more while this is asked. Letting it go later, when the
-  // last one gives it up, would leave it in a state in which the server passes over it: XA COMMIT
-  // would answer that all is well and commit nothing.
+  // No session can take hold of the plugin any more during this call. Removing it later, when the
+  // last hold is given up, would leave it in a state in which the server ignores it: XA COMMIT
+  // would report success and commit nothing.
   std::string users;
   if (const size_t prepared = CountPrepared(); prepared > 0) {
     users = "XA transactions are prepared (" + std::to_string(prepared) +
@@ -276,7 +276,7 @@ int CheckUninstall(void* plugin) {
 int DeinitializeEngine(void*) {
   if (g_engine == nullptr) return 0;
   TakeAwayCloneGuard();
-  UnregisterFunctions();  // at shutdown, when nobody can call them any more
+  UnregisterFunctions();  // at shutdown, when they cannot be called any more
   StopEngine();
   g_hton = nullptr;
   CloseLogSink();

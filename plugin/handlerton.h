@@ -13,11 +13,14 @@ int InitializeEngine(void* hton);
 int CheckUninstall(void* plugin);
 int DeinitializeEngine(void* hton);
 
+/// What hooks that return no error of the handler's return on failure.
+inline constexpr int kFailed = 1;
+
 void SetTransactionHooks(handlerton* hton);
 void SetTwoPhaseHooks(handlerton* hton);
-/// For a plugin installed while the server runs, which asks nobody any more: adds the prepared XA
-/// transactions of an earlier run to the server's list, with locks on the tables they changed.
-/// False if it would not take one.
+/// For a plugin installed while the server runs, when the server no longer asks engines: adds the
+/// prepared XA transactions of an earlier run to the server's list, with locks on the tables they
+/// changed. False if it would not take one.
 bool ShowPreparedToServer();
 
 }  // namespace rowan

@@ -22,8 +22,6 @@
 namespace rowan {
 namespace {
 
-constexpr int kFailed = 1;
-
 int CommitTxn(handlerton*, THD* thd, bool all) {
   ThdContext* context = FindContext(thd);
   if (context == nullptr) return 0;
@@ -51,15 +49,15 @@ int CommitTxn(handlerton*, THD* thd, bool all) {
   }
   if (!status.ok()) {
     LogError("A commit failed: {}.", status.message());
-    // The server asks for no rollback here, either. What failed is told by the next statement.
+    // The server asks for no rollback here, either. The next statement reports what failed.
     if (!session->prepared() && !session->idle()) session->Rollback().Ignore();
   }
   return status.ok() ? 0 : kFailed;
 }
 
-/// The transaction is over for its session, and nobody sees anything of it: what could not be
-/// undone keeps its rows locked until the engine has undone it. A failure instead would make the
-/// server keep the transaction's events, and write them to the binary log with the session's next.
+/// The transaction is over for its session, and nothing of it is visible: what could not be undone
+/// keeps its rows locked until the engine has undone it. A failure instead would make the server
+/// keep the transaction's events, and write them to the binary log with the session's next.
 void WarnOfRollbackLeft(THD* thd, const Status& status) {
   push_warning_printf(
       thd, Sql_condition::SL_WARNING, ER_ERROR_DURING_ROLLBACK,
@@ -73,7 +71,10 @@ int RollbackTxn(handlerton*, THD* thd, bool all) {
   if (context == nullptr) return 0;
   Session* session = context->session.get();
   const bool whole = EndsTransaction(thd, all);
-  const Status status = whole ? session->Rollback() : session->EndStatement(StatementEnd::kUndo);
+  if (whole) ForgetFormerKill(thd, session);
+  // A failed change of tables takes its transaction with it.
+  const StatementEnd end = context->changed_catalog ? StatementEnd::kGiveUp : StatementEnd::kUndo;
+  const Status status = whole ? session->Rollback() : session->EndStatement(end);
   if (whole) {
     context->changed_catalog = false;
     if (status.ok()) return 0;
@@ -86,6 +87,7 @@ int RollbackTxn(handlerton*, THD* thd, bool all) {
   }
   // Half of a statement may be left: nothing of the transaction can stay.
   if (!status.ok()) thd_mark_transaction_to_rollback(thd, 1);
+  if (status.Is(Code::kInterrupted) && end == StatementEnd::kGiveUp) return 0;
   return HandlerError(thd, status);
 }
 
@@ -139,7 +141,9 @@ int CloseConnection(handlerton*, THD* thd) {
 /// On the killer's thread, under the THD's LOCK_thd_data: only wakes a waiter.
 void KillConnection(handlerton*, THD* thd) {
   ThdContext* context = FindContext(thd);
-  if (context != nullptr) context->session->Interrupt();
+  if (context == nullptr) return;
+  const bool ends = thd->killed == THD::KILL_CONNECTION;
+  context->session->Interrupt(ends ? Interruption::kSession : Interruption::kStatement);
 }
 
 /// XA: the connection gives its transaction away, or takes another one.

@@ -36,8 +36,6 @@
 namespace rowan {
 namespace {
 
-constexpr int kFailed = 1;
-
 // Ends of the newest prepared groups, by what their sessions ask for.
 std::atomic<uint64_t> g_prepared_durable{0};
 std::atomic<uint64_t> g_prepared_written{0};
@@ -91,7 +89,7 @@ int Prepare(handlerton*, THD* thd, bool all) {
   if (durability == Durability::kDurable) RaiseTo(&g_prepared_durable, prepared->value());
   if (durability == Durability::kWrite) RaiseTo(&g_prepared_written, prepared->value());
   const bool unlogged = ChangesCatalogUnlogged(thd, *context);
-  // Nobody flushes what goes to no binary log.
+  // Nothing else flushes what goes to no binary log.
   if (!unlogged && thd_get_durability_property(thd) == HA_IGNORE_DURABILITY) return 0;
   return HandlerError(thd, g_engine->WaitCommitted(*prepared, durability));
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// A page of an off-page value, behind the 32-byte page header:
+// A page of an off-page value, after the 32-byte page header:
 //   offset size
 //   32     4    next page of the chain, 0 = last
 //   36     4    birth: equal in all pages of a blob and in its BlobRef
@@ -40,7 +40,7 @@ static_assert(kWholeSize - kBirth + 4 == kRecordHeader, "the record holds them a
   return page_size_bytes - blob_layout::kData;
 }
 
-/// Makes `page` what the record body says. False if the body cannot be one.
+/// Fills `page` from the record body. False if the body is malformed.
 inline bool LoadBlobPageRecord(MutableBytes page, PageId id, Bytes body) {
   using namespace blob_layout;  // NOLINT: offsets of this format
   if (body.size() < kRecordHeader) return false;

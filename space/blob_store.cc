@@ -12,7 +12,7 @@
 namespace rowan {
 namespace {
 
-/// Pages asked for ahead of a reader: chains are mostly laid out one after the other.
+/// Pages prefetched for a reader: chains are mostly laid out sequentially.
 constexpr uint32_t kReadAheadPages = 8;
 /// Bodies other than the blob's bytes: headers, links, bitmap bits, and the caller's undo record.
 constexpr uint32_t kLogOverheadBytes = 1024;
@@ -40,6 +40,10 @@ void LinkTo(MiniTxn* mini_txn, const MutablePage& page, PageNumber next) {
   LogPageBytes(mini_txn, page, blob_layout::kNext, bytes);
 }
 
+bool IsSet(BlobStore::Interrupted interrupted) {
+  return interrupted != nullptr && interrupted->load(std::memory_order_relaxed);
+}
+
 Status BrokenChain(BufferPool* pool, PageId id) {
   return pool->ReportDamage(id, "it is not the page of an off-page value that its row refers to");
 }
@@ -58,13 +62,15 @@ BlobRef LoadBlobRef(const std::byte* source) {
           LoadLe<uint32_t>(source + 8), LoadLe<uint32_t>(source + 12)};
 }
 
-Result<BlobRef> BlobStore::Write(SpaceId space, Bytes value, LogUndo log_undo) {
+Result<BlobRef> BlobStore::Write(SpaceId space, Bytes value, LogUndo log_undo,
+                                 Interrupted interrupted) {
   if (value.size() > kBlobBytesMax) return Status(Code::kTooBig, "value of 4 GiB or more");
   BufferPool* pool = allocator_->pool();
   const size_t capacity = BlobPageCapacity(pool->page_size_bytes());
   BlobRef ref{space, kNoPage, value.size(), 0};
   PageNumber previous = kNoPage;
   for (uint32_t position = 0; position < ChainPages(value.size(), capacity); ++position) {
+    if (IsSet(interrupted)) return Status(Code::kInterrupted);
     const size_t begin = position * capacity;
     const Bytes data = value.subspan(begin, std::min(capacity, value.size() - begin));
     Result<PageReservation> reservation = allocator_->Reserve(space, 1);
@@ -94,7 +100,7 @@ Status BlobStore::WriteOnePage(MiniTxn* mini_txn, PageReservation* reservation, 
   const PageId id{ref->space, *page};
   const Status status = FillNewPage(mini_txn, id, ref, position, data, log_undo);
   if (!status.ok()) {
-    // The group is committed with a page that was taken and given back: nothing refers to it.
+    // The group is committed with a page that was taken and returned: nothing refers to it.
     allocator_->Free(mini_txn, id).Ignore();  // its bitmap page is held; nothing to read can fail
     return status;
   }
@@ -113,23 +119,24 @@ Status BlobStore::FillNewPage(MiniTxn* mini_txn, PageId id, BlobRef* ref, uint32
   return log_undo(mini_txn, *ref);
 }
 
-Status BlobStore::Read(const BlobRef& ref, uint64_t offset, MutableBytes target) {
+Status BlobStore::Read(const BlobRef& ref, uint64_t offset, MutableBytes target,
+                       Interrupted interrupted) {
   if (offset > ref.size_bytes || target.size() > ref.size_bytes - offset) {
     return Status(Code::kInvalidArgument, "range outside the value");
   }
   PageId id;
-  const Status status = ReadChain(ref, offset, target, FixHint::kScan, &id);
+  const Status status = ReadChain(ref, offset, target, {FixHint::kScan, interrupted}, &id);
   return status.Is(Code::kNotFound) ? BrokenChain(allocator_->pool(), id) : status;
 }
 
 Status BlobStore::TryRead(const BlobRef& ref, MutableBytes target) {
   PageId id;
-  const Status status = ReadChain(ref, 0, target, FixHint::kSpeculative, &id);
+  const Status status = ReadChain(ref, 0, target, {FixHint::kSpeculative}, &id);
   return status.Is(Code::kCorrupt) ? Status(Code::kNotFound) : status;
 }
 
-Status BlobStore::ReadChain(const BlobRef& ref, uint64_t offset, MutableBytes target, FixHint hint,
-                            PageId* id) {
+Status BlobStore::ReadChain(const BlobRef& ref, uint64_t offset, MutableBytes target,
+                            ReadManner manner, PageId* id) {
   BufferPool* pool = allocator_->pool();
   const size_t page_bytes = pool->page_size_bytes();
   const size_t capacity = BlobPageCapacity(page_bytes);
@@ -137,6 +144,7 @@ Status BlobStore::ReadChain(const BlobRef& ref, uint64_t offset, MutableBytes ta
   *id = {ref.space, ref.first_page};
   size_t done = 0;
   for (uint32_t position = 0; position < pages; ++position) {
+    if (IsSet(manner.interrupted)) return Status(Code::kInterrupted);
     if (position % kReadAheadPages == 0 && pages - position > 1) {
       std::array<PageId, kReadAheadPages> ahead;
       const uint32_t number = std::min(kReadAheadPages, pages - position);
@@ -145,7 +153,7 @@ Status BlobStore::ReadChain(const BlobRef& ref, uint64_t offset, MutableBytes ta
       }
       pool->Prefetch(std::span<const PageId>(ahead.data(), number));
     }
-    Result<PageGuard> guard = pool->Fix(*id, LatchMode::kShared, hint);
+    Result<PageGuard> guard = pool->Fix(*id, LatchMode::kShared, manner.hint);
     if (!guard.ok()) return guard.status();
     const BlobPageView page({guard->page(), page_bytes});
     const uint64_t begin = position * capacity;
@@ -165,7 +173,7 @@ Status BlobStore::ReadChain(const BlobRef& ref, uint64_t offset, MutableBytes ta
   return Status::Ok();
 }
 
-Status BlobStore::Free(const BlobRef& ref) {
+Status BlobStore::Free(const BlobRef& ref, WorkBudget* budget) {
   BufferPool* pool = allocator_->pool();
   const PageId first{ref.space, ref.first_page};
   for (;;) {
@@ -179,6 +187,7 @@ Status BlobStore::Free(const BlobRef& ref) {
     status = FreeOnePage(&mini_txn, ref, &done);
     if (mini_txn.has_changes()) mini_txn.Commit();
     if (!status.ok() || done) return status;
+    if (!budget->Spend()) return Status(Code::kBusy, "the rest of a value is freed later");
   }
 }
 
@@ -198,7 +207,7 @@ Status BlobStore::FreeOnePage(MiniTxn* mini_txn, const BlobRef& ref, bool* done)
     mini_txn->DiscardAtCommit(*first);
     return Status::Ok();
   }
-  // The second page goes and the first takes over its link: a repeat continues from there.
+  // The second page is freed and the first takes over its link: a repeat continues from there.
   const PageId second_id{ref.space, second};
   Result<MutablePage> next = mini_txn->Fix(second_id);
   if (!next.ok()) return next.status();
@@ -215,7 +224,7 @@ Status BlobStore::FreeOnePage(MiniTxn* mini_txn, const BlobRef& ref, bool* done)
   return Status::Ok();
 }
 
-Status BlobStore::VisitPages(const BlobRef& ref, FunctionRef<void(PageNumber)> visit) {
+Status BlobStore::VisitPages(const BlobRef& ref, FunctionRef<bool(PageNumber)> visit) {
   BufferPool* pool = allocator_->pool();
   const size_t page_bytes = pool->page_size_bytes();
   PageId id{ref.space, ref.first_page};
@@ -228,7 +237,7 @@ Status BlobStore::VisitPages(const BlobRef& ref, FunctionRef<void(PageNumber)> v
     if (!page.IsPartOf(ref.birth) || (position == 0 && !page.Is(ref.birth, 0))) {
       return Status::Ok();
     }
-    visit(id.page);
+    if (!visit(id.page)) return Status(Code::kInterrupted);
     id.page = page.next();
     if (position > ChainPages(ref.size_bytes, BlobPageCapacity(page_bytes))) {
       return BrokenChain(pool, id);

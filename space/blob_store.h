@@ -8,6 +8,7 @@
 // Thread safety: all members; readers need no lock because a visible blob never changes.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <vector>
 
@@ -15,6 +16,7 @@
 #include "base/function_ref.h"
 #include "base/ids.h"
 #include "base/status.h"
+#include "base/work_budget.h"
 #include "space/page_allocator.h"
 
 namespace rowan {
@@ -44,22 +46,37 @@ class BlobStore {
 
   /// Called inside the first page's mini-transaction to write the undo record.
   using LogUndo = FunctionRef<Status(MiniTxn*, const BlobRef&)>;
-  Result<BlobRef> Write(SpaceId space, Bytes value, LogUndo log_undo);
+  /// kInterrupted: the flag was set, if one is given, between two pages; so has Read. What is
+  /// written then is a part of a value that Free frees.
+  using Interrupted = const std::atomic<bool>*;
+  Result<BlobRef> Write(SpaceId space, Bytes value, LogUndo log_undo,
+                        Interrupted interrupted = nullptr);
   /// Reads bytes [offset, offset + target.size()).
-  Status Read(const BlobRef& ref, uint64_t offset, MutableBytes target);
+  Status Read(const BlobRef& ref, uint64_t offset, MutableBytes target,
+              Interrupted interrupted = nullptr);
   /// Reads the first `target.size()` bytes of a value that may be freed meanwhile: kNotFound when
   /// it is not there (any more). Says nothing about damage; the caller finds that out by Read.
   Status TryRead(const BlobRef& ref, MutableBytes target);
   /// Frees the chain page by page from its first page on; safe to repeat after a crash because each
-  /// step re-links. `first_page` freed already (not allocated) is Ok.
-  Status Free(const BlobRef& ref);
+  /// step re-links. `first_page` freed already (not allocated) is Ok. A step of the budget for each
+  /// page but one; kBusy when it is used up: the rest is a chain that Free goes on with.
+  Status Free(const BlobRef& ref, WorkBudget* budget);
+  Status Free(const BlobRef& ref) {
+    WorkBudget all(UINT64_MAX);
+    return Free(ref, &all);
+  }
   Status Check(const BlobRef& ref);
   /// Calls `visit` for each page of the chain, as far as it is there and belongs to the blob.
-  Status VisitPages(const BlobRef& ref, FunctionRef<void(PageNumber)> visit);
+  /// kInterrupted: it returned false.
+  Status VisitPages(const BlobRef& ref, FunctionRef<bool(PageNumber)> visit);
 
  private:
   /// kNotFound: `*id` is not the page that the chain should have there.
-  Status ReadChain(const BlobRef& ref, uint64_t offset, MutableBytes target, FixHint hint,
+  struct ReadManner {
+    FixHint hint;
+    Interrupted interrupted = nullptr;
+  };
+  Status ReadChain(const BlobRef& ref, uint64_t offset, MutableBytes target, ReadManner manner,
                    PageId* id);
   Status WriteOnePage(MiniTxn* mini_txn, PageReservation* reservation, BlobRef* ref,
                       uint32_t position, PageNumber* previous, Bytes data, LogUndo log_undo);

@@ -11,8 +11,8 @@ namespace rowan {
 namespace {
 
 constexpr int kRounds = 3;
-/// Pages that are met twice are so in every walk; they are told when this many were quiet, and
-/// waited for that long.
+/// Pages that are met twice are met twice in every walk; they are reported when this many walks
+/// were quiet, and waited for that long.
 constexpr int kQuietRounds = 2;
 constexpr int kRoundsMax = 6;
 constexpr size_t kNamedMax = 10;
@@ -37,7 +37,7 @@ void AddPages(size_t word, uint64_t bits, std::vector<PageNumber>* pages) {
   }
 }
 
-/// Those that the former rounds found and this one does.
+/// Pages that both the earlier rounds and this one found.
 std::vector<PageNumber> InBoth(const std::vector<PageNumber>& before,
                                const std::vector<PageNumber>& now) {
   std::vector<PageNumber> both;
@@ -68,7 +68,7 @@ Status LeakSearch::Run(Walk walk) {
     if (found.lost.empty() && found.shared.empty()) return Status::Ok();
     if (quiet && found.shared.empty()) break;
   }
-  // Beside writers a page that was freed may have been met again in its next use.
+  // With concurrent writers a freed page may have been met again in its next use.
   if (quiet_rounds < kQuietRounds) found.shared.clear();
   if (!found.shared.empty()) {
     return Report(found.shared, "more than one index or value has it",

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // LeakSearch: finds pages of a space that its bitmap calls in use and that nothing refers to, and
-// pages that two owners have: met twice, so that whoever frees such a page takes it from the other.
-// Exact when nobody writes; beside writers it errs on the side of silence: a lost page must be in
-// use before and after a walk, be missed by it, and that in each of several walks. Pages that only
-// old versions or unfinished transactions may refer to (off-page values, undo, trees of indexes
-// that are being built or were dropped) are judged only if the walk was quiet, those that are met
+// pages that have two owners: met twice, so that the owner which frees such a page takes it from
+// the other. Exact when nothing is written; with concurrent writers it errs on the side of silence:
+// in each of several walks a lost page must be in use before and after, and be missed. Pages that
+// only old versions or unfinished transactions may refer to (off-page values, undo, trees of
+// indexes that are being built or were dropped) are judged only if the walk was quiet, pages met
 // twice only if two walks were. Thread safety: one thread; others may use the space.
 #pragma once
 
@@ -25,11 +25,11 @@ class LeakSearch {
       : allocator_(allocator), space_(space), indexes_(std::move(indexes)) {}
 
   using PageVisit = FunctionRef<void(PageNumber page)>;
-  /// Calls `reach` for all pages in use; sets `*quiet` when nothing wrote meanwhile and no old
-  /// version is kept.
+  /// Calls `reach` for all pages in use; sets `*quiet` when nothing was written during it and no
+  /// old version is kept.
   using Walk = FunctionRef<Status(PageVisit reach, bool* quiet)>;
-  /// kCorrupt (pages named in the log) when pages are lost or shared, or what the walk or the
-  /// bitmap fail with.
+  /// kCorrupt (pages named in the log) when pages are lost or shared, or the error of the walk or
+  /// the bitmap.
   Status Run(Walk walk);
 
  private:

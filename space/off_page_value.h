@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// OffPageValue: what a row keeps of a value that stands off its page. A value is a blob, its base,
-// as it was last written whole. One that was changed in part since, at the same size, has changes
-// over it (space/value_changes.h): those of the patch, a blob as well, then the recent ones, which
-// stand in the row itself. Every blob is immutable and belongs to the rows that name it: a new
-// version of a row shares base and patch with the version before, or names others.
+// OffPageValue: what a row keeps of a value that is stored off its page. A value is a blob, its
+// base, as it was last written whole. One that was partially changed since, at the same size, has
+// changes over it (space/value_changes.h): those of the patch, also a blob, then the recent ones,
+// which are in the row itself. Every blob is immutable and belongs to the rows that name it: a new
+// version of a row shares base and patch with the previous version, or names others.
 //
 // The reference in a row (docs/formats/blob.md), which knows its length; the first field alone is a
-// value that was not changed in part:
+// value without partial changes:
 //   offset size
 //   0      16   reference of the base
 //   16     16   reference of the patch, zeros = none
 //   32     ..   recent changes
-// Thread safety: pure functions but for AssembleValue, which is as `read` is.
+// Thread safety: pure functions, except AssembleValue, which is as `read` is.
 #pragma once
 
 #include <cstddef>
@@ -28,14 +28,14 @@ namespace rowan {
 struct OffPageValue {
   BlobRef base{};
   BlobRef patch{};                  ///< see has_patch
-  std::vector<std::byte> recent{};  ///< changes behind those of the patch
+  std::vector<std::byte> recent{};  ///< changes after those of the patch
 
   [[nodiscard]] bool has_patch() const { return patch.first_page != kNoPage; }
   [[nodiscard]] bool is_changed() const { return has_patch() || !recent.empty(); }
   [[nodiscard]] uint64_t size_bytes() const { return base.size_bytes; }
 };
 
-/// Of the reference of a value that was changed in part, without the recent changes.
+/// Size of the reference of a partially changed value, without the recent changes.
 inline constexpr size_t kChangedReferenceBytes = 2 * kBlobRefBytes;
 
 /// Bytes of the reference in the row.
@@ -58,7 +58,7 @@ void AppendBlobsOf(const OffPageValue& value, std::vector<BlobRef>* blobs);
 /// Reads a whole blob.
 using ReadWholeBlob = FunctionRef<Status(const BlobRef& blob, MutableBytes target)>;
 /// Puts a value into `target`, which has its size. kCorrupt when its changes do not fit it; errors
-/// of `read` as they are.
+/// of `read` are passed on.
 Status AssembleValue(const OffPageValue& value, ReadWholeBlob read, MutableBytes target);
 
 }  // namespace rowan

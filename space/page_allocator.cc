@@ -25,7 +25,7 @@ uint32_t FirstFilePages(uint32_t page_size_bytes) {
 /// Group header plus the few short records that every function here logs.
 constexpr uint32_t kLogBytesMax = 256;
 
-/// In the name of a file outside the instance folder.
+/// Random bytes in the name of a file outside the instance folder.
 constexpr size_t kRandomBytesInNames = 8;
 
 }  // namespace
@@ -40,7 +40,7 @@ std::shared_ptr<SpaceFreeMap> PageAllocator::MapOf(SpaceId space) {
   if (std::shared_ptr<SpaceFreeMap> found = FindMap(space)) return found;
   const ExclusiveLock lock(&mutex_);
   std::shared_ptr<SpaceFreeMap>& map = maps_[space];
-  // Tables keep what they have: they are refilled or rebuilt.
+  // Tables keep their space: they are refilled or rebuilt.
   const bool gives_back = space == kUndoSpace || space == kTemporaryUndoSpace;
   if (!map) map = std::make_shared<SpaceFreeMap>(pool_, space, gives_back);
   return map;
@@ -69,8 +69,8 @@ PageReservation::~PageReservation() {
 }
 
 std::string PageAllocator::PlaceIn(const std::string& folder, SpaceId space) const {
-  // Not of the instance's id: a restored backup and a copied folder have the same one, and may
-  // have been told the same directory.
+  // Not from the instance's id: a restored backup and a copied folder have the same id, and may be
+  // given the same directory.
   std::random_device source;
   std::string random;
   for (size_t i = 0; i < kRandomBytesInNames; ++i) random += Format("{:02x}", source() & 0xFF);
@@ -160,7 +160,7 @@ Result<PageReservation> PageAllocator::Reserve(SpaceId space, uint32_t pages, Pa
 
 void PageAllocator::ReturnReservation(SpaceId space, uint32_t group, uint32_t pages) {
   const std::shared_ptr<SpaceFreeMap> map = FindMap(space);
-  if (map != nullptr) map->Return(group, pages);  // else dropped meanwhile
+  if (map != nullptr) map->Return(group, pages);  // else just dropped
 }
 
 namespace {
@@ -182,7 +182,7 @@ std::optional<uint32_t> FirstUsable(Bytes bitmap, uint32_t group, SpaceFreeMap* 
   return bit;
 }
 
-/// Likewise the first wholly clear extent.
+/// Likewise for the first wholly clear extent.
 std::optional<uint32_t> FirstUsableExtent(Bytes bitmap, uint32_t group, SpaceFreeMap* map,
                                           BitRange range) {
   std::optional<uint32_t> bit = FirstClearExtent(bitmap, range.first, range.last);
@@ -371,7 +371,7 @@ Result<PageGuard> PageAllocator::FixInUse(PageId id) {
 }
 
 Result<PageGuard> PageAllocator::FixUnderBitmap(PageId id) {
-  // Held throughout: nobody frees the page, or takes it, meanwhile.
+  // Held throughout, so that the page is neither freed nor taken.
   Result<PageGuard> bitmap = FixBitmapOf(id);
   if (!bitmap.ok()) return bitmap.status();
   if (!IsSetIn(*bitmap, id)) return Status(Code::kNotFound, "the page is free");

@@ -3,8 +3,8 @@
 // positions; page 0 is the space header. Trees take pages near the one they grow from, and whole
 // 1 MiB extents once they are large (affinity kept in memory only).
 //
-// Reserve before latching, allocate under latches: Reserve makes sure that the file has room (it
-// may extend the file, which is I/O); Allocate then only changes bitmap bits inside the
+// Reserve before latching, allocate under latches: Reserve ensures that the file has room (it may
+// extend the file, which is I/O); Allocate then only changes bitmap bits inside the
 // mini-transaction. A freed page may be allocated again at once: reuse always starts with an
 // initialising record. Latch order: the space header and bitmap pages come after all tree and undo
 // pages. A mini-transaction latches at most one bitmap page: it allocates from one reservation, or
@@ -31,7 +31,7 @@ namespace rowan {
 
 class PageAllocator;
 
-/// Pages promised to one caller; what was not used goes back on destruction.
+/// Pages promised to one caller; unused ones are returned on destruction.
 class PageReservation {
  public:
   PageReservation() = default;
@@ -62,18 +62,18 @@ class PageAllocator {
       : pool_(pool), instance_id_(instance_id) {}
 
   /// Creates file, header and first bitmap page; durable as a file, its pages logged. A temporary
-  /// space is neither. `folder`: where the file is to lie instead of in the instance folder; made
-  /// if missing (io/placed_file.h).
+  /// space is neither durable nor logged. `folder`: where the file is to lie instead of in the
+  /// instance folder; made if missing (io/placed_file.h).
   Status CreateSpace(SpaceId space, const std::string& folder = {});
   /// Checks the header (instance id, page size, format) and reads the counters. kCorrupt,
   /// kNewerFormat, kInvalidArgument (belongs to another instance), kNotFound (no file).
   Status OpenSpace(SpaceId space);
   /// Forgets a space whose file is being dropped: logs kSpaceDropped durably, marks the space dead,
-  /// renames the file to trash, forgets its frames. Of a temporary space only the last three, and
+  /// renames the file to trash, forgets its frames. For a temporary space only the last three, and
   /// the file is unlinked.
   Status DropSpace(SpaceId space);
   /// Takes the space out of the instance and keeps its file under the name `path`. REQUIRES:
-  /// nothing uses it, and a checkpoint since its last change: the log has no records of it.
+  /// nothing uses it, and a checkpoint followed its last change: the log has no records of it.
   Status SetAsideSpace(SpaceId space, const std::string& path);
 
   /// kNoSpace when the disk is full. No latch may be held.
@@ -81,8 +81,8 @@ class PageAllocator {
   /// Takes one page; `near` = 0 or the page whose neighbourhood is preferred. Latches bitmap pages
   /// in `mini_txn`. Never fails within a reservation except kIoError/kCorrupt/kStopped.
   Result<PageNumber> Allocate(MiniTxn* mini_txn, PageReservation* reservation, PageNumber near);
-  /// As Allocate, and the page fixed for its first contents. Where that fails the page is given
-  /// back: `mini_txn` has changes then that the caller commits, and nothing refers to the page.
+  /// As Allocate, and fixes the page for its first contents. If that fails the page is freed:
+  /// `mini_txn` then has changes that the caller commits, and nothing refers to the page.
   Result<MutablePage> AllocateNew(MiniTxn* mini_txn, PageReservation* reservation, PageNumber near);
   Status Free(MiniTxn* mini_txn, PageId page);
 
@@ -91,20 +91,20 @@ class PageAllocator {
   /// Its own mini-transaction; not durable by itself.
   Status WriteCounter(SpaceId space, uint64_t value);
 
-  /// From now on the space's header says that these features are in use, too. Its own
-  /// mini-transaction, logged before whatever the caller logs next; not durable by itself.
+  /// Records in the space's header that these features are in use, too. Its own mini-transaction,
+  /// logged before anything the caller logs next; not durable by itself.
   Status UseFeatures(SpaceId space, const FormatFeatures& features);
 
   Result<SpaceStatistics> Statistics(SpaceId space);
   /// For the undo space: gives free extents beyond `keep_pages` free pages back to the file system,
   /// at most `extents_max`, and returns how many. They are taken back before the file grows.
-  /// kUnsupported where the file system makes no holes. Waits for the log.
+  /// kUnsupported where the file system cannot make holes. Waits for the log.
   Result<uint32_t> GiveBack(SpaceId space, uint32_t keep_pages, uint32_t extents_max);
   /// True if the page's bit is set. For checks.
   Result<bool> IsAllocated(PageId page);
-  /// Fixes a page that others may be freeing, shared, for a look; kNotFound if it is free. Damage
-  /// is logged only if the page is in use: one that was freed before it was ever written reads as
-  /// zeros.
+  /// Fixes a page shared for inspection while others may be freeing it; kNotFound if it is free.
+  /// Damage is logged only if the page is in use: one that was freed before it was ever written
+  /// reads as zeros.
   Result<PageGuard> FixInUse(PageId page);
   /// Checks header and bitmap pages; returns the number of allocated pages. `allocated`, if given,
   /// gets a bit per page, the lowest of each word first.
@@ -125,19 +125,19 @@ class PageAllocator {
   std::shared_ptr<SpaceFreeMap> FindMap(SpaceId space);
   void ForgetMap(SpaceId space);
 
-  /// A name that no other instance uses in a folder which both may have been told.
+  /// A name that no other instance uses in a folder that both may be given.
   [[nodiscard]] std::string PlaceIn(const std::string& folder, SpaceId space) const;
   /// The bitmap page that has the page's bit, latched shared.
   Result<PageGuard> FixBitmapOf(PageId page);
   [[nodiscard]] bool IsSetIn(const PageGuard& bitmap, PageId page) const;
-  /// For a page that could not be read: reads it again while nobody can free or take it. Damage is
-  /// logged. kNotFound: it is free; kRestart: others have brought it in, or are about to.
+  /// For a page that could not be read: reads it again while it cannot be freed or taken. Damage is
+  /// logged. kNotFound: it is free; kRestart: another thread has read it in, or is about to.
   Result<PageGuard> FixUnderBitmap(PageId page);
 
   BufferPool* const pool_;
   const InstanceId instance_id_;
   SharedMutex mutex_{LatchRank::kSpaceTable};
-  /// Each lives as long as someone uses it.
+  /// Each lives as long as it is used.
   std::unordered_map<SpaceId, std::shared_ptr<SpaceFreeMap>> maps_ ROWAN_GUARDED_BY(mutex_);
 };
 

@@ -28,7 +28,7 @@ Status CheckSpaceFormat(Bytes page, const std::string& path) {
 Status CheckSpaceFormatOnDisk(SpaceFiles* files, SpaceId space) {
   const PageId id{space, PageNumber(0)};
   AlignedBuffer page(files->page_size_bytes());
-  // An error shows again when the page is needed.
+  // An error will show again when the page is needed.
   if (!files->IsLive(space) || !files->ReadPage(id, page.span()).ok()) return Status::Ok();
   const bool good = VerifyPage(page.span(), id) == PageVerdict::kGood;
   if (!good || PageTypeOf(page.data()) != PageType::kSpaceHeader) return Status::Ok();

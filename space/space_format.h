@@ -12,17 +12,17 @@
 
 namespace rowan {
 
-/// Rows may have off-page values that were changed in part (space/off_page_value.h).
+/// Rows may have partially changed off-page values (space/off_page_value.h).
 inline constexpr FormatFeatures kChangedValuesFeature{.incompatible = 1};
 /// Features of tablespaces that this build knows.
 inline constexpr FormatFeatures kSpaceFeatures{.incompatible = kChangedValuesFeature.incompatible};
 
-/// Of a header page whose checksum is right. kCorrupt when it is none; kNewerFormat. Both with a
-/// sentence in the log that names `path`.
+/// For a header page whose checksum is correct. kCorrupt when it is not one; kNewerFormat. Both
+/// with a sentence in the log that names `path`.
 Status CheckSpaceFormat(Bytes page, const std::string& path);
 
-/// The same for the header page as it is on disk, before a pool is open. Ok when it is not there or
-/// damaged: repair or redo may bring it back.
+/// The same for the header page as it is on disk, before a pool is open. Ok when it is missing or
+/// damaged: repair or redo may restore it.
 Status CheckSpaceFormatOnDisk(SpaceFiles* files, SpaceId space);
 
 }  // namespace rowan

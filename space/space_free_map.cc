@@ -13,7 +13,7 @@ namespace rowan {
 namespace {
 
 constexpr uint32_t kMiB = uint32_t{1} << 20;
-/// Withheld extents taken back into use at once: as files of some size grow.
+/// Withheld extents put back into use at a time: as much as files of some size grow by.
 constexpr uint32_t kRefillExtents = 4;
 
 /// Kept ahead of ordinary work: two pages, which let a tree of one leaf grow, and this share of the
@@ -21,7 +21,7 @@ constexpr uint32_t kRefillExtents = 4;
 constexpr uint32_t kKeptPagesMin = 2;
 constexpr uint32_t kKeptShare = 16;
 constexpr uint32_t kKeptExtentsMax = 4;
-/// Of undo, which rollback needs no new pages of; smaller files than this keep none.
+/// For undo, of which rollback needs no new pages; smaller files than this keep none.
 constexpr uint32_t kUndoExtentsMin = 8;
 
 }  // namespace
@@ -58,7 +58,7 @@ Result<uint32_t> SpaceFreeMap::Reserve(uint32_t pages, PageUse use) {
   while (!FindGroup(pages, PagesKept(), &group)) {
     const Status status = GrowLocked(pages);
     if (status.ok()) continue;
-    // The pages kept ahead are there for this. Undo has no other use for them.
+    // The pages kept ahead exist for this. Undo has no other use for them.
     const bool may_take = use == PageUse::kRollback || (gives_back_ && status.Is(Code::kNoSpace));
     if (may_take && FindGroup(pages, 0, &group)) return group;
     return status;
@@ -163,7 +163,7 @@ Status SpaceFreeMap::LoadLocked() {
     state.clear = limit - BitmapCount({guard->page(), page_size()}, limit);
     state.hints.limit = limit;
     if (gives_back_) WithholdFree({guard->page(), page_size()}, &state);
-    const MutexLock lock(&mutex_);  // the latch keeps the bits still until the group is counted
+    const MutexLock lock(&mutex_);  // the latch keeps the bits unchanged until the group is counted
     for (const ExtentUse use : state.extents) {
       if (use != ExtentUse::kUsable) withheld_pages_ += ExtentPages(page_size());
     }
@@ -304,7 +304,7 @@ Status SpaceFreeMap::ChooseHolesLocked(uint32_t keep_pages, uint32_t count,
     groups = static_cast<uint32_t>(groups_.size());
   }
   for (uint32_t group = groups; group-- > 0 && chosen->size() < count;) {
-    // Latched, so that no bit changes and nobody allocates while extents are withheld.
+    // Latched, so that no bit changes and nothing is allocated while extents are withheld.
     Result<PageGuard> bitmap =
         pool_->Fix({space_, BitmapPage(group, page_size())}, LatchMode::kShared);
     if (!bitmap.ok()) return bitmap.status();
@@ -345,8 +345,8 @@ Result<uint32_t> SpaceFreeMap::GiveBack(uint32_t keep_pages, uint32_t extents_ma
   Status status = ChooseHolesLocked(keep_pages, extents_max, &chosen);
   if (chosen.empty() && !status.ok()) return status;
   if (chosen.empty()) return 0u;
-  // Were a freeing lost, its page would be in use again, and empty.
-  // Where this stops, what was chosen is withheld all the same: asked for again before it is used.
+  // If a freeing were lost, its page would be in use again, and empty. If this stops here, the
+  // chosen extents stay withheld: their space is requested again before use.
   status = pool_->log()->WaitDurable(pool_->log()->tail());
   if (!status.ok()) return status;
   uint32_t made = 0;

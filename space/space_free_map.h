@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // What PageAllocator keeps in memory for one open space: file size, free and promised pages of each
-// group, and hints where to search. Counts are made from the bitmap pages at first use and follow
-// every bit change, which happens under the bitmap page's exclusive latch.
+// group, and hints on where to search. Counts are made from the bitmap pages at first use and
+// follow every bit change, which happens under the bitmap page's exclusive latch.
 //
-// In a space that gives back, a wholly free extent may be withheld: nobody is given pages of it. It
-// is either a hole in the file, or, after a restart, may be one. Withheld extents count like room
-// beyond the end of the file: before they are used, the file system is asked for the space, so that
-// a full disk is met by whoever reserves, never by a page on its way home.
+// In a space that gives back, a wholly free extent may be withheld: no pages of it are given out.
+// It is a hole in the file or, after a restart, may be one. Withheld extents count like room beyond
+// the end of the file: before they are used, the file system is asked for the space, so that a full
+// disk fails a reservation, never the write of a page.
 //
 // Some free pages are kept ahead, so that trees find whole extents instead of each other's gaps,
-// and for rollback: when the file cannot grow, ordinary work gets none of them, and what has to put
-// longer rows back into leaves that others have filled meanwhile goes on. A rollback splits at most
-// one node of each level for a record, and gives pages back as it removes entries. Whoever reserves
-// next, once the file can grow again, makes up for what was used.
+// and for rollback: when the file cannot grow, ordinary work gets none of them, and work that has
+// to put longer rows back into leaves filled by others in the meantime goes on. A rollback splits
+// at most one node of each level for a record, and frees pages as it removes entries. The next
+// reservation, once the file can grow again, replaces what was used.
 //
 // Locks: `growth` is held while the file grows or counts are loaded (I/O, log waits), never while a
 // page latch is held; `mutex` only for a few instructions, also under page latches.
@@ -33,7 +33,7 @@ namespace rowan {
 /// What a page is for.
 enum class PageUse : uint8_t {
   kOrdinary,
-  kRollback,  ///< gets the pages kept ahead, too
+  kRollback,  ///< may also use the pages kept ahead
 };
 
 class SpaceFreeMap {
@@ -64,12 +64,12 @@ class SpaceFreeMap {
   /// File size and set bits. Loads them if needed.
   Status Counts(uint32_t* file_pages, uint32_t* used_pages);
 
-  /// Makes holes of free extents, highest first, as long as more than `keep_pages` free pages
-  /// remain; at most `extents_max`. Returns how many were made. kUnsupported: never again.
+  /// Turns free extents into holes, highest first, as long as more than `keep_pages` free pages
+  /// remain; at most `extents_max`. Returns how many were made. kUnsupported: do not call again.
   Result<uint32_t> GiveBack(uint32_t keep_pages, uint32_t extents_max);
 
  private:
-  enum class ExtentUse : uint8_t { kUsable, kMaybeHole, kHole };  // withheld but for the first
+  enum class ExtentUse : uint8_t { kUsable, kMaybeHole, kHole };  // withheld except kUsable
   struct Group {
     uint32_t clear = 0;     ///< clear bits of pages in the file, outside of withheld extents
     uint32_t promised = 0;  ///< of those
@@ -84,7 +84,7 @@ class SpaceFreeMap {
   Status LoadLocked() ROWAN_REQUIRES(growth_);
   Status GrowLocked(uint32_t pages) ROWAN_REQUIRES(growth_);
   Status AddGroupLocked() ROWAN_REQUIRES(growth_);
-  /// Takes some withheld extents back into use; false if there are none.
+  /// Puts some withheld extents back into use; false if there are none.
   Result<bool> RefillLocked() ROWAN_REQUIRES(growth_);
   void WithholdFree(Bytes bitmap, Group* state) const;
   /// Withholds up to `count` wholly free extents, highest first, while `keep_pages` stay.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // The two page types that describe a tablespace, and pure functions over them.
 //
-// Space header, page 0, behind the 32-byte page header:
+// Space header, page 0, after the 32-byte page header:
 //   offset size
 //   32     8    magic
 //   40     16   instance id: the instance that made the file
@@ -14,7 +14,7 @@
 //   98     2    zero
 //   100    4    encryption key id of pages written from now on
 //   104    152  room for a wrapped key
-// From 72 on since version 2 of the header: zero before, and but for the masks zero to this day.
+// From 72 on since version 2 of the header: zero before it; all but the masks are still zero.
 //
 // Bitmap page of group g, at page g x GroupPages + 1: a bit per page of the group, from offset 64,
 // set = in use. Bit i is bit (i mod 8) of byte i / 8.
@@ -89,8 +89,8 @@ struct SpaceSize {
   uint32_t file_pages = 0;
   uint32_t groups = 0;  ///< of GroupPages, each with its bitmap page
 };
-/// How far the file of a space that is full grows to give `pages` more; `groups` is one more when
-/// the new pages begin a group. nullopt: it may not have more than `pages_max` pages.
+/// How far the file of a full space grows to provide `pages` more; `groups` is one more when the
+/// new pages begin a group. nullopt: it may not have more than `pages_max` pages.
 [[nodiscard]] std::optional<SpaceSize> PlanGrowth(const SpaceSize& now, uint32_t pages,
                                                   uint32_t page_size_bytes, uint32_t pages_max);
 

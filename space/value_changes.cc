@@ -7,11 +7,11 @@
 namespace rowan {
 namespace {
 
-/// Equal bytes are passed over in steps of this size, which memcmp is fast at.
+/// Equal bytes are skipped in steps of this size, which memcmp handles fast.
 constexpr size_t kStepBytes = 512;
 /// Memory that ranges may always take.
 constexpr uint64_t kRangesBytesMin = 4096;
-/// A change of its own costs two numbers, two to eight bytes: so few equal ones come along.
+/// A separate change costs two numbers, two to eight bytes: shorter equal runs are included.
 constexpr uint64_t kJoinedGapMax = 3;
 
 /// Calls `visit(offset, bytes)` for each change. False: malformed or beyond the value.
@@ -50,7 +50,7 @@ void AddDifferencesIn(Bytes before, Bytes after, uint64_t offset, ByteRanges* ra
   }
 }
 
-/// What the ranges from one on take in the list.
+/// The list's bytes for the ranges from one on.
 uint64_t ChangesBytesFrom(const ByteRanges& ranges, size_t first) {
   uint64_t bytes = 0;
   uint64_t end = first == 0 ? 0 : ranges[first - 1].end;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Changes of a value of bytes that keeps its size, as a list of what stands where
+// Changes of a value of bytes that keeps its size, as a list of what is where
 // (docs/formats/blob.md), in ascending order and without overlap:
 //   varint: bytes between the end of the change before (or the value's start) and this one
 //   varint: bytes of this change, at least 1
@@ -29,7 +29,7 @@ using ByteRanges = std::vector<ByteRange>;
 bool FindDifferences(Bytes before, Bytes after, uint64_t bytes_max, ByteRanges* ranges);
 /// Appends what a list is about. False: it is malformed, or reaches beyond the value.
 bool AppendRangesOf(Bytes changes, uint64_t value_bytes, ByteRanges* ranges);
-/// Sorts them and joins those that overlap or stand so close that one is shorter than two.
+/// Sorts them and joins those that overlap or are so close that one is shorter than two.
 void JoinRanges(ByteRanges* ranges);
 
 /// Of joined ranges: bytes that their list takes, and the list of what `value` has there.

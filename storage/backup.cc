@@ -27,7 +27,7 @@ constexpr size_t kBatchBytes = size_t{1} << 20;
 constexpr int kReadTries = 200;
 constexpr std::chrono::milliseconds kReadPause{5};
 constexpr std::chrono::milliseconds kPacePause{20};
-/// Ends chosen for a backup while tables come; each but the last copies those that came.
+/// Ends chosen for a backup while tables are created; each but the last copies the new ones.
 constexpr int kEndTries = 1000;
 
 }  // namespace
@@ -147,7 +147,7 @@ Status Backup::CopyPages(FunctionRef<bool()> interrupted) {
   Result<std::vector<SpaceId>> spaces = storage_->files()->ListFiles();
   if (!spaces.ok()) return spaces.status();
   for (const SpaceId space : spaces.value()) {
-    // A file that nobody opened is being made, is a table's that is seen to below, or is nobody's.
+    // A file that is not open is being made, belongs to a table handled below, or belongs to none.
     if (IsDone(space) || !storage_->files()->IsLive(space)) continue;
     const Status status = CopySpace(space, interrupted);
     if (!status.ok()) return status;
@@ -161,13 +161,13 @@ Status Backup::CopyPages(FunctionRef<bool()> interrupted) {
 }
 
 Status Backup::CopyTable(SpaceId space, const std::string& name, FunctionRef<bool()> interrupted) {
-  // It may be there by now, though no statement has used it.
+  // It may exist by now, though no statement has used it.
   const Status opened = storage_->files()->Open(space);
   if (opened.ok()) return CopySpace(space, interrupted);
-  // A table is forgotten before its file goes.
+  // A table is forgotten before its file is removed.
   if (!tables_().contains(space)) return Status::Ok();
   if (storage_->damaged()->Contains(space)) {
-    manifest_.left_out[space] = name;  // as it is in the instance: it can only be dropped
+    manifest_.left_out[space] = name;  // as in the instance: it can only be dropped
     return Status::Ok();
   }
   if (!IsPlaceMissing(opened)) return Unreadable(space, opened);
@@ -189,7 +189,7 @@ Status Backup::Unreadable(SpaceId space, const Status& why) {
     LogError("The backup to '{}' fails: the file '{}'{} cannot be read: {} (error {}).",
              options_.folder, path, name.empty() ? name : " of table " + name, why.message(),
              why.detail());
-    // A missing file is no reason to go on without it.
+    // A missing file is no reason to continue without it.
     return why.Is(Code::kNotFound) ? Status(Code::kIoError, why.message(), ENOENT) : why;
   }
   LogWarning(
@@ -215,7 +215,7 @@ Status Backup::CopySpace(SpaceId space, FunctionRef<bool()> interrupted) {
   const Status status = CopySpaceTo(space, copy->get(), pages.value(), interrupted);
   if (!status.ok()) return status;
   if (manifest_.spaces.contains(space)) return status;
-  // Dropped, or not to be read: what is there of it is no tablespace.
+  // Dropped, or unreadable: the copy so far is not a tablespace.
   return storage_->file_system()->Remove(options_.folder + "/" + copy.value()->name());
 }
 
@@ -227,7 +227,7 @@ Status Backup::CopySpaceTo(SpaceId space, BackupPages* copy, uint32_t pages,
     const uint32_t count = std::min(batch, pages - first);
     const MutableBytes images = buffer_.span().first(size_t{count} * manifest_.page_size_bytes);
     Status status = ReadBatch(space, PageNumber(first), images);
-    // A file that is dropped is cut down bit by bit before it goes.
+    // A dropped file is truncated bit by bit before it is removed.
     if (!status.ok() && !storage_->files()->IsLive(space)) return Status::Ok();
     if (!status.ok()) return Unreadable(space, status);
     crc = Crc32c(images, crc);
@@ -275,7 +275,7 @@ Status Backup::MakeGood(PageId page, MutableBytes image) {
   const Result<bool> used = storage_->allocator()->IsAllocated(page);
   if (used.status().Is(Code::kNotFound)) return used.status();  // dropped
   if (used.ok() && !used.value()) {
-    // Redo begins the page anew before it uses it.
+    // Redo initialises the page again before it uses it.
     std::fill(image.begin(), image.end(), std::byte{0});
     return Status::Ok();
   }
@@ -291,15 +291,15 @@ Status Backup::JudgeZeros(PageId page) {
   }
   const Result<bool> used = storage_->allocator()->IsAllocated(page);
   if (!used.ok()) return used.status();
-  // In use: it was taken since the checkpoint and not written yet, so that the log begins it, or
-  // its image is lost. The log tells.
+  // In use: it was taken since the checkpoint and not written yet, so that the log initialises it,
+  // or its image is lost. The log will tell.
   if (used.value()) scan_.ExpectBeginning(page, BackupLogScan::When::kAlways);
   return Status::Ok();
 }
 
 bool Backup::HasBitmap(PageId page) {
   const uint32_t group = page.page.value() / GroupPages(manifest_.page_size_bytes);
-  // The catalog has a table when its first pages are made. Further groups come as it grows.
+  // The catalog has a table when its first pages are made. Further groups follow as it grows.
   if (group == 0) return page.space < kFirstTableSpace || tables_now_.contains(page.space);
   const PageId bitmap{page.space, BitmapPage(group, manifest_.page_size_bytes)};
   return storage_->files()->ReadPage(bitmap, bitmap_.span()).ok() && !IsAllZero(bitmap_.span());
@@ -328,8 +328,8 @@ Status Backup::WaitForPace(FunctionRef<bool()> interrupted) {
   return Status::Ok();
 }
 
-Status Backup::Finish(Lsn end) {
-  const Status status = WriteRest(end);
+Status Backup::Finish(Lsn end, FunctionRef<bool()> interrupted) {
+  const Status status = WriteRest(end, interrupted);
   if (!status.ok()) {
     LogError("The backup to '{}' fails: {} (error {}).", options_.folder, status.message(),
              status.detail());
@@ -340,21 +340,21 @@ Status Backup::Finish(Lsn end) {
   return status;
 }
 
-Result<Lsn> Backup::EndNow() {
+Result<Lsn> Backup::EndNow(FunctionRef<bool()> interrupted) {
   for (int i = 0; i < kEndTries; ++i) {
     const Lsn end = storage_->log()->tail();
     const size_t before = manifest_.spaces.size() + manifest_.left_out.size();
-    const Status status = CopyPages([] { return false; });
+    const Status status = CopyPages(interrupted);
     if (!status.ok()) return status;
-    // A file is there before the log mentions it, so whatever the log has up to the end is copied.
+    // A file exists before the log mentions it, so every space in the log up to the end is copied.
     if (before == manifest_.spaces.size() + manifest_.left_out.size()) return end;
   }
   return Status(Code::kBusy, "tables are created faster than they can be copied");
 }
 
-Status Backup::WriteRest(Lsn end) {
+Status Backup::WriteRest(Lsn end, FunctionRef<bool()> interrupted) {
   if (end == kNoLsn) {
-    const Result<Lsn> now = EndNow();
+    const Result<Lsn> now = EndNow(interrupted);
     if (!now.ok()) return now.status();
     end = now.value();
   }
@@ -364,16 +364,16 @@ Status Backup::WriteRest(Lsn end) {
   manifest_.end = end;
   Status status = storage_->log()->WaitDurable(end);
   if (!status.ok()) return status;
-  status = log_.Finish(end);
+  status = log_.Finish(end, interrupted);
   if (!status.ok()) return status;
-  status = CheckLog();
+  status = CheckLog(interrupted);
   if (!status.ok()) return status;
-  return WriteSmallFiles();
+  return WriteSmallFiles(interrupted);
 }
 
-Status Backup::CheckLog() {
-  const Status status =
-      scan_.Run(storage_->file_system(), options_.folder, ControlOfCopy(), manifest_.end);
+Status Backup::CheckLog(FunctionRef<bool()> interrupted) {
+  const Status status = scan_.Run(storage_->file_system(), options_.folder, ControlOfCopy(),
+                                  manifest_.end, interrupted);
   if (!status.ok()) return status;
   for (const SpaceId space : scan_.Changed()) {
     if (IsDone(space) || storage_->damaged()->Contains(space)) continue;
@@ -392,7 +392,7 @@ Status Backup::CheckLog() {
   return status;
 }
 
-Status Backup::WriteSmallFiles() {
+Status Backup::WriteSmallFiles(FunctionRef<bool()> interrupted) {
   Status status = CopyMarks();
   if (!status.ok()) return status;
   status = WriteEmptyPageLsns();
@@ -400,22 +400,22 @@ Status Backup::WriteSmallFiles() {
   status = WriteControlFile();
   if (!status.ok()) return status;
   FileSystem* files = storage_->file_system();
-  status = ChecksumFiles();
+  status = ChecksumFiles(interrupted);
   if (!status.ok()) return status;
   status = files->SyncDirectory(options_.folder);
   if (!status.ok()) return status;
-  // Whoever finds it finds all the rest.
+  // If it exists, so does everything else.
   return WriteBackupManifest(files, options_.folder, manifest_);
 }
 
-Status Backup::ChecksumFiles() {
+Status Backup::ChecksumFiles(FunctionRef<bool()> interrupted) {
   FileSystem* const files = storage_->file_system();
   Result<std::vector<std::string>> names = files->List(options_.folder);
   if (!names.ok()) return names.status();
   for (const std::string& name : names.value()) {
-    if (ParseSpaceFileName(name).has_value()) continue;  // its pages have been summed up
+    if (ParseSpaceFileName(name).has_value()) continue;  // its pages have a checksum already
     const Result<BackupManifest::SmallFile> found =
-        ChecksumFile(files, options_.folder + "/" + name);
+        ChecksumFile(files, options_.folder + "/" + name, interrupted);
     if (!found.ok()) return found.status();
     manifest_.files[name] = found.value();
   }
@@ -424,7 +424,7 @@ Status Backup::ChecksumFiles() {
 
 ControlData Backup::ControlOfCopy() const {
   ControlData data = storage_->control()->data();
-  // Ids that were handed out up to the end are below the marks of now.
+  // Ids that were handed out up to the end are below the current marks.
   data.checkpoint_lsn = manifest_.start;
   data.log_durable_lsn = manifest_.end;
   data.clean_shutdown = false;
@@ -436,7 +436,7 @@ Status Backup::WriteControlFile() {
 }
 
 Status Backup::WriteEmptyPageLsns() {
-  // The instance's own would tell of pages as they are later than their copies.
+  // The instance's own would describe pages that are newer than their copies.
   Result<std::unique_ptr<File>> file =
       storage_->file_system()->Open(options_.folder + "/" + kPageLsnsFileName, {.create = true});
   if (!file.ok()) return file.status();

@@ -4,23 +4,23 @@
 // changes; at the end the log goes on to the position wanted, and a control file says that redo
 // begins at that checkpoint.
 //
-// Why that is enough: every change below the checkpoint is in the files, every one behind it is in
+// Why that is enough: every change below the checkpoint is in the files, every later one is in
 // the log, and redo skips what a page has already (page LSN). A page is copied when it is whole:
 // one that is being written fails its checksum and is read again. What grows or is dropped
-// meanwhile is in the log. A page LSN is never behind the end, because a page is written when the
-// log is durable so far and the end is chosen after the last page was read.
+// in the meantime is in the log. A page LSN is never beyond the end, because a page is written when
+// the log is durable so far and the end is chosen after the last page was read.
 //
 // Invariants of a backup that is finished:
 //   1. every table of the catalog is in it, or named as left out;
 //   2. every tablespace that its log has changes of is in it, dropped by the log, marked as damaged
 //      or left out: Finish reads the log to the end to make sure;
-//   3. a page in use is whole. Zeros are an image only where the log begins the page anew;
+//   3. a page in use is whole. Zeros are an image only where the log begins the page again;
 //   4. what is incremental has the base's past in its own (wal/log_history.h).
 //
-// An incremental backup has the pages whose LSN is behind the start of an earlier backup, which has
+// An incremental backup has the pages whose LSN is beyond the start of an earlier backup, which has
 // all changes below it. scripts/backup puts the two together; docs/backup.md tells how to use all
 // this, docs/formats/backup.md what the files hold.
-// Thread safety: one thread, beside all other work of the instance.
+// Thread safety: one thread, concurrently with all other work of the instance.
 #pragma once
 
 #include <cstdint>
@@ -77,8 +77,12 @@ class Backup {
   Status CopyPages(FunctionRef<bool()> interrupted);
   /// The instance will be restored as it is at `end`, where a group of the log ends, not before
   /// CopyPages ended; kNoLsn: as it is now. Durable at return. kBusy: a tablespace was created
-  /// since CopyPages (logged); with kNoLsn such are copied.
-  Status Finish(Lsn end);
+  /// since CopyPages (logged); with kNoLsn such are copied. kInterrupted, as CopyPages: then the
+  /// folder holds what cannot be used.
+  Status Finish(Lsn end, FunctionRef<bool()> interrupted);
+  Status Finish(Lsn end) {
+    return Finish(end, [] { return false; });
+  }
 
   [[nodiscard]] Lsn start() const { return manifest_.start; }
   /// REQUIRES: Finish.
@@ -97,7 +101,7 @@ class Backup {
   }
   /// One whose file was not there to be listed, or not to be opened at the start.
   Status CopyTable(SpaceId space, const std::string& name, FunctionRef<bool()> interrupted);
-  /// The space's file, which is live. A space that is dropped meanwhile leaves nothing: Ok.
+  /// The space's file, which is live. A space that is dropped leaves nothing: Ok.
   Status CopySpace(SpaceId space, FunctionRef<bool()> interrupted);
   Status CopySpaceTo(SpaceId space, BackupPages* copy, uint32_t pages,
                      FunctionRef<bool()> interrupted);
@@ -113,16 +117,16 @@ class Backup {
   /// The bitmap that has the page's bit can be asked: its group of pages is not just being made.
   [[nodiscard]] bool HasBitmap(PageId page);
   Status WaitForPace(FunctionRef<bool()> interrupted);
-  Status WriteRest(Lsn end);
-  /// An end behind which nothing was copied and before which no table came that was not.
-  Result<Lsn> EndNow();
+  Status WriteRest(Lsn end, FunctionRef<bool()> interrupted);
+  /// An end beyond which nothing was copied and before which no table came that was not.
+  Result<Lsn> EndNow(FunctionRef<bool()> interrupted);
   /// That what was copied and the log make an instance.
-  Status CheckLog();
-  Status WriteSmallFiles();
+  Status CheckLog(FunctionRef<bool()> interrupted);
+  Status WriteSmallFiles(FunctionRef<bool()> interrupted);
   Status WriteControlFile();
   Status WriteEmptyPageLsns();
   Status CopyMarks();
-  Status ChecksumFiles();
+  Status ChecksumFiles(FunctionRef<bool()> interrupted);
   [[nodiscard]] ControlData ControlOfCopy() const;
 
   Storage* const storage_;
@@ -135,7 +139,7 @@ class Backup {
   AlignedBuffer buffer_;
   AlignedBuffer bitmap_;
   std::map<SpaceId, std::string> tables_now_;  ///< since CopyPages began
-  uint64_t begin_nanos_ = 0;  ///< of CopyPages, for the pace
+  uint64_t begin_nanos_ = 0;                   ///< of CopyPages, for the pace
   uint64_t bytes_read_ = 0;
 };
 

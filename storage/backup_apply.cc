@@ -12,13 +12,10 @@
 #include "io/aligned_buffer.h"
 #include "io/space_files.h"
 #include "storage/backup_delta_reader.h"
+#include "wal/control_file.h"
 
 namespace rowan {
 namespace {
-
-constexpr char kControlName[] = "rowan.control";
-constexpr char kControlDraftName[] = "rowan.control.tmp";
-constexpr size_t kPieceBytes = size_t{1} << 20;
 
 /// What the full backup had of a table that was left out of the next one: for who needs it.
 std::string KeptName(SpaceId space) { return Format("space_{}.kept", space.value()); }
@@ -50,7 +47,7 @@ Status BackupApply::Check() {
 }
 
 Status BackupApply::Run() {
-  Status status = file_system_->Remove(full_ + "/" + kControlName);
+  Status status = file_system_->Remove(full_ + "/" + kControlFileName);
   if (!status.ok() && !status.Is(Code::kNotFound)) return status;
   status = file_system_->SyncDirectory(full_);
   if (!status.ok()) return status;
@@ -71,9 +68,9 @@ Status BackupApply::Run() {
 
 Status BackupApply::Complete() {
   // With the control file and the manifest that fits it the instance is whole.
-  Status status = CopyFile(kControlName, kControlDraftName);
+  Status status = CopyFile(kControlFileName, kControlDraftName);
   if (!status.ok()) return status;
-  const std::string control = full_ + "/" + kControlName;
+  const std::string control = full_ + "/" + kControlFileName;
   status = file_system_->Rename(full_ + "/" + kControlDraftName, control);
   if (!status.ok()) return Fail(control, status);
   BackupManifest outcome = Outcome();
@@ -92,8 +89,8 @@ Status BackupApply::ApplySpace(SpaceId space) {
   const std::string path = full_ + "/" + name;
   Result<std::unique_ptr<File>> file = file_system_->Open(path, {});
   if (!file.ok()) return Fail(path, file.status());
-  Status status = file.value()->Truncate(uint64_t{new_.spaces.at(space).pages} *
-                                         new_.page_size_bytes);
+  Status status =
+      file.value()->Truncate(uint64_t{new_.spaces.at(space).pages} * new_.page_size_bytes);
   if (!status.ok()) return Fail(path, status);
   status = ApplyDelta(space, file.value().get());
   if (!status.ok()) return Fail(increment_ + "/" + BackupDeltaName(space), status);
@@ -105,7 +102,7 @@ Status BackupApply::ApplyDelta(SpaceId space, File* target) {
   Result<std::unique_ptr<BackupDeltaReader>> delta =
       BackupDeltaReader::Open(file_system_, increment_, space, new_);
   if (!delta.ok()) return delta.status();
-  const AlignedBuffer zeros(kPieceBytes);
+  const AlignedBuffer zeros(kBackupPieceBytes);
   BackupDeltaReader::Piece piece;
   Status status;
   while ((status = delta.value()->Next(&piece)).ok()) {
@@ -145,7 +142,7 @@ Status BackupApply::CopyFiles() {
   if (!names.ok()) return names.status();
   for (const std::string& name : names.value()) {
     if (name.starts_with("space_") && !name.ends_with(".damaged")) continue;
-    if (name == kControlName || name == kBackupManifestName) continue;
+    if (name == kControlFileName || name == kBackupManifestName) continue;
     const Status status = CopyFile(name, name);
     if (!status.ok()) return status;
   }
@@ -166,10 +163,10 @@ Status BackupApply::CopyFile(const std::string& name, const std::string& target_
     const Status status = target.value()->Truncate(bytes);
     if (!status.ok()) return Fail(to, status);
   }
-  AlignedBuffer buffer(kPieceBytes);
-  for (uint64_t at = 0; at < size.value(); at += kPieceBytes) {
+  AlignedBuffer buffer(kBackupPieceBytes);
+  for (uint64_t at = 0; at < size.value(); at += kBackupPieceBytes) {
     const MutableBytes piece =
-        buffer.span().first(std::min<uint64_t>(size.value() - at, kPieceBytes));
+        buffer.span().first(std::min<uint64_t>(size.value() - at, kBackupPieceBytes));
     Status status = source.value()->Read(at, piece);
     if (!status.ok()) return Fail(from, status);
     if (IsAllZero(piece)) continue;
@@ -208,8 +205,7 @@ Status BackupApply::SumUp(BackupManifest* outcome) const {
   if (!names.ok()) return names.status();
   for (const std::string& name : names.value()) {
     if (ParseSpaceFileName(name).has_value() || name == kBackupManifestName) continue;
-    const Result<BackupManifest::SmallFile> file =
-        ChecksumFile(file_system_, full_ + "/" + name);
+    const Result<BackupManifest::SmallFile> file = ChecksumFile(file_system_, full_ + "/" + name);
     if (!file.ok()) return file.status();
     outcome->files[name] = file.value();
   }

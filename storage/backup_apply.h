@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// BackupApply: puts an incremental backup onto the full one before it, which then is as a full one
-// made at the same time would be.
+// BackupApply: applies an incremental backup to the full one before it, which then equals a full
+// one made at the same time.
 //
-// Cut short anywhere, it can be begun again: until the last step the full backup has no control
-// file, so that nothing starts on it, and keeps its own manifest, and the incremental one is only
-// read. One thread; nobody else uses the folders.
+// If interrupted anywhere, it can be started again: until the last step the full backup has no
+// control file, so that nothing starts on it, and keeps its own manifest, and the incremental one
+// is only read. One thread; nothing else uses the folders.
 #pragma once
 
 #include <string>
@@ -18,12 +18,12 @@ namespace rowan {
 
 class BackupApply {
  public:
-  /// Folders of Rowan's part of the two.
+  /// The folders of Rowan's part of the two.
   BackupApply(FileSystem* file_system, std::string full, std::string increment)
       : file_system_(file_system), full_(std::move(full)), increment_(std::move(increment)) {}
 
   /// Reads both manifests; nothing is changed. kInvalidArgument, kCorrupt, kNewerFormat, kNotFound
-  /// (logged): the one does not go onto the other.
+  /// (logged): the two do not fit together.
   Status Check();
   /// REQUIRES: Check. Durable at return; failures are logged.
   Status Run();
@@ -31,14 +31,14 @@ class BackupApply {
  private:
   Status ApplySpace(SpaceId space);
   Status ApplyDelta(SpaceId space, File* target);
-  /// Files of the full backup that the incremental one does not know any more.
+  /// Files of the full backup that the incremental one no longer knows.
   Status RemoveOld();
   Status KeepLeftOut();
   Status CopyFiles();
   Status Complete();
-  /// Durable but for the name.
+  /// Durable except for the name.
   Status CopyFile(const std::string& name, const std::string& target_name);
-  /// The manifest of what comes of it.
+  /// The manifest of the result.
   [[nodiscard]] BackupManifest Outcome() const;
   /// Adds the checksums that backups of earlier versions lack.
   Status SumUp(BackupManifest* outcome) const;

@@ -14,8 +14,6 @@ namespace {
 namespace layout = backup_delta_layout;
 using layout::RunKind;
 
-constexpr size_t kPieceBytes = size_t{1} << 20;
-
 Status Damaged() { return Status(Code::kCorrupt, "it is damaged"); }
 
 }  // namespace
@@ -26,7 +24,7 @@ BackupDeltaReader::BackupDeltaReader(std::unique_ptr<File> file, uint64_t size, 
       size_bytes_(size),
       page_size_bytes_(page_size),
       pages_(pages),
-      buffer_(kPieceBytes) {}
+      buffer_(kBackupPieceBytes) {}
 
 Result<std::unique_ptr<BackupDeltaReader>> BackupDeltaReader::Open(FileSystem* file_system,
                                                                    const std::string& folder,

@@ -28,7 +28,7 @@ class BackupDeltaReader {
     uint32_t pages = 0;
     Bytes images;  ///< empty: the pages are zeros; valid until the next call
   };
-  /// kEndOfRange behind the last one; kCorrupt: the file is damaged where offset() is.
+  /// kEndOfRange after the last one; kCorrupt: the file is damaged where offset() is.
   Status Next(Piece* piece);
   [[nodiscard]] uint64_t offset() const { return offset_; }
 

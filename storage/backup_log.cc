@@ -6,21 +6,21 @@
 #include <utility>
 
 #include "base/counters.h"
+#include "storage/backup_manifest.h"
 #include "wal/log_file_header.h"
 
 namespace rowan {
 namespace {
 
-constexpr size_t kPieceBytes = size_t{1} << 20;
 constexpr std::chrono::milliseconds kTick{50};
-/// The checkpoint moves on between being read and being held; it does not do so for ever.
+/// The checkpoint may move between being read and being held, but not forever.
 constexpr int kHoldTries = 100;
 
 }  // namespace
 
 BackupLog::BackupLog(Options options)
     : options_(std::move(options)),
-      buffer_(kPieceBytes),
+      buffer_(kBackupPieceBytes),
       thread_("backup-log", kTick, [this] { return Tick(); }) {}
 
 BackupLog::~BackupLog() { thread_.Stop(); }
@@ -44,13 +44,16 @@ Result<Lsn> BackupLog::Start() {
 }
 
 ThreadLoop::Next BackupLog::Tick() {
-  CopyUpTo(options_.log->durable()).Ignore();  // kept for whoever asks next
+  CopyUpTo(options_.log->durable()).Ignore();  // kept for the next caller
   return ThreadLoop::Next::kWait;
 }
 
-Status BackupLog::CopyUpTo(Lsn end) {
+Status BackupLog::CopyUpTo(Lsn end, FunctionRef<bool()> interrupted) {
   const MutexLock lock(&mutex_);
-  while (failure_.ok() && copied_ < end) failure_ = CopyPieceLocked(end);
+  while (failure_.ok() && copied_ < end) {
+    if (interrupted && interrupted()) return Status(Code::kInterrupted);
+    failure_ = CopyPieceLocked(end);
+  }
   return failure_;
 }
 
@@ -65,7 +68,7 @@ Status BackupLog::CopyPieceLocked(Lsn end) {
   const uint64_t missing = std::min(end, place.end) - copied_;
   const MutableBytes piece = buffer_.span().first(std::min<uint64_t>(missing, buffer_.size()));
   status = source_->Read(place.OffsetOf(copied_), piece);
-  // Bytes read after the hold was lost may belong to another place of the log.
+  // Bytes read after the hold was lost may belong to another part of the log.
   if (hold_->lost()) {
     return Status(Code::kStopped, "the backup fell too far behind the redo log");
   }
@@ -114,7 +117,7 @@ Status BackupLog::CutLocked(Lsn end) {
     if (!removed.ok()) return removed;
     places_.pop_back();
   }
-  // The position where redo begins is below the end, so the file of both is there.
+  // The position where redo begins is below the end, so the file of both exists.
   if (places_.empty()) return Status(Code::kInvalidArgument, "the backup ends before it began");
   const LogFilePlace& place = places_.back();
   if (end >= place.end) return Status::Ok();
@@ -127,12 +130,13 @@ Status BackupLog::CutLocked(Lsn end) {
   return file.value()->Sync(SyncMethod::kFsync);
 }
 
-Status BackupLog::Finish(Lsn end) {
+Status BackupLog::Finish(Lsn end, FunctionRef<bool()> interrupted) {
   thread_.Stop();
-  Status status = CopyUpTo(end);
+  Status status = CopyUpTo(end, interrupted);
   if (!status.ok()) return status;
   const MutexLock lock(&mutex_);
-  // An end on the start of a file, or no log at all: the files must be there all the same.
+  // The end is at the start of a file, or there is no log at all: the files must exist all the
+  // same.
   if (places_.empty()) status = OpenFilesLocked(end);
   if (!status.ok()) return status;
   status = CloseFilesLocked();

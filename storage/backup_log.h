@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "base/function_ref.h"
 #include "base/ids.h"
 #include "base/mutex.h"
 #include "base/status.h"
@@ -31,16 +32,16 @@ class BackupLog {
     uint64_t bytes_max = 0;  ///< the end of the log may be this far ahead of the copy
   };
   explicit BackupLog(Options options);
-  /// The log is not held back any more.
+  /// The log is no longer held back.
   ~BackupLog();
 
   /// Holds the log from the newest checkpoint on and returns that; the thread begins to copy.
   Result<Lsn> Start();
   /// Copies what is missing below `end`, which is durable. kStopped: the hold was lost, because the
-  /// copy fell too far behind or the disk of the log was full (logged).
-  Status CopyUpTo(Lsn end);
+  /// copy fell too far behind or the disk of the log was full (logged). kInterrupted.
+  Status CopyUpTo(Lsn end, FunctionRef<bool()> interrupted = {});
   /// The thread ends, the copy ends at `end`, where a group does, and is made durable.
-  Status Finish(Lsn end);
+  Status Finish(Lsn end, FunctionRef<bool()> interrupted);
 
  private:
   ThreadLoop::Next Tick();
@@ -61,7 +62,7 @@ class BackupLog {
   std::unique_ptr<File> source_ ROWAN_GUARDED_BY(mutex_);
   std::unique_ptr<File> target_ ROWAN_GUARDED_BY(mutex_);
   AlignedBuffer buffer_ ROWAN_GUARDED_BY(mutex_);
-  Status failure_ ROWAN_GUARDED_BY(mutex_);  ///< the first one; nothing is copied behind it
+  Status failure_ ROWAN_GUARDED_BY(mutex_);  ///< the first one; nothing is copied after it
   ThreadLoop thread_;
 };
 

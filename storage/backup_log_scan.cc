@@ -13,7 +13,7 @@
 namespace rowan {
 
 Status BackupLogScan::Run(FileSystem* file_system, const std::string& folder,
-                          const ControlData& control, Lsn end) {
+                          const ControlData& control, Lsn end, FunctionRef<bool()> interrupted) {
   std::sort(expected_.begin(), expected_.end(),
             [](const Expected& left, const Expected& right) { return left.page < right.page; });
   Result<std::unique_ptr<LogReader>> reader =
@@ -23,6 +23,9 @@ Status BackupLogScan::Run(FileSystem* file_system, const std::string& folder,
   LogReader::Group group;
   Status status;
   while ((status = ahead.Next(&group)).ok()) {
+    if (interrupted && interrupted()) {
+      return Status(Code::kInterrupted, "the backup was interrupted");
+    }
     GroupParser parser(group.bytes);
     RecordView record;
     while (parser.Next(&record, &status)) {

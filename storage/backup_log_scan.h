@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // BackupLogScan: reads the log of a backup once, as the start of a restored copy would, and tells
-// whether the files beside it are all that it needs. Thread safety: one thread.
+// whether the files next to it are all that it needs. Thread safety: one thread.
 #pragma once
 
 #include <string>
 #include <unordered_set>
 #include <vector>
 
+#include "base/function_ref.h"
 #include "base/ids.h"
 #include "base/status.h"
 #include "io/file.h"
@@ -17,20 +18,21 @@ namespace rowan {
 class BackupLogScan {
  public:
   enum class When { kAlways, kIfChanged };
-  /// A page whose image is zeros: right if the log begins it anew, and wrong if it goes on where an
-  /// image is lost. kAlways: the page is in use, so the log must have its beginning.
+  /// A page whose image is zeros: right if the log begins it again, and wrong if it goes on where
+  /// an image is lost. kAlways: the page is in use, so the log must have its beginning.
   void ExpectBeginning(PageId page, When when) {
     expected_.push_back({page.Packed(), when == When::kIfChanged, false});
   }
 
-  /// kCorrupt (logged): the log is damaged, or does not end at `end`.
+  /// kCorrupt (logged): the log is damaged, or does not end at `end`. kInterrupted, if it is asked
+  /// for.
   Status Run(FileSystem* file_system, const std::string& folder, const ControlData& control,
-             Lsn end);
+             Lsn end, FunctionRef<bool()> interrupted = {});
 
   // --- REQUIRES: Run ---
-  /// Tablespaces that the log has changes of and does not say to be dropped.
+  /// Tablespaces that the log has changes of and no drop.
   [[nodiscard]] std::vector<SpaceId> Changed() const;
-  /// Of those expected to be begun anew, in spaces that were not dropped. Ascending.
+  /// Of those expected to be begun again, in spaces that were not dropped. Ascending.
   [[nodiscard]] std::vector<PageId> NeverBegun() const;
 
  private:

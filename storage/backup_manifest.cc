@@ -19,7 +19,6 @@ namespace {
 
 /// Of a manifest with millions of tables; more is something else.
 constexpr uint64_t kBytesMax = uint64_t{1} << 30;
-constexpr size_t kPieceBytes = size_t{1} << 20;
 constexpr std::string_view kLastLine = "complete\n";
 
 std::string HexOf(const InstanceId& id) {
@@ -44,7 +43,7 @@ std::string ChecksumLine(std::string_view text) {
 
 Status NotWhole() { return Status(Code::kCorrupt, "the backup's manifest is not whole"); }
 
-/// One line at a time: its name, and what stands behind it.
+/// One line at a time: its name, and what follows it.
 class Parser {
  public:
   explicit Parser(const std::string& text) : stream_(text) {}
@@ -101,8 +100,7 @@ class Parser {
       return;
     }
     const auto pages = Number<uint32_t>();
-    manifest->spaces[space] = {pages,
-                               manifest->version < kChecksummedManifest ? 0 : Checksum()};
+    manifest->spaces[space] = {pages, manifest->version < kChecksummedManifest ? 0 : Checksum()};
   }
 
   template <typename T>
@@ -129,7 +127,7 @@ class Parser {
   std::istringstream stream_;
 };
 
-/// From version 2 on, the last line but one is the checksum of all before it.
+/// From version 2 on, the second last line is the checksum of everything before it.
 Status CheckChecksum(const std::string& text) {
   constexpr size_t kLineBytes = 18;
   static_assert(std::string_view("checksum 01234567\n").size() == kLineBytes);
@@ -137,10 +135,10 @@ Status CheckChecksum(const std::string& text) {
   const size_t begin = text.size() - kLineBytes - kLastLine.size();
   const std::string_view all(text);
   return all.substr(begin, kLineBytes) == ChecksumLine(all.substr(0, begin)) ? Status::Ok()
-                                                                            : NotWhole();
+                                                                             : NotWhole();
 }
 
-/// What separates names must not be in one.
+/// A name must not contain the separators.
 std::string AsWord(std::string name) {
   for (char& letter : name) {
     if (static_cast<unsigned char>(letter) <= ' ') letter = '?';
@@ -149,9 +147,8 @@ std::string AsWord(std::string name) {
 }
 
 std::string TextOf(const BackupManifest& manifest) {
-  std::string text =
-      Format("rowan-backup {}\ninstance {}\npage_size {}\n", kChecksummedManifest,
-             HexOf(manifest.instance_id), manifest.page_size_bytes);
+  std::string text = Format("rowan-backup {}\ninstance {}\npage_size {}\n", kChecksummedManifest,
+                            HexOf(manifest.instance_id), manifest.page_size_bytes);
   text += Format("since {}\nstart {}\nend {}\n", manifest.since.value(), manifest.start.value(),
                  manifest.end.value());
   for (const LogRun& run : manifest.history) {
@@ -204,7 +201,7 @@ Result<BackupManifest> ReadBackupManifest(FileSystem* file_system, const std::st
   status = Parser(text).Parse(&manifest);
   if (!status.ok()) return status;
   if (!text.ends_with(kLastLine)) return NotWhole();
-  // A version that was damaged does not say that there is none.
+  // A damaged version number does not mean that there is no checksum.
   const bool checksummed = text.find("\nchecksum ") != std::string::npos;
   if (checksummed || manifest.version >= kChecksummedManifest) status = CheckChecksum(text);
   if (!status.ok()) return status;
@@ -215,7 +212,7 @@ std::string WhyNotOnto(const BackupManifest& increment, const BackupManifest& fu
   if (increment.instance_id != full.instance_id) return "they are backups of different instances";
   if (increment.page_size_bytes != full.page_size_bytes) return "their pages differ in size";
   if (increment.since == kNoLsn) return "it is no incremental backup";
-  // Earlier versions did not note the history.
+  // Earlier versions did not record the history.
   const bool past = increment.version < kChecksummedManifest ||
                     IsPast(full.history, full.end, increment.history, increment.end);
   if (!past && increment.end >= full.end) {
@@ -231,15 +228,17 @@ std::string WhyNotOnto(const BackupManifest& increment, const BackupManifest& fu
   return {};
 }
 
-Result<BackupManifest::SmallFile> ChecksumFile(FileSystem* file_system, const std::string& path) {
+Result<BackupManifest::SmallFile> ChecksumFile(FileSystem* file_system, const std::string& path,
+                                               FunctionRef<bool()> interrupted) {
   Result<std::unique_ptr<File>> file = file_system->Open(path, {.read_only = true});
   if (!file.ok()) return file.status();
   const Result<uint64_t> size = file.value()->Size();
   if (!size.ok()) return size.status();
   BackupManifest::SmallFile found{size.value(), 0};
-  AlignedBuffer buffer(kPieceBytes);
-  for (uint64_t at = 0; at < found.bytes; at += kPieceBytes) {
-    const MutableBytes piece = buffer.span().first(std::min(found.bytes - at, kPieceBytes));
+  AlignedBuffer buffer(kBackupPieceBytes);
+  for (uint64_t at = 0; at < found.bytes; at += kBackupPieceBytes) {
+    if (interrupted && interrupted()) return Status(Code::kInterrupted);
+    const MutableBytes piece = buffer.span().first(std::min(found.bytes - at, kBackupPieceBytes));
     const Status status = file.value()->Read(at, piece);
     if (!status.ok()) return status;
     found.crc = Crc32c(piece, found.crc);

@@ -23,13 +23,13 @@ Result<std::unique_ptr<File>> Create(const BackupPages::Space& space, const std:
   return space.file_system->Open(space.folder + "/" + name, {.create = true, .exclusive = true});
 }
 
-/// Neighbouring pages that are treated alike.
+/// Adjacent pages that are treated alike.
 struct Run {
   RunKind kind = RunKind::kEnd;  ///< kEnd: left out
   size_t count = 0;
 };
 
-/// The run that `images` begins with. Page by page, `kind_of` says what becomes of an image.
+/// The run that `images` begins with. For each page, `kind_of` says how its image is treated.
 template <typename KindOf>
 Run NextRun(Bytes images, size_t page_size, KindOf kind_of) {
   Run run{kind_of(images.first(page_size)), 1};

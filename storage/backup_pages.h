@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// What a backup holds of one tablespace: a file as it is (BackupFile), or the pages that changed
-// since an earlier backup (BackupDelta). Pages come in rising order; those of zeros, which were
-// never written or given back, take no room. One thread each.
+// What a backup holds of one tablespace: a whole file (BackupFile), or the pages that changed since
+// an earlier backup (BackupDelta). Pages come in ascending order; pages of zeros, never written or
+// given back, take no room. One thread each.
 #pragma once
 
 #include <cstdint>
@@ -69,12 +69,12 @@ class BackupPages {
   BackupPages(const BackupPages&) = delete;
   BackupPages& operator=(const BackupPages&) = delete;
 
-  /// Neighbouring pages, behind all added before; an image that is all zeros stands for a page that
+  /// Neighbouring pages, after all added before; an image that is all zeros stands for a page that
   /// was never written.
   virtual Status Add(PageNumber first, Bytes images) = 0;
   /// Makes it durable.
   virtual Status Finish() = 0;
-  /// Of the file that was written.
+  /// The name of the file that was written.
   [[nodiscard]] const std::string& name() const { return name_; }
 
  protected:

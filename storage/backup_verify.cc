@@ -15,15 +15,11 @@
 #include "storage/backup_delta_reader.h"
 #include "storage/backup_log_scan.h"
 #include "storage/damaged_spaces.h"
+#include "wal/control_file.h"
 #include "wal/control_slot.h"
 
 namespace rowan {
-namespace {
-
-constexpr char kControlName[] = "rowan.control";
-constexpr size_t kPieceBytes = size_t{1} << 20;
-
-}  // namespace
+namespace {}  // namespace
 
 void BackupVerify::Wrong(const std::string& name, const std::string& what) {
   ++wrong_;
@@ -110,8 +106,7 @@ void BackupVerify::CheckNames() {
 }
 
 void BackupVerify::CheckFile(const std::string& name, const BackupManifest::SmallFile& expected) {
-  const Result<BackupManifest::SmallFile> found =
-      ChecksumFile(file_system_, folder_ + "/" + name);
+  const Result<BackupManifest::SmallFile> found = ChecksumFile(file_system_, folder_ + "/" + name);
   Count(expected.bytes);
   if (!found.ok()) return Wrong(name, found.status().message());
   if (found.value().bytes != expected.bytes) {
@@ -135,11 +130,12 @@ void BackupVerify::CheckSpace(SpaceId space, const BackupManifest::Space& expect
   if (size.value() != bytes) {
     return Wrong(name, Format("it has {} bytes, not {}", size.value(), bytes));
   }
-  AlignedBuffer buffer(kPieceBytes);
+  AlignedBuffer buffer(kBackupPieceBytes);
   uint32_t crc = 0;
   const uint64_t before = wrong_;
-  for (uint64_t at = 0; at < bytes; at += kPieceBytes) {
-    const MutableBytes images = buffer.span().first(std::min<uint64_t>(bytes - at, kPieceBytes));
+  for (uint64_t at = 0; at < bytes; at += kBackupPieceBytes) {
+    const MutableBytes images =
+        buffer.span().first(std::min<uint64_t>(bytes - at, kBackupPieceBytes));
     const Status status = file.value()->Read(at, images);
     if (!status.ok()) return Wrong(name, status.message());
     CheckImages(space, PageNumber(static_cast<uint32_t>(at / manifest_.page_size_bytes)), images,
@@ -153,7 +149,7 @@ void BackupVerify::CheckSpace(SpaceId space, const BackupManifest::Space& expect
 
 void BackupVerify::CheckImages(SpaceId space, PageNumber first, Bytes images,
                                const std::string& name) {
-  if (IsMarked(space)) return;  // whatever its pages are
+  if (IsMarked(space)) return;  // whatever its pages hold
   const size_t page_size = manifest_.page_size_bytes;
   for (size_t at = 0; at < images.size(); at += page_size) {
     const Bytes image = images.subspan(at, page_size);
@@ -163,9 +159,9 @@ void BackupVerify::CheckImages(SpaceId space, PageNumber first, Bytes images,
     if (verdict != PageVerdict::kGood) {
       Wrong(name, Format("page {}: {}", page.page.value(), PageVerdictText(verdict)));
     } else if (PageLsnOf(image.data()) > manifest_.end) {
-      Wrong(name, Format("page {}: its LSN {} is behind the end of the backup, {}",
-                         page.page.value(), PageLsnOf(image.data()).value(),
-                         manifest_.end.value()));
+      Wrong(name,
+            Format("page {}: its LSN {} is behind the end of the backup, {}", page.page.value(),
+                   PageLsnOf(image.data()).value(), manifest_.end.value()));
     }
   }
 }
@@ -186,16 +182,16 @@ void BackupVerify::CheckDelta(SpaceId space) {
 
 void BackupVerify::CheckControl(ControlData* control) {
   Result<std::unique_ptr<File>> file =
-      file_system_->Open(folder_ + "/" + kControlName, {.read_only = true});
-  if (!file.ok()) return Wrong(kControlName, file.status().message());
+      file_system_->Open(folder_ + "/" + kControlFileName, {.read_only = true});
+  if (!file.ok()) return Wrong(kControlFileName, file.status().message());
   ControlSlot newest{};
   bool found = false;
   for (size_t i = 0; i < kControlSlots; ++i) {
     ControlSlot slot;
     const Status status = file.value()->Read(i * kControlSlotBytes, slot);
-    if (!status.ok()) return Wrong(kControlName, status.message());
+    if (!status.ok()) return Wrong(kControlFileName, status.message());
     if (!IsGoodControlSlot(slot)) {
-      Wrong(kControlName, Format("slot {} is damaged", i));
+      Wrong(kControlFileName, Format("slot {} is damaged", i));
     } else if (!found || ControlSlotSequence(slot) > ControlSlotSequence(newest)) {
       newest = slot;
       found = true;
@@ -206,7 +202,7 @@ void BackupVerify::CheckControl(ControlData* control) {
   if (control->instance_id != manifest_.instance_id ||
       control->page_size_bytes != manifest_.page_size_bytes ||
       control->checkpoint_lsn != manifest_.start || control->log_durable_lsn != manifest_.end) {
-    Wrong(kControlName, "it is not that of the backup around it");
+    Wrong(kControlFileName, "it is not that of the backup around it");
   }
 }
 

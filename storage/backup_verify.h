@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// BackupVerify: reads all of a backup, full or incremental, and says of every file whether it is
-// what was written, of every page whether it can be read by an instance, and of the log whether
-// redo gets through to the end. Writes nothing. A backup of an earlier version has no checksums of
-// files; what can be told without them is.
+// BackupVerify: reads all of a backup, full or incremental, and reports for every file whether it
+// is what was written, for every page whether an instance can read it, and for the log whether redo
+// gets to the end. Writes nothing. A backup of an earlier version has no checksums of files; what
+// can be checked without them is.
 // Thread safety: one thread.
 #pragma once
 
@@ -22,7 +22,7 @@ class BackupVerify {
  public:
   struct Listener {
     std::function<void(const std::string& sentence)> wrong;
-    /// Of all bytes there are; called now and then. May be empty.
+    /// Progress over all bytes; called now and then. May be empty.
     std::function<void(uint64_t bytes_done, uint64_t bytes)> progress;
   };
   /// `folder`: Rowan's part of the backup.
@@ -31,7 +31,7 @@ class BackupVerify {
 
   /// True if nothing is wrong.
   bool Run();
-  /// The same, and that this one, incremental, goes onto the one in `base`.
+  /// The same, and checks that this one, incremental, can be applied to the one in `base`.
   bool RunOnto(const std::string& base);
   [[nodiscard]] const BackupManifest& manifest() const { return manifest_; }
 

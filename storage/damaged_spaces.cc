@@ -66,7 +66,7 @@ Status DamagedSpaces::Mark(SpaceId space, const std::string& why) {
   const auto write_mark = [&]() -> Status {
     Result<std::unique_ptr<File>> file = file_system_->Open(PathOf(space), {.create = true});
     if (!file.ok()) return file.status();
-    // The name alone is the mark: the sentence may come to be cut short.
+    // The name alone is the mark: the sentence may be cut short.
     const Status written = (*file)->Write(0, AsBytes(why + "\n"));
     if (!written.ok()) return written;
     const Status synced = (*file)->Sync(SyncMethod::kFsync);
@@ -86,7 +86,7 @@ Status DamagedSpaces::Mark(SpaceId space, const std::string& why) {
 void DamagedSpaces::Forget(SpaceId space) {
   {
     const ExclusiveLock lock(&mutex_);
-    waiting_.erase(space);  // redo removes what it kept of a space that waits no more
+    waiting_.erase(space);  // redo removes what it kept of a space that no longer waits
     if (spaces_.erase(space) == 0) return;
   }
   file_system_->Remove(PathOf(space)).Ignore();

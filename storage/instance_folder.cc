@@ -5,12 +5,10 @@
 #include <vector>
 
 #include "base/logging.h"
+#include "wal/control_file.h"
 
 namespace rowan {
 namespace {
-
-constexpr const char* kControlName = "rowan.control";
-constexpr const char* kControlDraftName = "rowan.control.tmp";
 
 std::string ParentOf(std::string folder) {
   while (folder.size() > 1 && folder.ends_with('/')) folder.pop_back();
@@ -34,8 +32,8 @@ Status CheckUnfinished(const std::string& folder, const std::vector<std::string>
         folder, *strange);
     return Status(Code::kInvalidArgument, "not a Rowan data folder");
   }
-  // Files without a finished control file are left over from a creation that was cut short, unless
-  // a control file was lost: then tables may exist and nothing may be touched.
+  // Files without a finished control file are left over from an interrupted creation, unless a
+  // control file was lost: then tables may exist and nothing may be touched.
   if (had_control || present.empty()) return Status::Ok();
   // The first file of a creation has this name until it is whole.
   const bool just_begun = present.size() == 1 && present.front() == kControlDraftName;
@@ -50,21 +48,22 @@ Status CheckUnfinished(const std::string& folder, const std::vector<std::string>
 Status RemoveUnfinished(FileSystem* file_system, const std::string& folder) {
   Result<std::vector<std::string>> present = file_system->List(folder);
   if (!present.ok()) return present.status();
-  Result<bool> had_control = file_system->Exists(folder + "/" + kControlName);
+  Result<bool> had_control = file_system->Exists(folder + "/" + kControlFileName);
   if (!had_control.ok()) return had_control.status();
   const Status checked = CheckUnfinished(folder, *present, *had_control);
   if (!checked.ok()) return checked;
-  // The control file last: until it goes, a crash leaves what is recognised as unfinished. Its
-  // draft is never removed: another process may be writing it just now, and holds its lock.
+  // The control file last: until it is gone, a crash leaves a folder that is recognised as
+  // unfinished. Its draft is never removed: another process may just be writing it, and holds its
+  // lock.
   for (const std::string& name : *present) {
-    if (name == kControlName || name == kControlDraftName) continue;
+    if (name == kControlFileName || name == kControlDraftName) continue;
     const Status removed = file_system->Remove(folder + "/" + name);
     if (!removed.ok()) return removed;
   }
   if (!*had_control) return Status::Ok();
   const Status synced = file_system->SyncDirectory(folder);
   if (!synced.ok()) return synced;
-  return file_system->Remove(folder + "/" + kControlName);
+  return file_system->Remove(folder + "/" + kControlFileName);
 }
 
 }  // namespace
@@ -83,7 +82,7 @@ Status ClearInstanceFolder(FileSystem* file_system, const std::string& folder, b
   const Status cleared = RemoveUnfinished(file_system, folder);
   if (!cleared.ok()) return cleared;
   const Status named = file_system->SyncDirectory(ParentOf(folder));
-  // A folder that was there before may have a parent that only its administrator can open.
+  // A folder that existed before may have a parent that only its administrator can open.
   return made ? named : Status::Ok();
 }
 

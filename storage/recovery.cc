@@ -23,7 +23,8 @@ namespace {
 /// Hands the pages of a stretch to the workers, a portion at a time.
 class SharedPages {
  public:
-  /// Portions of what a worker gathers at a time. So small, too, that the workers end together.
+  /// Portions as large as a worker gathers at a time, and small enough that the workers end
+  /// together.
   SharedPages(std::vector<uint64_t> pages, const RedoBacklog& backlog, uint64_t portion_bytes_max,
               uint32_t workers)
       : pages_(std::move(pages)) {
@@ -50,7 +51,7 @@ class SharedPages {
     const size_t first = portion == 0 ? 0 : ends_[portion - 1];
     return std::span(pages_).subspan(first, ends_[portion] - first);
   }
-  /// Nobody need go on.
+  /// The other workers need not go on.
   void Give(const Status& status) {
     const MutexLock guard(&mutex_);
     KeepFirst(&status_, status);
@@ -160,7 +161,7 @@ Status Recovery::GatherGroup(const LogReader::Group& group) {
 
 void Recovery::Gather(const RecordView& record, const LogReader::Group& group) {
   if (dropped_.contains(record.page.space)) return;
-  // What kept it from being redone was of its former life.
+  // What kept it from being redone belonged to its former life.
   if (!suspended_.empty() && FindRedo(record.type, record.version)->initialises_page) {
     suspended_.erase(record.page.Packed());
   }
@@ -185,7 +186,7 @@ Status Recovery::GatherStretch() {
   backlog_.Finish();
   AddKept();
   if (!status.Is(Code::kEndOfRange)) return status;
-  gathered_end_ = end_;  // behind the last group with records may be some without
+  gathered_end_ = end_;  // groups without records may follow the last group that has some
   return Status::Ok();
 }
 
@@ -214,12 +215,12 @@ Status Recovery::Repair(BufferPool* pool, SpaceFiles* files, ControlFile* contro
     if (!noted.ok()) return noted;
   }
   for (const SpaceId space : kept_.broken()) {
-    const Status marked =
-        MarkDamaged(space, Format("'{}' is damaged, which has changes that its pages lack.",
-                                  kept_.PathOf(space)));
+    const Status marked = MarkDamaged(
+        space,
+        Format("'{}' is damaged, which has changes that its pages lack.", kept_.PathOf(space)));
     if (!marked.ok()) return marked;
   }
-  // Whatever a clean shutdown left in the file is at home.
+  // After a clean shutdown, every page in that file has reached its place.
   if (control_.clean_shutdown) {
     const Status emptied = pool->EmptyDoublewrite();
     if (!emptied.ok()) return emptied;
@@ -257,7 +258,7 @@ Status Recovery::Redo() {
   while (gathered_end_ < end_) {
     status = RedoPages(backlog_.PendingPages());
     if (!status.ok()) return status;
-    // The next stretch takes the place of these lists.
+    // The next stretch replaces these lists.
     std::vector<uint64_t> left;
     for (const auto& [page, failure] : suspended_) left.push_back(page);
     status = KeepAside(left);
@@ -271,8 +272,9 @@ Status Recovery::Redo() {
 }
 
 Status Recovery::RedoFirst() {
-  // Pages in the pool from an earlier stretch would be found there without what they lack. The
-  // system space holds what opening needs, and damage in it must be known before anyone is served.
+  // Pages in the pool from an earlier stretch would be found there without their missing changes.
+  // The system space holds what opening needs, and damage in it must be known before any session is
+  // served.
   std::vector<uint64_t> pages = backlog_.PendingPages();
   std::erase_if(pages, [this](uint64_t key) {
     const PageId page = PageId::Unpack(key);
@@ -328,7 +330,7 @@ Status Recovery::RedoPages(const std::vector<uint64_t>& keys) {
   if (!pages.status().ok()) return pages.status();
   for (const uint64_t key : keys) suspended_.erase(key);
   for (const RedoWorker::Failure& failure : pages.failures()) {
-    // What was dropped meanwhile lacks nothing any more.
+    // What has been dropped since lacks nothing any more.
     const bool waits = damaged_->Waits(PageId::Unpack(failure.page).space);
     if (waits || !failure.status.Is(Code::kNotFound)) suspended_[failure.page] = failure.status;
   }
@@ -370,14 +372,14 @@ Status Recovery::JudgeMissing(SpaceId space) {
 }
 
 Status Recovery::MarkDamaged(SpaceId space, const std::string& why) {
-  // What the log has of its other pages must not be lost with it.
+  // What the log has for its other pages must not be lost with it.
   Status status = KeepAside(PendingOf(space));
   if (!status.ok()) return status;
   LogError("{} Its table can only be dropped, or read with rowan_force_recovery.", why);
   status = damaged_->Mark(space, why);
   if (!status.ok()) return status;
   if (on_damage_) on_damage_(space);
-  // Nobody gets to see them any more, unless to read what is left.
+  // They are not visible any more, except to read what is left.
   for (const uint64_t page : PendingOf(space)) {
     if (!options_.force) backlog_.Remove(backlog_.Find(page));
   }
@@ -409,18 +411,20 @@ Result<bool> Recovery::JudgePage(PageAllocator* allocator, PageId id, const Stat
   const Result<bool> allocated = allocator->IsAllocated(id);
   if (allocated.status().Is(Code::kStopped)) return allocated.status();
   if (allocated.ok() && !allocated.value()) return true;
-  // Asked last: whoever allocated it since has begun it anew before the bitmap could be read.
+  // Checked last: a thread that has allocated it since initialised it before the bitmap could be
+  // read.
   if (serving && backlog_.Find(id.Packed()) == nullptr) return true;
   if (!files_->IsLive(id.space)) return !damaged_->Waits(id.space);
   const Status unreadable = allocated.ok() ? failure : allocated.status();
   const bool forced_undo = options_.force && id.space == kUndoSpace;
-  // Only damage says anything about the page. Whatever else kept it away, it may be whole.
+  // Only damage says anything about the page. If it was unreadable for another reason, it may be
+  // whole.
   if (!unreadable.Is(Code::kCorrupt) && !forced_undo) {
     if (told_.insert(id.space).second) TellWaiting(id, unreadable);
     if (!serving && !IsTable(id.space)) return unreadable;
     return false;
   }
-  // Read once more for its sentence, if it is the page itself that is wrong.
+  // Read once more for the log message, in case the page itself is wrong.
   (void)pool_->Fix(id, LatchMode::kShared);
   const std::string why =
       Format("Page {} of '{}' is damaged: the redo log could not be applied to it.",
@@ -440,12 +444,12 @@ Result<bool> Recovery::JudgePage(PageAllocator* allocator, PageId id, const Stat
 }
 
 void Recovery::TellWaiting(PageId page, const Status& failure) const {
-  LogError(
-      "Page {} of '{}' cannot be read ({}, error {}), and the redo log has changes of it. {}",
-      page.page.value(), files_->PathOf(page.space), failure.message(), failure.detail(),
-      IsTable(page.space) ? "They are kept until it can be read; statements that need the page "
-                            "fail until then."
-                          : "Rowan needs it: make the file readable and start again.");
+  LogError("Page {} of '{}' cannot be read ({}, error {}), and the redo log has changes of it. {}",
+           page.page.value(), files_->PathOf(page.space), failure.message(), failure.detail(),
+           IsTable(page.space)
+               ? "They are kept until it can be read; statements that need the page "
+                 "fail until then."
+               : "Rowan needs it: make the file readable and start again.");
 }
 
 }  // namespace rowan

@@ -2,29 +2,29 @@
 // Recovery: brings pages to the end of the log. Scan reads the log from the checkpoint to its end
 // and lists, page by page, where it has what pages may lack (buffer/redo_backlog.h). Redo applies
 // what cannot be listed in the memory allowed, stretch by stretch, and leaves the last stretch,
-// mostly the only one: from then on a page that is used is redone first, so the instance may serve
-// while Finish redoes the rest. No checkpoint is published before Finish is through, so the log
-// stays as it is; a crash until then begins again.
+// usually the only one: from then on a page that is used is redone first, so the instance may serve
+// while Finish redoes the rest. No checkpoint is published before Finish is done, so the log stays
+// unchanged; after a crash until then recovery begins again.
 //
-// The log that cannot be read again when a list is applied, or is not what Scan found, stops the
-// engine: that says nothing about pages, none is judged for it, and the next start begins again.
+// If the log cannot be read again when a list is applied, or is not what Scan found, the engine
+// stops: that says nothing about pages, none is judged for it, and the next start begins again.
 //
-// A process that died left writes in the kernel that nobody synced, or whose sync failed, so that
+// A process that died left writes in the kernel that were not synced, or whose sync failed, so that
 // the kernel takes them for clean. The pages look as if redo had nothing to do there. Whatever was
 // not durable has records in the log, so each page that the log mentions counts as dirty: it is
-// written again before a checkpoint takes the records away.
+// written again before a checkpoint discards the records.
 //
 // Suspended pages: a freed page is never written (buffer/buffer_pool.h, Discard), so the disk may
 // hold an older incarnation when the log still has records of its last life. A record that cannot
-// be applied suspends its page until a record initialises it anew. A page still suspended at the
+// be applied suspends its page until a record initialises it again. A page still suspended at the
 // end of the log must be free in the space's bitmap. Otherwise it is damaged: the table is marked
 // (storage/damaged_spaces.h) and the others are served. Damage of the system space keeps the
-// instance closed, and damage of the undo space does unless options.force passes it over.
+// instance closed, and damage of the undo space does unless options.force ignores it.
 //
-// Pages that wait: one that cannot be read, or whose file is away, may be whole, whatever keeps it
-// away. Finish tries again for as long as the log has room; then what the log has for these pages
-// is kept in a file (buffer/kept_redo.h), the log goes on without them, and RetryKept tries again.
-// A page that waits fails the statements that need it and no others.
+// Pages that wait: one that cannot be read, or whose file is away, may still be whole. Finish tries
+// again as long as the log has room; then what the log has for these pages is kept in a file
+// (buffer/kept_redo.h), the log goes on without them, and RetryKept tries again. A page that waits
+// fails only the statements that need it.
 // Thread safety: Scan, Redo and Finish by one thread at a time, Abandon from any.
 #pragma once
 
@@ -54,11 +54,12 @@
 namespace rowan {
 
 struct RecoveryOptions {
-  /// Of lists of what is not yet applied, and records while they are; 0: by the memory at hand.
+  /// For lists of what is not yet applied, and for records while they are applied; 0: by the
+  /// available memory.
   uint64_t memory_bytes_max = 0;
   uint32_t workers = 0;  ///< 0: by the number of processors
-  /// Damage of the undo space is passed over, and tables' files that cannot be read are waited for
-  /// while the others are served.
+  /// Ignores damage of the undo space, and waits for tables' files that cannot be read while the
+  /// others are served.
   bool force = false;
 };
 
@@ -67,7 +68,7 @@ struct RecoveryStatistics {
   uint64_t records = 0;
   uint64_t records_applied = 0;
   uint64_t pages = 0;
-  uint32_t stretches = 0;  ///< of the log, gathered and applied one after the other
+  uint32_t stretches = 0;  ///< of the log, gathered and applied one by one
 };
 
 class Recovery {
@@ -86,39 +87,39 @@ class Recovery {
   /// kCorrupt: damage below the durable mark (logged). kNewerFormat: a record of unknown type.
   Status Scan();
   [[nodiscard]] Lsn begin() const { return control_.checkpoint_lsn; }
-  /// REQUIRES: Scan. Where the log is appended to from now on.
+  /// REQUIRES: Scan. Where appending to the log continues.
   [[nodiscard]] Lsn end() const { return end_; }
   /// REQUIRES: Scan. Those that the log mentions.
   [[nodiscard]] const std::unordered_set<SpaceId>& spaces() const { return spaces_; }
 
-  /// REQUIRES: Scan. IsPlaceMissing (logged): a file that the log has changes of is on a disk that
-  /// is not there. Changes nothing.
+  /// REQUIRES: Scan. IsPlaceMissing (logged): a file that the log has changes of is on a missing
+  /// disk. Changes nothing.
   [[nodiscard]] Status CheckPlaces(SpaceFiles* files) const;
   /// Finds what earlier runs kept. Changes nothing.
   [[nodiscard]] Status LoadKept();
-  /// Torn pages, from the doublewrite file. `files`: spaces found on disk are open in it. All
-  /// outlive Finish.
+  /// Repairs torn pages from the doublewrite file. `files`: spaces found on disk are open in it.
+  /// All outlive Finish.
   Status Repair(BufferPool* pool, SpaceFiles* files, ControlFile* control_file);
   /// REQUIRES: Repair.
   Status Redo();
   /// REQUIRES: Redo, and the allocator is usable. Judges the pages suspended so far. kCorrupt if
   /// one of the system or undo space is in use (logged).
   Status ResolveSuspended(PageAllocator* allocator);
-  /// REQUIRES: Redo. Finish has more to do than to let checkpoints go on.
+  /// REQUIRES: Redo. Finish has more to do than to allow checkpoints.
   [[nodiscard]] bool HasPending() const { return !backlog_.PendingPages().empty(); }
-  /// REQUIRES: ResolveSuspended. Redoes what Redo left, judges it, and lets checkpoints go on.
-  /// kInterrupted: abandoned. kBusy: a page cannot be read now, to be called again later. On the
-  /// last try that is kept instead, unless it cannot be written.
+  /// REQUIRES: ResolveSuspended. Redoes what Redo left, judges it, and allows checkpoints.
+  /// kInterrupted: abandoned. kBusy: a page cannot be read now; call again later. On the last try
+  /// that is kept instead, unless it cannot be written.
   enum class Try { kOneOfSome, kLast };
   Status Finish(PageAllocator* allocator, Try which);
   /// After Finish: something is kept.
   [[nodiscard]] bool keeps() const { return finished() && !kept_.empty(); }
-  /// REQUIRES: keeps. Tries pages that wait, and removes what is kept of spaces whose pages are
+  /// REQUIRES: keeps. Retries pages that wait, and removes what is kept for spaces whose pages are
   /// all up to date.
   Status RetryKept(PageAllocator* allocator);
   /// Ends Finish early, for good.
   void Abandon() { abandoned_.store(true, std::memory_order_release); }
-  /// Finish has nothing to do but to wait for what cannot be read.
+  /// Finish can only wait for what cannot be read.
   [[nodiscard]] bool waits() const { return waits_.load(std::memory_order_acquire); }
   [[nodiscard]] bool finished() const { return finished_.load(std::memory_order_acquire); }
   /// Called when Finish has marked a space. Set before it runs.
@@ -133,7 +134,7 @@ class Recovery {
   Status GatherGroup(const LogReader::Group& group);
   void NoteSpace(SpaceId space);
   void Gather(const RecordView& record, const LogReader::Group& group);
-  /// A quarter stays for the records that are applied.
+  /// A quarter is reserved for the records that are applied.
   [[nodiscard]] bool Full() const {
     return backlog_.MemoryBytes() > options_.memory_bytes_max / 4 * 3;
   }
@@ -147,19 +148,20 @@ class Recovery {
   /// What is kept, and is to be applied.
   void AddKept();
   void EndRedo();
-  /// Spaces that nothing need be kept of any more, once what is in the pool is written.
+  /// Spaces of which nothing need be kept, once what is in the pool is written.
   [[nodiscard]] std::vector<SpaceId> Applied() const;
   Status RemoveApplied();
-  /// What is worth another try: all pages, or one of each space where pages wait.
+  /// Pages worth another try: all, or one of each space where pages wait.
   std::vector<uint64_t> PagesToTry();
-  /// Durably, what the log has for pages that are listed.
+  /// Keeps durably what the log has for the listed pages.
   Status KeepAside(const std::vector<uint64_t>& pages);
   Status KeepPortion(std::span<const uint64_t> pages, uint64_t bytes_max);
   [[nodiscard]] std::vector<uint64_t> PendingOf(SpaceId space) const;
-  /// The instance has kept records, which older builds do not know of.
+  /// Records in the control file whether the instance has kept redo, which older builds do not
+  /// know.
   Status NoteFeature(bool kept);
   Status MarkDamaged(SpaceId space, const std::string& why);
-  /// False: it waits.
+  /// False: the page waits.
   Result<bool> JudgePage(PageAllocator* allocator, PageId page, const Status& failure,
                          bool serving);
   Status JudgeSuspended(PageAllocator* allocator, bool serving);
@@ -182,7 +184,7 @@ class Recovery {
   std::array<SpaceId, 2> last_spaces_{};  ///< in spaces_: mostly the undo space and a table's
   std::unordered_set<SpaceId> dropped_;
   std::unordered_map<uint64_t, Status> suspended_;  ///< by PageId::Packed; why. These wait, too
-  std::unordered_set<SpaceId> told_;  ///< of which the error log has a page that waits
+  std::unordered_set<SpaceId> told_;                ///< spaces whose waiting pages were logged
   uint32_t tries_ = 0;                              ///< of Finish and RetryKept
   KeptRedo kept_;
   ControlFile* control_file_ = nullptr;

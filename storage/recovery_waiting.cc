@@ -28,7 +28,7 @@ Status Recovery::NoteFeature(bool kept) {
 
 void Recovery::AddKept() {
   std::vector<uint64_t> pages = kept_.Pages();
-  // What is kept of a marked space is for who reads what is left of it.
+  // What is kept of a marked space is for reading what is left of it.
   std::erase_if(pages, [this](uint64_t page) {
     return !options_.force && damaged_->Contains(PageId::Unpack(page).space);
   });
@@ -57,7 +57,7 @@ std::vector<SpaceId> Recovery::Applied() const {
   for (const uint64_t page : backlog_.PendingPages()) pending.insert(PageId::Unpack(page).space);
   std::vector<SpaceId> applied = kept_.Spaces();
   std::erase_if(applied, [&](SpaceId space) {
-    // One that waits no more was dropped.
+    // One that no longer waits was dropped.
     return damaged_->Contains(space) || (damaged_->Waits(space) && pending.contains(space));
   });
   return applied;
@@ -88,7 +88,7 @@ std::vector<uint64_t> Recovery::PagesToTry() {
     if (next && damaged_->Waits(space) && !files_->IsLive(space)) files_->Open(space).Ignore();
   }
   if (tries_ == 0) return pages;
-  // One of those that failed stands for the others of its space, another one each time.
+  // One of those that failed represents the others of its space, a different one each time.
   std::map<SpaceId, std::vector<uint64_t>> failed;
   for (const auto& [page, failure] : suspended_) {
     failed[PageId::Unpack(page).space].push_back(page);
@@ -136,7 +136,7 @@ Status Recovery::KeepPortion(std::span<const uint64_t> pages, uint64_t bytes_max
     Status status;
     if ((*portion)->Find(page, &first)) {
       status = kept_.AddRecords(PageId::Unpack(page), first);
-    } else if (bytes_max != UINT64_MAX) {  // its records did not fit beside the others
+    } else if (bytes_max != UINT64_MAX) {  // its records did not fit with the others
       status = KeepPortion({&page, 1}, UINT64_MAX);
     }
     if (!status.ok()) return status;

@@ -10,8 +10,8 @@ namespace rowan {
 struct ScrubFigures {
   uint64_t bytes_per_second = 0;  ///< at most; 0: off
   uint64_t rounds = 0;            ///< complete, since the start
-  uint64_t round_seconds = 0;     ///< since the round under way began
-  uint64_t pages_done = 0;        ///< of the round under way
+  uint64_t round_seconds = 0;     ///< since the current round began
+  uint64_t pages_done = 0;        ///< of the current round
   uint64_t pages_total = 0;       ///< of the tablespaces it goes through
   std::string last_finding{};     ///< a sentence; empty: nothing was found since the start
 };

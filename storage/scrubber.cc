@@ -14,10 +14,10 @@
 namespace rowan {
 namespace {
 
-constexpr size_t kBatchBytes = size_t{256} << 10;
+constexpr size_t kScrubBatchBytes = size_t{256} << 10;
 /// A write of a page takes some milliseconds, on a slow disk some hundred.
-constexpr int kReadTries = 100;
-constexpr std::chrono::milliseconds kReadPause{5};
+constexpr int kScrubTries = 100;
+constexpr std::chrono::milliseconds kScrubPause{5};
 /// What was not read while the device was busy is not made up for.
 constexpr double kAllowanceSecondsMax = 1;
 /// Of rowan_io_capacity: the device is busy when others make more calls than this share.
@@ -33,7 +33,7 @@ double SecondsSince(uint64_t nanos) {
 Scrubber::Scrubber(Storage* storage)
     : storage_(storage),
       bytes_per_second_(storage->options().scrub_bytes_per_second),
-      buffer_(kBatchBytes),
+      buffer_(kScrubBatchBytes),
       round_began_nanos_(MonotonicNanos()) {}
 
 uint64_t Scrubber::TakeOthersCalls() {
@@ -56,9 +56,9 @@ void Scrubber::Step(const std::atomic<bool>& stopping) {
   const double capacity = storage_->options().buffer.io_capacity_pages_per_second;
   if (seconds > kAllowanceSecondsMax * 10 || calls > capacity * kBusyShare * seconds) return;
   allowance_bytes_ = std::min(allowance_bytes_ + rate * seconds,
-                              std::max(rate * kAllowanceSecondsMax, double{kBatchBytes}));
-  while (allowance_bytes_ >= kBatchBytes && !stopping.load(std::memory_order_relaxed)) {
-    allowance_bytes_ -= kBatchBytes;
+                              std::max(rate * kAllowanceSecondsMax, double{kScrubBatchBytes}));
+  while (allowance_bytes_ >= kScrubBatchBytes && !stopping.load(std::memory_order_relaxed)) {
+    allowance_bytes_ -= kScrubBatchBytes;
     if (ReadSome()) return;
   }
 }
@@ -104,8 +104,7 @@ bool Scrubber::ReadSome() {
       std::min(static_cast<uint32_t>(buffer_.size() / page_size), space_pages_ - next_page_);
   const MutableBytes images = buffer_.span().first(count * page_size);
   const PageId first{space, PageNumber(next_page_)};
-  Result<SpaceFiles::Location> location =
-      storage_->files()->Locate(first, SpaceFiles::Use::kRead);
+  Result<SpaceFiles::Location> location = storage_->files()->Locate(first, SpaceFiles::Use::kRead);
   const bool whole = location.ok() && location->file->Read(location->offset, images).ok();
   for (uint32_t i = 0; i < count; ++i) {
     const PageId page{space, PageNumber(next_page_ + i)};
@@ -141,12 +140,12 @@ void Scrubber::CheckPage(PageId page, MutableBytes image) {
 }
 
 bool Scrubber::StaysWrong(PageId page, MutableBytes image, std::string* wrong) {
-  for (int i = 0; i < kReadTries; ++i) {
+  for (int i = 0; i < kScrubTries; ++i) {
     const Result<bool> used = storage_->allocator()->IsAllocated(page);
     // A page that nobody uses was perhaps never written. One that is changed is written again.
     if (used.ok() && !used.value()) return false;
     if (storage_->pool()->IsDirty(page)) return false;
-    std::this_thread::sleep_for(kReadPause);
+    std::this_thread::sleep_for(kScrubPause);
     if (!storage_->files()->ReadPage(page, image).ok()) return false;  // the next round tells
     *wrong = storage_->pool()->WrongWith(image, page);
     if (wrong->empty()) return false;
@@ -163,9 +162,10 @@ void Scrubber::Judge(PageId page, const std::string& wrong) {
     // Below the tail, so that the next flush of everything writes it although nothing is logged.
     storage_->pool()->MarkDirty(guard.value(), storage_->log()->tail() - 1);
     AddCounter(Counter::kScrubPagesRewritten);
-    NoteFinding(Format("Page {} of '{}' was damaged on disk: {}. The buffer pool has it whole and "
-                       "writes it again.",
-                       page.page.value(), path, wrong));
+    NoteFinding(
+        Format("Page {} of '{}' was damaged on disk: {}. The buffer pool has it whole and "
+               "writes it again.",
+               page.page.value(), path, wrong));
     return;
   }
   // Dropped meanwhile, or waiting for what redo has kept for it.

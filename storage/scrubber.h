@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Scrubber: reads every page of every tablespace from its file, slowly and over and over, so that
+// Scrubber: reads every page of every tablespace from its file, slowly and repeatedly, so that
 // damage of cold pages is found while a good backup still exists. Pages are read past the pool and
 // checked as the pool checks what it reads: checksum, identity, not older than the last write.
 //
 // An image may be wrong for a moment, because the page is being written. A page is judged when its
 // image stays wrong although the page is in use and no write of it is due. Then it is read through
 // the pool: what the pool holds is good and is written again, what it does not hold is damaged, and
-// the pool says so to the operator (buffer/damage_reporter.h).
+// the pool reports it to the operator (buffer/damage_reporter.h).
 // Thread safety: ReadSome and Step by one thread; the others from any.
 #pragma once
 
@@ -44,7 +44,7 @@ class Scrubber {
   [[nodiscard]] ScrubFigures Figures() const;
 
  private:
-  /// Calls that others made to the device since the call before.
+  /// Calls that others made to the device since the previous call.
   uint64_t TakeOthersCalls();
   void BeginRound();
   bool EndRound();  ///< true
@@ -63,7 +63,7 @@ class Scrubber {
   uint64_t stepped_nanos_ = 0;  ///< MonotonicNanos of the last step; 0: none yet
   uint64_t others_calls_ = 0;   ///< counted up to then
   double allowance_bytes_ = 0;
-  std::vector<SpaceId> spaces_;  ///< of the round, the one under way first
+  std::vector<SpaceId> spaces_;  ///< of the round, the current one first
   uint32_t space_pages_ = 0;     ///< of that one; 0: it is not entered yet
   uint32_t next_page_ = 0;       ///< of that one
 

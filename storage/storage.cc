@@ -23,7 +23,7 @@ namespace rowan {
 namespace {
 
 constexpr TableId kCreationUnfinished{0};
-/// Until what could not be read is tried again.
+/// Until unreadable pages are tried again.
 constexpr std::chrono::milliseconds kRedoTick{1000};
 constexpr std::chrono::milliseconds kRedoPoll{5};
 
@@ -38,14 +38,14 @@ Status CheckOptions(const StorageOptions& options) {
              options.log.capacity_bytes);
     return Status(Code::kInvalidArgument, "redo log capacity out of its limits");
   }
-  // Before anything is created. The pool asks again, for the pages of an existing instance.
+  // Before anything is created. The pool checks again, for the pages of an existing instance.
   return RefusePoolBeyondMemory(options.buffer.pool_bytes, options.page_size_bytes,
                                 options.buffer.memory());
 }
 
 /// Lists take two bytes for a record of a bulk change and up to ten for one at a random place, and
-/// some dozens a page. Where they list all of the log, nothing is redone before serving, and each
-/// page is read once; half a pool is what the pool itself does not need yet.
+/// a few dozen per page. If they can list all of the log, nothing is redone before serving, and
+/// each page is read once; half of the pool's memory is not yet needed by the pool itself.
 uint64_t RedoMemoryBytesMax(const BufferOptions& buffer) {
   constexpr uint64_t kMemoryMin = uint64_t{16} << 20;
   constexpr uint64_t kMemoryUsual = uint64_t{256} << 20;
@@ -78,7 +78,7 @@ Storage::Storage(FileSystem* file_system, const StorageOptions& options, Storage
       options_(options),
       events_(std::move(events)) {
   if (!options_.read_only) return;
-  // Nothing becomes durable anyway, and shadows have no descriptors.
+  // Nothing becomes durable anyway, and shadow files have no descriptors.
   options_.buffer.doublewrite = DoublewriteMode::kOff;
   options_.buffer.io_backend = IoBackend::kThreads;
   options_.log.sync_method = LogSyncMethod::kFdatasync;
@@ -222,7 +222,7 @@ Status Storage::OpenSpaces() {
     const Status status = files_->Open(space);
     if (status.ok()) continue;
     const std::string place = files_->PlaceOf(space);
-    // One that is missing from a folder which is there is no matter of a disk.
+    // If a file is missing from an existing folder, no missing disk explains it.
     const Result<bool> reachable = file_system_->Exists(FolderOf(place));
     const bool away = IsPlaceMissing(status) && reachable.ok() && !reachable.value();
     LogError("The file '{}' cannot be opened: {} (error {}).{}", place, status.message(),
@@ -277,7 +277,7 @@ Status Storage::Recover() {
   Status status = LookForBackup();
   if (!status.ok()) return status;
   status = JudgeInstance();
-  // Nothing has been changed up to here: whatever was found missing may still come back.
+  // Nothing has been changed up to here: what was found missing may still come back.
   if (!status.ok()) return status;
   status = UpgradeInstance(control_.get(), options_.folder);
   if (!status.ok()) return status;
@@ -333,7 +333,7 @@ Status Storage::LeaveRedo() {
   recovery_->SetOnDamage([this](SpaceId space) {
     if (events_.space_damaged) events_.space_damaged(space);
   });
-  // What is kept of a marked table goes when that is dropped.
+  // What is kept of a marked table is removed when that is dropped.
   const bool pending = recovery_->HasPending() || !recovery_->kept().empty();
   if (!options_.background || !pending) {
     return FinishRedo(options_.recovery.force ? Recovery::Try::kLast : Recovery::Try::kOneOfSome);
@@ -375,7 +375,7 @@ Status Storage::FinishRedo(Recovery::Try which) {
     const Status status = recovery_->Finish(allocator_.get(), which);
     const bool later = status.Is(Code::kBusy) || status.Is(Code::kOutOfMemory) ||
                        status.Is(Code::kInterrupted) || status.Is(Code::kStopped);
-    // Logged by its finder: damage of the system or undo space, or no mark could be made.
+    // Logged where it was found: damage of the system or undo space, or no mark could be made.
     if (!status.ok() && !later) log_->Stop("redo could not be finished");
     if (!status.ok()) return status;
   }
@@ -411,7 +411,9 @@ Status Storage::WriteAll(const Closing& closing) {
   }
   if (closing.last_changes) status = closing.last_changes();
   if (!status.ok()) return status;
-  return pool_->FlushAndCheckpoint(closing.deadline_nanos);
+  const uint64_t deadline = closing.deadline_nanos;
+  return pool_->FlushAndCheckpoint(
+      [deadline] { return deadline != UINT64_MAX && MonotonicNanos() >= deadline; });
 }
 
 Status Storage::CloseLog(const Status& written, const std::function<void(ControlData&)>& marks) {
@@ -439,7 +441,8 @@ Status Storage::Close(const Closing& closing) {
   StopRedo(closing.deadline_nanos);
   Status written = WriteAll(closing);
   pool_->Close();
-  // Its pages are home: a start that looks at them there would need files that nothing is lost of.
+  // Its pages have been written: a start that checked the copies there would need files that lost
+  // nothing.
   if (written.ok()) written = pool_->EmptyDoublewrite();
   files_->RemoveTemporary().Ignore();  // the next start tries again
   const Status status = CloseLog(written, closing.marks);

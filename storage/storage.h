@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Storage: what an instance stands on, put together once: control file, tablespace files, redo log,
+// Storage: the foundation of an instance, assembled once: control file, tablespace files, redo log,
 // buffer pool, page allocator and store of off-page values. Opening one creates the instance or
 // recovers it; there is no other redo.
 //
-// Opening: control file -> what a start may be refused for -> doublewrite repair -> redo of what
+// Opening: control file -> checks that may refuse the start -> doublewrite repair -> redo of what
 // cannot wait -> ready. The rest is redone while the storage serves: a page that is used is redone
-// first, and no checkpoint is published before all are (storage/recovery.h).
+// first, and no checkpoint is published before all are redone (storage/recovery.h).
 // An instance whose creation was cut short is recognised by next_table_id == 0 in its control file
-// and is created anew: nobody can have stored anything in it.
+// and is created again: nothing can have been stored in it.
 //
 // Redo functions of layers above are registered before Open (wal/redo.h).
 // Thread safety: the parts' own. Open, FinishCreation, StopRedo, Close and Stop: by the owner's
@@ -37,14 +37,14 @@ namespace rowan {
 
 class Scrubber;
 
-/// What the owner is asked and told. Any of them may be empty.
+/// Questions and notices to the owner. Any of them may be empty.
 struct StorageEvents {
-  /// The names of what is damaged; see buffer/damage_reporter.h.
+  /// Names what is damaged; see buffer/damage_reporter.h.
   DamageNamer name_damaged;
-  /// Asked before a new instance is created in an empty folder: why it must not be, or Ok.
+  /// Called before a new instance is created in an empty folder: why it must not be, or Ok.
   std::function<Status()> before_creation;
-  /// Redo has marked a space as damaged while others were served. From a background thread, maybe
-  /// before Open returns.
+  /// Redo has marked a space as damaged while others were served. Called from a background thread,
+  /// maybe before Open returns.
   std::function<void(SpaceId)> space_damaged;
   /// All pages of the last run are redone. Once, and not for a new instance; as space_damaged.
   std::function<void()> redo_done;
@@ -57,7 +57,7 @@ class Storage {
   static Result<std::unique_ptr<Storage>> Open(FileSystem* file_system,
                                                const StorageOptions& options,
                                                StorageEvents events = {});
-  /// Without Close: as Stop.
+  /// Without Close, acts as Stop.
   ~Storage();
   Storage(const Storage&) = delete;
   Storage& operator=(const Storage&) = delete;
@@ -67,42 +67,43 @@ class Storage {
   /// This start creates the instance: it has the system space and nothing else. The owner builds
   /// what it needs and ends with FinishCreation.
   [[nodiscard]] bool is_new() const { return is_new_; }
-  /// Makes all that was built durable; the instance exists from here on. `change` sets
+  /// Makes everything that was built durable; the instance exists from here on. `change` sets
   /// next_table_id, which is not 0 in any finished instance.
   Status FinishCreation(ControlChange change);
 
-  /// The instance was put back from a backup and has not been in use since (storage/backup.h).
+  /// The instance was restored from a backup and has not been in use since (storage/backup.h).
   [[nodiscard]] bool is_restored() const { return is_restored_; }
   /// The last run did not end by Close.
   [[nodiscard]] bool is_after_crash() const { return is_after_crash_; }
-  /// It is in use from here on: what was decided because it is restored is decided. Makes the log
-  /// durable first.
+  /// The instance is in use from here on: decisions made because it is restored are final. Makes
+  /// the log durable first.
   Status EndRestore();
 
-  /// Threads that write pages, unless the options are against them. Again: nothing happens.
+  /// Starts the threads that write pages, unless the options forbid them. A second call does
+  /// nothing.
   void StartBackground();
 
   /// Pages of the last run are still being redone in the background.
   [[nodiscard]] bool redoing() const { return recovery_ != nullptr && !recovery_->finished(); }
   /// Redoes the pages that were left for later. Any thread. kBusy: a page cannot be read now, the
-  /// background tries again; not on the last try, see Recovery. A failure that no later try can
-  /// mend stops the log.
+  /// background tries again; not on the last try, see Recovery. A failure that no later try can fix
+  /// stops the log.
   Status FinishRedo(Recovery::Try which = Recovery::Try::kOneOfSome);
-  /// Ends redo in the background: when it is through, or at the deadline (MonotonicNanos), where it
-  /// is abandoned as by a crash. UINT64_MAX: it goes on to where its unit of work ends.
+  /// Ends redo in the background: when it is done, or at the deadline (MonotonicNanos), where it is
+  /// abandoned as in a crash. UINT64_MAX: it continues to the end of its unit of work.
   void StopRedo(uint64_t deadline_nanos);
 
   struct Closing {
-    /// MonotonicNanos. What is not written by then stays with the redo log, and the next start
-    /// redoes it while it serves: Ok all the same.
+    /// MonotonicNanos. What is not written by then stays in the redo log, and the next start redoes
+    /// it while it serves: still Ok.
     uint64_t deadline_nanos = UINT64_MAX;
     std::function<Status()> last_changes;     ///< to pages, before they are written; may be empty
     std::function<void(ControlData&)> marks;  ///< with the mark of a clean shutdown; may be empty
   };
-  /// Clean shutdown: redo finished, everything flushed, control file marked. Nobody else uses the
-  /// storage any more.
+  /// Clean shutdown: redo finished, everything flushed, control file marked. No other thread uses
+  /// the storage any more.
   Status Close(const Closing& closing);
-  /// As a crash: threads end, nothing is written on purpose.
+  /// Like a crash: threads end, and nothing is written deliberately.
   void Stop();
 
   /// For ids that are handed out only when `change` is durable in both slots of the control file; a
@@ -132,7 +133,7 @@ class Storage {
   Status Create();
   Status Recover();
   Status LookForBackup();
-  /// What the start may be refused for: nothing of the instance is changed.
+  /// Checks that may refuse the start: nothing of the instance is changed.
   Status JudgeInstance();
   /// Repair, and redo of what cannot wait.
   Status RedoFirst();
@@ -148,7 +149,7 @@ class Storage {
   /// Redo holds so much of the log that writers will have to wait for it.
   [[nodiscard]] bool IsLogShort() const;
   Status WriteAll(const Closing& closing);
-  /// `written`: how writing the pages went. What is to be said of both.
+  /// `written`: how writing the pages went. Returns the combined result.
   Status CloseLog(const Status& written, const std::function<void(ControlData&)>& marks);
   [[nodiscard]] double RedoSeconds() const;
   void LogRedoDone() const;
@@ -172,7 +173,7 @@ class Storage {
   std::unique_ptr<BlobStore> blobs_;
   std::unique_ptr<Scrubber> scrubber_;
   Mutex redo_mutex_{LatchRank::kRedoFinish};  ///< held while Finish runs
-  std::unique_ptr<ThreadLoop> redo_thread_;   ///< null: redo is finished before anyone is served
+  std::unique_ptr<ThreadLoop> redo_thread_;   ///< null: redo is finished before serving begins
 };
 
 }  // namespace rowan

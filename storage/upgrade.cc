@@ -21,7 +21,7 @@ Status CheckFormatsBeforeRedo(SpaceFiles* files, const std::unordered_set<SpaceI
 Status UpgradeInstance(ControlFile* control, const std::string& folder) {
   const uint32_t before = control->data().format_version;
   if (before >= kFormatVersion) return Status::Ok();
-  // Both slots: an instance does not become an old one again when one of them rots.
+  // Both slots: an instance must not revert to the old format when one of them rots.
   const Status status =
       control->UpdateBothSlots([](ControlData& data) { data.format_version = kFormatVersion; });
   if (!status.ok()) return status;

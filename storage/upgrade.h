@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// What a start does about formats: it refuses those of a newer build before anything is written,
-// and then makes an older instance one of this build's format. Reading old formats is the matter of
-// whoever owns them. Thread safety: one thread, before anything else runs.
+// How a start treats formats: it refuses those of a newer build before anything is written, and
+// then upgrades an older instance to this build's format. Reading old formats is left to their
+// owners. Thread safety: one thread, before anything else runs.
 #pragma once
 
 #include <string>
@@ -15,7 +15,7 @@
 namespace rowan {
 
 /// kNewerFormat when this build must not write to one of `spaces`, to the system space or the undo
-/// space. For the spaces that redo will write to; any other is looked at when it is opened.
+/// space. For the spaces that redo will write to; any other is checked when it is opened.
 Status CheckFormatsBeforeRedo(SpaceFiles* files, const std::unordered_set<SpaceId>& spaces);
 
 /// Durably gives the instance in `folder` this build's format version, if it has an older one.

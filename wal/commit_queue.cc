@@ -9,12 +9,12 @@
 namespace rowan {
 namespace {
 
-/// More waiters than this and a hand-off to the flusher thread pays for itself.
+/// With more waiters than this a hand-off to the flusher thread pays for itself.
 constexpr uint32_t kDeepQueue = 32;
 /// The flusher keeps leading while at least this many wait, so that leadership does not flutter.
 constexpr uint32_t kShallowQueue = 8;
 
-// States of a waiter: on its way to sleep, asleep or nearly, and how it ended.
+// States of a waiter: about to sleep, asleep or nearly so, and how the wait ended.
 constexpr uint32_t kWaiting = 0;
 constexpr uint32_t kAsleep = 1;
 constexpr uint32_t kSatisfied = 2;
@@ -35,7 +35,7 @@ struct CommitQueue::Waiter {
 
 uint32_t CommitQueue::Waiter::Await() {
   uint32_t seen = kWaiting;
-  // Fails if the wait is over already: then nobody has been told to wake this thread.
+  // Fails if the wait is over already: then no thread has been told to wake this one.
   if (!state.compare_exchange_strong(seen, kAsleep, std::memory_order_acquire)) return seen;
   do {
     FutexWait(&state, kAsleep);
@@ -101,8 +101,8 @@ bool CommitQueue::TakeHanded() {
 }
 
 CommitQueue::Waiter* CommitQueue::TakeSatisfiedLocked(Lsn durable, uint32_t* remaining) {
-  // Those who stay queued while a batch is written are all in the next one, so each waiter is
-  // looked at no more than twice.
+  // Waiters that stay queued while a batch is written are all in the next one, so each waiter is
+  // examined at most twice.
   List satisfied;
   List left;
   while (Waiter* waiter = waiting_.Pop()) {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// CommitQueue: who makes the log durable, and who waits for it.
+// CommitQueue: which thread makes the log durable, and which wait for it.
 //
-// At most one thread leads. A thread that needs an LSN durable leads if nobody does: alone, it
-// writes and syncs itself and meets nobody. Otherwise it queues and sleeps on a word of its own.
+// At most one thread leads. A thread that needs an LSN durable leads if no other does: alone, it
+// writes and syncs itself without contention. Otherwise it queues and sleeps on a word of its own.
 // The leader reads the tail, writes, syncs and then hands on: publish the durable LSN, wake exactly
-// those it satisfies, give leadership to one who remains. When many remain, the flusher thread
-// leads instead, because its batches get larger while everybody else only appends.
+// those it satisfies, give leadership to one that remains. When many remain, the flusher thread
+// leads instead, because its batches grow while all other threads only append.
 //
-// Life of a waiter: waiting -> done | lead | stopped, once, under the mutex; it then may vanish.
+// Life of a waiter: waiting -> done | lead | stopped, once, under the mutex; then it may vanish.
 // Thread safety: all members from any thread unless said otherwise.
 #pragma once
 
@@ -37,8 +37,8 @@ class CommitQueue {
   /// Waits until this thread leads, whatever is durable. Never kDone.
   [[nodiscard]] Outcome WaitForLead();
 
-  /// Flusher thread only. True: leads now, because it was handed leadership or nobody leads. False:
-  /// leadership will be handed to it and `wake_flusher` called.
+  /// Flusher thread only. True: leads now, because it was handed leadership or no thread leads.
+  /// False: leadership will be handed to it and `wake_flusher` called.
   [[nodiscard]] bool FlusherLead();
   /// Flusher thread only. True if leadership was handed to it.
   [[nodiscard]] bool TakeHanded();
@@ -47,7 +47,7 @@ class CommitQueue {
   /// must lead again.
   [[nodiscard]] bool HandOn(Lsn durable, Leader leader);
 
-  /// For good: wakes everybody, nobody leads any more.
+  /// For good: wakes all waiters; no thread leads from then on.
   void Stop();
 
  private:
@@ -69,12 +69,12 @@ class CommitQueue {
   static void WakeAll(Waiter* first, uint32_t state);
 
   const std::function<void()> wake_flusher_;
-  alignas(64) std::atomic<Lsn> durable_;  // stored by the leader, read by anyone
+  alignas(64) std::atomic<Lsn> durable_;  // stored by the leader, read by any thread
 
   alignas(64) Mutex mutex_{LatchRank::kCommitQueue};
   List waiting_ ROWAN_GUARDED_BY(mutex_);
   List wanting_lead_ ROWAN_GUARDED_BY(mutex_);
-  /// Somebody leads, or leadership is on its way to the flusher.
+  /// A thread leads, or leadership is being handed to the flusher.
   bool led_ ROWAN_GUARDED_BY(mutex_) = false;
   bool handed_to_flusher_ ROWAN_GUARDED_BY(mutex_) = false;
   bool flusher_wants_ ROWAN_GUARDED_BY(mutex_) = false;

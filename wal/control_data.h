@@ -32,10 +32,11 @@ struct ControlData {
   /// LSN has a smaller one. 0: not known.
   Lsn run_start_lsn{0};
   uint32_t run_epoch = 0;
-  /// The log was durable at least up to here: one that ends before has lost its end. 0: not known.
+  /// The log was durable at least up to here: a log that ends before has lost its end. 0: not
+  /// known.
   Lsn log_durable_lsn{0};
-  FormatFeatures features{};  ///< what the instance as a whole makes use of
-  LogHistory history{};       ///< of the log; empty: an older build wrote it
+  FormatFeatures features{};  ///< what the instance as a whole uses
+  LogHistory history{};       ///< of the log; empty: written by an older build
   // High-water marks, stored with head room: ids at or above them were never used.
   TxnId next_txn_id{1};
   Csn next_csn{1};

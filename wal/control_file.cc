@@ -12,8 +12,6 @@
 namespace rowan {
 namespace {
 
-constexpr const char* kFileName = "rowan.control";
-
 Status LockInstance(File* file) {
   const Status status = file->Lock();
   return status.Is(Code::kBusy) ? Status(Code::kBusy, "another process has the instance open")
@@ -66,9 +64,9 @@ Status ReadSlots(File* file, SlotsFound* found) {
 
 Result<std::unique_ptr<ControlFile>> ControlFile::Open(FileSystem* file_system,
                                                        const std::string& folder) {
-  Result<std::unique_ptr<File>> file = file_system->Open(folder + "/" + kFileName, {});
+  Result<std::unique_ptr<File>> file = file_system->Open(folder + "/" + kControlFileName, {});
   if (!file.ok()) return file.status();
-  // Before the first byte is read: what another process has open changes meanwhile.
+  // Before the first byte is read: another process that has it open changes it in the meantime.
   Status status = LockInstance(file.value().get());
   if (!status.ok()) return status;
   std::unique_ptr<ControlFile> control(new ControlFile(folder, std::move(file).value()));
@@ -80,15 +78,15 @@ Result<std::unique_ptr<ControlFile>> ControlFile::Open(FileSystem* file_system,
 Result<std::unique_ptr<ControlFile>> ControlFile::Create(FileSystem* file_system,
                                                          const std::string& folder,
                                                          const ControlData& data) {
-  const std::string path = folder + "/" + kFileName;
-  const std::string draft_path = path + ".tmp";
+  const std::string path = folder + "/" + kControlFileName;
+  const std::string draft_path = folder + "/" + kControlDraftName;
   Status status = CheckAbsent(file_system, path);
   if (!status.ok()) return status;
-  // A file of an interrupted creation may be there: it is overwritten.
+  // A file of an interrupted creation may exist: it is overwritten.
   Result<std::unique_ptr<File>> draft = file_system->Open(draft_path, {.create = true});
   if (!draft.ok()) return draft.status();
-  // The draft's lock is what two creations meet at. Whoever gets it after the other's rename finds
-  // the control file.
+  // Two concurrent creations compete for the draft's lock. The one that gets it after the other's
+  // rename finds the control file.
   status = LockInstance(draft.value().get());
   if (!status.ok()) return status;
   status = CheckAbsent(file_system, path);

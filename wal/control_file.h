@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // The control file `rowan.control`: two 4 KiB slots, each checksummed, written alternately and
-// synced, so that one good slot always exists. It holds what must be known before the log can be
-// read. Thread safety: Write is serialised inside; data() only by the writer or before threads
-// start.
+// synced, so that one good slot always exists. It holds what is needed before the log can be read.
+// Thread safety: Write is serialised inside; data() only by the writer or before threads start.
 #pragma once
 
 #include <cstdint>
@@ -19,6 +18,9 @@
 
 namespace rowan {
 
+inline constexpr char kControlFileName[] = "rowan.control";
+inline constexpr char kControlDraftName[] = "rowan.control.tmp";  ///< while it is made
+
 class ControlFile {
  public:
   /// Locks the file for as long as the object lives and reads the newer good slot. kBusy: another
@@ -29,7 +31,7 @@ class ControlFile {
   static Result<std::unique_ptr<ControlFile>> Open(FileSystem* file_system,
                                                    const std::string& folder);
   /// Creates a new instance's control file durably. Fails if one exists; kBusy if another process
-  /// is creating one just now.
+  /// is just creating one.
   static Result<std::unique_ptr<ControlFile>> Create(FileSystem* file_system,
                                                      const std::string& folder,
                                                      const ControlData& data);
@@ -43,8 +45,8 @@ class ControlFile {
   /// Applies `change` to a copy, writes it to the older slot, syncs, publishes. Any failure means
   /// the engine must stop.
   Status Update(FunctionRef<void(ControlData&)> change);
-  /// The same into both slots, one after the other: for what must not go back to its state before
-  /// if the newer slot rots.
+  /// As Update, but into both slots, one after the other: for what must not revert if the newer
+  /// slot rots.
   Status UpdateBothSlots(FunctionRef<void(ControlData&)> change);
 
  private:
@@ -65,10 +67,10 @@ class ControlFile {
   const std::unique_ptr<File> file_;
   mutable Mutex mutex_{LatchRank::kControlFile};
   ControlData data_ ROWAN_GUARDED_BY(mutex_);
-  /// The newer one when the file was opened: may hold more than is known.
+  /// The newer slot when the file was opened: may hold bytes that this build does not know.
   ControlSlot slot_ ROWAN_GUARDED_BY(mutex_){};
   uint64_t sequence_ ROWAN_GUARDED_BY(mutex_) = 0;  // of the newer slot; slot = sequence modulo 2
-  bool broken_ ROWAN_GUARDED_BY(mutex_) = false;    // a write failed: what is on disk is not known
+  bool broken_ ROWAN_GUARDED_BY(mutex_) = false;    // a write failed: the state on disk is unknown
 };
 
 }  // namespace rowan

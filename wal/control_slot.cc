@@ -12,7 +12,7 @@
 namespace rowan {
 namespace {
 
-constexpr std::string_view kMagic = "ROWANCTL";
+constexpr std::string_view kControlMagic = "ROWANCTL";
 
 /// A slot as it lies on disk; little-endian, the rest of the 4 KiB is zero.
 struct SlotLayout {
@@ -63,7 +63,7 @@ uint32_t SlotCrc(ControlSlot slot) {
 
 ControlSlot EncodeControlSlot(const ControlData& data, uint64_t sequence, ControlSlot slot) {
   SlotLayout layout{};
-  std::memcpy(layout.magic, kMagic.data(), kMagic.size());
+  std::memcpy(layout.magic, kControlMagic.data(), kControlMagic.size());
   layout.format_version = data.format_version;
   layout.sequence = sequence;
   std::copy(data.instance_id.begin(), data.instance_id.end(), layout.instance_id);
@@ -117,7 +117,7 @@ uint64_t ControlSlotSequence(const ControlSlot& slot) {
 }
 
 bool HasControlMagic(const ControlSlot& slot) {
-  return std::memcmp(slot.data(), kMagic.data(), kMagic.size()) == 0;
+  return std::memcmp(slot.data(), kControlMagic.data(), kControlMagic.size()) == 0;
 }
 
 bool IsGoodControlSlot(const ControlSlot& slot) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// A slot of the control file: what it holds as bytes with a checksum and a sequence number, of two
-// good ones the newer is the larger. Format: docs/formats/control_file.md. Pure functions.
+// A slot of the control file: its contents as bytes with a checksum and a sequence number; of two
+// good slots the newer has the larger number. Format: docs/formats/control_file.md. Pure functions.
 #pragma once
 
 #include <array>
@@ -15,14 +15,14 @@ inline constexpr size_t kControlSlotBytes = 4096;
 inline constexpr size_t kControlSlots = 2;
 using ControlSlot = std::array<std::byte, kControlSlotBytes>;
 
-/// Into `slot`, whose bytes behind the fields stay.
+/// Into `slot`, whose bytes after the fields stay.
 ControlSlot EncodeControlSlot(const ControlData& data, uint64_t sequence, ControlSlot slot);
 /// REQUIRES: a good slot.
 ControlData DecodeControlSlot(const ControlSlot& slot);
 uint64_t ControlSlotSequence(const ControlSlot& slot);
-/// It is a control file's, be it damaged.
+/// It is a control file's, perhaps damaged.
 bool HasControlMagic(const ControlSlot& slot);
-/// With a right checksum, too.
+/// The checksum is correct, too.
 bool IsGoodControlSlot(const ControlSlot& slot);
 
 }  // namespace rowan

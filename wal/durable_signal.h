@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // DurableSignal: threads that wait for the log with a time limit sleep here. Committers do not:
-// they have their own wake-ups (wal/commit_queue.h). Raising it costs an atomic add while nobody
+// they have their own wake-ups (wal/commit_queue.h). Raising it costs an atomic add while no thread
 // waits. Thread-safe.
 #pragma once
 
@@ -14,12 +14,12 @@ namespace rowan {
 
 class DurableSignal {
  public:
-  /// After something that a waiter looks at has changed.
+  /// Call after something that a waiter checks has changed.
   void Raise() {
-    // A write to the count, as in WaitFor: of the two the later one sees what came before the
-    // earlier one. So either we see the waiter, or it sees the change.
+    // A write to the count, as in WaitFor: the later of the two sees what came before the earlier
+    // one. So either we see the waiter, or it sees the change.
     if (waiters_.fetch_add(0, std::memory_order_acq_rel) == 0) return;
-    // Taken so that a waiter that has looked already is asleep before the call.
+    // Taken so that a waiter that has already checked is asleep before the call.
     { const MutexLock lock(&mutex_); }
     changed_.NotifyAll();
   }

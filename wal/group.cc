@@ -9,9 +9,9 @@
 namespace rowan {
 namespace {
 
-// Where the fields of the header are.
+// Offsets of the header's fields.
 constexpr size_t kLengthAt = 0;
-constexpr size_t kCrcAt = 4;
+constexpr size_t kGroupCrcAt = 4;
 constexpr size_t kEpochAt = 8;
 constexpr size_t kRecordCountAt = 12;
 constexpr size_t kDurableMarkAt = 16;
@@ -64,7 +64,7 @@ void GroupBuilder::Seal(Lsn start, uint32_t epoch, Lsn durable_mark) {
                            .durable_mark = durable_mark};
   std::byte* target = bytes_.data();
   StoreLe<uint32_t>(target + kLengthAt, header.length);
-  StoreLe<uint32_t>(target + kCrcAt, GroupCrc(start, header, records_crc_));
+  StoreLe<uint32_t>(target + kGroupCrcAt, GroupCrc(start, header, records_crc_));
   StoreLe<uint32_t>(target + kEpochAt, epoch);
   StoreLe<uint32_t>(target + kRecordCountAt, record_count_);
   StoreLe<uint64_t>(target + kDurableMarkAt, durable_mark.value());
@@ -74,7 +74,7 @@ GroupHeader LoadGroupHeader(Bytes group) {
   ROWAN_CHECK(group.size() >= kGroupHeaderBytes);
   const std::byte* source = group.data();
   return {.length = LoadLe<uint32_t>(source + kLengthAt),
-          .crc = LoadLe<uint32_t>(source + kCrcAt),
+          .crc = LoadLe<uint32_t>(source + kGroupCrcAt),
           .epoch = LoadLe<uint32_t>(source + kEpochAt),
           .record_count = LoadLe<uint32_t>(source + kRecordCountAt),
           .durable_mark = Lsn(LoadLe<uint64_t>(source + kDurableMarkAt))};
@@ -115,7 +115,7 @@ bool GroupParser::Next(RecordView* record, Status* status) {
   if ((type & kRecordVersionFlag) != 0) {
     if (fields == end_) return false;
     record->version = static_cast<uint8_t>(*fields++);
-    if (record->version == 0) return false;  // that has the shorter form
+    if (record->version == 0) return false;  // version 0 has the shorter form
   }
   uint64_t space = 0;
   uint64_t page = 0;

@@ -14,10 +14,10 @@
 // Of a later version than 0 of its type: (type | 0x80) u8 | version u8 | space varint and so on.
 //
 // The checksum has two steps, so that the long one (the records) runs before the log's lock is
-// taken, while the place, known only under it, still is part of the whole: the same bytes at
-// another LSN are no group. A group without records carries nothing but a newer durable mark.
+// taken, while the place, known only under it, is still covered: the same bytes at another LSN are
+// not a group. A group without records carries only a newer durable mark.
 //
-// A bad group below the largest durable mark found behind it is corruption; at or above it, it is
+// A bad group below the largest durable mark found after it is corruption; at or above it, it is
 // the torn tail of the last unsynced write and the log ends there.
 #pragma once
 
@@ -95,10 +95,10 @@ struct RecordView {
   RecordType type = RecordType::kInvalid;
   PageId page;
   Bytes body;
-  uint8_t version = 0;  ///< of the body's layout, which each type counts for itself
+  uint8_t version = 0;  ///< of the body's layout, counted separately for each type
 };
 
-/// Walks the records of a group whose checksum is right; still bounds-checks everything.
+/// Walks the records of a group whose checksum is correct; still bounds-checks everything.
 class GroupParser {
  public:
   explicit GroupParser(Bytes group);
@@ -125,7 +125,7 @@ GroupHeader LoadGroupHeader(Bytes group);
 /// Result of looking at the bytes at an LSN.
 enum class GroupCheck { kGood, kBad, kNeedMore };
 /// `bytes` may reach beyond the group. kNeedMore: `*length` bytes are needed to tell (a header's
-/// worth when not even that is there); the caller knows which lengths cannot be.
+/// worth if even that is missing); the caller knows which lengths are impossible.
 GroupCheck CheckGroup(Bytes bytes, Lsn start, uint32_t epoch_min, uint32_t* length);
 
 }  // namespace rowan

@@ -16,7 +16,7 @@
 namespace rowan {
 namespace {
 
-/// How often one who waits with a limit is asked whether it still wants to.
+/// How often a waiter with a limit is asked whether to go on waiting.
 constexpr uint64_t kAskNanos = uint64_t{100} * 1000 * 1000;
 
 }  // namespace
@@ -124,7 +124,7 @@ Status Log::WaitDurable(Lsn lsn) {
 }
 
 bool Log::LeadRound(CommitQueue::Leader leader) {
-  // Whoever stops the log wakes all who wait for this leader.
+  // The thread that stops the log wakes all that wait for this leader.
   if (stopped()) return false;
   Result<Lsn> made_durable = writer_.MakeDurable();
   if (!made_durable.ok()) {

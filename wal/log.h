@@ -2,11 +2,11 @@
 // Log: the redo log as one endless stream of groups. LSN = byte offset in the stream.
 //
 // Appending: ReserveOrWait (before any latch) -> Append (short lock, memcpy into a ring) -> the end
-// LSN. Durability: leader-follower. Whoever finds no leader writes and syncs for all; followers
-// wait for a targeted wake-up; with a deep queue the flusher thread takes over leadership.
-// Files: zero-filled ahead in the background, recycled after checkpoints; the commit path never
-// changes a file's size. Writes are 4 KiB aligned, the last block is rewritten (its old content is
-// a prefix of the new one).
+// LSN. Durability: leader-follower. A committer that finds no leader writes and syncs for all;
+// followers wait for a targeted wake-up; with a deep queue the flusher thread takes over
+// leadership. Files: zero-filled ahead in the background, recycled after checkpoints; the commit
+// path never changes a file's size. Writes are 4 KiB aligned, the last block is rewritten (its old
+// content is a prefix of the new one).
 //
 // Failure: a failed write or sync of the log stops it for good: every later call returns kStopped,
 // WaitDurable never reports success for bytes not proven durable, and `on_stop` was called once.
@@ -51,7 +51,7 @@ class LogHold {
   ~LogHold() { holds_->Remove(id_); }
   LogHold(const LogHold&) = delete;
   LogHold& operator=(const LogHold&) = delete;
-  /// The reader needs nothing below `lsn` any more. False if the hold was lost.
+  /// The reader no longer needs anything below `lsn`. False if the hold was lost.
   bool Advance(Lsn lsn) { return holds_->Advance(id_, lsn); }
   [[nodiscard]] bool lost() const { return holds_->lost(id_); }
 
@@ -66,8 +66,9 @@ class Log {
  public:
   /// Opens the log for appending at `end` (what recovery found, or 0 in a new instance: the first
   /// LSN handed out is then kFirstLsn). `control` outlives the log, whose files lie in its folder.
-  /// Creates missing files, makes everything up to `end` durable and bumps the epoch. `on_stop`
-  /// runs on the thread that noticed, without locks; it must not close the log itself.
+  /// Creates missing files, makes everything up to `end` durable and increments the epoch.
+  /// `on_stop` runs on the thread that noticed the failure, without locks; it must not close the
+  /// log itself.
   static Result<std::unique_ptr<Log>> Open(FileSystem* file_system, const LogOptions& options,
                                            ControlFile* control, Lsn end,
                                            std::function<void()> on_stop);
@@ -76,13 +77,13 @@ class Log {
   static constexpr Lsn kFirstLsn{4096};
 
   /// Waits until `bytes` more can be appended without overrunning the checkpoint or the ring.
-  /// Call before latching anything; give back with Release (Append does not). kStopped, or
+  /// Call before latching anything; return it with Release (Append does not). kStopped, or
   /// kTooBig when `bytes` could never fit.
   Status ReserveOrWait(uint32_t bytes);
   void Release(uint32_t bytes) { space_.Release(bytes); }
 
   /// Appends a group and returns its end LSN. Never blocks on I/O within a reservation. When the
-  /// log is stopped the group goes nowhere, which is harmless: nothing is written any more.
+  /// log is stopped the group goes nowhere, which is harmless: no more is written.
   Lsn Append(GroupBuilder* group);
 
   /// End of everything appended. A page dirtied before this was read has first_dirty_lsn below it.
@@ -94,11 +95,11 @@ class Log {
   Status WaitDurable(Lsn lsn);
   /// Returns Ok once the bytes up to `lsn` are with the kernel.
   Status WaitWritten(Lsn lsn);
-  /// Commit helper: WaitDurable, WaitWritten or nothing but a nudge to the flusher.
+  /// Commit helper: WaitDurable, WaitWritten or just a wake-up of the flusher.
   Status WaitCommitted(Lsn lsn, Durability durability);
-  /// For those who may give up: asks the flusher to make the log durable up to `lsn` and waits.
+  /// For waiters that may give up: asks the flusher to make the log durable up to `lsn` and waits.
   /// Ok, kLockTimeout after `limit_nanos`, kInterrupted once `interrupted` says so (asked some
-  /// times a second), kStopped. An LSN beyond the tail is waited for like any other.
+  /// times a second), kStopped. Waits for an LSN beyond the tail like for any other.
   Status WaitDurableFor(Lsn lsn, uint64_t limit_nanos, FunctionRef<bool()> interrupted);
 
   /// Recovery will not need anything below `lsn`: older files may be recycled. Monotonic.
@@ -112,9 +113,9 @@ class Log {
   /// wal/log_options.h.
   Status SetCapacity(uint64_t capacity_bytes);
 
-  /// Keeps the log from `from` on for a reader until the hold goes, or is lost: the end of the log
-  /// is `bytes_max` ahead of it, or the disk is full (wal/log_holds.h). LogReader reads the files.
-  /// kNotFound: that part is gone already. The hold must not outlive the log.
+  /// Keeps the log from `from` on for a reader until the hold is destroyed or lost: the end of the
+  /// log is `bytes_max` ahead of it, or the disk is full (wal/log_holds.h). LogReader reads the
+  /// files. kNotFound: that part is gone already. The hold must not outlive the log.
   Result<std::unique_ptr<LogHold>> Hold(const std::string& name, Lsn from, uint64_t bytes_max);
   /// Where the byte of `position` lies. REQUIRES: it is durable, and held.
   [[nodiscard]] LogFilePlace PlaceOf(Lsn position) const { return files_->PlaceOf(position); }
@@ -122,7 +123,7 @@ class Log {
   /// How many files the log has.
   [[nodiscard]] uint64_t files() const { return files_->files(); }
   /// Called when the log is so full that a writer has to wait; wakes the cleaner. Must not call the
-  /// log. An empty function takes it back; no call is in progress afterwards.
+  /// log. An empty function removes it; no call is in progress afterwards.
   void SetPressureCallback(std::function<void()> callback) {
     space_.SetPressureCallback(std::move(callback));
   }
@@ -134,15 +135,16 @@ class Log {
   [[nodiscard]] const LatencyHistogram& Latency(LogSyncMethod method, LogPhase phase) const {
     return writer_.latency().Of(method, phase);
   }
-  /// A commit took so long, its wait included.
+  /// A commit took this long, including its wait.
   void NoteCommit(uint64_t nanos) { writer_.NoteCommit(nanos); }
 
   [[nodiscard]] bool stopped() const { return stopped_.load(std::memory_order_acquire); }
   /// Stops the engine's log because something above failed (data file write or sync).
   void Stop(const char* reason) { Fail(reason, Status(Code::kStopped)); }
 
-  /// Flushes everything and joins the background threads. Ok only if all is durable. Nobody else
-  /// may use the log any more. Destroying a log without Close leaves what is not durable to chance.
+  /// Flushes everything and joins the background threads. Ok only if everything is durable. No
+  /// other thread may use the log any more. If a log is destroyed without Close, what is not
+  /// durable may be lost.
   Status Close();
 
  private:
@@ -156,14 +158,14 @@ class Log {
   [[nodiscard]] bool LeadRound(CommitQueue::Leader leader);
 
   const std::function<void()> on_stop_;
-  std::atomic<bool> stopped_{false};  // stored once, read by anyone
+  std::atomic<bool> stopped_{false};  // stored once, read by any thread
   const std::unique_ptr<LogFileSet> files_;
   LogBuffer buffer_;
   CommitQueue queue_;
   LogWriter writer_;
   LogSpace space_;
   DurableSignal durable_signal_;  // raised when the durable LSN moved or the log stopped
-  // The background threads, last: they use all of the above.
+  // The background threads come last: they use all of the above.
   LogFlusher flusher_;
   LogFilePreparer preparer_;
 };

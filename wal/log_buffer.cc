@@ -13,7 +13,7 @@
 namespace rowan {
 namespace {
 
-/// Looks before the processor is given away: a group of usual size is copied meanwhile.
+/// Checks before yielding the processor: enough time to copy a group of usual size.
 constexpr int kLooksBeforeYield = 64;
 
 void PauseOrYield(int look) {
@@ -102,7 +102,8 @@ Lsn LogBuffer::Skip(uint64_t size_bytes) {
   uint64_t before = tail_.load(std::memory_order_relaxed);
   uint64_t after = 0;
   do {
-    // The limit may end up before the last group: the log has stopped, nobody is promised anything.
+    // The limit may end up before the last group: the log has stopped, no caller is promised
+    // anything.
     if ((before & kClosed) == 0) content_limit_.store(Lsn(before), std::memory_order_release);
     after = ((before & ~kClosed) + size_bytes) | kClosed;
   } while (!tail_.compare_exchange_weak(before, after, std::memory_order_acq_rel,

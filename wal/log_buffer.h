@@ -4,16 +4,16 @@
 // be written from here without a copy.
 //
 // Appending takes no lock: a compare-and-exchange of the tail gives the group its place, and the
-// header's checksum and the copy happen beside those of other threads. Each appender announces, in
-// a slot of its own, a position at or before its place until its bytes are there.
+// header's checksum and the copy happen concurrently with those of other threads. Each appender
+// announces, in a slot of its own, a position at or before its place until its bytes are there.
 //
 // Invariants:
 //   1. [reusable limit, content end) is intact, where the reusable limit is the start of the 4 KiB
 //      block in which the log stops being durable: unsynced bytes and the block to rewrite stay.
-//   2. a place is taken only by an appender whose slot announces a position not behind it. So
-//      whoever reads the tail first and then the slots knows: below the tail and below all
+//   2. a place is taken only by an appender whose slot announces a position not beyond it. So
+//      a reader of the tail first and then the slots knows: below the tail and below all
 //      announced positions every byte is in place. That is the content end; it never goes back.
-//   3. Until the log stops, the content end reaches every tail without anybody's help. Then the
+//   3. Until the log stops, the content end reaches every tail without outside help. Then the
 //      content ends for good where the tail was, and the tail goes on alone.
 // Thread safety: all members from any thread; readers of bytes stay within invariant 1.
 #pragma once
@@ -41,11 +41,11 @@ inline constexpr uint64_t kLogBlockBytes = kDirectAlignment;
 
 class LogBuffer {
  public:
-  /// `size_bytes` is a power of two. The stream goes on at `start`.
+  /// `size_bytes` is a power of two. The stream continues at `start`.
   LogBuffer(uint64_t size_bytes, Lsn start, uint32_t epoch);
 
-  /// Gives the group its place and copies it in. kNoLsn when the ring has no room now, and
-  /// always after a Skip. `durable` may be behind, never ahead. REQUIRES group->Finish().
+  /// Gives the group its place and copies it in. kNoLsn when the ring has no room at the moment,
+  /// and always after a Skip. `durable` may lag, but is never ahead. REQUIRES group->Finish().
   Lsn TryAppend(GroupBuilder* group, const std::atomic<Lsn>& durable);
   /// Moves the tail without storing anything, for a log that stopped. Nothing can be appended any
   /// more.
@@ -53,7 +53,7 @@ class LogBuffer {
 
   [[nodiscard]] Lsn tail() const { return Lsn(tail_.load(std::memory_order_acquire) & ~kClosed); }
   /// What may be written to the files: at least all that was appended before the call. Waits for
-  /// appenders that are copying (about a microsecond, or until the scheduler lets them go on).
+  /// appenders that are copying (about a microsecond, or until the scheduler lets them continue).
   [[nodiscard]] Lsn AwaitContent();
   [[nodiscard]] uint64_t size_bytes() const { return ring_.size(); }
   /// First LSN that has no place while the log is durable up to `durable`.
@@ -71,14 +71,14 @@ class LogBuffer {
   void Restore(Lsn position, Bytes bytes) { CopyIn(position, bytes); }
 
  private:
-  /// Set in tail_ by the first Skip: nothing is appended any more.
+  /// Set in tail_ by the first Skip: nothing more is appended.
   static constexpr uint64_t kClosed = uint64_t{1} << 63;
   /// More than there are cores; a thread that meets only taken slots waits for one.
   static constexpr size_t kSlots = 64;
   static constexpr Lsn kIdle{UINT64_MAX};
   struct alignas(64) Slot {
-    /// Announced position or kIdle. Taken by the appender (exchange), given back with release after
-    /// its bytes are in place; read by AwaitContent with acquire.
+    /// Announced position or kIdle. Claimed by the appender (exchange), freed with a release store
+    /// after its bytes are in place; read by AwaitContent with acquire.
     std::atomic<Lsn> position{kIdle};
   };
 
@@ -92,7 +92,7 @@ class LogBuffer {
   const uint32_t epoch_;
   /// An LSN and kClosed; changed by compare-and-exchange only.
   alignas(64) std::atomic<uint64_t> tail_;
-  alignas(64) std::atomic<Lsn> content_end_;         // raised by whoever looks
+  alignas(64) std::atomic<Lsn> content_end_;         // raised by its readers
   std::atomic<Lsn> content_limit_{Lsn(UINT64_MAX)};  // stored before kClosed is
   std::atomic<Lsn> mark_end_;  // of the newest empty group; stored by its appender
   std::array<Slot, kSlots> slots_;

@@ -15,7 +15,7 @@
 namespace rowan {
 namespace {
 
-constexpr std::string_view kMagic = "ROWANLOG";
+constexpr std::string_view kLogFileMagic = "ROWANLOG";
 constexpr std::string_view kPrefix = "redo_";
 constexpr size_t kDigits = 10;
 /// More than any log ever gets.
@@ -40,11 +40,11 @@ static_assert(offsetof(HeaderLayout, file_bytes) == 40);
 static_assert(offsetof(HeaderLayout, start) == 48);
 static_assert(offsetof(HeaderLayout, features) == 56);
 
-constexpr size_t kCrcAt = offsetof(HeaderLayout, crc);
+constexpr size_t kHeaderCrcAt = offsetof(HeaderLayout, crc);
 
 uint32_t TakeCrc(MutableBytes block) {
-  const auto stored = LoadLe<uint32_t>(block.data() + kCrcAt);
-  StoreLe<uint32_t>(block.data() + kCrcAt, 0);
+  const auto stored = LoadLe<uint32_t>(block.data() + kHeaderCrcAt);
+  StoreLe<uint32_t>(block.data() + kHeaderCrcAt, 0);
   return stored;
 }
 
@@ -63,7 +63,7 @@ std::optional<uint64_t> ParseLogFileName(const std::string& name) {
 
 Status WriteLogFileHeader(File* file, const LogFileHeader& header) {
   HeaderLayout layout{};
-  std::memcpy(layout.magic, kMagic.data(), kMagic.size());
+  std::memcpy(layout.magic, kLogFileMagic.data(), kLogFileMagic.size());
   layout.format_version = kLogFileVersion;
   std::copy(header.instance_id.begin(), header.instance_id.end(), layout.instance_id);
   layout.number = header.number;
@@ -71,7 +71,7 @@ Status WriteLogFileHeader(File* file, const LogFileHeader& header) {
   layout.start = header.start.value();
   AlignedBuffer block(kLogFileHeaderBytes);
   StoreLe(block.data(), layout);
-  StoreLe<uint32_t>(block.data() + kCrcAt, Crc32c(block.span()));
+  StoreLe<uint32_t>(block.data() + kHeaderCrcAt, Crc32c(block.span()));
   return file->Write(0, block.span());
 }
 
@@ -110,7 +110,7 @@ Result<LogFileHeader> ReadLogFileHeader(File* file, const InstanceId& instance_i
   AlignedBuffer block(kLogFileHeaderBytes);
   Status status = file->Read(0, block.span());
   if (!status.ok()) return status;
-  if (std::memcmp(block.data(), kMagic.data(), kMagic.size()) != 0) {
+  if (std::memcmp(block.data(), kLogFileMagic.data(), kLogFileMagic.size()) != 0) {
     return Status(Code::kCorrupt, "not a Rowan log file");
   }
   const uint32_t stored = TakeCrc(block.span());

@@ -30,7 +30,7 @@
 namespace rowan {
 
 inline constexpr size_t kLogFileHeaderBytes = 4096;
-/// Version this build writes. It reads all before it.
+/// Version this build writes. It reads all earlier ones.
 inline constexpr uint32_t kLogFileVersion = 2;
 /// Features of log files that this build knows.
 inline constexpr FormatFeatures kLogFileFeatures{};
@@ -46,12 +46,12 @@ struct LogFileHeader {
 };
 
 [[nodiscard]] std::string LogFileName(uint64_t number);
-/// Nothing when `name` is not that of a log file.
+/// nullopt when `name` is not that of a log file.
 [[nodiscard]] std::optional<uint64_t> ParseLogFileName(const std::string& name);
 
 Status WriteLogFileHeader(File* file, const LogFileHeader& header);
-/// Of the file `number` of an instance. kCorrupt: it is not, or cannot be used; kNewerFormat, with
-/// a sentence in the log: a newer build wrote it.
+/// The header of the file `number` of an instance. kCorrupt: it is not that file, or cannot be
+/// used; kNewerFormat, with a sentence in the log: a newer build wrote it.
 Result<LogFileHeader> ReadLogFileHeader(File* file, const InstanceId& instance_id, uint64_t number);
 
 }  // namespace rowan

@@ -29,7 +29,7 @@ Result<std::vector<ListedLogFile>> ListLogFiles(FileSystem* file_system, const s
       files.push_back({*number, Status::Ok(), header.value()});
     } else if (header.status().Is(Code::kCorrupt)) {
       files.push_back({*number, header.status(), {}});
-    } else if (!header.status().Is(Code::kNotFound)) {  // renamed meanwhile, by a log in use
+    } else if (!header.status().Is(Code::kNotFound)) {  // renamed just then by a log in use
       return header.status();
     }
   }

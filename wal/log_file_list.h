@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// The log files of a folder with what their headers say. Thread safety: plain functions.
+// The log files of a folder with the contents of their headers. Thread safety: plain functions.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ namespace rowan {
 
 struct ListedLogFile {
   uint64_t number = 0;
-  Status status;  ///< kCorrupt: the header says nothing that could be relied on
+  Status status;  ///< kCorrupt: nothing in the header can be relied on
   LogFileHeader header;
 };
 
@@ -24,7 +24,7 @@ struct ListedLogFile {
 Result<std::vector<ListedLogFile>> ListLogFiles(FileSystem* file_system, const std::string& folder,
                                                 const InstanceId& instance_id);
 
-/// One file; kNotFound if it is not there.
+/// One file; kNotFound if it does not exist.
 Result<LogFileHeader> ReadHeaderOfLogFile(FileSystem* file_system, const std::string& folder,
                                           const InstanceId& instance_id, uint64_t number);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // LogFileMap: which part of the stream each ready file of the log holds. File numbers and parts are
 // gapless runs; the parts may have different sizes. Thread safety: one caller at a time of those
-// that change it, the rest from any thread beside them.
+// that change it, the rest from any thread at the same time.
 #pragma once
 
 #include <atomic>
@@ -33,9 +33,9 @@ class LogFileMap {
  public:
   /// No files; the first will be `number` and begin at `start`.
   void Reset(uint64_t number, Lsn start);
-  /// One file more, behind the last one.
+  /// One file more, after the last one.
   void Append(uint64_t file_bytes);
-  /// The first file goes. REQUIRES that there is one.
+  /// Removes the first file. REQUIRES that there is one.
   void RemoveFirst();
 
   /// The file that a position lies in; the one that would come next, as an empty place, if the
@@ -49,7 +49,7 @@ class LogFileMap {
   /// Bytes of the stream in all files.
   [[nodiscard]] uint64_t bytes() const;
   [[nodiscard]] uint64_t files() const;
-  /// Behind the last byte of the last file.
+  /// After the last byte of the last file.
   [[nodiscard]] Lsn end() const { return end_.load(std::memory_order_acquire); }
 
  private:

@@ -13,7 +13,7 @@ namespace rowan {
 namespace {
 
 /// Also how often a full disk is asked again.
-constexpr auto kTick = std::chrono::milliseconds(1000);
+constexpr auto kPrepareTick = std::chrono::milliseconds(1000);
 /// Files are kept ready this far ahead, two of them at least.
 constexpr uint64_t kAheadBytesMin = uint64_t{1} << 20;
 constexpr uint64_t kAheadFiles = 2;
@@ -25,7 +25,7 @@ LogFilePreparer::LogFilePreparer(Parts parts,
     : parts_(parts),
       fail_(std::move(fail)),
       tail_file_end_(parts.files->PlaceOf(parts.buffer->tail()).end),
-      thread_("log-files", kTick, [this] { return Step(); }) {}
+      thread_("log-files", kPrepareTick, [this] { return Step(); }) {}
 
 void LogFilePreparer::WantUpTo(Lsn end) {
   RaiseTo(&wanted_end_, end);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // LogFilePreparer: the thread "log-files" of a log. It keeps files ready ahead of the tail, so that
 // appending never waits for one, and recycles or removes those that recovery does not need. On a
-// full disk the readers that hold old files back go first; then writers wait for the checkpoint.
-// Thread safety: all members unless said otherwise.
+// full disk the holds of readers that keep old files are given up first; then writers wait for the
+// checkpoint. Thread safety: all members unless said otherwise.
 #pragma once
 
 #include <atomic>
@@ -37,17 +37,18 @@ class LogFilePreparer {
   void Start() { thread_.Start(); }
   void Stop() { thread_.Stop(); }
   void Wake() { thread_.Wake(); }
-  /// Files are wanted up to `end`, by one who waits for log space.
+  /// Files are wanted up to `end`, by a waiter for log space.
   void WantUpTo(Lsn end);
   /// Leader only: the log is durable up to here. Wakes the thread when that is in another file.
-  /// Before the lead goes on, as a later leader and a checkpoint may let go the file of this place.
+  /// Call before leadership is handed on, as a later leader and a checkpoint may release the file
+  /// of this place.
   void NoteDurable(Lsn position);
 
  private:
   ThreadLoop::Next Step();
-  /// Recovery needs nothing below.
+  /// Recovery needs nothing below it.
   [[nodiscard]] Lsn SafeLsn() const;
-  /// A step did not find what it needs; everything is as it was.
+  /// A step lacked disk space or resources; nothing has changed.
   ThreadLoop::Next HandleFullDisk(Lsn safe);
 
   const Parts parts_;

@@ -82,10 +82,10 @@ Status LogFileSet::Recover(Lsn checkpoint, Lsn end) {
 }
 
 Status LogFileSet::PrepareTwoLocked(Lsn end, Lsn oldest) {
-  // The byte before stays, too: see SafeLsn of the log.
+  // The byte before it stays, too: see SafeLsn of the log.
   const uint64_t oldest_needed = map_.Of(oldest - 1).number;
   while (map_.next_number() <= map_.Of(end).number + 1) {
-    // An old file needs no space, which may be what there is none of.
+    // An old file needs no space, of which there may be none.
     const bool old = map_.First().number < oldest_needed;
     const Status status = old ? RecycleLocked() : CreateLocked();
     if (!status.ok()) return status;
@@ -132,7 +132,7 @@ Status LogFileSet::RemoveStrays(const std::vector<ListedLogFile>& files) {
     return status;
   };
   Status status = remove(ScratchPath());
-  // From the end, each durably gone before the next: a gap in the numbers counts as a loss.
+  // From the end, each durably removed before the next: a gap in the numbers counts as a loss.
   for (auto file = files.rbegin(); file != files.rend() && status.ok(); ++file) {
     const bool behind = file->number >= map_.next_number();
     if (!behind && file->number >= map_.First().number) continue;
@@ -144,7 +144,7 @@ Status LogFileSet::RemoveStrays(const std::vector<ListedLogFile>& files) {
 }
 
 Status LogFileSet::MakeDurable(Lsn oldest, Lsn end) {
-  // Files behind the end count as ready, so their headers must be on disk as well.
+  // Files after the end count as ready, so their headers must be on disk as well.
   for (uint64_t number = map_.Of(oldest).number; number < map_.next_number(); ++number) {
     const LogFilePlace place = map_.OfNumber(number);
     const Lsn first = std::max(oldest, place.start);
@@ -209,7 +209,7 @@ Status LogFileSet::ReuseFirstLocked(const Aim& aim, bool room) {
     return RecycleLocked();
   }
   if (map_.end() >= aim.wanted_end) return RemoveLocked();
-  // Its successor first: an unsuitable file is better than none when the disk is full.
+  // Its successor first: on a full disk an unsuitable file is better than none.
   const Status status = CreateLocked();
   return status.Is(Code::kNoSpace) ? RecycleLocked() : status;
 }
@@ -238,7 +238,7 @@ Status LogFileSet::CreateLocked() {
   const LogFileHeader header = NextHeader(NextFileBytes());
   const Status status = MakeFile(header);
   if (!status.ok()) {
-    // Gives back what was taken of a full disk; Recover removes it otherwise.
+    // Frees the space taken on a full disk; otherwise Recover removes the file.
     options_.file_system->Remove(ScratchPath()).Ignore();
     return status;
   }

@@ -2,12 +2,12 @@
 // The files of the log: a gapless run of numbers. Each is made ready before the log reaches it, so
 // that writing the log never changes a file's size or extents:
 //   new      zeros and header written to a scratch name, synced, renamed into place
-//   recycled header of its next number and place written and synced, renamed; old bytes stay, their
-//            checksums do not fit the new place. A file keeps its size
+//   recycled header with its next number and place written and synced, renamed; old bytes stay,
+//            their checksums do not fit the new place. A file keeps its size
 //   removed  when the capacity shrank, or the file is much too small or too large for it
 // Every rename and removal is followed by a sync of the folder before anything relies on it.
 // A crash leaves at most a scratch file, a lowest file with the header of a later number (nothing
-// below the checkpoint is read), or files that nobody expects; Recover removes those.
+// below the checkpoint is read), or unexpected files; Recover removes those.
 // How large a new file is: LogFileBytes. Thread safety: all members after Recover, any thread.
 #pragma once
 
@@ -40,11 +40,12 @@ class LogFileSet {
   explicit LogFileSet(Options options);
 
   /// For a new log: makes the file that `end` lies in and the next, so that the log can always move
-  /// on to a second file and leave the first to recycling; files of an interrupted creation go.
+  /// on to a second file and leave the first for recycling; removes the files of an interrupted
+  /// creation.
   Status Create(Lsn end);
-  /// Finds the files there are and makes sure of the one `end` lies in and the next. Everything
-  /// from `checkpoint` to `end` is durable afterwards. It is written once more for that: an earlier
-  /// process may not have synced it, or its sync failed, and the kernel takes the pages for clean.
+  /// Finds the existing files and ensures that the one `end` lies in and the next exist. Everything
+  /// from `checkpoint` to `end` is durable afterwards. It is rewritten for that: an earlier process
+  /// may not have synced it, or its sync failed and the kernel takes the pages for clean.
   Status Recover(Lsn checkpoint, Lsn end);
 
   /// What the background thread should aim at.
@@ -53,13 +54,13 @@ class LogFileSet {
     Lsn tail;        ///< of the log
     Lsn wanted_end;  ///< files should be ready up to here
   };
-  /// Takes one step (recycles, removes or creates one file) towards the aim; false if there is none
-  /// to take. kNoSpace and a shortage (io/resource_shortage.h) leave everything as it was.
+  /// Takes one step (recycles, removes or creates one file) towards the aim; false if none is left.
+  /// kNoSpace and a shortage (io/resource_shortage.h) leave everything unchanged.
   Result<bool> Step(const Aim& aim);
-  /// Makes sure that the file of `position` is ready, whatever the aim, and returns it. Waits for a
+  /// Ensures that the file of `position` is ready, whatever the aim, and returns it. Waits for a
   /// Step in progress.
   Result<LogFilePlace> Require(Lsn position);
-  /// Files made or recycled from now on suit it.
+  /// Files made or recycled from now on suit this capacity.
   void SetCapacity(uint64_t capacity_bytes) {
     capacity_.store(capacity_bytes, std::memory_order_release);
   }
@@ -92,13 +93,13 @@ class LogFileSet {
   Status RemoveStrays(const std::vector<ListedLogFile>& files);
   Status MakeDurable(Lsn oldest, Lsn end);
   Status RewriteFile(const LogFilePlace& place, Lsn start, Lsn end);
-  /// Makes sure of the file that `end` lies in and the next; those below the file of `oldest` are
-  /// not needed.
+  /// Ensures that the file that `end` lies in and the next exist; those below the file of `oldest`
+  /// are not needed.
   Status PrepareTwoLocked(Lsn end, Lsn oldest) ROWAN_REQUIRES(mutex_);
-  /// REQUIRES: the first file is not needed any more.
+  /// REQUIRES: the first file is no longer needed.
   Status ReuseFirstLocked(const Aim& aim, bool room) ROWAN_REQUIRES(mutex_);
   Status CreateLocked() ROWAN_REQUIRES(mutex_);
-  /// Whole and durable under its name, or not there.
+  /// The file is whole and durable under its name, or does not exist.
   Status MakeFile(const LogFileHeader& header);
   Status FillScratch(const LogFileHeader& header);
   Status RecycleLocked() ROWAN_REQUIRES(mutex_);
@@ -113,8 +114,8 @@ class LogFileSet {
 };
 
 /// How much a new file holds: a sixteenth of the capacity up to files of 64 MiB, so that a small
-/// log still is a run of files. A larger log gets larger files as it really grows, up to a 64th of
-/// the capacity. That makes 16 to 64 files, about twice as many while it grows.
+/// log is still a run of files. A larger log gets larger files as it grows, up to a 64th of the
+/// capacity. That makes 16 to 64 files, about twice as many while it grows.
 uint64_t LogFileBytes(uint64_t capacity_bytes, uint64_t ready_bytes);
 
 }  // namespace rowan

@@ -11,7 +11,7 @@ namespace rowan {
 namespace {
 
 /// Bounds what Durability::kBackground may lose.
-constexpr auto kTick = std::chrono::milliseconds(1000);
+constexpr auto kFlushTick = std::chrono::milliseconds(1000);
 /// A tick is never early by more than this.
 constexpr uint64_t kTickNanosMin = uint64_t{900} * 1000 * 1000;
 
@@ -21,7 +21,7 @@ LogFlusher::LogFlusher(Parts parts, std::function<bool()> lead)
     : parts_(parts),
       lead_(std::move(lead)),
       flushed_at_nanos_(MonotonicNanos()),
-      thread_("log-flush", kTick, [this] { return Flush(); }) {}
+      thread_("log-flush", kFlushTick, [this] { return Flush(); }) {}
 
 void LogFlusher::WantDurable(Lsn lsn) {
   RaiseTo(&wanted_, lsn);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // LogFlusher: the thread "log-flush" of a log. It leads commits when many wait, makes the log
-// durable once per second, when half of the ring waits for the disk or when somebody asks, and
-// tells an idle log apart from a damaged one by a mark at its end.
+// durable once per second, when half of the ring waits for the disk or on request, and
+// distinguishes an idle log from a damaged one by a mark at its end.
 // Thread safety: all members unless said otherwise.
 #pragma once
 
@@ -34,9 +34,9 @@ class LogFlusher {
   void Start() { thread_.Start(); }
   void Stop() { thread_.Stop(); }
   void Wake() { thread_.Wake(); }
-  /// The log should be durable up to `lsn`, at once.
+  /// Asks for the log to be durable up to `lsn`, at once.
   void WantDurable(Lsn lsn);
-  /// Appends no mark any more: the log is being closed.
+  /// Appends no more marks: the log is being closed.
   void EndMarks();
 
  private:
@@ -49,8 +49,8 @@ class LogFlusher {
   std::atomic<Lsn> wanted_{kNoLsn};  // raised by WantDurable, read by the thread
 
   Mutex mark_mutex_{LatchRank::kLogMark};
-  bool closing_ ROWAN_GUARDED_BY(mark_mutex_) = false;  // no marks any more
-  GroupBuilder mark_;                                   // owned by the thread, as all below
+  bool closing_ ROWAN_GUARDED_BY(mark_mutex_) = false;  // no more marks
+  GroupBuilder mark_;                                   // owned by the thread, like all below
   Lsn mark_candidate_;                                  // the tail at the tick before
   uint64_t mark_considered_nanos_ = 0;
   uint64_t flushed_at_nanos_;

@@ -13,9 +13,9 @@
 namespace rowan {
 namespace {
 
-/// Read where nothing else is wanted nearby: most groups are smaller.
+/// Read size where nothing else is wanted nearby: most groups are smaller.
 constexpr size_t kReadBytesMin = 512;
-/// Bytes that nobody wants and that are copied all the same: a call of its own costs as much.
+/// Unwanted bytes between groups that are read all the same: a separate call costs as much.
 constexpr size_t kGapBytesMax = 2048;
 constexpr size_t kReadBytesMax = size_t{256} << 10;
 

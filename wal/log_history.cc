@@ -23,7 +23,7 @@ bool IsPast(const LogHistory& past, Lsn end, const LogHistory& history, Lsn tail
   if (past.empty()) return false;
   const auto run = std::find(history.begin(), history.end(), past.back());
   if (run == history.end()) return false;
-  // What the run appended behind the beginning of the next one was lost, or is another copy's.
+  // What the run appended after the beginning of the next one was lost, or belongs to another copy.
   const auto next = run + 1;
   return end <= (next == history.end() ? tail : next->begin);
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // LogHistory: the runs of an instance, oldest first, each with the position from which on the log
 // is its own. A copy of an instance, however it was made, has the same runs up to where the two
-// part: from then on each has runs of its own, because every run draws an id. So whether a state
-// that one of them was in is also in the past of the other can be told from the ids alone.
+// part: from then on each has runs of its own, because every run draws an id. So the ids alone tell
+// whether a state of one of them is also in the past of the other.
 //
 // A run on disk, little-endian:
 //   offset size
@@ -30,13 +30,13 @@ inline constexpr size_t kLogRunBytes = 24;
 /// Older ones are forgotten.
 inline constexpr size_t kLogRunsMax = 128;
 
-/// Random; of instances and of runs.
+/// Random; for instances and for runs.
 [[nodiscard]] InstanceId DrawId();
 
 /// A run begins: what is appended from `begin` on is its own.
 void AddRun(LogHistory* history, Lsn begin);
 /// Whether the log up to `end`, as the newest run of `past` left it, is a part of `history`, whose
-/// log ends at `tail`. False, too, when that run is forgotten.
+/// log ends at `tail`. Also false when that run is forgotten.
 [[nodiscard]] bool IsPast(const LogHistory& past, Lsn end, const LogHistory& history, Lsn tail);
 
 /// REQUIRES: kLogRunsMax * kLogRunBytes bytes.

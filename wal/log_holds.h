@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // LogHolds: named readers that need the log from a position on, such as a backup or an archive. The
 // files from the oldest hold on are neither recycled nor removed. Writers never wait for a reader:
-// the log takes files beyond its capacity meanwhile. So that a forgotten reader does not fill the
+// the log takes files beyond its capacity. So that a forgotten reader does not fill the
 // disk, each says how far it may fall behind; beyond that, or when a new file finds the disk full,
 // its hold is lost, with a warning, and the reader has to start over.
 // A hold lives in memory: it ends with the process. Thread safety: all members.
@@ -21,7 +21,7 @@ class LogHolds {
  public:
   struct Reader {
     std::string name;
-    Lsn lsn;                 ///< nothing below is needed any more
+    Lsn lsn;                 ///< nothing below is needed
     uint64_t bytes_max = 0;  ///< the end of the log may be this far ahead of it
     bool lost = false;
   };

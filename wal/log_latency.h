@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// How long commits and their way to the disk took: one histogram for each sync method and phase.
+// How long commits and their steps to the disk took: one histogram for each sync method and phase.
 // A method that writes and syncs in one step (dsync, direct_dsync, uring) counts the whole step as
-// a sync; its writes are those of sessions that only want their bytes handed to the kernel.
+// a sync; its writes are those of sessions that only need their bytes handed to the kernel.
 // Thread safety: everything from any thread; no locks.
 #pragma once
 
@@ -16,8 +16,8 @@ namespace rowan {
 
 enum class LogPhase : uint32_t {
   kWrite,   ///< one write call
-  kSync,    ///< making durable what was written, of all files concerned
-  kCommit,  ///< a whole commit as its transaction saw it, its wait included
+  kSync,    ///< making the written bytes durable, in all files concerned
+  kCommit,  ///< a whole commit as its transaction saw it, including its wait
 };
 inline constexpr size_t kLogPhases = 3;
 const char* LogPhaseName(LogPhase phase);

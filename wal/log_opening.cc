@@ -26,7 +26,7 @@ Status CheckOptions(const LogOptions& options) {
   return Status::Ok();
 }
 
-/// The method asked for if it works here, else fdatasync, which works everywhere.
+/// The requested method if it works here, else fdatasync, which works everywhere.
 std::unique_ptr<SyncStrategy> ChooseStrategy(LogFileSet* files, LogSyncMethod method, Lsn end) {
   if (method == LogSyncMethod::kAuto) {
     method = ProbeSyncMethod(files->file_system(), files->folder());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// What a log begins with: its files, made sure of, the way to sync them, and an epoch that is
-// durable in the control file before the first group of it can be. One thread.
+// What a log starts with: its files, checked or made; the way to sync them; and an epoch that is
+// durable in the control file before its first group can be. One thread.
 #pragma once
 
 #include <cstdint>
@@ -23,12 +23,12 @@ struct LogOpening {
   uint64_t capacity_bytes = 0;
   uint64_t buffer_bytes = 0;
   Lsn checkpoint;
-  Lsn end;  ///< where appending goes on
+  Lsn end;  ///< where appending continues
   uint32_t epoch = 0;
 };
 
 /// Checks the options, finds or makes the files, makes everything up to `end` durable, chooses the
-/// sync method and bumps the epoch. See Log::Open.
+/// sync method and increments the epoch. See Log::Open.
 Result<LogOpening> OpenLogFiles(FileSystem* file_system, const LogOptions& options,
                                 ControlFile* control, Lsn end);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // LogReadAhead: the groups that a LogReader finds, read and checked by a second thread, which is
-// some mebibytes ahead of whoever takes them. A short log is read without it.
+// some mebibytes ahead of their reader. A short log is read without it.
 // Thread safety: one thread, which leaves the reader alone until it has seen the end.
 #pragma once
 
@@ -32,7 +32,7 @@ class LogReadAhead {
     size_t capacity = 0;
     size_t used = 0;
     std::vector<LogReader::Group> groups;
-    Status status;  ///< of what comes behind them
+    Status status;  ///< of what comes after them
   };
 
   void Run();

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Where a group is bad, the log ends there or is damaged there. The difference: had the log been
-// durable beyond that place, every group appended afterwards says so in its durable mark. What was
-// appended and not yet durable never exceeds the log buffer, so the next group after the bad one
-// became durable starts within a buffer's length behind it: that stretch is searched, byte by byte.
+// durable beyond that place, every group appended afterwards would say so in its durable mark. What
+// was appended and not yet durable never exceeds the log buffer, so the next group after the bad
+// one became durable starts within a buffer's length after it: that stretch is searched, byte by
+// byte.
 #include "wal/log_reader.h"
 
 #include <algorithm>
@@ -16,7 +17,7 @@
 namespace rowan {
 namespace {
 
-/// Bytes looked at in one go while searching.
+/// Bytes examined at a time while searching.
 constexpr size_t kSearchChunkBytes = size_t{512} << 10;
 
 }  // namespace
@@ -31,7 +32,7 @@ Result<std::unique_ptr<LogReader>> LogReader::Open(FileSystem* file_system,
   start = std::max(start, Log::kFirstLsn);
   std::unique_ptr<LogReader> reader(new LogReader(file_system, folder, control, start));
   if (control.log_file_bytes == 0) {
-    // The instance was created, its log never was.
+    // The instance was created, but its log never was.
     reader->finished_ = true;
     reader->verdict_ = Status(Code::kEndOfRange);
     return reader;
@@ -40,7 +41,7 @@ Result<std::unique_ptr<LogReader>> LogReader::Open(FileSystem* file_system,
   Status status = source->FindFiles();
   if (!status.ok()) return status;
   // On the edge of two files either one does: the one before may be recycled by now, or not have
-  // been copied, and the one behind is missing when nothing was appended.
+  // been copied, and the next one is missing when nothing was appended.
   if (source->CheckFileOf(start).ok()) return reader;
   const Lsn last = start - 1;
   status = source->CheckFileOf(last);
@@ -103,7 +104,7 @@ GroupCheck LogReader::Check(Lsn position, Bytes* group, Status* status) {
 }
 
 Status LogReader::JudgeEnd() {
-  // One file more, in case that it is a file as a whole that cannot be read.
+  // One file more, in case a whole file cannot be read.
   const Lsn stop = end_ + control_.log_buffer_bytes + source_.PlaceOf(end_).bytes();
   Lsn found;
   Lsn from = end_;
@@ -114,8 +115,8 @@ Status LogReader::JudgeEnd() {
       const Status status = SearchMark(std::max(from, end_ + 1), part_end, &found);
       if (!status.ok()) return status;
     } else if (readable.Is(Code::kCorrupt)) {
-      // A file gets its name when its header is durable, so this is no trace of a crash, and what
-      // was in it cannot be told.
+      // A file gets its name when its header is durable, so a crash does not explain this, and what
+      // it held is unknown.
       LogError("Redo log file '{}' is damaged: {}", source_.PathOf(from), readable.message());
       return readable;
     } else if (!readable.Is(Code::kNotFound)) {
@@ -190,7 +191,7 @@ Status LogReader::SearchMark(Lsn from, Lsn to, Lsn* found) {
 }
 
 bool LogReader::MayProveDamage(Lsn position, Bytes bytes) const {
-  // The epoch keeps out what an earlier run left behind its own torn tail.
+  // The epoch excludes what an earlier run left after its own torn tail.
   const GroupHeader header = LoadGroupHeader(bytes);
   return header.epoch >= EpochMin() && header.durable_mark > end_ &&
          header.durable_mark <= position && header.length >= kGroupHeaderBytes &&

@@ -36,23 +36,24 @@ class LogReader {
   LogReader(FileSystem* file_system, const std::string& folder, const ControlData& control,
             Lsn start);
 
-  /// No good group at the end read so far has a smaller epoch. Behind the place where the last run
-  /// began to append lies what earlier runs left of their torn tails, whole groups among it, and
-  /// nothing but the epoch tells them from what that run appended.
+  /// No good group at the end read so far has a smaller epoch. After the place where the last run
+  /// began to append lie remains of earlier runs' torn tails, including whole groups, and only the
+  /// epoch distinguishes them from what that run appended.
   [[nodiscard]] uint32_t EpochMin() const;
   Status ReadGroup(Group* group);
   GroupCheck Check(Lsn position, Bytes* group, Status* status);
   Status JudgeEnd();
-  /// Once no later group proves damage: kEndOfRange, or kCorrupt when the log was longer once.
+  /// Call once no later group proves damage: kEndOfRange, or kCorrupt when the log was longer
+  /// before.
   Status CheckNothingIsMissing();
   Status SearchMark(Lsn from, Lsn to, Lsn* found);
   [[nodiscard]] bool MayProveDamage(Lsn position, Bytes bytes) const;
 
   const ControlData control_;
   LogSource source_;
-  Lsn end_;                  // behind the last good group
+  Lsn end_;                  // after the last good group
   uint32_t epoch_last_ = 0;  // of the last good group
-  Lsn newer_run_;            // where a group has an epoch that the control file never heard of
+  Lsn newer_run_;            // where a group has an epoch that the control file does not know
   bool finished_ = false;
   Status verdict_;  // once finished
 };

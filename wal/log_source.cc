@@ -10,7 +10,7 @@ namespace rowan {
 namespace {
 
 constexpr size_t kWindowBytesMin = size_t{1} << 20;
-/// Where a file ends of which nothing can be told.
+/// The end of a file of which nothing is known.
 constexpr Lsn kEndUnknown{uint64_t{1} << 62};
 
 const Status kMissing(Code::kNotFound, "it is missing");
@@ -47,7 +47,7 @@ bool LogSource::AddGood(const ListedLogFile& file,
   const bool neighbours = !parts_.empty() && parts_.back().place.number + 1 == header.number;
   if (header.start < next || (neighbours && header.start != next)) return false;
   if (header.start > next) {
-    // What lies between is in files that are missing or cannot be read: one stands for all.
+    // What lies between is in files that are missing or cannot be read: one represents all.
     const uint64_t number = parts_.empty() ? header.number - 1 : parts_.back().place.number + 1;
     Status status = kMissing;
     for (const ListedLogFile& damaged : damaged_before) {
@@ -65,7 +65,7 @@ void LogSource::AddDamagedEnd(const std::vector<ListedLogFile>& damaged) {
       parts_.push_back({{file.number, kNoLsn, kEndUnknown}, file.status});
       return;
     }
-    // As long as the one before, for want of a better guess.
+    // As long as the one before, for lack of a better guess.
     const auto add = [this](uint64_t number, const Status& status) {
       const LogFilePlace last = parts_.back().place;
       parts_.push_back({{number, last.end, last.end + last.bytes()}, status});

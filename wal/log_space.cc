@@ -16,8 +16,8 @@
 namespace rowan {
 namespace {
 
-/// The first waiter asks for relief again after this long: whoever frees room may have had nothing
-/// to free the first time.
+/// The first waiter asks for relief again after this long: at first there may have been nothing to
+/// free.
 constexpr auto kAskAgainAfter = std::chrono::milliseconds(100);
 
 }  // namespace
@@ -49,8 +49,8 @@ bool LogSpace::CouldEverFit(uint32_t bytes) const {
 }
 
 bool LogSpace::TryReserve(uint32_t bytes) {
-  // Reserved is read before the tail. A holder appends first and releases then, so what it appended
-  // is seen in one of the two at least.
+  // Reserved is read before the tail. A holder appends first and then releases, so what it appended
+  // is seen in at least one of the two.
   const uint64_t reserved = reserved_.fetch_add(bytes, std::memory_order_acq_rel) + bytes;
   if (Fits(buffer_->tail() + reserved)) return true;
   reserved_.fetch_sub(bytes, std::memory_order_seq_cst);
@@ -68,7 +68,7 @@ Status LogSpace::ReserveOrWait(uint32_t bytes) {
   if (stopped_.load(std::memory_order_acquire)) return Status(Code::kStopped);
   if (waiters_.load(std::memory_order_relaxed) == 0) {
     if (TryReserve(bytes)) return Status::Ok();
-    RoomFreed();  // for the moment of the attempt somebody else may have found too little
+    RoomFreed();  // during the attempt another thread may have found too little
   }
   if (!CouldEverFit(bytes)) {
     return Status(Code::kTooBig, "more redo than log buffer or redo log capacity can hold");
@@ -79,7 +79,8 @@ Status LogSpace::ReserveOrWait(uint32_t bytes) {
     const MutexLock lock(&mutex_);
     (last_ == nullptr ? first_ : last_->next) = &self;
     last_ = &self;
-    // Counted before it looks at the room: whoever frees some afterwards sees that it must wake.
+    // Counted before it checks the room: a thread that frees some afterwards sees that it must
+    // wake.
     waiters_.fetch_add(1, std::memory_order_seq_cst);
     while (first_ != &self) self.wake.Wait(&mutex_);
   }

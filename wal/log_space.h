@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// LogSpace: admission to the log. Whoever will append reserves first, before it latches
-// anything, so that nobody waits for log space with a latch held.
+// LogSpace: admission to the log. An appender reserves first, before it latches
+// anything, so that no thread waits for log space with a latch held.
 //
 // Invariant: tail + reserved <= limit when a reservation is granted, where limit is the smallest of
 //   checkpoint + capacity      recovery must find all it needs
 //   end of the ready files     appending must not wait for a file
 //   end of the ring's room     appending must not wait for a sync
-// The three only grow (but for the capacity), so a limit read early errs on the safe side. A
-// reservation counts in full until it is released, also for what was appended under it meanwhile.
+// The three only grow (except for the capacity), so a limit read early errs on the safe side. A
+// reservation counts in full until it is released, also for what was appended under it.
 //
-// Those who must wait form a queue: the first gets what becomes free, so a large reservation is not
-// starved by small ones. Thread safety: all members from any thread unless said otherwise.
+// Those that must wait form a queue: the first gets what becomes free, so a large reservation is
+// not starved by small ones. Thread safety: all members from any thread unless said otherwise.
 #pragma once
 
 #include <atomic>
@@ -32,7 +32,7 @@ class LogSpace {
   /// What a waiter does to end its wait; all called without locks.
   struct Hooks {
     std::function<Status()> make_durable;        ///< frees the ring
-    std::function<void(Lsn end)> prepare_files;  ///< files are wanted up to `end`
+    std::function<void(Lsn end)> prepare_files;  ///< files are needed up to `end`
   };
   LogSpace(const LogBuffer* buffer, const CommitQueue* queue, const LogFileSet* files, Hooks hooks);
 
@@ -42,7 +42,7 @@ class LogSpace {
   bool TryReserve(uint32_t bytes);
   Status ReserveOrWait(uint32_t bytes);
   void Release(uint32_t bytes);
-  /// Something freed room: lets the first waiter look again. Cheap when nobody waits.
+  /// Room was freed: lets the first waiter check again. Cheap when no thread waits.
   void RoomFreed() {
     if (waiters_.load(std::memory_order_seq_cst) != 0) WakeFirst();
   }
@@ -54,7 +54,7 @@ class LogSpace {
   [[nodiscard]] uint64_t capacity_bytes() const {
     return capacity_.load(std::memory_order_acquire);
   }
-  /// An empty function takes it back; no call is in progress afterwards.
+  /// An empty function removes it; no call is in progress afterwards.
   void SetPressureCallback(std::function<void()> callback);
   /// More than half of the ring waits for the disk.
   [[nodiscard]] bool RingIsHalfFull() const;

@@ -61,7 +61,8 @@ Result<Lsn> LogWriter::MakeDurable() {
 }
 
 Status LogWriter::WritePendingLocked(Lsn target) {
-  // A write through covers its own bytes only: what WriteUpTo left with the kernel goes again.
+  // A write-through covers its own bytes only: what WriteUpTo left with the kernel is written
+  // again.
   const bool through = strategy_->kind() == SyncStrategy::Kind::kThrough;
   if (through) touched_.clear();
   const Lsn from = through ? durable_ : written_.load(std::memory_order_relaxed);
@@ -128,7 +129,7 @@ LogWriter::Piece LogWriter::NextPieceLocked(Lsn position, Lsn stop) {
     std::memset(target.data() + used, 0, padded - used);
     return {target, stop};
   }
-  // Full blocks need no padding and nobody appends to them any more.
+  // Full blocks need no padding and are not appended to any more.
   const Bytes bytes = buffer_->Contiguous(position, LogBlockStart(stop));
   return {bytes, position + bytes.size()};
 }
@@ -184,7 +185,7 @@ Status LogWriter::OpenAhead() {
   if (!special.ok()) return special.status();
   const MutexLock lock(&mutex_);
   next_plain_ = {place, std::move(plain).value()};
-  // If the strategy has changed meanwhile its flags may be others.
+  // If the strategy has changed in the meantime its flags may differ.
   const bool same = through && strategy_->kind() == SyncStrategy::Kind::kThrough &&
                     strategy_->open_options().direct == options.direct;
   if (same) next_through_ = {place, std::move(special).value()};
@@ -203,7 +204,7 @@ Status LogWriter::SwitchStrategy(std::unique_ptr<SyncStrategy> strategy) {
   } else {
     through_ = {};
   }
-  next_through_ = {};  // opened with the flags of before
+  next_through_ = {};  // opened with the old flags
   strategy_ = std::move(strategy);
   method_.store(strategy_->method(), std::memory_order_release);
   return Status::Ok();

@@ -2,12 +2,12 @@
 // LogWriter moves bytes from the log buffer to the files. Two ways:
 //   WriteUpTo    hands bytes to the kernel; any thread; short
 //   MakeDurable  writes and syncs everything appended so far; the leader only
-// With the methods that sync separately, WriteUpTo goes on while the leader syncs, so sessions that
-// do not ask for durability do not wait for those that do.
+// With the methods that sync separately, WriteUpTo continues while the leader syncs, so sessions
+// that do not ask for durability do not wait for those that do.
 //
-// Writes are whole 4 KiB blocks; the last block is padded with zeros and written again with more in
-// it later: the old content is a prefix of the new, so a tear at 512-byte sectors harms nothing.
-// After a failure the writer must not be used any more; nothing is ever retried.
+// Writes are whole 4 KiB blocks; the last block is padded with zeros and later rewritten with more
+// in it: the old content is a prefix of the new, so a tear at 512-byte sectors is harmless. After a
+// failure the writer must not be used; nothing is ever retried.
 // Thread safety: as named. Leadership orders all calls marked "leader".
 #pragma once
 
@@ -39,11 +39,11 @@ class LogWriter {
   /// Hands everything appended to the kernel unless `target` is there already.
   Status WriteUpTo(Lsn target);
 
-  /// Leader. Returns the LSN up to which the log is durable now.
+  /// Leader only. Returns the LSN up to which the log is durable.
   Result<Lsn> MakeDurable();
-  /// Opens the file that comes next, if it is ready, so that the leader need not.
+  /// Opens the next file, if it is ready, so that the leader need not.
   Status OpenAhead();
-  /// Leader, with nothing written that is not durable. On failure the old strategy stays.
+  /// Leader only, with everything written durable. On failure the old strategy stays.
   Status SwitchStrategy(std::unique_ptr<SyncStrategy> strategy);
 
   [[nodiscard]] LogSyncMethod method() const { return method_.load(std::memory_order_acquire); }
@@ -61,7 +61,7 @@ class LogWriter {
   };
   struct Piece {
     Bytes bytes;
-    Lsn end;  // of the stream's bytes in it; the padding lies behind
+    Lsn end;  // of the stream's bytes in it; the padding lies after them
   };
 
   Status WriteRangeLocked(Lsn from, Lsn target, Via via) ROWAN_REQUIRES(mutex_);
@@ -78,7 +78,7 @@ class LogWriter {
   LogFileSet* const files_;
   LogBuffer* const buffer_;
   LogLatency latency_;
-  std::atomic<LogSyncMethod> method_;  // stored by the leader, read by anyone
+  std::atomic<LogSyncMethod> method_;  // stored by the leader, read by any thread
   std::atomic<Lsn> written_;           // stored under mutex_
 
   Mutex mutex_{LatchRank::kLogWriter};
@@ -93,7 +93,7 @@ class LogWriter {
   // Owned by the leader; the strategy is replaced under mutex_ too.
   std::unique_ptr<SyncStrategy> strategy_;
   Lsn durable_;
-  uint64_t sync_nanos_ = 0;                     // what making durable took so far, this time
+  uint64_t sync_nanos_ = 0;                     // what making durable has taken so far, this time
   std::vector<std::shared_ptr<File>> syncing_;  // kept for its capacity
 };
 

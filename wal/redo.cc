@@ -25,7 +25,7 @@ void RegisterRedo(RecordType type, RedoEntry entry) {
   Versions& versions = Table()[number];
   ROWAN_CHECK(entry.version <= versions.size());
   if (entry.version == versions.size()) versions.push_back(entry);
-  // Engines of one process register the same functions again; two owners of one type do not mix.
+  // Engines of one process register the same functions again; one type cannot have two owners.
   ROWAN_CHECK(versions[entry.version].apply == entry.apply);
 }
 

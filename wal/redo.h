@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Record type and version -> redo function. The log knows nothing of pages' contents: each owner
-// registers its functions (RegisterXxxRedo), engine/ calls those once at start. Read-only
+// Record type and version -> redo function. The log knows nothing about the contents of pages: each
+// owner registers its functions (RegisterXxxRedo), engine/ calls those once at start. Read-only
 // afterwards.
 //
 // Redo contract: a function is called only when page LSN < group end LSN, with the page as it was
 // when the record was logged, holding it exclusively; it makes exactly the change that the original
-// operation made, and returns kCorrupt when the body or page cannot be (never crashes on garbage).
+// operation made, and returns kCorrupt when the body or page is impossible (never crashes on
+// garbage).
 #pragma once
 
 #include "base/bytes.h"
@@ -24,13 +25,13 @@ struct RedoEntry {
   bool initialises_page = false;
   /// The record names no page; recovery handles it by type.
   bool pageless = false;
-  /// Of the type's body. Each version is registered on its own, from 0 on, for as long as logs with
-  /// it may be read; records are written with one of them.
+  /// Of the type's body. Each version is registered separately, from 0 on, as long as logs with it
+  /// may be read; records are written with one of them.
   uint8_t version = 0;
 };
 
 void RegisterRedo(RecordType type, RedoEntry entry);
-/// nullptr when nobody registered this version of the type: a newer build wrote the record.
+/// nullptr when this version of the type is not registered: a newer build wrote the record.
 const RedoEntry* FindRedo(RecordType type, uint8_t version = 0);
 
 }  // namespace rowan

@@ -15,7 +15,7 @@
 namespace rowan {
 namespace {
 
-/// Simplest first. fsync is left out: on a file whose size stands still it never beats fdatasync.
+/// Simplest first. fsync is left out: on a file of constant size it never beats fdatasync.
 constexpr std::array kCandidates = {LogSyncMethod::kFdatasync, LogSyncMethod::kDsync,
                                     LogSyncMethod::kDirectDsync, LogSyncMethod::kUring};
 /// A lone commit writes one block, a batch of some tens of commits four.
@@ -26,7 +26,7 @@ constexpr int kRoundsMin = 8;
 constexpr int kRoundsMax = 60;
 constexpr uint64_t kProbeNanosMax = uint64_t{250} * 1000 * 1000;
 
-/// A method with its own scratch file, so that none of them meets what another left in the cache.
+/// A method with its own scratch file, so that none is affected by what another left in the cache.
 struct Candidate {
   LogSyncMethod method;
   std::string path;
@@ -71,7 +71,7 @@ Status MeasureOnce(Candidate* candidate, size_t size_index, int round, AlignedBu
   return Status::Ok();
 }
 
-/// All candidates take turns, so that whatever else the disk does meets them alike.
+/// All candidates take turns, so that other load on the disk affects them alike.
 void MeasureAll(std::vector<Candidate>* candidates) {
   AlignedBuffer bytes(kWriteBytes.back());
   const uint64_t give_up = MonotonicNanos() + kProbeNanosMax;
@@ -118,7 +118,7 @@ std::string Describe(const std::vector<SyncFinding>& findings) {
 }  // namespace
 
 LogSyncMethod ChooseSyncMethod(const std::vector<SyncFinding>& findings) {
-  // A more complicated method must win by more than what two measurements of one differ.
+  // A more complicated method must win by more than the spread of two measurements of one.
   constexpr double kWorthChanging = 0.90;
   const SyncFinding* chosen = nullptr;
   for (const SyncFinding& finding : findings) {
@@ -147,7 +147,7 @@ LogSyncMethod ProbeSyncMethod(FileSystem* file_system, const std::string& folder
   for (Candidate& candidate : candidates) {
     if (!simulated) findings.push_back(Summarize(&candidate));
     candidate.file.reset();
-    // A scratch file left behind is written over next time.
+    // A leftover scratch file is overwritten next time.
     file_system->Remove(candidate.path).Ignore();
   }
   const LogSyncMethod chosen = ChooseSyncMethod(findings);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // What `auto` means: measures the sync methods on scratch files in the log's folder and chooses.
 // The methods take turns, round by round, and medians decide, so that a burst of other work on the
-// disk cannot. The finding goes to the error log. Takes some ten milliseconds on a fast disk and
+// disk cannot. The result goes to the error log. Takes some ten milliseconds on a fast disk and
 // about a third of a second on a slow one. Thread safety: one probe of a folder at a time.
 #pragma once
 

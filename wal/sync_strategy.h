@@ -18,7 +18,7 @@ namespace rowan {
 class SyncStrategy {
  public:
   enum class Kind {
-    kSeparate,  ///< write, then Sync: others may write meanwhile
+    kSeparate,  ///< write, then Sync: others may write at the same time
     kThrough,   ///< a write to a file opened with open_options() is durable when it returns
     kCombined,  ///< WriteAndSync is cheaper than its two halves
   };
@@ -29,7 +29,7 @@ class SyncStrategy {
   [[nodiscard]] virtual FileOptions open_options() const { return {}; }
   /// Makes everything written to the file durable.
   virtual Status Sync(File* file) = 0;
-  /// Writes, and makes this and everything written to the file before durable.
+  /// Writes, and makes this and all earlier writes to the file durable.
   virtual Status WriteAndSync(File* file, uint64_t offset, Bytes bytes) {
     const Status status = file->Write(offset, bytes);
     if (!status.ok()) return status;

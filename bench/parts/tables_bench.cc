@@ -60,8 +60,7 @@ void MakeTables(Engine* engine, size_t tables) {
     const std::string name = Format("bench/t{}", i);
     const TableDef definition{.name = name,
                               .indexes = {ClusteredIndex("PRIMARY"), SecondaryIndex("k")}};
-    const auto table =
-        Require(engine->CreateTable(session.get(), definition), "creating a table");
+    const auto table = Require(engine->CreateTable(session.get(), definition), "creating a table");
     Require(session->InsertRow(table.get(), AsBytes("key"), AsBytes("row")), "inserting");
     Require(session->Commit(Durability::kBackground), "committing");
   }
@@ -75,9 +74,9 @@ double MeasureCommitPrepared(Engine* engine) {
     const std::string xid = Format("xid {}", i);
     const std::unique_ptr<Session> session = engine->NewSession();
     session->Begin();
-    Require(session->InsertRow(table.get(), AsBytes(Format("{} {}", xid, ::getpid())),
-                               AsBytes("row")),
-            "inserting");
+    Require(
+        session->InsertRow(table.get(), AsBytes(Format("{} {}", xid, ::getpid())), AsBytes("row")),
+        "inserting");
     Require(session->Prepare(AsBytes(xid), Coordinator::kExternal).status(), "preparing");
     session->DetachPrepared();
     const double begin = CpuMicros();

@@ -38,25 +38,25 @@
 namespace rowan {
 namespace {
 
-constexpr uint32_t kMagic = 0x57445752;  // "RWDW"
+constexpr uint32_t kDirectoryMagic = 0x57445752;  // "RWDW"
 constexpr uint32_t kDoublewriteVersion = 2;
-constexpr size_t kMagicOffset = 4;
-constexpr size_t kVersionOffset = 8;
+constexpr size_t kDirectoryMagicOffset = 4;
+constexpr size_t kDirectoryVersionOffset = 8;
 constexpr size_t kPageSizeOffset = 12;
 constexpr size_t kSequenceOffset = 16;
 constexpr size_t kSettledOffset = 24;
-constexpr size_t kCountOffset = 32;
+constexpr size_t kDirectoryCountOffset = 32;
 constexpr size_t kContentsOffset = 36;
 constexpr size_t kEntriesOffset = 64;
-constexpr size_t kEntryBytes = 16;
+constexpr size_t kDirectoryEntryBytes = 16;
 constexpr size_t kEntryChecksum = 8;
 constexpr size_t kEntryHoleBegin = 12;
 constexpr size_t kEntryHoleLength = 14;
 constexpr uint32_t kEntriesMax = 128;
 /// A batch is sent in two pieces: the device works on one while the kernel prepares the other.
-constexpr size_t kPieceBytes = kDirectoryBytes + (size_t{1} << 20);
-static_assert(kSegmentPieces * kPieceBytes >= kDirectoryBytes + (size_t{2} << 20));
-static_assert(kEntriesOffset + kEntriesMax * kEntryBytes <= kDirectoryBytes);
+constexpr size_t kDirectoryPieceBytes = kDirectoryBytes + (size_t{1} << 20);
+static_assert(kSegmentPieces * kDirectoryPieceBytes >= kDirectoryBytes + (size_t{2} << 20));
+static_assert(kEntriesOffset + kEntriesMax * kDirectoryEntryBytes <= kDirectoryBytes);
 static_assert(SegmentPages(kPageSizeMin) == 128 && SegmentPages(16384) == 128);
 static_assert(SegmentPages(kPageSizeMax) == 32);
 
@@ -75,13 +75,13 @@ struct Directory {
 
 /// False for a directory that is torn, empty or not one at all.
 bool ParseDirectory(Bytes bytes, uint32_t page_size, Directory* directory, Status* status) {
-  if (LoadLe<uint32_t>(bytes.data() + kMagicOffset) != kMagic) return false;
-  if (LoadLe<uint32_t>(bytes.data()) != Crc32c(bytes.subspan(kMagicOffset))) return false;
-  if (LoadLe<uint32_t>(bytes.data() + kVersionOffset) > kDoublewriteVersion) {
+  if (LoadLe<uint32_t>(bytes.data() + kDirectoryMagicOffset) != kDirectoryMagic) return false;
+  if (LoadLe<uint32_t>(bytes.data()) != Crc32c(bytes.subspan(kDirectoryMagicOffset))) return false;
+  if (LoadLe<uint32_t>(bytes.data() + kDirectoryVersionOffset) > kDoublewriteVersion) {
     *status = Status(Code::kNewerFormat, "the doublewrite file has a newer format");
     return false;
   }
-  const uint32_t count = LoadLe<uint32_t>(bytes.data() + kCountOffset);
+  const uint32_t count = LoadLe<uint32_t>(bytes.data() + kDirectoryCountOffset);
   const uint32_t contents = LoadLe<uint32_t>(bytes.data() + kContentsOffset);
   if (contents > static_cast<uint32_t>(DoublewriteFile::Contents::kChecksums)) return false;
   directory->contents = static_cast<DoublewriteFile::Contents>(contents);
@@ -91,7 +91,7 @@ bool ParseDirectory(Bytes bytes, uint32_t page_size, Directory* directory, Statu
   directory->settled = LoadLe<uint64_t>(bytes.data() + kSettledOffset);
   directory->entries.clear();
   for (uint32_t i = 0; i < count; ++i) {
-    const std::byte* entry = bytes.data() + kEntriesOffset + i * kEntryBytes;
+    const std::byte* entry = bytes.data() + kEntriesOffset + i * kDirectoryEntryBytes;
     const PageHole hole{LoadLe<uint16_t>(entry + kEntryHoleBegin) * PageHole::kUnitBytes,
                         LoadLe<uint16_t>(entry + kEntryHoleLength) * PageHole::kUnitBytes};
     if (hole.begin + hole.bytes > page_size) return false;
@@ -106,17 +106,17 @@ bool ParseDirectory(Bytes bytes, uint32_t page_size, Directory* directory, Statu
 size_t PackSegment(const Directory& head, const DoublewriteFile::Batch& batch, uint32_t page_size,
                    std::byte* packed) {
   std::memset(packed, 0, kDirectoryBytes);
-  StoreLe<uint32_t>(packed + kMagicOffset, kMagic);
-  StoreLe<uint32_t>(packed + kVersionOffset, kDoublewriteVersion);
+  StoreLe<uint32_t>(packed + kDirectoryMagicOffset, kDirectoryMagic);
+  StoreLe<uint32_t>(packed + kDirectoryVersionOffset, kDoublewriteVersion);
   StoreLe<uint32_t>(packed + kPageSizeOffset, page_size);
   StoreLe<uint64_t>(packed + kSequenceOffset, head.sequence);
   StoreLe<uint64_t>(packed + kSettledOffset, head.settled);
-  StoreLe<uint32_t>(packed + kCountOffset, static_cast<uint32_t>(batch.pages.size()));
+  StoreLe<uint32_t>(packed + kDirectoryCountOffset, static_cast<uint32_t>(batch.pages.size()));
   StoreLe<uint32_t>(packed + kContentsOffset, static_cast<uint32_t>(batch.contents));
   std::byte* end = packed + kDirectoryBytes;
   for (size_t i = 0; i < batch.pages.size(); ++i) {
     const Bytes image(batch.images + i * page_size, page_size);
-    std::byte* entry = packed + kEntriesOffset + i * kEntryBytes;
+    std::byte* entry = packed + kEntriesOffset + i * kDirectoryEntryBytes;
     StoreLe<uint64_t>(entry, batch.pages[i].Packed());
     StoreLe<uint32_t>(entry + kEntryChecksum, LoadLe<uint32_t>(image.data()));
     if (batch.contents != DoublewriteFile::Contents::kImages) continue;
@@ -127,7 +127,8 @@ size_t PackSegment(const Directory& head, const DoublewriteFile::Batch& batch, u
                       static_cast<uint16_t>(hole.bytes / PageHole::kUnitBytes));
     end = PackImage(image, hole, end);
   }
-  StoreLe<uint32_t>(packed, Crc32c({packed + kMagicOffset, kDirectoryBytes - kMagicOffset}));
+  StoreLe<uint32_t>(
+      packed, Crc32c({packed + kDirectoryMagicOffset, kDirectoryBytes - kDirectoryMagicOffset}));
   const auto bytes = static_cast<size_t>(end - packed);
   const size_t padded = (bytes + kDirectAlignment - 1) / kDirectAlignment * kDirectAlignment;
   std::memset(end, 0, padded - bytes);
@@ -219,7 +220,7 @@ Status DoublewriteFile::StartSegment(uint32_t segment, const Batch& batch, Mutab
   AddCounter(Counter::kDoublewriteBatches);
   AddCounter(Counter::kDoublewritePages, batch.pages.size());
   for (uint64_t offset = segment * StrideBytes(); !bytes.empty();) {
-    const Bytes piece = bytes.first(std::min(bytes.size(), kPieceBytes));
+    const Bytes piece = bytes.first(std::min(bytes.size(), kDirectoryPieceBytes));
     status = writes->Submit(file_.get(), offset, piece);
     if (!status.ok()) break;
     bytes = bytes.subspan(piece.size());

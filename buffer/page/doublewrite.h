@@ -3,7 +3,7 @@
 // torn by a power failure can be repaired. docs/formats/doublewrite.md has the byte tables.
 //
 // The file `rowan.doublewrite` is an array of segments of fixed size; segment = directory page
-// (4 KiB) + page images, packed one behind the other without their holes (page_hole.h). A page
+// (4 KiB) + page images, packed one after the other without their holes (page_hole.h). A page
 // writer owns a few segments and uses them in turn.
 //
 // Invariants:
@@ -13,7 +13,7 @@
 //      repair ignores those, so an old image never replaces a page damaged by something else.
 //      Older batches, of other writers too, are settled with a segment before it is overwritten:
 //      else an older image of a page would become the newest in the file;
-//   3. images are written only when the log is durable up to their page LSNs: one from behind the
+//   3. images are written only when the log is durable up to their page LSNs: one from beyond the
 //      log's end proves that the log lost its end.
 // A batch may be noted without its images (detect_only): then repair names the torn pages and
 // leaves them to redo, which refuses what it cannot rebuild.
@@ -58,7 +58,7 @@ class DoublewriteFile {
                   PageLsns* versions)
       : file_system_(file_system), files_(files), syncs_(syncs), versions_(versions) {}
 
-  /// Before anything of an instance is changed: kCorrupt if a page in the file is from behind
+  /// Before anything of an instance is changed: kCorrupt if a page in the file is from beyond
   /// `log_end`, kNewerFormat. Reads only; the object needs no Open, syncs or versions for it.
   Status Judge(Lsn log_end);
   /// Opens or creates the file with at least `segments` segments; contents stay.
@@ -66,7 +66,7 @@ class DoublewriteFile {
   /// Repairs torn and stale home pages from unsettled segments, makes that durable, then empties
   /// the file. Whole ones are written again: the sync of an earlier process may have failed, and
   /// then the kernel takes for clean what never reached the disk. Pages torn or stale without an
-  /// image are named in the log and left. kCorrupt if a page is from behind `log_end`. A table's
+  /// image are named in the log and left. kCorrupt if a page is from beyond `log_end`. A table's
   /// page that cannot be looked at is passed over as `absent` says, its image kept durably;
   /// otherwise it is a failure (logged), which leaves the images as they are.
   struct Absent {
@@ -128,7 +128,7 @@ class DoublewriteFile {
     uint64_t stale = 0;
     PageId first;
   };
-  /// `page` gets the home page. Torn: it fails its checksum. Unwritten: it is zero or lies behind
+  /// `page` gets the home page. Torn: it fails its checksum. Unwritten: it is zero or lies beyond
   /// the end of its file, as when the end came between the two writes of a batch.
   /// Stale: older than its last write, and redo does not have what it lacks.
   /// Unreachable: the file of a table is away, or cannot be opened or read there.

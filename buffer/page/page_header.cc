@@ -11,8 +11,8 @@ namespace {
 
 constexpr size_t kChecksumOffset = 0;
 constexpr size_t kTypeOffset = 4;
-constexpr size_t kVersionOffset = 5;
-constexpr size_t kSpaceOffset = 16;
+constexpr size_t kPageVersionOffset = 5;
+constexpr size_t kPageSpaceOffset = 16;
 constexpr size_t kPageOffset = 20;
 constexpr size_t kIndexOffset = 24;
 static_assert(kIndexOffset + sizeof(uint64_t) == kPageHeaderBytes);
@@ -24,8 +24,8 @@ uint32_t ChecksumOf(Bytes page) { return Crc32c(page.subspan(kTypeOffset)); }
 void InitPageHeader(MutableBytes page, PageId id, PageType type, uint8_t version, IndexId index) {
   std::fill(page.begin(), page.end(), std::byte{0});
   page[kTypeOffset] = static_cast<std::byte>(type);
-  page[kVersionOffset] = static_cast<std::byte>(version);
-  StoreLe<uint32_t>(page.data() + kSpaceOffset, id.space.value());
+  page[kPageVersionOffset] = static_cast<std::byte>(version);
+  StoreLe<uint32_t>(page.data() + kPageSpaceOffset, id.space.value());
   StoreLe<uint32_t>(page.data() + kPageOffset, id.page.value());
   StoreLe<uint64_t>(page.data() + kIndexOffset, index.value());
 }

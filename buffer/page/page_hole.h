@@ -25,7 +25,7 @@ struct PageHole {
 
 /// REQUIRES: the page size is a multiple of 512.
 PageHole FindHole(Bytes page);
-/// Copies `page` without its hole to `target`; returns the bytes behind it.
+/// Copies `page` without its hole to `target`; returns the bytes after it.
 std::byte* PackImage(Bytes page, PageHole hole, std::byte* target);
 /// The reverse; `packed` has page.size() - hole.bytes bytes. REQUIRES: the hole is within the page.
 void UnpackImage(Bytes packed, PageHole hole, MutableBytes page);

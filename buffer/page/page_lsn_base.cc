@@ -37,13 +37,13 @@
 namespace rowan {
 namespace {
 
-constexpr uint32_t kMagic = 0x56505752;  // "RWPV"
+constexpr uint32_t kBaseMagic = 0x56505752;  // "RWPV"
 constexpr uint32_t kFileVersion = 2;
 constexpr uint32_t kSlotVersion = 1;
-constexpr size_t kMagicOffset = 4;
-constexpr size_t kVersionOffset = 8;
-constexpr size_t kInstanceOffset = 12;
-constexpr size_t kSpaceOffset = 16;
+constexpr size_t kBaseMagicOffset = 4;
+constexpr size_t kBaseVersionOffset = 8;
+constexpr size_t kBaseInstanceOffset = 12;
+constexpr size_t kBaseSpaceOffset = 16;
 constexpr size_t kChunkOffset = 20;
 constexpr size_t kGenerationOffset = 24;
 static_assert(kGenerationOffset + sizeof(uint64_t) == kPageLsnHeaderBytes);
@@ -53,32 +53,33 @@ constexpr size_t kRunsOffset = 24;
 constexpr size_t kDirectoryCrcOffset = 32;
 constexpr size_t kRunBytes = 16;
 /// Written and searched in pieces of this size.
-constexpr size_t kPieceBytes = size_t{1} << 20;
+constexpr size_t kBasePieceBytes = size_t{1} << 20;
 
 enum class SlotState { kGood, kEmpty, kDamaged, kForeign, kNewer, kHeader };
 
 bool IsSealed(Bytes slot) {
-  return LoadLe<uint32_t>(slot.data()) == Crc32c(slot.subspan(kMagicOffset)) &&
-         LoadLe<uint32_t>(slot.data() + kMagicOffset) == kMagic;
+  return LoadLe<uint32_t>(slot.data()) == Crc32c(slot.subspan(kBaseMagicOffset)) &&
+         LoadLe<uint32_t>(slot.data() + kBaseMagicOffset) == kBaseMagic;
 }
 
 SlotState StateOf(Bytes slot, uint32_t instance) {
   if (!IsSealed(slot)) {
     return IsAllZero(slot) ? SlotState::kEmpty : SlotState::kDamaged;
   }
-  const uint32_t version = LoadLe<uint32_t>(slot.data() + kVersionOffset);
+  const uint32_t version = LoadLe<uint32_t>(slot.data() + kBaseVersionOffset);
   if (version > kFileVersion) return SlotState::kNewer;
-  if (LoadLe<uint32_t>(slot.data() + kInstanceOffset) != instance) return SlotState::kForeign;
+  if (LoadLe<uint32_t>(slot.data() + kBaseInstanceOffset) != instance) return SlotState::kForeign;
   return version == kSlotVersion ? SlotState::kGood : SlotState::kHeader;
 }
 
 ChunkKey KeyIn(Bytes slot) {
-  return {SpaceId(LoadLe<uint32_t>(slot.data() + kSpaceOffset)),
+  return {SpaceId(LoadLe<uint32_t>(slot.data() + kBaseSpaceOffset)),
           LoadLe<uint32_t>(slot.data() + kChunkOffset)};
 }
 
 void Seal(std::byte* block) {
-  StoreLe<uint32_t>(block, Crc32c({block + kMagicOffset, kPageLsnSlotBytes - kMagicOffset}));
+  StoreLe<uint32_t>(block,
+                    Crc32c({block + kBaseMagicOffset, kPageLsnSlotBytes - kBaseMagicOffset}));
 }
 
 }  // namespace
@@ -115,7 +116,7 @@ PageLsnBase::Form PageLsnBase::LoadDirectory() {
   if (!file_->Read(0, header).ok()) return Form::kSearch;
   const SlotState state = StateOf(header, instance_);
   if (state == SlotState::kNewer) return Form::kNewer;
-  const bool whole = LoadLe<uint32_t>(header.data() + kVersionOffset) == kFileVersion;
+  const bool whole = LoadLe<uint32_t>(header.data() + kBaseVersionOffset) == kFileVersion;
   if (state == SlotState::kForeign && whole) return Form::kForeign;
   if (state != SlotState::kHeader) return Form::kSearch;
   const uint64_t slots = LoadLe<uint64_t>(header.data() + kSlotsOffset);
@@ -149,7 +150,7 @@ Status PageLsnBase::Search() {
     const SlotState state = status.ok() ? StateOf(block, instance_) : SlotState::kDamaged;
     if (state == SlotState::kNewer) {
       LogError("'{}' was written by a newer version of Rowan (format {}).", file_->path(),
-               LoadLe<uint32_t>(block.data() + kVersionOffset));
+               LoadLe<uint32_t>(block.data() + kBaseVersionOffset));
       return Status(Code::kNewerFormat, "the file of page LSNs has a newer format");
     }
     if (state == SlotState::kForeign) ++seen.foreign;
@@ -236,7 +237,7 @@ std::vector<ChunkKey> PageLsnBase::Keys() const {
 
 PageLsnBaseWriter::PageLsnBaseWriter(std::unique_ptr<File> file, uint32_t instance)
     : file_(std::move(file)), instance_(instance), buffer_(kPageLsnSlotBytes) {
-  buffer_.reserve(kPieceBytes + kPageLsnSlotBytes);
+  buffer_.reserve(kBasePieceBytes + kPageLsnSlotBytes);
 }
 
 Status PageLsnBaseWriter::WriteBuffer() {
@@ -254,16 +255,16 @@ Status PageLsnBaseWriter::Add(ChunkKey key, const ChunkLsns& lsns) {
   ++slots_;
   buffer_.resize(buffer_.size() + kPageLsnSlotBytes);
   std::byte* slot = buffer_.data() + buffer_.size() - kPageLsnSlotBytes;
-  StoreLe<uint32_t>(slot + kMagicOffset, kMagic);
-  StoreLe<uint32_t>(slot + kVersionOffset, kSlotVersion);
-  StoreLe<uint32_t>(slot + kInstanceOffset, instance_);
-  StoreLe<uint32_t>(slot + kSpaceOffset, key.space.value());
+  StoreLe<uint32_t>(slot + kBaseMagicOffset, kBaseMagic);
+  StoreLe<uint32_t>(slot + kBaseVersionOffset, kSlotVersion);
+  StoreLe<uint32_t>(slot + kBaseInstanceOffset, instance_);
+  StoreLe<uint32_t>(slot + kBaseSpaceOffset, key.space.value());
   StoreLe<uint32_t>(slot + kChunkOffset, key.number);
   for (uint32_t i = 0; i < kPagesPerChunk; ++i) {
     StoreLe<uint64_t>(slot + kPageLsnHeaderBytes + i * sizeof(uint64_t), lsns[i].value());
   }
   Seal(slot);
-  return buffer_.size() >= kPieceBytes ? WriteBuffer() : Status::Ok();
+  return buffer_.size() >= kBasePieceBytes ? WriteBuffer() : Status::Ok();
 }
 
 Status PageLsnBaseWriter::Finish() {
@@ -277,9 +278,9 @@ Status PageLsnBaseWriter::Finish() {
     run += kRunBytes;
   }
   std::vector<std::byte> header(kPageLsnSlotBytes);
-  StoreLe<uint32_t>(header.data() + kMagicOffset, kMagic);
-  StoreLe<uint32_t>(header.data() + kVersionOffset, kFileVersion);
-  StoreLe<uint32_t>(header.data() + kInstanceOffset, instance_);
+  StoreLe<uint32_t>(header.data() + kBaseMagicOffset, kBaseMagic);
+  StoreLe<uint32_t>(header.data() + kBaseVersionOffset, kFileVersion);
+  StoreLe<uint32_t>(header.data() + kBaseInstanceOffset, instance_);
   StoreLe<uint64_t>(header.data() + kSlotsOffset, slots_);
   StoreLe<uint64_t>(header.data() + kRunsOffset, runs_.size());
   StoreLe<uint32_t>(header.data() + kDirectoryCrcOffset, Crc32c(Bytes(buffer_).subspan(begin)));

@@ -12,7 +12,7 @@ namespace {
 /// Whoever reads or writes a few pages at a time finds their chunks.
 constexpr uint64_t kChunksMin = 16;
 /// Chunks that the clock passes over because they were used, for one that leaves.
-constexpr size_t kStepsMax = 64;
+constexpr size_t kEvictStepsMax = 64;
 /// Of a node of the map and a small block of the heap, about.
 constexpr uint64_t kKeptOverheadBytes = 112;
 
@@ -60,7 +60,7 @@ void PageLsnChunks::Forget(SpaceId space) {
       std::memory_order_relaxed);
   spaces_.erase(found);
   // The hand removes the others when it comes by, if it moves at all.
-  if (ring_.size() <= 2 * chunks() + kStepsMax) return;
+  if (ring_.size() <= 2 * chunks() + kEvictStepsMax) return;
   std::erase_if(ring_, [this](ChunkKey key) { return Find(key) == nullptr; });
 }
 
@@ -78,7 +78,7 @@ bool PageLsnChunks::EvictOne() {
       RemoveFromRing(hand_);
       continue;
     }
-    if (chunk->used.exchange(false, std::memory_order_relaxed) && ++step < kStepsMax) {
+    if (chunk->used.exchange(false, std::memory_order_relaxed) && ++step < kEvictStepsMax) {
       ++hand_;
       continue;
     }
@@ -133,9 +133,8 @@ void PageLsnChunks::AddKept(ChunkKey key, PageLsnChunk* chunk) const {
 
 bool PageLsnChunks::HasKeptChanges(ChunkKey key) const {
   const auto found = kept_.find(key);
-  return found != kept_.end() &&
-         std::any_of(found->second.pages.begin(), found->second.pages.end(),
-                     [](const KeptPage& page) { return page.changed; });
+  return found != kept_.end() && std::any_of(found->second.pages.begin(), found->second.pages.end(),
+                                             [](const KeptPage& page) { return page.changed; });
 }
 
 void PageLsnChunks::TakeKeptChanges(ChunkKey key, std::vector<PageLsnEntry>* copies) {

@@ -21,15 +21,15 @@
 namespace rowan {
 namespace {
 
-constexpr uint32_t kMagic = 0x4A505752;  // "RWPJ"
+constexpr uint32_t kJournalMagic = 0x4A505752;  // "RWPJ"
 constexpr uint32_t kJournalVersion = 1;
-constexpr size_t kMagicOffset = 4;
-constexpr size_t kVersionOffset = 8;
-constexpr size_t kInstanceOffset = 12;
-constexpr size_t kCountOffset = 16;
-constexpr size_t kHeaderBytes = 32;
-constexpr size_t kEntryBytes = 16;
-static_assert(kHeaderBytes % kEntryBytes == 0);
+constexpr size_t kJournalMagicOffset = 4;
+constexpr size_t kJournalVersionOffset = 8;
+constexpr size_t kJournalInstanceOffset = 12;
+constexpr size_t kJournalCountOffset = 16;
+constexpr size_t kJournalHeaderBytes = 32;
+constexpr size_t kJournalEntryBytes = 16;
+static_assert(kJournalHeaderBytes % kJournalEntryBytes == 0);
 constexpr size_t kSectorBytes = 512;
 /// The file grows by this much, or by an eighth: extending it costs the sync a journal commit of
 /// the file system.
@@ -70,30 +70,30 @@ class Reader {
 
   /// Sets `*bytes` to the length of the block at `offset`; a sector if there is none.
   Status LookAt(uint64_t offset, uint64_t* bytes, std::vector<PageLsnEntry>* versions) {
-    if (LoadLe<uint32_t>(block_.data() + kMagicOffset) != kMagic) {
+    if (LoadLe<uint32_t>(block_.data() + kJournalMagicOffset) != kJournalMagic) {
       NoteUnlessZero(offset);
       return Status::Ok();
     }
-    const uint64_t count = LoadLe<uint32_t>(block_.data() + kCountOffset);
-    const uint64_t used = kHeaderBytes + count * kEntryBytes;
+    const uint64_t count = LoadLe<uint32_t>(block_.data() + kJournalCountOffset);
+    const uint64_t used = kJournalHeaderBytes + count * kJournalEntryBytes;
     if (offset + used > size_ || (used > kSectorBytes && !ReadPiece(offset, used)) ||
-        Crc32c(Bytes(block_).first(used).subspan(kMagicOffset)) !=
+        Crc32c(Bytes(block_).first(used).subspan(kJournalMagicOffset)) !=
             LoadLe<uint32_t>(block_.data())) {
       if (damaged_++ == 0) first_damaged_ = offset;
       block_.resize(kSectorBytes);
       return Status::Ok();
     }
     *bytes = Padded(used);
-    if (LoadLe<uint32_t>(block_.data() + kVersionOffset) > kJournalVersion) {
+    if (LoadLe<uint32_t>(block_.data() + kJournalVersionOffset) > kJournalVersion) {
       LogError("'{}' was written by a newer version of Rowan.", file_->path());
       return Status(Code::kNewerFormat, "the journal of page LSNs has a newer format");
     }
-    if (LoadLe<uint32_t>(block_.data() + kInstanceOffset) != instance_) {
+    if (LoadLe<uint32_t>(block_.data() + kJournalInstanceOffset) != instance_) {
       ++foreign_;
       return Status::Ok();
     }
     for (uint64_t i = 0; i < count; ++i) {
-      const std::byte* entry = block_.data() + kHeaderBytes + i * kEntryBytes;
+      const std::byte* entry = block_.data() + kJournalHeaderBytes + i * kJournalEntryBytes;
       versions->push_back({LoadLe<uint64_t>(entry), Lsn(LoadLe<uint64_t>(entry + 8))});
     }
     return Status::Ok();
@@ -143,7 +143,7 @@ Result<std::unique_ptr<PageLsnJournal>> PageLsnJournal::Create(FileSystem* file_
 }
 
 Status PageLsnJournal::Append(const std::vector<PageLsnEntry>& versions) {
-  const size_t used = kHeaderBytes + versions.size() * kEntryBytes;
+  const size_t used = kJournalHeaderBytes + versions.size() * kJournalEntryBytes;
   std::vector<std::byte> block(Padded(used));
   if (end_ + block.size() > allocated_) {
     const uint64_t growth =
@@ -152,17 +152,17 @@ Status PageLsnJournal::Append(const std::vector<PageLsnEntry>& versions) {
     if (!status.ok()) return status;
     allocated_ += growth;
   }
-  StoreLe<uint32_t>(block.data() + kMagicOffset, kMagic);
-  StoreLe<uint32_t>(block.data() + kVersionOffset, kJournalVersion);
-  StoreLe<uint32_t>(block.data() + kInstanceOffset, instance_);
-  StoreLe<uint32_t>(block.data() + kCountOffset, static_cast<uint32_t>(versions.size()));
-  std::byte* entry = block.data() + kHeaderBytes;
+  StoreLe<uint32_t>(block.data() + kJournalMagicOffset, kJournalMagic);
+  StoreLe<uint32_t>(block.data() + kJournalVersionOffset, kJournalVersion);
+  StoreLe<uint32_t>(block.data() + kJournalInstanceOffset, instance_);
+  StoreLe<uint32_t>(block.data() + kJournalCountOffset, static_cast<uint32_t>(versions.size()));
+  std::byte* entry = block.data() + kJournalHeaderBytes;
   for (const PageLsnEntry& version : versions) {
     StoreLe<uint64_t>(entry, version.page);
     StoreLe<uint64_t>(entry + 8, version.lsn.value());
-    entry += kEntryBytes;
+    entry += kJournalEntryBytes;
   }
-  StoreLe<uint32_t>(block.data(), Crc32c(Bytes(block).first(used).subspan(kMagicOffset)));
+  StoreLe<uint32_t>(block.data(), Crc32c(Bytes(block).first(used).subspan(kJournalMagicOffset)));
   AddCounter(Counter::kPageLsnsBytes, block.size());
   Status status = file_->Write(end_, block);
   if (!status.ok()) return status;

@@ -12,7 +12,7 @@
 namespace rowan {
 namespace {
 
-ChunkKey KeyOf(PageId id) { return {id.space, id.page.value() / kPagesPerChunk}; }
+ChunkKey ChunkKeyOf(PageId id) { return {id.space, id.page.value() / kPagesPerChunk}; }
 
 }  // namespace
 
@@ -33,7 +33,7 @@ void PageLsns::MarkChanged(ChunkKey key, PageLsnChunk* chunk, uint32_t page) {
 }
 
 void PageLsns::Note(PageId id, Lsn lsn) {
-  const ChunkKey key = KeyOf(id);
+  const ChunkKey key = ChunkKeyOf(id);
   const uint32_t page = id.page.value() % kPagesPerChunk;
   const auto store = [&](PageLsnChunk* chunk) {
     // Before the mark: a copy that takes the mark away has this LSN.
@@ -53,7 +53,7 @@ void PageLsns::Note(PageId id, Lsn lsn) {
 Lsn PageLsns::Expected(PageId id) const {
   {
     const SharedLock lock(&mutex_);
-    PageLsnChunk* chunk = chunks_.Find(KeyOf(id));
+    PageLsnChunk* chunk = chunks_.Find(ChunkKeyOf(id));
     if (chunk != nullptr && chunk->loaded.load(std::memory_order_acquire)) {
       chunk->used.store(true, std::memory_order_relaxed);
       return chunk->lsns[id.page.value() % kPagesPerChunk].load(std::memory_order_relaxed);
@@ -75,7 +75,7 @@ Lsn PageLsns::LoadAndLook(PageId id) const {
 }
 
 bool PageLsns::TryLoad(PageId id, const std::shared_ptr<const OnDisk>& on_disk, Lsn* lsn) const {
-  const ChunkKey key = KeyOf(id);
+  const ChunkKey key = ChunkKeyOf(id);
   PageLsnChunk found;
   Merge(&found, key, *on_disk);  // without a lock
   const ExclusiveLock lock(&mutex_);
@@ -101,7 +101,7 @@ void PageLsns::Merge(PageLsnChunk* chunk, ChunkKey key, const OnDisk& on_disk) {
   auto entry = std::lower_bound(
       on_disk.recent.begin(), on_disk.recent.end(), first.Packed(),
       [](const PageLsnEntry& version, uint64_t page) { return version.page < page; });
-  for (; entry != on_disk.recent.end() && KeyOf(PageId::Unpack(entry->page)) == key; ++entry) {
+  for (; entry != on_disk.recent.end() && ChunkKeyOf(PageId::Unpack(entry->page)) == key; ++entry) {
     RaiseTo(&chunk->lsns[PageId::Unpack(entry->page).page.value() % kPagesPerChunk], entry->lsn);
   }
 }

@@ -57,7 +57,7 @@ class PageLsns {
   [[nodiscard]] Lsn Expected(PageId id) const;
   /// True if an image with this LSN must not be believed.
   [[nodiscard]] bool IsStale(PageId id, Lsn lsn) const;
-  /// The space was dropped. REQUIRES: it is not live any more.
+  /// The space was dropped. REQUIRES: it is no longer live.
   void Forget(SpaceId space);
 
   /// Until EndRedo a page not older than `from`, where redo begins, is no stale page: the log has
@@ -68,12 +68,13 @@ class PageLsns {
   /// The pages noted since the last call, with their LSNs. Before the sync of the data files.
   using Copies = std::vector<PageLsnEntry>;
   Copies CopyChanged();
-  /// Makes the copies durable; after that sync. Those of spaces that are not live any more are left
+  /// Makes the copies durable; after that sync. Those of spaces that are no longer live are left
   /// out. Without copies it does nothing. A full disk is no failure: they are tried again with the
   /// next.
   Status Write(Copies copies);
 
-  /// Whether the journals have grown enough that a new base costs little beside the pages written.
+  /// Whether the journals have grown enough that a new base costs little compared with the pages
+  /// written.
   [[nodiscard]] bool WantsFold() const;
   /// Makes a new base of base and journals, in the background of everything else. A failure leaves
   /// all as it was and is logged; it is tried again when the journals have grown further.
@@ -102,7 +103,7 @@ class PageLsns {
   void ListChanged(ChunkKey key);
   static void CopyChunk(ChunkKey key, PageLsnChunk* chunk, Copies* copies);
   [[nodiscard]] Lsn LoadAndLook(PageId id) const;
-  /// False if another base is in place meanwhile.
+  /// False if another base is in place by then.
   bool TryLoad(PageId id, const std::shared_ptr<const OnDisk>& on_disk, Lsn* lsn) const;
   static void Merge(PageLsnChunk* chunk, ChunkKey key, const OnDisk& on_disk);
 
@@ -151,7 +152,7 @@ class PageLsns {
   std::atomic<uint64_t> journal_entries_{0};  // in all journals
   std::atomic<uint64_t> journal_files_{0};
   std::atomic<uint64_t> base_slots_{0};
-  std::atomic<uint64_t> recent_chunks_{0};    // an upper bound of those in OnDisk::recent
+  std::atomic<uint64_t> recent_chunks_{0};  // an upper bound of those in OnDisk::recent
   std::atomic<uint64_t> journal_bytes_max_{UINT64_MAX};
   std::atomic<uint64_t> fold_not_before_{0};  // journal entries, after a failure
   std::atomic<bool> rewrite_{false};          // the base is of the older form, or damaged

@@ -46,7 +46,7 @@ void SortAndJoin(std::vector<PageLsnEntry>* versions) {
   versions->shrink_to_fit();
 }
 
-ChunkKey KeyOf(const PageLsnEntry& version) {
+ChunkKey EntryChunkOf(const PageLsnEntry& version) {
   const PageId id = PageId::Unpack(version.page);
   return {id.space, id.page.value() / kPagesPerChunk};
 }
@@ -54,7 +54,7 @@ ChunkKey KeyOf(const PageLsnEntry& version) {
 uint64_t CountChunks(const std::vector<PageLsnEntry>& versions) {
   uint64_t count = 0;
   for (size_t i = 0; i < versions.size(); ++i) {
-    if (i == 0 || KeyOf(versions[i]) != KeyOf(versions[i - 1])) ++count;
+    if (i == 0 || EntryChunkOf(versions[i]) != EntryChunkOf(versions[i - 1])) ++count;
   }
   return count;
 }
@@ -230,15 +230,15 @@ Status PageLsns::Write(Copies copies) {
 void PageLsns::NoteAppended(const Copies& copies, uint64_t journal) const {
   const SharedLock lock(&mutex_);
   for (size_t i = 0; i < copies.size(); ++i) {
-    const ChunkKey key = KeyOf(copies[i]);
-    if (i == 0 || key != KeyOf(copies[i - 1])) chunks_.NoteJournal(key, journal);
+    const ChunkKey key = EntryChunkOf(copies[i]);
+    if (i == 0 || key != EntryChunkOf(copies[i - 1])) chunks_.NoteJournal(key, journal);
   }
 }
 
 void PageLsns::PutBack(const Copies& copies) {
   const ExclusiveLock lock(&mutex_);
   for (const PageLsnEntry& version : copies) {
-    const ChunkKey key = KeyOf(version);
+    const ChunkKey key = EntryChunkOf(version);
     PageLsnChunk* chunk = chunks_.Find(key);
     if (chunk != nullptr) {
       MarkChanged(key, chunk, PageId::Unpack(version.page).page.value() % kPagesPerChunk);
@@ -326,11 +326,12 @@ Status PageLsns::FoldInto(const std::string& path, FunctionRef<bool()> interrupt
   auto entry = versions.begin();
   while (key != keys.end() || entry != versions.end()) {
     if (interrupted()) return Status(Code::kInterrupted);
-    const bool from_base = key != keys.end() && (entry == versions.end() || *key <= KeyOf(*entry));
-    const ChunkKey next = from_base ? *key++ : KeyOf(*entry);
+    const bool from_base =
+        key != keys.end() && (entry == versions.end() || *key <= EntryChunkOf(*entry));
+    const ChunkKey next = from_base ? *key++ : EntryChunkOf(*entry);
     ChunkLsns lsns{};
     if (from_base) (void)on_disk->base->Read(next, &lsns);  // damage is logged there
-    for (; entry != versions.end() && KeyOf(*entry) == next; ++entry) {
+    for (; entry != versions.end() && EntryChunkOf(*entry) == next; ++entry) {
       Lsn& lsn = lsns[PageId::Unpack(entry->page).page.value() % kPagesPerChunk];
       lsn = std::max(lsn, entry->lsn);
     }

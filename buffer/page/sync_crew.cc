@@ -11,7 +11,7 @@ namespace rowan {
 namespace {
 
 /// Helpers have nothing to do by themselves.
-constexpr std::chrono::milliseconds kTick = std::chrono::hours(1);
+constexpr std::chrono::milliseconds kSyncTick = std::chrono::hours(1);
 
 }  // namespace
 
@@ -47,8 +47,8 @@ void SyncCrew::WakeHelpers(size_t wanted) {
   wanted = std::min<size_t>(wanted, helpers_max_);
   try {
     while (helpers_.size() < wanted) {
-      auto helper = std::make_unique<ThreadLoop>("sync-" + std::to_string(helpers_.size()), kTick,
-                                                 [this] { return Help(); });
+      auto helper = std::make_unique<ThreadLoop>("sync-" + std::to_string(helpers_.size()),
+                                                 kSyncTick, [this] { return Help(); });
       helper->Start();
       helpers_.push_back(std::move(helper));
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SyncTracker: which data files have page writes that are not synced yet. Several page writers and
-// the checkpoint need "everything written so far is durable"; one sync serves all who wait for it.
+// the checkpoint need "everything written so far is durable"; one sync serves all that wait for it.
 //
 // Invariant: EnsureSynced(space, ticket) returns Ok only after a successful sync of the file that
 // began after NoteWrite returned `ticket`, i.e. after that write had completed.
@@ -32,7 +32,7 @@ class SyncTracker {
   /// Makes the write with `ticket`, and all before it, durable.
   Status EnsureSynced(SpaceId space, Ticket ticket);
   using Write = std::pair<SpaceId, Ticket>;
-  /// The same for many: the files are synced beside each other.
+  /// The same for many: the files are synced concurrently.
   Status EnsureAllSynced(std::span<const Write> writes);
   /// Makes all writes noted before the call durable.
   Status SyncAll();
@@ -47,7 +47,7 @@ class SyncTracker {
     bool syncing = false;
   };
 
-  /// Syncs that go on beside the caller's own. More gain little: a device or a journal takes all
+  /// Syncs that go on besides the caller's own. More gain little: a device or a journal takes all
   /// that wait for it in one go.
   static constexpr uint32_t kHelpers = 15;
 

@@ -122,8 +122,7 @@ bool ConflictGraph::AddLocked(SerialTxn* reader, SerialTxn* writer, const Serial
   }
   ++steps_;
   if (reader->declared_read_only || !IsOpen(*reader)) {
-    const uint64_t until =
-        reader->declared_read_only ? reader->snapshot_time : CommitTime(*reader);
+    const uint64_t until = reader->declared_read_only ? reader->snapshot_time : CommitTime(*reader);
     writer->latest_in = std::max(writer->latest_in, until);
   }
   if (IsOpen(*reader) && IsOpen(*writer)) {

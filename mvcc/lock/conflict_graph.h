@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// ConflictGraph: who read what another, concurrent transaction wrote over (an edge from the reader
+// ConflictGraph: which transaction read what a concurrent one wrote over (an edge from the reader
 // to the writer, an rw-antidependency), and which commits that forbids. Cahill, Roehm and Fekete:
 // in every circle of a history under snapshot isolation stand two such edges in a row, T1 -> T2 ->
 // T3, and of the circle T3 commits first; T1 may be T3. Ports and Grittner: if T1 writes nothing,
 // T3 has committed before T1's snapshot was taken. So, whenever both edges are there and T3 is
 // prepared, one of the three is rolled back: T2 while that is possible, else T1. Then T3 has
-// committed, and trying T2 again meets no T3 any more.
+// committed, and trying T2 again meets no T3.
 //
 // Edges are kept while both ends are open. What those to ended ones matter for are three numbers:
 // when the first T3 was prepared (earliest_out), and how late a T1 may still be committing (open_in
@@ -15,7 +15,7 @@
 //   1. a transaction that may be T3 (it is prepared) has told all its readers so (earliest_out);
 //   2. a committed transaction stays, itself or summarised, while another one is open that began
 //      before it committed and is neither doomed nor safe;
-//   3. of two edges that make such a pair, whoever adds the second one, or prepares T3, knows of
+//   3. of two edges that make such a pair, the one that adds the second, or prepares T3, knows of
 //      both under the mutex.
 // Order: page -> read ranges -> this -> snapshot slots. Thread safety: all members.
 #pragma once
@@ -48,7 +48,7 @@ class ConflictGraph {
   ConflictGraph& operator=(const ConflictGraph&) = delete;
 
   SerialTxn* Begin();
-  /// `take` takes its snapshot. Null: nothing can go wrong with it, because nobody who may write is
+  /// `take` takes its snapshot. Null: nothing can go wrong with it, because no possible writer is
   /// open, so nothing has to be noted of this transaction.
   SerialTxn* BeginReadOnly(FunctionRef<void()> take);
   /// One that was prepared before a crash: it can commit, and nobody knows what it read. Whoever
@@ -67,9 +67,9 @@ class ConflictGraph {
   /// Before it commits. False: it has to be rolled back. True once: it may commit at any time.
   [[nodiscard]] bool Prepare(SerialTxn* txn);
   /// After its commit is visible, or when it is certain that it will be undone. The caller must not
-  /// use it any more. Returns those that nobody can meet any more, for Delete.
+  /// use it any more. Returns those that can no longer be met, for Delete.
   std::vector<SerialTxn*> End(SerialTxn* txn, bool committed);
-  /// All there are, when nobody ends them any more (prepared ones at a shutdown).
+  /// All there are, when nothing ends them any more (prepared ones at a shutdown).
   std::vector<SerialTxn*> TakeAll();
   static void Delete(SerialTxn* txn) { delete txn; }
 
@@ -77,7 +77,7 @@ class ConflictGraph {
   /// Takes the one that committed first, for Delete: `summary` stands for it from now on as one who
   /// reads, and its id is summarised. Null: there is none.
   SerialTxn* Summarise(SerialTxn* summary);
-  /// Nobody can meet what `summary` stands for any more: then the ids are forgotten, too.
+  /// What `summary` stands for can no longer be met: then the ids are forgotten, too.
   bool ForgetSummary(const SerialTxn& summary);
   /// Less is kept of the ids. False: there is nothing to fold.
   bool FoldSummary();
@@ -89,7 +89,7 @@ class ConflictGraph {
   [[nodiscard]] uint64_t memory_bytes() const {
     return size() * sizeof(SerialTxn) + summary_bytes_.load(std::memory_order_relaxed);
   }
-  /// Transactions looked at beside the caller's. For tests.
+  /// Transactions looked at besides the caller's. For tests.
   [[nodiscard]] uint64_t steps() const;
 
  private:

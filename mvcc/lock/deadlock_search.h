@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // DeadlockSearch: breadth first over "is blocked by", from the transaction that is about to sleep.
-// Only sleepers are nodes, and they cannot go away meanwhile.
+// Only sleepers are nodes, and they cannot go away during the search.
 //
 // A waiting request is blocked by what conflicts with it before it in its queue. The walk goes
 // backwards and stops at the first blocked exclusive request of the same part: that one is blocked

@@ -10,7 +10,7 @@ namespace rowan {
 namespace {
 
 /// A range with two keys of usual length, and its share of the allocator's overhead.
-constexpr uint64_t kRangeMemoryBytes = sizeof(KeyRange) + 64;
+constexpr uint64_t kKeyRangeMemoryBytes = sizeof(KeyRange) + 64;
 /// In each shard, in which nothing may be locked any more.
 constexpr size_t kIndexesKept = 4;
 
@@ -121,7 +121,7 @@ void FoldedLocks::MakeRange(IndexLocks* locks, FoldedHoldings* holdings, LockMod
   ++holdings->range_count;
   holdings->newest[static_cast<size_t>(mode)] = range;
   locks->ranges.Insert(range);
-  memory_bytes_.fetch_add(kRangeMemoryBytes, std::memory_order_relaxed);
+  memory_bytes_.fetch_add(kKeyRangeMemoryBytes, std::memory_order_relaxed);
 }
 
 /// True when an end moved. REQUIRES: they touch.
@@ -183,7 +183,7 @@ void FoldedLocks::DropRange(IndexLocks* locks, FoldedHoldings* holdings, KeyRang
   KeyRange*& newest = holdings->newest[static_cast<size_t>(range->mode)];
   if (newest == range) newest = nullptr;
   --holdings->range_count;
-  memory_bytes_.fetch_sub(kRangeMemoryBytes, std::memory_order_relaxed);
+  memory_bytes_.fetch_sub(kKeyRangeMemoryBytes, std::memory_order_relaxed);
   delete range;
 }
 

@@ -2,9 +2,9 @@
 // FoldedLocks: what transactions have locked without an entry in the lock table for each record:
 // the key ranges that scans covered (records and the gaps between them), and sets of record locks
 // that became many. Like the transaction id in a row's header, a folded lock keeps nobody waiting
-// by itself: whoever meets one makes the part that is in the way an entry of the lock table, owned
-// by the holder, and queues behind it there. Ranges are made of keys and not of entries, so nothing
-// moves when entries come and go, and when pages are split or merged.
+// by itself: a transaction that meets one makes the part in the way an entry of the lock table,
+// owned by the holder, and queues at it there. Ranges are made of keys and not of entries, so
+// nothing moves when entries come and go, and when pages are split or merged.
 //
 // Order: bucket latch of the lock table -> this -> request pool. Thread safety: all members; a
 // transaction's own locks are changed by the thread that runs it only.
@@ -43,7 +43,7 @@ class FoldedLocks {
   FoldedLocks(const FoldedLocks&) = delete;
   FoldedLocks& operator=(const FoldedLocks&) = delete;
 
-  /// False: nobody has folded anything in this index that the caller has to know of. Who has is
+  /// False: nothing is folded in this index that the caller has to know of. Who has is
   /// known to all that take the latch next under which it was folded (leaf, bucket).
   [[nodiscard]] bool AnyIn(IndexId index) const {
     return CountOf(index).load(std::memory_order_acquire) != 0;

@@ -23,7 +23,7 @@ struct Txn;
 struct KeyRange {
   std::string low;
   std::string high;        ///< ignored if `unbounded`
-  bool unbounded = false;  ///< reaches behind every key
+  bool unbounded = false;  ///< reaches beyond every key
   /// The key `low` itself, and the one that ends at `high`: only inserts of it are held back, a
   /// record with that key is not locked.
   bool first_is_gap = false;
@@ -78,7 +78,7 @@ class KeyRangeTree {
   [[nodiscard]] size_t size() const { return size_; }
 
   /// Calls visit(KeyRange*) for every range that begins at or before `high` (null: any) and ends at
-  /// or behind `low`, in order of where they begin. `visit` must not change the tree.
+  /// or after `low`, in order of where they begin. `visit` must not change the tree.
   template <typename Visit>
   void ForEachMeeting(Bytes low, const Bytes* high, Visit visit) const {
     VisitBelow(root_, low, high, visit);

@@ -51,7 +51,7 @@ struct alignas(32) LockBucket {
   /// The transaction's granted request that gives it all that is asked for, or nullptr.
   [[nodiscard]] LockRequest* FindCovering(const Txn* txn, LockKey key, LockMode mode,
                                           LockKind kind) const ROWAN_REQUIRES(latch);
-  /// Stops where the answer cannot change any more: an own lock covers it all, or a waiting request
+  /// Stops where the answer can no longer change: an own lock covers it all, or a waiting request
   /// blocks it.
   [[nodiscard]] QueueScan Scan(const LockAttempt& attempt) const ROWAN_REQUIRES(latch);
 
@@ -66,7 +66,7 @@ struct alignas(32) LockBucket {
 
  private:
   void Link(LockRequest* request, LockRequest* before) ROWAN_REQUIRES(latch);
-  /// Grants every waiting request of the key that nothing blocks any more. `record` and `gap` say
+  /// Grants every waiting request of the key that nothing blocks. `record` and `gap` say
   /// which parts the request that went away had.
   void GrantWaiters(LockKey key, bool record, bool gap, WakeList* wakes) ROWAN_REQUIRES(latch);
 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // LockFolding: how much memory locks may take, and how a transaction with many entries gives them
 // up for folded locks. A record is folded under the latch of its bucket while nobody waits for it,
-// so whoever asks for it finds it in one of the two places.
+// so a search for it finds it in one of the two places.
 // Thread safety: all members; a transaction is passed by the thread that runs it.
 #pragma once
 
@@ -35,7 +35,7 @@ class LockFolding {
   Status Cover(Txn* txn, IndexId index, LockMode mode, const RangePiece& piece, uint64_t records);
 
  private:
-  /// Takes the request behind `before` out of its owner's list; false: it has to stay.
+  /// Takes the request after `before` out of its owner's list; false: it has to stay.
   bool FoldBehind(LockRequest* before);
 
   LockBuckets* const buckets_;

@@ -17,7 +17,7 @@ struct LockInfo {       ///< for INFORMATION_SCHEMA
   uint64_t key_hash = 0;  ///< 0 for a range
   /// Bytes of the key, known if somebody waits for it; of a range where it begins.
   std::string key{};
-  std::string range_end{};  ///< first key behind a range; empty: it has no end
+  std::string range_end{};  ///< first key after a range; empty: it has no end
   LockMode mode = LockMode::kShared;
   LockKind kind = LockKind::kRecord;
   bool granted = false;

@@ -36,11 +36,11 @@ struct alignas(64) LockRequest {
   }
   /// Does it, standing before `waiter` in a queue, keep it waiting? Bucket latch.
   [[nodiscard]] bool Blocks(const LockRequest& waiter) const;
-  /// Wakes who sleeps on the request.
+  /// Wakes the sleeper on the request.
   void Wake();
   /// Wakes it although nothing was granted: a flag of the owner changed.
   void WakeToLook();
-  /// Returns on a wake-up, after `nanos`, or at once when the word is not `expected` any more;
+  /// Returns on a wake-up, after `nanos`, or at once when the word is no longer `expected`;
   /// callers look again.
   void Sleep(uint32_t expected, uint64_t nanos);
 };

@@ -17,7 +17,7 @@
 //   1. a queue is what a bucket's chain holds of one key; within it granted requests come before
 //      waiting ones, and waiting ones stand in order of arrival, upgrades first;
 //   2. a request waits only while it conflicts with a granted one of another transaction or, unless
-//      it is an upgrade or an insert intention, with one waiting before it: whoever takes a request
+//      it is an upgrade or an insert intention, with one waiting before it: the taker of a request
 //      out of a queue grants what it made grantable, under the same bucket latch;
 //   3. a transaction is alive while it has a request in some queue, and cannot leave Wait while the
 //      graph mutex is held: a search dereferences owners under a bucket latch, sleepers at any
@@ -26,7 +26,7 @@
 //      when it is taken by folding: of two that ask for one record the second one finds the first;
 //   5. a folded lock that conflicts with a waiting request has an entry before it in the queue:
 //      what is in the way is made an entry when somebody queues, and a lock that is granted past
-//      those who wait leaves one. So whoever grants need not look at what is folded.
+//      those who wait leaves one. So granting need not look at what is folded.
 //
 // Order of latches: graph mutex -> bucket latch -> folded locks -> request pool.
 // Thread safety: all members. Never called with the lock table's own mutexes held;
@@ -80,7 +80,7 @@ class LockTable {
   Status Wait(Txn* txn) { return waits_.Wait(txn); }
   /// Adds a granted exclusive record lock for an implicit holder (within TxnManager::WithActive).
   void AddImplicit(Txn* owner, LockKey key);
-  /// The entry that carried `owner`'s implicit lock of the key is undone and gone: who waits for it
+  /// The entry that carried `owner`'s implicit lock of the key is undone and gone: its waiter
   /// goes on. What the owner has folded of the key stays locked. Called by the owner's thread.
   void DropImplicit(Txn* owner, const LockTarget& target);
   /// True if another transaction than `txn` holds or waits for something that conflicts.
@@ -93,7 +93,7 @@ class LockTable {
   /// At commit or rollback; wakes waiters.
   void ReleaseAll(Txn* txn);
   /// Sets txn->interrupted, which ends its wait, or its next one, with kInterrupted (kill). Any
-  /// thread; the caller keeps `txn` alive. Cleared by whoever starts the next statement.
+  /// thread; the caller keeps `txn` alive. Cleared by the start of the next statement.
   void Interrupt(Txn* txn) { waits_.Interrupt(txn); }
 
   /// Most memory for entries and folded locks. A transaction with few locks is not refused beyond.
@@ -101,7 +101,7 @@ class LockTable {
   [[nodiscard]] uint64_t memory_bytes() const { return folding_.memory_bytes(); }
 
   [[nodiscard]] std::vector<LockInfo> Describe(size_t count_max) const;
-  /// Who waits for whom, each with everything that is in its way.
+  /// The waits, each with everything that is in its way.
   [[nodiscard]] std::vector<LockWaitInfo> DescribeWaits(size_t count_max) const;
   /// Entries, granted and waiting.
   [[nodiscard]] uint64_t lock_count() const { return pool_.in_use(); }
@@ -114,7 +114,7 @@ class LockTable {
   void SetShutdownSign(ShutdownSign sign) { waits_.SetShutdownSign(sign); }
   /// Set once before use.
   void SetWaitHooks(const LockWaitHooks& hooks) { waits_.SetHooks(hooks); }
-  /// Sets txn->replica_worker; the one it had before is not used any more when this returns. Called
+  /// Sets txn->replica_worker; the former one is no longer used when this returns. Called
   /// by the transaction's thread.
   void SetReplicaWorker(Txn* txn, void* worker) { waits_.SetReplicaWorker(txn, worker); }
 

@@ -72,7 +72,8 @@ class ReadRanges {
   void Close(const OpenRead& read, const ReadPiece& piece);
   /// False: nobody but `own` has read in this index what a change would have to know of.
   [[nodiscard]] bool AnyOfOthers(const SerialTxn& own, IndexId index) const;
-  /// Calls visit(SerialTxn*) for each range that holds the key; its transaction stays meanwhile.
+  /// Calls visit(SerialTxn*) for each range that holds the key; its transaction stays during the
+  /// call.
   template <typename Visit>
   void ForEachReader(IndexId index, Bytes key, Visit visit) const {
     const Shard* shard = ShardOf(index);
@@ -86,7 +87,7 @@ class ReadRanges {
   /// In each index that has more than one range of the reader, half of the gaps between them count
   /// as read, too: the smallest ones. False: there are none.
   bool MergeNearest(SerialTxn* reader);
-  /// What `from` has read, `into` has read from now on; nobody who asks meanwhile misses both.
+  /// What `from` has read, `into` has read from then on; a concurrent question does not miss both.
   void MoveTo(SerialTxn* into, SerialTxn* from);
   /// Everything of it; nobody finds it from then on.
   void Release(SerialTxn* reader);

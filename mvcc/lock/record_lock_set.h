@@ -21,7 +21,7 @@ class RecordLockSet {
   [[nodiscard]] uint64_t memory_bytes() const { return memory_bytes_; }
 
  private:
-  /// Parts grow one at a time, so that growing needs little memory beside the set itself.
+  /// Parts grow one at a time, so that growing needs little memory besides the set itself.
   static constexpr uint32_t kPartBits = 10;
   static constexpr uint32_t kParts = 1u << kPartBits;
   struct Part {

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SerialTxn: what optimistic serializability keeps of a transaction
 // (docs/decisions/0008-optimistic-serializability.md). It outlives the transaction's commit for as
-// long as a transaction that ran beside it is open. Times are numbers of commits and prepares, as
-// ConflictGraph counts them.
-// Thread safety: see the groups.
+// long as a transaction that was concurrent with it is open. Times are numbers of commits and
+// prepares, as ConflictGraph counts them. Thread safety: see the groups.
 #pragma once
 
 #include <atomic>
@@ -31,7 +30,7 @@ struct SerialTxn {
   std::atomic<uint64_t> commit_time{kNever};
   /// It has to be rolled back, so that others can commit: its thread looks at each step.
   std::atomic<bool> doomed{false};
-  /// Declared read only, and nothing can go wrong with its snapshot any more: it may stop noting
+  /// Declared read only, and nothing can go wrong with its snapshot: it may stop noting
   /// what it reads.
   std::atomic<bool> safe{false};
 

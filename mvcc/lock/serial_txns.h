@@ -45,7 +45,7 @@ class SerialTxns {
     txn->serial = graph_.BeginReadOnly(take);
   }
   /// One that was prepared before a crash: whoever does not see what it wrote is rolled back,
-  /// because nobody knows any more what it had not seen.
+  /// because what it had not seen is no longer known.
   void Adopt(Txn* txn) { txn->serial = graph_.Adopt(txn->txn_id()); }
   void NoteSnapshot(Txn* txn) { graph_.NoteSnapshot(txn->serial); }
   void SetId(Txn* txn) { graph_.SetId(txn->serial, txn->txn_id()); }
@@ -53,7 +53,7 @@ class SerialTxns {
   /// Before the first leaf of the piece is latched, or under the latch of the only one whose keys
   /// were not noted before.
   Status NoteRead(Txn* txn, IndexId index, const ReadPiece& piece);
-  /// One key, be it there or not.
+  /// One key, whether or not it exists.
   Status NoteKey(Txn* txn, IndexId index, Bytes key);
   /// The same of a scan that may end early, or come to more: then once more, with the whole piece.
   /// Close follows, or the end of the transaction.
@@ -84,11 +84,11 @@ class SerialTxns {
  private:
   static Status Refuse(Txn* txn);
   void Forget(SerialTxn* txn);
-  /// Leaves nothing of the summary when nobody can meet it any more; makes it larger, and coarser,
+  /// Leaves nothing of the summary when it can no longer be met; makes it larger, and coarser,
   /// while memory is short.
   void TendSummary();
   void Summarise();
-  /// Ok: go on. False: there is nothing to note any more.
+  /// Ok: go on. False: there is nothing left to note.
   Result<bool> MustNote(Txn* txn);
   [[nodiscard]] bool MemoryIsShort() const {
     return reads_.memory_bytes() + graph_.memory_bytes() >=
@@ -101,7 +101,7 @@ class SerialTxns {
   std::atomic<bool> tended_{false};  ///< the right to change the summary; nobody waits for it
   /// Stands for committed ones as a reader; never written over, never committed itself.
   SerialTxn summary_;
-  std::atomic<bool> has_summary_{false};  ///< written by whoever tends it
+  std::atomic<bool> has_summary_{false};  ///< written by its keeper
 };
 
 }  // namespace rowan

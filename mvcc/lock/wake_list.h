@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // WakeList: requests to be woken after the bucket latch is released. Thread safety: none; lives on
-// the stack of who grants.
+// the stack of the granter.
 #pragma once
 
 #include <array>

@@ -5,9 +5,9 @@
 
 namespace rowan {
 
-Status FreeBlobOf(const UndoRecordCopy& record, BlobStore* blobs) {
+Status FreeBlobOf(const UndoRecordCopy& record, BlobStore* blobs, WorkBudget* budget) {
   if (record.payload.size() != kBlobRefBytes) return ReportDamagedRecord(blobs->pool(), record);
-  const Status status = blobs->Free(LoadBlobRef(record.payload.data()));
+  const Status status = blobs->Free(LoadBlobRef(record.payload.data()), budget);
   return status.Is(Code::kNotFound) ? Status::Ok() : status;  // its space is gone
 }
 

@@ -23,7 +23,7 @@ class ByteArena {
     size_ += bytes.size();
     return static_cast<uint32_t>(offset);
   }
-  /// The three behind each other.
+  /// The three one after the other.
   uint32_t Append(Bytes first, Bytes second, Bytes third) {
     const size_t more = first.size() + second.size() + third.size();
     if (size_ + more > capacity_) Grow(more);

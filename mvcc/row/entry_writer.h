@@ -22,7 +22,7 @@
 // dropped when an entry is marked; that is no change that rollback would have to repeat.
 //
 // Which entries of a key can be live: the plain one or the one with the largest repeat, because a
-// new entry takes the plain key if it is free, else the next repeat behind all others, and only
+// new entry takes the plain key if it is free, else the next repeat after all others, and only
 // the live one of a key can be replaced. All changes of one key happen under the lock of its
 // clustered row.
 //
@@ -58,7 +58,7 @@ class EntryWriter {
   Status Delete(Txn* txn, Index* index, Bytes key);
 
   /// Replaces the payload of our own live entry whose key stays equal but whose original bytes
-  /// change (collation-equal values): delete + insert beside it when others may still see the old
+  /// change (collation-equal values): delete + insert next to it when others may still see the old
   /// payload. kNotFound.
   Status ReplacePayload(Txn* txn, Index* index, const IndexEntry& entry);
 
@@ -81,7 +81,7 @@ class EntryWriter {
   std::vector<std::byte> scratch_;   ///< the value being written, header first
   std::vector<std::byte> tree_key_;  ///< key with repeat
   std::vector<std::byte> value_end_;
-  std::unique_ptr<Cursor> cursor_;   ///< to find the last repeat of a key; made at first use
+  std::unique_ptr<Cursor> cursor_;  ///< to find the last repeat of a key; made at first use
 };
 
 }  // namespace rowan

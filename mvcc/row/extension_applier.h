@@ -5,6 +5,7 @@
 
 #include "base/bytes.h"
 #include "base/status.h"
+#include "base/work_budget.h"
 
 namespace rowan {
 
@@ -12,9 +13,10 @@ namespace rowan {
 class ExtensionApplier {
  public:
   virtual ~ExtensionApplier() = default;
-  /// Must be idempotent: a crash may repeat it before the record is dropped.
-  virtual Status UndoExtension(Bytes payload) = 0;
-  virtual Status PurgeExtension(Bytes payload) = 0;
+  /// Must be idempotent: a crash may repeat it before the record is dropped. The budget as in
+  /// UndoApplier::Undo.
+  virtual Status UndoExtension(Bytes payload, WorkBudget* budget) = 0;
+  virtual Status PurgeExtension(Bytes payload, WorkBudget* budget) = 0;
 };
 
 }  // namespace rowan

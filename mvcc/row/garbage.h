@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// What nobody can see any more, now or later: the rule by which writers clean leaves, and by which
+// What no snapshot can see, now or later: the rule by which writers clean leaves, and by which
 // rollback removes what purge may have passed already. Thread safety: all functions.
 #pragma once
 
@@ -23,7 +23,7 @@ bool IsDecidedAbove(TxnId stamp, const TxnManager& manager, bool clustered, Byte
 /// creator once every snapshot sees what that transaction did.
 extern const ValueShortener kCreatorShortener;
 
-/// LeafCleaner rules (context = TxnManager): rows and entries nobody can see any more.
+/// LeafCleaner rules (context = TxnManager): rows and entries that no snapshot can see.
 bool IsGarbageRow(void* txn_manager, Bytes key, Bytes value);
 bool IsGarbageEntry(void* txn_manager, Bytes key, Bytes value);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Implicit locks: the transaction id in a row or entry is an exclusive record lock of whoever is
-// still active under it. These functions ask for it, and for what others have locked explicitly, of
-// an entry on a latched leaf. Thread safety: all functions.
+// Implicit locks: the transaction id in a row or entry is an exclusive record lock of the one that
+// is still active under it. These functions ask for it, and for what others have locked explicitly,
+// of an entry on a latched leaf. Thread safety: all functions.
 #pragma once
 
 #include "base/ids.h"
@@ -28,7 +28,7 @@ Status LockExplicit(TxnManager* manager, Txn* txn, const LockTarget& key);
 Status LockInsert(TxnManager* manager, Txn* txn, const LockTarget& key);
 
 /// Before a row or entry with this key (without repeat) is changed, and after its locks: whether
-/// the change is allowed to an optimistic transaction beside what others have read. Call under the
+/// the change is allowed to an optimistic transaction given what others have read. Call under the
 /// exclusive latch of its leaf. Ok or kDeadlock.
 inline Status CheckReaders(TxnManager* manager, Txn* txn, IndexId index, Bytes key) {
   return txn->serial == nullptr ? Status::Ok() : manager->serial()->CheckWrite(txn, index, key);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// One entry of a secondary index, as its users encode it: what goes into the tree is this behind a
+// One entry of a secondary index, as its users encode it: what goes into the tree is this after a
 // header (mvcc/row/row_header.h). Plain data.
 #pragma once
 

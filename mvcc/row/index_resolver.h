@@ -14,7 +14,7 @@ namespace rowan {
 class IndexResolver {
  public:
   virtual ~IndexResolver() = default;
-  /// nullptr when the index does not exist any more. Thread-safe; may read the catalog.
+  /// nullptr when the index no longer exists. Thread-safe; may read the catalog.
   virtual std::shared_ptr<Index> FindIndex(IndexId index) = 0;
   /// After FindIndex found nothing: true if the index exists and only could not be opened.
   virtual bool IndexExists(IndexId /*index*/) { return false; }

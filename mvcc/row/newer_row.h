@@ -32,7 +32,8 @@ inline Status CheckNotNewer(const TxnManager& manager, Txn* txn, TxnId writer) {
 }
 
 /// Of an entry, locked too, that is marked as deleted: it is nothing to a snapshot after which it
-/// came and went, but an optimistic transaction that found nothing has to know who was there.
+/// came and went, but an optimistic transaction that found nothing has to know the one that was
+/// there.
 inline Status CheckGoneNotNewer(TxnManager* manager, Txn* txn, TxnId creator, TxnId deleter) {
   if (!IsNewerRow(*manager, *txn, creator)) return CheckNotNewer(*manager, txn, deleter);
   if (txn->serial == nullptr) return Status::Ok();

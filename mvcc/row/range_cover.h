@@ -35,11 +35,11 @@ class RangeCover {
   /// A scan starts at this key: forward the first one it may find, backward the first one it may
   /// not. `looked`: the same as a tree key.
   void Start(Bytes key, Bytes looked);
-  void StartBehind(Bytes key, Bytes tree_key);  ///< forward, behind an entry
+  void StartBehind(Bytes key, Bytes tree_key);  ///< forward, after an entry
   void StartFromLast();                         ///< backward from the end of the index
   /// Before the entry under the tree cursor (`on_entry`) is looked at, or the scan ends (`at_end`):
   /// makes sure that the way there is locked, or will be with the entry under the present latch.
-  /// `settled` false: the way led over leaves that are not latched any more; look again.
+  /// `settled` false: the way led over leaves that are no longer latched; look again.
   Status LockWay(bool on_entry, bool at_end, bool* settled);
   Status LockGapBefore(Bytes key);
   /// Locks the live entry under the tree cursor and the way to it. `own`: nobody else can have it.
@@ -54,7 +54,7 @@ class RangeCover {
 
  private:
   Status LockToEnd();
-  /// The key with a zero byte behind it, valid until the next call.
+  /// The key with a zero byte after it, valid until the next call.
   Bytes Behind(Bytes key);
   /// From the end of what is covered to the entry with this key, that included.
   RangePiece PieceTo(Bytes key, GapEdge edge);

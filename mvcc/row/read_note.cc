@@ -4,9 +4,9 @@
 namespace rowan {
 
 Status ReadNote::StartForward(Bytes low, Bytes place) {
-  const ReadPiece whole{
-      .low = low, .high = scan_->has_end ? Bytes(scan_->end_key) : Bytes(),
-      .unbounded = !scan_->has_end};
+  const ReadPiece whole{.low = low,
+                        .high = scan_->has_end ? Bytes(scan_->end_key) : Bytes(),
+                        .unbounded = !scan_->has_end};
   if (scan_->locking()) return Open(whole, true);
   Grow(whole, place, true);
   return Status::Ok();

@@ -10,7 +10,7 @@
 //     on; else it looks once more from where it stood. So it notes at most a leaf more than it
 //     returns.
 //   - Locking scans, and those that count, note their whole range beforehand.
-// When a scan ends or starts anew, what it did not come to is taken back.
+// When a scan ends or starts again, what it did not come to is taken back.
 // Thread safety: one thread.
 #pragma once
 
@@ -39,7 +39,7 @@ class ReadNote {
   Status BackwardFromLast() {
     return scan_->txn->serial == nullptr ? Status::Ok() : StartBackward(nullptr, {});
   }
-  /// One key, be it there or not.
+  /// One key, whether or not it exists.
   Status Key(Bytes key) {
     return scan_->txn->serial == nullptr
                ? Status::Ok()
@@ -93,7 +93,7 @@ class ReadNote {
   bool open_ = false;
   bool growing_ = false;
   bool forward_ = true;
-  uint64_t number_ = 0;  ///< of the transaction: it may have ended meanwhile
+  uint64_t number_ = 0;  ///< of the transaction: it may have ended since
   OpenRead read_;
   // What is noted; while nothing is, of a note that grows, where the scan starts.
   bool noted_ = false;

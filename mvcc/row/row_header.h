@@ -8,7 +8,7 @@
 //   1      6    transaction id
 //   7      6    undo pointer
 //   13     ..   row bytes
-// Secondary value: creator and deleter stand only where the flags say so, one behind the other.
+// Secondary value: creator and deleter stand only where the flags say so, one after the other.
 //   offset size
 //   0      1    flags
 //   1      6    creator id, if kEntryHasCreator
@@ -18,7 +18,7 @@
 // A clustered entry holds the newest version; older ones hang off the undo pointer. A secondary
 // entry is one interval of visibility: from its creator's commit to its deleter's. An absent
 // creator means "visible to all". If a key value comes back while the first interval is still
-// needed, a second entry stands beside it: its tree key is the same key followed by a 4-byte
+// needed, a second entry is added: its tree key is the same key followed by a 4-byte
 // big-endian repeat number (1, 2, ...); 0 is not stored, so the usual key has no suffix. Keys are
 // self-delimiting, hence the order is (key, repeat) and no other key falls between. Keys are
 // opaque to this layer, so the flag kEntryHasRepeat tells that the last 4 bytes of the tree key
@@ -43,7 +43,7 @@ inline constexpr size_t kRepeatBytes = 4;
 
 enum ClusteredFlags : uint8_t { kRowDeleted = 1 };
 enum SecondaryFlags : uint8_t { kEntryDeleted = 1, kEntryHasCreator = 2, kEntryHasRepeat = 4 };
-/// An entry that does not need its creator any more.
+/// An entry that no longer needs its creator.
 inline constexpr ValueCut kCreatorCut{kEntryHasCreator, 1, 6};
 static_assert(kRowDeleted == kEntryMarked && kEntryDeleted == kEntryMarked,
               "scans and the visibility map test bit 0 of either header");

@@ -84,10 +84,10 @@ Status RowPurge::PurgeIn(IndexId id, InIndex purge) {
   return status;
 }
 
-Status RowPurge::Purge(TxnId txn, const UndoRecordCopy& record) {
+Status RowPurge::Purge(TxnId txn, const UndoRecordCopy& record, WorkBudget* budget) {
   switch (record.type) {
-    case UndoType::kBlobDrop: return FreeBlobOf(record, blobs_);
-    case UndoType::kExtension: return extension_->PurgeExtension(record.payload);
+    case UndoType::kBlobDrop: return FreeBlobOf(record, blobs_, budget);
+    case UndoType::kExtension: return extension_->PurgeExtension(record.payload, budget);
     case UndoType::kClusteredUpdate:
       // Most updates delete nothing: no need to look for their index.
       if (!IsRowDelete(record.payload)) return Status::Ok();

@@ -11,6 +11,7 @@
 #include "base/function_ref.h"
 #include "base/ids.h"
 #include "base/status.h"
+#include "base/work_budget.h"
 #include "mvcc/row/extension_applier.h"
 #include "mvcc/row/index_resolver.h"
 #include "mvcc/undo/undo_page.h"
@@ -22,7 +23,8 @@ class RowPurge {
  public:
   RowPurge(IndexResolver* resolver, BlobStore* blobs, ExtensionApplier* extension)
       : resolver_(resolver), blobs_(blobs), extension_(extension) {}
-  Status Purge(TxnId txn, const UndoRecordCopy& record);
+  /// The budget as in UndoApplier::Purge.
+  Status Purge(TxnId txn, const UndoRecordCopy& record, WorkBudget* budget);
   /// The same of a kSecondaryDelete, if `may_go` says so of the entry's creator (kNoTxn: visible to
   /// all), asked under the leaf's latch.
   using MayGo = FunctionRef<bool(TxnId creator)>;

@@ -192,19 +192,20 @@ RowUndo::RowUndo(TxnManager* manager, IndexResolver* resolver, BlobStore* blobs,
       purge_(resolver, blobs, extension),
       unseen_(manager, &purge_) {}
 
-Status RowUndo::Undo(Txn* txn, const UndoRecordCopy& record, UndoPointer pointer) {
+Status RowUndo::Undo(Txn* txn, const UndoRecordCopy& record, UndoPointer pointer,
+                     WorkBudget* budget) {
   switch (record.type) {
     case UndoType::kClusteredInsert:
     case UndoType::kClusteredUpdate:
     case UndoType::kSecondaryInsert:
     case UndoType::kSecondaryDelete: return UndoTreeChange(txn, record, pointer);
     case UndoType::kBlobWrite: {
-      const Status status = FreeBlobOf(record, blobs_);
+      const Status status = FreeBlobOf(record, blobs_, budget);
       if (!status.ok()) return status;
       break;
     }
     case UndoType::kExtension: {
-      const Status status = extension_->UndoExtension(record.payload);
+      const Status status = extension_->UndoExtension(record.payload, budget);
       if (!status.ok()) return status;
       break;
     }

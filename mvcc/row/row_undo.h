@@ -12,10 +12,10 @@
 #include "base/status.h"
 #include "mvcc/row/extension_applier.h"
 #include "mvcc/row/index_resolver.h"
+#include "mvcc/row/invisible_version_purge.h"
 #include "mvcc/row/row_purge.h"
-#include "mvcc/row/unseen_purge.h"
 #include "mvcc/txn_manager.h"
-#include "mvcc/undo_applier.h"
+#include "mvcc/undo/undo_applier.h"
 #include "space/blob_store.h"
 
 namespace rowan {
@@ -24,10 +24,11 @@ class RowUndo : public UndoApplier {
  public:
   RowUndo(TxnManager* manager, IndexResolver* resolver, BlobStore* blobs,
           ExtensionApplier* extension);
-  Status Undo(Txn* txn, const UndoRecordCopy& record, UndoPointer pointer) override;
+  Status Undo(Txn* txn, const UndoRecordCopy& record, UndoPointer pointer,
+              WorkBudget* budget) override;
   UndoShare ShareOf(const UndoRecordInPage& record) const override;
-  Status Purge(TxnId txn, const UndoRecordCopy& record) override {
-    return purge_.Purge(txn, record);
+  Status Purge(TxnId txn, const UndoRecordCopy& record, WorkBudget* budget) override {
+    return purge_.Purge(txn, record, budget);
   }
   Status PurgeUnseen(TxnId txn, Csn csn, const UndoRecordCopy& record,
                      const OldSnapshots& old) override {
@@ -42,7 +43,7 @@ class RowUndo : public UndoApplier {
   BlobStore* const blobs_;
   ExtensionApplier* const extension_;
   RowPurge purge_;
-  UnseenPurge unseen_;
+  InvisibleVersionPurge unseen_;
 };
 
 }  // namespace rowan

@@ -5,21 +5,10 @@
 #include <bit>
 
 #include "base/assertions.h"
+#include "btree/node.h"
 
 namespace rowan {
 namespace {
-
-size_t CommonPrefix(Bytes left, Bytes right) {
-  const size_t limit = std::min(left.size(), right.size());
-  size_t same = 0;
-  for (; same + 8 <= limit; same += 8) {
-    const uint64_t difference =
-        LoadLe<uint64_t>(left.data() + same) ^ LoadLe<uint64_t>(right.data() + same);
-    if (difference != 0) return same + static_cast<size_t>(std::countr_zero(difference)) / 8;
-  }
-  while (same < limit && left[same] == right[same]) ++same;
-  return same;
-}
 
 /// Common suffix of at most `limit` bytes.
 size_t CommonSuffix(Bytes left, Bytes right, size_t limit) {

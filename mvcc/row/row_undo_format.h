@@ -27,7 +27,7 @@ enum RowUndoFlags : uint8_t {
   kUndoMarkCleared = 1,  ///< kSecondaryInsert: revived an entry that this transaction had deleted
 };
 
-/// Bytes of an update payload beside the key and the old middle, at most.
+/// Bytes of an update payload besides the key and the old middle, at most.
 inline constexpr size_t kRowUpdateOverheadMax = 1 + 5 + kClusteredHeaderBytes + 5 + 5;
 
 struct RowUpdateUndo {

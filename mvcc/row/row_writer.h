@@ -69,7 +69,7 @@ class RowWriter {
 
   TxnManager* const manager_;
   std::vector<std::byte> scratch_;  ///< the value being written, header first
-  size_t update_undo_bytes_ = 64;   ///< undo room beside the key that the last update needed
+  size_t update_undo_bytes_ = 64;   ///< undo room besides the key that the last update needed
 };
 
 }  // namespace rowan

@@ -56,7 +56,7 @@ class SnapshotScan {
   /// Whether the snapshot sees the entry, as far as its ids alone tell. False: they do not.
   bool IsDecided(Bytes value, bool* counts);
   /// A scan that takes the whole latched leaf looks whether every snapshot sees the same on it, and
-  /// tells the map: then it does not matter who keeps low_txn back.
+  /// tells the map: then it does not matter what keeps low_txn back.
   bool ProveLeaf();
   /// Tells the visibility map about the latched leaf, whose live entries are known.
   void NoteLeaf(size_t live);
@@ -70,10 +70,10 @@ class SnapshotScan {
   /// Of the latched leaf, if its entries are decided: steps over visible entries, at most `*number`
   /// and not over the last one before the end key.
   void PassEntries(uint64_t* number);
-  /// Slot behind the last entry of the latched leaf that is before the end key, looking from the
+  /// Slot after the last entry of the latched leaf that is before the end key, looking from the
   /// current one on.
   size_t StopSlot();
-  /// No entry behind the latched leaf is before the end key: its neighbour need not be read.
+  /// No entry after the latched leaf is before the end key: its neighbour need not be read.
   [[nodiscard]] bool LeafReachesEnd() const;
   /// Decides on the entry under the tree cursor and copies (or counts) it.
   Status Consider(bool decided);
@@ -94,7 +94,7 @@ class SnapshotScan {
   Status ResolvePending();
   Status BuildVisible(BatchItem* item, bool* exists);
   /// Optimistic serializability: what the writer did is not seen. A failure is left in the
-  /// transaction, for whoever asked for the read (ReadNote::Check).
+  /// transaction, for the caller of the read (ReadNote::Check).
   void NoteNewer(TxnId writer);
 
   /// For one snapshot the answer never changes, and one writer often wrote many rows in a row.

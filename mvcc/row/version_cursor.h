@@ -47,8 +47,8 @@ class VersionCursor {
   void Open(Txn* txn, Index* index, const ReadOptions& options);
   /// Forgets position and batch.
   void Close();
-  /// Upper bound for forward batches (first key not wanted; empty = none): nothing beyond is locked
-  /// or copied.
+  /// Upper bound for forward batches (exclusive; empty = none): nothing beyond it is locked or
+  /// copied.
   void SetEnd(Bytes end_key);
 
   /// Exact clustered key, or exact full secondary key. kNotFound: none visible.
@@ -57,8 +57,9 @@ class VersionCursor {
   /// below look at txn->interrupted while they pass dead or skipped entries: kInterrupted.
   Status SeekAtLeast(Bytes key, VersionView* view);
   Status SeekBefore(Bytes key, VersionView* view);
-  /// First visible entry behind the one with this full key, be it there or not: how a scan goes on
-  /// from a key it remembered. (`key` with a zero byte appended would find a repeat of it again.)
+  /// First visible entry after the one with this full key, whether or not it exists: how a scan
+  /// goes on from a key it remembered. (`key` with a zero byte appended would find a repeat of it
+  /// again.)
   Status SeekAfter(Bytes key, VersionView* view);
   Status SeekFirst(VersionView* view);
   Status SeekLast(VersionView* view);
@@ -75,7 +76,7 @@ class VersionCursor {
   /// True when the current row is a committed version that a semi-consistent scan read without its
   /// lock.
   [[nodiscard]] bool current_is_unlocked() const;
-  /// Waits for the lock of that row after all and reads it anew; if it is gone by then, goes on to
+  /// Waits for the lock of that row after all and reads it again; if it is gone by then, goes on to
   /// the next one in the direction of the scan. kEndOfRange, and the errors of a lock wait.
   Status LockCurrent(VersionView* view);
 

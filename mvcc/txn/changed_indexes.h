@@ -26,7 +26,7 @@ class ChangedIndexes {
 
   /// All of them as varints, each the difference to the one before.
   [[nodiscard]] std::vector<std::byte> Encode();
-  /// Adds what Encode made. False if the bytes cannot be it.
+  /// Adds what Encode made. False if the bytes cannot be that.
   [[nodiscard]] bool Decode(Bytes encoded);
 
  private:

@@ -10,10 +10,10 @@
 //
 // One writer that stays open holds low_txn back, and then readers ask about every id since. Most of
 // those are in neither place: a filter, counters of the ids in the map by their low bits, tells it
-// without the map's mutex. An id is counted before its slot changes hands, so who sees another id
-// in the slot sees the count.
-// "Committing" lasts from just before a CSN is taken until it is published; who meets it, waits.
-// Thread safety: all members; Claim is called by one thread at a time.
+// without the map's mutex. An id is counted before its slot changes hands, so a reader that sees
+// another id in the slot sees the count. "Committing" lasts from just before a CSN is taken until
+// it is published; a reader that meets it waits. Thread safety: all members; Claim is called by one
+// thread at a time.
 #pragma once
 
 #include <atomic>

@@ -23,7 +23,7 @@ class DetachedTxns {
   void Add(std::unique_ptr<Txn> txn);
   /// One that is to be rolled back and not waiting for its next try; nullptr if there is none.
   std::unique_ptr<Txn> TakeLoser();
-  /// The prepared one with this XID, or nullptr. One whose rollback has begun is none any more.
+  /// The prepared one with this XID, or nullptr. One whose rollback has begun no longer counts.
   std::unique_ptr<Txn> TakePrepared(const std::string& xid);
   /// Rollbacks that failed become losers again, and are added to `*losers` before they can be
   /// taken: all, or those whose time has come and which may succeed though nothing was dropped.

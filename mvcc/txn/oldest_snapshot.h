@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// OldestSnapshot: who keeps old row versions, as operators see it. Plain data.
+// OldestSnapshot: what keeps old row versions, as operators see it. Plain data.
 #pragma once
 
 #include <cstdint>

@@ -40,10 +40,10 @@ struct UndoPosition {
   uint64_t records = 0;  ///< how many undo records came before
 };
 
-/// Of a transaction whose rollback failed and which has no session any more.
+/// Of a transaction whose rollback failed and which no longer has a session.
 struct FailedRollback {
-  Code cause = Code::kOk;  ///< of the last failure; kOk: none, or it is tried again now
-  uint32_t failures = 0;   ///< not 0: it can only be rolled back, prepared or not
+  Code cause = Code::kOk;       ///< of the last failure; kOk: none, or it is tried again now
+  uint32_t failures = 0;        ///< not 0: it can only be rolled back, prepared or not
   uint64_t retry_at_nanos = 0;  ///< MonotonicNanos
 };
 
@@ -63,14 +63,14 @@ struct Txn {
   Snapshot snapshot;
   UndoStream* stream = nullptr;  ///< exclusively ours from the first write to the end
   UndoPosition undo_start;       ///< where our header record stands
-  UndoPosition undo_end;         ///< behind our last record
+  UndoPosition undo_end;         ///< after our last record
   uint64_t undo_records = 0;
   uint64_t undo_bytes = 0;          ///< victim choice: the smaller one dies
   Lsn commit_lsn{0};                ///< end of the group that committed or prepared it
   uint64_t commit_begin_nanos = 0;  ///< when its commit began with a prepare; 0 = it did not
   std::string xid;                  ///< opaque bytes, empty unless prepared
   ChangedIndexes changed_indexes;   ///< its own, or those of a prepared one found by recovery
-  bool recovered = false;  ///< found by recovery, has no session
+  bool recovered = false;           ///< found by recovery, has no session
   /// Not kOk: only a rollback is possible, all else fails with it. kDeadlock: it was chosen to end
   /// a deadlock, or met a row newer than its snapshot.
   Code only_rollback = Code::kOk;
@@ -100,8 +100,12 @@ struct Txn {
 
   // Shared.
   std::atomic<uint64_t> id{0};  ///< TxnId, 0 before the first write
-  /// killed: waits end with kInterrupted until it is cleared
+  /// killed: waits end with kInterrupted until it is cleared, and its rollback is left to others
   std::atomic<bool> interrupted{false};
+  /// Leaves a rollback to a savepoint half-way: one that a kill meets, and all of a session that is
+  /// to end. The kill that a statement ends with does not leave the rollback of that statement.
+  std::atomic<bool> leaves_savepoint{false};
+  std::atomic<bool> session_ends{false};  ///< killed for good
   std::atomic<bool> chosen_as_victim{false};
   std::atomic<uint64_t> thread{0};  ///< what the host calls its session's thread; 0: none
   std::atomic<LockRequest*> waiting_for{nullptr};  ///< the published edge, set while it sleeps

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // PurgeWindow: some pages of one large transaction that several workers purge at the same time.
-// Whoever has the stream (`purging`) opens it where the transaction goes on; others join while it
+// The holder of the stream (`purging`) opens it where the transaction goes on; others join while it
 // is open and take pages, each alone, in the order of the chain. Neighbours in a transaction are
 // mostly neighbours in a tree, so that workers seldom meet on a leaf. After so many pages nobody
 // gets another one, everybody leaves, and the last one closes it and has the stream: purge goes on
-// behind the pages that were done without a gap. Pages behind a gap are purged again, which finds
+// after the pages that were done without a gap. Pages after a gap are purged again, which finds
 // nothing to do.
 // Thread safety: all members, from Open to Close.
 #pragma once
@@ -44,7 +44,7 @@ class PurgeWindow {
   Result<bool> Take(UndoSpace* space, UndoRun* run, UndoPointer* position);
   /// The caller is through with the page, up to `position`.
   void GiveBack(UndoPointer position, bool done);
-  /// The caller is not inside any more; `failed`: because it could not go on. True: it was the last
+  /// The caller is no longer inside; `failed`: because it could not go on. True: it was the last
   /// one; the window is closed.
   [[nodiscard]] bool Leave(bool failed, Outcome* outcome);
 
@@ -61,7 +61,7 @@ class PurgeWindow {
   std::atomic<bool> open_{false};        ///< written under mutex_
   uint32_t inside_ ROWAN_GUARDED_BY(mutex_) = 0;
   std::vector<Page> pages_ ROWAN_GUARDED_BY(mutex_);  ///< in the order of the chain
-  UndoPointer next_ ROWAN_GUARDED_BY(mutex_);  ///< behind pages_; offset 0: where its page begins
+  UndoPointer next_ ROWAN_GUARDED_BY(mutex_);  ///< after pages_; offset 0: where its page begins
   bool at_end_ ROWAN_GUARDED_BY(mutex_) = false;
   Outcome outcome_ ROWAN_GUARDED_BY(mutex_);
 };

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // RollbackWindow: the newest pages of undo of one transaction that several workers roll back at the
-// same time. Whoever took the transaction opens it; others join while it is open. Units are handed
-// out from the end of the stream backwards, a page or so each; within a unit records are undone
-// newest first. A record that is undone is marked in the group that undid it, so that nothing is
-// undone twice, also after a crash. When no more units can be had everybody leaves, and the last
-// one drops the marked records at the end of the stream.
+// same time. The worker that took the transaction opens it; others join while it is open. Units are
+// handed out from the end of the stream backwards, a page or so each; within a unit records are
+// undone newest first. A record that is undone is marked in the group that undid it, so that
+// nothing is undone twice, also after a crash. When no more units can be had everybody leaves, and
+// the last one drops the marked records at the end of the stream.
 //
 // Invariants:
 //   1. The records of one row are undone newest first: all that are left in the window are in one
 //      unit. Where an older page has a record of a row that a unit has already, the window ends.
 //   2. Entries are undone before the row that they belong to: a unit begins with a row, and never
 //      between a row and the entries written with it. (A row that moves to another key is two rows
-//      in succession, and then the entries of both.) So a unit may begin with a row behind an entry
+//      in succession, and then the entries of both.) So a unit may begin with a row after an entry
 //      or in front of another row: in front of the second of two rows no entries are cut off, as
 //      there are none. Where pages meet does not matter.
 //   3. What is neither (UndoShare::kAlone), and the page of the transaction's header, is in no
@@ -19,8 +19,8 @@
 //   4. While it is open nobody changes the transaction, or its stream but for the marks.
 //   5. What is read and not handed out stays below a few pages, so all windows of a transaction
 //      together read little more than its undo. Where a change has more, and at a page that cannot
-//      be read, the window ends: whoever goes on alone meets the damage in its place.
-// Thread safety: all members; Take, GiveBack and Leave by those who are inside.
+//      be read, the window ends: the worker that goes on alone meets the damage in its place.
+// Thread safety: all members; Take, GiveBack and Leave by those inside.
 #pragma once
 
 #include <atomic>
@@ -61,7 +61,7 @@ class RollbackWindow {
   struct Outcome {
     std::unique_ptr<Txn> txn;
     size_t units = 0;  ///< how many there were
-    UndoPointer end;   ///< everything behind is rolled back; none: nothing is
+    UndoPointer end;   ///< everything after it is rolled back; none: nothing is
     Status status;     ///< the first failure of a unit
   };
 
@@ -75,7 +75,7 @@ class RollbackWindow {
                           UndoUnit* unit);
   /// `status`: kOk = rolled back, kBusy = a part of it.
   void GiveBack(const UndoUnit& unit, Status status);
-  /// The caller is not inside any more. True: it was the last one; the window is closed.
+  /// The caller is no longer inside. True: it was the last one; the window is closed.
   [[nodiscard]] bool Leave(Outcome* outcome);
 
  private:
@@ -113,7 +113,7 @@ class RollbackWindow {
   uint32_t inside_ ROWAN_GUARDED_BY(mutex_) = 0;
   std::vector<Unit> units_ ROWAN_GUARDED_BY(mutex_);  ///< newest first
   Pile pile_ ROWAN_GUARDED_BY(mutex_);
-  /// Of the page being read, and the first one of the page behind it.
+  /// Of the page being read, and the first one of the page after it.
   std::vector<Record> page_ ROWAN_GUARDED_BY(mutex_);
   std::vector<uint64_t> rows_ ROWAN_GUARDED_BY(mutex_);  ///< hash table: row, unit in low bits
   size_t row_count_ ROWAN_GUARDED_BY(mutex_) = 0;

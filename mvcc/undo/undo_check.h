@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // UndoCheck: walks all streams: links, record bounds, order, summaries.
-// Thread safety: one walk at a time; streams may be in use meanwhile.
+// Thread safety: one walk at a time; streams may be in use.
 #pragma once
 
 #include "base/function_ref.h"

@@ -290,8 +290,7 @@ Result<Lsn> UndoLog::MarkPrepared(Txn* txn, Bytes xid) {
   Status status = EnsureRoom(txn, bytes);
   if (!status.ok()) return status;
   MiniTxn mini_txn(space_->pool());
-  status = mini_txn.Start(kUndoStateGroupBytes + 2 * LogBytesMax(0) +
-                          static_cast<uint32_t>(bytes));
+  status = mini_txn.Start(kUndoStateGroupBytes + 2 * LogBytesMax(0) + static_cast<uint32_t>(bytes));
   if (!status.ok()) return status;
   StatePages pages;
   status = FixState(&mini_txn, txn, &pages);

@@ -63,8 +63,8 @@ class UndoLog {
   Status DropUndone(MiniTxn* mini_txn, Txn* txn, UndoPointer pointer);
   /// Moves the end back over the newest record, which is rolled back. Its own group.
   Status DropLast(Txn* txn, UndoPointer pointer);
-  /// Moves the end back to `end`, behind which everything is rolled back. Groups of its own, the
-  /// counts with each of them: what an error leaves is dropped by whoever goes on.
+  /// Moves the end back to `end`, after which everything is rolled back. Groups of its own, the
+  /// counts with each of them: what an error leaves is dropped by the one that goes on.
   Status DropBehind(Txn* txn, UndoPointer end);
   /// After the last record: removes the header and returns the stream. Frees emptied pages.
   Status FinishRollback(Txn* txn);
@@ -75,7 +75,7 @@ class UndoLog {
   Result<Lsn> ReplaceXid(Txn* txn, Bytes xid);
   /// Takes the header out of the prepared state, and the XID record away: rollback follows.
   Status CancelPrepare(Txn* txn);
-  /// `take_csn` is called when nothing can fail any more, just before the group is appended.
+  /// `take_csn` is called when nothing can fail from there on, just before the group is appended.
   using TakeCsn = FunctionRef<Csn()>;
   Result<Lsn> MarkCommitted(Txn* txn, TakeCsn take_csn);
 
@@ -92,7 +92,7 @@ class UndoLog {
   Status MarkRolledBack(MiniTxn* mini_txn, UndoPointer pointer);
   /// How many records the tail page has from `offset` on. kCorrupt: more than the transaction.
   Result<uint64_t> CountTail(const Txn& txn, uint16_t offset) const;
-  /// So many newest ones are none of the transaction's any more.
+  /// So many newest ones are no longer the transaction's.
   static void Forget(Txn* txn, uint64_t records, uint64_t bytes);
   /// The pages that a change of a transaction's state changes, held exclusively, and its header.
   struct StatePages {
@@ -102,7 +102,7 @@ class UndoLog {
   };
   Status FixState(MiniTxn* mini_txn, const Txn* txn, StatePages* pages);
   /// What a start would have to read a transaction's pages for. Empty: there is one page, or no
-  /// room for so many ids beside the XID.
+  /// room for so many ids with the XID.
   [[nodiscard]] std::vector<std::byte> IndexesForStart(Txn* txn, size_t xid_bytes) const;
   /// Reads the header record in a page held exclusively.
   Status LoadHeader(const MutablePage& page, const Txn* txn, TxnHeader* header) const;

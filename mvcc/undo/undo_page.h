@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Bytes of the undo space: undo pages, their records, and the directory of streams.
 //
-// Undo page (PageType::kUndo, version 2), behind the common 32-byte page header:
+// Undo page (PageType::kUndo, version 2), after the common 32-byte page header:
 //   offset size
 //   32     4    stream number
 //   36     4    previous page
@@ -108,7 +108,7 @@ inline constexpr size_t kTxnStateOffset = kTxnHeaderPayloadOffset + 6;
 inline constexpr size_t kTxnStateBytes = 1 + 8 + kUndoPointerBytes;
 static_assert(kTxnHeaderPayloadBytes == 21 && kTxnHeaderBytes == 27 && kTxnStateBytes == 15);
 
-/// Records end here at most: keeps every offset, also the one behind the last record, in 16 bits.
+/// Records end here at most: keeps every offset, also the one after the last record, in 16 bits.
 [[nodiscard]] constexpr size_t UndoRecordsEnd(size_t page_size_bytes) {
   return page_size_bytes - 8;
 }
@@ -212,7 +212,7 @@ struct UndoRecordCopy {
                                    UndoRecordInPage* record);
 /// Offset of the record that ends at `end`; 0 if there cannot be one.
 [[nodiscard]] size_t UndoRecordBefore(const std::byte* page, size_t end);
-/// Writes a record (room for it is the caller's business) and returns the byte behind it.
+/// Writes a record (room for it is the caller's business) and returns the byte after it.
 std::byte* WriteUndoRecord(std::byte* target, UndoType type, IndexId index,
                            std::initializer_list<Bytes> payload_parts);
 

@@ -10,7 +10,7 @@ struct UndoShare {
   enum Kind : uint8_t {
     kRow,      ///< of a row, in the order of all records of this row
     kFollows,  ///< undone before the row's record in front of it
-    kAlone,    ///< behind everything younger and in front of everything older
+    kAlone,    ///< after everything younger and before everything older
   };
   Kind kind = kAlone;
   uint64_t row = 0;  ///< kRow: equal for equal rows, and hardly for others

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// UndoStream: one chain of undo pages, and who may touch what of it.
+// UndoStream: one chain of undo pages, and which thread may touch what of it.
 //
 // A stream's chain of pages runs from `head` to `tail`. Who may touch what:
 //   - the transaction that has the stream: tail, free offset, every page from its header's on.
@@ -34,7 +34,7 @@ struct UndoStream {
   TxnId purge_txn;  ///< `start` lies inside of this one; kNoTxn = between two
   /// Of the transaction at `start`, once looked at; 0 = not known. Others look at it for figures.
   std::atomic<uint64_t> oldest_csn{0};
-  /// Where UndoAhead goes on: a header, or a record of `txn`. Means nothing once purge has
+  /// Where UndoLookahead goes on: a header, or a record of `txn`. Means nothing once purge has
   /// overtaken `csn`, that of the last transaction it entered.
   struct Ahead {
     UndoPointer position;
@@ -42,7 +42,7 @@ struct UndoStream {
     uint64_t csn = 0;
   };
   Ahead ahead;
-  /// Damage was met here: see UndoStreams::MarkDamaged. Written by who has the stream.
+  /// Damage was met here: see UndoStreams::MarkDamaged. Written by the holder of the stream.
   std::atomic<bool> damaged{false};
   /// The last try failed, as of a table that cannot be opened: waiting for purge would not help.
   std::atomic<bool> blocked{false};

@@ -4,7 +4,7 @@
 //
 // A stream is an append-only chain of undo pages. A transaction takes a free stream at its first
 // write (most recently used first) and owns its tail until it ends; the next transaction continues
-// behind it on the same page. So transactions within one stream are in commit order, small ones
+// after it on the same page. So transactions within one stream are in commit order, small ones
 // share pages, and nothing is allocated on the common path. Purge advances the head of each stream
 // by itself and frees pages behind it, also in the middle of a transaction. Streams are found after
 // a restart through the undo directory pages (first pages of the undo space): one slot per stream

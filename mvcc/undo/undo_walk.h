@@ -18,7 +18,7 @@ namespace rowan {
 /// allocate.
 struct UndoRun {
   std::vector<std::byte> bytes;
-  UndoRecordCopy record;   ///< for whoever hands them out
+  UndoRecordCopy record;   ///< for those that hand them out
   PageNumber next;         ///< where the transaction goes on; kNoPage: it ends here
   bool resumable = false;  ///< the page's summary lets a restart begin inside of the transaction
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // CollationWeights: the weight string of a text in a collation, in a stack buffer for usual
-// lengths. Comparing two of them byte by byte is comparing the texts, but for padding.
+// lengths. Comparing two of them byte by byte compares the texts, except for padding.
 //
 // Two collations compare character by character what they write as weights of different sizes:
 // there each character takes one number of a fixed size.
@@ -17,7 +17,7 @@ namespace rowan {
 
 /// How a collation with PAD SPACE compares two texts.
 enum class PadOrder : uint8_t {
-  kEndlessSpaces,  ///< by the weights, followed by weights of spaces without end
+  kEndlessSpaces,  ///< by the weights, followed by endless weights of spaces
   kTrimmed         ///< by all weights of the texts without their trailing spaces
 };
 PadOrder PadOrderOf(const CHARSET_INFO* charset);

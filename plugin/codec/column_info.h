@@ -47,7 +47,7 @@ struct ColumnInfo {
   }
   /// The value's bytes in a record; CHAR without its padding. REQUIRES: not NULL.
   [[nodiscard]] Bytes Value(const unsigned char* record) const;
-  /// Puts a value into a record. kBlob keeps a pointer to `value`. False when it does not fit.
+  /// Stores a value in a record. kBlob keeps a pointer to `value`. False when it does not fit.
   bool Store(Bytes value, unsigned char* record) const;
 };
 

@@ -13,7 +13,7 @@
 //   each
 //                  space unit inside is followed by a marker: 0 if the next other unit is smaller
 //                  than a space, 2 if larger; the end is a space unit and marker 1. So an ended
-//                  string compares as if followed by spaces without end.
+//                  string compares as if followed by endless spaces.
 // DESC: every byte of the part, NULL byte included, is inverted.
 // Thread safety: const.
 #pragma once
@@ -49,7 +49,7 @@ struct KeyPartCodec {
   bool whole_column = true;      ///< false: a prefix of the column
   bool trims_spaces = false;     ///< of texts that compare without their trailing spaces
   bool prefix_of_char = false;   ///< spaces at the end of the prefix are padding, as in key images
-  bool reversible = true;        ///< the value can be had back from the encoded bytes
+  bool reversible = true;        ///< the value can be restored from the encoded bytes
   uint8_t space_unit_bytes = 0;  ///< kPadText: W
   std::array<std::byte, 4> space_unit{};
   const CHARSET_INFO* charset = nullptr;

@@ -30,7 +30,7 @@ uint32_t FormerColumn(const ColumnMap& former, uint32_t column) {
 
 bool PartStays(const KeyPartCodec& before, const ColumnMap& former, const KeyPartCodec& after) {
   if (before.column != FormerColumn(former, after.column)) return false;
-  // A new column is none of before either, but no hidden row id.
+  // A new column did not exist before either, but is not the hidden row id.
   if (before.column == kNoColumn && after.column != kNoColumn) return false;
   const auto form = [](const KeyPartCodec& part) {
     const uint32_t length = part.variable() ? 0 : part.length;

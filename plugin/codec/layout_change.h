@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// What a change of a table's definition means for the bytes that are stored of it. Types are not
-// compared here: two of them can have the same form, as DECIMAL and TIME may, so the caller makes
-// sure that values keep their meaning. Thread safety: pure functions.
+// What a change of a table's definition means for its stored bytes. Types are not compared here:
+// two of them can have the same form, as DECIMAL and TIME may, so the caller ensures that values
+// keep their meaning. Thread safety: pure functions.
 #pragma once
 
 #include "plugin/codec/table_layout.h"

@@ -12,10 +12,10 @@ namespace {
 
 /// Of the first byte of a row, one bit says something else.
 constexpr size_t kGenerationsMax = 127;
-constexpr char kMark = '@';
+constexpr char kHistoryMark = '@';
 /// Of what a version wrote that knew columns added at the end only.
 constexpr char kAddedOnlyMark = '#';
-constexpr char kNullMark = 'n';
+constexpr char kNullHistoryMark = 'n';
 constexpr char kHexDigits[] = "0123456789abcdef";
 
 /// Letters of the descriptor for columns that were dropped.
@@ -51,7 +51,7 @@ bool Take(std::string_view* text, char wanted) {
 }
 
 /// Takes a number and the character behind it off the front.
-bool TakeNumber(std::string_view* text, char behind, uint32_t* number) {
+bool TakeHistoryNumber(std::string_view* text, char behind, uint32_t* number) {
   const char* end = text->data() + text->size();
   const auto [stop, error] = std::from_chars(text->data(), end, *number);
   if (error != std::errc() || stop == end || *stop != behind) return false;
@@ -63,14 +63,14 @@ bool TakeNumber(std::string_view* text, char behind, uint32_t* number) {
 bool TakeValue(std::string_view* text, char behind, AddedValue* value) {
   const size_t end = text->find(behind);
   if (end == std::string_view::npos) return false;
-  value->is_null = text->starts_with(kNullMark);
+  value->is_null = text->starts_with(kNullHistoryMark);
   if (!value->is_null && !ParseHex(text->substr(0, end), &value->bytes)) return false;
   text->remove_prefix(end + 1);
   return true;
 }
 
 std::string DescribeValue(const AddedValue& value) {
-  return value.is_null ? std::string(1, kNullMark) : Hex(value.bytes);
+  return value.is_null ? std::string(1, kNullHistoryMark) : Hex(value.bytes);
 }
 
 bool MayHold(const ColumnInfo& column, const AddedValue& value) {
@@ -183,9 +183,9 @@ bool ParseDropped(std::string_view* text, uint32_t generation, ColumnSlot* slot)
   const bool fixed = Take(text, kFixed);
   if (!fixed && !Take(text, kVariable)) return false;
   slot->form = fixed ? SlotForm::kFixed : SlotForm::kVariable;
-  slot->nullable = Take(text, kNullMark);
-  return TakeNumber(text, ':', &slot->length) && TakeNumber(text, ':', &slot->from) &&
-         TakeNumber(text, ';', &slot->until) && slot->from < slot->until &&
+  slot->nullable = Take(text, kNullHistoryMark);
+  return TakeHistoryNumber(text, ':', &slot->length) && TakeHistoryNumber(text, ':', &slot->from) &&
+         TakeHistoryNumber(text, ';', &slot->until) && slot->from < slot->until &&
          slot->until <= generation;
 }
 
@@ -193,7 +193,7 @@ bool ParseKept(std::string_view* text, uint32_t generation, const TableLayout& l
                uint32_t column, ColumnSlot* slot) {
   *slot = SlotOf(layout, column);
   if (Take(text, ';')) return true;
-  if (slot->form == SlotForm::kNothing || !TakeNumber(text, ':', &slot->from)) return false;
+  if (slot->form == SlotForm::kNothing || !TakeHistoryNumber(text, ':', &slot->from)) return false;
   return slot->from > 0 && slot->from <= generation && TakeValue(text, ';', &slot->value) &&
          MayHold(layout.columns[column], slot->value);
 }
@@ -227,7 +227,8 @@ bool ParseAddedOnly(std::string_view text, TableLayout* layout) {
   do {
     uint32_t null_bytes = 0;
     uint32_t& count = columns.emplace_back();
-    if (!TakeNumber(&text, ':', &count) || !TakeNumber(&text, ':', &null_bytes)) return false;
+    if (!TakeHistoryNumber(&text, ':', &count) || !TakeHistoryNumber(&text, ':', &null_bytes))
+      return false;
     const bool grows = count > (columns.size() == 1 ? 0 : columns[columns.size() - 2]);
     if (!grows || count >= layout->columns.size()) return false;
   } while (Take(&text, kAddedOnlyMark));
@@ -302,7 +303,7 @@ bool RowsChange(const TableLayout& before, const ColumnMap& former, const TableL
 
 std::string DescribeHistory(const TableLayout& layout) {
   if (layout.generation == 0) return {};
-  std::string text(1, kMark);
+  std::string text(1, kHistoryMark);
   for (const uint8_t bit : layout.first_null_bits) text += bit == 0 ? '0' : '1';
   text += ':';
   for (const ColumnSlot& slot : layout.slots) text += DescribeSlot(slot);
@@ -310,7 +311,7 @@ std::string DescribeHistory(const TableLayout& layout) {
 }
 
 bool RestoreHistory(std::string_view text, TableLayout* layout) {
-  const bool parsed = Take(&text, kMark)            ? ParseHistory(text, layout)
+  const bool parsed = Take(&text, kHistoryMark)     ? ParseHistory(text, layout)
                       : Take(&text, kAddedOnlyMark) ? ParseAddedOnly(text, layout)
                                                     : text.empty();
   if (!parsed || layout->first_null_bits.size() > kGenerationsMax) return false;

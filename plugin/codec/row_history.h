@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Rows that were written before ALTER TABLE added or dropped columns (docs/formats/rows.md). They
-// stay as they are: each says in its first byte how many such ALTERs it knows of. The layout keeps
-// a list of all columns that some row may have, in the order of the table, and of each from which
-// ALTER on and until which one rows have it; what the rows of a time look like follows from the
-// list. Kept from run to run as a part of the table's descriptor. Thread safety: pure functions.
+// stay unchanged: each says in its first byte how many such ALTERs it knows of. The layout keeps a
+// list of all columns that some row may have, in the order of the table, and for each from which
+// ALTER on and until which one rows have it; the form of the rows of any generation follows from
+// the list. It is stored as a part of the table's descriptor. Thread safety: pure functions.
 #pragma once
 
 #include <string>
@@ -16,9 +16,9 @@ namespace rowan {
 /// One of them stands between the columns and the history in a descriptor.
 inline constexpr std::string_view kHistoryMarks = "@#";
 
-/// Empty for a table whose rows all look alike.
+/// Empty for a table whose rows all have the same form.
 [[nodiscard]] std::string DescribeHistory(const TableLayout& layout);
-/// Gives a layout the history that was described so. False when that cannot be this table's.
+/// Gives a layout the history described by `text`. False when that cannot be this table's.
 [[nodiscard]] bool RestoreHistory(std::string_view text, TableLayout* layout);
 /// Makes `after` read what was written under `before`. `former` has for each column of it the one
 /// that it was, or kNoColumn; those have in the rows there are the values of `record`, a record of
@@ -26,7 +26,8 @@ inline constexpr std::string_view kHistoryMarks = "@#";
 [[nodiscard]] bool InheritHistory(const TableLayout& before, const ColumnMap& former,
                                   const unsigned char* record, TableLayout* after);
 
-/// What a stored row looks like: `layout.shape` or a FormerRow; null when it is none of the table.
+/// What a stored row looks like: `layout.shape` or a FormerRow; null when it is not a row of the
+/// table.
 [[nodiscard]] inline const RowShape* ShapeOf(const TableLayout& layout, Bytes row) {
   if (row.empty()) return nullptr;
   const uint32_t generation = static_cast<uint8_t>(row[0]) >> 1;

@@ -37,8 +37,8 @@ struct RowRoom {
   size_t large_value_bytes = 0;  ///< values of at least that size get a blob of their own
 };
 
-/// Chooses the longest values first; the bytes of the row then. nullopt when it does not fit
-/// however many move.
+/// Chooses the longest values first; returns the resulting bytes of the row. nullopt when it does
+/// not fit even if all move.
 std::optional<size_t> PlaceValues(const RowRoom& room, std::vector<PlacedValue>* values);
 
 }  // namespace rowan

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// System variables of others, by their names. Thread safety: any thread with a connection.
+// System variables of other components, by name. Thread safety: any thread with a connection.
 #pragma once
 
 #include <string>

@@ -3,7 +3,7 @@
 
 #include <bit>
 
-#include "engine/limits.h"
+#include "engine/catalog/limits.h"
 #include "plugin/codec/spatial_reference.h"
 #include "plugin/codec/table_layout.h"
 #include "sql/table.h"

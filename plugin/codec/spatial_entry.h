@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Entries of SPATIAL indexes (docs/formats/keys.md): the key begins with the code of the bounding
-// box (engine/spatial_curve.h) and goes on with the clustered key; the payload is the box itself,
-// as little-endian doubles: x and y of a point, otherwise x_min, x_max, y_min, y_max.
+// box (spatial_curve.h) and goes on with the clustered key; the payload is the box itself, as
+// little-endian doubles: x and y of a point, otherwise x_min, x_max, y_min, y_max.
 // Thread safety: const.
 #pragma once
 
@@ -9,7 +9,7 @@
 #include <string>
 
 #include "engine/row_codec.h"
-#include "engine/spatial_curve.h"
+#include "plugin/codec/spatial_curve.h"
 
 struct TABLE;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SpatialReference: what an index of a geometry column has to know of the column's spatial
-// reference system: bounding boxes of its values, and how they lie to each other. On a sphere a box
-// may reach over the line where longitudes begin anew; the index knows it as one around the globe.
+// reference system: bounding boxes of its values, and how they relate to each other. On a sphere a
+// box may cross the line where longitudes start again; the index treats it as one around the globe.
 // Which boxes answer a search is the server's own decision, so that an index finds what the
 // server's functions do.
 // Thread safety: const.
@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/spatial_curve.h"
+#include "plugin/codec/spatial_curve.h"
 
 class Field;
 namespace dd {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SpatialScan: which entries of a SPATIAL index answer a search, and where the next of them can be.
 // Reads that lock nothing read the index as one range; entries that are in none of the ranges of
-// the search are passed over, and the next range is sought when there are several of them. Reads
-// that lock read each range by itself: nothing else is locked, and the empty ranges are as well.
-// Thread safety: one thread at a time.
+// the search are skipped, and the next range is sought when there are several of them. Reads that
+// lock read each range by itself: nothing else is locked, and the empty ranges are as well. Thread
+// safety: one thread at a time.
 #pragma once
 
 #include <vector>
@@ -21,7 +21,7 @@ class SpatialScan final : public EntryGate {
   SpatialScan(const SpatialReference* reference, const SpatialBox& searched, BoxTest test,
               SpatialLocks locks);
 
-  /// What to read next: the keys from `*from` on and before `*to`. False: that was all.
+  /// What to read next: the keys from `*from` on and before `*to`. False: there are no more.
   bool NextRange(Bytes* from, Bytes* to);
 
   bool Admits(Bytes key, Bytes payload, Bytes* go_on) override;
@@ -39,7 +39,7 @@ class SpatialScan final : public EntryGate {
   SpatialCode end_{};
   size_t ranges_read_ = 0;
   size_t current_ = 0;  ///< the first range that does not end before the entry
-  size_t passed_ = 0;   ///< entries beside the ranges since the last one in them
+  size_t passed_ = 0;   ///< entries outside the ranges since the last one inside
   bool boxes_wait_ = false;
 };
 

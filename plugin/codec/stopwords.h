@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Words that a FULLTEXT index leaves out: the server's default list, or one that was read from a
-// table when the index was made and lies in its descriptor since. Thread safety: immutable.
+// table when the index was made and is kept in its descriptor. Thread safety: immutable.
 #pragma once
 
 #include <memory>
@@ -28,7 +28,7 @@ class Stopwords {
 
   /// "<number of the collation>:<word>,<word>", words in hexadecimal digits, sorted.
   [[nodiscard]] std::string Describe() const;
-  /// Null when the text is not from there, or there is no such collation.
+  /// Null when the text is not from Describe, or there is no such collation.
   static std::shared_ptr<const Stopwords> Parse(std::string_view description);
 
  private:

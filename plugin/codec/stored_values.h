@@ -35,8 +35,8 @@ class VariableReader {
         end_(row.data() + row.size()),
         shares_(HasSharedBlob(row)) {}
 
-  /// The usual value at little cost: one that stands in the row and is shorter than 8192 bytes.
-  /// False: Next tells what is there.
+  /// The usual value at little cost: one that is in the row and shorter than 8192 bytes. False:
+  /// call Next.
   bool TryNextShort(Bytes* value) {
     if (end_ - position_ < 2) return false;
     const std::byte* next = position_ + 1;
@@ -77,7 +77,7 @@ class SharedBlob {
   SharedBlob(const RowShape& shape, Bytes row, RowCodec::BlobReader* blobs)
       : reference_(AfterFixed(shape, row)), blobs_(blobs) {}
 
-  /// The next value of the row stands in the blob and is not wanted.
+  /// The next value of the row is in the blob and is not wanted.
   void Skip() { ++skipped_; }
   /// It is wanted. kCorrupt, and errors of reading.
   Status Next(Bytes* value);
@@ -90,12 +90,12 @@ class SharedBlob {
   uint32_t skipped_ = 0;
 };
 
-/// What is where a value of a row stands.
+/// What a row has in the place of a value.
 struct ValuePlace {
   PlacedValue::Place place = PlacedValue::Place::kInRow;
   uint32_t column = kNoColumn;  ///< kNoColumn: it was dropped
 };
-/// The value of one column wherever it stands; `*value` is what the row says.
+/// The value of one column wherever it is stored; `*value` is what the row says.
 Status FetchValue(const ValuePlace& at, SharedBlob* shared, RowCodec::BlobReader* blobs,
                   Bytes* value);
 

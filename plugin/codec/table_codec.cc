@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// TableCodec: descriptors and keys. Rows are in row_codec.cc.
+// TableCodec: descriptors and keys. Rows are in table_codec_rows.cc.
 #include "plugin/codec/table_codec.h"
 
 #include <algorithm>
 
 #include "base/format.h"
-#include "engine/limits.h"
+#include "engine/catalog/limits.h"
 #include "my_bitmap.h"
 #include "mysql/strings/m_ctype.h"
 #include "plugin/codec/layout_change.h"
@@ -190,14 +190,9 @@ uint32_t TableCodec::PartCount(uint32_t index_number) const {
   return static_cast<uint32_t>(layout_->indexes[index_number].parts.size());
 }
 
-Status TableCodec::EncodeClusteredKey(const unsigned char* record, uint64_t row_id,
-                                      ByteBuffer* key) const {
+Status TableCodec::EncodeKey(const void* source, ByteBuffer* key) const {
+  const auto* record = static_cast<const unsigned char*>(source);
   key->clear();
-  if (!layout_->has_primary_key) {
-    key->resize(kRowIdBytes);
-    StoreBe64(key->data(), row_id);
-    return Status::Ok();
-  }
   for (const KeyPartCodec& part : layout_->indexes[0].parts) {
     const ColumnInfo& column = layout_->columns[part.column];
     part.Encode(FieldImage(column, record), column.IsNull(record), key);
@@ -268,7 +263,7 @@ Status TableCodec::EncodeEntryWith(uint32_t index_number, const unsigned char* r
   }
   const auto most = static_cast<uint32_t>(KeyBytesMax(layout_->page_size_bytes));
   if (key->size() > most) return Status(Code::kTooBig, kKeyTooLong, most);
-  // An entry that has no room for its values does without them: they are read from the row.
+  // An entry that has no room for its values omits them: they are read from the row.
   if (key->size() + payload->size() > EntryBytesMax(layout_->page_size_bytes)) payload->clear();
   return Status::Ok();
 }

@@ -26,7 +26,7 @@
 
 #include "base/bytes.h"
 #include "base/status.h"
-#include "engine/cardinalities.h"
+#include "engine/catalog/cardinalities.h"
 #include "engine/row_codec.h"
 
 struct TABLE;
@@ -45,7 +45,7 @@ struct WordLimits;
 /// A record is the server's record, columns are one of its bitmaps.
 class TableCodec final : public RowCodec, public KeyParts {
  public:
-  /// kUnsupported with a sentence in *refusal when the table has something Rowan does not do yet.
+  /// kUnsupported with a sentence in *refusal when the table has something Rowan does not support.
   /// `for_create`: check everything that CREATE must refuse.
   static Result<std::unique_ptr<TableCodec>> Make(const TABLE* table, uint32_t page_size_bytes,
                                                   std::string* refusal);
@@ -76,7 +76,7 @@ class TableCodec final : public RowCodec, public KeyParts {
   [[nodiscard]] bool EntriesStay(uint32_t index_number, const std::vector<uint32_t>& former,
                                  const TableCodec& after, uint32_t after_number) const;
 
-  [[nodiscard]] bool has_primary_key() const;
+  [[nodiscard]] bool has_primary_key() const override;
   /// Server key number -> number in the engine's table (0 = clustered) and back.
   [[nodiscard]] uint32_t IndexNumberOfKey(uint32_t server_key) const;
   [[nodiscard]] uint32_t KeyOfIndexNumber(uint32_t index_number) const;
@@ -91,7 +91,7 @@ class TableCodec final : public RowCodec, public KeyParts {
   void SetWordLimits(const WordLimits& limits);
   /// Of one; nothing happens to an index of another kind.
   void SetWordLimits(uint32_t index_number, const WordLimits& limits);
-  /// Of one that goes on as an index of `before` was.
+  /// For one that continues an index of `before`.
   void TakeWordLimits(uint32_t index_number, const TableCodec& before, uint32_t before_number);
   /// Of all, as another codec of the same definition has them.
   void TakeWordLimits(const TableCodec& same);
@@ -100,16 +100,14 @@ class TableCodec final : public RowCodec, public KeyParts {
   /// The texts of a record that such an index is about. Ends with the first error of `visit`.
   Status VisitText(uint32_t index_number, const unsigned char* record,
                    FunctionRef<Status(Bytes text)> visit) const;
-  /// A row has any number of entries in the index.
-  [[nodiscard]] bool HasSeveralEntries(uint32_t index_number) const;
+  [[nodiscard]] bool HasSeveralEntries(uint32_t index_number) const override;
 
   // --- record -> Rowan. kTooBig when a limit is exceeded. `record` = record[0] or record[1] ---
-  /// Clustered key. Tables without primary key: the 8-byte row id given.
-  Status EncodeClusteredKey(const unsigned char* record, uint64_t row_id, ByteBuffer* key) const;
+  Status EncodeKey(const void* record, ByteBuffer* key) const override;
   /// Secondary key, with the clustered key appended, and payload.
   Status EncodeEntry(uint32_t index_number, const void* record, Bytes clustered_key,
                      EncodedEntry* entry) const override;
-  /// Those of an index on an array are made elsewhere: handler/computed_columns.h.
+  /// Entries of an index on an array are made elsewhere: handler/computed_columns.h.
   Status EncodeEntries(uint32_t index_number, const void* record, Bytes clustered_key,
                        EncodedEntry* buffer, EntryVisit visit) const override;
   /// An index on the values of an array column: how one looks (at offset 0), and the column. Null:
@@ -119,23 +117,8 @@ class TableCodec final : public RowCodec, public KeyParts {
   /// The entry in such an index for one value; null: for an array that is NULL itself.
   Status EncodeElement(uint32_t index_number, const void* record, const Bytes* value,
                        Bytes clustered_key, EncodedEntry* entry) const;
-  /// Bytes that do not stay in the row; written by the caller.
-  struct Outsourced {
-    Bytes value;
-    /// As RowCodec::BlobReader is told when it is read; kSharedColumn: several values made into one
-    /// for this row.
-    uint32_t column = 0;
-    size_t reference_bytes_max = kBlobRefBytes;  ///< in the row
-    OffPageValue stored{};                       ///< set by `Write`, within that
-  };
-  class BlobWriter {
-   public:
-    virtual ~BlobWriter() = default;
-    virtual Status Write(Outsourced* value) = 0;
-  };
-  /// `key_bytes` of the clustered key, which the row shares an entry with.
-  Status EncodeRow(const unsigned char* record, size_t key_bytes, BlobWriter* blobs,
-                   ByteBuffer* row) const;
+  Status EncodeRow(const void* record, size_t key_bytes, BlobWriter* blobs,
+                   ByteBuffer* row) const override;
   /// Off-page values a stored row refers to.
   void BlobsOf(Bytes row, std::vector<BlobRef>* refs) const override;
 

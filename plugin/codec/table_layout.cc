@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "base/format.h"
-#include "engine/limits.h"
+#include "engine/catalog/limits.h"
 #include "plugin/codec/row_placement.h"
 #include "plugin/codec/spatial_entry.h"
 #include "sql/field.h"
@@ -40,8 +40,8 @@ bool MakeColumns(const TABLE* table, TableLayout* layout, std::string* refusal) 
   return true;
 }
 
-/// What a NULL leaves in the record is what the table's default record has there, as the server
-/// expects from every engine. Of a VARCHAR only the bytes in use.
+/// A NULL leaves in the record what the table's default record has there, as the server expects
+/// from every engine. Of a VARCHAR only the bytes in use.
 void MakeNullImages(const TABLE* table, TableLayout* layout) {
   const auto* defaults = reinterpret_cast<const std::byte*>(table->s->default_values);
   for (uint32_t i = 0; i < layout->columns.size(); ++i) {
@@ -142,7 +142,7 @@ void AppendServerParts(const KEY& key, const IndexLayout& clustered, IndexLayout
   }
 }
 
-/// Appends the clustered parts that the index lacks and notes where each clustered part stands.
+/// Appends the clustered parts that the index lacks and records where each clustered part is.
 void AppendMissingParts(const IndexLayout& clustered, IndexLayout* index) {
   for (const KeyPartCodec& wanted : clustered.parts) {
     uint32_t place = UINT32_MAX;
@@ -270,7 +270,7 @@ Status CheckTableLimits(const TableLayout& layout) {
   for (const IndexLayout& index : layout.indexes) {
     const size_t bytes = UsualKeyBytes(index);
     if (bytes <= key_most) continue;
-    // Beside the primary key, which every entry holds.
+    // In addition to the primary key, which every entry holds.
     const size_t primary = UsualKeyBytes(layout.indexes[0]);
     const size_t left = primary < key_most ? key_most - primary : key_most;
     return Status(Code::kTooBig, kKeyTooLong, static_cast<uint32_t>(left));

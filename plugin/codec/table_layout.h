@@ -35,7 +35,7 @@ struct CopyRun {
 /// For each column of a table the one that it was in an earlier definition; kNoColumn: none.
 using ColumnMap = std::vector<uint32_t>;
 
-/// How long the parts of a row are that stand before its variable columns.
+/// Lengths of the parts of a row before its variable columns.
 struct RowShape {
   uint32_t null_bytes = 0;
   uint32_t fixed_bytes = 0;
@@ -93,7 +93,7 @@ struct NullGroup {
   uint32_t last_column = 0;
 };
 
-/// Which parts of the clustered key a secondary key has behind its own, and in which order.
+/// Which parts of the clustered key a secondary key has after its own, and in which order.
 enum class KeyOrder {
   kServer,   ///< first those that the server counts as parts of the index
   kFormat1,  ///< those that it lacks; differs where the clustered key has prefixes of columns
@@ -128,7 +128,7 @@ struct TableLayout {
   uint32_t record_bytes = 0;
   std::vector<ColumnInfo> columns;  ///< in the order of the server's fields
   std::vector<NullGroup> null_groups;
-  std::vector<std::byte> null_images;  ///< what NULL columns hold in a record, one after the other
+  std::vector<std::byte> null_images;  ///< what NULL columns hold in a record, in sequence
   std::vector<CopyRun> runs;           ///< fixed area
   uint32_t fixed_bytes = 0;            ///< of the fixed area, after version byte and null bitmap
   std::vector<uint32_t> variable_columns;  ///< stored ones, in row order

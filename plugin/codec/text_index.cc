@@ -8,22 +8,15 @@
 #include <xxhash.h>
 
 #include "base/format.h"
-#include "mysql/plugin.h"
 #include "mysql/plugin_ftparser.h"
 #include "mysql/strings/m_ctype.h"
 #include "plugin/codec/word_break.h"
-#include "sql/key.h"
-#include "sql/sql_plugin.h"
-
-// innodb_ft_min_token_size and innodb_ft_max_token_size.
-extern unsigned long fts_min_token_size;
-extern unsigned long fts_max_token_size;
 
 namespace rowan {
 namespace {
 
 constexpr std::string_view kParserProbe = "The quick brown fox, said foxes_9 of 2010: abcdefgh";
-constexpr std::string_view kMark = "|text:";
+constexpr std::string_view kTextMark = "|text:";
 constexpr std::string_view kStopwordsMark = "|stopwords:";
 constexpr uint64_t kOwnStopwords = 2;
 
@@ -36,12 +29,7 @@ bool TakeNumber(std::string_view* text, uint64_t* number) {
 
 }  // namespace
 
-WordLimits ServerWordSizes() {
-  return {static_cast<uint32_t>(fts_min_token_size), static_cast<uint32_t>(fts_max_token_size),
-          true, nullptr};
-}
-
-/// What goes through the callbacks of a parser plugin, which knows nothing of Status.
+/// State passed through the callbacks of a parser plugin, which knows nothing about Status.
 struct TextIndex::Parse {
   const TextIndex* index = nullptr;
   uint32_t* place = nullptr;
@@ -61,13 +49,9 @@ struct TextIndex::Parse {
   }
 };
 
-TextIndex::TextIndex(const KEY& key, const CHARSET_INFO* charset, const WordLimits& limits)
-    : charset_(charset), columns_(key.user_defined_key_parts), compares_(charset) {
+TextIndex::TextIndex(uint32_t columns, const CHARSET_INFO* charset, const WordLimits& limits)
+    : charset_(charset), columns_(columns), compares_(charset) {
   SetLimits(limits);
-  if ((key.flags & HA_USES_PARSER) == 0) return;
-  parser_ = static_cast<st_mysql_ftparser*>(plugin_decl(key.parser)->info);
-  parser_name_ = plugin_name(key.parser)->str;
-  is_ngram_ = my_strcasecmp(&my_charset_latin1, parser_name_.c_str(), "ngram") == 0;
 }
 
 void TextIndex::SetLimits(WordLimits limits) {
@@ -86,16 +70,16 @@ void TextIndex::SetLimits(WordLimits limits) {
 std::string TextIndex::Describe() const {
   const bool has_own = limits_.leaves_out_stopwords && limits_.stopwords != nullptr;
   const uint64_t leaves_out = has_own ? kOwnStopwords : uint64_t{limits_.leaves_out_stopwords};
-  std::string text = Format("{}{}:{}:{}:{}:{}", kMark, limits_.characters_min,
+  std::string text = Format("{}{}:{}:{}:{}:{}", kTextMark, limits_.characters_min,
                             limits_.characters_max, leaves_out, ParserFingerprint(), parser_name_);
   if (has_own) text.append(kStopwordsMark).append(limits_.stopwords->Describe());
   return text;
 }
 
 bool TextIndex::Restore(std::string_view description) {
-  const size_t mark = description.rfind(kMark);
+  const size_t mark = description.rfind(kTextMark);
   if (mark == std::string_view::npos) return false;
-  description.remove_prefix(mark + kMark.size());
+  description.remove_prefix(mark + kTextMark.size());
   uint64_t shortest = 0;
   uint64_t longest = 0;
   uint64_t leaves_out = 0;

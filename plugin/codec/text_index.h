@@ -7,7 +7,7 @@
 // An entry (docs/fulltext.md): the word's weights, escaped and ended, followed by the clustered
 // key; its payload is how often the word is in the row's text and where, counted in words
 // through all columns, with the column.
-// Thread safety: const; a parser plugin is asked by many threads at a time.
+// Thread safety: const; many threads may call a parser plugin at a time.
 #pragma once
 
 #include <cstdint>
@@ -29,8 +29,8 @@ struct st_mysql_ftparser;
 
 namespace rowan {
 
-/// Where a word stands: its column, shifted by 32, and its place. So places in different columns do
-/// not follow each other.
+/// Where a word is: its column, shifted by 32, and its place. So places in different columns are
+/// not consecutive.
 using WordPosition = uint64_t;
 inline uint32_t PlaceOf(WordPosition position) { return static_cast<uint32_t>(position); }
 
@@ -51,6 +51,8 @@ class TextIndex {
   static constexpr size_t kWordBytesMax = 84 * 4;
 
   TextIndex(const KEY& key, const CHARSET_INFO* charset, const WordLimits& limits);
+  /// With the built-in parser.
+  TextIndex(uint32_t columns, const CHARSET_INFO* charset, const WordLimits& limits);
 
   [[nodiscard]] std::string Describe() const;
   /// Takes the limits from what Describe gave. False when the text is not from there.

@@ -18,7 +18,7 @@ Status Phrase::AddRow(DocumentNumber document, Bytes payload) {
   if (turn_ > 0 && rows_.Find(document) == nullptr) return Status::Ok();
   Row* row = rows_.Get(document, &added);
   row->document = document;
-  if (row->places.size() != turn_) return Status::Ok();  // another word was not there
+  if (row->places.size() != turn_) return Status::Ok();  // another word was missing
   bool complete = true;
   row->places.emplace_back();
   if (!ReadPlaces(payload, columns_, &row->places.back(), &complete)) {

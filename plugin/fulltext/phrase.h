@@ -22,13 +22,13 @@ class Phrase {
   struct Word {
     std::string weights;
     uint32_t number = kNotIndexed;  ///< of the search's words
-    uint32_t offset = 0;            ///< behind the first word of the phrase
+    uint32_t offset = 0;            ///< after the first word of the phrase
   };
 
   /// `distance`: most words that the phrase may span; 0: its words follow each other.
   Phrase(uint32_t distance, uint32_t columns) : distance_(distance), columns_(columns) {}
 
-  /// In the order of the phrase. What is not in the index counts only behind what is.
+  /// In the order of the phrase. Words that are not in the index count only after those that are.
   void Add(std::string weights, uint32_t number);
   [[nodiscard]] const std::vector<Word>& indexed() const { return indexed_; }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// QueryNode: what is asked for by AGAINST, as a tree of lists. A list with an operator in front
-// applies it to what follows in the list.
+// QueryNode: what is asked for by AGAINST, as a tree of lists. An operator in a list applies to
+// what follows it in the list.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ struct QueryNode {
   enum class Kind : uint8_t {
     kList,
     kGroup,     ///< in parentheses: has a result of its own
-    kOperator,  ///< for the nodes behind it in its list
+    kOperator,  ///< for the nodes after it in its list
     kWord,
     kPhrase,  ///< words in a row, or within a distance
   };

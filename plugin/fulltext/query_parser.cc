@@ -190,7 +190,7 @@ class Parser {
     return empty ? nullptr : std::move(phrase);
   }
 
-  /// What stands between spaces may be several words: a list then.
+  /// The text between spaces may be several words: then a list.
   Pointer Words(std::string_view text) const {
     Pointer first;
     Pointer list;

@@ -14,7 +14,7 @@ namespace rowan {
 
 using WordNumber = uint32_t;
 
-/// A set of words, of which there are few but for query expansion.
+/// A set of words, of which there are few except with query expansion.
 class WordSet {
  public:
   void Add(WordNumber word) {
@@ -45,7 +45,7 @@ struct TextHit {
 
 class TextMatches {
  public:
-  /// One row that the part of the query behind `oper` found. REQUIRES: for kRequire, between
+  /// One row that the part of the query after `oper` found. REQUIRES: for kRequire, between
   /// BeginRequire and EndRequire.
   void Apply(QueryOperator oper, DocumentNumber document, float bonus) {
     switch (oper) {
@@ -78,7 +78,7 @@ class TextMatches {
     something_is_required_ = true;
     removed_ = 0;
   }
-  /// Something before was required: rows that are not here have lost already.
+  /// Something before was required: rows that are not here cannot match any more.
   [[nodiscard]] bool something_is_required() const { return something_is_required_; }
   void set_something_is_required() { something_is_required_ = true; }
   [[nodiscard]] bool empty() const { return hits_.count() == removed_; }

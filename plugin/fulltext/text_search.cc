@@ -272,7 +272,7 @@ class Search {
     for (const auto& word : words_) {
       if (word->rows == 0) continue;
       const auto having = static_cast<double>(word->rows);
-      // A word that is everywhere still counts a little.
+      // A word that every row has still counts a little.
       word->rarity = std::log10(rows == having ? 1.0001 : rows / having);
     }
     if (only_word_) {

@@ -2,9 +2,9 @@
 // TextSearch: which rows MATCH ... AGAINST finds, and how relevant they are.
 //
 // A word adds to a row's relevance how often it is there, times the square of the logarithm of how
-// much rarer it is than rows are. The parts of a query are gone through in three passes on each
-// level: first what finds rows by itself, then what rows must have (+), then what they must not
-// have (-). Relevance is a float throughout, as the server has it.
+// much rarer it is than rows are. The parts of a query are processed in three passes on each level:
+// first what finds rows by itself, then what rows must have (+), then what they must not have (-).
+// Relevance is a float throughout, as the server has it.
 // Thread safety: one thread.
 #pragma once
 

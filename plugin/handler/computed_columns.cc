@@ -21,8 +21,8 @@ namespace {
 
 bool IsBlob(const Field& field) { return field.is_flag_set(BLOB_FLAG) || field.is_array(); }
 
-/// A value that points to memory of its field stays, so that the values which the field has in
-/// other records stay as well.
+/// A value that points to memory of its field stays, so that the values of the field in other
+/// records stay as well.
 bool ComputeField(Field* field) {
   Field_blob* blob = IsBlob(*field) ? down_cast<Field_blob*>(field) : nullptr;
   if (blob != nullptr && blob->backup_blob_field()) return false;
@@ -147,7 +147,7 @@ bool ComputedColumns::Compute(const void* columns, unsigned char* record) const 
   dbug_tmp_use_all_columns(table_, maps, table_->read_set, table_->write_set);
   unsigned char* const now = table_->record[0];
   if (record != now) repoint_field_to_record(table_, now, record);
-  // What a column is computed from holds anything, unless it was asked for.
+  // The columns that it is computed from are undefined unless they were read.
   const auto* const read = static_cast<const MY_BITMAP*>(columns);
   const bool computed = std::all_of(fields_.begin(), fields_.end(), [read](Field* field) {
     const bool known =

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // ComputedColumns: rows with the values of the virtual columns that are in indexes. Rows do not
-// hold them and the server computes them behind each read, but not where an index is expected to
-// give them, and not for reads that it knows nothing of: a row is read because its entry had no
+// hold them and the server computes them after each read, but not where an index is expected to
+// give them, and not for reads that it does not know of: a row is read because its entry had no
 // room for the values, or to be compared with entries, or to become some. Also the entries of
 // indexes on arrays (CAST ... AS ... ARRAY), of which a row has one for each value.
 // Thread safety: the thread that uses the table.
@@ -26,7 +26,7 @@ class ComputedColumns final : public RowCodec {
   [[nodiscard]] static bool AreIn(const TABLE& table);
   /// Adds the columns that they are computed from, as far as those are stored.
   void AddSources(MY_BITMAP* columns) const;
-  /// The statement reads all of them, so that the server computes them behind each read.
+  /// The statement reads all of them, so that the server computes them after each read.
   [[nodiscard]] bool AreRead() const;
   /// Whether the next rows get the values; otherwise they are as the codec decodes them.
   void set_active(bool active) { active_ = active; }
@@ -40,6 +40,14 @@ class ComputedColumns final : public RowCodec {
   [[nodiscard]] static bool ComputeFrom(std::vector<bool> changed, TABLE* table,
                                         unsigned char* record);
 
+  [[nodiscard]] bool has_primary_key() const override { return codec_->has_primary_key(); }
+  Status EncodeKey(const void* record, ByteBuffer* key) const override {
+    return codec_->EncodeKey(record, key);
+  }
+  Status EncodeRow(const void* record, size_t key_bytes, BlobWriter* blobs,
+                   ByteBuffer* row) const override {
+    return codec_->EncodeRow(record, key_bytes, blobs, row);
+  }
   Status DecodeRow(Bytes key, Bytes row, const void* columns, BlobReader* blobs,
                    void* record) const override;
   Status DecodeEntry(uint32_t index, Bytes key, Bytes payload, const void* columns,
@@ -52,6 +60,9 @@ class ComputedColumns final : public RowCodec {
   }
   Status EncodeEntries(uint32_t index, const void* record, Bytes clustered_key,
                        EncodedEntry* buffer, EntryVisit visit) const override;
+  [[nodiscard]] bool HasSeveralEntries(uint32_t index) const override {
+    return codec_->HasSeveralEntries(index);
+  }
   /// What expressions give depends on settings of the session.
   [[nodiscard]] bool IsComputed(uint32_t index) const override;
   Result<Bytes> ClusteredKeyOf(uint32_t index, Bytes entry_key,

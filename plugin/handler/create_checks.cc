@@ -80,7 +80,7 @@ bool WantsCompression(const HA_CREATE_INFO& info) {
   return IsGiven(info.compress) && strcasecmp(info.compress.str, "none") != 0;
 }
 
-/// What makes no sense, so that it is no hint either. What an ALTER takes over was let in before.
+/// Options that make no sense, even as hints. Those that an ALTER takes over were accepted before.
 Refusal SenselessOption(const HA_CREATE_INFO& info) {
   const bool format =
       (info.used_fields & HA_CREATE_USED_ROW_FORMAT) != 0 && IsForeignRowFormat(info.row_type);

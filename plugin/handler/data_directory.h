@@ -7,7 +7,7 @@
 #include <string>
 
 #include "base/status.h"
-#include "engine/table_def.h"
+#include "engine/catalog/table_def.h"
 
 struct HA_CREATE_INFO;
 class THD;
@@ -24,12 +24,12 @@ std::string DirectoryOf(const dd::Partition& leaf);
 /// The dictionary's record of it; empty: none.
 void SetDirectory(const std::string& directory, dd::Partition* leaf);
 
-/// innodb_strict_mode, which also says of other engines' tables whether what cannot be had is
+/// innodb_strict_mode, which also decides for other engines' tables whether unavailable options are
 /// refused.
 bool RefusesOptions();
-/// `wanted` has to be under a directory of innodb_directories, be it there or not; the server has
-/// asked for the FILE privilege. Returns 0 and the directory to use, without links, or raises the
-/// error and returns the handler's. Without strict mode a bad one is ignored with a warning.
+/// `wanted` has to be under a directory of innodb_directories, whether or not it exists; the server
+/// has asked for the FILE privilege. Returns 0 and the directory to use, without links, or raises
+/// the error and returns the handler's. Without strict mode a bad one is ignored with a warning.
 int ChooseDirectory(THD* thd, const std::string& wanted, std::string* directory);
 
 /// Warns of an INDEX DIRECTORY, which is ignored where it is not refused.

@@ -50,7 +50,7 @@ void SetCounterLost(dd::Properties* properties) { properties->set(kCounterLostPr
 bool MayUseDiscarded(const THD* thd) {
   switch (thd_sql_command(thd)) {
     case SQLCOM_ALTER_TABLE:
-      // CHECK PARTITION and the like are no changes, but for TRUNCATE.
+      // CHECK PARTITION and the like are not changes, except TRUNCATE.
       return (thd->lex->alter_info->flags &
               (Alter_info::ALTER_ADMIN_PARTITION | Alter_info::ALTER_TRUNCATE_PARTITION)) !=
              Alter_info::ALTER_ADMIN_PARTITION;

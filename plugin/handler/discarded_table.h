@@ -37,12 +37,12 @@ int RefuseUnreadable(const TableShare& share, const TABLE_SHARE& table);
 /// exported file is to be read. `changes`: Alter_inplace_info's flags.
 bool LeavesDiscardedRows(unsigned long long changes);
 
-/// Warns that what is to be discarded is so already.
+/// Warns that what is to be discarded already is.
 void NoteDiscarded(THD* thd, const char* table);
 
-/// After DISCARD or IMPORT under LOCK TABLES: closes the table, so that the server opens it anew
-/// with what stands for it now. REQUIRES: the statement's transaction has ended, its metadata lock
-/// has not.
+/// After DISCARD or IMPORT under LOCK TABLES: closes the table, so that the server opens it again
+/// with its present engine table. REQUIRES: the statement's transaction has ended, its metadata
+/// lock has not.
 void CloseTransportedTable(THD* thd);
 
 }  // namespace rowan

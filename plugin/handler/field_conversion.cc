@@ -57,7 +57,7 @@ const RowCodec& FieldConversion::codec() const {
 
 void* FieldConversion::record() const { return table_->record[0]; }
 
-Status FieldConversion::Convert(Bytes former_key, ByteBuffer* key) {
+Status FieldConversion::Convert() {
   my_bitmap_map* maps[2];
   dbug_tmp_use_all_columns(table_, maps, table_->read_set, table_->write_set);
   bool converted = true;
@@ -67,8 +67,6 @@ Status FieldConversion::Convert(Bytes former_key, ByteBuffer* key) {
   if (computed_columns_ != nullptr && !computed_columns_->Compute(table_->record[0])) {
     return Status(Code::kUnsupported, "a generated column cannot be computed");
   }
-  if (codec_->has_primary_key()) return codec_->EncodeClusteredKey(table_->record[0], 0, key);
-  key->assign(former_key.begin(), former_key.end());
   return Status::Ok();
 }
 
@@ -88,20 +86,6 @@ bool FieldConversion::ConvertColumn(const Column& column) const {
   }
   column.copy->invoke_do_copy2(column.before, column.after);
   return !current_thd->is_error();
-}
-
-Status FieldConversion::EncodeRow(Session* session, Table* table, size_t key_bytes,
-                                  ByteBuffer* row) {
-  session_ = session;
-  target_ = table;
-  return codec_->EncodeRow(table_->record[0], key_bytes, this, row);
-}
-
-Status FieldConversion::Write(TableCodec::Outsourced* value) {
-  Result<BlobRef> written = session_->WriteBlob(target_, value->value);
-  if (!written.ok()) return written.status();
-  value->stored = {.base = *written};
-  return Status::Ok();
 }
 
 }  // namespace rowan

@@ -7,7 +7,7 @@
 #include <memory>
 #include <vector>
 
-#include "engine/table_rebuild.h"
+#include "engine/build/table_rebuild.h"
 #include "plugin/codec/table_codec.h"
 #include "plugin/handler/computed_columns.h"
 
@@ -17,7 +17,7 @@ struct TABLE;
 
 namespace rowan {
 
-class FieldConversion final : public RowConversion, private TableCodec::BlobWriter {
+class FieldConversion final : public RowConversion {
  public:
   /// `former`: for each column of `after` the one of `before` that it was, or kNoColumn for a new
   /// one, whose value is in the first record of `after` and stays there. All outlive it.
@@ -27,23 +27,19 @@ class FieldConversion final : public RowConversion, private TableCodec::BlobWrit
 
   /// kUnsupported when the server's error was raised: NULL for a column that takes none, a value
   /// that cannot be computed.
-  Status Convert(Bytes former_key, ByteBuffer* key) override;
-  Status EncodeRow(Session* session, Table* table, size_t key_bytes, ByteBuffer* row) override;
+  Status Convert() override;
   [[nodiscard]] const RowCodec& codec() const override;
   [[nodiscard]] void* record() const override;
 
  private:
   struct Column;
 
-  Status Write(TableCodec::Outsourced* value) override;
   [[nodiscard]] bool ConvertColumn(const Column& column) const;
 
   TABLE* const table_;
   const TableCodec* const codec_;
   std::vector<Column> columns_;
   std::unique_ptr<ComputedColumns> computed_columns_;  ///< null: none is in an index
-  Session* session_ = nullptr;                         ///< while a row is encoded
-  Table* target_ = nullptr;
 };
 
 }  // namespace rowan

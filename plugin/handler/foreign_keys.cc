@@ -130,8 +130,8 @@ UncheckedKeys UncheckedForeignKeys(THD* thd, const TABLE_SHARE& share) {
   // ALTER copies rows that were checked.
   if (share.tmp_table != NO_TMP_TABLE) return UncheckedKeys::kNone;
   if (!thd->lex->is_stmt_row_injection()) return UncheckedKeys::kAll;
-  // The server that these rows come from has checked them. But it did not write down what its
-  // engine did to the children's rows.
+  // The server that these rows come from has checked them. But it did not log what its engine did
+  // to the children's rows.
   return ChangesItsChildren(share) ? UncheckedKeys::kCascades : UncheckedKeys::kNone;
 }
 

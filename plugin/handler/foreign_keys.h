@@ -15,7 +15,7 @@ namespace rowan {
 /// Announces foreign keys to the server.
 void SetForeignKeyHooks(handlerton* hton);
 
-/// What nobody does about a table's foreign keys for this connection. The server leaves all of it
+/// What is not done about a table's foreign keys for this connection. The server leaves all of it
 /// to the engine with innodb_native_foreign_keys=ON; and a replica applies rows as they are.
 enum class UncheckedKeys : uint8_t {
   kNone,
@@ -24,13 +24,13 @@ enum class UncheckedKeys : uint8_t {
 };
 UncheckedKeys UncheckedForeignKeys(THD* thd, const TABLE_SHARE& share);
 
-/// Whether a change of a row can, through cascades, come back to the same table: it is a child
-/// whose rows others change, and a parent itself or one whose triggers may change a parent.
+/// Whether a change of a row can return, through cascades, to the same table: it is a child whose
+/// rows others change, and a parent itself or one whose triggers may change a parent.
 bool CascadesMayReturn(const TABLE_SHARE& share);
 
 /// An UPDATE changes what it changes in the row as it is stored now: the columns in which `changed`
 /// equals `read`, the row that the server has read, get the values of `stored`, and what is
-/// computed from them is computed anew. All three are records of `table`; long values of `changed`
+/// computed from them is computed again. All three are records of `table`; long values of `changed`
 /// may point to the memory of `stored`'s then. kUnsupported: a column cannot be computed.
 Status KeepStoredValues(TABLE* table, const uchar* read, const uchar* stored, uchar* changed);
 

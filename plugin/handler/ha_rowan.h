@@ -7,10 +7,11 @@
 //   ha_rowan_read.cc   index and table scans          ha_rowan_info.cc   statistics, costs
 //   ha_rowan_multi_range.cc multi-range reads
 //   ha_rowan_groups.cc of each group only the first rows
-//   ha_rowan_count.cc rows counted or passed over    ha_rowan_sample.cc  samples for histograms
+//   ha_rowan_count.cc rows counted or skipped         ha_rowan_sample.cc  samples for histograms
 //   ha_rowan_spatial.cc searches of SPATIAL indexes
 //   ha_rowan_foreign_keys.cc what cascades change
-//   ha_rowan_arrays.cc indexes on arrays
+//   ha_rowan_fulltext.cc searches of FULLTEXT indexes
+//   ha_rowan_load.cc  the copy of ALTER TABLE
 //   ha_rowan_stored_entries.cc entries that were computed under other settings
 //   ha_rowan_autoinc.cc AUTO_INCREMENT                ha_rowan_admin.cc  ANALYZE, CHECK, OPTIMIZE
 //
@@ -38,7 +39,6 @@
 #include "plugin/handler/computed_columns.h"
 #include "plugin/handler/foreign_keys.h"
 #include "plugin/handler/group_plan.h"
-#include "plugin/handler/row_image.h"
 #include "plugin/handler/row_plan.h"
 #include "plugin/handler/table_part.h"
 #include "plugin/handler/table_share.h"
@@ -50,10 +50,7 @@ struct TextMatchState;
 class ExportReader;
 class RowTransport;
 
-class ha_rowan : public handler,
-                 protected TablePart,
-                 private EntryFilter,
-                 private TableCodec::BlobWriter {
+class ha_rowan : public handler, private EntryFilter, private StoredEntries {
  public:
   ha_rowan(handlerton* hton, TABLE_SHARE* table_share);
   ~ha_rowan() override;
@@ -129,8 +126,8 @@ class ha_rowan : public handler,
   // Parts of a query that the engine does (plugin/pushdown/, ha_rowan_groups.cc).
   const handlerton* hton_supporting_engine_pushdown() override { return ht; }
   std::string explain_extra() const override;
-  /// Index scans as the plan says deliver only the first rows of each group from now on, until the
-  /// statement's end or the next plan; null: none.
+  /// From now on, index scans named by the plan deliver only the first rows of each group, until
+  /// the statement's end or the next plan; null: none.
   void SetGroupPlan(std::unique_ptr<const GroupPlan> plan) { group_plan_ = std::move(plan); }
   /// For the scans of the statement, until its end or the next plan; null: none.
   void SetRowPlan(std::unique_ptr<const RowPlan> plan);
@@ -189,27 +186,26 @@ class ha_rowan : public handler,
   int optimize(THD* thd, HA_CHECK_OPT* options) override;
 
  protected:
-  // What ha_rowan_part does to one partition after the other.
+  // What ha_rowan_part does to the partitions one by one.
 
   // ha_rowan_open.cc
   Status OpenShare(const dd::Table* table_def);
-  /// For an engine table that the server's table stands on. kTableChanged: the definitions differ.
+  /// For the engine table of the server's table. kTableChanged: the definitions differ.
   Result<std::unique_ptr<TableShare>> MakeShare(TableId id) const;
   /// Writes to the log why the table cannot be opened; the handler error.
   int FailOpen(const char* name, Status status);
   void PrepareBuffers();
-  /// Of the engine table that the handler stands on.
-  void MakeReader();
-  [[nodiscard]] const TableCodec& codec() const { return share_->codec(); }
-  [[nodiscard]] const RowCodec* RowReadingCodec() const;
+  // Of the engine table that the handler works on.
+  [[nodiscard]] const TableCodec& codec() const { return part_->codec(); }
+  [[nodiscard]] Table* engine_table() const { return part_->table(); }
+  [[nodiscard]] TableCursor* reader() const { return part_->reader(); }
+  [[nodiscard]] bool is_temporary() const { return IsTemporary(engine_table()->id()); }
   /// Counts a row at an end of an index; as InnoDB counts, it was searched by key as well.
   void CountEnd(ulonglong System_status_var::*end) const;
-  /// Whether rows are read from now on with what computed_columns.h is about.
+  /// Whether rows are read from now on with computed columns (computed_columns.h).
   void ComputeColumns(bool active) {
-    if (computed_columns_ != nullptr) computed_columns_->set_active(active);
+    if (part_->computed_columns() != nullptr) part_->computed_columns()->set_active(active);
   }
-  [[nodiscard]] Table* engine_table() const { return share_->table(); }
-  [[nodiscard]] bool is_temporary() const { return IsTemporary(engine_table()->id()); }
   [[nodiscard]] int Fail(Status status);
 
   // ha_rowan_ddl.cc
@@ -289,9 +285,9 @@ class ha_rowan : public handler,
   [[nodiscard]] bool HasCondition() const;
   [[nodiscard]] key_part_map PartsInImage(uint index, key_part_map keypart_map) const;
   void EncodeSearch(const uchar* key, key_part_map keypart_map);
-  /// First byte string behind, or at the start of, the entries that a range's end names.
+  /// First byte string after, or at the start of, the entries that a range's end names.
   void EncodeBound(uint index, const key_range& range, bool behind, ByteBuffer* bound) const;
-  /// Rows between the ends, either of which may be null; 0 when there seem to be none.
+  /// Estimated rows between the ends, either of which may be null; 0 when there seem to be none.
   Result<uint64_t> EstimateRange(uint index, const key_range* low, const key_range* high) const;
   int ReadPrefix(uchar* record, bool last, bool exact);
   /// First row of a range, which the scan then ends with.
@@ -359,35 +355,15 @@ class ha_rowan : public handler,
   Status StillMatches(const TextMatchState& match, const uchar* record, bool* matches);
 
   // ha_rowan_write.cc
-  Status Write(TableCodec::Outsourced* value) override;
-  Status EncodeImage(const uchar* record, bool with_row, RowImage* image);
-  Status EncodeEntries(const uchar* record, const std::vector<bool>* only, RowImage* image);
-  void ViewEntries(const RowImage& image);
-  Status InsertRecord(const uchar* record);
-  /// `renumbers`: the AUTO_INCREMENT column may change.
-  Status UpdateRecord(const uchar* old_record, uchar* new_record, bool renumbers);
-  /// old_image_ becomes new_image_.
-  Status UpdateImage();
-  void ListChanges();
+  Status UpdateRecord(const uchar* old_record, uchar* new_record);
   Status DeleteRecord(const uchar* record);
-  Status KeyOfStoredRow(const uchar* record, ByteBuffer* key);
-  Status StoredBlobs(Bytes key, std::vector<BlobRef>* blobs);
-  Status DropBlobs(const std::vector<BlobRef>& blobs);
-  Status ChangeOffPage(const TableCursor::OffPage& stored, TableCodec::Outsourced* value);
-  int NoteFailure(Status status, const UndoPosition& before);
+  int NoteFailure(Status status);
   void ChooseChangedIndexes();
   bool SameRow(const uchar* old_record, const uchar* new_record);
-
-  // ha_rowan_arrays.cc
   void mv_key_capacity(uint* keys, size_t* bytes) const override;
-  Status EncodeElements(uint32_t index_number, const uchar* record, RowImage* image) const;
-  void AddElementChanges();
 
   // ha_rowan_stored_entries.cc
-  /// After a change of the row in old_image_ failed as `status` says: tries it again with the
-  /// entries that the row really has.
-  Status ChangeAsStored(Status status, FunctionRef<Status()> change);
-  Status TakeStoredEntries(uint32_t index_number);
+  Status Find(uint32_t index_number, Bytes key, std::vector<EncodedEntry>* entries) override;
   void TellOfOtherSettings(uint32_t index_number) const;
 
   // ha_rowan_foreign_keys.cc
@@ -396,13 +372,12 @@ class ha_rowan : public handler,
   [[nodiscard]] bool MayInsert() const { return unchecked_keys_ != UncheckedKeys::kAll; }
   [[nodiscard]] bool MayChange() const { return unchecked_keys_ == UncheckedKeys::kNone; }
   static int RefuseUnchecked();
-  /// Returns `error`, a handler error or 0, having told the statement of one that the server would
-  /// pass over.
+  /// Returns `error`, a handler error or 0, having raised in the statement one that the server
+  /// would ignore.
   int RaiseInCascade(int error);
-  /// The row with the clustered key in `old_image_` that is to be changed, which the server read
-  /// as `read`: the same, or read again because a cascade may have changed it. kNotFound: it may
-  /// also have deleted it.
-  Status RowAsStored(const uchar* read, const uchar** stored);
+  /// The row that is to be changed, which the server read as `read`: the same, or read again as a
+  /// cascade may have changed it. kNotFound: it may also have deleted it.
+  Status FindStored(const uchar* read, StoredRecord* row);
   static bool SameOffPageValues(const TableCursor& left, const TableCursor& right);
 
   // ha_rowan_load.cc
@@ -419,7 +394,7 @@ class ha_rowan : public handler,
   Status LockAutoIncrement();
   /// Before the stored row goes (`new_record` null) or changes.
   Status KeepAutoIncrement(const uchar* old_record, const uchar* new_record);
-  /// Raises the counter of a table that is being opened behind the values in its index.
+  /// Raises the counter of a table that is being opened above the values in its index.
   Status FindAutoIncrement(const TableShare& share) const;
 
   // ha_rowan_info.cc
@@ -434,13 +409,15 @@ class ha_rowan : public handler,
   int AnalyzeTable(THD* thd);
   void Complain(THD* thd, const std::string& sentence) const;
   int CheckAgreement(THD* thd);
-  /// Of an index whose entries differ from those that the rows call for: whether they are the rows'
-  /// all the same, computed otherwise.
+  /// Of an index whose entries differ from those that the rows call for: whether they still belong
+  /// to the rows, computed differently.
   Status FitsRows(uint32_t index_number, const Fingerprint& rows, bool* fits);
   void ComplainOfOtherSettings(THD* thd, uint32_t index_number) const;
   /// What each secondary index should hold, by its number; at 0, clustered keys.
   Status FingerprintRows(std::vector<Fingerprint>* expected);
 
+  TablePart own_part_;            ///< of a table without partitions
+  TablePart* part_ = &own_part_;  ///< that is worked on
   Session* session_ = nullptr;
   ReadOptions read_options_;
   thr_lock_type lock_type_ = TL_READ;
@@ -474,23 +451,14 @@ class ha_rowan : public handler,
 
   uint64_t published_cardinalities_ = 0;  ///< which state of them the server has from this handler
   bool load_failed_ = false;
-  std::vector<std::string> export_paths_;  ///< of files that UNLOCK TABLES removes
-  RowImage old_image_;
-  RowImage new_image_;
-  std::unique_ptr<EntrySearch> entry_search_;  ///< of the statement; null: nothing was sought yet
-  std::vector<IndexEntry> entry_views_;
-  std::vector<EntryChange> changes_;
-  std::vector<bool> changed_indexes_;
-  std::vector<BlobRef> old_blobs_;
-  std::vector<BlobRef> kept_blobs_;  ///< reused by the row being written
-  bool wrote_blobs_ = false;
-  bool changes_row_read_ = false;  ///< the row being updated is the one read last
+  std::vector<std::string> export_paths_;      ///< of files that UNLOCK TABLES removes
+  std::unique_ptr<EntrySearch> entry_search_;  ///< of the statement; null: no search yet
+  IndexSet changed_indexes_;
 
   UncheckedKeys unchecked_keys_ = UncheckedKeys::kNone;
   bool cascades_may_return_ = false;            ///< to the row of this table that they began with
   std::unique_ptr<TableCursor> stored_reader_;  ///< null until a row had to be read again
   std::vector<uchar> stored_record_;
-  const TableCursor* row_source_ = nullptr;  ///< which reader knows the off-page values
 };
 
 }  // namespace rowan

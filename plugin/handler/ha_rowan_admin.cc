@@ -12,6 +12,7 @@
 #include "sql/sql_class.h"
 #include "sql/sql_error.h"
 
+#include "engine/row_image.h"
 #include "plugin/handler/partition_names.h"
 #include "plugin/server/error_map.h"
 #include "plugin/server/instance.h"
@@ -70,7 +71,9 @@ int ha_rowan::analyze(THD* thd, HA_CHECK_OPT*) {
 }
 
 int ha_rowan::AnalyzeTable(THD* thd) {
-  const Status status = g_engine->RefreshStatistics(engine_table());
+  const Status status =
+      g_engine->RefreshStatistics(engine_table(), [thd] { return thd_killed(thd) != 0; });
+  if (status.Is(Code::kInterrupted)) return HA_ADMIN_FAILED;
   if (!status.ok()) {
     Complain(thd, std::string("statistics could not be sampled: ") + status.message());
     return HA_ADMIN_FAILED;
@@ -81,9 +84,11 @@ int ha_rowan::AnalyzeTable(THD* thd) {
 int ha_rowan::optimize(THD*, HA_CHECK_OPT*) { return HA_ADMIN_TRY_ALTER; }
 
 int ha_rowan::check(THD* thd, HA_CHECK_OPT*) {
+  const auto killed = [thd] { return thd_killed(thd) != 0; };
   bool damaged = false;
   for (size_t i = 0; i < engine_table()->index_count(); ++i) {
-    const Status status = g_engine->CheckIndex(engine_table(), i, {});
+    const Status status = g_engine->CheckIndex(engine_table(), i, {}, killed);
+    if (status.Is(Code::kInterrupted)) return HA_ADMIN_FAILED;
     if (status.ok()) continue;
     damaged = true;
     Complain(thd, "index '" + engine_table()->definition().indexes[i].name + "' is damaged: " +
@@ -92,7 +97,8 @@ int ha_rowan::check(THD* thd, HA_CHECK_OPT*) {
   const auto find_blobs = [this](Bytes row, std::vector<BlobRef>* blobs) {
     codec().BlobsOf(row, blobs);
   };
-  const Status space = g_engine->CheckSpace(engine_table(), find_blobs);
+  const Status space = g_engine->CheckSpace(engine_table(), find_blobs, killed);
+  if (space.Is(Code::kInterrupted)) return HA_ADMIN_FAILED;
   if (!space.ok()) {
     damaged = true;
     Complain(thd, std::string("the file is damaged: ") + space.message());
@@ -103,19 +109,19 @@ int ha_rowan::check(THD* thd, HA_CHECK_OPT*) {
 
 int ha_rowan::CheckAgreement(THD* thd) {
   // One snapshot for all indexes: concurrent changes do not matter.
-  reader_->SetSession(session_, ReadOptions{});
+  reader()->SetSession(session_, ReadOptions{});
   std::vector<Fingerprint> expected(engine_table()->index_count());
   bool damaged = false;
   Status status = FingerprintRows(&expected);
-  reader_->CloseScan();
+  reader()->CloseScan();
   for (uint32_t i = 1; status.ok() && i < expected.size(); ++i) {
     Fingerprint found;
-    status = reader_->VisitEntries(i, [&found](Bytes key, Bytes payload) {
+    status = reader()->VisitEntries(i, [&found](Bytes key, Bytes payload) {
       found.Add(key, payload);
       return Status::Ok();
     });
     if (!status.ok() || found == expected[i]) continue;
-    if (old_image_.entries[i].computed) {
+    if (part_->row_codec()->IsComputed(i)) {
       bool fits = false;
       status = FitsRows(i, expected[0], &fits);
       if (!status.ok()) break;
@@ -140,10 +146,10 @@ int ha_rowan::CheckAgreement(THD* thd) {
 
 Status ha_rowan::FitsRows(uint32_t index_number, const Fingerprint& rows, bool* fits) {
   // How many entries a row has is computed, too.
-  *fits = old_image_.entries[index_number].has_several;
+  *fits = codec().HasSeveralEntries(index_number);
   if (*fits) return Status::Ok();
   Fingerprint found;
-  const Status status = reader_->VisitEntries(index_number, [&](Bytes entry_key, Bytes) {
+  const Status status = reader()->VisitEntries(index_number, [&](Bytes entry_key, Bytes) {
     const Result<Bytes> key = codec().ClusteredKeyOf(index_number, entry_key, &search_key_);
     if (key.ok()) found.Add(key.value(), {});
     return key.status();
@@ -154,18 +160,17 @@ Status ha_rowan::FitsRows(uint32_t index_number, const Fingerprint& rows, bool* 
 
 Status ha_rowan::FingerprintRows(std::vector<Fingerprint>* expected) {
   const WithoutWarnings silence(ha_thd());
-  reader_->OpenScan(0);
+  reader()->OpenScan(0);
   ComputeColumns(true);
-  reader_->SetColumns(nullptr, RowKeys::kKeep);
-  Status moved = reader_->SeekFirst(table->record[0]);
-  for (; moved.ok(); moved = reader_->Next(table->record[0])) {
-    const Bytes key = reader_->row_key();
-    old_image_.key.assign(key.begin(), key.end());
-    const Status encoded = EncodeEntries(table->record[0], nullptr, &old_image_);
+  reader()->SetColumns(nullptr, RowKeys::kKeep);
+  RowImage image(part_->row_codec(), expected->size());
+  Status moved = reader()->SeekFirst(table->record[0]);
+  for (; moved.ok(); moved = reader()->Next(table->record[0])) {
+    image.SetKey(reader()->row_key());
+    const Status encoded = image.EncodeEntries(table->record[0]);
     if (!encoded.ok()) return encoded;
-    ViewEntries(old_image_);
-    (*expected)[0].Add(key, {});
-    for (const IndexEntry& entry : entry_views_) {
+    (*expected)[0].Add(image.key(), {});
+    for (const IndexEntry& entry : image.ViewEntries()) {
       (*expected)[entry.index].Add(entry.key, entry.payload);
     }
   }

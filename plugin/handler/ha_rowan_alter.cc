@@ -23,8 +23,8 @@
 #include "sql/sql_alter.h"
 #include "sql/sql_class.h"
 
-#include "engine/index_build.h"
-#include "engine/table_rebuild.h"
+#include "engine/build/index_build.h"
+#include "engine/build/table_rebuild.h"
 #include "plugin/codec/table_layout.h"
 #include "plugin/handler/create_checks.h"
 #include "plugin/handler/discarded_table.h"
@@ -55,11 +55,11 @@ constexpr Changes::HA_ALTER_FLAGS kDictionaryChanges =
     Changes::CHANGE_CREATE_OPTION | Changes::ALTER_RENAME | Changes::RENAME_INDEX |
     Changes::ALTER_INDEX_COMMENT | Changes::CHANGE_INDEX_OPTION | Changes::ADD_CHECK_CONSTRAINT |
     Changes::DROP_CHECK_CONSTRAINT | Changes::SUSPEND_CHECK_CONSTRAINT | Changes::DROP_FOREIGN_KEY;
-/// What goes in place, though not instantly.
+/// Changes made in place, though not instantly.
 constexpr Changes::HA_ALTER_FLAGS kIndexChanges = Changes::ADD_INDEX | Changes::ADD_UNIQUE_INDEX |
                                                   Changes::ADD_SPATIAL_INDEX | Changes::DROP_INDEX |
                                                   Changes::DROP_UNIQUE_INDEX;
-/// What makes a new table of the rows as they are.
+/// Changes that make a new table of the existing rows.
 constexpr Changes::HA_ALTER_FLAGS kRebuildChanges =
     Changes::RECREATE_TABLE | Changes::ADD_PK_INDEX | Changes::DROP_PK_INDEX |
     Changes::ALTER_COLUMN_NULLABLE | Changes::ALTER_COLUMN_NOT_NULLABLE;
@@ -67,8 +67,8 @@ constexpr Changes::HA_ALTER_FLAGS kRebuildChanges =
 /// Shared by the indexes of one statement.
 constexpr size_t kSortMemoryBytes = size_t{64} << 20;
 
-/// The server's word that values keep their meaning. It denies it of a VARCHAR that comes to need
-/// two length bytes in its records, which ours never have.
+/// Whether the server says that values keep their meaning. It denies that for a VARCHAR that comes
+/// to need two length bytes in its records, which ours never have.
 bool ValuesStay(Field* before, const Create_field& after) {
   if (before->is_gcol() != after.is_gcol()) return false;
   if (before->is_equal(&after) != IS_EQUAL_NO) return true;
@@ -280,8 +280,9 @@ bool SameDefinition(const TableDef& one, const TableDef& other) {
 enum_alter_inplace_result ha_rowan::check_if_supported_inplace_alter(TABLE* altered_table,
                                                                      Alter_inplace_info* info) {
   THD* thd = ha_thd();
-  if (!share_->lost().ok() || (share_->discarded() && !LeavesDiscardedRows(info->handler_flags))) {
-    RefuseUnreadable(*share_, *table_share);
+  if (!part_->share()->lost().ok() ||
+      (part_->share()->discarded() && !LeavesDiscardedRows(info->handler_flags))) {
+    RefuseUnreadable(*part_->share(), *table_share);
     return HA_ALTER_ERROR;
   }
   const auto unsupported = [&] {
@@ -309,7 +310,7 @@ enum_alter_inplace_result ha_rowan::check_if_supported_inplace_alter(TABLE* alte
   info->handler_ctx = context;
   context->codec = std::move(*made);
   // The server has put the values of new columns into this record. Those that no row may have are
-  // not to be seen in deleted rows either, which older snapshots read; the server itself looks
+  // not to be seen in deleted rows either, which older snapshots read; the server itself checks
   // whether the table is empty.
   context->rebuilds = (info->handler_flags & kRebuildChanges) != 0 || info->error_if_not_empty ||
                       !codec().RowsStay(columns, *context->codec) ||
@@ -408,7 +409,7 @@ bool ha_rowan::commit_inplace_alter_table(TABLE* altered_table, Alter_inplace_in
                                           dd::Table* new_def) {
   auto* context = static_cast<AlterContext*>(info->handler_ctx);
   if (!commit) {
-    // What it made goes with the transaction, which is about to be rolled back.
+    // What it made disappears with the transaction, which is about to be rolled back.
     if (context != nullptr) context->build.reset();
     if (context != nullptr) context->rebuild.reset();
     return false;
@@ -459,7 +460,7 @@ bool ha_rowan::FinishInPlace(TABLE* altered_table, Alter_inplace_info* info,
   }
   *altered = now;
   if ((info->create_info->used_fields & HA_CREATE_USED_AUTO) == 0) return false;
-  // Too small a value is raised behind the column's largest one when the table is opened next.
+  // Too small a value is raised above the column's largest one when the table is next opened.
   return FailAlter(now->SetAutoIncrement(info->create_info->auto_increment_value));
 }
 

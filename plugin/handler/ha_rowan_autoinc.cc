@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // AUTO_INCREMENT: the counter is the engine table's. Values are handed out in blocks; explicit
-// values push the counter up. When a table is opened, the counter is raised behind the largest
-// value in the column's index. rowan_autoinc_lock_mode says who has the counter for itself until
-// the end of the statement, as innodb_autoinc_lock_mode does: 0 everybody, 1 those who do not know
-// how many rows they insert, 2 nobody.
+// values push the counter up. When a table is opened, the counter is raised above the largest value
+// in the column's index. rowan_autoinc_lock_mode says which statements hold the counter exclusively
+// until they end, as innodb_autoinc_lock_mode does: 0 all, 1 those that do not know how many rows
+// they insert, 2 none.
 #include "plugin/server/abi_guard.h"
 
 #include "plugin/handler/ha_rowan.h"
@@ -35,7 +35,7 @@ Status ha_rowan::LockAutoIncrement() {
   if (AutoIncrementLockMode() == kAutoIncrementConsecutive) {
     const int command = thd_sql_command(ha_thd());
     const bool knows_count = command == SQLCOM_INSERT || command == SQLCOM_REPLACE;
-    // One that does not know is to get consecutive values.
+    // A statement that does not know must get consecutive values.
     if (knows_count && !session_->AutoIncrementIsLocked(*engine_table())) return Status::Ok();
   }
   return session_->LockAutoIncrement(*engine_table());
@@ -69,7 +69,7 @@ Status ha_rowan::FindAutoIncrement(const TableShare& share) const {
   const uint32_t index_number = share.codec().IndexNumberOfKey(key_number);
   const KEY_PART_INFO& part = table->key_info[key_number].key_part[0];
   const bool descending = (part.key_part_flag & HA_REVERSE_SORT) != 0;
-  // Be it of a row that is deleted or not committed: InnoDB counts those too.
+  // Even of a row that is deleted or not committed: InnoDB counts those too.
   ByteBuffer key;
   const Status status =
       share.table()->EdgeKey(index_number, descending ? IndexEdge::kFirst : IndexEdge::kLast, &key);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Rows that the server does not have to see: counted, or passed over, by the visibility map where
-// it knows enough (docs/visibility_map.md). What a plan asks for is done row by row when its
-// condition turns out not to hold for the whole range.
+// Rows that the server does not have to see: counted, or skipped, by the visibility map where it
+// knows enough (docs/visibility_map.md). What a plan asks for is done row by row when its condition
+// turns out not to hold for the whole range.
 #include "plugin/server/abi_guard.h"
 
 #include "plugin/handler/ha_rowan.h"
@@ -19,7 +19,7 @@ int ha_rowan::CountRows(uint32_t index_number, ha_rows* count) {
                : handler::records_from_index(count, codec().KeyOfIndexNumber(index_number));
   }
   if (row_plan_ != nullptr && row_plan_->kind == RowPlan::Kind::kCount) return CountPlanned(count);
-  Result<uint64_t> counted = reader_->CountEntries(index_number);
+  Result<uint64_t> counted = reader()->CountEntries(index_number);
   if (!counted.ok()) return Fail(counted.status());
   ReportSalvage();
   if (thd_killed(ha_thd()) != 0) return HA_ERR_QUERY_INTERRUPTED;
@@ -32,7 +32,7 @@ void ha_rowan::SetRowPlan(std::unique_ptr<const RowPlan> plan) { row_plan_ = std
 bool ha_rowan::MakeRange(uint key, const key_range* low, const key_range* high,
                          RowPlan::Range* range) const {
   if (low != nullptr) EncodeBound(key, *low, low->flag == HA_READ_AFTER_KEY, &range->from);
-  // "Behind" the last key there is means nothing at one end and everything at the other.
+  // "After" the last key there is means nothing at one end and everything at the other.
   if (low != nullptr && range->from.empty()) return false;
   if (high != nullptr) EncodeBound(key, *high, high->flag != HA_READ_BEFORE_KEY, &range->end);
   return true;
@@ -48,13 +48,13 @@ Status ha_rowan::IsTrueBetween(const RowPlan::Range& range,
                                const std::array<EntryOrdinal, 2>& ordinals, bool* is_true) {
   *is_true = true;
   if (!row_plan_->has_condition()) return Status::Ok();
-  reader_->SetFilter(nullptr);
+  reader()->SetFilter(nullptr);
   for (const EntryOrdinal& ordinal : ordinals) {
-    Status status = reader_->SeekNumber(range.from, range.end, ordinal, table->record[0]);
+    Status status = reader()->SeekNumber(range.from, range.end, ordinal, table->record[0]);
     if (status.Is(Code::kEndOfRange)) {
       // Fewer rows than asked for: the last one there is.
       const EntryOrdinal last{0, !ordinal.forward};
-      status = reader_->SeekNumber(range.from, range.end, last, table->record[0]);
+      status = reader()->SeekNumber(range.from, range.end, last, table->record[0]);
     }
     if (status.Is(Code::kEndOfRange)) return Status::Ok();
     if (!status.ok()) return status;
@@ -66,19 +66,20 @@ Status ha_rowan::IsTrueBetween(const RowPlan::Range& range,
 
 Status ha_rowan::ForEachRow(const RowPlan::Range& range, FunctionRef<bool()> visit) {
   const bool forward = row_plan_->forward;
-  reader_->SetEnd(forward ? Bytes(range.end) : Bytes());
-  reader_->SetStart(forward ? Bytes() : Bytes(range.from));
+  reader()->SetEnd(forward ? Bytes(range.end) : Bytes());
+  reader()->SetStart(forward ? Bytes() : Bytes(range.from));
   uchar* record = table->record[0];
   Status status;
   if (forward) {
-    status = reader_->SeekAtLeast(range.from, record);
+    status = reader()->SeekAtLeast(range.from, record);
   } else {
-    status = range.end.empty() ? reader_->SeekLast(record) : reader_->SeekBefore(range.end, record);
+    status =
+        range.end.empty() ? reader()->SeekLast(record) : reader()->SeekBefore(range.end, record);
   }
   while (status.ok()) {
     if (thd_killed(ha_thd()) != 0) return Status(Code::kInterrupted);
     if (MatchesPlan() && !visit()) return Status::Ok();
-    status = forward ? reader_->Next(record) : reader_->Prev(record);
+    status = forward ? reader()->Next(record) : reader()->Prev(record);
   }
   return status;
 }
@@ -113,7 +114,7 @@ Status ha_rowan::CountRange(const RowPlan::Range& range, uint64_t* rows) {
     return status.Is(Code::kEndOfRange) ? Status::Ok() : status;
   }
   Result<uint64_t> counted =
-      reader_->CountEntries(codec().IndexNumberOfKey(row_plan_->key), range.from, range.end);
+      reader()->CountEntries(codec().IndexNumberOfKey(row_plan_->key), range.from, range.end);
   if (!counted.ok()) return counted.status();
   *rows += *counted;
   return Status::Ok();
@@ -122,16 +123,16 @@ Status ha_rowan::CountRange(const RowPlan::Range& range, uint64_t* rows) {
 int ha_rowan::ReadBehindSkipped(uchar* record, int error_at_end) {
   const RowPlan& plan = *row_plan_;
   const RowPlan::Range& range = plan.ranges.front();
-  bounded_by_key_ = false;
-  search_complete_ = false;
+  part_->scan.bounded_by_key = false;
+  part_->scan.search_complete = false;
   uint64_t skipped = 0;
   const Status status = SeekBehindSkipped(record, &skipped);
   if (plan.skipped_rows != nullptr) *plan.skipped_rows += skipped;
   // What follows stays within the range.
   if (plan.forward) {
-    reader_->SetEnd(range.end);
+    reader()->SetEnd(range.end);
   } else {
-    reader_->SetStart(range.from);
+    reader()->SetStart(range.from);
   }
   return Found(status, error_at_end);
 }
@@ -147,13 +148,13 @@ Status ha_rowan::SeekBehindSkipped(uchar* record, uint64_t* skipped) {
   PrepareRead();
   if (!whole) return PassRows(record, skipped);
   const Status status =
-      reader_->SeekNumber(range.from, range.end, {plan.skip, plan.forward}, record);
+      reader()->SeekNumber(range.from, range.end, {plan.skip, plan.forward}, record);
   if (!status.Is(Code::kEndOfRange)) {
     *skipped = plan.skip;
     return status;
   }
   const uint32_t index = plan.key == MAX_KEY ? 0 : codec().IndexNumberOfKey(plan.key);
-  Result<uint64_t> all = reader_->CountEntries(index, range.from, range.end);
+  Result<uint64_t> all = reader()->CountEntries(index, range.from, range.end);
   if (!all.ok()) return all.status();
   *skipped = std::min(plan.skip, *all);
   return status;
@@ -163,7 +164,7 @@ Status ha_rowan::PassRows(uchar* record, uint64_t* skipped) {
   const RowPlan& plan = *row_plan_;
   const Status status = ForEachRow(plan.ranges.front(), [&] { return ++*skipped < plan.skip; });
   if (!status.ok()) return status;
-  return plan.forward ? reader_->Next(record) : reader_->Prev(record);
+  return plan.forward ? reader()->Next(record) : reader()->Prev(record);
 }
 
 std::string ha_rowan::ExplainRowPlan() const {

@@ -2,7 +2,7 @@
 // CREATE, DROP, RENAME and TRUNCATE. Every change of the catalog is part of the session's
 // transaction, so that the server's dictionary and ours commit or roll back together. TRUNCATE
 // comes as CREATE over a definition that has a table already: the old one is dropped in the same
-// transaction. Temporary tables are in no catalog: they come and go at once.
+// transaction. Temporary tables are in no catalog: they are created and dropped at once.
 #include "plugin/server/abi_guard.h"
 
 #include "plugin/handler/ha_rowan.h"
@@ -28,7 +28,7 @@
 namespace rowan {
 namespace {
 
-/// Of an existing table: its id tells.
+/// For an existing table: decided by its id.
 bool IsTemporary(const dd::Table* table_def) {
   const dd::Object_id id = table_def->se_private_id();
   return id != dd::INVALID_OBJECT_ID && rowan::IsTemporary(TableId(id));
@@ -47,7 +47,7 @@ bool TakeWords(TableId former, TableCodec* codec) {
 
 /// The words of a new table's FULLTEXT indexes: as the settings are, or, where TRUNCATE empties a
 /// table, as they were. `former`: that table's id.
-Status ChooseWords(THD* thd, dd::Object_id former, TableCodec* codec, std::string* refusal) {
+Status ChooseWordsOfNew(THD* thd, dd::Object_id former, TableCodec* codec, std::string* refusal) {
   if (!codec->HasTextIndex()) return Status::Ok();
   if (former != dd::INVALID_OBJECT_ID && TakeWords(TableId(former), codec)) return Status::Ok();
   WordLimits limits;
@@ -83,7 +83,7 @@ int ha_rowan::Describe(TABLE* form, const HA_CREATE_INFO& info, const std::strin
                                                 : HandlerError(thd, made.status());
   }
   if (form->s->fields > kColumnsMax) return HA_ERR_TOO_MANY_FIELDS;
-  const Status chosen = ChooseWords(thd, former, made->get(), &refusal);
+  const Status chosen = ChooseWordsOfNew(thd, former, made->get(), &refusal);
   if (chosen.Is(Code::kUnsupported)) return RefuseUnsupported(refusal);
   if (!chosen.ok()) return HandlerError(thd, chosen);
   const Status status = (*made)->CheckLimits();
@@ -149,7 +149,7 @@ int ha_rowan::delete_table(const char* name, const dd::Table* table_def) {
     status = g_engine->DropTable(context->session.get(), TableId(table_def->se_private_id()));
   }
   if (status.Is(Code::kNotFound)) {
-    // The dictionary's row must go all the same, or the table could never be dropped.
+    // The dictionary's row must still be removed, or the table could never be dropped.
     LogWarning("Table '{}' is dropped although the Rowan catalog does not have it.", name);
     return 0;
   }

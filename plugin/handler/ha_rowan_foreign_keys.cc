@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// What the server's foreign keys need of a handler. It checks and cascades between reading a row
-// and changing it, and a cascade can come back to that very row (a row that refers to itself, or
-// tables that refer to each other): what the server hands over as the old row is then out of date.
+// What the server's foreign keys need from a handler. The server checks and cascades between
+// reading a row and changing it, and a cascade can return to that very row (a row that refers to
+// itself, or tables that refer to each other): what the server hands over as the old row is then
+// out of date.
 #include "plugin/server/abi_guard.h"
 
 #include "plugin/handler/ha_rowan.h"
@@ -41,12 +42,16 @@ void ha_rowan::RepairCascadeCount() const {
   }
 }
 
-Status ha_rowan::RowAsStored(const uchar* read, const uchar** stored) {
-  *stored = read;
-  row_source_ = reader_.get();
+Status ha_rowan::FindStored(const uchar* read, StoredRecord* row) {
+  *row = {.record = read, .cursor = reader()};
   if (!cascades_may_return_) return Status::Ok();
+  ByteBuffer key(reader()->row_key().begin(), reader()->row_key().end());
+  if (codec().has_primary_key()) {
+    const Status encoded = codec().EncodeKey(read, &key);
+    if (!encoded.ok()) return encoded;
+  }
   if (stored_reader_ == nullptr) {
-    stored_reader_ = std::make_unique<TableCursor>(g_engine, engine_table(), RowReadingCodec());
+    stored_reader_ = std::make_unique<TableCursor>(g_engine, engine_table(), part_->row_codec());
     const uchar* defaults = table->s->default_values;
     stored_record_.assign(defaults, defaults + table->s->rec_buff_length);
   }
@@ -56,13 +61,13 @@ Status ha_rowan::RowAsStored(const uchar* read, const uchar** stored) {
   stored_reader_->SetColumns(nullptr, RowKeys::kKeep);
   stored_reader_->OpenScan(0);
   ComputeColumns(true);
-  const Status status = stored_reader_->GetRow(old_image_.key, stored_record_.data());
+  const Status status = stored_reader_->GetRow(key, stored_record_.data());
   stored_reader_->CloseScan();
-  prepared_ = false;  // the other reader computes what it did before
+  part_->scan.prepared = false;  // the other reader computes what it did before
   if (!status.ok()) return status;
-  *stored = stored_record_.data();
+  row->record = stored_record_.data();
   // Values that stayed are recognized by the place where the first reader put them.
-  if (!SameOffPageValues(*reader_, *stored_reader_)) row_source_ = stored_reader_.get();
+  if (!SameOffPageValues(*reader(), *stored_reader_)) row->cursor = stored_reader_.get();
   return status;
 }
 

@@ -17,7 +17,7 @@ namespace rowan {
 namespace {
 
 /// Into the collation of the index.
-std::string Converted(const String& text, const CHARSET_INFO* charset) {
+std::string InCharset(const String& text, const CHARSET_INFO* charset) {
   std::string converted(text.length() * charset->mbmaxlen, '\0');
   uint errors = 0;
   converted.resize(my_convert(converted.data(), converted.size(), charset, text.ptr(),
@@ -40,10 +40,10 @@ FT_INFO* ha_rowan::ft_init_ext(uint flags, uint key_number, String* key) {
   }
   auto match = std::make_unique<TextMatchState>();
   match->index_number = codec().IndexNumberOfKey(key_number);
-  match->reader = reader_.get();
+  match->reader = reader();
   match->boolean_mode = (flags & FT_BOOL) != 0;
   match->expanded = (flags & FT_EXPAND) != 0;
-  match->text = Converted(*key, codec().TextIndexAt(match->index_number)->charset());
+  match->text = InCharset(*key, codec().TextIndexAt(match->index_number)->charset());
   const Status status = FindMatches(match.get());
   if (!status.ok()) {
     // What is found is held in memory: innodb_ft_result_cache_limit.
@@ -76,7 +76,8 @@ Status ha_rowan::FindMatches(TextMatchState* match) {
     match->result = std::move(found).value();
     return Status::Ok();
   };
-  // Locking reads see what is committed now. Optimistic ones lock nothing newer than the snapshot.
+  // Locking reads see what is committed at the moment. Optimistic ones lock nothing newer than the
+  // snapshot.
   const bool fresh = IsLocking(read_options_.mode) && !session_->optimistic();
   return fresh ? session_->ReadFresh(search) : search();
 }
@@ -87,13 +88,13 @@ int ha_rowan::ft_init() {
   match->next = 0;
   PrepareRead();
   // StillMatches needs the texts, whatever the statement names.
-  if (read_options_.mode != ReadMode::kSnapshot) reader_->SetColumns(nullptr, RowKeys::kKeep);
+  if (read_options_.mode != ReadMode::kSnapshot) reader()->SetColumns(nullptr, RowKeys::kKeep);
   return 0;
 }
 
 int ha_rowan::ft_read(uchar* record) {
   auto* match = static_cast<TextMatchState*>(reinterpret_cast<FT_INFO_EXT*>(ft_handler));
-  // The server asks for nothing but how many there are, or how relevant.
+  // The server asks only for their number, or their relevance.
   const bool without_rows =
       keyread_ && read_options_.mode == ReadMode::kSnapshot && bitmap_is_clear_all(table->read_set);
   while (match->next < match->result.matches.size()) {
@@ -109,12 +110,12 @@ int ha_rowan::ft_read(uchar* record) {
 }
 
 Status ha_rowan::ReadMatch(const TextMatchState& match, Bytes key, uchar* record) {
-  const Status read = reader_->GetRow(key, record);
+  const Status read = reader()->GetRow(key, record);
   if (!read.ok() || read_options_.mode == ReadMode::kSnapshot) return read;
   bool matches = true;
   const Status looked = StillMatches(match, record, &matches);
   if (!looked.ok() || matches) return looked;
-  reader_->UnlockCurrent();
+  reader()->UnlockCurrent();
   return Status(Code::kNotFound);
 }
 

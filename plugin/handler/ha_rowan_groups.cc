@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Index scans that deliver only the first rows of each group (engine/group_scan.h), because the
 // statement was found to need no others (plugin/pushdown/). The server calls as for any index scan:
-// whatever range it asks for is one of whole groups, as the plan's maker has made sure.
+// whatever range it asks for is one of whole groups, as the recogniser that made the plan has
+// ensured.
 #include "plugin/server/abi_guard.h"
 
 #include "plugin/handler/ha_rowan.h"
@@ -32,13 +33,13 @@ std::string ha_rowan::explain_extra() const {
 }
 
 int ha_rowan::InitGroupScan() {
-  prepared_ = false;
+  part_->scan.prepared = false;
   spatial_scan_.reset();
-  bounded_by_key_ = false;
-  reader_->OpenScan(group_plan_->winners.index_number);
+  part_->scan.bounded_by_key = false;
+  reader()->OpenScan(group_plan_->winners.index_number);
   group_scan_ = std::move(group_plan_->closed_scan);
   if (group_scan_ == nullptr) {
-    group_scan_ = std::make_unique<GroupScan>(reader_.get(), &codec(), group_plan_->winners);
+    group_scan_ = std::make_unique<GroupScan>(reader(), &codec(), group_plan_->winners);
   }
   return 0;
 }
@@ -51,17 +52,17 @@ void ha_rowan::KeepGroupScan() {
 }
 
 void ha_rowan::PrepareGroupRead() {
-  if (prepared_) return;
+  if (part_->scan.prepared) return;
   // The server expects virtual columns from an index that it reads alone.
   const bool key_read = keyread_ && group_plan_->access_key == group_plan_->group_key;
   bool from_entry = key_read || (group_plan_->is_covering && EntryHasRowReference());
   const MY_BITMAP* const columns = key_read ? ColumnsOfKeyRead(&from_entry) : table->read_set;
   ComputeColumns(keyread_);
-  reader_->SetColumns(columns, KeysFor(false));
-  reader_->set_entry_only(from_entry && reader_->index() != 0);
+  reader()->SetColumns(columns, KeysFor(false));
+  reader()->set_entry_only(from_entry && reader()->index() != 0);
   // A row that does not pass the condition is the first of its group none the less.
-  reader_->SetFilter(nullptr);
-  prepared_ = true;
+  reader()->SetFilter(nullptr);
+  part_->scan.prepared = true;
 }
 
 Bytes ha_rowan::EndOfGroups() {

@@ -17,7 +17,7 @@ namespace rowan {
 namespace {
 
 /// How many rows share the first `part` + 1 parts of a key, by what was counted, if it was. Parts
-/// of the primary key behind the declared ones never stay unknown: the server's guess for declared
+/// of the primary key after the declared ones never stay unknown: the server's guess for declared
 /// parts goes on below 1 there, and a skip scan divides by its whole part.
 float RowsPerKey(const KEY& key, uint part, const std::vector<float>& counted) {
   const bool unique = (key.flags & HA_NOSAME) != 0 && (key.flags & HA_NULL_PART_KEY) == 0;

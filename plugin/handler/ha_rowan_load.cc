@@ -25,14 +25,14 @@ int ha_rowan::BeginLoad(size_t sort_memory_bytes) {
   if (*possible) {
     const BuildLimits limits{.sort_memory_bytes = sort_memory_bytes,
                              .threads = DdlThreads(ha_thd())};
-    load_ = std::make_unique<BulkLoad>(session_, engine_table(), limits);
+    part_->load = std::make_unique<BulkLoad>(session_, engine_table(), limits);
   }
   return 0;
 }
 
 int ha_rowan::end_bulk_insert() {
-  if (load_ == nullptr) return 0;
-  const std::unique_ptr<BulkLoad> load = std::move(load_);
+  if (part_->load == nullptr) return 0;
+  const std::unique_ptr<BulkLoad> load = std::move(part_->load);
   if (ha_thd()->is_error()) return 0;  // the statement failed already: the table goes
   Status status = load->Finish();
   if (status.Is(Code::kDuplicate)) {
@@ -63,8 +63,8 @@ Status ha_rowan::ShowDuplicate(Status status) {
   Result<Bytes> row_key = codec().ClusteredKeyOf(status.detail(), search_key_, &scratch);
   if (!row_key.ok()) return row_key.status();
   ComputeColumns(true);
-  reader_->SetColumns(nullptr, KeysFor(false));
-  const Status read = reader_->GetRow(*row_key, table->record[0]);
+  reader()->SetColumns(nullptr, KeysFor(false));
+  const Status read = reader()->GetRow(*row_key, table->record[0]);
   return read.ok() ? status : read;
 }
 

@@ -22,7 +22,7 @@ namespace rowan {
 namespace {
 
 /// Statements that change rows depending on what they read in other tables: at REPEATABLE READ and
-/// above those reads lock, so that no change is based on rows that others change meanwhile.
+/// above those reads lock, so that no change is based on rows that others change in the meantime.
 bool ChangesRowsByReading(int command) {
   switch (command) {
     case SQLCOM_INSERT:
@@ -57,7 +57,7 @@ THR_LOCK_DATA** ha_rowan::store_lock(THD*, THR_LOCK_DATA** to, thr_lock_type loc
 }
 
 ReadMode ha_rowan::ModeFor(THD* thd, thr_lock_type lock_type, bool writes) const {
-  // Nobody else has the table: its rows are read as they are and need no locks.
+  // No other session has the table: its rows are read as they are and need no locks.
   if (is_temporary()) return ReadMode::kReadUncommitted;
   if (writes) return ReadMode::kLockExclusive;
   if (lock_type == TL_READ_WITH_SHARED_LOCKS) return ReadMode::kLockShared;
@@ -81,14 +81,14 @@ int ha_rowan::CheckUsable(const Table& engine_table, bool writes) {
 }
 
 void ha_rowan::ReportSalvage() {
-  const std::string report = reader_->TakeSalvageReport();
+  const std::string report = reader()->TakeSalvageReport();
   if (report.empty()) return;
   LogWarning("{}", report);
   push_warning(ha_thd(), Sql_condition::SL_WARNING, ER_TABLE_CORRUPT, report.c_str());
 }
 
 int ha_rowan::EnterStatementAs(THD* thd, thr_lock_type lock_type, bool writes) {
-  if (share_->discarded() && !MayUseDiscarded(thd)) {
+  if (part_->share()->discarded() && !MayUseDiscarded(thd)) {
     return RefuseDiscarded(table_share->table_name.str);
   }
   int error = CheckUsable(*engine_table(), writes);
@@ -116,13 +116,13 @@ int ha_rowan::BeginUse(THD* thd, thr_lock_type lock_type, bool writes) {
 }
 
 void ha_rowan::AttachReader() {
-  prepared_ = false;
-  if (reader_->scan_open()) reader_->Suspend();  // HANDLER under LOCK TABLES
-  reader_->SetSession(session_, read_options_);
+  part_->scan.prepared = false;
+  if (reader()->scan_open()) reader()->Suspend();  // HANDLER under LOCK TABLES
+  reader()->SetSession(session_, read_options_);
 }
 
 void ha_rowan::SuspendScans() {
-  if (reader_->scan_open()) reader_->Suspend();
+  if (reader()->scan_open()) reader()->Suspend();
 }
 
 int ha_rowan::external_lock(THD* thd, int lock_type) {
@@ -141,7 +141,7 @@ int ha_rowan::start_stmt(THD* thd, thr_lock_type lock_type) {
 
 void ha_rowan::ReadAs(ReadMode mode) {
   read_options_.mode = mode;
-  reader_->SetSession(session_, read_options_);
+  reader()->SetSession(session_, read_options_);
 }
 
 int ha_rowan::extra(ha_extra_function operation) {
@@ -149,7 +149,7 @@ int ha_rowan::extra(ha_extra_function operation) {
     case HA_EXTRA_KEYREAD:
     case HA_EXTRA_NO_KEYREAD:
       keyread_ = operation == HA_EXTRA_KEYREAD;
-      prepared_ = false;
+      part_->scan.prepared = false;
       break;
     case HA_EXTRA_INSERT_WITH_UPDATE:
     case HA_EXTRA_WRITE_CAN_REPLACE: duplicate_lock_ = DuplicateLock::kExclusive; break;
@@ -170,21 +170,21 @@ void ha_rowan::PublishReads(TableCursor* reader) const {
 }
 
 int ha_rowan::reset() {
-  load_.reset();
+  part_->load.reset();
   entry_search_.reset();
   if (sorted_ranges_used_) sorted_ranges_.reset();
   sorted_ranges_used_ = false;
   keyread_ = false;
   searches_text_ = false;
   duplicate_lock_ = DuplicateLock::kShared;
-  prepared_ = false;
+  part_->scan.prepared = false;
   group_plan_.reset();
   row_plan_.reset();
-  if (reader_ != nullptr) {
-    reader_->GiveBackBuffers();
+  if (reader() != nullptr) {
+    reader()->GiveBackBuffers();
     ReportSalvage();
-    reader_->ForgetSalvage();
-    PublishReads(reader_.get());
+    reader()->ForgetSalvage();
+    PublishReads(reader());
   }
   if (stored_reader_ != nullptr) stored_reader_->GiveBackBuffers();
   return 0;
@@ -192,25 +192,25 @@ int ha_rowan::reset() {
 
 void ha_rowan::unlock_row() {
   if (session_ == nullptr || session_->isolation() > IsolationLevel::kReadCommitted) return;
-  reader_->UnlockCurrent();
+  reader()->UnlockCurrent();
 }
 
 void ha_rowan::try_semi_consistent_read(bool yes) {
   if (session_ == nullptr) return;
-  reader_->SetSemiConsistent(yes && session_->isolation() <= IsolationLevel::kReadCommitted);
+  reader()->SetSemiConsistent(yes && session_->isolation() <= IsolationLevel::kReadCommitted);
 }
 
 bool ha_rowan::was_semi_consistent_read() {
-  return session_ != nullptr && reader_->WillReadAgain();
+  return session_ != nullptr && reader()->WillReadAgain();
 }
 
 void ha_rowan::column_bitmaps_signal() {
-  prepared_ = false;
+  part_->scan.prepared = false;
   // IndexRangeScanIterator::init_ror_merged_scan() sets, and signals, its set of columns before it
   // has any memory; another signal follows before the next read.
   if (table->read_set->bitmap == nullptr) return;
   if (group_scan_ != nullptr) return;  // prepares itself before it reads
-  if (reader_ != nullptr && session_ != nullptr) PrepareRead();
+  if (reader() != nullptr && session_ != nullptr) PrepareRead();
 }
 
 }  // namespace rowan

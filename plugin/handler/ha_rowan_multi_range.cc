@@ -10,7 +10,7 @@ namespace rowan {
 
 int ha_rowan::multi_range_read_init(RANGE_SEQ_IF* sequence, void* sequence_start, uint ranges,
                                     uint mode, HANDLER_BUFFER* buffer) {
-  // Without a snapshot or locks a row may go between its reference and its fetch.
+  // Without a snapshot or locks a row may be deleted between its reference and its fetch.
   if (read_options_.mode == ReadMode::kReadUncommitted) mode |= HA_MRR_USE_DEFAULT_IMPL;
   // The second handler would collect every row of the groups.
   if (group_plan_ != nullptr) mode |= HA_MRR_USE_DEFAULT_IMPL;

@@ -6,13 +6,14 @@
 #include <cerrno>
 
 #include <algorithm>
+#include <utility>
 
 #include "sql/dd/properties.h"
 #include "sql/dd/types/table.h"
 #include "sql/sql_class.h"
 
 #include "base/logging.h"
-#include "engine/limits.h"
+#include "engine/catalog/limits.h"
 #include "plugin/handler/discarded_table.h"
 #include "plugin/handler/foreign_keys.h"
 #include "plugin/server/error_map.h"
@@ -89,14 +90,14 @@ ha_rowan::~ha_rowan() = default;
 
 handler::Table_flags ha_rowan::table_flags() const {
   Table_flags flags = kTableFlags;
-  if (share_ != nullptr && is_temporary()) flags &= ~HA_CAN_EXPORT;
-  // Nobody else changes a temporary table.
-  if ((share_ != nullptr && is_temporary()) || StatementsCanBeReplayed(ha_thd())) {
+  if (part_->share() != nullptr && is_temporary()) flags &= ~HA_CAN_EXPORT;
+  // No other session changes a temporary table.
+  if ((part_->share() != nullptr && is_temporary()) || StatementsCanBeReplayed(ha_thd())) {
     flags |= HA_BINLOG_STMT_CAPABLE;
   }
   // Unique keys are checked clustered index first: not in the server's order when that is not key
   // 0.
-  if (share_ != nullptr && codec().has_primary_key() && codec().KeyOfIndexNumber(0) != 0) {
+  if (part_->share() != nullptr && codec().has_primary_key() && codec().KeyOfIndexNumber(0) != 0) {
     flags |= HA_DUPLICATE_KEY_NOT_IN_ORDER;
   }
   return flags;
@@ -133,9 +134,9 @@ int ha_rowan::Fail(Status status) { return HandlerError(ha_thd(), status); }
 
 int ha_rowan::open(const char* name, int, uint, const dd::Table* table_def) {
   lock_shared_ha_data();
-  share_ = static_cast<TableShare*>(get_ha_share_ptr());
+  own_part_ = TablePart(static_cast<TableShare*>(get_ha_share_ptr()));
   Status status;
-  if (share_ == nullptr) status = OpenShare(table_def);
+  if (part_->share() == nullptr) status = OpenShare(table_def);
   unlock_shared_ha_data();
   if (!status.ok()) return FailOpen(name, status);
   PrepareBuffers();
@@ -156,8 +157,8 @@ Status ha_rowan::OpenShare(const dd::Table* table_def) {
   Result<std::unique_ptr<TableShare>> share = MakeShare(TableId(table_def->se_private_id()));
   if (!share.ok()) return share.status();
   (*share)->SetDiscarded(IsDiscarded(table_def->se_private_data()));
-  share_ = share->release();
-  set_ha_share_ptr(share_);
+  own_part_ = TablePart(share->release());
+  set_ha_share_ptr(own_part_.share());
   return Status::Ok();
 }
 
@@ -191,47 +192,21 @@ Result<std::unique_ptr<TableShare>> ha_rowan::MakeShare(TableId id) const {
   return share;
 }
 
-const RowCodec* ha_rowan::RowReadingCodec() const {
-  if (computed_columns_ != nullptr) return computed_columns_.get();
-  return &codec();
-}
-
-void ha_rowan::MakeReader() {
-  if (ComputedColumns::AreIn(*table)) {
-    computed_columns_ = std::make_unique<ComputedColumns>(table, &codec());
-  }
-  reader_ = std::make_unique<TableCursor>(g_engine, engine_table(), RowReadingCodec());
-}
-
 void ha_rowan::PrepareBuffers() {
-  MakeReader();
+  part_->MakeReader(table);
   const bool has_primary_key = codec().has_primary_key();
   row_reference_bytes_ = has_primary_key ? table->key_info[codec().KeyOfIndexNumber(0)].key_length
                                          : static_cast<uint>(sizeof(uint64_t));
   ref_length = row_reference_bytes_;
-  const size_t indexes = engine_table()->index_count();
-  old_image_.entries.resize(indexes);
-  new_image_.entries.resize(indexes);
-  for (uint32_t i = 1; i < indexes; ++i) {
-    for (RowImage* image : {&old_image_, &new_image_}) {
-      image->entries[i].has_several = codec().HasSeveralEntries(i);
-      image->entries[i].computed = RowReadingCodec()->IsComputed(i);
-    }
-  }
-  entry_views_.reserve(indexes);
-  changes_.reserve(indexes);
-  changed_indexes_.assign(indexes, true);
+  changed_indexes_.assign(engine_table()->index_count(), true);
   stats.block_size = g_engine->options().storage.page_size_bytes;
-  row_source_ = reader_.get();
   cascades_may_return_ = CascadesMayReturn(*table_share);
 }
 
 int ha_rowan::close() {
-  if (reader_ != nullptr) reader_->PublishCounts();
+  if (reader() != nullptr) reader()->PublishCounts();
   stored_reader_.reset();
-  reader_.reset();
-  computed_columns_.reset();
-  share_ = nullptr;
+  const TablePart closed = std::exchange(own_part_, TablePart());
   return 0;
 }
 

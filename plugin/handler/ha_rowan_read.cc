@@ -22,22 +22,23 @@ namespace rowan {
 
 void ha_rowan::PrepareRead() {
   // A row that may be changed is needed whole: its index entries and new version are made from it.
-  bool from_entry = !writes_ && reader_->index() != 0 && (keyread_ || IndexCoversRead());
+  bool from_entry = !writes_ && reader()->index() != 0 && (keyread_ || IndexCoversRead());
   const MY_BITMAP* columns = table->read_set;
   if ((keyread_ || from_entry) && active_index < table->s->keys) {
     columns = ColumnsOfKeyRead(&from_entry);
   }
   // The server expects values from the index, or the row will be compared with its entry.
-  const bool compared = read_options_.mode == ReadMode::kReadUncommitted && reader_->index() != 0;
+  const bool compared = read_options_.mode == ReadMode::kReadUncommitted && reader()->index() != 0;
   // A replica applies DELETE events without asking for indexed virtual columns.
-  const bool entries_go = writes_ && computed_columns_ != nullptr && !computed_columns_->AreRead();
+  const bool entries_go =
+      writes_ && part_->computed_columns() != nullptr && !part_->computed_columns()->AreRead();
   // A plan asks its condition of rows that the server does not get to see.
   const bool judged = row_plan_ != nullptr && row_plan_->has_condition();
   ComputeColumns(keyread_ || compared || merges_ || entries_go || judged);
-  reader_->SetColumns(writes_ ? nullptr : columns, KeysFor(writes_));
-  reader_->set_entry_only(from_entry);
-  reader_->SetFilter(HasCondition() ? this : nullptr);
-  prepared_ = true;
+  reader()->SetColumns(writes_ ? nullptr : columns, KeysFor(writes_));
+  reader()->set_entry_only(from_entry);
+  reader()->SetFilter(HasCondition() ? this : nullptr);
+  part_->scan.prepared = true;
 }
 
 bool ha_rowan::IndexCoversRead() const {
@@ -91,14 +92,14 @@ bool ha_rowan::EntryHasRowReference() const {
 int ha_rowan::Found(Status status, int error_at_end) {
   if (status.ok()) return 0;
   if (status.Is(Code::kEndOfRange) || status.Is(Code::kNotFound)) {
-    if (reader_->salvages()) ReportSalvage();  // before the server counts the warnings
+    if (reader()->salvages()) ReportSalvage();  // before the server counts the warnings
     return error_at_end;
   }
   return Fail(status);
 }
 
 bool ha_rowan::Matches() {
-  // Only the condition. Where the range ends is the reader's affair: the server's own comparison
+  // Only the condition. The end of the range is left to the reader: the server's own comparison
   // reads columns from the record, and an entry cannot fill one of which it has only a prefix.
   return pushed_idx_cond->val_int() != 0;
 }
@@ -107,13 +108,13 @@ Item* ha_rowan::idx_cond_push(uint key_number, Item* condition) {
   pushed_idx_cond = condition;
   pushed_idx_cond_keyno = key_number;
   in_range_check_pushed_down = true;
-  prepared_ = false;
+  part_->scan.prepared = false;
   return nullptr;  // all of it is evaluated here
 }
 
 void ha_rowan::cancel_pushed_idx_cond() {
   handler::cancel_pushed_idx_cond();
-  prepared_ = false;
+  part_->scan.prepared = false;
 }
 
 key_part_map ha_rowan::PartsInImage(uint index, key_part_map keypart_map) const {
@@ -124,7 +125,7 @@ key_part_map ha_rowan::PartsInImage(uint index, key_part_map keypart_map) const 
 
 void ha_rowan::EncodeSearch(const uchar* key, key_part_map keypart_map) {
   codec().EncodeSearchKey(active_index, key, PartsInImage(active_index, keypart_map), &search_key_,
-                          &search_complete_);
+                          &part_->scan.search_complete);
 }
 
 void ha_rowan::EncodeBound(uint index, const key_range& range, bool behind,
@@ -142,23 +143,23 @@ bool ha_rowan::HasCondition() const {
 // --- index scans ---
 
 int ha_rowan::index_init(uint index, bool) {
-  if (!share_->readable()) return RefuseUnreadable(*share_, *table_share);
+  if (!part_->share()->readable()) return RefuseUnreadable(*part_->share(), *table_share);
   active_index = index;
   if (ReadsGroups(index)) return InitGroupScan();
   if (table_share->foreign_keys != 0) RepairCascadeCount();
-  prepared_ = false;
+  part_->scan.prepared = false;
   spatial_scan_.reset();
   const uint32_t index_number = codec().IndexNumberOfKey(index);
-  reader_->OpenScan(index_number);
+  reader()->OpenScan(index_number);
   if (codec().SpatialReferenceOf(index_number) != nullptr) FindNothing();
-  bounded_by_key_ = false;
+  part_->scan.bounded_by_key = false;
   return 0;
 }
 
 int ha_rowan::index_end() {
   active_index = MAX_KEY;
   KeepGroupScan();
-  reader_->CloseScan();
+  reader()->CloseScan();
   EndMultiRange();
   return 0;
 }
@@ -170,8 +171,8 @@ int ha_rowan::index_read_map(uchar* record, const uchar* key, key_part_map keypa
   if (group_scan_ != nullptr) return ReadGroupsOf(record, {key, keypart_map, find_flag});
   if (SkipsRows()) return ReadBehindSkipped(record, HA_ERR_KEY_NOT_FOUND);
   PrepareRead();
-  bounded_by_key_ = false;
-  reader_->SetStart({});
+  part_->scan.bounded_by_key = false;
+  reader()->SetStart({});
   if (find_flag >= HA_READ_MBR_CONTAIN) return ReadSpatial(record, key, find_flag);
   EncodeSearch(key, keypart_map);
   if (search_key_.empty()) return HA_ERR_KEY_NOT_FOUND;  // a FULLTEXT index has no such keys
@@ -184,17 +185,17 @@ int ha_rowan::index_read_map(uchar* record, const uchar* key, key_part_map keypa
     case HA_READ_KEY_OR_PREV: return ReadPrefix(record, true, false);
     case HA_READ_KEY_OR_NEXT:
       SetEndOf(range_end_);
-      status = reader_->SeekAtLeast(search_key_, record);
+      status = reader()->SeekAtLeast(search_key_, record);
       break;
     case HA_READ_AFTER_KEY:
       SetEndOf(range_end_);
       PrefixSuccessor(search_key_, &bound_key_);
-      status =
-          bound_key_.empty() ? Status(Code::kEndOfRange) : reader_->SeekAtLeast(bound_key_, record);
+      status = bound_key_.empty() ? Status(Code::kEndOfRange)
+                                  : reader()->SeekAtLeast(bound_key_, record);
       break;
     case HA_READ_BEFORE_KEY:
       SetStartOf(end_range);
-      status = reader_->SeekBefore(search_key_, record);
+      status = reader()->SeekBefore(search_key_, record);
       break;
     default: return HA_ERR_UNSUPPORTED;
   }
@@ -202,25 +203,25 @@ int ha_rowan::index_read_map(uchar* record, const uchar* key, key_part_map keypa
 }
 
 int ha_rowan::ReadPrefix(uchar* record, bool last, bool exact) {
-  if (!last && search_complete_ && reader_->index() == 0) {
-    bounded_by_key_ = true;
-    return Found(reader_->GetRow(search_key_, record), HA_ERR_KEY_NOT_FOUND);
+  if (!last && part_->scan.search_complete && reader()->index() == 0) {
+    part_->scan.bounded_by_key = true;
+    return Found(reader()->GetRow(search_key_, record), HA_ERR_KEY_NOT_FOUND);
   }
   PrefixSuccessor(search_key_, &bound_key_);
   if (!last) {
-    bounded_by_key_ = true;
-    reader_->SetEnd(bound_key_);
-    return Found(reader_->SeekAtLeast(search_key_, record), HA_ERR_KEY_NOT_FOUND);
+    part_->scan.bounded_by_key = true;
+    reader()->SetEnd(bound_key_);
+    return Found(reader()->SeekAtLeast(search_key_, record), HA_ERR_KEY_NOT_FOUND);
   }
   if (exact) {
-    reader_->SetStart(search_key_);
+    reader()->SetStart(search_key_);
   } else {
     SetStartOf(end_range);
   }
   const Status status =
-      bound_key_.empty() ? reader_->SeekLast(record) : reader_->SeekBefore(bound_key_, record);
+      bound_key_.empty() ? reader()->SeekLast(record) : reader()->SeekBefore(bound_key_, record);
   // Steps back from here may leave the key, but not in search of what passes the condition.
-  if (exact && !HasCondition()) reader_->SetStart({});
+  if (exact && !HasCondition()) reader()->SetStart({});
   return Found(status, HA_ERR_KEY_NOT_FOUND);
 }
 
@@ -231,15 +232,15 @@ int ha_rowan::index_read_last_map(uchar* record, const uchar* key, key_part_map 
 int ha_rowan::index_next(uchar* record) {
   ha_statistic_increment(&System_status_var::ha_read_next_count);
   if (group_scan_ != nullptr) return ReadNextOfGroups(record);
-  if (!prepared_) PrepareRead();
-  if (bounded_by_key_) {
-    // After an exact read, "next" goes on behind that key's entries.
-    bounded_by_key_ = false;
-    reader_->SetEnd({});
-    reader_->Suspend();
-    reader_->SetSession(session_, read_options_);
+  if (!part_->scan.prepared) PrepareRead();
+  if (part_->scan.bounded_by_key) {
+    // After an exact read, "next" continues after that key's entries.
+    part_->scan.bounded_by_key = false;
+    reader()->SetEnd({});
+    reader()->Suspend();
+    reader()->SetSession(session_, read_options_);
   }
-  return Found(reader_->Next(record), HA_ERR_END_OF_FILE);
+  return Found(reader()->Next(record), HA_ERR_END_OF_FILE);
 }
 
 void ha_rowan::CountEnd(ulonglong System_status_var::*end) const {
@@ -250,39 +251,39 @@ void ha_rowan::CountEnd(ulonglong System_status_var::*end) const {
 int ha_rowan::index_prev(uchar* record) {
   ha_statistic_increment(&System_status_var::ha_read_prev_count);
   if (group_scan_ != nullptr) return ReadNextOfGroups(record);
-  if (!prepared_) PrepareRead();
-  return Found(reader_->Prev(record), HA_ERR_END_OF_FILE);
+  if (!part_->scan.prepared) PrepareRead();
+  return Found(reader()->Prev(record), HA_ERR_END_OF_FILE);
 }
 
 int ha_rowan::index_first(uchar* record) {
   CountEnd(&System_status_var::ha_read_first_count);
   if (group_scan_ != nullptr) return ReadFirstGroup(record, GroupScan::Direction::kForward);
   if (SkipsRows()) return ReadBehindSkipped(record, HA_ERR_END_OF_FILE);
-  if (codec().TextIndexAt(reader_->index()) != nullptr) return HA_ERR_END_OF_FILE;
+  if (codec().TextIndexAt(reader()->index()) != nullptr) return HA_ERR_END_OF_FILE;
   PrepareRead();
-  bounded_by_key_ = false;
-  reader_->SetStart({});
+  part_->scan.bounded_by_key = false;
+  reader()->SetStart({});
   SetEndOf(range_end_);
-  return Found(reader_->SeekFirst(record), HA_ERR_END_OF_FILE);
+  return Found(reader()->SeekFirst(record), HA_ERR_END_OF_FILE);
 }
 
 int ha_rowan::index_last(uchar* record) {
   CountEnd(&System_status_var::ha_read_last_count);
   if (group_scan_ != nullptr) return ReadFirstGroup(record, GroupScan::Direction::kBackward);
   if (SkipsRows()) return ReadBehindSkipped(record, HA_ERR_END_OF_FILE);
-  if (codec().TextIndexAt(reader_->index()) != nullptr) return HA_ERR_END_OF_FILE;
+  if (codec().TextIndexAt(reader()->index()) != nullptr) return HA_ERR_END_OF_FILE;
   PrepareRead();
-  bounded_by_key_ = false;
+  part_->scan.bounded_by_key = false;
   SetStartOf(end_range);
-  return Found(reader_->SeekLast(record), HA_ERR_END_OF_FILE);
+  return Found(reader()->SeekLast(record), HA_ERR_END_OF_FILE);
 }
 
 int ha_rowan::index_next_same(uchar* record, const uchar*, uint) {
   ha_statistic_increment(&System_status_var::ha_read_next_count);
   if (group_scan_ != nullptr) return ReadNextOfGroups(record);
   // The whole clustered key was given: there is no second row.
-  if (search_complete_ && reader_->index() == 0) return HA_ERR_END_OF_FILE;
-  int error = Found(reader_->Next(record), HA_ERR_END_OF_FILE);
+  if (part_->scan.search_complete && reader()->index() == 0) return HA_ERR_END_OF_FILE;
+  int error = Found(reader()->Next(record), HA_ERR_END_OF_FILE);
   if (error == HA_ERR_END_OF_FILE && spatial_scan_ != nullptr) error = ReadNextSpatialRange(record);
   return RaiseInCascade(error);
 }
@@ -291,22 +292,22 @@ int ha_rowan::index_next_same(uchar* record, const uchar*, uint) {
 
 void ha_rowan::SetEndOf(const key_range* range) {
   if (range == nullptr) {
-    reader_->SetEnd({});
+    reader()->SetEnd({});
     return;
   }
   EncodeBound(active_index, *range, range->flag != HA_READ_BEFORE_KEY, &range_key_);
-  reader_->SetEnd(range_key_);
+  reader()->SetEnd(range_key_);
 }
 
 void ha_rowan::SetStartOf(const key_range* range) {
-  // The server checks the rows it gets itself and tells the least key only beside a condition, with
-  // which the way to the next row may be long.
+  // The server checks the rows it gets itself and tells the least key only along with a condition,
+  // with which the next row may be far away.
   if (range == nullptr || !HasCondition()) {
-    reader_->SetStart({});
+    reader()->SetStart({});
     return;
   }
   EncodeBound(active_index, *range, range->flag == HA_READ_AFTER_KEY, &range_key_);
-  reader_->SetStart(range_key_);
+  reader()->SetStart(range_key_);
 }
 
 int ha_rowan::read_range_first(const key_range* start_key, const key_range* end_key,
@@ -337,7 +338,7 @@ int ha_rowan::OpenRange(uchar* record, const key_range* start_key, const key_ran
 
 ha_rkey_function ha_rowan::StartFlag(const key_range& start_key) const {
   // A skip scan asks for NULL by an exact start of a range that it does not call one of equal
-  // keys: the range's end counts then, not the end of the key, behind which "next" would go on.
+  // keys: the range's end counts then, not the end of the key, after which "next" would continue.
   const bool from_start = !eq_range && start_key.flag == HA_READ_KEY_EXACT;
   return from_start ? HA_READ_KEY_OR_NEXT : start_key.flag;
 }
@@ -350,23 +351,23 @@ int ha_rowan::read_range_next() {
 // --- table scans and row references ---
 
 int ha_rowan::rnd_init(bool scan) {
-  if (!share_->readable()) return RefuseUnreadable(*share_, *table_share);
+  if (!part_->share()->readable()) return RefuseUnreadable(*part_->share(), *table_share);
   if (scan) CountEnd(&System_status_var::ha_read_first_count);
   if (read_options_.mode == ReadMode::kSnapshot) {
     // Here already: CHECKSUM TABLE takes an error of the scan itself for the end of the rows.
     const Status status = session_->OpenSnapshotFor(*engine_table());
     if (!status.ok()) return Fail(status);
   }
-  reader_->OpenScan(0);
-  search_complete_ = false;
-  bounded_by_key_ = false;
+  reader()->OpenScan(0);
+  part_->scan.search_complete = false;
+  part_->scan.bounded_by_key = false;
   skips_at_next_row_ = scan && SkipsRows();
   PrepareRead();
   return 0;
 }
 
 int ha_rowan::rnd_end() {
-  reader_->CloseScan();
+  reader()->CloseScan();
   EndMultiRange();
   return 0;
 }
@@ -377,7 +378,7 @@ int ha_rowan::rnd_next(uchar* record) {
     skips_at_next_row_ = false;
     return ReadBehindSkipped(record, HA_ERR_END_OF_FILE);
   }
-  return Found(reader_->Next(record), HA_ERR_END_OF_FILE);
+  return Found(reader()->Next(record), HA_ERR_END_OF_FILE);
 }
 
 int ha_rowan::rnd_pos(uchar* record, uchar* position) { return ReadReferenced(record, position); }
@@ -386,7 +387,7 @@ int ha_rowan::ReadReferenced(uchar* record, const uchar* reference) {
   ha_statistic_increment(&System_status_var::ha_read_rnd_count);
   ha_statistic_increment(&System_status_var::ha_read_key_count);
   PrepareRead();
-  reader_->SetFilter(nullptr);
+  reader()->SetFilter(nullptr);
   if (codec().has_primary_key()) {
     bool complete = false;
     codec().EncodeSearchKey(codec().KeyOfIndexNumber(0), reference, HA_WHOLE_KEY, &position_key_,
@@ -395,7 +396,7 @@ int ha_rowan::ReadReferenced(uchar* record, const uchar* reference) {
     const auto* bytes = reinterpret_cast<const std::byte*>(reference);
     position_key_.assign(bytes, bytes + row_reference_bytes_);
   }
-  return Found(reader_->GetRow(position_key_, record), HA_ERR_KEY_NOT_FOUND);
+  return Found(reader()->GetRow(position_key_, record), HA_ERR_KEY_NOT_FOUND);
 }
 
 void ha_rowan::position(const uchar* record) { PutReference(record, ref); }
@@ -405,7 +406,7 @@ void ha_rowan::PutReference(const uchar* record, uchar* reference) const {
     key_copy(reference, record, &table->key_info[codec().KeyOfIndexNumber(0)],
              row_reference_bytes_);
   } else {
-    memcpy(reference, reader_->row_key().data(), row_reference_bytes_);
+    memcpy(reference, reader()->row_key().data(), row_reference_bytes_);
   }
 }
 

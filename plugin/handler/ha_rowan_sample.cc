@@ -8,15 +8,10 @@
 #include "mysql/plugin.h"
 #include "sql/sql_class.h"
 
+#include "engine/work_progress.h"
 #include "plugin/handler/row_sample.h"
 
 namespace rowan {
-namespace {
-
-/// Rows between two looks whether the statement was killed: the server looks at the end only.
-constexpr uint64_t kInterruptionStride = 1024;
-
-}  // namespace
 
 int ha_rowan::sample_init(void*& scan, double percentage, int seed, enum_sampling_method method,
                           bool) {
@@ -24,16 +19,15 @@ int ha_rowan::sample_init(void*& scan, double percentage, int seed, enum_samplin
   const int error = ha_rowan::rnd_init(false);
   if (error != 0) return error;
   auto sample = std::make_unique<RowSample>(percentage, seed);
-  sample->Enter(reader_.get(), engine_table());
+  sample->Enter(reader(), engine_table());
   scan = sample.release();
   return 0;
 }
 
 int ha_rowan::sample_next(void* scan, uchar* record) {
   auto* const sample = static_cast<RowSample*>(scan);
-  if (sample->rows_read() % kInterruptionStride == 0 && thd_killed(ha_thd()) != 0) {
-    return HA_ERR_QUERY_INTERRUPTED;
-  }
+  // The server looks at the end only.
+  if (thd_killed(ha_thd()) != 0) return HA_ERR_QUERY_INTERRUPTED;
   return Found(sample->Next(record), HA_ERR_END_OF_FILE);
 }
 

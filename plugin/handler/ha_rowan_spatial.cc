@@ -51,10 +51,10 @@ class ClosedGate final : public EntryGate {
 }  // namespace
 
 void ha_rowan::FindNothing() {
-  // HANDLER steps through any index and searches it by keys; a SPATIAL one has nothing in store for
-  // that, and InnoDB finds nothing either.
+  // HANDLER steps through any index and searches it by keys; a SPATIAL one has nothing to find that
+  // way, and InnoDB finds nothing either.
   static ClosedGate gate;
-  reader_->SetGate(&gate);
+  reader()->SetGate(&gate);
 }
 
 int ha_rowan::ReadSpatial(uchar* record, const uchar* key, ha_rkey_function find_flag) {
@@ -66,7 +66,7 @@ int ha_rowan::ReadSpatial(uchar* record, const uchar* key, ha_rkey_function find
       read_options_.mode == ReadMode::kLockShared || read_options_.mode == ReadMode::kLockExclusive;
   spatial_scan_ = std::make_unique<SpatialScan>(
       reference, SearchedBox(key), *test, locks ? SpatialLocks::kRanges : SpatialLocks::kNone);
-  reader_->SetGate(spatial_scan_.get());
+  reader()->SetGate(spatial_scan_.get());
   const int error = ReadNextSpatialRange(record);
   return error == HA_ERR_END_OF_FILE ? HA_ERR_KEY_NOT_FOUND : error;
 }
@@ -75,8 +75,8 @@ int ha_rowan::ReadNextSpatialRange(uchar* record) {
   Bytes from;
   Bytes to;
   while (spatial_scan_->NextRange(&from, &to)) {
-    reader_->SetEnd(to);
-    const int error = Found(reader_->SeekAtLeast(from, record), HA_ERR_END_OF_FILE);
+    reader()->SetEnd(to);
+    const int error = Found(reader()->SeekAtLeast(from, record), HA_ERR_END_OF_FILE);
     if (error != HA_ERR_END_OF_FILE) return error;
   }
   return HA_ERR_END_OF_FILE;

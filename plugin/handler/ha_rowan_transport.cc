@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // A table that goes from one server to another (docs/export.md): FLUSH TABLES ... FOR EXPORT writes
-// a file of its rows beside the server's own files and removes it again with UNLOCK TABLES; DISCARD
-// TABLESPACE puts an empty table in a table's place that nobody may use; IMPORT TABLESPACE fills a
-// new one from such a file. All but the files is part of the server's dictionary transaction.
+// a file of its rows next to the server's own files and removes it again with UNLOCK TABLES;
+// DISCARD TABLESPACE replaces a table by an empty one that no session may use; IMPORT TABLESPACE
+// fills a new one from such a file. All but the files is part of the server's dictionary
+// transaction.
 #include "plugin/server/abi_guard.h"
 
 #include "plugin/handler/ha_rowan.h"
@@ -16,7 +17,9 @@
 #include "sql/sql_base.h"
 #include "sql/sql_class.h"
 
+#include "engine/bulk_load.h"
 #include "engine/export_file.h"
+#include "engine/table_writer.h"
 #include "plugin/handler/data_directory.h"
 #include "plugin/handler/discarded_table.h"
 #include "plugin/handler/partition_names.h"
@@ -30,10 +33,7 @@
 namespace rowan {
 namespace {
 
-/// How many rows go by between two looks whether the statement was killed.
-constexpr uint64_t kInterruptionStride = 1024;
-
-/// Beside the server's files of the table; that of a partition has its name behind the table's.
+/// Next to the server's files of the table; that of a partition has its name after the table's.
 std::string ExportPath(const TABLE& table, const Table& engine_table) {
   const std::string name = engine_table.name();
   return std::string(table.s->normalized_path.str) +
@@ -110,16 +110,14 @@ Status ha_rowan::WriteExport(const std::string& path) {
   cursor.SetColumns(nullptr, RowKeys::kKeep);
   cursor.OpenScan(0);
   status = cursor.SeekFirst(table->record[0]);
-  for (uint64_t count = 0; status.ok(); ++count) {
+  while (status.ok()) {
     ExportedRow row;
     status = transport.Pack(cursor.row_key(), &row);
     if (!status.ok()) return status;
     status = (*writer)->Add(row);
     if (!status.ok()) return status;
-    if (count % kInterruptionStride == 0) {
-      status = CheckKilled(ha_thd());
-      if (!status.ok()) return status;
-    }
+    status = CheckKilled(ha_thd());
+    if (!status.ok()) return status;
     status = cursor.Next(table->record[0]);
   }
   if (!status.Is(Code::kEndOfRange)) return status;
@@ -129,7 +127,7 @@ Status ha_rowan::WriteExport(const std::string& path) {
 void ha_rowan::RemoveExports(const char* name) {
   if (!HasExportPath(std::string(name) + kExportExtension)) return;
   for (const char* extension : {kExportExtension, kUnfinishedExportExtension}) {
-    // What cannot be removed is in nobody's way.
+    // A file that cannot be removed does no harm.
     ExportWriter::Remove(g_engine, std::string(name) + extension).Ignore();
   }
 }
@@ -149,7 +147,7 @@ int ha_rowan::discard_or_import_tablespace(bool discard, dd::Table* table_def) {
     return HA_ERR_WRONG_COMMAND;
   }
   const bool unchecked = thd_test_options(ha_thd(), OPTION_NO_FOREIGN_KEY_CHECKS) != 0;
-  if (discard && !unchecked && !share_->discarded() &&
+  if (discard && !unchecked && !part_->share()->discarded() &&
       table_share->is_referenced_by_foreign_key()) {
     return HA_ERR_ROW_IS_REFERENCED;
   }
@@ -183,8 +181,8 @@ int ha_rowan::DiscardOrImport(bool discard, dd::Properties* properties, uint64_t
   if (!status.ok()) return Fail(status);
   *id = (*replaced)->id().value();
   SetDiscarded(discard, properties);
-  if (discard && !share_->counted()) SetCounterLost(properties);
-  // Whoever opens the table next finds another one in the engine.
+  if (discard && !part_->share()->counted()) SetCounterLost(properties);
+  // The next session that opens the table finds a different one in the engine.
   tdc_remove_table(thd, TDC_RT_REMOVE_NOT_OWN, table_share->db.str, table_share->table_name.str,
                    false);
   return 0;
@@ -234,18 +232,20 @@ Status ha_rowan::FillImported(ExportReader* reader, RowTransport* transport, Tab
   ImportProgress progress(session->progress());
   BulkLoad load(session, target,
                 {.sort_memory_bytes = kLoadMemoryBytes, .threads = DdlThreads(ha_thd())});
+  TableWriter writer(session, target, &transport->codec());
   ExportedRow row;
   uint64_t count = 0;
   for (;; ++count) {
     Result<bool> more = reader->Next(&row);
     if (!more.ok()) return more.status();
     if (!*more) break;
-    Status status = transport->Unpack(row, session, target, &load);
+    Status status = transport->Unpack(row);
     if (!status.ok()) return status;
-    if (count % kInterruptionStride != 0) continue;
+    status = writer.Load(&load, table->record[0], row.key);
+    if (!status.ok()) return status;
     status = CheckKilled(ha_thd());
     if (!status.ok()) return status;
-    if (count != 0) progress.Show(*reader, count);
+    if (count != 0 && count % kInterruptionStride == 0) progress.Show(*reader, count);
   }
   progress.Show(*reader, count);
   Status status = load.Finish();

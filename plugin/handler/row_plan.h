@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // What a recogniser (plugin/pushdown/counted_rows.h) asks of a handler for one statement: to count
-// the rows of some ranges of an index instead of delivering them, or to pass over the first rows of
-// a scan. Thread safety: constant once the handler has it.
+// the rows of some ranges of an index instead of delivering them, or to skip the first rows of a
+// scan. Thread safety: constant once the handler has it.
 #pragma once
 
 #include <cstdint>
@@ -37,7 +37,7 @@ struct RowPlan {
   // Of kSkip, which has one range.
   uint64_t skip = 0;
   bool forward = true;
-  ha_rows* skipped_rows = nullptr;  ///< how many were passed over is added
+  ha_rows* skipped_rows = nullptr;  ///< the number of skipped rows is added
 };
 
 }  // namespace rowan

@@ -124,8 +124,8 @@ bool IsInnodbTable(THD* thd, const char* database, const char* name) {
 }
 
 /// Null: it cannot be read, or has no such words. In a transaction of its own, which does not touch
-/// the one of the statement. REQUIRES: its metadata lock, for which opening it would wait without
-/// end.
+/// the one of the statement. REQUIRES: its metadata lock, for which opening it would wait
+/// indefinitely.
 std::shared_ptr<const Stopwords> ReadStopwords(THD* thd, const char* database, const char* name) {
   Table_ref reference(database, name, TL_READ);
   reference.required_type = dd::enum_table_type::BASE_TABLE;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// A server table as the engine's catalog is to know it. Thread safety: pure functions.
+// The description of a server table for the engine's catalog. Thread safety: pure functions.
 #pragma once
 
 #include <string>
 
-#include "engine/table_def.h"
+#include "engine/catalog/table_def.h"
 #include "plugin/codec/table_codec.h"
 
 struct HA_CREATE_INFO;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // TableShare: what all handlers of one server table share: the engine's table and the codec
 // compiled from the table's definition, which also tells the engine where key parts end. Lives as
-// long as the server's TABLE_SHARE. Thread safety: constant after creation; what is told once is
-// asked by any thread.
+// long as the server's TABLE_SHARE. Thread safety: constant after creation; what is reported once
+// may be asked by any thread.
 #pragma once
 
 #include <atomic>
@@ -26,7 +26,7 @@ class TableShare : public Handler_share {
 
   [[nodiscard]] Table* table() const { return table_.get(); }
   [[nodiscard]] const TableCodec& codec() const { return *codec_; }
-  /// DISCARD TABLESPACE: nobody may use the table before IMPORT TABLESPACE. Set before it is
+  /// DISCARD TABLESPACE: the table may not be used before IMPORT TABLESPACE. Set before it is
   /// shared.
   [[nodiscard]] bool discarded() const { return discarded_; }
   void SetDiscarded(bool discarded) { discarded_ = discarded; }
@@ -38,7 +38,7 @@ class TableShare : public Handler_share {
   /// one that was discarded so. Set before it is shared.
   [[nodiscard]] bool counted() const { return counter_known_ && lost_.ok(); }
   void SetCounterLost() { counter_known_ = false; }
-  /// True once for all handlers: that entries differ from what expressions give now is to be told.
+  /// True once for all handlers: report that entries differ from what expressions give now.
   [[nodiscard]] bool MayTellOfOtherSettings() { return !told_of_other_settings_.exchange(true); }
   /// Rows can be read and changed.
   [[nodiscard]] bool readable() const { return !discarded_ && lost_.ok(); }

@@ -29,7 +29,7 @@ std::string DescribePart(const KEY_PART_INFO& part) {
 }
 
 /// What rows mean, a line for each stored column and each part of the primary key. Other indexes
-/// are made anew by an import.
+/// are built again by an import.
 std::string DescribeSchema(const TABLE& table) {
   std::string text;
   for (uint i = 0; i < table.s->fields; ++i) {
@@ -105,7 +105,6 @@ TableDef RowTransport::Definition(const std::string& name) const {
 
 Status RowTransport::Pack(Bytes key, ExportedRow* row) {
   value_count_ = 0;
-  session_ = nullptr;
   const Status status = codec_->EncodeRow(table_->record[0], key.size(), this, &row_);
   if (!status.ok()) return status;
   *row = {.key = key, .row = row_};
@@ -113,52 +112,21 @@ Status RowTransport::Pack(Bytes key, ExportedRow* row) {
   return Status::Ok();
 }
 
-Status RowTransport::Unpack(const ExportedRow& row, Session* session, Table* target,
-                            BulkLoad* load) {
+Status RowTransport::Unpack(const ExportedRow& row) {
   unpacked_ = &row;
-  session_ = session;
-  target_ = target;
-  Status status = codec_->DecodeRow(row.key, row.row, nullptr, this, table_->record[0]);
+  const Status status = codec_->DecodeRow(row.key, row.row, nullptr, this, table_->record[0]);
   if (!status.ok()) return status;
   if (computed_columns_ != nullptr && !computed_columns_->Compute(table_->record[0])) {
     return Status(Code::kUnsupported, "a generated column cannot be computed");
   }
-  if (codec_->has_primary_key()) {
-    status = codec_->EncodeClusteredKey(table_->record[0], 0, &key_);
-    if (!status.ok()) return status;
-  } else {
-    key_.assign(row.key.begin(), row.key.end());
-  }
-  status = codec_->EncodeRow(table_->record[0], key_.size(), this, &row_);
-  if (!status.ok()) return status;
-  status = load->AddRow(key_, row_);
-  if (!status.ok()) return status;
-  return LoadEntries(static_cast<uint32_t>(target->index_count()), load);
-}
-
-Status RowTransport::LoadEntries(uint32_t index_count, BulkLoad* load) {
-  for (uint32_t i = 1; i < index_count; ++i) {
-    const auto add = [&](const EncodedEntry& entry) {
-      const IndexEntry view = entry.View(i);
-      return load->AddEntries({&view, 1});
-    };
-    const Status status = codec().EncodeEntries(i, table_->record[0], key_, &entry_, add);
-    if (!status.ok()) return status;
-  }
   return Status::Ok();
 }
 
-Status RowTransport::Write(TableCodec::Outsourced* value) {
-  if (session_ == nullptr) {
-    if (values_.size() == value_count_) values_.emplace_back();
-    values_[value_count_].assign(value->value.begin(), value->value.end());
-    value->stored.base = {SpaceId(0), PageNumber(static_cast<uint32_t>(value_count_++)),
-                          value->value.size(), 0};
-    return Status::Ok();
-  }
-  Result<BlobRef> written = session_->WriteBlob(target_, value->value);
-  if (!written.ok()) return written.status();
-  value->stored.base = *written;
+Status RowTransport::Write(OffPageWrite* value) {
+  if (values_.size() == value_count_) values_.emplace_back();
+  values_[value_count_].assign(value->value.begin(), value->value.end());
+  value->stored.base = {SpaceId(0), PageNumber(static_cast<uint32_t>(value_count_++)),
+                        value->value.size(), 0};
   return Status::Ok();
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // RowTransport: a table's rows as an exported file has them (docs/formats/export.md), and back.
-// Rows are encoded as in the table, but for the history that ALTERs left in it and the places of
+// Rows are encoded as in the table, except for the history that ALTERs left in it and the places of
 // off-page values. Thread safety: the thread that uses the table.
 #pragma once
 
@@ -8,9 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "engine/bulk_load.h"
+#include "engine/catalog/table_def.h"
 #include "engine/export_file.h"
-#include "engine/table_def.h"
 #include "plugin/codec/table_codec.h"
 #include "plugin/handler/computed_columns.h"
 
@@ -21,7 +20,7 @@ namespace rowan {
 inline constexpr const char* kExportExtension = ".rwx";
 inline constexpr const char* kUnfinishedExportExtension = ".rwx_new";
 
-class RowTransport final : private TableCodec::BlobWriter, private RowCodec::BlobReader {
+class RowTransport final : private RowCodec::BlobWriter, private RowCodec::BlobReader {
  public:
   /// Rows pass through the table's first record.
   explicit RowTransport(TABLE* table) : table_(table) {}
@@ -38,25 +37,20 @@ class RowTransport final : private TableCodec::BlobWriter, private RowCodec::Blo
 
   /// The row in the record. Its bytes are valid until the next call.
   Status Pack(Bytes key, ExportedRow* row);
-  /// Puts the row into the record and loads it into `target`.
-  Status Unpack(const ExportedRow& row, Session* session, Table* target, BulkLoad* load);
+  /// Puts the row into the record, which refers to bytes of it.
+  Status Unpack(const ExportedRow& row);
 
  private:
-  Status Write(TableCodec::Outsourced* value) override;
+  Status Write(OffPageWrite* value) override;
   Result<Bytes> Read(const OffPageValue& value, uint32_t column) override;
-  Status LoadEntries(uint32_t index_count, BulkLoad* load);
 
   TABLE* const table_;
   std::unique_ptr<TableCodec> codec_;
   std::unique_ptr<ComputedColumns> computed_columns_;  ///< null: none is in an index
-  ByteBuffer key_;
   ByteBuffer row_;
-  EncodedEntry entry_;
   std::vector<ByteBuffer> values_;  ///< packed, reused
   size_t value_count_ = 0;
   const ExportedRow* unpacked_ = nullptr;
-  Session* session_ = nullptr;  ///< null while rows are packed
-  Table* target_ = nullptr;
 };
 
 }  // namespace rowan

@@ -7,9 +7,9 @@
 //   ha_rowan_part_rows.cc  reads and writes         ha_rowan_part_alter.cc changes of partitions
 //   ha_rowan_part_info.cc  statistics, administration
 //
-// A partition is touched when it is used first: its reader made, and told of the statement. What a
-// statement leaves behind is put away in the partitions that it touched, so that a statement on few
-// of many partitions costs what those few cost.
+// A partition is touched when it is first used: its reader is made and given the statement. What a
+// statement leaves is cleaned up in the partitions that it touched, so that a statement on few of
+// many partitions costs what those few cost.
 // Row references are the partition's number in two bytes, then the row's within the partition.
 // Thread safety: as ha_rowan.
 #pragma once
@@ -34,8 +34,8 @@ namespace rowan {
 class RowSample;
 struct Refusal;
 
-/// If the file of a lost partition is there again, its disk was mounted perhaps, the next statement
-/// opens the table anew.
+/// If the file of a lost partition exists again, perhaps because its disk was mounted, the next
+/// statement reopens the table.
 void OpenAnewIfFound(THD* thd, const TableShare& part, const TABLE_SHARE& table);
 
 class ha_rowan_part final : public ha_rowan, public Partition_helper, public Partition_handler {
@@ -144,8 +144,8 @@ class ha_rowan_part final : public ha_rowan, public Partition_helper, public Par
   int repair(THD* thd, HA_CHECK_OPT* options) override;
 
  private:
-  /// What the handler knows of a partition beside its place in it. Numbers of statements and scans
-  /// count from 1.
+  /// What the handler knows of a partition in addition to its place in it. Numbers of statements
+  /// and scans count from 1.
   struct Use {
     uint64_t statement = 0;  ///< the last one that touched it
     uint64_t scan = 0;       ///< the last one that was opened in it
@@ -159,7 +159,7 @@ class ha_rowan_part final : public ha_rowan, public Partition_helper, public Par
   Status CompleteShare(PartitionedShare* share);
   /// CHECK PARTITION and the like lock all partitions, and touch those that they name.
   bool LeavesOut(THD* thd, uint part);
-  /// Moves the handler to a partition.
+  /// The handler works on a partition from now on.
   void Select(uint part) {
     if (part != selected_) MoveTo(part);
     if (uses_[part].statement != statement_) Touch(part);
@@ -234,7 +234,7 @@ class ha_rowan_part final : public ha_rowan, public Partition_helper, public Par
                              dd::Table* swap_table_def) override;
 
   // ha_rowan_part_ddl.cc
-  /// What a partition asks for in vain.
+  /// What a partition asks for and Rowan does not support.
   static Refusal UnsupportedInPartitions(const partition_info& info);
   int ExportPartitions();
   /// Where a new partition is to lie: where it wants to, or the whole table (empty: nowhere). As
@@ -269,7 +269,7 @@ class ha_rowan_part final : public ha_rowan, public Partition_helper, public Par
   bool CopyPartitions(Alter_inplace_info* info);
 
   PartitionedShare* partitions_ = nullptr;  ///< owned by the server's TABLE_SHARE
-  std::vector<TablePart> parts_;  ///< by number; that of the selected one is in *this meanwhile
+  std::vector<TablePart> parts_;            ///< by number
   std::vector<Use> uses_;
   std::vector<uint> touched_;                ///< by the statement
   std::vector<Field_blob*> computed_blobs_;  ///< of the keys that a scan merges by

@@ -87,8 +87,8 @@ bool PlaceAlike(const Field* before, const Field* after) {
          before->is_gcol() == after->is_gcol();
 }
 
-/// By these columns every row stays in its partition. KEY hashes them one after the other, in the
-/// table's order; without a list it takes those of the primary key.
+/// By these columns every row stays in its partition. KEY hashes them one by one, in the table's
+/// order; without a list it takes those of the primary key.
 bool KeepPartitions(Field* const* before, Field* const* after, bool by_key, const TABLE& altered,
                     const Alter_inplace_info& info) {
   const std::vector<const Field*> columns = ColumnsOf(before);
@@ -101,7 +101,7 @@ bool KeepPartitions(Field* const* before, Field* const* after, bool by_key, cons
   return !by_key || wanted == ColumnsOf(after);
 }
 
-/// The partitions stay as they are, but not the rows in them.
+/// The partitions stay, but not the rows in them.
 bool PlacesRowsAnew(const partition_info& before, const TABLE& altered,
                     const Alter_inplace_info& info) {
   const partition_info* const after = altered.part_info;
@@ -129,13 +129,13 @@ std::vector<bool> WhatStays(partition_info* info) {
   return stays;
 }
 
-bool SameName(const dd::String_type& one, const dd::String_type& other) {
+bool SamePartitionName(const dd::String_type& one, const dd::String_type& other) {
   return my_strcasecmp(system_charset_info, one.c_str(), other.c_str()) == 0;
 }
 
 bool SamePartition(const dd::Partition& one, const dd::Partition& other) {
-  if (!SameName(one.name(), other.name())) return false;
-  return one.parent() == nullptr || SameName(one.parent()->name(), other.parent()->name());
+  if (!SamePartitionName(one.name(), other.name())) return false;
+  return one.parent() == nullptr || SamePartitionName(one.parent()->name(), other.parent()->name());
 }
 
 const dd::Partition* FindPartition(const dd::Table& table, const dd::Partition& wanted) {
@@ -218,7 +218,7 @@ bool ha_rowan_part::commit_inplace_alter_table(TABLE* altered_table, Alter_inpla
     new_parts_.clear();
     auto* context = static_cast<PartitionsContext*>(info->handler_ctx);
     if (commit) return CommitPartitions(info);
-    // What it made goes with the transaction, which is about to be rolled back.
+    // What it made disappears with the transaction, which is about to be rolled back.
     if (context != nullptr) context->created.clear();
     return false;
   }
@@ -290,8 +290,8 @@ bool ha_rowan_part::PreparePartitions(TABLE* altered_table, Alter_inplace_info* 
 
 bool ha_rowan_part::CopyPartitions(Alter_inplace_info* info) {
   const auto* context = static_cast<PartitionsContext*>(info->handler_ctx);
-  new_parts_.resize(context->created.size());
-  for (size_t i = 0; i < new_parts_.size(); ++i) new_parts_[i].share_ = context->created[i].get();
+  new_parts_.clear();
+  for (const auto& created : context->created) new_parts_.emplace_back(created.get());
   bitmap_set_all(table->read_set);
   partition_info* const before = table->part_info;
   set_part_info_low(info->modified_part_info, true);
@@ -300,30 +300,29 @@ bool ha_rowan_part::CopyPartitions(Alter_inplace_info* info) {
   int error = copy_partitions(&rows_without_partition);
   set_part_info_low(before, false);
   for (size_t i = 0; error == 0 && i < new_parts_.size(); ++i) {
-    std::swap(static_cast<TablePart&>(*this), new_parts_[i]);
+    part_ = &new_parts_[i];
     error = ha_rowan::end_bulk_insert();
-    std::swap(static_cast<TablePart&>(*this), new_parts_[i]);
   }
+  part_ = &parts_[selected_];
   if (error != 0) print_error(error, MYF(0));
   return error != 0;
 }
 
 int ha_rowan_part::write_row_in_new_part(uint new_part) {
   m_last_part = new_part;
-  TablePart& target = new_parts_[new_part];
-  if (target.share_ == nullptr) {
+  if (new_parts_[new_part].share() == nullptr) {
     m_err_rec = table->record[0];
     return HA_ERR_ROW_IN_WRONG_PARTITION;
   }
   int error = 0;
-  std::swap(static_cast<TablePart&>(*this), target);
-  if (reader_ == nullptr) {
-    MakeReader();
+  part_ = &new_parts_[new_part];
+  if (reader() == nullptr) {
+    part_->MakeReader(table);
     AttachReader();
     error = BeginLoad(kLoadMemoryBytes / new_parts_.size());
   }
   if (error == 0) error = ha_rowan::write_row(table->record[0]);
-  std::swap(static_cast<TablePart&>(*this), target);
+  part_ = &parts_[selected_];
   return error;
 }
 

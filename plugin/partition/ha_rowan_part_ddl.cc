@@ -27,7 +27,7 @@
 namespace rowan {
 namespace {
 
-/// What a partition asks for in vain.
+/// What a partition asks for and Rowan does not support.
 Refusal UnsupportedInPartition(const partition_element& element) {
   if (element.index_file_name != nullptr && RefusesOptions()) {
     return {"INDEX DIRECTORY", "INDEX DIRECTORY: a partition's indexes are in its file"};
@@ -49,13 +49,13 @@ Status EnterCatalog(THD* thd, Session** session) {
 Status DropOne(Session* session, const dd::Partition& leaf, const char* name) {
   const Status status = g_engine->DropTable(session, TableId(leaf.se_private_id()));
   if (!status.Is(Code::kNotFound)) return status;
-  // The dictionary's row must go all the same, or the table could never be dropped.
+  // The dictionary's row must still be removed, or the table could never be dropped.
   LogWarning("Partition '{}' of table '{}' is dropped although the Rowan catalog does not have it.",
              leaf.name().c_str(), name);
   return Status::Ok();
 }
 
-/// Of a partition that is made anew from `definition`, where it lies now.
+/// For a partition that is created again from `definition`, where it lies now.
 Status DropFormer(Session* session, const dd::Partition& leaf, const char* name,
                   TableDef* definition) {
   const Status status = KeepDirectory(TableId(leaf.se_private_id()), definition);
@@ -225,7 +225,7 @@ int ha_rowan_part::exchange_partition_low(uint part, dd::Table* part_table_def,
   if (!former_share.lost().ok()) return RefuseUnreadable(former_share, *table_share);
   const TableId inside(leaf->se_private_id());
   const TableId outside(swap_table_def->se_private_id());
-  // Opened here, so that a table which cannot stand for a partition is refused before it is one.
+  // Opened here, so that a table which cannot be a partition is refused before it becomes one.
   Result<std::unique_ptr<TableShare>> fits = MakeShare(outside);
   if (!fits.ok()) {
     if (!fits.status().Is(Code::kTableChanged)) return HandlerError(thd, fits.status());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Statistics of a partitioned table: sums over the partitions that the statement uses; rows per key
-// are those of its largest one. ANALYZE, CHECK and REPAIR, one partition after the other.
+// are those of its largest one. ANALYZE, CHECK and REPAIR, one partition at a time.
 #include "plugin/server/abi_guard.h"
 
 #include "plugin/partition/ha_rowan_part.h"

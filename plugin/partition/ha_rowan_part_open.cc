@@ -67,11 +67,9 @@ int ha_rowan_part::open(const char* name, int, uint, const dd::Table* table_def)
   if (!status.ok()) return FailOpen(name, status);
   if (open_partitioning(partitions_)) return HA_ERR_OUT_OF_MEM;
   parts_.clear();
-  parts_.resize(partitions_->count());
-  for (size_t i = 0; i < parts_.size(); ++i) parts_[i].share_ = partitions_->part(i);
+  for (size_t i = 0; i < partitions_->count(); ++i) parts_.emplace_back(partitions_->part(i));
   uses_.assign(parts_.size(), Use());
-  selected_ = 0;
-  static_cast<TablePart&>(*this) = std::move(parts_[0]);
+  MoveTo(0);
   PrepareBuffers();
   ref_length = row_reference_bytes_ + PARTITION_BYTES_IN_POS;
   key_used_on_scan = table->s->primary_key;
@@ -81,11 +79,11 @@ int ha_rowan_part::open(const char* name, int, uint, const dd::Table* table_def)
 Result<std::unique_ptr<TableShare>> ha_rowan_part::OpenPartition(TableId id) const {
   Result<std::unique_ptr<TableShare>> part = MakeShare(id);
   const Status why = part.status();
-  // Or on a disk that is away, which is lost until the table is opened anew.
+  // Or on a disk that is away: lost until the table is opened again.
   const bool missing = why.detail() == ENOENT || why.detail() == ENODEV;
   const bool lost = (why.Is(Code::kIoError) && missing) || why.Is(Code::kCorrupt);
   if (!lost) return part;
-  // The others need not be given up for it, and it can be dropped or replaced.
+  // The others stay usable, and it can be dropped or replaced.
   Result<std::shared_ptr<Table>> stand_in = MakeStandIn(g_engine, id);
   if (!stand_in.ok()) return why;
   Result<std::unique_ptr<TableShare>> made = ShareOf(table, std::move(stand_in).value());
@@ -119,17 +117,17 @@ Status ha_rowan_part::CompleteShare(PartitionedShare* share) {
   if (share->populate_partition_name_hash(m_part_info)) return failed;
   if (table->found_next_number_field == nullptr) return Status::Ok();
   if (share->init_auto_inc_mutex(table_share)) return failed;
-  // Nobody else has the share yet.
+  // No other thread has the share yet.
   share->next_auto_inc_val = share->AutoIncrement();
   share->auto_inc_initialized = true;
   return Status::Ok();
 }
 
 int ha_rowan_part::close() {
-  MoveTo(0);
   for (const TablePart& part : parts_) {
-    if (part.reader_ != nullptr) part.reader_->PublishCounts();
+    if (part.reader() != nullptr) part.reader()->PublishCounts();
   }
+  part_ = &own_part_;
   parts_.clear();
   uses_.clear();
   touched_.clear();
@@ -142,21 +140,16 @@ int ha_rowan_part::close() {
 // --- from one partition to the other ---
 
 void ha_rowan_part::MoveTo(uint part) {
-  if (part == selected_) return;
-  auto& now = static_cast<TablePart&>(*this);
-  parts_[selected_] = std::move(now);
-  now = std::move(parts_[part]);
   selected_ = part;
-  row_source_ = reader_.get();
+  part_ = &parts_[part];
 }
 
 void ha_rowan_part::Touch(uint part) {
   uses_[part].statement = statement_;
   touched_.push_back(part);
-  if (reader_ == nullptr) MakeReader();
-  row_source_ = reader_.get();
+  if (reader() == nullptr) part_->MakeReader(table);
   AttachReader();
-  reader_->SetSemiConsistent(semi_consistent_);
+  reader()->SetSemiConsistent(semi_consistent_);
 }
 
 // --- statements ---
@@ -204,7 +197,7 @@ int ha_rowan_part::extra(ha_extra_function operation) {
     default: break;
   }
   const int error = ha_rowan::extra(operation);
-  ForTouched([this] { prepared_ = false; });
+  ForTouched([this] { part_->scan.prepared = false; });
   return error;
 }
 
@@ -227,7 +220,7 @@ void ha_rowan_part::unlock_row() {
 void ha_rowan_part::try_semi_consistent_read(bool yes) {
   if (session_ == nullptr) return;
   semi_consistent_ = yes && session_->isolation() <= IsolationLevel::kReadCommitted;
-  ForTouched([this] { reader_->SetSemiConsistent(semi_consistent_); });
+  ForTouched([this] { reader()->SetSemiConsistent(semi_consistent_); });
 }
 
 bool ha_rowan_part::was_semi_consistent_read() {

@@ -25,7 +25,7 @@ namespace {
 constexpr size_t kHiddenKeyBytes = sizeof(uint64_t);
 
 /// Order of two entries of the merge: by their keys, then by the hidden keys and the partitions'
-/// numbers, which stand before the records.
+/// numbers, which precede the records.
 int CompareWithReference(KEY** keys, uchar* left, uchar* right) {
   const int by_key = key_rec_cmp(keys, left, right);
   if (by_key != 0) return by_key;
@@ -76,7 +76,7 @@ void ha_rowan_part::ReadWhatOrderNeeds() {
   }
   if (!merges_) return;
   Select(m_part_info->get_first_used_partition());
-  computed_columns_->AddSources(table->read_set);
+  part_->computed_columns()->AddSources(table->read_set);
 }
 
 int ha_rowan_part::KeepComputed(int error, uchar* record) {
@@ -116,7 +116,7 @@ void ha_rowan_part::SelectForScan(uint part) {
 void ha_rowan_part::CloseScans() {
   for (const uint part : scanned_) {
     MoveTo(part);
-    reader_->CloseScan();
+    reader()->CloseScan();
   }
   scanned_.clear();
 }
@@ -219,13 +219,13 @@ int ha_rowan_part::read_range_next_in_part(uint part, uchar* record) {
 }
 
 Item* ha_rowan_part::idx_cond_push(uint key_number, Item* condition) {
-  ForTouched([this] { prepared_ = false; });
+  ForTouched([this] { part_->scan.prepared = false; });
   return ha_rowan::idx_cond_push(key_number, condition);
 }
 
 void ha_rowan_part::cancel_pushed_idx_cond() {
   ha_rowan::cancel_pushed_idx_cond();
-  ForTouched([this] { prepared_ = false; });
+  ForTouched([this] { part_->scan.prepared = false; });
 }
 
 // --- table scans and row references ---
@@ -249,13 +249,13 @@ int ha_rowan_part::rnd_next_in_part(uint part, uchar* record) {
   if (!scan_begins_) return ha_rowan::rnd_next(record);
   // Counted as the first row of an index, as InnoDB counts it in partitions.
   scan_begins_ = false;
-  return Found(reader_->Next(record), HA_ERR_END_OF_FILE);
+  return Found(reader()->Next(record), HA_ERR_END_OF_FILE);
 }
 
 int ha_rowan_part::rnd_end_in_part(uint part, bool table_scan) {
   if (!table_scan) return 0;
   MoveTo(part);
-  if (reader_ != nullptr) reader_->CloseScan();
+  if (reader() != nullptr) reader()->CloseScan();
   return 0;
 }
 
@@ -272,7 +272,7 @@ int ha_rowan_part::SampleFrom(uint part, RowSample* sample) {
   if (part >= parts_.size()) return HA_ERR_END_OF_FILE;
   Select(part);
   const int error = ha_rowan::rnd_init(false);
-  if (error == 0) sample->Enter(reader_.get(), engine_table());
+  if (error == 0) sample->Enter(reader(), engine_table());
   return error;
 }
 
@@ -280,7 +280,7 @@ int ha_rowan_part::sample_next(void* scan, uchar* record) {
   for (;;) {
     int error = ha_rowan::sample_next(scan, record);
     if (error != HA_ERR_END_OF_FILE) return error;
-    reader_->CloseScan();
+    reader()->CloseScan();
     const uint next = m_part_info->get_next_used_partition(selected_);
     error = SampleFrom(next, static_cast<RowSample*>(scan));
     if (error != 0) return error;
@@ -351,7 +351,7 @@ int ha_rowan_part::end_bulk_insert() {
   return error;
 }
 
-// --- AUTO_INCREMENT: one counter in memory; each partition's is behind the values that it got ---
+// --- AUTO_INCREMENT: one counter in memory; each partition's is above the values that it got ---
 
 void ha_rowan_part::get_auto_increment(ulonglong, ulonglong increment, ulonglong count,
                                        ulonglong* first_value, ulonglong* reserved) {

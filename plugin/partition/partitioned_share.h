@@ -32,8 +32,8 @@ class PartitionedShare : public Partition_share {
   /// A partition whose AUTO_INCREMENT counter is not known, null if there is none: until it is
   /// known, no value can be generated that the partition does not have.
   [[nodiscard]] const TableShare* uncounted() const { return uncounted_; }
-  /// The next value as the partitions know it: behind the largest that is or was in any of them
-  /// but uncounted ones.
+  /// The next value as the partitions know it: above the largest that is or was in any of them
+  /// except uncounted ones.
   [[nodiscard]] uint64_t AutoIncrement() const {
     uint64_t next = 1;
     for (const auto& part : parts_) next = std::max(next, part->table()->auto_increment());

@@ -51,13 +51,14 @@ Item* AntiJoinCondition(const Table_ref* inner, const JOIN* join) {
 }
 
 /// How the rows of the inner table are compared with those of the outer one.
-struct Comparison {
+struct JoinComparison {
   Fields inner_groups;
   Fields outer_groups;
   std::optional<GreaterColumns> greater;
 };
 
-bool AddConjunct(Item* conjunct, const TABLE* inner, const TABLE* outer, Comparison* comparison) {
+bool AddConjunct(Item* conjunct, const TABLE* inner, const TABLE* outer,
+                 JoinComparison* comparison) {
   const std::optional<EqualColumns> equal = EqualColumnsOf(conjunct, inner, outer);
   const std::optional<GreaterColumns> greater = GreaterColumnsOf(conjunct, inner, outer);
   if (!equal.has_value() && (!greater.has_value() || comparison->greater.has_value())) return false;
@@ -73,8 +74,9 @@ bool AddConjunct(Item* conjunct, const TABLE* inner, const TABLE* outer, Compari
   return true;
 }
 
-std::optional<Comparison> ComparisonOf(Item* condition, const TABLE* inner, const TABLE* outer) {
-  Comparison comparison;
+std::optional<JoinComparison> JoinComparisonOf(Item* condition, const TABLE* inner,
+                                               const TABLE* outer) {
+  JoinComparison comparison;
   for (Item* conjunct : Conjuncts(condition)) {
     if (!AddConjunct(conjunct, inner, outer, &comparison)) return std::nullopt;
   }
@@ -90,7 +92,7 @@ GroupWish WishFor(TABLE* table, const Fields& groups, Field* column, bool greate
 }
 
 void ReducePair(AccessPath* root, JOIN* join, TABLE* inner, TABLE* outer,
-                const Comparison& comparison) {
+                const JoinComparison& comparison) {
   const bool greatest = comparison.greater->left_is_greater;
   GroupWish left = WishFor(outer, comparison.outer_groups, comparison.greater->right, greatest);
   left.count = GroupWinners::Count::kRank;  // all that tie are left
@@ -113,7 +115,7 @@ void ReduceAntiJoins(AccessPath* root, JOIN* join) {
                         outer->table->s == inner->table->s && IsReducible(outer->table) &&
                         IsPlainlyJoined(outer->table, block);
       if (!same) continue;
-      const auto comparison = ComparisonOf(condition, inner->table, outer->table);
+      const auto comparison = JoinComparisonOf(condition, inner->table, outer->table);
       if (comparison.has_value()) ReducePair(root, join, inner->table, outer->table, *comparison);
     }
   }

@@ -67,7 +67,7 @@ Comparison ComparisonOf(Item_func* function, const std::function<bool(Item*)>& i
 }  // namespace
 
 bool CompareAlike(const Field* left, const Field* right) {
-  // Those are compared by their names, and stand in an index by their numbers.
+  // Those are compared by their names, and ordered in an index by their numbers.
   if (left->real_type() == MYSQL_TYPE_ENUM || left->real_type() == MYSQL_TYPE_SET) return false;
   return left->real_type() == right->real_type() && left->is_unsigned() == right->is_unsigned() &&
          left->charset() == right->charset() && left->decimals() == right->decimals();

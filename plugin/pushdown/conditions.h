@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // What can be read from the server's conditions (Items) about columns: conjuncts, equalities, upper
-// limits. Nothing is changed or evaluated but constants. What is not understood is reported as
-// such, so that a recogniser leaves the query alone.
+// limits. Nothing is changed, and only constants are evaluated. What is not understood is reported
+// as such, so that a recogniser leaves the query alone.
 // Thread safety: one thread, the one that optimises the statement.
 #pragma once
 

@@ -23,7 +23,7 @@
 namespace rowan {
 namespace {
 
-/// Fewer rows are passed over as fast by the server.
+/// The server skips fewer rows just as fast.
 constexpr ha_rows kSkipMin = 16;
 
 ha_rowan* SingleTableOf(const JOIN& join) {
@@ -279,7 +279,7 @@ std::unique_ptr<RowPlan> ScannedRange(const Reading& reading, AccessPath* path) 
 void SkipRows(const Reading& reading, AccessPath* root, JOIN* join) {
   auto& limit = root->limit_offset();
   if (limit.offset < kSkipMin || limit.count_all_rows || limit.reject_multiple_rows) return;
-  if (limit.limit <= limit.offset) return;  // reads nothing but what is passed over
+  if (limit.limit <= limit.offset) return;  // reads only what is skipped
   std::unique_ptr<RowPlan> plan = Recogniser(reading.file, reading.table).Recognise(limit.child);
   if (plan == nullptr) plan = ScannedRange(reading, limit.child);
   if (plan == nullptr || plan->ranges.size() != 1) return;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Recognises query blocks over one table of whose rows the server only wants the number, or the few
-// behind many:
+// after many:
 //   SELECT COUNT(*) FROM t WHERE ...        by ranges or equal values of an index
 //   SELECT ... FROM t ... LIMIT n OFFSET m  by a table scan, a scan or one range of an index
 // where nothing stands between that and the scan but conditions that hold for all rows of the range

@@ -56,7 +56,7 @@ Item* LeftColumn(Item_in_subselect* in, uint i) {
   return left->cols() == 1 ? left : left->element_index(i);
 }
 
-/// The left side of an IN whose columns are all of one table, beside what the subquery selects.
+/// The left side of an IN whose columns are all of one table, with what the subquery selects.
 std::vector<Compared> ListComparison(Item_in_subselect* in, const SubqueryBlock& inner) {
   std::vector<Compared> compared;
   if (in->left_expr->cols() != inner.block()->num_visible_fields()) return compared;
@@ -146,7 +146,7 @@ bool TakeOrder(const SubqueryBlock& inner, const Field* column, GroupWish* wish)
     has_column = has_column || (wish->order.empty() && ordered == field);
     wish->order.push_back({SameColumn(wish->table, ordered), part->direction == ORDER_DESC});
   }
-  // Another row with the same value of the column may stand anywhere in the order.
+  // Another row with the same value of the column may be anywhere in the order.
   return has_column && !wish->order.empty();
 }
 

@@ -50,7 +50,7 @@ std::optional<Fields> GroupsOf(AccessPath* root, JOIN* join, const TABLE* table)
   return groups;
 }
 
-/// Beside aggregates only what is the same for a whole group is selected.
+/// Apart from aggregates only what is the same for a whole group is selected.
 bool SelectsOnlyGroups(const Query_block* block, const TABLE* table, const Fields& groups) {
   for (Item* item : block->fields) {
     if (ExtremeOf(item, table).has_value()) continue;
@@ -59,7 +59,7 @@ bool SelectsOnlyGroups(const Query_block* block, const TABLE* table, const Field
   return true;
 }
 
-bool IsPlain(const Query_block* block, const JOIN* join) {
+bool IsPlainGrouping(const Query_block* block, const JOIN* join) {
   const bool is_grouped = block->is_implicitly_grouped() || block->is_explicitly_grouped();
   return is_grouped && block->leaf_table_count == 1 && !block->has_windows() &&
          block->olap == UNSPECIFIED_OLAP_TYPE && join->having_cond == nullptr;
@@ -69,7 +69,7 @@ bool IsPlain(const Query_block* block, const JOIN* join) {
 
 bool ReduceToExtremesOfGroups(AccessPath* root, JOIN* join) {
   const Query_block* const block = join->query_block;
-  if (!IsPlain(block, join)) return false;
+  if (!IsPlainGrouping(block, join)) return false;
   GroupWish wish;
   wish.table = block->leaf_tables->table;
   if (!IsReducible(wish.table)) return false;

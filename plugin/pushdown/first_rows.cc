@@ -21,7 +21,7 @@
 namespace rowan {
 namespace {
 
-bool IsPlain(const Query_block* block, const JOIN* join) {
+bool IsPlainLimit(const Query_block* block, const JOIN* join) {
   return block->has_limit() && block->is_ordered() && block->leaf_table_count == 1 &&
          !block->is_explicitly_grouped() && !block->is_implicitly_grouped() &&
          !block->is_distinct() && !block->has_windows() && join->having_cond == nullptr &&
@@ -79,7 +79,7 @@ Index_lookup* LookUp(THD* thd, const TABLE* table, const KeyChoice& choice,
   return lookup;
 }
 
-/// In place of a scan that passes over the rows of all other groups.
+/// In place of a scan that skips the rows of all other groups.
 void LookUpGroup(THD* thd, AccessPath* path, const GroupWish& wish,
                  const std::vector<Binding>& bindings) {
   TABLE* const table = wish.table;
@@ -103,7 +103,7 @@ bool IsScan(const AccessPath* path) {
 
 void ReduceToFirstRows(THD* thd, AccessPath* root, JOIN* join) {
   Query_block* const block = join->query_block;
-  if (!IsPlain(block, join)) return;
+  if (!IsPlainLimit(block, join)) return;
   const ha_rows limit = join->query_expression()->select_limit_cnt;  // with the offset
   if (limit == HA_POS_ERROR || limit == 0) return;
   GroupWish wish;

@@ -3,16 +3,16 @@
 //   SELECT ... FROM t WHERE g = <what is fixed for the block> ORDER BY c LIMIT n
 // as in a LATERAL derived table or a correlated subquery, which are run for many groups. If the
 // plan looks the group up and sorts it, the look-up delivers only the first n rows. If it goes
-// through another index in the order wanted and passes over the rows of all other groups, which
-// costs much where the group's rows come late, the scan becomes a look-up in a key that has the
-// group together and in that order.
+// through another index in the order wanted and skips the rows of all other groups, which costs
+// much where the group's rows come late, the scan becomes a look-up in a key that has the group
+// together and in that order.
 //
 // Conditions, each of which has a test:
 //   - the block reads one table, and has no grouping, aggregate, DISTINCT, window or HAVING
 //   - LIMIT and OFFSET are known when the plan is made; SQL_CALC_FOUND_ROWS is not asked for
 //   - its WHERE keeps or drops whole groups, a group being the columns that it makes equal to
 //     something
-//   - a key has those columns first, and behind them those of ORDER BY
+//   - a key has those columns first, and after them those of ORDER BY
 #pragma once
 
 struct AccessPath;

@@ -135,7 +135,7 @@ std::optional<GroupKey> TryKey(const TABLE* table, uint number, const GroupWish&
 }
 
 /// Which index the access opens, by how many of its parts it searches, and which way it goes.
-struct Search {
+struct KeySearch {
   uint key = MAX_KEY;
   uint parts = 0;
   bool reverse = false;
@@ -143,7 +143,7 @@ struct Search {
 };
 
 /// What the server searches the one key by finds the same rows in the other.
-bool SearchAlike(const TABLE* table, const Search& search, uint other) {
+bool KeySearchAlike(const TABLE* table, const KeySearch& search, uint other) {
   if (search.key == MAX_KEY || search.key == other) return true;
   const KEY_PART_INFO* const parts = table->key_info[search.key].key_part;
   return std::equal(parts, parts + search.parts, table->key_info[other].key_part,
@@ -160,7 +160,7 @@ bool IsBetter(const GroupKey& key, const GroupKey& other) {
 }
 
 /// The key to use in place of the one that the plan searches.
-std::optional<GroupKey> ChooseKey(const GroupWish& wish, const Search& search) {
+std::optional<GroupKey> ChooseKey(const GroupWish& wish, const KeySearch& search) {
   const TABLE* const table = wish.table;
   if (search.parts > wish.groups.size()) return std::nullopt;
   std::optional<GroupKey> chosen;
@@ -168,7 +168,7 @@ std::optional<GroupKey> ChooseKey(const GroupWish& wish, const Search& search) {
     const std::optional<GroupKey> key = TryKey(table, number, wish);
     if (!key.has_value()) continue;
     if (number == search.key && key->is_exact) return key;
-    if (!SearchAlike(table, search, number)) continue;
+    if (!KeySearchAlike(table, search, number)) continue;
     if (!chosen.has_value() || IsBetter(*key, *chosen)) chosen = key;
   }
   return chosen;
@@ -180,10 +180,10 @@ uint PartsOf(key_part_map map) {
   return parts;
 }
 
-std::optional<Search> RangeSearch(AccessPath* path) {
+std::optional<KeySearch> RangeSearch(AccessPath* path) {
   const auto& scan = path->index_range_scan();
   if (scan.geometry || scan.need_rows_in_rowid_order) return std::nullopt;
-  Search search{scan.index, 0, scan.reverse, true};
+  KeySearch search{scan.index, 0, scan.reverse, true};
   for (unsigned i = 0; i < scan.num_ranges; ++i) {
     const QUICK_RANGE* const range = scan.ranges[i];
     search.parts =
@@ -192,21 +192,21 @@ std::optional<Search> RangeSearch(AccessPath* path) {
   return search;
 }
 
-std::optional<Search> SearchOf(AccessPath* path) {
+std::optional<KeySearch> SearchOf(AccessPath* path) {
   switch (path->type) {
-    case AccessPath::TABLE_SCAN: return Search();
+    case AccessPath::TABLE_SCAN: return KeySearch();
     case AccessPath::INDEX_SCAN:
-      return Search{static_cast<uint>(path->index_scan().idx), 0, path->index_scan().reverse};
+      return KeySearch{static_cast<uint>(path->index_scan().idx), 0, path->index_scan().reverse};
     case AccessPath::REF:
-      return Search{static_cast<uint>(path->ref().ref->key), path->ref().ref->key_parts,
-                    path->ref().reverse};
+      return KeySearch{static_cast<uint>(path->ref().ref->key), path->ref().ref->key_parts,
+                       path->ref().reverse};
     case AccessPath::INDEX_RANGE_SCAN: return RangeSearch(path);
     default: return std::nullopt;
   }
 }
 
 /// The rows come in the plan's order though the others are missing.
-bool KeepsOrder(const Search& search, const GroupKey& key) {
+bool KeepsOrder(const KeySearch& search, const GroupKey& key) {
   if (search.key != key.key) return false;
   const bool one_row = key.winners.count == GroupWinners::Count::kRows && key.winners.most == 1;
   return one_row || search.reverse == key.winners.from_end;
@@ -223,9 +223,10 @@ bool IsWorthSorting(const TableAccess& access, const GroupWish& wish, const Grou
   return in_group >= 2 && static_cast<double>(access.limit) * in_group > groups;
 }
 
-std::optional<GroupKey> KeyFor(const TableAccess& access, const GroupWish& wish, Search* search) {
+std::optional<GroupKey> KeyFor(const TableAccess& access, const GroupWish& wish,
+                               KeySearch* search) {
   if (access.path == nullptr || !IsReducible(wish.table)) return std::nullopt;
-  const std::optional<Search> found = SearchOf(access.path);
+  const std::optional<KeySearch> found = SearchOf(access.path);
   if (!found.has_value()) return std::nullopt;
   *search = *found;
   const std::optional<GroupKey> key = ChooseKey(wish, *search);
@@ -278,13 +279,13 @@ bool IsReducible(const TABLE* table) {
 }
 
 std::optional<KeyChoice> FindKey(const GroupWish& wish) {
-  const std::optional<GroupKey> key = ChooseKey(wish, Search());
+  const std::optional<GroupKey> key = ChooseKey(wish, KeySearch());
   if (!key.has_value() || !key->is_exact) return std::nullopt;
   return KeyChoice{key->key, key->winners.group_parts, key->winners.from_end};
 }
 
 bool Reduce(const TableAccess& access, const GroupWish& wish) {
-  Search search;
+  KeySearch search;
   const std::optional<GroupKey> key = KeyFor(access, wish, &search);
   if (!key.has_value()) return false;
   AccessPath* path = access.path;

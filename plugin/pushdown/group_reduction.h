@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // What a recogniser (ranked_rows.h and its neighbours) has found out: of a table only the first
-// rows of each group can matter to the query. Here a key is looked for in which groups stand
-// together with their rows in that order, and the plan's scan of the table is made one that
-// delivers only those rows (handler/group_plan.h). Everything else in the plan stays: what was to
-// filter, sort or rank the rows does it to fewer of them.
+// rows of each group can matter to the query. Here a key is looked for in which groups are adjacent
+// with their rows in that order, and the plan's scan of the table is made one that delivers only
+// those rows (handler/group_plan.h). Everything else in the plan stays: what was to filter, sort or
+// rank the rows does it to fewer of them.
 //
 // The plan's access must ask for whole groups only:
 //   table scan          becomes a scan of the key
@@ -33,7 +33,7 @@ struct OrderColumn {
 struct GroupWish {
   TABLE* table = nullptr;
   Fields groups;  ///< in any order; none: the whole table is one group
-  /// The rows wanted are the first ones in it. Others may come as well, but only behind them.
+  /// The rows wanted are the first ones in it. Others may come as well, but only after them.
   std::vector<OrderColumn> order;
   GroupWinners::Count count = GroupWinners::Count::kRows;
   uint64_t most = 1;
@@ -45,7 +45,7 @@ struct GroupWish {
 /// A Rowan table, not partitioned or temporary, that the statement reads from a snapshot.
 bool IsReducible(const TABLE* table);
 
-/// A key in which the groups wished for stand together, in the order wished for.
+/// A key in which the requested groups are adjacent, in the requested order.
 struct KeyChoice {
   uint key = 0;
   uint group_parts = 0;
@@ -53,7 +53,7 @@ struct KeyChoice {
 };
 std::optional<KeyChoice> FindKey(const GroupWish& wish);
 
-/// Makes the scan deliver only the rows wished for. False: nothing was changed.
+/// Makes the scan deliver only the requested rows. False: nothing was changed.
 bool Reduce(const TableAccess& access, const GroupWish& wish);
 
 }  // namespace rowan

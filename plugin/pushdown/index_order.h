@@ -10,8 +10,8 @@ class JOIN;
 namespace rowan {
 
 /// Makes the index scan at `path` a sort of its rows in that index's order, as far as the statement
-/// reads the columns. The scan below it, whose order nobody needs any more; null: no memory, or the
-/// order cannot be had from the columns, and nothing was changed.
+/// reads the columns. Returns the scan below it, whose order is no longer needed; null: no memory,
+/// or the columns cannot give the order, and nothing was changed.
 AccessPath* SortInIndexOrder(JOIN* join, AccessPath* path);
 
 }  // namespace rowan

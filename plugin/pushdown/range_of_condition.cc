@@ -15,7 +15,7 @@
 namespace rowan {
 namespace {
 
-/// The server has looked at the condition before and told what it thinks of its constants.
+/// The server has examined the condition before and warned about its constants.
 class ToldBefore : public Internal_error_handler {
  public:
   explicit ToldBefore(THD* thd) : thd_(thd) { thd_->push_internal_handler(this); }

@@ -93,7 +93,7 @@ bool ReadWindows(const Block& plan, GroupWish* wish) {
     if (!GroupAlike(*wish, read)) return false;
     const size_t common = CommonLength(wish->order, read.order);
     const bool differ = common < std::max(wish->order.size(), read.order.size());
-    // Rows that tie in what is common may stand in any order by what is not: all are needed.
+    // Rows that tie in the common part may be in any order by the rest: all are needed.
     wish->takes_ties = wish->takes_ties || differ;
     wish->order.resize(common);
     first = false;
@@ -101,7 +101,7 @@ bool ReadWindows(const Block& plan, GroupWish* wish) {
   return !first;
 }
 
-bool IsPlain(const Query_block* block, const JOIN* join) {
+bool IsPlainRanking(const Query_block* block, const JOIN* join) {
   return block->leaf_table_count == 1 && !block->is_explicitly_grouped() &&
          !block->is_implicitly_grouped() && !block->is_distinct() && !block->has_limit() &&
          !block->is_recursive() && join->having_cond == nullptr &&
@@ -113,7 +113,7 @@ bool SelectsRowByRow(Query_block* block) {
                       [](const Item* item) { return item->is_non_deterministic(); });
 }
 
-/// The only reference to the block's rows; null: there are several, or it is no derived table.
+/// The only reference to the block's rows; null: there are several, or it is not a derived table.
 const Table_ref* OnlyReader(const Query_block* block) {
   const Query_expression* const expression = block->master_query_expression();
   const Table_ref* const reader = expression->derived_table;
@@ -123,7 +123,7 @@ const Table_ref* OnlyReader(const Query_block* block) {
   return reader;
 }
 
-/// The least limit that a condition sets to a rank; how it is counted goes to the wish.
+/// The least limit that a condition sets to a rank; how it is counted is stored in `wish`.
 void TakeLimit(Item* condition, const std::function<const Item_sum*(Item*)>& rank_of,
                GroupWish* wish, bool* limited) {
   for (Item* conjunct : Conjuncts(condition)) {
@@ -179,7 +179,7 @@ bool FindLimit(Query_block* block, GroupWish* wish) {
 
 bool ReduceRankedRows(AccessPath* root, JOIN* join) {
   Query_block* const block = join->query_block;
-  if (!block->has_windows() || !IsPlain(block, join)) return false;
+  if (!block->has_windows() || !IsPlainRanking(block, join)) return false;
   GroupWish wish;
   wish.table = block->leaf_tables->table;
   if (!IsReducible(wish.table) || !SelectsRowByRow(block)) return false;

@@ -3,8 +3,8 @@
 //   SELECT ... FROM (SELECT ..., RANK() OVER (PARTITION BY g ORDER BY o) AS r FROM t WHERE ...) d
 //   WHERE d.r <= n
 // with ROW_NUMBER() or DENSE_RANK() as well, "= n" and other upper limits, in a derived table, a
-// view, a common table expression, or by QUALIFY. Rows of a group behind the n-th rank do not
-// change the ranks before them and do not pass the limit: the scan of t need not deliver them.
+// view, a common table expression, or by QUALIFY. Rows of a group after the n-th rank do not change
+// the ranks before them and do not pass the limit: the scan of t need not deliver them.
 //
 // Conditions, each of which has a test:
 //   - the inner block reads one table, groups and aggregates nothing, has no HAVING, DISTINCT,
@@ -13,7 +13,7 @@
 //     are columns of the table themselves
 //   - its WHERE keeps or drops whole groups (HoldsForWholeGroups)
 //   - it is read by one reference only: a common table expression that is used twice is left alone;
-//     it is no part of a UNION and not recursive
+//     it is not part of a UNION and not recursive
 //   - the limit is a conjunct of the WHERE of the block that reads it
 #pragma once
 

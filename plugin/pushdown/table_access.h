@@ -14,9 +14,9 @@ class JOIN;
 namespace rowan {
 
 struct TableAccess {
-  AccessPath* path = nullptr;  ///< null: the plan reads the table in no way or in several
+  AccessPath* path = nullptr;  ///< null: the plan does not read the table, or in several ways
   JOIN* join = nullptr;
-  /// Nothing above makes use of the order in which the rows come.
+  /// Nothing above uses the order in which the rows come.
   bool order_is_free = false;
   /// An index scan for its order, which a sort of the rows that it delivers would do as well.
   bool is_sortable = false;

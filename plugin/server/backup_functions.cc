@@ -69,7 +69,7 @@ bool InitializeBegin(UDF_INIT* init, UDF_ARGS* arguments, char* message) {
   return false;
 }
 
-long long Begin(UDF_INIT*, UDF_ARGS* arguments, unsigned char*, unsigned char* error) {
+long long BeginBackup(UDF_INIT*, UDF_ARGS* arguments, unsigned char*, unsigned char* error) {
   THD* thd = current_thd;
   ThdContext* context = MayBackUp(thd) ? ContextOf(thd) : nullptr;
   if (context == nullptr) return Failed(error);
@@ -101,13 +101,15 @@ bool InitializeEnd(UDF_INIT* init, UDF_ARGS* arguments, char* message) {
 }
 
 long long End(UDF_INIT*, UDF_ARGS* arguments, unsigned char*, unsigned char* error) {
-  ThdContext* context = FindContext(current_thd);
+  THD* thd = current_thd;
+  ThdContext* context = FindContext(thd);
   if (context == nullptr || context->backup == nullptr) {
     return Raise("ROWAN_BACKUP_END", Status(Code::kInvalidArgument, "there is no backup to end"),
                  error);
   }
   const std::unique_ptr<Backup> backup = std::move(context->backup);
-  const Status status = backup->Finish(Lsn(NumberOf(arguments, 0)));
+  const Status status =
+      backup->Finish(Lsn(NumberOf(arguments, 0)), [thd] { return thd_killed(thd) != 0; });
   if (!status.ok()) return Raise("ROWAN_BACKUP_END", status, error);
   return static_cast<long long>(backup->end().value());
 }
@@ -119,14 +121,14 @@ long long Abandon(UDF_INIT*, UDF_ARGS*, unsigned char*, unsigned char*) {
   return 1;
 }
 
-SqlFunction g_functions[] = {
-    {"rowan_backup_begin", Begin, InitializeBegin},
+SqlFunction g_backup_functions[] = {
+    {"rowan_backup_begin", BeginBackup, InitializeBegin},
     {"rowan_backup_end", End, InitializeEnd},
     {"rowan_backup_abandon", Abandon, InitializeWithoutArguments},
 };
 
 }  // namespace
 
-std::span<SqlFunction> BackupFunctions() { return g_functions; }
+std::span<SqlFunction> BackupFunctions() { return g_backup_functions; }
 
 }  // namespace rowan

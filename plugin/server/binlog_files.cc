@@ -19,7 +19,7 @@
 namespace rowan {
 namespace {
 
-/// The server's own reading of a crashed file, without what it does to the engines afterwards.
+/// The server's own reading of a crashed file, without its later calls to the engines.
 class XidCollector : public binlog::Log_sanitizer {
  public:
   explicit XidCollector(Binlog_file_reader* reader) { process_logs(*reader); }
@@ -31,7 +31,7 @@ class XidCollector : public binlog::Log_sanitizer {
   PSI_memory_key& get_memory_key() const override { return key_memory_recovery; }
 };
 
-Status Unreadable(const BinlogFile& file, const char* reason) {
+Status UnreadableBinlog(const BinlogFile& file, const char* reason) {
   LogError("The binary log file '{}' cannot be read: {}.", file.path, reason);
   return Status(Code::kIoError, "a binary log file cannot be read");
 }
@@ -57,11 +57,11 @@ Result<std::vector<BinlogFile>> ListBinlogFiles() {
 
 Result<BinlogState> StateOfBinlog(const BinlogFile& file) {
   Binlog_file_reader reader(opt_source_verify_checksum);
-  if (reader.open(file.path.c_str())) return Unreadable(file, reader.get_error_str());
+  if (reader.open(file.path.c_str())) return UnreadableBinlog(file, reader.get_error_str());
   const std::unique_ptr<Log_event> event(reader.read_event_object());
-  if (event == nullptr) return Unreadable(file, reader.get_error_str());
+  if (event == nullptr) return UnreadableBinlog(file, reader.get_error_str());
   if (event->get_type_code() != mysql::binlog::event::FORMAT_DESCRIPTION_EVENT) {
-    return Unreadable(file, "it does not begin as it must");
+    return UnreadableBinlog(file, "it does not begin as it must");
   }
   const auto* description = static_cast<Format_description_log_event*>(event.get());
   BinlogState state;
@@ -72,10 +72,10 @@ Result<BinlogState> StateOfBinlog(const BinlogFile& file) {
 
 Result<Outcomes> CommittedInBinlog(const BinlogFile& file) {
   Binlog_file_reader reader(opt_source_verify_checksum);
-  if (reader.open(file.path.c_str())) return Unreadable(file, reader.get_error_str());
+  if (reader.open(file.path.c_str())) return UnreadableBinlog(file, reader.get_error_str());
   XidCollector collector(&reader);
   if (collector.is_log_malformed()) {
-    return Unreadable(file, collector.get_failure_message().c_str());
+    return UnreadableBinlog(file, collector.get_failure_message().c_str());
   }
   return collector.outcomes();
 }

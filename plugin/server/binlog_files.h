@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// What the server's coordinators wrote down about the outcome of transactions: the binary log
-// files, and the coordinator log of a server without one. Read only; before the server opens them.
-// Thread safety: plugin initialisation.
+// What the server's coordinators recorded about the outcome of transactions: the binary log files,
+// and the coordinator log of a server without one. Read only; before the server opens them. Thread
+// safety: plugin initialisation.
 #pragma once
 
 #include <cstdint>

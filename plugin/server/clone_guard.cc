@@ -22,7 +22,7 @@ namespace {
 Clone_begin_t g_begin = nullptr;
 Clone_copy_t g_copy = nullptr;
 std::atomic<int> g_inside{0};
-/// The clone, of which there is one at a time, was begun by a connection that makes a backup. Its
+/// The clone, of which there is one at a time, was started by a connection that makes a backup. Its
 /// helpers have sessions of their own.
 std::atomic<bool> g_of_backup{false};
 
@@ -31,7 +31,7 @@ struct Inside {
   ~Inside() { g_inside.fetch_sub(1); }
 };
 
-/// A connection that makes a backup copies Rowan's part, too: scripts/backup puts them together.
+/// A connection that makes a backup copies Rowan's part, too: scripts/backup combines them.
 bool BacksUp(THD* thd) {
   const ThdContext* context = FindContext(thd);
   return context != nullptr && context->backup != nullptr;
@@ -49,16 +49,16 @@ int RefuseIfTablesExist() {
   return ER_NOT_SUPPORTED_YET;
 }
 
-int Begin(handlerton* hton, THD* thd, const uchar*& locator, uint& locator_bytes, uint& task,
-          Ha_clone_type type, Ha_clone_mode mode) {
+int BeginClone(handlerton* hton, THD* thd, const uchar*& locator, uint& locator_bytes, uint& task,
+               Ha_clone_type type, Ha_clone_mode mode) {
   const Inside inside;
   g_of_backup.store(BacksUp(thd));
   const int refused = RefuseIfTablesExist();
   return refused != 0 ? refused : g_begin(hton, thd, locator, locator_bytes, task, type, mode);
 }
 
-int Copy(handlerton* hton, THD* thd, const uchar* locator, uint locator_bytes, uint task,
-         Ha_clone_cbk* callback) {
+int CopyClone(handlerton* hton, THD* thd, const uchar* locator, uint locator_bytes, uint task,
+              Ha_clone_cbk* callback) {
   const Inside inside;
   const int failed = g_copy(hton, thd, locator, locator_bytes, task, callback);
   return failed != 0 ? failed : RefuseIfTablesExist();
@@ -72,8 +72,8 @@ void PutUpCloneGuard() {
   if (hooks.clone_begin == nullptr || hooks.clone_copy == nullptr) return;
   g_begin = hooks.clone_begin;
   g_copy = hooks.clone_copy;
-  hooks.clone_begin = Begin;
-  hooks.clone_copy = Copy;
+  hooks.clone_begin = BeginClone;
+  hooks.clone_copy = CopyClone;
 }
 
 void TakeAwayCloneGuard() {

@@ -3,9 +3,9 @@
 // would list them in its dictionary and not have them. So a clone of such a server is refused.
 //
 // The clone plugin asks every engine's own hooks only for a local clone; the donor of a remote one
-// asks InnoDB alone. The guard therefore stands in front of InnoDB's hooks: when a clone begins,
-// and again when the files have been copied, for tables created meanwhile.
-// Thread safety: put up and taken away by plugin initialisation and deinitialisation.
+// asks InnoDB alone. The guard therefore wraps InnoDB's hooks: it checks when a clone begins, and
+// again when the files have been copied, for tables created in between.
+// Thread safety: installed and removed by plugin initialisation and deinitialisation.
 #pragma once
 
 namespace rowan {

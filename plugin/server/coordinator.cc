@@ -24,7 +24,7 @@ bool EnsureLoggingCoordinator() {
   // The coordinator's file says with how many engines it was made. The server counts this one only
   // after it was initialised. Nothing is prepared anywhere: one engine alone commits directly.
   ++total_ha_2pc;
-  // The server forces a heuristic upon itself when it starts with a single engine.
+  // The server sets a heuristic for itself when it starts with a single engine.
   tc_heuristic_recover = TC_HEURISTIC_NOT_USED;
   const bool failed = tc_log_mmap.open(opt_tc_log_file) != 0;
   --total_ha_2pc;

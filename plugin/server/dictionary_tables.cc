@@ -30,7 +30,7 @@ Status AddSchema(THD* thd, const dd::String_type& name, DictionaryTables* found)
   dd::Schema_MDL_locker locker(thd);
   const dd::Schema* schema = nullptr;
   if (locker.ensure_locked(name.c_str()) || client->acquire(name, &schema)) return Unreadable();
-  if (schema == nullptr) return Status::Ok();  // dropped meanwhile
+  if (schema == nullptr) return Status::Ok();  // dropped in the meantime
   std::vector<dd::String_type> tables;
   if (client->fetch_schema_table_names_by_engine(schema, "ROWAN", &tables)) return Unreadable();
   for (const dd::String_type& table_name : tables) {
@@ -56,7 +56,7 @@ Status AddSchema(THD* thd, const dd::String_type& name, DictionaryTables* found)
 Result<DictionaryTables> TablesInDictionary() {
   DictionaryTables found;
   THD* thd = current_thd;
-  if (thd == nullptr) return found;  // nothing but plugin loading runs without one
+  if (thd == nullptr) return found;  // only plugin loading runs without one
   const dd::cache::Dictionary_client::Auto_releaser releaser(thd->dd_client());
   std::vector<dd::String_type> schemas;
   if (thd->dd_client()->fetch_global_component_names<dd::Schema>(&schemas)) return Unreadable();

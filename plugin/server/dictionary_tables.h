@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// What the server's dictionary says of this engine's tables. For plugin initialisation, when the
+// What the server's dictionary says about this engine's tables. For plugin initialisation, when the
 // dictionary can be read and the engine is not open yet.
 #pragma once
 
@@ -16,7 +16,7 @@ struct DictionaryTables {
   std::vector<std::string> names;  ///< "schema.table"
   uint64_t id_max = 0;             ///< largest table id among them
   std::unordered_set<uint64_t> ids{};
-  /// Numbers of the engine's transactions that changed them last without making them anew.
+  /// Numbers of the engine's transactions that changed them last without rebuilding them.
   std::unordered_set<uint64_t> changed_by{};
 };
 /// Where a definition in the dictionary has such a number.

@@ -87,7 +87,7 @@ long long WaitDurable(UDF_INIT*, UDF_ARGS* arguments, unsigned char* is_null,
   return status.ok() ? 1 : 0;
 }
 
-SqlFunction g_functions[] = {
+SqlFunction g_durable_functions[] = {
     {"rowan_durable_lsn", DurableLsn, InitializeWithoutArguments},
     {"rowan_session_lsn", SessionLsn, InitializeWithoutArguments},
     {"rowan_wait_durable", WaitDurable, InitializeWait},
@@ -95,6 +95,6 @@ SqlFunction g_functions[] = {
 
 }  // namespace
 
-std::span<SqlFunction> DurableFunctions() { return g_functions; }
+std::span<SqlFunction> DurableFunctions() { return g_durable_functions; }
 
 }  // namespace rowan

@@ -12,9 +12,9 @@
 #include "mysqld_error.h"
 #include "sql/sql_class.h"
 
-#include "engine/changed_rows.h"
+#include "engine/catalog/limits.h"
 #include "engine/engine.h"
-#include "engine/limits.h"
+#include "engine/sort/changed_rows.h"
 #include "plugin/codec/spatial_entry.h"
 #include "plugin/codec/table_layout.h"
 #include "plugin/server/instance.h"
@@ -89,7 +89,8 @@ int HandlerError(THD* thd, Status status) {
                                                                : kErrorInternal;
     case Code::kTooBig: RaiseTooBig(status); return HA_ERR_TOO_BIG_ROW;
     case Code::kReadOnly:
-      my_printf_error(ER_READ_ONLY_MODE, "Running in read-only mode: Rowan was started with "
+      my_printf_error(ER_READ_ONLY_MODE,
+                      "Running in read-only mode: Rowan was started with "
                       "rowan_force_recovery = 4, which changes nothing. Start it without to write.",
                       MYF(0));
       return kErrorReadOnly;

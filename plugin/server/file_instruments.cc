@@ -33,7 +33,7 @@ FileClass g_classes[] = {
     {"other_file", "", ""},
 };
 
-PSI_file_key KeyOf(std::string_view path) {
+PSI_file_key InstrumentKeyOf(std::string_view path) {
   const std::string_view name = path.substr(path.rfind('/') + 1);
   const auto* found =
       std::find_if(std::begin(g_classes), std::end(g_classes), [name](const FileClass& file) {
@@ -44,8 +44,8 @@ PSI_file_key KeyOf(std::string_view path) {
 
 void* FileOpened(const char* path) {
   PSI_file_locker_state state;
-  PSI_file_locker* locker =
-      PSI_FILE_CALL(get_thread_file_name_locker)(&state, KeyOf(path), PSI_FILE_OPEN, path, path);
+  PSI_file_locker* locker = PSI_FILE_CALL(get_thread_file_name_locker)(
+      &state, InstrumentKeyOf(path), PSI_FILE_OPEN, path, path);
   if (locker == nullptr) return nullptr;
   PSI_FILE_CALL(start_file_open_wait)(locker, __FILE__, __LINE__);
   return PSI_FILE_CALL(end_file_open_wait)(locker, &state);
@@ -60,11 +60,11 @@ void FileClosed(void* file) {
   PSI_FILE_CALL(end_file_close_wait)(locker, 0);
 }
 
-/// Otherwise it would be listed for ever.
+/// Otherwise it would be listed forever.
 void FileRemoved(const char* path) {
   PSI_file_locker_state state;
-  PSI_file_locker* locker =
-      PSI_FILE_CALL(get_thread_file_name_locker)(&state, KeyOf(path), PSI_FILE_DELETE, path, path);
+  PSI_file_locker* locker = PSI_FILE_CALL(get_thread_file_name_locker)(
+      &state, InstrumentKeyOf(path), PSI_FILE_DELETE, path, path);
   if (locker == nullptr) return;
   PSI_FILE_CALL(start_file_close_wait)(locker, __FILE__, __LINE__);
   PSI_FILE_CALL(end_file_close_wait)(locker, 0);

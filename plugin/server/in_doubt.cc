@@ -28,7 +28,7 @@ struct Doubt {
 };
 using DoubtsByRun = std::map<uint32_t, std::vector<Doubt>>;
 
-/// Where the outcome of a run's transactions stands.
+/// Where the outcome of a run's transactions is recorded.
 struct Verdict {
   bool server_decides = false;
   bool known = false;  ///< `committed` holds the truth
@@ -88,7 +88,7 @@ Result<Verdict> JudgeByBinlog(uint32_t mark, bool at_run_time) {
   if (!files.ok()) return files.status();
   Result<size_t> last = LastFileOfRun(*files, mark);
   if (!last.ok()) return last.status();
-  // No file of the run although the newest one was not closed: the numbers began anew meanwhile.
+  // No file of the run although the newest one was not closed: the numbering has restarted since.
   const bool none = *last == SIZE_MAX;
   const bool newest = none || *last + 1 == files->size();
   if (newest && !files->empty() && !at_run_time) {
@@ -103,7 +103,7 @@ Result<Verdict> JudgeByBinlog(uint32_t mark, bool at_run_time) {
   return Verdict{.known = true, .committed = std::move(*outcomes), .source = (*files)[*last].path};
 }
 
-Status Refuse(size_t count, const std::string& source) {
+Status RefuseToGuess(size_t count, const std::string& source) {
   LogError(
       "Transactions ({}) were prepared when the server crashed, and whether they were "
       "committed stood in {}. Bring that back, or decide it yourself: start once with "
@@ -115,7 +115,7 @@ Status Refuse(size_t count, const std::string& source) {
 Status Apply(Engine* engine, const std::vector<Doubt>& doubts, const Verdict& verdict,
              InDoubtPolicy policy) {
   if (!verdict.known && policy == InDoubtPolicy::kRefuse) {
-    return Refuse(doubts.size(), verdict.source);
+    return RefuseToGuess(doubts.size(), verdict.source);
   }
   size_t commits = 0;
   for (const Doubt& doubt : doubts) {
@@ -180,7 +180,7 @@ Status CommitWhatDictionaryHas(Engine* engine, const DoubtsByRun& by_run) {
 }
 
 /// Clients' XA transactions whose XA PREPARE may not be in the binary log. Where the server does
-/// not look there any more they count as prepared: their owner decides.
+/// not check that any more they count as prepared: their owner decides.
 Status SettleExternal(Engine* engine, bool at_run_time) {
   if (opt_bin_log && !at_run_time) {
     Result<std::vector<BinlogFile>> files = ListBinlogFiles();
@@ -238,7 +238,7 @@ Status ResolveInDoubt(Engine* engine, InDoubtPolicy policy, bool at_run_time) {
     Result<Verdict> verdict = run == kMarkWithoutBinlog
                                   ? Result<Verdict>(JudgeWithoutBinlog(at_run_time))
                                   : JudgeByBinlog(run, at_run_time);
-    if (!verdict.ok()) return Refuse(doubts.size(), "a binary log file that cannot be read");
+    if (!verdict.ok()) return RefuseToGuess(doubts.size(), "a binary log file that cannot be read");
     if (verdict->server_decides) continue;
     const Status status = Apply(engine, doubts, *verdict, policy);
     if (!status.ok()) return status;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Transactions that a crash left prepared, when the server was started without Rowan meanwhile.
+// Transactions that a crash left prepared, when the server has since been started without Rowan.
 //
 // The server decides prepared transactions at its start, from the newest binary log file if that
 // was not closed (without a binary log: from the coordinator's file). A start without Rowan does
 // that for the other engines and closes the file; the server would not decide ours any more, or
 // take them for rolled back. So every prepared transaction carries a run mark: the number of the
 // last binary log file that is older than the run it belongs to. At our next start the mark leads
-// to the last file of that run, and the outcome stands in that one.
+// to the last file of that run, which has the outcome.
 //
 // DDL that goes to no binary log (OPTIMIZE, sql_log_bin=0) is decided by the server's dictionary:
 // it commits first, and durably (handlerton_txn.cc).
@@ -24,7 +24,7 @@ namespace rowan {
 
 inline constexpr uint32_t kMarkWithoutBinlog = UINT32_MAX;
 
-/// What to do with transactions whose outcome is written nowhere any more.
+/// What to do with transactions whose outcome is no longer recorded anywhere.
 enum class InDoubtPolicy : uint8_t { kRefuse, kCommit, kRollback };
 
 /// Ends what the server will not decide; what it will decide at this start stays prepared.

@@ -54,8 +54,8 @@ std::string KeyText(const std::string& bytes) {
   return bytes.size() > kBytesShownMax ? text + "..." : text;
 }
 
-/// A key; [from, to) for a range; empty when nobody waits for the lock, so that only a hash of its
-/// key is kept.
+/// A key; [from, to) for a range; empty when no transaction waits for the lock, so that only a hash
+/// of its key is kept.
 std::string KeyOf(const LockInfo& info) {
   const std::string text = KeyText(info.key);
   if (info.kind != LockKind::kNextKey) return text;

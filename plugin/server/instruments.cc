@@ -24,7 +24,7 @@ constexpr const char* kCategory = "rowan";
 
 // --- threads ---
 
-/// A background thread by the beginning of its name: those of a group are told apart by numbers.
+/// A background thread by the beginning of its name: those of a group are distinguished by numbers.
 struct BackgroundThread {
   std::string_view name;
   const char* instrument;
@@ -81,13 +81,13 @@ Instruments g_instruments = {.thread_begins = ThreadBegins, .thread_ends = Threa
 
 /// By MemoryUse.
 PSI_memory_key g_memory_keys[2];
-/// What performance_schema believes, and who it believes has it.
+/// What performance_schema has recorded, and for which thread.
 struct Accounted {
   PSI_memory_key key = 0;
   uint64_t bytes = 0;
   PSI_thread* owner = nullptr;
 };
-Accounted g_accounted[2];  // by the one who starts, stops or resizes
+Accounted g_accounted[2];  // by the thread that starts, stops or resizes
 
 void RegisterMemory() {
   static PSI_memory_info infos[] = {

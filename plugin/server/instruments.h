@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // What performance_schema learns of the engine: background threads (thread/rowan/...) and the
 // stages of ALTER TABLE with work completed and estimated (stage/rowan/...), large pieces of memory
-// (memory/rowan/...), waits for files (file_instruments.h). Whether anybody looks is the server's
-// to know.
+// (memory/rowan/...), waits for files (file_instruments.h). Whether they are used is known to the
+// server.
 #pragma once
 
 #include "engine/engine.h"
@@ -21,7 +21,7 @@ enum class MemoryUse : uint8_t { kBufferPool, kLogBuffer };
 void AccountMemory(MemoryUse use, uint64_t bytes);
 
 /// Shows what the session's long work is at, for as long as it lives, as the statement's stage.
-/// Afterwards the stage is what it was before. Thread safety: the statement's thread.
+/// Afterwards the former stage is restored. Thread safety: the statement's thread.
 class StatementStages : public WorkProgress {
  public:
   StatementStages(THD* thd, Session* session);

@@ -19,7 +19,7 @@ namespace {
 
 // performance_schema has a wait for a row lock as one for a condition.
 PSI_cond_key g_row_lock_key;
-PSI_cond* g_row_lock = nullptr;  // set before anybody waits
+PSI_cond* g_row_lock = nullptr;  // set before any thread waits
 
 /// Of the thread that waits.
 struct InstrumentedWait {
@@ -42,7 +42,7 @@ void EndWait() {
 }
 
 /// A transaction of a replica that waits for a later one, which waits for its turn to commit, would
-/// wait for ever: the server rolls the later one back.
+/// wait forever: the server rolls the later one back.
 void ReportBlocked(void* waiter, void* holder) {
   thd_report_lock_wait(static_cast<THD*>(waiter), static_cast<THD*>(holder), true);
 }

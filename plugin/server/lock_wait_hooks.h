@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// What the server is told of waits for row locks. Thread safety: all functions.
+// What the engine reports to the server about waits for row locks. Thread safety: all functions.
 #pragma once
 
 #include "engine/options.h"
@@ -13,7 +13,7 @@ LockWaitHooks ServerLockWaitHooks();
 /// After the engine is closed.
 void ForgetLockWaits();
 /// The session as a hook knows it: null unless it is a worker of a replica that applies
-/// transactions beside others.
+/// transactions concurrently with others.
 void* ReplicaWorkerOf(THD* thd);
 
 }  // namespace rowan

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // What performance_schema.log_status shows of Rowan: {"Rowan": {"LSN": n, "LSN_checkpoint": m}} in
-// STORAGE_ENGINES. The server has its binary log locked meanwhile and has waited until what it
-// wrote there is committed. So at that LSN Rowan has exactly the transactions up to the row's
+// STORAGE_ENGINES. The server keeps its binary log locked during the call and has waited until what
+// it wrote there is committed. So at that LSN Rowan has exactly the transactions up to the row's
 // position of the binary log; what else is prepared was never committed.
 #pragma once
 

@@ -51,8 +51,7 @@ bool StorePoolAndFiles(const EngineFigures& now, SchemaRows* rows) {
        "Pages that a round of scrubbing reads."},
       {"scrub_round_seconds", now.scrub.round_seconds, "seconds",
        "Since the round of scrubbing under way began."},
-      {"scrub_rounds", now.scrub.rounds, "rounds",
-       "Complete rounds of scrubbing since the start."},
+      {"scrub_rounds", now.scrub.rounds, "rounds", "Complete rounds of scrubbing since the start."},
       {"stopped", now.stopped ? 1U : 0U, "", "1: a write or sync failed, the engine stopped."},
   };
   for (const Gauge& gauge : gauges) {

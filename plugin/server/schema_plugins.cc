@@ -39,13 +39,13 @@ extern "C" st_mysql_plugin _mysql_plugin_declarations_[];
 namespace rowan {
 namespace {
 
-/// Somebody may wait for a lock that the statement around this one holds (FLUSH TABLES WITH READ
-/// LOCK, LOCK INSTANCE FOR BACKUP), which the server would let go first.
+/// Another session may wait for a lock that the statement around this one holds (FLUSH TABLES WITH
+/// READ LOCK, LOCK INSTANCE FOR BACKUP), which the server would admit first.
 constexpr unsigned long kLockWaitSeconds = 3;
 
 /// Tables of the dictionary that the server opens to describe a table of INFORMATION_SCHEMA, some
 /// of them while it holds the list of plugins. Unless they are in its cache it then asks that list
-/// for their engine, and waits for itself for ever.
+/// for their engine, and waits for itself forever.
 constexpr const char* kDictionaryTables[] = {"catalogs",
                                              "check_constraints",
                                              "column_type_elements",

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // The INFORMATION_SCHEMA tables of this library are plugins of their own to the server; to users
 // they are part of the engine. So they come and go with it: INSTALL PLUGIN rowan installs what is
-// missing of them, UNINSTALL PLUGIN rowan takes them away, and a start after an upgrade of the
-// library adds those that are new. Whatever fails is a warning in the error log that names the
-// statement to run by hand; the engine works without them.
+// missing of them, UNINSTALL PLUGIN rowan removes them, and a start after an upgrade of the library
+// adds those that are new. Whatever fails is a warning in the error log that names the statement to
+// run by hand; the engine works without them.
 #pragma once
 
 namespace rowan {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// What the INFORMATION_SCHEMA tables are made of: columns, and rows that are stored column by
+// Building blocks of the INFORMATION_SCHEMA tables: columns, and rows that are stored column by
 // column. Thread safety: a row belongs to one session.
 #pragma once
 
@@ -28,7 +28,7 @@ inline constexpr uint kTableNameCharactersMax = 4 * kNameCharactersMax;
 /// until the statement has ended.
 bool MayLook(THD* thd);
 
-/// One row of a table after the other, each from its first column on.
+/// The rows of a table one by one, each from its first column on.
 class SchemaRows {
  public:
   SchemaRows(THD* thd, TABLE* table) : thd_(thd), table_(table) {}

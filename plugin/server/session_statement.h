@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// What a session of the server is doing, for reports of who is in the way of others.
-// Thread safety: any thread but one that holds THD::LOCK_thd_data.
+// What a session of the server is doing, for reports of which session blocks others. Thread safety:
+// any thread except one that holds THD::LOCK_thd_data.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,8 @@
 
 namespace rowan {
 
-/// The statement that the session with this connection id runs, its beginning if it is long. Empty:
-/// it runs none, or there is no such session.
+/// The statement that the session with this connection id runs, truncated if it is long. Empty: it
+/// runs none, or there is no such session.
 std::string StatementOfThread(uint64_t connection_id);
 
 }  // namespace rowan

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// ROWAN_TABLES and ROWAN_INDEXES: what there is and how large it is, of tables that nobody has open
-// as well. The sizes are those of the statistics: no page is read for them. ROWAN_BUFFER_POOL: what
-// of it is in memory.
+// ROWAN_TABLES and ROWAN_INDEXES: all tables and indexes with their sizes, including tables that
+// are not open. The sizes are those of the statistics: no page is read for them. ROWAN_BUFFER_POOL:
+// what of it is in memory.
 #include "plugin/server/abi_guard.h"
 
 #include <string>
@@ -18,7 +18,7 @@
 namespace rowan {
 namespace {
 
-constexpr const char* kPartition = "#p#";
+constexpr const char* kPartitionMark = "#p#";
 
 /// As SQL spells it.
 std::string Decoded(const std::string& file_name) {
@@ -27,13 +27,13 @@ std::string Decoded(const std::string& file_name) {
   return {name, bytes};
 }
 
-/// Schema, table and partition, as INFORMATION_SCHEMA.PARTITIONS has them; a subpartition behind
-/// its partition and a slash.
+/// Schema, table and partition, as INFORMATION_SCHEMA.PARTITIONS has them; a subpartition after its
+/// partition and a slash.
 struct Names {
   explicit Names(const std::string& name) {
     const size_t slash = name.find('/');
     if (slash == std::string::npos) return;
-    const size_t part = name.find(kPartition);
+    const size_t part = name.find(kPartitionMark);
     schema = Decoded(name.substr(0, slash));
     table = Decoded(name.substr(slash + 1, part == std::string::npos ? part : part - slash - 1));
     if (part == std::string::npos) return;

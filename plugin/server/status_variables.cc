@@ -23,7 +23,7 @@ namespace {
 
 constexpr size_t kCounters = static_cast<size_t>(Counter::kCount);
 
-/// Figures that are read off the engine.
+/// Figures that are read from the engine.
 struct Gauges {
   long long page_size;
   long long pool_pages_total;
@@ -57,7 +57,7 @@ struct Gauges {
   const char* log_sync_method;
 };
 
-// Filled anew by each SHOW STATUS; the server serialises those calls (LOCK_status).
+// Filled again by each SHOW STATUS; the server serialises those calls (LOCK_status).
 Gauges g_gauges;
 std::array<long long, kCounters> g_counters;
 
@@ -65,7 +65,7 @@ double Ratio(uint64_t part, uint64_t whole) {
   return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
 }
 
-/// What the oldest snapshot's session runs is for those who may see it (SHOW ENGINE ROWAN STATUS);
+/// What the oldest snapshot's session runs is for users that may see it (SHOW ENGINE ROWAN STATUS);
 /// the server also holds a lock here that looking for a session takes.
 void ReadPurge(const PurgeFigures& purge) {
   g_gauges.versions_kept = static_cast<long long>(purge.versions_kept);
@@ -171,7 +171,7 @@ int ShowAll(MYSQL_THD, SHOW_VAR* variable, char*) {
 constexpr std::array kKindNames = {"single_table", "join", "aggregation"};
 static_assert(kKindNames.size() == ReadMeter::kKinds);
 
-/// The session's meter as variables. Each thread that asks has its own.
+/// The session's meter as variables. Each reading thread has its own.
 struct SessionReads {
   void AddNumber(const std::string& name, uint64_t value) {
     names.push_back(name);

@@ -30,7 +30,7 @@ extern bool row_rollback_on_timeout;
 namespace rowan {
 namespace {
 
-// Defaults and limits are the parts' own.
+// Defaults and limits are those of the components.
 constexpr LogOptions kLog;
 constexpr BufferOptions kBuffer;
 constexpr TxnManagerOptions kTxns;
@@ -107,7 +107,6 @@ static_assert(static_cast<int>(IoBackend::kThreads) == 3);
 // `apply` acts on the engine; the check function runs it so that SET can fail, the update function
 // again for SET ... = DEFAULT, which is not checked.
 
-/// Raises the client error for a refused value.
 MYSQL_THDVAR_BOOL(snapshot_isolation, PLUGIN_VAR_OPCMDARG,
                   "At REPEATABLE READ, locking or changing a row that was changed after the "
                   "transaction's snapshot was taken fails with error 1213 and rolls the "
@@ -121,7 +120,8 @@ MYSQL_THDVAR_ENUM(serializable, PLUGIN_VAR_RQCMDARG,
                   "the latest at COMMIT. From the next transaction on.",
                   nullptr, nullptr, 0, &g_serializable_types);
 
-int Refuse(SYS_VAR* variable, Status status);
+/// Raises the client error for a refused value.
+int RefuseValue(SYS_VAR* variable, Status status);
 
 template <typename T, Status (*apply)(T)>
 void UpdateTo(THD*, SYS_VAR*, void* target, const void* wanted) {
@@ -140,14 +140,14 @@ template <typename T, const auto& limits, Status (*apply)(T)>
 int CheckNumber(THD*, SYS_VAR* variable, void* wanted, st_mysql_value* value) {
   long long number = 0;
   if (value->val_int(value, &number) != 0) {
-    return Refuse(variable, Status(Code::kInvalidArgument, "it is not a number"));
+    return RefuseValue(variable, Status(Code::kInvalidArgument, "it is not a number"));
   }
   if (number < 0 || static_cast<unsigned long long>(number) < limits.least ||
       static_cast<unsigned long long>(number) > limits.greatest) {
-    return Refuse(variable, Status(Code::kInvalidArgument, "the value is out of range"));
+    return RefuseValue(variable, Status(Code::kInvalidArgument, "the value is out of range"));
   }
   const Status status = apply(static_cast<T>(number));
-  if (!status.ok()) return Refuse(variable, status);
+  if (!status.ok()) return RefuseValue(variable, status);
   *static_cast<T*>(wanted) = static_cast<T>(number);
   return 0;
 }
@@ -176,10 +176,10 @@ template <const TYPELIB* types, Status (*apply)(unsigned long)>
 int CheckEnum(THD*, SYS_VAR* variable, void* wanted, st_mysql_value* value) {
   unsigned long index = 0;
   if (!EnumIndex(value, *types, &index)) {
-    return Refuse(variable, Status(Code::kInvalidArgument, "it is none of the known names"));
+    return RefuseValue(variable, Status(Code::kInvalidArgument, "it is none of the known names"));
   }
   const Status status = apply(index);
-  if (!status.ok()) return Refuse(variable, status);
+  if (!status.ok()) return RefuseValue(variable, status);
   *static_cast<unsigned long*>(wanted) = index;
   return 0;
 }
@@ -197,7 +197,7 @@ Status ApplyBufferPool(unsigned long long bytes) {
 /// The pool has whole pages.
 unsigned long long PoolBytesInForce() { return g_engine->Figures().pool_bytes(); }
 Status ApplyRedoCapacity(unsigned long long bytes) { return g_engine->SetRedoLogCapacity(bytes); }
-/// The log rounds the wish up to whole files; the variable shows what is in force.
+/// The log rounds the request up to whole files; the variable shows what is in force.
 int CheckRedoCapacity(THD* thd, SYS_VAR* variable, void* wanted, st_mysql_value* value) {
   const int failed = CheckNumber<unsigned long long, kLogCapacityLimits, ApplyRedoCapacity>(
       thd, variable, wanted, value);
@@ -373,7 +373,7 @@ MYSQL_THDVAR_BOOL(pushdown_groupwise, PLUGIN_VAR_OPCMDARG,
                   "index has the groups in order.",
                   nullptr, nullptr, true);
 
-int Refuse(SYS_VAR*, Status status) {
+int RefuseValue(SYS_VAR*, Status status) {
   my_printf_error(ER_WRONG_VALUE_FOR_VAR, "The Rowan variable was not changed: %s", MYF(0),
                   status.message());
   return 1;
@@ -381,22 +381,35 @@ int Refuse(SYS_VAR*, Status status) {
 
 }  // namespace
 
-SYS_VAR* g_system_variables[] = {
-    MYSQL_SYSVAR(buffer_pool_size),   MYSQL_SYSVAR(page_size),
-    MYSQL_SYSVAR(redo_log_capacity),  MYSQL_SYSVAR(log_buffer_size),
-    MYSQL_SYSVAR(log_sync_method),    MYSQL_SYSVAR(data_sync_method),
-    MYSQL_SYSVAR(doublewrite),        MYSQL_SYSVAR(io_backend),
-    MYSQL_SYSVAR(io_capacity),        MYSQL_SYSVAR(lock_memory_size),
-    MYSQL_SYSVAR(purge_threads),      MYSQL_SYSVAR(max_purge_lag),
-    MYSQL_SYSVAR(page_cleaners),      MYSQL_SYSVAR(force_recovery),
-    MYSQL_SYSVAR(shutdown_timeout),   MYSQL_SYSVAR(online_alter_log_max_size),
-    MYSQL_SYSVAR(autoinc_lock_mode),  MYSQL_SYSVAR(deadlock_detect),
-    MYSQL_SYSVAR(data_home_dir),      MYSQL_SYSVAR(new_instance),
-    MYSQL_SYSVAR(in_doubt),           MYSQL_SYSVAR(flush_log_at_trx_commit),
-    MYSQL_SYSVAR(lock_wait_timeout),  MYSQL_SYSVAR(ddl_threads),
-    MYSQL_SYSVAR(snapshot_isolation), MYSQL_SYSVAR(pushdown_groupwise),
-    MYSQL_SYSVAR(serializable),       MYSQL_SYSVAR(scrub_bytes_per_second),
-    nullptr};
+SYS_VAR* g_system_variables[] = {MYSQL_SYSVAR(buffer_pool_size),
+                                 MYSQL_SYSVAR(page_size),
+                                 MYSQL_SYSVAR(redo_log_capacity),
+                                 MYSQL_SYSVAR(log_buffer_size),
+                                 MYSQL_SYSVAR(log_sync_method),
+                                 MYSQL_SYSVAR(data_sync_method),
+                                 MYSQL_SYSVAR(doublewrite),
+                                 MYSQL_SYSVAR(io_backend),
+                                 MYSQL_SYSVAR(io_capacity),
+                                 MYSQL_SYSVAR(lock_memory_size),
+                                 MYSQL_SYSVAR(purge_threads),
+                                 MYSQL_SYSVAR(max_purge_lag),
+                                 MYSQL_SYSVAR(page_cleaners),
+                                 MYSQL_SYSVAR(force_recovery),
+                                 MYSQL_SYSVAR(shutdown_timeout),
+                                 MYSQL_SYSVAR(online_alter_log_max_size),
+                                 MYSQL_SYSVAR(autoinc_lock_mode),
+                                 MYSQL_SYSVAR(deadlock_detect),
+                                 MYSQL_SYSVAR(data_home_dir),
+                                 MYSQL_SYSVAR(new_instance),
+                                 MYSQL_SYSVAR(in_doubt),
+                                 MYSQL_SYSVAR(flush_log_at_trx_commit),
+                                 MYSQL_SYSVAR(lock_wait_timeout),
+                                 MYSQL_SYSVAR(ddl_threads),
+                                 MYSQL_SYSVAR(snapshot_isolation),
+                                 MYSQL_SYSVAR(pushdown_groupwise),
+                                 MYSQL_SYSVAR(serializable),
+                                 MYSQL_SYSVAR(scrub_bytes_per_second),
+                                 nullptr};
 
 Status OptionsFromVariables(EngineOptions* options) {
   if (!IsPageSize(g_page_size)) {

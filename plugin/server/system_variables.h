@@ -21,7 +21,8 @@ extern SYS_VAR* g_system_variables[];
 /// Options for Engine::Open. Errors have been logged.
 Status OptionsFromVariables(EngineOptions* options);
 
-/// Variables whose wish was rounded or ignored show what is in force. After Engine::Open.
+/// Variables whose requested value was rounded or ignored show what is in force. After
+/// Engine::Open.
 void ShowSettingsInForce();
 
 Durability FlushLogAtTrxCommit(THD* thd);
@@ -45,7 +46,7 @@ unsigned int AutoIncrementLockMode();
 uint64_t OnlineAlterLogBytesMax();
 /// The session's rowan_ddl_threads, or what the machine has; at least 1.
 uint32_t DdlThreads(THD* thd);
-/// UINT64_MAX: without end.
+/// UINT64_MAX: no limit.
 uint64_t ShutdownLimitNanos();
 InDoubtPolicy InDoubtPolicyFromVariable();
 uint64_t BufferPoolBytes();

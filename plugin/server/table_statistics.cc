@@ -186,7 +186,7 @@ void RememberForStatistics(const TABLE& table, dd::Table* definition) {
   }
   definition->se_private_data().set(kAutoIncrementPlace, packed);
   g_engine->NoteOnTable(TableId(definition->se_private_id()),
-                        0);  // others may have seen the former
+                        0);  // others may have seen the former value
 }
 
 void SetStatisticsHooks(handlerton* hton) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Statistics of tables as the server wants them, also of tables that nobody has open: for
+// Statistics of tables as the server wants them, including tables that are not open: for
 // INFORMATION_SCHEMA.TABLES and STATISTICS. Thread safety: all functions.
 #pragma once
 
-#include "engine/table.h"
+#include "engine/catalog/table.h"
 
 struct handlerton;
 class ha_statistics;
@@ -18,8 +18,8 @@ namespace rowan {
 /// Rows, sizes and what is derived from them.
 void FillStatistics(const Table::Statistics& now, ha_statistics* stats);
 
-/// The dictionary's definition of a table remembers what INFORMATION_SCHEMA needs to know and a
-/// table that is not open does not tell. At CREATE and ALTER.
+/// Stores in the dictionary's definition of a table what INFORMATION_SCHEMA needs and a table that
+/// is not open does not provide. At CREATE and ALTER.
 void RememberForStatistics(const TABLE& table, dd::Table* definition);
 
 void SetStatisticsHooks(handlerton* hton);

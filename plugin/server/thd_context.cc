@@ -21,7 +21,7 @@
 namespace rowan {
 namespace {
 
-/// Stands in the server's slot for a context that was taken away.
+/// Marks in the server's slot a context that was taken away.
 char g_taken;
 
 IsolationLevel IsolationOf(THD* thd) {
@@ -102,7 +102,7 @@ ThdContext* ContextOf(THD* thd) {
 }
 
 void DiscardContext(THD* thd, ThdContext* context) {
-  // A killer that found it before holds this mutex until it is done.
+  // A thread that kills this session and found the context holds this mutex until it is done.
   mysql_mutex_lock(&thd->LOCK_thd_data);
   mysql_mutex_unlock(&thd->LOCK_thd_data);
   delete context;
@@ -121,6 +121,12 @@ void ReleaseIdleContext(THD* thd) {
   DiscardContext(thd, SwapContext(thd, nullptr));
 }
 
+void ForgetFormerKill(THD* thd, Session* session) {
+  if (!session->interrupted()) return;
+  session->ClearInterrupt();
+  if (thd_killed(thd) != 0) session->Interrupt();  // one that arrives now sets both
+}
+
 Status EnterStatement(THD* thd, ThdContext* context) {
   if (context == nullptr) return Status(Code::kStopped, "the plugin is being uninstalled");
   Session* session = context->session.get();
@@ -137,11 +143,7 @@ Status EnterStatement(THD* thd, ThdContext* context) {
   session->SetThread(thd->thread_id(), ReplicaWorkerOf(thd));
   session->SetSnapshotIsolation(SnapshotIsolation(thd));
   session->SetLockWait({LockWaitTimeoutSeconds(thd), DeadlockDetect()});
-  if (session->interrupted()) {
-    // A kill that ended an earlier statement must not end this one; one that arrives now sets both.
-    session->ClearInterrupt();
-    if (thd_killed(thd) != 0) session->Interrupt();
-  }
+  ForgetFormerKill(thd, session);
   session->StartStatement();
   return Status::Ok();
 }

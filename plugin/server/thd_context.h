@@ -16,8 +16,8 @@ class THD;
 namespace rowan {
 
 /// Where savepoints of the open transaction stand. The server offers memory inside its own
-/// savepoint object, but computes its place wrongly for engines installed while it runs (it lies
-/// behind the object), so only the place's address is used, as the savepoint's name.
+/// savepoint object, but computes its place wrongly for engines installed while it runs (it is
+/// after the object), so only the place's address is used, as the savepoint's name.
 class Savepoints {
  public:
   void Set(const void* name, const Session::Place& place);
@@ -49,21 +49,23 @@ struct ThdContext {
 /// Null when this connection has not used Rowan yet.
 ThdContext* FindContext(THD* thd);
 /// Creates it when missing. Null, with the error raised, while the plugin is being uninstalled: a
-/// connection that uses Rowan must hold the plugin, and nobody can take hold of it any more then.
+/// connection that uses Rowan must hold the plugin, which is then no longer possible.
 ThdContext* ContextOf(THD* thd);
 /// Replaces the connection's context (null: none) and returns the one it had.
 ThdContext* SwapContext(THD* thd, ThdContext* context);
-/// Returns the connection's context (or null) for deletion; nobody finds it any more. Unlike
+/// Returns the connection's context (or null) for deletion; it can no longer be found. Unlike
 /// SwapContext with null it leaves the connection's hold on the plugin to the server: giving that
 /// up can unload the plugin, which must not happen while its code runs.
 ThdContext* TakeContext(THD* thd);
 
-/// Deletes a context. REQUIRES: nobody finds it through the THD any more.
+/// Deletes a context. REQUIRES: it can no longer be found through the THD.
 void DiscardContext(THD* thd, ThdContext* context);
 /// Deletes the connection's context and gives up its hold on the plugin, unless a transaction is
 /// open.
 void ReleaseIdleContext(THD* thd);
 
+/// A kill that ended an earlier statement does not end what comes; one that arrives meanwhile does.
+void ForgetFormerKill(THD* thd, Session* session);
 /// At the start of each statement's use of a table: registers with the server's transaction, begins
 /// ours if none is open, and marks where the statement starts. Cheap when repeated. Fails for null,
 /// the error of which has been raised.
@@ -72,8 +74,8 @@ Status EnterStatement(THD* thd, ThdContext* context);
 /// cannot see by itself because it asks before the method that does it.
 Status EnterCatalogChange(THD* thd, ThdContext* context);
 
-/// The transaction changed the catalog and the server's dictionary, and its outcome will stand in
-/// no log of the coordinator: its session writes no binary log.
+/// The transaction changed the catalog and the server's dictionary, and its outcome will be in no
+/// log of the coordinator: its session writes no binary log.
 bool ChangesCatalogUnlogged(THD* thd, const ThdContext& context);
 
 /// True when "commit" or "rollback" means the transaction and not only the statement.

@@ -3,17 +3,20 @@
 import os
 import shutil
 import subprocess
-import sys
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "scripts" / "lib"))
+import pytest
 
-from rowantools.build import cores  # noqa: E402
-from rowantools.cpp_source import LAYERS, sources  # noqa: E402
-from rowantools.line_tests import Failure, require_none, run  # noqa: E402
-from rowantools.paths import BUILD  # noqa: E402
+from rowantools.build import cores
+from rowantools.cpp_source import LAYERS, sources
+from rowantools.line_tests import Failure, require_none
+from rowantools.paths import BUILD, ROOT
+
+pytestmark = [
+    pytest.mark.skipif(not os.environ.get("ROWAN_TEST_LONG"),
+                       reason="clang-tidy takes minutes: scripts/test --long"),
+    pytest.mark.skipif(shutil.which("clang-tidy") is None,
+                       reason="there is no clang-tidy; scripts/test --long installs it")]
 
 
 def _findings(path, *options):
@@ -37,13 +40,3 @@ def test_a_finding_is_found():
     sample.unlink()
     if not any("modernize-use-override" in line for line in found):
         raise Failure("an untidy line is not found")
-
-
-if __name__ == "__main__":
-    if not os.environ.get("ROWAN_TEST_LONG"):
-        print("SKIP clang-tidy takes minutes: scripts/test --long")
-        sys.exit(0)
-    if shutil.which("clang-tidy") is None:
-        print("SKIP there is no clang-tidy; scripts/test --long installs it")
-        sys.exit(0)
-    run(dict(globals()))

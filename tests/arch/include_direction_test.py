@@ -10,16 +10,13 @@ direction of their own (INNER).
 """
 import re
 import subprocess
-import sys
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "scripts" / "lib"))
-
-from rowantools.cpp_source import CODE_FOLDERS, LAYERS, folder_of, includes_of  # noqa: E402
-from rowantools.cpp_source import sources  # noqa: E402
-from rowantools.line_tests import Failure, require_none, run  # noqa: E402
-from rowantools.style_figures import two_way_pairs  # noqa: E402
+from rowantools.cpp_source import CODE_FOLDERS, LAYERS, folder_of, includes_of
+from rowantools.cpp_source import sources
+from rowantools.line_tests import Failure, require_none
+from rowantools.paths import ROOT
+from rowantools.style_figures import two_way_pairs
 
 # Headers that belong to one folder: pattern -> (folders, what to do instead).
 HOMES = [
@@ -45,12 +42,21 @@ PARTS_OF_ENGINE = "engine/engine_impl.h"
 
 # Folders within folders: place -> (folders to the left it may include, places in its own folder).
 BELOW_STORAGE = frozenset(LAYERS[:LAYERS.index("storage")])
+BELOW_ENGINE = frozenset(LAYERS[:LAYERS.index("engine")])
 INNER = {
     "buffer/page": (frozenset(LAYERS[:LAYERS.index("buffer")]), {"buffer/page"}),
     "mvcc/txn": (frozenset({"base"}), {"mvcc/txn"}),
     "mvcc/lock": (frozenset({"base"}), {"mvcc/txn", "mvcc/lock"}),
     "mvcc/undo": (BELOW_STORAGE, {"mvcc/txn", "mvcc/undo"}),
-    "mvcc": (BELOW_STORAGE, {"mvcc/txn", "mvcc/lock", "mvcc/undo", "mvcc"}),
+    "mvcc/purge": (BELOW_STORAGE, {"mvcc/txn", "mvcc/undo", "mvcc/purge"}),
+    "mvcc": (BELOW_STORAGE, {"mvcc/txn", "mvcc/lock", "mvcc/undo", "mvcc/purge", "mvcc"}),
+    "engine/sort": (BELOW_ENGINE, {"engine/sort"}),
+    "engine/catalog": (BELOW_ENGINE, {"engine/sort", "engine/catalog"}),
+    "engine/statistics": (BELOW_ENGINE, {"engine/catalog", "engine/statistics"}),
+    "engine/report": (BELOW_ENGINE, {"engine/catalog", "engine/report"}),
+    "engine": (BELOW_ENGINE, {"engine/sort", "engine/catalog", "engine/statistics",
+                              "engine/report", "engine"}),
+    "engine/build": (BELOW_ENGINE, {"engine/sort", "engine/catalog", "engine", "engine/build"}),
     "plugin/codec": (frozenset({"base", "engine"}), {"plugin/codec"}),
     "plugin/fulltext": (frozenset({"base", "engine"}), {"plugin/codec", "plugin/fulltext"}),
     "plugin/server": (frozenset({"base", "engine"}), {"plugin/codec", "plugin/server"}),
@@ -210,7 +216,3 @@ def test_the_check_itself_can_fail():
     tracked = subprocess.run(["git", "-C", str(ROOT), "ls-files"], capture_output=True, text=True)
     if tracked.returncode == 0 and not sources():
         raise Failure("no sources found")
-
-
-if __name__ == "__main__":
-    run(globals())

@@ -1,14 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """docs/latches.md tells of every rank of base/latch_rank.def, and all that is locked has a rank."""
 import re
-import sys
-from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "scripts" / "lib"))
-
-from rowantools.cpp_source import blank_out, sources  # noqa: E402
-from rowantools.line_tests import Failure, require_equal, require_none, run  # noqa: E402
+from rowantools.cpp_source import blank_out, sources
+from rowantools.line_tests import Failure, require_equal, require_none
+from rowantools.paths import ROOT
 
 _RANKS = re.compile(r"^X\((k\w+)\)\s*// \S", re.MULTILINE)
 _ROWS = re.compile(r"^\| `(k\w+)` \|", re.MULTILINE)
@@ -70,7 +66,3 @@ def test_the_check_itself_can_fail():
             raise Failure(f"'{text}' is overlooked")
     if _ROWS.findall("| `kPage` | x |\n| kNot | y |\n") != ["kPage"]:
         raise Failure("rows are not what they should be")
-
-
-if __name__ == "__main__":
-    run(dict(globals()))

@@ -2,15 +2,15 @@
 """Clang's thread-safety analysis finds nothing in any library, where there is a clang++."""
 import shutil
 import subprocess
-import sys
 import tempfile
-from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "scripts" / "lib"))
+import pytest
 
-from rowantools.line_tests import Failure, run  # noqa: E402
-from rowantools.paths import BUILD  # noqa: E402
+from rowantools.line_tests import Failure
+from rowantools.paths import BUILD, ROOT
+
+pytestmark = pytest.mark.skipif(shutil.which("clang++") is None,
+                                reason="there is no clang++; scripts/test --clang installs it")
 
 _FORGOTTEN_LOCK = """
 #include "base/mutex.h"
@@ -40,10 +40,3 @@ def test_a_forgotten_lock_is_found():
                                 capture_output=True, text=True)
     if result.stderr.count("error: ") != 1 or "requires holding mutex 'mutex'" not in result.stderr:
         raise Failure(f"not found: {result.stderr}")
-
-
-if __name__ == "__main__":
-    if shutil.which("clang++") is None:
-        print("SKIP there is no clang++; scripts/test --clang installs it")
-        sys.exit(0)
-    run(dict(globals()))

@@ -177,8 +177,9 @@ TEST_P(TreeTest, bulk_build_gives_a_sound_tree_that_takes_inserts) {
 TEST_P(TreeTest, destroy_gives_all_pages_back) {
   Model model;
   Fill(2000, &model, 0);
-  ASSERT_TRUE(fixture_.tree().Destroy().ok());
-  ASSERT_TRUE(fixture_.tree().Destroy().ok()) << "repeating it does no harm";
+  WorkBudget budget(UINT64_MAX);
+  ASSERT_TRUE(fixture_.tree().Destroy(&budget).ok());
+  ASSERT_TRUE(fixture_.tree().Destroy(&budget).ok()) << "repeating it does no harm";
   Result<uint32_t> used = fixture_.space().allocator().CheckSpace(SpaceFixture::kSpace);
   ASSERT_TRUE(used.ok());
   EXPECT_EQ(*used, 2u);

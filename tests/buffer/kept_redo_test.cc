@@ -167,8 +167,8 @@ TEST_F(KeptRedoTest, EveryByteIsChecked) {
     KeptRedo kept(&fs_, "/i", kPageBytes);
     const Status loaded = kept.Load();
     std::vector<std::byte> page = PageAt(Lsn(100));
-    const bool noticed = !loaded.ok() || !kept.broken().empty() ||
-                         kept.Apply(kPage, page, true).Is(Code::kCorrupt);
+    const bool noticed =
+        !loaded.ok() || !kept.broken().empty() || kept.Apply(kPage, page, true).Is(Code::kCorrupt);
     EXPECT_TRUE(noticed) << "byte " << at;
     ASSERT_TRUE(fs_.FlipBit(path_, at, static_cast<unsigned>(at % 8)));
   }

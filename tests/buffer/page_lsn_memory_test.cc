@@ -81,8 +81,7 @@ TEST_F(PageLsnMemory, NothingIsForgottenByLeavingMemory) {
     ExpectBounded();
     const bool full = random_.Below(5) == 0;
     if (full) {
-      fs_.Inject(
-          {.call = FileCall::kWrite, .path_part = "page_lsns.", .code = Code::kNoSpace});
+      fs_.Inject({.call = FileCall::kWrite, .path_part = "page_lsns.", .code = Code::kNoSpace});
     }
     ASSERT_TRUE(versions_->Write(underway).ok());
     if (full) fs_.ClearFaults();

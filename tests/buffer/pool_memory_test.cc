@@ -33,8 +33,8 @@ class PoolMemoryTest : public ::testing::Test {
   void SetUp() override { g_memory = {.machine_bytes = uint64_t{2000} * TestPageSizeBytes()}; }
   Status Open(uint64_t pages) {
     fixture_ = std::make_unique<PoolFixture>(
-        &files_, PoolFixture::Options{.pool_pages = static_cast<uint32_t>(pages),
-                                      .memory = SmallMemory});
+        &files_,
+        PoolFixture::Options{.pool_pages = static_cast<uint32_t>(pages), .memory = SmallMemory});
     return fixture_->StorageFixture::Create();
   }
   Status Resize(uint64_t pages) { return fixture_->pool().Resize(pages * TestPageSizeBytes()); }
@@ -63,8 +63,7 @@ TEST_F(PoolMemoryTest, TheLimitOfTheControlGroupCounts) {
 TEST_F(PoolMemoryTest, APoolWhoseDescriptorsDoNotFitIsRefused) {
   const uint64_t most = PoolBytesMax(TestPageSizeBytes(), g_memory) / TestPageSizeBytes();
   EXPECT_TRUE(Open(most + 1).Is(Code::kInvalidArgument));
-  EXPECT_TRUE(log_.Has("is refused: the descriptors of its pages alone would take"))
-      << log_.Text();
+  EXPECT_TRUE(log_.Has("is refused: the descriptors of its pages alone would take")) << log_.Text();
   log_.Clear();
   ASSERT_TRUE(Open(most).ok());
   EXPECT_TRUE(log_.Has("is more than there is"));

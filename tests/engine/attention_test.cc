@@ -2,7 +2,7 @@
 // What a status report tells first.
 #include <gtest/gtest.h>
 
-#include "engine/attention.h"
+#include "engine/report/attention.h"
 
 namespace rowan {
 namespace {

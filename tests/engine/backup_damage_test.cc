@@ -33,10 +33,8 @@ class BackupDamageTest : public BackupTest {
     ASSERT_TRUE(world_.Shutdown().ok());
     ASSERT_TRUE(world_.Open().ok());
     for (const FileCall call : {FileCall::kOpen, FileCall::kRead}) {
-      world_.files.Inject({.call = call,
-                           .path_part = "/rowan/space_16.rws",
-                           .lasting = true,
-                           .error = EACCES});
+      world_.files.Inject(
+          {.call = call, .path_part = "/rowan/space_16.rws", .lasting = true, .error = EACCES});
     }
   }
   /// Flips one bit at a time of `folder`'s files, at `places` of each, and undoes it.

@@ -2,8 +2,8 @@
 // What an ALTER says of a table whose indexes were built. Thread safety: pure function.
 #pragma once
 
-#include "engine/index_build.h"
-#include "engine/table.h"
+#include "engine/build/index_build.h"
+#include "engine/catalog/table.h"
 
 namespace rowan {
 

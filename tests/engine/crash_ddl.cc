@@ -6,8 +6,8 @@
 #include <thread>
 #include <unordered_set>
 
-#include "engine/index_build.h"
-#include "engine/orphan_files.h"
+#include "engine/build/index_build.h"
+#include "engine/catalog/orphan_files.h"
 #include "tests/engine/toy_index_codec.h"
 
 namespace rowan {

@@ -48,8 +48,8 @@ class CrashDdl {
   Status Create(EngineFixture* world, Session* session, const std::string& name, ToyRows* rows);
   Status Insert(EngineFixture* world, Session* session, const std::string& name, ToyRows* rows);
   /// ALTER TABLE and CREATE INDEX by copy.
-  Status Rebuild(EngineFixture* world, Session* session, TableId old,
-                        const std::string& name, const ToyRows& rows);
+  Status Rebuild(EngineFixture* world, Session* session, TableId old, const std::string& name,
+                 const ToyRows& rows);
   static Result<TableId> Find(EngineFixture* world, const std::string& name);
   Status Drop(EngineFixture* world, Session* session, TableId table);
   void CheckFiles(EngineFixture* world);

@@ -99,7 +99,7 @@ class CrashWorker {
   uint64_t commits_ = 0;
   bool remembers_ = false;
   std::vector<Remembered> remembered_{1};  ///< since the last Settle
-  std::set<std::string> decided_;  ///< prepared transactions that must commit
+  std::set<std::string> decided_;          ///< prepared transactions that must commit
 };
 
 }  // namespace rowan

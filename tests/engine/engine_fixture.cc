@@ -86,7 +86,11 @@ ToyRows EngineFixture::Fill(Table* table, uint64_t rows,
 
 Status EngineFixture::Load(BulkLoad* load, uint64_t id, const ToyRow& row) {
   const ToyEntries entries(id, row);
-  return load->Add(AsBytes(ToyKey(id)), AsBytes(ToyEncode(row)), entries.images());
+  Status status = load->AddRow(AsBytes(ToyKey(id)), AsBytes(ToyEncode(row)));
+  for (const IndexEntry& entry : entries.images()) {
+    if (status.ok()) status = load->AddEntry(entry);
+  }
+  return status;
 }
 
 Status EngineFixture::Update(Session* session, Table* table, uint64_t id, const ToyRow& before,

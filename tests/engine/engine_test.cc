@@ -2,7 +2,7 @@
 // The engine as its users see it: create, write, read, shut down, crash, come back.
 #include <gtest/gtest.h>
 
-#include "engine/catalog_rows.h"
+#include "engine/catalog/catalog_rows.h"
 #include "tests/engine/engine_fixture.h"
 #include "tests/support/await.h"
 #include "tests/support/log_capture.h"

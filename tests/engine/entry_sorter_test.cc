@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Sorting entries in memory and over runs of a file.
-#include "engine/entry_sorter.h"
+#include "engine/sort/entry_sorter.h"
 
 #include <gtest/gtest.h>
 

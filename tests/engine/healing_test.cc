@@ -108,8 +108,7 @@ class HealingTest : public ::testing::Test {
     session->SetLockWait({.timeout_s = 0});
     for (const auto& [id, row] : rows_) {
       ToyRow found;
-      const Status status =
-          EngineFixture::ReadForUpdate(session.get(), table_.get(), id, &found);
+      const Status status = EngineFixture::ReadForUpdate(session.get(), table_.get(), id, &found);
       ASSERT_TRUE(status.ok()) << "row " << id << ": " << status.message();
     }
     EXPECT_TRUE(session->Rollback().ok());

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Indexes that come and go while a table is in use: what they hold, that nothing stays of one whose
 // transaction does not commit, and what a start finds of an ALTER that a crash has cut.
-#include "engine/index_build.h"
+#include "engine/build/index_build.h"
 
 #include <gtest/gtest.h>
 

@@ -7,7 +7,7 @@
 #include <thread>
 
 #include "base/logging.h"
-#include "engine/index_sweep.h"
+#include "engine/catalog/index_sweep.h"
 #include "space/blob_store.h"
 #include "tests/space/space_fixture.h"
 
@@ -37,7 +37,9 @@ TEST(IndexSweep, PagesFreedBeforeTheyWereWrittenAreNoDamage) {
     }
   });
   while (freed.load() < 300 && damaged.load() == 0 && !testing::Test::HasFailure()) {
-    EXPECT_TRUE(FreePagesOf(&fixture.allocator(), kSpace, kNobodys).ok());
+    WorkBudget budget(UINT64_MAX);
+    PageNumber position;
+    EXPECT_TRUE(FreePagesOf(&fixture.allocator(), kSpace, kNobodys, &position, &budget).ok());
   }
   done = true;
   writer.join();

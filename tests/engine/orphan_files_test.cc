@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // What becomes of tablespace files that no table owns.
-#include "engine/orphan_files.h"
+#include "engine/catalog/orphan_files.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // What the error log says of row versions that pile up.
-#include "engine/purge_watch.h"
+#include "engine/report/purge_watch.h"
 
 #include <gtest/gtest.h>
 

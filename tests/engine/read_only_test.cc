@@ -57,8 +57,7 @@ class ReadOnlyTest : public ::testing::Test {
     EXPECT_TRUE(
         EngineFixture::Delete(session.get(), table->get(), 1, RowOf(1)).Is(Code::kReadOnly));
     EXPECT_TRUE(world_.engine->DropTable(session.get(), id_).Is(Code::kReadOnly));
-    EXPECT_TRUE(world_.engine
-                    ->CreateTable(session.get(), EngineFixture::ToyDefinition("test/u"))
+    EXPECT_TRUE(world_.engine->CreateTable(session.get(), EngineFixture::ToyDefinition("test/u"))
                     .status()
                     .Is(Code::kReadOnly));
     EXPECT_TRUE(session->Rollback().ok());
@@ -86,8 +85,7 @@ TEST_F(ReadOnlyTest, AfterACrashWithAnUnfinishedTransaction) {
   ASSERT_TRUE(table.ok());
   std::unique_ptr<Session> session = world_.engine->NewSession();
   session->Begin(IsolationLevel::kRepeatableRead);
-  ASSERT_TRUE(
-      EngineFixture::Insert(session.get(), table->get(), kRows + 7, RowOf(kRows + 7)).ok());
+  ASSERT_TRUE(EngineFixture::Insert(session.get(), table->get(), kRows + 7, RowOf(kRows + 7)).ok());
   ASSERT_TRUE(world_.engine->FlushLog().ok());
   session.reset();
   *table = nullptr;

@@ -188,8 +188,7 @@ TEST_F(SalvageTest, ReadsForChangesFailOnDamage) {
   OpenForced();
   std::unique_ptr<Session> session = world_.engine->NewSession();
   session->Begin(IsolationLevel::kRepeatableRead);
-  TableCursor cursor(session.get(), table_.get(), &ToyCodec(),
-                     {.mode = ReadMode::kLockExclusive});
+  TableCursor cursor(session.get(), table_.get(), &ToyCodec(), {.mode = ReadMode::kLockExclusive});
   cursor.OpenScan(0);
   StoredRow stored;
   EXPECT_TRUE(cursor.SeekFirst(&stored).Is(Code::kCorrupt));

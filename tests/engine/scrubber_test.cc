@@ -129,8 +129,7 @@ TEST_F(ScrubberTest, FindsNothingBesideWritersAndDroppedTables) {
       for (uint64_t id = 1 + version % 7; id <= kRows; id += 7) {
         const auto row = rows_.find(id);
         const ToyRow next = RowOf(id, version);
-        ASSERT_TRUE(
-            EngineFixture::Update(session.get(), table->get(), id, row->second, next).ok());
+        ASSERT_TRUE(EngineFixture::Update(session.get(), table->get(), id, row->second, next).ok());
         row->second = next;
       }
       ASSERT_TRUE(session->Commit().ok());

@@ -2,8 +2,8 @@
 // What is known of tables without opening them, and how their statistics are stored.
 #include <gtest/gtest.h>
 
-#include "engine/catalog_fields.h"
-#include "engine/statistics_row.h"
+#include "engine/catalog/catalog_fields.h"
+#include "engine/catalog/statistics_row.h"
 #include "tests/engine/engine_fixture.h"
 #include "tests/support/await.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // A table that is made anew while it is in use: what the new one holds, with the same keys and with
 // others, and that after a rollback or a crash there is nothing of it.
-#include "engine/table_rebuild.h"
+#include "engine/build/table_rebuild.h"
 
 #include <gtest/gtest.h>
 
@@ -28,7 +28,25 @@ ToyRow MakeRow(uint64_t id) {
 
 class BlobCodec final : public ToyIndexCodec {
  public:
+  /// `row`: what is in a record that is written.
+  explicit BlobCodec(const ToyRow* row = nullptr) : row_(row) {}
+
+  Status EncodeRow(const void*, size_t, BlobWriter* blobs, ByteBuffer* row) const override {
+    std::optional<OffPageValue> blob;
+    if (!row_->blob.empty()) {
+      OffPageWrite value{.value = AsBytes(row_->blob)};
+      const Status status = blobs->Write(&value);
+      if (!status.ok()) return status;
+      blob = value.stored;
+    }
+    const std::string encoded = ToyEncode(*row_, blob);
+    row->assign(AsBytes(encoded).begin(), AsBytes(encoded).end());
+    return Status::Ok();
+  }
   void BlobsOf(Bytes row, std::vector<BlobRef>* refs) const override { FindToyBlobs(row, refs); }
+
+ private:
+  const ToyRow* const row_;
 };
 
 /// The same rows; with other keys the last one becomes the first.
@@ -37,7 +55,7 @@ class ToyConversion final : public RowConversion {
   ToyConversion(Session* session, const StoredRow* former, Keys keys)
       : session_(session), former_(former), keys_(keys) {}
 
-  Status Convert(Bytes former_key, ByteBuffer* key) override {
+  Status Convert() override {
     if (refuses) return Status(Code::kUnsupported, "refused");
     row_ = ToyDecode(former_->value);
     const std::optional<OffPageValue> blob = ToyBlobOf(former_->value);
@@ -47,21 +65,11 @@ class ToyConversion final : public RowConversion {
       status = session_->ReadValue(
           *blob, {reinterpret_cast<std::byte*>(row_.blob.data()), row_.blob.size()});
     }
-    const uint64_t id = LoadBe64(former_key.data());
-    const std::string now = ToyKey(keys_ == Keys::kSame ? id : kMirror - id);
-    key->assign(AsBytes(now).begin(), AsBytes(now).end());
+    const uint64_t id = LoadBe64(former_->key.data());
+    key_ = ToyKey(keys_ == Keys::kSame ? id : kMirror - id);
     stored_ = ToyEncode(row_);
-    record_ = {*key, AsBytes(stored_)};
+    record_ = {AsBytes(key_), AsBytes(stored_)};
     return status;
-  }
-  Status EncodeRow(Session* session, Table* table, size_t, ByteBuffer* row) override {
-    std::optional<OffPageValue> blob;
-    if (!row_.blob.empty()) {
-      blob = OffPageValue{.base = session->WriteBlob(table, AsBytes(row_.blob)).value()};
-    }
-    const std::string encoded = ToyEncode(row_, blob);
-    row->assign(AsBytes(encoded).begin(), AsBytes(encoded).end());
-    return Status::Ok();
   }
   [[nodiscard]] const RowCodec& codec() const override { return codec_; }
   [[nodiscard]] void* record() const override { return &record_; }
@@ -72,8 +80,9 @@ class ToyConversion final : public RowConversion {
   Session* const session_;
   const StoredRow* const former_;
   const Keys keys_;
-  BlobCodec codec_;
   ToyRow row_;
+  const BlobCodec codec_{&row_};
+  std::string key_;
   std::string stored_;
   mutable StoredRow record_;
 };

@@ -40,10 +40,12 @@ std::string ToyKey(uint64_t id) {
   return bytes;
 }
 
+Bytes ToyKeyOf(uint32_t /*index*/, Bytes entry_key) {
+  return entry_key.size() < kIdBytes ? Bytes() : entry_key.last(kIdBytes);
+}
+
 const RowCodec& ToyCodec() {
-  static const StoredRowCodec codec([](uint32_t, Bytes entry_key) {
-    return entry_key.size() < kIdBytes ? Bytes() : entry_key.last(kIdBytes);
-  });
+  static const StoredRowCodec codec(ToyKeyOf);
   return codec;
 }
 

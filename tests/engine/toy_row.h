@@ -30,6 +30,8 @@ using ToyRows = std::map<uint64_t, ToyRow>;
 inline constexpr uint32_t kToyUniqueBytes = 4;
 
 std::string ToyKey(uint64_t id);
+/// The row's key inside that of an entry.
+Bytes ToyKeyOf(uint32_t index, Bytes entry_key);
 /// Toy rows as they are stored.
 const RowCodec& ToyCodec();
 /// `blob` is where the row's blob went.

@@ -2,15 +2,10 @@
 """The programs in examples/ run and print what they promise; the README shows their lines."""
 import re
 import subprocess
-import sys
 import tempfile
-from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "scripts" / "lib"))
-
-from rowantools.line_tests import Failure, require_equal, require_none, run  # noqa: E402
-from rowantools.paths import BUILD  # noqa: E402
+from rowantools.line_tests import Failure, require_equal, require_none
+from rowantools.paths import BUILD, ROOT
 
 _HELLO = """Lyon: France
 Bern: Switzerland
@@ -46,7 +41,3 @@ def test_the_readme_shows_lines_of_the_example():
     example = {line.strip() for line in (ROOT / "examples" / "hello.cc").read_text().splitlines()}
     require_none([line for line in blocks[0].splitlines() if line.strip() not in example],
                  "lines of the README that are not in examples/hello.cc")
-
-
-if __name__ == "__main__":
-    run(globals())

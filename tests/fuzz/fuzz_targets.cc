@@ -2,7 +2,7 @@
 #include <array>
 
 #include "buffer/page/page_header.h"
-#include "engine/table_def.h"
+#include "engine/catalog/table_def.h"
 #include "io/space_files.h"
 #include "mvcc/undo/undo_page.h"
 #include "tests/fuzz/fuzz_target.h"

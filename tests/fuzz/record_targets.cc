@@ -2,7 +2,7 @@
 // Targets for records inside pages and the log.
 #include <algorithm>
 
-#include "engine/table_def.h"
+#include "engine/catalog/table_def.h"
 #include "mvcc/row/row_header.h"
 #include "mvcc/row/row_undo_format.h"
 #include "tests/fuzz/fuzz_target.h"

@@ -63,8 +63,8 @@ TEST_F(ShadowFileSystemTest, BytesAreAsInAFileOfItsOwn) {
       const Status status = (*file)->Read(offset, read);
       ASSERT_EQ(status.ok(), offset + size <= model.size());
       if (!status.ok()) continue;
-      ASSERT_TRUE(std::equal(read.begin(), read.end(),
-                             model.begin() + static_cast<ptrdiff_t>(offset)));
+      ASSERT_TRUE(
+          std::equal(read.begin(), read.end(), model.begin() + static_cast<ptrdiff_t>(offset)));
     }
   }
   EXPECT_TRUE(All(&shadow_, "/f/a") == model);

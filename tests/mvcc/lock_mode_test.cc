@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// The lock matrix, spelled out, and the queue summary against it.
+// The lock matrix as lock_mode.txt spells it out, and the queue summary against it.
 #include "mvcc/lock/lock_mode.h"
 #include "mvcc/lock/queue_summary.h"
 #include "mvcc/txn/txn.h"
 
 #include <gtest/gtest.h>
 
+#include <fstream>
+#include <iterator>
+#include <string>
 #include <vector>
 
+#include "base/format.h"
 #include "base/random.h"
 #include "tests/support/test_settings.h"
 
@@ -20,60 +24,35 @@ constexpr LockMode kModes[] = {kS, kX};
 constexpr LockKind kKinds[] = {LockKind::kRecord, LockKind::kGap, LockKind::kNextKey,
                                LockKind::kInsertIntention, LockKind::kUniqueValue};
 
-TEST(LockModeTest, RecordPartsConflictUnlessBothAreShared) {
-  for (const LockKind held : {LockKind::kRecord, LockKind::kNextKey}) {
-    for (const LockKind wanted : {LockKind::kRecord, LockKind::kNextKey}) {
-      EXPECT_FALSE(LocksConflict(kS, held, kS, wanted));
-      EXPECT_TRUE(LocksConflict(kS, held, kX, wanted));
-      EXPECT_TRUE(LocksConflict(kX, held, kS, wanted));
-      EXPECT_TRUE(LocksConflict(kX, held, kX, wanted));
-    }
-  }
-}
+constexpr const char* kNames[] = {"record", "gap", "next-key", "insert intention", "unique value"};
 
-TEST(LockModeTest, GapsConflictWithInsertIntentionsOnly) {
-  for (const LockMode held : kModes) {
-    for (const LockMode wanted : kModes) {
-      EXPECT_FALSE(LocksConflict(held, LockKind::kGap, wanted, LockKind::kGap));
-      EXPECT_FALSE(LocksConflict(held, LockKind::kGap, wanted, LockKind::kNextKey));
-      EXPECT_FALSE(LocksConflict(held, LockKind::kGap, wanted, LockKind::kRecord));
-      EXPECT_FALSE(LocksConflict(held, LockKind::kNextKey, wanted, LockKind::kGap));
-      EXPECT_FALSE(LocksConflict(held, LockKind::kRecord, wanted, LockKind::kGap));
-      EXPECT_TRUE(LocksConflict(held, LockKind::kGap, wanted, LockKind::kInsertIntention));
-      EXPECT_TRUE(LocksConflict(held, LockKind::kNextKey, wanted, LockKind::kInsertIntention));
-      EXPECT_FALSE(LocksConflict(held, LockKind::kRecord, wanted, LockKind::kInsertIntention));
-    }
-  }
-}
+using Relation = bool (*)(LockMode held_mode, LockKind held, LockMode wanted_mode, LockKind wanted);
 
-TEST(LockModeTest, NobodyWaitsForAnInsertIntention) {
-  for (const LockMode held : kModes) {
-    for (const LockMode wanted : kModes) {
-      for (const LockKind kind : kKinds) {
-        EXPECT_FALSE(LocksConflict(held, LockKind::kInsertIntention, wanted, kind));
+/// A row for each lock that is held, a column for each that is wanted.
+std::string Table(Relation relation) {
+  std::string text;
+  for (size_t held = 0; held < std::size(kKinds); ++held) {
+    for (const LockMode held_mode : kModes) {
+      text += Format("{:16} {} |", kNames[held], held_mode == kS ? 'S' : 'X');
+      for (const LockKind wanted : kKinds) {
+        for (const LockMode mode : kModes) {
+          text += relation(held_mode, kKinds[held], mode, wanted) ? " x" : " .";
+        }
+        text += " |";
       }
+      text += '\n';
     }
   }
+  return text;
 }
 
-TEST(LockModeTest, UniqueValuesMeetOnlyTheirLike) {
-  for (const LockKind kind : kKinds) {
-    const bool same = kind == LockKind::kUniqueValue;
-    EXPECT_EQ(LocksConflict(kX, LockKind::kUniqueValue, kX, kind), same);
-    EXPECT_EQ(LocksConflict(kX, kind, kS, LockKind::kUniqueValue), same);
-    EXPECT_FALSE(LocksConflict(kS, LockKind::kUniqueValue, kS, kind));
+TEST(LockModeTest, TheTablesOfConflictsAndCoversAreTheseOnes) {
+  std::ifstream stream(ROWAN_TEST_DATA "/lock_mode.txt");
+  std::string tables;
+  for (std::string line; std::getline(stream, line);) {
+    if (!line.empty() && line[0] != '#') tables += line + "\n";
   }
-}
-
-TEST(LockModeTest, AStrongerLockCoversAWeakerOne) {
-  EXPECT_TRUE(LockCovers(kX, LockKind::kRecord, kS, LockKind::kRecord));
-  EXPECT_FALSE(LockCovers(kS, LockKind::kRecord, kX, LockKind::kRecord));
-  EXPECT_TRUE(LockCovers(kS, LockKind::kNextKey, kS, LockKind::kRecord));
-  EXPECT_TRUE(LockCovers(kS, LockKind::kNextKey, kX, LockKind::kGap));
-  EXPECT_FALSE(LockCovers(kX, LockKind::kRecord, kS, LockKind::kNextKey));
-  EXPECT_FALSE(LockCovers(kX, LockKind::kGap, kS, LockKind::kNextKey));
-  EXPECT_FALSE(LockCovers(kX, LockKind::kGap, kS, LockKind::kRecord));
-  EXPECT_FALSE(LockCovers(kX, LockKind::kNextKey, kX, LockKind::kInsertIntention));
+  EXPECT_EQ(tables, Table(&LocksConflict) + Table(&LockCovers));
 }
 
 TEST(LockModeTest, WhatIsCoveredNeverConflictsWhereTheCoverDoesNot) {

@@ -75,7 +75,8 @@ class RecordFixture : public UndoFixture {
     const Record record = RecordIn(found.payload);
     return {record.kind, (uint64_t{record.row} + 1) << 16};
   }
-  Status Undo(Txn* txn, const UndoRecordCopy& record, UndoPointer pointer) override {
+  Status Undo(Txn* txn, const UndoRecordCopy& record, UndoPointer pointer,
+              WorkBudget* /*budget*/) override {
     const Record one = RecordIn(record.payload);
     EXPECT_TRUE(undone.insert(one.row).second) << one.row << " is undone twice";
     if (before_undo) before_undo(one);

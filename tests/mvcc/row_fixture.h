@@ -114,11 +114,11 @@ class RowFixture : public IndexResolver, public ExtensionApplier {
     }
     return nullptr;
   }
-  Status UndoExtension(Bytes payload) override {
+  Status UndoExtension(Bytes payload, WorkBudget* /*budget*/) override {
     undone_extensions_.emplace_back(AsText(payload));
     return Status::Ok();
   }
-  Status PurgeExtension(Bytes payload) override {
+  Status PurgeExtension(Bytes payload, WorkBudget* /*budget*/) override {
     purged_extensions_.emplace_back(AsText(payload));
     return Status::Ok();
   }

@@ -142,8 +142,8 @@ Status SerialFixture::Replace(Actor* actor, const Op& op, Seen* seen) {
     if (removed.Is(Code::kNotFound)) {
       Seen by_b;
       removed = Scan(
-          actor,
-          {.kind = OpKind::kLockedScanB, .low = op.value, .high = op.value + 1, .limit = 1}, &by_b);
+          actor, {.kind = OpKind::kLockedScanB, .low = op.value, .high = op.value + 1, .limit = 1},
+          &by_b);
       if (!removed.ok()) return removed;
       EXPECT_EQ(by_b.size(), 2u) << "a duplicate stays until the transaction ends";
       id = by_b.at(0);

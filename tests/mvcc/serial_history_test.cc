@@ -93,10 +93,9 @@ Seen Apply(const Op& op, Model* model) {
   return seen;
 }
 
-constexpr const char* kNames[] = {"get",         "scan",          "scan back",     "scan a",
-                                  "scan b",      "locked scan",   "locked scan a", "locked scan b",
-                                  "put",         "put b",         "turn b",        "undone insert",
-                                  "replace",     "delete"};
+constexpr const char* kNames[] = {
+    "get",           "scan", "scan back", "scan a", "scan b",        "locked scan", "locked scan a",
+    "locked scan b", "put",  "put b",     "turn b", "undone insert", "replace",     "delete"};
 
 std::string Describe(const Op& op) {
   std::string text = kNames[static_cast<size_t>(op.kind)];
@@ -123,12 +122,12 @@ struct Player {
 class SerialHistoryTest : public SerialFixture {
  protected:
   Op RandomOp() {
-    constexpr OpKind kKinds[] = {
-        OpKind::kGet,        OpKind::kScan,        OpKind::kScanBack,    OpKind::kScanA,
-        OpKind::kScanB,      OpKind::kLockedScan,  OpKind::kLockedScanA, OpKind::kLockedScanB,
-        OpKind::kPut,        OpKind::kPut,         OpKind::kPut,         OpKind::kPutB,
-        OpKind::kPutB,       OpKind::kTurnB,       OpKind::kUndoneInsert, OpKind::kReplace,
-        OpKind::kDelete};
+    constexpr OpKind kKinds[] = {OpKind::kGet,         OpKind::kScan,        OpKind::kScanBack,
+                                 OpKind::kScanA,       OpKind::kScanB,       OpKind::kLockedScan,
+                                 OpKind::kLockedScanA, OpKind::kLockedScanB, OpKind::kPut,
+                                 OpKind::kPut,         OpKind::kPut,         OpKind::kPutB,
+                                 OpKind::kPutB,        OpKind::kTurnB,       OpKind::kUndoneInsert,
+                                 OpKind::kReplace,     OpKind::kDelete};
     Op op;
     op.kind = kKinds[random_.Below(std::size(kKinds))];
     const uint32_t limit = ScannedBy(op.kind) != 0 ? kValues : ids_;
@@ -143,8 +142,7 @@ class SerialHistoryTest : public SerialFixture {
     Actor* actor = &player->actor;
     const Op& op = player->ops[player->next - 1];
     VersionView view;
-    Status status =
-        player->scanning ? GoOn(actor, op, &view) : StartScan(actor, op, &view);
+    Status status = player->scanning ? GoOn(actor, op, &view) : StartScan(actor, op, &view);
     if (status.ok()) status = TakeRow(op, view, &player->seen.back());
     player->scanning = status.ok();
     if (!status.ok()) actor->cursor.Close();
@@ -270,7 +268,7 @@ class SerialHistoryTest : public SerialFixture {
   uint32_t ids_ = 6;
   uint32_t limit_ = 4;  ///< rows of a scan
   bool steps_ = false;  ///< scans go on by a row when it is their turn
-  std::string told_;  ///< the history, for whoever has to find out what is wrong with it
+  std::string told_;    ///< the history, for whoever has to find out what is wrong with it
   size_t committed_ = 0;
   size_t begun_ = 0;
 };

@@ -211,10 +211,10 @@ TEST_F(SerialTest, AUniqueValueThatCameAndWentWasSeen) {
     auto two = NewActor();
     std::optional<TestRow> row;
     ASSERT_TRUE(Read(one.get(), 1, &row).ok());
-    ASSERT_TRUE(DoOne(two.get(), {.kind = by_another ? OpKind::kPutB : OpKind::kTurnB,
-                                  .low = 2,
-                                  .value = value})
-                    .ok());
+    ASSERT_TRUE(
+        DoOne(two.get(),
+              {.kind = by_another ? OpKind::kPutB : OpKind::kTurnB, .low = 2, .value = value})
+            .ok());
     if (by_another) {
       ASSERT_TRUE(Commits(two.get()));
       Begin(two.get());
@@ -238,8 +238,7 @@ TEST_F(SerialTest, WhatWasInsertedAndUndoneWasSeenToBeFree) {
     std::optional<TestRow> row;
     ASSERT_TRUE(Read(one.get(), 1, &row).ok());
     const uint32_t id = value == 5 ? 8 : 9;
-    ASSERT_TRUE(
-        DoOne(two.get(), {.kind = OpKind::kUndoneInsert, .low = id, .value = value}).ok());
+    ASSERT_TRUE(DoOne(two.get(), {.kind = OpKind::kUndoneInsert, .low = id, .value = value}).ok());
     ASSERT_TRUE(Put(two.get(), 1, row->a + 1).ok());
     ASSERT_TRUE(Commits(two.get()));
     const uint32_t inserted = value == 5 ? 5 : 7;  // the same value, or the same key

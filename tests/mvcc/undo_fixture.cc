@@ -183,7 +183,8 @@ void UndoFixture::CheckAll() {
   EXPECT_EQ(allocated.value(), 1 + bitmap_pages + reached) << "an undo page leaked";
 }
 
-Status UndoFixture::Undo(Txn* txn, const UndoRecordCopy& record, UndoPointer pointer) {
+Status UndoFixture::Undo(Txn* txn, const UndoRecordCopy& record, UndoPointer pointer,
+                         WorkBudget* /*budget*/) {
   if (on_undo) {
     const Status status = on_undo(record);
     if (!status.ok()) return status;
@@ -213,7 +214,7 @@ UndoShare UndoFixture::ShareOf(const UndoRecordInPage& record) const {
   return {UndoShare::kRow, (uint64_t{LoadLe<uint32_t>(record.payload.data())} + 1) << 16};
 }
 
-Status UndoFixture::Purge(TxnId, const UndoRecordCopy& record) {
+Status UndoFixture::Purge(TxnId, const UndoRecordCopy& record, WorkBudget* /*budget*/) {
   if (on_purge) on_purge();
   if (may_purge) {
     const Status status = may_purge(record);

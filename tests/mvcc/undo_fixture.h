@@ -60,9 +60,10 @@ class UndoFixture : public UndoApplier {
   void CheckAll();
 
   // UndoApplier.
-  Status Undo(Txn* txn, const UndoRecordCopy& record, UndoPointer pointer) override;
+  Status Undo(Txn* txn, const UndoRecordCopy& record, UndoPointer pointer,
+              WorkBudget* budget) override;
   UndoShare ShareOf(const UndoRecordInPage& record) const override;
-  Status Purge(TxnId txn, const UndoRecordCopy& record) override;
+  Status Purge(TxnId txn, const UndoRecordCopy& record, WorkBudget* budget) override;
   Status PurgeUnseen(TxnId /*txn*/, Csn /*csn*/, const UndoRecordCopy& /*record*/,
                      const OldSnapshots& /*old*/) override {
     looked_ahead.fetch_add(1);

@@ -364,8 +364,7 @@ TEST_F(UndoResumeTest, APreparedTransactionOfMoreIndexesThanAPageHasRoomForIsFou
   Txn txn;
   ASSERT_TRUE(fixture_.Write(&txn, 8, 1).ok());
   for (uint64_t index = 0; index < kIndexes; ++index) {
-    ASSERT_TRUE(
-        fixture_.LogDrop(&txn, UndoType::kExtension, "x", IndexId(1000 + index * 3)).ok());
+    ASSERT_TRUE(fixture_.LogDrop(&txn, UndoType::kExtension, "x", IndexId(1000 + index * 3)).ok());
   }
   ASSERT_TRUE(fixture_.manager().Prepare(&txn, AsBytes("xid")).ok());
   KillAndStart();

@@ -1,10 +1,8 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
 """What an administrator meets: a missing data folder, CLONE, options and variables that say what is
 in force."""
 import shutil
 
-from framework import main
 
 _NOT_SUPPORTED_YET, _UNKNOWN_ENGINE, _WRONG_VALUE = 1235, 1286, 1525
 _IGNORED_OPTION = 1478
@@ -180,7 +178,3 @@ def test_check_table_does_not_warn_of_values_it_computes(t):
         t.run(f"SET SESSION sql_mode = '{mode}'")
         t.equal([row[2:] for row in t.run("CHECK TABLE g EXTENDED")], [("status", "OK")])
         t.equal(t.run("SHOW WARNINGS"), [])
-
-
-if __name__ == "__main__":
-    main(globals())

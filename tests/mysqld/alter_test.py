@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
 """ALTER TABLE without a copy: what is instant, what is in place and what is refused; indexes that
 are built while others write; all of it or nothing when the server dies."""
@@ -6,7 +5,7 @@ import itertools
 import os
 import threading
 
-from framework import MysqlError, main
+from framework import MysqlError
 
 _NOT_SUPPORTED = (1845, 1846)
 _TABLE = ("CREATE TABLE a (id INT PRIMARY KEY AUTO_INCREMENT, k INT, v VARCHAR(20),"
@@ -387,7 +386,3 @@ def test_kill_9_leaves_the_old_or_the_new_table(t):
         after = t.client(server)
         t.check_table("a", client=after)
         t.equal(after.query("SELECT COUNT(*) FROM a")[0][0], 12000, "rows")
-
-
-if __name__ == "__main__":
-    main(globals())

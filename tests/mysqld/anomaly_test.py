@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
 """Which anomalies each isolation level lets through, on Rowan and on InnoDB, by fixed schedules.
 
@@ -8,7 +7,7 @@ import queue
 import threading
 import time
 
-from framework import HUNG_S, Failure, main
+from framework import HUNG_S, Failure
 from rowantools.client import MysqlError
 
 _LOOK_S, _BLOCKED_S = 0.02, 0.4
@@ -214,7 +213,3 @@ def test_anomalies(t):
     t.equal(wrong, [], "anomalies that the level forbids")
     errors = {code for _, codes in found.values() for code in codes}
     t.true(errors <= {1213}, f"errors other than 1213: {errors}")
-
-
-if __name__ == "__main__":
-    main(globals())

@@ -1,9 +1,7 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
 """rowan_autoinc_lock_mode beside innodb_autoinc_lock_mode: which values rows get, who waits."""
 import threading
 
-from framework import main
 
 _ENGINES = ("ROWAN", "InnoDB")
 _ER_WRONG_AUTO_KEY, _ER_LOCK_WAIT_TIMEOUT = 1075, 1205
@@ -131,7 +129,3 @@ def test_the_counter_is_the_first_part_of_a_key(t):
               f"KEY (id, a)) ENGINE={engine}",
               f"INSERT INTO first_{engine} (a) VALUES (2), (1), (2)")
         t.rows(f"SELECT a, id FROM first_{engine} ORDER BY id", [(2, 1), (1, 2), (2, 3)])
-
-
-if __name__ == "__main__":
-    main(globals())

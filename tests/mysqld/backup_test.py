@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
 """scripts/backup of a server under load: what is restored, with the binary log from its position
 on replayed into it, has the rows of the server that went on. A transaction too many or too few in
@@ -9,7 +8,7 @@ import shutil
 import signal
 import subprocess
 
-from framework import ROOT, MysqlError, find_tree, main
+from framework import ROOT, MysqlError, find_tree
 from replication_load import Load, compare, create_tables
 
 _OPTIONS = ["--gtid-mode=ON", "--enforce-gtid-consistency=ON", "--sync-binlog=1",
@@ -319,7 +318,3 @@ def test_chains_over_crashes(t):
         _check(t, source, copy, tables)
         shutil.rmtree(copy)
         shutil.rmtree(increment)
-
-
-if __name__ == "__main__":
-    main(globals())

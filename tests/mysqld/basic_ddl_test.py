@@ -1,9 +1,7 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
 """CREATE, DROP, ALTER, RENAME, TRUNCATE: together with the server's dictionary, or not at all."""
 import os
 
-from framework import main
 
 _ER_NOT_SUPPORTED = (1235, 1478, 1178, 1214, 1112, 3106, 3105, 1464, 1148, 1506, 1031)
 _NO_SUCH_TABLE = 1146
@@ -194,7 +192,3 @@ def test_statistics(t):
     t.true(8 <= cardinality <= 13, f"cardinality of k {cardinality}")
     plan = t.run("EXPLAIN FORMAT=TREE SELECT * FROM a WHERE k = 3")[0][0]
     t.true("using k" in plan and 60 <= int(plan.split("rows=")[1].split(")")[0]) <= 160, plan)
-
-
-if __name__ == "__main__":
-    main(globals())

@@ -1,7 +1,5 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
 """Every way the server reads a table: keys, ranges, both directions, covering reads, counts."""
-from framework import main
 
 
 def _fill(t, definition="id INT PRIMARY KEY, a INT, b INT, c VARCHAR(20), KEY ab (a, b), KEY (c)",
@@ -251,7 +249,3 @@ def test_checksum_of_a_table_newer_than_the_snapshot(t):
     t.client().execute("ALTER TABLE c FORCE, ALGORITHM = COPY")
     t.equal(t.run("CHECKSUM TABLE c")[0][1], None, "checksum")
     t.error("SELECT * FROM c", 1412)
-
-
-if __name__ == "__main__":
-    main(globals())

@@ -1,7 +1,5 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
 """The first things anyone does with the engine: create, fill, read, change, drop, restart."""
-from framework import main
 from rowantools.client import ER_DUP_ENTRY
 
 _NO_SUCH_TABLE = 1146
@@ -115,7 +113,3 @@ def test_kill_loses_no_commit(t):
     t.equal(client.value("SELECT COUNT(*) FROM a"), 100)
     t.equal(client.value("SELECT COUNT(*) FROM a FORCE INDEX (k) WHERE k >= 0"), 100)
     t.check_table("a", client)
-
-
-if __name__ == "__main__":
-    main(globals())

@@ -1,7 +1,5 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
 """Transactions through the server: savepoints, XA, two engines, LOCK TABLES, binlog, variables."""
-from framework import main
 
 _ER_LOCK_NOWAIT = 3572
 _ER_WRONG_VALUE = (1231, 1232)
@@ -208,7 +206,3 @@ def test_information_schema(t):
     t.run("COMMIT")
     t.true(other.value("SELECT SUM(count) > 0 FROM information_schema.rowan_sync_latency "
                        "WHERE phase = 'sync'") == 1, "sync latency")
-
-
-if __name__ == "__main__":
-    main(globals())

@@ -1,7 +1,5 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
 """Every way the server writes a table: duplicates, REPLACE, AUTO_INCREMENT, types, long values."""
-from framework import main
 
 _ER_DUP_ENTRY = 1062
 
@@ -314,7 +312,3 @@ def test_numbers_read_from_index_entries(t):
         for key in (column, column + "_2"):
             t.rows(f"SELECT {column} FROM n FORCE INDEX ({key}) WHERE {column} >= -2147483648 "
                    f"ORDER BY {column}", [(number,) for number in wanted])
-
-
-if __name__ == "__main__":
-    main(globals())

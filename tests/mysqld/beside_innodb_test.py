@@ -1,11 +1,14 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
 """What a read leaves in the record, where a range ends, what is counted: beside InnoDB.
 
 Every statement names its table {t}; it runs on a Rowan table and on an InnoDB table with the same
 rows, and result and count of affected rows must agree.
 """
-from framework import Failure, main
+import pytest
+
+from framework import Failure
+
+pytestmark = pytest.mark.server(options=("--performance-schema=ON",))
 
 _TABLES = {"ours": None, "theirs": "InnoDB"}
 
@@ -334,7 +337,3 @@ def test_read_uncommitted_beside_values_that_come_and_go(t):
                f"read {rows}")
     t.true("damaged" not in t.server.messages(), "a healthy page was called damaged")
     t.check_table("b")
-
-
-if __name__ == "__main__":
-    main(globals(), options=("--performance-schema=ON",))

@@ -1,11 +1,10 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
 """Formats of the binary log: what concurrent sessions wrote is read into an empty server, which
 must then hold the same rows. In the formats STATEMENT and MIXED that needs locks on all that a
 statement reads, gaps included."""
 import random
 
-from framework import SEED, main
+from framework import SEED
 from log_replay import replay
 from rowantools.client import ER_LOCK_DEADLOCK, MysqlError
 
@@ -108,7 +107,3 @@ def test_statements_are_refused_where_they_read_without_locks(t):
         client.execute("SET SESSION binlog_format = MIXED")
         client.execute("INSERT INTO x SELECT 100 + COUNT(*) FROM x")
     t.equal(client.query("SELECT COUNT(*) FROM x"), [(6,)])
-
-
-if __name__ == "__main__":
-    main(globals())

@@ -1,11 +1,9 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
 """Every numeric rowan_* variable: its least and its greatest value open an instance that works.
 
 The bounds are those that the server itself reports. They are tried together, a start for each
 round, and together with the values of other variables that make them hardest to bear.
 """
-from framework import main
 from rowantools.client import MysqlError
 
 _ER_READ_ONLY = 1238
@@ -75,7 +73,3 @@ def test_least_and_greatest_values(t):
     _round(t, bounds, "large pages in a small pool",
            {"rowan_buffer_pool_size": "least", "rowan_page_size": "greatest",
             "rowan_log_buffer_size": "greatest", "rowan_redo_log_capacity": "least"})
-
-
-if __name__ == "__main__":
-    main(globals())

@@ -1,10 +1,8 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
 """Documents and texts off the page that are changed in part: beside InnoDB, with everything else
 that happens to rows, and what is written of them."""
 import re
 
-from framework import main
 from side_by_side import Pair
 
 _COLUMNS = ("(id INT PRIMARY KEY, d JSON, b LONGTEXT, s VARCHAR(20) AS (d->>'$.s'), n INT,"
@@ -227,7 +225,3 @@ def _lsn(t):
 
 def _changed(t):
     return int(t.run("SHOW GLOBAL STATUS LIKE 'Rowan_off_page_values_changed'")[0][1])
-
-
-if __name__ == "__main__":
-    main(globals())

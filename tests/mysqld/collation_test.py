@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
 """Indexes on texts of every collation the server has: the same order and look-ups as InnoDB.
 
@@ -6,7 +5,7 @@ Both engines order equal texts by the primary key, so an index scan must give th
 same order. Texts have characters below and above the space, trailing spaces, and everything the
 character set can say.
 """
-from framework import ENGINE, Failure, main
+from framework import ENGINE, Failure
 
 _CHECKED_SHORT = 48
 # Whose keys are not simply their weights: always checked.
@@ -102,7 +101,3 @@ def test_every_collation(t):
     if failures:
         raise Failure(f"{len(failures)} collations differ: " + "; ".join(failures)[:2000])
     print(f"{len(collations)} collations indexed", flush=True)
-
-
-if __name__ == "__main__":
-    main(globals())

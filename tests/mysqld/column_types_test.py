@@ -1,8 +1,10 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
 """Columns of GEOMETRY types and VECTOR, beside InnoDB: stored, read back, changed, altered."""
-from framework import main
+import pytest
+
 from side_by_side import FAST, same_on_both
+
+pytestmark = pytest.mark.server(options=FAST)
 
 _GEOMETRY = """
 CREATE TABLE g (id INT PRIMARY KEY, g GEOMETRY, p POINT NOT NULL SRID 4326);
@@ -74,7 +76,3 @@ def test_geometry(t):
 
 def test_vector(t):
     same_on_both(t, _VECTOR)
-
-
-if __name__ == "__main__":
-    main(globals(), options=FAST)

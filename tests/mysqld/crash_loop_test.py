@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
 """kill -9 under load, again and again, with the clients' own journals as the judge.
 
@@ -14,7 +13,7 @@ import time
 from functools import partial
 
 from crash_actors import DdlActor, Writer, XaActor
-from framework import Failure, main
+from framework import Failure
 from rowantools.client import ConnectionLost, MysqlError
 
 _CYCLES, _CYCLES_LONG = 4, 50
@@ -157,7 +156,3 @@ def test_crashes_without_binlog(t):
 
 def test_crashes_with_binlog(t):
     _loop(t, binlog=True)
-
-
-if __name__ == "__main__":
-    main(globals())

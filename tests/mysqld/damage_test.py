@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
 """A byte changed in each kind of file, under a real server.
 
@@ -11,7 +10,6 @@ import re
 import shutil
 
 from damaged_files import PAGE, damage, folder_of, is_leaf, newest_space, page_of
-from framework import main
 from rowantools.client import MysqlError
 
 _ROWS = 3000
@@ -395,7 +393,3 @@ def test_no_value_is_generated_while_a_partition_is_lost(t):
     client.execute(insert)
     t.equal(client.query("SELECT MAX(id), COUNT(*) FROM p"), [(1003, 5)])
     t.check_table("p", client=client)
-
-
-if __name__ == "__main__":
-    main(globals())

@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
 """DATA DIRECTORY of tables and partitions: where the files are after each kind of statement, after
 kill -9 in the midst of them, without their disk, and after a backup and its restore."""
@@ -12,7 +11,9 @@ import threading
 from functools import partial
 from pathlib import Path
 
-from framework import ENGINE, ROOT, main
+import pytest
+
+from framework import ENGINE, ROOT
 from rowantools.client import Client, ConnectionLost, MysqlError
 
 _NOT_SUPPORTED, _WRONG_FILE_NAME, _CANT_CREATE = 1478, 3121, 1004
@@ -21,6 +22,7 @@ _ACCESS_DENIED = 1045
 _CYCLES = 2
 # Beside the data directory, from which the server resolves it.
 _KNOWN = "--innodb-directories=../disks"
+pytestmark = pytest.mark.server(options=[_KNOWN])
 
 
 def _place(t, server, name="disk"):
@@ -415,7 +417,3 @@ def _backup(t, *arguments):
     result = subprocess.run([str(ROOT / "scripts" / "backup"), *map(str, arguments)], text=True,
                             capture_output=True, timeout=900)
     t.true(result.returncode == 0, f"scripts/backup {arguments}: {result.stdout}{result.stderr}")
-
-
-if __name__ == "__main__":
-    main(globals(), options=[_KNOWN])

@@ -1,11 +1,10 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
 """Indexes that several threads build: what is in them, of all kinds and beside writers, duplicates,
 KILL, the variable."""
 import os
 import threading
 
-from framework import MysqlError, main
+from framework import MysqlError
 
 _ROWS = 12000
 # Values wide enough for dozens of leaves. Off-page ones, a column that came later, one that is
@@ -142,7 +141,3 @@ def test_the_variable(t):
     t.rows("SELECT @@GLOBAL.rowan_ddl_threads, @@SESSION.rowan_ddl_threads", [(0, 64)])
     t.run("SET SESSION rowan_ddl_threads = 65")
     t.equal(t.value("SELECT @@SESSION.rowan_ddl_threads"), 64)
-
-
-if __name__ == "__main__":
-    main(globals())

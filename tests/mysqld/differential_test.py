@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
 """The same random statements on tables of our engine and of InnoDB: equal outcomes always.
 
@@ -14,7 +13,9 @@ import os
 import random
 import time
 
-from framework import Failure, LONG, main, SEED
+import pytest
+
+from framework import Failure, LONG, SEED
 from plan_variants import explained
 from program_shrinker import Shrinker
 from random_interleaving import Interleaving
@@ -30,6 +31,7 @@ _FAILURES, _FAILURES_LONG = 1, 10  # then a run ends
 # InnoDB's own: see the end of docs/random_comparison.md.
 _SERVER_CRASHES = ("[InnoDB] Assertion failure: row0ins.cc:270:update->n_fields == 0",)
 _OPTIONS = ("--innodb-flush-log-at-trx-commit=2",)  # only the server is killed, not the machine
+pytestmark = pytest.mark.server(options=_OPTIONS)
 
 
 class Run:
@@ -131,7 +133,3 @@ def test_two_sessions_interleaved(t):
         pair.run(0, "SELECT * FROM {table}")
         pair.run(1, "SELECT k, id FROM {table} FORCE INDEX (k)")
         pair.close()
-
-
-if __name__ == "__main__":
-    main(globals(), options=_OPTIONS)

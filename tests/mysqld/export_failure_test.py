@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
 """FLUSH TABLES ... FOR EXPORT, DISCARD and IMPORT TABLESPACE that are cut short, by KILL, by a full
 disk and by a crash: the table is what it was or what it was to be, and no file is left over."""
@@ -6,7 +5,7 @@ import os
 import shutil
 import time
 
-from framework import Failure, main
+from framework import Failure
 from small_disk import SmallDisk
 
 _TABLE = ("CREATE TABLE a (id INT PRIMARY KEY, k INT, v VARCHAR(2000), b BLOB, KEY (k),"
@@ -189,7 +188,3 @@ def test_crash(t):
             files.export.unlink(missing_ok=True)
         files.expect_none_left()
     t.check_table("a", client=client)
-
-
-if __name__ == "__main__":
-    main(globals())

@@ -1,11 +1,9 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
 """FLUSH TABLES ... FOR EXPORT, DISCARD and IMPORT TABLESPACE: tables that go from one server to
 another, files that are none, and what a crash leaves."""
 import os
 import shutil
 
-from framework import main
 
 _COLUMNS = ("(id INT PRIMARY KEY AUTO_INCREMENT, k INT, v VARCHAR(30) COLLATE utf8mb4_0900_ai_ci,"
             " b LONGBLOB, d DATETIME(3), e ENUM('x','y'), f BIT(11), j JSON, g INT AS (k * 2),"
@@ -336,7 +334,3 @@ def test_discarded_values_are_not_handed_out_again(t):
     t._first = t.client()
     t.run("INSERT INTO p PARTITION (p1) (r) VALUES (1)")
     t.rows("SELECT id FROM p PARTITION (p1)", [(1,), (101,), (102,)])
-
-
-if __name__ == "__main__":
-    main(globals())

@@ -1,11 +1,9 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
 """Starts with rowan_force_recovery: what is readable of a damaged table is saved, and a level that
 changes nothing changes nothing."""
 import os
 
 from damaged_files import PAGE, damage, folder_of, is_leaf, newest_space, page_of
-from framework import main
 
 _ROWS = 3000
 _ER_TABLE_CORRUPT, _ER_CRASHED, _ER_READ_ONLY_MODE = 1877, 1194, 1836
@@ -112,7 +110,3 @@ def test_level_that_changes_nothing(t):
     t.equal(client.query("SELECT id, v FROM t ORDER BY v"), [(n, n) for n in range(1, 5)])
     client.execute("INSERT INTO t (v) VALUES (5)")
     t.check_table("t", client)
-
-
-if __name__ == "__main__":
-    main(globals())

@@ -1,12 +1,14 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
 """Foreign keys: definitions, types and dumps, beside InnoDB."""
 import re
 import subprocess
 
-from framework import main
+import pytest
+
 from rowantools.mysql_tree import find_tree
 from side_by_side import FAST, same_on_both
+
+pytestmark = pytest.mark.server(options=FAST)
 
 _NOT_SUPPORTED = 1178
 _ROW_IS_REFERENCED, _NO_REFERENCED_ROW = 1451, 1452
@@ -259,7 +261,3 @@ def test_a_server_that_leaves_them_to_its_engines(t):
     client.execute("INSERT INTO c VALUES (3, 3)")
     client.execute("DELETE FROM p")
     t.server.restart()
-
-
-if __name__ == "__main__":
-    main(globals(), options=FAST)

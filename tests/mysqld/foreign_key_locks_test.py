@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
 """Foreign keys with several sessions, at every isolation level, and with crashes: no orphan arises.
 
@@ -8,7 +7,6 @@ import subprocess
 import threading
 import time
 
-from framework import main
 from isolation_test import Pending
 from rowantools.client import (ER_LOCK_DEADLOCK, ER_LOCK_WAIT_TIMEOUT, ConnectionLost, MysqlError)
 from rowantools.mysql_tree import find_tree
@@ -351,7 +349,3 @@ def test_a_crash_while_a_key_is_added(t):
               "ALTER TABLE c ADD CONSTRAINT added FOREIGN KEY (p) REFERENCES p (id)")
     t.error("DELETE FROM p WHERE id = 1", _ROW_IS_REFERENCED)
     t.check_table("c")
-
-
-if __name__ == "__main__":
-    main(globals())

@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
 """Random tables that refer to each other and themselves, and random statements, beside InnoDB.
 
@@ -9,8 +8,12 @@ cascade, which Rowan puts right and InnoDB does not (docs/foreign_keys.md).
 import random
 import time
 
-from framework import SEED, ConnectionLost, Failure, main
+import pytest
+
+from framework import SEED, ConnectionLost, Failure
 from side_by_side import FAST, Side
+
+pytestmark = pytest.mark.server(options=FAST)
 
 _RULES = ("RESTRICT", "NO ACTION", "CASCADE", "CASCADE", "SET NULL")
 _TOO_MANY_TABLES = 6575
@@ -124,7 +127,3 @@ def test_random_statements(t):
         number += 1
     print(f"{number} programs, {miscounted} ended by the server's count, {crashes} by an assertion "
           "of InnoDB", flush=True)
-
-
-if __name__ == "__main__":
-    main(globals(), options=FAST)

@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
 """Foreign keys: what statements do to rows, beside InnoDB.
 
@@ -6,8 +5,11 @@ Definitions: foreign_key_ddl_test.py. Locks and crashes: foreign_key_locks_test.
 """
 import os
 
-from framework import main
+import pytest
+
 from side_by_side import FAST, same_on_both
+
+pytestmark = pytest.mark.server(options=FAST)
 
 
 def test_restrict(t):
@@ -384,7 +386,3 @@ def test_columns_computed_from_what_cascades_did_to_the_row(t):
                " AND s > 1000 AND g > 1000 AND x > '1' AND CONCAT(p, a) > '1' ORDER BY id",
                expected)
     t.check_table("c")
-
-
-if __name__ == "__main__":
-    main(globals(), options=FAST)

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Tests through a real mysqld: write functions test_*(t), end the file with `main(globals())`.
+"""Tests through a real mysqld: functions test_*(t).
 
 Every test file starts one server of its own (unix socket only) and gives each test a fresh
 database. `t` is a Test: t.client() opens sessions, t.run() runs SQL in the first one, t.equal(),
-t.error(), t.wait_for() check. A test that needs its own server or options calls t.new_server().
-Run one file or some of its tests by hand: tests/mysqld/basic_test.py [name part]...
+t.error(), t.wait_for() check. A test that needs its own server or options calls t.new_server();
+`pytestmark = pytest.mark.server(options=...)` sets those of the file's. Run one file or some of its
+tests by hand: python3 -m pytest tests/mysqld/basic_test.py -k savepoint
 
 Environment: ROWAN_TEST_ENGINE=InnoDB runs the same tests on InnoDB, to check the tests
 themselves; ROWAN_TEST_LONG=1 asks for long runs; ROWAN_TEST_SEED fixes the random seed;
@@ -14,22 +15,18 @@ import contextlib
 import os
 import random
 import shutil
-import signal
 import socket
-import sys
 import tempfile
 import threading
 import time
-import traceback
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "scripts" / "lib"))
+import pytest
 
-from rowantools.client import Client, ConnectionLost, MysqlError  # noqa: E402,F401
-from rowantools.mysql_tree import find_tree  # noqa: E402
-from rowantools.paths import BUILD  # noqa: E402
-from rowantools.server import Server  # noqa: E402
+from rowantools.client import Client, ConnectionLost, MysqlError  # noqa: F401
+from rowantools.mysql_tree import find_tree
+from rowantools.paths import BUILD, ROOT  # noqa: F401
+from rowantools.server import Server
 
 ENGINE = os.environ.get("ROWAN_TEST_ENGINE", "ROWAN")
 LONG = os.environ.get("ROWAN_TEST_LONG") == "1"
@@ -42,23 +39,20 @@ _OPTIONS = ["--innodb-redo-log-capacity=16M", "--innodb-flush-log-at-trx-commit=
             "--performance-schema=OFF", "--max-connections=400"]
 
 
-class Skip(Exception):
-    """Raised by a test that cannot run here; the text says why."""
-
-
 class Failure(AssertionError):
     """A check that did not hold."""
 
 
 class Test:
     """What a test function gets."""
+    __test__ = False  # nothing that pytest collects
 
     def __init__(self, name, server):
         self.name, self.server = name, server
         self.engine, self.long = ENGINE, LONG
         self.random = random.Random(f"{SEED}/{name}")
         self.database = "t_" + name.removeprefix("test_")[:50]
-        self._servers, self._clients = [], []
+        self._servers, self._clients, self.failed = [], [], False
 
     # --- servers and sessions ---
 
@@ -193,9 +187,12 @@ class Test:
             self.true(not thread.is_alive(), "a session hangs after the server died")
 
     def skip(self, reason):
-        raise Skip(reason)
+        pytest.skip(reason)
 
-    # --- for the runner ---
+    # --- for conftest.py ---
+
+    def all_servers(self):
+        return [self.server, *self._servers]
 
     def _first_client(self):
         self.run()
@@ -237,7 +234,7 @@ def free_port():
     """One below those that the system gives to connections: none of them takes it before the server
     does, or while that is killed and started again."""
     while True:
-        port = random.SystemRandom().randrange(10_000, 32_000)
+        port = random.SystemRandom().randrange(20_000, 32_000)
         with socket.socket() as probe, contextlib.suppress(OSError):  # somebody has it
             probe.bind(("127.0.0.1", port))
             return port
@@ -252,64 +249,3 @@ def _template():
         fcntl.flock(lock, fcntl.LOCK_EX)
         template.initialize()
     return template.data
-
-
-def main(names, options=(), binlog=False, buffer_pool="64M"):
-    """Runs the test_* functions of a file; exit status 1 if one failed."""
-    wanted = sys.argv[1:]
-    signal.signal(signal.SIGTERM, lambda *ignored: sys.exit("ended from outside"))
-    tests = [(name, value) for name, value in names.items()
-             if name.startswith("test_") and callable(value)
-             and (not wanted or any(part in name for part in wanted))]
-    print(f"engine {ENGINE}, seed {SEED} (ROWAN_TEST_SEED repeats it)", flush=True)
-    file_name = Path(sys.argv[0]).stem
-    server = make_server(file_name, options, binlog, buffer_pool)
-    failed = 0
-    try:
-        server.start()
-        for name, function in tests:
-            failed += _run_one(name, function, server)
-    except Exception as error:  # the server itself failed: one failure with its reason
-        failed += 1
-        print(f"FAIL {file_name}: {error}", flush=True)
-    finally:
-        if failed and os.environ.get("ROWAN_TEST_KEEP"):
-            server.kill()
-            print(f"kept: {server.folder}")
-        else:
-            if failed:
-                print("--- error log ---\n" + server.messages()[-4000:])
-            server.destroy()
-    sys.exit(1 if failed else 0)
-
-
-def _run_one(name, function, server):
-    """1 if the test failed, else 0."""
-    if not server.is_running():
-        print(f"the server is not running; starting it again for {name}", flush=True)
-        server.start()
-    test, start = Test(name, server), time.monotonic()
-    try:
-        try:
-            function(test)
-        finally:
-            failed = sys.exc_info()[0] is not None
-            try:
-                test.finish()
-            except Failure:
-                if not failed:
-                    raise
-    except Skip as reason:
-        print(f"SKIP {name}: {reason}", flush=True)
-        return 0
-    except Exception as error:
-        print(traceback.format_exc())
-        for extra in test._servers:
-            print(f"--- error log of {extra.folder.name} ---\n" + extra.messages()[-3000:])
-        text = str(error).replace("\n", " ")
-        print(f"FAIL {name}: {type(error).__name__}: {text[:600]}", flush=True)
-        return 1
-    finally:
-        test.remove_servers()
-    print(f"PASS {name} ({time.monotonic() - start:.2f} s)", flush=True)
-    return 0

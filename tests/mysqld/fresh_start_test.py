@@ -1,11 +1,9 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
 """First statements after INSTALL PLUGIN in new instances: where memory errors of start-up show.
 
 Every round takes an empty data directory, installs the plugin, creates, fills, reads and drops a
 table, restarts and does it again; the server must survive all of it and end in good order.
 """
-from framework import main
 
 _ROUNDS, _ROUNDS_LONG = 2, 30
 
@@ -37,7 +35,3 @@ def test_first_statements(t):
             server.start()
             t.true(pid != server.pid(), "the server was not restarted")
         server.destroy()
-
-
-if __name__ == "__main__":
-    main(globals())

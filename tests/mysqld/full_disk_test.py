@@ -1,7 +1,6 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
 """What is undone while the disk is full, and that a server goes on by itself when it has room."""
-from framework import Failure, main
+from framework import Failure
 from rowantools.client import MysqlError
 from small_disk import SmallDisk
 
@@ -52,7 +51,3 @@ def test_a_rollback_on_a_full_disk_is_through_when_it_has_room(t):
             filler.execute("UPDATE undone SET k = k + 1 WHERE id = 100")
         finally:
             server.destroy()
-
-
-if __name__ == "__main__":
-    main(globals())

@@ -1,9 +1,11 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
 """MATCH ... AGAINST: which rows are found and how relevant they are, beside InnoDB; indexes that
 come and go; what transactions see."""
-from framework import main
+import pytest
+
 from side_by_side import FAST, Pair, same_on_both
+
+pytestmark = pytest.mark.server(options=FAST)
 
 _TABLE = """
 CREATE TABLE a (id INT PRIMARY KEY, t VARCHAR(200), b TEXT, FULLTEXT KEY tb (t, b),
@@ -429,7 +431,3 @@ def test_transactions(t):
     writer.execute("ROLLBACK")
     t.equal(old.query(find.format("uncommitted")), [], "rolled back")
     t.check_table("x")
-
-
-if __name__ == "__main__":
-    main(globals(), options=FAST)

@@ -1,10 +1,12 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
 """Virtual generated columns, indexes on them and on expressions, beside InnoDB: the same statements
 must end alike. Then random changes with rollbacks, crashes, and reads that find no value where the
 server expects it."""
-from framework import main
+import pytest
+
 from side_by_side import FAST, Pair, same_on_both
+
+pytestmark = pytest.mark.server(options=FAST)
 
 _PLAIN = """
 CREATE TABLE g (id INT PRIMARY KEY, a INT, v INT AS (a + 1), b VARCHAR(20),
@@ -441,7 +443,3 @@ def test_kill_rolls_back_and_keeps_entries(t):
             [(row[0], row[3], row[4]) for row in expected if row[3] > 6], "rows by the index")
     client.execute("DELETE FROM r WHERE v = 3")
     t.check_table("r", client)
-
-
-if __name__ == "__main__":
-    main(globals(), options=FAST)

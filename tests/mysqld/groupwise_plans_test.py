@@ -1,8 +1,6 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
 """The first rows of each group below plans that want an order, read an index alone or have hints
 (docs/groupwise.md)."""
-from framework import main
 from groupwise_queries import (GROUPS, OPTIMIZERS, ROWS, check, correlated, fill, plan_of,
                                ranking, rows_read)
 
@@ -108,7 +106,3 @@ def test_virtual_columns_of_an_index_read_alone(t):
     check(t, "SELECT w, MIN(j) FROM g GROUP BY w", None)
     check(t, "SELECT pk FROM g a WHERE pk = (SELECT MAX(pk) FROM g b WHERE b.j = a.j)", True)
     check(t, "SELECT pk, j, w FROM g a WHERE j = (SELECT MIN(j) FROM g b WHERE b.w = a.w)", True)
-
-
-if __name__ == "__main__":
-    main(globals())

@@ -1,10 +1,8 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
 """The first rows of each group: which queries read only those, that the answers stay the same, and
 which queries are left alone (docs/groupwise.md)."""
 import threading
 
-from framework import main
 from groupwise_queries import (GROUPS, OPTIMIZERS, ROWS, check, correlated, fill, plan_of,
                                ranking, rows_read)
 from random_groupwise import RandomTable
@@ -378,7 +376,3 @@ def _compare(t, query):
     t.equal(ordered(map(str, t.run(query))), expected, f"{query}\n{plan}\n"
             f"{t.run('SHOW CREATE TABLE r')[0][1]}")
     return "only the" in plan
-
-
-if __name__ == "__main__":
-    main(globals())

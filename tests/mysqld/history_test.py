@@ -1,11 +1,10 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
 """Random transactions of several sessions on few rows: what each level forbids does not happen."""
 import itertools
 import random
 import time
 
-from framework import Failure, main
+from framework import Failure
 from random_history import ROWS, TABLE, History, Program, Txn, tokens_of
 from rowantools.client import MysqlError
 
@@ -122,7 +121,3 @@ def test_the_check_itself_finds_what_a_weaker_level_lets_through(t):
             print(f"round {number}: {history.faults[0]}")
             return
     raise Failure("nothing was found")
-
-
-if __name__ == "__main__":
-    main(globals())

@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
 """What users and machines do to a server: crowds, little memory, full disks, wrong settings.
 
@@ -13,7 +12,7 @@ import shutil
 import struct
 import threading
 
-from framework import Failure, main
+from framework import Failure
 from rowantools.client import ConnectionLost, MysqlError
 from rowantools.paths import UserError
 from small_disk import SmallDisk
@@ -409,7 +408,3 @@ def test_start_without_the_plugin_and_back(t):
     server.plugin, server.install_plugin = plugin, True
     server.start()
     _check_kept(t, server)
-
-
-if __name__ == "__main__":
-    main(globals())

@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
 """A crash leaves prepared transactions, then the server runs without Rowan, then with it again.
 
@@ -10,7 +9,7 @@ import threading
 from functools import partial
 
 from crash_actors import Writer
-from framework import HUNG_S, Failure, main
+from framework import HUNG_S, Failure
 from rowantools.client import ConnectionLost, MysqlError
 
 _WRITERS, _CRASHES_MAX = 6, 8
@@ -198,7 +197,3 @@ def test_two_engines_without_binlog(t):
     t.equal(client.query("SELECT w, MAX(n) FROM ours GROUP BY w ORDER BY w"),
             client.query("SELECT w, MAX(n) FROM theirs GROUP BY w ORDER BY w"), "both engines")
     t.check_table("ours", client)
-
-
-if __name__ == "__main__":
-    main(globals())

@@ -1,11 +1,13 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
 """Columns that come and go at once: rows of all times beside each other, with the same statements
 on a table of InnoDB; rollbacks and a kill between; what is not possible at once."""
 import os
 
-from framework import main
+import pytest
+
 from side_by_side import FAST, Pair, same_on_both
+
+pytestmark = pytest.mark.server(options=FAST)
 
 _SCRIPT = """
 CREATE TABLE a (id INT, s VARCHAR(20) CHARACTER SET latin1, x INT, t TEXT, b VARBINARY(3000),
@@ -196,7 +198,3 @@ def test_random_columns(t):
             program.compare()
     if t.engine == "ROWAN":
         t.equal([name for name in _files(server) if name not in before], [], "copies")
-
-
-if __name__ == "__main__":
-    main(globals(), options=FAST)

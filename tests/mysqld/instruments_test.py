@@ -1,9 +1,7 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
 """What performance_schema shows of the engine."""
 import shutil
 
-from framework import main
 
 _NUMBERS = ("WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {0}) "
             "SELECT i, i * 7 % 1000 FROM n")
@@ -109,7 +107,3 @@ def test_waits_and_memory(t):
     t.equal(client.value("SELECT COUNT(*) FROM performance_schema"
                          ".memory_summary_global_by_event_name WHERE event_name LIKE "
                          "'memory/rowan/%' AND current_number_of_bytes_used <> 0"), 0)
-
-
-if __name__ == "__main__":
-    main(globals())

@@ -1,10 +1,9 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
 """What concurrent sessions see and wait for at READ COMMITTED and REPEATABLE READ."""
 import threading
 import time
 
-from framework import HUNG_S, Failure, main
+from framework import HUNG_S, Failure
 from rowantools.client import (ER_DUP_ENTRY, ER_LOCK_DEADLOCK, ER_LOCK_WAIT_TIMEOUT, Client,
                                MysqlError)
 
@@ -425,7 +424,3 @@ def test_money_is_neither_made_nor_lost(t):
     functions += [lambda: audit(readers[0], "v"), lambda: audit(readers[1], "PRIMARY")]
     t.threads(functions, limit_s=seconds + 4 * HUNG_S)
     t.check_table("a")
-
-
-if __name__ == "__main__":
-    main(globals())

@@ -1,9 +1,7 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
 """Wide tables, many indexes, large rows and keys: what InnoDB takes is taken, the rest is refused
 by CREATE with the server's own error, and rows that CREATE promised can be stored, changed, copied
 and read back (docs/limits.md)."""
-from framework import main
 
 _ENGINES = ("ROWAN", "INNODB")
 
@@ -167,7 +165,3 @@ def test_other_page_sizes(t):
         client.execute(f"CREATE TABLE shares (id INT PRIMARY KEY, {_columns(200, 'VARCHAR(50)')})")
         client.execute("INSERT INTO shares VALUES (1" + f", '{'s' * 50}'" * 200 + ")")
         t.check_table("shares", client)
-
-
-if __name__ == "__main__":
-    main(globals())

@@ -1,9 +1,8 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
 """How waits for row locks end: time-outs, kills, limits on the time of a statement."""
 import time
 
-from framework import HUNG_S, main
+from framework import HUNG_S
 from isolation_test import Pending
 
 ER_QUERY_INTERRUPTED, ER_QUERY_TIMEOUT, ER_LOCK_WAIT_TIMEOUT = 1317, 3024, 1205
@@ -98,7 +97,3 @@ def test_scans_that_deliver_nothing_are_ended(t):
     took = time.monotonic() - start
     t.true(took < HUNG_S, f"the kill took {took:.1f} s")
     holder.execute("ROLLBACK")
-
-
-if __name__ == "__main__":
-    main(globals())

@@ -1,11 +1,10 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
 """Ranges locked by reads and changes: no phantoms and no write skew at REPEATABLE READ (locking
 reads) and SERIALIZABLE, no range locks at READ COMMITTED. What InnoDB does differently is not
 asked: where it locks more of a gap, the tests insert into the part that both lock."""
 import time
 
-from framework import Failure, main
+from framework import Failure
 from isolation_test import Pending, _sessions
 from rowantools.client import ER_DUP_ENTRY, ER_LOCK_DEADLOCK, ER_LOCK_WAIT_TIMEOUT, MysqlError
 
@@ -452,7 +451,3 @@ def test_lock_memory_that_is_used_up_is_missed_by_one_session_only(t):
         t.run("SET GLOBAL rowan_lock_memory_size = DEFAULT")
     one.execute("UPDATE a SET v = 1 WHERE id > 10")
     t.rows("SELECT v, COUNT(*) FROM a GROUP BY v ORDER BY v", [(1, 29990), (2, 10)])
-
-
-if __name__ == "__main__":
-    main(globals())

@@ -1,10 +1,9 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
 """Many tables and few file descriptors. ROWAN_TEST_LONG=1: 20,000 tables under a limit of 1,024."""
 import resource
 import time
 
-from framework import HUNG_S, LONG, main
+from framework import HUNG_S, LONG
 
 CREATORS = 4
 # rowan_shutdown_timeout, the batches under way, the server's own work, on a busy machine.
@@ -70,7 +69,3 @@ def test_tables_written_in_turn(t):
         print(f"{tables} tables, {limit} descriptors: {created:.0f} created/s, "
               f"{rates[0]:.0f} and {rates[1]:.0f} inserted into/s, shutdown {stopped_s:.1f} s, "
               f"start {started_s:.1f} s, {read:.0f} read/s", flush=True)
-
-
-if __name__ == "__main__":
-    main(globals())

@@ -1,9 +1,7 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
 """rowan_serializable = optimistic: nobody waits for who reads, and circles fail with error 1213."""
 import time
 
-from framework import Skip, main
 from isolation_test import Pending
 from rowantools.client import ER_LOCK_DEADLOCK, MysqlError
 
@@ -14,7 +12,7 @@ _SETTINGS = ("SET SESSION TRANSACTION ISOLATION LEVEL SERIALIZABLE",
 
 def _session(t, server=None):
     if t.engine != "ROWAN":
-        raise Skip("InnoDB has no such setting")
+        t.skip("InnoDB has no such setting")
     client = t.client(server)
     for statement in _SETTINGS:
         client.execute(statement)
@@ -302,7 +300,3 @@ def test_money_moves_and_stays(t):
             t.true(values[0] + values[1] >= 0 and values[2] + values[3] >= 0, f"{values}")
     t.threads([lambda number=number: work(number) for number in range(4)] + [watch])
     print(f"{sum(done)} done, {sum(refused)} refused")
-
-
-if __name__ == "__main__":
-    main(globals())

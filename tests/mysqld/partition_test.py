@@ -1,12 +1,15 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
 """Partitioned tables: the same statements with the same outcome on Rowan and on InnoDB, changes of
 partitions in place, exchange with a table, and nothing left behind when the server dies."""
 import itertools
 import os
 
-from framework import Failure, MysqlError, main
+import pytest
+
+from framework import Failure, MysqlError
 from side_by_side import FAST, Side, same_on_both
+
+pytestmark = pytest.mark.server(options=FAST)
 
 _ROWS = """
 INSERT INTO p (a, b, c, d) VALUES (1, 1, 'one', '2001-01-01'), (2, 12, 'two', '2002-02-02'),
@@ -441,7 +444,3 @@ def test_kill_9_leaves_the_old_or_the_new_partitions(t):
         t.check_table("x", client=after)
         t.equal(after.query("SELECT (SELECT COUNT(*) FROM p) + (SELECT COUNT(*) FROM x)")[0][0],
                 3000, "rows")
-
-
-if __name__ == "__main__":
-    main(globals(), options=FAST)

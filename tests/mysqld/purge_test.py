@@ -1,7 +1,5 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
 """Who keeps old row versions, and what goes although somebody does."""
-from framework import main
 
 
 def _status(t, name):
@@ -99,7 +97,3 @@ def test_the_lag_that_slows_writers_is_set(t):
     t.wait_for(lambda: int(_status(t, "purge_lag")) == 0, "purge catches up")
     t.run("SET GLOBAL rowan_max_purge_lag = DEFAULT")
     t.error("SET GLOBAL rowan_max_purge_lag = -1", 1231)
-
-
-if __name__ == "__main__":
-    main(globals())

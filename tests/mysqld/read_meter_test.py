@@ -1,7 +1,5 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
 """What reads look at beside what they return, by session and in total."""
-from framework import main
 
 _PREFIX = "rowan_session_"
 
@@ -69,7 +67,3 @@ def test_what_is_read_for_nothing_is_told(t):
                          "WHERE variable_name = 'Rowan_examined_single_table_entries'")
     t.true(int(total) >= limited["examined_single_table_entries"], total)
     t.true("examined_join_entries" in client.query("SHOW ENGINE ROWAN STATUS")[0][2], "the report")
-
-
-if __name__ == "__main__":
-    main(globals())

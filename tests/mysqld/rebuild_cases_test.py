@@ -1,8 +1,10 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
 """ALTER TABLE that makes a table anew, beside InnoDB: errors, rows and definitions are the same."""
-from framework import main
+import pytest
+
 from side_by_side import FAST, same_on_both
+
+pytestmark = pytest.mark.server(options=FAST)
 
 
 def test_primary_keys_and_duplicates(t):
@@ -102,7 +104,3 @@ SELECT * FROM a;
 OPTIMIZE TABLE a;
 CHECK TABLE a, x2;
 """)
-
-
-if __name__ == "__main__":
-    main(globals(), options=FAST)

@@ -1,11 +1,10 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
 """ALTER TABLE and OPTIMIZE that make a table anew while others write to it: what it is afterwards,
 row by row; errors that values raise; all of it or nothing when the server dies."""
 import os
 import threading
 
-from framework import MysqlError, main
+from framework import MysqlError
 
 _INPLACE = ", ALGORITHM=INPLACE, LOCK=NONE"
 _REFUSED = (1845, 1846)
@@ -272,7 +271,3 @@ def test_kill_9_leaves_the_old_or_the_new_table(t):
         t.check_table("a", client=client)
         t.equal(client.query("SELECT id, k, v FROM a ORDER BY id"), rows, "rows")
         t.wait_for(lambda: len(_files(t, server)) == files, "no file is left over")
-
-
-if __name__ == "__main__":
-    main(globals())

@@ -1,9 +1,8 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
 """A replica that applies transactions beside each other and commits them in order."""
 import time
 
-from framework import HUNG_S, free_port, main
+from framework import HUNG_S, free_port
 
 
 def start_pair(t):
@@ -100,7 +99,3 @@ def test_events_of_rows_in_indexes_on_expressions(t):
         t.equal([row[-1] for row in watch.query(f"CHECK TABLE {table}")], ["OK"], table)
     t.equal(watch.query("SELECT COUNT(*) FROM e FORCE INDEX (v) WHERE v > 0"), [(0,)], "entries")
     replica.execute("STOP REPLICA")
-
-
-if __name__ == "__main__":
-    main(globals())

@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
 """Replication of Rowan tables, beside and between InnoDB's: a random load in all formats with XA
 transactions, appliers beside each other, servers killed; dumps and loads between the engines.
@@ -10,7 +9,7 @@ import subprocess
 import threading
 import time
 
-from framework import ConnectionLost, find_tree, free_port, main
+from framework import ConnectionLost, find_tree, free_port
 from replication_load import Load, await_replica, compare, create_tables
 
 _SEMI_SYNC = ("INSTALL PLUGIN rpl_semi_sync_source SONAME 'semisync_source.so'",
@@ -291,7 +290,3 @@ def test_statements_around_files_and_locks_are_replicated(t):
     replica = ring.connect(ring.servers[1])
     await_replica(t, source, replica)
     t.equal(compare(t, source, replica), 400, "rows")
-
-
-if __name__ == "__main__":
-    main(globals())

@@ -1,8 +1,6 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
 """Changes of rows as the binary log has them: with all columns, with few of them, and with parts of
 JSON values. Another server that carries them out has the same rows and indexes."""
-from framework import main
 from log_replay import replay
 
 _TABLES = {
@@ -103,7 +101,3 @@ def test_small_changes_of_large_documents_are_small_events(t):
         t.true(position() - before < 10000, f"{change}: {position() - before} bytes")
     t.equal(client.query("SELECT d->>'$.s', d->'$.n', LENGTH(d->>'$.pad'), JSON_LENGTH(d) FROM j"),
             [("longer one", "2", 300000, 3)])
-
-
-if __name__ == "__main__":
-    main(globals())

@@ -1,7 +1,5 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
 """The tables ROWAN_* of INFORMATION_SCHEMA: they come and go with the engine."""
-from framework import main
 
 _UNKNOWN_TABLE = 1109
 _TABLES = ("ROWAN_BUFFER_POOL", "ROWAN_INDEXES", "ROWAN_LOCKS", "ROWAN_LOCK_WAITS",
@@ -158,7 +156,3 @@ def test_an_installation_that_is_held_up_ends(t):
     t.equal(_remembered(client), [])
     client.execute("INSTALL PLUGIN rowan SONAME 'ha_rowan.so'")
     _check_present(t, client)
-
-
-if __name__ == "__main__":
-    main(globals())

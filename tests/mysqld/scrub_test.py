@@ -1,9 +1,7 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
 """Damage of a page that no statement reads is found by scrubbing while the server runs."""
 import os
 
-from framework import main
 
 _PAGE = 16384
 
@@ -63,7 +61,3 @@ def test_nothing_is_found_beside_writers(t):
         client.execute("DROP TABLE passing")
     for finding in ("scrub_pages_damaged", "scrub_pages_rewritten"):
         t.equal(_metric(client, finding), 0, finding)
-
-
-if __name__ == "__main__":
-    main(globals())

@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
 """Indexes on expressions and virtual columns whose values depend on settings of the session. Rows
 are written under some settings and changed under others: statements end as on InnoDB without such
@@ -6,9 +5,12 @@ an index, and no entry is left behind. (With one InnoDB leaves entries behind, t
 duplicates, and ends the server when it meets some: row0ins.cc, is_committed.)"""
 import threading
 
-from framework import main
+import pytest
+
 from rowantools.client import MysqlError
 from side_by_side import FAST, Pair
+
+pytestmark = pytest.mark.server(options=FAST)
 
 _PAD = "SET sql_mode = 'PAD_CHAR_TO_FULL_LENGTH,STRICT_TRANS_TABLES'"
 _PLAIN = "SET sql_mode = 'STRICT_TRANS_TABLES'"
@@ -484,7 +486,3 @@ def test_error_log_tells_once(t):
     t.equal(len(lines), 1, lines)
     t.true("Index 'k'" in lines[0] and "time_zone" in lines[0], lines)
     t.true("damaged" not in t.server.messages(), "an intact table is called damaged")
-
-
-if __name__ == "__main__":
-    main(globals(), options=FAST)

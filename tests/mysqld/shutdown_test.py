@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
 """SHUTDOWN while a large transaction is purged or rolled back takes seconds, not a transaction.
 
@@ -10,7 +9,7 @@ import os
 import threading
 import time
 
-from framework import HUNG_S, LONG, ConnectionLost, MysqlError, main
+from framework import HUNG_S, LONG, ConnectionLost, MysqlError
 
 _ROWS = int(os.environ.get("ROWAN_TEST_ROWS", 150_000))
 _ROWS_PER_STATEMENT = 50_000
@@ -185,7 +184,3 @@ def test_shutdown_during_long_statements(t):
     t.check_table("source", client)
     t.check_table("target", client)
     server.destroy()
-
-
-if __name__ == "__main__":
-    main(globals())

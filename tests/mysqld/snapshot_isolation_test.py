@@ -1,9 +1,7 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
 """rowan_snapshot_isolation: the first to commit wins."""
 import time
 
-from framework import Skip, main
 from isolation_test import Pending
 from rowantools.client import MysqlError
 
@@ -52,7 +50,7 @@ def _fill(t):
 
 def _session(t, isolation="ON"):
     if t.engine != "ROWAN":
-        raise Skip("InnoDB has no snapshot isolation")
+        t.skip("InnoDB has no snapshot isolation")
     client = t.client()
     client.execute(f"SET SESSION rowan_snapshot_isolation = {isolation}")
     return client
@@ -134,7 +132,3 @@ def test_counting_by_many_loses_nothing(t):
     t.threads([lambda number=number: count(number) for number in range(len(counts))])
     print(f"{counts} increments")
     t.rows("SELECT v FROM a WHERE id = 1", [(100 + sum(counts),)])
-
-
-if __name__ == "__main__":
-    main(globals())

@@ -1,13 +1,16 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
 """SPATIAL indexes beside InnoDB: definitions and errors end alike; random geometries are found by
 every predicate as InnoDB finds them, with the index and without it; changes, rollbacks and crashes
 keep the index in agreement with the rows; locking reads let no phantoms in."""
 import random
 
-from framework import MysqlError, SEED, main
+import pytest
+
+from framework import MysqlError, SEED
 from random_geometry import PLANE, SPHERE, RandomGeometry
 from side_by_side import FAST, same_on_both
+
+pytestmark = pytest.mark.server(options=FAST)
 
 _DEFINITIONS = """
 CREATE TABLE a (id INT PRIMARY KEY, g GEOMETRY NOT NULL SRID 0, SPATIAL KEY (g));
@@ -303,7 +306,3 @@ def test_altering_and_building(t):
     t.equal(t.run(count.format("FORCE INDEX (p)")), expected, "after a copy")
     t.check_table("g")
     t.check_table("h")
-
-
-if __name__ == "__main__":
-    main(globals(), options=FAST)

@@ -1,11 +1,9 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
 """What keeps a server's Rowan instance from opening, and that the refusal harms nothing."""
 import os
 import re
 import shutil
 
-from framework import main
 from rowantools.client import MysqlError
 
 _WRONG_VALUE_FOR_VAR = 1231
@@ -141,7 +139,3 @@ def test_a_pool_larger_than_the_memory(t):
         warned = server.messages().count("is more than there is")
         client.execute(f"SET GLOBAL rowan_buffer_pool_size = {much}")
         t.equal(server.messages().count("is more than there is"), warned + 1, "a warning again")
-
-
-if __name__ == "__main__":
-    main(globals())

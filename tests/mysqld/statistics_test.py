@@ -1,10 +1,10 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
 """Statistics of tables: counted, kept across restarts, never taken inside a statement; and plans
 that depend on them."""
-from framework import main
+import pytest
 
 _OPTIONS = ["--information-schema-stats-expiry=0"]
+pytestmark = pytest.mark.server(options=_OPTIONS)
 
 
 def _figures(client, table):
@@ -251,7 +251,3 @@ def test_no_definition_files(t):
     t.equal([path.name for path in (t.server.data / t.database).iterdir()], [])
     client.execute("RENAME TABLE alone TO renamed")
     client.execute("DROP TABLE renamed")
-
-
-if __name__ == "__main__":
-    main(globals(), options=_OPTIONS)

@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
 """Durability settings of a running server: sync methods, per-session strictness, what is durable,
 redo capacity, data syncs and doublewrite modes, each changed while four sessions write."""
@@ -6,8 +5,11 @@ import re
 import threading
 import time
 
-from framework import ENGINE, HUNG_S, MysqlError, main
+import pytest
 
+from framework import ENGINE, HUNG_S, MysqlError
+
+pytestmark = pytest.mark.skipif(ENGINE != "ROWAN", reason="it tests Rowan's own settings")
 _METHODS = ("fsync", "fdatasync", "dsync", "direct_dsync", "uring")
 _WRITERS = 4
 _WRONG_VALUE = 1231
@@ -399,10 +401,3 @@ def test_atomic_doublewrite_only_where_promised(t):
         client.execute(f"SET GLOBAL rowan_doublewrite = {mode}")
         load.progress()
     load.finish()
-
-
-if __name__ == "__main__":
-    if ENGINE != "ROWAN":
-        print("SKIP sync_test: it tests Rowan's own settings")
-    else:
-        main(globals())

@@ -1,9 +1,8 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
 """All stock sysbench workloads, with a buffer pool far smaller than the data; then a full check."""
 import time
 
-from framework import ENGINE, main
+from framework import ENGINE
 from rowantools.client import MysqlError
 from rowantools.sysbench import BULK_INSERT, OLTP, Sysbench
 
@@ -79,7 +78,3 @@ def test_rows_survive_a_crash_in_the_middle(t):
         t.equal(client.value("SELECT COUNT(*) FROM sbtest1"), _ROWS, "rows after the crash")
     except MysqlError as error:
         raise AssertionError(f"the table cannot be read after the crash: {error}") from error
-
-
-if __name__ == "__main__":
-    main(globals())

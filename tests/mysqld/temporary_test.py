@@ -1,11 +1,10 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
 """Temporary tables: the same statements in two sessions, one with tables of our engine, one with
 InnoDB's, must do the same. And nothing of them is left behind, whatever ends.
 """
 import os
 
-from framework import Failure, main
+from framework import Failure
 from rowantools.client import MysqlError
 
 _CANNOT_REOPEN = 1137
@@ -320,7 +319,3 @@ def test_more_rows_than_the_buffer_pool_holds(t):
              "ROLLBACK", "SELECT COUNT(*), SUM(k), SUM(CRC32(v)) FROM x",
              "SELECT SUM(LENGTH(v)) FROM x FORCE INDEX (k) WHERE k BETWEEN 100 AND 200",
              "CHECK TABLE x")
-
-
-if __name__ == "__main__":
-    main(globals())

@@ -1,9 +1,7 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
 """READ ONLY transactions, consistent snapshots over two engines, LOCK TABLES."""
 import time
 
-from framework import main
 from isolation_test import Pending
 from side_by_side import same_on_both
 
@@ -203,7 +201,3 @@ def _play_lock_tables(t, engine):
     other.execute("COMMIT")
     locker.must_finish()
     own.execute("UNLOCK TABLES")
-
-
-if __name__ == "__main__":
-    main(globals())

@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
 """An instance made by an older plugin: opened by today's, used, and refused by the older one again.
 
@@ -8,7 +7,6 @@ tests/engine/upgrade_test.cc has instances of old formats that need no older plu
 import os
 from pathlib import Path
 
-from framework import main
 from rowantools.paths import UserError
 
 _ROWS = 3000
@@ -146,7 +144,3 @@ def test_after_a_crash(t):
 def test_small_pages_after_a_crash(t):
     server, expected = _run_the_old(t, "kill", ["--loose-rowan-page-size=4096"])
     _use_today(t, server, expected)
-
-
-if __name__ == "__main__":
-    main(globals())

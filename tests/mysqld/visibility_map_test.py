@@ -1,9 +1,7 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
 """Rows that are counted or passed over without being read (docs/visibility_map.md)."""
 import json
 
-from framework import main
 
 _ROWS = 20000
 _FEW_ROWS = 2000
@@ -301,7 +299,3 @@ def _check_inner_counts(t, client):
     t.equal(client.query("SELECT MAX(id) FROM (SELECT id FROM t ORDER BY id LIMIT 5 OFFSET 1000) "
                          "d"), [(1004,)])
     t.equal(client.query("SELECT COUNT(*) c FROM t WHERE k > 10 HAVING c < 5"), [])
-
-
-if __name__ == "__main__":
-    main(globals())

@@ -1,7 +1,5 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
 """Prepared XA transactions: what waits for them after a restart, and uninstalling the plugin."""
-from framework import main
 
 _LOCK_WAIT_TIMEOUT, _IN_USE = 1205, 1883
 
@@ -112,7 +110,3 @@ def test_plugin_stays_while_it_is_used(t):
     t.uninstall(client)
     server.install_rowan()
     t.equal(client.query("SELECT * FROM r.t"), [(7,)])
-
-
-if __name__ == "__main__":
-    main(globals())

@@ -1,19 +1,20 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """What the scripts work out for themselves: archive addresses, versions, reports, counts."""
+import json
 import os
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "scripts" / "lib"))
+import pytest
 
-from rowantools import client, commit_latency, mysql_tree, private_apt, sysbench  # noqa: E402
-from rowantools import mtr, unit_tests  # noqa: E402
-from rowantools.suite_lists import Reasons  # noqa: E402
-from rowantools.line_tests import Failure, require_equal, run  # noqa: E402
-from rowantools.paths import UserError  # noqa: E402
+from rowantools import client, mtr, mysql_tree, private_apt, sysbench
+from rowantools.line_tests import Failure, require_equal
+from rowantools.paths import ROOT, UserError
+from rowantools.suite_lists import Reasons
+from rowantools.test_pool import Pool
+from rowantools.test_programs import Program
 
 
 def _archive_of(files):
@@ -92,22 +93,6 @@ def test_sysbench_report_is_read():
     require_equal(sysbench._parse_report(text, sysbench.BULK_INSERT, 1.0, 2.1).qps, 50.0)
 
 
-def test_percentiles_of_the_latency_test():
-    row = commit_latency.Candidate("x", "raw", samples_us=[float(n) for n in range(100, 0, -1)])
-    figures = row.figures()
-    require_equal((figures["p50_us"], figures["p99_us"], figures["mean_us"]), (51.0, 100.0, 50.5))
-    require_equal(commit_latency.Candidate("x", "raw").figures(), None)
-
-
-def test_bare_write_probe_runs():
-    with tempfile.TemporaryDirectory(dir=ROOT) as folder:
-        path = Path(folder) / "probe"
-        path.write_bytes(b"\0" * commit_latency._PROBE_FILE_BYTES)
-        for method in ("fsync", "fdatasync", "dsync"):
-            if not commit_latency._probe(path, method, 0.01):
-                raise Failure(f"no sample with {method}")
-
-
 def test_client_decodes_results():
     require_equal(client._length_encoded(b"\xfc\x01\x02", 0), (0x0201, 3))
     require_equal(client._length_encoded(b"\xfb", 0), (None, 1))
@@ -118,28 +103,63 @@ def test_client_decodes_results():
     require_equal(row, (42, "ä", b"\x00", None, "1.5"))
 
 
-def _counted(script):
-    with tempfile.TemporaryDirectory() as folder:
-        program = unit_tests.Program("sample", ["/bin/sh", "-c", script], "lines", {}, 1.0)
-        suite = unit_tests.Suite("sample", [program], folder)
-        outcome = suite._logs.mkdir(parents=True) or suite._run_program(program)
-        return outcome.passed, outcome.failed, len(outcome.skipped)
+def _counted(folder, kind, *command, only=(), limit_s=60):
+    outcome = Program("suite", "sample", list(command), kind, {}, limit_s).run(folder, only)
+    return outcome.passed, outcome.failed_names, outcome.skipped
 
 
-def test_test_counting():
-    require_equal(_counted("echo PASS a; echo PASS b; echo SKIP c: why"), (2, 0, 1))
-    require_equal(_counted("echo PASS a; echo FAIL b: reason; exit 1"), (1, 1, 0))
+@pytest.mark.parametrize("script, counts", [
+    ("echo PASS a; echo PASS b; echo SKIP c: why", (2, [], ["sample: c: why"])),
+    ("echo PASS a; echo FAIL b: reason; exit 1", (1, [""], [])),
+    ("echo PASS a; kill -9 $$", (1, [""], [])),
+    ("exit 0", (0, [""], [])),
+    ("exit 3", (0, [""], []))])
+def test_crashes_and_silence_count_as_failures(tmp_path, script, counts):
+    require_equal(_counted(tmp_path, "lines", "/bin/sh", "-c", script), counts, script)
 
 
-def test_crashes_hangs_and_silence_count_as_failures():
-    require_equal(_counted("echo PASS a; kill -9 $$"), (1, 1, 0), "crash")
-    require_equal(_counted("echo PASS a; exec sleep 5"), (1, 1, 0), "hang")
-    require_equal(_counted("exit 0"), (0, 1, 0), "silence")
-    require_equal(_counted("exit 3"), (0, 1, 0), "status")
+def test_a_hang_counts_as_a_failure(tmp_path):
+    hang = ("/bin/sh", "-c", "exec sleep 1000")
+    require_equal(_counted(tmp_path, "lines", *hang, limit_s=0.2), (0, [""], []))
+
+
+def test_pytest_is_counted(tmp_path):
+    sample = tmp_path / "sample_test.py"
+    sample.write_text("import pytest\ndef test_a(): pass\ndef test_b(): assert 1 == 2\n"
+                      "def test_c(): pytest.skip('why')\n")
+    require_equal(_counted(tmp_path, "pytest", str(sample)),
+                  (1, ["test_b"], ["sample: test_c: why"]))
+    require_equal(_counted(tmp_path, "pytest", str(sample), only=["test_b"]), (0, ["test_b"], []))
+
+
+def test_googletest_is_counted(tmp_path):
+    report = ('<testsuites><testsuite><testcase classname="S" name="A" status="run" time="0.1"/>'
+              '<testcase classname="S" name="B" status="run"><failure>no</failure></testcase>'
+              '<testcase classname="S" name="C" status="notrun"/>'
+              '<testcase classname="S" name="D" status="run"><skipped message="why&#x0A;"/>'
+              '</testcase></testsuite></testsuites>')
+    script = f"echo '{report}' > ${{1#*=xml:}}"
+    require_equal(_counted(tmp_path, "gtest", "/bin/sh", "-c", script, "sample"),
+                  (1, ["S.B"], ["sample: S.D: why"]))
+
+
+def test_the_longest_start_first_and_what_failed_is_remembered(tmp_path):
+    order = tmp_path / "order"
+
+    def pool(**options):
+        return Pool([Program("suite", name, ["/bin/sh", "-c", f"echo {name} >> {order}; {script}"],
+                             "lines", slots=99)
+                     for name, script in (("short", "echo PASS a"), ("long", "exit 1"))],
+                    tmp_path, **options)
+    (tmp_path / "history.json").write_text(json.dumps(
+        {"seconds": {"suite/short": 1, "suite/long": 9}, "failed": {}}))
+    require_equal((pool().run().failed, order.read_text()), (1, "long\nshort\n"))
+    require_equal((pool(only_failed=True).run().passed, order.read_text()),
+                  (0, "long\nshort\nlong\n"))
 
 
 def test_every_script_explains_itself():
-    for name in ("setup", "test", "demo", "server", "style-figures"):
+    for name in ("setup", "test", "demo", "bench", "server", "style-figures"):
         result = subprocess.run([str(ROOT / "scripts" / name), "--help"], capture_output=True,
                                 text=True, env=dict(os.environ, PYTHON=sys.executable))
         if result.returncode != 0 or "usage:" not in result.stdout:
@@ -225,7 +245,3 @@ def test_what_the_test_driver_prints_is_understood():
 def test_a_server_that_ends_is_never_explained():
     crash = mtr.TestResult("main.lost", mtr.FAIL, f"{mtr.CRASHED} SELECT 1 FROM innodb_tables")
     require_equal(Reasons().explain(crash).note, f"? {crash.note}")
-
-
-if __name__ == "__main__":
-    run(globals())

@@ -24,7 +24,11 @@ class LeakSearchTest : public testing::Test {
     Result<BlobRef> ref =
         store.Write(kSpace, AsBytes(value), [](MiniTxn*, const BlobRef&) { return Status::Ok(); });
     EXPECT_TRUE(ref.ok());
-    EXPECT_TRUE(store.VisitPages(*ref, [&](PageNumber page) { pages_.push_back(page); }).ok());
+    const auto note = [&](PageNumber page) {
+      pages_.push_back(page);
+      return true;
+    };
+    EXPECT_TRUE(store.VisitPages(*ref, note).ok());
   }
 
   /// A walk for each entry, the last one repeated: was it quiet?

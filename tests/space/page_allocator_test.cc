@@ -16,8 +16,7 @@ namespace {
 
 constexpr SpaceId kSpace = SpaceFixture::kSpace;
 
-Result<PageNumber> Take(SpaceFixture* fixture, PageNumber near,
-                        PageUse use = PageUse::kOrdinary) {
+Result<PageNumber> Take(SpaceFixture* fixture, PageNumber near, PageUse use = PageUse::kOrdinary) {
   Result<PageReservation> reservation = fixture->allocator().Reserve(kSpace, 1, use);
   if (!reservation.ok()) return reservation.status();
   MiniTxn mini_txn(&fixture->pool());

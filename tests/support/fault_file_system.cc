@@ -198,9 +198,19 @@ uint64_t FaultFileSystem::Digest() const {
   return digest;
 }
 
+void FaultFileSystem::SetObserver(Observer observer) {
+  std::unique_lock lock(observer_mutex_);
+  observed_.store(observer != nullptr);
+  observer_ = std::move(observer);
+}
+
 FaultFileSystem::Verdict FaultFileSystem::Enter(FileCall call, const std::string& path) {
   calls_[static_cast<size_t>(call)].fetch_add(1);
   CountCall(call, path);
+  if (observed_.load()) {
+    std::shared_lock lock(observer_mutex_);
+    if (observer_) observer_(call);
+  }
   Verdict verdict;
   if (faults_armed_.load()) verdict = TakeFault(call, path);
   const bool changes = call != FileCall::kRead && call != FileCall::kOpen;

@@ -19,9 +19,11 @@
 
 #include <array>
 #include <atomic>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <shared_mutex>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -78,6 +80,9 @@ class FaultFileSystem final : public FileSystem {
   void Unmount(const std::string& folder);
   /// What AtomicWriteUnitMax answers; 0 at first.
   void SetAtomicWriteUnitMax(uint32_t bytes) { atomic_unit_max_.store(bytes); }
+  /// Asked in each call, on its thread, before it does anything. Empty: nobody is.
+  using Observer = std::function<void(FileCall call)>;
+  void SetObserver(Observer observer);
   /// Every Sync takes at least this long, as on a real device.
   void SetSyncDelayMicros(uint32_t micros) { sync_delay_us_.store(micros); }
 
@@ -170,6 +175,10 @@ class FaultFileSystem final : public FileSystem {
   std::map<std::string, bool> folders_;  // made by CreateFolder; true: durably
   std::vector<uint64_t> crash_seeds_;
   std::map<const SimulatedInode*, const FaultFile*> locks_;  // by holder; a crash ends them all
+
+  std::shared_mutex observer_mutex_;
+  Observer observer_;                  // guarded by observer_mutex_
+  std::atomic<bool> observed_{false};  // false: nobody needs observer_mutex_
 
   std::mutex faults_mutex_;
   std::atomic<bool> faults_armed_{false};  // false: nobody needs faults_mutex_

@@ -3,14 +3,12 @@
 import re
 import shutil
 import subprocess
-import sys
-from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "scripts" / "lib"))
+import pytest
 
-from rowantools.cpp_source import CODE_FOLDERS, sources  # noqa: E402
-from rowantools.line_tests import Failure, require_none, run  # noqa: E402
+from rowantools.cpp_source import CODE_FOLDERS, sources
+from rowantools.line_tests import Failure, require_none
+from rowantools.paths import ROOT
 
 VERSION = "14"  # others break some lines elsewhere
 
@@ -25,6 +23,11 @@ def _clang_format():
         if re.search(rf"version {VERSION}\.", text):
             return path
     return None
+
+
+pytestmark = pytest.mark.skipif(
+    _clang_format() is None,
+    reason=f"there is no clang-format {VERSION}; it is in Debian 12's package clang-format")
 
 
 def _misformed(program, paths):
@@ -47,10 +50,3 @@ def test_a_misformed_line_is_seen(tmp=ROOT / "build" / "misformed.cc"):
     tmp.unlink()
     if len(found) != 1:
         raise Failure("a misformed line is not seen")
-
-
-if __name__ == "__main__":
-    if _clang_format() is None:
-        print(f"SKIP there is no clang-format {VERSION}; it is in Debian 12's package clang-format")
-        sys.exit(0)
-    run(dict(globals()))

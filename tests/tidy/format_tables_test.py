@@ -7,14 +7,10 @@ one of the sources that the page names, row by row; a table of a source has its 
 that names the source; and a constant k...Offset of a source with tables is the offset of a row.
 """
 import re
-import sys
-from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "scripts" / "lib"))
-
-from rowantools.cpp_source import sources  # noqa: E402
-from rowantools.line_tests import Failure, require_equal, require_none, run  # noqa: E402
+from rowantools.cpp_source import sources
+from rowantools.line_tests import Failure, require_equal, require_none
+from rowantools.paths import ROOT
 
 FORMATS = ROOT / "docs" / "formats"
 _COMMENT_HEAD = re.compile(r"^\s*//+\s+offset\s+size\s*$")
@@ -147,7 +143,3 @@ def test_the_readers_themselves():
     require_equal(document_tables(sample), [[(0, 4), (4, None)]], "tables of a document")
     if _agree([(0, 4), (4, 4)], [(0, 4), (4, 8)]) or not _agree([(0, 4)], [(0, 4), (4, None)]):
         raise Failure("tables are not compared as they should be")
-
-
-if __name__ == "__main__":
-    run(globals())

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Shared code of scripts/setup, server, test, demo, and of the tests through mysqld."""
+"""Shared code of scripts/setup, server, test, bench, and of the tests through mysqld."""

@@ -126,11 +126,6 @@ class Client:
     def fileno(self):
         return self._socket.fileno()
 
-    @property
-    def raw_socket(self):
-        """For measurements that must not pay for parsing: see commit_latency.py."""
-        return self._socket
-
     # --- packets ---
 
     def _write_packet(self, payload):

@@ -40,9 +40,9 @@ class Setup:
         self._apt = PrivateApt(MYSQL / "apt")
         self._parts = []  # (target folder, packages, function that makes it from the archives)
         if not mysql_tree.user_prefix():
-            self._parts.append((mysql_tree.PRIVATE_PREFIX, _SERVER_PACKAGES, _unpack_programs))
+            self._parts.append((mysql_tree.PRIVATE_PREFIX, _SERVER_PACKAGES, unpack_programs))
         elif not _sysbench_at_hand():
-            self._parts.append((mysql_tree.PRIVATE_TOOLS, ["sysbench"], _unpack_programs))
+            self._parts.append((mysql_tree.PRIVATE_TOOLS, ["sysbench"], unpack_programs))
         if not mysql_tree.user_source():
             self._parts.append((mysql_tree.PRIVATE_SOURCE, [_SOURCE_PACKAGE], _unpack_source))
         if with_testsuite:
@@ -55,7 +55,7 @@ class Setup:
                 _warn_of_little_space()
                 self._fetch_and_unpack(missing)
             for folder in (mysql_tree.PRIVATE_PREFIX, mysql_tree.PRIVATE_TOOLS, _TESTSUITE_FOLDER):
-                _follow_a_move(folder)
+                follow_a_move(folder)
             tree = mysql_tree.find_tree()
             _provide_error_header(tree)
         return tree
@@ -80,7 +80,7 @@ class Setup:
         self._download(packages, total_mb)
         for target, names, unpack in parts:
             with Step(f"unpacking {', '.join(names)}") as step:
-                _replace_folder(target, lambda folder, u=unpack, s=step: u(self._apt, folder, s))
+                replace_folder(target, lambda folder, u=unpack, s=step: u(self._apt, folder, s))
         self._apt.remove()
 
     def _download(self, packages, total_mb):
@@ -129,7 +129,7 @@ def _watch(action, interval_s=0.5):
     return stop
 
 
-def _replace_folder(target, fill):
+def replace_folder(target, fill):
     """Fills a temporary folder beside `target`, then puts it in target's place."""
     temporary = target.with_name(target.name + ".partial")
     shutil.rmtree(temporary, ignore_errors=True)
@@ -139,7 +139,7 @@ def _replace_folder(target, fill):
     temporary.rename(target)
 
 
-def _unpack_programs(apt, folder, step):
+def unpack_programs(apt, folder, step):
     """Unpacks every package but the source into one prefix and makes its programs start here."""
     archives = [path for path in sorted(apt.archives.glob("*.deb"))
                 if not path.name.startswith(_SOURCE_PACKAGE + "_")]
@@ -150,7 +150,7 @@ def _unpack_programs(apt, folder, step):
 
 
 def _unpack_suites(apt, folder, step):
-    _unpack_programs(apt, folder, step)
+    unpack_programs(apt, folder, step)
     for name in _SUITES_LEFT_OUT:
         shutil.rmtree(folder / name, ignore_errors=True)
 
@@ -161,8 +161,9 @@ def _make_programs_start(folder, final, step):
     if not loaders:
         raise UserError("the fetched packages hold no dynamic loader")
     loader = final / loaders[0].relative_to(folder)
-    programs = [path for name in ("usr/bin", "usr/sbin", "usr/lib/mysql-test/bin")
-                for path in sorted((folder / name).glob("*")) if _needs_loader(path)]
+    programs = [path for name in ("usr/bin", "usr/sbin", "usr/lib/mysql-test/bin",
+                                  "usr/lib/postgresql/*/bin")
+                for path in sorted(folder.glob(f"{name}/*")) if _needs_loader(path)]
     for number, program in enumerate(programs):
         step.update(number, f"patching {program.name}", total=len(programs))
         _patch(program, loader)
@@ -178,7 +179,7 @@ def _patch(program, loader):
     patched.replace(program)
 
 
-def _follow_a_move(folder):
+def follow_a_move(folder):
     """Programs name their loader by its full path: after a move of the checkout, patch again."""
     location = folder / _LOCATION
     if location.is_file() and location.read_text().strip() != str(folder):
@@ -253,7 +254,7 @@ def _provide_error_header(tree):
 
 
 def prepare(with_testsuite=False):
-    """What scripts/test and scripts/demo call: everything in place and checked, as a MysqlTree."""
+    """What scripts/test and scripts/bench call: everything in place and checked, as a MysqlTree."""
     tree = Setup(with_testsuite).run()
     tree.check()
     return tree

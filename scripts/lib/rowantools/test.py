@@ -13,11 +13,12 @@ from . import mysql_tree, setup
 from .build import build, cores
 from .paths import BUILD, ROOT, UserError, run_main
 from .progress import format_duration, say
-from .unit_tests import Outcome, Program, Suite
+from .test_pool import Pool
+from .test_programs import Program
 
-# The mode every suite must also pass in: small pages, a tiny pool, a small log.
-SMALL_ENVIRONMENT = {"ROWAN_TEST_PAGE_SIZE": "4096", "ROWAN_TEST_POOL_PAGES": "64",
-                     "ROWAN_TEST_LOG_BYTES": "1048576"}
+# What has pages must also pass with small ones in a tiny pool.
+SMALL_ENVIRONMENT = {"ROWAN_TEST_PAGE_SIZE": "4096", "ROWAN_TEST_POOL_PAGES": "64"}
+_WITHOUT_PAGES = {"rowan_base_test", "rowan_wal_test", "rowan_codec_test"}
 _SANITIZER_ENVIRONMENT = {
     "address": {"ASAN_OPTIONS": "detect_leaks=1:detect_stack_use_after_return=1",
                 "UBSAN_OPTIONS": "print_stacktrace=1:halt_on_error=1"},
@@ -43,8 +44,7 @@ _SUITES = ("checks", "unit", "unit-small", "crash", "mysqld", "suites", "address
 class TestRun:
     def __init__(self, options):
         self._options = options
-        self._total = Outcome()
-        self._not_run = []
+        self._programs, self._not_run = [], []
         self._logs = BUILD / "test-logs"
         self._common = ({"ROWAN_TEST_LONG": "1"} if options.long else
                         {"ROWAN_TEST_SEED": os.environ.get("ROWAN_TEST_SEED", _SEED)})
@@ -56,42 +56,42 @@ class TestRun:
         build(BUILD, ["-DROWAN_SANITIZE="], targets=["all", "rowan_header_check"],
               name="building everything", tree=tree)
         sanitizers = [kind for kind in ("address", "thread") if self._sanitizer_wanted(kind)]
+        folders = {kind: self._build_sanitized(kind) for kind in sanitizers}
         if self._options.build_only:
-            for kind in sanitizers:
-                self._build_sanitized(kind)
             say(f"test: built everything in {format_duration(time.monotonic() - start)}")
             return 0
         self._checks()
         self._units("unit", BUILD, {})
-        self._units("unit-small", BUILD, SMALL_ENVIRONMENT)
+        self._units("unit-small", BUILD, SMALL_ENVIRONMENT, without=_WITHOUT_PAGES)
         self._crash()
         self._mysqld(tree)
         self._suites(tree)
-        for kind in sanitizers:
-            self._sanitized(kind)
-        return self._close(start)
+        for kind, folder in folders.items():
+            self._sanitized(kind, folder)
+        pool = Pool(self._programs, self._logs, self._options.last_failed)
+        total = pool.run()
+        self._note_seeds()
+        if self._options.durations:
+            pool.report_durations(self._options.durations)
+        return self._close(start, total)
 
     # --- the suites ---
 
     def _checks(self):
-        programs = [Program(path.stem, [sys.executable, str(path)], "lines",
-                            self._common, _CHECK_LIMIT_S * self._factor)
-                    for folder in ("tidy", "arch", "scripts", "bench", "examples")
-                    for path in sorted((ROOT / "tests" / folder).glob("*_test.py"))]
-        self._run("checks", programs)
+        for folder in ("tidy", "arch", "scripts", "bench", "examples"):
+            self._python_programs("checks", folder, self._common, _CHECK_LIMIT_S)
 
-    def _units(self, name, folder, environment, slowdown=1, wrapper=()):
-        programs = [Program(path.name, [*wrapper, str(path)], "gtest",
-                            dict(self._common, **environment),
-                            _UNIT_LIMIT_S * slowdown * self._factor)
-                    for path in sorted((folder / "tests").glob("rowan_*_test"))]
-        self._run(name, programs)
+    def _units(self, name, folder, environment, slowdown=1, wrapper=(), without=()):
+        self._add(Program(name, path.name, [*wrapper, str(path)], "gtest",
+                          dict(self._common, **environment),
+                          _UNIT_LIMIT_S * slowdown * self._factor)
+                  for path in sorted((folder / "tests").glob("rowan_*_test"))
+                  if path.name not in without)
 
     def _crash(self):
         """Half of the shards run with small pages. With --long the time is the limit."""
         first = int(os.environ.get("ROWAN_TEST_SEED") or time.time_ns() // 1000 % 10**9)
         seeds = 10**9 if self._options.long else _CRASH_SEEDS // _CRASH_SHARDS
-        programs = []
         shutil.rmtree(self._logs / "crash", ignore_errors=True)
         # All shards together must meet every kind of fault.
         tally = self._logs / "fault-tally"
@@ -105,14 +105,11 @@ class TestRun:
                 environment.update(SMALL_ENVIRONMENT)
             if self._options.long:
                 environment["ROWAN_TEST_CRASH_SECONDS"] = str(_CRASH_LONG_S // _CRASH_SHARDS)
-            pages = "4k" if shard % 2 else "16k"
-            programs.append(Program(f"crash-{pages}-{first + shard * seeds}",
-                                    [str(BUILD / "tests" / "rowan_simulation_test"),
-                                     f"--gtest_filter={_CRASH_TESTS}"],
-                                    "gtest", environment,
-                                    _CRASH_LONG_S if self._options.long else _CRASH_LIMIT_S))
-        self._run("crash", programs)
-        self._note_seeds()
+            self._add([Program("crash", f"crash-{shard}-{'4k' if shard % 2 else '16k'}",
+                               [str(BUILD / "tests" / "rowan_simulation_test"),
+                                f"--gtest_filter={_CRASH_TESTS}"],
+                               "gtest", environment,
+                               _CRASH_LONG_S if self._options.long else _CRASH_LIMIT_S)])
 
     def _note_seeds(self):
         done = 0
@@ -126,25 +123,25 @@ class TestRun:
             say(f"crash: {done} simulated programs, each crashed and recovered")
 
     def _mysqld(self, tree):
-        environment = self._server_environment(tree)
-        programs = [Program(path.stem, [sys.executable, str(path)], "lines", environment,
-                            _MYSQLD_LIMIT_S * self._factor)
-                    for path in sorted((ROOT / "tests" / "mysqld").glob("*_test.py"))]
-        self._run("mysqld", programs, workers=max(1, min(4, cores())))
+        self._python_programs("mysqld", "mysqld", self._server_environment(tree),
+                              _MYSQLD_LIMIT_S, slots=1)
 
     def _suites(self, tree):
-        """MySQL's own; the test driver takes all cores by itself."""
-        programs = [Program(path.stem, [sys.executable, str(path)], "lines",
-                            self._server_environment(tree), _MYSQLD_LIMIT_S * self._factor)
-                    for path in sorted((ROOT / "tests" / "suites").glob("*_test.py"))]
-        self._run("suites", programs, workers=1)
+        """MySQL's own; the test driver starts a server for each core."""
+        self._add(Program("suites", path.stem, [sys.executable, str(path)], "lines",
+                          self._server_environment(tree), _MYSQLD_LIMIT_S * self._factor, cores())
+                  for path in sorted((ROOT / "tests" / "suites").glob("*_test.py")))
+
+    def _python_programs(self, suite, folder, environment, limit_s, slots=2):
+        self._add(Program(suite, path.stem, [str(path)], "pytest", environment,
+                          limit_s * self._factor, slots)
+                  for path in sorted((ROOT / "tests" / folder).glob("*_test.py")))
 
     def _server_environment(self, tree):
         return dict(self._common, ROWAN_MYSQL_PREFIX=str(tree.prefix),
                     ROWAN_MYSQL_SOURCE=str(tree.source))
 
-    def _sanitized(self, kind):
-        folder = self._build_sanitized(kind)
+    def _sanitized(self, kind, folder):
         wrapper = _thread_sanitizer_wrapper(folder) if kind == "thread" else ()
         if wrapper is None:
             self._not_run.append("thread: this machine does not let ThreadSanitizer start "
@@ -172,37 +169,31 @@ class TestRun:
         if wanted not in ("all", kind):
             self._not_run.append(f"{kind} sanitizer: ask for it with --sanitize {kind} or --long")
             return False
-        return self._wanted_programs(kind, None)
-
-    def _wanted_programs(self, suite, programs):
-        """Those of `programs` the --filter lets through; for None: whether the suite may run."""
         pattern = self._options.filter
-        if not pattern:
-            return True if programs is None else programs
-        if programs is None:
-            return "/" not in pattern and pattern not in _SUITES or pattern.startswith(suite)
+        return (not pattern or pattern.startswith(kind)
+                or "/" not in pattern and pattern not in _SUITES)
+
+    def _add(self, programs):
+        """Those that the --filter lets through."""
+        pattern = self._options.filter or "*"
         if not any(mark in pattern for mark in "*?["):
             pattern = f"*{pattern}*"
-        return [program for program in programs
-                if fnmatch.fnmatch(f"{suite}/{program.name}", pattern)]
+        self._programs += [program for program in programs
+                           if fnmatch.fnmatch(program.key, pattern)]
 
-    def _run(self, name, programs, workers=0):
-        programs = self._wanted_programs(name, programs)
-        if programs:
-            self._total.add(Suite(name, programs, self._logs, workers).run())
-
-    def _close(self, start):
-        for text in self._total.skipped:
+    def _close(self, start, total):
+        for text in total.skipped:
             say(f"skipped: {text}")
         for text in self._not_run:
             say(f"not run: {text}")
         if not self._options.long:
             say("not run: soak, fuzz and big-data runs (scripts/test --long)")
         say(f"test: {format_duration(time.monotonic() - start)}, logs in {self._logs}")
-        if not self._total.passed and not self._total.failed:
-            raise UserError("no test matches the filter")
-        print(f"{self._total.passed} passed, {self._total.failed} failed", flush=True)
-        return 1 if self._total.failed else 0
+        if not total.passed and not total.failed:
+            raise UserError("no test failed when it last ran" if self._options.last_failed
+                            else "no test matches the filter")
+        print(f"{total.passed} passed, {total.failed} failed", flush=True)
+        return 1 if total.failed else 0
 
 
 def _thread_sanitizer_wrapper(folder):
@@ -236,6 +227,10 @@ def _parse():
     parser.add_argument("--filter", metavar="PATTERN",
                         help="only programs whose suite/name matches, e.g. btree, unit/*; "
                         "suites: " + ", ".join(_SUITES))
+    parser.add_argument("--last-failed", action="store_true",
+                        help="only the tests that failed when they last ran")
+    parser.add_argument("--durations", metavar="N", type=int, nargs="?", const=20,
+                        help="list the N longest programs and tests at the end (20)")
     parser.add_argument("--sanitize", choices=["all", "address", "thread", "none"], default=None,
                         help="which sanitizer runs to include (default none; all with --long)")
     return parser.parse_args()

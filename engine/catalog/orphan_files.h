@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// OrphanFiles: tablespace files that no table of the catalog owned when the instance was opened,
+// and what becomes of them. A file goes only on evidence that nobody can want it:
+//   - the catalog still has the row of its table, delete-marked by a finished transaction: dropped,
+//     or its creation was undone;
+//   - not one page of it was ever written: its CREATE was cut short before the undo record, which
+//     precedes every page, was durable.
+// Whatever else is there is moved to the folder `lost`, complete and with a warning: then it is the
+// catalog that may be wrong. A file that the rollback of an unfinished CREATE or purge removes
+// in the meantime is no orphan, and a page that redo has not come to yet looks unwritten, so
+// nothing is judged before the coordinator, the rollback and redo are through. Files made in this
+// run are never looked at. Thread safety: all members after Collect.
+#pragma once
+
+#include <atomic>
+#include <string>
+#include <vector>
+
+#include "base/ids.h"
+#include "base/mutex.h"
+#include "base/status.h"
+#include "base/work_budget.h"
+#include "engine/catalog/catalog.h"
+#include "io/file.h"
+#include "space/page_allocator.h"
+
+namespace rowan {
+
+/// Below the instance folder.
+inline constexpr char kLostFolderName[] = "lost";
+
+class OrphanFiles {
+ public:
+  OrphanFiles(FileSystem* file_system, PageAllocator* allocator, const Catalog* catalog,
+              ShutdownSign shutdown_sign)
+      : file_system_(file_system),
+        allocator_(allocator),
+        catalog_(catalog),
+        shutdown_sign_(shutdown_sign) {}
+
+  /// Notes the files there are. REQUIRES: the catalog is loaded, no table was created yet.
+  Status Collect();
+  /// Each may be called several times; the last of the three judges the files. kInterrupted: Stop,
+  /// or the shutdown sign, came in between.
+  Status NoteCoordinatorDone();
+  Status NoteRollbackDone();
+  Status NoteRedoDone();
+  /// There is something to roll back all the same. REQUIRES: redo is not through.
+  void NoteRollbackAgain();
+  /// Nothing is judged any more; whoever is at it ends soon. The next start finds the files again.
+  void Stop() { stopping_.store(true, std::memory_order_relaxed); }
+  /// Files wait for one of the three.
+  [[nodiscard]] bool pending() const;
+
+ private:
+  /// When all three are done.
+  Status JudgeLocked() ROWAN_REQUIRES(mutex_);
+  /// `flushed`: whether the pool was written for an earlier file.
+  Status JudgeFile(SpaceId space, bool* flushed);
+  Result<bool> IsBlank(SpaceId space) const;
+  [[nodiscard]] bool IsStopping() const {
+    return stopping_.load(std::memory_order_relaxed) ||
+           (shutdown_sign_ != nullptr && shutdown_sign_());
+  }
+  Status SetAside(SpaceId space);
+
+  FileSystem* const file_system_;
+  PageAllocator* const allocator_;
+  const Catalog* const catalog_;
+  const ShutdownSign shutdown_sign_;
+  std::atomic<bool> stopping_{false};
+  mutable Mutex mutex_{LatchRank::kOrphanFiles};
+  std::vector<SpaceId> files_ ROWAN_GUARDED_BY(mutex_);  // not judged yet
+  bool coordinator_done_ ROWAN_GUARDED_BY(mutex_) = false;
+  bool rollback_done_ ROWAN_GUARDED_BY(mutex_) = false;
+  bool redo_done_ ROWAN_GUARDED_BY(mutex_) = false;
+};
+
+}  // namespace rowan

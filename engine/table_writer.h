@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// TableWriter: inserts, updates and deletes records (engine/row_codec.h), as TableCursor reads
+// them. What a record is to the engine, a key, a row, entries and values off the page, is its
+// business. Rows go into the session's transaction, or into a BulkLoad.
+//
+// Off-page values are written before their row; when the row then fails, they are rolled back. A
+// value that the user hands back unchanged (the very bytes that a cursor gave it) keeps its place
+// instead of being written again, one with few changes shares most of it.
+//
+// An update is made in steps: Take the row as it is stored, then Update it; or, where it matters
+// what becomes of it, Take, Prepare and Update or Delete.
+// Thread safety: one thread.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/function_ref.h"
+#include "base/status.h"
+#include "engine/bulk_load.h"
+#include "engine/catalog/table.h"
+#include "engine/row_codec.h"
+#include "engine/row_image.h"
+#include "engine/session.h"
+#include "engine/table_cursor.h"
+
+namespace rowan {
+
+/// A row as it is stored.
+struct StoredRecord {
+  const void* record = nullptr;
+  /// Which has read it, with all columns and its key; the row may have been another one than its
+  /// last. Null: none, then `number` is the key if records do not hold one.
+  const TableCursor* cursor = nullptr;
+  Bytes number{};
+};
+
+/// Finds the entries that a row has where those computed of it are others (IndexEntry::computed).
+class StoredEntries {
+ public:
+  virtual ~StoredEntries() = default;
+  /// Of the row with this clustered key, which is locked; in the order of their keys, one at least
+  /// where rows have one.
+  virtual Status Find(uint32_t index, Bytes key, std::vector<EncodedEntry>* entries) = 0;
+};
+
+class TableWriter final : private RowCodec::BlobWriter {
+ public:
+  /// All outlive the writer. `stored_entries` may be null where no entry is computed.
+  TableWriter(Session* session, Table* table, const RowCodec* codec,
+              StoredEntries* stored_entries = nullptr);
+
+  void SetSession(Session* session) { session_ = session; }
+
+  // --- errors: as Session, and those of the codec ---
+  /// `number`: the key if records do not hold one; empty: the table's next one.
+  Status Insert(const void* record, DuplicateLock duplicate_lock = DuplicateLock::kShared,
+                Bytes number = {});
+  /// The same into a load of the table.
+  Status Load(BulkLoad* load, const void* record, Bytes number = {});
+
+  /// The row for what comes next. `changed`: in which indexes its entries may change (null: in
+  /// any); it lives until then, what is in `row` need not.
+  Status Take(const StoredRecord& row, const IndexSet* changed = nullptr);
+  /// REQUIRES: a row was taken, here and below.
+  Status Update(const void* record);
+  /// REQUIRES: taken for changes in any index.
+  Status Delete();
+  /// What the row taken is to become, with Update.
+  Status Prepare(const void* record);
+  /// It keeps its key and takes no unique value: the update cannot meet another row.
+  [[nodiscard]] bool KeepsPlace();
+  Status Update();
+
+ private:
+  Status Write(OffPageWrite* value) override;
+  /// Null: the row taken has none there.
+  [[nodiscard]] const TableCursor::OffPage* StoredOf(uint32_t column) const;
+  Status ChangeOffPage(const TableCursor::OffPage& stored, OffPageWrite* value);
+  Status EncodeNew(const void* record, Bytes number);
+  Status TryInsert(const void* record, DuplicateLock duplicate_lock, Bytes number);
+  Status TryLoad(BulkLoad* load, const void* record, Bytes number);
+  Status TryUpdate();
+  Status TryDelete();
+  /// Of the row taken, into `blobs_`.
+  Status FindBlobs();
+  /// Those that are not kept.
+  Status DropBlobs();
+  /// Does it again with the entries that the row taken really has.
+  Status ChangeAsStored(FunctionRef<Status()> change);
+  /// Returns `status`; off-page values of a row that failed go.
+  Status Finish(Status status);
+
+  Session* session_;
+  Table* const table_;
+  const RowCodec* const codec_;
+  StoredEntries* const stored_entries_;
+  RowImage before_;
+  RowImage after_;
+  const void* record_ = nullptr;         ///< of `after_`
+  const TableCursor* source_ = nullptr;  ///< has the off-page values of `before_`; null: none
+  const IndexSet* changed_ = nullptr;
+  std::vector<EntryChange> changes_;
+  EncodedEntry buffer_;
+  std::vector<BlobRef> blobs_;  ///< of `before_`
+  std::vector<BlobRef> kept_;   ///< of those, by `after_`
+  bool wrote_values_ = false;
+  ValueUndo value_undo_ = ValueUndo::kFreed;
+  UndoPosition before_values_{};  ///< once it wrote some
+};
+
+}  // namespace rowan
