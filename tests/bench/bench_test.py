@@ -2,15 +2,11 @@
 """rowan-bench: every command runs, prints its table and refuses bad options with a sentence."""
 import re
 import subprocess
-import sys
 import tempfile
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "scripts" / "lib"))
-
-from rowantools.line_tests import Failure, require_equal, run  # noqa: E402
-from rowantools.paths import BUILD  # noqa: E402
+from rowantools.line_tests import Failure, require_equal
+from rowantools.paths import BUILD
 
 _PROGRAM = BUILD / "bench" / "rowan-bench"
 _METHODS = ("fsync", "fdatasync", "dsync", "direct_dsync", "uring")
@@ -69,7 +65,3 @@ def test_commit_measures_every_method():
         require_equal([row.split()[0] for row in rows], ["1", "4"], f"rows of {method}")
         if not all(float(row.split()[1]) > 0 for row in rows):
             raise Failure(f"{method} committed nothing:\n{text}")
-
-
-if __name__ == "__main__":
-    run(globals())

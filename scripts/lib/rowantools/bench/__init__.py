@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The benchmark driver behind scripts/bench: targets, workloads, measurements, results, reports."""

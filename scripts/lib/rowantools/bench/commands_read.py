@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The commands that read results: report, diff, repeat, gate."""
+from argparse import Namespace
+from pathlib import Path
+
+from ..paths import UserError
+
+
+def add_commands(commands):
+    parser = commands.add_parser("report", help="the page, Markdown or text of a result")
+    parser.set_defaults(run=_report)
+    parser.add_argument("file", type=Path)
+    parser.add_argument("--format", choices=["text", "markdown", "html"], default="text",
+                        help="what is printed (default text; the page and the Markdown are "
+                        "written beside the result in any case)")
+    parser = commands.add_parser("diff", help="two results of one command, side by side")
+    parser.set_defaults(run=_diff)
+    parser.add_argument("before", type=Path)
+    parser.add_argument("after", type=Path)
+    parser.add_argument("--output", type=Path, metavar="FILE",
+                        help="also as a result, with its page and Markdown")
+    parser = commands.add_parser("repeat", help="the measurement of a result once more")
+    parser.set_defaults(run=_repeat)
+    parser.add_argument("file", type=Path)
+    parser.add_argument("--output", type=Path, metavar="FILE")
+    parser = commands.add_parser("gate", help="repeats the measurement of a result and fails where "
+                                 "a ratio to the base fell by more than a tenth")
+    parser.set_defaults(run=_gate)
+    parser.add_argument("file", type=Path, help="the earlier result, of at least five rounds")
+    parser.add_argument("--with", type=Path, dest="after", metavar="FILE",
+                        help="judge this result instead of measuring")
+    parser.add_argument("--output", type=Path, metavar="FILE")
+
+
+def _report(options):
+    from . import result
+    from .report.markdown import markdown
+    from .report.page import page
+    from .report.publish import write
+    from .report.text import terminal_text
+    from .summary import Summary
+    summary = Summary(result.read(options.file))
+    written = write(summary, options.file)
+    forms = {"text": terminal_text, "markdown": markdown, "html": page}
+    print(forms[options.format](summary))
+    if options.format == "text":
+        print("\n" + "\n".join(str(path) for path in written))
+    return 0
+
+
+def _diff(options):
+    from . import result
+    from .compare import compare
+    from .report.publish import write
+    from .report.text import terminal_text
+    from .summary import Summary
+    document = compare(result.read(options.before), result.read(options.after),
+                       options.before.stem, options.after.stem)
+    summary = Summary(document)
+    print(terminal_text(summary))
+    if options.output:
+        import json
+        options.output.write_text(json.dumps(document, indent=1) + "\n")
+        print("\n" + "\n".join(str(path) for path in write(summary, options.output)))
+    return 0
+
+
+def _repeat(options):
+    from . import result
+    from .cli import main
+    document = result.read(options.file)
+    if document["command"] == "diff":
+        raise UserError(f"{options.file} is a comparison of two results; repeat these")
+    output = ["--output", str(options.output)] if options.output else []
+    return main([document["command"], *document["arguments"], *output])
+
+
+def _gate(options):
+    from . import result
+    from .gate import ROUNDS_MIN, judge, report
+    before = result.read(options.file)
+    if before["options"].get("rounds", 1) < ROUNDS_MIN:
+        raise UserError(f"{options.file} has fewer than {ROUNDS_MIN} rounds: nothing could be "
+                        "judged to be more than chance")
+    path = options.after
+    if path is None:
+        from .session import default_path
+        path = options.output or default_path("gate")
+        status = _repeat(Namespace(file=options.file, output=path))
+        if status == 130:
+            return status
+    verdicts = judge(before, result.read(path))
+    print("\n".join(report(verdicts)))
+    return 1 if any(one.failed for one in verdicts) else 0

@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The machine and the checkout that a result comes from."""
+import os
+import platform
+import subprocess
+
+from ..build import cores
+from ..paths import ROOT
+
+
+def describe():
+    return {"cores": cores(), "cpu": _cpu(), "memory_mib": memory_mib(),
+            "kernel": platform.release(), "load": round(os.getloadavg()[0], 1),
+            "commit": _commit()}
+
+
+def memory_mib():
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") >> 20
+
+
+def _cpu():
+    with open("/proc/cpuinfo") as stream:
+        for line in stream:
+            if line.startswith("model name"):
+                return line.split(":", 1)[1].strip()
+    return platform.machine()
+
+
+def _commit():
+    """The checkout's commit, with a plus sign where files differ from it."""
+    def git(*arguments):
+        return subprocess.run(["git", "-C", str(ROOT), *arguments], capture_output=True,
+                              text=True).stdout.strip()
+    try:
+        commit = git("rev-parse", "--short", "HEAD")
+        changed = git("status", "--porcelain", "--untracked-files=no")
+    except OSError:
+        return ""
+    return commit + ("+" if changed else "")

@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Single queries that the driver itself runs and times, one client: what takes milliseconds."""
+import time
+
+from ..paths import UserError
+from . import database
+
+_ROWS_A_STATEMENT = 2000
+# Error numbers and states of a statement that took longer than it may.
+_TOO_LONG = ("3024", "1969", "57014")
+
+
+def require_mysql(targets, what, server=""):
+    """UserError unless all targets speak MySQL's protocol, or are that server."""
+    others = [target.name for target in targets if target.protocol != "mysql"
+              or (server and target.kind != server)]
+    if others:
+        raise UserError(f"{what} is written for MySQL; {', '.join(others)} cannot run it")
+
+
+def fill(connection, table, rows):
+    """Inserts tuples of numbers and texts, many a statement."""
+    batch = []
+    for row in rows:
+        batch.append("(" + ", ".join(f"'{value}'" if isinstance(value, str) else str(value)
+                                     for value in row) + ")")
+        if len(batch) == _ROWS_A_STATEMENT:
+            connection.execute(f"INSERT INTO {table} VALUES " + ", ".join(batch))
+            batch = []
+    if batch:
+        connection.execute(f"INSERT INTO {table} VALUES " + ", ".join(batch))
+
+
+def limit_time(connection, target, seconds):
+    """No statement of this session takes longer."""
+    statement = {"postgres": f"SET statement_timeout = {seconds * 1000}",
+                 "mariadb": f"SET max_statement_time = {seconds}"}.get(
+        target.kind, f"SET max_execution_time = {seconds * 1000}")
+    connection.execute(statement)
+
+
+def timed(connection, query):
+    """(answer, milliseconds); the answer is None where the time limit ended the query."""
+    start = time.perf_counter()
+    try:
+        answer = connection.execute(query)
+    except database.error_types() as error:
+        if any(code in str(error) for code in _TOO_LONG):
+            return None, None
+        raise
+    return answer, (time.perf_counter() - start) * 1000
+
+
+def handler_reads(connection):
+    """Rows that the server has asked engines for in this session; None where it does not tell."""
+    if connection.protocol != "mysql":
+        return None
+    rows = connection.execute("SHOW SESSION STATUS LIKE 'Handler_read%'")
+    return sum(int(value) for _, value in rows)
+
+
+def has_variable(connection, name):
+    return connection.protocol == "mysql" and bool(
+        connection.execute(f"SHOW VARIABLES LIKE '{name}'"))
+
+
+def status(connection, name):
+    """A global status counter as a number; None where there is none."""
+    rows = connection.execute(f"SHOW GLOBAL STATUS LIKE '{name}'")
+    return int(rows[0][1]) if rows else None
