@@ -20,18 +20,22 @@ Result<std::string> LowestFolder(FileSystem* file_system, const std::string& fol
   return at;
 }
 
-/// Creates the missing levels of `folder`, each durable before the next one.
+/// Creates the missing levels of `folder`, each durable before the next one. The lowest existing
+/// one may be as young, of another session or of a call whose sync failed: it is made durable too.
 Status MakeFolders(FileSystem* file_system, const std::string& folder) {
   const Result<std::string> lowest = LowestFolder(file_system, folder);
   if (!lowest.ok()) return lowest.status();
-  std::vector<std::string> missing;
-  for (std::string at = folder; at != lowest.value(); at = FolderOf(at)) missing.push_back(at);
-  // The lowest one may be another session's, which has not synced it yet; or not a folder.
-  if (missing.empty()) missing.push_back(folder);
-  for (; !missing.empty(); missing.pop_back()) {
-    Status status = file_system->CreateFolder(missing.back());
+  std::vector<std::string> wanted;
+  for (std::string at = folder; at != lowest.value(); at = FolderOf(at)) wanted.push_back(at);
+  if (lowest.value() != "/") wanted.push_back(lowest.value());
+  for (; !wanted.empty(); wanted.pop_back()) {
+    const bool existed = wanted.back() == lowest.value();
+    // Fails where there is a file of this name.
+    Status status = file_system->CreateFolder(wanted.back());
     if (!status.ok()) return status;
-    status = file_system->SyncDirectory(FolderOf(missing.back()));
+    status = file_system->SyncDirectory(FolderOf(wanted.back()));
+    // Whoever may not open the folder above has made nothing in it.
+    if (existed && status.detail() == EACCES) continue;
     if (!status.ok()) return status;
   }
   return Status::Ok();

@@ -223,6 +223,20 @@ TEST_F(PlacedFileTest, NoCrashLeavesAFileWithoutALinkOrALinkForGood) {
   }
 }
 
+// The folder of the folder was made before, by a call whose sync failed.
+TEST_F(PlacedFileTest, AFolderThatWasNotSyncedIsSyncedByTheNextOne) {
+  FaultFileSystem files(TestSeed());
+  ASSERT_TRUE(files.CreateFolder("/db").ok());
+  ASSERT_TRUE(files.SyncDirectory("/").ok());
+  SpaceFiles spaces(&files, "/db", size_);
+  files.Inject({.call = FileCall::kSyncDirectory, .path_part = "/"});
+  EXPECT_FALSE(spaces.Create(kSpace, 4, kPlace).ok());
+  files.ClearFaults();
+  ASSERT_TRUE(spaces.Create(kSpace, 4, kPlace).ok());
+  files.Crash({.keep = CrashPlan::Keep::kNothing}, 1);
+  EXPECT_TRUE(files.Exists(kPlace).value());
+}
+
 TEST_F(PlacedFileTest, ACreatedFileAndItsLinkSurviveAnyCrash) {
   for (uint64_t seed = 0; seed < 100; ++seed) {
     FaultFileSystem files(TestSeed());
