@@ -95,8 +95,7 @@ void TxnManager::Detach(Txn* txn, Status reason) {
   }
   detached->id.store(id.value(), std::memory_order_relaxed);
   writers_.Replace(id, detached.get());
-  // The rows themselves carry its locks.
-  locks_.ReleaseAll(txn);
+  locks_.HandOver(txn, detached.get());
   if (txn->serial != nullptr) serial_.End(txn, false);
   detached_.Add(std::move(detached));
 }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "base/assertions.h"
 #include "mvcc/txn/txn.h"
 
 namespace rowan {
@@ -151,6 +152,13 @@ void LockBucket::Remove(LockRequest* request, WakeList* wakes) {
   GrantWaiters(request->key,
                HasRecordPart(request->kind) || request->kind == LockKind::kUniqueValue,
                HasGapPart(request->kind), wakes);
+}
+
+void LockBucket::HandOver(LockRequest* request, Txn* to) const {
+  ROWAN_DCHECK(request->granted());
+  PopFromOwner(request);
+  request->owner = to;
+  PushToOwner(request);
 }
 
 QueueScan LockBucket::Scan(const LockAttempt& attempt) const {

@@ -61,6 +61,8 @@ struct alignas(32) LockBucket {
   /// Out of its queue and its owner's list; grants what it was in the way of. REQUIRES: called by
   /// the owner.
   void Remove(LockRequest* request, WakeList* wakes) ROWAN_REQUIRES(latch);
+  /// Makes a granted request another transaction's. REQUIRES: called by the owner.
+  void HandOver(LockRequest* request, Txn* to) const ROWAN_REQUIRES(latch);
   /// Out of its queue only. REQUIRES: nobody waits for it.
   void Unlink(LockRequest* request) ROWAN_REQUIRES(latch);
 

@@ -215,6 +215,25 @@ void LockTable::ReleaseAll(Txn* txn) {
   txn->only_rollback = Code::kOk;  // it is through
 }
 
+void LockTable::HandOver(Txn* from, Txn* to) {
+  if (LockRequest* stale = std::exchange(from->queued, nullptr)) Remove(stale);
+  // First, as in ReleaseAll: nobody makes an entry for `from` from here on.
+  if (from->folded != nullptr) folded_.Release(from);
+  while (LockRequest* request = from->locks.load(std::memory_order_acquire)) {
+    LockBucket* bucket = buckets_.Of(request->key);
+    {
+      const ExclusiveLatchGuard guard(&bucket->latch);
+      // Two entries of one lock would be one too many for DropImplicit.
+      if (bucket->FindCovering(to, request->key, request->mode, request->kind) == nullptr) {
+        bucket->HandOver(request, to);
+        continue;
+      }
+    }
+    Remove(request);
+  }
+  ReleaseAll(from);
+}
+
 namespace {
 
 /// Bucket latch held.

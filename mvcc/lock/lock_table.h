@@ -92,6 +92,10 @@ class LockTable {
   void Unlock(Txn* txn, LockKey key, LockMode mode, LockKind kind);
   /// At commit or rollback; wakes waiters.
   void ReleaseAll(Txn* txn);
+  /// `to`, which asks for nothing itself and already stands for the implicit locks of `from`, gets
+  /// what the entries of `from` lock; who waits for one goes on waiting. Folded locks are released:
+  /// of these, implicit ones remain. Called by the thread of both.
+  void HandOver(Txn* from, Txn* to);
   /// Sets txn->interrupted, which ends its wait, or its next one, with kInterrupted (kill). Any
   /// thread; the caller keeps `txn` alive. Cleared by the start of the next statement.
   void Interrupt(Txn* txn) { waits_.Interrupt(txn); }

@@ -90,6 +90,36 @@ TEST_F(InterruptedBackgroundTest, RollbackOfALosersLargeValue) {
   ExpectDone({});
 }
 
+TEST_F(InterruptedBackgroundTest, WhoWaitsForARowOfAKilledTransactionWaitsOn) {
+  world_.options.rolls_back = false;
+  ASSERT_NO_FATAL_FAILURE(StartFilled());
+  for (const auto& [id, row] : model_) {
+    ASSERT_TRUE(EngineFixture::Delete(session_.get(), table_.get(), id, row).ok());
+  }
+  const auto& [first, row] = *model_.begin();
+  std::unique_ptr<Session> other = world_.engine->NewSession();
+  other->Begin(IsolationLevel::kReadCommitted);
+  std::atomic<bool> through{false};
+  std::jthread waiter([&] {
+    const Status status = EngineFixture::Delete(other.get(), table_.get(), first, row);
+    EXPECT_TRUE(status.ok()) << status.message();
+    through = true;
+  });
+  ASSERT_TRUE(Await([&] { return txns()->locks()->DescribeWaits(9).size() == 1; }));
+  session_->Interrupt(Interruption::kSession);
+  ASSERT_TRUE(session_->Rollback().ok());
+  ASSERT_EQ(txns()->LoserCount(), 1u);
+  EXPECT_EQ(txns()->locks()->DescribeWaits(9).size(), 1u);
+  EXPECT_FALSE(through);
+  WorkBudget all(UINT64_MAX);
+  while (txns()->LoserCount() != 0) ASSERT_TRUE(txns()->RollbackSome(&all).ok());
+  waiter.join();
+  ASSERT_TRUE(other->Commit().ok());
+  other.reset();
+  model_.erase(model_.begin());
+  ExpectDone(model_);
+}
+
 TEST_F(InterruptedBackgroundTest, UndoOfALosersIndexBuild) {
   ASSERT_NO_FATAL_FAILURE(StartFilled());
   ASSERT_NO_FATAL_FAILURE(StartBuild());
