@@ -7,6 +7,7 @@
 
 #include "base/assertions.h"
 #include "base/instruments.h"
+#include "base/start_thread.h"
 
 namespace rowan {
 
@@ -15,11 +16,13 @@ ThreadLoop::ThreadLoop(std::string name, std::chrono::milliseconds tick, Work wo
 
 ThreadLoop::~ThreadLoop() { Stop(); }
 
-void ThreadLoop::Start() {
+Status ThreadLoop::Start() {
   const MutexLock lifecycle(&lifecycle_mutex_);
   ROWAN_CHECK(!thread_.joinable());
   stopping_.store(false, std::memory_order_release);
-  thread_ = std::thread([this] { Run(); });
+  Result<std::thread> thread = StartThread([this] { Run(); });
+  if (thread.ok()) thread_ = std::move(thread).value();
+  return thread.status();
 }
 
 void ThreadLoop::Wake() {

@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "base/mutex.h"
+#include "base/status.h"
 
 namespace rowan {
 
@@ -25,7 +26,8 @@ class ThreadLoop {
   ThreadLoop(const ThreadLoop&) = delete;
   ThreadLoop& operator=(const ThreadLoop&) = delete;
 
-  void Start();
+  /// As StartThread. May be tried again.
+  Status Start();
   /// Asks the loop to run its work now. Cheap when it is awake already.
   void Wake();
   /// Finishes the unit of work in progress and joins.

@@ -3,7 +3,6 @@
 
 #include <pthread.h>
 
-#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -11,6 +10,7 @@
 #include "base/assertions.h"
 #include "base/format.h"
 #include "base/instruments.h"
+#include "base/start_thread.h"
 
 namespace rowan {
 
@@ -20,12 +20,11 @@ Workers::Workers(std::string name, uint32_t count) : name_(std::move(name)), cou
 
 Status Workers::Run(FunctionRef<Status(uint32_t worker)> work) {
   std::vector<std::thread> threads;
+  threads.reserve(count_ - 1);
   for (uint32_t worker = 1; worker < count_; ++worker) {
-    try {
-      threads.emplace_back([this, worker, work] { RunThread(worker, work); });
-    } catch (const std::system_error&) {
-      break;  // the others do its part
-    }
+    Result<std::thread> thread = StartThread([this, worker, work] { RunThread(worker, work); });
+    if (!thread.ok()) break;  // the others do its part
+    threads.push_back(std::move(thread).value());
   }
   RunOne(0, work);
   for (std::thread& thread : threads) thread.join();

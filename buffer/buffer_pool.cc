@@ -259,7 +259,10 @@ Status BufferPool::OpenFiles() {
 
 void BufferPool::Close() {
   const MutexLock guard(&lifecycle_mutex_);
-  if (!background_running_) return;
+  if (background_running_) StopBackgroundLocked();
+}
+
+void BufferPool::StopBackgroundLocked() {
   {
     const MutexLock target(&pressure_->mutex);
     pressure_->cleaners = nullptr;
@@ -271,9 +274,9 @@ void BufferPool::Close() {
   background_running_ = false;
 }
 
-void BufferPool::StartBackground() {
+Status BufferPool::StartBackground() {
   const MutexLock guard(&lifecycle_mutex_);
-  if (background_running_) return;
+  if (background_running_) return Status::Ok();
   {
     const MutexLock target(&pressure_->mutex);
     pressure_->cleaners = &cleaners_;
@@ -284,11 +287,20 @@ void BufferPool::StartBackground() {
       if (target->cleaners != nullptr) target->cleaners->OnLogPressure();
     });
   }
-  evictor_.Start();
-  lsn_folder_.Start();
-  cleaners_.Start();
-  read_ahead_.Start();
   background_running_ = true;
+  const Status status = StartThreads();
+  if (!status.ok()) StopBackgroundLocked();
+  return status;
+}
+
+Status BufferPool::StartThreads() {
+  Status status = evictor_.Start();
+  if (!status.ok()) return status;
+  status = lsn_folder_.Start();
+  if (!status.ok()) return status;
+  status = cleaners_.Start();
+  if (!status.ok()) return status;
+  return read_ahead_.Start();
 }
 
 ThreadLoop::Next BufferPool::FoldPageLsns() {

@@ -133,8 +133,8 @@ class BufferPool {
   void EnterMiniTxn() { limiter_.Enter(); }
   void LeaveMiniTxn() { limiter_.Leave(); }
 
-  /// Starts evictor, cleaners and checkpointer (after recovery).
-  void StartBackground();
+  /// Starts evictor, cleaners and checkpointer (after recovery). As StartThread: then none runs.
+  Status StartBackground();
   /// Writes all dirty pages and a checkpoint at the log tail. For shutdown, tests, and the end of
   /// recovery. kInterrupted: `is_over`, asked now and then, if it is given; pages are left dirty.
   Status FlushAndCheckpoint(FunctionRef<bool()> is_over = {});
@@ -171,6 +171,8 @@ class BufferPool {
              ControlFile* control, std::unique_ptr<FrameArena> arena);
   /// What may fail of opening.
   Status OpenFiles();
+  Status StartThreads();
+  void StopBackgroundLocked() ROWAN_REQUIRES(lifecycle_mutex_);
   ThreadLoop::Next FoldPageLsns();
 
   void ShareMemory(uint64_t pool_bytes);

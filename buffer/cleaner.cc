@@ -44,14 +44,17 @@ Cleaners::Cleaners(FrameTable* frames, PageFiles* files, Checkpointer* checkpoin
   }
 }
 
-void Cleaners::Start() {
+Status Cleaners::Start() {
   {
     const MutexLock guard(&mutex_);
     paced_lsn_ = files_->LogTail();
     paced_micros_ = MonotonicMicros();
   }
-  for (auto& loop : loops_) loop->Start();
-  checkpoint_loop_.Start();
+  for (auto& loop : loops_) {
+    const Status status = loop->Start();
+    if (!status.ok()) return status;
+  }
+  return checkpoint_loop_.Start();
 }
 
 void Cleaners::Stop() {

@@ -31,7 +31,7 @@ class Cleaners {
   Cleaners(FrameTable* frames, PageFiles* files, Checkpointer* checkpointer,
            DoublewriteFile* doublewrite, const WriterSlots& slots);
 
-  void Start();
+  Status Start();
   void Stop();
   /// Runs all cleaners now.
   void Wake();

@@ -15,7 +15,7 @@ class Evictor {
  public:
   Evictor(FrameTable* frames, DeadSpaces* dead_spaces, Cleaners* cleaners);
 
-  void Start() { thread_.Start(); }
+  Status Start() { return thread_.Start(); }
   void Stop() { thread_.Stop(); }
   void Wake() { thread_.Wake(); }
 

@@ -18,9 +18,10 @@ ReadAhead::ReadAhead(FrameTable* frames, PageFiles* files, FrameSupply* supply)
   loads_.reserve(kBatchPages);
 }
 
-void ReadAhead::Start() {
-  loop_.Start();
-  running_.store(true, std::memory_order_release);
+Status ReadAhead::Start() {
+  const Status status = loop_.Start();
+  if (status.ok()) running_.store(true, std::memory_order_release);
+  return status;
 }
 
 void ReadAhead::Stop() {

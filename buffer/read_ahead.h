@@ -26,7 +26,7 @@ class ReadAhead {
  public:
   ReadAhead(FrameTable* frames, PageFiles* files, FrameSupply* supply);
 
-  void Start();
+  Status Start();
   void Stop();
   void Request(std::span<const PageId> pages);
 

@@ -36,7 +36,7 @@ constexpr std::chrono::milliseconds kGiveBackTimePerTick{50};
 
 }  // namespace
 
-void Background::Start() {
+Status Background::Start() {
   const uint32_t purge_workers = parts_.options->purges ? parts_.options->purge.workers : 0;
   for (uint32_t worker = 0; worker < purge_workers; ++worker) {
     threads_.push_back(std::make_unique<ThreadLoop>("purge-" + std::to_string(worker), kPurgeTick,
@@ -60,7 +60,11 @@ void Background::Start() {
     parts_.storage->scrubber()->Step(stopping_);
     return ThreadLoop::Next::kWait;
   }));
-  for (const auto& thread : threads_) thread->Start();
+  for (const auto& thread : threads_) {
+    const Status status = thread->Start();
+    if (!status.ok()) return status;
+  }
+  return Status::Ok();
 }
 
 void Background::Stop() {

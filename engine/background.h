@@ -41,7 +41,8 @@ class Background {
       : parts_(parts), purge_watch_(parts.options->statement_of_thread) {}
   ~Background() { Stop(); }
 
-  void Start();
+  /// As ThreadLoop::Start. After a failure some of them run, until Stop.
+  Status Start();
   /// Work is left where it stands.
   void Stop();
   /// Nothing happens while it is not started.

@@ -30,9 +30,10 @@ Result<std::unique_ptr<Engine>> Engine::Open(FileSystem* file_system,
   RegisterUndoRedo();
   auto impl = std::make_unique<Impl>();
   impl->options = options;
-  const Status status = impl->Open(file_system);
+  Status status = impl->Open(file_system);
   if (!status.ok()) return status;
-  if (options.storage.background) impl->StartBackground();
+  if (options.storage.background) status = impl->StartBackground();
+  if (!status.ok()) return status;
   return std::unique_ptr<Engine>(new Engine(std::move(impl)));
 }
 

@@ -157,9 +157,9 @@ Status Engine::Impl::StartTransactions() {
   return Status::Ok();
 }
 
-void Engine::Impl::StartBackground() {
-  storage->StartBackground();
-  if (options.storage.read_only) return;
+Status Engine::Impl::StartBackground() {
+  const Status status = storage->StartBackground();
+  if (!status.ok() || options.storage.read_only) return status;
   background = std::make_unique<Background>(Background::Parts{.options = &options,
                                                               .storage = storage.get(),
                                                               .txns = txns.get(),
@@ -167,7 +167,7 @@ void Engine::Impl::StartBackground() {
                                                               .orphans = orphans.get(),
                                                               .statistics = statistics.get(),
                                                               .catalog = catalog.get()});
-  background->Start();
+  return background->Start();
 }
 
 Engine::Impl::~Impl() {

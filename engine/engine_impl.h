@@ -67,7 +67,7 @@ struct Engine::Impl {
   /// The tables of marked spaces are refused from now on.
   void NoteDamage(SpaceId space);
   void NoteServing();
-  void StartBackground();
+  Status StartBackground();
 
   /// Counters of tables and their statistics, before the instance is closed.
   Status PersistCounters();

@@ -5,12 +5,12 @@
 
 #include <algorithm>
 #include <deque>
-#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
 
 #include "base/mutex.h"
+#include "base/start_thread.h"
 #include "io/batch_requests.h"
 
 namespace rowan {
@@ -73,12 +73,13 @@ class ThreadBatch final : public WriteBatch {
 
 void ThreadBatch::StartThreads() {
   started_ = true;
-  try {
-    for (uint32_t i = 0; i < std::min(depth_, kThreadsMax); ++i) {
-      threads_.emplace_back([this] { Run(); });
-    }
-  } catch (const std::system_error&) {
-    // As many as the system allows; without any the submitter does the work in WaitAll.
+  const uint32_t wanted = std::min(depth_, kThreadsMax);
+  threads_.reserve(wanted);
+  // As many as the system allows; without any the submitter does the work in WaitAll.
+  for (uint32_t i = 0; i < wanted; ++i) {
+    Result<std::thread> thread = StartThread([this] { Run(); });
+    if (!thread.ok()) return;
+    threads_.push_back(std::move(thread).value());
   }
 }
 

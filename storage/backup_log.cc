@@ -37,7 +37,8 @@ Result<Lsn> BackupLog::Start() {
       const MutexLock lock(&mutex_);
       copied_ = from;
     }
-    thread_.Start();
+    const Status started = thread_.Start();
+    if (!started.ok()) return started;
     return from;
   }
   return Status(Code::kBusy, "the redo log cannot be held back");

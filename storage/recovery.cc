@@ -5,12 +5,12 @@
 #include <atomic>
 #include <set>
 #include <span>
-#include <thread>
 #include <utility>
 
 #include "base/format.h"
 #include "base/logging.h"
 #include "base/mutex.h"
+#include "base/workers.h"
 #include "io/placed_file.h"
 #include "wal/group.h"
 #include "wal/log.h"
@@ -319,15 +319,13 @@ Status Recovery::RedoPages(const std::vector<uint64_t>& keys) {
       options_.memory_bytes_max - std::min(options_.memory_bytes_max, backlog_.MemoryBytes()));
   const uint64_t portion_bytes_max = memory / options_.workers;
   SharedPages pages(keys, backlog_, portion_bytes_max, options_.workers);
-  const auto work = [&] {
+  Workers workers("redo-", options_.workers);
+  const Status status = workers.Run([&](uint32_t /*worker*/) {
     RedoWorker worker(pool_, options_.workers, portion_bytes_max);
     Work(&worker, abandoned_, &pages);
-  };
-  std::vector<std::thread> helpers;
-  for (uint32_t i = 1; i < options_.workers; ++i) helpers.emplace_back(work);
-  work();
-  for (std::thread& helper : helpers) helper.join();
-  if (!pages.status().ok()) return pages.status();
+    return pages.status();
+  });
+  if (!status.ok()) return status;
   for (const uint64_t key : keys) suspended_.erase(key);
   for (const RedoWorker::Failure& failure : pages.failures()) {
     // What has been dropped since lacks nothing any more.

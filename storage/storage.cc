@@ -320,7 +320,8 @@ Status Storage::RedoFirst() {
   status = recovery_->Repair(pool_.get(), files_.get(), control_.get());
   if (!status.ok()) return status;
   // Redo makes pages dirty faster than it could write them by itself.
-  StartBackground();
+  status = StartBackground();
+  if (!status.ok()) return status;
   status = recovery_->Redo();
   if (!status.ok()) return status;
   status = files_->RemoveTemporary();
@@ -340,12 +341,11 @@ Status Storage::LeaveRedo() {
   }
   // Before anything is logged: with the log full, only the end of redo makes room in it.
   redo_thread_ = std::make_unique<ThreadLoop>("redo", kRedoTick, [this] { return RedoTick(); });
-  redo_thread_->Start();
-  return Status::Ok();
+  return redo_thread_->Start();
 }
 
-void Storage::StartBackground() {
-  if (options_.background) pool_->StartBackground();
+Status Storage::StartBackground() {
+  return options_.background ? pool_->StartBackground() : Status::Ok();
 }
 
 double Storage::RedoSeconds() const {

@@ -80,8 +80,8 @@ class Storage {
   Status EndRestore();
 
   /// Starts the threads that write pages, unless the options forbid them. A second call does
-  /// nothing.
-  void StartBackground();
+  /// nothing. As StartThread.
+  Status StartBackground();
 
   /// Pages of the last run are still being redone in the background.
   [[nodiscard]] bool redoing() const { return recovery_ != nullptr && !recovery_->finished(); }

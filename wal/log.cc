@@ -49,17 +49,19 @@ Result<std::unique_ptr<Log>> Log::Open(FileSystem* file_system, const LogOptions
   if (!opening.ok()) return opening.status();
   const Lsn restored_end = opening->end;
   std::unique_ptr<Log> log(new Log(std::move(opening).value(), std::move(on_stop)));
-  const Status status = RestoreLastBlock(log->files_.get(), &log->buffer_, restored_end);
+  Status status = RestoreLastBlock(log->files_.get(), &log->buffer_, restored_end);
   if (!status.ok()) return status;
-  log->Start();
+  status = log->Start();
+  if (!status.ok()) return status;
   return log;
 }
 
 Log::~Log() { StopThreads(); }
 
-void Log::Start() {
-  flusher_.Start();
-  preparer_.Start();
+Status Log::Start() {
+  const Status status = flusher_.Start();
+  if (!status.ok()) return status;
+  return preparer_.Start();
 }
 
 void Log::StopThreads() {

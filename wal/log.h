@@ -150,7 +150,7 @@ class Log {
  private:
   Log(LogOpening opening, std::function<void()> on_stop);
 
-  void Start();
+  Status Start();
   void StopThreads();
   /// Once: stops everything and tells the engine. Later calls do nothing.
   void Fail(const char* what, Status status);

@@ -34,7 +34,7 @@ class LogFilePreparer {
   /// `fail` stops the log; called on the thread, without locks.
   LogFilePreparer(Parts parts, std::function<void(const char* what, Status status)> fail);
 
-  void Start() { thread_.Start(); }
+  Status Start() { return thread_.Start(); }
   void Stop() { thread_.Stop(); }
   void Wake() { thread_.Wake(); }
   /// Files are wanted up to `end`, by a waiter for log space.

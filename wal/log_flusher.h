@@ -31,7 +31,7 @@ class LogFlusher {
   /// `lead` makes the log durable as its leader; true if the thread must lead again.
   LogFlusher(Parts parts, std::function<bool()> lead);
 
-  void Start() { thread_.Start(); }
+  Status Start() { return thread_.Start(); }
   void Stop() { thread_.Stop(); }
   void Wake() { thread_.Wake(); }
   /// Asks for the log to be durable up to `lsn`, at once.

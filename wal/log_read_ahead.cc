@@ -4,6 +4,8 @@
 #include <cstring>
 #include <utility>
 
+#include "base/start_thread.h"
+
 namespace rowan {
 namespace {
 
@@ -26,16 +28,11 @@ LogReadAhead::~LogReadAhead() {
 
 Status LogReadAhead::Next(LogReader::Group* group) {
   if (current_ == nullptr) {
-    if (read_bytes_ < kWithoutThreadBytes) {
+    if (alone_ || read_bytes_ < kWithoutThreadBytes || !StartReading()) {
       const Status status = reader_->Next(group);
       if (status.ok()) read_bytes_ += group->bytes.size();
       return status;
     }
-    {
-      const MutexLock guard(&mutex_);
-      for (size_t i = 0; i < kBatches; ++i) empty_.push_back(std::make_unique<Batch>());
-    }
-    thread_ = std::thread([this] { Run(); });
     Take();
   }
   while (next_group_ == current_->groups.size()) {
@@ -44,6 +41,17 @@ Status LogReadAhead::Next(LogReader::Group* group) {
   }
   *group = current_->groups[next_group_++];
   return Status::Ok();
+}
+
+bool LogReadAhead::StartReading() {
+  {
+    const MutexLock guard(&mutex_);
+    for (size_t i = 0; i < kBatches; ++i) empty_.push_back(std::make_unique<Batch>());
+  }
+  Result<std::thread> thread = StartThread([this] { Run(); });
+  alone_ = !thread.ok();
+  if (thread.ok()) thread_ = std::move(thread).value();
+  return !alone_;
 }
 
 void LogReadAhead::Take() {

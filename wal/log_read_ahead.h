@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // LogReadAhead: the groups that a LogReader finds, read and checked by a second thread, which is
-// some mebibytes ahead of their reader. A short log is read without it.
+// some mebibytes ahead of their reader. A short log is read without it, and any log if the system
+// refuses the thread.
 // Thread safety: one thread, which leaves the reader alone until it has seen the end.
 #pragma once
 
@@ -35,6 +36,8 @@ class LogReadAhead {
     Status status;  ///< of what comes after them
   };
 
+  /// False: the system refuses the thread, now and for good.
+  bool StartReading();
   void Run();
   void Fill(Batch* batch);
   static void MakeRoom(Batch* batch, size_t size_bytes);
@@ -43,6 +46,7 @@ class LogReadAhead {
 
   LogReader* const reader_;
   size_t read_bytes_ = 0;  ///< without the thread
+  bool alone_ = false;     ///< no thread could be started
   std::unique_ptr<Batch> current_;
   size_t next_group_ = 0;  ///< of current_
   std::thread thread_;

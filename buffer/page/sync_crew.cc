@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <string>
-#include <system_error>
 
 #include "base/logging.h"
 
@@ -45,16 +44,16 @@ ThreadLoop::Next SyncCrew::Help() {
 void SyncCrew::WakeHelpers(size_t wanted) {
   const MutexLock guard(&helpers_mutex_);
   wanted = std::min<size_t>(wanted, helpers_max_);
-  try {
-    while (helpers_.size() < wanted) {
-      auto helper = std::make_unique<ThreadLoop>("sync-" + std::to_string(helpers_.size()),
-                                                 kSyncTick, [this] { return Help(); });
-      helper->Start();
-      helpers_.push_back(std::move(helper));
+  while (helpers_.size() < wanted) {
+    auto helper = std::make_unique<ThreadLoop>("sync-" + std::to_string(helpers_.size()), kSyncTick,
+                                               [this] { return Help(); });
+    const Status started = helper->Start();
+    if (!started.ok()) {
+      LogWarning("Files are synced by {} threads at a time: {}.", helpers_.size() + 1,
+                 started.message());
+      break;
     }
-  } catch (const std::system_error&) {
-    LogWarning("The system allows no further thread: files are synced by {} at a time.",
-               helpers_.size() + 1);
+    helpers_.push_back(std::move(helper));
   }
   for (size_t i = 0; i < std::min(wanted, helpers_.size()); ++i) helpers_[i]->Wake();
 }

@@ -7,7 +7,6 @@
 
 #include <iterator>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "my_thread.h"
@@ -25,6 +24,7 @@
 
 #include "base/function_ref.h"
 #include "base/logging.h"
+#include "base/start_thread.h"
 
 /// Held by INSTALL PLUGIN and UNINSTALL PLUGIN from before the plugin's own functions are called
 /// until the statement ends. No header of the server declares it.
@@ -136,7 +136,7 @@ class ServerStatements {
 };
 
 void InOwnSession(FunctionRef<void(ServerStatements* statements)> work) {
-  std::thread([&work] {
+  Result<std::thread> thread = StartThread([&work] {
     if (my_thread_init()) return;
     {
       const DictionaryTablesOpen dictionary;
@@ -144,7 +144,13 @@ void InOwnSession(FunctionRef<void(ServerStatements* statements)> work) {
       if (dictionary.open()) work(&statements);
     }
     my_thread_end();
-  }).join();
+  });
+  if (thread.ok()) {
+    thread->join();
+  } else {
+    LogWarning("Rowan's tables of information_schema stay as they are: {}.",
+               thread.status().message());
+  }
 }
 
 /// Lets the statements of another session through that the statement around this one would keep

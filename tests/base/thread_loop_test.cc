@@ -23,7 +23,7 @@ TEST(ThreadLoopTest, WakeCausesOneMoreRoundEach) {
     ++rounds;
     return ThreadLoop::Next::kWait;
   });
-  loop.Start();
+  ASSERT_TRUE(loop.Start().ok());
   for (int wanted = 2; wanted < 200; ++wanted) {
     const int before = rounds.load();
     loop.Wake();
@@ -37,7 +37,7 @@ TEST(ThreadLoopTest, TheTickRunsTheWorkUnasked) {
     ++rounds;
     return ThreadLoop::Next::kWait;
   });
-  loop.Start();
+  ASSERT_TRUE(loop.Start().ok());
   AwaitAtLeast(rounds, 3);
 }
 
@@ -46,7 +46,7 @@ TEST(ThreadLoopTest, AgainRunsWithoutWaiting) {
   ThreadLoop loop("test", kNever, [&] {
     return ++rounds < 1000 ? ThreadLoop::Next::kAgain : ThreadLoop::Next::kWait;
   });
-  loop.Start();
+  ASSERT_TRUE(loop.Start().ok());
   AwaitAtLeast(rounds, 1000);
   loop.Stop();
   EXPECT_EQ(rounds.load(), 1000);
@@ -55,11 +55,11 @@ TEST(ThreadLoopTest, AgainRunsWithoutWaiting) {
 TEST(ThreadLoopTest, StopInterruptsTheWaitAndMayBeRepeated) {
   ThreadLoop loop("a-rather-long-name", kNever, [] { return ThreadLoop::Next::kWait; });
   loop.Stop();
-  loop.Start();
+  ASSERT_TRUE(loop.Start().ok());
   loop.Stop();
   loop.Stop();
   EXPECT_TRUE(loop.stopping());
-  loop.Start();
+  ASSERT_TRUE(loop.Start().ok());
   EXPECT_FALSE(loop.stopping());
 }
 
@@ -70,7 +70,7 @@ TEST(ThreadLoopTest, WakesFromManyThreadsAreNotLost) {
     seen.store(posted.load());
     return ThreadLoop::Next::kWait;
   });
-  loop.Start();
+  ASSERT_TRUE(loop.Start().ok());
   std::thread posters[4];
   for (std::thread& poster : posters) {
     poster = std::thread([&] {

@@ -42,7 +42,8 @@ class StorageFixture {
     EXPECT_TRUE(storage_->is_new());
     const Status built = build(storage_.get());
     if (!built.ok()) return built;
-    if (options_.background) storage_->StartBackground();
+    const Status started = storage_->StartBackground();
+    if (!started.ok()) return started;
     return storage_->FinishCreation([](ControlData& data) { data.next_table_id = TableId(1); });
   }
 
