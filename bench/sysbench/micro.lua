@@ -28,6 +28,7 @@ local SELECTS = {
   range_notcovered_pk = { "SELECT id, c FROM sbtest%d WHERE id BETWEEN ? AND ?",
                           { "int", "int" } },
   range_notcovered_si = { "SELECT k, c FROM sbtest%d WHERE k BETWEEN ? AND ?", { "int", "int" } },
+  sum_covered_si = { "SELECT SUM(k) FROM sbtest%d WHERE k BETWEEN ? AND ?", { "int", "int" } },
   scan = { "SELECT COUNT(*) FROM sbtest%d WHERE LENGTH(c) < 0", {} },
   update_index = { "UPDATE sbtest%d SET k = k + 1 WHERE id = ?", { "int" } },
   update_nonindex = { "UPDATE sbtest%d SET c = ? WHERE id = ?", { 120, "int" } },
@@ -143,7 +144,8 @@ for name, text in pairs(LISTS) do
   kinds[name] = function() execute_list(name, text) end
 end
 for _, name in ipairs({ "simple", "sum", "order", "distinct", "count", "range_covered_pk",
-                        "range_covered_si", "range_notcovered_pk", "range_notcovered_si" }) do
+                        "range_covered_si", "range_notcovered_pk", "range_notcovered_si",
+                        "sum_covered_si" }) do
   kinds[name] = function() execute_range(a_table(), name, options.range) end
 end
 kinds.read_only = function() transaction(ten_points, four_ranges) end

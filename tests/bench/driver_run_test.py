@@ -1,51 +1,23 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The benchmark driver with a real server: a short run, one that is interrupted, one repeated."""
-import os
 import signal
-import subprocess
 import tempfile
 import time
 from pathlib import Path
 
-from rowantools.bench import environment
-
-environment.enter()
+from driver_support import LIMIT_S, SMALL_SERVER, run, start
 
 from rowantools.bench import result
 from rowantools.line_tests import Failure, require_equal
-from rowantools.paths import ROOT, UserError, plugin_path
+from rowantools.paths import UserError
 
-_LIMIT_S = 240
-_SMALL = ["--shape", "1x500", "--memory", "64M", "--redo", "64M"]
-
-
-def _start(folder, *arguments):
-    python = str(environment.provide())
-    library = {"ROWAN_PLUGIN": str(plugin_path())}  # as it was built: a test builds nothing
-    return subprocess.Popen([python, "-m", "rowantools.bench", *arguments], cwd=folder, text=True,
-                            env=dict(os.environ, **library,
-                                     PYTHONPATH=str(ROOT / "scripts" / "lib")),
-                            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                            stderr=subprocess.STDOUT, preexec_fn=_heed_interrupts)
-
-
-def _heed_interrupts():
-    """What a shell starts in the background ignores them."""
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-
-
-def _run(folder, *arguments, status=0):
-    process = _start(folder, *arguments)
-    output = process.communicate(timeout=_LIMIT_S)[0]
-    if process.returncode != status:
-        raise Failure(f"{arguments}: status {process.returncode}:\n{output[-1500:]}")
-    return output
+_SMALL = ["--shape", "1x500", *SMALL_SERVER]
 
 
 def test_a_short_run_has_every_column_and_can_be_repeated():
     with tempfile.TemporaryDirectory() as folder:
         path, again = Path(folder) / "first.json", Path(folder) / "again.json"
-        _run(folder, "micro", "--tests", "point-query,update-index", "--time", "1", "--rounds", "1",
+        run(folder, "micro", "--tests", "point-query,update-index", "--time", "1", "--rounds", "1",
              "--dir", folder, "--output", str(path), *_SMALL)
         document = result.read(path)
         require_equal((document["state"], [target["name"] for target in document["targets"]]),
@@ -58,9 +30,9 @@ def test_a_short_run_has_every_column_and_can_be_repeated():
                        if not one["metrics"].get(name)]
             require_equal(missing, [], f"figures of {one['test']} on {one['target']}")
         require_equal(document["targets"][1]["settings"]["mysqlx_cache_cleaner"], "off")
-        _run(folder, "repeat", str(path), "--output", str(again))
+        run(folder, "repeat", str(path), "--output", str(again))
         require_equal(result.read(again)["options"], document["options"])
-        text = _run(folder, "diff", str(path), str(again))
+        text = run(folder, "diff", str(path), str(again))
         if "point-query" not in text or "first" not in text:
             raise Failure(f"diff says\n{text}")
 
@@ -68,7 +40,7 @@ def test_a_short_run_has_every_column_and_can_be_repeated():
 def test_an_injected_delay_reaches_the_commits_of_both_engines():
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "delayed.json"
-        _run(folder, "micro", "--tests", "update-nonindex", "--time", "1", "--rounds", "1",
+        run(folder, "micro", "--tests", "update-nonindex", "--time", "1", "--rounds", "1",
              "--sync-delay", "3000", "--dir", folder, "--output", str(path), *_SMALL)
         fastest = {one["target"]: one["metrics"]["p50"] for one in result.read(path)["runs"]}
         if min(fastest.values()) < 3000:
@@ -78,19 +50,19 @@ def test_an_injected_delay_reaches_the_commits_of_both_engines():
 def test_an_interrupted_run_leaves_a_usable_result():
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "partial.json"
-        process = _start(folder, "micro", "--tests", "point-query", "--time", "1", "--rounds",
+        process = start(folder, "micro", "--tests", "point-query", "--time", "1", "--rounds",
                          "500", "--dir", folder, "--output", str(path), *_SMALL)
-        deadline = time.monotonic() + _LIMIT_S
+        deadline = time.monotonic() + LIMIT_S
         while not _runs_in(path) and process.poll() is None and time.monotonic() < deadline:
             time.sleep(0.1)
         process.send_signal(signal.SIGINT)
-        output = process.communicate(timeout=_LIMIT_S)[0]
+        output = process.communicate(timeout=LIMIT_S)[0]
         require_equal(process.returncode, 130, output[-1500:])
         document = result.read(path)
         require_equal(document["state"], "interrupted")
         if not document["runs"]:
             raise Failure("no run is left")
-        if "partial" not in _run(folder, "report", str(path)):
+        if "partial" not in run(folder, "report", str(path)):
             raise Failure("the report does not say that the result is partial")
         left = sorted(one.name for one in Path(folder).iterdir())
         require_equal(left, ["partial.html", "partial.json", "partial.md"], "files left")

@@ -6,7 +6,7 @@ import sys
 
 from ..build import cores
 from ..paths import UserError
-from . import commands_read, workloads
+from . import commands_more, commands_read, workloads
 from .options import add_common, count_list, number, seconds, shape
 from .targets import OWN
 
@@ -32,6 +32,7 @@ def _parser():
                 _add_rww, _add_load, _add_hotrow,
                 _add_groupwise, _add_json, _add_plans):
         add(commands)
+    commands_more.add_commands(commands)
     commands_read.add_commands(commands)
     return parser
 

@@ -18,6 +18,7 @@ _COLUMNS = (
     Column("rows_per_s", "rows/s", "higher", 0, "rows read or written a second"),
     Column("commits_per_s", "commits/s", "higher", 0, "durable transactions a second"),
     Column("events_per_s", "events/s", "higher", 0, "events of the workload a second"),
+    Column("nopm", "NOPM", "higher", 0, "new orders committed a minute"),
     Column("ms", "ms", "lower", 2, "milliseconds of one query, the median of its runs"),
     Column("cpu", "cpu/o", "lower", 1, "microseconds of the server's processor time an operation"),
     Column("client_cpu", "client cpu/o", "lower", 1,
@@ -30,7 +31,7 @@ _COLUMNS = (
     Column("instructions", "instr/o", "lower", 0, "user instructions of the server an operation"),
     Column("retries", "retries", "lower", 0,
            "transactions tried again after a deadlock (1213), a lock wait that took too long "
-           "(1205) or a changed record (1020)"),
+           "(1205), a changed record (1020) or a lock that was not waited for (3572)"),
     Column("p10", "p10 us", "lower", 0, "10th percentile of the latency"),
     Column("p50", "p50 us", "lower", 0, "median of the latency"),
     Column("p95", "p95 us", "lower", 0, "95th percentile of the latency"),

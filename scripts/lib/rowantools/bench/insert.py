@@ -11,11 +11,10 @@ are deleted at the other end as fast as new ones come, and reads run beside inse
 import time
 from dataclasses import dataclass
 
-from . import database
 from .insert_pattern import describe
 from .load import Load
 from .measuring import KIB, MIB, latency_metrics, observe, ratio, run_of, stalls
-from .queries import has_variable
+from .queries import size_mib
 
 COLUMNS = ("ips", "qps", "dps", "rps", "rmbps", "wps", "wmbps", "rpq", "rkbpq", "wpi", "wkbpi",
            "csps", "cpups", "cspq", "cpupq", "size_mib", "rss_mib", "maxop_ms", "p50", "p99",
@@ -86,7 +85,7 @@ class Insert:
         metrics = dict(_rates(sampler, seconds), **_per_query(sampler, count, step),
                        ips=inserted / seconds, dps=deleted / seconds,
                        qps=main.queries / seconds if step.rate else None,
-                       size_mib=_size_mib(target),
+                       size_mib=size_mib(target),
                        rss_mib=ratio(sampler.rss_bytes, MIB))
         metrics.update(_latency(main), retries=sum(main.retries.values()),
                        stalls=stalls(main.events_by_second))
@@ -161,19 +160,6 @@ def _per_query(sampler, count, step):
                     rkbpq=ratio(usage.disk_read_bytes, count * KIB), wpi=None, wkbpi=None)
     return dict(found, wpi=ratio(usage.disk_writes, count),
                 wkbpi=ratio(usage.disk_written_bytes, count * KIB), rpq=None, rkbpq=None)
-
-
-def _size_mib(target):
-    """Of tables and indexes, as the server counts them."""
-    with database.connect(target) as connection:
-        if target.protocol == "postgres":
-            size = connection.value("SELECT pg_database_size(current_database())")
-        else:
-            if has_variable(connection, "information_schema_stats_expiry"):
-                connection.execute("SET information_schema_stats_expiry = 0")
-            size = connection.value("SELECT SUM(data_length + index_length) FROM "
-                                    "information_schema.tables WHERE table_schema = DATABASE()")
-    return None if size is None else float(size) / MIB
 
 
 def _latency(report):

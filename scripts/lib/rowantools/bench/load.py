@@ -17,7 +17,7 @@ from ..sysbench import client_environment
 from .histogram import Latencies, of_sysbench
 
 SCRIPTS = ROOT / "bench" / "sysbench"
-RETRIED = {"mysql": "1213,1205,1020", "postgres": ""}
+RETRIED = {"mysql": "1213,1205,1020,3572", "postgres": ""}
 _LIMIT_BEYOND_TIME_S = 600
 _SECOND = re.compile(r"^\[ \d+s \] thds: \d+ tps: ([\d.]+) qps: ([\d.]+) .*?"
                      r"lat \(ms,\d+%\): ([\d.]+)")
@@ -37,6 +37,7 @@ class LoadReport:
     p99_ms_by_second: list = field(default_factory=list)
     client_cpu_s: float = 0.0
     deleted: int = 0                 # rows, as the insert benchmark's deletes tell
+    counted: dict = field(default_factory=dict)      # what else a script counts: its name, how many
 
 
 def clients(count):
@@ -123,6 +124,8 @@ def parse(text):
     report.longest_us = None if longest is None else longest * 1000
     for code, count in re.findall(r"^retried (\S+) (\d+)$", text, re.MULTILINE):
         report.retries[code] = report.retries.get(code, 0) + int(count)
+    for name, count in re.findall(r"^counted (\S+) (\d+)$", text, re.MULTILINE):
+        report.counted[name] = report.counted.get(name, 0) + int(count)
     report.deleted = sum(int(count) for count in re.findall(r"^deleted (\d+)$", text, re.MULTILINE))
     for events, queries, p99 in _SECOND_LINES.findall(text):
         report.events_by_second.append(float(events))
@@ -131,9 +134,11 @@ def parse(text):
     return report
 
 
+_OWN_LINE = re.compile(r"(counted|retried) \S+ \d+$|deleted \d+$")
 _SECOND_LINES = re.compile(_SECOND.pattern, re.MULTILINE)
 
 
 def _reason(text):
-    fatal = [line for line in text.splitlines() if "FATAL" in line]
-    return (fatal[0] if fatal else text.strip()[-300:]).strip()
+    lines = [line for line in text.splitlines() if not _OWN_LINE.match(line)]
+    fatal = [line for line in lines if "FATAL" in line]
+    return (fatal[0] if fatal else "\n".join(lines).strip()[-300:]).strip()

@@ -68,3 +68,16 @@ def status(connection, name):
     """A global status counter as a number; None where there is none."""
     rows = connection.execute(f"SHOW GLOBAL STATUS LIKE '{name}'")
     return int(rows[0][1]) if rows else None
+
+
+def size_mib(target):
+    """MiB of tables and indexes, as the server counts them."""
+    with database.connect(target) as connection:
+        if target.protocol == "postgres":
+            size = connection.value("SELECT pg_database_size(current_database())")
+        else:
+            if has_variable(connection, "information_schema_stats_expiry"):
+                connection.execute("SET information_schema_stats_expiry = 0")
+            size = connection.value("SELECT SUM(data_length + index_length) FROM "
+                                    "information_schema.tables WHERE table_schema = DATABASE()")
+    return None if size is None else float(size) / (1 << 20)

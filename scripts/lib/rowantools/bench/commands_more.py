@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The commands tpcc, covering and offset: their options and their workloads."""
+from argparse import ArgumentTypeError, Namespace
+
+from ..paths import UserError
+from . import workloads
+from .options import add_common, count_list, number, request_of, seconds
+
+
+def add_commands(commands):
+    _add_tpcc(commands)
+    _add_covering(commands)
+    _add_offset(commands)
+
+
+def _command(commands, name, help_text, run):
+    parser = commands.add_parser(name, help=help_text, description=help_text)
+    parser.set_defaults(run=run)
+    return parser
+
+
+def _add_tpcc(commands):
+    parser = _command(commands, "tpcc", "a load in the manner of TPC-C at three isolation levels; "
+                      "its conditions of consistency are checked after each run", _tpcc)
+    add_common(parser, rounds=4)
+    parser.add_argument("--warehouses", type=number, default=1, metavar="N")
+    parser.add_argument("--customers", type=number, default=3000, metavar="N",
+                        help="of a district; a warehouse has ten (default 3000)")
+    parser.add_argument("--items", type=number, default=100_000, metavar="N")
+    parser.add_argument("--isolation", type=_isolations, default=["rc", "rr", "ser"],
+                        metavar="A,B", help="of rc, rr, ser (default all)")
+    parser.add_argument("--threads", type=count_list, default=[4], metavar="N,M",
+                        help="clients (default 4)")
+    parser.add_argument("--time", type=seconds, default=30, metavar="S",
+                        help="seconds of a run (default 30)")
+
+
+def _isolations(text):
+    from .tpcc import ISOLATIONS
+    names = [name.strip() for name in text.split(",")]
+    if set(names) - set(ISOLATIONS):
+        raise ArgumentTypeError(f"'{text}' is not a list of {', '.join(ISOLATIONS)}")
+    return names
+
+
+def _tpcc(options):
+    from .tpcc import Tpcc
+    wanted = Namespace(warehouses=options.warehouses, customers=options.customers,
+                       items=options.items, isolations=options.isolation,
+                       threads=options.threads, time=options.time)
+    if wanted.customers < 10:
+        raise UserError("--customers: at least 10 of a district")
+    return _measure(options, wanted, Tpcc)
+
+
+def _add_covering(commands):
+    parser = _command(commands, "covering", "index-only scans, alone and beside updates",
+                      _covering)
+    add_common(parser, rounds=4)
+    parser.add_argument("--rows", type=number, default=1_000_000)
+    parser.add_argument("--ranges", type=count_list, default=[1000, 100_000], metavar="N,M",
+                        help="entries of a scan (default 1000,100000)")
+    parser.add_argument("--rate", type=number, default=1000, metavar="N",
+                        help="updates a second, all clients together (default 1000)")
+    parser.add_argument("--time", type=seconds, default=10, metavar="S")
+    parser.add_argument("--threads", type=seconds, default=1, metavar="N")
+
+
+def _covering(options):
+    from .covering import Covering
+    wanted = Namespace(rows=options.rows, ranges=options.ranges, rate=options.rate,
+                       threads=options.threads, time=options.time)
+    return _measure(options, wanted, Covering)
+
+
+def _add_offset(commands):
+    parser = _command(commands, "offset", "a page of a long list: LIMIT with small and large "
+                      "OFFSET", _offset)
+    add_common(parser, rounds=5)
+    parser.add_argument("--rows", type=number, default=1_000_000)
+    parser.add_argument("--offsets", type=count_list, default=[0, 1000, 100_000], metavar="N,M")
+
+
+def _offset(options):
+    from .offset import Offset
+    wanted = Namespace(rows=options.rows, offsets=options.offsets)
+    return _measure(options, wanted, Offset)
+
+
+def _measure(options, wanted, workload):
+    request = request_of(options, vars(wanted))
+    return workloads._measure(request, workloads._prepare(request),
+                              lambda session: workload(session, wanted))

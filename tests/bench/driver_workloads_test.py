@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Workloads of the benchmark driver with a real server: a short run of each, its figures and the
+page that shows them."""
+import tempfile
+from pathlib import Path
+
+from driver_support import SMALL_SERVER, run
+
+from rowantools.bench import database, result, targets, tpcc_conditions
+from rowantools.bench.load import Load
+from rowantools.bench.servers import Conditions, Servers
+from rowantools.line_tests import Failure, require_equal
+
+
+def _measured(folder, command, *arguments, wanted):
+    """A valid result of which every run has the `wanted` figures, and its page the tests."""
+    path = Path(folder) / f"{command}.json"
+    run(folder, command, *arguments, "--rounds", "1", "--dir", folder, "--output", str(path),
+        *SMALL_SERVER)
+    document = result.read(path)
+    require_equal(document["state"], "complete")
+    require_equal(len(document["runs"]), 2 * len(document["tests"]), "runs of two sides")
+    for one in document["runs"]:
+        missing = [name for name in wanted if not one["metrics"].get(name)]
+        require_equal(missing, [], f"figures of {one['test']} on {one['target']}: {one}")
+    page = path.with_suffix(".html").read_text()
+    for test in document["tests"]:
+        if test["title"] not in page:
+            raise Failure(f"the page lacks {test['title']}")
+    return document
+
+
+def test_tpcc_counts_new_orders_and_checks_its_tables():
+    with tempfile.TemporaryDirectory() as folder:
+        document = _measured(folder, "tpcc", "--customers", "20", "--items", "100", "--threads",
+                             "3", "--time", "1", "--isolation", "rc,ser",
+                             wanted=("nopm", "p99", "cpu", "size_mib"))
+        for one in document["runs"]:
+            require_equal(one["facts"]["consistency"], "all 12 conditions hold")
+            if "new_order" not in one["facts"]["transactions"]:
+                raise Failure(one["facts"])
+
+
+def test_covering_scans_beside_updates():
+    with tempfile.TemporaryDirectory() as folder:
+        document = _measured(folder, "covering", "--rows", "2000", "--ranges", "100", "--rate",
+                             "50", "--time", "1", wanted=("rows_per_s", "p99"))
+        require_equal([bool(one["metrics"].get("events_per_s")) for one in document["runs"]],
+                      [False, False, True, True, True, True], "updates beside the scans")
+
+
+def test_pages_of_a_list_are_the_same_on_both_sides():
+    with tempfile.TemporaryDirectory() as folder:
+        document = _measured(folder, "offset", "--rows", "3000", "--offsets", "0,2500",
+                             wanted=("ms", "rows_read"))
+        require_equal(len(document["tests"]), 10)
+
+
+# What breaks a condition, and a word or two of those that it breaks.
+_BREAKAGES = (
+    ("UPDATE tpcc_district SET d_ytd = d_ytd + 1 WHERE d_id = 3",
+     ("sum of its districts'", "a district's year-to-date")),
+    ("UPDATE tpcc_district SET d_next_o_id = d_next_o_id + 1 WHERE d_id = 3", ("next order",)),
+    ("DELETE FROM tpcc_new_order WHERE no_d_id = 3 AND no_o_id = 18",
+     ("no gap", "without a carrier", "its new, its delivered")),
+    ("UPDATE tpcc_orders SET o_ol_cnt = o_ol_cnt + 1 WHERE o_d_id = 3 AND o_id = 1",
+     ("as many lines as it has", "as many lines as it counts")),
+    ("UPDATE tpcc_orders SET o_carrier_id = NULL WHERE o_d_id = 3 AND o_id = 1",
+     ("without a carrier", "with a carrier")),
+    ("UPDATE tpcc_order_line SET ol_delivery_d = NULL WHERE ol_d_id = 3 AND ol_o_id = 1 AND "
+     "ol_number = 2", ("with a carrier",)),
+    ("UPDATE tpcc_warehouse SET w_ytd = w_ytd - 1",
+     ("sum of its districts'", "a warehouse's year-to-date is the sum of its payments")),
+    ("UPDATE tpcc_customer SET c_balance = c_balance + 1 WHERE c_d_id = 3 AND c_id = 7",
+     ("less what was paid", "balance and payments")),
+    ("UPDATE tpcc_customer SET c_delivery_cnt = 1 WHERE c_d_id = 3 AND c_id = 7",
+     ("its new, its delivered",)),
+    ("UPDATE tpcc_customer SET c_ytd_payment = 9.99 WHERE c_d_id = 3 AND c_id = 7",
+     ("balance and payments",)),
+)
+
+
+def test_what_breaks_a_condition_of_tpcc_is_noticed():
+    (target,) = targets.parse_all(["rowan"])
+    customers = 20
+    small = {"engine": "rowan", "warehouses": 1, "customers": customers, "items": 50}
+    with Servers(Conditions(buffer_pool_mib=64, redo_mib=64), [target]) as servers:
+        servers.attach(target)
+        database.create_database(target)
+        for command in ("prepare", "fill"):
+            Load(target, "tpcc.lua", small, command).run()
+        with database.connect(target) as connection:
+            require_equal(tpcc_conditions.broken(connection, customers), [])
+            for statement, parts in _BREAKAGES:
+                connection.execute("BEGIN")
+                connection.execute(statement)
+                found = [sentence for sentence, _ in tpcc_conditions.broken(connection, customers)]
+                connection.execute("ROLLBACK")
+                if len(found) != len(parts) or not all(
+                        any(part in sentence for sentence in found) for part in parts):
+                    raise Failure(f"{statement}: {found}")
