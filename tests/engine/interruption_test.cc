@@ -133,9 +133,11 @@ TEST_F(InterruptionTest, UndoOfAnIndexBuildByAShutdown) {
   ASSERT_NO_FATAL_FAILURE(StartBuild());
   ASSERT_TRUE(build_->Build().ok());
   build_.reset();
+  const LogCapture log;
   EXPECT_TRUE(ShutDown("undo of CREATE INDEX, shutdown", kCallsMax, [&] {
                 return session_->Rollback();
               }).ok());
+  EXPECT_TRUE(log.Has("goes on after the next start")) << log.Text();
   ASSERT_NO_FATAL_FAILURE(Restart());
   ExpectDone(model_);
 }

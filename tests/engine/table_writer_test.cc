@@ -9,6 +9,7 @@
 #include <set>
 
 #include "base/random.h"
+#include "engine/bulk_load.h"
 #include "tests/engine/await_purge.h"
 #include "tests/engine/engine_fixture.h"
 
@@ -221,6 +222,35 @@ TEST_F(TableWriterTest, ARefusedRowLeavesNoValue) {
   note.text = AsBytes(text);
   EXPECT_TRUE(writer_->Update(&note).Is(Code::kDuplicate));
   Expect({{1, "one"}, {2, "two"}}, {"1a1", "1b2", "2x1", "2y2"});
+}
+
+// Its file goes with a rollback: a record for each text would be undone for nothing.
+TEST_F(TableWriterTest, TextsOfALoadedTableHaveNoUndo) {
+  const auto texts_undone = [this](bool load_it) {
+    std::shared_ptr<Table> fresh =
+        world_.engine
+            ->CreateTable(session_.get(),
+                          {.name = load_it ? "test/loaded" : "test/inserted",
+                           .indexes = {ClusteredIndex("PRIMARY"), SecondaryIndex("title"),
+                                       SecondaryIndex("letters")}})
+            .value();
+    TableWriter writer(session_.get(), fresh.get(), &codec_);
+    BulkLoad load(session_.get(), fresh.get(), {size_t{1} << 20});
+    const std::string text(50'000, 't');
+    const uint64_t before = session_->Savepoint().records;
+    for (uint64_t id = 1; id <= 20; ++id) {
+      const Note note{id, static_cast<char>('a' + id), "", AsBytes(text)};
+      EXPECT_TRUE((load_it ? writer.Load(&load, &note) : writer.Insert(&note)).ok());
+    }
+    EXPECT_TRUE(!load_it || load.Finish().ok());
+    return session_->Savepoint().records - before;
+  };
+  EXPECT_EQ(texts_undone(true), 0u);
+  EXPECT_GE(texts_undone(false), 40u) << "of a row, and of its text";
+  EXPECT_TRUE(session_->Rollback().ok());
+  session_->FinishDdl();
+  session_->Begin();
+  EXPECT_EQ(world_.engine->ListTables().size(), 1u);
 }
 
 TEST_F(TableWriterTest, AnotherRowMayHaveBeenReadSince) {
