@@ -7,7 +7,7 @@ from rowantools.line_tests import Failure, require_equal, require_none
 from rowantools.paths import ROOT
 
 _RANKS = re.compile(r"^X\((k\w+)\)\s*// \S", re.MULTILINE)
-_ROWS = re.compile(r"^\| `(k\w+)` \|", re.MULTILINE)
+_LIST = re.compile(r"^\d+\. .*?(?=^$)", re.MULTILINE | re.DOTALL)
 _STANDARD = re.compile(r"\bstd::(?:(?:shared_|recursive_|timed_)*mutex|condition_variable(?:_any)?"
                        r"|lock_guard|unique_lock|scoped_lock|shared_lock)\b")
 
@@ -26,18 +26,24 @@ def _exception_of(name):
     return next((key for key in EXCEPTIONS if name == key or name.startswith(f"{key}/")), None)
 
 
+def listed_ranks(page):
+    """The ranks in the numbered list of a page."""
+    return re.findall(r"`(k\w+)`", _LIST.search(page).group())
+
+
 def test_each_rank_has_a_comment():
     require_equal((ROOT / "base" / "latch_rank.def").read_text().count("\nX("), len(_ranks()),
                   "ranks with a comment")
 
 
-def test_the_page_of_latches_has_a_row_for_each_rank_in_their_order():
-    ranks, rows = _ranks(), _ROWS.findall((ROOT / "docs" / "latches.md").read_text())
-    require_none([f"{rank} has no row in docs/latches.md" for rank in ranks if rank not in rows],
+def test_the_page_of_latches_lists_the_ranks_in_their_order():
+    ranks, page = _ranks(), (ROOT / "docs" / "latches.md").read_text()
+    listed = listed_ranks(page)
+    require_none([f"{rank} is not in docs/latches.md" for rank in ranks if rank not in listed],
                  "ranks nobody told of")
-    require_none([f"{row} of docs/latches.md is no rank" for row in rows if row not in ranks],
-                 "rows of nothing")
-    require_equal(rows, ranks, "order of the rows")
+    require_none([f"{name} of docs/latches.md is no rank" for name in listed if name not in ranks],
+                 "names of nothing")
+    require_equal(listed, ranks, "order of the list")
 
 
 def test_each_rank_is_that_of_something():
@@ -64,5 +70,5 @@ def test_the_check_itself_can_fail():
     for text in ("std::mutex mutex_;", "std::shared_mutex m;", "const std::lock_guard lock(m);"):
         if not _STANDARD.search(text):
             raise Failure(f"'{text}' is overlooked")
-    if _ROWS.findall("| `kPage` | x |\n| kNot | y |\n") != ["kPage"]:
-        raise Failure("rows are not what they should be")
+    require_equal(listed_ranks("`kNot`\n\n1. x: **`kPage`**, kNo\n2. y: `kTrash`\n\n`kNot`\n"),
+                  ["kPage", "kTrash"])
