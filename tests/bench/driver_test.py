@@ -12,8 +12,8 @@ from rowantools.bench import environment
 
 environment.enter()
 
-from rowantools.bench import columns, compare, gate, insert_pattern, load
-from rowantools.bench import micro_tests, result, rww, settings, stats, sync, targets
+from rowantools.bench import columns, compare, gate, insert_pattern, instructions
+from rowantools.bench import load, micro_tests, result, rww, settings, stats, sync, targets
 from rowantools.bench.histogram import Latencies, merged, of_sysbench
 from rowantools.bench.report.markdown import markdown
 from rowantools.bench.report.page import page
@@ -147,7 +147,7 @@ def test_a_report_of_sysbench_is_read():
 
 def test_the_microbenchmarks_are_the_known_ones():
     require_equal({name: len(tests) for name, tests in micro_tests.SETS.items()},
-                  {"quick": 12, "32": 32, "42": 42})
+                  {"quick": 12, "counted": 10, "32": 32, "42": 42})
     names = [test.name for test in micro_tests.ALL]
     require_equal(len(set(names)), 42, "names")
     order = ["before" if test.before_writes else "write" if test.is_write else "after"
@@ -155,6 +155,15 @@ def test_the_microbenchmarks_are_the_known_ones():
     require_equal([kind for number, kind in enumerate(order)
                    if number == 0 or order[number - 1] != kind],
                   ["before", "write", "after", "write", "after"], "order of the steps")
+
+
+def test_it_is_said_what_hinders_perf():
+    path = os.environ["PATH"]
+    try:
+        os.environ["PATH"] = ""
+        require_equal("apt-get install linux-perf" in instructions.why_not(), True)
+    finally:
+        os.environ["PATH"] = path
 
 
 # --- results and reports ---

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Workloads of the benchmark driver with a real server: a short run of each, its figures and the
 page that shows them."""
+import shutil
 import tempfile
 from pathlib import Path
 
+import pytest
 from driver_support import SMALL_SERVER, run
 
 from rowantools.bench import database, result, targets, tpcc_conditions
@@ -54,6 +56,23 @@ def test_pages_of_a_list_are_the_same_on_both_sides():
         document = _measured(folder, "offset", "--rows", "3000", "--offsets", "0,2500",
                              wanted=("ms", "rows_read"))
         require_equal(len(document["tests"]), 10)
+
+
+@pytest.mark.skipif(not shutil.which("valgrind"), reason="valgrind is not installed")
+def test_instructions_of_a_query_are_counted():
+    with tempfile.TemporaryDirectory() as folder:
+        document = _measured(folder, "instructions", "--tests", "point-query", "--rows", "500",
+                             "--events", "30", wanted=("instructions",))
+        for one in document["runs"]:
+            if not 5_000 < one["metrics"]["instructions"] < 500_000:
+                raise Failure(one)
+
+
+def test_without_valgrind_it_is_said_what_to_install():
+    with tempfile.TemporaryDirectory() as folder:
+        output = run(folder, "instructions", status=1, PATH=folder)
+        if "apt-get install valgrind" not in output:
+            raise Failure(output)
 
 
 # What breaks a condition, and a word or two of those that it breaks.

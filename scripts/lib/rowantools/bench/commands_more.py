@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The commands tpcc, covering and offset: their options and their workloads."""
+"""The commands tpcc, covering, offset and instructions: their options and their workloads."""
 from argparse import ArgumentTypeError, Namespace
 
 from ..paths import UserError
@@ -11,6 +11,7 @@ def add_commands(commands):
     _add_tpcc(commands)
     _add_covering(commands)
     _add_offset(commands)
+    _add_instructions(commands)
 
 
 def _command(commands, name, help_text, run):
@@ -85,6 +86,29 @@ def _offset(options):
     from .offset import Offset
     wanted = Namespace(rows=options.rows, offsets=options.offsets)
     return _measure(options, wanted, Offset)
+
+
+def _add_instructions(commands):
+    parser = _command(commands, "instructions", "instructions a query of the microbenchmarks, "
+                      "counted by valgrind: exact where rates are noise", _instructions)
+    add_common(parser, rounds=3)
+    parser.add_argument("--tests", metavar="A,B", help="which of the microbenchmarks (default "
+                        "ten of single statements)")
+    parser.add_argument("--rows", type=number, default=10_000)
+    parser.add_argument("--events", type=number, default=50, metavar="N",
+                        help="counted in each run (default 50)")
+
+
+def _instructions(options):
+    from . import callgrind
+    from .instruction_counts import InstructionCounts
+    from .micro_tests import chosen
+    callgrind.require()
+    wanted = Namespace(rows=options.rows, events=options.events,
+                       tests=[test.name for test in chosen(options.tests, "counted")])
+    options.server_option = [*options.server_option,
+                             *[f"mysql:{option}" for option in callgrind.OPTIONS]]
+    return _measure(options, wanted, InstructionCounts)
 
 
 def _measure(options, wanted, workload):

@@ -38,8 +38,15 @@ class Instructions:
 
 def available():
     """Whether perf counts instructions here."""
+    return not why_not()
+
+
+def why_not():
+    """What hinders perf, in a sentence; nothing where it counts."""
     if not shutil.which("perf"):
-        return False
+        return "perf is missing: apt-get install linux-perf."
     probe = subprocess.run(["perf", "stat", "-x", ",", "-e", _EVENT, "true"], capture_output=True,
                            text=True)
-    return re.search(rf"^\d+,.*{_EVENT}", probe.stderr, re.MULTILINE) is not None
+    if re.search(rf"^\d+,.*{_EVENT}", probe.stderr, re.MULTILINE):
+        return ""
+    return "This machine gives perf no counters."

@@ -2,7 +2,7 @@
 """scripts/bench micro: single statements and sysbench's transactions, one kind at a time."""
 from ..progress import Step
 from . import database
-from .instructions import Instructions
+from .instructions import Instructions, why_not
 from .load import Load
 from .measuring import latency_metrics, observe, per_operation, run_of, stalls
 from .micro_tests import GROUPS, SETS
@@ -31,6 +31,9 @@ class Micro:
                     self._name(test, threads), test.group, self._name(test, threads),
                     "rows_per_s" if test.kind == "scan" else "qps", threads=threads)
         session.result.set_columns(COLUMNS)
+        if options.instructions and why_not():
+            session.result.note(f"Instructions a query are missing. {why_not()} "
+                                "scripts/bench instructions counts them with valgrind.")
         session.open_targets()
         self._load()
         session.plan("micro", self._planned_s())

@@ -3,6 +3,8 @@
 the writes (.pre in their names), writes, the same reads after them, delete, insert; four groups."""
 from dataclasses import dataclass
 
+from ..paths import UserError
+
 POINTS, RANGES, AGGREGATES, WRITES = "points", "ranges", "aggregates", "writes"
 GROUPS = ((POINTS, "Point queries"), (RANGES, "Range queries without aggregation"),
           (AGGREGATES, "Range queries with aggregation"), (WRITES, "Writes"))
@@ -77,5 +79,22 @@ _QUICK = ("update-index", "update-nonindex", "read-write_range=100", "read-only_
           "read-only-sum_range=1000", "read-only-order_range=1000", "point-query",
           "random-points_range=100", "points-notcovered-si", "range-covered-pk",
           "range-notcovered-si", "insert")
+# Single statements of few rows: what a slow server below valgrind does in a second.
+_COUNTED = ("point-query", "random-points_range=10", "points-covered-si", "points-notcovered-si",
+            "range-covered-pk", "range-covered-si", "range-notcovered-si", "update-index",
+            "update-nonindex", "insert")
 SETS = {"quick": tuple(test for test in ALL if test.name in _QUICK),
+        "counted": tuple(test for test in ALL if test.name in _COUNTED),
         "32": tuple(test for test in ALL if not test.before_writes), "42": ALL}
+
+
+def chosen(names, otherwise):
+    """The tests that a list such as "point-query,insert" names, or the set `otherwise`, in the
+    order of their steps; UserError for a name that there is not."""
+    wanted = {name.strip() for name in names.split(",")} if names else \
+        {test.name for test in SETS[otherwise]}
+    unknown = wanted - {test.name for test in ALL}
+    if unknown:
+        raise UserError(f"no microbenchmark {', '.join(sorted(unknown))}; there are "
+                        + ", ".join(test.name for test in ALL))
+    return [test for test in ALL if test.name in wanted]

@@ -24,6 +24,7 @@ class Conditions:
     counts: Path = None        # a file in which syncs and writes are counted
     folder: Path = None        # on the disk to measure; a temporary one without it
     options: dict = field(default_factory=dict)   # kind: further options of the server
+    launcher: list = field(default_factory=list)  # words before the command of the private MySQL
 
 
 class Servers:
@@ -73,10 +74,12 @@ class MysqlServer(Server):
                          binlog=conditions.binlog,
                          buffer_pool=f"{conditions.buffer_pool_mib}M")
         self._environment = delay_environment(conditions.delay_us, conditions.counts)
+        self._launcher_words = conditions.launcher
 
     def command(self, extra_options=()):
         settings = [f"{name}={value}" for name, value in self._environment.items()]
-        return (["env", *settings] if settings else []) + super().command(extra_options)
+        return [*(["env", *settings] if settings else []), *self._launcher_words,
+                *super().command(extra_options)]
 
 
 def mysql_options(conditions):

@@ -13,17 +13,17 @@ NOT_DELAYED = ("uring",)
 _COUNTS = 3
 
 
-def library():
+def library(source=SOURCE):
     """The compiled library; made again when its source is newer."""
-    path = BUILD / "sync_delay.so"
-    if path.exists() and path.stat().st_mtime >= SOURCE.stat().st_mtime:
+    path = BUILD / f"{source.stem}.so"
+    if path.exists() and path.stat().st_mtime >= source.stat().st_mtime:
         return path
     BUILD.mkdir(parents=True, exist_ok=True)
     partial = path.with_suffix(".partial")
-    result = subprocess.run(["cc", "-O2", "-shared", "-fPIC", "-o", str(partial), str(SOURCE),
-                             "-ldl"], capture_output=True, text=True)
+    result = subprocess.run(["cc", "-O2", "-fno-builtin", "-shared", "-fPIC", "-o", str(partial),
+                             str(source), "-ldl"], capture_output=True, text=True)
     if result.returncode != 0:
-        raise UserError(f"{SOURCE.name} does not compile: {result.stderr.strip()[-400:]}")
+        raise UserError(f"{source.name} does not compile: {result.stderr.strip()[-400:]}")
     partial.replace(path)
     return path
 

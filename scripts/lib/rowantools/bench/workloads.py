@@ -47,15 +47,11 @@ def _prepare(request, tools=("ha_rowan",)):
 
 def micro(options):
     from .micro import Micro
-    from .micro_tests import ALL
-    chosen = options.set or ("quick" if options.quick else "42")
+    from .micro_tests import chosen
+    wanted_set = options.set or ("quick" if options.quick else "42")
     tables, rows = options.shape or ((1, 100_000) if options.quick else (1, 1_000_000))
-    names = [name.strip() for name in options.tests.split(",")] if options.tests else None
-    unknown = set(names or ()) - {test.name for test in ALL}
-    if unknown:
-        raise UserError(f"no microbenchmark {', '.join(sorted(unknown))}; there are "
-                        + ", ".join(test.name for test in ALL))
-    wanted = Namespace(set="42" if names else chosen, tests=names, tables=tables, rows=rows,
+    names = [test.name for test in chosen(options.tests, "42")] if options.tests else None
+    wanted = Namespace(set="42" if names else wanted_set, tests=names, tables=tables, rows=rows,
                        threads=options.threads, rate=options.rate,
                        time=options.time or (2 if options.quick else 10),
                        instructions=options.instructions)
