@@ -158,6 +158,7 @@ class Load:
         self.formats, self.xa_share, self.has_rowan = formats, xa_share, has_rowan
         self.stop = threading.Event()
         self.writers = [Writer(self, number) for number in range(1, writers + 1)]
+        self._before = {}
         self._failures = []
         self._threads = []
 
@@ -166,7 +167,13 @@ class Load:
         client.execute(f"USE `{self._test.database}`")
         return client
 
+    def _counts(self, client):
+        return dict(client.query("SELECT writer, n FROM acknowledged"))
+
     def start(self):
+        client = self.connect()
+        self._before = self._counts(client)  # of a former load of these tables
+        client.close()
         for writer in self.writers:
             thread = threading.Thread(target=self._guard, args=(writer,), daemon=True)
             thread.start()
@@ -195,10 +202,10 @@ class Load:
         client = self.connect()
         for row in client.query("XA RECOVER"):
             client.execute(f"XA ROLLBACK '{row[3]}'")
-        counts = dict(client.query("SELECT writer, n FROM acknowledged"))
+        counts = self._counts(client)
         client.close()
         for writer in self.writers:
-            found = counts.get(writer.number, 0)
+            found = counts.get(writer.number, 0) - self._before.get(writer.number, 0)
             if not writer.acknowledged <= found <= writer.acknowledged + writer.unknown:
                 raise Failure(f"writer {writer.number}: {writer.acknowledged} transactions were "
                               f"acknowledged and {writer.unknown} may be, {found} are there")

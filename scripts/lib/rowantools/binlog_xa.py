@@ -9,9 +9,10 @@ from .paths import UserError
 _MAGIC = b"\xfebin"
 _HEADER = struct.Struct("<IBIIIH")  # time, type, server, size, end position, flags
 _QUERY_EVENT = 2
+_FORMAT_DESCRIPTION_EVENT = 15
 _XA_PREPARE_EVENT = 38
 _STATEMENT_BYTES_MAX = 1000  # of an event that could be XA COMMIT or XA ROLLBACK
-_END = re.compile(rb"XA (COMMIT|ROLLBACK) (X'[0-9a-f]*',X'[0-9a-f]*',[0-9]+)")
+_END = re.compile(rb"XA (COMMIT|ROLLBACK) (X'[0-9a-f]*',X'[0-9a-f]*',[0-9]+)$")
 
 
 def ended_xa(path, end):
@@ -23,13 +24,16 @@ def ended_xa(path, end):
             raise UserError(f"{path} is encrypted or no binary log: its XA transactions cannot be "
                             "told")
         position = len(_MAGIC)
+        checksum_bytes = 0
         while position < end:
             header = stream.read(_HEADER.size)
             if len(header) != _HEADER.size:
                 break
             _, kind, _, size, _, _ = _HEADER.unpack(header)
-            if kind == _QUERY_EVENT and size <= _STATEMENT_BYTES_MAX:
-                found = _END.search(stream.read(size - _HEADER.size))
+            if kind == _FORMAT_DESCRIPTION_EVENT:
+                checksum_bytes = _checksum_bytes(stream.read(size - _HEADER.size))
+            elif kind == _QUERY_EVENT and size <= _STATEMENT_BYTES_MAX:
+                found = _END.search(stream.read(size - _HEADER.size - checksum_bytes))
                 if found:
                     xid = found[2].decode()
                     ended.pop(xid, None)
@@ -39,6 +43,11 @@ def ended_xa(path, end):
             position += size
             stream.seek(position)
     return ended
+
+
+def _checksum_bytes(body):
+    """Of each event of the file: the description ends with the kind, and its own checksum."""
+    return 4 if body[-5] else 0
 
 
 def _forget(ended, body):
