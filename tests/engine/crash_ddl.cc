@@ -17,26 +17,23 @@ constexpr uint32_t kRowsMax = 12;
 constexpr uint32_t kManyRows = 300;  // now and then: trees of several pages
 constexpr size_t kSortBytes = 1;     // the least there is: tables of many rows spill
 
-/// Outside of the instance folder; of a quarter of the tables.
-constexpr char kDirectory[] = "/disk";
-
-TableDef DefinitionOf(const std::string& name) {
-  TableDef definition = EngineFixture::ToyDefinition(name);
-  // By the name, not by a throw of the dice: the programs of all seeds stay what they were.
-  if (name.back() % 4 == 0) definition.directory = kDirectory;
-  return definition;
-}
-
-ToyRow DdlRow(Random* random, uint64_t id) {
-  return {static_cast<uint32_t>(random->Below(5)), static_cast<uint32_t>(id),
-          std::string(random->Below(500), static_cast<char>('a' + random->Below(26)))};
-}
-
 std::string FileOf(const TableDef& definition) {
   return "space_" + std::to_string(definition.space.value()) + ".rws";
 }
 
 }  // namespace
+
+TableDef CrashDdl::Definition(const std::string& name) {
+  TableDef definition = EngineFixture::ToyDefinition(name);
+  // By the name, not by a throw of the dice: the programs of all seeds stay what they were.
+  if (name.back() % 4 == 0) definition.directory = kCrashDirectory;
+  return definition;
+}
+
+ToyRow CrashDdl::AnyRow(uint64_t id) {
+  return {static_cast<uint32_t>(random_.Below(5)), static_cast<uint32_t>(id),
+          std::string(random_.Below(500), static_cast<char>('a' + random_.Below(26)))};
+}
 
 void CrashDdl::Work(CrashContext* context, uint32_t transactions) {
   std::unique_ptr<Session> session = context->engine()->NewSession();
@@ -50,7 +47,8 @@ bool CrashDdl::Transaction(CrashContext* context, Session* session) {
   State state = history_.back();
   Status status;
   if (!state.empty() && random_.OneIn(3)) {
-    status = AlterIndexes(context, session);
+    const bool rebuilds = variations_.rebuilds && random_.OneIn(2);
+    status = rebuilds ? RebuildOnline(context, session) : AlterIndexes(context, session);
     state = history_.back();
   } else {
     for (uint64_t steps = 1 + random_.Below(2); steps > 0 && status.ok(); --steps) {
@@ -59,7 +57,7 @@ bool CrashDdl::Transaction(CrashContext* context, Session* session) {
   }
   const bool roll_back = in_doubt_ || (status.ok() && random_.OneIn(4));
   if (status.ok() && !roll_back) return Commit(context, session, std::move(state));
-  const Status undone = session->Rollback();
+  const Status undone = context->Rollback(session, RollbackOf::kDdl);
   if (!status.ok() || !undone.ok()) {
     EXPECT_TRUE(context->MayFail()) << CodeName(status.code()) << ": " << status.message() << "; "
                                     << CodeName(undone.code()) << ": " << undone.message();
@@ -90,10 +88,14 @@ bool CrashDdl::Commit(CrashContext* context, Session* session, State state) {
   return true;
 }
 
-Status CrashDdl::AlterIndexes(CrashContext* context, Session* session) {
+const std::string& CrashDdl::AnyTable() {
   auto chosen = history_.back().begin();
   std::advance(chosen, random_.Below(history_.back().size()));
-  const std::string name = chosen->first;
+  return chosen->first;
+}
+
+Status CrashDdl::AlterIndexes(CrashContext* context, Session* session) {
+  const std::string name = AnyTable();
   EngineFixture* world = context->world();
   Result<TableId> id = Find(world, name);
   if (!id.ok()) return id.status();
@@ -106,9 +108,9 @@ Status CrashDdl::AlterIndexes(CrashContext* context, Session* session) {
       {.index_number = static_cast<uint32_t>(1 + random_.Below(2))}};
   if (random_.OneIn(2)) wanted.push_back({.index_number = 3 - wanted[0].index_number});
   Status status = build.Start(std::move(wanted));
-  if (status.ok() && random_.OneIn(2)) status = WriteMeanwhile(context, name);
+  if (status.ok() && random_.OneIn(2)) status = WriteMeanwhile(context, name, *id);
   if (status.ok()) status = build.Build();
-  if (status.ok() && random_.OneIn(2)) status = WriteMeanwhile(context, name);
+  if (status.ok() && random_.OneIn(2)) status = WriteMeanwhile(context, name, *id);
   if (status.ok()) status = build.Finish();
   if (!status.ok()) return status;
   TableDef changed = (*table)->definition();
@@ -119,11 +121,14 @@ Status CrashDdl::AlterIndexes(CrashContext* context, Session* session) {
   return world->engine->AlterTable(session, std::move(changed)).status();
 }
 
-Status CrashDdl::WriteMeanwhile(CrashContext* context, const std::string& name) {
+Status CrashDdl::WriteMeanwhile(CrashContext* context, const std::string& name, TableId table) {
   std::unique_ptr<Session> session = context->engine()->NewSession();
   session->Begin(IsolationLevel::kRepeatableRead);
   State state = history_.back();
-  const Status status = Insert(context->world(), session.get(), name, &state[name]);
+  Status status = Insert(context->world(), session.get(), table, &state[name]);
+  if (status.ok() && variations_.rebuilds) {
+    status = Change(context->world(), session.get(), table, &state[name]);
+  }
   if (!status.ok()) return status;
   if (random_.OneIn(3)) return session->Rollback();
   return Commit(context, session.get(), std::move(state)) ? Status::Ok() : Status(Code::kStopped);
@@ -161,28 +166,28 @@ Status CrashDdl::Step(EngineFixture* world, Session* session, State* state) {
       auto node = state->extract(chosen);
       node.key() = fresh;
       const auto moved = state->insert(std::move(node)).position;
+      if (variations_.transports && random_.OneIn(2)) {
+        return Transport(world, session, *table, fresh);
+      }
       return Rebuild(world, session, *table, fresh, moved->second);
     }
-    default: return Insert(world, session, name, &chosen->second);
+    default: return Insert(world, session, *table, &chosen->second);
   }
 }
 
 Status CrashDdl::Create(EngineFixture* world, Session* session, const std::string& name,
                         ToyRows* rows) {
-  Result<std::shared_ptr<Table>> table = world->engine->CreateTable(session, DefinitionOf(name), 1);
-  return table.ok() ? Insert(world, session, name, rows) : table.status();
+  Result<std::shared_ptr<Table>> table = world->engine->CreateTable(session, Definition(name), 1);
+  return table.ok() ? Insert(world, session, (*table)->id(), rows) : table.status();
 }
 
-Status CrashDdl::Insert(EngineFixture* world, Session* session, const std::string& name,
-                        ToyRows* rows) {
-  Result<TableId> id = Find(world, name);
-  if (!id.ok()) return id.status();
-  Result<std::shared_ptr<Table>> table = world->engine->OpenTable(*id);
+Status CrashDdl::Insert(EngineFixture* world, Session* session, TableId id, ToyRows* rows) {
+  Result<std::shared_ptr<Table>> table = world->engine->OpenTable(id);
   if (!table.ok()) return table.status();
   const uint64_t rows_max = random_.OneIn(6) ? kManyRows : kRowsMax;
   for (uint64_t count = random_.Below(rows_max); count > 0; --count) {
     const uint64_t row_id = rows->empty() ? 1 : rows->rbegin()->first + 1;
-    const ToyRow row = DdlRow(&random_, row_id);
+    const ToyRow row = AnyRow(row_id);
     const Status status = EngineFixture::Insert(session, table->get(), row_id, row);
     if (!status.ok()) return status;
     (*rows)[row_id] = row;
@@ -192,7 +197,7 @@ Status CrashDdl::Insert(EngineFixture* world, Session* session, const std::strin
 
 Status CrashDdl::Rebuild(EngineFixture* world, Session* session, TableId old,
                          const std::string& name, const ToyRows& rows) {
-  Result<std::shared_ptr<Table>> table = world->engine->CreateTable(session, DefinitionOf(name), 1);
+  Result<std::shared_ptr<Table>> table = world->engine->CreateTable(session, Definition(name), 1);
   if (!table.ok()) return table.status();
   BulkLoad load(session, table->get(), {kSortBytes});
   for (const auto& [id, row] : rows) {
@@ -204,10 +209,14 @@ Status CrashDdl::Rebuild(EngineFixture* world, Session* session, TableId old,
 }
 
 Status CrashDdl::Drop(EngineFixture* world, Session* session, TableId table) {
+  NoteDropped(world, table);
+  return world->engine->DropTable(session, table);
+}
+
+void CrashDdl::NoteDropped(EngineFixture* world, TableId table) {
   for (const TableDef& definition : world->engine->ListTables()) {
     if (definition.id == table) dropped_files_.insert(FileOf(definition));
   }
-  return world->engine->DropTable(session, table);
 }
 
 Result<TableId> CrashDdl::Find(EngineFixture* world, const std::string& name) {
@@ -257,12 +266,13 @@ void CrashDdl::Settle(EngineFixture* world, TableId other, CrashKind kind) {
   State found = Read(world, other);
   size_t least = durable_;
   if (kind == CrashKind::kProcess) least = std::max(least, written_);
-  if (kind == CrashKind::kClean) least = committed_;
+  if (kind >= CrashKind::kClean) least = committed_;
   const auto state =
       std::find(history_.begin() + static_cast<ptrdiff_t>(least), history_.end(), found);
   EXPECT_NE(state, history_.end()) << "the tables are none of the " << history_.size() - least
                                    << " states since the last acknowledged DDL";
   CheckFiles(world);
+  CheckExport(world);
   history_ = {std::move(found)};
   moments_ = {{}};
   durable_ = written_ = committed_ = 0;
@@ -297,11 +307,11 @@ void CrashDdl::CheckFiles(EngineFixture* world) {
 void CrashDdl::CheckPlacedFiles(EngineFixture* world) {
   // Before the links: a file goes first, in the background.
   const Result<std::vector<std::string>> names =
-      world->files.List(std::string(kDirectory) + "/ddl");
+      world->files.List(std::string(kCrashDirectory) + "/ddl");
   ASSERT_TRUE(names.ok());
   const std::unordered_set<std::string> linked = LinkedPlaces(world);
   for (const std::string& name : names.value()) {
-    const std::string path = std::string(kDirectory) + "/ddl/" + name;
+    const std::string path = std::string(kCrashDirectory) + "/ddl/" + name;
     // Its link may have become trash while the links were read, and trash may have gone since.
     EXPECT_TRUE(linked.contains(path) || LinkedPlaces(world).contains(path) ||
                 !world->files.Exists(path).value())

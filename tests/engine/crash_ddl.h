@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // CrashDdl: the thread of a crash program that creates, fills, renames, truncates, rebuilds and
-// drops tables and replaces their indexes in place, and the model of them: the list of states,
-// table name -> rows, after each of its commits.
+// drops tables, replaces their indexes in place, and exports and imports them, and the model of
+// them: the list of states, table name -> rows, after each of its commits.
 #pragma once
 
 #include <map>
@@ -11,8 +11,12 @@
 
 #include "base/random.h"
 #include "tests/engine/crash_context.h"
+#include "tests/engine/crash_variations.h"
 
 namespace rowan {
+
+/// Outside of the instance folder; of a quarter of the tables of CrashDdl.
+inline constexpr char kCrashDirectory[] = "/disk";
 
 class CrashDdl {
  public:
@@ -20,6 +24,8 @@ class CrashDdl {
 
   /// How many tables there may be at a time.
   void set_tables_max(size_t tables) { tables_max_ = tables; }
+  /// What this program does besides.
+  void set_variations(const CrashVariations& variations) { variations_ = variations; }
   /// Thread body: so many transactions, or until the engine or the power is gone.
   void Work(CrashContext* context, uint32_t transactions);
   /// Compares the tables there are, but for `other`, with the model, each checked as a whole.
@@ -43,16 +49,30 @@ class CrashDdl {
   /// Ends the transaction with a commit that is acknowledged as `state`.
   [[nodiscard]] bool Commit(CrashContext* context, Session* session, State state);
   Status AlterIndexes(CrashContext* context, Session* session);
+  /// A table is made anew while others write it.
+  Status RebuildOnline(CrashContext* context, Session* session);
+  /// The rows of a table go into a file, and from it into a new one.
+  Status Transport(EngineFixture* world, Session* session, TableId old, const std::string& name);
+  static Status Export(EngineFixture* world, Session* session, Table* table);
+  static Status Import(EngineFixture* world, Session* session, Table* table);
   /// A transaction of another session on a table that is being altered.
-  Status WriteMeanwhile(CrashContext* context, const std::string& name);
+  Status WriteMeanwhile(CrashContext* context, const std::string& name, TableId table);
   Status Create(EngineFixture* world, Session* session, const std::string& name, ToyRows* rows);
-  Status Insert(EngineFixture* world, Session* session, const std::string& name, ToyRows* rows);
+  Status Insert(EngineFixture* world, Session* session, TableId id, ToyRows* rows);
   /// ALTER TABLE and CREATE INDEX by copy.
   Status Rebuild(EngineFixture* world, Session* session, TableId old, const std::string& name,
                  const ToyRows& rows);
   static Result<TableId> Find(EngineFixture* world, const std::string& name);
   Status Drop(EngineFixture* world, Session* session, TableId table);
+  static TableDef Definition(const std::string& name);
+  [[nodiscard]] const std::string& AnyTable();
+  ToyRow AnyRow(uint64_t id);
+  /// Some rows change, some go.
+  Status Change(EngineFixture* world, Session* session, TableId id, ToyRows* rows);
+  void NoteDropped(EngineFixture* world, TableId table);
   void CheckFiles(EngineFixture* world);
+  /// An exported file is there as a whole or not at all.
+  static void CheckExport(EngineFixture* world);
   /// That each file outside of the instance folder has its link there.
   static void CheckPlacedFiles(EngineFixture* world);
   /// Where the links in the instance folder, and those set aside, lead to.
@@ -61,6 +81,7 @@ class CrashDdl {
   Random random_;
   uint32_t next_name_ = 0;
   size_t tables_max_ = 4;
+  CrashVariations variations_;
   std::unordered_set<std::string> dropped_files_;  ///< of tables that were to be dropped
   std::vector<State> history_;
   std::vector<Moment> moments_{1};  ///< of each of them

@@ -2,6 +2,7 @@
 #include "tests/engine/crash_faults.h"
 
 #include <algorithm>
+#include <span>
 #include <string_view>
 
 #include "base/format.h"
@@ -16,6 +17,8 @@ struct FaultKind {
   uint32_t calls_max;   ///< in a round, about; most faults should come before the calls run out
   uint32_t weight = 1;  ///< how often it is drawn; more for calls that few rounds make
 };
+
+constexpr char kTemporaryPart[] = ".temporary";
 
 constexpr FaultKind kKinds[] = {
     {FileCall::kOpen, FileClass::kRedo, "redo", 12},
@@ -53,11 +56,32 @@ constexpr FaultKind kSyncs[] = {
     {FileCall::kSync, FileClass::kControl, "control", 4},
 };
 
-const FaultKind& DrawKind(Random* random) {
+/// What undoing rows and their entries needs, undo and temporary tables included.
+constexpr FaultKind kOfRollback[] = {
+    {FileCall::kRead, FileClass::kSpace, "space_", 4, 4},
+    {FileCall::kRead, FileClass::kSpace, kTemporaryPart, 2},
+    {FileCall::kWrite, FileClass::kSpace, kTemporaryPart, 2},
+    {FileCall::kAllocate, FileClass::kSpace, "space_", 2, 3},
+    {FileCall::kTruncate, FileClass::kSpace, "space_", 2},
+    {FileCall::kOpen, FileClass::kSpace, "space_", 2},
+    {FileCall::kWrite, FileClass::kRedo, "redo", 4},
+};
+
+/// And files that were made.
+constexpr FaultKind kOfDdlRollback[] = {
+    {FileCall::kRead, FileClass::kSpace, "space_", 4, 2},
+    {FileCall::kOpen, FileClass::kSpace, "space_", 2},
+    {FileCall::kAllocate, FileClass::kSpace, "space_", 2},
+    {FileCall::kRename, FileClass::kSpace, "space_", 2, 4},
+    {FileCall::kRemove, FileClass::kSpace, "space_", 2, 4},
+    {FileCall::kSyncDirectory, FileClass::kFolder, "", 3, 3},
+};
+
+const FaultKind& DrawKind(Random* random, std::span<const FaultKind> kinds) {
   uint64_t weights = 0;
-  for (const FaultKind& kind : kKinds) weights += kind.weight;
+  for (const FaultKind& kind : kinds) weights += kind.weight;
   uint64_t drawn = random->Below(weights);
-  const FaultKind* kind = kKinds;
+  const FaultKind* kind = kinds.data();
   for (; drawn >= kind->weight; ++kind) drawn -= kind->weight;
   return *kind;
 }
@@ -73,9 +97,9 @@ InjectedFault AtSomeCall(const FaultKind& kind, Random* random, uint32_t calls_m
 
 }  // namespace
 
-InjectedFault DrawFault(Random* random, uint32_t calls_max) {
-  InjectedFault fault = AtSomeCall(DrawKind(random), random, calls_max);
-  fault.lasting = random->OneIn(4);
+/// How it fails, and how often.
+InjectedFault WithEffect(InjectedFault fault, uint32_t lasting_one_in, Random* random) {
+  fault.lasting = random->OneIn(lasting_one_in);
   const bool takes_space = fault.call == FileCall::kWrite || fault.call == FileCall::kAllocate ||
                            fault.call == FileCall::kOpen;
   if (takes_space && random->OneIn(2)) {
@@ -86,6 +110,32 @@ InjectedFault DrawFault(Random* random, uint32_t calls_max) {
   }
   if (random->OneIn(2)) fault.effect = InjectedFault::Effect::kShort;
   return fault;
+}
+
+InjectedFault DrawFault(Random* random, uint32_t calls_max) {
+  return WithEffect(AtSomeCall(DrawKind(random, kKinds), random, calls_max), 4, random);
+}
+
+InjectedFault DrawRollbackFault(Random* random, RollbackOf of) {
+  const std::span<const FaultKind> kinds =
+      of == RollbackOf::kRows ? std::span<const FaultKind>(kOfRollback) : kOfDdlRollback;
+  return WithEffect(AtSomeCall(DrawKind(random, kinds), random, UINT32_MAX), 2, random);
+}
+
+bool MayStop(const InjectedFault& fault) {
+  const FileClass file = FileClassOf(fault.path_part);
+  switch (fault.call) {
+    // Redo may go on, and a prepared transaction that is to be committed needs its undo.
+    case FileCall::kRead: return file == FileClass::kRedo || file == FileClass::kSpace;
+    case FileCall::kPunch:
+    case FileCall::kAllocate:
+    case FileCall::kTruncate:
+    case FileCall::kLink: return false;
+    case FileCall::kWrite:
+    case FileCall::kSync: return file != FileClass::kSort;
+    case FileCall::kOpen: return file != FileClass::kSort;  // to write a page, perhaps
+    default: return file == FileClass::kRedo || file == FileClass::kFolder;
+  }
 }
 
 InjectedFault DrawFailedSync(Random* random, uint32_t calls_max) {

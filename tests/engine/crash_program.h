@@ -9,11 +9,15 @@
 //   faults   calls fail with EIO or ENOSPC, at once or half-way, a sync fails, once or from then
 //            on; the engine stops or reports; then the power goes, or only the process
 //   clean    a shutdown
+//   healing  calls fail as above; then they do not any more, and the same process goes on: nobody
+//            is locked, nothing waits, all is as after a shutdown. Only an engine that had to stop
+//            is started again
 // Recovery is cut short or meets faults of its own before it may run to the end, in the work done
 // while it is redoing, too.
 //
 // Some programs make backups meanwhile, full ones and chains of incremental ones across the rounds;
 // each that was finished before the end of its round is restored and compared with the models, too.
+// What else only some programs do: crash_variations.h.
 #pragma once
 
 #include <atomic>
@@ -25,6 +29,8 @@
 #include "tests/engine/crash_backups.h"
 #include "tests/engine/crash_context.h"
 #include "tests/engine/crash_ddl.h"
+#include "tests/engine/crash_temporary.h"
+#include "tests/engine/crash_variations.h"
 #include "tests/engine/crash_worker.h"
 
 namespace rowan {
@@ -53,19 +59,25 @@ class CrashProgram {
   [[nodiscard]] uint64_t copies_checked() const { return copies_checked_; }
 
  private:
-  enum class Ending { kPower, kProcess, kFaults, kFailedSync, kClean };
+  enum class Ending { kPower, kProcess, kFaults, kFailedSync, kClean, kHealing };
 
   /// Pages, and the log too perhaps, go through simulated queues of requests.
   void DoAsynchronousRequests();
   void CreateTables();
   void Round(uint32_t round);
   Ending PrepareEnding(uint32_t round);
+  Ending PrepareFaults(uint32_t calls_max);
   void InjectFaults(uint32_t calls_max);
+  void InjectFaultsInRollback();
   void RunThreads(Table* table);
   void Maintain(Table* table);
   /// Gives free undo space back to the simulated disk.
   Status MakeHoles();
   CrashKind End(Ending ending);
+  /// The faults are over, and the process goes on if it may.
+  CrashKind Heal();
+  /// The disk with the placed files goes away, or comes back.
+  void MountOrUnmount(Random* random);
   /// How the next start redoes.
   void ChooseRedo();
   /// Returns how often the power went before the start that got through.
@@ -88,6 +100,8 @@ class CrashProgram {
   const uint64_t seed_;
   const uint64_t stale_before_;
   Random random_;
+  Random variation_random_;
+  const CrashVariations variations_;
   const CrashProgramSettings settings_;
   EngineFixture world_;
   CrashContext context_;
@@ -95,6 +109,9 @@ class CrashProgram {
   std::vector<CrashWorker> workers_;
   CrashDdl ddl_;
   CrashBackups backups_;
+  CrashTemporary temporary_;
+  bool may_stop_ = false;  ///< of the round: a call was made to fail that stops the engine
+  bool mounted_ = true;
   uint64_t copies_made_ = 0;
   uint64_t copies_checked_ = 0;
   std::atomic<bool> working_{false};

@@ -44,8 +44,9 @@ CrashWorker::Outcome CrashWorker::Transaction(CrashContext* context, Table* tabl
                                   : IsolationLevel::kRepeatableRead);
   State state = history_.back();
   state.sequence = ++sequence_;
-  const uint64_t operations =
-      random_.OneIn(30) ? settings_.long_operations : 1 + random_.Below(kOperationsMax);
+  const uint64_t operations = random_.OneIn(settings_.long_one_in)
+                                  ? settings_.long_operations
+                                  : 1 + random_.Below(kOperationsMax);
   Status status;
   for (uint64_t i = 0; i < operations && status.ok(); ++i) {
     const UndoPosition savepoint = session->Savepoint();
@@ -68,15 +69,16 @@ CrashWorker::Outcome CrashWorker::Transaction(CrashContext* context, Table* tabl
   if (!status.ok()) return Failed(context, session, status);
   if (random_.OneIn(4)) return CommitInTwoPhases(context, session, std::move(state));
   if (!random_.OneIn(6)) return Commit(context, session, std::move(state));
-  status = session->Rollback();
+  status = context->Rollback(session, RollbackOf::kRows);
   return status.ok() ? Outcome::kGoOn : Failed(context, session, status);
 }
 
 CrashWorker::Outcome CrashWorker::Failed(CrashContext* context, Session* session, Status status) {
   EXPECT_TRUE(context->MayFail()) << "worker " << number_ << ": " << CodeName(status.code()) << ": "
                                   << status.message();
-  const bool over = context->Over();
-  const Status undone = session->Rollback();
+  // A timeout: someone's rollback waits for its next try, and would again be waited for.
+  const bool over = context->Over() || status.Is(Code::kLockTimeout);
+  const Status undone = context->Rollback(session, RollbackOf::kRows);
   // The engine goes on, but rows that could not be rolled back stay locked.
   return over || !undone.ok() || context->Over() ? Outcome::kStop : Outcome::kGoOn;
 }
@@ -135,7 +137,8 @@ Status CrashWorker::Resolve(CrashContext* context, Session* session, const std::
                             bool commit) {
   const auto durability = static_cast<Durability>(random_.Below(3));
   if (!random_.OneIn(3)) {
-    return commit ? session->Commit(durability, CommitWait::kNone) : session->Rollback();
+    return commit ? session->Commit(durability, CommitWait::kNone)
+                  : context->Rollback(session, RollbackOf::kRows);
   }
   // As XA COMMIT or XA ROLLBACK from another connection.
   session->DetachPrepared();
@@ -246,7 +249,7 @@ void CrashWorker::Settle(const ToyRows& all, CrashKind kind) {
   const uint32_t last = MarkerIn(mine);
   uint32_t least = durable_;
   if (kind == CrashKind::kProcess) least = std::max(least, written_);
-  if (kind == CrashKind::kClean) least = committed_;
+  if (kind >= CrashKind::kClean) least = committed_;
   EXPECT_GE(last, least) << "worker " << number_ << ": transaction " << least
                          << " was acknowledged, the newest one there is " << last;
   const auto state = std::find_if(history_.begin(), history_.end(), [last](const State& candidate) {

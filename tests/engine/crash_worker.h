@@ -34,6 +34,7 @@ struct CrashWorkerSettings {
   uint32_t text_bytes_max = 600;
   uint32_t blob_bytes_max = 5 * TestPageSizeBytes();  ///< some large enough for a patch
   uint32_t long_operations = 80;  ///< of a transaction now and then: undo of many pages
+  uint32_t long_one_in = 30;      ///< how often that is
 };
 
 class CrashWorker {

@@ -10,13 +10,12 @@
 #include "tests/engine/await_purge.h"
 #include "tests/engine/changing_rows.h"
 #include "tests/engine/engine_fixture.h"
-#include "tests/engine/toy_index_codec.h"
+#include "tests/engine/toy_conversion.h"
 
 namespace rowan {
 namespace {
 
 constexpr uint64_t kRows = 600;
-constexpr uint64_t kMirror = 1'000'000;
 constexpr size_t kLeastSortBytes = 1;
 constexpr int kPhases = 3;
 using Keys = TableRebuild::Keys;
@@ -25,67 +24,6 @@ ToyRow MakeRow(uint64_t id) {
   return {static_cast<uint32_t>(id % 37), static_cast<uint32_t>(id * 4), std::string(id % 90, 't'),
           std::string(id % 5 == 0 ? id * 20 : 0, 'b')};
 }
-
-class BlobCodec final : public ToyIndexCodec {
- public:
-  /// `row`: what is in a record that is written.
-  explicit BlobCodec(const ToyRow* row = nullptr) : row_(row) {}
-
-  Status EncodeRow(const void*, size_t, BlobWriter* blobs, ByteBuffer* row) const override {
-    std::optional<OffPageValue> blob;
-    if (!row_->blob.empty()) {
-      OffPageWrite value{.value = AsBytes(row_->blob)};
-      const Status status = blobs->Write(&value);
-      if (!status.ok()) return status;
-      blob = value.stored;
-    }
-    const std::string encoded = ToyEncode(*row_, blob);
-    row->assign(AsBytes(encoded).begin(), AsBytes(encoded).end());
-    return Status::Ok();
-  }
-  void BlobsOf(Bytes row, std::vector<BlobRef>* refs) const override { FindToyBlobs(row, refs); }
-
- private:
-  const ToyRow* const row_;
-};
-
-/// The same rows; with other keys the last one becomes the first.
-class ToyConversion final : public RowConversion {
- public:
-  ToyConversion(Session* session, const StoredRow* former, Keys keys)
-      : session_(session), former_(former), keys_(keys) {}
-
-  Status Convert() override {
-    if (refuses) return Status(Code::kUnsupported, "refused");
-    row_ = ToyDecode(former_->value);
-    const std::optional<OffPageValue> blob = ToyBlobOf(former_->value);
-    row_.blob.resize(blob.has_value() ? blob->size_bytes() : 0);
-    Status status;
-    if (blob.has_value()) {
-      status = session_->ReadValue(
-          *blob, {reinterpret_cast<std::byte*>(row_.blob.data()), row_.blob.size()});
-    }
-    const uint64_t id = LoadBe64(former_->key.data());
-    key_ = ToyKey(keys_ == Keys::kSame ? id : kMirror - id);
-    stored_ = ToyEncode(row_);
-    record_ = {AsBytes(key_), AsBytes(stored_)};
-    return status;
-  }
-  [[nodiscard]] const RowCodec& codec() const override { return codec_; }
-  [[nodiscard]] void* record() const override { return &record_; }
-
-  bool refuses = false;
-
- private:
-  Session* const session_;
-  const StoredRow* const former_;
-  const Keys keys_;
-  ToyRow row_;
-  const BlobCodec codec_{&row_};
-  std::string key_;
-  std::string stored_;
-  mutable StoredRow record_;
-};
 
 class TableRebuildTest : public ::testing::TestWithParam<Keys> {
  protected:
@@ -113,7 +51,7 @@ class TableRebuildTest : public ::testing::TestWithParam<Keys> {
     session_.reset();
     if (GetParam() == Keys::kSame) return;
     ToyRows mirrored;
-    for (const auto& [id, row] : model_) mirrored[kMirror - id] = row;
+    for (const auto& [id, row] : model_) mirrored[kToyMirror - id] = row;
     model_ = std::move(mirrored);
   }
   void Change(Session* session, uint64_t id, const ToyRow& row) {
@@ -141,7 +79,7 @@ class TableRebuildTest : public ::testing::TestWithParam<Keys> {
   }
 
   EngineFixture world_;
-  BlobCodec codec_;
+  ToyBlobCodec codec_;
   StoredRow record_;
   std::shared_ptr<Table> table_;
   ToyRows model_;
