@@ -9,7 +9,7 @@ sysbench.cmdline.options = {
   engine = { "storage engine, for MySQL", "" },
 }
 
-local connection, update
+local update
 
 local function prepare()
   local options = sysbench.opt
@@ -31,7 +31,7 @@ end
 sysbench.cmdline.commands = { prepare = { prepare } }
 
 function thread_init()
-  connection = sysbench.sql.driver():connect()
+  local connection = common.connect()
   update = common.prepare(connection, "UPDATE commits SET k = k + 1 WHERE id = ?", { "int" })
 end
 
@@ -39,13 +39,4 @@ function event()
   local first = sysbench.tid % sysbench.opt.threads * sysbench.opt.rows
   update.values[1]:set(first + sysbench.rand.uniform(1, sysbench.opt.rows))
   update.prepared:execute()
-end
-
-function thread_done()
-  common.print_errors()
-  connection:disconnect()
-end
-
-function sysbench.hooks.before_restart_event(description)
-  common.count_error(description)
 end

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: GPL-2.0-only
 -- What our sysbench programs share: statements for MySQL and PostgreSQL, texts of random digits,
--- numbers by Zipf's law, and errors that are counted and tried again.
+-- numbers by Zipf's law, the connection of a thread, and errors that are counted and tried again.
 local common = {}
 
 local C_DIGITS = string.rep("###########-", 9) .. "###########"
@@ -60,19 +60,31 @@ function common.zipf(count, theta)
   end
 end
 
--- Errors by number; thread_done prints them for the driver to read.
-common.errors = {}
+local connection
+local errors = {} -- how often, by number
+
+-- The thread's connection, which thread_done closes.
+function common.connect()
+  connection = sysbench.sql.driver():connect()
+  return connection
+end
 
 function common.count_error(description)
   local number = description.sql_errno
   if number == 0 or number == nil then number = description.sql_state end
-  common.errors[number] = (common.errors[number] or 0) + 1
+  errors[number] = (errors[number] or 0) + 1
 end
 
-function common.print_errors()
-  for number, count in pairs(common.errors) do
+-- Prints the errors for the driver to read.
+function common.thread_done()
+  for number, count in pairs(errors) do
     print(string.format("retried %s %d", tostring(number), count))
   end
+  connection:disconnect()
 end
+
+-- A program that has more to do at either defines its own, which calls these.
+thread_done = common.thread_done
+sysbench.hooks.before_restart_event = common.count_error
 
 return common

@@ -9,20 +9,11 @@ sysbench.cmdline.options = {
 }
 
 function thread_init()
-  connection = sysbench.sql.driver():connect()
+  local connection = common.connect()
   local id = sysbench.opt.own and sysbench.tid % sysbench.opt.threads + 1 or 1
   update = connection:prepare("UPDATE " .. sysbench.opt.table .. " SET v = v + 1 WHERE id = " .. id)
 end
 
 function event()
   update:execute()
-end
-
-function thread_done()
-  common.print_errors()
-  connection:disconnect()
-end
-
-function sysbench.hooks.before_restart_event(description)
-  common.count_error(description)
 end

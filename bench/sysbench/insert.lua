@@ -181,7 +181,7 @@ function thread_init()
   number = sysbench.tid % options.tables + 1
   local driver = sysbench.sql.driver()
   connection_is_mysql = driver:name() == "mysql"
-  connection = driver:connect()
+  connection = common.connect()
   next_id = tonumber(connection:query_row("SELECT MAX(transactionid) FROM " .. name())) or 0
   low = tonumber(connection:query_row("SELECT MIN(transactionid) FROM " .. name())) or 1
   high, deleted, paced = next_id, 0, 0
@@ -195,8 +195,7 @@ end
 
 function thread_done()
   print(string.format("deleted %d", deleted))
-  common.print_errors()
-  connection:disconnect()
+  common.thread_done()
 end
 
 function sysbench.hooks.before_restart_event(description)

@@ -200,7 +200,7 @@ sysbench.cmdline.commands = { prepare = { prepare, sysbench.cmdline.PARALLEL_COM
 
 function thread_init()
   options = sysbench.opt
-  connection = sysbench.sql.driver():connect()
+  connection = common.connect()
   for number = 1, options.tables do statements[number] = {} end
   choose = function() return sysbench.rand.uniform(1, options.rows) end
   if options.kind == "update_zipf" then choose = common.zipf(options.rows, 0.8) end
@@ -210,13 +210,4 @@ end
 
 function event()
   event_of_kind()
-end
-
-function thread_done()
-  common.print_errors()
-  connection:disconnect()
-end
-
-function sysbench.hooks.before_restart_event(description)
-  common.count_error(description)
 end

@@ -2,12 +2,15 @@
 -- sysbench: a table used as a queue. Each event puts one row at the end and takes the one at the
 -- front, so that the queue stays as long as it was. scripts/bench queue makes the table and runs
 -- this.
+local common = require("common")
+
 sysbench.cmdline.options = { table = { "the queue", "queue" } }
 
+local connection
 local body = string.rep("x", 60)
 
 function thread_init()
-  connection = sysbench.sql.driver():connect()
+  connection = common.connect()
 end
 
 function event()
@@ -21,8 +24,4 @@ function event()
     connection:query("DELETE FROM " .. queue .. " WHERE id = " .. front)
   end
   connection:query("COMMIT")
-end
-
-function thread_done()
-  connection:disconnect()
 end

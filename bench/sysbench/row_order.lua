@@ -4,10 +4,10 @@ local common = require("common")
 
 sysbench.cmdline.options = { customers = { "customers in the table", 1 } }
 
-local connection, lookup
+local lookup
 
 function thread_init()
-  connection = sysbench.sql.driver():connect()
+  local connection = common.connect()
   lookup = common.prepare(connection, "SELECT id, part, quantity, price FROM lineorder " ..
                           "WHERE customer = ?", { "int" })
 end
@@ -15,9 +15,4 @@ end
 function event()
   lookup.values[1]:set(sysbench.rand.uniform(1, sysbench.opt.customers))
   lookup.prepared:execute()
-end
-
-function thread_done()
-  common.print_errors()
-  connection:disconnect()
 end

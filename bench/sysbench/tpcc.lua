@@ -268,7 +268,7 @@ sysbench.cmdline.commands = { prepare = { prepare },
 function thread_init()
   options = sysbench.opt
   local driver = sysbench.sql.driver()
-  connection = driver:connect()
+  connection = common.connect()
   connection:query((driver:name() == "mysql" and "SET SESSION TRANSACTION ISOLATION LEVEL " or
                     "SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL ") ..
                    options.isolation)
@@ -288,8 +288,7 @@ end
 
 function thread_done()
   for kind, count in pairs(done) do print(string.format("counted %s %d", kind, count)) end
-  common.print_errors()
-  connection:disconnect()
+  common.thread_done()
 end
 
 function sysbench.hooks.before_restart_event(description)
