@@ -18,9 +18,7 @@ def _run(t, server, names):
     engine = ENGINE.lower()
     bench.prepare(engine)
     for name in names:
-        figures = bench.measure(engine, name, seconds)
-        print(f"{name}: {figures.qps:,.0f}/s", flush=True)
-        t.true(figures.qps > 0, f"{name} did nothing")
+        print(f"{name}: {bench.run(engine, name, seconds):,.0f}/s", flush=True)
     client = t.client(server, database=bench.database(engine), timeout_s=600)
     t.check_table("sbtest1", client)
     _indexes_agree(t, client)
@@ -49,8 +47,7 @@ def test_workloads_with_the_binlog(t):
 def test_bulk_insert(t):
     server = t.new_server()
     server.start()
-    figures = Sysbench(server, 2, 1000).measure(ENGINE.lower(), BULK_INSERT, 1)
-    t.true(figures.qps > 0, "bulk_insert did nothing")
+    Sysbench(server, 2, 1000).run(ENGINE.lower(), BULK_INSERT, 1)  # fails where it does nothing
 
 
 def test_rows_survive_a_crash_in_the_middle(t):
@@ -62,7 +59,7 @@ def test_rows_survive_a_crash_in_the_middle(t):
 
     def load():
         try:
-            bench.measure(engine, "oltp_write_only", 5)
+            bench.run(engine, "oltp_write_only", 5)
         except Exception:  # the server dies under it; sysbench reports that in its own words
             pass
 
