@@ -7,7 +7,7 @@ import sys
 from ..build import cores
 from ..paths import UserError
 from . import commands_more, commands_read, workloads
-from .options import add_common, count_list, number, seconds, shape
+from .options import add_common, command, count_list, number, seconds, shape
 from .targets import OWN
 
 _DESCRIPTION = """\
@@ -37,15 +37,9 @@ def _parser():
     return parser
 
 
-def _command(commands, name, help_text, run):
-    parser = commands.add_parser(name, help=help_text, description=help_text)
-    parser.set_defaults(run=run)
-    return parser
-
-
 def _add_demo(commands):
-    parser = _command(commands, "demo", "the main points in less than three minutes: eight "
-                      "microbenchmarks, and durable commits by sync method", workloads.demo)
+    parser = command(commands, "demo", "the main points in less than three minutes: eight "
+                     "microbenchmarks, and durable commits by sync method", workloads.demo)
     add_common(parser, rounds=4)
     parser.add_argument("--time", type=seconds, default=1, metavar="S",
                         help="seconds of a run (default 1)")
@@ -54,8 +48,8 @@ def _add_demo(commands):
 
 
 def _add_micro(commands):
-    parser = _command(commands, "micro", "42 microbenchmarks: points, ranges, ranges with "
-                      "aggregation, writes", workloads.micro)
+    parser = command(commands, "micro", "42 microbenchmarks: points, ranges, ranges with "
+                     "aggregation, writes", workloads.micro)
     add_common(parser, rounds=4)
     parser.add_argument("--quick", action="store_true",
                         help="twelve of them, 2 s each, 100,000 rows, unless said otherwise")
@@ -75,8 +69,8 @@ def _add_micro(commands):
 
 
 def _add_insert(commands):
-    parser = _command(commands, "insert", "the insert benchmark: l.i0 l.x l.i1 l.i2, then reads "
-                      "beside inserts at fixed rates", workloads.insert)
+    parser = command(commands, "insert", "the insert benchmark: l.i0 l.x l.i1 l.i2, then reads "
+                     "beside inserts at fixed rates", workloads.insert)
     add_common(parser, rounds=1)
     parser.add_argument("--quick", action="store_true", help="20,000 rows, 2 s a step")
     parser.add_argument("--rows", type=shape, metavar="CxR", help="clients, a table each, and the "
@@ -90,8 +84,8 @@ def _add_insert(commands):
 
 
 def _add_sync(commands):
-    parser = _command(commands, "sync", "fsync against fdatasync against the rest: bare writes by "
-                      "kind of file, and commits of the engine without a server", workloads.sync)
+    parser = command(commands, "sync", "fsync against fdatasync against the rest: bare writes by "
+                     "kind of file, and commits of the engine without a server", workloads.sync)
     add_common(parser, rounds=3, targets=False)
     parser.add_argument("--folders", metavar="A,B", help="folders, of several disks or file "
                         "systems (default: one in build/)")
@@ -104,8 +98,8 @@ def _add_sync(commands):
 
 
 def _add_commit(commands):
-    parser = _command(commands, "commit", "durable commits through a server: 1 to N clients, "
-                      "binlog off and on, by sync method", workloads.commit)
+    parser = command(commands, "commit", "durable commits through a server: 1 to N clients, "
+                     "binlog off and on, by sync method", workloads.commit)
     add_common(parser, rounds=5, targets=False)
     parser.add_argument("--threads", type=count_list, default=[1, 4, 16], metavar="N,M",
                         help="clients (default 1,4,16)")
@@ -118,8 +112,8 @@ def _add_commit(commands):
 
 
 def _add_queue(commands):
-    parser = _command(commands, "queue", "a table as a queue, with and without an old snapshot "
-                      "open", workloads.queue)
+    parser = command(commands, "queue", "a table as a queue, with and without an old snapshot "
+                     "open", workloads.queue)
     add_common(parser, rounds=3)
     parser.add_argument("--time", type=seconds, default=10, metavar="S")
     parser.add_argument("--rows", type=int, default=1000, help="the queue's length (default 1000)")
@@ -127,7 +121,7 @@ def _add_queue(commands):
 
 
 def _add_rww(commands):
-    parser = _command(commands, "rww", "reads next to updates at fixed rates", workloads.rww)
+    parser = command(commands, "rww", "reads next to updates at fixed rates", workloads.rww)
     add_common(parser, rounds=4)
     parser.add_argument("--rows", type=number, default=1_000_000)
     parser.add_argument("--rates", type=count_list, default=[0, 100, 1000], metavar="N,M",
@@ -137,8 +131,8 @@ def _add_rww(commands):
 
 
 def _add_load(commands):
-    parser = _command(commands, "load", "order lines loaded in order and shuffled, then read by "
-                      "customer", workloads.load)
+    parser = command(commands, "load", "order lines loaded in order and shuffled, then read by "
+                     "customer", workloads.load)
     add_common(parser, rounds=4)
     parser.add_argument("--rows", type=number, default=1_000_000)
     parser.add_argument("--time", type=seconds, default=10, metavar="S")
@@ -146,16 +140,16 @@ def _add_load(commands):
 
 
 def _add_hotrow(commands):
-    parser = _command(commands, "hotrow", "one row that all clients change, next to rows of their "
-                      "own", workloads.hotrow)
+    parser = command(commands, "hotrow", "one row that all clients change, next to rows of their "
+                     "own", workloads.hotrow)
     add_common(parser, rounds=4)
     parser.add_argument("--time", type=seconds, default=4, metavar="S")
     parser.add_argument("--threads", type=count_list, default=[1, 16, 64, 256], metavar="N,M")
 
 
 def _add_groupwise(commands):
-    parser = _command(commands, "groupwise", "the first rows of each group in every form of SQL",
-                      workloads.groupwise)
+    parser = command(commands, "groupwise", "the first rows of each group in every form of SQL",
+                     workloads.groupwise)
     add_common(parser, rounds=5)
     parser.add_argument("--rows", type=int, default=100_000)
     parser.add_argument("--groups", type=int, default=10)
@@ -166,16 +160,16 @@ def _add_groupwise(commands):
 
 
 def _add_json(commands):
-    parser = _command(commands, "json", "JSON_SET of ten bytes in large documents",
-                      workloads.json_documents)
+    parser = command(commands, "json", "JSON_SET of ten bytes in large documents",
+                     workloads.json_documents)
     add_common(parser, rounds=3)
     parser.add_argument("--sizes", type=count_list, default=[100, 1000, 10000], metavar="KB,KB")
     parser.add_argument("--updates", type=int, default=200)
 
 
 def _add_plans(commands):
-    parser = _command(commands, "plans", "plans and times of 50 joins with both optimizers",
-                      workloads.plans)
+    parser = command(commands, "plans", "plans and times of 50 joins with both optimizers",
+                     workloads.plans)
     add_common(parser, rounds=15)
 
 

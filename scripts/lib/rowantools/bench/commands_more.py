@@ -3,8 +3,8 @@
 from argparse import ArgumentTypeError, Namespace
 
 from ..paths import UserError
-from . import workloads
-from .options import add_common, count_list, number, request_of, seconds
+from .options import add_common, command, count_list, number, seconds
+from .workloads import measure
 
 
 def add_commands(commands):
@@ -14,15 +14,9 @@ def add_commands(commands):
     _add_instructions(commands)
 
 
-def _command(commands, name, help_text, run):
-    parser = commands.add_parser(name, help=help_text, description=help_text)
-    parser.set_defaults(run=run)
-    return parser
-
-
 def _add_tpcc(commands):
-    parser = _command(commands, "tpcc", "a load in the manner of TPC-C at three isolation levels; "
-                      "its conditions of consistency are checked after each run", _tpcc)
+    parser = command(commands, "tpcc", "a load in the manner of TPC-C at three isolation levels; "
+                     "its conditions of consistency are checked after each run", _tpcc)
     add_common(parser, rounds=4)
     parser.add_argument("--warehouses", type=number, default=1, metavar="N")
     parser.add_argument("--customers", type=number, default=3000, metavar="N",
@@ -51,12 +45,12 @@ def _tpcc(options):
                        threads=options.threads, time=options.time)
     if wanted.customers < 10:
         raise UserError("--customers: at least 10 of a district")
-    return _measure(options, wanted, Tpcc)
+    return measure(options, Tpcc, wanted)
 
 
 def _add_covering(commands):
-    parser = _command(commands, "covering", "index-only scans, alone and beside updates",
-                      _covering)
+    parser = command(commands, "covering", "index-only scans, alone and beside updates",
+                     _covering)
     add_common(parser, rounds=4)
     parser.add_argument("--rows", type=number, default=1_000_000)
     parser.add_argument("--ranges", type=count_list, default=[1000, 100_000], metavar="N,M",
@@ -71,12 +65,12 @@ def _covering(options):
     from .covering import Covering
     wanted = Namespace(rows=options.rows, ranges=options.ranges, rate=options.rate,
                        threads=options.threads, time=options.time)
-    return _measure(options, wanted, Covering)
+    return measure(options, Covering, wanted)
 
 
 def _add_offset(commands):
-    parser = _command(commands, "offset", "a page of a long list: LIMIT with small and large "
-                      "OFFSET", _offset)
+    parser = command(commands, "offset", "a page of a long list: LIMIT with small and large "
+                     "OFFSET", _offset)
     add_common(parser, rounds=5)
     parser.add_argument("--rows", type=number, default=1_000_000)
     parser.add_argument("--offsets", type=count_list, default=[0, 1000, 100_000], metavar="N,M")
@@ -85,12 +79,12 @@ def _add_offset(commands):
 def _offset(options):
     from .offset import Offset
     wanted = Namespace(rows=options.rows, offsets=options.offsets)
-    return _measure(options, wanted, Offset)
+    return measure(options, Offset, wanted)
 
 
 def _add_instructions(commands):
-    parser = _command(commands, "instructions", "instructions a query of the microbenchmarks, "
-                      "counted by valgrind: exact where rates are noise", _instructions)
+    parser = command(commands, "instructions", "instructions a query of the microbenchmarks, "
+                     "counted by valgrind: exact where rates are noise", _instructions)
     add_common(parser, rounds=3)
     parser.add_argument("--tests", metavar="A,B", help="which of the microbenchmarks (default "
                         "ten of single statements)")
@@ -108,10 +102,4 @@ def _instructions(options):
                        tests=[test.name for test in chosen(options.tests, "counted")])
     options.server_option = [*options.server_option,
                              *[f"mysql:{option}" for option in callgrind.OPTIONS]]
-    return _measure(options, wanted, InstructionCounts)
-
-
-def _measure(options, wanted, workload):
-    request = request_of(options, vars(wanted))
-    return workloads._measure(request, workloads._prepare(request),
-                              lambda session: workload(session, wanted))
+    return measure(options, InstructionCounts, wanted)

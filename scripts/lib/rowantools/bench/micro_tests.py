@@ -3,7 +3,7 @@
 the writes (.pre in their names), writes, the same reads after them, delete, insert; four groups."""
 from dataclasses import dataclass
 
-from ..paths import UserError
+from .options import listed
 
 POINTS, RANGES, AGGREGATES, WRITES = "points", "ranges", "aggregates", "writes"
 GROUPS = ((POINTS, "Point queries"), (RANGES, "Range queries without aggregation"),
@@ -91,10 +91,6 @@ SETS = {"quick": tuple(test for test in ALL if test.name in _QUICK),
 def chosen(names, otherwise):
     """The tests that a list such as "point-query,insert" names, or the set `otherwise`, in the
     order of their steps; UserError for a name that there is not."""
-    wanted = {name.strip() for name in names.split(",")} if names else \
-        {test.name for test in SETS[otherwise]}
-    unknown = wanted - {test.name for test in ALL}
-    if unknown:
-        raise UserError(f"no microbenchmark {', '.join(sorted(unknown))}; there are "
-                        + ", ".join(test.name for test in ALL))
+    wanted = listed(names, [test.name for test in ALL], "microbenchmark") or \
+        [test.name for test in SETS[otherwise]]
     return [test for test in ALL if test.name in wanted]

@@ -4,11 +4,18 @@ import argparse
 import re
 from pathlib import Path
 
+from ..paths import UserError
 from .machine import memory_mib
 from .servers import Conditions
 from .session import Request
 
 _UNITS = {"": 1, "k": 10 ** 3, "m": 10 ** 6, "g": 10 ** 9}
+
+
+def command(commands, name, help_text, run):
+    parser = commands.add_parser(name, help=help_text, description=help_text)
+    parser.set_defaults(run=run)
+    return parser
 
 
 def add_common(parser, rounds, targets=True):
@@ -34,15 +41,15 @@ def add_common(parser, rounds, targets=True):
                         help="of servers of the driver: mysql:--innodb-io-capacity=1000")
 
 
-def request_of(options, recorded, rounds=None):
+def request_of(options, recorded):
     """The Request of parsed options; `recorded` are the workload's own, as results keep them."""
     conditions = Conditions(buffer_pool_mib=options.memory or max(64, min(512, memory_mib() // 6)),
                             redo_mib=options.redo, binlog=options.binlog == "on",
                             durable=not options.relaxed, delay_us=options.sync_delay,
                             folder=options.dir, options=_server_options(options.server_option))
     return Request(options.command, options.arguments, getattr(options, "on", None) or [],
-                   options.output, rounds or options.rounds, conditions,
-                   dict(recorded, rounds=rounds or options.rounds,
+                   options.output, options.rounds, conditions,
+                   dict(recorded, rounds=options.rounds,
                         buffer_pool_mib=conditions.buffer_pool_mib, redo_mib=conditions.redo_mib,
                         binlog=options.binlog, durable=conditions.durable,
                         sync_delay_us=conditions.delay_us))
@@ -62,6 +69,17 @@ def number(text):
     if not found or int(found.group(1)) < 1:
         raise argparse.ArgumentTypeError(f"'{text}' is not a number such as 5000, 100k or 30M")
     return int(found.group(1)) * _UNITS[found.group(2)]
+
+
+def listed(text, known, what):
+    """The names in a list such as A,B; None without one. UserError for a name that is not known."""
+    if not text:
+        return None
+    names = [name.strip() for name in text.split(",")]
+    unknown = set(names) - set(known)
+    if unknown:
+        raise UserError(f"no {what} {', '.join(sorted(unknown))}; there are {', '.join(known)}")
+    return names
 
 
 def seconds(text):

@@ -3,20 +3,22 @@
 import os
 from argparse import Namespace
 
-from ..paths import BUILD, UserError
+from ..paths import BUILD
 from ..progress import say
-from .options import request_of
+from .options import listed, request_of
 
 
-def _measure(request, prepare, make, targets=None):
-    """Runs `make(session)` inside a session; whatever ends it, what was measured is published."""
+def measure(options, workload, wanted=None, tools=("ha_rowan",), targets=None):
+    """Runs `workload(session, wanted)`, without `wanted` where there is none, and returns the
+    status of the program. Whatever ends it, what was measured is published."""
     from .report.publish import publish
     from .session import Session
-    prepare()
+    request = request_of(options, vars(wanted) if wanted else {})
+    _prepare(request.on, tools)
     session = Session(request, targets)
     try:
         with session:
-            make(session).run()
+            workload(*(session, wanted) if wanted else (session,)).run()
     except KeyboardInterrupt:
         if not session.result.document["runs"]:
             raise
@@ -27,51 +29,41 @@ def _measure(request, prepare, make, targets=None):
     return 1 if session.failed else 0
 
 
-def _prepare(request, tools=("ha_rowan",)):
-    """The private server and the plugin, where a target needs them."""
-    def prepare():
-        from .. import setup
-        from ..build import build
-        from .targets import parse_all
-        targets = parse_all(request.on)
-        if not any(target.own and target.kind == "mysql" for target in targets):
-            return
-        tree = setup.prepare()
-        # What is measured is what stands in the checkout, unless another plugin is named.
-        wanted = [tool for tool in tools if tool != "ha_rowan" or "ROWAN_PLUGIN" not in os.environ]
-        if wanted:
-            build(BUILD, ["-DROWAN_SANITIZE="], targets=wanted, name="building " + wanted[0],
-                  tree=tree)
-    return prepare
+def _prepare(on, tools):
+    """The private server and what is built of the checkout, where a target needs them."""
+    from .. import setup
+    from ..build import build
+    from .targets import parse_all
+    if not any(target.own and target.kind == "mysql" for target in parse_all(on)):
+        return
+    tree = setup.prepare()
+    # What is measured is what stands in the checkout, unless another plugin is named.
+    wanted = [tool for tool in tools if tool != "ha_rowan" or "ROWAN_PLUGIN" not in os.environ]
+    if wanted:
+        build(BUILD, ["-DROWAN_SANITIZE="], targets=wanted, name="building " + wanted[0],
+              tree=tree)
 
 
 def micro(options):
     from .micro import Micro
     from .micro_tests import chosen
-    wanted_set = options.set or ("quick" if options.quick else "42")
     tables, rows = options.shape or ((1, 100_000) if options.quick else (1, 1_000_000))
     names = [test.name for test in chosen(options.tests, "42")] if options.tests else None
-    wanted = Namespace(set="42" if names else wanted_set, tests=names, tables=tables, rows=rows,
-                       threads=options.threads, rate=options.rate,
-                       time=options.time or (2 if options.quick else 10),
+    group = "42" if names else options.set or ("quick" if options.quick else "42")
+    wanted = Namespace(set=group, tests=names, tables=tables, rows=rows, threads=options.threads,
+                       rate=options.rate, time=options.time or (2 if options.quick else 10),
                        instructions=options.instructions)
-    request = request_of(options, vars(wanted))
-    return _measure(request, _prepare(request), lambda session: Micro(session, wanted))
+    return measure(options, Micro, wanted)
 
 
 def insert(options):
     from .insert import STEPS, Insert
     from .insert_pattern import check
     clients, rows = options.rows or ((1, 20_000) if options.quick else (1, 1_000_000))
-    names = [name.strip() for name in options.steps.split(",")] if options.steps else None
-    unknown = set(names or ()) - {step.name for step in STEPS}
-    if unknown:
-        raise UserError(f"no step {', '.join(sorted(unknown))}; there are "
-                        + ", ".join(step.name for step in STEPS))
+    names = listed(options.steps, [step.name for step in STEPS], "step")
     wanted = Namespace(clients=clients, rows=rows, pattern=check(options.pattern), steps=names,
                        time=options.time or (2 if options.quick else 60))
-    request = request_of(options, vars(wanted))
-    return _measure(request, _prepare(request), lambda session: Insert(session, wanted))
+    return measure(options, Insert, wanted)
 
 
 def sync(options):
@@ -80,55 +72,42 @@ def sync(options):
         [str(options.dir or BUILD)]
     wanted = Namespace(folders=folders, threads=options.threads, time=options.time,
                        delays=options.delays)
-    request = request_of(options, vars(wanted))
-    return _measure(request, _prepare(request, ("rowan-bench",)),
-                    lambda session: Sync(session, wanted), method_targets())
+    return measure(options, Sync, wanted, ("rowan-bench",), method_targets())
 
 
 def commit(options):
     from .commit import Commit, method_targets
     from .sync_delay import SYNC_METHODS
-    methods = [name.strip() for name in options.methods.split(",")] if options.methods else \
-        list(SYNC_METHODS)
-    unknown = set(methods) - set(SYNC_METHODS)
-    if unknown:
-        raise UserError(f"no sync method {', '.join(sorted(unknown))}; there are "
-                        + ", ".join(SYNC_METHODS))
+    methods = listed(options.methods, SYNC_METHODS, "sync method") or list(SYNC_METHODS)
     binlogs = {"off": [False], "on": [True], "both": [False, True]}[options.binlogs]
     wanted = Namespace(threads=options.threads, binlogs=binlogs, time=options.time,
                        delays=options.delays, methods=methods)
-    request = request_of(options, vars(wanted))
-    return _measure(request, _prepare(request), lambda session: Commit(session, wanted),
-                    method_targets(methods))
+    return measure(options, Commit, wanted, targets=method_targets(methods))
 
 
 def queue(options):
     from .queue import Queue
     wanted = Namespace(threads=options.threads[0], rows=options.rows, time=options.time)
-    request = request_of(options, vars(wanted))
-    return _measure(request, _prepare(request), lambda session: Queue(session, wanted))
+    return measure(options, Queue, wanted)
 
 
 def rww(options):
     from .rww import ReadsWhileWriting
     wanted = Namespace(rows=options.rows, threads=options.threads[0], rates=options.rates,
                        time=options.time)
-    request = request_of(options, vars(wanted))
-    return _measure(request, _prepare(request), lambda session: ReadsWhileWriting(session, wanted))
+    return measure(options, ReadsWhileWriting, wanted)
 
 
 def load(options):
     from .row_order import RowOrder
     wanted = Namespace(rows=options.rows, threads=options.threads[0], time=options.time)
-    request = request_of(options, vars(wanted))
-    return _measure(request, _prepare(request), lambda session: RowOrder(session, wanted))
+    return measure(options, RowOrder, wanted)
 
 
 def hotrow(options):
     from .hotrow import HotRow
     wanted = Namespace(threads=options.threads, time=options.time)
-    request = request_of(options, vars(wanted))
-    return _measure(request, _prepare(request), lambda session: HotRow(session, wanted))
+    return measure(options, HotRow, wanted)
 
 
 def groupwise(options):
@@ -138,21 +117,18 @@ def groupwise(options):
         print("\n".join(f"{query.format(options.printed)};" for _, query in FORMS))
         return 0
     wanted = Namespace(rows=options.rows, groups=options.groups, limit=options.limit)
-    request = request_of(options, vars(wanted))
-    return _measure(request, _prepare(request), lambda session: Groupwise(session, wanted))
+    return measure(options, Groupwise, wanted)
 
 
 def json_documents(options):
     from .json_documents import JsonDocuments
     wanted = Namespace(sizes=options.sizes, updates=options.updates)
-    request = request_of(options, vars(wanted))
-    return _measure(request, _prepare(request), lambda session: JsonDocuments(session, wanted))
+    return measure(options, JsonDocuments, wanted)
 
 
 def plans(options):
     from .plans import Plans
-    request = request_of(options, {})
-    return _measure(request, _prepare(request), Plans)
+    return measure(options, Plans)
 
 
 # Of each group the plainest, so that all is over in three minutes.
@@ -170,8 +146,7 @@ def demo(options):
     options.arguments = _as_micro(options)
     wanted = Namespace(set="42", tests=list(_DEMO_TESTS), tables=1, rows=100_000,
                        threads=options.threads, rate=0, time=options.time, instructions=False)
-    request = request_of(options, vars(wanted))
-    status = _measure(request, _prepare(request), lambda session: Micro(session, wanted))
+    status = measure(options, Micro, wanted)
     if status == 130:
         return status
     options.output = path.with_name(path.stem + "-commit.json")
