@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from .build import cores
-from .progress import Step, format_duration, say
+from .progress import Step, say
 from .test_programs import Outcome
 
 # Seconds of the longest on 2 busy cores, for a checkout that has no history.
