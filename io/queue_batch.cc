@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/assertions.h"
+#include "base/instruments.h"
 #include "base/logging.h"
 #include "io/batch_requests.h"
 #include "io/resource_shortage.h"
@@ -81,6 +82,10 @@ Status QueueBatch::Queue(const BatchRequest& request) {
 void QueueBatch::Prepare(uint32_t slot) {
   // The queue has as many entries as there are slots, and a slot is in it at most once.
   const BatchRequest& request = requests_.at(slot);
+  // Its bytes are what monitoring learns; how long it takes, nobody waits for.
+  const FileWait instrumented(request.file->instrument(),
+                              request.write ? FileWaitKind::kWrite : FileWaitKind::kRead,
+                              request.NextBytes());
   queue_->Prepare({
       .kind = request.write ? QueueRequest::Kind::kWrite : QueueRequest::Kind::kRead,
       .descriptor = request.file->descriptor(),

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/instruments.h"
 #include "base/mutex.h"
 #include "base/start_thread.h"
 #include "io/batch_requests.h"
@@ -53,6 +54,7 @@ class ThreadBatch final : public WriteBatch {
   Status Queue(const BatchRequest& request);
   void StartThreads();
   void Run();
+  void RunRequests();
   void Remember(Status status) {
     const MutexLock lock(&mutex_);
     if (first_failure_.ok()) first_failure_ = status;
@@ -102,6 +104,13 @@ Status ThreadBatch::Queue(const BatchRequest& request) {
 
 void ThreadBatch::Run() {
   pthread_setname_np(pthread_self(), "rowan-io");
+  const Instruments* instruments = CurrentInstruments();
+  if (instruments != nullptr) instruments->thread_begins("io");
+  RunRequests();
+  if (instruments != nullptr) instruments->thread_ends();
+}
+
+void ThreadBatch::RunRequests() {
   MutexLock lock(&mutex_);
   for (;;) {
     // Requests are finished before stopping: their submitter may still own the buffers.

@@ -41,6 +41,7 @@ BackgroundThread g_threads[] = {
     {"log-flush", "log_flusher"},
     {"log-files", "log_files"},
     {"redo", "redo"},
+    {"io", "io"},
     {"housekeep", "housekeeping"},
     {"ddl-", "ddl"},
     {"", "background"},

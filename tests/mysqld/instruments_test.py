@@ -107,3 +107,25 @@ def test_waits_and_memory(t):
     t.equal(client.value("SELECT COUNT(*) FROM performance_schema"
                          ".memory_summary_global_by_event_name WHERE event_name LIKE "
                          "'memory/rowan/%' AND current_number_of_bytes_used <> 0"), 0)
+
+
+def test_pages_written_are_counted_with_each_way_of_writing(t):
+    if t.engine != "ROWAN":
+        t.skip("about Rowan's instruments")
+    for backend in ("auto", "threads"):
+        server = t.new_server(("--performance-schema=ON", "--loose-rowan-buffer-pool-size=16M",
+                               f"--loose-rowan-io-backend={backend}"))
+        server.start()
+        client = t.client(server)
+
+        def written():
+            return int(client.value(
+                "SELECT SUM(sum_number_of_bytes_write) FROM performance_schema."
+                "file_summary_by_event_name WHERE event_name = 'wait/io/file/rowan/data_file'"))
+        before = written()
+        client.execute("SET SESSION cte_max_recursion_depth = 10000")
+        client.execute("CREATE TABLE a (id INT PRIMARY KEY, pad VARCHAR(2500) NOT NULL)")
+        # More than the pool holds.
+        client.execute("INSERT INTO a WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 "
+                       "FROM n WHERE i < 10000) SELECT i, REPEAT('x', 2500) FROM n")
+        t.wait_for(lambda: written() - before >= 4 << 20, f"{backend}: pages are counted")
