@@ -13,7 +13,7 @@ from rowantools.bench import environment
 environment.enter()
 
 from rowantools.bench import columns, compare, gate, insert_pattern, instructions
-from rowantools.bench import load, micro_tests, result, rww, settings, stats, sync, targets
+from rowantools.bench import ledger, load, micro_tests, result, rww, settings, stats, sync, targets
 from rowantools.bench.histogram import Latencies, merged, of_sysbench
 from rowantools.bench.report.markdown import markdown
 from rowantools.bench.report.page import page
@@ -164,6 +164,19 @@ def test_it_is_said_what_hinders_perf():
         require_equal("apt-get install linux-perf" in instructions.why_not(), True)
     finally:
         os.environ["PATH"] = path
+
+
+def test_bytes_written_have_causes():
+    rowan, innodb = "wait/io/file/rowan/", "wait/io/file/innodb/innodb_"
+    before = ledger.Written({rowan + "data_file": 100, innodb + "log_file": 7}, 40, 1000, 0)
+    after = ledger.Written({rowan + "data_file": 600, rowan + "log_file": 4096,
+                            rowan + "doublewrite_file": 450, rowan + "control_file": 8,
+                            innodb + "log_file": 9, "wait/io/file/sql/binlog": 5}, 240, 1096, 0)
+    found = ledger.causes(before, after, "rowan")
+    require_equal({name: count for name, count in found.items() if count}, {
+        "redo": 96, "padding": 4000, "doublewrite": 450, "data": 300, "undo": 200, "control": 8,
+        "binlog": 5, "others": 2})
+    require_equal(ledger.causes(before, after, "innodb")["redo"], 2)
 
 
 # --- results and reports ---

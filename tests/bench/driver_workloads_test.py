@@ -58,6 +58,21 @@ def test_pages_of_a_list_are_the_same_on_both_sides():
         require_equal(len(document["tests"]), 10)
 
 
+def test_the_ledger_explains_what_the_process_writes():
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "ledger.json"
+        run(folder, "ledger", "--rows", "5000", "--tests", "update-index", "--time", "2",
+            "--rounds", "1", "--binlog", "on", "--dir", folder, "--output", str(path), "--memory",
+            "16M", "--redo", "16M")
+        for one in result.read(path)["runs"]:
+            figures = one["metrics"]
+            if not 98 <= figures["explained"] <= 102:
+                raise Failure(one)
+            missing = [name for name in ("redo_kb", "padding_kb", "binlog_kb")
+                       if not figures[name] > 0]
+            require_equal(missing, [], f"{one}")
+
+
 @pytest.mark.skipif(not shutil.which("valgrind"), reason="valgrind is not installed")
 def test_instructions_of_a_query_are_counted():
     with tempfile.TemporaryDirectory() as folder:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The commands tpcc, covering, offset and instructions: their options and their workloads."""
+"""The commands tpcc, covering, offset, instructions and ledger: options and workloads."""
 from argparse import ArgumentTypeError, Namespace
 
 from ..paths import UserError
@@ -12,6 +12,7 @@ def add_commands(commands):
     _add_covering(commands)
     _add_offset(commands)
     _add_instructions(commands)
+    _add_ledger(commands)
 
 
 def _add_tpcc(commands):
@@ -103,3 +104,23 @@ def _instructions(options):
     options.server_option = [*options.server_option,
                              *[f"mysql:{option}" for option in callgrind.OPTIONS]]
     return measure(options, InstructionCounts, wanted)
+
+
+def _add_ledger(commands):
+    parser = command(commands, "ledger", "the bytes written an operation by cause: redo, padding, "
+                     "doublewrite, pages, binlog", _ledger)
+    add_common(parser, rounds=3)
+    parser.add_argument("--tests", metavar="A,B", default="update-index,update-nonindex,insert",
+                        help="which of the microbenchmarks (default three that write)")
+    parser.add_argument("--rows", type=number, default=100_000)
+    parser.add_argument("--threads", type=seconds, default=4, metavar="N")
+    parser.add_argument("--time", type=seconds, default=20, metavar="S")
+
+
+def _ledger(options):
+    from .ledger import OPTIONS, Ledger
+    from .micro_tests import chosen
+    wanted = Namespace(rows=options.rows, threads=options.threads, time=options.time,
+                       tests=[test.name for test in chosen(options.tests, "42")])
+    options.server_option = [*options.server_option, *[f"mysql:{option}" for option in OPTIONS]]
+    return measure(options, Ledger, wanted)
