@@ -78,6 +78,10 @@ ThreadLoop::Next Background::PurgeTick(uint32_t worker) {
   if (parts_.storage->stopped()) return ThreadLoop::Next::kWait;
   WorkBudget budget(kRecordsPerUnit, &stopping_);
   const Result<bool> more = parts_.txns->PurgeSome(worker, parts_.options->purge.workers, &budget);
+  if (worker == 0 && !purge_noted_ && !parts_.txns->HasHistoryOfLastRun()) {
+    purge_noted_ = true;
+    parts_.orphans->NotePurgeDone().Ignore();  // files that stay: the next start's
+  }
   return more.ok() && more.value() ? ThreadLoop::Next::kAgain : ThreadLoop::Next::kWait;
 }
 

@@ -60,6 +60,7 @@ class Background {
 
   const Parts parts_;
   std::atomic<bool> stopping_{false};
+  bool purge_noted_ = false;     // owned by the first purge worker
   PurgeWatch purge_watch_;       // owned by housekeeping
   bool gives_undo_back_ = true;  // owned by housekeeping
   std::vector<std::unique_ptr<ThreadLoop>> threads_;

@@ -151,7 +151,9 @@ Status Engine::Impl::StartTransactions() {
                                   [](const auto& txn) { return txn->state == TxnState::kActive; });
   NoteServing();
   // Without background threads nobody would say so later.
-  if (!losers || !options.storage.background) orphans->NoteRollbackDone().Ignore();
+  const bool background_works = options.storage.background;
+  if (!losers || !background_works) orphans->NoteRollbackDone().Ignore();
+  if (!txns->HasHistoryOfLastRun() || !background_works) orphans->NotePurgeDone().Ignore();
   txns->Adopt(std::move(unfinished));
   table_ids->Adopt(control);
   return Status::Ok();

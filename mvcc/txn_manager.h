@@ -206,6 +206,8 @@ class TxnManager {
 
   /// Committed transactions that purge has not reached: what back-pressure on writers goes by.
   /// Cheap.
+  /// Purge has not caught up with what earlier runs committed.
+  [[nodiscard]] bool HasHistoryOfLastRun() const { return streams()->HasHistoryOfLastRun(); }
   [[nodiscard]] uint64_t HistoryLength() const {
     return streams() == nullptr ? 0 : streams()->HistoryLength();
   }

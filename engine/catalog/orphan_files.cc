@@ -51,6 +51,12 @@ Status OrphanFiles::NoteRedoDone() {
   return JudgeLocked();
 }
 
+Status OrphanFiles::NotePurgeDone() {
+  const MutexLock lock(&mutex_);
+  purge_done_ = true;
+  return JudgeLocked();
+}
+
 void OrphanFiles::NoteRollbackAgain() {
   const MutexLock lock(&mutex_);
   rollback_done_ = false;
@@ -62,7 +68,7 @@ bool OrphanFiles::pending() const {
 }
 
 Status OrphanFiles::JudgeLocked() {
-  if (!coordinator_done_ || !rollback_done_ || !redo_done_) return Status::Ok();
+  if (!coordinator_done_ || !rollback_done_ || !redo_done_ || !purge_done_) return Status::Ok();
   bool flushed = false;
   while (!files_.empty()) {
     if (IsStopping()) return Stopping();

@@ -7,9 +7,11 @@
 //     precedes every page, was durable.
 // Whatever else is there is moved to the folder `lost`, complete and with a warning: then it is the
 // catalog that may be wrong. A file that the rollback of an unfinished CREATE or purge removes
-// in the meantime is no orphan, and a page that redo has not come to yet looks unwritten, so
-// nothing is judged before the coordinator, the rollback and redo are through. Files made in this
-// run are never looked at. Thread safety: all members after Collect.
+// in the meantime is no orphan, and a page that redo has not come to yet looks unwritten. Of a
+// table that was dropped the catalog's row may be gone before purge comes to its file. So nothing
+// is judged before the coordinator, the rollback, redo and the purge of what earlier runs committed
+// are through. Files made in this run are never looked at.
+// Thread safety: all members after Collect.
 #pragma once
 
 #include <atomic>
@@ -40,20 +42,21 @@ class OrphanFiles {
 
   /// Notes the files there are. REQUIRES: the catalog is loaded, no table was created yet.
   Status Collect();
-  /// Each may be called several times; the last of the three judges the files. kInterrupted: Stop,
+  /// Each may be called several times; the last of the four judges the files. kInterrupted: Stop,
   /// or the shutdown sign, came in between.
   Status NoteCoordinatorDone();
   Status NoteRollbackDone();
   Status NoteRedoDone();
+  Status NotePurgeDone();
   /// There is something to roll back all the same. REQUIRES: redo is not through.
   void NoteRollbackAgain();
   /// Nothing is judged any more; whoever is at it ends soon. The next start finds the files again.
   void Stop() { stopping_.store(true, std::memory_order_relaxed); }
-  /// Files wait for one of the three.
+  /// Files wait for one of the four.
   [[nodiscard]] bool pending() const;
 
  private:
-  /// When all three are done.
+  /// When all four are done.
   Status JudgeLocked() ROWAN_REQUIRES(mutex_);
   /// `flushed`: whether the pool was written for an earlier file.
   Status JudgeFile(SpaceId space, bool* flushed);
@@ -74,6 +77,7 @@ class OrphanFiles {
   bool coordinator_done_ ROWAN_GUARDED_BY(mutex_) = false;
   bool rollback_done_ ROWAN_GUARDED_BY(mutex_) = false;
   bool redo_done_ ROWAN_GUARDED_BY(mutex_) = false;
+  bool purge_done_ ROWAN_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace rowan

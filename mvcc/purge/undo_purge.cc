@@ -189,6 +189,9 @@ void UndoPurge::EndTransaction(UndoStream* stream) {
   stream->purge_txn = kNoTxn;
   stream->oldest_csn.store(0, std::memory_order_relaxed);
   stream->history.fetch_sub(1, std::memory_order_relaxed);
+  if (stream->history_of_last_run.load(std::memory_order_relaxed) != 0) {
+    stream->history_of_last_run.fetch_sub(1, std::memory_order_release);
+  }
   streams_->SubtractHistory(1);
 }
 

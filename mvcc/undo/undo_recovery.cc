@@ -177,7 +177,9 @@ Status UndoRecovery::RecoverStream(uint32_t number, const DirectorySlot& slot) {
       if (!status.ok()) return status;
     }
   }
-  streams_->AddHistory(stream->history.load(std::memory_order_relaxed));
+  const uint64_t history = stream->history.load(std::memory_order_relaxed);
+  streams_->AddHistory(history);
+  stream->history_of_last_run.store(history, std::memory_order_relaxed);
   txn_max_ = std::max(txn_max_, scan.txn_max);
   csn_max_ = std::max(csn_max_, scan.csn_max);
   if (scan.unfinished()) return MakeUnfinished(stream, scan);

@@ -49,6 +49,8 @@ struct UndoStream {
   PurgeWindow window;  ///< open: those inside have the stream together
   std::atomic<bool> purging{false};
   std::atomic<uint64_t> history{0};  ///< committed transactions from `start` on
+  /// The first of these, which earlier runs committed. Purge counts them down.
+  std::atomic<uint64_t> history_of_last_run{0};
   /// Their undo records, as far as they were committed in this run; added to by the owner.
   std::atomic<uint64_t> records{0};
 };

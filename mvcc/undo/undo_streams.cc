@@ -91,6 +91,17 @@ void UndoStreams::Release(Txn* txn) {
   txn->stream = nullptr;
 }
 
+bool UndoStreams::HasHistoryOfLastRun() const {
+  for (uint32_t number = 0; number < stream_count(); ++number) {
+    const UndoStream* const stream = At(number);
+    if (stream->history_of_last_run.load(std::memory_order_acquire) != 0 &&
+        !stream->damaged.load(std::memory_order_relaxed)) {
+      return true;
+    }
+  }
+  return false;
+}
+
 bool UndoStreams::MarkDamaged(UndoStream* stream) {
   if (stream->damaged.exchange(true, std::memory_order_relaxed)) return false;
   damaged_count_.fetch_add(1, std::memory_order_relaxed);

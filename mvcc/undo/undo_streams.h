@@ -84,6 +84,8 @@ class UndoStreams {
     return At(stream)->history.load(std::memory_order_acquire) != 0;
   }
   [[nodiscard]] uint64_t HistoryLength() const { return history_.load(std::memory_order_relaxed); }
+  /// Some of it is of earlier runs. Streams with damage do not count: purge does not go on there.
+  [[nodiscard]] bool HasHistoryOfLastRun() const;
   void AddHistory(uint64_t transactions) {
     history_.fetch_add(transactions, std::memory_order_relaxed);
   }

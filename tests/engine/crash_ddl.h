@@ -69,7 +69,6 @@ class CrashDdl {
   ToyRow AnyRow(uint64_t id);
   /// Some rows change, some go.
   Status Change(EngineFixture* world, Session* session, TableId id, ToyRows* rows);
-  void NoteDropped(EngineFixture* world, TableId table);
   void CheckFiles(EngineFixture* world);
   /// An exported file is there as a whole or not at all.
   static void CheckExport(EngineFixture* world);
@@ -82,7 +81,6 @@ class CrashDdl {
   uint32_t next_name_ = 0;
   size_t tables_max_ = 4;
   CrashVariations variations_;
-  std::unordered_set<std::string> dropped_files_;  ///< of tables that were to be dropped
   std::vector<State> history_;
   std::vector<Moment> moments_{1};  ///< of each of them
   size_t durable_ = 0;  ///< positions in history_ that a crash of some kind must not undo

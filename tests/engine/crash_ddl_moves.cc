@@ -46,7 +46,6 @@ Status CrashDdl::RebuildOnline(CrashContext* context, Session* session) {
   if (status.ok()) status = written;
   if (status.ok() && random_.OneIn(2)) status = WriteMeanwhile(context, name, *id);
   if (!status.ok()) return status;
-  NoteDropped(world, *id);
   return rebuild.Finish(0);
 }
 

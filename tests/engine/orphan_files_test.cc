@@ -115,6 +115,27 @@ TEST_F(OrphanFilesTest, AFileWithoutAWrittenPageGoesOneWithAByteIsKept) {
   world.ExpectTable(id, rows);
 }
 
+TEST_F(OrphanFilesTest, NothingIsJudgedBeforePurgeHasCaughtUpWithTheLastRun) {
+  TableId id;
+  SpaceId space;
+  world.options.purges = false;
+  ASSERT_TRUE(world.Open().ok());
+  const ToyRows rows = CreateAndFill("test/t", &id, &space);
+  ASSERT_TRUE(world.Shutdown().ok());
+  const SpaceId written(space.value() + 9);
+  std::vector<std::byte> bytes(4 * world.options.storage.page_size_bytes, std::byte{1});
+  Replace("/rowan/" + NameOf(written), bytes);
+  ASSERT_TRUE(world.Open().ok());
+  ASSERT_TRUE(world.engine->RemoveOrphanFiles().ok());
+  ASSERT_TRUE(world.Shutdown().ok());
+  EXPECT_TRUE(Exists("/rowan/" + NameOf(written))) << "purge might remove it: its table's DROP";
+  world.options.purges = true;
+  Start();
+  EXPECT_FALSE(Exists("/rowan/" + NameOf(written)));
+  EXPECT_TRUE(Exists("/rowan/lost/" + NameOf(written)));
+  world.ExpectTable(id, rows);
+}
+
 TEST_F(OrphanFilesTest, ACreateThatIsStillToBeRolledBackLosesItsFileAndNothingIsSetAside) {
   ASSERT_TRUE(world.Open().ok());
   SpaceId space;
