@@ -45,12 +45,15 @@ Status Tree::FindForWrite(MiniTxn* mini_txn, Bytes key, LeafPosition* position) 
   return Status::Ok();
 }
 
-bool Tree::FitsAt(const LeafPosition& position, size_t key_bytes, size_t value_bytes,
-                  bool replaces) const {
+bool Tree::InsertFits(const LeafPosition& position, size_t key_bytes, size_t value_bytes) const {
   const NodeView leaf({position.leaf.bytes, pool()->page_size_bytes()});
-  if (replaces) return NodeHasRoomToReplace(leaf, position.slot, value_bytes);
   ROWAN_DCHECK(key_bytes >= leaf.prefix_length());
   return NodeHasRoom(leaf, key_bytes - leaf.prefix_length(), value_bytes);
+}
+
+bool Tree::UpdateFits(const LeafPosition& position, size_t value_bytes) const {
+  const NodeView leaf({position.leaf.bytes, pool()->page_size_bytes()});
+  return NodeHasRoomToReplace(leaf, position.slot, value_bytes);
 }
 
 Status Tree::InsertAt(MiniTxn* mini_txn, const LeafPosition& position, Bytes key, Bytes value,

@@ -80,10 +80,11 @@ class Tree {
 
   /// Descends and latches the leaf that owns `key`. REQUIRES: mini_txn started, holds no tree page.
   Status FindForWrite(MiniTxn* mini_txn, Bytes key, LeafPosition* position);
-  /// True when InsertAt (`replaces` false) or UpdateAt (true) of an entry of this size at the
-  /// position would not return kNoRoom. For callers that must log something else first.
-  [[nodiscard]] bool FitsAt(const LeafPosition& position, size_t key_bytes, size_t value_bytes,
-                            bool replaces) const;
+  /// Whether InsertAt or UpdateAt of an entry of this size at the position would not return
+  /// kNoRoom. For callers that must log something else first.
+  [[nodiscard]] bool InsertFits(const LeafPosition& position, size_t key_bytes,
+                                size_t value_bytes) const;
+  [[nodiscard]] bool UpdateFits(const LeafPosition& position, size_t value_bytes) const;
   /// REQUIRES: !position.exact. kNoRoom leaves everything unchanged. `stamp` = the changing
   /// transaction, kept per leaf as "newest change".
   Status InsertAt(MiniTxn* mini_txn, const LeafPosition& position, Bytes key, Bytes value,

@@ -62,7 +62,7 @@ Status BulkLoad::PutInOrder(Bytes key, Bytes row) {
     if (!status.ok()) return status;
   }
   if (rows_ == nullptr) {
-    return session_->writer()->InsertRow(txn, table_->index(0), key, row, false);
+    return session_->writer()->InsertRow(txn, table_->index(0), key, row);
   }
   value_.resize(kClusteredHeaderBytes + row.size());
   StoreClusteredHeader(value_.data(), {.deleted = false, .txn = txn->txn_id(), .undo = {}});

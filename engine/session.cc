@@ -292,14 +292,14 @@ void Session::NoteCommit() {
 }
 
 Status Session::InsertRow(Table* table, Bytes key, Bytes row, std::span<const IndexEntry> entries,
-                          DuplicateLock duplicate_lock) {
+                          LockMode duplicate_mode) {
   if (const Status allowed = CheckMayChange(*table); !allowed.ok()) return allowed;
   const UndoPosition before = Savepoint();
-  const bool exclusive = duplicate_lock == DuplicateLock::kExclusive;
-  Status status = AtIndex(writer_.InsertRow(txn_.get(), table->index(0), key, row, exclusive), 0);
+  Status status =
+      AtIndex(writer_.InsertRow(txn_.get(), table->index(0), key, row, duplicate_mode), 0);
   if (!status.ok()) return status;
   for (const IndexEntry& entry : entries) {
-    status = entry_writer_.Insert(txn_.get(), table->index(entry.index), entry, exclusive);
+    status = entry_writer_.Insert(txn_.get(), table->index(entry.index), entry, duplicate_mode);
     if (!status.ok()) return UndoRow(AtIndex(status, entry.index), before);
   }
   table->NoteChangedRow(key);
@@ -333,7 +333,7 @@ Status Session::UpdateRow(Table* table, Bytes old_key, Bytes new_key, Bytes new_
 Status Session::MoveRow(Table* table, Bytes old_key, Bytes new_key, Bytes new_row) {
   const Status status = writer_.DeleteRow(txn_.get(), table->index(0), old_key);
   if (!status.ok()) return status;
-  return writer_.InsertRow(txn_.get(), table->index(0), new_key, new_row, false);
+  return writer_.InsertRow(txn_.get(), table->index(0), new_key, new_row);
 }
 
 Status Session::ChangeEntry(Table* table, const EntryChange& change) {
@@ -346,7 +346,7 @@ Status Session::ChangeEntry(Table* table, const EntryChange& change) {
     const Status status = DeleteEntry(table, change.before);
     if (!status.ok() || change.after.key.empty()) return status;
   }
-  return entry_writer_.Insert(txn_.get(), index, change.after, false);
+  return entry_writer_.Insert(txn_.get(), index, change.after);
 }
 
 Status Session::DeleteEntry(Table* table, const IndexEntry& entry) {

@@ -58,8 +58,6 @@ enum class Coordinator : uint8_t { kInternal, kExternal };
 enum class Interruption : uint8_t { kStatement, kSession };
 /// Whether undo frees an off-page value, or the file of its table goes with it.
 enum class ValueUndo : uint8_t { kFreed, kGoesWithTable };
-/// How an existing row is locked that an insert meets as a duplicate.
-enum class DuplicateLock : uint8_t { kShared, kExclusive };
 
 /// An off-page value of a row that is to have other bytes.
 struct ValueChange {
@@ -195,9 +193,10 @@ class Session {
   [[nodiscard]] bool AutoIncrementIsLocked(const Table& table) const;
 
   // --- rows; errors as in mvcc/row/row_writer.h ---
-  /// kDuplicate: detail = number of the index in its table.
+  /// kDuplicate: detail = number of the index in its table; the row that is there is locked in
+  /// `duplicate_mode`.
   Status InsertRow(Table* table, Bytes key, Bytes row, std::span<const IndexEntry> entries = {},
-                   DuplicateLock duplicate_lock = DuplicateLock::kShared);
+                   LockMode duplicate_mode = LockMode::kShared);
   /// `new_key` may equal `old_key`. `changes` lists only the entries that change. IsOtherEntry here
   /// and below: engine/entry_search.h finds the row's.
   Status UpdateRow(Table* table, Bytes old_key, Bytes new_key, Bytes new_row,

@@ -25,17 +25,17 @@ TableWriter::TableWriter(Session* session, Table* table, const RowCodec* codec,
 
 // --- insert ---
 
-Status TableWriter::Insert(const void* record, DuplicateLock duplicate_lock, Bytes number) {
-  return Finish(TryInsert(record, duplicate_lock, number));
+Status TableWriter::Insert(const void* record, LockMode duplicate_mode, Bytes number) {
+  return Finish(TryInsert(record, duplicate_mode, number));
 }
 
-Status TableWriter::TryInsert(const void* record, DuplicateLock duplicate_lock, Bytes number) {
+Status TableWriter::TryInsert(const void* record, LockMode duplicate_mode, Bytes number) {
   Status status = EncodeNew(record, number);
   if (!status.ok()) return status;
   status = after_.EncodeEntries(record);
   if (!status.ok()) return status;
   return session_->InsertRow(table_, after_.key(), after_.row(), after_.ViewEntries(),
-                             duplicate_lock);
+                             duplicate_mode);
 }
 
 Status TableWriter::Load(BulkLoad* load, const void* record, Bytes number) {

@@ -55,8 +55,7 @@ class TableWriter final : private RowCodec::BlobWriter {
 
   // --- errors: as Session, and those of the codec ---
   /// `number`: the key if records do not hold one; empty: the table's next one.
-  Status Insert(const void* record, DuplicateLock duplicate_lock = DuplicateLock::kShared,
-                Bytes number = {});
+  Status Insert(const void* record, LockMode duplicate_mode = LockMode::kShared, Bytes number = {});
   /// The same into a load of the table.
   Status Load(BulkLoad* load, const void* record, Bytes number = {});
 
@@ -79,7 +78,7 @@ class TableWriter final : private RowCodec::BlobWriter {
   [[nodiscard]] const TableCursor::OffPage* StoredOf(uint32_t column) const;
   Status ChangeOffPage(const TableCursor::OffPage& stored, OffPageWrite* value);
   Status EncodeNew(const void* record, Bytes number);
-  Status TryInsert(const void* record, DuplicateLock duplicate_lock, Bytes number);
+  Status TryInsert(const void* record, LockMode duplicate_mode, Bytes number);
   Status TryLoad(BulkLoad* load, const void* record, Bytes number);
   Status TryUpdate();
   Status TryDelete();

@@ -104,7 +104,7 @@ Status TableRebuild::EndRound() {
     if (!status.ok()) return status;
     status = conversion_->Convert();
     if (!status.ok()) return status;
-    status = writer_->Insert(conversion_->record(), DuplicateLock::kShared, former.key);
+    status = writer_->Insert(conversion_->record(), LockMode::kShared, former.key);
     if (!status.ok()) return status;
   }
 }

@@ -42,8 +42,7 @@ Status Catalog::InsertRows(RowWriter* writer, Txn* txn, const TableDef& definiti
   const std::vector<std::string> rows = EncodeCatalogRows(definition, page_size_bytes());
   for (auto piece = static_cast<uint32_t>(rows.size()); piece-- > 0;) {
     const std::string key = CatalogKey(definition.id, piece);
-    const Status status =
-        writer->InsertRow(txn, rows_.get(), AsBytes(key), AsBytes(rows[piece]), false);
+    const Status status = writer->InsertRow(txn, rows_.get(), AsBytes(key), AsBytes(rows[piece]));
     if (!status.ok()) return status;
   }
   return Status::Ok();
@@ -70,7 +69,7 @@ Status Catalog::WriteStatistics(RowWriter* writer, Txn* txn, TableId table,
                                 const std::string& row) {
   const Status status = writer->UpdateRow(txn, rows_.get(), StatisticsKeyOf(table), AsBytes(row));
   if (!status.Is(Code::kNotFound)) return status;
-  return writer->InsertRow(txn, rows_.get(), StatisticsKeyOf(table), AsBytes(row), false);
+  return writer->InsertRow(txn, rows_.get(), StatisticsKeyOf(table), AsBytes(row));
 }
 
 Status Catalog::DeleteStatistics(RowWriter* writer, Txn* txn, TableId table) {

@@ -39,7 +39,7 @@ Result<std::shared_ptr<Table>> Catalog::Alter(RowWriter* writer, Txn* txn, Table
     } else if (piece < rows_before) {
       status = writer->UpdateRow(txn, rows_.get(), AsBytes(key), AsBytes(rows[piece]));
     } else {
-      status = writer->InsertRow(txn, rows_.get(), AsBytes(key), AsBytes(rows[piece]), false);
+      status = writer->InsertRow(txn, rows_.get(), AsBytes(key), AsBytes(rows[piece]));
     }
     if (!status.ok()) return status;
   }

@@ -70,14 +70,21 @@ void LockBucket::Unlink(LockRequest* request) {
   (next == nullptr ? last : next->chain_previous) = previous;
 }
 
-LockRequest* LockBucket::FirstWaiting(LockKey key, bool behind_upgrades) const {
+LockRequest* LockBucket::FirstWaiting(LockKey key) const {
   if (waiting_count == 0) return nullptr;
   LockRequest* request = first.load(std::memory_order_relaxed);
-  for (; request != nullptr; request = request->chain_next) {
-    if (request->key != key || request->granted()) continue;
-    if (!behind_upgrades || !request->upgrade) return request;
+  while (request != nullptr && (request->key != key || request->granted())) {
+    request = request->chain_next;
   }
-  return nullptr;
+  return request;
+}
+
+LockRequest* LockBucket::FirstAfterUpgrades(LockKey key) const {
+  LockRequest* request = FirstWaiting(key);
+  while (request != nullptr && (request->key != key || request->upgrade)) {
+    request = request->chain_next;
+  }
+  return request;
 }
 
 LockRequest* LockBucket::FindCovering(const Txn* txn, LockKey key, LockMode mode,
@@ -135,12 +142,12 @@ void LockBucket::GrantWaiters(LockKey key, bool record, bool gap, WakeList* wake
 
 void LockBucket::AddGranted(LockRequest* request) {
   request->word.store(LockRequest::kGranted, std::memory_order_release);
-  Link(request, FirstWaiting(request->key, false));
+  Link(request, FirstWaiting(request->key));
   PushToOwner(request);
 }
 
 void LockBucket::AddWaiting(LockRequest* request) {
-  Link(request, request->upgrade ? FirstWaiting(request->key, true) : nullptr);
+  Link(request, request->upgrade ? FirstAfterUpgrades(request->key) : nullptr);
   ++waiting_count;
   PushToOwner(request);
 }

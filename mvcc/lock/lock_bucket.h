@@ -45,9 +45,8 @@ struct alignas(32) LockBucket {
   /// Requests not granted, whatever their key.
   uint32_t waiting_count ROWAN_GUARDED_BY(latch) = 0;
 
-  /// First waiting request of the key, or nullptr. Without upgrades if `behind_upgrades`.
-  [[nodiscard]] LockRequest* FirstWaiting(LockKey key, bool behind_upgrades) const
-      ROWAN_REQUIRES(latch);
+  /// First waiting request of the key, upgrade or not; or nullptr.
+  [[nodiscard]] LockRequest* FirstWaiting(LockKey key) const ROWAN_REQUIRES(latch);
   /// The transaction's granted request that gives it all that is asked for, or nullptr.
   [[nodiscard]] LockRequest* FindCovering(const Txn* txn, LockKey key, LockMode mode,
                                           LockKind kind) const ROWAN_REQUIRES(latch);
@@ -68,6 +67,7 @@ struct alignas(32) LockBucket {
 
  private:
   void Link(LockRequest* request, LockRequest* before) ROWAN_REQUIRES(latch);
+  [[nodiscard]] LockRequest* FirstAfterUpgrades(LockKey key) const ROWAN_REQUIRES(latch);
   /// Grants every waiting request of the key that nothing blocks. `record` and `gap` say
   /// which parts the request that went away had.
   void GrantWaiters(LockKey key, bool record, bool gap, WakeList* wakes) ROWAN_REQUIRES(latch);

@@ -46,7 +46,7 @@ bool LockFolding::FoldBehind(LockRequest* before) {
   LockBucket* bucket = buckets_->Of(request->key);
   {
     const ExclusiveLatchGuard guard(&bucket->latch);
-    if (!request->granted() || bucket->FirstWaiting(request->key, false) != nullptr) return false;
+    if (!request->granted() || bucket->FirstWaiting(request->key) != nullptr) return false;
     folded_->AddRecord(request->owner, request->key, request->mode);
     bucket->Unlink(request);
   }

@@ -20,8 +20,8 @@ LockTable::LockTable(uint64_t memory_bytes_max)
       waits_(&buckets_, &pool_) {}
 
 LockRequest* LockTable::NewRequest(Txn* txn, LockKey key, LockMode mode, LockKind kind,
-                                   bool beyond_cap) {
-  LockRequest* request = pool_.Acquire(beyond_cap || !folding_.IsFullFor(txn));
+                                   MemoryCap cap) {
+  LockRequest* request = pool_.Acquire(cap == MemoryCap::kPassed || !folding_.IsFullFor(txn));
   if (request == nullptr) return nullptr;
   request->owner = txn;
   request->key = key;
@@ -60,7 +60,7 @@ FoldedLocks::Own LockTable::Unfold(LockBucket* bucket, const LockAttempt& attemp
     scan->granted.Add(owner, mode, kind);
     if (attempt.policy != WaitPolicy::kWait) return;  // refused, nobody will queue
     if (bucket->FindCovering(owner, attempt.target, mode, kind) != nullptr) return;
-    LockRequest* request = NewRequest(owner, attempt.target, mode, kind, true);
+    LockRequest* request = NewRequest(owner, attempt.target, mode, kind, MemoryCap::kPassed);
     request->holds = UINT8_MAX;  // the folded lock stays: no Unlock takes this back
     bucket->AddGranted(request);
   };
@@ -84,7 +84,8 @@ Status LockTable::TryQueue(LockBucket* bucket, const LockAttempt& attempt, bool*
     return Status::Ok();
   }
   if (attempt.policy != WaitPolicy::kWait) return Refusal(attempt.policy);
-  LockRequest* request = NewRequest(attempt.txn, attempt.target, attempt.mode, attempt.kind, false);
+  LockRequest* request =
+      NewRequest(attempt.txn, attempt.target, attempt.mode, attempt.kind, MemoryCap::kKept);
   if (request == nullptr) return Status(Code::kLockTableFull);
   request->upgrade = scan.owns_record;
   attempt.txn->queued_key.assign(AsText(attempt.target.key));
@@ -102,7 +103,7 @@ Status LockTable::TryLock(Txn* txn, const LockTarget& target, LockMode mode, Loc
   bool covered = false;
   status = TryQueue(bucket, {txn, target, mode, kind, policy}, &covered);
   if (!status.ok() || covered || kind == LockKind::kInsertIntention) return status;
-  LockRequest* request = NewRequest(txn, target, mode, kind, false);
+  LockRequest* request = NewRequest(txn, target, mode, kind, MemoryCap::kKept);
   if (request == nullptr) return Status(Code::kLockTableFull);
   bucket->AddGranted(request);
   return Status::Ok();
@@ -122,8 +123,8 @@ Status LockTable::LockScanned(Txn* txn, const LockTarget& target, LockMode mode,
     status = TryQueue(bucket, attempt, &covered);
     if (!status.ok()) return status;
     // An upgrade passes requests that wait already: they are granted by what their queue shows.
-    if (!covered && bucket->FirstWaiting(target, false) != nullptr) {
-      LockRequest* request = NewRequest(txn, target, mode, LockKind::kRecord, true);
+    if (!covered && bucket->FirstWaiting(target) != nullptr) {
+      LockRequest* request = NewRequest(txn, target, mode, LockKind::kRecord, MemoryCap::kPassed);
       request->holds = UINT8_MAX;
       bucket->AddGranted(request);
     }
@@ -141,7 +142,7 @@ void LockTable::AddImplicit(Txn* owner, LockKey key) {
   LockRequest* request = bucket->FindCovering(owner, key, LockMode::kExclusive, LockKind::kRecord);
   const bool covered = request != nullptr;
   if (!covered) {
-    request = NewRequest(owner, key, LockMode::kExclusive, LockKind::kRecord, true);
+    request = NewRequest(owner, key, LockMode::kExclusive, LockKind::kRecord, MemoryCap::kPassed);
   }
   request->holds = UINT8_MAX;  // the row itself carries the lock: no Unlock takes it back
   if (!covered) bucket->AddGranted(request);

@@ -133,8 +133,9 @@ class LockTable {
   /// Makes entries of what others have folded that is in the way of the request.
   FoldedLocks::Own Unfold(LockBucket* bucket, const LockAttempt& attempt, QueueScan* scan)
       ROWAN_REQUIRES(bucket->latch);
-  /// nullptr at the memory cap, unless `beyond_cap`.
-  LockRequest* NewRequest(Txn* txn, LockKey key, LockMode mode, LockKind kind, bool beyond_cap);
+  enum class MemoryCap : uint8_t { kKept, kPassed };
+  /// nullptr at the memory cap, if it is kept.
+  LockRequest* NewRequest(Txn* txn, LockKey key, LockMode mode, LockKind kind, MemoryCap cap);
   /// Out of its queue, then back to the pool. No bucket latch held.
   void Remove(LockRequest* request);
 

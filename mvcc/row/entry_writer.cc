@@ -59,7 +59,7 @@ struct EntryWriter::Insertion {
 };
 
 Status EntryWriter::Insert(Txn* txn, Index* index, const IndexEntry& entry,
-                           bool lock_duplicate_exclusive) {
+                           LockMode duplicate_mode) {
   Status status = manager_->AssignId(txn);
   if (!status.ok()) return status;
   Insertion write{txn, index, entry, {}};
@@ -81,8 +81,7 @@ Status EntryWriter::Insert(Txn* txn, Index* index, const IndexEntry& entry,
   status = PutAt(write, entry.key, false);
   if (!status.Is(Code::kBusy)) return status;
   write.unproven = {};
-  return InsertUnique(write, value,
-                      lock_duplicate_exclusive ? LockMode::kExclusive : LockMode::kShared);
+  return InsertUnique(write, value, duplicate_mode);
 }
 
 Status EntryWriter::InsertUnique(const Insertion& write, Bytes value, LockMode duplicate_mode) {
@@ -168,7 +167,7 @@ Status EntryWriter::PutAt(const Insertion& write, Bytes tree_key, bool has_repea
     if (!step.ok()) return step;
     step = CheckReaders(manager_, write.txn, tree.index(), write.entry.key);
     if (!step.ok()) return step;
-    if (!tree.FitsAt(position, tree_key.size(), scratch_.size(), false)) {
+    if (!tree.InsertFits(position, tree_key.size(), scratch_.size())) {
       return Status(Code::kNoRoom);
     }
     step = LogEntryUndo(&change, mini_txn, UndoType::kSecondaryInsert, 0);
@@ -215,7 +214,7 @@ Status EntryWriter::PutOver(const Insertion& write, RowChange* change, MiniTxn* 
   }
   change->value_bytes = value.size();
   Tree& tree = write.index->tree;
-  if (!tree.FitsAt(position, change->tree_key.size(), value.size(), true)) {
+  if (!tree.UpdateFits(position, value.size())) {
     return Status(Code::kNoRoom);
   }
   status =
@@ -264,7 +263,7 @@ Status EntryWriter::MarkEntry(RowChange* change, MiniTxn* mini_txn, const LeafPo
   scratch_.insert(scratch_.end(), payload.begin(), payload.end());
   change->value_bytes = scratch_.size();
   Tree& tree = change->index->tree;
-  if (!tree.FitsAt(position, change->tree_key.size(), scratch_.size(), true)) {
+  if (!tree.UpdateFits(position, scratch_.size())) {
     return Status(Code::kNoRoom);
   }
   status = LogEntryUndo(change, mini_txn, UndoType::kSecondaryDelete, 0);

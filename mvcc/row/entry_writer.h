@@ -53,7 +53,8 @@ class EntryWriter {
 
   /// kDuplicate: another live entry has the same unique value. A computed entry that the row has
   /// already stays.
-  Status Insert(Txn* txn, Index* index, const IndexEntry& entry, bool lock_duplicate_exclusive);
+  Status Insert(Txn* txn, Index* index, const IndexEntry& entry,
+                LockMode duplicate_mode = LockMode::kShared);
   /// Delete-marks the live entry with this key. kNotFound.
   Status Delete(Txn* txn, Index* index, Bytes key);
 

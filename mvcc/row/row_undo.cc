@@ -48,7 +48,7 @@ Status PutBack(const UndoStep& step, RowChange* change, MiniTxn* mini_txn,
   Tree& tree = step.index->tree;
   if (!value.empty()) {
     change->value_bytes = value.size();
-    if (!tree.FitsAt(position, change->tree_key.size(), value.size(), true)) {
+    if (!tree.UpdateFits(position, value.size())) {
       return Status(Code::kNoRoom);
     }
   }

@@ -26,8 +26,7 @@ Status CheckSize(const Index& index, size_t key_bytes, size_t value_bytes) {
 
 }  // namespace
 
-Status RowWriter::InsertRow(Txn* txn, Index* index, Bytes key, Bytes row,
-                            bool lock_duplicate_exclusive) {
+Status RowWriter::InsertRow(Txn* txn, Index* index, Bytes key, Bytes row, LockMode duplicate_mode) {
   Status status = manager_->AssignId(txn);
   if (!status.ok()) return status;
   scratch_.resize(kClusteredHeaderBytes + row.size());
@@ -35,7 +34,6 @@ Status RowWriter::InsertRow(Txn* txn, Index* index, Bytes key, Bytes row,
   status = CheckSize(*index, key.size(), scratch_.size());
   if (!status.ok()) return status;
 
-  const LockMode mode = lock_duplicate_exclusive ? LockMode::kExclusive : LockMode::kShared;
   RowChange change(manager_, txn, index, key);
   change.value_bytes = scratch_.size();
   change.undo_bytes = key.size() + 1;
@@ -43,7 +41,7 @@ Status RowWriter::InsertRow(Txn* txn, Index* index, Bytes key, Bytes row,
     LeafPosition position;
     const Status found = index->tree.FindForWrite(mini_txn, key, &position);
     if (!found.ok()) return found;
-    return position.exact ? InsertOver(&change, mini_txn, position, mode)
+    return position.exact ? InsertOver(&change, mini_txn, position, duplicate_mode)
                           : InsertFresh(&change, mini_txn, position);
   });
 }
@@ -54,7 +52,7 @@ Status RowWriter::InsertFresh(RowChange* change, MiniTxn* mini_txn, const LeafPo
   if (!status.ok()) return status;
   status = CheckReaders(manager_, change->txn, tree.index(), change->tree_key);
   if (!status.ok()) return status;
-  if (!tree.FitsAt(position, change->tree_key.size(), scratch_.size(), false)) {
+  if (!tree.InsertFits(position, change->tree_key.size(), scratch_.size())) {
     return Status(Code::kNoRoom);
   }
   const Result<UndoPointer> undo = manager_->undo()->Append(
@@ -93,7 +91,7 @@ Status RowWriter::InsertOver(RowChange* change, MiniTxn* mini_txn, const LeafPos
     if (!status.ok()) return status;
   }
   if (!deleted) return NoteDuplicate(manager_, change->txn, change->index->id(), change->tree_key);
-  return WriteVersion(change, mini_txn, position, newest.header, newest.row, false);
+  return WriteVersion(change, mini_txn, position, newest.header, newest.row, RowState::kLive);
 }
 
 Status RowWriter::UpdateRow(Txn* txn, Index* index, Bytes key, Bytes new_row) {
@@ -144,12 +142,13 @@ Status RowWriter::UpdateLive(RowChange* change, MiniTxn* mini_txn, const LeafPos
     scratch_.insert(scratch_.end(), newest.row.begin(), newest.row.end());
     change->value_bytes = scratch_.size();
   }
-  return WriteVersion(change, mini_txn, position, newest.header, newest.row, new_row == nullptr);
+  return WriteVersion(change, mini_txn, position, newest.header, newest.row,
+                      new_row == nullptr ? RowState::kDeleted : RowState::kLive);
 }
 
 Status RowWriter::WriteVersion(RowChange* change, MiniTxn* mini_txn, const LeafPosition& position,
-                               const ClusteredHeader& old_header, Bytes old_row,
-                               bool marks_deleted) {
+                               const ClusteredHeader& old_header, Bytes old_row, RowState state) {
+  const bool marks_deleted = state == RowState::kDeleted;
   const Bytes new_row = Bytes(scratch_).subspan(kClusteredHeaderBytes);
   const RowUpdateUndo update =
       MakeRowUpdate(change->tree_key, old_header, old_row, new_row, marks_deleted);
@@ -163,7 +162,7 @@ Status RowWriter::WriteVersion(RowChange* change, MiniTxn* mini_txn, const LeafP
   Tree& tree = change->index->tree;
   status = CheckReaders(manager_, change->txn, tree.index(), change->tree_key);
   if (!status.ok()) return status;
-  if (!tree.FitsAt(position, change->tree_key.size(), scratch_.size(), true)) {
+  if (!tree.UpdateFits(position, scratch_.size())) {
     return Status(Code::kNoRoom);
   }
   Result<UndoPointer> undo =

@@ -32,9 +32,10 @@ class RowWriter {
  public:
   explicit RowWriter(TxnManager* manager) : manager_(manager) {}
 
-  /// kDuplicate when a live row with this key exists (then a shared record lock, or exclusive if
-  /// `lock_duplicate_exclusive`, is held on it, as INSERT ... ON DUPLICATE KEY UPDATE expects).
-  Status InsertRow(Txn* txn, Index* index, Bytes key, Bytes row, bool lock_duplicate_exclusive);
+  /// kDuplicate when a live row with this key exists; then it is locked in `duplicate_mode`:
+  /// exclusively, as INSERT ... ON DUPLICATE KEY UPDATE expects, or shared.
+  Status InsertRow(Txn* txn, Index* index, Bytes key, Bytes row,
+                   LockMode duplicate_mode = LockMode::kShared);
   /// kNotFound when there is no live row. Locks the row first if it is not ours yet.
   Status UpdateRow(Txn* txn, Index* index, Bytes key, Bytes new_row);
   Status DeleteRow(Txn* txn, Index* index, Bytes key);
@@ -62,8 +63,9 @@ class RowWriter {
                     LockMode duplicate_mode);
   Status UpdateLive(RowChange* change, MiniTxn* mini_txn, const LeafPosition& position,
                     const Bytes* new_row);
+  enum class RowState : uint8_t { kLive, kDeleted };
   Status WriteVersion(RowChange* change, MiniTxn* mini_txn, const LeafPosition& position,
-                      const ClusteredHeader& old_header, Bytes old_row, bool marks_deleted);
+                      const ClusteredHeader& old_header, Bytes old_row, RowState state);
   Status LogAlone(Txn* txn, UndoType type, Bytes payload);
   Status ChangeRow(Txn* txn, Index* index, Bytes key, const Bytes* new_row);
 

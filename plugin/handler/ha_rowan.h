@@ -426,7 +426,7 @@ class ha_rowan : public handler, private EntryFilter, private StoredEntries {
   MY_BITMAP keyread_columns_{};
   std::vector<my_bitmap_map> keyread_bits_;
   /// Exclusive: REPLACE, ON DUPLICATE KEY UPDATE.
-  DuplicateLock duplicate_lock_ = DuplicateLock::kShared;
+  LockMode duplicate_mode_ = LockMode::kShared;
   uint duplicate_key_ = MAX_KEY;          ///< server key number of the last duplicate
   const key_range* range_end_ = nullptr;  ///< of the range that is just being opened
 

@@ -152,8 +152,8 @@ int ha_rowan::extra(ha_extra_function operation) {
       part_->scan.prepared = false;
       break;
     case HA_EXTRA_INSERT_WITH_UPDATE:
-    case HA_EXTRA_WRITE_CAN_REPLACE: duplicate_lock_ = DuplicateLock::kExclusive; break;
-    case HA_EXTRA_WRITE_CANNOT_REPLACE: duplicate_lock_ = DuplicateLock::kShared; break;
+    case HA_EXTRA_WRITE_CAN_REPLACE: duplicate_mode_ = LockMode::kExclusive; break;
+    case HA_EXTRA_WRITE_CANNOT_REPLACE: duplicate_mode_ = LockMode::kShared; break;
     case HA_EXTRA_EXPORT: return Export();
     case HA_EXTRA_BEGIN_ALTER_COPY: return BeginLoad(kLoadMemoryBytes);
     case HA_EXTRA_ENABLE_LOCKING_RECORD: ReadAs(ReadMode::kLockShared); break;
@@ -176,7 +176,7 @@ int ha_rowan::reset() {
   sorted_ranges_used_ = false;
   keyread_ = false;
   searches_text_ = false;
-  duplicate_lock_ = DuplicateLock::kShared;
+  duplicate_mode_ = LockMode::kShared;
   part_->scan.prepared = false;
   group_plan_.reset();
   row_plan_.reset();

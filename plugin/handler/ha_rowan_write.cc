@@ -48,7 +48,7 @@ int ha_rowan::write_row(uchar* record) {
   }
   TableWriter* writer = part_->WriterFor(session_, this);
   const Status status = part_->load != nullptr ? writer->Load(part_->load.get(), record)
-                                               : writer->Insert(record, duplicate_lock_);
+                                               : writer->Insert(record, duplicate_mode_);
   if (!status.ok()) return NoteFailure(status);
   if (generates) RaiseAutoIncrement(record);
   return 0;
@@ -77,8 +77,7 @@ void ha_rowan::ChooseChangedIndexes() {
 
 bool ha_rowan::SameRow(const uchar* old_record, const uchar* new_record) {
   // The server compares by itself when it knows all columns it writes, but never for REPLACE.
-  if (duplicate_lock_ == DuplicateLock::kShared &&
-      bitmap_is_subset(table->write_set, table->read_set)) {
+  if (duplicate_mode_ == LockMode::kShared && bitmap_is_subset(table->write_set, table->read_set)) {
     return false;
   }
   for (uint i = 0; i < table->s->fields; ++i) {

@@ -146,7 +146,7 @@ class RowFixture : public IndexResolver, public ExtensionApplier {
   Status Insert(Actor* actor, uint32_t id, const TestRow& row) {
     const UndoPosition before = manager_->Savepoint(&actor->txn);
     Status status = actor->writer.InsertRow(&actor->txn, index(0), AsBytes(BigEndian(id)),
-                                            AsBytes(RowBytes(row)), false);
+                                            AsBytes(RowBytes(row)));
     if (status.ok()) status = InsertA(actor, id, row);
     if (status.ok()) status = InsertB(actor, id, row);
     return Atomic(actor, before, status);
@@ -229,11 +229,10 @@ class RowFixture : public IndexResolver, public ExtensionApplier {
   }
   Status InsertA(Actor* actor, uint32_t id, const TestRow& row) {
     return actor->entry_writer.Insert(&actor->txn, index(1),
-                                      {1, AsBytes(KeyA(id, row)), AsBytes(row.text), 0}, false);
+                                      {1, AsBytes(KeyA(id, row)), AsBytes(row.text), 0});
   }
   Status InsertB(Actor* actor, uint32_t id, const TestRow& row) {
-    return actor->entry_writer.Insert(&actor->txn, index(2), {2, AsBytes(KeyB(id, row)), {}, 4},
-                                      false);
+    return actor->entry_writer.Insert(&actor->txn, index(2), {2, AsBytes(KeyB(id, row)), {}, 4});
   }
   Status ChangeA(Actor* actor, uint32_t id, const TestRow& old_row, const TestRow& row) {
     if (old_row.a == row.a && old_row.text == row.text) return Status::Ok();

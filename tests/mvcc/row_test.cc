@@ -18,7 +18,7 @@ class RowTest : public ::testing::Test {
   }
   Status InsertRaw(Actor* actor, uint32_t id, std::string_view row) {
     return actor->writer.InsertRow(&actor->txn, fixture_.index(0), AsBytes(BigEndian(id)),
-                                   AsBytes(row), false);
+                                   AsBytes(row));
   }
   Status UpdateRaw(Actor* actor, uint32_t id, std::string_view row) {
     return actor->writer.UpdateRow(&actor->txn, fixture_.index(0), AsBytes(BigEndian(id)),

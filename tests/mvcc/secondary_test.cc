@@ -30,14 +30,14 @@ class SecondaryTest : public ::testing::Test {
   }
   Status Put(Actor* actor, const char* key, const char* payload) {
     return actor->entry_writer.Insert(&actor->txn, fixture_.index(1),
-                                      {1, AsBytes(key), AsBytes(payload), 0}, false);
+                                      {1, AsBytes(key), AsBytes(payload), 0});
   }
   Status Drop(Actor* actor, const char* key) {
     return actor->entry_writer.Delete(&actor->txn, fixture_.index(1), AsBytes(key));
   }
-  Status PutUnique(Actor* actor, const char* key, bool exclusive = false) {
+  Status PutUnique(Actor* actor, const char* key, LockMode mode = LockMode::kShared) {
     return actor->entry_writer.Insert(&actor->txn, fixture_.index(2), {2, AsBytes(key), {}, 4},
-                                      exclusive);
+                                      mode);
   }
   RowFixture fixture_;
 };
@@ -195,13 +195,13 @@ TEST_F(SecondaryTest, DuplicateIsLockedUntilTheEnd) {
   auto setup = NewActor();
   ASSERT_TRUE(PutUnique(setup.get(), "AAAA1").ok());
   ASSERT_TRUE(fixture_.Commit(setup.get()).ok());
-  for (const bool exclusive : {false, true}) {
+  for (const LockMode mode : {LockMode::kShared, LockMode::kExclusive}) {
     auto actor = NewActor();
-    EXPECT_TRUE(PutUnique(actor.get(), "AAAA2", exclusive).Is(Code::kDuplicate));
+    EXPECT_TRUE(PutUnique(actor.get(), "AAAA2", mode).Is(Code::kDuplicate));
     auto other = NewActor();
     other->txn.lock_wait_timeout_s = 0;
     EXPECT_EQ(PutUnique(other.get(), "AAAA3").code(),
-              exclusive ? Code::kLockTimeout : Code::kDuplicate);
+              mode == LockMode::kExclusive ? Code::kLockTimeout : Code::kDuplicate);
     EXPECT_TRUE(other->entry_writer.Delete(&other->txn, fixture_.index(2), AsBytes("AAAA1"))
                     .Is(Code::kLockTimeout));
     ASSERT_TRUE(fixture_.Rollback(actor.get()).ok());
@@ -226,8 +226,9 @@ TEST_F(SecondaryTest, UniqueHoldsBetweenThreads) {
         const auto value = static_cast<uint32_t>(random.Below(kValues));
         const auto id = static_cast<uint32_t>(thread * kTries + attempt);
         const std::string key = BigEndian(value) + BigEndian(id);
-        Status status = actor.entry_writer.Insert(&actor.txn, fixture_.index(2),
-                                                  {2, AsBytes(key), {}, 4}, random.OneIn(2));
+        Status status =
+            actor.entry_writer.Insert(&actor.txn, fixture_.index(2), {2, AsBytes(key), {}, 4},
+                                      random.OneIn(2) ? LockMode::kShared : LockMode::kExclusive);
         if (status.ok()) {
           EXPECT_EQ(wins[value].fetch_add(1), 0) << "two owners of one value";
           const bool keep = random.OneIn(2);
