@@ -13,7 +13,8 @@ from rowantools.bench import environment
 environment.enter()
 
 from rowantools.bench import columns, compare, gate, insert_pattern, instructions
-from rowantools.bench import ledger, load, micro_tests, result, rww, settings, stats, sync, targets
+from rowantools.bench import ledger, load, micro_tests, queries, result, rww, settings
+from rowantools.bench import stats, sync, targets
 from rowantools.bench.histogram import Latencies, merged, of_sysbench
 from rowantools.bench.report.markdown import markdown
 from rowantools.bench.report.page import page
@@ -155,6 +156,17 @@ def test_the_microbenchmarks_are_the_known_ones():
     require_equal([kind for number, kind in enumerate(order)
                    if number == 0 or order[number - 1] != kind],
                   ["before", "write", "after", "write", "after"], "order of the steps")
+
+
+def test_some_figures_need_a_server_of_the_driver():
+    queries.require_private(targets.parse_all(["rowan", "innodb"]), "ledger")
+    for other in ("mariadb", "far=mysql://me@db.example/shop?engine=rowan"):
+        try:
+            queries.require_private(targets.parse_all(["rowan", other]), "ledger")
+        except UserError as error:
+            require_equal(other.partition("=")[0] in str(error), True, str(error))
+            continue
+        raise Failure(f"{other} was accepted")
 
 
 def test_it_is_said_what_hinders_perf():

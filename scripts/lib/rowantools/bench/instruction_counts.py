@@ -6,7 +6,7 @@ from ..progress import Step
 from . import callgrind, database
 from .load import Load
 from .micro_tests import GROUPS, SETS
-from .queries import require_mysql
+from .queries import require_private
 
 COLUMNS = ("instructions",)
 _FIRST_EVENTS = 20    # of the short run: by then the session has seen all of its statements
@@ -24,7 +24,7 @@ class InstructionCounts:
 
     def run(self):
         session, options = self._session, self._options
-        require_mysql(session.targets, "instructions", "mysql")
+        require_private(session.targets, "instructions")
         folder = session.folder / "counts"
         folder.mkdir()
         session.request.conditions.launcher = callgrind.launcher(folder)

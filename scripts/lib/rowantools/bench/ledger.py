@@ -14,7 +14,7 @@ from . import database
 from .load import Load
 from .measuring import KIB, observe, ratio
 from .micro_tests import GROUPS, chosen
-from .queries import require_mysql, status
+from .queries import require_private, status
 
 # With instrumentation by thread, what threads do that the Performance Schema does not know is lost.
 OPTIONS = ("--performance-schema=ON", "--performance-schema-consumer-thread-instrumentation=OFF",
@@ -55,7 +55,7 @@ class Ledger:
 
     def run(self):
         session = self._session
-        require_mysql(session.targets, "ledger", "mysql")
+        require_private(session.targets, "ledger")
         for name, title in GROUPS:
             session.result.add_group(name, f"{title}: bytes written an operation")
         for test in self._tests:

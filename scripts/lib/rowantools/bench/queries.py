@@ -18,6 +18,14 @@ def require_mysql(targets, what, server=""):
         raise UserError(f"{what} is written for MySQL; {', '.join(others)} cannot run it")
 
 
+def require_private(targets, what):
+    """UserError unless all targets are engines of the private MySQL."""
+    others = [target.name for target in targets if target.kind != "mysql" or not target.own]
+    if others:
+        raise UserError(f"{what} needs a server that it starts itself, for rowan and innodb; "
+                        f"{', '.join(others)} cannot be measured")
+
+
 def fill(connection, table, rows):
     """Inserts tuples of numbers and texts, many a statement."""
     batch = []
