@@ -73,9 +73,13 @@ TEST_F(UndoDamageTest, DamageInHistoryStopsThePurgeOfItsStreamOnly) {
   EXPECT_EQ(fixture_.manager().DescribePurge().damaged_streams, 1u);
   const uint64_t pages = fixture_.undo().Statistics().pages;
   for (int i = 0; i < 20; ++i) {
+    // More at a time than streams are free: the damaged one would be among them.
     Txn later;
+    Txn another;
     WriteMany(&later, 24, 30);
+    WriteMany(&another, 32, 30);
     Commit(&later);
+    Commit(&another);
     fixture_.Purge();
   }
   EXPECT_EQ(fixture_.manager().HistoryLength(), 1u) << "the stream is given to nobody";
