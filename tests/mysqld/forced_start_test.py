@@ -2,8 +2,10 @@
 """Starts with rowan_force_recovery: what is readable of a damaged table is saved, and a level that
 changes nothing changes nothing."""
 import os
+import subprocess
 
 from damaged_files import PAGE, damage, folder_of, is_leaf, newest_space, page_of
+from rowantools.mysql_tree import find_tree
 
 _ROWS = 3000
 _ER_TABLE_CORRUPT, _ER_CRASHED, _ER_READ_ONLY_MODE = 1877, 1194, 1836
@@ -103,6 +105,12 @@ def test_level_that_changes_nothing(t):
                           "RENAME TABLE t TO w", "ALTER TABLE t DROP INDEX v"):
             t.error(statement, _ER_READ_ONLY_MODE, client)
         t.equal(int(client.value("SELECT COUNT(*) FROM t")), 4, "rows after all that")
+        dumped = subprocess.run(
+            [find_tree().program("mysqldump"), "--no-defaults", f"--socket={server.socket}", "-uroot",
+             "--single-transaction", "--set-gtid-purged=OFF", t.database], capture_output=True,
+            text=True)
+        t.equal(dumped.returncode, 0, dumped.stderr)
+        t.true("VALUES (1,1),(2,2),(3,3),(4,4);" in dumped.stdout, dumped.stdout)
         t.true(server.stop(), "no orderly shutdown")
         t.equal(_contents(server), before, "files were changed")
     server.start()
