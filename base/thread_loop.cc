@@ -3,6 +3,7 @@
 
 #include <pthread.h>
 
+#include <new>
 #include <utility>
 
 #include "base/assertions.h"
@@ -12,7 +13,10 @@
 namespace rowan {
 
 ThreadLoop::ThreadLoop(std::string name, std::chrono::milliseconds tick, Work work)
-    : name_(std::move(name)), tick_(tick), work_(std::move(work)) {}
+    : name_(std::move(name)),
+      kernel_name_(("rowan-" + name_).substr(0, 15)),
+      tick_(tick),
+      work_(std::move(work)) {}
 
 ThreadLoop::~ThreadLoop() { Stop(); }
 
@@ -46,18 +50,26 @@ void ThreadLoop::Stop() {
 }
 
 void ThreadLoop::Run() {
-  pthread_setname_np(pthread_self(), ("rowan-" + name_).substr(0, 15).c_str());
+  pthread_setname_np(pthread_self(), kernel_name_.c_str());
   const Instruments* instruments = CurrentInstruments();
   if (instruments != nullptr) instruments->thread_begins(name_.c_str());
   RunWork();
   if (instruments != nullptr) instruments->thread_ends();
 }
 
+ThreadLoop::Next ThreadLoop::WorkOnce() {
+  try {
+    return work_();
+  } catch (const std::bad_alloc&) {
+    return Next::kWait;  // with the next tick again
+  }
+}
+
 void ThreadLoop::RunWork() {
   while (!stopping()) {
     // Taken before the work: a request that arrives during it causes another round.
     wake_requested_.exchange(false, std::memory_order_acq_rel);
-    if (work_() == Next::kAgain) continue;
+    if (WorkOnce() == Next::kAgain) continue;
     const auto end = std::chrono::steady_clock::now() + tick_;
     const MutexLock lock(&mutex_);
     while (!stopping() && !wake_requested_.load(std::memory_order_acquire)) {

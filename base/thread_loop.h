@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // The skeleton of every background thread: a name, a tick, a bounded unit of work, an interruptible
 // wait and a clean stop. Thread safety: Wake and Stop from any thread; Stop is
-// idempotent and joins.
+// idempotent and joins. Work that runs out of memory is tried again at the next tick.
 #pragma once
 
 #include <atomic>
@@ -37,8 +37,10 @@ class ThreadLoop {
  private:
   void Run();
   void RunWork();
+  Next WorkOnce();
 
   const std::string name_;
+  const std::string kernel_name_;
   const std::chrono::milliseconds tick_;
   const Work work_;
   Mutex mutex_{LatchRank::kThreadWake};

@@ -10,6 +10,7 @@
 #include "base/assertions.h"
 #include "base/format.h"
 #include "base/instruments.h"
+#include "base/out_of_memory.h"
 #include "base/start_thread.h"
 
 namespace rowan {
@@ -41,7 +42,7 @@ void Workers::RunThread(uint32_t worker, FunctionRef<Status(uint32_t worker)> wo
 }
 
 void Workers::RunOne(uint32_t worker, FunctionRef<Status(uint32_t worker)> work) {
-  const Status status = work(worker);
+  const Status status = OrOutOfMemory([&] { return work(worker); });
   if (!status.ok() && !failed_.exchange(true, std::memory_order_acq_rel)) failure_ = status;
 }
 

@@ -363,6 +363,13 @@ TxnId Cursor::leaf_newest_change() const { return View().newest_change(); }
 
 uint16_t Cursor::leaf_entries() const { return static_cast<uint16_t>(View().count()); }
 
+void Cursor::LetGo() {
+  leaf_.Release();
+  remembered_ = {};
+  on_entry_ = false;
+  key_valid_ = false;
+}
+
 void Cursor::Unlatch() {
   if (!leaf_.held()) return;
   if (on_entry_) static_cast<void>(key());

@@ -81,6 +81,8 @@ class Cursor {
 
   /// Releases the latch; remembers key, frame and version for Next/Prev/Relatch.
   void Unlatch();
+  /// Releases the latch and forgets the place; allocates nothing.
+  void LetGo();
 
  private:
   /// Where the cursor was when it released its latch.

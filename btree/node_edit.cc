@@ -330,13 +330,23 @@ bool NodeBuilder::CopyFrom(const NodeView& source, size_t first, size_t last, co
   return true;
 }
 
+namespace {
+
+constexpr size_t kScratchPages = static_cast<size_t>(Scratch::kCount);
+thread_local std::unique_ptr<std::byte[]> t_scratch;
+
+}  // namespace
+
+void ReserveNodeScratch() {
+  if (t_scratch == nullptr) {
+    t_scratch = std::make_unique_for_overwrite<std::byte[]>(kScratchPages * kPageSizeMax);
+  }
+}
+
 MutableBytes NodeScratch(Scratch which, size_t page_size_bytes) {
-  constexpr size_t kPages = static_cast<size_t>(Scratch::kCount);
-  static thread_local std::array<std::unique_ptr<std::byte[]>, kPages> pages;
   ROWAN_CHECK(which < Scratch::kCount && page_size_bytes <= kPageSizeMax);
-  auto& page = pages[static_cast<size_t>(which)];
-  if (!page) page = std::make_unique<std::byte[]>(kPageSizeMax);
-  return {page.get(), page_size_bytes};
+  ReserveNodeScratch();
+  return {t_scratch.get() + static_cast<size_t>(which) * kPageSizeMax, page_size_bytes};
 }
 
 void AssignNode(MutableBytes page, Bytes image) {

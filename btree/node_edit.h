@@ -103,6 +103,8 @@ enum class Scratch : size_t {
   kCount
 };
 MutableBytes NodeScratch(Scratch which, size_t page_size_bytes);
+/// NodeScratch allocates nothing in this thread from here on: before nodes are changed.
+void ReserveNodeScratch();
 /// Replaces everything after the page header (and the flags) by that of `image`.
 void AssignNode(MutableBytes page, Bytes image);
 

@@ -34,6 +34,7 @@ size_t Tree::MaxKeyBytes(uint32_t page_size_bytes) { return NodeMaxKeyBytes(page
 size_t Tree::MaxEntryBytes(uint32_t page_size_bytes) { return NodeMaxEntryBytes(page_size_bytes); }
 
 Status Tree::FindForWrite(MiniTxn* mini_txn, Bytes key, LeafPosition* position) {
+  ReserveNodeScratch();
   Descent descent(*this);
   PageGuard leaf;
   const Status status = descent.ToLeaf({Aim::kOwner, key}, LatchMode::kExclusive, &leaf);

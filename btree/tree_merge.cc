@@ -70,6 +70,7 @@ MergePlan PlanMerge(const NodeView& left, const NodeView& right, size_t separato
 }  // namespace
 
 Status Tree::MergeIfSmall(Bytes key) {
+  ReserveNodeScratch();
   for (uint8_t level = 0; level < kLevelsMax;) {
     MergeOutcome outcome = MergeOutcome::kNothing;
     const Status status = MergeAtLevel(key, level, &outcome);

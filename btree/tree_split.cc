@@ -89,6 +89,7 @@ Status Tree::MakeRoom(Bytes key, size_t key_bytes, size_t value_bytes, const Lea
   if (key_bytes > MaxKeyBytes(page_bytes) || key_bytes + value_bytes > MaxEntryBytes(page_bytes)) {
     return Status(Code::kTooBig, "entry larger than the page size permits");
   }
+  ReserveNodeScratch();
   const EntrySize size{key_bytes, value_bytes};
   for (;;) {
     bool fits = false;

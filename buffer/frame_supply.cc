@@ -8,6 +8,7 @@
 
 #include "base/counters.h"
 #include "base/logging.h"
+#include "base/out_of_memory.h"
 
 namespace rowan {
 namespace {
@@ -71,7 +72,10 @@ Result<Frame*> FrameSupply::TakeSlow() {
     uint64_t written = 0;
     SharedWriter* const shared = LockWriter();
     shared->mutex.AssertHeld();
-    Result<Frame*> taken = TakeOrWrite(shared, &written);
+    Result<Frame*> taken = OrOutOfMemory([&] {
+      shared->mutex.AssertHeld();
+      return TakeOrWrite(shared, &written);
+    });
     shared->mutex.Unlock();
     if (!taken.ok() || *taken != nullptr) return taken;
     if (written != 0) continue;

@@ -3,10 +3,12 @@
 // docs/contracts/mini_transaction.md.
 #include "buffer/mini_txn.h"
 
+#include <exception>
 #include <memory>
 #include <vector>
 
 #include "base/assertions.h"
+#include "base/out_of_memory.h"
 #include "buffer/page/page_header.h"
 #include "wal/log.h"
 
@@ -16,17 +18,27 @@ namespace {
 /// Group builders of this thread that are not in use. Mini-transactions rarely nest, so one or two.
 thread_local std::vector<std::unique_ptr<GroupBuilder>> idle_groups;
 
-GroupBuilder* TakeGroup() {
-  if (idle_groups.empty()) return new GroupBuilder();
-  GroupBuilder* group = idle_groups.back().release();
-  idle_groups.pop_back();
+constexpr size_t kIdleGroupsMax = 4;
+
+/// Has room for `bytes`, so that nothing between the first record and the end of the group
+/// allocates.
+std::unique_ptr<GroupBuilder> TakeGroup(size_t bytes) {
+  idle_groups.reserve(kIdleGroupsMax);
+  std::unique_ptr<GroupBuilder> group;
+  if (idle_groups.empty()) {
+    group = std::make_unique<GroupBuilder>();
+  } else {
+    group = std::move(idle_groups.back());
+    idle_groups.pop_back();
+  }
+  group->Reserve(bytes);
   return group;
 }
 
 void GiveGroup(GroupBuilder* group) {
   // A group that once held page images would keep its memory in every thread.
   constexpr size_t kKeepBytes = size_t{1} << 20;
-  if (group->size_bytes() > kKeepBytes || idle_groups.size() >= 4) {
+  if (group->size_bytes() > kKeepBytes || idle_groups.size() >= kIdleGroupsMax) {
     delete group;
     return;
   }
@@ -44,14 +56,18 @@ Status MiniTxn::Start(uint32_t log_bytes_max) {
   ROWAN_CHECK(!started());
   ROWAN_CHECK(held_count_ == 0);
   const auto bytes = static_cast<uint32_t>(log_bytes_max + kGroupHeaderBytes);
+  Result<std::unique_ptr<GroupBuilder>> group =
+      OrOutOfMemory([&]() -> Result<std::unique_ptr<GroupBuilder>> { return TakeGroup(bytes); });
+  if (!group.ok()) return group.status();
   pool_->EnterMiniTxn();
   const Status status = pool_->log()->ReserveOrWait(bytes);
   if (!status.ok()) {
     pool_->LeaveMiniTxn();
+    GiveGroup(std::move(group).value().release());
     return status;
   }
   reserved_bytes_ = bytes;
-  group_ = TakeGroup();
+  group_ = std::move(group).value().release();
   return Status::Ok();
 }
 
@@ -152,7 +168,8 @@ Lsn MiniTxn::Commit() {
 void MiniTxn::Abandon() {
   if (!started() && held_count_ == 0) return;
   // Bytes already changed could not be put back.
-  ROWAN_CHECK(!has_changes());
+  ROWAN_CHECK(!has_changes() || std::uncaught_exceptions() != 0);
+  if (has_changes()) pool_->log()->Stop("memory ran out within a change of pages");
   for (uint32_t i = 0; i < held_count_; ++i) At(i).discard = false;
   ReleaseAll();
 }

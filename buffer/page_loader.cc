@@ -5,6 +5,7 @@
 
 #include "base/counters.h"
 #include "base/logging.h"
+#include "base/out_of_memory.h"
 #include "buffer/eviction.h"
 #include "buffer/page/page_header.h"
 #include "buffer/redo_use.h"
@@ -50,7 +51,9 @@ Result<Frame*> PageLoader::LoadNew(PageId id) {
 }
 
 Status PageLoader::ReadInto(Frame* frame, PageId id, FixHint hint) {
-  return files_->backlog() == nullptr ? ReadFile(frame, id, hint) : ReadAndRedo(frame, id, hint);
+  return OrOutOfMemory([&] {
+    return files_->backlog() == nullptr ? ReadFile(frame, id, hint) : ReadAndRedo(frame, id, hint);
+  });
 }
 
 Status PageLoader::ReadAndRedo(Frame* frame, PageId id, FixHint hint) {

@@ -10,6 +10,7 @@
 #include "base/assertions.h"
 #include "base/counters.h"
 #include "base/logging.h"
+#include "base/out_of_memory.h"
 #include "buffer/page/page_header.h"
 #include "buffer/writer_slots.h"
 #include "io/resource_shortage.h"
@@ -50,8 +51,15 @@ std::byte* PageWriter::ImageAt(const Batch& batch, size_t slot) const {
   return const_cast<std::byte*>(batch.images.data()) + slot * frames_->page_size();
 }
 
+void PageWriter::ReserveImages() {
+  Batch& batch = *filling_;
+  if (batch.images.size() != 0) return;
+  batch.images = AlignedBuffer(size_t{capacity_} * frames_->page_size());
+}
+
 PageWriter::Added PageWriter::TryAdd(Frame* frame) {
   if (frame->FirstDirtyLsn() == kNoLsn) return Added::kClean;
+  ReserveImages();
   if (!frame->latch.TryLockShared()) return Added::kBusy;
   return CopyShared(frame);
 }
@@ -60,6 +68,7 @@ PageWriter::Added PageWriter::AddWaiting(Frame* frame) {
   ROWAN_CHECK(empty());
   ROWAN_CHECK(doublewriting_->entries.empty() && flying_->entries.empty());
   if (frame->FirstDirtyLsn() == kNoLsn) return Added::kClean;
+  ReserveImages();
   frame->latch.LockShared();
   return CopyShared(frame);
 }
@@ -67,9 +76,6 @@ PageWriter::Added PageWriter::AddWaiting(Frame* frame) {
 PageWriter::Added PageWriter::CopyShared(Frame* frame) {
   ROWAN_CHECK(!full());
   Batch& batch = *filling_;
-  if (batch.images.size() == 0) {
-    batch.images = AlignedBuffer(size_t{capacity_} * frames_->page_size());
-  }
   uint8_t idle = 0;
   if (!frame->io_in_progress.compare_exchange_strong(idle, 1, std::memory_order_acq_rel)) {
     frame->latch.UnlockShared();
@@ -111,13 +117,13 @@ Status PageWriter::Push() {
   const bool all_temporary = filling_->temporary == filling_->entries.size();
   const bool doublewrite =
       !all_temporary && (mode == DoublewriteMode::kOn || mode == DoublewriteMode::kDetectOnly);
-  const Status status = PrepareFilled(mode, doublewrite);
+  const Status status = OrOutOfMemory([&] { return PrepareFilled(mode, doublewrite); });
   if (!status.ok()) return Abort(status);
   if (doublewrite) {
     std::swap(filling_, doublewriting_);
   } else {
     std::swap(filling_, flying_);
-    flying_->submitted = SendHome();
+    flying_->submitted = OrOutOfMemory([this] { return SendHome(); });
   }
   return Status::Ok();
 }
@@ -141,9 +147,9 @@ Status PageWriter::PrepareFilled(DoublewriteMode mode, bool doublewrite) {
 Status PageWriter::Flush() {
   const Status pushed = Push();
   if (!pushed.ok()) return pushed;
-  const Status advanced = Advance();
+  const Status advanced = OrOutOfMemory([this] { return Advance(); });
   if (!advanced.ok()) return Abort(advanced);
-  const Status finished = FinishFlying();
+  const Status finished = OrOutOfMemory([this] { return FinishFlying(); });
   if (!finished.ok()) return Abort(finished);
   gate_.Leave();
   Refit();
@@ -183,7 +189,7 @@ Status PageWriter::Advance() {
   status = FinishFlying();
   if (!status.ok()) return status;
   std::swap(doublewriting_, flying_);
-  flying_->submitted = SendHome();
+  flying_->submitted = OrOutOfMemory([this] { return SendHome(); });
   return Status::Ok();
 }
 

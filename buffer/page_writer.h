@@ -87,6 +87,7 @@ class PageWriter {
     Status submitted;            ///< first failure of sending pages home
   };
 
+  void ReserveImages();
   Added CopyShared(Frame* frame);
   std::byte* ImageAt(const Batch& batch, size_t slot) const;
   [[nodiscard]] uint32_t NextSegment() const { return first_segment_ + next_segment_; }

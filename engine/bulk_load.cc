@@ -6,6 +6,7 @@
 
 #include "base/counters.h"
 #include "base/format.h"
+#include "base/out_of_memory.h"
 #include "engine/engine_impl.h"
 #include "engine/tree_build.h"
 #include "mvcc/row/row_header.h"
@@ -42,8 +43,14 @@ BulkLoad::BulkLoad(Session* session, Table* table, const BuildLimits& limits, Ro
 BulkLoad::~BulkLoad() = default;
 
 Status BulkLoad::AddRow(Bytes key, Bytes row) {
-  if (sorters_[0] != nullptr) return sorters_[0]->Add({.key = key, .payload = row});
-  return PutRow(key, row);
+  return OrOutOfMemory([&] {
+    return sorters_[0] == nullptr ? PutRow(key, row)
+                                  : sorters_[0]->Add({.key = key, .payload = row});
+  });
+}
+
+Status BulkLoad::AddEntry(const IndexEntry& entry) {
+  return OrOutOfMemory([&] { return sorters_[entry.index]->Add(entry); });
 }
 
 Status BulkLoad::PutRow(Bytes key, Bytes row) {
@@ -96,6 +103,10 @@ Status BulkLoad::PutSortedRows() {
 }
 
 Status BulkLoad::Finish() {
+  return OrOutOfMemory([this] { return PutAll(); });
+}
+
+Status BulkLoad::PutAll() {
   if (sorters_[0] != nullptr) {
     const Status status = PutSortedRows();
     if (!status.ok()) return status;

@@ -38,7 +38,7 @@ class BulkLoad {
   /// kDuplicate with detail 0 for a clustered key that is there, by Finish where rows come in any
   /// order; else as Session::InsertRow.
   Status AddRow(Bytes key, Bytes row);
-  Status AddEntry(const IndexEntry& entry) { return sorters_[entry.index]->Add(entry); }
+  Status AddEntry(const IndexEntry& entry);
   /// Builds everything, by several threads as the limits say; nothing can be read before.
   /// kDuplicate: detail is the number of the index, duplicate_key() the later one of two entries.
   /// kInterrupted when the session was.
@@ -46,6 +46,7 @@ class BulkLoad {
   [[nodiscard]] Bytes duplicate_key() const { return duplicate_key_; }
 
  private:
+  Status PutAll();
   Status PutRow(Bytes key, Bytes row);
   Status PutInOrder(Bytes key, Bytes row);
   Status PutSortedRows();

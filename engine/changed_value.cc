@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/counters.h"
+#include "base/out_of_memory.h"
 #include "engine/engine_impl.h"
 #include "engine/session.h"
 #include "space/space_format.h"
@@ -42,6 +43,10 @@ Status Malformed() { return Status(Code::kCorrupt, "malformed changes of an off-
 }  // namespace
 
 Result<OffPageValue> Session::ChangeValue(Table* table, const ValueChange& change) {
+  return OrOutOfMemory([&] { return PutChanges(table, change); });
+}
+
+Result<OffPageValue> Session::PutChanges(Table* table, const ValueChange& change) {
   const OffPageValue& stored = *change.stored;
   const uint64_t size = stored.size_bytes();
   const uint64_t page_bytes = engine_->options().storage.page_size_bytes;

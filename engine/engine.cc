@@ -6,6 +6,7 @@
 #include <set>
 
 #include "base/clock.h"
+#include "base/out_of_memory.h"
 #include "btree/tree.h"
 #include "engine/consistency_check.h"
 #include "engine/engine_impl.h"
@@ -59,19 +60,20 @@ Status Engine::Close(uint64_t limit_nanos) {
 
 Result<std::shared_ptr<Table>> Engine::CreateTable(Session* session, TableDef definition,
                                                    uint64_t auto_increment) {
-  return impl_->tables->Create(session, std::move(definition), auto_increment);
+  return OrOutOfMemory(
+      [&] { return impl_->tables->Create(session, std::move(definition), auto_increment); });
 }
 
 Status Engine::DropTable(Session* session, TableId table) {
-  return impl_->tables->Drop(session, table);
+  return OrOutOfMemory([&] { return impl_->tables->Drop(session, table); });
 }
 
 Status Engine::RenameTable(Session* session, TableId table, const std::string& new_name) {
-  return impl_->tables->Rename(session, table, new_name);
+  return OrOutOfMemory([&] { return impl_->tables->Rename(session, table, new_name); });
 }
 
 Result<std::shared_ptr<Table>> Engine::AlterTable(Session* session, TableDef changed) {
-  return impl_->tables->Alter(session, std::move(changed));
+  return OrOutOfMemory([&] { return impl_->tables->Alter(session, std::move(changed)); });
 }
 
 Result<std::string> Engine::DirectoryOf(TableId table) const {
@@ -80,7 +82,8 @@ Result<std::string> Engine::DirectoryOf(TableId table) const {
 
 Result<std::shared_ptr<Table>> Engine::OpenTable(TableId table) {
   if (IsTemporary(table)) return impl_->temporary->Find(table);
-  Result<std::shared_ptr<Table>> opened = impl_->catalog->Open(table);
+  Result<std::shared_ptr<Table>> opened =
+      OrOutOfMemory([&] { return impl_->catalog->Open(table); });
   if (opened.ok() || !impl_->options.storage.recovery.force) return opened;
   if (!Salvage::IsDamage(opened.status())) return opened;
   Result<std::shared_ptr<Table>> damaged = OpenDamagedTable(this, table);

@@ -7,6 +7,7 @@
 
 #include "base/counters.h"
 #include "base/logging.h"
+#include "base/out_of_memory.h"
 #include "engine/engine.h"
 #include "engine/engine_impl.h"
 
@@ -138,11 +139,16 @@ LockTarget AutoIncrementLock(const Table& table) {
 }  // namespace
 
 Status Session::LockAutoIncrement(const Table& table) {
+  return OrOutOfMemory([&] { return TakeAutoIncrement(table); });
+}
+
+Status Session::TakeAutoIncrement(const Table& table) {
   const LockTarget target = AutoIncrementLock(table);
   if (std::find(auto_increment_locks_.begin(), auto_increment_locks_.end(), target) !=
       auto_increment_locks_.end()) {
     return Status::Ok();
   }
+  auto_increment_locks_.reserve(auto_increment_locks_.size() + 1);
   LockTable* locks = txns_->locks();
   Status status = locks->TryLock(txn_.get(), target, LockMode::kExclusive, LockKind::kUniqueValue,
                                  WaitPolicy::kWait);
@@ -169,7 +175,8 @@ Status Session::Commit(Durability durability, CommitWait wait) {
   auto_increment_locks_.clear();  // they go with all others
   if (txn_->state == TxnState::kIdle) return Status::Ok();
   const bool wrote = txn_->undo_start.page != kNoPage;
-  const Status status = txns_->Commit(txn_.get(), durability, wait == CommitWait::kAsDurability);
+  const Status status = OrOutOfMemory(
+      [&] { return txns_->Commit(txn_.get(), durability, wait == CommitWait::kAsDurability); });
   if (status.ok()) {
     if (wrote) last_commit_lsn_ = txn_->commit_lsn;
     engine_->impl()->ddl->OnCommit(txn_.get());
@@ -187,7 +194,7 @@ Status Session::CheckTemporary() const {
 
 Result<Lsn> Session::Prepare(Bytes xid, Coordinator coordinator) {
   if (const Status usable = CheckTemporary(); !usable.ok()) return usable;
-  const Status status = txns_->Prepare(txn_.get(), xid);
+  const Status status = OrOutOfMemory([&] { return txns_->Prepare(txn_.get(), xid); });
   if (!status.ok()) return status;
   if (coordinator == Coordinator::kExternal) txn_->commit_begin_nanos = 0;
   return txn_->commit_lsn;
@@ -219,7 +226,7 @@ Status Session::Rollback() {
 UndoPosition Session::Savepoint() const { return txns_->Savepoint(txn_.get()); }
 
 Status Session::RollbackTo(const UndoPosition& position) {
-  return txns_->RollbackTo(txn_.get(), position);
+  return OrOutOfMemory([&] { return txns_->RollbackTo(txn_.get(), position); });
 }
 
 void Session::DetachPrepared() {
@@ -275,13 +282,14 @@ void Session::Interrupt(Interruption what) {
 }
 
 void Session::NoteChange(Table* table, int64_t rows) {
-  table->AddRows(rows);
-  if (!changed_.empty() && changed_.back().get() == table) return;
+  const auto count = [&] { table->AddRows(rows); };
+  if (!changed_.empty() && changed_.back().get() == table) return count();
   const auto is_table = [table](const auto& known) { return known.get() == table; };
-  if (std::any_of(changed_.begin(), changed_.end(), is_table)) return;
+  if (std::any_of(changed_.begin(), changed_.end(), is_table)) return count();
   if (std::shared_ptr<Table> owned = table->weak_from_this().lock()) {
     changed_.push_back(std::move(owned));
   }
+  count();
 }
 
 void Session::NoteCommit() {
@@ -295,16 +303,24 @@ Status Session::InsertRow(Table* table, Bytes key, Bytes row, std::span<const In
                           LockMode duplicate_mode) {
   if (const Status allowed = CheckMayChange(*table); !allowed.ok()) return allowed;
   const UndoPosition before = Savepoint();
+  const Status status =
+      OrOutOfMemory([&] { return PutRow(table, key, row, entries, duplicate_mode); });
+  if (!status.ok()) return UndoRow(status, before);
+  AddCounter(Counter::kRowsInserted);
+  return Status::Ok();
+}
+
+Status Session::PutRow(Table* table, Bytes key, Bytes row, std::span<const IndexEntry> entries,
+                       LockMode duplicate_mode) {
   Status status =
       AtIndex(writer_.InsertRow(txn_.get(), table->index(0), key, row, duplicate_mode), 0);
   if (!status.ok()) return status;
   for (const IndexEntry& entry : entries) {
     status = entry_writer_.Insert(txn_.get(), table->index(entry.index), entry, duplicate_mode);
-    if (!status.ok()) return UndoRow(AtIndex(status, entry.index), before);
+    if (!status.ok()) return AtIndex(status, entry.index);
   }
   table->NoteChangedRow(key);
   NoteChange(table, 1);
-  AddCounter(Counter::kRowsInserted);
   return Status::Ok();
 }
 
@@ -312,21 +328,29 @@ Status Session::UpdateRow(Table* table, Bytes old_key, Bytes new_key, Bytes new_
                           std::span<const EntryChange> changes) {
   if (const Status allowed = CheckMayChange(*table); !allowed.ok()) return allowed;
   const UndoPosition before = Savepoint();
+  const Status status =
+      OrOutOfMemory([&] { return ChangeRow(table, old_key, new_key, new_row, changes); });
+  if (!status.ok()) return UndoRow(status, before);
+  AddCounter(Counter::kRowsUpdated);
+  return Status::Ok();
+}
+
+Status Session::ChangeRow(Table* table, Bytes old_key, Bytes new_key, Bytes new_row,
+                          std::span<const EntryChange> changes) {
   Status status;
   if (EqualBytes(old_key, new_key)) {
     status = writer_.UpdateRow(txn_.get(), table->index(0), old_key, new_row);
   } else {
     status = MoveRow(table, old_key, new_key, new_row);
   }
-  if (!status.ok()) return UndoRow(AtIndex(status, 0), before);
+  if (!status.ok()) return AtIndex(status, 0);
   for (const EntryChange& change : changes) {
     status = ChangeEntry(table, change);
-    if (!status.ok()) return UndoRow(AtIndex(status, change.after.index), before);
+    if (!status.ok()) return AtIndex(status, change.after.index);
   }
   table->NoteChangedRow(old_key);
   if (!EqualBytes(old_key, new_key)) table->NoteChangedRow(new_key);
   NoteChange(table, 0);
-  AddCounter(Counter::kRowsUpdated);
   return Status::Ok();
 }
 
@@ -357,26 +381,36 @@ Status Session::DeleteEntry(Table* table, const IndexEntry& entry) {
 Status Session::DeleteRow(Table* table, Bytes key, std::span<const IndexEntry> entries) {
   if (const Status allowed = CheckMayChange(*table); !allowed.ok()) return allowed;
   const UndoPosition before = Savepoint();
-  Status status = writer_.DeleteRow(txn_.get(), table->index(0), key);
+  const Status status = OrOutOfMemory([&] { return RemoveRow(table, key, entries); });
   if (!status.ok()) return UndoRow(status, before);
+  AddCounter(Counter::kRowsDeleted);
+  return Status::Ok();
+}
+
+Status Session::RemoveRow(Table* table, Bytes key, std::span<const IndexEntry> entries) {
+  Status status = writer_.DeleteRow(txn_.get(), table->index(0), key);
+  if (!status.ok()) return status;
   for (const IndexEntry& entry : entries) {
     status = DeleteEntry(table, entry);
-    if (!status.ok()) return UndoRow(status, before);
+    if (!status.ok()) return status;
   }
   table->NoteChangedRow(key);
   NoteChange(table, -1);
-  AddCounter(Counter::kRowsDeleted);
   return Status::Ok();
 }
 
 Status Session::UndoRow(Status cause, const UndoPosition& before) {
   if (EndsTransaction(cause)) return cause;
-  const Status status = txns_->RollbackTo(txn_.get(), before);
+  const Status status = RollbackTo(before);
   return status.ok() ? cause : status;
 }
 
 Result<BlobRef> Session::WriteBlob(Table* table, Bytes value, ValueUndo undo) {
   if (const Status usable = CheckUsable(); !usable.ok()) return usable;
+  return OrOutOfMemory([&] { return PutBlob(table, value, undo); });
+}
+
+Result<BlobRef> Session::PutBlob(Table* table, Bytes value, ValueUndo undo) {
   if (undo == ValueUndo::kGoesWithTable) {
     return engine_->impl()->storage->blobs()->Write(table->space(), value, {}, &txn_->interrupted);
   }
@@ -391,11 +425,12 @@ Result<BlobRef> Session::WriteBlob(Table* table, Bytes value, ValueUndo undo) {
 
 Status Session::DropBlob(const BlobRef& ref) {
   if (const Status usable = CheckUsable(); !usable.ok()) return usable;
-  return writer_.LogBlobDrop(txn_.get(), ref);
+  return OrOutOfMemory([&] { return writer_.LogBlobDrop(txn_.get(), ref); });
 }
 
 Status Session::ReadBlob(const BlobRef& ref, MutableBytes target) {
-  return engine_->impl()->storage->blobs()->Read(ref, 0, target, &txn_->interrupted);
+  BlobStore* const blobs = engine_->impl()->storage->blobs();
+  return OrOutOfMemory([&] { return blobs->Read(ref, 0, target, &txn_->interrupted); });
 }
 
 Status Session::TryReadBlob(const BlobRef& ref, MutableBytes target) {
@@ -406,8 +441,12 @@ Status Session::LogExtension(Bytes payload) { return writer_.LogExtension(txn_.g
 
 void Session::FinishDdl() {
   WorkBudget budget = txns_->BudgetOf(*txn_);
-  engine_->impl()->ddl->Finish(txn_.get(), &budget);
-  txns_->RetryFailedRollbacks();  // what they met may be dropped now
+  // What is left is garbage that purge, or the next start, removes.
+  OrOutOfMemory([&] {
+    engine_->impl()->ddl->Finish(txn_.get(), &budget);
+    txns_->RetryFailedRollbacks();  // what they met may be dropped now
+    return Status::Ok();
+  }).Ignore();
 }
 
 }  // namespace rowan

@@ -236,6 +236,14 @@ class Session {
   /// Rolls one row operation back after `cause` and returns it.
   [[nodiscard]] Status CheckNotAltered(const Table& table) const;
   [[nodiscard]] Status CheckMayChange(const Table& table) const;
+  Status PutRow(Table* table, Bytes key, Bytes row, std::span<const IndexEntry> entries,
+                LockMode duplicate_mode);
+  Status ChangeRow(Table* table, Bytes old_key, Bytes new_key, Bytes new_row,
+                   std::span<const EntryChange> changes);
+  Status RemoveRow(Table* table, Bytes key, std::span<const IndexEntry> entries);
+  Result<BlobRef> PutBlob(Table* table, Bytes value, ValueUndo undo);
+  Result<OffPageValue> PutChanges(Table* table, const ValueChange& change);
+  Status TakeAutoIncrement(const Table& table);
   Status UndoRow(Status cause, const UndoPosition& before);
   /// A row of the table was changed: AddRows, and its commit is to be noted in the table.
   void NoteChange(Table* table, int64_t rows);

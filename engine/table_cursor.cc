@@ -64,6 +64,16 @@ void TableCursor::CloseScan() {
   SetGate(nullptr);
 }
 
+void TableCursor::LetGo() {
+  // One that is not open may remember a transaction that is gone.
+  if (cursor_open_) cursor_.LetGo();
+  if (clustered_open_) clustered_.LetGo();
+  cursor_open_ = false;
+  clustered_open_ = false;
+  place_ = Place::kNone;
+  view_ = {};
+}
+
 void TableCursor::Suspend() {
   if (place_ == Place::kCursor && !view_.key.empty()) {
     resume_key_.assign(view_.key.begin(), view_.key.end());
@@ -148,6 +158,10 @@ Status TableCursor::TrySeekLast(void* record) {
 }
 
 Status TableCursor::SeekNumber(Bytes from, Bytes end, const EntryOrdinal& ordinal, void* record) {
+  return OrLetGo([&] { return FindNumber(from, end, ordinal, record); });
+}
+
+Status TableCursor::FindNumber(Bytes from, Bytes end, const EntryOrdinal& ordinal, void* record) {
   if (const Status opened = OpenCursor(); !opened.ok()) return opened;
   end_.assign(end.begin(), end.end());
   const Status status =
@@ -221,6 +235,10 @@ Status TableCursor::Resume(bool forward, void* record) {
 }
 
 Status TableCursor::GetRow(Bytes clustered_key, void* record) {
+  return OrLetGo([&] { return FindRow(clustered_key, record); });
+}
+
+Status TableCursor::FindRow(Bytes clustered_key, void* record) {
   if (const Status opened = OpenClustered(); !opened.ok()) return opened;
   const Status status = clustered_.Get(clustered_key, &row_view_);
   const bool scanned = scan_open_ && index_ == 0;
@@ -415,53 +433,6 @@ Result<Bytes> TableCursor::Read(const OffPageValue& value, uint32_t column) {
   if (!status.ok()) return status;
   if (keep_key_) off_page_.push_back({value, column, bytes.data(), bytes.size()});
   return Bytes(bytes);
-}
-
-// --- without records ---
-
-Status TableCursor::LockRow(Bytes clustered_key, ByteBuffer* row) {
-  ReadOptions options;
-  options.mode = ReadMode::kLockExclusive;
-  if (const Status prepared = PrepareRead(options.mode, 0); !prepared.ok()) return prepared;
-  VersionCursor cursor(txns_);
-  cursor.Open(session_->txn(), table_->index(0), options);
-  VersionView view;
-  const Status status = cursor.Get(clustered_key, &view);
-  if (status.ok()) row->assign(view.value.begin(), view.value.end());
-  return status;
-}
-
-Result<uint64_t> TableCursor::CountEntries(uint32_t index, Bytes from, Bytes end) {
-  if (const Status status = PrepareRead(options_.mode, index); !status.ok()) return status;
-  EntryKeys keys;
-  VersionCursor cursor(txns_);
-  Open(&cursor, &keys, index, options_);
-  Result<uint64_t> count = cursor.CountRange(from, end);
-  if (!Salvages(count.status())) return count;
-  const Result<bool> found = FindDetour(index);
-  if (!found.ok()) return found.status();
-  Open(&cursor, &keys, index, options_);
-  return cursor.CountRange(from, end);
-}
-
-Status TableCursor::VisitEntries(uint32_t index, const EntryRange& range, EntryVisit visit) {
-  ReadOptions options;
-  if (options_.mode == ReadMode::kReadUncommitted) options.mode = options_.mode;
-  const Status prepared = PrepareRead(options.mode, index);
-  if (!prepared.ok()) return prepared;
-  EntryKeys keys;
-  VersionCursor cursor(txns_);
-  Open(&cursor, &keys, index, options);
-  if (!range.end.empty()) cursor.SetEnd(range.end);
-  VersionView view;
-  Status moved =
-      range.from.empty() ? cursor.SeekFirst(&view) : cursor.SeekAtLeast(range.from, &view);
-  for (; moved.ok(); moved = cursor.Next(&view)) {
-    const Status visited = visit(view.key, view.value);
-    if (!visited.ok()) return visited;
-    if (session_->interrupted()) return Status(Code::kInterrupted);
-  }
-  return moved.Is(Code::kEndOfRange) ? Status::Ok() : moved;
 }
 
 void TableCursor::GiveBackBuffers() {

@@ -15,6 +15,7 @@
 
 #include "base/bytes.h"
 #include "base/function_ref.h"
+#include "base/out_of_memory.h"
 #include "base/status.h"
 #include "engine/read_meter.h"
 #include "engine/row_codec.h"
@@ -194,6 +195,21 @@ class TableCursor : private RowCodec::BlobReader {
   Status PassDamage(bool forward, void* record);
   /// The row cannot be read though its entry can: true if it is left out.
   bool PassesRow(Status* status, void* record);
+
+  /// As OrOutOfMemory: the cursors hold nothing any more, and the scan has no place.
+  template <typename Step>
+  auto OrLetGo(Step step) -> decltype(step()) {
+    auto outcome = OrOutOfMemory(step);
+    if (outcome.Is(Code::kOutOfMemory)) [[unlikely]]
+      LetGo();
+    return outcome;
+  }
+  void LetGo();
+  Status TryLockRow(Bytes clustered_key, ByteBuffer* row);
+  Result<uint64_t> TryCountEntries(uint32_t index, Bytes from, Bytes end);
+  Status TryVisitEntries(uint32_t index, const EntryRange& range, EntryVisit visit);
+  Status FindRow(Bytes clustered_key, void* record);
+  Status FindNumber(Bytes from, Bytes end, const EntryOrdinal& ordinal, void* record);
 
   static bool FindRowKey(const void* entry_keys, Bytes entry_key, ByteBuffer* scratch,
                          Bytes* row_key);

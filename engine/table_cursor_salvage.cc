@@ -6,8 +6,8 @@ namespace rowan {
 
 Status TableCursor::SeekAtLeast(Bytes key, void* record) {
   if (salvage_ == nullptr) [[likely]]
-    return TrySeekAtLeast(key, record);
-  const Status status = TrySeekAtLeast(key, record);
+    return OrLetGo([&] { return TrySeekAtLeast(key, record); });
+  const Status status = OrLetGo([&] { return TrySeekAtLeast(key, record); });
   if (!Salvages(status)) return status;
   place_key_.assign(key.begin(), key.end());
   place_is_read_ = false;
@@ -16,8 +16,8 @@ Status TableCursor::SeekAtLeast(Bytes key, void* record) {
 
 Status TableCursor::SeekBefore(Bytes key, void* record) {
   if (salvage_ == nullptr) [[likely]]
-    return TrySeekBefore(key, record);
-  const Status status = TrySeekBefore(key, record);
+    return OrLetGo([&] { return TrySeekBefore(key, record); });
+  const Status status = OrLetGo([&] { return TrySeekBefore(key, record); });
   if (!Salvages(status)) return status;
   place_key_.assign(key.begin(), key.end());
   return PassDamage(false, record);
@@ -25,8 +25,8 @@ Status TableCursor::SeekBefore(Bytes key, void* record) {
 
 Status TableCursor::SeekFirst(void* record) {
   if (salvage_ == nullptr) [[likely]]
-    return TrySeekFirst(record);
-  const Status status = TrySeekFirst(record);
+    return OrLetGo([&] { return TrySeekFirst(record); });
+  const Status status = OrLetGo([&] { return TrySeekFirst(record); });
   if (!Salvages(status)) return status;
   place_key_.clear();
   place_is_read_ = false;
@@ -35,8 +35,8 @@ Status TableCursor::SeekFirst(void* record) {
 
 Status TableCursor::SeekLast(void* record) {
   if (salvage_ == nullptr) [[likely]]
-    return TrySeekLast(record);
-  const Status status = TrySeekLast(record);
+    return OrLetGo([&] { return TrySeekLast(record); });
+  const Status status = OrLetGo([&] { return TrySeekLast(record); });
   if (!Salvages(status)) return status;
   place_key_.clear();
   return PassDamage(false, record);
@@ -44,17 +44,17 @@ Status TableCursor::SeekLast(void* record) {
 
 Status TableCursor::Next(void* record) {
   if (salvage_ == nullptr) [[likely]]
-    return TryNext(record);
+    return OrLetGo([&] { return TryNext(record); });
   NotePlace();
-  const Status status = TryNext(record);
+  const Status status = OrLetGo([&] { return TryNext(record); });
   return Salvages(status) ? PassDamage(true, record) : status;
 }
 
 Status TableCursor::Prev(void* record) {
   if (salvage_ == nullptr) [[likely]]
-    return TryPrev(record);
+    return OrLetGo([&] { return TryPrev(record); });
   NotePlace();
-  const Status status = TryPrev(record);
+  const Status status = OrLetGo([&] { return TryPrev(record); });
   return Salvages(status) ? PassDamage(false, record) : status;
 }
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/assertions.h"
+#include "base/out_of_memory.h"
 #include "engine/session.h"
 #include "io/placed_file.h"
 #include "io/space_files.h"
@@ -49,12 +50,12 @@ Result<std::shared_ptr<Table>> TableDdl::Create(Session* session, TableDef defin
   DdlLog::EncodePayload(payload.data(), DdlLog::Kind::kCreated, definition.id, definition.space);
   status = session->LogExtension(payload);
   if (!status.ok()) return status;
-  Result<std::shared_ptr<Table>> table = Make(session, &definition, auto_increment);
+  Result<std::shared_ptr<Table>> table =
+      OrOutOfMemory([&] { return Make(session, &definition, auto_increment); });
   if (!table.ok()) {
     const Status undone = session->RollbackTo(before);
     return undone.ok() ? table.status() : undone;
   }
-  catalog_->Add(*table);
   return table;
 }
 
@@ -68,6 +69,7 @@ Result<std::shared_ptr<Table>> TableDdl::Make(Session* session, TableDef* defini
   table->SetCreatedBy(session->txn()->txn_id());
   status = table->SetAutoIncrement(std::max<uint64_t>(auto_increment, 1));
   if (!status.ok()) return status;
+  catalog_->Add(table);
   return table;
 }
 
@@ -115,7 +117,8 @@ Result<std::shared_ptr<Table>> TableDdl::Alter(Session* session, TableDef change
   changed.name = former->name;
   changed.space = former->space;
   const UndoPosition before = session->Savepoint();
-  Result<std::shared_ptr<Table>> altered = LogAndAlter(session, *former, std::move(changed));
+  Result<std::shared_ptr<Table>> altered =
+      OrOutOfMemory([&] { return LogAndAlter(session, *former, std::move(changed)); });
   if (altered.ok()) return altered;
   const Status undone = session->RollbackTo(before);
   return undone.ok() ? altered.status() : undone;

@@ -26,7 +26,7 @@ TableWriter::TableWriter(Session* session, Table* table, const RowCodec* codec,
 // --- insert ---
 
 Status TableWriter::Insert(const void* record, LockMode duplicate_mode, Bytes number) {
-  return Finish(TryInsert(record, duplicate_mode, number));
+  return Finish(OrOutOfMemory([&] { return TryInsert(record, duplicate_mode, number); }));
 }
 
 Status TableWriter::TryInsert(const void* record, LockMode duplicate_mode, Bytes number) {
@@ -39,7 +39,7 @@ Status TableWriter::TryInsert(const void* record, LockMode duplicate_mode, Bytes
 }
 
 Status TableWriter::Load(BulkLoad* load, const void* record, Bytes number) {
-  return Finish(TryLoad(load, record, number));
+  return Finish(OrOutOfMemory([&] { return TryLoad(load, record, number); }));
 }
 
 Status TableWriter::EncodeNew(const void* record, Bytes number) {
@@ -75,17 +75,21 @@ Status TableWriter::Take(const StoredRecord& row, const IndexSet* changed) {
   changed_ = changed;
   source_ = nullptr;
   const Bytes read_key = row.cursor == nullptr ? row.number : row.cursor->row_key();
-  const Status status = before_.EncodeKey(row.record, read_key);
-  if (!status.ok()) return status;
-  if (EqualBytes(before_.key(), read_key)) source_ = row.cursor;
-  return before_.EncodeEntries(row.record, changed);
+  return OrOutOfMemory([&] {
+    const Status status = before_.EncodeKey(row.record, read_key);
+    if (!status.ok()) return status;
+    if (EqualBytes(before_.key(), read_key)) source_ = row.cursor;
+    return before_.EncodeEntries(row.record, changed);
+  });
 }
 
 Status TableWriter::Prepare(const void* record) {
   record_ = record;
-  const Status status = after_.EncodeKey(record, before_.key());
-  if (!status.ok()) return status;
-  return after_.EncodeEntries(record, changed_);
+  return OrOutOfMemory([&] {
+    const Status status = after_.EncodeKey(record, before_.key());
+    if (!status.ok()) return status;
+    return after_.EncodeEntries(record, changed_);
+  });
 }
 
 bool TableWriter::KeepsPlace() {
@@ -100,7 +104,9 @@ Status TableWriter::Update(const void* record) {
   return Update();
 }
 
-Status TableWriter::Update() { return Finish(TryUpdate()); }
+Status TableWriter::Update() {
+  return Finish(OrOutOfMemory([&] { return TryUpdate(); }));
+}
 
 Status TableWriter::TryUpdate() {
   Status status = FindBlobs();
@@ -115,7 +121,9 @@ Status TableWriter::TryUpdate() {
   return DropBlobs();
 }
 
-Status TableWriter::Delete() { return Finish(TryDelete()); }
+Status TableWriter::Delete() {
+  return Finish(OrOutOfMemory([&] { return TryDelete(); }));
+}
 
 Status TableWriter::TryDelete() {
   Status status = FindBlobs();

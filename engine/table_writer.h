@@ -17,6 +17,7 @@
 
 #include "base/bytes.h"
 #include "base/function_ref.h"
+#include "base/out_of_memory.h"
 #include "base/status.h"
 #include "engine/bulk_load.h"
 #include "engine/catalog/table.h"

@@ -71,11 +71,11 @@ Result<std::shared_ptr<File>> SpaceHandles::OpenFile(const std::string& path, bo
 
 void SpaceHandles::PutLocked(Shard* shard, SpaceId space, Entry* entry,
                              std::shared_ptr<File> file) {
+  shard->open.emplace_back(space, entry);                    // first: it may not get its memory
   file->SetAtomic(atomic_.load(std::memory_order_relaxed));  // may have changed since the opening
   entry->file = std::move(file);
   entry->used.store(true, std::memory_order_relaxed);
-  entry->position = shard->open.size();
-  shard->open.emplace_back(space, entry);
+  entry->position = shard->open.size() - 1;
   open_.fetch_add(1, std::memory_order_relaxed);
 }
 
@@ -92,8 +92,9 @@ void SpaceHandles::Add(SpaceId space, std::shared_ptr<File> file) {
   Shard& shard = ShardOf(space);
   {
     const ExclusiveLock lock(&shard.mutex);
+    std::shared_ptr<Mutex> growing = std::make_shared<Mutex>(LatchRank::kFileGrowth);
     Entry& entry = shard.spaces[space];
-    if (entry.growing == nullptr) entry.growing = std::make_shared<Mutex>(LatchRank::kFileGrowth);
+    if (entry.growing == nullptr) entry.growing = std::move(growing);
     if (file == nullptr || entry.file != nullptr) return;
     PutLocked(&shard, space, &entry, std::move(file));
   }

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/counters.h"
 #include "base/logging.h"
+#include "base/out_of_memory.h"
 
 namespace rowan {
 namespace {
@@ -142,17 +143,13 @@ void TxnManager::RefreshHorizon() {
 // --- ids ---
 
 TxnId TxnManager::TakeId(bool* reserve_soon) {
-  assign_latch_.LockExclusive();
+  const ExclusiveLatchGuard guard(&assign_latch_);
   const uint64_t id = next_txn_.load(std::memory_order_relaxed);
   const uint64_t reserved = reserved_txn_.load(std::memory_order_acquire);
-  if (id >= reserved) {
-    assign_latch_.UnlockExclusive();
-    return kNoTxn;
-  }
+  if (id >= reserved) return kNoTxn;
   ROWAN_CHECK(id < kTxnIdLimit);
   ring_.Claim(TxnId(id), Csn(purge_horizon_.load(std::memory_order_acquire)));
   next_txn_.store(id + 1, std::memory_order_release);
-  assign_latch_.UnlockExclusive();
   *reserve_soon = reserved - id == kIdsPerReservation / 2;
   return TxnId(id);
 }
@@ -185,8 +182,12 @@ Status TxnManager::AssignId(Txn* txn) {
   }
   txn->id.store(id.value(), std::memory_order_relaxed);
   if (txn->state != TxnState::kActive) txn->state = TxnState::kActive;
-  writers_.Add(txn);
-  if (txn->serial != nullptr) serial_.SetId(txn);
+  const Status announced = OrOutOfMemory([&] {
+    if (txn->serial != nullptr) serial_.SetId(txn);
+    writers_.Add(txn);
+    return Status::Ok();
+  });
+  if (!announced.ok()) return GiveIdBack(txn, announced);
   if (reserve_soon) {
     // Half a chunk is left: a failure comes back to whoever finds none left.
     ReserveIds().Ignore();
@@ -195,6 +196,16 @@ Status TxnManager::AssignId(Txn* txn) {
     RefreshHorizon();
   }
   return Status::Ok();
+}
+
+Status TxnManager::GiveIdBack(Txn* txn, Status reason) {
+  // No row carries it.
+  const TxnId id = txn->txn_id();
+  txn->id.store(0, std::memory_order_relaxed);
+  if (txn->serial != nullptr) serial_.ForgetId(txn);
+  ring_.Finish(id, TxnOutcome(TxnOutcome::kRolledBack, Csn(0)),
+               TxnId(next_txn_.load(std::memory_order_acquire)));
+  return reason;
 }
 
 bool TxnManager::WithActive(TxnId id, FunctionRef<void(Txn*)> action) {
@@ -255,26 +266,43 @@ Status TxnManager::Commit(Txn* txn, Durability durability, bool wait) {
   const uint64_t begin_nanos =
       txn->commit_begin_nanos != 0 ? txn->commit_begin_nanos : MonotonicNanos();
   Csn csn(0);
-  const Result<Lsn> end = undo_.MarkCommitted(txn, [&] {
-    ring_.SetCommitting(txn->txn_id());
-    csn = TakeCsn();
-    return csn;
+  const Result<Lsn> end = OrOutOfMemory([&] {
+    return undo_.MarkCommitted(txn, [&] {
+      ring_.SetCommitting(txn->txn_id());
+      csn = TakeCsn();
+      return csn;
+    });
   });
   if (!end.ok()) return NotCommitted(*txn, end.status());
   txn->commit_lsn = end.value();
-  End(txn, TxnOutcome(TxnOutcome::kCommitted, csn), true);
-  // What cannot be removed now is garbage until its table goes: nobody sees it.
-  if (temporary_) {
-    WorkBudget budget = BudgetOf(*txn);
-    purge_.PurgeOwn(txn, &budget).Ignore();
-  }
-  streams()->Release(txn);
-  Reset(txn, TxnState::kCommitted);
+  const Status ended = EndForCertain(txn, [&] {
+    End(txn, TxnOutcome(TxnOutcome::kCommitted, csn), true);
+    // What cannot be removed now is garbage until its table goes: nobody sees it.
+    if (temporary_) {
+      WorkBudget budget = BudgetOf(*txn);
+      OrOutOfMemory([&] { return purge_.PurgeOwn(txn, &budget); }).Ignore();
+    }
+    streams()->Release(txn);
+    Reset(txn, TxnState::kCommitted);
+  });
+  if (!ended.ok()) return ended;
   if (temporary_) return Status::Ok();
   AddCounter(Counter::kCommits);
   const Status status = wait ? log_->WaitCommitted(txn->commit_lsn, durability) : Status::Ok();
   log_->NoteCommit(MonotonicNanos() - begin_nanos);
   return status;
+}
+
+Status TxnManager::EndForCertain(const Txn* txn, FunctionRef<void()> end) {
+  const Status ended = OrOutOfMemory([&] {
+    end();
+    return Status::Ok();
+  });
+  if (ended.ok()) return ended;
+  // Its end is in the log, and others would wait for it for ever.
+  LogError("Memory ran out at the end of transaction {}.", txn->txn_id().value());
+  log_->Stop("memory ran out at the end of a transaction");
+  return Status(Code::kStopped);
 }
 
 Status TxnManager::Prepare(Txn* txn, Bytes xid) {
@@ -283,11 +311,16 @@ Status TxnManager::Prepare(Txn* txn, Bytes xid) {
   if (const Status allowed = CheckSerializable(txn); !allowed.ok()) return allowed;
   if (txn->undo_start.page != kNoPage) {
     txn->commit_begin_nanos = MonotonicNanos();
-    const Result<Lsn> end = undo_.MarkPrepared(txn, xid);
+    const Result<Lsn> end = OrOutOfMemory([&] {
+      txn->xid.assign(AsText(xid));
+      return undo_.MarkPrepared(txn, xid);
+    });
+    if (!end.ok()) txn->xid.clear();
     if (!end.ok()) return end.status();
     txn->commit_lsn = end.value();
+  } else {
+    txn->xid.assign(AsText(xid));
   }
-  txn->xid.assign(AsText(xid));
   std::atomic_ref(txn->state).store(TxnState::kPrepared, std::memory_order_relaxed);
   return Status::Ok();
 }

@@ -232,6 +232,8 @@ class TxnManager {
   /// Next id, claimed in the ring; kNoTxn when ids have to be reserved first.
   TxnId TakeId(bool* reserve_soon);
   Status ReserveIds();
+  /// An id that could not be made known; returns `reason`.
+  Status GiveIdBack(Txn* txn, Status reason);
   void SortOpenSnapshots() ROWAN_REQUIRES(horizon_mutex_);
   void PruneOutcomes(Csn announced) ROWAN_REQUIRES(horizon_mutex_);
   /// Of the open snapshots; `next` if there are none.
@@ -252,6 +254,9 @@ class TxnManager {
   }
   /// A commit that failed with `status`: stops the engine if it had been promised.
   Status NotCommitted(const Txn& txn, const Status& status);
+  /// Runs what cannot be left out any more: without memory for it the engine stops, kStopped.
+  Status EndForCertain(const Txn* txn, FunctionRef<void()> end);
+  void EndRollback(Txn* txn, Status undone);
   /// After Rollback::Everything.
   Status FinishRollback(Txn* txn, Status undone, bool was_prepared);
   void LogFailedRollback(const Txn& txn, Status reason);

@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/counters.h"
 #include "base/logging.h"
+#include "base/out_of_memory.h"
 #include "mvcc/txn_manager.h"
 
 namespace rowan {
@@ -40,7 +41,7 @@ Status TxnManager::RollbackTo(Txn* txn, const UndoPosition& position) {
   txn->leaves_savepoint.store(false, std::memory_order_seq_cst);
   if (txn->session_ends.load(std::memory_order_seq_cst)) txn->leaves_savepoint = true;
   WorkBudget budget = WorkBudget::UntilInterrupted(shutdown_sign_, &txn->leaves_savepoint);
-  Status status = rollback_.DownTo(txn, position, &budget);
+  Status status = OrOutOfMemory([&] { return rollback_.DownTo(txn, position, &budget); });
   if (budget.Left(status)) status = HalfUndone();
   const bool half_undone = txn->half_undone != Code::kOk;
   if (!status.ok()) {
@@ -110,29 +111,34 @@ Status TxnManager::Rollback(Txn* txn) {
   }
   const bool was_prepared = txn->state == TxnState::kPrepared;
   WorkBudget budget = BudgetOf(*txn);
-  Status status = rollback_.Everything(txn, &budget);
+  Status status = OrOutOfMemory([&] { return rollback_.Everything(txn, &budget); });
   if (budget.Left(status)) status = Status(Code::kInterrupted, "the rest is left to others");
   return FinishRollback(txn, status, was_prepared);
 }
 
 Status TxnManager::FinishRollback(Txn* txn, Status undone, bool was_prepared) {
-  const TxnId id = txn->txn_id();
   // By a shutdown or a kill: the rest is undone for certain.
   const bool left = undone.Is(Code::kInterrupted) && txn->state == TxnState::kActive;
+  const Status ended = EndForCertain(txn, [&] { EndRollback(txn, undone); });
+  if (!ended.ok()) return ended;
+  Reset(txn, TxnState::kRolledBack);
+  if (!undone.ok() && !left) return undone;
+  // The coordinator forgets the transaction now: it must not come back prepared after a crash.
+  return was_prepared ? log_->WaitDurable(log_->tail()) : Status::Ok();
+}
+
+void TxnManager::EndRollback(Txn* txn, Status undone) {
   if (undone.ok()) {
     // A CSN too, so that snapshots taken before and after the end can be told apart.
     End(txn, TxnOutcome(TxnOutcome::kRolledBack, TakeCsn()), false);
     AddCounter(Counter::kRollbacks);
     if (txn->failed_rollback.failures != 0) {
-      LogInfo("The rollback of transaction {}, which had failed, is complete.", id.value());
+      LogInfo("The rollback of transaction {}, which had failed, is complete.",
+              txn->txn_id().value());
     }
   } else {
     Detach(txn, undone);
   }
-  Reset(txn, TxnState::kRolledBack);
-  if (!undone.ok() && !left) return undone;
-  // The coordinator forgets the transaction now: it must not come back prepared after a crash.
-  return was_prepared ? log_->WaitDurable(log_->tail()) : Status::Ok();
 }
 
 void TxnManager::Adopt(std::vector<std::unique_ptr<Txn>> unfinished) {
@@ -159,7 +165,9 @@ Result<bool> TxnManager::RollbackSome(WorkBudget* budget) {
   const bool was_prepared = txn != nullptr && txn->state == TxnState::kPrepared;
   if (shared.txn != nullptr) txn = std::move(shared.txn);
   if (txn == nullptr) return true;  // others are at it
-  if (shared.units == 0) status = rollback_.Everything(txn.get(), budget);
+  if (shared.units == 0) {
+    status = OrOutOfMemory([&] { return rollback_.Everything(txn.get(), budget); });
+  }
   if (shared.units != 0 ? status.ok() : budget->Left(status)) {
     detached_.Add(std::move(txn));
     return true;

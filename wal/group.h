@@ -72,6 +72,8 @@ class GroupBuilder {
  public:
   GroupBuilder() { Clear(); }
   void Clear();
+  /// A group of so many bytes, its header included, is built without allocating.
+  void Reserve(size_t bytes) { bytes_.reserve(bytes); }
   /// Appends a record and returns where its body (body_size bytes) must be written now; valid
   /// until the next call.
   std::byte* Add(RecordType type, PageId page, size_t body_size, uint8_t version = 0);

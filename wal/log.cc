@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/counters.h"
 #include "base/logging.h"
+#include "base/out_of_memory.h"
 #include "wal/log_opening.h"
 #include "wal/sync_probe.h"
 #include "wal/sync_strategy.h"
@@ -128,7 +129,8 @@ Status Log::WaitDurable(Lsn lsn) {
 bool Log::LeadRound(CommitQueue::Leader leader) {
   // The thread that stops the log wakes all that wait for this leader.
   if (stopped()) return false;
-  Result<Lsn> made_durable = writer_.MakeDurable();
+  // Those who queue wait for this leader: it must not leave without a word.
+  Result<Lsn> made_durable = OrOutOfMemory([this] { return writer_.MakeDurable(); });
   if (!made_durable.ok()) {
     Fail("a write or sync failed", made_durable.status());
     return false;
@@ -157,7 +159,7 @@ Status Log::WaitDurableFor(Lsn lsn, uint64_t limit_nanos, FunctionRef<bool()> in
 Status Log::WaitWritten(Lsn lsn) {
   if (stopped()) return Status(Code::kStopped);
   ROWAN_CHECK(lsn <= tail());
-  const Status status = writer_.WriteUpTo(lsn);
+  const Status status = OrOutOfMemory([&] { return writer_.WriteUpTo(lsn); });
   if (status.ok()) return status;
   Fail("write", status);
   return Status(Code::kStopped);

@@ -2,12 +2,14 @@
 #include "wal/log_writer.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
 #include <utility>
 
 #include "base/assertions.h"
 #include "base/clock.h"
 #include "base/counters.h"
+#include "base/out_of_memory.h"
 #include "io/resource_shortage.h"
 
 namespace rowan {
@@ -16,6 +18,17 @@ namespace {
 /// Batches up to this size are copied and padded in one piece: 128 KiB are copied in about 5 us,
 /// less than what a second system call and, with O_DSYNC, a second sync cost.
 constexpr uint64_t kStagingBytes = uint64_t{128} << 10;
+/// Files that were written since the last sync; more have to be had memory for.
+constexpr size_t kTouchedFiles = 16;
+
+/// Without memory it is as with the system's: a shortage that may pass.
+Result<std::shared_ptr<File>> OpenOrShortage(LogFileSet* files, uint64_t number,
+                                             const FileOptions& options) {
+  Result<std::shared_ptr<File>> opened =
+      OrOutOfMemory([&] { return files->Open(number, options); });
+  if (!opened.status().Is(Code::kOutOfMemory)) return opened;
+  return Status(Code::kIoError, kMemoryRanOut, ENOMEM);
+}
 
 }  // namespace
 
@@ -27,7 +40,10 @@ LogWriter::LogWriter(LogFileSet* files, LogBuffer* buffer, Lsn durable,
       written_(durable),
       staging_(kStagingBytes),
       strategy_(std::move(strategy)),
-      durable_(durable) {}
+      durable_(durable) {
+  touched_.reserve(kTouchedFiles);
+  syncing_.reserve(kTouchedFiles);
+}
 
 Status LogWriter::WriteUpTo(Lsn target) {
   if (written() >= target) return Status::Ok();
@@ -138,7 +154,7 @@ Result<std::shared_ptr<File>> LogWriter::OpenLogFile(uint64_t number, FileOption
   options.spare = true;
   ShortageWait wait("Opening a redo log file");
   for (;;) {
-    Result<std::shared_ptr<File>> opened = files_->Open(number, options);
+    Result<std::shared_ptr<File>> opened = OpenOrShortage(files_, number, options);
     if (opened.ok() || !IsResourceShortage(opened.status())) return opened;
     if (!wait.Again(static_cast<int>(opened.status().detail()))) return opened;
   }

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/format.h"
+#include "base/out_of_memory.h"
 #include "btree/cursor.h"
 #include "engine/engine_impl.h"
 #include "engine/tree_build.h"
@@ -56,6 +57,10 @@ std::unique_ptr<EntrySorter> IndexBuild::NewSorter(const Target& target, uint32_
 }
 
 Status IndexBuild::Start(std::vector<NewIndex> indexes) {
+  return OrOutOfMemory([&] { return CreateTrees(std::move(indexes)); });
+}
+
+Status IndexBuild::CreateTrees(std::vector<NewIndex> indexes) {
   indexes_ = std::move(indexes);
   for (NewIndex& index : indexes_) {
     const Status status = CreateTree(&index);
@@ -86,12 +91,14 @@ Status IndexBuild::CreateTree(NewIndex* index) {
 }
 
 Status IndexBuild::Build() {
-  const Status status = BuildTrees();
+  const Status status = OrOutOfMemory([this] { return BuildTrees(); });
   if (!status.ok()) return status;
-  return scan_.CatchUpAmongWriters(this);
+  return OrOutOfMemory([this] { return scan_.CatchUpAmongWriters(this); });
 }
 
-Status IndexBuild::Finish() { return scan_.CatchUpForGood(this); }
+Status IndexBuild::Finish() {
+  return OrOutOfMemory([this] { return scan_.CatchUpForGood(this); });
+}
 
 // --- the first snapshot ---
 

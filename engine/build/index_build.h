@@ -59,6 +59,7 @@ class IndexBuild final : private SnapshotFollower {
  private:
   struct Target;
 
+  Status CreateTrees(std::vector<NewIndex> indexes);
   Status CreateTree(NewIndex* index);
   Status BuildTrees();
   Status SortEntries(uint32_t workers);

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/format.h"
+#include "base/out_of_memory.h"
 #include "engine/bulk_load.h"
 #include "engine/engine_impl.h"
 
@@ -35,13 +36,13 @@ Status TableRebuild::Start(TableDef definition) {
 }
 
 Status TableRebuild::Build() {
-  const Status status = LoadRows();
+  const Status status = OrOutOfMemory([this] { return LoadRows(); });
   if (!status.ok()) return status;
-  return scan_.CatchUpAmongWriters(this);
+  return OrOutOfMemory([this] { return scan_.CatchUpAmongWriters(this); });
 }
 
 Status TableRebuild::Finish(uint64_t auto_increment) {
-  Status status = scan_.CatchUpForGood(this);
+  Status status = OrOutOfMemory([this] { return scan_.CatchUpForGood(this); });
   if (!status.ok()) return status;
   status = table_->LoadCounters();
   if (!status.ok()) return status;

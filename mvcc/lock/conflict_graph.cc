@@ -2,6 +2,7 @@
 #include "mvcc/lock/conflict_graph.h"
 
 #include <algorithm>
+#include <new>
 
 #include "base/assertions.h"
 
@@ -65,6 +66,23 @@ SerialTxn* ConflictGraph::BeginReadOnly(FunctionRef<void()> take) {
   SerialTxn* txn = New(&readers_);
   txn->declared_read_only = true;
   txn->snapshot_time = time_;
+  try {
+    WatchAll(txn);
+  } catch (const std::bad_alloc&) {
+    for (const SerialTxnList* list : {&writers_, &adopted_}) {
+      for (SerialTxn* other = list->first; other != nullptr; other = other->next) {
+        other->watchers.erase(txn);
+      }
+    }
+    txn->list->Remove(txn);
+    size_.fetch_sub(1, std::memory_order_relaxed);
+    Delete(txn);
+    throw;
+  }
+  return txn;
+}
+
+void ConflictGraph::WatchAll(SerialTxn* txn) {
   for (const SerialTxnList* list : {&writers_, &adopted_}) {
     for (SerialTxn* other = list->first; other != nullptr; other = other->next) {
       ++steps_;
@@ -72,7 +90,6 @@ SerialTxn* ConflictGraph::BeginReadOnly(FunctionRef<void()> take) {
       txn->watched.insert(other);
     }
   }
-  return txn;
 }
 
 SerialTxn* ConflictGraph::Adopt(TxnId id) {
@@ -95,8 +112,14 @@ void ConflictGraph::NoteSnapshot(SerialTxn* txn) {
 
 void ConflictGraph::SetId(SerialTxn* txn, TxnId id) {
   const MutexLock lock(&mutex_);
-  txn->id = id;
   by_id_[id.value()] = txn;
+  txn->id = id;
+}
+
+void ConflictGraph::ForgetId(SerialTxn* txn) {
+  const MutexLock lock(&mutex_);
+  if (txn->id != kNoTxn) by_id_.erase(txn->id.value());
+  txn->id = kNoTxn;
 }
 
 // --- edges ---
@@ -126,8 +149,14 @@ bool ConflictGraph::AddLocked(SerialTxn* reader, SerialTxn* writer, const Serial
     writer->latest_in = std::max(writer->latest_in, until);
   }
   if (IsOpen(*reader) && IsOpen(*writer)) {
-    if (!writer->readers.insert(reader).second) return true;
-    reader->writers.insert(writer);
+    const auto [edge, is_new] = writer->readers.insert(reader);
+    if (!is_new) return true;
+    try {
+      reader->writers.insert(writer);
+    } catch (const std::bad_alloc&) {
+      writer->readers.erase(edge);
+      throw;
+    }
     if (!reader->declared_read_only) ++writer->open_in;
   }
   reader->earliest_out = std::min(reader->earliest_out, writer->prepare_time);
@@ -215,14 +244,16 @@ void ConflictGraph::TellWatchers(SerialTxn* txn, bool committed) {
   txn->watchers.clear();
 }
 
-void ConflictGraph::Forget(SerialTxn* txn, std::vector<SerialTxn*>* forgotten) {
+void ConflictGraph::Forget(SerialTxn* txn, SerialTxn** forgotten) {
   txn->gone = true;
   if (txn->id != kNoTxn) by_id_.erase(txn->id.value());
-  forgotten->push_back(txn);
+  txn->next = *forgotten;
+  *forgotten = txn;
+  size_.fetch_sub(1, std::memory_order_relaxed);
 }
 
-std::vector<SerialTxn*> ConflictGraph::End(SerialTxn* txn, bool committed) {
-  std::vector<SerialTxn*> forgotten;
+SerialTxn* ConflictGraph::End(SerialTxn* txn, bool committed) {
+  SerialTxn* forgotten = nullptr;
   const MutexLock lock(&mutex_);
   if (txn->list == &adopted_) size_.fetch_add(1, std::memory_order_relaxed);
   const bool stays = committed && !IsSafe(*txn);
@@ -243,7 +274,6 @@ std::vector<SerialTxn*> ConflictGraph::End(SerialTxn* txn, bool committed) {
     committed_.Remove(ended);
     Forget(ended, &forgotten);
   }
-  size_.fetch_sub(forgotten.size(), std::memory_order_relaxed);
   return forgotten;
 }
 

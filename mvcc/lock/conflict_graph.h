@@ -58,6 +58,8 @@ class ConflictGraph {
   void NoteSnapshot(SerialTxn* txn);
   /// Before the first row carries the id.
   void SetId(SerialTxn* txn, TxnId id);
+  /// The id was given back: no row carries it.
+  void ForgetId(SerialTxn* txn);
 
   /// `reader` did not see what `writer` wrote, concurrently. `own` is one of them, and open. False:
   /// it has to be rolled back.
@@ -67,8 +69,9 @@ class ConflictGraph {
   /// Before it commits. False: it has to be rolled back. True once: it may commit at any time.
   [[nodiscard]] bool Prepare(SerialTxn* txn);
   /// After its commit is visible, or when it is certain that it will be undone. The caller must not
-  /// use it any more. Returns those that can no longer be met, for Delete.
-  std::vector<SerialTxn*> End(SerialTxn* txn, bool committed);
+  /// use it any more. Returns the first of those that can no longer be met, linked by `next`, for
+  /// Delete; null: none. Allocates nothing.
+  SerialTxn* End(SerialTxn* txn, bool committed);
   /// All there are, when nothing ends them any more (prepared ones at a shutdown).
   std::vector<SerialTxn*> TakeAll();
   static void Delete(SerialTxn* txn) { delete txn; }
@@ -105,7 +108,8 @@ class ConflictGraph {
   void Doom(SerialTxn* txn) ROWAN_REQUIRES(mutex_);
   void DropEdges(SerialTxn* txn) ROWAN_REQUIRES(mutex_);
   void TellWatchers(SerialTxn* txn, bool committed) ROWAN_REQUIRES(mutex_);
-  void Forget(SerialTxn* txn, std::vector<SerialTxn*>* forgotten) ROWAN_REQUIRES(mutex_);
+  void WatchAll(SerialTxn* txn) ROWAN_REQUIRES(mutex_);
+  void Forget(SerialTxn* txn, SerialTxn** forgotten) ROWAN_REQUIRES(mutex_);
 
   mutable Mutex mutex_{LatchRank::kConflictGraph};
   uint64_t time_ ROWAN_GUARDED_BY(mutex_) = 1;

@@ -131,7 +131,7 @@ FoldedLocks::Own FoldedLocks::LookAt(const Txn* txn, const LockTarget& target, L
     }
   };
   const Shard* shard = ShardOf(target.index);
-  shard->latch.LockShared();
+  const SharedLatchGuard guard(&shard->latch);
   if (const IndexLocks* locks = Find(*shard, target.index); locks != nullptr) {
     locks->ranges.ForEachAt(target.key, [&](KeyRange* range) {
       const bool record = range->LocksRecord(target.key);
@@ -145,7 +145,6 @@ FoldedLocks::Own FoldedLocks::LookAt(const Txn* txn, const LockTarget& target, L
       }
     }
   }
-  shard->latch.UnlockShared();
   return own;
 }
 

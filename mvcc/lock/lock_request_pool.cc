@@ -2,6 +2,7 @@
 #include "mvcc/lock/lock_request_pool.h"
 
 #include <algorithm>
+#include <memory>
 
 #include "base/assertions.h"
 #include "base/thread_shard.h"
@@ -39,11 +40,13 @@ LockRequest* LockRequestPool::Acquire(bool may_grow) {
 }
 
 LockRequest* LockRequestPool::AddSlab(Shard* shard) {
-  auto* slab = new LockRequest[kSlabRequests];
+  auto owned = std::make_unique<LockRequest[]>(kSlabRequests);
+  LockRequest* const slab = owned.get();
   {
     const MutexLock lock(&slabs_mutex_);
     slabs_.push_back(slab);
   }
+  static_cast<void>(owned.release());
   memory_bytes_.fetch_add(kSlabRequests * sizeof(LockRequest), std::memory_order_relaxed);
   for (size_t i = 1; i + 1 < kSlabRequests; ++i) slab[i].chain_next = &slab[i + 1];
   shard->latch.LockExclusive();

@@ -84,11 +84,11 @@ Status LockTable::TryQueue(LockBucket* bucket, const LockAttempt& attempt, bool*
     return Status::Ok();
   }
   if (attempt.policy != WaitPolicy::kWait) return Refusal(attempt.policy);
+  attempt.txn->queued_key.assign(AsText(attempt.target.key));
   LockRequest* request =
       NewRequest(attempt.txn, attempt.target, attempt.mode, attempt.kind, MemoryCap::kKept);
   if (request == nullptr) return Status(Code::kLockTableFull);
   request->upgrade = scan.owns_record;
-  attempt.txn->queued_key.assign(AsText(attempt.target.key));
   bucket->AddWaiting(request);
   attempt.txn->queued = request;
   return Status(Code::kLockWait);

@@ -2,6 +2,7 @@
 #include "mvcc/lock/read_ranges.h"
 
 #include <algorithm>
+#include <new>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -76,17 +77,25 @@ bool ReadRanges::AnyOfOthers(const SerialTxn& own, IndexId index) const {
 
 ReadHoldings* ReadRanges::MakeHoldings(Shard* shard, SerialTxn* reader, IndexId index,
                                        IndexReads** reads) {
-  std::unique_ptr<IndexReads>& place = shard->indexes[index.value()];
-  if (place == nullptr) place = std::make_unique<IndexReads>();
-  *reads = place.get();
-  ReadHoldings*& holdings = reader->holdings[index.value()];
-  if (holdings != nullptr) return holdings;
-  holdings = new ReadHoldings;
-  holdings->reader = reader;
-  holdings->index = index;
+  if (const auto known = reader->holdings.find(index.value()); known != reader->holdings.end()) {
+    *reads = Find(*shard, index);
+    return known->second;
+  }
+  // Whatever finds no memory leaves nothing half-made behind.
+  auto made = std::make_unique<ReadHoldings>();
+  made->reader = reader;
+  made->index = index;
+  auto new_reads = std::make_unique<IndexReads>();
+  const auto [held, is_new] = reader->holdings.try_emplace(index.value(), made.get());
+  try {
+    *reads = shard->indexes.try_emplace(index.value(), std::move(new_reads)).first->second.get();
+  } catch (const std::bad_alloc&) {
+    reader->holdings.erase(held);
+    throw;
+  }
   ++(*reads)->readers;
   CountOf(index).fetch_add(1, std::memory_order_release);
-  return holdings;
+  return made.release();
 }
 
 bool ReadRanges::Covers(const ReadHoldings& holdings, const ReadPiece& piece) {
@@ -122,9 +131,11 @@ void ReadRanges::Resize(const OpenRead& read, const ReadPiece& piece) {
   Shard* shard = ShardOf(read.holdings->index);
   const ExclusiveLatchGuard guard(&shard->latch);
   IndexReads* reads = Find(*shard, read.holdings->index);
+  std::string low(AsText(piece.low));
+  std::string high(AsText(piece.high));
   reads->ranges.Remove(read.range);
-  read.range->low = AsText(piece.low);
-  read.range->high = AsText(piece.high);
+  read.range->low = std::move(low);
+  read.range->high = std::move(high);
   read.range->unbounded = piece.unbounded;
   reads->ranges.Insert(read.range);
 }
@@ -139,14 +150,14 @@ void ReadRanges::Close(const OpenRead& read, const ReadPiece& piece) {
 }
 
 ReadRange* ReadRanges::Make(IndexReads* reads, ReadHoldings* holdings, const ReadPiece& piece) {
-  auto* range = new ReadRange;
+  auto range = std::make_unique<ReadRange>();
   range->low = AsText(piece.low);
   range->high = AsText(piece.high);
   range->unbounded = piece.unbounded;
   range->holdings = holdings;
-  reads->ranges.Insert(range);
+  reads->ranges.Insert(range.get());
   memory_bytes_.fetch_add(kRangeMemoryBytes, std::memory_order_relaxed);
-  return range;
+  return range.release();
 }
 
 void ReadRanges::Drop(IndexReads* reads, ReadRange* range) {
@@ -166,7 +177,12 @@ void ReadRanges::AddTo(IndexReads* reads, ReadHoldings* holdings, const ReadPiec
   }
   if (range == nullptr) {
     range = Make(reads, holdings, piece);
-    ranges.emplace_hint(after, range->low, range);
+    try {
+      ranges.emplace_hint(after, range->low, range);
+    } catch (const std::bad_alloc&) {
+      Drop(reads, range);
+      throw;
+    }
   } else {
     range->high = AsText(piece.high);
     range->unbounded = piece.unbounded;
@@ -177,7 +193,7 @@ void ReadRanges::AddTo(IndexReads* reads, ReadHoldings* holdings, const ReadPiec
     ReadRange* met = after->second;
     after = ranges.erase(after);
     if (EndsSooner(*range, *met)) {
-      range->high = met->high;
+      range->high.swap(met->high);
       range->unbounded = met->unbounded;
     }
     Drop(reads, met);
@@ -200,7 +216,7 @@ void ReadRanges::MergeIn(IndexReads* reads, ReadHoldings* holdings) {
     const auto right = holdings->ranges.find(gap->right->low);
     ReadRange* left = std::prev(right)->second;
     holdings->ranges.erase(right);
-    left->high = gap->right->high;
+    left->high.swap(gap->right->high);
     left->unbounded = gap->right->unbounded;
     Drop(reads, gap->right);
     KeyRangeTree::EndMoved(left);

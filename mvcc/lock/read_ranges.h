@@ -77,12 +77,11 @@ class ReadRanges {
   template <typename Visit>
   void ForEachReader(IndexId index, Bytes key, Visit visit) const {
     const Shard* shard = ShardOf(index);
-    shard->latch.LockShared();
+    const SharedLatchGuard guard(&shard->latch);
     if (const IndexReads* reads = Find(*shard, index); reads != nullptr) {
       reads->ranges.ForEachAt(
           key, [&](KeyRange* range) { visit(static_cast<ReadRange*>(range)->holdings->reader); });
     }
-    shard->latch.UnlockShared();
   }
   /// In each index that has more than one range of the reader, half of the gaps between them count
   /// as read, too: the smallest ones. False: there are none.

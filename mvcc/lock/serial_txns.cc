@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "mvcc/lock/serial_txns.h"
 
+#include <utility>
 #include <vector>
 
 #include "base/counters.h"
+#include "base/out_of_memory.h"
 
 namespace rowan {
 
@@ -73,8 +75,8 @@ Status SerialTxns::CheckWrite(Txn* txn, IndexId index, Bytes key) {
     if (reader == own || own->known_readers.contains(reader->number)) return;
     if (reader->commit_time.load(std::memory_order_acquire) <= own->first_time) return;
     // What the summary stands for changes.
-    if (reader != &summary_) own->known_readers.insert(reader->number);
     allowed = graph_.Add(reader, own, own) && allowed;
+    if (reader != &summary_) own->known_readers.insert(reader->number);
   });
   return allowed ? Status::Ok() : Refuse(txn);
 }
@@ -86,12 +88,22 @@ Status SerialTxns::Prepare(Txn* txn) {
 void SerialTxns::End(Txn* txn, bool committed) {
   SerialTxn* serial = txn->serial;
   txn->serial = nullptr;
-  for (SerialTxn* forgotten : graph_.End(serial, committed)) Forget(forgotten);
+  for (SerialTxn* forgotten = graph_.End(serial, committed); forgotten != nullptr;) {
+    Forget(std::exchange(forgotten, forgotten->next));
+  }
   if (has_summary_.load(std::memory_order_relaxed) || MemoryIsShort()) TendSummary();
 }
 
 void SerialTxns::TendSummary() {
   if (tended_.exchange(true, std::memory_order_acquire)) return;  // somebody is at it
+  OrOutOfMemory([this] {
+    Tend();
+    return Status::Ok();
+  }).Ignore();  // the next end tries again
+  tended_.store(false, std::memory_order_release);
+}
+
+void SerialTxns::Tend() {
   if (has_summary_.load(std::memory_order_relaxed) && graph_.ForgetSummary(summary_)) {
     reads_.Release(&summary_);
     has_summary_.store(false, std::memory_order_relaxed);
@@ -99,7 +111,6 @@ void SerialTxns::TendSummary() {
   if (MemoryIsShort()) Summarise();
   // What is left is of open ones.
   if (MemoryIsShort()) graph_.DoomOldest();
-  tended_.store(false, std::memory_order_release);
 }
 
 void SerialTxns::Summarise() {

@@ -49,6 +49,7 @@ class SerialTxns {
   void Adopt(Txn* txn) { txn->serial = graph_.Adopt(txn->txn_id()); }
   void NoteSnapshot(Txn* txn) { graph_.NoteSnapshot(txn->serial); }
   void SetId(Txn* txn) { graph_.SetId(txn->serial, txn->txn_id()); }
+  void ForgetId(Txn* txn) { graph_.ForgetId(txn->serial); }
 
   /// Before the first leaf of the piece is latched, or under the latch of the only one whose keys
   /// were not noted before.
@@ -87,6 +88,7 @@ class SerialTxns {
   /// Leaves nothing of the summary when it can no longer be met; makes it larger, and coarser,
   /// while memory is short.
   void TendSummary();
+  void Tend();
   void Summarise();
   /// Ok: go on. False: there is nothing left to note.
   Result<bool> MustNote(Txn* txn);

@@ -5,6 +5,7 @@
 
 #include "base/assertions.h"
 #include "base/key_prefix.h"
+#include "base/out_of_memory.h"
 #include "mvcc/row/garbage.h"
 #include "mvcc/row/implicit_lock.h"
 #include "mvcc/row/row_header.h"
@@ -92,7 +93,7 @@ Status EntryWriter::InsertUnique(const Insertion& write, Bytes value, LockMode d
                                    LockKind::kUniqueValue, WaitPolicy::kWait);
     if (status.Is(Code::kLockWait)) status = locks->Wait(write.txn);
     if (!status.ok()) return status;
-    status = CheckAndPut(write, value, duplicate_mode);
+    status = OrOutOfMemory([&] { return CheckAndPut(write, value, duplicate_mode); });
     // From here on the entry itself is what the next inserter of this value finds and waits for.
     // And who has to wait for an entry must not keep its owner from inserting the value again.
     locks->Unlock(write.txn, value_lock, LockMode::kExclusive, LockKind::kUniqueValue);
@@ -276,14 +277,18 @@ Status EntryWriter::MarkEntry(RowChange* change, MiniTxn* mini_txn, const LeafPo
 Status EntryWriter::FindLastRepeat(Index* index, Bytes key, uint32_t* repeat) {
   *repeat = 0;
   Cursor* cursor = CursorOn(&cursor_, &index->tree);
+  const Status status = OrOutOfMemory([&] { return ReadLastRepeat(cursor, key, repeat); });
+  cursor->LetGo();
+  return status.Is(Code::kEndOfRange) ? Status::Ok() : status;
+}
+
+Status EntryWriter::ReadLastRepeat(Cursor* cursor, Bytes key, uint32_t* repeat) {
   const Status status = cursor->SeekBefore(WithRepeat(key, UINT32_MAX));
-  if (status.Is(Code::kEndOfRange)) return Status::Ok();
   if (!status.ok()) return status;
   const Bytes found = cursor->key();
   if (found.size() == key.size() + kRepeatBytes && EqualBytes(found.first(key.size()), key)) {
     *repeat = LoadBe32(found.data() + key.size());
   }
-  cursor->Unlatch();
   return Status::Ok();
 }
 

@@ -74,6 +74,7 @@ class EntryWriter {
                  const LeafPosition& position);
   Status MarkAt(Txn* txn, Index* index, Bytes key, Bytes tree_key);
   Status MarkEntry(RowChange* change, MiniTxn* mini_txn, const LeafPosition& position, Bytes key);
+  Status ReadLastRepeat(Cursor* cursor, Bytes key, uint32_t* repeat);
   Status FindLastRepeat(Index* index, Bytes key, uint32_t* repeat);
   Bytes WithRepeat(Bytes key, uint32_t repeat);
 

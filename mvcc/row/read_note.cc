@@ -62,6 +62,13 @@ Status ReadNote::StartAgain() {
   return Open({.low = {}, .high = behind}, false);
 }
 
+void ReadNote::LetGo() {
+  open_ = growing_ = false;
+  Txn* const txn = scan_->txn;
+  if (txn == nullptr || txn->serial == nullptr || txn->only_rollback != Code::kOk) return;
+  txn->only_rollback = Code::kOutOfMemory;
+}
+
 void ReadNote::Shorten() {
   open_ = growing_ = false;
   const SerialTxn* serial = scan_->txn->serial;

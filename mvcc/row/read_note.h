@@ -57,6 +57,9 @@ class ReadNote {
     if (open_) Shorten();
   }
 
+  /// Memory ran out: what is noted may not reach as far as what was read.
+  void LetGo();
+
   /// The note grows with the scan: Cover at each leaf, Pass before its latch is given back.
   [[nodiscard]] bool growing() const { return growing_; }
   /// `*positioned`: the tree cursor's way to the next entry, which may be looked for once more.

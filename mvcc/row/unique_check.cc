@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "mvcc/row/unique_check.h"
 
+#include "base/out_of_memory.h"
 #include "btree/node.h"
 #include "mvcc/row/implicit_lock.h"
 #include "mvcc/row/newer_row.h"
@@ -46,8 +47,8 @@ bool UniqueCheck::ProvesNew(const Txn& txn, const Index& index, const LeafPositi
 
 Status UniqueCheck::Run(Txn* txn, Index* index, Bytes value, LockMode mode) {
   CursorOn(&cursor_, &index->tree);
-  const Status status = CheckEntriesOf(value, txn, index, mode);
-  if (cursor_->latched()) cursor_->Unlatch();
+  const Status status = OrOutOfMemory([&] { return CheckEntriesOf(value, txn, index, mode); });
+  cursor_->LetGo();
   return status;
 }
 

@@ -33,6 +33,12 @@ void VersionCursor::Close() {
   scan_.index = nullptr;
 }
 
+void VersionCursor::LetGo() {
+  if (scan_.cursor.has_value()) scan_.cursor->LetGo();
+  note_.LetGo();
+  RestartBatch(true);
+}
+
 void VersionCursor::SetEnd(Bytes end_key) {
   // What is collected already was noted as far as it goes; with the same end it goes on being so.
   if (scan_.has_end == !end_key.empty() && EqualBytes(scan_.end_key, end_key)) return;

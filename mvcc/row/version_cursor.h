@@ -47,6 +47,9 @@ class VersionCursor {
   void Open(Txn* txn, Index* index, const ReadOptions& options);
   /// Forgets position and batch.
   void Close();
+  /// The same after kOutOfMemory, without allocating: an optimistic transaction has lost what it
+  /// read and has to be rolled back.
+  void LetGo();
   /// Upper bound for forward batches (exclusive; empty = none): nothing beyond it is locked or
   /// copied.
   void SetEnd(Bytes end_key);

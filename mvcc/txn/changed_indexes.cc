@@ -7,8 +7,8 @@ namespace rowan {
 
 void ChangedIndexes::Add(IndexId index) {
   if (index == kNoIndex) return;
-  recent_[index.value() % kRecent] = index;
   ids_.push_back(index);
+  recent_[index.value() % kRecent] = index;
   if (ids_.size() < join_at_) return;
   Join();
   // So joining costs each id a constant number of looks, however many indexes take turns.

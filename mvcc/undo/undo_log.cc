@@ -99,9 +99,9 @@ Result<UndoPointer> UndoLog::Append(MiniTxn* mini_txn, Txn* txn, UndoType type, 
   ROWAN_DCHECK(txn->stream != nullptr && txn->is_writer());
   Result<MutablePage> page = space_->Fix(mini_txn, txn->stream->tail);
   if (!page.ok()) return streams_->CannotAppend(txn, page.status());
+  txn->changed_indexes.Note(index);  // first: it may not get its memory
   const UndoPointer pointer = AppendAtTail(mini_txn, page.value(), txn, type, index, payload_parts);
   const UndoStream* stream = txn->stream;
-  txn->changed_indexes.Note(index);
   SetUndoRecords(txn, txn->undo_records + 1);
   txn->undo_bytes += stream->free - pointer.offset;
   txn->undo_end = {stream->tail, stream->free, txn->undo_records};

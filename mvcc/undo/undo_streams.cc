@@ -7,6 +7,7 @@
 
 #include "base/assertions.h"
 #include "base/logging.h"
+#include "base/out_of_memory.h"
 #include "base/thread_shard.h"
 #include "space/space_pages.h"
 
@@ -32,6 +33,7 @@ Result<UndoStream*> UndoStreams::CreateStream() {
   if (number == kUndoStreamsMax) {
     return Status(Code::kBusy, "too many writing transactions at the same time");
   }
+  auto stream = std::make_unique<UndoStream>();  // first: the log must not know one more than we
   Result<PageReservation> reservation = space_.allocator()->Reserve(space_.id(), 1);
   if (!reservation.ok()) return reservation.status();
   MiniTxn mini_txn(space_.pool());
@@ -49,7 +51,6 @@ Result<UndoStream*> UndoStreams::CreateStream() {
   space_.InitPage(&mini_txn, fixed.value(), {number, kNoPage}, {});
   space_.SetSlot(&mini_txn, directory_page.value(), number, {page, page, kUndoRecordsOffset, page});
   mini_txn.Commit();
-  auto stream = std::make_unique<UndoStream>();
   stream->number = number;
   stream->tail = stream->head = page;
   stream->free = stream->begin = kUndoRecordsOffset;
@@ -80,10 +81,18 @@ Status UndoStreams::Acquire(Txn* txn) {
 }
 
 void UndoStreams::Release(UndoStream* stream) {
-  FreeShard& shard = free_shards_[ThreadShard() % kFreeShards];
-  shard.latch.LockExclusive();
-  shard.streams.push_back(stream);
-  shard.latch.UnlockExclusive();
+  const uint32_t home = ThreadShard() % kFreeShards;
+  const auto put = [&](uint32_t step) {
+    FreeShard& shard = free_shards_[(home + step) % kFreeShards];
+    const ExclusiveLatchGuard guard(&shard.latch);
+    shard.streams.push_back(stream);
+    return Status::Ok();
+  };
+  // Without memory the place where it was taken from is still there.
+  for (uint32_t step = 0; step < kFreeShards; ++step) {
+    if (OrOutOfMemory([&] { return put(step); }).ok()) return;
+  }
+  LogWarning("An undo stream stays unused until the next start: {}.", kMemoryRanOut);
 }
 
 void UndoStreams::Release(Txn* txn) {

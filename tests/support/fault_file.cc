@@ -5,6 +5,7 @@
 #include <chrono>
 #include <thread>
 #include <utility>
+#include "tests/support/quiet_memory.h"
 
 namespace rowan {
 
@@ -19,11 +20,13 @@ FaultFile::FaultFile(FaultFileSystem* owner, std::string path, FileOptions optio
       descriptor_(owner->asynchronous_.load() ? owner->descriptors_.Add(this) : -1) {}
 
 FaultFile::~FaultFile() {
+  const QuietMemory quiet;
   if (descriptor_ >= 0) owner_->descriptors_.Remove(descriptor_);
   if (locked_.load(std::memory_order_relaxed)) owner_->Unlock(inode_.get(), this);
 }
 
 Status FaultFile::Lock() {
+  const QuietMemory quiet;
   const Status usable = CheckUse(true);
   if (!usable.ok()) return usable;
   if (owner_->powered_off()) return Status(Code::kIoError, "power is off", EIO);
@@ -63,6 +66,7 @@ SimulatedInode::Change FaultFile::ChangeFor(const Verdict& verdict) const {
 }
 
 Status FaultFile::Read(uint64_t offset, MutableBytes buffer) {
+  const QuietMemory quiet;
   Status status = CheckUse(false);
   if (status.ok()) status = CheckTransfer(offset, buffer);
   if (!status.ok()) return status;
@@ -76,6 +80,7 @@ Status FaultFile::Read(uint64_t offset, MutableBytes buffer) {
 }
 
 Status FaultFile::Write(uint64_t offset, Bytes bytes) {
+  const QuietMemory quiet;
   Status status = CheckUse(true);
   if (status.ok()) status = CheckTransfer(offset, bytes);
   if (status.ok() && atomic_.load(std::memory_order_relaxed) &&
@@ -103,6 +108,7 @@ Status FaultFile::Write(uint64_t offset, Bytes bytes) {
 }
 
 Status FaultFile::Sync(SyncMethod) {
+  const QuietMemory quiet;
   const Status usable = CheckUse(false);
   if (!usable.ok()) return usable;
   if (const uint32_t delay_us = owner_->sync_delay_us_.load(); delay_us > 0) {
@@ -127,6 +133,7 @@ Result<uint64_t> FaultFile::Size() {
 }
 
 Status FaultFile::Truncate(uint64_t size_bytes) {
+  const QuietMemory quiet;
   const Status usable = CheckUse(true);
   if (!usable.ok()) return usable;
   const Verdict verdict = owner_->Enter(FileCall::kTruncate, path_);
@@ -136,6 +143,7 @@ Status FaultFile::Truncate(uint64_t size_bytes) {
 }
 
 Status FaultFile::Punch(uint64_t offset, uint64_t length) {
+  const QuietMemory quiet;
   const Status usable = CheckUse(true);
   if (!usable.ok()) return usable;
   const Verdict verdict = owner_->Enter(FileCall::kPunch, path_);
@@ -146,6 +154,7 @@ Status FaultFile::Punch(uint64_t offset, uint64_t length) {
 }
 
 Status FaultFile::Allocate(uint64_t offset, uint64_t length) {
+  const QuietMemory quiet;
   const Status usable = CheckUse(true);
   if (!usable.ok()) return usable;
   const Verdict verdict = owner_->Enter(FileCall::kAllocate, path_);

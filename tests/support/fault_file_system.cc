@@ -14,6 +14,7 @@
 #include "base/format.h"
 #include "tests/support/fault_file.h"
 #include "tests/support/fault_queue.h"
+#include "tests/support/quiet_memory.h"
 
 namespace rowan {
 namespace {
@@ -268,6 +269,7 @@ void FaultFileSystem::Unlock(const SimulatedInode* inode, const FaultFile* holde
 }
 
 Result<std::unique_ptr<File>> FaultFileSystem::Open(const std::string& path, FileOptions options) {
+  const QuietMemory quiet;
   const Verdict verdict = Enter(FileCall::kOpen, path);
   if (!verdict.status.ok()) return verdict.status;
   std::lock_guard lock(mutex_);
@@ -293,6 +295,7 @@ Result<std::unique_ptr<File>> FaultFileSystem::Open(const std::string& path, Fil
 }
 
 Status FaultFileSystem::Rename(const std::string& source, const std::string& target) {
+  const QuietMemory quiet;
   const Verdict verdict = Enter(FileCall::kRename, source);
   if (!verdict.status.ok() && verdict.power != Power::kCutNow) return verdict.status;
   std::lock_guard lock(mutex_);
@@ -303,6 +306,7 @@ Status FaultFileSystem::Rename(const std::string& source, const std::string& tar
 }
 
 Status FaultFileSystem::Remove(const std::string& path) {
+  const QuietMemory quiet;
   const Verdict verdict = Enter(FileCall::kRemove, path);
   if (!verdict.status.ok() && verdict.power != Power::kCutNow) return verdict.status;
   std::lock_guard lock(mutex_);
@@ -315,12 +319,14 @@ Status FaultFileSystem::Remove(const std::string& path) {
 }
 
 Result<bool> FaultFileSystem::Exists(const std::string& path) {
+  const QuietMemory quiet;
   if (powered_off()) return Status(Code::kIoError, "power is off", EIO);
   std::lock_guard lock(mutex_);
   return current_.contains(FollowLocked(path)) || (folders_.contains(path) && !IsAwayLocked(path));
 }
 
 Result<std::vector<std::string>> FaultFileSystem::List(const std::string& folder) {
+  const QuietMemory quiet;
   if (powered_off()) return Status(Code::kIoError, "power is off", EIO);
   std::lock_guard lock(mutex_);
   std::vector<std::string> names;
@@ -332,6 +338,7 @@ Result<std::vector<std::string>> FaultFileSystem::List(const std::string& folder
 }
 
 Status FaultFileSystem::CreateLink(const std::string& target, const std::string& path) {
+  const QuietMemory quiet;
   const Verdict verdict = Enter(FileCall::kLink, path);
   if (!verdict.status.ok() && verdict.power != Power::kCutNow) return verdict.status;
   std::lock_guard lock(mutex_);
@@ -345,6 +352,7 @@ Status FaultFileSystem::CreateLink(const std::string& target, const std::string&
 }
 
 Result<std::string> FaultFileSystem::ReadLink(const std::string& path) {
+  const QuietMemory quiet;
   if (powered_off()) return Status(Code::kIoError, "power is off", EIO);
   std::lock_guard lock(mutex_);
   const auto found = current_.find(path);
@@ -353,6 +361,7 @@ Result<std::string> FaultFileSystem::ReadLink(const std::string& path) {
 }
 
 Status FaultFileSystem::CreateFolder(const std::string& path) {
+  const QuietMemory quiet;
   if (powered_off()) return Status(Code::kIoError, "power is off", EIO);
   const std::string folder(WithoutTrailingSlash(path));
   std::lock_guard lock(mutex_);
@@ -364,6 +373,7 @@ Status FaultFileSystem::CreateFolder(const std::string& path) {
 }
 
 Status FaultFileSystem::SyncDirectory(const std::string& folder) {
+  const QuietMemory quiet;
   const Verdict verdict = Enter(FileCall::kSyncDirectory, folder);
   if (!verdict.status.ok()) return verdict.status;
   std::lock_guard lock(mutex_);

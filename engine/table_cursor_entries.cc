@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// What a table cursor does without records: see table_cursor.h.
+#include "engine/table_cursor.h"
+
+namespace rowan {
+
+Status TableCursor::LockRow(Bytes clustered_key, ByteBuffer* row) {
+  return OrOutOfMemory([&] { return TryLockRow(clustered_key, row); });
+}
+
+Status TableCursor::TryLockRow(Bytes clustered_key, ByteBuffer* row) {
+  ReadOptions options;
+  options.mode = ReadMode::kLockExclusive;
+  if (const Status prepared = PrepareRead(options.mode, 0); !prepared.ok()) return prepared;
+  VersionCursor cursor(txns_);
+  cursor.Open(session_->txn(), table_->index(0), options);
+  VersionView view;
+  const Status status = cursor.Get(clustered_key, &view);
+  if (status.ok()) row->assign(view.value.begin(), view.value.end());
+  return status;
+}
+
+Result<uint64_t> TableCursor::CountEntries(uint32_t index, Bytes from, Bytes end) {
+  return OrOutOfMemory([&] { return TryCountEntries(index, from, end); });
+}
+
+Result<uint64_t> TableCursor::TryCountEntries(uint32_t index, Bytes from, Bytes end) {
+  if (const Status status = PrepareRead(options_.mode, index); !status.ok()) return status;
+  EntryKeys keys;
+  VersionCursor cursor(txns_);
+  Open(&cursor, &keys, index, options_);
+  Result<uint64_t> count = cursor.CountRange(from, end);
+  if (!Salvages(count.status())) return count;
+  const Result<bool> found = FindDetour(index);
+  if (!found.ok()) return found.status();
+  Open(&cursor, &keys, index, options_);
+  return cursor.CountRange(from, end);
+}
+
+Status TableCursor::VisitEntries(uint32_t index, const EntryRange& range, EntryVisit visit) {
+  return OrOutOfMemory([&] { return TryVisitEntries(index, range, visit); });
+}
+
+Status TableCursor::TryVisitEntries(uint32_t index, const EntryRange& range, EntryVisit visit) {
+  ReadOptions options;
+  if (options_.mode == ReadMode::kReadUncommitted) options.mode = options_.mode;
+  const Status prepared = PrepareRead(options.mode, index);
+  if (!prepared.ok()) return prepared;
+  EntryKeys keys;
+  VersionCursor cursor(txns_);
+  Open(&cursor, &keys, index, options);
+  if (!range.end.empty()) cursor.SetEnd(range.end);
+  VersionView view;
+  Status moved =
+      range.from.empty() ? cursor.SeekFirst(&view) : cursor.SeekAtLeast(range.from, &view);
+  for (; moved.ok(); moved = cursor.Next(&view)) {
+    const Status visited = visit(view.key, view.value);
+    if (!visited.ok()) return visited;
+    if (session_->interrupted()) return Status(Code::kInterrupted);
+  }
+  return moved.Is(Code::kEndOfRange) ? Status::Ok() : moved;
+}
+
+}  // namespace rowan
