@@ -107,8 +107,8 @@ def test_level_that_changes_nothing(t):
         t.equal(int(client.value("SELECT COUNT(*) FROM t")), 4, "rows after all that")
         dumped = subprocess.run(
             [find_tree().program("mysqldump"), "--no-defaults", f"--socket={server.socket}",
-             "-uroot", "--single-transaction", "--set-gtid-purged=OFF", t.database], capture_output=True,
-            text=True)
+             "-uroot", "--single-transaction", "--set-gtid-purged=OFF", t.database],
+            capture_output=True, text=True)
         t.equal(dumped.returncode, 0, dumped.stderr)
         t.true("VALUES (1,1),(2,2),(3,3),(4,4);" in dumped.stdout, dumped.stdout)
         t.true(server.stop(), "no orderly shutdown")
