@@ -4,7 +4,6 @@
 // the same statement succeeds when there is memory again.
 #include <gtest/gtest.h>
 
-#include <cctype>
 #include <cstdio>
 #include <new>
 #include <thread>
@@ -93,14 +92,6 @@ TEST_P(MemorySweepTest, EachAllocationMayFail) {
               statement.name, nth - 1, went_on, stops);
   EXPECT_LT(nth, kAllocationsMax);
   EXPECT_GT(nth, 1U);
-}
-
-std::string StatementName(const testing::TestParamInfo<size_t>& statement) {
-  std::string name = SweptStatements()[statement.param].name;
-  for (char& letter : name) {
-    if (std::isalnum(static_cast<unsigned char>(letter)) == 0) letter = '_';
-  }
-  return name;
 }
 
 INSTANTIATE_TEST_SUITE_P(Statements, MemorySweepTest,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "tests/faults/swept_statements.h"
 
+#include <cctype>
 #include <thread>
 #include <utility>
 
@@ -314,7 +315,8 @@ std::vector<SweptStatement> TableStatements() {
        CreateAndCommit, false, DropMade},
       {"drop a table and commit",
        [](Scene* scene) {
-         if (scene->made_id != TableId(0)) return;  // it could not be dropped
+         // It may be there still, and a commit that failed may be done all the same.
+         if (scene->world.engine->OpenTable(scene->made_id).ok()) return;
          scene->made_id = scene->world.CreateTable("test/gone")->id();
        },
        DropAndCommit, false, [](Scene* scene) { scene->made_id = TableId(0); }},
@@ -412,6 +414,14 @@ const std::vector<SweptStatement>& SweptStatements() {
     return all;
   }());
   return statements;
+}
+
+std::string StatementName(const testing::TestParamInfo<size_t>& statement) {
+  std::string name = SweptStatements()[statement.param].name;
+  for (char& letter : name) {
+    if (std::isalnum(static_cast<unsigned char>(letter)) == 0) letter = '_';
+  }
+  return name;
 }
 
 }  // namespace rowan::faults

@@ -84,5 +84,7 @@ struct SweptStatement {
 };
 
 const std::vector<SweptStatement>& SweptStatements();
+/// For the name of a test.
+std::string StatementName(const testing::TestParamInfo<size_t>& statement);
 
 }  // namespace rowan::faults
