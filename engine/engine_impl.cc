@@ -11,6 +11,17 @@
 #include "mvcc/undo/undo_redo.h"
 
 namespace rowan {
+namespace {
+
+using OnDamage = UndoRecovery::OnDamage;
+
+OnDamage OnUndoDamage(const EngineOptions& options) {
+  if (!options.storage.recovery.force) return OnDamage::kRefuse;
+  return options.storage.read_only ? OnDamage::kLeaveDirectory : OnDamage::kLeaveStream;
+}
+
+}  // namespace
+
 Status Engine::Impl::Open(FileSystem* file_system) {
   Status status = OpenStorage(file_system);
   if (!status.ok()) return status;
@@ -107,6 +118,8 @@ Status Engine::Impl::OpenCatalog() {
   PageAllocator* const allocator = storage->allocator();
   for (const SpaceId space : {kSystemSpace, kUndoSpace}) {
     const Status opened = allocator->OpenSpace(space);
+    const bool is_left = space == kUndoSpace && OnUndoDamage(options) == OnDamage::kLeaveDirectory;
+    if (opened.Is(Code::kCorrupt) && is_left) continue;
     if (!opened.ok()) return opened;
   }
   Result<uint64_t> root = allocator->ReadCounter(kSystemSpace);
@@ -128,7 +141,7 @@ Status Engine::Impl::StartTransactions() {
   Status status = OpenCatalog();
   if (!status.ok()) return status;
   UndoRecovery recovery(undo.get());
-  status = recovery.Run(options.storage.recovery.force);
+  status = recovery.Run(OnUndoDamage(options));
   if (!status.ok()) return status;
   std::vector<std::unique_ptr<Txn>>& unfinished = recovery.unfinished();
   std::unordered_set<uint64_t> unfinished_ids;

@@ -248,10 +248,16 @@ Status UndoRecovery::MakeUnfinished(UndoStream* stream, const UndoScan& scan) {
   return Status::Ok();
 }
 
-Status UndoRecovery::Run(bool passes_over_damage) {
+Status UndoRecovery::Run(OnDamage on_damage) {
   std::vector<std::pair<uint32_t, DirectorySlot>> slots;
   Status status = space_->LoadDirectory(&slots);
-  if (!status.ok()) return status;
+  if (status.Is(Code::kCorrupt) && on_damage == OnDamage::kLeaveDirectory) {
+    LogError(
+        "The undo directory is damaged: what it does not tell of is not rolled back if it was "
+        "unfinished.");
+  } else if (!status.ok()) {
+    return status;
+  }
   std::vector<PageId> ends;
   for (const auto& [number, slot] : slots) {
     ends.push_back(space_->IdOf(slot.start_page));
@@ -266,7 +272,7 @@ Status UndoRecovery::Run(bool passes_over_damage) {
       return space_->Damage(slot.head, "the undo directory has a gap");
     }
     status = RecoverStream(number, slot);
-    if (status.Is(Code::kCorrupt) && passes_over_damage) {
+    if (status.Is(Code::kCorrupt) && on_damage != OnDamage::kRefuse) {
       // It stays listed, and out of use: it is given to nobody, and nothing of it is purged.
       streams_->MarkDamaged(streams_->At(number));
       LogError(

@@ -23,8 +23,12 @@ class UndoRecovery {
 
   /// Scans the directory and the ends of all streams; for every transaction that is not committed
   /// makes a Txn (state kActive or kPrepared with xid) owning its stream.
-  /// `passes_over_damage`: a stream whose ends cannot be read is left out.
-  Status Run(bool passes_over_damage = false);
+  enum class OnDamage : uint8_t {
+    kRefuse,
+    kLeaveStream,    ///< a stream whose ends cannot be read is left out
+    kLeaveDirectory  ///< also those that the directory does not tell of: nothing will be written
+  };
+  Status Run(OnDamage on_damage = OnDamage::kRefuse);
 
   [[nodiscard]] std::vector<std::unique_ptr<Txn>>& unfinished() { return unfinished_; }
   /// The largest transaction id and CSN seen through the pointers. They are not the largest in the
