@@ -10,6 +10,7 @@
 #pragma once
 
 #include <memory>
+#include <new>
 #include <string>
 #include <vector>
 
@@ -196,13 +197,16 @@ class TableCursor : private RowCodec::BlobReader {
   /// The row cannot be read though its entry can: true if it is left out.
   bool PassesRow(Status* status, void* record);
 
-  /// As OrOutOfMemory: the cursors hold nothing any more, and the scan has no place.
+  /// As OrOutOfMemory: the cursors hold nothing any more, and the scan has no place. Once a row, so
+  /// the outcome is handed on without a look at it.
   template <typename Step>
   auto OrLetGo(Step step) -> decltype(step()) {
-    auto outcome = OrOutOfMemory(step);
-    if (outcome.Is(Code::kOutOfMemory)) [[unlikely]]
+    try {
+      return step();
+    } catch (const std::bad_alloc&) {
       LetGo();
-    return outcome;
+      return Status(Code::kOutOfMemory, kMemoryRanOut);
+    }
   }
   void LetGo();
   Status TryLockRow(Bytes clustered_key, ByteBuffer* row);
