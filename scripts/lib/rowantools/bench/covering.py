@@ -2,11 +2,9 @@
 """scripts/bench covering: index-only scans of a secondary index while nobody writes, and beside
 updates at a fixed rate of its column and of another one. An index that does not tell which of its
 entries a snapshot sees makes a scan look at the rows after all: that is what the updates show."""
-from ..progress import Step
-from . import database
 from .load import Load
-from .measuring import latency_metrics, observe, per_operation, run_of, stalls
-from .rww import missed_rate
+from .measuring import latency_metrics, per_operation, run_of, stalls
+from .rww import fill_table, missed_rate, run_beside
 
 COLUMNS = ("qps", "rows_per_s", "events_per_s", "p50", "p95", "p99", "max", "worst_second_ms",
            "cpu", "client_cpu", "cs", "r", "rkb", "wkb", "retries", "stalls")
@@ -35,7 +33,7 @@ class Covering:
         session.result.set_columns(COLUMNS)
         session.open_targets()
         for target in session.targets:
-            self._fill(target)
+            fill_table(target, options.rows)
         planned = options.time + 1
         session.plan("covering", planned * len(_CASES) * len(options.ranges)
                      * session.request.rounds * len(session.targets))
@@ -44,15 +42,6 @@ class Covering:
                 session.take_turns(_name(name, entries), planned,
                                    lambda target, tell, kind=kind, entries=entries:
                                    self._one_run(target, kind, entries, tell))
-
-    def _fill(self, target):
-        with Step(f"loading {self._options.rows:,} rows into {target.name}"):
-            engine = {"engine": target.engine} if target.protocol == "mysql" else {}
-            Load(target, "micro.lua", dict(engine, rows=self._options.rows, tables=1),
-                 "prepare").run()
-            with database.connect(target) as connection:
-                connection.execute("VACUUM ANALYZE sbtest1" if target.protocol == "postgres"
-                                   else "ANALYZE TABLE sbtest1")
 
     def _one_run(self, target, kind, entries, tell):
         options = self._options
@@ -63,15 +52,7 @@ class Covering:
                                                 threads=_WRITERS)) \
             if kind else None
         reads = Load(target, "micro.lua", dict(common, kind="sum_covered_si", range=entries))
-        with observe(target, self._session.data_folder(target)) as sampler:
-            if writes:
-                writes.start()
-            try:
-                report = reads.run(tell)
-                written = writes.finish() if writes else None
-            finally:
-                if writes:
-                    writes.stop()
+        report, written, sampler = run_beside(self._session, target, reads, writes, tell)
         return self._run(report, written, entries, sampler)
 
     def _run(self, report, written, entries, sampler):

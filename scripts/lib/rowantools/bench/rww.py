@@ -31,7 +31,7 @@ class ReadsWhileWriting:
         session.result.set_columns(COLUMNS)
         session.open_targets()
         for target in session.targets:
-            self._fill(target)
+            fill_table(target, options.rows)
         planned = options.time + 1
         session.plan("rww", planned * len(options.rates) * len(_READS) * session.request.rounds
                      * len(session.targets))
@@ -41,15 +41,6 @@ class ReadsWhileWriting:
                                    lambda target, tell, kind=kind, rows=rows, rate=rate:
                                    self._one_run(target, kind, rows, rate, tell))
 
-    def _fill(self, target):
-        with Step(f"loading {self._options.rows:,} rows into {target.name}"):
-            engine = {"engine": target.engine} if target.protocol == "mysql" else {}
-            Load(target, "micro.lua", dict(engine, rows=self._options.rows, tables=1),
-                 "prepare").run()
-            with database.connect(target) as connection:
-                connection.execute("VACUUM ANALYZE sbtest1" if target.protocol == "postgres"
-                                   else "ANALYZE TABLE sbtest1")
-
     def _one_run(self, target, kind, rows, rate, tell):
         options = self._options
         self._session.settle(target)
@@ -57,15 +48,7 @@ class ReadsWhileWriting:
                   "time": options.time, "rand_type": "uniform"}
         writes = Load(target, "micro.lua", dict(common, kind=_WRITE, rate=rate)) if rate else None
         reads = Load(target, "micro.lua", dict(common, kind=kind, range=rows))
-        with observe(target, self._session.data_folder(target)) as sampler:
-            if writes:
-                writes.start()
-            try:
-                report = reads.run(tell)
-                written = writes.finish() if writes else None
-            finally:
-                if writes:
-                    writes.stop()
+        report, written, sampler = run_beside(self._session, target, reads, writes, tell)
         metrics = dict(per_operation(sampler, report.queries), **latency_metrics(report),
                        qps=report.queries / report.seconds,
                        client_cpu=report.client_cpu_s * 1e6 / max(1, report.queries),
@@ -76,6 +59,30 @@ class ReadsWhileWriting:
             metrics["events_per_s"] = written.events / written.seconds
             run.update(missed_rate(written.events, written.seconds, rate))
         return run
+
+
+def fill_table(target, rows):
+    """One table of the microbenchmarks."""
+    with Step(f"loading {rows:,} rows into {target.name}"):
+        engine = {"engine": target.engine} if target.protocol == "mysql" else {}
+        Load(target, "micro.lua", dict(engine, rows=rows, tables=1), "prepare").run()
+        with database.connect(target) as connection:
+            connection.execute("VACUUM ANALYZE sbtest1" if target.protocol == "postgres"
+                               else "ANALYZE TABLE sbtest1")
+
+
+def run_beside(session, target, reads, writes, tell):
+    """Two loads at the same time, of which `writes` may be None: both reports and the sampler."""
+    with observe(target, session.data_folder(target)) as sampler:
+        if writes:
+            writes.start()
+        try:
+            report = reads.run(tell)
+            written = writes.finish() if writes else None
+        finally:
+            if writes:
+                writes.stop()
+    return report, written, sampler
 
 
 def missed_rate(events, seconds, rate):
