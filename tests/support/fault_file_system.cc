@@ -151,6 +151,7 @@ void FaultFileSystem::PowerOffAfter(uint64_t changes) {
 void FaultFileSystem::Inject(InjectedFault fault) {
   std::lock_guard lock(faults_mutex_);
   faults_.push_back(std::move(fault));
+  injector_ = std::this_thread::get_id();
   faults_armed_.store(true);
 }
 
@@ -239,6 +240,8 @@ FaultFileSystem::Verdict FaultFileSystem::TakeFault(FileCall call, const std::st
     verdict.fault = fault;
     verdict.faulty = true;
     CountFault(call, path);
+    faults_met_.fetch_add(1);
+    if (injector_ != std::this_thread::get_id()) faults_met_elsewhere_.fetch_add(1);
     if (fault.effect == InjectedFault::Effect::kFail ||
         fault.effect == InjectedFault::Effect::kShort) {
       const int usual = fault.code == Code::kNoSpace ? ENOSPC : EIO;

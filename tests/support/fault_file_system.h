@@ -26,6 +26,7 @@
 #include <shared_mutex>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <vector>
 
 #include "base/random.h"
@@ -74,6 +75,11 @@ class FaultFileSystem final : public FileSystem {
   // Faults.
   void Inject(InjectedFault fault);
   void ClearFaults();
+  /// Of all injected faults; those of queues not counted.
+  [[nodiscard]] uint64_t FaultsMet() const { return faults_met_.load(); }
+  /// The part of them that another thread met than the one which injected the fault. What that
+  /// thread makes of it may come at any time: only the end of the instance settles it.
+  [[nodiscard]] uint64_t FaultsMetElsewhere() const { return faults_met_elsewhere_.load(); }
   /// Bit rot, seen by programs and on disk. False if there is no such byte.
   bool FlipBit(const std::string& path, uint64_t offset, unsigned bit);
   /// The disk that is mounted at `folder` is away: nothing below it is there. Empty: it is back.
@@ -184,6 +190,9 @@ class FaultFileSystem final : public FileSystem {
   std::atomic<bool> faults_armed_{false};  // false: nobody needs faults_mutex_
   std::vector<InjectedFault> faults_;      // guarded by faults_mutex_
   Random fault_random_;                    // guarded by faults_mutex_
+  std::thread::id injector_;               // guarded by faults_mutex_
+  std::atomic<uint64_t> faults_met_{0};
+  std::atomic<uint64_t> faults_met_elsewhere_{0};
 };
 
 }  // namespace rowan
