@@ -174,7 +174,7 @@ Status Session::Commit(Durability durability, CommitWait wait) {
   statement_open_ = false;
   auto_increment_locks_.clear();  // they go with all others
   if (txn_->state == TxnState::kIdle) return Status::Ok();
-  const bool wrote = txn_->undo_start.page != kNoPage;
+  const bool wrote = !txn_->undo.empty();
   const Status status = OrOutOfMemory(
       [&] { return txns_->Commit(txn_.get(), durability, wait == CommitWait::kAsDurability); });
   if (status.ok()) {

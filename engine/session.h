@@ -98,8 +98,8 @@ class Session {
   [[nodiscard]] uint64_t txn_number() const { return txn_->txn_id().value(); }
   /// From the next wait on.
   void SetLockWait(const LockWaitSettings& settings) {
-    txn_->lock_wait_timeout_s = settings.timeout_s;
-    txn_->deadlock_detect = settings.detect_deadlocks;
+    txn_->locks.wait_timeout_s = settings.timeout_s;
+    txn_->locks.deadlock_detect = settings.detect_deadlocks;
   }
   /// True snapshot isolation at REPEATABLE READ, for the statements to come: locking or changing a
   /// row that was changed after the transaction's snapshot was taken fails with kDeadlock.

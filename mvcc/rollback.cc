@@ -29,15 +29,15 @@ Status Rollback::DownTo(Txn* txn, const UndoPosition& position, WorkBudget* budg
   UndoRecordCopy record;
   UndoPointer pointer;
   for (;;) {
-    if (txn->undo_records > position.records && !budget->Spend()) return Status(Code::kBusy);
+    if (txn->undo.records > position.records && !budget->Spend()) return Status(Code::kBusy);
     Status status = undo_->ReadLast(txn, position, &record, &pointer);
     if (status.Is(Code::kEndOfRange)) return Status::Ok();
     if (!status.ok()) return status;
-    const uint64_t records = txn->undo_records;
+    const uint64_t records = txn->undo.records;
     status = record.rolled_back ? undo_->DropLast(txn, pointer)
                                 : applier_->Undo(txn, record, pointer, budget);
     if (!status.ok()) return status;
-    ROWAN_CHECK(txn->undo_records < records);  // the applier dropped the record in its own group
+    ROWAN_CHECK(txn->undo.records < records);  // the applier dropped the record in its own group
   }
 }
 

@@ -76,12 +76,7 @@ void TxnManager::SetIdReserver(std::function<Status(TxnId, Csn)> reserve) {
 
 void TxnManager::OpenSnapshot(Txn* txn) {
   if (txn->snapshot.active()) return;
-  if (txn->snapshot_registry == nullptr) {
-    txn->snapshot_slot = snapshots_.AcquireSlot();
-    txn->snapshot_registry = &snapshots_;
-  }
-  ROWAN_DCHECK(txn->snapshot_registry == &snapshots_);
-  const uint32_t slot = txn->snapshot_slot;
+  const uint32_t slot = txn->snapshot_slot.In(&snapshots_);
   TxnId low_txn;
   Csn csn;
   do {
@@ -217,16 +212,11 @@ bool TxnManager::WithActive(TxnId id, FunctionRef<void(Txn*)> action) {
 void TxnManager::Reset(Txn* txn, TxnState state) {
   txn->id.store(0, std::memory_order_relaxed);
   std::atomic_ref(txn->state).store(state, std::memory_order_relaxed);
-  txn->stream = nullptr;
-  txn->undo_start = {};
-  txn->undo_end = {};
-  txn->undo_records = 0;
-  txn->undo_bytes = 0;
+  txn->undo.Clear();
   txn->commit_begin_nanos = 0;
-  txn->half_undone = Code::kOk;
-  txn->failed_rollback = {};
+  txn->rollback.half_undone = Code::kOk;
+  txn->rollback.failed = {};
   txn->xid.clear();
-  txn->changed_indexes.Clear();
   txn->rows_ahead.Forget();
 }
 
@@ -241,7 +231,7 @@ void TxnManager::End(Txn* txn, TxnOutcome outcome, bool committed) {
 }
 
 void TxnManager::EndWithoutUndo(Txn* txn, TxnState state) {
-  if (txn->stream != nullptr) streams()->Release(txn);
+  if (txn->undo.stream != nullptr) streams()->Release(txn);
   // No row carries the id: nobody will ever ask how it ended.
   End(txn, TxnOutcome(TxnOutcome::kRolledBack, Csn(0)), state == TxnState::kCommitted);
   Reset(txn, state);
@@ -259,7 +249,7 @@ Status TxnManager::Commit(Txn* txn, Durability durability, bool wait) {
   if (const Status usable = CheckUsable(*txn); !usable.ok()) return usable;
   CloseSnapshot(txn);
   if (const Status allowed = CheckSerializable(txn); !allowed.ok()) return allowed;
-  if (txn->undo_start.page == kNoPage) {
+  if (txn->undo.empty()) {
     EndWithoutUndo(txn, TxnState::kCommitted);
     return Status::Ok();
   }
@@ -309,7 +299,7 @@ Status TxnManager::Prepare(Txn* txn, Bytes xid) {
   CloseSnapshot(txn);
   if (const Status usable = CheckUsable(*txn); !usable.ok()) return usable;
   if (const Status allowed = CheckSerializable(txn); !allowed.ok()) return allowed;
-  if (txn->undo_start.page != kNoPage) {
+  if (!txn->undo.empty()) {
     txn->commit_begin_nanos = MonotonicNanos();
     const Result<Lsn> end = OrOutOfMemory([&] {
       txn->xid.assign(AsText(xid));
@@ -327,11 +317,7 @@ Status TxnManager::Prepare(Txn* txn, Bytes xid) {
 
 Status TxnManager::MakeDurable() { return log_->WaitDurable(log_->tail()); }
 
-UndoPosition TxnManager::Savepoint(const Txn* txn) const {
-  UndoPosition position = txn->undo_end;
-  position.records = txn->undo_records;
-  return position;
-}
+UndoPosition TxnManager::Savepoint(const Txn* txn) const { return {txn->undo.records}; }
 
 // --- transactions without a session ---
 
@@ -366,10 +352,9 @@ std::vector<TxnInfo> TxnManager::Describe() const {
         {.id = txn->txn_id(),
          .thread = txn->thread.load(std::memory_order_relaxed),
          .state = std::atomic_ref(txn->state).load(std::memory_order_relaxed),
-         .undo_records = std::atomic_ref(txn->undo_records).load(std::memory_order_relaxed),
-         .locks = txn->lock_count.load(std::memory_order_relaxed) +
-                  txn->folded_locks.load(std::memory_order_relaxed),
-         .waiting = txn->waiting_for.load(std::memory_order_relaxed) != nullptr,
+         .undo_records = std::atomic_ref(txn->undo.records).load(std::memory_order_relaxed),
+         .locks = txn->locks.count(),
+         .waiting = txn->locks.waiting_for.load(std::memory_order_relaxed) != nullptr,
          .recovered = txn->recovered});
   });
   return infos;

@@ -22,7 +22,7 @@ Result<Lsn> TxnManager::RenamePrepared(Txn* txn, Bytes xid) {
   if (txn->state != TxnState::kPrepared || txn->xid.size() != xid.size()) {
     return Status(Code::kInvalidArgument, "not a prepared transaction of such an XID");
   }
-  if (txn->undo_start.page != kNoPage) {
+  if (!txn->undo.empty()) {
     const Result<Lsn> end = undo_.ReplaceXid(txn, xid);
     if (!end.ok()) return end;
     txn->commit_lsn = end.value();

@@ -23,18 +23,18 @@ Status HalfUndone() {
 }  // namespace
 
 Status TxnManager::CheckUsable(const Txn& txn) {
-  if (txn.only_rollback != Code::kOk) {
-    return Status(txn.only_rollback, "the transaction has to be rolled back");
+  if (txn.rollback.required != Code::kOk) {
+    return Status(txn.rollback.required, "the transaction has to be rolled back");
   }
-  switch (txn.half_undone) {
+  switch (txn.rollback.half_undone) {
     case Code::kOk: return Status::Ok();
     case Code::kInterrupted: return HalfUndone();
-    default: return Status(txn.half_undone, "a rollback to a savepoint failed half-way");
+    default: return Status(txn.rollback.half_undone, "a rollback to a savepoint failed half-way");
   }
 }
 
 Status TxnManager::RollbackTo(Txn* txn, const UndoPosition& position) {
-  if (txn->undo_records <= position.records) return Status::Ok();
+  if (txn->undo.records <= position.records) return Status::Ok();
   // What was inserted was seen to be free, and others may take it from here on: that time is the
   // latest for an optimistic transaction's snapshot.
   if (txn->serial != nullptr) OpenSnapshot(txn);
@@ -43,13 +43,13 @@ Status TxnManager::RollbackTo(Txn* txn, const UndoPosition& position) {
   WorkBudget budget = WorkBudget::UntilInterrupted(shutdown_sign_, &txn->leaves_savepoint);
   Status status = OrOutOfMemory([&] { return rollback_.DownTo(txn, position, &budget); });
   if (budget.Left(status)) status = HalfUndone();
-  const bool half_undone = txn->half_undone != Code::kOk;
+  const bool half_undone = txn->rollback.half_undone != Code::kOk;
   if (!status.ok()) {
-    const uint64_t former = half_undone ? txn->half_undone_records : UINT64_MAX;
-    txn->half_undone_records = std::min(former, position.records);
-    txn->half_undone = status.code();
-  } else if (half_undone && position.records <= txn->half_undone_records) {
-    txn->half_undone = Code::kOk;
+    const uint64_t former = half_undone ? txn->rollback.half_undone_records : UINT64_MAX;
+    txn->rollback.half_undone_records = std::min(former, position.records);
+    txn->rollback.half_undone = status.code();
+  } else if (half_undone && position.records <= txn->rollback.half_undone_records) {
+    txn->rollback.half_undone = Code::kOk;
   }
   return status;
 }
@@ -59,13 +59,13 @@ void TxnManager::LogFailedRollback(const Txn& txn, Status reason) {
     if (temporary_) return;
     LogInfo("The rollback of transaction {} goes on {}; {} undo records are left.",
             txn.txn_id().value(), ShuttingDown() ? "after the next start" : "in the background",
-            txn.undo_records);
-  } else if (!reason.Is(Code::kStopped) && txn.failed_rollback.failures == 0) {
+            txn.undo.records);
+  } else if (!reason.Is(Code::kStopped) && txn.rollback.failed.failures == 0) {
     // Of the tries that follow only the one that succeeds is told.
     LogError(
         "Rolling back transaction {} failed when {} undo records were left: {}. Its rows stay "
         "locked. {}",
-        txn.txn_id().value(), txn.undo_records, reason.message(),
+        txn.txn_id().value(), txn.undo.records, reason.message(),
         reason.Is(Code::kCorrupt)
             ? "It is tried again when a table is dropped and at the next start: see \"Damage in "
               "undo\" in docs/durability.md."
@@ -78,21 +78,17 @@ void TxnManager::Detach(Txn* txn, Status reason) {
   LogFailedRollback(*txn, reason);
   // Left by a session: nothing is in the way of the rest.
   const bool goes_on = reason.Is(Code::kInterrupted) && !ShuttingDown();
-  const uint32_t failures = txn->failed_rollback.failures;
+  const uint32_t failures = txn->rollback.failed.failures;
   const uint64_t pause_nanos = kFirstRetryNanos << std::min(failures, kRetryDoublingsMax);
   auto detached = std::make_unique<Txn>();
   detached->state = txn->state;
-  detached->stream = txn->stream;
-  detached->undo_start = txn->undo_start;
-  detached->undo_end = txn->undo_end;
-  detached->undo_records = txn->undo_records;
-  detached->undo_bytes = txn->undo_bytes;
+  detached->undo = txn->undo;
   detached->xid = txn->xid;
   detached->recovered = true;
   if (goes_on) {
     losers_.fetch_add(1, std::memory_order_relaxed);
   } else {
-    detached->failed_rollback = {reason.code(), failures + 1, MonotonicNanos() + pause_nanos};
+    detached->rollback.failed = {reason.code(), failures + 1, MonotonicNanos() + pause_nanos};
   }
   detached->id.store(id.value(), std::memory_order_relaxed);
   writers_.Replace(id, detached.get());
@@ -104,7 +100,7 @@ void TxnManager::Detach(Txn* txn, Status reason) {
 Status TxnManager::Rollback(Txn* txn) {
   CloseSnapshot(txn);
   if (txn->serial != nullptr) serial_.End(txn, false);
-  const bool wrote = txn->undo_start.page != kNoPage;
+  const bool wrote = !txn->undo.empty();
   if (!wrote) {
     EndWithoutUndo(txn, TxnState::kRolledBack);
     return Status::Ok();
@@ -132,7 +128,7 @@ void TxnManager::EndRollback(Txn* txn, Status undone) {
     // A CSN too, so that snapshots taken before and after the end can be told apart.
     End(txn, TxnOutcome(TxnOutcome::kRolledBack, TakeCsn()), false);
     AddCounter(Counter::kRollbacks);
-    if (txn->failed_rollback.failures != 0) {
+    if (txn->rollback.failed.failures != 0) {
       LogInfo("The rollback of transaction {}, which had failed, is complete.",
               txn->txn_id().value());
     }
@@ -158,7 +154,7 @@ Result<bool> TxnManager::RollbackSome(WorkBudget* budget) {
   rowan::Rollback::SharedOutcome shared;
   if (txn == nullptr) {
     rollback_.Help(budget, &shared);
-  } else if (txn->state == TxnState::kActive && txn->undo_records > rollback_records_alone_) {
+  } else if (txn->state == TxnState::kActive && txn->undo.records > rollback_records_alone_) {
     rollback_.Share(&txn, budget, &shared);
   }
   Status status = shared.status;

@@ -91,7 +91,7 @@ void Catalog::RemoveStrayStatistics(TxnManager* txns) {
   for (const TableId table : strays) {
     Txn txn;
     txn.state = TxnState::kActive;
-    txn.lock_wait_timeout_s = 0;
+    txn.locks.wait_timeout_s = 0;
     // Kept from it now: the next start tries again.
     if (!DeleteStatistics(&writer, &txn, table).ok() ||
         !txns->Commit(&txn, Durability::kBackground, false).ok()) {

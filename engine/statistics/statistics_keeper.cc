@@ -57,7 +57,7 @@ void StatisticsKeeper::Keep(Table* table) {
   Txn txn;
   txn.state = TxnState::kActive;
   txn.isolation = IsolationLevel::kReadCommitted;
-  txn.lock_wait_timeout_s = 0;  // a DROP of the table has the row: it goes
+  txn.locks.wait_timeout_s = 0;  // a DROP of the table has the row: it goes
   const std::string row = EncodeStatistics(table);
   // What keeps statistics from being stored is met by those whose data it concerns.
   if (!catalog_->WriteStatistics(&writer, &txn, table->id(), row).ok() ||

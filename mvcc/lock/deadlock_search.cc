@@ -17,19 +17,14 @@ constexpr size_t kLocksReported = 8;
 bool SpeaksForThoseBefore(const LockRequest* blocker) {
   const Txn* owner = blocker->owner;
   return !blocker->granted() && !blocker->upgrade && blocker->mode == LockMode::kExclusive &&
-         owner->waiting_for.load(std::memory_order_relaxed) == blocker &&
-         !owner->chosen_as_victim.load(std::memory_order_relaxed);
-}
-
-uint64_t LocksOf(const Txn& txn) {
-  return txn.lock_count.load(std::memory_order_relaxed) +
-         txn.folded_locks.load(std::memory_order_relaxed);
+         owner->locks.waiting_for.load(std::memory_order_relaxed) == blocker &&
+         !owner->locks.chosen_as_victim.load(std::memory_order_relaxed);
 }
 
 /// What a rollback throws away: changes, and rows that were found and locked.
 uint64_t WorkDone(const Txn& txn) {
   constexpr uint64_t kUndoBytesPerLock = 32;  // about the undo record of a small change
-  return txn.undo_bytes + kUndoBytesPerLock * LocksOf(txn);
+  return txn.undo.bytes + kUndoBytesPerLock * txn.locks.count();
 }
 
 LockInfo Describe(const LockRequest& request) {
@@ -45,7 +40,7 @@ LockInfo Describe(const LockRequest& request) {
 /// Its list cannot change: it sleeps, and cannot leave while the graph mutex is held.
 std::vector<LockInfo> NewestHeld(const Txn& txn) {
   std::vector<LockInfo> held;
-  const LockRequest* request = txn.locks.load(std::memory_order_acquire);
+  const LockRequest* request = txn.locks.newest.load(std::memory_order_acquire);
   for (; request != nullptr && held.size() < kLocksReported; request = request->txn_next) {
     if (request->granted()) held.push_back(Describe(*request));
   }
@@ -57,11 +52,12 @@ std::vector<LockInfo> NewestHeld(const Txn& txn) {
 bool DeadlockSearch::AddBlocker(size_t node, const LockRequest* blocker) {
   Txn* owner = blocker->owner;
   if (owner == nodes_.front().txn) return true;
-  LockRequest* waits_for = owner->waiting_for.load(std::memory_order_relaxed);
-  if (waits_for == nullptr || owner->search_mark == search_number_) return false;
-  owner->search_mark = search_number_;
+  LockRequest* waits_for = owner->locks.waiting_for.load(std::memory_order_relaxed);
+  if (waits_for == nullptr || owner->locks.search_mark == search_number_) return false;
+  owner->locks.search_mark = search_number_;
   // A victim gives up, and a granted sleeper is about to go on: neither waits.
-  if (waits_for->granted() || owner->chosen_as_victim.load(std::memory_order_relaxed)) return false;
+  if (waits_for->granted() || owner->locks.chosen_as_victim.load(std::memory_order_relaxed))
+    return false;
   nodes_.push_back({owner, waits_for, node});
   return false;
 }
@@ -85,9 +81,9 @@ void DeadlockSearch::ReportBlockers(const LockRequest* waiter,
   if (waiter->granted()) return;
   const LockRequest* ahead = waiter->chain_previous;
   for (; ahead != nullptr; ahead = ahead->chain_previous) {
-    void* holder = ahead->owner->replica_worker;
+    void* holder = ahead->owner->locks.replica_worker;
     if (holder != nullptr && ahead->Blocks(*waiter)) {
-      blocked(waiter->owner->replica_worker, holder);
+      blocked(waiter->owner->locks.replica_worker, holder);
     }
   }
 }
@@ -95,8 +91,8 @@ void DeadlockSearch::ReportBlockers(const LockRequest* waiter,
 size_t DeadlockSearch::FindCycle(Txn* start) {
   ++search_number_;
   nodes_.clear();
-  nodes_.push_back({start, start->waiting_for.load(std::memory_order_relaxed), 0});
-  start->search_mark = search_number_;
+  nodes_.push_back({start, start->locks.waiting_for.load(std::memory_order_relaxed), 0});
+  start->locks.search_mark = search_number_;
   for (size_t node = 0; node < nodes_.size(); ++node) {
     if (Expand(node)) return node;
   }
@@ -119,8 +115,8 @@ void DeadlockSearch::Remember(size_t last, const Txn* victim) {
   for (size_t node = last;; node = nodes_[node].parent) {
     const Txn& txn = *nodes_[node].txn;
     last_.members.insert(last_.members.begin(), {.id = txn.txn_id(),
-                                                 .undo_records = txn.undo_records,
-                                                 .locks = LocksOf(txn),
+                                                 .undo_records = txn.undo.records,
+                                                 .locks = txn.locks.count(),
                                                  .wanted = Describe(*nodes_[node].request),
                                                  .held = NewestHeld(txn),
                                                  .victim = &txn == victim});
@@ -131,9 +127,9 @@ void DeadlockSearch::Remember(size_t last, const Txn* victim) {
 bool DeadlockSearch::Resolve(Txn* txn) {
   // A transaction without locks keeps nobody waiting: it can be in no cycle. Whoever makes one of
   // its implicit locks explicit publishes itself after that, and then finds us.
-  const LockRequest* newest = txn->locks.load(std::memory_order_acquire);
-  if (newest == txn->waiting_for.load(std::memory_order_relaxed) &&
-      txn->lock_count.load(std::memory_order_relaxed) == 1) {
+  const LockRequest* newest = txn->locks.newest.load(std::memory_order_acquire);
+  if (newest == txn->locks.waiting_for.load(std::memory_order_relaxed) &&
+      txn->locks.request_count.load(std::memory_order_relaxed) == 1) {
     return true;
   }
   for (;;) {
@@ -143,8 +139,8 @@ bool DeadlockSearch::Resolve(Txn* txn) {
     Txn* victim = ChooseVictim(last);
     Remember(last, victim);
     if (victim == txn) return false;
-    victim->chosen_as_victim.store(true, std::memory_order_release);
-    victim->waiting_for.load(std::memory_order_relaxed)->WakeToLook();
+    victim->locks.chosen_as_victim.store(true, std::memory_order_release);
+    victim->locks.waiting_for.load(std::memory_order_relaxed)->WakeToLook();
   }
 }
 

@@ -51,7 +51,7 @@ FoldedLocks::IndexLocks* FoldedLocks::Find(const Shard& shard, IndexId index) {
 }
 
 FoldedHoldings* FoldedLocks::HoldingsOf(const Txn* txn, IndexId index) {
-  FoldedHoldings* holdings = txn->folded;
+  FoldedHoldings* holdings = txn->locks.folded;
   while (holdings != nullptr && holdings->index != index) holdings = holdings->next;
   return holdings;
 }
@@ -66,7 +66,7 @@ FoldedHoldings* FoldedLocks::MakeHoldings(Shard* shard, Txn* txn, IndexId index,
   auto* holdings = new FoldedHoldings;
   holdings->owner = txn;
   holdings->index = index;
-  holdings->next = std::exchange(txn->folded, holdings);
+  holdings->next = std::exchange(txn->locks.folded, holdings);
   (*locks)->holdings.push_back(holdings);
   CountOf(index).fetch_add(1, std::memory_order_release);
   return holdings;
@@ -214,8 +214,8 @@ void FoldedLocks::AddRecord(Txn* txn, LockKey key, LockMode mode) {
 // --- the end ---
 
 void FoldedLocks::Release(Txn* txn) {
-  while (FoldedHoldings* holdings = txn->folded) {
-    txn->folded = holdings->next;
+  while (FoldedHoldings* holdings = txn->locks.folded) {
+    txn->locks.folded = holdings->next;
     ReleaseIn(ShardOf(holdings->index), holdings);
     delete holdings;
   }

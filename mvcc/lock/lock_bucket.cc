@@ -19,18 +19,19 @@ constexpr uint64_t kMemoryPerBucket = 4 * sizeof(LockRequest);
 
 void PushToOwner(LockRequest* request) {
   Txn* txn = request->owner;
-  request->txn_next = txn->locks.load(std::memory_order_relaxed);
-  while (!txn->locks.compare_exchange_weak(request->txn_next, request, std::memory_order_release,
-                                           std::memory_order_relaxed)) {
+  request->txn_next = txn->locks.newest.load(std::memory_order_relaxed);
+  while (!txn->locks.newest.compare_exchange_weak(
+      request->txn_next, request, std::memory_order_release, std::memory_order_relaxed)) {
   }
-  txn->lock_count.fetch_add(1, std::memory_order_relaxed);
+  txn->locks.request_count.fetch_add(1, std::memory_order_relaxed);
 }
 
 void PopFromOwner(LockRequest* request) {
   Txn* txn = request->owner;
-  txn->lock_count.fetch_sub(1, std::memory_order_relaxed);
+  txn->locks.request_count.fetch_sub(1, std::memory_order_relaxed);
   LockRequest* head = request;
-  if (txn->locks.compare_exchange_strong(head, request->txn_next, std::memory_order_acquire)) {
+  if (txn->locks.newest.compare_exchange_strong(head, request->txn_next,
+                                                std::memory_order_acquire)) {
     return;
   }
   // Others only push in front, so behind the head the list is the owner's alone.

@@ -14,29 +14,28 @@ constexpr uint32_t kNewestKept = 64;
 constexpr uint64_t kNeverRefused = 8192;
 
 void CountFolded(Txn* txn, uint64_t records) {
-  const uint64_t before = txn->folded_locks.load(std::memory_order_relaxed);
-  txn->folded_locks.store(before + records, std::memory_order_relaxed);
+  const uint64_t before = txn->locks.folded_count.load(std::memory_order_relaxed);
+  txn->locks.folded_count.store(before + records, std::memory_order_relaxed);
 }
 
 }  // namespace
 
 bool LockFolding::IsFullFor(const Txn* txn) const {
   if (memory_bytes() < memory_bytes_max_.load(std::memory_order_relaxed)) return false;
-  return txn->lock_count.load(std::memory_order_relaxed) +
-             txn->folded_locks.load(std::memory_order_relaxed) >=
-         kNeverRefused;
+  return txn->locks.count() >= kNeverRefused;
 }
 
 Status LockFolding::FoldOld(Txn* txn) {
-  if (txn->lock_count.load(std::memory_order_relaxed) < txn->fold_at) return Status::Ok();
+  if (txn->locks.request_count.load(std::memory_order_relaxed) < txn->locks.fold_at)
+    return Status::Ok();
   if (IsFullFor(txn)) return Status(Code::kLockTableFull);
   // Others only push in front, so behind the head the list is the owner's alone.
-  LockRequest* before = txn->locks.load(std::memory_order_acquire);
+  LockRequest* before = txn->locks.newest.load(std::memory_order_acquire);
   for (uint32_t i = 1; i < kNewestKept && before != nullptr; ++i) before = before->txn_next;
   while (before != nullptr && before->txn_next != nullptr) {
     if (!FoldBehind(before)) before = before->txn_next;
   }
-  txn->fold_at = txn->lock_count.load(std::memory_order_relaxed) + kFoldAtFirst;
+  txn->locks.fold_at = txn->locks.request_count.load(std::memory_order_relaxed) + kFoldAtFirst;
   return Status::Ok();
 }
 
@@ -51,7 +50,7 @@ bool LockFolding::FoldBehind(LockRequest* before) {
     bucket->Unlink(request);
   }
   before->txn_next = request->txn_next;
-  request->owner->lock_count.fetch_sub(1, std::memory_order_relaxed);
+  request->owner->locks.request_count.fetch_sub(1, std::memory_order_relaxed);
   CountFolded(request->owner, 1);
   pool_->Release(request);
   return true;

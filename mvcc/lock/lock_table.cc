@@ -44,9 +44,9 @@ void LockTable::Remove(LockRequest* request) {
 }
 
 Status LockTable::Prepare(Txn* txn) {
-  if (txn->only_rollback != Code::kOk) return Status(txn->only_rollback);
+  if (txn->rollback.required != Code::kOk) return Status(txn->rollback.required);
   // A caller that started over instead of waiting.
-  if (LockRequest* stale = std::exchange(txn->queued, nullptr)) Remove(stale);
+  if (LockRequest* stale = std::exchange(txn->locks.queued, nullptr)) Remove(stale);
   return folding_.FoldOld(txn);
 }
 
@@ -84,13 +84,13 @@ Status LockTable::TryQueue(LockBucket* bucket, const LockAttempt& attempt, bool*
     return Status::Ok();
   }
   if (attempt.policy != WaitPolicy::kWait) return Refusal(attempt.policy);
-  attempt.txn->queued_key.assign(AsText(attempt.target.key));
+  attempt.txn->locks.queued_key.assign(AsText(attempt.target.key));
   LockRequest* request =
       NewRequest(attempt.txn, attempt.target, attempt.mode, attempt.kind, MemoryCap::kKept);
   if (request == nullptr) return Status(Code::kLockTableFull);
   request->upgrade = scan.owns_record;
   bucket->AddWaiting(request);
-  attempt.txn->queued = request;
+  attempt.txn->locks.queued = request;
   return Status(Code::kLockWait);
 }
 
@@ -205,22 +205,22 @@ void LockTable::Unlock(Txn* txn, LockKey key, LockMode mode, LockKind kind) {
 }
 
 void LockTable::ReleaseAll(Txn* txn) {
-  txn->queued = nullptr;
+  txn->locks.queued = nullptr;
   // First what others make entries of: none is added behind the last one removed.
-  if (txn->folded != nullptr) folded_.Release(txn);
-  while (LockRequest* request = txn->locks.load(std::memory_order_acquire)) {
+  if (txn->locks.folded != nullptr) folded_.Release(txn);
+  while (LockRequest* request = txn->locks.newest.load(std::memory_order_acquire)) {
     Remove(request);
   }
-  txn->folded_locks.store(0, std::memory_order_relaxed);
-  txn->fold_at = kFoldAtFirst;
-  txn->only_rollback = Code::kOk;  // it is through
+  txn->locks.folded_count.store(0, std::memory_order_relaxed);
+  txn->locks.fold_at = kFoldAtFirst;
+  txn->rollback.required = Code::kOk;  // it is through
 }
 
 void LockTable::HandOver(Txn* from, Txn* to) {
-  if (LockRequest* stale = std::exchange(from->queued, nullptr)) Remove(stale);
+  if (LockRequest* stale = std::exchange(from->locks.queued, nullptr)) Remove(stale);
   // First, as in ReleaseAll: nobody makes an entry for `from` from here on.
-  if (from->folded != nullptr) folded_.Release(from);
-  while (LockRequest* request = from->locks.load(std::memory_order_acquire)) {
+  if (from->locks.folded != nullptr) folded_.Release(from);
+  while (LockRequest* request = from->locks.newest.load(std::memory_order_acquire)) {
     LockBucket* bucket = buckets_.Of(request->key);
     {
       const ExclusiveLatchGuard guard(&bucket->latch);
@@ -246,7 +246,7 @@ LockInfo InfoOf(const LockRequest& request) {
                 .mode = request.mode,
                 .kind = request.kind,
                 .granted = request.granted()};
-  if (!info.granted) info.key = request.owner->queued_key;
+  if (!info.granted) info.key = request.owner->locks.queued_key;
   return info;
 }
 

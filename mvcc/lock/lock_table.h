@@ -118,7 +118,7 @@ class LockTable {
   void SetShutdownSign(ShutdownSign sign) { waits_.SetShutdownSign(sign); }
   /// Set once before use.
   void SetWaitHooks(const LockWaitHooks& hooks) { waits_.SetHooks(hooks); }
-  /// Sets txn->replica_worker; the former one is no longer used when this returns. Called
+  /// Sets txn->locks.replica_worker; the former one is no longer used when this returns. Called
   /// by the transaction's thread.
   void SetReplicaWorker(Txn* txn, void* worker) { waits_.SetReplicaWorker(txn, worker); }
 

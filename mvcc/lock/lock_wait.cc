@@ -17,16 +17,16 @@ constexpr uint64_t kNanosPerSecond = 1'000'000'000;
 
 bool LockWait::PublishAndSearch(Txn* txn, LockRequest* request) {
   const MutexLock lock(&graph_mutex_);
-  txn->waiting_for.store(request, std::memory_order_relaxed);
-  if (txn->replica_worker != nullptr && hooks_.worker_blocked != nullptr) {
+  txn->locks.waiting_for.store(request, std::memory_order_relaxed);
+  if (txn->locks.replica_worker != nullptr && hooks_.worker_blocked != nullptr) {
     search_.ReportBlockers(request, hooks_.worker_blocked);
   }
-  return !txn->deadlock_detect || search_.Resolve(txn);
+  return !txn->locks.deadlock_detect || search_.Resolve(txn);
 }
 
 Status LockWait::Sleep(Txn* txn, LockRequest* request) {
   const uint64_t start = MonotonicNanos();
-  const uint64_t deadline = start + txn->lock_wait_timeout_s * kNanosPerSecond;
+  const uint64_t deadline = start + txn->locks.wait_timeout_s * kNanosPerSecond;
   // A cycle can close without a new waiter: an implicit lock made explicit adds an edge to a
   // sleeper.
   uint64_t search_interval = kNanosPerSecond;
@@ -34,7 +34,7 @@ Status LockWait::Sleep(Txn* txn, LockRequest* request) {
   for (;;) {
     const uint32_t word = request->word.load(std::memory_order_acquire);
     if ((word & LockRequest::kGranted) != 0) return Status::Ok();
-    if (txn->chosen_as_victim.load(std::memory_order_acquire)) return Status(Code::kDeadlock);
+    if (txn->locks.chosen_as_victim.load(std::memory_order_acquire)) return Status(Code::kDeadlock);
     if (txn->interrupted.load(std::memory_order_acquire)) return Status(Code::kInterrupted);
     if (shutdown_sign_ != nullptr && shutdown_sign_()) return Status(Code::kInterrupted);
     const uint64_t now = MonotonicNanos();
@@ -60,8 +60,8 @@ Status LockWait::Finish(Txn* txn, LockRequest* request, Status verdict) {
   {
     // Behind this no search knows us any more, and nobody is about to wake `request`.
     const MutexLock lock(&graph_mutex_);
-    txn->waiting_for.store(nullptr, std::memory_order_relaxed);
-    txn->chosen_as_victim.store(false, std::memory_order_relaxed);
+    txn->locks.waiting_for.store(nullptr, std::memory_order_relaxed);
+    txn->locks.chosen_as_victim.store(false, std::memory_order_relaxed);
   }
   LockBucket* bucket = buckets_->Of(request->key);
   WakeList wakes;
@@ -87,27 +87,27 @@ Status LockWait::WaitUnlessGranted(Txn* txn, LockRequest* request) {
 }
 
 Status LockWait::Wait(Txn* txn) {
-  LockRequest* request = txn->queued;
+  LockRequest* request = txn->locks.queued;
   ROWAN_CHECK(request != nullptr);
-  txn->queued = nullptr;
+  txn->locks.queued = nullptr;
   const Status verdict = Finish(txn, request, WaitUnlessGranted(txn, request));
   if (verdict.Is(Code::kLockTimeout)) AddCounter(Counter::kLockTimeouts);
-  if (verdict.Is(Code::kDeadlock)) txn->only_rollback = Code::kDeadlock;
+  if (verdict.Is(Code::kDeadlock)) txn->rollback.required = Code::kDeadlock;
   return verdict;
 }
 
 void LockWait::Interrupt(Txn* txn) {
   txn->interrupted.store(true, std::memory_order_release);
   const MutexLock lock(&graph_mutex_);
-  LockRequest* request = txn->waiting_for.load(std::memory_order_relaxed);
+  LockRequest* request = txn->locks.waiting_for.load(std::memory_order_relaxed);
   if (request != nullptr) request->WakeToLook();
 }
 
 void LockWait::SetReplicaWorker(Txn* txn, void* worker) {
-  if (txn->replica_worker == worker) return;
+  if (txn->locks.replica_worker == worker) return;
   // Who reports it at this moment holds this mutex: the old worker may go when we are through.
   const MutexLock lock(&graph_mutex_);
-  txn->replica_worker = worker;
+  txn->locks.replica_worker = worker;
 }
 
 Deadlock LockWait::LastDeadlock() const {

@@ -24,8 +24,8 @@ void SerialTxns::Forget(SerialTxn* txn) {
 }
 
 Status SerialTxns::Refuse(Txn* txn) {
-  if (txn->only_rollback == Code::kOk) AddCounter(Counter::kSerializationFailures);
-  txn->only_rollback = Code::kDeadlock;
+  if (txn->rollback.required == Code::kOk) AddCounter(Counter::kSerializationFailures);
+  txn->rollback.required = Code::kDeadlock;
   return Status(Code::kDeadlock, "reads and writes of concurrent transactions could form a circle");
 }
 

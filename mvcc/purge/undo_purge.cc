@@ -65,7 +65,7 @@ Status UndoPurge::NoteDamage(UndoStream* stream, Status status) {
 }
 
 Status UndoPurge::PurgeOwn(const Txn* txn, Visit visit, WorkBudget* budget) {
-  const UndoStream* stream = txn->stream;
+  const UndoStream* stream = txn->undo.stream;
   while (stream->history.load(std::memory_order_relaxed) != 0 && !budget->exhausted() &&
          !stream->damaged.load(std::memory_order_relaxed)) {
     const Result<Step> step = PurgeOldest(stream->number, Csn(UINT64_MAX), visit, budget);

@@ -23,7 +23,7 @@ Status LockImplicit(TxnManager* manager, Txn* txn, TxnId holder, const LockTarge
   // Granted although the holder has it: only if it ended in between, or if two keys share a hash
   // and we hold the other one; then waiting is impossible.
   if (!status.ok() || !manager->IsActive(holder)) return status;
-  txn->only_rollback = Code::kDeadlock;
+  txn->rollback.required = Code::kDeadlock;
   return Status(Code::kDeadlock);
 }
 

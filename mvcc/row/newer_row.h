@@ -22,7 +22,7 @@ inline bool IsNewerRow(const TxnManager& manager, const Txn& txn, TxnId writer) 
 
 /// What to answer then.
 inline Status RefuseNewerRow(Txn* txn) {
-  txn->only_rollback = Code::kDeadlock;
+  txn->rollback.required = Code::kDeadlock;
   return Status(Code::kDeadlock, "the row was changed after the transaction's snapshot was taken");
 }
 

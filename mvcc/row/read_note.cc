@@ -65,8 +65,8 @@ Status ReadNote::StartAgain() {
 void ReadNote::LetGo() {
   open_ = growing_ = false;
   Txn* const txn = scan_->txn;
-  if (txn == nullptr || txn->serial == nullptr || txn->only_rollback != Code::kOk) return;
-  txn->only_rollback = Code::kOutOfMemory;
+  if (txn == nullptr || txn->serial == nullptr || txn->rollback.required != Code::kOk) return;
+  txn->rollback.required = Code::kOutOfMemory;
 }
 
 void ReadNote::Shorten() {

@@ -69,7 +69,7 @@ class ReadNote {
 
   /// After a part of a scan: kDeadlock if what it met forbids the transaction to go on.
   [[nodiscard]] Status Check(Status status) const {
-    if (scan_->txn->serial == nullptr || scan_->txn->only_rollback == Code::kOk) return status;
+    if (scan_->txn->serial == nullptr || scan_->txn->rollback.required == Code::kOk) return status;
     return TxnManager::CheckUsable(*scan_->txn);
   }
 

@@ -33,7 +33,7 @@
 #include "base/ids.h"
 #include "btree/entry_mark.h"
 #include "btree/value_cut.h"
-#include "mvcc/undo/undo_pointer.h"
+#include "mvcc/txn/undo_pointer.h"
 
 namespace rowan {
 

@@ -93,7 +93,7 @@ void DropLock(const UndoStep& step, Bytes key) {
   LockTable* locks = step.manager->locks();
   const auto drop = [&](Txn* /*owner*/) { locks->DropImplicit(step.txn, target); };
   // A transaction's list of locks is for one thread at a time.
-  if (step.txn->rollback_shared) {
+  if (step.txn->rollback.shared) {
     step.manager->WithActive(step.txn->txn_id(), drop);
   } else {
     drop(step.txn);

@@ -4,7 +4,7 @@
 namespace rowan {
 namespace {
 
-bool HasFailed(const Txn& txn) { return txn.failed_rollback.cause != Code::kOk; }
+bool HasFailed(const Txn& txn) { return txn.rollback.failed.cause != Code::kOk; }
 
 /// Damage stays until something is dropped, and who shuts down or has stopped begins nothing.
 bool MayPass(Code cause) {
@@ -15,7 +15,7 @@ bool MayPass(Code cause) {
 
 void DetachedTxns::Add(std::unique_ptr<Txn> txn) {
   const MutexLock lock(&mutex_);
-  if (txn->state == TxnState::kPrepared && txn->failed_rollback.failures == 0) {
+  if (txn->state == TxnState::kPrepared && txn->rollback.failed.failures == 0) {
     prepared_.emplace(txn->xid, std::move(txn));
   } else {
     losers_.push_back(std::move(txn));
@@ -47,8 +47,8 @@ template <typename Predicate>
 void DetachedTxns::RetryIf(const Predicate& wanted, std::atomic<uint64_t>* losers) {
   const MutexLock lock(&mutex_);
   for (const auto& txn : losers_) {
-    if (!HasFailed(*txn) || !wanted(txn->failed_rollback)) continue;
-    txn->failed_rollback.cause = Code::kOk;
+    if (!HasFailed(*txn) || !wanted(txn->rollback.failed)) continue;
+    txn->rollback.failed.cause = Code::kOk;
     losers->fetch_add(1, std::memory_order_relaxed);
   }
 }
@@ -70,7 +70,7 @@ DetachedTxns::Failed DetachedTxns::CountFailed() const {
   for (const auto& txn : losers_) {
     if (!HasFailed(*txn)) continue;
     ++failed.count;
-    if (MayPass(txn->failed_rollback.cause)) ++failed.retried;
+    if (MayPass(txn->rollback.failed.cause)) ++failed.retried;
   }
   return failed;
 }
@@ -97,7 +97,7 @@ TxnId DetachedTxns::PreparedId(const std::string& xid) const {
 std::vector<IndexId> DetachedTxns::IndexesChangedBy(const std::string& xid) const {
   const MutexLock lock(&mutex_);
   const auto found = prepared_.find(xid);
-  return found == prepared_.end() ? std::vector<IndexId>() : found->second->changed_indexes.All();
+  return found == prepared_.end() ? std::vector<IndexId>() : found->second->undo.indexes.All();
 }
 
 }  // namespace rowan

@@ -15,7 +15,7 @@
 
 #include "base/mutex.h"
 #include "base/status.h"
-#include "mvcc/undo/undo_pointer.h"
+#include "mvcc/txn/undo_pointer.h"
 #include "mvcc/undo/undo_space.h"
 #include "mvcc/undo/undo_walk.h"
 

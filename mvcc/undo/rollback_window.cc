@@ -29,13 +29,13 @@ bool RollbackWindow::TryOpen(std::unique_ptr<Txn>* txn) {
   if (txn_ != nullptr) return false;
   ROWAN_CHECK(inside_ == 0);
   txn_ = std::move(*txn);
-  txn_->rollback_shared = true;
+  txn_->rollback.shared = true;
   inside_ = 1;
   units_.clear();
   pile_ = {};
   rows_.assign(kRowSlots, 0);
   row_count_ = 0;
-  next_ = txn_->stream->tail;
+  next_ = txn_->undo.stream->tail;
   at_end_ = false;
   status_ = Status::Ok();
   // Nothing is behind the newest record, as if a row was.
@@ -81,7 +81,7 @@ bool RollbackWindow::Take(const UndoSpace& space, ShareOf share_of, const WorkBu
 /// Reads one page more, which may make one unit more.
 void RollbackWindow::Extend(const UndoSpace& space, ShareOf share_of) {
   const PageNumber page = next_;
-  at_end_ = page == txn_->undo_start.page || units_.size() == kUnitsPerWindow ||
+  at_end_ = page == txn_->undo.header.page || units_.size() == kUnitsPerWindow ||
             pile_.slices.size() == kPagesPerPile;
   if (at_end_) return;
   if (!ReadPage(space, share_of, &next_).ok()) at_end_ = true;
@@ -183,7 +183,7 @@ bool RollbackWindow::Leave(Outcome* outcome) {
   }
   outcome->status = status_;
   outcome->txn = std::move(txn_);
-  outcome->txn->rollback_shared = false;
+  outcome->txn->rollback.shared = false;
   rows_ = {};
   return true;
 }

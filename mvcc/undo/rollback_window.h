@@ -35,7 +35,7 @@
 #include "base/status.h"
 #include "base/work_budget.h"
 #include "mvcc/txn/txn.h"
-#include "mvcc/undo/undo_pointer.h"
+#include "mvcc/txn/undo_pointer.h"
 #include "mvcc/undo/undo_share.h"
 #include "mvcc/undo/undo_space.h"
 

@@ -8,8 +8,8 @@
 #include "base/work_budget.h"
 #include "mvcc/txn/old_snapshots.h"
 #include "mvcc/txn/txn.h"
+#include "mvcc/txn/undo_pointer.h"
 #include "mvcc/undo/undo_page.h"
-#include "mvcc/undo/undo_pointer.h"
 #include "mvcc/undo/undo_share.h"
 
 namespace rowan {

@@ -16,8 +16,7 @@ bool FitsSummary(const std::byte* page, const UndoScan& scan) {
   if (summary.txn == kNoTxn) return !scan.unfinished();
   if (summary.txn != scan.header.txn) return false;
   if (scan.begun == 0) return true;  // it began in front of the walk
-  return summary.header.page == scan.position.page &&
-         summary.header.offset == scan.position.offset && summary.records == scan.records;
+  return summary.header == scan.position && summary.records == scan.records;
 }
 
 }  // namespace

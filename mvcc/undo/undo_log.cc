@@ -14,7 +14,7 @@ namespace {
 
 /// Written by the transaction's thread only, read by others for statistics.
 void SetUndoRecords(Txn* txn, uint64_t records) {
-  std::atomic_ref(txn->undo_records).store(records, std::memory_order_relaxed);
+  std::atomic_ref(txn->undo.records).store(records, std::memory_order_relaxed);
 }
 
 }  // namespace
@@ -36,13 +36,13 @@ Status UndoLog::EnsureRoom(Txn* txn, size_t payload_bytes) {
   if (payload_bytes > MaxPayloadBytes(static_cast<uint32_t>(page_size))) {
     return Status(Code::kTooBig, "the undo record is too large for the page size");
   }
-  if (txn->stream == nullptr) {
+  if (txn->undo.stream == nullptr) {
     const Status status = streams_->Acquire(txn);
     if (!status.ok()) return status;
   }
   size_t bytes = payload_bytes + kUndoFixedBytes + kVarintBytesMax;
-  if (txn->undo_start.page == kNoPage) bytes += kTxnHeaderBytes;
-  if (txn->stream->free + bytes <= UndoRecordsEnd(page_size)) return Status::Ok();
+  if (txn->undo.empty()) bytes += kTxnHeaderBytes;
+  if (txn->undo.stream->free + bytes <= UndoRecordsEnd(page_size)) return Status::Ok();
   return streams_->AddPage(txn);
 }
 
@@ -64,8 +64,8 @@ Status UndoLog::Read(UndoPointer pointer, UndoRecordCopy* record) {
 UndoPointer UndoLog::AppendAtTail(MiniTxn* mini_txn, const MutablePage& page, Txn* txn,
                                   UndoType type, IndexId index,
                                   std::initializer_list<Bytes> payload_parts) {
-  UndoStream* stream = txn->stream;
-  const bool first = txn->undo_start.page == kNoPage;
+  UndoStream* stream = txn->undo.stream;
+  const bool first = txn->undo.empty();
   size_t bytes = first ? kTxnHeaderBytes : 0;
   size_t payload_bytes = 0;
   for (const Bytes part : payload_parts) payload_bytes += part.size();
@@ -80,7 +80,7 @@ UndoPointer UndoLog::AppendAtTail(MiniTxn* mini_txn, const MutablePage& page, Tx
     std::array<std::byte, kTxnHeaderPayloadBytes> header;
     StoreTxnHeader(header.data(), {.txn = txn->txn_id(), .csn = Csn(0), .xid = {}});
     record = WriteUndoRecord(record, UndoType::kTxnHeader, IndexId(0), {Bytes(header)});
-    txn->undo_start = {stream->tail, offset, 0};
+    txn->undo.header = {stream->tail, offset};
     ++stream->begun;
   }
   const UndoPointer pointer{stream->tail, static_cast<uint16_t>(record - page.bytes)};
@@ -96,23 +96,22 @@ UndoPointer UndoLog::AppendAtTail(MiniTxn* mini_txn, const MutablePage& page, Tx
 
 Result<UndoPointer> UndoLog::Append(MiniTxn* mini_txn, Txn* txn, UndoType type, IndexId index,
                                     std::initializer_list<Bytes> payload_parts) {
-  ROWAN_DCHECK(txn->stream != nullptr && txn->is_writer());
-  Result<MutablePage> page = space_->Fix(mini_txn, txn->stream->tail);
+  ROWAN_DCHECK(txn->undo.stream != nullptr && txn->is_writer());
+  Result<MutablePage> page = space_->Fix(mini_txn, txn->undo.stream->tail);
   if (!page.ok()) return streams_->CannotAppend(txn, page.status());
-  txn->changed_indexes.Note(index);  // first: it may not get its memory
+  txn->undo.indexes.Note(index);  // first: it may not get its memory
   const UndoPointer pointer = AppendAtTail(mini_txn, page.value(), txn, type, index, payload_parts);
-  const UndoStream* stream = txn->stream;
-  SetUndoRecords(txn, txn->undo_records + 1);
-  txn->undo_bytes += stream->free - pointer.offset;
-  txn->undo_end = {stream->tail, stream->free, txn->undo_records};
+  const UndoStream* stream = txn->undo.stream;
+  SetUndoRecords(txn, txn->undo.records + 1);
+  txn->undo.bytes += stream->free - pointer.offset;
   AddCounter(Counter::kUndoRecords);
   return pointer;
 }
 
 Status UndoLog::ReadLast(Txn* txn, const UndoPosition& down_to, UndoRecordCopy* record,
                          UndoPointer* pointer) {
-  if (txn->undo_records <= down_to.records) return Status(Code::kEndOfRange);
-  UndoStream* stream = txn->stream;
+  if (txn->undo.records <= down_to.records) return Status(Code::kEndOfRange);
+  UndoStream* stream = txn->undo.stream;
   while (stream->free == stream->begin) {
     const Status status = streams_->DropEmptyTail(stream);
     if (!status.ok()) return status;
@@ -152,16 +151,15 @@ Status UndoLog::MarkRolledBack(MiniTxn* mini_txn, UndoPointer pointer) {
 }
 
 Status UndoLog::DropUndone(MiniTxn* mini_txn, Txn* txn, UndoPointer pointer) {
-  if (txn->rollback_shared) return MarkRolledBack(mini_txn, pointer);
-  UndoStream* stream = txn->stream;
+  if (txn->rollback.shared) return MarkRolledBack(mini_txn, pointer);
+  UndoStream* stream = txn->undo.stream;
   ROWAN_CHECK(pointer.page == stream->tail && pointer.offset < stream->free);
   Result<MutablePage> page = space_->Fix(mini_txn, stream->tail);
   if (!page.ok()) return page.status();
   // A recovered transaction's bytes on earlier pages were not counted.
-  txn->undo_bytes -= std::min<uint64_t>(txn->undo_bytes, stream->free - pointer.offset);
+  txn->undo.bytes -= std::min<uint64_t>(txn->undo.bytes, stream->free - pointer.offset);
   Truncate(mini_txn, page.value(), stream, pointer.offset);
-  SetUndoRecords(txn, txn->undo_records - 1);
-  txn->undo_end = {stream->tail, stream->free, txn->undo_records};
+  SetUndoRecords(txn, txn->undo.records - 1);
   return Status::Ok();
 }
 
@@ -176,7 +174,7 @@ Status UndoLog::DropLast(Txn* txn, UndoPointer pointer) {
 }
 
 Result<uint64_t> UndoLog::CountTail(const Txn& txn, uint16_t offset) const {
-  const UndoStream* stream = txn.stream;
+  const UndoStream* stream = txn.undo.stream;
   Result<PageGuard> guard = space_->FixShared(stream->tail);
   if (!guard.ok()) return guard.status();
   uint64_t records = 0;
@@ -187,21 +185,19 @@ Result<uint64_t> UndoLog::CountTail(const Txn& txn, uint16_t offset) const {
     }
     ++records;
   }
-  if (records > txn.undo_records) {
+  if (records > txn.undo.records) {
     return space_->Damage(stream->tail, "there are more undo records than the transaction has");
   }
   return records;
 }
 
 void UndoLog::Forget(Txn* txn, uint64_t records, uint64_t bytes) {
-  const UndoStream* stream = txn->stream;
-  SetUndoRecords(txn, txn->undo_records - records);
-  txn->undo_bytes -= std::min(txn->undo_bytes, bytes);
-  txn->undo_end = {stream->tail, stream->free, txn->undo_records};
+  SetUndoRecords(txn, txn->undo.records - records);
+  txn->undo.bytes -= std::min(txn->undo.bytes, bytes);
 }
 
 Status UndoLog::DropBehind(Txn* txn, UndoPointer end) {
-  UndoStream* stream = txn->stream;
+  UndoStream* stream = txn->undo.stream;
   while (stream->tail != end.page) {
     const uint64_t bytes = stream->free - stream->begin;
     const Result<uint64_t> records = CountTail(*txn, stream->begin);
@@ -225,16 +221,16 @@ Status UndoLog::DropBehind(Txn* txn, UndoPointer end) {
 }
 
 Status UndoLog::FinishRollback(Txn* txn) {
-  ROWAN_CHECK(txn->undo_records == 0);
-  UndoStream* stream = txn->stream;
+  ROWAN_CHECK(txn->undo.records == 0);
+  UndoStream* stream = txn->undo.stream;
   // Whatever still stands behind the header would stay in the tables for good.
   constexpr const char* kLeft = "undo records are left of a transaction that has none any more";
-  while (stream->tail != txn->undo_start.page) {
+  while (stream->tail != txn->undo.header.page) {
     if (stream->free != stream->begin) return space_->Damage(stream->tail, kLeft);
     const Status status = streams_->DropEmptyTail(stream);
     if (!status.ok()) return status;
   }
-  if (stream->free != txn->undo_start.offset + kTxnHeaderBytes) {
+  if (stream->free != txn->undo.header.offset + kTxnHeaderBytes) {
     return space_->Damage(stream->tail, kLeft);
   }
   MiniTxn mini_txn(space_->pool());
@@ -242,7 +238,7 @@ Status UndoLog::FinishRollback(Txn* txn) {
   if (!status.ok()) return status;
   Result<MutablePage> page = space_->Fix(&mini_txn, stream->tail);
   if (!page.ok()) return page.status();
-  Truncate(&mini_txn, page.value(), stream, txn->undo_start.offset);
+  Truncate(&mini_txn, page.value(), stream, txn->undo.header.offset);
   mini_txn.Commit();
   --stream->begun;
   streams_->Release(txn);
@@ -252,7 +248,7 @@ Status UndoLog::FinishRollback(Txn* txn) {
 Status UndoLog::LoadHeader(const MutablePage& page, const Txn* txn, TxnHeader* header) const {
   UndoRecordInPage record;
   const bool good =
-      ParseUndoRecord(page.bytes, txn->undo_start.offset, UndoFreeOf(page.bytes), &record) &&
+      ParseUndoRecord(page.bytes, txn->undo.header.offset, UndoFreeOf(page.bytes), &record) &&
       ParseTxnHeader(record, header) && header->txn == txn->txn_id();
   return good ? Status::Ok()
               : space_->Damage(page.id.page, "the header of a transaction is damaged");
@@ -262,14 +258,14 @@ void UndoLog::StoreHeader(MiniTxn* mini_txn, const MutablePage& page, const Txn*
                           const TxnHeader& header) {
   std::array<std::byte, kTxnStateBytes> state;
   StoreTxnState(state.data(), header);
-  const auto offset = static_cast<uint16_t>(txn->undo_start.offset + kTxnStateOffset);
+  const auto offset = static_cast<uint16_t>(txn->undo.header.offset + kTxnStateOffset);
   UndoSpace::SetBytes(mini_txn, page, offset, state);
 }
 
 Status UndoLog::FixState(MiniTxn* mini_txn, const Txn* txn, StatePages* pages) {
-  Result<MutablePage> header_page = space_->Fix(mini_txn, txn->undo_start.page);
+  Result<MutablePage> header_page = space_->Fix(mini_txn, txn->undo.header.page);
   if (!header_page.ok()) return header_page.status();
-  Result<MutablePage> tail = space_->Fix(mini_txn, txn->stream->tail);
+  Result<MutablePage> tail = space_->Fix(mini_txn, txn->undo.stream->tail);
   if (!tail.ok()) return tail.status();
   pages->header_page = *header_page;
   pages->tail = *tail;
@@ -277,8 +273,8 @@ Status UndoLog::FixState(MiniTxn* mini_txn, const Txn* txn, StatePages* pages) {
 }
 
 std::vector<std::byte> UndoLog::IndexesForStart(Txn* txn, size_t xid_bytes) const {
-  if (txn->undo_start.page == txn->stream->tail) return {};
-  std::vector<std::byte> indexes = txn->changed_indexes.Encode();
+  if (txn->undo.header.page == txn->undo.stream->tail) return {};
+  std::vector<std::byte> indexes = txn->undo.indexes.Encode();
   const size_t together = xid_bytes + UndoRecordBytes(kXidIndexes, indexes.size());
   if (together > MaxPayloadBytes(static_cast<uint32_t>(space_->page_size()))) return {};
   return indexes;
@@ -313,10 +309,11 @@ Result<Lsn> UndoLog::ReplaceXid(Txn* txn, Bytes xid) {
   if (!status.ok()) return status;
   const UndoPointer place = pages.header.xid;
   UndoRecordInPage record;
-  if (place.page != txn->stream->tail ||
+  if (place.page != txn->undo.stream->tail ||
       !ParseUndoRecord(pages.tail.bytes, place.offset, UndoFreeOf(pages.tail.bytes), &record) ||
       record.type != UndoType::kXid || record.payload.size() != xid.size()) {
-    return space_->Damage(txn->stream->tail, "a prepared transaction's XID is not where it was");
+    return space_->Damage(txn->undo.stream->tail,
+                          "a prepared transaction's XID is not where it was");
   }
   const auto offset = static_cast<uint16_t>(record.payload.data() - pages.tail.bytes);
   UndoSpace::SetBytes(&mini_txn, pages.tail, offset, xid);
@@ -324,7 +321,7 @@ Result<Lsn> UndoLog::ReplaceXid(Txn* txn, Bytes xid) {
 }
 
 Status UndoLog::CancelPrepare(Txn* txn) {
-  if (txn->undo_start.page == kNoPage) return Status::Ok();
+  if (txn->undo.empty()) return Status::Ok();
   MiniTxn mini_txn(space_->pool());
   Status status = mini_txn.Start(kUndoStateGroupBytes);
   if (!status.ok()) return status;
@@ -332,15 +329,15 @@ Status UndoLog::CancelPrepare(Txn* txn) {
   status = FixState(&mini_txn, txn, &pages);
   if (!status.ok()) return status;
   const UndoPointer xid = pages.header.xid;
-  if (xid.page != txn->stream->tail || xid.offset >= txn->stream->free) {
-    return space_->Damage(txn->undo_start.page,
+  if (xid.page != txn->undo.stream->tail || xid.offset >= txn->undo.stream->free) {
+    return space_->Damage(txn->undo.header.page,
                           "a prepared transaction's XID is not its last "
                           "record");
   }
   pages.header.state = UndoTxnState::kActive;
   pages.header.xid = {};
   StoreHeader(&mini_txn, pages.header_page, txn, pages.header);
-  Truncate(&mini_txn, pages.tail, txn->stream, xid.offset);
+  Truncate(&mini_txn, pages.tail, txn->undo.stream, xid.offset);
   mini_txn.Commit();
   return Status::Ok();
 }
@@ -349,7 +346,7 @@ Result<Lsn> UndoLog::MarkCommitted(Txn* txn, TakeCsn take_csn) {
   MiniTxn mini_txn(space_->pool());
   Status status = mini_txn.Start(kUndoStateGroupBytes);
   if (!status.ok()) return status;
-  Result<MutablePage> page = space_->Fix(&mini_txn, txn->undo_start.page);
+  Result<MutablePage> page = space_->Fix(&mini_txn, txn->undo.header.page);
   if (!page.ok()) return page.status();
   TxnHeader header;
   status = LoadHeader(page.value(), txn, &header);
@@ -359,8 +356,8 @@ Result<Lsn> UndoLog::MarkCommitted(Txn* txn, TakeCsn take_csn) {
   StoreHeader(&mini_txn, page.value(), txn, header);
   const Lsn end = mini_txn.Commit();
   streams_->AddHistory(1);
-  txn->stream->records.fetch_add(txn->undo_records, std::memory_order_relaxed);
-  txn->stream->history.fetch_add(1, std::memory_order_release);
+  txn->undo.stream->records.fetch_add(txn->undo.records, std::memory_order_relaxed);
+  txn->undo.stream->history.fetch_add(1, std::memory_order_release);
   return end;
 }
 

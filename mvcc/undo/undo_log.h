@@ -24,8 +24,8 @@
 #include "base/status.h"
 #include "buffer/mini_txn.h"
 #include "mvcc/txn/txn.h"
+#include "mvcc/txn/undo_pointer.h"
 #include "mvcc/undo/undo_page.h"
-#include "mvcc/undo/undo_pointer.h"
 #include "mvcc/undo/undo_streams.h"
 
 namespace rowan {
@@ -59,7 +59,7 @@ class UndoLog {
   Status ReadLast(Txn* txn, const UndoPosition& down_to, UndoRecordCopy* record,
                   UndoPointer* pointer);
   /// Inside the group that undid it: moves the end back over the newest record; marks any record
-  /// while workers share the rollback (Txn::rollback_shared), each of them another one.
+  /// while workers share the rollback (RollbackState::shared), each of them another one.
   Status DropUndone(MiniTxn* mini_txn, Txn* txn, UndoPointer pointer);
   /// Moves the end back over the newest record, which is rolled back. Its own group.
   Status DropLast(Txn* txn, UndoPointer pointer);

@@ -45,7 +45,7 @@
 #include "base/bytes.h"
 #include "base/ids.h"
 #include "buffer/page/page_header.h"
-#include "mvcc/undo/undo_pointer.h"
+#include "mvcc/txn/undo_pointer.h"
 
 namespace rowan {
 

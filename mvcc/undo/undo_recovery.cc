@@ -99,7 +99,7 @@ Status UndoRecovery::LoadLastHeader(UndoPointer pointer, UndoScan* scan) {
       !ParseTxnHeader(record, &scan->header) || scan->header.txn != txn) {
     return space_->Damage(pointer.page, "the header of a transaction is damaged");
   }
-  scan->position = {pointer.page, pointer.offset, 0};
+  scan->position = {pointer.page, pointer.offset};
   scan->txn_max = txn.value();
   if (!scan->unfinished()) scan->csn_max = scan->header.csn.value();
   return Status::Ok();
@@ -203,15 +203,15 @@ Status UndoRecovery::LoadXid(UndoPointer pointer, Txn* txn) const {
     return CollectIndexes(txn);
   }
   if (!ParseUndoRecord(bytes, behind, end, &record) || record.type != UndoType::kXid ||
-      record.index != kXidIndexes || !txn->changed_indexes.Decode(record.payload)) {
+      record.index != kXidIndexes || !txn->undo.indexes.Decode(record.payload)) {
     return space_->Damage(pointer.page, "the list of what a transaction changed is damaged");
   }
   return Status::Ok();
 }
 
 Status UndoRecovery::CollectIndexes(Txn* txn) const {
-  size_t offset = txn->undo_start.offset;
-  for (PageNumber page = txn->undo_start.page; page != kNoPage;) {
+  size_t offset = txn->undo.header.offset;
+  for (PageNumber page = txn->undo.header.page; page != kNoPage;) {
     Result<PageGuard> guard = space_->FixShared(page);
     if (!guard.ok()) return guard.status();
     const std::byte* bytes = guard->page();
@@ -221,7 +221,7 @@ Status UndoRecovery::CollectIndexes(Txn* txn) const {
       if (!ParseUndoRecord(bytes, offset, UndoFreeOf(bytes), &record)) {
         return space_->Damage(page, "an undo record is damaged");
       }
-      txn->changed_indexes.Note(record.index);
+      txn->undo.indexes.Note(record.index);
     }
     offset = 0;
     page = UndoNextOf(bytes);
@@ -233,11 +233,10 @@ Status UndoRecovery::MakeUnfinished(UndoStream* stream, const UndoScan& scan) {
   auto txn = std::make_unique<Txn>();
   txn->id.store(scan.header.txn.value(), std::memory_order_relaxed);
   txn->state = TxnState::kActive;
-  txn->stream = stream;
-  txn->undo_start = scan.position;
-  txn->undo_end = {stream->tail, stream->free, scan.records};
-  txn->undo_records = scan.records;
-  txn->undo_bytes = scan.bytes;
+  txn->undo.stream = stream;
+  txn->undo.header = scan.position;
+  txn->undo.records = scan.records;
+  txn->undo.bytes = scan.bytes;
   txn->recovered = true;
   if (scan.header.state == UndoTxnState::kPrepared) {
     txn->state = TxnState::kPrepared;

@@ -34,7 +34,7 @@ Status UndoScan::WalkPage(const UndoSpace& space, PageNumber page, const std::by
       csn_max = std::max(csn_max, header.csn.value());
       ++committed;
     }
-    position = {page, static_cast<uint16_t>(offset), 0};
+    position = {page, static_cast<uint16_t>(offset)};
     records = 0;
     bytes = 0;
   }

@@ -15,11 +15,11 @@ struct UndoScan {
   Status WalkPage(const UndoSpace& space, PageNumber page, const std::byte* page_bytes,
                   uint16_t from);
 
-  TxnHeader header;       ///< of the newest transaction
-  UndoPosition position;  ///< where it stands
-  uint64_t records = 0;   ///< of the newest transaction
-  uint64_t bytes = 0;     ///< of these, those walked over
-  uint64_t begun = 0;     ///< headers met
+  TxnHeader header;      ///< of the newest transaction
+  UndoPointer position;  ///< where it stands
+  uint64_t records = 0;  ///< of the newest transaction
+  uint64_t bytes = 0;    ///< of these, those walked over
+  uint64_t begun = 0;    ///< headers met
   uint64_t committed = 0;
   uint64_t txn_max = 0;
   uint64_t csn_max = 0;

@@ -14,8 +14,8 @@
 #include <cstdint>
 
 #include "base/ids.h"
+#include "mvcc/txn/undo_pointer.h"
 #include "mvcc/undo/purge_window.h"
-#include "mvcc/undo/undo_pointer.h"
 
 namespace rowan {
 

@@ -63,20 +63,20 @@ Result<UndoStream*> UndoStreams::CreateStream() {
 Status UndoStreams::Acquire(Txn* txn) {
   // The thread's own stack first; every other one before a stream is created.
   const uint32_t home = ThreadShard() % kFreeShards;
-  for (uint32_t step = 0; step < kFreeShards && txn->stream == nullptr; ++step) {
+  for (uint32_t step = 0; step < kFreeShards && txn->undo.stream == nullptr; ++step) {
     FreeShard& shard = free_shards_[(home + step) % kFreeShards];
     shard.latch.LockExclusive();
-    while (!shard.streams.empty() && txn->stream == nullptr) {
+    while (!shard.streams.empty() && txn->undo.stream == nullptr) {
       UndoStream* const free = shard.streams.back();
       shard.streams.pop_back();
-      if (!free->damaged.load(std::memory_order_relaxed)) txn->stream = free;
+      if (!free->damaged.load(std::memory_order_relaxed)) txn->undo.stream = free;
     }
     shard.latch.UnlockExclusive();
   }
-  if (txn->stream != nullptr) return Status::Ok();
+  if (txn->undo.stream != nullptr) return Status::Ok();
   Result<UndoStream*> created = CreateStream();
   if (!created.ok()) return created.status();
-  txn->stream = created.value();
+  txn->undo.stream = created.value();
   return Status::Ok();
 }
 
@@ -96,8 +96,8 @@ void UndoStreams::Release(UndoStream* stream) {
 }
 
 void UndoStreams::Release(Txn* txn) {
-  Release(txn->stream);
-  txn->stream = nullptr;
+  Release(txn->undo.stream);
+  txn->undo.stream = nullptr;
 }
 
 bool UndoStreams::HasHistoryOfLastRun() const {
@@ -119,14 +119,14 @@ bool UndoStreams::MarkDamaged(UndoStream* stream) {
 
 Status UndoStreams::CannotAppend(Txn* txn, Status status) {
   if (!status.Is(Code::kCorrupt)) return status;
-  if (MarkDamaged(txn->stream)) {
+  if (MarkDamaged(txn->undo.stream)) {
     LogError(
         "The last page of undo stream {} is damaged: no more transactions are written to the "
         "stream. See \"Damage in undo\" in docs/durability.md.",
-        txn->stream->number);
+        txn->undo.stream->number);
   }
   // Nothing of this transaction is there yet: its next write goes to another stream.
-  if (txn->undo_start.page == kNoPage) txn->stream = nullptr;
+  if (txn->undo.empty()) txn->undo.stream = nullptr;
   return status;
 }
 
@@ -164,7 +164,7 @@ void UndoStreams::DelayWriter() {
 
 Status UndoStreams::AddPage(Txn* txn) {
   DelayWriter();
-  UndoStream* stream = txn->stream;
+  UndoStream* stream = txn->undo.stream;
   Result<PageReservation> reservation = space_.allocator()->Reserve(space_.id(), 1);
   if (!reservation.ok()) return reservation.status();
   MiniTxn mini_txn(space_.pool());
@@ -183,10 +183,10 @@ Status UndoStreams::AddPage(Txn* txn) {
   const PageNumber page = fixed->id.page;
   UndoSummary summary;
   summary.begun = stream->begun;
-  if (txn->undo_start.page != kNoPage) {
+  if (!txn->undo.empty()) {
     summary.txn = txn->txn_id();
-    summary.header = {txn->undo_start.page, txn->undo_start.offset};
-    summary.records = txn->undo_records;
+    summary.header = txn->undo.header;
+    summary.records = txn->undo.records;
   }
   space_.InitPage(&mini_txn, fixed.value(), {stream->number, stream->tail}, summary);
   space_.SetLinks(&mini_txn, tail.value(), UndoPreviousOf(tail->bytes), page);

@@ -24,7 +24,7 @@ class LockFixture : public ::testing::Test {
   LockFixture() {
     for (size_t i = 0; i < kTxns; ++i) {
       txns_[i].id = i + 1;
-      txns_[i].lock_wait_timeout_s = 20;
+      txns_[i].locks.wait_timeout_s = 20;
     }
   }
   ~LockFixture() override {
@@ -44,7 +44,7 @@ class LockFixture : public ::testing::Test {
     return status.Is(Code::kLockWait) ? table_.Wait(&txns_[txn]) : status;
   }
   void AwaitSleeper(size_t txn) const {
-    while (txns_[txn].waiting_for.load() == nullptr) std::this_thread::yield();
+    while (txns_[txn].locks.waiting_for.load() == nullptr) std::this_thread::yield();
   }
   /// Ids of those that hold something on the key, ascending.
   std::vector<uint64_t> Granted(LockKey key) const {

@@ -27,7 +27,7 @@ TEST_F(LockTableTest, ACoveredLockAddsNoEntry) {
   EXPECT_TRUE(Lock(0, Key(1), kX).ok());
   EXPECT_TRUE(Lock(0, Key(1), kS).ok());
   EXPECT_EQ(table_.lock_count(), 1u);
-  EXPECT_EQ(txns_[0].lock_count.load(), 1u);
+  EXPECT_EQ(txns_[0].locks.request_count.load(), 1u);
 }
 
 TEST_F(LockTableTest, UnlockTakesBackAsManyAsWereGiven) {
@@ -46,7 +46,7 @@ TEST_F(LockTableTest, UnlockInTheMiddleOfTheOwnersList) {
   for (const uint64_t key : {4u, 0u, 9u, 5u}) {
     table_.Unlock(&txns_[0], Key(key), kX, LockKind::kRecord);
   }
-  EXPECT_EQ(txns_[0].lock_count.load(), 6u);
+  EXPECT_EQ(txns_[0].locks.request_count.load(), 6u);
   EXPECT_EQ(table_.Describe(100).size(), 6u);
   table_.ReleaseAll(&txns_[0]);
   EXPECT_EQ(table_.lock_count(), 0u);
@@ -133,7 +133,7 @@ TEST_F(LockTableTest, ARequestNotWaitedForIsWithdrawn) {
   EXPECT_TRUE(Lock(0, Key(1), kX).ok());
   EXPECT_TRUE(Try(1, Key(1), kX).Is(Code::kLockWait));
   EXPECT_TRUE(Try(1, Key(2), kX).ok());  // the caller started over and found another row
-  EXPECT_EQ(txns_[1].lock_count.load(), 1u);
+  EXPECT_EQ(txns_[1].locks.request_count.load(), 1u);
   EXPECT_TRUE(Try(1, Key(1), kX).Is(Code::kLockWait));
   table_.ReleaseAll(&txns_[1]);
   EXPECT_EQ(table_.lock_count(), 1u);

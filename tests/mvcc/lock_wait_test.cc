@@ -23,7 +23,7 @@ class LockWaitTest : public LockFixture {
     std::atomic<size_t> victims{0};
     victim_ = kTxns;
     for (size_t i = 0; i < n; ++i) {
-      txns_[i].undo_bytes = undo_bytes[i];
+      txns_[i].undo.bytes = undo_bytes[i];
       EXPECT_TRUE(Lock(i, Key(i), kX).ok());
     }
     std::vector<std::thread> threads;
@@ -53,17 +53,17 @@ TEST_F(LockWaitTest, AReleaseWakesTheWaiter) {
   table_.ReleaseAll(&txns_[0]);
   waiter.join();
   EXPECT_EQ(Granted(Key(1)), (std::vector<uint64_t>{2}));
-  EXPECT_EQ(txns_[1].waiting_for.load(), nullptr);
+  EXPECT_EQ(txns_[1].locks.waiting_for.load(), nullptr);
 }
 
 TEST_F(LockWaitTest, TheTimeOutEndsTheWaitAndTheRequest) {
   ASSERT_TRUE(Lock(0, Key(1), kX).ok());
-  txns_[1].lock_wait_timeout_s = 1;
+  txns_[1].locks.wait_timeout_s = 1;
   const uint64_t start = MonotonicMicros();
   EXPECT_TRUE(Lock(1, Key(1), kX).Is(Code::kLockTimeout));
   EXPECT_GE(MonotonicMicros() - start, 990'000u);
   EXPECT_EQ(table_.lock_count(), 1u);
-  txns_[1].lock_wait_timeout_s = 0;
+  txns_[1].locks.wait_timeout_s = 0;
   EXPECT_TRUE(Lock(1, Key(1), kX).Is(Code::kLockTimeout));
 }
 
@@ -159,7 +159,7 @@ TEST_F(LockWaitTest, OnATieTheOneThatClosesTheCircleGivesUp) {
 TEST_F(LockWaitTest, TwoUpgradesAreADeadlock) {
   ASSERT_TRUE(Lock(0, Key(1), kS).ok());
   ASSERT_TRUE(Lock(1, Key(1), kS).ok());
-  txns_[0].undo_bytes = 1;
+  txns_[0].undo.bytes = 1;
   std::thread first([this] {
     EXPECT_TRUE(Lock(0, Key(1), kX).ok());
     table_.ReleaseAll(&txns_[0]);
@@ -173,7 +173,7 @@ TEST_F(LockWaitTest, TwoUpgradesAreADeadlock) {
 TEST_F(LockWaitTest, ACircleThroughOneOfManySharedHoldersIsFound) {
   for (size_t i = 0; i < 6; ++i) ASSERT_TRUE(Lock(i, Key(1), kS).ok());
   ASSERT_TRUE(Lock(10, Key(2), kX).ok());
-  txns_[10].undo_bytes = 5;
+  txns_[10].undo.bytes = 5;
   std::thread writer([this] {
     EXPECT_TRUE(Lock(10, Key(1), kX).ok());
     table_.ReleaseAll(&txns_[10]);
@@ -188,7 +188,7 @@ TEST_F(LockWaitTest, ACircleClosedByAnImplicitLockIsFoundInTime) {
   // 1 sleeps on key 1 held by 0; 0 sleeps on key 2, held by 2; then key 2 turns out to be 1's too.
   ASSERT_TRUE(Lock(0, Key(1), kX).ok());
   ASSERT_TRUE(Lock(2, Key(2), kS).ok());
-  txns_[1].undo_bytes = 9;
+  txns_[1].undo.bytes = 9;
   std::atomic<int> victims{0};
   std::thread one([&] {
     if (Lock(1, Key(1), kX).Is(Code::kDeadlock)) victims.fetch_add(1);
@@ -210,9 +210,9 @@ TEST_F(LockWaitTest, ACircleClosedByAnImplicitLockIsFoundInTime) {
 TEST_F(LockWaitTest, WithoutDetectionTheTimeOutDecides) {
   ASSERT_TRUE(Lock(0, Key(1), kX).ok());
   ASSERT_TRUE(Lock(1, Key(2), kX).ok());
-  txns_[0].deadlock_detect = txns_[1].deadlock_detect = false;
-  txns_[0].lock_wait_timeout_s = 20;
-  txns_[1].lock_wait_timeout_s = 1;
+  txns_[0].locks.deadlock_detect = txns_[1].locks.deadlock_detect = false;
+  txns_[0].locks.wait_timeout_s = 20;
+  txns_[1].locks.wait_timeout_s = 1;
   std::thread first([this] {
     EXPECT_TRUE(Lock(0, Key(2), kX).ok());
     table_.ReleaseAll(&txns_[0]);
@@ -256,7 +256,7 @@ TEST_F(LockWaitTest, RandomProgramsEndAndKeepTheirPromises) {
       Random random(seed + i);
       for (int round = 0; round < 300; ++round) {
         std::array<int, kKeys> held{};  // 1 = shared, 2 = exclusive
-        txns_[i].undo_bytes = random.Below(100);
+        txns_[i].undo.bytes = random.Below(100);
         for (uint64_t steps = random.Between(1, 4); steps > 0; --steps) {
           const uint64_t key = random.Below(kKeys);
           const bool exclusive = random.OneIn(2);

@@ -98,7 +98,7 @@ class ModelTest : public ::testing::Test {
     ModelTxn& txn = *txns_.back();
     RowFixture::Begin(&txn.actor, random_->OneIn(3) ? IsolationLevel::kReadCommitted
                                                     : IsolationLevel::kRepeatableRead);
-    txn.actor.txn.lock_wait_timeout_s = 0;
+    txn.actor.txn.locks.wait_timeout_s = 0;
   }
 
   void End(size_t number, bool roll_back) {

@@ -33,7 +33,7 @@ class BusySession {
       fixture_->manager()->locks()->SetReplicaWorker(&actor_.txn,
                                                      random_.OneIn(2) ? &worker : nullptr);
       RowFixture::Begin(&actor_);
-      actor_.txn.lock_wait_timeout_s = 1;
+      actor_.txn.locks.wait_timeout_s = 1;
       if (random_.OneIn(2)) fixture_->manager()->OpenSnapshot(&actor_.txn);
       Status status;
       for (uint32_t step = 0; step < 3 && status.ok(); ++step) status = Step();

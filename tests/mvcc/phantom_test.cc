@@ -28,7 +28,7 @@ class PhantomTest : public ::testing::Test {
   std::unique_ptr<Actor> NewActor() {
     auto actor = std::make_unique<Actor>(fixture_.manager());
     RowFixture::Begin(actor.get());
-    actor->txn.lock_wait_timeout_s = 20;
+    actor->txn.locks.wait_timeout_s = 20;
     return actor;
   }
   void Fill(uint32_t rows, uint32_t step) {

@@ -307,7 +307,7 @@ TEST_F(PurgeTest, AHelperThatFailsWithOneTransactionHelpsWithTheNext) {
       }
     }
     for (uint32_t n = 0; n < kStreams; ++n) {
-      ASSERT_EQ(txns.at(n).stream->number, n);
+      ASSERT_EQ(txns.at(n).undo.stream->number, n);
       ASSERT_TRUE(fixture_.manager().Commit(&txns.at(n), Durability::kBackground, true).ok());
     }
   }

@@ -44,7 +44,7 @@ class RangeLockTest : public LockFixture {
 
 TEST_F(RangeLockTest, AScanLocksRecordsAndGapsWithOneRange) {
   for (const char* key : {"c", "f", "k"}) EXPECT_TRUE(Scan(0, "b", key).ok());
-  EXPECT_EQ(txns_[0].lock_count.load(), 0u);
+  EXPECT_EQ(txns_[0].locks.request_count.load(), 0u);
   EXPECT_EQ(table_.Describe(100).size(), 1u);
   for (const char* key : {"b", "c", "d", "k"}) {
     EXPECT_TRUE(TryInsert(1, key).Is(Code::kLockWait)) << key;
@@ -52,7 +52,8 @@ TEST_F(RangeLockTest, AScanLocksRecordsAndGapsWithOneRange) {
   for (const char* key : {"a", "kk", "z"}) EXPECT_TRUE(TryInsert(1, key).ok()) << key;
   EXPECT_TRUE(TryRecord(1, "f", kS).Is(Code::kLockNotAvailable));
   EXPECT_TRUE(TryRecord(0, "f").ok()) << "our own";
-  EXPECT_EQ(txns_[0].lock_count.load(), 4u) << "what the inserts queued behind, nothing refused";
+  EXPECT_EQ(txns_[0].locks.request_count.load(), 4u)
+      << "what the inserts queued behind, nothing refused";
   EXPECT_TRUE(TryInsert(0, "d").ok());
   table_.ReleaseAll(&txns_[0]);
   EXPECT_TRUE(TryInsert(1, "d").ok());
@@ -148,7 +149,7 @@ TEST_F(RangeLockTest, ManyRecordLocksBecomeFewBytesAndStayLocks) {
   for (const std::string& key : keys) {
     ASSERT_TRUE(Try(0, At(key), kX, LockKind::kRecord).ok());
   }
-  EXPECT_LT(txns_[0].lock_count.load(), 2048u);
+  EXPECT_LT(txns_[0].locks.request_count.load(), 2048u);
   EXPECT_LT(table_.memory_bytes(), 16 * kLocks);
   for (uint64_t i = 0; i < kLocks; i += 997) {
     ASSERT_TRUE(TryRecord(1, keys[i], kS).Is(Code::kLockNotAvailable)) << keys[i];
@@ -195,7 +196,7 @@ TEST_F(RangeLockTest, RandomProgramsNeverHoldWhatConflicts) {
   const auto run = [&](size_t me) {
     Random random(TestSeed() + me);
     Txn* txn = &txns_[me];
-    txn->undo_bytes = random.Below(100);
+    txn->undo.bytes = random.Below(100);
     for (int round = 0; round < kRounds; ++round) {
       std::vector<std::pair<int, bool>> held;
       Status status;

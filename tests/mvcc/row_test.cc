@@ -268,12 +268,12 @@ TEST_F(RowTest, WaitersForAnUndoneInsertGoOn) {
     const UndoPosition before = fixture_.manager()->Savepoint(&owner->txn);
     ASSERT_TRUE(fixture_.Insert(owner.get(), id, {1, 50, "t"}).ok());
     auto waiter = NewActor();
-    waiter->txn.lock_wait_timeout_s = 60;
+    waiter->txn.locks.wait_timeout_s = 60;
     std::thread thread([&] {
       const Status status = wait(waiter.get(), id);
       EXPECT_FALSE(status.Is(Code::kLockTimeout)) << id;
     });
-    while (waiter->txn.waiting_for.load() == nullptr) std::this_thread::yield();
+    while (waiter->txn.locks.waiting_for.load() == nullptr) std::this_thread::yield();
     ASSERT_TRUE(fixture_.manager()->RollbackTo(&owner->txn, before).ok());
     thread.join();
     ASSERT_TRUE(fixture_.Rollback(waiter.get()).ok());

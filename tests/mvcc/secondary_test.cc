@@ -183,7 +183,7 @@ TEST_F(SecondaryTest, UniqueFindsLiveEntriesOnly) {
   ASSERT_TRUE(other->entry_writer.Delete(&other->txn, fixture_.index(2), AsBytes("AAAA1")).ok());
   ASSERT_TRUE(PutUnique(other.get(), "AAAA3").ok());
   auto third = NewActor();
-  third->txn.lock_wait_timeout_s = 0;
+  third->txn.locks.wait_timeout_s = 0;
   EXPECT_TRUE(PutUnique(third.get(), "AAAA4").Is(Code::kLockTimeout));
   ASSERT_TRUE(fixture_.Rollback(other.get()).ok());
   EXPECT_TRUE(PutUnique(third.get(), "AAAA4").Is(Code::kDuplicate));
@@ -199,7 +199,7 @@ TEST_F(SecondaryTest, DuplicateIsLockedUntilTheEnd) {
     auto actor = NewActor();
     EXPECT_TRUE(PutUnique(actor.get(), "AAAA2", mode).Is(Code::kDuplicate));
     auto other = NewActor();
-    other->txn.lock_wait_timeout_s = 0;
+    other->txn.locks.wait_timeout_s = 0;
     EXPECT_EQ(PutUnique(other.get(), "AAAA3").code(),
               mode == LockMode::kExclusive ? Code::kLockTimeout : Code::kDuplicate);
     EXPECT_TRUE(other->entry_writer.Delete(&other->txn, fixture_.index(2), AsBytes("AAAA1"))

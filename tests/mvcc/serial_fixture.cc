@@ -5,7 +5,7 @@ namespace rowan {
 
 void SerialFixture::Begin(Actor* actor, bool read_only, bool optimistic) {
   RowFixture::Begin(actor, IsolationLevel::kSerializable);
-  actor->txn.lock_wait_timeout_s = 0;
+  actor->txn.locks.wait_timeout_s = 0;
   actor->txn.refuses_newer_rows = true;
   if (optimistic) {
     manager()->BeginOptimistic(&actor->txn, read_only);

@@ -80,7 +80,7 @@ TEST_F(SerialMemoryTest, MemoryThatRunsShortLeavesASafeReaderAlone) {
   serial_.SetMemoryMax(1);
   CommitOthers();
   Read(&reader_, 2);
-  EXPECT_EQ(reader_.only_rollback, Code::kOk);
+  EXPECT_EQ(reader_.rollback.required, Code::kOk);
 }
 
 TEST_F(SerialMemoryTest, AReaderThatMayMeetACircleKeepsThem) {

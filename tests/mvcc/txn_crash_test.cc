@@ -73,7 +73,7 @@ class TxnCrashTest : public ::testing::Test {
   void Commit(UndoFixture* fixture, Random* random, SessionModel* session) {
     session->savepoints.clear();
     // A commit without a write waits for nothing: it promises nothing of earlier ones.
-    const bool durable = random->OneIn(2) && session->txn->undo_start.page != kNoPage;
+    const bool durable = random->OneIn(2) && !session->txn->undo.empty();
     session->states.push_back(session->working);
     const Status status = fixture->manager().Commit(
         session->txn.get(), durable ? Durability::kDurable : Durability::kBackground, true);

@@ -90,7 +90,7 @@ TEST_F(UndoDamageTest, DamageInHistoryStopsThePurgeOfItsStreamOnly) {
 TEST_F(UndoDamageTest, ATransactionLeavesAStreamWhoseLastPageIsDamaged) {
   Txn first;
   WriteMany(&first, 8);
-  const PageId tail{kUndoSpace, first.stream->tail};
+  const PageId tail{kUndoSpace, first.undo.stream->tail};
   Commit(&first);
   {
     MiniTxn mini_txn(&fixture_.pool());

@@ -381,7 +381,7 @@ TEST_F(UndoResumeTest, APreparedTransactionOfMoreIndexesThanAPageHasRoomForIsFou
 TEST_F(UndoResumeTest, APreparedTransactionWithoutAListIsReadWhole) {
   Txn txn;
   WriteMany(&txn, 8);
-  txn.changed_indexes.Clear();  // as older builds left it
+  txn.undo.indexes.Clear();  // as older builds left it
   ASSERT_TRUE(fixture_.manager().Prepare(&txn, AsBytes("xid")).ok());
   KillAndStart();
   EXPECT_EQ(fixture_.manager().IndexesChangedBy("xid"),

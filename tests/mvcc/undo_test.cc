@@ -83,7 +83,7 @@ TEST_F(UndoTest, RollbackRestoresInReverseOrderAndLeavesNothing) {
     ASSERT_TRUE(fixture_.Write(&txn, 8, 500 + i).ok());
   }
   EXPECT_GT(fixture_.undo().Statistics().pages, 1u);
-  EXPECT_EQ(txn.undo_records, 1000u);
+  EXPECT_EQ(txn.undo.records, 1000u);
   ASSERT_TRUE(fixture_.manager().Rollback(&txn).ok());
   EXPECT_EQ(fixture_.Cell(3), 7u);
   EXPECT_EQ(fixture_.Cell(11), 0u);
@@ -110,7 +110,7 @@ TEST_F(UndoTest, SavepointsNest) {
   EXPECT_EQ(fixture_.Cell(8), 299u);
   ASSERT_TRUE(fixture_.manager().RollbackTo(&txn, first).ok());
   EXPECT_EQ(fixture_.Cell(8), 0u);
-  EXPECT_EQ(txn.undo_records, 1u);
+  EXPECT_EQ(txn.undo.records, 1u);
   ASSERT_TRUE(fixture_.Write(&txn, 2, 30).ok());
   Commit(&txn);
   EXPECT_EQ(fixture_.Cell(1), 10u);
@@ -309,8 +309,8 @@ TEST_F(UndoTest, ARollbackOfAPreparedTransactionThatFailedIsNoneToBeDecided) {
   Txn txn;
   ASSERT_TRUE(fixture_.Write(&txn, 1, 5).ok());
   ASSERT_TRUE(fixture_.manager().Prepare(&txn, AsBytes(std::string_view("given up"))).ok());
-  const PageId header{kUndoSpace, txn.undo_start.page};
-  const auto offset = static_cast<uint16_t>(txn.undo_start.offset + 2);
+  const PageId header{kUndoSpace, txn.undo.header.page};
+  const auto offset = static_cast<uint16_t>(txn.undo.header.offset + 2);
   const auto exchange = [&](const std::vector<std::byte>& bytes) {
     MiniTxn mini_txn(&fixture_.pool());
     EXPECT_TRUE(mini_txn.Start(4096).ok());
@@ -343,9 +343,9 @@ TEST_F(UndoTest, APreparedTransactionThatCannotBeCommittedStopsTheLog) {
   ASSERT_TRUE(fixture_.manager().MakeDurable().ok());
   {
     Result<PageGuard> header =
-        fixture_.pool().Fix({kUndoSpace, txn.undo_start.page}, LatchMode::kExclusive);
+        fixture_.pool().Fix({kUndoSpace, txn.undo.header.page}, LatchMode::kExclusive);
     ASSERT_TRUE(header.ok());
-    header->mutable_page()[txn.undo_start.offset + kUndoTypeOffset] = std::byte{0x7f};
+    header->mutable_page()[txn.undo.header.offset + kUndoTypeOffset] = std::byte{0x7f};
   }
   EXPECT_TRUE(fixture_.manager().Commit(&txn, Durability::kDurable, true).Is(Code::kStopped));
   EXPECT_EQ(txn.state, TxnState::kPrepared);

@@ -194,7 +194,7 @@ TEST_F(VersionTest, LockingReadsSeeTheNewestVersionAndRespectOthers) {
   EXPECT_EQ(row.a, 200u);
 
   auto other = NewActor();
-  other->txn.lock_wait_timeout_s = 0;
+  other->txn.locks.wait_timeout_s = 0;
   EXPECT_TRUE(fixture_.Get(other.get(), 1, ReadMode::kLockShared, &row).Is(Code::kLockTimeout));
   EXPECT_TRUE(fixture_.Update(other.get(), 1, {200, 1, "t"}, {1, 1, "t"}).Is(Code::kLockTimeout));
   VersionView view;
@@ -245,7 +245,7 @@ TEST_F(VersionTest, UnlockCurrentGivesOnlyItsOwnLockBack) {
   Status status = reader->cursor.SeekFirst(&view);
   for (; status.ok(); status = reader->cursor.Next(&view)) reader->cursor.UnlockCurrent();
   auto other = NewActor();
-  other->txn.lock_wait_timeout_s = 0;
+  other->txn.locks.wait_timeout_s = 0;
   EXPECT_TRUE(fixture_.Get(other.get(), 0, ReadMode::kLockShared, &row).Is(Code::kLockTimeout));
   EXPECT_TRUE(fixture_.Get(other.get(), 1, ReadMode::kLockShared, &row).ok());
 }

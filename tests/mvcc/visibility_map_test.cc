@@ -298,7 +298,7 @@ class MovingRows {
   MovingRows(RowFixture* fixture, uint32_t number)
       : fixture_(fixture), actor_(fixture->manager()), random_(TestSeed() + number), own_(number) {
     for (uint32_t place = 0; place < kRowsEach; ++place) places_.push_back(place);
-    actor_.txn.lock_wait_timeout_s = 5;
+    actor_.txn.locks.wait_timeout_s = 5;
   }
   Status InsertAll(Actor* actor) {
     for (const uint32_t place : places_) {
