@@ -20,6 +20,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/assertions.h"
 #include "base/bytes.h"
 #include "base/ids.h"
 #include "base/status.h"
@@ -46,7 +47,10 @@ struct Ancestors {
   void Clear() { root_level = 0; }
   [[nodiscard]] uint8_t levels() const { return std::min(root_level, kLevels); }
   /// REQUIRES: 0 < level <= levels().
-  [[nodiscard]] Place& At(uint8_t level) { return places[level - 1u]; }
+  [[nodiscard]] Place& At(uint8_t level) {
+    ROWAN_DCHECK(level != 0 && level <= kLevels);
+    return places[level - 1u];
+  }
 
   std::array<Place, kLevels> places;
   uint16_t child_index = 0;  ///< of the leaf among the children of the lowest place

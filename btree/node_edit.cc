@@ -246,6 +246,8 @@ NodeBuilder::NodeBuilder(MutableBytes target, const Shape& shape, const NodeBoun
                           bounds.high.size() >= prefix_bytes_;
   const Bytes fence = store_high ? bounds.high : bounds.prefix;
   ROWAN_CHECK(fence.size() < page_.size() - kSlots);
+  ROWAN_DCHECK(bounds.right == kNoPage || shape.level == 0);
+  ROWAN_DCHECK(shape.level < kLevelsMax);
   SetPageFlags(page_.data(), static_cast<uint16_t>((bounds.rightmost ? kNodeRightmost : 0) |
                                                    (store_high ? kNodeHighKeyStored : 0)));
   SetU16(page_, kPrefixLength, prefix_bytes_);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "btree/node_log.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "base/assertions.h"
@@ -20,6 +21,7 @@ std::byte* Put(std::byte* target, Bytes bytes) {
 }  // namespace
 
 void LogInitNode(MiniTxn* mini_txn, const MutablePage& page, IndexId index, uint8_t level) {
+  ROWAN_DCHECK(level < kLevelsMax);
   std::byte* body = mini_txn->Log(RecordType::kNodeInit, page, 9);
   StoreLe<uint64_t>(body, index.value());
   body[8] = static_cast<std::byte>(level);
@@ -28,6 +30,8 @@ void LogInitNode(MiniTxn* mini_txn, const MutablePage& page, IndexId index, uint
 
 void LogInsertEntry(MiniTxn* mini_txn, const MutablePage& page, size_t slot, Bytes suffix,
                     Bytes value, TxnId stamp) {
+  ROWAN_DCHECK(slot <= ViewOf(*mini_txn, page).count());
+  ROWAN_DCHECK(NodeHasRoom(ViewOf(*mini_txn, page), suffix.size(), value.size()));
   const size_t size = VarintSize(slot) + VarintSize(stamp.value()) + VarintSize(suffix.size()) +
                       suffix.size() + value.size();
   std::byte* body = mini_txn->Log(RecordType::kNodeInsert, page, size);
@@ -37,10 +41,15 @@ void LogInsertEntry(MiniTxn* mini_txn, const MutablePage& page, size_t slot, Byt
   body = Put(body, suffix);
   Put(body, value);
   ROWAN_CHECK(InsertEntry(BytesOf(mini_txn, page), slot, suffix, value, stamp));
+  ROWAN_DCHECK(ViewOf(*mini_txn, page).HeaderIsSane());
+  ROWAN_DCHECK(EqualBytes(ViewOf(*mini_txn, page).Suffix(slot), suffix));
+  ROWAN_DCHECK(EqualBytes(ViewOf(*mini_txn, page).Value(slot), value));
 }
 
 void LogReplaceValue(MiniTxn* mini_txn, const MutablePage& page, size_t slot, Bytes value,
                      TxnId stamp) {
+  ROWAN_DCHECK(slot < ViewOf(*mini_txn, page).count());
+  ROWAN_DCHECK(NodeHasRoomToReplace(ViewOf(*mini_txn, page), slot, value.size()));
   const Bytes old = ViewOf(*mini_txn, page).Value(slot);
   const size_t front = CommonPrefix(old, value);
   const size_t limit = std::min(old.size(), value.size()) - front;
@@ -58,14 +67,20 @@ void LogReplaceValue(MiniTxn* mini_txn, const MutablePage& page, size_t slot, By
   body = PutVarint(body, behind);
   Put(body, middle);
   ROWAN_CHECK(ReplaceValue(BytesOf(mini_txn, page), slot, value, stamp));
+  ROWAN_DCHECK(ViewOf(*mini_txn, page).HeaderIsSane());
+  ROWAN_DCHECK(EqualBytes(ViewOf(*mini_txn, page).Value(slot), value));
 }
 
 void LogRemoveEntry(MiniTxn* mini_txn, const MutablePage& page, size_t slot) {
+  ROWAN_DCHECK(slot < ViewOf(*mini_txn, page).count());
   PutVarint(mini_txn->Log(RecordType::kNodeRemove, page, VarintSize(slot)), slot);
   RemoveEntry(BytesOf(mini_txn, page), slot);
+  ROWAN_DCHECK(ViewOf(*mini_txn, page).HeaderIsSane());
 }
 
 void LogRemoveEntries(MiniTxn* mini_txn, const MutablePage& page, std::span<const uint16_t> slots) {
+  ROWAN_DCHECK(std::is_sorted(slots.begin(), slots.end()));
+  ROWAN_DCHECK(slots.empty() || slots.back() < ViewOf(*mini_txn, page).count());
   size_t size = VarintSize(slots.size());
   uint16_t previous = 0;
   for (const uint16_t slot : slots) {
@@ -80,11 +95,13 @@ void LogRemoveEntries(MiniTxn* mini_txn, const MutablePage& page, std::span<cons
     previous = slot;
   }
   RemoveEntries(BytesOf(mini_txn, page), slots);
+  ROWAN_DCHECK(ViewOf(*mini_txn, page).HeaderIsSane());
 }
 
 bool LogShortenValues(MiniTxn* mini_txn, const MutablePage& page, std::span<const SlotRun> runs,
                       const ValueCut& cut) {
   if (!ShortenValues(BytesOf(mini_txn, page), runs, cut)) return false;
+  ROWAN_DCHECK(ViewOf(*mini_txn, page).HeaderIsSane());
   size_t size = 3 + VarintSize(runs.size());
   size_t behind = 0;
   for (const SlotRun& run : runs) {
@@ -107,6 +124,7 @@ bool LogShortenValues(MiniTxn* mini_txn, const MutablePage& page, std::span<cons
 
 void LogLoadNode(MiniTxn* mini_txn, const MutablePage& page, Bytes image) {
   const NodeView node(image);
+  ROWAN_DCHECK(node.HeaderIsSane() && PageIdOf(image.data()) == page.id);
   const size_t front =
       node_layout::kSlots - kPageHeaderBytes + node_layout::kSlotBytes * node.count();
   std::byte* body = mini_txn->Log(RecordType::kNodeLoad, page, 8 + 2 + front + node.heap_bytes());
@@ -121,6 +139,8 @@ void LogLoadNode(MiniTxn* mini_txn, const MutablePage& page, Bytes image) {
 
 void LogReboundNode(MiniTxn* mini_txn, const MutablePage& page, size_t keep,
                     const NodeBounds& bounds) {
+  ROWAN_DCHECK(keep <= ViewOf(*mini_txn, page).count());
+  ROWAN_DCHECK(bounds.high.size() >= bounds.prefix.size() || bounds.high.empty());
   const bool stored = !bounds.high.empty() && bounds.high.size() <= kHighKeyBytesMax;
   const Bytes fence = stored ? bounds.high : bounds.prefix;
   const uint64_t flags =
@@ -134,6 +154,7 @@ void LogReboundNode(MiniTxn* mini_txn, const MutablePage& page, size_t keep,
   body = PutVarint(body, bounds.prefix.size());
   Put(body, fence);
   ROWAN_CHECK(ReboundNode(BytesOf(mini_txn, page), keep, bounds));
+  ROWAN_DCHECK(ViewOf(*mini_txn, page).HeaderIsSane() && ViewOf(*mini_txn, page).count() == keep);
 }
 
 }  // namespace rowan

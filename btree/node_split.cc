@@ -126,6 +126,7 @@ SplitPlan PlanStreamSplit(const NodeView& leaf, size_t position, InsertTrend tre
 }  // namespace
 
 void ShortestSeparator(Bytes left, Bytes right, KeyBuffer* separator) {
+  ROWAN_DCHECK(CompareBytes(left, right) < 0);
   const size_t length = CommonPrefix(left, right) + 1;
   ROWAN_CHECK(length <= right.size());
   separator->assign(right.begin(), right.begin() + static_cast<ptrdiff_t>(length));
@@ -164,6 +165,7 @@ SplitPlan PlanSplit(const NodeView& node, Bytes key, size_t value_bytes) {
 }
 
 bool FitsAfterSplit(const NodeView& node, size_t keep, const NodeBounds& left) {
+  ROWAN_DCHECK(keep <= node.count());
   const size_t prefix_bytes = left.prefix.size();
   size_t used = node_layout::kSlots +
                 std::max(prefix_bytes, left.high.size() <= kHighKeyBytesMax ? left.high.size() : 0);
@@ -183,6 +185,8 @@ bool FitsAfterSplitOrWithoutHighKey(const NodeView& node, size_t keep, NodeBound
 SplitBounds BoundsAfterSplit(const NodeView& node, Bytes lower, Bytes separator,
                              PageNumber right_page) {
   const size_t kept = node.prefix_length();  // both old bounds start with the old prefix
+  ROWAN_DCHECK(separator.size() >= kept && EqualBytes(separator.first(kept), node.prefix()));
+  ROWAN_DCHECK(!node.has_high_key() || CompareBytes(separator, node.high_key()) < 0);
   SplitBounds bounds;
   bounds.left.high = separator;
   bounds.left.right = right_page;

@@ -34,6 +34,7 @@ size_t Tree::MaxKeyBytes(uint32_t page_size_bytes) { return NodeMaxKeyBytes(page
 size_t Tree::MaxEntryBytes(uint32_t page_size_bytes) { return NodeMaxEntryBytes(page_size_bytes); }
 
 Status Tree::FindForWrite(MiniTxn* mini_txn, Bytes key, LeafPosition* position) {
+  ROWAN_DCHECK(mini_txn->started());
   ReserveNodeScratch();
   Descent descent(*this);
   PageGuard leaf;
@@ -43,6 +44,7 @@ Status Tree::FindForWrite(MiniTxn* mini_txn, Bytes key, LeafPosition* position) 
   const SlotSearch found = SearchNode(PageBytesOf(*mini_txn, position->leaf), key);
   position->slot = found.slot;
   position->exact = found.exact;
+  ROWAN_DCHECK(IsLeafOf(PageBytesOf(*mini_txn, position->leaf), index_));
   return Status::Ok();
 }
 
@@ -69,6 +71,8 @@ Status Tree::InsertAt(MiniTxn* mini_txn, const LeafPosition& position, Bytes key
   const NodeView leaf(page);
   ROWAN_CHECK(key.size() >= leaf.prefix_length());
   const Bytes suffix = key.subspan(leaf.prefix_length());
+  ROWAN_DCHECK(EqualBytes(key.first(leaf.prefix_length()), leaf.prefix()));
+  ROWAN_DCHECK(position.slot <= leaf.count());
   if (!NodeHasRoom(leaf, suffix.size(), value.size())) return Status(Code::kNoRoom);
   const auto place = static_cast<size_t>(InsertPlaceOf(leaf, position.slot));
   inserts_[place].fetch_add(1, std::memory_order_relaxed);
@@ -81,6 +85,7 @@ Status Tree::UpdateAt(MiniTxn* mini_txn, const LeafPosition& position, Bytes val
   ROWAN_CHECK(position.exact);
   const Bytes page = PageBytesOf(*mini_txn, position.leaf);
   const NodeView leaf(page);
+  ROWAN_DCHECK(position.slot < leaf.count());
   if (leaf.KeyLength(position.slot) + value.size() >
       MaxEntryBytes(static_cast<uint32_t>(page.size()))) {
     return Status(Code::kTooBig, "entry larger than the page size permits");
@@ -103,6 +108,7 @@ InsertCounts Tree::insert_counts() const {
 void Tree::RemoveAt(MiniTxn* mini_txn, const LeafPosition& position) {
   ROWAN_CHECK(position.exact);
   const NodeView leaf = ViewOf(*mini_txn, position.leaf);
+  ROWAN_DCHECK(position.slot < leaf.count());
   const int live_change = IsMarked(leaf.Value(position.slot)) ? 0 : -1;
   LogRemoveEntry(mini_txn, position.leaf, position.slot);
   leaf_map_.Change(position.leaf.id.page, live_change, leaf.count(), kNoTxn);

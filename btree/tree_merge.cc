@@ -37,6 +37,7 @@ struct MergePlan {
 };
 
 MergePlan PlanMerge(const NodeView& left, const NodeView& right, size_t separator_bytes) {
+  ROWAN_DCHECK(left.level() == right.level() && !left.rightmost());
   MergePlan plan;
   const size_t page_bytes = left.page().size();
   // The lower bound starts with the left prefix, the upper one with the right prefix.
@@ -155,6 +156,9 @@ Status Tree::MergePair(MiniTxn* mini_txn, const OptimisticPage& parent, uint16_t
   const NodeView left = ViewOf(*mini_txn, *left_page);
   const NodeView right = ViewOf(*mini_txn, *right_page);
   const NodeView top = ViewOf(*mini_txn, above);
+  ROWAN_DCHECK(left_index + 1u < top.ChildCount());
+  ROWAN_DCHECK(top.Child(left_index) == left_page->id.page);
+  ROWAN_DCHECK(top.Child(left_index + 1u) == right_page->id.page);
   if (!left.HeaderIsSane() || !right.HeaderIsSane() || left.level() != right.level()) {
     return ReportDamage(right_page->id.page, "it is not the sibling its parent says");
   }

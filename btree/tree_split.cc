@@ -200,6 +200,8 @@ Status Tree::SplitUnder(MiniTxn* mini_txn, PageReservation* reservation, const N
                         Bytes key, const EntrySize& size) {
   const NodeView node = ViewOf(*mini_txn, pair.node);
   const NodeView parent = ViewOf(*mini_txn, pair.parent);
+  ROWAN_DCHECK(parent.HeaderIsSane() && pair.index < parent.ChildCount());
+  ROWAN_DCHECK(parent.Child(pair.index) == pair.node.id.page);
   if (!node.HeaderIsSane() || node.level() + 1 != parent.level()) {
     return ReportDamage(pair.node.id.page, "it is not the node its parent says");
   }
@@ -217,17 +219,21 @@ Status Tree::SplitUnder(MiniTxn* mini_txn, PageReservation* reservation, const N
   KeyBuffer lower;
   if (pair.index > 0) AssembleKey(parent, pair.index - 1u, &lower);
   SplitPlan plan = PlanSplit(node, key, size.value_bytes);
+  ROWAN_DCHECK(plan.slot <= node.count() && !plan.separator.empty());
+  ROWAN_DCHECK(CompareBytes(lower, plan.separator) < 0);
   SplitBounds bounds = BoundsAfterSplit(node, lower, plan.separator, kNoPage);
   if (!FitsAfterSplitOrWithoutHighKey(node, plan.slot, &bounds.left)) {
     plan = PlanMiddleSplit(node);
     bounds = BoundsAfterSplit(node, lower, plan.separator, kNoPage);
   }
+  ROWAN_DCHECK(plan.separator.size() >= parent.prefix_length());
   const Bytes separator = Bytes(plan.separator).subspan(parent.prefix_length());
   if (!NodeHasRoom(parent, separator.size(), 4)) return Status(Code::kNoRoom);
 
   Result<MutablePage> taken = allocator_->AllocateNew(mini_txn, reservation, pair.node.id.page);
   if (!taken.ok()) return taken.status();
   const MutablePage right = *taken;
+  ROWAN_DCHECK(right.id.page != pair.node.id.page && right.id.page != pair.parent.id.page);
   NodeBuilder::Shape shape{right.id, index_, node.level(), kNoPage, node.newest_change()};
   size_t first = plan.slot;
   if (!node.is_leaf()) {

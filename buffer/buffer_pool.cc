@@ -75,12 +75,14 @@ Result<PageGuard> BufferPool::Fix(PageId id, LatchMode mode, FixHint hint) {
         return loaded.status();
       }
       Frame* frame = loaded.value();
+      ROWAN_DCHECK(frame->page_id.load(std::memory_order_relaxed) == key);
       if (mode == LatchMode::kShared) frame->latch.DowngradeToShared();
       return PageGuard(frame, frames_.page(frame->number), mode);
     }
     Frame* frame = frames_.frame(number);
     if (!LockAs(frame, mode, key)) continue;
     if (frame->page_id.load(std::memory_order_relaxed) == key) {
+      ROWAN_DCHECK(frame->state.load(std::memory_order_relaxed) == FrameState::kResident);
       if (!IsScan(hint)) RaiseUsage(frame, kUsageHit);
       return PageGuard(frame, frames_.page(number), mode);
     }
@@ -145,6 +147,8 @@ Result<PageGuard> BufferPool::FixNew(PageId id) {
         continue;
       }
     }
+    ROWAN_DCHECK(frame->latch.IsLockedExclusive());
+    ROWAN_DCHECK(frame->page_id.load(std::memory_order_relaxed) == key);
     const MutableBytes page = frames_.PageOf(frame);
     std::memset(page.data(), 0, page.size());
     return PageGuard(frame, page.data(), LatchMode::kExclusive);
@@ -154,6 +158,7 @@ Result<PageGuard> BufferPool::FixNew(PageId id) {
 void BufferPool::Discard(PageGuard guard) {
   ROWAN_CHECK(guard.mode() == LatchMode::kExclusive);
   Frame* frame = guard.frame();
+  ROWAN_DCHECK(frame->state.load(std::memory_order_relaxed) == FrameState::kResident);
   const Lsn first_dirty = frame->FirstDirtyLsn();
   // Before the mark goes: a sweep that finds the frame clean then sees the floor.
   if (first_dirty != kNoLsn) checkpointer_.NoteDiscard(frame, first_dirty);
@@ -180,6 +185,7 @@ bool BufferPool::IsDirty(PageId id) const {
 void BufferPool::MarkDirty(const PageGuard& guard, Lsn lower_bound) {
   ROWAN_DCHECK(guard.mode() == LatchMode::kExclusive);
   const bool logged = !IsTemporary(guard.id().space);
+  ROWAN_DCHECK(!logged || log() == nullptr || lower_bound <= log()->tail());
   frames_.MarkDirty(guard.frame(), logged ? lower_bound : kDirtyUnlogged);
 }
 

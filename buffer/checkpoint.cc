@@ -56,6 +56,7 @@ uint32_t Checkpointer::shard_count() const {
 }
 
 void Checkpointer::NoteDiscard(const Frame* frame, Lsn first_dirty) {
+  ROWAN_DCHECK(first_dirty != kNoLsn);
   // Once more if shards were joined meanwhile: a sweep of the joined one may be under way. One that
   // begins after the second look is above the gap.
   uint32_t shard_frames;
@@ -100,6 +101,7 @@ void Checkpointer::JoinShards() {
 bool Checkpointer::IsLate(const Round& round) { return round.is_over && round.is_over(); }
 
 bool Checkpointer::BeginShard(uint32_t number, SweepMode mode, std::vector<SweptShard>* swept) {
+  ROWAN_DCHECK(number < kShardsMax);
   Shard& shard = shards_[number];
   while (shard.busy.exchange(true, std::memory_order_acq_rel)) {
     if (mode == SweepMode::kLazy || files_->Stopped()) return false;
@@ -118,6 +120,8 @@ bool Checkpointer::BeginShard(uint32_t number, SweepMode mode, std::vector<Swept
 Status Checkpointer::SweepShard(PageWriter* writer, Round* round) {
   const SweepMode mode = round->mode;
   SweptShard& shard = round->swept.back();
+  ROWAN_DCHECK(shards_[shard.number].busy.load(std::memory_order_relaxed));
+  ROWAN_DCHECK(shard.start <= files_->LogTail());
   // A page changed within the last fraction of the log is probably hot: one write per round does.
   // Unless that was long ago: the log of an idle pool does not grow, and its end is written too.
   const uint64_t young_bytes = mode == SweepMode::kLazy && files_->log() != nullptr
@@ -189,8 +193,10 @@ void Checkpointer::EndShards(const std::vector<SweptShard>& swept, bool written)
     Shard& shard = shards_[item.number];
     if (written) {
       const Lsn floor = shard.discard_floor.load(std::memory_order_acquire);
+      ROWAN_DCHECK(item.start <= files_->LogTail());
       RaiseTo(&shard.clean_upto, std::min({item.start, item.left, floor}));
     }
+    ROWAN_DCHECK(shard.busy.load(std::memory_order_relaxed));
     shard.busy.store(false, std::memory_order_release);
   }
 }
@@ -198,6 +204,7 @@ void Checkpointer::EndShards(const std::vector<SweptShard>& swept, bool written)
 Status Checkpointer::Sweep(PageWriter* writer, uint32_t first, uint32_t count, SweepMode mode,
                            IsOver is_over) {
   const uint32_t shards = shard_count();
+  ROWAN_DCHECK(count <= shards && shards <= kShardsMax);
   Round round{.mode = mode, .is_over = is_over};
   const auto sweep = [&]() -> Status {
     for (uint32_t i = 0; i < count; ++i) {
@@ -270,6 +277,9 @@ Status Checkpointer::WriteCheckpoint() {
     data.log_durable_lsn = std::max(data.log_durable_lsn, files_->log()->durable());
   });
   if (!status.ok()) return files_->StopEngine("writing the control file failed", status);
+  ROWAN_DCHECK(candidate > published() && candidate <= discards_end);
+  ROWAN_DCHECK(files_->log()->durable() >= discards_end);
+  ROWAN_DCHECK(!redoing());
   published_.store(candidate, std::memory_order_release);
   files_->log()->SetCheckpoint(candidate);
   AddCounter(Counter::kCheckpoints);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "base/assertions.h"
 #include "base/clock.h"
 #include "buffer/eviction.h"
 
@@ -94,6 +95,8 @@ void Cleaners::AdvancePace() {
   shard_debt_ = std::min(shard_debt_, shards);
   const double capacity = pages_per_second_.load(std::memory_order_relaxed);
   page_budget_ = std::min(page_budget_ + capacity * micros / 1e6, capacity * kBudgetSeconds);
+  ROWAN_DCHECK(tail >= paced_lsn_ && now >= paced_micros_);
+  ROWAN_DCHECK(shard_debt_ >= 0);
   paced_lsn_ = tail;
   paced_micros_ = now;
 }
@@ -121,6 +124,7 @@ Cleaners::Quota Cleaners::TakeQuota() {
   } else if (page_budget_ > 0) {
     quota.count = std::min(static_cast<uint32_t>(shard_debt_), std::min(kShardsPerRun, shards));
   }
+  ROWAN_DCHECK(quota.count <= shards);
   quota.first = next_shard_ % shards;
   next_shard_ = (quota.first + quota.count) % shards;
   shard_debt_ = std::max(0.0, shard_debt_ - quota.count);

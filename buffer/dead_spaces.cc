@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "base/assertions.h"
+
 namespace rowan {
 namespace {
 
@@ -52,6 +54,7 @@ bool DeadSpaces::ForgetSome() {
   }
   if (walked_.empty()) return false;
   std::sort(walked_.begin(), walked_.end());
+  ROWAN_DCHECK(walked_frames_ <= frames);
   const uint32_t end = walked_frames_ + std::min(kStep, frames - walked_frames_);
   for (; walked_frames_ < end; ++walked_frames_) {
     Frame* frame = frames_->frame(walked_frames_);

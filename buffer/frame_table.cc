@@ -18,6 +18,8 @@ FrameTable::FrameTable(std::unique_ptr<FrameArena> arena)
 
 uint32_t FrameTable::Publish(Frame* frame, uint64_t key) {
   ROWAN_DCHECK(frame->latch.IsLockedExclusive());
+  ROWAN_DCHECK(key != 0 && frame->page_id.load(std::memory_order_relaxed) == 0);
+  ROWAN_DCHECK(frame->state.load(std::memory_order_relaxed) == FrameState::kLoading);
   // Before the entry: whoever finds the entry waits on the latch and then sees this id.
   frame->page_id.store(key, std::memory_order_relaxed);
   const SharedLock guard(&table_mutex_);
@@ -34,6 +36,7 @@ Frame* FrameTable::TakeUnused() {
   } while (!frames_used_.compare_exchange_weak(number, number + 1, std::memory_order_acq_rel,
                                                std::memory_order_relaxed));
   // Others read it of frames with a page only.
+  ROWAN_DCHECK(frame(number)->state.load(std::memory_order_relaxed) == FrameState::kFree);
   frame(number)->number = number;
   return frame(number);
 }
@@ -48,6 +51,8 @@ Frame* FrameTable::Claim(Unused unused) {
     frame->latch.LockExclusiveUnused();
     ROWAN_CHECK(frame->page_id.load(std::memory_order_relaxed) == 0);
     ROWAN_CHECK(frame->first_dirty_lsn.load(std::memory_order_relaxed) == 0);
+    ROWAN_DCHECK(frame->io_in_progress.load(std::memory_order_relaxed) == 0);
+    ROWAN_DCHECK(frame->state.load(std::memory_order_relaxed) == FrameState::kFree);
     if (frame->number >= limit_.load(std::memory_order_acquire)) {
       Retire(frame);
       continue;
@@ -59,6 +64,8 @@ Frame* FrameTable::Claim(Unused unused) {
 
 void FrameTable::Unlist(Frame* frame) {
   const uint64_t key = frame->page_id.load(std::memory_order_relaxed);
+  ROWAN_DCHECK(key != 0 && frame->latch.IsLockedExclusive());
+  ROWAN_DCHECK(frame->FirstDirtyLsn() == kNoLsn);
   {
     const SharedLock guard(&table_mutex_);
     const bool removed = table_.load(std::memory_order_relaxed)->Remove(key, frame->number);
@@ -86,6 +93,8 @@ bool FrameTable::TryTakeClean(Frame* frame) {
   // long. Only such threads can be inside when the latch is taken again, and they leave at once.
   frame->latch.UnlockExclusive();
   frame->latch.LockExclusiveUnused();
+  ROWAN_DCHECK(frame->page_id.load(std::memory_order_relaxed) == 0);
+  ROWAN_DCHECK(frame->state.load(std::memory_order_relaxed) == FrameState::kLoading);
   return true;
 }
 
@@ -106,6 +115,8 @@ void FrameTable::Free(Frame* frame) {
 }
 
 void FrameTable::Retire(Frame* frame) {
+  ROWAN_DCHECK(frame->latch.IsLockedExclusive());
+  ROWAN_DCHECK(frame->page_id.load(std::memory_order_relaxed) == 0);
   frame->state.store(FrameState::kRetired, std::memory_order_seq_cst);
   frame->latch.UnlockExclusive();
   // The limit may have been raised since it was looked at. Either RaiseLimit sees the state or the
@@ -118,6 +129,7 @@ void FrameTable::Retire(Frame* frame) {
 }
 
 void FrameTable::RaiseLimit(uint32_t frames) {
+  ROWAN_DCHECK(frames <= arena_->frames_ever());
   const uint32_t before = limit_.exchange(frames, std::memory_order_seq_cst);
   // Those that were never used are at hand from now on. Frames still full from an unfinished shrink
   // just stay.
@@ -145,13 +157,16 @@ void FrameTable::MarkDirty(Frame* frame, Lsn lower_bound) {
     if (frame->first_dirty_lsn.compare_exchange_weak(word, next, std::memory_order_acq_rel,
                                                      std::memory_order_relaxed)) {
       if (word == 0) dirty_frames_.fetch_add(1, std::memory_order_relaxed);
+      ROWAN_DCHECK(frame->page_id.load(std::memory_order_relaxed) != 0);
       return;
     }
   }
 }
 
 Lsn FrameTable::ClearDirty(Frame* frame) {
+  ROWAN_DCHECK(frame->latch.IsLockedExclusive());
   const uint64_t word = frame->first_dirty_lsn.exchange(0, std::memory_order_acq_rel);
+  ROWAN_DCHECK(word == 0 || dirty_frames_.load(std::memory_order_relaxed) != 0);
   if (word != 0) dirty_frames_.fetch_sub(1, std::memory_order_relaxed);
   return Lsn(word & ~kCopiedBit);
 }

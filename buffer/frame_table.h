@@ -17,6 +17,7 @@
 #include <memory>
 #include <vector>
 
+#include "base/assertions.h"
 #include "base/bytes.h"
 #include "base/ids.h"
 #include "base/mutex.h"
@@ -74,6 +75,9 @@ class FrameTable {
   Frame* ClaimListed() { return Claim(Unused::kLeave); }
   /// The page in an exclusively latched, published frame may be seen, once its latch is released.
   static void EndLoad(Frame* frame, uint8_t usage) {
+    ROWAN_DCHECK(frame->latch.IsLockedExclusive());
+    ROWAN_DCHECK(frame->state.load(std::memory_order_relaxed) == FrameState::kLoading);
+    ROWAN_DCHECK(frame->page_id.load(std::memory_order_relaxed) != 0);
     frame->usage.store(usage, std::memory_order_relaxed);
     frame->state.store(FrameState::kResident, std::memory_order_release);
   }
@@ -95,7 +99,10 @@ class FrameTable {
   /// Makes the frame clean whatever it was; returns the old first dirty LSN.
   Lsn ClearDirty(Frame* frame);
   /// A page writer made a frame clean that was not changed in the meantime.
-  void NoteCleaned() { dirty_frames_.fetch_sub(1, std::memory_order_relaxed); }
+  void NoteCleaned() {
+    ROWAN_DCHECK(dirty_frames() != 0);
+    dirty_frames_.fetch_sub(1, std::memory_order_relaxed);
+  }
   /// Evicting threads met dirty frames where they wanted clean ones.
   void WantCleanFrames() { want_clean_frames_.store(true, std::memory_order_relaxed); }
   /// For the cleaner: true once after that.
@@ -111,9 +118,15 @@ class FrameTable {
   Status Grow(uint32_t frames) { return arena_->Grow(frames); }
   /// Frames [0, frames) may be used from now on; those of them that are retired become free.
   void RaiseLimit(uint32_t frames);
-  void LowerLimit(uint32_t frames) { limit_.store(frames, std::memory_order_release); }
+  void LowerLimit(uint32_t frames) {
+    ROWAN_DCHECK(frames <= limit());
+    limit_.store(frames, std::memory_order_release);
+  }
   /// REQUIRES: the frames after it are retired.
-  void Shrink(uint32_t frames) { arena_->Shrink(frames); }
+  void Shrink(uint32_t frames) {
+    ROWAN_DCHECK(frames >= limit());
+    arena_->Shrink(frames);
+  }
   /// Entries that all tables, old ones too, were made for.
   uint64_t TableEntries();
 

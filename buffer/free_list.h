@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cstdint>
 
+#include "base/assertions.h"
 #include "buffer/frame_arena.h"
 
 namespace rowan {
@@ -17,6 +18,7 @@ class FreeList {
   explicit FreeList(const FrameArena* arena) : arena_(arena) {}
 
   void Push(Frame* frame) {
+    ROWAN_DCHECK(frame->number != kEnd);
     uint64_t head = head_.load(std::memory_order_relaxed);
     uint64_t next;
     do {

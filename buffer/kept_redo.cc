@@ -35,6 +35,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/assertions.h"
 #include "base/crc32c.h"
 #include "base/format.h"
 #include "base/logging.h"
@@ -147,6 +148,7 @@ Status KeptRedo::LoadBlocks(SpaceId space, Kept* kept, uint32_t blocks) {
 Status KeptRedo::AddRecords(PageId page, const RedoPortion::Record* first) {
   std::vector<std::byte> body;
   for (const RedoPortion::Record* record = first; record != nullptr; record = record->next) {
+    ROWAN_DCHECK(record->next == nullptr || record->next->group_end >= record->group_end);
     const size_t at = body.size();
     body.resize(at + kRecordHeaderBytes + record->body_bytes);
     std::byte* out = body.data() + at;
@@ -196,6 +198,7 @@ Status KeptRedo::Add(PageId page, Kind kind, Bytes body) {
   Result<Kept*> draft = DraftOf(page.space);
   if (!draft.ok()) return draft.status();
   Kept* const kept = draft.value();
+  ROWAN_DCHECK(kept->draft && kept->end >= kKeptRedoHeaderBytes);
   std::vector<std::byte> bytes(kBlockHeaderBytes + body.size());
   const Block block{.kind = kind,
                     .offset = kept->end + kBlockHeaderBytes,
@@ -218,6 +221,7 @@ Status KeptRedo::Add(PageId page, Kind kind, Bytes body) {
 }
 
 Status KeptRedo::WriteHeader(SpaceId space, const Kept& kept) const {
+  ROWAN_DCHECK(kept.draft && kept.end >= kKeptRedoHeaderBytes);
   std::vector<std::byte> header(kKeptRedoHeaderBytes);
   StoreLe<uint32_t>(header.data() + 4, kKeptRedoMagic);
   StoreLe<uint32_t>(header.data() + 8, kKeptRedoVersion);

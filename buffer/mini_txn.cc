@@ -115,12 +115,17 @@ MutablePage MiniTxn::FindHeld(PageId id) const {
   return {};
 }
 
-void MiniTxn::DiscardAtCommit(const MutablePage& page) { At(page.position).discard = true; }
+void MiniTxn::DiscardAtCommit(const MutablePage& page) {
+  Held& held = At(page.position);
+  ROWAN_DCHECK(held.guard.held() && held.guard.id() == page.id);
+  held.discard = true;
+}
 
 std::byte* MiniTxn::Log(RecordType type, const MutablePage& page, size_t body_size) {
   ROWAN_CHECK(started());
   Held& held = At(page.position);
-  ROWAN_DCHECK(held.guard.held());
+  ROWAN_DCHECK(held.guard.held() && held.guard.id() == page.id);
+  ROWAN_DCHECK(held.guard.mutable_page() == page.bytes);
   held.modified = true;
   return RecordFor(type, page.id, body_size);
 }
@@ -149,6 +154,7 @@ Lsn MiniTxn::Commit() {
   }
   ROWAN_CHECK(group_->size_bytes() <= reserved_bytes_);
   ROWAN_CHECK(!changed_temporary_ || group_->empty());
+  ROWAN_DCHECK(ModifiedPagesAreWhole());
   // The dirty marks come before the append: whoever reads a log tail beyond this group sees them.
   const Lsn lower_bound = log->tail();
   for (uint32_t i = 0; i < held_count_; ++i) {
@@ -157,12 +163,26 @@ Lsn MiniTxn::Commit() {
   Lsn end = lower_bound;
   if (!changed_temporary_) [[likely]] {
     end = log->Append(group_);
+    ROWAN_DCHECK(end > lower_bound);
     for (uint32_t i = 0; i < held_count_; ++i) {
       if (At(i).modified) SetPageLsn(At(i).guard.mutable_page(), end);
     }
   }
   ReleaseAll();
   return end;
+}
+
+bool MiniTxn::ModifiedPagesAreWhole() const {
+  const Lsn tail = pool_->log()->tail();
+  for (uint32_t i = 0; i < held_count_; ++i) {
+    const Held& held = At(i);
+    if (!held.modified) continue;
+    const std::byte* page = held.guard.page();
+    if (held.guard.mode() != LatchMode::kExclusive) return false;
+    if (PageIdOf(page) != held.guard.id() || PageTypeOf(page) > PageType::kPacked) return false;
+    if (PageLsnOf(page) > tail) return false;
+  }
+  return true;
 }
 
 void MiniTxn::Abandon() {

@@ -91,6 +91,8 @@ class MiniTxn {
   [[nodiscard]] const Held& At(uint32_t position) const;
   MutablePage Hold(PageGuard guard, bool fresh);
   std::byte* RecordFor(RecordType type, PageId id, size_t body_size);
+  /// Each has its own identity and is not newer than the log; for assertions.
+  [[nodiscard]] bool ModifiedPagesAreWhole() const;
   void Release(Held* held);
   void ReleaseAll();
 

@@ -12,6 +12,7 @@
 #include <chrono>
 #include <cstdint>
 
+#include "base/assertions.h"
 #include "base/mutex.h"
 
 namespace rowan {
@@ -48,6 +49,7 @@ class MiniTxnLimiter {
     if (--depth_ > 0) return;
     {
       const MutexLock guard(&mutex_);
+      ROWAN_DCHECK(inside_ != 0);
       --inside_;
     }
     left_.NotifyOne();

@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "base/assertions.h"
 #include "base/counters.h"
 #include "base/format.h"
 #include "base/logging.h"
@@ -71,6 +72,7 @@ Status PageFiles::CheckAtomicWrites() const {
 }
 
 void PageFiles::SetDoublewriteMode(DoublewriteMode mode) {
+  ROWAN_DCHECK(write_gate()->closed());
   spaces_->SetAtomic(mode == DoublewriteMode::kAtomic);
   doublewrite_mode_.store(mode, std::memory_order_release);
 }

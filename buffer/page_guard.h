@@ -6,6 +6,7 @@
 
 #include <utility>
 
+#include "base/assertions.h"
 #include "base/bytes.h"
 #include "base/ids.h"
 #include "base/latch.h"
@@ -20,7 +21,10 @@ class PageGuard {
   PageGuard() = default;
   /// Takes over a latch already held in `mode`.
   PageGuard(Frame* frame, std::byte* page, LatchMode mode)
-      : frame_(frame), page_(page), mode_(mode) {}
+      : frame_(frame), page_(page), mode_(mode) {
+    ROWAN_DCHECK(frame != nullptr && page != nullptr && mode != LatchMode::kNone);
+    ROWAN_DCHECK(mode != LatchMode::kExclusive || frame->latch.IsLockedExclusive());
+  }
   PageGuard(PageGuard&& other) noexcept
       : frame_(other.frame_), page_(other.page_), mode_(other.mode_) {
     other.mode_ = LatchMode::kNone;
@@ -52,11 +56,21 @@ class PageGuard {
   [[nodiscard]] bool held() const { return mode_ != LatchMode::kNone; }
   [[nodiscard]] LatchMode mode() const { return mode_; }
   /// REQUIRES for this and all below: held.
-  [[nodiscard]] const std::byte* page() const { return page_; }
+  [[nodiscard]] const std::byte* page() const {
+    ROWAN_DCHECK(held());
+    return page_;
+  }
   /// REQUIRES: exclusive, and the change is logged through a MiniTxn.
-  [[nodiscard]] std::byte* mutable_page() const { return page_; }
-  [[nodiscard]] Frame* frame() const { return frame_; }
+  [[nodiscard]] std::byte* mutable_page() const {
+    ROWAN_DCHECK(mode_ == LatchMode::kExclusive);
+    return page_;
+  }
+  [[nodiscard]] Frame* frame() const {
+    ROWAN_DCHECK(held());
+    return frame_;
+  }
   [[nodiscard]] PageId id() const {
+    ROWAN_DCHECK(held());
     return PageId::Unpack(frame_->page_id.load(std::memory_order_relaxed));
   }
 

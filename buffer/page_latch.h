@@ -5,6 +5,7 @@
 // Thread safety: as Latch.
 #pragma once
 
+#include "base/assertions.h"
 #include "base/latch.h"
 
 namespace rowan {
@@ -44,10 +45,14 @@ class PageLatch {
     latch_.UnlockShared();
   }
   void UnlockExclusive() {
+    ROWAN_DCHECK(IsLockedExclusive());
     NoteLatchReleased(LatchRank::kPage);
     latch_.UnlockExclusive();
   }
-  void DowngradeToShared() { latch_.DowngradeToShared(); }
+  void DowngradeToShared() {
+    ROWAN_DCHECK(IsLockedExclusive());
+    latch_.DowngradeToShared();
+  }
   [[nodiscard]] bool TryUpgradeFromOptimistic(Version version) {
     return Noted(latch_.TryUpgradeFromOptimistic(version));
   }

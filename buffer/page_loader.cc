@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "base/assertions.h"
 #include "base/counters.h"
 #include "base/logging.h"
 #include "base/out_of_memory.h"
@@ -30,6 +31,8 @@ Result<Frame*> PageLoader::Load(PageId id, FixHint hint) {
     frames_->Drop(*taken);
     return status;
   }
+  ROWAN_DCHECK((*taken)->page_id.load(std::memory_order_relaxed) == key);
+  ROWAN_DCHECK(PageIdOf(frames_->PageOf(*taken).data()) == id);
   AddCounter(Counter::kPagesRead);
   FrameTable::EndLoad(*taken, IsScan(hint) ? kUsageScan : kUsageEntered);
   return taken;

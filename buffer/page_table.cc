@@ -25,7 +25,10 @@ class PageTable::BucketLock {
       Pause(spins);
     }
   }
-  ~BucketLock() { bucket_->word.fetch_add(1, std::memory_order_release); }
+  ~BucketLock() {
+    ROWAN_DCHECK((bucket_->word.load(std::memory_order_relaxed) & 1) != 0);
+    bucket_->word.fetch_add(1, std::memory_order_release);
+  }
   BucketLock(const BucketLock&) = delete;
   BucketLock& operator=(const BucketLock&) = delete;
 
@@ -69,6 +72,7 @@ uint32_t PageTable::LookupOverflow(const Bucket& bucket, uint64_t word, uint64_t
 }
 
 uint32_t PageTable::FindLocked(const Bucket& bucket, uint64_t key) const {
+  ROWAN_DCHECK((bucket.word.load(std::memory_order_relaxed) & 1) != 0);
   for (size_t i = 0; i < kInlineEntries; ++i) {
     if (bucket.keys[i].load(std::memory_order_relaxed) == key) {
       return bucket.frames[i].load(std::memory_order_relaxed);
@@ -88,6 +92,7 @@ uint32_t PageTable::FindLocked(const Bucket& bucket, uint64_t key) const {
 // reloads the word, and does not trust a miss.
 uint32_t PageTable::InsertIfAbsent(uint64_t key, uint32_t frame) {
   ROWAN_CHECK(key != 0);
+  ROWAN_DCHECK(frame != kNone);
   Bucket* bucket = &buckets_[BucketIndex(key)];
   BucketLock lock(bucket);
   const uint32_t present = FindLocked(*bucket, key);
@@ -103,6 +108,7 @@ uint32_t PageTable::InsertIfAbsent(uint64_t key, uint32_t frame) {
                           std::memory_order_release);
   nodes_[node].frame.store(frame, std::memory_order_release);
   nodes_[node].key.store(key, std::memory_order_release);
+  ROWAN_DCHECK(node != kNoNode && FindLocked(*bucket, key) == kNone);
   bucket->overflow.store(node, std::memory_order_release);
   return kNone;
 }
@@ -135,6 +141,7 @@ bool PageTable::Remove(uint64_t key, uint32_t frame) {
 void PageTable::PromoteOverflow(Bucket* bucket, size_t slot) {
   const uint32_t node = bucket->overflow.load(std::memory_order_relaxed);
   if (node == kNoNode) return;
+  ROWAN_DCHECK(bucket->keys[slot].load(std::memory_order_relaxed) == 0);
   bucket->frames[slot].store(nodes_[node].frame.load(std::memory_order_relaxed),
                              std::memory_order_release);
   bucket->keys[slot].store(nodes_[node].key.load(std::memory_order_relaxed),
@@ -158,6 +165,8 @@ uint32_t PageTable::TakeNode() {
 
 void PageTable::GiveNode(uint32_t node) {
   const MutexLock guard(&free_nodes_mutex_);
+  ROWAN_DCHECK(node != kNoNode && node < fresh_node_);
+  ROWAN_DCHECK(free_nodes_.size() < fresh_node_ - 1);
   free_nodes_.push_back(node);
 }
 

@@ -92,10 +92,14 @@ PageWriter::Added PageWriter::CopyShared(Frame* frame) {
   frame->first_dirty_lsn.store(word | kCopiedBit, std::memory_order_release);
   const Lsn dirty(word);
   const PageId id = PageId::Unpack(frame->page_id.load(std::memory_order_relaxed));
+  ROWAN_DCHECK(id.Packed() != 0 && !frame->latch.IsLockedExclusive());
+  ROWAN_DCHECK(dirty != kNoLsn &&
+               frame->state.load(std::memory_order_relaxed) == FrameState::kResident);
   const bool temporary = IsTemporary(id.space);
   if (temporary) ++batch.temporary;
   const size_t slot =
       temporary ? capacity_ - batch.temporary : batch.entries.size() - batch.temporary;
+  ROWAN_DCHECK(slot < capacity_);
   std::byte* image = ImageAt(batch, slot);
   std::memcpy(image, frames_->PageOf(frame).data(), frames_->page_size());
   // Redo changes pages at LSNs far below the tail, also this one, if a later stretch of the log has
@@ -106,6 +110,7 @@ PageWriter::Added PageWriter::CopyShared(Frame* frame) {
   frame->latch.UnlockShared();
   StoreIdentity(image, id);
   SealPage({image, frames_->page_size()});
+  ROWAN_DCHECK(VerifyPage({image, frames_->page_size()}, id) == PageVerdict::kGood);
   batch.max_lsn = std::max(batch.max_lsn, PageLsnOf(image));
   return Added::kYes;
 }
@@ -120,6 +125,7 @@ Status PageWriter::Push() {
   const Status status = OrOutOfMemory([&] { return PrepareFilled(mode, doublewrite); });
   if (!status.ok()) return Abort(status);
   if (doublewrite) {
+    ROWAN_DCHECK(doublewriting_->entries.empty());
     std::swap(filling_, doublewriting_);
   } else {
     std::swap(filling_, flying_);
@@ -188,6 +194,7 @@ Status PageWriter::Advance() {
   if (!status.ok()) return status;
   status = FinishFlying();
   if (!status.ok()) return status;
+  ROWAN_DCHECK(flying_->entries.empty());
   std::swap(doublewriting_, flying_);
   flying_->submitted = OrOutOfMemory([this] { return SendHome(); });
   return Status::Ok();
@@ -276,6 +283,11 @@ Status PageWriter::SendHome() {
     if (location.status().Is(Code::kNotFound)) continue;  // a dead space needs no page any more
     if (!location.ok()) return location.status();
     entry.location = std::move(location).value();
+    ROWAN_DCHECK(files_->log() == nullptr || files_->log()->stopped() ||
+                 IsTemporary(entry.id.space) ||
+                 PageLsnOf(ImageAt(batch, entry.slot)) <= files_->log()->durable());
+    ROWAN_DCHECK(VerifyPage({ImageAt(batch, entry.slot), frames_->page_size()}, entry.id) ==
+                 PageVerdict::kGood);
     entry.sent = true;
     const Status status =
         writes.value()->Submit(entry.location.file.get(), entry.location.offset,
@@ -311,6 +323,7 @@ void PageWriter::EndBatch(Batch* batch, bool written) {
     NoteVersions(*batch);
     if (batch->doublewritten) doublewrite_->NoteHome(batch->segment, std::move(touched));
   }
+  ROWAN_DCHECK(batch->temporary <= batch->entries.size());
   for (const Entry& entry : batch->entries) EndEntry(entry, written);
   batch->entries.clear();
   batch->temporary = 0;
@@ -327,6 +340,8 @@ void PageWriter::NoteVersions(const Batch& batch) {
 }
 
 void PageWriter::EndEntry(const Entry& entry, bool written) {
+  ROWAN_DCHECK(entry.frame->io_in_progress.load(std::memory_order_relaxed) == 1);
+  ROWAN_DCHECK(entry.noted >= entry.dirty);
   std::atomic<uint64_t>& word = entry.frame->first_dirty_lsn;
   uint64_t unchanged = entry.dirty.value() | kCopiedBit;
   if (word.compare_exchange_strong(unchanged, written ? 0 : entry.dirty.value(),

@@ -89,6 +89,7 @@ size_t RedoBacklog::FirstSlotOf(uint64_t key) const {
 }
 
 size_t RedoBacklog::SlotOf(uint64_t key) const {
+  ROWAN_DCHECK(key != 0 && used_ < capacity_);
   size_t slot = FirstSlotOf(key);
   while (pages_[slot].key != 0 && pages_[slot].key != key) slot = (slot + 1) & (capacity_ - 1);
   return slot;
@@ -97,6 +98,7 @@ size_t RedoBacklog::SlotOf(uint64_t key) const {
 void RedoBacklog::Add(const RecordView& record, Lsn group_start, Lsn group_end) {
   const uint64_t key = record.page.Packed();
   ROWAN_DCHECK(key != 0);
+  ROWAN_DCHECK(group_start < group_end);
   Arrival& place = arrivals_[next_arrival_++ % kArrivals];
   if (place.key != 0) Link(place);
   place = {.key = key,
@@ -128,6 +130,7 @@ void RedoBacklog::Link(const Arrival& arrival) {
   if (4 * (used_ + 1) > 3 * capacity_) Enlarge();
   Page& page = pages_[SlotOf(arrival.key)];
   const bool first = page.key == 0;
+  ROWAN_DCHECK(first || page.newest <= arrival.start);
   if (first) {
     page.key = arrival.key;
     page.start = page.newest = arrival.start;
@@ -161,11 +164,13 @@ void RedoBacklog::Append(Page* page, uint64_t distance) {
     page->tail = chunk->next = AddChunk(std::min(wanted, kChunkBytesMax));
     chunk = ChunkAt(page->tail);
   }
+  ROWAN_DCHECK(chunk->used + count <= chunk->capacity);
   std::memcpy(chunk->bytes() + chunk->used, bytes.data(), count);
   chunk->used = static_cast<uint8_t>(chunk->used + count);
 }
 
 uint32_t RedoBacklog::AddChunk(uint32_t bytes) {
+  ROWAN_DCHECK(bytes % kUnitBytes == 0 && bytes <= kChunkBytesMax);
   const uint32_t units = bytes / kUnitBytes;
   // Place 0 stands for none, so the first unit stays free.
   if (chunk_next_ == 0) chunk_next_ = 1;
@@ -185,6 +190,7 @@ uint32_t RedoBacklog::AddChunk(uint32_t bytes) {
 }
 
 RedoBacklog::Chunk* RedoBacklog::ChunkAt(uint32_t place) const {
+  ROWAN_DCHECK(place != 0 && place < chunk_next_);
   return reinterpret_cast<Chunk*>(blocks_[place / kBlockUnits].get() + place % kBlockUnits);
 }
 

@@ -40,6 +40,7 @@ Status RedoPortion::CopyGroup(std::span<const Wanted> wanted, const LogReader::G
     Record* copy = Copy(record, group.end);
     // What was before does not matter, and need not fit.
     const bool first = page->first == nullptr || entry->initialises_page;
+    ROWAN_DCHECK(first || page->last->group_end <= group.end);
     (first ? page->first : page->last->next) = copy;
     page->last = copy;
   }
@@ -63,6 +64,7 @@ RedoPortion::Record* RedoPortion::Copy(const RecordView& record, Lsn group_end) 
     blocks_.push_back(std::make_unique_for_overwrite<std::byte[]>(block_bytes_));
     block_used_ = 0;
   }
+  ROWAN_DCHECK(block_used_ % alignof(Record) == 0 && block_used_ + bytes <= block_bytes_);
   std::byte* place = blocks_.back().get() + block_used_;
   block_used_ += bytes;
   auto* copy = new (place) Record{nullptr, group_end, static_cast<uint32_t>(record.body.size()),

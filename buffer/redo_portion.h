@@ -9,6 +9,7 @@
 #include <span>
 #include <vector>
 
+#include "base/assertions.h"
 #include "base/bytes.h"
 #include "base/ids.h"
 #include "base/status.h"
@@ -40,9 +41,13 @@ class RedoPortion {
 
   /// The next wanted groups are for this page. REQUIRES: `key` is larger than those before, of
   /// which there are less than kPagesMax.
-  void AddPage(uint64_t key) { pages_.push_back({key, nullptr, nullptr}); }
+  void AddPage(uint64_t key) {
+    ROWAN_DCHECK(pages_.size() < kPagesMax && (pages_.empty() || pages_.back().key < key));
+    pages_.push_back({key, nullptr, nullptr});
+  }
   /// The page has records in the group that starts here; in the order of the log.
   void Want(Lsn group_start) {
+    ROWAN_DCHECK(!pages_.empty());
     wanted_.push_back(log_->Want(group_start, static_cast<uint32_t>(pages_.size() - 1)));
   }
   /// Reads what is wanted. kStopped: see LogGroups::Visit. Nothing is in the portion then.

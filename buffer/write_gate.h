@@ -8,6 +8,7 @@
 
 #include <cstdint>
 
+#include "base/assertions.h"
 #include "base/mutex.h"
 
 namespace rowan {
@@ -27,6 +28,7 @@ class WriteGate {
     NoteLatchReleased(LatchRank::kWriteGate);
     {
       const MutexLock guard(&mutex_);
+      ROWAN_DCHECK(inside_ != 0);
       --inside_;
     }
     left_.NotifyOne();
@@ -46,6 +48,7 @@ class WriteGate {
     NoteLatchReleased(LatchRank::kWriteGate);
     {
       const MutexLock guard(&mutex_);
+      ROWAN_DCHECK(closed_ && inside_ == 0);
       closed_ = false;
     }
     opened_.NotifyAll();

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/assertions.h"
 #include "base/counters.h"
 #include "base/format.h"
 #include "base/out_of_memory.h"
@@ -71,6 +72,7 @@ Status BulkLoad::PutInOrder(Bytes key, Bytes row) {
   if (rows_ == nullptr) {
     return session_->writer()->InsertRow(txn, table_->index(0), key, row);
   }
+  ROWAN_DCHECK(txn->is_writer() && table_->created_by() == txn->txn_id());
   value_.resize(kClusteredHeaderBytes + row.size());
   StoreClusteredHeader(value_.data(), {.deleted = false, .txn = txn->txn_id(), .undo = {}});
   if (!row.empty()) std::memcpy(value_.data() + kClusteredHeaderBytes, row.data(), row.size());
@@ -126,6 +128,7 @@ bool BulkLoad::IsInterrupted() const {
 Status BulkLoad::BuildIndexes() {
   std::vector<TreeBuild> builds;
   for (uint32_t i = 1; i < sorters_.size(); ++i) {
+    ROWAN_DCHECK(sorters_[i] != nullptr);
     builds.push_back({&table_->index(i)->tree, std::move(sorters_[i])});
   }
   TreeBuildFailure failure;

@@ -5,6 +5,7 @@
 #include <ctime>
 #include <utility>
 
+#include "base/assertions.h"
 #include "base/counters.h"
 #include "base/logging.h"
 #include "base/out_of_memory.h"
@@ -67,6 +68,7 @@ void Session::ShareSnapshot(const Session& other) {
   // The other one's keeps back what is needed; the place of ours is given back when it is closed.
   const uint32_t slot = txn_->snapshot.slot;
   txn_->snapshot = other.txn_->snapshot;
+  ROWAN_DCHECK(slot != other.txn_->snapshot.slot);
   txn_->snapshot.slot = slot;
 }
 
@@ -100,6 +102,7 @@ Status Session::ReadFresh(FunctionRef<Status()> read) {
   Txn fresh;
   txns_->OpenSnapshot(&fresh);
   const Snapshot own = std::exchange(txn_->snapshot, fresh.snapshot);
+  ROWAN_DCHECK(fresh.snapshot.active() && !fresh.is_writer());
   const Status status = read();
   txn_->snapshot = own;
   txns_->CloseSnapshot(&fresh);
@@ -117,6 +120,7 @@ Status Session::EndStatement(StatementEnd end) {
   if (statement_open_ && end != StatementEnd::kKeep && in_transaction()) {
     const bool ends = txn_->session_ends;
     if (end == StatementEnd::kGiveUp && interrupted()) txn_->session_ends = true;
+    ROWAN_DCHECK(statement_start_.records <= txn_->undo.records || txn_->undo.empty());
     status = txns_->RollbackTo(txn_.get(), statement_start_);
     if (!ends) txn_->session_ends = false;
   }
@@ -178,6 +182,8 @@ Status Session::Commit(Durability durability, CommitWait wait) {
   const Status status = OrOutOfMemory(
       [&] { return txns_->Commit(txn_.get(), durability, wait == CommitWait::kAsDurability); });
   if (status.ok()) {
+    ROWAN_DCHECK(txn_->state == TxnState::kCommitted && !txn_->is_writer());
+    ROWAN_DCHECK(!wrote || txn_->commit_lsn >= last_commit_lsn_);
     if (wrote) last_commit_lsn_ = txn_->commit_lsn;
     engine_->impl()->ddl->OnCommit(txn_.get());
     NoteCommit();
@@ -196,6 +202,7 @@ Result<Lsn> Session::Prepare(Bytes xid, Coordinator coordinator) {
   if (const Status usable = CheckTemporary(); !usable.ok()) return usable;
   const Status status = OrOutOfMemory([&] { return txns_->Prepare(txn_.get(), xid); });
   if (!status.ok()) return status;
+  ROWAN_DCHECK(prepared() && !txn_->xid.empty());
   if (coordinator == Coordinator::kExternal) txn_->commit_begin_nanos = 0;
   return txn_->commit_lsn;
 }
@@ -214,6 +221,7 @@ Status Session::Rollback() {
   statement_open_ = false;
   auto_increment_locks_.clear();  // they go with all others
   if (txn_->state == TxnState::kIdle) return Status::Ok();
+  ROWAN_DCHECK(!txn_->rollback.shared);
   rolled_back_ = txn_->txn_id();
   Status status = txns_->Rollback(txn_.get());
   engine_->impl()->ddl->OnRollback(txn_.get());
@@ -256,6 +264,7 @@ Result<Session*> Session::Temporary() {
   if (temporary_->rolled_back_ != kNoTxn && temporary_->txns_->IsActive(temporary_->rolled_back_)) {
     return Status(Code::kBusy, "changes of temporary tables are still being rolled back");
   }
+  ROWAN_DCHECK(!temporary_->prepared() && temporary_->temporary_ == nullptr);
   temporary_->Begin(txn_->isolation);
   if (interrupted()) temporary_->Interrupt();
   temporary_->StartStatement();
@@ -312,6 +321,7 @@ Status Session::InsertRow(Table* table, Bytes key, Bytes row, std::span<const In
 
 Status Session::PutRow(Table* table, Bytes key, Bytes row, std::span<const IndexEntry> entries,
                        LockMode duplicate_mode) {
+  ROWAN_DCHECK(!key.empty() && in_transaction());
   Status status =
       AtIndex(writer_.InsertRow(txn_.get(), table->index(0), key, row, duplicate_mode), 0);
   if (!status.ok()) return status;
@@ -361,6 +371,8 @@ Status Session::MoveRow(Table* table, Bytes old_key, Bytes new_key, Bytes new_ro
 }
 
 Status Session::ChangeEntry(Table* table, const EntryChange& change) {
+  ROWAN_DCHECK(change.before.index == change.after.index || change.before.key.empty());
+  ROWAN_DCHECK(change.after.index != 0 && change.after.index < table->index_count());
   Index* index = table->index(change.after.index);
   if (EqualBytes(change.before.key, change.after.key)) {
     const Status status = entry_writer_.ReplacePayload(txn_.get(), index, change.after);
@@ -388,6 +400,7 @@ Status Session::DeleteRow(Table* table, Bytes key, std::span<const IndexEntry> e
 }
 
 Status Session::RemoveRow(Table* table, Bytes key, std::span<const IndexEntry> entries) {
+  ROWAN_DCHECK(!key.empty() && in_transaction());
   Status status = writer_.DeleteRow(txn_.get(), table->index(0), key);
   if (!status.ok()) return status;
   for (const IndexEntry& entry : entries) {
@@ -400,6 +413,7 @@ Status Session::RemoveRow(Table* table, Bytes key, std::span<const IndexEntry> e
 }
 
 Status Session::UndoRow(Status cause, const UndoPosition& before) {
+  ROWAN_DCHECK(!cause.ok() && before.records <= txn_->undo.records);
   if (EndsTransaction(cause)) return cause;
   const Status status = RollbackTo(before);
   return status.ok() ? cause : status;

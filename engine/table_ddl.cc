@@ -66,6 +66,7 @@ Result<std::shared_ptr<Table>> TableDdl::Make(Session* session, TableDef* defini
   status = catalog_->InsertRows(session->writer(), session->txn(), *definition);
   if (!status.ok()) return status;
   auto table = std::make_shared<Table>(*definition, allocator_);
+  ROWAN_DCHECK(session->txn()->is_writer());
   table->SetCreatedBy(session->txn()->txn_id());
   status = table->SetAutoIncrement(std::max<uint64_t>(auto_increment, 1));
   if (!status.ok()) return status;
@@ -84,6 +85,7 @@ Status TableDdl::Drop(Session* session, TableId table) {
   if (!status.ok()) return status;
   status = catalog_->DeleteStatistics(session->writer(), session->txn(), table);
   if (!status.ok()) return status;
+  ROWAN_DCHECK(session->txn()->is_writer());
   log_->NoteDrop(session->txn(), table, definition->space);
   return Status::Ok();
 }
@@ -138,6 +140,7 @@ Result<std::shared_ptr<Table>> TableDdl::LogAndAlter(Session* session, const Tab
   const std::string payload = DdlLog::EncodeAlter(former.id);
   const Status status = session->LogExtension(AsBytes(payload));
   if (!status.ok()) return status;
+  ROWAN_DCHECK(session->txn()->is_writer());
   log_->NoteAlter(session->txn(), former.id);
   return catalog_->Alter(session->writer(), session->txn(), std::move(changed));
 }

@@ -42,6 +42,8 @@ Status Rollback::DownTo(Txn* txn, const UndoPosition& position, WorkBudget* budg
 }
 
 Status Rollback::Everything(Txn* txn, WorkBudget* budget) {
+  ROWAN_DCHECK(!txn->rollback.shared && !txn->undo.empty());
+  ROWAN_DCHECK(txn->state == TxnState::kActive || txn->state == TxnState::kPrepared);
   if (txn->state == TxnState::kPrepared) {
     const Status status = undo_->CancelPrepare(txn);
     if (!status.ok()) return status;
@@ -63,6 +65,7 @@ void Rollback::Help(WorkBudget* budget, SharedOutcome* outcome) {
 }
 
 void Rollback::RollBackUnits(Txn* txn, WorkBudget* budget, SharedOutcome* outcome) {
+  ROWAN_DCHECK(txn->rollback.shared);
   UndoUnit& unit = ThreadScratch().unit;
   const auto share_of = [this](const UndoRecordInPage& record) {
     return applier_->ShareOf(record);
@@ -88,6 +91,7 @@ Status Rollback::RollBackUnit(Txn* txn, const UndoUnit& unit, WorkBudget* budget
 }
 
 Status Rollback::RollBackSlice(Txn* txn, const UndoSlice& slice, WorkBudget* budget) {
+  ROWAN_DCHECK(slice.begin <= slice.end && slice.page != kNoPage);
   Scratch& scratch = ThreadScratch();
   const UndoSpace& space = *undo_->streams()->space();
   {

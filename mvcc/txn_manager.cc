@@ -84,8 +84,10 @@ void TxnManager::OpenSnapshot(Txn* txn) {
     low_txn = ring_.low_txn();
     csn = Csn(next_csn_.load(std::memory_order_seq_cst));
   } while (!snapshots_.Publish(slot, low_txn, csn));
+  ROWAN_DCHECK(csn != Csn(0));
   // Last: an id handed out later can only commit with a later CSN.
   const TxnId high_txn(next_txn_.load(std::memory_order_acquire));
+  ROWAN_DCHECK(low_txn <= high_txn);
   snapshots_.SetHigh(slot, high_txn, txn->thread.load(std::memory_order_relaxed));
   txn->snapshot = {low_txn, high_txn, csn, slot};
   if (txn->serial != nullptr) serial_.NoteSnapshot(txn);
@@ -93,6 +95,8 @@ void TxnManager::OpenSnapshot(Txn* txn) {
 
 void TxnManager::BeginOptimistic(Txn* txn, bool read_only) {
   ROWAN_DCHECK(txn->serial == nullptr);
+  ROWAN_DCHECK(!txn->is_writer() && txn->undo.empty());
+  ROWAN_DCHECK(!txn->snapshot.active());
   txn->optimistic = true;
   txn->refuses_newer_rows = true;
   if (read_only) {
@@ -123,6 +127,8 @@ void TxnManager::RefreshHorizon() {
   open_snapshots_.clear();
   snapshots_.FindOldest(&low_txn, &csn, &open_snapshots_);
   SortOpenSnapshots();
+  ROWAN_DCHECK(csn <= announced);
+  ROWAN_DCHECK(low_txn <= NextTxnId());
   // A slot may show a snapshot that its owner is about to replace by a fresher one: never go back.
   RaiseTo(&visible_to_all_, low_txn.value());
   // Before anything is forgotten that snapshots do not see, and behind all with a CSN below `csn`.
@@ -143,6 +149,7 @@ TxnId TxnManager::TakeId(bool* reserve_soon) {
   const uint64_t reserved = reserved_txn_.load(std::memory_order_acquire);
   if (id >= reserved) return kNoTxn;
   ROWAN_CHECK(id < kTxnIdLimit);
+  ROWAN_DCHECK(id >= first_txn_);
   ring_.Claim(TxnId(id), Csn(purge_horizon_.load(std::memory_order_acquire)));
   next_txn_.store(id + 1, std::memory_order_release);
   *reserve_soon = reserved - id == kIdsPerReservation / 2;
@@ -154,6 +161,7 @@ Status TxnManager::ReserveIds() {
   const uint64_t next = next_txn_.load(std::memory_order_acquire);
   const uint64_t reserved = reserved_txn_.load(std::memory_order_relaxed);
   if (reserved > next + kIdsPerReservation / 2) return Status::Ok();  // another was faster
+  ROWAN_DCHECK(next >= first_txn_);
   const uint64_t limit = std::max(next, reserved) + kIdsPerReservation;
   // Each transaction takes at most one CSN, when it ends.
   const uint64_t csn_limit =
@@ -168,6 +176,8 @@ Status TxnManager::AssignId(Txn* txn) {
   if (txn->is_writer()) return Status::Ok();
   if (log_ != nullptr && log_->stopped()) return Status(Code::kStopped);
   if (read_only_) return Status(Code::kReadOnly, "the instance is only read");
+  ROWAN_DCHECK(txn->state != TxnState::kPrepared);
+  ROWAN_DCHECK(txn->undo.empty() && txn->undo.stream == nullptr);
   bool reserve_soon = false;
   TxnId id = TakeId(&reserve_soon);
   while (id == kNoTxn) {
@@ -196,6 +206,8 @@ Status TxnManager::AssignId(Txn* txn) {
 Status TxnManager::GiveIdBack(Txn* txn, Status reason) {
   // No row carries it.
   const TxnId id = txn->txn_id();
+  ROWAN_DCHECK(id != kNoTxn);
+  ROWAN_DCHECK(txn->undo.empty());
   txn->id.store(0, std::memory_order_relaxed);
   if (txn->serial != nullptr) serial_.ForgetId(txn);
   ring_.Finish(id, TxnOutcome(TxnOutcome::kRolledBack, Csn(0)),
@@ -210,6 +222,10 @@ bool TxnManager::WithActive(TxnId id, FunctionRef<void(Txn*)> action) {
 // --- ends ---
 
 void TxnManager::Reset(Txn* txn, TxnState state) {
+  ROWAN_DCHECK(txn->serial == nullptr);
+  ROWAN_DCHECK(!txn->snapshot.active());
+  ROWAN_DCHECK(!txn->rollback.shared);
+  ROWAN_DCHECK(txn->locks.newest.load(std::memory_order_relaxed) == nullptr);
   txn->id.store(0, std::memory_order_relaxed);
   std::atomic_ref(txn->state).store(state, std::memory_order_relaxed);
   txn->undo.Clear();
@@ -221,6 +237,8 @@ void TxnManager::Reset(Txn* txn, TxnState state) {
 }
 
 void TxnManager::End(Txn* txn, TxnOutcome outcome, bool committed) {
+  ROWAN_DCHECK(outcome.finished());
+  ROWAN_DCHECK(outcome.state() != TxnOutcome::kCommitted || committed);
   const TxnId id = txn->txn_id();
   if (id != kNoTxn) {
     ring_.Finish(id, outcome, TxnId(next_txn_.load(std::memory_order_acquire)));
@@ -231,6 +249,7 @@ void TxnManager::End(Txn* txn, TxnOutcome outcome, bool committed) {
 }
 
 void TxnManager::EndWithoutUndo(Txn* txn, TxnState state) {
+  ROWAN_DCHECK(txn->undo.empty() && txn->undo.records == 0);
   if (txn->undo.stream != nullptr) streams()->Release(txn);
   // No row carries the id: nobody will ever ask how it ended.
   End(txn, TxnOutcome(TxnOutcome::kRolledBack, Csn(0)), state == TxnState::kCommitted);
@@ -248,6 +267,8 @@ Status TxnManager::NotCommitted(const Txn& txn, const Status& status) {
 Status TxnManager::Commit(Txn* txn, Durability durability, bool wait) {
   if (const Status usable = CheckUsable(*txn); !usable.ok()) return usable;
   CloseSnapshot(txn);
+  ROWAN_DCHECK(!txn->rollback.shared && txn->rollback.failed.failures == 0);
+  ROWAN_DCHECK(txn->undo.empty() || txn->is_writer());
   if (const Status allowed = CheckSerializable(txn); !allowed.ok()) return allowed;
   if (txn->undo.empty()) {
     EndWithoutUndo(txn, TxnState::kCommitted);
@@ -264,6 +285,7 @@ Status TxnManager::Commit(Txn* txn, Durability durability, bool wait) {
     });
   });
   if (!end.ok()) return NotCommitted(*txn, end.status());
+  ROWAN_DCHECK(csn != Csn(0));
   txn->commit_lsn = end.value();
   const Status ended = EndForCertain(txn, [&] {
     End(txn, TxnOutcome(TxnOutcome::kCommitted, csn), true);
@@ -299,6 +321,8 @@ Status TxnManager::Prepare(Txn* txn, Bytes xid) {
   CloseSnapshot(txn);
   if (const Status usable = CheckUsable(*txn); !usable.ok()) return usable;
   if (const Status allowed = CheckSerializable(txn); !allowed.ok()) return allowed;
+  ROWAN_DCHECK(txn->state != TxnState::kPrepared);
+  ROWAN_DCHECK(!txn->rollback.shared);
   if (!txn->undo.empty()) {
     txn->commit_begin_nanos = MonotonicNanos();
     const Result<Lsn> end = OrOutOfMemory([&] {
@@ -324,6 +348,7 @@ UndoPosition TxnManager::Savepoint(const Txn* txn) const { return {txn->undo.rec
 Status TxnManager::CommitPrepared(const std::string& xid, Durability durability) {
   std::unique_ptr<Txn> txn = detached_.TakePrepared(xid);
   if (txn == nullptr) return Status(Code::kNotFound);
+  ROWAN_DCHECK(txn->state == TxnState::kPrepared);
   const Status status = CommitAdopted(txn.get(), durability);
   if (txn->state == TxnState::kPrepared) detached_.Add(std::move(txn));  // nothing was committed
   return status;
@@ -341,6 +366,7 @@ Status TxnManager::CommitAdopted(Txn* txn, Durability durability) {
 Status TxnManager::RollbackPrepared(const std::string& xid) {
   std::unique_ptr<Txn> txn = detached_.TakePrepared(xid);
   if (txn == nullptr) return Status(Code::kNotFound);
+  ROWAN_DCHECK(txn->state == TxnState::kPrepared);
   return Rollback(txn.get());
 }
 

@@ -10,6 +10,7 @@ namespace rowan {
 
 void TxnManager::KeepPrepared(std::unique_ptr<Txn> txn) {
   ROWAN_CHECK(txn->state == TxnState::kPrepared);
+  ROWAN_DCHECK(txn->locks.waiting_for.load(std::memory_order_relaxed) == nullptr);
   CloseSnapshot(txn.get());
   locks_.SetReplicaWorker(txn.get(), nullptr);
   txn->thread.store(0, std::memory_order_relaxed);
@@ -27,6 +28,7 @@ Result<Lsn> TxnManager::RenamePrepared(Txn* txn, Bytes xid) {
     if (!end.ok()) return end;
     txn->commit_lsn = end.value();
   }
+  ROWAN_DCHECK(txn->xid.size() == xid.size());
   txn->xid.assign(AsText(xid));
   return txn->commit_lsn;
 }

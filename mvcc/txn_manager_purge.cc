@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // TxnManager's part of purge: what all snapshots see, who may look ahead of the horizon, figures.
+#include "base/assertions.h"
 #include "mvcc/txn_manager.h"
 
 #include <algorithm>
@@ -25,6 +26,7 @@ TxnId TxnManager::LeastHighTxn(TxnId next) const {
   TxnId least = next;
   // Of one that is being opened it is the greatest id still, and nothing it cares for is forgotten.
   for (const Snapshot& snapshot : open_snapshots_) least = std::min(least, snapshot.high_txn);
+  ROWAN_DCHECK(least <= next);
   return least;
 }
 
@@ -35,6 +37,8 @@ void TxnManager::SortOpenSnapshots() {
 
 void TxnManager::PruneOutcomes(Csn announced) {
   std::vector<Snapshot>& open = open_snapshots_;
+  ROWAN_DCHECK(std::is_sorted(open.begin(), open.end(),
+                              [](const Snapshot& a, const Snapshot& b) { return a.csn < b.csn; }));
   // A snapshot asks for ids below its high_txn, and cares only for outcomes not before its CSN.
   for (size_t i = 1; i < open.size(); ++i) {
     open[i].high_txn = std::max(open[i].high_txn, open[i - 1].high_txn);
@@ -49,6 +53,7 @@ void TxnManager::PruneOutcomes(Csn announced) {
 }
 
 Result<bool> TxnManager::PurgeSome(uint32_t worker, uint32_t workers, WorkBudget* budget) {
+  ROWAN_DCHECK(worker < workers);
   if (HistoryLength() == 0 && worker != 0) return false;
   RefreshHorizon();
   Result<bool> more = purge_.RunUnit(worker, workers, PurgeHorizon(), budget);
@@ -78,6 +83,7 @@ bool TxnManager::BeginLookAhead(OldSnapshots* old) {
 
 void TxnManager::EndLookAhead() {
   const MutexLock lock(&horizon_mutex_);
+  ROWAN_DCHECK(looking_ahead_ != 0);
   --looking_ahead_;
 }
 

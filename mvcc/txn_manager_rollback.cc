@@ -3,6 +3,7 @@
 // them, and what becomes of one that fails.
 #include <algorithm>
 
+#include "base/assertions.h"
 #include "base/clock.h"
 #include "base/counters.h"
 #include "base/logging.h"
@@ -35,6 +36,8 @@ Status TxnManager::CheckUsable(const Txn& txn) {
 
 Status TxnManager::RollbackTo(Txn* txn, const UndoPosition& position) {
   if (txn->undo.records <= position.records) return Status::Ok();
+  ROWAN_DCHECK(txn->is_writer() && !txn->rollback.shared);
+  ROWAN_DCHECK(txn->state == TxnState::kActive);
   // What was inserted was seen to be free, and others may take it from here on: that time is the
   // latest for an optimistic transaction's snapshot.
   if (txn->serial != nullptr) OpenSnapshot(txn);
@@ -43,6 +46,7 @@ Status TxnManager::RollbackTo(Txn* txn, const UndoPosition& position) {
   WorkBudget budget = WorkBudget::UntilInterrupted(shutdown_sign_, &txn->leaves_savepoint);
   Status status = OrOutOfMemory([&] { return rollback_.DownTo(txn, position, &budget); });
   if (budget.Left(status)) status = HalfUndone();
+  ROWAN_DCHECK(!status.ok() || txn->undo.records == position.records);
   const bool half_undone = txn->rollback.half_undone != Code::kOk;
   if (!status.ok()) {
     const uint64_t former = half_undone ? txn->rollback.half_undone_records : UINT64_MAX;
@@ -75,6 +79,8 @@ void TxnManager::LogFailedRollback(const Txn& txn, Status reason) {
 
 void TxnManager::Detach(Txn* txn, Status reason) {
   const TxnId id = txn->txn_id();
+  ROWAN_DCHECK(id != kNoTxn && !reason.ok());
+  ROWAN_DCHECK(!txn->undo.empty() && !txn->rollback.shared);
   LogFailedRollback(*txn, reason);
   // Left by a session: nothing is in the way of the rest.
   const bool goes_on = reason.Is(Code::kInterrupted) && !ShuttingDown();
@@ -125,6 +131,7 @@ Status TxnManager::FinishRollback(Txn* txn, Status undone, bool was_prepared) {
 
 void TxnManager::EndRollback(Txn* txn, Status undone) {
   if (undone.ok()) {
+    ROWAN_DCHECK(txn->undo.stream == nullptr && txn->undo.records == 0);
     // A CSN too, so that snapshots taken before and after the end can be told apart.
     End(txn, TxnOutcome(TxnOutcome::kRolledBack, TakeCsn()), false);
     AddCounter(Counter::kRollbacks);
@@ -139,6 +146,8 @@ void TxnManager::EndRollback(Txn* txn, Status undone) {
 
 void TxnManager::Adopt(std::vector<std::unique_ptr<Txn>> unfinished) {
   for (std::unique_ptr<Txn>& txn : unfinished) {
+    ROWAN_DCHECK(txn->recovered && txn->is_writer());
+    ROWAN_DCHECK(txn->state == TxnState::kActive || txn->state == TxnState::kPrepared);
     ring_.AddUnfinished(txn->txn_id());
     writers_.Add(txn.get());
     adopted_.fetch_add(1, std::memory_order_relaxed);
@@ -168,7 +177,9 @@ Result<bool> TxnManager::RollbackSome(WorkBudget* budget) {
     detached_.Add(std::move(txn));
     return true;
   }
+  ROWAN_DCHECK(!txn->rollback.shared);
   status = FinishRollback(txn.get(), status, was_prepared);
+  ROWAN_DCHECK(losers_.load(std::memory_order_relaxed) != 0);
   losers_.fetch_sub(1, std::memory_order_relaxed);
   // Damage was logged, and the transaction is detached once more: go on with the next one.
   if (status.Is(Code::kStopped)) return status;

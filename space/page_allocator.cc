@@ -254,10 +254,13 @@ Result<PageNumber> PageAllocator::Allocate(MiniTxn* mini_txn, PageReservation* r
   if (!bit.has_value()) {
     return pool_->ReportDamage(bitmap->id, "it promises free pages that it does not have");
   }
+  ROWAN_DCHECK(!BitmapTest(page, *bit) && *bit != 1);
+  ROWAN_DCHECK(*bit < GroupPages(page_bytes));
   LogBit(mini_txn, *bitmap, RecordType::kSpaceSetBits, *bit);
   BitmapSet(page, *bit, true);
   map->Taken(group, *bit, true);
   --reservation->pages_;
+  ROWAN_DCHECK(BitmapTest(page, *bit));
   return PageNumber(group * group_pages + *bit);
 }
 
@@ -282,6 +285,7 @@ Status PageAllocator::Free(MiniTxn* mini_txn, PageId id) {
   if (ours || !BitmapTest(page, bit)) {
     return pool_->ReportDamage(id, "it is freed but was not in use");
   }
+  ROWAN_DCHECK(BitmapTest(page, bit) && bit != 1);
   LogBit(mini_txn, *bitmap, RecordType::kSpaceClearBits, bit);
   BitmapSet(page, bit, false);
   MapOf(id.space)->Freed(group, bit);

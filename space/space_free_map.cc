@@ -69,6 +69,7 @@ Result<uint32_t> SpaceFreeMap::Reserve(uint32_t pages, PageUse use) {
 void SpaceFreeMap::Return(uint32_t group, uint32_t pages) {
   const MutexLock lock(&mutex_);
   ROWAN_CHECK(group < groups_.size() && groups_[group].promised >= pages);
+  ROWAN_DCHECK(groups_[group].clear >= groups_[group].promised);
   groups_[group].promised -= pages;
 }
 
@@ -80,6 +81,7 @@ SpaceFreeMap::SearchHints SpaceFreeMap::Hints(uint32_t group) {
 
 bool SpaceFreeMap::IsWithheld(uint32_t group, uint32_t bit) {
   const MutexLock lock(&mutex_);
+  ROWAN_DCHECK(group < groups_.size() && bit < GroupPages(page_size()));
   const std::vector<ExtentUse>& extents = groups_[group].extents;
   const uint32_t extent = bit / ExtentPages(page_size());
   return extent < extents.size() && extents[extent] != ExtentUse::kUsable;
@@ -89,6 +91,7 @@ void SpaceFreeMap::Taken(uint32_t group, uint32_t bit, bool promised) {
   const MutexLock lock(&mutex_);
   Group& state = groups_[group];
   ROWAN_CHECK(state.clear > 0 && (!promised || state.promised > 0));
+  ROWAN_DCHECK(bit < state.hints.limit && bit >= state.hints.first_clear);
   --state.clear;
   if (promised) --state.promised;
   if (bit == state.hints.first_clear) ++state.hints.first_clear;
@@ -96,6 +99,7 @@ void SpaceFreeMap::Taken(uint32_t group, uint32_t bit, bool promised) {
 
 void SpaceFreeMap::NoExtentBelow(uint32_t group, uint32_t bit) {
   const MutexLock lock(&mutex_);
+  ROWAN_DCHECK(group < groups_.size() && bit <= groups_[group].hints.limit + 1);
   groups_[group].hints.extent = bit;
 }
 
@@ -103,6 +107,7 @@ void SpaceFreeMap::Freed(uint32_t group, uint32_t bit) {
   const MutexLock lock(&mutex_);
   if (group >= groups_.size()) return;  // not counted yet; will be, from the bitmap
   Group& state = groups_[group];
+  ROWAN_DCHECK(bit < state.hints.limit && state.clear < state.hints.limit);
   ++state.clear;
   state.hints.first_clear = std::min(state.hints.first_clear, bit);
   const uint32_t extent = ExtentPages(page_size());
@@ -119,6 +124,7 @@ Status SpaceFreeMap::Counts(uint32_t* file_pages, uint32_t* used_pages) {
   uint32_t clear = 0;
   for (const Group& group : groups_) clear += group.clear;
   *file_pages = file_pages_;
+  ROWAN_DCHECK(clear + withheld_pages_ <= file_pages_);
   *used_pages = file_pages_ - clear - withheld_pages_;
   return Status::Ok();
 }
@@ -194,6 +200,7 @@ Status SpaceFreeMap::GrowLocked(uint32_t pages) {
     lock.Unlock();
     return AddGroupLocked();
   }
+  ROWAN_DCHECK(next->file_pages > now.file_pages);
   Group& last = groups_.back();
   last.clear += next->file_pages - now.file_pages;
   last.hints.limit = next->file_pages - (now.groups - 1) * GroupPages(page_size());
@@ -257,6 +264,7 @@ void SpaceFreeMap::WithholdFree(Bytes bitmap, Group* state) const {
   for (std::optional<uint32_t> bit = FirstClearExtent(bitmap, 0, limit); bit.has_value();
        bit = FirstClearExtent(bitmap, *bit + extent, limit)) {
     SetUse(state, *bit / extent, ExtentUse::kMaybeHole);
+    ROWAN_DCHECK(state->clear >= extent);
     state->clear -= extent;
   }
 }
@@ -291,6 +299,8 @@ Result<bool> SpaceFreeMap::RefillLocked() {
   group.clear += count * extent_pages;
   group.hints.first_clear = std::min(group.hints.first_clear, bit);
   group.hints.extent = std::min(group.hints.extent, bit);
+  ROWAN_DCHECK(withheld_pages_ >= count * extent_pages);
+  ROWAN_DCHECK(group.clear <= group.hints.limit);
   withheld_pages_ -= count * extent_pages;
   return true;
 }

@@ -7,6 +7,7 @@
 #include <span>
 #include <utility>
 
+#include "base/assertions.h"
 #include "base/format.h"
 #include "base/logging.h"
 #include "base/mutex.h"
@@ -113,6 +114,7 @@ Status Recovery::Scan() {
   backlog_.Finish();
   end_ = (*reader)->end();
   if (gather) gathered_end_ = end_;
+  ROWAN_DCHECK(end_ >= begin() && gathered_end_ <= end_);
   Result<std::unique_ptr<LogGroups>> groups =
       LogGroups::Open(file_system_, folder_, control_, {std::max(begin(), Log::kFirstLsn), end_});
   if (!groups.ok()) return groups.status();
@@ -172,6 +174,7 @@ Status Recovery::GatherStretch() {
   Result<std::unique_ptr<LogReader>> reader =
       LogReader::Open(file_system_, folder_, control_, gathered_end_);
   if (!reader.ok()) return reader.status();
+  ROWAN_DCHECK(gathered_end_ < end_);
   backlog_.Clear();
   LogReadAhead ahead(reader->get());
   LogReader::Group group;
@@ -242,6 +245,8 @@ Status Recovery::Repair(BufferPool* pool, SpaceFiles* files, ControlFile* contro
 }
 
 Status Recovery::Redo() {
+  ROWAN_DCHECK(pool_ != nullptr && files_ != nullptr && log_groups_ != nullptr);
+  ROWAN_DCHECK(gathered_end_ <= end_ && !finished());
   for (const SpaceId space : dropped_) {
     // The crash came between the log record and the rename of the file.
     const Status status = files_->Drop(space);
@@ -263,6 +268,7 @@ Status Recovery::Redo() {
     for (const auto& [page, failure] : suspended_) left.push_back(page);
     status = KeepAside(left);
     if (!status.ok()) return status;
+    ROWAN_DCHECK(gathered_end_ < end_);
     status = GatherStretch();
     if (!status.ok()) return status;
     status = LookForMissing();
@@ -284,6 +290,8 @@ Status Recovery::RedoFirst() {
 }
 
 Status Recovery::Finish(PageAllocator* allocator, Try which) {
+  ROWAN_DCHECK(pool_ != nullptr && gathered_end_ == end_);
+  ROWAN_DCHECK(!finished());
   Status status = RedoPages(PagesToTry());
   ++tries_;
   if (!status.ok()) return status;
@@ -313,6 +321,7 @@ Status Recovery::Finish(PageAllocator* allocator, Try which) {
 
 Status Recovery::RedoPages(const std::vector<uint64_t>& keys) {
   if (keys.empty()) return Status::Ok();
+  ROWAN_DCHECK(std::is_sorted(keys.begin(), keys.end()));
   statistics_.pages += keys.size();
   const uint64_t memory = std::max(
       options_.memory_bytes_max / 4,
@@ -385,6 +394,7 @@ Status Recovery::MarkDamaged(SpaceId space, const std::string& why) {
 }
 
 Status Recovery::ResolveSuspended(PageAllocator* allocator) {
+  ROWAN_DCHECK(pool_ != nullptr && gathered_end_ == end_);
   return JudgeSuspended(allocator, false);
 }
 

@@ -38,6 +38,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "base/assertions.h"
 #include "base/ids.h"
 #include "base/status.h"
 #include "buffer/buffer_pool.h"
@@ -88,7 +89,10 @@ class Recovery {
   Status Scan();
   [[nodiscard]] Lsn begin() const { return control_.checkpoint_lsn; }
   /// REQUIRES: Scan. Where appending to the log continues.
-  [[nodiscard]] Lsn end() const { return end_; }
+  [[nodiscard]] Lsn end() const {
+    ROWAN_DCHECK(log_groups_ != nullptr || finished());
+    return end_;
+  }
   /// REQUIRES: Scan. Those that the log mentions.
   [[nodiscard]] const std::unordered_set<SpaceId>& spaces() const { return spaces_; }
 

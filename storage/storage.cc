@@ -143,6 +143,7 @@ void Storage::MakeFiles() {
 }
 
 Status Storage::OpenLog(Lsn end) {
+  ROWAN_DCHECK(control_ != nullptr && log_ == nullptr);
   auto opened = Log::Open(file_system_, options_.log, control_.get(), end,
                           [this] { stopped_.store(true, std::memory_order_release); });
   if (!opened.ok()) return opened.status();
@@ -151,6 +152,7 @@ Status Storage::OpenLog(Lsn end) {
 }
 
 Status Storage::OpenPool() {
+  ROWAN_DCHECK(files_ != nullptr && pool_ == nullptr);
   // The page size is the instance's: a size that fits another instance may be too small here.
   const uint64_t pool_bytes_min = uint64_t{kPoolPagesMin} * options_.page_size_bytes;
   if (options_.buffer.pool_bytes < pool_bytes_min) {
@@ -167,6 +169,7 @@ Status Storage::OpenPool() {
 }
 
 void Storage::MakeAllocator() {
+  ROWAN_DCHECK(pool_ != nullptr && allocator_ == nullptr);
   allocator_ = std::make_unique<PageAllocator>(pool_.get(), control_->data().instance_id);
   blobs_ = std::make_unique<BlobStore>(allocator_.get());
   scrubber_ = std::make_unique<Scrubber>(this);
@@ -259,6 +262,7 @@ Status Storage::LookForBackup() {
 Status Storage::EndRestore() {
   Status status = log_->WaitDurable(log_->tail());
   if (!status.ok()) return status;
+  ROWAN_DCHECK(is_restored_);
   status = file_system_->Remove(options_.folder + "/" + kBackupManifestName);
   if (!status.ok()) return status;
   status = file_system_->SyncDirectory(options_.folder);
@@ -308,6 +312,7 @@ Status Storage::JudgeInstance() {
 }
 
 Status Storage::RedoFirst() {
+  ROWAN_DCHECK(recovery_ != nullptr && log_ == nullptr && pool_ == nullptr);
   Status status = control_->Update([](ControlData& data) {
     ++data.epoch;
     data.clean_shutdown = false;
@@ -331,6 +336,7 @@ Status Storage::RedoFirst() {
 }
 
 Status Storage::LeaveRedo() {
+  ROWAN_DCHECK(allocator_ != nullptr && redo_thread_ == nullptr);
   recovery_->SetOnDamage([this](SpaceId space) {
     if (events_.space_damaged) events_.space_damaged(space);
   });

@@ -79,6 +79,7 @@ CommitQueue::Outcome CommitQueue::Sleep(Wish wish, Lsn lsn) {
     (wish == Wish::kDurable ? waiting_ : wanting_lead_).Push(&self);
   }
   const uint32_t state = self.Await();
+  ROWAN_DCHECK(state != kSatisfied || durable_.load(std::memory_order_relaxed) >= lsn);
   if (state == kSatisfied) return Outcome::kDone;
   return state == kLeads ? Outcome::kLead : Outcome::kStopped;
 }
@@ -86,6 +87,7 @@ CommitQueue::Outcome CommitQueue::Sleep(Wish wish, Lsn lsn) {
 bool CommitQueue::FlusherLead() {
   const MutexLock lock(&mutex_);
   if (stopped_) return false;
+  ROWAN_DCHECK(!handed_to_flusher_ || led_);
   if (std::exchange(handed_to_flusher_, false)) return true;
   if (led_) {
     flusher_wants_ = true;
@@ -118,6 +120,7 @@ CommitQueue::Waiter* CommitQueue::TakeSatisfiedLocked(Lsn durable, uint32_t* rem
 }
 
 CommitQueue::Waiter* CommitQueue::ChooseNextLocked(Leader leader, uint32_t remaining) {
+  ROWAN_DCHECK(led_ && !handed_to_flusher_);
   Waiter* next = wanting_lead_.Pop();
   if (next != nullptr) return next;
   const uint32_t deep = leader == Leader::kFlusher ? kShallowQueue : kDeepQueue;

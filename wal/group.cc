@@ -39,6 +39,8 @@ void GroupBuilder::Clear() {
 
 std::byte* GroupBuilder::Add(RecordType type, PageId page, size_t body_size, uint8_t version) {
   const size_t before = bytes_.size();
+  ROWAN_DCHECK(before >= kGroupHeaderBytes);
+  ROWAN_DCHECK(static_cast<uint8_t>(type) != 0 && static_cast<uint8_t>(type) < kRecordVersionFlag);
   bytes_.resize(before + 2 + 3 * kVarintBytesMax + body_size);
   std::byte* position = bytes_.data() + before;
   *position++ = static_cast<std::byte>(type);
@@ -57,6 +59,7 @@ std::byte* GroupBuilder::Add(RecordType type, PageId page, size_t body_size, uin
 void GroupBuilder::Finish() { records_crc_ = Crc32c(bytes().subspan(kGroupHeaderBytes)); }
 
 void GroupBuilder::Seal(Lsn start, uint32_t epoch, Lsn durable_mark) {
+  ROWAN_DCHECK(durable_mark <= start && bytes_.size() <= UINT32_MAX);
   const GroupHeader header{.length = static_cast<uint32_t>(bytes_.size()),
                            .crc = 0,
                            .epoch = epoch,

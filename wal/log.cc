@@ -98,10 +98,12 @@ Status Log::ReserveOrWait(uint32_t bytes) {
 Lsn Log::Append(GroupBuilder* group) {
   const size_t size_bytes = group->size_bytes();
   ROWAN_CHECK(size_bytes <= buffer_.size_bytes() - kLogBlockBytes);
+  ROWAN_DCHECK(size_bytes >= kGroupHeaderBytes);
   group->Finish();
   while (!stopped()) {
     const Lsn end = buffer_.TryAppend(group, queue_.durable_word());
     if (end != kNoLsn) {
+      ROWAN_DCHECK(end <= tail() && end.value() >= size_bytes);
       AddCounter(Counter::kLogGroups);
       AddCounter(Counter::kLogBytes, size_bytes);
       return end;
@@ -135,6 +137,7 @@ bool Log::LeadRound(CommitQueue::Leader leader) {
     Fail("a write or sync failed", made_durable.status());
     return false;
   }
+  ROWAN_DCHECK(*made_durable >= durable() && *made_durable <= tail());
   preparer_.NoteDurable(*made_durable);
   const bool again = queue_.HandOn(*made_durable, leader);
   durable_signal_.Raise();
@@ -166,6 +169,7 @@ Status Log::WaitWritten(Lsn lsn) {
 }
 
 Status Log::WaitCommitted(Lsn lsn, Durability durability) {
+  ROWAN_DCHECK(lsn <= tail());
   switch (durability) {
     case Durability::kDurable: AddCounter(Counter::kCommitWaits); return WaitDurable(lsn);
     case Durability::kWrite: return WaitWritten(lsn);

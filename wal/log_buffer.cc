@@ -43,6 +43,7 @@ LogBuffer::LogBuffer(uint64_t size_bytes, Lsn start, uint32_t epoch)
 
 Lsn LogBuffer::TryAppend(GroupBuilder* group, const std::atomic<Lsn>& durable) {
   const Bytes bytes = group->bytes();
+  ROWAN_DCHECK(bytes.size() <= size_bytes());
   Slot* slot = TakeSlot();
   uint64_t before = tail_.load(std::memory_order_relaxed);
   Lsn mark;
@@ -58,6 +59,8 @@ Lsn LogBuffer::TryAppend(GroupBuilder* group, const std::atomic<Lsn>& durable) {
                                         std::memory_order_relaxed));
   const Lsn start(before);
   const Lsn end = start + bytes.size();
+  ROWAN_DCHECK(mark <= start && end > start);
+  ROWAN_DCHECK(end - mark <= size_bytes());
   group->Seal(start, epoch_, mark);
   CopyIn(start, bytes);
   if (group->empty()) mark_end_.store(end, std::memory_order_relaxed);
@@ -112,6 +115,7 @@ Lsn LogBuffer::Skip(uint64_t size_bytes) {
 }
 
 void LogBuffer::CopyIn(Lsn position, Bytes bytes) {
+  ROWAN_DCHECK(bytes.size() <= ring_.size());
   const size_t offset = position.value() & mask_;
   const size_t first = std::min(bytes.size(), ring_.size() - offset);
   std::memcpy(ring_.data() + offset, bytes.data(), first);
@@ -121,6 +125,7 @@ void LogBuffer::CopyIn(Lsn position, Bytes bytes) {
 }
 
 void LogBuffer::CopyOut(Lsn position, MutableBytes target) const {
+  ROWAN_DCHECK(target.size() <= ring_.size());
   const size_t offset = position.value() & mask_;
   const size_t first = std::min(target.size(), ring_.size() - offset);
   std::memcpy(target.data(), ring_.data() + offset, first);
@@ -130,6 +135,7 @@ void LogBuffer::CopyOut(Lsn position, MutableBytes target) const {
 }
 
 Bytes LogBuffer::Contiguous(Lsn position, Lsn end) const {
+  ROWAN_DCHECK(position <= end && end - position <= ring_.size());
   const size_t offset = position.value() & mask_;
   return {ring_.data() + offset, std::min<uint64_t>(end - position, ring_.size() - offset)};
 }

@@ -52,6 +52,7 @@ bool LogSpace::TryReserve(uint32_t bytes) {
   // Reserved is read before the tail. A holder appends first and then releases, so what it appended
   // is seen in at least one of the two.
   const uint64_t reserved = reserved_.fetch_add(bytes, std::memory_order_acq_rel) + bytes;
+  ROWAN_DCHECK(reserved >= bytes);
   if (Fits(buffer_->tail() + reserved)) return true;
   reserved_.fetch_sub(bytes, std::memory_order_seq_cst);
   return false;
@@ -125,6 +126,7 @@ void LogSpace::Relieve(Lsn end) {
 void LogSpace::Leave(Waiter* self) {
   const MutexLock lock(&mutex_);
   ROWAN_CHECK(first_ == self);
+  ROWAN_DCHECK(waiters_.load(std::memory_order_relaxed) != 0);
   first_ = self->next;
   if (first_ == nullptr) last_ = nullptr;
   waiters_.fetch_sub(1, std::memory_order_seq_cst);
@@ -144,6 +146,7 @@ void LogSpace::Stop() {
 }
 
 void LogSpace::SetCheckpoint(Lsn lsn) {
+  ROWAN_DCHECK(lsn <= buffer_->tail());
   RaiseTo(&checkpoint_, lsn);
   RoomFreed();
 }

@@ -210,6 +210,7 @@ Status DoublewriteFile::StartSegment(uint32_t segment, const Batch& batch, Mutab
   {
     const MutexLock guard(&mutex_);
     head.settled = head.sequence = ++last_sequence_;
+    ROWAN_DCHECK(segment < segments_.size() && segments_[segment].sequence == 0);
     segments_[segment] = Segment{.sequence = head.sequence};
     for (const Segment& other : segments_) {
       if (other.sequence != 0 && other.sequence < head.settled) head.settled = other.sequence;
@@ -232,6 +233,7 @@ Status DoublewriteFile::StartSegment(uint32_t segment, const Batch& batch, Mutab
 
 void DoublewriteFile::NoteHome(uint32_t segment, std::vector<Touched> touched) {
   const MutexLock guard(&mutex_);
+  ROWAN_DCHECK(segments_[segment].sequence != 0 && !segments_[segment].home);
   segments_[segment].home = true;
   segments_[segment].touched = std::move(touched);
 }

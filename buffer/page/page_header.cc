@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/assertions.h"
 #include "base/crc32c.h"
 
 namespace rowan {
@@ -22,6 +23,7 @@ uint32_t ChecksumOf(Bytes page) { return Crc32c(page.subspan(kTypeOffset)); }
 }  // namespace
 
 void InitPageHeader(MutableBytes page, PageId id, PageType type, uint8_t version, IndexId index) {
+  ROWAN_DCHECK(page.size() >= kPageHeaderBytes && type <= PageType::kPacked);
   std::fill(page.begin(), page.end(), std::byte{0});
   page[kTypeOffset] = static_cast<std::byte>(type);
   page[kPageVersionOffset] = static_cast<std::byte>(version);
@@ -35,6 +37,7 @@ void SealPage(MutableBytes page) {
 }
 
 PageVerdict VerifyPage(Bytes page, PageId id) {
+  ROWAN_DCHECK(page.size() >= kPageHeaderBytes);
   if (LoadLe<uint32_t>(page.data() + kChecksumOffset) == ChecksumOf(page)) {
     return PageIdOf(page.data()) == id ? PageVerdict::kGood : PageVerdict::kWrongIdentity;
   }

@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <utility>
 
+#include "base/assertions.h"
 #include "base/clock.h"
 #include "base/format.h"
 #include "base/logging.h"
@@ -107,6 +108,7 @@ void Catalog::Add(const std::shared_ptr<Table>& table) {
   const auto rows = static_cast<uint32_t>(EncodeCatalogRows(definition, page_size_bytes()).size());
   const ExclusiveLock lock(&mutex_);
   for (const IndexDef& index : definition.indexes) indexes_[index.id] = definition.id;
+  ROWAN_DCHECK(rows != 0 && !definition.indexes.empty());
   tables_[definition.id] = Entry{{definition, rows, table}};
 }
 
@@ -123,6 +125,7 @@ bool Catalog::Remove(TableId table) {
 }
 
 void Catalog::ForgetLocked(const Version& version) {
+  ROWAN_DCHECK(version.rows != 0);
   for (const IndexDef& index : version.definition.indexes) indexes_.erase(index.id);
   if (version.table == nullptr) return;
   version.table->dropped.store(true, std::memory_order_release);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/assertions.h"
 #include "engine/catalog/catalog.h"
 #include "engine/catalog/catalog_rows.h"
 
@@ -28,6 +29,7 @@ Result<std::shared_ptr<Table>> Catalog::Alter(RowWriter* writer, Txn* txn, Table
   {
     const ExclusiveLock lock(&mutex_);
     Entry& entry = tables_[id];
+    ROWAN_DCHECK(entry.prepared_by == kNoTxn);
     entry.former.push_back(entry);
     ReplaceLocked(&entry, {std::move(changed), rows_now, table});
   }
@@ -50,6 +52,7 @@ void Catalog::ReplaceLocked(Entry* entry, Version version) {
   for (const IndexDef& index : version.definition.indexes) {
     indexes_[index.id] = version.definition.id;
   }
+  ROWAN_DCHECK(version.table == nullptr || version.table->id() == version.definition.id);
   static_cast<Version&>(*entry) = std::move(version);
 }
 
@@ -106,6 +109,7 @@ void Catalog::ForgetIndexesLocked(const Version& former, const Entry& entry) {
     indexes_.erase(index.id);
     if (former.table == nullptr) continue;
     std::shared_ptr<Index> leaving = former.table->FindIndex(index.id);
+    ROWAN_DCHECK(leaving != nullptr);
     leaving->dropped.store(true, std::memory_order_release);
     leaving_[index.id] = std::move(leaving);
   }

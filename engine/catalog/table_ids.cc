@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "base/assertions.h"
+
 namespace rowan {
 namespace {
 
@@ -27,6 +29,8 @@ Status TableIds::Assign(TableDef* definition) {
   const MutexLock lock(&mutex_);
   const Status reserved = ReserveLocked(static_cast<uint32_t>(definition->indexes.size()));
   if (!reserved.ok()) return reserved;
+  ROWAN_DCHECK(next_space_ < space_mark_ && next_table_ < table_mark_);
+  ROWAN_DCHECK(next_space_ >= kFirstTableSpace.value());
   definition->space = SpaceId(next_space_++);
   definition->id = TableId(next_table_++);
   for (IndexDef& index : definition->indexes) index.id = IndexId(next_index_++);
@@ -37,6 +41,7 @@ Result<IndexId> TableIds::NewIndex() {
   const MutexLock lock(&mutex_);
   const Status reserved = ReserveLocked(1);
   if (!reserved.ok()) return reserved;
+  ROWAN_DCHECK(next_index_ < index_mark_ && next_index_ > kCatalogIndex.value());
   return IndexId(next_index_++);
 }
 
@@ -54,6 +59,8 @@ Status TableIds::ReserveLocked(uint32_t indexes) {
     data.next_index_id = IndexId(index_wanted);
   });
   if (!status.ok()) return status;
+  ROWAN_DCHECK(space_wanted >= space_mark_ && table_wanted >= table_mark_ &&
+               index_wanted >= index_mark_);
   space_mark_ = space_wanted;
   table_mark_ = table_wanted;
   index_mark_ = index_wanted;

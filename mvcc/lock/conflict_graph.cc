@@ -26,6 +26,7 @@ ConflictSummary::Writer AsWriter(const SerialTxn& txn) {
 }  // namespace
 
 void SerialTxnList::Append(SerialTxn* txn) {
+  ROWAN_DCHECK(txn->list == nullptr);
   txn->list = this;
   txn->previous = last;
   txn->next = nullptr;
@@ -34,6 +35,7 @@ void SerialTxnList::Append(SerialTxn* txn) {
 }
 
 void SerialTxnList::Remove(SerialTxn* txn) {
+  ROWAN_DCHECK(txn->list == this);
   (txn->previous == nullptr ? first : txn->previous->next) = txn->next;
   (txn->next == nullptr ? last : txn->next->previous) = txn->previous;
   txn->previous = txn->next = nullptr;
@@ -41,6 +43,7 @@ void SerialTxnList::Remove(SerialTxn* txn) {
 }
 
 void ConflictGraph::Move(SerialTxn* txn, SerialTxnList* list) {
+  ROWAN_DCHECK(txn->list != nullptr && txn->list != list);
   txn->list->Remove(txn);
   list->Append(txn);
 }
@@ -106,12 +109,14 @@ SerialTxn* ConflictGraph::Adopt(TxnId id) {
 
 void ConflictGraph::NoteSnapshot(SerialTxn* txn) {
   const MutexLock lock(&mutex_);
+  ROWAN_DCHECK(IsOpen(*txn));
   // Behind the snapshot: what it shows was prepared by now.
   txn->snapshot_time = time_;
 }
 
 void ConflictGraph::SetId(SerialTxn* txn, TxnId id) {
   const MutexLock lock(&mutex_);
+  ROWAN_DCHECK(id != kNoTxn && txn->id == kNoTxn);
   by_id_[id.value()] = txn;
   txn->id = id;
 }
@@ -137,6 +142,7 @@ bool ConflictGraph::ReaderIsPivot(const SerialTxn& reader, const ConflictSummary
 }
 
 bool ConflictGraph::AddLocked(SerialTxn* reader, SerialTxn* writer, const SerialTxn* own) {
+  ROWAN_DCHECK(own == reader || own == writer);
   if (reader == writer || reader->gone || writer->gone || IsSafe(*reader)) return true;
   if (IsDoomed(*own)) return false;
   if (IsDoomed(*reader) || IsDoomed(*writer)) return true;
@@ -193,6 +199,7 @@ bool ConflictGraph::Prepare(SerialTxn* txn) {
   const MutexLock lock(&mutex_);
   if (IsPrepared(*txn)) return true;
   if (IsDoomed(*txn)) return false;
+  ROWAN_DCHECK(IsOpen(*txn) && !txn->gone);
   std::vector<SerialTxn*> pivots;
   for (SerialTxn* second : txn->readers) {
     ++steps_;
@@ -209,6 +216,8 @@ bool ConflictGraph::Prepare(SerialTxn* txn) {
 }
 
 void ConflictGraph::Doom(SerialTxn* txn) {
+  ROWAN_DCHECK(!IsDoomed(*txn) && !IsPrepared(*txn));
+  ROWAN_DCHECK(IsOpen(*txn));
   txn->doomed.store(true, std::memory_order_release);
   DropEdges(txn);
   TellWatchers(txn, false);
@@ -222,6 +231,7 @@ void ConflictGraph::DropEdges(SerialTxn* txn) {
   for (SerialTxn* writer : txn->writers) {
     writer->readers.erase(txn);
     if (txn->declared_read_only) continue;
+    ROWAN_DCHECK(writer->open_in != 0);
     --writer->open_in;
     if (committed) writer->latest_in = std::max(writer->latest_in, CommitTime(*txn));
   }
@@ -245,6 +255,8 @@ void ConflictGraph::TellWatchers(SerialTxn* txn, bool committed) {
 }
 
 void ConflictGraph::Forget(SerialTxn* txn, SerialTxn** forgotten) {
+  ROWAN_DCHECK(!txn->gone && txn->list == nullptr);
+  ROWAN_DCHECK(txn->readers.empty() && txn->writers.empty());
   txn->gone = true;
   if (txn->id != kNoTxn) by_id_.erase(txn->id.value());
   txn->next = *forgotten;
@@ -256,6 +268,9 @@ SerialTxn* ConflictGraph::End(SerialTxn* txn, bool committed) {
   SerialTxn* forgotten = nullptr;
   const MutexLock lock(&mutex_);
   if (txn->list == &adopted_) size_.fetch_add(1, std::memory_order_relaxed);
+  ROWAN_DCHECK(IsOpen(*txn) && !txn->gone);
+  ROWAN_DCHECK(!committed || IsPrepared(*txn));
+  ROWAN_DCHECK(!committed || !IsDoomed(*txn));
   const bool stays = committed && !IsSafe(*txn);
   if (stays) txn->commit_time.store(++time_, std::memory_order_release);
   DropEdges(txn);
@@ -263,6 +278,7 @@ SerialTxn* ConflictGraph::End(SerialTxn* txn, bool committed) {
   for (SerialTxn* other : txn->watched) other->watchers.erase(txn);
   txn->watched.clear();
   if (stays) {
+    ROWAN_DCHECK(committed_.last == nullptr || CommitTime(*committed_.last) < CommitTime(*txn));
     Move(txn, &committed_);
   } else {
     txn->list->Remove(txn);
@@ -307,6 +323,7 @@ SerialTxn* ConflictGraph::Summarise(SerialTxn* summary) {
   if (txn == nullptr) return nullptr;
   committed_.Remove(txn);
   size_.fetch_sub(1, std::memory_order_relaxed);
+  ROWAN_DCHECK(CommitTime(*summary) <= CommitTime(*txn));
   summary->commit_time.store(CommitTime(*txn), std::memory_order_release);  // the last one so far
   if (txn->id == kNoTxn) return txn;
   by_id_.erase(txn->id.value());

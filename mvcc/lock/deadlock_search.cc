@@ -4,6 +4,7 @@
 #include <atomic>
 #include <ctime>
 
+#include "base/assertions.h"
 #include "base/counters.h"
 #include "mvcc/txn/txn.h"
 
@@ -50,6 +51,7 @@ std::vector<LockInfo> NewestHeld(const Txn& txn) {
 }  // namespace
 
 bool DeadlockSearch::AddBlocker(size_t node, const LockRequest* blocker) {
+  ROWAN_DCHECK(node < nodes_.size() && blocker->owner != nodes_[node].txn);
   Txn* owner = blocker->owner;
   if (owner == nodes_.front().txn) return true;
   LockRequest* waits_for = owner->locks.waiting_for.load(std::memory_order_relaxed);
@@ -89,6 +91,7 @@ void DeadlockSearch::ReportBlockers(const LockRequest* waiter,
 }
 
 size_t DeadlockSearch::FindCycle(Txn* start) {
+  ROWAN_DCHECK(start->locks.waiting_for.load(std::memory_order_relaxed) != nullptr);
   ++search_number_;
   nodes_.clear();
   nodes_.push_back({start, start->locks.waiting_for.load(std::memory_order_relaxed), 0});
@@ -100,8 +103,10 @@ size_t DeadlockSearch::FindCycle(Txn* start) {
 }
 
 Txn* DeadlockSearch::ChooseVictim(size_t last) const {
+  ROWAN_DCHECK(last < nodes_.size() && nodes_[0].parent == 0);
   Txn* victim = nodes_[0].txn;  // on a tie the one that closed the cycle: it has not slept yet
   for (size_t node = last; node != 0; node = nodes_[node].parent) {
+    ROWAN_DCHECK(nodes_[node].parent < node);
     if (WorkDone(*nodes_[node].txn) < WorkDone(*victim)) victim = nodes_[node].txn;
   }
   return victim;
@@ -139,6 +144,8 @@ bool DeadlockSearch::Resolve(Txn* txn) {
     Txn* victim = ChooseVictim(last);
     Remember(last, victim);
     if (victim == txn) return false;
+    ROWAN_DCHECK(victim->locks.waiting_for.load(std::memory_order_relaxed) != nullptr);
+    ROWAN_DCHECK(!victim->locks.chosen_as_victim.load(std::memory_order_relaxed));
     victim->locks.chosen_as_victim.store(true, std::memory_order_release);
     victim->locks.waiting_for.load(std::memory_order_relaxed)->WakeToLook();
   }

@@ -59,6 +59,7 @@ FoldedHoldings* FoldedLocks::HoldingsOf(const Txn* txn, IndexId index) {
 FoldedHoldings* FoldedLocks::MakeHoldings(Shard* shard, Txn* txn, IndexId index,
                                           IndexLocks** locks) {
   *locks = Find(*shard, index);
+  ROWAN_DCHECK(HoldingsOf(txn, index) == nullptr || *locks != nullptr);
   if (FoldedHoldings* known = HoldingsOf(txn, index); known != nullptr) return known;
   if (*locks == nullptr) {
     *locks = shard->indexes.emplace_back(std::make_unique<IndexLocks>(index)).get();
@@ -107,6 +108,7 @@ KeyRange* FoldedLocks::RangeToGrow(IndexLocks* locks, FoldedHoldings* holdings, 
 
 void FoldedLocks::MakeRange(IndexLocks* locks, FoldedHoldings* holdings, LockMode mode,
                             const RangePiece& piece) {
+  ROWAN_DCHECK(piece.unbounded || CompareBytes(piece.low, piece.high) <= 0);
   auto* range = new KeyRange;
   range->low = AsText(piece.low);
   range->high = AsText(piece.high);
@@ -126,6 +128,7 @@ void FoldedLocks::MakeRange(IndexLocks* locks, FoldedHoldings* holdings, LockMod
 
 /// True when an end moved. REQUIRES: they touch.
 bool FoldedLocks::Grow(IndexLocks* locks, KeyRange* range, const RangePiece& piece) {
+  ROWAN_DCHECK(Touches(*range, piece));
   bool moved = false;
   const int end = range->unbounded  ? 1
                   : piece.unbounded ? -1
@@ -170,12 +173,14 @@ void FoldedLocks::Join(IndexLocks* locks, FoldedHoldings* holdings, KeyRange* ra
                            .gap_edge = other->last_is_gap    ? GapEdge::kLast
                                        : other->first_is_gap ? GapEdge::kFirst
                                                              : GapEdge::kNone};
+    ROWAN_DCHECK(other->owner == range->owner && other->mode == range->mode);
     Grow(locks, range, piece);
     DropRange(locks, holdings, other);
   }
 }
 
 void FoldedLocks::DropRange(IndexLocks* locks, FoldedHoldings* holdings, KeyRange* range) {
+  ROWAN_DCHECK(holdings->range_count != 0 && range->owner == holdings->owner);
   locks->ranges.Remove(range);
   (range->owner_previous == nullptr ? holdings->ranges : range->owner_previous->owner_next) =
       range->owner_next;
@@ -215,6 +220,7 @@ void FoldedLocks::AddRecord(Txn* txn, LockKey key, LockMode mode) {
 
 void FoldedLocks::Release(Txn* txn) {
   while (FoldedHoldings* holdings = txn->locks.folded) {
+    ROWAN_DCHECK(holdings->owner == txn);
     txn->locks.folded = holdings->next;
     ReleaseIn(ShardOf(holdings->index), holdings);
     delete holdings;
@@ -227,6 +233,7 @@ void FoldedLocks::ReleaseIn(Shard* shard, FoldedHoldings* holdings) {
   for (bool done = false; !done;) {
     const ExclusiveLatchGuard guard(&shard->latch);
     IndexLocks* locks = Find(*shard, holdings->index);
+    ROWAN_DCHECK(locks != nullptr);
     for (size_t i = 0; i < kRangesPerHold && holdings->ranges != nullptr; ++i) {
       DropRange(locks, holdings, holdings->ranges);
     }
@@ -234,6 +241,8 @@ void FoldedLocks::ReleaseIn(Shard* shard, FoldedHoldings* holdings) {
     if (!done) continue;
     Forget(&locks->holdings, holdings);
     if (!locks->with_records.empty()) Forget(&locks->with_records, holdings);
+    ROWAN_DCHECK(CountOf(holdings->index).load(std::memory_order_relaxed) != 0);
+    ROWAN_DCHECK(holdings->range_count == 0);
     CountOf(holdings->index).fetch_sub(1, std::memory_order_release);
     // Where one transaction locked something, the next one does soon: a few stay without holdings.
     if (!locks->holdings.empty() || shard->indexes.size() <= kIndexesKept) continue;

@@ -39,6 +39,7 @@ void KeyRangeTree::FindFurthest(KeyRange* node) {
 
 void KeyRangeTree::RotateUp(KeyRange* node) {
   KeyRange* parent = node->parent;
+  ROWAN_DCHECK(parent != nullptr && (parent->left == node || parent->right == node));
   *LinkTo(parent) = node;
   node->parent = parent->parent;
   parent->parent = node;
@@ -51,6 +52,7 @@ void KeyRangeTree::RotateUp(KeyRange* node) {
 }
 
 void KeyRangeTree::Insert(KeyRange* range) {
+  ROWAN_DCHECK(range->unbounded || range->low <= range->high);
   // xorshift: any spread will do, nobody chooses priorities by will.
   random_ ^= random_ << 13;
   random_ ^= random_ >> 7;
@@ -75,6 +77,7 @@ void KeyRangeTree::Remove(KeyRange* range) {
                       (range->left != nullptr && range->left->priority > range->right->priority);
     RotateUp(left ? range->left : range->right);
   }
+  ROWAN_DCHECK(size_ != 0 && *LinkTo(range) == range);
   *LinkTo(range) = nullptr;
   for (KeyRange* above = range->parent; above != nullptr; above = above->parent) {
     FindFurthest(above);

@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <string>
 
+#include "base/assertions.h"
 #include "base/bytes.h"
 #include "mvcc/lock/lock_key.h"
 #include "mvcc/lock/lock_mode.h"
@@ -43,6 +44,7 @@ struct KeyRange {
 
   /// REQUIRES: low <= key.
   [[nodiscard]] bool EndsBehind(Bytes key) const {
+    ROWAN_DCHECK(CompareBytes(AsBytes(low), key) <= 0);
     return unbounded || CompareBytes(AsBytes(high), key) > 0;
   }
   [[nodiscard]] bool Contains(Bytes key) const {
@@ -50,6 +52,7 @@ struct KeyRange {
   }
   /// REQUIRES: Contains(key). False for a key at an edge of which only inserts are held back.
   [[nodiscard]] bool LocksRecord(Bytes key) const {
+    ROWAN_DCHECK(Contains(key));
     if (first_is_gap && EqualBytes(AsBytes(low), key)) return false;
     const bool last = last_is_gap && !unbounded && high.size() == key.size() + 1 &&
                       AsBytes(high).back() == std::byte{0} &&

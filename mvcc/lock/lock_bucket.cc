@@ -19,6 +19,7 @@ constexpr uint64_t kMemoryPerBucket = 4 * sizeof(LockRequest);
 
 void PushToOwner(LockRequest* request) {
   Txn* txn = request->owner;
+  ROWAN_DCHECK(txn != nullptr);
   request->txn_next = txn->locks.newest.load(std::memory_order_relaxed);
   while (!txn->locks.newest.compare_exchange_weak(
       request->txn_next, request, std::memory_order_release, std::memory_order_relaxed)) {
@@ -28,6 +29,7 @@ void PushToOwner(LockRequest* request) {
 
 void PopFromOwner(LockRequest* request) {
   Txn* txn = request->owner;
+  ROWAN_DCHECK(txn->locks.newest.load(std::memory_order_relaxed) != nullptr);
   txn->locks.request_count.fetch_sub(1, std::memory_order_relaxed);
   LockRequest* head = request;
   if (txn->locks.newest.compare_exchange_strong(head, request->txn_next,
@@ -49,6 +51,7 @@ LockBuckets::LockBuckets(uint64_t memory_bytes_max)
       buckets_(std::make_unique<LockBucket[]>(mask_ + 1)) {}
 
 void LockBucket::Link(LockRequest* request, LockRequest* before) {
+  ROWAN_DCHECK(before == nullptr || before->key == request->key);
   LockRequest* previous = before == nullptr ? last : before->chain_previous;
   request->chain_next = before;
   request->chain_previous = previous;
@@ -60,9 +63,23 @@ void LockBucket::Link(LockRequest* request, LockRequest* before) {
   (before == nullptr ? last : before->chain_previous) = request;
 }
 
+bool LockBucket::GrantedStandFirst(LockKey key) const {
+  bool waiting = false;
+  const LockRequest* request = first.load(std::memory_order_relaxed);
+  for (; request != nullptr; request = request->chain_next) {
+    if (request->key != key) continue;
+    if (waiting && request->granted()) return false;
+    waiting = waiting || !request->granted();
+  }
+  return true;
+}
+
 void LockBucket::Unlink(LockRequest* request) {
   LockRequest* previous = request->chain_previous;
   LockRequest* next = request->chain_next;
+  ROWAN_DCHECK(previous == nullptr ? first.load(std::memory_order_relaxed) == request
+                                   : previous->chain_next == request);
+  ROWAN_DCHECK(next == nullptr ? last == request : next->chain_previous == request);
   if (previous == nullptr) {
     first.store(next, std::memory_order_release);
   } else {
@@ -135,6 +152,7 @@ void LockBucket::GrantWaiters(LockKey key, bool record, bool gap, WakeList* wake
       Link(request, first_waiting);
     }
     granted.Add(request->owner, request->mode, request->kind);
+    ROWAN_DCHECK(waiting_count != 0);
     --waiting_count;
     request->word.fetch_or(LockRequest::kGranted, std::memory_order_acq_rel);
     wakes->Add(request);
@@ -142,28 +160,39 @@ void LockBucket::GrantWaiters(LockKey key, bool record, bool gap, WakeList* wake
 }
 
 void LockBucket::AddGranted(LockRequest* request) {
+  latch.AssertHeld();
+  ROWAN_DCHECK(!request->granted());
   request->word.store(LockRequest::kGranted, std::memory_order_release);
   Link(request, FirstWaiting(request->key));
   PushToOwner(request);
+  ROWAN_DCHECK(GrantedStandFirst(request->key));
 }
 
 void LockBucket::AddWaiting(LockRequest* request) {
+  latch.AssertHeld();
+  ROWAN_DCHECK(!request->granted());
   Link(request, request->upgrade ? FirstAfterUpgrades(request->key) : nullptr);
   ++waiting_count;
   PushToOwner(request);
+  ROWAN_DCHECK(GrantedStandFirst(request->key));
 }
 
 void LockBucket::Remove(LockRequest* request, WakeList* wakes) {
+  latch.AssertHeld();
+  ROWAN_DCHECK(request->granted() || waiting_count != 0);
   PopFromOwner(request);
   Unlink(request);
   if (!request->granted()) --waiting_count;
   GrantWaiters(request->key,
                HasRecordPart(request->kind) || request->kind == LockKind::kUniqueValue,
                HasGapPart(request->kind), wakes);
+  ROWAN_DCHECK(GrantedStandFirst(request->key));
 }
 
 void LockBucket::HandOver(LockRequest* request, Txn* to) const {
+  latch.AssertHeld();
   ROWAN_DCHECK(request->granted());
+  ROWAN_DCHECK(request->owner != to);
   PopFromOwner(request);
   request->owner = to;
   PushToOwner(request);

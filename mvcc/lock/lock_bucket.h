@@ -68,6 +68,8 @@ struct alignas(32) LockBucket {
  private:
   void Link(LockRequest* request, LockRequest* before) ROWAN_REQUIRES(latch);
   [[nodiscard]] LockRequest* FirstAfterUpgrades(LockKey key) const ROWAN_REQUIRES(latch);
+  /// Invariant 1 of lock_table.h, for assertions.
+  [[nodiscard]] bool GrantedStandFirst(LockKey key) const ROWAN_REQUIRES(latch);
   /// Grants every waiting request of the key that nothing blocks. `record` and `gap` say
   /// which parts the request that went away had.
   void GrantWaiters(LockKey key, bool record, bool gap, WakeList* wakes) ROWAN_REQUIRES(latch);

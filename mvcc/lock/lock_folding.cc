@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "mvcc/lock/lock_folding.h"
 
+#include "base/assertions.h"
 #include "mvcc/txn/txn.h"
 
 namespace rowan {
@@ -41,6 +42,7 @@ Status LockFolding::FoldOld(Txn* txn) {
 
 bool LockFolding::FoldBehind(LockRequest* before) {
   LockRequest* request = before->txn_next;
+  ROWAN_DCHECK(request->owner == before->owner);
   if (request->kind != LockKind::kRecord) return false;
   LockBucket* bucket = buckets_->Of(request->key);
   {
@@ -58,6 +60,7 @@ bool LockFolding::FoldBehind(LockRequest* before) {
 
 Status LockFolding::Cover(Txn* txn, IndexId index, LockMode mode, const RangePiece& piece,
                           uint64_t records) {
+  ROWAN_DCHECK(piece.unbounded || CompareBytes(piece.low, piece.high) <= 0);
   if (records != 0) CountFolded(txn, records);
   const bool covered = folded_->Cover(txn, index, mode, piece, !IsFullFor(txn));
   return covered ? Status::Ok() : Status(Code::kLockTableFull);

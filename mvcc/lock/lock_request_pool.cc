@@ -57,6 +57,7 @@ LockRequest* LockRequestPool::AddSlab(Shard* shard) {
 }
 
 void LockRequestPool::Release(LockRequest* request) {
+  ROWAN_DCHECK(request != nullptr);
   Shard* shard = &shards_[ThreadShard() % kShards];
   shard->latch.LockExclusive();
   request->chain_next = shard->free;

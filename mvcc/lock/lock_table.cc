@@ -68,6 +68,8 @@ FoldedLocks::Own LockTable::Unfold(LockBucket* bucket, const LockAttempt& attemp
 }
 
 Status LockTable::TryQueue(LockBucket* bucket, const LockAttempt& attempt, bool* covered) {
+  ROWAN_DCHECK(attempt.txn->locks.queued == nullptr);
+  ROWAN_DCHECK(bucket == buckets_.Of(attempt.target));
   QueueScan scan = bucket->Scan(attempt);
   *covered = scan.covering != nullptr;
   if (*covered) {
@@ -115,6 +117,7 @@ Status LockTable::LockScanned(Txn* txn, const LockTarget& target, LockMode mode,
   if (!status.ok()) return status;
   LockBucket* bucket = buckets_.Of(target);
   const ExclusiveLatchGuard guard(&bucket->latch);
+  ROWAN_DCHECK(piece.unbounded || CompareBytes(piece.low, piece.high) <= 0);
   // Our own ranges need no look: whatever they hold of the record joins the piece.
   if (bucket->first.load(std::memory_order_relaxed) != nullptr ||
       folded_.AnyOfOthers(txn, target.index)) {
@@ -137,6 +140,7 @@ Status LockTable::LockGap(Txn* txn, IndexId index, LockMode mode, const RangePie
 }
 
 void LockTable::AddImplicit(Txn* owner, LockKey key) {
+  ROWAN_DCHECK(owner->is_writer());
   LockBucket* bucket = buckets_.Of(key);
   ExclusiveLatchGuard guard(&bucket->latch);
   LockRequest* request = bucket->FindCovering(owner, key, LockMode::kExclusive, LockKind::kRecord);
@@ -198,6 +202,7 @@ void LockTable::Unlock(Txn* txn, LockKey key, LockMode mode, LockKind kind) {
     ExclusiveLatchGuard guard(&bucket->latch);
     request = bucket->FindCovering(txn, key, mode, kind);
     if (request == nullptr || request->holds == UINT8_MAX) return;
+    ROWAN_DCHECK(request->holds != 0 && request->owner == txn);
     if (--request->holds != 0) return;
     bucket->Remove(request, &wakes);
   }
@@ -212,11 +217,15 @@ void LockTable::ReleaseAll(Txn* txn) {
     Remove(request);
   }
   txn->locks.folded_count.store(0, std::memory_order_relaxed);
+  ROWAN_DCHECK(txn->locks.waiting_for.load(std::memory_order_relaxed) == nullptr);
+  ROWAN_DCHECK(txn->locks.request_count.load(std::memory_order_relaxed) == 0);
   txn->locks.fold_at = kFoldAtFirst;
   txn->rollback.required = Code::kOk;  // it is through
 }
 
 void LockTable::HandOver(Txn* from, Txn* to) {
+  ROWAN_DCHECK(from != to && from->txn_id() == to->txn_id());
+  ROWAN_DCHECK(to->locks.folded == nullptr && to->locks.queued == nullptr);
   if (LockRequest* stale = std::exchange(from->locks.queued, nullptr)) Remove(stale);
   // First, as in ReleaseAll: nobody makes an entry for `from` from here on.
   if (from->locks.folded != nullptr) folded_.Release(from);

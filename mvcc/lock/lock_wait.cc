@@ -18,6 +18,7 @@ constexpr uint64_t kNanosPerSecond = 1'000'000'000;
 bool LockWait::PublishAndSearch(Txn* txn, LockRequest* request) {
   const MutexLock lock(&graph_mutex_);
   txn->locks.waiting_for.store(request, std::memory_order_relaxed);
+  ROWAN_DCHECK(request->owner == txn);
   if (txn->locks.replica_worker != nullptr && hooks_.worker_blocked != nullptr) {
     search_.ReportBlockers(request, hooks_.worker_blocked);
   }
@@ -27,6 +28,7 @@ bool LockWait::PublishAndSearch(Txn* txn, LockRequest* request) {
 Status LockWait::Sleep(Txn* txn, LockRequest* request) {
   const uint64_t start = MonotonicNanos();
   const uint64_t deadline = start + txn->locks.wait_timeout_s * kNanosPerSecond;
+  ROWAN_DCHECK(txn->locks.waiting_for.load(std::memory_order_relaxed) == request);
   // A cycle can close without a new waiter: an implicit lock made explicit adds an edge to a
   // sleeper.
   uint64_t search_interval = kNanosPerSecond;
@@ -89,6 +91,8 @@ Status LockWait::WaitUnlessGranted(Txn* txn, LockRequest* request) {
 Status LockWait::Wait(Txn* txn) {
   LockRequest* request = txn->locks.queued;
   ROWAN_CHECK(request != nullptr);
+  ROWAN_DCHECK(request->owner == txn);
+  ROWAN_DCHECK(txn->locks.waiting_for.load(std::memory_order_relaxed) == nullptr);
   txn->locks.queued = nullptr;
   const Status verdict = Finish(txn, request, WaitUnlessGranted(txn, request));
   if (verdict.Is(Code::kLockTimeout)) AddCounter(Counter::kLockTimeouts);

@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/assertions.h"
+
 namespace rowan {
 namespace {
 
@@ -47,6 +49,7 @@ struct Gap {
 };
 
 std::vector<Gap> GapsOf(const ReadHoldings& holdings) {
+  ROWAN_DCHECK(!holdings.ranges.empty());
   // What all keys begin with tells nothing.
   const size_t common =
       SharedPrefix(holdings.ranges.begin()->first, holdings.ranges.rbegin()->first);
@@ -128,6 +131,8 @@ OpenRead ReadRanges::Open(SerialTxn* reader, IndexId index, const ReadPiece& pie
 }
 
 void ReadRanges::Resize(const OpenRead& read, const ReadPiece& piece) {
+  ROWAN_DCHECK(read.holdings != nullptr && read.range != nullptr);
+  ROWAN_DCHECK(read.range->holdings == read.holdings);
   Shard* shard = ShardOf(read.holdings->index);
   const ExclusiveLatchGuard guard(&shard->latch);
   IndexReads* reads = Find(*shard, read.holdings->index);
@@ -142,14 +147,17 @@ void ReadRanges::Resize(const OpenRead& read, const ReadPiece& piece) {
 
 void ReadRanges::Close(const OpenRead& read, const ReadPiece& piece) {
   if (read.holdings == nullptr) return;
+  ROWAN_DCHECK(read.range != nullptr && read.range->holdings == read.holdings);
   Shard* shard = ShardOf(read.holdings->index);
   const ExclusiveLatchGuard guard(&shard->latch);
   IndexReads* reads = Find(*shard, read.holdings->index);
+  ROWAN_DCHECK(reads != nullptr);
   AddTo(reads, read.holdings, piece);
   DropOpen(reads, read.holdings, read.range);
 }
 
 ReadRange* ReadRanges::Make(IndexReads* reads, ReadHoldings* holdings, const ReadPiece& piece) {
+  ROWAN_DCHECK(piece.unbounded || CompareBytes(piece.low, piece.high) <= 0);
   auto range = std::make_unique<ReadRange>();
   range->low = AsText(piece.low);
   range->high = AsText(piece.high);
@@ -262,6 +270,8 @@ void ReadRanges::Release(SerialTxn* reader) {
 void ReadRanges::ReleaseIn(Shard* shard, ReadHoldings* holdings) {
   const IndexId index = holdings->index;
   IndexReads* reads = Find(*shard, index);
+  ROWAN_DCHECK(reads != nullptr && reads->readers != 0);
+  ROWAN_DCHECK(CountOf(index).load(std::memory_order_relaxed) != 0);
   for (const auto& [low, range] : holdings->ranges) Drop(reads, range);
   while (holdings->open != nullptr) {
     DropOpen(reads, holdings, static_cast<ReadRange*>(holdings->open));

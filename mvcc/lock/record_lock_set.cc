@@ -3,12 +3,15 @@
 
 #include <algorithm>
 
+#include "base/assertions.h"
+
 namespace rowan {
 
 RecordLockSet::RecordLockSet()
     : parts_(std::make_unique<Part[]>(kParts)), memory_bytes_(kParts * sizeof(Part)) {}
 
 uint32_t RecordLockSet::SlotOf(const Part& part, uint32_t mark) {
+  ROWAN_DCHECK(part.count < part.capacity && mark != 0);
   auto slot = static_cast<uint32_t>((uint64_t{mark} * part.capacity) >> 32);
   while (part.slots[slot] != 0 && part.slots[slot] != mark) {
     if (++slot == part.capacity) slot = 0;
@@ -45,6 +48,7 @@ void RecordLockSet::Grow(Part* part) {
     if (mark != 0) larger.slots[SlotOf(larger, mark)] = mark;
   }
   memory_bytes_ += sizeof(uint32_t) * (larger.capacity - part->capacity);
+  ROWAN_DCHECK(larger.count < larger.capacity);
   *part = std::move(larger);
 }
 

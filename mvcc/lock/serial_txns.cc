@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/assertions.h"
 #include "base/counters.h"
 #include "base/out_of_memory.h"
 
@@ -30,6 +31,7 @@ Status SerialTxns::Refuse(Txn* txn) {
 }
 
 Result<bool> SerialTxns::MustNote(Txn* txn) {
+  ROWAN_DCHECK(txn->serial != nullptr);
   if (txn->serial->doomed.load(std::memory_order_acquire)) return Refuse(txn);
   if (!txn->serial->safe.load(std::memory_order_acquire)) return true;
   End(txn, false);  // as if it had never been
@@ -63,11 +65,13 @@ Status SerialTxns::Open(Txn* txn, IndexId index, const ReadPiece& piece, OpenRea
 }
 
 Status SerialTxns::NoteWriter(Txn* txn, TxnId writer) {
+  ROWAN_DCHECK(txn->serial != nullptr && writer != kNoTxn);
   return graph_.AddWriter(txn->serial, writer) ? Status::Ok() : Refuse(txn);
 }
 
 Status SerialTxns::CheckWrite(Txn* txn, IndexId index, Bytes key) {
   SerialTxn* own = txn->serial;
+  ROWAN_DCHECK(own != nullptr && !own->declared_read_only);
   if (own->doomed.load(std::memory_order_acquire)) return Refuse(txn);
   if (!reads_.AnyOfOthers(*own, index)) return Status::Ok();
   bool allowed = true;
@@ -82,11 +86,13 @@ Status SerialTxns::CheckWrite(Txn* txn, IndexId index, Bytes key) {
 }
 
 Status SerialTxns::Prepare(Txn* txn) {
+  ROWAN_DCHECK(txn->serial != nullptr);
   return graph_.Prepare(txn->serial) ? Status::Ok() : Refuse(txn);
 }
 
 void SerialTxns::End(Txn* txn, bool committed) {
   SerialTxn* serial = txn->serial;
+  ROWAN_DCHECK(serial != nullptr && serial != &summary_);
   txn->serial = nullptr;
   for (SerialTxn* forgotten = graph_.End(serial, committed); forgotten != nullptr;) {
     Forget(std::exchange(forgotten, forgotten->next));

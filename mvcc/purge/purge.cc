@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "mvcc/purge/purge.h"
 
+#include "base/assertions.h"
 #include "base/counters.h"
 #include "mvcc/purge/undo_lookahead.h"
 
@@ -27,6 +28,7 @@ struct RecordVisit {
 }  // namespace
 
 Result<bool> Purge::RunUnit(uint32_t worker, uint32_t workers, Csn horizon, WorkBudget* budget) {
+  ROWAN_DCHECK(worker < workers);
   std::atomic<uint32_t>& cursor = cursors_[worker % kCursors];
   const uint32_t streams = streams_->stream_count();
   const uint32_t own = streams > worker ? (streams - worker - 1) / workers + 1 : 0;
@@ -90,6 +92,7 @@ Result<bool> Purge::LookAhead(uint32_t worker, uint32_t workers, const OldSnapsh
     const Status status = applier_->PurgeUnseen(txn, csn, record, old);
     return status.Is(Code::kCorrupt) ? Status::Ok() : status;  // as in PurgeStream
   };
+  ROWAN_DCHECK(worker < workers && old.count != 0);
   UndoLookahead ahead(streams_);
   const uint32_t streams = streams_->stream_count();
   const uint32_t own = streams > worker ? (streams - worker - 1) / workers + 1 : 0;

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "base/assertions.h"
+
 namespace rowan {
 namespace {
 
@@ -29,6 +31,8 @@ void PurgePressure::Update(Csn horizon, uint64_t now_nanos) {
   } else {
     delay_us = delay_us < kDelayUsMin ? 0 : delay_us - delay_us / 4;
   }
+  ROWAN_DCHECK(backlog.purgeable + backlog.blocked <= backlog.kept);
+  ROWAN_DCHECK(delay_us <= kDelayUsMax);
   lag_.store(backlog.purgeable, std::memory_order_relaxed);
   blocked_.store(backlog.blocked, std::memory_order_relaxed);
   kept_.store(backlog.kept, std::memory_order_relaxed);

@@ -18,6 +18,7 @@ Status UndoLookahead::Look(uint32_t stream_number, Csn limit, Visit visit, WorkB
 }
 
 Status UndoLookahead::LookAcquired(UndoStream* stream, Csn limit, Visit visit, WorkBudget* budget) {
+  ROWAN_DCHECK(stream->purging.load() && stream->purge_txn == kNoTxn);
   UndoStream::Ahead& ahead = stream->ahead;
   if (ahead.csn < stream->oldest_csn.load(std::memory_order_relaxed)) {
     // Purge has overtaken, and freed the pages that this led to.
@@ -40,6 +41,7 @@ Status UndoLookahead::LookAcquired(UndoStream* stream, Csn limit, Visit visit, W
     }
     Result<PageGuard> next = space_->FixShared(run.next);
     if (!next.ok()) return next.status();
+    ROWAN_DCHECK(run.next != ahead.position.page);
     ahead.position = {run.next, UndoRecordsBegin(next->page())};
   }
   return Status::Ok();
@@ -59,6 +61,7 @@ Result<bool> UndoLookahead::EnterNext(UndoStream* stream, Csn limit) {
   if (!status.ok()) return status;
   if (header.state != UndoTxnState::kCommitted || header.csn >= limit) return false;
   ahead.txn = header.txn;
+  ROWAN_DCHECK(header.csn.value() > ahead.csn);
   ahead.csn = header.csn.value();
   ahead.position.offset = static_cast<uint16_t>(ahead.position.offset + length);
   return true;

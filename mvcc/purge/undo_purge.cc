@@ -76,6 +76,7 @@ Status UndoPurge::PurgeOwn(const Txn* txn, Visit visit, WorkBudget* budget) {
 
 /// Steps behind the header of the oldest transaction, if it may be purged.
 Result<bool> UndoPurge::EnterOldest(UndoStream* stream, Csn horizon) {
+  ROWAN_DCHECK(stream->purging.load(std::memory_order_relaxed) && stream->purge_txn == kNoTxn);
   const uint64_t known = stream->oldest_csn.load(std::memory_order_relaxed);
   if (known != 0 && Csn(known) >= horizon) return false;
   Result<PageGuard> guard = space_->FixShared(stream->start.page);
@@ -90,6 +91,7 @@ Result<bool> UndoPurge::EnterOldest(UndoStream* stream, Csn horizon) {
     return space_->Damage(stream->start.page,
                           "an undo stream does not go on with a committed transaction");
   }
+  ROWAN_DCHECK(header.csn != Csn(0) && (known == 0 || known == header.csn.value()));
   stream->oldest_csn.store(header.csn.value(), std::memory_order_relaxed);
   if (header.csn >= horizon) return false;
   stream->purge_txn = header.txn;
@@ -100,6 +102,7 @@ Result<bool> UndoPurge::EnterOldest(UndoStream* stream, Csn horizon) {
 /// *shared: the stream is not the caller's any more.
 Result<UndoPurge::Step> UndoPurge::PurgeAcquired(UndoStream* stream, Csn horizon, Visit visit,
                                                  WorkBudget* budget, bool* shared) {
+  ROWAN_DCHECK(stream->purging.load(std::memory_order_relaxed) && !stream->window.open());
   const bool resumed = stream->purge_txn != kNoTxn;
   if (!resumed) {
     const Result<bool> entered = EnterOldest(stream, horizon);
@@ -173,6 +176,7 @@ Status UndoPurge::PurgeWindowPages(UndoStream* stream, Visit visit, WorkBudget* 
 /// By the last one in the window, who has the stream now and gives it back.
 Result<UndoPurge::Step> UndoPurge::CloseWindow(UndoStream* stream,
                                                const PurgeWindow::Outcome& outcome) {
+  ROWAN_DCHECK(stream->purging.load(std::memory_order_relaxed) && !stream->window.open());
   stream->start = outcome.start;
   Status status = NoteDamage(stream, outcome.status);
   if (outcome.ended) EndTransaction(stream);
@@ -186,6 +190,8 @@ Result<UndoPurge::Step> UndoPurge::CloseWindow(UndoStream* stream,
 }
 
 void UndoPurge::EndTransaction(UndoStream* stream) {
+  ROWAN_DCHECK(stream->purging.load(std::memory_order_relaxed) && stream->purge_txn != kNoTxn);
+  ROWAN_DCHECK(stream->history.load(std::memory_order_relaxed) != 0);
   stream->purge_txn = kNoTxn;
   stream->oldest_csn.store(0, std::memory_order_relaxed);
   stream->history.fetch_sub(1, std::memory_order_relaxed);
@@ -207,6 +213,7 @@ Status UndoPurge::VisitRun(UndoStream* stream, UndoPointer* position, Visit visi
 
 Status UndoPurge::VisitRecords(UndoStream* stream, UndoPointer* position, Visit visit,
                                WorkBudget* budget, UndoRun* run, uint64_t* visited) {
+  ROWAN_DCHECK(stream->purge_txn != kNoTxn);
   const std::vector<std::byte>& bytes = run->bytes;
   run->record.page = space_->IdOf(position->page);
   UndoRecordInPage record;
@@ -242,6 +249,7 @@ Status UndoPurge::MarkDone(PageNumber page, uint16_t offset, UndoType type) {
   if (!status.ok()) return status;
   Result<MutablePage> held = space_->Fix(&mini_txn, page);
   if (!held.ok()) return held.status();
+  ROWAN_DCHECK(MustNotRunTwice(type) && (static_cast<uint8_t>(type) & ~kUndoTypeMask) == 0);
   const std::array mark{static_cast<std::byte>(static_cast<uint8_t>(type) | kUndoDoneBit)};
   space_->SetBytes(&mini_txn, held.value(), static_cast<uint16_t>(offset + kUndoTypeOffset), mark);
   mini_txn.Commit();
@@ -275,6 +283,7 @@ Status UndoPurge::FreeBehind(UndoStream* stream) {
       if (status.ok()) mini_txn.DiscardAtCommit(dead[i]);
     }
     DirectorySlot slot = space_->SlotIn(directory_page.value(), stream->number);
+    ROWAN_DCHECK(slot.head == stream->head && count != 0);
     slot.head = head;
     slot.start_page = stream->start.page;
     slot.start_offset = stream->start.offset;

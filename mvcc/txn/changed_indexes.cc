@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "base/assertions.h"
+
 namespace rowan {
 
 void ChangedIndexes::Add(IndexId index) {
@@ -37,6 +39,7 @@ std::vector<std::byte> ChangedIndexes::Encode() {
   std::byte* position = encoded.data();
   uint64_t previous = 0;
   for (const IndexId index : ids_) {
+    ROWAN_DCHECK(index.value() > previous);
     position = PutVarint(position, index.value() - previous);
     previous = index.value();
   }

@@ -44,6 +44,7 @@ void CommitRing::Reset(TxnId next) {
 }
 
 void CommitRing::AddToOverflow(uint64_t id, TxnOutcome outcome) {
+  ROWAN_DCHECK(!overflow_.contains(id));
   overflow_[id] = outcome;
   if (!outcome.finished()) overflow_running_.fetch_add(1, std::memory_order_release);
   overflow_size_.store(overflow_.size(), std::memory_order_release);
@@ -62,6 +63,8 @@ void CommitRing::Claim(TxnId id, Csn horizon) {
   Entry& entry = EntryOf(id.value());
   const uint64_t old_id = entry.id.load(std::memory_order_relaxed);
   const TxnOutcome old(entry.outcome.load(std::memory_order_acquire));
+  ROWAN_DCHECK(old_id == 0 || (old_id < id.value() && ((id.value() - old_id) & mask_) == 0));
+  ROWAN_DCHECK(id >= low_txn());
   const bool occupied = !old.finished();
   if (occupied || (old_id != 0 && old.csn() >= horizon)) {
     const MutexLock lock(&overflow_mutex_);
@@ -77,13 +80,16 @@ void CommitRing::Claim(TxnId id, Csn horizon) {
 void CommitRing::StoreOutcome(uint64_t id, TxnOutcome outcome) {
   Entry& entry = EntryOf(id);
   if (entry.id.load(std::memory_order_acquire) == id) {
+    ROWAN_DCHECK(!TxnOutcome(entry.outcome.load(std::memory_order_relaxed)).finished());
     entry.outcome.store(outcome.word(), std::memory_order_seq_cst);
     return;
   }
   const MutexLock lock(&overflow_mutex_);
   const auto place = overflow_.find(id);
   ROWAN_CHECK(place != overflow_.end());
+  ROWAN_DCHECK(!place->second.finished());
   place->second = outcome;
+  ROWAN_DCHECK(!outcome.finished() || overflow_running_.load(std::memory_order_relaxed) != 0);
   if (outcome.finished()) overflow_running_.fetch_sub(1, std::memory_order_release);
 }
 
@@ -92,6 +98,7 @@ void CommitRing::SetCommitting(TxnId id) {
 }
 
 void CommitRing::Finish(TxnId id, TxnOutcome outcome, TxnId next) {
+  ROWAN_DCHECK(outcome.finished() && id < next);
   StoreOutcome(id.value(), outcome);
   // Usually the oldest writer advances over all that finished meanwhile. Two that finish at once
   // may each leave it to the other; every so often somebody else looks, and the horizon refresh
@@ -135,6 +142,7 @@ bool CommitRing::IsRunning(TxnId id) const {
 void CommitRing::AdvanceLow(TxnId next, uint64_t steps_max) {
   if (!low_latch_.TryLockExclusive()) return;
   const uint64_t start = low_.load(std::memory_order_relaxed);
+  ROWAN_DCHECK(start <= next.value());
   uint64_t low = start;
   const uint64_t end = std::min(next.value(), start + steps_max);
   for (; low < end; ++low) {
@@ -150,6 +158,7 @@ void CommitRing::AdvanceLow(TxnId next, uint64_t steps_max) {
       break;
     }
   }
+  ROWAN_DCHECK(low >= start && low <= next.value());
   if (low != start) low_.store(low, std::memory_order_release);
   low_latch_.UnlockExclusive();
 }
@@ -159,6 +168,7 @@ void CommitRing::PruneOverflow(FunctionRef<bool(TxnId, TxnOutcome)> is_needed) {
   std::erase_if(overflow_, [&](const auto& entry) {
     const auto& [id, outcome] = entry;
     if (!outcome.finished() || is_needed(TxnId(id), outcome)) return false;
+    ROWAN_DCHECK(FilterOf(id).load(std::memory_order_relaxed) != 0);
     FilterOf(id).fetch_sub(1, std::memory_order_release);
     return true;
   });

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "mvcc/txn/detached_txns.h"
 
+#include "base/assertions.h"
+
 namespace rowan {
 namespace {
 
@@ -14,6 +16,9 @@ bool MayPass(Code cause) {
 }  // namespace
 
 void DetachedTxns::Add(std::unique_ptr<Txn> txn) {
+  ROWAN_DCHECK(txn->state == TxnState::kPrepared ||
+               (txn->state == TxnState::kActive && txn->is_writer()));
+  ROWAN_DCHECK(!txn->rollback.shared && !txn->snapshot.active());
   const MutexLock lock(&mutex_);
   if (txn->state == TxnState::kPrepared && txn->rollback.failed.failures == 0) {
     prepared_.emplace(txn->xid, std::move(txn));
@@ -40,6 +45,7 @@ std::unique_ptr<Txn> DetachedTxns::TakePrepared(const std::string& xid) {
   if (found == prepared_.end()) return nullptr;
   std::unique_ptr<Txn> taken = std::move(found->second);
   prepared_.erase(found);
+  ROWAN_DCHECK(taken->state == TxnState::kPrepared && taken->xid == xid);
   return taken;
 }
 
@@ -48,6 +54,7 @@ void DetachedTxns::RetryIf(const Predicate& wanted, std::atomic<uint64_t>* loser
   const MutexLock lock(&mutex_);
   for (const auto& txn : losers_) {
     if (!HasFailed(*txn) || !wanted(txn->rollback.failed)) continue;
+    ROWAN_DCHECK(txn->rollback.failed.failures != 0 && !txn->undo.empty());
     txn->rollback.failed.cause = Code::kOk;
     losers->fetch_add(1, std::memory_order_relaxed);
   }

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "base/assertions.h"
+
 namespace rowan {
 
 void OldSnapshotFinder::Find(const std::vector<Snapshot>& open, Csn announced, uint64_t now_nanos) {
@@ -11,6 +13,7 @@ void OldSnapshotFinder::Find(const std::vector<Snapshot>& open, Csn announced, u
     next_mark_ = announced;
     marked_nanos_ = now_nanos;
   }
+  ROWAN_DCHECK(young_from_ <= announced && next_mark_ <= announced);
   found_.count = 0;
   found_.limit = announced;
   for (const Snapshot& snapshot : open) {
@@ -18,6 +21,8 @@ void OldSnapshotFinder::Find(const std::vector<Snapshot>& open, Csn announced, u
       found_.limit = std::min(found_.limit, snapshot.csn);
       return;
     }
+    ROWAN_DCHECK(found_.count == 0 || found_.open[found_.count - 1].csn <= snapshot.csn);
+    ROWAN_DCHECK(snapshot.csn <= announced);
     found_.open[found_.count++] = snapshot;
   }
 }

@@ -2,7 +2,10 @@
 #include "mvcc/txn/row_hash_set.h"
 
 #include <algorithm>
+#include <bit>
 #include <utility>
+
+#include "base/assertions.h"
 
 namespace rowan {
 
@@ -13,6 +16,8 @@ constexpr size_t kFirstSlots = 16;
 }  // namespace
 
 size_t RowHashSet::SlotOf(uint64_t mark) const {
+  ROWAN_DCHECK(size_ < slots_.size() && std::has_single_bit(slots_.size()));
+  ROWAN_DCHECK(mark != 0);
   size_t slot = mark & (slots_.size() - 1);
   while (slots_[slot] != 0 && slots_[slot] != mark) slot = Next(slot);
   return slot;
@@ -40,6 +45,7 @@ void RowHashSet::Remove(uint64_t hash) {
     slots_[hole] = slots_[slot];
     hole = slot;
   }
+  ROWAN_DCHECK(size_ != 0);
   slots_[hole] = 0;
   --size_;
 }

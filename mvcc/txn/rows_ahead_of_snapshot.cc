@@ -3,6 +3,8 @@
 
 #include <xxhash.h>
 
+#include "base/assertions.h"
+
 namespace rowan {
 
 uint64_t RowsAheadOfSnapshot::HashOf(TableId table, Bytes row_key) {
@@ -15,6 +17,7 @@ void RowsAheadOfSnapshot::Add(TxnId owner, TableId table, Bytes row_key) {
     rows_ = {};
     key_sizes_.clear();
   }
+  ROWAN_DCHECK(owner != kNoTxn);
   rows_.Add(HashOf(table, row_key));
   const auto place = std::lower_bound(key_sizes_.begin(), key_sizes_.end(), row_key.size());
   if (place == key_sizes_.end() || *place != row_key.size()) {
@@ -31,6 +34,7 @@ bool RowsAheadOfSnapshot::Contains(TableId table, Bytes row_key) const {
 }
 
 bool RowsAheadOfSnapshot::ContainsTail(TableId table, Bytes entry_key) const {
+  ROWAN_DCHECK(std::is_sorted(key_sizes_.begin(), key_sizes_.end()));
   for (const size_t size : key_sizes_) {
     if (size > entry_key.size()) return false;
     if (Contains(table, entry_key.last(size))) return true;

@@ -15,6 +15,7 @@ uint32_t SnapshotRegistry::AcquireSlot() {
   const MutexLock lock(&free_mutex_);
   if (!free_.empty()) {
     const uint32_t slot = free_.back();
+    ROWAN_DCHECK(At(slot).csn.load(std::memory_order_relaxed) == 0);
     free_.pop_back();
     return slot;
   }
@@ -30,6 +31,7 @@ uint32_t SnapshotRegistry::AcquireSlot() {
 }
 
 void SnapshotRegistry::ReleaseSlot(uint32_t slot) {
+  ROWAN_DCHECK(slot < slot_count_.load(std::memory_order_relaxed));
   Withdraw(slot);
   const MutexLock lock(&free_mutex_);
   free_.push_back(slot);
@@ -60,6 +62,7 @@ void SnapshotRegistry::FindOldest(TxnId* low_txn, Csn* csn, std::vector<Snapshot
     const Slot& slot = At(i);
     const Csn slot_csn(slot.csn.load(std::memory_order_seq_cst));
     if (slot_csn.value() == 0) continue;
+    ROWAN_DCHECK(slot_csn.value() < UINT64_MAX / 2);
     const TxnId slot_low(slot.low.load(std::memory_order_acquire));
     const TxnId slot_high(slot.high.load(std::memory_order_acquire));
     *csn = std::min(*csn, slot_csn);

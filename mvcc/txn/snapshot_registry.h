@@ -14,6 +14,7 @@
 #include <memory>
 #include <vector>
 
+#include "base/assertions.h"
 #include "base/ids.h"
 #include "base/mutex.h"
 #include "mvcc/txn/oldest_snapshot.h"
@@ -33,6 +34,7 @@ class SnapshotRegistry {
 
   /// False if a newer horizon was announced: read low_txn and the CSN again and repeat.
   bool Publish(uint32_t slot, TxnId low_txn, Csn csn) {
+    ROWAN_DCHECK(csn != Csn(0) && slot < slot_count_.load(std::memory_order_relaxed));
     Slot& place = At(slot);
     place.high.store(UINT64_MAX, std::memory_order_relaxed);
     place.low.store(low_txn.value(), std::memory_order_relaxed);
@@ -43,6 +45,8 @@ class SnapshotRegistry {
   /// Completes it with the first id that was not assigned yet, and whose it is (Txn::thread).
   void SetHigh(uint32_t slot, TxnId high_txn, uint64_t thread) {
     Slot& place = At(slot);
+    ROWAN_DCHECK(place.csn.load(std::memory_order_relaxed) != 0);
+    ROWAN_DCHECK(place.low.load(std::memory_order_relaxed) <= high_txn.value());
     place.opened_ms.store(clock_ms_.load(std::memory_order_relaxed), std::memory_order_relaxed);
     place.thread.store(thread, std::memory_order_relaxed);
     place.high.store(high_txn.value(), std::memory_order_release);

@@ -18,6 +18,7 @@ constexpr size_t kPagesPerWindow = 64;
 void PurgeWindow::Open(UndoPointer start, bool resumable) {
   const MutexLock lock(&mutex_);
   ROWAN_CHECK(inside_ == 0);
+  ROWAN_DCHECK(!open_.load(std::memory_order_relaxed) && !start.IsNone());
   pages_.clear();
   next_ = start;
   at_end_ = false;
@@ -33,11 +34,13 @@ bool PurgeWindow::Join() {
   const MutexLock lock(&mutex_);
   if (!open_.load(std::memory_order_relaxed)) return false;
   ++inside_;
+  ROWAN_DCHECK(inside_ > 1);
   return true;
 }
 
 Result<bool> PurgeWindow::Take(UndoSpace* space, UndoRun* run, UndoPointer* position) {
   const MutexLock lock(&mutex_);
+  ROWAN_DCHECK(inside_ != 0);
   if (!outcome_.status.ok()) return false;
   const auto free = std::find_if(pages_.begin(), pages_.end(),
                                  [](const Page& page) { return !page.taken && !page.done; });
@@ -60,6 +63,7 @@ Result<bool> PurgeWindow::Take(UndoSpace* space, UndoRun* run, UndoPointer* posi
 
 /// Under the mutex, though it may read pages: whoever waits for it needs the page behind.
 Status PurgeWindow::Extend(UndoSpace* space, UndoRun* run, UndoPointer* position) {
+  ROWAN_DCHECK(pages_.size() < kPagesPerWindow && !at_end_);
   Result<PageGuard> guard = space->FixShared(next_.page);
   if (!guard.ok()) return guard.status();
   if (next_.offset == 0) next_.offset = UndoRecordsBegin(guard->page());
@@ -82,6 +86,8 @@ void PurgeWindow::GiveBack(UndoPointer position, bool done) {
   });
   ROWAN_CHECK(page != pages_.end());
   ROWAN_CHECK(page->taken);
+  ROWAN_DCHECK(position.offset >= page->from.offset && position.offset <= page->end);
+  ROWAN_DCHECK(!done || position.offset == page->end);
   page->from = position;
   page->taken = false;
   page->done = done;
@@ -90,10 +96,12 @@ void PurgeWindow::GiveBack(UndoPointer position, bool done) {
 bool PurgeWindow::Leave(bool failed, Outcome* outcome) {
   const MutexLock lock(&mutex_);
   outcome_.failed = outcome_.failed || failed;
+  ROWAN_DCHECK(inside_ != 0 && open_.load(std::memory_order_relaxed));
   if (--inside_ != 0) return false;
   open_.store(false, std::memory_order_relaxed);
   outcome_.ended = at_end_;
   for (const Page& page : pages_) {
+    ROWAN_DCHECK(!page.taken);
     outcome_.start = page.from;
     if (!page.done) {
       outcome_.ended = false;

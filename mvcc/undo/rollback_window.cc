@@ -28,6 +28,8 @@ bool RollbackWindow::TryOpen(std::unique_ptr<Txn>* txn) {
   const MutexLock lock(&mutex_);
   if (txn_ != nullptr) return false;
   ROWAN_CHECK(inside_ == 0);
+  ROWAN_DCHECK((*txn)->state == TxnState::kActive && !(*txn)->rollback.shared);
+  ROWAN_DCHECK((*txn)->undo.stream != nullptr && (*txn)->undo.records != 0);
   txn_ = std::move(*txn);
   txn_->rollback.shared = true;
   inside_ = 1;
@@ -55,6 +57,7 @@ Txn* RollbackWindow::JoinOrWait(std::chrono::milliseconds limit) {
   // While others undo the last units there is nothing to be had: who joined would be back at once.
   if (!HasWork()) has_work_.WaitFor(&mutex_, limit);
   if (!HasWork()) return nullptr;
+  ROWAN_DCHECK(txn_->rollback.shared && inside_ != 0);
   ++inside_;
   return txn_.get();
 }
@@ -62,6 +65,7 @@ Txn* RollbackWindow::JoinOrWait(std::chrono::milliseconds limit) {
 bool RollbackWindow::Take(const UndoSpace& space, ShareOf share_of, const WorkBudget& budget,
                           UndoUnit* unit) {
   const MutexLock lock(&mutex_);
+  ROWAN_DCHECK(inside_ != 0);
   if (!status_.ok()) return false;
   for (size_t i = 0;; ++i) {
     // Under the mutex, though it may read pages: whoever waits for it needs the page behind.
@@ -136,7 +140,9 @@ std::optional<size_t> RollbackWindow::FindBegin() const {
 }
 
 void RollbackWindow::AddToPile(PageNumber page, size_t begin, size_t end) {
+  ROWAN_DCHECK(begin <= end && end < page_.size());
   if (begin == end) return;
+  ROWAN_DCHECK(page_[begin].offset < page_[end].offset);
   pile_.slices.push_back({page, page_[begin].offset, page_[end].offset});
   for (size_t i = begin; i < end; ++i) {
     if (page_[i].rolled_back) continue;
@@ -146,6 +152,7 @@ void RollbackWindow::AddToPile(PageNumber page, size_t begin, size_t end) {
 }
 
 bool RollbackWindow::AddRows(size_t unit) {
+  ROWAN_DCHECK(unit != 0 && unit <= kUnitsPerWindow);
   for (const uint64_t row : pile_.rows) {
     const uint64_t slot = (row & ~kUnitMask) | unit;
     size_t place = row / (kUnitMask + 1) % kRowSlots;
@@ -162,6 +169,7 @@ bool RollbackWindow::AddRows(size_t unit) {
 
 void RollbackWindow::GiveBack(const UndoUnit& unit, Status status) {
   const MutexLock lock(&mutex_);
+  ROWAN_DCHECK(unit.number < units_.size() && inside_ != 0);
   Unit& given = units_[unit.number];
   ROWAN_CHECK(given.state == State::kTaken);
   given.state = status.ok() ? State::kDone : State::kFree;
@@ -174,6 +182,7 @@ void RollbackWindow::GiveBack(const UndoUnit& unit, Status status) {
 
 bool RollbackWindow::Leave(Outcome* outcome) {
   const MutexLock lock(&mutex_);
+  ROWAN_DCHECK(inside_ != 0 && txn_ != nullptr);
   if (--inside_ != 0) return false;
   outcome->units = units_.size();
   for (const Unit& unit : units_) {

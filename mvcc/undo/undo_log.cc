@@ -32,6 +32,7 @@ uint32_t UndoLog::LogBytesMax(size_t payload_bytes) {
 }
 
 Status UndoLog::EnsureRoom(Txn* txn, size_t payload_bytes) {
+  ROWAN_DCHECK(txn->is_writer() && !txn->rollback.shared);
   const size_t page_size = space_->page_size();
   if (payload_bytes > MaxPayloadBytes(static_cast<uint32_t>(page_size))) {
     return Status(Code::kTooBig, "the undo record is too large for the page size");
@@ -42,6 +43,7 @@ Status UndoLog::EnsureRoom(Txn* txn, size_t payload_bytes) {
   }
   size_t bytes = payload_bytes + kUndoFixedBytes + kVarintBytesMax;
   if (txn->undo.empty()) bytes += kTxnHeaderBytes;
+  ROWAN_DCHECK(txn->undo.stream->free >= txn->undo.stream->begin);
   if (txn->undo.stream->free + bytes <= UndoRecordsEnd(page_size)) return Status::Ok();
   return streams_->AddPage(txn);
 }
@@ -72,6 +74,9 @@ UndoPointer UndoLog::AppendAtTail(MiniTxn* mini_txn, const MutablePage& page, Tx
   bytes += UndoRecordBytes(index, payload_bytes);
   const uint16_t offset = stream->free;
   ROWAN_CHECK(offset == UndoFreeOf(page.bytes));
+  ROWAN_DCHECK(page.id.page == stream->tail && offset >= stream->begin);
+  ROWAN_DCHECK(!first || txn->undo.records == 0);
+  ROWAN_DCHECK(UndoStreamOf(page.bytes) == stream->number);
   ROWAN_CHECK(offset + bytes <=
               UndoRecordsEnd(space_->page_size()));  // EnsureRoom was asked for less
 
@@ -97,12 +102,16 @@ UndoPointer UndoLog::AppendAtTail(MiniTxn* mini_txn, const MutablePage& page, Tx
 Result<UndoPointer> UndoLog::Append(MiniTxn* mini_txn, Txn* txn, UndoType type, IndexId index,
                                     std::initializer_list<Bytes> payload_parts) {
   ROWAN_DCHECK(txn->undo.stream != nullptr && txn->is_writer());
+  ROWAN_DCHECK(!txn->rollback.shared);
+  ROWAN_DCHECK(type != UndoType::kInvalid && type != UndoType::kTxnHeader &&
+               type != UndoType::kXid);
   Result<MutablePage> page = space_->Fix(mini_txn, txn->undo.stream->tail);
   if (!page.ok()) return streams_->CannotAppend(txn, page.status());
   txn->undo.indexes.Note(index);  // first: it may not get its memory
   const UndoPointer pointer = AppendAtTail(mini_txn, page.value(), txn, type, index, payload_parts);
   const UndoStream* stream = txn->undo.stream;
   SetUndoRecords(txn, txn->undo.records + 1);
+  ROWAN_DCHECK(stream->free > pointer.offset);
   txn->undo.bytes += stream->free - pointer.offset;
   AddCounter(Counter::kUndoRecords);
   return pointer;
@@ -111,6 +120,8 @@ Result<UndoPointer> UndoLog::Append(MiniTxn* mini_txn, Txn* txn, UndoType type, 
 Status UndoLog::ReadLast(Txn* txn, const UndoPosition& down_to, UndoRecordCopy* record,
                          UndoPointer* pointer) {
   if (txn->undo.records <= down_to.records) return Status(Code::kEndOfRange);
+  ROWAN_DCHECK(!txn->rollback.shared && !txn->undo.empty());
+  ROWAN_DCHECK(txn->undo.stream != nullptr);
   UndoStream* stream = txn->undo.stream;
   while (stream->free == stream->begin) {
     const Status status = streams_->DropEmptyTail(stream);
@@ -136,6 +147,8 @@ Status UndoLog::ReadLast(Txn* txn, const UndoPosition& down_to, UndoRecordCopy* 
 
 void UndoLog::Truncate(MiniTxn* mini_txn, const MutablePage& page, UndoStream* stream,
                        uint16_t offset) {
+  ROWAN_DCHECK(page.id.page == stream->tail);
+  ROWAN_DCHECK(offset >= stream->begin && offset <= stream->free);
   SetUndoFree(page.bytes, offset);
   StoreLe<uint16_t>(mini_txn->Log(RecordType::kUndoTruncate, page, 2), offset);
   stream->free = offset;
@@ -156,6 +169,7 @@ Status UndoLog::DropUndone(MiniTxn* mini_txn, Txn* txn, UndoPointer pointer) {
   ROWAN_CHECK(pointer.page == stream->tail && pointer.offset < stream->free);
   Result<MutablePage> page = space_->Fix(mini_txn, stream->tail);
   if (!page.ok()) return page.status();
+  ROWAN_DCHECK(txn->undo.records != 0 && !txn->undo.empty());
   // A recovered transaction's bytes on earlier pages were not counted.
   txn->undo.bytes -= std::min<uint64_t>(txn->undo.bytes, stream->free - pointer.offset);
   Truncate(mini_txn, page.value(), stream, pointer.offset);
@@ -192,6 +206,7 @@ Result<uint64_t> UndoLog::CountTail(const Txn& txn, uint16_t offset) const {
 }
 
 void UndoLog::Forget(Txn* txn, uint64_t records, uint64_t bytes) {
+  ROWAN_DCHECK(records <= txn->undo.records);
   SetUndoRecords(txn, txn->undo.records - records);
   txn->undo.bytes -= std::min(txn->undo.bytes, bytes);
 }
@@ -206,6 +221,7 @@ Status UndoLog::DropBehind(Txn* txn, UndoPointer end) {
     if (!status.ok()) return status;
     Forget(txn, records.value(), bytes);
   }
+  ROWAN_DCHECK(end.offset >= stream->begin && end.offset <= stream->free);
   const uint64_t bytes = stream->free - end.offset;
   const Result<uint64_t> records = CountTail(*txn, end.offset);
   if (!records.ok()) return records.status();
@@ -240,6 +256,7 @@ Status UndoLog::FinishRollback(Txn* txn) {
   if (!page.ok()) return page.status();
   Truncate(&mini_txn, page.value(), stream, txn->undo.header.offset);
   mini_txn.Commit();
+  ROWAN_DCHECK(stream->begun != 0);
   --stream->begun;
   streams_->Release(txn);
   return Status::Ok();
@@ -256,6 +273,7 @@ Status UndoLog::LoadHeader(const MutablePage& page, const Txn* txn, TxnHeader* h
 
 void UndoLog::StoreHeader(MiniTxn* mini_txn, const MutablePage& page, const Txn* txn,
                           const TxnHeader& header) {
+  ROWAN_DCHECK(header.txn == txn->txn_id() && page.id.page == txn->undo.header.page);
   std::array<std::byte, kTxnStateBytes> state;
   StoreTxnState(state.data(), header);
   const auto offset = static_cast<uint16_t>(txn->undo.header.offset + kTxnStateOffset);
@@ -263,6 +281,7 @@ void UndoLog::StoreHeader(MiniTxn* mini_txn, const MutablePage& page, const Txn*
 }
 
 Status UndoLog::FixState(MiniTxn* mini_txn, const Txn* txn, StatePages* pages) {
+  ROWAN_DCHECK(!txn->undo.empty() && txn->undo.stream != nullptr);
   Result<MutablePage> header_page = space_->Fix(mini_txn, txn->undo.header.page);
   if (!header_page.ok()) return header_page.status();
   Result<MutablePage> tail = space_->Fix(mini_txn, txn->undo.stream->tail);
@@ -291,6 +310,7 @@ Result<Lsn> UndoLog::MarkPrepared(Txn* txn, Bytes xid) {
   StatePages pages;
   status = FixState(&mini_txn, txn, &pages);
   if (!status.ok()) return status;
+  ROWAN_DCHECK(pages.header.state == UndoTxnState::kActive && pages.header.xid.IsNone());
   pages.header.state = UndoTxnState::kPrepared;
   pages.header.xid = AppendAtTail(&mini_txn, pages.tail, txn, UndoType::kXid, IndexId(0), {xid});
   if (!indexes.empty()) {
@@ -307,6 +327,7 @@ Result<Lsn> UndoLog::ReplaceXid(Txn* txn, Bytes xid) {
   StatePages pages;
   status = FixState(&mini_txn, txn, &pages);
   if (!status.ok()) return status;
+  ROWAN_DCHECK(pages.header.state == UndoTxnState::kPrepared);
   const UndoPointer place = pages.header.xid;
   UndoRecordInPage record;
   if (place.page != txn->undo.stream->tail ||
@@ -328,6 +349,7 @@ Status UndoLog::CancelPrepare(Txn* txn) {
   StatePages pages;
   status = FixState(&mini_txn, txn, &pages);
   if (!status.ok()) return status;
+  ROWAN_DCHECK(pages.header.state == UndoTxnState::kPrepared);
   const UndoPointer xid = pages.header.xid;
   if (xid.page != txn->undo.stream->tail || xid.offset >= txn->undo.stream->free) {
     return space_->Damage(txn->undo.header.page,
@@ -351,8 +373,10 @@ Result<Lsn> UndoLog::MarkCommitted(Txn* txn, TakeCsn take_csn) {
   TxnHeader header;
   status = LoadHeader(page.value(), txn, &header);
   if (!status.ok()) return status;
+  ROWAN_DCHECK(header.state != UndoTxnState::kCommitted);
   header.state = UndoTxnState::kCommitted;
   header.csn = take_csn();
+  ROWAN_DCHECK(header.csn != Csn(0));
   StoreHeader(&mini_txn, page.value(), txn, header);
   const Lsn end = mini_txn.Commit();
   streams_->AddHistory(1);

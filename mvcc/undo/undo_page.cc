@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <array>
 
+#include "base/assertions.h"
+
 namespace rowan {
 
 namespace {
@@ -13,6 +15,8 @@ void InitAnyUndoPage(MutableBytes page, PageId id, uint8_t version, UndoPlace pl
   StoreLe<uint32_t>(page.data() + kUndoStreamOffset, place.stream);
   SetUndoLinks(page.data(), place.previous, kNoPage);
   SetUndoFree(page.data(), UndoRecordsBegin(page.data()));
+  ROWAN_DCHECK(place.previous != id.page);
+  ROWAN_DCHECK(IsUndoPage(page));
 }
 
 }  // namespace
@@ -27,6 +31,7 @@ void InitBareUndoPage(MutableBytes page, PageId id, UndoPlace place) {
 }
 
 UndoSummary LoadUndoSummary(const std::byte* page) {
+  ROWAN_DCHECK(HasUndoSummary(page));
   const std::byte* source = page + kUndoSummaryOffset;
   return {.txn = TxnId(LoadLe48(source)),
           .header = LoadUndoPointer(source + 6),
@@ -35,6 +40,9 @@ UndoSummary LoadUndoSummary(const std::byte* page) {
 }
 
 void StoreUndoSummary(std::byte* target, const UndoSummary& summary) {
+  ROWAN_DCHECK((summary.txn == kNoTxn) == summary.header.IsNone());
+  ROWAN_DCHECK(summary.txn != kNoTxn || summary.records == 0);
+  ROWAN_DCHECK(summary.txn == kNoTxn || summary.begun != 0);
   StoreLe48(target, summary.txn.value());
   StoreUndoPointer(target + 6, summary.header);
   StoreLe<uint32_t>(target + 12, 0);
@@ -69,6 +77,8 @@ DirectorySlot LoadDirectorySlot(const std::byte* source) {
 }
 
 void StoreDirectorySlot(std::byte* target, const DirectorySlot& slot) {
+  ROWAN_DCHECK(slot.head != kNoPage && slot.start_page != kNoPage);
+  ROWAN_DCHECK(slot.start_offset != 0);
   StoreLe<uint32_t>(target, slot.head.value());
   StoreLe<uint32_t>(target + 4, slot.start_page.value());
   StoreLe<uint16_t>(target + 8, slot.start_offset);
@@ -123,6 +133,8 @@ std::byte* WriteUndoRecord(std::byte* target, UndoType type, IndexId index,
   for (const Bytes part : payload_parts) {
     position = std::copy(part.begin(), part.end(), position);
   }
+  ROWAN_DCHECK(position + 2 - target <= UINT16_MAX);
+  ROWAN_DCHECK((static_cast<uint8_t>(type) & kUndoTypeMask) != 0);
   const auto length = static_cast<uint16_t>(position + 2 - target);
   StoreLe<uint16_t>(target, length);
   StoreLe<uint16_t>(position, length);
@@ -144,12 +156,16 @@ bool ParseTxnHeader(const UndoRecordInPage& record, TxnHeader* header) {
 }
 
 void StoreTxnState(std::byte* target, const TxnHeader& header) {
+  ROWAN_DCHECK(header.state >= UndoTxnState::kActive && header.state <= UndoTxnState::kCommitted);
+  ROWAN_DCHECK((header.state == UndoTxnState::kCommitted) == (header.csn != Csn(0)));
+  ROWAN_DCHECK(header.state != UndoTxnState::kPrepared || !header.xid.IsNone());
   target[0] = static_cast<std::byte>(header.state);
   StoreLe<uint64_t>(target + 1, header.csn.value());
   StoreUndoPointer(target + 9, header.xid);
 }
 
 void StoreTxnHeader(std::byte* payload, const TxnHeader& header) {
+  ROWAN_DCHECK(header.txn != kNoTxn);
   StoreLe48(payload, header.txn.value());
   StoreTxnState(payload + 6, header);
 }

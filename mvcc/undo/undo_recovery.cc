@@ -232,6 +232,8 @@ Status UndoRecovery::CollectIndexes(Txn* txn) const {
 Status UndoRecovery::MakeUnfinished(UndoStream* stream, const UndoScan& scan) {
   auto txn = std::make_unique<Txn>();
   txn->id.store(scan.header.txn.value(), std::memory_order_relaxed);
+  ROWAN_DCHECK(scan.header.txn != kNoTxn && !scan.position.IsNone());
+  ROWAN_DCHECK(stream->tail != kNoPage && stream->free >= stream->begin);
   txn->state = TxnState::kActive;
   txn->undo.stream = stream;
   txn->undo.header = scan.position;

@@ -25,6 +25,7 @@ Status UndoSpace::Damage(PageNumber page, const char* what) const {
 }
 
 Result<MutablePage> UndoSpace::Fix(MiniTxn* mini_txn, PageNumber page) const {
+  ROWAN_DCHECK(page != kNoPage);
   const MutablePage held = mini_txn->FindHeld(IdOf(page));
   if (held.valid()) return held;
   Result<MutablePage> fixed = mini_txn->Fix(IdOf(page));
@@ -35,6 +36,7 @@ Result<MutablePage> UndoSpace::Fix(MiniTxn* mini_txn, PageNumber page) const {
 }
 
 Result<PageGuard> UndoSpace::FixShared(PageNumber page) const {
+  ROWAN_DCHECK(page != kNoPage);
   Result<PageGuard> guard = pool_->Fix(IdOf(page), LatchMode::kShared);
   if (guard.ok() && !IsUndoPage({guard->page(), page_size()})) {
     return Damage(page, "it is not an undo page, or its free offset is impossible");
@@ -44,6 +46,7 @@ Result<PageGuard> UndoSpace::FixShared(PageNumber page) const {
 
 void UndoSpace::InitPage(MiniTxn* mini_txn, const MutablePage& page, UndoPlace place,
                          const UndoSummary& summary) const {
+  ROWAN_DCHECK(place.stream < kUndoStreamsMax && page.id.space == space_);
   InitUndoPage({page.bytes, page_size()}, page.id, place, summary);
   LogInit(mini_txn, page, UndoInitKind::kStream, place.stream, place.previous.value(),
           {page.bytes + kUndoSummaryOffset, kUndoSummaryBytes});
@@ -84,6 +87,7 @@ Status UndoSpace::Create() {
 
 Result<MutablePage> UndoSpace::FixDirectory(MiniTxn* mini_txn, uint32_t stream) const {
   const uint32_t per_page = DirectorySlotsPerPage(page_size());
+  ROWAN_DCHECK(stream / per_page < directory_.size());
   const PageNumber page = directory_[stream / per_page];
   Result<MutablePage> fixed = mini_txn->Fix(IdOf(page));
   if (fixed.ok() && !IsUndoDirectoryPage(fixed->bytes)) {
@@ -93,6 +97,7 @@ Result<MutablePage> UndoSpace::FixDirectory(MiniTxn* mini_txn, uint32_t stream) 
 }
 
 DirectorySlot UndoSpace::SlotIn(const MutablePage& page, uint32_t stream) const {
+  ROWAN_DCHECK(IsUndoDirectoryPage(page.bytes));
   const uint32_t place = stream % DirectorySlotsPerPage(page_size());
   return LoadDirectorySlot(page.bytes + kDirectorySlotsOffset + place * kDirectorySlotBytes);
 }
@@ -100,6 +105,8 @@ DirectorySlot UndoSpace::SlotIn(const MutablePage& page, uint32_t stream) const 
 void UndoSpace::SetSlot(MiniTxn* mini_txn, const MutablePage& page, uint32_t stream,
                         const DirectorySlot& slot) const {
   const uint32_t place = stream % DirectorySlotsPerPage(page_size());
+  ROWAN_DCHECK(IsUndoDirectoryPage(page.bytes));
+  ROWAN_DCHECK(page.id.page == directory_[stream / DirectorySlotsPerPage(page_size())]);
   std::byte* body = mini_txn->Log(RecordType::kUndoDirectory, page, 2 + kDirectorySlotUsedBytes);
   StoreLe<uint16_t>(body, static_cast<uint16_t>(place));
   StoreDirectorySlot(body + 2, slot);
@@ -110,11 +117,14 @@ void UndoSpace::SetSlot(MiniTxn* mini_txn, const MutablePage& page, uint32_t str
 void UndoSpace::SetTail(MiniTxn* mini_txn, const MutablePage& page, uint32_t stream,
                         PageNumber tail) const {
   DirectorySlot slot = SlotIn(page, stream);
+  ROWAN_DCHECK(slot.head != kNoPage && tail != kNoPage);
   slot.tail = tail;
   SetSlot(mini_txn, page, stream, slot);
 }
 
 void UndoSpace::SetBytes(MiniTxn* mini_txn, const MutablePage& page, uint16_t offset, Bytes bytes) {
+  ROWAN_DCHECK(offset >= UndoRecordsBegin(page.bytes));
+  ROWAN_DCHECK(offset + bytes.size() <= UndoFreeOf(page.bytes));
   std::copy(bytes.begin(), bytes.end(), page.bytes + offset);
   std::byte* body = mini_txn->Log(RecordType::kUndoSetState, page, 2 + bytes.size());
   StoreLe<uint16_t>(body, offset);
@@ -123,6 +133,7 @@ void UndoSpace::SetBytes(MiniTxn* mini_txn, const MutablePage& page, uint16_t of
 
 void UndoSpace::SetLinks(MiniTxn* mini_txn, const MutablePage& page, PageNumber previous,
                          PageNumber next) {
+  ROWAN_DCHECK(page.id.page != previous && page.id.page != next);
   SetUndoLinks(page.bytes, previous, next);
   std::byte* body = mini_txn->Log(RecordType::kUndoLinks, page, 8);
   StoreLe<uint32_t>(body, previous.value());

@@ -23,6 +23,7 @@ UndoStreams::~UndoStreams() {
 
 void UndoStreams::Add(std::unique_ptr<UndoStream> stream) {
   const uint32_t number = stream->number;
+  ROWAN_DCHECK(number == stream_count() && number < kUndoStreamsMax);
   streams_[number].store(stream.release(), std::memory_order_release);
   stream_count_.store(number + 1, std::memory_order_release);
 }
@@ -61,6 +62,8 @@ Result<UndoStream*> UndoStreams::CreateStream() {
 }
 
 Status UndoStreams::Acquire(Txn* txn) {
+  ROWAN_DCHECK(txn->undo.stream == nullptr && txn->undo.empty());
+  ROWAN_DCHECK(txn->is_writer());
   // The thread's own stack first; every other one before a stream is created.
   const uint32_t home = ThreadShard() % kFreeShards;
   for (uint32_t step = 0; step < kFreeShards && txn->undo.stream == nullptr; ++step) {
@@ -81,6 +84,8 @@ Status UndoStreams::Acquire(Txn* txn) {
 }
 
 void UndoStreams::Release(UndoStream* stream) {
+  ROWAN_DCHECK(stream == At(stream->number));
+  ROWAN_DCHECK(stream->free >= stream->begin && stream->tail != kNoPage);
   const uint32_t home = ThreadShard() % kFreeShards;
   const auto put = [&](uint32_t step) {
     FreeShard& shard = free_shards_[(home + step) % kFreeShards];
@@ -96,6 +101,7 @@ void UndoStreams::Release(UndoStream* stream) {
 }
 
 void UndoStreams::Release(Txn* txn) {
+  ROWAN_DCHECK(txn->undo.stream != nullptr);
   Release(txn->undo.stream);
   txn->undo.stream = nullptr;
 }
@@ -118,6 +124,7 @@ bool UndoStreams::MarkDamaged(UndoStream* stream) {
 }
 
 Status UndoStreams::CannotAppend(Txn* txn, Status status) {
+  ROWAN_DCHECK(!status.ok() && txn->undo.stream != nullptr);
   if (!status.Is(Code::kCorrupt)) return status;
   if (MarkDamaged(txn->undo.stream)) {
     LogError(
@@ -182,6 +189,9 @@ Status UndoStreams::AddPage(Txn* txn) {
   }
   const PageNumber page = fixed->id.page;
   UndoSummary summary;
+  ROWAN_DCHECK(page != stream->tail && UndoNextOf(tail->bytes) == kNoPage);
+  ROWAN_DCHECK(UndoFreeOf(tail->bytes) == stream->free);
+  ROWAN_DCHECK(UndoStreamOf(tail->bytes) == stream->number);
   summary.begun = stream->begun;
   if (!txn->undo.empty()) {
     summary.txn = txn->txn_id();
@@ -218,6 +228,7 @@ Status UndoStreams::DropEmptyTail(UndoStream* stream) {
   space_.SetLinks(&mini_txn, before.value(), UndoPreviousOf(before->bytes), kNoPage);
   space_.SetTail(&mini_txn, directory_page.value(), stream->number, previous);
   const uint16_t free = UndoFreeOf(before->bytes);
+  ROWAN_DCHECK(UndoStreamOf(before->bytes) == stream->number);
   const uint16_t begin = UndoRecordsBegin(before->bytes);
   mini_txn.DiscardAtCommit(tail.value());
   mini_txn.Commit();

@@ -19,6 +19,7 @@
 #include <memory>
 #include <vector>
 
+#include "base/assertions.h"
 #include "base/ids.h"
 #include "base/latch.h"
 #include "base/mutex.h"
@@ -64,6 +65,7 @@ class UndoStreams {
     return stream_count_.load(std::memory_order_acquire);
   }
   [[nodiscard]] UndoStream* At(uint32_t number) const {
+    ROWAN_DCHECK(number < stream_count());
     return streams_[number].load(std::memory_order_acquire);
   }
   /// The next one. REQUIRES: recovery, or as Acquire creates one.
@@ -90,6 +92,7 @@ class UndoStreams {
     history_.fetch_add(transactions, std::memory_order_relaxed);
   }
   void SubtractHistory(uint64_t transactions) {
+    ROWAN_DCHECK(history_.load(std::memory_order_relaxed) >= transactions);
     history_.fetch_sub(transactions, std::memory_order_relaxed);
   }
 

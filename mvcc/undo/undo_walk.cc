@@ -3,9 +3,12 @@
 
 #include <utility>
 
+#include "base/assertions.h"
+
 namespace rowan {
 
 Status MoveToNextUndoPage(UndoSpace* space, UndoPointer* position, PageGuard* guard) {
+  ROWAN_DCHECK(guard->held() && guard->id().page == position->page);
   while (position->offset == UndoFreeOf(guard->page())) {
     const PageNumber next = UndoNextOf(guard->page());
     if (next == kNoPage) break;
@@ -13,6 +16,7 @@ Status MoveToNextUndoPage(UndoSpace* space, UndoPointer* position, PageGuard* gu
     Result<PageGuard> following = space->FixShared(next);
     if (!following.ok()) return following.status();
     *guard = std::move(following.value());
+    ROWAN_DCHECK(next != position->page);
     *position = {next, UndoRecordsBegin(guard->page())};
   }
   return Status::Ok();
@@ -20,6 +24,7 @@ Status MoveToNextUndoPage(UndoSpace* space, UndoPointer* position, PageGuard* gu
 
 Status ReadTxnHeader(UndoSpace* space, const PageGuard& guard, UndoPointer position,
                      TxnHeader* header, uint16_t* length) {
+  ROWAN_DCHECK(guard.held() && guard.id().page == position.page);
   UndoRecordInPage record;
   if (!ParseUndoRecord(guard.page(), position.offset, UndoFreeOf(guard.page()), &record) ||
       !ParseTxnHeader(record, header)) {
@@ -45,6 +50,7 @@ Status CopyUndoRun(UndoSpace* space, UndoPointer from, UndoRun* run) {
     if (found_header) break;
     stop += record.length;
   }
+  ROWAN_DCHECK(from.offset <= stop && stop <= free);
   run->bytes.assign(bytes + from.offset, bytes + stop);
   run->next = found_header ? kNoPage : UndoNextOf(bytes);
   run->resumable = HasUndoSummary(bytes);

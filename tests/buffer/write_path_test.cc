@@ -270,8 +270,11 @@ TEST_F(WritePath, TheCheckpointIsPublishedAfterLogAndDataAreDurable) {
 }
 
 TEST_F(WritePath, TheCheckpointsPageVersionsAreThoseThatAreDurableAtHome) {
-  page_files_->SetDoublewriteMode(
-      DoublewriteMode::kOff);  // a segment in use would wait for the sync
+  {
+    const ClosedWriteGate gate(page_files_->write_gate());
+    page_files_->SetDoublewriteMode(
+        DoublewriteMode::kOff);  // a segment in use would wait for the sync
+  }
   const Lsn before = Change(NewPage(1));
   SweepAll(SweepMode::kUrgent);
   Frame* late = NewPage(2);

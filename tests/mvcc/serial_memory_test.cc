@@ -232,7 +232,7 @@ TEST_F(SerialMemoryTest, StepsGrowWithTheNumberOfReadersOfAHotKey) {
     }
     EXPECT_TRUE(serial_.CheckWrite(&writer, kIndex, AsBytes("1")).ok());
     Commit(&writer);
-    for (const auto& reader : readers) serial_.End(reader.get(), true);
+    for (const auto& reader : readers) Commit(reader.get());
     EXPECT_EQ(serial_.size(), 0u);
     return serial_.steps() - before;
   };
