@@ -8,7 +8,6 @@
 #include "base/counters.h"
 #include "base/format.h"
 #include "base/out_of_memory.h"
-#include "engine/engine_impl.h"
 #include "engine/tree_build.h"
 #include "mvcc/row/row_header.h"
 
@@ -31,7 +30,7 @@ BulkLoad::BulkLoad(Session* session, Table* table, const BuildLimits& limits, Ro
       rows_(std::make_unique<BulkBuilder>(&table->index(0)->tree)) {
   const size_t indexes = table->index_count();
   sorters_.resize(indexes);
-  const SortSpace space = session->engine()->impl()->sort_space();
+  const SortSpace& space = session->sort_space();
   for (size_t i = 1; i < indexes; ++i) {
     sorters_[i] = space.NewSorter(Format("{}", table->index(i)->id().value()),
                                   limits.sort_memory_bytes / (indexes - 1));
@@ -89,7 +88,8 @@ Status BulkLoad::PutSortedRows() {
   IndexEntry row;
   for (uint64_t count = 0;; ++count) {
     if (count % kInterruptionStride == 0) {
-      if (IsInterrupted()) return Status(Code::kInterrupted, "interrupted while rows were loaded");
+      if (session_->must_stop())
+        return Status(Code::kInterrupted, "interrupted while rows were loaded");
       if (progress != nullptr) progress->Completed(count);
     }
     Result<bool> more = rows->Next(&row);
@@ -121,10 +121,6 @@ Status BulkLoad::PutAll() {
   return BuildIndexes();
 }
 
-bool BulkLoad::IsInterrupted() const {
-  return session_->interrupted() || session_->engine()->impl()->txns->ShuttingDown();
-}
-
 Status BulkLoad::BuildIndexes() {
   std::vector<TreeBuild> builds;
   for (uint32_t i = 1; i < sorters_.size(); ++i) {
@@ -134,7 +130,7 @@ Status BulkLoad::BuildIndexes() {
   TreeBuildFailure failure;
   const Status status = BuildTrees(builds,
                                    {.stamp = session_->txn()->txn_id(),
-                                    .interrupted = [this] { return IsInterrupted(); },
+                                    .interrupted = [this] { return session_->must_stop(); },
                                     .progress = session_->progress(),
                                     .threads = limits_.threads},
                                    &failure);

@@ -51,8 +51,6 @@ class BulkLoad {
   Status PutInOrder(Bytes key, Bytes row);
   Status PutSortedRows();
   Status BuildIndexes();
-  /// By a kill or a shutdown.
-  [[nodiscard]] bool IsInterrupted() const;
 
   Session* const session_;
   Table* const table_;

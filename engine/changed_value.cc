@@ -7,7 +7,6 @@
 
 #include "base/counters.h"
 #include "base/out_of_memory.h"
-#include "engine/engine_impl.h"
 #include "engine/session.h"
 #include "space/space_format.h"
 #include "space/value_changes.h"
@@ -49,7 +48,7 @@ Result<OffPageValue> Session::ChangeValue(Table* table, const ValueChange& chang
 Result<OffPageValue> Session::PutChanges(Table* table, const ValueChange& change) {
   const OffPageValue& stored = *change.stored;
   const uint64_t size = stored.size_bytes();
-  const uint64_t page_bytes = engine_->options().storage.page_size_bytes;
+  const uint64_t page_bytes = parts_.allocator->pool()->page_size_bytes();
   ByteRanges ranges;
   const bool few =
       change.before.size() == size && change.after.size() == size &&
@@ -109,8 +108,7 @@ Result<OffPageValue> Session::WriteWhole(Table* table, Bytes value) {
 /// An older build does not know such references: before the first one, the table says so.
 Status Session::NoteChangedValues(Table* table) {
   if (table->notes_changed_values.load(std::memory_order_relaxed)) return Status::Ok();
-  const Status status =
-      engine_->impl()->storage->allocator()->UseFeatures(table->space(), kChangedValuesFeature);
+  const Status status = parts_.allocator->UseFeatures(table->space(), kChangedValuesFeature);
   if (status.ok()) table->notes_changed_values.store(true, std::memory_order_relaxed);
   return status;
 }

@@ -58,6 +58,10 @@ Status Engine::Close(uint64_t limit_nanos) {
   return impl_->storage->Close(closing);
 }
 
+std::unique_ptr<Session> Engine::NewSession() {
+  return std::make_unique<Session>(this, impl_->session_parts);
+}
+
 Result<std::shared_ptr<Table>> Engine::CreateTable(Session* session, TableDef definition,
                                                    uint64_t auto_increment) {
   return OrOutOfMemory(
@@ -76,6 +80,10 @@ Result<std::shared_ptr<Table>> Engine::AlterTable(Session* session, TableDef cha
   return OrOutOfMemory([&] { return impl_->tables->Alter(session, std::move(changed)); });
 }
 
+Status Engine::CreateIndex(Session* session, const Table& table, IndexId* index, PageNumber* root) {
+  return impl_->tables->CreateIndex(session, table, index, root);
+}
+
 Result<std::string> Engine::DirectoryOf(TableId table) const {
   return IsTemporary(table) ? std::string() : impl_->tables->DirectoryOf(table);
 }
@@ -86,8 +94,13 @@ Result<std::shared_ptr<Table>> Engine::OpenTable(TableId table) {
       OrOutOfMemory([&] { return impl_->catalog->Open(table); });
   if (opened.ok() || !impl_->options.storage.recovery.force) return opened;
   if (!Salvage::IsDamage(opened.status())) return opened;
-  Result<std::shared_ptr<Table>> damaged = OpenDamagedTable(this, table);
+  Result<std::shared_ptr<Table>> damaged =
+      OpenDamagedTable(*impl_->catalog, impl_->storage.get(), table);
   return damaged.ok() ? damaged : opened;
+}
+
+Result<std::shared_ptr<Table>> Engine::MakeStandIn(TableId table) const {
+  return rowan::MakeStandIn(*impl_->catalog, impl_->storage->allocator(), table);
 }
 
 Result<std::shared_ptr<Table>> Engine::CreateTemporaryTable(TableDef definition,
@@ -263,6 +276,7 @@ void Engine::SetScrubRate(uint64_t bytes_per_second) {
   impl_->storage->scrubber()->SetRate(bytes_per_second);
 }
 
+FileSystem* Engine::file_system() const { return impl_->storage->file_system(); }
 const EngineOptions& Engine::options() const { return impl_->options; }
 bool Engine::redoing() const { return impl_->storage->redoing(); }
 bool Engine::stopped() const { return impl_->storage->stopped(); }

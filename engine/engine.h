@@ -45,7 +45,7 @@ class Engine {
   /// serves, as after a crash. Ok all the same.
   Status Close(uint64_t limit_nanos = UINT64_MAX);
 
-  std::unique_ptr<Session> NewSession() { return std::make_unique<Session>(this); }
+  std::unique_ptr<Session> NewSession();
 
   // --- tables ---
   /// Creates a table in the session's transaction: fills in ids, space and roots of `definition`.
@@ -61,11 +61,15 @@ class Engine {
   /// then on; after a rollback the former one is back. REQUIRES: nobody else uses the table until
   /// the transaction has ended.
   Result<std::shared_ptr<Table>> AlterTable(Session* session, TableDef changed);
+  /// Creates an empty index of the table, in the session's transaction: AlterTable makes it known.
+  Status CreateIndex(Session* session, const Table& table, IndexId* index, PageNumber* root);
   /// The TableDef::directory that the table's file lies under; empty: the instance's folder.
   /// Reads a link of the file system. kNotFound.
   [[nodiscard]] Result<std::string> DirectoryOf(TableId table) const;
   /// kNotFound. Opens the file on first use: kCorrupt, kIoError name it.
   Result<std::shared_ptr<Table>> OpenTable(TableId table);
+  /// Of a table that OpenTable fails for: see engine/stand_in.h.
+  [[nodiscard]] Result<std::shared_ptr<Table>> MakeStandIn(TableId table) const;
   /// A table for Session::Temporary, in no transaction and in no list (catalog/temporary_tables.h).
   Result<std::shared_ptr<Table>> CreateTemporaryTable(TableDef definition, uint64_t auto_increment);
   /// At once, with all that open transactions did in it.
@@ -171,6 +175,8 @@ class Engine {
   /// Most memory for row locks; 0: by the size of the buffer pool.
   void SetLockMemory(uint64_t bytes_max);
 
+  /// For files beside the instance, as exported tables are.
+  [[nodiscard]] FileSystem* file_system() const;
   [[nodiscard]] const EngineOptions& options() const;
   [[nodiscard]] bool stopped() const;
   /// Pages of the last run are still being redone in the background.

@@ -134,6 +134,12 @@ Status Engine::Impl::OpenCatalog() {
   tables = std::make_unique<TableDdl>(allocator, catalog.get(), ddl.get(), table_ids.get());
   statistics =
       std::make_unique<StatisticsKeeper>(allocator, catalog.get(), txns.get(), temporary.get());
+  session_parts = {.allocator = allocator,
+                   .blobs = storage->blobs(),
+                   .txns = txns.get(),
+                   .temporary = temporary.get(),
+                   .ddl = ddl.get(),
+                   .sort_space = {storage->file_system(), options.storage.folder}};
   return Status::Ok();
 }
 

@@ -40,6 +40,7 @@ struct Engine::Impl {
   std::unique_ptr<TableDdl> tables;
   std::unique_ptr<StatisticsKeeper> statistics;
   std::unique_ptr<Background> background;
+  SessionParts session_parts;
   CounterRates rates;  ///< between status reports
   bool closed = false;
   /// Null until it is loaded: reports of damage until then have no names.
@@ -72,9 +73,6 @@ struct Engine::Impl {
   /// Counters of tables and their statistics, before the instance is closed.
   Status PersistCounters();
 
-  [[nodiscard]] SortSpace sort_space() const {
-    return {storage->file_system(), options.storage.folder};
-  }
   /// Of the transactions that change this table.
   [[nodiscard]] TxnManager* TxnsOf(const Table& table) const {
     return IsTemporary(table.id()) ? temporary->txns() : txns.get();

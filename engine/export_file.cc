@@ -8,7 +8,6 @@
 #include "base/crc32c.h"
 #include "base/format_features.h"
 #include "base/logging.h"
-#include "engine/engine_impl.h"
 
 namespace rowan {
 namespace {
@@ -40,9 +39,9 @@ ExportWriter::~ExportWriter() {
   files_->Remove(unfinished_path_).Ignore();
 }
 
-Result<std::unique_ptr<ExportWriter>> ExportWriter::Create(Engine* engine, const std::string& path,
+Result<std::unique_ptr<ExportWriter>> ExportWriter::Create(FileSystem* files,
+                                                           const std::string& path,
                                                            const ExportHeader& header) {
-  FileSystem* files = engine->impl()->storage->file_system();
   std::unique_ptr<ExportWriter> writer(new ExportWriter(files, path));
   Result<std::unique_ptr<File>> opened = files->Open(writer->unfinished_path_, {.create = true});
   if (!opened.ok()) return opened.status();
@@ -54,8 +53,8 @@ Result<std::unique_ptr<ExportWriter>> ExportWriter::Create(Engine* engine, const
   return writer;
 }
 
-Status ExportWriter::Remove(Engine* engine, const std::string& path) {
-  const Status status = engine->impl()->storage->file_system()->Remove(path);
+Status ExportWriter::Remove(FileSystem* files, const std::string& path) {
+  const Status status = files->Remove(path);
   return status.Is(Code::kNotFound) ? Status::Ok() : status;
 }
 
@@ -153,9 +152,9 @@ Status ExportReader::Damaged(const char* what) const {
   return Status(Code::kCorrupt, "the exported table is damaged");
 }
 
-Result<std::unique_ptr<ExportReader>> ExportReader::Open(Engine* engine, const std::string& path) {
+Result<std::unique_ptr<ExportReader>> ExportReader::Open(FileSystem* files,
+                                                         const std::string& path) {
   std::unique_ptr<ExportReader> reader(new ExportReader(path));
-  FileSystem* files = engine->impl()->storage->file_system();
   Result<std::unique_ptr<File>> opened = files->Open(path, {.read_only = true});
   if (!opened.ok()) return opened.status();
   reader->file_ = std::move(*opened);

@@ -17,8 +17,6 @@
 
 namespace rowan {
 
-class Engine;
-
 struct ExportHeader {
   std::string schema;  ///< what the table's user calls its definition, for its eyes
   std::string layout;  ///< how its rows are encoded
@@ -70,7 +68,7 @@ inline constexpr size_t kBlockBytesMax = size_t{256} << 10;  ///< of contents
 class ExportWriter {
  public:
   /// The file appears under `path`, in place of one that is there, when Finish returns.
-  static Result<std::unique_ptr<ExportWriter>> Create(Engine* engine, const std::string& path,
+  static Result<std::unique_ptr<ExportWriter>> Create(FileSystem* files, const std::string& path,
                                                       const ExportHeader& header);
   /// An unfinished file goes.
   ~ExportWriter();
@@ -82,7 +80,7 @@ class ExportWriter {
   /// Everything is durable.
   Status Finish(uint64_t auto_increment);
   /// A finished one that is of no more use; fine when there is none.
-  static Status Remove(Engine* engine, const std::string& path);
+  static Status Remove(FileSystem* files, const std::string& path);
 
  private:
   ExportWriter(FileSystem* files, std::string path);
@@ -105,7 +103,7 @@ class ExportWriter {
 class ExportReader {
  public:
   /// kNotFound, kNewerFormat, kCorrupt and kIoError; the error log names the file.
-  static Result<std::unique_ptr<ExportReader>> Open(Engine* engine, const std::string& path);
+  static Result<std::unique_ptr<ExportReader>> Open(FileSystem* files, const std::string& path);
 
   [[nodiscard]] const ExportHeader& header() const { return header_; }
   /// False at the end, which end() then tells. Bytes of the row are valid until the next call.

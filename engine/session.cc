@@ -9,8 +9,9 @@
 #include "base/counters.h"
 #include "base/logging.h"
 #include "base/out_of_memory.h"
-#include "engine/engine.h"
-#include "engine/engine_impl.h"
+#include "engine/catalog/ddl.h"
+#include "engine/catalog/temporary_tables.h"
+#include "space/blob_store.h"
 
 namespace rowan {
 namespace {
@@ -29,14 +30,13 @@ Status MissingEntry(Table* table, const IndexEntry& entry) {
 
 }  // namespace
 
-Session::Session(Engine* engine) : Session(engine, engine->impl()->txns.get()) {}
-
-Session::Session(Engine* engine, TxnManager* txns)
+Session::Session(Engine* engine, const SessionParts& parts, TxnManager* txns,
+                 LatchRank interrupt_rank)
     : engine_(engine),
+      parts_(parts),
       txns_(txns),
       txn_(std::make_unique<Txn>()),
-      interrupt_mutex_(txns == engine->impl()->txns.get() ? LatchRank::kSessionInterrupt
-                                                          : LatchRank::kTemporaryInterrupt),
+      interrupt_mutex_(interrupt_rank),
       writer_(txns),
       entry_writer_(txns) {}
 
@@ -185,7 +185,7 @@ Status Session::Commit(Durability durability, CommitWait wait) {
     ROWAN_DCHECK(txn_->state == TxnState::kCommitted && !txn_->is_writer());
     ROWAN_DCHECK(!wrote || txn_->commit_lsn >= last_commit_lsn_);
     if (wrote) last_commit_lsn_ = txn_->commit_lsn;
-    engine_->impl()->ddl->OnCommit(txn_.get());
+    parts_.ddl->OnCommit(txn_.get());
     NoteCommit();
     txn_->state = TxnState::kIdle;
     if (temporary_ != nullptr) CommitTemporary();
@@ -224,7 +224,7 @@ Status Session::Rollback() {
   ROWAN_DCHECK(!txn_->rollback.shared);
   rolled_back_ = txn_->txn_id();
   Status status = txns_->Rollback(txn_.get());
-  engine_->impl()->ddl->OnRollback(txn_.get());
+  parts_.ddl->OnRollback(txn_.get());
   changed_.clear();
   txn_->state = TxnState::kIdle;
   if (temporary_ != nullptr) KeepFirst(&status, temporary_->Rollback());
@@ -254,11 +254,11 @@ Result<Session*> Session::Temporary() {
   // Rollbacks of temporary tables may have been left, and only their session could see it.
   if (txns_->ShuttingDown()) return Status(Code::kInterrupted, "the server shuts down");
   if (temporary_ == nullptr) {
-    TemporaryTables* tables = engine_->impl()->temporary.get();
-    const Status status = tables->Prepare();
+    const Status status = parts_.temporary->Prepare();
     if (!status.ok()) return status;
     const MutexLock lock(&interrupt_mutex_);
-    temporary_.reset(new Session(engine_, tables->txns()));
+    temporary_.reset(
+        new Session(engine_, parts_, parts_.temporary->txns(), LatchRank::kTemporaryInterrupt));
   }
   // It reads without snapshots, so it would see what is to be undone.
   if (temporary_->rolled_back_ != kNoTxn && temporary_->txns_->IsActive(temporary_->rolled_back_)) {
@@ -426,15 +426,14 @@ Result<BlobRef> Session::WriteBlob(Table* table, Bytes value, ValueUndo undo) {
 
 Result<BlobRef> Session::PutBlob(Table* table, Bytes value, ValueUndo undo) {
   if (undo == ValueUndo::kGoesWithTable) {
-    return engine_->impl()->storage->blobs()->Write(table->space(), value, {}, &txn_->interrupted);
+    return parts_.blobs->Write(table->space(), value, {}, &txn_->interrupted);
   }
   const Status status = writer_.PrepareUndo(txn_.get(), kBlobRefBytes);
   if (!status.ok()) return status;
   const auto log_undo = [this](MiniTxn* mini_txn, const BlobRef& ref) {
     return writer_.LogBlobWrite(txn_.get(), mini_txn, ref);
   };
-  return engine_->impl()->storage->blobs()->Write(table->space(), value, log_undo,
-                                                  &txn_->interrupted);
+  return parts_.blobs->Write(table->space(), value, log_undo, &txn_->interrupted);
 }
 
 Status Session::DropBlob(const BlobRef& ref) {
@@ -443,21 +442,18 @@ Status Session::DropBlob(const BlobRef& ref) {
 }
 
 Status Session::ReadBlob(const BlobRef& ref, MutableBytes target) {
-  BlobStore* const blobs = engine_->impl()->storage->blobs();
-  return OrOutOfMemory([&] { return blobs->Read(ref, 0, target, &txn_->interrupted); });
+  return OrOutOfMemory([&] { return parts_.blobs->Read(ref, 0, target, &txn_->interrupted); });
 }
 
 Status Session::TryReadBlob(const BlobRef& ref, MutableBytes target) {
-  return engine_->impl()->storage->blobs()->TryRead(ref, target);
+  return parts_.blobs->TryRead(ref, target);
 }
-
-Status Session::LogExtension(Bytes payload) { return writer_.LogExtension(txn_.get(), payload); }
 
 void Session::FinishDdl() {
   WorkBudget budget = txns_->BudgetOf(*txn_);
   // What is left is garbage that purge, or the next start, removes.
   OrOutOfMemory([&] {
-    engine_->impl()->ddl->Finish(txn_.get(), &budget);
+    parts_.ddl->Finish(txn_.get(), &budget);
     txns_->RetryFailedRollbacks();  // what they met may be dropped now
     return Status::Ok();
   }).Ignore();

@@ -15,6 +15,7 @@
 #include "base/mutex.h"
 #include "base/status.h"
 #include "engine/catalog/table.h"
+#include "engine/sort/entry_sorter.h"
 #include "engine/work_progress.h"
 #include "mvcc/row/entry_writer.h"
 #include "mvcc/row/index_entry.h"
@@ -22,11 +23,15 @@
 #include "mvcc/txn/txn.h"
 #include "mvcc/txn_manager.h"
 #include "space/off_page_value.h"
+#include "space/page_allocator.h"
 #include "space/value_changes.h"
 
 namespace rowan {
 
+class BlobStore;
+class DdlLog;
 class Engine;
+class TemporaryTables;
 
 /// How one secondary entry changes when its row is updated. Where the index has several entries of
 /// a row, one without a key says that the other just comes or goes; both name the index.
@@ -73,9 +78,20 @@ struct LockWaitSettings {
   bool detect_deadlocks = true;
 };
 
+/// What the sessions of an engine work on; outlives them.
+struct SessionParts {
+  PageAllocator* allocator = nullptr;
+  BlobStore* blobs = nullptr;
+  TxnManager* txns = nullptr;
+  TemporaryTables* temporary = nullptr;
+  DdlLog* ddl = nullptr;
+  SortSpace sort_space;
+};
+
 class Session {
  public:
-  explicit Session(Engine* engine);
+  Session(Engine* engine, const SessionParts& parts)
+      : Session(engine, parts, parts.txns, LatchRank::kSessionInterrupt) {}
   /// Rolls back whatever is open.
   ~Session();
 
@@ -220,20 +236,18 @@ class Session {
   /// Files of tables whose DROP this transaction committed are removed now. After commit.
   void FinishDdl();
 
- private:
-  friend class TableDdl;
-  friend class IndexBuild;
-  friend class OnlineScan;
-  friend class TableRebuild;
-  friend class TableCursor;
-  friend class BulkLoad;
-
+  // --- for what else engine/ does in the session's transaction ---
   [[nodiscard]] Txn* txn() { return txn_.get(); }
+  [[nodiscard]] TxnManager* txns() const { return txns_; }
   [[nodiscard]] RowWriter* writer() { return &writer_; }
   /// Undo record of an engine extension (engine/catalog/ddl.cc), in its own group.
-  Status LogExtension(Bytes payload);
-  Session(Engine* engine, TxnManager* txns);
-  /// Rolls one row operation back after `cause` and returns it.
+  Status LogExtension(Bytes payload) { return writer_.LogExtension(txn_.get(), payload); }
+  [[nodiscard]] const SortSpace& sort_space() const { return parts_.sort_space; }
+  /// Long work ends here: by a kill or a shutdown.
+  [[nodiscard]] bool must_stop() const { return interrupted() || txns_->ShuttingDown(); }
+
+ private:
+  Session(Engine* engine, const SessionParts& parts, TxnManager* txns, LatchRank interrupt_rank);
   [[nodiscard]] Status CheckNotAltered(const Table& table) const;
   [[nodiscard]] Status CheckMayChange(const Table& table) const;
   Status PutRow(Table* table, Bytes key, Bytes row, std::span<const IndexEntry> entries,
@@ -244,6 +258,7 @@ class Session {
   Result<BlobRef> PutBlob(Table* table, Bytes value, ValueUndo undo);
   Result<OffPageValue> PutChanges(Table* table, const ValueChange& change);
   Status TakeAutoIncrement(const Table& table);
+  /// Rolls one row operation back after `cause` and returns it.
   Status UndoRow(Status cause, const UndoPosition& before);
   /// A row of the table was changed: AddRows, and its commit is to be noted in the table.
   void NoteChange(Table* table, int64_t rows);
@@ -261,7 +276,8 @@ class Session {
   Status DeleteEntry(Table* table, const IndexEntry& entry);
 
   Engine* const engine_;
-  TxnManager* const txns_;
+  const SessionParts parts_;
+  TxnManager* const txns_;  ///< the parts', or that of temporary tables
   std::unique_ptr<Txn> txn_;
   std::unique_ptr<Session> temporary_;  ///< null before Temporary() was called
   Mutex interrupt_mutex_;               // Interrupt against changes of txn_ and temporary_

@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "engine/stand_in.h"
 
-#include "engine/engine.h"
-#include "engine/engine_impl.h"
+#include <utility>
+
+#include "engine/catalog/catalog.h"
+#include "storage/storage.h"
 
 namespace rowan {
 
-Result<std::shared_ptr<Table>> MakeStandIn(Engine* engine, TableId table) {
-  Result<TableDef> definition = engine->impl()->catalog->Definition(table);
+Result<std::shared_ptr<Table>> MakeStandIn(const Catalog& catalog, PageAllocator* allocator,
+                                           TableId table) {
+  Result<TableDef> definition = catalog.Definition(table);
   if (!definition.ok()) return definition.status();
-  auto stand_in =
-      std::make_shared<Table>(std::move(definition).value(), engine->impl()->storage->allocator());
+  auto stand_in = std::make_shared<Table>(std::move(definition).value(), allocator);
   stand_in->damaged.store(true, std::memory_order_relaxed);
   for (size_t i = 0; i < stand_in->index_count(); ++i) {
     stand_in->index(i)->dropped.store(true, std::memory_order_relaxed);
@@ -18,10 +20,10 @@ Result<std::shared_ptr<Table>> MakeStandIn(Engine* engine, TableId table) {
   return stand_in;
 }
 
-Result<std::shared_ptr<Table>> OpenDamagedTable(Engine* engine, TableId table) {
-  Result<TableDef> definition = engine->impl()->catalog->Definition(table);
+Result<std::shared_ptr<Table>> OpenDamagedTable(const Catalog& catalog, Storage* storage,
+                                                TableId table) {
+  Result<TableDef> definition = catalog.Definition(table);
   if (!definition.ok()) return definition.status();
-  Storage* const storage = engine->impl()->storage.get();
   const Status live = storage->files()->Open(definition->space);
   if (!live.ok()) return live;
   // Without its header there is no telling which pages are in use; they are read all the same.

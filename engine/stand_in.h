@@ -11,15 +11,19 @@
 
 namespace rowan {
 
-class Engine;
+class Catalog;
+class PageAllocator;
+class Storage;
 class Table;
 
 /// Of a table that OpenTable fails for. kNotFound: the catalog does not have it. REQUIRES: nobody
 /// reads or changes rows or counters of what is returned.
-Result<std::shared_ptr<Table>> MakeStandIn(Engine* engine, TableId table);
+Result<std::shared_ptr<Table>> MakeStandIn(const Catalog& catalog, PageAllocator* allocator,
+                                           TableId table);
 
 /// Of a table that OpenTable fails for because something of it cannot be read: what is readable
 /// can be read, and nothing changed. kNotFound: the catalog, or the folder, does not have it.
-Result<std::shared_ptr<Table>> OpenDamagedTable(Engine* engine, TableId table);
+Result<std::shared_ptr<Table>> OpenDamagedTable(const Catalog& catalog, Storage* storage,
+                                                TableId table);
 
 }  // namespace rowan

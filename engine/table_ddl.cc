@@ -103,6 +103,21 @@ Status TableDdl::Rename(Session* session, TableId table, const std::string& new_
   return catalog_->Rename(table, new_name);
 }
 
+Status TableDdl::CreateIndex(Session* session, const Table& table, IndexId* index,
+                             PageNumber* root) {
+  Result<IndexId> id = ids_->NewIndex();
+  if (!id.ok()) return id.status();
+  const std::string payload =
+      DdlLog::EncodeIndex(DdlLog::Kind::kIndexCreated, {table.id(), table.space(), *id, kNoPage});
+  const Status status = session->LogExtension(AsBytes(payload));
+  if (!status.ok()) return status;
+  Result<PageNumber> made = Tree::Create(allocator_, table.space(), *id);
+  if (!made.ok()) return made.status();
+  *index = *id;
+  *root = *made;
+  return Status::Ok();
+}
+
 Result<std::string> TableDdl::DirectoryOf(TableId table) const {
   const Result<TableDef> definition = catalog_->Definition(table);
   if (!definition.ok()) return definition.status();

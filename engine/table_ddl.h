@@ -33,6 +33,7 @@ class TableDdl {
   Status Drop(Session* session, TableId table);
   Status Rename(Session* session, TableId table, const std::string& new_name);
   Result<std::shared_ptr<Table>> Alter(Session* session, TableDef changed);
+  Status CreateIndex(Session* session, const Table& table, IndexId* index, PageNumber* root);
   [[nodiscard]] Result<std::string> DirectoryOf(TableId table) const;
 
  private:

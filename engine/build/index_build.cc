@@ -8,7 +8,7 @@
 #include "base/format.h"
 #include "base/out_of_memory.h"
 #include "btree/cursor.h"
-#include "engine/engine_impl.h"
+#include "engine/engine.h"
 #include "engine/tree_build.h"
 #include "mvcc/row/row_change.h"
 #include "mvcc/row/row_header.h"
@@ -52,8 +52,8 @@ Status IndexBuild::AtIndex(Status status, const Target& target) {
 }
 
 std::unique_ptr<EntrySorter> IndexBuild::NewSorter(const Target& target, uint32_t lanes) const {
-  return session_->engine()->impl()->sort_space().NewSorter(
-      Format("{}", target.index.id().value()), limits_.sort_memory_bytes / targets_.size(), lanes);
+  return session_->sort_space().NewSorter(Format("{}", target.index.id().value()),
+                                          limits_.sort_memory_bytes / targets_.size(), lanes);
 }
 
 Status IndexBuild::Start(std::vector<NewIndex> indexes) {
@@ -63,7 +63,8 @@ Status IndexBuild::Start(std::vector<NewIndex> indexes) {
 Status IndexBuild::CreateTrees(std::vector<NewIndex> indexes) {
   indexes_ = std::move(indexes);
   for (NewIndex& index : indexes_) {
-    const Status status = CreateTree(&index);
+    const Status status =
+        session_->engine()->CreateIndex(session_, *table_, &index.id, &index.root);
     if (!status.ok()) return status;
     targets_.push_back(std::make_unique<Target>(*table_, index));
     made_.resize(std::max<size_t>(made_.size(), index.index_number + 1));
@@ -72,21 +73,6 @@ Status IndexBuild::CreateTrees(std::vector<NewIndex> indexes) {
   before_ = std::make_unique<RowImage>(rows_.codec, made_.size());
   after_ = std::make_unique<RowImage>(rows_.codec, made_.size());
   scan_.Start(Format("changes_{}", indexes_.front().id.value()), limits_);
-  return Status::Ok();
-}
-
-Status IndexBuild::CreateTree(NewIndex* index) {
-  Engine::Impl* impl = session_->engine()->impl();
-  Result<IndexId> id = impl->table_ids->NewIndex();
-  if (!id.ok()) return id.status();
-  index->id = *id;
-  const std::string payload = DdlLog::EncodeIndex(
-      DdlLog::Kind::kIndexCreated, {table_->id(), table_->space(), index->id, kNoPage});
-  const Status status = session_->LogExtension(AsBytes(payload));
-  if (!status.ok()) return status;
-  Result<PageNumber> root = Tree::Create(impl->storage->allocator(), table_->space(), index->id);
-  if (!root.ok()) return root.status();
-  index->root = *root;
   return Status::Ok();
 }
 
@@ -116,7 +102,7 @@ Status IndexBuild::BuildTrees() {
   TreeBuildFailure failure;
   const Status status = rowan::BuildTrees(builds,
                                           {.stamp = session_->txn()->txn_id(),
-                                           .interrupted = [this] { return scan_.IsInterrupted(); },
+                                           .interrupted = [this] { return session_->must_stop(); },
                                            .progress = session_->progress(),
                                            .threads = limits_.threads},
                                           &failure);
@@ -247,7 +233,7 @@ Status IndexBuild::Put(Target* target, const IndexEntry& entry) {
   value.insert(value.end(), entry.payload.begin(), entry.payload.end());
   Txn* txn = session_->txn();
   Tree& tree = target->index.tree;
-  RowChange change(session_->engine()->impl()->txns.get(), txn, &target->index, entry.key);
+  RowChange change(session_->txns(), txn, &target->index, entry.key);
   change.value_bytes = value.size();
   return RunChange(&change, [&](MiniTxn* mini_txn) {
     LeafPosition position;
@@ -260,7 +246,7 @@ Status IndexBuild::Put(Target* target, const IndexEntry& entry) {
 
 Status IndexBuild::Remove(Target* target, Bytes key) {
   Tree& tree = target->index.tree;
-  RowChange change(session_->engine()->impl()->txns.get(), session_->txn(), &target->index, key);
+  RowChange change(session_->txns(), session_->txn(), &target->index, key);
   bool merge_is_due = false;
   const Status status = RunChange(&change, [&](MiniTxn* mini_txn) {
     LeafPosition position;

@@ -60,7 +60,6 @@ class IndexBuild final : private SnapshotFollower {
   struct Target;
 
   Status CreateTrees(std::vector<NewIndex> indexes);
-  Status CreateTree(NewIndex* index);
   Status BuildTrees();
   Status SortEntries(uint32_t workers);
   Status AddEntries(uint32_t worker, const void* record, Bytes key, EncodedEntry* buffer);

@@ -9,7 +9,7 @@
 #include "base/workers.h"
 #include "btree/cursor.h"
 #include "btree/leaf_sample.h"
-#include "engine/engine_impl.h"
+#include "engine/engine.h"
 #include "engine/table_cursor.h"
 #include "mvcc/row/row_header.h"
 
@@ -50,12 +50,9 @@ OnlineScan::~OnlineScan() {
   if (changed_ != nullptr) table_->CollectChanges(nullptr);
 }
 
-bool OnlineScan::IsInterrupted() const {
-  return session_->interrupted() || session_->engine()->impl()->txns->ShuttingDown();
-}
-
 Status OnlineScan::CheckGoOn() const {
-  if (IsInterrupted()) return Status(Code::kInterrupted, "interrupted while a table was altered");
+  if (session_->must_stop())
+    return Status(Code::kInterrupted, "interrupted while a table was altered");
   return changed_->failure();
 }
 
@@ -65,7 +62,7 @@ std::unique_ptr<OnlineScan::Snapshot> OnlineScan::TakeSnapshot() {
 
 void OnlineScan::Start(const std::string& name, const BuildLimits& limits) {
   changed_ = std::make_shared<ChangedRows>(
-      session_->engine()->impl()->sort_space(), name,
+      session_->sort_space(), name,
       ChangedRows::Limits{limits.sort_memory_bytes / 4, limits.changes_bytes_max});
   table_->CollectChanges(changed_);
   built_ = TakeSnapshot();
@@ -137,7 +134,7 @@ Status OnlineScan::ScanRanges(SharedScan* shared, uint32_t worker, WorkerVisit v
       status = visit(worker, record, cursor.row_key());
       if (!status.ok()) return status;
       // A row may have many pages.
-      if (++count == kInterruptionStride || IsInterrupted()) {
+      if (++count == kInterruptionStride || session_->must_stop()) {
         status = go_on();
         if (!status.ok()) return status;
       }
@@ -192,7 +189,7 @@ Status OnlineScan::CompareChanged(EntrySorter* keys, Round round, SnapshotFollow
     Result<bool> more = keys->Next(&key);
     if (!more.ok()) return more.status();
     if (!*more) return Status::Ok();
-    if (count % kInterruptionStride == 0 || IsInterrupted()) {
+    if (count % kInterruptionStride == 0 || session_->must_stop()) {
       const Status go_on = CheckGoOn();
       if (!go_on.ok()) return go_on;
       if (session_->progress() != nullptr) session_->progress()->Completed(count);
@@ -226,8 +223,8 @@ Status OnlineScan::NoteAgainIfOpen(Bytes key) {
     return Status(Code::kCorrupt, "malformed row");
   }
   cursor.Unlatch();
-  const TxnManager& txns = *session_->engine()->impl()->txns;
-  if (!txns.IsVisible(now_->session->txn()->snapshot, header.txn, kNoTxn)) changed_->Add(key);
+  const rowan::Snapshot& now = now_->session->txn()->snapshot;
+  if (!session_->txns()->IsVisible(now, header.txn, kNoTxn)) changed_->Add(key);
   return Status::Ok();
 }
 

@@ -85,8 +85,6 @@ class OnlineScan {
   Status ReadBefore(Bytes key);
   /// While a row is compared: puts it into the record as it is now; kNotFound.
   Status ReadNow(Bytes key);
-  /// By a kill or a shutdown.
-  [[nodiscard]] bool IsInterrupted() const;
 
  private:
   enum class Round : uint8_t { kAmongWriters, kLast };

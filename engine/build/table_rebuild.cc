@@ -7,7 +7,7 @@
 #include "base/format.h"
 #include "base/out_of_memory.h"
 #include "engine/bulk_load.h"
-#include "engine/engine_impl.h"
+#include "engine/engine.h"
 
 namespace rowan {
 TableRebuild::TableRebuild(Session* session, std::shared_ptr<Table> former,
@@ -86,8 +86,8 @@ Status TableRebuild::LoadRows() {
 // --- from one snapshot to the next ---
 
 void TableRebuild::StartRound() {
-  waiting_ = session_->engine()->impl()->sort_space().NewSorter(
-      Format("waiting_{}", table_->id().value()), limits_.sort_memory_bytes / 4);
+  waiting_ = session_->sort_space().NewSorter(Format("waiting_{}", table_->id().value()),
+                                              limits_.sort_memory_bytes / 4);
 }
 
 Status TableRebuild::EndRound() {
@@ -98,7 +98,7 @@ Status TableRebuild::EndRound() {
     Result<bool> more = waiting->Next(&former);
     if (!more.ok()) return more.status();
     if (!*more) return Status::Ok();
-    if (scan_.IsInterrupted()) {
+    if (session_->must_stop()) {
       return Status(Code::kInterrupted, "interrupted while a table was altered");
     }
     status = scan_.ReadBefore(former.key);

@@ -18,6 +18,7 @@
 #include "sql/sql_class.h"
 
 #include "engine/bulk_load.h"
+#include "engine/engine.h"
 #include "engine/export_file.h"
 #include "engine/table_writer.h"
 #include "plugin/handler/data_directory.h"
@@ -100,7 +101,7 @@ Status ha_rowan::WriteExport(const std::string& path) {
   Status status = transport.Prepare(g_engine->options().storage.page_size_bytes, codec());
   if (!status.ok()) return status;
   Result<std::unique_ptr<ExportWriter>> writer =
-      ExportWriter::Create(g_engine, path, transport.Header());
+      ExportWriter::Create(g_engine->file_system(), path, transport.Header());
   if (!writer.ok()) return writer.status();
   // What is committed now; the metadata lock keeps writers away.
   const std::unique_ptr<Session> session = g_engine->NewSession();
@@ -128,13 +129,13 @@ void ha_rowan::RemoveExports(const char* name) {
   if (!HasExportPath(std::string(name) + kExportExtension)) return;
   for (const char* extension : {kExportExtension, kUnfinishedExportExtension}) {
     // A file that cannot be removed does no harm.
-    ExportWriter::Remove(g_engine, std::string(name) + extension).Ignore();
+    ExportWriter::Remove(g_engine->file_system(), std::string(name) + extension).Ignore();
   }
 }
 
 void ha_rowan::EndExport() {
   for (const std::string& path : export_paths_) {
-    ExportWriter::Remove(g_engine, path).Ignore();  // the file system has logged why
+    ExportWriter::Remove(g_engine->file_system(), path).Ignore();  // the file system has logged why
   }
   export_paths_.clear();
 }
@@ -205,7 +206,7 @@ Result<std::shared_ptr<Table>> ha_rowan::Import() {
   Status status = transport.Prepare(g_engine->options().storage.page_size_bytes, codec());
   if (!status.ok()) return status;
   Result<std::unique_ptr<ExportReader>> reader =
-      ExportReader::Open(g_engine, ExportPath(*table, *engine_table()));
+      ExportReader::Open(g_engine->file_system(), ExportPath(*table, *engine_table()));
   if (reader.status().Is(Code::kNotFound)) {
     my_error(ER_TABLESPACE_MISSING, MYF(0), NameOf(*table_share, *engine_table()).c_str());
   }

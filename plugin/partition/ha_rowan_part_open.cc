@@ -16,7 +16,7 @@
 #include "sql/sql_class.h"
 #include "sql/sql_lex.h"
 
-#include "engine/stand_in.h"
+#include "engine/engine.h"
 #include "plugin/handler/discarded_table.h"
 #include "plugin/server/instance.h"
 
@@ -84,7 +84,7 @@ Result<std::unique_ptr<TableShare>> ha_rowan_part::OpenPartition(TableId id) con
   const bool lost = (why.Is(Code::kIoError) && missing) || why.Is(Code::kCorrupt);
   if (!lost) return part;
   // The others stay usable, and it can be dropped or replaced.
-  Result<std::shared_ptr<Table>> stand_in = MakeStandIn(g_engine, id);
+  Result<std::shared_ptr<Table>> stand_in = g_engine->MakeStandIn(id);
   if (!stand_in.ok()) return why;
   Result<std::unique_ptr<TableShare>> made = ShareOf(table, std::move(stand_in).value());
   if (made.ok()) (*made)->SetLost(why);

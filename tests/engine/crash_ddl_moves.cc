@@ -81,13 +81,13 @@ Status CrashDdl::Transport(EngineFixture* world, Session* session, TableId old,
   from->reset();
   if (status.ok()) status = Drop(world, session, old);
   // Nothing depends on it: the next export takes its place.
-  if (status.ok()) ExportWriter::Remove(world->engine.get(), ExportPath(*world)).Ignore();
+  if (status.ok()) ExportWriter::Remove(world->engine->file_system(), ExportPath(*world)).Ignore();
   return status;
 }
 
 Status CrashDdl::Export(EngineFixture* world, Session* session, Table* table) {
   Result<std::unique_ptr<ExportWriter>> writer =
-      ExportWriter::Create(world->engine.get(), ExportPath(*world), {"toy", "toy"});
+      ExportWriter::Create(world->engine->file_system(), ExportPath(*world), {"toy", "toy"});
   if (!writer.ok()) return writer.status();
   TableCursor cursor(session, table, &ToyCodec());
   cursor.OpenScan(0);
@@ -103,7 +103,7 @@ Status CrashDdl::Export(EngineFixture* world, Session* session, Table* table) {
 
 Status CrashDdl::Import(EngineFixture* world, Session* session, Table* table) {
   Result<std::unique_ptr<ExportReader>> reader =
-      ExportReader::Open(world->engine.get(), ExportPath(*world));
+      ExportReader::Open(world->engine->file_system(), ExportPath(*world));
   if (!reader.ok()) return reader.status();
   BulkLoad load(session, table, {kLeastMemoryBytes});
   for (;;) {
@@ -118,7 +118,7 @@ Status CrashDdl::Import(EngineFixture* world, Session* session, Table* table) {
 
 void CrashDdl::CheckExport(EngineFixture* world) {
   Result<std::unique_ptr<ExportReader>> reader =
-      ExportReader::Open(world->engine.get(), ExportPath(*world));
+      ExportReader::Open(world->engine->file_system(), ExportPath(*world));
   if (reader.status().Is(Code::kNotFound)) return;
   ASSERT_TRUE(reader.ok()) << reader.status().message();
   ExportedRow row;

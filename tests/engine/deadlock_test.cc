@@ -24,36 +24,36 @@ TEST(DeadlockTest, TheVictimCanOnlyRollBack) {
   const auto update = [&](Session* session, uint64_t id) {
     return EngineFixture::Update(session, table.get(), id, rows[id], changed(id));
   };
-  Session other(world.engine.get());
-  other.Begin();
-  ASSERT_TRUE(update(&other, 1).ok());
-  ASSERT_TRUE(update(&other, 3).ok());  // more work done: the other one is the victim
-  Session victim(world.engine.get());
-  victim.Begin();
-  ASSERT_TRUE(update(&victim, 2).ok());
-  std::thread waiter([&] { EXPECT_TRUE(update(&other, 2).ok()); });
-  Status status = update(&victim, 1);
+  const std::unique_ptr<Session> other = world.engine->NewSession();
+  other->Begin();
+  ASSERT_TRUE(update(other.get(), 1).ok());
+  ASSERT_TRUE(update(other.get(), 3).ok());  // more work done: the other one is the victim
+  const std::unique_ptr<Session> victim = world.engine->NewSession();
+  victim->Begin();
+  ASSERT_TRUE(update(victim.get(), 2).ok());
+  std::thread waiter([&] { EXPECT_TRUE(update(other.get(), 2).ok()); });
+  Status status = update(victim.get(), 1);
   ASSERT_TRUE(status.Is(Code::kDeadlock)) << status.message();
 
-  EXPECT_TRUE(victim.in_transaction());
-  EXPECT_TRUE(update(&victim, 2).Is(Code::kDeadlock));
-  EXPECT_TRUE(EngineFixture::Insert(&victim, table.get(), 9, {}).Is(Code::kDeadlock));
-  EXPECT_TRUE(EngineFixture::Delete(&victim, table.get(), 2, changed(2)).Is(Code::kDeadlock));
+  EXPECT_TRUE(victim->in_transaction());
+  EXPECT_TRUE(update(victim.get(), 2).Is(Code::kDeadlock));
+  EXPECT_TRUE(EngineFixture::Insert(victim.get(), table.get(), 9, {}).Is(Code::kDeadlock));
+  EXPECT_TRUE(EngineFixture::Delete(victim.get(), table.get(), 2, changed(2)).Is(Code::kDeadlock));
   ToyRow row;
-  EXPECT_TRUE(EngineFixture::ReadForUpdate(&victim, table.get(), 2, &row).Is(Code::kDeadlock));
-  TableCursor cursor(&victim, table.get(), &ToyCodec());
+  EXPECT_TRUE(EngineFixture::ReadForUpdate(victim.get(), table.get(), 2, &row).Is(Code::kDeadlock));
+  TableCursor cursor(victim.get(), table.get(), &ToyCodec());
   EXPECT_TRUE(cursor.CountEntries(0).status().Is(Code::kDeadlock));
-  EXPECT_TRUE(victim.Prepare(AsBytes("xid")).status().Is(Code::kDeadlock));
-  EXPECT_TRUE(victim.Commit().Is(Code::kDeadlock));
-  ASSERT_TRUE(victim.Rollback().ok());
+  EXPECT_TRUE(victim->Prepare(AsBytes("xid")).status().Is(Code::kDeadlock));
+  EXPECT_TRUE(victim->Commit().Is(Code::kDeadlock));
+  ASSERT_TRUE(victim->Rollback().ok());
   waiter.join();
-  ASSERT_TRUE(other.Commit().ok());
+  ASSERT_TRUE(other->Commit().ok());
   for (const uint64_t id : {1, 2, 3}) rows[id] = changed(id);
   EXPECT_EQ(world.ReadAll(table.get()), rows);
 
-  victim.Begin();
-  ASSERT_TRUE(EngineFixture::Delete(&victim, table.get(), 2, rows[2]).ok());
-  ASSERT_TRUE(victim.Commit().ok());
+  victim->Begin();
+  ASSERT_TRUE(EngineFixture::Delete(victim.get(), table.get(), 2, rows[2]).ok());
+  ASSERT_TRUE(victim->Commit().ok());
 }
 
 }  // namespace

@@ -21,7 +21,8 @@ class ExportFileTest : public ::testing::Test {
   ExportFileTest() : world_(TestSeed()) { EXPECT_TRUE(world_.Open().ok()); }
 
   std::unique_ptr<ExportWriter> Writer() {
-    return ExportWriter::Create(world_.engine.get(), kPath, {"columns\n", "layout"}).value();
+    return ExportWriter::Create(world_.engine->file_system(), kPath, {"columns\n", "layout"})
+        .value();
   }
   void WriteAll() {
     const std::unique_ptr<ExportWriter> writer = Writer();
@@ -36,7 +37,8 @@ class ExportFileTest : public ::testing::Test {
   }
   /// Ok when all rows are there as written.
   Status ReadAll() {
-    Result<std::unique_ptr<ExportReader>> reader = ExportReader::Open(world_.engine.get(), kPath);
+    Result<std::unique_ptr<ExportReader>> reader =
+        ExportReader::Open(world_.engine->file_system(), kPath);
     if (!reader.ok()) return reader.status();
     EXPECT_EQ((*reader)->header().schema, "columns\n");
     EXPECT_EQ((*reader)->header().layout, "layout");
@@ -72,8 +74,8 @@ class ExportFileTest : public ::testing::Test {
 TEST_F(ExportFileTest, IsReadAsItWasWritten) {
   WriteAll();
   EXPECT_TRUE(ReadAll().ok());
-  EXPECT_TRUE(ExportWriter::Remove(world_.engine.get(), kPath).ok());
-  EXPECT_TRUE(ExportWriter::Remove(world_.engine.get(), kPath).ok());
+  EXPECT_TRUE(ExportWriter::Remove(world_.engine->file_system(), kPath).ok());
+  EXPECT_TRUE(ExportWriter::Remove(world_.engine->file_system(), kPath).ok());
   EXPECT_TRUE(ReadAll().Is(Code::kNotFound));
 }
 
