@@ -108,10 +108,7 @@ Status Rollback::RollBackSlice(Txn* txn, const UndoSlice& slice, WorkBudget* bud
     ROWAN_CHECK(length <= end && ParseUndoRecord(scratch.bytes.data(), end - length, end, &record));
     if (record.rolled_back) continue;
     if (!budget->Spend()) return Status(Code::kBusy);
-    scratch.record.type = record.type;
-    scratch.record.index = record.index;
-    scratch.record.page = space.IdOf(slice.page);
-    scratch.record.payload.assign(record.payload.begin(), record.payload.end());
+    scratch.record.Assign(record, space.IdOf(slice.page));
     const auto offset = static_cast<uint16_t>(slice.begin + end - length);
     const Status status = applier_->Undo(txn, scratch.record, {slice.page, offset}, budget);
     if (!status.ok()) return status;

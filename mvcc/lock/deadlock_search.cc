@@ -28,22 +28,12 @@ uint64_t WorkDone(const Txn& txn) {
   return txn.undo.bytes + kUndoBytesPerLock * txn.locks.count();
 }
 
-LockInfo Describe(const LockRequest& request) {
-  return {.owner = request.owner->txn_id(),
-          .thread = request.owner->thread.load(std::memory_order_relaxed),
-          .index = request.key.index,
-          .key_hash = request.key.key_hash,
-          .mode = request.mode,
-          .kind = request.kind,
-          .granted = request.granted()};
-}
-
 /// Its list cannot change: it sleeps, and cannot leave while the graph mutex is held.
 std::vector<LockInfo> NewestHeld(const Txn& txn) {
   std::vector<LockInfo> held;
   const LockRequest* request = txn.locks.newest.load(std::memory_order_acquire);
   for (; request != nullptr && held.size() < kLocksReported; request = request->txn_next) {
-    if (request->granted()) held.push_back(Describe(*request));
+    if (request->granted()) held.push_back(request->Describe());
   }
   return held;
 }
@@ -122,7 +112,7 @@ void DeadlockSearch::Remember(size_t last, const Txn* victim) {
     last_.members.insert(last_.members.begin(), {.id = txn.txn_id(),
                                                  .undo_records = txn.undo.records,
                                                  .locks = txn.locks.count(),
-                                                 .wanted = Describe(*nodes_[node].request),
+                                                 .wanted = nodes_[node].request->Describe(),
                                                  .held = NewestHeld(txn),
                                                  .victim = &txn == victim});
     if (node == 0) break;

@@ -117,9 +117,7 @@ void FoldedLocks::MakeRange(IndexLocks* locks, FoldedHoldings* holdings, LockMod
   range->last_is_gap = piece.gap_edge == GapEdge::kLast;
   range->mode = mode;
   range->owner = holdings->owner;
-  range->owner_next = holdings->ranges;
-  if (holdings->ranges != nullptr) holdings->ranges->owner_previous = range;
-  holdings->ranges = range;
+  PushRange(&holdings->ranges, range);
   ++holdings->range_count;
   holdings->newest[static_cast<size_t>(mode)] = range;
   locks->ranges.Insert(range);
@@ -182,9 +180,7 @@ void FoldedLocks::Join(IndexLocks* locks, FoldedHoldings* holdings, KeyRange* ra
 void FoldedLocks::DropRange(IndexLocks* locks, FoldedHoldings* holdings, KeyRange* range) {
   ROWAN_DCHECK(holdings->range_count != 0 && range->owner == holdings->owner);
   locks->ranges.Remove(range);
-  (range->owner_previous == nullptr ? holdings->ranges : range->owner_previous->owner_next) =
-      range->owner_next;
-  if (range->owner_next != nullptr) range->owner_next->owner_previous = range->owner_previous;
+  UnlinkRange(&holdings->ranges, range);
   KeyRange*& newest = holdings->newest[static_cast<size_t>(range->mode)];
   if (newest == range) newest = nullptr;
   --holdings->range_count;

@@ -61,6 +61,18 @@ struct KeyRange {
   }
 };
 
+/// Into and out of the list of its owner.
+inline void PushRange(KeyRange** list, KeyRange* range) {
+  range->owner_next = *list;
+  if (*list != nullptr) (*list)->owner_previous = range;
+  *list = range;
+}
+inline void UnlinkRange(KeyRange** list, KeyRange* range) {
+  (range->owner_previous == nullptr ? *list : range->owner_previous->owner_next) =
+      range->owner_next;
+  if (range->owner_next != nullptr) range->owner_next->owner_previous = range->owner_previous;
+}
+
 /// Does `left` end before `right` does?
 [[nodiscard]] inline bool EndsSooner(const KeyRange& left, const KeyRange& right) {
   if (left.unbounded || right.unbounded) return !left.unbounded;

@@ -2,6 +2,7 @@
 #include "mvcc/lock/lock_request.h"
 
 #include "base/futex.h"
+#include "mvcc/txn/txn.h"
 
 namespace rowan {
 
@@ -10,6 +11,16 @@ bool LockRequest::Blocks(const LockRequest& waiter) const {
   const bool past_waiting = waiter.upgrade || waiter.kind == LockKind::kInsertIntention;
   if (past_waiting && !granted()) return false;
   return LocksConflict(mode, kind, waiter.mode, waiter.kind);
+}
+
+LockInfo LockRequest::Describe() const {
+  return {.owner = owner->txn_id(),
+          .thread = owner->thread.load(std::memory_order_relaxed),
+          .index = key.index,
+          .key_hash = key.key_hash,
+          .mode = mode,
+          .kind = kind,
+          .granted = granted()};
 }
 
 void LockRequest::Wake() { FutexWakeAll(&word); }

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cstdint>
 
+#include "mvcc/lock/lock_info.h"
 #include "mvcc/lock/lock_key.h"
 #include "mvcc/lock/lock_mode.h"
 
@@ -36,6 +37,8 @@ struct alignas(64) LockRequest {
   }
   /// Does it, standing before `waiter` in a queue, keep it waiting? Bucket latch.
   [[nodiscard]] bool Blocks(const LockRequest& waiter) const;
+  /// Without the key.
+  [[nodiscard]] LockInfo Describe() const;
   /// Wakes the sleeper on the request.
   void Wake();
   /// Wakes it although nothing was granted: a flag of the owner changed.

@@ -248,13 +248,7 @@ namespace {
 
 /// Bucket latch held.
 LockInfo InfoOf(const LockRequest& request) {
-  LockInfo info{.owner = request.owner->txn_id(),
-                .thread = request.owner->thread.load(std::memory_order_relaxed),
-                .index = request.key.index,
-                .key_hash = request.key.key_hash,
-                .mode = request.mode,
-                .kind = request.kind,
-                .granted = request.granted()};
+  LockInfo info = request.Describe();
   if (!info.granted) info.key = request.owner->locks.queued_key;
   return info;
 }

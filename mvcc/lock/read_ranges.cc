@@ -124,9 +124,7 @@ OpenRead ReadRanges::Open(SerialTxn* reader, IndexId index, const ReadPiece& pie
   ReadHoldings* holdings = MakeHoldings(shard, reader, index, &reads);
   if (Covers(*holdings, piece)) return {};
   ReadRange* range = Make(reads, holdings, piece);
-  range->owner_next = holdings->open;
-  if (holdings->open != nullptr) holdings->open->owner_previous = range;
-  holdings->open = range;
+  PushRange(&holdings->open, range);
   return {.holdings = holdings, .range = range};
 }
 
@@ -210,9 +208,7 @@ void ReadRanges::AddTo(IndexReads* reads, ReadHoldings* holdings, const ReadPiec
 }
 
 void ReadRanges::DropOpen(IndexReads* reads, ReadHoldings* holdings, ReadRange* range) {
-  (range->owner_previous == nullptr ? holdings->open : range->owner_previous->owner_next) =
-      range->owner_next;
-  if (range->owner_next != nullptr) range->owner_next->owner_previous = range->owner_previous;
+  UnlinkRange(&holdings->open, range);
   Drop(reads, range);
 }
 

@@ -71,13 +71,10 @@ Result<bool> UndoLookahead::EnterNext(UndoStream* stream, Csn limit) {
 Status UndoLookahead::VisitRun(UndoStream* stream, Visit visit, WorkBudget* budget, UndoRun* run) {
   UndoStream::Ahead& ahead = stream->ahead;
   UndoRecordInPage record;
-  run->record.page = space_->IdOf(ahead.position.page);
   for (size_t offset = 0; offset < run->bytes.size(); offset += record.length) {
     if (!budget->Spend()) return Status::Ok();
     ROWAN_CHECK(ParseUndoRecord(run->bytes.data(), offset, run->bytes.size(), &record));
-    run->record.type = record.type;
-    run->record.index = record.index;
-    run->record.payload.assign(record.payload.begin(), record.payload.end());
+    run->record.Assign(record, space_->IdOf(ahead.position.page));
     const Status status = visit(ahead.txn, Csn(ahead.csn), run->record);
     if (!status.ok()) return status;
     ahead.position.offset = static_cast<uint16_t>(ahead.position.offset + record.length);

@@ -215,7 +215,6 @@ Status UndoPurge::VisitRecords(UndoStream* stream, UndoPointer* position, Visit 
                                WorkBudget* budget, UndoRun* run, uint64_t* visited) {
   ROWAN_DCHECK(stream->purge_txn != kNoTxn);
   const std::vector<std::byte>& bytes = run->bytes;
-  run->record.page = space_->IdOf(position->page);
   UndoRecordInPage record;
   const auto leave = [&](size_t offset) {
     run->bytes.erase(bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(offset));
@@ -225,9 +224,7 @@ Status UndoPurge::VisitRecords(UndoStream* stream, UndoPointer* position, Visit 
     if (!budget->Spend()) return leave(offset);
     ROWAN_CHECK(ParseUndoRecord(bytes.data(), offset, bytes.size(), &record));
     if (!record.done && record.type != UndoType::kXid) {
-      run->record.type = record.type;
-      run->record.index = record.index;
-      run->record.payload.assign(record.payload.begin(), record.payload.end());
+      run->record.Assign(record, space_->IdOf(position->page));
       Status status = visit(stream->purge_txn, run->record);
       if (budget->Left(status)) return leave(offset);
       if (!status.ok()) return status;

@@ -56,10 +56,7 @@ Status UndoLog::Read(UndoPointer pointer, UndoRecordCopy* record) {
       !ParseUndoRecord(guard->page(), pointer.offset, UndoFreeOf(guard->page()), &found)) {
     return space_->Damage(pointer.page, "a pointer leads to no undo record");
   }
-  record->type = found.type;
-  record->index = found.index;
-  record->page = guard->id();
-  record->payload.assign(found.payload.begin(), found.payload.end());
+  record->Assign(found, guard->id());
   return Status::Ok();
 }
 
@@ -136,11 +133,7 @@ Status UndoLog::ReadLast(Txn* txn, const UndoPosition& down_to, UndoRecordCopy* 
   if (end != stream->free || offset == 0 || !ParseUndoRecord(guard->page(), offset, end, &found)) {
     return space_->Damage(page, "the newest undo record is damaged");
   }
-  record->type = found.type;
-  record->rolled_back = found.rolled_back;
-  record->index = found.index;
-  record->page = guard->id();
-  record->payload.assign(found.payload.begin(), found.payload.end());
+  record->Assign(found, guard->id());
   *pointer = {page, static_cast<uint16_t>(offset)};
   return Status::Ok();
 }
@@ -152,6 +145,17 @@ void UndoLog::Truncate(MiniTxn* mini_txn, const MutablePage& page, UndoStream* s
   SetUndoFree(page.bytes, offset);
   StoreLe<uint16_t>(mini_txn->Log(RecordType::kUndoTruncate, page, 2), offset);
   stream->free = offset;
+}
+
+Status UndoLog::TruncateTail(UndoStream* stream, uint16_t offset) {
+  MiniTxn mini_txn(space_->pool());
+  const Status status = mini_txn.Start(kUndoStateGroupBytes);
+  if (!status.ok()) return status;
+  Result<MutablePage> page = space_->Fix(&mini_txn, stream->tail);
+  if (!page.ok()) return page.status();
+  Truncate(&mini_txn, page.value(), stream, offset);
+  mini_txn.Commit();
+  return Status::Ok();
 }
 
 Status UndoLog::MarkRolledBack(MiniTxn* mini_txn, UndoPointer pointer) {
@@ -225,13 +229,8 @@ Status UndoLog::DropBehind(Txn* txn, UndoPointer end) {
   const uint64_t bytes = stream->free - end.offset;
   const Result<uint64_t> records = CountTail(*txn, end.offset);
   if (!records.ok()) return records.status();
-  MiniTxn mini_txn(space_->pool());
-  const Status status = mini_txn.Start(kUndoStateGroupBytes);
+  const Status status = TruncateTail(stream, end.offset);
   if (!status.ok()) return status;
-  Result<MutablePage> page = space_->Fix(&mini_txn, stream->tail);
-  if (!page.ok()) return page.status();
-  Truncate(&mini_txn, page.value(), stream, end.offset);
-  mini_txn.Commit();
   Forget(txn, records.value(), bytes);
   return Status::Ok();
 }
@@ -249,13 +248,8 @@ Status UndoLog::FinishRollback(Txn* txn) {
   if (stream->free != txn->undo.header.offset + kTxnHeaderBytes) {
     return space_->Damage(stream->tail, kLeft);
   }
-  MiniTxn mini_txn(space_->pool());
-  const Status status = mini_txn.Start(kUndoStateGroupBytes);
+  const Status status = TruncateTail(stream, txn->undo.header.offset);
   if (!status.ok()) return status;
-  Result<MutablePage> page = space_->Fix(&mini_txn, stream->tail);
-  if (!page.ok()) return page.status();
-  Truncate(&mini_txn, page.value(), stream, txn->undo.header.offset);
-  mini_txn.Commit();
   ROWAN_DCHECK(stream->begun != 0);
   --stream->begun;
   streams_->Release(txn);
@@ -280,8 +274,11 @@ void UndoLog::StoreHeader(MiniTxn* mini_txn, const MutablePage& page, const Txn*
   UndoSpace::SetBytes(mini_txn, page, offset, state);
 }
 
-Status UndoLog::FixState(MiniTxn* mini_txn, const Txn* txn, StatePages* pages) {
+Status UndoLog::BeginStateChange(MiniTxn* mini_txn, size_t bytes, const Txn* txn,
+                                 StatePages* pages) {
   ROWAN_DCHECK(!txn->undo.empty() && txn->undo.stream != nullptr);
+  const Status status = mini_txn->Start(kUndoStateGroupBytes + static_cast<uint32_t>(bytes));
+  if (!status.ok()) return status;
   Result<MutablePage> header_page = space_->Fix(mini_txn, txn->undo.header.page);
   if (!header_page.ok()) return header_page.status();
   Result<MutablePage> tail = space_->Fix(mini_txn, txn->undo.stream->tail);
@@ -305,10 +302,8 @@ Result<Lsn> UndoLog::MarkPrepared(Txn* txn, Bytes xid) {
   Status status = EnsureRoom(txn, bytes);
   if (!status.ok()) return status;
   MiniTxn mini_txn(space_->pool());
-  status = mini_txn.Start(kUndoStateGroupBytes + 2 * LogBytesMax(0) + static_cast<uint32_t>(bytes));
-  if (!status.ok()) return status;
   StatePages pages;
-  status = FixState(&mini_txn, txn, &pages);
+  status = BeginStateChange(&mini_txn, 2 * LogBytesMax(0) + bytes, txn, &pages);
   if (!status.ok()) return status;
   ROWAN_DCHECK(pages.header.state == UndoTxnState::kActive && pages.header.xid.IsNone());
   pages.header.state = UndoTxnState::kPrepared;
@@ -322,10 +317,8 @@ Result<Lsn> UndoLog::MarkPrepared(Txn* txn, Bytes xid) {
 
 Result<Lsn> UndoLog::ReplaceXid(Txn* txn, Bytes xid) {
   MiniTxn mini_txn(space_->pool());
-  Status status = mini_txn.Start(kUndoStateGroupBytes + LogBytesMax(xid.size()));
-  if (!status.ok()) return status;
   StatePages pages;
-  status = FixState(&mini_txn, txn, &pages);
+  const Status status = BeginStateChange(&mini_txn, LogBytesMax(xid.size()), txn, &pages);
   if (!status.ok()) return status;
   ROWAN_DCHECK(pages.header.state == UndoTxnState::kPrepared);
   const UndoPointer place = pages.header.xid;
@@ -344,10 +337,8 @@ Result<Lsn> UndoLog::ReplaceXid(Txn* txn, Bytes xid) {
 Status UndoLog::CancelPrepare(Txn* txn) {
   if (txn->undo.empty()) return Status::Ok();
   MiniTxn mini_txn(space_->pool());
-  Status status = mini_txn.Start(kUndoStateGroupBytes);
-  if (!status.ok()) return status;
   StatePages pages;
-  status = FixState(&mini_txn, txn, &pages);
+  const Status status = BeginStateChange(&mini_txn, 0, txn, &pages);
   if (!status.ok()) return status;
   ROWAN_DCHECK(pages.header.state == UndoTxnState::kPrepared);
   const UndoPointer xid = pages.header.xid;

@@ -89,6 +89,8 @@ class UndoLog {
                            IndexId index, std::initializer_list<Bytes> payload_parts);
   static void Truncate(MiniTxn* mini_txn, const MutablePage& page, UndoStream* stream,
                        uint16_t offset);
+  /// The same of the stream's last page, in its own group.
+  Status TruncateTail(UndoStream* stream, uint16_t offset);
   Status MarkRolledBack(MiniTxn* mini_txn, UndoPointer pointer);
   /// How many records the tail page has from `offset` on. kCorrupt: more than the transaction.
   Result<uint64_t> CountTail(const Txn& txn, uint16_t offset) const;
@@ -100,7 +102,8 @@ class UndoLog {
     MutablePage tail;
     TxnHeader header;
   };
-  Status FixState(MiniTxn* mini_txn, const Txn* txn, StatePages* pages);
+  /// Starts it with room for so many bytes in the log besides the state.
+  Status BeginStateChange(MiniTxn* mini_txn, size_t bytes, const Txn* txn, StatePages* pages);
   /// What a start would have to read a transaction's pages for. Empty: there is one page, or no
   /// room for so many ids with the XID.
   [[nodiscard]] std::vector<std::byte> IndexesForStart(Txn* txn, size_t xid_bytes) const;

@@ -205,6 +205,14 @@ struct UndoRecordCopy {
   IndexId index;
   PageId page;  ///< that it was read from
   std::vector<std::byte> payload;
+
+  void Assign(const UndoRecordInPage& record, PageId from) {
+    type = record.type;
+    rolled_back = record.rolled_back;
+    index = record.index;
+    page = from;
+    payload.assign(record.payload.begin(), record.payload.end());
+  }
 };
 
 /// Parses the record at `offset` of bytes that end at `end`. False if it cannot be one.

@@ -70,9 +70,7 @@ Result<bool> UndoRecovery::RecoverFromSummaries(const DirectorySlot& slot, UndoS
     scan->records = summary.records;
     const Status status = scan->WalkPage(*space_, slot.tail, bytes, UndoRecordsBegin(bytes));
     if (!status.ok()) return status;
-    stream->tail = slot.tail;
-    stream->free = UndoFreeOf(bytes);
-    stream->begin = UndoRecordsBegin(bytes);
+    stream->SetTail(slot.tail, bytes);
     stream->begun = summary.begun + scan->begun;
   }
   const bool purged = slot.start_page == slot.tail || stream->purge_txn == summary.txn;
@@ -134,9 +132,7 @@ Status UndoRecovery::RecoverByWalk(const DirectorySlot& slot, UndoStream* stream
       const Status status = scan->WalkPage(*space_, page, bytes, begin);
       if (!status.ok()) return status;
     }
-    stream->tail = page;
-    stream->free = UndoFreeOf(bytes);
-    stream->begin = UndoRecordsBegin(bytes);
+    stream->SetTail(page, bytes);
     previous = page;
     page = UndoNextOf(bytes);
   }

@@ -16,6 +16,7 @@
 #include "base/ids.h"
 #include "mvcc/txn/undo_pointer.h"
 #include "mvcc/undo/purge_window.h"
+#include "mvcc/undo/undo_page.h"
 
 namespace rowan {
 
@@ -53,6 +54,13 @@ struct UndoStream {
   std::atomic<uint64_t> history_of_last_run{0};
   /// Their undo records, as far as they were committed in this run; added to by the owner.
   std::atomic<uint64_t> records{0};
+
+  /// The owner's: the tail is this page as it is now.
+  void SetTail(PageNumber page, const std::byte* bytes) {
+    tail = page;
+    free = UndoFreeOf(bytes);
+    begin = UndoRecordsBegin(bytes);
+  }
 };
 
 }  // namespace rowan

@@ -227,14 +227,10 @@ Status UndoStreams::DropEmptyTail(UndoStream* stream) {
   if (!status.ok()) return status;
   space_.SetLinks(&mini_txn, before.value(), UndoPreviousOf(before->bytes), kNoPage);
   space_.SetTail(&mini_txn, directory_page.value(), stream->number, previous);
-  const uint16_t free = UndoFreeOf(before->bytes);
   ROWAN_DCHECK(UndoStreamOf(before->bytes) == stream->number);
-  const uint16_t begin = UndoRecordsBegin(before->bytes);
+  stream->SetTail(previous, before->bytes);
   mini_txn.DiscardAtCommit(tail.value());
   mini_txn.Commit();
-  stream->tail = previous;
-  stream->free = free;
-  stream->begin = begin;
   return Status::Ok();
 }
 
