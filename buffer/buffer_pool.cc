@@ -357,8 +357,8 @@ Status BufferPool::RepairFromDoublewrite(const DoublewriteFile::Absent& absent) 
   return doublewrite_.Repair(log() == nullptr ? Lsn(UINT64_MAX) : log()->tail(), absent);
 }
 
-Status BufferPool::JudgeDoublewrite(FileSystem* file_system, SpaceFiles* files, Lsn log_end) {
-  return DoublewriteFile(file_system, files, nullptr, nullptr).Judge(log_end);
+Status BufferPool::CheckDoublewrite(FileSystem* file_system, SpaceFiles* files, Lsn log_end) {
+  return DoublewriteFile(file_system, files, nullptr, nullptr).Check(log_end);
 }
 
 void BufferPool::EndRedo() {
@@ -384,7 +384,7 @@ PoolStatistics BufferPool::Statistics() const {
   statistics.frames = frames_.limit();
   statistics.free_frames = frames_.free_frames();
   statistics.dirty_frames = frames_.dirty_frames();
-  statistics.page_versions_bytes = files_.page_lsns().MemoryBytes();
+  statistics.page_lsns_bytes = files_.page_lsns().MemoryBytes();
   statistics.map_bytes = map_memory_->bytes();
   statistics.checkpoint_lsn = checkpointer_.published();
   const Lsn tail = log() == nullptr ? statistics.checkpoint_lsn : files_.LogTail();

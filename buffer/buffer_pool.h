@@ -55,8 +55,8 @@ struct PoolStatistics {
   uint64_t dirty_frames = 0;
   Lsn checkpoint_lsn;
   uint64_t checkpoint_age_bytes = 0;
-  uint64_t page_versions_bytes = 0;  ///< memory of buffer/page/page_lsns.h
-  uint64_t map_bytes = 0;            ///< of map_memory()
+  uint64_t page_lsns_bytes = 0;  ///< memory of buffer/page/page_lsns.h
+  uint64_t map_bytes = 0;        ///< of map_memory()
 };
 
 class RedoBacklog;
@@ -110,7 +110,7 @@ class BufferPool {
   Status EmptyDoublewrite() { return doublewrite_.Reset(); }
   /// Before anything of an instance is changed, and without a pool: kCorrupt when the doublewrite
   /// file has a page from beyond `log_end`, so that the log must have lost its end. Reads only.
-  static Status JudgeDoublewrite(FileSystem* file_system, SpaceFiles* files, Lsn log_end);
+  static Status CheckDoublewrite(FileSystem* file_system, SpaceFiles* files, Lsn log_end);
   /// From now on a page that comes in has its records applied, before anyone sees it. The caller
   /// keeps the backlog until EndRedo or the end of the pool.
   void BeginRedo(RedoBacklog* backlog) { files_.SetBacklog(backlog); }
@@ -124,7 +124,7 @@ class BufferPool {
   void EndRedo();
   /// Checks what `rowan.page_lsns` holds of the space; damage is logged and repaired by the next
   /// checkpoint.
-  Status CheckPageVersions(SpaceId space) { return files_.page_lsns()->Check(space).status(); }
+  Status CheckPageLsns(SpaceId space) { return files_.page_lsns()->Check(space).status(); }
   /// For MiniTxn: the page is about to be changed by a group that starts at or above `lower_bound`
   /// and is not appended yet. Recovery, scrubbing: it may not be on disk as it is. REQUIRES:
   /// exclusive guard.

@@ -74,7 +74,7 @@ class MiniTxnLimiter {
   static inline thread_local uint32_t depth_ = 0;  ///< counted ones open in this thread
 
   std::atomic<uint32_t> limit_;  // stored under mutex_, read without it by Enter
-  Mutex mutex_{LatchRank::kAdmissionGate};
+  Mutex mutex_{LatchRank::kMiniTxnLimiter};
   Condition left_;
   uint32_t inside_ ROWAN_GUARDED_BY(mutex_) = 0;
 };

@@ -77,7 +77,7 @@ Status ConsistencyCheck::CheckIndex(Table* table, size_t index, Tree::Visit visi
 
 Status ConsistencyCheck::CheckSpace(Table* table, FindBlobs find_blobs,
                                     FunctionRef<bool()> interrupted) {
-  const Status versions = storage_->pool()->CheckPageVersions(table->space());
+  const Status versions = storage_->pool()->CheckPageLsns(table->space());
   if (!versions.ok()) return versions;
   const TxnManager& txns = TxnsOf(*table);
   std::vector<IndexId> indexes;
@@ -93,7 +93,7 @@ Status ConsistencyCheck::CheckSpace(Table* table, FindBlobs find_blobs,
 
 Status ConsistencyCheck::CheckSystem() {
   for (const SpaceId space : {kSystemSpace, kUndoSpace}) {
-    const Status versions = storage_->pool()->CheckPageVersions(space);
+    const Status versions = storage_->pool()->CheckPageLsns(space);
     if (!versions.ok()) return versions;
   }
   LeakSearch system(storage_->allocator(), kSystemSpace, {kCatalogIndex});

@@ -35,7 +35,7 @@ Status Engine::Impl::Open(FileSystem* file_system) {
 
 Status Engine::Impl::OpenStorage(FileSystem* file_system) {
   StorageEvents events;
-  if (options.before_creation) events.before_creation = [this] { return AskBeforeCreation(); };
+  if (options.before_creation) events.before_creation = [this] { return ConfirmCreation(); };
   events.space_damaged = [this](SpaceId space) { NoteDamage(space); };
   events.redo_done = [this] { NoteRedoDone(); };
   events.name_damaged = [this](SpaceId space, IndexId index) {
@@ -49,7 +49,7 @@ Status Engine::Impl::OpenStorage(FileSystem* file_system) {
   return Status::Ok();
 }
 
-Status Engine::Impl::AskBeforeCreation() {
+Status Engine::Impl::ConfirmCreation() {
   Result<uint64_t> first_id = options.before_creation();
   if (!first_id.ok()) return first_id.status();
   first_table_id = *first_id;

@@ -58,7 +58,7 @@ struct Engine::Impl {
 
   Status Open(FileSystem* file_system);
   Status OpenStorage(FileSystem* file_system);
-  Status AskBeforeCreation();
+  Status ConfirmCreation();
   void BuildUpperLayers();
   /// Of a new instance: catalog and undo streams.
   Status CreateContents();

@@ -271,7 +271,7 @@ Status Backup::MakeGood(PageId page, MutableBytes image) {
     const Status status = ReadAgain(page, image, &wrong);
     if (!status.ok()) return status;
   }
-  if (wrong.empty()) return IsAllZero(image) ? JudgeZeros(page) : Status::Ok();
+  if (wrong.empty()) return IsAllZero(image) ? CheckZeros(page) : Status::Ok();
   const Result<bool> used = storage_->allocator()->IsAllocated(page);
   if (used.status().Is(Code::kNotFound)) return used.status();  // dropped
   if (used.ok() && !used.value()) {
@@ -284,7 +284,7 @@ Status Backup::MakeGood(PageId page, MutableBytes image) {
   return Status(Code::kCorrupt, "a page is damaged, the error log names it", page.page.value());
 }
 
-Status Backup::JudgeZeros(PageId page) {
+Status Backup::CheckZeros(PageId page) {
   if (!HasBitmap(page)) {
     scan_.ExpectBeginning(page, BackupLogScan::When::kIfChanged);
     return Status::Ok();

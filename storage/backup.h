@@ -113,7 +113,7 @@ class Backup {
   Status ReadAgain(PageId page, MutableBytes image, std::string* wrong);
   [[nodiscard]] std::string WrongWith(PageId page, Bytes image) const;
   /// The page's image is zeros.
-  Status JudgeZeros(PageId page);
+  Status CheckZeros(PageId page);
   /// The bitmap that has the page's bit can be asked: its group of pages is not just being made.
   [[nodiscard]] bool HasBitmap(PageId page);
   Status WaitForPace(FunctionRef<bool()> interrupted);

@@ -295,7 +295,7 @@ Status Recovery::Finish(PageAllocator* allocator, Try which) {
   Status status = RedoPages(PagesToTry());
   ++tries_;
   if (!status.ok()) return status;
-  status = JudgeSuspended(allocator, true);
+  status = CheckSuspended(allocator, true);
   if (!status.ok()) return status;
   std::vector<uint64_t> waiting;
   for (const auto& [page, failure] : suspended_) {
@@ -352,13 +352,13 @@ Status Recovery::LookForMissing() {
     last = space;
     if (files_->IsLive(space) || dropped_.contains(space)) continue;
     if (damaged_->Contains(space) || damaged_->Waits(space)) continue;
-    const Status status = JudgeMissing(space);
+    const Status status = CheckMissing(space);
     if (!status.ok()) return status;
   }
   return Status::Ok();
 }
 
-Status Recovery::JudgeMissing(SpaceId space) {
+Status Recovery::CheckMissing(SpaceId space) {
   const Status opened = files_->Open(space);
   if (opened.ok()) return opened;
   const std::string path = files_->PathOf(space);
@@ -395,14 +395,14 @@ Status Recovery::MarkDamaged(SpaceId space, const std::string& why) {
 
 Status Recovery::ResolveSuspended(PageAllocator* allocator) {
   ROWAN_DCHECK(pool_ != nullptr && gathered_end_ == end_);
-  return JudgeSuspended(allocator, false);
+  return CheckSuspended(allocator, false);
 }
 
-Status Recovery::JudgeSuspended(PageAllocator* allocator, bool serving) {
+Status Recovery::CheckSuspended(PageAllocator* allocator, bool serving) {
   for (auto next = suspended_.begin(); next != suspended_.end();) {
     const auto suspended = next++;
     const PageId page = PageId::Unpack(suspended->first);
-    const Result<bool> judged = JudgePage(allocator, page, suspended->second, serving);
+    const Result<bool> judged = CheckPage(allocator, page, suspended->second, serving);
     if (!judged.ok()) return judged.status();
     if (!judged.value()) continue;
     RedoBacklog::Page* listed = backlog_.Find(suspended->first);
@@ -412,7 +412,7 @@ Status Recovery::JudgeSuspended(PageAllocator* allocator, bool serving) {
   return Status::Ok();
 }
 
-Result<bool> Recovery::JudgePage(PageAllocator* allocator, PageId id, const Status& failure,
+Result<bool> Recovery::CheckPage(PageAllocator* allocator, PageId id, const Status& failure,
                                  bool serving) {
   if (damaged_->Contains(id.space)) return true;
   if (!files_->IsLive(id.space)) return !damaged_->Waits(id.space);

@@ -106,7 +106,7 @@ class Recovery {
   Status Repair(BufferPool* pool, SpaceFiles* files, ControlFile* control_file);
   /// REQUIRES: Repair.
   Status Redo();
-  /// REQUIRES: Redo, and the allocator is usable. Judges the pages suspended so far. kCorrupt if
+  /// REQUIRES: Redo, and the allocator is usable. Checks the pages suspended so far. kCorrupt if
   /// one of the system or undo space is in use (logged).
   Status ResolveSuspended(PageAllocator* allocator);
   /// REQUIRES: Redo. Finish has more to do than to allow checkpoints.
@@ -148,7 +148,7 @@ class Recovery {
   /// Pages of the last stretch that cannot wait.
   Status RedoFirst();
   Status LookForMissing();
-  Status JudgeMissing(SpaceId space);
+  Status CheckMissing(SpaceId space);
   /// What is kept, and is to be applied.
   void AddKept();
   void EndRedo();
@@ -166,9 +166,9 @@ class Recovery {
   Status NoteFeature(bool kept);
   Status MarkDamaged(SpaceId space, const std::string& why);
   /// False: the page waits.
-  Result<bool> JudgePage(PageAllocator* allocator, PageId page, const Status& failure,
+  Result<bool> CheckPage(PageAllocator* allocator, PageId page, const Status& failure,
                          bool serving);
-  Status JudgeSuspended(PageAllocator* allocator, bool serving);
+  Status CheckSuspended(PageAllocator* allocator, bool serving);
   void TellWaiting(PageId page, const Status& failure) const;
   [[nodiscard]] static bool IsTable(SpaceId space) { return space >= kFirstTableSpace; }
 

@@ -44,7 +44,7 @@ Status Recovery::RetryKept(PageAllocator* allocator) {
   Status status = RedoPages(PagesToTry());
   ++tries_;
   if (!status.ok()) return status;
-  status = JudgeSuspended(allocator, true);
+  status = CheckSuspended(allocator, true);
   if (!status.ok()) return status;
   if (Applied().empty()) return Status::Ok();
   status = pool_->FlushAndCheckpoint();

@@ -113,7 +113,8 @@ bool Scrubber::ReadSome() {
     if (read.ok()) {
       CheckPage(page, image);
     } else if (!read.Is(Code::kNotFound)) {
-      Judge(page, Format("it cannot be read: {} (error {})", read.message(), read.detail()));
+      RepairOrReport(page,
+                     Format("it cannot be read: {} (error {})", read.message(), read.detail()));
     }
   }
   AddCounter(Counter::kScrubPagesRead, count);
@@ -136,7 +137,7 @@ bool Scrubber::EndRound() {
 
 void Scrubber::CheckPage(PageId page, MutableBytes image) {
   std::string wrong = storage_->pool()->WrongWith(image, page);
-  if (!wrong.empty() && StaysWrong(page, image, &wrong)) Judge(page, wrong);
+  if (!wrong.empty() && StaysWrong(page, image, &wrong)) RepairOrReport(page, wrong);
 }
 
 bool Scrubber::StaysWrong(PageId page, MutableBytes image, std::string* wrong) {
@@ -153,7 +154,7 @@ bool Scrubber::StaysWrong(PageId page, MutableBytes image, std::string* wrong) {
   return true;
 }
 
-void Scrubber::Judge(PageId page, const std::string& wrong) {
+void Scrubber::RepairOrReport(PageId page, const std::string& wrong) {
   const Result<bool> used = storage_->allocator()->IsAllocated(page);
   if (used.ok() && !used.value()) return;
   const std::string path = storage_->files()->PathOf(page.space);

@@ -52,7 +52,7 @@ class Scrubber {
   bool EnterSpace();
   void CheckPage(PageId page, MutableBytes image);
   [[nodiscard]] bool StaysWrong(PageId page, MutableBytes image, std::string* wrong);
-  void Judge(PageId page, const std::string& wrong);
+  void RepairOrReport(PageId page, const std::string& wrong);
   void NoteFinding(std::string sentence);
 
   Storage* const storage_;

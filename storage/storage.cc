@@ -280,7 +280,7 @@ Status Storage::Recover() {
                                          RecoveryOptionsOf(options_), damaged_.get());
   Status status = LookForBackup();
   if (!status.ok()) return status;
-  status = JudgeInstance();
+  status = CheckInstance();
   // Nothing has been changed up to here: what was found missing may still come back.
   if (!status.ok()) return status;
   status = UpgradeInstance(control_.get(), options_.folder);
@@ -292,10 +292,10 @@ Status Storage::Recover() {
     LogInfo("Crash recovery: the redo log was read from LSN {} to {} in {:.2f} s.",
             control_data.checkpoint_lsn.value(), recovery_->end().value(), RedoSeconds());
   }
-  return LeaveRedo();
+  return DeferRedo();
 }
 
-Status Storage::JudgeInstance() {
+Status Storage::CheckInstance() {
   Status status = damaged_->Load();
   if (!status.ok()) return status;
   status = recovery_->LoadKept();
@@ -308,7 +308,7 @@ Status Storage::JudgeInstance() {
   if (!status.ok()) return status;
   status = CheckFormatsBeforeRedo(files_.get(), recovery_->spaces());
   if (!status.ok()) return status;
-  return BufferPool::JudgeDoublewrite(file_system_, files_.get(), recovery_->end());
+  return BufferPool::CheckDoublewrite(file_system_, files_.get(), recovery_->end());
 }
 
 Status Storage::RedoFirst() {
@@ -335,7 +335,7 @@ Status Storage::RedoFirst() {
   return recovery_->ResolveSuspended(allocator_.get());
 }
 
-Status Storage::LeaveRedo() {
+Status Storage::DeferRedo() {
   ROWAN_DCHECK(allocator_ != nullptr && redo_thread_ == nullptr);
   recovery_->SetOnDamage([this](SpaceId space) {
     if (events_.space_damaged) events_.space_damaged(space);

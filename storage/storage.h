@@ -134,7 +134,7 @@ class Storage {
   Status Recover();
   Status LookForBackup();
   /// Checks that may refuse the start: nothing of the instance is changed.
-  Status JudgeInstance();
+  Status CheckInstance();
   /// Repair, and redo of what cannot wait.
   Status RedoFirst();
   void AdoptPageSize(uint32_t page_size_bytes);
@@ -144,7 +144,7 @@ class Storage {
   Status OpenPool();
   void MakeAllocator();
   /// Finishes redo, or leaves that to a thread.
-  Status LeaveRedo();
+  Status DeferRedo();
   ThreadLoop::Next RedoTick();
   /// Redo holds so much of the log that writers will have to wait for it.
   [[nodiscard]] bool IsLogShort() const;

@@ -77,7 +77,7 @@ Status LogReader::ReadGroup(Group* group) {
     return status;
   }
   if (!status.ok()) return status;
-  verdict_ = JudgeEnd();
+  verdict_ = CheckEnd();
   finished_ = true;
   return Status::Ok();
 }
@@ -103,7 +103,7 @@ GroupCheck LogReader::Check(Lsn position, Bytes* group, Status* status) {
   }
 }
 
-Status LogReader::JudgeEnd() {
+Status LogReader::CheckEnd() {
   // One file more, in case a whole file cannot be read.
   const Lsn stop = end_ + control_.log_buffer_bytes + source_.PlaceOf(end_).bytes();
   Lsn found;

@@ -42,7 +42,7 @@ class LogReader {
   [[nodiscard]] uint32_t EpochMin() const;
   Status ReadGroup(Group* group);
   GroupCheck Check(Lsn position, Bytes* group, Status* status);
-  Status JudgeEnd();
+  Status CheckEnd();
   /// Call once no later group proves damage: kEndOfRange, or kCorrupt when the log was longer
   /// before.
   Status CheckNothingIsMissing();

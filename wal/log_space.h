@@ -80,11 +80,11 @@ class LogSpace {
   alignas(64) std::atomic<uint64_t> reserved_{0};
   std::atomic<uint32_t> waiters_{0};
 
-  alignas(64) Mutex mutex_{LatchRank::kLogPressure};
+  alignas(64) Mutex mutex_{LatchRank::kLogSpace};
   Waiter* first_ ROWAN_GUARDED_BY(mutex_) = nullptr;
   Waiter* last_ ROWAN_GUARDED_BY(mutex_) = nullptr;
 
-  Mutex callback_mutex_{LatchRank::kLogPressureCallback};  // held during the call
+  Mutex callback_mutex_{LatchRank::kLogSpaceCallback};  // held during the call
   std::function<void()> pressure_callback_ ROWAN_GUARDED_BY(callback_mutex_);
 };
 

@@ -116,7 +116,7 @@ void Measure(const std::string& folder) {
   const EngineFigures figures = engine->Figures();
   std::printf("opened_mib %.1f\nopen_files %llu\npage_lsns_mib %.1f\npool_pages %llu\n",
               ResidentMib() - closed, static_cast<unsigned long long>(figures.open_files),
-              static_cast<double>(figures.page_versions_bytes) / (1 << 20),
+              static_cast<double>(figures.page_lsns_bytes) / (1 << 20),
               static_cast<unsigned long long>(figures.pool_frames - figures.pool_frames_free));
   open.clear();
   std::printf("commit_prepared_cpu_us %.2f\n", MeasureCommitPrepared(engine.get()));

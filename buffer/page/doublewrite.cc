@@ -155,7 +155,7 @@ uint64_t DoublewriteFile::StrideBytes() const {
   return kDirectoryBytes + SegmentPages(files_->page_size_bytes()) * page_size;
 }
 
-Status DoublewriteFile::Judge(Lsn log_end) {
+Status DoublewriteFile::Check(Lsn log_end) {
   const std::string path = files_->folder() + "/" + kDoublewriteFileName;
   Result<std::unique_ptr<File>> opened = file_system_->Open(path, {.read_only = true});
   if (opened.status().Is(Code::kNotFound)) return Status::Ok();

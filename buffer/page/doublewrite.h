@@ -60,7 +60,7 @@ class DoublewriteFile {
 
   /// Before anything of an instance is changed: kCorrupt if a page in the file is from beyond
   /// `log_end`, kNewerFormat. Reads only; the object needs no Open, syncs or versions for it.
-  Status Judge(Lsn log_end);
+  Status Check(Lsn log_end);
   /// Opens or creates the file with at least `segments` segments; contents stay.
   Status Open(uint32_t segments);
   /// Repairs torn and stale home pages from unsettled segments, makes that durable, then empties

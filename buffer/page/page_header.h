@@ -83,7 +83,7 @@ void InitPageHeader(MutableBytes page, PageId id, PageType type, uint8_t version
 void SealPage(MutableBytes page);
 
 enum class PageVerdict { kGood, kAllZero, kBadChecksum, kWrongIdentity };
-/// Judges an image read from disk.
+/// Checks an image read from disk.
 PageVerdict VerifyPage(Bytes page, PageId id);
 const char* PageVerdictText(PageVerdict verdict);
 

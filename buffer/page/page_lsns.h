@@ -136,14 +136,14 @@ class PageLsns {
 
   /// Shared: finding a chunk and using its LSNs. Exclusive: adding and removing chunks, and
   /// replacing on_disk_. The chunks are a cache, so readers add to them.
-  mutable SharedMutex mutex_{LatchRank::kPageVersions};
+  mutable SharedMutex mutex_{LatchRank::kPageLsns};
   mutable PageLsnChunks chunks_ ROWAN_GUARDED_BY(mutex_);
   std::shared_ptr<const OnDisk> on_disk_ ROWAN_GUARDED_BY(mutex_);
 
-  Mutex changed_mutex_{LatchRank::kChangedVersions};
+  Mutex changed_mutex_{LatchRank::kChangedPageLsns};
   std::vector<ChunkKey> changed_ ROWAN_GUARDED_BY(changed_mutex_);
 
-  Mutex file_mutex_{LatchRank::kVersionsJournal};
+  Mutex file_mutex_{LatchRank::kPageLsnJournal};
   /// Null until something is appended.
   std::unique_ptr<PageLsnJournal> journal_ ROWAN_GUARDED_BY(file_mutex_);
   uint64_t next_journal_ ROWAN_GUARDED_BY(file_mutex_) = 1;

@@ -36,25 +36,25 @@ Status OrphanFiles::Collect() {
 Status OrphanFiles::NoteCoordinatorDone() {
   const MutexLock lock(&mutex_);
   coordinator_done_ = true;
-  return JudgeLocked();
+  return CheckFilesLocked();
 }
 
 Status OrphanFiles::NoteRollbackDone() {
   const MutexLock lock(&mutex_);
   rollback_done_ = true;
-  return JudgeLocked();
+  return CheckFilesLocked();
 }
 
 Status OrphanFiles::NoteRedoDone() {
   const MutexLock lock(&mutex_);
   redo_done_ = true;
-  return JudgeLocked();
+  return CheckFilesLocked();
 }
 
 Status OrphanFiles::NotePurgeDone() {
   const MutexLock lock(&mutex_);
   purge_done_ = true;
-  return JudgeLocked();
+  return CheckFilesLocked();
 }
 
 void OrphanFiles::NoteRollbackAgain() {
@@ -67,13 +67,13 @@ bool OrphanFiles::pending() const {
   return !files_.empty();
 }
 
-Status OrphanFiles::JudgeLocked() {
+Status OrphanFiles::CheckFilesLocked() {
   if (!coordinator_done_ || !rollback_done_ || !redo_done_ || !purge_done_) return Status::Ok();
   bool flushed = false;
   while (!files_.empty()) {
     if (IsStopping()) return Stopping();
     const SpaceId space = files_.back();
-    const Status status = JudgeFile(space, &flushed);
+    const Status status = CheckFile(space, &flushed);
     // Not found: purge or the rollback was quicker.
     if (status.Is(Code::kInterrupted)) return status;
     if (!status.ok() && !status.Is(Code::kNotFound)) {
@@ -89,7 +89,7 @@ Status OrphanFiles::JudgeLocked() {
   return Status::Ok();
 }
 
-Status OrphanFiles::JudgeFile(SpaceId space, bool* flushed) {
+Status OrphanFiles::CheckFile(SpaceId space, bool* flushed) {
   SpaceFiles* const files = allocator_->pool()->files();
   const std::string path = files->PlaceOf(space);
   const bool dropped = catalog_->WasDropped(space);

@@ -57,9 +57,9 @@ class OrphanFiles {
 
  private:
   /// When all four are done.
-  Status JudgeLocked() ROWAN_REQUIRES(mutex_);
+  Status CheckFilesLocked() ROWAN_REQUIRES(mutex_);
   /// `flushed`: whether the pool was written for an earlier file.
-  Status JudgeFile(SpaceId space, bool* flushed);
+  Status CheckFile(SpaceId space, bool* flushed);
   Result<bool> IsBlank(SpaceId space) const;
   [[nodiscard]] bool IsStopping() const {
     return stopping_.load(std::memory_order_relaxed) ||
@@ -73,7 +73,7 @@ class OrphanFiles {
   const ShutdownSign shutdown_sign_;
   std::atomic<bool> stopping_{false};
   mutable Mutex mutex_{LatchRank::kOrphanFiles};
-  std::vector<SpaceId> files_ ROWAN_GUARDED_BY(mutex_);  // not judged yet
+  std::vector<SpaceId> files_ ROWAN_GUARDED_BY(mutex_);  // not checked yet
   bool coordinator_done_ ROWAN_GUARDED_BY(mutex_) = false;
   bool rollback_done_ ROWAN_GUARDED_BY(mutex_) = false;
   bool redo_done_ ROWAN_GUARDED_BY(mutex_) = false;

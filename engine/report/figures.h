@@ -21,7 +21,7 @@ struct EngineFigures {
   uint64_t pool_frames = 0;
   uint64_t pool_frames_free = 0;
   uint64_t pool_frames_dirty = 0;
-  uint64_t page_versions_bytes = 0;  ///< memory of the last written LSN of each page
+  uint64_t page_lsns_bytes = 0;  ///< memory of the last written LSN of each page
   uint64_t visibility_map_bytes = 0;
   ScrubFigures scrub;
   IoBackend io_backend = IoBackend::kAuto;

@@ -96,7 +96,7 @@ void DescribePool(const EngineFigures& figures, std::string* report) {
   *report += Format(
       "page LSNs: {} bytes of memory, {} bytes written per checkpoint, {} stale "
       "pages found\n",
-      figures.page_versions_bytes, checkpoints == 0 ? 0 : written / checkpoints,
+      figures.page_lsns_bytes, checkpoints == 0 ? 0 : written / checkpoints,
       ReadCounter(Counter::kStalePages));
 }
 
@@ -139,7 +139,7 @@ EngineFigures StatusReport::Figures() const {
   figures.pool_frames = pool.frames;
   figures.pool_frames_free = pool.free_frames;
   figures.pool_frames_dirty = pool.dirty_frames;
-  figures.page_versions_bytes = pool.page_versions_bytes;
+  figures.page_lsns_bytes = pool.page_lsns_bytes;
   figures.visibility_map_bytes = pool.map_bytes;
   figures.io_backend = storage_->pool()->io_backend();
   figures.open_files = storage_->files()->OpenHandles();

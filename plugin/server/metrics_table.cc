@@ -39,7 +39,7 @@ bool StorePoolAndFiles(const EngineFigures& now, SchemaRows* rows) {
       {"buffer_pool_pages_free", now.pool_frames_free, "pages", "Frames without a page."},
       {"buffer_pool_pages_dirty", now.pool_frames_dirty, "pages",
        "Pages changed and not written yet."},
-      {"page_lsns_memory", now.page_versions_bytes, "bytes",
+      {"page_lsns_memory", now.page_lsns_bytes, "bytes",
        "Memory of the last written LSNs of pages."},
       {"visibility_map_memory", now.visibility_map_bytes, "bytes",
        "Memory of the visibility maps of all indexes."},

@@ -99,10 +99,10 @@ TEST(LatchOrderTest, TheEarlierOneMustNotBeWaitedForUnderTheLaterOne) {
   { const MutexLock lock(&late); }
   EXPECT_DEATH(
       {
-        Mutex other(LatchRank::kLogPressure);
+        Mutex other(LatchRank::kLogSpace);
         const MutexLock lock(&other);
       },
-      "must not wait for kLogPressure, latest held: kLogWriter");
+      "must not wait for kLogSpace, latest held: kLogWriter");
   SharedMutex shared(LatchRank::kSpaceTable);
   EXPECT_DEATH({ const SharedLock lock(&shared); }, "kSpaceTable, latest held: kLogWriter");
   RankedLatch<LatchRank::kLockBucket> latch;

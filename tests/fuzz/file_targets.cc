@@ -71,7 +71,7 @@ void FuzzDoublewrite(Bytes input) {
   FaultFileSystem files(1);
   Put(&files, kDoublewriteFileName, input, 1, 0);
   SpaceFiles spaces(&files, "/rowan", kFuzzPageBytes, {.open_files_max = 16});
-  (void)DoublewriteFile(&files, &spaces, nullptr, nullptr).Judge(Lsn(uint64_t{1} << 40));
+  (void)DoublewriteFile(&files, &spaces, nullptr, nullptr).Check(Lsn(uint64_t{1} << 40));
 }
 
 void FuzzPageVersions(Bytes input) {
