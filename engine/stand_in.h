@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // A stand-in for a table whose file is lost or damaged: it has the definition, so that the table
-// can be dropped or replaced, and no pages. The other partitions of a partitioned table can be used
-// beside it. Thread safety: the engine's.
+// can be dropped or replaced, and no pages. The other partitions of a partitioned table can
+// still be used. Thread safety: the engine's.
 #pragma once
 
 #include <memory>

@@ -131,7 +131,7 @@ void TxnManager::RefreshHorizon() {
   ROWAN_DCHECK(low_txn <= NextTxnId());
   // A slot may show a snapshot that its owner is about to replace by a fresher one: never go back.
   RaiseTo(&visible_to_all_, low_txn.value());
-  // Before anything is forgotten that snapshots do not see, and behind all with a CSN below `csn`.
+  // Before anything is forgotten that snapshots do not see, and after all with a CSN below `csn`.
   forgotten_seen_below_.store(LeastHighTxn(NextTxnId()).value(), std::memory_order_seq_cst);
   horizon_must_move_ = looking_ahead_ != 0 && csn > PurgeHorizon();
   if (!horizon_must_move_) RaiseTo(&purge_horizon_, csn.value());

@@ -13,7 +13,7 @@ bool TxnManager::IsSeenByAll(TxnId writer) const {
   if (writer < VisibleToAll()) return true;
   const TxnOutcome outcome = ring_.Find(writer);
   if (outcome.state() != TxnOutcome::kCommitted) return false;
-  // Looked at behind the ring: whoever meets a forgotten id meets the bound that came before it.
+  // Looked at after the ring: one that meets a forgotten id meets the bound that came before it.
   if (outcome.csn() == Csn(0)) {
     return writer.value() < forgotten_seen_below_.load(std::memory_order_seq_cst);
   }

@@ -110,7 +110,7 @@ SerialTxn* ConflictGraph::Adopt(TxnId id) {
 void ConflictGraph::NoteSnapshot(SerialTxn* txn) {
   const MutexLock lock(&mutex_);
   ROWAN_DCHECK(IsOpen(*txn));
-  // Behind the snapshot: what it shows was prepared by now.
+  // After the snapshot: what it shows was prepared by now.
   txn->snapshot_time = time_;
 }
 

@@ -36,7 +36,7 @@ void PopFromOwner(LockRequest* request) {
                                                 std::memory_order_acquire)) {
     return;
   }
-  // Others only push in front, so behind the head the list is the owner's alone.
+  // Others only push in front, so after its head the list is the owner's alone.
   LockRequest* before = head;
   while (before->txn_next != request) before = before->txn_next;
   before->txn_next = request->txn_next;

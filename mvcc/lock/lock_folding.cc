@@ -30,7 +30,7 @@ Status LockFolding::FoldOld(Txn* txn) {
   if (txn->locks.request_count.load(std::memory_order_relaxed) < txn->locks.fold_at)
     return Status::Ok();
   if (IsFullFor(txn)) return Status(Code::kLockTableFull);
-  // Others only push in front, so behind the head the list is the owner's alone.
+  // Others only push in front, so after its head the list is the owner's alone.
   LockRequest* before = txn->locks.newest.load(std::memory_order_acquire);
   for (uint32_t i = 1; i < kNewestKept && before != nullptr; ++i) before = before->txn_next;
   while (before != nullptr && before->txn_next != nullptr) {

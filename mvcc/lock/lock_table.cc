@@ -211,7 +211,7 @@ void LockTable::Unlock(Txn* txn, LockKey key, LockMode mode, LockKind kind) {
 
 void LockTable::ReleaseAll(Txn* txn) {
   txn->locks.queued = nullptr;
-  // First what others make entries of: none is added behind the last one removed.
+  // First what others make entries of: none is added after the last one is removed.
   if (txn->locks.folded != nullptr) folded_.Release(txn);
   while (LockRequest* request = txn->locks.newest.load(std::memory_order_acquire)) {
     Remove(request);

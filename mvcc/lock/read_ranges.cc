@@ -84,7 +84,7 @@ ReadHoldings* ReadRanges::MakeHoldings(Shard* shard, SerialTxn* reader, IndexId 
     *reads = Find(*shard, index);
     return known->second;
   }
-  // Whatever finds no memory leaves nothing half-made behind.
+  // If memory runs out, nothing half-made is left.
   auto made = std::make_unique<ReadHoldings>();
   made->reader = reader;
   made->index = index;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SerialTxns: serializability without locks for reads (rowan_serializable = optimistic). Snapshot
-// isolation with first-committer-wins (mvcc/row/newer_row.h), and beside it: who read what
+// isolation with first-committer-wins (mvcc/row/newer_row.h), and in addition: who read what
 // (ReadRanges), who wrote over what another had read (ConflictGraph), and the roll back of one
 // transaction wherever a circle could come of it. Design and proof:
 // docs/decisions/0008-optimistic-serializability.md.

@@ -47,7 +47,7 @@ Status UndoLookahead::LookAcquired(UndoStream* stream, Csn limit, Visit visit, W
   return Status::Ok();
 }
 
-/// Steps behind the header of the next transaction, if it may be looked at.
+/// Steps past the header of the next transaction, if it may be looked at.
 Result<bool> UndoLookahead::EnterNext(UndoStream* stream, Csn limit) {
   UndoStream::Ahead& ahead = stream->ahead;
   Result<PageGuard> guard = space_->FixShared(ahead.position.page);

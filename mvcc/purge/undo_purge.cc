@@ -74,7 +74,7 @@ Status UndoPurge::PurgeOwn(const Txn* txn, Visit visit, WorkBudget* budget) {
   return Status::Ok();
 }
 
-/// Steps behind the header of the oldest transaction, if it may be purged.
+/// Steps past the header of the oldest transaction, if it may be purged.
 Result<bool> UndoPurge::EnterOldest(UndoStream* stream, Csn horizon) {
   ROWAN_DCHECK(stream->purging.load(std::memory_order_relaxed) && stream->purge_txn == kNoTxn);
   const uint64_t known = stream->oldest_csn.load(std::memory_order_relaxed);
@@ -201,7 +201,7 @@ void UndoPurge::EndTransaction(UndoStream* stream) {
   streams_->SubtractHistory(1);
 }
 
-/// Visits what was copied from `*position` on, which moves behind each record. Leaves what the
+/// Visits what was copied from `*position` on, which moves past each record. Leaves what the
 /// budget was not enough for.
 Status UndoPurge::VisitRun(UndoStream* stream, UndoPointer* position, Visit visit,
                            WorkBudget* budget, UndoRun* run) {

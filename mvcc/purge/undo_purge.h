@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // UndoPurge: purge of a stream: hands out the records of its oldest committed transaction and frees
-// the pages behind it, every few pages and at the end of each unit of work. That also logs how far
-// purge has come. A long transaction is purged by all workers that come by (purge_window.h).
+// the pages it has passed, every few pages and at the end of each unit of work. That also logs how
+// far purge has come. A long transaction is purged by all workers that come by (purge_window.h).
 // Progress within the last pages is not logged: after a crash their records are purged once more,
 // which finds nothing to do. Records that must not run twice (freed blobs, dropped files) are
 // marked in the page as soon as they ran.

@@ -42,7 +42,7 @@ class PurgeWindow {
   /// A page for the caller alone: its records are in `run`, the first one stands at `*position`.
   /// False: there is none to be had.
   Result<bool> Take(UndoSpace* space, UndoRun* run, UndoPointer* position);
-  /// The caller is through with the page, up to `position`.
+  /// The caller has finished with the page, up to `position`.
   void GiveBack(UndoPointer position, bool done);
   /// The caller is no longer inside; `failed`: because it could not go on. True: it was the last
   /// one; the window is closed.

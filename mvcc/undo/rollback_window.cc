@@ -40,7 +40,7 @@ bool RollbackWindow::TryOpen(std::unique_ptr<Txn>* txn) {
   next_ = txn_->undo.stream->tail;
   at_end_ = false;
   status_ = Status::Ok();
-  // Nothing is behind the newest record, as if a row was.
+  // Nothing follows the newest record, as if a row was.
   page_.assign(1, {.offset = 0, .share = {UndoShare::kRow, 0}, .rolled_back = true});
   has_work_.NotifyAll();
   return true;
@@ -68,7 +68,7 @@ bool RollbackWindow::Take(const UndoSpace& space, ShareOf share_of, const WorkBu
   ROWAN_DCHECK(inside_ != 0);
   if (!status_.ok()) return false;
   for (size_t i = 0;; ++i) {
-    // Under the mutex, though it may read pages: whoever waits for it needs the page behind.
+    // Under the mutex, though it may read pages: whoever waits for it needs the next page.
     while (i == units_.size() && !at_end_) {
       if (budget.exhausted()) return false;
       Extend(space, share_of);
@@ -127,7 +127,7 @@ std::optional<size_t> RollbackWindow::FindBegin() const {
                       ROWAN_REQUIRES(mutex_) { return page_[i].share.kind == kind; };
   const size_t end = page_.size() - 1;
   // Behind an entry a row is the next one for certain; in front of another row it is no row that
-  // entries behind it share with the one before.
+  // entries after it share with the one before.
   for (size_t i = 0; i < end; ++i) {
     if (!is(i, UndoShare::kRow)) continue;
     if (is(i + 1, UndoShare::kRow) || (i != 0 && is(i - 1, UndoShare::kFollows))) return i;

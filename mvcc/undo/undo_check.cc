@@ -57,8 +57,8 @@ Status UndoCheck::CheckLinks(UndoStream* stream, PageVisit visit_page) {
 Status UndoCheck::CheckStream(UndoStream* stream, PageVisit visit_page) {
   Status status = CheckLinks(stream, visit_page);
   if (!status.ok()) return status;
-  // A transaction of three pages or more may end behind the walk's back, which has met its header
-  // as unfinished, and another one may begin before the walk comes to the last page.
+  // A transaction of three pages or more may end after the walk met its header as unfinished, and
+  // another one may begin before the walk comes to the last page.
   constexpr int kTries = 20;
   status = Status(Code::kRestart);
   for (int i = 1; i <= kTries && status.Is(Code::kRestart); ++i) {

@@ -25,7 +25,7 @@ class UndoCheck {
   Status CheckStream(UndoStream* stream, PageVisit visit_page);
   Status CheckLinks(UndoStream* stream, PageVisit visit_page);
   /// One walk over the stream from where its records begin. kRestart, if it is `in_use`: it changed
-  /// meanwhile, or is damaged.
+  /// in the meantime, or is damaged.
   Status WalkStream(UndoStream* stream, PageVisit visit_page, bool in_use);
 
   UndoStreams* const streams_;

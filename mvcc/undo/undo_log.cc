@@ -238,7 +238,7 @@ Status UndoLog::DropBehind(Txn* txn, UndoPointer end) {
 Status UndoLog::FinishRollback(Txn* txn) {
   ROWAN_CHECK(txn->undo.records == 0);
   UndoStream* stream = txn->undo.stream;
-  // Whatever still stands behind the header would stay in the tables for good.
+  // Whatever still follows the header would stay in the tables for good.
   constexpr const char* kLeft = "undo records are left of a transaction that has none any more";
   while (stream->tail != txn->undo.header.page) {
     if (stream->free != stream->begin) return space_->Damage(stream->tail, kLeft);

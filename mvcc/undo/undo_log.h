@@ -84,7 +84,7 @@ class UndoLog {
   [[nodiscard]] BufferPool* pool() const { return space_->pool(); }
 
  private:
-  /// Behind the last record of the stream. Changes nothing of the transaction's counts.
+  /// After the last record of the stream. Changes nothing of the transaction's counts.
   UndoPointer AppendAtTail(MiniTxn* mini_txn, const MutablePage& page, Txn* txn, UndoType type,
                            IndexId index, std::initializer_list<Bytes> payload_parts);
   static void Truncate(MiniTxn* mini_txn, const MutablePage& page, UndoStream* stream,

@@ -22,7 +22,7 @@
 //   2      1    type
 //   3      v    index id, varint
 //   4      ..   payload, if the index id takes one byte; then the length again, 2 bytes
-// Bit 7 of the type is set when purge is through with the record (those that must not run twice),
+// Bit 7 of the type is set when purge has finished with the record (those that must not run twice),
 // bit 6 when it is rolled back and younger ones may not be yet.
 // Payload of a kTxnHeader: transaction id 6 | state 1 | CSN 8 | undo pointer of the XID record 6.
 //
@@ -192,7 +192,7 @@ inline constexpr size_t kUndoInitBytes = 9;
 /// A record as it stands in a page (or a copy of part of one).
 struct UndoRecordInPage {
   UndoType type = UndoType::kInvalid;
-  bool done = false;         ///< purge is through with it
+  bool done = false;         ///< purge has finished with it
   bool rolled_back = false;  ///< by workers that share a rollback
   IndexId index;
   Bytes payload;

@@ -3,7 +3,7 @@
 //   kUndoPageInit   kind u8 | u32 | u32 | rest. Kind 2, undo page: stream, previous page, summary;
 //                   kind 1, directory page: next directory page, first slot number;
 //                   kind 0, undo page of version 1: stream, previous page
-//   kUndoAppend     offset u16 | records; the free offset moves behind them
+//   kUndoAppend     offset u16 | records; the free offset moves past them
 //   kUndoTruncate   offset u16: the new free offset
 //   kUndoSetState   offset u16 | bytes that replace those there (header state, "purged" mark)
 //   kUndoLinks      previous u32 | next u32

@@ -29,7 +29,7 @@ struct UndoStream {
   uint64_t begun = 0;  ///< transactions whose headers were written here, not counting rolled back
   // Purge's.
   PageNumber head;
-  /// Behind what is purged: a header, or a record of `purge_txn`; or where the next header will
+  /// After what is purged: a header, or a record of `purge_txn`; or where the next header will
   /// stand.
   UndoPointer start;
   TxnId purge_txn;  ///< `start` lies inside of this one; kNoTxn = between two

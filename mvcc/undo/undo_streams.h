@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // UndoStreams: streams of undo records in ordinary pages of the undo space. What a transaction does
-// with its stream is UndoLog's, what is behind it UndoPurge's.
+// with its stream is in UndoLog, what becomes of the records after its commit in UndoPurge.
 //
 // A stream is an append-only chain of undo pages. A transaction takes a free stream at its first
 // write (most recently used first) and owns its tail until it ends; the next transaction continues
 // after it on the same page. So transactions within one stream are in commit order, small ones
 // share pages, and nothing is allocated on the common path. Purge advances the head of each stream
-// by itself and frees pages behind it, also in the middle of a transaction. Streams are found after
-// a restart through the undo directory pages (first pages of the undo space): one slot per stream
-// with head, tail and purge's position. Each page begins with a summary of what is in front of it,
-// so that a restart reads two or three pages of each stream, however long it is.
+// by itself and frees the pages it has passed, also in the middle of a transaction. Streams are
+// found after a restart through the undo directory pages (first pages of the undo space): one slot
+// per stream with head, tail and purge's position. Each page begins with a summary of what is in
+// front of it, so that a restart reads two or three pages of each stream, however long it is.
 // Thread safety: all members; a transaction is passed by the thread that owns it.
 #pragma once
 
