@@ -26,20 +26,22 @@ _SANITIZER_ENVIRONMENT = {
                ":history_size=4"},
 }
 _SANITIZER_SLOWDOWN = {"address": 4, "thread": 8}
+_DEBUG_SLOWDOWN = 4
 # Half the compile time of the normal flags; the sanitizers slow things down more than -O1 does.
 _LIGHT = "-O1 -g1 -DNDEBUG"
 _UNIT_LIMIT_S = 600
 _MYSQLD_LIMIT_S = 1200
 _LONG_FACTOR = 12
 _CHECK_LIMIT_S = 300
-# Random tests do the same in each plain run, so that its verdict tells of the code alone; new things
-# with --long.
+# Random tests do the same in each plain run, so that its verdict tells of the code alone; with
+# --long they do new things.
 _SEED = "20000000"
 # Crash simulation: so many programs, each from its own seed, shared out to so many processes.
 _CRASH_SEEDS, _CRASH_SHARDS = 2000, 4
 _CRASH_LIMIT_S, _CRASH_LONG_S = 900, 4 * 3600
 _CRASH_TESTS = "CrashSimulationTest.WhatWas*:CrashSimulationTest.NothingIsLost*"
-_SUITES = ("checks", "unit", "unit-small", "crash", "mysqld", "suites", "address", "thread")
+_SUITES = ("checks", "unit", "unit-small", "crash", "mysqld", "suites", "debug", "address",
+           "thread")
 
 
 class TestRun:
@@ -58,6 +60,7 @@ class TestRun:
               name="building everything", tree=tree)
         sanitizers = [kind for kind in ("address", "thread") if self._sanitizer_wanted(kind)]
         folders = {kind: self._build_sanitized(kind) for kind in sanitizers}
+        debug = self._build_debug() if self._debug_wanted() else None
         if self._options.build_only:
             say(f"test: built everything in {format_duration(time.monotonic() - start)}")
             return 0
@@ -67,6 +70,8 @@ class TestRun:
         self._crash()
         self._mysqld(tree)
         self._suites(tree)
+        if debug:
+            self._units("debug", debug, {}, _DEBUG_SLOWDOWN)
         for kind, folder in folders.items():
             self._sanitized(kind, folder)
         pool = Pool(self._programs, self._logs, self._options.last_failed)
@@ -157,13 +162,30 @@ class TestRun:
         self._units(kind, folder, environment, _SANITIZER_SLOWDOWN[kind], wrapper)
 
     def _build_sanitized(self, kind):
-        folder = BUILD / f"sanitize-{kind}"
-        build(folder, [f"-DROWAN_SANITIZE={kind}", "-DROWAN_BUILD_PLUGIN=OFF",
-                       "-DROWAN_BUILD_BENCH=OFF", f"-DCMAKE_CXX_FLAGS_RELWITHDEBINFO={_LIGHT}"],
-              name=f"building with the {kind} sanitizer")
-        return folder
+        return self._build_units(f"sanitize-{kind}", f"building with the {kind} sanitizer",
+                                 [f"-DROWAN_SANITIZE={kind}",
+                                  f"-DCMAKE_CXX_FLAGS_RELWITHDEBINFO={_LIGHT}"])
+
+    def _build_debug(self):
+        """With assertions (ROWAN_DCHECK), as the sanitizers have them, and all unit tests, those
+        too that no sanitizer can run."""
+        return self._build_units("debug", "building with assertions",
+                                 ["-DCMAKE_BUILD_TYPE=Debug", "-DCMAKE_CXX_FLAGS_DEBUG=-O0 -g1"])
+
+    @staticmethod
+    def _build_units(folder, name, options):
+        build(BUILD / folder, ["-DROWAN_BUILD_PLUGIN=OFF", "-DROWAN_BUILD_BENCH=OFF", *options],
+              name=name)
+        return BUILD / folder
 
     # --- choosing, counting ---
+
+    def _debug_wanted(self):
+        pattern = self._options.filter
+        if self._options.long and (not pattern or pattern.startswith("debug")):
+            return True
+        self._not_run.append("debug: unit tests with assertions, ask for them with --long")
+        return False
 
     def _sanitizer_wanted(self, kind):
         # Building everything twice more would not fit the half hour that a plain run may take.
