@@ -308,15 +308,22 @@ void Session::NoteCommit() {
   changed_.clear();
 }
 
+template <typename Change>
+Status Session::Atomically(const Table& table, Counter counter, Change change) {
+  if (const Status allowed = CheckMayChange(table); !allowed.ok()) return allowed;
+  const UndoPosition before = Savepoint();
+  const Status status = OrOutOfMemory(change);
+  if (status.ok()) AddCounter(counter);
+  if (status.ok() || EndsTransaction(status)) return status;
+  ROWAN_DCHECK(before.records <= txn_->undo.records);
+  const Status undone = RollbackTo(before);
+  return undone.ok() ? status : undone;
+}
+
 Status Session::InsertRow(Table* table, Bytes key, Bytes row, std::span<const IndexEntry> entries,
                           LockMode duplicate_mode) {
-  if (const Status allowed = CheckMayChange(*table); !allowed.ok()) return allowed;
-  const UndoPosition before = Savepoint();
-  const Status status =
-      OrOutOfMemory([&] { return PutRow(table, key, row, entries, duplicate_mode); });
-  if (!status.ok()) return UndoRow(status, before);
-  AddCounter(Counter::kRowsInserted);
-  return Status::Ok();
+  return Atomically(*table, Counter::kRowsInserted,
+                    [&] { return PutRow(table, key, row, entries, duplicate_mode); });
 }
 
 Status Session::PutRow(Table* table, Bytes key, Bytes row, std::span<const IndexEntry> entries,
@@ -336,13 +343,8 @@ Status Session::PutRow(Table* table, Bytes key, Bytes row, std::span<const Index
 
 Status Session::UpdateRow(Table* table, Bytes old_key, Bytes new_key, Bytes new_row,
                           std::span<const EntryChange> changes) {
-  if (const Status allowed = CheckMayChange(*table); !allowed.ok()) return allowed;
-  const UndoPosition before = Savepoint();
-  const Status status =
-      OrOutOfMemory([&] { return ChangeRow(table, old_key, new_key, new_row, changes); });
-  if (!status.ok()) return UndoRow(status, before);
-  AddCounter(Counter::kRowsUpdated);
-  return Status::Ok();
+  return Atomically(*table, Counter::kRowsUpdated,
+                    [&] { return ChangeRow(table, old_key, new_key, new_row, changes); });
 }
 
 Status Session::ChangeRow(Table* table, Bytes old_key, Bytes new_key, Bytes new_row,
@@ -391,12 +393,7 @@ Status Session::DeleteEntry(Table* table, const IndexEntry& entry) {
 }
 
 Status Session::DeleteRow(Table* table, Bytes key, std::span<const IndexEntry> entries) {
-  if (const Status allowed = CheckMayChange(*table); !allowed.ok()) return allowed;
-  const UndoPosition before = Savepoint();
-  const Status status = OrOutOfMemory([&] { return RemoveRow(table, key, entries); });
-  if (!status.ok()) return UndoRow(status, before);
-  AddCounter(Counter::kRowsDeleted);
-  return Status::Ok();
+  return Atomically(*table, Counter::kRowsDeleted, [&] { return RemoveRow(table, key, entries); });
 }
 
 Status Session::RemoveRow(Table* table, Bytes key, std::span<const IndexEntry> entries) {
@@ -410,13 +407,6 @@ Status Session::RemoveRow(Table* table, Bytes key, std::span<const IndexEntry> e
   table->NoteChangedRow(key);
   NoteChange(table, -1);
   return Status::Ok();
-}
-
-Status Session::UndoRow(Status cause, const UndoPosition& before) {
-  ROWAN_DCHECK(!cause.ok() && before.records <= txn_->undo.records);
-  if (EndsTransaction(cause)) return cause;
-  const Status status = RollbackTo(before);
-  return status.ok() ? cause : status;
 }
 
 Result<BlobRef> Session::WriteBlob(Table* table, Bytes value, ValueUndo undo) {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/bytes.h"
+#include "base/counters.h"
 #include "base/function_ref.h"
 #include "base/mutex.h"
 #include "base/status.h"
@@ -258,8 +259,9 @@ class Session {
   Result<BlobRef> PutBlob(Table* table, Bytes value, ValueUndo undo);
   Result<OffPageValue> PutChanges(Table* table, const ValueChange& change);
   Status TakeAutoIncrement(const Table& table);
-  /// Rolls one row operation back after `cause` and returns it.
-  Status UndoRow(Status cause, const UndoPosition& before);
+  /// Counts the change of a row, or undoes what it has done before it failed.
+  template <typename Change>
+  Status Atomically(const Table& table, Counter counter, Change change);
   /// A row of the table was changed: AddRows, and its commit is to be noted in the table.
   void NoteChange(Table* table, int64_t rows);
   void NoteCommit();

@@ -204,10 +204,10 @@ class TxnManager {
   /// and no snapshot sees. True if there may be more to do.
   Result<bool> PurgeSome(uint32_t worker, uint32_t workers, WorkBudget* budget);
 
-  /// Committed transactions that purge has not reached: what back-pressure on writers goes by.
-  /// Cheap.
   /// Purge has not caught up with what earlier runs committed.
   [[nodiscard]] bool HasHistoryOfLastRun() const { return streams()->HasHistoryOfLastRun(); }
+  /// Committed transactions that purge has not reached: what back-pressure on writers goes by.
+  /// Cheap.
   [[nodiscard]] uint64_t HistoryLength() const {
     return streams() == nullptr ? 0 : streams()->HistoryLength();
   }
