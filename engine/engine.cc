@@ -209,15 +209,17 @@ Result<std::unique_ptr<Backup>> Engine::BeginBackup(const BackupOptions& options
 bool Engine::restored() const { return impl_->storage->is_restored(); }
 Status Engine::EndRestore() { return impl_->storage->EndRestore(); }
 
-std::vector<std::string> Engine::PreparedXids() const { return impl_->txns->PreparedXids(); }
+std::vector<std::string> Engine::PreparedXids() const {
+  return impl_->txns->detached().PreparedXids();
+}
 
 std::string Engine::PreparedXidFrom(const std::string& first) const {
-  return impl_->txns->PreparedXidFrom(first);
+  return impl_->txns->detached().PreparedXidFrom(first);
 }
 
 std::vector<std::string> Engine::TablesChangedBy(const std::string& xid) const {
   std::set<std::string> names;  // a table's indexes come one by one
-  for (const IndexId index : impl_->txns->IndexesChangedBy(xid)) {
+  for (const IndexId index : impl_->txns->detached().IndexesChangedBy(xid)) {
     std::string name = impl_->catalog->NameOfTableWith(index);
     if (!name.empty()) names.insert(std::move(name));
   }
@@ -225,7 +227,7 @@ std::vector<std::string> Engine::TablesChangedBy(const std::string& xid) const {
 }
 
 Engine::PreparedDdl Engine::DdlOf(const std::string& xid) const {
-  const TxnId txn = impl_->txns->PreparedId(xid);
+  const TxnId txn = impl_->txns->detached().PreparedId(xid);
   if (txn == kNoTxn) return {};
   TableChanges changes = impl_->catalog->ChangesBy(txn);
   return {txn.value(), std::move(changes.created), std::move(changes.dropped),
@@ -237,7 +239,7 @@ Status Engine::RenamePrepared(const std::string& xid, const std::string& renamed
 }
 
 Status Engine::CommitPrepared(const std::string& xid, Durability durability) {
-  const TxnId txn = impl_->txns->PreparedId(xid);
+  const TxnId txn = impl_->txns->detached().PreparedId(xid);
   const Status status = impl_->txns->CommitPrepared(xid, durability);
   if (status.ok()) impl_->catalog->SettlePrepared(txn);
   return status;

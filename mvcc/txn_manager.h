@@ -177,17 +177,8 @@ class TxnManager {
   [[nodiscard]] bool RollbacksWait() const { return detached_.CountFailed().retried != 0; }
   /// Rollbacks that failed and wait for their next try, or for a drop: their rows are locked.
   [[nodiscard]] uint64_t FailedRollbacks() const { return detached_.CountFailed().count; }
-  [[nodiscard]] std::vector<std::string> PreparedXids() const { return detached_.PreparedXids(); }
-  /// kNoTxn when there is no such prepared transaction without session.
-  [[nodiscard]] TxnId PreparedId(const std::string& xid) const { return detached_.PreparedId(xid); }
-  /// The least of them, by bytes, that is not less than `first`; empty: there is none.
-  [[nodiscard]] std::string PreparedXidFrom(const std::string& first) const {
-    return detached_.PreparedXidFrom(first);
-  }
-  /// Indexes that such a transaction changed, each once.
-  [[nodiscard]] std::vector<IndexId> IndexesChangedBy(const std::string& xid) const {
-    return detached_.IndexesChangedBy(xid);
-  }
+  /// Those without session: which are prepared, and what they changed.
+  [[nodiscard]] const DetachedTxns& detached() const { return detached_; }
   /// The prepared transaction is known by `xid`, as long as its XID of before, from here on.
   /// Returns what makes that durable. kInvalidArgument: of another length.
   Result<Lsn> RenamePrepared(Txn* txn, Bytes xid);

@@ -191,7 +191,7 @@ TEST_F(UndoResumeTest, AShutdownLeavesTheRollbackOfAPreparedTransaction) {
   EXPECT_GT(fixture_.Cell(9), 0u);
   const Status status = fixture_.Start();
   ASSERT_TRUE(status.ok()) << status.message();
-  EXPECT_TRUE(fixture_.manager().PreparedXids().empty());
+  EXPECT_TRUE(fixture_.manager().detached().PreparedXids().empty());
   EXPECT_EQ(fixture_.manager().LoserCount(), 1u);
   fixture_.RollBackLosers();
   EXPECT_EQ(fixture_.Cell(9), 0u);
@@ -329,7 +329,7 @@ TEST_F(UndoResumeTest, APreparedTransactionOfManyPagesIsFound) {
   WriteMany(&txn, 8);
   ASSERT_TRUE(fixture_.manager().Prepare(&txn, AsBytes("xid")).ok());
   KillAndStart();
-  ASSERT_EQ(fixture_.manager().PreparedXids(), (std::vector<std::string>{"xid"}));
+  ASSERT_EQ(fixture_.manager().detached().PreparedXids(), (std::vector<std::string>{"xid"}));
   ASSERT_TRUE(fixture_.manager().CommitPrepared("xid", Durability::kDurable).ok());
   KillAndStart();
   EXPECT_EQ(fixture_.manager().HistoryLength(), 1u);
@@ -350,7 +350,7 @@ TEST_F(UndoResumeTest, AStartReadsTheEndsOfAPreparedTransactionOnly) {
   KillAndStart();
   // The directory has 65 pages of this size.
   EXPECT_LT(ReadCounter(Counter::kPagesRead) - before, 65u + 10u);
-  EXPECT_EQ(fixture_.manager().IndexesChangedBy("xid"),
+  EXPECT_EQ(fixture_.manager().detached().IndexesChangedBy("xid"),
             (std::vector<IndexId>{UndoFixture::kIndex}));
   // The list goes with the XID.
   ASSERT_TRUE(fixture_.manager().RenamePrepared("xid", "xyz").ok());
@@ -368,7 +368,7 @@ TEST_F(UndoResumeTest, APreparedTransactionOfMoreIndexesThanAPageHasRoomForIsFou
   }
   ASSERT_TRUE(fixture_.manager().Prepare(&txn, AsBytes("xid")).ok());
   KillAndStart();
-  const std::vector<IndexId> found = fixture_.manager().IndexesChangedBy("xid");
+  const std::vector<IndexId> found = fixture_.manager().detached().IndexesChangedBy("xid");
   ASSERT_EQ(found.size(), kIndexes + 1);
   EXPECT_EQ(found.front(), UndoFixture::kIndex);
   EXPECT_EQ(found.back(), IndexId(1000 + (kIndexes - 1) * 3));
@@ -384,7 +384,7 @@ TEST_F(UndoResumeTest, APreparedTransactionWithoutAListIsReadWhole) {
   txn.undo.indexes.Clear();  // as older builds left it
   ASSERT_TRUE(fixture_.manager().Prepare(&txn, AsBytes("xid")).ok());
   KillAndStart();
-  EXPECT_EQ(fixture_.manager().IndexesChangedBy("xid"),
+  EXPECT_EQ(fixture_.manager().detached().IndexesChangedBy("xid"),
             (std::vector<IndexId>{UndoFixture::kIndex}));
   ASSERT_TRUE(fixture_.manager().RollbackPrepared("xid").ok());
   ExpectNothingLeft();

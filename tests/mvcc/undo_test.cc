@@ -325,7 +325,7 @@ TEST_F(UndoTest, ARollbackOfAPreparedTransactionThatFailedIsNoneToBeDecided) {
   const std::vector<std::byte> good = exchange(std::vector<std::byte>(kTxnHeaderPayloadBytes));
   TxnManager& manager = fixture_.manager();
   EXPECT_TRUE(manager.Rollback(&txn).Is(Code::kCorrupt));
-  EXPECT_TRUE(manager.PreparedXids().empty());
+  EXPECT_TRUE(manager.detached().PreparedXids().empty());
   EXPECT_TRUE(manager.CommitPrepared("given up", Durability::kDurable).Is(Code::kNotFound));
   EXPECT_EQ(fixture_.Cell(1), 5u);
   exchange(good);
@@ -351,7 +351,7 @@ TEST_F(UndoTest, APreparedTransactionThatCannotBeCommittedStopsTheLog) {
   EXPECT_EQ(txn.state, TxnState::kPrepared);
   EXPECT_TRUE(fixture_.log().stopped());
   ASSERT_TRUE(fixture_.Start().ok());
-  EXPECT_EQ(fixture_.manager().PreparedXids(), std::vector<std::string>{"promised"});
+  EXPECT_EQ(fixture_.manager().detached().PreparedXids(), std::vector<std::string>{"promised"});
   EXPECT_TRUE(fixture_.manager().CommitPrepared("promised", Durability::kDurable).ok());
   EXPECT_EQ(fixture_.Cell(1), 5u);
 }
@@ -370,7 +370,7 @@ TEST_F(UndoTest, PreparedTransactionsWaitForTheirCoordinator) {
   fixture_.RollBackLosers();
   EXPECT_EQ(fixture_.Cell(3), 0u);
   EXPECT_EQ(fixture_.Cell(1), 5u);
-  std::vector<std::string> xids = fixture_.manager().PreparedXids();
+  std::vector<std::string> xids = fixture_.manager().detached().PreparedXids();
   std::sort(xids.begin(), xids.end());
   EXPECT_EQ(xids, (std::vector<std::string>{"xid one", "xid two"}));
   EXPECT_TRUE(
@@ -380,7 +380,7 @@ TEST_F(UndoTest, PreparedTransactionsWaitForTheirCoordinator) {
   EXPECT_EQ(fixture_.Cell(1), 5u);
   EXPECT_EQ(fixture_.Cell(8), 0u);
   KillAndStart();
-  EXPECT_TRUE(fixture_.manager().PreparedXids().empty());
+  EXPECT_TRUE(fixture_.manager().detached().PreparedXids().empty());
   EXPECT_EQ(fixture_.manager().HistoryLength(), 1u);
   fixture_.CheckAll();
 }
@@ -401,7 +401,7 @@ TEST_F(UndoTest, APreparedTransactionMayGetAnotherXidOfItsLength) {
   EXPECT_TRUE(fixture_.manager().RenamePrepared("two?", "two!").ok());
   EXPECT_TRUE(fixture_.manager().RenamePrepared("two?", "two!").Is(Code::kNotFound));
   KillAndStart();
-  std::vector<std::string> xids = fixture_.manager().PreparedXids();
+  std::vector<std::string> xids = fixture_.manager().detached().PreparedXids();
   std::sort(xids.begin(), xids.end());
   EXPECT_EQ(xids, (std::vector<std::string>{"one!", "two!"}));
   EXPECT_TRUE(fixture_.manager().RollbackPrepared("one!").ok());
@@ -416,7 +416,7 @@ TEST_F(UndoTest, ADetachedPreparedTransactionLivesOn) {
   ASSERT_TRUE(fixture_.Write(txn.get(), 1, 5).ok());
   ASSERT_TRUE(fixture_.manager().Prepare(txn.get(), AsBytes("x")).ok());
   fixture_.manager().KeepPrepared(std::move(txn));
-  EXPECT_EQ(fixture_.manager().PreparedXids().size(), 1u);
+  EXPECT_EQ(fixture_.manager().detached().PreparedXids().size(), 1u);
   EXPECT_TRUE(fixture_.manager().RollbackPrepared("x").ok());
   EXPECT_EQ(fixture_.Cell(1), 0u);
 }
