@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "base/random.h"
+#include "tests/support/changed_bytes.h"
 #include "tests/support/test_settings.h"
 #include "wal/redo.h"
 
@@ -20,12 +20,6 @@ struct Record {
   std::vector<std::byte> body;
   uint8_t version = 0;
 };
-
-std::vector<std::byte> RandomBytes(Random* random, size_t size) {
-  std::vector<std::byte> bytes(size);
-  for (std::byte& byte : bytes) byte = static_cast<std::byte>(random->Next());
-  return bytes;
-}
 
 void Build(GroupBuilder* builder, const std::vector<Record>& records) {
   builder->Clear();
