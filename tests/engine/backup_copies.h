@@ -5,14 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "tests/support/fault_file_system.h"
+#include "tests/support/folder_copy.h"
 
 namespace rowan {
-
-/// All files of a folder, links followed, into another one, durably; failures are test failures.
-void CopyFolder(FaultFileSystem* files, const std::string& from, const std::string& to);
-
-void RemoveFolder(FaultFileSystem* files, const std::string& folder);
 
 /// What is wrong with the backup, a line each; empty: nothing.
 std::string WrongWithBackup(FaultFileSystem* files, const std::string& folder,
