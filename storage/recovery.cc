@@ -103,6 +103,7 @@ Status Recovery::Scan() {
   LogReader::Group group;
   Status status;
   bool gather = true;
+  statistics_.stretches = 1;
   while ((status = ahead.Next(&group)).ok()) {
     const Status scanned = ScanGroup(group, gather);
     if (!scanned.ok()) return scanned;
@@ -175,6 +176,7 @@ Status Recovery::GatherStretch() {
       LogReader::Open(file_system_, folder_, control_, gathered_end_);
   if (!reader.ok()) return reader.status();
   ROWAN_DCHECK(gathered_end_ < end_);
+  ++statistics_.stretches;
   backlog_.Clear();
   LogReadAhead ahead(reader->get());
   LogReader::Group group;
