@@ -5,6 +5,8 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+
 #include "tests/storage/storage_fixture.h"
 #include "tests/support/fault_file_system.h"
 
@@ -19,6 +21,7 @@ class SpaceFixture : public StorageFixture {
     bool background = true;
     uint32_t file_pages_max = UINT32_MAX;
     DoublewriteMode doublewrite = DoublewriteMode::kOn;
+    std::string folder = "/instance";
   };
   static constexpr SpaceId kSpace = kFirstTableSpace;
 
@@ -37,6 +40,7 @@ class SpaceFixture : public StorageFixture {
  private:
   static StorageOptions StorageOptionsOf(const Options& options) {
     StorageOptions storage = SmallOptions();
+    storage.folder = options.folder;
     storage.page_size_bytes = options.page_bytes;
     storage.files.pages_max = options.file_pages_max;
     storage.log.capacity_bytes = options.log_bytes;
