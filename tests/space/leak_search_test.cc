@@ -9,6 +9,7 @@
 #include "space/blob_store.h"
 #include "space/leak_search.h"
 #include "tests/space/space_fixture.h"
+#include "tests/support/log_capture.h"
 
 namespace rowan {
 namespace {
@@ -31,6 +32,17 @@ class LeakSearchTest : public testing::Test {
     EXPECT_TRUE(store.VisitPages(*ref, note).ok());
   }
 
+  /// A walk that passes over the last page.
+  Status SearchWithout(bool quiet_walk) {
+    LeakSearch search(&fixture_.allocator(), kSpace);
+    return search.Run([&](LeakSearch::PageVisit reach, bool* quiet) {
+      *quiet = quiet_walk;
+      for (const PageNumber page : pages_) {
+        if (page != pages_.back()) reach(page);
+      }
+      return Status::Ok();
+    });
+  }
   /// A walk for each entry, the last one repeated: was it quiet?
   Status Search(const std::vector<bool>& quiet_walks, bool meets_twice) {
     walks_ = 0;
@@ -66,6 +78,41 @@ TEST_F(LeakSearchTest, APageMetTwiceIsFoundThoughSomeWalksWereDisturbed) {
 TEST_F(LeakSearchTest, NobodyIsBlamedForWhatOnlyDisturbedWalksMet) {
   EXPECT_TRUE(Search({false}, true).ok());
   EXPECT_TRUE(Search({true, false}, true).ok());
+}
+
+TEST_F(LeakSearchTest, APageThatNobodyHasIsFoundByName) {
+  const LogCapture log;
+  const Status found = SearchWithout(true);
+  EXPECT_TRUE(found.Is(Code::kCorrupt));
+  EXPECT_EQ(found.detail(), pages_.back().value());
+  EXPECT_TRUE(log.Has("nothing refers to it")) << log.Text();
+}
+
+TEST_F(LeakSearchTest, APageThatOnlyAnOldVersionMayHaveIsLeftAloneUnlessItWasQuiet) {
+  EXPECT_TRUE(SearchWithout(false).ok());
+}
+
+TEST_F(LeakSearchTest, APageThatIsTakenOrFreedMeanwhileIsNotLost) {
+  BlobStore store(&fixture_.allocator());
+  LeakSearch search(&fixture_.allocator(), kSpace);
+  Result<BlobRef> passing = store.Write(kSpace, AsBytes("v"), {});
+  ASSERT_TRUE(passing.ok());
+  const Status status = search.Run([&](LeakSearch::PageVisit reach, bool* quiet) {
+    *quiet = true;
+    for (const PageNumber page : pages_) reach(page);
+    EXPECT_TRUE(store.Free(*passing).ok());  // in use at first
+    passing = store.Write(kSpace, AsBytes("v"), {});
+    EXPECT_TRUE(store.Free(*passing).ok());
+    return Status::Ok();
+  });
+  EXPECT_TRUE(status.ok()) << status.message();
+}
+
+TEST_F(LeakSearchTest, AWalkThatFailsIsItsError) {
+  LeakSearch search(&fixture_.allocator(), kSpace);
+  const Status failed =
+      search.Run([](LeakSearch::PageVisit, bool*) { return Status(Code::kInterrupted); });
+  EXPECT_TRUE(failed.Is(Code::kInterrupted));
 }
 
 }  // namespace
