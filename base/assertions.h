@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// ROWAN_CHECK: a broken invariant stops the process, in every build. ROWAN_DCHECK: the same where
-// the test costs too much for release builds; on in sanitizer and debug builds.
+// ROWAN_CHECK: a broken invariant stops the process, in every build. ROWAN_DCHECK: the same for
+// tests that cost too much in release builds; on in sanitizer and debug builds.
 #pragma once
 
 namespace rowan {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// The greater of an atomic's value and a new one. Thread-safe.
+// Raises an atomic to a new value if that is greater. Thread-safe.
 #pragma once
 
 #include <atomic>
 
 namespace rowan {
 
-/// Stores `value`, sequentially consistent, unless as much or more is there.
+/// Stores `value`, sequentially consistent, unless the atomic holds at least that much.
 template <typename T>
 void RaiseTo(std::atomic<T>* maximum, T value) {
   T seen = maximum->load(std::memory_order_relaxed);

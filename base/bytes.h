@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Byte spans and explicit-endian access. Disk structures are little-endian; comparable keys are
-// big-endian. All loads and stores are unaligned-safe. Thread safety: as the memory they touch.
+// big-endian. All loads and stores are unaligned-safe. Thread safety: that of the memory they
+// touch.
 #pragma once
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// CounterBatch: several counters at once, for code that ends something very frequent: the thread's
-// shard is looked up once.
-// Thread safety: one thread, the one that made it.
+// CounterBatch: several counters at once, for code on very hot paths: the thread's shard is looked
+// up once.
+// Thread safety: only the thread that made it.
 #pragma once
 
 #include "base/counters.h"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // CRC-32C (Castagnoli), the checksum of every page, log group and control slot. Uses the SSE 4.2
-// instruction in three interleaved streams where the processor has it, else a table. Thread-safe.
+// instruction in three interleaved streams where the processor has it, otherwise a table.
+// Thread-safe.
 #pragma once
 
 #include <cstdint>

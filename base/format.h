@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Text formatting with fmt's format strings, checked at compile time. The formatting itself is
-// compiled once (base/format.cc): including this costs a tenth of what fmt/format.h costs.
+// compiled once (base/format.cc): including this costs a tenth of including fmt/format.h.
 // Thread-safe.
 #pragma once
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Feature masks: how a structure on disk says what a build must know to use it. They are in the
-// control file, in the header of each log file and in the header of each tablespace; a format
-// version says which fields there are, the masks say which abilities are in use.
+// Feature masks: how a structure on disk states what a build must know to use it. They are in the
+// control file and in the header of each log file and tablespace; a format version says which
+// fields exist, the masks say which features are in use.
 //   compatible            a build that does not know the bit may read and write
 //   read-only compatible  it may read, and must not write
 //   incompatible          it must not even read
-// A bit is never reused for something else. Thread safety: plain functions.
+// A bit is never reused. Thread safety: plain functions.
 #pragma once
 
 #include <cstddef>
@@ -37,8 +37,8 @@ void StoreFeatures(std::byte* target, const FormatFeatures& features);
 [[nodiscard]] FormatFeatures LoadFeatures(const std::byte* source);
 
 /// kNewerFormat, with a sentence in the log that names `file` and the bits, when this build, which
-/// knows the bits of `known`, must not write the structure. Nothing is opened only for reading, so
-/// an unknown bit that permits no more than that is refused as well.
+/// knows the bits in `known`, must not write the structure. Even a read-only instance is opened for
+/// writing, in memory, so an unknown read-only compatible bit is refused as well.
 Status CheckFeatures(const FormatFeatures& features, const FormatFeatures& known,
                      std::string_view file);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // FunctionRef: a parameter that is anything callable. It refers to the caller's object, copies and
-// allocates nothing, and is valid until the call it was passed to returns: never keep one (keep a
+// allocates nothing, and is valid until the call it was passed to returns: never store one (store a
 // std::function instead). C++26 has std::function_ref.
 #pragma once
 
@@ -33,7 +33,7 @@ class FunctionRef<Result(Arguments...)> {
   explicit operator bool() const { return call_ != nullptr; }
 
  private:
-  /// Also for functions, which POSIX lets a void* hold.
+  /// Also for functions: POSIX lets a void* hold a pointer to one.
   template <typename Object>
   static void* AddressOf(Object& object) {
     return const_cast<void*>(reinterpret_cast<const volatile void*>(std::addressof(object)));

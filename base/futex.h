@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // A word to sleep on, without the sched_yield rounds that std::atomic::wait does first: on busy
-// processors each of them is a context switch, and a wait for a sync or for another transaction
-// ends no sooner for them.
+// processors each round is a context switch, and it ends a wait for a sync or another transaction
+// no sooner.
 #pragma once
 
 #include <atomic>

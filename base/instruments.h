@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Instruments: callbacks for threads that start and end and for waits on files. An embedder sets
-// its own monitoring once and is told of everything from then on; without one each place costs a
+// its own monitoring once and is called from then on; without one, each call site costs a
 // predictable branch. Thread safety: all functions.
 #pragma once
 
@@ -32,13 +32,13 @@ struct Instruments {
   void (*file_wait_ends)(FileWaitState* state, size_t bytes) = nullptr;
 };
 
-/// Null: no monitoring. `instruments` lives until nothing of the engine runs any more. REQUIRES:
-/// nothing of the engine runs now.
+/// Null: no monitoring. `instruments` must outlive everything that the engine runs. REQUIRES:
+/// nothing of the engine is running.
 void SetInstruments(const Instruments* instruments);
 /// Null: no monitoring.
 const Instruments* CurrentInstruments();
 
-/// A wait for a file while it lives. `file` as file_opened named it.
+/// Scope of a wait for a file. `file`: the handle that file_opened returned.
 class FileWait {
  public:
   FileWait(void* file, FileWaitKind kind, size_t bytes) : bytes_(bytes) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Key prefixes: the entries that begin with one are those from it on and before its successor.
+// Key prefixes: the entries that begin with one lie in [prefix, successor).
 #pragma once
 
 #include <vector>

@@ -108,7 +108,7 @@ void Latch::DowngradeToShared() {
 }
 
 void Latch::WakeWaiters(Unpark selection) {
-  // Under the bucket mutex the waiters bit becomes exactly "someone stays parked". Those woken try
+  // Under the bucket mutex the waiters bit becomes exactly "a thread stays parked". Those woken try
   // again: one gets in, and its release sees the bit and wakes the next.
   UnparkSelected(this, selection, [this](bool others_remain) {
     if (!others_remain) word_.fetch_and(~kWaiters, std::memory_order_relaxed);

@@ -5,26 +5,26 @@
 //   bits 0..47  version, bumped by every exclusive release that may have changed the data
 //   bits 48..60 count of shared holders (0..8191)
 //   bit  61     turn: a writer that found no gap between readers waits for its turn
-//   bit  62     waiters: someone is parked on this word in the parking lot
+//   bit  62     waiters: a thread is parked on this word in the parking lot
 //   bit  63     writer: held exclusively
 //
-// Bit 62 is set by a waiter while it sees itself blocked and stays set as long as anyone is parked,
-// so the release that ends the blockade always sees it.
-// Bit 61 is set by a writer that spun in vain while readers were inside, and cleared by it when it
-// is in or gives up, and by any exclusive release, which gives readers their chance. While it is
-// set no reader enters, so that overlapping readers cannot keep a writer out forever. So a shared
+// A waiter sets bit 62 when it finds itself blocked; it stays set while any thread is parked, so
+// the release that unblocks it always sees the bit.
+// A writer sets bit 61 after it spun in vain while readers were inside, and clears it when it
+// enters or gives up; any exclusive release clears it too, which gives readers their chance. While
+// it is set no reader enters, so overlapping readers cannot starve a writer. So a shared
 // acquisition may wait for a writer that waits for shared holders: the latch order binds shared
 // holders among themselves, too.
 //
-// Modes: optimistic readers remember the version, read, and validate that no writer came or went;
-// they write nothing shared. Shared and exclusive acquire spin for about a microsecond, then park
-// (base/parking_lot.h), because threads outnumber cores. Not recursive. Writers have no order among
-// themselves, but a parked waiter is woken on every release that could let it in.
+// Modes: optimistic readers remember the version, read, and validate that no writer entered or
+// left; they write to no shared memory. Shared and exclusive acquire spin for about a microsecond,
+// then park (base/parking_lot.h), because threads outnumber cores. Not recursive. Writers are not
+// served in order, but every release that could admit a parked waiter wakes it.
 // A latch must outlive every release: an unlocking thread may still touch the word to wake others.
 // Thread safety: all members may be called from any thread; Unlock* only by a holder.
 //
-// Latch itself is not named in the order of acquisition: it is used through RankedLatch, or through
-// the latch of a page (buffer/page_latch.h).
+// Latch itself has no rank: use it through RankedLatch, or through the latch of a page
+// (buffer/page_latch.h).
 #pragma once
 
 #include <atomic>
@@ -75,10 +75,10 @@ class Latch {
   }
 
   /// As LockShared and LockExclusive, but gives up and returns false when `tag` is no longer
-  /// `expected` while waiting: for latches whose guarded object can be replaced by another one, for
-  /// which the caller must not wait. The tag is changed by the exclusive holder, which then
-  /// releases the latch (and may take it again): no thread sleeps on a changed tag.
-  /// A latch that is free is taken without looking at the tag; the caller checks it anyway.
+  /// `expected` while waiting: for latches whose guarded object can be replaced by one that the
+  /// caller must not wait for. The tag is changed by the exclusive holder, which then releases the
+  /// latch (and may take it again): no thread sleeps on a changed tag.
+  /// A free latch is taken without looking at the tag; the caller checks it anyway.
   [[nodiscard]] bool LockSharedWhile(const std::atomic<uint64_t>& tag, uint64_t expected) {
     return TryLockShared() || LockSharedSlow(&tag, expected);
   }
@@ -123,7 +123,7 @@ class Latch {
     return false;
   }
 
-  /// If no writer is inside or has its turn, and the version still is `version`, takes it shared.
+  /// If no writer is inside or has its turn, and the version is still `version`, takes it shared.
   [[nodiscard]] bool TryShareFromOptimistic(Version version) {
     uint64_t word = word_.load(std::memory_order_relaxed);
     while ((word & (kWriter | kTurn)) == 0 && (word & kVersionMask) == version &&
@@ -143,12 +143,12 @@ class Latch {
     return (word & kWriter) == 0;
   }
 
-  /// True if nothing was written since TryOptimistic returned `version`. Everything read before
-  /// this call is then consistent; everything read when it fails must be thrown away.
+  /// True if nothing was written since TryOptimistic returned `version`. If so, everything read
+  /// before this call is consistent; if not, it must be discarded.
   [[nodiscard]] bool Validate(Version version) const {
 #if defined(__SANITIZE_THREAD__)
-    // ThreadSanitizer knows no fences; a read-modify-write gives the same order, and it understands
-    // that.
+    // ThreadSanitizer does not understand fences; it does understand a read-modify-write, which
+    // gives the same order.
     const uint64_t word = word_.fetch_add(0, std::memory_order_acq_rel);
 #else
     std::atomic_thread_fence(std::memory_order_acquire);
@@ -173,7 +173,7 @@ class Latch {
   static constexpr uint64_t kWaiters = uint64_t{1} << 62;
   static constexpr uint64_t kWriter = uint64_t{1} << 63;
 
-  /// Wait, then take the latch. With a `tag`: false when it changed. Always true without.
+  /// Wait, then take the latch. With a `tag`: false when it changed; without one, always true.
   bool LockSharedSlow(const std::atomic<uint64_t>* tag, uint64_t expected);
   bool LockExclusiveSlow(const std::atomic<uint64_t>* tag, uint64_t expected);
   /// Spins for a gap. kIn, kTagChanged, or kBlocked.
@@ -194,7 +194,7 @@ class Latch {
 };
 static_assert(sizeof(Latch) == 8);
 
-/// A latch with its place in the order of acquisition. Thread safety: as Latch.
+/// A latch with a rank in the order of acquisition. Thread safety: as Latch.
 template <LatchRank kRank>
 class ROWAN_CAPABILITY("latch") RankedLatch {
  public:
@@ -227,7 +227,7 @@ class ROWAN_CAPABILITY("latch") RankedLatch {
   Latch latch_;
 };
 
-/// Hold a latch for as long as they live.
+/// Hold a latch for their lifetime.
 template <LatchRank kRank>
 class ROWAN_SCOPED_CAPABILITY SharedLatchGuard {
  public:

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // LatchRank: the place of each mutex and latch in the order of acquisition. A thread that holds one
-// may only wait for those that come later in base/latch_rank.def; not for one of equal rank, except
-// page latches, which have an order of their own (docs/latches.md). Taking one without waiting
-// (Try...) is not bound by the order.
+// may wait only for those that come later in base/latch_rank.def, and not for one of equal rank,
+// except for page latches, which have an order of their own (docs/latches.md). Acquiring without
+// waiting (Try...) is not bound by the order.
 //
 // Builds with ROWAN_DCHECK_ENABLED record what each thread holds and abort when it breaks the
-// order, even where a deadlock would need a rare race. Elsewhere the functions are empty. Thread
-// safety: the record belongs to the calling thread.
+// order, even where a deadlock would need a rare race. In other builds the functions are empty.
+// Thread safety: the record belongs to the calling thread.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ enum class LatchRank : uint8_t {
 };
 
 #if defined(ROWAN_DCHECK_ENABLED)
-/// The thread is about to wait for it. Aborts, naming both, if it must not.
+/// The thread is about to wait for `rank`. Aborts, naming both ranks, if it must not.
 void NoteLatchWanted(LatchRank rank);
 void NoteLatchTaken(LatchRank rank);
 /// Aborts if the thread does not hold one.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// The one place that knows spdlog. Layers log sentences that an operator can act on; the plugin
-// sends them to the server's error log by SetLogSink, tools and tests get stderr. Thread-safe.
+// The only place that uses spdlog. Layers log sentences that an operator can act on; the plugin
+// directs them to the server's error log with SetLogSink, tools and tests use stderr. Thread-safe.
 #pragma once
 
 #include <functional>

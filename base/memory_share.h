@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// MemoryShare: how much memory an optional use may take, in bytes; requests beyond that are
-// refused. Thread safety: all members.
+// MemoryShare: a cap, in bytes, on the memory of an optional use; requests beyond it are refused.
+// Thread safety: all members.
 #pragma once
 
 #include <atomic>
@@ -24,7 +24,7 @@ class MemoryShare {
   void SetMax(uint64_t bytes_max) { bytes_max_.store(bytes_max, std::memory_order_relaxed); }
 
   [[nodiscard]] uint64_t bytes() const { return bytes_.load(std::memory_order_relaxed); }
-  /// Something was refused since the last call.
+  /// Whether a request was refused since the last call.
   bool TakeRefused() { return refused_.exchange(false, std::memory_order_relaxed); }
 
  private:

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// The standard mutexes and condition variables with what they lack: Clang's thread-safety analysis
-// sees who holds them, and each has a rank that builds with ROWAN_DCHECK_ENABLED check
+// The standard mutexes and condition variables with what they lack: annotations for Clang's
+// thread-safety analysis, and a rank, which builds with ROWAN_DCHECK_ENABLED check
 // (base/latch_rank.h). In other builds they cost what the standard ones do; the rank stays in the
-// object, so that its layout does not depend on the build.
+// object so that its layout does not depend on the build.
 //
-// A wait on a Condition is a loop around the state it waits for: the analysis does not look into
-// the lambdas that the standard ones take.
-// Thread safety: as the standard's.
+// Wait on a Condition in a loop that tests the state: the analysis does not look into the lambdas
+// that the standard ones take.
+// Thread safety: as for the standard types.
 #pragma once
 
 #include <chrono>
@@ -149,8 +149,8 @@ class ROWAN_SCOPED_CAPABILITY SharedLock {
   SharedMutex* const mutex_;
 };
 
-/// For waiters that hold a Mutex. A wait may end without a notification. While it waits the thread
-/// should hold nothing else.
+/// For waiters that hold a Mutex. A wait may end without a notification. A waiting thread should
+/// hold nothing else.
 class Condition {
  public:
   void Wait(Mutex* mutex) ROWAN_REQUIRES(mutex) {
@@ -177,7 +177,7 @@ class Condition {
  private:
   friend class SharedCondition;
 
-  /// A wait releases the mutex and takes it again, at its place in the order.
+  /// A wait releases the mutex and takes it again, in rank order.
   class Released {
    public:
     explicit Released(LatchRank rank) : rank_(rank) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Where memory that cannot be had becomes a Status. docs/contracts/faults.md says which functions
-// do that and what must not fail half-way. Thread safety: as the work.
+// Where a failed allocation becomes a Status. docs/contracts/faults.md says which functions do that
+// and what must not fail half-way. Thread safety: that of the work.
 #pragma once
 
 #include <new>
@@ -12,8 +12,8 @@ namespace rowan {
 
 inline constexpr const char* kMemoryRanOut = "memory ran out";
 
-/// The outcome of `work`, a Status or a Result; kOutOfMemory if an allocation failed in it and
-/// nobody dealt with that. What the work held is given back by then.
+/// The outcome of `work`, a Status or a Result; kOutOfMemory if an allocation in it failed and was
+/// not handled there. By then the work has released what it held.
 template <typename Work>
 auto OrOutOfMemory(Work&& work) -> decltype(work()) {
   try {

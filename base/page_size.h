@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Sizes that pages may have. An instance has one, chosen when it is created.
+// Valid page sizes. Each instance has one, chosen when it is created.
 #pragma once
 
 #include <bit>

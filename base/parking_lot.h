@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Parking lot: threads sleep by address, so that a lock word needs no room for a queue.
-// 256 buckets, each a mutex and a list of the sleepers whose address hashes there; every sleeper
-// has its own condition variable, so neighbours in a bucket do not wake each other.
+// 256 buckets, each with a mutex and a list of the sleepers whose address hashes to it; every
+// sleeper has its own condition variable, so neighbours in a bucket do not wake each other.
 //
 // No lost wake-ups: the sleeper's predicate and the waker's update both run under the bucket mutex.
-// The thread that changes the state first makes it visible, then calls Unpark; a thread that saw
-// the old state under the mutex is on the list by then.
+// The thread that changes the state makes it visible before it calls Unpark; by then a thread that
+// saw the old state under the mutex is on the list.
 // Thread safety: all functions from any thread. Callbacks must not park or unpark.
 #pragma once
 

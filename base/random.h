@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Small seeded generator (xoshiro256**, state filled by splitmix64): the same seed gives the same
+// A small seeded generator (xoshiro256**, state filled by splitmix64): the same seed gives the same
 // numbers everywhere. For tests, sampling and workloads; not for secrets. Not thread-safe.
 #pragma once
 
@@ -21,7 +21,7 @@ namespace rowan {
 
 class Random {
  public:
-  using result_type = uint64_t;  // the standard's name, so that std::shuffle accepts this class
+  using result_type = uint64_t;  // the standard's name: std::shuffle requires it
 
   constexpr explicit Random(uint64_t seed) {
     for (uint64_t& word : state_) word = SplitMix64(&seed);

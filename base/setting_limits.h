@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Least and greatest value of a setting. Defined next to the setting, and used both by the
-// component's own check and by the code that offers the setting to users.
+// Least and greatest value of a setting. Defined next to the setting; used by the component's own
+// check and by the code that exposes the setting to users.
 #pragma once
 
 namespace rowan {

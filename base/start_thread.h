@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Starting a thread: the only place that makes one, because the system may refuse it.
+// The only place that starts threads, because the system may refuse one.
 #pragma once
 
 #include <functional>
@@ -9,8 +9,8 @@
 
 namespace rowan {
 
-/// A thread that runs `work`, to be joined. kBusy, detail = errno: the system allows no further one
-/// (a limit of processes, or no memory for a stack). Thread-safe.
+/// A thread that runs `work`; the caller joins it. kBusy, detail = errno: the system allows no more
+/// (a process limit, or no memory for a stack). Thread-safe.
 Result<std::thread> StartThread(std::function<void()> work);
 
 }  // namespace rowan

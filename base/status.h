@@ -62,7 +62,7 @@ class [[nodiscard]] Status {
   [[nodiscard]] constexpr uint32_t detail() const { return detail_; }
   [[nodiscard]] const char* message() const { return message_ ? message_ : CodeName(code_); }
   [[nodiscard]] constexpr bool Is(Code code) const { return code_ == code; }
-  /// The caller decided that a failure does not matter here; say why in a comment.
+  /// The caller has decided that a failure does not matter; a comment says why.
   constexpr void Ignore() const {}
 
  private:
@@ -72,8 +72,8 @@ class [[nodiscard]] Status {
 };
 static_assert(sizeof(Status) == 16 && std::is_trivially_copyable_v<Status>);
 
-/// For steps that are all taken, even if some fail: `*first` becomes `next` unless it holds a
-/// failure already.
+/// For steps that are all taken even if some fail: `*first` becomes `next` unless it already holds
+/// a failure.
 constexpr void KeepFirst(Status* first, Status next) {
   if (first->ok()) *first = next;
 }
@@ -95,7 +95,7 @@ class [[nodiscard]] Result {
     ROWAN_CHECK(value_.has_value());
     return *value_;
   }
-  /// By value, so that a loop over the value of a temporary does not outlive it.
+  /// By value, so that a range-for over a temporary's value does not dangle.
   [[nodiscard]] T value() && {
     ROWAN_CHECK(value_.has_value());
     return std::move(*value_);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Typed integers: an id or a position of one kind cannot be passed where another kind is meant.
+// Typed integers: an id or position of one kind cannot be passed where another is meant.
 // Conversions are named: `value()` out, the explicit constructor in. Thread safety: plain values.
 #pragma once
 

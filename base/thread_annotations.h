@@ -10,7 +10,7 @@
 #endif
 
 #define ROWAN_CAPABILITY(name) ROWAN_THREAD_ATTRIBUTE(capability(name))
-/// On a class whose objects hold a capability for as long as they live.
+/// On a class whose objects hold a capability for their lifetime.
 #define ROWAN_SCOPED_CAPABILITY ROWAN_THREAD_ATTRIBUTE(scoped_lockable)
 #define ROWAN_GUARDED_BY(x) ROWAN_THREAD_ATTRIBUTE(guarded_by(x))
 /// What the pointer points to is guarded, not the pointer.
@@ -24,9 +24,10 @@
   ROWAN_THREAD_ATTRIBUTE(try_acquire_shared_capability(__VA_ARGS__))
 #define ROWAN_REQUIRES(...) ROWAN_THREAD_ATTRIBUTE(requires_capability(__VA_ARGS__))
 #define ROWAN_REQUIRES_SHARED(...) ROWAN_THREAD_ATTRIBUTE(requires_shared_capability(__VA_ARGS__))
-/// The function takes it itself, so the caller must not hold it.
+/// The function acquires it, so the caller must not hold it.
 #define ROWAN_EXCLUDES(...) ROWAN_THREAD_ATTRIBUTE(locks_excluded(__VA_ARGS__))
-/// The function checks that it is held; for code the analysis does not see into, such as lambdas.
+/// The function checks that it is held; for code that the analysis does not look into, such as
+/// lambdas.
 #define ROWAN_ASSERT_CAPABILITY(...) ROWAN_THREAD_ATTRIBUTE(assert_capability(__VA_ARGS__))
 #define ROWAN_RETURN_CAPABILITY(x) ROWAN_THREAD_ATTRIBUTE(lock_returned(x))
 /// For the rare function the analysis cannot follow; each use says why.

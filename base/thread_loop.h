@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // The skeleton of every background thread: a name, a tick, a bounded unit of work, an interruptible
-// wait and a clean stop. Thread safety: Wake and Stop from any thread; Stop is
-// idempotent and joins. Work that runs out of memory is tried again at the next tick.
+// wait and a clean stop. Work that runs out of memory is retried at the next tick. Thread safety:
+// Wake and Stop from any thread; Stop is idempotent and joins.
 #pragma once
 
 #include <atomic>
@@ -26,9 +26,9 @@ class ThreadLoop {
   ThreadLoop(const ThreadLoop&) = delete;
   ThreadLoop& operator=(const ThreadLoop&) = delete;
 
-  /// As StartThread. May be tried again.
+  /// As StartThread. May be retried.
   Status Start();
-  /// Asks the loop to run its work now. Cheap when it is awake already.
+  /// Asks the loop to run its work now. Cheap when it is already awake.
   void Wake();
   /// Finishes the unit of work in progress and joins.
   void Stop();

@@ -8,7 +8,7 @@
 
 namespace rowan {
 
-/// The same for a thread's whole life; take it modulo the number of copies.
+/// Constant for a thread's lifetime; take it modulo the number of copies.
 [[nodiscard]] inline uint32_t ThreadShard() {
   static std::atomic<uint32_t> next{0};
   thread_local const uint32_t shard = next.fetch_add(1, std::memory_order_relaxed);

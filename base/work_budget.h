@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // WorkBudget: how much of a long piece of work one unit may do. Work is done in steps (an undo
-// record, or a page where one record stands for many) and can be left behind any of them, so that
-// neither a shutdown nor a kill waits for the whole (docs/contracts/interruption.md). Not
-// thread-safe, except the flag, which anybody may set.
+// record, or a page where one record stands for many) and can stop after any of them, so neither a
+// shutdown nor a kill waits for the whole (docs/contracts/interruption.md). Not thread-safe, except
+// for the flag, which any thread may set.
 #pragma once
 
 #include <atomic>
@@ -20,7 +20,7 @@ class WorkBudget {
   explicit WorkBudget(uint64_t steps, const std::atomic<bool>* stop = nullptr)
       : steps_(steps), stop_(stop) {}
 
-  /// Everything, unless a shutdown or a kill comes in between. What is short is done all the same.
+  /// Everything, unless a shutdown or a kill intervenes. Short work is finished even then.
   static WorkBudget UntilInterrupted(ShutdownSign sign, const std::atomic<bool>* interrupted) {
     WorkBudget budget(UINT64_MAX);
     budget.sign_ = sign;
@@ -28,7 +28,7 @@ class WorkBudget {
     return budget;
   }
 
-  /// Before each step: false if it must not be taken any more.
+  /// Before each step: false if it must not be taken.
   [[nodiscard]] bool Spend() {
     if (exhausted()) return false;
     --steps_;
@@ -38,13 +38,13 @@ class WorkBudget {
   [[nodiscard]] bool exhausted() const {
     return steps_ == 0 || (stop_ != nullptr && stop_->load(std::memory_order_relaxed));
   }
-  /// Work that ended with `status` was left for want of budget: it can go on where it stands.
+  /// Whether work that ended with `status` ran out of budget: it can resume where it stopped.
   [[nodiscard]] bool Left(const Status& status) const {
     return status.Is(Code::kBusy) && exhausted();
   }
 
  private:
-  /// Of work that is interrupted: a second on a disk that takes 10 ms for a page.
+  /// Granted to interrupted work: a second on a disk that takes 10 ms for a page.
   static constexpr uint64_t kStepsInAnyCase = 100;
 
   [[nodiscard]] bool IsInterrupted() const {
@@ -55,7 +55,7 @@ class WorkBudget {
   uint64_t steps_;
   ShutdownSign sign_ = nullptr;
   const std::atomic<bool>* interrupted_ = nullptr;  ///< its session is killed
-  const std::atomic<bool>* const stop_;             ///< set by whoever stops the engine
+  const std::atomic<bool>* const stop_;             ///< set when the engine stops
 };
 
 }  // namespace rowan

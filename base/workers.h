@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Workers: one piece of work that several threads, including the caller, do together until all have
-// finished. They take parts of it from shared state, so that any number of them gets it done.
-// Background work uses a ThreadLoop instead.
+// finished. They take parts of it from shared state, so any number of them gets it done. Background
+// work uses a ThreadLoop instead.
 // Thread safety: Run by one thread; failed() by any.
 #pragma once
 
@@ -16,14 +16,14 @@ namespace rowan {
 
 class Workers {
  public:
-  /// `count`: the caller included, at least 1. Threads show as "rowan-<name><number>", see
+  /// `count`: including the caller, at least 1. Threads appear as "rowan-<name><number>", see
   /// ThreadLoop.
   Workers(std::string name, uint32_t count);
 
-  /// Each of them calls `work` with its number; the caller's is 0. Returns when all have ended,
-  /// with the first failure. If the system refuses a thread, there is one fewer.
+  /// Each thread calls `work` with its number; the caller's is 0. Returns when all have ended, with
+  /// the first failure. If the system refuses a thread, the others do its share.
   Status Run(FunctionRef<Status(uint32_t worker)> work);
-  /// One of them has failed: the others should stop.
+  /// A thread has failed: the others should stop.
   [[nodiscard]] bool failed() const { return failed_.load(std::memory_order_acquire); }
 
  private:
@@ -32,8 +32,8 @@ class Workers {
 
   const std::string name_;
   const uint32_t count_;
-  std::atomic<bool> failed_{false};  ///< set by the first that fails, read by all
-  Status failure_;                   ///< written by whichever set it, read when all have ended
+  std::atomic<bool> failed_{false};  ///< set by the first thread that fails, read by all
+  Status failure_;                   ///< written by its setter, read when all have ended
 };
 
 }  // namespace rowan

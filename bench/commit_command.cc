@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // rowan-bench commit: every thread updates rows of its own and commits each update, through the
-// engine without a server: what grouping gains with many threads and what a lone one pays.
+// engine without a server: what group commit gains with many threads and what it costs a lone one.
 #include <algorithm>
 #include <cstdio>
 #include <cstring>

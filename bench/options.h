@@ -13,7 +13,7 @@
 
 namespace rowan {
 
-/// Fills `values`. False when the command is done already: it printed its help.
+/// Fills `values`. False when the command is already done: it printed its help.
 bool ParseOptions(const std::vector<std::string>& arguments, const std::string& usage,
                   const boost::program_options::options_description& options,
                   boost::program_options::variables_map* values);

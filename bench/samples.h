@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Samples: durations of one kind, and what is said about them. One thread at a time.
+// Samples: durations of one kind, and their statistics. One thread at a time.
 #pragma once
 
 #include <algorithm>

@@ -4,14 +4,14 @@
 // Inner pages are read without latching: version, read, validate. A child's page number read from a
 // parent is trusted only when the parent still validates after the child's version or latch was
 // taken; until then the child may be any page, so damage seen there is real only if the parent
-// still validates. Restarts are explicit and happen in one loop here.
+// still validates. Restarts are explicit and happen in a single loop.
 //
-// Ancestors: a cursor remembers the inner pages of its last path with their versions. As long as
-// its version is the same, such a page is unchanged: it is in the tree, at its level, with the same
-// bounds. (The upper bound is in the page; the lower one never changes while a node lives: a split
-// gives the upper part away, a merge takes from the right.) So the path to a nearby leaf begins at
-// the lowest one that covers the target. A page that was split, merged away, freed or evicted has
-// another version and is skipped.
+// Ancestors: a cursor remembers the inner pages of its last path with their versions. While its
+// version is the same, such a page is unchanged: it is in the tree, at its level, with the same
+// bounds. (The upper bound is in the page; the lower one never changes during a node's life: a
+// split gives the upper part away, a merge takes from the right.) So the path to a nearby leaf
+// begins at the lowest ancestor that covers the target. A page that was split, merged away, freed
+// or evicted has another version and is skipped.
 // Thread safety: one thread per object; the tree by any number of threads.
 #pragma once
 
@@ -41,7 +41,7 @@ struct Ancestors {
     OptimisticPage page;
     PageId id;
   };
-  /// Higher ones are not remembered: with pages of a few hundred children there are none.
+  /// Higher levels are not remembered: with a few hundred children per page there are none.
   static constexpr uint8_t kLevels = 6;
 
   void Clear() { root_level = 0; }
@@ -87,15 +87,15 @@ class Descent {
   /// TrackLowerBound, the bound is the parent's. kNotFound: the root is a leaf.
   Status ToLeafParent(const DescentTarget& target, PageGuard* parent, ChildChoice* choice);
 
-  /// Records the lower bound of the leaf reached by ToLeaf. Call it before ToLeaf.
+  /// Records the lower bound of the leaf that ToLeaf reaches. Call before ToLeaf.
   void TrackLowerBound(std::vector<std::byte>* lower) { lower_ = lower; }
   /// After ToLeaf with TrackLowerBound: false if the leaf is the first one.
   [[nodiscard]] bool has_lower() const { return has_lower_; }
-  /// Collects index and number of children on the path. Call it before ToLeaf.
+  /// Collects index and number of children on the path. Call before ToLeaf.
   void TrackPath(std::vector<ChildChoice>* path) { path_ = path; }
   /// Level of the root at the last descent.
   [[nodiscard]] uint8_t root_level() const { return root_level_; }
-  /// Stores the path of ToLeaf and ToLeafNearby there. `ancestors` outlives the descent; call it
+  /// Stores the path of ToLeaf and ToLeafNearby in `ancestors`, which outlives the descent. Call
   /// first.
   void Remember(Ancestors* ancestors) { ancestors_ = ancestors; }
 
@@ -106,7 +106,7 @@ class Descent {
     ChildChoice choice;
   };
 
-  /// kNotFound: it has changed, or does not certainly cover the target.
+  /// kNotFound: the ancestor has changed, or may not cover the target.
   Status TryFromAncestor(const DescentTarget& target, uint8_t level, LatchMode mode,
                          PageGuard* leaf);
   Status TryToLeaf(const DescentTarget& target, LatchMode mode, PageGuard* leaf);
@@ -130,12 +130,12 @@ class Descent {
   Way way_ = Way::kDescended;
   std::vector<std::byte>* lower_ = nullptr;
   bool has_lower_ = false;
-  uint8_t lower_above_ = 0;  ///< separators of this level and below do not count for it
+  uint8_t lower_above_ = 0;  ///< separators at this level and below do not count for it
   std::vector<ChildChoice>* path_ = nullptr;
   uint8_t root_level_ = 0;
 };
 
-/// True if a latched page is a sane leaf of the index; for pages reached by a validated path.
+/// True if a latched page is a sane leaf of the index. For pages reached by a validated path.
 bool IsLeafOf(Bytes page, IndexId index);
 
 }  // namespace rowan

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// The one thing that a tree knows about its values: an entry may be marked as deleted, and then it
-// only keeps its place. Thread safety: pure functions.
+// The only thing that a tree knows about its values: an entry may be marked as deleted, and then
+// only holds its place. Thread safety: pure functions.
 #pragma once
 
 #include <cstdint>

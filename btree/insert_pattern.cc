@@ -6,8 +6,8 @@
 namespace rowan {
 namespace {
 
-/// A stream has put this many entries, and this large a part of the leaf, in a row: short bursts at
-/// random places, where splits leave leaves emptier, rarely do.
+/// A stream must put this many entries, and this large a part of the leaf, in a row: short bursts
+/// at random places, where splits would leave leaves emptier, rarely do.
 constexpr int kTrendRun = 8;
 constexpr size_t kTrendShare = 4;
 /// Sessions that insert into one stream overtake each other by up to this many places; in a leaf of

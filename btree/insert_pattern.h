@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Where the inserts into a leaf go: what a node remembers of its last ones distinguishes streams of
-// ascending or descending keys from random ones, any number of streams in one tree, as each soon
-// has a leaf of its own. Splits use it (node_split.h), and each tree keeps counts.
+// Where the inserts into a leaf go: what a node remembers of its last inserts distinguishes streams
+// of ascending or descending keys from random ones. One tree may have any number of streams, as
+// each soon has a leaf of its own. Splits use this (node_split.h), and each tree keeps counts.
 // Thread safety: pure functions, plain values.
 #pragma once
 
@@ -12,11 +12,11 @@
 
 namespace rowan {
 
-/// An insert relative to the one before it in its leaf. The first value that applies.
+/// An insert relative to the previous one in its leaf: the first value that applies.
 enum class InsertPlace : uint8_t {
-  kUnknown,     ///< none before it since the leaf was made or split
-  kAscending,   ///< directly after the last one
-  kDescending,  ///< directly before the last one
+  kUnknown,     ///< the first since the leaf was made or split
+  kAscending,   ///< directly after the previous one
+  kDescending,  ///< directly before the previous one
   kLeft,        ///< elsewhere, before all entries of the leaf
   kRight,       ///< elsewhere, after all entries of the leaf
   kElsewhere,
@@ -25,8 +25,8 @@ enum class InsertPlace : uint8_t {
 
 /// For an insert at `slot` of a node that does not have it yet.
 [[nodiscard]] InsertPlace InsertPlaceOf(const NodeView& node, size_t slot);
-/// The node's insert run after it: roughly how many of the last inserts went up (positive) or down
-/// in one stream, whose sessions may overtake each other by a few places.
+/// The node's insert run after that insert: roughly how many of the last inserts went up (positive)
+/// or down in one stream, whose sessions may overtake each other by a few places.
 [[nodiscard]] int8_t InsertRunAfter(const NodeView& node, size_t slot);
 
 enum class InsertTrend : uint8_t { kNone, kAscending, kDescending };

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// LeafDirectory: the leaves of a damaged tree, found by reading every page of its file, in the
-// order of their keys. A Cursor that has one bypasses unreadable pages, inner ones as well as
-// leaves (Cursor::SetDetour), so that the contents of the other leaves can be saved.
+// LeafDirectory: the leaves of a damaged tree in key order, found by reading every page of its
+// file. A Cursor that has one bypasses unreadable pages, inner ones as well as leaves
+// (Cursor::SetDetour), so that the contents of the other leaves can be saved.
 //
-// It shows the tree as of when it was made; the tree must not change while it is in use. A page
-// that is free by its space's bitmap is left out, if the bitmap can be read: it may once have been
-// a leaf.
+// It shows the tree as of its construction; the tree must not change while it is in use. If the
+// space's bitmap can be read, pages that it marks as free are left out: they may once have been
+// leaves.
 // Thread safety: constant once built.
 #pragma once
 
@@ -32,7 +32,7 @@ class LeafDirectory {
   static Result<std::shared_ptr<const LeafDirectory>> Build(Tree* tree,
                                                             FunctionRef<bool()> interrupted);
 
-  /// The leaf that owns the key, or the first of all; null: there is none.
+  /// The leaf that owns the key, or the first leaf; null: there is none.
   [[nodiscard]] const Leaf* OwnerOf(Bytes key) const;
   /// The next leaf whose first key is above the key; null: none.
   [[nodiscard]] const Leaf* After(Bytes key) const;
@@ -41,7 +41,7 @@ class LeafDirectory {
   [[nodiscard]] const Leaf* First() const { return leaves_.empty() ? nullptr : &leaves_.front(); }
   [[nodiscard]] const Leaf* Last() const { return leaves_.empty() ? nullptr : &leaves_.back(); }
 
-  /// Pages of the file, of whatever index, that are in use and cannot be read; ascending.
+  /// Pages of the file, of any index, that are in use and cannot be read; ascending.
   [[nodiscard]] const std::vector<PageNumber>& unreadable() const { return unreadable_; }
 
  private:

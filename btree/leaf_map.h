@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// LeafMap: the visibility map of one index, a word for each leaf, keyed by page number and kept
+// LeafMap: the visibility map of one index: a word for each leaf, keyed by page number and kept
 // outside the leaf, in memory only. It starts empty and fills itself: a thread that has read a
-// whole leaf notes it. It answers for a leaf without the leaf's page in the pool.
+// whole leaf notes it. It answers for a leaf even when the leaf's page is not in the pool.
 //
 //   bits 0..47   stamp: largest id of a transaction that changed the leaf, or 0 when it is proven
 //                that every snapshot, present and future, sees the same on it
 //   bits 48..61  live: entries that do not carry the delete mark (kEntryMarked)
 //   bit 62       clean: no entry of the leaf carries it
-//   bit 63       known: 0 = nothing is known of the page
+//   bit 63       known: 0 = nothing is known about the page
 //
 // Invariants (docs/decisions/0007-visibility-map.md has the proof of what follows from them):
 //  1. A known word belongs to a page that is a leaf of this index below the root.
 //  2. A snapshot whose low_txn is above the stamp of a known word sees exactly `live` entries in
 //     the key range of that leaf.
 // Words change under the latch of their leaf: exclusive when the leaf changes (Tree), shared after
-// all of it was read. So a word never disagrees with the bytes that its latch protects.
+// all of it was read. So a word never disagrees with the bytes that the latch protects.
 //
-// All maps of an instance share an amount of memory (base/memory_share.h). When it is used up a
-// leaf without a word gets none: it is then visited, which is what a map saves.
+// All maps of an instance share an amount of memory (base/memory_share.h). When it is used up, a
+// leaf without a word gets none and must be visited, which a map would have saved.
 //
 // Thread safety: all members except Clear. Words are read without any latch; each is one atomic.
 #pragma once
@@ -79,30 +79,30 @@ class LeafMap {
 
   [[nodiscard]] LeafWord Get(PageNumber page) const {
     const std::atomic<uint64_t>* word = Find(page);
-    // The word is the only data read; the commit of its writer, or the latch of the parent, makes
-    // it visible to those that must see it.
+    // The word is the only data read; its writer's commit, or the parent's latch, makes it visible
+    // to the threads that must see it.
     return word == nullptr ? LeafWord() : LeafWord(word->load(std::memory_order_relaxed));
   }
 
   struct Summary {
-    uint64_t known = 0;        ///< leaves of which something is known
-    uint64_t all_visible = 0;  ///< of these: nothing on them is hidden from a snapshot
+    uint64_t known = 0;        ///< leaves about which something is known
+    uint64_t all_visible = 0;  ///< of these: nothing on them is hidden from any snapshot
   };
-  /// `low_txn`: ids below are visible to the snapshot, or to all. Leaves that change during the
-  /// call are counted as before or after the change.
+  /// `low_txn`: ids below it are visible to the snapshot, or to all. A leaf that changes during the
+  /// call is counted as it was before or after the change.
   [[nodiscard]] Summary Summarize(TxnId low_txn) const;
 
   /// Forgets everything and frees its memory. REQUIRES: no other thread uses the map.
   void Clear();
-  /// Notes what a leaf holds. REQUIRES: its latch is held, and it is not the root.
+  /// Notes what a leaf holds. REQUIRES: the leaf's latch is held, and it is not the root.
   void Note(PageNumber page, LeafWord word);
-  /// The page is not a leaf any more. REQUIRES: exclusive latch.
+  /// The page is no longer a leaf. REQUIRES: exclusive latch.
   void Forget(PageNumber page) {
     std::atomic<uint64_t>* word = Find(page);
     if (word != nullptr) word->store(0, std::memory_order_relaxed);
   }
-  /// An entry of the leaf was changed by `stamp` (kNoTxn: by no transaction that a snapshot could
-  /// miss): `live_change` = -1, 0, 1; the leaf has `entries` now. REQUIRES: exclusive latch.
+  /// `stamp` changed an entry of the leaf (kNoTxn: no transaction that a snapshot could miss):
+  /// `live_change` = -1, 0, 1; the leaf now has `entries`. REQUIRES: exclusive latch.
   void Change(PageNumber page, int live_change, size_t entries, TxnId stamp) {
     std::atomic<uint64_t>* word = Find(page);
     if (word == nullptr) return;
@@ -114,7 +114,7 @@ class LeafMap {
   }
 
  private:
-  /// As many pages as an extent of a large index, so that indexes which share a file do not pay for
+  /// As many pages as an extent of a large index, so that indexes that share a file do not pay for
   /// each other's pages.
   static constexpr uint32_t kChunkWords = 64;
   /// Segment s lists the chunks 2^s - 1 ... 2^(s+1) - 2: it grows with the file and never moves.
@@ -139,7 +139,7 @@ class LeafMap {
     const auto segment = static_cast<uint32_t>(std::bit_width(chunk)) - 1;
     return {segment, static_cast<uint32_t>(chunk - (uint64_t{1} << segment))};
   }
-  /// The object that `place` points to, made if there is none and memory for it. Null without.
+  /// The object that `place` points to, made if there is none; null if there is no memory for it.
   template <typename Object, typename Make, typename Drop>
   Object* FindOrMake(std::atomic<Object*>* place, uint64_t bytes, Make make, Drop drop);
   [[nodiscard]] Word* Find(PageNumber page) const {
@@ -154,7 +154,7 @@ class LeafMap {
   }
 
   const std::shared_ptr<MemoryShare> memory_;  ///< a table may outlive the pool
-  std::atomic<uint64_t> bytes_{0};             ///< taken of it
+  std::atomic<uint64_t> bytes_{0};             ///< taken from it
   /// Published by the thread that first needs it; null for the many indexes of a single leaf.
   std::atomic<Directory*> directory_{nullptr};
 };

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// LeafSample: chooses leaves of a tree at random, from parent to parent: leaves that are not chosen
-// are not touched. Each leaf has the same chance, whatever was chosen before.
+// LeafSample: chooses leaves of a tree at random, from parent to parent, without touching leaves
+// that are not chosen. Each leaf has the same chance, whatever was chosen before.
 //
 //   Random random(seed);
 //   LeafSample sample(&tree, 0.1, &random);
 //   while (sample.Next().ok()) visit the entries in [sample.from(), sample.end());
 //
-// What is chosen is named as keys, so its user reads it as he reads any range. Between two calls
-// nothing is held: a leaf that is split or merged meanwhile counts as what it was when its parent
-// was looked at. A tree of one leaf is chosen whole.
+// What is chosen is given as keys, so the caller reads it like any range. Nothing is held between
+// two calls: a leaf that is split or merged in the meantime counts as it was when its parent was
+// read. A tree of one leaf is chosen whole.
 // Thread safety: one thread; the tree by any number of threads.
 #pragma once
 
@@ -30,33 +30,34 @@ class LeafSample {
   LeafSample(Tree* tree, double share, Random* random)
       : tree_(tree), share_(share), random_(random), descent_(*tree) {}
 
-  /// The next leaves chosen that lie side by side. kEndOfRange: no more.
+  /// The next run of adjacent chosen leaves. kEndOfRange: no more.
   Status Next();
-  /// Of their keys; an empty end: no bound. Valid until the next call.
+  /// The bounds of their keys; an empty end: no bound. Valid until the next call.
   [[nodiscard]] Bytes from() const { return from_; }
   [[nodiscard]] Bytes end() const { return end_; }
 
  private:
-  /// Draws for the children of a parent, from one on, until chosen ones end: true.
+  /// Draws for the children of a parent, starting at `child`, until a run of chosen ones ends:
+  /// true.
   bool Draw(const NodeView& parent, size_t child);
-  /// `next_` becomes the end of the leaf that begins there, of which no parent knows it.
+  /// Moves `next_` to the end of the leaf that begins there, which no parent knows.
   Status PassLeaf();
 
   Tree* const tree_;
   const double share_;
   Random* const random_;
   Descent descent_;
-  KeyBuffer next_;  ///< where the leaf begins that is drawn for next
+  KeyBuffer next_;  ///< where the leaf to draw for next begins
   KeyBuffer from_;
   KeyBuffer end_;
   KeyBuffer bound_;
   bool open_ = false;           ///< the leaves from `from_` to `next_` are chosen
-  bool bound_unknown_ = false;  ///< where the leaf at `next_` ends
+  bool bound_unknown_ = false;  ///< no parent knows where the leaf at `next_` ends
   bool done_ = false;
 };
 
-/// First keys of `count` leaves chosen one by one, each once, in order: fewer where a leaf was
-/// chosen again or could not be read, because a writer came in between or because it is damaged.
+/// First keys of `count` leaves chosen one by one, each once, in order. Fewer if a leaf was chosen
+/// again or could not be read, because a writer intervened or because it is damaged.
 std::vector<KeyBuffer> SampleLeaves(Tree* tree, uint32_t count, Random* random,
                                     FunctionRef<bool()> interrupted = {});
 

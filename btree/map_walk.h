@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // MapWalk: passes over a range of keys using the visibility map's words for its leaves, from parent
-// to parent: the leaves' own pages are not touched. Where the map does not say enough, or the range
+// to parent, without touching the leaves' pages. Where the map does not say enough, or the range
 // ends inside a leaf, it stops and names a stretch of keys for the caller to visit.
 //
 //   MapWalk walk(&tree, low_txn);
@@ -13,9 +13,9 @@
 //   }
 //
 // The parent is latched shared while its children's words are read, so each of them is a leaf with
-// the bounds that the parent says at that moment. Between two parents nothing is held: the parts of
-// the range are read at different times, which is fine for what does not change: the entries that
-// one snapshot sees.
+// the bounds that the parent gives at that moment. Between two parents nothing is held: the parts
+// of the range are read at different times, which is fine for what does not change: the entries
+// that one snapshot sees.
 // Thread safety: one thread; the tree by any number of threads.
 #pragma once
 
@@ -32,28 +32,27 @@ namespace rowan {
 
 class MapWalk {
  public:
-  /// Words that hold for a snapshot with this low_txn are used.
+  /// Uses words that hold for a snapshot with this low_txn.
   MapWalk(Tree* tree, TxnId low_txn) : tree_(tree), low_txn_(low_txn), descent_(*tree) {}
 
   /// The range [from, end); empty: no bound.
   void Start(Bytes from, Bytes end);
-  /// Passes leaves from the range's start on, as long as no more than `entries_max` entries are
-  /// passed in this call.
+  /// Passes leaves from the range's start on, at most `entries_max` entries in this call.
   Status Forward(uint64_t entries_max) { return Walk(&MapWalk::PassForward, entries_max); }
-  /// The same from the range's end back. Its stretches are one leaf long.
+  /// The same backwards from the range's end. Its stretches are one leaf long.
   Status Backward(uint64_t entries_max) { return Walk(&MapWalk::PassBackward, entries_max); }
 
   /// Live entries of the leaves passed by the last call.
   [[nodiscard]] uint64_t entries() const { return entries_; }
   [[nodiscard]] bool done() const { return done_; }
-  /// The stretch to be visited next; empty bounds: none.
+  /// The stretch to visit next; empty bounds: none.
   [[nodiscard]] bool has_stretch() const { return has_stretch_; }
   [[nodiscard]] Bytes stretch_from() const { return stretch_from_; }
   [[nodiscard]] Bytes stretch_end() const { return stretch_end_; }
   /// The stretch has been visited.
   void Visited();
 
-  /// Where the keys of a parent's child end. False: not stored anywhere. Empty: no bound.
+  /// Where the keys of a parent's child end. False: stored nowhere. Empty: no bound.
   [[nodiscard]] static bool UpperBound(const NodeView& parent, size_t child, KeyBuffer* bound);
 
  private:
@@ -61,7 +60,7 @@ class MapWalk {
   Status Walk(Pass pass, uint64_t entries_max);
   void PassForward(const NodeView& parent, size_t child);
   void PassBackward(const NodeView& parent, size_t child);
-  /// Counts the child's entries if its word holds and they are not too many.
+  /// Counts the child's entries if its word holds and there are not too many.
   bool TryPass(const NodeView& parent, size_t child);
   [[nodiscard]] bool Holds(const NodeView& parent, size_t child) const {
     return tree_->leaf_map().Get(parent.Child(child)).HoldsFor(low_txn_);

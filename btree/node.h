@@ -27,10 +27,10 @@
 //
 // Bounds: a node owns the keys lower <= key < high. All of them start with the node's prefix, which
 // is stored once; slots hold the rest (the suffix). The fence bytes at the end of the page are the
-// whole high key if it has at most kHighKeyBytesMax bytes (the prefix is its beginning), else just
-// the prefix. Leaves of one or two entries omit a high key that does not fit. The right-most node
-// of a level has no high key and no prefix. Separators and the lower bound are not stored in the
-// node: parents know them.
+// whole high key if it has at most kHighKeyBytesMax bytes (the prefix is its beginning), otherwise
+// just the prefix. Leaves of one or two entries omit a high key that does not fit. The right-most
+// node of a level has no high key and no prefix. Separators and the lower bound are not stored in
+// the node: parents know them.
 //
 // Every accessor clamps what it reads to the page, so damaged bytes give wrong answers, never a
 // read outside the page. NodeView is for latched pages; racy reads are in node_search.cc alone.
@@ -83,7 +83,7 @@ static_assert(kPageSizeMax - kSlots <= UINT16_MAX, "heap bytes fit 16 bits");
 static_assert(kPageSizeMax - 1 <= UINT16_MAX, "record offsets fit 16 bits");
 }  // namespace node_layout
 
-/// Longer high keys are not stored: cursors then find out by descending.
+/// Longer high keys are not stored: cursors find the bound by descending.
 inline constexpr size_t kHighKeyBytesMax = 512;
 /// More levels than any tree of 2^32 pages has.
 inline constexpr uint8_t kLevelsMax = 40;
@@ -99,7 +99,7 @@ inline constexpr uint8_t kLevelsMax = 40;
   return (page_size_bytes - node_layout::kSlots) / 2 - node_layout::kSlotBytes -
          node_layout::kLeafRecordHeader;
 }
-/// Leaves of so few entries do without a stored high key when there is no room for it.
+/// Leaves of so few entries may omit the high key when there is no room for it.
 inline constexpr size_t kEntriesBeforeHighKey = 2;
 static_assert(NodeMaxKeyBytes(16384) >= 6300);
 static_assert(NodeMaxEntryBytes(16384) == 8150);
@@ -111,7 +111,7 @@ static_assert(2 * (NodeMaxKeyBytes(kPageSizeMin) + 1 + node_layout::kSlotBytes +
               kPageSizeMin);
 static_assert(NodeMaxEntryBytes(kPageSizeMax) <= UINT16_MAX);
 
-/// First four bytes of a suffix as a number that compares as they do.
+/// First four bytes of a suffix as a number that compares the same.
 [[nodiscard]] inline uint32_t NodeHead(Bytes suffix) {
   if (suffix.size() >= 4) return LoadBe32(suffix.data());
   uint32_t head = 0;

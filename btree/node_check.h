@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// CheckNode: every invariant of one node that its page alone can show. Never crashes on any bytes.
+// CheckNode: every invariant of one node that its page alone can show. Never crashes, whatever the
+// bytes.
 // Thread safety: the page is held.
 #pragma once
 
@@ -7,7 +8,7 @@
 
 namespace rowan {
 
-/// nullptr if the node is sound, else what is wrong (static text).
+/// nullptr if the node is sound, otherwise what is wrong (static text).
 const char* CheckNode(Bytes page);
 
 }  // namespace rowan

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Changes of one node. Each function is a deterministic function of the page's bytes and its
-// arguments: redo calls the same ones and gets the same bytes. None of them logs or latches.
+// Changes of one node. Each function depends only on the page's bytes and its arguments: redo calls
+// the same ones and gets the same bytes. None of them logs or latches.
 //
 // REQUIRES everywhere: the page is held exclusively and NodeView::HeaderIsSane. A function that
-// returns false left the page usable but found no room, which only a damaged page can cause when
-// the caller asked NodeHasRoom first.
+// returns false found no room and left the page usable; after a call of NodeHasRoom only a damaged
+// page can cause that.
 #pragma once
 
 #include <cstddef>
@@ -40,8 +40,8 @@ void InitNode(MutableBytes page, PageId id, IndexId index, uint8_t level);
 void RemoveEntry(MutableBytes page, size_t slot);
 /// Removes the entries at ascending `slots` and compacts.
 void RemoveEntries(MutableBytes page, std::span<const uint16_t> slots);
-/// Takes `cut` out of the values at ascending `runs` and compacts. False if a value is too short
-/// for it: the page is unchanged.
+/// Cuts `cut` out of the values at ascending `runs` and compacts. False if a value is too short for
+/// it: the page is unchanged.
 [[nodiscard]] bool ShortenValues(MutableBytes page, std::span<const SlotRun> runs,
                                  const ValueCut& cut);
 /// Moves the records together; the order of slots is unchanged.
@@ -59,11 +59,11 @@ struct NodeBounds {
 [[nodiscard]] NodeBounds BoundsOf(const NodeView& node);
 
 /// Keeps the first `keep` entries and gives the node other bounds. False if it would then not fit
-/// (a shorter prefix makes longer suffixes); the page is unchanged in this case.
+/// (a shorter prefix makes longer suffixes); the page is then unchanged.
 [[nodiscard]] bool ReboundNode(MutableBytes page, size_t keep, const NodeBounds& bounds);
 
-/// Builds the image of a node from keys in ascending order. The target is not the buffer of the
-/// keys' source.
+/// Builds the image of a node from keys in ascending order. The target must not be the buffer that
+/// the keys are in.
 class NodeBuilder {
  public:
   struct Shape {
@@ -74,7 +74,7 @@ class NodeBuilder {
     TxnId newest_change;
   };
 
-  /// `target`: as large as a page; overwritten wholly.
+  /// `target`: as large as a page; overwritten completely.
   NodeBuilder(MutableBytes target, const Shape& shape, const NodeBounds& bounds);
   /// The key in two parts (a source node's prefix and suffix). False: no room, or the key does not
   /// start with the node's prefix.
@@ -94,7 +94,7 @@ class NodeBuilder {
   size_t prefix_bytes_;
 };
 
-/// Per-thread memory of page size, one piece for each purpose so that nesting is safe.
+/// Per-thread buffers of page size, one for each purpose so that nesting is safe.
 enum class Scratch : size_t {
   kImage,   ///< rebuilding a node in place; used inside node_edit
   kJoin,    ///< a suffix from two parts; used inside node_edit
@@ -103,7 +103,7 @@ enum class Scratch : size_t {
   kCount
 };
 MutableBytes NodeScratch(Scratch which, size_t page_size_bytes);
-/// NodeScratch allocates nothing in this thread from here on: before nodes are changed.
+/// After this, NodeScratch allocates nothing in this thread. Call before nodes are changed.
 void ReserveNodeScratch();
 /// Replaces everything after the page header (and the flags) by that of `image`.
 void AssignNode(MutableBytes page, Bytes image);

@@ -12,7 +12,7 @@
 //   kNodeCompact   number of slots v, then each slot minus the one before v: removes them
 //   kNodeShorten   flags u8, offset u8, bytes u8 of the cut, number of runs v, then for each the
 //                  entries passed over v and its entries v
-// Thread safety: the mini-transaction's thread; the pages are held by it.
+// Thread safety: the mini-transaction's thread, which holds the pages.
 #pragma once
 
 #include <span>
@@ -42,8 +42,7 @@ void LogReplaceValue(MiniTxn* mini_txn, const MutablePage& page, size_t slot, By
                      TxnId stamp);
 void LogRemoveEntry(MiniTxn* mini_txn, const MutablePage& page, size_t slot);
 void LogRemoveEntries(MiniTxn* mini_txn, const MutablePage& page, std::span<const uint16_t> slots);
-/// False: a value is too short for the cut, or the page is damaged. Nothing is then changed or
-/// logged.
+/// False: a value is too short for the cut, or the page is damaged; nothing was changed or logged.
 [[nodiscard]] bool LogShortenValues(MiniTxn* mini_txn, const MutablePage& page,
                                     std::span<const SlotRun> runs, const ValueCut& cut);
 /// Gives the page the content of `image` (a whole page made by NodeBuilder for this page id).

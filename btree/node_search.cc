@@ -10,7 +10,7 @@
 namespace rowan {
 namespace {
 
-// Loads and compares of its own, all exempt from ThreadSanitizer: shared inline helpers and memcmp
+// Has its own loads and compares, all exempt from ThreadSanitizer: shared inline helpers and memcmp
 // would be instrumented.
 
 template <typename T>

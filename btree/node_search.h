@@ -52,8 +52,8 @@ struct NodeUse {
 };
 NodeUse UnlatchedUse(Bytes page);
 
-/// True if `key` certainly lies within the inner node's bounds, judged by its own separators: at or
-/// above the first one, and below the last one or the stored high key.
+/// True if `key` certainly lies within the inner node's bounds according to its own separators: at
+/// or above the first one, and below the last one or the stored high key.
 bool UnlatchedCovers(Bytes page, Bytes key);
 
 }  // namespace rowan

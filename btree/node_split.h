@@ -27,8 +27,8 @@ struct SplitPlan {
 void ShortestSeparator(Bytes left, Bytes right, KeyBuffer* separator);
 
 /// Splits at the insert position when inserts arrive in ascending or descending order (a leaf's
-/// slot may then be count or 0: one leaf starts empty), else like PlanMiddleSplit. `key` is about
-/// to be inserted, or its value to grow. REQUIRES: at least two entries or separators.
+/// slot may then be count or 0: one leaf starts empty), otherwise like PlanMiddleSplit. `key` is
+/// about to be inserted, or its value to grow. REQUIRES: at least two entries or separators.
 SplitPlan PlanSplit(const NodeView& node, Bytes key, size_t value_bytes);
 /// In the middle eighth by bytes, where the separator is shortest.
 SplitPlan PlanMiddleSplit(const NodeView& node);

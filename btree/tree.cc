@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// The tree's changes of single entries. Structure changes: tree_split.cc, tree_merge.cc.
+// The tree's changes of single entries. For structure changes see tree_split.cc and tree_merge.cc.
 #include "btree/tree.h"
 
 #include "base/assertions.h"

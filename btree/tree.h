@@ -3,9 +3,9 @@
 // transactions or visibility: the layer above decides under the leaf latch what to do.
 //
 // Structure: the root page never moves (a root split moves its content down). Inner pages are read
-// optimistically, leaves under a latch. Every leaf has a right link. Structure changes are one
-// mini-transaction each; they never run inside the caller's mini-transaction: when an entry does
-// not fit (kNoRoom), the caller abandons, calls MakeRoom, and starts over.
+// optimistically, leaves under a latch. Every leaf has a right link. Each structure change is a
+// mini-transaction of its own, never part of the caller's: when an entry does not fit (kNoRoom),
+// the caller abandons its own, calls MakeRoom, and starts over.
 // Keys: at most MaxKeyBytes; an entry (key + value) at most MaxEntryBytes of the page size.
 // Thread safety: all members, any thread.
 #pragma once
@@ -36,9 +36,9 @@ struct LeafPosition {
   bool exact = false;  ///< an entry with exactly this key is at `slot`
 };
 
-/// What nobody needs any more (mvcc/ supplies the rules): entries, of those with the delete mark,
-/// and parts of values. Asked under the exclusive leaf latch, before a leaf is split. Must not
-/// latch or wait.
+/// Finds what is no longer needed (mvcc/ supplies the rules): entries with the delete mark, and
+/// parts of values. Called under the exclusive leaf latch, before a leaf is split. Must not latch
+/// or wait.
 struct LeafCleaner {
   using IsGarbage = bool (*)(void* context, Bytes key, Bytes value);
   IsGarbage is_garbage = nullptr;
@@ -55,7 +55,7 @@ struct EntrySize {
 struct TreeStatistics {
   uint64_t leaf_pages = 0;   ///< estimate
   uint64_t inner_pages = 0;  ///< estimate
-  uint64_t entries = 0;      ///< estimate, delete-marked ones included
+  uint64_t entries = 0;      ///< estimate, including delete-marked ones
   uint32_t levels = 1;
 };
 
@@ -66,11 +66,11 @@ class Tree {
  public:
   Tree(PageAllocator* allocator, SpaceId space, PageNumber root, IndexId index);
 
-  /// Allocates and initialises an empty root leaf; its own mini-transaction.
+  /// Allocates and initialises an empty root leaf in a mini-transaction of its own.
   static Result<PageNumber> Create(PageAllocator* allocator, SpaceId space, IndexId index);
-  /// Frees all pages of the tree (index drop), page by page in mini-transactions. The root last. A
-  /// step of the budget for each page but one; kBusy when it is used up: the rest is a smaller tree
-  /// that Destroy goes on with.
+  /// Frees all pages of the tree (index drop), page by page in mini-transactions, the root last.
+  /// Each page but one costs a step of the budget; kBusy when it is used up: the rest is a smaller
+  /// tree that another Destroy continues with.
   Status Destroy(WorkBudget* budget);
 
   [[nodiscard]] static size_t MaxKeyBytes(uint32_t page_size_bytes);
@@ -80,8 +80,8 @@ class Tree {
 
   /// Descends and latches the leaf that owns `key`. REQUIRES: mini_txn started, holds no tree page.
   Status FindForWrite(MiniTxn* mini_txn, Bytes key, LeafPosition* position);
-  /// Whether InsertAt or UpdateAt of an entry of this size at the position would not return
-  /// kNoRoom. For callers that must log something else first.
+  /// Whether InsertAt or UpdateAt has room for an entry of this size at the position. For callers
+  /// that must log something else first.
   [[nodiscard]] bool InsertFits(const LeafPosition& position, size_t key_bytes,
                                 size_t value_bytes) const;
   [[nodiscard]] bool UpdateFits(const LeafPosition& position, size_t value_bytes) const;
@@ -104,35 +104,35 @@ class Tree {
   /// page, or unlinks it when empty. Best effort. No latch held.
   Status MergeIfSmall(Bytes key);
 
-  /// Entries inserted by InsertAt since the tree was opened, by where they went.
+  /// Entries inserted by InsertAt since the tree was opened, by place.
   [[nodiscard]] InsertCounts insert_counts() const;
 
   // --- estimates and checks ---
 
-  /// Entries in [low, high); empty high = unbounded. Two descents, no row access. Exact when not
-  /// more than ten leaves lie between its ends.
+  /// Entries in [low, high); empty high = unbounded. Two descents, no row access. Exact when at
+  /// most ten leaves lie between its ends.
   Result<uint64_t> EstimateRange(Bytes low, Bytes high);
   Result<TreeStatistics> Statistics();
-  /// Key of the first entry of a leaf chosen at random: every way down is equally likely. kRestart
-  /// when a writer came in between or the leaf is empty: ask again with another seed.
+  /// Key of the first entry of a leaf chosen at random: every child on the way down is equally
+  /// likely. kRestart when a writer intervened or the leaf is empty: retry with another seed.
   Status SampleLeaf(uint64_t seed, std::vector<std::byte>* first_key);
   /// Walks every page: order, bounds, links, levels, allocation bits, checksums. Calls `visit` (may
   /// be empty) for each leaf entry in key order. kCorrupt with a logged sentence naming the page.
   using Visit = FunctionRef<Status(Bytes key, Bytes value)>;
   using PageVisit = FunctionRef<void(PageNumber page)>;
-  /// Whether every snapshot whose low_txn is above `stamp` sees of the entry what its delete mark
-  /// says (mvcc/ supplies the rule). Asked with what the visibility map, or the leaf, claims.
+  /// Whether every snapshot whose low_txn is above `stamp` sees the entry as its delete mark says
+  /// (mvcc/ supplies the rule). Called with what the visibility map, or the leaf, claims.
   using IsDecided = FunctionRef<bool(Bytes value, TxnId stamp)>;
-  /// kInterrupted: `interrupted` says so, which is asked for each page if it is given.
+  /// kInterrupted: `interrupted`, if given, says so; it is called for each page.
   Status Check(Visit visit, PageVisit visit_page = {}, IsDecided is_decided = {},
                FunctionRef<bool()> interrupted = {});
 
-  /// What is known of the leaves without visiting them. One Tree per index does all its changes:
-  /// what another object of the same index changed, this one's map would not know.
+  /// What is known about the leaves without visiting them. All changes of an index must go through
+  /// one Tree: its map would not know about another object's.
   [[nodiscard]] const LeafMap& leaf_map() const { return leaf_map_; }
-  /// REQUIRES: nobody else uses the tree.
+  /// REQUIRES: no other thread uses the tree.
   void ForgetLeafMap() { leaf_map_.Clear(); }
-  /// By who looked at the whole of a leaf. REQUIRES: its latch is held.
+  /// For a caller that has read a whole leaf. REQUIRES: its latch is held.
   void NoteLeaf(PageNumber page, LeafWord word) {
     if (page != root_) leaf_map_.Note(page, word);
   }
@@ -167,7 +167,7 @@ class Tree {
                    bool* merged);
   Status CollapseRoot();
   Status FreeChildren(PageNumber page, WorkBudget* budget);
-  /// One way down from a node; the first step takes one of the children [first, last), further ones
+  /// One path down from a node; the first step takes one of the children [first, last), later ones
   /// any.
   struct SampleStart {
     PageNumber page;
@@ -176,7 +176,7 @@ class Tree {
   };
   Status SamplePath(const SampleStart& start, uint64_t seed, std::vector<ChildChoice>* path,
                     uint64_t* leaf_entries);
-  /// The entries of some leaves that follow each other.
+  /// The entries of some consecutive leaves.
   struct LeafRun {
     uint64_t entries = 0;
     uint32_t leaves = 0;
@@ -192,7 +192,7 @@ class Tree {
   const IndexId index_;
   LeafMap leaf_map_;
   using PlaceCounts = std::array<std::atomic<uint64_t>, static_cast<size_t>(InsertPlace::kCount)>;
-  /// By InsertPlace; added to by whoever inserts, on a line of its own.
+  /// By InsertPlace; inserting threads add to it, on a cache line of its own.
   alignas(64) PlaceCounts inserts_{};
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Tree::Check: a walk of every page with the bounds that its parents give it. Shared latches on the
+// Tree::Check: visits every page with the bounds that its parents give it. Shared latches on the
 // way down keep the part being checked unchanged, so the check may run concurrently with other
 // work.
 #include <optional>

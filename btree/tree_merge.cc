@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Making a tree smaller: merging siblings, pulling the root down, freeing a whole tree. Each step
 // is one mini-transaction; a merge moves the right node's entries into the left one and frees the
-// right page. A page merged away gets a new version, so nobody who remembers it is misled.
+// right page. A page merged away gets a new version, so a cursor that remembers it is not misled.
 //
 // Latches of a merge: parent, left node, right node, bitmap page.
 #include <algorithm>
@@ -20,7 +20,7 @@
 namespace rowan {
 namespace {
 
-/// A node fuller than this is left alone: three fifths, so that an inner node with a single
+/// A node fuller than this is not merged: three fifths, so that an inner node with a single
 /// separator of the largest size still counts as small.
 constexpr size_t SmallBytes(size_t page_bytes) { return page_bytes / 5 * 3; }
 /// Into an empty first leaf only a right neighbour this empty is moved: when entries are removed in
@@ -94,8 +94,8 @@ Status Tree::MergeAtLevel(Bytes key, uint8_t level, MergeOutcome* outcome) {
   return status;
 }
 
-/// Tries one of the node's two neighbours, found anew: looking at the other one gave the parent a
-/// new version.
+/// Tries one of the node's two neighbours after finding it again: trying the other one gave the
+/// parent a new version.
 Status Tree::MergeWithPartner(Bytes key, uint8_t level, size_t which, MergeOutcome* outcome) {
   Descent descent(*this);
   OptimisticPage parent;

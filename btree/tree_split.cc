@@ -3,8 +3,8 @@
 // splitting nodes, growing the root. Each step is one mini-transaction that leaves the tree whole;
 // a full parent is split in an earlier step.
 //
-// Latches of a split: parent, node, bitmap page, new right node. The parent is taken from its
-// optimistic version; the child then cannot move, so it may be waited for.
+// Latches of a split: parent, node, bitmap page, new right node. The parent is latched from its
+// optimistic version; the child then cannot move, so waiting for it is safe.
 #include <array>
 
 #include "base/assertions.h"
@@ -20,9 +20,8 @@
 namespace rowan {
 namespace {
 
-/// Of a leaf's entries and of its page: how many entries shortening must affect, and how much it
-/// must free. It costs as much as a compaction, and if it freed less the leaf would soon be full
-/// again.
+/// The shares of a leaf's entries that shortening must affect and of its page that it must free. It
+/// costs as much as a compaction, and if it freed less the leaf would soon be full again.
 constexpr size_t kShortenEntriesShare = 3;
 constexpr size_t kShortenBytesShare = 32;
 /// One value in this many is examined first: many leaves are full of short ones.

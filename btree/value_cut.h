@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// What values of a leaf may lose when the layer above no longer needs it: the same piece of each.
+// The piece that values of a leaf may lose when the layer above no longer needs it: the same for
+// each.
 // Thread safety: plain values.
 #pragma once
 
@@ -10,7 +11,8 @@ namespace rowan {
 
 class NodeView;
 
-/// `bytes` bytes from `offset` on, and `flags` of the first byte, which said that they exist.
+/// `bytes` bytes from `offset` on, and the bits `flags` of the first byte, which say that they
+/// exist.
 struct ValueCut {
   uint8_t flags = 0;
   uint8_t offset = 1;  ///< at least 1
@@ -24,7 +26,7 @@ struct SlotRun {
 };
 using SlotRuns = std::vector<SlotRun>;
 
-/// Where a leaf's values may be cut (mvcc/ supplies the rule). Asked under the exclusive leaf
+/// Where a leaf's values may be cut (mvcc/ supplies the rule). Called under the exclusive leaf
 /// latch, before a leaf is split. Must not latch or wait.
 struct ValueShortener {
   /// Appends ascending runs; their values are long enough for the cut and have its flags.

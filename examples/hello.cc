@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Rowan without MySQL: a table of towns, first with its primary key alone, then with an index.
+// Rowan without MySQL: a table of towns, first with only its primary key, then with an index.
 //
 //   rowan-hello FOLDER     where the instance goes; created if it is missing
 #include <cstdio>

@@ -16,7 +16,7 @@
 namespace rowan {
 namespace {
 
-/// Answers fetched by one system call at most.
+/// Most answers fetched by one system call.
 constexpr long kAnswersMax = 32;
 
 class AioQueue final : public AsyncQueue {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Owned memory aligned for O_DIRECT, zero-filled; in huge pages from 2 MiB on, where the system
-// gives them. Movable. Thread safety: plain memory.
+// Owned memory aligned for O_DIRECT, zero-filled; in huge pages from 2 MiB up, where the system
+// provides them. Movable. Thread safety: plain memory.
 #pragma once
 
 #include <cstddef>

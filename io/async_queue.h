@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// AsyncQueue: the few calls that asynchronous input and output needs of a kernel, as io_uring and
-// libaio have them. Batches and the linked write work on it; which one a file's descriptor belongs
-// to is the file system's business (FileSystem::MakeQueue), so a simulated one can replace the
-// kernel and be as short of memory, as late and as much out of order as a kernel may be.
+// AsyncQueue: the few calls that asynchronous I/O needs of a kernel, common to io_uring and libaio.
+// Batches and the linked write are built on it. The file system makes the queue for its files
+// (FileSystem::MakeQueue), so a simulated queue can replace the kernel's and be as short of memory,
+// as late and as much out of order as a kernel may be.
 //
-// Requests are prepared, in order, and handed over by Submit, which may take a part: the rest stays
-// prepared. Each request that was taken gets one answer, in any order; an invalid request gets its
-// -errno that way, too. Not thread-safe; may move between threads that order their calls.
+// Requests are prepared in order and handed over by Submit, which may take only some: the rest stay
+// prepared. Each request taken gets one answer, in any order; an invalid one gets its -errno that
+// way, too. Not thread-safe; may move between threads that order their calls.
 #pragma once
 
 #include <cstddef>
@@ -24,8 +24,8 @@ struct QueueRequest {
   std::byte* data = nullptr;  ///< a write only reads it
   uint32_t size_bytes = 0;
   int write_flags = 0;  ///< RWF_* bits
-  /// The next request starts when this one was answered in full, and is cancelled (-ECANCELED)
-  /// if it was not. Holds only if one Submit took both. io_uring only.
+  /// The next request starts once this one has completed in full, and is cancelled (-ECANCELED) if
+  /// it does not. Holds only if one Submit took both. io_uring only.
   bool linked = false;
   uint64_t mark = 0;  ///< returned with the answer; with libaio less than the number of entries
 };
@@ -40,11 +40,11 @@ class AsyncQueue {
   virtual ~AsyncQueue() = default;
   /// REQUIRES: fewer requests than entries are prepared or unanswered.
   virtual void Prepare(const QueueRequest& request) = 0;
-  /// How many were taken, in their order, or -errno if none was.
+  /// How many were taken, in order, or -errno if none was.
   virtual int Submit() = 0;
-  /// As Submit; waits for so many answers too, if it took everything.
+  /// As Submit; if it took everything, also waits for `answers` answers.
   virtual int SubmitAndWait(uint32_t answers) = 0;
-  /// Waits until there are answers to take, `answers` if it can count them. 0 or -errno.
+  /// Waits for answers to take: `answers` of them if it can count them. 0 or -errno.
   virtual int Wait(uint32_t answers) = 0;
   /// False: none is there now.
   virtual bool Take(QueueAnswer* answer) = 0;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Chooses a backend by trying it: the version of a kernel does not tell whether it permits
-// io_uring.
+// Chooses a backend by trying it: a kernel's version does not tell whether it permits io_uring.
 #include "base/format.h"
 #include "io/queue_batch.h"
 #include "io/thread_batch.h"

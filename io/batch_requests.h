@@ -27,7 +27,7 @@ struct BatchRequest {
     return static_cast<uint32_t>(remaining_bytes < kRequestBytesMax ? remaining_bytes
                                                                     : kRequestBytesMax);
   }
-  /// Runs it on the calling thread.
+  /// Runs the request on the calling thread.
   [[nodiscard]] Status Run() const {
     return write ? file->Write(offset, {data, remaining_bytes})
                  : file->Read(offset, {data, remaining_bytes});

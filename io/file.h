@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Files and the file system as Rowan sees them: an interface, so that a fault double can implement
-// it. Everything above io/ reaches the disk through these two classes only.
+// Files and the file system as Rowan sees them: an interface, so that a fault-injecting double can
+// implement it. Everything above io/ reaches the disk only through these two classes.
 //
 // Durability contract, stated for every implementation:
 //   - Write returns when the kernel has the bytes; they survive a process kill, not power loss.
@@ -32,7 +32,7 @@ struct FileOptions {
   bool direct = false;         ///< O_DIRECT: offset, length and memory aligned to kDirectAlignment
   bool write_through = false;  ///< O_DSYNC
   bool read_only = false;
-  bool spare = false;   ///< when descriptors are used up: may take one of a few kept for this
+  bool spare = false;   ///< may take a descriptor kept in reserve when others run out
   bool atomic = false;  ///< every Write is untorn (RWF_ATOMIC) or fails; needs `direct` and sizes
                         ///< within AtomicWriteUnitMax
 };
@@ -54,7 +54,7 @@ class File {
   virtual Status Sync(SyncMethod method) = 0;
   /// Locks the file for this handle until it is closed, in whatever way, or its process ends.
   /// kBusy: another handle, of this process or another, has it. Never waits. The lock is advisory:
-  /// it does not hinder transfers through other handles.
+  /// it does not stop transfers through other handles.
   virtual Status Lock() = 0;
   virtual Result<uint64_t> Size() = 0;
   /// Sets the size; new bytes read as zero.
@@ -102,7 +102,8 @@ class FileSystem {
   /// Largest untorn (RWF_ATOMIC) write the file's file system promises, in bytes; 0 = none.
   virtual Result<uint32_t> AtomicWriteUnitMax(const std::string& path) = 0;
   /// A queue for requests on descriptors of its files; the kernel's, if not overridden.
-  /// kUnsupported when the system does not permit it; `*refusal` then says why, without full stop.
+  /// kUnsupported when the system does not permit it; `*refusal` then says why, without a full
+  /// stop.
   virtual Result<std::unique_ptr<AsyncQueue>> MakeQueue(QueueKind kind, uint32_t entries,
                                                         std::string* refusal);
 };

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// FullDiskLog: which failed calls on files have been logged. A full disk fails each try of each
-// statement: one line for a file and cause, and another one when a minute has passed, with the
-// number of those left out.
+// FullDiskLog: which failed file calls have been logged. A full disk fails every attempt of every
+// statement: log one line per file and cause, then one a minute with the number of those left out.
 // Thread safety: all members.
 #pragma once
 
@@ -16,8 +15,8 @@ namespace rowan {
 
 class FullDiskLog {
  public:
-  /// How many failures of this file with this error were left out since the last one that was
-  /// logged; nothing if this one is to be left out, too.
+  /// The number of failures of this file with this error left out since one was last logged;
+  /// nullopt if this one is to be left out, too.
   std::optional<uint64_t> Note(const std::string& path, int error, uint64_t now_micros);
 
  private:

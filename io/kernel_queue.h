@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// The kernel's queues. The only place that knows liburing and libaio.
+// The kernel's queues. The only place that uses liburing and libaio.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 namespace rowan {
 
 /// `entries` = most requests prepared or unanswered. kUnsupported when the kernel does not permit
-/// it; `*refusal` then says why, without full stop.
+/// it; `*refusal` then says why, without a full stop.
 Result<std::unique_ptr<AsyncQueue>> MakeUringQueue(uint32_t entries, std::string* refusal);
 Result<std::unique_ptr<AsyncQueue>> MakeAioQueue(uint32_t entries, std::string* refusal);
 

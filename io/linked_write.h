@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // A write and the fdatasync after it in one io_uring submission: one system call makes bytes
-// durable. Whatever comes between the two (a write cut short, a link that was cut, a submission
-// taken in parts) is repaired by plain calls. Not thread-safe; may move between threads that order
-// their calls.
+// durable. If anything goes wrong between the two (a short write, a broken link, a submission taken
+// in part), plain calls make up for it. Not thread-safe; may move between threads that order their
+// calls.
 #pragma once
 
 #include <cerrno>
@@ -21,10 +21,10 @@ namespace rowan {
 class LinkedWriter {
  public:
   /// For files of `file_system`, which outlives it. kUnsupported when the system does not permit
-  /// it; `*refusal` then says why, without full stop.
+  /// it; `*refusal` then says why, without a full stop.
   static Result<std::unique_ptr<LinkedWriter>> Make(FileSystem* file_system, std::string* refusal);
 
-  /// Everything written to `file` is durable on success. REQUIRES file->descriptor() >= 0.
+  /// On success, everything written to `file` is durable. REQUIRES file->descriptor() >= 0.
   Status WriteAndSync(File* file, uint64_t offset, Bytes bytes);
 
  private:
@@ -36,7 +36,7 @@ class LinkedWriter {
   };
 
   explicit LinkedWriter(std::unique_ptr<AsyncQueue> queue) : queue_(std::move(queue)) {}
-  /// Hands over what is prepared and waits for the answers of what was taken.
+  /// Hands over what is prepared and waits for the answers to what was taken.
   Answers Run();
   /// Returns how many of the two were taken.
   int SubmitBoth(bool* linked);

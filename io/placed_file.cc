@@ -9,7 +9,7 @@
 namespace rowan {
 namespace {
 
-/// The lowest existing folder at or above `folder`; ultimately "/".
+/// The lowest existing folder at or above `folder`; in the end "/".
 Result<std::string> LowestFolder(FileSystem* file_system, const std::string& folder) {
   std::string at = folder;
   for (; at != "/"; at = FolderOf(at)) {
@@ -34,7 +34,7 @@ Status MakeFolders(FileSystem* file_system, const std::string& folder) {
     Status status = file_system->CreateFolder(wanted.back());
     if (!status.ok()) return status;
     status = file_system->SyncDirectory(FolderOf(wanted.back()));
-    // Whoever may not open the folder above has made nothing in it.
+    // A process that may not open the folder above has made nothing in it.
     if (existed && status.detail() == EACCES) continue;
     if (!status.ok()) return status;
   }

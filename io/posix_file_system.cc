@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// The FileSystem over POSIX calls. Stateless except for the spare descriptors, hence thread-safe.
+// The FileSystem over POSIX calls. Thread-safe: stateless except for the spare descriptors.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>

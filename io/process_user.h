@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// The user that the process is to the file system, for messages about permissions. Thread-safe.
+// The user that the file system takes the process for, for messages about permissions. Thread-safe.
 #pragma once
 
 #include <string>

@@ -82,7 +82,7 @@ Status QueueBatch::Queue(const BatchRequest& request) {
 void QueueBatch::Prepare(uint32_t slot) {
   // The queue has as many entries as there are slots, and a slot is in it at most once.
   const BatchRequest& request = requests_.at(slot);
-  // Its bytes are what monitoring learns; how long it takes, nobody waits for.
+  // Monitoring learns only the bytes: no thread waits for the request itself.
   const FileWait instrumented(request.file->instrument(),
                               request.write ? FileWaitKind::kWrite : FileWaitKind::kRead,
                               request.NextBytes());

@@ -13,7 +13,7 @@
 
 namespace rowan {
 
-/// kUnsupported when the system does not permit it; `*refusal` then says why, without full stop.
+/// kUnsupported when the system does not permit it; `*refusal` then says why, without a full stop.
 Result<std::unique_ptr<WriteBatch>> MakeQueueBatch(FileSystem* file_system, QueueKind kind,
                                                    uint32_t depth, std::string* refusal);
 

@@ -13,8 +13,8 @@
 namespace rowan {
 namespace {
 
-/// As long as a session waits for a frame of the pool: a shortage is over by then, or the operator
-/// must end it.
+/// As long as a session waits for a pool frame: by then a shortage is over, or the operator must
+/// end it.
 constexpr std::chrono::milliseconds kPatience{20'000};
 constexpr std::chrono::milliseconds kPauseMax{100};
 constexpr uint64_t kLogEveryMicros = 60'000'000;

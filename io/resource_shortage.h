@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Transient failures: the process or the system is short of descriptors or memory. Nothing was done
 // and nothing was lost, so unlike a failed write or sync such a call may be retried. A failed sync
-// never counts as one: what it leaves is unknown.
+// never counts as one: its effect is unknown.
 #pragma once
 
 #include <chrono>
@@ -21,13 +21,13 @@ void LogShortage(std::string_view what, int error);
 /// The pauses between the retries of one call. Thread safety: one thread.
 class ShortageWait {
  public:
-  /// `what` is tried, named in the log; it outlives the object.
+  /// `what` is being tried, for the log; it outlives the object.
   explicit ShortageWait(std::string_view what) : what_(what) {}
 
   /// After a shortage: sleeps, longer each time. False when the time limit is reached. errno is
   /// left unchanged.
   bool Again(int error);
-  /// A try succeeded: the next shortage has the full time limit.
+  /// A try succeeded: the next shortage starts with the full time limit.
   void Reset() { pause_ = slept_ = std::chrono::milliseconds(0); }
 
  private:

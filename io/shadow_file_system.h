@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// ShadowFileSystem: an instance that is only read. Files below are opened for reading and never
-// changed; what is written, created, renamed or removed is changed in memory only, and seen through
-// this object. So an instance can be recovered and read without changing a byte of it, even on a
-// disk that permits no writes.
+// ShadowFileSystem: for an instance that is only read. Files below are opened for reading and never
+// changed; writes, creations, renames and removals happen in memory only and are seen through this
+// object. So an instance can be recovered and read without changing a byte of it, even on a disk
+// that permits no writes.
 //
 // Memory: what is written, in blocks of 4 KiB; blocks of zeros take next to none. Durability: none.
-// Thread safety: all members; of a file as File says.
+// Thread safety: all members; for files as File says.
 #pragma once
 
 #include <map>
@@ -49,7 +49,7 @@ class ShadowFileSystem : public FileSystem {
 
   FileSystem* const below_;
   Mutex mutex_{LatchRank::kShadowNames};
-  /// Of what was opened or changed here; null: removed.
+  /// Names that were opened or changed here; null: removed.
   std::map<std::string, std::shared_ptr<Contents>> names_ ROWAN_GUARDED_BY(mutex_);
 };
 

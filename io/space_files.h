@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SpaceFiles: space id -> open file, and the only place outside space/ that turns a page number
 // into a file offset (page number x page size). Files are named by id, `space_<id>.rws`, in the
-// instance folder; the system and undo spaces too. The files of temporary spaces are named
-// differently and never synced; Drop unlinks them at once.
+// instance folder, including those of the system and undo spaces. The files of temporary spaces are
+// named differently and never synced; Drop unlinks them at once.
 //
 // A space is live from Create/Open until Drop. Drop marks it dead at once (reads and writes of a
 // dead space return kNotFound, which the cleaner does not treat as an error), renames the file to a
-// trash name and leaves the unlinking to RemoveTrash. How many handles are kept open:
-// io/space_handles.h. Thread safety: all members, from any thread; reads of open files take no
-// exclusive lock.
+// trash name and leaves the unlinking to RemoveTrash. io/space_handles.h limits how many handles
+// stay open. Thread safety: all members, from any thread; reads of open files take no exclusive
+// lock.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,7 @@
 
 namespace rowan {
 
-/// Of a name that SpaceFileName (io/space_handles.h) gives.
+/// The id in a name that SpaceFileName (io/space_handles.h) gives; nullopt for others.
 [[nodiscard]] std::optional<SpaceId> ParseSpaceFileName(std::string_view name);
 
 struct SpaceFilesOptions {
@@ -45,11 +45,11 @@ class SpaceFiles {
              const SpaceFilesOptions& options = {});
 
   /// Creates the file with `pages` zeroed pages, syncs it and its folder. Fails if it exists.
-  /// `place`: the path where it is to lie instead, see io/placed_file.h; kUnsupported where page
-  /// writes have to be untorn and that place does not promise it.
+  /// `place`: the path where it is to lie instead, see io/placed_file.h; kUnsupported if page
+  /// writes must be untorn and that place does not promise it.
   Status Create(SpaceId space, uint32_t pages, const std::string& place = {});
-  /// Makes an existing file known as live. kNotFound when the file is missing; IsPlaceMissing for
-  /// one that lies elsewhere.
+  /// Makes an existing file live. kNotFound when the file is missing; IsPlaceMissing for one that
+  /// lies elsewhere.
   Status Open(SpaceId space);
   [[nodiscard]] bool IsLive(SpaceId space) const { return handles_.IsLive(space); }
   /// All space ids that have a file in the folder (live or not yet opened).
@@ -60,13 +60,14 @@ class SpaceFiles {
   /// Dead at once, like Drop; the file is kept and durably has the name `path`. kNotFound as there.
   Status SetAside(SpaceId space, const std::string& path);
   /// For a space that is not live: removes a link whose file was never created. The link stays if
-  /// its disk may only be away. kNotFound when there is none.
+  /// its disk may merely be unmounted. kNotFound when there is none.
   Status RemoveDeadLink(SpaceId space);
   /// Unlinks some trash files; true when none is left for now. One that cannot be removed is logged
   /// and does not hold up the others: it is retried after a pause, counted in calls that have
-  /// nothing else to do and longer each time. Called by a background thread and at start.
+  /// nothing else to do and longer each time. Called by a background thread and at startup.
   Result<bool> RemoveTrash();
-  /// Unlinks what an earlier run left of temporary spaces. Call before the first one is created.
+  /// Unlinks the files of temporary spaces that an earlier run left. Call before the first one is
+  /// created.
   Status RemoveTemporary();
 
   /// A page beyond the end of the file is kIoError with detail 0 and not logged.
@@ -92,7 +93,7 @@ class SpaceFiles {
   /// Allocates blocks for punched pages again, before they are used. kNoSpace when the disk is
   /// full.
   Status Refill(PageId first, uint32_t pages);
-  /// Whether page writes are untorn, from now on, of all files. At first they are not.
+  /// From now on page writes to all files are untorn or not. Initially they are not.
   void SetAtomic(bool atomic) { handles_.SetAtomic(atomic); }
   /// Makes all earlier writes to one space durable; Ok for a dead one.
   Status Sync(SpaceId space, SyncMethod method) { return handles_.Sync(space, method); }
@@ -105,12 +106,12 @@ class SpaceFiles {
   [[nodiscard]] uint32_t pages_max() const { return options_.pages_max; }
   [[nodiscard]] const std::string& folder() const { return folder_; }
   [[nodiscard]] std::string PathOf(SpaceId space) const { return InFolder(SpaceFileName(space)); }
-  /// Where the file lies that PathOf names: elsewhere, if it was created with a place.
+  /// Where the file that PathOf names lies: elsewhere, if it was created with a place.
   [[nodiscard]] std::string PlaceOf(SpaceId space) const;
 
  private:
   [[nodiscard]] std::string InFolder(const std::string& name) const { return folder_ + "/" + name; }
-  /// No caller gets the file any more; it is renamed.
+  /// No caller gets the file from now on; it is renamed.
   Status Detach(SpaceId space, const std::string& target);
   Status FillNewFile(const std::string& path, uint64_t size_bytes, bool durable);
   /// What Create does, except for the link of a file that lies elsewhere.
@@ -119,7 +120,7 @@ class SpaceFiles {
   Status CheckUntorn(const std::string& path) const;
   Status ListTrash() ROWAN_REQUIRES(trash_mutex_);
   void KeepTrash(const std::string& name) ROWAN_REQUIRES(trash_mutex_);
-  /// False: a part of it is gone.
+  /// False: only a part of it is gone.
   Result<bool> RemoveTrashFile(const std::string& path);
 
   FileSystem* const file_system_;

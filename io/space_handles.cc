@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Known spaces live in a hash table cut into shards, each under a shared_mutex: page I/O takes it
-// shared just long enough to copy the file's shared_ptr. A space that is in no shard is dead or was
-// never opened, which is the same to every caller. Files are opened, synced and closed without it.
+// Known spaces live in a hash table cut into shards, each under a shared_mutex: page I/O holds it
+// shared just long enough to copy the file's shared_ptr. A space in no shard is dead or was never
+// opened, which is the same to every caller. Files are opened, synced and closed without the mutex.
 #include "io/space_handles.h"
 
 #include <algorithm>
@@ -17,7 +17,7 @@
 namespace rowan {
 namespace {
 
-/// Handles looked at per shard: where most cannot be closed, looking at all of them for every file
+/// Handles examined per shard: where most cannot be closed, examining them all for every file
 /// opened would cost more than the handles do.
 constexpr size_t kStepsMax = 64;
 /// Share of the open handles that is closed when descriptors are short: enough for other threads

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SpaceHandles: the live spaces and the open handles of their files, up to a limit. Above it
 // handles are closed, roughly the least recently used first: those with nothing to sync at once,
-// written ones after a sync of their own. Only handles in use stay, so the limit is exceeded by no
-// more than these.
+// written ones after a sync. Only handles in use exceed the limit.
 //
 // Invariants:
 //   1. a handle is closed only when every write through it is durable, or none was made: no error
-//      of the kernel's delayed writing goes unseen. Files of temporary spaces are never synced;
+//      of the kernel's write-back goes unseen. Files of temporary spaces are never synced;
 //   2. a file has at most one sync in progress, so no failure is reported to only one of two
 //      waiters;
 //   3. after a failed sync all later ones fail, here and for good.
@@ -34,7 +33,7 @@ inline constexpr std::string_view kTemporarySuffix = ".temporary";
 /// `space_<id>.rws`; of a temporary space `space_<id>.temporary`.
 std::string SpaceFileName(SpaceId space);
 
-/// Of a space that was dropped, or never was.
+/// For a space that was dropped or never existed.
 inline Status DeadSpace() { return Status(Code::kNotFound, "the tablespace does not exist"); }
 
 class SpaceHandles {
@@ -46,22 +45,22 @@ class SpaceHandles {
   };
   SpaceHandles(FileSystem* file_system, Options options);
 
-  /// Opens a file as the options say; without O_DIRECT where the file system refuses it. Waits
-  /// while descriptors are short, after closing some of its own.
+  /// Opens a file as the options say; without O_DIRECT where the file system refuses it. When
+  /// descriptors are short, closes some of its own, then waits.
   Result<std::shared_ptr<File>> OpenFile(const std::string& path, bool create);
   /// Makes a space live; `file` may be null: it is opened on demand.
   void Add(SpaceId space, std::shared_ptr<File> file);
-  /// Not live any more. False if it was not.
+  /// Makes a space no longer live. False if it was not.
   bool Remove(SpaceId space);
   [[nodiscard]] bool IsLive(SpaceId space) const;
 
   enum class Use { kRead, kWrite };
-  /// kNotFound: not live. To write: the handle has to be synced from now on before it is closed,
-  /// unless the space is temporary.
+  /// kNotFound: not live. To write: the handle must be synced before it is closed, unless the space
+  /// is temporary.
   Result<std::shared_ptr<File>> Acquire(SpaceId space, Use use);
   /// Serialises changes of the file's size; null if the space is not live.
   std::shared_ptr<Mutex> Growing(SpaceId space);
-  /// Makes all earlier writes durable; nothing to do if that was done to close the handle.
+  /// Makes all earlier writes durable; nothing to do if closing the handle did so.
   Status Sync(SpaceId space, SyncMethod method);
   void SetAtomic(bool atomic);
   [[nodiscard]] bool atomic() const { return atomic_.load(std::memory_order_relaxed); }
@@ -95,14 +94,15 @@ class SpaceHandles {
   [[nodiscard]] const Shard& ShardOf(SpaceId space) const {
     return shards_[space.value() % kShards];
   }
-  /// Logs it once. Files that lie elsewhere (io/placed_file.h) say nothing about the others.
+  /// Logs the refusal once. Files that lie elsewhere (io/placed_file.h) say nothing about the
+  /// others.
   void NoteDirectRefused(const std::string& path);
   Result<std::shared_ptr<File>> OpenOnce(const std::string& path, bool create);
   void PutLocked(Shard* shard, SpaceId space, Entry* entry, std::shared_ptr<File> file)
       ROWAN_REQUIRES(shard->mutex);
   /// Takes the handle out of the table. The caller closes it without the lock.
   std::shared_ptr<File> TakeLocked(Shard* shard, Entry* entry) ROWAN_REQUIRES(shard->mutex);
-  /// Closes handles down to the limit, as far as they are not in use.
+  /// Closes handles that are not in use, down to the limit.
   void CloseSome();
   bool CloseOne(Shard* shard, Victim victim);
   static std::pair<SpaceId, Entry*> ChooseLocked(Shard* shard, Victim victim)
@@ -123,7 +123,7 @@ class SpaceHandles {
   std::atomic<bool> direct_refused_{false};
   std::atomic<bool> direct_refused_elsewhere_{false};  // logged; each such file is tried again
   std::atomic<bool> atomic_{false};  // stored before the handles are changed, shard by shard
-  /// Of the last Sync: closing handles syncs in the same way.
+  /// As in the last Sync: closing handles syncs the same way.
   std::atomic<SyncMethod> sync_method_{SyncMethod::kFdatasync};
   std::atomic<bool> failed_{false};
   Mutex failure_mutex_{LatchRank::kSyncFailure};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// A few descriptors kept for what must not fail when a process has used up all others: the redo
-// log's files and the syncing of folders. A spare one is closed and the call tried again at once;
-// later calls take new ones.
+// A few descriptors reserved for what must not fail when a process has used up all others: opening
+// the redo log's files and syncing folders. One is closed and the call retried at once; later calls
+// take new ones.
 // Thread safety: all members from any thread.
 #pragma once
 
@@ -18,7 +18,7 @@ uint64_t DescriptorLimit();
 
 class SpareDescriptors {
  public:
-  /// Keeps `count` of them, from the first Refill on.
+  /// Keeps `count` descriptors from the first Refill on.
   explicit SpareDescriptors(uint32_t count) : wanted_(count) {}
   ~SpareDescriptors();
 

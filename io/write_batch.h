@@ -30,14 +30,14 @@ class WriteBatch {
   /// Hands everything queued to the device without waiting for it. Without this call a part may be
   /// held back until WaitAll.
   virtual void Send() = 0;
-  /// Waits for everything queued. The first failure is returned; all requests are finished anyway.
+  /// Waits for everything queued. Returns the first failure; all requests have finished even then.
   virtual Status WaitAll() = 0;
   [[nodiscard]] virtual IoBackend backend() const = 0;
 };
 
 /// `depth` = most requests in flight. kAuto tries io_uring, libaio, threads in this order; a named
 /// backend that the kernel refuses is kUnsupported. `*reason` (may be null) gets a sentence for the
-/// operator: what was chosen and why the ones before it were not.
+/// operator: what was chosen and why the earlier ones were not.
 /// All requests are for files of `file_system`, which outlives the batch.
 Result<std::unique_ptr<WriteBatch>> MakeWriteBatch(FileSystem* file_system, IoBackend backend,
                                                    uint32_t depth, std::string* reason);

@@ -10,7 +10,7 @@
 //   64     ..   the bytes
 //
 // Record kBlobPage: birth, position, bytes here, whole size (u32 each), then the bytes; it
-// initialises the page with next = 0. A new page is linked by overwriting `next` in the one before
+// initialises the page with next = 0. A new page is linked by overwriting `next` in its predecessor
 // (kPageBytes). Thread safety: the page is latched by the caller.
 #pragma once
 
@@ -61,7 +61,7 @@ class BlobPageView {
            U32(blob_layout::kPosition) == position &&
            U32(blob_layout::kBytesHere) <= BlobPageCapacity(page_.size());
   }
-  /// At whatever position.
+  /// At any position.
   [[nodiscard]] bool IsPartOf(uint32_t birth) const {
     return Is(birth, U32(blob_layout::kPosition));
   }

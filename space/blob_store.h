@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // BlobStore: values too large for their row, as chains of pages in the table's space. A blob is
-// immutable from the moment it is complete until it is freed; its pages are logged, each in its own
-// mini-transaction, so a blob of any size needs little log reservation.
+// immutable from its completion until it is freed; each page is logged in its own mini-transaction,
+// so a blob of any size needs little log reservation.
 // Crash rule: the caller's undo record is written in the same mini-transaction as the first page,
-// and later pages are linked to the chain in the group that allocates them, so whatever exists of a
-// half-written blob is reachable from the undo record and freed by rollback.
+// and later pages are linked to the chain in the group that allocates them, so everything that
+// exists of a half-written blob is reachable from the undo record and freed by rollback.
 // Thread safety: all members; readers need no lock because a visible blob never changes.
 #pragma once
 
@@ -21,7 +21,7 @@
 
 namespace rowan {
 
-/// What a row keeps of an off-page value; 16 bytes on disk:
+/// What a row stores for an off-page value; 16 bytes on disk:
 ///   offset size
 ///   0      4    space
 ///   4      4    first page
@@ -31,7 +31,7 @@ struct BlobRef {
   SpaceId space;
   PageNumber first_page;
   uint64_t size_bytes = 0;
-  /// Tells this blob from a later one on the same pages, so that freeing twice is harmless.
+  /// Distinguishes this blob from a later one on the same pages, so that freeing twice is harmless.
   uint32_t birth = 0;
 };
 inline constexpr uint64_t kBlobBytesMax = UINT32_MAX;
@@ -46,28 +46,28 @@ class BlobStore {
 
   /// Called inside the first page's mini-transaction to write the undo record.
   using LogUndo = FunctionRef<Status(MiniTxn*, const BlobRef&)>;
-  /// kInterrupted: the flag was set, if one is given, between two pages; so has Read. What is
-  /// written then is a part of a value that Free frees.
+  /// kInterrupted: the flag, if given, was found set between two pages; Read returns it too. Free
+  /// then frees the part of the value that was written.
   using Interrupted = const std::atomic<bool>*;
   Result<BlobRef> Write(SpaceId space, Bytes value, LogUndo log_undo,
                         Interrupted interrupted = nullptr);
   /// Reads bytes [offset, offset + target.size()).
   Status Read(const BlobRef& ref, uint64_t offset, MutableBytes target,
               Interrupted interrupted = nullptr);
-  /// Reads the first `target.size()` bytes of a value that may be freed meanwhile: kNotFound when
-  /// it is not there (any more). Says nothing about damage; the caller finds that out by Read.
+  /// Reads the first `target.size()` bytes of a value that may be freed concurrently: kNotFound
+  /// when it is not there (any more). Does not report damage; Read does.
   Status TryRead(const BlobRef& ref, MutableBytes target);
-  /// Frees the chain page by page from its first page on; safe to repeat after a crash because each
-  /// step re-links. `first_page` freed already (not allocated) is Ok. A step of the budget for each
-  /// page but one; kBusy when it is used up: the rest is a chain that Free goes on with.
+  /// Frees the chain page by page from the first; safe to repeat after a crash because each step
+  /// re-links. Ok if `first_page` is already free (not allocated). Each page but one costs a step
+  /// of the budget; kBusy when it is used up: the rest is a chain that another Free continues.
   Status Free(const BlobRef& ref, WorkBudget* budget);
   Status Free(const BlobRef& ref) {
     WorkBudget all(UINT64_MAX);
     return Free(ref, &all);
   }
   Status Check(const BlobRef& ref);
-  /// Calls `visit` for each page of the chain, as far as it is there and belongs to the blob.
-  /// kInterrupted: it returned false.
+  /// Calls `visit` for each page of the chain, as long as it exists and belongs to the blob.
+  /// kInterrupted: `visit` returned false.
   Status VisitPages(const BlobRef& ref, FunctionRef<bool(PageNumber)> visit);
 
  private:

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// LeakSearch: finds pages of a space that its bitmap calls in use and that nothing refers to, and
-// pages that have two owners: met twice, so that the owner which frees such a page takes it from
-// the other. Exact when nothing is written; with concurrent writers it errs on the side of silence:
-// in each of several walks a lost page must be in use before and after, and be missed. Pages that
-// only old versions or unfinished transactions may refer to (off-page values, undo, trees of
-// indexes that are being built or were dropped) are judged only if the walk was quiet, pages met
-// twice only if two walks were. Thread safety: one thread; others may use the space.
+// LeakSearch: finds lost pages of a space, which its bitmap marks as in use but nothing refers to,
+// and shared pages, which a walk meets twice: when one owner frees such a page, the other loses it.
+// Exact when nothing is written; with concurrent writers it errs on the side of silence: in each of
+// several walks a lost page must be in use before and after, and be missed. Pages that only old
+// versions or unfinished transactions may refer to (off-page values, undo, trees of indexes that
+// are being built or were dropped) are reported only if the walk was quiet, shared pages only if
+// two walks were. Thread safety: one thread; others may use the space.
 #pragma once
 
 #include <utility>
@@ -25,8 +25,8 @@ class LeakSearch {
       : allocator_(allocator), space_(space), indexes_(std::move(indexes)) {}
 
   using PageVisit = FunctionRef<void(PageNumber page)>;
-  /// Calls `reach` for all pages in use; sets `*quiet` when nothing was written during it and no
-  /// old version is kept.
+  /// Calls `reach` for all pages in use; sets `*quiet` when nothing was written during the walk and
+  /// no old version is kept.
   using Walk = FunctionRef<Status(PageVisit reach, bool* quiet)>;
   /// kCorrupt (pages named in the log) when pages are lost or shared, or the error of the walk or
   /// the bitmap.

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// OffPageValue: what a row keeps of a value that is stored off its page. A value is a blob, its
-// base, as it was last written whole. One that was partially changed since, at the same size, has
-// changes over it (space/value_changes.h): those of the patch, also a blob, then the recent ones,
-// which are in the row itself. Every blob is immutable and belongs to the rows that name it: a new
-// version of a row shares base and patch with the previous version, or names others.
+// OffPageValue: what a row stores for an off-page value. The value's base is a blob, as last
+// written in full. A value partially changed since, at the same size, has changes on top
+// (space/value_changes.h): first those of the patch, also a blob, then the recent ones, which are
+// in the row itself. Every blob is immutable and belongs to the rows that name it: a new version of
+// a row shares base and patch with the previous version, or names others.
 //
-// The reference in a row (docs/formats/blob.md), which knows its length; the first field alone is a
-// value without partial changes:
+// The reference in a row (docs/formats/blob.md), which knows its length; a value without partial
+// changes has only the first field:
 //   offset size
 //   0      16   reference of the base
 //   16     16   reference of the patch, zeros = none
 //   32     ..   recent changes
-// Thread safety: pure functions, except AssembleValue, which is as `read` is.
+// Thread safety: pure functions, except AssembleValue, which is as thread-safe as `read`.
 #pragma once
 
 #include <cstddef>
@@ -50,15 +50,15 @@ void AppendReference(const OffPageValue& value, std::vector<std::byte>* row);
 OffPageValue LoadReference(Bytes reference);
 
 [[nodiscard]] bool SameBlob(const BlobRef& left, const BlobRef& right);
-/// The same bytes, because the same blobs and changes make them.
+/// The same bytes, because they consist of the same blobs and changes.
 [[nodiscard]] bool SameValue(const OffPageValue& left, const OffPageValue& right);
 /// Appends the blobs that the value consists of.
 void AppendBlobsOf(const OffPageValue& value, std::vector<BlobRef>* blobs);
 
 /// Reads a whole blob.
 using ReadWholeBlob = FunctionRef<Status(const BlobRef& blob, MutableBytes target)>;
-/// Puts a value into `target`, which has its size. kCorrupt when its changes do not fit it; errors
-/// of `read` are passed on.
+/// Assembles a value in `target`, which has its size. kCorrupt when its changes do not fit it;
+/// errors of `read` are passed on.
 Status AssembleValue(const OffPageValue& value, ReadWholeBlob read, MutableBytes target);
 
 }  // namespace rowan

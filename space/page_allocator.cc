@@ -16,8 +16,8 @@
 namespace rowan {
 namespace {
 
-/// Pages of a new space's file: header, bitmap, two to start with and two kept ahead
-/// (space_free_map.h); 64 KiB at least.
+/// Pages of a new space's file: header, bitmap, two to start with and two in reserve
+/// (space_free_map.h); at least 64 KiB.
 uint32_t FirstFilePages(uint32_t page_size_bytes) {
   return std::max<uint32_t>(6, 65536 / page_size_bytes);
 }

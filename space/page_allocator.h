@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // PageAllocator: which pages of a tablespace are in use. One bit per page in bitmap pages at fixed
-// positions; page 0 is the space header. Trees take pages near the one they grow from, and whole
-// 1 MiB extents once they are large (affinity kept in memory only).
+// positions; page 0 is the space header. Trees take pages near the one they grow from, and whole 1
+// MiB extents once they are large (the affinity is kept only in memory).
 //
 // Reserve before latching, allocate under latches: Reserve ensures that the file has room (it may
 // extend the file, which is I/O); Allocate then only changes bitmap bits inside the
 // mini-transaction. A freed page may be allocated again at once: reuse always starts with an
 // initialising record. Latch order: the space header and bitmap pages come after all tree and undo
-// pages. A mini-transaction latches at most one bitmap page: it allocates from one reservation, or
-// frees pages, one per mini-transaction unless they are known to share a bitmap page; never both.
+// pages. A mini-transaction latches at most one bitmap page: it either allocates from one
+// reservation, or frees one page, or several that are known to share a bitmap page.
 // Thread safety: all members.
 #pragma once
 
@@ -48,7 +48,7 @@ class PageReservation {
   PageAllocator* allocator_ = nullptr;
   SpaceId space_;
   uint32_t pages_ = 0;
-  uint32_t group_ = 0;  ///< the bitmap page they are promised on: one reservation latches one
+  uint32_t group_ = 0;  ///< of the bitmap page that has them: a reservation latches only one
 };
 
 struct SpaceStatistics {
@@ -61,9 +61,9 @@ class PageAllocator {
   PageAllocator(BufferPool* pool, const InstanceId& instance_id)
       : pool_(pool), instance_id_(instance_id) {}
 
-  /// Creates file, header and first bitmap page; durable as a file, its pages logged. A temporary
-  /// space is neither durable nor logged. `folder`: where the file is to lie instead of in the
-  /// instance folder; made if missing (io/placed_file.h).
+  /// Creates file, header and first bitmap page; the file is durable, its pages are logged. A
+  /// temporary space is neither durable nor logged. `folder`: where the file is to lie instead of
+  /// in the instance folder; made if missing (io/placed_file.h).
   Status CreateSpace(SpaceId space, const std::string& folder = {});
   /// Checks the header (instance id, page size, format) and reads the counters. kCorrupt,
   /// kNewerFormat, kInvalidArgument (belongs to another instance), kNotFound (no file).
@@ -73,7 +73,7 @@ class PageAllocator {
   /// the file is unlinked.
   Status DropSpace(SpaceId space);
   /// Takes the space out of the instance and keeps its file under the name `path`. REQUIRES:
-  /// nothing uses it, and a checkpoint followed its last change: the log has no records of it.
+  /// nothing uses it, and a checkpoint has followed its last change: the log has no records of it.
   Status SetAsideSpace(SpaceId space, const std::string& path);
 
   /// kNoSpace when the disk is full. No latch may be held.
@@ -88,11 +88,11 @@ class PageAllocator {
 
   /// An 8-byte counter in the space header (the table's AUTO_INCREMENT high-water mark).
   Result<uint64_t> ReadCounter(SpaceId space);
-  /// Its own mini-transaction; not durable by itself.
+  /// In a mini-transaction of its own; not durable by itself.
   Status WriteCounter(SpaceId space, uint64_t value);
 
-  /// Records in the space's header that these features are in use, too. Its own mini-transaction,
-  /// logged before anything the caller logs next; not durable by itself.
+  /// Records in the space's header that these features are in use, too. In a mini-transaction of
+  /// its own, logged before anything the caller logs next; not durable by itself.
   Status UseFeatures(SpaceId space, const FormatFeatures& features);
 
   Result<SpaceStatistics> Statistics(SpaceId space);
@@ -119,25 +119,26 @@ class PageAllocator {
   Status WriteHeader(SpaceId space, size_t offset, size_t size,
                      FunctionRef<void(std::byte* field)> change);
   void ReturnReservation(SpaceId space, uint32_t group, uint32_t pages);
-  /// Found, or made.
+  /// Finds the map or makes one.
   std::shared_ptr<SpaceFreeMap> MapOf(SpaceId space);
   /// Null if there is none.
   std::shared_ptr<SpaceFreeMap> FindMap(SpaceId space);
   void ForgetMap(SpaceId space);
 
-  /// A name that no other instance uses in a folder that both may be given.
+  /// A name that no other instance uses, since several may be given the same folder.
   [[nodiscard]] std::string PlaceIn(const std::string& folder, SpaceId space) const;
   /// The bitmap page that has the page's bit, latched shared.
   Result<PageGuard> FixBitmapOf(PageId page);
   [[nodiscard]] bool IsSetIn(const PageGuard& bitmap, PageId page) const;
-  /// For a page that could not be read: reads it again while it cannot be freed or taken. Damage is
-  /// logged. kNotFound: it is free; kRestart: another thread has read it in, or is about to.
+  /// For a page that could not be read: reads it again while it can be neither freed nor allocated.
+  /// Damage is logged. kNotFound: it is free; kRestart: another thread has read it in, or is about
+  /// to.
   Result<PageGuard> FixUnderBitmap(PageId page);
 
   BufferPool* const pool_;
   const InstanceId instance_id_;
   SharedMutex mutex_{LatchRank::kSpaceTable};
-  /// Each lives as long as it is used.
+  /// Each lives for as long as it is used.
   std::unordered_map<SpaceId, std::shared_ptr<SpaceFreeMap>> maps_ ROWAN_GUARDED_BY(mutex_);
 };
 

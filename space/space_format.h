@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Whether this build can use a tablespace, by the version and the features in its header page.
-// Thread safety: the page is latched by the caller, or a copy.
+// Whether this build can use a tablespace, judged by the version and features in its header page.
+// Thread safety: the caller latches the page or passes a copy.
 #pragma once
 
 #include <string>
@@ -17,12 +17,12 @@ inline constexpr FormatFeatures kChangedValuesFeature{.incompatible = 1};
 /// Features of tablespaces that this build knows.
 inline constexpr FormatFeatures kSpaceFeatures{.incompatible = kChangedValuesFeature.incompatible};
 
-/// For a header page whose checksum is correct. kCorrupt when it is not one; kNewerFormat. Both
-/// with a sentence in the log that names `path`.
+/// REQUIRES: a page whose checksum is correct. kCorrupt when it is not a header page; kNewerFormat.
+/// Both log a sentence that names `path`.
 Status CheckSpaceFormat(Bytes page, const std::string& path);
 
-/// The same for the header page as it is on disk, before a pool is open. Ok when it is missing or
-/// damaged: repair or redo may restore it.
+/// The same for the header page on disk, before a pool is open. Ok when it is missing or damaged:
+/// repair or redo may restore it.
 Status CheckSpaceFormatOnDisk(SpaceFiles* files, SpaceId space);
 
 }  // namespace rowan

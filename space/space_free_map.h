@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // What PageAllocator keeps in memory for one open space: file size, free and promised pages of each
-// group, and hints on where to search. Counts are made from the bitmap pages at first use and
+// group, and hints on where to search. Counts are loaded from the bitmap pages at first use and
 // follow every bit change, which happens under the bitmap page's exclusive latch.
 //
-// In a space that gives back, a wholly free extent may be withheld: no pages of it are given out.
-// It is a hole in the file or, after a restart, may be one. Withheld extents count like room beyond
-// the end of the file: before they are used, the file system is asked for the space, so that a full
-// disk fails a reservation, never the write of a page.
+// In a space that gives back free extents, a wholly free extent may be withheld: none of its pages
+// are handed out. It is a hole in the file or, after a restart, may be one. Withheld extents count
+// as room beyond the end of the file: before they are used, the file system is asked for the space,
+// so a full disk fails a reservation, never the write of a page.
 //
-// Some free pages are kept ahead, so that trees find whole extents instead of each other's gaps,
-// and for rollback: when the file cannot grow, ordinary work gets none of them, and work that has
-// to put longer rows back into leaves filled by others in the meantime goes on. A rollback splits
-// at most one node of each level for a record, and frees pages as it removes entries. The next
-// reservation, once the file can grow again, replaces what was used.
+// Some free pages are kept in reserve, so that trees find whole extents instead of each other's
+// gaps, and for rollback: when the file cannot grow, ordinary work gets none of them, while
+// rollback can still put longer rows back into leaves that others have filled since. A rollback
+// splits at most one node per level for a record, and frees pages as it removes entries. Once the
+// file can grow again, the next reservation replaces what was used.
 //
 // Locks: `growth` is held while the file grows or counts are loaded (I/O, log waits), never while a
-// page latch is held; `mutex` only for a few instructions, also under page latches.
+// page latch is held; `mutex` only for a few instructions, even under page latches.
 // Order: growth -> page latches -> mutex.
 #pragma once
 
@@ -33,7 +33,7 @@ namespace rowan {
 /// What a page is for.
 enum class PageUse : uint8_t {
   kOrdinary,
-  kRollback,  ///< may also use the pages kept ahead
+  kRollback,  ///< may also use the pages in reserve
 };
 
 class SpaceFreeMap {
@@ -46,11 +46,11 @@ class SpaceFreeMap {
   Result<uint32_t> Reserve(uint32_t pages, PageUse use);
   void Return(uint32_t group, uint32_t pages);
 
-  /// Where to look for a free page of a group: pages of the file in it, and hints.
+  /// Where to look for a free page of a group.
   struct SearchHints {
-    uint32_t limit = 0;        ///< bits below belong to pages of the file
-    uint32_t first_clear = 0;  ///< no clear bit below
-    uint32_t extent = 0;       ///< no clear extent below
+    uint32_t limit = 0;        ///< bits below it belong to pages of the file
+    uint32_t first_clear = 0;  ///< no clear bit below it
+    uint32_t extent = 0;       ///< no clear extent below it
     bool any_withheld = false;
   };
   SearchHints Hints(uint32_t group);
@@ -64,14 +64,14 @@ class SpaceFreeMap {
   /// File size and set bits. Loads them if needed.
   Status Counts(uint32_t* file_pages, uint32_t* used_pages);
 
-  /// Turns free extents into holes, highest first, as long as more than `keep_pages` free pages
-  /// remain; at most `extents_max`. Returns how many were made. kUnsupported: do not call again.
+  /// Turns free extents into holes, highest first, while more than `keep_pages` free pages remain;
+  /// at most `extents_max`. Returns how many it made. kUnsupported: do not call again.
   Result<uint32_t> GiveBack(uint32_t keep_pages, uint32_t extents_max);
 
  private:
   enum class ExtentUse : uint8_t { kUsable, kMaybeHole, kHole };  // withheld except kUsable
   struct Group {
-    uint32_t clear = 0;     ///< clear bits of pages in the file, outside of withheld extents
+    uint32_t clear = 0;     ///< clear bits of pages in the file, outside withheld extents
     uint32_t promised = 0;  ///< of those
     SearchHints hints;
     std::vector<ExtentUse> extents;  ///< empty: all kUsable
@@ -103,7 +103,7 @@ class SpaceFreeMap {
   Mutex growth_{LatchRank::kSpaceGrowth};
   Mutex mutex_{LatchRank::kSpaceCounts};
   std::atomic<bool> loaded_{false};  ///< set under growth_ once all groups are counted
-  /// Their number grows only with growth_ held, too.
+  /// Grows only with growth_ held as well.
   std::vector<Group> groups_ ROWAN_GUARDED_BY(mutex_);
   uint32_t file_pages_ ROWAN_GUARDED_BY(mutex_) = 0;
   uint32_t withheld_pages_ ROWAN_GUARDED_BY(mutex_) = 0;

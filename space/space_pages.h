@@ -14,7 +14,8 @@
 //   98     2    zero
 //   100    4    encryption key id of pages written from now on
 //   104    152  room for a wrapped key
-// From 72 on since version 2 of the header: zero before it; all but the masks are still zero.
+// Fields from 72 on exist since version 2 of the header and were zero before; all but the masks are
+// still zero.
 //
 // Bitmap page of group g, at page g x GroupPages + 1: a bit per page of the group, from offset 64,
 // set = in use. Bit i is bit (i mod 8) of byte i / 8.
@@ -80,7 +81,7 @@ static_assert(GroupPages(kPageSizeMin) % ExtentPages(kPageSizeMin) == 0);
 static_assert(GroupPages(16384) % ExtentPages(16384) == 0);
 static_assert(GroupPages(kPageSizeMax) % ExtentPages(kPageSizeMax) == 0);
 
-/// Pages of a space at most: page numbers have 32 bits, and a bitmap page begins a whole group.
+/// Most pages of a space: page numbers have 32 bits, and a bitmap page begins a whole group.
 [[nodiscard]] constexpr uint32_t SpacePagesMax(size_t page_size_bytes) {
   return UINT32_MAX / GroupPages(page_size_bytes) * GroupPages(page_size_bytes);
 }
@@ -90,19 +91,19 @@ struct SpaceSize {
   uint32_t groups = 0;  ///< of GroupPages, each with its bitmap page
 };
 /// How far the file of a full space grows to provide `pages` more; `groups` is one more when the
-/// new pages begin a group. nullopt: it may not have more than `pages_max` pages.
+/// new pages begin a group. nullopt: it would have more than `pages_max` pages.
 [[nodiscard]] std::optional<SpaceSize> PlanGrowth(const SpaceSize& now, uint32_t pages,
                                                   uint32_t page_size_bytes, uint32_t pages_max);
 
 void InitSpaceHeader(MutableBytes page, PageId id, const InstanceId& instance);
-/// Sets the bits of the bitmap page itself, and of the space header in group 0.
+/// Sets the bits of the bitmap page itself and, in group 0, of the space header.
 void InitBitmap(MutableBytes page, PageId id, uint32_t group);
 
 [[nodiscard]] bool BitmapTest(Bytes page, uint32_t bit);
 void BitmapSet(MutableBytes page, uint32_t bit, bool value);
 /// Number of set bits among the first `limit`.
 [[nodiscard]] uint32_t BitmapCount(Bytes page, uint32_t limit);
-/// Appends all bits, 64 to a word, the lowest first.
+/// Appends all bits, 64 to a word, lowest first.
 void BitmapAppend(Bytes page, std::vector<uint64_t>* words);
 /// Index of the last set bit plus one; 0 if none.
 [[nodiscard]] uint32_t BitmapEnd(Bytes page);

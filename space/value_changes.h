@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Changes of a value of bytes that keeps its size, as a list of what is where
-// (docs/formats/blob.md), in ascending order and without overlap:
-//   varint: bytes between the end of the change before (or the value's start) and this one
+// Changes of a byte string that keeps its size, as a list of what is where (docs/formats/blob.md),
+// in ascending order and without overlap:
+//   varint: bytes between the end of the previous change (or the value's start) and this one
 //   varint: bytes of this change, at least 1
 //   the bytes
 // Thread safety: pure functions.
@@ -24,18 +24,18 @@ struct ByteRange {
 };
 using ByteRanges = std::vector<ByteRange>;
 
-/// Where two values of one size differ. False: their list, or `*ranges` beyond a few KB, would take
-/// more than `bytes_max` bytes, and `*ranges` lack some of them. REQUIRES: `*ranges` is empty.
+/// Where two values of equal size differ. False: the list, or `*ranges` beyond a few KB, would take
+/// more than `bytes_max` bytes; `*ranges` is then incomplete. REQUIRES: `*ranges` is empty.
 bool FindDifferences(Bytes before, Bytes after, uint64_t bytes_max, ByteRanges* ranges);
-/// Appends what a list is about. False: it is malformed, or reaches beyond the value.
+/// Appends the ranges that a list changes. False: it is malformed, or reaches beyond the value.
 bool AppendRangesOf(Bytes changes, uint64_t value_bytes, ByteRanges* ranges);
-/// Sorts them and joins those that overlap or are so close that one is shorter than two.
+/// Sorts the ranges and joins those that overlap or are so close that one is shorter than two.
 void JoinRanges(ByteRanges* ranges);
 
-/// Of joined ranges: bytes that their list takes, and the list of what `value` has there.
+/// For joined ranges: the bytes that their list takes, and the list of what `value` has there.
 [[nodiscard]] uint64_t ChangesBytes(const ByteRanges& ranges);
 void AppendChanges(const ByteRanges& ranges, Bytes value, std::vector<std::byte>* changes);
-/// Puts the bytes of a list into a value. False: it is malformed, or reaches beyond the value.
+/// Writes the bytes of a list into a value. False: it is malformed, or reaches beyond the value.
 [[nodiscard]] bool ApplyChanges(Bytes changes, MutableBytes value);
 
 }  // namespace rowan

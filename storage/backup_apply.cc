@@ -17,7 +17,8 @@
 namespace rowan {
 namespace {
 
-/// What the full backup had of a table that was left out of the next one: for who needs it.
+/// Where the full backup's copy of a table that the next one left out is kept, in case it is
+/// needed.
 std::string KeptName(SpaceId space) { return Format("space_{}.kept", space.value()); }
 
 Status Fail(const std::string& path, const Status& status) {

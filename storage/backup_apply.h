@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// BackupApply: applies an incremental backup to the full one before it, which then equals a full
-// one made at the same time.
+// BackupApply: applies an incremental backup to the full one it builds on, which then equals a full
+// one made at the time of the increment.
 //
-// If interrupted anywhere, it can be started again: until the last step the full backup has no
-// control file, so that nothing starts on it, and keeps its own manifest, and the incremental one
-// is only read. One thread; nothing else uses the folders.
+// If interrupted anywhere, it can be started again: until the last step the full backup keeps its
+// manifest and has no control file, so nothing starts on it, and the incremental one is only read.
+// One thread; nothing else uses the folders.
 #pragma once
 
 #include <string>
@@ -18,7 +18,7 @@ namespace rowan {
 
 class BackupApply {
  public:
-  /// The folders of Rowan's part of the two.
+  /// The folders of Rowan's part of each.
   BackupApply(FileSystem* file_system, std::string full, std::string increment)
       : file_system_(file_system), full_(std::move(full)), increment_(std::move(increment)) {}
 
@@ -40,7 +40,7 @@ class BackupApply {
   Status CopyFile(const std::string& name, const std::string& target_name);
   /// The manifest of the result.
   [[nodiscard]] BackupManifest Outcome() const;
-  /// Adds the checksums that backups of earlier versions lack.
+  /// Adds the checksums that backups made by earlier versions lack.
   Status SumUp(BackupManifest* outcome) const;
 
   FileSystem* const file_system_;

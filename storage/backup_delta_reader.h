@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// BackupDeltaReader: reads the delta file of a tablespace (storage/backup_pages.h), run by run, a
+// BackupDeltaReader: reads the delta file of a tablespace (storage/backup_pages.h) run by run, a
 // piece at a time. One thread.
 #pragma once
 
@@ -45,8 +45,8 @@ class BackupDeltaReader {
   AlignedBuffer buffer_;
   uint64_t offset_ = 0;
   backup_delta_layout::RunKind kind_ = backup_delta_layout::RunKind::kZeros;
-  uint32_t next_ = 0;  ///< page of the run that is read
-  uint32_t left_ = 0;  ///< pages of it
+  uint32_t next_ = 0;  ///< next page of the current run
+  uint32_t left_ = 0;  ///< pages left in it
 };
 
 }  // namespace rowan

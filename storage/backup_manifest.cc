@@ -17,7 +17,7 @@
 namespace rowan {
 namespace {
 
-/// Of a manifest with millions of tables; more is something else.
+/// Enough for millions of tables; a larger file is not a manifest.
 constexpr uint64_t kBytesMax = uint64_t{1} << 30;
 constexpr std::string_view kLastLine = "complete\n";
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // BackupManifest: what a backup holds, in the text file `rowan.backup` of its folder, written last:
-// a folder without it is not a backup. An instance whose folder has one was restored and has not
-// been started since; the first start removes it. docs/formats/backup.md has the lines.
+// a folder without it is not a backup. An instance whose folder has one was restored and not
+// started since; the first start removes it. docs/formats/backup.md has the lines.
 // Thread safety: plain data and functions.
 #pragma once
 
@@ -21,13 +21,13 @@ namespace rowan {
 inline constexpr char kBackupManifestName[] = "rowan.backup";
 /// Files of a backup are read and written in pieces of this size.
 inline constexpr size_t kBackupPieceBytes = size_t{1} << 20;
-/// Versions from here on have the history and checksums.
+/// Versions from this one on have the history and checksums.
 inline constexpr uint32_t kChecksummedManifest = 2;
 
 struct BackupManifest {
   struct Space {
     uint32_t pages = 0;
-    uint32_t crc = 0;  ///< CRC-32C of all pages of the tablespace, here or not
+    uint32_t crc = 0;  ///< CRC-32C of all pages of the tablespace, in this backup or not
     bool operator==(const Space&) const = default;
   };
   struct SmallFile {
@@ -37,9 +37,9 @@ struct BackupManifest {
   uint32_t version = kChecksummedManifest;
   InstanceId instance_id{};
   uint32_t page_size_bytes = 0;
-  /// Pages that changed after it are in the backup; 0: all are.
+  /// Pages changed after it are in the backup; 0: all pages are.
   Lsn since;
-  Lsn start;  ///< redo begins here; the next incremental backup is since this
+  Lsn start;  ///< redo begins here; the next incremental backup has later changes
   Lsn end;    ///< the instance is restored to this point
   LogHistory history;
   std::map<SpaceId, Space> spaces;
@@ -58,7 +58,7 @@ Result<BackupManifest> ReadBackupManifest(FileSystem* file_system, const std::st
 /// Why `increment` cannot be applied to `full`, as a clause; empty: it can.
 [[nodiscard]] std::string WhyNotOnto(const BackupManifest& increment, const BackupManifest& full);
 
-/// Size and checksum of a file as it is. kInterrupted, if it is asked for.
+/// Size and checksum of a file as it is. kInterrupted, if requested.
 Result<BackupManifest::SmallFile> ChecksumFile(FileSystem* file_system, const std::string& path,
                                                FunctionRef<bool()> interrupted = {});
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// What a backup holds of one tablespace: a whole file (BackupFile), or the pages that changed since
-// an earlier backup (BackupDelta). Pages come in ascending order; pages of zeros, never written or
-// given back, take no room. One thread each.
+// What a backup holds of one tablespace: a whole file (BackupFile), or the pages changed since an
+// earlier backup (BackupDelta). Pages come in ascending order; pages of zeros (never written, or
+// given back) take no space. One thread each.
 #pragma once
 
 #include <cstdint>
@@ -69,8 +69,8 @@ class BackupPages {
   BackupPages(const BackupPages&) = delete;
   BackupPages& operator=(const BackupPages&) = delete;
 
-  /// Neighbouring pages, after all added before; an image that is all zeros stands for a page that
-  /// was never written.
+  /// Neighbouring pages, after all those added so far; an image of zeros stands for a page that was
+  /// never written.
   virtual Status Add(PageNumber first, Bytes images) = 0;
   /// Makes it durable.
   virtual Status Finish() = 0;
@@ -87,7 +87,7 @@ class BackupPages {
 /// All pages, in a file like the tablespace's own.
 Result<std::unique_ptr<BackupPages>> MakeBackupFile(const BackupPages::Space& space);
 [[nodiscard]] std::string BackupDeltaName(SpaceId space);
-/// Those that changed, in a file of that name.
+/// The changed pages, in a delta file.
 Result<std::unique_ptr<BackupPages>> MakeBackupDelta(const BackupPages::Space& space);
 
 }  // namespace rowan

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // BackupVerify: reads all of a backup, full or incremental, and reports for every file whether it
-// is what was written, for every page whether an instance can read it, and for the log whether redo
-// gets to the end. Writes nothing. A backup of an earlier version has no checksums of files; what
-// can be checked without them is.
+// is as it was written, for every page whether an instance can read it, and for the log whether
+// redo reaches the end. Writes nothing. A backup made by an earlier version has no checksums of
+// files; what can be checked without them is checked.
 // Thread safety: one thread.
 #pragma once
 
@@ -31,7 +31,7 @@ class BackupVerify {
 
   /// True if nothing is wrong.
   bool Run();
-  /// The same, and checks that this one, incremental, can be applied to the one in `base`.
+  /// The same, and checks that this incremental backup can be applied to the one in `base`.
   bool RunOnto(const std::string& base);
   [[nodiscard]] const BackupManifest& manifest() const { return manifest_; }
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // DamagedSpaces: tablespaces that permanently lack changes, because redo could not apply what the
 // log had for them. The log is recycled afterwards, so the mark must outlive it: a file
-// `space_<id>.damaged` next to the space's own, which holds a sentence for the operator. A space
-// with one is refused until the table is dropped. Also spaces that wait: nothing of them is lost,
-// but what they lack cannot be applied now (storage/recovery.h).
+// `space_<id>.damaged` next to the space's own, with a sentence for the operator. A marked space is
+// refused until its table is dropped. Also lists spaces that wait: they have lost nothing, but what
+// they lack cannot be applied now (storage/recovery.h).
 //
-// Invariant: the mark is durable before a checkpoint takes the records away.
+// Invariant: the mark is durable before a checkpoint discards the records.
 // Thread safety: all members; Load comes before all others.
 #pragma once
 
@@ -33,8 +33,8 @@ class DamagedSpaces {
   void SetWaits(SpaceId space, bool waits);
   /// Durable on return. `why` is a sentence.
   Status Mark(SpaceId space, const std::string& why);
-  /// The space was dropped. A mark that remains, because of a failure, is of no consequence:
-  /// space ids are never used again.
+  /// The space was dropped. A mark that remains because of a failure is harmless: space ids are
+  /// never reused.
   void Forget(SpaceId space);
   [[nodiscard]] std::string PathOf(SpaceId space) const;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Pages that wait: keeping what the log has for them, and trying again. See recovery.h.
+// Pages that wait: keeping what the log has for them, and retrying. See recovery.h.
 #include <algorithm>
 #include <map>
 #include <set>

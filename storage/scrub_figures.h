@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// ScrubFigures: how far the scrubber is (storage/scrubber.h), and what it found last. Plain data.
+// ScrubFigures: how far the scrubber has got (storage/scrubber.h), and what it found last. Plain
+// data.
 #pragma once
 
 #include <cstdint>

@@ -143,7 +143,7 @@ void Scrubber::CheckPage(PageId page, MutableBytes image) {
 bool Scrubber::StaysWrong(PageId page, MutableBytes image, std::string* wrong) {
   for (int i = 0; i < kScrubTries; ++i) {
     const Result<bool> used = storage_->allocator()->IsAllocated(page);
-    // A page that nobody uses was perhaps never written. One that is changed is written again.
+    // A page not in use may never have been written. One that is changed is written again.
     if (used.ok() && !used.value()) return false;
     if (storage_->pool()->IsDirty(page)) return false;
     std::this_thread::sleep_for(kScrubPause);
@@ -169,7 +169,7 @@ void Scrubber::RepairOrReport(PageId page, const std::string& wrong) {
                page.page.value(), path, wrong));
     return;
   }
-  // Dropped meanwhile, or waiting for what redo has kept for it.
+  // Dropped in the meantime, or waiting for what redo has kept for it.
   if (!guard.status().Is(Code::kCorrupt) && !guard.status().Is(Code::kIoError)) return;
   AddCounter(Counter::kScrubPagesDamaged);
   NoteFinding(Format("Page {} of '{}' is damaged: {}.", page.page.value(), path, wrong));

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Scrubber: reads every page of every tablespace from its file, slowly and repeatedly, so that
-// damage of cold pages is found while a good backup still exists. Pages are read past the pool and
-// checked as the pool checks what it reads: checksum, identity, not older than the last write.
+// damage to cold pages is found while a good backup still exists. Pages are read bypassing the pool
+// and checked as the pool checks what it reads: checksum, identity, not older than the last write.
 //
-// An image may be wrong for a moment, because the page is being written. A page is judged when its
-// image stays wrong although the page is in use and no write of it is due. Then it is read through
-// the pool: what the pool holds is good and is written again, what it does not hold is damaged, and
-// the pool reports it to the operator (buffer/damage_reporter.h).
-// Thread safety: ReadSome and Step by one thread; the others from any.
+// An image may be wrong for a moment, because the page is being written. A page is judged only when
+// its image stays wrong although the page is in use and no write of it is due. Then it is read
+// through the pool: if the pool holds it, that copy is good and is written again; otherwise the
+// page is damaged, and the pool reports it to the operator (buffer/damage_reporter.h).
+// Thread safety: ReadSome and Step by one thread; the others from any thread.
 #pragma once
 
 #include <atomic>
@@ -29,12 +29,12 @@ class Scrubber {
   /// `storage` outlives it.
   explicit Scrubber(Storage* storage);
 
-  /// Reads what the rate allows for the time since the last call. Nothing while the device is busy
-  /// with others' pages and log, pages of the last run are redone, the engine is read-only or has
-  /// stopped.
+  /// Reads what the rate allows for the time since the last call. Reads nothing while the device is
+  /// busy with other page and log I/O, pages of the last run are being redone, or the engine is
+  /// read-only or has stopped.
   void Step(const std::atomic<bool>& stopping);
-  /// Reads and checks the next pages of the round, at most 256 KiB, whatever the rate. True: this
-  /// was the end of a round.
+  /// Reads and checks the next pages of the round, at most 256 KiB, whatever the rate. True: the
+  /// round is complete.
   bool ReadSome();
 
   /// 0: off.
@@ -44,7 +44,7 @@ class Scrubber {
   [[nodiscard]] ScrubFigures Figures() const;
 
  private:
-  /// Calls that others made to the device since the previous call.
+  /// I/O calls that other threads made since the previous call.
   uint64_t TakeOthersCalls();
   void BeginRound();
   bool EndRound();  ///< true
@@ -64,7 +64,7 @@ class Scrubber {
   uint64_t others_calls_ = 0;   ///< counted up to then
   double allowance_bytes_ = 0;
   std::vector<SpaceId> spaces_;  ///< of the round, the current one first
-  uint32_t space_pages_ = 0;     ///< of that one; 0: it is not entered yet
+  uint32_t space_pages_ = 0;     ///< of that one; 0: not entered yet
   uint32_t next_page_ = 0;       ///< of that one
 
   mutable Mutex mutex_{LatchRank::kScrubber};

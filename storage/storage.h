@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Storage: the foundation of an instance, assembled once: control file, tablespace files, redo log,
 // buffer pool, page allocator and store of off-page values. Opening one creates the instance or
-// recovers it; there is no other redo.
+// recovers it; redo happens nowhere else.
 //
 // Opening: control file -> checks that may refuse the start -> doublewrite repair -> redo of what
-// cannot wait -> ready. The rest is redone while the storage serves: a page that is used is redone
-// first, and no checkpoint is published before all are redone (storage/recovery.h).
+// cannot wait -> ready. The rest is redone while the storage serves: a page is redone before it is
+// used, and no checkpoint is published before all are redone (storage/recovery.h).
 // An instance whose creation was cut short is recognised by next_table_id == 0 in its control file
 // and is created again: nothing can have been stored in it.
 //
 // Redo functions of layers above are registered before Open (wal/redo.h).
-// Thread safety: the parts' own. Open, FinishCreation, StopRedo, Close and Stop: by the owner's
+// Thread safety: that of the parts. Open, FinishCreation, StopRedo, Close and Stop: by the owner's
 // thread.
 #pragma once
 
@@ -41,12 +41,13 @@ class Scrubber;
 struct StorageEvents {
   /// Names what is damaged; see buffer/damage_reporter.h.
   DamageNamer name_damaged;
-  /// Called before a new instance is created in an empty folder: why it must not be, or Ok.
+  /// Called before a new instance is created in an empty folder: returns why it must not be, or Ok.
   std::function<Status()> before_creation;
   /// Redo has marked a space as damaged while others were served. Called from a background thread,
-  /// maybe before Open returns.
+  /// possibly before Open returns.
   std::function<void(SpaceId)> space_damaged;
-  /// All pages of the last run are redone. Once, and not for a new instance; as space_damaged.
+  /// All pages of the last run are redone. Called once, and not for a new instance; otherwise as
+  /// space_damaged.
   std::function<void()> redo_done;
 };
 
@@ -64,8 +65,8 @@ class Storage {
 
   using ControlChange = FunctionRef<void(ControlData&)>;
 
-  /// This start creates the instance: it has the system space and nothing else. The owner builds
-  /// what it needs and ends with FinishCreation.
+  /// This start creates the instance, which so far has only the system space. The owner builds what
+  /// it needs and ends with FinishCreation.
   [[nodiscard]] bool is_new() const { return is_new_; }
   /// Makes everything that was built durable; the instance exists from here on. `change` sets
   /// next_table_id, which is not 0 in any finished instance.
@@ -75,35 +76,35 @@ class Storage {
   [[nodiscard]] bool is_restored() const { return is_restored_; }
   /// The last run did not end by Close.
   [[nodiscard]] bool is_after_crash() const { return is_after_crash_; }
-  /// The instance is in use from here on: decisions made because it is restored are final. Makes
+  /// The instance is in use from here on: decisions taken because it was restored are final. Makes
   /// the log durable first.
   Status EndRestore();
 
   /// Starts the threads that write pages, unless the options forbid them. A second call does
-  /// nothing. As StartThread.
+  /// nothing. Errors as StartThread.
   Status StartBackground();
 
   /// Pages of the last run are still being redone in the background.
   [[nodiscard]] bool redoing() const { return recovery_ != nullptr && !recovery_->finished(); }
-  /// Redoes the pages that were left for later. Any thread. kBusy: a page cannot be read now, the
-  /// background tries again; not on the last try, see Recovery. A failure that no later try can fix
-  /// stops the log.
+  /// Redoes the pages that were left for later. Any thread. kBusy: a page cannot be read now, and
+  /// the background thread retries; not on the last try, see Recovery. A failure that no later try
+  /// can fix stops the log.
   Status FinishRedo(Recovery::Try which = Recovery::Try::kOneOfSome);
-  /// Ends redo in the background: when it is done, or at the deadline (MonotonicNanos), where it is
-  /// abandoned as in a crash. UINT64_MAX: it continues to the end of its unit of work.
+  /// Ends redo in the background: when it is done, or at the deadline (MonotonicNanos), when it is
+  /// abandoned as in a crash. UINT64_MAX: it finishes its current unit of work.
   void StopRedo(uint64_t deadline_nanos);
 
   struct Closing {
     /// MonotonicNanos. What is not written by then stays in the redo log, and the next start redoes
-    /// it while it serves: still Ok.
+    /// it while it serves: that is still Ok.
     uint64_t deadline_nanos = UINT64_MAX;
     std::function<Status()> last_changes;     ///< to pages, before they are written; may be empty
     std::function<void(ControlData&)> marks;  ///< with the mark of a clean shutdown; may be empty
   };
-  /// Clean shutdown: redo finished, everything flushed, control file marked. No other thread uses
-  /// the storage any more.
+  /// Clean shutdown: redo finished, everything flushed, control file marked. No other thread may
+  /// use the storage any more.
   Status Close(const Closing& closing);
-  /// Like a crash: threads end, and nothing is written deliberately.
+  /// As in a crash: threads end, and nothing more is written deliberately.
   void Stop();
 
   /// For ids that are handed out only when `change` is durable in both slots of the control file; a
@@ -119,7 +120,7 @@ class Storage {
   [[nodiscard]] BlobStore* blobs() const { return blobs_.get(); }
   [[nodiscard]] FileSystem* file_system() const { return file_system_; }
   [[nodiscard]] Scrubber* scrubber() const { return scrubber_.get(); }
-  /// With the instance's page size, and a pool of at least kPoolPagesMin of them.
+  /// With the instance's page size, and a pool of at least kPoolPagesMin pages.
   [[nodiscard]] const StorageOptions& options() const { return options_; }
   /// Null in a new instance.
   [[nodiscard]] const Recovery* recovery() const { return recovery_.get(); }
@@ -149,7 +150,7 @@ class Storage {
   /// Redo holds so much of the log that writers will have to wait for it.
   [[nodiscard]] bool IsLogShort() const;
   Status WriteAll(const Closing& closing);
-  /// `written`: how writing the pages went. Returns the combined result.
+  /// `written`: the result of writing the pages. Returns the combined result.
   Status CloseLog(const Status& written, const std::function<void(ControlData&)>& marks);
   [[nodiscard]] double RedoSeconds() const;
   void LogRedoDone() const;

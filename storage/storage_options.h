@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Settings of a storage: its own, and those of its parts. Units in the names. Plain data.
+// Settings of a storage and of its parts. Units in the names. Plain data.
 #pragma once
 
 #include <cstdint>
@@ -24,11 +24,11 @@ struct StorageOptions {
   LogOptions log;
   BufferOptions buffer;
   RecoveryOptions recovery;
-  /// Nothing on disk is changed: what redo and others write stays in memory (io/
-  /// shadow_file_system.h), and Close writes nothing. A new instance is not created.
+  /// Nothing on disk is changed: everything written, by redo or otherwise, stays in memory
+  /// (io/shadow_file_system.h), and Close writes nothing. A new instance is not created.
   bool read_only = false;
   uint64_t scrub_bytes_per_second = kScrubRateDefault;  ///< see storage/scrubber.h; 0: off
-  bool background = true;  ///< false: tests drive cleaning and checkpoints, and redo ends in Open
+  bool background = true;  ///< false: tests drive cleaning and checkpoints, and Open finishes redo
 };
 
 }  // namespace rowan

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// How a start treats formats: it refuses those of a newer build before anything is written, and
-// then upgrades an older instance to this build's format. Reading old formats is left to their
-// owners. Thread safety: one thread, before anything else runs.
+// How startup treats formats: it refuses those of a newer build before anything is written, then
+// upgrades an older instance to this build's format. The owner of each format reads its older
+// versions. Thread safety: one thread, before anything else runs.
 #pragma once
 
 #include <string>
@@ -15,12 +15,12 @@
 namespace rowan {
 
 /// kNewerFormat when this build must not write to one of `spaces`, to the system space or the undo
-/// space. For the spaces that redo will write to; any other is checked when it is opened.
+/// space. `spaces`: those that redo will write to; any other is checked when it is opened.
 Status CheckFormatsBeforeRedo(SpaceFiles* files, const std::unordered_set<SpaceId>& spaces);
 
 /// Durably gives the instance in `folder` this build's format version, if it has an older one.
-/// Older builds refuse it from then on, so it comes after everything for which a start may be
-/// refused, and before anything is written in the new format.
+/// Older builds refuse it from then on, so this comes after every check that may refuse the start,
+/// and before anything is written in the new format.
 Status UpgradeInstance(ControlFile* control, const std::string& folder);
 
 }  // namespace rowan

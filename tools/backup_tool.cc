@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// rowan-backup: what scripts/backup does with backups that needs no server. Exit status: 0 all is
-// well, 1 it is not and the sentences say why, 2 it was called wrongly.
+// rowan-backup: the work of scripts/backup that needs no server. Exit status: 0 success, 1 failure,
+// with sentences that say why, 2 wrong usage.
 #include <unistd.h>
 
 #include <cstdio>

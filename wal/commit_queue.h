@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // CommitQueue: which thread makes the log durable, and which wait for it.
 //
-// At most one thread leads. A thread that needs an LSN durable leads if no other does: alone, it
-// writes and syncs itself without contention. Otherwise it queues and sleeps on a word of its own.
+// At most one thread leads. A thread that needs an LSN durable leads if no other does: a lone
+// thread writes and syncs without contention. Otherwise it queues and sleeps on a word of its own.
 // The leader reads the tail, writes, syncs and then hands on: publish the durable LSN, wake exactly
-// those it satisfies, give leadership to one that remains. When many remain, the flusher thread
-// leads instead, because its batches grow while all other threads only append.
+// the waiters it satisfies, give leadership to one of the rest. When many remain, the flusher
+// thread leads instead, because its batches grow while all other threads only append.
 //
-// Life of a waiter: waiting -> done | lead | stopped, once, under the mutex; then it may vanish.
+// Life of a waiter: waiting -> done | lead | stopped, once, under the mutex; after that it may be
+// gone.
 // Thread safety: all members from any thread unless said otherwise.
 #pragma once
 
@@ -31,7 +32,7 @@ class CommitQueue {
   [[nodiscard]] Lsn durable() const { return durable_.load(std::memory_order_acquire); }
   [[nodiscard]] const std::atomic<Lsn>& durable_word() const { return durable_; }
 
-  /// Waits until `lsn` is durable (kDone) or this thread leads (kLead): it must then make the log
+  /// Waits until `lsn` is durable (kDone) or this thread leads (kLead): a leader must make the log
   /// durable and call HandOn.
   [[nodiscard]] Outcome Wait(Lsn lsn);
   /// Waits until this thread leads, whatever is durable. Never kDone.
@@ -43,16 +44,16 @@ class CommitQueue {
   /// Flusher thread only. True if leadership was handed to it.
   [[nodiscard]] bool TakeHanded();
 
-  /// Leader only. True if leadership stays with the caller, which only happens to the flusher: it
-  /// must lead again.
+  /// Leader only. True if leadership stays with the caller, which must then lead again; only the
+  /// flusher gets that.
   [[nodiscard]] bool HandOn(Lsn durable, Leader leader);
 
-  /// For good: wakes all waiters; no thread leads from then on.
+  /// Permanent: wakes all waiters; no thread leads from then on.
   void Stop();
 
  private:
   struct Waiter;
-  /// First in, first out; through the waiters' own links.
+  /// First in, first out; linked through the waiters.
   struct List {
     Waiter* first = nullptr;
     Waiter* last = nullptr;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // The control file `rowan.control`: two 4 KiB slots, each checksummed, written alternately and
 // synced, so that one good slot always exists. It holds what is needed before the log can be read.
-// Thread safety: Write is serialised inside; data() only by the writer or before threads start.
+// Thread safety: updates are serialised inside; data() only by the writer or before threads start.
 #pragma once
 
 #include <cstdint>
@@ -19,19 +19,19 @@
 namespace rowan {
 
 inline constexpr char kControlFileName[] = "rowan.control";
-inline constexpr char kControlDraftName[] = "rowan.control.tmp";  ///< while it is made
+inline constexpr char kControlDraftName[] = "rowan.control.tmp";  ///< during creation
 
 class ControlFile {
  public:
-  /// Locks the file for as long as the object lives and reads the newer good slot. kBusy: another
-  /// process, or another object in this one, has the instance; kNotFound: no control file;
+  /// Locks the file for the object's lifetime and reads the newer good slot. kBusy: another
+  /// process, or another object in this one, has the instance open; kNotFound: no control file;
   /// kCorrupt: no good slot; kNewerFormat, also for features that this build must not write with;
-  /// kInvalidArgument when it is not a Rowan control file. Bytes that this build does not know are
-  /// kept by every update.
+  /// kInvalidArgument when it is not a Rowan control file. Every update keeps bytes that this build
+  /// does not know.
   static Result<std::unique_ptr<ControlFile>> Open(FileSystem* file_system,
                                                    const std::string& folder);
   /// Creates a new instance's control file durably. Fails if one exists; kBusy if another process
-  /// is just creating one.
+  /// is creating one.
   static Result<std::unique_ptr<ControlFile>> Create(FileSystem* file_system,
                                                      const std::string& folder,
                                                      const ControlData& data);
@@ -40,7 +40,7 @@ class ControlFile {
     const MutexLock lock(&mutex_);
     return data_;
   }
-  /// The instance's.
+  /// The instance folder.
   [[nodiscard]] const std::string& folder() const { return folder_; }
   /// Applies `change` to a copy, writes it to the older slot, syncs, publishes. Any failure means
   /// the engine must stop.
@@ -53,7 +53,7 @@ class ControlFile {
   ControlFile(std::string folder, std::unique_ptr<File> file)
       : folder_(std::move(folder)), file_(std::move(file)) {}
 
-  /// Reads the file, which is locked, and makes the newer slot durable.
+  /// Reads the locked file and makes the newer slot durable.
   Status Load();
   /// Chooses the newer good slot.
   Status ReadLocked() ROWAN_REQUIRES(mutex_);

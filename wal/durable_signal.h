@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // DurableSignal: threads that wait for the log with a time limit sleep here. Committers do not:
-// they have their own wake-ups (wal/commit_queue.h). Raising it costs an atomic add while no thread
-// waits. Thread-safe.
+// they have their own wake-ups (wal/commit_queue.h). While no thread waits, raising it costs an
+// atomic add. Thread-safe.
 #pragma once
 
 #include <atomic>
@@ -14,9 +14,9 @@ namespace rowan {
 
 class DurableSignal {
  public:
-  /// Call after something that a waiter checks has changed.
+  /// Call after a change to anything that waiters check.
   void Raise() {
-    // A write to the count, as in WaitFor: the later of the two sees what came before the earlier
+    // Writes to the count, as WaitFor does: the later of the two sees everything before the earlier
     // one. So either we see the waiter, or it sees the change.
     if (waiters_.fetch_add(0, std::memory_order_acq_rel) == 0) return;
     // Taken so that a waiter that has already checked is asleep before the call.

@@ -11,11 +11,11 @@
 //   24     ...  records
 //
 // Record: type u8 | space varint | page varint | body length varint | body.
-// Of a later version than 0 of its type: (type | 0x80) u8 | version u8 | space varint and so on.
+// If its type's version is above 0: (type | 0x80) u8 | version u8 | space varint and so on.
 //
-// The checksum has two steps, so that the long one (the records) runs before the log's lock is
-// taken, while the place, known only under it, is still covered: the same bytes at another LSN are
-// not a group. A group without records carries only a newer durable mark.
+// The checksum has two steps: the long one (the records) runs before the group has its place in the
+// log, and yet the place is covered: the same bytes at another LSN are not a group. A group without
+// records carries only a newer durable mark.
 //
 // A bad group below the largest durable mark found after it is corruption; at or above it, it is
 // the torn tail of the last unsynced write and the log ends there.
@@ -34,7 +34,7 @@ inline constexpr size_t kGroupHeaderBytes = 24;
 /// In a record's type: a version follows.
 inline constexpr uint8_t kRecordVersionFlag = 0x80;
 
-/// Record types. Each owner registers its redo functions in wal/redo.h. Numbers are on disk: never
+/// Record types. Each owner registers its redo functions (wal/redo.h). Numbers are on disk: never
 /// reuse one, and stay below kRecordVersionFlag.
 enum class RecordType : uint8_t {
   kInvalid = 0,
@@ -57,7 +57,7 @@ enum class RecordType : uint8_t {
   kNodeLoad = 34,      ///< initialises a node with a run of entries (right side of a split)
   kNodeTruncate = 35,  ///< drops the entries from a slot on (left side of a split)
   kNodeCompact = 37,   ///< 36 was never written
-  kNodeShorten = 38,   ///< takes the same piece out of the values of some slots
+  kNodeShorten = 38,   ///< cuts the same piece out of the values of some slots
   // mvcc/
   kUndoPageInit = 50,
   kUndoAppend = 51,
@@ -67,12 +67,12 @@ enum class RecordType : uint8_t {
   kUndoDirectory = 55,  ///< one slot of the undo directory
 };
 
-/// Collects one group. Reused: Clear keeps the capacity, so a warm builder does not allocate.
+/// Collects one group. Reusable: Clear keeps the capacity, so a warm builder does not allocate.
 class GroupBuilder {
  public:
   GroupBuilder() { Clear(); }
   void Clear();
-  /// A group of so many bytes, its header included, is built without allocating.
+  /// A group of up to `bytes` bytes, header included, will not allocate.
   void Reserve(size_t bytes) { bytes_.reserve(bytes); }
   /// Appends a record and returns where its body (body_size bytes) must be written now; valid
   /// until the next call.
@@ -80,10 +80,9 @@ class GroupBuilder {
   [[nodiscard]] uint32_t record_count() const { return record_count_; }
   [[nodiscard]] size_t size_bytes() const { return bytes_.size(); }
   [[nodiscard]] bool empty() const { return record_count_ == 0; }
-  /// Checksums the records. Log::Append calls it before it takes its lock.
+  /// Checksums the records. Log::Append calls it before the group gets its place.
   void Finish();
-  /// Fills in the header; called by Log::Append with its lock held. REQUIRES Finish since the last
-  /// Add.
+  /// Fills in the header; called once the group has its place. REQUIRES Finish since the last Add.
   void Seal(Lsn start, uint32_t epoch, Lsn durable_mark);
   [[nodiscard]] Bytes bytes() const { return {bytes_.data(), bytes_.size()}; }
 
@@ -100,11 +99,11 @@ struct RecordView {
   uint8_t version = 0;  ///< of the body's layout, counted separately for each type
 };
 
-/// Walks the records of a group whose checksum is correct; still bounds-checks everything.
+/// Walks the records of a group whose checksum is correct; checks all bounds nevertheless.
 class GroupParser {
  public:
   explicit GroupParser(Bytes group);
-  /// False at the end; *status tells a clean end from a malformed group (kCorrupt).
+  /// False at the end; *status distinguishes a clean end from a malformed group (kCorrupt).
   bool Next(RecordView* record, Status* status);
 
  private:
@@ -127,7 +126,7 @@ GroupHeader LoadGroupHeader(Bytes group);
 /// Result of looking at the bytes at an LSN.
 enum class GroupCheck { kGood, kBad, kNeedMore };
 /// `bytes` may reach beyond the group. kNeedMore: `*length` bytes are needed to tell (a header's
-/// worth if even that is missing); the caller knows which lengths are impossible.
+/// size if even that is missing); the caller knows which lengths are impossible.
 GroupCheck CheckGroup(Bytes bytes, Lsn start, uint32_t epoch_min, uint32_t* length);
 
 }  // namespace rowan

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Counts of how long something took, in buckets that grow by a quarter of a power of two.
-// Thread safety: all members from any thread; relaxed, a reader may see a partial sum.
+// Counts of durations, in buckets that grow by a quarter of a power of two.
+// Thread safety: all members from any thread; relaxed, so a reader may see a partial sum.
 #pragma once
 
 #include <array>

@@ -17,7 +17,7 @@
 namespace rowan {
 namespace {
 
-/// How often a waiter with a limit is asked whether to go on waiting.
+/// How often a waiter with a limit is asked whether it goes on waiting.
 constexpr uint64_t kAskNanos = uint64_t{100} * 1000 * 1000;
 
 }  // namespace
@@ -131,7 +131,7 @@ Status Log::WaitDurable(Lsn lsn) {
 bool Log::LeadRound(CommitQueue::Leader leader) {
   // The thread that stops the log wakes all that wait for this leader.
   if (stopped()) return false;
-  // Those who queue wait for this leader: it must not leave without a word.
+  // Queued threads wait for this leader: it must not leave without waking them.
   Result<Lsn> made_durable = OrOutOfMemory([this] { return writer_.MakeDurable(); });
   if (!made_durable.ok()) {
     Fail("a write or sync failed", made_durable.status());

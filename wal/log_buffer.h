@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// The log's ring in memory: where groups get their LSN and wait for the disk. The byte of an LSN
-// lies at LSN modulo size, so 4 KiB blocks of the stream are 4 KiB blocks of aligned memory and can
-// be written from here without a copy.
+// The log's ring in memory: where groups get their LSN and wait for the disk. The byte at an LSN
+// lies at LSN modulo size, so 4 KiB blocks of the stream are 4 KiB blocks of aligned memory and are
+// written from here without a copy.
 //
-// Appending takes no lock: a compare-and-exchange of the tail gives the group its place, and the
-// header's checksum and the copy happen concurrently with those of other threads. Each appender
-// announces, in a slot of its own, a position at or before its place until its bytes are there.
+// Appending takes no lock: a compare-and-exchange of the tail gives the group its place, and
+// threads compute header checksums and copy concurrently. Each appender announces, in a slot of its
+// own, a position at or before its place until its bytes are in.
 //
 // Invariants:
 //   1. [reusable limit, content end) is intact, where the reusable limit is the start of the 4 KiB
 //      block in which the log stops being durable: unsynced bytes and the block to rewrite stay.
-//   2. a place is taken only by an appender whose slot announces a position not beyond it. So
-//      a reader of the tail first and then the slots knows: below the tail and below all
+//   2. an appender takes a place only while its slot announces a position not beyond it. So a
+//      thread that reads the tail first and then the slots knows that below the tail and all
 //      announced positions every byte is in place. That is the content end; it never goes back.
-//   3. Until the log stops, the content end reaches every tail without outside help. Then the
-//      content ends for good where the tail was, and the tail goes on alone.
+//   3. Until the log stops, the content end reaches every tail without outside help. After that the
+//      content end stays where the tail was, and only the tail moves.
 // Thread safety: all members from any thread; readers of bytes stay within invariant 1.
 #pragma once
 
@@ -52,13 +52,14 @@ class LogBuffer {
   Lsn Skip(uint64_t size_bytes);
 
   [[nodiscard]] Lsn tail() const { return Lsn(tail_.load(std::memory_order_acquire) & ~kClosed); }
-  /// What may be written to the files: at least all that was appended before the call. Waits for
-  /// appenders that are copying (about a microsecond, or until the scheduler lets them continue).
+  /// The end of what may be written to the files: at least all that was appended before the call.
+  /// Waits for appenders that are copying (about a microsecond, or until the scheduler lets them
+  /// continue).
   [[nodiscard]] Lsn AwaitContent();
   [[nodiscard]] uint64_t size_bytes() const { return ring_.size(); }
-  /// First LSN that has no place while the log is durable up to `durable`.
+  /// First LSN without room while the log is durable up to `durable`.
   [[nodiscard]] Lsn EndOfRoom(Lsn durable) const { return LogBlockStart(durable) + ring_.size(); }
-  /// The newest group carries no records: it only says how far the log is durable.
+  /// The newest group carries no records: it only says up to where the log is durable.
   [[nodiscard]] bool EndsWithMark() const {
     return mark_end_.load(std::memory_order_relaxed) == tail();
   }
@@ -67,13 +68,13 @@ class LogBuffer {
   void CopyOut(Lsn position, MutableBytes target) const;
   /// The bytes from `position` on, at most up to `end` and to where the ring wraps.
   [[nodiscard]] Bytes Contiguous(Lsn position, Lsn end) const;
-  /// For opening: puts back the bytes of the stream's last block.
+  /// For opening: restores the bytes of the stream's last block.
   void Restore(Lsn position, Bytes bytes) { CopyIn(position, bytes); }
 
  private:
   /// Set in tail_ by the first Skip: nothing more is appended.
   static constexpr uint64_t kClosed = uint64_t{1} << 63;
-  /// More than there are cores; a thread that meets only taken slots waits for one.
+  /// More than there are cores; a thread that finds all slots taken waits for one.
   static constexpr size_t kSlots = 64;
   static constexpr Lsn kIdle{UINT64_MAX};
   struct alignas(64) Slot {
@@ -83,7 +84,7 @@ class LogBuffer {
   };
 
   Slot* TakeSlot();
-  /// Where the content ends as far as can be seen now.
+  /// The content end as far as can be seen now.
   Lsn SeenContentEnd();
   void CopyIn(Lsn position, Bytes bytes);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Name and first block of a redo log file. The file `redo_<number>` is one 4 KiB header block and
-// then a part of the stream; the header is not part of the stream. It says where its part begins
-// and how long it is, so files of one log may have different sizes.
+// Name and first block of a redo log file. The file `redo_<number>` is a 4 KiB header block, which
+// is not part of the stream, followed by a part of the stream. The header says where that part
+// begins and how long it is, so the files of one log may have different sizes.
 //
 //   offset size
 //   0      8    magic "ROWANLOG"
@@ -50,8 +50,8 @@ struct LogFileHeader {
 [[nodiscard]] std::optional<uint64_t> ParseLogFileName(const std::string& name);
 
 Status WriteLogFileHeader(File* file, const LogFileHeader& header);
-/// The header of the file `number` of an instance. kCorrupt: it is not that file, or cannot be
-/// used; kNewerFormat, with a sentence in the log: a newer build wrote it.
+/// The header of file `number` of an instance. kCorrupt: it is not that file, or cannot be used;
+/// kNewerFormat (logged): a newer build wrote it.
 Result<LogFileHeader> ReadLogFileHeader(File* file, const InstanceId& instance_id, uint64_t number);
 
 }  // namespace rowan

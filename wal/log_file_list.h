@@ -19,8 +19,7 @@ struct ListedLogFile {
   LogFileHeader header;
 };
 
-/// By number. kNewerFormat, with a sentence in the log, if one of them is of a newer build;
-/// kIoError.
+/// Ordered by number. kNewerFormat (logged) if a newer build wrote one of them; kIoError.
 Result<std::vector<ListedLogFile>> ListLogFiles(FileSystem* file_system, const std::string& folder,
                                                 const InstanceId& instance_id);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// LogFileMap: which part of the stream each ready file of the log holds. File numbers and parts are
-// gapless runs; the parts may have different sizes. Thread safety: one caller at a time of those
-// that change it, the rest from any thread at the same time.
+// LogFileMap: which part of the stream each ready file of the log holds. File numbers and parts
+// have no gaps; the parts may have different sizes. Thread safety: changes by one thread at a time,
+// everything else from any thread.
 #pragma once
 
 #include <atomic>
@@ -23,7 +23,7 @@ struct LogFilePlace {
 
   [[nodiscard]] bool Holds(Lsn position) const { return position >= start && position < end; }
   [[nodiscard]] uint64_t bytes() const { return end - start; }
-  /// Where in the file the byte of `position` lies.
+  /// Where in the file the byte at `position` lies.
   [[nodiscard]] uint64_t OffsetOf(Lsn position) const {
     return kLogFileHeaderBytes + (position - start);
   }
@@ -31,20 +31,20 @@ struct LogFilePlace {
 
 class LogFileMap {
  public:
-  /// No files; the first will be `number` and begin at `start`.
+  /// Empties the map; the first file will be `number` and begin at `start`.
   void Reset(uint64_t number, Lsn start);
-  /// One file more, after the last one.
+  /// Adds a file after the last one.
   void Append(uint64_t file_bytes);
-  /// Removes the first file. REQUIRES that there is one.
+  /// Removes the first file. REQUIRES: there is one.
   void RemoveFirst();
 
-  /// The file that a position lies in; the one that would come next, as an empty place, if the
-  /// position is not below end(). REQUIRES: not below the first file.
+  /// The file that holds a position; if the position is not below end(), the file that would come
+  /// next, as an empty place. REQUIRES: not below the first file.
   [[nodiscard]] LogFilePlace Of(Lsn position) const;
-  /// REQUIRES: a file of the run, or the number that comes next.
+  /// REQUIRES: the number of a file in the map, or the next one.
   [[nodiscard]] LogFilePlace OfNumber(uint64_t number) const;
   [[nodiscard]] LogFilePlace First() const;
-  /// Number of the file that comes next.
+  /// Number of the next file.
   [[nodiscard]] uint64_t next_number() const;
   /// Bytes of the stream in all files.
   [[nodiscard]] uint64_t bytes() const;

@@ -12,7 +12,7 @@
 namespace rowan {
 namespace {
 
-/// Also how often a full disk is asked again.
+/// Also how often a full disk is retried.
 constexpr auto kPrepareTick = std::chrono::milliseconds(1000);
 /// Files are kept ready this far ahead, two of them at least.
 constexpr uint64_t kAheadBytesMin = uint64_t{1} << 20;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // LogFilePreparer: the thread "log-files" of a log. It keeps files ready ahead of the tail, so that
 // appending never waits for one, and recycles or removes those that recovery does not need. On a
-// full disk the holds of readers that keep old files are given up first; then writers wait for the
+// full disk it first gives up the holds of readers that keep old files; then writers wait for the
 // checkpoint. Thread safety: all members unless said otherwise.
 #pragma once
 
@@ -37,18 +37,18 @@ class LogFilePreparer {
   Status Start() { return thread_.Start(); }
   void Stop() { thread_.Stop(); }
   void Wake() { thread_.Wake(); }
-  /// Files are wanted up to `end`, by a waiter for log space.
+  /// A waiter for log space wants files up to `end`.
   void WantUpTo(Lsn end);
   /// Leader only: the log is durable up to here. Wakes the thread when that is in another file.
-  /// Call before leadership is handed on, as a later leader and a checkpoint may release the file
-  /// of this place.
+  /// Call before leadership is handed on, since a later leader and a checkpoint may release that
+  /// file.
   void NoteDurable(Lsn position);
 
  private:
   ThreadLoop::Next Step();
   /// Recovery needs nothing below it.
   [[nodiscard]] Lsn SafeLsn() const;
-  /// A step lacked disk space or resources; nothing has changed.
+  /// A step lacked disk space or resources and has changed nothing.
   ThreadLoop::Next HandleFullDisk(Lsn safe);
 
   const Parts parts_;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// LogFlusher: the thread "log-flush" of a log. It leads commits when many wait, makes the log
-// durable once per second, when half of the ring waits for the disk or on request, and
-// distinguishes an idle log from a damaged one by a mark at its end.
+// LogFlusher: the thread "log-flush" of a log. It leads commits when many wait; makes the log
+// durable once per second, when half of the ring waits for the disk, and on request; and puts a
+// mark at the end of an idle log, which tells it from a damaged one.
 // Thread safety: all members unless said otherwise.
 #pragma once
 
@@ -34,9 +34,9 @@ class LogFlusher {
   Status Start() { return thread_.Start(); }
   void Stop() { thread_.Stop(); }
   void Wake() { thread_.Wake(); }
-  /// Asks for the log to be durable up to `lsn`, at once.
+  /// Asks for the log to be made durable up to `lsn` at once.
   void WantDurable(Lsn lsn);
-  /// Appends no more marks: the log is being closed.
+  /// No more marks will be appended: the log is being closed.
   void EndMarks();
 
  private:
@@ -51,7 +51,7 @@ class LogFlusher {
   Mutex mark_mutex_{LatchRank::kLogMark};
   bool closing_ ROWAN_GUARDED_BY(mark_mutex_) = false;  // no more marks
   GroupBuilder mark_;                                   // owned by the thread, like all below
-  Lsn mark_candidate_;                                  // the tail at the tick before
+  Lsn mark_candidate_;                                  // the tail at the previous tick
   uint64_t mark_considered_nanos_ = 0;
   uint64_t flushed_at_nanos_;
 

@@ -13,7 +13,7 @@
 namespace rowan {
 namespace {
 
-/// Read size where nothing else is wanted nearby: most groups are smaller.
+/// Read size when nothing nearby is wanted: most groups are smaller.
 constexpr size_t kReadBytesMin = 512;
 /// Unwanted bytes between groups that are read all the same: a separate call costs as much.
 constexpr size_t kGapBytesMax = 2048;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // LogGroups: groups of the log by where they start, for redo that comes back to what LogReader
-// found on its way through. Each is checked again: what was good once and no longer is, is a
-// failure of the disk and says nothing about the pages it is for.
-// Invariant: the files must stay as they are for as long as it is used, which holds as long as no
-// checkpoint beyond the groups is published. They are open until then. Thread safety: all members.
+// found in its scan. Each is checked again: one that was good and no longer is shows a failure of
+// the disk and says nothing about the pages it is for.
+// Invariant: the files must not change while it is used, which holds as long as no checkpoint
+// beyond the groups is published. They stay open until then. Thread safety: all members.
 #pragma once
 
 #include <compare>
@@ -33,8 +33,8 @@ struct LogRange {
 
 class LogGroups {
  public:
-  /// Of the groups in [begin, end), as LogReader found them. `control`: as it was then. kNotFound,
-  /// kCorrupt: a file is no longer there, or is another one.
+  /// For the groups in [begin, end), as LogReader found them. `control`: as it was then. kNotFound,
+  /// kCorrupt: a file is gone, or is a different one.
   static Result<std::unique_ptr<LogGroups>> Open(FileSystem* file_system, const std::string& folder,
                                                  const ControlData& control, LogRange range);
 
@@ -54,11 +54,11 @@ class LogGroups {
     ROWAN_DCHECK(group_start >= range_.begin && group_start < range_.end);
     return {(group_start - range_.begin) << Wanted::kPurposeBits | purpose};
   }
-  /// Everything that is wanted of a group, whose bytes are valid during the call.
+  /// Called with everything wanted of a group, whose bytes are valid during the call.
   using Visitor =
       std::function<Status(std::span<const Wanted> wanted, const LogReader::Group& group)>;
-  /// Reads the groups wanted, which are sorted, each once, neighbours together. kStopped: one could
-  /// not be read or has changed, which is logged; else the visitor's first failure.
+  /// Reads each wanted group once, neighbours together; `wanted` is sorted. kStopped: one could not
+  /// be read or has changed, which is logged; otherwise the visitor's first failure.
   Status Visit(std::span<const Wanted> wanted, const Visitor& visitor) const;
 
  private:
@@ -80,7 +80,7 @@ class LogGroups {
 
   const ControlData control_;
   const LogRange range_;
-  std::vector<Part> parts_;  ///< one after the other; constant once open
+  std::vector<Part> parts_;  ///< in order; constant once open
 };
 
 }  // namespace rowan

@@ -16,8 +16,8 @@ namespace rowan {
 
 enum class LogPhase : uint32_t {
   kWrite,   ///< one write call
-  kSync,    ///< making the written bytes durable, in all files concerned
-  kCommit,  ///< a whole commit as its transaction saw it, including its wait
+  kSync,    ///< making the written bytes durable, in all files affected
+  kCommit,  ///< a whole commit as seen by its transaction, including its wait
 };
 inline constexpr size_t kLogPhases = 3;
 const char* LogPhaseName(LogPhase phase);

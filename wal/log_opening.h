@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// What a log starts with: its files, checked or made; the way to sync them; and an epoch that is
-// durable in the control file before its first group can be. One thread.
+// What a log starts with: its files, checked or created; the way to sync them; and an epoch, which
+// is durable in the control file before the log's first group can be. One thread.
 #pragma once
 
 #include <cstdint>
@@ -27,12 +27,12 @@ struct LogOpening {
   uint32_t epoch = 0;
 };
 
-/// Checks the options, finds or makes the files, makes everything up to `end` durable, chooses the
-/// sync method and increments the epoch. See Log::Open.
+/// Checks the options, finds or creates the files, makes everything up to `end` durable, chooses
+/// the sync method and increments the epoch. See Log::Open.
 Result<LogOpening> OpenLogFiles(FileSystem* file_system, const LogOptions& options,
                                 ControlFile* control, Lsn end);
 
-/// The block that the next append rewrites must be in the ring with its old content.
+/// Puts the block that the next append rewrites into the ring with its old content.
 Status RestoreLastBlock(LogFileSet* files, LogBuffer* buffer, Lsn end);
 
 }  // namespace rowan

@@ -11,7 +11,7 @@ namespace rowan {
 
 /// How log bytes are made durable (rowan_log_sync_method).
 enum class LogSyncMethod {
-  kAuto,         ///< probe the disk at start, log the result
+  kAuto,         ///< probe the disk at startup, log the result
   kFsync,        ///< buffered write, fsync
   kFdatasync,    ///< buffered write, fdatasync
   kDsync,        ///< O_DSYNC write, no separate sync
@@ -28,7 +28,7 @@ enum class Durability : uint32_t {
   kWrite = 2,       ///< survives a mysqld crash, not an OS crash
 };
 
-/// No group is larger than the buffer, and a search after the log's end looks this far.
+/// No group is larger than the buffer, and a search past the log's end looks this far.
 inline constexpr SettingLimits<uint64_t> kLogBufferLimits{uint64_t{64} << 10, uint64_t{64} << 20};
 inline constexpr SettingLimits<uint64_t> kLogCapacityLimits{uint64_t{1} << 20, uint64_t{1} << 40};
 

@@ -9,7 +9,7 @@
 namespace rowan {
 namespace {
 
-/// Read before the thread starts: that takes some milliseconds, as starting it may.
+/// Read before the thread starts: reading this takes a few milliseconds, as starting a thread may.
 constexpr size_t kWithoutThreadBytes = size_t{4} << 20;
 constexpr size_t kBatchBytes = size_t{512} << 10;
 constexpr size_t kBatches = 8;

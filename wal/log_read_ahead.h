@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// LogReadAhead: the groups that a LogReader finds, read and checked by a second thread, which is
-// some mebibytes ahead of their reader. A short log is read without it, and any log if the system
-// refuses the thread.
-// Thread safety: one thread, which leaves the reader alone until it has seen the end.
+// LogReadAhead: the groups that a LogReader finds, read and checked by a second thread, a few
+// mebibytes ahead of the consumer. A short log is read without that thread, as is any log if the
+// system refuses one.
+// Thread safety: one thread, which must not use the reader until it has seen the end.
 #pragma once
 
 #include <cstddef>
@@ -27,16 +27,16 @@ class LogReadAhead {
   Status Next(LogReader::Group* group);
 
  private:
-  /// Copies of groups that follow each other.
+  /// Copies of consecutive groups.
   struct Batch {
     std::unique_ptr<std::byte[]> bytes;
     size_t capacity = 0;
     size_t used = 0;
     std::vector<LogReader::Group> groups;
-    Status status;  ///< of what comes after them
+    Status status;  ///< of the read after them
   };
 
-  /// False: the system refuses the thread, now and for good.
+  /// False: the system refuses the thread; it is not asked again.
   bool StartReading();
   void Run();
   void Fill(Batch* batch);

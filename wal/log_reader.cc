@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Where a group is bad, the log ends there or is damaged there. The difference: had the log been
-// durable beyond that place, every group appended afterwards would say so in its durable mark. What
-// was appended and not yet durable never exceeds the log buffer, so the next group after the bad
-// one became durable starts within a buffer's length after it: that stretch is searched, byte by
-// byte.
+// At a bad group the log either ends or is damaged. The difference: had the log been durable beyond
+// that place, every group appended afterwards would say so in its durable mark. What is appended
+// and not yet durable never exceeds the log buffer, so the first group appended after the bad one
+// became durable starts within a buffer's length of it: that stretch is searched byte by byte.
 #include "wal/log_reader.h"
 
 #include <algorithm>

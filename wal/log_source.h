@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // LogSource: the log's bytes by LSN, read through a window that slides over the files. A file that
-// is missing, cut short, or not of this log ends what can be read. One thread.
+// is missing, truncated or foreign ends what can be read. One thread.
 #pragma once
 
 #include <cstdint>
@@ -21,16 +21,16 @@ namespace rowan {
 class LogSource {
  public:
   LogSource(FileSystem* file_system, std::string folder, const InstanceId& instance_id);
-  /// Call before anything else; files that a log in use gets later are not seen. kNewerFormat, with
-  /// a sentence in the log: a file of a newer build.
+  /// Call before anything else; files that a log in use gets later are not seen. kNewerFormat
+  /// (logged): a newer build wrote a file.
   Status FindFiles();
 
   /// Makes at least `*size_bytes` bytes from `position` on visible; fewer (and lowers
-  /// `*size_bytes`) when the log's files end before. The view may hold more. Valid until the next
+  /// `*size_bytes`) when the log's files end earlier. The view may hold more. Valid until the next
   /// call.
   Status View(Lsn position, size_t* size_bytes, Bytes* view);
 
-  // The file that a position lies in or, if that is missing or damaged, must have lain in.
+  // The file that holds a position or, if missing or damaged, must have held it.
   [[nodiscard]] std::string PathOf(Lsn position) const;
   [[nodiscard]] uint64_t OffsetOf(Lsn position) const {
     return PartOf(position).place.OffsetOf(position);
@@ -38,8 +38,8 @@ class LogSource {
   [[nodiscard]] LogFilePlace PlaceOf(Lsn position) const { return PartOf(position).place; }
   /// Why the file of `position` cannot be read; Ok if it can.
   Status CheckFileOf(Lsn position);
-  /// kCorrupt when a file is missing at or after `position` while a later one is there; `*missing`
-  /// is then its path.
+  /// kCorrupt when a file at or after `position` is missing while a later one exists; `*missing` is
+  /// then its path.
   Status FindGap(Lsn position, std::string* missing) const;
 
  private:
@@ -48,7 +48,7 @@ class LogSource {
     Status status;  // of its file
   };
   [[nodiscard]] Part PartOf(Lsn position) const;
-  /// False: the file does not continue where the one before ends.
+  /// False: the file does not continue where its predecessor ends.
   bool AddGood(const ListedLogFile& file, const std::vector<ListedLogFile>& damaged_before);
   void AddDamagedEnd(const std::vector<ListedLogFile>& damaged);
   Status OpenFileOf(Lsn position);
@@ -58,7 +58,7 @@ class LogSource {
   FileSystem* const file_system_;
   const std::string folder_;
   const InstanceId instance_id_;
-  std::vector<Part> parts_;     // one after the other, without gaps
+  std::vector<Part> parts_;     // in order, without gaps
   std::unique_ptr<File> file_;  // the one read last
   uint64_t file_number_ = 0;    // of file_
   AlignedBuffer window_;

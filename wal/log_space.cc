@@ -16,8 +16,7 @@
 namespace rowan {
 namespace {
 
-/// The first waiter asks for relief again after this long: at first there may have been nothing to
-/// free.
+/// The first waiter asks for relief again after this long: at first there may be nothing to free.
 constexpr auto kAskAgainAfter = std::chrono::milliseconds(100);
 
 }  // namespace

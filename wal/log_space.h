@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// LogSpace: admission to the log. An appender reserves first, before it latches
-// anything, so that no thread waits for log space with a latch held.
+// LogSpace: admission to the log. An appender reserves before it latches anything, so that no
+// thread waits for log space while it holds a latch.
 //
 // Invariant: tail + reserved <= limit when a reservation is granted, where limit is the smallest of
 //   checkpoint + capacity      recovery must find all it needs
 //   end of the ready files     appending must not wait for a file
 //   end of the ring's room     appending must not wait for a sync
-// The three only grow (except for the capacity), so a limit read early errs on the safe side. A
-// reservation counts in full until it is released, also for what was appended under it.
+// The three only grow (except for the capacity), so a stale limit errs on the safe side. A
+// reservation counts in full until it is released, even for what was appended under it.
 //
-// Those that must wait form a queue: the first gets what becomes free, so a large reservation is
-// not starved by small ones. Thread safety: all members from any thread unless said otherwise.
+// Waiters form a queue: the first gets what becomes free, so small reservations do not starve a
+// large one. Thread safety: all members from any thread unless said otherwise.
 #pragma once
 
 #include <atomic>
@@ -29,14 +29,14 @@ class LogFileSet;
 
 class LogSpace {
  public:
-  /// What a waiter does to end its wait; all called without locks.
+  /// What a waiter calls, without locks, to end its wait.
   struct Hooks {
     std::function<Status()> make_durable;        ///< frees the ring
     std::function<void(Lsn end)> prepare_files;  ///< files are needed up to `end`
   };
   LogSpace(const LogBuffer* buffer, const CommitQueue* queue, const LogFileSet* files, Hooks hooks);
 
-  /// Before threads start.
+  /// Call before threads start.
   void Start(Lsn checkpoint, uint64_t capacity_bytes);
 
   bool TryReserve(uint32_t bytes);

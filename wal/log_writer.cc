@@ -15,8 +15,8 @@
 namespace rowan {
 namespace {
 
-/// Batches up to this size are copied and padded in one piece: 128 KiB are copied in about 5 us,
-/// less than what a second system call and, with O_DSYNC, a second sync cost.
+/// Batches up to this size are copied and padded in one piece: copying 128 KiB takes about 5 us,
+/// less than a second system call and, with O_DSYNC, a second sync.
 constexpr uint64_t kStagingBytes = uint64_t{128} << 10;
 /// Files that were written since the last sync; more have to be had memory for.
 constexpr size_t kTouchedFiles = 16;
@@ -145,7 +145,7 @@ LogWriter::Piece LogWriter::NextPieceLocked(Lsn position, Lsn stop) {
     std::memset(target.data() + used, 0, padded - used);
     return {target, stop};
   }
-  // Full blocks need no padding and are not appended to any more.
+  // Full blocks need no padding and are no longer appended to.
   const Bytes bytes = buffer_->Contiguous(position, LogBlockStart(stop));
   return {bytes, position + bytes.size()};
 }

@@ -6,9 +6,9 @@
 // that do not ask for durability do not wait for those that do.
 //
 // Writes are whole 4 KiB blocks; the last block is padded with zeros and later rewritten with more
-// in it: the old content is a prefix of the new, so a tear at 512-byte sectors is harmless. After a
-// failure the writer must not be used; nothing is ever retried.
-// Thread safety: as named. Leadership orders all calls marked "leader".
+// in it: the old content is a prefix of the new, so a write torn at 512-byte sectors is harmless.
+// After a failure the writer must not be used; nothing is ever retried.
+// Thread safety: as stated for each member. Leadership orders all calls marked "leader".
 #pragma once
 
 #include <atomic>
@@ -34,14 +34,14 @@ class LogWriter {
   LogWriter(LogFileSet* files, LogBuffer* buffer, Lsn durable,
             std::unique_ptr<SyncStrategy> strategy);
 
-  /// Everything below is with the kernel.
+  /// The kernel has everything below it.
   [[nodiscard]] Lsn written() const { return written_.load(std::memory_order_acquire); }
-  /// Hands everything appended to the kernel unless `target` is there already.
+  /// Hands everything appended to the kernel unless it already has everything up to `target`.
   Status WriteUpTo(Lsn target);
 
   /// Leader only. Returns the LSN up to which the log is durable.
   Result<Lsn> MakeDurable();
-  /// Opens the next file, if it is ready, so that the leader need not.
+  /// Opens the next file, if ready, so that the leader need not.
   Status OpenAhead();
   /// Leader only, with everything written durable. On failure the old strategy stays.
   Status SwitchStrategy(std::unique_ptr<SyncStrategy> strategy);
@@ -68,7 +68,7 @@ class LogWriter {
   Status WritePieceLocked(File* file, const Piece& piece, uint64_t offset, Effect effect)
       ROWAN_REQUIRES(mutex_);
   Piece NextPieceLocked(Lsn position, Lsn stop) ROWAN_REQUIRES(mutex_);
-  /// Of the file that `position` lies in.
+  /// For the file that holds `position`.
   Result<const Handle*> HandleLocked(Lsn position, Via via) ROWAN_REQUIRES(mutex_);
   /// With or without the strategy's options. Waits while descriptors are short.
   Result<std::shared_ptr<File>> OpenLogFile(uint64_t number, FileOptions options);
@@ -85,15 +85,15 @@ class LogWriter {
   AlignedBuffer staging_ ROWAN_GUARDED_BY(mutex_);
   Handle plain_ ROWAN_GUARDED_BY(mutex_);
   Handle through_ ROWAN_GUARDED_BY(mutex_);
-  Handle next_plain_ ROWAN_GUARDED_BY(mutex_);  // of the file after, see OpenAhead
+  Handle next_plain_ ROWAN_GUARDED_BY(mutex_);  // of the next file, see OpenAhead
   Handle next_through_ ROWAN_GUARDED_BY(mutex_);
-  // Written since a sync of them began.
+  // Written since their last sync began.
   std::vector<std::shared_ptr<File>> touched_ ROWAN_GUARDED_BY(mutex_);
 
   // Owned by the leader; the strategy is replaced under mutex_ too.
   std::unique_ptr<SyncStrategy> strategy_;
   Lsn durable_;
-  uint64_t sync_nanos_ = 0;                     // what making durable has taken so far, this time
+  uint64_t sync_nanos_ = 0;                     // spent on making durable in this round
   std::vector<std::shared_ptr<File>> syncing_;  // kept for its capacity
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// What `auto` means: measures the sync methods on scratch files in the log's folder and chooses.
-// The methods take turns, round by round, and medians decide, so that a burst of other work on the
-// disk cannot. The result goes to the error log. Takes some ten milliseconds on a fast disk and
+// What `auto` means: measures the sync methods on scratch files in the log's folder and chooses
+// one. The methods take turns, round by round, and medians decide, so that a burst of other disk
+// work does not. The result goes to the error log. Takes tens of milliseconds on a fast disk and
 // about a third of a second on a slow one. Thread safety: one probe of a folder at a time.
 #pragma once
 
@@ -13,7 +13,7 @@
 
 namespace rowan {
 
-/// How long a durable write took with a method: the median and the best tenth.
+/// How long a durable write takes with a method: the median and the best tenth.
 struct SyncFinding {
   LogSyncMethod method = LogSyncMethod::kFdatasync;
   std::string refusal;  ///< why it cannot be used here; empty: it can

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// How bytes of the log are made durable: one small class for each LogSyncMethod. The strategies
+// How bytes of the log are made durable: a small class for each LogSyncMethod. The strategies
 // differ in how a file is opened and in whether writing and syncing are one step.
 // Files without a descriptor (simulated ones) work with each of them.
 // Thread safety: a strategy belongs to the leader of the log (wal/commit_queue.h).
@@ -18,7 +18,7 @@ namespace rowan {
 class SyncStrategy {
  public:
   enum class Kind {
-    kSeparate,  ///< write, then Sync: others may write at the same time
+    kSeparate,  ///< write, then Sync: others may write concurrently
     kThrough,   ///< a write to a file opened with open_options() is durable when it returns
     kCombined,  ///< WriteAndSync is cheaper than its two halves
   };
@@ -39,7 +39,7 @@ class SyncStrategy {
 
 /// For files of `file_system`, which outlives the strategy. REQUIRES method != kAuto.
 /// kUnsupported when the kernel refuses; `*reason` then has a sentence.
-/// Whether the file system takes the strategy's open_options() shows only when a file is opened.
+/// Whether the file system accepts the strategy's open_options() shows only when a file is opened.
 Result<std::unique_ptr<SyncStrategy>> MakeSyncStrategy(FileSystem* file_system,
                                                        LogSyncMethod method, std::string* reason);
 

@@ -31,8 +31,8 @@ class BenchInstance {
   static constexpr uint32_t kPageBytes = 16384;
 
   struct Settings {
-    /// Of each page: random bytes, half at its front and half at its end, as in a B-tree node; the
-    /// rest is zero.
+    /// Share of each page filled with random bytes, half at its front and half at its end, as in a
+    /// B-tree node; the rest is zero.
     uint32_t fill_percent = 0;
     bool background = false;  ///< with the pool's own threads
     IoBackend io_backend = IoBackend::kAuto;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Commits per second and latency by number of threads, for each sync method, beside a bare write
-// and sync of the same file: what grouping gains and what it costs a lone client.
-// Every thread: about 2 us of work, one group of 300 bytes, wait until it is durable.
+// Commits per second and latency by number of threads, for each sync method, next to a bare write
+// and sync of the same file: what grouping gains and what it costs a lone client. Each thread does
+// about 2 us of work, appends one group of 300 bytes and waits until it is durable.
 //
 //   rowan-bench-commit <folder> [seconds per cell] [method ...]
 #include <algorithm>

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// What protection against torn pages costs: pages per second that one page writer brings from dirty
-// to durable, with the doublewrite file on and off, random pages, some thousand per checkpoint.
-// Beside them the bare disk: batches of 128 pages, each followed by a sync, without any pool.
-// The bar: on reaches at least 70 % of those synced batches. Off syncs once per checkpoint only and
+// What protection against torn pages costs: pages per second that one page writer takes from dirty
+// to durable, with the doublewrite file on and off, random pages, a few thousand per checkpoint.
+// For comparison the bare disk: batches of 128 pages, each followed by a sync, without any pool.
+// The bar: on reaches at least 70 % of those synced batches. Off syncs only once per checkpoint and
 // shows what the disk's bandwidth allows; on writes every byte twice.
 //
 // Pages are filled to 69 % with random bytes unless said otherwise: ln 2, where random inserts
 // leave the nodes of a B-tree. Full pages have no hole to leave out of the doublewrite file.
 //
-// The processors' time is that of the program, user and system, threads of io_uring and of the
-// threads backend included.
+// CPU time is the program's, user and system, including the threads of io_uring and of the threads
+// backend.
 //
 //   rowan-bench-doublewrite <folder> [rounds] [percent of a page filled] [uring|libaio|threads]
 #include <algorithm>

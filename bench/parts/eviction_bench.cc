@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// What a pool much smaller than its data carries when every page that leaves it is dirty: changes
+// What a pool much smaller than its data sustains when every page that leaves it is dirty: changes
 // of random pages per second, by number of threads, and how long the slowest one took. Sessions
 // outrun the cleaners here and write pages themselves (`waits`: how often one found no frame).
 //

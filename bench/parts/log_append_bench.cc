@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // What appending to the log's ring costs, by number of threads: groups per second of all threads,
 // processor time per group, and how long the slowest append took. Every 64th group is a page image
-// of 16 KiB, as a bulk load makes them. One more thread empties the ring without any disk.
+// of 16 KiB, as in a bulk load. Another thread empties the ring without any disk.
 //
 //   rowan-bench-log_append [threads ...]
 #include <time.h>

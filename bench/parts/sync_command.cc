@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // rowan-bench sync: what a durable write costs on the disk under a folder. For each kind of file
-// and size of write the methods take turns, so that a disk that changes its mood hurts all alike.
+// and size of write the methods take turns, so that a disk that varies affects all alike.
 #include <cmath>
 #include <cstdio>
 #include <cstring>
@@ -43,7 +43,7 @@ constexpr KindInfo kKinds[] = {
 struct Shape {
   const char* title;
   size_t bytes;
-  int writes;  ///< before one of them, the last, is made durable
+  int writes;  ///< of which the last is made durable
 };
 constexpr Shape kShapes[] = {{"1 x 8 KiB", size_t{8} << 10, 1},
                              {"2 x 8 KiB", size_t{8} << 10, 2},
@@ -136,7 +136,7 @@ class Target {
 
 struct Cell {
   Samples samples;
-  std::string problem;  ///< the method or the kind of file is not to be had here
+  std::string problem;  ///< the method or the kind of file is not available here
 };
 
 void TakeTurn(Target* target, const Shape& shape, const AlignedBuffer& bytes, Cell* cell) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// What many tables cost where nobody uses them: memory of a closed and of an open table, the start,
-// and the commit of a prepared transaction.
+// What many unused tables cost: memory of a closed and of an open table, startup, and the commit of
+// a prepared transaction.
 //
-//   rowan-bench-tables make FOLDER TABLES     an instance with as many tables
-//   rowan-bench-tables measure FOLDER         in another process, whose memory is fresh
+//   rowan-bench-tables make FOLDER TABLES     an instance with that many tables
+//   rowan-bench-tables measure FOLDER         in another process, with fresh memory
 #include <time.h>
 #include <unistd.h>
 

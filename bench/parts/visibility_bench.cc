@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// What the question costs whether a snapshot sees a writer, when one writer has stayed open while
-// three times as many transactions as the commit ring holds came and went: then no leaf that was
-// changed since is decided as a whole. `lately` asks about writers that the ring still knows, `long
-// ago` about those that it does not. Options as in every program of Google Benchmark.
+// What it costs to ask whether a snapshot sees a writer, when one writer has stayed open while
+// three times as many transactions as the commit ring holds came and went: then no leaf changed
+// since is decided as a whole. `lately` asks about writers that the ring still knows, `long ago`
+// about those that it does not. Options as in every program of Google Benchmark.
 #include <benchmark/benchmark.h>
 
 #include <cstdint>

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-// The library's code; written once, while it is being opened and nobody calls it yet.
+// The library's code; written once, while it is being opened and before any call.
 static volatile uintptr_t code_begin, code_size;
 static volatile long turns;
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// CollationWeights: the weight string of a text in a collation, in a stack buffer for usual
+// CollationWeights: the weight string of a text in a collation, in a stack buffer for ordinary
 // lengths. Comparing two of them byte by byte compares the texts, except for padding.
 //
-// Two collations compare character by character what they write as weights of different sizes:
-// there each character takes one number of a fixed size.
+// Two collations compare character by character although their weights differ in size: there each
+// character takes one number of a fixed size.
 #pragma once
 
 #include <array>

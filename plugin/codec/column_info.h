@@ -36,8 +36,8 @@ struct ColumnInfo {
   const CHARSET_INFO* charset = nullptr;
   uint32_t null_image_offset = 0;  ///< in TableLayout::null_images, when nullable
   uint32_t null_image_bytes = 0;
-  bool in_clustered_key = false;  ///< the clustered key gives the value back: not in the row
-  bool is_virtual = false;        ///< a generated column that is computed when it is read
+  bool in_clustered_key = false;  ///< the clustered key restores the value: not in the row
+  bool is_virtual = false;        ///< a generated column computed when it is read
 
   [[nodiscard]] bool variable() const { return kind >= ColumnKind::kChar; }
   [[nodiscard]] bool nullable() const { return null_bit != 0; }
@@ -55,8 +55,8 @@ struct ColumnInfo {
 bool DescribeColumn(const Field* field, const unsigned char* record0, ColumnInfo* column,
                     std::string* refusal);
 
-/// What a value of an array column (CAST ... AS ... ARRAY) looks like in the field to which the
-/// server converts it, at offset 0.
+/// The form of a value of an array column (CAST ... AS ... ARRAY) in the field to which the server
+/// converts it, at offset 0.
 bool DescribeElement(Field* array, const ColumnInfo& array_column, ColumnInfo* element,
                      std::string* refusal);
 

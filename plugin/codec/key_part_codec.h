@@ -10,10 +10,9 @@
 //   byte strings   00 -> 00 FF, end 00 00
 //   NO PAD text    weights of the collation, escaped and ended like byte strings
 //   PAD SPACE text weights in units of the collation's unit size W. Trailing space units are cut;
-//   each
-//                  space unit inside is followed by a marker: 0 if the next other unit is smaller
-//                  than a space, 2 if larger; the end is a space unit and marker 1. So an ended
-//                  string compares as if followed by endless spaces.
+//                  each space unit inside is followed by a marker: 0 if the next other unit is
+//                  smaller than a space, 2 if larger; the end is a space unit and marker 1. So an
+//                  ended string compares as if followed by endless spaces.
 // DESC: every byte of the part, NULL byte included, is inverted.
 // Thread safety: const.
 #pragma once
@@ -57,8 +56,8 @@ struct KeyPartCodec {
   [[nodiscard]] bool variable() const { return encoding >= KeyEncoding::kEscaped; }
   [[nodiscard]] std::byte mask() const { return descending ? std::byte{0xFF} : std::byte{0}; }
 
-  /// Appends the part. `value` = the column's bytes as ColumnInfo::Value gives them (cut to the
-  /// prefix here); ignored when is_null.
+  /// Appends the part. `value` = the column's bytes as ColumnInfo::Value gives them (Encode cuts
+  /// them to the prefix); ignored when is_null.
   void Encode(Bytes value, bool is_null, std::vector<std::byte>* key) const;
   /// Bytes the part takes at the start of `key`; 0 when malformed.
   [[nodiscard]] size_t Size(Bytes key) const {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// For tests: fills a record with garbage before a row is put into it, so that anything the row's
-// reader leaves unset is noticed. Only in builds with -DROWAN_POISON_RECORDS=ON, and only while the
-// environment has ROWAN_TEST_POISON_RECORDS=1 (docs/testing.md); otherwise it does nothing.
+// For tests: fills a record with garbage before a row is decoded into it, so that anything left
+// unset is noticed. Only in builds with -DROWAN_POISON_RECORDS=ON, and only while the environment
+// has ROWAN_TEST_POISON_RECORDS=1 (docs/testing.md); otherwise it does nothing.
 #pragma once
 
 #include <cstddef>

@@ -10,7 +10,7 @@
 namespace rowan {
 namespace {
 
-/// Of the first byte of a row, one bit says something else.
+/// One bit of a row's first byte has another meaning.
 constexpr size_t kGenerationsMax = 127;
 constexpr char kHistoryMark = '@';
 /// Of what a version wrote that knew columns added at the end only.

@@ -6,7 +6,7 @@
 namespace rowan {
 namespace {
 
-/// Each blob of its own takes a page at least: rows of very many large columns share one instead.
+/// A blob of its own takes at least a page: rows with very many large columns share one instead.
 constexpr uint32_t kOwnBlobsMax = 16;
 
 std::optional<size_t> PlaceWith(const RowRoom& room, uint32_t own_blobs_max,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Which variable values of a row stay in it and which move off the page: into a blob of their own,
-// or into one that they share (docs/formats/rows.md). Thread safety: pure functions.
+// Which variable values of a row stay in it and which move off the page: into a blob of their own
+// or into a shared one (docs/formats/rows.md). Thread safety: pure functions.
 #pragma once
 
 #include <cstddef>
@@ -22,19 +22,19 @@ struct PlacedValue {
   OffPageValue stored{};  ///< kOwnBlob
 };
 
-/// Bytes a value takes in the row, and what is left of it there when it has moved.
+/// Bytes that a value takes in the row, and those left there when it has moved.
 [[nodiscard]] inline size_t InRowBytes(size_t value_bytes) {
   return VarintSize(uint64_t{value_bytes} << 1) + value_bytes;
 }
 inline constexpr size_t kOwnBlobRowBytes = 1 + kBlobRefBytes;
 inline constexpr size_t kSharedBlobRowBytes = 1;
 
-/// Room for a row, version byte and null bitmap included.
+/// Room for a row, including version byte and null bitmap.
 struct RowRoom {
   size_t fixed_bytes = 0;        ///< taken by what is not variable
-  size_t wanted_bytes = 0;       ///< large values move until the row has no more
-  size_t most_bytes = 0;         ///< all values move until the row has no more
-  size_t large_value_bytes = 0;  ///< values of at least that size get a blob of their own
+  size_t wanted_bytes = 0;       ///< large values move until the row fits in it
+  size_t most_bytes = 0;         ///< all values move until the row fits in it
+  size_t large_value_bytes = 0;  ///< values of at least this size get a blob of their own
 };
 
 /// Chooses the longest values first; returns the resulting bytes of the row. nullopt when it does

@@ -6,7 +6,7 @@
 
 namespace rowan {
 
-/// As the current connection has it; empty when there is none of this name.
+/// The value in the current connection; empty when there is no such variable.
 std::string ServerVariable(const char* name);
 
 }  // namespace rowan

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Boxes of two dimensions as keys of an ordered index. Both axes are mapped to 64-bit numbers, in
-// order; the plane of those numbers is a quadtree whose cells are numbered along the Z-curve. A
-// point is known by its cell of level 64. A box is known by one cell as well: the one that holds
-// its lower corner, on a level where twice the cell's side covers the box (XZ-ordering: a box that
-// crosses the border of two cells, however large those are, still has a cell of its own size).
+// Two-dimensional boxes as keys of an ordered index. Both axes are mapped to 64-bit numbers,
+// keeping their order; the plane of those numbers is a quadtree whose cells are numbered along the
+// Z-curve. A point is coded by its cell of level 64. A box, too, is coded by one cell: the one that
+// holds its lower corner, at a level where twice the cell's side covers the box (XZ-ordering: even
+// a box that crosses the border between large cells has a cell of its own size).
 //
-// A search becomes ranges of such codes. Their entries are candidates: all that are searched for
-// are among them. How well values spread over cells is a matter of speed only.
+// A search becomes ranges of such codes. Their entries are candidates: every match is among them.
+// How well values spread over cells only affects speed.
 //
 // The code of a cell:
 //   offset size
@@ -40,7 +40,7 @@ struct SpatialBox {
 inline constexpr size_t kSpatialCodeBytes = 18;
 using SpatialCode = std::array<std::byte, kSpatialCodeBytes>;
 
-/// Of the boxes in the index to the searched one.
+/// How boxes in the index relate to the searched one.
 enum class SpatialRelation : uint8_t {
   kIntersects,
   kInside,  ///< or equal
@@ -60,7 +60,7 @@ enum class SpatialClass : uint8_t { kPoints = 0, kBoxes = 1 };
 struct SpatialSearch {
   SpatialBox box;
   SpatialRelation relation = SpatialRelation::kIntersects;
-  /// By which coordinates may differ, in shares of their size, and still be taken for equal.
+  /// How much coordinates may differ, relative to their size, and still count as equal.
   double tolerance = 0;
 };
 
@@ -73,8 +73,8 @@ struct SpatialSearch {
 }
 
 /// Appends ranges with the codes of all entries of a class that have the relation to the searched
-/// box. At most about `cells_wanted` cells, inside which all is taken: the more, the fewer other
-/// entries. Of boxes also the cells around those, each by itself: a few on each level.
+/// box. At most about `cells_wanted` cells, all of whose contents are taken: the more cells, the
+/// fewer false candidates. For boxes also the cells around those, each by itself: a few per level.
 void AppendSpatialRanges(const SpatialSearch& search, SpatialClass of, size_t cells_wanted,
                          std::vector<SpatialRange>* ranges);
 /// The cells alone, for estimates: without the boxes that are much larger than the searched one.
@@ -82,7 +82,7 @@ void AppendSpatialCells(const SpatialSearch& search, SpatialClass of, size_t cel
                         std::vector<SpatialRange>* ranges);
 /// All codes of the class.
 [[nodiscard]] SpatialRange AllOfSpatialClass(SpatialClass of);
-/// Puts ranges in order, without overlaps.
+/// Sorts ranges and joins those that overlap.
 void MergeSpatialRanges(std::vector<SpatialRange>* ranges);
 
 }  // namespace rowan

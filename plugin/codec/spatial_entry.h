@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Entries of SPATIAL indexes (docs/formats/keys.md): the key begins with the code of the bounding
-// box (spatial_curve.h) and goes on with the clustered key; the payload is the box itself, as
-// little-endian doubles: x and y of a point, otherwise x_min, x_max, y_min, y_max.
+// Entries of SPATIAL indexes (docs/formats/keys.md): the key is the code of the bounding box
+// (spatial_curve.h) followed by the clustered key; the payload is the box itself, as little-endian
+// doubles: x and y of a point, otherwise x_min, x_max, y_min, y_max.
 // Thread safety: const.
 #pragma once
 
@@ -18,16 +18,16 @@ namespace rowan {
 struct IndexLayout;
 struct TableLayout;
 
-/// Message of the kInvalidArgument for a value that is no geometry.
+/// Message of the kInvalidArgument for a value that is not a geometry.
 inline constexpr char kNoGeometry[] = "no geometry";
 
 /// Makes the only part of the index. False with a sentence in *refusal.
 bool MakeSpatialPart(const TABLE* table, uint32_t column, IndexLayout* index, std::string* refusal);
-/// See RowCodec::EncodeEntry. kInvalidArgument: no geometry.
+/// See RowCodec::EncodeEntry. kInvalidArgument: not a geometry.
 Status EncodeSpatialEntry(const TableLayout& layout, const IndexLayout& index,
                           const unsigned char* record, Bytes clustered_key, ByteBuffer* key,
                           ByteBuffer* payload);
-/// Nothing if malformed.
+/// nullopt if malformed.
 [[nodiscard]] std::optional<SpatialBox> BoxInPayload(Bytes payload);
 
 }  // namespace rowan

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// SpatialReference: what an index of a geometry column has to know of the column's spatial
-// reference system: bounding boxes of its values, and how they relate to each other. On a sphere a
-// box may cross the line where longitudes start again; the index treats it as one around the globe.
-// Which boxes answer a search is the server's own decision, so that an index finds what the
+// SpatialReference: what an index of a geometry column must know about the column's spatial
+// reference system: the bounding boxes of its values, and how they relate to each other. On a
+// sphere a box may cross the line where longitudes wrap around; the index treats it as one around
+// the globe. The server decides which boxes answer a search, so that an index finds what the
 // server's functions do.
 // Thread safety: const.
 #pragma once
@@ -22,7 +22,7 @@ class Spatial_reference_system;
 
 namespace rowan {
 
-/// Of a box in the index to the searched one, as the server asks.
+/// How a box in the index relates to the searched one, as the server asks.
 enum class BoxTest : uint8_t { kIntersects, kInside, kAround, kEqual, kDisjoint };
 
 class SpatialReference {
@@ -34,13 +34,13 @@ class SpatialReference {
   SpatialReference(const SpatialReference&) = delete;
   SpatialReference& operator=(const SpatialReference&) = delete;
 
-  /// Without: values of several systems may be in the column, and all are taken for planes.
+  /// Without one, values of several systems may be in the column, and all are treated as planar.
   [[nodiscard]] std::optional<uint32_t> srid() const { return srid_; }
   /// For the index's descriptor.
   [[nodiscard]] std::string Describe() const;
-  /// The bounding box of a column's value. False: the bytes are no geometry.
+  /// The bounding box of a column's value. False: the bytes are not a geometry.
   [[nodiscard]] bool BoxOf(Bytes value, SpatialBox* box) const;
-  /// Under which the index has a value with this bounding box.
+  /// The code under which the index has a value with this bounding box.
   [[nodiscard]] SpatialCode CodeOf(const SpatialBox& box) const;
   /// What to search for in order to find all boxes that pass `test`; several parts are one search.
   [[nodiscard]] std::vector<SpatialSearch> SearchesFor(const SpatialBox& searched,
@@ -57,7 +57,7 @@ class SpatialReference {
   double half_turn_ = 0;  ///< 180 degrees in its unit; 0: a plane
 };
 
-/// Whether what they make of values is the same. Null: no SPATIAL index.
+/// Whether both treat values alike. Null: no SPATIAL index.
 bool SameSpatialReference(const SpatialReference* one, const SpatialReference* other);
 
 }  // namespace rowan

@@ -6,8 +6,8 @@
 namespace rowan {
 namespace {
 
-/// Of a search, for points and for boxes. With more, fewer other entries are looked at, but there
-/// are more places to seek; see docs/figures/spatial_2026_11.md.
+/// Cells per search, for points and for boxes. With more, fewer false candidates are read, but
+/// there are more ranges to seek; see docs/figures/spatial_2026_11.md.
 constexpr size_t kCells = 48;
 
 /// So many entries are read in about the time of one search of the tree.

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SpatialScan: which entries of a SPATIAL index answer a search, and where the next of them can be.
-// Reads that lock nothing read the index as one range; entries that are in none of the ranges of
-// the search are skipped, and the next range is sought when there are several of them. Reads that
-// lock read each range by itself: nothing else is locked, and the empty ranges are as well. Thread
-// safety: one thread at a time.
+// Reads without locks read the index as one range; entries outside the search's ranges are skipped,
+// and after several of them the scan seeks to the next range. Locking reads read each range by
+// itself: they lock nothing else, but empty ranges too. Thread safety: one thread at a time.
 #pragma once
 
 #include <vector>
@@ -21,7 +20,7 @@ class SpatialScan final : public EntryGate {
   SpatialScan(const SpatialReference* reference, const SpatialBox& searched, BoxTest test,
               SpatialLocks locks);
 
-  /// What to read next: the keys from `*from` on and before `*to`. False: there are no more.
+  /// What to read next: the keys in [`*from`, `*to`). False: there are no more.
   bool NextRange(Bytes* from, Bytes* to);
 
   bool Admits(Bytes key, Bytes payload, Bytes* go_on) override;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Words that a FULLTEXT index leaves out: the server's default list, or one that was read from a
-// table when the index was made and is kept in its descriptor. Thread safety: immutable.
+// Words that a FULLTEXT index leaves out: the server's default list, or one read from a table when
+// the index was made and kept in its descriptor. Thread safety: immutable.
 #pragma once
 
 #include <memory>
@@ -17,7 +17,7 @@ std::vector<std::string> DefaultStopwordWeights(const CHARSET_INFO* charset);
 
 class Stopwords {
  public:
-  /// Words as the column of a table has them.
+  /// Words as a table's column has them.
   Stopwords(const CHARSET_INFO* collation, std::vector<std::string> words);
 
   /// The collation that decides whether a word of an index is one of these: the table's, or the

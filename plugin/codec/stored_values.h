@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Reads the variable part of a stored row (docs/formats/rows.md), whatever columns it has.
+// Reads the variable part of a stored row (docs/formats/rows.md), whichever columns it has.
 // Thread safety: one thread at a time.
 #pragma once
 
@@ -35,8 +35,7 @@ class VariableReader {
         end_(row.data() + row.size()),
         shares_(HasSharedBlob(row)) {}
 
-  /// The usual value at little cost: one that is in the row and shorter than 8192 bytes. False:
-  /// call Next.
+  /// Cheap path for the usual value, in the row and shorter than 8192 bytes. False: call Next.
   bool TryNextShort(Bytes* value) {
     if (end_ - position_ < 2) return false;
     const std::byte* next = position_ + 1;
@@ -71,15 +70,15 @@ class VariableReader {
   const bool shares_;
 };
 
-/// The values in a row's shared blob, which is read when the first of them is wanted.
+/// The values in a row's shared blob, which is read when the first of them is needed.
 class SharedBlob {
  public:
   SharedBlob(const RowShape& shape, Bytes row, RowCodec::BlobReader* blobs)
       : reference_(AfterFixed(shape, row)), blobs_(blobs) {}
 
-  /// The next value of the row is in the blob and is not wanted.
+  /// The row's next value is in the blob and is not needed.
   void Skip() { ++skipped_; }
-  /// It is wanted. kCorrupt, and errors of reading.
+  /// Returns it. kCorrupt, and read errors.
   Status Next(Bytes* value);
 
  private:
@@ -90,12 +89,12 @@ class SharedBlob {
   uint32_t skipped_ = 0;
 };
 
-/// What a row has in the place of a value.
+/// What a row has in place of a value.
 struct ValuePlace {
   PlacedValue::Place place = PlacedValue::Place::kInRow;
   uint32_t column = kNoColumn;  ///< kNoColumn: it was dropped
 };
-/// The value of one column wherever it is stored; `*value` is what the row says.
+/// The value of one column, wherever it is stored; `*value` is what the row has.
 Status FetchValue(const ValuePlace& at, SharedBlob* shared, RowCodec::BlobReader* blobs,
                   Bytes* value);
 

@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // TableCodec: the server's record and key images <-> Rowan's keys, rows and entries. Compiled once
 // per table definition from the server's TABLE into flat column descriptors (offset, null bit,
-// type, charset), so that converting is straight-line work on record bytes, without Field virtual
-// calls.
+// type, charset), so that conversion is straight-line work on record bytes, without virtual calls
+// of Field.
 //
 // Keys (docs/formats/keys.md): byte strings that sort with memcmp. Per part: a NULL byte if
 // nullable (0 = NULL, 1 = value), then the value: integers sign-flipped big-endian; DECIMAL and the
 // temporal types with fractions as stored (already ordered), DATE big-endian; FLOAT/DOUBLE with the
 // order-preserving bit trick, -0 as 0; fixed BINARY raw; variable parts self-delimiting; strings by
-// collation weights. DESC inverts all bytes of the part. A secondary key is its parts followed by
-// those parts of the clustered key that it does not hold already.
+// collation weights. DESC inverts all bytes of the part. A secondary key is its own parts followed
+// by the parts of the clustered key that it lacks.
 // Where weights lose the original (strings in most collations), the entry's payload or the row
 // keeps it, so every index part can be read back from the entry alone.
 //
 // Rows (docs/formats/rows.md): null bitmap, fixed-size columns laid out for a few plain copies,
-// then variable columns with their lengths; CHAR without padding. Columns of the clustered key that
-// the key gives back exactly are not stored again. A variable column may be off-page (flag +
-// BlobRef). Thread safety: const after Make; the output buffers belong to the caller.
+// then variable columns with their lengths; CHAR without padding. Columns that the clustered key
+// restores exactly are not stored again. A variable column may be off-page (flag + BlobRef). Thread
+// safety: const after Make; the output buffers belong to the caller.
 #pragma once
 
 #include <cstdint>
@@ -55,7 +55,7 @@ class TableCodec final : public RowCodec, public KeyParts {
                                                             uint32_t page_size_bytes,
                                                             std::string* refusal);
   ~TableCodec() override;
-  /// What CREATE refuses beyond Make: see CheckTableLimits in table_layout.h.
+  /// What CREATE refuses in addition to Make: see CheckTableLimits in table_layout.h.
   [[nodiscard]] Status CheckLimits() const;
 
   /// Serialised column list / key part list, kept in the catalog; compared at open: a difference
@@ -66,9 +66,9 @@ class TableCodec final : public RowCodec, public KeyParts {
   /// Takes the history from the stored descriptor of the table (row_history.h). False when it is
   /// another table's.
   [[nodiscard]] bool RestoreHistory(const std::string& descriptor);
-  /// What of an index's stored descriptor the server does not know: see text_index.h.
+  /// Restores what an index's stored descriptor has and the server does not know: see text_index.h.
   [[nodiscard]] bool RestoreIndex(uint32_t index_number, const std::string& descriptor);
-  /// `former`: for each column the one that it was.
+  /// `former`: maps each column to the one that it was.
   [[nodiscard]] bool InheritHistory(const TableCodec& before, const std::vector<uint32_t>& former,
                                     const unsigned char* record);
   /// See layout_change.h.
@@ -82,22 +82,23 @@ class TableCodec final : public RowCodec, public KeyParts {
   [[nodiscard]] uint32_t KeyOfIndexNumber(uint32_t index_number) const;
   /// Null unless it is a SPATIAL index.
   [[nodiscard]] const SpatialReference* SpatialReferenceOf(uint32_t index_number) const;
-  /// Whether the server may search the index by all parts that it counts to it.
+  /// Whether the server may search the index by all parts that it counts as the index's.
   [[nodiscard]] bool IsSearchable(uint32_t index_number) const;
 
   /// Whether there is a FULLTEXT index.
   [[nodiscard]] bool HasTextIndex() const;
-  /// Of all FULLTEXT indexes; they have the server's word sizes and default stopwords otherwise.
+  /// For all FULLTEXT indexes; without this they have the server's word sizes and default
+  /// stopwords.
   void SetWordLimits(const WordLimits& limits);
-  /// Of one; nothing happens to an index of another kind.
+  /// For one index; does nothing to an index of another kind.
   void SetWordLimits(uint32_t index_number, const WordLimits& limits);
-  /// For one that continues an index of `before`.
+  /// For one index that continues an index of `before`.
   void TakeWordLimits(uint32_t index_number, const TableCodec& before, uint32_t before_number);
-  /// Of all, as another codec of the same definition has them.
+  /// For all, from another codec of the same definition.
   void TakeWordLimits(const TableCodec& same);
   /// Null: not a FULLTEXT index.
   [[nodiscard]] const TextIndex* TextIndexAt(uint32_t index_number) const;
-  /// The texts of a record that such an index is about. Ends with the first error of `visit`.
+  /// The texts of a record that such an index covers. Stops at the first error of `visit`.
   Status VisitText(uint32_t index_number, const unsigned char* record,
                    FunctionRef<Status(Bytes text)> visit) const;
   [[nodiscard]] bool HasSeveralEntries(uint32_t index_number) const override;
@@ -107,14 +108,14 @@ class TableCodec final : public RowCodec, public KeyParts {
   /// Secondary key, with the clustered key appended, and payload.
   Status EncodeEntry(uint32_t index_number, const void* record, Bytes clustered_key,
                      EncodedEntry* entry) const override;
-  /// Entries of an index on an array are made elsewhere: handler/computed_columns.h.
+  /// Entries of an index on an array are made in handler/computed_columns.h.
   Status EncodeEntries(uint32_t index_number, const void* record, Bytes clustered_key,
                        EncodedEntry* buffer, EntryVisit visit) const override;
-  /// An index on the values of an array column: how one looks (at offset 0), and the column. Null:
-  /// it is another index.
+  /// For an index on the values of an array column: the form of a value (at offset 0), and the
+  /// column. Null: another kind of index.
   [[nodiscard]] const ColumnInfo* ElementOf(uint32_t index_number) const;
   [[nodiscard]] uint32_t ArrayColumnOf(uint32_t index_number) const;
-  /// The entry in such an index for one value; null: for an array that is NULL itself.
+  /// The entry in such an index for one value; null: for an array that is itself NULL.
   Status EncodeElement(uint32_t index_number, const void* record, const Bytes* value,
                        Bytes clustered_key, EncodedEntry* entry) const;
   Status EncodeRow(const void* record, size_t key_bytes, BlobWriter* blobs,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Rows (docs/formats/rows.md):
 //
-//   u8: bit 0 = with a shared blob; the others: how many ALTERs that added or dropped columns at
-//       once the row knows of (row_history.h)
+//   u8: bit 0 = with a shared blob; the others: how many instant ALTERs that added or dropped
+//       columns the row knows of (row_history.h)
 //   null bitmap of the server's record
 //   fixed area: the fixed-size columns in field order; bytes of NULL columns are undefined
 //   BlobRef of the shared blob, if there is one
@@ -10,7 +10,7 @@
 //   when off-page, a reference (space/off_page_value.h); off-page with length 0: the value is in
 //   the shared blob
 // The shared blob: varint length and bytes of each such column, in field order.
-// Columns that the clustered key gives back are not stored.
+// Columns that the clustered key restores are not stored.
 #include <algorithm>
 #include <optional>
 #include <span>
@@ -30,8 +30,8 @@
 namespace rowan {
 namespace {
 
-/// Rows larger than a quarter of the page move their large values off it, where a large one is of
-/// a thirty-second: smaller ones would waste the page they move to.
+/// Rows larger than a quarter of the page move their large values off it, those of at least a
+/// thirty-second of the page: smaller ones would waste the page they move to.
 constexpr size_t kWantedRowShare = 4;
 constexpr size_t kLargeValueShare = 32;
 

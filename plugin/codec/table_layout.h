@@ -21,7 +21,7 @@ namespace rowan {
 class SpatialReference;
 
 inline constexpr uint32_t kNoColumn = UINT32_MAX;  ///< the hidden row id
-/// What RowCodec::BlobReader is told of a row's shared blob.
+/// What RowCodec::BlobReader gets as the column of a row's shared blob.
 inline constexpr uint32_t kSharedColumn = UINT32_MAX - 1;
 inline constexpr size_t kRowIdBytes = 8;
 
@@ -32,7 +32,7 @@ struct CopyRun {
   uint32_t length = 0;
 };
 
-/// For each column of a table the one that it was in an earlier definition; kNoColumn: none.
+/// Maps each column of a table to the one that it was in an earlier definition; kNoColumn: none.
 using ColumnMap = std::vector<uint32_t>;
 
 /// Lengths of the parts of a row before its variable columns.
@@ -41,7 +41,7 @@ struct RowShape {
   uint32_t fixed_bytes = 0;
 };
 
-/// What rows that lack a column have in it.
+/// The value of a column in rows that lack it.
 struct AddedValue {
   bool is_null = false;
   std::vector<std::byte> bytes{};  ///< as ColumnInfo::Value gives them
@@ -61,7 +61,7 @@ struct ColumnSlot {
   uint32_t length = 0;           ///< kFixed
   uint32_t from = 0;             ///< the first generation of rows with it
   uint32_t until = UINT32_MAX;   ///< the first one without it
-  uint32_t column = UINT32_MAX;  ///< of the table as it is; kNoColumn: it was dropped
+  uint32_t column = UINT32_MAX;  ///< of the current table; kNoColumn: it was dropped
   AddedValue value{};            ///< of rows from before `from`
 };
 
@@ -85,7 +85,7 @@ struct FormerRow : RowShape {
   std::vector<uint32_t> lacking;      ///< slots of columns that were added later
 };
 
-/// The nullable columns whose null bits share a byte of the record's null bitmap; no virtual ones.
+/// The nullable, non-virtual columns whose null bits share a byte of the record's null bitmap.
 struct NullGroup {
   uint32_t null_offset = 0;
   uint8_t bits = 0;
@@ -93,7 +93,7 @@ struct NullGroup {
   uint32_t last_column = 0;
 };
 
-/// Which parts of the clustered key a secondary key has after its own, and in which order.
+/// Which parts of the clustered key follow a secondary key's own, and in which order.
 enum class KeyOrder {
   kServer,   ///< first those that the server counts as parts of the index
   kFormat1,  ///< those that it lacks; differs where the clustered key has prefixes of columns
@@ -104,16 +104,16 @@ struct IndexLayout {
   std::string name;
   bool unique = false;
   std::vector<KeyPartCodec> parts;  ///< of the tree key; column kNoColumn: the hidden row id
-  /// how many of them the user declared; the rest is clustered key. The first parts are the
+  /// How many of them the user declared; the rest is clustered key. The first parts are the
   /// server's `actual_key_parts`, one to one, if `searchable`.
   uint32_t declared_parts = 0;
   bool searchable = true;
   std::vector<uint32_t> payload_columns;  ///< columns whose original bytes the payload keeps
   /// Clustered key part i stands at tree part `clustered_parts[i]`.
   std::vector<uint32_t> clustered_parts;
-  bool clustered_is_tail = false;  ///< they are exactly the last parts, encoded alike
-  /// The part with a value of an array for each entry, and what such a value looks like where the
-  /// server converts it, at offset 0; kNoColumn: no part of the index is one.
+  bool clustered_is_tail = false;  ///< they are exactly the last parts, encoded identically
+  /// The part that has one value of an array per entry, and the form of such a value where the
+  /// server converts it, at offset 0; kNoColumn: the index has no such part.
   uint32_t array_part = kNoColumn;
   ColumnInfo element;
   /// Of a SPATIAL index (spatial_entry.h); null for others.
@@ -124,7 +124,7 @@ struct IndexLayout {
 
 struct TableLayout {
   uint32_t page_size_bytes = 0;
-  uint32_t null_bytes = 0;  ///< of the record's null bitmap, what is copied to the row as it is
+  uint32_t null_bytes = 0;  ///< of the record's null bitmap that are copied to the row unchanged
   uint32_t record_bytes = 0;
   std::vector<ColumnInfo> columns;  ///< in the order of the server's fields
   std::vector<NullGroup> null_groups;
@@ -143,7 +143,7 @@ struct TableLayout {
   std::vector<FormerRow> former_rows;    ///< by generation
 
   [[nodiscard]] uint32_t row_header_bytes() const { return 1 + null_bytes; }
-  /// Puts into a record what a NULL column holds there.
+  /// Stores in a record what a NULL column holds there.
   void FillNull(const ColumnInfo& column, unsigned char* record) const {
     std::memcpy(record + column.offset, null_images.data() + column.null_image_offset,
                 column.null_image_bytes);
@@ -159,8 +159,8 @@ struct TableLayout {
   }
 };
 
-/// Message of a kTooBig that is about a key; its detail is the most bytes a key may have. Any other
-/// kTooBig is about a row.
+/// Message of a kTooBig for a key; its detail is the most bytes that a key may have. Any other
+/// kTooBig is for a row.
 inline constexpr char kKeyTooLong[] = "key too long";
 
 /// kTooBig when keys or rows may not fit the page size. For CREATE only: tables made under other

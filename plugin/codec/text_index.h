@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// TextIndex: what a FULLTEXT index makes of a text. It is fixed when the index is created and kept
-// in the index's descriptor, because an entry is removed under the key it was made with: which
-// words it leaves out, and what its parser, which may be a plugin with settings of its own, made of
-// a text that is always the same.
+// TextIndex: what a FULLTEXT index makes of a text. All of it is fixed when the index is created
+// and kept in the index's descriptor, because an entry is removed under the key it was made with:
+// which words are left out, and how the parser, which may be a plugin with settings of its own,
+// splits a fixed sample text.
 //
 // An entry (docs/fulltext.md): the word's weights, escaped and ended, followed by the clustered
-// key; its payload is how often the word is in the row's text and where, counted in words
-// through all columns, with the column.
-// Thread safety: const; many threads may call a parser plugin at a time.
+// key; its payload says how often the word occurs in the row's text and where, counted in words
+// across all columns, with the column.
+// Thread safety: const; several threads may call a parser plugin concurrently.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +30,7 @@ struct st_mysql_ftparser;
 namespace rowan {
 
 /// Where a word is: its column, shifted by 32, and its place. So places in different columns are
-/// not consecutive.
+/// never consecutive.
 using WordPosition = uint64_t;
 inline uint32_t PlaceOf(WordPosition position) { return static_cast<uint32_t>(position); }
 
@@ -47,7 +47,7 @@ WordLimits ServerWordSizes();
 
 class TextIndex {
  public:
-  /// Words beyond this many bytes are in no index.
+  /// Words longer than this many bytes are in no index.
   static constexpr size_t kWordBytesMax = 84 * 4;
 
   TextIndex(const KEY& key, const CHARSET_INFO* charset, const WordLimits& limits);
@@ -55,28 +55,28 @@ class TextIndex {
   TextIndex(uint32_t columns, const CHARSET_INFO* charset, const WordLimits& limits);
 
   [[nodiscard]] std::string Describe() const;
-  /// Takes the limits from what Describe gave. False when the text is not from there.
+  /// Takes the limits from the text that Describe gave. False when the text is not from Describe.
   bool Restore(std::string_view description);
   void SetLimits(WordLimits limits);
 
-  /// Each word of a text with its place, also those that the index leaves out. `in_index`: it does
-  /// not. Ends with the first error of `visit`.
+  /// Each word of a text with its place, including those that the index leaves out; `in_index`: it
+  /// has this one. Stops at the first error of `visit`.
   struct Word {
-    std::string_view small;    ///< in small letters
+    std::string_view small;    ///< in lower case
     std::string_view weights;  ///< see AppendWordWeights
     uint32_t place = 0;
     bool in_index = false;
     bool begins_column = false;
   };
   using Visit = FunctionRef<Status(const Word& word)>;
-  /// `*place`: of the first word; afterwards where the next column begins.
+  /// `*place`: that of the first word; afterwards that of the next column's first word.
   Status VisitWords(Bytes text, uint32_t* place, Visit visit) const;
 
   [[nodiscard]] const CHARSET_INFO* charset() const { return charset_; }
   [[nodiscard]] st_mysql_ftparser* parser() const { return parser_; }
   [[nodiscard]] const WordLimits& limits() const { return limits_; }
   [[nodiscard]] uint32_t columns() const { return columns_; }
-  /// Whether a word is long enough and short enough and none of those that are left out.
+  /// Whether a word is neither too short nor too long nor a stopword.
   [[nodiscard]] bool HasWord(Bytes small, std::string_view weights, uint32_t characters) const;
 
  private:
@@ -109,7 +109,7 @@ class RowWords {
  public:
   explicit RowWords(const TextIndex* index) : index_(index) {}
   Status Add(Bytes text);
-  /// One entry for each word but those whose key has no room; as RowCodec::EncodeEntries.
+  /// One entry for each word, except where the key does not fit; as RowCodec::EncodeEntries.
   Status VisitEntries(Bytes clustered_key, const EntryRoom& room, EncodedEntry* buffer,
                       RowCodec::EntryVisit visit) const;
 
@@ -120,13 +120,13 @@ class RowWords {
   std::map<std::string, std::vector<WordPosition>, std::less<>> places_;  ///< by weights
 };
 
-/// The part of an entry's key that stands for a word; `prefix`: for all words that begin so.
+/// The part of an entry's key that stands for a word; `prefix`: for all words with this prefix.
 void AppendWordKey(std::string_view weights, bool prefix, ByteBuffer* key);
-/// The weights' end in an entry's key: where the clustered key begins. 0: malformed.
+/// Where the weights end in an entry's key and the clustered key begins. 0: malformed.
 size_t WordKeyBytes(Bytes key);
-/// How often the word is in the row. False: malformed.
+/// How often the word occurs in the row. False: malformed.
 bool CountPlaces(Bytes payload, uint32_t* count);
-/// Where. An entry has no room for very many: `*complete` says whether these are all.
+/// The places. An entry has no room for very many: `*complete` says whether these are all.
 bool ReadPlaces(Bytes payload, uint32_t columns, std::vector<WordPosition>* places, bool* complete);
 
 }  // namespace rowan

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Where words begin and end in a text: a word is a run of letters, digits and underscores as the
-// character set knows them. Thread safety: stateless.
+// character set defines them. Thread safety: stateless.
 #pragma once
 
 #include <cstdint>
@@ -21,15 +21,15 @@ struct WordPlace {
 /// Takes the next word off the front of `*text`. False: there was none.
 bool TakeWord(const CHARSET_INFO* charset, Bytes* text, WordPlace* word);
 
-/// How many characters.
+/// The number of characters.
 uint32_t CharacterCount(const CHARSET_INFO* charset, Bytes text);
 
-/// The text in small letters; as it is in a binary collation.
+/// The text in lower case; unchanged in a binary collation.
 void ToSmallLetters(const CHARSET_INFO* charset, Bytes text, std::string* small);
 
-/// What words are compared by, byte by byte: the weights of small letters in the collation. In a
-/// collation with several levels of weights, which are not character by character, the small
-/// letters themselves. Appended to `*weights`.
+/// Appends to `*weights` what words are compared by, byte by byte: the weights of the lower-case
+/// text in the collation. In a collation with several levels of weights, which are not character by
+/// character, the lower-case text itself.
 void AppendWordWeights(const CHARSET_INFO* charset, Bytes small, std::string* weights);
 
 }  // namespace rowan

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Documents of a search: each row that any word led to gets a number, so that what is known of it
-// is found by a number and its clustered key is kept once. Thread safety: one thread.
+// Documents of a search: each row that any word led to gets a number, so that its clustered key is
+// kept once and everything else known about it is found by number. Thread safety: one thread.
 #pragma once
 
 #include <cstdint>
@@ -60,7 +60,7 @@ class DocumentKeys {
 
   std::string bytes_;
   std::vector<size_t> ends_;
-  std::vector<DocumentNumber> slots_;  ///< a power of two of them
+  std::vector<DocumentNumber> slots_;  ///< their count is a power of two
 };
 
 /// Something for some of the documents. Values move when one is added.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Phrase: several words next to each other, or within a distance. The places in the index's entries
-// decide; a row is read only where a word of the phrase is in no index, or where an entry had no
-// room for all places. Thread safety: one thread.
+// decide; a row is read only if a word of the phrase is not indexed, or if an entry had no room for
+// all places. Thread safety: one thread.
 #pragma once
 
 #include <cstdint>
@@ -21,24 +21,24 @@ class Phrase {
   static constexpr uint32_t kNotIndexed = UINT32_MAX;
   struct Word {
     std::string weights;
-    uint32_t number = kNotIndexed;  ///< of the search's words
+    uint32_t number = kNotIndexed;  ///< among the search's words
     uint32_t offset = 0;            ///< after the first word of the phrase
   };
 
-  /// `distance`: most words that the phrase may span; 0: its words follow each other.
+  /// `distance`: most words that the phrase may span; 0: its words are consecutive.
   Phrase(uint32_t distance, uint32_t columns) : distance_(distance), columns_(columns) {}
 
-  /// In the order of the phrase. Words that are not in the index count only after those that are.
+  /// In phrase order. Words that are not in the index count only after those that are.
   void Add(std::string weights, uint32_t number);
   [[nodiscard]] const std::vector<Word>& indexed() const { return indexed_; }
 
-  /// A row that has the word whose turn it is. kCorrupt.
+  /// A row that has the current word. kCorrupt.
   Status AddRow(DocumentNumber document, Bytes payload);
-  /// The next word's turn.
+  /// Moves on to the next word.
   void EndWord();
 
   using VisitRow = FunctionRef<Status(DocumentNumber document, TextIndex::Visit visit)>;
-  /// Rows that have the phrase, in the order of their numbers.
+  /// Rows that have the phrase, in order of their numbers.
   Status VisitMatches(VisitRow visit_row, FunctionRef<void(DocumentNumber document)> visit);
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// The text of AGAINST as a parser plugin takes it apart. Thread safety: as the plugin's.
+// The text of AGAINST as a parser plugin parses it. Thread safety: that of the plugin.
 #pragma once
 
 #include <string>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// QueryNode: what is asked for by AGAINST, as a tree of lists. An operator in a list applies to
-// what follows it in the list.
+// QueryNode: what AGAINST asks for, as a tree of lists. An operator in a list applies to what
+// follows it in the list.
 #pragma once
 
 #include <cstdint>
@@ -10,12 +10,12 @@
 
 namespace rowan {
 
-/// What the documents found by a part of the query mean to those found before.
+/// What the documents found by one part of the query mean for those found by earlier parts.
 enum class QueryOperator : uint8_t {
-  kNone,     ///< they are found, too
+  kNone,     ///< found, too
   kExclude,  ///< -
   kRequire,  ///< +
-  kNegate,   ///< ~ those found before are ranked lower
+  kNegate,   ///< ~ those found earlier are ranked lower
   kLower,    ///< < found, and ranked lower
   kRaise,    ///< > found, and ranked higher
 };
@@ -23,7 +23,7 @@ enum class QueryOperator : uint8_t {
 struct QueryNode {
   enum class Kind : uint8_t {
     kList,
-    kGroup,     ///< in parentheses: has a result of its own
+    kGroup,     ///< in parentheses: has its own result
     kOperator,  ///< for the nodes after it in its list
     kWord,
     kPhrase,  ///< words in a row, or within a distance
@@ -32,15 +32,15 @@ struct QueryNode {
 
   Kind kind = Kind::kList;
   QueryOperator oper = QueryOperator::kNone;
-  std::string text{};               ///< kWord: in small letters
-  bool is_prefix = false;           ///< kWord: of any word that begins so
+  std::string text{};               ///< kWord: in lower case
+  bool is_prefix = false;           ///< kWord: any word with this prefix
   uint32_t distance = 0;            ///< kPhrase: in words; 0: next to each other
-  std::vector<Pointer> children{};  ///< kPhrase: its words, left out ones as well
+  std::vector<Pointer> children{};  ///< kPhrase: its words, including left-out ones
   bool visited = false;
 
   QueryNode() = default;
   explicit QueryNode(Kind kind_of_node) : kind(kind_of_node) {}
-  /// A null is not added.
+  /// Ignores null.
   void Add(Pointer child) {
     if (child != nullptr) children.push_back(std::move(child));
   }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Takes the text of AGAINST apart.
+// Parses the text of AGAINST.
 //
 //   query   item ...
 //   item    [operator] ( word [*] | "phrase" [@ number] | ( query ) )
 //   operator  + - ~ < >
 //
-// Without boolean mode there are only words, phrases, and a * that stands alone. With a parser
-// plugin, the plugin says what the words and operators are.
+// Outside boolean mode there are only words, phrases, and a lone *. With a parser plugin, the
+// plugin determines words and operators.
 // Thread safety: stateless.
 #pragma once
 
@@ -19,7 +19,8 @@
 
 namespace rowan {
 
-/// A list; null when nothing is asked for, or with a sentence in *problem when it makes no sense.
+/// A list; null when nothing is asked for, or, with a sentence in *problem, when the text makes no
+/// sense.
 QueryNode::Pointer ParseQuery(const TextIndex& index, Bytes small, bool boolean_mode,
                               std::string* problem);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// TextMatches: the rows that a query, or a group in it, has found so far. What a word's rows do to
+// TextMatches: the rows that a query, or a group in it, has found so far. How a word's rows affect
 // them depends on the operator in front of it. Thread safety: one thread.
 #pragma once
 
@@ -14,7 +14,7 @@ namespace rowan {
 
 using WordNumber = uint32_t;
 
-/// A set of words, of which there are few except with query expansion.
+/// A set of words: few, except with query expansion.
 class WordSet {
  public:
   void Add(WordNumber word) {
@@ -38,14 +38,14 @@ class WordSet {
 };
 
 struct TextHit {
-  float bonus = 0;  ///< of operators, between -1 and 1
+  float bonus = 0;  ///< from operators, between -1 and 1
   bool gone = false;
   WordSet words{};  ///< that add to its relevance
 };
 
 class TextMatches {
  public:
-  /// One row that the part of the query after `oper` found. REQUIRES: for kRequire, between
+  /// Applies a row that the part of the query after `oper` found. REQUIRES: for kRequire, between
   /// BeginRequire and EndRequire.
   void Apply(QueryOperator oper, DocumentNumber document, float bonus) {
     switch (oper) {
@@ -63,7 +63,7 @@ class TextMatches {
         break;
     }
   }
-  /// The row, if it is among them, has the word.
+  /// The row, if among the matches, has the word.
   void AddWord(DocumentNumber document, WordNumber word) {
     TextHit* hit = requiring_ ? FindIn(&required_, document) : nullptr;
     if (hit == nullptr) hit = FindIn(&hits_, document);
@@ -78,7 +78,7 @@ class TextMatches {
     something_is_required_ = true;
     removed_ = 0;
   }
-  /// Something before was required: rows that are not here cannot match any more.
+  /// An earlier part was required: rows that are not here can no longer match.
   [[nodiscard]] bool something_is_required() const { return something_is_required_; }
   void set_something_is_required() { something_is_required_ = true; }
   [[nodiscard]] bool empty() const { return hits_.count() == removed_; }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // TextSearch: which rows MATCH ... AGAINST finds, and how relevant they are.
 //
-// A word adds to a row's relevance how often it is there, times the square of the logarithm of how
-// much rarer it is than rows are. The parts of a query are processed in three passes on each level:
-// first what finds rows by itself, then what rows must have (+), then what they must not have (-).
-// Relevance is a float throughout, as the server has it.
+// A word adds to a row's relevance the number of its occurrences there times the square of the
+// logarithm of (rows / rows with the word). The parts of a query are processed in three passes at
+// each level: first those that find rows by themselves, then what rows must have (+), then what
+// they must not have (-). Relevance is a float throughout, as in the server.
 // Thread safety: one thread.
 #pragma once
 
@@ -24,12 +24,12 @@ namespace rowan {
 class TextSource {
  public:
   virtual ~TextSource() = default;
-  /// The rows that have a word, or any that begins so, in the order of their keys for each word.
+  /// The rows that have a word, or any word with this prefix, in key order for each word.
   using VisitEntry = FunctionRef<Status(Bytes row_key, Bytes payload)>;
   virtual Status VisitWord(std::string_view weights, bool is_prefix, VisitEntry visit) = 0;
   /// The words of one row. kNotFound.
   virtual Status VisitRow(Bytes row_key, TextIndex::Visit visit) = 0;
-  /// About how many rows there are.
+  /// Approximate number of rows.
   virtual uint64_t RowCount() = 0;
 };
 
@@ -47,14 +47,14 @@ struct TextMatch {
 
 struct TextSearchResult {
   DocumentKeys keys;
-  std::vector<TextMatch> matches;  ///< most relevant first, equal ones in the order of their keys
-  std::string problem;             ///< the query's: a sentence; then nothing is found
+  std::vector<TextMatch> matches;  ///< most relevant first, equal ones in key order
+  std::string problem;             ///< a sentence about the query; nothing is found then
 
-  /// Of any row: 0 when it is not among the matches.
+  /// For any row: 0 when it is not among the matches.
   [[nodiscard]] float RelevanceOf(Bytes row_key);
 
  private:
-  DocumentMap<float> relevances_;  ///< made when it is first asked for
+  DocumentMap<float> relevances_;  ///< made when first used
 };
 
 /// kTooBig beyond memory_bytes_max; errors of the source.

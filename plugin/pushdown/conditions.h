@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// What can be read from the server's conditions (Items) about columns: conjuncts, equalities, upper
-// limits. Nothing is changed, and only constants are evaluated. What is not understood is reported
-// as such, so that a recogniser leaves the query alone.
-// Thread safety: one thread, the one that optimises the statement.
+// What the server's conditions (Items) say about columns: conjuncts, equalities, upper limits.
+// Nothing is changed, and only constants are evaluated. What is not understood is reported as such,
+// so that a recogniser leaves the query alone.
+// Thread safety: only the thread that optimises the statement.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ using Fields = std::vector<Field*>;
 /// The parts of a condition that must all hold; a null condition has none.
 std::vector<Item*> Conjuncts(Item* condition);
 
-/// The column that an item is, through views and references; null: it is something else.
+/// The column that an item stands for, through views and references; null: it is something else.
 Field* FieldOf(Item* item);
 /// The same if the column is one of `table`.
 Field* FieldOf(Item* item, const TABLE* table);
@@ -29,22 +29,22 @@ Field* FieldOf(Item* item, const TABLE* table);
 bool Contains(const Fields& fields, const Field* field);
 void AddOnce(Fields* fields, Field* field);
 
-/// The item depends on no column of `table` but those, gives the same result whenever it is
-/// evaluated, and runs no subquery and no stored program.
+/// The item depends on no other column of `table`, gives the same result whenever it is evaluated,
+/// and runs no subquery and no stored program.
 bool DependsOnlyOn(Item* item, const TABLE* table, const Fields& fields);
 
-/// The conjunct is true for all rows of `table` that are equal in the columns `groups`, or for
-/// none of them. Equal is what an index on the columns takes for equal: 'a' and 'A' may be.
+/// The conjunct is true for all rows of `table` that are equal in the columns `groups`, or for none
+/// of them. Equal means equal to an index on the columns: 'a' and 'A' may be.
 bool HoldsForWholeGroups(Item* conjunct, const TABLE* table, const Fields& groups);
 
-/// A column of `table` that the conjunct makes equal to something that no row of `table` changes;
-/// `other`, if not null, is that. Null: it is another condition.
+/// A column of `table` that the conjunct makes equal to something that does not depend on the row
+/// of `table`, which `*other` gets if `other` is not null. Null: it is another kind of condition.
 Field* BoundField(Item* conjunct, const TABLE* table, Item** other);
 
-/// "=" and "<" of the two columns are those of an index on either of them.
+/// "=" and "<" between the two columns agree with an index on either of them.
 bool CompareAlike(const Field* left, const Field* right);
 
-/// A sort of the server puts the column's values in the order of an index.
+/// A server sort puts the column's values in index order.
 bool SortsAsIndexed(const Field* field);
 
 /// Two columns, one of each table, that the conjunct makes equal. Values of both compare by the
@@ -55,7 +55,7 @@ struct EqualColumns {
 };
 std::optional<EqualColumns> EqualColumnsOf(Item* conjunct, const TABLE* left, const TABLE* right);
 
-/// The same of two columns of which the conjunct makes one the greater.
+/// Likewise, two columns of which the conjunct makes one the greater.
 struct GreaterColumns : EqualColumns {
   bool left_is_greater = false;
 };

@@ -24,7 +24,7 @@
 namespace rowan {
 namespace {
 
-/// The column of `table` with the number of one of another reference to the same table.
+/// The column of `table` with the same number as one of another reference to the same table.
 Field* SameColumn(const TABLE* table, const Field* field) {
   return table->field[field->field_index()];
 }

@@ -18,7 +18,7 @@
 namespace rowan {
 namespace {
 
-/// The one that all aggregates of the block are; none: they are not.
+/// The extreme that all aggregates of the block are; nullopt: they differ or are something else.
 std::optional<Extreme> OnlyExtreme(const JOIN* join, const TABLE* table) {
   std::optional<Extreme> only;
   if (join->sum_funcs == nullptr) return only;

@@ -88,8 +88,8 @@ bool IsNext(const KEY& key, uint next, const OrderColumn& column, GroupWinners* 
   return true;
 }
 
-/// How the wished order, or the beginning of it, lies in the key behind the groups; false: it does
-/// not. A row that is among the first by more columns is so by fewer, if ties are all taken.
+/// Where the requested order, or the beginning of it, is in the key after the groups; false: it is
+/// not. A row among the first by more columns is among them by fewer, if all ties are taken.
 bool PlaceOrder(const TABLE* table, const KEY& key, const GroupWish& wish, GroupKey* found) {
   GroupWinners* const winners = &found->winners;
   Fields seen = wish.groups;

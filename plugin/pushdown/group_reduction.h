@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// What a recogniser (ranked_rows.h and its neighbours) has found out: of a table only the first
-// rows of each group can matter to the query. Here a key is looked for in which groups are adjacent
-// with their rows in that order, and the plan's scan of the table is made one that delivers only
-// those rows (handler/group_plan.h). Everything else in the plan stays: what was to filter, sort or
-// rank the rows does it to fewer of them.
+// A recogniser (ranked_rows.h and its neighbours) has found that only the first rows of each group
+// of a table can matter to the query. This finds a key in which groups are adjacent, with their
+// rows in that order, and makes the plan's scan of the table deliver only those rows
+// (handler/group_plan.h). Everything else in the plan stays: filters, sorts and ranks get fewer
+// rows.
 //
 // The plan's access must ask for whole groups only:
 //   table scan          becomes a scan of the key
@@ -11,9 +11,9 @@
 //                       sort of those rows comes above it (index_order.h)
 //   index look-up (ref), index range scan
 //                       by columns that are leading parts of the key and belong to the groups; may
-//                       be of another key that begins with them, too
-// Any other access is left alone, and so is the query then.
-// Thread safety: one thread, the one that optimises the statement.
+//                       use another key that begins with them, too
+// With any other access the query is left alone.
+// Thread safety: only the thread that optimises the statement.
 #pragma once
 
 #include <optional>
@@ -33,12 +33,12 @@ struct OrderColumn {
 struct GroupWish {
   TABLE* table = nullptr;
   Fields groups;  ///< in any order; none: the whole table is one group
-  /// The rows wanted are the first ones in it. Others may come as well, but only after them.
+  /// The rows wanted come first in it. Others may follow them.
   std::vector<OrderColumn> order;
   GroupWinners::Count count = GroupWinners::Count::kRows;
   uint64_t most = 1;
   bool passes_nulls = false;  ///< see GroupWinners
-  /// All rows equal to one of those in the whole order are wanted as well.
+  /// Rows equal to one of those in the whole order are wanted as well.
   bool takes_ties = false;
 };
 

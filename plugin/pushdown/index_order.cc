@@ -20,7 +20,7 @@
 namespace rowan {
 namespace {
 
-/// The leading parts of the scanned key as a list of ORDER BY. A statement that does not read a
+/// The leading parts of the scanned key as an ORDER BY list. A statement that does not read a
 /// column cannot depend on its order, nor on that of the columns after it.
 ORDER* OrderOf(THD* thd, const TABLE* table, const AccessPath& path) {
   const KEY& key = table->key_info[path.index_scan().idx];

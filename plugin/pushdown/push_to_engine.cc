@@ -21,7 +21,7 @@
 namespace rowan {
 namespace {
 
-/// What an earlier optimisation of the block within the statement found is not true any more.
+/// What an earlier optimisation of the block within the statement found is no longer true.
 void ForgetPlans(const Query_block* block) {
   for (Table_ref* leaf = block->leaf_tables; leaf != nullptr; leaf = leaf->next_leaf) {
     const TABLE* const table = leaf->table;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// The ranges of an index that a condition asks for, where the plan of the statement reads the index
-// in another way, or another index: many rows are cheaper to scan than to look up, and cheaper
-// still not to read at all.
-// Thread safety: one thread, the one that optimises the statement.
+// The ranges of an index that a condition asks for, where the statement's plan reads the index in
+// another way, or another index: many rows are cheaper to scan than to look up, and cheaper still
+// not to read at all.
+// Thread safety: only the thread that optimises the statement.
 #pragma once
 
 #include "my_base.h"
@@ -14,8 +14,8 @@ struct TABLE;
 
 namespace rowan {
 
-/// What the server's range optimizer makes of it: an INDEX_RANGE_SCAN, as long as the statement.
-/// Null: there are no such ranges. The plan of the statement is not changed.
+/// What the server's range optimizer makes of it: an INDEX_RANGE_SCAN that lives as long as the
+/// statement. Null: there are no such ranges. The statement's plan is not changed.
 AccessPath* RangesOfCondition(THD* thd, TABLE* table, uint key, Item* condition);
 
 }  // namespace rowan

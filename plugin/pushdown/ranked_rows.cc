@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "plugin/server/abi_guard.h"
 
-// The server's build says so to every file that includes rapidjson.
+// The server's build defines this for every file that includes rapidjson.
 #define RAPIDJSON_NO_SIZETYPEDEFINE 1
 
 #include "plugin/pushdown/ranked_rows.h"

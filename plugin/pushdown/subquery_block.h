@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // A subquery on one table, as far as it can be recognised before or after it is planned: when the
-// hook is called for a block, its subqueries have not been planned by the one optimizer and have
-// been by the other.
-// Thread safety: one thread, the one that optimises the statement.
+// hook is called for a block, one optimizer has not planned the subqueries yet and the other has.
+// Thread safety: only the thread that optimises the statement.
 #pragma once
 
 #include <optional>
@@ -24,13 +23,13 @@ struct Extreme {
 /// Null: the item is something else, or of another table.
 std::optional<Extreme> ExtremeOf(Item* item, const TABLE* table);
 
-/// `table` is among the block's own, and no outer, semi- or anti-join makes up rows for it or hides
-/// them: a conjunct of the block's WHERE says of each of its rows whether it can matter.
+/// `table` is one of the block's own, and no outer, semi- or anti-join adds rows to it or hides
+/// any: a conjunct of the block's WHERE decides for each of its rows whether it can matter.
 bool IsPlainlyJoined(const TABLE* table, const Query_block* block);
 
 class SubqueryBlock {
  public:
-  /// None if the subquery reads anything but `same_as` once more, from a snapshot, or has UNION,
+  /// nullopt if the subquery reads anything but `same_as` once more, from a snapshot, or has UNION,
   /// windows, ROLLUP, or a LIMIT other than 1.
   static std::optional<SubqueryBlock> Of(Item_subselect* subquery, const TABLE* same_as);
 
@@ -40,9 +39,9 @@ class SubqueryBlock {
   [[nodiscard]] bool wants_one_row() const;
   /// Conjuncts of its WHERE, without those that turn IN into EXISTS.
   [[nodiscard]] std::vector<Item*> conditions() const;
-  /// The columns of GROUP BY; none: there is something else in it.
+  /// The columns of GROUP BY; nullopt: it contains something else.
   [[nodiscard]] std::optional<Fields> groups() const;
-  /// The column of the table that an item is; null: it is something else.
+  /// The column of the table that an item stands for; null: it is something else.
   [[nodiscard]] Field* ColumnOf(Item* item) const;
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // How the plan of a query block reads one of its tables.
-// Thread safety: one thread, the one that optimises the statement.
+// Thread safety: only the thread that optimises the statement.
 #pragma once
 
 #include <cstdint>
@@ -18,14 +18,14 @@ struct TableAccess {
   JOIN* join = nullptr;
   /// Nothing above uses the order in which the rows come.
   bool order_is_free = false;
-  /// An index scan for its order, which a sort of the rows that it delivers would do as well.
+  /// An index scan used for its order, where sorting its rows would do as well.
   bool is_sortable = false;
-  /// How many rows of the block are wanted; UINT64_MAX: all.
+  /// How many rows of the block are needed; UINT64_MAX: all.
   uint64_t limit = UINT64_MAX;
 };
 
-/// The column of `table` that an item of the planned block is, also where the plan has made it a
-/// column of a temporary table between its steps. Null: it is something else.
+/// The column of `table` that an item of the planned block stands for, even where the plan has made
+/// it a column of a temporary table between its steps. Null: it is something else.
 Field* SourceField(AccessPath* root, JOIN* join, Item* item, const TABLE* table);
 
 TableAccess FindAccess(AccessPath* root, JOIN* join, const TABLE* table);

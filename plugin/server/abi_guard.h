@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// What must hold so that server headers mean the same to us as to the server. The server's own
+// What must hold for server headers to mean the same to us as to the server. The server's own
 // version check covers the release number, but not the build type: class layouts (THD, Item, TABLE)
 // depend on NDEBUG, and packaged servers are release builds. Include before the first server
 // header.

@@ -23,7 +23,7 @@
 namespace rowan {
 namespace {
 
-/// The error has been raised: what the function answers then.
+/// What the function returns once the error has been raised.
 long long Failed(unsigned char* error) {
   *error = 1;
   return 0;

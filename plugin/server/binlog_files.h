@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // What the server's coordinators recorded about the outcome of transactions: the binary log files,
-// and the coordinator log of a server without one. Read only; before the server opens them. Thread
+// and the coordinator log of a server without one. Read-only; before the server opens them. Thread
 // safety: plugin initialisation.
 #pragma once
 
@@ -22,8 +22,8 @@ struct BinlogFile {
 Result<std::vector<BinlogFile>> ListBinlogFiles();
 
 struct BinlogState {
-  bool starts_run = false;  ///< made by a start of the server, not by a rotation
-  bool in_use = false;      ///< not closed yet, nor recovered
+  bool starts_run = false;  ///< created by a server start, not by a rotation
+  bool in_use = false;      ///< neither closed nor recovered yet
 };
 Result<BinlogState> StateOfBinlog(const BinlogFile& file);
 

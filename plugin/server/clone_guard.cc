@@ -18,7 +18,7 @@
 namespace rowan {
 namespace {
 
-// InnoDB's own hooks; constant while the guard is up.
+// InnoDB's own hooks; constant while the guard is installed.
 Clone_begin_t g_begin = nullptr;
 Clone_copy_t g_copy = nullptr;
 std::atomic<int> g_inside{0};

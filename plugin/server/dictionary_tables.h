@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // What the server's dictionary says about this engine's tables. For plugin initialisation, when the
-// dictionary can be read and the engine is not open yet.
+// dictionary is readable and the engine is not yet open.
 #pragma once
 
 #include <cstdint>
@@ -16,10 +16,10 @@ struct DictionaryTables {
   std::vector<std::string> names;  ///< "schema.table"
   uint64_t id_max = 0;             ///< largest table id among them
   std::unordered_set<uint64_t> ids{};
-  /// Numbers of the engine's transactions that changed them last without rebuilding them.
+  /// Numbers of the engine's transactions that last changed them without rebuilding them.
   std::unordered_set<uint64_t> changed_by{};
 };
-/// Where a definition in the dictionary has such a number.
+/// The property that holds such a number in a dictionary definition.
 inline constexpr const char* kChangedByProperty = "rowan_changed_by";
 
 /// kIoError when the dictionary cannot be read.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Waits for files as performance_schema has them: wait/io/file/rowan/... by what the file is for,
-// and each file by its path. Thread safety: all functions.
+// File waits in performance_schema: wait/io/file/rowan/... by the file's purpose, and each file by
+// its path. Thread safety: all functions.
 #pragma once
 
 #include "base/instruments.h"
@@ -8,7 +8,7 @@
 namespace rowan {
 
 void RegisterFileInstruments();
-/// Sets the members that are about files.
+/// Sets the members that concern files.
 void AddFileInstruments(Instruments* instruments);
 
 }  // namespace rowan

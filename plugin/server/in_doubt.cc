@@ -179,8 +179,8 @@ Status CommitWhatDictionaryHas(Engine* engine, const DoubtsByRun& by_run) {
   return Status::Ok();
 }
 
-/// Clients' XA transactions whose XA PREPARE may not be in the binary log. Where the server does
-/// not check that any more they count as prepared: their owner decides.
+/// Clients' XA transactions whose XA PREPARE may not be in the binary log. Where the server no
+/// longer checks that, they count as prepared: their owner decides.
 Status SettleExternal(Engine* engine, bool at_run_time) {
   if (opt_bin_log && !at_run_time) {
     Result<std::vector<BinlogFile>> files = ListBinlogFiles();

@@ -2,7 +2,7 @@
 // INFORMATION_SCHEMA tables: ROWAN_TRX (writing and prepared transactions), ROWAN_LOCKS (explicit
 // row locks), ROWAN_LOCK_WAITS, ROWAN_SYNC_LATENCY (histogram of log syncs by method);
 // ROWAN_TABLES, ROWAN_INDEXES and ROWAN_BUFFER_POOL (size_tables.cc); ROWAN_METRICS
-// (metrics_table.cc). Read without holding anything up: each row is right at some moment of the
+// (metrics_table.cc). Reading holds nothing up: each row is correct as of some moment during the
 // query. The functions are init callbacks for the plugin descriptor.
 #pragma once
 

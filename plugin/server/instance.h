@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // The one engine instance of this server and its handlerton. Set by plugin initialisation before
-// any session can get here, cleared by deinitialisation after the last one has ended.
+// any session can use it, cleared by deinitialisation after the last one has ended.
 #pragma once
 
 struct handlerton;

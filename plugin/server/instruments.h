@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// What performance_schema learns of the engine: background threads (thread/rowan/...) and the
+// What performance_schema learns about the engine: background threads (thread/rowan/...), the
 // stages of ALTER TABLE with work completed and estimated (stage/rowan/...), large pieces of memory
-// (memory/rowan/...), waits for files (file_instruments.h). Whether they are used is known to the
-// server.
+// (memory/rowan/...) and file waits (file_instruments.h). The server knows whether they are
+// enabled.
 #pragma once
 
 #include "engine/engine.h"
@@ -11,17 +11,17 @@ class THD;
 
 namespace rowan {
 
-/// Before the engine is opened.
+/// Call before the engine is opened.
 void RegisterInstruments();
-/// After it is closed.
+/// Call after it is closed.
 void ForgetInstruments();
 
 enum class MemoryUse : uint8_t { kBufferPool, kLogBuffer };
-/// As much is in use from now on (memory/rowan/...). Not from two threads at a time.
+/// `bytes` are in use from now on (memory/rowan/...). Not from two threads at a time.
 void AccountMemory(MemoryUse use, uint64_t bytes);
 
-/// Shows what the session's long work is at, for as long as it lives, as the statement's stage.
-/// Afterwards the former stage is restored. Thread safety: the statement's thread.
+/// While it lives, shows the progress of the session's long work as the statement's stage;
+/// afterwards restores the former stage. Thread safety: the statement's thread.
 class StatementStages : public WorkProgress {
  public:
   StatementStages(THD* thd, Session* session);

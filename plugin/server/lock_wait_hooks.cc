@@ -10,7 +10,7 @@
 #include "sql/sql_class.h"
 
 // For loaded plugins the header declares functions of these names that do nothing; these are the
-// ones that the built-in engines call.
+// ones that built-in engines call.
 void thd_wait_begin(THD* thd, int wait_type);
 void thd_wait_end(THD* thd);
 

@@ -10,9 +10,9 @@ namespace rowan {
 
 /// For Engine::Open.
 LockWaitHooks ServerLockWaitHooks();
-/// After the engine is closed.
+/// Call after the engine is closed.
 void ForgetLockWaits();
-/// The session as a hook knows it: null unless it is a worker of a replica that applies
+/// The session as passed to hooks: null unless it is a worker of a replica that applies
 /// transactions concurrently with others.
 void* ReplicaWorkerOf(THD* thd);
 

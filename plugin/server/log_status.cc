@@ -12,7 +12,7 @@
 namespace rowan {
 namespace {
 
-// Nothing has to be stopped: the position is read once, and a commit that the binary log has was
+// Nothing need be stopped: the position is read once, and a commit that is in the binary log was
 // logged before the server locked it.
 bool Lock(handlerton*) { return false; }
 bool Unlock(handlerton*) { return false; }

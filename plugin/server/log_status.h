@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// What performance_schema.log_status shows of Rowan: {"Rowan": {"LSN": n, "LSN_checkpoint": m}} in
-// STORAGE_ENGINES. The server keeps its binary log locked during the call and has waited until what
-// it wrote there is committed. So at that LSN Rowan has exactly the transactions up to the row's
-// position of the binary log; what else is prepared was never committed.
+// What performance_schema.log_status shows for Rowan: {"Rowan": {"LSN": n, "LSN_checkpoint": m}} in
+// STORAGE_ENGINES. The server keeps its binary log locked during the call and has waited until
+// everything written there is committed. So at that LSN Rowan has exactly the transactions up to
+// the row's binary log position; anything else prepared was never committed.
 #pragma once
 
 struct handlerton;

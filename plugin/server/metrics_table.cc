@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// ROWAN_METRICS: every figure and counter of the engine with its unit and what it means.
+// ROWAN_METRICS: every figure and counter of the engine with its unit and meaning.
 #include "plugin/server/abi_guard.h"
 
 #include "sql/sql_class.h"

@@ -24,11 +24,11 @@ inline constexpr uint kNameCharactersMax = 64;
 /// "schema/table#p#part#sp#subpart" in file name spelling.
 inline constexpr uint kTableNameCharactersMax = 4 * kNameCharactersMax;
 
-/// May look at what other sessions do: has the PROCESS privilege, and the engine is there; it stays
-/// until the statement has ended.
+/// Whether the session may see what others do: it has the PROCESS privilege, and the engine is open
+/// and stays so until the statement has ended.
 bool MayLook(THD* thd);
 
-/// The rows of a table one by one, each from its first column on.
+/// The rows of a table one by one, each filled from its first column on.
 class SchemaRows {
  public:
   SchemaRows(THD* thd, TABLE* table) : thd_(thd), table_(table) {}
@@ -39,7 +39,7 @@ class SchemaRows {
   SchemaRows& TextOrNull(const std::string& text);  ///< null: empty
   SchemaRows& YesOrNo(bool value) { return Text(value ? "YES" : "NO"); }
   SchemaRows& Time(int64_t seconds);
-  /// The row is complete. True: the statement is to end.
+  /// The row is complete. True: the statement must end.
   [[nodiscard]] bool Store();
 
  private:

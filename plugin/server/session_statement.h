@@ -8,8 +8,8 @@
 
 namespace rowan {
 
-/// The statement that the session with this connection id runs, truncated if it is long. Empty: it
-/// runs none, or there is no such session.
+/// The statement that the session with this connection id runs, truncated if long. Empty: it runs
+/// none, or there is no such session.
 std::string StatementOfThread(uint64_t connection_id);
 
 }  // namespace rowan

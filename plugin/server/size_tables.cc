@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // ROWAN_TABLES and ROWAN_INDEXES: all tables and indexes with their sizes, including tables that
-// are not open. The sizes are those of the statistics: no page is read for them. ROWAN_BUFFER_POOL:
-// what of it is in memory.
+// are not open. The sizes come from the statistics: no page is read for them. ROWAN_BUFFER_POOL:
+// how much of each is in memory.
 #include "plugin/server/abi_guard.h"
 
 #include <string>

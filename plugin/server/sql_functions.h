@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// SQL functions of the plugin, registered with the server while it is installed: those of
-// durable_functions.h and backup_functions.h. All return an integer.
+// SQL functions of the plugin, registered while it is installed: those of durable_functions.h and
+// backup_functions.h. All return an integer.
 // Thread safety: the two functions below from plugin initialisation and deinitialisation only.
 #pragma once
 
@@ -17,15 +17,15 @@ struct SqlFunction {
   bool registered = false;
 };
 
-/// Leaves the message of a refusal that is known when the statement is prepared; true.
+/// Stores the message of a refusal known when the statement is prepared; returns true.
 bool RefuseCall(char* message, const char* text);
 
-/// Of functions without arguments, whose result is not NULL and not the same each time.
+/// For functions without arguments whose result is never NULL and varies.
 bool InitializeWithoutArguments(UDF_INIT* init, UDF_ARGS* arguments, char* message);
 
 /// False if the server refuses; nothing is registered then.
 bool RegisterFunctions();
-/// False if a statement uses one of them at the moment; all of them are registered then.
+/// False if a statement is using one of them; all of them stay registered then.
 bool UnregisterFunctions();
 
 }  // namespace rowan

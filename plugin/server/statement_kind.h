@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// What the server's current statement is, for the read meter, and where its session's meter is.
+// The kind of the server's current statement, for the read meter, and its session's meter.
 // Thread safety: the session's own thread.
 #pragma once
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// The Rowan_* status variables: every counter of base/counters.def, and the state of pool, log and
-// undo at the moment of asking.
+// The Rowan_* status variables: every counter of base/counters.def, and the current state of pool,
+// log and undo.
 #pragma once
 
 struct SHOW_VAR;

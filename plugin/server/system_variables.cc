@@ -23,7 +23,7 @@
 #include "plugin/server/instance.h"
 #include "plugin/server/instruments.h"
 
-// Of the built-in InnoDB: its settings that hold for row locks of both engines.
+// Settings of the built-in InnoDB that apply to row locks of both engines.
 std::chrono::seconds thd_lock_wait_timeout(THD* thd);
 extern bool row_rollback_on_timeout;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// The rowan_* variables: their values, and which of them take effect while the server runs. A value
-// that cannot be used is refused with a sentence: at start-up plugin initialisation fails, at run
-// time SET fails and the old value stays.
+// The rowan_* variables: their values, and which of them take effect while the server runs. An
+// unusable value is refused with a sentence: at startup plugin initialisation fails, at run time
+// SET fails and the old value stays.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ extern SYS_VAR* g_system_variables[];
 /// Options for Engine::Open. Errors have been logged.
 Status OptionsFromVariables(EngineOptions* options);
 
-/// Variables whose requested value was rounded or ignored show what is in force. After
+/// Makes variables whose requested value was rounded or ignored show what is in force. Call after
 /// Engine::Open.
 void ShowSettingsInForce();
 

@@ -28,8 +28,8 @@
 namespace rowan {
 namespace {
 
-/// In the dictionary's private data of a table: 0, or where the counter's largest value is, as
-/// AutoIncrementPlace::Packed.
+/// Property in a table's private data in the dictionary: 0, or where the counter's largest value
+/// is, as AutoIncrementPlace::Packed.
 constexpr const char* kAutoIncrementPlace = "auto_increment";
 /// The server shows NULL.
 constexpr ulonglong kUnknown = ~ulonglong{0};

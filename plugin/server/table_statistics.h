@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Statistics of tables as the server wants them, including tables that are not open: for
+// Table statistics in the server's form, including tables that are not open, for
 // INFORMATION_SCHEMA.TABLES and STATISTICS. Thread safety: all functions.
 #pragma once
 
@@ -18,8 +18,8 @@ namespace rowan {
 /// Rows, sizes and what is derived from them.
 void FillStatistics(const Table::Statistics& now, ha_statistics* stats);
 
-/// Stores in the dictionary's definition of a table what INFORMATION_SCHEMA needs and a table that
-/// is not open does not provide. At CREATE and ALTER.
+/// Stores in a table's dictionary definition what INFORMATION_SCHEMA needs when the table is not
+/// open. At CREATE and ALTER.
 void RememberForStatistics(const TABLE& table, dd::Table* definition);
 
 void SetStatisticsHooks(handlerton* hton);

@@ -21,7 +21,7 @@
 namespace rowan {
 namespace {
 
-/// Marks in the server's slot a context that was taken away.
+/// Marks a context in the server's slot as taken away.
 char g_taken;
 
 IsolationLevel IsolationOf(THD* thd) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // ThdContext: what Rowan keeps for one connection (the server's ha_data slot): its session. Created
-// at the first use of a Rowan table, deleted by close_connection. A transaction may be committed on
-// another thread than it ran on, so everything is found through the THD, never through thread-local
-// state. Thread safety: as Session.
+// at the first use of a Rowan table, deleted by close_connection. A transaction may commit on a
+// thread other than the one it ran on, so everything is found through the THD, never through
+// thread-local state. Thread safety: as Session.
 #pragma once
 
 #include <memory>
@@ -15,16 +15,16 @@ class THD;
 
 namespace rowan {
 
-/// Where savepoints of the open transaction stand. The server offers memory inside its own
-/// savepoint object, but computes its place wrongly for engines installed while it runs (it is
-/// after the object), so only the place's address is used, as the savepoint's name.
+/// The savepoints of the open transaction. The server offers memory inside its own savepoint
+/// object, but computes its address wrongly for engines installed while it runs (it lies after the
+/// object), so the address serves only as the savepoint's name.
 class Savepoints {
  public:
   void Set(const void* name, const Session::Place& place);
   /// Null when there is none. Savepoints set later are forgotten.
   const Session::Place* ReturnTo(const void* name);
-  /// Forgets it alone: a name that is set again is released first, and the savepoints set in
-  /// between stay. After RELEASE SAVEPOINT the server does not ask for later ones any more.
+  /// Forgets only this one: a name that is set again is released first, and the savepoints set in
+  /// between stay. After RELEASE SAVEPOINT the server no longer asks for later ones.
   void Release(const void* name);
   void Clear() { points_.clear(); }
 
@@ -42,14 +42,14 @@ struct ThdContext {
   std::unique_ptr<Session> session;
   Savepoints savepoints;
   ReadMeter reads;                 ///< of the session's statements so far
-  std::unique_ptr<Backup> backup;  ///< one that this connection began and has not ended
-  bool changed_catalog = false;    ///< by the open transaction: its commit is made durable always
+  std::unique_ptr<Backup> backup;  ///< begun by this connection and not ended
+  bool changed_catalog = false;    ///< by the open transaction: its commit is always made durable
 };
 
 /// Null when this connection has not used Rowan yet.
 ThdContext* FindContext(THD* thd);
 /// Creates it when missing. Null, with the error raised, while the plugin is being uninstalled: a
-/// connection that uses Rowan must hold the plugin, which is then no longer possible.
+/// connection that uses Rowan must hold the plugin, which is no longer possible then.
 ThdContext* ContextOf(THD* thd);
 /// Replaces the connection's context (null: none) and returns the one it had.
 ThdContext* SwapContext(THD* thd, ThdContext* context);
@@ -64,21 +64,22 @@ void DiscardContext(THD* thd, ThdContext* context);
 /// open.
 void ReleaseIdleContext(THD* thd);
 
-/// A kill that ended an earlier statement does not end what comes; one that arrives meanwhile does.
+/// A kill that ended an earlier statement does not end the next; one that arrives during this call
+/// does.
 void ForgetFormerKill(THD* thd, Session* session);
 /// At the start of each statement's use of a table: registers with the server's transaction, begins
 /// ours if none is open, and marks where the statement starts. Cheap when repeated. Fails for null,
 /// the error of which has been raised.
 Status EnterStatement(THD* thd, ThdContext* context);
-/// Same for statements that change the catalog; also tells the server that we write, which it
-/// cannot see by itself because it asks before the method that does it.
+/// The same for statements that change the catalog; also tells the server that we write, which it
+/// cannot see for itself because it asks before it calls the method that writes.
 Status EnterCatalogChange(THD* thd, ThdContext* context);
 
-/// The transaction changed the catalog and the server's dictionary, and its outcome will be in no
-/// log of the coordinator: its session writes no binary log.
+/// The transaction changed the catalog and the server's dictionary, and no log of the coordinator
+/// will have its outcome: its session writes no binary log.
 bool ChangesCatalogUnlogged(THD* thd, const ThdContext& context);
 
-/// True when "commit" or "rollback" means the transaction and not only the statement.
+/// True when "commit" or "rollback" means the transaction, not only the statement.
 bool EndsTransaction(THD* thd, bool all);
 
 }  // namespace rowan

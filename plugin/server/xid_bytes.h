@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// XIDs of the server as the opaque bytes the engine keeps with a prepared transaction, and back:
+// The server's XIDs <-> the opaque bytes that the engine keeps with a prepared transaction:
 //   i64 format id | u8 gtrid length | u8 bqual length | data | [u32 mark]
-// The mark of a transaction that the server coordinates itself is its run's
+// The mark of a transaction that the server coordinates itself is that of its run
 // (plugin/server/in_doubt.h). That of a client's XA transaction says whether the binary log has its
-// XA PREPARE; without a mark it has, or there is none.
+// XA PREPARE; without a mark the log has it, or there is no binary log.
 // Thread safety: pure functions.
 #pragma once
 
@@ -14,13 +14,14 @@ struct xid_t;
 
 namespace rowan {
 
-/// Without mark.
+/// Without a mark.
 std::string XidToBytes(const xid_t& xid);
 void AppendMark(uint32_t mark, std::string* bytes);
 /// Marks of clients' XA transactions.
 inline constexpr uint32_t kMarkNotInBinlog = 0;
 inline constexpr uint32_t kMarkInBinlog = 1;
-/// Stored with kMarkNotInBinlog: a crash came, or may come, before its XA PREPARE was logged.
+/// Stored with kMarkNotInBinlog: its XA PREPARE was not logged before a crash, or is not logged
+/// yet.
 bool IsNotInBinlog(const std::string& stored);
 /// The same with kMarkInBinlog.
 std::string WithMarkInBinlog(std::string stored);
