@@ -52,7 +52,7 @@ Bytes ColumnInfo::Value(const unsigned char* record) const {
   return kind == ColumnKind::kChar ? WithoutPadding(charset, whole) : whole;
 }
 
-bool ColumnInfo::Store(Bytes value, unsigned char* record) const {
+bool ColumnInfo::StoreOther(Bytes value, unsigned char* record) const {
   unsigned char* position = record + offset;
   if (value.size() > length) return false;
   const auto size = static_cast<uint32_t>(value.size());
@@ -62,15 +62,8 @@ bool ColumnInfo::Store(Bytes value, unsigned char* record) const {
     std::memcpy(position + length_bytes, &data, sizeof(data));
     return true;
   }
-  if (kind == ColumnKind::kVarchar) {
-    std::memcpy(position, &size, length_bytes);
-    position += length_bytes;
-  } else if (kind == ColumnKind::kChar) {
-    if (charset->mbminlen == 1) {
-      std::memset(position + size, ' ', length - size);
-    } else {
-      charset->cset->fill(charset, reinterpret_cast<char*>(position + size), length - size, ' ');
-    }
+  if (kind == ColumnKind::kChar) {
+    charset->cset->fill(charset, reinterpret_cast<char*>(position + size), length - size, ' ');
   } else if (size != length) {
     return false;
   }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <cstring>
 #include <string>
 
 #include "base/bytes.h"
@@ -38,6 +39,7 @@ struct ColumnInfo {
   uint32_t null_image_bytes = 0;
   bool in_clustered_key = false;  ///< the clustered key restores the value: not in the row
   bool is_virtual = false;        ///< a generated column computed when it is read
+  bool pads_bytes = false;        ///< kChar padded with single spaces
 
   [[nodiscard]] bool variable() const { return kind >= ColumnKind::kChar; }
   [[nodiscard]] bool nullable() const { return null_bit != 0; }
@@ -48,7 +50,34 @@ struct ColumnInfo {
   /// The value's bytes in a record; CHAR without its padding. REQUIRES: not NULL.
   [[nodiscard]] Bytes Value(const unsigned char* record) const;
   /// Stores a value in a record. kBlob keeps a pointer to `value`. False when it does not fit.
-  bool Store(Bytes value, unsigned char* record) const;
+  bool Store(Bytes value, unsigned char* record) const {
+    const size_t size = value.size();
+    unsigned char* position = record + offset;
+    if (kind == ColumnKind::kVarchar && size <= length) {
+      std::memcpy(position, &size, length_bytes);  // little-endian
+      position += length_bytes;
+    } else if (pads_bytes && size <= length) {
+      PadFrom(size, position);
+    } else {
+      return StoreOther(value, record);
+    }
+    if (size != 0) std::memcpy(position, value.data(), size);
+    return true;
+  }
+
+ private:
+  /// The last bytes of the column at once, where that is enough; the value then overwrites some.
+  void PadFrom(size_t size, unsigned char* position) const {
+    constexpr size_t kAtOnce = 16;
+    constexpr uint64_t kSpaces = 0x2020202020202020;
+    if (length >= kAtOnce && length - size <= kAtOnce) {
+      std::memcpy(position + length - kAtOnce, &kSpaces, sizeof(kSpaces));
+      std::memcpy(position + length - sizeof(kSpaces), &kSpaces, sizeof(kSpaces));
+    } else {
+      std::memset(position + size, ' ', length - size);
+    }
+  }
+  bool StoreOther(Bytes value, unsigned char* record) const;
 };
 
 /// False with a sentence in *refusal when Rowan does not support the column.

@@ -24,6 +24,7 @@ bool DescribeString(const Field* field, ColumnInfo* column) {
   }
   column->length = field->pack_length();
   column->kind = charset == &my_charset_bin ? ColumnKind::kFixedBinary : ColumnKind::kChar;
+  column->pads_bytes = column->kind == ColumnKind::kChar && charset->mbminlen == 1;
   return true;
 }
 

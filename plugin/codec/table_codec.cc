@@ -19,6 +19,8 @@
 namespace rowan {
 namespace {
 
+constexpr char kMalformedEntry[] = "malformed index entry";
+
 Bytes FieldImage(const ColumnInfo& column, const unsigned char* record) {
   return column.IsNull(record) ? Bytes() : column.Value(record);
 }
@@ -192,8 +194,14 @@ uint32_t TableCodec::PartCount(uint32_t index_number) const {
 
 Status TableCodec::EncodeKey(const void* source, ByteBuffer* key) const {
   const auto* record = static_cast<const unsigned char*>(source);
+  const IndexLayout& clustered = layout_->indexes[0];
   key->clear();
-  for (const KeyPartCodec& part : layout_->indexes[0].parts) {
+  if (clustered.plain.is_whole()) [[likely]] {
+    key->resize(clustered.plain.bytes());
+    clustered.plain.Encode(record, key->size(), key->data());
+    return Status::Ok();
+  }
+  for (const KeyPartCodec& part : clustered.parts) {
     const ColumnInfo& column = layout_->columns[part.column];
     part.Encode(FieldImage(column, record), column.IsNull(record), key);
   }
@@ -233,10 +241,15 @@ Status TableCodec::EncodeEntryWith(uint32_t index_number, const unsigned char* r
     entry->unique_prefix_bytes = 0;
     return EncodeSpatialEntry(*layout_, index, record, clustered_key, key, payload);
   }
-  key->clear();
   payload->clear();
+  const bool plain = index.plain.is_whole();
+  key->clear();
   bool has_null = false;
-  for (uint32_t i = 0; i < index.declared_parts; ++i) {
+  if (plain) [[likely]] {
+    key->resize(index.plain.declared_bytes());
+    index.plain.Encode(record, key->size(), key->data());
+  }
+  for (uint32_t i = 0; i < index.declared_parts && !plain; ++i) {
     const KeyPartCodec& part = index.parts[i];
     const ColumnInfo& column = layout_->columns[part.column];
     const bool is_null = column.IsNull(record);
@@ -277,7 +290,7 @@ Result<uint64_t> TableCodec::FirstPartAsNumber(uint32_t index_number, Bytes key)
   const size_t size = part.Size(key);
   uint64_t number = 0;
   if (size == 0 || !part.DecodeNumber(key.first(size), &number)) {
-    return Status(Code::kCorrupt, "malformed index entry");
+    return Status(Code::kCorrupt, kMalformedEntry);
   }
   return number;
 }
@@ -285,12 +298,21 @@ Result<uint64_t> TableCodec::FirstPartAsNumber(uint32_t index_number, Bytes key)
 Result<Bytes> TableCodec::ClusteredKeyOf(uint32_t index_number, Bytes entry_key,
                                          ByteBuffer* scratch) const {
   const IndexLayout& index = layout_->indexes[index_number];
+  if (index.clustered_is_tail && index.plain.is_plain()) [[likely]] {
+    if (entry_key.size() < index.plain.bytes()) return Status(Code::kCorrupt, kMalformedEntry);
+    return entry_key.subspan(index.plain.declared_bytes());
+  }
+  return FindClusteredKey(index, entry_key, scratch);
+}
+
+Result<Bytes> TableCodec::FindClusteredKey(const IndexLayout& index, Bytes entry_key,
+                                           ByteBuffer* scratch) const {
   std::array<std::pair<size_t, size_t>, 64> places;  // offset and size of each part
   size_t at = 0;
   for (size_t i = 0; i < index.parts.size(); ++i) {
     if (index.clustered_is_tail && i == index.declared_parts) return entry_key.subspan(at);
     const size_t size = index.parts[i].Size(entry_key.subspan(at));
-    if (size == 0 || i >= places.size()) return Status(Code::kCorrupt, "malformed index entry");
+    if (size == 0 || i >= places.size()) return Status(Code::kCorrupt, kMalformedEntry);
     places[i] = {at, size};
     at += size;
   }
@@ -312,11 +334,24 @@ Status TableCodec::DecodeEntry(uint32_t index_number, Bytes key, Bytes payload, 
   const auto* wanted = static_cast<const MY_BITMAP*>(columns);
   auto* record = static_cast<unsigned char*>(target);
   PoisonRecord(record, layout_->record_bytes);
+  if (index.plain.is_plain() && index.payload_columns.empty()) [[likely]] {
+    if (key.size() < index.plain.bytes()) return Status(Code::kCorrupt, kMalformedEntry);
+    const auto is_wanted = [wanted](uint32_t field) {
+      return wanted == nullptr || bitmap_is_set(wanted, field);
+    };
+    index.plain.Decode(key, is_wanted, record);
+    return Status::Ok();
+  }
+  return DecodeEntryByParts(index, key, payload, wanted, record);
+}
+
+Status TableCodec::DecodeEntryByParts(const IndexLayout& index, Bytes key, Bytes payload,
+                                      const MY_BITMAP* wanted, unsigned char* record) const {
   size_t at = 0;
   for (uint32_t i = 0; i < index.parts.size(); ++i) {
     const KeyPartCodec& part = index.parts[i];
     const size_t size = part.Size(key.subspan(at));
-    if (size == 0) return Status(Code::kCorrupt, "malformed index entry");
+    if (size == 0) return Status(Code::kCorrupt, kMalformedEntry);
     const Bytes bytes = key.subspan(at, size);
     at += size;
     if (part.column == kNoColumn || i == index.array_part) continue;
@@ -324,7 +359,7 @@ Status TableCodec::DecodeEntry(uint32_t index_number, Bytes key, Bytes payload, 
     if (part.reversible) {
       if (wanted != nullptr && !bitmap_is_set(wanted, column.field)) continue;
       if (!part.Decode(bytes, column, record)) {
-        return Status(Code::kCorrupt, "malformed index entry");
+        return Status(Code::kCorrupt, kMalformedEntry);
       }
     } else if (column.nullable()) {
       const bool is_null = (bytes[0] ^ part.mask()) == std::byte{0};
@@ -344,7 +379,7 @@ Status TableCodec::DecodeEntry(uint32_t index_number, Bytes key, Bytes payload, 
     position = GetVarint(position, end, &size);
     if (position == nullptr || size > static_cast<uint64_t>(end - position) ||
         !column.Store({position, size}, record)) {
-      return Status(Code::kCorrupt, "malformed index entry");
+      return Status(Code::kCorrupt, kMalformedEntry);
     }
     position += size;
   }
@@ -355,6 +390,12 @@ void TableCodec::EncodeSearchKey(uint32_t server_key, const unsigned char* image
                                  unsigned long keypart_map, ByteBuffer* prefix,
                                  bool* complete) const {
   const IndexLayout& index = layout_->indexes[IndexNumberOfKey(server_key)];
+  if (index.plain.is_whole()) [[likely]] {
+    prefix->resize(index.plain.bytes());
+    prefix->resize(index.plain.EncodeImage(image, keypart_map, prefix->data()));
+    *complete = prefix->size() == index.plain.bytes();
+    return;
+  }
   prefix->clear();
   const auto* position = reinterpret_cast<const std::byte*>(image);
   size_t used = 0;

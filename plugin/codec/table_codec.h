@@ -29,6 +29,7 @@
 #include "engine/catalog/cardinalities.h"
 #include "engine/row_codec.h"
 
+struct MY_BITMAP;
 struct TABLE;
 
 namespace rowan {
@@ -37,6 +38,7 @@ enum class KeyOrder;
 class SpatialReference;
 struct ColumnInfo;
 struct RowRoom;
+struct IndexLayout;
 struct KeyPartCodec;
 struct TableLayout;
 class TextIndex;
@@ -155,6 +157,12 @@ class TableCodec final : public RowCodec, public KeyParts {
                                                   KeyOrder order, std::string* refusal);
   Status EncodeEntryWith(uint32_t index_number, const unsigned char* record, const Bytes* element,
                          Bytes clustered_key, EncodedEntry* entry) const;
+  Result<Bytes> FindClusteredKey(const IndexLayout& index, Bytes entry_key,
+                                 ByteBuffer* scratch) const;
+  Status DecodeEntryByParts(const IndexLayout& index, Bytes key, Bytes payload,
+                            const MY_BITMAP* wanted, unsigned char* record) const;
+  Status DecodeAnyRow(Bytes key, Bytes row, const MY_BITMAP* wanted, BlobReader* blobs,
+                      unsigned char* record) const;
   Status EncodeLargeRow(const unsigned char* record, const RowRoom& room, BlobWriter* blobs,
                         ByteBuffer* row) const;
 

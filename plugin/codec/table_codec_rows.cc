@@ -227,14 +227,6 @@ class VariableDecoder {
   /// The next one, which is not NULL. `column` kNoColumn: it was dropped.
   Status Next(const TableLayout& layout, uint32_t column, bool wanted) {
     Bytes value;
-    if (!reader_.TryNextShort(&value)) [[unlikely]]
-      return NextAnywhere(layout, column, wanted);
-    return wanted ? Store(layout, column, value) : Status::Ok();
-  }
-
- private:
-  [[gnu::noinline]] Status NextAnywhere(const TableLayout& layout, uint32_t column, bool wanted) {
-    Bytes value;
     ValuePlace at{.column = column};
     if (!reader_.Next(&value, &at.place)) return Status(Code::kCorrupt, "malformed row");
     if (!wanted) {
@@ -243,13 +235,11 @@ class VariableDecoder {
     }
     const Status status = FetchValue(at, &shared_, blobs_, &value);
     if (!status.ok()) return status;
-    return Store(layout, column, value);
-  }
-  Status Store(const TableLayout& layout, uint32_t column, Bytes value) const {
     if (column == kNoColumn || layout.columns[column].Store(value, record_)) return Status::Ok();
     return Status(Code::kCorrupt, "malformed row");
   }
 
+ private:
   VariableReader reader_;
   SharedBlob shared_;
   RowCodec::BlobReader* const blobs_;
@@ -269,14 +259,18 @@ Status DecodeFormerVariables(const TableLayout& layout, const FormerRow& form, B
   return Status::Ok();
 }
 
-Status DecodeVariables(const TableLayout& layout, const MY_BITMAP* wanted,
-                       const unsigned char* record, VariableDecoder* decoder) {
+/// Without those after the last wanted one, which need not be skipped.
+std::span<const uint32_t> WantedVariables(const TableLayout& layout, const MY_BITMAP* wanted) {
   std::span<const uint32_t> columns = layout.variable_columns;
-  // What follows the last wanted column need not be skipped.
   while (!columns.empty() && !Wanted(wanted, layout.columns[columns.back()])) {
     columns = columns.first(columns.size() - 1);
   }
-  for (const uint32_t c : columns) {
+  return columns;
+}
+
+Status DecodeVariables(const TableLayout& layout, const MY_BITMAP* wanted,
+                       const unsigned char* record, VariableDecoder* decoder) {
+  for (const uint32_t c : WantedVariables(layout, wanted)) {
     const ColumnInfo& column = layout.columns[c];
     if (column.IsNull(record)) continue;
     const Status status = decoder->Next(layout, c, Wanted(wanted, column));
@@ -285,27 +279,79 @@ Status DecodeVariables(const TableLayout& layout, const MY_BITMAP* wanted,
   return Status::Ok();
 }
 
+/// Without a call for the usual sizes.
+void CopyTo(unsigned char* target, const std::byte* source, uint32_t length) {
+  switch (length) {
+    case 1: *target = static_cast<unsigned char>(*source); break;
+    case 4: std::memcpy(target, source, 4); break;
+    case 8: std::memcpy(target, source, 8); break;
+    default: std::memcpy(target, source, length);
+  }
+}
+
+void CopyFixed(const TableLayout& layout, Bytes row, unsigned char* record) {
+  CopyTo(record, row.data() + 1, layout.null_bytes);
+  const std::byte* const fixed = row.data() + layout.row_header_bytes();
+  for (const CopyRun& run : layout.runs) {
+    CopyTo(record + run.record_offset, fixed + run.row_offset, run.length);
+  }
+  layout.FillNulls(record);  // the bytes just copied are undefined for NULL columns
+}
+
+/// False: one is not in the row, is not short, or is malformed.
+bool StoreShortVariables(const TableLayout& layout, Bytes row, const MY_BITMAP* wanted,
+                         unsigned char* record) {
+  VariableReader reader(layout.shape, row);
+  for (const uint32_t c : WantedVariables(layout, wanted)) {
+    const ColumnInfo& column = layout.columns[c];
+    if (column.IsNull(record)) continue;
+    Bytes value;
+    if (!reader.TryNextShort(&value)) return false;
+    if (Wanted(wanted, column) && !column.Store(value, record)) return false;
+  }
+  return true;
+}
+
+/// A row as nearly all are: of the table's present form, under a plain key, its wanted values in it
+/// and short. False: it is another one, or malformed, and the record holds anything.
+bool DecodeUsualRow(const TableLayout& layout, Bytes key, Bytes row, const MY_BITMAP* wanted,
+                    unsigned char* record) {
+  const PlainKey& plain = layout.indexes[0].plain;
+  const bool is_usual = row.size() >= BytesBeforeVariable(layout.shape) &&
+                        row[0] == static_cast<std::byte>(layout.generation << 1) &&
+                        plain.is_plain() && key.size() >= plain.bytes();
+  if (!is_usual) [[unlikely]]
+    return false;
+  CopyFixed(layout, row, record);
+  plain.Decode(
+      key, [](uint32_t) { return true; }, record);
+  return StoreShortVariables(layout, row, wanted, record);
+}
+
 }  // namespace
 
 Status TableCodec::DecodeRow(Bytes key, Bytes row, const void* columns, BlobReader* blobs,
                              void* target) const {
-  const TableLayout& layout = *layout_;
   const auto* wanted = static_cast<const MY_BITMAP*>(columns);
   auto* record = static_cast<unsigned char*>(target);
+  PoisonRecord(record, layout_->record_bytes);
+  if (DecodeUsualRow(*layout_, key, row, wanted, record)) [[likely]]
+    return Status::Ok();
+  return DecodeAnyRow(key, row, wanted, blobs, record);
+}
+
+Status TableCodec::DecodeAnyRow(Bytes key, Bytes row, const MY_BITMAP* wanted, BlobReader* blobs,
+                                unsigned char* record) const {
+  const TableLayout& layout = *layout_;
   const RowShape* shape = CompleteShapeOf(layout, row);
   if (shape == nullptr) return Status(Code::kCorrupt, "malformed row");
-  PoisonRecord(record, layout.record_bytes);
   const FormerRow* former = AsFormerRow(layout, *shape);
-  if (former == nullptr) [[likely]] {
-    std::memcpy(record, row.data() + 1, layout.null_bytes);
-    const size_t header = layout.row_header_bytes();
-    for (const CopyRun& run : layout.runs) {
-      std::memcpy(record + run.record_offset, row.data() + header + run.row_offset, run.length);
-    }
+  if (former == nullptr) {
+    CopyFixed(layout, row, record);
   } else {
     FillFromFormerRow(layout, *former, row, record);
+    layout.FillNulls(record);
   }
-  layout.FillNulls(record);  // the bytes just copied are undefined for NULL columns
   Status status = DecodeKeyColumns(layout, key, record);
   if (!status.ok()) return status;
   VariableDecoder decoder(*shape, row, blobs, record);

@@ -295,6 +295,10 @@ bool MakeTableLayout(const TABLE* table, uint32_t page_size_bytes, KeyOrder orde
   if (!MakeClustered(table, layout, refusal)) return false;
   if (!MakeSecondaries(table, order, layout, refusal)) return false;
   MakeRuns(layout);
+  for (IndexLayout& index : layout->indexes) {
+    const bool of_columns = index.array_part == kNoColumn && index.spatial == nullptr;
+    if (of_columns) index.plain = PlainKey(index.parts, index.declared_parts, layout->columns);
+  }
   layout->shape = {layout->null_bytes, layout->fixed_bytes};
   return true;
 }

@@ -12,6 +12,7 @@
 #include "base/status.h"
 #include "plugin/codec/column_info.h"
 #include "plugin/codec/key_part_codec.h"
+#include "plugin/codec/plain_key.h"
 #include "plugin/codec/text_index.h"
 
 struct TABLE;
@@ -108,6 +109,7 @@ struct IndexLayout {
   /// server's `actual_key_parts`, one to one, if `searchable`.
   uint32_t declared_parts = 0;
   bool searchable = true;
+  PlainKey plain;                         ///< of `parts`
   std::vector<uint32_t> payload_columns;  ///< columns whose original bytes the payload keeps
   /// Clustered key part i stands at tree part `clustered_parts[i]`.
   std::vector<uint32_t> clustered_parts;
