@@ -42,7 +42,7 @@ const char* CheckRecords(const NodeView& node) {
     ranges.emplace_back(begin, begin + size);
     total += size;
   }
-  if (total != node.heap_bytes()) return "it has heap bytes that nobody accounts for";
+  if (total != node.heap_bytes()) return "it has heap bytes that no entry accounts for";
   std::sort(ranges.begin(), ranges.end());
   for (size_t i = 1; i < ranges.size(); ++i) {
     if (ranges[i].first < ranges[i - 1].second) return "it has overlapping records";

@@ -160,7 +160,7 @@ void BackupVerify::CheckImages(SpaceId space, PageNumber first, Bytes images,
       Wrong(name, Format("page {}: {}", page.page.value(), PageVerdictText(verdict)));
     } else if (PageLsnOf(image.data()) > manifest_.end) {
       Wrong(name,
-            Format("page {}: its LSN {} is behind the end of the backup, {}", page.page.value(),
+            Format("page {}: its LSN {} is beyond the end of the backup, {}", page.page.value(),
                    PageLsnOf(image.data()).value(), manifest_.end.value()));
     }
   }

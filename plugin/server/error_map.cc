@@ -53,7 +53,7 @@ void RaiseTooBig(Status status) {
   }
   if (status.message() == std::string_view(kTooManyChanges)) {
     my_printf_error(ER_INNODB_ONLINE_LOG_TOO_BIG,
-                    "What others changed beside the ALTER took more than "
+                    "What others changed during the ALTER took more than "
                     "rowan_online_alter_log_max_size (%llu bytes). Please try again.",
                     MYF(0), static_cast<unsigned long long>(OnlineAlterLogBytesMax()));
     return;

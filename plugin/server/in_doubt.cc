@@ -97,7 +97,7 @@ Result<Verdict> JudgeByBinlog(uint32_t mark, bool at_run_time) {
     const bool reset = none && files->back().number <= mark;
     if (state->in_use && (!none || reset)) return ServerDecides();
   }
-  if (none) return Unknown(Format("the binary log files behind number {}, which are gone", mark));
+  if (none) return Unknown(Format("the binary log files after number {}, which are gone", mark));
   Result<Outcomes> outcomes = CommittedInBinlog((*files)[*last]);
   if (!outcomes.ok()) return outcomes.status();
   return Verdict{.known = true, .committed = std::move(*outcomes), .source = (*files)[*last].path};

@@ -115,7 +115,7 @@ MYSQL_THDVAR_BOOL(snapshot_isolation, PLUGIN_VAR_OPCMDARG,
 
 MYSQL_THDVAR_ENUM(serializable, PLUGIN_VAR_RQCMDARG,
                   "How transactions at SERIALIZABLE are kept serializable. locking: plain "
-                  "SELECTs lock what they read. optimistic: they read a snapshot and keep nobody "
+                  "SELECTs lock what they read. optimistic: they read a snapshot and block nobody "
                   "waiting; a transaction that could contradict others fails with error 1213, at "
                   "the latest at COMMIT. From the next transaction on.",
                   nullptr, nullptr, 0, &g_serializable_types);
@@ -310,7 +310,7 @@ MYSQL_SYSVAR_UINT(shutdown_timeout, g_shutdown_timeout, PLUGIN_VAR_RQCMDARG,
                   nullptr, nullptr, 3, 0, 86400, 0);
 MYSQL_SYSVAR_ULONGLONG(online_alter_log_max_size, g_online_alter_log_max_size, PLUGIN_VAR_RQCMDARG,
                        "Most bytes of keys of rows that others change while an index is built or a "
-                       "table made anew, kept in a scratch file until the ALTER has followed. "
+                       "table rebuilt, kept in a scratch file until the ALTER has followed. "
                        "Beyond it the ALTER fails.",
                        nullptr, nullptr, 1ull << 30, 1ull << 16, ULLONG_MAX, 0);
 MYSQL_SYSVAR_UINT(purge_threads, g_purge_threads, PLUGIN_VAR_RQCMDARG | PLUGIN_VAR_READONLY,
@@ -335,8 +335,8 @@ MYSQL_SYSVAR_UINT(force_recovery, g_force_recovery, PLUGIN_VAR_RQCMDARG | PLUGIN
                   nullptr, nullptr, 0, 0, kForceReadOnly, 0);
 MYSQL_SYSVAR_UINT(
     autoinc_lock_mode, g_autoinc_lock_mode, PLUGIN_VAR_RQCMDARG | PLUGIN_VAR_READONLY,
-    "Who has a table's AUTO_INCREMENT counter for itself until the statement ends. 0: "
-    "every insert; 1: inserts of an unknown number of rows; 2: nobody.",
+    "Which statements keep a table's AUTO_INCREMENT counter until they end. 0: "
+    "every insert; 1: inserts of an unknown number of rows; 2: none.",
     nullptr, nullptr, kAutoIncrementInterleaved, kAutoIncrementTraditional,
     kAutoIncrementInterleaved, 0);
 MYSQL_SYSVAR_BOOL(deadlock_detect, g_deadlock_detect, PLUGIN_VAR_OPCMDARG,
