@@ -13,6 +13,9 @@ const CounterInfo& CounterDescription(Counter counter) {
 #define X(id, name, unit, help) {name, unit, help},
 #include "base/counters.def"
 #undef X
+#define X(id, name, help) {"written_" name, "bytes", help},
+#include "base/write_causes.def"
+#undef X
   };
   ROWAN_CHECK(counter < Counter::kCount);
   return kInfos[static_cast<size_t>(counter)];

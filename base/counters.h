@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Operator counters: one enum, one table (name, unit, help), sharded and summed on read.
 // A counter is born in counters.def: X(kEnumName, "status_name", "unit", "help sentence").
+// Those of bytes written by cause come from write_causes.def.
 // The plugin shows each as a status variable Rowan_<name>.
 // Each thread owns a shard for its lifetime, so Add is a plain load and store: about 1 ns, against
 // 9 ns for an atomic add; threads beyond kOwnedShards share the last shard atomically. Thread-safe;
@@ -17,6 +18,9 @@ namespace rowan {
 enum class Counter : uint32_t {
 #define X(id, name, unit, help) id,
 #include "base/counters.def"
+#undef X
+#define X(id, name, help) kWritten##id,
+#include "base/write_causes.def"
 #undef X
   kCount
 };

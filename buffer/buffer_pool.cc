@@ -329,9 +329,10 @@ void BufferPool::ForgetSpace(SpaceId space, uint32_t pages_max) {
   }
 }
 
-Status BufferPool::FlushAndCheckpoint(FunctionRef<bool()> is_over) {
+Status BufferPool::FlushAndCheckpoint(FlushReason reason, FunctionRef<bool()> is_over) {
   const MutexLock guard(&flush_mutex_);
   if (files_.Stopped()) return Status(Code::kStopped, "the log is stopped");
+  flush_writer_.SetReason(reason);
   const Status status = checkpointer_.SweepAll(&flush_writer_, is_over);
   if (!status.ok()) return status;
   return checkpointer_.WriteCheckpoint();

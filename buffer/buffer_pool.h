@@ -137,7 +137,8 @@ class BufferPool {
   Status StartBackground();
   /// Writes all dirty pages and a checkpoint at the log tail. For shutdown, tests, and the end of
   /// recovery. kInterrupted: `is_over`, asked now and then, if it is given; pages are left dirty.
-  Status FlushAndCheckpoint(FunctionRef<bool()> is_over = {});
+  Status FlushAndCheckpoint(FlushReason reason = FlushReason::kCheckpoint,
+                            FunctionRef<bool()> is_over = {});
   /// Forgets all frames of a dead space without I/O (may be lazy). A file that had few pages is
   /// done in as many steps; without its number of pages the whole pool is searched, bit by bit.
   void ForgetSpace(SpaceId space, uint32_t pages_max = UINT32_MAX);

@@ -139,6 +139,7 @@ void Cleaners::SpendBudget(uint64_t pages) {
 Status Cleaners::CleanAhead(PageWriter* writer) {
   const uint32_t frames = frames_->limit();
   const uint64_t start = frames_->clock_hand()->position();
+  writer->SetReason(FlushReason::kEviction);
   // The stretch that the hand will pass next, one to a few batches.
   const uint64_t stretch = std::clamp<uint64_t>(frames / 8, 64, 4096);
   for (uint64_t i = 0; i < std::min<uint64_t>(stretch, frames) && !writer->full(); ++i) {
@@ -177,6 +178,8 @@ ThreadLoop::Next Cleaners::RunUnit(PageWriter* writer) {
   // While redo is under way a sweep proves nothing: only what makes room in the pool is written.
   const Quota quota = checkpointer_->redoing() ? Quota{} : TakeQuota();
   if (status.ok() && quota.count > 0) {
+    const bool urgent = quota.mode == SweepMode::kUrgent;
+    writer->SetReason(urgent ? FlushReason::kLogFull : FlushReason::kCheckpoint);
     status = checkpointer_->Sweep(writer, quota.first, quota.count, quota.mode);
     if (status.ok()) checkpoint_loop_.Wake();
     again = quota.mode == SweepMode::kUrgent || quota.count == kShardsPerRun;

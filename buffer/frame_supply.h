@@ -41,7 +41,9 @@ class FrameSupply {
  private:
   struct SharedWriter {
     SharedWriter(FrameTable* frames, PageFiles* files, DoublewriteFile* doublewrite, uint32_t slot)
-        : writer(frames, files, doublewrite, slot) {}
+        : writer(frames, files, doublewrite, slot) {
+      writer.SetReason(FlushReason::kNoFreeFrame);
+    }
     Mutex mutex{LatchRank::kFrameSupply};
     PageWriter writer ROWAN_GUARDED_BY(mutex);
   };

@@ -185,7 +185,7 @@ Result<KeptRedo::Kept*> KeptRedo::DraftOf(SpaceId space) {
     piece.resize(std::min<uint64_t>(kCopyBytes, kept.end - offset));
     const Status read = kept.file->Read(offset, piece);
     if (!read.ok()) return read;
-    const Status written = (*draft)->Write(offset, piece);
+    const Status written = (*draft)->Write(WriteCause::kKeptRedo, offset, piece);
     if (!written.ok()) return written;
   }
   kept.file = std::move(draft).value();
@@ -210,7 +210,7 @@ Status KeptRedo::Add(PageId page, Kind kind, Bytes body) {
   StoreLe<uint32_t>(bytes.data() + 20, block.bytes);
   StoreLe<uint32_t>(bytes.data(), Crc32c(Bytes(bytes).subspan(4, kBlockHeaderBytes - 4)));
   std::memcpy(bytes.data() + kBlockHeaderBytes, body.data(), body.size());
-  const Status status = kept->file->Write(kept->end, bytes);
+  const Status status = kept->file->Write(WriteCause::kKeptRedo, kept->end, bytes);
   if (!status.ok()) return status;
   kept->end += bytes.size();
   ++kept->blocks;
@@ -230,7 +230,7 @@ Status KeptRedo::WriteHeader(SpaceId space, const Kept& kept) const {
   StoreLe<uint32_t>(header.data() + 20, kept.blocks);
   StoreLe<uint64_t>(header.data() + 24, kept.end);
   StoreLe<uint32_t>(header.data(), Crc32c(Bytes(header).subspan(4)));
-  return kept.file->Write(0, header);
+  return kept.file->Write(WriteCause::kKeptRedo, 0, header);
 }
 
 Status KeptRedo::SealOne(SpaceId space, const Kept& kept) {

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "base/assertions.h"
-#include "base/counters.h"
+#include "base/counter_batch.h"
 #include "base/logging.h"
 #include "base/out_of_memory.h"
 #include "buffer/page/page_header.h"
@@ -55,6 +55,11 @@ void PageWriter::ReserveImages() {
   Batch& batch = *filling_;
   if (batch.images.size() != 0) return;
   batch.images = AlignedBuffer(size_t{capacity_} * frames_->page_size());
+}
+
+void PageWriter::SetReason(FlushReason reason) {
+  for (const Batch& batch : batches_) ROWAN_CHECK(batch.entries.empty());
+  reason_ = reason;
 }
 
 PageWriter::Added PageWriter::TryAdd(Frame* frame) {
@@ -324,7 +329,13 @@ void PageWriter::EndBatch(Batch* batch, bool written) {
     if (batch->doublewritten) doublewrite_->NoteHome(batch->segment, std::move(touched));
   }
   ROWAN_DCHECK(batch->temporary <= batch->entries.size());
-  for (const Entry& entry : batch->entries) EndEntry(entry, written);
+  CounterBatch counted;
+  for (const Entry& entry : batch->entries) {
+    if (entry.sent) {
+      counted.Add(CounterOf(CauseOf(entry.id.space, reason_)), frames_->page_size());
+    }
+    EndEntry(entry, written);
+  }
   batch->entries.clear();
   batch->temporary = 0;
   batch->max_lsn = kNoLsn;

@@ -25,6 +25,7 @@
 
 #include "buffer/frame_table.h"
 #include "buffer/page/doublewrite.h"
+#include "buffer/page/flush_reason.h"
 #include "buffer/page_files.h"
 #include "io/aligned_buffer.h"
 #include "io/write_batch.h"
@@ -42,6 +43,9 @@ class PageWriter {
   static uint32_t SegmentsPerWriter(uint32_t frames) {
     return frames < 4096 ? 2 : (frames < 16384 ? 4 : 8);
   }
+
+  /// What the pages added from now on are written for. REQUIRES: nothing since Flush.
+  void SetReason(FlushReason reason);
 
   enum class Added {
     kYes,
@@ -125,6 +129,7 @@ class PageWriter {
   const uint32_t files_max_;
   uint32_t next_segment_ = 0;
   uint64_t pages_written_ = 0;
+  FlushReason reason_ = FlushReason::kCheckpoint;
   std::array<Batch, 3> batches_;
   Batch* filling_ = &batches_[0];
   Batch* doublewriting_ = &batches_[1];  ///< on its way to its segment; empty after Flush

@@ -25,6 +25,7 @@ Status PoolResizer::Resize(uint64_t frames, PageWriter* writer) {
                   "the pool can grow so far only when the server starts with that size");
   }
   const auto wanted = static_cast<uint32_t>(frames);
+  writer->SetReason(FlushReason::kResize);
   return wanted >= frames_->limit() ? Grow(wanted) : Shrink(wanted, writer);
 }
 

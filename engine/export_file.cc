@@ -71,7 +71,7 @@ Status ExportWriter::WriteHeader(const ExportHeader& header) {
   seed_ = Crc32c(Bytes(bytes).subspan(kVersionOffset));
   StoreLe<uint32_t>(bytes.data(), seed_);
   offset_ = bytes.size();
-  return file_->Write(0, bytes);
+  return file_->Write(WriteCause::kExport, 0, bytes);
 }
 
 Status ExportWriter::Add(const ExportedRow& row) {
@@ -135,9 +135,9 @@ Status ExportWriter::WriteBlock() {
   StoreLe<uint64_t>(header.data() + kBlockNumberOffset, blocks_++);
   const uint32_t of_header = Crc32c(Bytes(header).subspan(kBlockSizeOffset), seed_);
   StoreLe<uint32_t>(header.data(), Crc32c(block_, of_header));
-  Status status = file_->Write(offset_, header);
+  Status status = file_->Write(WriteCause::kExport, offset_, header);
   if (!status.ok()) return status;
-  status = file_->Write(offset_ + header.size(), block_);
+  status = file_->Write(WriteCause::kExport, offset_ + header.size(), block_);
   if (!status.ok()) return status;
   offset_ += header.size() + block_.size();
   block_.clear();

@@ -20,6 +20,7 @@
 
 #include "base/bytes.h"
 #include "base/status.h"
+#include "base/write_cause.h"
 #include "io/async_queue.h"
 
 namespace rowan {
@@ -51,6 +52,11 @@ class File {
   virtual Status Read(uint64_t offset, MutableBytes buffer) = 0;
   /// Writes all bytes, extending the file if needed. kNoSpace when the disk is full.
   virtual Status Write(uint64_t offset, Bytes bytes) = 0;
+  /// Counts the bytes under `cause` and writes them. Whoever calls the other one counts them.
+  Status Write(WriteCause cause, uint64_t offset, Bytes bytes) {
+    CountWritten(cause, bytes.size());
+    return Write(offset, bytes);
+  }
   virtual Status Sync(SyncMethod method) = 0;
   /// Locks the file for this handle until it is closed, in whatever way, or its process ends.
   /// kBusy: another handle, of this process or another, has it. Never waits. The lock is advisory:

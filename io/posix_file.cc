@@ -157,6 +157,7 @@ Status PosixFile::WriteZeros(uint64_t offset, uint64_t end) {
   const AlignedBuffer zeros(std::min<uint64_t>(kZeroChunkBytes, end - offset));
   while (offset < end) {
     const uint64_t chunk = std::min<uint64_t>(zeros.size(), end - offset);
+    CountWritten(WriteCause::kAllocation, chunk);
     const Status status = Write(offset, zeros.span().first(chunk));
     if (!status.ok()) return status;
     offset += chunk;

@@ -109,7 +109,8 @@ Status BackupApply::ApplyDelta(SpaceId space, File* target) {
   while ((status = delta.value()->Next(&piece)).ok()) {
     const size_t bytes = size_t{piece.pages} * new_.page_size_bytes;
     const Bytes images = piece.images.empty() ? zeros.span().first(bytes) : piece.images;
-    status = target->Write(uint64_t{piece.first.value()} * new_.page_size_bytes, images);
+    const uint64_t at = uint64_t{piece.first.value()} * new_.page_size_bytes;
+    status = target->Write(WriteCause::kBackup, at, images);
     if (!status.ok()) return status;
   }
   return status.Is(Code::kEndOfRange) ? Status::Ok() : status;
@@ -171,7 +172,7 @@ Status BackupApply::CopyFile(const std::string& name, const std::string& target_
     Status status = source.value()->Read(at, piece);
     if (!status.ok()) return Fail(from, status);
     if (IsAllZero(piece)) continue;
-    status = target.value()->Write(at, piece);
+    status = target.value()->Write(WriteCause::kBackup, at, piece);
     if (!status.ok()) return Fail(to, status);
   }
   const Status status = target.value()->Sync(SyncMethod::kFsync);

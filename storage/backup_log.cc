@@ -74,7 +74,7 @@ Status BackupLog::CopyPieceLocked(Lsn end) {
     return Status(Code::kStopped, "the backup fell too far behind the redo log");
   }
   if (!status.ok()) return status;
-  status = target_->Write(place.OffsetOf(copied_), piece);
+  status = target_->Write(WriteCause::kBackup, place.OffsetOf(copied_), piece);
   if (!status.ok()) return status;
   AddCounter(Counter::kBackupLogBytes, piece.size());
   copied_ += piece.size();

@@ -178,7 +178,7 @@ Status WriteBackupManifest(FileSystem* file_system, const std::string& folder,
   if (!file.ok()) return file.status();
   Status status = file.value()->Truncate(0);
   if (!status.ok()) return status;
-  status = file.value()->Write(0, AsBytes(text));
+  status = file.value()->Write(WriteCause::kBackup, 0, AsBytes(text));
   if (!status.ok()) return status;
   status = file.value()->Sync(SyncMethod::kFsync);
   if (!status.ok()) return status;

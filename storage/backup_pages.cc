@@ -54,7 +54,8 @@ class BackupFile : public BackupPages {
       const Run run = NextRun(images.subspan(at), page_size, kind_of);
       const Bytes bytes = images.subspan(at, run.count * page_size);
       if (run.kind == RunKind::kPages) {
-        const Status status = file_->Write(first.value() * uint64_t{page_size} + at, bytes);
+        const Status status =
+            file_->Write(WriteCause::kBackup, first.value() * uint64_t{page_size} + at, bytes);
         if (!status.ok()) return status;
         AddCounter(Counter::kBackupPagesWritten, run.count);
       }
@@ -131,7 +132,7 @@ class BackupDelta : public BackupPages {
   }
 
   Status Append(Bytes bytes) {
-    const Status status = file_->Write(end_, bytes);
+    const Status status = file_->Write(WriteCause::kBackup, end_, bytes);
     end_ += bytes.size();
     return status;
   }

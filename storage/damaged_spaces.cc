@@ -67,7 +67,7 @@ Status DamagedSpaces::Mark(SpaceId space, const std::string& why) {
     Result<std::unique_ptr<File>> file = file_system_->Open(PathOf(space), {.create = true});
     if (!file.ok()) return file.status();
     // The name alone is the mark: the sentence may be cut short.
-    const Status written = (*file)->Write(0, AsBytes(why + "\n"));
+    const Status written = (*file)->Write(WriteCause::kControl, 0, AsBytes(why + "\n"));
     if (!written.ok()) return written;
     const Status synced = (*file)->Sync(SyncMethod::kFsync);
     if (!synced.ok()) return synced;

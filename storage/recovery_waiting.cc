@@ -47,7 +47,7 @@ Status Recovery::RetryKept(PageAllocator* allocator) {
   status = CheckSuspended(allocator, true);
   if (!status.ok()) return status;
   if (Applied().empty()) return Status::Ok();
-  status = pool_->FlushAndCheckpoint();
+  status = pool_->FlushAndCheckpoint(FlushReason::kStart);
   if (!status.ok()) return status;
   return RemoveApplied();
 }

@@ -201,7 +201,7 @@ Status Storage::Create() {
 }
 
 Status Storage::FinishCreation(ControlChange change) {
-  Status status = pool_->FlushAndCheckpoint();
+  Status status = pool_->FlushAndCheckpoint(FlushReason::kStart);
   if (!status.ok()) return status;
   status = control_->Update(change);
   if (!status.ok()) return status;
@@ -418,8 +418,9 @@ Status Storage::WriteAll(const Closing& closing) {
   if (closing.last_changes) status = closing.last_changes();
   if (!status.ok()) return status;
   const uint64_t deadline = closing.deadline_nanos;
-  return pool_->FlushAndCheckpoint(
-      [deadline] { return deadline != UINT64_MAX && MonotonicNanos() >= deadline; });
+  return pool_->FlushAndCheckpoint(FlushReason::kShutdown, [deadline] {
+    return deadline != UINT64_MAX && MonotonicNanos() >= deadline;
+  });
 }
 
 Status Storage::CloseLog(const Status& written, const std::function<void(ControlData&)>& marks) {

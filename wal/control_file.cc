@@ -22,7 +22,7 @@ Status LockInstance(File* file) {
 Status WriteNew(File* file, const ControlData& data) {
   for (uint64_t sequence = 0; sequence < kControlSlots; ++sequence) {
     const ControlSlot slot = EncodeControlSlot(data, sequence, ControlSlot{});
-    const Status status = file->Write(sequence * kControlSlotBytes, slot);
+    const Status status = file->Write(WriteCause::kControl, sequence * kControlSlotBytes, slot);
     if (!status.ok()) return status;
   }
   return file->Sync(SyncMethod::kFsync);
@@ -156,7 +156,8 @@ Status ControlFile::AdoptLocked(const ControlSlot& newest) {
 
 Status ControlFile::WriteSlotLocked(const ControlData& contents, uint64_t number) {
   const ControlSlot bytes = EncodeControlSlot(contents, number, slot_);
-  const Status status = file_->Write(number % kControlSlots * kControlSlotBytes, bytes);
+  const Status status =
+      file_->Write(WriteCause::kControl, number % kControlSlots * kControlSlotBytes, bytes);
   if (!status.ok()) return status;
   return file_->Sync(SyncMethod::kFdatasync);
 }

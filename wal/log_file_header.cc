@@ -72,7 +72,7 @@ Status WriteLogFileHeader(File* file, const LogFileHeader& header) {
   AlignedBuffer block(kLogFileHeaderBytes);
   StoreLe(block.data(), layout);
   StoreLe<uint32_t>(block.data() + kHeaderCrcAt, Crc32c(block.span()));
-  return file->Write(0, block.span());
+  return file->Write(WriteCause::kRedoFiles, 0, block.span());
 }
 
 namespace {

@@ -162,7 +162,7 @@ Status LogFileSet::RewriteFile(const LogFilePlace& place, Lsn start, Lsn end) {
     const MutableBytes bytes = chunk.span().first(size_bytes);
     const Status read = (*file)->Read(offset, bytes);
     if (!read.ok()) return read;
-    return (*file)->Write(offset, bytes);
+    return (*file)->Write(WriteCause::kRedoFiles, offset, bytes);
   };
   Status status = rewrite(0, kLogFileHeaderBytes);
   if (!status.ok()) return status;
@@ -264,7 +264,7 @@ Status LogFileSet::FillScratch(const LogFileHeader& header) {
   uint64_t synced = 0;
   for (uint64_t offset = 0; offset < end;) {
     const uint64_t chunk = std::min<uint64_t>(zeros.size(), end - offset);
-    const Status written = file->Write(offset, zeros.span().first(chunk));
+    const Status written = file->Write(WriteCause::kRedoFiles, offset, zeros.span().first(chunk));
     if (!written.ok()) return written;
     offset += chunk;
     if (offset - synced < kZeroSyncBytes) continue;

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/counters.h"
 #include "base/out_of_memory.h"
+#include "base/write_cause.h"
 #include "io/resource_shortage.h"
 
 namespace rowan {
@@ -109,6 +110,7 @@ Status LogWriter::WriteRangeLocked(Lsn from, Lsn target, Via via) {
     const bool touched_before = !touched_.empty() && touched_.back() == file;
     if (sync_needed && !touched_before) touched_.push_back(file);
     const Piece piece = NextPieceLocked(position, std::min(target, place.end));
+    CountPieceLocked(position, piece);
     const bool last = piece.end == target && via == Via::kStrategy;
     Effect effect = sync_needed ? Effect::kHandOver : Effect::kWriteThrough;
     if (last && kind == SyncStrategy::Kind::kCombined) effect = Effect::kWriteAndSync;
@@ -118,6 +120,13 @@ Status LogWriter::WriteRangeLocked(Lsn from, Lsn target, Via via) {
     position = piece.end;
   }
   return Status::Ok();
+}
+
+void LogWriter::CountPieceLocked(Lsn position, const Piece& piece) {
+  const Lsn first_new = std::max(position, written_.load(std::memory_order_relaxed));
+  const uint64_t fresh = piece.end - std::min(first_new, piece.end);
+  CountWritten(WriteCause::kRedo, fresh);
+  CountWritten(WriteCause::kRedoPadding, piece.bytes.size() - fresh);
 }
 
 Status LogWriter::WritePieceLocked(File* file, const Piece& piece, uint64_t offset, Effect effect) {

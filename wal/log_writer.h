@@ -67,6 +67,8 @@ class LogWriter {
   Status WriteRangeLocked(Lsn from, Lsn target, Via via) ROWAN_REQUIRES(mutex_);
   Status WritePieceLocked(File* file, const Piece& piece, uint64_t offset, Effect effect)
       ROWAN_REQUIRES(mutex_);
+  /// In the ledger of bytes written.
+  void CountPieceLocked(Lsn position, const Piece& piece) ROWAN_REQUIRES(mutex_);
   Piece NextPieceLocked(Lsn position, Lsn stop) ROWAN_REQUIRES(mutex_);
   /// For the file that holds `position`.
   Result<const Handle*> HandleLocked(Lsn position, Via via) ROWAN_REQUIRES(mutex_);

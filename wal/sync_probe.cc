@@ -40,7 +40,7 @@ Status Prepare(FileSystem* file_system, Candidate* candidate) {
   Result<std::unique_ptr<File>> plain = file_system->Open(candidate->path, {.create = true});
   if (!plain.ok()) return plain.status();
   const AlignedBuffer zeros(kFileBytes);
-  Status status = plain.value()->Write(0, zeros.span());
+  Status status = plain.value()->Write(WriteCause::kProbe, 0, zeros.span());
   if (!status.ok()) return status;
   status = plain.value()->Sync(SyncMethod::kFsync);
   if (!status.ok()) return status;
@@ -63,6 +63,7 @@ Status MeasureOnce(Candidate* candidate, size_t size_index, int round, AlignedBu
   const size_t size = kWriteBytes[size_index];
   const uint64_t offset = static_cast<uint64_t>(round) * kWriteBytes.back() % kFileBytes;
   bytes->data()[0] = static_cast<std::byte>(round);
+  CountWritten(WriteCause::kProbe, size);
   const uint64_t begin = MonotonicNanos();
   const Status status =
       candidate->strategy->WriteAndSync(candidate->file.get(), offset, bytes->span().first(size));

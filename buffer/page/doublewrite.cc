@@ -31,6 +31,7 @@
 #include "base/counters.h"
 #include "base/crc32c.h"
 #include "base/logging.h"
+#include "buffer/page/flush_reason.h"
 #include "buffer/page/page_header.h"
 #include "buffer/page/page_hole.h"
 #include "io/placed_file.h"
@@ -220,6 +221,7 @@ Status DoublewriteFile::StartSegment(uint32_t segment, const Batch& batch, Mutab
   Bytes bytes = packed.first(PackSegment(head, batch, page_size, packed.data()));
   AddCounter(Counter::kDoublewriteBatches);
   AddCounter(Counter::kDoublewritePages, batch.pages.size());
+  CountWritten(WriteCause::kDoublewrite, bytes.size());
   for (uint64_t offset = segment * StrideBytes(); !bytes.empty();) {
     const Bytes piece = bytes.first(std::min(bytes.size(), kDirectoryPieceBytes));
     status = writes->Submit(file_.get(), offset, piece);
@@ -283,7 +285,7 @@ Status DoublewriteFile::ClearDirectories() {
   if (!size.ok()) return size.status();
   const AlignedBuffer zeros(kDirectoryBytes);
   for (uint64_t offset = 0; offset + kDirectoryBytes <= size.value(); offset += StrideBytes()) {
-    const Status status = file_->Write(offset, zeros.span());
+    const Status status = file_->Write(WriteCause::kDoublewrite, offset, zeros.span());
     if (!status.ok()) return status;
   }
   return Status::Ok();
@@ -392,6 +394,7 @@ const char* DoublewriteFile::Describe(Home home) {
 }
 
 Status DoublewriteFile::WriteHome(PageId id, Bytes page) {
+  CountWritten(CauseOf(id.space, FlushReason::kStart), page.size());
   const Status status = files_->WritePage(id, page);
   if (status.ok()) syncs_->NoteWrite(id.space);
   return status;

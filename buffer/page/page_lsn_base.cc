@@ -241,7 +241,7 @@ PageLsnBaseWriter::PageLsnBaseWriter(std::unique_ptr<File> file, uint32_t instan
 }
 
 Status PageLsnBaseWriter::WriteBuffer() {
-  const Status status = file_->Write(offset_, buffer_);
+  const Status status = file_->Write(WriteCause::kPageLsns, offset_, buffer_);
   offset_ += buffer_.size();
   buffer_.clear();
   return status;
@@ -287,7 +287,7 @@ Status PageLsnBaseWriter::Finish() {
   Seal(header.data());
   Status status = WriteBuffer();
   if (!status.ok()) return status;
-  status = file_->Write(0, header);
+  status = file_->Write(WriteCause::kPageLsns, 0, header);
   if (!status.ok()) return status;
   return file_->Sync(SyncMethod::kFsync);
 }

@@ -85,7 +85,6 @@ class PageLsnBaseWriter {
   Status Add(ChunkKey key, const ChunkLsns& lsns);
   /// Durable at return. The file is ready to be opened as a base.
   Status Finish();
-  [[nodiscard]] uint64_t bytes() const { return offset_ + buffer_.size(); }
 
  private:
   struct Run {

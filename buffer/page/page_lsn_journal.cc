@@ -163,8 +163,7 @@ Status PageLsnJournal::Append(const std::vector<PageLsnEntry>& versions) {
     entry += kJournalEntryBytes;
   }
   StoreLe<uint32_t>(block.data(), Crc32c(Bytes(block).first(used).subspan(kJournalMagicOffset)));
-  AddCounter(Counter::kPageLsnsBytes, block.size());
-  Status status = file_->Write(end_, block);
+  Status status = file_->Write(WriteCause::kPageLsns, end_, block);
   if (!status.ok()) return status;
   status = file_->Sync(SyncMethod::kFdatasync);
   if (!status.ok()) return status;

@@ -338,7 +338,6 @@ Status PageLsns::FoldInto(const std::string& path, FunctionRef<bool()> interrupt
     const Status status = present.contains(next.space) ? writer.Add(next, lsns) : Status::Ok();
     if (!status.ok()) return status;
   }
-  AddCounter(Counter::kPageLsnsBytes, writer.bytes());
   return writer.Finish();
 }
 

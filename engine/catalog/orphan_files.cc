@@ -110,7 +110,8 @@ Status OrphanFiles::CheckFile(SpaceId space, bool* flushed) {
   // What redo changed must be in the file, before it is judged and before it is moved.
   // Nobody changes a page of any of these files from then on.
   if (!*flushed) {
-    const Status status = allocator_->pool()->FlushAndCheckpoint([this] { return IsStopping(); });
+    const Status status = allocator_->pool()->FlushAndCheckpoint(FlushReason::kStart,
+                                                                 [this] { return IsStopping(); });
     if (!status.ok()) return status;
     *flushed = true;
   }

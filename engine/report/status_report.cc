@@ -92,7 +92,7 @@ void DescribePool(const EngineFigures& figures, std::string* report) {
                     figures.pool_frames, figures.page_size_bytes, figures.pool_frames_free,
                     figures.pool_frames_dirty, IoBackendName(figures.io_backend));
   const uint64_t checkpoints = ReadCounter(Counter::kCheckpoints);
-  const uint64_t written = ReadCounter(Counter::kPageLsnsBytes);
+  const uint64_t written = ReadCounter(CounterOf(WriteCause::kPageLsns));
   *report += Format(
       "page LSNs: {} bytes of memory, {} bytes written per checkpoint, {} stale "
       "pages found\n",

@@ -99,7 +99,7 @@ Status SortLane::WriteRun() {
     const std::byte* stored = arena_.data() + refs_[i].offset;
     chunk.insert(chunk.end(), stored, stored + StoredBytes(Parse(stored)));
     if (chunk.size() < kWriteChunkBytes && i + 1 < refs_.size()) continue;
-    status = file_->Write(file_bytes_, chunk);
+    status = file_->Write(WriteCause::kSort, file_bytes_, chunk);
     if (!status.ok()) return status;
     file_bytes_ += chunk.size();
     chunk.clear();

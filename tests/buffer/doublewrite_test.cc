@@ -14,6 +14,7 @@
 #include "tests/buffer/pool_fixture.h"
 #include "tests/support/fault_file_system.h"
 #include "tests/support/log_capture.h"
+#include "tests/support/write_ledger.h"
 
 namespace rowan {
 namespace {
@@ -82,6 +83,7 @@ class Doublewrite : public ::testing::Test {
 TEST_F(Doublewrite, EveryTearPointIsRepaired) {
   const size_t unit = std::max<size_t>(512, TestPageSizeBytes() / 8);
   const uint64_t before = ReadCounter(Counter::kPagesRepaired);
+  const WriteLedger ledger(&fs_);
   uint64_t torn = 0;
   for (size_t tear = unit; tear < new_.size(); tear += unit) {
     for (const bool front_new : {true, false}) {
@@ -96,6 +98,7 @@ TEST_F(Doublewrite, EveryTearPointIsRepaired) {
     }
   }
   EXPECT_GT(torn, 0u);
+  EXPECT_EQ(ledger.Of(WriteCause::kDataStart), torn * TestPageSizeBytes());
 }
 
 TEST_F(Doublewrite, AZeroOrForeignPageIsRepairedToo) {

@@ -14,6 +14,7 @@
 #include "tests/support/fault_file_system.h"
 #include "tests/support/log_capture.h"
 #include "tests/support/test_settings.h"
+#include "tests/support/write_ledger.h"
 #include "wal/redo.h"
 
 namespace rowan {
@@ -87,7 +88,10 @@ class KeptRedoTest : public ::testing::Test {
 };
 
 TEST_F(KeptRedoTest, WhatAPageLacksIsAppliedOnce) {
+  const WriteLedger ledger(&fs_);
   Keep();
+  EXPECT_GT(ledger.Of(WriteCause::kKeptRedo), 0u);
+  ledger.ExpectWhole();
   KeptRedo kept(&fs_, "/i", kPageBytes);
   ASSERT_TRUE(kept.Load().ok());
   EXPECT_TRUE(kept.Has(kPage));

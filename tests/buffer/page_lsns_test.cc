@@ -416,7 +416,7 @@ TEST_F(PageVersionsFile, CostsLittleHoweverLargeTheDataAre) {
   PageLsns versions(PosixFileSystem(), &files);
   ASSERT_TRUE(versions.Open({.instance = 7}).ok());
   Random random(TestSeed());
-  const uint64_t bytes_before = ReadCounter(Counter::kPageLsnsBytes);
+  const uint64_t bytes_before = ReadCounter(CounterOf(WriteCause::kPageLsns));
   uint64_t checkpoints = 0;
   uint64_t folds = 0;
   uint64_t lsn = 0;
@@ -430,7 +430,7 @@ TEST_F(PageVersionsFile, CostsLittleHoweverLargeTheDataAre) {
     ASSERT_TRUE(versions.Fold(Never).ok());
     ++folds;
   }
-  const uint64_t bytes = ReadCounter(Counter::kPageLsnsBytes) - bytes_before;
+  const uint64_t bytes = ReadCounter(CounterOf(WriteCause::kPageLsns)) - bytes_before;
   const double percent = 100.0 * static_cast<double>(bytes) /
                          static_cast<double>(checkpoints * kPagesPerCheckpoint * page_size);
   std::printf(

@@ -81,6 +81,7 @@ Status FaultFile::Read(uint64_t offset, MutableBytes buffer) {
 
 Status FaultFile::Write(uint64_t offset, Bytes bytes) {
   const QuietMemory quiet;
+  owner_->bytes_given_ += bytes.size();
   Status status = CheckUse(true);
   if (status.ok()) status = CheckTransfer(offset, bytes);
   if (status.ok() && atomic_.load(std::memory_order_relaxed) &&

@@ -100,6 +100,8 @@ class FaultFileSystem final : public FileSystem {
 
   // Observation.
   [[nodiscard]] uint64_t Calls(FileCall call) const;
+  /// To all writes, failed ones too.
+  [[nodiscard]] uint64_t BytesGiven() const { return bytes_given_.load(); }
   /// Changing calls so far: an upper bound for PowerOffAfter when the same program runs again.
   [[nodiscard]] uint64_t Changes() const { return next_sequence_.load(); }
   [[nodiscard]] uint64_t seed() const { return seed_; }
@@ -172,6 +174,7 @@ class FaultFileSystem final : public FileSystem {
   std::atomic<uint32_t> atomic_unit_max_{0};
   std::atomic<uint32_t> sync_delay_us_{0};
   std::array<std::atomic<uint64_t>, static_cast<size_t>(FileCall::kCount)> calls_{};
+  std::atomic<uint64_t> bytes_given_{0};
 
   mutable std::mutex mutex_;
   Inodes current_;  // guarded by mutex_, as all below

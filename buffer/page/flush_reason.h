@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// FlushReason: why pages of the pool are written, for the ledger of bytes written. What DDL, purge,
+// rollback and scrubbing change stays in the pool until one of these comes.
+#pragma once
+
+#include <cstdint>
+
+#include "base/ids.h"
+#include "base/write_cause.h"
+
+namespace rowan {
+
+enum class FlushReason : uint32_t {
+  kCheckpoint,   ///< the continuous checkpoint moves on
+  kLogFull,      ///< it has to, or the log would be full
+  kEviction,     ///< frames are wanted soon
+  kNoFreeFrame,  ///< a session waits for one
+  kResize,       ///< the pool shrinks
+  kShutdown,
+  kStart,  ///< a new instance, or what redo and repair left
+};
+
+/// Of a page of `space`.
+constexpr WriteCause CauseOf(SpaceId space, FlushReason reason) {
+  if (IsTemporary(space)) return WriteCause::kTemporaryPages;
+  if (space == kSystemSpace) return WriteCause::kCatalog;
+  const WriteCause first =
+      space == kUndoSpace ? WriteCause::kUndoCheckpoint : WriteCause::kDataCheckpoint;
+  return static_cast<WriteCause>(static_cast<uint32_t>(first) + static_cast<uint32_t>(reason));
+}
+
+static_assert(CauseOf(kUndoSpace, FlushReason::kEviction) == WriteCause::kUndoEviction);
+static_assert(CauseOf(kUndoSpace, FlushReason::kStart) == WriteCause::kUndoStart);
+static_assert(CauseOf(SpaceId(kUndoSpace.value() + 1), FlushReason::kLogFull) ==
+              WriteCause::kDataLogFull);
+static_assert(CauseOf(SpaceId(kUndoSpace.value() + 1), FlushReason::kStart) ==
+              WriteCause::kDataStart);
+
+}  // namespace rowan
