@@ -179,16 +179,30 @@ def test_it_is_said_what_hinders_perf():
 
 
 def test_bytes_written_have_causes():
-    rowan, innodb = "wait/io/file/rowan/", "wait/io/file/innodb/innodb_"
-    before = ledger.Written({rowan + "data_file": 100, innodb + "log_file": 7}, 40, 1000, 0)
-    after = ledger.Written({rowan + "data_file": 600, rowan + "log_file": 4096,
-                            rowan + "doublewrite_file": 450, rowan + "control_file": 8,
-                            innodb + "log_file": 9, "wait/io/file/sql/binlog": 5}, 240, 1096, 0)
-    found = ledger.causes(before, after, "rowan")
+    innodb = "wait/io/file/innodb/innodb_"
+    files = {innodb + "log_file": 4096 + 7, innodb + "dblwr_file": 450, innodb + "data_file": 600,
+             "wait/io/file/rowan/log_file": 64, "wait/io/file/sql/binlog": 5}
+    found = ledger.causes(ledger.Written({innodb + "log_file": 7, innodb + "data_file": 100}, {},
+                                         undo=40, appended=1000),
+                          ledger.Written(files, {}, undo=240, appended=1096))
     require_equal({name: count for name, count in found.items() if count}, {
-        "redo": 96, "padding": 4000, "doublewrite": 450, "data": 300, "undo": 200, "control": 8,
-        "binlog": 5, "others": 2})
-    require_equal(ledger.causes(before, after, "innodb")["redo"], 2)
+        "redo": 96, "padding": 4000, "doublewrite": 450, "data": 300, "undo": 200, "binlog": 5})
+    require_equal(found["checkpoint"], None)
+    counters = {"redo": 96, "redo_padding": 4000, "data_checkpoint": 300, "data_eviction": 20,
+                "undo_checkpoint": 200, "undo_shutdown": 8, "sort": 7, "backup": 3, "probe": 1}
+    found = ledger.causes(ledger.Written({}, {"redo": 6}), ledger.Written(files, counters))
+    require_equal({name: count for name, count in found.items() if count}, {
+        "redo": 90, "padding": 4000, "data": 320, "undo": 208, "temporary": 7, "copies": 3,
+        "binlog": 5, "others": 4103 + 450 + 600 + 1,
+        "checkpoint": 500, "eviction": 20, "other_reason": 8})
+    require_equal(sum(found[cause] for cause in ledger.CAUSES),
+                  sum(counters.values()) - 6 + sum(files.values()) - 64, "each byte once")
+
+
+def test_a_journal_that_is_not_told_is_not_guessed():
+    require_equal(ledger.fs_journal_bytes(None), None)
+    with tempfile.TemporaryDirectory() as folder:
+        require_equal(ledger.fs_journal_bytes(folder, Path(folder)), None)
 
 
 # --- results and reports ---

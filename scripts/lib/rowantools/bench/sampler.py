@@ -12,7 +12,7 @@ from pathlib import Path
 
 _TICKS = os.sysconf("SC_CLK_TCK")
 _PAGE = os.sysconf("SC_PAGE_SIZE")
-_SECTOR = 512
+SECTOR = 512
 _INTERVAL_S = 1.0
 
 
@@ -148,4 +148,4 @@ def disk_of(folder):
 def _disk_counters(path):
     """Reads, bytes read, writes and bytes written."""
     fields = [int(text) for text in path.read_text().split()]
-    return fields[0], fields[2] * _SECTOR, fields[4], fields[6] * _SECTOR
+    return fields[0], fields[2] * SECTOR, fields[4], fields[6] * SECTOR
