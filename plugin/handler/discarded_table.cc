@@ -3,8 +3,6 @@
 
 #include "plugin/handler/discarded_table.h"
 
-#include <string>
-
 #include "my_base.h"
 #include "my_sys.h"
 #include "mysql/plugin.h"
@@ -92,16 +90,19 @@ void CloseTransportedTable(THD* thd) {
   reference->table = nullptr;
 }
 
+std::string NameForUsers(const TABLE_SHARE& table, const Table& engine_table) {
+  const std::string partition = PartitionInName(engine_table.name());
+  return std::string("`") + table.db.str + "`.`" + table.table_name.str + "`" +
+         (partition.empty() ? "" : " partition " + partition);
+}
+
 int RefuseUnreadable(const TableShare& share, const TABLE_SHARE& table) {
   if (share.discarded()) return RefuseDiscarded(table.table_name.str);
   if (!share.lost().Is(Code::kIoError)) {
     my_error(ER_TABLE_CORRUPT, MYF(0), table.db.str, table.table_name.str);
     return HA_ERR_TABLE_CORRUPT;
   }
-  const std::string partition = PartitionInName(share.table()->name());
-  const std::string name = std::string("`") + table.db.str + "`.`" + table.table_name.str + "`" +
-                           (partition.empty() ? "" : " partition " + partition);
-  my_error(ER_TABLESPACE_MISSING, MYF(0), name.c_str());
+  my_error(ER_TABLESPACE_MISSING, MYF(0), NameForUsers(table, *share.table()).c_str());
   return HA_ERR_TABLESPACE_MISSING;
 }
 

@@ -3,6 +3,8 @@
 // dictionary has the note. Thread safety: the thread that uses the table.
 #pragma once
 
+#include <string>
+
 namespace dd {
 class Properties;
 }
@@ -11,6 +13,7 @@ struct TABLE_SHARE;
 
 namespace rowan {
 
+class Table;
 class TableShare;
 
 /// `properties`: the private ones of the table or partition.
@@ -26,6 +29,9 @@ void SetCounterLost(dd::Properties* properties);
 /// Whether the statement may open and lock a discarded table: it reads no rows, or refuses to where
 /// it would (as an ALTER TABLE that copies does).
 bool MayUseDiscarded(const THD* thd);
+
+/// Names the partition, too, of which the engine table is.
+std::string NameForUsers(const TABLE_SHARE& table, const Table& engine_table);
 
 /// Raises the error, which names the table; the handler error.
 int RefuseDiscarded(const char* table);

@@ -2,8 +2,6 @@
 // ha_rowan: the server's handler for one open Rowan table. Split by what the server does with it:
 //   ha_rowan_open.cc   flags, open, close, clone      ha_rowan_write.cc  insert, update, delete
 //   ha_rowan_lock.cc   statements, lock modes, extra  ha_rowan_ddl.cc    create, drop, rename
-//   ha_rowan_alter.cc  ALTER without a copy of the server's
-//   ha_rowan_transport.cc tables from one server to another
 //   ha_rowan_read.cc   index and table scans          ha_rowan_info.cc   statistics, costs
 //   ha_rowan_multi_range.cc multi-range reads
 //   ha_rowan_groups.cc of each group only the first rows
@@ -47,8 +45,6 @@
 namespace rowan {
 
 struct TextMatchState;
-class ExportReader;
-class RowTransport;
 
 class ha_rowan : public handler, private EntryFilter, private StoredEntries {
  public:
@@ -216,32 +212,6 @@ class ha_rowan : public handler, private EntryFilter, private StoredEntries {
   static int CreateTemporary(THD* thd, TableDef definition, uint64_t auto_increment,
                              dd::Table* table_def);
 
-  // ha_rowan_alter.cc
-  /// Raises the error; whether there was one.
-  bool FailAlter(Status status);
-  bool FailBuild(Status status, TABLE* altered_table, const Alter_inplace_info& info);
-  bool PrepareRebuild(TABLE* altered_table, Alter_inplace_info* info);
-  /// `*now` is the engine's table of the new definition.
-  bool FinishRebuild(TABLE* altered_table, Alter_inplace_info* info, std::shared_ptr<Table>* now);
-  bool FinishInPlace(TABLE* altered_table, Alter_inplace_info* info, std::shared_ptr<Table>* now);
-
-  // ha_rowan_transport.cc
-  /// Of the engine table that the handler stands on, as the next two functions.
-  int Export();
-  Status WriteExport(const std::string& path);
-  /// `*id`: of the engine table in its place. `properties`: its private ones in the dictionary.
-  int DiscardOrImport(bool discard, dd::Properties* properties, uint64_t* id);
-  /// At UNLOCK TABLES.
-  void EndExport();
-  /// DROP TABLE takes files with it that lie under its name.
-  static void RemoveExports(const char* name);
-  /// An engine table in the place of this one; errors may have been raised.
-  Result<std::shared_ptr<Table>> MakeEmpty();
-  Result<std::shared_ptr<Table>> Import();
-  Status FillImported(ExportReader* reader, RowTransport* transport, Table* target);
-  Status ShowImportedDuplicate(Status status, const RowTransport& transport, const BulkLoad& load,
-                               Table* target);
-
   // ha_rowan_lock.cc
   virtual int EnterStatementAs(THD* thd, thr_lock_type lock_type, bool writes);
   /// At the end of a statement: scans that stay open hold no page.
@@ -381,8 +351,6 @@ class ha_rowan : public handler, private EntryFilter, private StoredEntries {
   static bool SameOffPageValues(const TableCursor& left, const TableCursor& right);
 
   // ha_rowan_load.cc
-  /// Entries of all indexes that are sorted in memory before a run is written to a file.
-  static constexpr size_t kLoadMemoryBytes = size_t{64} << 20;
   int BeginLoad(size_t sort_memory_bytes);
   Status ShowDuplicate(Status status);
 
@@ -451,7 +419,7 @@ class ha_rowan : public handler, private EntryFilter, private StoredEntries {
 
   uint64_t published_cardinalities_ = 0;  ///< which state of them the server has from this handler
   bool load_failed_ = false;
-  std::vector<std::string> export_paths_;      ///< of files that UNLOCK TABLES removes
+  std::vector<std::string> exported_files_;    ///< UNLOCK TABLES removes them
   std::unique_ptr<EntrySearch> entry_search_;  ///< of the statement; null: no search yet
   IndexSet changed_indexes_;
 

@@ -2,12 +2,14 @@
 // CREATE, DROP, RENAME and TRUNCATE. Every change of the catalog is part of the session's
 // transaction, so that the server's dictionary and ours commit or roll back together. TRUNCATE
 // comes as CREATE over a definition that has a table already: the old one is dropped in the same
-// transaction. Temporary tables are in no catalog: they are created and dropped at once.
+// transaction. Temporary tables are in no catalog: they are created and dropped at once. ALTER without
+// a copy of the server's is an AlterJob's.
 #include "plugin/server/abi_guard.h"
 
 #include "plugin/handler/ha_rowan.h"
 
 #include "mysql/plugin.h"
+#include "mysqld_error.h"
 #include "sql/dd/properties.h"
 #include "sql/dd/types/table.h"
 #include "sql/field.h"
@@ -15,11 +17,13 @@
 #include "sql/sql_lex.h"
 
 #include "base/logging.h"
+#include "plugin/handler/alter_job.h"
 #include "plugin/handler/create_checks.h"
 #include "plugin/handler/data_directory.h"
 #include "plugin/handler/discarded_table.h"
 #include "plugin/handler/stopword_table.h"
 #include "plugin/handler/table_description.h"
+#include "plugin/handler/table_transport.h"
 #include "plugin/server/dictionary_tables.h"
 #include "plugin/server/error_map.h"
 #include "plugin/server/instance.h"
@@ -142,7 +146,7 @@ int ha_rowan::delete_table(const char* name, const dd::Table* table_def) {
     const TableId id(table_def->se_private_id());
     return HandlerError(thd, g_engine->DropTemporaryTable(id));
   }
-  RemoveExports(name);
+  RemoveExportsOf(name);
   ThdContext* context = ContextOf(thd);
   Status status = EnterCatalogChange(thd, context);
   if (status.ok()) {
@@ -173,6 +177,50 @@ int ha_rowan::rename_table(const char*, const char* to, const dd::Table* from_de
     to_def->se_private_data().set(kChangedByProperty, context->session->txn_number());
   }
   return status.Is(Code::kNotFound) ? HA_ERR_NO_SUCH_TABLE : HandlerError(thd, status);
+}
+
+int ha_rowan::discard_or_import_tablespace(bool discard, dd::Table* table_def) {
+  if (is_temporary()) {
+    my_error(ER_CANNOT_DISCARD_TEMPORARY_TABLE, MYF(0));
+    return HA_ERR_WRONG_COMMAND;
+  }
+  const bool unchecked = thd_test_options(ha_thd(), OPTION_NO_FOREIGN_KEY_CHECKS) != 0;
+  if (discard && !unchecked && !part_->share()->discarded() &&
+      table_share->is_referenced_by_foreign_key()) {
+    return HA_ERR_ROW_IS_REFERENCED;
+  }
+  uint64_t id = 0;
+  TableTransport transport(table, part_->share());
+  const int error = transport.DiscardOrImport(discard, &table_def->se_private_data(), &id);
+  if (error == 0) table_def->set_se_private_id(id);
+  return error;
+}
+
+// --- ALTER without a copy ---
+
+enum_alter_inplace_result ha_rowan::check_if_supported_inplace_alter(TABLE* altered_table,
+                                                                     Alter_inplace_info* info) {
+  auto* job = new (ha_thd()->mem_root) AlterJob(table, altered_table, info, part_->share());
+  if (job == nullptr) return HA_ALTER_ERROR;
+  info->handler_ctx = job;
+  return job->Check();
+}
+
+bool ha_rowan::prepare_inplace_alter_table(TABLE*, Alter_inplace_info* info, const dd::Table*,
+                                           dd::Table*) {
+  return static_cast<AlterJob*>(info->handler_ctx)->Prepare();
+}
+
+bool ha_rowan::inplace_alter_table(TABLE*, Alter_inplace_info* info, const dd::Table*, dd::Table*) {
+  return static_cast<AlterJob*>(info->handler_ctx)->Build();
+}
+
+bool ha_rowan::commit_inplace_alter_table(TABLE*, Alter_inplace_info* info, bool commit,
+                                          const dd::Table* old_def, dd::Table* new_def) {
+  auto* job = static_cast<AlterJob*>(info->handler_ctx);
+  if (commit) return job->Finish(*old_def, new_def);
+  if (job != nullptr) job->Undo();
+  return false;
 }
 
 }  // namespace rowan

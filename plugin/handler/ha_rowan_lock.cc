@@ -13,6 +13,7 @@
 #include "base/logging.h"
 #include "plugin/handler/discarded_table.h"
 #include "plugin/handler/foreign_keys.h"
+#include "plugin/handler/table_transport.h"
 #include "plugin/server/error_map.h"
 #include "plugin/server/instance.h"
 #include "plugin/server/statement_kind.h"
@@ -128,7 +129,7 @@ void ha_rowan::SuspendScans() {
 int ha_rowan::external_lock(THD* thd, int lock_type) {
   if (lock_type == F_UNLCK) {
     SuspendScans();
-    EndExport();
+    RemoveExports(&exported_files_);
     session_ = nullptr;
     return 0;
   }
@@ -154,7 +155,7 @@ int ha_rowan::extra(ha_extra_function operation) {
     case HA_EXTRA_INSERT_WITH_UPDATE:
     case HA_EXTRA_WRITE_CAN_REPLACE: duplicate_mode_ = LockMode::kExclusive; break;
     case HA_EXTRA_WRITE_CANNOT_REPLACE: duplicate_mode_ = LockMode::kShared; break;
-    case HA_EXTRA_EXPORT: return Export();
+    case HA_EXTRA_EXPORT: return TableTransport(table, part_->share()).Export(&exported_files_);
     case HA_EXTRA_BEGIN_ALTER_COPY: return BeginLoad(kLoadMemoryBytes);
     case HA_EXTRA_ENABLE_LOCKING_RECORD: ReadAs(ReadMode::kLockShared); break;
     case HA_EXTRA_RESET_LOCKING_RECORD: ReadAs(ModeFor(ha_thd(), lock_type_, writes_)); break;

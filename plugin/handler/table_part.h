@@ -17,6 +17,10 @@ struct TABLE;
 
 namespace rowan {
 
+/// Entries of all indexes that are sorted in memory while rows are loaded, before a run is written
+/// to a file.
+inline constexpr size_t kLoadMemoryBytes = size_t{64} << 20;
+
 class TablePart {
  public:
   /// `share` is owned by the server's TABLE_SHARE. Null: of no table.

@@ -260,9 +260,6 @@ class ha_rowan_part final : public ha_rowan, public Partition_helper, public Par
   int Administer(const char* operation, Action action);
 
   // ha_rowan_part_alter.cc
-  /// Runs `action()` on each partition, with its own context, until one fails: true.
-  template <typename Action>
-  bool AlterEachPart(Alter_inplace_info* info, Action action);
   bool PreparePartitions(TABLE* altered_table, Alter_inplace_info* info, const dd::Table& old_def,
                          dd::Table* new_def);
   bool CommitPartitions(Alter_inplace_info* info);

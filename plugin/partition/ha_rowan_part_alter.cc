@@ -2,7 +2,7 @@
 // ALTER TABLE of a partitioned table without a copy of the table. Changes of partitions: those that
 // stay keep their engine tables, new ones are created, rows that have to move are copied into them,
 // and what is left over is dropped in the server's commit phase, all in the transaction of the
-// server's dictionary. Other changes: what ha_rowan does to one table is done to each partition.
+// server's dictionary. Other changes: each partition has an AlterJob of its own.
 #include "plugin/server/abi_guard.h"
 
 #include "plugin/partition/ha_rowan_part.h"
@@ -19,6 +19,7 @@
 #include "sql/sql_alter.h"
 #include "sql/sql_class.h"
 
+#include "plugin/handler/alter_job.h"
 #include "plugin/handler/create_checks.h"
 #include "plugin/handler/data_directory.h"
 #include "plugin/handler/table_description.h"
@@ -44,13 +45,20 @@ class PartitionsContext : public inplace_alter_handler_ctx {
 };
 
 /// Another change: that of each partition.
-class EachPartContext : public inplace_alter_handler_ctx {
+class AlterOfParts : public inplace_alter_handler_ctx {
  public:
-  ~EachPartContext() override {
-    for (inplace_alter_handler_ctx* part : parts) ::destroy_at(part);
+  /// Does `action(job)` for each partition until one fails: true.
+  template <typename Action>
+  bool UntilOneFails(Action action) {
+    return std::any_of(jobs.begin(), jobs.end(),
+                       [&](const auto& job) { return action(job.get()); });
   }
-  std::vector<inplace_alter_handler_ctx*> parts;
+  std::vector<std::unique_ptr<AlterJob>> jobs;  ///< by number
 };
+
+AlterOfParts* OfParts(const Alter_inplace_info& info) {
+  return static_cast<AlterOfParts*>(info.handler_ctx);
+}
 
 bool ChangesPartitions(const Alter_inplace_info& info) {
   return (info.handler_flags & kPartitionChanges) != 0;
@@ -166,54 +174,31 @@ enum_alter_inplace_result ha_rowan_part::check_if_supported_inplace_alter(
   if (PlacesRowsAnew(*table->part_info, *altered_table, *info)) {
     return HA_ALTER_INPLACE_NOT_SUPPORTED;
   }
-  auto* contexts = new (ha_thd()->mem_root) EachPartContext();
+  auto* alter = new (ha_thd()->mem_root) AlterOfParts();
+  info->handler_ctx = alter;
   enum_alter_inplace_result result = HA_ALTER_INPLACE_INSTANT;
-  for (uint part = 0; part < parts_.size(); ++part) {
-    MoveTo(part);
-    info->handler_ctx = nullptr;
-    result = std::min(result, ha_rowan::check_if_supported_inplace_alter(altered_table, info));
-    if (result <= HA_ALTER_INPLACE_NOT_SUPPORTED) {
-      ::destroy_at(contexts);
-      info->handler_ctx = nullptr;
-      return result;
-    }
-    contexts->parts.push_back(info->handler_ctx);
+  for (const TablePart& part : parts_) {
+    alter->jobs.push_back(std::make_unique<AlterJob>(table, altered_table, info, part.share()));
+    result = std::min(result, alter->jobs.back()->Check());
+    if (result <= HA_ALTER_INPLACE_NOT_SUPPORTED) break;
   }
-  info->handler_ctx = contexts;
   return result;
-}
-
-template <typename Action>
-bool ha_rowan_part::AlterEachPart(Alter_inplace_info* info, Action action) {
-  auto* contexts = static_cast<EachPartContext*>(info->handler_ctx);
-  bool failed = false;
-  for (uint part = 0; part < contexts->parts.size() && !failed; ++part) {
-    Select(part);
-    info->handler_ctx = contexts->parts[part];
-    failed = action();
-  }
-  info->handler_ctx = contexts;
-  return failed;
 }
 
 bool ha_rowan_part::prepare_inplace_alter_table(TABLE* altered_table, Alter_inplace_info* info,
                                                 const dd::Table* old_def, dd::Table* new_def) {
   if (ChangesPartitions(*info)) return PreparePartitions(altered_table, info, *old_def, new_def);
-  return AlterEachPart(info, [&] {
-    return ha_rowan::prepare_inplace_alter_table(altered_table, info, old_def, new_def);
-  });
+  return OfParts(*info)->UntilOneFails([](AlterJob* job) { return job->Prepare(); });
 }
 
-bool ha_rowan_part::inplace_alter_table(TABLE* altered_table, Alter_inplace_info* info,
-                                        const dd::Table* old_def, dd::Table* new_def) {
+bool ha_rowan_part::inplace_alter_table(TABLE*, Alter_inplace_info* info, const dd::Table*,
+                                        dd::Table*) {
   if (ChangesPartitions(*info)) return MovesRows(*info) && CopyPartitions(info);
-  return AlterEachPart(
-      info, [&] { return ha_rowan::inplace_alter_table(altered_table, info, old_def, new_def); });
+  return OfParts(*info)->UntilOneFails([](AlterJob* job) { return job->Build(); });
 }
 
-bool ha_rowan_part::commit_inplace_alter_table(TABLE* altered_table, Alter_inplace_info* info,
-                                               bool commit, const dd::Table* old_def,
-                                               dd::Table* new_def) {
+bool ha_rowan_part::commit_inplace_alter_table(TABLE*, Alter_inplace_info* info, bool commit,
+                                               const dd::Table* old_def, dd::Table* new_def) {
   if (ChangesPartitions(*info)) {
     new_parts_.clear();
     auto* context = static_cast<PartitionsContext*>(info->handler_ctx);
@@ -223,14 +208,17 @@ bool ha_rowan_part::commit_inplace_alter_table(TABLE* altered_table, Alter_inpla
     return false;
   }
   if (info->handler_ctx == nullptr) return false;
+  if (!commit) {
+    for (const auto& job : OfParts(*info)->jobs) job->Undo();
+    return false;
+  }
   std::vector<dd::Object_id> ids;  // of the engine tables, as each is put into the definition
-  const bool failed = AlterEachPart(info, [&] {
-    const bool part_failed =
-        ha_rowan::commit_inplace_alter_table(altered_table, info, commit, old_def, new_def);
+  const bool failed = OfParts(*info)->UntilOneFails([&](AlterJob* job) {
+    const bool part_failed = job->Finish(*old_def, new_def);
     ids.push_back(new_def->se_private_id());
     return part_failed;
   });
-  if (!commit || failed) return failed;
+  if (failed) return true;
   new_def->set_se_private_id(old_def->se_private_id());
   auto after = new_def->leaf_partitions()->begin();
   auto id = ids.begin();
@@ -251,8 +239,7 @@ bool ha_rowan_part::PreparePartitions(TABLE* altered_table, Alter_inplace_info* 
   const std::string name = CatalogName(table_share->normalized_path.str);
   if (Describe(altered_table, *info->create_info, name, &definition) != 0) return true;
   ThdContext* connection = ContextOf(ha_thd());
-  const Status entered = EnterCatalogChange(ha_thd(), connection);
-  if (!entered.ok()) return FailAlter(entered);
+  if (FailAlter(*table, EnterCatalogChange(ha_thd(), connection))) return true;
   const std::vector<bool> stays = WhatStays(info->modified_part_info);
   std::vector<dd::Object_id> staying;
   for (dd::Partition* leaf : *new_def->leaf_partitions()) {
@@ -269,10 +256,10 @@ bool ha_rowan_part::PreparePartitions(TABLE* altered_table, Alter_inplace_info* 
         CreatePartition(connection->session.get(), definition, partitions_->AutoIncrement(), leaf);
     if (!created.ok()) {
       (void)FailCreate(ha_thd(), definition.directory, created.status());
-      return FailAlter(created.status());
+      return FailAlter(*table, created.status());
     }
     Result<std::unique_ptr<TableShare>> share = MakeShare((*created)->id());
-    if (!share.ok()) return FailAlter(share.status());
+    if (!share.ok()) return FailAlter(*table, share.status());
     context->created.back() = std::move(*share);
   }
   uint number = 0;
@@ -330,15 +317,13 @@ bool ha_rowan_part::CommitPartitions(Alter_inplace_info* info) {
   auto* context = static_cast<PartitionsContext*>(info->handler_ctx);
   const std::vector<std::unique_ptr<TableShare>> created = std::move(context->created);
   ThdContext* connection = ContextOf(ha_thd());
-  const Status entered = EnterCatalogChange(ha_thd(), connection);
-  if (!entered.ok()) return FailAlter(entered);
+  if (FailAlter(*table, EnterCatalogChange(ha_thd(), connection))) return true;
   for (const TableId id : context->dropped) {
-    const Status dropped = g_engine->DropTable(connection->session.get(), id);
-    if (!dropped.ok()) return FailAlter(dropped);
+    if (FailAlter(*table, g_engine->DropTable(connection->session.get(), id))) return true;
   }
   if (table->found_next_number_field == nullptr || context->staying == nullptr) return false;
   // The values of partitions that go are not handed out again.
-  return FailAlter(context->staying->KeepAutoIncrement(partitions_->AutoIncrement() - 1));
+  return FailAlter(*table, context->staying->KeepAutoIncrement(partitions_->AutoIncrement() - 1));
 }
 
 }  // namespace rowan

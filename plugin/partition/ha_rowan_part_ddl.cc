@@ -20,6 +20,7 @@
 #include "plugin/handler/discarded_table.h"
 #include "plugin/handler/partition_names.h"
 #include "plugin/handler/table_description.h"
+#include "plugin/handler/table_transport.h"
 #include "plugin/server/dictionary_tables.h"
 #include "plugin/server/error_map.h"
 #include "plugin/server/instance.h"
@@ -137,7 +138,7 @@ int ha_rowan_part::delete_table(const char* name, const dd::Table* table_def) {
   Status status = EnterCatalog(thd, &session);
   for (const dd::Partition* leaf : table_def->leaf_partitions()) {
     if (!status.ok()) break;
-    RemoveExports(PartitionTableName(name, *leaf).c_str());
+    RemoveExportsOf(PartitionTableName(name, *leaf).c_str());
     status = DropOne(session, *leaf, name);
   }
   return HandlerError(thd, status);
@@ -192,9 +193,9 @@ int ha_rowan_part::discard_or_import_tablespace(bool discard, dd::Table* table_d
   for (dd::Partition* leaf : *table_def->leaf_partitions()) {
     const uint part = number++;
     if (!m_part_info->is_partition_used(part)) continue;
-    MoveTo(part);
     uint64_t id = 0;
-    const int error = DiscardOrImport(discard, &leaf->se_private_data(), &id);
+    TableTransport transport(table, partitions_->part(part));
+    const int error = transport.DiscardOrImport(discard, &leaf->se_private_data(), &id);
     if (error != 0) return error;
     leaf->set_se_private_id(id);
   }
@@ -202,9 +203,8 @@ int ha_rowan_part::discard_or_import_tablespace(bool discard, dd::Table* table_d
 }
 
 int ha_rowan_part::ExportPartitions() {
-  for (uint part = 0; part < parts_.size(); ++part) {
-    MoveTo(part);
-    const int error = Export();
+  for (const TablePart& part : parts_) {
+    const int error = TableTransport(table, part.share()).Export(&exported_files_);
     if (error != 0) return error;
   }
   return 0;
