@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// What the server says about an ALTER TABLE: which changes can do without its copy of the table, and
-// what columns and indexes were before. What becomes of the stored bytes is AlterJob's to compare.
-// Thread safety: the session's thread.
+// What the server says about an ALTER TABLE: which changes can do without its copy of the table,
+// and what columns and indexes were before. What becomes of the stored bytes is AlterJob's to
+// compare. Thread safety: the session's thread.
 #pragma once
 
 #include "my_inttypes.h"

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// AlterJob: one ALTER TABLE without a copy (docs/alter.md), of one engine table. What is possible is
-// found by comparing what the old and the new definition make of the stored bytes: rows that read
-// the same stay, indexes whose entries do stay, others are built in place while the table is in use.
-// What needs neither is INSTANT. Rows that do not read the same, but whose values keep their
-// meaning, go into a new table while the former one is in use. The catalog changes in the server's
-// commit phase, in the transaction of the dictionary.
-// Thread safety: the thread that alters the table.
+// AlterJob: one ALTER TABLE without a copy (docs/alter.md), of one engine table. What is possible
+// is found by comparing what the old and the new definition make of the stored bytes: rows that
+// read the same stay, indexes whose entries do stay, others are built in place while the table is
+// in use. What needs neither is INSTANT. Rows that do not read the same, but whose values keep
+// their meaning, go into a new table while the former one is in use. The catalog changes in the
+// server's commit phase, in the transaction of the dictionary. Thread safety: the thread that
+// alters the table.
 #pragma once
 
 #include <functional>

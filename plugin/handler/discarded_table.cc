@@ -111,4 +111,11 @@ int RefuseDiscarded(const char* table) {
   return HA_ERR_TABLESPACE_MISSING;
 }
 
+int CheckUsable(const Table& engine_table, bool writes) {
+  if (engine_table.dropped.load(std::memory_order_acquire)) return HA_ERR_TABLE_DEF_CHANGED;
+  if (!engine_table.damaged.load(std::memory_order_relaxed)) return 0;
+  const bool readable = engine_table.readable.load(std::memory_order_relaxed) && !writes;
+  return readable ? 0 : HA_ERR_TABLE_CORRUPT;
+}
+
 }  // namespace rowan

@@ -39,6 +39,9 @@ int RefuseDiscarded(const char* table);
 /// The same of a table or partition that is discarded, or whose file is lost or damaged.
 int RefuseUnreadable(const TableShare& share, const TABLE_SHARE& table);
 
+/// 0, or the handler error of a table that is dropped or damaged.
+int CheckUsable(const Table& engine_table, bool writes);
+
 /// In place, an ALTER TABLE may change everything but the rows of a discarded table, as which an
 /// exported file is to be read. `changes`: Alter_inplace_info's flags.
 bool LeavesDiscardedRows(unsigned long long changes);

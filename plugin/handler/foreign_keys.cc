@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "sql/current_thd.h"
 #include "sql/dd/types/column.h"
 #include "sql/dd/types/foreign_key.h"
 #include "sql/field.h"
@@ -17,6 +18,7 @@
 #include "sql/table.h"
 
 #include "plugin/handler/computed_columns.h"
+#include "plugin/server/error_map.h"
 
 namespace rowan {
 namespace {
@@ -158,6 +160,31 @@ Status KeepStoredValues(TABLE* table, const uchar* read, const uchar* stored, uc
   }
   if (ComputedColumns::ComputeFrom(std::move(kept), table, changed)) return Status::Ok();
   return Status(Code::kUnsupported, "a generated column cannot be computed");
+}
+
+int RefuseUnchecked() {
+  return RefuseUnsupported(
+      "changes of a table with foreign keys where innodb_native_foreign_keys=ON, here or at the "
+      "source of the rows, leaves them to the engine");
+}
+
+int RaiseInCascade(const TABLE& table, int error) {
+  if (error == 0 || error == HA_ERR_END_OF_FILE || table.open_for_fk_name == nullptr) return error;
+  // Between a child's first row and its last one the server reports duplicates only. After anything
+  // else (a deadlock, a lock that was not granted) it would leave the parent's row as it is and go
+  // on with the next one, as if IGNORE had been asked for: with some of the children changed.
+  if (error != HA_ERR_FOUND_DUPP_KEY && !current_thd->is_error()) {
+    table.file->print_error(error, MYF(0));
+  }
+  return error;
+}
+
+void RepairCascadeCount(THD* thd) {
+  // Server 9.7 counts the tables of a cascade, and takes a table that refers to itself off without
+  // having counted it. A negative count is too many for it: error 6575, for a tree of two levels.
+  if (static_cast<int32_t>(thd->fk_cascade_chain_tables()) < 0) {
+    thd->reset_fk_cascade_chain_tables();
+  }
 }
 
 }  // namespace rowan

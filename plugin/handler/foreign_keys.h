@@ -34,4 +34,14 @@ bool CascadesMayReturn(const TABLE_SHARE& share);
 /// may point to the memory of `stored`'s then. kUnsupported: a column cannot be computed.
 Status KeepStoredValues(TABLE* table, const uchar* read, const uchar* stored, uchar* changed);
 
+/// Refuses a change that would leave keys unchecked; the handler error.
+int RefuseUnchecked();
+
+/// Returns `error`, a handler error or 0, having raised in the statement one that the server would
+/// ignore.
+int RaiseInCascade(const TABLE& table, int error);
+
+/// The server reads an index of a child after counting and before it looks at the count.
+void RepairCascadeCount(THD* thd);
+
 }  // namespace rowan

@@ -2,8 +2,8 @@
 // CREATE, DROP, RENAME and TRUNCATE. Every change of the catalog is part of the session's
 // transaction, so that the server's dictionary and ours commit or roll back together. TRUNCATE
 // comes as CREATE over a definition that has a table already: the old one is dropped in the same
-// transaction. Temporary tables are in no catalog: they are created and dropped at once. ALTER without
-// a copy of the server's is an AlterJob's.
+// transaction. Temporary tables are in no catalog: they are created and dropped at once. ALTER
+// without a copy of the server's is an AlterJob's.
 #include "plugin/server/abi_guard.h"
 
 #include "plugin/handler/ha_rowan.h"
@@ -18,16 +18,15 @@
 
 #include "base/logging.h"
 #include "plugin/handler/alter_job.h"
-#include "plugin/handler/create_checks.h"
 #include "plugin/handler/data_directory.h"
 #include "plugin/handler/discarded_table.h"
-#include "plugin/handler/stopword_table.h"
 #include "plugin/handler/table_description.h"
 #include "plugin/handler/table_transport.h"
 #include "plugin/server/dictionary_tables.h"
 #include "plugin/server/error_map.h"
 #include "plugin/server/instance.h"
 #include "plugin/server/table_statistics.h"
+#include "plugin/server/thd_context.h"
 
 namespace rowan {
 namespace {
@@ -38,28 +37,6 @@ bool IsTemporary(const dd::Table* table_def) {
   return id != dd::INVALID_OBJECT_ID && rowan::IsTemporary(TableId(id));
 }
 
-/// The words that the FULLTEXT indexes of an existing table have. False: it cannot be opened.
-bool TakeWords(TableId former, TableCodec* codec) {
-  Result<std::shared_ptr<Table>> opened = g_engine->OpenTable(former);
-  if (!opened.ok()) return false;
-  const std::vector<IndexDef>& indexes = (*opened)->definition().indexes;
-  for (uint32_t i = 0; i < indexes.size(); ++i) {
-    if (!codec->RestoreIndex(i, indexes[i].descriptor)) return false;
-  }
-  return true;
-}
-
-/// The words of a new table's FULLTEXT indexes: as the settings are, or, where TRUNCATE empties a
-/// table, as they were. `former`: that table's id.
-Status ChooseWordsOfNew(THD* thd, dd::Object_id former, TableCodec* codec, std::string* refusal) {
-  if (!codec->HasTextIndex()) return Status::Ok();
-  if (former != dd::INVALID_OBJECT_ID && TakeWords(TableId(former), codec)) return Status::Ok();
-  WordLimits limits;
-  const Status status = WordLimitsNow(thd, &limits, refusal);
-  if (status.ok()) codec->SetWordLimits(limits);
-  return status;
-}
-
 /// Where a table is to lie: where TRUNCATE found it, or where it is wanted. `former`: its id.
 int Place(THD* thd, const HA_CREATE_INFO& info, dd::Object_id former, TableDef* definition) {
   if (former != dd::INVALID_OBJECT_ID) {
@@ -68,33 +45,19 @@ int Place(THD* thd, const HA_CREATE_INFO& info, dd::Object_id former, TableDef* 
   return ChooseDirectory(thd, DirectoryOf(info), &definition->directory);
 }
 
-}  // namespace
-
-int ha_rowan::Describe(TABLE* form, const HA_CREATE_INFO& info, const std::string& name,
-                       TableDef* definition, dd::Object_id former) const {
-  THD* thd = ha_thd();
-  const Refusal option = UnsupportedOption(thd, form, info);
-  if (option.refuses()) return Refuse(thd, option);
-  const int command = thd_sql_command(thd);
-  if (command != SQLCOM_TRUNCATE && command != SQLCOM_OPTIMIZE) {
-    NoteIgnoredOptions(thd, form, info);
+int CreateTemporary(THD* thd, TableDef definition, uint64_t auto_increment, dd::Table* table_def) {
+  if (IsTemporary(table_def)) {  // TRUNCATE
+    const Status status = g_engine->DropTemporaryTable(TableId(table_def->se_private_id()));
+    if (!status.ok()) return HandlerError(thd, status);
   }
-  std::string refusal;
-  Result<std::unique_ptr<TableCodec>> made =
-      TableCodec::Make(form, g_engine->options().storage.page_size_bytes, &refusal);
-  if (!made.ok()) {
-    return made.status().Is(Code::kUnsupported) ? RefuseUnsupported(refusal)
-                                                : HandlerError(thd, made.status());
-  }
-  if (form->s->fields > kColumnsMax) return HA_ERR_TOO_MANY_FIELDS;
-  const Status chosen = ChooseWordsOfNew(thd, former, made->get(), &refusal);
-  if (chosen.Is(Code::kUnsupported)) return RefuseUnsupported(refusal);
-  if (!chosen.ok()) return HandlerError(thd, chosen);
-  const Status status = (*made)->CheckLimits();
-  if (!status.ok()) return HandlerError(thd, status);
-  *definition = DescribeTable(form, **made, name);
+  Result<std::shared_ptr<Table>> created =
+      g_engine->CreateTemporaryTable(std::move(definition), auto_increment);
+  if (!created.ok()) return HandlerError(thd, created.status());
+  table_def->set_se_private_id((*created)->id().value());
   return 0;
 }
+
+}  // namespace
 
 int ha_rowan::create(const char* name, TABLE* form, HA_CREATE_INFO* create_info,
                      dd::Table* table_def) {
@@ -103,7 +66,8 @@ int ha_rowan::create(const char* name, TABLE* form, HA_CREATE_INFO* create_info,
     return RefuseDiscarded(form->s->table_name.str);  // TRUNCATE
   const dd::Object_id old_id = table_def->se_private_id();
   TableDef definition;
-  const int refused = Describe(form, *create_info, CatalogName(name), &definition, old_id);
+  const int refused =
+      DescribeNewTable(thd, form, *create_info, CatalogName(name), &definition, old_id);
   if (refused != 0) return refused;
   const uint64_t auto_increment = FirstAutoIncrement(thd, *create_info);
   if ((create_info->options & HA_LEX_CREATE_TMP_TABLE) != 0 || IsTemporary(table_def)) {
@@ -124,19 +88,6 @@ int ha_rowan::create(const char* name, TABLE* form, HA_CREATE_INFO* create_info,
   if (!created.ok()) return FailCreate(thd, directory, created.status());
   table_def->set_se_private_id((*created)->id().value());
   RememberForStatistics(*form, table_def);
-  return 0;
-}
-
-int ha_rowan::CreateTemporary(THD* thd, TableDef definition, uint64_t auto_increment,
-                              dd::Table* table_def) {
-  if (IsTemporary(table_def)) {  // TRUNCATE
-    const Status status = g_engine->DropTemporaryTable(TableId(table_def->se_private_id()));
-    if (!status.ok()) return HandlerError(thd, status);
-  }
-  Result<std::shared_ptr<Table>> created =
-      g_engine->CreateTemporaryTable(std::move(definition), auto_increment);
-  if (!created.ok()) return HandlerError(thd, created.status());
-  table_def->set_se_private_id((*created)->id().value());
   return 0;
 }
 
@@ -180,7 +131,7 @@ int ha_rowan::rename_table(const char*, const char* to, const dd::Table* from_de
 }
 
 int ha_rowan::discard_or_import_tablespace(bool discard, dd::Table* table_def) {
-  if (is_temporary()) {
+  if (part_->is_temporary()) {
     my_error(ER_CANNOT_DISCARD_TEMPORARY_TABLE, MYF(0));
     return HA_ERR_WRONG_COMMAND;
   }

@@ -1,38 +1,28 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// What the optimizer and SHOW TABLE STATUS learn. info() takes no lock that writers hold.
+// What the optimizer and SHOW TABLE STATUS learn, and ANALYZE, CHECK and OPTIMIZE TABLE. info()
+// takes no lock that writers hold.
 #include "plugin/server/abi_guard.h"
 
 #include "plugin/handler/ha_rowan.h"
 
 #include <algorithm>
 
-#include "sql/key.h"
+#include "mysql/plugin.h"
+#include "sql/sql_class.h"
 
+#include "plugin/handler/key_bounds.h"
+#include "plugin/handler/table_check.h"
 #include "plugin/server/instance.h"
 #include "plugin/server/system_variables.h"
 #include "plugin/server/table_statistics.h"
 
 namespace rowan {
 
-namespace {
-
-/// How many rows share the first `part` + 1 parts of a key, by what was counted, if it was. Parts
-/// of the primary key after the declared ones never stay unknown: the server's guess for declared
-/// parts goes on below 1 there, and a skip scan divides by its whole part.
-float RowsPerKey(const KEY& key, uint part, const std::vector<float>& counted) {
-  const bool unique = (key.flags & HA_NOSAME) != 0 && (key.flags & HA_NULL_PART_KEY) == 0;
-  if (unique && part + 1 >= key.user_defined_key_parts) return 1.0F;
-  if (part < counted.size()) return std::max(counted[part], 1.0F);
-  return part < key.user_defined_key_parts ? REC_PER_KEY_UNKNOWN : 1.0F;
-}
-
-}  // namespace
-
 int ha_rowan::info(uint flag) {
   if ((flag & HA_STATUS_ERRKEY) != 0) errkey = duplicate_key_;
   // Also with the variable part: INFORMATION_SCHEMA asks for nothing else of a cached table.
   if ((flag & (HA_STATUS_CONST | HA_STATUS_CONST_WHEN_UPDATED | HA_STATUS_VARIABLE)) != 0) {
-    PublishRowsPerKey((flag & HA_STATUS_CONST) != 0);
+    key_statistics_.Publish(*part_, (flag & HA_STATUS_CONST) != 0);
   }
   if ((flag & (HA_STATUS_VARIABLE | HA_STATUS_CONST)) != 0) {
     ShowStatistics(engine_table()->statistics(), flag);
@@ -52,30 +42,6 @@ void ha_rowan::ShowStatistics(const Table::Statistics& now, uint flag) {
   stats.block_size = static_cast<uint>(g_engine->options().storage.page_size_bytes);
 }
 
-void ha_rowan::PublishRowsPerKey(bool always) {
-  Cardinalities* cardinalities = engine_table()->cardinalities();
-  const bool outdated = cardinalities->Outdated(engine_table()->statistics().rows);
-  const uint64_t state = cardinalities->version() * 2 + (outdated ? 1 : 0);
-  if (!always && state == published_cardinalities_) return;
-  published_cardinalities_ = state;
-  // Statements never count: the background does, and the optimizer guesses until then.
-  if (outdated) g_engine->WantStatistics();
-  for (uint i = 0; i < table->s->keys; ++i) {
-    // How many values share a code says nothing about how many are equal.
-    if ((table->key_info[i].flags & HA_SPATIAL) != 0) continue;
-    const std::vector<float> rows =
-        outdated ? std::vector<float>() : cardinalities->Of(codec().IndexNumberOfKey(i));
-    KEY& key = table->key_info[i];
-    for (uint part = 0; part < key.actual_key_parts; ++part) {
-      const float per_key = RowsPerKey(key, part, rows);
-      key.set_records_per_key(part, per_key);
-      if (key.rec_per_key == nullptr) continue;
-      key.rec_per_key[part] =
-          per_key == REC_PER_KEY_UNKNOWN ? 0 : static_cast<ulong>(std::max(per_key, 1.0F));
-    }
-  }
-}
-
 double ha_rowan::scan_time() {
   return static_cast<double>(std::max<uint64_t>(engine_table()->statistics().clustered_pages, 1));
 }
@@ -87,17 +53,80 @@ double ha_rowan::read_time(uint index, uint ranges, ha_rows rows) {
   return RowsReadTime(engine_table()->statistics(), ranges, rows);
 }
 
-double ha_rowan::RowsReadTime(const Table::Statistics& now, uint ranges, ha_rows rows) {
-  if (rows <= 2) return static_cast<double>(rows);
-  // Neighbouring rows share pages: a share of the whole scan, plus a descent for each range.
-  const auto scan = static_cast<double>(std::max<uint64_t>(now.clustered_pages, 1));
-  const auto total = static_cast<double>(std::max<uint64_t>(now.rows, 1));
-  if (static_cast<double>(rows) >= total) return scan;
-  return static_cast<double>(ranges) + static_cast<double>(rows) / total * scan;
-}
-
 longlong ha_rowan::get_memory_buffer_size() const {
   return static_cast<longlong>(BufferPoolBytes());
 }
+
+ha_rows ha_rowan::records_in_range(uint index, key_range* low, key_range* high) {
+  const Result<uint64_t> rows = EstimateRange(*part_, index, low, high);
+  if (!rows.ok()) return HA_POS_ERROR;
+  // 0 would promise the optimizer that there is none.
+  return std::max<ha_rows>(rows.value(), 1);
+}
+
+void ha_rowan::update_create_info(HA_CREATE_INFO* create_info) {
+  const Result<std::string> directory = g_engine->DirectoryOf(engine_table()->id());
+  if (directory.ok() && !directory.value().empty()) {
+    // The server wants a file's name there, and takes what precedes the last slash. A fixed one: a
+    // table's name may have slashes of its own, and be of a user who must not name directories.
+    const std::string file = directory.value() + "/table";
+    create_info->data_file_name = ha_thd()->mem_strdup(file.c_str());
+  }
+  if ((create_info->used_fields & HA_CREATE_USED_AUTO) != 0) return;
+  create_info->auto_increment_value =
+      table->found_next_number_field != nullptr ? engine_table()->auto_increment() : 0;
+}
+
+// --- counts ---
+
+int ha_rowan::records(ha_rows* count) { return CountRows(0, count); }
+
+int ha_rowan::records_from_index(ha_rows* count, uint index) {
+  return CountRows(codec().IndexNumberOfKey(index), count);
+}
+
+bool ha_rowan::CountsUnderLocks() const {
+  return read_options_.mode != ReadMode::kSnapshot &&
+         read_options_.mode != ReadMode::kReadUncommitted;
+}
+
+int ha_rowan::CountRows(uint32_t index_number, ha_rows* count) {
+  *count = HA_POS_ERROR;
+  if (CountsUnderLocks()) {
+    return index_number == 0
+               ? handler::records(count)
+               : handler::records_from_index(count, codec().KeyOfIndexNumber(index_number));
+  }
+  uint64_t rows = 0;
+  Status status;
+  if (row_plan_ != nullptr && row_plan_->kind == RowPlan::Kind::kCount) {
+    const int error = index_init(row_plan_->key, true);
+    if (error != 0) return error;
+    PrepareRead();
+    status = CountPlannedRows(*row_plan_, part_, &rows);
+    index_end();
+  } else {
+    Result<uint64_t> counted = reader()->CountEntries(index_number);
+    status = counted.status();
+    if (counted.ok()) rows = *counted;
+  }
+  if (!status.ok()) return Fail(status);
+  part_->ReportSalvage(ha_thd());
+  if (thd_killed(ha_thd()) != 0) return HA_ERR_QUERY_INTERRUPTED;
+  *count = rows;
+  return 0;
+}
+
+// --- administration ---
+
+int ha_rowan::analyze(THD* thd, HA_CHECK_OPT*) {
+  const int result = AnalyzeTable(thd, part_);
+  if (result == HA_ADMIN_OK) info(HA_STATUS_NO_LOCK | HA_STATUS_CONST | HA_STATUS_VARIABLE);
+  return result;
+}
+
+int ha_rowan::check(THD* thd, HA_CHECK_OPT*) { return CheckTable(thd, part_, session_); }
+
+int ha_rowan::optimize(THD*, HA_CHECK_OPT*) { return HA_ADMIN_TRY_ALTER; }
 
 }  // namespace rowan

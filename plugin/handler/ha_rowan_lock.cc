@@ -5,18 +5,14 @@
 #include "plugin/handler/ha_rowan.h"
 
 #include "mysql/plugin.h"
-#include "mysqld_error.h"
 #include "sql/sql_class.h"
-#include "sql/sql_error.h"
 #include "sql/sql_lex.h"
 
-#include "base/logging.h"
 #include "plugin/handler/discarded_table.h"
 #include "plugin/handler/foreign_keys.h"
 #include "plugin/handler/table_transport.h"
 #include "plugin/server/error_map.h"
 #include "plugin/server/instance.h"
-#include "plugin/server/statement_kind.h"
 #include "plugin/server/thd_context.h"
 
 namespace rowan {
@@ -59,7 +55,7 @@ THR_LOCK_DATA** ha_rowan::store_lock(THD*, THR_LOCK_DATA** to, thr_lock_type loc
 
 ReadMode ha_rowan::ModeFor(THD* thd, thr_lock_type lock_type, bool writes) const {
   // No other session has the table: its rows are read as they are and need no locks.
-  if (is_temporary()) return ReadMode::kReadUncommitted;
+  if (part_->is_temporary()) return ReadMode::kReadUncommitted;
   if (writes) return ReadMode::kLockExclusive;
   if (lock_type == TL_READ_WITH_SHARED_LOCKS) return ReadMode::kLockShared;
   const IsolationLevel isolation = session_->isolation();
@@ -72,20 +68,6 @@ ReadMode ha_rowan::ModeFor(THD* thd, thr_lock_type lock_type, bool writes) const
   }
   return isolation == IsolationLevel::kReadUncommitted ? ReadMode::kReadUncommitted
                                                        : ReadMode::kSnapshot;
-}
-
-int ha_rowan::CheckUsable(const Table& engine_table, bool writes) {
-  if (engine_table.dropped.load(std::memory_order_acquire)) return HA_ERR_TABLE_DEF_CHANGED;
-  if (!engine_table.damaged.load(std::memory_order_relaxed)) return 0;
-  const bool readable = engine_table.readable.load(std::memory_order_relaxed) && !writes;
-  return readable ? 0 : HA_ERR_TABLE_CORRUPT;
-}
-
-void ha_rowan::ReportSalvage() {
-  const std::string report = reader()->TakeSalvageReport();
-  if (report.empty()) return;
-  LogWarning("{}", report);
-  push_warning(ha_thd(), Sql_condition::SL_WARNING, ER_TABLE_CORRUPT, report.c_str());
 }
 
 int ha_rowan::EnterStatementAs(THD* thd, thr_lock_type lock_type, bool writes) {
@@ -103,7 +85,7 @@ int ha_rowan::BeginUse(THD* thd, thr_lock_type lock_type, bool writes) {
   const Status status = EnterStatement(thd, context);
   if (!status.ok()) return HandlerError(thd, status);
   session_ = context->session.get();
-  if (is_temporary()) {
+  if (part_->is_temporary()) {
     const Result<Session*> part = session_->Temporary();
     if (!part.ok()) return HandlerError(thd, part.status());
     session_ = part.value();
@@ -149,7 +131,7 @@ int ha_rowan::extra(ha_extra_function operation) {
   switch (operation) {
     case HA_EXTRA_KEYREAD:
     case HA_EXTRA_NO_KEYREAD:
-      keyread_ = operation == HA_EXTRA_KEYREAD;
+      key_read_.asked = operation == HA_EXTRA_KEYREAD;
       part_->scan.prepared = false;
       break;
     case HA_EXTRA_INSERT_WITH_UPDATE:
@@ -164,30 +146,14 @@ int ha_rowan::extra(ha_extra_function operation) {
   return 0;
 }
 
-void ha_rowan::PublishReads(TableCursor* reader) const {
-  if (!reader->HasCounts()) return;
-  ThdContext* context = FindContext(ha_thd());
-  reader->PublishCounts(KindOfStatement(ha_thd()), context == nullptr ? nullptr : &context->reads);
-}
-
 int ha_rowan::reset() {
-  part_->load.reset();
-  entry_search_.reset();
-  if (sorted_ranges_used_) sorted_ranges_.reset();
-  sorted_ranges_used_ = false;
-  keyread_ = false;
+  sorted_ranges_.reset();
+  key_read_.asked = false;
   searches_text_ = false;
   duplicate_mode_ = LockMode::kShared;
-  part_->scan.prepared = false;
-  group_plan_.reset();
+  groups_.SetPlan(nullptr);
   row_plan_.reset();
-  if (reader() != nullptr) {
-    reader()->GiveBackBuffers();
-    ReportSalvage();
-    reader()->ForgetSalvage();
-    PublishReads(reader());
-  }
-  if (stored_reader_ != nullptr) stored_reader_->GiveBackBuffers();
+  part_->EndStatement(ha_thd());
   return 0;
 }
 
@@ -210,7 +176,7 @@ void ha_rowan::column_bitmaps_signal() {
   // IndexRangeScanIterator::init_ror_merged_scan() sets, and signals, its set of columns before it
   // has any memory; another signal follows before the next read.
   if (table->read_set->bitmap == nullptr) return;
-  if (group_scan_ != nullptr) return;  // prepares itself before it reads
+  if (groups_.is_open()) return;  // prepares itself before it reads
   if (reader() != nullptr && session_ != nullptr) PrepareRead();
 }
 

@@ -12,21 +12,24 @@ int ha_rowan::multi_range_read_init(RANGE_SEQ_IF* sequence, void* sequence_start
                                     uint mode, HANDLER_BUFFER* buffer) {
   // Without a snapshot or locks a row may be deleted between its reference and its fetch.
   if (read_options_.mode == ReadMode::kReadUncommitted) mode |= HA_MRR_USE_DEFAULT_IMPL;
-  // The second handler would collect every row of the groups.
-  if (group_plan_ != nullptr) mode |= HA_MRR_USE_DEFAULT_IMPL;
-  // The second handler would not know which rows to skip.
-  if (SkipsRows()) mode |= HA_MRR_USE_DEFAULT_IMPL;
-  if ((mode & (HA_MRR_USE_DEFAULT_IMPL | HA_MRR_SORTED)) == 0) sorted_ranges_used_ = true;
-  if (!sorted_ranges_used_) {
+  // The second handler would collect every row of the groups, and not know which rows to skip.
+  if (groups_.plan() != nullptr || SkipsRows()) mode |= HA_MRR_USE_DEFAULT_IMPL;
+  const bool sorts = (mode & (HA_MRR_USE_DEFAULT_IMPL | HA_MRR_SORTED)) == 0;
+  if (sorts && sorted_ranges_ == nullptr) sorted_ranges_ = std::make_unique<DsMrr_impl>(this);
+  if (sorted_ranges_ == nullptr) {
     return handler::multi_range_read_init(sequence, sequence_start, ranges, mode, buffer);
   }
-  sorted_ranges_.init(table);
-  return sorted_ranges_.dsmrr_init(sequence, sequence_start, ranges, mode, buffer);
+  sorted_ranges_->init(table);
+  return sorted_ranges_->dsmrr_init(sequence, sequence_start, ranges, mode, buffer);
 }
 
 int ha_rowan::multi_range_read_next(char** range_info) {
-  if (!sorted_ranges_used_) return handler::multi_range_read_next(range_info);
-  return sorted_ranges_.dsmrr_next(range_info);
+  if (sorted_ranges_ == nullptr) return handler::multi_range_read_next(range_info);
+  return sorted_ranges_->dsmrr_next(range_info);
+}
+
+void ha_rowan::EndMultiRange() {
+  if (sorted_ranges_ != nullptr) sorted_ranges_->dsmrr_close();
 }
 
 ha_rows ha_rowan::multi_range_read_info_const(uint index, RANGE_SEQ_IF* sequence,
@@ -38,15 +41,17 @@ ha_rows ha_rowan::multi_range_read_info_const(uint index, RANGE_SEQ_IF* sequence
     return handler::multi_range_read_info_const(index, sequence, sequence_start, ranges,
                                                 buffer_bytes, flags, force_default, cost);
   }
-  sorted_ranges_.init(table);
-  return sorted_ranges_.dsmrr_info_const(index, sequence, sequence_start, ranges, buffer_bytes,
-                                         flags, cost);
+  DsMrr_impl sorted_ranges(this);
+  sorted_ranges.init(table);
+  return sorted_ranges.dsmrr_info_const(index, sequence, sequence_start, ranges, buffer_bytes,
+                                        flags, cost);
 }
 
 ha_rows ha_rowan::multi_range_read_info(uint index, uint ranges, uint rows, uint* buffer_bytes,
                                         uint* flags, Cost_estimate* cost) {
-  sorted_ranges_.init(table);
-  return sorted_ranges_.dsmrr_info(index, ranges, rows, buffer_bytes, flags, cost);
+  DsMrr_impl sorted_ranges(this);
+  sorted_ranges.init(table);
+  return sorted_ranges.dsmrr_info(index, ranges, rows, buffer_bytes, flags, cost);
 }
 
 }  // namespace rowan

@@ -1,18 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Index and table scans. A search with the first k key parts is a search for a byte prefix: its
-// entries are exactly [prefix, successor of prefix), in either direction.
+// Index and table scans (key_bounds.h).
 #include "plugin/server/abi_guard.h"
 
 #include "plugin/handler/ha_rowan.h"
 
 #include "mysql/plugin.h"
+#include "mysqld_error.h"
 #include "sql/item.h"
-#include "sql/key.h"
 #include "sql/sql_class.h"
 #include "sql/system_variables.h"
 
 #include "base/key_prefix.h"
 #include "plugin/handler/discarded_table.h"
+#include "plugin/handler/foreign_keys.h"
+#include "plugin/handler/key_bounds.h"
+#include "plugin/handler/spatial_search.h"
+#include "plugin/handler/text_match.h"
 #include "plugin/server/error_map.h"
 #include "plugin/server/instance.h"
 
@@ -22,10 +25,11 @@ namespace rowan {
 
 void ha_rowan::PrepareRead() {
   // A row that may be changed is needed whole: its index entries and new version are made from it.
-  bool from_entry = !writes_ && reader()->index() != 0 && (keyread_ || IndexCoversRead());
+  bool from_entry = !writes_ && reader()->index() != 0 &&
+                    (key_read_.asked || IndexCoversRead(*table, active_index));
   const MY_BITMAP* columns = table->read_set;
-  if ((keyread_ || from_entry) && active_index < table->s->keys) {
-    columns = ColumnsOfKeyRead(&from_entry);
+  if ((key_read_.asked || from_entry) && active_index < table->s->keys) {
+    columns = key_read_.ColumnsOf(*part_, active_index, &from_entry);
   }
   // The server expects values from the index, or the row will be compared with its entry.
   const bool compared = read_options_.mode == ReadMode::kReadUncommitted && reader()->index() != 0;
@@ -34,65 +38,18 @@ void ha_rowan::PrepareRead() {
       writes_ && part_->computed_columns() != nullptr && !part_->computed_columns()->AreRead();
   // A plan asks its condition of rows that the server does not get to see.
   const bool judged = row_plan_ != nullptr && row_plan_->has_condition();
-  ComputeColumns(keyread_ || compared || merges_ || entries_go || judged);
+  part_->ComputeColumns(key_read_.asked || compared || key_read_.merges || entries_go || judged);
   reader()->SetColumns(writes_ ? nullptr : columns, KeysFor(writes_));
   reader()->set_entry_only(from_entry);
-  reader()->SetFilter(HasCondition() ? this : nullptr);
+  reader()->SetFilter(Filter());
   part_->scan.prepared = true;
-}
-
-bool ha_rowan::IndexCoversRead() const {
-  // Not every plan that is called covering says so: the hypergraph optimizer's lookups do not.
-  if (active_index >= table->s->keys || !table->s->keys_for_keyread.is_set(active_index)) {
-    return false;
-  }
-  for (uint number = bitmap_get_first_set(table->read_set); number != MY_BIT_NONE;
-       number = bitmap_get_next_set(table->read_set, number)) {
-    const Field& field = *table->field[number];
-    // The server computes virtual columns of rows that it did not ask for as index-only.
-    if (field.is_virtual_gcol() || !field.part_of_key.is_set(active_index)) return false;
-  }
-  return true;
-}
-
-const MY_BITMAP* ha_rowan::ColumnsOfKeyRead(bool* from_entry) {
-  // Skip scans take the next group's prefix from the record: the declared parts must be in it even
-  // if the statement names none of them, and a part of a column has to come from the row.
-  const KEY& key = table->key_info[active_index];
-  const MY_BITMAP* columns = table->read_set;
-  for (uint part = 0; part < key.user_defined_key_parts; ++part) {
-    const uint field = key.key_part[part].field->field_index();
-    if ((key.key_part[part].key_part_flag & HA_PART_KEY_SEG) != 0) *from_entry = false;
-    if (bitmap_is_set(table->read_set, field)) continue;
-    if (columns == table->read_set) {
-      keyread_bits_.resize(bitmap_buffer_size(table->s->fields) / sizeof(my_bitmap_map));
-      bitmap_init(&keyread_columns_, keyread_bits_.data(), table->s->fields);
-      bitmap_copy(&keyread_columns_, table->read_set);
-      columns = &keyread_columns_;
-    }
-    bitmap_set_bit(&keyread_columns_, field);
-  }
-  if (!EntryHasRowReference()) *from_entry = false;
-  return columns;
-}
-
-bool ha_rowan::EntryHasRowReference() const {
-  // position() copies the primary key's parts from the columns in the record, where an entry
-  // leaves a column of which it has only a prefix as it was.
-  if (!codec().has_primary_key()) return true;
-  const KEY& primary = table->key_info[codec().KeyOfIndexNumber(0)];
-  for (uint part = 0; part < primary.user_defined_key_parts; ++part) {
-    const KEY_PART_INFO& info = primary.key_part[part];
-    const bool is_prefix = (info.key_part_flag & HA_PART_KEY_SEG) != 0;
-    if (is_prefix && bitmap_is_set(table->read_set, info.field->field_index())) return false;
-  }
-  return true;
 }
 
 int ha_rowan::Found(Status status, int error_at_end) {
   if (status.ok()) return 0;
   if (status.Is(Code::kEndOfRange) || status.Is(Code::kNotFound)) {
-    if (reader()->salvages()) ReportSalvage();  // before the server counts the warnings
+    if (reader()->salvages())
+      part_->ReportSalvage(ha_thd());  // before the server counts the warnings
     return error_at_end;
   }
   return Fail(status);
@@ -117,27 +74,30 @@ void ha_rowan::cancel_pushed_idx_cond() {
   part_->scan.prepared = false;
 }
 
-key_part_map ha_rowan::PartsInImage(uint index, key_part_map keypart_map) const {
-  // "The whole key" means the declared parts: the image has no more.
-  if (keypart_map != HA_WHOLE_KEY) return keypart_map;
-  return make_prev_keypart_map(table->key_info[index].user_defined_key_parts);
-}
-
 void ha_rowan::EncodeSearch(const uchar* key, key_part_map keypart_map) {
-  codec().EncodeSearchKey(active_index, key, PartsInImage(active_index, keypart_map), &search_key_,
-                          &part_->scan.search_complete);
+  codec().EncodeSearchKey(active_index, key, PartsInImage(*table, active_index, keypart_map),
+                          &search_key_, &part_->scan.search_complete);
 }
 
-void ha_rowan::EncodeBound(uint index, const key_range& range, bool behind,
-                           ByteBuffer* bound) const {
-  bool complete = false;
-  codec().EncodeSearchKey(index, range.key, PartsInImage(index, range.keypart_map), bound,
-                          &complete);
-  if (behind) PrefixSuccessor(*bound, bound);
+RowKeys ha_rowan::KeysFor(bool writes) const {
+  const bool keeps = writes || searches_text_ || !codec().has_primary_key();
+  return keeps ? RowKeys::kKeep : RowKeys::kForget;
 }
 
-bool ha_rowan::HasCondition() const {
-  return pushed_idx_cond != nullptr && pushed_idx_cond_keyno == active_index;
+GroupReader::Read ha_rowan::GroupRead(uchar* record) {
+  return {part_, &key_read_, KeysFor(false), Filter(), session_, range_end_, record};
+}
+
+int ha_rowan::SearchGroups(uchar* record, const GroupReader::Key& key) {
+  return Found(groups_.Search(GroupRead(record), key), HA_ERR_KEY_NOT_FOUND);
+}
+
+int ha_rowan::ReadFirstGroup(uchar* record, GroupScan::Direction direction) {
+  return Found(groups_.First(GroupRead(record), direction), HA_ERR_END_OF_FILE);
+}
+
+int ha_rowan::ReadNextOfGroups(uchar* record) {
+  return Found(groups_.Next(GroupRead(record)), HA_ERR_END_OF_FILE);
 }
 
 // --- index scans ---
@@ -145,20 +105,23 @@ bool ha_rowan::HasCondition() const {
 int ha_rowan::index_init(uint index, bool) {
   if (!part_->share()->readable()) return RefuseUnreadable(*part_->share(), *table_share);
   active_index = index;
-  if (ReadsGroups(index)) return InitGroupScan();
-  if (table_share->foreign_keys != 0) RepairCascadeCount();
   part_->scan.prepared = false;
-  spatial_scan_.reset();
+  part_->scan.bounded_by_key = false;
+  part_->scan.spatial.reset();
+  if (groups_.Reads(index)) {
+    groups_.Open(part_);
+    return 0;
+  }
+  if (table_share->foreign_keys != 0) RepairCascadeCount(ha_thd());
   const uint32_t index_number = codec().IndexNumberOfKey(index);
   reader()->OpenScan(index_number);
-  if (codec().SpatialReferenceOf(index_number) != nullptr) FindNothing();
-  part_->scan.bounded_by_key = false;
+  if (codec().SpatialReferenceOf(index_number) != nullptr) FindNothing(reader());
   return 0;
 }
 
 int ha_rowan::index_end() {
   active_index = MAX_KEY;
-  KeepGroupScan();
+  groups_.Close();
   reader()->CloseScan();
   EndMultiRange();
   return 0;
@@ -168,12 +131,17 @@ int ha_rowan::index_read_map(uchar* record, const uchar* key, key_part_map keypa
                              ha_rkey_function find_flag) {
   ha_statistic_increment(&System_status_var::ha_read_key_count);
   if (key == nullptr) return ha_rowan::index_first(record);
-  if (group_scan_ != nullptr) return ReadGroupsOf(record, {key, keypart_map, find_flag});
-  if (SkipsRows()) return ReadBehindSkipped(record, HA_ERR_KEY_NOT_FOUND);
+  if (groups_.is_open()) return SearchGroups(record, {key, keypart_map, find_flag});
+  if (SkipsRows()) return ReadAfterSkipped(record, HA_ERR_KEY_NOT_FOUND);
   PrepareRead();
   part_->scan.bounded_by_key = false;
   reader()->SetStart({});
-  if (find_flag >= HA_READ_MBR_CONTAIN) return ReadSpatial(record, key, find_flag);
+  if (find_flag >= HA_READ_MBR_CONTAIN) {
+    const bool locks = read_options_.mode == ReadMode::kLockShared ||
+                       read_options_.mode == ReadMode::kLockExclusive;
+    const BoxSearch search{key, find_flag, locks ? SpatialLocks::kRanges : SpatialLocks::kNone};
+    return Found(SearchBoxes(search, part_, record), HA_ERR_KEY_NOT_FOUND);
+  }
   EncodeSearch(key, keypart_map);
   if (search_key_.empty()) return HA_ERR_KEY_NOT_FOUND;  // a FULLTEXT index has no such keys
   Status status;
@@ -221,7 +189,7 @@ int ha_rowan::ReadPrefix(uchar* record, bool last, bool exact) {
   const Status status =
       bound_key_.empty() ? reader()->SeekLast(record) : reader()->SeekBefore(bound_key_, record);
   // Steps back from here may leave the key, but not in search of what passes the condition.
-  if (exact && !HasCondition()) reader()->SetStart({});
+  if (exact && Filter() == nullptr) reader()->SetStart({});
   return Found(status, HA_ERR_KEY_NOT_FOUND);
 }
 
@@ -231,7 +199,7 @@ int ha_rowan::index_read_last_map(uchar* record, const uchar* key, key_part_map 
 
 int ha_rowan::index_next(uchar* record) {
   ha_statistic_increment(&System_status_var::ha_read_next_count);
-  if (group_scan_ != nullptr) return ReadNextOfGroups(record);
+  if (groups_.is_open()) return ReadNextOfGroups(record);
   if (!part_->scan.prepared) PrepareRead();
   if (part_->scan.bounded_by_key) {
     // After an exact read, "next" continues after that key's entries.
@@ -250,15 +218,15 @@ void ha_rowan::CountEnd(ulonglong System_status_var::*end) const {
 
 int ha_rowan::index_prev(uchar* record) {
   ha_statistic_increment(&System_status_var::ha_read_prev_count);
-  if (group_scan_ != nullptr) return ReadNextOfGroups(record);
+  if (groups_.is_open()) return ReadNextOfGroups(record);
   if (!part_->scan.prepared) PrepareRead();
   return Found(reader()->Prev(record), HA_ERR_END_OF_FILE);
 }
 
 int ha_rowan::index_first(uchar* record) {
   CountEnd(&System_status_var::ha_read_first_count);
-  if (group_scan_ != nullptr) return ReadFirstGroup(record, GroupScan::Direction::kForward);
-  if (SkipsRows()) return ReadBehindSkipped(record, HA_ERR_END_OF_FILE);
+  if (groups_.is_open()) return ReadFirstGroup(record, GroupScan::Direction::kForward);
+  if (SkipsRows()) return ReadAfterSkipped(record, HA_ERR_END_OF_FILE);
   if (codec().TextIndexAt(reader()->index()) != nullptr) return HA_ERR_END_OF_FILE;
   PrepareRead();
   part_->scan.bounded_by_key = false;
@@ -269,8 +237,8 @@ int ha_rowan::index_first(uchar* record) {
 
 int ha_rowan::index_last(uchar* record) {
   CountEnd(&System_status_var::ha_read_last_count);
-  if (group_scan_ != nullptr) return ReadFirstGroup(record, GroupScan::Direction::kBackward);
-  if (SkipsRows()) return ReadBehindSkipped(record, HA_ERR_END_OF_FILE);
+  if (groups_.is_open()) return ReadFirstGroup(record, GroupScan::Direction::kBackward);
+  if (SkipsRows()) return ReadAfterSkipped(record, HA_ERR_END_OF_FILE);
   if (codec().TextIndexAt(reader()->index()) != nullptr) return HA_ERR_END_OF_FILE;
   PrepareRead();
   part_->scan.bounded_by_key = false;
@@ -280,12 +248,15 @@ int ha_rowan::index_last(uchar* record) {
 
 int ha_rowan::index_next_same(uchar* record, const uchar*, uint) {
   ha_statistic_increment(&System_status_var::ha_read_next_count);
-  if (group_scan_ != nullptr) return ReadNextOfGroups(record);
+  if (groups_.is_open()) return ReadNextOfGroups(record);
   // The whole clustered key was given: there is no second row.
   if (part_->scan.search_complete && reader()->index() == 0) return HA_ERR_END_OF_FILE;
-  int error = Found(reader()->Next(record), HA_ERR_END_OF_FILE);
-  if (error == HA_ERR_END_OF_FILE && spatial_scan_ != nullptr) error = ReadNextSpatialRange(record);
-  return RaiseInCascade(error);
+  Status status = reader()->Next(record);
+  if (part_->scan.spatial != nullptr && status.Is(Code::kEndOfRange)) {
+    status = ReadNextBoxes(part_, record);
+  }
+  const int error = Found(status, HA_ERR_END_OF_FILE);
+  return error == 0 ? 0 : RaiseInCascade(*table, error);
 }
 
 // --- ranges ---
@@ -295,18 +266,18 @@ void ha_rowan::SetEndOf(const key_range* range) {
     reader()->SetEnd({});
     return;
   }
-  EncodeBound(active_index, *range, range->flag != HA_READ_BEFORE_KEY, &range_key_);
+  EncodeBound(*part_, active_index, *range, range->flag != HA_READ_BEFORE_KEY, &range_key_);
   reader()->SetEnd(range_key_);
 }
 
 void ha_rowan::SetStartOf(const key_range* range) {
   // The server checks the rows it gets itself and tells the least key only along with a condition,
   // with which the next row may be far away.
-  if (range == nullptr || !HasCondition()) {
+  if (range == nullptr || Filter() == nullptr) {
     reader()->SetStart({});
     return;
   }
-  EncodeBound(active_index, *range, range->flag == HA_READ_AFTER_KEY, &range_key_);
+  EncodeBound(*part_, active_index, *range, range->flag == HA_READ_AFTER_KEY, &range_key_);
   reader()->SetStart(range_key_);
 }
 
@@ -361,7 +332,7 @@ int ha_rowan::rnd_init(bool scan) {
   reader()->OpenScan(0);
   part_->scan.search_complete = false;
   part_->scan.bounded_by_key = false;
-  skips_at_next_row_ = scan && SkipsRows();
+  part_->scan.skips_rows = scan && SkipsRows();
   PrepareRead();
   return 0;
 }
@@ -374,9 +345,9 @@ int ha_rowan::rnd_end() {
 
 int ha_rowan::rnd_next(uchar* record) {
   ha_statistic_increment(&System_status_var::ha_read_rnd_next_count);
-  if (skips_at_next_row_) {
-    skips_at_next_row_ = false;
-    return ReadBehindSkipped(record, HA_ERR_END_OF_FILE);
+  if (part_->scan.skips_rows) {
+    part_->scan.skips_rows = false;
+    return ReadAfterSkipped(record, HA_ERR_END_OF_FILE);
   }
   return Found(reader()->Next(record), HA_ERR_END_OF_FILE);
 }
@@ -388,70 +359,81 @@ int ha_rowan::ReadReferenced(uchar* record, const uchar* reference) {
   ha_statistic_increment(&System_status_var::ha_read_key_count);
   PrepareRead();
   reader()->SetFilter(nullptr);
-  if (codec().has_primary_key()) {
-    bool complete = false;
-    codec().EncodeSearchKey(codec().KeyOfIndexNumber(0), reference, HA_WHOLE_KEY, &position_key_,
-                            &complete);
-  } else {
-    const auto* bytes = reinterpret_cast<const std::byte*>(reference);
-    position_key_.assign(bytes, bytes + row_reference_bytes_);
-  }
-  return Found(reader()->GetRow(position_key_, record), HA_ERR_KEY_NOT_FOUND);
+  EncodeReference(*part_, reference, &search_key_);
+  return Found(reader()->GetRow(search_key_, record), HA_ERR_KEY_NOT_FOUND);
 }
 
-void ha_rowan::position(const uchar* record) { PutReference(record, ref); }
-
-void ha_rowan::PutReference(const uchar* record, uchar* reference) const {
-  if (codec().has_primary_key()) {
-    key_copy(reference, record, &table->key_info[codec().KeyOfIndexNumber(0)],
-             row_reference_bytes_);
-  } else {
-    memcpy(reference, reader()->row_key().data(), row_reference_bytes_);
-  }
-}
+void ha_rowan::position(const uchar* record) { PutReference(*part_, record, ref); }
 
 int ha_rowan::cmp_ref(const uchar* left, const uchar* right) const {
-  return CompareReferences(left, right);
+  return CompareReferences(*part_, left, right);
 }
 
-int ha_rowan::CompareReferences(const uchar* left, const uchar* right) const {
-  if (!codec().has_primary_key()) return memcmp(left, right, row_reference_bytes_);
-  ByteBuffer left_key;
-  ByteBuffer right_key;
-  bool complete = false;
-  const uint32_t key = codec().KeyOfIndexNumber(0);
-  codec().EncodeSearchKey(key, left, HA_WHOLE_KEY, &left_key, &complete);
-  codec().EncodeSearchKey(key, right, HA_WHOLE_KEY, &right_key, &complete);
-  return CompareBytes(left_key, right_key);
+int ha_rowan::ReadAfterSkipped(uchar* record, int error_at_end) {
+  part_->scan.bounded_by_key = false;
+  part_->scan.search_complete = false;
+  PrepareRead();
+  return Found(SkipPlannedRows(*row_plan_, part_, Filter(), record), error_at_end);
 }
 
-// --- counts and estimates ---
-
-int ha_rowan::records(ha_rows* count) { return CountRows(0, count); }
-
-int ha_rowan::records_from_index(ha_rows* count, uint index) {
-  return CountRows(codec().IndexNumberOfKey(index), count);
+bool ha_rowan::ReadsSnapshot() const {
+  return session_ != nullptr && read_options_.mode == ReadMode::kSnapshot &&
+         session_->isolation() != IsolationLevel::kSerializable;
 }
 
-ha_rows ha_rowan::records_in_range(uint index, key_range* low, key_range* high) {
-  const Result<uint64_t> rows = EstimateRange(index, low, high);
-  if (!rows.ok()) return HA_POS_ERROR;
-  // 0 would promise the optimizer that there is none.
-  return std::max<ha_rows>(rows.value(), 1);
+std::string ha_rowan::explain_extra() const {
+  if (groups_.plan() != nullptr) return groups_.plan()->description;
+  if (!SkipsRows()) return {};
+  return ", behind " + std::to_string(row_plan_->skip) + " passed over";
 }
 
-Result<uint64_t> ha_rowan::EstimateRange(uint index, const key_range* low,
-                                         const key_range* high) const {
-  const uint32_t index_number = codec().IndexNumberOfKey(index);
-  if (codec().SpatialReferenceOf(index_number) != nullptr) {
-    return EstimateSpatial(index_number, low);
+// --- MATCH ... AGAINST (docs/fulltext.md) ---
+
+FT_INFO* ha_rowan::ft_init_ext(uint flags, uint key_number, String* key) {
+  const bool has_index =
+      key_number < table->s->keys && (table->key_info[key_number].flags & HA_FULLTEXT) != 0;
+  if (!has_index) {
+    my_error(ER_TABLE_HAS_NO_FT, MYF(0));
+    return nullptr;
   }
-  ByteBuffer from;
-  ByteBuffer to;
-  if (low != nullptr) EncodeBound(index, *low, low->flag == HA_READ_AFTER_KEY, &from);
-  if (high != nullptr) EncodeBound(index, *high, high->flag == HA_READ_AFTER_KEY, &to);
-  if (!from.empty() && !to.empty() && CompareBytes(from, to) >= 0) return uint64_t{0};
-  return engine_table()->EstimateRange(index_number, from, to);
+  auto match =
+      std::make_unique<TextMatchState>(part_, codec().IndexNumberOfKey(key_number), flags, *key);
+  const Status status = match->Find(session_, read_options_.mode);
+  if (!status.ok()) {
+    // What is found is held in memory: innodb_ft_result_cache_limit.
+    const int error =
+        status.Is(Code::kTooBig) ? HA_ERR_FTS_EXCEED_RESULT_CACHE_LIMIT : Fail(status);
+    handler::print_error(error, MYF(0));
+    return nullptr;
+  }
+  if (!match->result().problem.empty()) {
+    my_printf_error(ER_PARSE_ERROR, "%s", MYF(0), match->result().problem.c_str());
+  }
+  searches_text_ = true;
+  return reinterpret_cast<FT_INFO*>(static_cast<FT_INFO_EXT*>(match.release()));
+}
+
+int ha_rowan::ft_init() {
+  if (ft_handler == nullptr) return HA_ERR_WRONG_COMMAND;
+  static_cast<TextMatchState*>(reinterpret_cast<FT_INFO_EXT*>(ft_handler))->Rewind();
+  PrepareRead();
+  // Whether a row still is one of the matches needs the texts, whatever the statement names.
+  if (read_options_.mode != ReadMode::kSnapshot) reader()->SetColumns(nullptr, RowKeys::kKeep);
+  return 0;
+}
+
+int ha_rowan::ft_read(uchar* record) {
+  auto* match = static_cast<TextMatchState*>(reinterpret_cast<FT_INFO_EXT*>(ft_handler));
+  // The server asks only for their number, or their relevance.
+  const bool without_rows = key_read_.asked && read_options_.mode == ReadMode::kSnapshot &&
+                            bitmap_is_clear_all(table->read_set);
+  for (;;) {
+    const Status status =
+        without_rows ? match->PassNext() : match->ReadNext(read_options_.mode, record);
+    if (status.ok()) return 0;
+    if (!status.Is(Code::kNotFound)) return Fail(status);
+    if (thd_killed(ha_thd()) != 0) return HA_ERR_QUERY_INTERRUPTED;
+  }
 }
 
 }  // namespace rowan

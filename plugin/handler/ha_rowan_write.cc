@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Inserting, updating and deleting one row: engine/table_writer.h does it, as soon as it is known
-// which row it is.
+// which row it is. The copy of ALTER TABLE (and CREATE INDEX, OPTIMIZE): rows go into the new table
+// through a BulkLoad, which is begun when the server announces the copy and finished with its bulk
+// insert.
 #include "plugin/server/abi_guard.h"
 
 #include "plugin/handler/ha_rowan.h"
@@ -8,11 +10,14 @@
 #include <limits>
 
 #include "my_bitmap.h"
+#include "my_sys.h"
 #include "mysql/plugin.h"
+#include "sql/derror.h"
 #include "sql/field.h"
 #include "sql/sql_class.h"
 #include "sql/sql_lex.h"
 
+#include "plugin/handler/auto_increment.h"
 #include "plugin/handler/foreign_keys.h"
 #include "plugin/handler/logged_documents.h"
 #include "plugin/server/error_map.h"
@@ -20,6 +25,25 @@
 #include "plugin/server/system_variables.h"
 
 namespace rowan {
+namespace {
+
+bool SameRow(const TABLE& table, const uchar* old_record, const uchar* new_record) {
+  for (uint i = 0; i < table.s->fields; ++i) {
+    Field* field = table.field[i];
+    if (field->is_virtual_gcol()) continue;
+    const auto old_offset = static_cast<ptrdiff_t>(old_record - table.record[0]);
+    const auto new_offset = static_cast<ptrdiff_t>(new_record - table.record[0]);
+    const bool old_null = field->is_null(old_offset);
+    if (old_null != field->is_null(new_offset)) return false;
+    if (old_null) continue;
+    if (field->cmp_binary(field->field_ptr() + old_offset, field->field_ptr() + new_offset) != 0) {
+      return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace
 
 int ha_rowan::NoteFailure(Status status) {
   if (status.Is(Code::kDuplicate)) duplicate_key_ = codec().KeyOfIndexNumber(status.detail());
@@ -36,22 +60,32 @@ void ha_rowan::mv_key_capacity(uint* keys, size_t* bytes) const {
 
 int ha_rowan::write_row(uchar* record) {
   ha_statistic_increment(&System_status_var::ha_write_count);
-  if (!MayInsert()) return RefuseUnchecked();
+  if (unchecked_keys_ == UncheckedKeys::kAll) return RefuseUnchecked();
   const bool generates = table->next_number_field != nullptr && record == table->record[0];
   if (generates) {
     if (AutoIncrementLockMode() != kAutoIncrementInterleaved) {
-      const Status locked = LockAutoIncrement();
+      const Status locked = LockAutoIncrement(*part_, session_);
       if (!locked.ok()) return Fail(locked);
     }
     const int error = update_auto_increment();
     if (error != 0) return error;
   }
-  TableWriter* writer = part_->WriterFor(session_, this);
+  TableWriter* writer = part_->WriterFor(session_);
   const Status status = part_->load != nullptr ? writer->Load(part_->load.get(), record)
                                                : writer->Insert(record, duplicate_mode_);
   if (!status.ok()) return NoteFailure(status);
-  if (generates) RaiseAutoIncrement(record);
+  if (generates) RaiseAutoIncrement(*part_, record);
   return 0;
+}
+
+void ha_rowan::get_auto_increment(ulonglong offset, ulonglong increment, ulonglong count,
+                                  ulonglong* first_value, ulonglong* reserved) {
+  // The server takes the largest number for "failed".
+  const uint64_t most = table->next_number_field->get_max_int_value();
+  // Traditional: each row that was inserted pushes the counter up, so that nothing is left over.
+  const uint64_t taken = AutoIncrementLockMode() == kAutoIncrementTraditional ? 0 : count;
+  *first_value = engine_table()->TakeAutoIncrement({offset, increment, most}, taken);
+  *reserved = count;
 }
 
 // --- update and delete ---
@@ -60,7 +94,7 @@ void ha_rowan::ChooseChangedIndexes() {
   // Only for plain UPDATE is the write set known to name every column that changes.
   const int command = thd_sql_command(ha_thd());
   const bool precise =
-      (command == SQLCOM_UPDATE || command == SQLCOM_UPDATE_MULTI) && !cascades_may_return_;
+      (command == SQLCOM_UPDATE || command == SQLCOM_UPDATE_MULTI) && !part_->cascades_may_return();
   changed_indexes_.assign(changed_indexes_.size(), !precise);
   if (!precise) return;
   for (uint32_t i = 0; i < changed_indexes_.size(); ++i) {
@@ -75,46 +109,29 @@ void ha_rowan::ChooseChangedIndexes() {
   if (changed_indexes_[0]) changed_indexes_.assign(changed_indexes_.size(), true);
 }
 
-bool ha_rowan::SameRow(const uchar* old_record, const uchar* new_record) {
-  // The server compares by itself when it knows all columns it writes, but never for REPLACE.
-  if (duplicate_mode_ == LockMode::kShared && bitmap_is_subset(table->write_set, table->read_set)) {
-    return false;
-  }
-  for (uint i = 0; i < table->s->fields; ++i) {
-    Field* field = table->field[i];
-    if (field->is_virtual_gcol()) continue;
-    const auto old_offset = static_cast<ptrdiff_t>(old_record - table->record[0]);
-    const auto new_offset = static_cast<ptrdiff_t>(new_record - table->record[0]);
-    const bool old_null = field->is_null(old_offset);
-    if (old_null != field->is_null(new_offset)) return false;
-    if (old_null) continue;
-    if (field->cmp_binary(field->field_ptr() + old_offset, field->field_ptr() + new_offset) != 0) {
-      return false;
-    }
-  }
-  return true;
-}
-
 int ha_rowan::update_row(const uchar* old_record, uchar* new_record) {
   ha_statistic_increment(&System_status_var::ha_update_count);
-  if (!MayChange()) return RefuseUnchecked();
-  if (SameRow(old_record, new_record)) return HA_ERR_RECORD_IS_THE_SAME;
+  if (unchecked_keys_ != UncheckedKeys::kNone) return RefuseUnchecked();
+  // The server compares by itself when it knows all columns it writes, but never for REPLACE.
+  const bool compared =
+      duplicate_mode_ == LockMode::kShared && bitmap_is_subset(table->write_set, table->read_set);
+  if (!compared && SameRow(*table, old_record, new_record)) return HA_ERR_RECORD_IS_THE_SAME;
   LogWholeDocuments(table);
   const Status status = UpdateRecord(old_record, new_record);
-  return status.ok() ? 0 : RaiseInCascade(NoteFailure(status));
+  return status.ok() ? 0 : RaiseInCascade(*table, NoteFailure(status));
 }
 
 Status ha_rowan::UpdateRecord(const uchar* old_record, uchar* new_record) {
   const bool renumbers =
       table->found_next_number_field != nullptr &&
       bitmap_is_set(table->write_set, table->found_next_number_field->field_index());
-  Status status = renumbers ? KeepAutoIncrement(old_record, new_record) : Status::Ok();
+  Status status = renumbers ? KeepAutoIncrement(*part_, old_record, new_record) : Status::Ok();
   if (!status.ok()) return status;
   StoredRecord row;
-  status = FindStored(old_record, &row);
+  status = part_->FindStored(old_record, session_, &row);
   if (!status.ok()) return status;
   ChooseChangedIndexes();
-  TableWriter* writer = part_->WriterFor(session_, this);
+  TableWriter* writer = part_->WriterFor(session_);
   status = writer->Take(row, &changed_indexes_);
   if (!status.ok()) return status;
   if (row.record != old_record) {
@@ -123,29 +140,82 @@ Status ha_rowan::UpdateRecord(const uchar* old_record, uchar* new_record) {
     if (!status.ok()) return status;
   }
   status = writer->Update(new_record);
-  if (status.ok() && renumbers && new_record == table->record[0]) RaiseAutoIncrement(new_record);
+  if (status.ok() && renumbers && new_record == table->record[0])
+    RaiseAutoIncrement(*part_, new_record);
   return status;
 }
 
 int ha_rowan::delete_row(const uchar* record) {
   ha_statistic_increment(&System_status_var::ha_delete_count);
-  if (!MayChange()) return RefuseUnchecked();
+  if (unchecked_keys_ != UncheckedKeys::kNone) return RefuseUnchecked();
   const Status status = DeleteRecord(record);
-  return status.ok() ? 0 : RaiseInCascade(NoteFailure(status));
+  return status.ok() ? 0 : RaiseInCascade(*table, NoteFailure(status));
 }
 
 Status ha_rowan::DeleteRecord(const uchar* record) {
   StoredRecord row;
-  Status status = FindStored(record, &row);
+  Status status = part_->FindStored(record, session_, &row);
   // A cascade of this deletion returned to the row and deleted it.
-  if (cascades_may_return_ && status.Is(Code::kNotFound)) return Status::Ok();
+  if (part_->cascades_may_return() && status.Is(Code::kNotFound)) return Status::Ok();
   if (!status.ok()) return status;
-  status = KeepAutoIncrement(record, nullptr);
+  status = KeepAutoIncrement(*part_, record, nullptr);
   if (!status.ok()) return status;
-  TableWriter* writer = part_->WriterFor(session_, this);
+  TableWriter* writer = part_->WriterFor(session_);
   status = writer->Take(row);
   if (!status.ok()) return status;
   return writer->Delete();
+}
+
+// --- the copy of ALTER TABLE ---
+
+int ha_rowan::BeginLoad(size_t sort_memory_bytes) {
+  if (part_->is_temporary()) return 0;  // nothing to save: its rows are not logged
+  Result<bool> possible = BulkLoad::IsPossible(session_, engine_table());
+  if (!possible.ok()) return Fail(possible.status());
+  duplicate_in_load_ = false;
+  if (*possible) {
+    const BuildLimits limits{.sort_memory_bytes = sort_memory_bytes,
+                             .threads = DdlThreads(ha_thd())};
+    part_->load = std::make_unique<BulkLoad>(session_, engine_table(), limits);
+  }
+  return 0;
+}
+
+int ha_rowan::end_bulk_insert() {
+  if (part_->load == nullptr) return 0;
+  const std::unique_ptr<BulkLoad> load = std::move(part_->load);
+  if (ha_thd()->is_error()) return 0;  // the statement failed already: the table goes
+  Status status = load->Finish();
+  if (status.Is(Code::kDuplicate)) {
+    status = ShowDuplicate(status, load->duplicate_key());
+  }
+  if (status.ok()) return 0;
+  duplicate_in_load_ = true;
+  const int error = Fail(status);
+  set_my_errno(error);
+  return error;
+}
+
+void ha_rowan::print_error(int error, myf flags) {
+  const bool duplicate = error == HA_ERR_FOUND_DUPP_KEY && duplicate_key_ < table->s->keys;
+  const Table_ref* altered = ha_thd()->lex->query_tables;
+  if (!duplicate_in_load_ || !duplicate || altered == nullptr)
+    return handler::print_error(error, flags);
+  // The table under its temporary name would mean nothing to the user.
+  print_keydup_error(table, &table->key_info[duplicate_key_],
+                     ER_THD(ha_thd(), ER_DUP_ENTRY_WITH_KEY_NAME), flags, altered->table_name);
+}
+
+Status ha_rowan::ShowDuplicate(Status status, Bytes entry_key) {
+  // The message is made from the record; an index on a part of a column does not hold the value.
+  duplicate_key_ = codec().KeyOfIndexNumber(status.detail());
+  ByteBuffer scratch;
+  Result<Bytes> row_key = codec().ClusteredKeyOf(status.detail(), entry_key, &scratch);
+  if (!row_key.ok()) return row_key.status();
+  part_->ComputeColumns(true);
+  reader()->SetColumns(nullptr, KeysFor(false));
+  const Status read = reader()->GetRow(*row_key, table->record[0]);
+  return read.ok() ? status : read;
 }
 
 }  // namespace rowan

@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // What a recogniser (plugin/pushdown/counted_rows.h) asks of a handler for one statement: to count
 // the rows of some ranges of an index instead of delivering them, or to skip the first rows of a
-// scan. Thread safety: constant once the handler has it.
+// scan, which is done by the visibility map where it knows enough (docs/visibility_map.md), and row
+// by row when the plan's condition turns out not to hold for a whole range. Thread safety: a plan
+// is constant once the handler has it; the functions are the handler's.
 #pragma once
 
 #include <cstdint>
 #include <vector>
 
-#include "base/bytes.h"
-
 #include "my_base.h"
+
+#include "base/bytes.h"
+#include "plugin/handler/table_part.h"
 
 class Item;
 
@@ -39,5 +42,13 @@ struct RowPlan {
   bool forward = true;
   ha_rows* skipped_rows = nullptr;  ///< the number of skipped rows is added
 };
+
+// REQUIRES: a scan of the plan's key is open and prepared.
+/// Adds the rows of all ranges to `*rows`.
+Status CountPlannedRows(const RowPlan& plan, TablePart* part, uint64_t* rows);
+/// To the first row after those that are skipped; what follows stays within the plan's range.
+/// `filter`: of the scan; null: none.
+Status SkipPlannedRows(const RowPlan& plan, TablePart* part, EntryFilter* filter,
+                       unsigned char* record);
 
 }  // namespace rowan

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// The description of a server table for the engine's catalog. Thread safety: pure functions.
+// The description of a server table for the engine's catalog. Thread safety: the session's thread.
 #pragma once
 
 #include <string>
+
+#include "sql/dd/object_id.h"
 
 #include "engine/catalog/table_def.h"
 #include "plugin/codec/table_codec.h"
@@ -24,5 +26,10 @@ std::string CatalogName(const char* path);
 
 /// The value the new table's counter starts with; 0 = from the beginning.
 uint64_t FirstAutoIncrement(THD* thd, const HA_CREATE_INFO& info);
+
+/// What the engine is to make of the server's definition. 0, or the handler error, raised.
+/// `former`: the engine's table that TRUNCATE replaces, whose words FULLTEXT indexes keep.
+int DescribeNewTable(THD* thd, TABLE* form, const HA_CREATE_INFO& info, const std::string& name,
+                     TableDef* definition, dd::Object_id former = dd::INVALID_OBJECT_ID);
 
 }  // namespace rowan

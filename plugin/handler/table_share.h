@@ -54,5 +54,9 @@ class TableShare : public Handler_share {
 
 /// Of an open engine table and what the server knows of it. kTableChanged: they differ.
 Result<std::unique_ptr<TableShare>> ShareOf(TABLE* table, std::shared_ptr<Table> opened);
+/// The same of one that is to be opened, with its AUTO_INCREMENT counter.
+Result<std::unique_ptr<TableShare>> OpenShare(TABLE* table, TableId id);
+/// Writes to the log why the table cannot be opened; the handler error.
+int FailOpen(THD* thd, const char* name, Status status);
 
 }  // namespace rowan

@@ -13,6 +13,7 @@
 #include "sql/sql_class.h"
 #include "sql/table.h"
 
+#include "engine/engine.h"
 #include "engine/export_file.h"
 #include "engine/table_writer.h"
 #include "plugin/handler/data_directory.h"

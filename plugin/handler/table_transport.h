@@ -2,8 +2,8 @@
 // TableTransport: an engine table that goes from one server to another (docs/export.md). FLUSH
 // TABLES ... FOR EXPORT writes a file of its rows next to the server's own files and removes it
 // again with UNLOCK TABLES; DISCARD TABLESPACE replaces a table by an empty one that no session may
-// use; IMPORT TABLESPACE fills a new one from such a file. All but the files is part of the server's
-// dictionary transaction. Thread safety: the thread that uses the table.
+// use; IMPORT TABLESPACE fills a new one from such a file. All but the files is part of the
+// server's dictionary transaction. Thread safety: the thread that uses the table.
 #pragma once
 
 #include <memory>

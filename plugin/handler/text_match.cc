@@ -3,7 +3,14 @@
 
 #include "plugin/handler/text_match.h"
 
+#include "mysql/strings/m_ctype.h"
+#include "sql/sql_class.h"
+#include "sql/table.h"
+#include "sql_string.h"
+
 #include "base/key_prefix.h"
+
+extern unsigned long fts_result_cache_limit;  // innodb_ft_result_cache_limit
 
 namespace rowan {
 namespace {
@@ -12,10 +19,7 @@ TextMatchState* StateOf(FT_INFO* info) {
   return static_cast<TextMatchState*>(reinterpret_cast<FT_INFO_EXT*>(info));
 }
 
-float FindRelevance(FT_INFO* info, unsigned char*, uint) {
-  TextMatchState* state = StateOf(info);
-  return state->result.RelevanceOf(state->reader->row_key());
-}
+float FindRelevance(FT_INFO* info, unsigned char*, uint) { return StateOf(info)->FindRelevance(); }
 
 float CurrentRelevance(FT_INFO* info) { return StateOf(info)->CurrentRelevance(); }
 
@@ -25,7 +29,16 @@ uint Version() { return 2; }
 ulonglong Abilities() { return FTS_ORDERED_RESULT; }
 ulonglong DocumentId(FT_INFO_EXT*) { return 0; }  // not among the abilities
 ulonglong CountMatches(FT_INFO_EXT* info) {
-  return static_cast<TextMatchState*>(info)->result.matches.size();
+  return static_cast<TextMatchState*>(info)->result().matches.size();
+}
+
+/// Into the collation of the index.
+std::string InCharset(const String& text, const CHARSET_INFO* charset) {
+  std::string converted(text.length() * charset->mbmaxlen, '\0');
+  uint errors = 0;
+  converted.resize(my_convert(converted.data(), converted.size(), charset, text.ptr(),
+                              text.length(), text.charset(), &errors));
+  return converted;
 }
 
 _ft_vft basic_functions = {nullptr, FindRelevance, Close, CurrentRelevance, nullptr};
@@ -33,10 +46,76 @@ _ft_vft_ext further_functions = {Version, Abilities, DocumentId, CountMatches};
 
 }  // namespace
 
-TextMatchState::TextMatchState() {
+TextMatchState::TextMatchState(TablePart* part, uint32_t index_number, uint flags,
+                               const String& text)
+    : part_(*part),
+      index_number_(index_number),
+      boolean_mode_((flags & FT_BOOL) != 0),
+      expanded_((flags & FT_EXPAND) != 0),
+      text_(InCharset(text, part->codec().TextIndexAt(index_number)->charset())) {
   please = &basic_functions;
   could_you = &further_functions;
 }
+
+Status TextMatchState::Find(Session* session, ReadMode mode) {
+  const TextQuery query{.text = AsBytes(text_),
+                        .boolean_mode = boolean_mode_,
+                        .expand = expanded_,
+                        .memory_bytes_max = fts_result_cache_limit};
+  std::vector<uchar> record(part_.server_table()->s->reclength);
+  const auto search = [&] {
+    ReadOptions options;
+    if (mode == ReadMode::kReadUncommitted) options.mode = mode;
+    TableTextSource source(session, part_.table(), &part_.codec(), index_number_, record.data(),
+                           options);
+    Result<TextSearchResult> found = SearchText(index(), query, &source);
+    if (!found.ok()) return found.status();
+    result_ = std::move(found).value();
+    return Status::Ok();
+  };
+  // Locking reads see what is committed at the moment. Optimistic ones lock nothing newer than the
+  // snapshot.
+  const bool locks = mode == ReadMode::kLockShared || mode == ReadMode::kLockExclusive;
+  return locks && !session->optimistic() ? session->ReadFresh(search) : search();
+}
+
+Status TextMatchState::PassNext() {
+  if (next_ == result_.matches.size()) return Status(Code::kEndOfRange);
+  ++next_;
+  return Status::Ok();
+}
+
+Status TextMatchState::ReadNext(ReadMode mode, uchar* record) {
+  const Status passed = PassNext();
+  if (!passed.ok()) return passed;
+  const Bytes key = result_.keys.KeyOf(result_.matches[next_ - 1].document);
+  const Status read = part_.reader()->GetRow(key, record);
+  if (!read.ok() || mode == ReadMode::kSnapshot) return read;
+  bool matches = true;
+  const Status looked = StillMatches(record, &matches);
+  if (!looked.ok() || matches) return looked;
+  part_.reader()->UnlockCurrent();
+  return Status(Code::kNotFound);
+}
+
+Status TextMatchState::StillMatches(const uchar* record, bool* matches) const {
+  // An expanded query finds rows by words that only the search knows.
+  if (expanded_) return Status::Ok();
+  RowTextSource source(&part_.codec(), index_number_, record);
+  const Status status = source.Read();
+  if (!status.ok()) return status;
+  const TextQuery query{.text = AsBytes(text_), .boolean_mode = boolean_mode_};
+  Result<TextSearchResult> found = SearchText(index(), query, &source);
+  if (!found.ok()) return found.status();
+  *matches = !found->matches.empty();
+  return Status::Ok();
+}
+
+float TextMatchState::CurrentRelevance() const {
+  return next_ == 0 ? 0 : result_.matches[next_ - 1].relevance;
+}
+
+float TextMatchState::FindRelevance() { return result_.RelevanceOf(part_.reader()->row_key()); }
 
 TableTextSource::TableTextSource(Session* session, Table* table, const TableCodec* codec,
                                  uint32_t index_number, unsigned char* record,

@@ -5,13 +5,17 @@
 // Thread safety: the thread that runs the statement.
 #pragma once
 
-#include <memory>
+#include <string>
 
 #include "ft_global.h"
+#include "my_inttypes.h"
 
 #include "engine/table_cursor.h"
 #include "plugin/codec/table_codec.h"
 #include "plugin/fulltext/text_search.h"
+#include "plugin/handler/table_part.h"
+
+class String;
 
 namespace rowan {
 
@@ -55,19 +59,37 @@ class RowTextSource final : public TextSource {
 };
 
 /// Its first members are what the server knows of it.
-struct TextMatchState : FT_INFO_EXT {
-  TextSearchResult result;
-  size_t next = 0;                      ///< of the matches, to be read
-  const TableCursor* reader = nullptr;  ///< which knows the row read last
-  uint32_t index_number = 0;
-  std::string text{};  ///< of AGAINST
-  bool boolean_mode = false;
-  bool expanded = false;
+class TextMatchState : public FT_INFO_EXT {
+ public:
+  /// `part`: whose reader reads the rows for the statement. Outlives it.
+  TextMatchState(TablePart* part, uint32_t index_number, uint flags, const String& text);
 
-  TextMatchState();
-  [[nodiscard]] float CurrentRelevance() const {
-    return next == 0 ? 0 : result.matches[next - 1].relevance;
-  }
+  /// Runs the search for a statement that reads as `mode` says. kTooBig: the result has no room.
+  Status Find(Session* session, ReadMode mode);
+  [[nodiscard]] const TextSearchResult& result() const { return result_; }
+
+  // The statement reads the matches, the most relevant first.
+  void Rewind() { next_ = 0; }
+  /// kNotFound: the row is none of the matches any more. kEndOfRange.
+  Status ReadNext(ReadMode mode, uchar* record);
+  /// The same without a row.
+  Status PassNext();
+  [[nodiscard]] float CurrentRelevance() const;
+  /// Of the row that was read last.
+  float FindRelevance();
+
+ private:
+  /// Whether a row that was found in the index is one of the matches as it was read.
+  Status StillMatches(const uchar* record, bool* matches) const;
+  [[nodiscard]] const TextIndex& index() const { return *part_.codec().TextIndexAt(index_number_); }
+
+  TablePart& part_;
+  const uint32_t index_number_;
+  const bool boolean_mode_;
+  const bool expanded_;
+  const std::string text_;  ///< of AGAINST, in the collation of the index
+  TextSearchResult result_;
+  size_t next_ = 0;  ///< of the matches, to be read
 };
 
 }  // namespace rowan

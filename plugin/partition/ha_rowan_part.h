@@ -154,7 +154,6 @@ class ha_rowan_part final : public ha_rowan, public Partition_helper, public Par
   };
 
   // ha_rowan_part_open.cc
-  Result<std::unique_ptr<TableShare>> OpenPartition(TableId id) const;
   Status OpenPartitions(const dd::Table* table_def);
   Status CompleteShare(PartitionedShare* share);
   /// CHECK PARTITION and the like lock all partitions, and touch those that they name.
@@ -182,10 +181,6 @@ class ha_rowan_part final : public ha_rowan, public Partition_helper, public Par
   /// Select(), and opens the index scan there if it is not.
   void SelectForScan(uint part);
   void CloseScans();
-  /// The server marks columns that it meets in expressions when it opens the table, and leaves the
-  /// marks. A lookup takes a marked column for one that its key gives: it would read one partition
-  /// of all that may have its rows.
-  void UnmarkColumns();
   void ReadWhatOrderNeeds();
   /// Returns `error`. Of a row that was read for a merge, gives values of virtual BLOB columns in
   /// the key a place of their own: the field's one is overwritten with the next row computed.
@@ -272,7 +267,6 @@ class ha_rowan_part final : public ha_rowan, public Partition_helper, public Par
   std::vector<Field_blob*> computed_blobs_;  ///< of the keys that a scan merges by
   std::vector<uint> scanned_;                ///< index scans are open in them
   uint selected_ = 0;
-  uint published_part_ = 0;  ///< whose rows per key the server has
   uint64_t statement_ = 1;
   uint64_t scan_ = 1;
   bool loading_ = false;       ///< ALTER TABLE copies into this table

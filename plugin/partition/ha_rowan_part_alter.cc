@@ -25,6 +25,7 @@
 #include "plugin/handler/table_description.h"
 #include "plugin/server/error_map.h"
 #include "plugin/server/instance.h"
+#include "plugin/server/thd_context.h"
 
 namespace rowan {
 namespace {
@@ -237,7 +238,9 @@ bool ha_rowan_part::PreparePartitions(TABLE* altered_table, Alter_inplace_info* 
   info->handler_ctx = context;
   TableDef definition;
   const std::string name = CatalogName(table_share->normalized_path.str);
-  if (Describe(altered_table, *info->create_info, name, &definition) != 0) return true;
+  if (DescribeNewTable(ha_thd(), altered_table, *info->create_info, name, &definition) != 0) {
+    return true;
+  }
   ThdContext* connection = ContextOf(ha_thd());
   if (FailAlter(*table, EnterCatalogChange(ha_thd(), connection))) return true;
   const std::vector<bool> stays = WhatStays(info->modified_part_info);
@@ -258,7 +261,7 @@ bool ha_rowan_part::PreparePartitions(TABLE* altered_table, Alter_inplace_info* 
       (void)FailCreate(ha_thd(), definition.directory, created.status());
       return FailAlter(*table, created.status());
     }
-    Result<std::unique_ptr<TableShare>> share = MakeShare((*created)->id());
+    Result<std::unique_ptr<TableShare>> share = OpenShare(table, (*created)->id());
     if (!share.ok()) return FailAlter(*table, share.status());
     context->created.back() = std::move(*share);
   }
@@ -278,7 +281,7 @@ bool ha_rowan_part::PreparePartitions(TABLE* altered_table, Alter_inplace_info* 
 bool ha_rowan_part::CopyPartitions(Alter_inplace_info* info) {
   const auto* context = static_cast<PartitionsContext*>(info->handler_ctx);
   new_parts_.clear();
-  for (const auto& created : context->created) new_parts_.emplace_back(created.get());
+  for (const auto& created : context->created) new_parts_.emplace_back(table, created.get());
   bitmap_set_all(table->read_set);
   partition_info* const before = table->part_info;
   set_part_info_low(info->modified_part_info, true);
@@ -304,7 +307,7 @@ int ha_rowan_part::write_row_in_new_part(uint new_part) {
   int error = 0;
   part_ = &new_parts_[new_part];
   if (reader() == nullptr) {
-    part_->MakeReader(table);
+    part_->MakeReader();
     AttachReader();
     error = BeginLoad(kLoadMemoryBytes / new_parts_.size());
   }

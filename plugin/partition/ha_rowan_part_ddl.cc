@@ -24,6 +24,7 @@
 #include "plugin/server/dictionary_tables.h"
 #include "plugin/server/error_map.h"
 #include "plugin/server/instance.h"
+#include "plugin/server/thd_context.h"
 
 namespace rowan {
 namespace {
@@ -110,7 +111,7 @@ int ha_rowan_part::create(const char* name, TABLE* form, HA_CREATE_INFO* create_
   const Refusal refusal = UnsupportedInPartitions(*form->part_info);
   if (refusal.refuses()) return Refuse(thd, refusal);
   TableDef definition;
-  const int refused = Describe(form, *create_info, CatalogName(name), &definition);
+  const int refused = DescribeNewTable(thd, form, *create_info, CatalogName(name), &definition);
   if (refused != 0) return refused;
   const uint64_t auto_increment = FirstAutoIncrement(thd, *create_info);
   const std::string of_table = DirectoryOf(*create_info);
@@ -165,7 +166,7 @@ int ha_rowan_part::truncate_partition_low(dd::Table* table_def) {
   HA_CREATE_INFO info;
   TableDef definition;
   const std::string name = CatalogName(table_share->normalized_path.str);
-  const int refused = Describe(table, info, name, &definition);
+  const int refused = DescribeNewTable(thd, table, info, name, &definition);
   if (refused != 0) return refused;
   Session* session = nullptr;
   Status status = EnterCatalog(thd, &session);
@@ -226,7 +227,7 @@ int ha_rowan_part::exchange_partition_low(uint part, dd::Table* part_table_def,
   const TableId inside(leaf->se_private_id());
   const TableId outside(swap_table_def->se_private_id());
   // Opened here, so that a table which cannot be a partition is refused before it becomes one.
-  Result<std::unique_ptr<TableShare>> fits = MakeShare(outside);
+  Result<std::unique_ptr<TableShare>> fits = OpenShare(table, outside);
   if (!fits.ok()) {
     if (!fits.status().Is(Code::kTableChanged)) return HandlerError(thd, fits.status());
     my_error(ER_TABLES_DIFFERENT_METADATA, MYF(0));

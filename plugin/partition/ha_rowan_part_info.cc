@@ -14,6 +14,8 @@
 #include "sql/sql_class.h"
 #include "sql/sql_lex.h"
 
+#include "plugin/handler/key_bounds.h"
+#include "plugin/handler/table_check.h"
 #include "plugin/server/error_map.h"
 #include "plugin/server/instance.h"
 
@@ -63,8 +65,7 @@ int ha_rowan_part::info(uint flag) {
   if ((flag & HA_STATUS_ERRKEY) != 0) errkey = duplicate_key_;
   if ((flag & (HA_STATUS_CONST | HA_STATUS_CONST_WHEN_UPDATED | HA_STATUS_VARIABLE)) != 0) {
     MoveTo(BiggestPart());
-    PublishRowsPerKey((flag & HA_STATUS_CONST) != 0 || published_part_ != selected_);
-    published_part_ = selected_;
+    key_statistics_.Publish(*part_, (flag & HA_STATUS_CONST) != 0);
   }
   if ((flag & (HA_STATUS_VARIABLE | HA_STATUS_CONST)) != 0) {
     ShowStatistics(SumOfStatistics(), flag);
@@ -99,8 +100,7 @@ ha_rows ha_rowan_part::records_in_range(uint index, key_range* low, key_range* h
   uint64_t found = 0;
   uint64_t measured_rows = 0;
   for (size_t i = 0; i < measured; ++i) {
-    MoveTo(used[i].second);
-    Result<uint64_t> rows = EstimateRange(index, low, high);
+    Result<uint64_t> rows = EstimateRange(parts_[used[i].second], index, low, high);
     if (!rows.ok()) return HA_POS_ERROR;
     found += *rows;
     measured_rows += used[i].first;
@@ -166,7 +166,7 @@ int ha_rowan_part::Administer(const char* operation, Action action) {
 }
 
 int ha_rowan_part::analyze(THD* thd, HA_CHECK_OPT*) {
-  const int result = Administer("analyze", [&](uint) { return AnalyzeTable(thd); });
+  const int result = Administer("analyze", [&](uint) { return AnalyzeTable(thd, part_); });
   info(HA_STATUS_NO_LOCK | HA_STATUS_CONST | HA_STATUS_VARIABLE);
   return result;
 }

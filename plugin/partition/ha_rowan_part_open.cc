@@ -21,6 +21,24 @@
 #include "plugin/server/instance.h"
 
 namespace rowan {
+namespace {
+
+Result<std::unique_ptr<TableShare>> OpenPartition(TABLE* table, TableId id) {
+  Result<std::unique_ptr<TableShare>> part = OpenShare(table, id);
+  const Status why = part.status();
+  // Or on a disk that is away: lost until the table is opened again.
+  const bool missing = why.detail() == ENOENT || why.detail() == ENODEV;
+  const bool lost = (why.Is(Code::kIoError) && missing) || why.Is(Code::kCorrupt);
+  if (!lost) return part;
+  // The others stay usable, and it can be dropped or replaced.
+  Result<std::shared_ptr<Table>> stand_in = g_engine->MakeStandIn(id);
+  if (!stand_in.ok()) return why;
+  Result<std::unique_ptr<TableShare>> made = ShareOf(table, std::move(stand_in).value());
+  if (made.ok()) (*made)->SetLost(why);
+  return made;
+}
+
+}  // namespace
 
 void OpenAnewIfFound(THD* thd, const TableShare& part, const TABLE_SHARE& table) {
   if (part.lost().ok() || !g_engine->OpenTable(part.table()->id()).ok()) return;
@@ -64,38 +82,23 @@ int ha_rowan_part::open(const char* name, int, uint, const dd::Table* table_def)
   Status status;
   if (partitions_ == nullptr) status = OpenPartitions(table_def);
   unlock_shared_ha_data();
-  if (!status.ok()) return FailOpen(name, status);
+  if (!status.ok()) return FailOpen(ha_thd(), name, status);
   if (open_partitioning(partitions_)) return HA_ERR_OUT_OF_MEM;
   parts_.clear();
-  for (size_t i = 0; i < partitions_->count(); ++i) parts_.emplace_back(partitions_->part(i));
+  for (size_t i = 0; i < partitions_->count(); ++i)
+    parts_.emplace_back(table, partitions_->part(i));
   uses_.assign(parts_.size(), Use());
   MoveTo(0);
   PrepareBuffers();
-  ref_length = row_reference_bytes_ + PARTITION_BYTES_IN_POS;
-  key_used_on_scan = table->s->primary_key;
+  ref_length += PARTITION_BYTES_IN_POS;
   return info(HA_STATUS_NO_LOCK | HA_STATUS_VARIABLE | HA_STATUS_CONST);
-}
-
-Result<std::unique_ptr<TableShare>> ha_rowan_part::OpenPartition(TableId id) const {
-  Result<std::unique_ptr<TableShare>> part = MakeShare(id);
-  const Status why = part.status();
-  // Or on a disk that is away: lost until the table is opened again.
-  const bool missing = why.detail() == ENOENT || why.detail() == ENODEV;
-  const bool lost = (why.Is(Code::kIoError) && missing) || why.Is(Code::kCorrupt);
-  if (!lost) return part;
-  // The others stay usable, and it can be dropped or replaced.
-  Result<std::shared_ptr<Table>> stand_in = g_engine->MakeStandIn(id);
-  if (!stand_in.ok()) return why;
-  Result<std::unique_ptr<TableShare>> made = ShareOf(table, std::move(stand_in).value());
-  if (made.ok()) (*made)->SetLost(why);
-  return made;
 }
 
 Status ha_rowan_part::OpenPartitions(const dd::Table* table_def) {
   if (table_def == nullptr) return Status(Code::kNotFound, "it has no definition");
   std::vector<std::unique_ptr<TableShare>> parts;
   for (const dd::Partition* leaf : table_def->leaf_partitions()) {
-    Result<std::unique_ptr<TableShare>> part = OpenPartition(TableId(leaf->se_private_id()));
+    Result<std::unique_ptr<TableShare>> part = OpenPartition(table, TableId(leaf->se_private_id()));
     if (!part.ok()) return part.status();
     (*part)->SetDiscarded(IsDiscarded(leaf->se_private_data()));
     if (IsCounterLost(leaf->se_private_data())) (*part)->SetCounterLost();
@@ -147,7 +150,7 @@ void ha_rowan_part::MoveTo(uint part) {
 void ha_rowan_part::Touch(uint part) {
   uses_[part].statement = statement_;
   touched_.push_back(part);
-  if (reader() == nullptr) part_->MakeReader(table);
+  if (reader() == nullptr) part_->MakeReader();
   AttachReader();
   reader()->SetSemiConsistent(semi_consistent_);
 }
@@ -202,7 +205,7 @@ int ha_rowan_part::extra(ha_extra_function operation) {
 }
 
 int ha_rowan_part::reset() {
-  ForTouched([this] { ha_rowan::reset(); });
+  ForTouched([this] { part_->EndStatement(ha_thd()); });
   LeaveStatement();
   loading_ = false;
   semi_consistent_ = false;

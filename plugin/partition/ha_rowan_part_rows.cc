@@ -16,6 +16,8 @@
 #include "sql/sql_class.h"
 #include "sql/sql_partition.h"
 
+#include "plugin/handler/auto_increment.h"
+#include "plugin/handler/key_bounds.h"
 #include "plugin/handler/row_sample.h"
 #include "plugin/server/instance.h"
 
@@ -35,6 +37,16 @@ int CompareWithReference(KEY** keys, uchar* left, uchar* right) {
   return static_cast<int>(uint2korr(left - bytes)) - static_cast<int>(uint2korr(right - bytes));
 }
 
+/// The server marks columns that it meets in expressions when it opens the table, and leaves the
+/// marks. A lookup takes a marked column for one that its key gives: it would read one partition
+/// of all that may have its rows.
+void UnmarkColumns(const partition_info& info) {
+  if (info.full_part_field_array == nullptr) return;
+  for (Field** field = info.full_part_field_array; *field != nullptr; ++field) {
+    (*field)->clear_flag(GET_FIXED_FIELDS_FLAG);
+  }
+}
+
 }  // namespace
 
 // --- index scans ---
@@ -43,7 +55,7 @@ int ha_rowan_part::index_init(uint index, bool sorted) {
   active_index = index;
   if (m_part_info->get_first_used_partition() == MY_BIT_NONE) return 0;
   ++scan_;
-  UnmarkColumns();
+  UnmarkColumns(*m_part_info);
   int error = ph_index_init_setup(index, sorted);
   if (error == 0 && sorted) {
     ReadWhatOrderNeeds();
@@ -51,13 +63,6 @@ int ha_rowan_part::index_init(uint index, bool sorted) {
   }
   if (error != 0) destroy_record_priority_queue();
   return error;
-}
-
-void ha_rowan_part::UnmarkColumns() {
-  if (m_part_info->full_part_field_array == nullptr) return;
-  for (Field** field = m_part_info->full_part_field_array; *field != nullptr; ++field) {
-    (*field)->clear_flag(GET_FIXED_FIELDS_FLAG);
-  }
 }
 
 void ha_rowan_part::ReadWhatOrderNeeds() {
@@ -70,11 +75,11 @@ void ha_rowan_part::ReadWhatOrderNeeds() {
         continue;
       }
       table->mark_gcol_in_maps(field);
-      merges_ = true;
+      key_read_.merges = true;
       if (field->is_flag_set(BLOB_FLAG)) computed_blobs_.push_back(down_cast<Field_blob*>(field));
     }
   }
-  if (!merges_) return;
+  if (!key_read_.merges) return;
   Select(m_part_info->get_first_used_partition());
   part_->computed_columns()->AddSources(table->read_set);
 }
@@ -98,7 +103,7 @@ int ha_rowan_part::KeepComputed(int error, uchar* record) {
 int ha_rowan_part::index_end() {
   destroy_record_priority_queue();
   CloseScans();
-  merges_ = false;
+  key_read_.merges = false;
   computed_blobs_.clear();
   active_index = MAX_KEY;
   EndMultiRange();
@@ -304,11 +309,12 @@ int ha_rowan_part::rnd_pos_by_record(uchar* record) {
 
 void ha_rowan_part::position_in_last_part(uchar* reference, const uchar* record) {
   MoveTo(m_last_part);
-  PutReference(record, reference);
+  PutReference(*part_, record, reference);
 }
 
 int ha_rowan_part::cmp_ref(const uchar* left, const uchar* right) const {
-  const int rows = CompareReferences(left + PARTITION_BYTES_IN_POS, right + PARTITION_BYTES_IN_POS);
+  const int rows =
+      CompareReferences(*part_, left + PARTITION_BYTES_IN_POS, right + PARTITION_BYTES_IN_POS);
   if (rows != 0) return rows;
   return static_cast<int>(uint2korr(left)) - static_cast<int>(uint2korr(right));
 }
@@ -370,9 +376,7 @@ int ha_rowan_part::initialize_auto_increment(bool) {
 
 void ha_rowan_part::save_auto_increment(ulonglong value) {
   Table* const keeper = partitions_->table(m_last_part);
-  if (write_failed_ || value == 0 || value < keeper->auto_increment()) return;
-  const uint64_t most = table->found_next_number_field->get_max_int_value();
-  keeper->RaiseAutoIncrement(value < most ? value + 1 : most);
+  if (!write_failed_) RaiseAutoIncrement(*table->found_next_number_field, value, keeper);
 }
 
 void ha_rowan_part::update_create_info(HA_CREATE_INFO* create_info) {

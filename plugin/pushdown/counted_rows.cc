@@ -16,6 +16,7 @@
 #include "sql/sql_optimizer.h"
 
 #include "plugin/handler/ha_rowan.h"
+#include "plugin/handler/key_bounds.h"
 #include "plugin/pushdown/range_condition.h"
 #include "plugin/pushdown/range_of_condition.h"
 #include "plugin/server/instance.h"
@@ -98,7 +99,7 @@ class Recogniser {
 
   [[nodiscard]] bool HasEntryForEachRow(uint key) const {
     uint32_t index_number = 0;
-    return file_->IsSearchableKey(key, &index_number);
+    return IsSearchableKey(file_->part().codec(), key, &index_number);
   }
 
   bool TakeKey(uint key) {
@@ -131,8 +132,8 @@ class Recogniser {
       plan_->forward = plan_->forward || equal;
       const bool has_low = (range->flag & NO_MIN_RANGE) == 0 && low.keypart_map != 0;
       const bool has_high = (range->flag & NO_MAX_RANGE) == 0 && high.keypart_map != 0;
-      if (!file_->MakeRange(scan.index, has_low ? &low : nullptr, has_high ? &high : nullptr,
-                            &plan_->ranges.emplace_back())) {
+      if (!MakeRange(file_->part(), scan.index, has_low ? &low : nullptr,
+                     has_high ? &high : nullptr, &plan_->ranges.emplace_back())) {
         return false;
       }
     }
@@ -161,7 +162,7 @@ class Recogniser {
     key.flag = HA_READ_KEY_EXACT;
     key_range end = key;
     end.flag = HA_READ_AFTER_KEY;
-    return file_->MakeRange(plan_->key, &key, &end, &plan_->ranges.emplace_back());
+    return MakeRange(file_->part(), plan_->key, &key, &end, &plan_->ranges.emplace_back());
   }
 
   ha_rowan* const file_;
@@ -223,7 +224,7 @@ std::unique_ptr<RowPlan> RangesBehind(const Reading& reading, uint key, Item* co
   uint32_t index_number = 0;
   // Whether it is about the parts of the key at all, before much is done for it.
   if (!HoldsBetween(condition, info, info.user_defined_key_parts)) return nullptr;
-  if (!reading.file->IsSearchableKey(key, &index_number)) return nullptr;
+  if (!IsSearchableKey(reading.file->part().codec(), key, &index_number)) return nullptr;
   const AccessPath* ranges = RangesOfCondition(reading.thd, table, key, condition);
   if (ranges == nullptr) return nullptr;
   return Recogniser(reading.file, table).RecogniseRanges(*ranges, condition);

@@ -18,6 +18,7 @@
 #include "sql/table.h"
 
 #include "plugin/handler/ha_rowan.h"
+#include "plugin/handler/key_bounds.h"
 #include "plugin/pushdown/index_order.h"
 #include "plugin/server/instance.h"
 
@@ -123,7 +124,8 @@ std::optional<GroupKey> TryKey(const TABLE* table, uint number, const GroupWish&
                             ? GroupWinners::Count::kRank
                             : wish.count;
   found.winners.most = wish.most;
-  if (!HandlerOf(table)->IsSearchableKey(number, &found.winners.index_number)) return std::nullopt;
+  if (!IsSearchableKey(HandlerOf(table)->part().codec(), number, &found.winners.index_number))
+    return std::nullopt;
   if (!StartsWithGroups(key, wish.groups)) return std::nullopt;
   if (!PlaceOrder(table, key, wish, &found)) return std::nullopt;
   const bool has_null = wish.passes_nulls && found.winners.order_parts == 1 &&

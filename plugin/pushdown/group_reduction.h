@@ -2,7 +2,7 @@
 // A recogniser (ranked_rows.h and its neighbours) has found that only the first rows of each group
 // of a table can matter to the query. This finds a key in which groups are adjacent, with their
 // rows in that order, and makes the plan's scan of the table deliver only those rows
-// (handler/group_plan.h). Everything else in the plan stays: filters, sorts and ranks get fewer
+// (handler/group_reader.h). Everything else in the plan stays: filters, sorts and ranks get fewer
 // rows.
 //
 // The plan's access must ask for whole groups only:

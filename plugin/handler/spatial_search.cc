@@ -1,15 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Searches of SPATIAL indexes. The server asks with a bounding box and evaluates its own condition
-// on the rows it gets.
 #include "plugin/server/abi_guard.h"
 
-#include "plugin/handler/ha_rowan.h"
+#include "plugin/handler/spatial_search.h"
 
 #include <bit>
 #include <cmath>
 #include <optional>
-
-#include "plugin/server/error_map.h"
 
 namespace rowan {
 namespace {
@@ -29,7 +25,7 @@ std::optional<BoxTest> TestFor(ha_rkey_function find_flag) {
   }
 }
 
-SpatialBox SearchedBox(const uchar* key) {
+SpatialBox BoxOf(const uchar* key) {
   const auto* bytes = reinterpret_cast<const std::byte*>(key);
   const auto at = [bytes](size_t number) {
     return std::bit_cast<double>(LoadLe<uint64_t>(bytes + number * sizeof(double)));
@@ -50,52 +46,47 @@ class ClosedGate final : public EntryGate {
 
 }  // namespace
 
-void ha_rowan::FindNothing() {
-  // HANDLER steps through any index and searches it by keys; a SPATIAL one has nothing to find that
-  // way, and InnoDB finds nothing either.
+void FindNothing(TableCursor* reader) {
   static ClosedGate gate;
-  reader()->SetGate(&gate);
+  reader->SetGate(&gate);
 }
 
-int ha_rowan::ReadSpatial(uchar* record, const uchar* key, ha_rkey_function find_flag) {
-  const SpatialReference* reference =
-      codec().SpatialReferenceOf(codec().IndexNumberOfKey(active_index));
-  const std::optional<BoxTest> test = TestFor(find_flag);
-  if (reference == nullptr || !test.has_value()) return HA_ERR_UNSUPPORTED;
-  const bool locks =
-      read_options_.mode == ReadMode::kLockShared || read_options_.mode == ReadMode::kLockExclusive;
-  spatial_scan_ = std::make_unique<SpatialScan>(
-      reference, SearchedBox(key), *test, locks ? SpatialLocks::kRanges : SpatialLocks::kNone);
-  reader()->SetGate(spatial_scan_.get());
-  const int error = ReadNextSpatialRange(record);
-  return error == HA_ERR_END_OF_FILE ? HA_ERR_KEY_NOT_FOUND : error;
+Status SearchBoxes(const BoxSearch& search, TablePart* part, uchar* record) {
+  const SpatialReference* reference = part->codec().SpatialReferenceOf(part->reader()->index());
+  const std::optional<BoxTest> test = TestFor(search.relation);
+  if (reference == nullptr || !test.has_value()) return Status(Code::kUnsupported);
+  part->scan.spatial =
+      std::make_unique<SpatialScan>(reference, BoxOf(search.box), *test, search.locks);
+  part->reader()->SetGate(part->scan.spatial.get());
+  return ReadNextBoxes(part, record);
 }
 
-int ha_rowan::ReadNextSpatialRange(uchar* record) {
+Status ReadNextBoxes(TablePart* part, uchar* record) {
   Bytes from;
   Bytes to;
-  while (spatial_scan_->NextRange(&from, &to)) {
-    reader()->SetEnd(to);
-    const int error = Found(reader()->SeekAtLeast(from, record), HA_ERR_END_OF_FILE);
-    if (error != HA_ERR_END_OF_FILE) return error;
+  while (part->scan.spatial->NextRange(&from, &to)) {
+    part->reader()->SetEnd(to);
+    const Status status = part->reader()->SeekAtLeast(from, record);
+    if (!status.Is(Code::kEndOfRange) && !status.Is(Code::kNotFound)) return status;
   }
-  return HA_ERR_END_OF_FILE;
+  return Status(Code::kEndOfRange);
 }
 
-Result<uint64_t> ha_rowan::EstimateSpatial(uint32_t index_number, const key_range* range) const {
+Result<uint64_t> EstimateBoxes(const TablePart& part, uint32_t index_number,
+                               const key_range* range) {
   const std::optional<BoxTest> test = range == nullptr ? std::nullopt : TestFor(range->flag);
   if (!test.has_value()) return Status(Code::kUnsupported);
-  const uint64_t all = engine_table()->statistics().rows;
+  const uint64_t all = part.table()->statistics().rows;
   const BoxTest asked = *test == BoxTest::kDisjoint ? BoxTest::kIntersects : *test;
-  const SpatialReference* reference = codec().SpatialReferenceOf(index_number);
+  const SpatialReference* reference = part.codec().SpatialReferenceOf(index_number);
   std::vector<SpatialRange> cells;
-  for (const SpatialSearch& search : reference->SearchesFor(SearchedBox(range->key), asked)) {
+  for (const SpatialSearch& search : reference->SearchesFor(BoxOf(range->key), asked)) {
     AppendSpatialCells(search, SpatialClass::kPoints, kEstimateCells, &cells);
     AppendSpatialCells(search, SpatialClass::kBoxes, kEstimateCells, &cells);
   }
   double found = 0;
   for (const SpatialRange& cell : cells) {
-    Result<uint64_t> rows = engine_table()->EstimateRange(index_number, cell.from, cell.to);
+    Result<uint64_t> rows = part.table()->EstimateRange(index_number, cell.from, cell.to);
     if (!rows.ok()) return rows.status();
     found += static_cast<double>(*rows) * cell.share;
   }
