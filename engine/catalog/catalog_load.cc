@@ -130,6 +130,7 @@ void Catalog::LoadPrepared(const Change& change) {
     // A loser may have come to write some of its rows only: nobody will ask for them.
     if (!joiner.Add(key, row).ok()) return;
   }
+  cursor.Unlatch();  // the mutex comes before page latches
   if (!joiner.Finish().ok() || joiner.joined().size() != 1) return;
   CatalogRowJoiner::Joined& joined = joiner.joined().front();
   const ExclusiveLock lock(&mutex_);
