@@ -4,7 +4,14 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <map>
 #include <memory>
+#include <thread>
+#include <vector>
+
+#include "base/random.h"
+#include "tests/support/test_settings.h"
 
 namespace rowan {
 namespace {
@@ -47,6 +54,76 @@ TEST(LeafMap, TakesItsShareAndNoMore) {
   map.reset();
   other.Clear();
   EXPECT_EQ(memory->bytes(), 0u);
+}
+
+TEST(LeafMap, SaysTheSameAsAMapOfWords) {
+  Random random(TestSeed());
+  LeafMap map(std::make_shared<MemoryShare>(uint64_t{1} << 30));
+  struct Noted {
+    size_t live;
+    size_t entries;
+    TxnId stamp;
+  };
+  std::map<PageNumber, Noted> model;
+  for (int step = 0; step < 10000; ++step) {
+    // Near each other, and far away.
+    const PageNumber page(static_cast<uint32_t>(
+        random.OneIn(3) ? random.Next() >> random.Between(40, 60) : random.Below(500)));
+    const auto known = model.find(page);
+    const TxnId stamp(random.Below(100));
+    if (random.OneIn(3)) {
+      const size_t entries = random.Below(400);
+      model[page] = {random.Below(entries + 1), entries, stamp};
+      map.Note(page, LeafWord(model[page].live, entries, stamp));
+    } else if (random.OneIn(5)) {
+      map.Forget(page);
+      model.erase(page);
+    } else if (known == model.end()) {
+      map.Change(page, 1, 5, stamp);  // of what is not known
+    } else {
+      Noted& noted = known->second;
+      const int by = noted.live == 0 ? 1 : static_cast<int>(random.Below(3)) - 1;
+      noted.live += static_cast<size_t>(by);
+      noted.entries = noted.live + random.Below(2);
+      noted.stamp = std::max(noted.stamp, stamp);
+      map.Change(page, by, noted.entries, stamp);
+    }
+    const LeafWord word = map.Get(page);
+    const auto now = model.find(page);
+    ASSERT_EQ(word.known(), now != model.end());
+    if (!word.known()) continue;
+    ASSERT_EQ(word.live(), now->second.live);
+    ASSERT_EQ(word.clean(), now->second.live == now->second.entries);
+    ASSERT_EQ(word.stamp(), now->second.stamp);
+  }
+  const TxnId low_txn(50);
+  uint64_t all_visible = 0;
+  for (const auto& [page, noted] : model) {
+    all_visible += noted.live == noted.entries && noted.stamp < low_txn ? 1 : 0;
+  }
+  EXPECT_EQ(map.Summarize(low_txn).known, model.size());
+  EXPECT_EQ(map.Summarize(low_txn).all_visible, all_visible);
+}
+
+TEST(LeafMap, ThreadsThatNoteLeavesOfTheirOwnLoseNone) {
+  const auto memory = std::make_shared<MemoryShare>(uint64_t{1} << 30);
+  LeafMap map(memory);
+  std::vector<std::thread> threads;
+  for (uint32_t thread = 0; thread < 4; ++thread) {
+    threads.emplace_back([&map, thread] {
+      for (uint32_t i = 0; i < 5000; ++i) {
+        const PageNumber page(i * 4 + thread);
+        map.Note(page, kWord);
+        map.Change(page, -1, 5, TxnId(9));
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (uint32_t page = 0; page < 20000; ++page) {
+    ASSERT_EQ(map.Get(PageNumber(page)).bits(), LeafWord(4, 5, TxnId(9)).bits());
+  }
+  map.Clear();
+  EXPECT_EQ(memory->bytes(), 0u) << "also what the slower of two had made";
 }
 
 }  // namespace
