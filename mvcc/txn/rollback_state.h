@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// RollbackState: what has become of a transaction's rollbacks, and whether it has to be rolled back.
+// RollbackState: what has become of a transaction's rollbacks, and whether it must be rolled back.
 // Thread safety: the transaction's thread, or, without a session, the one that has taken it.
 #pragma once
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Txn: one transaction of one session, composed of the parts that TxnManager, the undo log and the
-// lock table act on. It can be used again after Commit or Rollback, and must be destroyed before its
-// TxnManager.
+// lock table act on. It can be used again after Commit or Rollback, and must be destroyed before
+// its TxnManager.
 // Thread safety: used by one thread at a time (which may change between calls: commit can run on
 // another thread than the statements did), except the members in the "shared" group.
 #pragma once
