@@ -64,7 +64,7 @@ void TableCursor::CloseScan() {
   SetGate(nullptr);
 }
 
-void TableCursor::LetGo() {
+Status TableCursor::LetGo() {
   // One that is not open may remember a transaction that is gone.
   if (cursor_open_) cursor_.LetGo();
   if (clustered_open_) clustered_.LetGo();
@@ -72,6 +72,7 @@ void TableCursor::LetGo() {
   clustered_open_ = false;
   place_ = Place::kNone;
   view_ = {};
+  return Status(Code::kOutOfMemory, kMemoryRanOut);
 }
 
 void TableCursor::Suspend() {
@@ -129,32 +130,42 @@ void TableCursor::SetEnd(Bytes end) {
 
 // --- moving ---
 
-Status TableCursor::TrySeekAtLeast(Bytes key, void* record) {
-  if (const Status opened = OpenCursor(); !opened.ok()) return opened;
-  const Status status = StepUntilRow(cursor_.SeekAtLeast(key, &view_), true, record);
-  if (!status.ok()) StayInGap(key);
-  return status;
+Status TableCursor::SeekAtLeast(Bytes key, void* record) {
+  return Move(&key, true, record, [&] {
+    if (const Status opened = OpenCursor(); !opened.ok()) return opened;
+    const Status status = StepUntilRow(cursor_.SeekAtLeast(key, &view_), true, record);
+    if (!status.ok()) StayInGap(key);
+    return status;
+  });
 }
 
-Status TableCursor::TrySeekBefore(Bytes key, void* record) {
-  if (const Status opened = OpenCursor(); !opened.ok()) return opened;
-  const Status status = StepUntilRow(cursor_.SeekBefore(key, &view_), false, record);
-  if (!status.ok()) StayInGap(key);
-  return status;
+Status TableCursor::SeekBefore(Bytes key, void* record) {
+  return Move(&key, false, record, [&] {
+    if (const Status opened = OpenCursor(); !opened.ok()) return opened;
+    const Status status = StepUntilRow(cursor_.SeekBefore(key, &view_), false, record);
+    if (!status.ok()) StayInGap(key);
+    return status;
+  });
 }
 
-Status TableCursor::TrySeekFirst(void* record) {
-  if (const Status opened = OpenCursor(); !opened.ok()) return opened;
-  const Status status = StepUntilRow(cursor_.SeekFirst(&view_), true, record);
-  if (!status.ok()) StayOutside(true);
-  return status;
+Status TableCursor::SeekFirst(void* record) {
+  constexpr Bytes kStart;
+  return Move(&kStart, true, record, [&] {
+    if (const Status opened = OpenCursor(); !opened.ok()) return opened;
+    const Status status = StepUntilRow(cursor_.SeekFirst(&view_), true, record);
+    if (!status.ok()) StayOutside(true);
+    return status;
+  });
 }
 
-Status TableCursor::TrySeekLast(void* record) {
-  if (const Status opened = OpenCursor(); !opened.ok()) return opened;
-  const Status status = StepUntilRow(cursor_.SeekLast(&view_), false, record);
-  if (!status.ok()) StayOutside(false);
-  return status;
+Status TableCursor::SeekLast(void* record) {
+  constexpr Bytes kEnd;
+  return Move(&kEnd, false, record, [&] {
+    if (const Status opened = OpenCursor(); !opened.ok()) return opened;
+    const Status status = StepUntilRow(cursor_.SeekLast(&view_), false, record);
+    if (!status.ok()) StayOutside(false);
+    return status;
+  });
 }
 
 Status TableCursor::SeekNumber(Bytes from, Bytes end, const EntryOrdinal& ordinal, void* record) {
@@ -170,27 +181,31 @@ Status TableCursor::FindNumber(Bytes from, Bytes end, const EntryOrdinal& ordina
   return status;
 }
 
-Status TableCursor::TryNext(void* record) {
-  if (place_ != Place::kCursor || !cursor_open_) return Resume(true, record);
-  Status status = Step(true);
-  if (status.ok()) [[likely]] {  // as a rule the row is here: without the loop
-    status = PutRow(record);
-    if (status.ok()) [[likely]]
-      return status;
-    if (PassesRow(&status, record)) status = Status(Code::kNotFound);
-    if (status.Is(Code::kNotFound)) status = StepUntilRow(LeaveEntry(), true, record);
-  } else {
-    status = StepUntilRow(status, true, record);
-  }
-  if (!status.ok()) StayOutside(true);
-  return status;
+Status TableCursor::Next(void* record) {
+  return Move(nullptr, true, record, [&] {
+    if (place_ != Place::kCursor || !cursor_open_) return Resume(true, record);
+    Status status = Step(true);
+    if (status.ok()) [[likely]] {  // as a rule the row is here: without the loop
+      status = PutRow(record);
+      if (status.ok()) [[likely]]
+        return status;
+      if (PassesRow(&status, record)) status = Status(Code::kNotFound);
+      if (status.Is(Code::kNotFound)) status = StepUntilRow(LeaveEntry(), true, record);
+    } else {
+      status = StepUntilRow(status, true, record);
+    }
+    if (!status.ok()) StayOutside(true);
+    return status;
+  });
 }
 
-Status TableCursor::TryPrev(void* record) {
-  if (place_ != Place::kCursor || !cursor_open_) return Resume(false, record);
-  const Status status = StepUntilRow(Step(false), false, record);
-  if (!status.ok()) StayOutside(false);
-  return status;
+Status TableCursor::Prev(void* record) {
+  return Move(nullptr, false, record, [&] {
+    if (place_ != Place::kCursor || !cursor_open_) return Resume(false, record);
+    const Status status = StepUntilRow(Step(false), false, record);
+    if (!status.ok()) StayOutside(false);
+    return status;
+  });
 }
 
 Status TableCursor::Step(bool forward) {

@@ -177,38 +177,42 @@ class TableCursor : private RowCodec::BlobReader {
     uint32_t index = 0;
   };
 
-  /// The steps as they are without damage; those above go on after it.
-  Status TrySeekAtLeast(Bytes key, void* record);
-  Status TrySeekBefore(Bytes key, void* record);
-  Status TrySeekFirst(void* record);
-  Status TrySeekLast(void* record);
-  Status TryNext(void* record);
-  Status TryPrev(void* record);
   /// Damage that is to be passed over.
   [[nodiscard]] bool Salvages(const Status& status) const {
     return salvage_ != nullptr && Salvage::IsDamage(status) &&
            options_.mode != ReadMode::kLockExclusive;
   }
   Result<bool> FindDetour(uint32_t index);
-  /// From where to go on when a step meets damage; empty: from the end of the index.
-  void NotePlace();
+  /// From where to go on when a step meets damage: `from`, or where the scan is if it is null. An
+  /// empty key: from the end of the index.
+  void NotePlace(const Bytes* from);
   /// A step met damage: goes on after it from the place noted.
   Status PassDamage(bool forward, void* record);
   /// The row cannot be read though its entry can: true if it is left out.
   bool PassesRow(Status* status, void* record);
 
-  /// As OrOutOfMemory: the cursors hold nothing any more, and the scan has no place. Once a row, so
-  /// the outcome is handed on without a look at it.
+  /// As OrOutOfMemory: the cursors hold nothing any more, and the scan has no place.
   template <typename Step>
-  auto OrLetGo(Step step) -> decltype(step()) {
+  Status OrLetGo(Step step) {
     try {
       return step();
     } catch (const std::bad_alloc&) {
-      LetGo();
-      return Status(Code::kOutOfMemory, kMemoryRanOut);
+      return LetGo();
     }
   }
-  void LetGo();
+  /// A step of the scan, from an end or a key (`from`; null: from where it is), which goes on after
+  /// damage. Once a row: `step` is a lambda that is compiled into its caller, so that the `try`
+  /// needs no frame of its own.
+  template <typename Step>
+  Status Move(const Bytes* from, bool forward, void* record, Step step) {
+    if (salvage_ != nullptr) [[unlikely]]
+      NotePlace(from);
+    const Status status = OrLetGo(step);
+    if (status.ok()) [[likely]]
+      return status;
+    return Salvages(status) ? PassDamage(forward, record) : status;
+  }
+  Status LetGo();
   Status TryLockRow(Bytes clustered_key, ByteBuffer* row);
   Result<uint64_t> TryCountEntries(uint32_t index, Bytes from, Bytes end);
   Status TryVisitEntries(uint32_t index, const EntryRange& range, EntryVisit visit);

@@ -4,60 +4,6 @@
 
 namespace rowan {
 
-Status TableCursor::SeekAtLeast(Bytes key, void* record) {
-  if (salvage_ == nullptr) [[likely]]
-    return OrLetGo([&] { return TrySeekAtLeast(key, record); });
-  const Status status = OrLetGo([&] { return TrySeekAtLeast(key, record); });
-  if (!Salvages(status)) return status;
-  place_key_.assign(key.begin(), key.end());
-  place_is_read_ = false;
-  return PassDamage(true, record);
-}
-
-Status TableCursor::SeekBefore(Bytes key, void* record) {
-  if (salvage_ == nullptr) [[likely]]
-    return OrLetGo([&] { return TrySeekBefore(key, record); });
-  const Status status = OrLetGo([&] { return TrySeekBefore(key, record); });
-  if (!Salvages(status)) return status;
-  place_key_.assign(key.begin(), key.end());
-  return PassDamage(false, record);
-}
-
-Status TableCursor::SeekFirst(void* record) {
-  if (salvage_ == nullptr) [[likely]]
-    return OrLetGo([&] { return TrySeekFirst(record); });
-  const Status status = OrLetGo([&] { return TrySeekFirst(record); });
-  if (!Salvages(status)) return status;
-  place_key_.clear();
-  place_is_read_ = false;
-  return PassDamage(true, record);
-}
-
-Status TableCursor::SeekLast(void* record) {
-  if (salvage_ == nullptr) [[likely]]
-    return OrLetGo([&] { return TrySeekLast(record); });
-  const Status status = OrLetGo([&] { return TrySeekLast(record); });
-  if (!Salvages(status)) return status;
-  place_key_.clear();
-  return PassDamage(false, record);
-}
-
-Status TableCursor::Next(void* record) {
-  if (salvage_ == nullptr) [[likely]]
-    return OrLetGo([&] { return TryNext(record); });
-  NotePlace();
-  const Status status = OrLetGo([&] { return TryNext(record); });
-  return Salvages(status) ? PassDamage(true, record) : status;
-}
-
-Status TableCursor::Prev(void* record) {
-  if (salvage_ == nullptr) [[likely]]
-    return OrLetGo([&] { return TryPrev(record); });
-  NotePlace();
-  const Status status = OrLetGo([&] { return TryPrev(record); });
-  return Salvages(status) ? PassDamage(false, record) : status;
-}
-
 void TableCursor::ForgetSalvage() {
   if (salvage_ == nullptr) return;
   if (cursor_open_) cursor_.Close();
@@ -67,7 +13,12 @@ void TableCursor::ForgetSalvage() {
   salvage_->Forget();
 }
 
-void TableCursor::NotePlace() {
+void TableCursor::NotePlace(const Bytes* from) {
+  if (from != nullptr) {
+    place_key_.assign(from->begin(), from->end());
+    place_is_read_ = false;
+    return;
+  }
   const bool on_entry = place_ == Place::kCursor && cursor_open_;
   const Bytes key = on_entry ? view_.key : Bytes(resume_key_);
   place_is_read_ = on_entry || place_ == Place::kKey;
